@@ -1,0 +1,267 @@
+package ir
+
+import "ptc/internal/diag"
+
+// Module is a whole program at one level.
+type Module struct {
+	Level Level
+	Name  string     // the model's name
+	Mesh  []MeshAxis // devices; empty for one device
+	// Meta says in order what no function says: config, layout rules, data
+	// source, target. Each is one line of the text.
+	Meta  []Term
+	Funcs []*Func
+}
+
+// MeshAxis is one named axis of the device mesh. Devices are numbered
+// row-major, the last axis fastest.
+type MeshAxis struct {
+	Name string
+	Size int
+}
+
+// Devices is the number of devices of the mesh, at least 1.
+func (m *Module) Devices() int {
+	n := 1
+	for _, a := range m.Mesh {
+		n *= a.Size
+	}
+	return n
+}
+
+// MeshSize is the size of the named mesh axis, or 0.
+func (m *Module) MeshSize(name string) int {
+	for _, a := range m.Mesh {
+		if a.Name == name {
+			return a.Size
+		}
+	}
+	return 0
+}
+
+// Func is the function called name, or nil.
+func (m *Module) Func(name string) *Func {
+	for _, f := range m.Funcs {
+		if f.Name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// MetaTerm is the first metadata term with the head, or nil.
+func (m *Module) MetaTerm(head string) *Term {
+	for i := range m.Meta {
+		if m.Meta[i].Head == head {
+			return &m.Meta[i]
+		}
+	}
+	return nil
+}
+
+// SetMeta replaces the metadata term with t's head, or appends t.
+func (m *Module) SetMeta(t Term) {
+	if old := m.MetaTerm(t.Head); old != nil {
+		*old = t
+		return
+	}
+	m.Meta = append(m.Meta, t)
+}
+
+// Func is a function: arguments, operations in execution order, results.
+type Func struct {
+	Name  string
+	Attrs Attrs // kernels: class=Name and more, see ir/fusion
+	Args  []*Arg
+	Ops   []*Op
+	// Results are in the order of the text. An entry function's result with
+	// the role and path of an argument is that argument's new value.
+	Results []Result
+	nextID  int
+}
+
+// Roles of arguments and results of entry functions.
+const (
+	RoleParam = "param" // a trained parameter; path is the module path
+	RoleState = "state" // optimizer state; path is "blocks.3.attn.wq/m"
+	RoleData  = "data"  // a field of the batch; path is the field's name
+	RoleStep  = "step"  // i32 scalar: the number of the step, from 1
+	RoleSeed  = "seed"  // i32 scalar: the run's seed
+	RoleLoss  = "loss"  // result: the scalar loss
+	RoleStat  = "stat"  // result: a scalar to report; path is grad_norm, lr, …
+	RoleGrad  = "grad"  // result: a raw gradient, readable when it is computed; it need not live to the end of the step
+	RoleIn    = "in"    // an argument of a kernel function
+	RoleOut   = "out"   // a result of a kernel function
+)
+
+// Arg is an argument of a function.
+type Arg struct {
+	Value *Value
+	Role  string
+	Path  string
+	Attrs Attrs // params and states: init=Term; Planned: at=Int
+	Pos   diag.Pos
+}
+
+// Result is a result of a function.
+type Result struct {
+	Value *Value
+	Role  string
+	Path  string
+	Attrs Attrs
+}
+
+// Value is an argument or the result of an operation. Every value is defined
+// once.
+type Value struct {
+	ID   int // unique in the function; printed %ID
+	Type Type
+	Def  *Op // nil for an argument
+}
+
+// Op is one operation. Name selects its row in ir/op.
+type Op struct {
+	Name    string
+	Args    []*Value
+	Results []*Value
+	Attrs   Attrs
+	Scope   string   // module path it came from, for example blocks.3.mlp
+	Pos     diag.Pos // source that caused it
+}
+
+// Result is the only result of an op; it panics where there are several.
+func (o *Op) Result() *Value {
+	if len(o.Results) != 1 {
+		panic("ir: op " + o.Name + " has not exactly one result")
+	}
+	return o.Results[0]
+}
+
+// NewValue makes a value with a fresh number; the caller places it.
+func (f *Func) NewValue(t Type, def *Op) *Value {
+	v := &Value{ID: f.nextID, Type: t, Def: def}
+	f.nextID++
+	return v
+}
+
+// AddArg appends an argument.
+func (f *Func) AddArg(t Type, role, path string, attrs Attrs, pos diag.Pos) *Value {
+	v := f.NewValue(t, nil)
+	f.Args = append(f.Args, &Arg{Value: v, Role: role, Path: path, Attrs: attrs, Pos: pos})
+	return v
+}
+
+// NewOp makes an operation with fresh results of the given types. It is not
+// appended: the caller decides on the place.
+func (f *Func) NewOp(name string, args []*Value, attrs Attrs, types ...Type) *Op {
+	o := &Op{Name: name, Args: append([]*Value(nil), args...), Attrs: attrs}
+	for _, t := range types {
+		o.Results = append(o.Results, f.NewValue(t, o))
+	}
+	return o
+}
+
+// Adopt tells f that value numbers up to id are taken; the parser and passes
+// that move operations between functions call it.
+func (f *Func) Adopt(id int) { f.nextID = max(f.nextID, id+1) }
+
+// Arg is the argument with the role and path, or nil.
+func (f *Func) Arg(role, path string) *Arg {
+	for _, a := range f.Args {
+		if a.Role == role && a.Path == path {
+			return a
+		}
+	}
+	return nil
+}
+
+// Result is the result with the role and path, or nil.
+func (f *Func) Result(role, path string) *Result {
+	for i := range f.Results {
+		if f.Results[i].Role == role && f.Results[i].Path == path {
+			return &f.Results[i]
+		}
+	}
+	return nil
+}
+
+// Uses counts, for every value, the operations and results that read it.
+func (f *Func) Uses() map[*Value]int {
+	n := make(map[*Value]int)
+	for _, o := range f.Ops {
+		for _, a := range o.Args {
+			n[a]++
+		}
+	}
+	for _, r := range f.Results {
+		n[r.Value]++
+	}
+	return n
+}
+
+// Replace makes every reader of a value in the map read its image instead;
+// chains are followed.
+func (f *Func) Replace(with map[*Value]*Value) {
+	if len(with) == 0 {
+		return
+	}
+	at := func(v *Value) *Value {
+		for {
+			w, ok := with[v]
+			if !ok {
+				return v
+			}
+			v = w
+		}
+	}
+	for _, o := range f.Ops {
+		for i, a := range o.Args {
+			o.Args[i] = at(a)
+		}
+	}
+	for i := range f.Results {
+		f.Results[i].Value = at(f.Results[i].Value)
+	}
+}
+
+// Clone is a deep copy of the module.
+func (m *Module) Clone() *Module {
+	c := &Module{Level: m.Level, Name: m.Name}
+	c.Mesh = append(c.Mesh, m.Mesh...)
+	c.Meta = append(c.Meta, m.Meta...)
+	for _, f := range m.Funcs {
+		c.Funcs = append(c.Funcs, f.Clone())
+	}
+	return c
+}
+
+// Clone is a deep copy of the function; value numbers are kept.
+func (f *Func) Clone() *Func {
+	c := &Func{Name: f.Name, Attrs: f.Attrs, nextID: f.nextID}
+	at := make(map[*Value]*Value)
+	copyValue := func(v *Value, def *Op) *Value {
+		w := &Value{ID: v.ID, Type: v.Type.Clone(), Def: def}
+		at[v] = w
+		return w
+	}
+	for _, a := range f.Args {
+		b := *a
+		b.Value = copyValue(a.Value, nil)
+		c.Args = append(c.Args, &b)
+	}
+	for _, o := range f.Ops {
+		p := &Op{Name: o.Name, Attrs: o.Attrs, Scope: o.Scope, Pos: o.Pos}
+		for _, a := range o.Args {
+			p.Args = append(p.Args, at[a])
+		}
+		for _, r := range o.Results {
+			p.Results = append(p.Results, copyValue(r, p))
+		}
+		c.Ops = append(c.Ops, p)
+	}
+	for _, r := range f.Results {
+		r.Value = at[r.Value]
+		c.Results = append(c.Results, r)
+	}
+	return c
+}

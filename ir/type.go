@@ -1,0 +1,241 @@
+package ir
+
+import (
+	"fmt"
+	"strings"
+)
+
+// DType is the type of a tensor's elements.
+type DType uint8
+
+const (
+	Bool DType = iota
+	I32
+	F16
+	BF16
+	F32
+	F64
+)
+
+var dtypes = [...]struct {
+	name string
+	size int
+}{{"bool", 1}, {"i32", 4}, {"f16", 2}, {"bf16", 2}, {"f32", 4}, {"f64", 8}}
+
+func (d DType) String() string {
+	if int(d) < len(dtypes) {
+		return dtypes[d].name
+	}
+	return fmt.Sprintf("dtype(%d)", uint8(d))
+}
+
+// Size is the number of bytes of one element in memory.
+func (d DType) Size() int { return dtypes[d].size }
+
+// IsFloat reports whether d is a floating-point type.
+func (d DType) IsFloat() bool { return d >= F16 && d <= F64 }
+
+// ParseDType is the inverse of [DType.String].
+func ParseDType(s string) (DType, bool) {
+	for i, d := range dtypes {
+		if d.name == s {
+			return DType(i), true
+		}
+	}
+	return 0, false
+}
+
+// Axis is one named axis of a tensor.
+type Axis struct {
+	Name string
+	// Size counts elements: of the whole tensor at Global and Sharded, of one
+	// device's part from Local on.
+	Size int
+	// Mesh lists the mesh axes that the axis is sharded over, major to minor.
+	// From Local on it records which part of the whole this device holds:
+	// the part's global offset is the device's coordinate times Size.
+	Mesh []string
+}
+
+// Partial is a reduction over a mesh axis that a value still owes.
+type Partial struct {
+	Mesh   string // mesh axis
+	Reduce string // "sum" or "max"
+}
+
+// Type is the type of a tensor value: dtype, named axes in storage order
+// (last is contiguous), and the reductions owed. Axis names are unique within
+// a type. A Type is a value: functions that change one copy it first.
+type Type struct {
+	DType   DType
+	Axes    []Axis
+	Partial []Partial
+}
+
+// Scalar is the type with no axes.
+func Scalar(d DType) Type { return Type{DType: d} }
+
+// Rank is the number of axes.
+func (t Type) Rank() int { return len(t.Axes) }
+
+// Elems is the product of the sizes; 1 for a scalar.
+func (t Type) Elems() int {
+	n := 1
+	for _, a := range t.Axes {
+		n *= a.Size
+	}
+	return n
+}
+
+// Bytes is the size in memory, without padding.
+func (t Type) Bytes() int { return t.Elems() * t.DType.Size() }
+
+// Index is the position of the axis called name, or -1.
+func (t Type) Index(name string) int {
+	for i, a := range t.Axes {
+		if a.Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Has reports whether the type has the axis.
+func (t Type) Has(name string) bool { return t.Index(name) >= 0 }
+
+// Size is the size of the named axis, or 0 where it is missing.
+func (t Type) Size(name string) int {
+	if i := t.Index(name); i >= 0 {
+		return t.Axes[i].Size
+	}
+	return 0
+}
+
+// Names lists the axis names in order.
+func (t Type) Names() []string {
+	n := make([]string, len(t.Axes))
+	for i, a := range t.Axes {
+		n[i] = a.Name
+	}
+	return n
+}
+
+// Clone is a copy that shares no slice with t.
+func (t Type) Clone() Type {
+	c := Type{DType: t.DType}
+	if t.Axes != nil {
+		c.Axes = make([]Axis, len(t.Axes))
+		for i, a := range t.Axes {
+			a.Mesh = append([]string(nil), a.Mesh...)
+			c.Axes[i] = a
+		}
+	}
+	c.Partial = append([]Partial(nil), t.Partial...)
+	return c
+}
+
+// WithDType is t with another dtype.
+func (t Type) WithDType(d DType) Type {
+	c := t.Clone()
+	c.DType = d
+	return c
+}
+
+// Drop is t without the named axes.
+func (t Type) Drop(names ...string) Type {
+	c := t.Clone()
+	out := c.Axes[:0]
+	for _, a := range c.Axes {
+		keep := true
+		for _, n := range names {
+			keep = keep && a.Name != n
+		}
+		if keep {
+			out = append(out, a)
+		}
+	}
+	c.Axes = out
+	return c
+}
+
+// Strides are the distances, in elements, between neighbours along each axis
+// in row-major storage.
+func (t Type) Strides() []int {
+	s := make([]int, len(t.Axes))
+	n := 1
+	for i := len(t.Axes) - 1; i >= 0; i-- {
+		s[i] = n
+		n *= t.Axes[i].Size
+	}
+	return s
+}
+
+// SameShape reports whether both types have the same axes, sizes and
+// shardings in the same order, and owe the same reductions.
+func (t Type) SameShape(u Type) bool {
+	if len(t.Axes) != len(u.Axes) || len(t.Partial) != len(u.Partial) {
+		return false
+	}
+	for i, a := range t.Axes {
+		b := u.Axes[i]
+		if a.Name != b.Name || a.Size != b.Size || !sameStrings(a.Mesh, b.Mesh) {
+			return false
+		}
+	}
+	for i := range t.Partial {
+		if t.Partial[i] != u.Partial[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Equal reports whether dtype, axes, shardings and reductions are the same.
+func (t Type) Equal(u Type) bool { return t.DType == u.DType && t.SameShape(u) }
+
+func sameStrings(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// String is the type as the IR's text has it:
+//
+//	f32[batch=8@dp, seq=256@cp@tp, embed=384] partial(tp, max dp)
+func (t Type) String() string {
+	var b strings.Builder
+	b.WriteString(t.DType.String())
+	b.WriteByte('[')
+	for i, a := range t.Axes {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s=%d", a.Name, a.Size)
+		for _, m := range a.Mesh {
+			b.WriteByte('@')
+			b.WriteString(m)
+		}
+	}
+	b.WriteByte(']')
+	for i, p := range t.Partial {
+		if i == 0 {
+			b.WriteString(" partial(")
+		} else {
+			b.WriteString(", ")
+		}
+		if p.Reduce != "sum" {
+			b.WriteString(p.Reduce + " ")
+		}
+		b.WriteString(p.Mesh)
+	}
+	if len(t.Partial) > 0 {
+		b.WriteByte(')')
+	}
+	return b.String()
+}
