@@ -1,0 +1,16 @@
+// Package data gives a run its batches.
+//
+// In comes a description that is pure data: the kind of source, its options as
+// ordered key-value pairs, and the fields (name, dtype, global shape) that the
+// step program reads. Out go the elements of those fields for a step number,
+// written into memory that the caller owns.
+//
+// The invariant: what step s is fed is a function of (data, seed, s) alone.
+// There is no cursor. A resumed run needs nothing but its step number, a device
+// may ask for any rows and columns of the global batch, and the parts that
+// devices ask for are always parts of the same batch. After Open nothing
+// allocates and nothing is written to, so devices may fill concurrently.
+//
+// A kind of source is one file that calls Register in its init; so is a
+// tokenizer (RegisterTokenizer). The package imports nothing of the module.
+package data

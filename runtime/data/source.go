@@ -1,0 +1,141 @@
+package data
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Option is one setting of a source, as the plan carries it. A key may repeat
+// where the source says so. The empty key is the positional argument.
+type Option struct{ Key, Value string }
+
+// DType is the element type of a field.
+type DType uint8
+
+// The element types a source can give.
+const (
+	I32 DType = iota
+	F32
+)
+
+func (d DType) String() string {
+	switch d {
+	case I32:
+		return "i32"
+	case F32:
+		return "f32"
+	}
+	return fmt.Sprintf("DType(%d)", uint8(d))
+}
+
+// Field is one input of the step program: its name and its global shape, the
+// batch axis first.
+type Field struct {
+	Name  string
+	DType DType
+	Shape []int
+}
+
+func (f Field) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s[", f.Name, f.DType)
+	for i, n := range f.Shape {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, n)
+	}
+	b.WriteByte(']')
+	return b.String()
+}
+
+// Batch says what a step needs. Size and Window are required by sources of
+// tokens; 0 leaves Window to the source's option of that name.
+type Batch struct {
+	Size   int     // examples in the global batch
+	Window int     // tokens in an example
+	Vocab  int     // tokens must be below it; 0 leaves it unchecked
+	Seed   uint64  // of the run; a source's `seed` option replaces it
+	Fields []Field // what to fill, in this order; none takes all that the source has
+
+	// Vars gives values for ${NAME} in paths, before the environment does.
+	Vars []Option
+}
+
+// View is the part of one global field that a caller wants: the box
+// [Lo[i], Hi[i]) on each axis i, row-major into I32 or F32 by the field's dtype.
+// Nil Lo and Hi mean the whole field. A View with neither slice is skipped, for
+// a device that does not read the field.
+type View struct {
+	Lo, Hi []int
+	I32    []int32
+	F32    []float32
+}
+
+// Source gives batches. All methods may be called concurrently.
+type Source interface {
+	// Fields lists what a batch has, in the order that Fill expects views.
+	Fields() []Field
+
+	// Fill writes what step number step (from 1) is fed. dst has one View for
+	// each field. It allocates nothing unless it fails.
+	Fill(step int64, dst []View) error
+
+	// Validation fills the i-th validation batch, 0 <= i < ValidationBatches.
+	Validation(i int, dst []View) error
+	ValidationBatches() int
+
+	// Tokens is the number of training tokens in an epoch, 0 if there is no end.
+	Tokens() int64
+
+	// Describe says in a line what was opened.
+	Describe() string
+
+	// Fingerprint is equal for equal data cut in equal examples, so that a
+	// resumed run can tell that the data has changed. It covers neither the
+	// seed nor the batch size.
+	Fingerprint() string
+}
+
+// Opener opens a source of one kind.
+type Opener func(opts []Option, b Batch) (Source, error)
+
+var kinds = map[string]Opener{}
+
+// Register adds a kind of source. It is called from init only.
+func Register(kind string, open Opener) {
+	if _, dup := kinds[kind]; dup {
+		panic("data: source " + kind + " registered twice")
+	}
+	kinds[kind] = open
+}
+
+// Kinds lists the registered kinds in order of name.
+func Kinds() []string { return sortedKeys(kinds) }
+
+// Open opens a source. Every error is an *Error.
+func Open(kind string, opts []Option, b Batch) (Source, error) {
+	open, ok := kinds[kind]
+	if !ok {
+		return nil, &Error{Kind: kind, Msg: "there is no such data source",
+			Hint: "known: " + strings.Join(Kinds(), ", ")}
+	}
+	if b.Size < 1 {
+		return nil, &Error{Kind: kind, Msg: fmt.Sprintf("batch size is %d, must be at least 1", b.Size)}
+	}
+	src, err := open(opts, b)
+	if err != nil {
+		return nil, asError(kind, err)
+	}
+	return src, nil
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
