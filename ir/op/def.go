@@ -1,0 +1,196 @@
+package op
+
+import (
+	"fmt"
+	"math/rand"
+	"sort"
+
+	"ptc/ir"
+	"ptc/ir/tensor"
+)
+
+// Class groups operations by how they traverse their operands. It is what
+// fusion and cost look at, so that they need not name operations.
+type Class uint8
+
+const (
+	// Elementwise: each result element depends on the operand elements of the
+	// same axis coordinates; operands may lack axes (broadcast by name).
+	Elementwise Class = iota
+	// Source: no tensor operand is read elementwise (const, index, random).
+	Source
+	// Reduction: reduces the axes in attribute over.
+	Reduction
+	// Contraction: dot.
+	Contraction
+	// Movement: the same elements under other coordinates (transpose, rename,
+	// split, merge, slice, pad, concat, broadcast).
+	Movement
+	// Indexed: gather and scatter.
+	Indexed
+	// Collective: moves data between devices.
+	Collective
+	// Symbolic: exists only until a pass expands it (grad).
+	Symbolic
+	// Control: call.
+	Control
+)
+
+// AttrSpec says which attribute an op takes.
+type AttrSpec struct {
+	Key      string
+	Kind     ir.AttrVal // a zero value of the expected type
+	Required bool
+}
+
+// Def is the row of one operation.
+type Def struct {
+	Name  string
+	Doc   string // one sentence: what it computes
+	Class Class
+	// MinArgs and MaxArgs bound the operands; MaxArgs < 0 means any number.
+	MinArgs, MaxArgs int
+	Attrs            []AttrSpec
+	// Infer returns the result types, or a *ShapeError. Sizes may be global
+	// or local; shardings are not looked at (see Shard).
+	Infer func(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error)
+	// Grad emits, given the gradient of each result (nil where it is zero),
+	// the gradient of each operand: same axes, order and dtype as the operand,
+	// or nil where it is zero or the operand is not differentiable. A nil Grad
+	// means that the result does not depend differentiably on any operand.
+	Grad func(b *Builder, o *ir.Op, grads []*ir.Value) []*ir.Value
+	// Shard is the sharding rule for these operand and result types.
+	Shard func(o *ir.Op) Rule
+	// Eval computes the results in float64; the evaluator rounds them to
+	// their dtypes. Operands are not modified. The tensors' types carry local
+	// sizes; c tells where this device is.
+	Eval func(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error)
+	// Flops counts floating-point operations of one execution; an fma is two.
+	Flops func(o *ir.Op) int64
+	// Sample makes a random small valid example: operands (with values away
+	// from kinks for differentiable ones) and attributes.
+	Sample func(r *rand.Rand) Example
+}
+
+// Example is a random case of an operation for derived tests.
+type Example struct {
+	Args  []*tensor.Tensor
+	Attrs ir.Attrs
+}
+
+// Context is what an evaluation knows besides operands.
+type Context struct {
+	Mesh  []ir.MeshAxis
+	Coord map[string]int // this device's coordinate on each mesh axis
+	// Call evaluates a function of the module, for the call op.
+	Call func(fn string, args []*tensor.Tensor) ([]*tensor.Tensor, error)
+	// Gather returns the operand of a collective on every device of the
+	// group along the mesh axis, in coordinate order. Nil on one device.
+	Gather func(o *ir.Op, mesh string, mine *tensor.Tensor) []*tensor.Tensor
+}
+
+// Offset is the global index of the first element this device holds of axis
+// a: 0 when a is not sharded.
+func (c *Context) Offset(a ir.Axis) int {
+	at := 0
+	for _, m := range a.Mesh {
+		at = at*c.meshSize(m) + c.Coord[m]
+	}
+	return at * a.Size
+}
+
+// Parts is the number of parts that axis a is cut into.
+func (c *Context) Parts(a ir.Axis) int {
+	n := 1
+	for _, m := range a.Mesh {
+		n *= c.meshSize(m)
+	}
+	return n
+}
+
+func (c *Context) meshSize(name string) int {
+	for _, a := range c.Mesh {
+		if a.Name == name {
+			return a.Size
+		}
+	}
+	return 1
+}
+
+// FactorKind says what sharding a factor means.
+type FactorKind uint8
+
+const (
+	// PassThrough: sharding carries from operands to results.
+	PassThrough FactorKind = iota
+	// Reduce: sharded operands give results that are partial.
+	Reduce
+	// Replicate: the factor must not be sharded.
+	Replicate
+	// Permute: sharding carries, but needs an exchange with neighbours.
+	Permute
+)
+
+// Factor is one dimension of an operation's iteration space, as in Shardy's
+// sharding rules, but named: it lists which axis of each operand and result
+// it is.
+type Factor struct {
+	Kind FactorKind
+	Size int
+	// Args and Results name the axis of each operand and result that this
+	// factor is, or the major part of (split, merge); empty where absent.
+	Args, Results []string
+	Reduction     string // Reduce: "sum" or "max"
+}
+
+// Rule is the sharding rule of an operation.
+type Rule struct{ Factors []Factor }
+
+// ShapeError is a mistake that shape inference found, in terms of axes.
+type ShapeError struct {
+	Msg        string   // what was found, with axis names in backquotes
+	Want       string   // what was expected; may be empty
+	Axis       string   // the axis at fault; may be empty
+	Candidates []string // names that would have been right, for a suggestion
+}
+
+func (e *ShapeError) Error() string {
+	if e.Want == "" {
+		return e.Msg
+	}
+	return e.Msg + "; expected " + e.Want
+}
+
+var rows = map[string]*Def{}
+
+// Register adds a row; a second one of the same name is a bug.
+func Register(d *Def) *Def {
+	if rows[d.Name] != nil {
+		panic(fmt.Sprintf("op: row %q registered twice", d.Name))
+	}
+	rows[d.Name] = d
+	return d
+}
+
+// Lookup is the row called name, or nil.
+func Lookup(name string) *Def { return rows[name] }
+
+// Of is the row of o; it panics where there is none, which the verifier
+// excludes.
+func Of(o *ir.Op) *Def {
+	d := rows[o.Name]
+	if d == nil {
+		panic("op: no row for " + o.Name)
+	}
+	return d
+}
+
+// All lists the rows sorted by name.
+func All() []*Def {
+	out := make([]*Def, 0, len(rows))
+	for _, d := range rows {
+		out = append(out, d)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	return out
+}
