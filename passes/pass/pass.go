@@ -1,0 +1,57 @@
+// Package pass is what every pass takes and gives: its context and remarks.
+//
+// It is apart from the table (package passes), which imports every pass.
+// Imports ir.
+package pass
+
+import (
+	"fmt"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+)
+
+// Func is a pass: it rewrites m in place. A returned error is the user's
+// mistake (a diag.Error or List) or a limit of the machine; a bug panics.
+type Func func(c *Context, m *ir.Module) error
+
+// Context is what a pass knows besides the module.
+type Context struct {
+	// Pass is the name of the running pass.
+	Pass string
+	// Target describes where the plan will run.
+	Target Target
+	// Remarks collects decisions in order.
+	Remarks []Remark
+}
+
+// Target is what passes may know of the backend.
+type Target struct {
+	Name       string // "cpu:x86-64-v4"
+	VectorBits int
+	L1, L2     int // bytes
+	// Exact asks for float64 everywhere (the reference's second mode).
+	Exact bool
+}
+
+// Remark is one decision: what, where, and because of which source.
+type Remark struct {
+	Pass  string
+	Pos   diag.Pos
+	Scope string
+	Text  string
+}
+
+// String is the remark on one line.
+func (r Remark) String() string {
+	return fmt.Sprintf("%s: %s %s: %s", r.Pass, r.Scope, r.Pos, r.Text)
+}
+
+// Remarkf records a decision about o (which may be nil).
+func (c *Context) Remarkf(o *ir.Op, format string, args ...any) {
+	r := Remark{Pass: c.Pass, Text: fmt.Sprintf(format, args...)}
+	if o != nil {
+		r.Pos, r.Scope = o.Pos, o.Scope
+	}
+	c.Remarks = append(c.Remarks, r)
+}
