@@ -1,0 +1,129 @@
+package llvm
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// ref is an opaque pointer of LLVM's (LLVMContextRef, LLVMModuleRef, …).
+type ref = uintptr
+
+// api holds the functions of LLVM's C interface (llvm-c/*.h) that are used. A
+// field's name, with LLVM before it, is the C name.
+type api struct {
+	GetVersion func(major, minor, patch *uint32)
+
+	ContextCreate               func() ref
+	ContextDispose              func(ctx ref)
+	ContextSetDiagnosticHandler func(ctx ref, handler, data uintptr)
+	GetDiagInfoSeverity         func(info ref) int32
+	GetDiagInfoDescription      func(info ref) uintptr
+	DisposeMessage              func(msg uintptr)
+
+	CreateMemoryBufferWithMemoryRangeCopy func(data unsafe.Pointer, size uintptr, name string) ref
+	DisposeMemoryBuffer                   func(buf ref)
+	GetBufferStart                        func(buf ref) uintptr
+	GetBufferSize                         func(buf ref) uintptr
+
+	ParseIRInContext    func(ctx, buf ref, module *ref, msg *uintptr) int32
+	VerifyModule        func(module ref, action int32, msg *uintptr) int32
+	DisposeModule       func(module ref)
+	SetTarget           func(module ref, triple string)
+	SetModuleDataLayout func(module, layout ref)
+
+	GetTargetFromTriple             func(triple string, target *ref, msg *uintptr) int32
+	CreateTargetMachine             func(target ref, triple, cpu, features string, level, reloc, model int32) ref
+	DisposeTargetMachine            func(tm ref)
+	CreateTargetDataLayout          func(tm ref) ref
+	DisposeTargetData               func(layout ref)
+	TargetMachineEmitToMemoryBuffer func(tm, module ref, kind int32, msg *uintptr, buf *ref) int32
+
+	CreatePassBuilderOptions               func() ref
+	DisposePassBuilderOptions              func(opts ref)
+	PassBuilderOptionsSetLoopVectorization func(opts ref, on int32)
+	PassBuilderOptionsSetSLPVectorization  func(opts ref, on int32)
+	PassBuilderOptionsSetLoopInterleaving  func(opts ref, on int32)
+	RunPasses                              func(module ref, passes string, tm, opts ref) ref
+	GetErrorMessage                        func(err ref) uintptr
+	DisposeErrorMessage                    func(msg uintptr)
+}
+
+// Values of the C interface's enumerations.
+const (
+	optDefault    = 2 // LLVMCodeGenLevelDefault
+	optAggressive = 3 // LLVMCodeGenLevelAggressive
+	relocDefault  = 0 // LLVMRelocDefault
+	relocPIC      = 2 // LLVMRelocPIC
+	modelDefault  = 0 // LLVMCodeModelDefault
+	modelSmall    = 3 // LLVMCodeModelSmall
+	fileAssembly  = 0 // LLVMAssemblyFile
+	fileObject    = 1 // LLVMObjectFile
+	returnStatus  = 2 // LLVMReturnStatusAction
+	severityError = 0 // LLVMDSError
+)
+
+// bind resolves every field, so that an unfit library is known by name of what
+// it lacks and not by a crash.
+func (c *api) bind(lib uintptr) error {
+	v := reflect.ValueOf(c).Elem()
+	for i := range v.NumField() {
+		name := "LLVM" + v.Type().Field(i).Name
+		addr, err := purego.Dlsym(lib, name)
+		if err != nil {
+			return fmt.Errorf("has no function %s", name)
+		}
+		purego.RegisterFunc(v.Field(i).Addr().Interface(), addr)
+	}
+	return nil
+}
+
+// initTargets makes LLVM's code generators known to it. A library built without
+// one of them still serves for the others: Compile then names the triple.
+func (c *api) initTargets(lib uintptr) error {
+	found := false
+	for _, t := range []string{"X86", "AArch64", "NVPTX"} {
+		for _, part := range []string{"TargetInfo", "Target", "TargetMC", "AsmPrinter", "AsmParser"} {
+			if addr, err := purego.Dlsym(lib, "LLVMInitialize"+t+part); err == nil {
+				purego.SyscallN(addr)
+				found = true
+			}
+		}
+	}
+	if !found {
+		return fmt.Errorf("has none of the code generators X86, AArch64 and NVPTX")
+	}
+	return nil
+}
+
+// text copies a C string that LLVM keeps ownership of.
+func text(p uintptr) string {
+	if p == 0 {
+		return ""
+	}
+	n := uintptr(0)
+	for *(*byte)(pointer(p + n)) != 0 {
+		n++
+	}
+	return string(view(p, n))
+}
+
+// view is n bytes of LLVM's memory, valid until LLVM frees them.
+func view(p, n uintptr) []byte { return unsafe.Slice((*byte)(pointer(p)), n) }
+
+// pointer turns an address in C memory, which Go's collector does not move or
+// track, into a pointer; the indirection keeps `go vet` from taking it for
+// arithmetic on a Go object.
+func pointer(p uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
+
+// takeMessage copies and frees a message that LLVM handed over.
+func (c *api) takeMessage(p uintptr) string {
+	if p == 0 {
+		return ""
+	}
+	s := text(p)
+	c.DisposeMessage(p)
+	return s
+}
