@@ -1,0 +1,189 @@
+package kernel
+
+// Kernel is one task's code with its buffers. Build it with a Builder; a
+// finished kernel is never modified.
+type Kernel struct {
+	Name    string    // symbol name
+	Tasks   int64     // static number of tasks of a launch
+	Buffers []*Buffer // Global buffers first, in ABI order, then scratch and views
+	Task    *Value    // the task number, i64
+	Body    *Block
+}
+
+// Space is where a buffer lives.
+type Space uint8
+
+// The memory spaces.
+const (
+	Global  Space = iota // an entry of the bufs array
+	Shared               // shared by the threads of a task: packed panels; in scratch on the CPU
+	Private              // private to one thread: in scratch on the CPU
+)
+
+func (s Space) String() string { return [...]string{"global", "shared", "private"}[s] }
+
+// Use says what a kernel does with a global buffer.
+type Use uint8
+
+// The uses of a global buffer.
+const (
+	Read Use = iota
+	Write
+	ReadWrite
+)
+
+func (u Use) String() string { return [...]string{"read", "write", "readwrite"}[u] }
+
+// Buffer is typed memory of a static length.
+type Buffer struct {
+	Name     string
+	Elem     Elem
+	Len      int64 // elements
+	Space    Space
+	Use      Use   // of a Global buffer; the others are read and written
+	Distinct bool  // no other buffer of the kernel overlaps it (views of it do)
+	Arg      int   // Global: the position in bufs
+	Offset   int64 // Shared, Private: bytes from the start of scratch, a multiple of 64
+	Base     *Buffer
+}
+
+// root is the buffer whose memory b is: its base if b is a view.
+func (b *Buffer) root() *Buffer {
+	if b.Base != nil {
+		return b.Base
+	}
+	return b
+}
+
+// Root is the buffer whose memory b is: b itself, or the base of a view.
+func (b *Buffer) Root() *Buffer { return b.root() }
+
+// Bytes is the size of b in memory.
+func (b *Buffer) Bytes() int64 { return b.Len * int64(b.Elem.Bytes()) }
+
+// At is the place of the elements of b from index x on, contiguous in lanes.
+func (b *Buffer) At(x Index) Ref { return Ref{Buf: b, Index: x, Stride: 1} }
+
+// Ref is a place in memory for each lane of a load or store. Lane l is element
+//
+//	Index + Stride·l          without Gather: contiguous 1, broadcast 0, else strided
+//	Index + Stride·Gather[l]  with Gather, a vector of i32 or i64
+//
+// A lane whose Mask is false is not accessed and loads zero. As an exception
+// the element of a broadcast (Stride 0) must exist whatever the mask says.
+// Lanes of a scattering store that meet store in lane order.
+type Ref struct {
+	Buf    *Buffer
+	Index  Index
+	Stride int64
+	Gather *Value
+	Mask   *Value // i1 of as many lanes, or nil
+}
+
+// Strided is r with s elements between lanes; 0 broadcasts one element.
+func (r Ref) Strided(s int64) Ref { r.Stride = s; return r }
+
+// Gathered is r with lane offsets v (i32 or i64), in units of r.Stride.
+func (r Ref) Gathered(v *Value) Ref { r.Gather = v; return r }
+
+// Masked is r for the lanes where m holds; nil means all.
+func (r Ref) Masked(m *Value) Ref { r.Mask = m; return r }
+
+// Value is a register: the result of a statement, a loop variable, a carried
+// register inside its loop, or the task number.
+type Value struct {
+	Type Type
+	ID   int   // unique in the kernel, dense from 0, in order of creation
+	Def  *Stmt // the statement that defines it: for loop variables and carried registers their loop; nil for the task number
+}
+
+// Block is a sequence of statements and the values it hands to its loop or If.
+type Block struct {
+	Stmts []*Stmt
+	Yield []*Value
+}
+
+// Stmt is one statement. Which fields are meaningful follows from Op.
+type Stmt struct {
+	Op      Op
+	Results []*Value
+	Args    []*Value // For: initial carried values; If: the condition; Store: the value
+	Bits    uint64   // Const: the element's bits, the same in every lane
+	Elem    Elem     // Round: BF16 or F16
+	Lanes   []int    // Shuffle: source lanes; Extract: the lane
+	Index   Index    // ToValue, TailMask: the index
+	Ref     Ref      // Load, Store, Prefetch
+	Loop    *Loop    // For
+	Then    *Block   // If
+	Else    *Block   // If
+}
+
+// Result is the only result of s.
+func (s *Stmt) Result() *Value { return s.Results[0] }
+
+// LoopKind says who runs the iterations.
+type LoopKind uint8
+
+// The loop kinds.
+const (
+	Serial  LoopKind = iota // one after another
+	Threads                 // independent iterations, spread over the threads of a GPU block; no carried values
+)
+
+// Loop is a counted loop: for Var = Lo; Var < Hi; Var += Step.
+type Loop struct {
+	Range
+	Var   *Value
+	Carry []*Value // registers seen in the body; initial values in Stmt.Args, next ones in Body.Yield, final ones in Stmt.Results
+	Body  *Block
+}
+
+// Range is the iteration space of a loop.
+type Range struct {
+	Lo, Hi Index
+	Step   int64 // positive
+	Unroll int   // 0 leaves it to the compiler, 1 forbids, n > 1 asks for n, UnrollFull for all
+	Kind   LoopKind
+}
+
+// UnrollFull asks for complete unrolling of a loop with constant bounds.
+const UnrollFull = -1
+
+// Span is the range [0, n).
+func Span(n int64) Range { return Range{Hi: Int(n), Step: 1} }
+
+// Between is the range [lo, hi).
+func Between(lo, hi Index) Range { return Range{Lo: lo, Hi: hi, Step: 1} }
+
+// By is r with the given step.
+func (r Range) By(step int64) Range { r.Step = step; return r }
+
+// Unrolled is r with an unroll hint.
+func (r Range) Unrolled(n int) Range { r.Unroll = n; return r }
+
+// OverThreads is r with its iterations spread over the threads of a GPU block.
+func (r Range) OverThreads() Range { r.Kind = Threads; return r }
+
+// ScratchBytes is the thread-private memory a task needs, a multiple of 64.
+func (k *Kernel) ScratchBytes() int64 {
+	var n int64
+	for _, b := range k.Buffers {
+		if b.Space != Global && b.Base == nil {
+			n = max(n, b.Offset+roundUp(b.Bytes(), 64))
+		}
+	}
+	return n
+}
+
+// Args are the global buffers in ABI order.
+func (k *Kernel) Args() []*Buffer {
+	var args []*Buffer
+	for _, b := range k.Buffers {
+		if b.Space == Global && b.Base == nil {
+			args = append(args, b)
+		}
+	}
+	return args
+}
+
+func roundUp(n, to int64) int64 { return (n + to - 1) / to * to }

@@ -1,0 +1,93 @@
+package kernel
+
+// Op is what a statement does. Rows of the table ops say how each is typed and
+// evaluated; emitters add how each is emitted.
+type Op uint8
+
+// The operations. Lane-wise ones take operands of equal type unless stated.
+const (
+	InvalidOp Op = iota
+
+	// Constants and shapes.
+	OpConst    // the same Bits in every lane
+	OpIota     // i32 lane numbers 0, 1, 2, …
+	OpSplat    // scalar → vector
+	OpToValue  // Index → i64 scalar
+	OpTailMask // lane l holds l < Index: the mask of a tail of Index elements
+	OpExtract  // vector → scalar, lane Lanes[0]
+	OpShuffle  // two vectors a, b of n lanes → lanes Lanes of a‖b
+
+	// Arithmetic on floats and integers; integers wrap.
+	OpAdd
+	OpSub
+	OpMul
+	OpDiv // integers truncate; x/0 = 0 and min/-1 = min
+	OpRem // integers only; sign of the dividend; x%0 = 0
+	OpMin // NaN if either is NaN; of zeros, the second operand
+	OpMax // NaN if either is NaN; of zeros, the second operand
+	OpNeg
+	OpAbs
+	OpFMA    // a·b+c, one rounding always
+	OpMulAdd // a·b+c, one rounding on machines with FMA and two elsewhere
+	OpSqrt
+	OpFloor
+	OpRint  // to nearest even
+	OpMulHi // upper half of the unsigned i32 × i32 → 64-bit product
+
+	// Bits: integers, and masks where it makes sense.
+	OpAnd
+	OpOr
+	OpXor
+	OpNot
+	OpShl // shift counts are taken modulo the width
+	OpLShr
+	OpAShr
+
+	// Comparisons → mask. Integers are signed; float ones are false on NaN, but Ne true.
+	OpEq
+	OpNe
+	OpLt
+	OpLe
+	OpULt    // unsigned integers
+	OpSelect // mask (scalar or of as many lanes), a, b → a where it holds, else b
+
+	// Conversions.
+	OpConvert // between f32, f64, i32, i64, and from i1 (0 or 1); floats to integers truncate and saturate, NaN to 0
+	OpBitcast // f32 ↔ i32, f64 ↔ i64
+	OpRound   // f32 rounded to Elem (bf16, f16) and widened back
+
+	// Horizontal reductions, vector → scalar: halves are combined pairwise
+	// (lane l with lane l+n/2) until one lane is left; lanes a power of two.
+	OpReduceAdd
+	OpReduceMul
+	OpReduceMin
+	OpReduceMax
+	OpReduceAnd
+	OpReduceOr
+
+	// Math calls on f32, expanded by package vmath before emission.
+	OpExp
+	OpLog
+	OpTanh
+	OpErf
+	OpRsqrt
+	OpSigmoid
+	OpSin
+	OpCos
+	OpPow // x, y → x^y
+
+	// DotBF16 acc, a, b: acc + lo(a)·lo(b) + hi(a)·hi(b), where a and b are i32
+	// lanes that hold two bf16 each, lo in the lower half. Machines differ in the
+	// rounding between; the interpreter rounds after each product's fma.
+	OpDotBF16
+
+	// Memory and control.
+	OpLoad
+	OpStore
+	OpPrefetch // a hint; no effect
+	OpBarrier  // the threads of a GPU block meet; memory written before is visible after
+	OpFor
+	OpIf // scalar i1 condition; yields of the taken block are the results
+
+	numOps
+)
