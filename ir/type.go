@@ -2,6 +2,7 @@ package ir
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -216,7 +217,9 @@ func (t Type) String() string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, "%s=%d", a.Name, a.Size)
+		b.WriteString(a.Name)
+		b.WriteByte('=')
+		b.WriteString(strconv.Itoa(a.Size))
 		for _, m := range a.Mesh {
 			b.WriteByte('@')
 			b.WriteString(m)

@@ -1,0 +1,253 @@
+package ir
+
+import (
+	"io"
+	"strconv"
+	"strings"
+
+	"ptc/internal/diag"
+)
+
+// textVersion is the number in the first line of the text.
+const textVersion = 1
+
+// Print is the text of the module, one line for each argument, operation and
+// result:
+//
+//	ptir 1 global "GPT"
+//	mesh dp=2, tp=2
+//	meta config(batch=8, embed=384)
+//
+//	func @step class=entry
+//	  arg %0 : f32[vocab=256, embed=384] param "wte" init=zeros() // gpt.ptl:31:3
+//	  %12 : f32[batch=8, ffn=1536] = dot %10, %3 over=(embed) // blocks.3.mlp gpt.ptl:24:7
+//	  %13 : f32[], %14 : f32[] = call %1, %2 fn=@k3
+//	  result %13 loss
+//	end
+//
+// An operation without results is written with _ in their place. The comment
+// at the end of a line carries the scope and the source position, either of
+// which may be missing; [Parse] reads them back.
+func Print(m *Module) string {
+	p := &printer{b: make([]byte, 0, 256+100*countOps(m))}
+	p.module(m)
+	return string(p.b)
+}
+
+// Fprint writes the text of [Print] to w.
+func Fprint(w io.Writer, m *Module) error {
+	p := &printer{b: make([]byte, 0, 256+100*countOps(m))}
+	p.module(m)
+	_, err := w.Write(p.b)
+	return err
+}
+
+// PrintFunc is the text of one function, from func to end.
+func PrintFunc(f *Func) string {
+	p := &printer{}
+	p.function(f)
+	return string(p.b)
+}
+
+func countOps(m *Module) int {
+	n := 0
+	for _, f := range m.Funcs {
+		n += len(f.Args) + len(f.Ops) + len(f.Results)
+	}
+	return n
+}
+
+type printer struct{ b []byte }
+
+func (p *printer) str(s string) { p.b = append(p.b, s...) }
+
+func (p *printer) quote(s string) { p.b = strconv.AppendQuote(p.b, s) }
+
+func (p *printer) int(n int) { p.b = strconv.AppendInt(p.b, int64(n), 10) }
+
+func (p *printer) module(m *Module) {
+	p.str("ptir ")
+	p.int(textVersion)
+	p.str(" ")
+	p.str(m.Level.String())
+	p.str(" ")
+	p.quote(m.Name)
+	p.str("\n")
+	for i, a := range m.Mesh {
+		if i == 0 {
+			p.str("mesh ")
+		} else {
+			p.str(", ")
+		}
+		p.str(a.Name)
+		p.str("=")
+		p.int(a.Size)
+	}
+	if len(m.Mesh) > 0 {
+		p.str("\n")
+	}
+	for _, t := range m.Meta {
+		p.str("meta ")
+		p.str(t.String())
+		p.str("\n")
+	}
+	for _, f := range m.Funcs {
+		p.str("\n")
+		p.function(f)
+	}
+}
+
+func (p *printer) function(f *Func) {
+	p.str("func @")
+	p.str(f.Name)
+	p.attrs(f.Attrs)
+	p.str("\n")
+	for _, a := range f.Args {
+		p.str("  arg ")
+		p.def(a.Value)
+		p.role(a.Role, a.Path)
+		p.attrs(a.Attrs)
+		p.origin("", a.Pos)
+		p.str("\n")
+	}
+	for _, o := range f.Ops {
+		p.op(o)
+	}
+	for _, r := range f.Results {
+		p.str("  result ")
+		p.value(r.Value)
+		p.role(r.Role, r.Path)
+		p.attrs(r.Attrs)
+		p.str("\n")
+	}
+	p.str("end\n")
+}
+
+func (p *printer) op(o *Op) {
+	p.str("  ")
+	if len(o.Results) == 0 {
+		p.str("_")
+	}
+	for i, r := range o.Results {
+		if i > 0 {
+			p.str(", ")
+		}
+		p.def(r)
+	}
+	p.str(" = ")
+	p.str(o.Name)
+	for i, a := range o.Args {
+		if i > 0 {
+			p.str(",")
+		}
+		p.str(" ")
+		p.value(a)
+	}
+	p.attrs(o.Attrs)
+	p.origin(o.Scope, o.Pos)
+	p.str("\n")
+}
+
+// value writes %ID; a missing value, which only a broken pass leaves behind,
+// is written so that the dump can still be read.
+func (p *printer) value(v *Value) {
+	if v == nil {
+		p.str("%?")
+		return
+	}
+	p.str("%")
+	p.int(v.ID)
+}
+
+func (p *printer) def(v *Value) {
+	p.value(v)
+	p.str(" : ")
+	if v != nil {
+		p.str(v.Type.String())
+	}
+}
+
+func (p *printer) role(role, path string) {
+	if role != "" {
+		p.str(" ")
+		p.str(role)
+	}
+	if path != "" {
+		p.str(" ")
+		p.quote(path)
+	}
+}
+
+func (p *printer) attrs(as Attrs) {
+	for _, a := range as {
+		p.str(" ")
+		p.str(a.Key)
+		p.str("=")
+		p.str(a.Val.String())
+	}
+}
+
+// origin writes the comment "// scope file:line:col". What would not read
+// back as one word is quoted.
+func (p *printer) origin(scope string, pos diag.Pos) {
+	if scope == "" && !pos.IsValid() {
+		return
+	}
+	p.str(" //")
+	if scope != "" {
+		p.str(" ")
+		if plain(scope) && !strings.Contains(scope, ":") {
+			p.str(scope)
+		} else {
+			p.quote(scope)
+		}
+	}
+	if pos.IsValid() {
+		p.str(" ")
+		if pos.File != "" && plain(pos.File) {
+			p.str(pos.File)
+		} else {
+			p.quote(pos.File)
+		}
+		p.str(":")
+		p.int(pos.Line)
+		p.str(":")
+		p.int(max(pos.Col, 0))
+	}
+}
+
+// plain reports whether s is printable ASCII without blanks and quotes.
+func plain(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] <= ' ' || s[i] >= 0x7f || s[i] == '"' {
+			return false
+		}
+	}
+	return true
+}
+
+// IsIdent reports whether s can name an axis, a mesh axis, an attribute, an
+// operation or a function: letters, digits, underscores and points, with a
+// letter or underscore in front.
+func IsIdent(s string) bool {
+	if s == "" || !isLetter(s[0]) {
+		return false
+	}
+	return isWord(s)
+}
+
+// isWord reports whether s is made of the bytes of identifiers, at least one.
+func isWord(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if !isWordByte(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' }
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isWordByte(c byte) bool { return isLetter(c) || isDigit(c) || c == '.' }
