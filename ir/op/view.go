@@ -1,0 +1,168 @@
+package op
+
+import "ptc/ir"
+
+// Strided is a way to see a dense buffer as a tensor: each axis has a distance
+// in elements between neighbours (0 repeats the element).
+type Strided struct {
+	Offset int // elements before the first
+	Axes   []StridedAxis
+}
+
+// StridedAxis is one axis of a [Strided] view.
+type StridedAxis struct {
+	Name         string
+	Size, Stride int
+}
+
+// Dense is the view of a buffer that stores t row-major.
+func Dense(t ir.Type) Strided {
+	v := Strided{Axes: make([]StridedAxis, len(t.Axes))}
+	for i, s := range t.Strides() {
+		v.Axes[i] = StridedAxis{t.Axes[i].Name, t.Axes[i].Size, s}
+	}
+	return v
+}
+
+// Axis is the named axis, or false.
+func (s Strided) Axis(name string) (StridedAxis, bool) {
+	for _, a := range s.Axes {
+		if a.Name == name {
+			return a, true
+		}
+	}
+	return StridedAxis{}, false
+}
+
+// IsDense reports whether the view is row-major without gaps from offset 0.
+func (s Strided) IsDense() bool {
+	n := 1
+	for i := len(s.Axes) - 1; i >= 0; i-- {
+		if s.Axes[i].Size != 1 && s.Axes[i].Stride != n {
+			return false
+		}
+		n *= s.Axes[i].Size
+	}
+	return s.Offset == 0
+}
+
+// ViewFunc says how a movement operation's result is a view of the buffer that
+// its operand is a view of; false where the strides do not allow it.
+type ViewFunc func(o *ir.Op, in Strided) (Strided, bool)
+
+// views holds the operations that move nothing in memory. Movement operations
+// that are not here (pad, concat) write a new buffer.
+var views = map[string]ViewFunc{
+	"rename":    viewRename,
+	"transpose": viewTranspose,
+	"split":     viewSplit,
+	"merge":     viewMerge,
+	"slice":     viewSlice,
+	"broadcast": viewBroadcast,
+}
+
+// View is the result of o as a view of its operand's buffer.
+func View(o *ir.Op, in Strided) (Strided, bool) {
+	f := views[o.Name]
+	if f == nil {
+		return Strided{}, false
+	}
+	return f(o, in)
+}
+
+// CanView reports whether o may be a view, given the right strides.
+func CanView(o *ir.Op) bool { return views[o.Name] != nil }
+
+// ByName reports whether o changes neither names nor sizes of the axes its
+// operand has, so that a computation that addresses elements by name need do
+// nothing for it.
+func ByName(o *ir.Op) bool { return o.Name == "transpose" || o.Name == "broadcast" }
+
+func viewRename(o *ir.Op, in Strided) (Strided, bool) {
+	out := Strided{Offset: in.Offset, Axes: append([]StridedAxis(nil), in.Axes...)}
+	for i := range out.Axes {
+		for _, p := range o.Attrs.Pairs("axes") {
+			if in.Axes[i].Name == p.From {
+				out.Axes[i].Name = p.To
+			}
+		}
+	}
+	return out, true
+}
+
+func viewTranspose(o *ir.Op, in Strided) (Strided, bool) {
+	return pick(in, o.Result().Type)
+}
+
+func viewBroadcast(o *ir.Op, in Strided) (Strided, bool) {
+	return pick(in, o.Result().Type)
+}
+
+// pick orders the axes as t does; those that are missing repeat.
+func pick(in Strided, t ir.Type) (Strided, bool) {
+	out := Strided{Offset: in.Offset}
+	for _, a := range t.Axes {
+		x, ok := in.Axis(a.Name)
+		if !ok {
+			x = StridedAxis{Name: a.Name, Size: a.Size}
+		}
+		out.Axes = append(out.Axes, x)
+	}
+	return out, true
+}
+
+func viewSplit(o *ir.Op, in Strided) (Strided, bool) {
+	out := Strided{Offset: in.Offset}
+	axis, into := o.Attrs.Text("axis"), o.Attrs.Sizes("into")
+	for _, a := range in.Axes {
+		if a.Name != axis {
+			out.Axes = append(out.Axes, a)
+			continue
+		}
+		stride := a.Stride * a.Size
+		for _, p := range into {
+			stride /= p.N
+			out.Axes = append(out.Axes, StridedAxis{p.Name, p.N, stride})
+		}
+	}
+	return out, true
+}
+
+func viewMerge(o *ir.Op, in Strided) (Strided, bool) {
+	names := o.Attrs.Names("axes")
+	out := Strided{Offset: in.Offset}
+	for i := 0; i < len(in.Axes); i++ {
+		if in.Axes[i].Name != names[0] {
+			out.Axes = append(out.Axes, in.Axes[i])
+			continue
+		}
+		if i+len(names) > len(in.Axes) {
+			return Strided{}, false
+		}
+		m := StridedAxis{Name: o.Attrs.Text("into"), Size: 1}
+		for k := range names {
+			a := in.Axes[i+k]
+			if k > 0 && in.Axes[i+k-1].Stride != a.Stride*a.Size {
+				return Strided{}, false
+			}
+			m.Size *= a.Size
+			m.Stride = a.Stride
+		}
+		out.Axes = append(out.Axes, m)
+		i += len(names) - 1
+	}
+	return out, true
+}
+
+func viewSlice(o *ir.Op, in Strided) (Strided, bool) {
+	out := Strided{Offset: in.Offset, Axes: append([]StridedAxis(nil), in.Axes...)}
+	axis := o.Attrs.Text("axis")
+	for i, a := range out.Axes {
+		if a.Name == axis {
+			start := int(o.Attrs.Int("start", 0))
+			out.Offset += start * a.Stride
+			out.Axes[i].Size = int(o.Attrs.Int("limit", int64(a.Size))) - start
+		}
+	}
+	return out, true
+}
