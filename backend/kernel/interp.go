@@ -1,0 +1,316 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Interp are the ways an interpretation may differ from the exact one.
+type Interp struct {
+	// NoFMA evaluates MulAdd with two roundings, like a machine without FMA.
+	NoFMA bool
+}
+
+// Interpret runs the tasks [begin, end) of k on bufs, one little-endian byte
+// slice per argument in ABI order, as Interp{}.Run does.
+func Interpret(k *Kernel, bufs [][]byte, begin, end int64) error {
+	return Interp{}.Run(k, bufs, begin, end)
+}
+
+// Run runs the tasks [begin, end) of k on bufs. It returns an error, where
+// native code would go wrong silently: on buffers of the wrong number or size,
+// tasks out of range, and any access outside its buffer. Scratch starts as
+// 0xff bytes (NaN), so that reading it before writing shows.
+func (opt Interp) Run(k *Kernel, bufs [][]byte, begin, end int64) (err error) {
+	args := k.Args()
+	if len(bufs) != len(args) {
+		return fmt.Errorf("kernel %s: %d buffers given, takes %d", k.Name, len(bufs), len(args))
+	}
+	if begin < 0 || end > k.Tasks {
+		return fmt.Errorf("kernel %s: tasks [%d, %d) of %d", k.Name, begin, end, k.Tasks)
+	}
+	m := &machine{opt: opt, mem: map[*Buffer][]byte{}, regs: map[*Value][]uint64{}}
+	for i, b := range args {
+		if int64(len(bufs[i])) < b.Bytes() {
+			return fmt.Errorf("kernel %s: buffer %s has %d bytes, needs %d", k.Name, b.Name, len(bufs[i]), b.Bytes())
+		}
+		m.mem[b] = bufs[i][:b.Bytes()]
+	}
+	for _, b := range k.Buffers {
+		if b.Space != Global && b.Base == nil {
+			m.mem[b] = make([]byte, b.Bytes())
+		}
+	}
+	for t := begin; t < end; t++ {
+		for b, mem := range m.mem {
+			if b.Space != Global {
+				fill(mem, 0xff)
+			}
+		}
+		m.regs[k.Task] = []uint64{uint64(t)}
+		if err := m.block(k.Body); err != nil {
+			return fmt.Errorf("kernel %s: task %d: %w", k.Name, t, err)
+		}
+	}
+	return nil
+}
+
+func fill(b []byte, v byte) {
+	for i := range b {
+		b[i] = v
+	}
+}
+
+// machine is the state of an interpretation: register bits by lane, and memory.
+type machine struct {
+	opt  Interp
+	mem  map[*Buffer][]byte
+	regs map[*Value][]uint64
+}
+
+func (m *machine) index(x Index) int64 {
+	n := x.Const
+	for _, t := range x.Terms {
+		n += t.Coef * int64(m.regs[t.Var][0])
+	}
+	return n
+}
+
+func (m *machine) block(b *Block) error {
+	for _, s := range b.Stmts {
+		if err := m.stmt(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *machine) stmt(s *Stmt) error {
+	switch s.Op {
+	case OpFor:
+		return m.loop(s)
+	case OpIf:
+		return m.branch(s)
+	case OpLoad:
+		return m.load(s)
+	case OpStore:
+		return m.store(s)
+	case OpPrefetch, OpBarrier:
+		return nil
+	}
+	r := s.Result()
+	out := make([]uint64, r.Type.Lanes)
+	row := &rows[s.Op]
+	switch {
+	case s.Op == OpMulAdd && m.opt.NoFMA:
+		m.lanes(s, laneMulThenAdd, out)
+	case row.lane != nil:
+		m.lanes(s, row.lane, out)
+	case row.fold != InvalidOp:
+		out[0] = fold(row.fold, r.Type.Elem, m.regs[s.Args[0]])
+	default:
+		m.other(s, out)
+	}
+	m.regs[r] = out
+	return nil
+}
+
+func (m *machine) lanes(s *Stmt, f func(Elem, [3]uint64) uint64, out []uint64) {
+	e := s.Args[0].Type.Elem
+	var in [3][]uint64
+	for i, a := range s.Args {
+		in[i] = m.regs[a]
+	}
+	for l := range out {
+		var a [3]uint64
+		for i := range s.Args {
+			a[i] = in[i][l]
+		}
+		out[l] = f(e, a)
+	}
+}
+
+// fold combines halves until one lane is left.
+func fold(op Op, e Elem, x []uint64) uint64 {
+	x = append([]uint64(nil), x...)
+	for n := len(x) / 2; n > 0; n /= 2 {
+		for l := range n {
+			x[l] = rows[op].lane(e, [3]uint64{x[l], x[l+n]})
+		}
+	}
+	return x[0]
+}
+
+// other evaluates the ops that are neither lane-wise nor reductions.
+func (m *machine) other(s *Stmt, out []uint64) {
+	var in [3][]uint64
+	for i, a := range s.Args {
+		in[i] = m.regs[a]
+	}
+	e := s.Result().Type.Elem
+	for l := range out {
+		switch s.Op {
+		case OpConst:
+			out[l] = s.Bits
+		case OpIota:
+			out[l] = uint64(l)
+		case OpSplat:
+			out[l] = in[0][0]
+		case OpToValue:
+			out[l] = uint64(m.index(s.Index))
+		case OpTailMask:
+			out[l] = truth(int64(l) < m.index(s.Index))
+		case OpExtract:
+			out[l] = in[0][s.Lanes[0]]
+		case OpShuffle:
+			if from := s.Lanes[l]; from < len(in[0]) {
+				out[l] = in[0][from]
+			} else {
+				out[l] = in[1][from-len(in[0])]
+			}
+		case OpSelect:
+			out[l] = in[2][l]
+			if in[0][min(l, len(in[0])-1)] != 0 {
+				out[l] = in[1][l]
+			}
+		case OpConvert:
+			out[l] = convert(s.Args[0].Type.Elem, e, in[0][l])
+		case OpBitcast:
+			out[l] = in[0][l]
+		case OpRound:
+			out[l] = roundTo(s.Elem, in[0][l])
+		case OpDotBF16:
+			out[l] = dotBF16(in[0][l], in[1][l], in[2][l])
+		default:
+			panic(fmt.Sprintf("kernel: no interpretation of %s", s.Op))
+		}
+	}
+}
+
+func roundTo(e Elem, x uint64) uint64 {
+	if e == BF16 {
+		return bits32(FromBF16(BF16Bits(f32(x))))
+	}
+	return bits32(FromF16(F16Bits(f32(x))))
+}
+
+func (m *machine) loop(s *Stmt) error {
+	l := s.Loop
+	carried := m.get(s.Args)
+	hi := m.index(l.Hi)
+	for i := m.index(l.Lo); i < hi; i += l.Step {
+		m.regs[l.Var] = []uint64{uint64(i)}
+		m.set(l.Carry, carried)
+		if err := m.block(l.Body); err != nil {
+			return err
+		}
+		carried = m.get(l.Body.Yield)
+	}
+	m.set(s.Results, carried)
+	return nil
+}
+
+func (m *machine) branch(s *Stmt) error {
+	taken := s.Else
+	if m.regs[s.Args[0]][0] != 0 {
+		taken = s.Then
+	}
+	if err := m.block(taken); err != nil {
+		return err
+	}
+	m.set(s.Results, m.get(taken.Yield))
+	return nil
+}
+
+func (m *machine) get(vs []*Value) [][]uint64 {
+	out := make([][]uint64, len(vs))
+	for i, v := range vs {
+		out[i] = m.regs[v]
+	}
+	return out
+}
+
+func (m *machine) set(vs []*Value, to [][]uint64) {
+	for i, v := range vs {
+		m.regs[v] = to[i]
+	}
+}
+
+// place is the bytes of lane l of an access, nil if the lane is masked off.
+func (m *machine) place(s *Stmt, l int) ([]byte, error) {
+	r := s.Ref
+	if r.Mask != nil && m.regs[r.Mask][l] == 0 && r.Stride != 0 {
+		return nil, nil
+	}
+	lane := int64(l)
+	if r.Gather != nil {
+		lane = signed(r.Gather.Type.Elem, m.regs[r.Gather][l])
+	}
+	at := m.index(r.Index) + r.Stride*lane
+	if at < 0 || at >= r.Buf.Len {
+		return nil, fmt.Errorf("%s: lane %d at element %d of %s[%d]", s.Op, l, at, r.Buf.Name, r.Buf.Len)
+	}
+	if r.Mask != nil && m.regs[r.Mask][l] == 0 {
+		return nil, nil
+	}
+	size := int64(r.Buf.Elem.Bytes())
+	return m.mem[r.Buf.root()][at*size : (at+1)*size], nil
+}
+
+func (m *machine) load(s *Stmt) error {
+	r := s.Result()
+	out := make([]uint64, r.Type.Lanes)
+	for l := range out {
+		p, err := m.place(s, l)
+		if err != nil {
+			return err
+		}
+		if p != nil {
+			out[l] = read(s.Ref.Buf.Elem, p)
+		}
+	}
+	m.regs[r] = out
+	return nil
+}
+
+func (m *machine) store(s *Stmt) error {
+	for l, x := range m.regs[s.Args[0]] {
+		p, err := m.place(s, l)
+		if err != nil {
+			return err
+		}
+		if p != nil {
+			write(s.Ref.Buf.Elem, p, x)
+		}
+	}
+	return nil
+}
+
+func read(e Elem, p []byte) uint64 {
+	switch e {
+	case F64, I64:
+		return binary.LittleEndian.Uint64(p)
+	case BF16:
+		return bits32(FromBF16(binary.LittleEndian.Uint16(p)))
+	case F16:
+		return bits32(FromF16(binary.LittleEndian.Uint16(p)))
+	case Bool:
+		return truth(p[0] != 0)
+	}
+	return uint64(binary.LittleEndian.Uint32(p))
+}
+
+func write(e Elem, p []byte, x uint64) {
+	switch e {
+	case F64, I64:
+		binary.LittleEndian.PutUint64(p, x)
+	case BF16:
+		binary.LittleEndian.PutUint16(p, BF16Bits(f32(x)))
+	case F16:
+		binary.LittleEndian.PutUint16(p, F16Bits(f32(x)))
+	case Bool:
+		p[0] = byte(x & 1)
+	default:
+		binary.LittleEndian.PutUint32(p, uint32(x))
+	}
+}
