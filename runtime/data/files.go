@@ -1,0 +1,188 @@
+package data
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"golang.org/x/sync/errgroup"
+)
+
+// textFile is a file that a glob matched.
+type textFile struct {
+	path string // to open it
+	rel  string // slash path below the glob's base: the same on every machine
+	rank uint64 // hash of rel: where order must not follow the alphabet
+	size int64  // bytes to take of it
+	text []byte
+	hash [sha256.Size]byte // of text
+}
+
+// findFiles lists the regular files that the globs match and the excludes,
+// patterns on rel, do not: each once, by glob and then by rel, so that the order
+// depends on neither the file system nor the place of the base.
+func findFiles(globs, excludes []string, vars []Option) ([]textFile, error) {
+	for _, x := range excludes {
+		if !doublestar.ValidatePattern(x) {
+			return nil, &Error{Path: x, Msg: "this exclude is not a valid pattern"}
+		}
+	}
+	var files []textFile
+	seen := map[string]bool{}
+	for _, g := range globs {
+		found, err := matchFiles(g, excludes, vars)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 {
+			return nil, &Error{Path: g, Msg: "no file matches",
+				Hint: "a relative pattern starts at the current directory"}
+		}
+		for _, f := range found {
+			abs, err := filepath.Abs(f.path)
+			if err != nil {
+				return nil, &Error{Path: f.path, Msg: "cannot resolve", Err: err}
+			}
+			if !seen[abs] {
+				seen[abs] = true
+				files = append(files, f)
+			}
+		}
+	}
+	return files, nil
+}
+
+func matchFiles(glob string, excludes []string, vars []Option) ([]textFile, error) {
+	expanded, err := expand(filepath.ToSlash(glob), vars)
+	if err != nil {
+		return nil, err
+	}
+	base, pattern := splitGlob(expanded)
+	if pattern == "" || !doublestar.ValidatePattern(pattern) {
+		return nil, &Error{Path: glob, Msg: "this is not a valid pattern"}
+	}
+	if _, err := os.Stat(base); errors.Is(err, fs.ErrNotExist) {
+		return nil, &Error{Path: glob, Msg: "there is no folder " + base,
+			Hint: "a relative pattern starts at the current directory"}
+	}
+	var files []textFile
+	walk := func(rel string, d fs.DirEntry) error {
+		for _, x := range excludes {
+			if doublestar.MatchUnvalidated(x, rel) {
+				return nil
+			}
+		}
+		path := filepath.Join(base, filepath.FromSlash(rel))
+		st, err := os.Stat(path) // through a link, unlike d
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // a link to nowhere
+		}
+		if err != nil {
+			return err
+		}
+		if st.Mode().IsRegular() { // opening a FIFO would wait for ever
+			sum := sha256.Sum256([]byte(rel))
+			files = append(files, textFile{path: path, rel: rel,
+				rank: binary.LittleEndian.Uint64(sum[:]), size: st.Size()})
+		}
+		return nil
+	}
+	err = doublestar.GlobWalk(os.DirFS(base), pattern, walk,
+		doublestar.WithFilesOnly(), doublestar.WithNoFollow(), doublestar.WithFailOnIOErrors())
+	if err != nil {
+		return nil, &Error{Path: glob, Msg: "cannot list the files", Err: err}
+	}
+	slices.SortFunc(files, func(a, b textFile) int { return cmp.Compare(a.rel, b.rel) })
+	return files, nil
+}
+
+// limitFiles keeps files up to limit bytes in the order of their hashes, which
+// samples a tree evenly where its first files would all be of one folder. The
+// last one is cut. The order of what remains does not change.
+func limitFiles(files []textFile, limit int64) (kept []textFile, total int64) {
+	for _, f := range files {
+		total += f.size
+	}
+	if total <= limit {
+		return files, total
+	}
+	byRank := make([]int, len(files))
+	for i := range byRank {
+		byRank[i] = i
+	}
+	slices.SortStableFunc(byRank, func(a, b int) int { return cmp.Compare(files[a].rank, files[b].rank) })
+	take := make([]int64, len(files))
+	for _, i := range byRank {
+		take[i] = min(files[i].size, limit)
+		limit -= take[i]
+	}
+	for i, f := range files {
+		if f.size = take[i]; f.size > 0 {
+			kept = append(kept, f)
+		}
+	}
+	return kept, total
+}
+
+// readFiles reads the text of all files and checks that it is text.
+func readFiles(files []textFile) error {
+	var g errgroup.Group
+	g.SetLimit(max(4, runtime.GOMAXPROCS(0)))
+	errs := make([]error, len(files)) // so that the first by order is reported
+	for i := range files {
+		g.Go(func() error {
+			errs[i] = files[i].read()
+			return nil
+		})
+	}
+	g.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *textFile) read() error {
+	r, err := os.Open(f.path)
+	if err != nil {
+		return &Error{Path: f.path, Msg: "cannot read", Err: err}
+	}
+	defer r.Close()
+	text := make([]byte, f.size)
+	n, err := io.ReadFull(r, text)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return &Error{Path: f.path, Msg: "cannot read", Err: err}
+	}
+	f.text = text[:n] // shorter if the file shrank since it was listed
+	f.hash = sha256.Sum256(f.text)
+	return checkText(f.path, f.text)
+}
+
+// maxNul is the share of NUL bytes above which a file is not text. Compressed
+// and encrypted files have 1 in 256, UTF-16 text has about 1 in 2.
+const maxNul = 1.0 / 1000
+
+func checkText(path string, text []byte) error {
+	nul := 0
+	for _, b := range text {
+		if b == 0 {
+			nul++
+		}
+	}
+	if float64(nul) > maxNul*float64(len(text)) {
+		e := errorf("this is a binary file: %d of its %d bytes are NUL", nul, len(text))
+		e.Path, e.Hint = path, "narrow the pattern, or add an exclude"
+		return e
+	}
+	return nil
+}
