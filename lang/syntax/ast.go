@@ -1,0 +1,152 @@
+package syntax
+
+// File is one source file: its declarations in source order.
+type File struct {
+	Span
+	Name  string // as the user gave it
+	Decls []Decl
+}
+
+// Decl is a top-level declaration: [Import], [Config], [Module] (which is
+// also a model or an optimizer), [Fn], [Train] or [Layout].
+type Decl interface {
+	Node
+	decl()
+}
+
+// Member is a part of a [Module]: [ParamDecl], [SubModule], [Let] or [Fn].
+type Member interface {
+	Node
+	member()
+}
+
+// Ident is a name with its place.
+type Ident struct {
+	Span
+	Name string `parser:"@Ident"`
+}
+
+// Import is `import std.nn`, `import std.nn as n` or `import "dir/file.ptl" as n`.
+type Import struct {
+	Span
+	Doc   string
+	File  Text     `parser:"'import' ( @String"` // the quoted path; empty for a dotted one
+	Parts []*Ident `parser:"| @@ ( '.' @@ )* )"` // std, nn; empty for a quoted path
+	As    *Ident   `parser:"( 'as' @@ )?"`       // nil: the last part, or the file's base name
+}
+
+// Config is `config { name = expr … }`: the sizes and choices of the file.
+type Config struct {
+	Span
+	Doc     string
+	Entries []*Entry `parser:"'config' '{' ';'* ( @@ ';'* )* '}'"`
+}
+
+// Entry is `key = expr` in a config, a train block, a directive's options, or
+// by itself in a layout.
+type Entry struct {
+	Span
+	Doc   string
+	Key   *Ident `parser:"@@"`
+	Value Expr   `parser:"'=' @@"`
+}
+
+// Module is a module, model or optimizer, as Kind says.
+type Module struct {
+	Span
+	Doc     string
+	Kind    string   `parser:"@( 'module' | 'model' | 'optimizer' )"`
+	Name    *Ident   `parser:"@@"`
+	Params  []*Param `parser:"( '(' ( @@ ( (?= ',' ~')' ) ',' @@ )* ','? )? ')' )?"`
+	Members []Member `parser:"'{' ';'* ( @@ ';'* )* '}'"`
+}
+
+// Param is a parameter of a module or function: `x`, `x: type`, `x = expr` or
+// `x: type = expr`. The type of a module's axis parameter is the [NamedType]
+// `axis`.
+type Param struct {
+	Span
+	Name    *Ident `parser:"@@"`
+	Type    Type   `parser:"( ':' @@ )?"`
+	Default Expr   `parser:"( '=' @@ )?"`
+}
+
+// ParamDecl is `param a, b : type ~ init`, or `state` instead of `param` in an
+// optimizer.
+type ParamDecl struct {
+	Span
+	Doc   string
+	Kind  string   `parser:"@( 'param' | 'state' )"`
+	Names []*Ident `parser:"@@ ( ',' @@ )*"`
+	Type  Type     `parser:"':' @@"`
+	Init  Expr     `parser:"( '~' @@ )?"` // nil: none given
+}
+
+// SubModule is `a, b : nn.MLP(act = gelu)` or `blocks : Block[layers]`.
+type SubModule struct {
+	Span
+	Doc   string
+	Names []*Ident `parser:"@@ ( ',' @@ )*"`
+	Value Expr     `parser:"':' @@"`
+}
+
+// Let is `let name = expr`, a constant of a module.
+type Let struct {
+	Span
+	Doc   string
+	Name  *Ident `parser:"'let' @@"`
+	Value Expr   `parser:"'=' @@"`
+}
+
+// Fn is a function, at top level or in a module.
+type Fn struct {
+	Span
+	Doc    string
+	Name   *Ident   `parser:"'fn' @@"`
+	Params []*Param `parser:"'(' ( @@ ( (?= ',' ~')' ) ',' @@ )* ','? )? ')'"`
+	Result Type     `parser:"( '->' @@ )?"` // nil: to be inferred
+	Body   *Block   `parser:"@@"`
+}
+
+// Train is `train Model { key = expr … }`.
+type Train struct {
+	Span
+	Doc     string
+	Model   *Ident   `parser:"'train' @@"`
+	Entries []*Entry `parser:"'{' ';'* ( @@ ';'* )* '}'"`
+}
+
+// Layout is a named list of directives.
+type Layout struct {
+	Span
+	Doc        string
+	Name       *Ident      `parser:"'layout' @@"`
+	Directives []Directive `parser:"'{' ';'* ( @@ ';'* )* '}'"`
+}
+
+func (*Import) decl() {}
+func (*Config) decl() {}
+func (*Module) decl() {}
+func (*Fn) decl()     {}
+func (*Train) decl()  {}
+func (*Layout) decl() {}
+
+func (*ParamDecl) member() {}
+func (*SubModule) member() {}
+func (*Let) member()       {}
+func (*Fn) member()        {}
+
+// Path is the dotted name that an import names, or the quoted path.
+func (i *Import) Path() string {
+	if i.File != "" {
+		return string(i.File)
+	}
+	s := ""
+	for n, p := range i.Parts {
+		if n > 0 {
+			s += "."
+		}
+		s += p.Name
+	}
+	return s
+}

@@ -1,0 +1,39 @@
+package syntax
+
+import (
+	"sync"
+
+	"github.com/alecthomas/participle/v2"
+)
+
+// declaration is the root of the grammar: each declaration is parsed alone.
+type declaration struct {
+	Decl Decl `parser:"';'* @@ ';'*"`
+}
+
+// grammar builds the parser from the tags of the tree, once. The grammar is
+// LL(1): with a lookahead of 0 a branch that has taken one token is the right
+// one, so the first error met is the true one.
+var grammar = sync.OnceValue(func() *participle.Parser[declaration] {
+	return participle.MustBuild[declaration](
+		participle.Lexer(definition{}),
+		participle.Elide("Space", "Comment"),
+		participle.UseLookahead(0),
+		participle.ParseTypeWith(parseExpr),
+		participle.ParseTypeWith(parseType),
+		participle.Union[Decl](&Import{}, &Config{}, &Module{}, &Fn{}, &Train{}, &Layout{}),
+		participle.Union[Member](&ParamDecl{}, &Let{}, &Fn{}, &SubModule{}),
+		participle.Union[Stmt](&Return{}, &For{}, &If{}, &Assign{}),
+		participle.Union[Directive](&Mesh{}, &Shard{}, &Replicate{}, &Pipeline{}, &Zero{}, &Recompute{},
+			&Precision{}, &Offload{}, &Forbid{}, &Device{}, &Overlap{}, &Entry{}),
+	)
+})
+
+// The words that begin something, for messages and their suggestions.
+var (
+	declWords      = []string{"import", "config", "module", "model", "optimizer", "fn", "train", "layout"}
+	memberWords    = []string{"param", "state", "let", "fn"}
+	stmtWords      = []string{"return", "for", "if"}
+	directiveWords = []string{"mesh", "shard", "replicate", "pipeline", "zero", "recompute", "precision",
+		"offload", "forbid", "device", "overlap"}
+)
