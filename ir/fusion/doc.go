@@ -1,0 +1,11 @@
+// Package fusion says what a kernel function is: which of its operations are
+// views of arguments, which loops it has, and which class of loop nest computes
+// it. Fuse builds kernels that [Analyze] accepts, the verifier rejects others,
+// and the kernel generator reads the result.
+//
+// In: kernel functions of ir(Fused). Out: [Kernel], or the reason why the
+// function cannot be tiled.
+// Invariant: every function that Analyze accepts can be generated for every
+// target.
+// Imports ir, ir/op.
+package fusion

@@ -1,0 +1,69 @@
+package fusion
+
+import "ptc/ir"
+
+// InPlace reports whether result r may be written over argument a: same type,
+// the argument read only at the element being written, and no later sweep
+// reads it again.
+func (k *Kernel) InPlace(a, r int) bool {
+	arg, res := k.F.Args[a].Value, k.F.Results[r].Value
+	if res == arg || !arg.Type.Equal(res.Type) || !SameSpace(arg.Type.Axes, k.Space) {
+		return false
+	}
+	if k.Class != Map && k.Class != Row || !k.readAsStored(a) {
+		return false
+	}
+	return k.Class == Map || k.lastRead(a) <= k.storePhase(res)
+}
+
+// readAsStored reports whether every view of argument a that is read is the
+// argument itself, by operations that read it element by element.
+func (k *Kernel) readAsStored(a int) bool {
+	arg := k.F.Args[a].Value
+	for v, w := range k.Views {
+		if w.Arg == a && v != arg {
+			return false
+		}
+	}
+	for _, o := range k.F.Ops {
+		for i, v := range o.Args {
+			if v == arg && i == 0 && o.Name == "gather" {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (k *Kernel) lastRead(a int) int {
+	last := 0
+	for _, o := range k.F.Ops {
+		for _, v := range o.Args {
+			if v == k.F.Args[a].Value {
+				last = max(last, k.Phase[o])
+			}
+		}
+	}
+	// A value computed early from the argument may be computed again in a
+	// later sweep: take the last phase in which any value over the rows that
+	// depends on the argument is needed.
+	needs := map[*ir.Value]bool{k.F.Args[a].Value: true}
+	for _, o := range k.F.Ops {
+		for _, v := range o.Args {
+			if needs[v] {
+				last = max(last, k.Phase[o])
+				if SameSpace(o.Result().Type.Axes, k.Space) {
+					needs[o.Result()] = true
+				}
+			}
+		}
+	}
+	return last
+}
+
+func (k *Kernel) storePhase(v *ir.Value) int {
+	if v.Def == nil {
+		return 0
+	}
+	return k.Phase[v.Def]
+}
