@@ -1,0 +1,220 @@
+package llvm
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"ptc/backend/llvm/target"
+	"ptc/runtime/native"
+)
+
+// program is two kernels over n tasks: `fill` sets a[i] = i + c, where c is kept
+// in a cell that `bump`, of one task, increments; `gather` sets b[i] = a[n-1-i] +
+// b[i], so it reads what another thread has written and the next fill must not
+// overtake it.
+const program = `
+define void @bump(ptr %bufs, i64 %begin, i64 %end, ptr %scratch) nounwind {
+  %c = load ptr, ptr %bufs
+  %v = load i64, ptr %c
+  %w = add i64 %v, 1
+  store i64 %w, ptr %c
+  ret void
+}
+
+define void @fill(ptr %bufs, i64 %begin, i64 %end, ptr %scratch) nounwind {
+entry:
+  %a = load ptr, ptr %bufs
+  %cp = getelementptr ptr, ptr %bufs, i64 1
+  %cell = load ptr, ptr %cp
+  %c = load i64, ptr %cell
+  store i64 %begin, ptr %scratch
+  br label %loop
+loop:
+  %i = phi i64 [ %begin, %entry ], [ %next, %loop ]
+  %p = getelementptr i64, ptr %a, i64 %i
+  %v = add i64 %i, %c
+  store i64 %v, ptr %p
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %end
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+
+define void @gather(ptr %bufs, i64 %begin, i64 %end, ptr %scratch) nounwind {
+entry:
+  %a = load ptr, ptr %bufs
+  %bp = getelementptr ptr, ptr %bufs, i64 1
+  %b = load ptr, ptr %bp
+  %np = getelementptr ptr, ptr %bufs, i64 2
+  %ncell = load ptr, ptr %np
+  %n = load i64, ptr %ncell
+  br label %loop
+loop:
+  %i = phi i64 [ %begin, %entry ], [ %next, %loop ]
+  %r = sub i64 %n, %i
+  %r1 = sub i64 %r, 1
+  %p = getelementptr i64, ptr %a, i64 %r1
+  %q = getelementptr i64, ptr %b, i64 %i
+  %v = load i64, ptr %p
+  %w = load i64, ptr %q
+  %s = add i64 %v, %w
+  store i64 %s, ptr %q
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %end
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+`
+
+// host is the target of this machine.
+func host(t testing.TB) target.Target {
+	t.Helper()
+	return resolve(t, "cpu")
+}
+
+// image compiles kernels and the replay driver for this machine and loads them.
+func image(t testing.TB, kernels string) *native.Image {
+	t.Helper()
+	l, h := library(t), host(t)
+	if err := native.Supported(h.Requires); err != nil {
+		t.Fatal(err)
+	}
+	driver, err := Driver(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, err := l.Compile(kernels+driver, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names, err := Undefined(object); err != nil || len(names) > 0 {
+		t.Fatalf("undefined symbols %v, %v", names, err)
+	}
+	img, err := native.Load(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(img.Close)
+	return img
+}
+
+// alloc is n elements outside Go's heap, and their address.
+func alloc[T any](t testing.TB, n int) ([]T, uintptr) {
+	t.Helper()
+	var zero T
+	mem, free, err := native.Alloc(n * int(unsafe.Sizeof(zero)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(free)
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mem))), n), native.Address(mem)
+}
+
+// replay is the program above, ready to run, on a team.
+type replay struct {
+	a, b, cell []int64
+	prog       *native.Program
+	team       *native.Team
+}
+
+func newReplay(t testing.TB, n, threads int) *replay {
+	t.Helper()
+	img := image(t, program)
+	r := &replay{}
+	var a, b, cell, size uintptr
+	var sizes []int64
+	r.a, a = alloc[int64](t, n)
+	r.b, b = alloc[int64](t, n)
+	r.cell, cell = alloc[int64](t, 1)
+	sizes, size = alloc[int64](t, 1)
+	sizes[0] = int64(n)
+	var err error
+	r.prog, err = native.NewProgram(img, []native.Instr{
+		{Kernel: "bump", Bufs: []uintptr{cell}, Tasks: 1},
+		{Kernel: "fill", Bufs: []uintptr{a, cell}, Tasks: int64(n)},
+		{Kernel: "gather", Bufs: []uintptr{a, b, size}, Tasks: int64(n)},
+	}, threads, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.prog.Close)
+	if r.team, err = native.NewTeam(threads); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.team.Close)
+	return r
+}
+
+func TestReplay(t *testing.T) {
+	for _, threads := range []int{1, 2, 3, 7} {
+		for _, n := range []int{1, 5, 64} {
+			t.Run(fmt.Sprintf("%d threads %d tasks", threads, n), func(t *testing.T) {
+				r := newReplay(t, n, threads)
+				const steps = 400
+				for range steps {
+					if err := r.team.Replay(r.prog, 0, r.prog.Len()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				// b[i] is the sum over steps c = 1 … of (n-1-i) + c.
+				for i, got := range r.b {
+					want := int64(steps*(n-1-i) + steps*(steps+1)/2)
+					if got != want {
+						t.Fatalf("b[%d] = %d after %d steps, want %d", i, got, steps, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestReplayDoesNotAllocate(t *testing.T) {
+	for _, threads := range []int{1, 3} {
+		r := newReplay(t, 16, threads)
+		if n := testing.AllocsPerRun(200, func() { _ = r.team.Replay(r.prog, 0, 3) }); n != 0 {
+			t.Errorf("%d threads: %v allocations per replay", threads, n)
+		}
+	}
+}
+
+func TestDriverNamesTheTargetItLacks(t *testing.T) {
+	if _, err := Driver(target.Target{Name: "cuda:sm_90"}); err == nil || !strings.Contains(err.Error(), "cuda:sm_90") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// BenchmarkReplay measures what one instruction of an empty kernel costs: the
+// walk, the call, and with several threads the barrier. There are as many tasks
+// as threads.
+func BenchmarkReplay(b *testing.B) {
+	const empty = "define void @empty(ptr %bufs, i64 %begin, i64 %end, ptr %scratch) nounwind {\n  ret void\n}\n"
+	for _, threads := range []int{1, 2, 4} {
+		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
+			const length = 1000
+			instrs := make([]native.Instr, length)
+			for i := range instrs {
+				instrs[i] = native.Instr{Kernel: "empty", Tasks: int64(max(threads, 2))}
+			}
+			prog, err := native.NewProgram(image(b, empty), instrs, threads, 0)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer prog.Close()
+			team, err := native.NewTeam(threads)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer team.Close()
+			for b.Loop() {
+				if err := team.Replay(prog, 0, length); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/length, "ns/instr")
+		})
+	}
+}

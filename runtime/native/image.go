@@ -1,0 +1,115 @@
+package native
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+)
+
+// Image is an object in executable memory.
+type Image struct {
+	mem     []byte
+	symbols map[string]uintptr
+	close   sync.Once
+}
+
+// machines names the ELF machine of each Go architecture that can run kernels.
+var machines = map[string]uint16{"amd64": emX8664, "arm64": emAArch64}
+
+// nominalBase is an address of the kind that mmap returns. A first relocation
+// against it, in ordinary memory, finds what is malformed before anything is
+// mapped.
+const nominalBase = 0x7f00_0000_0000
+
+// Load checks an object, maps its sections, resolves its references and makes
+// its code executable. The object's bytes are not kept.
+//
+// The error says what is malformed, unsupported, undefined (by name) or for
+// another machine.
+func Load(object []byte) (*Image, error) {
+	img, err := load(object)
+	if err != nil {
+		return nil, fmt.Errorf("native code: %w", err)
+	}
+	return img, nil
+}
+
+func load(object []byte) (*Image, error) {
+	l, err := link(object)
+	if err != nil {
+		return nil, err
+	}
+	if m := l.obj.machine; m != machines[runtime.GOARCH] {
+		return nil, fmt.Errorf("the object is for %s and this host is %s", machineName(m), runtime.GOARCH)
+	}
+	mem, err := mapMemory(int(l.size))
+	if err != nil {
+		return nil, err
+	}
+	l.fill(mem)
+	base := addressOf(mem)
+	if err = l.relocate(mem, uint64(base)); err == nil {
+		err = l.protect(mem)
+	}
+	if err != nil {
+		unmapMemory(mem)
+		return nil, err
+	}
+	img := &Image{mem: mem, symbols: map[string]uintptr{}}
+	for i, s := range l.obj.symbols {
+		if s.bind != stbLocal && s.shndx < shnLoreserve && l.obj.sections[s.shndx].loaded {
+			img.symbols[s.name] = uintptr(l.address(uint32(i), uint64(base)))
+		}
+	}
+	return img, nil
+}
+
+// link does all of Load that needs no executable memory.
+func link(object []byte) (*layout, error) {
+	o, err := parseObject(object)
+	if err != nil {
+		return nil, err
+	}
+	l, err := newLayout(o, uint64(os.Getpagesize()))
+	if err != nil {
+		return nil, err
+	}
+	mem := make([]byte, l.size)
+	l.fill(mem)
+	return l, l.relocate(mem, nominalBase)
+}
+
+// protect takes the write permission from code and constants, and makes the code
+// visible to instruction fetch.
+func (l *layout) protect(mem []byte) error {
+	syncInstructions(mem[:l.ro])
+	if err := protectMemory(mem[:l.ro], true); err != nil {
+		return err
+	}
+	if err := protectMemory(mem[l.ro:l.rw], false); err != nil {
+		return err
+	}
+	return serializeCores()
+}
+
+func machineName(m uint16) string {
+	if m == emAArch64 {
+		return "arm64"
+	}
+	return "x86-64"
+}
+
+// Symbol is the address of a symbol that the object defines and exports.
+func (img *Image) Symbol(name string) (uintptr, bool) {
+	a, ok := img.symbols[name]
+	return a, ok
+}
+
+// Close unmaps the image. Nothing may run or hold its code any more.
+func (img *Image) Close() {
+	img.close.Do(func() {
+		unmapMemory(img.mem)
+		img.symbols = nil
+	})
+}

@@ -1,0 +1,137 @@
+package native
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// Team is a fixed set of threads that replay programs together. The calling
+// goroutine is thread 0; the others are goroutines locked to operating-system
+// threads, created once and parked between replays.
+//
+// While a replay runs, threads that wait for one another spin, and give up the
+// processor after some microseconds: a team larger than the machine works, if
+// slowly.
+type Team struct {
+	mu      sync.Mutex // one replay at a time
+	threads int
+	start   []chan struct{} // by thread, from 1
+	done    chan struct{}
+	args    [][8]uintptr // by thread: the arguments of its native call, padded to a cache line
+	job     job
+	closed  bool
+}
+
+// job is what the replay under way runs: written before the workers are woken,
+// read by them after.
+type job struct {
+	p        *Program
+	from, to int
+}
+
+// NewTeam starts a team of the given number of threads, the caller included.
+func NewTeam(threads int) (*Team, error) {
+	if threads < 1 || threads > maxThreads {
+		return nil, fmt.Errorf("native team: %d threads, want 1 to %d", threads, maxThreads)
+	}
+	t := &Team{
+		threads: threads,
+		start:   make([]chan struct{}, threads),
+		done:    make(chan struct{}, threads),
+		args:    make([][8]uintptr, threads),
+	}
+	for tid := 1; tid < threads; tid++ {
+		t.start[tid] = make(chan struct{}, 1)
+		go t.work(tid)
+	}
+	return t, nil
+}
+
+// Threads is the number of threads, the caller's included.
+func (t *Team) Threads() int { return t.threads }
+
+func (t *Team) work(tid int) {
+	runtime.LockOSThread()
+	// Unlocked at the end: a goroutine that ends locked ends its thread, and the
+	// threads that purego makes in place of cgo crash the process when they end.
+	defer runtime.UnlockOSThread()
+	for range t.start[tid] {
+		t.run(tid)
+		t.done <- struct{}{}
+	}
+}
+
+// Replay runs the instructions [from, to) of p on the whole team and returns when
+// all are done. It does not allocate. Replays of one team, and of one program,
+// run one after another.
+//
+// The error is for a call that cannot be made; kernels have none.
+func (t *Team) Replay(p *Program, from, to int) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case t.closed || p.replay == 0:
+		return errClosed
+	case p.threads != t.threads:
+		return errThreads
+	case from < 0 || to > p.n || from > to:
+		return errRange
+	case from == to:
+		return nil
+	}
+	p.resetBarrier()
+	t.job = job{p, from, to}
+	for tid := 1; tid < t.threads; tid++ {
+		t.start[tid] <- struct{}{}
+	}
+	t.run(0)
+	for tid := 1; tid < t.threads; tid++ {
+		<-t.done
+	}
+	t.job = job{}
+	return nil
+}
+
+// run is thread tid's part of the job: one native call. Its arguments are in
+// memory that is there already, because SyscallN moves a list of its own to the
+// heap.
+func (t *Team) run(tid int) {
+	p := t.job.p
+	args := t.args[tid][:7]
+	args[0], args[1], args[2] = p.code, uintptr(t.job.from), uintptr(t.job.to)
+	args[3], args[4], args[5] = uintptr(tid), uintptr(t.threads), p.sync
+	args[6] = p.scratch + uintptr(tid)*p.stride
+	purego.SyscallN(p.replay, args...)
+}
+
+// resetBarrier zeroes the barrier's words; the wake-up of the workers publishes
+// it.
+func (p *Program) resetBarrier() {
+	for _, off := range []uintptr{syncArrived, syncReleased} {
+		atomic.StoreUint64((*uint64)(pointer(p.sync+off)), 0)
+	}
+}
+
+// pointer turns an address outside Go's heap into a pointer; the indirection
+// keeps `go vet` from taking it for arithmetic on a Go object.
+func pointer(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
+
+// Close ends the team's threads. It waits for a replay under way.
+func (t *Team) Close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return
+	}
+	t.closed = true
+	for tid := 1; tid < t.threads; tid++ {
+		close(t.start[tid])
+	}
+}
