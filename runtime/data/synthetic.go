@@ -194,7 +194,12 @@ func (s *synthetic) functionFiller(f Field, o syntheticOptions, all []Field) (fi
 	if i < 0 {
 		return nil, errorf("field y is a function of x, and the step does not read x")
 	}
-	t := newTeacher(o.seed, rowSize(all[i]), o.hidden, rowSize(f))
+	in, out := rowSize(all[i]), rowSize(f)
+	if max(in, out) > maxTeacher/o.hidden {
+		return nil, errorf("a function of %d inputs, %d hidden units and %d outputs has more than %d weights",
+			in, o.hidden, out, maxTeacher)
+	}
+	t := newTeacher(o.seed, in, o.hidden, out)
 	noise := o.noise
 	return func(s streams, first int64, f *Field, b box, v View) {
 		var hidden [maxHidden]float64

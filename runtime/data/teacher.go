@@ -6,6 +6,9 @@ import "math"
 // whoever fills.
 const maxHidden = 256
 
+// maxTeacher bounds the weights of each matrix of a teacher.
+const maxTeacher = 1 << 26
+
 // teacher is a fixed function for a model to learn: y = W2 tanh(W1 x + b), with
 // normal weights scaled by 1/sqrt(fan-in), so that y is of order 1.
 type teacher struct {
