@@ -24,31 +24,30 @@ func (b *Builder) TryEmit(name string, args []*ir.Value, attrs ir.Attrs) ([]*ir.
 	if d == nil {
 		return nil, fmt.Errorf("op: no row for %q", name)
 	}
-	types := make([]ir.Type, len(args))
-	for i, a := range args {
-		types[i] = a.Type
-	}
-	if len(args) < d.MinArgs || d.MaxArgs >= 0 && len(args) > d.MaxArgs {
-		return nil, &ShapeError{Msg: fmt.Sprintf("%s takes %s, found %d", name, arity(d), len(args))}
-	}
-	res, err := d.Infer(types, attrs)
+	res, err := d.Check(typesOf(args), attrs)
 	if err != nil {
 		return nil, err
 	}
-	o := b.F.NewOp(name, args, attrs, res...)
+	return b.append(b.F.NewOp(name, args, attrs, res...)), nil
+}
+
+// append places o where the builder appends and returns its results.
+func (b *Builder) append(o *ir.Op) []*ir.Value {
 	o.Scope, o.Pos = b.Scope, b.Pos
 	if b.Sink != nil {
 		*b.Sink = append(*b.Sink, o)
 	} else {
 		b.F.Ops = append(b.F.Ops, o)
 	}
-	return o.Results, nil
+	return o.Results
 }
 
 func arity(d *Def) string {
 	switch {
 	case d.MaxArgs < 0:
 		return fmt.Sprintf("at least %d operands", d.MinArgs)
+	case d.MinArgs == 1 && d.MaxArgs == 1:
+		return "one operand"
 	case d.MinArgs == d.MaxArgs:
 		return fmt.Sprintf("%d operands", d.MinArgs)
 	}
@@ -106,11 +105,7 @@ func (b *Builder) Broadcast(x *ir.Value, t ir.Type) *ir.Value {
 	if x.Type.SameShape(t.WithDType(x.Type.DType)) {
 		return x
 	}
-	s := make(ir.Sizes, len(t.Axes))
-	for i, a := range t.Axes {
-		s[i] = ir.SizeOf{Name: a.Name, N: a.Size}
-	}
-	return b.Emit("broadcast", ir.A("axes", s), x)
+	return b.Emit("broadcast", ir.A("axes", sizesOf(t)), x)
 }
 
 // Reorder transposes x to the order of axes in t, which has the same names.

@@ -52,7 +52,10 @@ type Def struct {
 	MinArgs, MaxArgs int
 	Attrs            []AttrSpec
 	// Infer returns the result types, or a *ShapeError. Sizes may be global
-	// or local; shardings are not looked at (see Shard).
+	// or local. The operands' Mesh lists are copied along with their axes, as a
+	// start for who sets the result's; they are checked by collectives only
+	// (see Shard), and reductions owed are dropped. Operands and attributes
+	// have passed [Def.Check], through which everyone calls this.
 	Infer func(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error)
 	// Grad emits, given the gradient of each result (nil where it is zero),
 	// the gradient of each operand: same axes, order and dtype as the operand,

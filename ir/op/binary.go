@@ -1,0 +1,159 @@
+package op
+
+import (
+	"math"
+
+	"ptc/ir"
+)
+
+// binary is what differs between the elementwise operations of two operands.
+type binary struct {
+	name, doc string
+	kinds     kinds
+	predicate bool // the result is bool
+	f         func(x, y float64) float64
+	// i computes on i32 with wraparound; nil where f is exact for i32.
+	i func(x, y int32) int32
+	// grad is the gradients for both operands in the result's axes, before
+	// they are summed to the operands' axes; nil where there is none.
+	grad     func(b *Builder, x, y, r, g *ir.Value) (gx, gy *ir.Value)
+	positive bool // samples are positive
+}
+
+func init() {
+	for _, e := range arithmetic() {
+		registerBinary(e)
+	}
+	for _, e := range predicates() {
+		registerBinary(e)
+	}
+}
+
+// arithmetic lists the rows whose result has the operands' dtype. Integer
+// arithmetic wraps; an integer divided by zero is 0, and so is its remainder.
+func arithmetic() []binary {
+	return []binary{
+		{name: "add", doc: "The sum.", kinds: numbers,
+			f:    func(x, y float64) float64 { return x + y },
+			i:    func(x, y int32) int32 { return x + y },
+			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) { return g, g }},
+		{name: "sub", doc: "The difference.", kinds: numbers,
+			f:    func(x, y float64) float64 { return x - y },
+			i:    func(x, y int32) int32 { return x - y },
+			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) { return g, b.Neg(g) }},
+		{name: "mul", doc: "The product.", kinds: numbers,
+			f:    func(x, y float64) float64 { return x * y },
+			i:    func(x, y int32) int32 { return x * y },
+			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) { return b.Mul(g, y), b.Mul(g, x) }},
+		{name: "div", doc: "The quotient; of i32, truncated toward zero.", kinds: numbers,
+			f: func(x, y float64) float64 { return x / y }, i: divInt,
+			// d(x/y) = dx/y - (x/y) dy/y.
+			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) {
+				gx := b.Div(g, y)
+				return gx, b.Neg(b.Mul(gx, r))
+			}},
+		{name: "max", doc: "The larger operand, NaN if either is; on ties the gradient goes to the first.", kinds: numbers, f: math.Max,
+			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) {
+				return route(b, b.Emit("ge", nil, x, y), g)
+			}},
+		{name: "min", doc: "The smaller operand, NaN if either is; on ties the gradient goes to the first.", kinds: numbers, f: math.Min,
+			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) {
+				return route(b, b.Emit("le", nil, x, y), g)
+			}},
+		{name: "pow", doc: "The first operand to the second; the exponent's gradient is 0 where the base is not positive.", kinds: floats, f: math.Pow, grad: powGrad, positive: true},
+		{name: "mod", doc: "The remainder of the truncated quotient, with the sign of the first operand.", kinds: numbers, f: math.Mod, i: modInt,
+			// r = x - q y with q = trunc(x/y), constant almost everywhere; the
+			// quotient (x-r)/y is q exactly up to one rounding.
+			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) {
+				return g, b.Neg(b.Mul(g, b.Div(b.Sub(x, r), y)))
+			}},
+	}
+}
+
+// predicates lists the rows whose result is bool; comparisons with NaN are
+// false but for ne.
+func predicates() []binary {
+	return []binary{
+		{name: "eq", doc: "Whether the operands are equal.", kinds: anyType, f: func(x, y float64) float64 { return truth(x == y) }},
+		{name: "ne", doc: "Whether the operands differ.", kinds: anyType, f: func(x, y float64) float64 { return truth(x != y) }},
+		{name: "lt", doc: "Whether the first is less.", kinds: numbers, f: func(x, y float64) float64 { return truth(x < y) }},
+		{name: "le", doc: "Whether the first is less or equal.", kinds: numbers, f: func(x, y float64) float64 { return truth(x <= y) }},
+		{name: "gt", doc: "Whether the first is greater.", kinds: numbers, f: func(x, y float64) float64 { return truth(x > y) }},
+		{name: "ge", doc: "Whether the first is greater or equal.", kinds: numbers, f: func(x, y float64) float64 { return truth(x >= y) }},
+		{name: "and", doc: "The logical conjunction.", kinds: bools, f: func(x, y float64) float64 { return truth(x != 0 && y != 0) }},
+		{name: "or", doc: "The logical disjunction.", kinds: bools, f: func(x, y float64) float64 { return truth(x != 0 || y != 0) }},
+	}
+}
+
+func registerBinary(e binary) {
+	e.predicate = e.grad == nil
+	d := &Def{
+		Name: e.name, Doc: e.doc, Class: Elementwise, MinArgs: 2, MaxArgs: 2,
+		Infer: func(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) {
+			dt, err := sameDType(args)
+			if err != nil {
+				return nil, err
+			}
+			if err := wantKind(e.name, args[0], e.kinds); err != nil {
+				return nil, err
+			}
+			axes, err := align(args)
+			if err != nil {
+				return nil, err
+			}
+			if e.predicate {
+				dt = ir.Bool
+			}
+			return one(ir.Type{DType: dt, Axes: axes})
+		},
+	}
+	if e.grad != nil {
+		d.Grad = func(b *Builder, o *ir.Op, grads []*ir.Value) []*ir.Value {
+			x, y := o.Args[0], o.Args[1]
+			if grads[0] == nil || !x.Type.DType.IsFloat() {
+				return []*ir.Value{nil, nil}
+			}
+			gx, gy := e.grad(b, x, y, o.Result(), grads[0])
+			return []*ir.Value{b.Unbroadcast(gx, x.Type), b.Unbroadcast(gy, y.Type)}
+		}
+	}
+	Register(d)
+}
+
+// route gives g to the first operand where first holds, else to the second.
+func route(b *Builder, first, g *ir.Value) (gx, gy *ir.Value) {
+	zero := b.Like(g, 0)
+	return b.Select(first, g, zero), b.Select(first, zero, g)
+}
+
+// powGrad: d x^y = y x^(y-1) dx + x^y log(x) dy.
+func powGrad(b *Builder, x, y, r, g *ir.Value) (gx, gy *ir.Value) {
+	one := b.Like(y, 1)
+	gx = b.Mul(g, b.Mul(y, b.Emit("pow", nil, x, b.Sub(y, one))))
+	// The logarithm is taken of 1 where the base is not positive: its
+	// gradient stays 0 there, and no NaN appears.
+	base := b.Select(b.Emit("gt", nil, x, b.Like(x, 0)), x, b.Like(x, 1))
+	gy = b.Mul(g, b.Mul(r, b.Emit("log", nil, base)))
+	return gx, gy
+}
+
+func truth(v bool) float64 {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+func divInt(x, y int32) int32 {
+	if y == 0 {
+		return 0
+	}
+	return x / y // Go wraps the least integer over -1
+}
+
+func modInt(x, y int32) int32 {
+	if y == 0 {
+		return 0
+	}
+	return x % y
+}

@@ -1,0 +1,83 @@
+package op
+
+import (
+	"fmt"
+
+	"ptc/ir"
+)
+
+// The elementwise operations that are neither unary nor binary by one dtype:
+// cast and select.
+
+func init() {
+	Register(&Def{
+		Name: "cast", Doc: "The operand as dtype `to`: float to i32 truncates and saturates (NaN gives 0), bool gives 0 or 1, to bool is whether it is not 0.",
+		Class: Elementwise, MinArgs: 1, MaxArgs: 1,
+		Attrs: []AttrSpec{{"to", ir.Name(""), true}},
+		Infer: inferCast, Grad: gradCast,
+	})
+	Register(&Def{
+		Name: "select", Doc: "The second operand where the first holds, else the third.",
+		Class: Elementwise, MinArgs: 3, MaxArgs: 3,
+		Infer: inferSelect, Grad: gradSelect,
+	})
+}
+
+// dtypeAttr is the dtype under key, or def where the key is not set.
+func dtypeAttr(attrs ir.Attrs, key string, def ir.DType) (ir.DType, error) {
+	if !attrs.Has(key) {
+		return def, nil
+	}
+	d, ok := ir.ParseDType(attrs.Text(key))
+	if !ok {
+		return 0, &ShapeError{
+			Msg:        fmt.Sprintf("unknown dtype `%s`", attrs.Text(key)),
+			Candidates: []string{"bool", "i32", "f16", "bf16", "f32", "f64"},
+		}
+	}
+	return d, nil
+}
+
+func inferCast(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
+	to, err := dtypeAttr(attrs, "to", args[0].DType)
+	if err != nil {
+		return nil, err
+	}
+	return one(ir.Type{DType: to, Axes: cloneAxes(args[0].Axes...)})
+}
+
+func gradCast(b *Builder, o *ir.Op, grads []*ir.Value) []*ir.Value {
+	from := o.Args[0].Type.DType
+	if grads[0] == nil || !from.IsFloat() || !o.Result().Type.DType.IsFloat() {
+		return []*ir.Value{nil}
+	}
+	return []*ir.Value{b.Cast(grads[0], from)}
+}
+
+func inferSelect(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) {
+	if args[0].DType != ir.Bool {
+		return nil, &ShapeError{Msg: fmt.Sprintf("the condition of `select` is %s", args[0].DType), Want: "bool"}
+	}
+	if args[1].DType != args[2].DType {
+		return nil, &ShapeError{
+			Msg:  fmt.Sprintf("`select` chooses between %s and %s", args[1].DType, args[2].DType),
+			Want: "one dtype; there are no implicit casts",
+		}
+	}
+	axes, err := align(args)
+	if err != nil {
+		return nil, err
+	}
+	return one(ir.Type{DType: args[1].DType, Axes: axes})
+}
+
+func gradSelect(b *Builder, o *ir.Op, grads []*ir.Value) []*ir.Value {
+	out := make([]*ir.Value, 3)
+	if grads[0] == nil || !o.Result().Type.DType.IsFloat() {
+		return out
+	}
+	gx, gy := route(b, o.Args[0], grads[0])
+	out[1] = b.Unbroadcast(gx, o.Args[1].Type)
+	out[2] = b.Unbroadcast(gy, o.Args[2].Type)
+	return out
+}

@@ -1,0 +1,212 @@
+package op
+
+import (
+	"fmt"
+	"strings"
+
+	"ptc/ir"
+)
+
+// Collectives exchange data among the devices that differ only in their
+// coordinates on the mesh axes `over` (major to minor), `parts` in number.
+// They exist from the Local level on, after autodiff.
+
+func init() {
+	over := AttrSpec{"over", ir.Names(nil), true}
+	parts := AttrSpec{"parts", ir.Int(0), true}
+	axis := AttrSpec{"axis", ir.Name(""), true}
+	reduce := AttrSpec{"reduce", ir.Name(""), true}
+	Register(&Def{
+		Name: "all_reduce", Doc: "The `reduce` (sum or max) of the operands of all devices of the group, on each.",
+		Class: Collective, MinArgs: 1, MaxArgs: 1,
+		Attrs: []AttrSpec{over, reduce},
+		Infer: inferAllReduce,
+	})
+	Register(&Def{
+		Name: "all_gather", Doc: "The parts of `axis` from all devices of the group, in order, on each.",
+		Class: Collective, MinArgs: 1, MaxArgs: 1,
+		Attrs: []AttrSpec{over, parts, axis},
+		Infer: inferAllGather,
+	})
+	Register(&Def{
+		Name: "reduce_scatter", Doc: "Each device's part along `axis` of the `reduce` (sum or max) over the group.",
+		Class: Collective, MinArgs: 1, MaxArgs: 1,
+		Attrs: []AttrSpec{over, parts, axis, reduce},
+		Infer: inferReduceScatter,
+	})
+	Register(&Def{
+		Name: "all_to_all", Doc: "The operand sharded along `axis` made whole there and sharded along `to` instead.",
+		Class: Collective, MinArgs: 1, MaxArgs: 1,
+		Attrs: []AttrSpec{over, parts, axis, {"to", ir.Name(""), true}},
+		Infer: inferAllToAll,
+	})
+	Register(&Def{
+		Name: "permute", Doc: "Device i of the group receives the operand of device `sources`[i], zeros for -1.",
+		Class: Collective, MinArgs: 1, MaxArgs: 1,
+		Attrs: []AttrSpec{over, {"sources", ir.Ints(nil), true}},
+		Infer: inferPermute,
+	})
+	Register(&Def{
+		Name: "shard_slice", Doc: "This device's part along `axis` of a value that all devices of the group hold; nothing is sent.",
+		Class: Collective, MinArgs: 1, MaxArgs: 1,
+		Attrs: []AttrSpec{over, parts, axis},
+		Infer: inferShardSlice,
+	})
+}
+
+// group is the mesh axes of a collective, checked.
+func group(attrs ir.Attrs) ([]string, error) {
+	over := attrs.Names("over")
+	if len(over) == 0 {
+		return nil, &ShapeError{Msg: "a collective over no mesh axis"}
+	}
+	if n := repeated(over); n != "" {
+		return nil, &ShapeError{Msg: fmt.Sprintf("mesh axis `%s` is named twice", n)}
+	}
+	if attrs.Has("parts") && attrs.Int("parts", 0) < 1 {
+		return nil, &ShapeError{Msg: fmt.Sprintf("a group of %d devices", attrs.Int("parts", 0))}
+	}
+	return over, nil
+}
+
+func reduction(attrs ir.Attrs) (string, error) {
+	r := attrs.Text("reduce")
+	if r != "sum" && r != "max" {
+		return "", &ShapeError{Msg: fmt.Sprintf("unknown reduction `%s`", r), Want: "`sum` or `max`", Candidates: []string{"sum", "max"}}
+	}
+	return r, nil
+}
+
+// settled is t less the reductions owed over the mesh axes.
+func settled(t ir.Type, over []string) ir.Type {
+	c := t.Clone()
+	c.Partial = nil
+	for _, p := range t.Partial {
+		if !contains(over, p.Mesh) {
+			c.Partial = append(c.Partial, p)
+		}
+	}
+	return c
+}
+
+// gathered makes axis whole over the mesh axes, which must be the minor ones
+// of its sharding, where that is recorded: only then are the parts contiguous.
+func gathered(t ir.Type, axis string, over []string, parts int) (ir.Type, error) {
+	at := t.Index(axis)
+	if at < 0 {
+		return t, unknownAxis(axis, t)
+	}
+	c := t.Clone()
+	a := &c.Axes[at]
+	if len(a.Mesh) > 0 {
+		k := len(a.Mesh) - len(over)
+		if k < 0 || strings.Join(a.Mesh[k:], "@") != strings.Join(over, "@") {
+			return t, axisErr(axis, "axis `%s` is sharded over %s, not last over %s", axis, strings.Join(a.Mesh, ", "), strings.Join(over, ", "))
+		}
+		a.Mesh = a.Mesh[:k]
+	}
+	a.Size *= parts
+	return c, nil
+}
+
+// scattered cuts axis over the mesh axes, which become the minor ones.
+func scattered(t ir.Type, axis string, over []string, parts int) (ir.Type, error) {
+	at := t.Index(axis)
+	if at < 0 {
+		return t, unknownAxis(axis, t)
+	}
+	c := t.Clone()
+	a := &c.Axes[at]
+	if a.Size%parts != 0 {
+		return t, axisErr(axis, "axis `%s` is %d, which %d devices cannot share equally", axis, a.Size, parts)
+	}
+	a.Size /= parts
+	a.Mesh = append(a.Mesh, over...)
+	return c, nil
+}
+
+func inferAllReduce(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
+	over, err := group(attrs)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := reduction(attrs); err != nil {
+		return nil, err
+	}
+	return one(settled(args[0], over))
+}
+
+func inferAllGather(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
+	over, err := group(attrs)
+	if err != nil {
+		return nil, err
+	}
+	t, err := gathered(args[0], attrs.Text("axis"), over, int(attrs.Int("parts", 1)))
+	if err != nil {
+		return nil, err
+	}
+	return one(t)
+}
+
+func inferReduceScatter(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
+	over, err := group(attrs)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := reduction(attrs); err != nil {
+		return nil, err
+	}
+	t, err := scattered(settled(args[0], over), attrs.Text("axis"), over, int(attrs.Int("parts", 1)))
+	if err != nil {
+		return nil, err
+	}
+	return one(t)
+}
+
+func inferAllToAll(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
+	over, err := group(attrs)
+	if err != nil {
+		return nil, err
+	}
+	axis, to, n := attrs.Text("axis"), attrs.Text("to"), int(attrs.Int("parts", 1))
+	if axis == to {
+		return nil, axisErr(axis, "`all_to_all` from axis `%s` to itself", axis)
+	}
+	t, err := gathered(args[0], axis, over, n)
+	if err != nil {
+		return nil, err
+	}
+	if t, err = scattered(t, to, over, n); err != nil {
+		return nil, err
+	}
+	return one(t)
+}
+
+func inferPermute(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
+	over, err := group(attrs)
+	if err != nil {
+		return nil, err
+	}
+	if len(over) != 1 {
+		return nil, &ShapeError{Msg: fmt.Sprintf("`permute` over %d mesh axes", len(over)), Want: "one"}
+	}
+	src := attrs.Ints("sources")
+	for _, s := range src {
+		if s < -1 || s >= int64(len(src)) {
+			return nil, &ShapeError{Msg: fmt.Sprintf("`permute` among %d devices receives from device %d", len(src), s)}
+		}
+	}
+	return one(args[0].Clone())
+}
+
+func inferShardSlice(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
+	over, err := group(attrs)
+	if err != nil {
+		return nil, err
+	}
+	t, err := scattered(args[0], attrs.Text("axis"), over, int(attrs.Int("parts", 1)))
+	if err != nil {
+		return nil, err
+	}
+	return one(t)
+}

@@ -1,0 +1,102 @@
+package op
+
+import (
+	"ptc/ir"
+)
+
+// Movement of whole axes: transpose, rename, broadcast.
+
+func init() {
+	Register(&Def{
+		Name: "transpose", Doc: "The operand with its axes stored in `order`.",
+		Class: Movement, MinArgs: 1, MaxArgs: 1,
+		Attrs: []AttrSpec{{"order", ir.Names(nil), true}},
+		Infer: func(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
+			t, err := reordered(args[0], attrs.Names("order"), "order")
+			if err != nil {
+				return nil, err
+			}
+			return one(t)
+		},
+		Grad: grad1(func(b *Builder, o *ir.Op, g *ir.Value) *ir.Value { return b.Reorder(g, o.Args[0].Type) }),
+	})
+	Register(&Def{
+		Name: "rename", Doc: "The operand with axes renamed, all at once.",
+		Class: Movement, MinArgs: 1, MaxArgs: 1,
+		Attrs: []AttrSpec{{"axes", ir.Pairs(nil), true}},
+		Infer: inferRename,
+		Grad: grad1(func(b *Builder, o *ir.Op, g *ir.Value) *ir.Value {
+			var back ir.Pairs
+			for _, p := range o.Attrs.Pairs("axes") {
+				back = append(back, ir.Pair{From: p.To, To: p.From})
+			}
+			return b.Emit("rename", ir.A("axes", back), g)
+		}),
+	})
+	Register(&Def{
+		Name: "broadcast", Doc: "The operand repeated along the axes it lacks, with exactly `axes` in their order.",
+		Class: Movement, MinArgs: 1, MaxArgs: 1,
+		Attrs: []AttrSpec{{"axes", ir.Sizes(nil), true}},
+		Infer: inferBroadcast,
+		Grad:  grad1(func(b *Builder, o *ir.Op, g *ir.Value) *ir.Value { return b.Unbroadcast(g, o.Args[0].Type) }),
+	})
+}
+
+// grad1 is the gradient of an operation of one differentiable operand and one
+// result.
+func grad1(f func(b *Builder, o *ir.Op, g *ir.Value) *ir.Value) func(*Builder, *ir.Op, []*ir.Value) []*ir.Value {
+	return func(b *Builder, o *ir.Op, grads []*ir.Value) []*ir.Value {
+		out := make([]*ir.Value, len(o.Args))
+		if grads[0] != nil && o.Args[0].Type.DType.IsFloat() {
+			out[0] = f(b, o, grads[0])
+		}
+		return out
+	}
+}
+
+func inferRename(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
+	x := args[0]
+	to := map[string]string{}
+	for _, p := range attrs.Pairs("axes") {
+		if !x.Has(p.From) {
+			return nil, unknownAxis(p.From, x)
+		}
+		if _, twice := to[p.From]; twice {
+			return nil, axisErr(p.From, "axis `%s` is renamed twice", p.From)
+		}
+		to[p.From] = p.To
+	}
+	t := ir.Type{DType: x.DType, Axes: cloneAxes(x.Axes...)}
+	for i, a := range t.Axes {
+		if n, ok := to[a.Name]; ok {
+			t.Axes[i].Name = n
+		}
+	}
+	for i, a := range t.Axes {
+		if t.Index(a.Name) != i {
+			return nil, axisErr(a.Name, "`rename` would give two axes the name `%s`", a.Name)
+		}
+	}
+	return one(t)
+}
+
+func inferBroadcast(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
+	x := args[0]
+	t := ir.Type{DType: x.DType}
+	for _, s := range attrs.Sizes("axes") {
+		a := ir.Axis{Name: s.Name, Size: s.N}
+		if i := x.Index(s.Name); i >= 0 {
+			if x.Axes[i].Size != s.N {
+				return nil, axisErr(s.Name, "axis `%s` is %d in the operand and %d in `axes`", s.Name, x.Axes[i].Size, s.N)
+			}
+			a = cloneAxes(x.Axes[i])[0]
+		}
+		t.Axes = append(t.Axes, a)
+	}
+	if miss := without(x.Names(), t.Names()...); len(miss) > 0 {
+		e := axisErr(miss[0], "`broadcast` loses axis `%s`", miss[0])
+		e.Want = "every axis of the operand among the result's"
+		return nil, e
+	}
+	return one(t)
+}

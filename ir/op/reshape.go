@@ -1,0 +1,104 @@
+package op
+
+import (
+	"fmt"
+	"strings"
+
+	"ptc/ir"
+)
+
+// Movement within an axis: split and merge.
+
+func init() {
+	Register(&Def{
+		Name: "split", Doc: "The operand with `axis` replaced by the axes `into`, major first.",
+		Class: Movement, MinArgs: 1, MaxArgs: 1,
+		Attrs: []AttrSpec{{"axis", ir.Name(""), true}, {"into", ir.Sizes(nil), true}},
+		Infer: inferSplit,
+		Grad: grad1(func(b *Builder, o *ir.Op, g *ir.Value) *ir.Value {
+			var parts ir.Names
+			for _, s := range o.Attrs.Sizes("into") {
+				parts = append(parts, s.Name)
+			}
+			return b.Emit("merge", ir.A("axes", parts, "into", ir.Name(o.Attrs.Text("axis"))), g)
+		}),
+	})
+	Register(&Def{
+		Name: "merge", Doc: "The operand with the neighbouring `axes` replaced by one, the first one major.",
+		Class: Movement, MinArgs: 1, MaxArgs: 1,
+		Attrs: []AttrSpec{{"axes", ir.Names(nil), true}, {"into", ir.Name(""), true}},
+		Infer: inferMerge,
+		Grad: grad1(func(b *Builder, o *ir.Op, g *ir.Value) *ir.Value {
+			var parts ir.Sizes
+			for _, n := range o.Attrs.Names("axes") {
+				parts = append(parts, ir.SizeOf{Name: n, N: o.Args[0].Type.Size(n)})
+			}
+			return b.Emit("split", ir.A("axis", ir.Name(o.Attrs.Text("into")), "into", parts), g)
+		}),
+	})
+}
+
+func inferSplit(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
+	x, axis, into := args[0], attrs.Text("axis"), attrs.Sizes("into")
+	at := x.Index(axis)
+	if at < 0 {
+		return nil, unknownAxis(axis, x)
+	}
+	if len(into) == 0 {
+		return nil, axisErr(axis, "`split` of axis `%s` names no parts", axis)
+	}
+	n := 1
+	var parts []ir.Axis
+	var text []string
+	for i, s := range into {
+		n *= s.N
+		p := ir.Axis{Name: s.Name, Size: s.N}
+		if i == 0 { // the major part keeps the sharding
+			p.Mesh = append([]string(nil), x.Axes[at].Mesh...)
+		}
+		if x.Has(s.Name) && s.Name != axis {
+			return nil, axisErr(s.Name, "the operand already has an axis `%s`", s.Name)
+		}
+		parts = append(parts, p)
+		text = append(text, fmt.Sprintf("`%s`=%d", s.Name, s.N))
+	}
+	if n != x.Axes[at].Size {
+		return nil, axisErr(axis, "axis `%s` is %d, its parts %s are %d in all", axis, x.Axes[at].Size, strings.Join(text, " × "), n)
+	}
+	return one(replaceAxes(x, at, 1, parts))
+}
+
+func inferMerge(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
+	x, axes, into := args[0], attrs.Names("axes"), attrs.Text("into")
+	if len(axes) == 0 {
+		return nil, &ShapeError{Msg: "`merge` names no axes"}
+	}
+	for _, n := range axes {
+		if !x.Has(n) {
+			return nil, unknownAxis(n, x)
+		}
+	}
+	at := x.Index(axes[0])
+	whole := ir.Axis{Name: into, Size: 1, Mesh: append([]string(nil), x.Axes[at].Mesh...)}
+	for i, n := range axes {
+		if x.Index(n) != at+i {
+			e := axisErr(n, "axes %s are not neighbours in that order in [%s]", strings.Join(axes, ", "), strings.Join(x.Names(), ", "))
+			e.Want = "neighbours; reorder them with `transpose` first"
+			return nil, e
+		}
+		whole.Size *= x.Axes[at+i].Size
+	}
+	if x.Has(into) && !contains(axes, into) {
+		return nil, axisErr(into, "the operand already has an axis `%s`", into)
+	}
+	return one(replaceAxes(x, at, len(axes), []ir.Axis{whole}))
+}
+
+// replaceAxes is x with n axes from position at on replaced by others.
+func replaceAxes(x ir.Type, at, n int, by []ir.Axis) ir.Type {
+	t := ir.Type{DType: x.DType}
+	t.Axes = append(t.Axes, cloneAxes(x.Axes[:at]...)...)
+	t.Axes = append(t.Axes, cloneAxes(by...)...)
+	t.Axes = append(t.Axes, cloneAxes(x.Axes[at+n:]...)...)
+	return t
+}
