@@ -1,0 +1,295 @@
+package ir
+
+import (
+	"strconv"
+	"strings"
+
+	"ptc/internal/diag"
+)
+
+// funcLine is: func @step class=entry.
+func (p *parser) funcLine() {
+	p.f, p.values, p.ordinal = &Func{}, map[int]*Value{}, 0
+	p.space()
+	at := p.at
+	p.expect('@')
+	name := p.ident("the name of a function")
+	p.f.Attrs = p.attrs()
+	p.endLine()
+	if p.bad {
+		return
+	}
+	if first, ok := p.funcs[name]; ok {
+		p.failAt(at, codeDuplicate, "function @"+clip(name)+" is defined twice", "", "")
+		p.note("first defined here", first)
+	}
+	p.funcs[name] = p.num
+	p.f.Name = name
+	p.m.Funcs = append(p.m.Funcs, p.f)
+}
+
+// bodyLine is one line inside a function; word is its first word, if any,
+// which is not yet consumed.
+func (p *parser) bodyLine(word string) {
+	switch word {
+	case "arg":
+		p.order(0, "arguments come before operations and results")
+		p.at += len(word)
+		p.argLine()
+	case "result":
+		p.order(2, "")
+		p.at += len(word)
+		p.resultLine()
+	case "end":
+		p.at += len(word)
+		p.endLine()
+		p.f, p.values = nil, nil
+	case "func":
+		p.fail(codeSyntax, "function @"+p.f.Name+" is not closed before the next", "a line `end`")
+		p.bad = false
+		p.at += len(word)
+		p.funcLine()
+	default:
+		p.order(1, "operations come before results")
+		p.opLine(word)
+	}
+}
+
+// order holds arguments, operations and results apart.
+func (p *parser) order(section int, msg string) {
+	if section < p.ordinal {
+		p.fail(codeSyntax, msg, "")
+	}
+	p.ordinal = max(p.ordinal, section)
+}
+
+// argLine is: arg %0 : f32[embed=384] param "wte" init=zeros() // gpt.ptl:3:1.
+func (p *parser) argLine() {
+	start := p.at
+	v := p.def()
+	a := &Arg{Value: v}
+	a.Role, a.Path = p.role()
+	a.Attrs = p.attrs()
+	_, a.Pos = p.origin()
+	if p.bad {
+		p.poison(start)
+		return
+	}
+	p.f.Args = append(p.f.Args, a)
+}
+
+// opLine is: %13 : f32[], %14 : f32[] = call %1, %2 fn=@k3 // scope f:1:2.
+func (p *parser) opLine(word string) {
+	start := p.at
+	o := &Op{}
+	if word == "_" {
+		p.at++
+	} else if p.at < len(p.line) && p.line[p.at] != '%' {
+		p.fail(codeSyntax, "unexpected "+p.found(), "`arg`, `result`, `end` or an operation such as %3 : f32[] = add %1, %2")
+	} else {
+		for !p.bad {
+			v := p.def()
+			if p.bad {
+				break
+			}
+			v.Def = o
+			o.Results = append(o.Results, v)
+			if !p.accept(',') {
+				break
+			}
+		}
+	}
+	p.expect('=')
+	o.Name = p.ident("the name of an operation")
+	p.space()
+	if !p.bad && p.at < len(p.line) && p.line[p.at] == '%' {
+		o.Args = make([]*Value, 0, 2)
+		for !p.bad {
+			o.Args = append(o.Args, p.use(o))
+			if !p.accept(',') {
+				break
+			}
+		}
+	}
+	o.Attrs = p.attrs()
+	o.Scope, o.Pos = p.origin()
+	if p.bad {
+		p.poison(start)
+		return
+	}
+	p.f.Ops = append(p.f.Ops, o)
+}
+
+// resultLine is: result %12 param "wte".
+func (p *parser) resultLine() {
+	r := Result{Value: p.use(nil)}
+	r.Role, r.Path = p.role()
+	r.Attrs = p.attrs()
+	p.endLine()
+	if !p.bad {
+		p.f.Results = append(p.f.Results, r)
+	}
+}
+
+// def is: %12 : f32[batch=8].
+func (p *parser) def() *Value {
+	p.space()
+	at := p.at
+	v := &Value{ID: p.id()}
+	p.expect(':')
+	v.Type = p.typ()
+	if p.bad {
+		return v
+	}
+	if _, ok := p.values[v.ID]; ok {
+		p.failAt(at, codeRedefined, "value %"+strconv.Itoa(v.ID)+" is defined twice in @"+p.f.Name, "a fresh number", "")
+		return v
+	}
+	p.values[v.ID] = v
+	p.f.Adopt(v.ID)
+	return v
+}
+
+// use is a value that is defined above, and not on the line of o itself.
+func (p *parser) use(o *Op) *Value {
+	p.space()
+	at := p.at
+	n := p.id()
+	if p.bad {
+		return nil
+	}
+	v, ok := p.values[n]
+	if !ok || v != nil && o != nil && v.Def == o {
+		p.failAt(at, codeUndefined, "value %"+strconv.Itoa(n)+" is not defined above", "a value of @"+p.f.Name+" from a line before", "")
+	}
+	return v
+}
+
+// poison remembers what a bad line meant to define.
+func (p *parser) poison(start int) {
+	left, _, _ := strings.Cut(p.line[start:], " = ")
+	for {
+		_, after, ok := strings.Cut(left, "%")
+		if !ok {
+			return
+		}
+		n := 0
+		for n < len(after) && n < 10 && isDigit(after[n]) {
+			n++
+		}
+		if id, err := strconv.Atoi(after[:n]); err == nil {
+			p.values[id] = nil
+		}
+		left = after
+	}
+}
+
+// role is a role and a quoted path; both may be missing. A word before = is
+// not a role but the first attribute.
+func (p *parser) role() (role, path string) {
+	p.space()
+	at := p.at
+	if p.at < len(p.line) && isLetter(p.line[p.at]) {
+		role = p.ident("a role")
+		p.space()
+		if p.at < len(p.line) && p.line[p.at] == '=' {
+			p.at = at
+			return "", ""
+		}
+	}
+	p.space()
+	if !p.bad && p.at < len(p.line) && p.line[p.at] == '"' {
+		path = p.quoted()
+	}
+	return role, path
+}
+
+// origin ends the line, with the comment that carries scope and position if
+// it has their form.
+func (p *parser) origin() (scope string, pos diag.Pos) {
+	p.space()
+	if p.bad || p.at == len(p.line) {
+		return "", diag.Pos{}
+	}
+	text, ok := strings.CutPrefix(p.line[p.at:], "//")
+	if !ok {
+		p.endLine()
+		return "", diag.Pos{}
+	}
+	first, text, ok1 := commentWord(text)
+	second, text, ok2 := commentWord(text)
+	if !ok1 || !ok2 || strings.TrimLeft(text, " \t") != "" {
+		return "", diag.Pos{} // an ordinary comment
+	}
+	if pos, ok := first.pos(); ok && second.text == "" {
+		return "", pos
+	}
+	if second.text == "" && !second.quoted {
+		if first.tail == "" && (first.quoted || !strings.Contains(first.text, ":")) {
+			return first.text, diag.Pos{}
+		}
+		return "", diag.Pos{}
+	}
+	if pos, ok := second.pos(); ok && first.tail == "" {
+		return first.text, pos
+	}
+	return "", diag.Pos{}
+}
+
+// comment is one word of a comment: bare, or quoted with what follows it.
+type comment struct {
+	text   string
+	quoted bool
+	tail   string // after the closing quote
+}
+
+func commentWord(s string) (w comment, rest string, ok bool) {
+	s = strings.TrimLeft(s, " \t")
+	if s != "" && s[0] == '"' {
+		q, err := strconv.QuotedPrefix(s)
+		if err != nil {
+			return w, s, false
+		}
+		if w.text, err = strconv.Unquote(q); err != nil {
+			return w, s, false
+		}
+		w.quoted = true
+		s = s[len(q):]
+	}
+	end := strings.IndexAny(s, " \t")
+	if end < 0 {
+		end = len(s)
+	}
+	if w.quoted {
+		w.tail = s[:end]
+	} else {
+		w.text = s[:end]
+	}
+	return w, s[end:], true
+}
+
+// pos is the word as file:line:col.
+func (w comment) pos() (diag.Pos, bool) {
+	s := w.text
+	if w.quoted {
+		s = w.tail
+	}
+	j := strings.LastIndexByte(s, ':')
+	if j <= 0 {
+		return diag.Pos{}, false
+	}
+	i := strings.LastIndexByte(s[:j], ':')
+	if i < 0 || w.quoted && i > 0 || !w.quoted && i == 0 {
+		return diag.Pos{}, false
+	}
+	line, err1 := strconv.ParseUint(s[i+1:j], 10, 31)
+	col, err2 := strconv.ParseUint(s[j+1:], 10, 31)
+	if err1 != nil || err2 != nil || line == 0 {
+		return diag.Pos{}, false
+	}
+	file := s[:i]
+	if w.quoted {
+		file = w.text
+	}
+	return diag.Pos{File: file, Line: int(line), Col: int(col)}, true
+}
