@@ -1,0 +1,237 @@
+package simplify
+
+import (
+	"slices"
+
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+func init() {
+	register([]rule{
+		{"transpose-same", "an order that is there already", []string{"transpose"}, transposeSame},
+		{"transpose-chain", "the last order counts", []string{"transpose"}, transposeChain},
+		{"transpose-dot", "a dot may leave its axes in any order", []string{"transpose"}, transposeDot},
+		{"transpose-broadcast", "a broadcast may leave its axes in any order", []string{"transpose"}, transposeBroadcast},
+		{"rename-chain", "renamings compose, and may compose to nothing", []string{"rename"}, renameChain},
+		{"rename-broadcast", "rename the new axes where they are made", []string{"rename"}, renameBroadcast},
+		{"broadcast-same", "a broadcast to the axes that are there", []string{"broadcast"}, broadcastSame},
+		{"broadcast-chain", "one broadcast adds all axes", []string{"broadcast"}, broadcastChain},
+		{"merge-split", "a split undone, and a merge undone", []string{"merge", "split"}, mergeSplit},
+		{"slice-all", "a slice of everything", []string{"slice"}, sameType},
+		{"pad-none", "a padding of nothing", []string{"pad"}, sameType},
+		{"concat-one", "a concatenation of one", []string{"concat"}, sameType},
+		{"reduce-none", "a reduction over no axis", []string{"reduce_sum", "reduce_max"}, sameType},
+		{"reduce-chain", "nested reductions are one", []string{"reduce_sum", "reduce_max"}, reduceChain},
+		{"reduce-broadcast", "n copies sum to n times one, and their maximum is one", []string{"reduce_sum", "reduce_max"}, reduceBroadcast},
+		{"dot-transpose", "a dot reads its operands in any order", []string{"dot"}, dotTranspose},
+		{"align", "axes align by name: no order, no broadcast of an operand is needed that leaves the result's type", nil, align},
+		{"broadcast-late", "compute on few elements, broadcast the result", nil, broadcastLate},
+	})
+}
+
+func transposeSame(_ *rewriter, o *ir.Op) *ir.Value {
+	if o.Args[0].Type.SameShape(o.Results[0].Type) {
+		return o.Args[0]
+	}
+	return nil
+}
+
+func transposeChain(r *rewriter, o *ir.Op) *ir.Value {
+	if from(o.Args[0], "transpose") {
+		return r.emit(o, "transpose", o.Attrs, o.Args[0].Def.Args[0])
+	}
+	return nil
+}
+
+// transposeDot applies where nobody else reads the dot, which would otherwise
+// be computed twice.
+func transposeDot(r *rewriter, o *ir.Op) *ir.Value {
+	d := o.Args[0]
+	if !from(d, "dot") || r.uses[d] > 1 {
+		return nil
+	}
+	return r.emit(d.Def, "dot", d.Def.Attrs.With("out", ir.Names(o.Results[0].Type.Names())), d.Def.Args...)
+}
+
+func transposeBroadcast(r *rewriter, o *ir.Op) *ir.Value {
+	if !from(o.Args[0], "broadcast") {
+		return nil
+	}
+	return r.emit(o, "broadcast", ir.A("axes", sizes(o.Results[0].Type)), o.Args[0].Def.Args[0])
+}
+
+func renameChain(r *rewriter, o *ir.Op) *ir.Value {
+	if o.Args[0].Type.SameShape(o.Results[0].Type) {
+		return o.Args[0]
+	}
+	if !from(o.Args[0], "rename") {
+		return nil
+	}
+	x := o.Args[0].Def.Args[0]
+	var pairs ir.Pairs
+	for i, a := range x.Type.Axes {
+		if to := o.Results[0].Type.Axes[i].Name; to != a.Name {
+			pairs = append(pairs, ir.Pair{From: a.Name, To: to})
+		}
+	}
+	if len(pairs) == 0 {
+		return x
+	}
+	return r.emit(o, "rename", ir.A("axes", pairs), x)
+}
+
+func renameBroadcast(r *rewriter, o *ir.Op) *ir.Value {
+	if !from(o.Args[0], "broadcast") {
+		return nil
+	}
+	x, big := o.Args[0].Def.Args[0], o.Args[0].Type
+	var pairs ir.Pairs
+	for i, a := range big.Axes {
+		if to := o.Results[0].Type.Axes[i].Name; to != a.Name && x.Type.Has(a.Name) {
+			pairs = append(pairs, ir.Pair{From: a.Name, To: to})
+		}
+	}
+	if len(pairs) > 0 {
+		if x = r.emit(o, "rename", ir.A("axes", pairs), x); x == nil {
+			return nil
+		}
+	}
+	return r.emit(o, "broadcast", ir.A("axes", sizes(o.Results[0].Type)), x)
+}
+
+func broadcastSame(r *rewriter, o *ir.Op) *ir.Value {
+	if o.Args[0].Type.Rank() != o.Results[0].Type.Rank() {
+		return nil
+	}
+	return r.keep(o, o.Args[0])
+}
+
+func broadcastChain(r *rewriter, o *ir.Op) *ir.Value {
+	if x := o.Args[0]; from(x, "broadcast") || from(x, "transpose") {
+		return r.emit(o, "broadcast", o.Attrs, x.Def.Args[0])
+	}
+	return nil
+}
+
+func mergeSplit(_ *rewriter, o *ir.Op) *ir.Value {
+	undone := "split"
+	if o.Name == "split" {
+		undone = "merge"
+	}
+	if x := o.Args[0]; from(x, undone) && x.Def.Args[0].Type.Equal(o.Results[0].Type) {
+		return x.Def.Args[0]
+	}
+	return nil
+}
+
+// sameType matches an operation that moves or reduces nothing, which its type
+// shows.
+func sameType(_ *rewriter, o *ir.Op) *ir.Value {
+	if len(o.Args) == 1 && o.Args[0].Type.Equal(o.Results[0].Type) {
+		return o.Args[0]
+	}
+	return nil
+}
+
+func reduceChain(r *rewriter, o *ir.Op) *ir.Value {
+	x := o.Args[0]
+	if !from(x, o.Name) || r.uses[x] > 1 {
+		return nil
+	}
+	over := slices.Concat(x.Def.Attrs.Names("over"), o.Attrs.Names("over"))
+	return r.emit(o, o.Name, o.Attrs.With("over", ir.Names(over)), x.Def.Args[0])
+}
+
+func reduceBroadcast(r *rewriter, o *ir.Op) *ir.Value {
+	big := o.Args[0]
+	if !from(big, "broadcast") {
+		return nil
+	}
+	x := big.Def.Args[0]
+	copies := 1
+	var over ir.Names
+	for _, n := range o.Attrs.Names("over") {
+		if x.Type.Has(n) {
+			over = append(over, n)
+		} else {
+			copies *= big.Type.Size(n)
+		}
+	}
+	if len(over) == len(o.Attrs.Names("over")) || copies == 0 || big.Type.DType == ir.F16 {
+		return nil
+	}
+	if len(over) > 0 {
+		if x = r.emit(o, o.Name, o.Attrs.With("over", over), x); x == nil {
+			return nil
+		}
+	}
+	if o.Name == "reduce_sum" && copies > 1 {
+		x = r.emit(o, "mul", nil, x, r.constant(o, x.Type.DType, float64(copies)))
+	}
+	return r.keep(o, x)
+}
+
+func dotTranspose(r *rewriter, o *ir.Op) *ir.Value {
+	args := slices.Clone(o.Args)
+	for i, a := range args {
+		if from(a, "transpose") {
+			args[i] = a.Def.Args[0]
+		}
+	}
+	if slices.Equal(args, o.Args) {
+		return nil
+	}
+	attrs := o.Attrs
+	if t, ok := infer(o, args, attrs); !ok || !t.Equal(o.Results[0].Type) {
+		attrs = attrs.With("out", ir.Names(o.Results[0].Type.Names()))
+	}
+	return r.emit(o, "dot", attrs, args...)
+}
+
+// byName reports whether operands of the class are found by the names of
+// their axes, whatever their order.
+func byName(c op.Class) bool { return c == op.Elementwise || c == op.Reduction }
+
+// align drops one by one the transposes and broadcasts of operands without
+// which the result has the same type.
+func align(r *rewriter, o *ir.Op) *ir.Value {
+	if !byName(op.Of(o).Class) {
+		return nil
+	}
+	args := slices.Clone(o.Args)
+	for i := range args {
+		for from(args[i], "transpose") || op.Of(o).Class == op.Elementwise && from(args[i], "broadcast") {
+			was := args[i]
+			args[i] = was.Def.Args[0]
+			if t, ok := infer(o, args, o.Attrs); !ok || !t.Equal(o.Results[0].Type) {
+				args[i] = was
+				break
+			}
+		}
+	}
+	if slices.Equal(args, o.Args) {
+		return nil
+	}
+	return r.emit(o, o.Name, o.Attrs, args...)
+}
+
+func broadcastLate(r *rewriter, o *ir.Op) *ir.Value {
+	if op.Of(o).Class != op.Elementwise {
+		return nil
+	}
+	args := slices.Clone(o.Args)
+	for i := range args {
+		for from(args[i], "broadcast") {
+			args[i] = args[i].Def.Args[0]
+		}
+	}
+	if slices.Equal(args, o.Args) {
+		return nil
+	}
+	t, ok := infer(o, args, o.Attrs)
+	if !ok || t.Rank() >= o.Results[0].Type.Rank() {
+		return nil
+	}
+	return r.keep(o, r.emit(o, o.Name, o.Attrs, args...))
+}

@@ -1,0 +1,201 @@
+package simplify
+
+import (
+	"ptc/ir"
+	"ptc/ir/op"
+	"ptc/passes/pass"
+)
+
+// maxSweeps bounds the sweeps over a function. Operands are simplified before
+// their readers, so two sweeps nearly always reach the fixpoint; a rule that
+// needs more than this feeds itself, which a test looks for.
+const maxSweeps = 20
+
+// Run simplifies every function of m.
+func Run(c *pass.Context, m *ir.Module) error {
+	for _, f := range m.Funcs {
+		before := len(f.Ops)
+		Func(f)
+		if after := len(f.Ops); after < before {
+			c.Remarkf(nil, "@%s: %d of %d operations left", f.Name, after, before)
+		}
+	}
+	return nil
+}
+
+// Func simplifies one function to a fixpoint and returns how often each rule
+// fired, by name.
+func Func(f *ir.Func) map[string]int {
+	fired := map[string]int{}
+	removeDead(f)
+	for i := 0; i < maxSweeps; i++ {
+		if !sweep(f, fired) {
+			break
+		}
+	}
+	return fired
+}
+
+// rewriter is the state of one sweep.
+type rewriter struct {
+	f    *ir.Func
+	out  []*ir.Op                // the operations so far
+	repl map[*ir.Value]*ir.Value // values replaced in this sweep
+	uses map[*ir.Value]int       // readers, kept up to date
+	seen map[string]*ir.Op       // operations so far by structure
+	// symbolic: a gradient is still to be taken in this function, so what
+	// means something to differentiation alone must stay.
+	symbolic bool
+	fired    map[string]int
+	changed  bool
+	key      []byte
+}
+
+// sweep visits the operations once in order, operands first, and then drops
+// what became dead. It reports whether anything changed.
+func sweep(f *ir.Func, fired map[string]int) bool {
+	r := &rewriter{f: f, repl: map[*ir.Value]*ir.Value{}, uses: f.Uses(),
+		seen: make(map[string]*ir.Op, len(f.Ops)), fired: fired,
+		out: make([]*ir.Op, 0, len(f.Ops))}
+	for _, o := range f.Ops {
+		r.symbolic = r.symbolic || op.Of(o).Class == op.Symbolic
+	}
+	for _, o := range f.Ops {
+		for i, a := range o.Args {
+			o.Args[i] = r.at(a)
+		}
+		r.visit(o)
+	}
+	f.Ops = r.out
+	for i := range f.Results {
+		f.Results[i].Value = r.at(f.Results[i].Value)
+	}
+	return removeDead(f) || r.changed
+}
+
+// at is what v has become.
+func (r *rewriter) at(v *ir.Value) *ir.Value {
+	for {
+		w, ok := r.repl[v]
+		if !ok {
+			return v
+		}
+		v = w
+	}
+}
+
+// visit applies the first rule that matches o, or else finds o's twin, or
+// else keeps o. It returns what o's results have become.
+func (r *rewriter) visit(o *ir.Op) []*ir.Value {
+	if len(o.Results) == 1 {
+		if v, name := r.apply(o); v != nil {
+			r.fire(name)
+			r.replace(o, []*ir.Value{v})
+			return []*ir.Value{v}
+		}
+	}
+	key := r.structure(o)
+	if twin := r.seen[key]; twin != nil {
+		r.fire("cse")
+		r.replace(o, twin.Results)
+		return twin.Results
+	}
+	r.seen[key] = o
+	r.out = append(r.out, o)
+	return o.Results
+}
+
+// apply tries the rules of o's row, then those for every row.
+func (r *rewriter) apply(o *ir.Op) (*ir.Value, string) {
+	for _, set := range [2][]rule{rules[o.Name], anyOp} {
+		for _, x := range set {
+			v := x.apply(r, o)
+			if v == nil {
+				continue
+			}
+			if !v.Type.Equal(o.Results[0].Type) {
+				panic("simplify: rule " + x.name + " turned " + o.Results[0].Type.String() +
+					" into " + v.Type.String())
+			}
+			return v, x.name
+		}
+	}
+	return nil, ""
+}
+
+func (r *rewriter) fire(name string) {
+	r.fired[name]++
+	r.changed = true
+}
+
+// replace lets readers of o's results read others.
+func (r *rewriter) replace(o *ir.Op, with []*ir.Value) {
+	for i, v := range o.Results {
+		r.repl[v] = with[i]
+		r.uses[with[i]] += r.uses[v]
+	}
+	for _, a := range o.Args {
+		r.uses[a]--
+	}
+}
+
+// emit makes an operation in place of o, simplified in turn. Its operands are
+// values that are there already. It returns nil where the row's inference
+// refuses the operands.
+func (r *rewriter) emit(o *ir.Op, name string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
+	var sink []*ir.Op
+	b := op.Builder{F: r.f, Scope: o.Scope, Pos: o.Pos, Sink: &sink}
+	if _, err := b.TryEmit(name, args, attrs); err != nil {
+		return nil
+	}
+	for _, a := range args {
+		r.uses[a]++
+	}
+	return r.visit(sink[0])[0]
+}
+
+// infer is the type that the row of o gives over other operands, or false.
+func infer(o *ir.Op, args []*ir.Value, attrs ir.Attrs) (ir.Type, bool) {
+	types := make([]ir.Type, len(args))
+	for i, a := range args {
+		types[i] = a.Type
+	}
+	t, err := op.Of(o).Infer(types, attrs)
+	if err != nil || len(t) != 1 {
+		return ir.Type{}, false
+	}
+	return t[0], true
+}
+
+// removeDead drops operations that no result depends on.
+func removeDead(f *ir.Func) bool {
+	live := make(map[*ir.Value]bool, len(f.Ops))
+	for _, r := range f.Results {
+		live[r.Value] = true
+	}
+	keep := make([]bool, len(f.Ops))
+	n := 0
+	for i := len(f.Ops) - 1; i >= 0; i-- {
+		o := f.Ops[i]
+		for _, v := range o.Results {
+			keep[i] = keep[i] || live[v]
+		}
+		if keep[i] {
+			n++
+			for _, a := range o.Args {
+				live[a] = true
+			}
+		}
+	}
+	if n == len(f.Ops) {
+		return false
+	}
+	out := make([]*ir.Op, 0, n)
+	for i, o := range f.Ops {
+		if keep[i] {
+			out = append(out, o)
+		}
+	}
+	f.Ops = out
+	return true
+}

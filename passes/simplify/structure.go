@@ -1,0 +1,42 @@
+package simplify
+
+import (
+	"strconv"
+
+	"ptc/ir"
+)
+
+// commutes names the operations whose two operands may be exchanged. The
+// order of the result's axes follows the operands, so they are exchanged only
+// where both have the same axes.
+var commutes = map[string]bool{
+	"add": true, "mul": true, "max": true, "min": true,
+	"eq": true, "ne": true, "and": true, "or": true,
+}
+
+// structure is the text that equal operations share: name, operands and
+// attributes. Random numbers carry their site in an attribute, so two
+// different draws differ.
+func (r *rewriter) structure(o *ir.Op) string {
+	k := append(r.key[:0], o.Name...)
+	if len(o.Args) == 2 && commutes[o.Name] && o.Args[0].ID > o.Args[1].ID &&
+		o.Args[0].Type.SameShape(o.Args[1].Type) {
+		k = appendID(appendID(k, o.Args[1]), o.Args[0])
+	} else {
+		for _, a := range o.Args {
+			k = appendID(k, a)
+		}
+	}
+	for _, a := range o.Attrs {
+		k = append(k, ' ')
+		k = append(k, a.Key...)
+		k = append(k, '=')
+		k = append(k, a.Val.String()...)
+	}
+	r.key = k
+	return string(k)
+}
+
+func appendID(k []byte, v *ir.Value) []byte {
+	return strconv.AppendInt(append(k, ' '), int64(v.ID), 10)
+}
