@@ -1,0 +1,9 @@
+// Package atomicfile writes files that are either whole or not there.
+//
+// In come a path and bytes; out comes the file, which appears under its name
+// only by Commit, when its bytes are on disk. The invariant: until Commit
+// returns without error, what was under the name before is untouched, and after
+// Commit or Abort no temporary file is left.
+//
+// The package imports nothing of the module.
+package atomicfile

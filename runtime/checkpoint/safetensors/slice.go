@@ -1,0 +1,83 @@
+package safetensors
+
+// Slice is a box of a tensor: Extent[i] elements from Offset[i] on, on each
+// axis. The zero Slice is the whole tensor.
+type Slice struct{ Offset, Extent []int64 }
+
+// check gives the slice with all its bounds, which must lie in the tensor and
+// take the given number of bytes.
+func (s Slice) check(t *Tensor, bytes int64) (Slice, error) {
+	if s.Offset == nil && s.Extent == nil {
+		s = Slice{make([]int64, len(t.Shape)), t.Shape}
+	}
+	if len(s.Offset) != len(t.Shape) || len(s.Extent) != len(t.Shape) {
+		return s, tensorErrorf(t.Name, "slice %v of shape %v has another rank", s, t.Shape)
+	}
+	for i, n := range t.Shape {
+		if s.Offset[i] < 0 || s.Extent[i] < 0 || s.Offset[i] > n || s.Extent[i] > n-s.Offset[i] {
+			return s, tensorErrorf(t.Name, "slice %v leaves the shape %v", s, t.Shape)
+		}
+	}
+	if n, ok := byteSize(t.DType, s.Extent); !ok || n != bytes {
+		return s, tensorErrorf(t.Name, "slice %v of %s takes %d bytes, %d were given", s, t.DType, n, bytes)
+	}
+	return s, nil
+}
+
+// runs calls do for each contiguous part of a checked slice, in order: where it
+// starts in the tensor and in the slice, and its length, in bytes.
+func (s Slice) runs(t *Tensor, do func(global, local, n int64) error) error {
+	rank := len(t.Shape)
+	// The axes after cut are whole, so a run is all of them and the slice of cut.
+	cut, run := rank-1, t.DType.Size()
+	for ; cut > 0 && s.Extent[cut] == t.Shape[cut]; cut-- {
+		run *= t.Shape[cut]
+	}
+	stride := make([]int64, rank)
+	for i, n := rank-1, t.DType.Size(); i >= 0; i-- {
+		stride[i] = n
+		n *= t.Shape[i]
+	}
+	if rank > 0 {
+		run *= s.Extent[cut]
+	}
+	for _, n := range s.Extent {
+		if n == 0 {
+			return nil
+		}
+	}
+	at := make([]int64, rank) // in the slice
+	for local := int64(0); ; local += run {
+		global := int64(0)
+		for i := range rank {
+			global += (s.Offset[i] + at[i]) * stride[i]
+		}
+		if err := do(global, local, run); err != nil {
+			return err
+		}
+		i := cut - 1
+		for ; i >= 0; i-- {
+			if at[i]++; at[i] < s.Extent[i] {
+				break
+			}
+			at[i] = 0
+		}
+		if i < 0 {
+			return nil
+		}
+	}
+}
+
+// overlaps says whether two checked slices share an element.
+func (s Slice) overlaps(o Slice) bool {
+	for i := range s.Extent {
+		if s.Offset[i] >= o.Offset[i]+o.Extent[i] || o.Offset[i] >= s.Offset[i]+s.Extent[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func (s Slice) clone() Slice {
+	return Slice{append([]int64(nil), s.Offset...), append([]int64(nil), s.Extent...)}
+}
