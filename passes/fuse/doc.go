@@ -1,0 +1,16 @@
+// Package fuse turns every entry function of ir(Local) into calls of kernel
+// functions (ir(Fused)).
+//
+// In: operations over named axes. Out: kernels that ir/fusion accepts, shared
+// by structure: two kernels that print alike are one function.
+// Invariant: every value that crosses kernels is stored dense in the order of
+// its type; views of stored values cost nothing; results are unchanged.
+//
+// How: sources that read nothing (constants, indices, masks made of them) and
+// views are free: each reader gets its own copy. Every other operation starts
+// a group; in program order each group takes in the groups that produce its
+// operands where the union is still one loop nest (rules.go) and no path leads
+// out of the union and back. Values that are cheap to compute again from
+// stored ones are not stored (recompute.go).
+// Imports ir, ir/op, ir/fusion, passes/pass.
+package fuse

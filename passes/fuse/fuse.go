@@ -1,0 +1,142 @@
+package fuse
+
+import (
+	"fmt"
+
+	"ptc/ir"
+	"ptc/ir/fusion"
+	"ptc/ir/op"
+	"ptc/passes/pass"
+)
+
+// Run fuses every entry function of m.
+func Run(c *pass.Context, m *ir.Module) error {
+	shared := &kernels{module: m, byText: map[string]*ir.Func{}, count: map[string]int{}}
+	var entries []*ir.Func
+	for _, f := range m.Funcs {
+		if f.Attrs.Text("class") == "kernel" {
+			return fmt.Errorf("fuse: function @%s is a kernel already", f.Name)
+		}
+		entries = append(entries, f)
+	}
+	for _, f := range entries {
+		splitReductions(f)
+		p := newProgram(f)
+		p.group()
+		p.recompute()
+		before := len(f.Ops)
+		calls := p.emit(shared)
+		f.Ops = calls
+		c.Remarkf(nil, "@%s: %d operations in %d kernel calls", f.Name, before, len(calls))
+	}
+	m.Level = ir.Fused
+	return nil
+}
+
+// program is the state of fusing one function.
+type program struct {
+	f      *ir.Func
+	index  map[*ir.Op]int
+	free   map[*ir.Op]bool // copied into every reader
+	views  map[*ir.Value]*view
+	groups []*group // by creation; merged ones are empty
+	of     map[*ir.Op]*group
+	users  map[*ir.Value][]*ir.Op // operations that read a value, views included
+	result map[*ir.Value]bool     // results of the function
+	again  map[*ir.Value]bool     // computed again by readers, not stored
+}
+
+// view says that a value is a strided view of a stored value.
+type view struct {
+	base  *ir.Value
+	chain []*ir.Op // from base to the value
+	op.Strided
+}
+
+// group is a set of operations that becomes one kernel.
+type group struct {
+	id     int
+	ops    []*ir.Op // in program order
+	class  fusion.Class
+	space  space  // iteration space; of the result for gemm, scatter, pieces
+	kept   space  // row, column: the axes that remain
+	root   *ir.Op // contraction, first reduction, scatter_add, concat, pad
+	lo, hi int    // first and last program index
+}
+
+func newProgram(f *ir.Func) *program {
+	p := &program{
+		f: f, index: map[*ir.Op]int{}, free: map[*ir.Op]bool{}, views: map[*ir.Value]*view{},
+		of: map[*ir.Op]*group{}, users: map[*ir.Value][]*ir.Op{}, result: map[*ir.Value]bool{}, again: map[*ir.Value]bool{},
+	}
+	f.Ops = materializeViews(f)
+	for _, r := range f.Results {
+		p.result[r.Value] = true
+	}
+	for i, o := range f.Ops {
+		p.index[o] = i
+		for _, a := range o.Args {
+			p.users[a] = append(p.users[a], o)
+		}
+		switch {
+		case p.isFree(o):
+			p.free[o] = true
+		case op.CanView(o) && !p.result[o.Result()]:
+			p.addView(o)
+		}
+	}
+	return p
+}
+
+// isFree reports whether o reads no stored value and is cheap: a constant, an
+// index, or elementwise work on a few of them.
+func (p *program) isFree(o *ir.Op) bool {
+	for _, r := range o.Results {
+		if p.result[r] {
+			return false
+		}
+	}
+	d := op.Of(o)
+	if len(o.Args) == 0 {
+		return d.Class == op.Source
+	}
+	if d.Class != op.Elementwise && !op.ByName(o) {
+		return false
+	}
+	return p.freeSize(o, 12) >= 0
+}
+
+// freeSize is what remains of budget after counting the distinct operations
+// that o is made of; negative where one of them is not free.
+func (p *program) freeSize(o *ir.Op, budget int) int {
+	budget--
+	for _, a := range o.Args {
+		if budget < 0 || a.Def == nil || !p.free[a.Def] {
+			return -1
+		}
+		budget = p.freeSize(a.Def, budget)
+	}
+	return budget
+}
+
+// addView records o as a view, if its operand is stored and not computed in
+// place by name.
+func (p *program) addView(o *ir.Op) {
+	in := o.Args[0]
+	base := &view{base: in, Strided: op.Dense(in.Type)}
+	if v := p.views[in]; v != nil {
+		base = v
+	}
+	if out, ok := op.View(o, base.Strided); ok {
+		chain := append(append([]*ir.Op(nil), base.chain...), o)
+		p.views[o.Result()] = &view{base.base, chain, out}
+	}
+}
+
+// stored is the value whose buffer a reader of v reads.
+func (p *program) stored(v *ir.Value) *ir.Value {
+	if w := p.views[v]; w != nil {
+		return w.base
+	}
+	return v
+}

@@ -1,0 +1,114 @@
+package fuse
+
+import (
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// materializeViews makes copies where a view cannot do: of the operand of a
+// view that strides cannot express (a merge of axes that are not adjacent in
+// storage), and of views that are results of the function. A copy is a cast to
+// the same dtype.
+func materializeViews(f *ir.Func) []*ir.Op {
+	strided := map[*ir.Value]op.Strided{}
+	at := func(v *ir.Value) op.Strided {
+		if s, ok := strided[v]; ok {
+			return s
+		}
+		return op.Dense(v.Type)
+	}
+	var out []*ir.Op
+	b := op.Builder{F: f, Sink: &out}
+	copied := map[*ir.Value]*ir.Value{}
+	dense := func(o *ir.Op, v *ir.Value) *ir.Value {
+		if copied[v] == nil {
+			b.Scope, b.Pos = o.Scope, o.Pos
+			copied[v] = b.Emit("cast", ir.A("to", ir.Name(v.Type.DType.String())), v)
+		}
+		return copied[v]
+	}
+	results := map[*ir.Value]bool{}
+	for _, r := range f.Results {
+		results[r.Value] = true
+	}
+	replaced := map[*ir.Value]*ir.Value{}
+	for _, o := range f.Ops {
+		if !op.CanView(o) {
+			out = append(out, o)
+			continue
+		}
+		s, ok := op.View(o, at(o.Args[0]))
+		if !ok {
+			o.Args[0] = dense(o, o.Args[0])
+			s, _ = op.View(o, op.Dense(o.Args[0].Type))
+		}
+		strided[o.Result()] = s
+		out = append(out, o)
+		if results[o.Result()] {
+			replaced[o.Result()] = dense(o, o.Result())
+		}
+	}
+	for i, r := range f.Results {
+		if c := replaced[r.Value]; c != nil {
+			f.Results[i].Value = c
+		}
+	}
+	return out
+}
+
+const (
+	splitAbove  = 1 << 14 // elements reduced to a few before a split pays
+	splitKept   = 16      // "a few"
+	freeOps     = 12      // operations that a free value may be made of
+	againFlops  = 64      // per element, of a value that is computed again
+	cheapFlops  = 4       // per element, of work that may be repeated
+	mayBeShared = 1       // stored values of its own size a repeated value may read
+)
+
+// splitReductions cuts a large reduction to a few elements in two, so that the
+// first has one independent part per element of its outermost axis: the parts,
+// and with them the result, do not depend on the number of threads.
+func splitReductions(f *ir.Func) {
+	var out []*ir.Op
+	b := op.Builder{F: f, Sink: &out}
+	replaced := map[*ir.Value]*ir.Value{}
+	for _, o := range f.Ops {
+		first, rest := splitAxes(o)
+		if first == "" {
+			out = append(out, o)
+			continue
+		}
+		b.Scope, b.Pos = o.Scope, o.Pos
+		inner := b.Emit(o.Name, o.Attrs.With("over", ir.Names(rest)), o.Args[0])
+		replaced[o.Result()] = b.Emit(o.Name, o.Attrs.With("over", ir.Names{first}), inner)
+	}
+	f.Ops = out
+	f.Replace(replaced)
+}
+
+func splitAxes(o *ir.Op) (first string, rest []string) {
+	if op.Of(o).Class != op.Reduction {
+		return "", nil
+	}
+	in := o.Args[0].Type
+	if in.Elems() < splitAbove || o.Result().Type.Elems() > splitKept {
+		return "", nil
+	}
+	over := map[string]bool{}
+	for _, n := range o.Attrs.Names("over") {
+		over[n] = true
+	}
+	for _, a := range in.Axes {
+		switch {
+		case !over[a.Name]:
+		case first == "" && a.Size > 1:
+			first = a.Name
+		default:
+			rest = append(rest, a.Name)
+		}
+	}
+	if len(rest) == 0 {
+		return "", nil
+	}
+	return first, rest
+}

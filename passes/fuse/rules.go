@@ -1,0 +1,194 @@
+package fuse
+
+import (
+	"ptc/ir"
+	"ptc/ir/fusion"
+	"ptc/ir/op"
+)
+
+// rule says whether producer a may join consumer b, given what a's values are
+// used for.
+type rule struct {
+	from, to fusion.Class
+	ok       func(p *program, a, b *group, u use) bool
+}
+
+// use is where the values of a producer group are read.
+type use struct {
+	outside bool // by a third group, or a result of the function
+	root    bool // by b's root
+	rest    bool // by b's other operations
+}
+
+// rules is the whole of what fuses. A pair that is not here does not.
+var rules = []rule{
+	{fusion.Map, fusion.Map, sameOrRepeated},
+	{fusion.Map, fusion.Row, intoRow},
+	{fusion.Map, fusion.Column, intoColumn},
+	{fusion.Row, fusion.Map, rowInto},
+	{fusion.Column, fusion.Map, func(_ *program, a, b *group, _ use) bool { return b.space == a.kept }},
+	{fusion.Row, fusion.Row, sameRows},
+	{fusion.Gemm, fusion.Map, func(_ *program, a, b *group, _ use) bool { return b.space == a.space }},
+	{fusion.Map, fusion.Gemm, intoGemm},
+	{fusion.Map, fusion.Scatter, intoRoot},
+	{fusion.Map, fusion.Pieces, intoRoot},
+}
+
+// mayMerge reports whether a can join b in one kernel.
+func (p *program) mayMerge(a, b *group) bool {
+	for _, r := range rules {
+		if r.from != a.class || r.to != b.class {
+			continue
+		}
+		u, fusable := p.uses(a, b)
+		return fusable && r.ok(p, a, b, u) && !p.outsidePath(a, b)
+	}
+	return false
+}
+
+// uses says where a's values are read; false if b reads one through a view
+// that needs it stored, or as a table to look up.
+func (p *program) uses(a, b *group) (use, bool) {
+	var u use
+	for _, o := range a.ops {
+		for _, v := range o.Results {
+			u.outside = u.outside || p.result[v]
+			for _, r := range p.readers(v) {
+				switch p.of[r.o] {
+				case a:
+				case b:
+					if !r.byName || op.Of(r.o).Class == op.Indexed && r.arg == 0 && r.o != b.root {
+						return u, false
+					}
+					u.root = u.root || r.o == b.root
+					u.rest = u.rest || r.o != b.root
+				default:
+					u.outside = true
+				}
+			}
+		}
+	}
+	return u, true
+}
+
+// sameOrRepeated: one space, or work over part of the space that only b needs
+// and that is cheap to repeat along the other axes.
+func sameOrRepeated(p *program, a, b *group, u use) bool {
+	return a.space == b.space || a.space.in(b.space) && !u.outside && p.cheap(a)
+}
+
+// intoRow: over the rows or the kept axes; or cheap and needed here alone.
+func intoRow(p *program, a, b *group, u use) bool {
+	if a.space == b.space || a.space == b.kept {
+		return true
+	}
+	return a.space.in(b.space) && !u.outside && p.cheap(a)
+}
+
+// intoColumn: a column kernel sweeps once and stores only what is over the
+// kept axes.
+func intoColumn(p *program, a, b *group, u use) bool {
+	if u.outside {
+		return false
+	}
+	if p.mixes(b, a) {
+		return false
+	}
+	return a.space == b.space || a.space.in(b.space) && p.cheap(a)
+}
+
+// mixes reports whether a is read by work that follows b's reduction while a
+// is over more than the kept axes.
+func (p *program) mixes(b, a *group) bool {
+	if a.space.in(b.kept) {
+		return false
+	}
+	after := p.after(b)
+	for _, o := range a.ops {
+		for _, r := range p.readers(o.Results[0]) {
+			if p.of[r.o] == b && after[r.o] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// after is the operations of g that depend on a reduction of g.
+func (p *program) after(g *group) map[*ir.Op]bool {
+	out := map[*ir.Op]bool{}
+	for _, o := range g.ops {
+		for _, v := range o.Args {
+			if d := p.stored(v).Def; d != nil && p.of[d] == g {
+				if out[d] || op.Of(d).Class == op.Reduction {
+					out[o] = true
+				}
+			}
+		}
+	}
+	return out
+}
+
+// rowInto: elementwise work over the rows or the kept axes follows.
+func rowInto(_ *program, a, b *group, _ use) bool {
+	return b.space == a.space || b.space == a.kept
+}
+
+func sameRows(_ *program, a, b *group, _ use) bool {
+	return a.space == b.space && a.kept == b.kept
+}
+
+// intoGemm: cheap work on one operand that nothing else needs (prologue), or
+// work over the result that nothing but the epilogue needs or that has the
+// result's space.
+func intoGemm(p *program, a, b *group, u use) bool {
+	if u.root {
+		if u.outside || u.rest || !p.cheap(a) {
+			return false
+		}
+		left, right := p.feeds(a, b.root.Args[0]), p.feeds(a, b.root.Args[1])
+		if left == right {
+			return false
+		}
+		in := b.root.Args[0]
+		if right {
+			in = b.root.Args[1]
+		}
+		return a.space == spaceOf(in.Type.Axes)
+	}
+	return a.space == b.space || a.space.in(b.space) && !u.outside && p.cheap(a)
+}
+
+// feeds reports whether v, a root's operand, comes from a.
+func (p *program) feeds(a *group, v *ir.Value) bool {
+	d := p.stored(v).Def
+	return d != nil && p.of[d] == a
+}
+
+// intoRoot: work on operands of a scatter or concat that nothing else needs.
+func intoRoot(p *program, a, b *group, u use) bool {
+	if u.outside || u.rest {
+		return false
+	}
+	for _, v := range b.root.Args {
+		if p.feeds(a, v) && a.space != spaceOf(v.Type.Axes) {
+			return false
+		}
+	}
+	return true
+}
+
+// cheap reports whether all of a's work may be repeated.
+func (p *program) cheap(a *group) bool {
+	for _, o := range a.ops {
+		if flopsPerElement(o) > cheapFlops {
+			return false
+		}
+	}
+	return true
+}
+
+func flopsPerElement(o *ir.Op) int64 {
+	n := int64(max(1, o.Results[0].Type.Elems()))
+	return op.Of(o).Flops(o) / n
+}

@@ -1,0 +1,194 @@
+package memory
+
+import (
+	"fmt"
+
+	"ptc/ir"
+	"ptc/ir/fusion"
+	"ptc/passes/pass"
+)
+
+// Align is the alignment of every buffer in bytes: a cache line, and a vector
+// register of the widest target.
+const Align = 64
+
+// Run plans the memory of every entry function. All share one arena: they
+// never run at the same time, and parameters and states are common to them.
+func Run(c *pass.Context, m *ir.Module) error {
+	p := &planner{m: m, kernels: map[string]*fusion.Kernel{}, fixed: map[string]int64{}}
+	if err := p.analyze(); err != nil {
+		return err
+	}
+	for _, f := range p.entries {
+		p.updatesLast(f)
+		p.placeArgs(f)
+	}
+	persistent := p.top
+	p.peak = p.top
+	for _, f := range p.entries {
+		temps := p.temporaries(f)
+		place(temps, persistent)
+		top := persistent
+		var sum int64
+		for _, b := range temps {
+			top = max(top, b.offset+b.bytes)
+			sum += b.bytes
+		}
+		p.peak = max(p.peak, top)
+		c.Remarkf(nil, "@%s: %d temporaries of %d bytes in %d bytes; at least %d are live at once",
+			f.Name, len(temps), sum, top-persistent, mostLive(temps))
+		p.write(f, temps)
+	}
+	m.SetMeta(ir.Term{Head: "arena", Args: ir.A("bytes", ir.Int(p.peak), "persistent", ir.Int(persistent))})
+	m.Level = ir.Planned
+	return nil
+}
+
+type planner struct {
+	m       *ir.Module
+	entries []*ir.Func
+	kernels map[string]*fusion.Kernel
+	fixed   map[string]int64 // role and path of an argument → offset
+	top     int64
+	peak    int64
+}
+
+func (p *planner) analyze() error {
+	for _, f := range p.m.Funcs {
+		if f.Attrs.Text("class") != "kernel" {
+			p.entries = append(p.entries, f)
+			continue
+		}
+		k, err := fusion.Analyze(f)
+		if err != nil {
+			return fmt.Errorf("memory: kernel @%s: %w", f.Name, err)
+		}
+		p.kernels[f.Name] = k
+	}
+	return nil
+}
+
+func (p *planner) kernel(call *ir.Op) *fusion.Kernel { return p.kernels[call.Attrs.Text("fn")] }
+
+func aligned(n int64) int64 { return (n + Align - 1) / Align * Align }
+
+// placeArgs gives arguments their places: the same for the same role and path
+// in every entry function, apart from the temporaries.
+func (p *planner) placeArgs(f *ir.Func) {
+	for _, a := range f.Args {
+		key := a.Role + " " + a.Path
+		at, ok := p.fixed[key]
+		if !ok {
+			at = p.top
+			p.fixed[key] = at
+			p.top += aligned(int64(max(1, a.Value.Type.Bytes())))
+		}
+		a.Attrs = a.Attrs.With("at", ir.Int(at))
+	}
+}
+
+// buffer is a temporary: one value, or several that share a place because a
+// kernel writes its result over its operand.
+type buffer struct {
+	values []*ir.Value
+	bytes  int64
+	lo, hi int // first call that writes, last call that reads
+	offset int64
+}
+
+// temporaries collects the buffers of call results, merging those that a
+// kernel can write in place. Results that are new parameters and states are
+// placed where the old ones are.
+func (p *planner) temporaries(f *ir.Func) []*buffer {
+	last := lastUse(f)
+	home := map[*ir.Value]*ir.Arg{}
+	for _, r := range f.Results {
+		if a := f.Arg(r.Role, r.Path); a != nil && a.Value != r.Value {
+			home[r.Value] = a
+		}
+	}
+	of := map[*ir.Value]*buffer{}
+	var out []*buffer
+	for i, call := range f.Ops {
+		k := p.kernel(call)
+		taken := map[*buffer]bool{}
+		for j, v := range call.Results {
+			if home[v] != nil {
+				continue
+			}
+			b := p.inPlace(call, k, i, j, last, of, taken)
+			if b == nil {
+				b = &buffer{bytes: aligned(int64(max(1, v.Type.Bytes()))), lo: i}
+				out = append(out, b)
+			}
+			b.values = append(b.values, v)
+			b.hi = max(i, last[v])
+			of[v] = b
+		}
+	}
+	return out
+}
+
+// inPlace is the buffer of an operand that dies at call i and that result j
+// may overwrite, or nil.
+func (p *planner) inPlace(call *ir.Op, k *fusion.Kernel, i, j int, last map[*ir.Value]int, of map[*ir.Value]*buffer, taken map[*buffer]bool) *buffer {
+	for n, a := range call.Args {
+		b := of[a]
+		if b == nil || taken[b] || last[a] != i || !k.InPlace(n, j) || usedTwice(call, a) {
+			continue
+		}
+		taken[b] = true
+		return b
+	}
+	return nil
+}
+
+func usedTwice(call *ir.Op, v *ir.Value) bool {
+	n := 0
+	for _, a := range call.Args {
+		if a == v {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// lastUse is the last call that reads each value; the number of calls for
+// results that are read after the program. Gradients are read when they are
+// computed, so being a result does not keep them.
+func lastUse(f *ir.Func) map[*ir.Value]int {
+	last := map[*ir.Value]int{}
+	for i, o := range f.Ops {
+		for _, a := range o.Args {
+			last[a] = i
+		}
+	}
+	for _, r := range f.Results {
+		if r.Role != ir.RoleGrad {
+			last[r.Value] = len(f.Ops)
+		}
+	}
+	return last
+}
+
+// write records the places as attributes.
+func (p *planner) write(f *ir.Func, temps []*buffer) {
+	at := map[*ir.Value]int64{}
+	for _, b := range temps {
+		for _, v := range b.values {
+			at[v] = b.offset
+		}
+	}
+	for _, r := range f.Results {
+		if a := f.Arg(r.Role, r.Path); a != nil && r.Value.Def != nil {
+			at[r.Value] = a.Attrs.Int("at", 0)
+		}
+	}
+	for _, o := range f.Ops {
+		var offsets ir.Ints
+		for _, v := range o.Results {
+			offsets = append(offsets, at[v])
+		}
+		o.Attrs = o.Attrs.With("at", offsets)
+	}
+}
