@@ -1,0 +1,194 @@
+package passes
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/ir/verify"
+	"ptc/passes/pass"
+)
+
+// Options say which passes [Run] runs and who watches.
+type Options struct {
+	// Only names the passes to run, in this order; empty means those of the
+	// table that are enabled.
+	Only []string
+	// Stop is the last pass to run; empty means the last of the table.
+	Stop string
+	// NoOptimize leaves out passes that change no level and are not required.
+	NoOptimize bool
+	// VerifyEach verifies the module before the first and after every pass.
+	VerifyEach bool
+	// Hooks are called in turn with the module as it came, as index 0 and
+	// name "lower", and after each pass. They must not change the module; an
+	// error ends the run.
+	Hooks []Hook
+}
+
+// Hook sees a module after a pass. index is the place of the pass in [Table],
+// from 1, whatever subset runs.
+type Hook func(index int, name string, m *ir.Module, took time.Duration) error
+
+// Source is the name under which hooks see the module as it came.
+const Source = "lower"
+
+// Broken is a module that a pass left invalid: a bug of ours.
+type Broken struct {
+	Pass string
+	Err  error
+}
+
+func (e *Broken) Error() string {
+	return fmt.Sprintf("pass %s left an invalid module: %v", e.Pass, e.Err)
+}
+func (e *Broken) Unwrap() error { return e.Err }
+
+// Run runs passes over m in place and collects their remarks in c. Errors are
+// diagnostics for the user (unknown pass, wrong level, what a pass refuses),
+// a *Broken for a bug found by verification, or a hook's.
+func Run(c *pass.Context, m *ir.Module, o *Options) error {
+	if o == nil {
+		o = &Options{}
+	}
+	list, err := choose(o)
+	if err != nil {
+		return err
+	}
+	if o.VerifyEach {
+		if err := verify.Module(m); err != nil {
+			return err
+		}
+	}
+	if err := tell(o, 0, Source, m, 0); err != nil {
+		return err
+	}
+	for _, p := range list {
+		if err := step(c, m, p, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func step(c *pass.Context, m *ir.Module, p *Pass, o *Options) error {
+	if m.Level != p.In {
+		return levelError(p, m.Level)
+	}
+	c.Pass = p.Name
+	start := time.Now()
+	if err := p.Run(c, m); err != nil {
+		return err
+	}
+	took := time.Since(start)
+	if m.Level != p.Out {
+		return &Broken{p.Name, fmt.Errorf("the module is at level %s, not %s", m.Level, p.Out)}
+	}
+	if o.VerifyEach {
+		if err := verify.Module(m); err != nil {
+			return &Broken{p.Name, err}
+		}
+	}
+	return tell(o, Index(p.Name), p.Name, m, took)
+}
+
+func tell(o *Options, index int, name string, m *ir.Module, took time.Duration) error {
+	for _, h := range o.Hooks {
+		if err := h(index, name, m, took); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// choose lists the passes to run.
+func choose(o *Options) ([]*Pass, error) {
+	var list []*Pass
+	if len(o.Only) > 0 {
+		for _, name := range o.Only {
+			i := Index(name)
+			if i < 0 {
+				return nil, unknown(name)
+			}
+			list = append(list, &Table[i-1])
+		}
+	} else {
+		for i := range Table {
+			if p := &Table[i]; p.Enabled == nil || p.Enabled(o) || p.Name == o.Stop {
+				list = append(list, p)
+			}
+		}
+	}
+	if o.Stop == "" {
+		return list, nil
+	}
+	if Index(o.Stop) < 0 {
+		return nil, unknown(o.Stop)
+	}
+	for i, p := range list {
+		if p.Name == o.Stop {
+			return list[:i+1], nil
+		}
+	}
+	return nil, &diag.Error{Code: "E0602", Msg: fmt.Sprintf("pass `%s` is not among those to run", o.Stop),
+		Want: diag.OneOf(o.Only)}
+}
+
+func unknown(name string) error {
+	return &diag.Error{Code: "E0602", Msg: fmt.Sprintf("unknown pass `%s`", name),
+		Want: "one of " + strings.Join(Names(), ", "), Hint: diag.DidYouMean(name, Names())}
+}
+
+func levelError(p *Pass, have ir.Level) error {
+	e := &diag.Error{Code: "E0603",
+		Msg: fmt.Sprintf("pass `%s` takes a module at level %s; this one is at level %s", p.Name, p.In, have)}
+	if have > p.In {
+		e.Hint = "use the dump of an earlier pass"
+		return e
+	}
+	var between []string
+	for _, q := range Table {
+		if q.Required && q.In >= have && q.In != q.Out && q.Out <= p.In {
+			between = append(between, q.Name)
+		}
+	}
+	e.Hint = "run " + strings.Join(between, ", ") + " first"
+	return e
+}
+
+// Timings collects how long each pass took; its Hook goes into [Options].
+type Timings struct{ rows []timing }
+
+type timing struct {
+	name string
+	took time.Duration
+	ops  int
+}
+
+// Hook records one pass.
+func (t *Timings) Hook(_ int, name string, m *ir.Module, took time.Duration) error {
+	n := 0
+	for _, f := range m.Funcs {
+		n += len(f.Ops)
+	}
+	t.rows = append(t.rows, timing{name, took, n})
+	return nil
+}
+
+// String is a table of milliseconds, shares and operations after each pass.
+func (t *Timings) String() string {
+	var total time.Duration
+	for _, r := range t.rows {
+		total += r.took
+	}
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-12s %10s %7s %8s\n", "pass", "ms", "share", "ops")
+	for _, r := range t.rows {
+		fmt.Fprintf(&b, "%-12s %10.3f %6.1f%% %8d\n", r.name, ms(r.took), 100*float64(r.took)/float64(max(total, 1)), r.ops)
+	}
+	fmt.Fprintf(&b, "%-12s %10.3f\n", "total", ms(total))
+	return b.String()
+}

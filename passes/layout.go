@@ -1,0 +1,99 @@
+package passes
+
+import (
+	"fmt"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/passes/pass"
+)
+
+// The passes of the parallel layout. Each does what one device needs, and
+// refuses a layout for which it would have to act on several.
+
+// stage leaves a module whole where no pipeline asks for a cut.
+func stage(_ *pass.Context, m *ir.Module) error {
+	if rule := layoutRule(m, "pipeline"); rule != nil && m.Devices() > 1 {
+		return parallel(m)
+	}
+	return nil
+}
+
+// remat keeps every activation. Recomputation changes memory, never results,
+// so a rule that asks for it is answered by a remark.
+func remat(c *pass.Context, m *ir.Module) error {
+	if rule := layoutRule(m, "recompute"); rule != nil {
+		c.Remarkf(nil, "rule %s not applied: every activation is kept", rule)
+	}
+	return nil
+}
+
+// offload keeps everything in device memory; see remat.
+func offload(c *pass.Context, m *ir.Module) error {
+	if rule := layoutRule(m, "offload"); rule != nil {
+		c.Remarkf(nil, "rule %s not applied: everything stays in device memory", rule)
+	}
+	return nil
+}
+
+// propagate replicates every value, which on one device is the only state.
+func propagate(_ *pass.Context, m *ir.Module) error {
+	if m.Devices() > 1 {
+		return parallel(m)
+	}
+	m.Level = ir.Sharded
+	return nil
+}
+
+// partition has nothing to cut on one device: local shapes are global ones.
+func partition(_ *pass.Context, m *ir.Module) error {
+	if m.Devices() > 1 {
+		return parallel(m)
+	}
+	m.Level = ir.Local
+	return nil
+}
+
+// collectives finds none on one device.
+func collectives(_ *pass.Context, m *ir.Module) error {
+	if m.Devices() > 1 {
+		return parallel(m)
+	}
+	return nil
+}
+
+// schedule leaves one slot that is the whole step.
+func schedule(_ *pass.Context, m *ir.Module) error {
+	if m.Devices() > 1 {
+		return parallel(m)
+	}
+	return nil
+}
+
+// layoutRule is the first rule of the layout with the head, or nil.
+func layoutRule(m *ir.Module, head string) *ir.Term {
+	layout := m.MetaTerm("layout")
+	if layout == nil {
+		return nil
+	}
+	rules := layout.Args.Terms("rules")
+	for i := range rules {
+		if rules[i].Head == head {
+			return &rules[i]
+		}
+	}
+	return nil
+}
+
+func parallel(m *ir.Module) error {
+	name := "single"
+	if layout := m.MetaTerm("layout"); layout != nil {
+		name = layout.Args.Text("name")
+	}
+	return &diag.Error{
+		Code: "E0601",
+		Msg: fmt.Sprintf("layout `%s` uses %d devices; executing parallel layouts is not available in this version",
+			name, m.Devices()),
+		Hint: "compile with a layout that has no mesh",
+	}
+}

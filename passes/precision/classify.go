@@ -1,0 +1,188 @@
+package precision
+
+import (
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// plan is what is known of a function before it is rewritten.
+type plan struct {
+	readers map[*ir.Value][]*ir.Op
+	results map[*ir.Value]bool
+	inside  map[*ir.Op]bool    // between the inputs and the loss or a gradient
+	stat    map[*ir.Value]bool // computed from reductions alone
+	norm    map[*ir.Value]bool // computed against a statistic, up to the next contraction
+	leads   map[*ir.Value]bool // a contraction depends on it
+	joins   map[*ir.Value]bool // to be stored in the compute dtype
+	wide    map[*ir.Value]bool // to be left in float32
+}
+
+func classify(f *ir.Func) *plan {
+	p := &plan{readers: map[*ir.Value][]*ir.Op{}, results: map[*ir.Value]bool{}, inside: inside(f),
+		stat: map[*ir.Value]bool{}, norm: map[*ir.Value]bool{}, leads: map[*ir.Value]bool{}, joins: map[*ir.Value]bool{}, wide: map[*ir.Value]bool{}}
+	for _, o := range f.Ops {
+		for _, a := range o.Args {
+			p.readers[a] = append(p.readers[a], o)
+		}
+	}
+	for _, r := range f.Results {
+		p.results[r.Value] = true
+	}
+	for i := len(f.Ops) - 1; i >= 0; i-- {
+		p.markLeads(f.Ops[i])
+	}
+	for _, o := range f.Ops {
+		for _, v := range o.Results {
+			p.stat[v] = p.isStat(o)
+			p.joins[v] = p.isJoin(o, v)
+			p.norm[v] = p.stat[v] || !p.joins[v] && p.isNorm(o)
+		}
+	}
+	for i := len(f.Ops) - 1; i >= 0; i-- {
+		for _, v := range f.Ops[i].Results {
+			p.wide[v] = p.isWide(v)
+		}
+	}
+	return p
+}
+
+// inside holds the operations that the loss or a gradient depends on and that
+// depend on no gradient themselves.
+func inside(f *ir.Func) map[*ir.Op]bool {
+	needed, grads := map[*ir.Value]bool{}, map[*ir.Value]bool{}
+	for _, r := range f.Results {
+		if r.Role == ir.RoleLoss || r.Role == ir.RoleGrad {
+			needed[r.Value] = true
+		}
+		if r.Role == ir.RoleGrad {
+			grads[r.Value] = true
+		}
+	}
+	in := map[*ir.Op]bool{}
+	for i := len(f.Ops) - 1; i >= 0; i-- {
+		o := f.Ops[i]
+		for _, v := range o.Results {
+			in[o] = in[o] || needed[v]
+		}
+		if in[o] {
+			for _, a := range o.Args {
+				needed[a] = true
+			}
+		}
+	}
+	for _, o := range f.Ops {
+		for _, a := range o.Args {
+			if !grads[a] {
+				continue
+			}
+			in[o] = false
+			for _, v := range o.Results {
+				grads[v] = true
+			}
+		}
+	}
+	return in
+}
+
+// isStat: a mean, a variance, a maximum, a sum of exponentials: a reduction,
+// or arithmetic on such and on constants.
+func (p *plan) isStat(o *ir.Op) bool {
+	switch op.Of(o).Class {
+	case op.Reduction:
+		return true
+	case op.Elementwise, op.Movement:
+		any := false
+		for _, a := range o.Args {
+			any = any || p.stat[a]
+			if !p.stat[a] && a.Type.Rank() > 0 {
+				return false
+			}
+		}
+		return any
+	}
+	return false
+}
+
+// markLeads: contractions depend on their operands, and on what those depend
+// on.
+func (p *plan) markLeads(o *ir.Op) {
+	lead := p.inside[o] && op.Of(o).Class == op.Contraction
+	for _, v := range o.Results {
+		lead = lead || p.leads[v]
+	}
+	if lead {
+		for _, a := range o.Args {
+			p.leads[a] = true
+		}
+	}
+}
+
+// isNorm: the inner values of a normalization or a softmax, forward or
+// backward, and what is computed from them elementwise.
+func (p *plan) isNorm(o *ir.Op) bool {
+	if c := op.Of(o).Class; c != op.Elementwise && c != op.Movement {
+		return false
+	}
+	for _, a := range o.Args {
+		if p.norm[a] {
+			return true
+		}
+	}
+	return false
+}
+
+// isJoin: a sum, or other arithmetic, of at least two different tensors of the
+// result's own size that several operations read on the way to a contraction.
+// Where all of them are inner values of a normalization it is one itself.
+func (p *plan) isJoin(o *ir.Op, v *ir.Value) bool {
+	if !p.inside[o] || !p.leads[v] || !v.Type.DType.IsFloat() || p.results[v] ||
+		len(p.readers[v]) < 2 || op.Of(o).Class != op.Elementwise {
+		return false
+	}
+	var first *ir.Value
+	two, stream := false, false
+	for _, a := range o.Args {
+		if !a.Type.DType.IsFloat() || a.Type.Rank() < v.Type.Rank() {
+			continue
+		}
+		two = two || first != nil && a != first
+		stream = stream || !p.norm[a]
+		first = a
+	}
+	return two && stream
+}
+
+// isWide: every reader is a statistic, subtracts or divides by one, belongs to
+// the optimizer, or computes something that only such read.
+func (p *plan) isWide(v *ir.Value) bool {
+	for _, o := range p.readers[v] {
+		if !p.inside[o] {
+			continue
+		}
+		switch op.Of(o).Class {
+		case op.Reduction:
+			continue
+		case op.Elementwise:
+			if p.againstStat(o) {
+				continue
+			}
+		case op.Movement, op.Indexed:
+		default:
+			return false
+		}
+		r := o.Results[0]
+		if p.joins[r] || !r.Type.DType.IsFloat() || !p.wide[r] {
+			return false
+		}
+	}
+	return len(p.readers[v]) > 0 || p.results[v]
+}
+
+func (p *plan) againstStat(o *ir.Op) bool {
+	for _, a := range o.Args {
+		if p.stat[a] {
+			return true
+		}
+	}
+	return false
+}

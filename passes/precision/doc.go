@@ -1,0 +1,28 @@
+// Package precision decides the dtype of every value of the step.
+//
+// In: a module at level Global after autodiff, in float32 throughout, and the
+// layout's rule precision(compute=bf16, params=f32, reduce=f32), each part of
+// which is f32 where it is not given. Out: the same mathematics with casts.
+// Invariant: arguments and results of functions keep their dtypes, so
+// parameters, gradients and optimizer states stay float32 masters.
+//
+// With compute=bf16, after Micikevicius et al., "Mixed Precision Training"
+// (2018), section 3, for operations between the inputs and the loss and back
+// to the gradients:
+//
+//   - contractions read the compute dtype and accumulate in float32. Their
+//     result is stored in the compute dtype, unless only statistics, gradients
+//     of parameters or the optimizer read it: then it leaves in float32;
+//   - all other arithmetic is done in float32, as a fused kernel does it in
+//     registers. So softmax, normalizations and losses lose nothing;
+//   - a sum of several streams that several operations read (the residual
+//     stream and its gradient) is stored in the compute dtype;
+//   - movement keeps the dtype in which its operand is stored.
+//
+// What comes after a gradient (clipping, the optimizer) and what no loss
+// depends on (the learning rate) stays float32.
+//
+// Where the target asks for exact arithmetic, every float is f64 instead and
+// the rule is not looked at.
+// Imports ir, ir/op, passes/pass.
+package precision

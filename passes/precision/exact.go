@@ -1,0 +1,63 @@
+package precision
+
+import (
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// widen makes every float of f an f64: arguments, the dtypes that attributes
+// name, and results.
+func widen(f *ir.Func) {
+	ops := f.Ops
+	f.Ops = make([]*ir.Op, 0, len(ops))
+	repl := map[*ir.Value]*ir.Value{}
+	for _, a := range f.Args {
+		if a.Value.Type.DType.IsFloat() {
+			a.Value.Type = a.Value.Type.WithDType(ir.F64)
+		}
+	}
+	for _, o := range ops {
+		b := op.Builder{F: f, Scope: o.Scope, Pos: o.Pos}
+		args := make([]*ir.Value, len(o.Args))
+		for i, a := range o.Args {
+			args[i] = a
+			if r := repl[a]; r != nil {
+				args[i] = r
+			}
+		}
+		res, err := b.TryEmit(o.Name, args, wideAttrs(o))
+		if err != nil {
+			panic("precision: " + o.Name + ": " + err.Error())
+		}
+		for i, v := range res {
+			if v.Type.DType.IsFloat() {
+				v = b.Cast(v, ir.F64) // random numbers are f32 by definition
+			}
+			repl[o.Results[i]] = v
+		}
+	}
+	f.Replace(repl)
+}
+
+// wideAttrs is o's attributes with f64 for each float dtype that they name.
+func wideAttrs(o *ir.Op) ir.Attrs {
+	attrs := o.Attrs
+	for _, s := range op.Of(o).Attrs {
+		if s.Key != "to" && s.Key != "dtype" {
+			continue
+		}
+		if d, ok := ir.ParseDType(attrs.Text(s.Key)); ok && d.IsFloat() {
+			attrs = attrs.With(s.Key, ir.Name(ir.F64.String()))
+		}
+	}
+	return attrs
+}
+
+// scopeOf is where v comes from, for an operation that only follows it.
+func scopeOf(v *ir.Value) (string, diag.Pos) {
+	if v.Def == nil {
+		return "", diag.Pos{}
+	}
+	return v.Def.Scope, v.Def.Pos
+}

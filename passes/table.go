@@ -1,0 +1,147 @@
+package passes
+
+import (
+	"fmt"
+
+	"ptc/ir"
+	"ptc/passes/autodiff"
+	"ptc/passes/fuse"
+	"ptc/passes/memory"
+	"ptc/passes/order"
+	"ptc/passes/pass"
+	"ptc/passes/precision"
+	"ptc/passes/simplify"
+)
+
+// Pass is one row of [Table].
+type Pass struct {
+	Name string
+	Doc  string // one line: what it does
+	Run  pass.Func
+	// In is the level of the modules it takes, Out of those it leaves.
+	In, Out ir.Level
+	// Required: without it a module does not reach the end of the table. The
+	// others only make the plan better.
+	Required bool
+	// Enabled says whether the driver runs it under these options; nil means
+	// always. A pass asked for by name runs in any case.
+	Enabled func(o *Options) bool
+}
+
+func optional(o *Options) bool { return !o.NoOptimize }
+
+// Table lists every pass in the order of a compilation.
+var Table = []Pass{
+	{Name: "simplify", Doc: "common subexpressions, dead code, constant folding, algebra",
+		Run: simplify.Run, In: ir.Global, Out: ir.Global, Enabled: optional},
+	{Name: "autodiff", Doc: "expand gradients in reverse mode from the op rows",
+		Run: autodiff.Run, In: ir.Global, Out: ir.Global, Required: true},
+	{Name: "cleanup", Doc: "simplify again, over the backward pass as well",
+		Run: simplify.Run, In: ir.Global, Out: ir.Global, Enabled: optional},
+	{Name: "precision", Doc: "casts to the compute dtype, float32 masters and statistics",
+		Run: precision.Run, In: ir.Global, Out: ir.Global, Required: true},
+	{Name: "stage", Doc: "cut repeated blocks into pipeline stages",
+		Run: stage, In: ir.Global, Out: ir.Global, Required: true},
+	{Name: "remat", Doc: "choose what the backward pass recomputes",
+		Run: remat, In: ir.Global, Out: ir.Global},
+	{Name: "offload", Doc: "choose what moves to host memory or disk",
+		Run: offload, In: ir.Global, Out: ir.Global},
+	{Name: "propagate", Doc: "give every value a state on every mesh axis",
+		Run: propagate, In: ir.Global, Out: ir.Sharded, Required: true},
+	{Name: "partition", Doc: "shapes of one device, reshards as collectives",
+		Run: partition, In: ir.Sharded, Out: ir.Local, Required: true},
+	{Name: "collectives", Doc: "merge, bucket and reorder collectives",
+		Run: collectives, In: ir.Local, Out: ir.Local},
+	{Name: "schedule", Doc: "microbatches and the order of pipeline slots",
+		Run: schedule, In: ir.Local, Out: ir.Local, Required: true},
+	{Name: "fuse", Doc: "group operations into kernels",
+		Run: fuse.Run, In: ir.Local, Out: ir.Fused, Required: true},
+	{Name: "memory", Doc: "offsets of all buffers in one arena",
+		Run: memory.Run, In: ir.Fused, Out: ir.Planned, Required: true},
+	{Name: "order", Doc: "final instruction order, streams, waits",
+		Run: order.Run, In: ir.Planned, Out: ir.Planned, Required: true},
+}
+
+// Constraint is one ordering constraint of the table.
+type Constraint struct{ Before, After, Reason string }
+
+// Constraints hold for [Table]; they are checked at start-up.
+var Constraints = []Constraint{
+	{"simplify", "autodiff", "each forward operation removed saves its backward operations"},
+	{"autodiff", "cleanup", "row gradients compute operands' gradients that nobody reads"},
+	{"autodiff", "precision", "gradients are those of the exact mathematics; casts have no say in them"},
+	{"autodiff", "stage", "each backward operation joins the stage of its forward operation"},
+	{"autodiff", "propagate", "gradients must not depend on any layout"},
+	{"cleanup", "precision", "casts hide algebra, and dead gradients must not count as readers"},
+	{"precision", "stage", "costs depend on dtypes"},
+	{"precision", "propagate", "collectives move the dtype that precision chose"},
+	{"stage", "remat", "what must be kept depends on the microbatches in flight in a stage"},
+	{"remat", "offload", "what is recomputed need not be kept anywhere"},
+	{"remat", "propagate", "a recomputed operation is sharded like any other"},
+	{"offload", "propagate", "a copy to the host is sharded like any other"},
+	{"propagate", "partition", "partition reads the states"},
+	{"partition", "collectives", "collectives exist after partition only"},
+	{"collectives", "schedule", "slots are timed with their communication"},
+	{"schedule", "fuse", "a kernel must not span two slots"},
+	{"fuse", "memory", "only kernel boundaries are buffers"},
+	{"memory", "order", "waits protect the reuse of memory"},
+}
+
+func init() {
+	if err := checkTable(Table, Constraints); err != nil {
+		panic(err)
+	}
+}
+
+// checkTable reports the first violated constraint, repeated name, or level
+// that does not follow from the row before.
+func checkTable(table []Pass, constraints []Constraint) error {
+	at := map[string]int{}
+	for i, p := range table {
+		if _, twice := at[p.Name]; twice {
+			return fmt.Errorf("passes: %s is in the table twice", p.Name)
+		}
+		at[p.Name] = i
+		if i > 0 && p.In != table[i-1].Out {
+			return fmt.Errorf("passes: %s takes level %s, but %s leaves %s",
+				p.Name, p.In, table[i-1].Name, table[i-1].Out)
+		}
+		if p.Out != p.In && !p.Required {
+			return fmt.Errorf("passes: %s changes the level, so it is required", p.Name)
+		}
+		if p.Required && p.Enabled != nil {
+			return fmt.Errorf("passes: %s is required and can be disabled", p.Name)
+		}
+	}
+	for _, c := range constraints {
+		before, ok := at[c.Before]
+		after, ok2 := at[c.After]
+		switch {
+		case !ok || !ok2:
+			return fmt.Errorf("passes: a constraint names %s before %s; one is not in the table", c.Before, c.After)
+		case before >= after:
+			return fmt.Errorf("passes: %s must come before %s: %s", c.Before, c.After, c.Reason)
+		}
+	}
+	return nil
+}
+
+// Names lists the passes in the order of the table.
+func Names() []string {
+	n := make([]string, len(Table))
+	for i, p := range Table {
+		n[i] = p.Name
+	}
+	return n
+}
+
+// Index is the place of the named pass in the table, from 1 (0 is the lowered
+// source), or -1.
+func Index(name string) int {
+	for i, p := range Table {
+		if p.Name == name {
+			return i + 1
+		}
+	}
+	return -1
+}
