@@ -41,19 +41,15 @@ type api struct {
 	DisposeTargetData               func(layout ref)
 	TargetMachineEmitToMemoryBuffer func(tm, module ref, kind int32, msg *uintptr, buf *ref) int32
 
-	CreatePassBuilderOptions               func() ref
-	DisposePassBuilderOptions              func(opts ref)
-	PassBuilderOptionsSetLoopVectorization func(opts ref, on int32)
-	PassBuilderOptionsSetSLPVectorization  func(opts ref, on int32)
-	PassBuilderOptionsSetLoopInterleaving  func(opts ref, on int32)
-	RunPasses                              func(module ref, passes string, tm, opts ref) ref
-	GetErrorMessage                        func(err ref) uintptr
-	DisposeErrorMessage                    func(msg uintptr)
+	CreatePassBuilderOptions  func() ref
+	DisposePassBuilderOptions func(opts ref)
+	RunPasses                 func(module ref, passes string, tm, opts ref) ref
+	GetErrorMessage           func(err ref) uintptr
+	DisposeErrorMessage       func(msg uintptr)
 }
 
 // Values of the C interface's enumerations.
 const (
-	optDefault    = 2 // LLVMCodeGenLevelDefault
 	optAggressive = 3 // LLVMCodeGenLevelAggressive
 	relocDefault  = 0 // LLVMRelocDefault
 	relocPIC      = 2 // LLVMRelocPIC

@@ -175,6 +175,9 @@ func (s *section) classify() error {
 	case s.align > maxAlign || s.align&(s.align-1) != 0:
 		return fmt.Errorf("section %s has alignment %d, want a power of two up to %d", s.name, s.align, maxAlign)
 	}
+	if strings.HasPrefix(s.name, ".data.rel.ro") {
+		s.flags &^= shfWrite // constant once relocated, which is before it is protected
+	}
 	s.loaded = true
 	return nil
 }
