@@ -2,22 +2,26 @@ package op
 
 import (
 	"math"
+	"math/rand"
 
 	"ptc/ir"
+	"ptc/ir/tensor"
 )
 
 // binary is what differs between the elementwise operations of two operands.
 type binary struct {
 	name, doc string
 	kinds     kinds
-	predicate bool // the result is bool
 	f         func(x, y float64) float64
 	// i computes on i32 with wraparound; nil where f is exact for i32.
 	i func(x, y int32) int32
 	// grad is the gradients for both operands in the result's axes, before
 	// they are summed to the operands' axes; nil where there is none.
-	grad     func(b *Builder, x, y, r, g *ir.Value) (gx, gy *ir.Value)
-	positive bool // samples are positive
+	grad  func(b *Builder, x, y, r, g *ir.Value) (gx, gy *ir.Value)
+	flops int64
+	// sample draws operands where they need care: away from kinks and poles,
+	// with ties for comparisons. Nil draws from ±[0.1, 2].
+	sample func(r *rand.Rand) (x, y func() float64)
 }
 
 func init() {
@@ -33,35 +37,37 @@ func init() {
 // arithmetic wraps; an integer divided by zero is 0, and so is its remainder.
 func arithmetic() []binary {
 	return []binary{
-		{name: "add", doc: "The sum.", kinds: numbers,
+		{name: "add", flops: 1, doc: "The sum.", kinds: numbers,
 			f:    func(x, y float64) float64 { return x + y },
 			i:    func(x, y int32) int32 { return x + y },
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) { return g, g }},
-		{name: "sub", doc: "The difference.", kinds: numbers,
+		{name: "sub", flops: 1, doc: "The difference.", kinds: numbers,
 			f:    func(x, y float64) float64 { return x - y },
 			i:    func(x, y int32) int32 { return x - y },
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) { return g, b.Neg(g) }},
-		{name: "mul", doc: "The product.", kinds: numbers,
+		{name: "mul", flops: 1, doc: "The product.", kinds: numbers,
 			f:    func(x, y float64) float64 { return x * y },
 			i:    func(x, y int32) int32 { return x * y },
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) { return b.Mul(g, y), b.Mul(g, x) }},
-		{name: "div", doc: "The quotient; of i32, truncated toward zero.", kinds: numbers,
+		{name: "div", flops: 1, sample: func(r *rand.Rand) (x, y func() float64) { return away(r, 0.1, 2), away(r, 0.3, 3) }, doc: "The quotient; of i32, truncated toward zero.", kinds: numbers,
 			f: func(x, y float64) float64 { return x / y }, i: divInt,
 			// d(x/y) = dx/y - (x/y) dy/y.
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) {
 				gx := b.Div(g, y)
 				return gx, b.Neg(b.Mul(gx, r))
 			}},
-		{name: "max", doc: "The larger operand, NaN if either is; on ties the gradient goes to the first.", kinds: numbers, f: math.Max,
+		{name: "max", flops: 1, sample: interleaved, doc: "The larger operand, NaN if either is; on ties the gradient goes to the first.", kinds: numbers, f: math.Max,
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) {
 				return route(b, b.Emit("ge", nil, x, y), g)
 			}},
-		{name: "min", doc: "The smaller operand, NaN if either is; on ties the gradient goes to the first.", kinds: numbers, f: math.Min,
+		{name: "min", flops: 1, sample: interleaved, doc: "The smaller operand, NaN if either is; on ties the gradient goes to the first.", kinds: numbers, f: math.Min,
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) {
 				return route(b, b.Emit("le", nil, x, y), g)
 			}},
-		{name: "pow", doc: "The first operand to the second; the exponent's gradient is 0 where the base is not positive.", kinds: floats, f: math.Pow, grad: powGrad, positive: true},
-		{name: "mod", doc: "The remainder of the truncated quotient, with the sign of the first operand.", kinds: numbers, f: math.Mod, i: modInt,
+		{name: "pow", doc: "The first operand to the second; the exponent's gradient is 0 where the base is not positive.", kinds: floats, f: math.Pow, grad: powGrad, flops: 30,
+			sample: func(r *rand.Rand) (x, y func() float64) { return between(r, 0.3, 3), away(r, 0.1, 2) }},
+		{name: "mod", flops: 3,
+			sample: func(r *rand.Rand) (x, y func() float64) { return away(r, 3.2, 3.9), away(r, 2, 3) }, doc: "The remainder of the truncated quotient, with the sign of the first operand.", kinds: numbers, f: math.Mod, i: modInt,
 			// r = x - q y with q = trunc(x/y), constant almost everywhere; the
 			// quotient (x-r)/y is q exactly up to one rounding.
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) {
@@ -74,19 +80,19 @@ func arithmetic() []binary {
 // false but for ne.
 func predicates() []binary {
 	return []binary{
-		{name: "eq", doc: "Whether the operands are equal.", kinds: anyType, f: func(x, y float64) float64 { return truth(x == y) }},
-		{name: "ne", doc: "Whether the operands differ.", kinds: anyType, f: func(x, y float64) float64 { return truth(x != y) }},
-		{name: "lt", doc: "Whether the first is less.", kinds: numbers, f: func(x, y float64) float64 { return truth(x < y) }},
-		{name: "le", doc: "Whether the first is less or equal.", kinds: numbers, f: func(x, y float64) float64 { return truth(x <= y) }},
-		{name: "gt", doc: "Whether the first is greater.", kinds: numbers, f: func(x, y float64) float64 { return truth(x > y) }},
-		{name: "ge", doc: "Whether the first is greater or equal.", kinds: numbers, f: func(x, y float64) float64 { return truth(x >= y) }},
+		{name: "eq", flops: 1, sample: ties, doc: "Whether the operands are equal.", kinds: anyType, f: func(x, y float64) float64 { return truth(x == y) }},
+		{name: "ne", flops: 1, sample: ties, doc: "Whether the operands differ.", kinds: anyType, f: func(x, y float64) float64 { return truth(x != y) }},
+		{name: "lt", flops: 1, sample: ties, doc: "Whether the first is less.", kinds: numbers, f: func(x, y float64) float64 { return truth(x < y) }},
+		{name: "le", flops: 1, sample: ties, doc: "Whether the first is less or equal.", kinds: numbers, f: func(x, y float64) float64 { return truth(x <= y) }},
+		{name: "gt", flops: 1, sample: ties, doc: "Whether the first is greater.", kinds: numbers, f: func(x, y float64) float64 { return truth(x > y) }},
+		{name: "ge", flops: 1, sample: ties, doc: "Whether the first is greater or equal.", kinds: numbers, f: func(x, y float64) float64 { return truth(x >= y) }},
 		{name: "and", doc: "The logical conjunction.", kinds: bools, f: func(x, y float64) float64 { return truth(x != 0 && y != 0) }},
 		{name: "or", doc: "The logical disjunction.", kinds: bools, f: func(x, y float64) float64 { return truth(x != 0 || y != 0) }},
 	}
 }
 
 func registerBinary(e binary) {
-	e.predicate = e.grad == nil
+	predicate := e.grad == nil
 	d := &Def{
 		Name: e.name, Doc: e.doc, Class: Elementwise, MinArgs: 2, MaxArgs: 2,
 		Infer: func(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) {
@@ -101,11 +107,22 @@ func registerBinary(e binary) {
 			if err != nil {
 				return nil, err
 			}
-			if e.predicate {
+			if predicate {
 				dt = ir.Bool
 			}
 			return one(ir.Type{DType: dt, Axes: axes})
 		},
+		Shard: elemRule,
+		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
+			t := o.Result().Type
+			f := e.f
+			if t.DType == ir.I32 && e.i != nil {
+				f = func(x, y float64) float64 { return float64(e.i(int32(x), int32(y))) }
+			}
+			return results(map2(t, args[0], args[1], f))
+		},
+		Flops:  flopsPer(e.flops),
+		Sample: e.example,
 	}
 	if e.grad != nil {
 		d.Grad = func(b *Builder, o *ir.Op, grads []*ir.Value) []*ir.Value {
@@ -118,6 +135,30 @@ func registerBinary(e binary) {
 		}
 	}
 	Register(d)
+}
+
+// example draws operands whose axes overlap at random.
+func (e binary) example(r *rand.Rand) Example {
+	d := e.kinds.sample(r)
+	x, y := draw(r, d, 0.1, 2), draw(r, d, 0.1, 2)
+	if d.IsFloat() && e.sample != nil {
+		x, y = e.sample(r)
+	}
+	ax, ay := alignedPair(r)
+	return Example{Args: []*tensor.Tensor{filled(typed(d, ax), x), filled(typed(d, ay), y)}}
+}
+
+// interleaved draws x and y from two grids that never meet: 0.2 apart, y
+// between the points of x.
+func interleaved(r *rand.Rand) (x, y func() float64) {
+	at := whole(r, -9, 9)
+	return func() float64 { return 0.2 * at() }, func() float64 { return 0.2*at() + 0.1 }
+}
+
+// ties draws from few values, so that equal ones are common.
+func ties(r *rand.Rand) (x, y func() float64) {
+	at := whole(r, -2, 2)
+	return func() float64 { return 0.5 * at() }, func() float64 { return 0.5 * at() }
 }
 
 // route gives g to the first operand where first holds, else to the second.

@@ -2,8 +2,11 @@ package op
 
 import (
 	"fmt"
+	"math"
+	"math/rand"
 
 	"ptc/ir"
+	"ptc/ir/tensor"
 )
 
 // The elementwise operations that are neither unary nor binary by one dtype:
@@ -14,12 +17,17 @@ func init() {
 		Name: "cast", Doc: "The operand as dtype `to`: float to i32 truncates and saturates (NaN gives 0), bool gives 0 or 1, to bool is whether it is not 0.",
 		Class: Elementwise, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{{"to", ir.Name(""), true}},
-		Infer: inferCast, Grad: gradCast,
+		Infer: inferCast, Grad: gradCast, Shard: elemRule,
+		Eval: evalCast, Flops: noFlops, Sample: sampleCast,
 	})
 	Register(&Def{
 		Name: "select", Doc: "The second operand where the first holds, else the third.",
 		Class: Elementwise, MinArgs: 3, MaxArgs: 3,
-		Infer: inferSelect, Grad: gradSelect,
+		Infer: inferSelect, Grad: gradSelect, Shard: elemRule,
+		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
+			return results(choose(o.Result().Type, args[0], args[1], args[2]))
+		},
+		Flops: flopsPer(1), Sample: sampleSelect,
 	})
 }
 
@@ -54,6 +62,34 @@ func gradCast(b *Builder, o *ir.Op, grads []*ir.Value) []*ir.Value {
 	return []*ir.Value{b.Cast(grads[0], from)}
 }
 
+func evalCast(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
+	f := func(x float64) float64 { return x } // the evaluator rounds
+	switch from, t := args[0].Type.DType, o.Result().Type; {
+	case t.DType == ir.Bool:
+		f = func(x float64) float64 { return truth(x != 0) }
+	case t.DType == ir.I32 && from.IsFloat():
+		f = truncate
+	}
+	return results(map1(o.Result().Type, args[0], f))
+}
+
+// truncate is a float as an i32: toward zero, saturating, 0 for NaN.
+func truncate(x float64) float64 {
+	if x != x {
+		return 0
+	}
+	return math.Max(math.MinInt32, math.Min(math.MaxInt32, math.Trunc(x)))
+}
+
+func sampleCast(r *rand.Rand) Example {
+	all := []ir.DType{ir.Bool, ir.I32, ir.F16, ir.BF16, ir.F32, ir.F64}
+	from, to := all[r.Intn(len(all))], all[r.Intn(len(all))]
+	return Example{
+		Args:  []*tensor.Tensor{anyTensor(r, from, 0)},
+		Attrs: ir.A("to", ir.Name(to.String())),
+	}
+}
+
 func inferSelect(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) {
 	if args[0].DType != ir.Bool {
 		return nil, &ShapeError{Msg: fmt.Sprintf("the condition of `select` is %s", args[0].DType), Want: "bool"}
@@ -80,4 +116,14 @@ func gradSelect(b *Builder, o *ir.Op, grads []*ir.Value) []*ir.Value {
 	out[1] = b.Unbroadcast(gx, o.Args[1].Type)
 	out[2] = b.Unbroadcast(gy, o.Args[2].Type)
 	return out
+}
+
+func sampleSelect(r *rand.Rand) Example {
+	d := anyType.sample(r)
+	all := sampleAxes(r, r.Intn(4))
+	return Example{Args: []*tensor.Tensor{
+		filled(typed(ir.Bool, someOf(r, all)), whole(r, 0, 1)),
+		filled(typed(d, someOf(r, all)), draw(r, d, 0.1, 2)),
+		filled(typed(d, someOf(r, all)), draw(r, d, 0.1, 2)),
+	}}
 }

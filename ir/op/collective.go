@@ -12,6 +12,7 @@ import (
 // They exist from the Local level on, after autodiff.
 
 func init() {
+	two := ir.A("over", ir.Names{"d"}, "parts", ir.Int(2)) // of samples
 	over := AttrSpec{"over", ir.Names(nil), true}
 	parts := AttrSpec{"parts", ir.Int(0), true}
 	axis := AttrSpec{"axis", ir.Name(""), true}
@@ -20,37 +21,43 @@ func init() {
 		Name: "all_reduce", Doc: "The `reduce` (sum or max) of the operands of all devices of the group, on each.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{over, reduce},
-		Infer: inferAllReduce,
+		Infer: inferAllReduce, Shard: replicated, Eval: evalAllReduce,
+		Flops: flopsPer(1), Sample: sampleCollective(ir.A("over", ir.Names{"d"}, "reduce", ir.Name("sum")), false, false),
 	})
 	Register(&Def{
 		Name: "all_gather", Doc: "The parts of `axis` from all devices of the group, in order, on each.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{over, parts, axis},
-		Infer: inferAllGather,
+		Infer: inferAllGather, Shard: replicated, Eval: evalAllGather,
+		Flops: noFlops, Sample: sampleCollective(two, true, false),
 	})
 	Register(&Def{
 		Name: "reduce_scatter", Doc: "Each device's part along `axis` of the `reduce` (sum or max) over the group.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{over, parts, axis, reduce},
-		Infer: inferReduceScatter,
+		Infer: inferReduceScatter, Shard: replicated, Eval: evalReduceScatter,
+		Flops: flopsPer(1), Sample: sampleCollective(two.With("reduce", ir.Name("max")), true, false),
 	})
 	Register(&Def{
 		Name: "all_to_all", Doc: "The operand sharded along `axis` made whole there and sharded along `to` instead.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{over, parts, axis, {"to", ir.Name(""), true}},
-		Infer: inferAllToAll,
+		Infer: inferAllToAll, Shard: replicated, Eval: evalAllToAll,
+		Flops: noFlops, Sample: sampleCollective(two, true, true),
 	})
 	Register(&Def{
 		Name: "permute", Doc: "Device i of the group receives the operand of device `sources`[i], zeros for -1.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{over, {"sources", ir.Ints(nil), true}},
-		Infer: inferPermute,
+		Infer: inferPermute, Shard: replicated, Eval: evalPermute,
+		Flops: noFlops, Sample: sampleCollective(ir.A("over", ir.Names{"d"}, "sources", ir.Ints{1, -1}), false, false),
 	})
 	Register(&Def{
 		Name: "shard_slice", Doc: "This device's part along `axis` of a value that all devices of the group hold; nothing is sent.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{over, parts, axis},
-		Infer: inferShardSlice,
+		Infer: inferShardSlice, Shard: replicated, Eval: evalShardSlice,
+		Flops: noFlops, Sample: sampleCollective(two, true, false),
 	})
 }
 

@@ -87,9 +87,12 @@ type Context struct {
 	Coord map[string]int // this device's coordinate on each mesh axis
 	// Call evaluates a function of the module, for the call op.
 	Call func(fn string, args []*tensor.Tensor) ([]*tensor.Tensor, error)
-	// Gather returns the operand of a collective on every device of the
-	// group along the mesh axis, in coordinate order. Nil on one device.
-	Gather func(o *ir.Op, mesh string, mine *tensor.Tensor) []*tensor.Tensor
+	// Grad evaluates the grad op o of the function under evaluation.
+	Grad func(o *ir.Op) ([]*tensor.Tensor, error)
+	// Gather returns what every device of the group along the mesh axis passes
+	// for mine, in coordinate order; the tensors are not to be modified. Nil
+	// on one device.
+	Gather func(o *ir.Op, mesh string, mine *tensor.Tensor) ([]*tensor.Tensor, error)
 }
 
 // Offset is the global index of the first element this device holds of axis

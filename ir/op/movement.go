@@ -1,7 +1,10 @@
 package op
 
 import (
+	"math/rand"
+
 	"ptc/ir"
+	"ptc/ir/tensor"
 )
 
 // Movement of whole axes: transpose, rename, broadcast.
@@ -18,7 +21,12 @@ func init() {
 			}
 			return one(t)
 		},
-		Grad: grad1(func(b *Builder, o *ir.Op, g *ir.Value) *ir.Value { return b.Reorder(g, o.Args[0].Type) }),
+		Grad:  grad1(func(b *Builder, o *ir.Op, g *ir.Value) *ir.Value { return b.Reorder(g, o.Args[0].Type) }),
+		Shard: elemRule, Eval: evalReorder, Flops: noFlops,
+		Sample: func(r *rand.Rand) Example {
+			x := anyTensor(r, anyType.sample(r), 0)
+			return Example{Args: []*tensor.Tensor{x}, Attrs: ir.A("order", axisNames(shuffled(r, x.Type.Axes)))}
+		},
 	})
 	Register(&Def{
 		Name: "rename", Doc: "The operand with axes renamed, all at once.",
@@ -32,6 +40,8 @@ func init() {
 			}
 			return b.Emit("rename", ir.A("axes", back), g)
 		}),
+		Shard: func(o *ir.Op) Rule { return mapped(o, renaming(o.Attrs)) },
+		Eval:  evalSame, Flops: noFlops, Sample: sampleRename,
 	})
 	Register(&Def{
 		Name: "broadcast", Doc: "The operand repeated along the axes it lacks, with exactly `axes` in their order.",
@@ -39,6 +49,18 @@ func init() {
 		Attrs: []AttrSpec{{"axes", ir.Sizes(nil), true}},
 		Infer: inferBroadcast,
 		Grad:  grad1(func(b *Builder, o *ir.Op, g *ir.Value) *ir.Value { return b.Unbroadcast(g, o.Args[0].Type) }),
+		Shard: elemRule, Eval: evalReorder, Flops: noFlops,
+		Sample: func(r *rand.Rand) Example {
+			x := anyTensor(r, anyType.sample(r), 0)
+			to := append([]ir.Axis(nil), x.Type.Axes...)
+			for _, a := range sampleAxes(r, 2) {
+				if !x.Type.Has(a.Name) {
+					to = append(to, a)
+				}
+			}
+			attrs := ir.A("axes", sizesOf(ir.Type{Axes: shuffled(r, to)}))
+			return Example{Args: []*tensor.Tensor{x}, Attrs: attrs}
+		},
 	})
 }
 
@@ -52,6 +74,44 @@ func grad1(f func(b *Builder, o *ir.Op, g *ir.Value) *ir.Value) func(*Builder, *
 		}
 		return out
 	}
+}
+
+// evalReorder copies to the result's order, repeating along axes that the
+// operand lacks.
+func evalReorder(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
+	return results(args[0].Reordered(o.Result().Type))
+}
+
+// evalSame copies storage that only gets other axes.
+func evalSame(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
+	return results(&tensor.Tensor{Type: o.Result().Type, Data: append([]float64(nil), args[0].Data...)})
+}
+
+// renaming is the new name of each axis.
+func renaming(attrs ir.Attrs) func(string) string {
+	return func(axis string) string {
+		for _, p := range attrs.Pairs("axes") {
+			if p.From == axis {
+				return p.To
+			}
+		}
+		return axis
+	}
+}
+
+// sampleRename renames some axes to fresh names and may exchange two.
+func sampleRename(r *rand.Rand) Example {
+	x := anyTensor(r, anyType.sample(r), 1)
+	var p ir.Pairs
+	for i, a := range x.Type.Axes {
+		if r.Intn(2) == 0 {
+			p = append(p, ir.Pair{From: a.Name, To: []string{"x", "y", "z"}[i]})
+		}
+	}
+	if n := x.Type.Names(); len(n) > 1 && r.Intn(3) == 0 {
+		p = ir.Pairs{{From: n[0], To: n[1]}, {From: n[1], To: n[0]}}
+	}
+	return Example{Args: []*tensor.Tensor{x}, Attrs: ir.A("axes", p)}
 }
 
 func inferRename(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {

@@ -1,7 +1,11 @@
 package op
 
 import (
+	"math"
+	"math/rand"
+
 	"ptc/ir"
+	"ptc/ir/tensor"
 )
 
 func init() {
@@ -9,12 +13,24 @@ func init() {
 	Register(&Def{
 		Name: "reduce_sum", Doc: "The sum over the axes `over`.",
 		Class: Reduction, MinArgs: 1, MaxArgs: 1, Attrs: over,
-		Infer: inferReduce("reduce_sum"), Grad: gradReduceSum,
+		Infer: inferReduce("reduce_sum"), Grad: gradReduceSum, Shard: reduceRule(sums),
+		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
+			add := func(acc, x float64) float64 { return acc + x }
+			if o.Result().Type.DType == ir.I32 {
+				add = func(acc, x float64) float64 { return wrap(acc + x) }
+			}
+			return results(fold(o.Result().Type, args[0], 0, add))
+		},
+		Flops: reduceFlops, Sample: sampleReduce,
 	})
 	Register(&Def{
 		Name: "reduce_max", Doc: "The maximum over the axes `over`, NaN if any is; elements that tie share the gradient equally.",
 		Class: Reduction, MinArgs: 1, MaxArgs: 1, Attrs: over,
-		Infer: inferReduce("reduce_max"), Grad: gradReduceMax,
+		Infer: inferReduce("reduce_max"), Grad: gradReduceMax, Shard: reduceRule(maxes),
+		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
+			return results(fold(o.Result().Type, args[0], math.Inf(-1), math.Max))
+		},
+		Flops: reduceFlops, Sample: sampleReduce,
 	})
 }
 
@@ -54,4 +70,31 @@ func gradReduceMax(b *Builder, o *ir.Op, grads []*ir.Value) []*ir.Value {
 	hit := b.Cast(b.Emit("eq", nil, x, o.Result()), x.Type.DType)
 	count := b.Sum(hit, o.Attrs.Names("over")...)
 	return []*ir.Value{b.Mul(hit, b.Div(grads[0], count))}
+}
+
+func reduceRule(reduced role) func(*ir.Op) Rule {
+	return func(o *ir.Op) Rule {
+		over := o.Attrs.Names("over")
+		return named(o, func(n string) role {
+			if contains(over, n) {
+				return reduced
+			}
+			return passes
+		})
+	}
+}
+
+func reduceFlops(o *ir.Op) int64 { return int64(o.Args[0].Type.Elems()) }
+
+// sampleReduce draws distinct values, so that a maximum does not tie.
+func sampleReduce(r *rand.Rand) Example {
+	axes := sampleAxes(r, 1+r.Intn(3))
+	x := tensor.New(typed(numbers.sample(r), axes))
+	for i, j := range r.Perm(len(x.Data)) {
+		x.Data[i] = float64(j - len(x.Data)/2)
+		if x.Type.DType.IsFloat() {
+			x.Data[i] *= 0.1
+		}
+	}
+	return Example{Args: []*tensor.Tensor{x}, Attrs: ir.A("over", axisNames(someOf(r, axes)))}
 }

@@ -2,9 +2,11 @@ package op
 
 import (
 	"fmt"
+	"math/rand"
 	"strings"
 
 	"ptc/ir"
+	"ptc/ir/tensor"
 )
 
 // Movement within an axis: split and merge.
@@ -22,6 +24,7 @@ func init() {
 			}
 			return b.Emit("merge", ir.A("axes", parts, "into", ir.Name(o.Attrs.Text("axis"))), g)
 		}),
+		Shard: ruleSplit, Eval: evalSame, Flops: noFlops, Sample: sampleSplit,
 	})
 	Register(&Def{
 		Name: "merge", Doc: "The operand with the neighbouring `axes` replaced by one, the first one major.",
@@ -35,6 +38,7 @@ func init() {
 			}
 			return b.Emit("split", ir.A("axis", ir.Name(o.Attrs.Text("into")), "into", parts), g)
 		}),
+		Shard: ruleMerge, Eval: evalSame, Flops: noFlops, Sample: sampleMerge,
 	})
 }
 
@@ -101,4 +105,61 @@ func replaceAxes(x ir.Type, at, n int, by []ir.Axis) ir.Type {
 	t.Axes = append(t.Axes, cloneAxes(by...)...)
 	t.Axes = append(t.Axes, cloneAxes(x.Axes[at+n:]...)...)
 	return t
+}
+
+// ruleSplit maps the axis to its major part: only whole runs of the minor
+// parts stay on one device.
+func ruleSplit(o *ir.Op) Rule {
+	axis, into := o.Attrs.Text("axis"), o.Attrs.Sizes("into")
+	var minor []string
+	for _, s := range into[1:] {
+		minor = append(minor, s.Name)
+	}
+	return mapped(o, func(n string) string {
+		if n == axis {
+			return into[0].Name
+		}
+		return n
+	}, minor...)
+}
+
+func ruleMerge(o *ir.Op) Rule {
+	axes := o.Attrs.Names("axes")
+	return mapped(o, func(n string) string {
+		switch {
+		case n == axes[0]:
+			return o.Attrs.Text("into")
+		case contains(axes, n):
+			return ""
+		}
+		return n
+	})
+}
+
+func sampleSplit(r *rand.Rand) Example {
+	x := anyTensor(r, anyType.sample(r), 1)
+	a := x.Type.Axes[r.Intn(x.Type.Rank())]
+	major := 1
+	for _, n := range []int{2, 4} {
+		if a.Size%n == 0 && r.Intn(3) > 0 {
+			major = n
+		}
+	}
+	into := ir.Sizes{{Name: "x", N: major}, {Name: "y", N: a.Size / major}}
+	if r.Intn(4) == 0 {
+		into[r.Intn(2)].Name = a.Name // a part may keep the name
+	}
+	return Example{Args: []*tensor.Tensor{x}, Attrs: ir.A("axis", ir.Name(a.Name), "into", into)}
+}
+
+func sampleMerge(r *rand.Rand) Example {
+	x := anyTensor(r, anyType.sample(r), 1)
+	n := x.Type.Names()
+	lo := r.Intn(len(n))
+	hi := lo + 1 + r.Intn(len(n)-lo)
+	into := "x"
+	if r.Intn(4) == 0 {
+		into = n[lo]
+	}
+	return Example{Args: []*tensor.Tensor{x}, Attrs: ir.A("axes", ir.Names(n[lo:hi]), "into", ir.Name(into))}
 }

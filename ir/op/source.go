@@ -2,8 +2,10 @@ package op
 
 import (
 	"fmt"
+	"math/rand"
 
 	"ptc/ir"
+	"ptc/ir/tensor"
 )
 
 // Sources: const, index, random.
@@ -24,6 +26,11 @@ func init() {
 			}
 			return one(ir.Scalar(d))
 		},
+		Shard: elemRule,
+		Eval: func(_ *Context, o *ir.Op, _ []*tensor.Tensor) ([]*tensor.Tensor, error) {
+			return results(tensor.Scalar(o.Result().Type.DType, o.Attrs.Float("value", 0)))
+		},
+		Flops: noFlops, Sample: sampleConst,
 	})
 	Register(&Def{
 		Name: "index", Doc: "The global position along `axis`, as i32; `mesh` is the axis' sharding where `size` is local.",
@@ -33,12 +40,27 @@ func init() {
 			a := ir.Axis{Name: attrs.Text("axis"), Size: int(attrs.Int("size", 0)), Mesh: attrs.Names("mesh")}
 			return one(ir.Type{DType: ir.I32, Axes: cloneAxes(a)})
 		},
+		Shard: elemRule,
+		Eval: func(c *Context, o *ir.Op, _ []*tensor.Tensor) ([]*tensor.Tensor, error) {
+			out := tensor.New(o.Result().Type)
+			off := c.Offset(out.Type.Axes[0])
+			for i := range out.Data {
+				out.Data[i] = float64(off + i)
+			}
+			return results(out)
+		},
+		Flops: noFlops,
+		Sample: func(r *rand.Rand) Example {
+			a := sampleAxes(r, 1)[0]
+			return Example{Attrs: ir.A("axis", ir.Name(a.Name), "size", ir.Int(a.Size))}
+		},
 	})
 	Register(&Def{
 		Name: "random", Doc: "Numbers of distribution `dist` from operands seed and step, keyed by `site` and the global position of each element; `mesh` pairs axes with their sharding where sizes are local.",
 		Class: Source, MinArgs: 2, MaxArgs: 2,
 		Attrs: []AttrSpec{{"axes", ir.Sizes(nil), true}, {"dist", ir.Name(""), true}, {"site", ir.Int(0), true}, {"mesh", ir.Pairs(nil), false}},
-		Infer: inferRandom,
+		Infer: inferRandom, Shard: elemRule, Eval: evalRandom,
+		Flops: flopsPer(100), Sample: sampleRandom,
 	})
 }
 
@@ -63,4 +85,47 @@ func inferRandom(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 		t.Axes[i].Mesh = append(t.Axes[i].Mesh, p.To)
 	}
 	return one(t)
+}
+
+// evalRandom draws each element by its global position; tensor.Bits documents
+// the mapping.
+func evalRandom(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
+	t := o.Result().Type
+	value := tensor.Uniform
+	if o.Attrs.Text("dist") == "normal" {
+		value = tensor.Normal
+	}
+	seed, count := int32(args[0].Data[0]), int32(args[1].Data[0])
+	site := uint64(o.Attrs.Int("site", 0))
+	// Strides in the global tensor, and where this device's part begins.
+	global, first, n := make([]int, len(t.Axes)), 0, 1
+	for i := len(t.Axes) - 1; i >= 0; i-- {
+		global[i] = n
+		first += n * c.Offset(t.Axes[i])
+		n *= t.Axes[i].Size * c.Parts(t.Axes[i])
+	}
+	out := tensor.New(t)
+	tensor.Walk(tensor.Sizes(t.Axes), [][]int{t.Strides(), global}, func(at, step []int, n int) {
+		for j, d := 0, out.Data[at[0]:at[0]+n]; j < n; j++ {
+			d[j] = value(tensor.Bits(seed, count, site, uint64(first+at[1]+j*step[1])))
+		}
+	})
+	return results(out)
+}
+
+func sampleConst(r *rand.Rand) Example {
+	all := []ir.DType{ir.Bool, ir.I32, ir.F16, ir.BF16, ir.F32, ir.F64}
+	d := all[r.Intn(len(all))]
+	return Example{Attrs: ir.A("dtype", ir.Name(d.String()), "value", ir.Float(draw(r, d, 0.1, 2)()))}
+}
+
+func sampleRandom(r *rand.Rand) Example {
+	dist := ir.Name("uniform")
+	if r.Intn(2) == 0 {
+		dist = "normal"
+	}
+	return Example{
+		Args:  []*tensor.Tensor{tensor.Scalar(ir.I32, float64(r.Int31())), tensor.Scalar(ir.I32, float64(r.Intn(1000)))},
+		Attrs: ir.A("axes", sizesOf(ir.Type{Axes: sampleAxes(r, r.Intn(4))}), "dist", dist, "site", ir.Int(r.Intn(100))),
+	}
 }

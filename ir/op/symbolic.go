@@ -1,9 +1,12 @@
 package op
 
 import (
+	"errors"
 	"fmt"
+	"math/rand"
 
 	"ptc/ir"
+	"ptc/ir/tensor"
 )
 
 // Operations that stand for others: grad until autodiff, call for a function.
@@ -25,12 +28,31 @@ func init() {
 			}
 			return out, nil
 		},
+		Shard: replicated,
+		Eval: func(c *Context, o *ir.Op, _ []*tensor.Tensor) ([]*tensor.Tensor, error) {
+			if c.Grad == nil {
+				return nil, errors.New("op: grad is evaluated only within a function")
+			}
+			return c.Grad(o)
+		},
+		Flops: noFlops, Sample: sampleGrad,
 	})
 	Register(&Def{
 		Name: "call", Doc: "The results of the module's function `fn`. Its types are the function's: Infer gives none; see Builder.Call.",
 		Class: Control, MaxArgs: -1,
 		Attrs: []AttrSpec{{"fn", ir.Sym(""), true}},
 		Infer: func([]ir.Type, ir.Attrs) ([]ir.Type, error) { return nil, nil },
+		Shard: replicated,
+		Eval: func(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
+			if c.Call == nil {
+				return nil, errors.New("op: call is evaluated only within a module")
+			}
+			return c.Call(o.Attrs.Text("fn"), args)
+		},
+		Flops: noFlops,
+		Sample: func(r *rand.Rand) Example {
+			return Example{Args: []*tensor.Tensor{anyTensor(r, ir.F32, 0)}, Attrs: ir.A("fn", ir.Sym("f"))}
+		},
 	})
 }
 
@@ -41,4 +63,12 @@ func (b *Builder) Call(fn *ir.Func, args ...*ir.Value) []*ir.Value {
 		types = append(types, r.Value.Type.Clone())
 	}
 	return b.append(b.F.NewOp("call", args, ir.A("fn", ir.Sym(fn.Name)), types...))
+}
+
+func sampleGrad(r *rand.Rand) Example {
+	e := Example{Args: []*tensor.Tensor{tensor.Scalar(ir.F32, r.Float64())}}
+	for n := 1 + r.Intn(3); n > 0; n-- {
+		e.Args = append(e.Args, anyTensor(r, ir.F32, 0))
+	}
+	return e
 }

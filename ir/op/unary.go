@@ -2,8 +2,10 @@ package op
 
 import (
 	"math"
+	"math/rand"
 
 	"ptc/ir"
+	"ptc/ir/tensor"
 )
 
 // unary is what differs between the elementwise operations of one operand.
@@ -80,6 +82,23 @@ func registerUnary(u unary) {
 			}
 			return one(ir.Type{DType: args[0].DType, Axes: cloneAxes(args[0].Axes...)})
 		},
+		Shard: elemRule,
+		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
+			f, t := u.f, o.Result().Type
+			if t.DType == ir.I32 {
+				f = func(x float64) float64 { return wrap(u.f(x)) }
+			}
+			return results(map1(t, args[0], f))
+		},
+		Flops: flopsPer(u.flops),
+		Sample: func(r *rand.Rand) Example {
+			d := u.kinds.sample(r)
+			value := draw(r, d, u.lo, u.hi)
+			if u.positive {
+				value = between(r, u.lo, u.hi)
+			}
+			return Example{Args: []*tensor.Tensor{filled(typed(d, sampleAxes(r, r.Intn(4))), value)}}
+		},
 	}
 	if u.grad != nil {
 		d.Grad = func(b *Builder, o *ir.Op, grads []*ir.Value) []*ir.Value {
@@ -92,6 +111,9 @@ func registerUnary(u unary) {
 	}
 	Register(d)
 }
+
+// wrap reduces an integer modulo 2^32 to an i32, as two's complement does.
+func wrap(x float64) float64 { return float64(int32(int64(x))) }
 
 func sign(x float64) float64 {
 	switch {

@@ -1,7 +1,10 @@
 package op
 
 import (
+	"math/rand"
+
 	"ptc/ir"
+	"ptc/ir/tensor"
 )
 
 // Movement of parts of an axis: slice, pad, concat.
@@ -18,6 +21,11 @@ func init() {
 			high := int64(o.Args[0].Type.Size(n)) - o.Attrs.Int("limit", 0)
 			return b.Emit("pad", ir.A("axis", ir.Name(n), "low", ir.Int(o.Attrs.Int("start", 0)), "high", ir.Int(high)), g)
 		}),
+		Shard: ruleAlong,
+		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
+			return results(part(o.Result().Type, args[0], o.Attrs.Text("axis"), int(o.Attrs.Int("start", 0))))
+		},
+		Flops: noFlops, Sample: sampleSlice,
 	})
 	Register(&Def{
 		Name: "pad", Doc: "The operand with `low` zeros before and `high` zeros after `axis`.",
@@ -28,12 +36,20 @@ func init() {
 			n, low := o.Attrs.Text("axis"), o.Attrs.Int("low", 0)
 			return b.slice(g, n, low, low+int64(o.Args[0].Type.Size(n)))
 		}),
+		Shard: ruleAlong,
+		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
+			out := tensor.New(o.Result().Type)
+			place(out, args[0], o.Attrs.Text("axis"), int(o.Attrs.Int("low", 0)))
+			return results(out)
+		},
+		Flops: noFlops, Sample: samplePad,
 	})
 	Register(&Def{
 		Name: "concat", Doc: "The operands one after the other along `axis`; other axes align by name, in the first operand's order.",
 		Class: Movement, MinArgs: 1, MaxArgs: -1,
 		Attrs: []AttrSpec{axis},
-		Infer: inferConcat, Grad: gradConcat,
+		Infer: inferConcat, Grad: gradConcat, Shard: ruleAlong,
+		Eval: evalConcat, Flops: noFlops, Sample: sampleConcat,
 	})
 }
 
@@ -120,4 +136,49 @@ func gradConcat(b *Builder, o *ir.Op, grads []*ir.Value) []*ir.Value {
 		at += n
 	}
 	return out
+}
+
+// ruleAlong lets every axis but `axis` be sharded.
+func ruleAlong(o *ir.Op) Rule { return along(o, o.Attrs.Text("axis")) }
+
+func evalConcat(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
+	axis, at := o.Attrs.Text("axis"), 0
+	out := tensor.New(o.Result().Type)
+	for _, x := range args {
+		place(out, x, axis, at)
+		at += x.Type.Size(axis)
+	}
+	return results(out)
+}
+
+func sampleSlice(r *rand.Rand) Example {
+	x := anyTensor(r, anyType.sample(r), 1)
+	a := x.Type.Axes[r.Intn(x.Type.Rank())]
+	start := r.Intn(a.Size)
+	limit := start + 1 + r.Intn(a.Size-start)
+	return Example{
+		Args:  []*tensor.Tensor{x},
+		Attrs: ir.A("axis", ir.Name(a.Name), "start", ir.Int(start), "limit", ir.Int(limit)),
+	}
+}
+
+func samplePad(r *rand.Rand) Example {
+	x := anyTensor(r, anyType.sample(r), 1)
+	a := x.Type.Axes[r.Intn(x.Type.Rank())]
+	return Example{
+		Args:  []*tensor.Tensor{x},
+		Attrs: ir.A("axis", ir.Name(a.Name), "low", ir.Int(r.Intn(3)), "high", ir.Int(r.Intn(3))),
+	}
+}
+
+func sampleConcat(r *rand.Rand) Example {
+	d, axes := anyType.sample(r), sampleAxes(r, 1+r.Intn(3))
+	at := r.Intn(len(axes))
+	e := Example{Attrs: ir.A("axis", ir.Name(axes[at].Name))}
+	for n := 1 + r.Intn(3); n > 0; n-- {
+		mine := append([]ir.Axis(nil), axes...)
+		mine[at].Size = sampleSizes[r.Intn(len(sampleSizes))]
+		e.Args = append(e.Args, filled(typed(d, shuffled(r, mine)), draw(r, d, 0.1, 2)))
+	}
+	return e
 }

@@ -1,0 +1,115 @@
+package op
+
+import "ptc/ir"
+
+// role is what sharding an axis means, told by its name.
+type role struct {
+	kind   FactorKind
+	reduce string
+}
+
+var (
+	passes   = role{PassThrough, ""}
+	sums     = role{Reduce, "sum"}
+	maxes    = role{Reduce, "max"}
+	kept     = role{Replicate, ""}
+	allPass  = func(string) role { return passes }
+	elemRule = func(o *ir.Op) Rule { return named(o, allPass) }
+)
+
+// named is the rule of an operation in which an axis name means the same
+// dimension in every operand and result: one factor for each name, results'
+// names first.
+func named(o *ir.Op, of func(name string) role) Rule {
+	var rule Rule
+	at := map[string]int{}
+	visit := func(vs []*ir.Value, side func(f *Factor) []string) {
+		for i, v := range vs {
+			for _, a := range v.Type.Axes {
+				j, ok := at[a.Name]
+				if !ok {
+					j = len(rule.Factors)
+					at[a.Name] = j
+					r := of(a.Name)
+					rule.Factors = append(rule.Factors, newFactor(o, r, a.Size))
+				}
+				side(&rule.Factors[j])[i] = a.Name
+			}
+		}
+	}
+	visit(o.Results, func(f *Factor) []string { return f.Results })
+	visit(o.Args, func(f *Factor) []string { return f.Args })
+	return rule
+}
+
+func newFactor(o *ir.Op, r role, size int) Factor {
+	return Factor{
+		Kind: r.kind, Reduction: r.reduce, Size: size,
+		Args: make([]string, len(o.Args)), Results: make([]string, len(o.Results)),
+	}
+}
+
+// replicated is the rule that allows no sharding: a factor for each axis of
+// each operand and result.
+func replicated(o *ir.Op) Rule {
+	var rule Rule
+	for i, v := range o.Args {
+		for _, a := range v.Type.Axes {
+			f := newFactor(o, kept, a.Size)
+			f.Args[i] = a.Name
+			rule.Factors = append(rule.Factors, f)
+		}
+	}
+	for i, v := range o.Results {
+		for _, a := range v.Type.Axes {
+			f := newFactor(o, kept, a.Size)
+			f.Results[i] = a.Name
+			rule.Factors = append(rule.Factors, f)
+		}
+	}
+	return rule
+}
+
+// along is the rule in which one axis must not be sharded.
+func along(o *ir.Op, axis string) Rule {
+	return named(o, func(n string) role {
+		if n == axis {
+			return kept
+		}
+		return passes
+	})
+}
+
+// mapped is the rule of a movement of one operand in which to says, for an
+// axis of the operand, its name in the result, and empty where it has none of
+// its own; rest are axes of the result that are no operand axis' image.
+func mapped(o *ir.Op, to func(axis string) string, rest ...string) Rule {
+	var rule Rule
+	x, y := o.Args[0].Type, o.Results[0].Type
+	for _, a := range x.Axes {
+		n := to(a.Name)
+		r, size := passes, y.Size(n)
+		if n == "" {
+			r, size = kept, a.Size
+		}
+		// A split axis is sharded in its major part, and a merged one in the
+		// major of its operands: the smaller of the sizes.
+		f := newFactor(o, r, min(size, a.Size))
+		f.Args[0], f.Results[0] = a.Name, n
+		rule.Factors = append(rule.Factors, f)
+	}
+	for _, n := range rest {
+		f := newFactor(o, kept, y.Size(n))
+		f.Results[0] = n
+		rule.Factors = append(rule.Factors, f)
+	}
+	return rule
+}
+
+// flopsPer counts k operations for each element of the first result.
+func flopsPer(k int64) func(*ir.Op) int64 {
+	return func(o *ir.Op) int64 { return k * int64(o.Results[0].Type.Elems()) }
+}
+
+// noFlops is the cost of moving data.
+func noFlops(*ir.Op) int64 { return 0 }

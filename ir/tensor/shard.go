@@ -1,0 +1,187 @@
+package tensor
+
+import (
+	"fmt"
+	"math"
+
+	"ptc/ir"
+)
+
+// Coord is the coordinates of a device on the mesh axes: devices are numbered
+// row-major, the last axis fastest.
+func Coord(mesh []ir.MeshAxis, device int) map[string]int {
+	c := make(map[string]int, len(mesh))
+	for i := len(mesh) - 1; i >= 0; i-- {
+		c[mesh[i].Name] = device % mesh[i].Size
+		device /= mesh[i].Size
+	}
+	return c
+}
+
+// cut is which part of axis a the device at coord holds, of how many.
+func cut(a ir.Axis, mesh []ir.MeshAxis, coord map[string]int) (part, parts int, err error) {
+	parts = 1
+	for _, name := range a.Mesh {
+		size := 0
+		for _, m := range mesh {
+			if m.Name == name {
+				size = m.Size
+			}
+		}
+		if size == 0 {
+			return 0, 0, fmt.Errorf("tensor: axis `%s` is sharded over `%s`, which the mesh does not have", a.Name, name)
+		}
+		part = part*size + coord[name]
+		parts *= size
+	}
+	return part, parts, nil
+}
+
+// Shard is what the device at coord holds of a global tensor under the
+// sharding of t, whose axes have global's names in any order; t's sizes are
+// not looked at. Of a reduction owed, "sum" puts the value on the devices
+// with coordinate 0 and zeros on others, "max" puts it on all.
+func Shard(global *Tensor, t ir.Type, mesh []ir.MeshAxis, coord map[string]int) (*Tensor, error) {
+	local := t.Clone()
+	src := 0
+	own := global.Type.Strides()
+	if len(t.Axes) != len(global.Type.Axes) {
+		return nil, fmt.Errorf("tensor: sharding %s as %s", global.Type, t)
+	}
+	for i, a := range local.Axes {
+		j := global.Type.Index(a.Name)
+		if j < 0 {
+			return nil, fmt.Errorf("tensor: sharding %s as %s", global.Type, t)
+		}
+		part, parts, err := cut(a, mesh, coord)
+		if err != nil {
+			return nil, err
+		}
+		size := global.Type.Axes[j].Size
+		if size%parts != 0 {
+			return nil, fmt.Errorf("tensor: axis `%s` of size %d does not divide into %d parts", a.Name, size, parts)
+		}
+		local.Axes[i].Size = size / parts
+		src += part * (size / parts) * own[j]
+	}
+	out := New(local)
+	for _, p := range t.Partial {
+		if p.Reduce == "sum" && coord[p.Mesh] != 0 {
+			return out, nil
+		}
+	}
+	CopyStrided(Sizes(local.Axes), out.Data, local.Strides(), global.Data[src:], AlignedStrides(global.Type, local.Axes))
+	return out, nil
+}
+
+// Assemble is the inverse of [Shard]: the global tensor of which parts[d] is
+// what device d holds, under the sharding of t. A nil part is a device that
+// holds nothing. Owed reductions are carried out. Devices that should hold
+// the same part and do not, by more than 1e-6 of its norm, are an error.
+func Assemble(parts []*Tensor, t ir.Type, mesh []ir.MeshAxis) (*Tensor, error) {
+	a := assembler{t: t, mesh: mesh, held: map[string]*Tensor{}}
+	for d, p := range parts {
+		if p == nil {
+			continue
+		}
+		if err := a.add(p, d); err != nil {
+			return nil, err
+		}
+	}
+	if len(a.keys) == 0 {
+		return nil, fmt.Errorf("tensor: no device holds any of %s", t)
+	}
+	return a.join()
+}
+
+type assembler struct {
+	t    ir.Type
+	mesh []ir.MeshAxis
+	// held maps the position of a part and the coordinates on the mesh axes
+	// of owed reductions to the part, with the position, in order of arrival.
+	held map[string]*Tensor
+	keys []heldPart
+}
+
+type heldPart struct {
+	key string
+	at  []int // part number along each axis
+	n   []int // number of parts along each axis
+	p   *Tensor
+}
+
+func (a *assembler) add(p *Tensor, device int) error {
+	coord := Coord(a.mesh, device)
+	h := heldPart{p: p}
+	for _, ax := range a.t.Axes {
+		at, n, err := cut(ax, a.mesh, coord)
+		if err != nil {
+			return err
+		}
+		if !p.Type.Has(ax.Name) || len(p.Type.Axes) != len(a.t.Axes) {
+			return fmt.Errorf("tensor: device %d holds %s of %s", device, p.Type, a.t)
+		}
+		h.at, h.n = append(h.at, at), append(h.n, n)
+	}
+	h.key = fmt.Sprint(h.at)
+	for _, o := range a.t.Partial {
+		h.key += fmt.Sprintf(" %s%d", o.Mesh, coord[o.Mesh])
+	}
+	if other := a.held[h.key]; other != nil {
+		if d := RelDiff(other, p); d > 1e-6 {
+			return fmt.Errorf("tensor: replicas of %s differ by %.3g of their norm on device %d", a.t, d, device)
+		}
+		return nil
+	}
+	a.held[h.key] = p
+	a.keys = append(a.keys, h)
+	return nil
+}
+
+func (a *assembler) join() (*Tensor, error) {
+	g := ir.Type{DType: a.t.DType, Axes: a.t.Clone().Axes}
+	want := 1
+	for i := range g.Axes {
+		g.Axes[i].Size = a.keys[0].p.Type.Size(g.Axes[i].Name) * a.keys[0].n[i]
+		g.Axes[i].Mesh = nil
+		want *= a.keys[0].n[i]
+	}
+	out := New(g)
+	strides := g.Strides()
+	seen := map[string]bool{}
+	maxed := len(a.t.Partial) > 0 && a.t.Partial[0].Reduce == "max"
+	for _, h := range a.keys {
+		at, pos := 0, fmt.Sprint(h.at)
+		for i, ax := range g.Axes {
+			size := h.p.Type.Size(ax.Name)
+			if size*h.n[i] != ax.Size {
+				return nil, fmt.Errorf("tensor: parts of axis `%s` of %s differ in size", ax.Name, a.t)
+			}
+			at += h.at[i] * size * strides[i]
+		}
+		part := ir.Type{DType: g.DType}
+		for _, ax := range g.Axes {
+			part.Axes = append(part.Axes, ir.Axis{Name: ax.Name, Size: h.p.Type.Size(ax.Name)})
+		}
+		first := !seen[pos]
+		seen[pos] = true
+		dst := out.Data[at:]
+		Walk(Sizes(part.Axes), [][]int{strides, AlignedStrides(h.p.Type, part.Axes)}, func(at, step []int, n int) {
+			for i := 0; i < n; i++ {
+				d, v := &dst[at[0]+i*step[0]], h.p.Data[at[1]+i*step[1]]
+				switch {
+				case first:
+					*d = v
+				case maxed:
+					*d = math.Max(*d, v)
+				default:
+					*d += v
+				}
+			}
+		})
+	}
+	if len(seen) != want {
+		return nil, fmt.Errorf("tensor: %d of the %d parts of %s are missing", want-len(seen), want, a.t)
+	}
+	return out, nil
+}
