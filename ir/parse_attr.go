@@ -256,8 +256,8 @@ func (p *parser) sizes() Sizes {
 
 // term is head(k=v, k=v).
 func (p *parser) term(depth int) Term {
-	if depth >= maxNesting {
-		p.fail(codeNesting, "terms are nested too deeply", "at most "+strconv.Itoa(maxNesting)+" levels")
+	if depth >= MaxNesting {
+		p.fail(codeNesting, "terms are nested too deeply", "at most "+strconv.Itoa(MaxNesting)+" levels")
 	}
 	t := Term{Head: p.ident("a term such as normal(std=0.02)")}
 	p.expect('(')

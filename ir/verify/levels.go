@@ -1,0 +1,141 @@
+package verify
+
+import (
+	"fmt"
+	"strings"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/ir/fusion"
+	"ptc/ir/op"
+)
+
+func init() {
+	AtLevel(ir.Global, "one device", oneDevice)
+	for l := ir.Global; l <= ir.Planned; l++ {
+		AtLevel(l, "operations", classes)
+	}
+	for _, l := range []ir.Level{ir.Local, ir.Fused, ir.Planned} {
+		AtLevel(l, "alignment", aligned)
+	}
+	for _, l := range []ir.Level{ir.Fused, ir.Planned} {
+		AtLevel(l, "kernels", kernels)
+	}
+}
+
+// oneDevice: no value of the Global level is sharded or partial.
+func oneDevice(m *ir.Module) diag.List {
+	var l diag.List
+	check := func(f *ir.Func, pos diag.Pos, v *ir.Value) {
+		t := v.Type
+		for _, a := range t.Axes {
+			if len(a.Mesh) > 0 {
+				l = append(l, &diag.Error{Code: codeLevel, Pos: pos, Msg: fmt.Sprintf("%%%d in @%s is sharded at level global: %s", v.ID, f.Name, t)})
+				return
+			}
+		}
+		if len(t.Partial) > 0 {
+			l = append(l, &diag.Error{Code: codeLevel, Pos: pos, Msg: fmt.Sprintf("%%%d in @%s is partial at level global: %s", v.ID, f.Name, t)})
+		}
+	}
+	for _, f := range m.Funcs {
+		for _, a := range f.Args {
+			check(f, a.Pos, a.Value)
+		}
+		for _, o := range f.Ops {
+			for _, r := range o.Results {
+				check(f, o.Pos, r)
+			}
+		}
+	}
+	return l
+}
+
+// classes: which operations a level knows. Symbolic ones are expanded before
+// layouts are looked at; collectives come with local shapes; from Fused on,
+// functions call kernels and exchange data, and kernels do neither.
+func classes(m *ir.Module) diag.List {
+	var l diag.List
+	for _, f := range m.Funcs {
+		kernel := f.Attrs.Text("class") == "kernel"
+		for _, o := range f.Ops {
+			msg := ""
+			switch c := op.Of(o).Class; {
+			case c == op.Symbolic && m.Level > ir.Global:
+				msg = "exists at level global only"
+			case c == op.Collective && m.Level < ir.Local:
+				msg = "exists from level local on"
+			case kernel && (c == op.Control || c == op.Collective):
+				msg = "cannot be in a kernel"
+			case !kernel && m.Level >= ir.Fused && c != op.Control && c != op.Collective:
+				msg = "is outside a kernel"
+			}
+			if msg != "" {
+				l = append(l, &diag.Error{Code: codeLevel, Pos: o.Pos, Msg: fmt.Sprintf("%s at level %s: `%s` %s", at(f, o), m.Level, o.Name, msg)})
+			}
+		}
+	}
+	return l
+}
+
+// aligned: operands that share an axis hold the same part of it, where their
+// types say which part that is.
+func aligned(m *ir.Module) diag.List {
+	var l diag.List
+	for _, f := range m.Funcs {
+		for _, o := range f.Ops {
+			if op.Of(o).Class == op.Control {
+				continue
+			}
+			if msg := misaligned(o); msg != "" {
+				l = append(l, &diag.Error{Code: codeLevel, Pos: o.Pos, Msg: at(f, o) + ": " + msg})
+			}
+		}
+	}
+	return l
+}
+
+func misaligned(o *ir.Op) string {
+	type part struct {
+		v    *ir.Value
+		mesh string
+	}
+	held := map[string]part{}
+	for _, v := range o.Args {
+		for _, a := range v.Type.Axes {
+			if len(a.Mesh) == 0 {
+				continue
+			}
+			p := part{v, strings.Join(a.Mesh, "@")}
+			if q, ok := held[a.Name]; !ok {
+				held[a.Name] = p
+			} else if p.mesh != q.mesh {
+				return fmt.Sprintf("axis `%s` is sharded over %s in %%%d and over %s in %%%d", a.Name, q.mesh, q.v.ID, p.mesh, v.ID)
+			}
+		}
+	}
+	return ""
+}
+
+// kernels: every function is an entry or a kernel that can be tiled.
+func kernels(m *ir.Module) diag.List {
+	var l diag.List
+	for _, f := range m.Funcs {
+		if f.Attrs.Text("class") != "kernel" || hasCalls(f) {
+			continue // what is in there instead, classes reports
+		}
+		if _, err := fusion.Analyze(f); err != nil {
+			l = append(l, &diag.Error{Code: codeLevel, Msg: fmt.Sprintf("kernel @%s cannot be tiled: %v", f.Name, err)})
+		}
+	}
+	return l
+}
+
+func hasCalls(f *ir.Func) bool {
+	for _, o := range f.Ops {
+		if c := op.Of(o).Class; c == op.Control || c == op.Collective || c == op.Symbolic {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,179 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// operations asks the row of each operation whether it takes these operands
+// and attributes, and compares the types of its results.
+func (c *checker) operations(f *ir.Func) {
+	for _, o := range f.Ops {
+		if len(c.errs) >= maxErrors {
+			return
+		}
+		d := op.Lookup(o.Name)
+		if d == nil {
+			var names []string
+			for _, r := range op.All() {
+				names = append(names, r.Name)
+			}
+			c.add(codeRow, o.Pos, at(f, o), "unknown operation `"+o.Name+"`", "", diag.DidYouMean(o.Name, names))
+			continue
+		}
+		types := make([]ir.Type, len(o.Args))
+		for i, a := range o.Args {
+			types[i] = a.Type
+		}
+		want, err := d.Check(types, o.Attrs)
+		if err != nil {
+			c.refused(f, o, err)
+			continue
+		}
+		if !c.meshAttrs(f, o, d) {
+			continue
+		}
+		if d.Class == op.Control {
+			c.call(f, o)
+			continue
+		}
+		c.results(f, o, want, codeResult)
+	}
+}
+
+// refused reports the error of a row.
+func (c *checker) refused(f *ir.Func, o *ir.Op, err error) {
+	var e *op.ShapeError
+	if !errors.As(err, &e) {
+		c.add(codeInfer, o.Pos, at(f, o), err.Error(), "", "")
+		return
+	}
+	hint := ""
+	if e.Axis != "" {
+		hint = diag.DidYouMean(e.Axis, e.Candidates)
+	}
+	want := e.Want
+	if want == "" && len(e.Candidates) > 0 {
+		want = diag.OneOf(e.Candidates)
+	}
+	c.add(codeInfer, o.Pos, at(f, o), e.Msg, want, hint)
+}
+
+// results compares the printed types with the inferred ones: dtype, names and
+// sizes. Shardings are states that propagation chose, which no row infers.
+func (c *checker) results(f *ir.Func, o *ir.Op, want []ir.Type, code string) {
+	if len(want) != len(o.Results) {
+		c.add(code, o.Pos, at(f, o), fmt.Sprintf("%d results", len(o.Results)), fmt.Sprint(len(want)), "")
+		return
+	}
+	for i, r := range o.Results {
+		if !sameAxes(r.Type, want[i]) {
+			c.add(code, o.Pos, at(f, o), fmt.Sprintf("%%%d has type %s", r.ID, r.Type), want[i].String(), "")
+		}
+	}
+}
+
+// meshAttrs checks attributes that name mesh axes: over and parts of
+// collectives, mesh of sources.
+func (c *checker) meshAttrs(f *ir.Func, o *ir.Op, d *op.Def) bool {
+	var axes []string
+	switch d.Class {
+	case op.Collective:
+		axes = o.Attrs.Names("over")
+	case op.Source:
+		axes = append(axes, o.Attrs.Names("mesh")...)
+		for _, p := range o.Attrs.Pairs("mesh") {
+			axes = append(axes, p.To)
+		}
+	}
+	devices := 1
+	for _, a := range axes {
+		if c.m.MeshSize(a) == 0 {
+			c.unknownMesh(codeInfer, o.Pos, at(f, o), a)
+			return false
+		}
+		devices *= c.m.MeshSize(a)
+	}
+	if d.Class != op.Collective {
+		return true
+	}
+	n := int64(devices)
+	if o.Attrs.Has("sources") {
+		n = int64(len(o.Attrs.Ints("sources")))
+	}
+	if n = o.Attrs.Int("parts", n); n != int64(devices) {
+		c.add(codeInfer, o.Pos, at(f, o), fmt.Sprintf("a group of %d devices", n),
+			fmt.Sprintf("the %d that `over` has", devices), "")
+		return false
+	}
+	return true
+}
+
+// call compares operands and results with those of the function called.
+func (c *checker) call(f *ir.Func, o *ir.Op) {
+	callee := c.funcs[o.Attrs.Text("fn")]
+	if callee == nil {
+		var names []string
+		for _, g := range c.m.Funcs {
+			names = append(names, g.Name)
+		}
+		c.add(codeCall, o.Pos, at(f, o), "unknown function @"+o.Attrs.Text("fn"), "", diag.DidYouMean(o.Attrs.Text("fn"), names))
+		return
+	}
+	if len(o.Args) != len(callee.Args) {
+		c.add(codeCall, o.Pos, at(f, o), fmt.Sprintf("%d operands", len(o.Args)), fmt.Sprintf("the %d of @%s", len(callee.Args), callee.Name), "")
+		return
+	}
+	for i, a := range callee.Args {
+		if !sameAxes(o.Args[i].Type, a.Value.Type) {
+			c.add(codeCall, o.Pos, at(f, o), fmt.Sprintf("operand %d has type %s", i+1, o.Args[i].Type), a.Value.Type.String(), "")
+		}
+	}
+	want := make([]ir.Type, len(callee.Results))
+	for i, r := range callee.Results {
+		want[i] = r.Value.Type
+	}
+	c.results(f, o, want, codeCall)
+}
+
+// recursion reports functions that call themselves, directly or not: those
+// that remain when functions all of whose callees are gone are taken away,
+// again and again (Kahn, 1962).
+func (c *checker) recursion() {
+	waits := map[string]int{}        // calls of functions that remain
+	callers := map[string][]string{} // once for each call
+	var ready []string
+	for _, f := range c.m.Funcs {
+		for _, o := range f.Ops {
+			d := op.Lookup(o.Name)
+			if d == nil || d.Class != op.Control {
+				continue
+			}
+			if callee := o.Attrs.Text("fn"); c.funcs[callee] != nil {
+				waits[f.Name]++
+				callers[callee] = append(callers[callee], f.Name)
+			}
+		}
+		if waits[f.Name] == 0 {
+			ready = append(ready, f.Name)
+		}
+	}
+	for len(ready) > 0 {
+		last := ready[len(ready)-1]
+		ready = ready[:len(ready)-1]
+		for _, f := range callers[last] {
+			if waits[f]--; waits[f] == 0 {
+				ready = append(ready, f)
+			}
+		}
+	}
+	for _, f := range c.m.Funcs {
+		if waits[f.Name] > 0 {
+			c.add(codeCall, diag.Pos{}, "", "function @"+f.Name+" is part of a recursion, or calls one that is", "calls without cycles", "")
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package verify
+
+import (
+	"fmt"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+)
+
+// module checks what belongs to no function.
+func (c *checker) module() {
+	if _, ok := ir.ParseLevel(c.m.Level.String()); !ok {
+		c.add(codeStructure, diag.Pos{}, "", fmt.Sprintf("unknown level %d", c.m.Level), "", "")
+	}
+	devices := 1
+	seen := map[string]bool{}
+	for _, a := range c.m.Mesh {
+		switch {
+		case !ir.IsIdent(a.Name):
+			c.add(codeName, diag.Pos{}, "mesh", fmt.Sprintf("%q cannot name a mesh axis", a.Name), "an identifier", "")
+		case seen[a.Name]:
+			c.add(codeStructure, diag.Pos{}, "mesh", "axis `"+a.Name+"` is given twice", "", "")
+		case a.Size < 1 || a.Size > ir.MaxDevices/devices:
+			c.add(codeStructure, diag.Pos{}, "mesh", fmt.Sprintf("axis `%s` has size %d", a.Name, a.Size),
+				fmt.Sprintf("at least 1, and at most %d devices in all", ir.MaxDevices), "")
+		default:
+			devices *= a.Size
+		}
+		seen[a.Name] = true
+	}
+	for _, t := range c.m.Meta {
+		if msg := badValue(t, 0); msg != "" {
+			c.add(codeName, diag.Pos{}, "meta "+t.Head, msg, "", "")
+		}
+	}
+	for _, f := range c.m.Funcs {
+		if !ir.IsIdent(f.Name) {
+			c.add(codeName, diag.Pos{}, "", fmt.Sprintf("%q cannot name a function", f.Name), "an identifier", "")
+		}
+		if c.funcs[f.Name] != nil {
+			c.add(codeStructure, diag.Pos{}, "", "function @"+f.Name+" is defined twice", "", "")
+		}
+		c.funcs[f.Name] = f
+	}
+}
+
+// function checks that each value is defined once, before it is read, and
+// that names, types and roles are well formed.
+func (c *checker) function(f *ir.Func) {
+	c.attrs("func @"+f.Name, diag.Pos{}, f.Attrs)
+	defined := map[*ir.Value]bool{}
+	ids := map[int]bool{}
+	define := func(where string, pos diag.Pos, v *ir.Value, by *ir.Op) {
+		switch {
+		case v == nil:
+			c.add(codeStructure, pos, where, "a value is missing", "", "")
+			return
+		case defined[v]:
+			c.add(codeStructure, pos, where, fmt.Sprintf("value %%%d is defined twice", v.ID), "", "")
+		case v.Def != by:
+			c.add(codeStructure, pos, where, fmt.Sprintf("value %%%d names another definition than the operation that has it as a result", v.ID), "", "")
+		case v.ID < 0 || v.ID > ir.MaxID || ids[v.ID]:
+			c.add(codeStructure, pos, where, fmt.Sprintf("two values are numbered %%%d, or the number is out of range", v.ID), "", "")
+		}
+		defined[v] = true
+		ids[v.ID] = true
+		c.typ(where, pos, v)
+	}
+	for i, a := range f.Args {
+		where := fmt.Sprintf("argument %d of @%s", i+1, f.Name)
+		define(where, a.Pos, a.Value, nil)
+		c.attrs(where, a.Pos, a.Attrs)
+	}
+	for _, o := range f.Ops {
+		where := at(f, o)
+		if !ir.IsIdent(o.Name) {
+			c.add(codeName, o.Pos, where, fmt.Sprintf("%q cannot name an operation", o.Name), "", "")
+		}
+		for i, v := range o.Args {
+			if v == nil {
+				c.add(codeStructure, o.Pos, where, fmt.Sprintf("operand %d is missing", i+1), "", "")
+			} else if !defined[v] {
+				c.add(codeStructure, o.Pos, where, fmt.Sprintf("operand %d, %%%d, is not defined before", i+1, v.ID), "", "")
+			}
+		}
+		for _, r := range o.Results {
+			define(where, o.Pos, r, o)
+		}
+		c.attrs(where, o.Pos, o.Attrs)
+	}
+	for i, r := range f.Results {
+		where := fmt.Sprintf("result %d of @%s", i+1, f.Name)
+		if r.Value == nil || !defined[r.Value] {
+			c.add(codeStructure, diag.Pos{}, where, "its value is not defined in the function", "", "")
+		}
+		c.attrs(where, diag.Pos{}, r.Attrs)
+	}
+	c.roles(f)
+}
+
+// typ checks one type against the limits of the text and the mesh.
+func (c *checker) typ(where string, pos diag.Pos, v *ir.Value) {
+	where = fmt.Sprintf("%s: type of %%%d", where, v.ID)
+	t := v.Type
+	if _, ok := ir.ParseDType(t.DType.String()); !ok {
+		c.add(codeType, pos, where, fmt.Sprintf("unknown dtype %d", t.DType), "", "")
+	}
+	if t.Rank() > ir.MaxRank {
+		c.add(codeType, pos, where, fmt.Sprintf("%d axes", t.Rank()), fmt.Sprintf("at most %d", ir.MaxRank), "")
+		return
+	}
+	elems := 1
+	used := map[string]bool{}
+	for i, a := range t.Axes {
+		switch {
+		case !ir.IsIdent(a.Name):
+			c.add(codeName, pos, where, fmt.Sprintf("%q cannot name an axis", a.Name), "an identifier", "")
+		case t.Index(a.Name) != i:
+			c.add(codeType, pos, where, "axis `"+a.Name+"` appears twice", "", "")
+		case a.Size < 1 || a.Size > ir.MaxElems/elems:
+			c.add(codeType, pos, where, fmt.Sprintf("axis `%s` has size %d", a.Name, a.Size),
+				fmt.Sprintf("at least 1, and at most %d elements in all", int64(ir.MaxElems)), "")
+		default:
+			elems *= a.Size
+		}
+		parts := 1
+		for _, m := range a.Mesh {
+			if c.meshAxis(where, pos, m, used) {
+				parts *= c.m.MeshSize(m)
+			}
+		}
+		if c.m.Level <= ir.Sharded && parts > 1 && a.Size%parts != 0 {
+			c.add(codeType, pos, where, fmt.Sprintf("axis `%s` has size %d, which %d devices cannot share equally", a.Name, a.Size, parts),
+				fmt.Sprintf("a multiple of %d", parts), "")
+		}
+	}
+	for _, p := range t.Partial {
+		c.meshAxis(where, pos, p.Mesh, used)
+		if p.Reduce != "sum" && p.Reduce != "max" {
+			c.add(codeType, pos, where, fmt.Sprintf("unknown reduction %q", p.Reduce), "`sum` or `max`", "")
+		}
+	}
+}
+
+// meshAxis checks that a type's mesh axis exists and is used once in it.
+func (c *checker) meshAxis(where string, pos diag.Pos, name string, used map[string]bool) bool {
+	switch {
+	case c.m.MeshSize(name) == 0:
+		c.unknownMesh(codeType, pos, where, name)
+		return false
+	case used[name]:
+		c.add(codeType, pos, where, "mesh axis `"+name+"` is used twice", "", "")
+		return false
+	}
+	used[name] = true
+	return true
+}
+
+func (c *checker) unknownMesh(code string, pos diag.Pos, where, name string) {
+	var names []string
+	for _, a := range c.m.Mesh {
+		names = append(names, a.Name)
+	}
+	c.add(code, pos, where, "unknown mesh axis `"+name+"`", diag.OneOf(names), diag.DidYouMean(name, names))
+}

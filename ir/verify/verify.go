@@ -1,0 +1,125 @@
+package verify
+
+import (
+	"fmt"
+	"sort"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+)
+
+// Codes of the diagnostics.
+const (
+	codeStructure = "E0310" // values, functions: defined once and before use
+	codeName      = "E0311" // a name or constant that the text cannot hold
+	codeRole      = "E0312" // role or path of an argument or result
+	codeType      = "E0313" // a malformed type, or a mesh axis used wrongly
+	codeRow       = "E0314" // an operation without a row
+	codeInfer     = "E0315" // operands or attributes that the row refuses
+	codeResult    = "E0316" // a result whose type is not the inferred one
+	codeCall      = "E0317" // a call that its function does not take
+	codeLevel     = "E0318" // what the module's level forbids
+)
+
+// maxErrors bounds the list: a broken pass breaks thousands of operations.
+const maxErrors = 50
+
+// Module lists what is wrong with m; nil if nothing is. Rows are asked only
+// about operations whose values and types are sound, and the rules of the
+// level run only if nothing else is wrong.
+func Module(m *ir.Module) diag.List {
+	c := &checker{m: m, funcs: map[string]*ir.Func{}}
+	c.module()
+	for _, f := range m.Funcs {
+		c.function(f)
+	}
+	if len(c.errs) == 0 {
+		for _, f := range m.Funcs {
+			c.operations(f)
+		}
+		c.recursion()
+	}
+	if len(c.errs) == 0 {
+		for _, r := range atLevel(m.Level) {
+			c.errs = append(c.errs, r.check(m)...)
+		}
+	}
+	if len(c.errs) > maxErrors {
+		c.errs = c.errs[:maxErrors]
+	}
+	return c.errs
+}
+
+type rule struct {
+	level ir.Level
+	name  string
+	check func(m *ir.Module) diag.List
+}
+
+var rules []rule
+
+// AtLevel adds a rule that every module at the level must keep; it is for
+// init functions. The rule may rely on everything that the other checks hold,
+// save the other rules. A second rule of one name and level is a bug.
+func AtLevel(level ir.Level, name string, check func(m *ir.Module) diag.List) {
+	for _, r := range rules {
+		if r.level == level && r.name == name {
+			panic(fmt.Sprintf("verify: rule %q at %s registered twice", name, level))
+		}
+	}
+	rules = append(rules, rule{level, name, check})
+}
+
+// atLevel is the rules of the level by name, so that their order does not
+// depend on the order in which packages are initialized.
+func atLevel(level ir.Level) []rule {
+	var out []rule
+	for _, r := range rules {
+		if r.level == level {
+			out = append(out, r)
+		}
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].name < out[j].name })
+	return out
+}
+
+// checker collects diagnostics.
+type checker struct {
+	m     *ir.Module
+	funcs map[string]*ir.Func
+	errs  diag.List
+}
+
+// add reports a mistake at a place; where tells what it is about.
+func (c *checker) add(code string, pos diag.Pos, where, msg, want, hint string) {
+	if len(c.errs) >= maxErrors {
+		return
+	}
+	if where != "" {
+		msg = where + ": " + msg
+	}
+	c.errs = append(c.errs, &diag.Error{Code: code, Pos: pos, Msg: msg, Want: want, Hint: hint})
+}
+
+// at names an operation: "%12 = dot in @step".
+func at(f *ir.Func, o *ir.Op) string {
+	s := ""
+	for i, r := range o.Results {
+		if i > 0 {
+			s += ", "
+		}
+		if r == nil {
+			s += "%?"
+		} else {
+			s += fmt.Sprintf("%%%d", r.ID)
+		}
+		if i == 2 && len(o.Results) > 4 {
+			s += ", …"
+			break
+		}
+	}
+	if s == "" {
+		s = "_"
+	}
+	return fmt.Sprintf("%s = %s in @%s", s, o.Name, f.Name)
+}
