@@ -1,0 +1,112 @@
+package metrics
+
+import "errors"
+
+// Sink is told the events of a run: Start, then steps with whatever else
+// happens between them, then End, then Close. A run that fails or is
+// interrupted may leave out End, but not Close. Sinks may be called
+// concurrently.
+type Sink interface {
+	Start(Start)
+	Step(Step)
+	Validation(Validation)
+	Checkpoint(Checkpoint)
+	Warning(message string)
+	End(End)
+
+	// Close finishes what was told and gives the first error that was met.
+	Close() error
+}
+
+// Start says what is about to run. Whatever is zero is unknown.
+type Start struct {
+	Name          string  // of the model
+	Layout        string  // its layout
+	Target        string  // what the plan was compiled for
+	Data          string  // what it is fed, in a line
+	Resumed       string  // the checkpoint that it goes on from
+	First, Last   int64   // numbers of the first and the last step
+	Seed          uint64  //
+	Devices       int     //
+	Params        int64   // elements of all parameters
+	TokensPerStep int64   // of the global batch
+	FlopsPerStep  float64 // of the model's mathematics, all devices
+	PeakFlops     float64 // per second, all devices
+}
+
+// Step is a step that is done. What was not measured is NaN.
+type Step struct {
+	Step       int64
+	Loss       float64
+	GradNorm   float64 // before clipping
+	LR         float64 // learning rate
+	Ms         float64 // milliseconds of the whole step
+	TokensPerS float64
+}
+
+// Validation is a measurement on the text that is held out.
+type Validation struct {
+	Step int64
+	Loss float64
+}
+
+// Checkpoint is one that was saved.
+type Checkpoint struct {
+	Step int64
+	Dir  string
+}
+
+// End says how a run ended. What was not measured is NaN.
+type End struct {
+	Steps         int64 // that are done, with those before a resume
+	Loss, ValLoss float64
+}
+
+// Multi tells several sinks, in order.
+func Multi(sinks ...Sink) Sink { return multi(sinks) }
+
+type multi []Sink
+
+func (m multi) Start(e Start) {
+	for _, s := range m {
+		s.Start(e)
+	}
+}
+
+func (m multi) Step(e Step) {
+	for _, s := range m {
+		s.Step(e)
+	}
+}
+
+func (m multi) Validation(e Validation) {
+	for _, s := range m {
+		s.Validation(e)
+	}
+}
+
+func (m multi) Checkpoint(e Checkpoint) {
+	for _, s := range m {
+		s.Checkpoint(e)
+	}
+}
+
+func (m multi) Warning(message string) {
+	for _, s := range m {
+		s.Warning(message)
+	}
+}
+
+func (m multi) End(e End) {
+	for _, s := range m {
+		s.End(e)
+	}
+}
+
+func (m multi) Close() error {
+	var errs []error
+	for _, s := range m {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}
