@@ -102,7 +102,7 @@ type Options struct {
 // `*` stands for one part, `**` for any number.
 type Path struct {
 	Span
-	Parts []string `parser:"@( Ident | Int | '*' | '**' ) ( '.' @( Ident | Int | '*' | '**' ) )*"`
+	Parts []string `parser:"@( Ident | '*' | '**' ) ( '.' @( Ident | Int | '*' | '**' ) )*"`
 }
 
 // String is the path as written, without spaces.

@@ -3,7 +3,6 @@ package syntax
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,9 +12,20 @@ import (
 	"github.com/alecthomas/participle/v2/lexer"
 )
 
+// foreign are signs of other languages, and what they are here.
+var foreign = map[string]string{
+	"&&": "write `and`", "||": "write `or`", "!": "write `not`", ":=": "write `=`", "::": "write `.`",
+	"+=": "write `x = x + …`", "-=": "write `x = x - …`", "*=": "write `x = x * …`", "/=": "write `x = x / …`",
+	"**=": "write `x = x ** …`", "==": "`=` gives a value, `==` compares",
+}
+
 // unexpected is the error for a token that does not fit.
 func unexpected(t lexer.Token, want string) *diag.Error {
-	return unexpectedAt(t, "found "+show(t), want)
+	e := unexpectedAt(t, "found "+show(t), want)
+	if t.Type == tokOp {
+		e.Hint = foreign[t.Value]
+	}
+	return e
 }
 
 func unexpectedAt(t lexer.Token, msg, want string) *diag.Error {
@@ -50,13 +60,27 @@ func (c chunk) explain(err error) *diag.Error {
 	case errors.As(err, &e):
 		if e.Pos == Pos(c.next.Pos).Diag() { // at the chunk's end: say what is there
 			e.Msg = strings.Replace(e.Msg, show(lexer.EOFToken(c.next.Pos)), show(c.next), 1)
-			e.Len = len(c.next.Value)
+			e.Pos, e.Len = c.end().Diag(), len(c.next.Value)
 		}
 		return e
 	case errors.As(err, &u):
 		return c.misfit(u)
 	}
 	return internal(c.toks[0], err)
+}
+
+// end is where to show that something is missing at the end: at the next
+// declaration, or just after the last token of the file.
+func (c chunk) end() Pos {
+	if !c.next.EOF() {
+		return Pos(c.next.Pos)
+	}
+	for _, t := range slices.Backward(c.toks) {
+		if !trivia(t) && !t.EOF() {
+			return tokenEnd(t)
+		}
+	}
+	return Pos(c.next.Pos)
 }
 
 // A place is what may stand at some point of a file.
@@ -71,7 +95,7 @@ var (
 	placeMember    = place{"a member (`param`, `let`, `fn`, or `name : Module`)", memberWords, ":"}
 	placeStmt      = place{"a statement (`name = …`, `return`, `for`, `if`)", stmtWords, "="}
 	placeEntry     = place{"an entry `name = value`", nil, "="}
-	placeDirective = place{"a directive (`mesh`, `shard`, `pipeline`, …)", directiveWords, "="}
+	placeDirective = place{"a directive (`" + strings.Join(directiveWords, "`, `") + "`, or `option = value`)", directiveWords, "="}
 )
 
 // placeOf tells what may stand at token i of a declaration: its first word and
@@ -124,6 +148,7 @@ func (c chunk) misfit(u *participle.UnexpectedTokenError) *diag.Error {
 		}
 		if t.EOF() {
 			t = c.next
+			t.Pos = lexer.Position(c.end())
 		}
 		sig = append(sig, t)
 	}
@@ -140,8 +165,11 @@ func (c chunk) misfit(u *participle.UnexpectedTokenError) *diag.Error {
 	if inBraces && slices.Contains(want, "`}`") {
 		return c.notHere(found, prev, where)
 	}
-	if e := misspelt(found, prev, want, where, inBraces); e != nil {
+	if e := misspelt(sig[:at], found, want, where, inBraces); e != nil {
 		return e
+	}
+	if len(want) == 0 {
+		want = []string{where.what}
 	}
 	e := unexpected(found, strings.Join(want, " or "))
 	switch {
@@ -149,12 +177,14 @@ func (c chunk) misfit(u *participle.UnexpectedTokenError) *diag.Error {
 		e.Code, e.Msg = "E0112", fmt.Sprintf("`%s` is a reserved word", found.Value)
 	case inBraces && where.named == "=" && slices.Contains(want, "`=`") && startsTail(found):
 		e.Code, e.Msg = "E0113", "an expression by itself does nothing"
-		e.Hint = fmt.Sprintf("assign it: `name = %s%s…`, or `return` it", prev.Value, found.Value)
+		e.Hint = "assign it, `name = …`, or `return` it"
 		if where.what != placeStmt.what {
 			e.Hint = ""
 		}
 	case where.what == placeMember.what && slices.Contains(want, "`:`") && is(found, "="):
 		e.Hint = "a constant is `let name = expression`; a submodule is `name : Module`"
+	case where.what == placeDirective.what && is(found, ".") && slices.Contains(want, "`over`"):
+		e.Hint = "parameters are selected with `of`: `shard embed of blocks.*.w1 over dp`"
 	case slices.Contains(want, "`)`") || slices.Contains(want, "`]`"):
 		e.Want = "`,` or " + e.Want
 	}
@@ -170,7 +200,7 @@ func startsTail(t lexer.Token) bool {
 	case "(", "[", ".":
 		return true
 	}
-	return binding[t.Value] != 0
+	return binding[t.Value] != 0 && t.Value != "=="
 }
 
 // notHere is the error where another item of a block, or its end, should be.
@@ -179,6 +209,8 @@ func (c chunk) notHere(found, prev lexer.Token, where place) *diag.Error {
 	switch {
 	case is(found, ","):
 		e.Hint = "items of a block are separated by a space, `;` or a new line"
+	case slices.Contains(stmtWords, found.Value) && where.what == placeMember.what:
+		e.Hint = "statements stand in a `fn`"
 	case found.Type == tokKeyword && !slices.Contains(where.words, found.Value):
 		if is(found, "else") {
 			e.Hint = "`else` follows the `}` of an `if`"
@@ -191,18 +223,27 @@ func (c chunk) notHere(found, prev lexer.Token, where place) *diag.Error {
 	return e
 }
 
-// misspelt finds the keyword that was meant by a name with no sign after it.
-func misspelt(found, prev lexer.Token, want []string, where place, inBraces bool) *diag.Error {
-	if !inBraces || prev.Type != tokIdent || len(where.words) == 0 || !slices.Contains(want, "`"+where.named+"`") {
+// misspelt finds the unknown keyword in a name that has no sign after it. It
+// must begin a line or follow a bracket, unless it is close to a keyword.
+func misspelt(before []lexer.Token, found lexer.Token, want []string, where place, inBraces bool) *diag.Error {
+	name := before[len(before)-1]
+	if !inBraces || name.Type != tokIdent || len(where.words) == 0 || !slices.Contains(want, "`"+where.named+"`") {
 		return nil
 	}
 	if found.Type == tokOp && !is(found, "{") {
 		return nil
 	}
-	if _, near := diag.Nearest(prev.Value, where.words); !near && where.what != placeDirective.what {
+	begins := false
+	if len(before) > 1 {
+		prev := before[len(before)-2]
+		begins = prev.Pos.Line != name.Pos.Line && !is(prev, ",") || is(prev, "{") || is(prev, "}") || is(prev, ";")
+	}
+	_, near := diag.Nearest(name.Value, where.words)
+	keyword := slices.Contains(where.words, name.Value) // `mesh` as the name of a mesh axis
+	if keyword || !near && !begins {
 		return nil
 	}
-	return unknownWord(prev, where)
+	return unknownWord(name, where)
 }
 
 // unknownWord is the error for a word that begins nothing.
@@ -214,109 +255,4 @@ func unknownWord(t lexer.Token, where place) *diag.Error {
 		e.Hint = diag.DidYouMean(t.Value, where.words)
 	}
 	return e
-}
-
-// ruleItem matches one term at the start of participle's rule: a literal, a
-// token kind in angle brackets, or a production, with what repeats it.
-var ruleItem = regexp.MustCompile(`^(?:"((?:[^"\\]|\\.)*)"|<(\w+)>|([A-Z]\w*))([?*+]?)`)
-
-// productions are the words for what the grammar calls by its own names.
-var productions = map[string]string{
-	"ident": "a name", "int": "a number", "string": "a quoted path",
-	"Ident": "a name", "Expr": "an expression", "Type": "a type, such as `[batch, embed]`",
-	"Block": "`{`", "Options": "`{` and the options", "Path": "a name or path, such as `blocks.*.mlp`",
-	"Param": "a parameter", "Entry": "`name = value`", "Else": "`else`",
-	"Decl": placeFile.what, "Member": placeMember.what, "Stmt": placeStmt.what, "Directive": placeDirective.what,
-}
-
-// wanted is what may stand in place of the unexpected token, in words: the
-// terms with which the rest of the rule can begin.
-func wanted(u *participle.UnexpectedTokenError) []string {
-	_, rule, _ := strings.Cut(u.Message(), "(expected ")
-	return firstTerms(strings.TrimSuffix(rule, ")"))
-}
-
-func firstTerms(rule string) (terms []string) {
-	add := func(s string) {
-		if !slices.Contains(terms, s) {
-			terms = append(terms, s)
-		}
-	}
-	for rule = strings.TrimSpace(rule); rule != ""; rule = strings.TrimSpace(rule) {
-		repeat := ""
-		if strings.HasPrefix(rule, "(") {
-			n := groupLen(rule)
-			if !strings.HasPrefix(rule, "(?") {
-				for _, alt := range alternatives(rule[1 : n-1]) {
-					for _, t := range firstTerms(alt) {
-						add(t)
-					}
-				}
-			} else {
-				repeat = "?"
-			}
-			rule = rule[n:]
-			if rule != "" && strings.ContainsAny(rule[:1], "?*+") {
-				repeat, rule = rule[:1], rule[1:]
-			}
-		} else {
-			m := ruleItem.FindStringSubmatch(rule)
-			switch {
-			case m == nil:
-				return terms
-			case m[1] != "":
-				if m[1] != ";" {
-					add("`" + m[1] + "`")
-				}
-			case m[2] != "":
-				add(productions[m[2]])
-			default:
-				add(productions[m[3]])
-			}
-			repeat, rule = m[4], rule[len(m[0]):]
-		}
-		if repeat != "?" && repeat != "*" {
-			return terms
-		}
-	}
-	return terms
-}
-
-// groupLen is the length of the parenthesized group that begins rule.
-func groupLen(rule string) int {
-	depth, quoted := 0, false
-	for i := 0; i < len(rule); i++ {
-		switch {
-		case rule[i] == '"':
-			quoted = !quoted
-		case quoted:
-		case rule[i] == '(':
-			depth++
-		case rule[i] == ')':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-	}
-	return len(rule)
-}
-
-// alternatives cuts a rule at its outer bars.
-func alternatives(rule string) (alts []string) {
-	depth, quoted, from := 0, false, 0
-	for i := 0; i < len(rule); i++ {
-		switch {
-		case rule[i] == '"':
-			quoted = !quoted
-		case quoted:
-		case rule[i] == '(':
-			depth++
-		case rule[i] == ')':
-			depth--
-		case rule[i] == '|' && depth == 0:
-			alts = append(alts, rule[from:i])
-			from = i + 1
-		}
-	}
-	return append(alts, rule[from:])
 }

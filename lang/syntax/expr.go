@@ -297,7 +297,11 @@ func (p *exprParser) operand() (Expr, error) {
 		p.next()
 		return infinity(p.span(Pos(t.Pos))), nil
 	}
-	return nil, unexpected(t, "an expression")
+	e := unexpected(t, "an expression")
+	if is(t, ".") {
+		e.Hint = "a number begins with a digit: `0.5`"
+	}
+	return nil, e
 }
 
 // tuple parses what `(` opens: a tuple, or a grouped expression.

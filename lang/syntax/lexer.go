@@ -251,7 +251,7 @@ func (s *scanner) unknown(r rune, size int) {
 	if !unicode.IsGraphic(r) || unicode.IsSpace(r) {
 		shown = fmt.Sprintf("%U", r)
 	}
-	s.errorf("E0106", size, "", hint, "the character %s has no meaning here", shown)
+	s.errorf("E0106", 1, "", hint, "the character %s has no meaning here", shown)
 	s.skip(size)
 }
 

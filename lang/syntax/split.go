@@ -40,9 +40,9 @@ func split(toks []lexer.Token) []chunk {
 		case prev < 0, is(t, ";"):
 		case balanced && depth == 0 && is(toks[prev], "}"):
 			cuts = append(cuts, i)
-		case depth == 0 && isDeclWord(t) && beginsDecl(toks[prev], first):
+		case depth == 0 && isDeclWord(t) && beginsDecl(toks[prev], t, first):
 			cuts = append(cuts, i)
-		case !balanced && t.Pos.Column == 1 && isDeclWord(t) && !is(t, "fn") && beginsDecl(toks[prev], first):
+		case !balanced && t.Pos.Column == 1 && isDeclWord(t) && !is(t, "fn") && beginsDecl(toks[prev], t, first):
 			cuts = append(cuts, i)
 			depth = 0
 		}
@@ -62,7 +62,10 @@ func isDeclWord(t lexer.Token) bool {
 
 // beginsDecl tells a word that begins a declaration from the same word as a
 // name: `layout train { }`, `import std.config`.
-func beginsDecl(prev lexer.Token, firstOnLine bool) bool {
+func beginsDecl(prev, t lexer.Token, firstOnLine bool) bool {
+	if t.Pos.Column == 1 && !is(prev, "->") {
+		return true
+	}
 	switch prev.Value {
 	case ".", "as", "->", ",", "(", "[", "=":
 		return false
@@ -86,7 +89,7 @@ func cutAt(toks []lexer.Token, cuts []int) []chunk {
 
 func hasTokens(toks []lexer.Token) bool {
 	for _, t := range toks {
-		if !trivia(t) && !is(t, ";") {
+		if !trivia(t) && !t.EOF() && !is(t, ";") {
 			return true
 		}
 	}

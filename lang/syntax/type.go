@@ -86,7 +86,12 @@ func (p *exprParser) axes() (axes []*Axis, err error) {
 func (p *exprParser) axisName() (*Ident, error) {
 	t := *p.peek()
 	if t.Type == tokInt || t.Type == tokFloat || t.Type == tokWord {
-		return nil, axisNeedsName(t, clip(t.Value))
+		p.next()
+		text := clip(t.Value)
+		if !p.at(",") && !p.at("]") {
+			text += " …"
+		}
+		return nil, axisNeedsName(t, text)
 	}
 	return p.ident("the name of an axis")
 }
