@@ -44,10 +44,8 @@ const (
 	shnLoreserve = 0xff00
 	shnAbs       = 0xfff1
 
-	sttSection = 3
-	sttFile    = 4
-	sttTLS     = 6
-	sttIfunc   = 10
+	sttTLS   = 6
+	sttIfunc = 10
 
 	stbLocal = 0
 

@@ -82,7 +82,7 @@ func (o *object) checkSymbols() error {
 		switch {
 		case s.shndx == shnUndef && (s.name != "" || s.referenced):
 			missing = append(missing, s.name)
-		case !s.referenced || s.typ == sttFile:
+		case !s.referenced:
 		case s.typ == sttTLS || s.typ == sttIfunc:
 			return fmt.Errorf("symbol %q is thread-local or resolved at run time, which a kernel cannot use", s.name)
 		case s.shndx == shnAbs:

@@ -150,6 +150,7 @@ func TestLoadRejects(t *testing.T) {
 		{"relocation outside", object(text(func(s *testSection) { s.relocs = []reloc{{offset: 16, sym: 1}} }), testSymbol{"f", globalFunc, 1, 0}), "out of range"},
 		{"relocation symbol", object(text(func(s *testSection) { s.relocs = []reloc{{sym: 9}} })), "out of range"},
 		{"common", object(text(func(s *testSection) { s.relocs = []reloc{{sym: 1}} }), testSymbol{"c", 1 << 4, 0xfff2, 8}), "not in a loaded section"},
+		{"reserved section", object(text(func(s *testSection) { s.relocs = []reloc{{sym: 1}} }), testSymbol{"x.c", 4, 0xfff0, 0}), "not in a loaded section"},
 		{"ifunc", object(text(func(s *testSection) { s.relocs = []reloc{{sym: 1}} }), testSymbol{"i", sttIfunc, 1, 0}), "resolved at run time"},
 	}
 	for _, c := range cases {
