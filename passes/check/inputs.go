@@ -1,0 +1,188 @@
+package check
+
+import (
+	"hash/fnv"
+	"math"
+	"math/rand"
+	"sort"
+
+	"ptc/ir"
+	"ptc/ir/op"
+	"ptc/ir/tensor"
+)
+
+// Key names an argument or a result across versions of a module.
+type Key struct{ Role, Path string }
+
+func (k Key) String() string {
+	if k.Path == "" {
+		return k.Role
+	}
+	return k.Role + " " + k.Path
+}
+
+// roleOpened is the role of the arguments that stand for opened gradients.
+const roleOpened = "opened"
+
+// Inputs are tensors by argument. The same seed and argument give the same
+// tensor, whatever the other arguments are. All values are float32 numbers.
+type Inputs map[Key]*tensor.Tensor
+
+// defaultBound is the bound of integer data that nothing looks up.
+const defaultBound = 8
+
+// RandomInputs makes a value for each argument of m's entry functions.
+//
+// Parameters are drawn from their initializers, and all of them are moved a
+// little, since a zero or a one hides what multiplies it. States are moved
+// upwards, since some are sums of squares. Integer data stays below the size
+// of what it looks up.
+func RandomInputs(m *ir.Module, seed int64) Inputs {
+	in := Inputs{}
+	bounds := map[Key]int{}
+	for _, f := range m.Funcs {
+		if f.Attrs.Text("class") != "kernel" {
+			lookups(f, bounds)
+		}
+	}
+	for _, f := range m.Funcs {
+		if f.Attrs.Text("class") == "kernel" {
+			continue
+		}
+		for i, a := range f.Args {
+			k := argKey(a, i)
+			if in[k] == nil {
+				in[k] = random(a, rand.New(rand.NewSource(seed^int64(hash(k)))), bounds[k])
+			}
+		}
+	}
+	return in
+}
+
+func hash(k Key) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(k.String()))
+	return h.Sum64()
+}
+
+// argKey names argument i, by its number where it has no role.
+func argKey(a *ir.Arg, i int) Key {
+	if a.Role == "" {
+		return Key{"arg", string(ir.Int(i).String())}
+	}
+	return Key{a.Role, a.Path}
+}
+
+func random(a *ir.Arg, r *rand.Rand, bound int) *tensor.Tensor {
+	t := tensor.New(a.Value.Type)
+	init, _ := a.Attrs.Get("init").(ir.Term)
+	if bound == 0 {
+		bound = defaultBound
+	}
+	for i := range t.Data {
+		t.Data[i] = element(a, init, r, bound)
+	}
+	tensor.RoundTo(ir.F32, t.Data)
+	tensor.RoundTo(a.Value.Type.DType, t.Data)
+	return t
+}
+
+func element(a *ir.Arg, init ir.Term, r *rand.Rand, bound int) float64 {
+	switch {
+	case a.Role == ir.RoleStep:
+		return 3
+	case a.Role == ir.RoleSeed:
+		return 7
+	case a.Value.Type.DType == ir.Bool:
+		return float64(r.Intn(2))
+	case a.Value.Type.DType == ir.I32:
+		return float64(r.Intn(bound))
+	case a.Role == ir.RoleParam:
+		return initial(init, r) + 0.02*r.NormFloat64()
+	case a.Role == ir.RoleState:
+		return initial(init, r) + 0.01*math.Abs(r.NormFloat64())
+	case a.Role == roleOpened:
+		return 0.01 * r.NormFloat64()
+	}
+	return r.NormFloat64()
+}
+
+// initial draws from an initializer; zero where there is none.
+func initial(t ir.Term, r *rand.Rand) float64 {
+	switch t.Head {
+	case "normal":
+		return t.Args.Float("mean", 0) + t.Args.Float("std", 1)*r.NormFloat64()
+	case "uniform":
+		low, high := t.Args.Float("low", 0), t.Args.Float("high", 1)
+		return low + (high-low)*r.Float64()
+	case "ones":
+		return 1
+	case "constant":
+		return t.Args.Float("value", 0)
+	}
+	return 0
+}
+
+// lookups finds for each integer argument of f the least size of an axis that
+// it is a position of: by an indexed operation, or by comparison with index.
+func lookups(f *ir.Func, bounds map[Key]int) {
+	of := map[*ir.Value]int{}
+	lower := func(v *ir.Value, n int) {
+		if n > 0 && (of[v] == 0 || n < of[v]) {
+			of[v] = n
+		}
+	}
+	for i := len(f.Ops) - 1; i >= 0; i-- {
+		o := f.Ops[i]
+		switch op.Of(o).Class {
+		case op.Indexed:
+			n := o.Args[0].Type.Size(o.Attrs.Text("axis"))
+			for _, s := range o.Attrs.Sizes("out") {
+				if s.Name == o.Attrs.Text("axis") {
+					n = s.N
+				}
+			}
+			lower(o.Args[1], n)
+		case op.Movement:
+			for _, a := range o.Args {
+				lower(a, of[o.Results[0]])
+			}
+		case op.Elementwise:
+			if len(o.Args) == 2 && o.Results[0].Type.DType == ir.Bool {
+				lower(o.Args[0], positions(o.Args[1]))
+				lower(o.Args[1], positions(o.Args[0]))
+			}
+		}
+	}
+	for i, a := range f.Args {
+		if k := argKey(a, i); of[a.Value] > 0 && (bounds[k] == 0 || of[a.Value] < bounds[k]) {
+			bounds[k] = of[a.Value]
+		}
+	}
+}
+
+// positions is the size of the axis that v counts along, or 0.
+func positions(v *ir.Value) int {
+	for v.Def != nil && op.Of(v.Def).Class == op.Movement {
+		v = v.Def.Args[0]
+	}
+	if v.Def == nil || v.Def.Name != "index" {
+		return 0
+	}
+	return int(v.Def.Attrs.Int("size", 0))
+}
+
+// sortedKeys lists keys in a fixed order.
+func sortedKeys[T any](m map[Key]T) []Key {
+	ks := make([]Key, 0, len(m))
+	for k := range m {
+		ks = append(ks, k)
+	}
+	sort.Slice(ks, func(i, j int) bool {
+		if ks[i].Role != ks[j].Role {
+			return ks[i].Role < ks[j].Role
+		}
+		return ks[i].Path < ks[j].Path
+	})
+	return ks
+}

@@ -1,0 +1,108 @@
+package check
+
+import (
+	"fmt"
+
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// Open is a copy of m in which each result of a symbolic gradient is an
+// argument instead, of role "opened" and with the path of the parameter. A
+// module without gradients is returned as it is.
+func Open(m *ir.Module) *ir.Module {
+	if !symbolic(m) {
+		return m
+	}
+	m = m.Clone()
+	for _, f := range m.Funcs {
+		repl := map[*ir.Value]*ir.Value{}
+		kept := f.Ops[:0]
+		for _, o := range f.Ops {
+			if op.Of(o).Class != op.Symbolic {
+				kept = append(kept, o)
+				continue
+			}
+			for i, v := range o.Results {
+				k := gradKey(f, o, i)
+				if a := f.Arg(k.Role, k.Path); a != nil {
+					repl[v] = a.Value
+				} else {
+					repl[v] = f.AddArg(v.Type, k.Role, k.Path, nil, o.Pos)
+				}
+			}
+		}
+		f.Ops = kept
+		f.Replace(repl)
+	}
+	return m
+}
+
+func symbolic(m *ir.Module) bool {
+	for _, f := range m.Funcs {
+		for _, o := range f.Ops {
+			if op.Of(o).Class == op.Symbolic {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// gradKey names the gradient with respect to operand i+1 of a grad operation.
+func gradKey(f *ir.Func, o *ir.Op, i int) Key {
+	for _, a := range f.Args {
+		if a.Value == o.Args[i+1] && a.Role != "" {
+			return Key{roleOpened, a.Path}
+		}
+	}
+	return Key{roleOpened, fmt.Sprintf("#%d", i)}
+}
+
+// only is a copy of m that computes in function fn nothing but the results of
+// the role, and has no other entry function.
+func only(m *ir.Module, fn, role string) *ir.Module {
+	m = m.Clone()
+	var funcs []*ir.Func
+	for _, f := range m.Funcs {
+		if f.Name == fn {
+			keepResults(f, role)
+			funcs = append(funcs, f)
+		} else if f.Attrs.Text("class") == "kernel" {
+			funcs = append(funcs, f)
+		}
+	}
+	m.Funcs = funcs
+	return m
+}
+
+func keepResults(f *ir.Func, role string) {
+	live := map[*ir.Value]bool{}
+	var results []ir.Result
+	for _, r := range f.Results {
+		if r.Role == role {
+			results = append(results, r)
+			live[r.Value] = true
+		}
+	}
+	f.Results = results
+	var back []*ir.Op
+	for i := len(f.Ops) - 1; i >= 0; i-- {
+		o := f.Ops[i]
+		used := false
+		for _, v := range o.Results {
+			used = used || live[v]
+		}
+		if !used {
+			continue
+		}
+		back = append(back, o)
+		for _, a := range o.Args {
+			live[a] = true
+		}
+	}
+	f.Ops = f.Ops[:0]
+	for i := len(back) - 1; i >= 0; i-- {
+		f.Ops = append(f.Ops, back[i])
+	}
+}
