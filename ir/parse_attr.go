@@ -69,14 +69,14 @@ func (p *parser) attrVal(depth int) AttrVal {
 			p.at = at
 			return p.term(depth)
 		}
-		return word(s)
+		return wordVal(s)
 	}
 	p.fail(codeSyntax, "unexpected "+p.found(), "a value")
 	return Name("")
 }
 
-// word is what a word that starts with a letter stands for.
-func word(s string) AttrVal {
+// wordVal is what a word that starts with a letter stands for.
+func wordVal(s string) AttrVal {
 	switch s {
 	case "true", "false":
 		return BoolVal(s == "true")
