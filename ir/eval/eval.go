@@ -1,0 +1,252 @@
+package eval
+
+import (
+	"fmt"
+	"sync"
+
+	"ptc/ir"
+	"ptc/ir/op"
+	"ptc/ir/tensor"
+)
+
+// Options says how to execute.
+type Options struct {
+	// Exact keeps every float in float64, whatever its dtype, so that only
+	// the mathematics differs between two modules, not the rounding.
+	Exact bool
+	// Hook, where set, is called after each operation with its results, which
+	// it must not modify; an error ends the execution. Calls never overlap;
+	// those of one device are in order.
+	Hook func(device int, f *ir.Func, o *ir.Op, results []*tensor.Tensor) error
+}
+
+// Func executes f of m on one device. The arguments are those of f in order:
+// tensors of their types. Results may share storage with each other and with
+// the arguments; treat them as read-only. A module from [ir.Local] on for a
+// mesh of several devices needs [Devices].
+func Func(m *ir.Module, f *ir.Func, args []*tensor.Tensor, opts Options) ([]*tensor.Tensor, error) {
+	if m.Level >= ir.Local && m.Devices() > 1 {
+		return nil, fmt.Errorf("eval: @%s is a part of %d devices' work; it does not run on one", f.Name, m.Devices())
+	}
+	// Sizes are global: no mesh, so that a Sharded module is read as the
+	// Global one that it is.
+	d := &device{m: m, opts: opts, plans: map[*ir.Func]*plan{}}
+	d.ctx = op.Context{Call: d.call}
+	return d.run(f, args)
+}
+
+// Devices executes f of m, which is at [ir.Local] or later, on every device of
+// m's mesh at once: args[d] are the arguments of device d, with local sizes.
+func Devices(m *ir.Module, f *ir.Func, args [][]*tensor.Tensor, opts Options) ([][]*tensor.Tensor, error) {
+	n := m.Devices()
+	if len(args) != n {
+		return nil, fmt.Errorf("eval: arguments for %d devices, the mesh has %d", len(args), n)
+	}
+	if m.Level < ir.Local && n > 1 {
+		return nil, fmt.Errorf("eval: @%s has global sizes; it runs on one device", f.Name)
+	}
+	if opts.Hook != nil {
+		var mu sync.Mutex
+		hook := opts.Hook
+		opts.Hook = func(device int, f *ir.Func, o *ir.Op, r []*tensor.Tensor) error {
+			mu.Lock()
+			defer mu.Unlock()
+			return hook(device, f, o, r)
+		}
+	}
+	ex := newExchange(m.Mesh, n)
+	results := make([][]*tensor.Tensor, n)
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range args {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			d := &device{id: i, m: m, opts: opts, plans: map[*ir.Func]*plan{}}
+			d.ctx = op.Context{Mesh: m.Mesh, Coord: tensor.Coord(m.Mesh, i), Call: d.call, Gather: ex.member(i)}
+			results[i], errs[i] = d.run(f, args[i])
+			ex.leave(i, errs[i])
+		}()
+	}
+	wg.Wait()
+	if err := ex.cause(errs); err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+// device is the interpreter of one device.
+type device struct {
+	id    int
+	m     *ir.Module
+	opts  Options
+	ctx   op.Context
+	plans map[*ir.Func]*plan
+}
+
+// plan is what is known of a function before it runs.
+type plan struct {
+	// dead[i] are the values that no one reads after operation i.
+	dead [][]*ir.Value
+}
+
+// planOf finds the last reader of each value. Where gradients are taken by
+// differences, everything may be read again, so nothing dies.
+func planOf(f *ir.Func) *plan {
+	p := &plan{dead: make([][]*ir.Value, len(f.Ops))}
+	live := map[*ir.Value]bool{}
+	for _, r := range f.Results {
+		live[r.Value] = true
+	}
+	for i := len(f.Ops) - 1; i >= 0; i-- {
+		o := f.Ops[i]
+		if d := op.Lookup(o.Name); d != nil && d.Class == op.Symbolic {
+			return &plan{dead: make([][]*ir.Value, len(f.Ops))}
+		}
+		for _, vs := range [][]*ir.Value{o.Results, o.Args} {
+			for _, v := range vs {
+				if !live[v] {
+					live[v] = true
+					p.dead[i] = append(p.dead[i], v)
+				}
+			}
+		}
+	}
+	return p
+}
+
+// values is the environment of one execution of a function.
+type values map[*ir.Value]*tensor.Tensor
+
+func (d *device) call(fn string, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
+	f := d.m.Func(fn)
+	if f == nil {
+		return nil, fmt.Errorf("eval: no function @%s", fn)
+	}
+	return d.run(f, args)
+}
+
+func (d *device) run(f *ir.Func, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
+	env, err := d.bind(f, args)
+	if err != nil {
+		return nil, err
+	}
+	p := d.plans[f]
+	if p == nil {
+		p = planOf(f)
+		d.plans[f] = p
+	}
+	ctx := d.ctx
+	ctx.Grad = func(o *ir.Op) ([]*tensor.Tensor, error) { return d.differences(f, o, env) }
+	for i, o := range f.Ops {
+		res, err := d.step(&ctx, o, env, !d.opts.Exact)
+		if err == nil && d.opts.Hook != nil {
+			err = d.opts.Hook(d.id, f, o, res)
+		}
+		if err != nil {
+			return nil, &opError{f, o, err}
+		}
+		for j, r := range o.Results {
+			env[r] = res[j]
+		}
+		for _, v := range p.dead[i] {
+			delete(env, v)
+		}
+	}
+	out := make([]*tensor.Tensor, len(f.Results))
+	for i, r := range f.Results {
+		if out[i] = env[r.Value]; out[i] == nil {
+			return nil, fmt.Errorf("eval: @%s: result %d is %%%d, which nothing defines", f.Name, i, r.Value.ID)
+		}
+	}
+	return out, nil
+}
+
+// bind checks the arguments against f's and gives them f's types, which hold
+// the shardings. Where results are rounded, so are they.
+func (d *device) bind(f *ir.Func, args []*tensor.Tensor) (values, error) {
+	if len(args) != len(f.Args) {
+		return nil, fmt.Errorf("eval: @%s takes %d arguments, found %d", f.Name, len(f.Args), len(args))
+	}
+	env := make(values, len(args))
+	for i, a := range f.Args {
+		t, x := a.Value.Type, args[i]
+		if !sameAxes(t, x.Type) || t.DType != x.Type.DType || len(x.Data) != t.Elems() {
+			return nil, fmt.Errorf("eval: @%s: argument %d is %s, found %s with %d elements", f.Name, i, t, x.Type, len(x.Data))
+		}
+		data := x.Data
+		if !d.opts.Exact && t.DType.IsFloat() && t.DType != ir.F64 {
+			data = append([]float64(nil), data...)
+			tensor.RoundTo(t.DType, data)
+		}
+		env[a.Value] = &tensor.Tensor{Type: t, Data: data}
+	}
+	return env, nil
+}
+
+// step evaluates one operation by its row.
+func (d *device) step(ctx *op.Context, o *ir.Op, env values, round bool) ([]*tensor.Tensor, error) {
+	row := op.Lookup(o.Name)
+	if row == nil {
+		return nil, fmt.Errorf("no row for the operation")
+	}
+	args := make([]*tensor.Tensor, len(o.Args))
+	for i, a := range o.Args {
+		if args[i] = env[a]; args[i] == nil {
+			return nil, fmt.Errorf("operand %%%d has no value yet", a.ID)
+		}
+	}
+	res, err := row.Eval(ctx, o, args)
+	if err != nil {
+		return nil, err
+	}
+	if len(res) != len(o.Results) {
+		return nil, fmt.Errorf("%d results, the operation has %d", len(res), len(o.Results))
+	}
+	for i, r := range o.Results {
+		t := r.Type
+		if !sameAxes(t, res[i].Type) || t.DType != res[i].Type.DType || len(res[i].Data) != t.Elems() {
+			return nil, fmt.Errorf("%%%d is %s, its evaluation %s", r.ID, t, res[i].Type)
+		}
+		if !res[i].Type.Equal(t) { // a called function's result under the caller's type
+			res[i] = &tensor.Tensor{Type: t, Data: res[i].Data}
+		}
+		if round && row.Class != op.Control {
+			res[i].Round()
+		}
+	}
+	return res, nil
+}
+
+// sameAxes compares names and sizes in order.
+func sameAxes(a, b ir.Type) bool {
+	if len(a.Axes) != len(b.Axes) {
+		return false
+	}
+	for i := range a.Axes {
+		if a.Axes[i].Name != b.Axes[i].Name || a.Axes[i].Size != b.Axes[i].Size {
+			return false
+		}
+	}
+	return true
+}
+
+// opError says at which operation an execution failed.
+type opError struct {
+	f   *ir.Func
+	o   *ir.Op
+	err error
+}
+
+func (e *opError) Error() string {
+	at := e.o.Name
+	if len(e.o.Results) > 0 {
+		at = fmt.Sprintf("%%%d = %s", e.o.Results[0].ID, e.o.Name)
+	}
+	if e.o.Pos.IsValid() {
+		at += " at " + e.o.Pos.String()
+	}
+	return fmt.Sprintf("eval: @%s: %s: %v", e.f.Name, at, e.err)
+}
+
+func (e *opError) Unwrap() error { return e.err }
