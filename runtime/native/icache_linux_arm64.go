@@ -26,9 +26,9 @@ const (
 )
 
 // serializeCores makes every other thread's core drop instructions that it
-// fetched ahead: an address may have held code of an image closed before. A
-// system without the command has no thread that could hold such code unless an
-// image was closed, and one that refuses it for another reason is an error.
+// fetched ahead: the address may have held code of an image closed before. Where
+// the system has no such command, fresh addresses are safe all the same, and a
+// reused one after the first time its thread enters the kernel.
 func serializeCores() error {
 	for _, cmd := range []uintptr{membarrierRegisterSyncCore, membarrierSyncCore} {
 		_, _, e := unix.Syscall(unix.SYS_MEMBARRIER, cmd, 0, 0)
