@@ -274,8 +274,8 @@ func FromF16(b uint16) float32 { return float16.Frombits(b).Float32() }
 
 // dotBF16 is OpDotBF16 of one lane.
 func dotBF16(acc, x, y uint64) uint64 {
-	lo := fma32(FromBF16(uint16(x)), FromBF16(uint16(y)), f32(acc))
-	return bits32(fma32(FromBF16(uint16(x>>16)), FromBF16(uint16(y>>16)), lo))
+	hi := fma32(FromBF16(uint16(x>>16)), FromBF16(uint16(y>>16)), f32(acc))
+	return bits32(fma32(FromBF16(uint16(x)), FromBF16(uint16(y)), hi))
 }
 
 // mathLane evaluates a math call by float64 math, rounded: the value that

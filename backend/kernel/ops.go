@@ -76,9 +76,10 @@ const (
 	OpCos
 	OpPow // x, y → x^y
 
-	// DotBF16 acc, a, b: acc + lo(a)·lo(b) + hi(a)·hi(b), where a and b are i32
-	// lanes that hold two bf16 each, lo in the lower half. Machines differ in the
-	// rounding between; the interpreter rounds after each product's fma.
+	// DotBF16 acc, a, b: acc + hi(a)·hi(b) + lo(a)·lo(b), where a and b are i32
+	// lanes that hold two bf16 each, lo in the lower half. Without an instruction
+	// for it these are two FMAs, hi first; instructions may round otherwise and
+	// flush subnormals.
 	OpDotBF16
 
 	// Memory and control.

@@ -1,0 +1,180 @@
+package emit
+
+import (
+	"fmt"
+
+	"github.com/llir/llvm/ir"
+	"github.com/llir/llvm/ir/constant"
+	"github.com/llir/llvm/ir/enum"
+	"github.com/llir/llvm/ir/metadata"
+	"github.com/llir/llvm/ir/types"
+	"github.com/llir/llvm/ir/value"
+
+	"ptc/backend/kernel"
+)
+
+func (fn *function) stmts(b *kernel.Block) {
+	for _, s := range b.Stmts {
+		lower := lowerings[s.Op]
+		if lower == nil {
+			fn.fail("no code for %s", s.Op)
+			return
+		}
+		v := lower(fn, s)
+		if fn.err != nil {
+			return
+		}
+		if v != nil {
+			fn.vals[s.Result()] = v
+		}
+	}
+}
+
+func (fn *function) values(vs []*kernel.Value) []value.Value {
+	out := make([]value.Value, len(vs))
+	for i, v := range vs {
+		out[i] = fn.vals[v]
+	}
+	return out
+}
+
+func (fn *function) bind(vs []*kernel.Value, to []value.Value) {
+	for i, v := range vs {
+		fn.vals[v] = to[i]
+	}
+}
+
+// index is an affine expression as an i64.
+func (fn *function) index(x kernel.Index) value.Value {
+	var sum value.Value
+	for _, t := range x.Terms {
+		v := fn.vals[t.Var]
+		if t.Coef != 1 {
+			mul := fn.b.NewMul(v, constant.NewInt(types.I64, t.Coef))
+			mul.OverflowFlags = []enum.OverflowFlag{enum.OverflowFlagNSW}
+			v = mul
+		}
+		sum = fn.offset(sum, v)
+	}
+	c := constant.NewInt(types.I64, x.Const)
+	if sum == nil {
+		return c
+	}
+	if x.Const == 0 {
+		return sum
+	}
+	return fn.offset(sum, c)
+}
+
+func (fn *function) offset(x, y value.Value) value.Value {
+	if x == nil {
+		return y
+	}
+	add := fn.b.NewAdd(x, y)
+	add.OverflowFlags = []enum.OverflowFlag{enum.OverflowFlagNSW}
+	return add
+}
+
+func lowerFor(fn *function, s *kernel.Stmt) value.Value {
+	l := s.Loop
+	out := fn.countedLoop(fn.index(l.Lo), fn.index(l.Hi), l.Step, fn.values(s.Args), l.Unroll,
+		func(i value.Value, carry []value.Value) []value.Value {
+			fn.vals[l.Var] = i
+			fn.bind(l.Carry, carry)
+			fn.stmts(l.Body)
+			return fn.values(l.Body.Yield)
+		})
+	fn.bind(s.Results, out)
+	return nil
+}
+
+// countedLoop emits for i = lo; i < hi; i += step with carried registers, which
+// it returns as they are after the loop:
+//
+//	head: i = phi, carry = phi…; br i < hi, body, exit
+//	body: …; br head
+func (fn *function) countedLoop(lo, hi value.Value, step int64, init []value.Value, unroll int,
+	body func(i value.Value, carry []value.Value) []value.Value) []value.Value {
+	pre := fn.b
+	head, work, exit := fn.f.NewBlock(""), fn.f.NewBlock(""), fn.f.NewBlock("")
+	pre.NewBr(head)
+	i := head.NewPhi(ir.NewIncoming(lo, pre))
+	var carry []value.Value
+	var phis []*ir.InstPhi
+	for _, v := range init {
+		p := head.NewPhi(ir.NewIncoming(v, pre))
+		phis = append(phis, p)
+		carry = append(carry, p)
+	}
+	head.NewCondBr(head.NewICmp(enum.IPredSLT, i, hi), work, exit)
+
+	fn.b = work
+	next := body(i, carry)
+	if fn.err != nil {
+		return carry
+	}
+	more := fn.b.NewAdd(i, constant.NewInt(types.I64, step))
+	more.OverflowFlags = []enum.OverflowFlag{enum.OverflowFlagNSW}
+	i.Incs = append(i.Incs, ir.NewIncoming(more, fn.b))
+	for n, p := range phis {
+		p.Incs = append(p.Incs, ir.NewIncoming(next[n], fn.b))
+	}
+	back := fn.b.NewBr(head)
+	if hint := fn.m.unrollHint(unroll); hint != nil {
+		back.Metadata = append(back.Metadata, &metadata.Attachment{Name: "llvm.loop", Node: hint})
+	}
+	fn.b = exit
+	return carry
+}
+
+// unrollHint is a loop's metadata: a distinct node that begins with itself.
+func (m *module) unrollHint(unroll int) metadata.MDNode {
+	var fields []metadata.Field
+	switch {
+	case unroll == 0:
+		return nil
+	case unroll == 1:
+		fields = []metadata.Field{&metadata.String{Value: "llvm.loop.unroll.disable"}}
+	case unroll == kernel.UnrollFull:
+		fields = []metadata.Field{&metadata.String{Value: "llvm.loop.unroll.full"}}
+	default:
+		fields = []metadata.Field{&metadata.String{Value: "llvm.loop.unroll.count"},
+			&metadata.Value{Value: constant.NewInt(types.I32, int64(unroll))}}
+	}
+	hint := &metadata.Tuple{MetadataID: -1, Fields: fields}
+	loop := &metadata.Tuple{MetadataID: -1, Distinct: true}
+	loop.Fields = []metadata.Field{loop, hint}
+	m.MetadataDefs = append(m.MetadataDefs, loop, hint)
+	return loop
+}
+
+func lowerIf(fn *function, s *kernel.Stmt) value.Value {
+	then, els, exit := fn.f.NewBlock(""), fn.f.NewBlock(""), fn.f.NewBlock("")
+	fn.b.NewCondBr(fn.vals[s.Args[0]], then, els)
+	arm := func(b *ir.Block, k *kernel.Block) ([]value.Value, *ir.Block) {
+		fn.b = b
+		fn.stmts(k)
+		fn.b.NewBr(exit)
+		return fn.values(k.Yield), fn.b
+	}
+	x, thenEnd := arm(then, s.Then)
+	y, elseEnd := arm(els, s.Else)
+	if fn.err != nil {
+		return nil
+	}
+	fn.b = exit
+	for i, r := range s.Results {
+		fn.vals[r] = exit.NewPhi(ir.NewIncoming(x[i], thenEnd), ir.NewIncoming(y[i], elseEnd))
+	}
+	return nil
+}
+
+// call emits a call of an intrinsic overloaded on t, which all operands and the
+// result have as their type.
+func (fn *function) call(name string, t types.Type, args ...value.Value) value.Value {
+	params := make([]types.Type, len(args))
+	for i := range params {
+		params[i] = t
+	}
+	return fn.b.NewCall(fn.m.intrinsic(fmt.Sprintf("llvm.%s.%s", name, mangle(t)), t, params...), args...)
+}

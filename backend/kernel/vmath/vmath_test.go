@@ -1,0 +1,167 @@
+package vmath
+
+import (
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"ptc/backend/kernel"
+)
+
+// single is a kernel of one math call over n elements, 5 lanes at a time.
+func single(t *testing.T, op kernel.Op, n int64) *kernel.Kernel {
+	t.Helper()
+	const lanes = 5
+	b := kernel.New(op.String(), n/lanes)
+	x := b.Arg("x", kernel.F32, n, kernel.Read)
+	y := b.Arg("y", kernel.F32, n, kernel.Read)
+	out := b.Arg("out", kernel.F32, n, kernel.Write)
+	at := b.Task().Mul(lanes)
+	b.Store(out.At(at), call(b, op, b.Load(x.At(at), lanes), b.Load(y.At(at), lanes)))
+	k, err := b.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func call(b *kernel.Builder, op kernel.Op, x, y *kernel.Value) *kernel.Value {
+	return map[kernel.Op]func() *kernel.Value{
+		kernel.OpExp:     func() *kernel.Value { return b.Exp(x) },
+		kernel.OpLog:     func() *kernel.Value { return b.Log(x) },
+		kernel.OpTanh:    func() *kernel.Value { return b.Tanh(x) },
+		kernel.OpErf:     func() *kernel.Value { return b.Erf(x) },
+		kernel.OpRsqrt:   func() *kernel.Value { return b.Rsqrt(x) },
+		kernel.OpSigmoid: func() *kernel.Value { return b.Sigmoid(x) },
+		kernel.OpSin:     func() *kernel.Value { return b.Sin(x) },
+		kernel.OpCos:     func() *kernel.Value { return b.Cos(x) },
+		kernel.OpPow:     func() *kernel.Value { return b.Pow(x, y) },
+	}[op]()
+}
+
+// arguments are edges, every exponent with a few mantissas of both signs, and
+// random bits.
+func arguments(n int) []float32 {
+	inf := float32(math.Inf(1))
+	xs := []float32{0, float32(math.Copysign(0, -1)), inf, -inf, float32(math.NaN()), 1, -1, 0.5, 2, 3, -3,
+		math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, math.MaxFloat32, -math.MaxFloat32,
+		0x1p-126, 88.72283, 88.722839, -87.33655, -103.97208, -103.97209, -104, 0.625, 0.92, 4, 9.01, 22, 32767.99, 32768}
+	for e := uint32(0); e < 255; e++ {
+		for _, m := range []uint32{0, 1, 0x2aaaaa, 0x3504f3, 0x3504f4, 0x490fdb, 0x7fffff} {
+			xs = append(xs, math.Float32frombits(e<<23|m), math.Float32frombits(1<<31|e<<23|m))
+		}
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	for len(xs) < n {
+		x := math.Float32frombits(r.Uint32())
+		if len(xs)%2 == 0 {
+			x = float32(r.NormFloat64() * 4)
+		}
+		xs = append(xs, x)
+	}
+	return xs[:n]
+}
+
+func encode(xs []float32) []byte {
+	var b []byte
+	for _, x := range xs {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
+}
+
+// ulps is the distance of got from want in units of want's last place in f32.
+func ulps(got float32, want float64) float64 {
+	w := float32(want)
+	if got == w || got != got && want != want {
+		return 0
+	}
+	if math.IsInf(float64(got), 0) || math.IsInf(want, 0) || got != got || want != want {
+		return math.Inf(1)
+	}
+	_, e := math.Frexp(want)
+	return math.Abs(float64(got)-want) / math.Ldexp(1, max(e-24, -149))
+}
+
+func TestBounds(t *testing.T) {
+	const n = 10000
+	xs := arguments(n)
+	ys := append([]float32(nil), xs...)
+	rand.New(rand.NewPCG(5, 6)).Shuffle(n, func(i, j int) { ys[i], ys[j] = ys[j], ys[i] })
+	for op := range expansions {
+		t.Run(op.String(), func(t *testing.T) {
+			k, err := Expand(single(t, op, n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(k.String(), "= "+op.String()+" ") {
+				t.Error("the call is still there")
+			}
+			out := make([]byte, 4*n)
+			if err := kernel.Interpret(k, [][]byte{encode(xs), encode(ys), out}, 0, k.Tasks); err != nil {
+				t.Fatal(err)
+			}
+			worst, at := 0.0, 0
+			for i := range xs {
+				got := math.Float32frombits(binary.LittleEndian.Uint32(out[4*i:]))
+				want := kernel.Reference(op, float64(xs[i]), float64(ys[i]))
+				if u := ulps(got, want); u > worst {
+					worst, at = u, i
+				}
+				if want == 0 && got == 0 && math.Signbit(want) != math.Signbit(float64(got)) {
+					t.Fatalf("%s(%v, %v) = %v, want %v", op, xs[i], ys[i], got, want)
+				}
+			}
+			t.Logf("%.2f ulp at %s(%v, %v)", worst, op, xs[at], ys[at])
+			if worst > Bound {
+				t.Errorf("%.2f ulp at %s(%v, %v)", worst, op, xs[at], ys[at])
+			}
+		})
+	}
+}
+
+// TestPowSpecialCases are those of C99, F.9.4.4.
+func TestPowSpecialCases(t *testing.T) {
+	special := []float32{0, float32(math.Copysign(0, -1)), 1, -1, 2, -2, 3, -3, 0.5, -0.5, 2.5, -2.5, 1 << 24, 1<<24 + 2,
+		float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), math.MaxFloat32, math.SmallestNonzeroFloat32}
+	var xs, ys []float32
+	for _, x := range special {
+		for _, y := range special {
+			xs, ys = append(xs, x), append(ys, y)
+		}
+	}
+	for len(xs)%5 != 0 {
+		xs, ys = append(xs, 1), append(ys, 1)
+	}
+	k, err := Expand(single(t, kernel.OpPow, int64(len(xs))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]byte, 4*len(xs))
+	if err := kernel.Interpret(k, [][]byte{encode(xs), encode(ys), out}, 0, k.Tasks); err != nil {
+		t.Fatal(err)
+	}
+	for i := range xs {
+		got := math.Float32frombits(binary.LittleEndian.Uint32(out[4*i:]))
+		want := math.Pow(float64(xs[i]), float64(ys[i]))
+		if ulps(got, want) > Bound || math.Signbit(float64(got)) != math.Signbit(want) && want == want {
+			t.Errorf("pow(%v, %v) = %v, want %v", xs[i], ys[i], got, want)
+		}
+	}
+}
+
+// TestExpandLeavesOthers: a kernel without math calls is not copied.
+func TestExpandLeavesOthers(t *testing.T) {
+	b := kernel.New("none", 1)
+	out := b.Arg("out", kernel.F32, 1, kernel.Write)
+	b.Store(out.At(kernel.Int(0)), b.F32(1, 1))
+	k, err := b.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, err := Expand(k); err != nil || same != k {
+		t.Errorf("got %p, %v, want %p", same, err, k)
+	}
+}
