@@ -70,6 +70,16 @@ type Def struct {
 	Eval func(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error)
 	// Flops counts floating-point operations of one execution; an fma is two.
 	Flops func(o *ir.Op) int64
+	// Localize is o's attributes for results of the given types, whose sizes
+	// are one device's and whose Mesh says which part: attributes that hold
+	// sizes need it. Nil where none does.
+	Localize func(o *ir.Op, results []ir.Type) ir.Attrs
+	// View, where set, says how the result is a view of the operand's buffer,
+	// so that the operation moves nothing in memory.
+	View ViewFunc
+	// ByName: the operation changes neither names nor sizes of the axes that
+	// its operand has.
+	ByName bool
 	// Sample makes a random small valid example: operands (with values away
 	// from kinks for differentiable ones) and attributes.
 	Sample func(r *rand.Rand) Example
@@ -147,6 +157,15 @@ type Factor struct {
 	// factor is, or the major part of (split, merge); empty where absent.
 	Args, Results []string
 	Reduction     string // Reduce: "sum" or "max"
+}
+
+// Localize is the attributes that o has on one device, where its results have
+// the given types; the partitioner gives them to the local operation.
+func Localize(o *ir.Op, results []ir.Type) ir.Attrs {
+	if f := Of(o).Localize; f != nil {
+		return f(o, results)
+	}
+	return o.Attrs
 }
 
 // Rule is the sharding rule of an operation.

@@ -113,3 +113,14 @@ func flopsPer(k int64) func(*ir.Op) int64 {
 
 // noFlops is the cost of moving data.
 func noFlops(*ir.Op) int64 { return 0 }
+
+// localSizes rewrites the sizes of the result's axes under key.
+func localSizes(key string) func(*ir.Op, []ir.Type) ir.Attrs {
+	return func(o *ir.Op, results []ir.Type) ir.Attrs {
+		local := append(ir.Sizes(nil), o.Attrs.Sizes(key)...)
+		for i, s := range local {
+			local[i].N = results[0].Size(s.Name)
+		}
+		return o.Attrs.With(key, local)
+	}
+}

@@ -29,7 +29,7 @@ func init() {
 			r := b.Emit("gather", ir.A("axis", ir.Name(o.Attrs.Text("axis"))), g, o.Args[1])
 			return b.Reorder(r, o.Args[0].Type)
 		}),
-		Shard: ruleScatterAdd, Eval: evalScatterAdd, Sample: sampleScatterAdd,
+		Shard: ruleScatterAdd, Eval: evalScatterAdd, Sample: sampleScatterAdd, Localize: localSizes("out"),
 		Flops: func(o *ir.Op) int64 { return int64(o.Args[0].Type.Elems()) },
 	})
 }

@@ -23,6 +23,7 @@ func init() {
 		},
 		Grad:  grad1(func(b *Builder, o *ir.Op, g *ir.Value) *ir.Value { return b.Reorder(g, o.Args[0].Type) }),
 		Shard: elemRule, Eval: evalReorder, Flops: noFlops,
+		View: viewByName, ByName: true,
 		Sample: func(r *rand.Rand) Example {
 			x := anyTensor(r, anyType.sample(r), 0)
 			return Example{Args: []*tensor.Tensor{x}, Attrs: ir.A("order", axisNames(shuffled(r, x.Type.Axes)))}
@@ -41,7 +42,7 @@ func init() {
 			return b.Emit("rename", ir.A("axes", back), g)
 		}),
 		Shard: func(o *ir.Op) Rule { return mapped(o, renaming(o.Attrs)) },
-		Eval:  evalSame, Flops: noFlops, Sample: sampleRename,
+		Eval:  evalSame, Flops: noFlops, Sample: sampleRename, View: viewRename,
 	})
 	Register(&Def{
 		Name: "broadcast", Doc: "The operand repeated along the axes it lacks, with exactly `axes` in their order.",
@@ -50,6 +51,7 @@ func init() {
 		Infer: inferBroadcast,
 		Grad:  grad1(func(b *Builder, o *ir.Op, g *ir.Value) *ir.Value { return b.Unbroadcast(g, o.Args[0].Type) }),
 		Shard: elemRule, Eval: evalReorder, Flops: noFlops,
+		View: viewByName, ByName: true, Localize: localSizes("axes"),
 		Sample: func(r *rand.Rand) Example {
 			x := anyTensor(r, anyType.sample(r), 0)
 			to := append([]ir.Axis(nil), x.Type.Axes...)

@@ -25,6 +25,7 @@ func init() {
 			return b.Emit("merge", ir.A("axes", parts, "into", ir.Name(o.Attrs.Text("axis"))), g)
 		}),
 		Shard: ruleSplit, Eval: evalSame, Flops: noFlops, Sample: sampleSplit,
+		View: viewSplit, Localize: localSizes("into"),
 	})
 	Register(&Def{
 		Name: "merge", Doc: "The operand with the neighbouring `axes` replaced by one, the first one major.",
@@ -39,6 +40,7 @@ func init() {
 			return b.Emit("split", ir.A("axis", ir.Name(o.Attrs.Text("into")), "into", parts), g)
 		}),
 		Shard: ruleMerge, Eval: evalSame, Flops: noFlops, Sample: sampleMerge,
+		View: viewMerge,
 	})
 }
 

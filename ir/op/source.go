@@ -50,6 +50,14 @@ func init() {
 			return results(out)
 		},
 		Flops: noFlops,
+		Localize: func(o *ir.Op, results []ir.Type) ir.Attrs {
+			a := results[0].Axes[0]
+			attrs := o.Attrs.With("size", ir.Int(a.Size)).With("mesh", nil)
+			if len(a.Mesh) > 0 {
+				attrs = attrs.With("mesh", ir.Names(append([]string(nil), a.Mesh...)))
+			}
+			return attrs
+		},
 		Sample: func(r *rand.Rand) Example {
 			a := sampleAxes(r, 1)[0]
 			return Example{Attrs: ir.A("axis", ir.Name(a.Name), "size", ir.Int(a.Size))}
@@ -60,7 +68,7 @@ func init() {
 		Class: Source, MinArgs: 2, MaxArgs: 2,
 		Attrs: []AttrSpec{{"axes", ir.Sizes(nil), true}, {"dist", ir.Name(""), true}, {"site", ir.Int(0), true}, {"mesh", ir.Pairs(nil), false}},
 		Infer: inferRandom, Shard: elemRule, Eval: evalRandom,
-		Flops: flopsPer(100), Sample: sampleRandom,
+		Flops: flopsPer(100), Sample: sampleRandom, Localize: localRandom,
 	})
 }
 
@@ -111,6 +119,20 @@ func evalRandom(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, 
 		}
 	})
 	return results(out)
+}
+
+func localRandom(o *ir.Op, results []ir.Type) ir.Attrs {
+	attrs := localSizes("axes")(o, results).With("mesh", nil)
+	var mesh ir.Pairs
+	for _, a := range results[0].Axes {
+		for _, m := range a.Mesh {
+			mesh = append(mesh, ir.Pair{From: a.Name, To: m})
+		}
+	}
+	if len(mesh) > 0 {
+		attrs = attrs.With("mesh", mesh)
+	}
+	return attrs
 }
 
 func sampleConst(r *rand.Rand) Example {

@@ -50,33 +50,28 @@ func (s Strided) IsDense() bool {
 // its operand is a view of; false where the strides do not allow it.
 type ViewFunc func(o *ir.Op, in Strided) (Strided, bool)
 
-// views holds the operations that move nothing in memory. Movement operations
-// that are not here (pad, concat) write a new buffer.
-var views = map[string]ViewFunc{
-	"rename":    viewRename,
-	"transpose": viewTranspose,
-	"split":     viewSplit,
-	"merge":     viewMerge,
-	"slice":     viewSlice,
-	"broadcast": viewBroadcast,
-}
-
-// View is the result of o as a view of its operand's buffer.
+// View is the result of o as a view of its operand's buffer; false where its
+// row has no view or the strides do not allow it.
 func View(o *ir.Op, in Strided) (Strided, bool) {
-	f := views[o.Name]
-	if f == nil {
+	if !CanView(o) {
 		return Strided{}, false
 	}
-	return f(o, in)
+	return Of(o).View(o, in)
 }
 
 // CanView reports whether o may be a view, given the right strides.
-func CanView(o *ir.Op) bool { return views[o.Name] != nil }
+func CanView(o *ir.Op) bool {
+	d := Lookup(o.Name)
+	return d != nil && d.View != nil
+}
 
 // ByName reports whether o changes neither names nor sizes of the axes its
 // operand has, so that a computation that addresses elements by name need do
 // nothing for it.
-func ByName(o *ir.Op) bool { return o.Name == "transpose" || o.Name == "broadcast" }
+func ByName(o *ir.Op) bool {
+	d := Lookup(o.Name)
+	return d != nil && d.ByName
+}
 
 func viewRename(o *ir.Op, in Strided) (Strided, bool) {
 	out := Strided{Offset: in.Offset, Axes: append([]StridedAxis(nil), in.Axes...)}
@@ -90,18 +85,11 @@ func viewRename(o *ir.Op, in Strided) (Strided, bool) {
 	return out, true
 }
 
-func viewTranspose(o *ir.Op, in Strided) (Strided, bool) {
-	return pick(in, o.Result().Type)
-}
-
-func viewBroadcast(o *ir.Op, in Strided) (Strided, bool) {
-	return pick(in, o.Result().Type)
-}
-
-// pick orders the axes as t does; those that are missing repeat.
-func pick(in Strided, t ir.Type) (Strided, bool) {
+// viewByName orders the axes as the result does; those that are missing
+// repeat.
+func viewByName(o *ir.Op, in Strided) (Strided, bool) {
 	out := Strided{Offset: in.Offset}
-	for _, a := range t.Axes {
+	for _, a := range o.Result().Type.Axes {
 		x, ok := in.Axis(a.Name)
 		if !ok {
 			x = StridedAxis{Name: a.Name, Size: a.Size}

@@ -25,7 +25,7 @@ func init() {
 		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
 			return results(part(o.Result().Type, args[0], o.Attrs.Text("axis"), int(o.Attrs.Int("start", 0))))
 		},
-		Flops: noFlops, Sample: sampleSlice,
+		Flops: noFlops, Sample: sampleSlice, View: viewSlice,
 	})
 	Register(&Def{
 		Name: "pad", Doc: "The operand with `low` zeros before and `high` zeros after `axis`.",
