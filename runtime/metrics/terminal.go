@@ -1,0 +1,286 @@
+package metrics
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// NewTerminal tells a person: with a bar where f is a terminal that is wide
+// enough for it, else in lines.
+func NewTerminal(f *os.File) Sink {
+	fd := int(f.Fd())
+	if !term.IsTerminal(fd) {
+		return NewLines(f)
+	}
+	if columns, _, err := term.GetSize(fd); err == nil && columns >= narrowTerminal {
+		return newBar(f, columns)
+	}
+	return NewLines(f)
+}
+
+// report is what lines and bar have in common: the text of the events.
+type report struct {
+	mu    sync.Mutex
+	w     io.Writer
+	start Start
+	err   error
+}
+
+// print writes whole lines. The lock is held.
+func (r *report) print(format string, args ...any) {
+	if r.err == nil {
+		_, r.err = fmt.Fprintf(r.w, format+"\n", args...)
+	}
+}
+
+func (r *report) header(e Start) {
+	r.start = e
+	name := e.Name
+	if e.Layout != "" {
+		name += " (" + e.Layout + ")"
+	}
+	if name != "" {
+		r.print("%s", name)
+	}
+	for _, f := range []struct {
+		label, value string
+		known        bool
+	}{
+		{"parameters", count(float64(e.Params)), e.Params > 0},
+		{"devices", fmt.Sprintf("%d  %s", e.Devices, e.Target), e.Devices > 0},
+		{"data", e.Data, e.Data != ""},
+		{"resumed", e.Resumed, e.Resumed != ""},
+		{"steps", fmt.Sprintf("%d to %d, %s tokens each", e.First, e.Last, count(float64(e.TokensPerStep))), e.TokensPerStep > 0},
+	} {
+		if f.known {
+			r.print("  %-11s %s", f.label, strings.TrimSpace(f.value))
+		}
+	}
+}
+
+// rates is how fast a step was, as far as it is known.
+func (r *report) rates(e Step) string {
+	var parts []string
+	if isFinite(e.Ms) {
+		parts = append(parts, duration(e.Ms))
+	}
+	if isFinite(e.TokensPerS) && e.TokensPerS > 0 {
+		parts = append(parts, count(e.TokensPerS)+" tokens/s")
+	}
+	if r.start.FlopsPerStep > 0 && r.start.PeakFlops > 0 && e.Ms > 0 {
+		share := r.start.FlopsPerStep / (e.Ms / 1e3) / r.start.PeakFlops
+		parts = append(parts, fmt.Sprintf("%.1f%% of peak", 100*share))
+	}
+	return strings.Join(parts, "  ")
+}
+
+func (r *report) footer(e End) {
+	text := fmt.Sprintf("%d steps done, loss %.4f", e.Steps, e.Loss)
+	if !math.IsNaN(e.ValLoss) {
+		text += fmt.Sprintf(", validation loss %.4f", e.ValLoss)
+	}
+	r.print("%s", text)
+}
+
+// Lines writes a line for some steps: the first, the last, and about twenty
+// between them, so that a log stays short.
+type Lines struct{ report }
+
+// NewLines writes to w.
+func NewLines(w io.Writer) *Lines { return &Lines{report{w: w}} }
+
+// linesPerRun is about how many steps of a run get a line.
+const linesPerRun = 20
+
+// Start writes what is about to run.
+func (l *Lines) Start(e Start) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.header(e)
+}
+
+// Step writes a line, if it is this step's turn.
+func (l *Lines) Step(e Step) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.start
+	every := max(1, (s.Last-s.First+1)/linesPerRun)
+	if e.Step != s.First && e.Step != s.Last && e.Step%every != 0 {
+		return
+	}
+	width := len(fmt.Sprint(s.Last))
+	l.print("step %*d/%d  loss %.4f  grad %.3g  lr %.3g  %s", width, e.Step, s.Last, e.Loss, e.GradNorm, e.LR, l.rates(e))
+}
+
+// Validation writes a line.
+func (l *Lines) Validation(e Validation) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.print("%s", validationText(e))
+}
+
+// Checkpoint writes a line.
+func (l *Lines) Checkpoint(e Checkpoint) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.print("%s", checkpointText(e))
+}
+
+// Warning writes a line.
+func (l *Lines) Warning(message string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.print("%s", warningText(message))
+}
+
+// End writes how the run ended.
+func (l *Lines) End(e End) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.footer(e)
+}
+
+// Close gives the first error; w is left open.
+func (l *Lines) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+func validationText(e Validation) string {
+	return fmt.Sprintf("step %d  validation loss %.4f", e.Step, e.Loss)
+}
+func checkpointText(e Checkpoint) string {
+	return fmt.Sprintf("step %d  saved %s", e.Step, e.Dir)
+}
+func warningText(message string) string { return "warning: " + message }
+
+// bar draws the progress on the last line of a terminal, and other events
+// above it.
+type bar struct {
+	report
+	columns int
+	bar     *progressbar.ProgressBar // nil before Start and after the last step
+}
+
+func newBar(w io.Writer, columns int) *bar { return &bar{report: report{w: w}, columns: columns} }
+
+// Below wideTerminal columns the rates are left out and the bar is short, so
+// that the line does not wrap, which could not be drawn over; below
+// narrowTerminal even that is too long.
+const (
+	wideTerminal   = 120
+	narrowTerminal = 76
+)
+
+func (b *bar) Start(e Start) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.header(e)
+	if e.Last < e.First {
+		return
+	}
+	width := 30
+	if b.columns < wideTerminal {
+		width = 10
+	}
+	b.bar = progressbar.NewOptions64(e.Last-e.First+1,
+		progressbar.OptionSetWriter(b.w),
+		progressbar.OptionSetWidth(width),
+		progressbar.OptionShowCount(),
+		progressbar.OptionSetPredictTime(true),
+		progressbar.OptionThrottle(100*time.Millisecond),
+	)
+}
+
+func (b *bar) Step(e Step) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.bar == nil || e.Step > b.start.Last {
+		return
+	}
+	text := fmt.Sprintf("loss %.4f", e.Loss)
+	if b.columns >= wideTerminal {
+		text += "  " + b.rates(e)
+	}
+	b.bar.Describe(text)
+	if err := b.bar.Set64(e.Step - b.start.First + 1); err != nil && b.err == nil {
+		b.err = err
+	}
+	if b.bar.IsFinished() {
+		b.leave()
+	}
+}
+
+// leave goes to the line below the bar, which stays as it is.
+func (b *bar) leave() {
+	if b.bar != nil {
+		b.bar = nil
+		b.print("")
+	}
+}
+
+// above writes a line in the place of the bar, which is drawn below it again.
+func (b *bar) above(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.bar != nil && b.bar.IsStarted() {
+		if err := b.bar.Clear(); err != nil && b.err == nil {
+			b.err = err
+		}
+	}
+	b.print("%s", text)
+}
+
+func (b *bar) Validation(e Validation) { b.above(validationText(e)) }
+func (b *bar) Checkpoint(e Checkpoint) { b.above(checkpointText(e)) }
+func (b *bar) Warning(message string)  { b.above(warningText(message)) }
+
+func (b *bar) End(e End) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.leave()
+	b.footer(e)
+}
+
+func (b *bar) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.leave()
+	return b.err
+}
+
+func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// count writes a large number with a decimal prefix and three digits.
+func count(v float64) string {
+	for _, p := range []struct {
+		unit float64
+		name string
+	}{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		// A number that rounds up to 1000 belongs to the next prefix.
+		if v >= p.unit*0.9995 {
+			return fmt.Sprintf("%.3g%s", v/p.unit, p.name)
+		}
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// duration writes milliseconds.
+func duration(ms float64) string {
+	switch {
+	case ms >= 1e4:
+		return fmt.Sprintf("%.1f s", ms/1e3)
+	case ms >= 100:
+		return fmt.Sprintf("%.0f ms", ms)
+	}
+	return fmt.Sprintf("%.3g ms", ms)
+}

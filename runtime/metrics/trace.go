@@ -1,0 +1,258 @@
+package metrics
+
+import (
+	"bufio"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	"ptc/runtime/checkpoint/atomicfile"
+)
+
+// Trace writes a file in Chrome's trace event format, which Perfetto opens
+// (https://ui.perfetto.dev; "Trace Event Format", Google 2016):
+//
+//	{"displayTimeUnit":"ms","traceEvents":[
+//	{"ph":"M","name":"process_name","pid":1,"args":{"name":"device 0"}},
+//	{"ph":"X","name":"gemm.3","cat":"kernel","pid":1,"tid":2,"ts":12.345,"dur":6.789}
+//	]}
+//
+// A process is a device, a thread is one of its streams or workers, and process
+// 0 is the run, with its steps and its counters. Events go to a temporary file
+// as they come, and Close puts it in its place. Besides a Sink it gives Tracks,
+// on which spans of kernels are recorded. It may be used concurrently.
+type Trace struct {
+	start time.Time
+
+	mu     sync.Mutex
+	f      *atomicfile.File
+	w      *bufio.Writer
+	line   []byte // reused, so that a span allocates nothing
+	wrote  bool   // an event, so that a comma must follow
+	err    error
+	tracks []track
+	steps  Track
+	last   int64 // end of the last step, in time
+}
+
+// track is a thread of a process, known by its index.
+type track struct {
+	process, thread string
+	pid, tid        int64
+}
+
+// CreateTrace starts a trace that Close will put at path.
+func CreateTrace(path string) (*Trace, error) {
+	f, err := atomicfile.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	t := &Trace{start: time.Now(), f: f, w: bufio.NewWriterSize(f, 1<<16)}
+	if _, err := t.w.WriteString("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"); err != nil {
+		f.Abort()
+		return nil, err
+	}
+	t.steps = t.Track("run", "steps")
+	return t, nil
+}
+
+// Now is the time in nanoseconds since the trace was created, for spans.
+func (t *Trace) Now() int64 { return int64(time.Since(t.start)) }
+
+// Track is a line of a trace on which spans follow each other.
+type Track struct {
+	trace    *Trace
+	pid, tid int64
+}
+
+// Track gives the track of a thread of a process, the same for the same names.
+// They are shown in the order of their first mention.
+func (t *Trace) Track(process, thread string) Track {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	pid, tid := int64(-1), int64(len(t.tracks))
+	next := int64(0)
+	for _, k := range t.tracks {
+		if k.process == process && k.thread == thread {
+			return Track{t, k.pid, k.tid}
+		}
+		if k.process == process {
+			pid = k.pid
+		}
+		next = max(next, k.pid+1)
+	}
+	if pid < 0 {
+		pid = next
+		t.metadata("process_name", pid, -1, process, -1)
+		t.metadata("process_sort_index", pid, -1, "", pid)
+	}
+	t.metadata("thread_name", pid, tid, thread, -1)
+	t.metadata("thread_sort_index", pid, tid, "", tid)
+	t.tracks = append(t.tracks, track{process, thread, pid, tid})
+	return Track{t, pid, tid}
+}
+
+// Span records what ran from and until a time given by Now.
+func (k Track) Span(name, category string, from, until int64) {
+	k.trace.mu.Lock()
+	defer k.trace.mu.Unlock()
+	k.trace.span(k, name, category, from, until)
+}
+
+// span is Span with the lock held.
+func (t *Trace) span(k Track, name, category string, from, until int64) {
+	t.begin("X", name, k.pid)
+	t.int("tid", k.tid)
+	t.key("cat")
+	t.line = appendString(t.line, category)
+	t.time("ts", from)
+	t.time("dur", max(0, until-from))
+	t.end()
+}
+
+// counter records a value; one that is not finite leaves a gap, for the format
+// has no way to write it. The lock is held.
+func (t *Trace) counter(name string, at int64, v float64) {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return
+	}
+	t.begin("C", name, t.steps.pid)
+	t.time("ts", at)
+	t.line = append(t.line, `,"args":{"value":`...)
+	t.line = appendNumber(t.line, v)
+	t.line = append(t.line, '}')
+	t.end()
+}
+
+// instant records a moment of the whole run.
+func (t *Trace) instant(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.begin("i", name, t.steps.pid)
+	t.int("tid", t.steps.tid)
+	t.time("ts", t.Now())
+	t.line = append(t.line, `,"s":"g"`...)
+	t.end()
+}
+
+// metadata gives a process, or a thread if tid is not negative, its name, or its
+// place if index is not negative.
+func (t *Trace) metadata(what string, pid, tid int64, name string, index int64) {
+	t.begin("M", what, pid)
+	if tid >= 0 {
+		t.int("tid", tid)
+	}
+	if index < 0 {
+		t.line = append(t.line, `,"args":{"name":`...)
+		t.line = appendString(t.line, name)
+	} else {
+		t.line = append(t.line, `,"args":{"sort_index":`...)
+		t.line = strconv.AppendInt(t.line, index, 10)
+	}
+	t.line = append(t.line, '}')
+	t.end()
+}
+
+func (t *Trace) begin(phase, name string, pid int64) {
+	t.line = t.line[:0]
+	if t.wrote {
+		t.line = append(t.line, ",\n"...)
+	}
+	t.wrote = true
+	t.line = append(t.line, `{"ph":"`...)
+	t.line = append(t.line, phase...)
+	t.line = append(t.line, `","name":`...)
+	t.line = appendString(t.line, name)
+	t.int("pid", pid)
+}
+
+func (t *Trace) end() {
+	t.line = append(t.line, '}')
+	if t.err == nil && t.w != nil {
+		_, t.err = t.w.Write(t.line)
+	}
+}
+
+func (t *Trace) key(k string) {
+	t.line = append(t.line, `,"`...)
+	t.line = append(t.line, k...)
+	t.line = append(t.line, `":`...)
+}
+
+func (t *Trace) int(k string, v int64) {
+	t.key(k)
+	t.line = strconv.AppendInt(t.line, v, 10)
+}
+
+// time writes nanoseconds as the format's microseconds, to the nanosecond.
+func (t *Trace) time(k string, ns int64) {
+	ns = max(0, ns)
+	t.key(k)
+	t.line = strconv.AppendInt(t.line, ns/1000, 10)
+	rest := ns % 1000
+	t.line = append(t.line, '.', byte('0'+rest/100), byte('0'+rest/10%10), byte('0'+rest%10))
+}
+
+// Start records the moment.
+func (t *Trace) Start(e Start) { t.instant("start " + e.Name) }
+
+// Step records the counters, and the step as a span that ends now.
+func (t *Trace) Step(e Step) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.Now()
+	if isFinite(e.Ms) {
+		// Told a little late, a step would begin before the end of the one
+		// before it, and spans of a track must not overlap.
+		from := max(t.last, now-int64(e.Ms*1e6))
+		t.span(t.steps, "step "+strconv.FormatInt(e.Step, 10), "step", from, now)
+		t.last = now
+	}
+	t.counter("loss", now, e.Loss)
+	t.counter("grad_norm", now, e.GradNorm)
+	t.counter("lr", now, e.LR)
+	t.counter("tokens_per_s", now, e.TokensPerS)
+}
+
+// Validation records a counter.
+func (t *Trace) Validation(e Validation) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counter("val_loss", t.Now(), e.Loss)
+}
+
+// Checkpoint records the moment.
+func (t *Trace) Checkpoint(e Checkpoint) {
+	t.instant("checkpoint " + strconv.FormatInt(e.Step, 10))
+}
+
+// Warning records the moment.
+func (t *Trace) Warning(message string) { t.instant("warning: " + message) }
+
+// End records the moment.
+func (t *Trace) End(e End) { t.instant("end") }
+
+// Close finishes the file, also that of a run that was interrupted, and puts it
+// in its place. If a write failed there is no file, and the error says why.
+// Events that come later are ignored.
+func (t *Trace) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.w == nil {
+		return t.err
+	}
+	defer t.f.Abort()
+	w := t.w
+	t.w = nil
+	if t.err == nil {
+		_, t.err = w.WriteString("\n]}\n")
+	}
+	if t.err == nil {
+		t.err = w.Flush()
+	}
+	if t.err == nil {
+		t.err = t.f.Commit()
+	}
+	return t.err
+}
