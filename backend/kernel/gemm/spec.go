@@ -1,0 +1,47 @@
+package gemm
+
+import "ptc/backend/kernel"
+
+// Along names one of the three axes of a product.
+type Along uint8
+
+const (
+	AlongM Along = iota // rows of the result
+	AlongN              // columns of the result: the vector axis
+	AlongK              // contracted
+)
+
+// Spec describes result[outer, m, n] = Σ over outerK, k of
+// left[outer, m, outerK, k] · right[outer, outerK, k, n], for every outer.
+type Spec struct {
+	M, N, K int64
+	// Outer are the sizes of further loops of the result, OuterK of further
+	// contracted loops that cannot be one with K.
+	Outer, OuterK []int64
+	// Left and Right load the operands.
+	Left, Right Operand
+	// Begin makes the builder for a kernel of so many tasks, with the buffers
+	// of the operands and results declared.
+	Begin func(tasks int64) *kernel.Builder
+	// Store takes lanes results (f32) of row at.M from column at.N on; lanes
+	// for which mask (nil: all) does not hold do not exist.
+	Store func(at At, acc *kernel.Value, lanes int, mask *kernel.Value)
+}
+
+// Operand loads elements of a matrix.
+type Operand struct {
+	// Load is a vector of lanes elements (f32) along an axis (AlongM or AlongK
+	// of the left operand, AlongK or AlongN of the right one) from position at
+	// on. Lanes for which mask does not hold are zero. lanes may be 1.
+	Load func(at At, along Along, lanes int, mask *kernel.Value) *kernel.Value
+	// Unit is the axis along which neighbours are next to each other in
+	// memory, so that vector loads along it are cheap; AlongK where neither.
+	Unit Along
+}
+
+// At is a position in the iteration space. Indices that an operand does not
+// have are ignored.
+type At struct {
+	Outer, OuterK []kernel.Index
+	M, N, K       kernel.Index
+}

@@ -1,0 +1,143 @@
+package lower
+
+import (
+	"fmt"
+
+	"ptc/backend/kernel"
+	"ptc/ir"
+	"ptc/ir/fusion"
+	"ptc/ir/op"
+)
+
+// Kernel generates f under the symbol name.
+func Kernel(name string, f *ir.Func, m kernel.Machine) (*kernel.Kernel, error) {
+	k, err := fusion.Analyze(f)
+	if err != nil {
+		return nil, fmt.Errorf("kernel @%s: %w", f.Name, err)
+	}
+	if err := supported(f); err != nil {
+		return nil, fmt.Errorf("kernel @%s: %w", f.Name, err)
+	}
+	g := &gen{k: k, m: m, name: name, at: map[string]coord{}, readers: map[*ir.Value][]*ir.Op{}}
+	for _, o := range f.Ops {
+		for _, a := range o.Args {
+			g.readers[a] = append(g.readers[a], o)
+		}
+	}
+	class := classes[k.Class]
+	if class == nil {
+		return nil, fmt.Errorf("kernel @%s: no generator for class %s", f.Name, k.Class)
+	}
+	out, err := class(g)
+	if err != nil {
+		return nil, fmt.Errorf("kernel @%s (%s): %w", f.Name, k.Class, err)
+	}
+	return out, nil
+}
+
+// classes holds the generator of each kernel class.
+var classes = map[fusion.Class]func(*gen) (*kernel.Kernel, error){
+	fusion.Map:     (*gen).mapped,
+	fusion.Row:     (*gen).row,
+	fusion.Column:  (*gen).column,
+	fusion.Scatter: (*gen).scatter,
+	fusion.Pieces:  (*gen).pieces,
+	fusion.Gemm:    (*gen).gemm,
+}
+
+// gen is the state of generating one kernel.
+type gen struct {
+	k    *fusion.Kernel
+	m    kernel.Machine
+	name string
+	b    *kernel.Builder
+
+	args    []*kernel.Buffer // of the function's arguments
+	results []*kernel.Buffer
+	readers map[*ir.Value][]*ir.Op
+
+	at     map[string]coord // where the computation is, by axis
+	lanes  int              // of the vector axis at present; 1 outside of it
+	mask   *kernel.Value    // lanes that exist, or nil for all
+	scopes []map[*ir.Value]*kernel.Value
+	loads  map[*ir.Value]func() *kernel.Value // values kept in scratch
+}
+
+// coord is a position along one axis: lane l is at idx, plus l on the vector
+// axis, plus lane[l] where it was looked up.
+type coord struct {
+	idx  kernel.Index
+	vec  bool
+	lane *kernel.Value // i32, or nil
+}
+
+// begin starts the form with a buffer for each argument and result. Results
+// may be written over arguments, so no buffer is declared distinct from those.
+func (g *gen) begin(tasks int64) {
+	g.b = kernel.New(g.name, tasks)
+	g.lanes = 1
+	g.scopes = []map[*ir.Value]*kernel.Value{{}}
+	g.loads = map[*ir.Value]func() *kernel.Value{}
+	f := g.k.F
+	aliased := make([]bool, len(f.Args))
+	result := make([]bool, len(f.Results))
+	for a := range f.Args {
+		for r := range f.Results {
+			if g.k.InPlace(a, r) {
+				aliased[a], result[r] = true, true
+			}
+		}
+	}
+	declare := func(name string, t ir.Type, alias bool, use kernel.Use) *kernel.Buffer {
+		if alias {
+			return g.b.ArgAliased(name, elem(t.DType), int64(t.Elems()), use)
+		}
+		return g.b.Arg(name, elem(t.DType), int64(t.Elems()), use)
+	}
+	for i, a := range f.Args {
+		g.args = append(g.args, declare(fmt.Sprintf("in%d", i), a.Value.Type, aliased[i], kernel.Read))
+	}
+	for i, r := range f.Results {
+		g.results = append(g.results, declare(fmt.Sprintf("out%d", i), r.Value.Type, result[i], kernel.ReadWrite))
+	}
+}
+
+// within runs body in a scope of its own: values computed there are forgotten
+// after it.
+func (g *gen) within(body func()) {
+	g.scopes = append(g.scopes, map[*ir.Value]*kernel.Value{})
+	body()
+	g.scopes = g.scopes[:len(g.scopes)-1]
+}
+
+func elem(d ir.DType) kernel.Elem {
+	switch d {
+	case ir.Bool:
+		return kernel.Bool
+	case ir.I32:
+		return kernel.I32
+	case ir.F16:
+		return kernel.F16
+	case ir.BF16:
+		return kernel.BF16
+	case ir.F64:
+		return kernel.F64
+	}
+	return kernel.F32
+}
+
+// supported says what no CPU kernel can do yet.
+func supported(f *ir.Func) error {
+	for _, o := range f.Ops {
+		if len(o.Results) != 1 {
+			return fmt.Errorf("%s has %d results", o.Name, len(o.Results))
+		}
+		if o.Result().Type.DType == ir.F64 || len(o.Args) > 0 && o.Args[0].Type.DType == ir.F64 {
+			return fmt.Errorf("f64 runs on the target ref only")
+		}
+		if op.Of(o).Class == op.Elementwise && elementwise[o.Name] == nil {
+			return fmt.Errorf("no native code for %s", o.Name)
+		}
+	}
+	return nil
+}
