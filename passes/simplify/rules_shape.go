@@ -23,7 +23,7 @@ func init() {
 		{"concat-one", "a concatenation of one", []string{"concat"}, sameType},
 		{"reduce-none", "a reduction over no axis", []string{"reduce_sum", "reduce_max"}, sameType},
 		{"reduce-chain", "nested reductions are one", []string{"reduce_sum", "reduce_max"}, reduceChain},
-		{"reduce-broadcast", "n copies sum to n times one, and their maximum is one", []string{"reduce_sum", "reduce_max"}, reduceBroadcast},
+		{"reduce-broadcast", "reduce first; n copies sum to n times one, and their maximum is one", []string{"reduce_sum", "reduce_max"}, reduceBroadcast},
 		{"dot-transpose", "a dot reads its operands in any order", []string{"dot"}, dotTranspose},
 		{"align", "axes align by name: no order, no broadcast of an operand is needed that leaves the result's type", nil, align},
 		{"broadcast-late", "compute on few elements, broadcast the result", nil, broadcastLate},
@@ -158,8 +158,8 @@ func reduceBroadcast(r *rewriter, o *ir.Op) *ir.Value {
 			copies *= big.Type.Size(n)
 		}
 	}
-	if len(over) == len(o.Attrs.Names("over")) || copies == 0 || big.Type.DType == ir.F16 {
-		return nil
+	if big.Type.DType == ir.F16 && copies > 1 {
+		return nil // the number of copies may be beyond its range
 	}
 	if len(over) > 0 {
 		if x = r.emit(o, o.Name, o.Attrs.With("over", over), x); x == nil {

@@ -1,0 +1,61 @@
+package check
+
+import (
+	"fmt"
+
+	"ptc/ir"
+	"ptc/ir/eval"
+	"ptc/ir/tensor"
+)
+
+// Outcome is the results of every entry function by its name.
+type Outcome map[string]Results
+
+// Execute evaluates every entry function of m. Exact keeps float64 throughout;
+// otherwise every value is rounded to its dtype.
+func Execute(m *ir.Module, in Inputs, exact bool) (Outcome, error) {
+	out := Outcome{}
+	for _, f := range m.Funcs {
+		if f.Attrs.Text("class") == "kernel" {
+			continue
+		}
+		args := make([]*tensor.Tensor, len(f.Args))
+		for i, a := range f.Args {
+			x := in[argKey(a, i)]
+			if x == nil {
+				return nil, fmt.Errorf("check: no input for %s of @%s", argKey(a, i), f.Name)
+			}
+			args[i] = &tensor.Tensor{Type: a.Value.Type, Data: x.Data}
+		}
+		res, err := eval.Func(m, f, args, eval.Options{Exact: exact})
+		if err != nil {
+			return nil, err
+		}
+		out[f.Name] = Results{}
+		for i, r := range f.Results {
+			out[f.Name][resultKey(r, i)] = res[i]
+		}
+	}
+	return out, nil
+}
+
+func resultKey(r ir.Result, i int) Key {
+	if r.Role == "" {
+		return Key{"result", ir.Int(i).String()}
+	}
+	return Key{r.Role, r.Path}
+}
+
+// Difference is the largest relative difference of two outcomes and where it
+// is: function and result.
+func Difference(a, b Outcome) (where string, diff float64) {
+	for _, fn := range sortedNames(a) {
+		if b[fn] == nil {
+			continue
+		}
+		if k, d := Diff(a[fn], b[fn]); d > diff || where == "" {
+			where, diff = "@"+fn+" "+k.String(), d
+		}
+	}
+	return where, diff
+}

@@ -1,0 +1,84 @@
+// Package passtest is the harness of pass tests: golden archives that are
+// also executed, and random modules.
+//
+// In: testdata/*.txtar with a section before.ptir. Out: the sections
+// after.ptir and remarks.txt compared, both modules verified, executed by
+// passes/check and their results compared.
+// For tests only. Imports internal/golden, ir, ir/verify, passes/check,
+// passes/pass.
+package passtest
+
+import (
+	"strings"
+	"testing"
+
+	"ptc/internal/diag"
+	"ptc/internal/golden"
+	"ptc/ir"
+	"ptc/ir/verify"
+	"ptc/passes/check"
+	"ptc/passes/pass"
+)
+
+// Golden runs a pass over each archive. see, which may be nil, gets a copy of
+// each module as it was. An archive with a section error.txt expects a user's
+// error instead.
+func Golden(t *testing.T, pattern string, run pass.Func, see func(m *ir.Module)) {
+	t.Helper()
+	golden.Run(t, pattern, func(t *testing.T, c *golden.Case) {
+		m := Parse(t, c.Input("before.ptir"))
+		if see != nil {
+			see(m.Clone())
+		}
+		ctx := &pass.Context{Pass: "pass"}
+		ctx.Target.Exact = c.Option("target") == "exact"
+		before := m.Clone()
+		if err := run(ctx, m); err != nil {
+			if _, ok := diag.As(err); !ok {
+				t.Fatal(err)
+			}
+			c.Output("error.txt", err.Error())
+			return
+		}
+		c.Output("after.ptir", ir.Print(m))
+		var remarks strings.Builder
+		for _, r := range ctx.Remarks {
+			remarks.WriteString(r.String() + "\n")
+		}
+		c.Output("remarks.txt", remarks.String())
+		if errs := verify.Module(m); len(errs) > 0 {
+			t.Errorf("not valid any more: %v", errs)
+			return
+		}
+		Same(t, before, m)
+	})
+}
+
+// Parse reads and verifies a module.
+func Parse(t *testing.T, text string) *ir.Module {
+	t.Helper()
+	m, errs := ir.Parse("test.ptir", []byte(text))
+	if len(errs) == 0 {
+		errs = verify.Module(m)
+	}
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return m
+}
+
+// Same executes both modules on random inputs; a difference fails the test.
+func Same(t *testing.T, before, after *ir.Module) {
+	t.Helper()
+	k := check.New(1)
+	for i, m := range []*ir.Module{before, after} {
+		if err := k.Hook(i, "pass", m, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range k.Report.Rows {
+		if !r.OK {
+			t.Errorf("results differ (%s): %s by %.3g, tolerance %.3g", r.Kind, r.Worst, r.Diff, r.Tol)
+		}
+	}
+}
