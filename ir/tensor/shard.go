@@ -79,6 +79,11 @@ func Shard(global *Tensor, t ir.Type, mesh []ir.MeshAxis, coord map[string]int) 
 // holds nothing. Owed reductions are carried out. Devices that should hold
 // the same part and do not, by more than 1e-6 of its norm, are an error.
 func Assemble(parts []*Tensor, t ir.Type, mesh []ir.MeshAxis) (*Tensor, error) {
+	for _, p := range t.Partial {
+		if p.Reduce != t.Partial[0].Reduce {
+			return nil, fmt.Errorf("tensor: %s owes reductions of two kinds, whose order matters", t)
+		}
+	}
 	a := assembler{t: t, mesh: mesh, held: map[string]*Tensor{}}
 	for d, p := range parts {
 		if p == nil {
@@ -88,7 +93,7 @@ func Assemble(parts []*Tensor, t ir.Type, mesh []ir.MeshAxis) (*Tensor, error) {
 			return nil, err
 		}
 	}
-	if len(a.keys) == 0 {
+	if len(a.parts) == 0 {
 		return nil, fmt.Errorf("tensor: no device holds any of %s", t)
 	}
 	return a.join()
@@ -97,17 +102,16 @@ func Assemble(parts []*Tensor, t ir.Type, mesh []ir.MeshAxis) (*Tensor, error) {
 type assembler struct {
 	t    ir.Type
 	mesh []ir.MeshAxis
-	// held maps the position of a part and the coordinates on the mesh axes
-	// of owed reductions to the part, with the position, in order of arrival.
-	held map[string]*Tensor
-	keys []heldPart
+	// held is the parts by position and by coordinates on the mesh axes of
+	// owed reductions; parts has them in order of arrival.
+	held  map[string]*Tensor
+	parts []heldPart
 }
 
 type heldPart struct {
-	key string
-	at  []int // part number along each axis
-	n   []int // number of parts along each axis
-	p   *Tensor
+	at []int // part number along each axis
+	n  []int // number of parts along each axis
+	p  *Tensor
 }
 
 func (a *assembler) add(p *Tensor, device int) error {
@@ -123,65 +127,78 @@ func (a *assembler) add(p *Tensor, device int) error {
 		}
 		h.at, h.n = append(h.at, at), append(h.n, n)
 	}
-	h.key = fmt.Sprint(h.at)
+	key := fmt.Sprint(h.at)
 	for _, o := range a.t.Partial {
-		h.key += fmt.Sprintf(" %s%d", o.Mesh, coord[o.Mesh])
+		key += fmt.Sprintf(" %s%d", o.Mesh, coord[o.Mesh])
 	}
-	if other := a.held[h.key]; other != nil {
+	if other := a.held[key]; other != nil {
 		if d := RelDiff(other, p); d > 1e-6 {
 			return fmt.Errorf("tensor: replicas of %s differ by %.3g of their norm on device %d", a.t, d, device)
 		}
 		return nil
 	}
-	a.held[h.key] = p
-	a.keys = append(a.keys, h)
+	a.held[key] = p
+	a.parts = append(a.parts, h)
 	return nil
 }
 
+// join places the parts, the first of each position as it is and the others
+// of a reduction on top.
 func (a *assembler) join() (*Tensor, error) {
 	g := ir.Type{DType: a.t.DType, Axes: a.t.Clone().Axes}
 	want := 1
 	for i := range g.Axes {
-		g.Axes[i].Size = a.keys[0].p.Type.Size(g.Axes[i].Name) * a.keys[0].n[i]
+		g.Axes[i].Size = a.parts[0].p.Type.Size(g.Axes[i].Name) * a.parts[0].n[i]
 		g.Axes[i].Mesh = nil
-		want *= a.keys[0].n[i]
+		want *= a.parts[0].n[i]
+	}
+	for _, o := range a.t.Partial { // every device owes its share
+		for _, m := range a.mesh {
+			if m.Name == o.Mesh {
+				want *= m.Size
+			}
+		}
+	}
+	if len(a.parts) != want {
+		return nil, fmt.Errorf("tensor: %d of the %d parts of %s are missing", want-len(a.parts), want, a.t)
 	}
 	out := New(g)
-	strides := g.Strides()
 	seen := map[string]bool{}
-	maxed := len(a.t.Partial) > 0 && a.t.Partial[0].Reduce == "max"
-	for _, h := range a.keys {
-		at, pos := 0, fmt.Sprint(h.at)
-		for i, ax := range g.Axes {
-			size := h.p.Type.Size(ax.Name)
-			if size*h.n[i] != ax.Size {
-				return nil, fmt.Errorf("tensor: parts of axis `%s` of %s differ in size", ax.Name, a.t)
-			}
-			at += h.at[i] * size * strides[i]
+	for _, h := range a.parts {
+		pos := fmt.Sprint(h.at)
+		combine := func(_, v float64) float64 { return v }
+		switch {
+		case seen[pos] && a.t.Partial[0].Reduce == "max":
+			combine = math.Max
+		case seen[pos]:
+			combine = func(x, y float64) float64 { return x + y }
 		}
-		part := ir.Type{DType: g.DType}
-		for _, ax := range g.Axes {
-			part.Axes = append(part.Axes, ir.Axis{Name: ax.Name, Size: h.p.Type.Size(ax.Name)})
+		if err := h.place(out, combine); err != nil {
+			return nil, err
 		}
-		first := !seen[pos]
 		seen[pos] = true
-		dst := out.Data[at:]
-		Walk(Sizes(part.Axes), [][]int{strides, AlignedStrides(h.p.Type, part.Axes)}, func(at, step []int, n int) {
-			for i := 0; i < n; i++ {
-				d, v := &dst[at[0]+i*step[0]], h.p.Data[at[1]+i*step[1]]
-				switch {
-				case first:
-					*d = v
-				case maxed:
-					*d = math.Max(*d, v)
-				default:
-					*d += v
-				}
-			}
-		})
-	}
-	if len(seen) != want {
-		return nil, fmt.Errorf("tensor: %d of the %d parts of %s are missing", want-len(seen), want, a.t)
 	}
 	return out, nil
+}
+
+// place combines the part with what out has in its place.
+func (h heldPart) place(out *Tensor, combine func(x, y float64) float64) error {
+	strides, first := out.Type.Strides(), 0
+	part := make([]ir.Axis, len(out.Type.Axes))
+	for i, ax := range out.Type.Axes {
+		size := h.p.Type.Size(ax.Name)
+		if size*h.n[i] != ax.Size {
+			return fmt.Errorf("tensor: parts of axis `%s` differ in size", ax.Name)
+		}
+		part[i] = ir.Axis{Name: ax.Name, Size: size}
+		first += h.at[i] * size * strides[i]
+	}
+	dst := out.Data[first:]
+	Walk(Sizes(part), [][]int{strides, AlignedStrides(h.p.Type, part)}, func(at, step []int, n int) {
+		for i := 0; i < n; i++ {
+			d := &dst[at[0]+i*step[0]]
+			*d = combine(*d, h.p.Data[at[1]+i*step[1]])
+		}
+	})
+	return nil
 }
