@@ -1,0 +1,73 @@
+// Package lang gives programs their meaning: it resolves names and imports,
+// evaluates the config, instantiates modules, checks every shape by the names
+// of its axes, and lowers model, training and layout to ir at [ir.Global].
+//
+//	.ptl ─syntax─▶ tree ─Load─▶ Program ─Lower─▶ ir.Module (@step, @eval)
+//
+// In: the main file's text and an [Importer] for the user's other files;
+// std.* comes from package stdlib. Then [Options]: overrides of config
+// entries, the layout's name, the compute dtype.
+// Out: a [Result] with the module, or every mistake found, each with a stable
+// code and its place. A mistake yields an unknown value that silences whatever
+// follows from it, so that several independent mistakes show in one go.
+//
+// Invariants: a program never panics and takes bounded time and memory (see
+// limits.go); the same program and options give the same module.
+//
+// Functions are inlined and loops unrolled, so that the module is one straight
+// line of operations; an operation's scope is the path of the module instance
+// (blocks.3.attn) and its position that of the expression.
+//
+// Imports ir, ir/op, internal/diag, lang/syntax, stdlib.
+//
+// # Error codes
+//
+//	E0201  unknown name
+//	E0202  a name declared twice
+//	E0203  unknown axis
+//	E0204  an axis without a size
+//	E0205  an axis in two sizes
+//	E0206  arguments that do not fit the function
+//	E0207  dtypes that do not fit
+//	E0208  not the declared type
+//	E0209  a value of the wrong kind
+//	E0210  operands that do not fit the operation
+//	E0211  an axis named twice
+//	E0212  an import that cannot be read, or a cycle of them
+//	E0213  a config entry that is no constant
+//	E0214  an override of an unknown config entry
+//	E0215  an override of the wrong type
+//	E0216  a size or count out of range
+//	E0217  a function that returns nothing
+//	E0218  a program too large, or recursion without end
+//	E0219  a condition or value that must be known at compile time
+//	E0220  a parameter's initial values
+//	E0221  a declaration in the wrong place
+//	E0401  unknown layout
+//	E0402  an axis that no tensor has, in a layout
+//	E0403  unknown mesh axis
+//	E0404  an axis sharded twice
+//	E0405  a mesh axis used twice in one tensor
+//	E0406  a size that the mesh does not divide
+//	E0407  microbatches that do not divide the batch
+//	E0408  a pipeline over something that does not repeat
+//	E0409  more stages than blocks
+//	E0410  unknown schedule
+//	E0411  unknown level of zero
+//	E0412  unknown module or parameter, in a layout
+//	E0413  precision
+//	E0414  the mesh itself
+//	E0415  an option of a directive
+//	E0416  a device's memory
+//	E0417  unknown collective
+//	E0418  offloading
+//	E0501  nothing to train
+//	E0502  more than one model or train block, or an unknown model
+//	E0503  unknown entry of train
+//	E0504  missing entry of train
+//	E0505  a loss that is no scalar
+//	E0506  an optimizer
+//	E0507  what an optimizer computes
+//	E0508  a learning rate that is no scalar
+//	E0509  a source of data
+package lang

@@ -1,0 +1,167 @@
+package lang
+
+import (
+	"errors"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/ir/op"
+	"ptc/lang/syntax"
+)
+
+// emit appends an operation of one result. A mistake in its operands is
+// reported at the node, or where the call names the axis at fault.
+func (f *frame) emit(n syntax.Node, name string, attrs ir.Attrs, args ...value) value {
+	fb := f.l.fb
+	if fb == nil {
+		return f.wants("E0219", n, "a value known at compile time", "", "tensors cannot be computed here")
+	}
+	vs := make([]*ir.Value, len(args))
+	for i, a := range args {
+		t, ok := a.(tensor)
+		if !ok {
+			return f.notA(n, a, "a tensor")
+		}
+		vs[i] = t.v
+	}
+	if len(fb.f.Ops) >= maxOps {
+		f.l.stop(f, n, "more than %d operations", maxOps)
+		return unknown{}
+	}
+	before := len(fb.f.Ops)
+	fb.b.Scope, fb.b.Pos = f.scope, place(n)
+	res, err := fb.b.TryEmit(name, vs, attrs)
+	if err != nil {
+		return f.shapeError(n, vs, err)
+	}
+	t := res[0].Type
+	if bad := tooLarge(t); bad != "" {
+		fb.f.Ops = fb.f.Ops[:before]
+		return f.errorf("E0216", n, "the result %s %s", t, bad)
+	}
+	f.saw(t)
+	return tensor{res[0]}
+}
+
+// place is the position that an operation gets: an operator's own, else where
+// the expression begins.
+func place(n syntax.Node) diag.Pos {
+	switch x := n.(type) {
+	case *syntax.Binary:
+		return x.OpPos.Diag()
+	case *syntax.Call:
+		if d, ok := x.Fun.(*syntax.Dot); ok {
+			return d.Sel.At()
+		}
+	}
+	return n.At()
+}
+
+func tooLarge(t ir.Type) string {
+	if t.Rank() > maxRank {
+		return "has too many axes"
+	}
+	n := 1
+	for _, a := range t.Axes {
+		if a.Size > maxSize || n > maxElems/max(a.Size, 1) {
+			return "is too large"
+		}
+		n *= a.Size
+	}
+	return ""
+}
+
+// shapeError turns what inference found into an error with a place.
+func (f *frame) shapeError(n syntax.Node, args []*ir.Value, err error) value {
+	var s *op.ShapeError
+	if !errors.As(err, &s) {
+		return f.errorf("E0210", n, "%v", err)
+	}
+	e := at("E0210", n, "%s", s.Msg)
+	e.Pos = place(n)
+	if b, ok := n.(*syntax.Binary); ok {
+		e.Len = len(b.Op)
+	} else if e.Pos != n.At() {
+		e.Len = 1
+	}
+	e.Want = s.Want
+	has := false // the axis is one of an operand's
+	for _, a := range args {
+		has = has || a.Type.Has(s.Axis)
+	}
+	switch {
+	case s.Axis == "" && dtypesDiffer(args):
+		e.Code = "E0207"
+		if e.Hint == "" {
+			e.Hint = "`cast(x, f32)` converts"
+		}
+	case s.Axis != "" && has:
+		e.Code = "E0205"
+	case s.Axis != "":
+		e.Code = "E0203"
+		e.Hint = diag.DidYouMean(s.Axis, s.Candidates)
+	}
+	if at := naming(n, s.Axis); at != nil {
+		e.Pos, e.Len = at.At(), at.Len()
+	}
+	for i, a := range args {
+		if len(args) <= 3 {
+			e.Note = append(e.Note, diag.Note{Msg: operand(i, len(args)) + " is " + a.Type.String()})
+		}
+	}
+	f.report(e)
+	return unknown{}
+}
+
+func operand(i, n int) string {
+	switch {
+	case n == 1:
+		return "the operand"
+	case n == 2:
+		return [...]string{"the left operand", "the right operand"}[i]
+	}
+	return "operand " + formatNumber(whole(i+1))
+}
+
+func dtypesDiffer(args []*ir.Value) bool {
+	for _, a := range args {
+		if a.Type.DType != args[0].Type.DType {
+			return true
+		}
+	}
+	return false
+}
+
+// naming is where the arguments of a call name an axis, or nil.
+func naming(n syntax.Node, axis string) (found syntax.Node) {
+	var args []*syntax.Arg
+	switch x := n.(type) {
+	case *syntax.Call:
+		args = x.Args
+	case *syntax.Index:
+		args = x.Args
+	default:
+		return nil
+	}
+	if axis == "" {
+		return nil
+	}
+	for _, a := range args {
+		if a.Name != nil && a.Name.Name == axis {
+			return a.Name
+		}
+		if a.Name == nil {
+			continue
+		}
+		syntax.Inspect(a.Value, func(n syntax.Node) bool {
+			if id, ok := n.(*syntax.Name); ok && id.Name == axis && found == nil {
+				found = id
+			}
+			return found == nil
+		})
+		if found != nil {
+			return found
+		}
+	}
+	return nil
+}

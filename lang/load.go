@@ -1,0 +1,288 @@
+package lang
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"ptc/internal/diag"
+	"ptc/lang/syntax"
+	"ptc/stdlib"
+)
+
+// Importer reads a user's file by its path, which is relative to where the
+// main file's path is.
+type Importer func(path string) ([]byte, error)
+
+// Source is the text of a file that was read.
+type Source struct{ Name, Text string }
+
+// Program is a main file and everything it imports, parsed.
+type Program struct {
+	// Sources are the files read: the main file, the user's other files in the
+	// order of their imports, then those of the standard library.
+	Sources []Source
+
+	main  *file
+	files []*file // in the order read
+}
+
+// file is one parsed source with its top-level names.
+type file struct {
+	name    string
+	std     bool
+	tree    *syntax.File
+	imports map[string]*file
+	fns     map[string]*syntax.Fn
+	modules map[string]*syntax.Module
+	state   loadState
+}
+
+type loadState uint8
+
+const (
+	loading loadState = iota
+	loaded
+)
+
+// Load parses the main file and, through read, what it imports. The Program is
+// never nil: with errors it serves to show their sources.
+func Load(name string, src []byte, read Importer) (*Program, diag.List) {
+	ld := &loader{prog: &Program{}, read: read, byName: map[string]*file{}}
+	ld.prog.main = ld.parse(name, src, false)
+	for _, s := range stdlib.Implicit {
+		ld.std(s, nil)
+	}
+	var std []Source
+	for i, f := range ld.prog.files {
+		if f.std {
+			std = append(std, ld.sources[i])
+		} else {
+			ld.prog.Sources = append(ld.prog.Sources, ld.sources[i])
+		}
+	}
+	ld.prog.Sources = append(ld.prog.Sources, std...)
+	return ld.prog, ld.errs.list.Sort()
+}
+
+// Source is the text of the file called name, for rendering diagnostics.
+func (p *Program) Source(name string) (string, bool) {
+	for _, s := range p.Sources {
+		if s.Name == name {
+			return s.Text, true
+		}
+	}
+	return "", false
+}
+
+// stdPrefix begins the names of the standard library's files.
+const stdPrefix = "std/"
+
+// fileKey keeps apart a user's file and one of the standard library that has
+// the same name.
+func fileKey(name string, std bool) string {
+	if std {
+		return "std:" + name
+	}
+	return name
+}
+
+type loader struct {
+	prog    *Program
+	read    Importer
+	byName  map[string]*file
+	sources []Source
+	errs    reporter
+}
+
+func (ld *loader) parse(name string, src []byte, std bool) *file {
+	f := &file{name: name, std: std, imports: map[string]*file{}, fns: map[string]*syntax.Fn{}, modules: map[string]*syntax.Module{}}
+	ld.byName[fileKey(name, std)] = f
+	ld.sources = append(ld.sources, Source{Name: name, Text: string(src)})
+	ld.prog.files = append(ld.prog.files, f)
+	tree, errs := syntax.Parse(name, src)
+	for _, e := range errs {
+		ld.errs.add(e)
+	}
+	if tree != nil {
+		f.tree = tree
+		ld.declare(f)
+	}
+	f.state = loaded
+	return f
+}
+
+// declare enters the file's top-level names and follows its imports.
+func (ld *loader) declare(f *file) {
+	first := map[string]syntax.Node{}
+	enter := func(id *syntax.Ident) bool {
+		if old := first[id.Name]; old != nil {
+			ld.errs.add(twice(id, old))
+			return false
+		}
+		first[id.Name] = id
+		return true
+	}
+	for _, d := range f.tree.Decls {
+		switch d := d.(type) {
+		case *syntax.Config:
+			for _, e := range d.Entries {
+				enter(e.Key)
+			}
+			if f.std {
+				ld.errs.add(at("E0221", d, "a file of the standard library has no config"))
+			}
+		case *syntax.Fn:
+			if enter(d.Name) {
+				f.fns[d.Name.Name] = d
+			}
+		case *syntax.Module:
+			if enter(d.Name) {
+				f.modules[d.Name.Name] = d
+			}
+			ld.checkMembers(d)
+		case *syntax.Import:
+			if g := ld.follow(f, d); g != nil {
+				id := importName(d)
+				if enter(id) {
+					f.imports[id.Name] = g
+				}
+			}
+		}
+	}
+}
+
+// checkMembers reports members of one name, and state outside an optimizer.
+func (ld *loader) checkMembers(m *syntax.Module) {
+	first := map[string]syntax.Node{}
+	enter := func(id *syntax.Ident) {
+		if old := first[id.Name]; old != nil {
+			ld.errs.add(twice(id, old))
+			return
+		}
+		first[id.Name] = id
+	}
+	for _, p := range m.Params {
+		enter(p.Name)
+	}
+	for _, x := range m.Members {
+		switch x := x.(type) {
+		case *syntax.ParamDecl:
+			if (x.Kind == "state") != (m.Kind == "optimizer") {
+				e := at("E0221", x, "`%s` in a %s", x.Kind, m.Kind)
+				e.Want = "`param` in a module or model, `state` in an optimizer"
+				ld.errs.add(e)
+			}
+			for _, n := range x.Names {
+				enter(n)
+			}
+		case *syntax.SubModule:
+			if m.Kind == "optimizer" {
+				ld.errs.add(at("E0221", x, "a module inside an optimizer"))
+			}
+			for _, n := range x.Names {
+				enter(n)
+			}
+		case *syntax.Let:
+			enter(x.Name)
+		case *syntax.Fn:
+			enter(x.Name)
+		}
+	}
+}
+
+func twice(id *syntax.Ident, old syntax.Node) *diag.Error {
+	e := at("E0202", id, "`%s` is declared twice", id.Name)
+	e.Note = []diag.Note{{Pos: old.At(), Msg: "first declared here"}}
+	return e
+}
+
+// importName is the name under which an import is known.
+func importName(d *syntax.Import) *syntax.Ident {
+	switch {
+	case d.As != nil:
+		return d.As
+	case len(d.Parts) > 0:
+		return d.Parts[len(d.Parts)-1]
+	}
+	base := path.Base(string(d.File))
+	return &syntax.Ident{Span: d.Span, Name: strings.TrimSuffix(base, path.Ext(base))}
+}
+
+// follow reads what an import names, once.
+func (ld *loader) follow(f *file, d *syntax.Import) *file {
+	if len(d.Parts) > 0 && d.Parts[0].Name == "std" {
+		if len(d.Parts) != 2 {
+			e := at("E0212", d, "`%s` names no file of the standard library", d.Path())
+			e.Want = stdNames()
+			ld.errs.add(e)
+			return nil
+		}
+		return ld.std(d.Parts[1].Name, d)
+	}
+	p := string(d.File)
+	if p == "" {
+		p = strings.ReplaceAll(d.Path(), ".", "/") + ".ptl"
+	}
+	if !path.IsAbs(p) {
+		p = path.Join(path.Dir(f.name), p)
+	}
+	if g := ld.byName[fileKey(p, false)]; g != nil {
+		if g.state == loading {
+			ld.errs.add(at("E0212", d, "`%s` imports itself, over %s", p, f.name))
+			return nil
+		}
+		return g
+	}
+	return ld.user(p, d)
+}
+
+func (ld *loader) user(p string, d *syntax.Import) *file {
+	switch {
+	case ld.read == nil || len(ld.prog.files) >= maxFiles:
+		ld.errs.add(at("E0212", d, "cannot import `%s`: no more files can be read here", p))
+		return nil
+	case strings.HasPrefix(p, stdPrefix):
+		ld.errs.add(at("E0212", d, "cannot import `%s`: the folder `std` is the standard library's", p))
+		return nil
+	}
+	src, err := ld.read(p)
+	if err != nil {
+		ld.errs.add(at("E0212", d, "cannot import `%s`: %s", p, cause(err)))
+		return nil
+	}
+	return ld.parse(p, src, false)
+}
+
+// cause is the last part of an error, without the path that the operating
+// system puts before it.
+func cause(err error) string {
+	s := fmt.Sprint(err)
+	if i := strings.LastIndex(s, ": "); i >= 0 {
+		return s[i+2:]
+	}
+	return s
+}
+
+func (ld *loader) std(name string, d *syntax.Import) *file {
+	full := stdPrefix + name + ".ptl"
+	if g := ld.byName[fileKey(full, true)]; g != nil {
+		return g
+	}
+	src, ok := stdlib.Read(name)
+	if !ok {
+		e := at("E0212", d, "there is no `std.%s`", name)
+		e.Want, e.Hint = stdNames(), diag.DidYouMean(name, stdlib.Names())
+		ld.errs.add(e)
+		return nil
+	}
+	return ld.parse(full, []byte(src), true)
+}
+
+func stdNames() string {
+	names := stdlib.Names()
+	for i, n := range names {
+		names[i] = "std." + n
+	}
+	return diag.OneOf(names)
+}

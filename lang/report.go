@@ -1,0 +1,91 @@
+package lang
+
+import (
+	"fmt"
+
+	"ptc/internal/diag"
+	"ptc/lang/syntax"
+)
+
+// reporter collects diagnostics. One that was already made, at the same place
+// and with the same code, is dropped: a module that is instantiated 48 times
+// has its mistake once.
+type reporter struct {
+	list diag.List
+	seen map[seenKey]bool
+}
+
+type seenKey struct {
+	pos  diag.Pos
+	code string
+}
+
+func (r *reporter) add(e *diag.Error) {
+	k := seenKey{e.Pos, e.Code}
+	if r.seen == nil {
+		r.seen = map[seenKey]bool{}
+	}
+	if r.seen[k] || len(r.list) >= maxErrors {
+		return
+	}
+	r.seen[k] = true
+	r.list = append(r.list, e)
+}
+
+func (r *reporter) full() bool { return len(r.list) >= maxErrors }
+
+// at makes an error at a node.
+func at(code string, n syntax.Node, format string, args ...any) *diag.Error {
+	return &diag.Error{Code: code, Pos: n.At(), Len: n.Len(), Msg: fmt.Sprintf(format, args...)}
+}
+
+// report adds an error found while the frame runs. In a file of the standard
+// library it is moved to where the user's code called, and the place in the
+// library becomes a note; then come the calls that led there.
+func (f *frame) report(e *diag.Error) {
+	inner := f
+	if f.file.std {
+		for f.up != nil && f.file.std {
+			f = f.up
+		}
+		if !f.file.std && inner.outer() != nil {
+			site := inner.outer()
+			e.Note = append(e.Note, diag.Note{Pos: e.Pos, Msg: "found in `" + inner.name + "`"})
+			e.Pos, e.Len = site.At(), site.Len()
+		}
+	}
+	for n := 0; f.up != nil && f.site != nil && n < 3; n++ {
+		if f.up.file.std {
+			break
+		}
+		e.Note = append(e.Note, diag.Note{Pos: f.site.At(), Msg: "in a call of `" + f.name + "`"})
+		f = f.up
+	}
+	f.l.errs.add(e)
+}
+
+// outer is the call in the user's code that led into the standard library.
+func (f *frame) outer() syntax.Node {
+	var site syntax.Node
+	for ; f != nil && f.file.std; f = f.up {
+		site = f.site
+	}
+	if f == nil {
+		return nil
+	}
+	return site
+}
+
+// errorf reports an error at a node and gives the unknown value.
+func (f *frame) errorf(code string, n syntax.Node, format string, args ...any) value {
+	f.report(at(code, n, format, args...))
+	return unknown{}
+}
+
+// wants is errorf with what was expected and a hint.
+func (f *frame) wants(code string, n syntax.Node, want, hint, format string, args ...any) value {
+	e := at(code, n, format, args...)
+	e.Want, e.Hint = want, hint
+	f.report(e)
+	return unknown{}
+}

@@ -1,0 +1,95 @@
+package lang
+
+import (
+	"ptc/ir"
+	"ptc/lang/syntax"
+)
+
+// dataSource is where batches come from: the fields of one, and a term of
+// metadata with the kind of reader and its options.
+type dataSource struct {
+	fields []field
+	term   ir.Term
+}
+
+// field is one tensor of a batch; its first axis is the batch.
+type field struct {
+	name string
+	typ  ir.Type
+}
+
+func init() { define("source", "kind, **", newSource) }
+
+// source evaluates the data entry of a train block.
+func (f *frame) source(x syntax.Expr) *dataSource {
+	v := f.expr(x)
+	d, ok := v.(*dataSource)
+	if !ok {
+		f.notSource(x, v)
+	}
+	return d
+}
+
+func (f *frame) notSource(x syntax.Expr, v value) {
+	switch v := v.(type) {
+	case unknown:
+	case word:
+		f.undefined(v)
+	default:
+		f.wants("E0509", x, "a source, such as `data.text(…)`", "", "found %s", v.what())
+	}
+}
+
+// newSource is source(kind, …): types are fields, all else options. Empty
+// strings are options not given.
+func newSource(f *frame, c *builtinCall) value {
+	kind, ok := attrText(c.vals[0])
+	if !ok {
+		return f.notA(c.nodes[0], c.vals[0], "the name of a kind of source")
+	}
+	d := &dataSource{term: ir.Term{Head: "data", Args: ir.A("kind", ir.Str(kind))}}
+	for _, a := range c.extra {
+		v := f.expr(a.Value)
+		switch v := v.(type) {
+		case unknown:
+			return v
+		case shape:
+			if v.Rank() == 0 || v.DType != ir.I32 && v.DType != ir.F32 {
+				return f.wants("E0509", a.Value, "i32 or f32, with the batch as first axis", "", "the field `%s` is %s", a.Name.Name, v.Type)
+			}
+			if bad := tooLarge(v.Type); bad != "" {
+				return f.errorf("E0216", a.Value, "the field %s %s", v.Type, bad)
+			}
+			d.fields = append(d.fields, field{a.Name.Name, v.Type})
+			continue
+		case text:
+			if v == "" {
+				continue
+			}
+		}
+		w := attr(v)
+		if w == nil || a.Name.Name == "kind" {
+			return f.wants("E0509", a.Value, "a number, a string or a name", "", "the option `%s` of the source is %s", a.Name.Name, v.what())
+		}
+		d.term.Args = d.term.Args.With(a.Name.Name, w)
+	}
+	if len(d.fields) == 0 {
+		return f.errorf("E0509", c.site, "a source without fields")
+	}
+	for _, o := range d.fields[1:] {
+		if a, b := d.fields[0].typ.Axes[0], o.typ.Axes[0]; a.Name != b.Name || a.Size != b.Size {
+			return f.errorf("E0509", c.site, "the fields `%s` and `%s` have different batches", d.fields[0].name, o.name)
+		}
+	}
+	return d
+}
+
+func attrText(v value) (string, bool) {
+	switch v := v.(type) {
+	case text:
+		return string(v), true
+	case word:
+		return v.name, true
+	}
+	return "", false
+}

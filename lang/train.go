@@ -1,0 +1,203 @@
+package lang
+
+import (
+	"sort"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/lang/syntax"
+)
+
+// training is a train block, resolved.
+type training struct {
+	node    *syntax.Train
+	model   moduleRef
+	entries map[string]*syntax.Entry
+	data    *dataSource
+}
+
+// trainKeys are the entries of a train block; those marked are required.
+var trainKeys = map[string]bool{"loss": true, "optimizer": true, "data": true, "seed": false, "steps": false}
+
+// trainBlock finds the one train block of the main file and its model.
+func (l *lowerer) trainBlock() *training {
+	var t *training
+	var models []*syntax.Module
+	for _, d := range l.prog.main.tree.Decls {
+		switch d := d.(type) {
+		case *syntax.Train:
+			if t != nil {
+				e := at("E0502", d, "a second `train` block")
+				e.Note = []diag.Note{{Pos: t.node.At(), Msg: "the first one"}}
+				l.errs.add(e)
+				continue
+			}
+			t = &training{node: d, entries: map[string]*syntax.Entry{}}
+		case *syntax.Module:
+			if d.Kind == "model" {
+				models = append(models, d)
+			}
+		}
+	}
+	if t == nil {
+		l.noTrain(models)
+		return nil
+	}
+	f := l.mainFrame()
+	m, ok := f.lookup(t.node.Model, t.node.Model.Name).(moduleRef)
+	if !ok || m.decl.Kind != "model" {
+		var names []string
+		for _, d := range models {
+			names = append(names, d.Name.Name)
+		}
+		f.wants("E0502", t.node.Model, diag.OneOf(names), diag.DidYouMean(t.node.Model.Name, names), "`%s` is not a model of this file", t.node.Model.Name)
+		return nil
+	}
+	t.model = m
+	return l.trainEntries(f, t)
+}
+
+func (l *lowerer) noTrain(models []*syntax.Module) {
+	e := &diag.Error{Code: "E0501", Pos: diag.Pos{File: l.prog.main.name, Line: 1, Col: 1},
+		Msg: "the file has no `train` block, so there is nothing to compile"}
+	e.Hint = "add `train Model { loss = …  optimizer = …  data = … }`"
+	if len(models) > 0 {
+		e.Pos, e.Len = models[0].Name.At(), models[0].Name.Len()
+		e.Msg = "the model `" + models[0].Name.Name + "` has no `train` block, so there is nothing to compile"
+		e.Hint = "add `train " + models[0].Name.Name + " { loss = …  optimizer = …  data = … }`"
+	}
+	l.errs.add(e)
+}
+
+func (l *lowerer) trainEntries(f *frame, t *training) *training {
+	var names []string
+	for k := range trainKeys {
+		names = append(names, k)
+	}
+	sort.Strings(names)
+	for _, e := range t.node.Entries {
+		k := e.Key.Name
+		if _, known := trainKeys[k]; !known {
+			f.wants("E0503", e.Key, diag.OneOf(names), diag.DidYouMean(k, names), "`train` has no entry `%s`", k)
+			continue
+		}
+		if old := t.entries[k]; old != nil {
+			l.errs.add(twice(e.Key, old))
+			continue
+		}
+		t.entries[k] = e
+	}
+	for _, k := range names {
+		if trainKeys[k] && t.entries[k] == nil {
+			f.wants("E0504", t.node.Model, "`"+k+" = …`", "", "`train %s` does not say its %s", t.node.Model.Name, k)
+		}
+	}
+	return t
+}
+
+// train builds @step and @eval, and the metadata of training.
+func (l *lowerer) train(t *training) {
+	f := l.mainFrame()
+	if e := t.entries["data"]; e != nil {
+		t.data = f.source(e.Value)
+	}
+	attrs := l.runAttrs(f, t)
+	if t.data == nil || t.entries["loss"] == nil {
+		return
+	}
+	opt := f.optimizer(t)
+	step := l.newFunc("step", true)
+	loss, fields := l.loss(step, t)
+	if l.stopped {
+		return
+	}
+	if opt != nil && loss != nil {
+		l.update(step, opt, t, loss)
+		attrs = append(attrs, ir.Attr{Key: "optimizer", Val: ir.Name(opt.decl.Name.Name)})
+	}
+	if len(l.errs.list) > 0 || l.stopped {
+		return
+	}
+	l.finishFunc(step, fields)
+	eval := l.newFunc("eval", false)
+	eval.order = step.order
+	loss, fields = l.loss(eval, t)
+	if loss == nil || l.stopped {
+		return
+	}
+	eval.f.Results = []ir.Result{{Value: loss, Role: ir.RoleLoss}}
+	l.finishFunc(eval, fields)
+	l.meta("train", attrs)
+	l.mod.Meta = append(l.mod.Meta, t.data.term)
+}
+
+// runAttrs are the numbers of a train block: steps and seed.
+func (l *lowerer) runAttrs(f *frame, t *training) []ir.Attr {
+	var out []ir.Attr
+	for _, k := range []string{"seed", "steps"} {
+		e := t.entries[k]
+		if e == nil {
+			continue
+		}
+		c, ok := f.number(e.Value)
+		if !ok {
+			continue
+		}
+		n, ok := c.int()
+		if !ok || n < 0 || n > maxSize || k == "steps" && n == 0 {
+			f.wants("E0216", e.Value, "a whole number of 31 bits", "", "`%s` is %s", k, formatNumber(c))
+			continue
+		}
+		out = append(out, ir.Attr{Key: k, Val: ir.Int(n)})
+	}
+	return out
+}
+
+// loss emits the forward pass in fb; fields are the arguments of the batch.
+func (l *lowerer) loss(fb *funcBuilder, t *training) (*ir.Value, []*ir.Arg) {
+	l.fb = fb
+	defer func() { l.fb = nil }()
+	f := l.mainFrame()
+	f.scope = "loss"
+	f.vars[t.model.decl.Name.Name] = l.model
+	var fields []*ir.Arg
+	for _, d := range t.data.fields {
+		v := fb.f.NewValue(d.typ, nil)
+		fields = append(fields, &ir.Arg{Value: v, Role: ir.RoleData, Path: d.name, Pos: t.entries["data"].At()})
+		f.vars[d.name] = tensor{v}
+		f.saw(d.typ)
+	}
+	x := t.entries["loss"].Value
+	v := f.expr(x)
+	w, ok := v.(tensor)
+	switch {
+	case !ok:
+		f.notA(x, v, "a tensor: the mean of something")
+		return nil, nil
+	case w.v.Type.Rank() != 0 || w.v.Type.DType != ir.F32:
+		f.wants("E0505", x, "f32[], a single number", "`mean(…)` averages over all axes", "the loss is %s", w.v.Type)
+		return nil, nil
+	}
+	return w.v, fields
+}
+
+// finishFunc places the arguments that are used, in their canonical order, and
+// adds the function to the module.
+func (l *lowerer) finishFunc(fb *funcBuilder, fields []*ir.Arg) {
+	used := fb.f.Uses()
+	var args []*ir.Arg
+	for _, p := range fb.order {
+		args = append(args, &ir.Arg{Value: fb.param(p), Role: ir.RoleParam, Path: p.path, Attrs: ir.A("init", p.init), Pos: p.pos})
+	}
+	args = append(args, fb.f.Args...) // states
+	for _, a := range fields {
+		if used[a.Value] > 0 {
+			args = append(args, a)
+		}
+	}
+	if fb.training {
+		args = append(args, &ir.Arg{Value: fb.step, Role: ir.RoleStep}, &ir.Arg{Value: fb.seed, Role: ir.RoleSeed})
+	}
+	fb.f.Args = args
+	l.mod.Funcs = append(l.mod.Funcs, renumber(fb.f))
+}

@@ -1,0 +1,269 @@
+package lang
+
+import (
+	"strings"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/lang/syntax"
+)
+
+// axisRef is an axis as a type names it; size is 0 where it does not say.
+type axisRef struct {
+	name string
+	size int
+	node syntax.Node
+}
+
+// typeAxes resolves the axes of a written type in f: parameters of kind `axis`
+// stand for what they were given, and a number for an axis of that size.
+func (f *frame) typeAxes(axes []*syntax.Axis) ([]axisRef, bool) {
+	var out []axisRef
+	ok := true
+	for _, a := range axes {
+		names := f.axisName(a.Name.Name)
+		size := 0
+		if a.Size != nil {
+			c, isNumber := f.number(a.Size)
+			if !isNumber {
+				ok = false
+				continue
+			}
+			if size, isNumber = f.size(a.Size, c, a.Name.Name); !isNumber {
+				ok = false
+				continue
+			}
+		} else if c, isNumber := f.local(a.Name.Name).(number); isNumber {
+			if size, isNumber = f.size(a, c, a.Name.Name); !isNumber {
+				ok = false
+				continue
+			}
+		}
+		for _, n := range names {
+			for _, o := range out {
+				if o.name == n {
+					f.errorf("E0211", a, "axis `%s` is named twice", n)
+					return nil, false
+				}
+			}
+			out = append(out, axisRef{n, size, a})
+		}
+	}
+	return out, ok
+}
+
+// local is a variable or an argument of the module, not a global name.
+func (f *frame) local(name string) value {
+	if v, ok := f.vars[name]; ok {
+		return v
+	}
+	if f.inst != nil {
+		if v, ok := f.inst.args[name]; ok {
+			return v
+		}
+		return f.inst.lets[name]
+	}
+	return nil
+}
+
+// sized is a written type with the size of every axis.
+func (f *frame) sized(axes []*syntax.Axis, d ir.DType) (ir.Type, bool) {
+	refs, ok := f.typeAxes(axes)
+	if !ok {
+		return ir.Type{}, false
+	}
+	t := ir.Type{DType: d}
+	for _, r := range refs {
+		if r.size == 0 {
+			if r.size, ok = f.axisSize(r.node, r.name); !ok {
+				return t, false
+			}
+		}
+		t.Axes = append(t.Axes, ir.Axis{Name: r.name, Size: r.size})
+	}
+	return t, true
+}
+
+// dtypeOf reads the name of a dtype.
+func (f *frame) dtypeOf(id *syntax.Ident, def ir.DType) (ir.DType, bool) {
+	if id == nil {
+		return def, true
+	}
+	d, ok := ir.ParseDType(id.Name)
+	if !ok {
+		f.wants("E0201", id, diag.OneOf(dtypeNames), diag.DidYouMean(id.Name, dtypeNames), "unknown dtype `%s`", id.Name)
+	}
+	return d, ok
+}
+
+var dtypeNames = []string{"bool", "i32", "f16", "bf16", "f32", "f64"}
+
+// hasType checks a value against a written type, which f resolves; reports go
+// to from, at n. The axes must be the same set: their order in the type of an
+// argument or result says nothing. Without a dtype, any float fits.
+func (f *frame) hasType(from *frame, n syntax.Node, who string, v value, t syntax.Type) bool {
+	if isUnknown(v) {
+		return true
+	}
+	switch t := t.(type) {
+	case *syntax.NamedType:
+		return f.hasNamedType(from, n, who, v, t)
+	case *syntax.TupleType:
+		u, ok := v.(tuple)
+		if !ok || len(u) != len(t.Elems) {
+			from.wants("E0208", n, count(len(t.Elems), "value"), "", "%s is %s", ticked(who), v.what())
+			return false
+		}
+		for i, e := range t.Elems {
+			if !f.hasType(from, n, who, u[i], e) {
+				return false
+			}
+		}
+	case *syntax.TensorType:
+		return f.hasTensorType(from, n, who, v, t)
+	case *syntax.LikeType:
+		p, ok := f.read(t.Of, f.lookup(t.Of, t.Of.Name)).(tensor)
+		u, isTensor := v.(tensor)
+		if ok && (!isTensor || missing(u.v.Type, p.v.Type) != "" || missing(p.v.Type, u.v.Type) != "") {
+			from.wants("E0208", n, p.v.Type.String(), "", "%s is %s", ticked(who), v.what())
+			return false
+		}
+	}
+	return true
+}
+
+// ticked puts a plain name in backquotes.
+func ticked(who string) string {
+	if strings.ContainsAny(who, " `") {
+		return who
+	}
+	return "`" + who + "`"
+}
+
+func (f *frame) hasNamedType(from *frame, n syntax.Node, who string, v value, t *syntax.NamedType) bool {
+	if d, ok := ir.ParseDType(t.Name); ok {
+		switch u := v.(type) {
+		case number, truth:
+			return true
+		case tensor:
+			if u.v.Type.DType == d && u.v.Type.Rank() == 0 {
+				return true
+			}
+		}
+		from.wants("E0208", n, "a scalar of "+t.Name, "", "%s is %s", ticked(who), v.what())
+		return false
+	}
+	if t.Name != "axis" {
+		names := append([]string{"axis"}, dtypeNames...)
+		f.wants("E0208", t, "`axis`, a dtype, or axes in brackets", diag.DidYouMean(t.Name, names), "unknown type `%s`", t.Name)
+		return false
+	}
+	return true
+}
+
+func (f *frame) hasTensorType(from *frame, n syntax.Node, who string, v value, t *syntax.TensorType) bool {
+	refs, ok := f.typeAxes(t.Axes)
+	if !ok {
+		return false
+	}
+	d, ok := f.dtypeOf(t.DType, ir.F32)
+	if !ok {
+		return false
+	}
+	want := writtenType(t, refs)
+	u, ok := v.(tensor)
+	if !ok {
+		if _, isNumber := v.(number); isNumber && len(refs) == 0 {
+			return true
+		}
+		if w, isWord := v.(word); isWord {
+			from.undefined(w)
+			return false
+		}
+		from.wants("E0208", n, "a tensor "+want, "", "%s is %s", ticked(who), v.what())
+		return false
+	}
+	got := u.v.Type
+	bad := ""
+	declared := ir.Type{}
+	for _, r := range refs {
+		declared.Axes = append(declared.Axes, ir.Axis{Name: r.name})
+		if i := got.Index(r.name); i >= 0 && r.size != 0 && got.Axes[i].Size != r.size {
+			bad = ", where `" + r.name + "` has another size"
+		}
+	}
+	if m := missing(got, declared); m != "" {
+		bad = ", which lacks axis `" + m + "`"
+	} else if m := missing(declared, got); m != "" {
+		bad = ", which has an axis `" + m + "` too many"
+	} else if t.DType != nil && got.DType != d {
+		bad = ", not " + d.String()
+	} else if t.DType == nil && !got.DType.IsFloat() {
+		bad = ", not of a float dtype"
+	}
+	if bad != "" {
+		from.report(&diag.Error{Code: "E0208", Pos: n.At(), Len: n.Len(), Msg: ticked(who) + " is " + got.String() + bad, Want: want,
+			Note: []diag.Note{{Pos: t.At(), Msg: "declared here"}}})
+	}
+	return bad == ""
+}
+
+// missing is an axis of want that t lacks, or empty.
+func missing(t, want ir.Type) string {
+	for _, a := range want.Axes {
+		if !t.Has(a.Name) {
+			return a.Name
+		}
+	}
+	return ""
+}
+
+func writtenType(t *syntax.TensorType, refs []axisRef) string {
+	s := make([]string, len(refs))
+	for i, r := range refs {
+		s[i] = r.name
+	}
+	d := ""
+	if t.DType != nil {
+		d = t.DType.Name
+	}
+	return d + "[" + strings.Join(s, ", ") + "]"
+}
+
+// shapeExpr is `i32[batch, seq]` as an expression.
+func (f *frame) shapeExpr(x *syntax.Index, d ir.DType) value {
+	t := ir.Type{DType: d}
+	for _, a := range x.Args {
+		var names []string
+		size := 0
+		if a.Name != nil {
+			c, ok := f.number(a.Value)
+			if !ok {
+				return unknown{}
+			}
+			if size, ok = f.size(a.Value, c, a.Name.Name); !ok {
+				return unknown{}
+			}
+			names = f.axisName(a.Name.Name)
+		} else {
+			var ok bool
+			if names, ok = f.axes(a.Value); !ok {
+				return unknown{}
+			}
+		}
+		for _, n := range names {
+			s := size
+			if s == 0 {
+				var ok bool
+				if s, ok = f.axisSize(a, n); !ok {
+					return unknown{}
+				}
+			}
+			if t.Has(n) {
+				return f.errorf("E0211", a, "axis `%s` is named twice", n)
+			}
+			t.Axes = append(t.Axes, ir.Axis{Name: n, Size: s})
+		}
+	}
+	return shape{t}
+}

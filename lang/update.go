@@ -1,0 +1,406 @@
+package lang
+
+import (
+	"path"
+	"strings"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/lang/syntax"
+)
+
+// optimizer is an optimizer of a train block, with the options that every one
+// has.
+type optimizer struct {
+	optimizerRef
+	entry   *syntax.Entry
+	own     []*syntax.Arg // arguments that the optimizer declares
+	clip    *syntax.Arg
+	decay   []string // patterns of paths
+	noDecay []string
+	update  *syntax.Fn
+}
+
+// commonOptions are taken by the compiler from the arguments of any optimizer
+// that does not declare them itself.
+var commonOptions = []string{"clip", "decay", "no_decay"}
+
+// optimizer resolves the entry of the train block.
+func (f *frame) optimizer(t *training) *optimizer {
+	e := t.entries["optimizer"]
+	if e == nil {
+		return nil
+	}
+	v := f.expr(e.Value)
+	ref, ok := v.(optimizerRef)
+	if !ok {
+		switch v := v.(type) {
+		case unknown:
+		case word:
+			f.undefined(v)
+		default:
+			f.wants("E0506", e.Value, "an optimizer with its options, such as `optim.AdamW(lr = 3e-4)`", "", "found %s", v.what())
+		}
+		return nil
+	}
+	o := &optimizer{optimizerRef: ref, entry: e}
+	for _, m := range ref.decl.Members {
+		if fn, ok := m.(*syntax.Fn); ok && fn.Name.Name == "update" {
+			o.update = fn
+		}
+	}
+	if o.update == nil || len(o.update.Params) != 2 {
+		f.wants("E0506", e.Value, "`fn update(w, g)` in it", "", "%s has no function `update` of two arguments", ref.what())
+		return nil
+	}
+	declared := formalNames(formalsOf(ref.decl.Params))
+	for _, a := range ref.args {
+		if a.Name == nil || contains(declared, a.Name.Name) || !contains(commonOptions, a.Name.Name) {
+			o.own = append(o.own, a)
+			continue
+		}
+		switch a.Name.Name {
+		case "clip":
+			o.clip = a
+		case "decay":
+			o.decay = f.patterns(a.Value)
+		case "no_decay":
+			o.noDecay = f.patterns(a.Value)
+		}
+	}
+	return o
+}
+
+// patterns are strings that select parameters by path.
+func (f *frame) patterns(x syntax.Expr) []string {
+	v := f.expr(x)
+	list, ok := v.(tuple)
+	if !ok {
+		list = tuple{v}
+	}
+	var out []string
+	for _, e := range list {
+		s, ok := e.(text)
+		if !ok {
+			f.notA(x, e, "a string that selects parameters, such as \"blocks.*.ln1.gain\"")
+			continue
+		}
+		if !f.l.selects(string(s)) {
+			f.errorf("E0412", x, "no parameter has a path like `%s`", clip(string(s)))
+		}
+		out = append(out, string(s))
+	}
+	return out
+}
+
+func (l *lowerer) selects(pattern string) bool {
+	for _, p := range l.params {
+		if matchPath(pattern, p.path) {
+			return true
+		}
+	}
+	return false
+}
+
+// matchPath reports whether a dotted path matches a pattern: * stands for one
+// part or a piece of one, ** for any number of parts.
+func matchPath(pattern, p string) bool {
+	return matchParts(strings.Split(pattern, "."), strings.Split(p, "."))
+}
+
+func matchParts(pat, parts []string) bool {
+	for len(pat) > 0 {
+		if pat[0] == "**" {
+			for i := 0; i <= len(parts); i++ {
+				if matchParts(pat[1:], parts[i:]) {
+					return true
+				}
+			}
+			return false
+		}
+		if len(parts) == 0 {
+			return false
+		}
+		if ok, err := path.Match(pat[0], parts[0]); err != nil || !ok {
+			return false
+		}
+		pat, parts = pat[1:], parts[1:]
+	}
+	return len(parts) == 0
+}
+
+func matchesAny(patterns []string, p string) bool {
+	for _, s := range patterns {
+		if matchPath(s, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// decays is whether weight decay applies: to parameters of two axes or more,
+// unless a pattern says otherwise.
+func (o *optimizer) decays(p *param) bool {
+	switch {
+	case matchesAny(o.noDecay, p.path):
+		return false
+	case matchesAny(o.decay, p.path):
+		return true
+	}
+	return p.typ.Rank() >= 2
+}
+
+// update emits all that follows the loss: gradients, their norm, clipping, and
+// the optimizer for every parameter. Results are placed in their order.
+func (l *lowerer) update(fb *funcBuilder, o *optimizer, t *training, loss *ir.Value) {
+	l.fb = fb
+	defer func() { l.fb = nil }()
+	for _, p := range l.params {
+		if fb.values[p] != nil {
+			fb.order = append(fb.order, p)
+		}
+	}
+	f := l.mainFrame()
+	f.scope = "optimizer"
+	if len(fb.order) == 0 {
+		f.errorf("E0505", t.entries["loss"].Value, "the loss reads no parameter, so there is nothing to train")
+		return
+	}
+	site := t.entries["loss"].Value
+	args := []*ir.Value{loss}
+	for _, p := range fb.order {
+		args = append(args, fb.values[p])
+	}
+	fb.b.Scope, fb.b.Pos = "grad", site.At()
+	grads, err := fb.b.TryEmit("grad", args, nil)
+	if err != nil {
+		f.shapeError(site, nil, err)
+		return
+	}
+	u := &updater{l: l, fb: fb, o: o, f: f}
+	if !u.prepare(grads) {
+		return
+	}
+	results := []ir.Result{{Value: loss, Role: ir.RoleLoss}, {Value: u.norm, Role: ir.RoleStat, Path: "grad_norm"}}
+	if u.lr != nil {
+		results = append(results, ir.Result{Value: u.lr, Role: ir.RoleStat, Path: "lr"})
+	}
+	for i, p := range fb.order {
+		results = append(results, ir.Result{Value: grads[i], Role: ir.RoleGrad, Path: p.path})
+	}
+	for i, p := range fb.order {
+		w, ok := u.one(p, grads[i])
+		if !ok {
+			return
+		}
+		results = append(results, ir.Result{Value: w, Role: ir.RoleParam, Path: p.path})
+	}
+	fb.f.Results = append(results, u.states...)
+}
+
+// updater runs the optimizer's update for one parameter after another.
+type updater struct {
+	l      *lowerer
+	fb     *funcBuilder
+	o      *optimizer
+	f      *frame
+	inst   *instance // arguments and lets, the same for all parameters
+	norm   *ir.Value // of all gradients together, before clipping
+	lr     *ir.Value // nil where the optimizer has none
+	scale  *ir.Value // of the gradients; nil without clipping
+	states []ir.Result
+}
+
+// prepare emits what is computed once in a step.
+func (u *updater) prepare(grads []*ir.Value) bool {
+	b := &u.fb.b
+	b.Scope, b.Pos = "optimizer.norm", u.o.entry.At()
+	var sum *ir.Value
+	for _, g := range grads {
+		g = b.Cast(g, ir.F32)
+		s := b.Sum(b.Mul(g, g), g.Type.Names()...)
+		if sum == nil {
+			sum = s
+		} else {
+			sum = b.Add(sum, s)
+		}
+	}
+	u.norm = b.Emit("sqrt", nil, sum)
+	if !u.clipScale() {
+		return false
+	}
+	u.f.scope = "optimizer"
+	u.inst = newInstance(u.o.moduleRef, "optimizer")
+	g := u.f.child(u.o.at, u.o.decl.Name.Name, u.o.file, u.inst)
+	if !u.f.bind(g, u.o.at, u.o.what(), u.o.decl.Params, u.o.own, func(n string, v value) { u.inst.args[n] = v }) {
+		return false
+	}
+	for _, m := range u.o.decl.Members {
+		if x, ok := m.(*syntax.Let); ok {
+			u.inst.lets[x.Name.Name] = g.expr(x.Value)
+		}
+	}
+	return u.learningRate()
+}
+
+// clipScale emits the factor of std.optim.clip_scale.
+func (u *updater) clipScale() bool {
+	if u.o.clip == nil {
+		return true
+	}
+	x := u.o.clip.Value
+	c, ok := u.f.number(x)
+	if !ok {
+		return false
+	}
+	if !(c.v > 0) {
+		u.f.wants("E0506", x, "a positive limit", "leave `clip` out to clip nothing", "`clip` is %s", formatNumber(c))
+		return false
+	}
+	u.f.scope = "optimizer.clip"
+	math := u.l.stdFile("math")
+	g := u.f.child(x, "clip_scale", math, nil)
+	g.vars["norm"], g.vars["limit"] = tensor{u.norm}, c
+	s, ok := u.f.finish(g, x, math.fns["clip_scale"]).(tensor)
+	if ok {
+		u.scale = s.v
+	}
+	return ok
+}
+
+// learningRate makes the argument lr a scalar of f32.
+func (u *updater) learningRate() bool {
+	v, ok := u.inst.args["lr"]
+	if !ok {
+		return true
+	}
+	var n syntax.Node = u.o.at
+	for _, a := range u.o.own {
+		if a.Name != nil && a.Name.Name == "lr" {
+			n = a.Value
+		}
+	}
+	if c, ok := v.(number); ok {
+		v = u.f.constTensor(n, c, ir.F32)
+	}
+	t, ok := v.(tensor)
+	switch {
+	case !ok:
+		u.f.notA(n, v, "a number or a schedule, such as `cosine(…)`")
+		return false
+	case t.v.Type.Rank() != 0 || t.v.Type.DType != ir.F32:
+		u.f.wants("E0508", n, "f32[]", "", "the learning rate is %s", t.v.Type)
+		return false
+	}
+	u.inst.args["lr"], u.lr = t, t.v
+	return true
+}
+
+// one updates a parameter; its states are added to the arguments.
+func (u *updater) one(p *param, grad *ir.Value) (*ir.Value, bool) {
+	inst := newInstance(u.o.moduleRef, "optimizer."+p.path)
+	for k, v := range u.inst.args {
+		inst.args[k] = v
+	}
+	inst.lets = u.inst.lets
+	if _, ok := inst.args["weight_decay"]; ok && !u.o.decays(p) {
+		inst.args["weight_decay"] = number{}
+	}
+	w := tensor{u.fb.values[p]}
+	g := u.f.child(u.o.at, "update", u.o.file, inst)
+	g.vars["param"] = w
+	names, ok := u.newStates(g, p)
+	if !ok {
+		return nil, false
+	}
+	g.saw(w.v.Type)
+	if u.scale != nil {
+		u.fb.b.Scope, u.fb.b.Pos = g.scope, u.o.clip.At()
+		grad = u.fb.b.Mul(grad, u.fb.b.Cast(u.scale, grad.Type.DType))
+	}
+	delete(g.vars, "param")
+	g.vars[u.o.update.Params[0].Name.Name] = w
+	g.vars[u.o.update.Params[1].Name.Name] = tensor{grad}
+	v, ok := u.result(u.f.finish(g, u.o.at, u.o.update), returned(u.o.update), "the new parameter", p.typ)
+	if !ok {
+		return nil, false
+	}
+	for _, s := range names {
+		next, ok := u.result(g.vars[s.name], s.node, "the next value of state `"+s.name+"`", s.typ)
+		if !ok {
+			return nil, false
+		}
+		u.states = append(u.states, ir.Result{Value: next, Role: ir.RoleState, Path: p.path + "/" + s.name})
+	}
+	return v, true
+}
+
+type state struct {
+	name string
+	node syntax.Node
+	typ  ir.Type
+}
+
+// newStates declares the states of a parameter as arguments and variables.
+func (u *updater) newStates(g *frame, p *param) ([]state, bool) {
+	var out []state
+	for _, m := range u.o.decl.Members {
+		x, ok := m.(*syntax.ParamDecl)
+		if !ok {
+			continue
+		}
+		t, ok := g.stateType(x.Type, p.typ)
+		if !ok {
+			return nil, false
+		}
+		for _, n := range x.Names {
+			init, ok := g.initial(n, x.Init)
+			if !ok {
+				return nil, false
+			}
+			v := u.fb.f.AddArg(t, ir.RoleState, p.path+"/"+n.Name, ir.A("init", init), x.At())
+			g.vars[n.Name] = tensor{v}
+			out = append(out, state{n.Name, n, t})
+		}
+	}
+	return out, true
+}
+
+// stateType is `like param`, `f32 like param`, or a scalar's dtype.
+func (g *frame) stateType(t syntax.Type, p ir.Type) (ir.Type, bool) {
+	switch t := t.(type) {
+	case *syntax.LikeType:
+		if t.Of.Name != "param" {
+			g.wants("E0201", t.Of, "`param`, the parameter that is updated", "", "a state like `%s`", t.Of.Name)
+			return p, false
+		}
+		d, ok := g.dtypeOf(t.DType, p.DType)
+		return p.WithDType(d), ok
+	case *syntax.NamedType:
+		if d, ok := ir.ParseDType(t.Name); ok {
+			return ir.Scalar(d), true
+		}
+	}
+	g.wants("E0506", t, "`like param`, or a dtype for a scalar", "", "not the type of a state")
+	return p, false
+}
+
+// result checks what an update computes and stores it in the order of axes of
+// the type it replaces.
+func (u *updater) result(v value, n syntax.Node, who string, t ir.Type) (*ir.Value, bool) {
+	if isUnknown(v) {
+		return nil, false
+	}
+	if c, ok := v.(number); ok {
+		v = u.f.constTensor(n, c, t.DType)
+	}
+	w, ok := v.(tensor)
+	if !ok || w.v.Type.DType != t.DType || missing(t, w.v.Type) != "" {
+		e := &diag.Error{Code: "E0507", Pos: n.At(), Len: n.Len(), Msg: who + " is " + v.what(), Want: t.String()}
+		u.f.report(e)
+		return nil, false
+	}
+	b := &u.fb.b
+	b.Pos = n.At()
+	return b.Reorder(b.Expand(w.v, t), t), true
+}
