@@ -79,7 +79,7 @@ type Machine struct {
 	FMA        bool // fused multiply-add in hardware
 	Masked     bool // masked loads and stores in hardware, for every element size
 	DotBF16    bool // bf16 pair dot product into f32 (AVX512-BF16, Arm BF16)
-	L1, L2, L3 int  // bytes of data cache; L3 is the share of one core
+	L1, L2, L3 int  // bytes of data cache: L1 and L2 of one core, L3 shared
 }
 
 // Lanes is how many elements e fill one vector register.

@@ -139,7 +139,7 @@ func (m *module) unrollHint(unroll int) metadata.MDNode {
 		fields = []metadata.Field{&metadata.String{Value: "llvm.loop.unroll.full"}}
 	default:
 		fields = []metadata.Field{&metadata.String{Value: "llvm.loop.unroll.count"},
-			&metadata.Value{Value: constant.NewInt(types.I32, int64(unroll))}}
+			constant.NewInt(types.I32, int64(unroll))}
 	}
 	hint := &metadata.Tuple{MetadataID: -1, Fields: fields}
 	loop := &metadata.Tuple{MetadataID: -1, Distinct: true}

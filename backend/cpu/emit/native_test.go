@@ -55,7 +55,7 @@ func compile(t testing.TB, tgt target.Target, ks ...*kernel.Kernel) []byte {
 	}
 	obj, err := library(t).Compile(text, tgt)
 	if err != nil {
-		t.Fatalf("%s: %v\n%s", tgt.Name, err, text)
+		t.Fatalf("%s: %v", tgt.Name, err)
 	}
 	if missing, err := llvm.Undefined(obj); err != nil || len(missing) > 0 {
 		t.Fatalf("%s: undefined %v, %v", tgt.Name, missing, err)

@@ -1,0 +1,141 @@
+package emit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"ptc/backend/kernel"
+)
+
+// specials are kernels for what random ones do not reach. Inputs are those of
+// the random kernels; "index" holds numbers below its length.
+var specials = map[string]func(b *kernel.Builder){
+	"philox": func(b *kernel.Builder) {
+		in := b.Arg("in", kernel.I32, 6*8, kernel.Read)
+		out := b.Arg("out", kernel.I32, 4*8, kernel.Write)
+		var c [6]*kernel.Value
+		for i := range c {
+			c[i] = b.Load(in.At(kernel.Int(int64(8*i))), 8)
+		}
+		for i, w := range b.Philox([4]*kernel.Value(c[:4]), [2]*kernel.Value(c[4:])) {
+			b.Store(out.At(kernel.Int(int64(8*i))), w)
+		}
+	},
+	// A view of bf16 pairs as i32, dotted. The numbers are normal: instructions
+	// flush subnormals.
+	"dot": func(b *kernel.Builder) {
+		x, y := b.Arg("x", kernel.F32, 64, kernel.Read), b.Arg("y", kernel.F32, 64, kernel.Read)
+		out := b.Arg("out", kernel.F32, 28, kernel.Write)
+		px, py := b.Scratch("px", kernel.BF16, 64), b.Panel("py", kernel.BF16, 64)
+		one := b.F32(1, 16)
+		normal := func(v *kernel.Value) *kernel.Value {
+			small := b.Lt(b.Abs(v), b.F32(100, 16))
+			return b.Select(b.And(small, b.Lt(b.F32(0.01, 16), b.Abs(v))), v, one)
+		}
+		b.For(kernel.Span(64).By(16), func(i kernel.Index) {
+			b.Store(px.At(i), normal(b.Load(x.At(i), 16)))
+			b.Store(py.At(i), normal(b.Load(y.At(i), 16)))
+		})
+		b.Barrier()
+		vx, vy := b.View(px, kernel.I32), b.View(py, kernel.I32)
+		at := int64(0)
+		for _, lanes := range []int{16, 8, 4} {
+			zero := kernel.Int(0)
+			d := b.DotBF16(b.F32(0.5, lanes), b.Load(vx.At(zero), lanes), b.Load(vy.At(zero), lanes))
+			b.Store(out.At(kernel.Int(at)), b.DotBF16(d, b.Load(vx.At(kernel.Int(8)), lanes), b.Load(vy.At(kernel.Int(8)), lanes)))
+			at += int64(lanes)
+		}
+	},
+	// Colliding lanes of a scatter store in order.
+	"scatter": func(b *kernel.Builder) {
+		in := b.Arg("in", kernel.BF16, 64, kernel.Read)
+		index := b.Arg("index", kernel.I32, 16, kernel.Read)
+		out := b.Arg("out", kernel.BF16, 64, kernel.ReadWrite)
+		b.For(kernel.Span(64).By(16), func(i kernel.Index) {
+			at := b.Load(index.At(kernel.Int(0)), 16)
+			b.Store(out.At(kernel.Int(1)).Gathered(at).Strided(2).Masked(b.TailMask(kernel.Int(60).Sub(i), 16)), b.Load(in.At(i), 16))
+		})
+	},
+	// Bounds, tails and branches known only at run time, in place.
+	"runtime": func(b *kernel.Builder) {
+		index := b.Arg("index", kernel.I32, 40, kernel.Read)
+		io := b.ArgAliased("io", kernel.F32, 40, kernel.ReadWrite)
+		n := kernel.Of(b.Convert(b.Load(index.At(b.Task()), 1), kernel.I64))
+		b.Prefetch(io.At(n.Plus(1000)))
+		sum := b.ForVector(kernel.Int(0), n, 8, 0, []*kernel.Value{b.F32(0, 8)},
+			func(i kernel.Index, mask *kernel.Value, c []*kernel.Value) []*kernel.Value {
+				v := b.Load(io.At(i).Masked(mask), 8)
+				b.Store(io.At(i).Masked(mask), b.Add(v, b.F32(1, 8)))
+				return []*kernel.Value{b.Add(c[0], v)}
+			})
+		odd := b.Ne(b.And(b.Value(n), b.ConstInt(kernel.Scalar(kernel.I64), 1)), b.ConstInt(kernel.Scalar(kernel.I64), 0))
+		r := b.If(odd, func() []*kernel.Value { return []*kernel.Value{b.ReduceAdd(sum[0])} },
+			func() []*kernel.Value { return []*kernel.Value{b.ReduceMul(sum[0])} })
+		b.If(odd, func() []*kernel.Value { b.Store(io.At(n.Mul(0)), r[0]); return nil }, nil)
+		b.Store(io.At(kernel.Int(1)).Masked(odd), b.Load(io.At(n.Plus(-1)).Masked(odd), 1))
+	},
+	"integers": func(b *kernel.Builder) {
+		out := b.Arg("out", kernel.I64, 128, kernel.Write)
+		at := int64(0)
+		for _, e := range []kernel.Elem{kernel.I32, kernel.I64} {
+			least := int64(-1) << (8*e.Bytes() - 1)
+			for _, x := range []int64{least, -7, 7} {
+				for _, y := range []int64{0, -1, 2, -2} {
+					c := func(n int64) *kernel.Value { return b.ConstInt(kernel.Scalar(e), n) }
+					vx := b.Add(c(x), b.Convert(b.Value(b.Task()), e)) // not a constant
+					b.Store(out.At(kernel.Int(at)), b.Convert(b.Div(vx, c(y)), kernel.I64))
+					b.Store(out.At(kernel.Int(at+1)), b.Convert(b.Rem(c(x), b.Sub(c(y), b.Convert(b.Value(b.Task()), e))), kernel.I64))
+					at += 2
+				}
+			}
+		}
+	},
+}
+
+func TestSpecialKernels(t *testing.T) {
+	all, runnable := targets(t)
+	var ks []*kernel.Kernel
+	for _, name := range slices.Sorted(maps.Keys(specials)) {
+		b := kernel.New("special_"+name, 1)
+		specials[name](b)
+		ks = append(ks, build(t, b))
+	}
+	for _, tgt := range all {
+		obj := compile(t, tgt, ks...)
+		if !contains(runnable, tgt.Name) {
+			continue
+		}
+		img := image(t, obj)
+		for _, k := range ks {
+			for seed := range 10 {
+				t.Run(fmt.Sprintf("%s/%s/%d", tgt.Name, k.Name, seed), func(t *testing.T) {
+					compareWithInterpreter(t, tgt, k, func() [][]byte { return run(t, img, k, numbers(k, seed), 0, k.Tasks) }, seed)
+				})
+			}
+		}
+	}
+}
+
+// TestTasks: only the tasks asked for run, and twice the same gives the same.
+func TestTasks(t *testing.T) {
+	_, runnable := targets(t)
+	b := kernel.New("tasks", 9)
+	out := b.Arg("out", kernel.I64, 9, kernel.Write)
+	b.Store(out.At(b.Task()), b.Value(b.Task().Mul(3).Plus(1)))
+	k := build(t, b)
+	for _, tgt := range runnable {
+		img := image(t, compile(t, tgt, k))
+		for _, r := range [][2]int64{{0, 9}, {2, 5}, {4, 4}} {
+			want := [][]byte{make([]byte, 72)}
+			if err := kernel.Interpret(k, want, r[0], r[1]); err != nil {
+				t.Fatal(err)
+			}
+			got := run(t, img, k, [][]byte{make([]byte, 72)}, r[0], r[1])
+			if d := differ(kernel.I64, got[0], want[0]); d != "" {
+				t.Errorf("%s: tasks %v: %s", tgt.Name, r, d)
+			}
+		}
+	}
+}
