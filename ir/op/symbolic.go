@@ -40,7 +40,9 @@ func init() {
 	Register(&Def{
 		Name: "call", Doc: "The results of the module's function `fn`. Its types are the function's: Infer gives none; see Builder.Call.",
 		Class: Control, MaxArgs: -1,
-		Attrs: []AttrSpec{{"fn", ir.Sym(""), true}},
+		// at and wait exist at Planned: places of the results, and whether the
+		// call waits for all before it.
+		Attrs: []AttrSpec{{"at", ir.Ints(nil), false}, {"fn", ir.Sym(""), true}, {"wait", ir.BoolVal(false), false}},
 		Infer: func([]ir.Type, ir.Attrs) ([]ir.Type, error) { return nil, nil },
 		Shard: replicated,
 		Eval: func(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {

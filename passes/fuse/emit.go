@@ -20,7 +20,6 @@ type kernels struct {
 // none. Names count per class in order of appearance.
 func (k *kernels) add(f *ir.Func, class fusion.Class) *ir.Func {
 	f.Name = "kernel"
-	renumber(f)
 	text := ir.PrintFunc(f)
 	if old := k.byText[text]; old != nil {
 		return old
@@ -34,25 +33,55 @@ func (k *kernels) add(f *ir.Func, class fusion.Class) *ir.Func {
 
 // emit returns the calls, in an order that respects what they read.
 func (p *program) emit(shared *kernels) []*ir.Op {
+	order := p.sorted()
+	bodies := p.wanted(order)
 	var out []*ir.Op
-	for _, g := range p.sorted() {
-		f, ins, outs := p.kernel(g)
-		if len(outs) == 0 {
+	for _, g := range order {
+		b := bodies[g]
+		if len(b.outs) == 0 {
 			continue
 		}
-		k := shared.add(f, g.class)
-		last := g.ops[len(g.ops)-1]
+		k := shared.add(kernelOf(g, b), g.class)
+		last := b.outs[len(b.outs)-1].Def
 		if g.root != nil {
 			last = g.root
 		}
-		call := &ir.Op{Name: "call", Args: ins, Attrs: ir.A("fn", ir.Sym(k.Name)), Scope: last.Scope, Pos: last.Pos}
-		for _, v := range outs {
+		call := &ir.Op{Name: "call", Args: b.ins, Attrs: ir.A("fn", ir.Sym(k.Name)), Scope: last.Scope, Pos: last.Pos}
+		for _, v := range b.outs {
 			v.Def = call
 			call.Results = append(call.Results, v)
 		}
 		out = append(out, call)
 	}
 	return out
+}
+
+// wanted walks the groups from the last to the first and gives each the
+// values that results or later groups read from memory, and the body that
+// computes them.
+func (p *program) wanted(order []*group) map[*group]body {
+	want := map[*ir.Value]bool{}
+	for v := range p.result {
+		want[v] = true
+	}
+	bodies := map[*group]body{}
+	for i := len(order) - 1; i >= 0; i-- {
+		g := order[i]
+		var outs []*ir.Value
+		for _, o := range g.ops {
+			for _, v := range o.Results {
+				if want[v] {
+					outs = append(outs, v)
+				}
+			}
+		}
+		b := p.body(g, outs)
+		for _, v := range b.ins {
+			want[v] = true
+		}
+		bodies[g] = b
+	}
+	return bodies
 }
 
 // sorted orders the groups topologically, by last operation among those that
@@ -88,11 +117,15 @@ func (p *program) sorted() []*group {
 	return out
 }
 
-// inputs lists the groups whose stored values g reads, recomputation included.
+// inputs lists the groups whose stored values g may read, recomputation
+// included.
 func (p *program) inputs(g *group) []*group {
-	b := p.body(g)
+	var all []*ir.Value
+	for _, o := range g.ops {
+		all = append(all, o.Results...)
+	}
 	var out []*group
-	for _, v := range b.ins {
+	for _, v := range p.body(g, all).ins {
 		if v.Def != nil {
 			out = append(out, p.of[v.Def])
 		}
@@ -100,34 +133,31 @@ func (p *program) inputs(g *group) []*group {
 	return out
 }
 
-// body is the operations of a kernel, in program order, and the stored values
-// that it reads, in order of first use.
+// body is the operations of a kernel, in program order, the stored values that
+// it reads, in order of first use, and those that it writes.
 type body struct {
-	ops []*ir.Op
-	ins []*ir.Value
+	ops       []*ir.Op
+	ins, outs []*ir.Value
 }
 
-func (p *program) body(g *group) body {
+func (p *program) body(g *group, outs []*ir.Value) body {
 	need := map[*ir.Op]bool{}
 	var add func(o *ir.Op)
-	value := func(v *ir.Value) {
-		if v.Def != nil && p.within(g, v) {
-			add(v.Def)
-		}
-	}
 	add = func(o *ir.Op) {
 		if need[o] {
 			return
 		}
 		need[o] = true
 		for _, a := range o.Args {
-			value(a)
+			if a.Def != nil && p.within(g, a) {
+				add(a.Def)
+			}
 		}
 	}
-	for _, o := range g.ops {
-		add(o)
+	for _, v := range outs {
+		add(v.Def)
 	}
-	var b body
+	b := body{outs: outs}
 	for o := range need {
 		b.ops = append(b.ops, o)
 	}
@@ -150,9 +180,8 @@ func (p *program) within(g *group, v *ir.Value) bool {
 	return p.of[d] == g || p.free[d] || p.views[v] != nil || p.again[v]
 }
 
-// kernel builds g's function, and lists the stored values it reads and writes.
-func (p *program) kernel(g *group) (*ir.Func, []*ir.Value, []*ir.Value) {
-	b := p.body(g)
+// kernelOf builds the function of a group's body.
+func kernelOf(g *group, b body) *ir.Func {
 	f := &ir.Func{Attrs: ir.A("class", ir.Name("kernel"), "kind", ir.Name(string(g.class)))}
 	at := map[*ir.Value]*ir.Value{}
 	for _, v := range b.ins {
@@ -173,67 +202,8 @@ func (p *program) kernel(g *group) (*ir.Func, []*ir.Value, []*ir.Value) {
 		}
 		f.Ops = append(f.Ops, n)
 	}
-	var outs []*ir.Value
-	for _, o := range g.ops {
-		for _, v := range o.Results {
-			if p.result[v] || !p.again[v] && p.readOutside(v, g) {
-				outs = append(outs, v)
-				f.Results = append(f.Results, ir.Result{Value: at[v], Role: ir.RoleOut})
-			}
-		}
+	for _, v := range b.outs {
+		f.Results = append(f.Results, ir.Result{Value: at[v], Role: ir.RoleOut})
 	}
-	return prune(f, b.ins, outs)
-}
-
-// prune drops operations and arguments of the kernel that no result needs
-// (their values were read by kernels that compute them again).
-func prune(f *ir.Func, ins, outs []*ir.Value) (*ir.Func, []*ir.Value, []*ir.Value) {
-	need := map[*ir.Value]bool{}
-	for _, r := range f.Results {
-		need[r.Value] = true
-	}
-	var ops []*ir.Op
-	for i := len(f.Ops) - 1; i >= 0; i-- {
-		o := f.Ops[i]
-		used := false
-		for _, r := range o.Results {
-			used = used || need[r]
-		}
-		if !used {
-			continue
-		}
-		for _, a := range o.Args {
-			need[a] = true
-		}
-		ops = append(ops, o)
-	}
-	for i, j := 0, len(ops)-1; i < j; i, j = i+1, j-1 {
-		ops[i], ops[j] = ops[j], ops[i]
-	}
-	f.Ops = ops
-	var args []*ir.Arg
-	var kept []*ir.Value
-	for i, a := range f.Args {
-		if need[a.Value] {
-			args = append(args, a)
-			kept = append(kept, ins[i])
-		}
-	}
-	f.Args = args
-	return f, kept, outs
-}
-
-// renumber gives values their numbers in order of appearance, so that equal
-// kernels print alike.
-func renumber(f *ir.Func) {
-	n := 0
-	next := func(v *ir.Value) { v.ID = n; n++ }
-	for _, a := range f.Args {
-		next(a.Value)
-	}
-	for _, o := range f.Ops {
-		for _, r := range o.Results {
-			next(r)
-		}
-	}
+	return f
 }
