@@ -24,6 +24,7 @@ func init() {
 		{"reduce-none", "a reduction over no axis", []string{"reduce_sum", "reduce_max"}, sameType},
 		{"reduce-chain", "nested reductions are one", []string{"reduce_sum", "reduce_max"}, reduceChain},
 		{"reduce-broadcast", "reduce first; n copies sum to n times one, and their maximum is one", []string{"reduce_sum", "reduce_max"}, reduceBroadcast},
+		{"reduce-factor", "the sum of c * x is c times the sum, and so for -x", []string{"reduce_sum"}, reduceFactor},
 		{"dot-transpose", "a dot reads its operands in any order", []string{"dot"}, dotTranspose},
 		{"align", "axes align by name: no order, no broadcast of an operand is needed that leaves the result's type", nil, align},
 		{"broadcast-late", "compute on few elements, broadcast the result", nil, broadcastLate},
@@ -170,6 +171,27 @@ func reduceBroadcast(r *rewriter, o *ir.Op) *ir.Value {
 		x = r.emit(o, "mul", nil, x, r.constant(o, x.Type.DType, float64(copies)))
 	}
 	return r.keep(o, x)
+}
+
+// reduceFactor leaves a product that others read where it is.
+func reduceFactor(r *rewriter, o *ir.Op) *ir.Value {
+	x := o.Args[0]
+	if r.uses[x] > 1 || !x.Type.DType.IsFloat() {
+		return nil
+	}
+	if from(x, "neg") {
+		return r.emit(o, "neg", nil, r.emit(o, o.Name, o.Attrs, x.Def.Args[0]))
+	}
+	if !from(x, "mul") {
+		return nil
+	}
+	for i, y := range x.Def.Args {
+		if c, ok := splat(x.Def.Args[1-i]); ok && normal(c) && y.Type.SameShape(x.Type) {
+			sum := r.emit(o, o.Name, o.Attrs, y)
+			return r.emit(o, "mul", nil, sum, r.constant(o, y.Type.DType, c))
+		}
+	}
+	return nil
 }
 
 func dotTranspose(r *rewriter, o *ir.Op) *ir.Value {

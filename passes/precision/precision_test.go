@@ -1,0 +1,87 @@
+package precision
+
+import (
+	"strings"
+	"testing"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/ir/op"
+	"ptc/passes/pass"
+	"ptc/passes/passtest"
+)
+
+func TestGolden(t *testing.T) { passtest.Golden(t, "testdata/*.txtar", Run, nil) }
+
+const tiny = `ptir 1 global "t"
+meta layout(name="x", rules=[%])
+
+func @step class=entry
+  arg %0 : f32[a=2] param "w"
+  %1 : f32[] = dot %0, %0 over=(a)
+  result %1 loss
+end
+`
+
+func TestRules(t *testing.T) {
+	for rule, want := range map[string]string{
+		"":                                 "",
+		"precision()":                      "",
+		"precision(compute=f32)":           "",
+		"precision(compute=bf16)":          "",
+		"precision(params=f32)":            "",
+		"precision(compute=f16)":           "E0605 loss scaling",
+		"precision(compute=f64)":           "E0605 `compute = f64` is not available",
+		"precision(params=bf16)":           "E0605 `params = bf16` is not available",
+		"precision(reduce=bf16)":           "E0605 `reduce = bf16` is not available",
+		"precision(compute=i32)":           "E0604 not a float dtype",
+		"precision(compute=bf61)":          "E0604 did you mean `bf16`?",
+		"precision(comput=bf16)":           "E0604 did you mean `compute`?",
+		"shard(axes=(a)), precision(mu=1)": "E0604 not a float dtype",
+	} {
+		text := strings.Replace(tiny, "[%]", "["+rule+"]", 1)
+		if rule == "" {
+			text = strings.Replace(tiny, ", rules=[%]", "", 1)
+		}
+		err := Run(&pass.Context{}, passtest.Parse(t, text))
+		code, part, _ := strings.Cut(want, " ")
+		switch l, ok := diag.As(err); {
+		case want == "" && err != nil:
+			t.Errorf("%s: %v", rule, err)
+		case want != "" && (!ok || l[0].Code != code || !strings.Contains(err.Error(), part)):
+			t.Errorf("%s: %v; want %s", rule, err, want)
+		}
+	}
+}
+
+// In what becomes of the example, by row class: no contraction reads float32,
+// no reduction and no optimizer operation reads less.
+func TestClasses(t *testing.T) {
+	passtest.Golden(t, "testdata/bf16.txtar", func(c *pass.Context, m *ir.Module) error {
+		if err := Run(c, m); err != nil {
+			return err
+		}
+		f := m.Funcs[0]
+		behind := map[*ir.Value]bool{}
+		for _, r := range f.Results {
+			behind[r.Value] = r.Role == ir.RoleGrad
+		}
+		for _, o := range f.Ops {
+			for _, a := range o.Args {
+				d := a.Type.DType
+				if !d.IsFloat() {
+					continue
+				}
+				class := op.Of(o).Class
+				for _, v := range o.Results {
+					behind[v] = behind[v] || behind[a]
+				}
+				if class == op.Contraction && d != ir.BF16 || class == op.Reduction && d != ir.F32 ||
+					behind[a] && d != ir.F32 {
+					t.Errorf("%s reads %s of type %s", o.Name, a.Def.Name, a.Type)
+				}
+			}
+		}
+		return nil
+	}, nil)
+}
