@@ -126,9 +126,24 @@ func starred(p string) string {
 	return strings.Join(parts, ".")
 }
 
-// rule appends a term; the last argument says which line made it.
+// rule appends a term. Empty lists are left out, and `at` says which line made
+// the rule.
 func (y *layout) rule(n syntax.Node, head string, kv ...any) {
-	y.rules = append(y.rules, ir.Term{Head: head, Args: ir.A(append(kv, "at", ir.Str(n.At().String()))...)})
+	t := ir.Term{Head: head, Args: ir.A("at", ir.Str(n.At().String()))}
+	for i := 0; i < len(kv); i += 2 {
+		switch v := kv[i+1].(type) {
+		case ir.Names:
+			if len(v) == 0 {
+				continue
+			}
+		case ir.Str:
+			if v == "" {
+				continue
+			}
+		}
+		t.Args = t.Args.With(kv[i].(string), kv[i+1].(ir.AttrVal))
+	}
+	y.rules = append(y.rules, t)
 }
 
 // single reports a directive that occurs twice.
