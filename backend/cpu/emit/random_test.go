@@ -193,16 +193,27 @@ func inputs(k *kernel.Kernel, seed uint64, cols int64) [][]byte {
 	var bufs [][]byte
 	for _, a := range k.Args() {
 		var b []byte
-		for range a.Len {
-			if a.Name == "index" {
+		for i := range a.Len {
+			if tie, ok := ties(float64(i))[a.Name]; ok {
+				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(tie)))
+			} else if a.Name == "index" {
 				b = binary.LittleEndian.AppendUint32(b, uint32(r.Int64N(cols)))
-				continue
+			} else {
+				b = appendNumber(b, a.Elem, r)
 			}
-			b = appendNumber(b, a.Elem, r)
 		}
 		bufs = append(bufs, b)
 	}
 	return bufs
+}
+
+// ties are operands with x·y + z = z ± 2^-24·(1 - 2^-46·i²): just short of a tie
+// between z and its neighbor.
+func ties(i float64) map[string]float64 {
+	sign := math.Copysign(1, math.Mod(i, 3)-1)
+	return map[string]float64{
+		"tie_x": sign * 0x1p-24 * (1 + 0x1p-23*i), "tie_y": 1 - 0x1p-23*i, "tie_z": 1 + 0x1p-23*(2*i+1),
+	}
 }
 
 func appendNumber(b []byte, e kernel.Elem, r *rand.Rand) []byte {

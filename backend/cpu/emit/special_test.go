@@ -76,6 +76,36 @@ var specials = map[string]func(b *kernel.Builder){
 		b.If(odd, func() []*kernel.Value { b.Store(io.At(n.Mul(0)), r[0]); return nil }, nil)
 		b.Store(io.At(kernel.Int(1)).Masked(odd), b.Load(io.At(n.Plus(-1)).Masked(odd), 1))
 	},
+	// Every kind of number with every other, under each op that NaN, zeros and
+	// infinities matter to.
+	"floats": func(b *kernel.Builder) {
+		for _, e := range []kernel.Elem{kernel.F32, kernel.F64} {
+			x := b.Arg("x"+e.String(), e, 512, kernel.Read)
+			y := b.Arg("y"+e.String(), e, 512, kernel.Read)
+			out := b.Arg("out"+e.String(), e, 10*512, kernel.Write)
+			back := b.Arg("mix"+e.String(), kernel.I64, 10*512, kernel.Write)
+			b.For(kernel.Span(512).By(4), func(i kernel.Index) {
+				vx, vy := b.Load(x.At(i), 4), b.Load(y.At(i), 4)
+				one := b.Like(vx, 1)
+				for n, v := range []*kernel.Value{b.Min(vx, vy), b.Max(vx, vy), b.Min(vx, one), b.Max(one, vx), b.Div(vx, vy),
+					b.Abs(vx), b.Neg(vx), b.Rint(vx), b.Floor(vx), b.Sqrt(vx)} {
+					b.Store(out.At(i.Plus(int64(512*n))), v)
+				}
+				for n, v := range []*kernel.Value{b.Eq(vx, vy), b.Ne(vx, vy), b.Lt(vx, vy), b.Le(vx, vy), b.Gt(vx, vy), b.Ge(vx, vx),
+					b.Convert(vx, kernel.I32), b.Convert(vx, kernel.I64)} {
+					b.Store(back.At(i.Plus(int64(512*n))), b.Convert(v, kernel.I64))
+				}
+			})
+		}
+	},
+	// Sums just below a tie, by less than a float64 holds.
+	"fma": func(b *kernel.Builder) {
+		x, y := b.Arg("tie_x", kernel.F32, 64, kernel.Read), b.Arg("tie_y", kernel.F32, 64, kernel.Read)
+		z, out := b.Arg("tie_z", kernel.F32, 64, kernel.Read), b.Arg("out", kernel.F32, 64, kernel.Write)
+		b.For(kernel.Span(64).By(8), func(i kernel.Index) {
+			b.Store(out.At(i), b.FMA(b.Load(x.At(i), 8), b.Load(y.At(i), 8), b.Load(z.At(i), 8)))
+		})
+	},
 	"integers": func(b *kernel.Builder) {
 		out := b.Arg("out", kernel.I64, 128, kernel.Write)
 		at := int64(0)
