@@ -57,6 +57,9 @@ func (r *Report) First() *Row {
 // Checker watches the passes over one module.
 type Checker struct {
 	Report Report
+	// Budget is how many floating-point operations the check of gradients may
+	// take before it moves parameters in groups instead of one by one.
+	Budget int64
 
 	seed    int64
 	in      Inputs
@@ -68,7 +71,7 @@ type Checker struct {
 }
 
 // New is a checker whose inputs are drawn with the seed.
-func New(seed int64) *Checker { return &Checker{seed: seed} }
+func New(seed int64) *Checker { return &Checker{seed: seed, Budget: defaultBudget} }
 
 // Hook executes m and compares it with the module of the call before. It is
 // to be called with the module as it came, and after each pass. An error is a
@@ -169,7 +172,7 @@ func (c *Checker) autodiff(index int, name string, after Outcome) error {
 		if len(grads) == 0 {
 			continue
 		}
-		rows, err := gradients(c.before, f, c.in, grads, c.seed)
+		rows, err := gradients(c.before, f, c.in, grads, c.seed, c.Budget)
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,11 @@ import (
 
 const (
 	jointDirections = 2 // directions that move all parameters
-	groupDirections = 8 // at most: directions that move a part of them
+	// defaultBudget is seconds of the evaluator on one core.
+	defaultBudget = 2e9
+	// minGroups is how many groups of parameters are told apart, whatever the
+	// cost.
+	minGroups = 8
 )
 
 // steps are tried until one agrees. The error of a central difference grows
@@ -27,9 +31,10 @@ var steps = []float64{1e-4, 1e-6, 1e-5, 1e-3}
 //	(loss(p + e d) - loss(p - e d)) / 2e  against  <grad, d>
 //
 // along directions that move all parameters, and along directions that move
-// one group of them each. Where a group disagrees each of its parameters is
-// tried alone, so that the row names one.
-func gradients(m *ir.Module, f *ir.Func, in Inputs, grads map[string]*tensor.Tensor, seed int64) ([]Row, error) {
+// one group of them each: single parameters while the budget in floating-point
+// operations allows it. Where a group disagrees each of its parameters is tried
+// alone, so that the row names one.
+func gradients(m *ir.Module, f *ir.Func, in Inputs, grads map[string]*tensor.Tensor, seed, budget int64) ([]Row, error) {
 	l, err := newLoss(m, f, in)
 	if err != nil || l == nil {
 		return nil, err
@@ -52,7 +57,8 @@ func gradients(m *ir.Module, f *ir.Func, in Inputs, grads map[string]*tensor.Ten
 		}
 		return diff, err
 	}
-	groups := make([][]string, min(len(all), groupDirections))
+	affordable := int(min(budget/(2*max(l.flops(), 1)), int64(len(all))))
+	groups := make([][]string, min(len(all), max(minGroups, affordable)))
 	for i, p := range all {
 		groups[i%len(groups)] = append(groups[i%len(groups)], p)
 	}
@@ -172,6 +178,14 @@ func newLoss(m *ir.Module, f *ir.Func, in Inputs) (*loss, error) {
 	f.Results = keep
 	l.freeze(frozen, base[1:])
 	return l, nil
+}
+
+// flops is what one evaluation costs.
+func (l *loss) flops() (n int64) {
+	for _, o := range l.f.Ops {
+		n += op.Of(o).Flops(o)
+	}
+	return n
 }
 
 // frozen lists the operations without a gradient that depend on a parameter
