@@ -117,7 +117,8 @@ func TestInterpretRejects(t *testing.T) {
 	full := [][]byte{make([]byte, 120), make([]byte, 12)}
 	b := New("outside", 1)
 	buf := b.Arg("buf", F32, 7, Read)
-	b.Load(buf.At(Int(4)), 4)
+	four := b.Add(b.ConstInt(Scalar(I64), 4), b.Value(b.Task()))
+	b.Load(buf.At(Of(four)), 4)
 	outside := finish(t, b)
 	for _, c := range []struct {
 		k          *Kernel
@@ -165,6 +166,70 @@ func TestBuilderReportsMistakes(t *testing.T) {
 		build(b, b.Arg("buf", F32, 64, Read))
 		if _, err := b.Finish(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// TestBounds: accesses that are known to leave their buffer are rejected, and
+// those that just stay in are not.
+func TestBounds(t *testing.T) {
+	for _, c := range []struct {
+		n    int64 // the least length that fits
+		load func(b *Builder, buf *Buffer)
+	}{
+		{12, func(b *Builder, buf *Buffer) { b.Load(buf.At(b.Task().Mul(4)), 4) }},
+		{11, func(b *Builder, buf *Buffer) { // i = 0, 3, 6
+			b.For(Span(8).By(3), func(i Index) { b.Load(buf.At(i.Plus(4)), 1) })
+		}},
+		{24, func(b *Builder, buf *Buffer) { // tiles of 8, in vectors of 4
+			b.For(Between(b.Task().Mul(8), b.Task().Mul(8).Plus(8)).By(4), func(i Index) { b.Load(buf.At(i), 4) })
+		}},
+		{10, func(b *Builder, buf *Buffer) { // downwards, through a value
+			v := b.Value(Int(9).Sub(b.Task().Mul(3)))
+			b.Load(buf.At(Of(v)).Strided(-1), 4)
+		}},
+		{3, func(b *Builder, buf *Buffer) { // the differences cancel
+			b.For(Span(100), func(i Index) { b.Load(buf.At(b.Task().Add(i).Sub(Of(b.Value(i)))), 1) })
+		}},
+	} {
+		for _, n := range []int64{c.n, c.n - 1} {
+			b := New("bounds", 3)
+			c.load(b, b.Arg("buf", F32, n, Read))
+			if _, err := b.Finish(); (err == nil) != (n == c.n) {
+				t.Errorf("%d elements, %d needed: %v", n, c.n, err)
+			}
+		}
+	}
+	b := New("below", 3)
+	b.Load(b.Arg("buf", F32, 9, Read).At(b.Task().Plus(-1)), 1)
+	if _, err := b.Finish(); err == nil || !strings.Contains(err.Error(), "elements -1 to 1 of buf[9]") {
+		t.Errorf("below the buffer: %v", err)
+	}
+}
+
+// TestForVector sums a range of every length in vectors of 4, with bounds known
+// before the run and not.
+func TestForVector(t *testing.T) {
+	for n := range int64(10) {
+		for _, runtime := range []bool{false, true} {
+			b := New("sum", 1)
+			in := b.Arg("in", F32, 10, Read)
+			out := b.Arg("out", F32, 1, Write)
+			hi := Int(n)
+			if runtime {
+				hi = Of(b.Add(b.ConstInt(Scalar(I64), n), b.Value(b.Task())))
+			}
+			acc := b.ForVector(Int(0), hi, 4, 0, []*Value{b.F32(0, 4)}, func(i Index, mask *Value, c []*Value) []*Value {
+				return []*Value{b.Add(c[0], b.Load(in.At(i).Masked(mask), 4))}
+			})
+			b.Store(out.At(Int(0)), b.ReduceAdd(acc[0]))
+			sum := make([]byte, 4)
+			if err := Interpret(finish(t, b), [][]byte{floats(1, 2, 3, 4, 5, 6, 7, 8, 9, 10), sum}, 0, 1); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := math.Float32frombits(words(sum)[0]), float32(n*(n+1)/2); got != want {
+				t.Errorf("%d elements, at run time %v: %v, want %v", n, runtime, got, want)
+			}
 		}
 	}
 }

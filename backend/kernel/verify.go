@@ -4,7 +4,8 @@ import "fmt"
 
 // Verify checks that k is well formed: every statement typed as its op's row
 // demands, every value defined before and inside the region of its use, loops
-// and branches yielding what they carry, buffers used as declared.
+// and branches yielding what they carry, buffers used as declared, and accesses
+// inside their buffers as far as that is known before the run.
 func Verify(k *Kernel) error {
 	v := &verifier{defined: map[*Value]bool{}, bufs: map[*Buffer]bool{}}
 	if err := v.kernel(k); err != nil {
@@ -40,7 +41,10 @@ func (v *verifier) kernel(k *Kernel) error {
 	if len(k.Body.Yield) != 0 {
 		return fmt.Errorf("the task body yields values")
 	}
-	return v.block(k.Body, nil)
+	if err := v.block(k.Body, nil); err != nil {
+		return err
+	}
+	return checkBounds(k)
 }
 
 // block checks one region whose yields must have the types of want. What it
