@@ -133,15 +133,20 @@ func (p *program) inputs(g *group) []*group {
 	return out
 }
 
-// body is the operations of a kernel, in program order, the stored values that
-// it reads, in order of first use, and those that it writes.
+// body is the operations of a kernel, the stored values that it reads, and
+// those that it writes.
 type body struct {
 	ops       []*ir.Op
 	ins, outs []*ir.Value
 }
 
+// body collects what computes outs, each operation after its operands, in the
+// order in which outs need them: the same structure gives the same order,
+// wherever in the program it stands.
 func (p *program) body(g *group, outs []*ir.Value) body {
+	b := body{outs: outs}
 	need := map[*ir.Op]bool{}
+	read := map[*ir.Value]bool{}
 	var add func(o *ir.Op)
 	add = func(o *ir.Op) {
 		if need[o] {
@@ -149,27 +154,18 @@ func (p *program) body(g *group, outs []*ir.Value) body {
 		}
 		need[o] = true
 		for _, a := range o.Args {
-			if a.Def != nil && p.within(g, a) {
+			switch {
+			case a.Def != nil && p.within(g, a):
 				add(a.Def)
-			}
-		}
-	}
-	for _, v := range outs {
-		add(v.Def)
-	}
-	b := body{outs: outs}
-	for o := range need {
-		b.ops = append(b.ops, o)
-	}
-	sort.Slice(b.ops, func(i, j int) bool { return p.index[b.ops[i]] < p.index[b.ops[j]] })
-	seen := map[*ir.Value]bool{}
-	for _, o := range b.ops {
-		for _, a := range o.Args {
-			if !seen[a] && !(a.Def != nil && need[a.Def]) {
-				seen[a] = true
+			case !read[a]:
+				read[a] = true
 				b.ins = append(b.ins, a)
 			}
 		}
+		b.ops = append(b.ops, o)
+	}
+	for _, v := range outs {
+		add(v.Def)
 	}
 	return b
 }

@@ -44,6 +44,7 @@ type program struct {
 	users  map[*ir.Value][]*ir.Op // operations that read a value, views included
 	result map[*ir.Value]bool     // results of the function
 	again  map[*ir.Value]bool     // computed again by readers, not stored
+	keep   map[*ir.Value]bool     // stored so that others can be computed again
 }
 
 // view says that a value is a strided view of a stored value.
@@ -67,7 +68,7 @@ type group struct {
 func newProgram(f *ir.Func) *program {
 	p := &program{
 		f: f, index: map[*ir.Op]int{}, free: map[*ir.Op]bool{}, views: map[*ir.Value]*view{},
-		of: map[*ir.Op]*group{}, users: map[*ir.Value][]*ir.Op{}, result: map[*ir.Value]bool{}, again: map[*ir.Value]bool{},
+		of: map[*ir.Op]*group{}, users: map[*ir.Value][]*ir.Op{}, result: map[*ir.Value]bool{}, again: map[*ir.Value]bool{}, keep: map[*ir.Value]bool{},
 	}
 	f.Ops = materializeViews(f)
 	for _, r := range f.Results {
@@ -103,7 +104,7 @@ func (p *program) isFree(o *ir.Op) bool {
 	if d.Class != op.Elementwise && !op.ByName(o) {
 		return false
 	}
-	return p.freeSize(o, 12) >= 0
+	return p.freeSize(o, freeOps) >= 0
 }
 
 // freeSize is what remains of budget after counting the distinct operations

@@ -57,12 +57,13 @@ func materializeViews(f *ir.Func) []*ir.Op {
 }
 
 const (
-	splitAbove  = 1 << 14 // elements reduced to a few before a split pays
-	splitKept   = 16      // "a few"
-	freeOps     = 12      // operations that a free value may be made of
-	againFlops  = 64      // per element, of a value that is computed again
-	cheapFlops  = 4       // per element, of work that may be repeated
-	mayBeShared = 1       // stored values of its own size a repeated value may read
+	splitAbove = 1 << 14 // elements reduced to a few before a split pays
+	splitKept  = 16      // "a few"
+	freeOps    = 12      // operations that a free value may be made of
+	againFlops = 64      // per element, of a value that is computed again
+	packFlops  = 8       // the same where a contraction packs it
+	cheapFlops = 4       // per element, of work that may be repeated
+	smallLeaf  = 8       // a leaf this many times smaller than the value is free
 )
 
 // splitReductions cuts a large reduction to a few elements in two, so that the

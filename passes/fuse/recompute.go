@@ -5,32 +5,178 @@ import (
 	"ptc/ir/op"
 )
 
-// recompute marks the values that readers compute again instead of reading:
-// elementwise work of a bounded cost that needs to read at most one stored
-// value of its own size. Storing those would cost a write, a buffer that lives
-// from the forward to the backward pass, and as many reads.
+// recompute decides which of the values that other kernels read are stored and
+// which the readers compute again: for each group it looks for one value w of
+// the group such that storing w alone, and computing the others from it, moves
+// the fewest bytes. It is the one-cut case of choosing what the backward pass
+// keeps by minimum cut (Chen et al., "Training Deep Nets with Sublinear Memory
+// Cost", 2016, where elementwise work is the first to be repeated).
 func (p *program) recompute() {
 	for _, g := range p.groups {
-		for _, o := range g.ops {
-			v := o.Results[0]
-			if p.result[v] || !p.readOutside(v, g) || !p.readByName(v) {
-				continue
-			}
-			leaves := map[*ir.Value]bool{}
-			if cost := p.repeatCost(v, leaves, againFlops); cost < 0 {
-				continue
-			}
-			big := 0
-			for l := range leaves {
-				if l.Type.Elems() >= v.Type.Elems() {
-					big++
-				}
-			}
-			if big <= mayBeShared {
-				p.again[v] = true
+		for range 4 { // one choice may make another worthwhile
+			if !p.recomputeGroup(g) {
+				break
 			}
 		}
 	}
+}
+
+// choice is a value to store and the values computed again from it.
+type choice struct {
+	keep    *ir.Value // nil: nothing that is not stored anyway
+	again   []*ir.Value
+	between map[*ir.Value]bool // values on the way to those, read by nobody else
+	savings int64              // bytes
+}
+
+// path is what computing a value again reads and passes through.
+type path struct{ leaves, between map[*ir.Value]bool }
+
+func (p *program) recomputeGroup(g *group) bool {
+	var shared []*ir.Value
+	for _, o := range g.ops {
+		for _, v := range o.Results {
+			if !p.result[v] && !p.again[v] && !p.keep[v] && p.readOutside(v, g) && p.readByName(v) {
+				shared = append(shared, v)
+			}
+		}
+	}
+	if len(shared) == 0 {
+		return false
+	}
+	best := p.evaluate(nil, shared)
+	for _, o := range g.ops {
+		for _, w := range o.Results {
+			if spaceOf(w.Type.Axes) == g.space && !p.again[w] {
+				if c := p.evaluate(w, shared); c.savings > best.savings {
+					best = c
+				}
+			}
+		}
+	}
+	if best.savings <= 0 || len(best.again) == 0 {
+		return false
+	}
+	if best.keep != nil {
+		p.keep[best.keep] = true
+	}
+	for _, v := range best.again {
+		p.again[v] = true
+	}
+	for v := range best.between {
+		p.again[v] = true
+	}
+	return true
+}
+
+// evaluate supposes that w is stored and every other shared value computed
+// again, takes back those that cannot be, and counts the bytes saved.
+func (p *program) evaluate(w *ir.Value, shared []*ir.Value) choice {
+	keepBefore := w != nil && p.keep[w]
+	if w != nil {
+		p.keep[w] = true
+	}
+	var try []*ir.Value
+	for _, v := range shared {
+		if v != w {
+			try = append(try, v)
+			p.again[v] = true
+		}
+	}
+	paths := map[*ir.Value]path{}
+	for changed := true; changed; {
+		changed = false
+		kept := try[:0]
+		for _, v := range try {
+			l := path{map[*ir.Value]bool{}, map[*ir.Value]bool{}}
+			if p.repeatCost(v, l, p.budget(v)) >= 0 {
+				paths[v] = l
+				kept = append(kept, v)
+				continue
+			}
+			delete(p.again, v)
+			changed = true
+		}
+		try = kept
+	}
+	c := choice{keep: w, again: append([]*ir.Value(nil), try...), between: map[*ir.Value]bool{}}
+	for _, v := range try {
+		delete(p.again, v)
+		for b := range paths[v].between {
+			c.between[b] = true
+		}
+	}
+	if w != nil && !keepBefore {
+		delete(p.keep, w)
+	}
+	c.savings = p.savings(c, paths)
+	return c
+}
+
+// budget is the flops per element that may be repeated for v: little where it
+// is packed for a contraction, which may happen several times.
+func (p *program) budget(v *ir.Value) int64 {
+	for _, r := range p.readers(v) {
+		if op.Of(r.o).Class == op.Contraction {
+			return packFlops
+		}
+	}
+	return againFlops
+}
+
+// savings counts bytes: each value not written, and for each reading group
+// what it reads less, minus what it reads more.
+func (p *program) savings(c choice, paths map[*ir.Value]path) int64 {
+	var total int64
+	if c.keep != nil && !p.isStored(c.keep) {
+		total -= int64(c.keep.Type.Bytes())
+	}
+	more := map[*group]map[*ir.Value]bool{}
+	small := map[*ir.Value]bool{}
+	for _, v := range c.again {
+		total += int64(v.Type.Bytes())
+		seen := map[*group]bool{p.of[v.Def]: true}
+		for _, r := range p.readers(v) {
+			g := p.of[r.o]
+			if seen[g] {
+				continue
+			}
+			seen[g] = true
+			total += int64(v.Type.Bytes())
+			if more[g] == nil {
+				more[g] = map[*ir.Value]bool{}
+			}
+			for l := range paths[v].leaves {
+				more[g][l] = true
+			}
+		}
+		for l := range paths[v].leaves {
+			if l != c.keep && !p.isStored(l) {
+				small[l] = true
+			}
+		}
+	}
+	for g, ls := range more {
+		for l := range ls {
+			if !p.reads(g, l) {
+				total -= int64(l.Type.Bytes())
+			}
+		}
+	}
+	for l := range small {
+		total -= int64(l.Type.Bytes())
+	}
+	return total
+}
+
+// reads reports whether an operation of g reads v already.
+func (p *program) reads(g *group, v *ir.Value) bool {
+	for _, r := range p.readers(v) {
+		if p.of[r.o] == g {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *program) readOutside(v *ir.Value, g *group) bool {
@@ -50,17 +196,15 @@ func (p *program) readByName(v *ir.Value) bool {
 		if !r.byName || c == op.Indexed || c == op.Movement {
 			return false
 		}
-		if c == op.Contraction && flopsPerElement(v.Def) > cheapFlops {
-			return false
-		}
 	}
 	return true
 }
 
 // repeatCost is what remains of the budget of flops per element after
-// computing v from stored values, which it adds to leaves; negative if v
-// cannot be computed so.
-func (p *program) repeatCost(v *ir.Value, leaves map[*ir.Value]bool, budget int64) int64 {
+// computing v from stored values, which it adds to the path's leaves; negative
+// if v cannot be computed so. A value much smaller than v may become a leaf
+// even if nothing else would have it stored.
+func (p *program) repeatCost(v *ir.Value, l path, budget int64) int64 {
 	o := v.Def
 	if o == nil || op.Of(o).Class != op.Elementwise || len(o.Results) != 1 {
 		return -1
@@ -70,35 +214,30 @@ func (p *program) repeatCost(v *ir.Value, leaves map[*ir.Value]bool, budget int6
 		if budget < 0 {
 			return -1
 		}
-		w := a
-		if view := p.views[a]; view != nil {
-			w = view.base
-			if p.again[w] {
-				return -1
-			}
-		}
+		w := p.stored(a)
 		switch {
 		case w.Def != nil && p.free[w.Def]:
 		case p.again[w]:
-			if budget = p.repeatCost(w, leaves, budget); budget < 0 {
+			if w != a {
 				return -1
 			}
-		case p.isStored(w):
-			leaves[w] = true
+			budget = p.repeatCost(w, l, budget)
+		case p.isStored(w) || w.Type.Elems() <= v.Type.Elems()/smallLeaf:
+			l.leaves[w] = true
+		case w != a:
+			return -1
 		default:
-			if budget = p.repeatCost(w, leaves, budget); budget < 0 {
-				return -1
-			}
+			l.between[w] = true
+			budget = p.repeatCost(w, l, budget)
 		}
 	}
 	return budget
 }
 
-// isStored reports whether v is in memory whatever recompute decides: an
-// argument, a result, read by another kernel, or the result of work that is
-// never repeated and stored for another reader.
+// isStored reports whether v is in memory: an argument, a result, chosen to be
+// kept, or read by another kernel that does not compute it again.
 func (p *program) isStored(v *ir.Value) bool {
-	if v.Def == nil || p.result[v] {
+	if v.Def == nil || p.result[v] || p.keep[v] {
 		return true
 	}
 	return p.readOutside(v, p.of[v.Def]) && !p.again[v]

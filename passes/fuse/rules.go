@@ -129,8 +129,17 @@ func (p *program) after(g *group) map[*ir.Op]bool {
 	return out
 }
 
-// rowInto: elementwise work over the rows or the kept axes follows.
-func rowInto(_ *program, a, b *group, _ use) bool {
+// rowInto: elementwise work over the rows or the kept axes follows. A scalar
+// that also waits for other kernels stays apart: sums of many scalars, such as
+// a global norm, would become a chain of kernels each waiting for the last.
+func rowInto(p *program, a, b *group, _ use) bool {
+	if b.space == a.kept && a.kept == "" {
+		for _, from := range p.inputs(b) {
+			if from != a {
+				return false
+			}
+		}
+	}
 	return b.space == a.space || b.space == a.kept
 }
 
