@@ -71,7 +71,7 @@ func (b *Builder) alloc(name string, s Space, e Elem, n int64) *Buffer {
 func (b *Builder) View(buf *Buffer, e Elem) *Buffer {
 	v := *buf
 	v.Name = fmt.Sprintf("%s.%s", buf.Name, e)
-	v.Base = buf.root()
+	v.Base = buf.Root()
 	v.Elem, v.Len = e, buf.Bytes()/int64(e.Bytes())
 	b.k.Buffers = append(b.k.Buffers, &v)
 	return &v

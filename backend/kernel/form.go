@@ -47,16 +47,13 @@ type Buffer struct {
 	Base     *Buffer
 }
 
-// root is the buffer whose memory b is: its base if b is a view.
-func (b *Buffer) root() *Buffer {
+// Root is the buffer whose memory b is: b itself, or the base of a view.
+func (b *Buffer) Root() *Buffer {
 	if b.Base != nil {
 		return b.Base
 	}
 	return b
 }
-
-// Root is the buffer whose memory b is: b itself, or the base of a view.
-func (b *Buffer) Root() *Buffer { return b.root() }
 
 // Bytes is the size of b in memory.
 func (b *Buffer) Bytes() int64 { return b.Len * int64(b.Elem.Bytes()) }

@@ -254,7 +254,7 @@ func (m *machine) place(s *Stmt, l int) ([]byte, error) {
 		return nil, nil
 	}
 	size := int64(r.Buf.Elem.Bytes())
-	return m.mem[r.Buf.root()][at*size : (at+1)*size], nil
+	return m.mem[r.Buf.Root()][at*size : (at+1)*size], nil
 }
 
 func (m *machine) load(s *Stmt) error {

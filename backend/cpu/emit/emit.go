@@ -10,6 +10,7 @@ import (
 	"github.com/llir/llvm/ir/value"
 
 	"ptc/backend/kernel"
+	"ptc/backend/kernel/vmath"
 	"ptc/backend/llvm/target"
 )
 
@@ -61,7 +62,7 @@ func (m *module) kernel(k *kernel.Kernel) error {
 	if err := kernel.Verify(k); err != nil {
 		return err
 	}
-	k, err := expand(k)
+	k, err := vmath.Expand(k)
 	if err != nil {
 		return err
 	}

@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/llir/llvm/ir"
 	"github.com/llir/llvm/ir/constant"
 	"github.com/llir/llvm/ir/types"
 	"github.com/llir/llvm/ir/value"
 
 	"ptc/backend/kernel"
-
-	"github.com/llir/llvm/ir"
 )
 
 // place is the address of lane 0 of r, without its gather offsets.
