@@ -1,0 +1,136 @@
+package lang
+
+import (
+	"fmt"
+	"math"
+	"math/rand"
+	"testing"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/ir/eval"
+	array "ptc/ir/tensor"
+	"ptc/lang/syntax"
+)
+
+// input is a named tensor for an expression under test.
+type input struct {
+	name string
+	x    *array.Tensor
+}
+
+// arr makes a tensor: arr("seq", 4, "head", 2)(values...).
+func arr(d ir.DType, axes ...any) func(vs ...float64) *array.Tensor {
+	t := ir.Type{DType: d}
+	for i := 0; i < len(axes); i += 2 {
+		t.Axes = append(t.Axes, ir.Axis{Name: axes[i].(string), Size: axes[i+1].(int)})
+	}
+	return func(vs ...float64) *array.Tensor {
+		x := array.New(t)
+		copy(x.Data, vs)
+		return x
+	}
+}
+
+// noise fills a tensor with standard normal numbers.
+func noise(seed int64, axes ...any) *array.Tensor {
+	x := arr(ir.F32, axes...)()
+	r := rand.New(rand.NewSource(seed))
+	for i := range x.Data {
+		x.Data[i] = r.NormFloat64()
+	}
+	return x
+}
+
+// compute evaluates an expression over inputs, in float64, with the
+// declarations of src in scope. A model among them is an instance of that
+// name; inputs that are called like its parameters are these.
+func compute(t *testing.T, src, expr string, step int, inputs ...input) *array.Tensor {
+	t.Helper()
+	p, errs := Load("t.ptl", []byte("import std.nn\nimport std.optim\n"+src), nil)
+	if len(errs) > 0 {
+		t.Fatal(diag.Render(errs, p.Source))
+	}
+	l := &lowerer{prog: p, mod: &ir.Module{}, paths: map[string]*param{}, bounds: map[*syntax.Module][]ir.Type{}}
+	l.loadConfig(nil)
+	f := l.mainFrame()
+	for _, d := range p.main.tree.Decls {
+		if m, ok := d.(*syntax.Module); ok && m.Kind == "model" {
+			f.vars[m.Name.Name] = f.instantiate(moduleRef{m, p.main}, nil, m.Name, "")
+		}
+	}
+	fb := l.newFunc("step", true)
+	l.fb = fb
+	fb.f.Args = append(fb.f.Args, &ir.Arg{Value: fb.step, Role: ir.RoleStep}, &ir.Arg{Value: fb.seed, Role: ir.RoleSeed})
+	args := []*array.Tensor{array.Scalar(ir.I32, float64(step)), array.Scalar(ir.I32, 7)}
+	for _, in := range inputs {
+		if q := l.paths[in.name]; q != nil {
+			fb.f.Args = append(fb.f.Args, &ir.Arg{Value: fb.param(q), Role: ir.RoleParam, Path: q.path})
+		} else {
+			v := fb.f.AddArg(in.x.Type, ir.RoleData, in.name, nil, diag.Pos{})
+			f.vars[in.name] = tensor{v}
+			f.saw(in.x.Type)
+		}
+		args = append(args, in.x)
+	}
+	x, errs := syntax.ParseExpr("t.expr", expr)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	v := f.expr(x)
+	if c, ok := v.(number); ok {
+		v = f.constTensor(x, c, ir.F32)
+	}
+	w, ok := v.(tensor)
+	if !ok || len(l.errs.list) > 0 {
+		t.Fatalf("%s: %s\n%s", expr, v.what(), diag.Render(l.errs.list, p.Source))
+	}
+	fb.f.Results = []ir.Result{{Value: w.v, Role: ir.RoleStat, Path: "out"}}
+	l.mod.Funcs = []*ir.Func{fb.f}
+	out, err := eval.Func(l.mod, fb.f, args, eval.Options{Exact: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out[0]
+}
+
+// near compares with a reference that is computed for each element from its
+// coordinates by axis name.
+func near(t *testing.T, what string, got *array.Tensor, want func(at map[string]int) float64) {
+	t.Helper()
+	each(got.Type, func(i int, at map[string]int) {
+		if w := want(at); math.Abs(got.Data[i]-w) > 1e-9*(1+math.Abs(w)) {
+			t.Fatalf("%s at %v is %.12g, the reference says %.12g", what, at, got.Data[i], w)
+		}
+	})
+}
+
+func each(typ ir.Type, visit func(i int, at map[string]int)) {
+	strides := typ.Strides()
+	for i := range typ.Elems() {
+		at := map[string]int{}
+		for k, a := range typ.Axes {
+			at[a.Name] = i / strides[k] % a.Size
+		}
+		visit(i, at)
+	}
+}
+
+// elem is the element at the coordinates that the tensor has; kv pairs
+// override.
+func elem(x *array.Tensor, at map[string]int, kv ...any) float64 {
+	s, i := x.Type.Strides(), 0
+	for k, a := range x.Type.Axes {
+		c, ok := at[a.Name]
+		for j := 0; j < len(kv); j += 2 {
+			if kv[j] == a.Name {
+				c, ok = kv[j+1].(int), true
+			}
+		}
+		if !ok {
+			panic(fmt.Sprintf("no coordinate for axis %s of %s", a.Name, x.Type))
+		}
+		i += c * s[k]
+	}
+	return x.Data[i]
+}

@@ -1,0 +1,222 @@
+package lang
+
+import (
+	"math"
+	"testing"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/ir/eval"
+	array "ptc/ir/tensor"
+)
+
+// rule is a hand-written optimizer on one number: w after step t with gradient
+// g; s is its state, zeros at first.
+type rule func(t, w, g, lr, decay float64, s []float64) float64
+
+func signOf(x float64) float64 {
+	switch {
+	case x > 0:
+		return 1
+	case x < 0:
+		return -1
+	}
+	return 0
+}
+
+var optimizers = []struct {
+	expr  string
+	decay float64 // of the matrix; the vector never decays
+	rule  rule
+}{
+	{"SGD(lr = LR, momentum = 0.0)", 0, func(t, w, g, lr, d float64, s []float64) float64 { return w - lr*(g+d*w) }},
+	{"SGD(lr = LR, momentum = 0.9, weight_decay = 0.2)", 0.2, func(t, w, g, lr, d float64, s []float64) float64 {
+		s[0] = 0.9*s[0] + g + d*w
+		return w - lr*s[0]
+	}},
+	{"SGD(lr = LR, momentum = 0.9, nesterov = true)", 0, func(t, w, g, lr, d float64, s []float64) float64 {
+		s[0] = 0.9*s[0] + g
+		return w - lr*(g+0.9*s[0])
+	}},
+	{"Adam(lr = LR, beta1 = 0.8, beta2 = 0.9, eps = 1e-3)", 0, func(t, w, g, lr, d float64, s []float64) float64 {
+		s[0] = 0.8*s[0] + 0.2*g
+		s[1] = 0.9*s[1] + 0.1*g*g
+		return w - lr*(s[0]/(1-math.Pow(0.8, t)))/(math.Sqrt(s[1]/(1-math.Pow(0.9, t)))+1e-3)
+	}},
+	{"AdamW(lr = LR, weight_decay = 0.3, eps = 1e-3)", 0.3, func(t, w, g, lr, d float64, s []float64) float64 {
+		s[0] = 0.9*s[0] + 0.1*g
+		s[1] = 0.95*s[1] + 0.05*g*g
+		return w*(1-lr*d) - lr*(s[0]/(1-math.Pow(0.9, t)))/(math.Sqrt(s[1]/(1-math.Pow(0.95, t)))+1e-3)
+	}},
+	{"Lion(lr = LR, weight_decay = 0.3)", 0.3, func(t, w, g, lr, d float64, s []float64) float64 {
+		u := signOf(0.9*s[0] + 0.1*g)
+		s[0] = 0.99*s[0] + 0.01*g
+		return w - lr*(u+d*w)
+	}},
+	{"SignEC(lr = LR, limit = 0.05)", 0, func(t, w, g, lr, d float64, s []float64) float64 {
+		a := g + s[0]
+		u := signOf(a) * math.Min(math.Abs(a), 0.05)
+		s[0] = a - u
+		return w - lr*u
+	}},
+}
+
+// The model is v·m·u for a vector v and a matrix m: the loss is the mean of
+// (m - 1)² plus that of (v - 2)², whose gradients are known.
+const optimProgram = `import std.optim
+config { a = 2  b = 3 }
+model M {
+  param m : [a, b] ~ zeros
+  param v : [b]    ~ zeros
+  fn apply(x) { return mean((m - 1) ** 2) + mean((v - 2) ** 2) + 0 * mean(x) }
+}
+train M {
+  loss = M(x)
+  optimizer = optim.OPT
+  data = source("none", x = f32[a])
+}
+`
+
+// Three steps of every optimizer agree with the hand-written ones, with and
+// without clipping.
+func TestOptimizersAgreeWithReference(t *testing.T) {
+	for _, o := range optimizers {
+		for _, clip := range []float64{0, 0.5} {
+			lr := "linear(peak = 0.5, warmup = 10)"
+			expr := replace(o.expr, "LR", lr)
+			if clip > 0 {
+				expr = expr[:len(expr)-1] + ", clip = 0.5)"
+			}
+			checkOptimizer(t, expr, o.decay, clip, o.rule)
+		}
+	}
+}
+
+func replace(s, old, by string) string {
+	for i := 0; i+len(old) <= len(s); i++ {
+		if s[i:i+len(old)] == old {
+			return s[:i] + by + s[i+len(old):]
+		}
+	}
+	return s
+}
+
+func checkOptimizer(t *testing.T, expr string, decay, clip float64, r rule) {
+	t.Helper()
+	p, errs := Load("t.ptl", []byte(replace(optimProgram, "OPT", expr)), nil)
+	if len(errs) > 0 {
+		t.Fatal(diag.Render(errs, p.Source))
+	}
+	res, errs := p.Lower(Options{})
+	if len(errs) > 0 {
+		t.Fatal(diag.Render(errs, p.Source))
+	}
+	f := res.Module.Func("step")
+	now := map[string]*array.Tensor{}
+	for i, a := range f.Args {
+		x := array.New(a.Value.Type)
+		for j := range x.Data {
+			if a.Role == ir.RoleParam {
+				x.Data[j] = math.Sin(float64(3*i + j + 1))
+			}
+		}
+		now[a.Role+a.Path] = x
+	}
+	want := map[string][]float64{"m": clone(now["paramm"].Data), "v": clone(now["paramv"].Data)}
+	states := map[string][]float64{"m": make([]float64, 12), "v": make([]float64, 6)}
+	for step := 1; step <= 3; step++ {
+		now["step"].Data[0] = float64(step)
+		var args []*array.Tensor
+		for _, a := range f.Args {
+			args = append(args, now[a.Role+a.Path])
+		}
+		out, err := eval.Func(res.Module, f, args, eval.Options{Exact: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lr := 0.05 * float64(step)
+		norm := reference(want, states, float64(step), lr, decay, clip, r)
+		for i, q := range f.Results {
+			switch {
+			case q.Path == "grad_norm" && math.Abs(out[i].Data[0]-norm) > 1e-6:
+				t.Errorf("%s: the norm is %g in step %d, the reference says %g", expr, out[i].Data[0], step, norm)
+			case q.Path == "lr" && math.Abs(out[i].Data[0]-lr) > 1e-12:
+				t.Errorf("%s: the rate is %g in step %d, the reference says %g", expr, out[i].Data[0], step, lr)
+			case q.Role == ir.RoleParam:
+				for j, w := range want[q.Path] {
+					if math.Abs(out[i].Data[j]-w) > 1e-5 {
+						t.Errorf("%s: %s[%d] is %g after step %d, the reference says %g", expr, q.Path, j, out[i].Data[j], step, w)
+					}
+				}
+			}
+			if q.Role == ir.RoleParam || q.Role == ir.RoleState {
+				now[q.Role+q.Path] = out[i]
+			}
+		}
+	}
+}
+
+func clone(x []float64) []float64 { return append([]float64(nil), x...) }
+
+// reference makes a step in place and returns the norm of the gradients.
+func reference(w, states map[string][]float64, step, lr, decay, clip float64, r rule) float64 {
+	goal := map[string]float64{"m": 1, "v": 2}
+	grads := map[string][]float64{}
+	sum := 0.0
+	for _, k := range []string{"m", "v"} {
+		for _, x := range w[k] {
+			g := 2 * (x - goal[k]) / float64(len(w[k]))
+			grads[k] = append(grads[k], g)
+			sum += g * g
+		}
+	}
+	norm, scale := math.Sqrt(sum), 1.0
+	if clip > 0 {
+		scale = math.Min(1, clip/norm)
+	}
+	for _, k := range []string{"m", "v"} {
+		d := decay
+		if k == "v" {
+			d = 0
+		}
+		for i, g := range grads[k] {
+			w[k][i] = r(step, w[k][i], g*scale, lr, d, states[k][2*i:2*i+2])
+		}
+	}
+	return norm
+}
+
+// What SignEC cuts off is carried: the updates over the rate, and the
+// remainder, add up to the gradients.
+func TestSignECLosesNothing(t *testing.T) {
+	s := make([]float64, 1)
+	w, sum := 0.0, 0.0
+	r := optimizers[len(optimizers)-1].rule
+	for step := 1; step <= 50; step++ {
+		g := math.Sin(float64(step) * 0.7)
+		sum += g
+		w = r(float64(step), w, g, 0.1, 0, s)
+	}
+	if math.Abs(-w/0.1+s[0]-sum) > 1e-9 {
+		t.Errorf("the updates add up to %g and the remainder is %g, the gradients to %g", -w/0.1, s[0], sum)
+	}
+}
+
+// Patterns override which parameters decay.
+func TestDecayPatterns(t *testing.T) {
+	two := ir.Type{Axes: make([]ir.Axis, 2)}
+	one := ir.Type{Axes: make([]ir.Axis, 1)}
+	o := &optimizer{noDecay: []string{"wpe", "**.b*"}, decay: []string{"blocks.*.ln1.gain"}}
+	for _, c := range []struct {
+		path string
+		typ  ir.Type
+		want bool
+	}{
+		{"wte", two, true}, {"wpe", two, false}, {"blocks.3.attn.bq", two, false}, {"blocks.11.attn.wq", two, true},
+		{"ln_f.gain", one, false}, {"blocks.3.ln1.gain", one, true}, {"blocks.3.mlp.ln1.gain", one, false},
+	} {
+		if got := o.decays(&param{path: c.path, typ: c.typ}); got != c.want {
+			t.Errorf("%s decays: %t", c.path, got)
+		}
+	}
+}
