@@ -21,7 +21,7 @@ import (
 // model has a lookup, a detached value, a kink, an optimizer with a state, and
 // a second entry function.
 const model = `ptir 1 global "model"
-meta layout(name="mixed", rules=[precision(compute=bf16)])
+meta precision(compute=bf16)
 
 func @step class=entry
   arg %0 : f32[v=8, e=4] param "wte" init=normal(std=0.5)

@@ -1,8 +1,8 @@
 // Package precision decides the dtype of every value of the step.
 //
-// In: a module at level Global after autodiff, in float32 throughout, and the
-// layout's rule precision(compute=bf16, params=f32, reduce=f32), each part of
-// which is f32 where it is not given. Out: the same mathematics with casts.
+// In: a module at level Global after autodiff, in float32, and its metadata
+// precision(compute=bf16, params=f32, reduce=f32), each part of which is f32
+// where it is not given. Out: the same mathematics with casts.
 // Invariant: arguments and results of functions keep their dtypes, so
 // parameters, gradients and optimizer states stay float32 masters.
 //

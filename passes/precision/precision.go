@@ -8,10 +8,11 @@ import (
 	"ptc/passes/pass"
 )
 
-// Rule is what a layout says about dtypes.
+// Rule is what a module's metadata say about dtypes:
+// precision(compute=bf16, params=f32, reduce=f32).
 type Rule struct{ Compute, Params, Reduce ir.DType }
 
-// Run applies the layout's rule to every function of m, or makes everything
+// Run applies the rule of m to every function of m, or makes everything
 // f64 where the target is exact.
 func Run(c *pass.Context, m *ir.Module) error {
 	if c.Target.Exact {
@@ -35,22 +36,17 @@ func Run(c *pass.Context, m *ir.Module) error {
 	return nil
 }
 
-// Of is the rule of m's layout, or a diagnostic for one that cannot be
+// Of is the rule of m, float32 where nothing is said, or a diagnostic for one that cannot be
 // followed.
 func Of(m *ir.Module) (Rule, error) {
 	r := Rule{ir.F32, ir.F32, ir.F32}
-	layout := m.MetaTerm("layout")
-	if layout == nil {
+	t := m.MetaTerm("precision")
+	if t == nil {
 		return r, nil
 	}
-	for _, t := range layout.Args.Terms("rules") {
-		if t.Head != "precision" {
-			continue
-		}
-		for _, a := range t.Args {
-			if err := r.set(a.Key, t.Args.Text(a.Key)); err != nil {
-				return r, err
-			}
+	for _, a := range t.Args {
+		if err := r.set(a.Key, t.Args.Text(a.Key)); err != nil {
+			return r, err
 		}
 	}
 	return r, nil

@@ -14,7 +14,7 @@ import (
 func TestGolden(t *testing.T) { passtest.Golden(t, "testdata/*.txtar", Run, nil) }
 
 const tiny = `ptir 1 global "t"
-meta layout(name="x", rules=[%])
+meta %
 
 func @step class=entry
   arg %0 : f32[a=2] param "w"
@@ -25,23 +25,23 @@ end
 
 func TestRules(t *testing.T) {
 	for rule, want := range map[string]string{
-		"":                                 "",
-		"precision()":                      "",
-		"precision(compute=f32)":           "",
-		"precision(compute=bf16)":          "",
-		"precision(params=f32)":            "",
-		"precision(compute=f16)":           "E0605 loss scaling",
-		"precision(compute=f64)":           "E0605 `compute = f64` is not available",
-		"precision(params=bf16)":           "E0605 `params = bf16` is not available",
-		"precision(reduce=bf16)":           "E0605 `reduce = bf16` is not available",
-		"precision(compute=i32)":           "E0604 not a float dtype",
-		"precision(compute=bf61)":          "E0604 did you mean `bf16`?",
-		"precision(comput=bf16)":           "E0604 did you mean `compute`?",
-		"shard(axes=(a)), precision(mu=1)": "E0604 not a float dtype",
+		"":                        "",
+		"precision()":             "",
+		"precision(compute=f32)":  "",
+		"precision(compute=bf16)": "",
+		"precision(params=f32)":   "",
+		"precision(compute=f16)":  "E0605 loss scaling",
+		"precision(compute=f64)":  "E0605 `compute = f64` is not available",
+		"precision(params=bf16)":  "E0605 `params = bf16` is not available",
+		"precision(reduce=bf16)":  "E0605 `reduce = bf16` is not available",
+		"precision(compute=i32)":  "E0604 not a float dtype",
+		"precision(compute=bf61)": "E0604 did you mean `bf16`?",
+		"precision(comput=bf16)":  "E0604 did you mean `compute`?",
+		"precision(compute=1)":    "E0604 not a float dtype",
 	} {
-		text := strings.Replace(tiny, "[%]", "["+rule+"]", 1)
+		text := strings.Replace(tiny, "meta %", "meta "+rule, 1)
 		if rule == "" {
-			text = strings.Replace(tiny, ", rules=[%]", "", 1)
+			text = strings.Replace(tiny, "meta %\n", "", 1)
 		}
 		err := Run(&pass.Context{}, passtest.Parse(t, text))
 		code, part, _ := strings.Cut(want, " ")
