@@ -1,6 +1,7 @@
 // Package eval executes a function of a module, at any level, with the
 // reference evaluation of the op rows: on one device ([Func]) or on the
-// simulated devices of the module's mesh ([Devices]).
+// simulated devices of the module's mesh ([Devices], or [Programs] where devices
+// execute different functions).
 //
 // In: a verified module and the arguments as tensors. Out: the results as
 // tensors, rounded to their dtypes after each operation, or exact in float64.

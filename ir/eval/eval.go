@@ -38,12 +38,23 @@ func Func(m *ir.Module, f *ir.Func, args []*tensor.Tensor, opts Options) ([]*ten
 // Devices executes f of m, which is at [ir.Local] or later, on every device of
 // m's mesh at once: args[d] are the arguments of device d, with local sizes.
 func Devices(m *ir.Module, f *ir.Func, args [][]*tensor.Tensor, opts Options) ([][]*tensor.Tensor, error) {
+	fs := make([]*ir.Func, m.Devices())
+	for d := range fs {
+		fs[d] = f
+	}
+	return Programs(m, fs, args, opts)
+}
+
+// Programs is [Devices] where device d executes a function of its own, fs[d]:
+// the stages of a pipeline. Functions meet in their collectives, which must
+// be the same operation, with the same attributes, of operands of one type.
+func Programs(m *ir.Module, fs []*ir.Func, args [][]*tensor.Tensor, opts Options) ([][]*tensor.Tensor, error) {
 	n := m.Devices()
-	if len(args) != n {
-		return nil, fmt.Errorf("eval: arguments for %d devices, the mesh has %d", len(args), n)
+	if len(args) != n || len(fs) != n {
+		return nil, fmt.Errorf("eval: functions and arguments for %d and %d devices, the mesh has %d", len(fs), len(args), n)
 	}
 	if m.Level < ir.Local && n > 1 {
-		return nil, fmt.Errorf("eval: @%s has global sizes; it runs on one device", f.Name)
+		return nil, fmt.Errorf("eval: @%s has global sizes; it runs on one device", fs[0].Name)
 	}
 	if opts.Hook != nil {
 		var mu sync.Mutex
@@ -64,7 +75,7 @@ func Devices(m *ir.Module, f *ir.Func, args [][]*tensor.Tensor, opts Options) ([
 			defer wg.Done()
 			d := &device{id: i, m: m, opts: opts, plans: map[*ir.Func]*plan{}}
 			d.ctx = op.Context{Mesh: m.Mesh, Coord: tensor.Coord(m.Mesh, i), Call: d.call, Gather: ex.member(i)}
-			results[i], errs[i] = d.run(f, args[i])
+			results[i], errs[i] = d.run(fs[i], args[i])
 			ex.leave(i, errs[i])
 		}()
 	}

@@ -284,6 +284,36 @@ func TestDeviceErrorEndsAll(t *testing.T) {
 	}
 }
 
+// TestPrograms passes a value down a pipeline of two stages that execute
+// different functions.
+func TestPrograms(t *testing.T) {
+	m := parse(t, `ptir 1 local "T"
+mesh pp=2
+
+func @first
+  arg %0 : f32[a=2] in "x"
+  %1 : f32[a=2] = exp %0
+  %2 : f32[a=2] = permute %1 over=(pp) sources=[-1, 0]
+  result %2 out "y"
+end
+
+func @second
+  arg %0 : f32[a=2] in "x"
+  %1 : f32[a=2] = permute %0 over=(pp) sources=[-1, 0]
+  %2 : f32[a=2] = neg %1
+  result %2 out "y"
+end
+`)
+	x := &tensor.Tensor{Type: m.Funcs[0].Args[0].Value.Type, Data: []float64{0, 1}}
+	res, err := eval.Programs(m, m.Funcs, [][]*tensor.Tensor{{x}, {x}}, eval.Options{Exact: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tensor.RelDiffOf(res[1][0].Data, []float64{-1, -math.E}) > 1e-15 || tensor.RelDiffOf(res[0][0].Data, []float64{0, 0}) != 0 {
+		t.Errorf("the stages gave %v and %v", res[0][0].Data, res[1][0].Data)
+	}
+}
+
 // TestCollectives runs each collective over two mesh axes (or one) of a mesh
 // of 2×2×2 and compares with what its documentation says.
 func TestCollectives(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/tensor"
 )
@@ -83,5 +84,33 @@ func TestRoundsDoNotMix(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// TestValuesDieAfterTheirLastReader holds when storage is freed.
+func TestValuesDieAfterTheirLastReader(t *testing.T) {
+	f := &ir.Func{Name: "f"}
+	x := f.AddArg(ir.Scalar(ir.F32), ir.RoleIn, "x", nil, diag.Pos{})
+	add := func(name string, args ...*ir.Value) *ir.Value {
+		o := f.NewOp(name, args, nil, ir.Scalar(ir.F32))
+		f.Ops = append(f.Ops, o)
+		return o.Result()
+	}
+	y := add("exp", x)
+	unread := add("neg", y)
+	z := add("mul", y, x)
+	f.Results = []ir.Result{{Value: z, Role: ir.RoleOut}, {Value: x, Role: ir.RoleOut}}
+	want := [][]*ir.Value{nil, {unread}, {y}}
+	dead := planOf(f).dead
+	for i := range want {
+		if len(dead[i]) != len(want[i]) || len(want[i]) > 0 && dead[i][0] != want[i][0] {
+			t.Errorf("after operation %d, %d values die, want %d", i, len(dead[i]), len(want[i]))
+		}
+	}
+	add("grad", z, x)
+	for i, vs := range planOf(f).dead {
+		if len(vs) > 0 {
+			t.Errorf("a value dies after operation %d, though differences may read it", i)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ptc/ir"
@@ -70,8 +71,8 @@ func group(attrs ir.Attrs) ([]string, error) {
 	if n := repeated(over); n != "" {
 		return nil, &ShapeError{Msg: fmt.Sprintf("mesh axis `%s` is named twice", n)}
 	}
-	if attrs.Has("parts") && attrs.Int("parts", 0) < 1 {
-		return nil, &ShapeError{Msg: fmt.Sprintf("a group of %d devices", attrs.Int("parts", 0))}
+	if n := attrs.Int("parts", 1); n < 1 || n > 1<<24 {
+		return nil, &ShapeError{Msg: fmt.Sprintf("a group of %d devices", n)}
 	}
 	return over, nil
 }
@@ -89,7 +90,7 @@ func settled(t ir.Type, over []string) ir.Type {
 	c := t.Clone()
 	c.Partial = nil
 	for _, p := range t.Partial {
-		if !contains(over, p.Mesh) {
+		if !slices.Contains(over, p.Mesh) {
 			c.Partial = append(c.Partial, p)
 		}
 	}

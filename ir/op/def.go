@@ -60,7 +60,9 @@ type Def struct {
 	// Grad emits, given the gradient of each result (nil where it is zero),
 	// the gradient of each operand: same axes, order and dtype as the operand,
 	// or nil where it is zero or the operand is not differentiable. A nil Grad
-	// means that the result does not depend differentiably on any operand.
+	// means that the result does not depend differentiably on any operand;
+	// operations of class Collective, Symbolic and Control have none because
+	// autodiff does not meet them, and must refuse them.
 	Grad func(b *Builder, o *ir.Op, grads []*ir.Value) []*ir.Value
 	// Shard is the sharding rule for these operand and result types.
 	Shard func(o *ir.Op) Rule

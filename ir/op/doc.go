@@ -8,6 +8,19 @@
 // Invariant: every registered row is complete (a test holds it), and tests
 // derived from the rows check each gradient against central differences and
 // each shardable factor by sharding, evaluating and reassembling.
-// To add an operation: one file with one Register call in init.
-// Imports ir, ir/tensor.
+// To add an operation: one Register call in the init of its family's file
+// (unary.go, binary.go, choose.go, reduce.go, dot.go, movement.go, reshape.go,
+// window.go, indexed.go, source.go, symbolic.go, collective.go). Gradients emit
+// through the registry, hence init rather than a table literal.
+//
+// Conventions that rows share:
+//   - Elementwise operands align by axis name. The result has the axes of the
+//     operand with the most (the first on ties), then those that it lacks.
+//   - There are no implicit casts.
+//   - A position that gather or scatter_add looks up is global; on a device
+//     that holds a part of the axis, positions of other parts are out of range,
+//     read as 0 and dropped.
+//   - i32 wraps around; division of i32 by zero gives 0.
+//
+// Imports ir, ir/tensor, internal/diag (and gonum for matrix products).
 package op

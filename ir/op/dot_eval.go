@@ -2,6 +2,7 @@ package op
 
 import (
 	"math/rand"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
@@ -27,7 +28,7 @@ func planGemm(a, b, out ir.Type, over []string) gemmPlan {
 		}
 	}
 	for _, n := range a.Names() {
-		if contains(over, n) {
+		if slices.Contains(over, n) {
 			p.k = append(p.k, n)
 		}
 	}
@@ -147,7 +148,7 @@ func sampleDot(r *rand.Rand) Example {
 	if r.Intn(2) == 0 {
 		var out ir.Names
 		for _, x := range shuffled(r, axes) {
-			if !contains(over, x.Name) {
+			if !slices.Contains(over, x.Name) {
 				out = append(out, x.Name)
 			}
 		}

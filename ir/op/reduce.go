@@ -3,6 +3,7 @@ package op
 import (
 	"math"
 	"math/rand"
+	"slices"
 
 	"ptc/ir"
 	"ptc/ir/tensor"
@@ -76,7 +77,7 @@ func reduceRule(reduced role) func(*ir.Op) Rule {
 	return func(o *ir.Op) Rule {
 		over := o.Attrs.Names("over")
 		return named(o, func(n string) role {
-			if contains(over, n) {
+			if slices.Contains(over, n) {
 				return reduced
 			}
 			return passes

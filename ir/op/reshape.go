@@ -3,6 +3,7 @@ package op
 import (
 	"fmt"
 	"math/rand"
+	"slices"
 	"strings"
 
 	"ptc/ir"
@@ -57,7 +58,9 @@ func inferSplit(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 	var parts []ir.Axis
 	var text []string
 	for i, s := range into {
-		n *= s.N
+		if n *= s.N; n > x.Axes[at].Size {
+			n = x.Axes[at].Size + 1 // too many already; keeps it from overflowing
+		}
 		p := ir.Axis{Name: s.Name, Size: s.N}
 		if i == 0 { // the major part keeps the sharding
 			p.Mesh = append([]string(nil), x.Axes[at].Mesh...)
@@ -69,7 +72,9 @@ func inferSplit(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 		text = append(text, fmt.Sprintf("`%s`=%d", s.Name, s.N))
 	}
 	if n != x.Axes[at].Size {
-		return nil, axisErr(axis, "axis `%s` is %d, its parts %s are %d in all", axis, x.Axes[at].Size, strings.Join(text, " × "), n)
+		e := axisErr(axis, "axis `%s` is %d, which is not %s", axis, x.Axes[at].Size, strings.Join(text, " × "))
+		e.Want = "parts whose product is the axis' size"
+		return nil, e
 	}
 	return one(replaceAxes(x, at, 1, parts))
 }
@@ -94,7 +99,7 @@ func inferMerge(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 		}
 		whole.Size *= x.Axes[at+i].Size
 	}
-	if x.Has(into) && !contains(axes, into) {
+	if x.Has(into) && !slices.Contains(axes, into) {
 		return nil, axisErr(into, "the operand already has an axis `%s`", into)
 	}
 	return one(replaceAxes(x, at, len(axes), []ir.Axis{whole}))
@@ -131,7 +136,7 @@ func ruleMerge(o *ir.Op) Rule {
 		switch {
 		case n == axes[0]:
 			return o.Attrs.Text("into")
-		case contains(axes, n):
+		case slices.Contains(axes, n):
 			return ""
 		}
 		return n

@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ptc/ir"
@@ -163,26 +164,17 @@ func wantKind(name string, t ir.Type, k kinds) error {
 func without(names []string, drop ...string) []string {
 	var out []string
 	for _, n := range names {
-		if !contains(drop, n) {
+		if !slices.Contains(drop, n) {
 			out = append(out, n)
 		}
 	}
 	return out
 }
 
-func contains(names []string, n string) bool {
-	for _, m := range names {
-		if m == n {
-			return true
-		}
-	}
-	return false
-}
-
 // repeated is a name that occurs twice, or empty.
 func repeated(names []string) string {
 	for i, n := range names {
-		if contains(names[:i], n) {
+		if slices.Contains(names[:i], n) {
 			return n
 		}
 	}
