@@ -16,9 +16,9 @@ import (
 // has no pass that recognizes a loop as memset or memcpy, which an object without
 // undefined symbols must not call.
 const pipeline = "always-inline,cgscc(inline),globaldce," +
-	"function(sroa,early-cse<memssa>,instcombine,simplifycfg," +
+	"function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg," +
 	"loop-mssa(loop-rotate,licm),loop(indvars),gvn,loop-unroll," +
-	"instcombine,simplifycfg,adce)"
+	"instcombine<no-verify-fixpoint>,simplifycfg,adce)"
 
 // Compile turns LLVM IR text into a relocatable ELF object for t: position
 // independent, small code model. The triple and data layout of the text, if

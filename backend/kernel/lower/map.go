@@ -22,7 +22,7 @@ func (g *gen) mapped() (*kernel.Kernel, error) {
 	body := g.body()
 	g.hoist(body)(dims)
 	g.position(outer, g.taskValue())
-	g.nest(inner, g.hoist(body), func() {
+	g.nest(inner, func(dims []dim) { g.hoist(body)(append(dims[:len(dims):len(dims)], lastDim)) }, func() {
 		g.hoist(body)([]dim{lastDim})
 		g.sweep(lastDim, kernel.Int(0), lastDim.size, g.storeAll)
 	})

@@ -2,10 +2,12 @@ package lower
 
 import (
 	"fmt"
+	"math"
 
 	"ptc/backend/kernel"
 	"ptc/ir"
 	"ptc/ir/op"
+	"ptc/ir/tensor"
 )
 
 // value computes v at the present position: a vector where v varies along the
@@ -153,27 +155,28 @@ func (g *gen) random(o *ir.Op) *kernel.Value {
 	lo := g.low(e)
 	hi := g.low(g.b.LShr(e, g.b.ConstInt(e.Type, 32)))
 	word := func(v *ir.Value) *kernel.Value { return g.b.Splat(g.value(v), lanes) }
-	site := uint64(o.Attrs.Int("site", 0))
 	i32 := kernel.Vec(kernel.I32, lanes)
+	site := g.b.ConstInt(i32, int64(int32(uint32(o.Attrs.Int("site", 0)))))
 	words := g.b.Philox(
-		[4]*kernel.Value{lo, hi, g.b.ConstInt(i32, int64(int32(site))), word(o.Args[1])},
-		[2]*kernel.Value{word(o.Args[0]), g.b.ConstInt(i32, int64(int32(site>>32)))})
-	u := g.b.Uniform(words[0])
+		[4]*kernel.Value{lo, hi, site, word(o.Args[1])},
+		[2]*kernel.Value{word(o.Args[0]), g.b.ConstInt(i32, tensor.RandomKey)})
 	if o.Attrs.Text("dist") == "uniform" {
-		return u
+		return g.b.Uniform(words[0])
 	}
-	return g.normal(u, g.b.Uniform(words[1]))
+	return g.normal(words[0], words[1])
 }
 
 // low is the lower half of each i64.
 func (g *gen) low(x *kernel.Value) *kernel.Value { return g.b.Convert(x, kernel.I32) }
 
 // normal is Box and Muller's transform (Ann. Math. Stat. 29, 1958) of two
-// uniform numbers in [0, 1).
-func (g *gen) normal(u, v *kernel.Value) *kernel.Value {
-	const twoPi = 6.283185307179586
-	r := g.b.Sqrt(g.b.Mul(g.b.Like(u, -2), g.b.Log(g.b.Sub(g.b.Like(u, 1), u))))
-	return g.b.Mul(r, g.b.Cos(g.b.Mul(g.b.Like(v, twoPi), v)))
+// random words, as tensor.Normal has it: u1 in (0, 1], u2 in [0, 1).
+func (g *gen) normal(w1, w2 *kernel.Value) *kernel.Value {
+	b := g.b
+	u1 := b.Add(b.Uniform(w1), b.F32(1.0/(1<<24), w1.Type.Lanes))
+	u2 := b.Uniform(w2)
+	r := b.Sqrt(b.Mul(b.Like(u1, -2), b.Log(u1)))
+	return b.Mul(r, b.Cos(b.Mul(b.Like(u2, 2*math.Pi), u2)))
 }
 
 // gather looks an element up; an index out of range gives zero.

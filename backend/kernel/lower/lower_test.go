@@ -1,0 +1,133 @@
+package lower
+
+import (
+	"fmt"
+	"math"
+	"math/rand"
+	"testing"
+
+	"ptc/backend/kernel"
+	"ptc/ir"
+	"ptc/ir/eval"
+	"ptc/ir/fusion"
+	"ptc/ir/tensor"
+)
+
+// machines are descriptions to generate for: widths, and without masks.
+var machines = []kernel.Machine{
+	{VectorBits: 512, Registers: 32, FMA: true, Masked: true, L1: 32 << 10, L2: 1 << 20},
+	{VectorBits: 128, Registers: 16, L1: 32 << 10, L2: 256 << 10},
+}
+
+// checkKernel interprets the kernel generated for f and compares each result
+// with the evaluator's.
+func checkKernel(t *testing.T, f *ir.Func, seed int64) {
+	t.Helper()
+	r := rand.New(rand.NewSource(seed))
+	args := make([]*tensor.Tensor, len(f.Args))
+	for i, a := range f.Args {
+		args[i] = randomFor(r, f, a.Value)
+	}
+	want, err := eval.Func(&ir.Module{Funcs: []*ir.Func{f}}, f, args, eval.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range machines {
+		k, err := Kernel("k", f, m)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, ir.PrintFunc(f))
+		}
+		bufs, outs := buffers(f, args)
+		if err := kernel.Interpret(k, bufs, 0, k.Tasks); err != nil {
+			t.Fatalf("%d bits: %v\n%s\n%s", m.VectorBits, err, ir.PrintFunc(f), k)
+		}
+		for i, w := range want {
+			got := tensor.New(f.Results[i].Value.Type)
+			got.Get(outs[i])
+			if at, diff := worst(got, w); !(diff < tolerance(w.Type.DType)) {
+				t.Errorf("%d bits: result %d differs at %d: %v, want %v\n%s", m.VectorBits, i, at, got.Data[at], w.Data[at], ir.PrintFunc(f))
+			}
+		}
+	}
+}
+
+func buffers(f *ir.Func, args []*tensor.Tensor) (bufs, outs [][]byte) {
+	for _, a := range args {
+		b := make([]byte, a.Type.Bytes())
+		a.Put(b)
+		bufs = append(bufs, b)
+	}
+	for _, r := range f.Results {
+		b := make([]byte, r.Value.Type.Bytes())
+		for i := range b {
+			b[i] = 0xa5 // every element must be written
+		}
+		outs = append(outs, b)
+	}
+	return append(bufs, outs...), outs
+}
+
+func tolerance(d ir.DType) float64 {
+	switch d {
+	case ir.BF16:
+		return 2e-2
+	case ir.F16:
+		return 2e-3
+	}
+	return 1e-4
+}
+
+// worst is the largest difference relative to the larger of the value and the
+// tensor's root mean square.
+func worst(a, b *tensor.Tensor) (at int, diff float64) {
+	var sum float64
+	n := 0
+	for _, v := range b.Data {
+		if !math.IsInf(v, 0) {
+			sum += v * v
+			n++
+		}
+	}
+	rms := math.Sqrt(sum/float64(max(n, 1))) + 1e-30
+	for i, v := range b.Data {
+		d := math.Abs(a.Data[i]-v) / math.Max(rms, math.Abs(v))
+		if a.Data[i] == v {
+			d = 0
+		}
+		if math.IsNaN(d) {
+			d = math.Inf(1)
+		}
+		if d > diff {
+			at, diff = i, d
+		}
+	}
+	return at, diff
+}
+
+// randomFor draws values for an argument: positive for what is divided by or
+// drawn a root or logarithm of, indices a little beyond the range.
+func randomFor(r *rand.Rand, f *ir.Func, v *ir.Value) *tensor.Tensor {
+	x := tensor.New(v.Type)
+	for i := range x.Data {
+		switch v.Type.DType {
+		case ir.I32:
+			x.Data[i] = float64(r.Intn(12) - 1)
+		case ir.Bool:
+			x.Data[i] = float64(r.Intn(2))
+		default:
+			x.Data[i] = 0.5 + r.Float64()
+		}
+	}
+	return x.Round()
+}
+
+func class(f *ir.Func) fusion.Class { return fusion.Class(f.Attrs.Text("kind")) }
+
+func parse(t *testing.T, body string) *ir.Func {
+	t.Helper()
+	m, errs := ir.Parse("test.ptir", []byte(fmt.Sprintf("ptir 1 fused \"t\"\n\n%s", body)))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return m.Funcs[0]
+}
