@@ -13,13 +13,14 @@ type plan struct {
 	stat    map[*ir.Value]bool // computed from reductions alone
 	norm    map[*ir.Value]bool // computed against a statistic, up to the next contraction
 	leads   map[*ir.Value]bool // a contraction depends on it
-	joins   map[*ir.Value]bool // to be stored in the compute dtype
+	mix     map[*ir.Value]bool // arithmetic on several streams
+	stored  map[*ir.Value]bool // to be stored in the compute dtype
 	wide    map[*ir.Value]bool // to be left in float32
 }
 
 func classify(f *ir.Func) *plan {
 	p := &plan{readers: map[*ir.Value][]*ir.Op{}, results: map[*ir.Value]bool{}, inside: inside(f),
-		stat: map[*ir.Value]bool{}, norm: map[*ir.Value]bool{}, leads: map[*ir.Value]bool{}, joins: map[*ir.Value]bool{}, wide: map[*ir.Value]bool{}}
+		stat: map[*ir.Value]bool{}, norm: map[*ir.Value]bool{}, leads: map[*ir.Value]bool{}, mix: map[*ir.Value]bool{}, stored: map[*ir.Value]bool{}, wide: map[*ir.Value]bool{}}
 	for _, o := range f.Ops {
 		for _, a := range o.Args {
 			p.readers[a] = append(p.readers[a], o)
@@ -34,8 +35,9 @@ func classify(f *ir.Func) *plan {
 	for _, o := range f.Ops {
 		for _, v := range o.Results {
 			p.stat[v] = p.isStat(o)
-			p.joins[v] = p.isJoin(o, v)
-			p.norm[v] = p.stat[v] || !p.joins[v] && p.isNorm(o)
+			p.mix[v] = p.isMix(o)
+			p.stored[v] = p.isStored(o, v)
+			p.norm[v] = p.stat[v] || !p.mix[v] && !p.stored[v] && p.isNorm(o)
 		}
 	}
 	for i := len(f.Ops) - 1; i >= 0; i-- {
@@ -131,12 +133,12 @@ func (p *plan) isNorm(o *ir.Op) bool {
 	return false
 }
 
-// isJoin: a sum, or other arithmetic, of at least two different tensors of the
-// result's own size that several operations read on the way to a contraction.
-// Where all of them are inner values of a normalization it is one itself.
-func (p *plan) isJoin(o *ir.Op, v *ir.Value) bool {
-	if !p.inside[o] || !p.leads[v] || !v.Type.DType.IsFloat() || p.results[v] ||
-		len(p.readers[v]) < 2 || op.Of(o).Class != op.Elementwise {
+// isMix: a sum, or other arithmetic, of at least two different tensors of the
+// result's own size that are not all inner values of a normalization; and what
+// its only reader makes of it elementwise.
+func (p *plan) isMix(o *ir.Op) bool {
+	v := o.Results[0]
+	if !p.inside[o] || !v.Type.DType.IsFloat() || op.Of(o).Class != op.Elementwise {
 		return false
 	}
 	var first *ir.Value
@@ -145,11 +147,33 @@ func (p *plan) isJoin(o *ir.Op, v *ir.Value) bool {
 		if !a.Type.DType.IsFloat() || a.Type.Rank() < v.Type.Rank() {
 			continue
 		}
+		if p.mix[a] && len(p.readers[a]) == 1 && !p.results[a] {
+			return true
+		}
 		two = two || first != nil && a != first
 		stream = stream || !p.norm[a]
 		first = a
 	}
 	return two && stream
+}
+
+// isStored: what several operations read, one of them a contraction (which
+// reads the compute dtype in any case), or what is a mix on the way to one, as
+// the residual stream.
+func (p *plan) isStored(o *ir.Op, v *ir.Value) bool {
+	if !p.inside[o] || !p.leads[v] || !v.Type.DType.IsFloat() || p.results[v] ||
+		len(p.readers[v]) < 2 || op.Of(o).Class != op.Elementwise {
+		return false
+	}
+	if p.mix[v] {
+		return true
+	}
+	for _, r := range p.readers[v] {
+		if p.inside[r] && op.Of(r).Class == op.Contraction {
+			return true
+		}
+	}
+	return false
 }
 
 // isWide: every reader is a statistic, subtracts or divides by one, belongs to
@@ -171,7 +195,7 @@ func (p *plan) isWide(v *ir.Value) bool {
 			return false
 		}
 		r := o.Results[0]
-		if p.joins[r] || !r.Type.DType.IsFloat() || !p.wide[r] {
+		if p.stored[r] || !r.Type.DType.IsFloat() || !p.wide[r] {
 			return false
 		}
 	}

@@ -15,8 +15,9 @@
 //     of parameters or the optimizer read it: then it leaves in float32;
 //   - all other arithmetic is done in float32, as a fused kernel does it in
 //     registers. So softmax, normalizations and losses lose nothing;
-//   - a sum of several streams that several operations read (the residual
-//     stream and its gradient) is stored in the compute dtype;
+//   - what several operations read is stored in the compute dtype if one of
+//     them is a contraction, or if it is a sum of several streams (the residual
+//     stream): then all of them read that;
 //   - movement keeps the dtype in which its operand is stored.
 //
 // What comes after a gradient (clipping, the optimizer) and what no loss

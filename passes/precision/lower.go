@@ -27,7 +27,7 @@ func lower(c *pass.Context, f *ir.Func, compute ir.DType) {
 	l := &lowering{f: f, p: classify(f), compute: compute,
 		home: map[*ir.Value]*ir.Value{}, casts: map[castKey]*ir.Value{}}
 	l.b = op.Builder{F: f, Sink: &l.out}
-	low, wide, joins := 0, 0, 0
+	low, wide, kept := 0, 0, 0
 	for _, o := range f.Ops {
 		l.b.Scope, l.b.Pos = o.Scope, o.Pos
 		switch class := op.Of(o).Class; {
@@ -36,13 +36,13 @@ func lower(c *pass.Context, f *ir.Func, compute ir.DType) {
 				wide++
 			}
 			low++
-		case l.p.inside[o] && class == op.Movement && l.stored(o):
+		case l.p.inside[o] && class == op.Movement && l.inCompute(o):
 			l.emit(o, o.Attrs, compute)
 		default:
 			l.emit(o, o.Attrs, ir.F32)
 			for _, v := range o.Results {
-				if l.p.joins[v] {
-					joins++
+				if l.p.stored[v] {
+					kept++
 					l.home[v] = l.b.Cast(l.home[v], compute)
 				}
 			}
@@ -54,8 +54,8 @@ func lower(c *pass.Context, f *ir.Func, compute ir.DType) {
 		f.Results[i].Value = l.at(v, v.Type.DType)
 	}
 	f.Ops = l.out
-	c.Remarkf(nil, "@%s: %d contractions in %s, %d of them with a result in f32; %d sums stored in %s",
-		f.Name, low, compute, wide, joins, compute)
+	c.Remarkf(nil, "@%s: %d contractions in %s, %d of them with a result in f32; %d values stored in %s",
+		f.Name, low, compute, wide, kept, compute)
 }
 
 // contraction reads the compute dtype; it reports whether the result leaves in
@@ -69,8 +69,8 @@ func (l *lowering) contraction(o *ir.Op) bool {
 	return false
 }
 
-// stored reports whether every float operand is stored in the compute dtype.
-func (l *lowering) stored(o *ir.Op) bool {
+// inCompute reports whether every float operand is stored in the compute dtype.
+func (l *lowering) inCompute(o *ir.Op) bool {
 	for _, a := range o.Args {
 		if a.Type.DType.IsFloat() && l.stays(a).Type.DType != l.compute {
 			return false
