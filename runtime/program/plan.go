@@ -3,50 +3,68 @@ package program
 // Plan is everything that `ptc run` and `ptc explain` need: nothing of the
 // machine that compiled, and nothing else is read beside it.
 type Plan struct {
-	Name     string   // the model's name
-	Layout   string   // the layout's name
-	Target   string   // resolved target, for example "cpu:x86-64-v4"
-	Features []string // processor features that the code needs
-	Sources  []Source // user's files first, then what they import
-	Config   []KV     // resolved config values, in the order of the file
-	Mesh     []MeshAxis
-	Code     []Code
-	Kernels  []Kernel
-	Devices  []Device // one per distinct program; see Device.Ranks
-	Data     Data
-	Remarks  []Remark
-	Stats    Stats
+	Name     string     `cbor:"1,keyasint,omitempty"` // the model's name
+	Layout   string     `cbor:"2,keyasint,omitempty"` // the layout's name
+	Compiler string     `cbor:"3,keyasint,omitempty"` // version of the ptc that compiled, for example "0.1.0"
+	LLVM     string     `cbor:"4,keyasint,omitempty"` // version of libLLVM, where it made the code
+	Target   string     `cbor:"5,keyasint,omitempty"` // resolved target, for example "cpu:x86-64-v4"
+	Features []string   `cbor:"6,keyasint,omitempty"` // processor features that the code needs
+	Sources  []Source   `cbor:"7,keyasint,omitempty"` // user's files first, then what they import
+	Config   []KV       `cbor:"8,keyasint,omitempty"` // resolved config values, in the order of the file
+	Mesh     []MeshAxis `cbor:"9,keyasint,omitempty"`
+	Code     []Code     `cbor:"10,keyasint,omitempty"`
+	Kernels  []Kernel   `cbor:"11,keyasint,omitempty"`
+	Devices  []Device   `cbor:"12,keyasint,omitempty"` // one per distinct program; see Device.Ranks
+	Data     Data       `cbor:"13,keyasint,omitempty"`
+	Passes   []string   `cbor:"14,keyasint,omitempty"` // in the order in which they ran
+	Remarks  []Remark   `cbor:"15,keyasint,omitempty"`
+	Stats    Stats      `cbor:"16,keyasint,omitempty"`
 }
 
 // Source is one source text.
-type Source struct{ Name, Text, SHA256 string }
+type Source struct {
+	Name   string `cbor:"1,keyasint,omitempty"` // relative to the compiled file, or "std/nn.ptl"
+	Text   string `cbor:"2,keyasint,omitempty"`
+	SHA256 string `cbor:"3,keyasint,omitempty"` // of Text, in hexadecimal
+}
 
 // KV is one named value.
-type KV struct{ Key, Value string }
+type KV struct {
+	Key   string `cbor:"1,keyasint,omitempty"`
+	Value string `cbor:"2,keyasint,omitempty"`
+}
 
 // MeshAxis is one axis of the device mesh.
 type MeshAxis struct {
-	Name string
-	Size int
+	Name string `cbor:"1,keyasint,omitempty"`
+	Size int    `cbor:"2,keyasint,omitempty"`
 }
 
-// Code is machine code, or text that stands for it.
+// Code is machine code, or text that stands for it. The kernels of one device
+// are of one kind.
 type Code struct {
-	Kind string // loader: "elf" (object file), "ir" (printed IR for ref), "ptx"
-	Data []byte
+	Kind string `cbor:"1,keyasint,omitempty"` // loader: "elf" (object file), "ir" (printed IR for ref), "ptx"
+	Data []byte `cbor:"2,keyasint,omitempty"`
 }
 
 // Kernel is one native function; programs call it by index.
 type Kernel struct {
-	Name    string // for reading: "layernorm.3"
-	Class   string // map, row, column, gemm, scatter, …
-	Code    int    // index in Plan.Code
-	Symbol  string // in the code
-	Tasks   int64  // independent parts; any partition gives the same result
-	Scratch int64  // bytes of thread-private memory
-	Flops   int64  // of one call
-	Bytes   int64  // of one call, read and written at least
-	IR      string // printed kernel function, for explain and check
+	Name    string `cbor:"1,keyasint,omitempty"`  // for reading: "layernorm.3"
+	Class   string `cbor:"2,keyasint,omitempty"`  // map, row, column, gemm, scatter, …
+	Code    int    `cbor:"3,keyasint,omitempty"`  // index in Plan.Code
+	Symbol  string `cbor:"4,keyasint,omitempty"`  // in the code
+	Args    []Arg  `cbor:"5,keyasint,omitempty"`  // the buffers it takes, in order
+	Tasks   int64  `cbor:"6,keyasint,omitempty"`  // independent parts; any partition gives the same result
+	Scratch int64  `cbor:"7,keyasint,omitempty"`  // bytes of thread-private memory
+	Flops   int64  `cbor:"8,keyasint,omitempty"`  // of one call
+	Bytes   int64  `cbor:"9,keyasint,omitempty"`  // of one call, read and written at least
+	IR      string `cbor:"10,keyasint,omitempty"` // printed kernel function, for explain and check
+}
+
+// Arg is one buffer that a kernel takes.
+type Arg struct {
+	Bytes int64 `cbor:"1,keyasint,omitempty"` // it touches no more of the buffer
+	Write bool  `cbor:"2,keyasint,omitempty"` // it writes the buffer, and may read it; else it only reads
 }
 
 // Space says what a buffer is for.
@@ -63,88 +81,112 @@ const (
 
 // Buffer is a fixed range of a device's arena.
 type Buffer struct {
-	Space  Space
-	Offset int64 // bytes from the arena's start; a multiple of 64
-	Bytes  int64
-	DType  string
-	Axes   []Axis
+	Space  Space  `cbor:"1,keyasint,omitempty"`
+	Offset int64  `cbor:"2,keyasint,omitempty"` // bytes from the arena's start; a multiple of 64
+	Bytes  int64  `cbor:"3,keyasint,omitempty"`
+	DType  string `cbor:"4,keyasint,omitempty"`
+	Axes   []Axis `cbor:"5,keyasint,omitempty"`
 }
 
-// Axis is one named axis of a buffer's tensor. Global is the size of the whole
-// tensor, Size this device's part; Offset is not stored: it follows from Mesh
-// and the device's coordinates.
+// Axis is one named axis of a buffer's tensor, the last one contiguous. Global
+// is the size of the whole tensor, Size this device's part; where the part
+// begins is not stored: it follows from Mesh and the device's coordinates, see
+// [Plan.Box].
 type Axis struct {
-	Name   string
-	Size   int
-	Global int
-	Mesh   []string
+	Name   string   `cbor:"1,keyasint,omitempty"`
+	Size   int      `cbor:"2,keyasint,omitempty"`
+	Global int      `cbor:"3,keyasint,omitempty"`
+	Mesh   []string `cbor:"4,keyasint,omitempty"`
 }
 
 // Instr is one step of a program: a call of a kernel.
 type Instr struct {
-	Kernel int   // index in Plan.Kernels
-	Bufs   []int // indices in Device.Buffers, in the order of the kernel's arguments
-	Scope  string
+	Kernel int    `cbor:"1,keyasint,omitempty"` // index in Plan.Kernels
+	Bufs   []int  `cbor:"2,keyasint,omitempty"` // indices in Device.Buffers, in the order of the kernel's arguments
+	Scope  string `cbor:"3,keyasint,omitempty"`
+	// NoWait says that the instruction need not wait for the earlier ones back
+	// to the last that waits, that one included: it reads and writes nothing
+	// that they write, and writes nothing that they read. It is the opposite of
+	// the attribute `wait` of ir(Planned). Validate proves it.
+	NoWait bool `cbor:"4,keyasint,omitempty"`
 }
 
 // Program is a straight list of instructions, captured once and replayed.
 type Program struct {
-	Name   string // "step" or "eval"
-	Instrs []Instr
+	Name   string  `cbor:"1,keyasint,omitempty"` // "step" or "eval"
+	Instrs []Instr `cbor:"2,keyasint,omitempty"`
 }
 
 // Tensor names a buffer that lives between steps: a parameter or a state.
 type Tensor struct {
-	Path   string // blocks.3.attn.wq, or blocks.3.attn.wq/m for state
-	Buffer int
-	Init   Init
-	Train  bool // a parameter that the optimizer updates
+	Path   string `cbor:"1,keyasint,omitempty"` // blocks.3.attn.wq, or blocks.3.attn.wq/m for state
+	Buffer int    `cbor:"2,keyasint,omitempty"`
+	Init   Init   `cbor:"3,keyasint,omitempty"`
+	Train  bool   `cbor:"4,keyasint,omitempty"` // a parameter that the optimizer updates
 }
 
-// Init says how a tensor starts: kind "zeros", "ones", "constant", "normal",
-// "uniform", "orthogonal" …, with its numbers. Values depend on the run's
-// seed, the path and the global element index alone.
+// Init says how a tensor starts: its kind with its numbers, as strconv writes
+// them. Values depend on the run's seed, the path and the global element index
+// alone.
+//
+//	zeros, ones
+//	constant  value
+//	normal    mean (0), std (1)
+//	uniform   low (-1), high (1)
 type Init struct {
-	Kind string
-	Args []KV
+	Kind string `cbor:"1,keyasint,omitempty"`
+	Args []KV   `cbor:"2,keyasint,omitempty"`
 }
+
+// Roles of ports.
+const (
+	RoleData = "data" // fed: a field of the batch, i32 or f32
+	RoleStep = "step" // fed: i32 scalar, the number of the step, from 1
+	RoleSeed = "seed" // fed: i32 scalar, the low bits of the run's seed
+	RoleLoss = "loss" // read: f32 scalar
+	RoleStat = "stat" // read: f32 scalar, such as grad_norm or lr
+	RoleGrad = "grad" // read after Port.After instructions: a parameter's gradient
+)
 
 // Port is a value that the runtime feeds or reads.
 type Port struct {
-	Program string // step or eval
-	Role    string // data, step, seed; loss, stat, grad
-	Path    string // field name, stat name, parameter path
-	Buffer  int
+	Program string `cbor:"1,keyasint,omitempty"` // step or eval
+	Role    string `cbor:"2,keyasint,omitempty"` // RoleData, RoleStep, RoleSeed; RoleLoss, RoleStat, RoleGrad
+	Path    string `cbor:"3,keyasint,omitempty"` // field name, stat name, parameter path
+	Buffer  int    `cbor:"4,keyasint,omitempty"`
 	// After is, for a gradient, the number of instructions after which the
 	// buffer holds it (and before the next one it may be reused); else 0.
-	After int
+	After int `cbor:"5,keyasint,omitempty"`
 }
 
 // Device is the program of one device, or of several that run the same.
 type Device struct {
-	Ranks   []int // logical devices that run this
-	Arena   int64 // bytes
-	Buffers []Buffer
-	Tensors []Tensor
-	Ports   []Port
-	Progs   []Program
+	Ranks   []int     `cbor:"1,keyasint,omitempty"` // logical devices that run this: row-major numbers in the mesh
+	Arena   int64     `cbor:"2,keyasint,omitempty"` // bytes
+	Buffers []Buffer  `cbor:"3,keyasint,omitempty"`
+	Tensors []Tensor  `cbor:"4,keyasint,omitempty"`
+	Ports   []Port    `cbor:"5,keyasint,omitempty"`
+	Progs   []Program `cbor:"6,keyasint,omitempty"`
 }
 
 // Data describes where batches come from.
 type Data struct {
-	Kind    string // text, synthetic; empty where the model takes no data
-	Options []KV
-	Steps   int64 // how long training is meant to be, from the source; 0 if it does not say
+	Kind    string `cbor:"1,keyasint,omitempty"` // text, synthetic; empty where the model takes no data
+	Options []KV   `cbor:"2,keyasint,omitempty"` // a key may repeat; the empty key is the positional argument
+	Steps   int64  `cbor:"3,keyasint,omitempty"` // how long training is meant to be, from the source; 0 if it does not say
 }
 
 // Remark is one decision of a pass.
 type Remark struct {
-	Pass, Pos, Scope, Text string
+	Pass  string `cbor:"1,keyasint,omitempty"`
+	Pos   string `cbor:"2,keyasint,omitempty"`
+	Scope string `cbor:"3,keyasint,omitempty"`
+	Text  string `cbor:"4,keyasint,omitempty"`
 }
 
 // Stats are figures about compilation that are the same on every machine.
 type Stats struct {
-	OpsBeforeFusion int
-	FlopsPerStep    int64
-	TokensPerStep   int64
+	OpsBeforeFusion int   `cbor:"1,keyasint,omitempty"`
+	FlopsPerStep    int64 `cbor:"2,keyasint,omitempty"`
+	TokensPerStep   int64 `cbor:"3,keyasint,omitempty"`
 }
