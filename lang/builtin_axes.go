@@ -107,8 +107,14 @@ func (f *frame) callIndex(x *syntax.Call) (value, bool) {
 
 // noAxis reports an axis that a tensor lacks.
 func (f *frame) noAxis(n syntax.Node, x tensor, name string) value {
-	names := x.v.Type.Names()
-	return f.wants("E0203", n, diag.OneOf(names), diag.DidYouMean(name, names), "unknown axis `%s`: the tensor is %s", name, x.v.Type)
+	return f.noAxisIn(n, x.v.Type, name)
+}
+
+func (f *frame) noAxisIn(n syntax.Node, t ir.Type, name string) value {
+	e := at("E0203", n, "unknown axis `%s`: the tensor is %s", name, t)
+	e.Want, e.Hint = diag.OneOf(t.Names()), diag.DidYouMean(name, t.Names())
+	f.reportAxis(e, name)
+	return unknown{}
 }
 
 func sizeOf(f *frame, c *builtinCall) value {
@@ -124,7 +130,7 @@ func sizeOf(f *frame, c *builtinCall) value {
 	for _, a := range c.axes[1] {
 		s := x.Size(a)
 		if s == 0 {
-			return f.wants("E0203", c.nodes[1], diag.OneOf(x.Names()), diag.DidYouMean(a, x.Names()), "unknown axis `%s`: the tensor is %s", a, x.Type)
+			return f.noAxisIn(c.nodes[1], x.Type, a)
 		}
 		n *= s
 	}

@@ -85,9 +85,11 @@ func (f *frame) shapeError(n syntax.Node, args []*ir.Value, err error) value {
 		e.Len = 1
 	}
 	e.Want = s.Want
-	has := false // the axis is one of an operand's
+	sizes := map[int]bool{} // that the axis has in the operands
 	for _, a := range args {
-		has = has || a.Type.Has(s.Axis)
+		if n := a.Type.Size(s.Axis); n > 0 {
+			sizes[n] = true
+		}
 	}
 	switch {
 	case s.Axis == "" && dtypesDiffer(args):
@@ -95,9 +97,9 @@ func (f *frame) shapeError(n syntax.Node, args []*ir.Value, err error) value {
 		if e.Hint == "" {
 			e.Hint = "`cast(x, f32)` converts"
 		}
-	case s.Axis != "" && has:
+	case len(sizes) > 1:
 		e.Code = "E0205"
-	case s.Axis != "":
+	case s.Axis != "" && len(sizes) == 0:
 		e.Code = "E0203"
 		e.Hint = diag.DidYouMean(s.Axis, s.Candidates)
 	}
@@ -109,7 +111,7 @@ func (f *frame) shapeError(n syntax.Node, args []*ir.Value, err error) value {
 			e.Note = append(e.Note, diag.Note{Msg: operand(i, len(args)) + " is " + a.Type.String()})
 		}
 	}
-	f.report(e)
+	f.reportAxis(e, s.Axis)
 	return unknown{}
 }
 

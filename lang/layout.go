@@ -57,7 +57,7 @@ func (l *lowerer) chooseLayout(name string) (*layout, []string) {
 	}
 	if lay.decl = byName[name]; lay.decl == nil {
 		l.errs.add(&diag.Error{Code: "E0401", Msg: "there is no layout `" + clip(name) + "`",
-			Want: diag.OneOf(append(all, "single")), Hint: diag.DidYouMean(name, all)})
+			Want: diag.OneOf(all), Hint: diag.DidYouMean(name, all)})
 		return nil, all
 	}
 	return lay, all
@@ -117,6 +117,9 @@ func (l *lowerer) instancesTerm() ir.Term {
 
 // starred is a path with its numbers as stars.
 func starred(p string) string {
+	if p == "" {
+		return ""
+	}
 	parts := strings.Split(p, ".")
 	for i, s := range parts {
 		if s[0] >= '0' && s[0] <= '9' {

@@ -169,7 +169,7 @@ func (ld *loader) checkMembers(m *syntax.Module) {
 		switch x := x.(type) {
 		case *syntax.ParamDecl:
 			if (x.Kind == "state") != (m.Kind == "optimizer") {
-				e := at("E0221", x, "`%s` in a %s", x.Kind, m.Kind)
+				e := at("E0221", x, "`%s` does not belong in `%s %s`", x.Kind, m.Kind, m.Name.Name)
 				e.Want = "`param` in a module or model, `state` in an optimizer"
 				ld.errs.add(e)
 			}

@@ -18,10 +18,14 @@ type reporter struct {
 type seenKey struct {
 	pos  diag.Pos
 	code string
+	msg  string // where there is no place
 }
 
 func (r *reporter) add(e *diag.Error) {
-	k := seenKey{e.Pos, e.Code}
+	k := seenKey{pos: e.Pos, code: e.Code}
+	if !e.Pos.IsValid() {
+		k.msg = e.Msg
+	}
 	if r.seen == nil {
 		r.seen = map[seenKey]bool{}
 	}
@@ -41,8 +45,12 @@ func at(code string, n syntax.Node, format string, args ...any) *diag.Error {
 
 // report adds an error found while the frame runs. In a file of the standard
 // library it is moved to where the user's code called, and the place in the
-// library becomes a note; then come the calls that led there.
-func (f *frame) report(e *diag.Error) {
+// library becomes a note; then come the calls that led there, but for that of
+// the train block. axis, where not empty, is what the error is about: its place
+// is where the user's call names it, if it does.
+func (f *frame) report(e *diag.Error) { f.reportAxis(e, "") }
+
+func (f *frame) reportAxis(e *diag.Error, axis string) {
 	inner := f
 	if f.file.std {
 		for f.up != nil && f.file.std {
@@ -51,13 +59,13 @@ func (f *frame) report(e *diag.Error) {
 		if !f.file.std && inner.outer() != nil {
 			site := inner.outer()
 			e.Note = append(e.Note, diag.Note{Pos: e.Pos, Msg: "found in `" + inner.name + "`"})
+			if n := naming(site, axis); n != nil {
+				site = n
+			}
 			e.Pos, e.Len = site.At(), site.Len()
 		}
 	}
-	for n := 0; f.up != nil && f.site != nil && n < 3; n++ {
-		if f.up.file.std {
-			break
-		}
+	for n := 0; f.up != nil && f.up.up != nil && !f.up.file.std && n < 3; n++ {
 		e.Note = append(e.Note, diag.Note{Pos: f.site.At(), Msg: "in a call of `" + f.name + "`"})
 		f = f.up
 	}

@@ -2,6 +2,7 @@ package lang
 
 import (
 	"sort"
+	"strings"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -87,10 +88,14 @@ func (l *lowerer) trainEntries(f *frame, t *training) *training {
 		}
 		t.entries[k] = e
 	}
+	var missing []string
 	for _, k := range names {
 		if trainKeys[k] && t.entries[k] == nil {
-			f.wants("E0504", t.node.Model, "`"+k+" = …`", "", "`train %s` does not say its %s", t.node.Model.Name, k)
+			missing = append(missing, k)
 		}
+	}
+	if len(missing) > 0 {
+		f.wants("E0504", t.node.Model, "`"+missing[0]+" = …`", "", "`train %s` does not say its %s", t.node.Model.Name, strings.Join(missing, ", "))
 	}
 	return t
 }

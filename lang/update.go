@@ -321,6 +321,7 @@ func (u *updater) one(p *param, grad *ir.Value) (*ir.Value, bool) {
 	delete(g.vars, "param")
 	g.vars[u.o.update.Params[0].Name.Name] = w
 	g.vars[u.o.update.Params[1].Name.Name] = tensor{grad}
+	before := len(u.fb.f.Ops)
 	v, ok := u.result(u.f.finish(g, u.o.at, u.o.update), returned(u.o.update), "the new parameter", p.typ)
 	if !ok {
 		return nil, false
@@ -330,15 +331,44 @@ func (u *updater) one(p *param, grad *ir.Value) (*ir.Value, bool) {
 		if !ok {
 			return nil, false
 		}
+		if next == s.arg && !reads(u.fb.f.Ops[before:], next) {
+			u.dropArg(next)
+			continue
+		}
 		u.states = append(u.states, ir.Result{Value: next, Role: ir.RoleState, Path: p.path + "/" + s.name})
 	}
 	return v, true
+}
+
+// reads is whether an operation reads the value.
+func reads(ops []*ir.Op, v *ir.Value) bool {
+	for _, o := range ops {
+		for _, a := range o.Args {
+			if a == v {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// dropArg removes the argument of a state that an update does not need, as the
+// momentum of SGD without momentum.
+func (u *updater) dropArg(v *ir.Value) {
+	args := u.fb.f.Args
+	for i, a := range args {
+		if a.Value == v {
+			u.fb.f.Args = append(args[:i], args[i+1:]...)
+			return
+		}
+	}
 }
 
 type state struct {
 	name string
 	node syntax.Node
 	typ  ir.Type
+	arg  *ir.Value
 }
 
 // newStates declares the states of a parameter as arguments and variables.
@@ -360,7 +390,7 @@ func (u *updater) newStates(g *frame, p *param) ([]state, bool) {
 			}
 			v := u.fb.f.AddArg(t, ir.RoleState, p.path+"/"+n.Name, ir.A("init", init), x.At())
 			g.vars[n.Name] = tensor{v}
-			out = append(out, state{n.Name, n, t})
+			out = append(out, state{n.Name, n, t, v})
 		}
 	}
 	return out, true
