@@ -4,6 +4,12 @@
 // remarks of every pass.
 // Invariant: the ordering constraints of the table hold at start-up; between
 // passes the module verifies when the driver is asked to check.
-// To add a pass: a folder with a function, and a row in the table.
-// Imports ir.
+// The passes of a parallel layout that one device does not need have their rows
+// and levels; they refuse a layout on which they would have to act.
+// To add a pass: a folder with a function, a row in [Table], and its reasons to
+// stand where it stands in [Constraints].
+//
+// Codes of diagnostics: E0601 a layout that cannot be executed, E0602 an
+// unknown pass, E0603 a module of another level, E0604 and E0605 precision.
+// Imports internal/diag, ir, ir/verify, passes/pass and every pass.
 package passes

@@ -144,6 +144,22 @@ func TestSubsets(t *testing.T) {
 	}
 }
 
+func TestNoOptimize(t *testing.T) {
+	m := parse(t, linear)
+	c := &pass.Context{}
+	if err := Run(c, m, &Options{NoOptimize: true, VerifyEach: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range c.Remarks {
+		if r.Pass == "simplify" || r.Pass == "cleanup" {
+			t.Errorf("%s ran", r.Pass)
+		}
+	}
+	if m.Level != ir.Planned {
+		t.Errorf("ends at %s", m.Level)
+	}
+}
+
 func TestUserErrors(t *testing.T) {
 	for _, c := range []struct {
 		o    Options

@@ -112,6 +112,9 @@ func TestSoundPassesPass(t *testing.T) {
 	if bad := r.First(); bad != nil {
 		t.Errorf("%+v", *bad)
 	}
+	if len(r.NotFinite) > 0 {
+		t.Errorf("not finite: %v", r.NotFinite)
+	}
 	var kinds []string
 	for _, row := range r.Rows {
 		kinds = append(kinds, row.Pass+" "+row.Kind)
@@ -281,5 +284,17 @@ func oneOfMany(t *testing.T, budget int64) {
 	}
 	if bad := k.Report.First(); bad == nil || bad.Worst != "@step grad of p13" {
 		t.Errorf("found %+v", bad)
+	}
+}
+
+func TestNotFiniteIsSaid(t *testing.T) {
+	m := parse(t)
+	scale(m, ir.RoleLoss, "", math.Inf(1))
+	k := check.New(1)
+	if err := k.Hook(0, "lower", m, 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(k.Report.NotFinite, ", "); got != "@step loss" {
+		t.Errorf("not finite: %s", got)
 	}
 }

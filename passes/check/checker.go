@@ -42,6 +42,9 @@ type Row struct {
 // several.
 type Report struct {
 	Rows []Row `json:"rows"`
+	// NotFinite lists the results of the module as it came that hold a NaN or
+	// an infinity, of which a comparison says little.
+	NotFinite []string `json:"not_finite,omitempty"`
 }
 
 // First is the first row whose pass changed the result, or nil.
@@ -94,7 +97,9 @@ func (c *Checker) Hook(index int, name string, m *ir.Module, _ time.Duration) er
 	if err != nil {
 		return err
 	}
-	if c.before != nil {
+	if c.before == nil {
+		c.Report.NotFinite = notFinite(after)
+	} else {
 		if c.grads && !grads {
 			if err := c.autodiff(index, name, after); err != nil {
 				return err
@@ -189,6 +194,22 @@ func (c *Checker) autodiff(index int, name string, after Outcome) error {
 	var err error
 	c.exact, err = Execute(c.before, c.in, true)
 	return err
+}
+
+// notFinite names the results with an element that is not a number.
+func notFinite(out Outcome) []string {
+	var bad []string
+	for _, fn := range sortedNames(out) {
+		for _, k := range sortedKeys(out[fn]) {
+			for _, v := range out[fn][k].Data {
+				if v-v != 0 {
+					bad = append(bad, "@"+fn+" "+k.String())
+					break
+				}
+			}
+		}
+	}
+	return bad
 }
 
 // low reports whether any value has a float dtype below float32.

@@ -133,6 +133,8 @@ func negInto(r *rewriter, o *ir.Op) *ir.Value {
 	x, y := o.Args[0], o.Args[1]
 	nx, ny := from(x, "neg"), from(y, "neg")
 	switch {
+	case o.Name == "div" && !x.Type.DType.IsFloat():
+		return nil // the least integer has no negative
 	case (o.Name == "mul" || o.Name == "div") && nx && ny:
 		return r.keep(o, r.emit(o, o.Name, nil, x.Def.Args[0], y.Def.Args[0]))
 	case o.Name == "add" && ny:

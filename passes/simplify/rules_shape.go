@@ -159,8 +159,8 @@ func reduceBroadcast(r *rewriter, o *ir.Op) *ir.Value {
 			copies *= big.Type.Size(n)
 		}
 	}
-	if big.Type.DType == ir.F16 && copies > 1 {
-		return nil // the number of copies may be beyond its range
+	if d := big.Type.DType; copies > 1 && o.Name == "reduce_sum" && (d.Size() < 4 || copies >= 1<<24) {
+		return nil // the dtype may not hold the number of copies
 	}
 	if len(over) > 0 {
 		if x = r.emit(o, o.Name, o.Attrs.With("over", over), x); x == nil {

@@ -1,6 +1,10 @@
 package simplify
 
 import (
+	"fmt"
+	"sort"
+	"strings"
+
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/passes/pass"
@@ -15,12 +19,33 @@ const maxSweeps = 20
 func Run(c *pass.Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		before := len(f.Ops)
-		Func(f)
-		if after := len(f.Ops); after < before {
-			c.Remarkf(nil, "@%s: %d of %d operations left", f.Name, after, before)
+		fired := Func(f)
+		if after := len(f.Ops); after != before || len(fired) > 0 {
+			c.Remarkf(nil, "@%s: %d of %d operations left%s", f.Name, after, before, summary(fired))
 		}
 	}
 	return nil
+}
+
+// summary lists how often each rule fired, the busiest first.
+func summary(fired map[string]int) string {
+	names := make([]string, 0, len(fired))
+	for n := range fired {
+		names = append(names, n)
+	}
+	sort.Slice(names, func(i, j int) bool {
+		a, b := names[i], names[j]
+		return fired[a] > fired[b] || fired[a] == fired[b] && a < b
+	})
+	var b strings.Builder
+	for i, n := range names {
+		sep := ", "
+		if i == 0 {
+			sep = ": "
+		}
+		fmt.Fprintf(&b, "%s%d %s", sep, fired[n], n)
+	}
+	return b.String()
 }
 
 // Func simplifies one function to a fixpoint and returns how often each rule
