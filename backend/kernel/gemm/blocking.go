@@ -1,0 +1,150 @@
+package gemm
+
+import "ptc/backend/kernel"
+
+// blocking is how a product is cut, every size of it static:
+//
+//	           panels of nr columns, perBlockN of them in a task's block
+//	          ┌────────┬────────┬───┐
+//	tiles of  │        │        │   │   The first wide tiles have mr rows, the
+//	mr, then  ├────────┼────────┼───┤   others mr-1: nearly equal, so that at
+//	mr-1 rows │        │        │   │   most two register tiles exist. The last
+//	          └────────┴────────┴───┘   panel has tailVecs vectors.
+//
+// K is cut into steps of kc, the last of which may be shorter.
+type blocking struct {
+	lanes        int64 // of a vector
+	vecs, nr     int64 // vectors and columns of a panel
+	panels       int64
+	tailVecs     int64 // vectors of the last panel
+	mr           int64 // rows of the largest tile
+	tiles, wide  int64 // tiles in M; how many of them have mr rows
+	kc, steps    int64 // depth of one packed block; blocks in K
+	outer        int64 // product of Spec.Outer
+	perBlockM    int64 // tiles of a task
+	perBlockN    int64 // panels of a task
+	blocksM      int64
+	blocksN      int64
+	accumulate   bool // partial sums wait in scratch: more than one block of K
+	unpackedLoad bool // the right operand is loaded where it is used
+}
+
+// kUnroll is how many steps of K the body of the innermost loop holds.
+const kUnroll = 4
+
+// line is the number of f32 in a cache line.
+const line = 16
+
+func newBlocking(s *Spec, m kernel.Machine) blocking {
+	p := blocking{lanes: int64(m.Lanes(kernel.F32)), outer: product(s.Outer)}
+	p.registerTile(s, m)
+	p.depth(s, m)
+	p.unpackedLoad = p.tiles == 1 && s.Right.Unit == AlongN && (m.Masked || s.N%p.lanes == 0)
+	p.blocks(s, m)
+	return p
+}
+
+// registerTile chooses the tile that lives in registers: vecs vectors of the
+// right operand and one broadcast element (and a product, without FMA) beside
+// mr·vecs accumulators.
+func (p *blocking) registerTile(s *Spec, m kernel.Machine) {
+	p.vecs = 2
+	if p.lanes <= 4 && m.Registers >= 32 {
+		p.vecs = 4 // short vectors: fewer broadcasts for each of them
+	}
+	p.vecs = min(p.vecs, ceil(s.N, p.lanes))
+	p.nr = p.vecs * p.lanes
+	p.panels = ceil(s.N, p.nr)
+	p.tailVecs = ceil(s.N-(p.panels-1)*p.nr, p.lanes)
+
+	most := min(16, max(1, (int64(m.Registers)-p.vecs-2)/p.vecs))
+	p.tiles = ceil(s.M, most)
+	p.mr = ceil(s.M, p.tiles)
+	p.wide = s.M - p.tiles*(p.mr-1)
+}
+
+// depth chooses kc so that a packed tile of the left operand takes at most two
+// thirds of L1, past which the right one streams.
+func (p *blocking) depth(s *Spec, m kernel.Machine) {
+	unit := max(p.lanes, line)
+	most := int64(m.L1) * 2 / 3 / (4 * p.mr) / unit * unit
+	most = min(max(most, 4*unit), 512/unit*unit)
+	p.steps = ceil(s.K, most)
+	p.kc = s.K
+	if p.steps > 1 {
+		p.kc = ceil(ceil(s.K, p.steps), unit) * unit
+		p.steps = ceil(s.K, p.kc)
+	}
+	p.accumulate = p.steps*product(s.OuterK) > 1
+}
+
+// Of the tasks of a product: a large one has at least wantTasks, and none has
+// less work than minWork multiply-adds if there is another way.
+const (
+	wantTasks = 16
+	minWork   = 1 << 19
+)
+
+// blocks chooses what a task computes: the cut of M and N that costs least.
+func (p *blocking) blocks(s *Spec, m kernel.Machine) {
+	work := float64(p.outer) * float64(s.M) * float64(s.N) * float64(s.K) * float64(product(s.OuterK))
+	want := int64(min(wantTasks, max(1, work/minWork)))
+	parts := ceil(want, p.outer)
+	// Packed panels of a task live in five eighths of L2.
+	fit := min(p.panels, max(1, int64(m.L2)*5/8/(4*p.kc*p.nr)))
+	least := ceil(p.panels, fit)
+	best := -1.0
+	for n := least; n <= min(p.panels, least+2*parts); n++ {
+		perN := ceil(p.panels, n)
+		for f := int64(1); f <= 4; f++ {
+			perM := ceil(p.tiles, min(p.tiles, ceil(parts, n)*f))
+			c := p.cost(perM, perN, parts)
+			if best < 0 || c < best {
+				best, p.perBlockM, p.perBlockN = c, perM, perN
+			}
+		}
+	}
+	p.blocksM, p.blocksN = ceil(p.tiles, p.perBlockM), ceil(p.panels, p.perBlockN)
+}
+
+// cost estimates the time lost, as a share of the multiply-adds: each element
+// of the right operand is packed for every block of M and each of the left for
+// every block of N, which takes some packCost multiply-adds; and threads idle
+// at the end of the launch, here averaged over teams of 2 to 16.
+func (p *blocking) cost(perM, perN, parts int64) float64 {
+	const packCost = 8
+	c := packCost/float64(perM*p.mr) + packCost/float64(perN*p.nr)
+	cut := ceil(p.tiles, perM) * ceil(p.panels, perN)
+	tasks := cut * p.outer
+	for team := int64(2); team <= 16; team *= 2 {
+		if cut > 1 {
+			used := float64(p.tiles*p.panels*p.outer) / float64(ceil(tasks, team)*team*perM*perN)
+			c += (1 - min(1, used)) / 4
+		}
+	}
+	if cut < parts {
+		c += 100 * float64(parts-cut) // too few tasks: only if there is no other way
+	}
+	return c
+}
+
+// depthStride is the distance in f32 between rows of the packed left operand:
+// an odd number of cache lines, so that the rows of a tile spread over L1.
+func (p *blocking) depthStride() int64 { return (ceil(ceil(p.kc, p.lanes)*p.lanes, line) | 1) * line }
+
+// tileStride is the distance in f32 between steps of K of the packed left
+// operand where it is contiguous along M.
+func (p *blocking) tileStride() int64 { return ceil(p.mr, p.lanes) * p.lanes }
+
+// resultStride is the distance in f32 between rows of the scratch of results.
+func (p *blocking) resultStride() int64 { return (ceil(p.perBlockN*p.nr, line) | 1) * line }
+
+func ceil(a, b int64) int64 { return (a + b - 1) / b }
+
+func product(sizes []int64) int64 {
+	n := int64(1)
+	for _, s := range sizes {
+		n *= s
+	}
+	return n
+}

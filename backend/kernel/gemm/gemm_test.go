@@ -1,0 +1,138 @@
+package gemm
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"ptc/backend/kernel"
+)
+
+// machines have caches so small that products of tens of rows are cut in every
+// direction.
+var machines = map[string]kernel.Machine{
+	"masked 512": {VectorBits: 512, Registers: 32, FMA: true, Masked: true, L1: 4 << 10, L2: 16 << 10},
+	"256":        {VectorBits: 256, Registers: 16, FMA: true, L1: 2 << 10, L2: 8 << 10},
+	"128 of 16":  {VectorBits: 128, Registers: 16, L1: 2 << 10, L2: 4 << 10},
+	"128 of 32":  {VectorBits: 128, Registers: 32, FMA: true, L1: 2 << 10, L2: 4 << 10},
+	"scalar":     {VectorBits: 32, Registers: 8, L1: 1 << 10, L2: 2 << 10},
+	"few":        {VectorBits: 64, Registers: 4, Masked: true, L1: 1 << 10, L2: 2 << 10},
+}
+
+func interpret(t *testing.T, name string, c matmul, m kernel.Machine) {
+	t.Helper()
+	k, err := c.generate("gemm", m)
+	if err != nil {
+		t.Fatalf("%s: %v: %v", name, c, err)
+	}
+	bufs := c.inputs(1)
+	if err := (kernel.Interp{NoFMA: !m.FMA}).Run(k, bufs, 0, k.Tasks); err != nil {
+		t.Fatalf("%s: %v: %v", name, c, err)
+	}
+	if err := c.check(bufs); err != nil {
+		t.Fatalf("%s: %v: %v", name, c, err)
+	}
+}
+
+// TestRandomProducts interprets products of random shape, layout and fusion.
+// The interpreter also rejects accesses outside of a buffer, and scratch read
+// before it is written shows as NaN.
+func TestRandomProducts(t *testing.T) {
+	for name, m := range machines {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(3, 5))
+			for range 60 {
+				interpret(t, name, random(r, 40), m)
+			}
+			for range 6 {
+				c := random(r, 30)
+				c.k += 60 + r.Int64N(90) // several blocks of K
+				interpret(t, name, c, m)
+			}
+		})
+	}
+}
+
+// TestDegenerate interprets the corners: every size 1, a vector, or one off.
+func TestDegenerate(t *testing.T) {
+	for name, m := range machines {
+		lanes := int64(m.Lanes(kernel.F32))
+		for _, left := range []Along{AlongM, AlongK} {
+			for _, right := range []Along{AlongN, AlongK} {
+				for i := range int64(27) {
+					pick := func(j int64) int64 { return []int64{1, lanes, lanes + 1}[j%3] }
+					c := matmul{m: pick(i), n: pick(i / 3), k: pick(i / 9), left: left, right: right,
+						stride: 1, elem: kernel.F32, fused: i%2 == 0}
+					interpret(t, name, c, m)
+				}
+			}
+		}
+	}
+}
+
+// TestCut checks what newBlocking promises for many sizes: every row and column
+// belongs to exactly one task, tiles fit the registers, panels fit the caches,
+// and large products have enough tasks.
+func TestCut(t *testing.T) {
+	machine := kernel.Machine{VectorBits: 512, Registers: 32, FMA: true, Masked: true, L1: 32 << 10, L2: 1 << 20}
+	for _, d := range []int64{1, 7, 64, 65, 127, 128, 384, 512, 1000, 1024, 2048, 4096, 50257} {
+		for _, n := range []int64{1, 17, 64, 257, 512, 4096, 50257} {
+			for _, k := range []int64{1, 64, 385, 4096} {
+				p := newBlocking(&Spec{M: d, N: n, K: k, Left: Operand{Unit: AlongK}, Right: Operand{Unit: AlongK}}, machine)
+				if rows := p.wide*p.mr + (p.tiles-p.wide)*(p.mr-1); rows != d || p.wide < 1 || p.wide > p.tiles {
+					t.Errorf("%dx%dx%d: tiles cover %d rows: %+v", d, n, k, rows, p)
+				}
+				if p.mr*p.vecs+p.vecs+1 > int64(machine.Registers) {
+					t.Errorf("%dx%dx%d: a tile of %dx%d vectors", d, n, k, p.mr, p.vecs)
+				}
+				if (p.steps-1)*p.kc >= k || p.steps*p.kc < k {
+					t.Errorf("%dx%dx%d: %d blocks of %d", d, n, k, p.steps, p.kc)
+				}
+				if bytes := 4 * p.perBlockN * p.nr * p.kc; bytes > int64(machine.L2) {
+					t.Errorf("%dx%dx%d: panels of %d bytes", d, n, k, bytes)
+				}
+				tasks := p.blocksM * p.blocksN
+				if work := float64(d) * float64(n) * float64(k); work > 1e9 && tasks < 16 || work < minWork && tasks > p.panels {
+					t.Errorf("%dx%dx%d: %d tasks", d, n, k, tasks)
+				}
+			}
+		}
+	}
+}
+
+// TestDeterminism generates a kernel twice.
+func TestDeterminism(t *testing.T) {
+	c := matmul{m: 300, n: 200, k: 100, left: AlongM, right: AlongK, stride: 1, elem: kernel.F32}
+	var text [2]string
+	for i := range text {
+		k, err := c.generate("gemm", machines["masked 512"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		text[i] = k.String()
+	}
+	if text[0] != text[1] {
+		t.Error("the same product gave two kernels")
+	}
+}
+
+func TestErrors(t *testing.T) {
+	good := func() Spec {
+		load := func(At, Along, int, *kernel.Value) *kernel.Value { return nil }
+		return Spec{M: 1, N: 1, K: 1, Left: Operand{load, AlongK}, Right: Operand{load, AlongN},
+			Begin: func(int64) *kernel.Builder { return nil }, Store: func(At, *kernel.Value, int, *kernel.Value) {}}
+	}
+	for want, spoil := range map[string]func(*Spec){
+		"a size is 0":           func(s *Spec) { s.M = 0 },
+		"a size is -1":          func(s *Spec) { s.OuterK = []int64{-1} },
+		"a callback is missing": func(s *Spec) { s.Store = nil },
+		"does not have":         func(s *Spec) { s.Left.Unit = AlongN },
+	} {
+		s := good()
+		spoil(&s)
+		if _, err := Generate(s, machines["scalar"]); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want %q", err, want)
+		}
+	}
+}

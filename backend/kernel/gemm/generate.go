@@ -1,0 +1,277 @@
+package gemm
+
+import (
+	"errors"
+	"fmt"
+
+	"ptc/backend/kernel"
+)
+
+// Generate makes the kernel of s for m. The cut into tasks and blocks depends
+// on the sizes and on m alone. The error is of a Spec that describes no
+// product, or of a callback that builds no well-formed kernel.
+func Generate(s Spec, m kernel.Machine) (*kernel.Kernel, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	p := newBlocking(&s, m)
+	g := &gen{Spec: &s, blocking: p, m: m, width: int(p.lanes)}
+	g.b = s.Begin(p.outer * p.blocksM * p.blocksN)
+	g.task()
+	return g.b.Finish()
+}
+
+func (s *Spec) check() error {
+	sizes := append(append([]int64{s.M, s.N, s.K}, s.Outer...), s.OuterK...)
+	for _, n := range sizes {
+		if n < 1 {
+			return fmt.Errorf("gemm: a size is %d, must be at least 1", n)
+		}
+	}
+	if s.Left.Load == nil || s.Right.Load == nil || s.Begin == nil || s.Store == nil {
+		return errors.New("gemm: a callback is missing")
+	}
+	if s.Left.Unit == AlongN || s.Right.Unit == AlongM {
+		return errors.New("gemm: an operand is contiguous along an axis it does not have")
+	}
+	return nil
+}
+
+// gen is the state of generating one kernel.
+type gen struct {
+	*Spec
+	blocking
+	m     kernel.Machine
+	b     *kernel.Builder
+	width int // lanes, as the Builder takes them
+
+	left    *kernel.Buffer // one packed tile: [row][k], or [k][row] if contiguous along M
+	right   *kernel.Buffer // packed panels of the block: [panel][k][column]
+	results *kernel.Buffer // sums: of the block if accumulate, else of one row of tiles
+
+	at     At           // the outer loops of the running code
+	tile0  kernel.Index // first tile, end of tiles, first panel, end of panels of the task
+	tile1  kernel.Index
+	panel0 kernel.Index
+	panel1 kernel.Index
+}
+
+// task generates the body: see the package comment.
+func (g *gen) task() {
+	g.allocate()
+	g.position()
+	if g.accumulate {
+		g.clear()
+	}
+	g.contract(g.OuterK, func() {
+		g.pack()
+		g.b.For(kernel.Between(g.tile0, g.tile1), func(t kernel.Index) { g.tileRow(t) })
+	})
+	if g.accumulate {
+		first, end := g.row(g.tile0), g.row(g.tile1)
+		g.finish(first, end.Sub(first))
+	}
+}
+
+func (g *gen) allocate() {
+	left := g.mr * g.depthStride()
+	if g.Left.Unit == AlongM {
+		left = g.kc * g.tileStride()
+	}
+	g.left = g.b.Scratch("left", kernel.F32, left)
+	if !g.unpackedLoad {
+		g.right = g.b.Scratch("right", kernel.F32, g.perBlockN*g.kc*g.nr)
+	}
+	rows := g.mr
+	if g.accumulate {
+		rows *= g.perBlockM
+	}
+	g.results = g.b.Scratch("results", kernel.F32, rows*g.resultStride())
+}
+
+// position decodes the task number: outer loops, then blocks of N, then blocks
+// of M, so that neighbours share the right block.
+func (g *gen) position() {
+	sizes := append(append([]int64(nil), g.Outer...), g.blocksN, g.blocksM)
+	at := make([]kernel.Index, len(sizes))
+	rest := g.b.Task()
+	left := product(sizes)
+	for i := len(sizes) - 1; i >= 0; i-- {
+		switch {
+		case sizes[i] == 1:
+			continue
+		case sizes[i] == left:
+			at[i] = rest
+		default:
+			v := g.b.Value(rest)
+			n := g.b.ConstInt(v.Type, sizes[i])
+			at[i], rest = kernel.Of(g.b.Rem(v, n)), kernel.Of(g.b.Div(v, n))
+		}
+		left /= sizes[i]
+	}
+	outer := len(g.Outer)
+	g.at.Outer = at[:outer]
+	g.tile0, g.tile1 = g.share(at[outer+1], g.perBlockM, g.tiles)
+	g.panel0, g.panel1 = g.share(at[outer], g.perBlockN, g.panels)
+}
+
+// share is the range of block i when n things are cut into blocks of each.
+func (g *gen) share(i kernel.Index, each, n int64) (from, to kernel.Index) {
+	from = i.Mul(each)
+	to = from.Plus(each)
+	if n%each != 0 {
+		to = g.least(to, n)
+	}
+	return from, to
+}
+
+// contract runs body for every position of the contracted loops beside K.
+func (g *gen) contract(sizes []int64, body func()) {
+	if len(sizes) == 0 {
+		g.kBlocks(body)
+		return
+	}
+	g.b.For(kernel.Span(sizes[0]), func(i kernel.Index) {
+		g.at.OuterK = append(g.at.OuterK, i)
+		g.contract(sizes[1:], body)
+		g.at.OuterK = g.at.OuterK[:len(g.at.OuterK)-1]
+	})
+}
+
+// kBlocks runs body for every block of K, with at.K where it begins.
+func (g *gen) kBlocks(body func()) {
+	g.at.K = kernel.Int(0)
+	if g.steps == 1 {
+		body()
+		return
+	}
+	g.b.For(kernel.Span(g.steps), func(i kernel.Index) {
+		g.at.K = i.Mul(g.kc)
+		body()
+	})
+}
+
+// depthIn is how many of the first n steps of K lie in the block at hand. No
+// block but the last, where n is, has less than kc.
+func (g *gen) depthIn(n int64) kernel.Index {
+	if n == g.steps*g.kc {
+		return kernel.Int(g.kc)
+	}
+	if g.steps == 1 {
+		return kernel.Int(n)
+	}
+	return g.least(kernel.Int(n).Sub(g.at.K), g.kc)
+}
+
+// inLastDepth runs body in the last block of K only.
+func (g *gen) inLastDepth(body func()) {
+	if g.steps == 1 {
+		body()
+		return
+	}
+	g.when(g.atLeast(g.at.K, (g.steps-1)*g.kc), body)
+}
+
+// inLastColumns runs body in tasks that have the last panel only.
+func (g *gen) inLastColumns(body func()) {
+	if g.blocksN == 1 {
+		body()
+		return
+	}
+	g.when(g.atLeast(g.panel1, g.panels), body)
+}
+
+func (g *gen) atLeast(x kernel.Index, n int64) *kernel.Value {
+	v := g.b.Value(x)
+	return g.b.Ge(v, g.b.ConstInt(v.Type, n))
+}
+
+func (g *gen) when(cond *kernel.Value, body func()) {
+	g.b.If(cond, func() []*kernel.Value { body(); return nil }, nil)
+}
+
+// least is the smaller of x and n.
+func (g *gen) least(x kernel.Index, n int64) kernel.Index {
+	if x.IsConst() {
+		return kernel.Int(min(x.Const, n))
+	}
+	v := g.b.Value(x)
+	return kernel.Of(g.b.Min(v, g.b.ConstInt(v.Type, n)))
+}
+
+// row is the first row of tile t.
+func (g *gen) row(t kernel.Index) kernel.Index {
+	if g.wide == g.tiles {
+		return t.Mul(g.mr)
+	}
+	return t.Mul(g.mr - 1).Add(g.least(t, g.wide))
+}
+
+// tileRow generates the products of tile t with every panel of the block, and
+// finishes them if nothing is to be added.
+func (g *gen) tileRow(t kernel.Index) {
+	row, next := g.row(t), g.row(t.Plus(1))
+	rows := next.Sub(row)
+	shift := g.packLeft(row, rows)
+	out := kernel.Int(0)
+	if g.accumulate {
+		out = row.Sub(g.row(g.tile0))
+	}
+	switch g.wide {
+	case g.tiles:
+		g.panelsOf(g.mr, shift, out)
+	default:
+		isWide := g.atLeast(kernel.Int(g.wide-1).Sub(t), 0)
+		g.b.If(isWide,
+			func() []*kernel.Value { g.panelsOf(g.mr, shift, out); return nil },
+			func() []*kernel.Value { g.panelsOf(g.mr-1, shift, out); return nil })
+	}
+	if !g.accumulate {
+		g.finish(row, rows)
+	}
+}
+
+// clear zeroes the sums of the block.
+func (g *gen) clear() {
+	n := g.row(g.tile1).Sub(g.row(g.tile0)).Mul(g.resultStride())
+	zero := g.b.F32(0, g.width)
+	g.b.For(kernel.Between(kernel.Int(0), n).By(g.lanes), func(i kernel.Index) {
+		g.b.Store(g.results.At(i), zero)
+	})
+}
+
+// finish hands rows rows of results, from row of the product on, to Store.
+func (g *gen) finish(row, rows kernel.Index) {
+	first := g.panel0.Mul(g.nr)
+	whole := g.N / g.lanes * g.lanes
+	to := kernel.Int(whole)
+	if g.blocksN > 1 {
+		to = g.least(first.Plus(g.perBlockN*g.nr), whole)
+	}
+	g.b.For(kernel.Between(kernel.Int(0), rows), func(r kernel.Index) {
+		at := g.at
+		at.M = row.Add(r)
+		from := r.Mul(g.resultStride()).Sub(first)
+		vector := func(col kernel.Index, lanes int, mask *kernel.Value) {
+			at.N = col
+			g.Store(at, g.b.Load(g.results.At(from.Add(col)), lanes), lanes, mask)
+		}
+		if whole > 0 {
+			g.b.For(kernel.Between(first, to).By(g.lanes), func(col kernel.Index) { vector(col, g.width, nil) })
+		}
+		if whole == g.N {
+			return
+		}
+		g.inLastColumns(func() { g.tail(kernel.Int(whole), g.N-whole, vector) })
+	})
+}
+
+// tail runs vector over the n < lanes positions from x on: as one masked
+// vector, or one by one where the machine has no masks.
+func (g *gen) tail(x kernel.Index, n int64, vector func(x kernel.Index, lanes int, mask *kernel.Value)) {
+	if g.m.Masked {
+		vector(x, g.width, g.b.TailMask(kernel.Int(n), g.width))
+		return
+	}
+	g.b.For(kernel.Between(x, x.Plus(n)), func(i kernel.Index) { vector(i, 1, nil) })
+}

@@ -1,0 +1,118 @@
+package gemm
+
+import "ptc/backend/kernel"
+
+// panelsOf generates the products of the packed tile, of rows rows, with every
+// panel of the block. The sums go to row out of the results and on.
+func (g *gen) panelsOf(rows int64, shift, out kernel.Index) {
+	full := g.panels
+	if g.tailVecs < g.vecs {
+		full--
+	}
+	if full > 0 {
+		to := g.panel1
+		if full < g.panels {
+			to = g.least(to, full)
+		}
+		g.b.For(kernel.Between(g.panel0, to), func(p kernel.Index) {
+			g.micro(rows, g.vecs, shift, out, p)
+		})
+	}
+	if full < g.panels {
+		g.inLastColumns(func() { g.micro(rows, g.tailVecs, shift, out, kernel.Int(full)) })
+	}
+}
+
+// micro generates the product of the packed tile with panel p of vecs vectors:
+//
+//	for k: for r: for v: acc[r][v] += left[r][k] · right[k][v]
+//
+// with the accumulators in registers throughout.
+func (g *gen) micro(rows, vecs int64, shift, out, p kernel.Index) {
+	sum := func(r, v int64) kernel.Ref {
+		col := p.Sub(g.panel0).Mul(g.nr).Plus(v * g.lanes)
+		return g.results.At(out.Plus(r).Mul(g.resultStride()).Add(col))
+	}
+	acc := make([]*kernel.Value, 0, rows*vecs)
+	for r := range rows {
+		for v := range vecs {
+			if g.accumulate {
+				acc = append(acc, g.b.Load(sum(r, v), g.width))
+			} else {
+				acc = append(acc, g.b.F32(0, g.width))
+			}
+		}
+	}
+	load := g.rightVectors(p, vecs)
+	step := func(k kernel.Index, acc []*kernel.Value) []*kernel.Value {
+		right := load(k)
+		next := make([]*kernel.Value, 0, len(acc))
+		for r := range rows {
+			left := g.b.Load(g.leftElement(k, r, shift).Strided(0), g.width)
+			for v := range vecs {
+				next = append(next, g.b.MulAdd(left, right[v], acc[int64(len(next))]))
+			}
+		}
+		return next
+	}
+	unrolled := g.K / kUnroll * kUnroll
+	if unrolled > 0 {
+		r := kernel.Between(kernel.Int(0), g.depthIn(unrolled)).By(kUnroll).Unrolled(1)
+		acc = g.b.ForCarry(r, acc, func(k kernel.Index, acc []*kernel.Value) []*kernel.Value {
+			for u := range int64(kUnroll) {
+				acc = step(k.Plus(u), acc)
+			}
+			return acc
+		})
+	}
+	if unrolled < g.K {
+		g.remainder(unrolled, &acc, step)
+	}
+	for r := range rows {
+		for v := range vecs {
+			g.b.Store(sum(r, v), acc[r*vecs+v])
+		}
+	}
+}
+
+// remainder runs the steps of K from number first on, fewer than kUnroll, which
+// are in the last block.
+func (g *gen) remainder(first int64, acc *[]*kernel.Value, step func(kernel.Index, []*kernel.Value) []*kernel.Value) {
+	r := kernel.Between(g.depthIn(first), g.depthIn(g.K)).Unrolled(1)
+	*acc = g.b.ForCarry(r, *acc, step)
+}
+
+// leftElement is where the packed tile has row r of step k. The tile starts at
+// shift within its window along M.
+func (g *gen) leftElement(k kernel.Index, r int64, shift kernel.Index) kernel.Ref {
+	if g.Left.Unit == AlongM {
+		return g.left.At(k.Mul(g.tileStride()).Add(shift).Plus(r))
+	}
+	return g.left.At(k.Plus(r * g.depthStride()))
+}
+
+// rightVectors loads the vectors of panel p at a step of K: from the packed
+// panel, or the operand itself if nothing is packed.
+func (g *gen) rightVectors(p kernel.Index, vecs int64) func(k kernel.Index) []*kernel.Value {
+	mask := make([]*kernel.Value, vecs)
+	tail := g.N % g.lanes
+	if g.unpackedLoad && tail != 0 && (vecs == g.tailVecs) {
+		left := kernel.Int(g.N).Sub(p.Mul(g.nr)).Plus(-(vecs - 1) * g.lanes)
+		mask[vecs-1] = g.b.TailMask(left, g.width)
+	}
+	return func(k kernel.Index) []*kernel.Value {
+		out := make([]*kernel.Value, vecs)
+		for v := range vecs {
+			if !g.unpackedLoad {
+				at := p.Sub(g.panel0).Mul(g.kc).Add(k).Mul(g.nr).Plus(v * g.lanes)
+				out[v] = g.b.Load(g.right.At(at), g.width)
+				continue
+			}
+			at := g.at
+			at.K = at.K.Add(k)
+			at.N = p.Mul(g.nr).Plus(v * g.lanes)
+			out[v] = g.Right.Load(at, AlongN, g.width, mask[v])
+		}
+		return out
+	}
+}

@@ -1,0 +1,111 @@
+package gemm
+
+import "ptc/backend/kernel"
+
+// pack copies the block of the right operand into panels [panel][k][column].
+// Columns past N hold what happens to be there: their sums are never stored.
+func (g *gen) pack() {
+	if g.unpackedLoad {
+		return
+	}
+	fullVecs := g.N / g.lanes // along N
+	perPanel := fullVecs / g.vecs
+	g.b.For(kernel.Between(g.panel0, g.least(g.panel1, perPanel)), func(p kernel.Index) {
+		g.packPanel(p, g.vecs)
+	})
+	if perPanel == g.panels {
+		return
+	}
+	g.inLastColumns(func() {
+		last := kernel.Int(g.panels - 1)
+		if v := fullVecs % g.vecs; v > 0 {
+			g.packPanel(last, v)
+		}
+		if n := g.N % g.lanes; n > 0 {
+			g.packColumns(last, fullVecs%g.vecs, n)
+		}
+	})
+}
+
+// place is where the packed block has step k of column c of panel p.
+func (g *gen) place(p, k kernel.Index, c int64) kernel.Ref {
+	return g.right.At(p.Sub(g.panel0).Mul(g.kc).Add(k).Mul(g.nr).Plus(c))
+}
+
+// packPanel copies the first vecs vectors of panel p, all of which exist.
+func (g *gen) packPanel(p kernel.Index, vecs int64) {
+	if g.Right.Unit == AlongN {
+		g.b.For(kernel.Between(kernel.Int(0), g.depthIn(g.K)).Unrolled(4), func(k kernel.Index) {
+			for v := range vecs {
+				g.copyStep(p, k, v, g.lanes)
+			}
+		})
+		return
+	}
+	for v := range vecs {
+		g.packTransposed(p, v, g.lanes)
+	}
+}
+
+// packColumns copies the n < lanes columns of vector v of panel p.
+func (g *gen) packColumns(p kernel.Index, v, n int64) {
+	if g.Right.Unit == AlongK {
+		g.packTransposed(p, v, n)
+		return
+	}
+	g.b.For(kernel.Between(kernel.Int(0), g.depthIn(g.K)), func(k kernel.Index) { g.copyStep(p, k, v, n) })
+}
+
+// copyStep copies the n columns of vector v of panel p at step k by loads
+// along N.
+func (g *gen) copyStep(p, k kernel.Index, v, n int64) {
+	first := p.Mul(g.nr).Plus(v * g.lanes)
+	vector := func(c kernel.Index, lanes int, mask *kernel.Value) {
+		at := g.at
+		at.K = at.K.Add(k)
+		at.N = first.Add(c)
+		to := g.place(p, k, v*g.lanes)
+		to.Index = to.Index.Add(c)
+		g.b.Store(to, g.Right.Load(at, AlongN, lanes, mask))
+	}
+	if n == g.lanes {
+		vector(kernel.Int(0), g.width, nil)
+		return
+	}
+	g.tail(kernel.Int(0), n, vector)
+}
+
+// packTransposed copies the n columns of vector v of panel p from an operand
+// that is contiguous along K: squares of lanes columns by lanes steps are
+// loaded along K and transposed in registers, where a column that does not
+// exist repeats the last one; what is left of K is loaded across.
+func (g *gen) packTransposed(p kernel.Index, v, n int64) {
+	whole := int64(0)
+	if g.lanes >= quad && g.lanes&(g.lanes-1) == 0 {
+		whole = g.K / g.lanes * g.lanes
+	}
+	if whole > 0 {
+		g.b.For(kernel.Between(kernel.Int(0), g.depthIn(whole)).By(g.lanes).Unrolled(1), func(k kernel.Index) {
+			at := g.at
+			at.K = at.K.Add(k)
+			rows := make([]*kernel.Value, g.lanes)
+			for i := range g.lanes {
+				at.N = p.Mul(g.nr).Plus(v*g.lanes + min(i, n-1))
+				rows[i] = g.Right.Load(at, AlongK, g.width, nil)
+			}
+			for i, x := range transpose(g.b, rows) {
+				g.b.Store(g.place(p, k.Plus(int64(i)), v*g.lanes), x)
+			}
+		})
+	}
+	across := func(from kernel.Index) {
+		g.b.For(kernel.Between(from, g.depthIn(g.K)), func(k kernel.Index) { g.copyStep(p, k, v, n) })
+	}
+	switch whole {
+	case g.K:
+	case 0:
+		across(kernel.Int(0))
+	default:
+		g.inLastDepth(func() { across(g.depthIn(whole)) })
+	}
+}
