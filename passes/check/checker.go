@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"math"
 	"sort"
 	"strings"
@@ -129,12 +130,8 @@ func functions(m *ir.Module) string {
 func (c *Checker) add(index int, name, kind string, tol float64, before, after Outcome) {
 	where, diff := Difference(before, after)
 	n := 0
-	for fn, r := range before {
-		for k := range r {
-			if after[fn] != nil && after[fn][k] != nil {
-				n++
-			}
-		}
+	for _, r := range before {
+		n += len(r)
 	}
 	c.Report.Rows = append(c.Report.Rows, Row{Index: index, Pass: name, Compared: n,
 		Diff: math.Min(diff, math.MaxFloat64), Worst: where, Tol: tol, Kind: kind, OK: diff <= tol})
@@ -172,6 +169,11 @@ func (c *Checker) autodiff(index int, name string, after Outcome) error {
 		for k, g := range after[f.Name] {
 			if k.Role == ir.RoleGrad {
 				grads[k.Path] = g
+			}
+		}
+		for _, a := range f.Args {
+			if a.Role == roleOpened && grads[a.Path] == nil {
+				return fmt.Errorf("check: the gradient of %s is not a result of @%s, so it cannot be compared", a.Path, f.Name)
 			}
 		}
 		if len(grads) == 0 {

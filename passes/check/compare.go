@@ -14,8 +14,8 @@ type Results map[Key]*tensor.Tensor
 // is rounding noise, and differs wholly from one order of sums to another.
 const noise = 1e-6
 
-// Diff is the largest difference of a result relative to its norm, and that
-// result. Results that only one side has are not compared.
+// Diff is the largest difference of a result in a relative to its norm, and
+// that result; infinite where b lacks it.
 func Diff(a, b Results) (worst Key, diff float64) {
 	scale := map[string]float64{} // root mean square by role
 	for k, x := range a {
@@ -24,7 +24,7 @@ func Diff(a, b Results) (worst Key, diff float64) {
 	for _, k := range sortedKeys(a) {
 		x, y := a[k], b[k]
 		if y == nil {
-			continue
+			return k, math.Inf(1)
 		}
 		d := tensor.RelDiff(x, y)
 		if floor := noise * scale[k.Role]; d > 0 && !math.IsInf(d, 0) && floor > 0 {

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"math"
 
 	"ptc/ir"
 	"ptc/ir/eval"
@@ -46,12 +47,12 @@ func resultKey(r ir.Result, i int) Key {
 	return Key{r.Role, r.Path}
 }
 
-// Difference is the largest relative difference of two outcomes and where it
-// is: function and result.
+// Difference is the largest relative difference of what is in a, and where it
+// is: function and result. It is infinite where b lacks one.
 func Difference(a, b Outcome) (where string, diff float64) {
 	for _, fn := range sortedNames(a) {
 		if b[fn] == nil {
-			continue
+			return "@" + fn, math.Inf(1)
 		}
 		if k, d := Diff(a[fn], b[fn]); d > diff || where == "" {
 			where, diff = "@"+fn+" "+k.String(), d
