@@ -25,6 +25,9 @@ func Run(c *pass.Context, m *ir.Module) error {
 		p.group()
 		p.recompute()
 		before := len(f.Ops)
+		if f.Name == "step" {
+			m.SetMeta(ir.Term{Head: "stats", Args: ir.A("ops", ir.Int(before))})
+		}
 		calls := p.emit(shared)
 		f.Ops = calls
 		c.Remarkf(nil, "@%s: %d operations in %d kernel calls", f.Name, before, len(calls))

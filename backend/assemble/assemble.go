@@ -1,0 +1,228 @@
+package assemble
+
+import (
+	"fmt"
+	"strconv"
+
+	"ptc/backend"
+	"ptc/ir"
+	"ptc/ir/op"
+	"ptc/runtime/program"
+)
+
+// Plan builds the plan of m for target t.
+func Plan(m *ir.Module, t backend.Target) (*program.Plan, error) {
+	if m.Level != ir.Planned {
+		return nil, fmt.Errorf("assemble: the module is %s, not planned", m.Level)
+	}
+	p := &program.Plan{Name: m.Name, Target: t.Name()}
+	for _, a := range m.Mesh {
+		p.Mesh = append(p.Mesh, program.MeshAxis{Name: a.Name, Size: a.Size})
+	}
+	a := &assembler{plan: p, module: m, kernels: map[string]int{}}
+	if err := a.code(t); err != nil {
+		return nil, err
+	}
+	a.meta()
+	p.Devices = []program.Device{a.device()}
+	return p, nil
+}
+
+type assembler struct {
+	plan    *program.Plan
+	module  *ir.Module
+	kernels map[string]int
+}
+
+// code generates the kernels.
+func (a *assembler) code(t backend.Target) error {
+	var fns []*ir.Func
+	for _, f := range a.module.Funcs {
+		if f.Attrs.Text("class") == "kernel" {
+			a.kernels[f.Name] = len(fns)
+			fns = append(fns, f)
+		}
+	}
+	c, err := t.Generate(fns)
+	if err != nil {
+		return err
+	}
+	a.plan.Features, a.plan.LLVM, a.plan.Code = c.Features, c.Maker, c.Code
+	for i, f := range fns {
+		k := c.Kernels[i]
+		k.Name, k.Class, k.IR = f.Name, f.Attrs.Text("kind"), ir.PrintFunc(f)
+		for _, o := range f.Ops {
+			k.Flops += op.Of(o).Flops(o)
+		}
+		for _, x := range f.Args {
+			k.Args = append(k.Args, program.Arg{Bytes: int64(x.Value.Type.Bytes())})
+		}
+		for _, r := range f.Results {
+			k.Args = append(k.Args, program.Arg{Bytes: int64(r.Value.Type.Bytes()), Write: true})
+		}
+		for _, x := range k.Args {
+			k.Bytes += x.Bytes
+		}
+		a.plan.Kernels = append(a.plan.Kernels, k)
+	}
+	return nil
+}
+
+// meta copies what the module says of the whole: layout, config, data.
+func (a *assembler) meta() {
+	m, p := a.module, a.plan
+	if t := m.MetaTerm("layout"); t != nil {
+		p.Layout = t.Args.Text("name")
+	}
+	if t := m.MetaTerm("config"); t != nil {
+		p.Config = pairs(t.Args, "")
+	}
+	if t := m.MetaTerm("data"); t != nil {
+		p.Data.Kind = t.Args.Text("kind")
+		p.Data.Options = pairs(t.Args, "kind")
+	}
+	if t := m.MetaTerm("train"); t != nil {
+		p.Data.Steps = t.Args.Int("steps", 0)
+	}
+	if t := m.MetaTerm("stats"); t != nil {
+		p.Stats.OpsBeforeFusion = int(t.Args.Int("ops", 0))
+	}
+	if f := m.Func("step"); f != nil {
+		for _, o := range f.Ops {
+			p.Stats.FlopsPerStep += p.Kernels[a.kernels[o.Attrs.Text("fn")]].Flops
+		}
+		for _, x := range f.Args {
+			if x.Role == ir.RoleData {
+				p.Stats.TokensPerStep = max(p.Stats.TokensPerStep, int64(x.Value.Type.Elems()))
+			}
+		}
+	}
+}
+
+// pairs are attributes as text; strings lose their quotes.
+func pairs(attrs ir.Attrs, without string) []program.KV {
+	var out []program.KV
+	for _, x := range attrs {
+		if x.Key == without {
+			continue
+		}
+		v := x.Val.String()
+		if s, ok := x.Val.(ir.Str); ok {
+			v = string(s)
+		}
+		out = append(out, program.KV{Key: x.Key, Value: v})
+	}
+	return out
+}
+
+// device builds the program of the one device there is.
+func (a *assembler) device() program.Device {
+	d := &device{assembler: a, index: map[string]int{}, tensors: map[string]bool{}}
+	d.Ranks = []int{0}
+	if t := a.module.MetaTerm("arena"); t != nil {
+		d.Arena = t.Args.Int("bytes", 0)
+	}
+	for _, f := range a.module.Funcs {
+		if f.Attrs.Text("class") != "kernel" {
+			d.entry(f)
+		}
+	}
+	return d.Device
+}
+
+type device struct {
+	*assembler
+	program.Device
+	index   map[string]int // buffers by place and type
+	tensors map[string]bool
+}
+
+// entry adds one program with its buffers, tensors and ports.
+func (d *device) entry(f *ir.Func) {
+	at := map[*ir.Value]int{}
+	for _, x := range f.Args {
+		at[x.Value] = d.buffer(x.Value.Type, x.Attrs.Int("at", 0), spaceOf(x.Role))
+		d.argument(f, x, at[x.Value])
+	}
+	grads := map[*ir.Value]bool{}
+	for _, r := range f.Results {
+		grads[r.Value] = grads[r.Value] || r.Role == ir.RoleGrad
+	}
+	prog := program.Program{Name: f.Name}
+	after := map[*ir.Value]int{}
+	for i, o := range f.Ops {
+		in := program.Instr{Kernel: d.kernels[o.Attrs.Text("fn")], Scope: o.Scope, NoWait: !o.Attrs.Bool("wait")}
+		for _, v := range o.Args {
+			in.Bufs = append(in.Bufs, at[v])
+		}
+		for j, v := range o.Results {
+			space := program.Activations
+			if grads[v] {
+				space = program.Grads
+			}
+			at[v] = d.buffer(v.Type, o.Attrs.Ints("at")[j], space)
+			after[v] = i + 1
+			in.Bufs = append(in.Bufs, at[v])
+		}
+		prog.Instrs = append(prog.Instrs, in)
+	}
+	d.Progs = append(d.Progs, prog)
+	for _, r := range f.Results {
+		switch r.Role {
+		case ir.RoleLoss, ir.RoleStat:
+			d.Ports = append(d.Ports, program.Port{Program: f.Name, Role: r.Role, Path: r.Path, Buffer: at[r.Value]})
+		case ir.RoleGrad:
+			d.Ports = append(d.Ports, program.Port{Program: f.Name, Role: r.Role, Path: r.Path, Buffer: at[r.Value], After: after[r.Value]})
+		}
+	}
+}
+
+// argument adds the tensor or port that an argument is.
+func (d *device) argument(f *ir.Func, x *ir.Arg, buf int) {
+	switch x.Role {
+	case ir.RoleParam, ir.RoleState:
+		if d.tensors[x.Path] {
+			return
+		}
+		d.tensors[x.Path] = true
+		t := program.Tensor{Path: x.Path, Buffer: buf, Train: f.Result(ir.RoleParam, x.Path) != nil}
+		if init, ok := x.Attrs.Get("init").(ir.Term); ok {
+			t.Init.Kind = init.Head
+			for _, a := range init.Args {
+				t.Init.Args = append(t.Init.Args, program.KV{Key: a.Key, Value: strconv.FormatFloat(init.Args.Float(a.Key, 0), 'g', -1, 64)})
+			}
+		}
+		d.Tensors = append(d.Tensors, t)
+	default:
+		d.Ports = append(d.Ports, program.Port{Program: f.Name, Role: x.Role, Path: x.Path, Buffer: buf})
+	}
+}
+
+func spaceOf(role string) program.Space {
+	switch role {
+	case ir.RoleParam:
+		return program.Params
+	case ir.RoleState:
+		return program.Optimizer
+	}
+	return program.Inputs
+}
+
+// buffer is the number of the buffer at a place, with a type.
+func (d *device) buffer(t ir.Type, at int64, space program.Space) int {
+	key := fmt.Sprintf("%d %s", at, t)
+	if i, ok := d.index[key]; ok {
+		return i
+	}
+	b := program.Buffer{Space: space, Offset: at, Bytes: int64(t.Bytes()), DType: t.DType.String()}
+	for _, x := range t.Axes {
+		n := x.Size
+		for _, mesh := range x.Mesh {
+			n *= d.module.MeshSize(mesh)
+		}
+		b.Axes = append(b.Axes, program.Axis{Name: x.Name, Size: x.Size, Global: n, Mesh: x.Mesh})
+	}
+	d.index[key] = len(d.Buffers)
+	d.Buffers = append(d.Buffers, b)
+	return len(d.Buffers) - 1
+}

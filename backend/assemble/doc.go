@@ -1,0 +1,8 @@
+// Package assemble turns a module of ir(Planned) and the code of its kernels
+// into a plan.
+//
+// In: the module, a target. Out: program.Plan, but for what only the compiler
+// knows (sources, version).
+// Invariant: the plan follows from the module and the target's code alone.
+// Imports ir, ir/op, backend, runtime/program.
+package assemble

@@ -1,0 +1,99 @@
+package backend
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/runtime/program"
+)
+
+// Target generates code for one kind of device.
+type Target interface {
+	// Name is the resolved name, such as "cpu:x86-64-v4".
+	Name() string
+	// Exact says that every float is a float64.
+	Exact() bool
+	// Vector is the width of a vector register in bits, and the sizes of the
+	// first and second data cache in bytes; zero where there are none.
+	Vector() (bits, l1, l2 int)
+	// Generate makes code for kernel functions. It fills what only the
+	// generator knows of each kernel: Code, Symbol, Tasks, Scratch. An error
+	// says what the target cannot do, in the user's terms.
+	Generate(kernels []*ir.Func) (*Code, error)
+}
+
+// Code is what a target generated.
+type Code struct {
+	Features []string // processor features that it needs
+	Maker    string   // version of the code generator, where it is not ptc
+	Code     []program.Code
+	Kernels  []program.Kernel // in the order given
+}
+
+// Backend resolves the names of its targets.
+type Backend struct {
+	Name string // prefix of target names: cpu, ref
+	Doc  string
+	// Resolve takes the whole name: "cpu", "cpu:x86-64-v3".
+	Resolve func(name string) (Target, error)
+	// Available is nil where the backend can generate code here, or says what
+	// is missing and how to get it.
+	Available func() error
+	// Names lists full target names.
+	Names func() []string
+	// Rank orders backends for the default target: the first available one.
+	Rank int
+}
+
+var backends = map[string]*Backend{}
+
+// Register adds a backend; it is called from init only.
+func Register(b *Backend) {
+	if backends[b.Name] != nil {
+		panic("backend: " + b.Name + " registered twice")
+	}
+	backends[b.Name] = b
+}
+
+// All lists the backends in order of preference.
+func All() []*Backend {
+	out := make([]*Backend, 0, len(backends))
+	for _, b := range backends {
+		out = append(out, b)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Rank < out[j].Rank })
+	return out
+}
+
+// Names lists every target name, backends' short names included.
+func Names() []string {
+	var out []string
+	for _, b := range All() {
+		out = append(out, b.Name)
+		out = append(out, b.Names()...)
+	}
+	return out
+}
+
+// Resolve finds the target called name; the empty name is the default: the
+// first backend that is available.
+func Resolve(name string) (Target, error) {
+	if name == "" {
+		for _, b := range All() {
+			if b.Available() == nil {
+				return b.Resolve(b.Name)
+			}
+		}
+		return nil, fmt.Errorf("no backend is available")
+	}
+	short, _, _ := strings.Cut(name, ":")
+	b := backends[short]
+	if b == nil {
+		return nil, &diag.Error{Code: "E0701", Msg: fmt.Sprintf("unknown target `%s`", name),
+			Want: diag.OneOf(Names()), Hint: diag.DidYouMean(name, Names())}
+	}
+	return b.Resolve(name)
+}

@@ -1,0 +1,56 @@
+package ref
+
+import (
+	"fmt"
+
+	"ptc/backend"
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/runtime/program"
+)
+
+// Kind is the kind of code that the package makes and loads.
+const Kind = "ir"
+
+func init() {
+	backend.Register(&backend.Backend{
+		Name:      "ref",
+		Doc:       "pure Go reference evaluator; ref:f64 computes in float64",
+		Resolve:   resolve,
+		Available: func() error { return nil },
+		Names:     func() []string { return []string{"ref:f32", "ref:f64"} },
+		Rank:      9,
+	})
+}
+
+type target struct{ exact bool }
+
+func resolve(name string) (backend.Target, error) {
+	switch name {
+	case "ref", "ref:f32":
+		return &target{}, nil
+	case "ref:f64":
+		return &target{exact: true}, nil
+	}
+	return nil, &diag.Error{Code: "E0701", Msg: fmt.Sprintf("unknown target `%s`", name), Want: "ref, ref:f32 or ref:f64"}
+}
+
+func (t *target) Name() string {
+	if t.exact {
+		return "ref:f64"
+	}
+	return "ref:f32"
+}
+
+func (t *target) Exact() bool                { return t.exact }
+func (t *target) Vector() (bits, l1, l2 int) { return 0, 0, 0 }
+
+// Generate prints the kernels.
+func (t *target) Generate(fns []*ir.Func) (*backend.Code, error) {
+	text := ir.Print(&ir.Module{Level: ir.Fused, Name: "kernels", Funcs: fns})
+	out := &backend.Code{Code: []program.Code{{Kind: Kind, Data: []byte(text)}}}
+	for _, f := range fns {
+		out.Kernels = append(out.Kernels, program.Kernel{Symbol: f.Name, Tasks: 1})
+	}
+	return out, nil
+}

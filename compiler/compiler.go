@@ -1,0 +1,217 @@
+package compiler
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"ptc/backend"
+	"ptc/backend/assemble"
+	_ "ptc/backend/cpu" // registers itself
+	_ "ptc/backend/ref" // registers itself
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/ir/verify"
+	"ptc/lang"
+	"ptc/passes"
+	"ptc/passes/pass"
+	"ptc/runtime/program"
+)
+
+// Version is ptc's version; the build sets it.
+var Version = "0.1.0-dev"
+
+// Options say what to compile, for what, and who watches.
+type Options struct {
+	File   string // name of the main file as the user gave it
+	Source []byte
+	// Read reads a file that the main file imports; its path is relative to
+	// where the main file's path is.
+	Read func(path string) ([]byte, error)
+	Set  []string // "key=value" replacements of config entries
+	// Layout is the layout's name; empty for the file's first.
+	Layout string
+	// Target is cpu, ref, or a full name; empty for the best there is here.
+	Target string
+	// VerifyEach verifies the module after every pass.
+	VerifyEach bool
+	// Hooks see the lowered module (index 0) and that after each pass.
+	Hooks []Hook
+}
+
+// Hook sees the module after a pass: the pass's index in the table and name,
+// the module's text on demand, and how long the pass took.
+type Hook func(index int, name string, text func() string, took time.Duration) error
+
+// Report is what a compilation says besides the plan.
+type Report struct {
+	Target   string
+	Layout   string
+	Params   int // parameters: tensors and elements
+	Elements int
+	Warnings []string
+	Remarks  []pass.Remark
+	Stages   []Stage
+	Total    time.Duration
+	// Source is the text of a source that was read, for rendering errors. It is
+	// set also when the compilation fails.
+	Source func(file string) (string, bool)
+}
+
+// Stage is the time of one part of a compilation.
+type Stage struct {
+	Name string
+	Took time.Duration
+}
+
+// Bug is an error of ours: not the user's, not the machine's.
+type Bug struct{ Err error }
+
+func (b *Bug) Error() string { return b.Err.Error() }
+func (b *Bug) Unwrap() error { return b.Err }
+
+// Compile makes a plan. The error is diagnostics of the user's sources, what
+// the target cannot do, or a *Bug. The report is never nil.
+func Compile(o Options) (*program.Plan, *Report, error) {
+	start := time.Now()
+	r := &Report{Source: func(string) (string, bool) { return "", false }}
+	low, err := lower(o, r)
+	if err != nil {
+		return nil, r, err
+	}
+	t, err := backend.Resolve(o.Target)
+	if err != nil {
+		return nil, r, err
+	}
+	r.Target = t.Name()
+	m := low.result.Module
+	if err := runPasses(o, r, m, t, nil); err != nil {
+		return nil, r, err
+	}
+	began := time.Now()
+	if bad := verify.Module(m); len(bad) > 0 {
+		return nil, r, &Bug{fmt.Errorf("the finished module is invalid: %w", bad)}
+	}
+	r.stage("verify", began)
+	began = time.Now()
+	p, err := assemble.Plan(m, t)
+	if err != nil {
+		return nil, r, err
+	}
+	r.stage("code", began)
+	finish(p, low, r)
+	r.Total = time.Since(start)
+	return p, r, nil
+}
+
+func (r *Report) stage(name string, began time.Time) {
+	r.Stages = append(r.Stages, Stage{name, time.Since(began)})
+}
+
+// finish adds what only the compiler knows.
+func finish(p *program.Plan, low *lowered, r *Report) {
+	p.Compiler = Version
+	for _, s := range low.program.Sources {
+		sum := sha256.Sum256([]byte(s.Text))
+		p.Sources = append(p.Sources, program.Source{Name: s.Name, Text: s.Text, SHA256: hex.EncodeToString(sum[:])})
+	}
+	p.Config = p.Config[:0]
+	for _, a := range low.result.Config {
+		v := a.Val.String()
+		if s, ok := a.Val.(ir.Str); ok {
+			v = string(s)
+		}
+		p.Config = append(p.Config, program.KV{Key: a.Key, Value: v})
+	}
+	for _, s := range r.Stages {
+		if passes.Index(s.Name) > 0 {
+			p.Passes = append(p.Passes, s.Name)
+		}
+	}
+	for _, x := range r.Remarks {
+		k := program.Remark{Pass: x.Pass, Scope: x.Scope, Text: x.Text}
+		if x.Pos.IsValid() {
+			k.Pos = x.Pos.String()
+		}
+		p.Remarks = append(p.Remarks, k)
+	}
+}
+
+type lowered struct {
+	program *lang.Program
+	result  *lang.Result
+}
+
+// lower runs the front end.
+func lower(o Options, r *Report) (*lowered, error) {
+	began := time.Now()
+	set, err := overrides(o.Set)
+	if err != nil {
+		return nil, err
+	}
+	p, errs := lang.Load(o.File, o.Source, o.Read)
+	r.Source = p.Source
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	res, errs := p.Lower(lang.Options{Set: set, Layout: o.Layout})
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	r.Layout, r.Params, r.Elements = res.Layout, res.Params, res.Elems
+	for _, u := range res.Unused {
+		r.Warnings = append(r.Warnings, "the loss does not read parameter `"+u+"`: it is not trained")
+	}
+	r.stage("lower", began)
+	return &lowered{p, res}, nil
+}
+
+// overrides splits "key=value" pairs.
+func overrides(set []string) ([]lang.Override, error) {
+	var out []lang.Override
+	for _, s := range set {
+		k, v, ok := strings.Cut(s, "=")
+		if k = strings.TrimSpace(k); !ok || k == "" {
+			return nil, &diag.Error{Code: "E0505", Msg: fmt.Sprintf("`%s` is not an override", s), Want: "name=value"}
+		}
+		out = append(out, lang.Override{Key: k, Value: strings.TrimSpace(v)})
+	}
+	return out, nil
+}
+
+// runPasses runs the table for target t.
+func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []passes.Hook) error {
+	c := &pass.Context{Target: pass.Target{Name: t.Name(), Exact: t.Exact()}}
+	c.Target.VectorBits, c.Target.L1, c.Target.L2 = t.Vector()
+	hooks := append([]passes.Hook(nil), more...)
+	for _, h := range o.Hooks {
+		hooks = append(hooks, func(i int, name string, m *ir.Module, took time.Duration) error {
+			return h(i, name, func() string { return ir.Print(m) }, took)
+		})
+	}
+	hooks = append(hooks, func(i int, name string, _ *ir.Module, took time.Duration) error {
+		if i > 0 {
+			r.Stages = append(r.Stages, Stage{name, took})
+		}
+		return nil
+	})
+	err := passes.Run(c, m, &passes.Options{VerifyEach: o.VerifyEach, Hooks: hooks})
+	r.Remarks = c.Remarks
+	return classify(err)
+}
+
+// classify marks errors that are not the user's as bugs.
+func classify(err error) error {
+	if err == nil {
+		return nil
+	}
+	if broken, ok := err.(*passes.Broken); ok {
+		return &Bug{broken}
+	}
+	if _, ok := diag.As(err); ok {
+		return err
+	}
+	return &Bug{err}
+}

@@ -1,0 +1,80 @@
+package compiler
+
+import (
+
+	"ptc/backend"
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/ir/verify"
+	"ptc/lang/syntax"
+	"ptc/passes"
+	"ptc/passes/check"
+	"ptc/passes/pass"
+)
+
+func hooksOf(k *check.Checker) []passes.Hook { return []passes.Hook{k.Hook} }
+
+// Opt reads printed IR of any level, verifies it, runs the named passes in
+// order, verifies the result and prints it. Without passes it is the identity
+// on valid IR.
+func Opt(file string, src []byte, names []string, target string) (string, []pass.Remark, error) {
+	m, errs := ir.Parse(file, src)
+	if len(errs) > 0 {
+		return "", nil, errs
+	}
+	if errs := verify.Module(m); len(errs) > 0 {
+		return "", nil, errs
+	}
+	if len(names) == 0 {
+		return ir.Print(m), nil, nil
+	}
+	t, err := backend.Resolve(target)
+	if err != nil {
+		return "", nil, err
+	}
+	c := &pass.Context{Target: pass.Target{Name: t.Name(), Exact: t.Exact()}}
+	c.Target.VectorBits, c.Target.L1, c.Target.L2 = t.Vector()
+	if err := passes.Run(c, m, &passes.Options{Only: names, VerifyEach: true}); err != nil {
+		return "", c.Remarks, classify(err)
+	}
+	return ir.Print(m), c.Remarks, nil
+}
+
+// Format is the source in its canonical layout; comments and tokens stay.
+func Format(file string, src []byte) ([]byte, diag.List) { return syntax.Format(file, src) }
+
+// PassInfo describes a row of the pass table.
+type PassInfo struct{ Name, Doc, In, Out string }
+
+// Passes lists the pass table in order.
+func Passes() []PassInfo {
+	var out []PassInfo
+	for _, p := range passes.Table {
+		out = append(out, PassInfo{p.Name, p.Doc, p.In.String(), p.Out.String()})
+	}
+	return out
+}
+
+// Targets lists the names that Options.Target takes.
+func Targets() []string { return backend.Names() }
+
+// BackendInfo says whether a backend can generate code here.
+type BackendInfo struct {
+	Name, Doc string
+	Missing   error  // nil where it can
+	Target    string // what its short name resolves to here
+}
+
+// Backends lists the backends in order of preference.
+func Backends() []BackendInfo {
+	var out []BackendInfo
+	for _, b := range backend.All() {
+		i := BackendInfo{Name: b.Name, Doc: b.Doc, Missing: b.Available()}
+		if t, err := b.Resolve(b.Name); err == nil {
+			i.Target = t.Name()
+		}
+		out = append(out, i)
+	}
+	return out
+}
+
