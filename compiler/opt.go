@@ -1,7 +1,6 @@
 package compiler
 
 import (
-
 	"ptc/backend"
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -77,4 +76,3 @@ func Backends() []BackendInfo {
 	}
 	return out
 }
-
