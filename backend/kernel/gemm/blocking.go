@@ -21,6 +21,7 @@ type blocking struct {
 	tiles, wide  int64 // tiles in M; how many of them have mr rows
 	kc, steps    int64 // depth of one packed block; blocks in K
 	outer        int64 // product of Spec.Outer
+	group        int64 // tiles of the left operand that are packed at a time
 	perBlockM    int64 // tiles of a task
 	perBlockN    int64 // panels of a task
 	blocksM      int64
@@ -35,12 +36,20 @@ const kUnroll = 4
 // line is the number of f32 in a cache line.
 const line = 16
 
+// packedLines is how many cache lines of each step of K are read at a time from
+// a left operand that is contiguous along M.
+const packedLines = 4
+
 func newBlocking(s *Spec, m kernel.Machine) blocking {
 	p := blocking{lanes: int64(m.Lanes(kernel.F32)), outer: product(s.Outer)}
 	p.registerTile(s, m)
 	p.depth(s, m)
 	p.unpackedLoad = p.tiles == 1 && s.Right.Unit == AlongN && (m.Masked || s.N%p.lanes == 0)
 	p.blocks(s, m)
+	p.group = 1
+	if s.Left.Unit == AlongM {
+		p.group = min(p.perBlockM, ceil(packedLines*line, p.mr)) // uses whole lines
+	}
 	return p
 }
 
@@ -57,7 +66,7 @@ func (p *blocking) registerTile(s *Spec, m kernel.Machine) {
 	p.panels = ceil(s.N, p.nr)
 	p.tailVecs = ceil(s.N-(p.panels-1)*p.nr, p.lanes)
 
-	most := min(16, max(1, (int64(m.Registers)-p.vecs-2)/p.vecs))
+	most := min(16, max(1, (int64(m.Registers)-p.vecs-3)/p.vecs))
 	p.tiles = ceil(s.M, most)
 	p.mr = ceil(s.M, p.tiles)
 	p.wide = s.M - p.tiles*(p.mr-1)

@@ -45,7 +45,7 @@ type gen struct {
 	b     *kernel.Builder
 	width int // lanes, as the Builder takes them
 
-	left    *kernel.Buffer // one packed tile: [row][k], or [k][row] if contiguous along M
+	left    *kernel.Buffer // a packed group of tiles: [row][k], or [tile][k][row] if contiguous along M
 	right   *kernel.Buffer // packed panels of the block: [panel][k][column]
 	results *kernel.Buffer // sums: of the block if accumulate, else of one row of tiles
 
@@ -65,7 +65,7 @@ func (g *gen) task() {
 	}
 	g.contract(g.OuterK, func() {
 		g.pack()
-		g.b.For(kernel.Between(g.tile0, g.tile1), func(t kernel.Index) { g.tileRow(t) })
+		g.b.For(kernel.Between(g.tile0, g.tile1).By(g.group), g.tileGroup)
 	})
 	if g.accumulate {
 		first, end := g.row(g.tile0), g.row(g.tile1)
@@ -76,7 +76,7 @@ func (g *gen) task() {
 func (g *gen) allocate() {
 	left := g.mr * g.depthStride()
 	if g.Left.Unit == AlongM {
-		left = g.kc * g.tileStride()
+		left = g.group * g.kc * g.tileStride()
 	}
 	g.left = g.b.Scratch("left", kernel.F32, left)
 	if !g.unpackedLoad {
@@ -190,6 +190,14 @@ func (g *gen) when(cond *kernel.Value, body func()) {
 	g.b.If(cond, func() []*kernel.Value { body(); return nil }, nil)
 }
 
+// lesser is the smaller of x and y.
+func (g *gen) lesser(x, y kernel.Index) kernel.Index {
+	if y.IsConst() {
+		return g.least(x, y.Const)
+	}
+	return kernel.Of(g.b.Min(g.b.Value(x), g.b.Value(y)))
+}
+
 // least is the smaller of x and n.
 func (g *gen) least(x kernel.Index, n int64) kernel.Index {
 	if x.IsConst() {
@@ -207,24 +215,48 @@ func (g *gen) row(t kernel.Index) kernel.Index {
 	return t.Mul(g.mr - 1).Add(g.least(t, g.wide))
 }
 
-// tileRow generates the products of tile t with every panel of the block, and
-// finishes them if nothing is to be added.
-func (g *gen) tileRow(t kernel.Index) {
+// tileGroup packs the left operand of the group of tiles from first on, and
+// generates their products.
+func (g *gen) tileGroup(first kernel.Index) {
+	if g.group == 1 {
+		g.packLeft(first, first.Plus(1))
+		g.tileRow(first, g.leftTile(first, first))
+		return
+	}
+	end := g.lesser(first.Plus(g.group), g.tile1)
+	g.packLeft(first, end)
+	g.b.For(kernel.Between(first, end), func(t kernel.Index) { g.tileRow(t, g.leftTile(first, t)) })
+}
+
+// leftTile is where the packed tiles from first on have the first row of tile t.
+func (g *gen) leftTile(first, t kernel.Index) kernel.Index {
+	switch {
+	case g.Left.Unit == AlongK:
+		return kernel.Int(0)
+	case g.M < g.tileStride():
+		return g.row(t)
+	}
+	slot := t.Sub(first).Mul(g.kc * g.tileStride())
+	return slot.Add(g.row(t)).Sub(g.window(t))
+}
+
+// tileRow generates the products of tile t, packed at left, with every panel of
+// the block, and finishes them if nothing is to be added.
+func (g *gen) tileRow(t, left kernel.Index) {
 	row, next := g.row(t), g.row(t.Plus(1))
 	rows := next.Sub(row)
-	shift := g.packLeft(row, rows)
 	out := kernel.Int(0)
 	if g.accumulate {
 		out = row.Sub(g.row(g.tile0))
 	}
 	switch g.wide {
 	case g.tiles:
-		g.panelsOf(g.mr, shift, out)
+		g.panelsOf(g.mr, left, out)
 	default:
 		isWide := g.atLeast(kernel.Int(g.wide-1).Sub(t), 0)
 		g.b.If(isWide,
-			func() []*kernel.Value { g.panelsOf(g.mr, shift, out); return nil },
-			func() []*kernel.Value { g.panelsOf(g.mr-1, shift, out); return nil })
+			func() []*kernel.Value { g.panelsOf(g.mr, left, out); return nil },
+			func() []*kernel.Value { g.panelsOf(g.mr-1, left, out); return nil })
 	}
 	if !g.accumulate {
 		g.finish(row, rows)

@@ -4,7 +4,7 @@ import "ptc/backend/kernel"
 
 // panelsOf generates the products of the packed tile, of rows rows, with every
 // panel of the block. The sums go to row out of the results and on.
-func (g *gen) panelsOf(rows int64, shift, out kernel.Index) {
+func (g *gen) panelsOf(rows int64, left, out kernel.Index) {
 	full := g.panels
 	if g.tailVecs < g.vecs {
 		full--
@@ -15,11 +15,11 @@ func (g *gen) panelsOf(rows int64, shift, out kernel.Index) {
 			to = g.least(to, full)
 		}
 		g.b.For(kernel.Between(g.panel0, to), func(p kernel.Index) {
-			g.micro(rows, g.vecs, shift, out, p)
+			g.micro(rows, g.vecs, left, out, p)
 		})
 	}
 	if full < g.panels {
-		g.inLastColumns(func() { g.micro(rows, g.tailVecs, shift, out, kernel.Int(full)) })
+		g.inLastColumns(func() { g.micro(rows, g.tailVecs, left, out, kernel.Int(full)) })
 	}
 }
 
@@ -28,7 +28,7 @@ func (g *gen) panelsOf(rows int64, shift, out kernel.Index) {
 //	for k: for r: for v: acc[r][v] += left[r][k] · right[k][v]
 //
 // with the accumulators in registers throughout.
-func (g *gen) micro(rows, vecs int64, shift, out, p kernel.Index) {
+func (g *gen) micro(rows, vecs int64, left, out, p kernel.Index) {
 	sum := func(r, v int64) kernel.Ref {
 		col := p.Sub(g.panel0).Mul(g.nr).Plus(v * g.lanes)
 		return g.results.At(out.Plus(r).Mul(g.resultStride()).Add(col))
@@ -48,9 +48,9 @@ func (g *gen) micro(rows, vecs int64, shift, out, p kernel.Index) {
 		right := load(k)
 		next := make([]*kernel.Value, 0, len(acc))
 		for r := range rows {
-			left := g.b.Load(g.leftElement(k, r, shift).Strided(0), g.width)
+			x := g.b.Load(g.leftElement(k, r, left).Strided(0), g.width)
 			for v := range vecs {
-				next = append(next, g.b.MulAdd(left, right[v], acc[int64(len(next))]))
+				next = append(next, g.b.MulAdd(x, right[v], acc[int64(len(next))]))
 			}
 		}
 		return next
@@ -82,13 +82,12 @@ func (g *gen) remainder(first int64, acc *[]*kernel.Value, step func(kernel.Inde
 	*acc = g.b.ForCarry(r, *acc, step)
 }
 
-// leftElement is where the packed tile has row r of step k. The tile starts at
-// shift within its window along M.
-func (g *gen) leftElement(k kernel.Index, r int64, shift kernel.Index) kernel.Ref {
+// leftElement is row r of step k of the tile packed at left.
+func (g *gen) leftElement(k kernel.Index, r int64, left kernel.Index) kernel.Ref {
 	if g.Left.Unit == AlongM {
-		return g.left.At(k.Mul(g.tileStride()).Add(shift).Plus(r))
+		return g.left.At(k.Mul(g.tileStride()).Add(left).Plus(r))
 	}
-	return g.left.At(k.Plus(r * g.depthStride()))
+	return g.left.At(k.Add(left).Plus(r * g.depthStride()))
 }
 
 // rightVectors loads the vectors of panel p at a step of K: from the packed

@@ -2,17 +2,24 @@ package gemm
 
 import "ptc/backend/kernel"
 
-// packLeft copies rows rows of the left operand, from row on, over the block of
-// K. It returns where the tile starts within its window along M, if it is
-// packed that way.
-func (g *gen) packLeft(row, rows kernel.Index) (shift kernel.Index) {
-	if g.Left.Unit == AlongM {
-		return g.packLeftAlongM(row)
+// packLeft copies the tiles [from, to) of the left operand over the block of K.
+func (g *gen) packLeft(from, to kernel.Index) {
+	switch {
+	case g.Left.Unit == AlongK:
+		g.packRows(g.row(from), g.row(to))
+	case g.M < g.tileStride():
+		g.packNarrow()
+	default:
+		g.packWindows(from, to)
 	}
+}
+
+// packRows copies rows [from, to) by loads along K.
+func (g *gen) packRows(from, to kernel.Index) {
 	whole := g.K / g.lanes * g.lanes
-	g.b.For(kernel.Between(kernel.Int(0), rows), func(r kernel.Index) {
+	g.b.For(kernel.Between(kernel.Int(0), to.Sub(from)), func(r kernel.Index) {
 		at := g.at
-		at.M = row.Add(r)
+		at.M = from.Add(r)
 		first := at.K
 		vector := func(k kernel.Index, lanes int, mask *kernel.Value) {
 			at.K = first.Add(k)
@@ -27,37 +34,57 @@ func (g *gen) packLeft(row, rows kernel.Index) (shift kernel.Index) {
 			g.inLastDepth(func() { g.tail(g.depthIn(whole), g.K-whole, vector) })
 		}
 	})
-	return kernel.Int(0)
 }
 
-// packLeftAlongM copies a window of whole vectors along M that covers the tile
-// at row. Where the last tiles would read past M, the window begins earlier; a
-// matrix with fewer rows than a window is read under a mask.
-func (g *gen) packLeftAlongM(row kernel.Index) (shift kernel.Index) {
-	window := g.tileStride()
-	if g.M >= window {
-		start := row
-		if g.tiles > 1 {
-			start = g.least(row, g.M-window)
-		}
-		g.b.For(kernel.Between(kernel.Int(0), g.depthIn(g.K)).Unrolled(4), func(k kernel.Index) {
-			at := g.at
-			at.K = at.K.Add(k)
-			for v := int64(0); v < window; v += g.lanes {
-				at.M = start.Plus(v)
-				g.b.Store(g.left.At(k.Mul(window).Plus(v)), g.Left.Load(at, AlongM, g.width, nil))
-			}
-		})
-		return row.Sub(start)
+// window is where the window of whole vectors along M begins that covers tile
+// t: at its first row, or earlier if it would end past M.
+func (g *gen) window(t kernel.Index) kernel.Index {
+	switch {
+	case g.M < g.tileStride():
+		return kernel.Int(0)
+	case g.tiles == 1:
+		return g.row(t)
 	}
-	// All of M is within one window.
+	return g.least(g.row(t), g.M-g.tileStride())
+}
+
+// strip is the number of steps of K that are copied of one tile before the
+// next: the rest of their cache lines is then still in L1, even if all steps
+// are in one set of it.
+const strip = 8
+
+// packWindows copies the windows of tiles [from, to) by loads along M.
+func (g *gen) packWindows(from, to kernel.Index) {
+	size := g.tileStride()
+	g.b.For(kernel.Between(kernel.Int(0), g.depthIn(g.K)).By(strip), func(first kernel.Index) {
+		end := first.Plus(strip)
+		if g.K%strip != 0 {
+			end = g.lesser(end, g.depthIn(g.K))
+		}
+		g.b.For(kernel.Between(from, to), func(t kernel.Index) {
+			start := g.window(t)
+			slot := t.Sub(from).Mul(g.kc)
+			g.b.For(kernel.Between(first, end).Unrolled(4), func(k kernel.Index) {
+				at := g.at
+				at.K = at.K.Add(k)
+				for v := int64(0); v < size; v += g.lanes {
+					at.M = start.Plus(v)
+					g.b.Store(g.left.At(slot.Add(k).Mul(size).Plus(v)), g.Left.Load(at, AlongM, g.width, nil))
+				}
+			})
+		})
+	})
+}
+
+// packNarrow copies all of M, which is less than a window.
+func (g *gen) packNarrow() {
 	whole := g.M / g.lanes * g.lanes
 	g.b.For(kernel.Between(kernel.Int(0), g.depthIn(g.K)), func(k kernel.Index) {
 		at := g.at
 		at.K = at.K.Add(k)
 		vector := func(m kernel.Index, lanes int, mask *kernel.Value) {
 			at.M = m
-			g.b.Store(g.left.At(k.Mul(window).Add(m)), g.Left.Load(at, AlongM, lanes, mask))
+			g.b.Store(g.left.At(k.Mul(g.tileStride()).Add(m)), g.Left.Load(at, AlongM, lanes, mask))
 		}
 		for v := int64(0); v < whole; v += g.lanes {
 			vector(kernel.Int(v), g.width, nil)
@@ -66,5 +93,4 @@ func (g *gen) packLeftAlongM(row kernel.Index) (shift kernel.Index) {
 			g.tail(kernel.Int(whole), g.M-whole, vector)
 		}
 	})
-	return row
 }
