@@ -21,6 +21,7 @@ func init() {
 		{"slice-all", "a slice of everything", []string{"slice"}, sameType},
 		{"pad-none", "a padding of nothing", []string{"pad"}, sameType},
 		{"concat-one", "a concatenation of one", []string{"concat"}, sameType},
+		{"pads-tile", "the sum of paddings of neighbours is their concatenation: the gradient of taking slices", []string{"add"}, padsTile},
 		{"reduce-none", "a reduction over no axis", []string{"reduce_sum", "reduce_max"}, sameType},
 		{"reduce-chain", "nested reductions are one", []string{"reduce_sum", "reduce_max"}, reduceChain},
 		{"reduce-broadcast", "reduce first; n copies sum to n times one, and their maximum is one", []string{"reduce_sum", "reduce_max"}, reduceBroadcast},
@@ -80,6 +81,33 @@ func renameChain(r *rewriter, o *ir.Op) *ir.Value {
 		return x
 	}
 	return r.emit(o, "rename", ir.A("axes", pairs), x)
+}
+
+// padsTile joins pad(x) + pad(y) where x ends at the position at which y
+// begins; what lies outside of both stays padded.
+func padsTile(r *rewriter, o *ir.Op) *ir.Value {
+	x, y := o.Args[0], o.Args[1]
+	if !from(x, "pad") || !from(y, "pad") || r.uses[x] > 1 || r.uses[y] > 1 {
+		return nil
+	}
+	axis := x.Def.Attrs.Text("axis")
+	if y.Def.Attrs.Text("axis") != axis || !x.Type.SameShape(y.Type) {
+		return nil
+	}
+	low := func(v *ir.Value) int64 { return v.Def.Attrs.Int("low", 0) }
+	if low(y) < low(x) {
+		x, y = y, x
+	}
+	a, b := x.Def.Args[0], y.Def.Args[0]
+	if low(x)+int64(a.Type.Size(axis)) != low(y) {
+		return nil
+	}
+	both := r.emit(o, "concat", ir.A("axis", ir.Name(axis)), a, b)
+	high := y.Def.Attrs.Int("high", 0)
+	if both == nil || low(x) == 0 && high == 0 {
+		return both
+	}
+	return r.emit(o, "pad", ir.A("axis", ir.Name(axis), "low", ir.Int(low(x)), "high", ir.Int(high)), both)
 }
 
 func renameBroadcast(r *rewriter, o *ir.Op) *ir.Value {
