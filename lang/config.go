@@ -116,10 +116,17 @@ func (f *frame) constant(x syntax.Expr, who string) value {
 	case number, text, truth, unknown:
 		return v
 	case word:
-		return f.undefined(v)
+		return f.wants("E0201", v.at, "", orElse(diag.DidYouMean(v.name, f.known()), "a string is written \""+clip(v.name)+"\""), "unknown name `%s`", v.name)
 	default:
 		return f.wants("E0213", x, "a number, a string, or true or false", "", "%s is %s", who, v.what())
 	}
+}
+
+func orElse(s, other string) string {
+	if s != "" {
+		return s
+	}
+	return other
 }
 
 // overridden is the value of an override, which must be of the kind of the

@@ -5,6 +5,7 @@ import (
 	"math/rand"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"ptc/internal/diag"
@@ -110,6 +111,32 @@ func TestExamplesStartAtChance(t *testing.T) {
 		if loss := out[0].Data[0]; math.Abs(loss-math.Log(256)) > 0.05 {
 			t.Errorf("%s starts with a loss of %.4f, chance is %.4f", name, loss, math.Log(256))
 		}
+	}
+}
+
+// A slip in an example is found where it stands, with what was meant.
+func TestSlipInExample(t *testing.T) {
+	src, err := os.ReadFile("../examples/gpt/gpt.ptl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := strings.ReplaceAll(string(src), "over = embed)", "over = embedd)")
+	p, errs := lang.Load("bad.ptl", []byte(bad), nil)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	_, errs = p.Lower(lang.Options{})
+	lines := strings.Split(bad, "\n")
+	found := 0
+	for _, e := range errs {
+		if e.Code != "E0203" || e.Hint != "did you mean `embed`?" || !strings.HasPrefix(lines[e.Pos.Line-1][e.Pos.Col-1:], "embedd)") {
+			t.Errorf("found %v", e)
+		}
+		found++
+	}
+	// All but those that follow from another: the logits get no tensor.
+	if want := strings.Count(bad, "embedd") - 1; found != want || want < 3 {
+		t.Errorf("%d errors for %d slips", found, want)
 	}
 }
 

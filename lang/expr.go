@@ -230,7 +230,7 @@ func axesOf(v value) ([]string, bool) {
 		var names []string
 		for _, e := range v {
 			n, ok := axesOf(e)
-			if !ok {
+			if !ok || len(names)+len(n) > maxNames { // tuples of tuples can be huge
 				return nil, false
 			}
 			names = append(names, n...)
@@ -250,8 +250,9 @@ func (f *frame) oneAxis(x syntax.Expr) (string, bool) {
 	return strings.Join(names, ""), ok
 }
 
-// axisName is the axis that a bare name in the place of an axis stands for: a
-// parameter of kind `axis` gives what it was called with.
+// axisName is the axis that a bare name in the place of an axis stands for. A
+// parameter or variable that holds the name of an axis, or a config entry, gives
+// that one.
 func (f *frame) axisName(name string) []string {
 	var v value
 	if w, ok := f.vars[name]; ok {
@@ -259,11 +260,8 @@ func (f *frame) axisName(name string) []string {
 	} else if f.inst != nil {
 		v = f.inst.args[name]
 	}
-	switch v.(type) {
-	case word, tuple:
-		if names, ok := axesOf(v); ok {
-			return names
-		}
+	if names, ok := axesOf(v); ok {
+		return names
 	}
 	return []string{name}
 }

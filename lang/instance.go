@@ -81,6 +81,9 @@ func join(path, name string) string {
 func (f *frame) instantiate(m moduleRef, args []*syntax.Arg, site syntax.Node, path string) *instance {
 	i := newInstance(m, path)
 	g := f.child(site, m.decl.Name.Name, m.file, i)
+	if f.l.modules++; f.l.modules > maxModules {
+		f.l.stop(f, site, "more than %d modules", maxModules)
+	}
 	if !f.l.enter(f, site, g) {
 		return nil
 	}

@@ -13,38 +13,43 @@ import (
 type placed struct {
 	typ  ir.Type
 	name string
-	path string // of a parameter; else empty
+	path string // of a parameter that is listed by itself
 }
 
-// tensors lists, once for each type, the parameters and the values of the
-// forward pass.
-func (y *layout) tensors() []placed {
+// tensors lists what the rules are about, once for each type: the parameters,
+// the batch, and the values of the forward pass. With paths, parameters are
+// listed each by itself.
+func (y *layout) tensors(paths bool) []placed {
 	var out []placed
-	for _, p := range y.l.params {
-		out = append(out, placed{p.typ, "the parameter `" + p.path + "`", p.path})
-	}
 	seen := map[string]bool{}
-	step := y.l.mod.Func("step")
-	if step == nil {
-		return out
-	}
-	add := func(t ir.Type, name string) {
-		k := strings.Join(t.Names(), ",")
+	add := func(t ir.Type, name, path string) {
+		k := t.WithDType(ir.F32).String() + path
 		if !seen[k] {
 			seen[k] = true
-			out = append(out, placed{typ: t, name: name})
+			out = append(out, placed{t, name, path})
 		}
+	}
+	for _, p := range y.l.params {
+		at := ""
+		if paths {
+			at = p.path
+		}
+		add(p.typ, "the parameter `"+p.path+"`", at)
+	}
+	step := y.l.mod.Func("step")
+	if step == nil || paths {
+		return out
 	}
 	for _, a := range step.Args {
 		if a.Role == ir.RoleData {
-			add(a.Value.Type, "the field `"+a.Path+"` of the batch")
+			add(a.Value.Type, "the field `"+a.Path+"` of the batch", "")
 		}
 	}
 	for _, o := range step.Ops {
 		if o.Name == "grad" {
 			break
 		}
-		add(o.Results[0].Type, "the value at "+o.Pos.String())
+		add(o.Results[0].Type, "the value at "+o.Pos.String(), "")
 	}
 	return out
 }
@@ -55,7 +60,7 @@ func (y *layout) axisExists(name string) bool { return contains(y.allAxes(), nam
 func (y *layout) allAxes() []string {
 	seen := map[string]bool{}
 	var out []string
-	for _, p := range y.tensors() {
+	for _, p := range y.tensors(false) {
 		for _, n := range p.typ.Names() {
 			if !seen[n] {
 				seen[n] = true
@@ -77,9 +82,9 @@ func (y *layout) checkShards() {
 			}
 		}
 	}
-	all := y.tensors()
+	all, params := y.tensors(false), y.tensors(true)
 	for i, r := range y.shards {
-		for _, p := range y.scoped(r, all) {
+		for _, p := range y.scoped(r, all, params) {
 			y.checkSize(r, p)
 			for _, o := range y.shards[:i] {
 				y.checkTwice(o, r, p)
@@ -90,7 +95,7 @@ func (y *layout) checkShards() {
 
 // scoped are the tensors that a rule is about: what crosses the borders of the
 // modules after `between`, the parameters after `of`, else all.
-func (y *layout) scoped(r shardRule, all []placed) []placed {
+func (y *layout) scoped(r shardRule, all, params []placed) []placed {
 	var out []placed
 	switch {
 	case len(r.between) > 0:
@@ -100,9 +105,9 @@ func (y *layout) scoped(r shardRule, all []placed) []placed {
 			}
 		}
 	case len(r.of) > 0:
-		for _, p := range all {
+		for _, p := range params {
 			for _, q := range r.of {
-				if p.path != "" && y.covers(q, p.path) {
+				if y.covers(q, p.path) {
 					out = append(out, p)
 					break
 				}

@@ -165,7 +165,7 @@ func (y *layout) checkMicrobatches(x syntax.Expr, n int) {
 		}
 		for _, id := range s.Axes {
 			for _, m := range s.Over {
-				if id.Name == a.Name {
+				if id.Name == a.Name && parts <= maxDevices {
 					parts *= max(1, y.l.mod.MeshSize(m.Name))
 				}
 			}

@@ -5,6 +5,7 @@ package lang
 const (
 	maxFiles   = 1000
 	maxRepeat  = 10_000     // copies of a repeated module
+	maxModules = 500_000    // instances in all
 	maxParams  = 200_000    // parameters in all
 	maxOps     = 1_000_000  // operations of a function
 	maxSteps   = 20_000_000 // evaluated expressions
@@ -12,6 +13,7 @@ const (
 	maxSize    = 1<<31 - 1  // of an axis: positions are i32
 	maxElems   = 1 << 40    // of a tensor
 	maxRank    = 16         // axes of a tensor
+	maxNames   = 64         // axes that an argument names
 	maxDevices = 1 << 20    // of a mesh
 	maxErrors  = 50         // reported in one go
 	maxText    = 1 << 20    // bytes of a string that a program builds

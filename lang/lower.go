@@ -60,6 +60,7 @@ type lowerer struct {
 
 	fb      *funcBuilder // the function being built; nil at compile time
 	steps   int          // expressions evaluated
+	modules int          // instances made
 	stopped bool         // a bound was exceeded
 
 	// bounds are the types that cross the borders of each module: arguments

@@ -84,7 +84,7 @@ func (f *frame) loop(s *syntax.For) {
 		return
 	}
 	for _, i := range items {
-		if f.done || f.l.stopped {
+		if f.done || !f.l.tick(f, s.Over) {
 			return
 		}
 		f.vars[s.Var.Name] = i

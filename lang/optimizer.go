@@ -1,0 +1,145 @@
+package lang
+
+import (
+	"path"
+	"strings"
+
+	"ptc/lang/syntax"
+)
+
+// optimizer is an optimizer of a train block, with the options that every one
+// has.
+type optimizer struct {
+	optimizerRef
+	entry   *syntax.Entry
+	own     []*syntax.Arg // arguments that the optimizer declares
+	clip    *syntax.Arg
+	decay   []string // patterns of paths
+	noDecay []string
+	update  *syntax.Fn
+}
+
+// commonOptions are taken by the compiler from the arguments of any optimizer
+// that does not declare them itself.
+var commonOptions = []string{"clip", "decay", "no_decay"}
+
+// optimizer resolves the entry of the train block.
+func (f *frame) optimizer(t *training) *optimizer {
+	e := t.entries["optimizer"]
+	if e == nil {
+		return nil
+	}
+	v := f.expr(e.Value)
+	ref, ok := v.(optimizerRef)
+	if !ok {
+		switch v := v.(type) {
+		case unknown:
+		case word:
+			f.undefined(v)
+		default:
+			f.wants("E0506", e.Value, "an optimizer with its options, such as `optim.AdamW(lr = 3e-4)`", "", "found %s", v.what())
+		}
+		return nil
+	}
+	o := &optimizer{optimizerRef: ref, entry: e}
+	for _, m := range ref.decl.Members {
+		if fn, ok := m.(*syntax.Fn); ok && fn.Name.Name == "update" {
+			o.update = fn
+		}
+	}
+	if o.update == nil || len(o.update.Params) != 2 {
+		f.wants("E0506", e.Value, "`fn update(w, g)` in it", "", "%s has no function `update` of two arguments", ref.what())
+		return nil
+	}
+	declared := formalNames(formalsOf(ref.decl.Params))
+	for _, a := range ref.args {
+		if a.Name == nil || contains(declared, a.Name.Name) || !contains(commonOptions, a.Name.Name) {
+			o.own = append(o.own, a)
+			continue
+		}
+		switch a.Name.Name {
+		case "clip":
+			o.clip = a
+		case "decay":
+			o.decay = f.patterns(a.Value)
+		case "no_decay":
+			o.noDecay = f.patterns(a.Value)
+		}
+	}
+	return o
+}
+
+// patterns are strings that select parameters by path.
+func (f *frame) patterns(x syntax.Expr) []string {
+	v := f.expr(x)
+	list, ok := v.(tuple)
+	if !ok {
+		list = tuple{v}
+	}
+	var out []string
+	for _, e := range list {
+		s, ok := e.(text)
+		if !ok {
+			f.notA(x, e, "a string that selects parameters, such as \"blocks.*.ln1.gain\"")
+			continue
+		}
+		if !f.l.selects(string(s)) {
+			f.errorf("E0412", x, "no parameter has a path like `%s`", clip(string(s)))
+		}
+		out = append(out, string(s))
+	}
+	return out
+}
+
+func (l *lowerer) selects(pattern string) bool {
+	for _, p := range l.params {
+		if matchPath(pattern, p.path) {
+			return true
+		}
+	}
+	return false
+}
+
+// matchPath reports whether a dotted path matches a pattern: * stands for one
+// part or a piece of one, ** for any number of parts.
+func matchPath(pattern, p string) bool {
+	parts := strings.Split(p, ".")
+	// at[i] is whether the pattern so far matches the first i parts.
+	at := make([]bool, len(parts)+1)
+	at[0] = true
+	for _, q := range strings.Split(pattern, ".") {
+		next := make([]bool, len(at))
+		for i := range at {
+			switch {
+			case q == "**":
+				next[i] = at[i] || i > 0 && next[i-1]
+			case i > 0 && at[i-1]:
+				ok, err := path.Match(q, parts[i-1])
+				next[i] = ok && err == nil
+			}
+		}
+		at = next
+	}
+	return at[len(parts)]
+}
+
+func matchesAny(patterns []string, p string) bool {
+	for _, s := range patterns {
+		if matchPath(s, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// decays is whether weight decay applies: to parameters of two axes or more,
+// unless a pattern says otherwise.
+func (o *optimizer) decays(p *param) bool {
+	switch {
+	case matchesAny(o.noDecay, p.path):
+		return false
+	case matchesAny(o.decay, p.path):
+		return true
+	}
+	return p.typ.Rank() >= 2
+}
