@@ -232,6 +232,11 @@ func (f *frame) axisSize(n syntax.Node, name string) (int, bool) {
 			return f.size(n, c, name)
 		}
 	}
+	for _, v := range f.vars {
+		if isUnknown(v) {
+			return 0, false // what went wrong may have been to make the axis
+		}
+	}
 	var names []string
 	for _, e := range f.l.config {
 		if _, ok := e.val.(number); ok {
