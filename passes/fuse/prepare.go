@@ -60,6 +60,7 @@ const (
 	splitAbove = 1 << 14 // elements reduced to a few before a split pays
 	splitKept  = 16      // "a few"
 	freeOps    = 12      // operations that a free value may be made of
+	againBytes = 4096    // smaller values are stored: reading them costs nothing
 	againFlops = 64      // per element, of a value that is computed again
 	packFlops  = 8       // the same where a contraction packs it
 	cheapFlops = 4       // per element, of work that may be repeated

@@ -36,7 +36,7 @@ func (p *program) recomputeGroup(g *group) bool {
 	var shared []*ir.Value
 	for _, o := range g.ops {
 		for _, v := range o.Results {
-			if !p.result[v] && !p.again[v] && !p.keep[v] && p.readOutside(v, g) && p.readByName(v) {
+			if v.Type.Bytes() >= againBytes && !p.result[v] && !p.again[v] && !p.keep[v] && p.readOutside(v, g) && p.readByName(v) {
 				shared = append(shared, v)
 			}
 		}
