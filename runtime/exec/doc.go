@@ -1,0 +1,32 @@
+// Package exec captures a plan and replays it.
+//
+// In comes a validated plan. Out comes a Machine: the arenas of its devices, the
+// tensors and ports in them by name, and programs of which every address is
+// resolved, so that a step is a replay:
+//
+//	m, err := exec.Open(plan, exec.Options{Threads: 8})
+//	defer m.Close()
+//	m.Initialize(seed)                 // or m.WriteBytes(path, …) from a checkpoint
+//	step := m.Program("step")
+//	for s := range steps {             // a context is looked at here, between steps
+//		m.SetStep(s + 1)
+//		step.Feed("tokens", batch)     // or fill the views of step.Data("tokens")
+//		err := step.Run()
+//		… step.Loss(), step.Stat("lr")
+//	}
+//
+// How tensors are cut over devices is known here and nowhere above: Read, Write,
+// Feed and gradients speak of whole tensors by path.
+//
+// The invariants: on native code Run, Feed, SetStep, Loss and Stat do not
+// allocate; what a program computes depends on its inputs alone, never on the
+// number of threads, on tracing, or on gradients being read on the way.
+//
+// A Machine is for one goroutine at a time. Elements in memory are
+// little-endian, as in the files. What runs the code is a loader of package
+// loader; the one of object code is here, and printed IR runs where
+// backend/ref is linked in.
+//
+// It imports runtime/program, runtime/loader, runtime/native and
+// internal/philox.
+package exec

@@ -1,0 +1,103 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+
+	"ptc/runtime/loader"
+	"ptc/runtime/native"
+	"ptc/runtime/program"
+)
+
+// KindELF is the kind of object code for a CPU: one object for each device,
+// which defines its kernels and the driver that package native replays with.
+const KindELF = "elf"
+
+func init() { loader.Register(KindELF, loadELF) }
+
+// nativeEngine replays object code on a team of threads.
+type nativeEngine struct {
+	img   *native.Image
+	team  *native.Team
+	progs []*native.Program
+}
+
+func loadELF(r loader.Request) (loader.Engine, error) {
+	object, err := oneObject(r)
+	if err != nil {
+		return nil, err
+	}
+	e := &nativeEngine{}
+	if e.img, err = native.Load(object); err != nil {
+		return nil, err
+	}
+	if e.team, err = native.NewTeam(r.Threads); err != nil {
+		e.Close()
+		return nil, err
+	}
+	for i := range r.Device.Progs {
+		p, err := captureELF(r, &r.Device.Progs[i], e.img)
+		if err != nil {
+			e.Close()
+			return nil, fmt.Errorf("program %s: %w", r.Device.Progs[i].Name, err)
+		}
+		e.progs = append(e.progs, p)
+	}
+	return e, nil
+}
+
+// oneObject is the object that all kernels of the device are in.
+func oneObject(r loader.Request) ([]byte, error) {
+	code := -1
+	for i := range r.Device.Progs {
+		for _, in := range r.Device.Progs[i].Instrs {
+			c := r.Plan.Kernels[in.Kernel].Code
+			if code >= 0 && c != code {
+				return nil, errors.New("the kernels of one device are in several objects")
+			}
+			code = c
+		}
+	}
+	if code < 0 {
+		return nil, errors.New("no program has an instruction")
+	}
+	return r.Plan.Code[code].Data, nil
+}
+
+// captureELF resolves a program's addresses.
+func captureELF(r loader.Request, p *program.Program, img *native.Image) (*native.Program, error) {
+	base := native.Address(r.Arena)
+	instrs := make([]native.Instr, len(p.Instrs))
+	var scratch int64
+	for i := range p.Instrs {
+		in := &p.Instrs[i]
+		k := &r.Plan.Kernels[in.Kernel]
+		scratch = max(scratch, k.Scratch)
+		bufs := make([]uintptr, len(in.Bufs))
+		for j, b := range in.Bufs {
+			bufs[j] = base + uintptr(r.Device.Buffers[b].Offset)
+		}
+		instrs[i] = native.Instr{
+			Kernel: k.Symbol, Bufs: bufs, Tasks: k.Tasks,
+			// The plan says whether an instruction waits for those before it,
+			// native code whether the next one need not wait.
+			Independent: i+1 < len(p.Instrs) && p.Instrs[i+1].NoWait,
+		}
+	}
+	return native.NewProgram(img, instrs, r.Threads, int(scratch))
+}
+
+// Replay enters native code once on each thread.
+func (e *nativeEngine) Replay(prog, from, to int) error {
+	return e.team.Replay(e.progs[prog], from, to)
+}
+
+func (e *nativeEngine) Close() {
+	if e.team != nil {
+		e.team.Close()
+	}
+	for _, p := range e.progs {
+		p.Close()
+	}
+	e.img.Close()
+}

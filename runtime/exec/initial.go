@@ -1,0 +1,136 @@
+package exec
+
+import (
+	"hash/fnv"
+	"runtime"
+	"sync"
+
+	"ptc/internal/philox"
+	"ptc/runtime/program"
+)
+
+// Initialize gives every tensor its initial value. Values are functions of
+// (seed, path, e), e being the element's row-major position in the whole
+// tensor, so that they are the same under every layout, on every machine and
+// with any number of threads:
+//
+//	word  = e mod 4 of philox.Block
+//	        counter (e/4 mod 2^32, e/4 div 2^32, hash mod 2^32, hash div 2^32)
+//	        key     (seed mod 2^32, (seed div 2^32) xor 0x70746332)
+//	hash  = FNV-1a, 64 bits, of the path
+//	u     = (word + 1/2) 2^-32
+//	uniform = low + (high - low) u
+//	normal  = mean + std Φ^-1(u), see quantile
+//
+// computed in float64, then rounded to the tensor's dtype, as Convert does.
+func (m *Machine) Initialize(seed uint64) error {
+	if m.closed {
+		return errorf(ReasonBug, nil, "a plan was initialized after it was closed")
+	}
+	var jobs []initJob
+	for _, d := range m.devices {
+		for i := range d.prog.Tensors {
+			t := &d.prog.Tensors[i]
+			v, err := t.Init.Values()
+			if err != nil { // Validate has seen it
+				return errorf(ReasonBug, err, "the tensor %s cannot be initialized", t.Path)
+			}
+			b := &d.prog.Buffers[t.Buffer]
+			j := initJob{part: m.part(d, b, d.buffer(t.Buffer)), dtype: b.DType, draw: newDraw(seed, t.Path, v)}
+			n := j.part.elems()
+			for from := 0; from < n; from += initChunk {
+				j.from, j.to = from, min(from+initChunk, n)
+				jobs = append(jobs, j)
+			}
+		}
+	}
+	runAll(jobs, min(m.threads, runtime.GOMAXPROCS(0)))
+	return nil
+}
+
+// initChunk is how many elements a thread initializes at a time.
+const initChunk = 1 << 18
+
+// initJob is a range of the elements of a device's part of a tensor.
+type initJob struct {
+	part     part
+	dtype    string
+	draw     draw
+	from, to int
+}
+
+func runAll(jobs []initJob, threads int) {
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range threads {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for i := range next {
+				jobs[i].run()
+			}
+		}()
+	}
+	for i := range jobs {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+func (j *initJob) run() {
+	var buf [512]float64
+	j.part.runs(j.from, j.to, func(local, whole, n int) {
+		for n > 0 {
+			k := min(n, len(buf))
+			j.draw.fill(buf[:k], uint64(whole))
+			store(j.part.mem[local*j.part.elem:], j.dtype, buf[:k])
+			local, whole, n = local+k, whole+k, n-k
+		}
+	})
+}
+
+// draw is the values of one tensor.
+type draw struct {
+	values program.Values
+	hash   [2]uint32
+	key    [2]uint32
+}
+
+// initKey keeps the draws of initialization apart from those of the random
+// operations of a program, which have a constant of their own there.
+const initKey = 0x70746332
+
+func newDraw(seed uint64, path string, v program.Values) draw {
+	h := fnv.New64a()
+	h.Write([]byte(path)) // never fails
+	sum := h.Sum64()
+	return draw{
+		values: v,
+		hash:   [2]uint32{uint32(sum), uint32(sum >> 32)},
+		key:    [2]uint32{uint32(seed), uint32(seed>>32) ^ initKey},
+	}
+}
+
+// fill gives the elements from e on.
+func (d *draw) fill(dst []float64, e uint64) {
+	if d.values.Dist == program.Constant {
+		for i := range dst {
+			dst[i] = d.values.Value
+		}
+		return
+	}
+	var block [4]uint32
+	for i := range dst {
+		at := e + uint64(i)
+		if i == 0 || at&3 == 0 {
+			block = philox.Block([4]uint32{uint32(at >> 2), uint32(at >> 34), d.hash[0], d.hash[1]}, d.key)
+		}
+		u := (float64(block[at&3]) + 0.5) * (1.0 / (1 << 32)) // exact
+		if d.values.Dist == program.Normal {
+			dst[i] = d.values.Mean + float64(d.values.Std*quantile(u))
+		} else {
+			dst[i] = d.values.Low + float64((d.values.High-d.values.Low)*u)
+		}
+	}
+}

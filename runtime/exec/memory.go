@@ -1,0 +1,77 @@
+package exec
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// fits says whether the arenas fit into what memory there is. The system maps
+// more than it has and ends the process when it is used: that is to be an error
+// before the run.
+func fits(arenas int64, devices int) error {
+	if free, ok := available(os.ReadFile); ok && arenas > free {
+		on := ""
+		if devices > 1 {
+			on = fmt.Sprintf(" for its %d devices", devices)
+		}
+		return errorf(ReasonMemory, nil, "the plan needs %s of memory%s, and this host has %s available; a smaller batch or recomputing activations needs less",
+			size(arenas), on, size(free))
+	}
+	return nil
+}
+
+// available is how many bytes can be used, by the system and by the limit of
+// the process's control group; not ok where neither says.
+func available(read func(string) ([]byte, error)) (n int64, ok bool) {
+	n = math.MaxInt64
+	if info, err := read("/proc/meminfo"); err == nil {
+		free, hasFree := memInfo(info, "MemAvailable")
+		if swap, has := memInfo(info, "SwapFree"); hasFree && has {
+			free += swap
+		}
+		if hasFree {
+			n, ok = free, true
+		}
+	}
+	for _, limit := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		text, err := read(limit)
+		if err != nil {
+			continue
+		}
+		if max, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && max > 0 { // or the word max
+			n, ok = min(n, max), true
+		}
+	}
+	return n, ok
+}
+
+// memInfo is a line of /proc/meminfo, "MemAvailable:   123456 kB", in bytes.
+func memInfo(info []byte, key string) (int64, bool) {
+	for line := range bytes.Lines(info) {
+		f := strings.Fields(string(line))
+		if len(f) < 2 || f[0] != key+":" {
+			continue
+		}
+		kb, err := strconv.ParseInt(f[1], 10, 64)
+		return kb << 10, err == nil && kb >= 0 && kb < math.MaxInt64>>10
+	}
+	return 0, false
+}
+
+// size is a number of bytes for people.
+func size(n int64) string {
+	const unit = "KMGTPE"
+	if n < 1<<10 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	f, i := float64(n)/(1<<10), 0
+	for f >= 1<<10 && i < len(unit)-1 {
+		f /= 1 << 10
+		i++
+	}
+	return fmt.Sprintf("%.1f %ciB", f, unit[i])
+}

@@ -1,0 +1,192 @@
+package exec
+
+import (
+	"slices"
+
+	"ptc/runtime/program"
+)
+
+// Tensor describes a whole tensor that lives between steps, or a gradient.
+type Tensor struct {
+	Path  string   // blocks.3.attn.wq, or blocks.3.attn.wq/m for state
+	DType string   // of its elements: bool, i32, f16, bf16, f32, f64
+	Axes  []string // names
+	Shape []int    // of the whole tensor
+	Train bool     // a parameter that the optimizer updates
+	State bool     // state of the optimizer
+}
+
+// Elems is the number of elements of the whole tensor.
+func (t *Tensor) Elems() int { return product(t.Shape) }
+
+// Bytes is the size of the whole tensor.
+func (t *Tensor) Bytes() int { return t.Elems() * program.DTypeSize(t.DType) }
+
+// Slice is what one device holds of a tensor: the box [Lo, Hi) of the whole,
+// row-major. Bytes is the device's own memory.
+type Slice struct {
+	Rank   int
+	Lo, Hi []int
+	Bytes  []byte
+}
+
+func tensorOf(path string, b *program.Buffer) Tensor {
+	t := Tensor{Path: path, DType: b.DType, Axes: []string{}, Shape: []int{}, State: b.Space == program.Optimizer}
+	for _, a := range b.Axes {
+		t.Axes = append(t.Axes, a.Name)
+		t.Shape = append(t.Shape, a.Global)
+	}
+	return t
+}
+
+// bindTensors collects the devices' parts of each tensor.
+func (m *Machine) bindTensors() {
+	for _, d := range m.devices {
+		for i := range d.prog.Tensors {
+			t := &d.prog.Tensors[i]
+			b := &d.prog.Buffers[t.Buffer]
+			n, ok := m.byPath[t.Path]
+			if !ok {
+				n = len(m.tensors)
+				m.byPath[t.Path] = n
+				whole := tensorOf(t.Path, b)
+				whole.Train = t.Train
+				m.tensors = append(m.tensors, whole)
+				m.parts = append(m.parts, nil)
+			}
+			m.parts[n] = append(m.parts[n], m.part(d, b, d.buffer(t.Buffer)))
+		}
+	}
+}
+
+// Tensors lists the parameters and states in the order of the plan. The list is
+// not to be changed.
+func (m *Machine) Tensors() []Tensor { return m.tensors }
+
+// Tensor describes the tensor of that path.
+func (m *Machine) Tensor(path string) (Tensor, bool) {
+	i, ok := m.byPath[path]
+	if !ok {
+		return Tensor{}, false
+	}
+	return m.tensors[i], true
+}
+
+// Slices is what each device holds of a tensor, in order of rank; devices among
+// which it is replicated hold the same box. What is written there is the
+// tensor's value: all copies must be the same before the next run.
+func (m *Machine) Slices(path string) []Slice {
+	i, ok := m.byPath[path]
+	if !ok {
+		return nil
+	}
+	var out []Slice
+	for _, p := range m.parts[i] {
+		out = append(out, Slice{Rank: p.rank, Lo: p.lo, Hi: p.hi, Bytes: p.mem})
+	}
+	return out
+}
+
+func (m *Machine) find(path string, elems int) (int, error) {
+	i, ok := m.byPath[path]
+	if !ok {
+		return 0, errorf(ReasonInput, nil, "the plan has no tensor %s", path)
+	}
+	if n := m.tensors[i].Elems(); n != elems {
+		return 0, errorf(ReasonInput, nil, "the tensor %s has %d elements, not %d", path, n, elems)
+	}
+	return i, nil
+}
+
+// ReadBytes copies the whole tensor to dst: row-major, little-endian, in its
+// dtype.
+func (m *Machine) ReadBytes(path string, dst []byte) error {
+	i, err := m.findBytes(path, dst)
+	if err != nil {
+		return err
+	}
+	m.gather(i, dst)
+	return nil
+}
+
+// WriteBytes sets the whole tensor on every device that holds a part of it.
+func (m *Machine) WriteBytes(path string, src []byte) error {
+	i, err := m.findBytes(path, src)
+	if err != nil {
+		return err
+	}
+	m.scatter(i, src)
+	return nil
+}
+
+func (m *Machine) findBytes(path string, mem []byte) (int, error) {
+	i, ok := m.byPath[path]
+	if !ok {
+		return 0, errorf(ReasonInput, nil, "the plan has no tensor %s", path)
+	}
+	if n := m.tensors[i].Bytes(); n != len(mem) {
+		return 0, errorf(ReasonInput, nil, "the tensor %s has %d bytes, not %d", path, n, len(mem))
+	}
+	return i, nil
+}
+
+// Read gives the whole tensor as f32, rounded to nearest even where its dtype
+// holds more.
+func (m *Machine) Read(path string, dst []float32) error {
+	i, err := m.find(path, len(dst))
+	if err != nil {
+		return err
+	}
+	t := &m.tensors[i]
+	if t.DType == "f32" {
+		m.gather(i, bytesOf(dst))
+		return nil
+	}
+	raw := make([]byte, t.Bytes())
+	m.gather(i, raw)
+	return Convert(bytesOf(dst), "f32", raw, t.DType)
+}
+
+// Write sets the whole tensor, rounding to nearest even to its dtype. Integers
+// and booleans must be given as such: see [Convert].
+func (m *Machine) Write(path string, src []float32) error {
+	i, err := m.find(path, len(src))
+	if err != nil {
+		return err
+	}
+	t := &m.tensors[i]
+	if t.DType == "f32" {
+		m.scatter(i, bytesOf(src))
+		return nil
+	}
+	raw := make([]byte, t.Bytes())
+	if err := Convert(raw, t.DType, bytesOf(src), "f32"); err != nil {
+		return errorf(ReasonInput, err, "the tensor %s cannot be set", path)
+	}
+	m.scatter(i, raw)
+	return nil
+}
+
+func (m *Machine) gather(tensor int, whole []byte) {
+	parts := m.parts[tensor]
+	for i := range parts {
+		// Copies of a box that a lower rank holds too are skipped.
+		if !slices.ContainsFunc(parts[:i], func(p part) bool { return slices.Equal(p.lo, parts[i].lo) }) {
+			parts[i].gather(whole)
+		}
+	}
+}
+
+func (m *Machine) scatter(tensor int, whole []byte) {
+	for i := range m.parts[tensor] {
+		m.parts[tensor][i].scatter(whole)
+	}
+}
+
+func product(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}

@@ -1,0 +1,297 @@
+package program
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// validateDevice checks one device; the kernels and the mesh are known to be
+// valid.
+func (p *Plan) validateDevice(d *Device) error {
+	if d.Arena < 0 || d.Arena > maxArena {
+		return fmt.Errorf("an arena of %d bytes", d.Arena)
+	}
+	for i := range d.Buffers {
+		if err := p.validateBuffer(d, &d.Buffers[i]); err != nil {
+			return fmt.Errorf("buffer %d: %v", i, err)
+		}
+	}
+	if err := d.validateTensors(); err != nil {
+		return err
+	}
+	kind := "" // of all the device's code
+	progs := map[string]*Program{}
+	for i := range d.Progs {
+		prog := &d.Progs[i]
+		if err := name(prog.Name); err != nil || progs[prog.Name] != nil {
+			return fmt.Errorf("two programs, or one without a name: %q", prog.Name)
+		}
+		progs[prog.Name] = prog
+		if err := p.validateProgram(d, prog, &kind); err != nil {
+			return fmt.Errorf("program %s, %v", prog.Name, err)
+		}
+	}
+	return d.validatePorts(progs)
+}
+
+func (p *Plan) validateBuffer(d *Device, b *Buffer) error {
+	elem := int64(DTypeSize(b.DType))
+	switch {
+	case elem == 0:
+		return fmt.Errorf("unknown dtype %q", b.DType)
+	case b.Offset < 0 || b.Offset%Align != 0:
+		return fmt.Errorf("offset %d is not a multiple of %d", b.Offset, Align)
+	case b.Bytes < 0 || b.Bytes > d.Arena || b.Offset > d.Arena-b.Bytes:
+		return fmt.Errorf("%d bytes from %d on are not in the arena of %d", b.Bytes, b.Offset, d.Arena)
+	}
+	part, whole := int64(1), int64(1)
+	names := map[string]bool{}
+	for _, a := range b.Axes {
+		if err := name(a.Name); err != nil || names[a.Name] {
+			return fmt.Errorf("two axes, or one without a name: %q", a.Name)
+		}
+		names[a.Name] = true
+		if a.Size < 1 || a.Global < a.Size || int64(a.Global) > maxElems/whole {
+			return fmt.Errorf("axis %s of size %d, a part of %d", a.Name, a.Size, a.Global)
+		}
+		part, whole = part*int64(a.Size), whole*int64(a.Global)
+	}
+	if part*elem > b.Bytes {
+		return fmt.Errorf("%d bytes for %d elements of %s", b.Bytes, part, b.DType)
+	}
+	return p.validateSharding(b)
+}
+
+// validateSharding checks that each axis is cut into as many equal parts as its
+// mesh axes have places, and no mesh axis cuts twice.
+func (p *Plan) validateSharding(b *Buffer) error {
+	used := map[string]bool{}
+	for _, a := range b.Axes {
+		size := a.Size
+		for _, m := range a.Mesh {
+			i := slices.IndexFunc(p.Mesh, func(x MeshAxis) bool { return x.Name == m })
+			if i < 0 || used[m] {
+				return fmt.Errorf("axis %s is cut over %q, which the mesh does not have or another axis uses", a.Name, m)
+			}
+			used[m] = true
+			size *= p.Mesh[i].Size // both factors are at most 2^44 and 2^20
+			if size > a.Global {
+				break
+			}
+		}
+		if size != a.Global {
+			return fmt.Errorf("axis %s of size %d is a part of %d, and its mesh axes make %d", a.Name, a.Size, a.Global, size)
+		}
+	}
+	return nil
+}
+
+// span is a range of an arena.
+type span struct{ lo, hi int64 }
+
+func (s span) meets(t span) bool { return s.lo < t.hi && t.lo < s.hi }
+
+func (b *Buffer) span() span { return span{b.Offset, b.Offset + b.Bytes} }
+
+// validateTensors checks names and initial values, and that what lives between
+// steps has a place that nothing else is in: a buffer that meets it is in that
+// very place, as the tensor's new value is.
+func (d *Device) validateTensors() error {
+	paths := map[string]bool{}
+	var places []span
+	for i := range d.Tensors {
+		t := &d.Tensors[i]
+		if err := name(t.Path); err != nil || paths[t.Path] {
+			return fmt.Errorf("two tensors, or one without a path: %q", t.Path)
+		}
+		paths[t.Path] = true
+		if t.Buffer < 0 || t.Buffer >= len(d.Buffers) {
+			return fmt.Errorf("tensor %s is in buffer %d of %d", t.Path, t.Buffer, len(d.Buffers))
+		}
+		b := &d.Buffers[t.Buffer]
+		if err := t.validateInit(b.DType); err != nil {
+			return fmt.Errorf("tensor %s: %v", t.Path, err)
+		}
+		if b.Bytes > 0 {
+			places = append(places, b.span())
+		}
+	}
+	slices.SortFunc(places, func(a, b span) int { return sign(a.lo - b.lo) })
+	for i := 1; i < len(places); i++ {
+		if places[i].lo < places[i-1].hi {
+			return fmt.Errorf("two tensors share the bytes from %d on", places[i].lo)
+		}
+	}
+	for i := range d.Buffers {
+		s := d.Buffers[i].span()
+		if s.lo == s.hi {
+			continue
+		}
+		// The first place that ends behind the buffer's begin.
+		n, _ := slices.BinarySearchFunc(places, s.lo, func(x span, lo int64) int { return sign(x.hi - 1 - lo) })
+		if n < len(places) && s.meets(places[n]) && s != places[n] {
+			return fmt.Errorf("buffer %d covers a part of a tensor's bytes from %d on", i, places[n].lo)
+		}
+	}
+	return nil
+}
+
+func (t *Tensor) validateInit(dtype string) error {
+	v, err := t.Init.Values()
+	if err != nil {
+		return err
+	}
+	switch dtype {
+	case "bool", "i32":
+		limit := float64(math.MaxInt32)
+		if dtype == "bool" {
+			limit = 1
+		}
+		if v.Dist != Constant || v.Value != math.Trunc(v.Value) || v.Value < 0 && dtype == "bool" || math.Abs(v.Value) > limit {
+			return fmt.Errorf("elements of %s cannot start as %s", dtype, t.Init.Kind)
+		}
+	}
+	return nil
+}
+
+// maxFree bounds the buffers used between two waits, whose number the check of
+// the waits is quadratic in.
+const maxFree = 1 << 14
+
+// validateProgram checks the instructions.
+func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
+	var reads, writes []span // since the last wait, that instruction included
+	for i := range prog.Instrs {
+		in := &prog.Instrs[i]
+		if in.Kernel < 0 || in.Kernel >= len(p.Kernels) {
+			return fmt.Errorf("instruction %d calls kernel %d of %d", i, in.Kernel, len(p.Kernels))
+		}
+		k := &p.Kernels[in.Kernel]
+		if got := p.Code[k.Code].Kind; *kind == "" {
+			*kind = got
+		} else if got != *kind {
+			return fmt.Errorf("instruction %d calls code of kind %s beside %s", i, got, *kind)
+		}
+		if len(in.Bufs) != len(k.Args) {
+			return fmt.Errorf("instruction %d gives kernel %s %d buffers of %d", i, k.Name, len(in.Bufs), len(k.Args))
+		}
+		if !in.NoWait {
+			reads, writes = reads[:0], writes[:0]
+		}
+		r, w := len(reads), len(writes)
+		if r+w > maxFree {
+			return fmt.Errorf("too many instructions before instruction %d do not wait", i)
+		}
+		for j, n := range in.Bufs {
+			if n < 0 || n >= len(d.Buffers) {
+				return fmt.Errorf("instruction %d uses buffer %d of %d", i, n, len(d.Buffers))
+			}
+			b, a := &d.Buffers[n], k.Args[j]
+			if a.Bytes > b.Bytes {
+				return fmt.Errorf("instruction %d gives kernel %s a buffer of %d bytes, of which it uses %d", i, k.Name, b.Bytes, a.Bytes)
+			}
+			s := span{b.Offset, b.Offset + a.Bytes}
+			if meetsAny(s, writes[:w]) || a.Write && meetsAny(s, reads[:r]) {
+				return fmt.Errorf("instruction %d, of kernel %s, does not wait for those whose bytes from %d on it needs", i, k.Name, s.lo)
+			}
+			if a.Write {
+				writes = append(writes, s)
+			} else {
+				reads = append(reads, s)
+			}
+		}
+	}
+	return nil
+}
+
+func meetsAny(s span, all []span) bool {
+	for _, t := range all {
+		if s.meets(t) {
+			return true
+		}
+	}
+	return false
+}
+
+func sign(n int64) int {
+	switch {
+	case n < 0:
+		return -1
+	case n > 0:
+		return 1
+	}
+	return 0
+}
+
+// validatePorts checks what programs are fed and what is read of them.
+func (d *Device) validatePorts(progs map[string]*Program) error {
+	type key struct{ program, role, path string }
+	seen := map[key]bool{}
+	for i := range d.Ports {
+		x := &d.Ports[i]
+		k := key{x.Program, x.Role, x.Path}
+		if x.Role == RoleStep || x.Role == RoleSeed || x.Role == RoleLoss {
+			k.path = ""
+		}
+		prog := progs[x.Program]
+		switch {
+		case prog == nil:
+			return fmt.Errorf("port %d is of the program %q, which there is not", i, x.Program)
+		case x.Buffer < 0 || x.Buffer >= len(d.Buffers):
+			return fmt.Errorf("port %d is buffer %d of %d", i, x.Buffer, len(d.Buffers))
+		case seen[k]:
+			return fmt.Errorf("program %s has the port %s %q twice", x.Program, x.Role, x.Path)
+		case x.After < 0 || x.After > len(prog.Instrs) || x.After > 0 && x.Role != RoleGrad:
+			return fmt.Errorf("port %s %q after %d of %d instructions", x.Role, x.Path, x.After, len(prog.Instrs))
+		}
+		seen[k] = true
+		if err := d.validatePort(x, &d.Buffers[x.Buffer]); err != nil {
+			return fmt.Errorf("port %s %q of program %s: %v", x.Role, x.Path, x.Program, err)
+		}
+	}
+	return nil
+}
+
+func (d *Device) validatePort(x *Port, b *Buffer) error {
+	scalar := func(dtype string) error {
+		if len(b.Axes) != 0 || b.DType != dtype {
+			return fmt.Errorf("a %s with %d axes, not a scalar %s", b.DType, len(b.Axes), dtype)
+		}
+		return nil
+	}
+	switch x.Role {
+	case RoleStep, RoleSeed:
+		return scalar("i32")
+	case RoleLoss:
+		return scalar("f32")
+	case RoleStat:
+		if err := name(x.Path); err != nil {
+			return err
+		}
+		return scalar("f32")
+	case RoleData:
+		if b.DType != "i32" && b.DType != "f32" {
+			return fmt.Errorf("data of %s, not i32 or f32", b.DType)
+		}
+		return name(x.Path)
+	case RoleGrad:
+		i := slices.IndexFunc(d.Tensors, func(t Tensor) bool { return t.Path == x.Path })
+		if i < 0 {
+			return fmt.Errorf("there is no such parameter")
+		}
+		if g, w := wholeElems(b), wholeElems(&d.Buffers[d.Tensors[i].Buffer]); g != w {
+			return fmt.Errorf("%d elements, and the parameter has %d", g, w)
+		}
+		return nil
+	}
+	return fmt.Errorf("unknown role")
+}
+
+func wholeElems(b *Buffer) int64 {
+	n := int64(1)
+	for _, a := range b.Axes {
+		n *= int64(a.Global)
+	}
+	return n
+}
