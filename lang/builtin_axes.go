@@ -113,7 +113,7 @@ func (f *frame) noAxis(n syntax.Node, x tensor, name string) value {
 func (f *frame) noAxisIn(n syntax.Node, t ir.Type, name string) value {
 	e := at("E0203", n, "unknown axis `%s`: the tensor is %s", name, t)
 	e.Want, e.Hint = diag.OneOf(t.Names()), diag.DidYouMean(name, t.Names())
-	f.reportAxis(e, name)
+	f.reportNamed(e, name)
 	return unknown{}
 }
 

@@ -111,7 +111,7 @@ func (f *frame) shapeError(n syntax.Node, args []*ir.Value, err error) value {
 			e.Note = append(e.Note, diag.Note{Msg: operand(i, len(args)) + " is " + a.Type.String()})
 		}
 	}
-	f.reportAxis(e, s.Axis)
+	f.reportNamed(e, s.Axis)
 	return unknown{}
 }
 

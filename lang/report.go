@@ -46,11 +46,11 @@ func at(code string, n syntax.Node, format string, args ...any) *diag.Error {
 // report adds an error found while the frame runs. In a file of the standard
 // library it is moved to where the user's code called, and the place in the
 // library becomes a note; then come the calls that led there, but for that of
-// the train block. axis, where not empty, is what the error is about: its place
-// is where the user's call names it, if it does.
-func (f *frame) report(e *diag.Error) { f.reportAxis(e, "") }
+// the train block. name, where not empty, is the axis or word at fault: the place
+// is where the user's call has it, if it does.
+func (f *frame) report(e *diag.Error) { f.reportNamed(e, "") }
 
-func (f *frame) reportAxis(e *diag.Error, axis string) {
+func (f *frame) reportNamed(e *diag.Error, name string) {
 	inner := f
 	if f.file.std {
 		for f.up != nil && f.file.std {
@@ -59,7 +59,7 @@ func (f *frame) reportAxis(e *diag.Error, axis string) {
 		if !f.file.std && inner.outer() != nil {
 			site := inner.outer()
 			e.Note = append(e.Note, diag.Note{Pos: e.Pos, Msg: "found in `" + inner.name + "`"})
-			if n := naming(site, axis); n != nil {
+			if n := naming(site, name); n != nil {
 				site = n
 			}
 			e.Pos, e.Len = site.At(), site.Len()

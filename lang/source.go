@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/lang/syntax"
 )
@@ -18,7 +19,49 @@ type field struct {
 	typ  ir.Type
 }
 
-func init() { define("source", "kind, **", newSource) }
+func init() {
+	define("source", "kind, **", newSource)
+	define("one_of", "x, *", oneOf)
+}
+
+// oneOf is one_of(x, a, b, …): x as a word, which must be one of those that
+// follow.
+func oneOf(f *frame, c *builtinCall) value {
+	s, ok := plainWord(c.vals[0])
+	if !ok {
+		return f.notA(c.nodes[0], c.vals[0], "a word")
+	}
+	var names []string
+	for _, v := range c.rest {
+		n, _ := plainWord(v)
+		if n == s {
+			return word{s, c.nodes[0]}
+		}
+		names = append(names, n)
+	}
+	e := at("E0206", c.site, "found `%s`", clip(s))
+	e.Want, e.Hint = diag.OneOf(names), diag.DidYouMean(s, names)
+	f.reportNamed(e, s)
+	return unknown{}
+}
+
+// plainWord is a word or string; a name that happens to be that of a config
+// entry or function counts as the word.
+func plainWord(v value) (string, bool) {
+	switch v := v.(type) {
+	case text:
+		return string(v), true
+	case word:
+		return v.name, true
+	case number:
+		return v.name, v.name != ""
+	case function:
+		return v.decl.Name.Name, true
+	case primitive:
+		return v.name, true
+	}
+	return "", false
+}
 
 // source evaluates the data entry of a train block.
 func (f *frame) source(x syntax.Expr) *dataSource {
@@ -43,7 +86,7 @@ func (f *frame) notSource(x syntax.Expr, v value) {
 // newSource is source(kind, …): types are fields, all else options. Empty
 // strings are options not given.
 func newSource(f *frame, c *builtinCall) value {
-	kind, ok := attrText(c.vals[0])
+	kind, ok := plainWord(c.vals[0])
 	if !ok {
 		return f.notA(c.nodes[0], c.vals[0], "the name of a kind of source")
 	}
@@ -82,14 +125,4 @@ func newSource(f *frame, c *builtinCall) value {
 		}
 	}
 	return d
-}
-
-func attrText(v value) (string, bool) {
-	switch v := v.(type) {
-	case text:
-		return string(v), true
-	case word:
-		return v.name, true
-	}
-	return "", false
 }
