@@ -5,5 +5,19 @@
 // Invariant: the same plan gives the same bytes; Decode accepts nothing that
 // does not pass its checksum and [Plan.Validate], so the runtime can trust
 // every index, offset and size it reads.
+//
+// A file is, with integers little-endian:
+//
+//	 0  "ptcplan\n"
+//	 8  u32 format version
+//	12  u64 length of the body in bytes
+//	20  SHA-256 of the body
+//	52  body: one CBOR map (RFC 8949, core deterministic encoding), keyed by
+//	    the numbers in the struct tags; what is zero or empty is left out
+//
+// The body is not compressed: plans are small, and so their bytes depend on no
+// compressor's version. A number in a tag is never given to another meaning
+// without a new format version; a key that is not known is an error.
+//
 // Imports nothing of ours.
 package program

@@ -1,0 +1,149 @@
+package program
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// Format is the version of the file format that this package reads and writes.
+const Format = 1
+
+const (
+	magic      = "ptcplan\n"
+	headerSize = len(magic) + 4 + 8 + sha256.Size
+
+	// MaxBytes is how large a plan's file may be.
+	MaxBytes = 1 << 30
+)
+
+// What is wrong with the bytes of a plan; besides, there is *InvalidError.
+var (
+	ErrNotPlan   = errors.New("not a ptc plan")
+	ErrTruncated = errors.New("the plan is cut off")
+	ErrDamaged   = errors.New("the plan is damaged")
+	ErrTooLarge  = fmt.Errorf("the plan is larger than %d bytes", MaxBytes)
+)
+
+// VersionError is of a plan in another format.
+type VersionError struct{ Format uint32 }
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("the plan was made by format %d, and this ptc reads %d; compile again", e.Format, Format)
+}
+
+var (
+	encMode = mode(encOptions().EncMode())
+	decMode = mode(cbor.DecOptions{
+		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
+		IndefLength:       cbor.IndefLengthForbidden,
+		TagsMd:            cbor.TagsForbidden,
+		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
+		IntDec:            cbor.IntDecConvertNone,
+		MaxNestedLevels:   16,
+		MaxArrayElements:  1 << 24,
+		MaxMapPairs:       64, // no struct has as many fields
+	}.DecMode())
+)
+
+func encOptions() cbor.EncOptions {
+	o := cbor.CoreDetEncOptions()
+	o.IndefLength = cbor.IndefLengthForbidden
+	o.TagsMd = cbor.TagsForbidden
+	return o
+}
+
+// mode is a codec's mode, whose options are constants.
+func mode[T any](m T, err error) T {
+	if err != nil {
+		panic("program: CBOR options: " + err.Error())
+	}
+	return m
+}
+
+// Encode gives the bytes of a file. The same plan gives the same bytes; a nil
+// slice and an empty one are the same. The error says that the plan is not
+// valid, or too large.
+func Encode(p *Plan) ([]byte, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	body, err := encMode.Marshal(p)
+	if err != nil {
+		return nil, invalid("it cannot be encoded: %v", err)
+	}
+	if len(body) > MaxBytes-headerSize {
+		return nil, ErrTooLarge
+	}
+	// The decoder has limits, and wants UTF-8, that the encoder does not know.
+	if err := decMode.Unmarshal(body, new(Plan)); err != nil {
+		return nil, invalid("it cannot be read back: %v", err)
+	}
+	return seal(body), nil
+}
+
+// seal puts the header before a body.
+func seal(body []byte) []byte {
+	out := make([]byte, 0, headerSize+len(body))
+	out = append(out, magic...)
+	out = binary.LittleEndian.AppendUint32(out, Format)
+	out = binary.LittleEndian.AppendUint64(out, uint64(len(body)))
+	sum := sha256.Sum256(body)
+	out = append(out, sum[:]...)
+	return append(out, body...)
+}
+
+// Decode reads the bytes of a file. Its errors wrap ErrNotPlan, ErrTruncated,
+// ErrDamaged or ErrTooLarge, or are a *VersionError or an *InvalidError.
+func Decode(file []byte) (*Plan, error) {
+	body, err := open(file)
+	if err != nil {
+		return nil, err
+	}
+	p := new(Plan)
+	if err := decMode.Unmarshal(body, p); err != nil {
+		return nil, invalid("%v", err)
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// open checks the header and the checksum, and gives the body.
+func open(file []byte) ([]byte, error) {
+	le := binary.LittleEndian
+	n := min(len(file), len(magic))
+	switch {
+	case string(file[:n]) != magic[:n] || len(file) == 0:
+		return nil, ErrNotPlan
+	case len(file) > MaxBytes:
+		return nil, ErrTooLarge
+	case len(file) < len(magic)+4:
+		return nil, fmt.Errorf("%w: it ends after %d bytes", ErrTruncated, len(file))
+	}
+	if v := le.Uint32(file[len(magic):]); v != Format {
+		return nil, &VersionError{v}
+	}
+	if len(file) < headerSize {
+		return nil, fmt.Errorf("%w: it ends after %d bytes", ErrTruncated, len(file))
+	}
+	length := le.Uint64(file[len(magic)+4:])
+	body := file[headerSize:]
+	switch {
+	case length > MaxBytes:
+		return nil, fmt.Errorf("%w: it says that it has %d bytes", ErrDamaged, length)
+	case uint64(len(body)) < length:
+		return nil, fmt.Errorf("%w: it has %d of %d bytes", ErrTruncated, len(body), length)
+	case uint64(len(body)) > length:
+		return nil, fmt.Errorf("%w: %d bytes follow its end", ErrDamaged, uint64(len(body))-length)
+	}
+	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], file[headerSize-sha256.Size:headerSize]) {
+		return nil, fmt.Errorf("%w: its bytes do not have its checksum", ErrDamaged)
+	}
+	return body, nil
+}
