@@ -1,0 +1,114 @@
+package comm
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Kind is what an operation does; the package's comment has the formulas.
+type Kind uint8
+
+// The kinds. Send and Recv are between two devices, the rest among a group.
+const (
+	AllReduce Kind = iota
+	ReduceScatter
+	AllGather
+	AllToAll
+	Permute
+	Broadcast
+	Barrier
+	Send
+	Recv
+	numKinds
+)
+
+var kindNames = [numKinds]string{"all_reduce", "reduce_scatter", "all_gather", "all_to_all",
+	"permute", "broadcast", "barrier", "send", "recv"}
+
+func (k Kind) String() string {
+	if k >= numKinds {
+		return fmt.Sprintf("kind(%d)", uint8(k))
+	}
+	return kindNames[k]
+}
+
+// ParseKind finds the kind of that name.
+func ParseKind(name string) (Kind, error) {
+	for k, n := range kindNames {
+		if n == name {
+			return Kind(k), nil
+		}
+	}
+	return 0, invalid("there is no communication %q", name)
+}
+
+// Reduce is how a reduction combines elements.
+type Reduce uint8
+
+// The reductions. The maximum of NaN and anything is NaN.
+const (
+	Sum Reduce = iota
+	Max
+)
+
+func (r Reduce) String() string {
+	if r == Max {
+		return "max"
+	}
+	return "sum"
+}
+
+// Op is one communication as one device issues it, with all that is known before
+// the program runs. Members of a group issue the same Op but for their buffers.
+type Op struct {
+	Kind   Kind
+	Label  string // where it comes from, such as "blocks.3.mlp"; the same on all members
+	Group  *Group // not of Send and Recv
+	DType  DType
+	Reduce Reduce // of AllReduce and ReduceScatter
+
+	// Outer and Inner are the view [outer, parts, inner] in elements; Outer 0 is
+	// 1. Where nothing is sliced their product is the number of elements.
+	Outer, Inner int
+	// DstOuter and DstInner are the view of Dst of an AllToAll, with the same
+	// product as Outer·Inner; both 0: as Src. With another view a tensor changes
+	// the axis along which it is sharded: sliced along the new one, joined along
+	// the old one.
+	DstOuter, DstInner int
+
+	// Src is read and Dst written. In place, an AllReduce and a Broadcast have
+	// them the same; with Outer 1, Dst of a ReduceScatter may be, and Src of an
+	// AllGather be, the member's own part of the other buffer. No other overlap.
+	// Src of a Broadcast is read on the root alone and may be nil elsewhere.
+	Src, Dst []byte
+
+	From []int // of Permute: by coordinate, the member that it receives from, or -1 for zeros
+	Root int   // of Broadcast: a coordinate
+	Peer int   // of Send and Recv: the rank of the other device
+	Tag  int   // of Send and Recv: which of the streams of messages between the two, below MaxTag
+}
+
+// MaxTag bounds the tags of Send and Recv.
+const MaxTag = 1 << 24
+
+// Elems is the number of elements of a member's slice: Outer·Inner.
+func (o *Op) Elems() int { return max(o.Outer, 1) * o.Inner }
+
+// Describe is the operation in an error: "all_reduce #12 blocks.3.mlp over tp".
+// Operations of a set of axes, and messages of a stream, are counted from 1.
+func (o *Op) Describe(seq uint64) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s #%d", o.Kind, seq)
+	if o.Label != "" {
+		b.WriteString(" " + o.Label)
+	}
+	switch {
+	case o.Kind == Send:
+		fmt.Fprintf(&b, " to rank %d", o.Peer)
+	case o.Kind == Recv:
+		fmt.Fprintf(&b, " from rank %d", o.Peer)
+	case o.Group != nil && o.Group.name != "":
+		b.WriteString(" over " + o.Group.name)
+	}
+	return b.String()
+}
