@@ -1,0 +1,177 @@
+package train
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"ptc/runtime/checkpoint"
+	"ptc/runtime/checkpoint/safetensors"
+	"ptc/runtime/program"
+)
+
+// modelHash is of what a layout cannot change about the state of a model: the
+// names, shapes and axes of its tensors.
+func modelHash(tensors []checkpoint.Tensor) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "model 1\n")
+	for _, t := range tensors {
+		fmt.Fprintf(h, "%q %d %q\n", t.Name, t.Shape, t.Axes)
+	}
+	return fmt.Sprintf("sha256:%x", h.Sum(nil))
+}
+
+// sourceHash is of what the model was compiled from. The layout, which changes
+// no result, is not part of it.
+func sourceHash(plan *program.Plan) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "source 1\n")
+	for _, s := range plan.Sources {
+		fmt.Fprintf(h, "%q %x\n", s.Name, sha256.Sum256([]byte(s.Text)))
+	}
+	for _, kv := range plan.Config {
+		fmt.Fprintf(h, "%q %q\n", kv.Key, kv.Value)
+	}
+	return fmt.Sprintf("sha256:%x", h.Sum(nil))
+}
+
+// keeper saves and loads the checkpoints of a run.
+type keeper struct {
+	store   checkpoint.Store
+	tensors []checkpoint.Tensor
+	meta    checkpoint.Meta
+	buf     []byte // of the largest tensor
+	saved   int64  // step of the checkpoint saved last, or gone on from; -1: none
+}
+
+func newKeeper(o *Options, plan *program.Plan, tensors []checkpoint.Tensor, warn func(string)) *keeper {
+	return &keeper{
+		store:   checkpoint.Store{Dir: o.Checkpoint, Keep: o.Keep, Warn: warn},
+		tensors: tensors,
+		meta:    checkpoint.Meta{Model: modelHash(tensors), Source: sourceHash(plan)},
+		saved:   -1,
+	}
+}
+
+// prepare makes the folder, and finds out before the first step whether
+// checkpoints could be written to it.
+func (k *keeper) prepare(resume bool) error {
+	if err := os.MkdirAll(k.store.Dir, 0o777); err != nil {
+		return fileError(err, "checkpoints cannot be saved in %s", k.store.Dir)
+	}
+	if err := probe(filepath.Join(k.store.Dir, "latest")); err != nil {
+		return err
+	}
+	entries, err := k.store.List()
+	if err == nil && !resume && len(entries) > 0 {
+		k.store.Warn(fmt.Sprintf("%s has checkpoints up to step %d, and this run starts from the first step; --resume would go on from them",
+			k.store.Dir, entries[0].Step))
+	}
+	return nil
+}
+
+// latest opens the checkpoint to go on from, and checks that it is of this
+// model. seed is what the user asked for, nil if nothing.
+func (k *keeper) latest(seed *uint64) (*checkpoint.Checkpoint, error) {
+	c, err := k.store.Latest()
+	if errors.Is(err, checkpoint.ErrNone) {
+		return nil, errorf(ExitFile, "there is no checkpoint in %s to resume from", k.store.Dir).
+			hint("without --resume, the run starts from the first step")
+	}
+	if err != nil {
+		return nil, checkpointError(err, "")
+	}
+	if err := k.match(c, seed); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (k *keeper) match(c *checkpoint.Checkpoint, seed *uint64) error {
+	if diff := compare(k.tensors, c.Tensors()); diff != "" {
+		return errorf(ExitFile, "checkpoint %s is not of this model: %s", c.Dir, diff)
+	}
+	for i, t := range c.Tensors() {
+		if want := k.tensors[i]; !slices.Equal(t.Axes, want.Axes) {
+			return errorf(ExitFile, "checkpoint %s is not of this model: the axes of %s are %v, not %v", c.Dir, t.Name, t.Axes, want.Axes)
+		}
+	}
+	if c.Meta.Model != k.meta.Model {
+		return errorf(ExitFile, "checkpoint %s is not of this model: its hash differs, though its tensors do not", c.Dir)
+	}
+	if seed != nil && *seed != c.Meta.Seed {
+		return errorf(ExitFile, "checkpoint %s is of a run with seed %d, not %d", c.Dir, c.Meta.Seed, *seed).
+			hint("drop --seed to go on with the seed of the checkpoint")
+	}
+	if c.Meta.Source != k.meta.Source {
+		k.store.Warn(fmt.Sprintf("the model's source or configuration is not that of checkpoint %s; the run goes on with the new one", c.Dir))
+	}
+	return nil
+}
+
+// matchData refuses to go on with other data: the batches that follow would be
+// neither those of the run that stopped, nor those of a run that starts.
+func (k *keeper) matchData(c *checkpoint.Checkpoint) error {
+	if c.Meta.Data == k.meta.Data {
+		return nil
+	}
+	return errorf(ExitFile, "checkpoint %s is of a run on other data: files, window or tokenizer have changed", c.Dir).
+		hint("to train its parameters on this data, start a run with --init %s", filepath.Join(c.Dir, "model.safetensors"))
+}
+
+// load gives every tensor the value that the checkpoint has for it.
+func (k *keeper) load(c *checkpoint.Checkpoint, dev *devices) error {
+	have := c.Tensors()
+	for i, t := range k.tensors {
+		err := dev.load(t, have[i].DType, func(dst []byte) error {
+			return c.Read(t.Name, safetensors.Slice{}, dst)
+		})
+		if err != nil {
+			return checkpointError(err, "")
+		}
+		if have[i].DType != t.DType {
+			k.store.Warn(fmt.Sprintf("checkpoint %s has %s as %s, and this plan as %s", c.Dir, t.Name, have[i].DType, t.DType))
+		}
+	}
+	k.saved = c.Meta.Step
+	return nil
+}
+
+// save saves the state after a step and gives the folder.
+func (k *keeper) save(step int64, dev *devices) (dir string, err error) {
+	k.meta.Step = step
+	w, err := k.store.Begin(k.meta, k.tensors)
+	if err != nil {
+		return "", saveError(err)
+	}
+	defer w.Abort()
+	if k.buf == nil {
+		most := int64(0)
+		for _, t := range k.tensors {
+			most = max(most, size(t))
+		}
+		k.buf = make([]byte, most)
+	}
+	for _, t := range k.tensors {
+		dst := k.buf[:size(t)]
+		if err := dev.read(t, dst); err != nil {
+			return "", err
+		}
+		if err := w.Write(t.Name, checkpoint.Slice{}, dst); err != nil {
+			return "", saveError(err)
+		}
+	}
+	if dir, err = w.Commit(); err != nil {
+		return "", saveError(err)
+	}
+	k.saved = step
+	return dir, nil
+}
+
+func saveError(err error) error {
+	return &Error{Code: ExitFile, Msg: "a checkpoint cannot be saved; those before it are intact", Err: err}
+}

@@ -1,0 +1,172 @@
+package train
+
+import (
+	"math"
+	"slices"
+
+	"ptc/runtime/checkpoint"
+	"ptc/runtime/checkpoint/safetensors"
+	"ptc/runtime/data"
+	"ptc/runtime/exec"
+	"ptc/runtime/program"
+)
+
+// devices are those of the plan, seen as one: whole tensors and whole batches.
+type devices struct {
+	m        *exec.Machine
+	seed     uint64
+	training *exec.Program
+	testing  *exec.Program // nil: the plan does not validate
+	reads    [2][]reading  // of either
+	buf, raw []byte        // of load and read
+}
+
+// reading is a field of a batch that a program is fed.
+type reading struct {
+	name  string
+	index int // in the batch
+}
+
+// openDevices captures the plan. Its tensors have no values yet.
+func openDevices(plan *program.Plan, fields []data.Field, threads int, seed uint64) (*devices, error) {
+	m, err := exec.Open(plan, exec.Options{Threads: threads})
+	if err != nil {
+		return nil, err
+	}
+	d := &devices{m: m, seed: seed, training: m.Program("step"), testing: m.Program("eval")}
+	if d.training == nil {
+		m.Close()
+		return nil, errorf(ExitFile, "the plan has no program step: it does not train")
+	}
+	for i, p := range []*exec.Program{d.training, d.testing} {
+		if p == nil {
+			continue
+		}
+		for _, f := range p.Fields() {
+			n := slices.IndexFunc(fields, func(g data.Field) bool { return g.Name == f.Name })
+			if n < 0 || !slices.Equal(fields[n].Shape, f.Shape) {
+				m.Close()
+				return nil, errorf(ExitFile, "program %s of the plan reads the field %s in another shape than other programs", p.Name(), f.Name)
+			}
+			d.reads[i] = append(d.reads[i], reading{f.Name, n})
+		}
+	}
+	return d, nil
+}
+
+func (d *devices) close() { d.m.Close() }
+
+// feed gives the step its batch and its numbers.
+func (d *devices) feed(b *batch, step int64) error {
+	// The seed too, for a buffer may be used again once it has been read.
+	d.m.SetStep(step)
+	d.m.SetSeed(d.seed)
+	return d.fill(d.training, d.reads[0], b)
+}
+
+func (d *devices) fill(p *exec.Program, reads []reading, b *batch) error {
+	for i := range reads {
+		if err := p.Feed(reads[i].name, b.bytes[reads[i].index]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step runs the step that was fed.
+func (d *devices) step() error { return d.training.Run() }
+
+func (d *devices) loss() float64     { return d.training.Loss() }
+func (d *devices) gradNorm() float64 { return d.stat("grad_norm") }
+func (d *devices) lr() float64       { return d.stat("lr") }
+
+// stat is NaN if the plan does not report it.
+func (d *devices) stat(name string) float64 {
+	if v, ok := d.training.Stat(name); ok {
+		return v
+	}
+	return math.NaN()
+}
+
+func (d *devices) hasGradNorm() bool { return slices.Contains(d.training.Stats(), "grad_norm") }
+func (d *devices) hasEval() bool     { return d.testing != nil }
+
+// eval is the loss of a batch that is not trained on.
+func (d *devices) eval(b *batch) (float64, error) {
+	if err := d.fill(d.testing, d.reads[1], b); err != nil {
+		return 0, err
+	}
+	if err := d.testing.Run(); err != nil {
+		return 0, err
+	}
+	return d.testing.Loss(), nil
+}
+
+// gradients lists the gradients of a step as stepWithGradients gives them, in
+// order of path.
+func (d *devices) gradients() ([]checkpoint.Tensor, error) {
+	var out []checkpoint.Tensor
+	for _, g := range d.training.Gradients() {
+		t := checkpoint.Tensor{Name: g.Path, DType: dtypes[g.DType]}
+		if !isFloat(t.DType) {
+			return nil, errorf(ExitFile, "the plan has a gradient of %s of type %s", g.Path, g.DType)
+		}
+		for _, n := range g.Shape {
+			t.Shape = append(t.Shape, int64(n))
+		}
+		out = append(out, t)
+	}
+	return asF32(out), nil
+}
+
+// stepWithGradients runs the step that was fed, and gives the gradients as they
+// are computed, as f32. The bytes are valid until write returns.
+func (d *devices) stepWithGradients(write func(path string, whole []byte) error) error {
+	return d.training.RunWithGradients(func(g exec.Tensor, whole []byte) error {
+		dst := grow(&d.buf, int64(g.Elems())*4)
+		if err := exec.Convert(dst, "f32", whole, g.DType); err != nil {
+			return err
+		}
+		return write(g.Path, dst)
+	})
+}
+
+// read gives a whole tensor, as the type that t has.
+func (d *devices) read(t checkpoint.Tensor, dst []byte) error {
+	have, ok := d.m.Tensor(t.Name)
+	if !ok {
+		return errorf(ExitBug, "the devices have no tensor %s", t.Name)
+	}
+	if dtypes[have.DType] == t.DType {
+		return d.m.ReadBytes(t.Name, dst)
+	}
+	raw := grow(&d.raw, int64(have.Bytes()))
+	if err := d.m.ReadBytes(t.Name, raw); err != nil {
+		return err
+	}
+	return exec.Convert(dst, nameOf(t.DType), raw, have.DType)
+}
+
+// load sets a whole tensor to what read gives, which is of type from.
+func (d *devices) load(t checkpoint.Tensor, from safetensors.DType, read func(dst []byte) error) error {
+	raw := grow(&d.raw, elements(t)*from.Size())
+	if err := read(raw); err != nil {
+		return err
+	}
+	if from == t.DType {
+		return d.m.WriteBytes(t.Name, raw)
+	}
+	dst := grow(&d.buf, size(t))
+	if err := exec.Convert(dst, nameOf(t.DType), raw, nameOf(from)); err != nil {
+		return err
+	}
+	return d.m.WriteBytes(t.Name, dst)
+}
+
+// grow gives n bytes of a buffer that is kept.
+func grow(buf *[]byte, n int64) []byte {
+	if int64(cap(*buf)) < n {
+		*buf = make([]byte, n)
+	}
+	return (*buf)[:n]
+}

@@ -1,0 +1,17 @@
+// Package train is the loop of a training run: what `ptc run` does with a plan.
+//
+// In come a plan and the options of a run; out go steps, told to a
+// metrics.Sink, and the files that were asked for: parameters, checkpoints,
+// gradients, batches, a trace. The devices are runtime/exec's business: the loop
+// knows global tensors by path and batches by field, whatever the layout.
+//
+// The invariant: the state after step s is a function of the plan, the seed,
+// the data and s. So a run that goes on from a checkpoint is, bit for bit, the
+// run that never stopped; neither validation, nor a trace, nor a dump changes
+// it. Every file appears whole or not at all. Between the start event and the
+// last step nothing is allocated but what a file that is written takes.
+//
+// Every error knows the exit code of the process: ExitCode() int.
+//
+// It imports the other packages of runtime.
+package train

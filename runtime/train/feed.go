@@ -1,0 +1,205 @@
+package train
+
+import (
+	"slices"
+	"unsafe"
+
+	"ptc/runtime/data"
+	"ptc/runtime/program"
+)
+
+// feed gives the batches of a run: while a step runs, another goroutine fills
+// the batch of the next one. What a step is fed depends on its number alone, so
+// that which of the two is ready first changes nothing.
+type feed struct {
+	src    data.Source // nil where the model takes no data
+	fields []data.Field
+	batch  [2]batch // of even and of odd steps
+	valid  batch
+
+	ask  chan int64
+	done chan error
+	last int64
+}
+
+// batch is one value of every field, whole.
+type batch struct {
+	views []data.View
+	bytes [][]byte // the same memory
+}
+
+func newBatch(fields []data.Field) batch {
+	var b batch
+	for _, f := range fields {
+		n := 1
+		for _, d := range f.Shape {
+			n *= d
+		}
+		var v data.View
+		var raw []byte
+		// The 4 bytes of an element are little-endian on every machine that
+		// plans are made for, as they are in files.
+		if f.DType == data.I32 {
+			v.I32 = make([]int32, n)
+			raw = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v.I32))), 4*n)
+		} else {
+			v.F32 = make([]float32, n)
+			raw = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v.F32))), 4*n)
+		}
+		b.views = append(b.views, v)
+		b.bytes = append(b.bytes, raw)
+	}
+	return b
+}
+
+// openFeed opens the plan's data for the fields that its programs read.
+func openFeed(plan *program.Plan, o *Options, seed uint64) (*feed, error) {
+	fields, err := dataFields(plan)
+	if err != nil {
+		return nil, err
+	}
+	f := &feed{fields: fields}
+	if len(fields) == 0 {
+		return f, nil
+	}
+	if plan.Data.Kind == "" {
+		return nil, errorf(ExitFile, "the plan reads the field %s, but says of no data", fields[0])
+	}
+	b := data.Batch{Size: fields[0].Shape[0], Vocab: vocabulary(plan), Seed: seed, Fields: fields, Vars: o.Vars}
+	if f.src, err = data.Open(plan.Data.Kind, dataOptions(plan.Data.Options, o.Data), b); err != nil {
+		return nil, dataError(err)
+	}
+	f.batch[0], f.batch[1], f.valid = newBatch(fields), newBatch(fields), newBatch(fields)
+	return f, nil
+}
+
+// dataOptions puts the given options in the place of the plan's of their keys.
+func dataOptions(plan []program.KV, given []data.Option) []data.Option {
+	var opts []data.Option
+	for _, kv := range plan {
+		if !slices.ContainsFunc(given, func(o data.Option) bool { return o.Key == kv.Key }) {
+			opts = append(opts, data.Option{Key: kv.Key, Value: kv.Value})
+		}
+	}
+	return append(opts, given...)
+}
+
+// dataFields lists what the programs read of a batch, in the order of the ports
+// of the first device that reads it.
+func dataFields(plan *program.Plan) ([]data.Field, error) {
+	var fields []data.Field
+	for i := range plan.Devices {
+		d := &plan.Devices[i]
+		for _, p := range d.Ports {
+			if p.Role != program.RoleData || slices.ContainsFunc(fields, func(f data.Field) bool { return f.Name == p.Path }) {
+				continue
+			}
+			f := data.Field{Name: p.Path}
+			b := &d.Buffers[p.Buffer]
+			switch b.DType {
+			case "i32":
+				f.DType = data.I32
+			case "f32":
+				f.DType = data.F32
+			default:
+				return nil, errorf(ExitFile, "the plan reads the field %s as %s, and data is i32 or f32", p.Path, b.DType)
+			}
+			for _, a := range b.Axes {
+				f.Shape = append(f.Shape, a.Global)
+			}
+			if len(f.Shape) == 0 || slices.Min(f.Shape) < 1 {
+				return nil, errorf(ExitFile, "the plan reads the field %s, which has no axis for the batch", f)
+			}
+			fields = append(fields, f)
+		}
+	}
+	return fields, nil
+}
+
+// vocabulary is the size of the axis vocab of the parameters: tokens that index
+// it must be below. 0 if no parameter has it.
+func vocabulary(plan *program.Plan) int {
+	for i := range plan.Devices {
+		d := &plan.Devices[i]
+		for _, t := range d.Tensors {
+			for _, a := range d.Buffers[t.Buffer].Axes {
+				if a.Name == "vocab" {
+					return a.Global
+				}
+			}
+		}
+	}
+	return 0
+}
+
+// start begins to fill the batches of the steps from first to last.
+func (f *feed) start(first, last int64) {
+	if f.src == nil || first > last {
+		return
+	}
+	f.last = last
+	f.ask, f.done = make(chan int64), make(chan error)
+	go func() {
+		for step := range f.ask {
+			f.done <- f.src.Fill(step, f.batch[step&1].views)
+		}
+		close(f.done)
+	}()
+	f.ask <- first
+}
+
+// next gives the batch of a step, which stays as it is until the next call.
+// Steps are asked for in order.
+func (f *feed) next(step int64) (*batch, error) {
+	if f.src == nil {
+		return &f.valid, nil
+	}
+	if err := <-f.done; err != nil {
+		return nil, dataError(err)
+	}
+	if step < f.last {
+		f.ask <- step + 1
+	}
+	return &f.batch[step&1], nil
+}
+
+// stop waits for the goroutine to end.
+func (f *feed) stop() {
+	if f.ask == nil {
+		return
+	}
+	close(f.ask)
+	for range f.done { // a batch that was asked for and is not wanted any more
+	}
+	f.ask = nil
+}
+
+// validations is how many validation batches there are.
+func (f *feed) validations() int {
+	if f.src == nil {
+		return 0
+	}
+	return f.src.ValidationBatches()
+}
+
+// validation fills the i-th of them.
+func (f *feed) validation(i int) (*batch, error) {
+	if err := f.src.Validation(i, f.valid.views); err != nil {
+		return nil, dataError(err)
+	}
+	return &f.valid, nil
+}
+
+func (f *feed) describe() string {
+	if f.src == nil {
+		return ""
+	}
+	return f.src.Describe()
+}
+
+func (f *feed) fingerprint() string {
+	if f.src == nil {
+		return ""
+	}
+	return f.src.Fingerprint()
+}

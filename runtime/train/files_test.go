@@ -1,0 +1,266 @@
+package train
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ptc/runtime/checkpoint/safetensors"
+	"ptc/runtime/data"
+	"ptc/runtime/exec"
+)
+
+var le = binary.LittleEndian
+
+var toyShapes = map[string][]int64{"w": {toyFrom, toyTo}, "b": {toyTo}}
+
+// readFloats reads a file of f32 tensors.
+func readFloats(t *testing.T, path string) map[string][]float64 {
+	t.Helper()
+	f, err := safetensors.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	out := map[string][]float64{}
+	for _, x := range f.Tensors() {
+		raw := make([]byte, x.Bytes())
+		if err := f.ReadSlice(x.Name, safetensors.Slice{}, raw); err != nil {
+			t.Fatal(err)
+		}
+		if x.DType != safetensors.F32 {
+			t.Fatalf("%s of %s is %s", x.Name, path, x.DType)
+		}
+		wide := make([]byte, 2*len(raw))
+		if err := exec.Convert(wide, "f64", raw, "f32"); err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(wide); i += 8 {
+			out[x.Name] = append(out[x.Name], math.Float64frombits(le.Uint64(wide[i:])))
+		}
+	}
+	return out
+}
+
+// writeFloats writes values as a type of a file.
+func writeFloats(t *testing.T, path, dtype string, values map[string][]float64) {
+	t.Helper()
+	to, _ := safetensors.ParseDType(dtype)
+	var list []safetensors.Tensor
+	for name, v := range values {
+		shape := toyShapes[name]
+		if shape == nil {
+			shape = []int64{int64(len(v))}
+		}
+		list = append(list, safetensors.Tensor{Name: name, DType: to, Shape: shape})
+	}
+	err := safetensors.WriteFile(path, list, nil, func(w *safetensors.Writer) error {
+		for name, v := range values {
+			var wide []byte
+			for _, x := range v {
+				wide = le.AppendUint64(wide, math.Float64bits(x))
+			}
+			raw := make([]byte, int64(len(v))*to.Size())
+			if err := exec.Convert(raw, strings.ToLower(dtype), wide, "f64"); err != nil {
+				return err
+			}
+			if err := w.WriteSlice(name, safetensors.Slice{}, raw); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// initial gives the parameters that a run starts from.
+func initial(t *testing.T, o Options) map[string][]float64 {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	o.Save = filepath.Join(t.TempDir(), "initial")
+	if _, err := Run(ctx, newToy(), o); err != nil {
+		t.Fatal(err)
+	}
+	return readFloats(t, o.Save)
+}
+
+func TestInitAndSaveRoundTrip(t *testing.T) {
+	dir := t.TempDir()
+	want := map[string][]float64{"w": {1, -2, 0.5, 4, -0.25, 6}, "b": {3, -0.125}} // exact in every type
+	for _, dtype := range []string{"F32", "F64", "BF16", "F16"} {
+		path := filepath.Join(dir, dtype)
+		writeFloats(t, path, dtype, want)
+		got := initial(t, Options{Init: path})
+		if len(got) != 2 || !slices.Equal(got["w"], want["w"]) || !slices.Equal(got["b"], want["b"]) {
+			t.Errorf("from %s: %v, want %v", dtype, got, want)
+		}
+	}
+	drawn := initial(t, Options{})
+	if w := drawn["w"]; w[0] == w[1] || slices.Max(w) > 3 || !slices.Equal(drawn["b"], []float64{0, 0}) {
+		t.Errorf("drawn from the seed: %v", drawn)
+	}
+}
+
+func TestInitThatDoesNotFit(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "init")
+	six, two := make([]float64, 6), make([]float64, 2)
+	for _, c := range []struct {
+		name   string
+		dtype  string
+		values map[string][]float64
+		says   string
+	}{
+		{"missing", "F32", map[string][]float64{"w": six}, "missing: b"},
+		{"extra", "F32", map[string][]float64{"w": six, "b": two, "z": two}, "unknown: z"},
+		{"state", "F32", map[string][]float64{"w": six, "b": two, "w/m": six}, "unknown: w/m"},
+		{"renamed", "F32", map[string][]float64{"w": six, "c": two}, "missing: b; unknown: c"},
+		{"integers", "I32", map[string][]float64{"w": six, "b": two}, "w is I32[3 2], not F32[3 2]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			writeFloats(t, path, c.dtype, c.values)
+			failsT(t, newToy(), Options{Init: path}, ExitFile, path, c.says)
+		})
+	}
+	toyShapes["b"] = []int64{1, 2}
+	writeFloats(t, path, "F32", map[string][]float64{"w": six, "b": two})
+	toyShapes["b"] = []int64{toyTo}
+	failsT(t, newToy(), Options{Init: path}, ExitFile, "b is F32[1 2], not F32[2]")
+
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cut := range []int{0, 5, len(text) / 2, len(text) - 1} {
+		if err := os.WriteFile(path, text[:cut], 0o666); err != nil {
+			t.Fatal(err)
+		}
+		failsT(t, newToy(), Options{Init: path}, ExitFile, path)
+	}
+	failsT(t, newToy(), Options{Init: filepath.Join(dir, "none")}, ExitFile, "none")
+}
+
+// After one step from rest, the parameters have moved by the learning rate times
+// the gradients that were written; those are as the formula says, although the
+// buffer of the first is that of the second.
+func TestDumpedGradients(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{Steps: 1, DumpGrads: filepath.Join(dir, "g"), Save: filepath.Join(dir, "p"), DumpBatches: filepath.Join(dir, "b")}
+	runT(t, newToy(), o)
+	before, after, grads, fed := initial(t, Options{}), readFloats(t, o.Save), readFloats(t, o.DumpGrads), readFloats(t, o.DumpBatches)
+	lr := float64(float32(0.1) / 1.01)
+	for name := range toyShapes {
+		for i, g := range grads[name] {
+			if moved := before[name][i] - lr*g; math.Abs(moved-after[name][i]) > 1e-6 {
+				t.Errorf("%s[%d] is %g after a step by the gradient %g, want %g", name, i, after[name][i], g, moved)
+			}
+		}
+	}
+	x, y := fed["step.1.x"], fed["step.1.y"]
+	for j := range toyTo {
+		want := 0.0
+		for n := range toyBatch {
+			r := before["b"][j] - y[n*toyTo+j]
+			for k := range toyFrom {
+				r += x[n*toyFrom+k] * before["w"][k*toyTo+j]
+			}
+			want += 2 * r / (toyBatch * toyTo)
+		}
+		if math.Abs(grads["b"][j]-want) > 1e-6 {
+			t.Errorf("the gradient of b[%d] is %g, want %g", j, grads["b"][j], want)
+		}
+	}
+	plain, _ := runT(t, newToy(), Options{Steps: 3})
+	if dumped, _ := runT(t, newToy(), Options{Steps: 3, DumpGrads: o.DumpGrads}); dumped != plain {
+		t.Errorf("a run with its gradients written is %+v, without %+v", dumped, plain)
+	}
+}
+
+func TestDumpedBatches(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "b")
+	for _, steps := range []int{3, 5} {
+		o := Options{Steps: 3, DumpBatches: path}
+		ctx := context.Background()
+		if steps == 5 { // this one ends early
+			o.Steps, ctx = 15, stopAfter(t, 5)
+		}
+		if _, err := Run(ctx, newToy(), o); err != nil {
+			t.Fatal(err)
+		}
+		got := readFloats(t, path)
+		if len(got) != 2*steps {
+			t.Fatalf("%d steps wrote %d tensors", steps, len(got))
+		}
+		fields := []data.Field{
+			{Name: "x", DType: data.F32, Shape: []int{toyBatch, toyFrom}},
+			{Name: "y", DType: data.F32, Shape: []int{toyBatch, toyTo}}}
+		src, err := data.Open("synthetic", nil, data.Batch{Size: toyBatch, Seed: 7, Fields: fields})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, y := make([]float32, toyBatch*toyFrom), make([]float32, toyBatch*toyTo)
+		for s := 1; s <= steps; s++ {
+			if err := src.Fill(int64(s), []data.View{{F32: x}, {F32: y}}); err != nil {
+				t.Fatal(err)
+			}
+			for name, want := range map[string][]float32{"x": x, "y": y} {
+				for i, v := range got["step."+strconv.Itoa(s)+"."+name] {
+					if v != float64(want[i]) {
+						t.Fatalf("step %d was fed %s[%d] = %g, want %g", s, name, i, v, want[i])
+					}
+				}
+			}
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestTrace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "trace.json")
+	sum, _ := runT(t, newToy(), Options{Trace: path, TraceSteps: 3})
+	if plain, _ := runT(t, newToy(), Options{}); plain != sum {
+		t.Errorf("a traced run is %+v, without a trace %+v", sum, plain)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trace struct {
+		TraceEvents []struct {
+			Ph, Name, Cat string
+			Ts, Dur       float64
+		}
+	}
+	if err := json.Unmarshal(text, &trace); err != nil {
+		t.Fatal(err)
+	}
+	kernels, steps, end := 0, 0, 0.0
+	for _, e := range trace.TraceEvents {
+		switch {
+		case e.Ph == "X" && e.Cat == "step":
+			steps++
+		case e.Ph == "X":
+			kernels++
+			if e.Name == "" || e.Cat != "map" || e.Ts+1e-3 < end || e.Dur < 0 {
+				t.Errorf("span %+v begins before %g", e, end)
+			}
+			end = e.Ts + e.Dur
+		}
+	}
+	if kernels != 3*6 || steps != 20 {
+		t.Errorf("%d spans of kernels and %d of steps, want 18 and 20", kernels, steps)
+	}
+}

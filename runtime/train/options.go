@@ -1,0 +1,117 @@
+package train
+
+import (
+	"math"
+	"strconv"
+
+	"ptc/runtime/data"
+	"ptc/runtime/metrics"
+	"ptc/runtime/program"
+)
+
+// Options of a run. The zero Options trains as long as the plan says and tells
+// nobody.
+type Options struct {
+	// Steps is the number of the last step, counted from the first of training,
+	// so that it means the same for a run that resumes. 0: what the plan says.
+	Steps int64
+
+	Threads int     // 0: one for each processor
+	Seed    *uint64 // nil: of the checkpoint, else of the plan, else DefaultSeed
+
+	Log metrics.Sink // nil: none. The caller closes it.
+
+	// Init is a safetensors file with the parameters to start from, all of
+	// them, by path. Save is where those of the end go, as f32. Neither has
+	// states of the optimizer.
+	Init, Save string
+
+	// DumpGrads is where the gradients of the first step that is executed go,
+	// before clipping, by the path of their parameter; DumpBatches where every
+	// batch goes, as step.N.field.
+	DumpGrads, DumpBatches string
+
+	Checkpoint string // folder of checkpoints, "": none are saved
+	Every      int64  // steps between them; 0: only at the end and when interrupted
+	Keep       int    // as checkpoint.Store has it
+	Resume     bool   // go on from the latest in Checkpoint
+
+	// Trace is the file for a trace, and TraceSteps how many steps have spans
+	// for their kernels in it; 0 means DefaultTraceSteps.
+	Trace      string
+	TraceSteps int
+
+	// Valid is how many validation batches are averaged: 0 means DefaultValid,
+	// less none at all. With ValidEvery they are, besides at the end, after
+	// every so many steps.
+	Valid      int
+	ValidEvery int64
+
+	// Data replaces options of the plan's data source, by key, and Vars gives
+	// values for ${NAME} in its paths.
+	Data []data.Option
+	Vars []data.Option
+}
+
+// What holds where options say nothing.
+const (
+	DefaultSeed       = 0
+	DefaultTraceSteps = 5
+	DefaultValid      = 32
+)
+
+// maxNonFinite is how many steps in a row may have a loss or a gradient that is
+// not finite. One can be an overflow that passes; parameters that are not
+// numbers stay so.
+const maxNonFinite = 10
+
+// Summary says how a run ended.
+type Summary struct {
+	Steps       int64   // that are done, with those before a resume
+	Ran         int64   // that this run did
+	Loss        float64 // of the last step, NaN if there was none
+	ValLoss     float64 // NaN if it was not measured
+	Checkpoint  string  // folder of the checkpoint saved last, if any
+	Interrupted bool    // before the last step
+}
+
+// check finds contradictions, and the number of the last step.
+func (o *Options) check(plan *program.Plan) (last int64, err error) {
+	switch {
+	case o.Steps < 0:
+		return 0, errorf(ExitUsage, "%d steps cannot be run", o.Steps)
+	case o.Every < 0 || o.ValidEvery < 0:
+		return 0, errorf(ExitUsage, "a negative number of steps between checkpoints or validations")
+	case o.Threads < 0:
+		return 0, errorf(ExitUsage, "%d threads cannot run", o.Threads)
+	case o.Resume && o.Checkpoint == "":
+		return 0, errorf(ExitUsage, "to resume, the folder of the checkpoints is needed").hint("pass --checkpoint DIR")
+	case o.Resume && o.Init != "":
+		return 0, errorf(ExitUsage, "a run starts either from a checkpoint or from given parameters, not from both").
+			hint("drop --resume or --init")
+	case o.Every > 0 && o.Checkpoint == "":
+		return 0, errorf(ExitUsage, "there is no folder for a checkpoint every %d steps", o.Every).hint("pass --checkpoint DIR")
+	}
+	if last = o.Steps; last == 0 {
+		last = plan.Data.Steps
+	}
+	switch {
+	case last < 1:
+		return 0, errorf(ExitUsage, "the plan does not say how many steps to train").hint("pass --steps N")
+	case last > math.MaxInt32:
+		return 0, errorf(ExitUsage, "%d steps are more than the 31 bits of a step's number", last)
+	}
+	return last, nil
+}
+
+// planSeed is the seed that the plan's configuration gives.
+func planSeed(plan *program.Plan) uint64 {
+	for _, kv := range plan.Config {
+		if kv.Key == "seed" {
+			if n, err := strconv.ParseUint(kv.Value, 10, 64); err == nil {
+				return n
+			}
+		}
+	}
+	return DefaultSeed
+}

@@ -1,0 +1,342 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"ptc/runtime/checkpoint"
+	"ptc/runtime/metrics"
+	"ptc/runtime/program"
+)
+
+// Run trains: from the first step, or from the one after a checkpoint's, to the
+// last. When ctx is done it finishes the step that is under way, saves what it
+// would save at the end, and returns as if that step were the last; validation
+// is then left out. The plan has to be a decoded or validated one.
+//
+// Every error says by a method ExitCode() int what the process should exit
+// with; the Summary says how far the run came.
+func Run(ctx context.Context, plan *program.Plan, o Options) (Summary, error) {
+	r := &run{plan: plan, o: o, log: o.Log, sum: Summary{Loss: math.NaN(), ValLoss: math.NaN()}}
+	if r.log == nil {
+		r.log = metrics.Multi()
+	}
+	defer r.close()
+	err := r.open()
+	if err == nil {
+		err = r.train(ctx)
+	}
+	if e := r.closeTrace(); err == nil {
+		err = e
+	}
+	return r.sum, err
+}
+
+// run is one run.
+type run struct {
+	plan    *program.Plan
+	o       Options
+	log     metrics.Sink
+	tensors []checkpoint.Tensor
+	dev     *devices
+	feed    *feed
+	keeper  *keeper    // nil: no checkpoints
+	batches *batchDump // nil: no dump
+	trace   *tracer    // nil: no trace
+
+	seed        uint64
+	first, last int64
+	resumed     string // folder of the checkpoint, if any
+	bad         int    // steps in a row that were not finite
+	sum         Summary
+}
+
+// open gets everything ready, and tells the start. What can be found wrong
+// before the first step is found here.
+func (r *run) open() (err error) {
+	if r.last, err = r.o.check(r.plan); err != nil {
+		return err
+	}
+	if r.tensors, err = planTensors(r.plan); err != nil {
+		return err
+	}
+	for _, path := range []string{r.o.Save, r.o.DumpGrads, r.o.Trace} {
+		if path == "" {
+			continue
+		}
+		if err := probe(path); err != nil {
+			return err
+		}
+	}
+	c, err := r.openCheckpoint()
+	if err != nil {
+		return err
+	}
+	if c != nil {
+		defer c.Close()
+	}
+	if r.feed, err = openFeed(r.plan, &r.o, r.seed); err != nil {
+		return err
+	}
+	if r.keeper != nil {
+		r.keeper.meta.Seed, r.keeper.meta.Data = r.seed, r.feed.fingerprint()
+	}
+	if c != nil {
+		if err := r.keeper.matchData(c); err != nil {
+			return err
+		}
+	}
+	if r.o.DumpBatches != "" {
+		if r.batches, err = createBatchDump(r.o.DumpBatches, r.feed.fields); err != nil {
+			return err
+		}
+	}
+	if err := r.openDevices(c); err != nil {
+		return err
+	}
+	if err := r.openTrace(); err != nil {
+		return err
+	}
+	r.tellStart()
+	return nil
+}
+
+// openCheckpoint prepares the folder of checkpoints, opens the one to go on
+// from, if any, and settles the seed and the first step.
+func (r *run) openCheckpoint() (c *checkpoint.Checkpoint, err error) {
+	r.first, r.seed = 1, planSeed(r.plan)
+	if r.o.Seed != nil {
+		r.seed = *r.o.Seed
+	}
+	if r.o.Checkpoint == "" {
+		return nil, nil
+	}
+	r.keeper = newKeeper(&r.o, r.plan, r.tensors, func(s string) { r.log.Warning(s) })
+	if r.o.Resume {
+		if c, err = r.keeper.latest(r.o.Seed); err != nil {
+			return nil, err
+		}
+		r.seed, r.resumed, r.first = c.Meta.Seed, c.Dir, c.Meta.Step+1
+		r.sum.Steps = c.Meta.Step
+	}
+	if err := r.keeper.prepare(r.o.Resume); err != nil {
+		if c != nil {
+			c.Close()
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+// openDevices captures the programs and gives the tensors their first values.
+func (r *run) openDevices(c *checkpoint.Checkpoint) (err error) {
+	if r.dev, err = openDevices(r.plan, r.feed.fields, r.o.Threads, r.seed); err != nil {
+		return err
+	}
+	if c != nil {
+		return r.keeper.load(c, r.dev)
+	}
+	if err := r.dev.m.Initialize(r.seed); err != nil {
+		return err
+	}
+	if r.o.Init != "" {
+		return loadParams(r.o.Init, params(r.tensors), r.dev)
+	}
+	return nil
+}
+
+func (r *run) tellStart() {
+	r.log.Start(metrics.Start{
+		Name: r.plan.Name, Layout: r.plan.Layout, Target: r.plan.Target,
+		Data: r.feed.describe(), Resumed: r.resumed,
+		First: r.first, Last: r.last, Seed: r.seed,
+		Devices: r.plan.Ranks(), Params: count(params(r.tensors)),
+		TokensPerStep: r.plan.Stats.TokensPerStep, FlopsPerStep: float64(r.plan.Stats.FlopsPerStep),
+	})
+	if r.first > r.last {
+		r.log.Warning(fmt.Sprintf("checkpoint %s is of step %d, so the %d steps are done already", r.resumed, r.first-1, r.last))
+	}
+}
+
+// train runs the steps, then saves and validates.
+func (r *run) train(ctx context.Context) error {
+	r.feed.start(r.first, r.last)
+	for step := r.first; step <= r.last; step++ {
+		if ctx.Err() != nil {
+			r.sum.Interrupted = true
+			break
+		}
+		if err := r.step(step); err != nil {
+			return err
+		}
+		if step == r.last {
+			break
+		}
+		if r.o.Every > 0 && step%r.o.Every == 0 {
+			if err := r.saveCheckpoint(); err != nil {
+				return err
+			}
+		}
+		if r.o.ValidEvery > 0 && step%r.o.ValidEvery == 0 {
+			loss, err := r.validate(ctx)
+			if err != nil {
+				return err
+			}
+			r.log.Validation(metrics.Validation{Step: step, Loss: loss})
+		}
+	}
+	return r.finish(ctx)
+}
+
+// step runs one step and tells it.
+func (r *run) step(step int64) error {
+	begin := time.Now()
+	b, err := r.feed.next(step)
+	if err != nil {
+		return err
+	}
+	if err := r.dev.feed(b, step); err != nil {
+		return err
+	}
+	switch {
+	case step == r.first && r.o.DumpGrads != "":
+		err = r.dumpGrads(step)
+	case r.trace.wants(step):
+		err = r.trace.step(r.dev)
+	default:
+		err = r.dev.step()
+	}
+	if err != nil {
+		return err
+	}
+	s := time.Since(begin).Seconds()
+	m := metrics.Step{Step: step, Loss: r.dev.loss(), GradNorm: r.dev.gradNorm(), LR: r.dev.lr(), Ms: 1e3 * s, TokensPerS: math.NaN()}
+	if n := r.plan.Stats.TokensPerStep; n > 0 && s > 0 {
+		m.TokensPerS = float64(n) / s
+	}
+	r.log.Step(m)
+	r.sum.Steps, r.sum.Loss = step, m.Loss
+	r.sum.Ran++
+	if r.batches != nil {
+		if err := r.batches.add(step, b); err != nil {
+			return err
+		}
+	}
+	return r.watch(m)
+}
+
+// watch warns of numbers that are not finite, and gives up when they stay so.
+func (r *run) watch(m metrics.Step) error {
+	switch {
+	case math.IsNaN(m.Loss) || math.IsInf(m.Loss, 0):
+	case r.dev.hasGradNorm() && (math.IsNaN(m.GradNorm) || math.IsInf(m.GradNorm, 0)):
+	default:
+		r.bad = 0
+		return nil
+	}
+	r.bad++
+	if r.bad == 1 {
+		what := fmt.Sprintf("step %d: the loss is %g", m.Step, m.Loss)
+		if r.dev.hasGradNorm() {
+			what += fmt.Sprintf(", and the norm of the gradients %g", m.GradNorm)
+		}
+		r.log.Warning(what)
+	}
+	if r.bad < maxNonFinite {
+		return nil
+	}
+	return errorf(ExitInput, "training has diverged: %d steps in a row, to step %d, had a loss or gradients that are not finite", r.bad, m.Step).
+		hint("lower the learning rate, warm it up for longer, or clip the gradients")
+}
+
+// saveCheckpoint saves the state after the last step that is done.
+func (r *run) saveCheckpoint() error {
+	step := r.sum.Steps
+	if r.bad > 0 {
+		r.log.Warning(fmt.Sprintf("no checkpoint of step %d is saved: its loss or gradients are not finite", step))
+		return nil
+	}
+	dir, err := r.keeper.save(step, r.dev)
+	if err != nil {
+		return err
+	}
+	r.sum.Checkpoint = dir
+	r.log.Checkpoint(metrics.Checkpoint{Step: step, Dir: dir})
+	return nil
+}
+
+// finish saves what is to be saved at the end, then validates: what was trained
+// is safe before more time is spent.
+func (r *run) finish(ctx context.Context) error {
+	if r.keeper != nil && r.sum.Ran > 0 && r.keeper.saved != r.sum.Steps {
+		if err := r.saveCheckpoint(); err != nil {
+			return err
+		}
+	}
+	if r.o.Save != "" {
+		if r.bad > 0 {
+			r.log.Warning(fmt.Sprintf("the parameters saved to %s may hold numbers that are not finite", r.o.Save))
+		}
+		if err := saveParams(r.o.Save, params(r.tensors), r.sum.Steps, r.dev); err != nil {
+			return err
+		}
+	}
+	if r.sum.Ran == 0 && r.o.DumpGrads != "" {
+		r.log.Warning(fmt.Sprintf("no step was run, so that there are no gradients for %s", r.o.DumpGrads))
+	}
+	if r.batches != nil {
+		if err := r.batches.finish(); err != nil {
+			return err
+		}
+	}
+	var err error
+	if r.sum.ValLoss, err = r.validate(ctx); err != nil {
+		return err
+	}
+	r.log.End(metrics.End{Steps: r.sum.Steps, Loss: r.sum.Loss, ValLoss: r.sum.ValLoss})
+	return nil
+}
+
+// validate is the mean loss of the first validation batches, NaN if there are
+// none or ctx is done.
+func (r *run) validate(ctx context.Context) (float64, error) {
+	n := r.o.Valid
+	if n == 0 {
+		n = DefaultValid
+	}
+	n = min(n, r.feed.validations())
+	if n <= 0 || !r.dev.hasEval() {
+		return math.NaN(), nil
+	}
+	sum := 0.0
+	for i := range n {
+		if ctx.Err() != nil {
+			return math.NaN(), nil
+		}
+		b, err := r.feed.validation(i)
+		if err != nil {
+			return 0, err
+		}
+		loss, err := r.dev.eval(b)
+		if err != nil {
+			return 0, err
+		}
+		sum += loss
+	}
+	return sum / float64(n), nil
+}
+
+// close frees what the run holds, and removes what it did not finish.
+func (r *run) close() {
+	if r.feed != nil {
+		r.feed.stop()
+	}
+	if r.batches != nil {
+		r.batches.close()
+	}
+	if r.dev != nil {
+		r.dev.close()
+	}
+}

@@ -1,0 +1,218 @@
+package train
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ptc/runtime/checkpoint"
+	"ptc/runtime/checkpoint/atomicfile"
+	"ptc/runtime/checkpoint/safetensors"
+	"ptc/runtime/program"
+)
+
+// dtypes gives the names that a plan has for element types those of a file.
+var dtypes = map[string]safetensors.DType{
+	"f64": safetensors.F64, "f32": safetensors.F32, "f16": safetensors.F16, "bf16": safetensors.BF16,
+	"i32": safetensors.I32, "bool": safetensors.Bool,
+}
+
+// nameOf is the inverse of dtypes, "" for a type that no plan has.
+func nameOf(t safetensors.DType) string {
+	for name, d := range dtypes {
+		if d == t {
+			return name
+		}
+	}
+	return ""
+}
+
+// isFloat says whether values of the type can be converted to the others that
+// it holds for.
+func isFloat(t safetensors.DType) bool {
+	switch t {
+	case safetensors.F64, safetensors.F32, safetensors.F16, safetensors.BF16:
+		return true
+	}
+	return false
+}
+
+// planTensors lists the global tensors that live between steps, on whichever
+// devices, in order of path.
+func planTensors(plan *program.Plan) ([]checkpoint.Tensor, error) {
+	var out []checkpoint.Tensor
+	for i := range plan.Devices {
+		d := &plan.Devices[i]
+		for _, t := range d.Tensors {
+			g, err := globalTensor(t.Path, &d.Buffers[t.Buffer])
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, g)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b checkpoint.Tensor) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(out, func(a, b checkpoint.Tensor) bool { return a.Name == b.Name }), nil
+}
+
+func globalTensor(path string, b *program.Buffer) (checkpoint.Tensor, error) {
+	t := checkpoint.Tensor{Name: path, DType: dtypes[b.DType]}
+	if t.DType == safetensors.Invalid {
+		return t, errorf(ExitFile, "the plan has the tensor %s of type %q, which cannot be saved", path, b.DType)
+	}
+	for _, a := range b.Axes {
+		t.Shape = append(t.Shape, int64(a.Global))
+		t.Axes = append(t.Axes, a.Name)
+	}
+	return t, nil
+}
+
+// isParam tells parameters from states, whose path has a slash.
+func isParam(t checkpoint.Tensor) bool { return !strings.Contains(t.Name, "/") }
+
+// params are the parameters among tensors.
+func params(tensors []checkpoint.Tensor) []checkpoint.Tensor {
+	return slices.DeleteFunc(slices.Clone(tensors), func(t checkpoint.Tensor) bool { return !isParam(t) })
+}
+
+func elements(t checkpoint.Tensor) int64 {
+	n := int64(1)
+	for _, d := range t.Shape {
+		n *= d
+	}
+	return n
+}
+
+func size(t checkpoint.Tensor) int64 { return elements(t) * t.DType.Size() }
+
+// count is the number of elements of all the tensors.
+func count(ts []checkpoint.Tensor) (n int64) {
+	for _, t := range ts {
+		n += elements(t)
+	}
+	return n
+}
+
+// compare says in which way the tensors of a file are not those that are
+// wanted, or "". Of many it names a few. Types need not agree where one can be
+// converted into the other.
+func compare(want, have []checkpoint.Tensor) string {
+	var missing, extra, wrong []string
+	i, j := 0, 0 // both are in order of name
+	for i < len(want) || j < len(have) {
+		switch {
+		case j == len(have) || i < len(want) && want[i].Name < have[j].Name:
+			missing = append(missing, want[i].Name)
+			i++
+		case i == len(want) || have[j].Name < want[i].Name:
+			extra = append(extra, have[j].Name)
+			j++
+		default:
+			w, h := want[i], have[j]
+			if !slices.Equal(w.Shape, h.Shape) || w.DType != h.DType && !(isFloat(w.DType) && isFloat(h.DType)) {
+				wrong = append(wrong, fmt.Sprintf("%s is %s%v, not %s%v", w.Name, h.DType, h.Shape, w.DType, w.Shape))
+			}
+			i, j = i+1, j+1
+		}
+	}
+	var parts []string
+	for _, p := range []struct {
+		what  string
+		names []string
+	}{{"missing: ", missing}, {"unknown: ", extra}, {"", wrong}} {
+		if len(p.names) > 0 {
+			parts = append(parts, p.what+few(p.names))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// few joins names, at most maxNamed of them.
+func few(names []string) string {
+	const maxNamed = 5
+	if len(names) <= maxNamed {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
+}
+
+// loadParams gives every parameter the value that the file has for it.
+func loadParams(path string, want []checkpoint.Tensor, dev *devices) error {
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return fileError(err, "the initial parameters %s cannot be used", path)
+	}
+	defer f.Close()
+	var have []checkpoint.Tensor
+	for _, t := range f.Tensors() {
+		have = append(have, checkpoint.Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape})
+	}
+	if diff := compare(want, have); diff != "" {
+		return errorf(ExitFile, "the initial parameters %s are not those of this model: %s", path, diff)
+	}
+	for i, t := range want {
+		err := dev.load(t, have[i].DType, func(dst []byte) error {
+			return f.ReadSlice(t.Name, safetensors.Slice{}, dst)
+		})
+		if err != nil {
+			return fileError(err, "the initial parameters %s cannot be used", path)
+		}
+	}
+	return nil
+}
+
+// saveTensors writes a safetensors file of tensors that read gives, in the type
+// of the list.
+func saveTensors(path string, tensors []checkpoint.Tensor, step int64, read func(t checkpoint.Tensor, dst []byte) error) error {
+	var list []safetensors.Tensor
+	most := int64(0)
+	for _, t := range tensors {
+		list = append(list, safetensors.Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape})
+		most = max(most, size(t))
+	}
+	buf := make([]byte, most)
+	about := map[string]string{"producer": "ptc", "step": fmt.Sprint(step)}
+	return safetensors.WriteFile(path, list, about, func(w *safetensors.Writer) error {
+		for _, t := range tensors {
+			dst := buf[:size(t)]
+			if err := read(t, dst); err != nil {
+				return err
+			}
+			if err := w.WriteSlice(t.Name, safetensors.Slice{}, dst); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// saveParams writes the parameters as f32.
+func saveParams(path string, ps []checkpoint.Tensor, step int64, dev *devices) error {
+	ps = asF32(ps)
+	err := saveTensors(path, ps, step, func(t checkpoint.Tensor, dst []byte) error { return dev.read(t, dst) })
+	if err != nil {
+		return fileError(err, "the parameters cannot be saved to %s", path)
+	}
+	return nil
+}
+
+// asF32 are the same tensors, floating-point ones as f32.
+func asF32(ts []checkpoint.Tensor) []checkpoint.Tensor {
+	ts = slices.Clone(ts)
+	for i := range ts {
+		if isFloat(ts[i].DType) {
+			ts[i].DType = safetensors.F32
+		}
+	}
+	return ts
+}
+
+// probe finds out before the first step whether a file could be written.
+func probe(path string) error {
+	f, err := atomicfile.Create(path)
+	if err != nil {
+		return fileError(err, "%s cannot be written", path)
+	}
+	f.Abort()
+	return nil
+}
