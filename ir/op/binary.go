@@ -17,8 +17,9 @@ type binary struct {
 	i func(x, y int32) int32
 	// grad is the gradients for both operands in the result's axes, before
 	// they are summed to the operands' axes; nil where there is none.
-	grad  func(b *Builder, x, y, r, g *ir.Value) (gx, gy *ir.Value)
-	flops int64
+	grad   func(b *Builder, x, y, r, g *ir.Value) (gx, gy *ir.Value)
+	flops  int64
+	linear bool
 	// sample draws operands where they need care: away from kinks and poles,
 	// with ties for comparisons. Nil draws from ±[0.1, 2].
 	sample func(r *rand.Rand) (x, y func() float64)
@@ -37,11 +38,11 @@ func init() {
 // arithmetic wraps; an integer divided by zero is 0, and so is its remainder.
 func arithmetic() []binary {
 	return []binary{
-		{name: "add", flops: 1, doc: "The sum.", kinds: numbers,
+		{name: "add", linear: true, flops: 1, doc: "The sum.", kinds: numbers,
 			f:    func(x, y float64) float64 { return x + y },
 			i:    func(x, y int32) int32 { return x + y },
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) { return g, g }},
-		{name: "sub", flops: 1, doc: "The difference.", kinds: numbers,
+		{name: "sub", linear: true, flops: 1, doc: "The difference.", kinds: numbers,
 			f:    func(x, y float64) float64 { return x - y },
 			i:    func(x, y int32) int32 { return x - y },
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) { return g, b.Neg(g) }},
@@ -94,7 +95,7 @@ func predicates() []binary {
 func registerBinary(e binary) {
 	predicate := e.grad == nil
 	d := &Def{
-		Name: e.name, Doc: e.doc, Class: Elementwise, MinArgs: 2, MaxArgs: 2,
+		Name: e.name, Doc: e.doc, Class: Elementwise, MinArgs: 2, MaxArgs: 2, Linear: e.linear,
 		Infer: func(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) {
 			dt, err := sameDType(args)
 			if err != nil {

@@ -34,6 +34,8 @@ const (
 	Symbolic
 	// Control: call.
 	Control
+	// Placement: reshard, which changes where the parts of a value are.
+	Placement
 )
 
 // AttrSpec says which attribute an op takes.
@@ -79,6 +81,10 @@ type Def struct {
 	// View, where set, says how the result is a view of the operand's buffer,
 	// so that the operation moves nothing in memory.
 	View ViewFunc
+	// Linear: applied to sums of its operands, term by term, it gives the sum
+	// of its results. A sum that devices still owe each other may then be owed
+	// of the result instead.
+	Linear bool
 	// ByName: the operation changes neither names nor sizes of the axes that
 	// its operand has.
 	ByName bool

@@ -106,6 +106,7 @@ func TestInferNeverPanics(t *testing.T) {
 		"ir.BoolVal": func() ir.AttrVal { return ir.BoolVal(r.Intn(2) == 0) },
 		"ir.Float":   func() ir.AttrVal { return ir.Float(math.NaN()) },
 		"ir.Name":    func() ir.AttrVal { return ir.Name(name()) },
+		"ir.Str":     func() ir.AttrVal { return ir.Str(name()) },
 		"ir.Sym":     func() ir.AttrVal { return ir.Sym(name()) },
 		"ir.Names":   func() ir.AttrVal { return ir.Names{name(), name()}[:r.Intn(3)] },
 		"ir.Ints":    func() ir.AttrVal { return ir.Ints{int64(size()), int64(size())}[:r.Intn(3)] },

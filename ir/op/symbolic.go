@@ -67,6 +67,25 @@ func (b *Builder) Call(fn *ir.Func, args ...*ir.Value) []*ir.Value {
 	return b.append(b.F.NewOp("call", args, ir.A("fn", ir.Sym(fn.Name)), types...))
 }
 
+func init() {
+	Register(&Def{
+		Name: "reshard", Doc: "The operand, placed on the devices as the result's type says; `why` names the rule. It exists at Sharded alone.",
+		Class: Placement, MinArgs: 1, MaxArgs: 1,
+		Attrs: []AttrSpec{{"why", ir.Str(""), false}},
+		Infer: func(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) {
+			return one(ir.Type{DType: args[0].DType, Axes: cloneAxes(args[0].Axes...)})
+		},
+		Shard: elemRule,
+		Eval: func(_ *Context, _ *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
+			return results(args[0].Clone())
+		},
+		Flops: noFlops,
+		Sample: func(r *rand.Rand) Example {
+			return Example{Args: []*tensor.Tensor{anyTensor(r, ir.F32, r.Intn(4))}}
+		},
+	})
+}
+
 func sampleGrad(r *rand.Rand) Example {
 	e := Example{Args: []*tensor.Tensor{tensor.Scalar(ir.F32, r.Float64())}}
 	for n := 1 + r.Intn(3); n > 0; n-- {

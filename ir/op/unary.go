@@ -20,6 +20,7 @@ type unary struct {
 	// Samples are drawn from ±[lo, hi], or from [lo, hi] where positive.
 	lo, hi   float64
 	positive bool
+	linear   bool
 }
 
 func init() {
@@ -33,7 +34,7 @@ func init() {
 // a typical polynomial evaluation.
 func unaries() []unary {
 	return []unary{
-		{name: "neg", doc: "The negated operand.", kinds: numbers, flops: 1, lo: 0.1, hi: 3,
+		{name: "neg", linear: true, doc: "The negated operand.", kinds: numbers, flops: 1, lo: 0.1, hi: 3,
 			f:    func(x float64) float64 { return -x },
 			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value { return b.Neg(g) }},
 		{name: "abs", doc: "The absolute value; the gradient at 0 is 0.", kinds: numbers, f: math.Abs, flops: 1, lo: 0.1, hi: 3,
@@ -75,7 +76,7 @@ func unaries() []unary {
 
 func registerUnary(u unary) {
 	d := &Def{
-		Name: u.name, Doc: u.doc, Class: Elementwise, MinArgs: 1, MaxArgs: 1,
+		Name: u.name, Doc: u.doc, Class: Elementwise, MinArgs: 1, MaxArgs: 1, Linear: u.linear,
 		Infer: func(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) {
 			if err := wantKind(u.name, args[0], u.kinds); err != nil {
 				return nil, err

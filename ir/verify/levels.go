@@ -63,6 +63,8 @@ func classes(m *ir.Module) diag.List {
 			switch c := op.Of(o).Class; {
 			case c == op.Symbolic && m.Level > ir.Global:
 				msg = "exists at level global only"
+			case c == op.Placement && m.Level != ir.Sharded:
+				msg = "exists at level sharded only"
 			case c == op.Collective && m.Level < ir.Local:
 				msg = "exists from level local on"
 			case kernel && (c == op.Control || c == op.Collective):
