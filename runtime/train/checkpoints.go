@@ -82,7 +82,7 @@ func (k *keeper) latest(seed *uint64) (*checkpoint.Checkpoint, error) {
 			hint("without --resume, the run starts from the first step")
 	}
 	if err != nil {
-		return nil, checkpointError(err, "")
+		return nil, checkpointError(err)
 	}
 	if err := k.match(c, seed); err != nil {
 		c.Close()
@@ -131,7 +131,7 @@ func (k *keeper) load(c *checkpoint.Checkpoint, dev *devices) error {
 			return c.Read(t.Name, safetensors.Slice{}, dst)
 		})
 		if err != nil {
-			return checkpointError(err, "")
+			return checkpointError(err)
 		}
 		if have[i].DType != t.DType {
 			k.store.Warn(fmt.Sprintf("checkpoint %s has %s as %s, and this plan as %s", c.Dir, t.Name, have[i].DType, t.DType))

@@ -72,11 +72,11 @@ func dataError(err error) error {
 }
 
 // checkpointError keeps the words of the checkpoint store.
-func checkpointError(err error, hint string) error {
+func checkpointError(err error) error {
 	var c *checkpoint.Error
 	var s *safetensors.Error
 	if errors.As(err, &c) || errors.As(err, &s) {
-		return &Error{Code: ExitFile, Msg: "the checkpoint cannot be used", Hint: hint, Err: err}
+		return &Error{Code: ExitFile, Msg: "the checkpoint cannot be used", Err: err}
 	}
 	return fileError(err, "the checkpoint cannot be used")
 }

@@ -167,17 +167,25 @@ func TestDumpedGradients(t *testing.T) {
 		}
 	}
 	x, y := fed["step.1.x"], fed["step.1.y"]
+	noise := float64((1*7919+7*104729)%1000) * 1e-5 // of step 1 and seed 7
 	for j := range toyTo {
-		want := 0.0
+		want := [1 + toyFrom]float64{0, noise, noise, noise}
 		for n := range toyBatch {
 			r := before["b"][j] - y[n*toyTo+j]
 			for k := range toyFrom {
 				r += x[n*toyFrom+k] * before["w"][k*toyTo+j]
 			}
-			want += 2 * r / (toyBatch * toyTo)
+			want[0] += 2 * r / (toyBatch * toyTo)
+			for k := range toyFrom {
+				want[1+k] += 2 * r * x[n*toyFrom+k] / (toyBatch * toyTo)
+			}
 		}
-		if math.Abs(grads["b"][j]-want) > 1e-6 {
-			t.Errorf("the gradient of b[%d] is %g, want %g", j, grads["b"][j], want)
+		got := [1 + toyFrom]float64{grads["b"][j], grads["w"][j], grads["w"][toyTo+j], grads["w"][2*toyTo+j]}
+		for i := range want {
+			if math.Abs(got[i]-want[i]) > 1e-6 {
+				t.Errorf("the gradients of column %d, b first, are %g, want %g", j, got, want)
+				break
+			}
 		}
 	}
 	plain, _ := runT(t, newToy(), Options{Steps: 3})

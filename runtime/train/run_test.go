@@ -176,12 +176,15 @@ func TestSeedChangesTheRun(t *testing.T) {
 func TestStopsBetweenSteps(t *testing.T) {
 	dir := t.TempDir()
 	save := filepath.Join(dir, "p.safetensors")
-	sum, lines, err := runLog(stopAfter(t, 7), newToy(), Options{Checkpoint: filepath.Join(dir, "ck"), Save: save})
+	sum, lines, err := runLog(stopAfter(t, 7), newToy(), Options{Checkpoint: filepath.Join(dir, "ck"), Every: 7, Save: save})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if sum.Steps != 7 || !sum.Interrupted || filepath.Base(sum.Checkpoint) != "step-00000007" || !math.IsNaN(sum.ValLoss) {
 		t.Errorf("summary %+v", sum)
+	}
+	if c := named(lines, "checkpoint"); len(c) != 1 {
+		t.Errorf("checkpoints %v, want one", c)
 	}
 	end := lines[len(lines)-1]
 	if end["event"] != "end" || end["steps"] != 7.0 || end["val_loss"] != nil || len(named(lines, "step")) != 7 {
