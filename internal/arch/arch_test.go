@@ -1,0 +1,271 @@
+package arch
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "ptc"
+
+// layers says for each folder what of ours its packages may import besides one
+// another: a folder stands for all that is below it. The row with the longest
+// name that holds a package is the one that counts, and a package without a row
+// is an error.
+var layers = map[string][]string{
+	"internal/diag":   nil,
+	"internal/philox": nil, // the generator, shared by evaluation, data and initialization
+	"internal/golden": nil,
+	"internal/arch":   nil,
+
+	"runtime/program": nil, // the plan is data
+	"runtime":         {"internal/philox"},
+
+	"stdlib":          nil,
+	"ir":              {"internal/diag", "internal/philox"},
+	"lang/syntax":     {"internal/diag"},
+	"lang":            {"internal/diag", "ir", "stdlib"},
+	"passes":          {"internal/diag", "ir"},
+	"passes/passtest": {"internal/diag", "internal/golden", "ir", "passes"},
+
+	"backend": {"internal/diag", "internal/philox", "ir", "runtime/program"},
+	// The oracle is the loader of its own kind of code, since the runtime may
+	// not evaluate IR.
+	"backend/ref": {"backend", "internal/diag", "internal/philox", "ir", "runtime/loader", "runtime/program"},
+
+	"compiler": {"backend", "internal/diag", "ir", "lang", "passes", "runtime/program", "stdlib"},
+	"cmd":      {"compiler", "internal/diag", "runtime"},
+	"bench":    {"backend", "compiler", "internal/diag", "ir", "lang", "passes", "runtime"},
+}
+
+// helpers are packages for tests; only tests and other helpers import them.
+var helpers = []string{"internal/golden", "ir/irtest", "passes/passtest"}
+
+// libraries says where a library that shapes the code around it may be used
+// (besides tests), so that it can be replaced.
+var libraries = map[string][]string{
+	"github.com/alecthomas/participle/v2": {"lang/syntax"},
+	"github.com/llir/llvm":                {"backend/cpu/emit"},
+	"github.com/spf13/cobra":              {"cmd/ptc"},
+	"github.com/fxamacker/cbor/v2":        {"runtime/program"},
+	"github.com/ebitengine/purego":        {"backend/llvm", "runtime/native"},
+}
+
+// file is a source file of the module.
+type file struct {
+	name    string // from the module's root, with slashes
+	dir     string
+	syntax  *ast.File
+	test    bool
+	imports []string
+}
+
+// sources parses every Go file, whatever system it is for.
+func sources(t *testing.T) []file {
+	t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []file
+	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := d.Name()
+		if d.IsDir() {
+			if name != root && (base == "testdata" || base == "vendor" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(base, ".go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		f, err := parse(name, filepath.ToSlash(rel))
+		out = append(out, f)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) < 50 {
+		t.Fatalf("found %d Go files below %s: not the module", len(out), root)
+	}
+	return out
+}
+
+func parse(name, rel string) (file, error) {
+	f := file{name: rel, dir: path.Dir(rel), test: strings.HasSuffix(rel, "_test.go")}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return f, err
+	}
+	f.syntax, err = parser.ParseFile(token.NewFileSet(), rel, text, parser.ImportsOnly|parser.ParseComments)
+	if err != nil {
+		return f, err
+	}
+	for _, i := range f.syntax.Imports {
+		p, err := strconv.Unquote(i.Path.Value)
+		if err != nil {
+			return f, err
+		}
+		f.imports = append(f.imports, p)
+	}
+	return f, nil
+}
+
+// within says whether dir is folder or below it.
+func within(dir, folder string) bool {
+	return dir == folder || strings.HasPrefix(dir, folder+"/")
+}
+
+func withinAny(dir string, folders []string) bool {
+	for _, f := range folders {
+		if within(dir, f) {
+			return true
+		}
+	}
+	return false
+}
+
+// layer is the row that counts for a package.
+func layer(dir string) (name string, ok bool) {
+	for l := range layers {
+		if within(dir, l) && len(l) > len(name) {
+			name, ok = l, true
+		}
+	}
+	return name, ok
+}
+
+// allowed says whether a package may import another one of ours.
+func allowed(from, to string) bool {
+	l, ok := layer(from)
+	return ok && (within(to, l) || withinAny(to, layers[l]))
+}
+
+func TestImportsRunOneWay(t *testing.T) {
+	for _, f := range sources(t) {
+		if _, ok := layer(f.dir); !ok {
+			t.Errorf("%s: no row of layers holds this package; say what it may import", f.name)
+			continue
+		}
+		if f.test {
+			continue
+		}
+		for _, i := range f.imports {
+			to, ours := strings.CutPrefix(i, module+"/")
+			if !ours {
+				continue
+			}
+			if !allowed(f.dir, to) {
+				l, _ := layer(f.dir)
+				t.Errorf("%s imports %s; %s may import %s", f.name, to, l, list(layers[l]))
+			}
+			if withinAny(to, helpers) && !withinAny(f.dir, helpers) {
+				t.Errorf("%s imports %s, which is for tests", f.name, to)
+			}
+		}
+	}
+}
+
+func list(s []string) string {
+	if len(s) == 0 {
+		return "nothing else of ours"
+	}
+	s = append([]string(nil), s...)
+	sort.Strings(s)
+	return strings.Join(s, ", ")
+}
+
+func TestLibrariesStayWhereTheyBelong(t *testing.T) {
+	used := map[string]bool{}
+	for _, f := range sources(t) {
+		if f.test {
+			continue
+		}
+		for _, i := range f.imports {
+			for lib, folders := range libraries {
+				if !within(i, lib) {
+					continue
+				}
+				used[lib] = true
+				if !withinAny(f.dir, folders) {
+					t.Errorf("%s imports %s, which belongs to %s", f.name, i, list(folders))
+				}
+			}
+		}
+	}
+	for lib := range libraries {
+		if !used[lib] {
+			t.Errorf("%s is in the table of libraries and not in use", lib)
+		}
+	}
+}
+
+// TestRules proves that the rules can fail.
+func TestRules(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		want     bool
+	}{
+		{"ir/op", "ir", true},
+		{"ir", "internal/diag", true},
+		{"ir", "lang", false},
+		{"lang", "passes", false},
+		{"passes/fuse", "lang", false},
+		{"passes/fuse", "backend", false},
+		{"passes/fuse", "internal/golden", false},
+		{"backend/cpu", "runtime/program", true},
+		{"backend/cpu", "runtime/loader", false},
+		{"backend/cpu", "runtime/train", false},
+		{"backend/ref", "runtime/loader", true},
+		{"runtime/train", "runtime/program", true},
+		{"runtime/train", "ir", false},
+		{"runtime/train", "backend/ref", false},
+		{"runtime/program", "internal/diag", false},
+		{"runtime/program", "runtime/data", false},
+		{"cmd/ptc", "compiler", true},
+		{"cmd/ptc", "lang/syntax", false},
+		{"cmd/ptc", "ir", false},
+		{"compiler", "cmd/ptc", false},
+		{"nowhere", "ir", false},
+	} {
+		if got := allowed(c.from, c.to); got != c.want {
+			t.Errorf("%s imports %s: allowed %v, expected %v", c.from, c.to, got, c.want)
+		}
+	}
+}
+
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	said := map[string]bool{}
+	for _, f := range sources(t) {
+		if f.test {
+			continue
+		}
+		d := f.syntax.Doc
+		want := "Package " + f.syntax.Name.Name + " "
+		if f.syntax.Name.Name == "main" {
+			want = "" // a command's comment begins with its name, by custom
+		}
+		said[f.dir] = said[f.dir] || d != nil && strings.HasPrefix(d.Text(), want)
+	}
+	for dir, ok := range said {
+		if !ok {
+			t.Errorf("%s: no doc.go, and no file with a package comment", dir)
+		}
+	}
+}
