@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"ptc/compiler"
+)
+
+func newCheck(a *app) *cobra.Command {
+	var f sourceFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "check FILE [--layout NAME] [--set name=value]... [--json]",
+		Short: "Execute the IR before and after every pass, and compare",
+		Long: `Execute the IR before and after every pass on random inputs, and print the
+largest relative difference that each pass made. Exit code 1 names the first pass
+that changed the result by more than the reordering of sums explains.
+
+The reference evaluator executes it, in float64: take small sizes with --set.`,
+		Example: `  ptc check examples/gpt/gpt.ptl --set batch=2 --set seq=16
+  ptc check gpt.ptl --layout three_d --set batch=8 --json`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeFiles("ptl"),
+		RunE:              func(_ *cobra.Command, args []string) error { return a.check(args[0], &f, asJSON) },
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) check(path string, f *sourceFlags, asJSON bool) error {
+	u, err := a.openUnit(path)
+	if err != nil {
+		return err
+	}
+	f.apply(&u.opts)
+	found, r, err := compiler.Check(u.opts)
+	if err != nil {
+		return compileError(err, u.sources(r))
+	}
+	text := checkTable(found)
+	if asJSON {
+		j, err := json.MarshalIndent(found, "", "  ")
+		if err != nil {
+			return err
+		}
+		text = string(j) + "\n"
+	}
+	if err := a.print([]byte(text)); err != nil {
+		return err
+	}
+	if bad := found.First(); bad != nil {
+		return inputf("pass `%s` changed the result: relative difference %.3g at %s, and %.3g is allowed (%s)",
+			bad.Pass, bad.Diff, bad.Worst, bad.Tol, bad.Kind)
+	}
+	return nil
+}
+
+func checkTable(r *compiler.CheckReport) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "pass\tcompared\tresults\tlargest difference\tallowed\twhere")
+	for _, x := range r.Rows {
+		verdict := ""
+		if !x.OK {
+			verdict = "  <- CHANGED"
+		}
+		fmt.Fprintf(w, "%02d-%s\t%s\t%d\t%.3g\t%.3g\t%s%s\n", x.Index, x.Pass, x.Kind, x.Compared, x.Diff, x.Tol, x.Worst, verdict)
+	}
+	w.Flush() // a strings.Builder takes everything
+	for _, n := range r.NotFinite {
+		fmt.Fprintf(&b, "not a finite number before the first pass: %s\n", n)
+	}
+	return b.String()
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ptc/compiler"
+	"ptc/runtime/program"
+)
+
+type compileFlags struct {
+	sourceFlags
+	output     string
+	dump       string
+	printAfter []string
+	verifyEach bool
+	quiet      bool
+	verbose    bool
+}
+
+func newCompile(a *app) *cobra.Command {
+	var f compileFlags
+	cmd := &cobra.Command{
+		Use:   "compile FILE [-o PLAN] [--layout NAME] [--set name=value]... [--target TARGET]",
+		Short: "Compile a model to a plan",
+		Long: `Compile a model, its training and one of its layouts to a plan: a single file
+that "ptc run" executes and "ptc explain" describes, with nothing else beside it.
+
+The same inputs give a byte-identical plan on any machine, for the same target.
+Without -o the plan is written to the current folder, under the source's name
+with the extension .bin. Nothing is written if there is an error.
+
+Passes, in order, for --print-after and as names of dumps:
+` + passTable(),
+		Example: `  ptc compile examples/gpt/gpt.ptl -o plan.bin
+  ptc compile gpt.ptl --layout single --set layers=12 --set embed=768
+  ptc compile gpt.ptl --target ref
+  ptc compile gpt.ptl --dump-ir ir/ --verify-each
+  ptc compile gpt.ptl --print-after fuse | less`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeFiles("ptl"),
+		RunE:              func(_ *cobra.Command, args []string) error { return a.compile(args[0], &f) },
+	}
+	f.sourceFlags.add(cmd)
+	fl := cmd.Flags()
+	fl.StringVarP(&f.output, "output", "o", "", "write the plan to `PLAN` (default FILE's name with .bin, in the current folder)")
+	fl.StringVar(&f.dump, "dump-ir", "", "write the IR after each pass to `DIR`/NN-pass.ptir; 00- is the lowered source")
+	fl.StringSliceVar(&f.printAfter, "print-after", nil, "print the IR after `PASS`, or after every pass with all")
+	fl.BoolVar(&f.verifyEach, "verify-each", false, "verify the IR after each pass")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "do not say what was compiled")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "also say how long each pass took")
+	cmd.MarkFlagsMutuallyExclusive("quiet", "verbose")
+	complete(cmd, "print-after", func([]string) []string { return printable() })
+	return cmd
+}
+
+// printable lists what --print-after takes.
+func printable() []string { return append([]string{"all", "lower"}, passNames()...) }
+
+func (a *app) compile(path string, f *compileFlags) error {
+	for _, name := range f.printAfter {
+		if err := (&choice{words: printable()}).Set(name); err != nil {
+			return usagef("unknown pass `%s` for --print-after: %w", name, err)
+		}
+	}
+	u, err := a.openUnit(path)
+	if err != nil {
+		return err
+	}
+	f.apply(&u.opts)
+	u.opts.VerifyEach = f.verifyEach
+	d := &dumper{app: a, dir: f.dump, printAfter: f.printAfter}
+	if d.wanted() {
+		u.opts.Hooks = []compiler.Hook{d.hook}
+	}
+	plan, r, err := compiler.Compile(u.opts)
+	if d.err != nil {
+		return d.err
+	}
+	if err != nil {
+		return compileError(err, u.sources(r))
+	}
+	for _, w := range r.Warnings {
+		fmt.Fprintf(a.err, "warning: %s\n", w)
+	}
+	data, err := program.Encode(plan)
+	if err != nil {
+		return err
+	}
+	output := f.output
+	if output == "" {
+		output = strings.TrimSuffix(u.opts.File, filepath.Ext(u.opts.File)) + ".bin"
+	}
+	if err := a.writeFile(output, data); err != nil {
+		return err
+	}
+	if !f.quiet {
+		fmt.Fprint(a.err, compileSummary(path, output, len(data), plan, r, f.verbose))
+	}
+	return nil
+}
+
+func compileSummary(path, output string, size int, p *program.Plan, r *compiler.Report, timings bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s -> %s (%s)\n", path, output, bytesText(int64(size)))
+	overview(&b, p)
+	fmt.Fprintf(&b, "  %-11s %s\n", "compiled in", durationText(r.Total))
+	if timings {
+		for _, s := range r.Stages {
+			fmt.Fprintf(&b, "    %-11s %8s  %4.1f%%\n", s.Name, durationText(s.Took), 100*float64(s.Took)/float64(max(r.Total, 1)))
+		}
+	}
+	return b.String()
+}
+
+// dumper writes and prints the IR as it changes. The compiler takes a hook's
+// error for a fault of its own, so that the first one is kept here.
+type dumper struct {
+	app        *app
+	dir        string
+	printAfter []string
+	err        error
+}
+
+func (d *dumper) wanted() bool { return d.dir != "" || len(d.printAfter) > 0 }
+
+func (d *dumper) hook(index int, name string, text func() string, _ time.Duration) error {
+	if d.dir != "" {
+		d.err = d.dump(fmt.Sprintf("%02d-%s.ptir", index, name), text())
+	}
+	if d.err == nil && (slices.Contains(d.printAfter, name) || slices.Contains(d.printAfter, "all")) {
+		head := ""
+		if len(d.printAfter) > 1 || d.printAfter[0] == "all" {
+			head = fmt.Sprintf("// ---- %02d-%s\n", index, name)
+		}
+		d.err = d.app.print([]byte(head + text()))
+	}
+	return d.err
+}
+
+func (d *dumper) dump(name, text string) error {
+	if err := os.MkdirAll(d.dir, 0o777); err != nil {
+		return fileError(wrapWrite(d.dir, err))
+	}
+	return d.app.writeFile(filepath.Join(d.dir, name), []byte(text))
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ptc/compiler"
+	"ptc/runtime/data"
+	"ptc/runtime/native"
+)
+
+// finding is one thing that ptc can use.
+type finding struct {
+	Name    string `json:"name"`
+	Found   bool   `json:"found"`
+	Detail  string `json:"detail"`            // what was found, or why not
+	Use     string `json:"use"`               // what it is for
+	Install string `json:"install,omitempty"` // how to get it, where it is missing
+}
+
+// health is what doctor prints as JSON.
+type health struct {
+	Version  string    `json:"version"`
+	Target   string    `json:"target"` // that ptc compile takes by itself
+	CPU      cpu       `json:"cpu"`
+	Findings []finding `json:"findings"`
+}
+
+type cpu struct {
+	Model    string   `json:"model"`
+	Cores    int      `json:"cores"`
+	Features []string `json:"features"`
+}
+
+func newDoctor(a *app) *cobra.Command {
+	var asJSON bool
+	var require []string
+	cmd := &cobra.Command{
+		Use:   "doctor [--json] [--require NAME]...",
+		Short: "Say what this machine has for ptc, and what is missing",
+		Long: `Look for what ptc can use on this machine, and say how to install what is
+missing. ptc needs none of it: without libLLVM plans run on the reference
+backend, in pure Go and slowly.
+
+With --require, the exit code is 1 if the named thing is missing. Names: ` +
+			strings.Join(findingNames(), ", ") + ".",
+		Example: `  ptc doctor
+  ptc doctor --json
+  ptc doctor --require llvm || sudo apt-get install libllvm19`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.doctor(asJSON, require) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringSliceVar(&require, "require", nil, "exit with 1 if `NAME` is missing")
+	complete(cmd, "require", func([]string) []string { return findingNames() })
+	return cmd
+}
+
+func (a *app) doctor(asJSON bool, require []string) error {
+	for _, name := range require {
+		if err := (&choice{words: findingNames()}).Set(name); err != nil {
+			return usagef("nothing called `%s` for --require: %w", name, err)
+		}
+	}
+	h := examine()
+	text := h.text()
+	if asJSON {
+		j, err := json.MarshalIndent(h, "", "  ")
+		if err != nil {
+			return err
+		}
+		text = string(j) + "\n"
+	}
+	if err := a.print([]byte(text)); err != nil {
+		return err
+	}
+	for _, name := range require {
+		for _, f := range h.Findings {
+			if f.Name == name && !f.Found {
+				return inputf("%s is missing: %s", name, f.Detail)
+			}
+		}
+	}
+	return nil
+}
+
+// probes are what doctor looks for, in order.
+var probes = []struct {
+	name, use, install string
+	look               func() (detail string, found bool)
+}{
+	{"llvm", "native code, with ptc compile --target cpu", "apt-get install libllvm19", lookLLVM},
+	{"corpus", "the text that the examples are trained on", "install Go (https://go.dev/doc/install), or name other text with --set corpus=GLOB", lookCorpus},
+	{"mpi", "a plan over several processes (not in this version)", "apt-get install openmpi-bin", lookMPI},
+	{"cuda", "NVIDIA GPUs (not in this version)", "install the driver of NVIDIA's for this GPU", lookCUDA},
+}
+
+func findingNames() []string {
+	var names []string
+	for _, p := range probes {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+func examine() *health {
+	c := native.DescribeCPU()
+	h := &health{Version: versionLine(), Target: defaultTarget(), CPU: cpu{c.Model, c.Cores, append([]string{}, c.Features...)}}
+	for _, p := range probes {
+		f := finding{Name: p.name, Use: p.use}
+		if f.Detail, f.Found = p.look(); !f.Found {
+			f.Install = p.install
+		}
+		h.Findings = append(h.Findings, f)
+	}
+	return h
+}
+
+// defaultTarget is what ptc compile chooses without --target.
+func defaultTarget() string {
+	for _, b := range compiler.Backends() {
+		if b.Missing == nil {
+			return b.Target
+		}
+	}
+	return ""
+}
+
+func lookLLVM() (string, bool) {
+	for _, b := range compiler.Backends() {
+		if b.Name == "cpu" {
+			if b.Missing != nil {
+				return b.Missing.Error(), false
+			}
+			return "libLLVM, for " + b.Target, true
+		}
+	}
+	return "this ptc has no cpu backend", false
+}
+
+// lookCorpus opens the standard library's sources as the examples do.
+func lookCorpus() (string, bool) {
+	s, err := data.Open("text", []data.Option{{Value: "${GOROOT}/src/strings/*.go"}}, data.Batch{Size: 1, Window: 64})
+	if err != nil {
+		return err.Error(), false
+	}
+	return "the sources of Go's standard library, for example " + s.Describe(), true
+}
+
+func lookMPI() (string, bool) {
+	path, err := exec.LookPath("mpirun")
+	if err != nil {
+		return "no mpirun in PATH", false
+	}
+	return path, true
+}
+
+// lookCUDA looks for the device file of the driver, which is there whenever
+// the driver is loaded.
+func lookCUDA() (string, bool) {
+	const device = "/dev/nvidiactl"
+	if runtime.GOOS != "linux" {
+		return "GPUs are supported on Linux alone", false
+	}
+	if _, err := os.Stat(device); err != nil {
+		return "no driver is loaded (" + device + " is missing)", false
+	}
+	return "the driver is loaded", true
+}
+
+func (h *health) text() string {
+	var b strings.Builder
+	model := h.CPU.Model
+	if model == "" {
+		model = "unknown"
+	}
+	fmt.Fprintf(&b, "ptc %s\n", h.Version)
+	fmt.Fprintf(&b, "cpu     %s, %s\n", model, plural(h.CPU.Cores, "processor"))
+	fmt.Fprintf(&b, "        %s\n", strings.Join(h.CPU.Features, " "))
+	fmt.Fprintf(&b, "target  %s\n\n", h.Target)
+	for _, f := range h.Findings {
+		state := "found  "
+		if !f.Found {
+			state = "missing"
+		}
+		fmt.Fprintf(&b, "%s  %-7s %s\n", state, f.Name, f.Detail)
+		fmt.Fprintf(&b, "%17suse: %s\n", "", f.Use)
+		if f.Install != "" {
+			fmt.Fprintf(&b, "%17sget: %s\n", "", f.Install)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"ptc/compiler"
+	"ptc/runtime/checkpoint/atomicfile"
+	"ptc/runtime/program"
+)
+
+// maxSource bounds a source, far above any that is meant: what is longer is
+// another kind of file, or a device without an end.
+const maxSource = 16 << 20
+
+// maxIR bounds a dump, which grows with the model.
+const maxIR = 1 << 30
+
+// stdin is the name of the standard input among files.
+const stdin = "-"
+
+// readText reads a source of at most limit bytes; "-" is the standard input.
+// What cannot be read is the user's input, hence exit code 1.
+func (a *app) readText(path string, limit int64) ([]byte, error) {
+	in := a.in
+	if path != stdin {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, inputf("cannot read %s: %w", path, cause(err))
+		}
+		defer f.Close()
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, limit+1))
+	if err != nil {
+		return nil, inputf("cannot read %s: %w", path, cause(err))
+	}
+	if int64(len(text)) > limit {
+		return nil, inputf("cannot read %s: it is longer than %s", path, bytesText(limit))
+	}
+	return text, nil
+}
+
+// cause drops the operation and the path, which the message already has.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// unit is a main file to compile. The compiler knows sources by their path from
+// the main file's folder, so that a plan does not say where it was compiled;
+// the user knows them by their path from where they are.
+type unit struct {
+	path string // as the user gave it
+	dir  string
+	opts compiler.Options
+}
+
+// openUnit reads the main file.
+func (a *app) openUnit(path string) (*unit, error) {
+	text, err := a.readText(path, maxSource)
+	if err != nil {
+		return nil, err
+	}
+	u := &unit{path: path, dir: filepath.Dir(path)}
+	u.opts.File, u.opts.Source = filepath.Base(path), text
+	u.opts.Read = func(name string) ([]byte, error) {
+		return a.readText(filepath.Join(u.dir, filepath.FromSlash(name)), maxSource)
+	}
+	return u, nil
+}
+
+// sources shows the user's files by their path and those of the standard
+// library by their name.
+func (u *unit) sources(r *compiler.Report) sources {
+	return func(file string) (text, path string, ok bool) {
+		text, ok = r.Source(file)
+		switch {
+		case !ok:
+			return "", "", false
+		case file == u.opts.File:
+			path = u.path
+		case strings.HasPrefix(file, "std/"):
+			path = file
+		default:
+			path = filepath.Join(u.dir, filepath.FromSlash(file))
+		}
+		return text, path, true
+	}
+}
+
+// readPlan reads a plan, and says so where it is given a source.
+func readPlan(path string) (*program.Plan, error) {
+	plan, err := program.ReadFile(path)
+	if errors.Is(err, program.ErrNotPlan) && filepath.Ext(path) == ".ptl" {
+		err = fmt.Errorf("%w, but a source; make a plan of it with `ptc compile %s`", err, path)
+	}
+	return plan, fileError(err)
+}
+
+// oneSource is the sources of a command that reads one file.
+func oneSource(name string, text []byte) sources {
+	return func(file string) (string, string, bool) { return string(text), name, file == name }
+}
+
+// writeFile puts data at path, whole or not at all; "-" is the standard output.
+// A link stays one, and a device or a pipe is written to, not replaced.
+func (a *app) writeFile(path string, data []byte) error {
+	if path == stdin {
+		return a.print(data)
+	}
+	real, mode := path, fs.FileMode(0)
+	if p, err := filepath.EvalSymlinks(path); err == nil {
+		real = p
+	}
+	if st, err := os.Stat(real); err == nil {
+		if mode = st.Mode(); !mode.IsRegular() && !mode.IsDir() {
+			return fileError(wrapWrite(path, os.WriteFile(real, data, 0)))
+		}
+	}
+	f, err := atomicfile.Create(real)
+	if err != nil {
+		return fileError(wrapWrite(path, err))
+	}
+	defer f.Abort()
+	if _, err = f.Write(data); err == nil && mode != 0 {
+		err = f.Chmod(mode.Perm())
+	}
+	if err == nil {
+		err = f.Commit()
+	}
+	return fileError(wrapWrite(path, err))
+}
+
+func wrapWrite(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var l *os.LinkError
+	if errors.As(err, &l) {
+		err = l.Err
+	}
+	return fmt.Errorf("cannot write %s: %w", path, cause(err))
+}
+
+// print writes a finished text to the standard output.
+func (a *app) print(text []byte) error {
+	if _, err := a.out.Write(text); err != nil {
+		return fileError(wrapWrite("the standard output", err))
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ptc/compiler"
+	"ptc/internal/diag"
+)
+
+// choice is a flag that takes one of some words; any other is a mistake in the
+// command line.
+type choice struct {
+	value string
+	words []string
+}
+
+func (c *choice) String() string { return c.value }
+func (c *choice) Type() string   { return "word" }
+
+func (c *choice) Set(s string) error {
+	for _, w := range c.words {
+		if s == w {
+			c.value = s
+			return nil
+		}
+	}
+	err := fmt.Errorf("expected %s", diag.OneOf(c.words))
+	if hint := diag.DidYouMean(s, c.words); hint != "" {
+		err = fmt.Errorf("%w; %s", err, hint)
+	}
+	return err
+}
+
+// sourceFlags are those of every command that compiles.
+type sourceFlags struct {
+	set            []string
+	layout, target string
+}
+
+func (f *sourceFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.set, "set", nil, "replace the config entry `name=value`; may be given again")
+	cmd.Flags().StringVar(&f.layout, "layout", "", "compile for the layout `NAME` (default the file's first)")
+	cmd.Flags().StringVar(&f.target, "target", "", "compile for `TARGET`: cpu, ref or a full name such as cpu:x86-64-v3\n(default cpu where libLLVM is found, else ref)")
+	complete(cmd, "target", func([]string) []string { return compiler.Targets() })
+	complete(cmd, "layout", layoutsIn)
+	complete(cmd, "set", func([]string) []string { return nil })
+}
+
+func (f *sourceFlags) apply(o *compiler.Options) {
+	o.Set, o.Layout, o.Target = f.set, f.layout, f.target
+}
+
+// complete offers words for a flag in the shell.
+func complete(cmd *cobra.Command, flag string, words func(args []string) []string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return words(args), cobra.ShellCompDirectiveNoFileComp
+	})
+	if err != nil {
+		panic(err) // the flag does not exist
+	}
+}
+
+// completeFiles offers files of a kind for the arguments.
+func completeFiles(ext ...string) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return ext, cobra.ShellCompDirectiveFilterFileExt
+	}
+}
+
+var layoutLine = regexp.MustCompile(`(?m)^\s*layout\s+([A-Za-z_][A-Za-z0-9_]*)`)
+
+// layoutsIn lists the layouts of the file being named, also while it does not
+// parse.
+func layoutsIn(args []string) []string {
+	if len(args) == 0 {
+		return nil
+	}
+	text, err := os.ReadFile(args[0])
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, m := range layoutLine.FindAllSubmatch(text, -1) {
+		names = append(names, string(m[1]))
+	}
+	return names
+}
+
+func passNames() []string {
+	var names []string
+	for _, p := range compiler.Passes() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// passTable is the text of the pass table, for help.
+func passTable() string {
+	var b strings.Builder
+	for _, p := range compiler.Passes() {
+		level := p.In
+		if p.Out != p.In {
+			level += " -> " + p.Out
+		}
+		fmt.Fprintf(&b, "  %-12s %-20s %s\n", p.Name, level, p.Doc)
+	}
+	return b.String()
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"ptc/runtime/metrics"
+	"ptc/runtime/train"
+)
+
+type runFlags struct {
+	opts    train.Options
+	seed    uint64
+	log     choice
+	verbose bool
+}
+
+func newRun(a *app) *cobra.Command {
+	f := runFlags{log: choice{value: "text", words: []string{"text", "json"}}}
+	cmd := &cobra.Command{
+		Use:   "run PLAN [--steps N] [flags]",
+		Short: "Train by a plan",
+		Long: `Train by a plan, and tell each step's loss.
+
+--steps counts from the first step of training, so that --resume --steps 20
+after 10 steps runs 10 more. Whatever is not said is as the plan has it.
+
+SIGINT (Ctrl-C) and SIGTERM let the step that is under way finish, save a
+checkpoint where --checkpoint names a folder, and end with exit code 0; a second
+one ends the process at once. Without --checkpoint nothing of the run is kept.
+
+Files of parameters and gradients are safetensors, keyed by the path of the
+parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
+		Example: `  ptc run plan.bin --steps 200
+  ptc run plan.bin --checkpoint ckpt/ --every 100
+  ptc run plan.bin --checkpoint ckpt/ --resume --steps 2000
+  ptc run plan.bin --log json > run.jsonl
+  ptc run plan.bin --steps 20 --trace trace.json   # open it at ui.perfetto.dev`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeFiles("bin"),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed("seed") {
+			f.opts.Seed = &f.seed
+		}
+		for _, name := range []string{"steps", "every"} {
+			if n, err := cmd.Flags().GetInt64(name); err != nil || cmd.Flags().Changed(name) && n < 1 {
+				return usagef("--%s is %d, and must be at least 1", name, n)
+			}
+		}
+		if cmd.Flags().Changed("threads") && f.opts.Threads < 1 {
+			return usagef("--threads is %d, and must be at least 1", f.opts.Threads)
+		}
+		return a.run(cmd.Context(), args[0], &f)
+	}
+	fl, o := cmd.Flags(), &f.opts
+	fl.Int64Var(&o.Steps, "steps", 0, "train to step `N` (default as the source says)")
+	fl.IntVar(&o.Threads, "threads", 0, "use `N` threads; the result does not depend on it (default one for each processor)")
+	fl.Uint64Var(&f.seed, "seed", 0, "seed of initialization, shuffle and dropout (default the checkpoint's, else the plan's)")
+	fl.Var(&f.log, "log", "tell the steps as `text` or json, an object on each line")
+	fl.StringVar(&o.Init, "init", "", "start from the parameters in `FILE`, a safetensors file")
+	fl.StringVar(&o.Save, "save", "", "write the parameters of the end to `FILE`")
+	fl.StringVar(&o.DumpGrads, "dump-grads", "", "write the gradients of the first step to `FILE`")
+	fl.StringVar(&o.DumpBatches, "dump-batches", "", "write what each step was fed to `FILE`")
+	fl.StringVar(&o.Checkpoint, "checkpoint", "", "save checkpoints in `DIR`: every --every steps, at the end and on a signal")
+	fl.Int64Var(&o.Every, "every", 0, "save a checkpoint every `N` steps")
+	fl.BoolVar(&o.Resume, "resume", false, "go on from the latest checkpoint in --checkpoint")
+	fl.StringVar(&o.Trace, "trace", "", "write a trace for Perfetto to `FILE`")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "first say what the plan is")
+	complete(cmd, "log", func([]string) []string { return f.log.words })
+	return cmd
+}
+
+func (a *app) run(ctx context.Context, path string, f *runFlags) error {
+	plan, err := readPlan(path)
+	if err != nil {
+		return err
+	}
+	if f.verbose {
+		var b strings.Builder
+		fmt.Fprintln(&b, path)
+		overview(&b, plan)
+		fmt.Fprint(a.err, b.String())
+	}
+	ctx, stop := a.untilSignal(ctx)
+	defer stop()
+	opts := f.opts
+	opts.Log = a.sink(f.log.value)
+	_, err = train.Run(ctx, plan, opts)
+	if e := opts.Log.Close(); err == nil && e != nil {
+		err = fileError(wrapWrite("the standard output", e))
+	}
+	return err
+}
+
+// sink tells a run on the standard output.
+func (a *app) sink(log string) metrics.Sink {
+	if log == "json" {
+		return metrics.NewJSON(struct{ io.Writer }{a.out}) // not ours to close
+	}
+	if f, ok := a.out.(*os.File); ok {
+		return metrics.NewTerminal(f)
+	}
+	return metrics.NewLines(a.out)
+}
+
+// untilSignal ends the context at the first SIGINT or SIGTERM, and the process
+// at the second.
+func (a *app) untilSignal(ctx context.Context) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case <-done:
+				return
+			case s := <-signals:
+				if n > 0 {
+					os.Exit(exitInterrupt)
+				}
+				fmt.Fprintf(a.err, "\n%s: finishing the step; once more ends at once\n", s)
+				cancel()
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(done)
+		cancel()
+	}
+}
