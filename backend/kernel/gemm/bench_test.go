@@ -12,15 +12,15 @@ import (
 // peakSteps is how often the loop of peakKernel runs per task.
 const peakSteps = 1 << 16
 
-// peakKernel does nothing but multiply-adds on sixteen independent vectors: the
+// peakKernel does nothing but multiply-adds on ten independent vectors: the
 // machine's peak, to which products are compared. One task is
-// peakSteps·16·lanes of them.
+// peakSteps·10·lanes of them.
 func peakKernel(t testing.TB, tgt target.Target) *kernel.Kernel {
 	lanes := emit.Machine(tgt).Lanes(kernel.F32)
 	b := kernel.New("peak", 1<<20)
 	buf := b.Arg("x", kernel.F32, int64(lanes), kernel.ReadWrite)
 	x := b.Load(buf.At(kernel.Int(0)), lanes)
-	acc := make([]*kernel.Value, 16)
+	acc := make([]*kernel.Value, 10)
 	for i := range acc {
 		acc[i] = b.F32(float32(i), lanes)
 	}
@@ -92,7 +92,7 @@ func BenchmarkGemm(b *testing.B) {
 			work := float64(s.m*s.n*s.k) * float64(product(s.outer))
 			var best, bestPeak float64
 			for b.Loop() {
-				bestPeak = max(bestPeak, rate(peakSteps*16*float64(lanes), func() { full.run(0, 1) }))
+				bestPeak = max(bestPeak, rate(peakSteps*10*float64(lanes), func() { full.run(0, 1) }))
 				best = max(best, rate(work, func() { run.run(0, k.Tasks) }))
 			}
 			b.ReportMetric(100*best/bestPeak, "%peak")

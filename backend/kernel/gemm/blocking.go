@@ -13,49 +13,42 @@ import "ptc/backend/kernel"
 //
 // K is cut into steps of kc, the last of which may be shorter.
 type blocking struct {
-	lanes        int64 // of a vector
-	vecs, nr     int64 // vectors and columns of a panel
-	panels       int64
-	tailVecs     int64 // vectors of the last panel
-	mr           int64 // rows of the largest tile
-	tiles, wide  int64 // tiles in M; how many of them have mr rows
-	kc, steps    int64 // depth of one packed block; blocks in K
-	outer        int64 // product of Spec.Outer
-	group        int64 // tiles of the left operand that are packed at a time
-	perBlockM    int64 // tiles of a task
-	perBlockN    int64 // panels of a task
-	blocksM      int64
-	blocksN      int64
-	accumulate   bool // partial sums wait in scratch: more than one block of K
-	unpackedLoad bool // the right operand is loaded where it is used
+	lanes       int64 // of a vector
+	vecs, nr    int64 // vectors and columns of a panel
+	panels      int64
+	tailVecs    int64 // vectors of the last panel
+	mr          int64 // rows of the largest tile
+	tiles, wide int64 // tiles in M; how many of them have mr rows
+	kc, steps   int64 // depth of one packed block; blocks in K
+	outer       int64 // product of Spec.Outer
+	group       int64 // tiles of the left operand that are packed at a time
+	perBlockM   int64 // tiles of a task
+	perBlockN   int64 // panels of a task
+	blocksM     int64
+	blocksN     int64
+	accumulate  bool // partial sums wait in scratch: more than one block of K
+	direct      bool // the right operand is loaded where it is used
 }
-
-// kUnroll is how many steps of K the body of the innermost loop holds.
-const kUnroll = 4
 
 // line is the number of f32 in a cache line.
 const line = 16
-
-// packedLines is how many cache lines of each step of K are read at a time from
-// a left operand that is contiguous along M.
-const packedLines = 4
 
 func newBlocking(s *Spec, m kernel.Machine) blocking {
 	p := blocking{lanes: int64(m.Lanes(kernel.F32)), outer: product(s.Outer)}
 	p.registerTile(s, m)
 	p.depth(s, m)
-	p.unpackedLoad = p.tiles == 1 && s.Right.Unit == AlongN && (m.Masked || s.N%p.lanes == 0)
+	p.direct = p.tiles == 1 && s.Right.Unit == AlongN && (m.Masked || s.N%p.lanes == 0)
 	p.blocks(s, m)
 	p.group = 1
 	if s.Left.Unit == AlongM {
-		p.group = min(p.perBlockM, ceil(packedLines*line, p.mr)) // uses whole lines
+		const lines = 4 // packed at a time, of each step of K: few of them cut by a tile's end
+		p.group = min(p.perBlockM, ceil(lines*line, p.mr))
 	}
 	return p
 }
 
-// registerTile chooses the tile that lives in registers: vecs vectors of the
-// right operand and one broadcast element (and a product, without FMA) beside
-// mr·vecs accumulators.
+// registerTile chooses the tile that lives in registers: mr·vecs accumulators,
+// vecs vectors of the right operand and what else a step needs.
 func (p *blocking) registerTile(s *Spec, m kernel.Machine) {
 	p.vecs = 2
 	if p.lanes <= 4 && m.Registers >= 32 {
@@ -66,7 +59,11 @@ func (p *blocking) registerTile(s *Spec, m kernel.Machine) {
 	p.panels = ceil(s.N, p.nr)
 	p.tailVecs = ceil(s.N-(p.panels-1)*p.nr, p.lanes)
 
-	most := min(16, max(1, (int64(m.Registers)-p.vecs-3)/p.vecs))
+	spare := p.vecs + 2 // the right operand, one element of the left, and one more
+	if !m.FMA {
+		spare++ // the product
+	}
+	most := min(16, max(1, (int64(m.Registers)-spare)/p.vecs))
 	p.tiles = ceil(s.M, most)
 	p.mr = ceil(s.M, p.tiles)
 	p.wide = s.M - p.tiles*(p.mr-1)
@@ -98,16 +95,22 @@ const (
 func (p *blocking) blocks(s *Spec, m kernel.Machine) {
 	work := float64(p.outer) * float64(s.M) * float64(s.N) * float64(s.K) * float64(product(s.OuterK))
 	want := int64(min(wantTasks, max(1, work/minWork)))
-	parts := ceil(want, p.outer)
-	// Packed panels of a task live in five eighths of L2.
+	// As many blocks as that, but none smaller than minWork.
+	parts, most := ceil(want, p.outer), int64(max(1, work/minWork/float64(p.outer)))
+	// Packed panels of a task live in five eighths of L2; sums that wait, which
+	// are touched once for each block of K, in as much as it.
 	fit := min(p.panels, max(1, int64(m.L2)*5/8/(4*p.kc*p.nr)))
 	least := ceil(p.panels, fit)
 	best := -1.0
 	for n := least; n <= min(p.panels, least+2*parts); n++ {
 		perN := ceil(p.panels, n)
+		cuts := ceil(parts, n)
+		if p.accumulate {
+			cuts = max(cuts, ceil(p.tiles, max(1, int64(m.L2)/(4*p.mr*p.nr*perN))))
+		}
 		for f := int64(1); f <= 4; f++ {
-			perM := ceil(p.tiles, min(p.tiles, ceil(parts, n)*f))
-			c := p.cost(perM, perN, parts)
+			perM := ceil(p.tiles, min(p.tiles, cuts*f))
+			c := p.cost(perM, perN, parts, most)
 			if best < 0 || c < best {
 				best, p.perBlockM, p.perBlockN = c, perM, perN
 			}
@@ -119,34 +122,35 @@ func (p *blocking) blocks(s *Spec, m kernel.Machine) {
 // cost estimates the time lost, as a share of the multiply-adds: each element
 // of the right operand is packed for every block of M and each of the left for
 // every block of N, which takes some packCost multiply-adds; and threads idle
-// at the end of the launch, here averaged over teams of 2 to 16.
-func (p *blocking) cost(perM, perN, parts int64) float64 {
+// at the end of the launch, here averaged over teams of 2 to 16. Fewer than
+// least blocks or more than most are taken only if there is no other way.
+func (p *blocking) cost(perM, perN, least, most int64) float64 {
 	const packCost = 8
 	c := packCost/float64(perM*p.mr) + packCost/float64(perN*p.nr)
 	cut := ceil(p.tiles, perM) * ceil(p.panels, perN)
-	tasks := cut * p.outer
 	for team := int64(2); team <= 16; team *= 2 {
-		if cut > 1 {
-			used := float64(p.tiles*p.panels*p.outer) / float64(ceil(tasks, team)*team*perM*perN)
-			c += (1 - min(1, used)) / 4
-		}
+		used := float64(p.tiles*p.panels*p.outer) / float64(ceil(cut*p.outer, team)*team*perM*perN)
+		c += (1 - min(1, used)) / 4
 	}
-	if cut < parts {
-		c += 100 * float64(parts-cut) // too few tasks: only if there is no other way
-	}
-	return c
+	return c + 100*float64(max(0, least-cut, cut-most))
 }
 
-// depthStride is the distance in f32 between rows of the packed left operand:
-// an odd number of cache lines, so that the rows of a tile spread over L1.
-func (p *blocking) depthStride() int64 { return (ceil(ceil(p.kc, p.lanes)*p.lanes, line) | 1) * line }
+// depthStride is the distance in f32 between rows of the packed left operand.
+func (p *blocking) depthStride() int64 { return p.spread(p.kc) }
+
+// resultStride is the distance in f32 between rows of the scratch of results.
+func (p *blocking) resultStride() int64 { return p.spread(p.perBlockN * p.nr) }
+
+// spread rounds a distance up to an odd number of cache lines (or of vectors,
+// if those are longer), so that the rows of a tile spread over the sets of L1.
+func (p *blocking) spread(n int64) int64 {
+	unit := max(p.lanes, line)
+	return (ceil(n, unit) | 1) * unit
+}
 
 // tileStride is the distance in f32 between steps of K of the packed left
 // operand where it is contiguous along M.
 func (p *blocking) tileStride() int64 { return ceil(p.mr, p.lanes) * p.lanes }
-
-// resultStride is the distance in f32 between rows of the scratch of results.
-func (p *blocking) resultStride() int64 { return (ceil(p.perBlockN*p.nr, line) | 1) * line }
 
 func ceil(a, b int64) int64 { return (a + b - 1) / b }
 

@@ -92,6 +92,9 @@ func TestCut(t *testing.T) {
 				if bytes := 4 * p.perBlockN * p.nr * p.kc; bytes > int64(machine.L2) {
 					t.Errorf("%dx%dx%d: panels of %d bytes", d, n, k, bytes)
 				}
+				if sums := 4 * p.perBlockM * p.mr * p.perBlockN * p.nr; p.accumulate && sums > int64(machine.L2) {
+					t.Errorf("%dx%dx%d: %d bytes of sums", d, n, k, sums)
+				}
 				tasks := p.blocksM * p.blocksN
 				if work := float64(d) * float64(n) * float64(k); work > 1e9 && tasks < 16 || work < minWork && tasks > p.panels {
 					t.Errorf("%dx%dx%d: %d tasks", d, n, k, tasks)

@@ -79,7 +79,7 @@ func (g *gen) allocate() {
 		left = g.group * g.kc * g.tileStride()
 	}
 	g.left = g.b.Scratch("left", kernel.F32, left)
-	if !g.unpackedLoad {
+	if !g.direct {
 		g.right = g.b.Scratch("right", kernel.F32, g.perBlockN*g.kc*g.nr)
 	}
 	rows := g.mr
@@ -151,62 +151,6 @@ func (g *gen) kBlocks(body func()) {
 	})
 }
 
-// depthIn is how many of the first n steps of K lie in the block at hand. No
-// block but the last, where n is, has less than kc.
-func (g *gen) depthIn(n int64) kernel.Index {
-	if n == g.steps*g.kc {
-		return kernel.Int(g.kc)
-	}
-	if g.steps == 1 {
-		return kernel.Int(n)
-	}
-	return g.least(kernel.Int(n).Sub(g.at.K), g.kc)
-}
-
-// inLastDepth runs body in the last block of K only.
-func (g *gen) inLastDepth(body func()) {
-	if g.steps == 1 {
-		body()
-		return
-	}
-	g.when(g.atLeast(g.at.K, (g.steps-1)*g.kc), body)
-}
-
-// inLastColumns runs body in tasks that have the last panel only.
-func (g *gen) inLastColumns(body func()) {
-	if g.blocksN == 1 {
-		body()
-		return
-	}
-	g.when(g.atLeast(g.panel1, g.panels), body)
-}
-
-func (g *gen) atLeast(x kernel.Index, n int64) *kernel.Value {
-	v := g.b.Value(x)
-	return g.b.Ge(v, g.b.ConstInt(v.Type, n))
-}
-
-func (g *gen) when(cond *kernel.Value, body func()) {
-	g.b.If(cond, func() []*kernel.Value { body(); return nil }, nil)
-}
-
-// lesser is the smaller of x and y.
-func (g *gen) lesser(x, y kernel.Index) kernel.Index {
-	if y.IsConst() {
-		return g.least(x, y.Const)
-	}
-	return kernel.Of(g.b.Min(g.b.Value(x), g.b.Value(y)))
-}
-
-// least is the smaller of x and n.
-func (g *gen) least(x kernel.Index, n int64) kernel.Index {
-	if x.IsConst() {
-		return kernel.Int(min(x.Const, n))
-	}
-	v := g.b.Value(x)
-	return kernel.Of(g.b.Min(v, g.b.ConstInt(v.Type, n)))
-}
-
 // row is the first row of tile t.
 func (g *gen) row(t kernel.Index) kernel.Index {
 	if g.wide == g.tiles {
@@ -249,14 +193,12 @@ func (g *gen) tileRow(t, left kernel.Index) {
 	if g.accumulate {
 		out = row.Sub(g.row(g.tile0))
 	}
-	switch g.wide {
-	case g.tiles:
+	if g.wide == g.tiles {
 		g.panelsOf(g.mr, left, out)
-	default:
-		isWide := g.atLeast(kernel.Int(g.wide-1).Sub(t), 0)
-		g.b.If(isWide,
-			func() []*kernel.Value { g.panelsOf(g.mr, left, out); return nil },
-			func() []*kernel.Value { g.panelsOf(g.mr-1, left, out); return nil })
+	} else {
+		g.b.If(g.atLeast(t, g.wide),
+			func() []*kernel.Value { g.panelsOf(g.mr-1, left, out); return nil },
+			func() []*kernel.Value { g.panelsOf(g.mr, left, out); return nil })
 	}
 	if !g.accumulate {
 		g.finish(row, rows)
@@ -296,14 +238,4 @@ func (g *gen) finish(row, rows kernel.Index) {
 		}
 		g.inLastColumns(func() { g.tail(kernel.Int(whole), g.N-whole, vector) })
 	})
-}
-
-// tail runs vector over the n < lanes positions from x on: as one masked
-// vector, or one by one where the machine has no masks.
-func (g *gen) tail(x kernel.Index, n int64, vector func(x kernel.Index, lanes int, mask *kernel.Value)) {
-	if g.m.Masked {
-		vector(x, g.width, g.b.TailMask(kernel.Int(n), g.width))
-		return
-	}
-	g.b.For(kernel.Between(x, x.Plus(n)), func(i kernel.Index) { vector(i, 1, nil) })
 }

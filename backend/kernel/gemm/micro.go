@@ -44,7 +44,8 @@ func (g *gen) micro(rows, vecs int64, left, out, p kernel.Index) {
 		}
 	}
 	load := g.rightVectors(p, vecs)
-	step := func(k kernel.Index, acc []*kernel.Value) []*kernel.Value {
+	depth := kernel.Between(kernel.Int(0), g.depthIn(g.K)).Unrolled(1) // the body is long enough
+	acc = g.b.ForCarry(depth, acc, func(k kernel.Index, acc []*kernel.Value) []*kernel.Value {
 		right := load(k)
 		next := make([]*kernel.Value, 0, len(acc))
 		for r := range rows {
@@ -54,32 +55,12 @@ func (g *gen) micro(rows, vecs int64, left, out, p kernel.Index) {
 			}
 		}
 		return next
-	}
-	unrolled := g.K / kUnroll * kUnroll
-	if unrolled > 0 {
-		r := kernel.Between(kernel.Int(0), g.depthIn(unrolled)).By(kUnroll).Unrolled(1)
-		acc = g.b.ForCarry(r, acc, func(k kernel.Index, acc []*kernel.Value) []*kernel.Value {
-			for u := range int64(kUnroll) {
-				acc = step(k.Plus(u), acc)
-			}
-			return acc
-		})
-	}
-	if unrolled < g.K {
-		g.remainder(unrolled, &acc, step)
-	}
+	})
 	for r := range rows {
 		for v := range vecs {
 			g.b.Store(sum(r, v), acc[r*vecs+v])
 		}
 	}
-}
-
-// remainder runs the steps of K from number first on, fewer than kUnroll, which
-// are in the last block.
-func (g *gen) remainder(first int64, acc *[]*kernel.Value, step func(kernel.Index, []*kernel.Value) []*kernel.Value) {
-	r := kernel.Between(g.depthIn(first), g.depthIn(g.K)).Unrolled(1)
-	*acc = g.b.ForCarry(r, *acc, step)
 }
 
 // leftElement is row r of step k of the tile packed at left.
@@ -95,14 +76,14 @@ func (g *gen) leftElement(k kernel.Index, r int64, left kernel.Index) kernel.Ref
 func (g *gen) rightVectors(p kernel.Index, vecs int64) func(k kernel.Index) []*kernel.Value {
 	mask := make([]*kernel.Value, vecs)
 	tail := g.N % g.lanes
-	if g.unpackedLoad && tail != 0 && (vecs == g.tailVecs) {
+	if g.direct && tail != 0 && (vecs == g.tailVecs) {
 		left := kernel.Int(g.N).Sub(p.Mul(g.nr)).Plus(-(vecs - 1) * g.lanes)
 		mask[vecs-1] = g.b.TailMask(left, g.width)
 	}
 	return func(k kernel.Index) []*kernel.Value {
 		out := make([]*kernel.Value, vecs)
 		for v := range vecs {
-			if !g.unpackedLoad {
+			if !g.direct {
 				at := p.Sub(g.panel0).Mul(g.kc).Add(k).Mul(g.nr).Plus(v * g.lanes)
 				out[v] = g.b.Load(g.right.At(at), g.width)
 				continue

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"testing"
 	"unsafe"
 
@@ -199,5 +200,37 @@ func TestCompiles(t *testing.T) {
 			ks = append(ks, k)
 		}
 		compile(t, tgt, ks...)
+	}
+}
+
+// TestRegisters compiles a product for every target and looks for accumulators
+// that LLVM kept on the stack: the register tile must fit.
+func TestRegisters(t *testing.T) {
+	spill := map[string]*regexp.Regexp{
+		"x86-64": regexp.MustCompile(`.*[xyz]mm\d+.*\(%rsp\).*|.*\(%rsp\).*[xyz]mm\d+.*`),
+		"arm64":  regexp.MustCompile(`.*\bq\d+,.*\[sp.*`),
+	}
+	for _, name := range target.Names() {
+		tgt := resolve(t, name)
+		for _, left := range []Along{AlongM, AlongK} {
+			for _, k := range []int64{300, 3000} {
+				c := matmul{m: 256, n: 256, k: k, left: left, right: AlongN, stride: 1, elem: kernel.F32}
+				gemm, err := c.generate("gemm", emit.Machine(tgt))
+				if err != nil {
+					t.Fatal(err)
+				}
+				text, err := emit.Module(tgt, gemm)
+				if err != nil {
+					t.Fatal(err)
+				}
+				asm, err := library(t).Assembly(text, tgt)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if found := spill[tgt.Arch].FindString(asm); found != "" {
+					t.Errorf("%s: %v: a vector register on the stack:%s", name, c, found)
+				}
+			}
+		}
 	}
 }

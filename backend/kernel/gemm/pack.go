@@ -48,30 +48,36 @@ func (g *gen) window(t kernel.Index) kernel.Index {
 	return g.least(g.row(t), g.M-g.tileStride())
 }
 
-// strip is the number of steps of K that are copied of one tile before the
-// next: the rest of their cache lines is then still in L1, even if all steps
-// are in one set of it.
+// strip is the number of steps of K that are copied of one tile or panel before
+// the next: the rest of their cache lines, and the lines after them, are then
+// still in L1, even if all steps are in one set of it.
 const strip = 8
 
-// packWindows copies the windows of tiles [from, to) by loads along M.
-func (g *gen) packWindows(from, to kernel.Index) {
-	size := g.tileStride()
+// strips runs body for the strips [first, end) of the block of K, and in each
+// for every i in [from, to).
+func (g *gen) strips(from, to kernel.Index, body func(i, first, end kernel.Index)) {
 	g.b.For(kernel.Between(kernel.Int(0), g.depthIn(g.K)).By(strip), func(first kernel.Index) {
 		end := first.Plus(strip)
 		if g.K%strip != 0 {
 			end = g.lesser(end, g.depthIn(g.K))
 		}
-		g.b.For(kernel.Between(from, to), func(t kernel.Index) {
-			start := g.window(t)
-			slot := t.Sub(from).Mul(g.kc)
-			g.b.For(kernel.Between(first, end).Unrolled(4), func(k kernel.Index) {
-				at := g.at
-				at.K = at.K.Add(k)
-				for v := int64(0); v < size; v += g.lanes {
-					at.M = start.Plus(v)
-					g.b.Store(g.left.At(slot.Add(k).Mul(size).Plus(v)), g.Left.Load(at, AlongM, g.width, nil))
-				}
-			})
+		g.b.For(kernel.Between(from, to), func(i kernel.Index) { body(i, first, end) })
+	})
+}
+
+// packWindows copies the windows of tiles [from, to) by loads along M.
+func (g *gen) packWindows(from, to kernel.Index) {
+	size := g.tileStride()
+	g.strips(from, to, func(t, first, end kernel.Index) {
+		start := g.window(t)
+		slot := t.Sub(from).Mul(g.kc)
+		g.b.For(kernel.Between(first, end).Unrolled(4), func(k kernel.Index) {
+			at := g.at
+			at.K = at.K.Add(k)
+			for v := int64(0); v < size; v += g.lanes {
+				at.M = start.Plus(v)
+				g.b.Store(g.left.At(slot.Add(k).Mul(size).Plus(v)), g.Left.Load(at, AlongM, g.width, nil))
+			}
 		})
 	})
 }

@@ -3,23 +3,27 @@ package gemm
 import "ptc/backend/kernel"
 
 // pack copies the block of the right operand into panels [panel][k][column].
-// Columns past N hold what happens to be there: their sums are never stored.
+// Columns past N in the last vector are zero or repeat another; their sums are
+// never stored.
 func (g *gen) pack() {
-	if g.unpackedLoad {
+	if g.direct {
 		return
 	}
 	fullVecs := g.N / g.lanes // along N
 	perPanel := fullVecs / g.vecs
-	g.b.For(kernel.Between(g.panel0, g.least(g.panel1, perPanel)), func(p kernel.Index) {
-		g.packPanel(p, g.vecs)
-	})
+	to := g.least(g.panel1, perPanel)
+	if g.Right.Unit == AlongN {
+		g.strips(g.panel0, to, func(p, first, end kernel.Index) { g.copyVectors(p, g.vecs, first, end) })
+	} else {
+		g.b.For(kernel.Between(g.panel0, to), func(p kernel.Index) { g.packVectors(p, g.vecs) })
+	}
 	if perPanel == g.panels {
 		return
 	}
 	g.inLastColumns(func() {
 		last := kernel.Int(g.panels - 1)
 		if v := fullVecs % g.vecs; v > 0 {
-			g.packPanel(last, v)
+			g.packVectors(last, v)
 		}
 		if n := g.N % g.lanes; n > 0 {
 			g.packColumns(last, fullVecs%g.vecs, n)
@@ -32,19 +36,25 @@ func (g *gen) place(p, k kernel.Index, c int64) kernel.Ref {
 	return g.right.At(p.Sub(g.panel0).Mul(g.kc).Add(k).Mul(g.nr).Plus(c))
 }
 
-// packPanel copies the first vecs vectors of panel p, all of which exist.
-func (g *gen) packPanel(p kernel.Index, vecs int64) {
+// packVectors copies the first vecs vectors of panel p, all of which exist.
+func (g *gen) packVectors(p kernel.Index, vecs int64) {
 	if g.Right.Unit == AlongN {
-		g.b.For(kernel.Between(kernel.Int(0), g.depthIn(g.K)).Unrolled(4), func(k kernel.Index) {
-			for v := range vecs {
-				g.copyStep(p, k, v, g.lanes)
-			}
-		})
+		g.copyVectors(p, vecs, kernel.Int(0), g.depthIn(g.K))
 		return
 	}
 	for v := range vecs {
 		g.packTransposed(p, v, g.lanes)
 	}
+}
+
+// copyVectors copies the first vecs vectors of panel p, steps [first, end) of
+// K, by loads along N.
+func (g *gen) copyVectors(p kernel.Index, vecs int64, first, end kernel.Index) {
+	g.b.For(kernel.Between(first, end).Unrolled(4), func(k kernel.Index) {
+		for v := range vecs {
+			g.copyStep(p, k, v, g.lanes)
+		}
+	})
 }
 
 // packColumns copies the n < lanes columns of vector v of panel p.
@@ -71,6 +81,9 @@ func (g *gen) copyStep(p, k kernel.Index, v, n int64) {
 	if n == g.lanes {
 		vector(kernel.Int(0), g.width, nil)
 		return
+	}
+	if !g.m.Masked {
+		g.b.Store(g.place(p, k, v*g.lanes), g.b.F32(0, g.width))
 	}
 	g.tail(kernel.Int(0), n, vector)
 }

@@ -24,7 +24,7 @@ type Spec struct {
 	// of the operands and results declared.
 	Begin func(tasks int64) *kernel.Builder
 	// Store takes lanes results (f32) of row at.M from column at.N on; lanes
-	// for which mask (nil: all) does not hold do not exist.
+	// for which mask (nil: all) does not hold do not exist. lanes may be 1.
 	Store func(at At, acc *kernel.Value, lanes int, mask *kernel.Value)
 }
 
@@ -32,7 +32,8 @@ type Spec struct {
 type Operand struct {
 	// Load is a vector of lanes elements (f32) along an axis (AlongM or AlongK
 	// of the left operand, AlongK or AlongN of the right one) from position at
-	// on. Lanes for which mask does not hold are zero. lanes may be 1.
+	// on. Lanes for which mask does not hold are zero; the first one always
+	// holds. lanes may be 1.
 	Load func(at At, along Along, lanes int, mask *kernel.Value) *kernel.Value
 	// Unit is the axis along which neighbours are next to each other in
 	// memory, so that vector loads along it are cheap; AlongK where neither.
