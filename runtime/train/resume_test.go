@@ -106,12 +106,16 @@ func TestResumeUnderAnotherLayout(t *testing.T) {
 func TestResumeWhenAllIsDone(t *testing.T) {
 	dir := checkpoints(t, newToy())
 	save := filepath.Join(t.TempDir(), "p")
-	sum, lines := runT(t, newToy(), Options{Steps: 10, Checkpoint: dir, Resume: true, Save: save})
+	dump := filepath.Join(t.TempDir(), "dump")
+	sum, lines := runT(t, newToy(), Options{Steps: 10, Checkpoint: dir, Resume: true, Save: save, DumpGrads: dump, DumpBatches: dump})
 	if sum.Ran != 0 || sum.Steps != 10 || sum.Interrupted || len(named(lines, "step")) != 0 {
 		t.Errorf("summary %+v", sum)
 	}
-	if w := named(lines, "warning"); len(w) != 1 || !strings.Contains(w[0]["message"].(string), "done already") {
-		t.Errorf("warnings %v", w)
+	if w := named(lines, "warning"); len(w) != 3 || !strings.Contains(w[0]["message"].(string), "done already") {
+		t.Errorf("warnings %v, want that all is done and that two files are not written", w)
+	}
+	if _, err := os.Stat(dump); !os.IsNotExist(err) {
+		t.Errorf("a file was written without a step (%v)", err)
 	}
 	if end := lines[len(lines)-1]; end["event"] != "end" || end["steps"] != 10.0 || end["val_loss"] != sum.ValLoss {
 		t.Errorf("the log ends with %v", end)

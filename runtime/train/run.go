@@ -283,19 +283,31 @@ func (r *run) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	if r.sum.Ran == 0 && r.o.DumpGrads != "" {
-		r.log.Warning(fmt.Sprintf("no step was run, so that there are no gradients for %s", r.o.DumpGrads))
-	}
-	if r.batches != nil {
-		if err := r.batches.finish(); err != nil {
-			return err
-		}
+	if err := r.finishDumps(); err != nil {
+		return err
 	}
 	var err error
 	if r.sum.ValLoss, err = r.validate(ctx); err != nil {
 		return err
 	}
 	r.log.End(metrics.End{Steps: r.sum.Steps, Loss: r.sum.Loss, ValLoss: r.sum.ValLoss})
+	return nil
+}
+
+// finishDumps puts the batches in their place. Without a step there is nothing
+// to write, and files of an earlier run stay as they are.
+func (r *run) finishDumps() error {
+	if r.sum.Ran > 0 {
+		if r.batches != nil {
+			return r.batches.finish()
+		}
+		return nil
+	}
+	for _, path := range []string{r.o.DumpGrads, r.o.DumpBatches} {
+		if path != "" {
+			r.log.Warning(fmt.Sprintf("no step was run, so nothing is written to %s", path))
+		}
+	}
 	return nil
 }
 
