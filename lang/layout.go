@@ -21,7 +21,8 @@ type layout struct {
 	shards []shardRule
 	// precision is what is computed and kept in which dtype.
 	precision map[string]ir.DType
-	once      map[string]syntax.Node // directives that may occur once
+	once      map[string]syntax.Node    // directives that may occur once
+	holders   map[string]*syntax.Module // of each instance, by path; made when needed
 }
 
 // shardRule is one axis of a shard directive.
@@ -165,7 +166,7 @@ func (y *layout) directive(d syntax.Directive) {
 		y.shard(d)
 	case *syntax.Replicate:
 		mesh := y.meshNames(d.Over)
-		y.rule(d, "replicate", "of", y.paths(d.What), "over", mesh)
+		y.rule(d, "replicate", "of", y.paramsOf(d.What), "over", mesh)
 	case *syntax.Pipeline:
 		y.pipeline(d)
 	case *syntax.Zero:
@@ -177,7 +178,7 @@ func (y *layout) directive(d syntax.Directive) {
 	case *syntax.Offload:
 		y.offload(d)
 	case *syntax.Forbid:
-		y.rule(d, "forbid", "collectives", y.collectives(d.What), "of", y.paths(d.On))
+		y.rule(d, "forbid", "collectives", y.collectives(d.What), "of", y.paramsOf(d.On))
 	case *syntax.Device:
 		y.device(d)
 	case *syntax.Overlap:
@@ -229,6 +230,33 @@ func (y *layout) meshNames(ids []*syntax.Ident) ir.Names {
 			continue
 		}
 		out = append(out, id.Name)
+	}
+	return out
+}
+
+// paramsOf are the paths of the parameters that patterns select, in the order
+// of declaration: by their own paths, or as part of instances or modules.
+func (y *layout) paramsOf(ps []*syntax.Path) ir.Names {
+	hit := map[*param]bool{}
+	for _, p := range ps {
+		before := len(hit)
+		for _, q := range y.l.params {
+			if y.covers(p, q.path) {
+				hit[q] = true
+			}
+		}
+		switch {
+		case !y.selects(p):
+			y.unknownPath(p)
+		case len(hit) == before && len(ps) == 1:
+			y.f.errorf("E0412", p, "`%s` has no parameters", p)
+		}
+	}
+	out := ir.Names{}
+	for _, q := range y.l.params {
+		if hit[q] {
+			out = append(out, q.path)
+		}
 	}
 	return out
 }

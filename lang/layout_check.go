@@ -126,12 +126,22 @@ func (y *layout) covers(q *syntax.Path, param string) bool {
 	if matchPath(s, param) || matchPath(s+".**", param) {
 		return true
 	}
-	for _, i := range y.l.instances {
-		if i.decl.Name.Name == s && i.path != "" && strings.HasPrefix(param, i.path+".") {
+	if y.holders == nil {
+		y.holders = map[string]*syntax.Module{}
+		for _, i := range y.l.instances {
+			y.holders[i.path] = i.decl
+		}
+	}
+	for at := param; ; {
+		i := strings.LastIndexByte(at, '.')
+		if i < 0 {
+			return false
+		}
+		at = at[:i]
+		if m := y.holders[at]; m != nil && m.Name.Name == s {
 			return true
 		}
 	}
-	return false
 }
 
 func sameScope(a, b shardRule) bool {

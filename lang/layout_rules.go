@@ -12,7 +12,7 @@ import (
 // together.
 func (y *layout) shard(d *syntax.Shard) {
 	mesh := y.meshNames(d.Over)
-	of := y.paths(d.Of)
+	of := y.paramsOf(d.Of)
 	var between []*syntax.Module
 	names := ir.Names{}
 	for _, p := range d.Between {
