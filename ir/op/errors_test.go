@@ -115,9 +115,11 @@ func TestInferNeverPanics(t *testing.T) {
 		},
 		"ir.Pairs": func() ir.AttrVal { return ir.Pairs{{From: name(), To: name()}, {From: name(), To: name()}}[:r.Intn(3)] },
 	}
+	// What these three need agrees by chance too rarely; samples have it.
+	lucky := map[string]bool{"const": true, "random": true, "scatter_add": true}
 	for _, d := range op.All() {
 		accepted := 0
-		for i := 0; i < 5000; i++ {
+		for i := 0; i < 5000 || accepted == 0 && !lucky[d.Name] && i < 200000; i++ {
 			var attrs ir.Attrs
 			for _, a := range d.Attrs {
 				attrs = attrs.With(a.Key, random[fmt.Sprintf("%T", a.Kind)]())
@@ -146,9 +148,8 @@ func TestInferNeverPanics(t *testing.T) {
 				accepted++
 			}
 		}
-		// What these three need agrees by chance too rarely; samples have it.
-		lucky := d.Name == "const" || d.Name == "random" || d.Name == "scatter_add"
-		if accepted == 0 && !lucky {
+
+		if accepted == 0 && !lucky[d.Name] {
 			t.Errorf("%s: nothing was accepted; the test tries too little", d.Name)
 		}
 	}

@@ -64,6 +64,23 @@ func init() {
 		},
 	})
 	Register(&Def{
+		Name: "coordinate", Doc: "This device's position among those that differ only on the mesh axes `over` (major to minor); 0 where there are no devices.",
+		Class: Source,
+		Attrs: []AttrSpec{{"over", ir.Names(nil), true}},
+		Infer: func(_ []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
+			if _, err := group(attrs); err != nil {
+				return nil, err
+			}
+			return one(ir.Scalar(ir.I32))
+		},
+		Shard: elemRule,
+		Eval: func(c *Context, o *ir.Op, _ []*tensor.Tensor) ([]*tensor.Tensor, error) {
+			return results(tensor.Scalar(ir.I32, float64(c.Offset(ir.Axis{Size: 1, Mesh: o.Attrs.Names("over")}))))
+		},
+		Flops:  noFlops,
+		Sample: func(*rand.Rand) Example { return Example{Attrs: ir.A("over", ir.Names{"d"})} },
+	})
+	Register(&Def{
 		Name: "random", Doc: "Numbers of distribution `dist` from operands seed and step, keyed by `site` and the global position of each element; `mesh` pairs axes with their sharding where sizes are local.",
 		Class: Source, MinArgs: 2, MaxArgs: 2,
 		Attrs: []AttrSpec{{"axes", ir.Sizes(nil), true}, {"dist", ir.Name(""), true}, {"site", ir.Int(0), true}, {"mesh", ir.Pairs(nil), false}},

@@ -1,0 +1,181 @@
+package propagate
+
+import (
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// assignment is what one operation's factors are sharded over.
+type assignment struct {
+	rule op.Rule
+	mesh [][]string // by factor, major to minor
+	// owed are the mesh axes over which a linear operation's operands and
+	// results are owed sums.
+	owed []ir.Partial
+	why  string
+}
+
+// strengths of a wish to shard a factor, in ascending order.
+const (
+	nothing = iota
+	wished
+	carried
+	between
+	ruled
+)
+
+// assign chooses for every mesh axis at most one factor of o.
+func (p *propagation) assign(o *ir.Op) assignment {
+	a := assignment{rule: op.Of(o).Shard(o)}
+	a.mesh = make([][]string, len(a.rule.Factors))
+	parts := make([]int, len(a.rule.Factors))
+	for i := range parts {
+		parts[i] = 1
+	}
+	for _, m := range p.l.mesh {
+		if p.l.stages[m.Name] || m.Size == 1 {
+			continue
+		}
+		best, strength := -1, nothing
+		for i := range a.rule.Factors {
+			f := &a.rule.Factors[i]
+			if f.Kind == op.Replicate || f.Kind == op.Permute || f.Size%(parts[i]*m.Size) != 0 {
+				continue
+			}
+			s, at := p.strength(o, f, m.Name)
+			if s > strength {
+				best, strength = i, s
+				if at != "" {
+					a.why = at
+				}
+			}
+		}
+		if best >= 0 {
+			a.mesh[best] = append(a.mesh[best], m.Name)
+			parts[best] *= m.Size
+			continue
+		}
+		if owed, ok := p.stayOwed(o, m.Name); ok {
+			a.owed = append(a.owed, owed)
+		}
+	}
+	return a
+}
+
+// strength is how much speaks for sharding factor f of o over mesh axis m, and
+// which rule of the layout, if one does.
+func (p *propagation) strength(o *ir.Op, f *op.Factor, m string) (int, string) {
+	best, where := nothing, ""
+	note := func(s int, at string) {
+		if s > best {
+			best, where = s, at
+		}
+	}
+	name := func(axis string) {
+		if axis == "" {
+			return
+		}
+		switch c, at := p.l.claimOn(axis, m); c {
+		case 2:
+			note(ruled, at)
+		case 1:
+			if !p.update[o.Results[0]] {
+				note(between, at)
+			}
+		}
+	}
+	for i, axis := range f.Args {
+		name(axis)
+		if axis == "" {
+			continue
+		}
+		v := o.Args[i]
+		if shardedOver(v.Type, axis, m) {
+			note(carried, "")
+		}
+		if w, ok := p.wish[v]; ok && owes(v.Type, m) && shardedOver(w, axis, m) {
+			note(wished, "")
+		}
+	}
+	for _, axis := range f.Results {
+		name(axis)
+	}
+	return best, where
+}
+
+func shardedOver(t ir.Type, axis, m string) bool {
+	i := t.Index(axis)
+	if i < 0 {
+		return false
+	}
+	for _, x := range t.Axes[i].Mesh {
+		if x == m {
+			return true
+		}
+	}
+	return false
+}
+
+func owes(t ir.Type, m string) bool {
+	for _, x := range t.Partial {
+		if x.Mesh == m {
+			return true
+		}
+	}
+	return false
+}
+
+// stayOwed reports whether o may be computed on sums still owed over m: it is
+// linear, and every float operand owes a sum, or it is a scalar, of which one
+// device can take its whole as its part.
+func (p *propagation) stayOwed(o *ir.Op, m string) (ir.Partial, bool) {
+	owed := ir.Partial{Mesh: m, Reduce: "sum"}
+	if !op.Of(o).Linear || len(o.Args) == 0 {
+		return owed, false
+	}
+	some, all := false, true
+	for _, v := range o.Args {
+		has := false
+		for _, x := range v.Type.Partial {
+			has = has || x == owed
+			if x.Mesh == m && x != owed {
+				return owed, false
+			}
+		}
+		some = some || has
+		all = all && (has || v.Type.Rank() == 0)
+	}
+	return owed, some && all
+}
+
+// operand is the state in which o needs operand i.
+func (a *assignment) operand(p *propagation, o *ir.Op, i int) ir.Type {
+	t := replicated(o.Args[i].Type)
+	for j, f := range a.rule.Factors {
+		if f.Args[i] != "" && len(a.mesh[j]) > 0 {
+			t.Axes[t.Index(f.Args[i])].Mesh = append([]string(nil), a.mesh[j]...)
+		}
+	}
+	t.Partial = append(t.Partial, a.owed...)
+	return t
+}
+
+// stamp writes the states of o's results.
+func (a *assignment) stamp(p *propagation, o *ir.Op) {
+	for i, r := range o.Results {
+		t := replicated(r.Type)
+		for j, f := range a.rule.Factors {
+			switch {
+			case len(a.mesh[j]) == 0:
+			case f.Results[i] != "":
+				t.Axes[t.Index(f.Results[i])].Mesh = append([]string(nil), a.mesh[j]...)
+			case f.Kind == op.Reduce:
+				for _, m := range a.mesh[j] {
+					t.Partial = append(t.Partial, ir.Partial{Mesh: m, Reduce: f.Reduction})
+				}
+			}
+		}
+		t.Partial = append(t.Partial, a.owed...)
+		r.Type = t
+	}
+}

@@ -1,0 +1,233 @@
+package propagate
+
+import (
+	"fmt"
+	"strings"
+
+	"ptc/ir"
+	"ptc/ir/op"
+	"ptc/passes/pass"
+)
+
+// Run states every value of every function of m.
+func Run(c *pass.Context, m *ir.Module) error {
+	m.Level = ir.Sharded
+	if m.Devices() == 1 {
+		return nil
+	}
+	l, err := rulesOf(c, m)
+	if err != nil {
+		return err
+	}
+	for _, f := range m.Funcs {
+		p := &propagation{c: c, l: l, f: f, wish: map[*ir.Value]ir.Type{}, made: map[string]*ir.Value{}, flex: map[*ir.Op]bool{}, update: map[*ir.Value]bool{}}
+		p.arguments()
+		p.wishes()
+		p.operations()
+		p.results()
+		f.Ops = p.out
+		dropDead(f)
+	}
+	return nil
+}
+
+// propagation is the state of one function.
+type propagation struct {
+	c *pass.Context
+	l *layout
+	f *ir.Func
+	// wish is the state in which an owed sum will be needed.
+	wish map[*ir.Value]ir.Type
+	// made holds the reshards that exist: value, target state, half of the step.
+	made map[string]*ir.Value
+	// update are values that depend on gradients: the optimizer's work, to which
+	// rules between modules do not apply.
+	update map[*ir.Value]bool
+	// flex are operations that compute from nothing: any state costs nothing.
+	flex map[*ir.Op]bool
+	out  []*ir.Op
+	// backward is whether the loss has been passed.
+	backward bool
+}
+
+// arguments states parameters, optimizer state and data.
+func (p *propagation) arguments() {
+	for _, a := range p.f.Args {
+		switch a.Role {
+		case ir.RoleParam:
+			a.Value.Type = p.l.stored(a.Path, a.Value.Type, p.l.zeroLevel >= 3)
+		case ir.RoleState:
+			path, _, _ := strings.Cut(a.Path, "/")
+			a.Value.Type = p.l.stored(path, a.Value.Type, p.l.zeroLevel >= 1)
+		case ir.RoleData:
+			a.Value.Type = p.l.stored("", a.Value.Type, false)
+		}
+	}
+}
+
+// wishes says how gradients will be needed: as the optimizer's state lies.
+func (p *propagation) wishes() {
+	for _, r := range p.f.Results {
+		if r.Role == ir.RoleGrad {
+			p.wish[r.Value] = p.l.stored(r.Path, r.Value.Type, p.l.zeroLevel >= 1)
+		}
+	}
+}
+
+// operations states the results of every operation in order, and reshards its
+// operands.
+func (p *propagation) operations() {
+	loss := map[*ir.Value]bool{}
+	for _, r := range p.f.Results {
+		if r.Role == ir.RoleLoss {
+			loss[r.Value] = true
+		}
+	}
+	for _, o := range p.f.Ops {
+		p.flex[o] = p.isFlex(o)
+		if p.flex[o] {
+			p.out = append(p.out, o) // replicated; readers make their own
+			continue
+		}
+		p.noteUpdate(o)
+		a := p.assign(o)
+		for i, v := range o.Args {
+			o.Args[i] = p.reshard(o, v, a.operand(p, o, i), a.why)
+		}
+		a.stamp(p, o)
+		p.out = append(p.out, o)
+		for _, r := range o.Results {
+			p.backward = p.backward || loss[r]
+		}
+	}
+}
+
+// noteUpdate marks the results of operations that read gradients.
+func (p *propagation) noteUpdate(o *ir.Op) {
+	for _, v := range o.Args {
+		if _, grad := p.wish[v]; grad || p.update[v] {
+			for _, r := range o.Results {
+				p.update[r] = true
+			}
+		}
+	}
+}
+
+// isFlex reports whether o computes from constants and positions alone.
+func (p *propagation) isFlex(o *ir.Op) bool {
+	if len(o.Results) != 1 {
+		return false
+	}
+	d := op.Of(o)
+	if len(o.Args) == 0 {
+		return d.Class == op.Source
+	}
+	if d.Class != op.Elementwise && d.Class != op.Movement {
+		return false
+	}
+	for _, a := range o.Args {
+		if a.Def == nil || !p.flex[a.Def] {
+			return false
+		}
+	}
+	return true
+}
+
+// results brings results into the state in which they leave the step: new
+// parameters and state as the old ones, losses and statistics whole,
+// gradients as they are wished for.
+func (p *propagation) results() {
+	for i := range p.f.Results {
+		r := &p.f.Results[i]
+		t := replicated(r.Value.Type)
+		if a := p.f.Arg(r.Role, r.Path); a != nil {
+			t = a.Value.Type.Clone()
+		} else if w, ok := p.wish[r.Value]; ok {
+			t = w
+		}
+		if r.Value.Def == nil {
+			continue
+		}
+		r.Value = p.reshard(r.Value.Def, r.Value, t, r.Role+" "+r.Path)
+	}
+}
+
+// replicated is t with no sharding and nothing owed.
+func replicated(t ir.Type) ir.Type {
+	t = t.Clone()
+	for i := range t.Axes {
+		t.Axes[i].Mesh = nil
+	}
+	t.Partial = nil
+	return t
+}
+
+// reshard is v in the state of t, which has the same axes and sizes.
+func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, why string) *ir.Value {
+	t = t.WithDType(v.Type.DType)
+	if v.Type.Equal(t) {
+		return v
+	}
+	half := ""
+	if v.Def == nil && p.l.zeroLevel >= 3 && p.backward {
+		half = " backward" // gathered anew rather than kept since the forward pass
+	}
+	key := fmt.Sprintf("%d %s%s", v.ID, t, half)
+	if w := p.made[key]; w != nil {
+		return w
+	}
+	var w *ir.Value
+	if v.Def != nil && p.flex[v.Def] {
+		w = p.remake(v.Def, t)
+	} else {
+		o := p.f.NewOp("reshard", []*ir.Value{v}, nil, t)
+		o.Scope, o.Pos = reader.Scope, reader.Pos
+		if why != "" {
+			o.Attrs = ir.A("why", ir.Str(why))
+		}
+		p.out = append(p.out, o)
+		w = o.Result()
+	}
+	p.made[key] = w
+	return w
+}
+
+// remake computes the result of o, which reads nothing, in the state of t.
+func (p *propagation) remake(o *ir.Op, t ir.Type) *ir.Value {
+	rule := op.Of(o).Shard(o)
+	args := make([]*ir.Value, len(o.Args))
+	for i, a := range o.Args {
+		want := replicated(a.Type)
+		for _, f := range rule.Factors {
+			if f.Args[i] == "" || f.Results[0] == "" || f.Kind != op.PassThrough {
+				continue
+			}
+			want.Axes[want.Index(f.Args[i])].Mesh = t.Axes[t.Index(f.Results[0])].Mesh
+		}
+		args[i] = p.reshard(o, a, want, "")
+	}
+	n := p.f.NewOp(o.Name, args, o.Attrs, t)
+	n.Scope, n.Pos = o.Scope, o.Pos
+	p.out = append(p.out, n)
+	p.flex[n] = true
+	return n.Result()
+}
+
+// dropDead removes operations that nothing reads.
+func dropDead(f *ir.Func) {
+	uses := f.Uses()
+	for i := len(f.Ops) - 1; i >= 0; i-- {
+		o := f.Ops[i]
+		live := false
+		for _, r := range o.Results {
+			live = live || uses[r] > 0
+		}
+		if live {
+			continue
+		}
+		for _, a := range o.Args {
+			uses[a]--
+		}
+		f.Ops = append(f.Ops[:i], f.Ops[i+1:]...)
+	}
+}

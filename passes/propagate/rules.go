@@ -1,0 +1,155 @@
+package propagate
+
+import (
+	"fmt"
+
+	"ptc/ir"
+	"ptc/passes/pass"
+)
+
+// claim is a rule's word on one axis name.
+type claim struct {
+	mesh    string
+	between bool // gives way to rules without a region
+	at      string
+}
+
+// layout is the rules of a module in the form that propagation needs.
+type layout struct {
+	name   string
+	mesh   []ir.MeshAxis
+	claims map[string][]claim // by axis name
+	// zero shards what training keeps besides activations over these mesh axes:
+	// optimizer state from level 1, gradients from 2, parameters from 3.
+	zero      []string
+	zeroLevel int64
+	zeroAt    string
+	// stages are mesh axes that hold pipeline stages: nothing is sharded over
+	// them.
+	stages map[string]bool
+	// whole are parameters that must not be sharded.
+	whole map[string]bool
+}
+
+// known are the rules that propagation follows or may pass over, because
+// another pass acts on them.
+var known = map[string]bool{
+	"shard": true, "zero": true, "replicate": true, "pipeline": true, "recompute": true,
+	"precision": true, "device": true, "forbid": true, "overlap": true, "offload": true, "mesh": true,
+}
+
+// rulesOf reads the metadata of m.
+func rulesOf(c *pass.Context, m *ir.Module) (*layout, error) {
+	l := &layout{name: "single", mesh: m.Mesh, claims: map[string][]claim{}, stages: map[string]bool{}, whole: map[string]bool{}}
+	t := m.MetaTerm("layout")
+	if t == nil {
+		return l, nil
+	}
+	l.name = t.Args.Text("name")
+	for _, r := range t.Args.Terms("rules") {
+		at := r.Args.Text("at")
+		switch r.Head {
+		case "shard":
+			for _, a := range r.Args.Names("axes") {
+				for _, mesh := range r.Args.Names("over") {
+					l.claims[a] = append(l.claims[a], claim{mesh, r.Args.Has("between"), at})
+				}
+			}
+		case "zero":
+			l.zeroLevel, l.zeroAt = r.Args.Int("level", 1), at
+			l.zero = r.Args.Names("over")
+		case "pipeline":
+			for _, mesh := range r.Args.Names("over") {
+				l.stages[mesh] = true
+			}
+		case "replicate":
+			for _, p := range r.Args.Names("of") {
+				l.whole[p] = true
+			}
+		default:
+			if !known[r.Head] {
+				return nil, fmt.Errorf("propagate: no rule `%s`", r.Head)
+			}
+		}
+	}
+	return l, nil
+}
+
+func (l *layout) size(mesh string) int {
+	for _, a := range l.mesh {
+		if a.Name == mesh {
+			return a.Size
+		}
+	}
+	return 1
+}
+
+// claimOn is what the rules say of sharding an axis over a mesh axis: 0
+// nothing, 1 between, 2 rule.
+func (l *layout) claimOn(axis, mesh string) (strength int, at string) {
+	for _, c := range l.claims[axis] {
+		if c.mesh != mesh {
+			continue
+		}
+		if !c.between {
+			return 2, c.at
+		}
+		strength, at = 1, c.at
+	}
+	return strength, at
+}
+
+// stored is the state in which a parameter (or its gradient, or its optimizer
+// state) of type t lies: what the rules say of its axes, and for zero also the
+// first axis that can be cut further.
+func (l *layout) stored(path string, t ir.Type, zero bool) ir.Type {
+	t = t.Clone()
+	if l.whole[path] {
+		return t
+	}
+	used := map[string]bool{}
+	for i := range t.Axes {
+		a := &t.Axes[i]
+		for _, m := range l.mesh {
+			s, _ := l.claimOn(a.Name, m.Name)
+			if s == 2 && !used[m.Name] && !l.stages[m.Name] && a.Size%(l.parts(*a)*m.Size) == 0 {
+				a.Mesh = append(a.Mesh, m.Name)
+				used[m.Name] = true
+			}
+		}
+	}
+	if !zero {
+		return t
+	}
+	for _, m := range l.zero {
+		l.cutFirst(t, m, used)
+	}
+	return t
+}
+
+// cutFirst shards the first axis that divides over mesh axis m: an unsharded
+// one if there is any.
+func (l *layout) cutFirst(t ir.Type, m string, used map[string]bool) {
+	if used[m] {
+		return
+	}
+	for _, fresh := range []bool{true, false} {
+		for i := range t.Axes {
+			a := &t.Axes[i]
+			if fresh == (len(a.Mesh) == 0) && a.Size%(l.parts(*a)*l.size(m)) == 0 {
+				a.Mesh = append(a.Mesh, m)
+				used[m] = true
+				return
+			}
+		}
+	}
+}
+
+// parts is the number of parts that axis a is cut into.
+func (l *layout) parts(a ir.Axis) int {
+	n := 1
+	for _, m := range a.Mesh {
+		n *= l.size(m)
+	}
+	return n
+}
