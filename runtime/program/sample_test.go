@@ -1,0 +1,62 @@
+package program
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// sample is a valid plan of two devices, which hold halves of w: it uses every
+// field of every struct (see TestSampleIsFull).
+func sample() *Plan {
+	text := "model M { }\n"
+	sum := sha256.Sum256([]byte(text))
+	axes := []Axis{{Name: "out", Size: 4, Global: 8, Mesh: []string{"tp"}}, {Name: "in", Size: 3, Global: 3}}
+	return &Plan{
+		Name: "M", Layout: "two", Compiler: "0.1.0", LLVM: "19.1.7", Target: "cpu:x86-64-v3",
+		Features: []string{"avx2", "fma"},
+		Sources:  []Source{{"m.ptl", text, hex.EncodeToString(sum[:])}},
+		Config:   []KV{{"layers", "2"}, {"seed", "7"}},
+		Mesh:     []MeshAxis{{"dp", 1}, {"tp", 2}},
+		Code:     []Code{{"elf", []byte{0x7f, 'E', 'L', 'F'}}},
+		Kernels: []Kernel{
+			{Name: "grad.0", Class: "map", Symbol: "k0", Tasks: 4, Args: []Arg{{Bytes: 48}, {Bytes: 48, Write: true}}, Flops: 12, Bytes: 96},
+			{Name: "update.1", Class: "map", Code: 0, Symbol: "k1", Tasks: 1, Scratch: 64, Args: []Arg{{Bytes: 48}, {Bytes: 48, Write: true}}, IR: "func @k1"},
+		},
+		Devices: []Device{{
+			Ranks: []int{0, 1},
+			Arena: 704,
+			Buffers: []Buffer{
+				{Space: Params, Offset: 0, Bytes: 48, DType: "f32", Axes: axes},
+				{Space: Optimizer, Offset: 64, Bytes: 48, DType: "f32", Axes: axes},
+				{Space: Grads, Offset: 128, Bytes: 48, DType: "f32", Axes: axes},
+				{Space: Inputs, Offset: 192, Bytes: 32, DType: "i32", Axes: []Axis{{Name: "batch", Size: 8, Global: 8}}},
+				{Space: Inputs, Offset: 256, Bytes: 4, DType: "i32"},
+				{Space: Activations, Offset: 320, Bytes: 4, DType: "f32"},
+				{Space: Scratch, Offset: 384, Bytes: 320, DType: "f64", Axes: []Axis{{Name: "x", Size: 40, Global: 40}}},
+			},
+			Tensors: []Tensor{
+				{Path: "w", Buffer: 0, Init: Init{"normal", []KV{{"std", "0.02"}}}, Train: true},
+				{Path: "w/m", Buffer: 1, Init: Init{Kind: "zeros"}},
+			},
+			Ports: []Port{
+				{Program: "step", Role: RoleData, Path: "tokens", Buffer: 3},
+				{Program: "step", Role: RoleStep, Buffer: 4},
+				{Program: "step", Role: RoleLoss, Buffer: 5},
+				{Program: "step", Role: RoleStat, Path: "lr", Buffer: 5},
+				{Program: "step", Role: RoleGrad, Path: "w", Buffer: 2, After: 1},
+			},
+			Progs: []Program{
+				{Name: "step", Instrs: []Instr{
+					{Kernel: 0, Bufs: []int{0, 2}, Scope: "block.0"},
+					{Kernel: 1, Bufs: []int{0, 1}, Scope: "optim", NoWait: true},
+					{Kernel: 1, Bufs: []int{1, 0}},
+				}},
+				{Name: "eval"},
+			},
+		}},
+		Data:    Data{Kind: "text", Options: []KV{{"", "${GOROOT}/src/**/*.go"}, {"window", "8"}}, Steps: 100},
+		Passes:  []string{"simplify", "autodiff"},
+		Remarks: []Remark{{"memory", "m.ptl:1:1", "block.0", "a remark"}},
+		Stats:   Stats{OpsBeforeFusion: 9, FlopsPerStep: 12, TokensPerStep: 8},
+	}
+}

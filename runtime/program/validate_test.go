@@ -1,0 +1,168 @@
+package program
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestSampleIsValid(t *testing.T) {
+	if err := sample().Validate(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestValidate breaks one thing of the sample at a time.
+func TestValidate(t *testing.T) {
+	dev := func(f func(d *Device)) func(*Plan) { return func(p *Plan) { f(&p.Devices[0]) } }
+	buf := func(i int, f func(b *Buffer)) func(*Plan) { return dev(func(d *Device) { f(&d.Buffers[i]) }) }
+	for _, c := range []struct {
+		name   string
+		change func(p *Plan)
+		want   string
+	}{
+		{"code without kind", func(p *Plan) { p.Code[0].Kind = "" }, "of no kind"},
+		{"kernel's code", func(p *Plan) { p.Kernels[0].Code = 1 }, "code 1 of 1"},
+		{"kernel's code below 0", func(p *Plan) { p.Kernels[0].Code = -1 }, "code -1"},
+		{"no symbol", func(p *Plan) { p.Kernels[0].Symbol = "" }, "empty name"},
+		{"long symbol", func(p *Plan) { p.Kernels[0].Symbol = strings.Repeat("x", 5000) }, "name of 5000"},
+		{"tasks", func(p *Plan) { p.Kernels[0].Tasks = -1 }, "-1 tasks"},
+		{"scratch", func(p *Plan) { p.Kernels[0].Scratch = 1 << 40 }, "scratch"},
+		{"argument size", func(p *Plan) { p.Kernels[0].Args[0].Bytes = -8 }, "argument 0"},
+		{"cost", func(p *Plan) { p.Kernels[0].Flops = -8 }, "cost"},
+		{"mesh size", func(p *Plan) { p.Mesh[1].Size = 0 }, "of size 0"},
+		{"huge mesh", func(p *Plan) { p.Mesh[0].Size, p.Mesh[1].Size = 1<<20, 1<<20 }, "mesh axis"},
+		{"mesh twice", func(p *Plan) { p.Mesh[0].Name = "tp" }, "mesh axis"},
+		{"rank twice", dev(func(d *Device) { d.Ranks = []int{0, 0} }), "rank 0"},
+		{"rank outside", dev(func(d *Device) { d.Ranks = []int{0, 2} }), "rank 2"},
+		{"rank left out", dev(func(d *Device) { d.Ranks = []int{1} }), "have no program"},
+		{"training of", func(p *Plan) { p.Data.Steps = -1 }, "-1 steps"},
+		{"arena", dev(func(d *Device) { d.Arena = 1 << 50 }), "an arena"},
+		{"smaller arena", dev(func(d *Device) { d.Arena-- }), "not in the arena"},
+		{"alignment", buf(0, func(b *Buffer) { b.Offset = 32 }), "multiple of 64"},
+		{"before the arena", buf(0, func(b *Buffer) { b.Offset = -64 }), "multiple of 64"},
+		{"overflow", buf(0, func(b *Buffer) { b.Offset = 1<<63 - 64 }), "not in the arena"},
+		{"negative size", buf(0, func(b *Buffer) { b.Bytes = -1 }), "not in the arena"},
+		{"dtype", buf(0, func(b *Buffer) { b.DType = "f31" }), `"f31"`},
+		{"small buffer", buf(6, func(b *Buffer) { b.Bytes = 8 }), "40 elements"},
+		{"axis twice", buf(0, func(b *Buffer) { b.Axes[1].Name = "out" }), "two axes"},
+		{"axis size", buf(3, func(b *Buffer) { b.Axes[0].Size = 0 }), "of size 0"},
+		{"elements overflow", buf(3, func(b *Buffer) { b.Axes = []Axis{{"a", 1 << 40, 1 << 40, nil}, {"b", 1 << 40, 1 << 40, nil}} }), "axis b"},
+		{"no such mesh axis", buf(0, func(b *Buffer) { b.Axes[0].Mesh[0] = "pp" }), `"pp"`},
+		{"sharding", buf(3, func(b *Buffer) { b.Axes[0].Global = 16 }), "mesh axes make"},
+		{"mesh axis used twice", buf(3, func(b *Buffer) {
+			b.Axes = []Axis{{"a", 2, 4, []string{"tp"}}, {"b", 2, 4, []string{"tp"}}}
+		}), "cut over"},
+		{"tensor's buffer", dev(func(d *Device) { d.Tensors[0].Buffer = 7 }), "buffer 7 of 7"},
+		{"tensor twice", dev(func(d *Device) { d.Tensors[1].Path = "w" }), "two tensors"},
+		{"no path", dev(func(d *Device) { d.Tensors[1].Path = "" }), "without a path"},
+		{"tensors meet", dev(func(d *Device) { d.Tensors[1].Buffer = 0 }), "share the bytes"},
+		{"buffer meets a tensor", buf(6, func(b *Buffer) { b.Offset = 64; b.Bytes = 640 }), "covers a part"},
+		{"init", dev(func(d *Device) { d.Tensors[0].Init.Kind = "magic" }), `"magic"`},
+		{"init of integers", dev(func(d *Device) { d.Buffers[0].DType = "i32" }), "cannot start"},
+		{"program twice", dev(func(d *Device) { d.Progs[1].Name = "step" }), "two programs"},
+		{"kernel", dev(func(d *Device) { d.Progs[0].Instrs[0].Kernel = 2 }), "kernel 2 of 2"},
+		{"buffer", dev(func(d *Device) { d.Progs[0].Instrs[0].Bufs[0] = -1 }), "buffer -1"},
+		{"too few buffers", dev(func(d *Device) { d.Progs[0].Instrs[0].Bufs = []int{0} }), "1 buffers of 2"},
+		{"kernel needs more", func(p *Plan) { p.Kernels[0].Args[0].Bytes = 49 }, "of which it uses 49"},
+		{"read before written", dev(func(d *Device) { d.Progs[0].Instrs[2].NoWait = true }), "does not wait"},
+		{"written before read", dev(func(d *Device) { d.Progs[0].Instrs[1].Bufs = []int{1, 0} }), "does not wait"},
+		{"both write", dev(func(d *Device) { d.Progs[0].Instrs[1].Bufs = []int{0, 2} }), "does not wait"},
+		{"kinds mixed", func(p *Plan) { p.Code = append(p.Code, Code{Kind: "ir"}); p.Kernels[1].Code = 1 }, "beside elf"},
+		{"port's program", dev(func(d *Device) { d.Ports[0].Program = "stop" }), `"stop"`},
+		{"port's buffer", dev(func(d *Device) { d.Ports[0].Buffer = 9 }), "buffer 9"},
+		{"port's role", dev(func(d *Device) { d.Ports[0].Role = "rôle" }), "unknown role"},
+		{"port twice", dev(func(d *Device) { d.Ports = append(d.Ports, d.Ports[0]) }), "twice"},
+		{"second loss", dev(func(d *Device) { d.Ports[3].Role = RoleLoss }), "twice"},
+		{"after too many", dev(func(d *Device) { d.Ports[4].After = 4 }), "after 4 of 3"},
+		{"loss has no after", dev(func(d *Device) { d.Ports[2].After = 1 }), "after 1"},
+		{"gradient of nothing", dev(func(d *Device) { d.Ports[4].Path = "v" }), "no such parameter"},
+		{"gradient's size", dev(func(d *Device) { d.Ports[4].Buffer = 5 }), "1 elements"},
+		{"step's type", dev(func(d *Device) { d.Ports[1].Buffer = 5 }), "scalar i32"},
+		{"loss's type", dev(func(d *Device) { d.Ports[2].Buffer = 4 }), "scalar f32"},
+		{"data's type", dev(func(d *Device) { d.Ports[0].Buffer = 6 }), "data of f64"},
+	} {
+		p := sample()
+		c.change(p)
+		err := p.Validate()
+		var want *InvalidError
+		if !errors.As(err, &want) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// TestInPlace: a tensor's new value may be another buffer in its very place.
+func TestInPlace(t *testing.T) {
+	p := sample()
+	d := &p.Devices[0]
+	d.Buffers = append(d.Buffers, Buffer{Space: Activations, Offset: 0, Bytes: 48, DType: "f32",
+		Axes: []Axis{{Name: "flat", Size: 12, Global: 12}}})
+	if err := p.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDevicesAgree splits the sample into two devices and lets them disagree.
+func TestDevicesAgree(t *testing.T) {
+	for name, change := range map[string]func(d *Device){
+		"":              func(d *Device) {},
+		"programs":      func(d *Device) { d.Progs[1].Name = "test" },
+		"tensor w":      func(d *Device) { d.Tensors[0].Init.Kind = "uniform"; d.Tensors[0].Init.Args = nil },
+		"tensor w/m":    func(d *Device) { d.Tensors[1].Train = true },
+		"step grad w":   func(d *Device) { d.Ports[4].After = 2 },
+		"step data tok": func(d *Device) { d.Buffers[3].Axes[0].Name = "row" },
+	} {
+		p := sample()
+		p.Devices = append(p.Devices, sample().Devices[0])
+		p.Devices[0].Ranks, p.Devices[1].Ranks = []int{0}, []int{1}
+		change(&p.Devices[1])
+		err := p.Validate()
+		if name == "" && err != nil {
+			t.Errorf("alike: %v", err)
+		} else if name != "" && (err == nil || !strings.Contains(err.Error(), name)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestInitValues(t *testing.T) {
+	for _, c := range []struct {
+		init Init
+		want Values
+		bad  bool
+	}{
+		{init: Init{Kind: "zeros"}, want: Values{Std: 1, Low: -1, High: 1}},
+		{init: Init{Kind: "ones"}, want: Values{Value: 1, Std: 1, Low: -1, High: 1}},
+		{init: Init{"constant", []KV{{"value", "-2.5"}}}, want: Values{Value: -2.5, Std: 1, Low: -1, High: 1}},
+		{init: Init{"normal", []KV{{"std", "2"}, {"mean", "1"}}}, want: Values{Dist: Normal, Mean: 1, Std: 2, Low: -1, High: 1}},
+		{init: Init{"uniform", []KV{{"high", "0.5"}}}, want: Values{Dist: Uniform, Std: 1, Low: -1, High: 0.5}},
+		{init: Init{Kind: "constant"}, bad: true},
+		{init: Init{"zeros", []KV{{"value", "1"}}}, bad: true},
+		{init: Init{"normal", []KV{{"std", "-1"}}}, bad: true},
+		{init: Init{"normal", []KV{{"std", "inf"}}}, bad: true},
+		{init: Init{"normal", []KV{{"std", "wide"}}}, bad: true},
+		{init: Init{"normal", []KV{{"std", "NaN"}}}, bad: true},
+		{init: Init{"uniform", []KV{{"low", "2"}}}, bad: true},
+	} {
+		got, err := c.init.Values()
+		if (err != nil) != c.bad || err == nil && got != c.want {
+			t.Errorf("%v: %+v, %v, want %+v", c.init, got, err, c.want)
+		}
+	}
+}
+
+func TestBox(t *testing.T) {
+	p := &Plan{Mesh: []MeshAxis{{"dp", 2}, {"tp", 3}}}
+	axes := []Axis{{"a", 2, 12, []string{"tp", "dp"}}, {"b", 5, 5, nil}, {"c", 4, 4, nil}}
+	for rank, lo := range []int{0, 4, 8, 2, 6, 10} { // tp is major: part = tp·2 + dp
+		gotLo, gotHi := p.Box(rank, axes)
+		if !reflect.DeepEqual(gotLo, []int{lo, 0, 0}) || !reflect.DeepEqual(gotHi, []int{lo + 2, 5, 4}) {
+			t.Errorf("rank %d: [%v, %v), want lo %d", rank, gotLo, gotHi, lo)
+		}
+	}
+	if p.Ranks() != 6 || (&Plan{}).Ranks() != 1 || Elems(axes) != 40 || Elems(nil) != 1 {
+		t.Error("numbers of ranks or elements")
+	}
+}
