@@ -25,7 +25,7 @@ import (
 // computed in float64, then rounded to the tensor's dtype, as Convert does.
 func (m *Machine) Initialize(seed uint64) error {
 	if m.closed {
-		return errorf(ReasonBug, nil, "a plan was initialized after it was closed")
+		return errClosed
 	}
 	var jobs []initJob
 	for _, d := range m.devices {

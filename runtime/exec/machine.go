@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"math"
 	"runtime"
 	"unsafe"
 
@@ -75,7 +76,7 @@ func (m *Machine) open() error {
 		d := &m.plan.Devices[i]
 		for _, rank := range d.Ranks {
 			m.devices[rank] = &device{rank: rank, prog: d}
-			total += d.Arena
+			total = min(total, math.MaxInt64-d.Arena) + d.Arena // no overflow
 		}
 	}
 	if err := fits(total, len(m.devices)); err != nil {
@@ -139,11 +140,13 @@ func (m *Machine) capture(d *device) error {
 	return nil
 }
 
+var errClosed = &Error{Reason: ReasonBug, Msg: "a plan was used after it was closed"}
+
 // replay runs a range of instructions of a program on every device, of those
 // that the device has.
 func (m *Machine) replay(prog, from, to int) error {
 	if m.closed {
-		return errorf(ReasonBug, nil, "a plan was run after it was closed")
+		return errClosed
 	}
 	for _, d := range m.devices {
 		if d.engine == nil {

@@ -38,8 +38,8 @@ type Field struct {
 type View struct {
 	Rank   int
 	Lo, Hi []int
-	I32    []int32   // one of the two, by the field's dtype
-	F32    []float32 //
+	I32    []int32 // nil for a field of f32
+	F32    []float32
 }
 
 // gradient is a gradient that can be read after some instructions.
@@ -141,7 +141,7 @@ func (p *Program) Stats() []string { return p.stats }
 // Stat is a scalar of the last run, such as grad_norm or lr.
 func (p *Program) Stat(name string) (value float64, ok bool) {
 	for i, s := range p.stats {
-		if s == name && p.values[i] != nil {
+		if s == name {
 			return float64(*p.values[i]), true
 		}
 	}
@@ -197,6 +197,9 @@ type Span struct {
 // results are those of Run; the times include entering native code for each
 // instruction, and nothing runs beside it.
 func (p *Program) Trace(report func(Span)) error {
+	if p.m.closed {
+		return errClosed
+	}
 	for i := range p.n {
 		for _, d := range p.m.devices {
 			prog := &d.prog.Progs[p.index]
