@@ -24,7 +24,7 @@ that changed the result by more than the reordering of sums explains.
 The reference evaluator executes it, in float64: take small sizes with --set.`,
 		Example: `  ptc check examples/gpt/gpt.ptl --set batch=2 --set seq=16
   ptc check gpt.ptl --layout three_d --set batch=8 --json`,
-		Args:              cobra.ExactArgs(1),
+		Args:              exactly("FILE"),
 		ValidArgsFunction: completeFiles("ptl"),
 		RunE:              func(_ *cobra.Command, args []string) error { return a.check(args[0], &f, asJSON) },
 	}

@@ -43,7 +43,7 @@ Passes, in order, for --print-after and as names of dumps:
   ptc compile gpt.ptl --target ref
   ptc compile gpt.ptl --dump-ir ir/ --verify-each
   ptc compile gpt.ptl --print-after fuse | less`,
-		Args:              cobra.ExactArgs(1),
+		Args:              exactly("FILE"),
 		ValidArgsFunction: completeFiles("ptl"),
 		RunE:              func(_ *cobra.Command, args []string) error { return a.compile(args[0], &f) },
 	}

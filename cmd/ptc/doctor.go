@@ -53,7 +53,7 @@ With --require, the exit code is 1 if the named thing is missing. Names: ` +
 		Example: `  ptc doctor
   ptc doctor --json
   ptc doctor --require llvm || sudo apt-get install libllvm19`,
-		Args: cobra.NoArgs,
+		Args: exactly(),
 		RunE: func(*cobra.Command, []string) error { return a.doctor(asJSON, require) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

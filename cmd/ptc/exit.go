@@ -174,12 +174,17 @@ func (a *app) reportBug(what string, stack []string, args []string) int {
 	return exitBug
 }
 
-func unknownCommand(root *cobra.Command, name string) error {
-	var names []string
+// names lists the commands.
+func names(root *cobra.Command) []string {
+	var all []string
 	for _, c := range root.Commands() {
-		names = append(names, c.Name())
+		all = append(all, c.Name())
 	}
-	hint := diag.DidYouMean(name, names)
+	return all
+}
+
+func unknownCommand(root *cobra.Command, name string) error {
+	hint := diag.DidYouMean(name, names(root))
 	if hint != "" {
 		hint = "; " + hint
 	}

@@ -24,7 +24,7 @@ not alive at the same time share memory, so that the kinds can add up to more
 than the arena.`,
 		Example: `  ptc explain plan.bin
   ptc explain plan.bin --json | jq .memory`,
-		Args:              cobra.ExactArgs(1),
+		Args:              exactly("PLAN"),
 		ValidArgsFunction: completeFiles("bin"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			plan, err := readPlan(args[0])

@@ -36,6 +36,29 @@ func (c *choice) Set(s string) error {
 	return err
 }
 
+// exactly asks for one argument for each name.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return fmt.Errorf("%s is missing", names[len(args)])
+		case len(args) > len(names):
+			return fmt.Errorf("unexpected argument `%s`", args[len(names)])
+		}
+		return nil
+	}
+}
+
+// oneOrMore asks for at least one argument.
+func oneOrMore(name string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fmt.Errorf("%s is missing", name)
+		}
+		return nil
+	}
+}
+
 // sourceFlags are those of every command that compiles.
 type sourceFlags struct {
 	set            []string

@@ -22,7 +22,7 @@ A file with a mistake in its syntax is left as it is.`,
   ptc fmt --check *.ptl      # for continuous integration: exit code 1 if any would change
   ptc fmt --diff model.ptl   # what would change
   ptc fmt - < model.ptl`,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              oneOrMore("FILE"),
 		ValidArgsFunction: completeFiles("ptl"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			changes := 0

@@ -67,19 +67,8 @@ is wrong is an error of "ptc compile", with the source line.`,
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	root.AddGroup(
-		&cobra.Group{ID: "work", Title: "From a model to a trained one:"},
-		&cobra.Group{ID: "look", Title: "To look inside:"},
-		&cobra.Group{ID: "tool", Title: "Tools:"},
-	)
-	for _, g := range []struct {
-		id   string
-		cmds []*cobra.Command
-	}{
-		{"work", []*cobra.Command{newNew(a), newCompile(a), newRun(a)}},
-		{"look", []*cobra.Command{newExplain(a), newCheck(a), newOpt(a)}},
-		{"tool", []*cobra.Command{newFmt(a), newDoctor(a), newVersion(a)}},
-	} {
+	for _, g := range commands(a) {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, c := range g.cmds {
 			c.GroupID = g.id
 			c.DisableFlagsInUseLine = true
@@ -89,7 +78,21 @@ is wrong is an error of "ptc compile", with the source line.`,
 	}
 	// The root runs only to refuse an unknown command: no line of usage.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable .HasParent}}", 1))
-	root.SetHelpCommandGroupID("tool")
+	root.SetHelpCommand(newHelp(root))
 	root.SetCompletionCommandGroupID("tool")
 	return root
+}
+
+// group is commands that help lists together.
+type group struct {
+	id, title string
+	cmds      []*cobra.Command
+}
+
+func commands(a *app) []group {
+	return []group{
+		{"work", "From a model to a trained one:", []*cobra.Command{newNew(a), newCompile(a), newRun(a)}},
+		{"look", "To look inside:", []*cobra.Command{newExplain(a), newCheck(a), newOpt(a)}},
+		{"tool", "Tools:", []*cobra.Command{newFmt(a), newDoctor(a), newVersion(a)}},
+	}
 }

@@ -24,7 +24,7 @@ func newNew(a *app) *cobra.Command {
 folder.`,
 		Example: `  ptc new hello
   cd hello && ptc compile model.ptl && ptc run model.bin`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly("DIR"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.newProject(args[0]) },
 	}
 }

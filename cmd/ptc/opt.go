@@ -22,7 +22,7 @@ Passes, with the level of the IR that they take and leave:
 ` + passTable(),
 		Example: `  ptc opt ir/00-lower.ptir --passes simplify
   ptc opt ir/01-simplify.ptir --passes autodiff,cleanup -o after.ptir`,
-		Args:              cobra.ExactArgs(1),
+		Args:              exactly("IR"),
 		ValidArgsFunction: completeFiles("ptir"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			src, err := a.readText(args[0], maxIR)

@@ -43,7 +43,7 @@ parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
   ptc run plan.bin --checkpoint ckpt/ --resume --steps 2000
   ptc run plan.bin --log json > run.jsonl
   ptc run plan.bin --steps 20 --trace trace.json   # open it at ui.perfetto.dev`,
-		Args:              cobra.ExactArgs(1),
+		Args:              exactly("PLAN"),
 		ValidArgsFunction: completeFiles("bin"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -79,6 +79,8 @@ parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
 }
 
 func (a *app) run(ctx context.Context, path string, f *runFlags) error {
+	ctx, stop := a.untilSignal(ctx)
+	defer stop()
 	plan, err := readPlan(path)
 	if err != nil {
 		return err
@@ -89,8 +91,6 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 		overview(&b, plan)
 		fmt.Fprint(a.err, b.String())
 	}
-	ctx, stop := a.untilSignal(ctx)
-	defer stop()
 	opts := f.opts
 	opts.Log = a.sink(f.log.value)
 	_, err = train.Run(ctx, plan, opts)

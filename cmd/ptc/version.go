@@ -26,7 +26,7 @@ func newVersion(a *app) *cobra.Command {
 		Short:   "Print the version of ptc",
 		Long:    "Print the version of ptc, the commit it was built from, the system, and the Go\nversion that built it.",
 		Example: "  ptc version",
-		Args:    cobra.NoArgs,
+		Args:    exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			return a.print([]byte("ptc " + versionLine() + "\n"))
 		},

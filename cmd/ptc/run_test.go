@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// events reads JSON lines.
+func events(t *testing.T, text string) (all []map[string]any) {
+	t.Helper()
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		var e map[string]any
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+func TestRun(t *testing.T) {
+	small := project(t)
+	must(t, with(small, "compile", "p/model.ptl", "-o", "a.bin", "-q")...)
+	r := must(t, "run", "a.bin", "--steps", "4", "--log", "json", "--save", "straight", "--dump-grads", "grads",
+		"--dump-batches", "batches", "--trace", "trace.json")
+	e := events(t, r.out)
+	if len(e) < 6 || e[0]["event"] != "start" || e[len(e)-1]["event"] != "end" {
+		t.Fatalf("the events are\n%s", r.out)
+	}
+	steps := 0
+	for _, x := range e {
+		if x["event"] != "step" {
+			continue
+		}
+		steps++
+		for _, key := range []string{"step", "loss", "grad_norm", "lr", "ms", "tokens_per_s"} {
+			if _, ok := x[key].(float64); !ok {
+				t.Errorf("step %d: %s is %v", steps, key, x[key])
+			}
+		}
+		if x["step"] != float64(steps) {
+			t.Errorf("step %v in the place of %d", x["step"], steps)
+		}
+	}
+	if steps != 4 || e[len(e)-1]["steps"] != 4.0 {
+		t.Errorf("%d steps, %v at the end", steps, e[len(e)-1])
+	}
+	for _, name := range []string{"straight", "grads", "batches", "trace.json"} {
+		if read(t, name) == "" {
+			t.Errorf("%s is empty", name)
+		}
+	}
+
+	// Two runs, the second from the checkpoint of the first, are one run.
+	must(t, "run", "a.bin", "--steps", "2", "--checkpoint", "ck")
+	must(t, "run", "a.bin", "--steps", "4", "--checkpoint", "ck", "--resume", "--save", "resumed")
+	if read(t, "resumed") != read(t, "straight") {
+		t.Error("a resumed run is not the straight run")
+	}
+	must(t, "run", "a.bin", "--steps", "4", "--seed", "7", "--save", "seven")
+	if read(t, "seven") == read(t, "straight") {
+		t.Error("the seed makes no difference")
+	}
+	// Without --steps the plan's own 6; lines for people in a pipe.
+	text := must(t, "run", "a.bin", "-v")
+	if !strings.Contains(text.out, "step 6/6") || !strings.Contains(text.err, "Next, layout single") {
+		t.Errorf("the run says\n%s\n%s", text.out, text.err)
+	}
+}
+
+// start runs ptc in a process of its own and gives the lines of its output and
+// its standard error together.
+func start(t *testing.T, args ...string) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), asMain+"=1")
+	stream, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended, unless the test failed
+	return cmd, bufio.NewScanner(stream)
+}
+
+func TestASignalEndsTheRunCleanly(t *testing.T) {
+	small := project(t)
+	must(t, with(small, "compile", "p/model.ptl", "-o", "a.bin", "-q")...)
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		dir := "ck-" + sig.String()
+		cmd, lines := start(t, "run", "a.bin", "--steps", "100000000", "--log", "json", "--checkpoint", dir)
+		var last string
+		for sent := false; lines.Scan(); {
+			last = lines.Text()
+			if !sent && strings.Contains(last, `"event":"step"`) {
+				sent = true
+				if err := cmd.Process.Signal(sig); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%s: %v", sig, err)
+		}
+		if !strings.HasPrefix(last, `{"event":"end"`) {
+			t.Errorf("%s: the last line is %s", sig, last)
+		}
+		must(t, "explain", "a.bin")
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) == 0 {
+			t.Errorf("%s: no checkpoint was saved: %v", sig, err)
+		}
+	}
+}
+
+func TestASecondSignalEndsTheProcess(t *testing.T) {
+	small := project(t)
+	// The reference takes long for a step of this size.
+	slow := append(small, "--set", "batch=4096", "--set", "hidden=512") // the last of two settings holds
+	must(t, with(slow, "compile", "p/model.ptl", "-o", "slow.bin", "-q", "--target", "ref")...)
+	cmd, lines := start(t, "run", "slow.bin", "--steps", "1000", "--log", "json")
+	sent := 0
+	for lines.Scan() {
+		line := lines.Text()
+		if sent == 0 && strings.Contains(line, `"event":"step"`) || sent == 1 && strings.Contains(line, "once more") {
+			sent++
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if strings.Contains(line, `"event":"end"`) {
+			t.Error("the run came to its end after two signals")
+		}
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupt {
+		t.Errorf("the process ended with %v, expected exit code %d", err, exitInterrupt)
+	}
+}
