@@ -1,0 +1,175 @@
+package comm
+
+import (
+	"fmt"
+	"strings"
+	"unsafe"
+)
+
+// Check says why an operation cannot be issued by a device of a mesh with that
+// many devices, or returns nil. Transports call it first in Prepare. It replaces
+// values that stand for a default: Outer, DstOuter and DstInner of 0.
+func (o *Op) Check(rank, devices int) error {
+	if msg := o.check(rank, devices); msg != "" {
+		return &Error{Reason: ReasonInvalid, Rank: rank, Ranks: []int{rank}, Op: o.Describe(0),
+			Msg: fmt.Sprintf("rank %d cannot issue %s: %s", rank, o.Signature(), msg)}
+	}
+	return nil
+}
+
+func (o *Op) check(rank, devices int) string {
+	o.Outer = max(o.Outer, 1)
+	if o.DstOuter == 0 && o.DstInner == 0 {
+		o.DstOuter, o.DstInner = o.Outer, o.Inner
+	}
+	p2p := o.Kind == Send || o.Kind == Recv
+	switch {
+	case o.Kind >= numKinds:
+		return "there is no such operation"
+	case o.DType >= numDTypes:
+		return "there is no such dtype"
+	case o.Reduce > Max:
+		return "there is no such reduction"
+	case o.Inner < 0 || o.DstOuter < 0 || o.DstInner < 0:
+		return "a size is negative"
+	case p2p && (o.Peer < 0 || o.Peer >= devices || o.Peer == rank):
+		return fmt.Sprintf("rank %d is none of the other devices", o.Peer)
+	case p2p && (o.Tag < 0 || o.Tag >= MaxTag):
+		return fmt.Sprintf("tag %d is not below %d", o.Tag, MaxTag)
+	case p2p:
+		return o.checkBuffers(1, 0)
+	case o.Group == nil:
+		return "it has no group"
+	case o.Group.Ranks() != devices:
+		return fmt.Sprintf("its group is of a mesh of %d devices, not of %d", o.Group.Ranks(), devices)
+	}
+	if msg := o.checkKind(); msg != "" {
+		return msg
+	}
+	return o.checkBuffers(o.Group.Size(), o.Group.Coord(rank))
+}
+
+// checkKind looks at the fields that only one kind has.
+func (o *Op) checkKind() string {
+	n := o.Group.Size()
+	switch o.Kind {
+	case AllReduce, ReduceScatter:
+		if o.DType == Bool && o.Reduce == Sum {
+			return "bool has no sum"
+		}
+	case AllToAll:
+		if o.DstOuter*o.DstInner != o.Elems() {
+			return fmt.Sprintf("slices of [%d, %d] cannot be stored as [%d, %d]", o.Outer, o.Inner, o.DstOuter, o.DstInner)
+		}
+	case Permute:
+		if len(o.From) != n {
+			return fmt.Sprintf("it names %d sources for %d members", len(o.From), n)
+		}
+		used := make([]bool, n)
+		for _, f := range o.From {
+			if f < -1 || f >= n {
+				return fmt.Sprintf("there is no member %d", f)
+			}
+			if f >= 0 && used[f] {
+				return fmt.Sprintf("member %d is a source twice", f)
+			}
+			if f >= 0 {
+				used[f] = true
+			}
+		}
+	case Broadcast:
+		if o.Root < 0 || o.Root >= n {
+			return fmt.Sprintf("there is no member %d to be the root", o.Root)
+		}
+	}
+	return ""
+}
+
+// checkBuffers compares the buffers with the view, for member me of n.
+func (o *Op) checkBuffers(n, me int) string {
+	one := o.Elems() * o.DType.Size()
+	src, dst, inPlace := one, one, 0 // inPlace: where Dst begins in Src, or Src in Dst
+	switch o.Kind {
+	case ReduceScatter:
+		src, inPlace = one*n, one*me
+	case AllGather:
+		dst, inPlace = one*n, -one*me
+	case AllToAll:
+		src, dst = one*n, one*n
+	case Broadcast:
+		if me != o.Root {
+			src = -1
+		}
+	case Barrier:
+		return ""
+	case Send:
+		dst = -1
+	case Recv:
+		src = -1
+	}
+	for _, b := range []struct {
+		name string
+		buf  []byte
+		want int
+	}{{"Src", o.Src, src}, {"Dst", o.Dst, dst}} {
+		if b.want >= 0 && len(b.buf) != b.want {
+			return fmt.Sprintf("%s has %d bytes instead of %d", b.name, len(b.buf), b.want)
+		}
+		if b.want > 0 && address(b.buf)%uintptr(o.DType.Size()) != 0 {
+			return b.name + " is not aligned to its elements"
+		}
+	}
+	if src <= 0 || dst <= 0 || !overlap(o.Src, o.Dst) {
+		return ""
+	}
+	allowed := o.Kind == AllReduce || o.Kind == Broadcast ||
+		o.Outer == 1 && (o.Kind == ReduceScatter || o.Kind == AllGather)
+	if !allowed || int(address(o.Dst))-int(address(o.Src)) != inPlace {
+		return "Src and Dst overlap in a way it cannot have in place"
+	}
+	return ""
+}
+
+func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+func overlap(a, b []byte) bool {
+	x, y := address(a), address(b)
+	return x < y+uintptr(len(b)) && y < x+uintptr(len(a))
+}
+
+// Signature is all that members of a group must agree on, in words. Transports
+// compare it.
+func (o *Op) Signature() string {
+	var b strings.Builder
+	b.WriteString(o.Kind.String())
+	if o.Kind == AllReduce || o.Kind == ReduceScatter {
+		fmt.Fprintf(&b, " (%s)", o.Reduce)
+	}
+	if o.Kind != Barrier {
+		fmt.Fprintf(&b, " of %s", o.DType)
+		if o.Outer > 1 {
+			fmt.Fprintf(&b, "[%d, %d]", o.Outer, o.Inner)
+		} else {
+			fmt.Fprintf(&b, "[%d]", o.Inner)
+		}
+	}
+	switch o.Kind {
+	case AllToAll:
+		if o.DstOuter != o.Outer {
+			fmt.Fprintf(&b, " to [%d, %d]", o.DstOuter, o.DstInner)
+		}
+	case Permute:
+		fmt.Fprintf(&b, " from %v", o.From)
+	case Broadcast:
+		fmt.Fprintf(&b, " from member %d", o.Root)
+	case Send, Recv: // labels and peers differ between the two
+		return b.String()
+	}
+	if o.Label != "" {
+		b.WriteString(" " + o.Label)
+	}
+	if o.Group != nil && o.Group.name != "" {
+		b.WriteString(" over " + o.Group.name)
+	}
+	return b.String()
+}

@@ -1,0 +1,128 @@
+package commtest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+
+	"ptc/runtime/comm"
+)
+
+// payload is what message i of a stream carries.
+func payload(from, to, tag, i, n int) []byte {
+	return fill(comm.F32, n, rand.New(rand.NewPCG(uint64(from)<<32|uint64(to)<<16|uint64(tag), uint64(i))))
+}
+
+// pipeline sends around the ring of all devices in both directions at once, each
+// stream with messages of two sizes, receivers behind senders or posted ahead.
+func (s *suite) pipeline(messages int) error {
+	n, rank := s.d.Mesh().Size(), s.d.Rank()
+	if n == 1 {
+		return nil
+	}
+	next, last := (rank+1)%n, (rank+n-1)%n
+	const depth = 3 // sent ahead, within the default Options.InFlight
+	for i := range messages {
+		var sends, recvs []comm.Call
+		var dst, want [][]byte
+		size := 100
+		if i%5 == 0 {
+			size = 20000
+		}
+		for j := range depth {
+			for tag, peers := range [][2]int{{next, last}, {last, next}} {
+				send, err := s.d.Prepare(comm.Op{Kind: comm.Send, DType: comm.F32, Inner: size, Label: "out",
+					Src: payload(rank, peers[0], tag, i*depth+j, size), Peer: peers[0], Tag: tag})
+				if err != nil {
+					return err
+				}
+				in := make([]byte, 4*size)
+				recv, err := s.d.Prepare(comm.Op{Kind: comm.Recv, DType: comm.F32, Inner: size, Label: "in",
+					Dst: in, Peer: peers[1], Tag: tag})
+				if err != nil {
+					return err
+				}
+				sends, recvs, dst = append(sends, send), append(recvs, recv), append(dst, in)
+				want = append(want, payload(peers[1], rank, tag, i*depth+j, size))
+			}
+		}
+		if err := s.exchange(sends, recvs, i%2 == 0); err != nil {
+			return err
+		}
+		for k := range dst {
+			if !bytes.Equal(dst[k], want[k]) {
+				return fmt.Errorf("message %d of round %d is not what was sent", k, i)
+			}
+			s.digest.Write(dst[k])
+		}
+	}
+	return nil
+}
+
+// exchange sends all, then receives all; or posts the receives first.
+func (s *suite) exchange(sends, recvs []comm.Call, ahead bool) error {
+	if ahead {
+		for _, c := range recvs {
+			if err := c.Start(); err != nil {
+				return err
+			}
+		}
+	}
+	for _, c := range sends {
+		if err := c.Run(); err != nil {
+			return err
+		}
+	}
+	for _, c := range recvs {
+		if !ahead {
+			if err := c.Start(); err != nil {
+				return err
+			}
+		}
+		if err := c.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stress replays a fixed program of small operations, as a training step does,
+// many times without Prepare.
+func (s *suite) stress(operations int) error {
+	const program = 20
+	trials := make([]*trial, program)
+	srcs := make([][]byte, program)
+	for i := range trials {
+		var err error
+		if trials[i], err = s.next(64); err != nil {
+			return err
+		}
+		srcs[i] = bytes.Clone(trials[i].op.Src)
+	}
+	count := make([]byte, 4)
+	total, err := s.d.Prepare(comm.Op{Kind: comm.AllReduce, Group: s.d.Mesh().World(), DType: comm.I32,
+		Inner: 1, Src: count, Dst: count, Label: "count"})
+	if err != nil {
+		return err
+	}
+	for round := range operations {
+		for i, t := range trials {
+			copy(t.op.Src, srcs[i])
+			if err := t.call.Run(); err != nil {
+				return err
+			}
+			if !bytes.Equal(t.op.Dst, t.want) {
+				return t.check(s)
+			}
+		}
+		binary.LittleEndian.PutUint32(count, uint32(round))
+		if err := total.Run(); err != nil {
+			return err
+		}
+		if got := int(binary.LittleEndian.Uint32(count)); got != round*s.d.Mesh().Size() {
+			return fmt.Errorf("round %d: the sum over all devices is %d", round, got)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+package commtest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"hash"
+	"math/rand/v2"
+
+	"ptc/runtime/comm"
+	"ptc/runtime/program"
+)
+
+// Mesh is the mesh that the suite uses for a number of devices: of as many axes
+// as that allows.
+func Mesh(devices int) *comm.Mesh {
+	sizes := map[int][]int{1: nil, 2: {2}, 3: {3}, 4: {2, 2}, 6: {3, 2}, 8: {2, 2, 2}}[devices]
+	var axes []program.MeshAxis
+	for i, s := range sizes {
+		axes = append(axes, program.MeshAxis{Name: string(rune('a' + i)), Size: s})
+	}
+	m, err := comm.NewMesh(axes)
+	if err != nil || m.Size() != devices {
+		panic(fmt.Sprintf("commtest: no mesh of %d devices (%v)", devices, err))
+	}
+	return m
+}
+
+// suite is the state of one device. All devices draw from rng alike.
+type suite struct {
+	d      comm.Device
+	rng    *rand.Rand
+	groups []*comm.Group
+	digest hash.Hash
+	ops    int
+}
+
+// Run runs the suite on one device, with that many random operations in each
+// part, and gives the digest of the device's results.
+func Run(d comm.Device, seed uint64, operations int) (digest string, err error) {
+	s := &suite{d: d, rng: rand.New(rand.NewPCG(seed, 0)), digest: sha256.New()}
+	if s.groups, err = groups(d.Mesh()); err != nil {
+		return "", err
+	}
+	for _, part := range []struct {
+		name string
+		run  func(int) error
+	}{
+		{"one at a time", s.single}, {"overlapped", s.overlapped},
+		{"pipeline", s.pipeline}, {"stress", s.stress},
+	} {
+		if err := part.run(operations); err != nil {
+			return "", fmt.Errorf("device %d, %s: %w", d.Rank(), part.name, err)
+		}
+	}
+	return fmt.Sprintf("%x", s.digest.Sum(nil)), nil
+}
+
+// groups are all sets of axes, in both orders.
+func groups(m *comm.Mesh) ([]*comm.Group, error) {
+	var out []*comm.Group
+	axes := m.Axes()
+	for set := range 1 << len(axes) {
+		var up, down []string
+		for i, a := range axes {
+			if set>>i&1 == 1 {
+				up = append(up, a.Name)
+				down = append([]string{a.Name}, down...)
+			}
+		}
+		for _, names := range [][]string{up, down} {
+			g, err := m.Group(names...)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, g)
+		}
+	}
+	return append(out, m.World()), nil
+}
+
+// trial is one random operation with what it must give.
+type trial struct {
+	op   comm.Op
+	call comm.Call
+	want []byte
+}
+
+// next draws an operation. largest bounds the elements of a slice.
+func (s *suite) next(largest int) (*trial, error) {
+	s.ops++
+	rng := s.rng
+	g := s.groups[rng.IntN(len(s.groups))]
+	n := g.Size()
+	op := comm.Op{Kind: comm.Kind(rng.IntN(int(comm.Barrier) + 1)), Group: g, Label: fmt.Sprintf("trial %d", s.ops),
+		DType: comm.DType(rng.IntN(int(comm.Bool) + 1)), Reduce: comm.Reduce(rng.IntN(2)),
+		Outer: 1 + rng.IntN(4), Inner: rng.IntN(1 + rng.IntN(largest)), Root: rng.IntN(n)}
+	if op.DType == comm.Bool {
+		op.Reduce = comm.Max
+	}
+	inPlace := rng.IntN(2) == 0
+	if inPlace && rng.IntN(2) == 0 {
+		op.Outer = 1
+	}
+	if op.Kind == comm.AllToAll && rng.IntN(2) == 0 { // the transposed view has the same product
+		op.DstOuter, op.DstInner = op.Inner, op.Outer
+	}
+	op.From = rng.Perm(n)
+	if rng.IntN(2) == 0 {
+		op.From[rng.IntN(n)] = -1
+	}
+	seed := rng.Uint64()
+	return s.trial(op, inPlace, seed)
+}
+
+// trial makes the buffers of an operation, the expected result and the call.
+func (s *suite) trial(op comm.Op, inPlace bool, seed uint64) (*trial, error) {
+	elems := op.Elems()
+	from := elems
+	if op.Kind == comm.ReduceScatter || op.Kind == comm.AllToAll {
+		from *= op.Group.Size()
+	}
+	var srcs [][]byte
+	for _, m := range op.Group.Members(s.d.Rank()) {
+		srcs = append(srcs, fill(op.DType, from, rand.New(rand.NewPCG(seed, uint64(m)))))
+	}
+	me := op.Group.Coord(s.d.Rank())
+	t := &trial{op: op, want: expect(&op, srcs, me)}
+	t.op.Src = bytes.Clone(srcs[me])
+	t.op.Dst = bytes.Repeat([]byte{0xa5}, len(t.want))
+	slice := elems * op.DType.Size()
+	switch {
+	case op.Kind == comm.Barrier:
+		t.op.Src, t.op.Dst = nil, nil
+	case !inPlace:
+	case op.Kind == comm.AllReduce || op.Kind == comm.Broadcast:
+		t.op.Dst = t.op.Src
+	case op.Kind == comm.ReduceScatter && op.Outer == 1:
+		t.op.Dst = t.op.Src[me*slice : (me+1)*slice]
+	case op.Kind == comm.AllGather && op.Outer == 1:
+		own := t.op.Dst[me*slice : (me+1)*slice]
+		copy(own, t.op.Src)
+		t.op.Src = own
+	}
+	var err error
+	t.call, err = s.d.Prepare(t.op)
+	return t, err
+}
+
+func (t *trial) check(s *suite) error {
+	if !bytes.Equal(t.op.Dst, t.want) {
+		i := 0
+		for t.op.Dst[i] == t.want[i] {
+			i++
+		}
+		e := i / t.op.DType.Size()
+		return fmt.Errorf("%s over %v: element %d of %d is %g instead of %g", t.op.Signature(), t.op.Group.Members(s.d.Rank()),
+			e, len(t.want)/t.op.DType.Size(), get(t.op.DType, t.op.Dst, e), get(t.op.DType, t.want, e))
+	}
+	s.digest.Write(t.op.Dst)
+	return nil
+}
+
+// single runs operations one at a time, each twice, a few of them large.
+func (s *suite) single(operations int) error {
+	for i := range operations {
+		largest := 300
+		if i%16 == 0 {
+			largest = 40000
+		}
+		t, err := s.next(largest)
+		if err != nil {
+			return err
+		}
+		src := bytes.Clone(t.op.Src)
+		for range 2 {
+			copy(t.op.Src, src)
+			if err := t.call.Run(); err != nil {
+				return err
+			}
+			if err := t.check(s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// overlapped starts operations of several groups and waits for them in an order
+// that differs from device to device.
+func (s *suite) overlapped(operations int) error {
+	own := rand.New(rand.NewPCG(uint64(s.d.Rank()), 1))
+	for done := 0; done < operations; {
+		trials := make([]*trial, 1+s.rng.IntN(24))
+		for i := range trials {
+			var err error
+			if trials[i], err = s.next(500); err != nil {
+				return err
+			}
+			if err := trials[i].call.Start(); err != nil {
+				return err
+			}
+		}
+		for _, i := range own.Perm(len(trials)) {
+			if err := trials[i].call.Wait(); err != nil {
+				return err
+			}
+		}
+		for _, t := range trials {
+			if err := t.check(s); err != nil {
+				return err
+			}
+		}
+		done += len(trials)
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package local
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"ptc/runtime/comm"
+)
+
+func init() {
+	comm.Register(comm.Transport{Name: "local", Open: Open})
+}
+
+// world is all devices of a mesh.
+type world struct {
+	mesh   *comm.Mesh
+	opts   comm.Options
+	failed atomic.Pointer[cause]
+
+	mu      sync.Mutex // guards what follows
+	rooms   map[meeting]*room
+	streams map[link]*stream
+	waiters []*waiter // of all prepared calls, to be woken by a failure
+
+	devices []*device
+}
+
+// cause is the failure that ended the world.
+type cause struct{ err error }
+
+// meeting identifies a room: a set of axes and which of its groups.
+type meeting struct{ set, index, size int }
+
+// link identifies a stream of messages.
+type link struct{ from, to, tag int }
+
+// Open makes all devices of a mesh.
+func Open(m *comm.Mesh, o comm.Options) ([]comm.Device, error) {
+	w := &world{mesh: m, opts: o.WithDefaults(), rooms: map[meeting]*room{}, streams: map[link]*stream{}}
+	devs := make([]comm.Device, m.Size())
+	for r := range devs {
+		d := &device{w: w, rank: r}
+		w.devices = append(w.devices, d)
+		devs[r] = d
+	}
+	return devs, nil
+}
+
+// fail records the first failure, wakes everyone, and gives that failure.
+func (w *world) fail(err error) error {
+	w.failed.CompareAndSwap(nil, &cause{err})
+	w.wakeAll()
+	return w.failed.Load().err
+}
+
+func (w *world) wakeAll() {
+	w.mu.Lock()
+	all := slices.Clone(w.waiters)
+	w.mu.Unlock()
+	for _, x := range all {
+		x.notify()
+	}
+}
+
+// device is one device of a world.
+type device struct {
+	w      *world
+	rank   int
+	closed atomic.Bool
+	at     atomic.Pointer[waiter] // where it waits, for the errors of others
+}
+
+func (d *device) Rank() int        { return d.rank }
+func (d *device) Mesh() *comm.Mesh { return d.w.mesh }
+
+func (d *device) Abort(err error) { _ = d.w.fail(err) }
+
+// Close fails the waits of others for this device.
+func (d *device) Close() error {
+	if !d.closed.Swap(true) {
+		d.w.wakeAll()
+	}
+	return nil
+}
+
+// usable is why the device can start nothing any more, or nil.
+func (d *device) usable() error {
+	if f := d.w.failed.Load(); f != nil {
+		return comm.Aborted(d.rank, f.err)
+	}
+	if d.closed.Load() {
+		return &comm.Error{Reason: comm.ReasonInvalid, Rank: d.rank, Msg: "a device that is closed cannot communicate"}
+	}
+	return nil
+}
+
+func (d *device) Prepare(op comm.Op) (comm.Call, error) {
+	if err := op.Check(d.rank, d.w.mesh.Size()); err != nil {
+		return nil, err
+	}
+	w := d.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch op.Kind {
+	case comm.Send:
+		c := &message{s: w.stream(link{d.rank, op.Peer, op.Tag}, &op)}
+		c.init(d, op)
+		return c, nil
+	case comm.Recv:
+		c := &message{s: w.stream(link{op.Peer, d.rank, op.Tag}, &op), recv: true}
+		c.init(d, op)
+		return c, nil
+	}
+	c := &collective{room: w.room(op.Group, d.rank)}
+	c.init(d, op)
+	c.coord = op.Group.Coord(d.rank)
+	c.member = slices.Index(c.room.members, d.rank)
+	c.work = newWork(&c.op)
+	return c, nil
+}
+
+// room finds or makes the room of a device's group.
+func (w *world) room(g *comm.Group, rank int) *room {
+	members := slices.Sorted(slices.Values(g.Members(rank)))
+	// A device alone has the set 0 of all devices, but its own first member.
+	key := meeting{g.Set(), members[0], len(members)}
+	r := w.rooms[key]
+	if r == nil {
+		r = newRoom(members, w.opts.Outstanding)
+		w.rooms[key] = r
+	}
+	return r
+}

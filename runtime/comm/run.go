@@ -1,0 +1,86 @@
+package comm
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+)
+
+// Run runs f for each device in a goroutine of its own and returns when all have
+// returned. A device that returns an error or panics ends the communication of
+// all, so that no other waits for it; one that returns nil is closed. The error
+// is that of the device which failed first, not one of those that it ended.
+func Run(devs []Device, f func(Device) error) error {
+	errs := make([]error, len(devs))
+	var wg sync.WaitGroup
+	for i, d := range devs {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			if errs[i] = guarded(d, f); errs[i] != nil {
+				d.Abort(errs[i])
+				return
+			}
+			errs[i] = d.Close()
+		}()
+	}
+	wg.Wait()
+	return firstCause(errs)
+}
+
+// guarded turns a panic of f into an error.
+func guarded(d Device, f func(Device) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("device %d panicked, which is a fault of ptc: %v\n%s", d.Rank(), p, debug.Stack())
+		}
+	}()
+	return f(d)
+}
+
+// firstCause prefers an error that is not the consequence of another device's.
+func firstCause(errs []error) error {
+	var first error
+	for _, err := range errs {
+		var e *Error
+		consequence := errors.As(err, &e) && e.Reason == ReasonAborted
+		if err != nil && !consequence {
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// SamePlan compares the plans of all devices by their bytes' SHA-256 and fails,
+// naming the ranks, when they are not one plan. Every device must call it, before
+// any other communication.
+func SamePlan(d Device, hash [sha256.Size]byte) error {
+	n := d.Mesh().Size()
+	all := make([]byte, n*len(hash))
+	call, err := d.Prepare(Op{Kind: AllGather, Group: d.Mesh().World(), DType: Bool,
+		Inner: len(hash), Src: hash[:], Dst: all, Label: "hash of the plan"})
+	if err != nil {
+		return err
+	}
+	if err := call.Run(); err != nil {
+		return err
+	}
+	part := func(r int) []byte { return all[r*len(hash) : (r+1)*len(hash)] }
+	var others []int
+	for r := range n {
+		if string(part(r)) != string(part(0)) {
+			others = append(others, r)
+		}
+	}
+	if others == nil {
+		return nil
+	}
+	return &Error{Reason: ReasonMismatch, Rank: d.Rank(), Ranks: others, Msg: fmt.Sprintf(
+		"%s and rank 0 run different plans (%x and %x): give every process the same plan file",
+		RankList(others), part(others[0])[:6], part(0)[:6])}
+}
