@@ -1,0 +1,78 @@
+package schedule
+
+// Interleaved 1F1B: each device holds v chunks, so that filling and draining
+// the pipeline costs p−1 passes of a chunk instead of a whole device's share.
+//
+// Microbatches advance in groups of p: a device runs the group through its
+// chunk 0, then through its chunk 1 when the group comes round again, and so
+// on. The bubble is (p−1)/(v·m+p−1).
+//
+// Before its first backward pass device d starts 2(p−d−1) + (v−1)p + 1 forward
+// passes: (v−1)p to bring the first group to the last chunk, and 2 for each
+// device behind it. Device 0 thus holds v·p + p − 1 activations of 1/(p·v) of
+// the model each, the 1 + (p−1)/(p·v) of Korthikanti et al., Reducing Activation
+// Recomputation in Large Transformer Models (MLSys 2023), §4.2.
+//
+// With one chunk this is 1f1b, and is built as such.
+func init() {
+	Register(Row{
+		Name:    "interleaved",
+		Summary: "1f1b over v chunks per device; the bubble shrinks by v, the messages grow by v",
+		Source:  "Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM, SC 2021, §2.2",
+		Chunks:  true,
+		Check:   interleavedCheck,
+		Device:  interleavedDevice,
+		Bubble:  fillAndDrain,
+		Peak: func(s Shape, device int) int {
+			if s.Chunks == 1 {
+				return min(s.Devices-device, s.Microbatches)
+			}
+			return min(interleavedWarm(s, device)+1, s.Chunks*s.Microbatches)
+		},
+	})
+}
+
+// interleavedCheck: the groups of p microbatches must be full (SC'21 §2.2).
+func interleavedCheck(s Shape) error {
+	p, m := s.Devices, s.Microbatches
+	if s.Chunks == 1 || m%p == 0 {
+		return nil
+	}
+	up := (m/p + 1) * p
+	text := "schedule interleaved moves microbatches in groups of one per device: %d microbatches do not divide into groups of %d; take "
+	if m < p {
+		return faultf(BadShape, text+"%d", m, p, up)
+	}
+	return faultf(BadShape, text+"%d or %d", m, p, up-p, up)
+}
+
+func interleavedWarm(s Shape, device int) int {
+	return min(2*(s.Devices-1-device)+(s.Chunks-1)*s.Devices, s.Chunks*s.Microbatches)
+}
+
+func interleavedDevice(s Shape, device int) []Slot {
+	if s.Chunks == 1 {
+		return oneFOneBDevice(s, device)
+	}
+	total, warm := s.Chunks*s.Microbatches, interleavedWarm(s, device)
+	slots := make([]Slot, 0, 2*total)
+	for k := 0; k < total+warm; k++ {
+		if k < total {
+			chunk, i := interleavedAt(s, k)
+			slots = append(slots, Slot{Forward, s.Stage(device, chunk), i})
+		}
+		if k >= warm {
+			chunk, i := interleavedAt(s, k-warm)
+			slots = append(slots, Slot{Backward, s.Stage(device, s.Chunks-1-chunk), i})
+		}
+	}
+	return slots
+}
+
+// interleavedAt returns the chunk and the microbatch of the k-th pass of a
+// device: groups of p microbatches, each through all chunks before the next.
+func interleavedAt(s Shape, k int) (chunk, microbatch int) {
+	p := s.Devices
+	group, in := k/(p*s.Chunks), k%(p*s.Chunks)
+	return in / p, group*p + in%p
+}

@@ -1,0 +1,267 @@
+package schedule
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+var free = Sends{Capacity: Unbounded}
+
+// everyShape calls fn with each schedule and each of a range of shapes that it
+// is defined for.
+func everyShape(t *testing.T, maxDevices, maxMicrobatches int, fn func(t *testing.T, s *Schedule)) {
+	t.Helper()
+	for _, name := range Names() {
+		count := 0
+		for p := 1; p <= maxDevices; p++ {
+			for m := 1; m <= maxMicrobatches; m++ {
+				for v := 1; v <= 4; v++ {
+					s, err := New(name, Shape{p, m, v})
+					if err != nil {
+						continue
+					}
+					count++
+					fn(t, s)
+				}
+			}
+		}
+		if count < maxDevices*maxMicrobatches {
+			t.Errorf("%s: only %d shapes", name, count)
+		}
+	}
+}
+
+func simulate(t *testing.T, s *Schedule, u Unit) *Result {
+	t.Helper()
+	r, err := Simulate(s, Uniform(s.Shape, u), free)
+	if err != nil {
+		t.Fatalf("%s, %s: %v", s.Name, s.Shape, err)
+	}
+	return r
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*(1+math.Abs(b)) }
+
+// TestClosedForms compares bubble and peak of the simulation with each row's
+// closed forms for one unit each and for random costs.
+func TestClosedForms(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	everyShape(t, 6, 14, func(t *testing.T, s *Schedule) {
+		row, _ := Lookup(s.Name)
+		units := []Unit{{1, 1, 1, 1, 0}, {1, 2, 1, 1, 0}}
+		for range 3 {
+			units = append(units, Unit{1 + rng.Float64(), 1 + 3*rng.Float64(), 1 + rng.Float64(), 0.2 + 3*rng.Float64(), 0})
+		}
+		for _, u := range units {
+			r := simulate(t, s, u)
+			if want := row.Bubble(s.Shape, u); !near(r.Bubble, want) {
+				t.Errorf("%s, %s, %+v: bubble %v, closed form %v", s.Name, s.Shape, u, r.Bubble, want)
+			}
+			for d, peak := range r.Peak {
+				if want := row.Peak(s.Shape, d); peak != want {
+					t.Errorf("%s, %s, device %d: peak %d, closed form %d", s.Name, s.Shape, d, peak, want)
+				}
+			}
+		}
+	})
+}
+
+// TestPublishedForms states the formulas of the papers on their own, where the
+// papers define them.
+func TestPublishedForms(t *testing.T) {
+	for p := 1; p <= 8; p++ {
+		for m := p; m <= 4*p; m += p {
+			P, M := float64(p), float64(m)
+			for v := 1; v <= 4; v++ {
+				bubble := func(name string, u Unit) float64 {
+					s, err := New(name, Shape{p, m, v})
+					if err != nil {
+						t.Fatal(err)
+					}
+					return simulate(t, s, u).Bubble
+				}
+				// Narayanan et al. SC'21 §2.2: t_pb = (p−1)(t_f+t_b)/v against
+				// t_id = m(t_f+t_b); the cost of a chunk is 1/v of a device's.
+				f, b := 1.0, 2.0
+				idle, ideal := (P-1)*(f+b)/float64(v), M*(f+b)
+				if got, want := bubble("interleaved", Unit{Forward: f / float64(v), Backward: b / float64(v)}), idle/(idle+ideal); !near(got, want) {
+					t.Errorf("interleaved p=%d m=%d v=%d: %v, want %v", p, m, v, got, want)
+				}
+				if v > 1 {
+					continue
+				}
+				for _, name := range []string{"gpipe", "1f1b"} { // GPipe §2.3
+					if got, want := bubble(name, Unit{Forward: 1, Backward: 2}), (P-1)/(M+P-1); !near(got, want) {
+						t.Errorf("%s p=%d m=%d: %v, want %v", name, p, m, got, want)
+					}
+				}
+				// Qi et al. table 2: (p−1)(T_F+T_B−T_W) of idle time; a third of
+				// 1f1b's (p−1)(T_F+T_B+T_W) where all three are equal.
+				for _, u := range []Unit{{1, 0, 1, 1, 0}, {1, 0, 1.5, 0.75, 0}} {
+					idle := (P - 1) * (u.Forward + u.Input - u.Weight)
+					if got, want := bubble("zb_h1", u), idle/(idle+M*(u.Forward+u.Input+u.Weight)); !near(got, want) {
+						t.Errorf("zb_h1 p=%d m=%d %+v: %v, want %v", p, m, u, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestStagePeak: what one stage holds never exceeds what its device holds, and
+// the stages of a device together hold at least that.
+func TestStagePeak(t *testing.T) {
+	everyShape(t, 4, 12, func(t *testing.T, s *Schedule) {
+		r := simulate(t, s, Unit{1, 2, 1, 1, 0})
+		sum := make([]int, s.Shape.Devices)
+		for stage, peak := range r.StagePeak {
+			d := s.Shape.Device(stage)
+			sum[d] += peak
+			if peak < 1 || peak > r.Peak[d] {
+				t.Errorf("%s, %s: stage %d holds %d, its device %d", s.Name, s.Shape, stage, peak, r.Peak[d])
+			}
+		}
+		for d := range sum {
+			if sum[d] < r.Peak[d] {
+				t.Errorf("%s, %s: device %d holds %d, its stages %d", s.Name, s.Shape, d, r.Peak[d], sum[d])
+			}
+		}
+	})
+}
+
+// TestUnevenCosts: with any costs and latencies runs do not overlap on a
+// device, dependencies hold in time, and the step is at least as long as its
+// critical path through the slowest device.
+func TestUnevenCosts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	everyShape(t, 4, 9, func(t *testing.T, s *Schedule) {
+		c := randomCosts(rng, s.Shape)
+		for _, sends := range []Sends{free, {Capacity: s.Shape.Microbatches}} {
+			r, err := Simulate(s, c, sends)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkTimes(t, s, c, r)
+		}
+	})
+}
+
+func randomCosts(rng *rand.Rand, s Shape) Costs {
+	c := Uniform(s, Unit{})
+	for _, xs := range [][]float64{c.Forward, c.Backward, c.Input, c.Weight, c.Latency} {
+		for i := range xs {
+			xs[i] = float64(rng.IntN(40)) / 8
+		}
+	}
+	return c
+}
+
+func checkTimes(t *testing.T, s *Schedule, c Costs, r *Result) {
+	t.Helper()
+	at := map[Slot]Run{}
+	busiest := 0.0
+	for _, runs := range r.Devices {
+		end, busy := 0.0, 0.0
+		for _, run := range runs {
+			if run.Start < end {
+				t.Fatalf("%s, %s: %s starts at %v while the device is busy until %v", s.Name, s.Shape, run.Slot, run.Start, end)
+			}
+			end, busy = run.End, busy+run.End-run.Start
+			at[run.Slot] = run
+		}
+		busiest = max(busiest, busy)
+	}
+	if r.Makespan < busiest-1e-9 {
+		t.Errorf("%s, %s: step %v, but one device is busy for %v", s.Name, s.Shape, r.Makespan, busiest)
+	}
+	after := func(a, b Slot, latency float64) {
+		x, okA := at[a]
+		y, okB := at[b]
+		if okA && okB && y.Start < x.End+latency-1e-9 {
+			t.Errorf("%s, %s: %s at %v, %s ends at %v, latency %v", s.Name, s.Shape, b, y.Start, a, x.End, latency)
+		}
+	}
+	for slot := range at {
+		next, latency := slot.Stage+1, 0.0
+		if s.Shape.Devices > 1 && next < s.Shape.Stages() {
+			latency = c.Latency[slot.Stage]
+		}
+		switch slot.Kind {
+		case Forward:
+			after(slot, Slot{Forward, next, slot.Microbatch}, latency)
+			for _, k := range []Kind{Backward, BackwardInput} {
+				after(slot, Slot{k, slot.Stage, slot.Microbatch}, 0)
+			}
+		case Backward, BackwardInput:
+			after(Slot{slot.Kind, next, slot.Microbatch}, slot, latency)
+			after(slot, Slot{BackwardWeight, slot.Stage, slot.Microbatch}, 0)
+		}
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	sch := func(name string, p, m, v int) error { _, err := New(name, Shape{p, m, v}); return err }
+	good, _ := New("1f1b", Shape{2, 3, 1})
+	costs := Uniform(good.Shape, Unit{1, 1, 1, 1, 0})
+	sim := func(c Costs, s Sends) error { _, err := Simulate(good, c, s); return err }
+	line := func(unit float64) error {
+		_, err := simulate(t, good, Unit{1, 1, 1, 1, 0}).Timeline(unit)
+		return err
+	}
+	negative := Uniform(good.Shape, Unit{1, -1, 1, 1, 0})
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{sch("1f2b", 2, 2, 1), `no pipeline schedule is called "1f2b"; there are 1f1b, gpipe, interleaved, zb_h1`},
+		{sch("gpipe", 0, 2, 1), "at least 1 of its devices, found 0"},
+		{sch("gpipe", 2, -1, 1), "at least 1 of its microbatches, found -1"},
+		{sch("interleaved", 2, 2, 0), "at least 1 of its chunks per device, found 0"},
+		{sch("gpipe", 2, 1<<40, 1), "1099511627776 microbatches are too many"},
+		{sch("interleaved", 1<<20, 1<<20, 1<<20), "too many"},
+		{sch("1f1b", 2, 2, 3), "1f1b keeps 1 chunk on each device, found 3; schedules with chunks: interleaved"},
+		{sch("interleaved", 4, 6, 2), "6 microbatches do not divide into groups of 4; take 4 or 8"},
+		{sch("interleaved", 4, 3, 2), "take 4"},
+		{sim(costs, Sends{}), "capacity of at least 1 message, found 0"},
+		{sim(negative, free), "costs of the backward: entry 0 is -1"},
+		{sim(Costs{Forward: costs.Forward}, free), "0 costs of the backward for 2 stages"},
+		{sim(Costs{Forward: costs.Forward, Backward: costs.Backward, Latency: []float64{1, 2}}, free), "2 latencies for 1 boundaries"},
+		{line(0), "must be a positive time, found 0"},
+		{line(math.NaN()), "must be a positive time"},
+		{line(1e-9), "wider than 4096"},
+	} {
+		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
+			t.Errorf("got %v, want %q", c.err, c.want)
+		}
+	}
+}
+
+// TestTimelineOfShortSlots: slots under half a column may vanish, and no column
+// is added for the rounding of sums.
+func TestTimelineOfShortSlots(t *testing.T) {
+	s, _ := New("gpipe", Shape{1, 3, 1})
+	r := simulate(t, s, Unit{Forward: 0.1, Backward: 0.2})
+	for unit, want := range map[float64]string{
+		0.1: "device 0  F0 F1 F2 B0 -- B1 -- B2 --\n",
+		0.9: "device 0  B0\n",
+	} {
+		if got, err := r.Timeline(unit); err != nil || got != want {
+			t.Errorf("unit %v: %q, %v; want %q", unit, got, err, want)
+		}
+	}
+}
+
+func Example() {
+	s, _ := New("1f1b", Shape{Devices: 2, Microbatches: 3, Chunks: 1})
+	r, _ := Simulate(s, Uniform(s.Shape, Unit{Forward: 1, Backward: 1}), Sends{Capacity: 1})
+	text, _ := r.Timeline(1)
+	fmt.Print(text)
+	fmt.Printf("bubble %.2f, activations held %v\n", r.Bubble, r.Peak)
+	// Output:
+	// device 0  F0 F1 .. B0 F2 B1 .. B2
+	// device 1  .. F0 B0 F1 B1 F2 B2 ..
+	// bubble 0.25, activations held [2 1]
+}
