@@ -12,7 +12,7 @@ export CGO_ENABLED := 0
 
 # Without LLVM the reference interprets what otherwise is native code, so that
 # `make train` takes a smaller model there.
-SMALL := --set layers=2 --set embed=32 --set heads=2 --set head=16 --set seq=32 --set batch=8 --set steps=200
+SMALL := --set layers=2 --set embed=64 --set heads=2 --set head=32 --set seq=64 --set batch=8 --set steps=300
 
 .DEFAULT_GOAL := help
 
@@ -44,7 +44,7 @@ test: setup check ## install what is needed, then all checks and all tests
 
 .PHONY: check
 check: ## gofmt and go vet
-	@unformatted=$$(find . -name '*.go' -not -path './.*' -not -path '*/testdata/*' -print0 | xargs -0 gofmt -l); \
+	@unformatted=$$(find . -name '*.go' -not -path './.*' -not -path '*/testdata/*' -print0 | xargs -0 "$$($(GO) env GOROOT)/bin/gofmt" -l); \
 	if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 

@@ -50,9 +50,11 @@ fi
 say "installing $package from the distribution"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-install() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$package"; }
+# Without a network, or behind another apt-get, this gives up in good time.
+apt() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o DPkg::Lock::Timeout=60 "$@"; }
+install() { apt install -y --no-install-recommends "$package"; }
 # The lists of a fresh container are empty, those of an old machine stale.
-if install >"$log" 2>&1 || { $sudo apt-get update && install; } >"$log" 2>&1; then
+if install >"$log" 2>&1 || { apt update && install; } >"$log" 2>&1; then
   if bin/ptc doctor --require llvm >/dev/null 2>&1; then
     say "$package is installed"
     exit 0

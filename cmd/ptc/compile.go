@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -90,8 +91,10 @@ func (a *app) compile(path string, f *compileFlags) error {
 		fmt.Fprintf(a.err, "warning: %s\n", w)
 	}
 	data, err := program.Encode(plan)
-	if err != nil {
-		return err
+	if errors.Is(err, program.ErrTooLarge) {
+		return inputf("%s: %w", path, err)
+	} else if err != nil {
+		return err // the compiler made an invalid plan
 	}
 	output := f.output
 	if output == "" {

@@ -21,14 +21,14 @@ const maxSource = 16 << 20
 // maxIR bounds a dump, which grows with the model.
 const maxIR = 1 << 30
 
-// stdin is the name of the standard input among files.
-const stdin = "-"
+// stdio is the name of the standard input or output among files.
+const stdio = "-"
 
 // readText reads a source of at most limit bytes; "-" is the standard input.
 // What cannot be read is the user's input, hence exit code 1.
 func (a *app) readText(path string, limit int64) ([]byte, error) {
 	in := a.in
-	if path != stdin {
+	if path != stdio {
 		f, err := os.Open(path)
 		if err != nil {
 			return nil, inputf("cannot read %s: %w", path, cause(err))
@@ -114,7 +114,7 @@ func oneSource(name string, text []byte) sources {
 // writeFile puts data at path, whole or not at all; "-" is the standard output.
 // A link stays one, and a device or a pipe is written to, not replaced.
 func (a *app) writeFile(path string, data []byte) error {
-	if path == stdin {
+	if path == stdio {
 		return a.print(data)
 	}
 	real, mode := path, fs.FileMode(0)

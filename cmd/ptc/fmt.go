@@ -72,7 +72,7 @@ func (a *app) format(path string, check, diff bool) (changed bool, err error) {
 		return true, a.print([]byte(path + "\n"))
 	case check || diff:
 		return false, nil
-	case path == stdin:
+	case path == stdio:
 		return changed, a.print(out)
 	case changed:
 		return true, a.writeFile(path, out)

@@ -40,7 +40,7 @@ Passes, with the level of the IR that they take and leave:
 		},
 	}
 	cmd.Flags().StringSliceVar(&passes, "passes", nil, "run these `passes`, separated by commas")
-	cmd.Flags().StringVarP(&output, "output", "o", stdin, "write to `FILE`")
+	cmd.Flags().StringVarP(&output, "output", "o", stdio, "write to `FILE`")
 	cmd.Flags().StringVar(&target, "target", "", "decide for `TARGET` (default as ptc compile)")
 	complete(cmd, "passes", func([]string) []string { return passNames() })
 	complete(cmd, "target", func([]string) []string { return compiler.Targets() })

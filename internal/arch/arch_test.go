@@ -56,7 +56,7 @@ var libraries = map[string][]string{
 	"github.com/llir/llvm":                {"backend/cpu/emit"},
 	"github.com/spf13/cobra":              {"cmd/ptc"},
 	"github.com/fxamacker/cbor/v2":        {"runtime/program"},
-	"github.com/ebitengine/purego":        {"backend/llvm", "runtime/native"},
+	"github.com/ebitengine/purego":        {"backend/llvm", "runtime/comm", "runtime/device", "runtime/native"},
 }
 
 // file is a source file of the module.
