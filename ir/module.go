@@ -87,6 +87,7 @@ const (
 	RoleData  = "data"  // a field of the batch; path is the field's name
 	RoleStep  = "step"  // i32 scalar: the number of the step, from 1
 	RoleSeed  = "seed"  // i32 scalar: the run's seed
+	RoleCoord = "coord" // i32[mesh=n]: this device's coordinate on each mesh axis
 	RoleLoss  = "loss"  // result: the scalar loss
 	RoleStat  = "stat"  // result: a scalar to report; path is grad_norm, lr, …
 	RoleGrad  = "grad"  // result: a raw gradient, readable when it is computed; it need not live to the end of the step

@@ -36,35 +36,12 @@ func offload(c *pass.Context, m *ir.Module) error {
 	return nil
 }
 
-// propagate replicates every value, which on one device is the only state.
-func propagate(_ *pass.Context, m *ir.Module) error {
-	if m.Devices() > 1 {
-		return parallel(m)
-	}
-	m.Level = ir.Sharded
-	return nil
-}
-
-// partition has nothing to cut on one device: local shapes are global ones.
-func partition(_ *pass.Context, m *ir.Module) error {
-	if m.Devices() > 1 {
-		return parallel(m)
-	}
-	m.Level = ir.Local
-	return nil
-}
-
-// collectives finds none on one device.
-func collectives(_ *pass.Context, m *ir.Module) error {
-	if m.Devices() > 1 {
-		return parallel(m)
-	}
-	return nil
-}
+// collectives leaves what partition made.
+func collectives(_ *pass.Context, _ *ir.Module) error { return nil }
 
 // schedule leaves one slot that is the whole step.
 func schedule(_ *pass.Context, m *ir.Module) error {
-	if m.Devices() > 1 {
+	if layoutRule(m, "pipeline") != nil && m.Devices() > 1 {
 		return parallel(m)
 	}
 	return nil

@@ -181,24 +181,6 @@ func TestUserErrors(t *testing.T) {
 	}
 }
 
-func TestParallelLayoutsAreRefused(t *testing.T) {
-	text := strings.Replace(linear, "\n\n", "\nmesh dp=8\nmeta layout(name=\"wide\", rules=[shard(axes=(batch), over=(dp))])\n\n", 1)
-	m := parse(t, text)
-	c := &pass.Context{}
-	err := Run(c, m, nil)
-	want := "layout `wide` uses 8 devices; executing parallel layouts is not available in this version"
-	if l, ok := diag.As(err); !ok || l[0].Code != "E0601" || l[0].Msg != want {
-		t.Errorf("%v", err)
-	}
-	if c.Pass != "propagate" {
-		t.Errorf("refused by %s", c.Pass)
-	}
-	one := parse(t, strings.Replace(text, "dp=8", "dp=1", 1))
-	if err := Run(&pass.Context{}, one, nil); err != nil {
-		t.Errorf("a mesh of one device: %v", err)
-	}
-}
-
 func TestRulesThatChangeMemoryOnlyAreRemarked(t *testing.T) {
 	m := parse(t, strings.Replace(linear, "\n\n", "\nmeta layout(name=\"lean\", rules=[recompute(of=\"Block\")])\n\n", 1))
 	c := &pass.Context{}

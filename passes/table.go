@@ -8,8 +8,10 @@ import (
 	"ptc/passes/fuse"
 	"ptc/passes/memory"
 	"ptc/passes/order"
+	"ptc/passes/partition"
 	"ptc/passes/pass"
 	"ptc/passes/precision"
+	"ptc/passes/propagate"
 	"ptc/passes/simplify"
 )
 
@@ -47,9 +49,9 @@ var Table = []Pass{
 	{Name: "offload", Doc: "choose what moves to host memory or disk",
 		Run: offload, In: ir.Global, Out: ir.Global},
 	{Name: "propagate", Doc: "give every value a state on every mesh axis",
-		Run: propagate, In: ir.Global, Out: ir.Sharded, Required: true},
+		Run: propagate.Run, In: ir.Global, Out: ir.Sharded, Required: true},
 	{Name: "partition", Doc: "shapes of one device, reshards as collectives",
-		Run: partition, In: ir.Sharded, Out: ir.Local, Required: true},
+		Run: partition.Run, In: ir.Sharded, Out: ir.Local, Required: true},
 	{Name: "collectives", Doc: "merge, bucket and reorder collectives",
 		Run: collectives, In: ir.Local, Out: ir.Local},
 	{Name: "schedule", Doc: "microbatches and the order of pipeline slots",

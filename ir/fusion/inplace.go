@@ -7,13 +7,26 @@ import "ptc/ir"
 // reads it again.
 func (k *Kernel) InPlace(a, r int) bool {
 	arg, res := k.F.Args[a].Value, k.F.Results[r].Value
-	if res == arg || !arg.Type.Equal(res.Type) || !SameSpace(arg.Type.Axes, k.Space) {
+	if res == arg || !sameStorage(arg.Type, res.Type) || !SameSpace(arg.Type.Axes, k.Space) {
 		return false
 	}
 	if k.Class != Map && k.Class != Row || !k.readAsStored(a) {
 		return false
 	}
 	return k.Class == Map || k.lastRead(a) <= k.storePhase(res)
+}
+
+// sameStorage reports whether both types lie in memory alike.
+func sameStorage(t, u ir.Type) bool {
+	if t.DType != u.DType || len(t.Axes) != len(u.Axes) {
+		return false
+	}
+	for i, a := range t.Axes {
+		if a.Name != u.Axes[i].Name || a.Size != u.Axes[i].Size {
+			return false
+		}
+	}
+	return true
 }
 
 // readAsStored reports whether every view of argument a that is read is the

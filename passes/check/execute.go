@@ -23,12 +23,15 @@ func Execute(m *ir.Module, in Inputs, exact bool) (Outcome, error) {
 		args := make([]*tensor.Tensor, len(f.Args))
 		for i, a := range f.Args {
 			x := in[argKey(a, i)]
+			if a.Role == ir.RoleCoord { // the evaluator knows the device
+				x = tensor.New(a.Value.Type)
+			}
 			if x == nil {
 				return nil, fmt.Errorf("check: no input for %s of @%s", argKey(a, i), f.Name)
 			}
-			args[i] = &tensor.Tensor{Type: a.Value.Type, Data: x.Data}
+			args[i] = &tensor.Tensor{Type: x.Type, Data: x.Data}
 		}
-		res, err := eval.Func(m, f, args, eval.Options{Exact: exact})
+		res, err := run(m, f, args, eval.Options{Exact: exact})
 		if err != nil {
 			return nil, err
 		}
@@ -38,6 +41,26 @@ func Execute(m *ir.Module, in Inputs, exact bool) (Outcome, error) {
 		}
 	}
 	return out, nil
+}
+
+// run evaluates f on global arguments to global results: from Local on, on
+// every device of the mesh.
+func run(m *ir.Module, f *ir.Func, args []*tensor.Tensor, o eval.Options) ([]*tensor.Tensor, error) {
+	if m.Level < ir.Local || m.Devices() == 1 {
+		for i, a := range args {
+			a.Type = f.Args[i].Value.Type
+		}
+		return eval.Func(m, f, args, o)
+	}
+	parts, err := eval.ShardArgs(m, f, args)
+	if err != nil {
+		return nil, err
+	}
+	res, err := eval.Devices(m, f, parts, o)
+	if err != nil {
+		return nil, err
+	}
+	return eval.AssembleResults(m, f, res)
 }
 
 func resultKey(r ir.Result, i int) Key {

@@ -7,6 +7,7 @@ import (
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/fusion"
+	"ptc/ir/op"
 )
 
 // kernels shares kernel functions by structure.
@@ -41,7 +42,15 @@ func (p *program) emit(shared *kernels) []*ir.Op {
 		if len(b.outs) == 0 {
 			continue
 		}
-		k := shared.add(kernelOf(g, b), g.class)
+		if g.class == exchange {
+			out = append(out, g.root)
+			continue
+		}
+		f := kernelOf(g, b)
+		if p.mesh != nil && dependsOnDevice(f) {
+			p.addCoordinates(f, &b)
+		}
+		k := shared.add(f, g.class)
 		last := b.outs[len(b.outs)-1].Def
 		if g.root != nil {
 			last = g.root
@@ -202,4 +211,29 @@ func kernelOf(g *group, b body) *ir.Func {
 		f.Results = append(f.Results, ir.Result{Value: at[v], Role: ir.RoleOut})
 	}
 	return f
+}
+
+func dependsOnDevice(f *ir.Func) bool {
+	for _, o := range f.Ops {
+		if op.DependsOnDevice(o) {
+			return true
+		}
+	}
+	return false
+}
+
+// addCoordinates gives a kernel the device's coordinates as its last argument,
+// and the sizes of the mesh that they count in as an attribute.
+func (p *program) addCoordinates(f *ir.Func, b *body) {
+	t := ir.Type{DType: ir.I32, Axes: []ir.Axis{{Name: "mesh", Size: len(p.mesh)}}}
+	if p.coord == nil {
+		p.coord = p.f.AddArg(t.Clone(), ir.RoleCoord, "", nil, diag.Pos{})
+	}
+	f.AddArg(t, ir.RoleIn, "coord", nil, diag.Pos{})
+	b.ins = append(b.ins, p.coord)
+	var sizes ir.Sizes
+	for _, a := range p.mesh {
+		sizes = append(sizes, ir.SizeOf{Name: a.Name, N: a.Size})
+	}
+	f.Attrs = f.Attrs.With("mesh", sizes)
 }

@@ -22,6 +22,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 	for _, f := range entries {
 		splitReductions(f)
 		p := newProgram(f)
+		p.mesh = m.Mesh
 		p.group()
 		p.recompute()
 		before := len(f.Ops)
@@ -39,6 +40,8 @@ func Run(c *pass.Context, m *ir.Module) error {
 // program is the state of fusing one function.
 type program struct {
 	f      *ir.Func
+	mesh   []ir.MeshAxis
+	coord  *ir.Value // the argument that holds the device's coordinates
 	index  map[*ir.Op]int
 	free   map[*ir.Op]bool // copied into every reader
 	views  map[*ir.Value]*view
@@ -82,6 +85,8 @@ func newProgram(f *ir.Func) *program {
 		for _, a := range o.Args {
 			p.users[a] = append(p.users[a], o)
 		}
+	}
+	for _, o := range f.Ops {
 		switch {
 		case p.isFree(o):
 			p.free[o] = true
@@ -98,6 +103,13 @@ func (p *program) isFree(o *ir.Op) bool {
 	for _, r := range o.Results {
 		if p.result[r] {
 			return false
+		}
+	}
+	for _, r := range o.Results {
+		for _, u := range p.users[r] {
+			if op.Of(u).Class == op.Collective {
+				return false
+			}
 		}
 	}
 	d := op.Of(o)

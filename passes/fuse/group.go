@@ -32,6 +32,10 @@ func (s space) in(t space) bool {
 	return true
 }
 
+// exchange is the class of a collective, which is a group of its own and stays
+// as it is.
+const exchange fusion.Class = "exchange"
+
 // group walks the program and forms groups.
 func (p *program) group() {
 	for _, o := range p.f.Ops {
@@ -53,6 +57,8 @@ func (p *program) newGroup(o *ir.Op) *group {
 	switch op.Of(o).Class {
 	case op.Contraction:
 		g.class, g.root = fusion.Gemm, o
+	case op.Collective:
+		g.class, g.root = exchange, o
 	case op.Movement:
 		g.class, g.root = fusion.Pieces, o
 	case op.Indexed:

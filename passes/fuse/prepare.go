@@ -7,8 +7,8 @@ import (
 
 // materializeViews makes copies where a view cannot do: of the operand of a
 // view that strides cannot express (a merge of axes that are not adjacent in
-// storage), and of views that are results of the function. A copy is a cast to
-// the same dtype.
+// storage), of views that are results of the function, and of views that
+// collectives read. A copy is a cast to the same dtype.
 func materializeViews(f *ir.Func) []*ir.Op {
 	strided := map[*ir.Value]op.Strided{}
 	at := func(v *ir.Value) op.Strided {
@@ -33,6 +33,13 @@ func materializeViews(f *ir.Func) []*ir.Op {
 	}
 	replaced := map[*ir.Value]*ir.Value{}
 	for _, o := range f.Ops {
+		if op.Of(o).Class == op.Collective {
+			for i, a := range o.Args {
+				if _, view := strided[a]; view {
+					o.Args[i] = dense(o, a)
+				}
+			}
+		}
 		if !op.CanView(o) {
 			out = append(out, o)
 			continue

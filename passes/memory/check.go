@@ -97,13 +97,21 @@ func (c *checker) run() {
 func (c *checker) call(i int, o *ir.Op) bool {
 	k := c.kernels[o.Attrs.Text("fn")]
 	offsets := o.Attrs.Ints("at")
-	if k == nil || len(offsets) != len(o.Results) || len(k.F.Args) != len(o.Args) || len(k.F.Results) != len(o.Results) {
-		c.bug(o, "call %d: wrong kernel, arguments or places", i)
+	name := o.Name
+	if o.Name == "call" {
+		if k == nil || len(k.F.Args) != len(o.Args) || len(k.F.Results) != len(o.Results) {
+			c.bug(o, "call %d: wrong kernel or arguments", i)
+			return false
+		}
+		name = "@" + k.F.Name
+	}
+	if len(offsets) != len(o.Results) {
+		c.bug(o, "%d: %s has no place for every result", i, name)
 		return false
 	}
 	for _, a := range o.Args {
 		if !c.whole(a) {
-			c.bug(o, "call %d of @%s reads %%%d after part of it was overwritten", i, k.F.Name, a.ID)
+			c.bug(o, "%d: %s reads %%%d after part of it was overwritten", i, name, a.ID)
 		}
 	}
 	var spans []span
@@ -111,14 +119,14 @@ func (c *checker) call(i int, o *ir.Op) bool {
 		s := span{offsets[j], offsets[j] + int64(r.Type.Bytes())}
 		for _, t := range spans {
 			if s.lo < t.hi && t.lo < s.hi {
-				c.bug(o, "call %d of @%s: two results overlap", i, k.F.Name)
+				c.bug(o, "%d: %s: two results overlap", i, name)
 			}
 		}
 		spans = append(spans, s)
 		for n, a := range o.Args {
 			t := c.at[a]
-			if s.lo < t.hi && t.lo < s.hi && !(s == t && k.InPlace(n, j) && !usedTwice(o, a)) {
-				c.bug(o, "call %d of @%s writes result %d over operand %d, which it cannot do in place", i, k.F.Name, j, n)
+			if s.lo < t.hi && t.lo < s.hi && !(s == t && mayOverwrite(o, k, n, j) && !usedTwice(o, a)) {
+				c.bug(o, "%d: %s writes result %d over operand %d, which it cannot do in place", i, name, j, n)
 			}
 		}
 	}

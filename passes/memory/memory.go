@@ -134,13 +134,22 @@ func (p *planner) temporaries(f *ir.Func) []*buffer {
 func (p *planner) inPlace(call *ir.Op, k *fusion.Kernel, i, j int, last map[*ir.Value]int, of map[*ir.Value]*buffer, taken map[*buffer]bool) *buffer {
 	for n, a := range call.Args {
 		b := of[a]
-		if b == nil || taken[b] || last[a] != i || !k.InPlace(n, j) || usedTwice(call, a) {
+		if b == nil || taken[b] || last[a] != i || !mayOverwrite(call, k, n, j) || usedTwice(call, a) {
 			continue
 		}
 		taken[b] = true
 		return b
 	}
 	return nil
+}
+
+// mayOverwrite reports whether call may write result j over operand n. k is
+// its kernel, nil for a collective: of those, a reduction in place is usual.
+func mayOverwrite(call *ir.Op, k *fusion.Kernel, n, j int) bool {
+	if k == nil {
+		return call.Name == "all_reduce"
+	}
+	return k.InPlace(n, j)
 }
 
 func usedTwice(call *ir.Op, v *ir.Value) bool {

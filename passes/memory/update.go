@@ -38,7 +38,7 @@ func (p *planner) clashes(f *ir.Func, v, old *ir.Value) bool {
 				return true
 			}
 			reads = true
-			if o == v.Def && !p.kernel(o).InPlace(n, resultIndex(o, v)) {
+			if o == v.Def && !mayOverwrite(o, p.kernel(o), n, resultIndex(o, v)) {
 				return true
 			}
 		}

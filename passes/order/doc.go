@@ -7,5 +7,6 @@
 // the other writes.
 // Invariant: running calls without wait in any interleaving gives the same
 // bytes as running them in order.
-// Imports ir, passes/pass.
+// Collectives always wait.
+// Imports ir, ir/op, passes/pass.
 package order

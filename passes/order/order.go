@@ -2,6 +2,7 @@ package order
 
 import (
 	"ptc/ir"
+	"ptc/ir/op"
 	"ptc/passes/pass"
 )
 
@@ -23,7 +24,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 		var reads, writes []span // since the last wait
 		for _, o := range f.Ops {
 			r, w := spans(o, at)
-			wait := meet(r, writes) || meet(w, writes) || meet(w, reads)
+			wait := op.Of(o).Class == op.Collective || meet(r, writes) || meet(w, writes) || meet(w, reads)
 			if wait {
 				waits++
 				reads, writes = reads[:0], writes[:0]

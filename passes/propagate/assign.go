@@ -36,6 +36,10 @@ func (p *propagation) assign(o *ir.Op) assignment {
 		if p.l.stages[m.Name] || m.Size == 1 {
 			continue
 		}
+		if owed, ok := p.stayOwed(o, m.Name, false); ok {
+			a.owed = append(a.owed, owed) // settled once, after all have been added
+			continue
+		}
 		best, strength := -1, nothing
 		for i := range a.rule.Factors {
 			f := &a.rule.Factors[i]
@@ -55,7 +59,7 @@ func (p *propagation) assign(o *ir.Op) assignment {
 			parts[best] *= m.Size
 			continue
 		}
-		if owed, ok := p.stayOwed(o, m.Name); ok {
+		if owed, ok := p.stayOwed(o, m.Name, true); ok {
 			a.owed = append(a.owed, owed)
 		}
 	}
@@ -75,7 +79,7 @@ func (p *propagation) strength(o *ir.Op, f *op.Factor, m string) (int, string) {
 		if axis == "" {
 			return
 		}
-		switch c, at := p.l.claimOn(axis, m); c {
+		switch c, at := p.l.claimOn(axis, m, ""); c {
 		case 2:
 			note(ruled, at)
 		case 1:
@@ -126,9 +130,9 @@ func owes(t ir.Type, m string) bool {
 }
 
 // stayOwed reports whether o may be computed on sums still owed over m: it is
-// linear, and every float operand owes a sum, or it is a scalar, of which one
-// device can take its whole as its part.
-func (p *propagation) stayOwed(o *ir.Op, m string) (ir.Partial, bool) {
+// linear, and every operand owes a sum; or, with scalars, some do, and of the
+// others one device can take the whole as its part.
+func (p *propagation) stayOwed(o *ir.Op, m string, scalars bool) (ir.Partial, bool) {
 	owed := ir.Partial{Mesh: m, Reduce: "sum"}
 	if !op.Of(o).Linear || len(o.Args) == 0 {
 		return owed, false
@@ -143,7 +147,7 @@ func (p *propagation) stayOwed(o *ir.Op, m string) (ir.Partial, bool) {
 			}
 		}
 		some = some || has
-		all = all && (has || v.Type.Rank() == 0)
+		all = all && (has || scalars && v.Type.Rank() == 0)
 	}
 	return owed, some && all
 }

@@ -20,7 +20,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 		return err
 	}
 	for _, f := range m.Funcs {
-		p := &propagation{c: c, l: l, f: f, wish: map[*ir.Value]ir.Type{}, made: map[string]*ir.Value{}, flex: map[*ir.Op]bool{}, update: map[*ir.Value]bool{}}
+		p := &propagation{c: c, l: l, f: f, wish: map[*ir.Value]ir.Type{}, made: map[string]*ir.Value{}, flex: map[*ir.Op]bool{}, update: map[*ir.Value]bool{}, kept: map[*ir.Value]bool{}}
 		p.arguments()
 		p.wishes()
 		p.operations()
@@ -43,6 +43,8 @@ type propagation struct {
 	// update are values that depend on gradients: the optimizer's work, to which
 	// rules between modules do not apply.
 	update map[*ir.Value]bool
+	// kept are parameters and optimizer state.
+	kept map[*ir.Value]bool
 	// flex are operations that compute from nothing: any state costs nothing.
 	flex map[*ir.Op]bool
 	out  []*ir.Op
@@ -53,6 +55,7 @@ type propagation struct {
 // arguments states parameters, optimizer state and data.
 func (p *propagation) arguments() {
 	for _, a := range p.f.Args {
+		p.kept[a.Value] = a.Role == ir.RoleParam || a.Role == ir.RoleState
 		switch a.Role {
 		case ir.RoleParam:
 			a.Value.Type = p.l.stored(a.Path, a.Value.Type, p.l.zeroLevel >= 3)
@@ -89,7 +92,9 @@ func (p *propagation) operations() {
 			p.out = append(p.out, o) // replicated; readers make their own
 			continue
 		}
-		p.noteUpdate(o)
+		if p.noteUpdate(o) {
+			p.settleWishes(o)
+		}
 		a := p.assign(o)
 		for i, v := range o.Args {
 			o.Args[i] = p.reshard(o, v, a.operand(p, o, i), a.why)
@@ -102,13 +107,29 @@ func (p *propagation) operations() {
 	}
 }
 
-// noteUpdate marks the results of operations that read gradients.
-func (p *propagation) noteUpdate(o *ir.Op) {
+// noteUpdate marks the results of the optimizer's operations: those that read
+// gradients, and after the loss those that read what training keeps alone.
+func (p *propagation) noteUpdate(o *ir.Op) bool {
+	some, all := false, p.backward
 	for _, v := range o.Args {
 		if _, grad := p.wish[v]; grad || p.update[v] {
-			for _, r := range o.Results {
-				p.update[r] = true
-			}
+			some = true
+		} else {
+			all = all && (p.kept[v] || v.Def != nil && p.flex[v.Def])
+		}
+	}
+	for _, r := range o.Results {
+		p.update[r] = some || all
+	}
+	return some || all
+}
+
+// settleWishes has o, of the optimizer, read gradients in the state of the
+// optimizer's own tensors, so that those need not follow the gradient.
+func (p *propagation) settleWishes(o *ir.Op) {
+	for i, v := range o.Args {
+		if w, ok := p.wish[v]; ok && len(v.Type.Partial) == 0 {
+			o.Args[i] = p.reshard(o, v, w, "")
 		}
 	}
 }

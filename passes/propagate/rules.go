@@ -2,6 +2,7 @@ package propagate
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/ir"
 	"ptc/passes/pass"
@@ -10,7 +11,8 @@ import (
 // claim is a rule's word on one axis name.
 type claim struct {
 	mesh    string
-	between bool // gives way to rules without a region
+	between bool     // gives way to rules without a region
+	of      []string // parameters that it is about; nil for every value
 	at      string
 }
 
@@ -52,7 +54,7 @@ func rulesOf(c *pass.Context, m *ir.Module) (*layout, error) {
 		case "shard":
 			for _, a := range r.Args.Names("axes") {
 				for _, mesh := range r.Args.Names("over") {
-					l.claims[a] = append(l.claims[a], claim{mesh, r.Args.Has("between"), at})
+					l.claims[a] = append(l.claims[a], claim{mesh, len(r.Args.Names("between")) > 0, r.Args.Names("of"), at})
 				}
 			}
 		case "zero":
@@ -86,9 +88,10 @@ func (l *layout) size(mesh string) int {
 
 // claimOn is what the rules say of sharding an axis over a mesh axis: 0
 // nothing, 1 between, 2 rule.
-func (l *layout) claimOn(axis, mesh string) (strength int, at string) {
+// A rule about parameters counts where path is one of them.
+func (l *layout) claimOn(axis, mesh, path string) (strength int, at string) {
 	for _, c := range l.claims[axis] {
-		if c.mesh != mesh {
+		if c.mesh != mesh || len(c.of) > 0 && !slices.Contains(c.of, path) {
 			continue
 		}
 		if !c.between {
@@ -111,7 +114,7 @@ func (l *layout) stored(path string, t ir.Type, zero bool) ir.Type {
 	for i := range t.Axes {
 		a := &t.Axes[i]
 		for _, m := range l.mesh {
-			s, _ := l.claimOn(a.Name, m.Name)
+			s, _ := l.claimOn(a.Name, m.Name, path)
 			if s == 2 && !used[m.Name] && !l.stages[m.Name] && a.Size%(l.parts(*a)*m.Size) == 0 {
 				a.Mesh = append(a.Mesh, m.Name)
 				used[m.Name] = true

@@ -1,6 +1,9 @@
 package schedule
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Payload is what a message carries.
 type Payload uint8
@@ -105,6 +108,32 @@ func (a Action) IsRun() bool { return len(a.Transfers) == 0 }
 type Program struct {
 	Shape   Shape
 	Devices [][]Action
+}
+
+// String writes the program with one line for each action.
+func (p *Program) String() string {
+	var b strings.Builder
+	for d, actions := range p.Devices {
+		fmt.Fprintf(&b, "device %d\n", d)
+		for _, a := range actions {
+			if a.IsRun() {
+				fmt.Fprintf(&b, "  %s\n", p.Shape.Label(a.Slot))
+				continue
+			}
+			for i, t := range a.Transfers {
+				sep, verb, to := "  { ", "receive", "from"
+				if i > 0 {
+					sep = ", "
+				}
+				if t.Send {
+					verb, to = "send", "to"
+				}
+				fmt.Fprintf(&b, "%s%s %s %d over boundary %d %s device %d", sep, verb, t.Message.Payload, t.Message.Microbatch, t.Message.Boundary, to, t.Peer)
+			}
+			b.WriteString(" }\n")
+		}
+	}
+	return b.String()
 }
 
 // Schedule returns the slots of the program without its transfers.

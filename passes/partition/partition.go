@@ -1,0 +1,86 @@
+package partition
+
+import (
+	"fmt"
+
+	"ptc/ir"
+	"ptc/ir/op"
+	"ptc/passes/pass"
+)
+
+// Run localizes every function of m.
+func Run(c *pass.Context, m *ir.Module) error {
+	m.Level = ir.Local
+	if m.Devices() == 1 {
+		return nil
+	}
+	for _, f := range m.Funcs {
+		p := &partitioner{c: c, m: m, b: op.Builder{F: f}}
+		p.run(f)
+	}
+	return nil
+}
+
+type partitioner struct {
+	c   *pass.Context
+	m   *ir.Module
+	b   op.Builder
+	out []*ir.Op
+}
+
+func (p *partitioner) run(f *ir.Func) {
+	p.b.Sink = &p.out
+	for _, a := range f.Args {
+		a.Value.Type = p.local(a.Value.Type)
+	}
+	with := map[*ir.Value]*ir.Value{}
+	for _, o := range f.Ops {
+		for i, a := range o.Args {
+			if w := with[a]; w != nil {
+				o.Args[i] = w
+			}
+		}
+		types := make([]ir.Type, len(o.Results))
+		for i, r := range o.Results {
+			types[i] = p.local(r.Type)
+		}
+		if op.Of(o).Class == op.Placement {
+			p.b.Scope, p.b.Pos = o.Scope, o.Pos
+			with[o.Result()] = p.move(o, o.Args[0], types[0])
+			continue
+		}
+		o.Attrs = op.Localize(o, types)
+		for i, r := range o.Results {
+			r.Type = types[i]
+		}
+		p.out = append(p.out, o)
+	}
+	f.Ops = p.out
+	for i, r := range f.Results {
+		if w := with[r.Value]; w != nil {
+			f.Results[i].Value = w
+		}
+	}
+}
+
+// local is t with the sizes of one device's part.
+func (p *partitioner) local(t ir.Type) ir.Type {
+	t = t.Clone()
+	for i := range t.Axes {
+		a := &t.Axes[i]
+		n := p.parts(a.Mesh)
+		if a.Size%n != 0 {
+			panic(fmt.Sprintf("partition: axis %s of %d in %d parts", a.Name, a.Size, n))
+		}
+		a.Size /= n
+	}
+	return t
+}
+
+func (p *partitioner) parts(mesh []string) int {
+	n := 1
+	for _, m := range mesh {
+		n *= p.m.MeshSize(m)
+	}
+	return n
+}
