@@ -89,11 +89,17 @@ func (a *assembler) meta() {
 	}
 	if f := m.Func("step"); f != nil {
 		for _, o := range f.Ops {
-			p.Stats.FlopsPerStep += p.Kernels[a.kernels[o.Attrs.Text("fn")]].Flops
+			if o.Name == "call" {
+				p.Stats.FlopsPerStep += p.Kernels[a.kernels[o.Attrs.Text("fn")]].Flops * int64(m.Devices())
+			}
 		}
 		for _, x := range f.Args {
 			if x.Role == ir.RoleData {
-				p.Stats.TokensPerStep = max(p.Stats.TokensPerStep, int64(x.Value.Type.Elems()))
+				n := int64(1)
+				for _, g := range axesOf(m, x.Value.Type) {
+					n *= int64(g.Global)
+				}
+				p.Stats.TokensPerStep = max(p.Stats.TokensPerStep, n)
 			}
 		}
 	}
@@ -115,10 +121,12 @@ func pairs(attrs ir.Attrs, without string) []program.KV {
 	return out
 }
 
-// device builds the program of the one device there is.
+// device builds the program that every device runs.
 func (a *assembler) device() program.Device {
 	d := &device{assembler: a, index: map[string]int{}, tensors: map[string]bool{}}
-	d.Ranks = []int{0}
+	for r := range a.module.Devices() {
+		d.Ranks = append(d.Ranks, r)
+	}
 	if t := a.module.MetaTerm("arena"); t != nil {
 		d.Arena = t.Args.Int("bytes", 0)
 	}
@@ -151,7 +159,12 @@ func (d *device) entry(f *ir.Func) {
 	prog := program.Program{Name: f.Name}
 	after := map[*ir.Value]int{}
 	for i, o := range f.Ops {
-		in := program.Instr{Kernel: d.kernels[o.Attrs.Text("fn")], Scope: o.Scope, NoWait: !o.Attrs.Bool("wait")}
+		in := program.Instr{Scope: o.Scope, NoWait: !o.Attrs.Bool("wait")}
+		if o.Name == "call" {
+			in.Kernel = d.kernels[o.Attrs.Text("fn")]
+		} else {
+			in.Comm = d.comm(o)
+		}
 		for _, v := range o.Args {
 			in.Bufs = append(in.Bufs, at[v])
 		}
@@ -214,15 +227,21 @@ func (d *device) buffer(t ir.Type, at int64, space program.Space) int {
 	if i, ok := d.index[key]; ok {
 		return i
 	}
-	b := program.Buffer{Space: space, Offset: at, Bytes: int64(t.Bytes()), DType: t.DType.String()}
-	for _, x := range t.Axes {
-		n := x.Size
-		for _, mesh := range x.Mesh {
-			n *= d.module.MeshSize(mesh)
-		}
-		b.Axes = append(b.Axes, program.Axis{Name: x.Name, Size: x.Size, Global: n, Mesh: x.Mesh})
-	}
+	b := program.Buffer{Space: space, Offset: at, Bytes: int64(t.Bytes()), DType: t.DType.String(), Axes: axesOf(d.module, t)}
 	d.index[key] = len(d.Buffers)
 	d.Buffers = append(d.Buffers, b)
 	return len(d.Buffers) - 1
+}
+
+// axesOf are the axes of a tensor with their sizes here and as a whole.
+func axesOf(m *ir.Module, t ir.Type) []program.Axis {
+	var out []program.Axis
+	for _, x := range t.Axes {
+		n := x.Size
+		for _, mesh := range x.Mesh {
+			n *= m.MeshSize(mesh)
+		}
+		out = append(out, program.Axis{Name: x.Name, Size: x.Size, Global: n, Mesh: x.Mesh})
+	}
+	return out
 }

@@ -99,9 +99,9 @@ type Axis struct {
 	Mesh   []string `cbor:"4,keyasint,omitempty"`
 }
 
-// Instr is one step of a program: a call of a kernel.
+// Instr is one step of a program: a call of a kernel, or a communication.
 type Instr struct {
-	Kernel int    `cbor:"1,keyasint,omitempty"` // index in Plan.Kernels
+	Kernel int    `cbor:"1,keyasint,omitempty"` // index in Plan.Kernels; 0 where Comm is set
 	Bufs   []int  `cbor:"2,keyasint,omitempty"` // indices in Device.Buffers, in the order of the kernel's arguments
 	Scope  string `cbor:"3,keyasint,omitempty"`
 	// NoWait says that the instruction need not wait for the earlier ones back
@@ -109,6 +109,37 @@ type Instr struct {
 	// that they write, and writes nothing that they read. It is the opposite of
 	// the attribute `wait` of ir(Planned). Validate proves it.
 	NoWait bool `cbor:"4,keyasint,omitempty"`
+	// Comm, where set, makes this a communication: Bufs are its source and its
+	// destination (a send has only the first, a receive only the second). It
+	// always waits.
+	Comm *Comm `cbor:"5,keyasint,omitempty"`
+}
+
+// Comm is one communication of a device, with the devices that differ from it
+// only in their coordinates on the mesh axes Over (major to minor), or with one
+// peer. Members of a group issue the same communications in the same order.
+type Comm struct {
+	// Kind is all_reduce, reduce_scatter, all_gather, all_to_all, permute, send,
+	// recv; or shard_slice, which keeps the device's own part and sends nothing.
+	Kind   string   `cbor:"1,keyasint,omitempty"`
+	Over   []string `cbor:"2,keyasint,omitempty"`
+	Reduce string   `cbor:"3,keyasint,omitempty"` // sum or max
+	DType  string   `cbor:"4,keyasint,omitempty"`
+	// Outer and Inner are the view [outer, parts, inner], in elements, of the
+	// buffer along the axis that is cut or joined; where nothing is, Outer is 1
+	// and Inner the number of elements. DstOuter and DstInner are the view of an
+	// all_to_all's destination.
+	Outer    int64 `cbor:"5,keyasint,omitempty"`
+	Inner    int64 `cbor:"6,keyasint,omitempty"`
+	DstOuter int64 `cbor:"7,keyasint,omitempty"`
+	DstInner int64 `cbor:"8,keyasint,omitempty"`
+	From     []int `cbor:"9,keyasint,omitempty"`  // permute: by coordinate, the member received from, -1 for zeros
+	Peer     int   `cbor:"10,keyasint,omitempty"` // send, recv: rank of the other device
+	Tag      int   `cbor:"11,keyasint,omitempty"` // send, recv
+	// Bytes is the payload of one device: all_reduce the tensor, all_gather the
+	// gathered result, reduce_scatter its input, the others what leaves.
+	Bytes int64  `cbor:"12,keyasint,omitempty"`
+	Why   string `cbor:"13,keyasint,omitempty"` // the rule and source line that asked for it
 }
 
 // Program is a straight list of instructions, captured once and replayed.
@@ -140,12 +171,13 @@ type Init struct {
 
 // Roles of ports.
 const (
-	RoleData = "data" // fed: a field of the batch, i32 or f32
-	RoleStep = "step" // fed: i32 scalar, the number of the step, from 1
-	RoleSeed = "seed" // fed: i32 scalar, the low bits of the run's seed
-	RoleLoss = "loss" // read: f32 scalar
-	RoleStat = "stat" // read: f32 scalar, such as grad_norm or lr
-	RoleGrad = "grad" // read after Port.After instructions: a parameter's gradient
+	RoleData  = "data"  // fed: a field of the batch, i32 or f32
+	RoleStep  = "step"  // fed: i32 scalar, the number of the step, from 1
+	RoleCoord = "coord" // fed once: i32[mesh]: the device's coordinate on each mesh axis
+	RoleSeed  = "seed"  // fed: i32 scalar, the low bits of the run's seed
+	RoleLoss  = "loss"  // read: f32 scalar
+	RoleStat  = "stat"  // read: f32 scalar, such as grad_norm or lr
+	RoleGrad  = "grad"  // read after Port.After instructions: a parameter's gradient
 )
 
 // Port is a value that the runtime feeds or reads.

@@ -1,0 +1,67 @@
+package assemble
+
+import (
+	"ptc/ir"
+	"ptc/runtime/program"
+)
+
+// comm is collective o as the runtime issues it.
+func (d *device) comm(o *ir.Op) *program.Comm {
+	in, out := o.Args[0].Type, o.Result().Type
+	c := &program.Comm{
+		Kind: o.Name, Over: o.Attrs.Names("over"), Reduce: o.Attrs.Text("reduce"),
+		DType: in.DType.String(), Outer: 1, Inner: int64(in.Elems()),
+		Bytes: int64(in.Bytes()), Why: why(o),
+	}
+	parts := 1
+	for _, m := range c.Over {
+		parts *= d.module.MeshSize(m)
+	}
+	axis := o.Attrs.Text("axis")
+	switch o.Name {
+	case "reduce_scatter", "shard_slice":
+		c.Outer, c.Inner = view(in, axis, parts)
+	case "all_gather":
+		c.Outer, c.Inner = view(out, axis, parts)
+		c.Bytes = int64(out.Bytes())
+	case "all_to_all":
+		c.Outer, c.Inner = view(in, o.Attrs.Text("to"), parts)
+		c.DstOuter, c.DstInner = view(out, axis, parts)
+		c.Bytes = int64(in.Bytes()) / int64(parts) * int64(parts-1)
+	case "permute":
+		for _, s := range o.Attrs.Ints("sources") {
+			c.From = append(c.From, int(s))
+		}
+	}
+	if o.Name == "shard_slice" {
+		c.Bytes = 0
+	}
+	return c
+}
+
+// why is the rule that asked for o, and where in the source the value is.
+func why(o *ir.Op) string {
+	w := o.Attrs.Text("why")
+	if o.Pos.IsValid() {
+		w += " (" + o.Pos.String() + ")"
+	}
+	return w
+}
+
+// view is t, cut along axis into parts, as [outer, parts, inner].
+func view(t ir.Type, axis string, parts int) (outer, inner int64) {
+	outer, inner = 1, 1
+	seen := false
+	for _, a := range t.Axes {
+		switch {
+		case a.Name == axis:
+			seen = true
+			inner *= int64(a.Size / parts)
+		case seen:
+			inner *= int64(a.Size)
+		default:
+			outer *= int64(a.Size)
+		}
+	}
+	return outer, inner
+}
