@@ -5,7 +5,8 @@ package schedule
 type Buffers struct {
 	// Saved holds, for each virtual stage, the buffers for the activations that
 	// a forward pass saves. One is live from the forward pass to the end of the
-	// backward pass or weight backward.
+	// backward pass or weight backward. As many do for the gradient that an input
+	// backward leaves to the weight backward, which lives within that time.
 	Saved []int
 	// Received holds, for each payload and boundary, the buffers into which the
 	// receiver takes messages. One is live from the receive to the end of the
@@ -102,7 +103,7 @@ func least(list []span) int {
 // overwritten while live, or the fault of a program that is not complete and
 // ordered.
 func LeastBuffers(p *Program) (Buffers, error) {
-	for _, check := range []func(*Program) error{checkProgram, proveComplete, proveOrdered} {
+	for _, check := range []func(*Program) error{checkProgram, proveWork, proveMessages, proveOrdered} {
 		if err := check(p); err != nil {
 			return Buffers{}, err
 		}
@@ -156,8 +157,8 @@ func proveUse(lists [][]span, counts []int, what string) error {
 			continue
 		}
 		if live, over, found := clash(list, n); found {
-			return faultf(Overwrite, "%s %d: microbatch %d overwrites microbatch %d in buffer %d of %d at step %d of its device, which needs it until step %d",
-				what, i, over.microbatch, live.microbatch, live.microbatch%n, n, over.from, live.to)
+			return faultf(Overwrite, "%s %d: microbatch %d overwrites microbatch %d, which is still needed, in buffer %d of %d",
+				what, i, over.microbatch, live.microbatch, live.microbatch%n, n)
 		}
 	}
 	return nil

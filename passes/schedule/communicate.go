@@ -18,8 +18,8 @@ import (
 // away. In the steady state of 1f1b it pairs the activation sent to a neighbor
 // with the gradient received from it:
 //
-//	device 0   F4  { send F4 → 1, receive B1 ← 1 }  B1
-//	device 1   B1  { receive F4 ← 0, send B1 → 0 , … }  F4
+//	device 0  F2 { send activation 2, receive gradient 1 } B1
+//	device 1  B1 { receive activation 2, send gradient 1 } F2
 //
 // An executor may begin the transfers of an action and wait for a received
 // message only before the slot that reads it, and for a sent one only before

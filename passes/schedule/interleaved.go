@@ -3,6 +3,12 @@ package schedule
 // Interleaved 1F1B: each device holds v chunks, so that filling and draining
 // the pipeline costs p−1 passes of a chunk instead of a whole device's share.
 //
+//	device 0  F0.0 F1.0 F0.1 F1.1 F2.0 B0.1 F3.0 B1.1 F2.1 B0.0 F3.1 B1.0 .... B2.1 .... B3.1 B2.0 B3.0
+//	device 1  .... F0.0 F1.0 F0.1 B0.1 F1.1 B1.1 F2.0 B0.0 F3.0 B1.0 F2.1 B2.1 F3.1 B3.1 B2.0 B3.0 ....
+//
+// Here p = 2, v = 2, m = 4, and F3.1 is the forward of microbatch 3 through the
+// device's chunk 1.
+//
 // Microbatches advance in groups of p: a device runs the group through its
 // chunk 0, then through its chunk 1 when the group comes round again, and so
 // on. The bubble is (p−1)/(v·m+p−1).

@@ -4,6 +4,9 @@ package schedule
 // alternates one forward and one backward pass.
 //
 //	device 0  F0 F1 F2 F3 .. .. .. B0 F4 B1 F5 B2 .. B3 .. B4 .. B5
+//	device 1  .. F0 F1 F2 .. .. B0 F3 B1 F4 B2 F5 B3 .. B4 .. B5 ..
+//	device 2  .. .. F0 F1 .. B0 F2 B1 F3 B2 F4 B3 F5 B4 .. B5 .. ..
+//	device 3  .. .. .. F0 B0 F1 B1 F2 B2 F3 B3 F4 B4 F5 B5 .. .. ..
 //
 // Every device d starts p−d forward passes before its first backward pass and
 // so never holds more than p−d activations, whatever m is. The bubble is that

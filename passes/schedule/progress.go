@@ -251,14 +251,13 @@ func (g *eventGraph) explain(cycle []int) string {
 // explainChannel says why one transfer waits directly for another.
 func (g *eventGraph) explainChannel(e, f event) string {
 	t, u := e.ends[0], f.ends[0]
-	reason := "once"
 	switch {
+	case !t.Send && u.Send:
+		return fmt.Sprintf("  device %d can %s only once device %d sends it", e.device, t, f.device)
 	case t.Send && !u.Send:
-		reason = "for want of room in the channel until"
-	case t.Message.Payload == u.Message.Payload && t.Message.Boundary == u.Message.Boundary && t.Send == u.Send:
-		reason = "in the order of the channel after"
+		return fmt.Sprintf("  device %d can %s only when there is room, once device %d can %s", e.device, t, f.device, u)
 	}
-	return fmt.Sprintf("  device %d can %s only %s device %d can %s", e.device, t, reason, f.device, u)
+	return fmt.Sprintf("  device %d can %s only after it can %s", e.device, t, u)
 }
 
 // at returns what a device does in a transfer: its own end of it.

@@ -42,7 +42,7 @@ func ProveProgram(p *Program, want Shape, lim Limits) error {
 	if p.Shape != want {
 		return faultf(BadShape, "made for %s, wanted for %s", p.Shape, want)
 	}
-	for _, check := range []func(*Program) error{checkProgram, proveComplete, proveOrdered} {
+	for _, check := range []func(*Program) error{checkProgram, proveWork, proveMessages, proveOrdered} {
 		if err := check(p); err != nil {
 			return err
 		}
@@ -58,62 +58,33 @@ func (s Shape) String() string {
 	return fmt.Sprintf("%d devices × %d chunks and %d microbatches", s.Devices, s.Chunks, s.Microbatches)
 }
 
-// proveComplete: each stage runs each microbatch forward once and backward once,
-// whole or split, and each message has one send and one receive.
-func proveComplete(p *Program) error {
-	runs := map[Slot]int{}
-	type end struct {
-		message Message
-		send    bool
-	}
-	ends := map[end]int{}
+// proveWork: each stage runs each microbatch forward once and backward once,
+// whole or split.
+func proveWork(p *Program) error {
+	runs := map[Slot]bool{}
 	for d, actions := range p.Devices {
-		for k, a := range actions {
-			if a.IsRun() {
-				if runs[a.Slot]++; runs[a.Slot] > 1 {
-					return faultf(Duplicate, "device %d runs the %s twice, again at step %d", d, a.Slot, k)
-				}
+		for _, a := range actions {
+			if !a.IsRun() {
+				continue
 			}
-			for _, t := range a.Transfers {
-				e := end{t.Message, t.Send}
-				if ends[e]++; ends[e] > 1 {
-					return faultf(Duplicate, "device %d has to %s twice, again at step %d", d, t, k)
-				}
+			if runs[a.Slot] {
+				return faultf(Duplicate, "device %d runs the %s twice", d, a.Slot)
 			}
+			runs[a.Slot] = true
 		}
 	}
 	for stage := 0; stage < p.Shape.Stages(); stage++ {
 		for i := 0; i < p.Shape.Microbatches; i++ {
-			if err := completeAt(p.Shape, runs, stage, i); err != nil {
+			if err := workAt(p.Shape, runs, stage, i); err != nil {
 				return err
-			}
-		}
-	}
-	for b := 0; b < p.Shape.Boundaries() && p.Shape.Devices > 1; b++ {
-		for i := 0; i < p.Shape.Microbatches; i++ {
-			for k := Payload(0); k < payloads; k++ {
-				for _, send := range []bool{true, false} {
-					t := p.Shape.transfer(Message{k, b, i}, send)
-					if ends[end{t.Message, send}] == 0 {
-						return faultf(Missing, "device %d does not %s", p.Shape.Device(stageOf(t)), t)
-					}
-				}
 			}
 		}
 	}
 	return nil
 }
 
-// stageOf returns the stage at this end of a transfer.
-func stageOf(t Transfer) int {
-	if t.Send == (t.Message.Payload == Activation) {
-		return t.Message.Boundary
-	}
-	return t.Message.Boundary + 1
-}
-
-func completeAt(s Shape, runs map[Slot]int, stage, i int) error {
-	has := func(k Kind) bool { return runs[Slot{k, stage, i}] > 0 }
+func workAt(s Shape, runs map[Slot]bool, stage, i int) error {
+	has := func(k Kind) bool { return runs[Slot{k, stage, i}] }
 	missing := func(k Kind) error {
 		return faultf(Missing, "device %d does not run the %s", s.Device(stage), Slot{k, stage, i})
 	}
@@ -135,21 +106,61 @@ func completeAt(s Shape, runs map[Slot]int, stage, i int) error {
 	return nil
 }
 
+// proveMessages: each boundary has one send and one receive of each microbatch's
+// activation and gradient.
+func proveMessages(p *Program) error {
+	ends := map[Transfer]bool{}
+	for d, actions := range p.Devices {
+		for _, a := range actions {
+			for _, t := range a.Transfers {
+				if ends[t] {
+					return faultf(Duplicate, "device %d has to %s twice", d, t)
+				}
+				ends[t] = true
+			}
+		}
+	}
+	if p.Shape.Devices == 1 {
+		return nil
+	}
+	for b := 0; b < p.Shape.Boundaries(); b++ {
+		for i := 0; i < p.Shape.Microbatches; i++ {
+			for k := Payload(0); k < payloads; k++ {
+				for _, send := range []bool{true, false} {
+					t := p.Shape.transfer(Message{k, b, i}, send)
+					if !ends[t] {
+						return faultf(Missing, "device %d does not %s", p.Shape.Device(stageOf(t)), t)
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// stageOf returns the stage at this end of a transfer.
+func stageOf(t Transfer) int {
+	if t.Send == (t.Message.Payload == Activation) {
+		return t.Message.Boundary
+	}
+	return t.Message.Boundary + 1
+}
+
 // proveOrdered: on each device every slot comes after the slots and receives
 // that it reads from, and every send after the slot that makes its message.
 // The program is complete, so each of these exists once.
 func proveOrdered(p *Program) error {
 	for d, actions := range p.Devices {
 		done, made, arrived := map[Slot]bool{}, map[Message]bool{}, map[Message]bool{}
-		for k, a := range actions {
+		for _, a := range actions {
 			if a.IsRun() {
 				for _, need := range localNeeds(p.Shape, a.Slot) {
 					if !anyDone(done, need) {
-						return faultf(Order, "device %d, step %d: the %s runs before the %s", d, k, a.Slot, need[0])
+						return faultf(Order, "device %d: the %s runs before the %s", d, a.Slot, need[0])
 					}
 				}
 				if m, ok := p.Shape.Input(a.Slot); ok && !arrived[m] {
-					return faultf(Order, "device %d, step %d: the %s runs before the device receives %s", d, k, a.Slot, m)
+					return faultf(Order, "device %d: the %s runs before the device receives %s", d, a.Slot, m)
 				}
 				if m, ok := p.Shape.Output(a.Slot); ok {
 					made[m] = true
@@ -158,7 +169,7 @@ func proveOrdered(p *Program) error {
 			}
 			for _, t := range a.Transfers {
 				if t.Send && !made[t.Message] {
-					return faultf(Order, "device %d, step %d: the device sends %s before it is made", d, k, t.Message)
+					return faultf(Order, "device %d sends %s before it is made", d, t.Message)
 				}
 			}
 			// What an action receives is there only when the action ends.

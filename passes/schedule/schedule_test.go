@@ -239,6 +239,26 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
+// TestRegister: a row that lacks something or takes a name again is refused.
+func TestRegister(t *testing.T) {
+	row, err := Lookup("gpipe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unnamed, formless := *row, *row
+	unnamed.Name, formless.Name, formless.Bubble = "", "formless", nil
+	for _, r := range []Row{*row, unnamed, formless} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("registered %q", r.Name)
+				}
+			}()
+			Register(r)
+		}()
+	}
+}
+
 // TestTimelineOfShortSlots: slots under half a column may vanish, and no column
 // is added for the rounding of sums.
 func TestTimelineOfShortSlots(t *testing.T) {

@@ -133,7 +133,7 @@ func (sim *simulation) run() error {
 	var stuck []string
 	for d, dev := range sim.devices {
 		if actions := sim.program.Devices[d]; dev.next < len(actions) {
-			stuck = append(stuck, fmt.Sprintf("  device %d waits at step %d to %s", d, dev.next, sim.pending(dev, actions[dev.next])))
+			stuck = append(stuck, fmt.Sprintf("  device %d waits to %s", d, sim.pending(dev, actions[dev.next])))
 		}
 	}
 	if stuck != nil {

@@ -4,6 +4,11 @@ package schedule
 // before it as soon as the gradient of its input is known, and computes the
 // gradients of its weights when it would otherwise wait.
 //
+//	device 0  F0 F1 F2 F3 .. .. .. I0 W0 F4 I1 W1 F5 I2 W2 I3 W3 I4 W4 I5 W5
+//	device 1  .. F0 F1 F2 .. .. I0 F3 I1 W0 F4 I2 W1 F5 I3 W2 I4 W3 I5 W4 W5
+//	device 2  .. .. F0 F1 .. I0 F2 I1 F3 I2 W0 F4 I3 W1 F5 I4 W2 I5 W3 W4 W5
+//	device 3  .. .. .. F0 I0 F1 I1 F2 I2 F3 I3 W0 F4 I4 W1 F5 I5 W2 W3 W4 W5
+//
 // The forward and input-backward passes are those of 1f1b. Device d runs the
 // weight backward of a microbatch only when d more input backwards have passed,
 // so every device holds at most p activations, the most that 1f1b holds on its
