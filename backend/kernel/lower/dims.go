@@ -75,7 +75,7 @@ func (g *gen) strides() []op.Strided {
 			}
 		}
 		if o.Name == "random" {
-			out = append(out, op.Dense(globalType(o.Result().Type, nil)))
+			out = append(out, g.numbering(o.Result().Type))
 		}
 	}
 	for _, r := range g.k.F.Results {
@@ -87,16 +87,18 @@ func (g *gen) strides() []op.Strided {
 	return out
 }
 
-// globalType is t with the sizes of the whole tensor; parts gives the number
-// of parts of an axis, nil meaning one.
-func globalType(t ir.Type, parts func(ir.Axis) int) ir.Type {
-	c := t.Clone()
-	if parts != nil {
-		for i, a := range c.Axes {
-			c.Axes[i].Size *= parts(a)
-		}
+// numbering sees the elements that this device holds of t as numbered in the
+// whole tensor.
+func (g *gen) numbering(t ir.Type) op.Strided {
+	whole := t.Clone()
+	for i, a := range t.Axes {
+		whole.Axes[i].Size *= g.parts(a)
 	}
-	return c
+	v := op.Dense(whole)
+	for i, a := range t.Axes {
+		v.Axes[i].Size = a.Size
+	}
+	return v
 }
 
 // pinned lists the axes whose position is read: by index, and around lookups.

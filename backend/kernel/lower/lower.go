@@ -54,6 +54,7 @@ type gen struct {
 
 	args    []*kernel.Buffer // of the function's arguments
 	results []*kernel.Buffer
+	coords  *kernel.Buffer // the device's coordinates, or nil
 	readers map[*ir.Value][]*ir.Op
 
 	at     map[string]coord // where the computation is, by axis
@@ -95,7 +96,11 @@ func (g *gen) begin(tasks int64) {
 		return g.b.Arg(name, elem(t.DType), int64(t.Elems()), use)
 	}
 	for i, a := range f.Args {
-		g.args = append(g.args, declare(fmt.Sprintf("in%d", i), a.Value.Type, aliased[i], kernel.Read))
+		buf := declare(fmt.Sprintf("in%d", i), a.Value.Type, aliased[i], kernel.Read)
+		g.args = append(g.args, buf)
+		if a.Path == coordArg {
+			g.coords = buf
+		}
 	}
 	for i, r := range f.Results {
 		g.results = append(g.results, declare(fmt.Sprintf("out%d", i), r.Value.Type, result[i], kernel.ReadWrite))

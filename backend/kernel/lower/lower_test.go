@@ -131,3 +131,76 @@ func parse(t *testing.T, body string) *ir.Func {
 	}
 	return m.Funcs[0]
 }
+
+// TestDevices interprets kernels that depend on the device, on every device of
+// a mesh, and compares with the evaluator's devices.
+func TestDevices(t *testing.T) {
+	for _, text := range []string{`func @k class=kernel mesh={dp=2, tp=3}
+  arg %0 : f32[b=4@dp, c=7@tp] in
+  arg %1 : i32[mesh=2] in "coord"
+  %2 : i32[c=7@tp] = index axis=c mesh=(tp) size=7
+  %3 : f32[c=7@tp] = cast %2 to=f32
+  %4 : f32[b=4@dp, c=7@tp] = add %0, %3
+  %5 : i32[] = coordinate over=(dp, tp)
+  %6 : f32[] = cast %5 to=f32
+  %7 : f32[b=4@dp, c=7@tp] = mul %4, %6
+  result %7 out
+end
+`, `func @k class=kernel mesh={dp=2, tp=3}
+  arg %0 : i32[] in
+  arg %1 : i32[] in
+  arg %2 : i32[mesh=2] in "coord"
+  %3 : f32[b=4@dp, c=7@tp] = random %0, %1 axes={b=4, c=7} dist=uniform mesh={b:dp, c:tp} site=5
+  result %3 out
+end
+`, `func @k class=kernel mesh={dp=2, tp=3}
+  arg %0 : f32[v=4@tp, e=5] in
+  arg %1 : i32[b=3@dp] in
+  arg %2 : i32[mesh=2] in "coord"
+  %3 : f32[b=3@dp, e=5] = gather %0, %1 axis=v
+  result %3 out
+end
+`, `func @k class=kernel mesh={dp=2, tp=3}
+  arg %0 : f32[b=3@dp, e=5] in
+  arg %1 : i32[b=3@dp] in
+  arg %2 : i32[mesh=2] in "coord"
+  %3 : f32[v=4@tp, e=5] = scatter_add %0, %1 axis=v out={v=4, e=5}
+  result %3 out
+end
+`} {
+		f := parse(t, text)
+		m := &ir.Module{Level: ir.Fused, Funcs: []*ir.Func{f}, Mesh: []ir.MeshAxis{{Name: "dp", Size: 2}, {Name: "tp", Size: 3}}}
+		r := rand.New(rand.NewSource(1))
+		var args [][]*tensor.Tensor
+		shared := make([]*tensor.Tensor, len(f.Args))
+		for i, a := range f.Args {
+			shared[i] = randomFor(r, f, a.Value)
+		}
+		for d := range m.Devices() {
+			mine := append([]*tensor.Tensor(nil), shared...)
+			last := len(mine) - 1
+			mine[last] = tensor.New(f.Args[last].Value.Type)
+			mine[last].Data[0], mine[last].Data[1] = float64(d/3), float64(d%3)
+			args = append(args, mine)
+		}
+		want, err := eval.Devices(m, f, args, eval.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, err := Kernel("k", f, machines[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for d := range args {
+			bufs, outs := buffers(f, args[d])
+			if err := kernel.Interpret(k, bufs, 0, k.Tasks); err != nil {
+				t.Fatal(err)
+			}
+			got := tensor.New(f.Results[0].Value.Type)
+			got.Get(outs[0])
+			if at, diff := worst(got, want[d][0]); !(diff < 1e-5) {
+				t.Errorf("device %d: %v at %d, want %v\n%s", d, got.Data[at], at, want[d][0].Data[at], text)
+			}
+		}
+	}
+}

@@ -93,7 +93,7 @@ func (s *scattering) run(along func(body func())) {
 		along(func() { s.storeTo(s.results[0], view, s.b.Const(register(t.DType, 1), 0)) })
 	})
 	s.nest(append(append([]dim(nil), s.summed...), s.shared...), nil, func() {
-		j := s.value(s.root.Args[1])
+		j := s.local(s.value(s.root.Args[1]), s.root.Result().Type, s.axis)
 		c, inside := s.lookup(j, n)
 		s.b.If(inside, func() []*kernel.Value {
 			s.within(func() {

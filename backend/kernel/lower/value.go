@@ -40,6 +40,8 @@ func (g *gen) compute(v *ir.Value) *kernel.Value {
 		return g.constant(o)
 	case o.Name == "index":
 		return g.index(o)
+	case o.Name == "coordinate":
+		return g.coordinate(o.Attrs.Names("over"))
 	case o.Name == "random":
 		return g.random(o)
 	case o.Name == "gather":
@@ -120,6 +122,9 @@ func (g *gen) constant(o *ir.Op) *kernel.Value {
 func (g *gen) index(o *ir.Op) *kernel.Value {
 	c := g.at[o.Attrs.Text("axis")]
 	x := g.b.Convert(g.b.Value(c.idx), kernel.I32)
+	if first := g.offset(o.Result().Type.Axes[0]); first != nil {
+		x = g.b.Add(x, first)
+	}
 	return g.spread(x, c)
 }
 
@@ -137,10 +142,16 @@ func (g *gen) spread(x *kernel.Value, c coord) *kernel.Value {
 // random is Philox at the element's global number, as the row of random
 // defines it.
 func (g *gen) random(o *ir.Op) *kernel.Value {
-	t := globalType(o.Result().Type, nil)
-	r, vector := g.ref(nil, op.Dense(t))
+	view := g.numbering(o.Result().Type)
+	r, vector := g.ref(nil, view)
 	i64 := kernel.I64
 	e := g.b.Value(r.Index)
+	for i, a := range o.Result().Type.Axes {
+		if first := g.offset(a); first != nil {
+			wide := g.b.Convert(first, i64)
+			e = g.b.Add(e, g.b.Mul(wide, g.b.ConstInt(wide.Type, int64(view.Axes[i].Stride))))
+		}
+	}
 	lanes := 1
 	if vector {
 		lanes = g.lanes
@@ -183,7 +194,7 @@ func (g *gen) normal(w1, w2 *kernel.Value) *kernel.Value {
 func (g *gen) gather(o *ir.Op) *kernel.Value {
 	axis := o.Attrs.Text("axis")
 	n := int64(o.Args[0].Type.Size(axis))
-	j := g.value(o.Args[1])
+	j := g.local(g.value(o.Args[1]), o.Args[0].Type, axis)
 	c, inside := g.lookup(j, n)
 	old := g.at[axis]
 	g.at[axis] = c
@@ -193,6 +204,16 @@ func (g *gen) gather(o *ir.Op) *kernel.Value {
 	lanes := max(x.Type.Lanes, inside.Type.Lanes)
 	x = g.b.Splat(x, lanes)
 	return g.b.Select(g.b.Splat(inside, lanes), x, g.b.Like(x, 0))
+}
+
+// local is the global position j along an axis of t as a position in the part
+// that this device holds.
+func (g *gen) local(j *kernel.Value, t ir.Type, axis string) *kernel.Value {
+	first := g.offset(t.Axes[t.Index(axis)])
+	if first == nil {
+		return j
+	}
+	return g.b.Sub(j, g.b.Splat(first, j.Type.Lanes))
 }
 
 // lookup is index j, kept within [0, n), as a position, and whether it was in
