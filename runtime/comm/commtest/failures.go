@@ -1,0 +1,130 @@
+package commtest
+
+import (
+	"crypto/sha256"
+	"errors"
+	"time"
+
+	"ptc/runtime/comm"
+)
+
+// FailureDevices is the number of devices for which Failures are written.
+const FailureDevices = 3
+
+// Failures are programs of one device in which something goes wrong, by name. The
+// caller gives the devices a timeout of a second or less.
+var Failures = map[string]func(comm.Device) error{
+	"stall": func(d comm.Device) error {
+		return sequence(d, func(step int) error {
+			if step == 3 && d.Rank() == 1 {
+				stall(d)
+			}
+			return nil
+		})
+	},
+	"error": func(d comm.Device) error {
+		return sequence(d, func(step int) error {
+			if step == 3 && d.Rank() == 1 {
+				return errors.New("the disk is full")
+			}
+			return nil
+		})
+	},
+	"panic": func(d comm.Device) error {
+		return sequence(d, func(step int) error {
+			if step == 3 && d.Rank() == 1 {
+				panic("index out of range")
+			}
+			return nil
+		})
+	},
+	"kinds": func(d comm.Device) error {
+		return differ(d, func(op *comm.Op) { op.Kind = comm.Broadcast })
+	},
+	"sizes": func(d comm.Device) error {
+		return differ(d, func(op *comm.Op) { op.Inner = 2; op.Src, op.Dst = op.Src[:8], op.Dst[:8] })
+	},
+	"labels": func(d comm.Device) error {
+		return differ(d, func(op *comm.Op) { op.Label = "blocks.1" })
+	},
+	"receiver": func(d comm.Device) error { // nobody sends
+		if d.Rank() == 2 {
+			buf := make([]byte, 4)
+			return run(d, comm.Op{Kind: comm.Recv, DType: comm.F32, Inner: 1, Dst: buf, Peer: 0, Label: "activations"})
+		}
+		stall(d)
+		return nil
+	},
+	"messages": func(d comm.Device) error { // a message of another length
+		buf := make([]byte, 400)
+		switch d.Rank() {
+		case 0:
+			return run(d, comm.Op{Kind: comm.Send, DType: comm.F32, Inner: 50, Src: buf[:200], Peer: 2})
+		case 2:
+			return run(d, comm.Op{Kind: comm.Recv, DType: comm.F32, Inner: 100, Dst: buf, Peer: 0})
+		}
+		stall(d)
+		return nil
+	},
+	"plans": func(d comm.Device) error {
+		return comm.SamePlan(d, sha256.Sum256([]byte{byte(d.Rank() / 2)}))
+	},
+}
+
+// Messages are regular expressions for what is said of each of Failures.
+var Messages = map[string]string{
+	"stall":    `rank 1 did not reach all_reduce #4 blocks\.0 over all devices: rank [02] has waited for `,
+	"error":    `the disk is full`,
+	"panic":    `device 1 panicked.*index out of range`,
+	"kinds":    `rank \d issued (all_reduce \(sum\)|broadcast) of f32\[4\].* while rank \d issued (all_reduce|broadcast)`,
+	"sizes":    `rank \d issued all_reduce \(sum\) of f32\[[24]\] blocks.0 over all devices while rank \d issued all_reduce \(sum\) of f32\[[24]\]`,
+	"labels":   `rank \d issued .* blocks\.[01] .* while rank \d issued .* blocks\.[01]`,
+	"receiver": `rank 0 did not reach recv #1 activations from rank 0: rank 2 has waited for `,
+	"messages": `rank 2 expected 400 bytes from rank 0 in recv #1|rank [02] issued (send|recv) of f32\[\d+\] while rank [02] issued (send|recv) of f32\[\d+\]`,
+	"plans":    `rank 2 and rank 0 run different plans \([0-9a-f]{12} and [0-9a-f]{12}\)`,
+}
+
+// stall waits for longer than any timeout, or does what a device says instead.
+func stall(d comm.Device) {
+	if s, ok := d.(interface{ Stall() }); ok {
+		s.Stall()
+	}
+	time.Sleep(5 * time.Second)
+}
+
+// sequence all-reduces among all devices, calling before ahead of each step.
+func sequence(d comm.Device, before func(step int) error) error {
+	buf := make([]byte, 16)
+	call, err := d.Prepare(comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: comm.F32,
+		Inner: 4, Src: buf, Dst: buf, Label: "blocks.0"})
+	if err != nil {
+		return err
+	}
+	for step := range 5 {
+		if err := before(step); err != nil {
+			return err
+		}
+		if err := call.Run(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// differ has device 1 issue another operation than the rest.
+func differ(d comm.Device, change func(*comm.Op)) error {
+	buf := make([]byte, 16)
+	op := comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: comm.F32, Inner: 4, Src: buf, Dst: buf, Label: "blocks.0"}
+	if d.Rank() == 1 {
+		change(&op)
+	}
+	return run(d, op)
+}
+
+func run(d comm.Device, op comm.Op) error {
+	call, err := d.Prepare(op)
+	if err != nil {
+		return err
+	}
+	return call.Run()
+}

@@ -1,0 +1,407 @@
+package mpi
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"ptc/runtime/comm"
+)
+
+func init() {
+	comm.Register(comm.Transport{Name: "mpi", Launched: Detect, Open: Open})
+}
+
+// device is this process's device.
+type device struct {
+	mesh   *comm.Mesh
+	opts   comm.Options
+	log    io.Writer
+	rank   int
+	failed atomic.Pointer[failure]
+
+	mu      sync.Mutex // one thread at a time is in the library
+	lib     *caller
+	counts  [1024]uint64 // operations by set of axes
+	alone   uint64
+	recvs   map[link]*uint64
+	streams map[link]*stream
+	sending []*stream // all of streams
+	active  []*call   // started and not complete
+	waiting []*call   // in Wait
+	free    [][]byte  // scratch
+	closed  bool
+
+	work chan struct{} // holds one token: there is something to poll
+	quit chan struct{}
+	gone chan int32 // the code of MPI_Finalize
+}
+
+type failure struct{ err error }
+
+var opened atomic.Bool // MPI can be initialized once in a process
+
+// Open initializes MPI for a mesh of as many devices as there are processes. It
+// can be called once in a process; MPI is finalized by Close.
+func Open(m *comm.Mesh, o comm.Options) ([]comm.Device, error) {
+	_, size, ok := Detect()
+	if !ok && m.Size() > 1 {
+		return nil, launchError(nil, "the plan is for %d devices, and this process was not started by MPI: mpirun -n %d", m.Size(), m.Size())
+	}
+	if err := fits(m, size); err != nil {
+		return nil, err
+	}
+	lib, err := load()
+	if err != nil {
+		return nil, err
+	}
+	if opened.Swap(true) {
+		return nil, launchError(nil, "MPI can be opened only once in a process")
+	}
+	d := &device{mesh: m, opts: o.WithDefaults(), log: o.Log, lib: &caller{library: lib},
+		recvs: map[link]*uint64{}, streams: map[link]*stream{},
+		work: make(chan struct{}, 1), quit: make(chan struct{}), gone: make(chan int32, 1)}
+	if d.log == nil {
+		d.log = os.Stderr
+	}
+	ready := make(chan error, 1)
+	go d.thread(ready)
+	select {
+	case err = <-ready:
+	case <-time.After(d.opts.Timeout):
+		err = launchError(nil, "MPI_Init has not returned for %v: some process of the job did not start", d.opts.Timeout)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.reportTermination()
+	return []comm.Device{d}, nil
+}
+
+// fits compares a mesh with a number of processes; 0 is unknown.
+func fits(m *comm.Mesh, size int) error {
+	if size == 0 || size == m.Size() {
+		return nil
+	}
+	return launchError(nil, "the plan is for %d devices, and MPI started %d processes: mpirun -n %d", m.Size(), size, m.Size())
+}
+
+// thread is the goroutine that initializes and finalizes MPI, which must be on
+// one thread, and polls in between while nobody waits.
+func (d *device) thread(ready chan<- error) {
+	runtime.LockOSThread()
+	// A goroutine that ends locked ends its thread, which purego's cannot bear.
+	defer runtime.UnlockOSThread()
+	d.mu.Lock()
+	err := d.initialize()
+	d.mu.Unlock()
+	ready <- err
+	if err != nil {
+		return
+	}
+	for {
+		select {
+		case <-d.work:
+			d.pump()
+		case <-d.quit:
+			d.mu.Lock()
+			code := d.lib.call(d.lib.finalize, 0)
+			d.mu.Unlock()
+			d.gone <- code
+			return
+		}
+	}
+}
+
+func (d *device) initialize() error {
+	l := d.lib
+	out := &l.out
+	l.args = [8]uintptr{0, 0, threadSerialized, uintptr(unsafe.Pointer(&out[0]))}
+	if code := l.call(l.initThread, 4); code != success {
+		return launchError(nil, "MPI_Init_thread failed with code %d", code)
+	}
+	if out[0] < threadSerialized {
+		return launchError(nil, "this MPI cannot be used by several threads in turn")
+	}
+	l.args = [8]uintptr{l.world, l.errorsReturn}
+	l.call(l.setErrhandler, 2)
+	l.args = [8]uintptr{l.world, uintptr(unsafe.Pointer(&out[1]))}
+	l.call(l.library.rank, 2)
+	l.args = [8]uintptr{l.world, uintptr(unsafe.Pointer(&out[2]))}
+	l.call(l.library.size, 2)
+	d.rank = int(out[1])
+	return fits(d.mesh, int(out[2]))
+}
+
+// pump polls until nothing is under way, giving way to those who wait.
+func (d *device) pump() {
+	for i := 0; ; i++ {
+		d.mu.Lock()
+		busy, err := len(d.waiting) > 0, (*comm.Error)(nil)
+		if !busy {
+			busy, err = d.progress()
+		}
+		d.mu.Unlock()
+		if err != nil {
+			_ = d.fail(err)
+			return
+		}
+		if !busy || d.failed.Load() != nil {
+			return
+		}
+		time.Sleep(2 * nap)
+	}
+}
+
+// kick tells the thread that there is something to poll.
+func (d *device) kick() {
+	select {
+	case d.work <- struct{}{}:
+	default:
+	}
+}
+
+// progress advances all that is under way, and says whether something still is.
+// The device is locked.
+func (d *device) progress() (busy bool, err *comm.Error) {
+	for i := 0; i < len(d.active); {
+		c := d.active[i]
+		if err := c.advance(); err != nil {
+			return false, err
+		}
+		if !c.done {
+			i++
+		}
+	}
+	for _, s := range d.sending {
+		idle, code := s.idle(d.lib)
+		if code != success {
+			return false, &comm.Error{Reason: comm.ReasonFault, Rank: d.rank, Msg: "MPI failed to send: " + d.lib.describe(code)}
+		}
+		busy = busy || !idle
+	}
+	return busy || len(d.active) > 0, nil
+}
+
+// poll makes progress and says whether a call is complete, and so no longer waits.
+func (d *device) poll(c *call) (bool, *comm.Error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, err := d.progress(); err != nil {
+		return false, err
+	}
+	if !c.done {
+		return false, nil
+	}
+	c.started = false
+	for i, w := range d.waiting {
+		if w == c {
+			d.waiting = append(d.waiting[:i], d.waiting[i+1:]...)
+			break
+		}
+	}
+	return true, nil
+}
+
+func (d *device) Rank() int        { return d.rank }
+func (d *device) Mesh() *comm.Mesh { return d.mesh }
+
+func (d *device) Prepare(op comm.Op) (comm.Call, error) {
+	if err := op.Check(d.rank, d.mesh.Size()); err != nil {
+		return nil, err
+	}
+	c := &call{d: d, op: op, signature: op.Signature()}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch key := (link{op.Peer, op.Tag}); op.Kind {
+	case comm.Send:
+		if d.streams[key] == nil {
+			s := &stream{slots: make([]slot, d.opts.InFlight)}
+			d.streams[key] = s
+			d.sending = append(d.sending, s)
+		}
+		c.stream = d.streams[key]
+		return c, nil
+	case comm.Recv:
+		if d.recvs[key] == nil {
+			d.recvs[key] = new(uint64)
+		}
+		c.members, c.phases = []int{op.Peer}, make([]phase, 1)
+		c.phases[0].add(false, op.Peer, region{buf: op.Dst})
+	default:
+		c.members, c.me = op.Group.Members(d.rank), op.Group.Coord(d.rank)
+		c.compare = c.comparePhase()
+		c.build()
+	}
+	n := len(c.compare.transfers)
+	for _, p := range c.phases {
+		n = max(n, len(p.transfers))
+	}
+	c.reqs, c.stats = make([]uintptr, n), make([]status, n)
+	return c, nil
+}
+
+// counter is where operations are numbered alike on all members.
+func (d *device) counter(op *comm.Op) *uint64 {
+	switch {
+	case op.Kind == comm.Recv:
+		return d.recvs[link{op.Peer, op.Tag}]
+	case op.Group.Size() == 1:
+		return &d.alone
+	}
+	return &d.counts[op.Group.Set()]
+}
+
+// acquire gives the smallest free scratch that is large enough, or a new one;
+// a program comes to need no more than its operations that overlap.
+func (d *device) acquire(n int) []byte {
+	if n == 0 {
+		return nil
+	}
+	best := -1
+	for i, b := range d.free {
+		if len(b) >= n && (best < 0 || len(b) < len(d.free[best])) {
+			best = i
+		}
+	}
+	if best < 0 {
+		words := make([]uint64, (n+7)/8) // aligned to any element
+		return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))
+	}
+	b, last := d.free[best], len(d.free)-1
+	d.free[best] = d.free[last]
+	d.free = d.free[:last]
+	return b
+}
+
+func (d *device) release(b []byte) {
+	if b != nil {
+		d.free = append(d.free, b)
+	}
+}
+
+// usable is why the device can do nothing any more, or nil.
+func (d *device) usable() error {
+	if f := d.failed.Load(); f != nil {
+		return comm.Aborted(d.rank, f.err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return &comm.Error{Reason: comm.ReasonInvalid, Rank: d.rank, Msg: "a device that is closed cannot communicate"}
+	}
+	return nil
+}
+
+// Close waits until all ranks close and finalizes MPI.
+func (d *device) Close() error {
+	if d.usable() != nil {
+		return nil
+	}
+	c, err := d.Prepare(comm.Op{Kind: comm.Barrier, Group: d.mesh.World(), Label: "close"})
+	if err != nil {
+		return err
+	}
+	if err := c.Run(); err != nil {
+		return err
+	}
+	if err := d.drain(); err != nil {
+		return d.fail(err)
+	}
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	close(d.quit)
+	select {
+	case code := <-d.gone:
+		if code != success {
+			return &comm.Error{Reason: comm.ReasonFault, Rank: d.rank, Msg: fmt.Sprintf("MPI_Finalize failed with code %d", code)}
+		}
+		return nil
+	case <-time.After(d.opts.Timeout):
+		return &comm.Error{Reason: comm.ReasonTimeout, Rank: d.rank, Msg: fmt.Sprintf("MPI_Finalize has not returned for %v", d.opts.Timeout)}
+	}
+}
+
+// drain waits until all messages of the device have left: MPI must not be
+// finalized before.
+func (d *device) drain() error {
+	since := time.Now()
+	for i := 0; ; i++ {
+		d.mu.Lock()
+		busy, err := d.progress()
+		d.mu.Unlock()
+		switch {
+		case err != nil:
+			return err
+		case !busy:
+			return nil
+		case time.Since(since) > d.opts.Timeout:
+			return &comm.Error{Reason: comm.ReasonTimeout, Rank: d.rank, Msg: fmt.Sprintf(
+				"rank %d closes with messages that were not received for %v", d.rank, d.opts.Timeout)}
+		}
+		rest(i)
+	}
+}
+
+// Abort prints the cause and ends all processes.
+func (d *device) Abort(cause error) { _ = d.fail(cause) }
+
+// fail ends the job because of an error, unless it has failed before. MPI_Abort
+// does not return where the launcher works as it should.
+func (d *device) fail(err error) error {
+	if !d.failed.CompareAndSwap(nil, &failure{err}) {
+		return comm.Aborted(d.rank, d.failed.Load().err)
+	}
+	fmt.Fprintf(d.log, "ptc: rank %d: %v\n", d.rank, err)
+	code := 1
+	if e, ok := err.(interface{ ExitCode() int }); ok {
+		code = e.ExitCode()
+	}
+	// A call of the library that hangs must not keep the job from ending.
+	for range 1000 {
+		if d.mu.TryLock() {
+			defer d.mu.Unlock()
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if !d.closed {
+		abort := caller{library: d.lib.library}
+		abort.args = [8]uintptr{d.lib.world, uintptr(code)}
+		abort.call(abort.abort, 2)
+	}
+	return err
+}
+
+// reportTermination prints, when a launcher ends the processes because one died,
+// what this one waits for. It does not end the process itself: ptc saves its
+// state after SIGTERM, and a launcher that cannot wait sends SIGKILL.
+func (d *device) reportTermination() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM)
+	go func() {
+		for range signals {
+			d.mu.Lock()
+			var waits []string
+			for _, c := range d.waiting {
+				if c.done {
+					continue
+				}
+				waits = append(waits, fmt.Sprintf("%s for %s", c.describe(), comm.RankList(c.pending())))
+			}
+			d.mu.Unlock()
+			if waits != nil {
+				fmt.Fprintf(d.log, "ptc: rank %d: told to end (SIGTERM) while it waited in %s\n", d.rank, strings.Join(waits, ", and in "))
+			}
+		}
+	}()
+}

@@ -1,0 +1,267 @@
+package mpi
+
+import (
+	"ptc/runtime/comm"
+	"ptc/runtime/comm/internal/vec"
+)
+
+// phase is messages that travel together, and what is done before and after.
+type phase struct {
+	before    func() error // may be nil
+	transfers []transfer
+	after     func() error // may be nil
+}
+
+// transfer is one message of a phase.
+type transfer struct {
+	send bool
+	peer int // rank
+	mem  region
+}
+
+// region is bytes of a buffer, or of the call's scratch where buf is nil.
+type region struct {
+	buf    []byte
+	off, n int
+}
+
+func (c *call) bytes(r region) []byte {
+	if r.buf != nil {
+		return r.buf
+	}
+	return c.scratch[r.off : r.off+r.n : r.off+r.n]
+}
+
+// reserve makes room in the scratch, aligned for any element.
+func (c *call) reserve(n int) region {
+	r := region{off: c.scratchBytes, n: n}
+	c.scratchBytes += (n + 63) &^ 63
+	return r
+}
+
+const (
+	// maxMessage bounds a message: MPI counts in int.
+	maxMessage = 1 << 30
+	// together is up to where an all-reduce sends whole buffers to everyone: one
+	// phase instead of two matters more than the bytes.
+	together = 4 << 10
+)
+
+// add appends a message to a phase, in pieces where it is too long; the other
+// side, which has the same length, cuts it alike. Nothing is sent for no bytes.
+func (p *phase) add(send bool, peer int, r region) {
+	n := r.n
+	if r.buf != nil {
+		n = len(r.buf)
+	}
+	for at := 0; at < n; at += maxMessage {
+		end := min(at+maxMessage, n)
+		piece := region{off: r.off + at, n: end - at}
+		if r.buf != nil {
+			piece = region{buf: r.buf[at:end:end], n: end - at}
+		}
+		p.transfers = append(p.transfers, transfer{send, peer, piece})
+	}
+}
+
+// others calls f for the other members, beginning with the next in the ring, so
+// that not all send to the same at first.
+func (c *call) others(f func(to, from int)) {
+	n := len(c.members)
+	for i := 1; i < n; i++ {
+		f((c.me+i)%n, (c.me+n-i)%n)
+	}
+}
+
+// build makes the phases of a collective.
+func (c *call) build() {
+	c.parts = make([][]byte, len(c.members))
+	switch op := &c.op; op.Kind {
+	case comm.AllReduce:
+		if len(op.Src) <= together {
+			c.phases = []phase{c.reduceTogether()}
+		} else {
+			c.phases = c.reduceThenGather()
+		}
+	case comm.ReduceScatter:
+		c.phases = []phase{c.reduceScatter()}
+	case comm.AllGather:
+		own := vec.Part{Buf: op.Src, Outer: 1, Parts: 1, Inner: len(op.Src)}
+		c.phases = []phase{c.exchange(func(int) vec.Part { return own }, c.dstPart)}
+	case comm.AllToAll:
+		c.phases = []phase{c.exchange(c.srcPart, c.dstPart)}
+	case comm.Permute:
+		c.phases = []phase{c.permute()}
+	case comm.Broadcast:
+		c.phases = []phase{c.broadcast()}
+	case comm.Barrier:
+		var p phase
+		token := c.reserve(1)
+		c.others(func(to, from int) {
+			p.add(true, c.members[to], token)
+			p.add(false, c.members[from], c.reserve(1))
+		})
+		c.phases = []phase{p}
+	}
+}
+
+// srcPart and dstPart are the slices of the buffers that belong to a member.
+func (c *call) srcPart(i int) vec.Part {
+	return vec.Part{Buf: c.op.Src, Outer: c.op.Outer, Parts: len(c.members), Inner: c.op.Inner * c.op.DType.Size(), Index: i}
+}
+
+func (c *call) dstPart(i int) vec.Part {
+	outer, inner := c.op.Outer, c.op.Inner
+	if c.op.Kind == comm.AllToAll {
+		outer, inner = c.op.DstOuter, c.op.DstInner
+	}
+	return vec.Part{Buf: c.op.Dst, Outer: outer, Parts: len(c.members), Inner: inner * c.op.DType.Size(), Index: i}
+}
+
+// reduceTogether sends whole buffers to all, who all add them.
+func (c *call) reduceTogether() phase {
+	var p phase
+	regions := make([]region, len(c.members))
+	regions[c.me] = region{buf: c.op.Src}
+	c.others(func(to, from int) {
+		p.add(true, c.members[to], regions[c.me])
+		regions[from] = c.reserve(len(c.op.Src))
+		p.add(false, c.members[from], regions[from])
+	})
+	p.after = func() error { return c.reduce(c.op.Dst, regions) }
+	return p
+}
+
+// reduceThenGather is the all-reduce of the package's comment.
+func (c *call) reduceThenGather() []phase {
+	n, size := len(c.members), c.op.DType.Size()
+	cut := func(j int) int { return c.op.Elems() * j / n * size }
+	var p, q phase
+	regions := make([]region, n)
+	own := c.op.Dst[cut(c.me):cut(c.me+1)]
+	regions[c.me] = region{buf: c.op.Src[cut(c.me):cut(c.me+1)]}
+	c.others(func(to, from int) {
+		p.add(true, c.members[to], region{buf: c.op.Src[cut(to):cut(to+1)]})
+		regions[from] = c.reserve(len(own))
+		p.add(false, c.members[from], regions[from])
+		q.add(true, c.members[to], region{buf: own})
+		q.add(false, c.members[from], region{buf: c.op.Dst[cut(from):cut(from+1)]})
+	})
+	p.after = func() error { return c.reduce(own, regions) }
+	return []phase{p, q}
+}
+
+func (c *call) reduce(dst []byte, regions []region) error {
+	for i, r := range regions {
+		c.parts[i] = c.bytes(r)
+	}
+	if len(dst) > 0 {
+		vec.Reduce(c.op.DType, c.op.Reduce, dst, c.parts)
+	}
+	return nil
+}
+
+// reduceScatter sends each member its part; strided parts are packed.
+func (c *call) reduceScatter() phase {
+	var p phase
+	regions := make([]region, len(c.members))
+	sends := make([]region, len(c.members))
+	for j := range sends {
+		sends[j] = c.contiguous(c.srcPart(j))
+	}
+	regions[c.me] = sends[c.me]
+	c.others(func(to, from int) {
+		p.add(true, c.members[to], sends[to])
+		regions[from] = c.reserve(len(c.op.Dst))
+		p.add(false, c.members[from], regions[from])
+	})
+	p.before = func() error { c.pack(sends, c.srcPart); return nil }
+	p.after = func() error { return c.reduce(c.op.Dst, regions) }
+	return p
+}
+
+// exchange sends out(j) to every member j and receives into(r) from every r.
+func (c *call) exchange(out, into func(int) vec.Part) phase {
+	var p phase
+	n := len(c.members)
+	sends, recvs := make([]region, n), make([]region, n)
+	for j := range n {
+		if j != c.me {
+			sends[j], recvs[j] = c.contiguous(out(j)), c.contiguous(into(j))
+		}
+	}
+	c.others(func(to, from int) {
+		p.add(true, c.members[to], sends[to])
+		p.add(false, c.members[from], recvs[from])
+	})
+	p.before = func() error { c.pack(sends, out); return nil }
+	p.after = func() error {
+		for r := range n {
+			part := into(r)
+			if r == c.me {
+				c.copyOwn(part, out(r))
+			} else if recvs[r].buf == nil {
+				vec.Copy(part, whole(c.bytes(recvs[r])), 0, part.Bytes())
+			}
+		}
+		return nil
+	}
+	return p
+}
+
+// copyOwn copies a member's own slice unless it is in place.
+func (c *call) copyOwn(dst, src vec.Part) {
+	n := dst.Bytes()
+	if n > 0 && &dst.Run(0, n)[0] != &src.Run(0, n)[0] {
+		vec.Copy(dst, src, 0, n)
+	}
+}
+
+// contiguous is where a part travels from or to: its own place, or scratch.
+func (c *call) contiguous(p vec.Part) region {
+	if b, ok := p.Contiguous(); ok {
+		return region{buf: b}
+	}
+	return c.reserve(p.Bytes())
+}
+
+// pack fills the scratch of strided parts.
+func (c *call) pack(regions []region, part func(int) vec.Part) {
+	for j, r := range regions {
+		if r.buf == nil && r.n > 0 {
+			vec.Copy(whole(c.bytes(r)), part(j), 0, r.n)
+		}
+	}
+}
+
+func whole(b []byte) vec.Part { return vec.Part{Buf: b, Outer: 1, Parts: 1, Inner: len(b)} }
+
+func (c *call) permute() phase {
+	var p phase
+	from := c.op.From[c.me]
+	for j, f := range c.op.From {
+		if f == c.me && j != c.me {
+			p.add(true, c.members[j], region{buf: c.op.Src})
+		}
+	}
+	switch from {
+	case -1:
+		p.after = func() error { clear(c.op.Dst); return nil }
+	case c.me:
+		p.after = func() error { copy(c.op.Dst, c.op.Src); return nil }
+	default:
+		p.add(false, c.members[from], region{buf: c.op.Dst})
+	}
+	return p
+}
+
+func (c *call) broadcast() phase {
+	var p phase
+	if c.me != c.op.Root {
+		p.add(false, c.members[c.op.Root], region{buf: c.op.Dst})
+		return p
+	}
+	c.others(func(to, _ int) { p.add(true, c.members[to], region{buf: c.op.Src}) })
+	p.after = func() error { c.copyOwn(whole(c.op.Dst), whole(c.op.Src)); return nil }
+	return p
+}
