@@ -5,29 +5,69 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
+	"time"
 )
+
+// grace is how long Run waits for the other devices to return after one failed.
+// Their waits end at once, so that only a device that computes takes any time.
+const grace = 2 * time.Second
 
 // Run runs f for each device in a goroutine of its own and returns when all have
 // returned. A device that returns an error or panics ends the communication of
-// all, so that no other waits for it; one that returns nil is closed. The error
-// is that of the device which failed first, not one of those that it ended.
+// all, so that no other waits for it; one that returns nil is closed.
+//
+// The error is that of the device which failed first, not one of those that it
+// ended. A device that still runs some seconds after a failure is left behind, and
+// named in the Running of the *Error.
 func Run(devs []Device, f func(Device) error) error {
-	errs := make([]error, len(devs))
-	var wg sync.WaitGroup
+	type result struct {
+		device int
+		err    error
+	}
+	results := make(chan result, len(devs))
 	for i, d := range devs {
-		wg.Add(1)
 		go func() {
-			defer wg.Done()
-			if errs[i] = guarded(d, f); errs[i] != nil {
-				d.Abort(errs[i])
-				return
+			err := guarded(d, f)
+			if err != nil {
+				d.Abort(err)
+			} else {
+				err = d.Close()
 			}
-			errs[i] = d.Close()
+			results <- result{i, err}
 		}()
 	}
-	wg.Wait()
+	errs := make([]error, len(devs))
+	returned := make([]bool, len(devs))
+	var late <-chan time.Time // from the first failure on
+	for range devs {
+		select {
+		case r := <-results:
+			errs[r.device], returned[r.device] = r.err, true
+			if r.err != nil && late == nil {
+				late = time.After(grace)
+			}
+		case <-late:
+			return leftBehind(devs, returned, firstCause(errs))
+		}
+	}
 	return firstCause(errs)
+}
+
+// leftBehind adds to a failure the devices that have not returned.
+func leftBehind(devs []Device, returned []bool, cause error) error {
+	var running []int
+	for i, d := range devs {
+		if !returned[i] {
+			running = append(running, d.Rank())
+		}
+	}
+	var e *Error
+	if !errors.As(cause, &e) {
+		e = &Error{Reason: ReasonAborted, Rank: -1, Msg: "the devices were ended by a failure", Err: cause}
+	}
+	with := *e
+	with.Running = running
+	return &with
 }
 
 // guarded turns a panic of f into an error.

@@ -3,7 +3,6 @@ package commtest
 import (
 	"crypto/sha256"
 	"errors"
-	"time"
 
 	"ptc/runtime/comm"
 )
@@ -11,18 +10,18 @@ import (
 // FailureDevices is the number of devices for which Failures are written.
 const FailureDevices = 3
 
-// Failures are programs of one device in which something goes wrong, by name. The
-// caller gives the devices a timeout of a second or less.
-var Failures = map[string]func(comm.Device) error{
-	"stall": func(d comm.Device) error {
+// Failures are programs of one device in which something goes wrong, by name.
+// stall keeps a device away for longer than the timeout.
+var Failures = map[string]func(d comm.Device, stall func()) error{
+	"stall": func(d comm.Device, stall func()) error {
 		return sequence(d, func(step int) error {
 			if step == 3 && d.Rank() == 1 {
-				stall(d)
+				stall()
 			}
 			return nil
 		})
 	},
-	"error": func(d comm.Device) error {
+	"error": func(d comm.Device, _ func()) error {
 		return sequence(d, func(step int) error {
 			if step == 3 && d.Rank() == 1 {
 				return errors.New("the disk is full")
@@ -30,7 +29,7 @@ var Failures = map[string]func(comm.Device) error{
 			return nil
 		})
 	},
-	"panic": func(d comm.Device) error {
+	"panic": func(d comm.Device, _ func()) error {
 		return sequence(d, func(step int) error {
 			if step == 3 && d.Rank() == 1 {
 				panic("index out of range")
@@ -38,24 +37,24 @@ var Failures = map[string]func(comm.Device) error{
 			return nil
 		})
 	},
-	"kinds": func(d comm.Device) error {
+	"kinds": func(d comm.Device, _ func()) error {
 		return differ(d, func(op *comm.Op) { op.Kind = comm.Broadcast })
 	},
-	"sizes": func(d comm.Device) error {
+	"sizes": func(d comm.Device, _ func()) error {
 		return differ(d, func(op *comm.Op) { op.Inner = 2; op.Src, op.Dst = op.Src[:8], op.Dst[:8] })
 	},
-	"labels": func(d comm.Device) error {
+	"labels": func(d comm.Device, _ func()) error {
 		return differ(d, func(op *comm.Op) { op.Label = "blocks.1" })
 	},
-	"receiver": func(d comm.Device) error { // nobody sends
+	"receiver": func(d comm.Device, stall func()) error { // nobody sends
 		if d.Rank() == 2 {
 			buf := make([]byte, 4)
 			return run(d, comm.Op{Kind: comm.Recv, DType: comm.F32, Inner: 1, Dst: buf, Peer: 0, Label: "activations"})
 		}
-		stall(d)
+		stall()
 		return nil
 	},
-	"messages": func(d comm.Device) error { // a message of another length
+	"messages": func(d comm.Device, stall func()) error { // a message of another length
 		buf := make([]byte, 400)
 		switch d.Rank() {
 		case 0:
@@ -63,10 +62,10 @@ var Failures = map[string]func(comm.Device) error{
 		case 2:
 			return run(d, comm.Op{Kind: comm.Recv, DType: comm.F32, Inner: 100, Dst: buf, Peer: 0})
 		}
-		stall(d)
+		stall()
 		return nil
 	},
-	"plans": func(d comm.Device) error {
+	"plans": func(d comm.Device, _ func()) error {
 		return comm.SamePlan(d, sha256.Sum256([]byte{byte(d.Rank() / 2)}))
 	},
 }
@@ -82,14 +81,6 @@ var Messages = map[string]string{
 	"receiver": `rank 0 did not reach recv #1 activations from rank 0: rank 2 has waited for `,
 	"messages": `rank 2 expected 400 bytes from rank 0 in recv #1|rank [02] issued (send|recv) of f32\[\d+\] while rank [02] issued (send|recv) of f32\[\d+\]`,
 	"plans":    `rank 2 and rank 0 run different plans \([0-9a-f]{12} and [0-9a-f]{12}\)`,
-}
-
-// stall waits for longer than any timeout, or does what a device says instead.
-func stall(d comm.Device) {
-	if s, ok := d.(interface{ Stall() }); ok {
-		s.Stall()
-	}
-	time.Sleep(5 * time.Second)
 }
 
 // sequence all-reduces among all devices, calling before ahead of each step.

@@ -1,17 +1,25 @@
 package local_test
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"ptc/runtime/comm"
 	"ptc/runtime/comm/commtest"
 	_ "ptc/runtime/comm/local"
 )
 
-func open(t *testing.T, devices int, o comm.Options) []comm.Device {
+func open(t testing.TB, devices int, o comm.Options) []comm.Device {
 	t.Helper()
-	devs, err := comm.Open("local", commtest.Mesh(devices), o)
+	devs, err := comm.Open("", commtest.Mesh(devices), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,16 +27,262 @@ func open(t *testing.T, devices int, o comm.Options) []comm.Device {
 }
 
 func TestConformance(t *testing.T) {
-	for _, n := range []int{1, 2, 3, 4, 6, 8} {
+	for _, n := range []int{1, 2, 3, 4, 8} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			digests := map[int][]string{}
+			for _, threads := range []int{1, 4} {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
+				digests[threads] = make([]string, n)
+				err := comm.Run(open(t, n, comm.Options{}), func(d comm.Device) (err error) {
+					digests[threads][d.Rank()], err = commtest.Run(d, 1, 60)
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !slices.Equal(digests[1], digests[4]) {
+				t.Errorf("the results depend on the number of threads")
+			}
+		})
+	}
+}
+
+func TestFailures(t *testing.T) {
+	for _, name := range slices.Sorted(maps.Keys(commtest.Failures)) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := comm.Run(open(t, n, comm.Options{}), func(d comm.Device) error {
-				_, err := commtest.Run(d, 1, 120)
-				return err
+			devs := open(t, commtest.FailureDevices, comm.Options{Timeout: 300 * time.Millisecond})
+			err := comm.Run(devs, func(d comm.Device) error {
+				return commtest.Failures[name](d, func() { time.Sleep(600 * time.Millisecond) })
 			})
+			if err == nil {
+				t.Fatal("no device failed")
+			}
+			if want := commtest.Messages[name]; !regexp.MustCompile(want).MatchString(err.Error()) {
+				t.Errorf("found no match of %q in %q", want, err)
+			}
+			for _, d := range devs {
+				call, err := d.Prepare(comm.Op{Kind: comm.Barrier, Group: d.Mesh().World()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				start := time.Now()
+				if err := call.Run(); err == nil || time.Since(start) > 200*time.Millisecond {
+					t.Errorf("after the failure device %d took %v to fail with %v", d.Rank(), time.Since(start), err)
+				}
+			}
+		})
+	}
+}
+
+// A device that never returns does not keep Run from ending.
+func TestNeverReturns(t *testing.T) {
+	forever := make(chan struct{})
+	defer close(forever)
+	err := comm.Run(open(t, 3, comm.Options{Timeout: 100 * time.Millisecond}), func(d comm.Device) error {
+		return commtest.Failures["stall"](d, func() { <-forever })
+	})
+	var e *comm.Error
+	if !errors.As(err, &e) || !slices.Equal(e.Running, []int{1}) || !slices.Equal(e.Ranks, []int{1}) {
+		t.Errorf("the error is %#v", err)
+	}
+}
+
+// A device that returns while others still wait for it is no success.
+func TestEnded(t *testing.T) {
+	devs := open(t, 3, comm.Options{})
+	err := comm.Run(devs, func(d comm.Device) error {
+		if d.Rank() == 2 {
+			return nil
+		}
+		call, err := d.Prepare(comm.Op{Kind: comm.Barrier, Group: d.Mesh().World(), Label: "step"})
+		if err != nil {
+			return err
+		}
+		return call.Run()
+	})
+	if err == nil || !strings.Contains(err.Error(), "rank 2 ended before barrier #1 step over all devices") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// Groups of which each waits for another: the error says where the late rank is.
+func TestCrossedOrder(t *testing.T) {
+	devs := open(t, 4, comm.Options{Timeout: 200 * time.Millisecond})
+	err := comm.Run(devs, func(d comm.Device) error {
+		axes := []string{"a", "b"}
+		if d.Rank() == 0 || d.Rank() == 3 {
+			slices.Reverse(axes)
+		}
+		for _, a := range axes {
+			g, err := d.Mesh().Group(a)
+			if err != nil {
+				return err
+			}
+			call, err := d.Prepare(comm.Op{Kind: comm.Barrier, Group: g})
+			if err != nil {
+				return err
+			}
+			if err := call.Run(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil || !regexp.MustCompile(`rank \d did not reach barrier #1 over [ab]: .*; rank \d waits in barrier #1 over [ab]`).MatchString(err.Error()) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestMisuse(t *testing.T) {
+	for name, use := range map[string]func(c comm.Call) error{
+		"started again":                    func(c comm.Call) error { _ = c.Start(); return c.Start() },
+		"was waited for but not started":   func(c comm.Call) error { return c.Wait() },
+		"too many operations of its group": nil,
+	} {
+		d := open(t, 2, comm.Options{Outstanding: 4})[0]
+		prepare := func() comm.Call {
+			c, err := d.Prepare(comm.Op{Kind: comm.Barrier, Group: d.Mesh().World()})
 			if err != nil {
 				t.Fatal(err)
 			}
-		})
+			return c
+		}
+		if use == nil {
+			use = func(c comm.Call) error {
+				for range 5 {
+					if err := prepare().Start(); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+		}
+		if err := use(prepare()); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+	}
+}
+
+// Operations that are started far ahead wait for slots, not for ever.
+func TestFewSlots(t *testing.T) {
+	err := comm.Run(open(t, 2, comm.Options{Outstanding: 2, InFlight: 1}), func(d comm.Device) error {
+		_, err := commtest.Run(d, 3, 0)
+		if err != nil {
+			return err
+		}
+		var calls [2]comm.Call
+		for i := range calls {
+			if calls[i], err = d.Prepare(comm.Op{Kind: comm.Barrier, Group: d.Mesh().World()}); err != nil {
+				return err
+			}
+		}
+		for range 500 { // rank 0 leaves late in one order, rank 1 in the other
+			for _, c := range calls {
+				if err := c.Start(); err != nil {
+					return err
+				}
+			}
+			for i := range calls {
+				if err := calls[(i+d.Rank())%2].Wait(); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// program is a step's worth of operations of one device.
+func program(d comm.Device, elems int) ([]comm.Call, error) {
+	n, rank := d.Mesh().Size(), d.Rank()
+	small, large := make([]byte, 4*elems), make([]byte, 4*elems*n)
+	w := d.Mesh().World()
+	var calls []comm.Call
+	for _, op := range []comm.Op{
+		{Kind: comm.AllReduce, Src: large, Dst: large, Inner: elems * n},
+		{Kind: comm.ReduceScatter, Src: large, Dst: small, Inner: elems / 4, Outer: 4},
+		{Kind: comm.AllGather, Src: small, Dst: large, Inner: elems},
+		{Kind: comm.Send, Src: small, Inner: elems, Peer: (rank + 1) % n},
+		{Kind: comm.Recv, Dst: make([]byte, 4*elems), Inner: elems, Peer: (rank + n - 1) % n},
+		{Kind: comm.Barrier},
+	} {
+		if op.Kind != comm.Send && op.Kind != comm.Recv {
+			op.Group = w
+		}
+		c, err := d.Prepare(op)
+		if err != nil {
+			return nil, err
+		}
+		calls = append(calls, c)
+	}
+	return calls, nil
+}
+
+func TestNoAllocation(t *testing.T) {
+	const steps = 300
+	// A collection empties the lists from which Go's runtime takes its own objects
+	// for goroutines that park.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	var allocated [2]uint64
+	err := comm.Run(open(t, 4, comm.Options{}), func(d comm.Device) error {
+		calls, err := program(d, 4096)
+		if err != nil {
+			return err
+		}
+		for step := range 2 * steps {
+			if d.Rank() == 0 && step%steps == 0 {
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				allocated[step/steps] = m.Mallocs
+			}
+			for _, c := range calls {
+				if err := c.Run(); err != nil {
+					return err
+				}
+			}
+		}
+		var m runtime.MemStats
+		if d.Rank() == 0 {
+			runtime.ReadMemStats(&m)
+			allocated[0] = allocated[1]
+			allocated[1] = m.Mallocs
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 7200 calls; Go's own runtime allocates a few objects for parked goroutines.
+	if n := allocated[1] - allocated[0]; n > steps/3 {
+		t.Errorf("%d allocations in %d steps of 4 devices", n, steps)
+	} else {
+		t.Logf("%d allocations in %d calls", n, steps*4*6)
+	}
+}
+
+func BenchmarkAllReduce(b *testing.B) {
+	for _, devices := range []int{2, 4} {
+		for _, bytes := range []int{4, 64 << 10, 16 << 20} {
+			b.Run(fmt.Sprintf("devices=%d/bytes=%d", devices, bytes), func(b *testing.B) {
+				b.SetBytes(int64(bytes))
+				b.ReportAllocs()
+				err := comm.Run(open(b, devices, comm.Options{}), func(d comm.Device) error {
+					buf := make([]byte, bytes)
+					c, err := d.Prepare(comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), Inner: bytes / 4, Src: buf, Dst: buf})
+					for i := 0; i < b.N && err == nil; i++ {
+						err = c.Run()
+					}
+					return err
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+			})
+		}
 	}
 }

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,6 +29,7 @@ const skip = "PTC_MPI"
 const (
 	conformanceSeed = 7
 	operations      = 60
+	timeout         = 1500 * time.Millisecond // of the jobs that fail
 )
 
 func TestMain(m *testing.M) {
@@ -65,7 +69,7 @@ func rank(name string) int {
 	}
 	o := comm.Options{}
 	if name != "conformance" {
-		o.Timeout = time.Second
+		o.Timeout = timeout
 	}
 	devs, err := comm.Open("", commtest.Mesh(size), o)
 	if err != nil {
@@ -91,17 +95,18 @@ var roles = map[string]func(comm.Device) error{
 
 func init() {
 	for name, f := range commtest.Failures {
-		roles[name] = f
+		roles[name] = func(d comm.Device) error {
+			return f(d, func() { time.Sleep(4 * timeout) })
+		}
 	}
 	roles["death"] = func(d comm.Device) error {
-		return commtest.Failures["stall"](dying{d})
+		return commtest.Failures["stall"](d, func() {
+			time.Sleep(timeout / 4) // the others wait by now
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			time.Sleep(4 * timeout)
+		})
 	}
 }
-
-// dying is a device whose process ends where it would stall.
-type dying struct{ comm.Device }
-
-func (dying) Stall() { os.Exit(9) }
 
 func TestConformance(t *testing.T) {
 	for _, n := range []int{2, 3, 4, 8} {
@@ -136,25 +141,29 @@ func localDigests(t *testing.T, n int) []string {
 }
 
 func TestFailures(t *testing.T) {
-	for name, want := range commtest.Messages {
-		out, err := job(t, commtest.FailureDevices, name)
-		if err == nil {
-			t.Errorf("%s: the job succeeded:\n%s", name, out)
-		}
-		if !regexp.MustCompile(want).MatchString(out) {
-			t.Errorf("%s: found no match of %q in\n%s", name, want, out)
-		}
+	for _, name := range slices.Sorted(maps.Keys(commtest.Failures)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, err := job(t, commtest.FailureDevices, name)
+			if err == nil {
+				t.Errorf("the job succeeded:\n%s", out)
+			}
+			if want := commtest.Messages[name]; !regexp.MustCompile(want).MatchString(out) {
+				t.Errorf("found no match of %q in\n%s", want, out)
+			}
+		})
 	}
 }
 
 func TestDeath(t *testing.T) {
+	t.Parallel()
 	out, err := job(t, commtest.FailureDevices, "death")
 	if err == nil {
 		t.Errorf("the job succeeded:\n%s", out)
 	}
 	for _, want := range []string{
 		`all_reduce #\d+ blocks.0 over all devices for rank 1|rank 1 did not reach all_reduce #\d+ blocks.0`, // ours
-		`Process name: \[\[\d+,\d+\],1\]`, // the launcher's
+		`process rank 1 .*(?s:.*)signal 9`, // the launcher's
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("found no match of %q in\n%s", want, out)
