@@ -74,7 +74,7 @@ func Programs(m *ir.Module, fs []*ir.Func, args [][]*tensor.Tensor, opts Options
 		go func() {
 			defer wg.Done()
 			d := &device{id: i, m: m, opts: opts, plans: map[*ir.Func]*plan{}}
-			d.ctx = op.Context{Mesh: m.Mesh, Coord: tensor.Coord(m.Mesh, i), Call: d.call, Gather: ex.member(i)}
+			d.ctx = op.Context{Mesh: m.Mesh, Coord: tensor.Coord(m.Mesh, i), Call: d.call, Gather: ex.member(i), Send: ex.sender(i), Recv: ex.receiver(i)}
 			results[i], errs[i] = d.run(fs[i], args[i])
 			ex.leave(i, errs[i])
 		}()

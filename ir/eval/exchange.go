@@ -23,9 +23,11 @@ type exchange struct {
 	mu      sync.Mutex
 	cond    *sync.Cond
 	groups  map[string]*meeting
-	waiting map[int]*meeting // the devices that wait, and where
-	left    int              // devices that have ended
-	failed  error            // set once; ends everyone who waits
+	waiting map[int]*meeting            // the devices that wait, and where
+	mail    map[string][]*tensor.Tensor // messages on their way, by channel
+	asleep  map[int]string              // the devices that wait for a message, and which
+	left    int                         // devices that have ended
+	failed  error                       // set once; ends everyone who waits
 }
 
 // meeting is one round of one group.
@@ -38,7 +40,7 @@ type meeting struct {
 }
 
 func newExchange(mesh []ir.MeshAxis, n int) *exchange {
-	ex := &exchange{mesh: mesh, n: n, groups: map[string]*meeting{}, waiting: map[int]*meeting{}}
+	ex := &exchange{mesh: mesh, n: n, groups: map[string]*meeting{}, waiting: map[int]*meeting{}, mail: map[string][]*tensor.Tensor{}, asleep: map[int]string{}}
 	ex.cond = sync.NewCond(&ex.mu)
 	return ex
 }
@@ -117,6 +119,11 @@ func (ex *exchange) stuck() {
 			waits++
 		}
 	}
+	for _, channel := range ex.asleep {
+		if len(ex.mail[channel]) == 0 {
+			waits++
+		}
+	}
 	if waits == 0 || waits+ex.left < ex.n || ex.failed != nil {
 		return
 	}
@@ -124,6 +131,9 @@ func (ex *exchange) stuck() {
 	for d := 0; d < ex.n; d++ {
 		if g := ex.waiting[d]; g != nil {
 			at = append(at, fmt.Sprintf("device %d waits in %s", d, g.what))
+		}
+		if channel, ok := ex.asleep[d]; ok {
+			at = append(at, fmt.Sprintf("device %d waits for %s", d, channel))
 		}
 	}
 	if ex.left > 0 {

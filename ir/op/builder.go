@@ -16,6 +16,8 @@ type Builder struct {
 	// Sink, where set, takes operations instead of F.Ops; a pass uses it to
 	// insert in the middle.
 	Sink *[]*ir.Op
+	// Tags are added to each operation emitted.
+	Tags ir.Attrs
 }
 
 // TryEmit appends an operation, or returns the *ShapeError of its inference.
@@ -34,6 +36,7 @@ func (b *Builder) TryEmit(name string, args []*ir.Value, attrs ir.Attrs) ([]*ir.
 // append places o where the builder appends and returns its results.
 func (b *Builder) append(o *ir.Op) []*ir.Value {
 	o.Scope, o.Pos = b.Scope, b.Pos
+	o.Attrs = Tagged(o.Attrs, b.Tags)
 	if b.Sink != nil {
 		*b.Sink = append(*b.Sink, o)
 	} else {

@@ -63,6 +63,11 @@ func (d *Def) checkAttrs(attrs ir.Attrs) error {
 }
 
 func (d *Def) attr(key string) *AttrSpec {
+	for i := range tagSpecs {
+		if tagSpecs[i].Key == key {
+			return &tagSpecs[i]
+		}
+	}
 	for i := range d.Attrs {
 		if d.Attrs[i].Key == key {
 			return &d.Attrs[i]

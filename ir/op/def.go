@@ -105,6 +105,9 @@ type Context struct {
 	Coord map[string]int // this device's coordinate on each mesh axis
 	// Call evaluates a function of the module, for the call op.
 	Call func(fn string, args []*tensor.Tensor) ([]*tensor.Tensor, error)
+	// Send and Recv exchange messages with another device. Nil on one device.
+	Send func(o *ir.Op, t *tensor.Tensor) error
+	Recv func(o *ir.Op) (*tensor.Tensor, error)
 	// Grad evaluates the grad op o of the function under evaluation.
 	Grad func(o *ir.Op) ([]*tensor.Tensor, error)
 	// Gather returns what every device of the group along the mesh axis passes

@@ -1,0 +1,110 @@
+package op
+
+import (
+	"fmt"
+	"math/rand"
+
+	"ptc/ir"
+	"ptc/ir/tensor"
+)
+
+// Messages between the stages of a pipeline: a device sends to, and receives
+// from, the one that differs from it only in its coordinate on the mesh axis
+// `over`. Messages of one tag between two devices arrive in the order in which
+// they were sent.
+
+func init() {
+	over := AttrSpec{"over", ir.Names(nil), true}
+	peer := AttrSpec{"peer", ir.Int(0), true} // the other device's coordinate
+	tag := AttrSpec{"tag", ir.Int(0), true}
+	why := AttrSpec{"why", ir.Str(""), false}
+	at := AttrSpec{"at", ir.Ints(nil), false}
+	wait := AttrSpec{"wait", ir.BoolVal(false), false}
+	Register(&Def{
+		Name: "send", Doc: "Sends the operand to the device with coordinate `peer` on mesh axis `over`.",
+		Class: Collective, MinArgs: 1, MaxArgs: 1,
+		Attrs: []AttrSpec{over, peer, tag, why, at, wait},
+		Infer: func(_ []ir.Type, attrs ir.Attrs) ([]ir.Type, error) { return nil, peerAxis(attrs) },
+		Shard: replicated, Flops: noFlops,
+		Eval: func(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
+			if c.Send == nil {
+				return nil, fmt.Errorf("send where there is one device")
+			}
+			return nil, c.Send(o, args[0])
+		},
+		Sample: sampleCollective(ir.A("over", ir.Names{"d"}, "peer", ir.Int(1), "tag", ir.Int(0)), false, false),
+	})
+	Register(&Def{
+		Name: "recv", Doc: "The tensor that the device with coordinate `peer` on mesh axis `over` sends; `mesh` pairs axes with their sharding.",
+		Class: Collective,
+		Attrs: []AttrSpec{over, peer, tag, why, at, wait, {"dtype", ir.Name(""), true}, {"axes", ir.Sizes(nil), true}, {"mesh", ir.Pairs(nil), false}},
+		Infer: inferRecv,
+		Shard: replicated, Flops: noFlops,
+		Eval: func(c *Context, o *ir.Op, _ []*tensor.Tensor) ([]*tensor.Tensor, error) {
+			if c.Recv == nil {
+				return nil, fmt.Errorf("recv where there is one device")
+			}
+			t, err := c.Recv(o)
+			if err != nil {
+				return nil, err
+			}
+			return results(t)
+		},
+		Localize: func(o *ir.Op, _ []ir.Type) ir.Attrs { return o.Attrs }, // made with local sizes
+		Sample: func(*rand.Rand) Example {
+			return Example{Attrs: ir.A("over", ir.Names{"d"}, "peer", ir.Int(1), "tag", ir.Int(0),
+				"dtype", ir.Name("f32"), "axes", ir.Sizes{{Name: "a", N: 2}})}
+		},
+	})
+}
+
+// peerAxis checks that a message goes along one mesh axis.
+func peerAxis(attrs ir.Attrs) error {
+	over, err := group(attrs)
+	if err == nil && len(over) != 1 {
+		err = &ShapeError{Msg: "a message goes along one mesh axis"}
+	}
+	if err == nil && (attrs.Int("peer", 0) < 0 || attrs.Int("tag", 0) < 0) {
+		err = &ShapeError{Msg: "`peer` and `tag` count from 0"}
+	}
+	return err
+}
+
+func inferRecv(_ []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
+	if err := peerAxis(attrs); err != nil {
+		return nil, err
+	}
+	d, err := dtypeAttr(attrs, "dtype", ir.F32)
+	if err != nil {
+		return nil, err
+	}
+	t := ir.Type{DType: d}
+	for _, s := range attrs.Sizes("axes") {
+		t.Axes = append(t.Axes, ir.Axis{Name: s.Name, Size: s.N})
+	}
+	for _, p := range attrs.Pairs("mesh") {
+		i := t.Index(p.From)
+		if i < 0 {
+			return nil, unknownAxis(p.From, t)
+		}
+		t.Axes[i].Mesh = append(t.Axes[i].Mesh, p.To)
+	}
+	return one(t)
+}
+
+// RecvAttrs are the attributes of the recv of a value of type t.
+func RecvAttrs(t ir.Type, over string, peer, tag int) ir.Attrs {
+	axes := ir.Sizes{}
+	var mesh ir.Pairs
+	for _, a := range t.Axes {
+		axes = append(axes, ir.SizeOf{Name: a.Name, N: a.Size})
+		for _, m := range a.Mesh {
+			mesh = append(mesh, ir.Pair{From: a.Name, To: m})
+		}
+	}
+	attrs := ir.A("over", ir.Names{over}, "peer", ir.Int(peer), "tag", ir.Int(tag), "dtype", ir.Name(t.DType.String()), "axes", axes)
+	if len(mesh) > 0 {
+		attrs = attrs.With("mesh", mesh)
+	}
+	return attrs
+}
