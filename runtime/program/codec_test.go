@@ -61,6 +61,7 @@ func TestSampleIsFull(t *testing.T) {
 	}
 	p := sample()
 	p.Kernels[1].Code = 1
+	p.Devices[0].Progs[0].Instrs[0].Comm = &Comm{Kind: Send, Peer: 1, Tag: 1} // it takes two programs to send
 	walk(reflect.ValueOf(p))
 	for key, full := range seen {
 		if !full {
@@ -72,7 +73,7 @@ func TestSampleIsFull(t *testing.T) {
 // TestTags checks that every field has a number of its own, and that the numbers
 // leave no gap that someone filled with another meaning before.
 func TestTags(t *testing.T) {
-	for _, v := range []any{Plan{}, Source{}, KV{}, MeshAxis{}, Code{}, Kernel{}, Arg{}, Buffer{}, Axis{}, Instr{},
+	for _, v := range []any{Plan{}, Source{}, KV{}, MeshAxis{}, Code{}, Kernel{}, Arg{}, Buffer{}, Axis{}, Instr{}, Comm{},
 		Program{}, Tensor{}, Init{}, Port{}, Device{}, Data{}, Remark{}, Stats{}} {
 		typ := reflect.TypeOf(v)
 		used := map[string]bool{}

@@ -13,6 +13,10 @@ func numbers(p *Plan) []reflect.Value {
 	var walk func(v reflect.Value)
 	walk = func(v reflect.Value) {
 		switch v.Kind() {
+		case reflect.Pointer:
+			if !v.IsNil() {
+				walk(v.Elem())
+			}
 		case reflect.Slice:
 			for i := range v.Len() {
 				walk(v.Index(i))
@@ -69,6 +73,10 @@ func checkTrust(t *testing.T, p *Plan) {
 		}
 		for _, prog := range d.Progs {
 			for _, in := range prog.Instrs {
+				if in.Comm != nil {
+					checkComm(t, p, d, &in, inside)
+					continue
+				}
 				k := p.Kernels[in.Kernel]
 				_ = p.Code[k.Code]
 				for j, b := range in.Bufs {
@@ -81,6 +89,28 @@ func checkTrust(t *testing.T, p *Plan) {
 		}
 		for _, x := range d.Tensors {
 			inside(x.Buffer, 0)
+		}
+	}
+}
+
+// checkComm reads and writes what a transport does.
+func checkComm(t *testing.T, p *Plan, d *Device, in *Instr, inside func(b int, n int64)) {
+	t.Helper()
+	c := in.Comm
+	size, parts := int64(DTypeSize(c.DType)), int64(p.Parts(c.Over))
+	for i, b := range in.Bufs {
+		n := c.Outer * c.Inner * size
+		if c.Kind == AllToAll || c.Kind == AllGather && i == 1 || (c.Kind == ReduceScatter || c.Kind == ShardSlice) && i == 0 {
+			n *= parts
+		}
+		inside(b, n)
+	}
+	if c.Kind == AllToAll && c.DstOuter*c.DstInner != c.Outer*c.Inner {
+		t.Fatalf("all_to_all %+v", c)
+	}
+	for _, r := range d.Ranks {
+		if peer := p.PeerOf(r, c); (c.Kind == Send || c.Kind == Recv) && (peer == r || peer < 0 || peer >= p.Ranks()) {
+			t.Fatalf("rank %d and its peer %d", r, peer)
 		}
 	}
 }

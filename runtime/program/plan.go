@@ -117,7 +117,8 @@ type Instr struct {
 
 // Comm is one communication of a device, with the devices that differ from it
 // only in their coordinates on the mesh axes Over (major to minor), or with one
-// peer. Members of a group issue the same communications in the same order.
+// of them. Members of a group issue the same communications, with the same
+// scope, in the same order.
 type Comm struct {
 	// Kind is all_reduce, reduce_scatter, all_gather, all_to_all, permute, send,
 	// recv; or shard_slice, which keeps the device's own part and sends nothing.
@@ -134,7 +135,7 @@ type Comm struct {
 	DstOuter int64 `cbor:"7,keyasint,omitempty"`
 	DstInner int64 `cbor:"8,keyasint,omitempty"`
 	From     []int `cbor:"9,keyasint,omitempty"`  // permute: by coordinate, the member received from, -1 for zeros
-	Peer     int   `cbor:"10,keyasint,omitempty"` // send, recv: rank of the other device
+	Peer     int   `cbor:"10,keyasint,omitempty"` // send, recv: the other device: its rank; with Over its coordinate over these
 	Tag      int   `cbor:"11,keyasint,omitempty"` // send, recv
 	// Bytes is the payload of one device: all_reduce the tensor, all_gather the
 	// gathered result, reduce_scatter its input, the others what leaves.
@@ -175,15 +176,15 @@ const (
 	RoleStep  = "step"  // fed: i32 scalar, the number of the step, from 1
 	RoleCoord = "coord" // fed once: i32[mesh]: the device's coordinate on each mesh axis
 	RoleSeed  = "seed"  // fed: i32 scalar, the low bits of the run's seed
-	RoleLoss  = "loss"  // read: f32 scalar
-	RoleStat  = "stat"  // read: f32 scalar, such as grad_norm or lr
+	RoleLoss  = "loss"  // read: f32 or f64 scalar
+	RoleStat  = "stat"  // read: f32 or f64 scalar, such as grad_norm or lr
 	RoleGrad  = "grad"  // read after Port.After instructions: a parameter's gradient
 )
 
 // Port is a value that the runtime feeds or reads.
 type Port struct {
 	Program string `cbor:"1,keyasint,omitempty"` // step or eval
-	Role    string `cbor:"2,keyasint,omitempty"` // RoleData, RoleStep, RoleSeed; RoleLoss, RoleStat, RoleGrad
+	Role    string `cbor:"2,keyasint,omitempty"` // RoleData, RoleStep, RoleSeed, RoleCoord; RoleLoss, RoleStat, RoleGrad
 	Path    string `cbor:"3,keyasint,omitempty"` // field name, stat name, parameter path
 	Buffer  int    `cbor:"4,keyasint,omitempty"`
 	// After is, for a gradient, the number of instructions after which the

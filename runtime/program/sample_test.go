@@ -24,7 +24,7 @@ func sample() *Plan {
 		},
 		Devices: []Device{{
 			Ranks: []int{0, 1},
-			Arena: 704,
+			Arena: 1032,
 			Buffers: []Buffer{
 				{Space: Params, Offset: 0, Bytes: 48, DType: "f32", Axes: axes},
 				{Space: Optimizer, Offset: 64, Bytes: 48, DType: "f32", Axes: axes},
@@ -33,6 +33,8 @@ func sample() *Plan {
 				{Space: Inputs, Offset: 256, Bytes: 4, DType: "i32"},
 				{Space: Activations, Offset: 320, Bytes: 4, DType: "f32"},
 				{Space: Scratch, Offset: 384, Bytes: 320, DType: "f64", Axes: []Axis{{Name: "x", Size: 40, Global: 40}}},
+				{Space: Scratch, Offset: 704, Bytes: 320, DType: "f64", Axes: []Axis{{Name: "y", Size: 40, Global: 40}}},
+				{Space: Inputs, Offset: 1024, Bytes: 8, DType: "i32", Axes: []Axis{{Name: "mesh", Size: 2, Global: 2}}},
 			},
 			Tensors: []Tensor{
 				{Path: "w", Buffer: 0, Init: Init{"normal", []KV{{"std", "0.02"}}}, Train: true},
@@ -41,6 +43,7 @@ func sample() *Plan {
 			Ports: []Port{
 				{Program: "step", Role: RoleData, Path: "tokens", Buffer: 3},
 				{Program: "step", Role: RoleStep, Buffer: 4},
+				{Program: "eval", Role: RoleCoord, Buffer: 8},
 				{Program: "step", Role: RoleLoss, Buffer: 5},
 				{Program: "step", Role: RoleStat, Path: "lr", Buffer: 5},
 				{Program: "step", Role: RoleGrad, Path: "w", Buffer: 2, After: 1},
@@ -51,7 +54,12 @@ func sample() *Plan {
 					{Kernel: 1, Bufs: []int{0, 1}, Scope: "optim", NoWait: true},
 					{Kernel: 1, Bufs: []int{1, 0}},
 				}},
-				{Name: "eval"},
+				{Name: "eval", Instrs: []Instr{
+					{Bufs: []int{2, 2}, Comm: &Comm{Kind: AllReduce, Over: []string{"dp", "tp"}, Reduce: "sum", DType: "f32", Outer: 1, Inner: 12, Bytes: 48, Why: "a rule"}},
+					{Bufs: []int{0, 2}, Comm: &Comm{Kind: Permute, Over: []string{"tp"}, DType: "f32", Outer: 1, Inner: 12, From: []int{1, -1}, Bytes: 48}},
+					{Bufs: []int{6, 7}, Comm: &Comm{Kind: AllToAll, Over: []string{"tp"}, DType: "f64", Outer: 4, Inner: 5, DstOuter: 2, DstInner: 10, Bytes: 160}},
+					{Kernel: 1, Bufs: []int{1, 0}},
+				}},
 			},
 		}},
 		Data:    Data{Kind: "text", Options: []KV{{"", "${GOROOT}/src/**/*.go"}, {"window", "8"}}, Steps: 100},

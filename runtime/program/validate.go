@@ -32,8 +32,8 @@ func invalid(format string, args ...any) error {
 
 // Validate checks that the plan can be executed as it is: every index, place,
 // size and name means something, buffers lie in their arena, tensors keep their
-// places to themselves, kernels get the buffers they take, and instructions that
-// do not wait need not. What it cannot check is the code. Its error is an
+// places to themselves, kernels get the buffers they take, instructions that do not
+// wait need not, and communications meet. What it cannot check is the code. Its error is an
 // *InvalidError.
 func (p *Plan) Validate() error {
 	if err := p.validateMesh(); err != nil {
@@ -57,7 +57,10 @@ func (p *Plan) Validate() error {
 			return invalid("device %d: %v", i, err)
 		}
 	}
-	return p.validateAlike()
+	if err := p.validateAlike(); err != nil {
+		return err
+	}
+	return p.validateMeetings()
 }
 
 // validateMesh checks that the devices' ranks are those of the mesh, each once.
@@ -135,7 +138,7 @@ func (p *Plan) validateAlike() error {
 			if x.Role != RoleData && x.Role != RoleGrad {
 				continue
 			}
-			key, o := x.Program+" "+x.Role+" "+x.Path, owner{device: i, buffer: &d.Buffers[x.Buffer], after: x.After}
+			key, o := x.Program+" "+x.Role+" "+x.Path, owner{device: i, buffer: &d.Buffers[x.Buffer]}
 			if err := first[key].agree(o, key); err != nil {
 				return err
 			}
@@ -150,14 +153,13 @@ type owner struct {
 	device int
 	buffer *Buffer
 	tensor *Tensor
-	after  int
 }
 
 func (o owner) agree(with owner, what string) error {
 	if o.buffer == nil { // no one has said anything
 		return nil
 	}
-	same := sameWhole(o.buffer, with.buffer) && o.after == with.after
+	same := sameWhole(o.buffer, with.buffer)
 	if same && o.tensor != nil {
 		same = o.tensor.Train == with.tensor.Train && o.tensor.Init.equal(&with.tensor.Init)
 	}
@@ -200,7 +202,9 @@ func name(s string) error {
 func (p *Plan) CodeKind(d *Device) string {
 	for i := range d.Progs {
 		for _, in := range d.Progs[i].Instrs {
-			return p.Code[p.Kernels[in.Kernel].Code].Kind
+			if in.Comm == nil {
+				return p.Code[p.Kernels[in.Kernel].Code].Kind
+			}
 		}
 	}
 	return ""

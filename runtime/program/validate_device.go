@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // validateDevice checks one device; the kernels and the mesh are known to be
@@ -32,7 +33,7 @@ func (p *Plan) validateDevice(d *Device) error {
 			return fmt.Errorf("program %s, %v", prog.Name, err)
 		}
 	}
-	return d.validatePorts(progs)
+	return p.validatePorts(d, progs)
 }
 
 func (p *Plan) validateBuffer(d *Device, b *Buffer) error {
@@ -164,6 +165,13 @@ func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
 	var reads, writes []span // since the last wait, that instruction included
 	for i := range prog.Instrs {
 		in := &prog.Instrs[i]
+		if in.Comm != nil {
+			if err := p.validateComm(d, in); err != nil {
+				return fmt.Errorf("instruction %d: %v", i, err)
+			}
+			reads, writes = d.spans(in)
+			continue
+		}
 		if in.Kernel < 0 || in.Kernel >= len(p.Kernels) {
 			return fmt.Errorf("instruction %d calls kernel %d of %d", i, in.Kernel, len(p.Kernels))
 		}
@@ -225,13 +233,13 @@ func sign(n int64) int {
 }
 
 // validatePorts checks what programs are fed and what is read of them.
-func (d *Device) validatePorts(progs map[string]*Program) error {
+func (p *Plan) validatePorts(d *Device, progs map[string]*Program) error {
 	type key struct{ program, role, path string }
 	seen := map[key]bool{}
 	for i := range d.Ports {
 		x := &d.Ports[i]
 		k := key{x.Program, x.Role, x.Path}
-		if x.Role == RoleStep || x.Role == RoleSeed || x.Role == RoleLoss {
+		if x.Role == RoleStep || x.Role == RoleSeed || x.Role == RoleLoss || x.Role == RoleCoord {
 			k.path = ""
 		}
 		prog := progs[x.Program]
@@ -246,30 +254,35 @@ func (d *Device) validatePorts(progs map[string]*Program) error {
 			return fmt.Errorf("port %s %q after %d of %d instructions", x.Role, x.Path, x.After, len(prog.Instrs))
 		}
 		seen[k] = true
-		if err := d.validatePort(x, &d.Buffers[x.Buffer]); err != nil {
+		if err := p.validatePort(d, x, &d.Buffers[x.Buffer]); err != nil {
 			return fmt.Errorf("port %s %q of program %s: %v", x.Role, x.Path, x.Program, err)
 		}
 	}
 	return nil
 }
 
-func (d *Device) validatePort(x *Port, b *Buffer) error {
-	scalar := func(dtype string) error {
-		if len(b.Axes) != 0 || b.DType != dtype {
-			return fmt.Errorf("a %s with %d axes, not a scalar %s", b.DType, len(b.Axes), dtype)
+func (p *Plan) validatePort(d *Device, x *Port, b *Buffer) error {
+	scalar := func(dtypes ...string) error {
+		if len(b.Axes) != 0 || !slices.Contains(dtypes, b.DType) {
+			return fmt.Errorf("a %s with %d axes, not a scalar %s", b.DType, len(b.Axes), strings.Join(dtypes, " or "))
 		}
 		return nil
 	}
 	switch x.Role {
 	case RoleStep, RoleSeed:
 		return scalar("i32")
+	case RoleCoord:
+		if b.DType != "i32" || len(b.Axes) != 1 || b.Axes[0].Size != len(p.Mesh) || b.Axes[0].Global != len(p.Mesh) {
+			return fmt.Errorf("not an i32 for each of %d mesh axes", len(p.Mesh))
+		}
+		return nil
 	case RoleLoss:
-		return scalar("f32")
+		return scalar("f32", "f64")
 	case RoleStat:
 		if err := name(x.Path); err != nil {
 			return err
 		}
-		return scalar("f32")
+		return scalar("f32", "f64")
 	case RoleData:
 		if b.DType != "i32" && b.DType != "f32" {
 			return fmt.Errorf("data of %s, not i32 or f32", b.DType)

@@ -54,7 +54,7 @@ func TestValidate(t *testing.T) {
 		{"mesh axis used twice", buf(3, func(b *Buffer) {
 			b.Axes = []Axis{{"a", 2, 4, []string{"tp"}}, {"b", 2, 4, []string{"tp"}}}
 		}), "cut over"},
-		{"tensor's buffer", dev(func(d *Device) { d.Tensors[0].Buffer = 7 }), "buffer 7 of 7"},
+		{"tensor's buffer", dev(func(d *Device) { d.Tensors[0].Buffer = 9 }), "buffer 9 of 9"},
 		{"tensor twice", dev(func(d *Device) { d.Tensors[1].Path = "w" }), "two tensors"},
 		{"no path", dev(func(d *Device) { d.Tensors[1].Path = "" }), "without a path"},
 		{"tensors meet", dev(func(d *Device) { d.Tensors[1].Buffer = 0 }), "share the bytes"},
@@ -74,13 +74,13 @@ func TestValidate(t *testing.T) {
 		{"port's buffer", dev(func(d *Device) { d.Ports[0].Buffer = 9 }), "buffer 9"},
 		{"port's role", dev(func(d *Device) { d.Ports[0].Role = "rôle" }), "unknown role"},
 		{"port twice", dev(func(d *Device) { d.Ports = append(d.Ports, d.Ports[0]) }), "twice"},
-		{"second loss", dev(func(d *Device) { d.Ports[3].Role = RoleLoss }), "twice"},
-		{"after too many", dev(func(d *Device) { d.Ports[4].After = 4 }), "after 4 of 3"},
-		{"loss has no after", dev(func(d *Device) { d.Ports[2].After = 1 }), "after 1"},
-		{"gradient of nothing", dev(func(d *Device) { d.Ports[4].Path = "v" }), "no such parameter"},
-		{"gradient's size", dev(func(d *Device) { d.Ports[4].Buffer = 5 }), "1 elements"},
+		{"second loss", dev(func(d *Device) { d.Ports[4].Role = RoleLoss }), "twice"},
+		{"after too many", dev(func(d *Device) { d.Ports[5].After = 4 }), "after 4 of 3"},
+		{"loss has no after", dev(func(d *Device) { d.Ports[3].After = 1 }), "after 1"},
+		{"gradient of nothing", dev(func(d *Device) { d.Ports[5].Path = "v" }), "no such parameter"},
+		{"gradient's size", dev(func(d *Device) { d.Ports[5].Buffer = 5 }), "1 elements"},
 		{"step's type", dev(func(d *Device) { d.Ports[1].Buffer = 5 }), "scalar i32"},
-		{"loss's type", dev(func(d *Device) { d.Ports[2].Buffer = 4 }), "scalar f32"},
+		{"loss's type", dev(func(d *Device) { d.Ports[3].Buffer = 4 }), "scalar f32 or f64"},
 		{"data's type", dev(func(d *Device) { d.Ports[0].Buffer = 6 }), "data of f64"},
 	} {
 		p := sample()
@@ -107,11 +107,14 @@ func TestInPlace(t *testing.T) {
 // TestDevicesAgree splits the sample into two devices and lets them disagree.
 func TestDevicesAgree(t *testing.T) {
 	for name, change := range map[string]func(d *Device){
-		"":              func(d *Device) {},
-		"programs":      func(d *Device) { d.Progs[1].Name = "test" },
-		"tensor w":      func(d *Device) { d.Tensors[0].Init.Kind = "uniform"; d.Tensors[0].Init.Args = nil },
-		"tensor w/m":    func(d *Device) { d.Tensors[1].Train = true },
-		"step grad w":   func(d *Device) { d.Ports[4].After = 2 },
+		"":           func(d *Device) {},
+		"programs":   func(d *Device) { d.Progs[1].Name, d.Ports[2].Program = "test", "test" },
+		"tensor w":   func(d *Device) { d.Tensors[0].Init.Kind = "uniform"; d.Tensors[0].Init.Args = nil },
+		"tensor w/m": func(d *Device) { d.Tensors[1].Train = true },
+		"step grad w": func(d *Device) {
+			d.Buffers[2].Axes = []Axis{{Name: "flat", Size: 12, Global: 24, Mesh: []string{"tp"}}}
+			d.Ports[5].Buffer = 2
+		},
 		"step data tok": func(d *Device) { d.Buffers[3].Axes[0].Name = "row" },
 	} {
 		p := sample()

@@ -1,0 +1,64 @@
+package program
+
+import "slices"
+
+// Kinds of communication.
+const (
+	AllReduce     = "all_reduce"
+	ReduceScatter = "reduce_scatter"
+	AllGather     = "all_gather"
+	AllToAll      = "all_to_all"
+	Permute       = "permute"
+	Send          = "send"
+	Recv          = "recv"
+	ShardSlice    = "shard_slice"
+)
+
+// Parts is the number of devices in each group over these mesh axes.
+func (p *Plan) Parts(over []string) int {
+	n := 1
+	for _, a := range p.Mesh {
+		if slices.Contains(over, a.Name) {
+			n *= a.Size
+		}
+	}
+	return n
+}
+
+// Member is the rank of the device that has coordinate at, counted over these
+// mesh axes (major to minor), in rank's group.
+func (p *Plan) Member(rank int, over []string, at int) int {
+	place := p.Coordinates(rank)
+	for i := len(over) - 1; i >= 0; i-- {
+		j := p.meshIndex(over[i])
+		place[j] = at % p.Mesh[j].Size
+		at /= p.Mesh[j].Size
+	}
+	member := 0
+	for i, a := range p.Mesh {
+		member = member*a.Size + place[i]
+	}
+	return member
+}
+
+// CoordinateOver is a rank's coordinate in its group over these mesh axes.
+func (p *Plan) CoordinateOver(rank int, over []string) int {
+	place, at := p.Coordinates(rank), 0
+	for _, name := range over {
+		j := p.meshIndex(name)
+		at = at*p.Mesh[j].Size + place[j]
+	}
+	return at
+}
+
+// PeerOf is the rank that a send or receive of rank is with.
+func (p *Plan) PeerOf(rank int, c *Comm) int {
+	if len(c.Over) == 0 {
+		return c.Peer
+	}
+	return p.Member(rank, c.Over, c.Peer)
+}
+
+func (p *Plan) meshIndex(name string) int {
+	return slices.IndexFunc(p.Mesh, func(a MeshAxis) bool { return a.Name == name })
+}

@@ -1,0 +1,133 @@
+package program
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestValidateComm breaks one thing of a communication at a time.
+func TestValidateComm(t *testing.T) {
+	in := func(i int, f func(in *Instr)) func(*Plan) {
+		return func(p *Plan) { f(&p.Devices[0].Progs[1].Instrs[i]) }
+	}
+	for _, c := range []struct {
+		name   string
+		change func(p *Plan)
+		want   string
+	}{
+		{"kind", in(0, func(in *Instr) { in.Comm.Kind = "all_hands" }), `"all_hands"`},
+		{"no wait", in(0, func(in *Instr) { in.NoWait = true }), "does not wait"},
+		{"kernel", in(0, func(in *Instr) { in.Kernel = 1 }), "kernel 1"},
+		{"axis", in(0, func(in *Instr) { in.Comm.Over[0] = "pp" }), `"pp"`},
+		{"axis twice", in(0, func(in *Instr) { in.Comm.Over[0] = "tp" }), "twice"},
+		{"no axis", in(0, func(in *Instr) { in.Comm.Over = nil }), "no mesh axis"},
+		{"reduce", in(0, func(in *Instr) { in.Comm.Reduce = "mean" }), `"mean"`},
+		{"no reduce", in(1, func(in *Instr) { in.Comm.Reduce = "sum" }), `by "sum"`},
+		{"dtype", in(0, func(in *Instr) { in.Comm.DType = "f64" }), "of f32"},
+		{"unknown dtype", in(0, func(in *Instr) { in.Comm.DType = "f8" }), `"f8"`},
+		{"size", in(0, func(in *Instr) { in.Comm.Inner = 11 }), "of 11 elements"},
+		{"huge", in(0, func(in *Instr) { in.Comm.Outer = 1 << 62; in.Comm.Inner = 1 << 62 }), "elements"},
+		{"negative", in(0, func(in *Instr) { in.Comm.Outer = -1; in.Comm.Inner = -12 }), "elements"},
+		{"buffer", in(0, func(in *Instr) { in.Bufs[1] = 9 }), "buffer 9 of 9"},
+		{"one buffer", in(0, func(in *Instr) { in.Bufs = in.Bufs[:1] }), "1 buffers instead of 2"},
+		{"sources", in(1, func(in *Instr) { in.Comm.From[1] = 1 }), "permute from"},
+		{"sources number", in(1, func(in *Instr) { in.Comm.From = []int{0} }), "1 sources for 2"},
+		{"sources of another", in(0, func(in *Instr) { in.Comm.From = []int{0, 1} }), "with sources"},
+		{"view", in(2, func(in *Instr) { in.Comm.DstInner = 9 }), "all_to_all of"},
+		{"view of another", in(1, func(in *Instr) { in.Comm.DstOuter = 1 }), "view of its destination"},
+		{"in place", in(2, func(in *Instr) { in.Bufs[1] = 6 }), "in the same bytes"},
+		{"peer", in(0, func(in *Instr) { in.Comm.Peer = 1 }), "a peer or a tag"},
+		{"bytes", in(0, func(in *Instr) { in.Comm.Bytes = -1 }), "-1 bytes"},
+		{"coordinates", func(p *Plan) { p.Devices[0].Ports[2].Buffer = 4 }, "each of 2 mesh axes"},
+		{"itself", in(0, func(in *Instr) {
+			in.Bufs = in.Bufs[:1]
+			in.Comm = &Comm{Kind: Send, Over: []string{"tp"}, Peer: 1, DType: "f32", Outer: 1, Inner: 12}
+		}), "with itself"},
+		{"no such device", in(0, func(in *Instr) {
+			in.Bufs = in.Bufs[:1]
+			in.Comm = &Comm{Kind: Send, Peer: 2, DType: "f32", Outer: 1, Inner: 12}
+		}), "none of the devices"},
+	} {
+		p := sample()
+		c.change(p)
+		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// stages is the sample as two devices, whose evaluations are the given
+// communications, each of buffer 0 or between 0 and 2.
+func stages(first, second []Comm) *Plan {
+	p := sample()
+	p.Devices = append(p.Devices, sample().Devices[0])
+	for i, list := range [][]Comm{first, second} {
+		d := &p.Devices[i]
+		d.Ranks = []int{i}
+		var instrs []Instr
+		for _, c := range list {
+			in := Instr{Bufs: []int{0, 2}, Comm: &c}
+			c.DType, c.Outer = "f32", 1
+			if c.Inner == 0 {
+				c.Inner = 12
+			}
+			switch {
+			case c.Kind == Send || c.Kind == Recv:
+				in.Bufs = in.Bufs[:1]
+				c.Peer = 1 - i
+			case c.Kind == AllReduce:
+				c.Reduce = "sum"
+				c.Over = []string{"tp"}
+			}
+			instrs = append(instrs, in)
+		}
+		d.Progs[1].Instrs = instrs
+	}
+	return p
+}
+
+// TestMeetings runs two devices against each other.
+func TestMeetings(t *testing.T) {
+	sum, send, recv := Comm{Kind: AllReduce}, Comm{Kind: Send}, Comm{Kind: Recv}
+	tagged := func(c Comm, tag int) Comm { c.Tag = tag; return c }
+	most := Comm{Kind: AllReduce, Over: []string{"tp"}}
+	for _, c := range []struct {
+		name          string
+		first, second []Comm
+		want          string
+	}{
+		{"nothing", nil, nil, ""},
+		{"in step", []Comm{sum, send, recv, sum}, []Comm{sum, recv, send, sum}, ""},
+		{"both send first", []Comm{send, send, recv, recv}, []Comm{send, send, recv, recv}, ""},
+		{"tags", []Comm{tagged(send, 1), tagged(send, 2)}, []Comm{tagged(recv, 2), tagged(recv, 1)}, ""},
+		{"room for four", []Comm{send, send, send, send, sum, send}, []Comm{sum, recv, recv, recv, recv, recv}, ""},
+		{"no room", []Comm{send, send, send, send, send, sum}, []Comm{sum, recv, recv, recv, recv, recv}, "deadlock: rank 0 waits in send"},
+		{"both receive first", []Comm{recv, send}, []Comm{recv, send}, "deadlock"},
+		{"crossed", []Comm{sum, send}, []Comm{recv, sum}, "deadlock: rank 0 waits in all_reduce (sum) of f32[1, 12] over tp (instruction 0), rank 1 waits in recv"},
+		{"one ends", []Comm{sum, sum}, []Comm{sum}, "deadlock: rank 0"},
+		{"not received", []Comm{send, send}, []Comm{recv}, "rank 1 does not receive"},
+		{"never sent", nil, []Comm{recv}, "deadlock: rank 1"},
+		{"other kinds", []Comm{most}, []Comm{{Kind: Permute, Over: []string{"tp"}, From: []int{0, 1}}}, "where rank"},
+	} {
+		err := stages(c.first, c.second).Validate()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+func TestMember(t *testing.T) {
+	p := &Plan{Mesh: []MeshAxis{{"dp", 2}, {"pp", 3}, {"tp", 2}}}
+	for rank := range 12 {
+		for _, over := range [][]string{{"tp"}, {"pp", "dp"}, {"dp", "pp", "tp"}, nil} {
+			at := p.CoordinateOver(rank, over)
+			if got := p.Member(rank, over, at); got != rank {
+				t.Errorf("member %d of rank %d over %v is %d", at, rank, over, got)
+			}
+		}
+	}
+	// Rank 7 = (1, 0, 1): the next stage is (1, 1, 1) = 9, by coordinate or rank.
+	if a, b := p.PeerOf(7, &Comm{Over: []string{"pp"}, Peer: 1}), p.PeerOf(7, &Comm{Peer: 9}); a != 9 || b != 9 || p.Parts([]string{"pp", "tp"}) != 6 {
+		t.Errorf("peers %d and %d", a, b)
+	}
+}

@@ -1,0 +1,160 @@
+package program
+
+import (
+	"fmt"
+	"slices"
+	"unicode/utf8"
+)
+
+// maxTag bounds the tags of messages, as transports do.
+const maxTag = 1 << 24
+
+// validateComm checks one communication against the mesh and its buffers.
+func (p *Plan) validateComm(d *Device, in *Instr) error {
+	c := in.Comm
+	switch {
+	case in.NoWait:
+		return fmt.Errorf("%s does not wait", c.Kind)
+	case in.Kernel != 0:
+		return fmt.Errorf("%s is a call of kernel %d, too", c.Kind, in.Kernel)
+	case c.Bytes < 0:
+		return fmt.Errorf("%s of %d bytes", c.Kind, c.Bytes)
+	case len(in.Scope) > maxName || len(c.Why) > maxName || !utf8.ValidString(in.Scope):
+		return fmt.Errorf("%s with a scope or reason that is too long", c.Kind)
+	}
+	parts, err := p.validateGroup(d, c)
+	if err != nil {
+		return err
+	}
+	if err := c.validateKind(parts); err != nil {
+		return err
+	}
+	return d.validateView(in, int64(parts))
+}
+
+// validateGroup checks who takes part, and gives the size of the group.
+func (p *Plan) validateGroup(d *Device, c *Comm) (parts int, err error) {
+	p2p := c.Kind == Send || c.Kind == Recv
+	for i, name := range c.Over {
+		if p.meshIndex(name) < 0 || slices.Contains(c.Over[:i], name) {
+			return 0, fmt.Errorf("%s over %q, which the mesh does not have or the list has twice", c.Kind, name)
+		}
+	}
+	parts = p.Parts(c.Over)
+	switch {
+	case len(c.Over) == 0 && !p2p:
+		return 0, fmt.Errorf("%s over no mesh axis", c.Kind)
+	case !p2p && (c.Peer != 0 || c.Tag != 0):
+		return 0, fmt.Errorf("%s with a peer or a tag", c.Kind)
+	case !p2p:
+		return parts, nil
+	case c.Tag < 0 || c.Tag >= maxTag:
+		return 0, fmt.Errorf("%s with tag %d", c.Kind, c.Tag)
+	case c.Peer < 0 || len(c.Over) > 0 && c.Peer >= parts || c.Peer >= p.Ranks():
+		return 0, fmt.Errorf("%s with %d, which is none of the devices", c.Kind, c.Peer)
+	}
+	for _, r := range d.Ranks {
+		if p.PeerOf(r, c) == r {
+			return 0, fmt.Errorf("%s of rank %d with itself", c.Kind, r)
+		}
+	}
+	return 1, nil
+}
+
+// validateKind checks the fields that only some kinds have.
+func (c *Comm) validateKind(parts int) error {
+	reduces := c.Kind == AllReduce || c.Kind == ReduceScatter
+	switch c.Kind {
+	case AllReduce, ReduceScatter, AllGather, AllToAll, Permute, Send, Recv, ShardSlice:
+	default:
+		return fmt.Errorf("there is no communication %q", c.Kind)
+	}
+	switch {
+	case DTypeSize(c.DType) == 0:
+		return fmt.Errorf("%s of unknown dtype %q", c.Kind, c.DType)
+	case reduces && c.Reduce != "sum" && c.Reduce != "max", !reduces && c.Reduce != "":
+		return fmt.Errorf("%s by %q", c.Kind, c.Reduce)
+	case c.Reduce == "sum" && c.DType == "bool":
+		return fmt.Errorf("%s of bool by sum", c.Kind)
+	case c.Kind != Permute && len(c.From) > 0:
+		return fmt.Errorf("%s with sources", c.Kind)
+	case c.Kind != Permute:
+		return nil
+	case len(c.From) != parts:
+		return fmt.Errorf("permute with %d sources for %d devices", len(c.From), parts)
+	}
+	used := make([]bool, parts)
+	for _, f := range c.From {
+		if f < -1 || f >= parts || f >= 0 && used[f] {
+			return fmt.Errorf("permute from %v", c.From)
+		}
+		if f >= 0 {
+			used[f] = true
+		}
+	}
+	return nil
+}
+
+// validateView checks that the view of a communication is that of its buffers,
+// whose elements it takes to the last.
+func (d *Device) validateView(in *Instr, parts int64) error {
+	c := in.Comm
+	if c.Outer < 1 || c.Inner < 1 || c.Outer > maxElems || c.Inner > maxElems/c.Outer || c.Outer*c.Inner > maxElems/parts {
+		return fmt.Errorf("%s of [%d, %d, %d] elements", c.Kind, c.Outer, parts, c.Inner)
+	}
+	one := c.Outer * c.Inner
+	all := one * parts
+	if c.Kind == AllToAll {
+		if c.DstOuter < 1 || c.DstInner < 1 || c.DstOuter > one || c.DstInner != one/c.DstOuter || one%c.DstOuter != 0 {
+			return fmt.Errorf("all_to_all of [%d, %d, %d] elements to [%d, %d, %d]", c.Outer, parts, c.Inner, c.DstOuter, parts, c.DstInner)
+		}
+	} else if c.DstOuter != 0 || c.DstInner != 0 {
+		return fmt.Errorf("%s with a view of its destination", c.Kind)
+	}
+	var want []int64
+	switch c.Kind {
+	case AllReduce, Permute:
+		want = []int64{one, one}
+	case ReduceScatter, ShardSlice:
+		want = []int64{all, one}
+	case AllGather:
+		want = []int64{one, all}
+	case AllToAll:
+		want = []int64{all, all}
+	default:
+		want = []int64{one}
+	}
+	if len(in.Bufs) != len(want) {
+		return fmt.Errorf("%s has %d buffers instead of %d", c.Kind, len(in.Bufs), len(want))
+	}
+	var place [2]span
+	for i, n := range in.Bufs {
+		if n < 0 || n >= len(d.Buffers) {
+			return fmt.Errorf("%s uses buffer %d of %d", c.Kind, n, len(d.Buffers))
+		}
+		b := &d.Buffers[n]
+		if got := int64(Elems(b.Axes)); got != want[i] || b.DType != c.DType {
+			return fmt.Errorf("%s of %d elements of %s has a buffer of %d of %s", c.Kind, want[i], c.DType, got, b.DType)
+		}
+		place[i] = span{b.Offset, b.Offset + want[i]*int64(DTypeSize(b.DType))}
+	}
+	if len(want) == 2 && place[0].meets(place[1]) && !(c.Kind == AllReduce && place[0] == place[1]) {
+		return fmt.Errorf("%s has its source and destination in the same bytes, from %d on", c.Kind, max(place[0].lo, place[1].lo))
+	}
+	return nil
+}
+
+// spans gives what a communication reads and writes; its buffers are known to be
+// valid.
+func (d *Device) spans(in *Instr) (reads, writes []span) {
+	for i, n := range in.Bufs {
+		b := &d.Buffers[n]
+		s := span{b.Offset, b.Offset + int64(Elems(b.Axes)*DTypeSize(b.DType))}
+		if i == 1 || in.Comm.Kind == Recv {
+			writes = append(writes, s)
+		} else {
+			reads = append(reads, s)
+		}
+	}
+	return reads, writes
+}
