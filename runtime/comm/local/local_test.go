@@ -257,8 +257,8 @@ func TestNoAllocation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 7200 calls; Go's own runtime allocates a few objects for parked goroutines.
-	if n := allocated[1] - allocated[0]; n > steps/3 {
+	// A few are Go's own, for goroutines that park.
+	if n := allocated[1] - allocated[0]; n > 20 {
 		t.Errorf("%d allocations in %d steps of 4 devices", n, steps)
 	} else {
 		t.Logf("%d allocations in %d calls", n, steps*4*6)

@@ -19,7 +19,7 @@ type waiter struct {
 
 	parked atomic.Bool
 	wake   chan struct{} // holds one token
-	timer  *time.Timer   // made by the first wait that parks
+	timer  *time.Timer
 }
 
 // waitable is an operation that has been started.
@@ -42,6 +42,8 @@ const (
 // init readies a waiter; the world is locked.
 func (x *waiter) init(d *device, op comm.Op) {
 	x.d, x.op, x.signature, x.wake = d, op, op.Signature(), make(chan struct{}, 1)
+	x.timer = time.NewTimer(d.w.opts.Timeout)
+	x.timer.Stop()
 	d.w.waiters = append(d.w.waiters, x)
 }
 
@@ -104,11 +106,7 @@ func (x *waiter) wait(op waitable) error {
 // park sleeps until the operation is complete, has failed, or has taken too long.
 func (x *waiter) park(op waitable) (bool, error) {
 	timeout := x.d.w.opts.Timeout
-	if x.timer == nil {
-		x.timer = time.NewTimer(timeout)
-	} else {
-		x.timer.Reset(timeout)
-	}
+	x.timer.Reset(timeout)
 	defer x.timer.Stop()
 	defer x.parked.Store(false)
 	for {

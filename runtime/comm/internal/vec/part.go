@@ -19,31 +19,49 @@ func (p Part) Contiguous() ([]byte, bool) {
 	return p.Buf[p.Index*n : (p.Index+1)*n : (p.Index+1)*n], true
 }
 
-// run is the longest contiguous piece of the slice that begins at the byte at of
-// its row-major order.
-func (p Part) run(at int) []byte {
-	if p.Parts == 1 {
-		return p.Buf[at:p.Bytes()]
-	}
-	o, i := at/p.Inner, at%p.Inner
-	base := (o*p.Parts + p.Index) * p.Inner
-	return p.Buf[base+i : base+p.Inner]
+// Run is the contiguous piece of the slice that begins at the byte at of its
+// row-major order, at most n bytes.
+func (p Part) Run(at, n int) []byte {
+	c := p.from(at)
+	return c.run[:min(n, len(c.run))]
 }
 
-// Run is the contiguous piece of the slice from the byte at on, at most n bytes.
-func (p Part) Run(at, n int) []byte {
-	r := p.run(at)
-	return r[:min(n, len(r))]
+// cursor walks over the contiguous pieces of a slice.
+type cursor struct {
+	run  []byte // what is left of the piece
+	next int    // where the next one begins
+}
+
+func (p *Part) from(at int) cursor {
+	if p.Parts == 1 {
+		return cursor{run: p.Buf[at:p.Bytes()]}
+	}
+	base := (at/p.Inner*p.Parts + p.Index) * p.Inner
+	return cursor{p.Buf[base+at%p.Inner : base+p.Inner], base + p.Parts*p.Inner}
+}
+
+func (c *cursor) advance(p *Part, n int) {
+	c.run = c.run[n:]
+	if len(c.run) == 0 && c.next > 0 && c.next < len(p.Buf) {
+		c.run = p.Buf[c.next : c.next+p.Inner]
+		c.next += p.Parts * p.Inner
+	}
 }
 
 // Copy copies the bytes [lo, hi) of the row-major order of src to the same of
 // dst: the two slices have the same size, whatever their views.
 func Copy(dst, src Part, lo, hi int) {
+	if lo == hi {
+		return
+	}
+	d, s := dst.from(lo), src.from(lo)
 	for lo < hi {
-		d, s := dst.Run(lo, hi-lo), src.Run(lo, hi-lo)
-		lo += copy(d, s)
+		if len(s.run) > hi-lo {
+			s.run = s.run[:hi-lo]
+		}
+		n := copy(d.run, s.run)
+		lo += n
+		d.advance(&dst, n)
+		s.advance(&src, n)
 	}
 }
-
-// Zero clears bytes.
-func Zero(b []byte) { clear(b) }
