@@ -69,18 +69,24 @@ func dot(f *frame, c *builtinCall) value {
 	return f.emit(c.site, "dot", attrs, a, b)
 }
 
-// indexOf is index(axis) or index(x, axis): the position along an axis, as
-// i32. The first form takes the size that the axis has in the tensors of the
-// function, or in the config.
+// indexOf is index(axis) or index(x, axis), with x a tensor or a type: the
+// position along an axis, as i32. The first form takes the size that the axis
+// has in the tensors of the function, or in the config.
 func indexOf(f *frame, c *builtinCall) value {
-	x, ok := c.vals[0].(tensor)
+	t, ok := ir.Type{}, false
+	switch x := c.vals[0].(type) {
+	case tensor:
+		t, ok = x.v.Type, true
+	case shape:
+		t, ok = x.Type, true
+	}
 	names := c.axes[1]
 	if !ok || len(names) != 1 {
 		return f.wants("E0206", c.site, "`index(axis)` or `index(x, axis)`", "", "the arguments do not fit `index`")
 	}
-	size := x.v.Type.Size(names[0])
+	size := t.Size(names[0])
 	if size == 0 {
-		return f.noAxis(c.nodes[1], x, names[0])
+		return f.noAxisIn(c.nodes[1], t, names[0])
 	}
 	return f.emitIndex(c.site, names[0], size)
 }
