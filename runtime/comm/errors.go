@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -45,8 +46,13 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // ExitCode is what a command that ends with the error exits with: 3 where the
-// way it was started or another rank is to blame, 4 for a fault of ours.
+// way it was started or another rank is to blame, 4 for a fault of ours, and the
+// cause's own code where it has one.
 func (e *Error) ExitCode() int {
+	var cause interface{ ExitCode() int }
+	if errors.As(e.Err, &cause) {
+		return cause.ExitCode()
+	}
 	if e.Reason == ReasonInvalid || e.Reason == ReasonMismatch && e.Op != "" {
 		return 4
 	}

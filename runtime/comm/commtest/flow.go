@@ -3,6 +3,7 @@ package commtest
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -122,6 +123,77 @@ func (s *suite) stress(operations int) error {
 		}
 		if got := int(binary.LittleEndian.Uint32(count)); got != round*s.d.Mesh().Size() {
 			return fmt.Errorf("round %d: the sum over all devices is %d", round, got)
+		}
+	}
+	return nil
+}
+
+// concurrent has two goroutines on each device, of which one runs collectives of a
+// group and the other those of another group, or where there is none, messages.
+func (s *suite) concurrent(operations int) error {
+	axes := s.d.Mesh().Axes()
+	if len(axes) == 0 {
+		return nil
+	}
+	first, err := s.sums(axes[0].Name, "first")
+	if err != nil {
+		return err
+	}
+	second := s.ring
+	if len(axes) > 1 {
+		if second, err = s.sums(axes[1].Name, "second"); err != nil {
+			return err
+		}
+	}
+	result := make(chan error, 1)
+	go func() { result <- second(5 * operations) }()
+	return errors.Join(first(5*operations), <-result)
+}
+
+// sums gives a function that adds up a count over the axis so many times.
+func (s *suite) sums(axis, label string) (func(int) error, error) {
+	g, err := s.d.Mesh().Group(axis)
+	if err != nil {
+		return nil, err
+	}
+	buf := make([]byte, 4)
+	call, err := s.d.Prepare(comm.Op{Kind: comm.AllReduce, Group: g, DType: comm.I32, Inner: 1, Src: buf, Dst: buf, Label: label})
+	return func(times int) error {
+		for i := range times {
+			binary.LittleEndian.PutUint32(buf, uint32(i))
+			if err := call.Run(); err != nil {
+				return err
+			}
+			if got := int(binary.LittleEndian.Uint32(buf)); got != i*g.Size() {
+				return fmt.Errorf("%s: the sum over %s is %d instead of %d", label, axis, got, i*g.Size())
+			}
+		}
+		return nil
+	}, err
+}
+
+// ring passes numbers on to the next device so many times.
+func (s *suite) ring(times int) error {
+	n, rank := s.d.Mesh().Size(), s.d.Rank()
+	out, in := make([]byte, 4), make([]byte, 4)
+	send, err := s.d.Prepare(comm.Op{Kind: comm.Send, DType: comm.I32, Inner: 1, Src: out, Peer: (rank + 1) % n, Tag: 9})
+	if err != nil {
+		return err
+	}
+	recv, err := s.d.Prepare(comm.Op{Kind: comm.Recv, DType: comm.I32, Inner: 1, Dst: in, Peer: (rank + n - 1) % n, Tag: 9})
+	if err != nil {
+		return err
+	}
+	for i := range times {
+		binary.LittleEndian.PutUint32(out, uint32(i*n+rank))
+		if err := send.Run(); err != nil {
+			return err
+		}
+		if err := recv.Run(); err != nil {
+			return err
+		}
+		if got := int(binary.LittleEndian.Uint32(in)); got != i*n+(rank+n-1)%n {
+			return fmt.Errorf("message %d carries %d", i, got)
 		}
 	}
 	return nil

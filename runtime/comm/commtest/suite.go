@@ -47,7 +47,7 @@ func Run(d comm.Device, seed uint64, operations int) (digest string, err error) 
 		run  func(int) error
 	}{
 		{"one at a time", s.single}, {"overlapped", s.overlapped},
-		{"pipeline", s.pipeline}, {"stress", s.stress},
+		{"pipeline", s.pipeline}, {"stress", s.stress}, {"two goroutines", s.concurrent},
 	} {
 		if err := part.run(operations); err != nil {
 			return "", fmt.Errorf("device %d, %s: %w", d.Rank(), part.name, err)

@@ -6,10 +6,8 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 	"unsafe"
 
@@ -40,9 +38,10 @@ type device struct {
 	free    [][]byte  // scratch
 	closed  bool
 
-	work chan struct{} // holds one token: there is something to poll
-	quit chan struct{}
-	gone chan int32 // the code of MPI_Finalize
+	signals chan os.Signal
+	work    chan struct{} // holds one token: there is something to poll
+	quit    chan struct{}
+	gone    chan int32 // the code of MPI_Finalize
 }
 
 type failure struct{ err error }
@@ -139,76 +138,6 @@ func (d *device) initialize() error {
 	l.call(l.library.size, 2)
 	d.rank = int(out[1])
 	return fits(d.mesh, int(out[2]))
-}
-
-// pump polls until nothing is under way, giving way to those who wait.
-func (d *device) pump() {
-	for i := 0; ; i++ {
-		d.mu.Lock()
-		busy, err := len(d.waiting) > 0, (*comm.Error)(nil)
-		if !busy {
-			busy, err = d.progress()
-		}
-		d.mu.Unlock()
-		if err != nil {
-			_ = d.fail(err)
-			return
-		}
-		if !busy || d.failed.Load() != nil {
-			return
-		}
-		time.Sleep(2 * nap)
-	}
-}
-
-// kick tells the thread that there is something to poll.
-func (d *device) kick() {
-	select {
-	case d.work <- struct{}{}:
-	default:
-	}
-}
-
-// progress advances all that is under way, and says whether something still is.
-// The device is locked.
-func (d *device) progress() (busy bool, err *comm.Error) {
-	for i := 0; i < len(d.active); {
-		c := d.active[i]
-		if err := c.advance(); err != nil {
-			return false, err
-		}
-		if !c.done {
-			i++
-		}
-	}
-	for _, s := range d.sending {
-		idle, code := s.idle(d.lib)
-		if code != success {
-			return false, &comm.Error{Reason: comm.ReasonFault, Rank: d.rank, Msg: "MPI failed to send: " + d.lib.describe(code)}
-		}
-		busy = busy || !idle
-	}
-	return busy || len(d.active) > 0, nil
-}
-
-// poll makes progress and says whether a call is complete, and so no longer waits.
-func (d *device) poll(c *call) (bool, *comm.Error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if _, err := d.progress(); err != nil {
-		return false, err
-	}
-	if !c.done {
-		return false, nil
-	}
-	c.started = false
-	for i, w := range d.waiting {
-		if w == c {
-			d.waiting = append(d.waiting[:i], d.waiting[i+1:]...)
-			break
-		}
-	}
-	return true, nil
 }
 
 func (d *device) Rank() int        { return d.rank }
@@ -319,6 +248,8 @@ func (d *device) Close() error {
 	d.mu.Lock()
 	d.closed = true
 	d.mu.Unlock()
+	signal.Stop(d.signals)
+	close(d.signals)
 	close(d.quit)
 	select {
 	case code := <-d.gone:
@@ -329,79 +260,4 @@ func (d *device) Close() error {
 	case <-time.After(d.opts.Timeout):
 		return &comm.Error{Reason: comm.ReasonTimeout, Rank: d.rank, Msg: fmt.Sprintf("MPI_Finalize has not returned for %v", d.opts.Timeout)}
 	}
-}
-
-// drain waits until all messages of the device have left: MPI must not be
-// finalized before.
-func (d *device) drain() error {
-	since := time.Now()
-	for i := 0; ; i++ {
-		d.mu.Lock()
-		busy, err := d.progress()
-		d.mu.Unlock()
-		switch {
-		case err != nil:
-			return err
-		case !busy:
-			return nil
-		case time.Since(since) > d.opts.Timeout:
-			return &comm.Error{Reason: comm.ReasonTimeout, Rank: d.rank, Msg: fmt.Sprintf(
-				"rank %d closes with messages that were not received for %v", d.rank, d.opts.Timeout)}
-		}
-		rest(i)
-	}
-}
-
-// Abort prints the cause and ends all processes.
-func (d *device) Abort(cause error) { _ = d.fail(cause) }
-
-// fail ends the job because of an error, unless it has failed before. MPI_Abort
-// does not return where the launcher works as it should.
-func (d *device) fail(err error) error {
-	if !d.failed.CompareAndSwap(nil, &failure{err}) {
-		return comm.Aborted(d.rank, d.failed.Load().err)
-	}
-	fmt.Fprintf(d.log, "ptc: rank %d: %v\n", d.rank, err)
-	code := 1
-	if e, ok := err.(interface{ ExitCode() int }); ok {
-		code = e.ExitCode()
-	}
-	// A call of the library that hangs must not keep the job from ending.
-	for range 1000 {
-		if d.mu.TryLock() {
-			defer d.mu.Unlock()
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
-	if !d.closed {
-		abort := caller{library: d.lib.library}
-		abort.args = [8]uintptr{d.lib.world, uintptr(code)}
-		abort.call(abort.abort, 2)
-	}
-	return err
-}
-
-// reportTermination prints, when a launcher ends the processes because one died,
-// what this one waits for. It does not end the process itself: ptc saves its
-// state after SIGTERM, and a launcher that cannot wait sends SIGKILL.
-func (d *device) reportTermination() {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM)
-	go func() {
-		for range signals {
-			d.mu.Lock()
-			var waits []string
-			for _, c := range d.waiting {
-				if c.done {
-					continue
-				}
-				waits = append(waits, fmt.Sprintf("%s for %s", c.describe(), comm.RankList(c.pending())))
-			}
-			d.mu.Unlock()
-			if waits != nil {
-				fmt.Fprintf(d.log, "ptc: rank %d: told to end (SIGTERM) while it waited in %s\n", d.rank, strings.Join(waits, ", and in "))
-			}
-		}
-	}()
 }

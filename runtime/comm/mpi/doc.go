@@ -21,8 +21,12 @@
 // for Abort. A process that dies is noticed by its launcher, which ends the others
 // by SIGTERM; before they go they print what they wait for.
 //
-// Open MPI (libmpi.so.40) is loaded when a device is opened. Processes are
-// started by mpirun, by srun with PMI or PMIx, or by a Kubernetes MPIJob.
+// Open MPI (libmpi.so.40) is loaded when a device is opened. Engines that exist
+// start the processes, and Detect sees that they did:
+//
+//	mpirun -n 8 ptc run plan.bin
+//	srun -n 8 --mpi=pmix ptc run plan.bin
+//	a Kubernetes MPIJob whose launcher runs the mpirun line
 //
 // It imports runtime/comm; purego loads the library.
 package mpi

@@ -28,7 +28,7 @@ func (c *call) advanceSend() *comm.Error {
 		return nil
 	}
 	t := &s.slots[c.seq%uint64(len(s.slots))]
-	free, code := c.d.lib.test(t.reqs, t.stats)
+	free, code := c.d.lib.test(t.reqs, t.stats[:len(t.reqs)])
 	if code != success {
 		return c.fault(code)
 	}
@@ -62,9 +62,13 @@ func (c *call) advanceSend() *comm.Error {
 func (s *stream) idle(lib *caller) (bool, int32) {
 	all := true
 	for i := range s.slots {
-		done, code := lib.test(s.slots[i].reqs, s.slots[i].stats)
+		t := &s.slots[i]
+		done, code := lib.test(t.reqs, t.stats[:len(t.reqs)])
 		if code != success {
 			return false, code
+		}
+		if done {
+			t.reqs = t.reqs[:0] // not to be tested again
 		}
 		all = all && done
 	}

@@ -1,0 +1,69 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"ptc/runtime/comm"
+)
+
+// Abort prints the cause and ends all processes.
+func (d *device) Abort(cause error) { _ = d.fail(cause) }
+
+// fail ends the job because of an error, unless it has failed before. MPI_Abort
+// does not return where the launcher works as it should.
+func (d *device) fail(err error) error {
+	if !d.failed.CompareAndSwap(nil, &failure{err}) {
+		return comm.Aborted(d.rank, d.failed.Load().err)
+	}
+	fmt.Fprintf(d.log, "ptc: rank %d: %v\n", d.rank, err)
+	code := 1
+	var coded interface{ ExitCode() int }
+	if errors.As(err, &coded) {
+		code = coded.ExitCode()
+	}
+	// A call of the library that hangs must not keep the job from ending.
+	for range 1000 {
+		if d.mu.TryLock() {
+			defer d.mu.Unlock()
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if !d.closed {
+		// Not the device's: another call may still be using its arguments.
+		abort := &caller{library: d.lib.library}
+		abort.args = [8]uintptr{d.lib.world, uintptr(code)}
+		abort.call(abort.abort, 2)
+	}
+	return err
+}
+
+// reportTermination prints, when a launcher ends the processes because one died,
+// what this one waits for. It does not end the process itself: ptc saves its
+// state after SIGTERM, and a launcher that cannot wait sends SIGKILL.
+func (d *device) reportTermination() {
+	d.signals = make(chan os.Signal, 1)
+	signal.Notify(d.signals, syscall.SIGTERM)
+	go func() {
+		for range d.signals {
+			d.mu.Lock()
+			var waits []string
+			for _, c := range d.waiting {
+				if c.done {
+					continue
+				}
+				waits = append(waits, fmt.Sprintf("%s for %s", c.describe(), comm.RankList(c.pending())))
+			}
+			d.mu.Unlock()
+			if waits != nil {
+				fmt.Fprintf(d.log, "ptc: rank %d: told to end (SIGTERM) while it waited in %s\n", d.rank, strings.Join(waits, ", and in "))
+			}
+		}
+	}()
+}
