@@ -20,6 +20,7 @@ var small = map[string][]string{
 	"mlp":   {"batch=6"},
 	"gpt":   {"batch=2", "seq=19", "layers=2", "embed=24", "heads=3", "head=8", "ffn=52"},
 	"llama": {"batch=2", "seq=19", "layers=2"},
+	"moe":   {"batch=2", "seq=20", "layers=2", "embed=24", "heads=3", "head=8", "ffn=36", "experts=5"},
 }
 
 // TestKernels runs every instruction of every example natively and by the
@@ -34,7 +35,7 @@ func TestKernels(t *testing.T) {
 	}
 	_ = lib
 	for _, target := range []string{"cpu", "cpu:x86-64-v3", "cpu:x86-64-v2"} {
-		for _, name := range []string{"mlp", "gpt", "llama"} {
+		for _, name := range []string{"mlp", "gpt", "llama", "moe"} {
 			t.Run(target+" "+name, func(t *testing.T) { compareKernels(t, name, target, small[name]) })
 		}
 	}

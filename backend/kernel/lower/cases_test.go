@@ -249,6 +249,41 @@ end
   result %2 out
 end
 `},
+	{"scatter of repeated rows", fusion.Scatter, `func @k class=kernel
+  arg %0 : f32[b=3, s=7, e=21] in
+  arg %1 : f32[b=3, s=7, c=2] in
+  arg %2 : i32[b=3, s=7, c=2] in
+  %3 : f32[s=7, c=2, b=3, e=21] = broadcast %0 axes={s=7, c=2, b=3, e=21}
+  %4 : f32[s=7, c=2, b=3, e=21] = mul %3, %1
+  %5 : f32[v=10, b=3, e=21] = scatter_add %4, %2 axis=v out={v=10, b=3, e=21}
+  result %5 out
+end
+`},
+	{"sum of rows looked up", fusion.Column, `func @k class=kernel
+  arg %0 : f32[v=10, b=3, e=21] in
+  arg %1 : i32[b=3, s=7, c=2] in
+  arg %2 : f32[b=3, s=7, c=2] in
+  %3 : f32[s=7, c=2, b=3, e=21] = gather %0, %1 axis=v
+  %4 : f32[s=7, c=2, b=3, e=21] = mul %3, %2
+  %5 : f32[s=7, b=3, e=21] = reduce_sum %4 over=(c)
+  result %5 out
+end
+`},
+	{"rank", fusion.Column, `func @k class=kernel
+  arg %0 : f32[b=3, g=5] in
+  %1 : f32[b=3, o=5] = rename %0 axes={g:o}
+  %2 : bool[b=3, o=5, g=5] = gt %1, %0
+  %3 : bool[b=3, o=5, g=5] = eq %1, %0
+  %4 : i32[o=5] = index axis=o size=5
+  %5 : i32[g=5] = index axis=g size=5
+  %6 : bool[o=5, g=5] = lt %4, %5
+  %7 : bool[b=3, o=5, g=5] = and %3, %6
+  %8 : bool[b=3, o=5, g=5] = or %2, %7
+  %9 : i32[b=3, o=5, g=5] = cast %8 to=i32
+  %10 : i32[b=3, g=5] = reduce_sum %9 over=(o)
+  result %10 out
+end
+`},
 	{"concat", fusion.Pieces, `func @k class=kernel
   arg %0 : f32[a=3, b=5, c=7] in
   arg %1 : f32[a=3, b=2, c=7] in
