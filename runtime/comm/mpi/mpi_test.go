@@ -28,8 +28,8 @@ const skip = "PTC_MPI"
 
 const (
 	conformanceSeed = 7
-	operations      = 60
-	timeout         = 1500 * time.Millisecond // of the jobs that fail
+	operations      = 40
+	timeout         = 1200 * time.Millisecond // of the jobs that fail
 )
 
 func TestMain(m *testing.M) {
