@@ -82,6 +82,11 @@ func splitReductions(f *ir.Func) {
 	b := op.Builder{F: f, Sink: &out}
 	replaced := map[*ir.Value]*ir.Value{}
 	for _, o := range f.Ops {
+		if op.Of(o).Class == op.Reduction && len(o.Attrs.Names("over")) == 0 {
+			b.Scope, b.Pos = o.Scope, o.Pos
+			replaced[o.Result()] = b.Emit("cast", ir.A("to", ir.Name(o.Args[0].Type.DType.String())), o.Args[0])
+			continue
+		}
 		first, rest := splitAxes(o)
 		if first == "" {
 			out = append(out, o)
