@@ -125,7 +125,7 @@ func Analyze(f *ir.Func) (*Kernel, error) {
 	}
 	switch {
 	case len(reductions) > 0:
-		return k, k.reduction(body, reductions)
+		return k, k.reduction(reductions)
 	case k.Class == Gemm:
 		return k, k.gemm(body)
 	case k.Class == Scatter || k.Class == Pieces:

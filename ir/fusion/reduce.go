@@ -9,10 +9,13 @@ import (
 // reduction checks a row or column kernel: all reductions reduce the same
 // axes, and every other value is over the whole space, the kept axes, or part
 // of either.
-func (k *Kernel) reduction(body, reductions []*ir.Op) error {
+func (k *Kernel) reduction(reductions []*ir.Op) error {
 	over := map[string]bool{}
 	for _, n := range reductions[0].Attrs.Names("over") {
 		over[n] = true
+	}
+	if len(over) == 0 {
+		return fmt.Errorf("%s over no axes", reductions[0].Name)
 	}
 	for _, r := range reductions {
 		names := r.Attrs.Names("over")
@@ -25,17 +28,27 @@ func (k *Kernel) reduction(body, reductions []*ir.Op) error {
 			}
 		}
 	}
-	k.Space = k.reducedSpace(reductions)
-	for _, a := range k.Space {
+	k.loops(k.reducedSpace(reductions), over)
+	err := k.phases(reductions, over)
+	if own := reductions[0].Args[0].Type.Axes; err != nil && k.Class == Column && over[own[len(own)-1].Name] {
+		// Several sweeps need rows, though storage has other axes contiguous.
+		k.loops(own, over)
+		return k.phases(reductions, over)
+	}
+	return err
+}
+
+// loops sets the iteration space, in loop order, and what follows from it.
+func (k *Kernel) loops(space []ir.Axis, over map[string]bool) {
+	k.Space, k.Reduce, k.Class = space, nil, Column
+	for _, a := range space {
 		if over[a.Name] {
 			k.Reduce = append(k.Reduce, a)
 		}
 	}
-	k.Class = Column
-	if last := k.Space[len(k.Space)-1].Name; over[last] {
+	if over[space[len(space)-1].Name] {
 		k.Class = Row
 	}
-	return k.phases(body, reductions, over)
 }
 
 // reducedSpace orders the axes of the reduced operands as the widest argument
@@ -64,7 +77,7 @@ func (k *Kernel) reducedSpace(reductions []*ir.Op) []ir.Axis {
 }
 
 // phases numbers the sweeps and checks the spaces.
-func (k *Kernel) phases(body, reductions []*ir.Op, over map[string]bool) error {
+func (k *Kernel) phases(reductions []*ir.Op, over map[string]bool) error {
 	isReduction := map[*ir.Op]bool{}
 	for _, r := range reductions {
 		isReduction[r] = true

@@ -18,8 +18,15 @@ type kernels struct {
 }
 
 // add returns the module's kernel that is the same as f, adding f if there is
-// none. Names count per class in order of appearance.
-func (k *kernels) add(f *ir.Func, class fusion.Class) *ir.Func {
+// none. Names count per class in order of appearance. The class is what the
+// analysis says of the whole kernel: a row or column by the order in which its
+// widest argument is stored, which no single operation of it shows.
+func (k *kernels) add(f *ir.Func) *ir.Func {
+	class := fusion.Class(f.Attrs.Text("kind"))
+	if whole, err := fusion.Analyze(f); err == nil {
+		class = whole.Class
+		f.Attrs = f.Attrs.With("kind", ir.Name(string(class)))
+	}
 	f.Name = "kernel"
 	text := ir.PrintFunc(f)
 	if old := k.byText[text]; old != nil {
@@ -50,7 +57,7 @@ func (p *program) emit(shared *kernels) []*ir.Op {
 		if p.mesh != nil && dependsOnDevice(f) {
 			p.addCoordinates(f, &b)
 		}
-		k := shared.add(f, g.class)
+		k := shared.add(f)
 		last := b.outs[len(b.outs)-1].Def
 		if g.root != nil {
 			last = g.root
