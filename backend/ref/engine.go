@@ -16,6 +16,7 @@ func init() { loader.Register(Kind, load) }
 // engine evaluates the instructions of one device's programs.
 type engine struct {
 	arena  []byte
+	opts   eval.Options // where the device is in the mesh
 	module []*ir.Module // by Plan.Code
 	progs  [][]call
 }
@@ -32,7 +33,10 @@ type call struct {
 // load parses the kernels, which come from a file and are not trusted, and
 // resolves every instruction.
 func load(r loader.Request) (loader.Engine, error) {
-	e := &engine{arena: r.Arena}
+	e := &engine{arena: r.Arena, opts: eval.Options{Rank: r.Rank}}
+	for _, a := range r.Plan.Mesh {
+		e.opts.Mesh = append(e.opts.Mesh, ir.MeshAxis{Name: a.Name, Size: a.Size})
+	}
 	for i, c := range r.Plan.Code {
 		if c.Kind != Kind {
 			e.module = append(e.module, nil)
@@ -50,6 +54,9 @@ func load(r loader.Request) (loader.Engine, error) {
 	for _, p := range r.Device.Progs {
 		calls := make([]call, len(p.Instrs))
 		for i, in := range p.Instrs {
+			if in.Comm != nil {
+				continue
+			}
 			c, err := e.resolve(r, in)
 			if err != nil {
 				return nil, fmt.Errorf("program %s, instruction %d: %w", p.Name, i, err)
@@ -106,7 +113,7 @@ func (e *engine) Replay(prog, from, to int) error {
 		for j, t := range c.args {
 			t.Get(c.in[j])
 		}
-		out, err := eval.Func(c.module, c.f, c.args, eval.Options{})
+		out, err := eval.Func(c.module, c.f, c.args, e.opts)
 		if err != nil {
 			return fmt.Errorf("kernel @%s: %w", c.f.Name, err)
 		}

@@ -18,6 +18,11 @@ type Options struct {
 	// it must not modify; an error ends the execution. Calls never overlap;
 	// those of one device are in order.
 	Hook func(device int, f *ir.Func, o *ir.Op, results []*tensor.Tensor) error
+	// Mesh and Rank place the one device of [Func] among others, of which it
+	// needs nothing: operations that ask which part of the whole they work on
+	// are told. Without a mesh there is one device.
+	Mesh []ir.MeshAxis
+	Rank int
 }
 
 // Func executes f of m on one device. The arguments are those of f in order:
@@ -32,6 +37,9 @@ func Func(m *ir.Module, f *ir.Func, args []*tensor.Tensor, opts Options) ([]*ten
 	// Global one that it is.
 	d := &device{m: m, opts: opts, plans: map[*ir.Func]*plan{}}
 	d.ctx = op.Context{Call: d.call}
+	if opts.Mesh != nil {
+		d.ctx.Mesh, d.ctx.Coord = opts.Mesh, tensor.Coord(opts.Mesh, opts.Rank)
+	}
 	return d.run(f, args)
 }
 

@@ -107,6 +107,8 @@ func toBF16(f float32) uint16 {
 }
 
 // bytesOf is the memory of a slice of numbers.
-func bytesOf(x []float32) []byte {
+func bytesOf(x []float32) []byte { return memoryOf(x) }
+
+func memoryOf[T float32 | int32](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
 }

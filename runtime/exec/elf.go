@@ -20,6 +20,7 @@ type nativeEngine struct {
 	img   *native.Image
 	team  *native.Team
 	progs []*native.Program
+	at    [][]int // by program: how many kernels are before an instruction
 }
 
 func loadELF(r loader.Request) (loader.Engine, error) {
@@ -42,6 +43,7 @@ func loadELF(r loader.Request) (loader.Engine, error) {
 			return nil, fmt.Errorf("program %s: %w", r.Device.Progs[i].Name, err)
 		}
 		e.progs = append(e.progs, p)
+		e.at = append(e.at, kernelsBefore(&r.Device.Progs[i]))
 	}
 	return e, nil
 }
@@ -51,6 +53,9 @@ func oneObject(r loader.Request) ([]byte, error) {
 	code := -1
 	for i := range r.Device.Progs {
 		for _, in := range r.Device.Progs[i].Instrs {
+			if in.Comm != nil {
+				continue
+			}
 			c := r.Plan.Kernels[in.Kernel].Code
 			if code >= 0 && c != code {
 				return nil, errors.New("the kernels of one device are in several objects")
@@ -64,32 +69,47 @@ func oneObject(r loader.Request) ([]byte, error) {
 	return r.Plan.Code[code].Data, nil
 }
 
+// kernelsBefore counts the kernels before each instruction, and all.
+func kernelsBefore(p *program.Program) []int {
+	at := make([]int, len(p.Instrs)+1)
+	for i := range p.Instrs {
+		at[i+1] = at[i]
+		if p.Instrs[i].Comm == nil {
+			at[i+1]++
+		}
+	}
+	return at
+}
+
 // captureELF resolves a program's addresses.
 func captureELF(r loader.Request, p *program.Program, img *native.Image) (*native.Program, error) {
 	base := native.Address(r.Arena)
-	instrs := make([]native.Instr, len(p.Instrs))
+	instrs := make([]native.Instr, 0, len(p.Instrs))
 	var scratch int64
 	for i := range p.Instrs {
 		in := &p.Instrs[i]
+		if in.Comm != nil {
+			continue // between two replays
+		}
 		k := &r.Plan.Kernels[in.Kernel]
 		scratch = max(scratch, k.Scratch)
 		bufs := make([]uintptr, len(in.Bufs))
 		for j, b := range in.Bufs {
 			bufs[j] = base + uintptr(r.Device.Buffers[b].Offset)
 		}
-		instrs[i] = native.Instr{
+		instrs = append(instrs, native.Instr{
 			Kernel: k.Symbol, Bufs: bufs, Tasks: k.Tasks,
 			// The plan says whether an instruction waits for those before it,
 			// native code whether the next one need not wait.
 			Independent: i+1 < len(p.Instrs) && p.Instrs[i+1].NoWait,
-		}
+		})
 	}
 	return native.NewProgram(img, instrs, r.Threads, int(scratch))
 }
 
 // Replay enters native code once on each thread.
 func (e *nativeEngine) Replay(prog, from, to int) error {
-	return e.team.Replay(e.progs[prog], from, to)
+	return e.team.Replay(e.progs[prog], e.at[prog][from], e.at[prog][to])
 }
 
 func (e *nativeEngine) Close() {

@@ -1,6 +1,11 @@
 package exec
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+
+	"ptc/runtime/comm"
+)
 
 // Reason says what kind of failure an Error is.
 type Reason string
@@ -11,6 +16,7 @@ const (
 	ReasonHost   Reason = "host"   // this host cannot run the plan's code
 	ReasonMemory Reason = "memory" // the arenas do not fit
 	ReasonInput  Reason = "input"  // a tensor or field given from outside does not fit the plan
+	ReasonComm   Reason = "comm"   // the devices could not communicate: the cause says who is to blame
 	ReasonBug    Reason = "bug"    // a fault of ours
 )
 
@@ -34,6 +40,10 @@ func (e *Error) Unwrap() error { return e.Err }
 // ExitCode is what a command that ends with the error exits with: 3 where the
 // plan, or a file's content, cannot be used, 4 for a fault of ours.
 func (e *Error) ExitCode() int {
+	var c *comm.Error
+	if e.Reason == ReasonComm && errors.As(e.Err, &c) {
+		return c.ExitCode()
+	}
 	if e.Reason == ReasonBug {
 		return 4
 	}
@@ -42,4 +52,10 @@ func (e *Error) ExitCode() int {
 
 func errorf(r Reason, err error, format string, args ...any) *Error {
 	return &Error{Reason: r, Msg: fmt.Sprintf(format, args...), Err: err}
+}
+
+// isAborted says whether an error is the consequence of another device's.
+func isAborted(err error) bool {
+	var c *comm.Error
+	return errors.As(err, &c) && c.Reason == comm.ReasonAborted
 }

@@ -3,46 +3,44 @@ package exec
 import (
 	"math"
 	"runtime"
-	"unsafe"
+	"sync"
+	"time"
 
-	"ptc/runtime/loader"
+	"ptc/runtime/comm"
+	_ "ptc/runtime/comm/local" // how devices of one process communicate
 	"ptc/runtime/native"
 	"ptc/runtime/program"
 )
 
 // Options of a machine.
 type Options struct {
-	Threads int // of all devices together; 0: one for each processor
+	Threads int // of all devices of this process together; 0: one for each processor
+
+	// Comm are the ends of the communication of the devices that this process
+	// has, where the others have the rest. Nil: it has all of them. The caller
+	// closes them, after the machine.
+	Comm []comm.Device
+
+	// Timeout is how long a device waits for another, where Comm is nil; 0: as
+	// package comm has it.
+	Timeout time.Duration
 }
 
-// Machine is a captured plan: memory and code of all its devices.
+// Machine is a captured plan: memory and code of the devices of this process.
 type Machine struct {
 	plan    *program.Plan
 	threads int
-	devices []*device // by rank
+	ranks   []*device // all of the plan; those of other processes have no memory
+	devices []*device // of this process, by rank
+	owns    bool      // the communication was opened here
 	tensors []Tensor  // in the order of the plan
-	parts   [][]part  // by tensor: on each device that has it
+	parts   [][]part  // by tensor: on each device that has it, by rank
 	byPath  map[string]int
 	progs   []*Program
 	steps   []*int32 // every program's step on every device
 	seeds   []*int32
+	working sync.WaitGroup // of each
 	closed  bool
-}
-
-// device is the state of one logical device.
-type device struct {
-	rank   int
-	prog   *program.Device
-	arena  []byte
-	free   func()
-	engine loader.Engine
-}
-
-// buffer is the memory of a buffer, cut to its elements.
-func (d *device) buffer(i int) []byte {
-	b := &d.prog.Buffers[i]
-	n := int64(program.Elems(b.Axes)) * int64(program.DTypeSize(b.DType))
-	return d.arena[b.Offset : b.Offset+n : b.Offset+n]
 }
 
 // Open captures a plan. It checks the plan, what the host can run and whether
@@ -62,22 +60,20 @@ func Open(plan *program.Plan, o Options) (*Machine, error) {
 	if m.threads == 0 {
 		m.threads = runtime.GOMAXPROCS(0)
 	}
-	if err := m.open(); err != nil {
+	if err := m.open(o); err != nil {
 		m.Close()
 		return nil, err
 	}
 	return m, nil
 }
 
-func (m *Machine) open() error {
-	m.devices = make([]*device, m.plan.Ranks())
+func (m *Machine) open(o Options) error {
+	if err := m.connect(o); err != nil {
+		return err
+	}
 	var total int64
-	for i := range m.plan.Devices {
-		d := &m.plan.Devices[i]
-		for _, rank := range d.Ranks {
-			m.devices[rank] = &device{rank: rank, prog: d}
-			total = min(total, math.MaxInt64-d.Arena) + d.Arena // no overflow
-		}
+	for _, d := range m.devices {
+		total = min(total, math.MaxInt64-d.prog.Arena) + d.prog.Arena // no overflow
 	}
 	if err := fits(total, len(m.devices)); err != nil {
 		return err
@@ -89,76 +85,52 @@ func (m *Machine) open() error {
 		if err := m.capture(d); err != nil {
 			return err
 		}
+		if err := m.prepare(d); err != nil {
+			return err
+		}
 	}
 	m.bindTensors()
 	m.bindPrograms()
+	m.startWorkers()
 	return nil
 }
 
-// allocate maps the arena: outside Go's heap, or, on systems where ptc has no
-// native code, in it.
-func (d *device) allocate() error {
-	n := int(d.prog.Arena)
-	mem, free, err := native.Alloc(n)
-	switch {
-	case err == nil:
-		d.arena, d.free = mem, free
-	case runtime.GOOS == "linux":
-		return errorf(ReasonMemory, err, "the arena of %s cannot be allocated", size(int64(n)))
-	default:
-		d.arena = aligned(n)
+// connect lists the devices, and says which are of this process.
+func (m *Machine) connect(o Options) error {
+	m.ranks = make([]*device, m.plan.Ranks())
+	for i := range m.plan.Devices {
+		d := &m.plan.Devices[i]
+		for _, rank := range d.Ranks {
+			m.ranks[rank] = &device{rank: rank, prog: d, grads: make([][]gradPart, len(d.Progs))}
+		}
 	}
-	return nil
-}
-
-// aligned is zeroed memory of Go's heap at a multiple of 64.
-func aligned(n int) []byte {
-	const line = 64
-	mem := make([]byte, n+line)
-	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(mem))) & (line - 1))
-	return mem[skip : skip+n : skip+n]
-}
-
-// capture makes the device's engine. Devices share the threads.
-func (m *Machine) capture(d *device) error {
-	kind := m.plan.CodeKind(d.prog)
-	if kind == "" {
-		return nil // no program has an instruction
+	ends := o.Comm
+	if ends == nil {
+		mesh, err := comm.NewMesh(m.plan.Mesh)
+		if err != nil {
+			return errorf(ReasonPlan, err, "the plan cannot be run")
+		}
+		ends, err = comm.Open("local", mesh, comm.Options{Timeout: o.Timeout, InFlight: program.InFlight})
+		if err != nil {
+			return errorf(ReasonBug, err, "the devices cannot be connected")
+		}
+		m.owns = true
 	}
-	load, err := loader.Find(kind)
-	if err != nil {
-		return errorf(ReasonHost, err, "the plan's code cannot be run")
+	for _, end := range ends {
+		if end.Mesh().Size() != len(m.ranks) {
+			return errorf(ReasonBug, nil, "the plan has %d devices, and %d are connected", len(m.ranks), end.Mesh().Size())
+		}
+		d := m.ranks[end.Rank()]
+		d.comm = end
+		m.devices = append(m.devices, d)
 	}
-	d.engine, err = load(loader.Request{
-		Plan: m.plan, Device: d.prog, Rank: d.rank, Arena: d.arena,
-		Threads: max(1, m.threads/len(m.devices)),
-	})
-	if err != nil {
-		d.engine = nil
-		return errorf(ReasonHost, err, "the plan's code cannot be loaded")
+	if len(m.devices) == 0 {
+		return errorf(ReasonBug, nil, "no device of the plan is in this process")
 	}
 	return nil
 }
 
 var errClosed = &Error{Reason: ReasonBug, Msg: "a plan was used after it was closed"}
-
-// replay runs a range of instructions of a program on every device, of those
-// that the device has.
-func (m *Machine) replay(prog, from, to int) error {
-	if m.closed {
-		return errClosed
-	}
-	for _, d := range m.devices {
-		if d.engine == nil {
-			continue
-		}
-		n := len(d.prog.Progs[prog].Instrs)
-		if err := d.engine.Replay(prog, min(from, n), min(to, n)); err != nil {
-			return errorf(ReasonBug, err, "program %s failed", d.prog.Progs[prog].Name)
-		}
-	}
-	return nil
-}
 
 // Plan is what the machine runs.
 func (m *Machine) Plan() *program.Plan { return m.plan }
@@ -174,18 +146,13 @@ func (m *Machine) Close() {
 	}
 	m.closed = true
 	for _, d := range m.devices {
-		if d == nil {
-			continue
-		}
-		if d.engine != nil {
-			d.engine.Close()
-		}
-		if d.free != nil {
-			d.free()
+		d.close()
+		if m.owns {
+			_ = d.comm.Close() // of shared memory: it cannot fail
 		}
 	}
 	// Nothing may reach the freed memory by accident.
-	m.devices, m.tensors, m.parts, m.byPath, m.steps, m.seeds = nil, nil, nil, nil, nil, nil
+	m.ranks, m.devices, m.tensors, m.parts, m.byPath, m.steps, m.seeds = nil, nil, nil, nil, nil, nil, nil
 	for _, p := range m.progs {
 		p.unbind()
 	}

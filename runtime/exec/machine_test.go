@@ -131,14 +131,20 @@ func TestSharded(t *testing.T) {
 		}
 	}
 	grads := 0
-	err := p.RunWithGradients(func(g Tensor, b []byte) error {
+	err := p.RunWithGradients(func(g Tensor, s Slice) error {
 		grads++
-		if !slices.Equal(elements[float32](b), whole) || g.Path != "w" || !slices.Equal(g.Shape, []int{4, 6}) {
-			t.Errorf("gradient of %v: %v", g, elements[float32](b))
+		lo := 3 * s.Rank // columns, over tp
+		want := []float32{0, 1, 2, 6, 7, 8, 12, 13, 14, 18, 19, 20}
+		for i := range want {
+			want[i] += float32(lo)
+		}
+		if !slices.Equal(elements[float32](s.Bytes), want) || g.Path != "w" || !slices.Equal(g.Shape, []int{4, 6}) ||
+			!slices.Equal(s.Lo, []int{0, lo}) || !slices.Equal(s.Hi, []int{4, lo + 3}) {
+			t.Errorf("gradient of %v: %v", g, s)
 		}
 		return nil
 	})
-	if err != nil || grads != 1 {
+	if err != nil || grads != 2 { // of the four devices two have copies
 		t.Fatalf("%d gradients, %v", grads, err)
 	}
 	got := make([]float32, 24)
@@ -159,7 +165,7 @@ func TestSharded(t *testing.T) {
 func TestGradientError(t *testing.T) {
 	m := machine(t, shardedPlan(), 1)
 	full := errors.New("the disk is full")
-	if err := m.Program("step").RunWithGradients(func(Tensor, []byte) error { return full }); err != full {
+	if err := m.Program("step").RunWithGradients(func(Tensor, Slice) error { return full }); err != full {
 		t.Errorf("got %v", err)
 	}
 }

@@ -301,9 +301,9 @@ func checkGradients(t *testing.T, p *Program, e *expect) error {
 		t.Errorf("gradients %v", gs)
 	}
 	calls := 0
-	err := p.RunWithGradients(func(g Tensor, whole []byte) error {
+	err := p.RunWithGradients(func(g Tensor, s Slice) error {
 		calls++
-		if !bytes.Equal(whole, bytesOf(e.g[:])) {
+		if !bytes.Equal(s.Bytes, bytesOf(e.g[:])) {
 			t.Errorf("gradient of %s differs", g.Path)
 		}
 		return nil

@@ -1,13 +1,18 @@
 package exec
 
-import "ptc/runtime/program"
+import (
+	"slices"
+
+	"ptc/runtime/program"
+)
 
 // part is a box of a whole tensor in a device's memory.
 type part struct {
 	rank   int
+	own    bool  // no lower rank has the same box
 	shape  []int // of the whole
 	lo, hi []int
-	mem    []byte // the box, row-major
+	mem    []byte // the box, row-major; nil on a device of another process
 	elem   int    // bytes of one element
 }
 
@@ -57,12 +62,40 @@ func (p *part) runs(from, to int, f func(local, whole, n int)) {
 	}
 }
 
-func (p *part) elems() int { return len(p.mem) / p.elem }
+func (p *part) elems() int {
+	n := 1
+	for i := range p.lo {
+		n *= p.hi[i] - p.lo[i]
+	}
+	return n
+}
+
+func (p *part) bytes() int { return p.elems() * p.elem }
+
+// slice is the box for others to read.
+func (p *part) slice(mem []byte) Slice { return Slice{Rank: p.rank, Lo: p.lo, Hi: p.hi, Bytes: mem} }
+
+// add appends a part, which are in order of rank, and says whether its box is a
+// lower rank's, too.
+func add(parts []part, p part) []part {
+	p.own = true
+	for i := range parts {
+		p.own = p.own && !slices.Equal(parts[i].lo, p.lo)
+	}
+	return append(parts, p)
+}
 
 // gather copies the box into its place in the whole tensor.
 func (p *part) gather(whole []byte) {
 	p.runs(0, p.elems(), func(local, at, n int) {
 		copy(whole[at*p.elem:(at+n)*p.elem], p.mem[local*p.elem:])
+	})
+}
+
+// place copies elements of the box, from that one on, into the whole tensor.
+func (p *part) place(whole []byte, from int, mem []byte) {
+	p.runs(from, from+len(mem)/p.elem, func(local, at, n int) {
+		copy(whole[at*p.elem:(at+n)*p.elem], mem[(local-from)*p.elem:])
 	})
 }
 

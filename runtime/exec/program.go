@@ -3,7 +3,6 @@ package exec
 import (
 	"math"
 	"slices"
-	"time"
 	"unsafe"
 
 	"ptc/runtime/program"
@@ -19,10 +18,35 @@ type Program struct {
 	fields []Field
 	data   [][]View
 	parts  [][]part // of fields
-	loss   *float32
+	loss   scalar
 	stats  []string
-	values []*float32 // of stats
+	values []scalar // of stats
 	grads  []gradient
+	whole  func(*device) error // runs all of it
+}
+
+// scalar is a number in a device's memory: of f32 or of f64.
+type scalar struct {
+	f32 *float32
+	f64 *float64
+}
+
+func scalarIn(mem []byte) scalar {
+	if len(mem) == 8 {
+		return scalar{f64: &elements[float64](mem)[0]}
+	}
+	return scalar{f32: &elements[float32](mem)[0]}
+}
+
+// value is NaN where there is none.
+func (s scalar) value() float64 {
+	switch {
+	case s.f32 != nil:
+		return float64(*s.f32)
+	case s.f64 != nil:
+		return *s.f64
+	}
+	return math.NaN()
 }
 
 // Field is one input of a program that is data: a whole tensor.
@@ -40,13 +64,6 @@ type View struct {
 	Lo, Hi []int
 	I32    []int32 // nil for a field of f32
 	F32    []float32
-}
-
-// gradient is a gradient that can be read after some instructions.
-type gradient struct {
-	Tensor
-	parts []part
-	after int
 }
 
 // Program is the program of that name ("step", "eval"), or nil.
@@ -67,7 +84,7 @@ func (p *Program) Len() int { return p.n }
 
 // Run replays the program once. On native code it does not allocate. It cannot
 // be interrupted: a caller that is to stop does so between runs.
-func (p *Program) Run() error { return p.m.replay(p.index, 0, p.n) }
+func (p *Program) Run() error { return p.m.each(p.whole) }
 
 // Step runs the program "step".
 func (m *Machine) Step() error {
@@ -126,12 +143,10 @@ func (m *Machine) SetSeed(seed uint64) {
 	}
 }
 
-// Loss is the loss of the last run, NaN for a program without one.
+// Loss is the loss of the last run, NaN for a program without one. Devices have
+// the same; it is the first one's.
 func (p *Program) Loss() float64 {
-	if p.loss == nil {
-		return math.NaN()
-	}
-	return float64(*p.loss)
+	return p.loss.value()
 }
 
 // Stats are the names of the scalars that the program reports besides the
@@ -142,128 +157,69 @@ func (p *Program) Stats() []string { return p.stats }
 func (p *Program) Stat(name string) (value float64, ok bool) {
 	for i, s := range p.stats {
 		if s == name {
-			return float64(*p.values[i]), true
+			return p.values[i].value(), true
 		}
 	}
 	return 0, false
 }
 
-// Gradients lists the gradients that RunWithGradients reads, in the order in
-// which they are computed.
-func (p *Program) Gradients() []Tensor {
-	out := make([]Tensor, len(p.grads))
-	for i, g := range p.grads {
-		out[i] = g.Tensor
-	}
-	return out
-}
-
-// RunWithGradients is Run, and gives each parameter's gradient when it is
-// computed: whole, row-major, little-endian, in g's dtype. The bytes are valid
-// until read returns. An error of read ends the run, whose results are then
-// incomplete.
-func (p *Program) RunWithGradients(read func(g Tensor, whole []byte) error) error {
-	at := 0
-	var buf []byte
-	for i := range p.grads {
-		g := &p.grads[i]
-		if err := p.m.replay(p.index, at, g.after); err != nil {
-			return err
-		}
-		at = g.after
-		n := g.parts[0].wholeBytes()
-		buf = slices.Grow(buf[:0], n)[:n]
-		for j := range g.parts {
-			g.parts[j].gather(buf)
-		}
-		if err := read(g.Tensor, buf); err != nil {
-			return err
-		}
-	}
-	return p.m.replay(p.index, at, p.n)
-}
-
-// Span is the time that one instruction took on one device.
-type Span struct {
-	Rank       int
-	Instr      int
-	Kernel     string
-	Class      string
-	Scope      string
-	Start, End time.Time
-}
-
-// Trace is Run instruction by instruction, each reported when it is done. The
-// results are those of Run; the times include entering native code for each
-// instruction, and nothing runs beside it.
-func (p *Program) Trace(report func(Span)) error {
-	if p.m.closed {
-		return errClosed
-	}
-	for i := range p.n {
-		for _, d := range p.m.devices {
-			prog := &d.prog.Progs[p.index]
-			if i >= len(prog.Instrs) || d.engine == nil {
-				continue
-			}
-			in := &prog.Instrs[i]
-			k := &p.m.plan.Kernels[in.Kernel]
-			s := Span{Rank: d.rank, Instr: i, Kernel: k.Name, Class: k.Class, Scope: in.Scope, Start: time.Now()}
-			if err := d.engine.Replay(p.index, i, i+1); err != nil {
-				return errorf(ReasonBug, err, "program %s failed", p.name)
-			}
-			s.End = time.Now()
-			report(s)
-		}
-	}
-	return nil
-}
-
 // bindPrograms resolves the ports of every program.
 func (m *Machine) bindPrograms() {
-	first := m.devices[0].prog
-	for i := range first.Progs {
-		p := &Program{m: m, index: i, name: first.Progs[i].Name}
-		for _, d := range m.devices {
-			p.n = max(p.n, len(d.prog.Progs[i].Instrs))
+	for i := range m.devices[0].prog.Progs {
+		p := &Program{m: m, index: i, name: m.devices[0].prog.Progs[i].Name}
+		p.whole = func(d *device) error {
+			d.begin(p.index)
+			return d.run(p.index, 0, len(d.prog.Progs[p.index].Instrs))
+		}
+		for _, d := range m.ranks {
+			if d.arena != nil {
+				p.n = max(p.n, len(d.prog.Progs[i].Instrs))
+			}
 			for j := range d.prog.Ports {
 				if port := &d.prog.Ports[j]; port.Program == p.name {
 					p.bind(d, port)
 				}
 			}
 		}
-		slices.SortStableFunc(p.grads, func(a, b gradient) int { return a.after - b.after })
 		m.progs = append(m.progs, p)
+	}
+	for _, d := range m.ranks {
+		for _, list := range d.grads {
+			slices.SortStableFunc(list, func(a, b gradPart) int { return a.after - b.after })
+		}
 	}
 }
 
-// bind adds one device's port.
+// bind adds one device's port. Of devices of other processes, gradients alone
+// matter here.
 func (p *Program) bind(d *device, port *program.Port) {
 	mem := d.buffer(port.Buffer)
 	b := &d.prog.Buffers[port.Buffer]
+	if port.Role == program.RoleGrad {
+		p.bindGradient(d, port, b, mem)
+		return
+	}
+	if mem == nil {
+		return
+	}
 	switch port.Role {
 	case program.RoleStep:
 		p.m.steps = append(p.m.steps, &elements[int32](mem)[0])
 	case program.RoleSeed:
 		p.m.seeds = append(p.m.seeds, &elements[int32](mem)[0])
+	case program.RoleCoord:
+		d.coords = append(d.coords, coordinates{p.index, elements[int32](mem), p.m.plan.Coordinates(d.rank)})
 	case program.RoleLoss:
-		if p.loss == nil {
-			p.loss = &elements[float32](mem)[0]
+		if p.loss == (scalar{}) {
+			p.loss = scalarIn(mem)
 		}
 	case program.RoleStat:
 		if !slices.Contains(p.stats, port.Path) {
 			p.stats = append(p.stats, port.Path)
-			p.values = append(p.values, &elements[float32](mem)[0])
+			p.values = append(p.values, scalarIn(mem))
 		}
 	case program.RoleData:
 		p.bindData(d, port, b, mem)
-	case program.RoleGrad:
-		i := slices.IndexFunc(p.grads, func(g gradient) bool { return g.Path == port.Path })
-		if i < 0 {
-			i = len(p.grads)
-			p.grads = append(p.grads, gradient{Tensor: tensorOf(port.Path, b), after: port.After})
-		}
-		p.grads[i].parts = append(p.grads[i].parts, p.m.part(d, b, mem))
 	}
 }
 

@@ -1,10 +1,6 @@
 package exec
 
-import (
-	"slices"
-
-	"ptc/runtime/program"
-)
+import "ptc/runtime/program"
 
 // Tensor describes a whole tensor that lives between steps, or a gradient.
 type Tensor struct {
@@ -41,7 +37,7 @@ func tensorOf(path string, b *program.Buffer) Tensor {
 
 // bindTensors collects the devices' parts of each tensor.
 func (m *Machine) bindTensors() {
-	for _, d := range m.devices {
+	for _, d := range m.ranks {
 		for i := range d.prog.Tensors {
 			t := &d.prog.Tensors[i]
 			b := &d.prog.Buffers[t.Buffer]
@@ -54,7 +50,7 @@ func (m *Machine) bindTensors() {
 				m.tensors = append(m.tensors, whole)
 				m.parts = append(m.parts, nil)
 			}
-			m.parts[n] = append(m.parts[n], m.part(d, b, d.buffer(t.Buffer)))
+			m.parts[n] = add(m.parts[n], m.part(d, b, d.buffer(t.Buffer)))
 		}
 	}
 }
@@ -72,9 +68,9 @@ func (m *Machine) Tensor(path string) (Tensor, bool) {
 	return m.tensors[i], true
 }
 
-// Slices is what each device holds of a tensor, in order of rank; devices among
-// which it is replicated hold the same box. What is written there is the
-// tensor's value: all copies must be the same before the next run.
+// Slices is what each device of this process holds of a tensor, in order of rank;
+// devices among which it is replicated hold the same box. What is written there
+// is the tensor's value: all copies must be the same before the next run.
 func (m *Machine) Slices(path string) []Slice {
 	i, ok := m.byPath[path]
 	if !ok {
@@ -82,7 +78,9 @@ func (m *Machine) Slices(path string) []Slice {
 	}
 	var out []Slice
 	for _, p := range m.parts[i] {
-		out = append(out, Slice{Rank: p.rank, Lo: p.lo, Hi: p.hi, Bytes: p.mem})
+		if p.mem != nil {
+			out = append(out, p.slice(p.mem))
+		}
 	}
 	return out
 }
@@ -99,17 +97,21 @@ func (m *Machine) find(path string, elems int) (int, error) {
 }
 
 // ReadBytes copies the whole tensor to dst: row-major, little-endian, in its
-// dtype.
+// dtype. Where several processes have the devices, each calls it, and it is the
+// Root alone that gets the tensor; dst of the others may be nil.
 func (m *Machine) ReadBytes(path string, dst []byte) error {
+	if i, ok := m.byPath[path]; ok && !m.Root() {
+		return m.collect(m.parts[i], nil)
+	}
 	i, err := m.findBytes(path, dst)
 	if err != nil {
 		return err
 	}
-	m.gather(i, dst)
-	return nil
+	return m.collect(m.parts[i], dst)
 }
 
-// WriteBytes sets the whole tensor on every device that holds a part of it.
+// WriteBytes sets the whole tensor on every device of this process that holds a
+// part of it.
 func (m *Machine) WriteBytes(path string, src []byte) error {
 	i, err := m.findBytes(path, src)
 	if err != nil {
@@ -131,7 +133,7 @@ func (m *Machine) findBytes(path string, mem []byte) (int, error) {
 }
 
 // Read gives the whole tensor as f32, rounded to nearest even where its dtype
-// holds more.
+// holds more. It is for a process that has all devices.
 func (m *Machine) Read(path string, dst []float32) error {
 	i, err := m.find(path, len(dst))
 	if err != nil {
@@ -139,11 +141,12 @@ func (m *Machine) Read(path string, dst []float32) error {
 	}
 	t := &m.tensors[i]
 	if t.DType == "f32" {
-		m.gather(i, bytesOf(dst))
-		return nil
+		return m.collect(m.parts[i], bytesOf(dst))
 	}
 	raw := make([]byte, t.Bytes())
-	m.gather(i, raw)
+	if err := m.collect(m.parts[i], raw); err != nil {
+		return err
+	}
 	return Convert(bytesOf(dst), "f32", raw, t.DType)
 }
 
@@ -167,19 +170,11 @@ func (m *Machine) Write(path string, src []float32) error {
 	return nil
 }
 
-func (m *Machine) gather(tensor int, whole []byte) {
-	parts := m.parts[tensor]
-	for i := range parts {
-		// Copies of a box that a lower rank holds too are skipped.
-		if !slices.ContainsFunc(parts[:i], func(p part) bool { return slices.Equal(p.lo, parts[i].lo) }) {
-			parts[i].gather(whole)
-		}
-	}
-}
-
 func (m *Machine) scatter(tensor int, whole []byte) {
 	for i := range m.parts[tensor] {
-		m.parts[tensor][i].scatter(whole)
+		if p := &m.parts[tensor][i]; p.mem != nil {
+			p.scatter(whole)
+		}
 	}
 }
 

@@ -36,7 +36,8 @@ type Request struct {
 // Engine replays the programs of one device.
 type Engine interface {
 	// Replay runs the instructions [from, to) of program number prog of
-	// Device.Progs and returns when all are done. Calls do not overlap. An
+	// Device.Progs, none of which is a communication, and returns when all are
+	// done. Calls do not overlap. An
 	// engine of native code allocates nothing here.
 	Replay(prog, from, to int) error
 

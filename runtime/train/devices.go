@@ -116,19 +116,32 @@ func (d *devices) gradients() ([]checkpoint.Tensor, error) {
 		}
 		out = append(out, t)
 	}
-	return asF32(out), nil
+	return asSaved(out), nil
 }
 
-// stepWithGradients runs the step that was fed, and gives the gradients as they
-// are computed, as f32. The bytes are valid until write returns.
-func (d *devices) stepWithGradients(write func(path string, whole []byte) error) error {
-	return d.training.RunWithGradients(func(g exec.Tensor, whole []byte) error {
-		dst := grow(&d.buf, int64(g.Elems())*4)
-		if err := exec.Convert(dst, "f32", whole, g.DType); err != nil {
+// stepWithGradients runs the step that was fed, and gives the gradients' boxes
+// as they are computed, in the types that gradients has. The bytes are valid
+// until write returns.
+func (d *devices) stepWithGradients(write func(path string, box safetensors.Slice, data []byte) error) error {
+	return d.training.RunWithGradients(func(g exec.Tensor, s exec.Slice) error {
+		box := boxOf(s.Lo, s.Hi)
+		if g.DType == "f32" || g.DType == "f64" {
+			return write(g.Path, box, s.Bytes)
+		}
+		dst := grow(&d.buf, int64(len(s.Bytes)/program.DTypeSize(g.DType)*4))
+		if err := exec.Convert(dst, "f32", s.Bytes, g.DType); err != nil {
 			return err
 		}
-		return write(g.Path, dst)
+		return write(g.Path, box, dst)
 	})
+}
+
+func boxOf(lo, hi []int) safetensors.Slice {
+	s := safetensors.Slice{Offset: make([]int64, len(lo)), Extent: make([]int64, len(lo))}
+	for i := range lo {
+		s.Offset[i], s.Extent[i] = int64(lo[i]), int64(hi[i]-lo[i])
+	}
+	return s
 }
 
 // read gives a whole tensor, as the type that t has.

@@ -6,8 +6,9 @@ import (
 	"ptc/runtime/checkpoint/safetensors"
 )
 
-// dumpGrads runs the step that was fed and writes its gradients, as f32, as
-// they are computed: memory is that of the largest one.
+// dumpGrads runs the step that was fed and writes its gradients as they are
+// computed, as f32, or f64 where that is what the plan computes in. Memory is
+// that of the largest part of one.
 func (r *run) dumpGrads(step int64) error {
 	path := r.o.DumpGrads
 	grads, err := r.dev.gradients()
@@ -23,9 +24,7 @@ func (r *run) dumpGrads(step int64) error {
 	}
 	about := map[string]string{"producer": "ptc", "step": fmt.Sprint(step)}
 	err = safetensors.WriteFile(path, list, about, func(w *safetensors.Writer) error {
-		return r.dev.stepWithGradients(func(path string, whole []byte) error {
-			return w.WriteSlice(path, safetensors.Slice{}, whole)
-		})
+		return r.dev.stepWithGradients(w.WriteSlice)
 	})
 	if err != nil {
 		return fileError(err, "the gradients cannot be written to %s", path)

@@ -22,7 +22,8 @@ type Options struct {
 	Log metrics.Sink // nil: none. The caller closes it.
 
 	// Init is a safetensors file with the parameters to start from, all of
-	// them, by path. Save is where those of the end go, as f32. Neither has
+	// them, by path. Save is where those of the end go, as f32, or f64 where
+	// they are of that. Neither has
 	// states of the optimizer.
 	Init, Save string
 

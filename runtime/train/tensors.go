@@ -186,9 +186,9 @@ func saveTensors(path string, tensors []checkpoint.Tensor, step int64, read func
 	})
 }
 
-// saveParams writes the parameters as f32.
+// saveParams writes the parameters, as asSaved has them.
 func saveParams(path string, ps []checkpoint.Tensor, step int64, dev *devices) error {
-	ps = asF32(ps)
+	ps = asSaved(ps)
 	err := saveTensors(path, ps, step, func(t checkpoint.Tensor, dst []byte) error { return dev.read(t, dst) })
 	if err != nil {
 		return fileError(err, "the parameters cannot be saved to %s", path)
@@ -196,11 +196,12 @@ func saveParams(path string, ps []checkpoint.Tensor, step int64, dev *devices) e
 	return nil
 }
 
-// asF32 are the same tensors, floating-point ones as f32.
-func asF32(ts []checkpoint.Tensor) []checkpoint.Tensor {
+// asSaved are the same tensors in the types of files for others: f32 for those of
+// fewer bits.
+func asSaved(ts []checkpoint.Tensor) []checkpoint.Tensor {
 	ts = slices.Clone(ts)
 	for i := range ts {
-		if isFloat(ts[i].DType) {
+		if isFloat(ts[i].DType) && ts[i].DType != safetensors.F64 {
 			ts[i].DType = safetensors.F32
 		}
 	}

@@ -1,0 +1,111 @@
+package exec
+
+import (
+	"ptc/runtime/comm"
+)
+
+// Whole tensors are collected in the process that has rank 0. The devices of the
+// other processes send it their boxes in chunks, so that memory beside the
+// tensor is that of a few chunks.
+
+// Tags of the messages, above those of plans.
+const (
+	tensorTag   = comm.MaxTag - 1
+	gradientTag = comm.MaxTag - 2
+)
+
+// chunkBytes is the most that a message holds. It is a multiple of every
+// element's size.
+const chunkBytes = 1 << 20
+
+// Root says whether this process has rank 0, which collects whole tensors.
+func (m *Machine) Root() bool { return m.devices[0].rank == 0 }
+
+// Shared says whether other processes have devices of the plan.
+func (m *Machine) Shared() bool { return len(m.devices) < len(m.ranks) }
+
+// collect puts the boxes of all devices into the whole tensor, which only the
+// root has. Every process calls it, for the same tensor.
+func (m *Machine) collect(parts []part, whole []byte) error {
+	for i := range parts {
+		p := &parts[i]
+		var err error
+		switch {
+		case !p.own: // a copy of another box
+		case m.Root() && p.mem != nil:
+			p.gather(whole)
+		case m.Root():
+			err = m.receive(p, tensorTag, func(from int, chunk []byte) { p.place(whole, from, chunk) })
+		case p.mem != nil:
+			err = m.ranks[p.rank].send(p.mem, tensorTag)
+		}
+		if err != nil {
+			return errorf(ReasonComm, err, "a tensor cannot be collected from all devices")
+		}
+	}
+	return nil
+}
+
+// send sends memory to rank 0.
+func (d *device) send(mem []byte, tag int) error {
+	for len(mem) > 0 {
+		n := min(len(mem), chunkBytes)
+		err := d.message(comm.Op{Kind: comm.Send, Src: mem[:n], Inner: n, Tag: tag})
+		if err != nil {
+			return err
+		}
+		mem = mem[n:]
+	}
+	return nil
+}
+
+// receive gives the chunks of a box that another process has, and the element
+// with which each begins.
+func (m *Machine) receive(p *part, tag int, chunk func(from int, mem []byte)) error {
+	left := p.bytes()
+	buf := make([]byte, min(left, chunkBytes))
+	for from := 0; left > 0; {
+		n := min(left, chunkBytes)
+		err := m.devices[0].message(comm.Op{Kind: comm.Recv, Peer: p.rank, Dst: buf[:n], Inner: n, Tag: tag})
+		if err != nil {
+			return err
+		}
+		chunk(from, buf[:n])
+		from += n / p.elem
+		left -= n
+	}
+	return nil
+}
+
+// message sends or receives bytes.
+func (d *device) message(op comm.Op) error {
+	op.DType, op.Label = comm.Bool, "to be saved"
+	call, err := d.comm.Prepare(op)
+	if err != nil {
+		return err
+	}
+	return call.Run()
+}
+
+// Agree gives every process what each has to say: a number. Every process calls
+// it. With one process it is that number alone.
+func (m *Machine) Agree(mine int32, what string) ([]int32, error) {
+	if !m.Shared() {
+		return []int32{mine}, nil
+	}
+	return Agree(m.devices[0].comm, mine, what)
+}
+
+// Agree gives the numbers of all devices, by rank; each calls it with its own.
+func Agree(end comm.Device, mine int32, what string) ([]int32, error) {
+	src, dst := []int32{mine}, make([]int32, end.Mesh().Size())
+	call, err := end.Prepare(comm.Op{Kind: comm.AllGather, Group: end.Mesh().World(), DType: comm.I32, Inner: 1,
+		Src: memoryOf(src), Dst: memoryOf(dst), Label: what})
+	if err == nil {
+		err = call.Run()
+	}
+	if err != nil {
+		return nil, errorf(ReasonComm, err, "the processes cannot agree")
+	}
+	return dst, nil
+}

@@ -1,0 +1,166 @@
+package exec
+
+import (
+	"sync"
+
+	"ptc/runtime/program"
+)
+
+// gradient is one that a program computes, and the devices' parts of it.
+type gradient struct {
+	Tensor
+	parts []part
+}
+
+// gradPart is a device's part of a gradient, which it has after some
+// instructions.
+type gradPart struct {
+	after int
+	grad  int // in Program.grads
+	part  int // in gradient.parts
+}
+
+// bindGradient adds a device's part, also of a device of another process: the
+// root is sent it.
+func (p *Program) bindGradient(d *device, port *program.Port, b *program.Buffer, mem []byte) {
+	i := 0
+	for i < len(p.grads) && p.grads[i].Path != port.Path {
+		i++
+	}
+	if i == len(p.grads) {
+		p.grads = append(p.grads, gradient{Tensor: tensorOf(port.Path, b)})
+	}
+	g := &p.grads[i]
+	g.parts = add(g.parts, p.m.part(d, b, mem))
+	if n := len(g.parts) - 1; g.parts[n].own {
+		d.grads[p.index] = append(d.grads[p.index], gradPart{port.After, i, n})
+	}
+}
+
+// Gradients lists the gradients that RunWithGradients reads.
+func (p *Program) Gradients() []Tensor {
+	out := make([]Tensor, len(p.grads))
+	for i, g := range p.grads {
+		out[i] = g.Tensor
+	}
+	return out
+}
+
+// RunWithGradients is Run, and gives the parameters' gradients in boxes, each
+// when its device has computed it: row-major, little-endian, in g's dtype. The
+// boxes of a gradient are disjoint and make up all of it. Calls of read do not
+// overlap, and the bytes are valid until it returns. An error of read ends the
+// run, whose results are then incomplete.
+//
+// Where several processes have the devices, each calls it, and it is the Root
+// alone that gets the gradients.
+func (p *Program) RunWithGradients(read func(g Tensor, s Slice) error) error {
+	if p.m.closed {
+		return errClosed
+	}
+	r := &gradReader{p: p, read: read}
+	var others chan error
+	if p.m.Shared() && p.m.Root() {
+		others = r.receiveAll()
+	}
+	if err := p.m.each(r.run); err != nil {
+		return r.end(err)
+	}
+	if others != nil {
+		for range p.m.ranks {
+			if err := <-others; err != nil {
+				return r.end(err)
+			}
+		}
+	}
+	return r.end(nil)
+}
+
+// gradReader hands on the gradients of one run.
+type gradReader struct {
+	p    *Program
+	read func(Tensor, Slice) error
+
+	mu    sync.Mutex
+	err   error // of read
+	ended bool
+}
+
+// end lets no more be read, and gives the error of the run: read's own first.
+func (r *gradReader) end(err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = true
+	if r.err != nil {
+		return r.err
+	}
+	return err
+}
+
+// run runs the program on one device up to each gradient, and on.
+func (r *gradReader) run(d *device) error {
+	prog := r.p.index
+	d.begin(prog)
+	at := 0
+	for _, g := range d.grads[prog] {
+		if err := d.run(prog, at, g.after); err != nil {
+			return err
+		}
+		at = g.after
+		p := &r.p.grads[g.grad].parts[g.part]
+		var err error
+		if r.p.m.Root() {
+			err = r.give(g, p.mem)
+		} else {
+			err = d.send(p.mem, gradientTag)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return d.run(prog, at, len(d.prog.Progs[prog].Instrs))
+}
+
+func (r *gradReader) give(g gradPart, mem []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil && !r.ended {
+		whole := &r.p.grads[g.grad]
+		r.err = r.read(whole.Tensor, whole.parts[g.part].slice(mem))
+	}
+	return r.err
+}
+
+// receiveAll receives the parts of the devices of other processes, each by a
+// goroutine of its own: so none waits for this process to come to the same
+// place, which, in another stage of a pipeline, it never does. The channel gets
+// one result for every rank.
+func (r *gradReader) receiveAll() chan error {
+	m := r.p.m
+	done := make(chan error, len(m.ranks))
+	for _, d := range m.ranks {
+		go func() {
+			if d.arena != nil {
+				done <- nil
+				return
+			}
+			done <- r.receive(d)
+		}()
+	}
+	return done
+}
+
+func (r *gradReader) receive(d *device) error {
+	for _, g := range d.grads[r.p.index] {
+		p := &r.p.grads[g.grad].parts[g.part]
+		box := make([]byte, p.bytes())
+		err := r.p.m.receive(p, gradientTag, func(from int, mem []byte) { copy(box[from*p.elem:], mem) })
+		if err != nil {
+			return errorf(ReasonComm, err, "a gradient cannot be collected from rank %d", d.rank)
+		}
+		if err := r.give(g, box); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package exec
+
+import (
+	"strings"
+	"time"
+)
+
+// Span is the time that one instruction took on one device. A communication has
+// its kind and mesh axes for a kernel, and the class comm; its time is mostly
+// that of waiting.
+type Span struct {
+	Rank       int
+	Instr      int
+	Kernel     string
+	Class      string
+	Scope      string
+	Start, End time.Time
+}
+
+// Trace is Run instruction by instruction, all of which it then reports, device
+// by device of this process. The results are those of Run; the times include
+// entering native code for each instruction, and nothing runs beside it on its
+// device.
+func (p *Program) Trace(report func(Span)) error {
+	if p.m.closed {
+		return errClosed
+	}
+	spans := make([][]Span, len(p.m.ranks))
+	err := p.m.each(func(d *device) error {
+		d.begin(p.index)
+		instrs := d.prog.Progs[p.index].Instrs
+		list := make([]Span, 0, len(instrs))
+		for i := range instrs {
+			in := &instrs[i]
+			s := Span{Rank: d.rank, Instr: i, Scope: in.Scope}
+			if c := in.Comm; c != nil {
+				s.Kernel, s.Class = strings.TrimSpace(c.Kind+" "+strings.Join(c.Over, ",")), "comm"
+			} else {
+				k := &p.m.plan.Kernels[in.Kernel]
+				s.Kernel, s.Class = k.Name, k.Class
+			}
+			s.Start = time.Now()
+			if err := d.run(p.index, i, i+1); err != nil {
+				return err
+			}
+			s.End = time.Now()
+			list = append(list, s)
+		}
+		spans[d.rank] = list
+		return nil
+	})
+	for _, list := range spans {
+		for _, s := range list {
+			report(s)
+		}
+	}
+	return err
+}
