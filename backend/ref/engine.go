@@ -44,6 +44,7 @@ func load(r loader.Request) (loader.Engine, error) {
 		}
 		m, errs := ir.Parse(fmt.Sprintf("code %d", i), c.Data)
 		if len(errs) == 0 {
+			m.Mesh = e.opts.Mesh // which the text leaves to the plan
 			errs = verify.Module(m)
 		}
 		if len(errs) > 0 {

@@ -28,9 +28,9 @@ type Options struct {
 // Func executes f of m on one device. The arguments are those of f in order:
 // tensors of their types. Results may share storage with each other and with
 // the arguments; treat them as read-only. A module from [ir.Local] on for a
-// mesh of several devices needs [Devices].
+// mesh of several devices needs [Devices], unless the options place the device.
 func Func(m *ir.Module, f *ir.Func, args []*tensor.Tensor, opts Options) ([]*tensor.Tensor, error) {
-	if m.Level >= ir.Local && m.Devices() > 1 {
+	if m.Level >= ir.Local && m.Devices() > 1 && opts.Mesh == nil {
 		return nil, fmt.Errorf("eval: @%s is a part of %d devices' work; it does not run on one", f.Name, m.Devices())
 	}
 	// Sizes are global: no mesh, so that a Sharded module is read as the
