@@ -109,7 +109,7 @@ func (p *program) sorted() []*group {
 			live = append(live, g)
 		}
 	}
-	sort.Slice(live, func(i, j int) bool { return live[i].hi < live[j].hi })
+	sort.Slice(live, func(i, j int) bool { return live[i].last < live[j].last })
 	var out []*group
 	state := map[*group]int{}
 	var visit func(g *group)

@@ -68,7 +68,8 @@ type group struct {
 	space  space  // iteration space; of the result for gemm, scatter, pieces
 	kept   space  // row, column: the axes that remain
 	root   *ir.Op // contraction, first reduction, scatter_add, concat, pad
-	lo, hi int    // first and last program index
+	last   int    // program index of its last operation
+	latest int    // the largest of that and of the groups it depends on
 }
 
 func newProgram(f *ir.Func) *program {

@@ -52,7 +52,7 @@ func (p *program) group() {
 }
 
 func (p *program) newGroup(o *ir.Op) *group {
-	g := &group{id: len(p.groups), ops: []*ir.Op{o}, lo: p.index[o], hi: p.index[o]}
+	g := &group{id: len(p.groups), ops: []*ir.Op{o}, last: p.index[o], latest: p.index[o]}
 	g.class, g.space = fusion.Map, spaceOf(o.Results[0].Type.Axes)
 	switch op.Of(o).Class {
 	case op.Contraction:
@@ -136,9 +136,30 @@ func (p *program) merge(a, b *group) *group {
 	b.class, b.space, b.kept, b.root = merged(a, b)
 	b.ops = append(b.ops, a.ops...)
 	sort.Slice(b.ops, func(i, j int) bool { return p.index[b.ops[i]] < p.index[b.ops[j]] })
-	b.lo, b.hi = min(a.lo, b.lo), max(a.hi, b.hi)
+	b.last = max(a.last, b.last)
 	a.ops = nil
+	latest := max(a.latest, b.latest)
+	b.latest = -1
+	p.depend(b, latest)
 	return b
+}
+
+// depend notes that g depends on an operation with program index at, and with
+// it every group that reads g.
+func (p *program) depend(g *group, at int) {
+	if g.latest >= at {
+		return
+	}
+	g.latest = at
+	for _, o := range g.ops {
+		for _, v := range o.Results {
+			for _, r := range p.readers(v) {
+				if to := p.of[r.o]; to != nil {
+					p.depend(to, at)
+				}
+			}
+		}
+	}
 }
 
 // merged is the shape of the union: the group with a root decides, and of two
@@ -156,7 +177,9 @@ func merged(a, b *group) (fusion.Class, space, space, *ir.Op) {
 }
 
 // outsidePath reports whether some path leads from a through a third group
-// into b: then the union would have to run both before and after it.
+// into b: then the union would have to run both before and after it. A group
+// that depends on a depends on all that a does, so that its latest index is
+// not below a's.
 func (p *program) outsidePath(a, b *group) bool {
 	seen := map[*group]bool{a: true, b: true}
 	var reaches func(g *group) bool // whether g depends on a
@@ -171,7 +194,7 @@ func (p *program) outsidePath(a, b *group) bool {
 				if from == a && g != b {
 					return true
 				}
-				if from == nil || seen[from] || from.hi < a.lo {
+				if from == nil || seen[from] || from.latest < a.latest {
 					continue
 				}
 				seen[from] = true
