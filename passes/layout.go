@@ -1,23 +1,12 @@
 package passes
 
 import (
-	"fmt"
-
-	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/passes/pass"
 )
 
 // The passes of the parallel layout. Each does what one device needs, and
 // refuses a layout for which it would have to act on several.
-
-// stage leaves a module whole where no pipeline asks for a cut.
-func stage(_ *pass.Context, m *ir.Module) error {
-	if rule := layoutRule(m, "pipeline"); rule != nil && m.Devices() > 1 {
-		return parallel(m)
-	}
-	return nil
-}
 
 // remat keeps every activation. Recomputation changes memory, never results,
 // so a rule that asks for it is answered by a remark.
@@ -39,14 +28,6 @@ func offload(c *pass.Context, m *ir.Module) error {
 // collectives leaves what partition made.
 func collectives(_ *pass.Context, _ *ir.Module) error { return nil }
 
-// schedule leaves one slot that is the whole step.
-func schedule(_ *pass.Context, m *ir.Module) error {
-	if layoutRule(m, "pipeline") != nil && m.Devices() > 1 {
-		return parallel(m)
-	}
-	return nil
-}
-
 // layoutRule is the first rule of the layout with the head, or nil.
 func layoutRule(m *ir.Module, head string) *ir.Term {
 	layout := m.MetaTerm("layout")
@@ -60,17 +41,4 @@ func layoutRule(m *ir.Module, head string) *ir.Term {
 		}
 	}
 	return nil
-}
-
-func parallel(m *ir.Module) error {
-	name := "single"
-	if layout := m.MetaTerm("layout"); layout != nil {
-		name = layout.Args.Text("name")
-	}
-	return &diag.Error{
-		Code: "E0601",
-		Msg: fmt.Sprintf("layout `%s` uses %d devices; executing parallel layouts is not available in this version",
-			name, m.Devices()),
-		Hint: "compile with a layout that has no mesh",
-	}
 }

@@ -20,6 +20,10 @@ func zero(level int, over string) ir.Term {
 	return rule("zero", "level", ir.Int(level), "over", ir.Names{over})
 }
 
+func pipelined(schedule string, m int) ir.Term {
+	return rule("pipeline", "blocks", ir.Str("blocks"), "chunks", ir.Int(1), "microbatches", ir.Int(m), "over", ir.Names{"pp"}, "schedule", ir.Str(schedule))
+}
+
 var betweenBlocks = rule("shard", "axes", ir.Names{"seq"}, "over", ir.Names{"tp"}, "between", ir.Names{"Block"})
 
 // layouts that need no pipeline.
@@ -39,6 +43,11 @@ var layouts = []struct {
 	{"cp2", mesh("cp", 2), ir.Terms{shard("cp", "seq")}},
 	{"dp2 tp2", mesh("dp", 2, "tp", 2), ir.Terms{shard("dp", "batch"), shard("tp", "heads", "ffn", "vocab")}},
 	{"dp2 cp2 tp2 zero3", mesh("dp", 2, "cp", 2, "tp", 2), ir.Terms{shard("dp", "batch"), shard("cp", "seq"), shard("tp", "heads", "ffn", "vocab"), zero(3, "dp")}},
+	{"pp2 gpipe", mesh("pp", 2), ir.Terms{pipelined("gpipe", 2)}},
+	{"pp2 1f1b", mesh("pp", 2), ir.Terms{pipelined("1f1b", 4)}},
+	{"pp2 zb", mesh("pp", 2), ir.Terms{pipelined("zb_h1", 4)}},
+	{"dp2 pp2 tp2 sp zero1", mesh("dp", 2, "pp", 2, "tp", 2), ir.Terms{shard("dp", "batch"), shard("tp", "heads", "ffn", "vocab"), betweenBlocks, pipelined("1f1b", 2), zero(1, "dp")}},
+	{"pp2 cp2 zero3", mesh("dp", 2, "cp", 2, "pp", 2), ir.Terms{shard("dp", "batch"), shard("cp", "seq"), pipelined("1f1b", 2), zero(3, "dp")}},
 	{"batch over two", mesh("dp", 2, "fsdp", 2), ir.Terms{rule("shard", "axes", ir.Names{"batch"}, "over", ir.Names{"dp", "fsdp"}), zero(3, "fsdp")}},
 }
 

@@ -10,9 +10,11 @@ import (
 	"ptc/passes/order"
 	"ptc/passes/partition"
 	"ptc/passes/pass"
+	"ptc/passes/pipeline"
 	"ptc/passes/precision"
 	"ptc/passes/propagate"
 	"ptc/passes/simplify"
+	"ptc/passes/stage"
 )
 
 // Pass is one row of [Table].
@@ -43,7 +45,7 @@ var Table = []Pass{
 	{Name: "precision", Doc: "casts to the compute dtype, float32 masters and statistics",
 		Run: precision.Run, In: ir.Global, Out: ir.Global, Required: true},
 	{Name: "stage", Doc: "cut repeated blocks into pipeline stages",
-		Run: stage, In: ir.Global, Out: ir.Global, Required: true},
+		Run: stage.Run, In: ir.Global, Out: ir.Global, Required: true},
 	{Name: "remat", Doc: "choose what the backward pass recomputes",
 		Run: remat, In: ir.Global, Out: ir.Global},
 	{Name: "offload", Doc: "choose what moves to host memory or disk",
@@ -55,7 +57,7 @@ var Table = []Pass{
 	{Name: "collectives", Doc: "merge, bucket and reorder collectives",
 		Run: collectives, In: ir.Local, Out: ir.Local},
 	{Name: "schedule", Doc: "microbatches and the order of pipeline slots",
-		Run: schedule, In: ir.Local, Out: ir.Local, Required: true},
+		Run: pipeline.Run, In: ir.Local, Out: ir.Local, Required: true},
 	{Name: "fuse", Doc: "group operations into kernels",
 		Run: fuse.Run, In: ir.Local, Out: ir.Fused, Required: true},
 	{Name: "memory", Doc: "offsets of all buffers in one arena",

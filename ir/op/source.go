@@ -10,6 +10,48 @@ import (
 
 // Sources: const, index, random.
 
+// firstAttr and wholeAttr say that a source is a window of a larger one: where it
+// begins on each axis of the result, and the whole's sizes.
+var (
+	firstAttr = AttrSpec{"first", ir.Ints(nil), false}
+	wholeAttr = AttrSpec{"whole", ir.Ints(nil), false}
+)
+
+// Window is attrs of a source with result type t as those of the window of n
+// positions from start on of the named axis, of which the whole has size.
+func Window(attrs ir.Attrs, t ir.Type, axis string, size, start int) ir.Attrs {
+	at, all := make(ir.Ints, t.Rank()), make(ir.Ints, t.Rank())
+	copy(at, attrs.Ints("first"))
+	for i, a := range t.Axes {
+		all[i] = int64(a.Size)
+		if w := attrs.Ints("whole"); len(w) > i {
+			all[i] = w[i]
+		}
+		if a.Name == axis {
+			at[i] += int64(start)
+			all[i] = int64(size)
+		}
+	}
+	return attrs.With("first", at).With("whole", all)
+}
+
+// FirstOf is where the window that o is begins on axis i; 0 for a whole.
+func FirstOf(o *ir.Op, i int) int {
+	if at := o.Attrs.Ints("first"); i < len(at) {
+		return int(at[i])
+	}
+	return 0
+}
+
+// WholeOf is the size on axis i of what o is a window or, in so many parts, a
+// part of.
+func WholeOf(o *ir.Op, i, parts int) int {
+	if all := o.Attrs.Ints("whole"); i < len(all) {
+		return int(all[i])
+	}
+	return o.Results[0].Type.Axes[i].Size * parts
+}
+
 func init() {
 	Register(&Def{
 		Name: "const", Doc: "The scalar `value`.",
@@ -35,7 +77,7 @@ func init() {
 	Register(&Def{
 		Name: "index", Doc: "The global position along `axis`, as i32; `mesh` is the axis' sharding where `size` is local.",
 		Class: Source,
-		Attrs: []AttrSpec{{"axis", ir.Name(""), true}, {"size", ir.Int(0), true}, {"mesh", ir.Names(nil), false}},
+		Attrs: []AttrSpec{{"axis", ir.Name(""), true}, {"size", ir.Int(0), true}, {"mesh", ir.Names(nil), false}, firstAttr, wholeAttr},
 		Infer: func(_ []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 			a := ir.Axis{Name: attrs.Text("axis"), Size: int(attrs.Int("size", 0)), Mesh: attrs.Names("mesh")}
 			return one(ir.Type{DType: ir.I32, Axes: cloneAxes(a)})
@@ -43,7 +85,7 @@ func init() {
 		Shard: elemRule,
 		Eval: func(c *Context, o *ir.Op, _ []*tensor.Tensor) ([]*tensor.Tensor, error) {
 			out := tensor.New(o.Result().Type)
-			off := c.Offset(out.Type.Axes[0])
+			off := c.Offset(out.Type.Axes[0]) + FirstOf(o, 0)
 			for i := range out.Data {
 				out.Data[i] = float64(off + i)
 			}
@@ -83,7 +125,7 @@ func init() {
 	Register(&Def{
 		Name: "random", Doc: "Numbers of distribution `dist` from operands seed and step, keyed by `site` and the global position of each element; `mesh` pairs axes with their sharding where sizes are local.",
 		Class: Source, MinArgs: 2, MaxArgs: 2,
-		Attrs: []AttrSpec{{"axes", ir.Sizes(nil), true}, {"dist", ir.Name(""), true}, {"site", ir.Int(0), true}, {"mesh", ir.Pairs(nil), false}},
+		Attrs: []AttrSpec{{"axes", ir.Sizes(nil), true}, {"dist", ir.Name(""), true}, {"site", ir.Int(0), true}, {"mesh", ir.Pairs(nil), false}, firstAttr, wholeAttr},
 		Infer: inferRandom, Shard: elemRule, Eval: evalRandom,
 		Flops: flopsPer(100), Sample: sampleRandom, Localize: localRandom,
 	})
@@ -126,8 +168,8 @@ func evalRandom(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, 
 	global, first, n := make([]int, len(t.Axes)), 0, 1
 	for i := len(t.Axes) - 1; i >= 0; i-- {
 		global[i] = n
-		first += n * c.Offset(t.Axes[i])
-		n *= t.Axes[i].Size * c.Parts(t.Axes[i])
+		first += n * (c.Offset(t.Axes[i]) + FirstOf(o, i))
+		n *= WholeOf(o, i, c.Parts(t.Axes[i]))
 	}
 	out := tensor.New(t)
 	tensor.Walk(tensor.Sizes(t.Axes), [][]int{t.Strides(), global}, func(at, step []int, n int) {

@@ -46,11 +46,11 @@ func (p *program) emit(shared *kernels) []*ir.Op {
 	var out []*ir.Op
 	for _, g := range order {
 		b := bodies[g]
-		if len(b.outs) == 0 {
-			continue
-		}
 		if g.class == exchange {
 			out = append(out, g.root)
+			continue
+		}
+		if len(b.outs) == 0 {
 			continue
 		}
 		f := kernelOf(g, b)
@@ -83,6 +83,12 @@ func (p *program) wanted(order []*group) map[*group]body {
 	bodies := map[*group]body{}
 	for i := len(order) - 1; i >= 0; i-- {
 		g := order[i]
+		if g.class == exchange {
+			for _, v := range g.root.Args {
+				want[v] = true
+			}
+			continue
+		}
 		var outs []*ir.Value
 		for _, o := range g.ops {
 			for _, v := range o.Results {

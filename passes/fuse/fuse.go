@@ -19,6 +19,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 		}
 		entries = append(entries, f)
 	}
+	ops := 0
 	for _, f := range entries {
 		splitReductions(f)
 		p := newProgram(f)
@@ -26,8 +27,9 @@ func Run(c *pass.Context, m *ir.Module) error {
 		p.group()
 		p.recompute()
 		before := len(f.Ops)
-		if f.Name == "step" {
-			m.SetMeta(ir.Term{Head: "stats", Args: ir.A("ops", ir.Int(before))})
+		if f.Name == "step" || f.Attrs.Text("of") == "step" {
+			ops += before
+			m.SetMeta(ir.Term{Head: "stats", Args: ir.A("ops", ir.Int(ops))})
 		}
 		calls := p.emit(shared)
 		f.Ops = calls
@@ -39,18 +41,19 @@ func Run(c *pass.Context, m *ir.Module) error {
 
 // program is the state of fusing one function.
 type program struct {
-	f      *ir.Func
-	mesh   []ir.MeshAxis
-	coord  *ir.Value // the argument that holds the device's coordinates
-	index  map[*ir.Op]int
-	free   map[*ir.Op]bool // copied into every reader
-	views  map[*ir.Value]*view
-	groups []*group // by creation; merged ones are empty
-	of     map[*ir.Op]*group
-	users  map[*ir.Value][]*ir.Op // operations that read a value, views included
-	result map[*ir.Value]bool     // results of the function
-	again  map[*ir.Value]bool     // computed again by readers, not stored
-	keep   map[*ir.Value]bool     // stored so that others can be computed again
+	f       *ir.Func
+	mesh    []ir.MeshAxis
+	coord   *ir.Value // the argument that holds the device's coordinates
+	index   map[*ir.Op]int
+	segment map[*ir.Op]int
+	free    map[*ir.Op]bool // copied into every reader
+	views   map[*ir.Value]*view
+	groups  []*group // by creation; merged ones are empty
+	of      map[*ir.Op]*group
+	users   map[*ir.Value][]*ir.Op // operations that read a value, views included
+	result  map[*ir.Value]bool     // results of the function
+	again   map[*ir.Value]bool     // computed again by readers, not stored
+	keep    map[*ir.Value]bool     // stored so that others can be computed again
 }
 
 // view says that a value is a strided view of a stored value.
@@ -70,19 +73,28 @@ type group struct {
 	root   *ir.Op // contraction, first reduction, scatter_add, concat, pad
 	last   int    // program index of its last operation
 	latest int    // the largest of that and of the groups it depends on
+	// segment is the stretch between messages that the group is in. Messages
+	// keep their order, on which other stages rely, so no kernel may need what
+	// comes after one and be needed before it.
+	segment int
 }
 
 func newProgram(f *ir.Func) *program {
 	p := &program{
-		f: f, index: map[*ir.Op]int{}, free: map[*ir.Op]bool{}, views: map[*ir.Value]*view{},
+		f: f, index: map[*ir.Op]int{}, segment: map[*ir.Op]int{}, free: map[*ir.Op]bool{}, views: map[*ir.Value]*view{},
 		of: map[*ir.Op]*group{}, users: map[*ir.Value][]*ir.Op{}, result: map[*ir.Value]bool{}, again: map[*ir.Value]bool{}, keep: map[*ir.Value]bool{},
 	}
 	f.Ops = materializeViews(f)
 	for _, r := range f.Results {
 		p.result[r.Value] = true
 	}
+	segment := 0
 	for i, o := range f.Ops {
 		p.index[o] = i
+		if o.Name == "send" || o.Name == "recv" {
+			segment++
+		}
+		p.segment[o] = segment
 		for _, a := range o.Args {
 			p.users[a] = append(p.users[a], o)
 		}

@@ -39,7 +39,7 @@ const exchange fusion.Class = "exchange"
 // group walks the program and forms groups.
 func (p *program) group() {
 	for _, o := range p.f.Ops {
-		if p.free[o] || p.views[o.Results[0]] != nil {
+		if p.free[o] || len(o.Results) == 1 && p.views[o.Result()] != nil {
 			continue
 		}
 		g := p.newGroup(o)
@@ -53,7 +53,10 @@ func (p *program) group() {
 
 func (p *program) newGroup(o *ir.Op) *group {
 	g := &group{id: len(p.groups), ops: []*ir.Op{o}, last: p.index[o], latest: p.index[o]}
-	g.class, g.space = fusion.Map, spaceOf(o.Results[0].Type.Axes)
+	g.class, g.segment = fusion.Map, p.segment[o]
+	if len(o.Results) > 0 {
+		g.space = spaceOf(o.Results[0].Type.Axes)
+	}
 	switch op.Of(o).Class {
 	case op.Contraction:
 		g.class, g.root = fusion.Gemm, o

@@ -36,6 +36,9 @@ var rules = []rule{
 
 // mayMerge reports whether a can join b in one kernel.
 func (p *program) mayMerge(a, b *group) bool {
+	if a.segment != b.segment {
+		return false
+	}
 	for _, r := range rules {
 		if r.from != a.class || r.to != b.class {
 			continue

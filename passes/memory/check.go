@@ -19,10 +19,6 @@ func init() { verify.AtLevel(ir.Planned, "memory", Check) }
 // new parameters and states must lie where the old ones did.
 func Check(m *ir.Module) diag.List {
 	var bugs diag.List
-	arena := int64(0)
-	if t := m.MetaTerm("arena"); t != nil {
-		arena = t.Args.Int("bytes", 0)
-	}
 	kernels := map[string]*fusion.Kernel{}
 	for _, f := range m.Funcs {
 		if f.Attrs.Text("class") == "kernel" {
@@ -35,7 +31,7 @@ func Check(m *ir.Module) diag.List {
 	}
 	for _, f := range m.Funcs {
 		if kernels[f.Name] == nil {
-			c := &checker{f: f, arena: arena, kernels: kernels, at: map[*ir.Value]span{}}
+			c := &checker{f: f, arena: f.Attrs.Int("arena", 0), kernels: kernels, at: map[*ir.Value]span{}}
 			c.run()
 			bugs = append(bugs, c.bugs...)
 		}

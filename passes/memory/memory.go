@@ -12,13 +12,27 @@ import (
 // register of the widest target.
 const Align = 64
 
-// Run plans the memory of every entry function. All share one arena: they
-// never run at the same time, and parameters and states are common to them.
+// Run plans the memory of every entry function. Those of one device share one
+// arena: they never run at the same time, and parameters and states are common
+// to them.
 func Run(c *pass.Context, m *ir.Module) error {
-	p := &planner{m: m, kernels: map[string]*fusion.Kernel{}, fixed: map[string]int64{}}
-	if err := p.analyze(); err != nil {
+	kernels, entries, err := analyze(m)
+	if err != nil {
 		return err
 	}
+	var most int64
+	for _, fs := range entries {
+		p := &planner{m: m, kernels: kernels, fixed: map[string]int64{}, entries: fs}
+		p.run(c)
+		most = max(most, p.peak)
+	}
+	m.SetMeta(ir.Term{Head: "arena", Args: ir.A("bytes", ir.Int(most))})
+	m.Level = ir.Planned
+	return nil
+}
+
+// run plans the functions of one device.
+func (p *planner) run(c *pass.Context) {
 	for _, f := range p.entries {
 		p.updatesLast(f)
 		p.placeArgs(f)
@@ -39,9 +53,9 @@ func Run(c *pass.Context, m *ir.Module) error {
 			f.Name, len(temps), sum, top-persistent, mostLive(temps))
 		p.write(f, temps)
 	}
-	m.SetMeta(ir.Term{Head: "arena", Args: ir.A("bytes", ir.Int(p.peak), "persistent", ir.Int(persistent))})
-	m.Level = ir.Planned
-	return nil
+	for _, f := range p.entries {
+		f.Attrs = f.Attrs.With("arena", ir.Int(p.peak)).With("persistent", ir.Int(persistent))
+	}
 }
 
 type planner struct {
@@ -53,19 +67,31 @@ type planner struct {
 	peak    int64
 }
 
-func (p *planner) analyze() error {
-	for _, f := range p.m.Funcs {
-		if f.Attrs.Text("class") != "kernel" {
-			p.entries = append(p.entries, f)
+// analyze classifies the kernels, and groups the entry functions by the device
+// that runs them: those of one stage of a pipeline, or all.
+func analyze(m *ir.Module) (map[string]*fusion.Kernel, [][]*ir.Func, error) {
+	kernels := map[string]*fusion.Kernel{}
+	at := map[int64]int{}
+	var entries [][]*ir.Func
+	for _, f := range m.Funcs {
+		if f.Attrs.Text("class") == "kernel" {
+			k, err := fusion.Analyze(f)
+			if err != nil {
+				return nil, nil, fmt.Errorf("memory: kernel @%s: %w", f.Name, err)
+			}
+			kernels[f.Name] = k
 			continue
 		}
-		k, err := fusion.Analyze(f)
-		if err != nil {
-			return fmt.Errorf("memory: kernel @%s: %w", f.Name, err)
+		stage := f.Attrs.Int("stage", 0)
+		i, ok := at[stage]
+		if !ok {
+			i = len(entries)
+			at[stage] = i
+			entries = append(entries, nil)
 		}
-		p.kernels[f.Name] = k
+		entries[i] = append(entries[i], f)
 	}
-	return nil
+	return kernels, entries, nil
 }
 
 func (p *planner) kernel(call *ir.Op) *fusion.Kernel { return p.kernels[call.Attrs.Text("fn")] }

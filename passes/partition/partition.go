@@ -45,7 +45,7 @@ func (p *partitioner) run(f *ir.Func) {
 			types[i] = p.local(r.Type)
 		}
 		if op.Of(o).Class == op.Placement {
-			p.b.Scope, p.b.Pos = o.Scope, o.Pos
+			p.b.Scope, p.b.Pos, p.b.Tags = o.Scope, o.Pos, o.Attrs
 			with[o.Result()] = p.move(o, o.Args[0], types[0])
 			continue
 		}

@@ -160,7 +160,7 @@ func (a *assignment) operand(p *propagation, o *ir.Op, i int) ir.Type {
 			t.Axes[t.Index(f.Args[i])].Mesh = append([]string(nil), a.mesh[j]...)
 		}
 	}
-	t.Partial = append(t.Partial, a.owed...)
+	t.Partial = p.l.inOrder(append(t.Partial, a.owed...))
 	return t
 }
 
@@ -179,7 +179,7 @@ func (a *assignment) stamp(p *propagation, o *ir.Op) {
 				}
 			}
 		}
-		t.Partial = append(t.Partial, a.owed...)
+		t.Partial = p.l.inOrder(append(t.Partial, a.owed...))
 		r.Type = t
 	}
 }

@@ -206,6 +206,12 @@ func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, why string)
 		if why != "" {
 			o.Attrs = ir.A("why", ir.Str(why))
 		}
+		// A sum is settled where it was made, other moves are the reader's.
+		by := reader
+		if len(v.Type.Partial) > 0 && v.Def != nil {
+			by = v.Def
+		}
+		o.Attrs = op.Tagged(o.Attrs, by.Attrs)
 		p.out = append(p.out, o)
 		w = o.Result()
 	}

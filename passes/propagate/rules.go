@@ -156,3 +156,17 @@ func (l *layout) parts(a ir.Axis) int {
 	}
 	return n
 }
+
+// inOrder sorts owed sums as the mesh lists its axes, so that equal states
+// print alike.
+func (l *layout) inOrder(owed []ir.Partial) []ir.Partial {
+	var out []ir.Partial
+	for _, m := range l.mesh {
+		for _, x := range owed {
+			if x.Mesh == m.Name {
+				out = append(out, x)
+			}
+		}
+	}
+	return out
+}

@@ -75,7 +75,7 @@ func (g *gen) strides() []op.Strided {
 			}
 		}
 		if o.Name == "random" {
-			out = append(out, g.numbering(o.Result().Type))
+			out = append(out, g.numbering(o))
 		}
 	}
 	for _, r := range g.k.F.Results {
@@ -87,16 +87,18 @@ func (g *gen) strides() []op.Strided {
 	return out
 }
 
-// numbering sees the elements that this device holds of t as numbered in the
-// whole tensor.
-func (g *gen) numbering(t ir.Type) op.Strided {
+// numbering sees the elements that this device computes of a source as they
+// are numbered in the whole tensor.
+func (g *gen) numbering(o *ir.Op) op.Strided {
+	t := o.Result().Type
 	whole := t.Clone()
 	for i, a := range t.Axes {
-		whole.Axes[i].Size *= g.parts(a)
+		whole.Axes[i].Size = op.WholeOf(o, i, g.parts(a))
 	}
 	v := op.Dense(whole)
 	for i, a := range t.Axes {
 		v.Axes[i].Size = a.Size
+		v.Offset += op.FirstOf(o, i) * v.Axes[i].Stride
 	}
 	return v
 }

@@ -125,6 +125,9 @@ func (g *gen) index(o *ir.Op) *kernel.Value {
 	if first := g.offset(o.Result().Type.Axes[0]); first != nil {
 		x = g.b.Add(x, first)
 	}
+	if k := op.FirstOf(o, 0); k != 0 {
+		x = g.b.Add(x, g.b.ConstInt(x.Type, int64(k)))
+	}
 	return g.spread(x, c)
 }
 
@@ -142,7 +145,7 @@ func (g *gen) spread(x *kernel.Value, c coord) *kernel.Value {
 // random is Philox at the element's global number, as the row of random
 // defines it.
 func (g *gen) random(o *ir.Op) *kernel.Value {
-	view := g.numbering(o.Result().Type)
+	view := g.numbering(o)
 	r, vector := g.ref(nil, view)
 	i64 := kernel.I64
 	e := g.b.Value(r.Index)

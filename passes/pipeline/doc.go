@@ -1,0 +1,14 @@
+// Package pipeline gives each device of a pipeline its own program: operations
+// of its stages in the order of the schedule's slots, and messages for what
+// crosses stages; level Local.
+//
+// In: functions whose operations are tagged with stage, microbatch and half
+// (passes/stage). Out: in the place of @step, @step.0 … @step.p-1, one for each
+// coordinate of the pipeline's mesh axis; @eval likewise. No tag is left.
+// Invariant: the programs together compute what the function did; every
+// receive has one send, and no wait among devices is in a circle, which
+// [Check] proves by running the messages (a network of processes that wait for
+// messages alone has one outcome, whatever the speeds: Kahn, "The Semantics of
+// a Simple Language for Parallel Programming", 1974).
+// Imports ir, ir/op, ir/verify, passes/pass, passes/schedule, passes/stage.
+package pipeline

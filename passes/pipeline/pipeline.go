@@ -1,0 +1,293 @@
+package pipeline
+
+import (
+	"fmt"
+	"sort"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/ir/op"
+	"ptc/passes/pass"
+	"ptc/passes/schedule"
+	"ptc/passes/stage"
+)
+
+// Run splits every entry function of a pipeline.
+func Run(c *pass.Context, m *ir.Module) error {
+	r := stage.Of(m)
+	if r == nil {
+		return nil
+	}
+	devices := m.MeshSize(r.Mesh)
+	var out []*ir.Func
+	for _, f := range m.Funcs {
+		s := &splitter{m: m, f: f, rule: r, devices: devices, index: map[*ir.Op]int{}}
+		order, err := s.order()
+		if err != nil {
+			return err
+		}
+		for d := range devices {
+			s.progs = append(s.progs, newProgram(s, d))
+		}
+		s.expand(order)
+		for _, p := range s.progs {
+			out = append(out, p.f)
+		}
+		c.Remarkf(nil, "@%s: schedule %s over %s, %d messages", f.Name, r.Schedule, r.Mesh, s.messages)
+	}
+	m.Funcs = out
+	return nil
+}
+
+// splitter is the state of one function.
+type splitter struct {
+	m        *ir.Module
+	f        *ir.Func
+	rule     *stage.Rule
+	devices  int
+	index    map[*ir.Op]int
+	progs    []*program
+	messages int
+}
+
+// device is where a virtual stage runs.
+func (s *splitter) device(virtual int) int { return virtual % s.devices }
+
+// slot says when on its device an operation runs.
+type slot struct {
+	stage, mb int
+	kind      schedule.Kind
+}
+
+// order is the operations of each device in the order in which they run;
+// floating ones are in none.
+func (s *splitter) order() ([][]*ir.Op, error) {
+	before := make([][]*ir.Op, s.devices)
+	after := make([][]*ir.Op, s.devices)
+	slots := map[slot][]*ir.Op{}
+	weights := s.weights()
+	for i, o := range s.f.Ops {
+		s.index[o] = i
+		v, ok := o.Attrs.Get(op.TagStage).(ir.Int)
+		if !ok {
+			continue
+		}
+		d := s.device(int(v))
+		mb, inSlot := o.Attrs.Get(op.TagMicro).(ir.Int)
+		switch half := o.Attrs.Text(op.TagHalf); {
+		case half == "update":
+			after[d] = append(after[d], o)
+		case !inSlot:
+			before[d] = append(before[d], o)
+		default:
+			k := slot{int(v), int(mb), schedule.Forward}
+			if half == "backward" {
+				k.kind = schedule.Backward
+				if weights != nil {
+					k.kind = schedule.BackwardInput
+					if weights[o] {
+						k.kind = schedule.BackwardWeight
+					}
+				}
+			}
+			slots[k] = append(slots[k], o)
+		}
+	}
+	lists, err := s.schedule()
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]*ir.Op, s.devices)
+	for d := range out {
+		out[d] = append(out[d], before[d]...)
+		for _, x := range lists[d] {
+			k := slot{x.Stage, x.Microbatch, x.Kind}
+			out[d] = append(out[d], slots[k]...)
+			delete(slots, k)
+		}
+		out[d] = append(out[d], after[d]...)
+	}
+	if len(slots) > 0 {
+		panic(fmt.Sprintf("pipeline: %d slots of @%s are not in the schedule", len(slots), s.f.Name))
+	}
+	return out, nil
+}
+
+// schedule is the slots of each device: those of the layout's schedule for a
+// training step, one pass through the stages for a function without a
+// backward half.
+func (s *splitter) schedule() ([][]schedule.Slot, error) {
+	shape := schedule.Shape{Devices: s.devices, Microbatches: s.rule.Microbatches, Chunks: s.rule.Chunks}
+	if s.f.Name != "step" {
+		out := make([][]schedule.Slot, s.devices)
+		for v := range s.devices * max(1, s.rule.Chunks) {
+			d := s.device(v)
+			out[d] = append(out[d], schedule.Slot{Kind: schedule.Forward, Stage: v})
+		}
+		return out, nil
+	}
+	x, err := schedule.New(s.rule.Schedule, shape)
+	if err == nil {
+		err = schedule.Prove(x, shape, schedule.Limits{Sends: schedule.Sends{Capacity: 1}})
+	}
+	if err != nil {
+		e := &diag.Error{Code: "E0610", Msg: fmt.Sprintf("schedule `%s`: %v", s.rule.Schedule, err)}
+		if s.rule.At != "" {
+			e.Note = []diag.Note{{Msg: "asked for at " + s.rule.At}}
+		}
+		return nil, e
+	}
+	return x.Devices, nil
+}
+
+// weights marks, for a schedule that splits the backward half, the operations
+// that no other stage waits for: gradients of weights. Nil if it does not.
+func (s *splitter) weights() map[*ir.Op]bool {
+	row, err := schedule.Lookup(s.rule.Schedule)
+	if err != nil || !row.Split {
+		return nil
+	}
+	urgent := map[*ir.Op]bool{}
+	tags := func(o *ir.Op) (int64, int64, string) {
+		return o.Attrs.Int(op.TagStage, -1), o.Attrs.Int(op.TagMicro, -1), o.Attrs.Text(op.TagHalf)
+	}
+	out := map[*ir.Op]bool{}
+	for i := len(s.f.Ops) - 1; i >= 0; i-- {
+		o := s.f.Ops[i]
+		st, mb, half := tags(o)
+		if half == "backward" && mb >= 0 {
+			out[o] = !urgent[o]
+		}
+		for _, v := range o.Args {
+			if v.Def == nil {
+				continue
+			}
+			vs, vm, vh := tags(v.Def)
+			if vh != "backward" || vm < 0 {
+				continue
+			}
+			if half == "backward" && (vs != st || urgent[o]) && vm == mb {
+				urgent[v.Def] = true
+			}
+		}
+	}
+	return out
+}
+
+// expand builds the programs: walks each device's operations, making its own
+// copies of floating ones and receiving what other devices make.
+func (s *splitter) expand(order [][]*ir.Op) {
+	home := s.homes(order)
+	// What each device reads from others, found before any program is built so
+	// that senders know.
+	wanted := map[*ir.Value]map[int]bool{}
+	for d, ops := range order {
+		s.reads(ops, d, home, func(v *ir.Value, from int) {
+			if wanted[v] == nil {
+				wanted[v] = map[int]bool{}
+			}
+			wanted[v][d] = true
+		})
+	}
+	for _, r := range s.f.Results {
+		s.progs[s.owner(r, home)].results = append(s.progs[s.owner(r, home)].results, r)
+	}
+	tags := map[*ir.Value]int{}
+	for v := range wanted {
+		tags[v] = v.ID
+	}
+	for d, p := range s.progs {
+		p.home, p.wanted, p.tags = home, wanted, tags
+		p.sendArguments()
+		for _, o := range order[d] {
+			p.emit(o)
+		}
+		p.finish()
+	}
+}
+
+// homes is the device that makes each value, and that keeps each parameter and
+// state. Data and the numbers of the step are everywhere (no entry).
+func (s *splitter) homes(order [][]*ir.Op) map[*ir.Value]int {
+	home := map[*ir.Value]int{}
+	for d, ops := range order {
+		for _, o := range ops {
+			for _, r := range o.Results {
+				home[r] = d
+			}
+		}
+	}
+	for _, a := range s.f.Args {
+		if a.Role != ir.RoleParam && a.Role != ir.RoleState {
+			continue
+		}
+		if r := s.f.Result(a.Role, a.Path); r != nil && r.Value.Def != nil {
+			home[a.Value] = home[r.Value]
+			continue
+		}
+		home[a.Value] = s.firstReader(a.Value)
+	}
+	return home
+}
+
+// firstReader is the device of the earliest virtual stage that reads v.
+func (s *splitter) firstReader(v *ir.Value) int {
+	first := -1
+	for _, o := range s.f.Ops {
+		st := int(o.Attrs.Int(op.TagStage, -1))
+		for _, a := range o.Args {
+			if a == v && st >= 0 && (first < 0 || st < first) {
+				first = st
+			}
+		}
+	}
+	return s.device(max(first, 0))
+}
+
+// owner is the device that a result leaves from; the last for one that any
+// device could compute.
+func (s *splitter) owner(r ir.Result, home map[*ir.Value]int) int {
+	if d, ok := home[r.Value]; ok {
+		return d
+	}
+	return s.devices - 1
+}
+
+// reads calls f for each value that ops on device d read from another device,
+// through floating operations as well.
+func (s *splitter) reads(ops []*ir.Op, d int, home map[*ir.Value]int, f func(v *ir.Value, from int)) {
+	seen := map[*ir.Value]bool{}
+	var value func(v *ir.Value)
+	value = func(v *ir.Value) {
+		if seen[v] {
+			return
+		}
+		seen[v] = true
+		if from, ok := home[v]; ok {
+			if from != d {
+				f(v, from)
+			}
+			return
+		}
+		if v.Def != nil {
+			for _, a := range v.Def.Args {
+				value(a)
+			}
+		}
+	}
+	for _, o := range ops {
+		for _, a := range o.Args {
+			value(a)
+		}
+	}
+}
+
+// readers lists the devices that want v, in order.
+func readers(wanted map[int]bool) []int {
+	var out []int
+	for d := range wanted {
+		out = append(out, d)
+	}
+	sort.Ints(out)
+	return out
+}

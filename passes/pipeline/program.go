@@ -1,0 +1,121 @@
+package pipeline
+
+import (
+	"fmt"
+
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// program is one device's function under construction.
+type program struct {
+	s       *splitter
+	d       int
+	f       *ir.Func
+	at      map[*ir.Value]*ir.Value // the original's values here
+	home    map[*ir.Value]int
+	wanted  map[*ir.Value]map[int]bool
+	tags    map[*ir.Value]int
+	results []ir.Result
+}
+
+func newProgram(s *splitter, d int) *program {
+	f := &ir.Func{Name: fmt.Sprintf("%s.%d", s.f.Name, d),
+		Attrs: ir.A("class", ir.Name("entry"), "of", ir.Name(s.f.Name), "stage", ir.Int(d))}
+	return &program{s: s, d: d, f: f, at: map[*ir.Value]*ir.Value{}}
+}
+
+// value is the original's value v on this device: made here, received, an
+// argument, or a floating operation done again.
+func (p *program) value(v *ir.Value, reader *ir.Op) *ir.Value {
+	if w := p.at[v]; w != nil {
+		return w
+	}
+	if from, ok := p.home[v]; ok && from != p.d {
+		p.at[v] = p.receive(v, from, reader)
+		return p.at[v]
+	}
+	if v.Def == nil {
+		p.at[v] = p.argument(v)
+		return p.at[v]
+	}
+	p.emit(v.Def)
+	return p.at[v]
+}
+
+func (p *program) argument(v *ir.Value) *ir.Value {
+	for _, a := range p.s.f.Args {
+		if a.Value == v {
+			return p.f.AddArg(v.Type.Clone(), a.Role, a.Path, a.Attrs, a.Pos)
+		}
+	}
+	panic("pipeline: a value of no operation and no argument")
+}
+
+// receive appends the receive of v before its first reader here.
+func (p *program) receive(v *ir.Value, from int, reader *ir.Op) *ir.Value {
+	o := p.f.NewOp("recv", nil, op.RecvAttrs(v.Type, p.s.rule.Mesh, from, p.tags[v]).With("why", p.why()), v.Type.Clone())
+	o.Scope, o.Pos = reader.Scope, reader.Pos
+	p.f.Ops = append(p.f.Ops, o)
+	p.s.messages++
+	return o.Result()
+}
+
+func (p *program) why() ir.AttrVal { return ir.Str("pipeline " + p.s.rule.At) }
+
+// send appends the sends of v, which is here, to all that want it.
+func (p *program) send(v *ir.Value, scope *ir.Op) {
+	for _, to := range readers(p.wanted[v]) {
+		attrs := ir.A("over", ir.Names{p.s.rule.Mesh}, "peer", ir.Int(to), "tag", ir.Int(p.tags[v]), "why", p.why())
+		o := p.f.NewOp("send", []*ir.Value{p.at[v]}, attrs)
+		if scope != nil {
+			o.Scope, o.Pos = scope.Scope, scope.Pos
+		}
+		p.f.Ops = append(p.f.Ops, o)
+	}
+}
+
+// sendArguments sends the parameters that live here and are read elsewhere.
+func (p *program) sendArguments() {
+	for _, a := range p.s.f.Args {
+		if d, ok := p.home[a.Value]; ok && d == p.d && len(p.wanted[a.Value]) > 0 {
+			p.value(a.Value, nil)
+			p.send(a.Value, nil)
+		}
+	}
+}
+
+// emit appends o with what it reads, and sends its results.
+func (p *program) emit(o *ir.Op) {
+	args := make([]*ir.Value, len(o.Args))
+	for i, v := range o.Args {
+		args[i] = p.value(v, o)
+	}
+	var types []ir.Type
+	for _, r := range o.Results {
+		types = append(types, r.Type.Clone())
+	}
+	n := p.f.NewOp(o.Name, args, op.Untagged(o.Attrs), types...)
+	n.Scope, n.Pos = o.Scope, o.Pos
+	p.f.Ops = append(p.f.Ops, n)
+	for i, r := range o.Results {
+		p.at[r] = n.Results[i]
+	}
+	for _, r := range o.Results {
+		if d, ok := p.home[r]; ok && d == p.d {
+			p.send(r, o)
+		}
+	}
+}
+
+// finish appends the results that leave from here.
+func (p *program) finish() {
+	for _, r := range p.results {
+		var reader *ir.Op
+		if r.Value.Def != nil {
+			reader = r.Value.Def
+		}
+		r.Value = p.value(r.Value, reader)
+		p.f.Results = append(p.f.Results, r)
+	}
+}

@@ -1,0 +1,18 @@
+// Package stage cuts the repeated blocks of a model into pipeline stages and
+// the batch into microbatches; level Global.
+//
+// In: the layout's pipeline rule, @step and @eval after autodiff. Out: every
+// operation tagged with its virtual stage and half (op.TagStage, op.TagHalf),
+// and, in @step, what works on the batch cloned for each microbatch.
+// Invariant: results are unchanged. Microbatches are parts of one batch, as if
+// the batch axis were sharded over a mesh axis that is walked in time: means
+// keep the size of the whole batch, so gradients of microbatches just add.
+//
+// How: an operation inside block k is on the stage that holds block k, its
+// gradient as well, since gradients keep the scope of their operation.
+// Operations outside of blocks follow their operands: what precedes the blocks
+// is on the first stage, what follows on the last. A parameter lives on the
+// first stage that reads it; its gradients, summed over the microbatches of
+// each stage, come together there.
+// Imports ir, ir/op, passes/pass.
+package stage

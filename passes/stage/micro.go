@@ -1,0 +1,296 @@
+package stage
+
+import (
+	"fmt"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// microAxis is the axis of a batch's fields that numbers microbatches.
+const microAxis = "microbatch"
+
+// Kinds of a value with respect to microbatches.
+type state struct {
+	parts []*ir.Value // by microbatch; nil where the value is whole
+	axis  string      // parts are cut along this axis; empty where they are sums owed
+	kind  string      // of owed parts: sum or max
+}
+
+// splitter clones what works on the batch.
+type splitter struct {
+	*tagger
+	m     int
+	batch string
+	b     op.Builder
+	out   []*ir.Op
+	of    map[*ir.Value]*state
+	whole map[*ir.Value]*ir.Value // what a cut or owed value becomes as a whole
+	cuts  map[string]*ir.Value    // parts cut from whole values
+	late  map[*ir.Value]bool      // known only after the last microbatch
+}
+
+// microbatch rewrites f so that what depends on the batch is done for each of
+// its m parts.
+func microbatch(f *ir.Func, t *tagger, r *Rule) error {
+	s := &splitter{tagger: t, m: r.Microbatches, of: map[*ir.Value]*state{}, whole: map[*ir.Value]*ir.Value{}, cuts: map[string]*ir.Value{}, late: map[*ir.Value]bool{}}
+	s.b = op.Builder{F: f, Sink: &s.out}
+	if err := s.fields(); err != nil {
+		return err
+	}
+	for _, o := range f.Ops {
+		if err := s.operation(o); err != nil {
+			return err
+		}
+	}
+	for i, res := range f.Results {
+		if st := s.of[res.Value]; st != nil {
+			f.Results[i].Value = s.join(res.Value)
+		}
+	}
+	f.Ops = s.out
+	return nil
+}
+
+// fields gives the batch's fields a leading axis of microbatches and cuts them.
+func (s *splitter) fields() error {
+	for _, a := range s.f.Args {
+		if a.Role != ir.RoleData {
+			continue
+		}
+		t := a.Value.Type
+		if t.Rank() == 0 || t.Axes[0].Size%s.m != 0 {
+			return &diag.Error{Code: "E0608", Msg: fmt.Sprintf("the field `%s` of %s cannot be cut into %d microbatches", a.Path, t, s.m), Note: notes(s.rule.At)}
+		}
+		s.batch = t.Axes[0].Name
+	}
+	for _, a := range s.f.Args {
+		if a.Role != ir.RoleData {
+			continue
+		}
+		t := a.Value.Type.Clone()
+		t.Axes[0].Size /= s.m
+		t.Axes = append([]ir.Axis{{Name: microAxis, Size: s.m}}, t.Axes...)
+		a.Value.Type = t
+		st := &state{axis: s.batch}
+		for i := range s.m {
+			s.b.Tags = ir.A(op.TagStage, ir.Int(s.home[a.Value]), op.TagHalf, ir.Name("forward"), op.TagMicro, ir.Int(i))
+			x := s.b.Emit("slice", ir.A("axis", ir.Name(microAxis), "start", ir.Int(i), "limit", ir.Int(i+1)), a.Value)
+			st.parts = append(st.parts, s.b.Sum(x, microAxis))
+		}
+		s.of[a.Value] = st
+	}
+	s.b.Tags = nil
+	return nil
+}
+
+// operation clones o, or leaves it whole.
+func (s *splitter) operation(o *ir.Op) error {
+	rule := op.Of(o).Shard(o)
+	if f := s.factor(o, rule); f != nil {
+		return s.clone(o, func(i int, v *ir.Value) *ir.Value {
+			if f.Args[i] != "" {
+				return s.part(v, f.Args[i])
+			}
+			return nil
+		}, f)
+	}
+	if s.staysOwed(o) {
+		return s.clone(o, func(int, *ir.Value) *ir.Value { return nil }, nil)
+	}
+	for i, v := range o.Args {
+		if s.of[v] != nil {
+			o.Args[i] = s.join(v)
+		}
+		if s.late[o.Args[i]] {
+			for _, r := range o.Results {
+				s.late[r] = true
+			}
+		}
+	}
+	if len(o.Results) > 0 && s.late[o.Results[0]] {
+		s.half[o] = "update"
+	}
+	o.Attrs = op.Tagged(o.Attrs, s.tags(o, -1))
+	s.out = append(s.out, o)
+	return nil
+}
+
+// factor is the factor of o that microbatches cut: one along which an operand
+// is cut already, else the batch's.
+func (s *splitter) factor(o *ir.Op, rule op.Rule) *op.Factor {
+	var named *op.Factor
+	for i := range rule.Factors {
+		f := &rule.Factors[i]
+		if f.Kind != op.PassThrough && f.Kind != op.Reduce || f.Size%s.m != 0 {
+			continue
+		}
+		for j, axis := range f.Args {
+			if st := s.of[o.Args[j]]; st != nil && axis != "" && st.axis == axis {
+				return f
+			}
+			if axis == s.batch {
+				named = f
+			}
+		}
+		for _, axis := range f.Results {
+			if axis == s.batch {
+				named = f
+			}
+		}
+	}
+	if named != nil && s.half[o] == "update" {
+		return nil
+	}
+	return named
+}
+
+// staysOwed: o is linear, all its operands are sums owed, and on one stage.
+func (s *splitter) staysOwed(o *ir.Op) bool {
+	if !op.Of(o).Linear || len(o.Args) == 0 {
+		return false
+	}
+	at := -2
+	for _, v := range o.Args {
+		st := s.of[v]
+		if st == nil || st.axis != "" || st.kind != "sum" || v.Def == nil {
+			return false
+		}
+		if x := s.stage[v.Def]; at == -2 {
+			at = x
+		} else if at != x {
+			return false
+		}
+	}
+	return true
+}
+
+// part makes v cut along axis; microbatch i reads part i.
+func (s *splitter) part(v *ir.Value, axis string) *ir.Value {
+	if st := s.of[v]; st != nil && st.axis == axis {
+		return v
+	}
+	if s.of[v] != nil {
+		v = s.join(v)
+	}
+	key := fmt.Sprintf("%d %s", v.ID, axis)
+	if w := s.cuts[key]; w != nil {
+		return w
+	}
+	n := v.Type.Size(axis) / s.m
+	st := &state{axis: axis}
+	for i := range s.m {
+		st.parts = append(st.parts, s.b.Emit("slice", ir.A("axis", ir.Name(axis), "start", ir.Int(i*n), "limit", ir.Int((i+1)*n)), v))
+	}
+	w := &ir.Value{ID: v.ID, Type: v.Type, Def: v.Def}
+	s.of[w] = st
+	s.cuts[key] = w
+	return w
+}
+
+// clone emits o once for each microbatch. cut says which operand is read in
+// parts (other than owed ones, which are); f is the factor that is cut.
+func (s *splitter) clone(o *ir.Op, cut func(i int, v *ir.Value) *ir.Value, f *op.Factor) error {
+	args := make([]*ir.Value, len(o.Args))
+	for i, v := range o.Args {
+		s.b.Tags = nil
+		switch w := cut(i, v); {
+		case w != nil:
+			args[i] = w
+		case f == nil:
+			args[i] = v
+		case s.of[v] != nil:
+			args[i] = s.join(v)
+		default:
+			args[i] = v
+		}
+		if s.late[args[i]] {
+			return &diag.Error{Code: "E0609", Pos: o.Pos, Msg: fmt.Sprintf("`%s` works on one microbatch but needs a value of all of them", o.Name),
+				Want: "a loss and gradients that are sums over the batch", Note: notes(s.rule.At)}
+		}
+	}
+	states := make([]*state, len(o.Results))
+	types := make([]ir.Type, len(o.Results))
+	for j, r := range o.Results {
+		states[j], types[j] = &state{kind: "sum"}, r.Type.Clone()
+		if f == nil {
+			continue
+		}
+		if axis := f.Results[j]; axis != "" {
+			states[j].axis = axis
+			types[j].Axes[types[j].Index(axis)].Size /= s.m
+		} else {
+			states[j].kind = f.Reduction
+		}
+	}
+	for i := range s.m {
+		n := s.copyOf(o, args, types, states, i)
+		for j, r := range n {
+			states[j].parts = append(states[j].parts, r)
+		}
+	}
+	for j, r := range o.Results {
+		s.of[r] = states[j]
+	}
+	return nil
+}
+
+// copyOf is o for microbatch i.
+func (s *splitter) copyOf(o *ir.Op, args []*ir.Value, types []ir.Type, states []*state, i int) []*ir.Value {
+	mine := make([]*ir.Value, len(args))
+	for k, v := range args {
+		mine[k] = v
+		if st := s.of[v]; st != nil {
+			mine[k] = st.parts[i]
+		}
+	}
+	attrs := op.Localize(o, types)
+	if op.Of(o).Class == op.Source && len(states) == 1 && states[0].axis != "" {
+		whole := o.Result().Type.Size(states[0].axis)
+		attrs = op.Window(attrs, o.Result().Type, states[0].axis, whole, i*whole/s.m)
+	}
+	n := s.f.NewOp(o.Name, mine, op.Tagged(attrs, s.tags(o, i)), types...)
+	n.Scope, n.Pos = o.Scope, o.Pos
+	s.stage[n], s.half[n] = s.stage[o], s.half[o]
+	s.out = append(s.out, n)
+	return n.Results
+}
+
+// join makes v whole: the parts one after the other, or the sum (maximum) of
+// what is owed, each added in the slot that made it.
+func (s *splitter) join(v *ir.Value) *ir.Value {
+	if w := s.whole[v]; w != nil {
+		return w
+	}
+	st := s.of[v]
+	tags := func(i int) ir.Attrs { return op.Tags(st.parts[i].Def.Attrs) }
+	s.b.Scope, s.b.Pos = "", diag.Pos{}
+	if d := st.parts[0].Def; d != nil {
+		s.b.Scope, s.b.Pos = d.Scope, d.Pos
+	}
+	var w *ir.Value
+	if st.axis != "" {
+		s.b.Tags = tags(s.m - 1)
+		r, err := s.b.TryEmit("concat", st.parts, ir.A("axis", ir.Name(st.axis)))
+		if err != nil {
+			panic(err)
+		}
+		w = s.b.Reorder(r[0], v.Type)
+	} else {
+		name := "add"
+		if st.kind == "max" {
+			name = "max"
+		}
+		w = st.parts[0]
+		for i := 1; i < s.m; i++ {
+			s.b.Tags = tags(i)
+			w = s.b.Emit(name, nil, w, st.parts[i])
+			s.stage[w.Def], s.half[w.Def] = s.stage[st.parts[i].Def], s.half[st.parts[i].Def]
+		}
+	}
+	s.b.Tags = nil
+	s.whole[v] = w
+	s.late[w] = true
+	return w
+}

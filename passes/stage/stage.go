@@ -1,0 +1,200 @@
+package stage
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/ir/op"
+	"ptc/passes/pass"
+)
+
+// Rule is the pipeline rule of a layout.
+type Rule struct {
+	Mesh         string // mesh axis of the stages
+	Blocks       string // module path of the repeated blocks
+	Schedule     string
+	Microbatches int
+	Chunks       int   // virtual stages of each device
+	Counts       []int // blocks of each virtual stage; nil to balance
+	At           string
+}
+
+// Of is m's pipeline rule, or nil where stages are on one device anyway.
+func Of(m *ir.Module) *Rule {
+	t := m.MetaTerm("layout")
+	if t == nil {
+		return nil
+	}
+	for _, r := range t.Args.Terms("rules") {
+		if r.Head != "pipeline" {
+			continue
+		}
+		over := r.Args.Names("over")
+		if len(over) != 1 || m.MeshSize(over[0]) < 2 {
+			return nil
+		}
+		out := &Rule{
+			Mesh: over[0], Blocks: r.Args.Text("blocks"), Schedule: r.Args.Text("schedule"),
+			Microbatches: int(r.Args.Int("microbatches", 1)), Chunks: int(r.Args.Int("chunks", 1)), At: r.Args.Text("at"),
+		}
+		for _, n := range r.Args.Ints("stages") {
+			out.Counts = append(out.Counts, int(n))
+		}
+		return out
+	}
+	return nil
+}
+
+// Run tags and, for @step, clones.
+func Run(c *pass.Context, m *ir.Module) error {
+	r := Of(m)
+	if r == nil {
+		return nil
+	}
+	for _, f := range m.Funcs {
+		t, err := newTagger(f, r, m.MeshSize(r.Mesh)*r.Chunks)
+		if err != nil {
+			return err
+		}
+		t.run()
+		if f.Name == "step" {
+			c.Remarkf(nil, "blocks per stage: %v; %d microbatches", t.counts, r.Microbatches)
+			if err := microbatch(f, t, r); err != nil {
+				return err
+			}
+			continue
+		}
+		t.stamp(0)
+	}
+	return nil
+}
+
+// tagger finds stage and half of every operation of one function.
+type tagger struct {
+	f      *ir.Func
+	rule   *Rule
+	counts []int       // blocks per virtual stage
+	of     map[int]int // block → virtual stage
+	last   int         // last virtual stage
+	stage  map[*ir.Op]int
+	half   map[*ir.Op]string
+	home   map[*ir.Value]int // argument → virtual stage
+	loss   int               // index of the operation that makes the loss
+}
+
+// anywhere marks operations that need nothing of any stage: every stage that
+// reads them computes them itself.
+const anywhere = -1
+
+func newTagger(f *ir.Func, r *Rule, stages int) (*tagger, error) {
+	t := &tagger{f: f, rule: r, last: stages - 1, of: map[int]int{}, stage: map[*ir.Op]int{}, half: map[*ir.Op]string{}, home: map[*ir.Value]int{}}
+	blocks, flops := 0, int64(0)
+	for _, o := range f.Ops {
+		if k, ok := t.block(o); ok {
+			blocks = max(blocks, k+1)
+			flops += op.Of(o).Flops(o)
+		}
+	}
+	if blocks < stages {
+		return nil, &diag.Error{Code: "E0607", Msg: fmt.Sprintf("a pipeline of %d stages over %d blocks of `%s`", stages, blocks, r.Blocks),
+			Hint: "use fewer stages or more blocks", Note: notes(r.At)}
+	}
+	t.counts = r.Counts
+	if len(t.counts) == 0 {
+		t.counts = balance(blocks, stages, flops/int64(max(1, blocks)), t.outside())
+	}
+	k := 0
+	for s, n := range t.counts {
+		for range n {
+			t.of[k] = s
+			k++
+		}
+	}
+	return t, nil
+}
+
+// block is the number of the block that o's scope is in.
+func (t *tagger) block(o *ir.Op) (int, bool) {
+	rest, ok := strings.CutPrefix(o.Scope, t.rule.Blocks+".")
+	if !ok {
+		return 0, false
+	}
+	number, _, _ := strings.Cut(rest, ".")
+	k, err := strconv.Atoi(number)
+	return k, err == nil
+}
+
+// outside is the work before and after the blocks: operations that do not
+// belong to a block, until the first and from the last block on.
+func (t *tagger) outside() (cost [2]int64) {
+	seen := 0
+	for _, o := range t.f.Ops {
+		if _, ok := t.block(o); ok {
+			seen = 1
+			continue
+		}
+		cost[seen] += op.Of(o).Flops(o)
+	}
+	return cost
+}
+
+// balance cuts n equal blocks into stages so that the most loaded stage has
+// the least work; the first also has what precedes the blocks, the last what
+// follows. Among equal cuts earlier stages get more.
+func balance(n, stages int, block int64, outside [2]int64) []int {
+	best, bestCost := []int(nil), int64(-1)
+	for first := 1; first <= n-stages+1; first++ {
+		for last := 1; first+last+stages-2 <= n; last++ {
+			counts := spread(n, stages, first, last)
+			if counts == nil {
+				continue
+			}
+			var cost int64
+			for s, k := range counts {
+				work := int64(k) * block
+				if s == 0 {
+					work += outside[0]
+				}
+				if s == stages-1 {
+					work += outside[1]
+				}
+				cost = max(cost, work)
+			}
+			if bestCost < 0 || cost < bestCost {
+				best, bestCost = counts, cost
+			}
+		}
+	}
+	return best
+}
+
+// spread gives the first and last stage their blocks and the others equal
+// shares of the rest.
+func spread(n, stages, first, last int) []int {
+	if stages == 1 {
+		return []int{n}
+	}
+	counts := make([]int, stages)
+	counts[0], counts[stages-1] = first, last
+	rest, middle := n-first-last, stages-2
+	if middle == 0 && rest != 0 || rest < middle {
+		return nil
+	}
+	for i := range middle {
+		counts[1+i] = rest / middle
+		if i < rest%middle {
+			counts[1+i]++
+		}
+	}
+	return counts
+}
+
+func notes(at string) []diag.Note {
+	if at == "" {
+		return nil
+	}
+	return []diag.Note{{Msg: "asked for at " + at}}
+}

@@ -1,0 +1,255 @@
+package stage
+
+import (
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// run finds the stage and half of every operation.
+func (t *tagger) run() {
+	t.loss = len(t.f.Ops)
+	grads := map[*ir.Value]bool{}
+	for _, r := range t.f.Results {
+		switch {
+		case r.Role == ir.RoleLoss && r.Value.Def != nil:
+			for i, o := range t.f.Ops {
+				if o == r.Value.Def {
+					t.loss = i
+				}
+			}
+		case r.Role == ir.RoleGrad:
+			grads[r.Value] = true
+		}
+	}
+	t.forward()
+	t.homes()
+	t.backward(grads)
+	for _, r := range t.f.Results {
+		if a := t.f.Arg(r.Role, r.Path); a != nil && r.Value.Def != nil {
+			t.stage[r.Value.Def] = t.home[a.Value]
+		}
+	}
+}
+
+// floating reports whether o reads nothing but constants, positions and the
+// numbers of the step: it is computed wherever it is needed.
+func (t *tagger) floating(o *ir.Op) bool {
+	if op.Of(o).Class == op.Source && len(o.Args) > 0 {
+		return false // random numbers belong where they are used
+	}
+	for _, v := range o.Args {
+		if v.Def == nil {
+			a := t.argOf(v)
+			if a == nil || a.Role != ir.RoleStep && a.Role != ir.RoleSeed {
+				return false
+			}
+			continue
+		}
+		if s, ok := t.stage[v.Def]; !ok || s != anywhere {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *tagger) argOf(v *ir.Value) *ir.Arg {
+	for _, a := range t.f.Args {
+		if a.Value == v {
+			return a
+		}
+	}
+	return nil
+}
+
+// forward tags the operations up to the loss.
+func (t *tagger) forward() {
+	var pending []*ir.Op // read parameters alone
+	for i, o := range t.f.Ops {
+		if i > t.loss {
+			break
+		}
+		t.half[o] = "forward"
+		if t.floating(o) {
+			t.stage[o] = anywhere
+			continue
+		}
+		if k, ok := t.block(o); ok {
+			t.stage[o] = t.of[k]
+			continue
+		}
+		s, ok := t.latest(o)
+		if !ok && t.readsData(o) {
+			s, ok = 0, true
+		}
+		if !ok {
+			pending = append(pending, o)
+			continue
+		}
+		t.stage[o] = s
+	}
+	users := map[*ir.Value][]*ir.Op{}
+	for _, o := range t.f.Ops {
+		for _, v := range o.Args {
+			users[v] = append(users[v], o)
+		}
+	}
+	for i := len(pending) - 1; i >= 0; i-- {
+		o := pending[i]
+		first := t.last
+		for _, r := range o.Results {
+			for _, u := range users[r] {
+				if s, ok := t.stage[u]; ok && s >= 0 {
+					first = min(first, s)
+				}
+			}
+		}
+		t.stage[o] = first
+	}
+}
+
+func (t *tagger) readsData(o *ir.Op) bool {
+	for _, v := range o.Args {
+		if a := t.argOf(v); v.Def == nil && a != nil && a.Role == ir.RoleData {
+			return true
+		}
+	}
+	return false
+}
+
+// latest is the last stage that one of o's operands is on.
+func (t *tagger) latest(o *ir.Op) (int, bool) {
+	s, ok := 0, false
+	for _, v := range o.Args {
+		if v.Def == nil {
+			continue
+		}
+		if x, known := t.stage[v.Def]; known && x >= 0 {
+			s, ok = max(s, x), true
+		}
+	}
+	return s, ok
+}
+
+// homes puts each argument on the first stage that reads it before the loss.
+func (t *tagger) homes() {
+	for _, a := range t.f.Args {
+		t.home[a.Value] = -1
+	}
+	for i, o := range t.f.Ops {
+		if i > t.loss {
+			break
+		}
+		for _, v := range o.Args {
+			if h, isArg := t.home[v]; isArg && t.stage[o] >= 0 && (h < 0 || t.stage[o] < h) {
+				t.home[v] = t.stage[o]
+			}
+		}
+	}
+	for _, a := range t.f.Args {
+		if a.Role != ir.RoleState || t.home[a.Value] >= 0 {
+			continue
+		}
+		for _, p := range t.f.Args { // optimizer state lives with its parameter
+			if p.Role == ir.RoleParam && len(a.Path) > len(p.Path) && a.Path[:len(p.Path)+1] == p.Path+"/" {
+				t.home[a.Value] = t.home[p.Value]
+			}
+		}
+	}
+	for v, h := range t.home {
+		t.home[v] = max(h, 0)
+	}
+}
+
+// backward tags the operations after the loss.
+func (t *tagger) backward(grads map[*ir.Value]bool) {
+	update := map[*ir.Value]bool{}
+	for i, o := range t.f.Ops {
+		if i <= t.loss {
+			continue
+		}
+		t.half[o] = "backward"
+		if t.floating(o) {
+			t.stage[o] = anywhere
+			continue
+		}
+		kept := true
+		for _, v := range o.Args {
+			if grads[v] || update[v] {
+				t.half[o] = "update"
+			}
+			floats := v.Def != nil && t.stage[v.Def] == anywhere
+			if a := t.argOf(v); v.Def == nil && a != nil {
+				floats = a.Role != ir.RoleData
+			}
+			kept = kept && floats
+		}
+		if kept {
+			t.half[o] = "update"
+		}
+		if t.half[o] == "update" {
+			for _, r := range o.Results {
+				update[r] = true
+			}
+		}
+		if k, ok := t.block(o); ok && t.half[o] == "backward" {
+			t.stage[o] = t.of[k]
+			continue
+		}
+		t.stage[o] = t.follow(o)
+	}
+}
+
+// follow is the stage of an operation outside of blocks after the loss: where
+// its largest operands are, the first of several; for scalars the last, so
+// that sums over parameters pass each stage once.
+func (t *tagger) follow(o *ir.Op) int {
+	size, s := -1, 0
+	home, homed := 0, false
+	for _, v := range o.Args {
+		if v.Def == nil {
+			if h, ok := t.home[v]; ok && v.Type.Rank() > 0 {
+				home, homed = h, true
+			}
+			continue
+		}
+		x := t.stage[v.Def]
+		if x < 0 {
+			continue
+		}
+		n := v.Type.Elems()
+		if v.Type.Rank() == 0 {
+			n = 0
+		}
+		switch {
+		case n > size:
+			size, s = n, x
+		case n == size && n == 0:
+			s = max(s, x)
+		case n == size:
+			s = min(s, x)
+		}
+	}
+	if homed && size <= 0 {
+		return home
+	}
+	return s
+}
+
+// stamp writes the tags of a function without microbatches of its own.
+func (t *tagger) stamp(mb int) {
+	for _, o := range t.f.Ops {
+		o.Attrs = op.Tagged(o.Attrs, t.tags(o, mb))
+	}
+}
+
+// tags are the tags of o, for microbatch mb or none (below 0).
+func (t *tagger) tags(o *ir.Op, mb int) ir.Attrs {
+	if t.stage[o] == anywhere {
+		return nil
+	}
+	tags := ir.A(op.TagStage, ir.Int(t.stage[o]), op.TagHalf, ir.Name(t.half[o]))
+	if mb >= 0 {
+		tags = tags.With(op.TagMicro, ir.Int(mb))
+	}
+	return tags
+}
