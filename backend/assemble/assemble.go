@@ -24,7 +24,7 @@ func Plan(m *ir.Module, t backend.Target) (*program.Plan, error) {
 		return nil, err
 	}
 	a.meta()
-	p.Devices = []program.Device{a.device()}
+	p.Devices = a.devices()
 	return p, nil
 }
 
@@ -87,20 +87,29 @@ func (a *assembler) meta() {
 	if t := m.MetaTerm("stats"); t != nil {
 		p.Stats.OpsBeforeFusion = int(t.Args.Int("ops", 0))
 	}
-	if f := m.Func("step"); f != nil {
-		for _, o := range f.Ops {
-			if o.Name == "call" {
-				p.Stats.FlopsPerStep += p.Kernels[a.kernels[o.Attrs.Text("fn")]].Flops * int64(m.Devices())
-			}
+	for _, f := range m.Funcs {
+		if programName(f) == "step" {
+			a.stats(f)
 		}
-		for _, x := range f.Args {
-			if x.Role == ir.RoleData {
-				n := int64(1)
-				for _, g := range axesOf(m, x.Value.Type) {
-					n *= int64(g.Global)
-				}
-				p.Stats.TokensPerStep = max(p.Stats.TokensPerStep, n)
+	}
+}
+
+// stats adds up the work of a step and the tokens of a batch.
+func (a *assembler) stats(f *ir.Func) {
+	m, p := a.module, a.plan
+	copies := int64(len(a.ranks(f.Attrs.Int("stage", -1))))
+	for _, o := range f.Ops {
+		if o.Name == "call" {
+			p.Stats.FlopsPerStep += p.Kernels[a.kernels[o.Attrs.Text("fn")]].Flops * copies
+		}
+	}
+	for _, x := range f.Args {
+		if x.Role == ir.RoleData {
+			n := int64(1)
+			for _, g := range axesOf(m, x.Value.Type) {
+				n *= int64(g.Global)
 			}
+			p.Stats.TokensPerStep = max(p.Stats.TokensPerStep, n)
 		}
 	}
 }
@@ -121,21 +130,76 @@ func pairs(attrs ir.Attrs, without string) []program.KV {
 	return out
 }
 
-// device builds the program that every device runs.
-func (a *assembler) device() program.Device {
-	d := &device{assembler: a, index: map[string]int{}, tensors: map[string]bool{}}
-	for r := range a.module.Devices() {
-		d.Ranks = append(d.Ranks, r)
-	}
-	if t := a.module.MetaTerm("arena"); t != nil {
-		d.Arena = t.Args.Int("bytes", 0)
-	}
+// devices builds the program that every device runs, or one for each stage of
+// a pipeline.
+func (a *assembler) devices() []program.Device {
+	stages := map[int64]*device{}
+	var order []*device
 	for _, f := range a.module.Funcs {
-		if f.Attrs.Text("class") != "kernel" {
-			d.entry(f)
+		if f.Attrs.Text("class") == "kernel" {
+			continue
+		}
+		stage := f.Attrs.Int("stage", -1)
+		d := stages[stage]
+		if d == nil {
+			d = &device{assembler: a, index: map[string]int{}, tensors: map[string]bool{}}
+			d.Ranks = a.ranks(stage)
+			d.Arena = f.Attrs.Int("arena", 0)
+			stages[stage] = d
+			order = append(order, d)
+		}
+		d.entry(f)
+	}
+	var out []program.Device
+	for _, d := range order {
+		out = append(out, d.Device)
+	}
+	return out
+}
+
+// ranks are the devices of a pipeline's stage; all where there is none (below
+// 0).
+func (a *assembler) ranks(stage int64) []int {
+	axis := a.pipelineAxis()
+	var out []int
+	for r := range a.module.Devices() {
+		if stage < 0 || int64(a.coordinate(r, axis)) == stage {
+			out = append(out, r)
 		}
 	}
-	return d.Device
+	return out
+}
+
+// pipelineAxis is the mesh axis along which messages go.
+func (a *assembler) pipelineAxis() string {
+	for _, f := range a.module.Funcs {
+		for _, o := range f.Ops {
+			if o.Name == "send" || o.Name == "recv" {
+				return o.Attrs.Names("over")[0]
+			}
+		}
+	}
+	return ""
+}
+
+// coordinate is rank r's position on a mesh axis.
+func (a *assembler) coordinate(r int, axis string) int {
+	for i := len(a.module.Mesh) - 1; i >= 0; i-- {
+		m := a.module.Mesh[i]
+		if m.Name == axis {
+			return r % m.Size
+		}
+		r /= m.Size
+	}
+	return 0
+}
+
+// programName is the program that an entry function is, or is a stage of.
+func programName(f *ir.Func) string {
+	if of := f.Attrs.Text("of"); of != "" {
+		return of
+	}
+	return f.Name
 }
 
 type device struct {
@@ -156,7 +220,7 @@ func (d *device) entry(f *ir.Func) {
 	for _, r := range f.Results {
 		grads[r.Value] = grads[r.Value] || r.Role == ir.RoleGrad
 	}
-	prog := program.Program{Name: f.Name}
+	prog := program.Program{Name: programName(f)}
 	after := map[*ir.Value]int{}
 	for i, o := range f.Ops {
 		in := program.Instr{Scope: o.Scope, NoWait: !o.Attrs.Bool("wait")}
@@ -183,9 +247,9 @@ func (d *device) entry(f *ir.Func) {
 	for _, r := range f.Results {
 		switch r.Role {
 		case ir.RoleLoss, ir.RoleStat:
-			d.Ports = append(d.Ports, program.Port{Program: f.Name, Role: r.Role, Path: r.Path, Buffer: at[r.Value]})
+			d.Ports = append(d.Ports, program.Port{Program: programName(f), Role: r.Role, Path: r.Path, Buffer: at[r.Value]})
 		case ir.RoleGrad:
-			d.Ports = append(d.Ports, program.Port{Program: f.Name, Role: r.Role, Path: r.Path, Buffer: at[r.Value], After: after[r.Value]})
+			d.Ports = append(d.Ports, program.Port{Program: programName(f), Role: r.Role, Path: r.Path, Buffer: at[r.Value], After: after[r.Value]})
 		}
 	}
 }
@@ -207,7 +271,7 @@ func (d *device) argument(f *ir.Func, x *ir.Arg, buf int) {
 		}
 		d.Tensors = append(d.Tensors, t)
 	default:
-		d.Ports = append(d.Ports, program.Port{Program: f.Name, Role: x.Role, Path: x.Path, Buffer: buf})
+		d.Ports = append(d.Ports, program.Port{Program: programName(f), Role: x.Role, Path: x.Path, Buffer: buf})
 	}
 }
 

@@ -7,6 +7,9 @@ import (
 
 // comm is collective o as the runtime issues it.
 func (d *device) comm(o *ir.Op) *program.Comm {
+	if o.Name == "send" || o.Name == "recv" {
+		return d.message(o)
+	}
 	in, out := o.Args[0].Type, o.Result().Type
 	c := &program.Comm{
 		Kind: o.Name, Over: o.Attrs.Names("over"), Reduce: o.Attrs.Text("reduce"),
@@ -64,4 +67,19 @@ func view(t ir.Type, axis string, parts int) (outer, inner int64) {
 		}
 	}
 	return outer, inner
+}
+
+// message is a send or a receive. Its peer is a coordinate on one mesh axis:
+// as the program is that of several devices, it stays one.
+func (d *device) message(o *ir.Op) *program.Comm {
+	var t ir.Type
+	if o.Name == "send" {
+		t = o.Args[0].Type
+	} else {
+		t = o.Result().Type
+	}
+	return &program.Comm{
+		Kind: o.Name, Over: o.Attrs.Names("over"), DType: t.DType.String(), Outer: 1, Inner: int64(t.Elems()),
+		Peer: int(o.Attrs.Int("peer", 0)), Tag: int(o.Attrs.Int("tag", 0)), Bytes: int64(t.Bytes()), Why: why(o),
+	}
 }
