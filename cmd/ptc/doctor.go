@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ptc/compiler"
+	"ptc/runtime/comm/mpi"
 	"ptc/runtime/data"
 	"ptc/runtime/native"
 )
@@ -97,7 +98,7 @@ var probes = []struct {
 }{
 	{"llvm", "native code, with ptc compile --target cpu", "apt-get install libllvm19", lookLLVM},
 	{"corpus", "the text that the examples are trained on", "install Go (https://go.dev/doc/install), or name other text with --set corpus=GLOB", lookCorpus},
-	{"mpi", "a plan over several processes (not in this version)", "apt-get install openmpi-bin", lookMPI},
+	{"mpi", "a plan over several processes: mpirun -n N ptc run", mpi.Install, lookMPI},
 	{"cuda", "NVIDIA GPUs (not in this version)", "install the driver of NVIDIA's for this GPU", lookCUDA},
 }
 
@@ -153,12 +154,17 @@ func lookCorpus() (string, bool) {
 	return "the sources of Go's standard library, for example " + s.Describe(), true
 }
 
+// lookMPI looks for both the library and a launcher.
 func lookMPI() (string, bool) {
-	path, err := exec.LookPath("mpirun")
+	library, err := mpi.Available()
 	if err != nil {
-		return "no mpirun in PATH", false
+		return err.Error(), false
 	}
-	return path, true
+	launcher, err := exec.LookPath("mpirun")
+	if err != nil {
+		return library + ", but no mpirun in PATH", false
+	}
+	return library + ", started by " + launcher, true
 }
 
 // lookCUDA looks for the device file of the driver, which is there whenever

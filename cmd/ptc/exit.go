@@ -28,6 +28,7 @@ type fault struct {
 	code   int
 	err    error
 	source sources // to show the lines of diagnostics; may be nil
+	silent bool    // someone else has told the user
 }
 
 // sources gives the text of a source by the name that diagnostics have for it,
@@ -94,6 +95,9 @@ func (a *app) report(cmd *cobra.Command, err error, args []string) int {
 	var f *fault
 	if !errors.As(err, &f) {
 		f = &fault{code: exitUsage, err: err}
+	}
+	if f.silent {
+		return f.code
 	}
 	switch f.code {
 	case exitUsage:

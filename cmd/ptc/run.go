@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -36,12 +37,19 @@ SIGINT (Ctrl-C) and SIGTERM let the step that is under way finish, save a
 checkpoint where --checkpoint names a folder, and end with exit code 0; a second
 one ends the process at once. Without --checkpoint nothing of the run is kept.
 
+A plan for several devices runs all of them in this process. Started by mpirun,
+by srun or as a Kubernetes MPIJob, with as many processes as the plan has
+devices, each process is one of them; the one with rank 0 tells the steps and
+writes the files. The result is the same to the bit. A device that does not
+reach a communication within --comm-timeout ends the run.
+
 Files of parameters and gradients are safetensors, keyed by the path of the
 parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
 		Example: `  ptc run plan.bin --steps 200
   ptc run plan.bin --checkpoint ckpt/ --every 100
   ptc run plan.bin --checkpoint ckpt/ --resume --steps 2000
   ptc run plan.bin --log json > run.jsonl
+  mpirun -n 8 ptc run plan.bin                     # a process for each device
   ptc run plan.bin --steps 20 --trace trace.json   # open it at ui.perfetto.dev`,
 		Args:              exactly("PLAN"),
 		ValidArgsFunction: completeFiles("bin"),
@@ -58,6 +66,9 @@ parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
 		if cmd.Flags().Changed("threads") && f.opts.Threads < 1 {
 			return usagef("--threads is %d, and must be at least 1", f.opts.Threads)
 		}
+		if f.opts.CommTimeout <= 0 {
+			return usagef("--comm-timeout is %v, and must be more than 0", f.opts.CommTimeout)
+		}
 		return a.run(cmd.Context(), args[0], &f)
 	}
 	fl, o := cmd.Flags(), &f.opts
@@ -73,31 +84,39 @@ parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
 	fl.Int64Var(&o.Every, "every", 0, "save a checkpoint every `N` steps")
 	fl.BoolVar(&o.Resume, "resume", false, "go on from the latest checkpoint in --checkpoint")
 	fl.StringVar(&o.Trace, "trace", "", "write a trace for Perfetto to `FILE`")
+	fl.DurationVar(&o.CommTimeout, "comm-timeout", time.Minute, "how long a device waits for another")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "first say what the plan is")
 	complete(cmd, "log", func([]string) []string { return f.log.words })
 	return cmd
 }
 
 func (a *app) run(ctx context.Context, path string, f *runFlags) error {
-	ctx, stop := a.untilSignal(ctx)
-	defer stop()
 	plan, err := readPlan(path)
 	if err != nil {
-		return err
+		return afterRoot(err)
 	}
-	if f.verbose {
+	opts := f.opts
+	if opts.Comm, err = connect(plan, opts.CommTimeout); err != nil {
+		return afterRoot(err)
+	}
+	rank, _ := launched()
+	ctx, stop := a.untilSignal(ctx, rank == 0)
+	defer stop()
+	if f.verbose && rank == 0 {
 		var b strings.Builder
 		fmt.Fprintln(&b, path)
 		overview(&b, plan)
 		fmt.Fprint(a.err, b.String())
 	}
-	opts := f.opts
+	if opts.Threads == 0 {
+		opts.Threads = localThreads()
+	}
 	opts.Log = a.sink(f.log.value)
 	_, err = train.Run(ctx, plan, opts)
 	if e := opts.Log.Close(); err == nil && e != nil {
 		err = fileError(wrapWrite("the standard output", e))
 	}
-	return err
+	return silently(err)
 }
 
 // sink tells a run on the standard output.
@@ -112,8 +131,8 @@ func (a *app) sink(log string) metrics.Sink {
 }
 
 // untilSignal ends the context at the first SIGINT or SIGTERM, and the process
-// at the second.
-func (a *app) untilSignal(ctx context.Context) (_ context.Context, stop func()) {
+// at the second. One of several processes says so.
+func (a *app) untilSignal(ctx context.Context, says bool) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -127,7 +146,9 @@ func (a *app) untilSignal(ctx context.Context) (_ context.Context, stop func()) 
 				if n > 0 {
 					os.Exit(exitInterrupt)
 				}
-				fmt.Fprintf(a.err, "\n%s: finishing the step; once more ends at once\n", s)
+				if says {
+					fmt.Fprintf(a.err, "\n%s: finishing the step; once more ends at once\n", s)
+				}
 				cancel()
 			}
 		}

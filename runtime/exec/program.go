@@ -129,6 +129,23 @@ func (p *Program) Feed(field string, whole []byte) error {
 	return errorf(ReasonInput, nil, "program %s reads no field %s", p.name, field)
 }
 
+// FeedPart gives the one device of this process its part of a field: the box that
+// Data says. It does not allocate.
+func (p *Program) FeedPart(field string, box []byte) error {
+	for i := range p.fields {
+		if p.fields[i].Name != field {
+			continue
+		}
+		own := &p.parts[i][0]
+		if len(p.parts[i]) != 1 || len(box) != len(own.mem) {
+			return errorf(ReasonInput, nil, "%d bytes are not the part of field %s that %d devices read", len(box), field, len(p.parts[i]))
+		}
+		copy(own.mem, box)
+		return nil
+	}
+	return errorf(ReasonInput, nil, "program %s reads no field %s", p.name, field)
+}
+
 // SetStep tells the programs which step comes, from 1.
 func (m *Machine) SetStep(step int64) {
 	for _, p := range m.steps {

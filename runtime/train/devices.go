@@ -28,8 +28,8 @@ type reading struct {
 }
 
 // openDevices captures the plan. Its tensors have no values yet.
-func openDevices(plan *program.Plan, fields []data.Field, threads int, seed uint64) (*devices, error) {
-	m, err := exec.Open(plan, exec.Options{Threads: threads})
+func openDevices(plan *program.Plan, fields []data.Field, o *Options, seed uint64) (*devices, error) {
+	m, err := exec.Open(plan, exec.Options{Threads: o.Threads, Comm: o.Comm, Timeout: o.CommTimeout})
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,11 @@ func (d *devices) feed(b *batch, step int64) error {
 
 func (d *devices) fill(p *exec.Program, reads []reading, b *batch) error {
 	for i := range reads {
-		if err := p.Feed(reads[i].name, b.bytes[reads[i].index]); err != nil {
+		feed := p.Feed
+		if b.part {
+			feed = p.FeedPart
+		}
+		if err := feed(reads[i].name, b.bytes[reads[i].index]); err != nil {
 			return err
 		}
 	}
@@ -144,13 +148,16 @@ func boxOf(lo, hi []int) safetensors.Slice {
 	return s
 }
 
-// read gives a whole tensor, as the type that t has.
+// read gives a whole tensor, as the type that t has. Every process reads the
+// same ones in the same order, and the root gets them.
 func (d *devices) read(t checkpoint.Tensor, dst []byte) error {
 	have, ok := d.m.Tensor(t.Name)
-	if !ok {
+	switch {
+	case !ok:
 		return errorf(ExitBug, "the devices have no tensor %s", t.Name)
-	}
-	if dtypes[have.DType] == t.DType {
+	case !d.m.Root():
+		return d.m.ReadBytes(t.Name, nil)
+	case dtypes[have.DType] == t.DType:
 		return d.m.ReadBytes(t.Name, dst)
 	}
 	raw := grow(&d.raw, int64(have.Bytes()))
@@ -160,20 +167,43 @@ func (d *devices) read(t checkpoint.Tensor, dst []byte) error {
 	return exec.Convert(dst, nameOf(t.DType), raw, have.DType)
 }
 
-// load sets a whole tensor to what read gives, which is of type from.
-func (d *devices) load(t checkpoint.Tensor, from safetensors.DType, read func(dst []byte) error) error {
-	raw := grow(&d.raw, elements(t)*from.Size())
-	if err := read(raw); err != nil {
-		return err
+// readAll takes part in what the root reads and writes.
+func (d *devices) readAll(tensors []checkpoint.Tensor) error {
+	for _, t := range tensors {
+		if err := d.read(t, nil); err != nil {
+			return err
+		}
 	}
-	if from == t.DType {
-		return d.m.WriteBytes(t.Name, raw)
+	return nil
+}
+
+// load sets a tensor to what read gives, which is of type from: whole, or, where
+// other processes have devices too, only this one's boxes of it.
+func (d *devices) load(t checkpoint.Tensor, from safetensors.DType, read func(box safetensors.Slice, dst []byte) error) error {
+	if d.m.Shared() {
+		for _, s := range d.m.Slices(t.Name) {
+			if err := d.loadBox(boxOf(s.Lo, s.Hi), s.Bytes, t.DType, from, read); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	dst := grow(&d.buf, size(t))
-	if err := exec.Convert(dst, nameOf(t.DType), raw, nameOf(from)); err != nil {
+	if err := d.loadBox(safetensors.Slice{}, dst, t.DType, from, read); err != nil {
 		return err
 	}
 	return d.m.WriteBytes(t.Name, dst)
+}
+
+func (d *devices) loadBox(box safetensors.Slice, dst []byte, to, from safetensors.DType, read func(safetensors.Slice, []byte) error) error {
+	if from == to {
+		return read(box, dst)
+	}
+	raw := grow(&d.raw, int64(len(dst))/to.Size()*from.Size())
+	if err := read(box, raw); err != nil {
+		return err
+	}
+	return exec.Convert(dst, nameOf(to), raw, nameOf(from))
 }
 
 // grow gives n bytes of a buffer that is kept.

@@ -11,6 +11,9 @@ import (
 // that of the largest part of one.
 func (r *run) dumpGrads(step int64) error {
 	path := r.o.DumpGrads
+	if !r.root() {
+		return r.dev.stepWithGradients(nil)
+	}
 	grads, err := r.dev.gradients()
 	if err != nil {
 		return err

@@ -22,20 +22,30 @@ type feed struct {
 	last int64
 }
 
-// batch is one value of every field, whole.
+// batch is one value of every field: whole, or the part of it that one device
+// reads.
 type batch struct {
 	views []data.View
 	bytes [][]byte // the same memory
+	part  bool
 }
 
-func newBatch(fields []data.Field) batch {
-	var b batch
-	for _, f := range fields {
-		n := 1
-		for _, d := range f.Shape {
-			n *= d
+// newBatch makes room for the fields; boxes has their parts, or is nil.
+func newBatch(fields []data.Field, boxes []data.View) batch {
+	b := batch{part: boxes != nil}
+	for i, f := range fields {
+		v := data.View{Lo: make([]int, len(f.Shape)), Hi: f.Shape}
+		if b.part {
+			v = boxes[i]
 		}
-		var v data.View
+		n := 1
+		for k := range v.Hi {
+			n *= v.Hi[k] - v.Lo[k]
+		}
+		if v.Hi == nil { // the device does not read it
+			b.views, b.bytes = append(b.views, data.View{}), append(b.bytes, nil)
+			continue
+		}
 		var raw []byte
 		// The 4 bytes of an element are little-endian on every machine that
 		// plans are made for, as they are in files.
@@ -52,8 +62,9 @@ func newBatch(fields []data.Field) batch {
 	return b
 }
 
-// openFeed opens the plan's data for the fields that its programs read.
-func openFeed(plan *program.Plan, o *Options, seed uint64) (*feed, error) {
+// openFeed opens the plan's data for the fields that its programs read: for one
+// rank alone, or, with -1, for all.
+func openFeed(plan *program.Plan, o *Options, seed uint64, rank int) (*feed, error) {
 	fields, err := dataFields(plan)
 	if err != nil {
 		return nil, err
@@ -69,8 +80,37 @@ func openFeed(plan *program.Plan, o *Options, seed uint64) (*feed, error) {
 	if f.src, err = data.Open(plan.Data.Kind, dataOptions(plan.Data.Options, o.Data), b); err != nil {
 		return nil, dataError(err)
 	}
-	f.batch[0], f.batch[1], f.valid = newBatch(fields), newBatch(fields), newBatch(fields)
+	boxes := dataBoxes(plan, fields, rank)
+	f.batch[0], f.batch[1], f.valid = newBatch(fields, boxes), newBatch(fields, boxes), newBatch(fields, boxes)
 	return f, nil
+}
+
+// dataBoxes are the parts of the fields that a rank reads, without bounds where
+// it reads nothing; nil for whole fields, which serve every program where two
+// read other parts.
+func dataBoxes(plan *program.Plan, fields []data.Field, rank int) []data.View {
+	if rank < 0 {
+		return nil
+	}
+	boxes := make([]data.View, len(fields))
+	for i := range plan.Devices {
+		d := &plan.Devices[i]
+		if !slices.Contains(d.Ranks, rank) {
+			continue
+		}
+		for _, p := range d.Ports {
+			if p.Role != program.RoleData {
+				continue
+			}
+			lo, hi := plan.Box(rank, d.Buffers[p.Buffer].Axes)
+			b := &boxes[slices.IndexFunc(fields, func(f data.Field) bool { return f.Name == p.Path })]
+			if b.Hi != nil && !(slices.Equal(b.Lo, lo) && slices.Equal(b.Hi, hi)) {
+				return nil
+			}
+			b.Lo, b.Hi = lo, hi
+		}
+	}
+	return boxes
 }
 
 // dataOptions puts the given options in the place of the plan's of their keys.

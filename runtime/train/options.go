@@ -3,7 +3,9 @@ package train
 import (
 	"math"
 	"strconv"
+	"time"
 
+	"ptc/runtime/comm"
 	"ptc/runtime/data"
 	"ptc/runtime/metrics"
 	"ptc/runtime/program"
@@ -20,6 +22,15 @@ type Options struct {
 	Seed    *uint64 // nil: of the checkpoint, else of the plan, else DefaultSeed
 
 	Log metrics.Sink // nil: none. The caller closes it.
+
+	// Comm is this process's end of the communication, where each device of the
+	// plan has a process of its own: every one calls Run with the same options.
+	// The one with rank 0 alone writes files and tells the steps. Run closes
+	// it. Nil: this process has all devices.
+	Comm []comm.Device
+	// CommTimeout is how long a device waits for another, where Comm is nil; 0:
+	// as package comm has it.
+	CommTimeout time.Duration
 
 	// Init is a safetensors file with the parameters to start from, all of
 	// them, by path. Save is where those of the end go, as f32, or f64 where

@@ -20,22 +20,36 @@ import (
 // with; the Summary says how far the run came.
 func Run(ctx context.Context, plan *program.Plan, o Options) (Summary, error) {
 	r := &run{plan: plan, o: o, log: o.Log, sum: Summary{Loss: math.NaN(), ValLoss: math.NaN()}}
-	if r.log == nil {
+	err := r.connect(plan, o.Comm)
+	if r.log == nil || !r.root() {
 		r.log = metrics.Multi()
 	}
-	defer r.close()
-	err := r.open()
 	if err == nil {
+		err = r.all(ctx)
+	}
+	return r.sum, r.disconnect(err)
+}
+
+// all is the run from its beginning to its end.
+func (r *run) all(ctx context.Context) error {
+	defer r.close()
+	err := r.agree(r.open())
+	if err == nil {
+		err = r.same(r.first, r.seed, r.feed.fingerprint())
+	}
+	if err == nil {
+		r.tellStart()
 		err = r.train(ctx)
 	}
 	if e := r.closeTrace(); err == nil {
 		err = e
 	}
-	return r.sum, err
+	return err
 }
 
 // run is one run.
 type run struct {
+	processes
 	plan    *program.Plan
 	o       Options
 	log     metrics.Sink
@@ -53,8 +67,8 @@ type run struct {
 	sum         Summary
 }
 
-// open gets everything ready, and tells the start. What can be found wrong
-// before the first step is found here.
+// open gets everything ready. What can be found wrong before the first step is
+// found here.
 func (r *run) open() (err error) {
 	if r.last, err = r.o.check(r.plan); err != nil {
 		return err
@@ -63,7 +77,7 @@ func (r *run) open() (err error) {
 		return err
 	}
 	for _, path := range []string{r.o.Save, r.o.DumpGrads, r.o.Trace} {
-		if path == "" {
+		if path == "" || !r.root() {
 			continue
 		}
 		if err := probe(path); err != nil {
@@ -77,7 +91,7 @@ func (r *run) open() (err error) {
 	if c != nil {
 		defer c.Close()
 	}
-	if r.feed, err = openFeed(r.plan, &r.o, r.seed); err != nil {
+	if r.feed, err = openFeed(r.plan, &r.o, r.seed, r.feedRank()); err != nil {
 		return err
 	}
 	if r.keeper != nil {
@@ -88,7 +102,7 @@ func (r *run) open() (err error) {
 			return err
 		}
 	}
-	if r.o.DumpBatches != "" {
+	if r.o.DumpBatches != "" && r.root() {
 		if r.batches, err = createBatchDump(r.o.DumpBatches, r.feed.fields); err != nil {
 			return err
 		}
@@ -96,11 +110,15 @@ func (r *run) open() (err error) {
 	if err := r.openDevices(c); err != nil {
 		return err
 	}
-	if err := r.openTrace(); err != nil {
-		return err
+	return r.openTrace()
+}
+
+// feedRank is the rank whose part of the batches is read, -1 for whole ones.
+func (r *run) feedRank() int {
+	if r.o.DumpBatches != "" && r.root() {
+		return -1
 	}
-	r.tellStart()
-	return nil
+	return r.rank()
 }
 
 // openCheckpoint prepares the folder of checkpoints, opens the one to go on
@@ -121,6 +139,9 @@ func (r *run) openCheckpoint() (c *checkpoint.Checkpoint, err error) {
 		r.seed, r.resumed, r.first = c.Meta.Seed, c.Dir, c.Meta.Step+1
 		r.sum.Steps = c.Meta.Step
 	}
+	if !r.root() {
+		return c, nil
+	}
 	if err := r.keeper.prepare(r.o.Resume); err != nil {
 		if c != nil {
 			c.Close()
@@ -132,7 +153,7 @@ func (r *run) openCheckpoint() (c *checkpoint.Checkpoint, err error) {
 
 // openDevices captures the programs and gives the tensors their first values.
 func (r *run) openDevices(c *checkpoint.Checkpoint) (err error) {
-	if r.dev, err = openDevices(r.plan, r.feed.fields, r.o.Threads, r.seed); err != nil {
+	if r.dev, err = openDevices(r.plan, r.feed.fields, &r.o, r.seed); err != nil {
 		return err
 	}
 	if c != nil {
@@ -164,7 +185,11 @@ func (r *run) tellStart() {
 func (r *run) train(ctx context.Context) error {
 	r.feed.start(r.first, r.last)
 	for step := r.first; step <= r.last; step++ {
-		if ctx.Err() != nil {
+		stop, err := r.stopped(ctx)
+		if err != nil {
+			return err
+		}
+		if stop {
 			r.sum.Interrupted = true
 			break
 		}
@@ -247,8 +272,8 @@ func (r *run) watch(m metrics.Step) error {
 	if r.bad < maxNonFinite {
 		return nil
 	}
-	return errorf(ExitInput, "training has diverged: %d steps in a row, to step %d, had a loss or gradients that are not finite", r.bad, m.Step).
-		hint("lower the learning rate, warm it up for longer, or clip the gradients")
+	return r.everywhere(errorf(ExitInput, "training has diverged: %d steps in a row, to step %d, had a loss or gradients that are not finite", r.bad, m.Step).
+		hint("lower the learning rate, warm it up for longer, or clip the gradients"))
 }
 
 // saveCheckpoint saves the state after the last step that is done.
@@ -324,8 +349,8 @@ func (r *run) validate(ctx context.Context) (float64, error) {
 	}
 	sum := 0.0
 	for i := range n {
-		if ctx.Err() != nil {
-			return math.NaN(), nil
+		if stop, err := r.stopped(ctx); stop || err != nil {
+			return math.NaN(), err
 		}
 		b, err := r.feed.validation(i)
 		if err != nil {

@@ -151,8 +151,8 @@ func loadParams(path string, want []checkpoint.Tensor, dev *devices) error {
 		return errorf(ExitFile, "the initial parameters %s are not those of this model: %s", path, diff)
 	}
 	for i, t := range want {
-		err := dev.load(t, have[i].DType, func(dst []byte) error {
-			return f.ReadSlice(t.Name, safetensors.Slice{}, dst)
+		err := dev.load(t, have[i].DType, func(box safetensors.Slice, dst []byte) error {
+			return f.ReadSlice(t.Name, box, dst)
 		})
 		if err != nil {
 			return fileError(err, "the initial parameters %s cannot be used", path)
@@ -189,6 +189,9 @@ func saveTensors(path string, tensors []checkpoint.Tensor, step int64, read func
 // saveParams writes the parameters, as asSaved has them.
 func saveParams(path string, ps []checkpoint.Tensor, step int64, dev *devices) error {
 	ps = asSaved(ps)
+	if !dev.m.Root() {
+		return dev.readAll(ps)
+	}
 	err := saveTensors(path, ps, step, func(t checkpoint.Tensor, dst []byte) error { return dev.read(t, dst) })
 	if err != nil {
 		return fileError(err, "the parameters cannot be saved to %s", path)

@@ -23,7 +23,7 @@ type tracer struct {
 // before the first step, so that a trace of an earlier run is not lost to a
 // mistake.
 func (r *run) openTrace() error {
-	if r.o.Trace == "" {
+	if r.o.Trace == "" || !r.root() {
 		return nil
 	}
 	file, err := metrics.CreateTrace(r.o.Trace)
@@ -33,6 +33,9 @@ func (r *run) openTrace() error {
 	r.trace = &tracer{file: file}
 	r.trace.choose(r.first, r.last, r.o.TraceSteps)
 	for rank := range r.plan.Ranks() {
+		if r.end != nil && rank > 0 {
+			break // in another process
+		}
 		r.trace.tracks = append(r.trace.tracks, file.Track(fmt.Sprintf("device %d", rank), "kernels"))
 	}
 	r.log = metrics.Multi(r.log, file)

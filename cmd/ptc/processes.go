@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"ptc/runtime/comm"
+	"ptc/runtime/comm/mpi"
+	"ptc/runtime/program"
+	"ptc/runtime/train"
+)
+
+// launched says whether an MPI launcher started this process as one of several,
+// and with which rank.
+func launched() (rank int, ok bool) {
+	rank, _, ok = mpi.Detect()
+	return rank, ok
+}
+
+// connect gives this process's end of the communication, nil where no launcher
+// started it: then it runs all devices.
+func connect(plan *program.Plan, timeout time.Duration) ([]comm.Device, error) {
+	if _, ok := launched(); !ok {
+		return nil, nil
+	}
+	mesh, err := comm.NewMesh(plan.Mesh)
+	if err != nil {
+		return nil, err
+	}
+	return comm.Open("mpi", mesh, comm.Options{Timeout: timeout, InFlight: program.InFlight})
+}
+
+// afterRoot lets the process with rank 0 say first what every process has found
+// by itself: a launcher ends the others as soon as that one has ended.
+func afterRoot(err error) error {
+	if rank, ok := launched(); ok && rank > 0 && err != nil {
+		time.Sleep(2 * time.Second)
+	}
+	return err
+}
+
+// silently marks an error that another process tells.
+func silently(err error) error {
+	var other *train.Elsewhere
+	if errors.As(err, &other) {
+		return &fault{code: other.Code, err: err, silent: true}
+	}
+	return err
+}
+
+// localThreads is how many threads a process has to itself where the launcher
+// has put several on this host, 0 where it has not: those of the processors that
+// the launcher left to it, or else its share of all.
+func localThreads() int {
+	if _, ok := launched(); !ok {
+		return 0
+	}
+	online, err := os.ReadFile("/sys/devices/system/cpu/online")
+	if err != nil {
+		return 0
+	}
+	return share(runtime.GOMAXPROCS(0), countRange(string(online)), localProcesses(os.Getenv))
+}
+
+// share is a process's part of a host's processors, of which it may use some.
+func share(usable, online, processes int) int {
+	return max(1, min(usable, online/max(processes, 1)))
+}
+
+// localProcesses is the number of this job's processes on this host, 0 if the
+// launcher does not say.
+func localProcesses(env func(string) string) int {
+	for _, name := range []string{"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"} {
+		if n, err := strconv.Atoi(env(name)); err == nil && n > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// countRange counts the numbers of a list such as "0-3,8,10-11".
+func countRange(list string) int {
+	n := 0
+	for _, r := range strings.Split(strings.TrimSpace(list), ",") {
+		lo, hi, ok := strings.Cut(r, "-")
+		if !ok {
+			hi = lo
+		}
+		from, err1 := strconv.Atoi(lo)
+		to, err2 := strconv.Atoi(hi)
+		if err1 == nil && err2 == nil && to >= from {
+			n += to - from + 1
+		}
+	}
+	return n
+}

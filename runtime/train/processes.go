@@ -1,0 +1,180 @@
+package train
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"unsafe"
+
+	"ptc/runtime/comm"
+	"ptc/runtime/exec"
+	"ptc/runtime/program"
+)
+
+// processes are those that run a plan together, each with one device: they do
+// the same, and the one with rank 0, the root, alone writes files and tells the
+// steps. Where there is one process with all devices, end is nil.
+type processes struct {
+	end   comm.Device
+	stop  comm.Call // the maximum of wish over all, into stops
+	wish  []int32
+	stops []int32
+
+	// alike says that the error which ends the run is one that every process
+	// has, so that it needs not end the others.
+	alike bool
+}
+
+// Elsewhere is the error of a process that ends because of another one, which
+// says why.
+type Elsewhere struct {
+	Rank int
+	Code int // what the process exits with, as that one does
+}
+
+func (e *Elsewhere) Error() string { return fmt.Sprintf("rank %d could not go on", e.Rank) }
+
+// ExitCode is what the process should exit with.
+func (e *Elsewhere) ExitCode() int { return e.Code }
+
+// connect compares the plans of all processes.
+func (p *processes) connect(plan *program.Plan, ends []comm.Device) error {
+	if len(ends) == 0 {
+		return nil
+	}
+	if len(ends) > 1 {
+		return errorf(ExitBug, "a process has %d of the devices, not one", len(ends))
+	}
+	p.end = ends[0]
+	text, err := program.Encode(plan)
+	if err != nil {
+		return &Error{Code: ExitBug, Msg: "the plan cannot be compared", Err: err}
+	}
+	if err := comm.SamePlan(p.end, sha256.Sum256(text)); err != nil {
+		var c *comm.Error
+		if errors.As(err, &c) && c.Reason == comm.ReasonMismatch && c.Op == "" {
+			return p.everywhere(err)
+		}
+		return err
+	}
+	p.wish, p.stops = make([]int32, 1), make([]int32, 1)
+	bytes := func(x []int32) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), 4) }
+	p.stop, err = p.end.Prepare(comm.Op{Kind: comm.AllReduce, Reduce: comm.Max, Group: p.end.Mesh().World(), DType: comm.I32,
+		Inner: 1, Src: bytes(p.wish), Dst: bytes(p.stops), Label: "between two steps"})
+	return err
+}
+
+// root says whether the process writes the files.
+func (p *processes) root() bool { return p.end == nil || p.end.Rank() == 0 }
+
+// rank is that of the process's device, -1 where it has all.
+func (p *processes) rank() int {
+	if p.end == nil {
+		return -1
+	}
+	return p.end.Rank()
+}
+
+// everywhere is an error that every process has: the root says it.
+func (p *processes) everywhere(err error) error {
+	p.alike = true
+	if err == nil || p.root() {
+		return err
+	}
+	return &Elsewhere{Rank: 0, Code: codeOf(err)}
+}
+
+// agree fails on every process if one has an error; the first of them says it.
+func (p *processes) agree(err error) error {
+	if p.end == nil {
+		return err
+	}
+	mine := int32(0)
+	if err != nil {
+		mine = int32(max(1, codeOf(err)))
+	}
+	all, e := exec.Agree(p.end, mine, "before the first step")
+	if e != nil {
+		return e
+	}
+	for rank, code := range all {
+		if code == 0 {
+			continue
+		}
+		p.alike = true
+		if rank == p.end.Rank() {
+			return err
+		}
+		return &Elsewhere{Rank: rank, Code: int(code)}
+	}
+	return nil
+}
+
+// same compares what every process found for itself.
+func (p *processes) same(first int64, seed uint64, fingerprint string) error {
+	if p.end == nil {
+		return nil
+	}
+	steps, err := exec.Agree(p.end, int32(first), "the first step")
+	if err != nil {
+		return err
+	}
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%d %s", seed, fingerprint)
+	prints, err := exec.Agree(p.end, int32(h.Sum32()), "seed and data")
+	if err != nil {
+		return err
+	}
+	for rank := range steps {
+		if steps[rank] != steps[0] {
+			return p.everywhere(errorf(ExitFile, "rank 0 would begin with step %d and rank %d with step %d", steps[0], rank, steps[rank]).
+				hint("give every process the same folder of checkpoints"))
+		}
+		if prints[rank] != prints[0] {
+			return p.everywhere(errorf(ExitFile, "ranks 0 and %d have another seed or other data", rank).
+				hint("give every process the same seed and the same files"))
+		}
+	}
+	return nil
+}
+
+// stopped says whether the run is to end before the next step: on all processes
+// when it is on one.
+func (p *processes) stopped(ctx context.Context) (bool, error) {
+	if p.end == nil {
+		return ctx.Err() != nil, nil
+	}
+	p.wish[0] = 0
+	if ctx.Err() != nil {
+		p.wish[0] = 1
+	}
+	err := p.stop.Run()
+	return p.stops[0] != 0, err
+}
+
+// disconnect ends the communication after a run, by force if the other processes
+// do not know of its error.
+func (p *processes) disconnect(err error) error {
+	if p.end == nil {
+		return err
+	}
+	if err != nil && !p.alike {
+		p.end.Abort(err)
+		return err
+	}
+	if e := p.end.Close(); err == nil {
+		return e
+	}
+	return err
+}
+
+// codeOf is what a process exits with because of an error.
+func codeOf(err error) int {
+	var c interface{ ExitCode() int }
+	if errors.As(err, &c) {
+		return c.ExitCode()
+	}
+	return ExitBug
+}
