@@ -63,7 +63,7 @@ func (t *tagger) argOf(v *ir.Value) *ir.Arg {
 
 // forward tags the operations up to the loss.
 func (t *tagger) forward() {
-	var pending []*ir.Op // read parameters alone
+	var pending []*ir.Op // read parameters and data alone: they follow their readers
 	for i, o := range t.f.Ops {
 		if i > t.loss {
 			break
@@ -78,9 +78,6 @@ func (t *tagger) forward() {
 			continue
 		}
 		s, ok := t.latest(o)
-		if !ok && t.readsData(o) {
-			s, ok = 0, true
-		}
 		if !ok {
 			pending = append(pending, o)
 			continue
@@ -105,15 +102,6 @@ func (t *tagger) forward() {
 		}
 		t.stage[o] = first
 	}
-}
-
-func (t *tagger) readsData(o *ir.Op) bool {
-	for _, v := range o.Args {
-		if a := t.argOf(v); v.Def == nil && a != nil && a.Role == ir.RoleData {
-			return true
-		}
-	}
-	return false
 }
 
 // latest is the last stage that one of o's operands is on.
