@@ -34,11 +34,15 @@ func connect(plan *program.Plan, timeout time.Duration) ([]comm.Device, error) {
 	return comm.Open("mpi", mesh, comm.Options{Timeout: timeout, InFlight: program.InFlight})
 }
 
+// The process that tells an error gets this much time for it: a launcher ends
+// the others as soon as one has ended.
+const tellTime = 2 * time.Second
+
 // afterRoot lets the process with rank 0 say first what every process has found
-// by itself: a launcher ends the others as soon as that one has ended.
+// by itself.
 func afterRoot(err error) error {
 	if rank, ok := launched(); ok && rank > 0 && err != nil {
-		time.Sleep(2 * time.Second)
+		time.Sleep(tellTime)
 	}
 	return err
 }
@@ -47,6 +51,7 @@ func afterRoot(err error) error {
 func silently(err error) error {
 	var other *train.Elsewhere
 	if errors.As(err, &other) {
+		time.Sleep(tellTime)
 		return &fault{code: other.Code, err: err, silent: true}
 	}
 	return err
