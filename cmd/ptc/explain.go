@@ -17,7 +17,8 @@ func newExplain(a *app) *cobra.Command {
 		Use:   "explain PLAN [--json]",
 		Short: "Show what a plan does, and what was decided on the way",
 		Long: `Show a plan: its kernels and how often a step launches them, its arithmetic, its
-memory by kind, and the remarks of the passes.
+memory by kind, what its devices tell each other and why, and the remarks of the
+passes.
 
 The bytes of a kind are those of the arena that ever hold it. Buffers that are
 not alive at the same time share memory, so that the kinds can add up to more
@@ -96,15 +97,6 @@ type kernel struct {
 	Scratch  int64  `json:"scratch_bytes"`
 }
 
-// collective is one kind of communication in a step; a plan for one device has
-// none.
-type collective struct {
-	Kind  string `json:"kind"`
-	Scope string `json:"scope"`
-	Count int    `json:"count"`
-	Bytes int64  `json:"bytes"`
-}
-
 type remark struct {
 	Pass  string `json:"pass"`
 	Pos   string `json:"pos,omitempty"`
@@ -157,8 +149,10 @@ func (d *description) addDevices(p *program.Plan) {
 		own := make([]int, len(p.Kernels))
 		all := 0
 		for _, in := range stepOf(dev) {
-			own[in.Kernel]++
-			all++
+			if in.Comm == nil {
+				own[in.Kernel]++
+				all++
+			}
 		}
 		d.LaunchesPerStep = max(d.LaunchesPerStep, all)
 		for k, n := range own {
@@ -168,6 +162,7 @@ func (d *description) addDevices(p *program.Plan) {
 			largest = dev
 		}
 	}
+	d.Collectives = collectives(p)
 	for i, k := range p.Kernels {
 		d.Kernels = append(d.Kernels, kernel{Name: k.Name, Class: k.Class, Launches: launches[i],
 			Tasks: k.Tasks, Flops: k.Flops, Bytes: k.Bytes, Scratch: k.Scratch})
@@ -282,6 +277,7 @@ func explainText(p *program.Plan) string {
 		fmt.Fprintf(&b, "  %-11s %10s\n", s, bytesText(d.Memory.Arena[s]))
 	}
 	kernelTable(&b, d)
+	collectiveTable(&b, d)
 	if len(d.Remarks) > 0 {
 		fmt.Fprintf(&b, "\nRemarks (%d)\n", len(d.Remarks))
 	}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"ptc/runtime/program"
+)
+
+// collective is the communications of a step that are alike.
+type collective struct {
+	Kind  string `json:"kind"`
+	Axis  string `json:"axis"`  // mesh axes, joined by commas
+	Scope string `json:"scope"` // path of the module
+	Count int    `json:"count"` // in a step
+	// Bytes is the payload of one on one device: of an all_reduce the tensor, of
+	// an all_gather the gathered result, of a reduce_scatter its input, of the
+	// others what leaves the device.
+	Bytes int64  `json:"bytes"`
+	Why   string `json:"why"` // the rule, and where in the source the value is
+}
+
+// collectives lists what the devices communicate in a step, in the order in
+// which it first happens. Where devices differ, the count is that of the one
+// with the most. What sends nothing is not listed.
+func collectives(p *program.Plan) []collective {
+	out := []collective{}
+	index := map[collective]int{} // without the count
+	for i := range p.Devices {
+		own := map[int]int{}
+		for _, in := range stepOf(&p.Devices[i]) {
+			if in.Comm == nil || in.Comm.Kind == program.ShardSlice {
+				continue
+			}
+			c := collective{Kind: in.Comm.Kind, Axis: strings.Join(in.Comm.Over, ","), Scope: in.Scope,
+				Bytes: in.Comm.Bytes, Why: in.Comm.Why}
+			n, ok := index[c]
+			if !ok {
+				n = len(out)
+				index[c] = n
+				out = append(out, c)
+			}
+			own[n]++
+			out[n].Count = max(out[n].Count, own[n])
+		}
+	}
+	return out
+}
+
+// collectiveTable lists the communications by their share of the bytes.
+func collectiveTable(b *strings.Builder, d *description) {
+	if len(d.Collectives) == 0 {
+		return
+	}
+	order := append([]collective(nil), d.Collectives...)
+	all := func(c collective) int64 { return c.Bytes * int64(c.Count) }
+	sort.SliceStable(order, func(i, j int) bool { return all(order[i]) > all(order[j]) })
+	count, total := 0, int64(0)
+	for _, c := range order {
+		count += c.Count
+		total += all(c)
+	}
+	fmt.Fprintf(b, "\nCommunication of a device in a step: %s, %s\n", plural(count, "operation"), bytesText(total))
+	fmt.Fprintf(b, "  %6s  %11s  %6s  %-14s %-8s %s\n", "count", "each", "share", "kind", "over", "where, and why")
+	for _, c := range order {
+		fmt.Fprintf(b, "  %6d  %11s  %5.1f%%  %-14s %-8s %s: %s\n", c.Count, bytesText(c.Bytes),
+			100*float64(all(c))/float64(max(total, 1)), c.Kind, c.Axis, c.Scope, c.Why)
+	}
+}
