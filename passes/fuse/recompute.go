@@ -2,6 +2,7 @@ package fuse
 
 import (
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/ir/op"
 )
 
@@ -222,7 +223,7 @@ func (p *program) repeatCost(v *ir.Value, l path, budget int64) int64 {
 				return -1
 			}
 			budget = p.repeatCost(w, l, budget)
-		case p.isStored(w) || w.Type.Elems() <= v.Type.Elems()/smallLeaf:
+		case p.isStored(w) || w.Type.Elems() <= v.Type.Elems()/smallLeaf && p.canStore(w):
 			l.leaves[w] = true
 		case w != a:
 			return -1
@@ -232,6 +233,19 @@ func (p *program) repeatCost(v *ir.Value, l path, budget int64) int64 {
 		}
 	}
 	return budget
+}
+
+// canStore reports whether the kernel that computes v can write it: a value
+// over its space, or over the kept axes of its reductions.
+func (p *program) canStore(v *ir.Value) bool {
+	g, s := p.of[v.Def], spaceOf(v.Type.Axes)
+	switch g.class {
+	case fusion.Row:
+		return s == g.space || s == g.kept
+	case fusion.Column:
+		return s == g.kept && (op.Of(v.Def).Class == op.Reduction || p.after(g)[v.Def])
+	}
+	return s == g.space
 }
 
 // isStored reports whether v is in memory: an argument, a result, chosen to be
