@@ -210,6 +210,9 @@ func kernelOf(g *group, b body) *ir.Func {
 		for i, a := range o.Args {
 			args[i] = at[a]
 		}
+		if g.class == fusion.Gemm && o == g.root {
+			args[1] = apart(f, args[0], args[1])
+		}
 		var types []ir.Type
 		for _, r := range o.Results {
 			types = append(types, r.Type.Clone())
@@ -223,7 +226,47 @@ func kernelOf(g *group, b body) *ir.Func {
 	for _, v := range b.outs {
 		f.Results = append(f.Results, ir.Result{Value: at[v], Role: ir.RoleOut})
 	}
+	dropDead(f)
 	return f
+}
+
+// apart gives the right operand of a contraction operations of its own where
+// it shares some with the left one: each operand is computed as it is packed.
+func apart(f *ir.Func, left, right *ir.Value) *ir.Value {
+	seen := map[*ir.Value]bool{}
+	var mark func(v *ir.Value)
+	mark = func(v *ir.Value) {
+		if seen[v] || v.Def == nil {
+			return
+		}
+		seen[v] = true
+		for _, a := range v.Def.Args {
+			mark(a)
+		}
+	}
+	mark(left)
+	again := map[*ir.Value]*ir.Value{}
+	var visit func(v *ir.Value) *ir.Value
+	visit = func(v *ir.Value) *ir.Value {
+		if v.Def == nil {
+			return v
+		}
+		if again[v] == nil {
+			args, changed := make([]*ir.Value, len(v.Def.Args)), seen[v]
+			for i, a := range v.Def.Args {
+				args[i] = visit(a)
+				changed = changed || args[i] != a
+			}
+			again[v] = v
+			if changed {
+				o := f.NewOp(v.Def.Name, args, v.Def.Attrs, v.Type.Clone())
+				f.Ops = append(f.Ops, o)
+				again[v] = o.Result()
+			}
+		}
+		return again[v]
+	}
+	return visit(right)
 }
 
 func dependsOnDevice(f *ir.Func) bool {

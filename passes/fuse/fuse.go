@@ -21,6 +21,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 	}
 	ops := 0
 	for _, f := range entries {
+		dropDead(f)
 		splitReductions(f)
 		p := newProgram(f)
 		p.mesh = m.Mesh

@@ -1,9 +1,36 @@
 package fuse
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/op"
 )
+
+// dropDead leaves out operations that nothing reads: those that [apart]
+// replaced, and those of modules that were not simplified, which would give a
+// kernel a shape that none of its results has. Exchanges stay, as others take
+// part in them.
+func dropDead(f *ir.Func) {
+	live := map[*ir.Value]bool{}
+	for _, r := range f.Results {
+		live[r.Value] = true
+	}
+	var kept []*ir.Op
+	for i := len(f.Ops) - 1; i >= 0; i-- {
+		o := f.Ops[i]
+		read := slices.ContainsFunc(o.Results, func(v *ir.Value) bool { return live[v] })
+		if !read && len(o.Results) > 0 && op.Of(o).Class != op.Collective {
+			continue
+		}
+		for _, a := range o.Args {
+			live[a] = true
+		}
+		kept = append(kept, o)
+	}
+	slices.Reverse(kept)
+	f.Ops = kept
+}
 
 // materializeViews makes copies where a view cannot do: of the operand of a
 // view that strides cannot express (a merge of axes that are not adjacent in

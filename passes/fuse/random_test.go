@@ -38,7 +38,7 @@ func random(t *testing.T, seed int64, sizes map[string]int) *ir.Module {
 // Fusing keeps the values, whatever the program and the order in which it
 // comes, and leaves nothing that a kernel cannot do.
 func TestRandom(t *testing.T) {
-	for seed := int64(1); seed <= 50; seed++ {
+	for seed := int64(1); seed <= 300; seed++ {
 		for name, sizes := range map[string]map[string]int{"tiny": tiny, "large": large} {
 			if name == "large" && seed%5 != 0 {
 				continue // one in five: they take long to execute
