@@ -8,7 +8,9 @@ import (
 	"ptc/ir/op"
 )
 
-// microAxis is the axis of a batch's fields that numbers microbatches.
+// microAxis numbers the microbatches where an axis is cut into them. It is the
+// minor part: microbatch i of m has the elements i, i+m, i+2m, …, so that the
+// axis, which is left as the major part, can be sharded as before.
 const microAxis = "microbatch"
 
 // Kinds of a value with respect to microbatches.
@@ -53,7 +55,7 @@ func microbatch(f *ir.Func, t *tagger, r *Rule) error {
 	return nil
 }
 
-// fields gives the batch's fields a leading axis of microbatches and cuts them.
+// fields cuts the batch's fields.
 func (s *splitter) fields() error {
 	for _, a := range s.f.Args {
 		if a.Role != ir.RoleData {
@@ -69,15 +71,10 @@ func (s *splitter) fields() error {
 		if a.Role != ir.RoleData {
 			continue
 		}
-		t := a.Value.Type.Clone()
-		t.Axes[0].Size /= s.m
-		t.Axes = append([]ir.Axis{{Name: microAxis, Size: s.m}}, t.Axes...)
-		a.Value.Type = t
 		st := &state{axis: s.batch}
 		for i := range s.m {
 			s.b.Tags = ir.A(op.TagStage, ir.Int(s.home[a.Value]), op.TagHalf, ir.Name("forward"), op.TagMicro, ir.Int(i))
-			x := s.b.Emit("slice", ir.A("axis", ir.Name(microAxis), "start", ir.Int(i), "limit", ir.Int(i+1)), a.Value)
-			st.parts = append(st.parts, s.b.Sum(x, microAxis))
+			st.parts = append(st.parts, s.cut(a.Value, s.batch, i))
 		}
 		s.of[a.Value] = st
 	}
@@ -178,10 +175,9 @@ func (s *splitter) part(v *ir.Value, axis string) *ir.Value {
 	if w := s.cuts[key]; w != nil {
 		return w
 	}
-	n := v.Type.Size(axis) / s.m
 	st := &state{axis: axis}
 	for i := range s.m {
-		st.parts = append(st.parts, s.b.Emit("slice", ir.A("axis", ir.Name(axis), "start", ir.Int(i*n), "limit", ir.Int((i+1)*n)), v))
+		st.parts = append(st.parts, s.cut(v, axis, i))
 	}
 	w := &ir.Value{ID: v.ID, Type: v.Type, Def: v.Def}
 	s.of[w] = st
@@ -245,16 +241,64 @@ func (s *splitter) copyOf(o *ir.Op, args []*ir.Value, types []ir.Type, states []
 			mine[k] = st.parts[i]
 		}
 	}
-	attrs := op.Localize(o, types)
+	tags := s.tags(o, i)
 	if op.Of(o).Class == op.Source && len(states) == 1 && states[0].axis != "" {
-		whole := o.Result().Type.Size(states[0].axis)
-		attrs = op.Window(attrs, o.Result().Type, states[0].axis, whole, i*whole/s.m)
+		return s.source(o, mine, types[0], states[0].axis, i, tags)
 	}
-	n := s.f.NewOp(o.Name, mine, op.Tagged(attrs, s.tags(o, i)), types...)
+	n := s.f.NewOp(o.Name, mine, op.Tagged(op.Localize(o, types), tags), types...)
 	n.Scope, n.Pos = o.Scope, o.Pos
 	s.stage[n], s.half[n] = s.stage[o], s.half[o]
 	s.out = append(s.out, n)
 	return n.Results
+}
+
+// source is what microbatch i has of o, which makes positions or random
+// numbers along the cut axis: those of its elements in the whole.
+func (s *splitter) source(o *ir.Op, args []*ir.Value, t ir.Type, axis string, i int, tags ir.Attrs) []*ir.Value {
+	s.b.Scope, s.b.Pos, s.b.Tags = o.Scope, o.Pos, tags
+	defer func() { s.b.Tags = nil }()
+	note := func(v *ir.Value) *ir.Value {
+		s.stage[v.Def], s.half[v.Def] = s.stage[o], s.half[o]
+		return v
+	}
+	if len(args) == 0 { // index: element k of the part is k·m + i of the whole
+		x := note(s.b.Emit(o.Name, o.Attrs.With("size", ir.Int(t.Size(axis)))))
+		x = note(s.b.Scale(x, float64(s.m)))
+		return []*ir.Value{note(s.b.Add(x, s.b.Like(x, float64(i))))}
+	}
+	wide := t.Clone()
+	wide.Axes = nil
+	for _, a := range t.Axes {
+		wide.Axes = append(wide.Axes, a)
+		if a.Name == axis {
+			wide.Axes = append(wide.Axes, ir.Axis{Name: microAxis, Size: 1})
+		}
+	}
+	var axes ir.Sizes
+	for _, a := range wide.Axes {
+		axes = append(axes, ir.SizeOf{Name: a.Name, N: a.Size})
+	}
+	attrs := op.Window(o.Attrs.With("axes", axes), wide, microAxis, s.m, i)
+	x := note(s.b.Emit(o.Name, attrs, args...))
+	return []*ir.Value{note(s.b.Emit("merge", ir.A("axes", ir.Names{axis, microAxis}, "into", ir.Name(axis)), x))}
+}
+
+// cut is what microbatch i has of v along axis.
+func (s *splitter) cut(v *ir.Value, axis string, i int) *ir.Value {
+	n := v.Type.Size(axis) / s.m
+	x := s.b.Emit("split", ir.A("axis", ir.Name(axis), "into", ir.Sizes{{Name: axis, N: n}, {Name: microAxis, N: s.m}}), v)
+	x = s.b.Emit("slice", ir.A("axis", ir.Name(microAxis), "start", ir.Int(i), "limit", ir.Int(i+1)), x)
+	return s.b.Emit("merge", ir.A("axes", ir.Names{axis, microAxis}, "into", ir.Name(axis)), x)
+}
+
+// paste is the inverse of cut for all microbatches.
+func (s *splitter) paste(parts []*ir.Value, axis string) *ir.Value {
+	wide := make([]*ir.Value, len(parts))
+	for i, v := range parts {
+		wide[i] = s.b.Emit("split", ir.A("axis", ir.Name(axis), "into", ir.Sizes{{Name: axis, N: v.Type.Size(axis)}, {Name: microAxis, N: 1}}), v)
+	}
+	x := s.b.Emit("concat", ir.A("axis", ir.Name(microAxis)), wide...)
+	return s.b.Emit("merge", ir.A("axes", ir.Names{axis, microAxis}, "into", ir.Name(axis)), x)
 }
 
 // join makes v whole: the parts one after the other, or the sum (maximum) of
@@ -272,11 +316,7 @@ func (s *splitter) join(v *ir.Value) *ir.Value {
 	var w *ir.Value
 	if st.axis != "" {
 		s.b.Tags = tags(s.m - 1)
-		r, err := s.b.TryEmit("concat", st.parts, ir.A("axis", ir.Name(st.axis)))
-		if err != nil {
-			panic(err)
-		}
-		w = s.b.Reorder(r[0], v.Type)
+		w = s.b.Reorder(s.paste(st.parts, st.axis), v.Type)
 	} else {
 		name := "add"
 		if st.kind == "max" {
