@@ -23,7 +23,9 @@ func Run(c *pass.Context, m *ir.Module) error {
 	var most int64
 	for _, fs := range entries {
 		p := &planner{m: m, kernels: kernels, fixed: map[string]int64{}, entries: fs}
-		p.run(c)
+		if err := p.run(c); err != nil {
+			return err
+		}
 		most = max(most, p.peak)
 	}
 	m.SetMeta(ir.Term{Head: "arena", Args: ir.A("bytes", ir.Int(most))})
@@ -32,13 +34,14 @@ func Run(c *pass.Context, m *ir.Module) error {
 }
 
 // run plans the functions of one device.
-func (p *planner) run(c *pass.Context) {
+func (p *planner) run(c *pass.Context) error {
 	for _, f := range p.entries {
 		p.updatesLast(f)
 		p.placeArgs(f)
 	}
 	persistent := p.top
 	p.peak = p.top
+	all := map[*ir.Func][]*buffer{}
 	for _, f := range p.entries {
 		temps := p.temporaries(f)
 		place(temps, persistent)
@@ -52,10 +55,12 @@ func (p *planner) run(c *pass.Context) {
 		c.Remarkf(nil, "@%s: %d temporaries of %d bytes in %d bytes; at least %d are live at once",
 			f.Name, len(temps), sum, top-persistent, mostLive(temps))
 		p.write(f, temps)
+		all[f] = temps
 	}
 	for _, f := range p.entries {
 		f.Attrs = f.Attrs.With("arena", ir.Int(p.peak)).With("persistent", ir.Int(persistent))
 	}
+	return p.fits(all)
 }
 
 type planner struct {

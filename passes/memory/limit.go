@@ -1,0 +1,124 @@
+package memory
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+)
+
+// limit is the layout's `device memory`, in bytes, and where it is said; 0
+// where it is not.
+func limit(m *ir.Module) (int64, diag.Pos) {
+	t := m.MetaTerm("layout")
+	if t == nil {
+		return 0, diag.Pos{}
+	}
+	for _, r := range t.Args.Terms("rules") {
+		if r.Head == "device" {
+			return r.Args.Int("memory", 0), position(r.Args.Text("at"))
+		}
+	}
+	return 0, diag.Pos{}
+}
+
+// position reads "file:line:col".
+func position(s string) diag.Pos {
+	rest, col, ok := cutLast(s)
+	file, line, ok2 := cutLast(rest)
+	if !ok || !ok2 {
+		return diag.Pos{}
+	}
+	return diag.Pos{File: file, Line: line, Col: col}
+}
+
+func cutLast(s string) (before string, n int, ok bool) {
+	i := strings.LastIndexByte(s, ':')
+	if i < 0 {
+		return s, 0, false
+	}
+	n, err := strconv.Atoi(s[i+1:])
+	return s[:i], n, err == nil
+}
+
+// fits returns an error that shows what fills the memory of a device whose
+// arena is larger than the layout allows.
+func (p *planner) fits(temps map[*ir.Func][]*buffer) error {
+	most, pos := limit(p.m)
+	if most <= 0 || p.peak <= most {
+		return nil
+	}
+	kinds := map[string]int64{}
+	for _, f := range p.entries[:1] {
+		for _, a := range f.Args {
+			kinds[a.Role] += aligned(int64(a.Value.Type.Bytes()))
+		}
+	}
+	e := &diag.Error{Code: "E0611", Pos: pos,
+		Msg:  fmt.Sprintf("a device needs %s of memory", size(p.peak)),
+		Want: "at most " + size(most) + ", as the layout says",
+		Hint: "shard more (zero, tensor or pipeline parallel), use smaller or more microbatches, or recompute"}
+	text := fmt.Sprintf("parameters %s, optimizer state %s, temporaries %s", size(kinds[ir.RoleParam]), size(kinds[ir.RoleState]),
+		size(p.peak-p.top))
+	e.Note = append(e.Note, diag.Note{Msg: text})
+	for _, b := range p.atPeak(temps) {
+		e.Note = append(e.Note, diag.Note{Msg: b})
+	}
+	return e
+}
+
+// atPeak describes the largest temporaries that live when most are.
+func (p *planner) atPeak(temps map[*ir.Func][]*buffer) []string {
+	var out []string
+	for _, f := range p.entries {
+		bufs := temps[f]
+		at, live := 0, int64(-1)
+		for i := range f.Ops {
+			var sum int64
+			for _, b := range bufs {
+				if b.lo <= i && i <= b.hi {
+					sum += b.bytes
+				}
+			}
+			if sum > live {
+				at, live = i, sum
+			}
+		}
+		var now []*buffer
+		for _, b := range bufs {
+			if b.lo <= at && at <= b.hi {
+				now = append(now, b)
+			}
+		}
+		sort.SliceStable(now, func(i, j int) bool { return now[i].bytes > now[j].bytes })
+		for i, b := range now {
+			if i == 5 {
+				break
+			}
+			o := b.values[0].Def
+			out = append(out, fmt.Sprintf("@%s, when most is live: %s for %s made in %s", f.Name, size(b.bytes), b.values[0].Type, scope(o)))
+		}
+	}
+	return out
+}
+
+func scope(o *ir.Op) string {
+	if o == nil || o.Scope == "" {
+		return "the model"
+	}
+	return o.Scope
+}
+
+// size is bytes as people write them.
+func size(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.2f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.2f KiB", float64(n)/(1<<10))
+}
