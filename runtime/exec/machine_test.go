@@ -23,6 +23,9 @@ type goEngine struct {
 	closed *int
 }
 
+// goHook is what the kernel hook does on a rank.
+var goHook func(rank int) error
+
 // closedEngines counts Close.
 var closedEngines int
 
@@ -44,6 +47,10 @@ func (e *goEngine) Replay(prog, from, to int) error {
 		case "double":
 			for i := range at(0) {
 				at(0)[i] *= 2
+			}
+		case "hook":
+			if err := goHook(e.r.Rank); err != nil {
+				return err
 			}
 		default:
 			return fmt.Errorf("cannot %s", k.Symbol)
