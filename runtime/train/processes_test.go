@@ -1,0 +1,186 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ptc/runtime/comm"
+	"ptc/runtime/metrics"
+	"ptc/runtime/program"
+)
+
+// jobT runs a plan with each device as if in a process of its own, with options
+// that may differ by rank. It gives the errors by rank, and the log of each.
+func jobT(t *testing.T, ctx context.Context, plan func(rank int) *program.Plan, options func(rank int) Options) ([]error, []string) {
+	t.Helper()
+	mesh, err := comm.NewMesh(plan(0).Mesh)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends, err := comm.Open("local", mesh, comm.Options{Timeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs, logs := make([]error, len(ends)), make([]bytes.Buffer, len(ends))
+	var wg sync.WaitGroup
+	for rank, end := range ends {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			o := options(rank)
+			o.Comm, o.Log, o.Threads = []comm.Device{end}, metrics.NewJSON(&logs[rank]), 1
+			_, errs[rank] = Run(ctx, plan(rank), o)
+		}()
+	}
+	wg.Wait()
+	texts := make([]string, len(ends))
+	for i := range logs {
+		texts[i] = logs[i].String()
+	}
+	return errs, texts
+}
+
+func toyOnTwo(int) *program.Plan { return newToyOn(2) }
+
+// TestProcesses: processes with a device each write the files of one process
+// with both, and rank 0 alone tells of it.
+func TestProcesses(t *testing.T) {
+	one, many := t.TempDir(), t.TempDir()
+	files := func(dir string, steps int64, resume bool) Options {
+		at := func(name string) string { return filepath.Join(dir, name) }
+		return Options{Steps: steps, Save: at("save"), DumpGrads: at("grads"), DumpBatches: at("batches"),
+			Checkpoint: at("ck"), Every: 3, Resume: resume, ValidEvery: 4}
+	}
+	run := func(steps int64, resume bool) {
+		t.Helper()
+		runT(t, newToyOn(2), files(one, steps, resume))
+		errs, logs := jobT(t, context.Background(), toyOnTwo, func(int) Options { return files(many, steps, resume) })
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(logs[0], `"event":"end"`) || !strings.Contains(logs[0], `"devices":2`) || logs[1] != "" {
+			t.Errorf("the logs are\n%s\n%s", logs[0], logs[1])
+		}
+		for _, name := range []string{"save", "grads", "batches"} {
+			sameFile(t, filepath.Join(one, name), filepath.Join(many, name))
+		}
+	}
+	run(8, false)
+	run(14, true)
+	for _, name := range []string{"model.safetensors", "manifest.json"} {
+		sameFile(t, filepath.Join(one, "ck", "step-00000014", name), filepath.Join(many, "ck", "step-00000014", name))
+	}
+
+	// From parameters in a file, each process reads its part. Without a dump of
+	// batches the root, too, reads only its part of them.
+	from := func(dir string) Options {
+		return Options{Steps: 3, Init: filepath.Join(one, "save"), Save: filepath.Join(dir, "from")}
+	}
+	runT(t, newToyOn(2), from(one))
+	errs, _ := jobT(t, context.Background(), toyOnTwo, func(int) Options { return from(many) })
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	sameFile(t, filepath.Join(one, "from"), filepath.Join(many, "from"))
+}
+
+// TestOneTells: of an error that stops all, one process says why, and all end
+// with its code.
+func TestOneTells(t *testing.T) {
+	ck := checkpoints(t, newToyOn(2))
+	other := newToyOn(2)
+	other.Config[0].Value = "5"
+	plain := func(int) Options { return Options{Steps: 3} }
+	for name, c := range map[string]struct {
+		plan    func(rank int) *program.Plan
+		options func(rank int) Options
+		teller  int
+		code    int
+		want    string
+	}{
+		"usage":  {toyOnTwo, func(int) Options { return Options{Steps: -1} }, 0, ExitUsage, "-1 steps"},
+		"folder": {toyOnTwo, func(int) Options { return Options{Steps: 1, Save: "/nowhere/at/all"} }, 0, ExitFile, "/nowhere"},
+		"one rank": {toyOnTwo, func(rank int) Options {
+			if rank == 1 {
+				return Options{Steps: 3, Init: "/nowhere/at/all"}
+			}
+			return plain(rank)
+		}, 1, ExitFile, "/nowhere"},
+		"plans": {func(rank int) *program.Plan {
+			if rank == 1 {
+				return other
+			}
+			return newToyOn(2)
+		}, plain, 0, ExitFile, "rank 1 and rank 0 run different plans"},
+		"checkpoints": {toyOnTwo, func(rank int) Options {
+			if rank == 1 {
+				return Options{Steps: 20, Checkpoint: ck, Resume: true}
+			}
+			return Options{Steps: 20}
+		}, 0, ExitFile, "rank 1 with step 11"},
+		"seeds": {toyOnTwo, func(rank int) Options {
+			seed := uint64(rank)
+			return Options{Steps: 3, Seed: &seed}
+		}, 0, ExitFile, "another seed"},
+	} {
+		errs, _ := jobT(t, context.Background(), c.plan, c.options)
+		for rank, err := range errs {
+			var other *Elsewhere
+			if rank == c.teller {
+				failed(t, err, c.code, c.want)
+			} else if !errors.As(err, &other) || other.Rank != c.teller || other.ExitCode() != c.code {
+				t.Errorf("%s: rank %d ends with %v", name, rank, err)
+			}
+		}
+	}
+}
+
+// TestOneStopped: a signal that reaches one process ends all after one step.
+func TestOneStopped(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	f := func(step int32) {
+		if step == 5 {
+			cancel()
+		}
+	}
+	afterStep.Store(&f)
+	defer afterStep.Store(nil)
+	dir := t.TempDir()
+	errs, logs := jobT(t, ctx, toyOnTwo, func(int) Options { return Options{Checkpoint: filepath.Join(dir, "ck")} })
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, "ck"))
+	if err != nil || len(entries) == 0 || strings.Contains(logs[0], `"step":20,`) {
+		t.Errorf("checkpoints %v (%v); the log is\n%s", entries, err, logs[0])
+	}
+}
+
+// TestOneFails: an error of one process in the middle ends the others, which
+// wait for it.
+func TestOneFails(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "ck")
+	f := func(step int32) {
+		if step == 4 { // the next checkpoint cannot be saved: a file is in its way
+			_ = os.RemoveAll(path)
+			_ = os.WriteFile(path, nil, 0o666)
+		}
+	}
+	afterStep.Store(&f)
+	defer afterStep.Store(nil)
+	errs, _ := jobT(t, context.Background(), toyOnTwo, func(int) Options { return Options{Checkpoint: path, Every: 5} })
+	failed(t, errs[0], ExitFile, "a checkpoint cannot be saved")
+	var c *comm.Error
+	if !errors.As(errs[1], &c) || c.Reason != comm.ReasonAborted {
+		t.Errorf("rank 1 ends with %v", errs[1])
+	}
+}
