@@ -125,6 +125,9 @@ func finish(p *program.Plan, low *lowered, r *Report) {
 		}
 		p.Config = append(p.Config, program.KV{Key: a.Key, Value: v})
 	}
+	if t := low.result.Module.MetaTerm("train"); t != nil && t.Args.Has("seed") && low.result.Module.MetaTerm("config").Args.Get("seed") == nil {
+		p.Config = append(p.Config, program.KV{Key: "seed", Value: t.Args.Get("seed").String()})
+	}
 	for _, s := range r.Stages {
 		if passes.Index(s.Name) > 0 {
 			p.Passes = append(p.Passes, s.Name)

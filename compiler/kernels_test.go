@@ -84,7 +84,11 @@ func compareKernels(t *testing.T, name, target string, set []string) {
 		t.Fatal(err)
 	}
 	defer team.Close()
-	img, err := native.Load(p.Code[0].Data)
+	var objects [][]byte
+	for _, c := range p.Code {
+		objects = append(objects, c.Data)
+	}
+	img, err := native.Load(objects...)
 	if err != nil {
 		t.Fatal(err)
 	}

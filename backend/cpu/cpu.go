@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -41,7 +42,7 @@ func (c *cpu) Name() string               { return c.Target.Name }
 func (c *cpu) Exact() bool                { return false }
 func (c *cpu) Vector() (bits, l1, l2 int) { return c.VectorBits, c.L1, c.L2 }
 
-// Generate compiles all kernels and the replay driver into one object.
+// Generate compiles all kernels, and the replay driver, into a few objects.
 func (c *cpu) Generate(fns []*ir.Func) (*backend.Code, error) {
 	lib, err := llvm.Load()
 	if err != nil {
@@ -51,29 +52,95 @@ func (c *cpu) Generate(fns []*ir.Func) (*backend.Code, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := emit.Module(c.Target, forms...)
+	objects, err := c.compile(lib, shares(forms))
 	if err != nil {
 		return nil, err
 	}
+	out := &backend.Code{Features: c.Requires, Maker: lib.Version()}
+	for _, o := range objects {
+		out.Code = append(out.Code, program.Code{Kind: "elf", Data: o})
+	}
+	of := map[string]int{}
+	for i, share := range shares(forms) {
+		for _, k := range share {
+			of[k.Name] = i
+		}
+	}
+	for _, k := range forms {
+		out.Kernels = append(out.Kernels, program.Kernel{Symbol: k.Name, Code: of[k.Name], Tasks: k.Tasks, Scratch: k.ScratchBytes()})
+	}
+	return out, nil
+}
+
+// objects is the number of object files, which compile side by side. It is
+// fixed: the plan must not depend on the machine that compiles.
+const objects = 4
+
+// shares deals the kernels to the objects in turn, so that neighbours, which
+// are of one class and cost alike, are spread.
+func shares(forms []*kernel.Kernel) [][]*kernel.Kernel {
+	n := min(objects, max(1, len(forms)))
+	out := make([][]*kernel.Kernel, n)
+	for i, k := range forms {
+		out[i%n] = append(out[i%n], k)
+	}
+	return out
+}
+
+// compile makes the objects; the first has the replay driver as well.
+func (c *cpu) compile(lib *llvm.Library, shares [][]*kernel.Kernel) ([][]byte, error) {
 	driver, err := llvm.Driver(c.Target)
 	if err != nil {
 		return nil, err
 	}
-	object, err := lib.Compile(text+"\n"+driver, c.Target)
-	if err != nil {
-		return nil, err
+	out := make([][]byte, len(shares))
+	errs := make([]error, len(shares))
+	side(len(shares), func(i int) {
+		text, err := emit.Module(c.Target, shares[i]...)
+		if err != nil {
+			errs[i] = err
+			return
+		}
+		if i == 0 {
+			text += "\n" + driver
+		}
+		if out[i], errs[i] = lib.Compile(text, c.Target); errs[i] != nil {
+			return
+		}
+		if missing, err := llvm.Undefined(out[i]); err != nil || len(missing) > 0 {
+			errs[i] = fmt.Errorf("the code for %s needs symbols that are not in it: %s (%v)", c.Name(), strings.Join(missing, ", "), err)
+		}
+	})
+	return out, errors.Join(errs...)
+}
+
+// side runs f for 0 … n-1 on all processors. A panic in f panics here.
+func side(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	panics := make([]any, n)
+	next := make(chan int)
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for i := range next {
+				func() {
+					defer func() { panics[i] = recover() }()
+					f(i)
+				}()
+			}
+		}()
 	}
-	if missing, err := llvm.Undefined(object); err != nil || len(missing) > 0 {
-		return nil, fmt.Errorf("the code for %s needs symbols that are not in it: %s (%v)", c.Name(), strings.Join(missing, ", "), err)
+	for i := range n {
+		next <- i
 	}
-	out := &backend.Code{
-		Features: c.Requires, Maker: lib.Version(),
-		Code: []program.Code{{Kind: "elf", Data: object}},
+	close(next)
+	wg.Wait()
+	for _, p := range panics {
+		if p != nil {
+			panic(p)
+		}
 	}
-	for _, k := range forms {
-		out.Kernels = append(out.Kernels, program.Kernel{Symbol: k.Name, Tasks: k.Tasks, Scratch: k.ScratchBytes()})
-	}
-	return out, nil
 }
 
 // lower generates the loop/tile form of each kernel, several at a time.
@@ -81,22 +148,7 @@ func (c *cpu) lower(fns []*ir.Func) ([]*kernel.Kernel, error) {
 	m := emit.Machine(c.Target)
 	forms := make([]*kernel.Kernel, len(fns))
 	errs := make([]error, len(fns))
-	var wg sync.WaitGroup
-	next := make(chan int)
-	for range runtime.GOMAXPROCS(0) {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			for i := range next {
-				forms[i], errs[i] = lower.Kernel(fns[i].Name, fns[i], m)
-			}
-		}()
-	}
-	for i := range fns {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
+	side(len(fns), func(i int) { forms[i], errs[i] = lower.Kernel(fns[i].Name, fns[i], m) })
 	for _, err := range errs {
 		if err != nil {
 			return nil, err

@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"errors"
 	"fmt"
 
 	"ptc/runtime/loader"
@@ -9,8 +8,8 @@ import (
 	"ptc/runtime/program"
 )
 
-// KindELF is the kind of object code for a CPU: one object for each device,
-// which defines its kernels and the driver that package native replays with.
+// KindELF is the kind of object code for a CPU: objects that together define
+// the kernels and, in the first, the driver that package native replays with.
 const KindELF = "elf"
 
 func init() { loader.Register(KindELF, loadELF) }
@@ -24,12 +23,9 @@ type nativeEngine struct {
 }
 
 func loadELF(r loader.Request) (loader.Engine, error) {
-	object, err := oneObject(r)
-	if err != nil {
-		return nil, err
-	}
 	e := &nativeEngine{}
-	if e.img, err = native.Load(object); err != nil {
+	var err error
+	if e.img, err = native.Load(objects(r.Plan)...); err != nil {
 		return nil, err
 	}
 	if e.team, err = native.NewTeam(r.Threads); err != nil {
@@ -48,25 +44,15 @@ func loadELF(r loader.Request) (loader.Engine, error) {
 	return e, nil
 }
 
-// oneObject is the object that all kernels of the device are in.
-func oneObject(r loader.Request) ([]byte, error) {
-	code := -1
-	for i := range r.Device.Progs {
-		for _, in := range r.Device.Progs[i].Instrs {
-			if in.Comm != nil {
-				continue
-			}
-			c := r.Plan.Kernels[in.Kernel].Code
-			if code >= 0 && c != code {
-				return nil, errors.New("the kernels of one device are in several objects")
-			}
-			code = c
+// objects are the plan's object files; the first defines the replay driver.
+func objects(p *program.Plan) [][]byte {
+	var out [][]byte
+	for _, c := range p.Code {
+		if c.Kind == KindELF {
+			out = append(out, c.Data)
 		}
 	}
-	if code < 0 {
-		return nil, errors.New("no program has an instruction")
-	}
-	return r.Plan.Code[code].Data, nil
+	return out
 }
 
 // kernelsBefore counts the kernels before each instruction, and all.

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Image is an object in executable memory.
+// Image is one or more objects in executable memory.
 type Image struct {
-	mem     []byte
+	mem     [][]byte // of each object
 	symbols map[string]uintptr
 	close   sync.Once
 }
@@ -27,25 +27,32 @@ const nominalBase = 0x7f00_0000_0000
 //
 // The error says what is malformed, unsupported, undefined (by name) or for
 // another machine.
-func Load(object []byte) (*Image, error) {
-	img, err := load(object)
-	if err != nil {
-		return nil, fmt.Errorf("native code: %w", err)
+//
+// Several objects become one image. They do not refer to each other, and no
+// two export the same name.
+func Load(objects ...[]byte) (*Image, error) {
+	img := &Image{symbols: map[string]uintptr{}}
+	for _, object := range objects {
+		if err := img.load(object); err != nil {
+			img.Close()
+			return nil, fmt.Errorf("native code: %w", err)
+		}
 	}
 	return img, nil
 }
 
-func load(object []byte) (*Image, error) {
+// load adds an object to the image.
+func (img *Image) load(object []byte) error {
 	l, err := link(object)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if m := l.obj.machine; m != machines[runtime.GOARCH] {
-		return nil, fmt.Errorf("the object is for %s and this host is %s", machineName(m), runtime.GOARCH)
+		return fmt.Errorf("the object is for %s and this host is %s", machineName(m), runtime.GOARCH)
 	}
 	mem, err := mapMemory(int(l.size))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	l.fill(mem)
 	base := addressOf(mem)
@@ -54,15 +61,18 @@ func load(object []byte) (*Image, error) {
 	}
 	if err != nil {
 		unmapMemory(mem)
-		return nil, err
+		return err
 	}
-	img := &Image{mem: mem, symbols: map[string]uintptr{}}
+	img.mem = append(img.mem, mem)
 	for i, s := range l.obj.symbols {
 		if s.bind != stbLocal && s.shndx < shnLoreserve && l.obj.sections[s.shndx].loaded {
+			if _, twice := img.symbols[s.name]; twice {
+				return fmt.Errorf("two objects define %s", s.name)
+			}
 			img.symbols[s.name] = uintptr(l.address(uint32(i), uint64(base)))
 		}
 	}
-	return img, nil
+	return nil
 }
 
 // link does all of Load that needs no executable memory.
@@ -109,7 +119,9 @@ func (img *Image) Symbol(name string) (uintptr, bool) {
 // Close unmaps the image. Nothing may run or hold its code any more.
 func (img *Image) Close() {
 	img.close.Do(func() {
-		unmapMemory(img.mem)
+		for _, mem := range img.mem {
+			unmapMemory(mem)
+		}
 		img.symbols = nil
 	})
 }
