@@ -64,16 +64,17 @@ func localThreads() int {
 	if _, ok := launched(); !ok {
 		return 0
 	}
-	online, err := os.ReadFile("/sys/devices/system/cpu/online")
-	if err != nil {
-		return 0
-	}
+	online, _ := os.ReadFile("/sys/devices/system/cpu/online") // or it is unknown
 	return share(runtime.GOMAXPROCS(0), countRange(string(online)), localProcesses(os.Getenv))
 }
 
-// share is a process's part of a host's processors, of which it may use some.
+// share is a process's part of a host's processors, of which it may use some; 0
+// of either is unknown.
 func share(usable, online, processes int) int {
-	return max(1, min(usable, online/max(processes, 1)))
+	if online == 0 || processes == 0 {
+		return usable
+	}
+	return max(1, min(usable, online/processes))
 }
 
 // localProcesses is the number of this job's processes on this host, 0 if the
