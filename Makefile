@@ -63,6 +63,10 @@ fuzz: ## run every fuzz target for FUZZTIME (default 10m) each
 parity: build ## train gpt and llama here and in an independent framework, and compare
 	bench/parity/run.sh
 
+.PHONY: matrix
+matrix: ## train every example under every layout of bench/matrix, and compare
+	$(GO) run ./bench/matrix/run
+
 .PHONY: bench
 bench: ## run the benchmarks once each
 	$(GO) test ./... -run '^$$' -bench . -benchtime 1x

@@ -1,0 +1,194 @@
+package matrix
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"ptc/compiler"
+	"ptc/runtime/exec"
+	"ptc/runtime/program"
+)
+
+// Steps is how long a case trains.
+const Steps = 5
+
+// timeout is how long a device waits for another. It is long for the sake of
+// busy machines; what deadlocks ends with an error nevertheless.
+const timeout = 2 * time.Minute
+
+// seed of the parameters, the batches and the dropout.
+const seed = 7
+
+// Run is what a case computed. Tensors are whole, by path.
+type Run struct {
+	Devices int
+	Losses  []float64
+	Grads   map[string][]float64 // of the first step
+	Params  map[string][]float64 // after the last
+}
+
+// Compile makes the plan of a case. root is the folder of the module, target as
+// the compiler has it.
+func Compile(root string, m Model, l Layout, target string) (*program.Plan, error) {
+	src, err := m.Source(root)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := l.Rules(m)
+	if err != nil {
+		return nil, err
+	}
+	set := append(append([]string(nil), m.Set...), strings.Fields(l.Set)...)
+	src += "\nlayout of_the_matrix {\n" + rules + "\n}\n"
+	p, _, err := compiler.Compile(compiler.Options{File: m.Name + ".ptl", Source: []byte(src),
+		Set: lastOf(set), Layout: "of_the_matrix", Target: target})
+	return p, err
+}
+
+// lastOf keeps the last value of each key.
+func lastOf(set []string) (out []string) {
+	at := map[string]int{}
+	for _, s := range set {
+		k, _, _ := strings.Cut(s, "=")
+		if i, ok := at[k]; ok {
+			out[i] = s
+			continue
+		}
+		at[k] = len(out)
+		out = append(out, s)
+	}
+	return out
+}
+
+// Train runs a plan, all of its devices in this process.
+func Train(p *program.Plan) (*Run, error) {
+	m, err := exec.Open(p, exec.Options{Threads: 1, Timeout: timeout})
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	if err := m.Initialize(seed); err != nil {
+		return nil, err
+	}
+	step := m.Program("step")
+	if step == nil {
+		return nil, fmt.Errorf("the plan has no step")
+	}
+	r := &Run{Devices: p.Ranks(), Grads: map[string][]float64{}, Params: map[string][]float64{}}
+	for n := range Steps {
+		m.SetStep(int64(n) + 1)
+		m.SetSeed(seed)
+		for i, f := range step.Fields() {
+			if err := step.Feed(f.Name, tokens(f.Shape, uint64(n), uint64(i))); err != nil {
+				return nil, err
+			}
+		}
+		if n == 0 {
+			err = r.first(step)
+		} else {
+			err = step.Run()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("step %d: %w", n+1, err)
+		}
+		r.Losses = append(r.Losses, step.Loss())
+	}
+	for _, t := range m.Tensors() {
+		if t.State {
+			continue
+		}
+		raw := make([]byte, t.Bytes())
+		if err := m.ReadBytes(t.Path, raw); err != nil {
+			return nil, err
+		}
+		if r.Params[t.Path], err = floats(t.DType, raw); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// first runs the first step and keeps its gradients.
+func (r *Run) first(step *exec.Program) error {
+	covered := map[string]int{}
+	all := step.Gradients()
+	for _, g := range all {
+		r.Grads[g.Path] = make([]float64, g.Elems())
+	}
+	err := step.RunWithGradients(func(g exec.Tensor, s exec.Slice) error {
+		x, err := floats(g.DType, s.Bytes)
+		if err != nil {
+			return err
+		}
+		covered[g.Path] += len(x)
+		return place(r.Grads[g.Path], g.Shape, s.Lo, s.Hi, x)
+	})
+	if err != nil {
+		return err
+	}
+	for _, g := range all {
+		if covered[g.Path] != g.Elems() {
+			return fmt.Errorf("the parts of the gradient of %s have %d elements, not %d", g.Path, covered[g.Path], g.Elems())
+		}
+	}
+	return nil
+}
+
+// place writes the box [lo, hi) of a row-major whole.
+func place(whole []float64, shape, lo, hi []int, box []float64) error {
+	at := append([]int(nil), lo...)
+	for _, v := range box {
+		i := 0
+		for k, n := range shape {
+			i = i*n + at[k]
+		}
+		if i >= len(whole) {
+			return fmt.Errorf("box %v to %v is outside %v", lo, hi, shape)
+		}
+		whole[i] = v
+		for k := len(at) - 1; k >= 0; k-- {
+			if at[k]++; at[k] < hi[k] {
+				break
+			}
+			at[k] = lo[k]
+		}
+	}
+	return nil
+}
+
+// tokens are numbers that every model's vocabulary has, one stream for each
+// step; targets are another.
+func tokens(shape []int, step, field uint64) []byte {
+	const below = 44
+	r := rand.New(rand.NewPCG(seed+step, field))
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	out := make([]byte, 0, 4*n)
+	for range n {
+		out = binary.LittleEndian.AppendUint32(out, uint32(r.IntN(below)))
+	}
+	return out
+}
+
+func floats(dtype string, raw []byte) ([]float64, error) {
+	var out []float64
+	switch dtype {
+	case "f32":
+		for i := 0; i < len(raw); i += 4 {
+			out = append(out, float64(math.Float32frombits(binary.LittleEndian.Uint32(raw[i:]))))
+		}
+	case "f64":
+		for i := 0; i < len(raw); i += 8 {
+			out = append(out, math.Float64frombits(binary.LittleEndian.Uint64(raw[i:])))
+		}
+	default:
+		return nil, fmt.Errorf("a tensor of %s", dtype)
+	}
+	return out, nil
+}

@@ -1,0 +1,115 @@
+package matrix
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Layout is a row of the matrix. Spec is a list of words, in the order of the
+// mesh:
+//
+//	dp4            the batch over 4 devices
+//	z1 z2 z3       ZeRO of that level over dp
+//	fsdp2          the batch over 2 more devices, with ZeRO 3 over them
+//	tp2            the model's tensor axes over 2 devices
+//	kvtp2          and the heads of keys and values as well
+//	sp             sequence parallelism over the devices of tp
+//	cp2            seq over 2 devices
+//	ep2            the batch and the experts over 2 devices
+//	ex2            the experts alone over 2 devices
+//	zb_h1:2:4      a pipeline with 2 stages and 4 microbatches: gpipe, 1f1b, zb_h1
+//	interleaved:2:4:2  the same with 2 chunks of each stage
+//	ffn/2          the axis ffn alone over 2 devices, and any other axis so
+type Layout struct {
+	Spec   string
+	Set    string // sizes that differ from the model's
+	Models string // names; empty for all the decoders
+}
+
+// Name is the row's name: what it does, and sizes that it needs.
+func (l Layout) Name() string {
+	if l.Set == "" {
+		return l.Spec
+	}
+	return l.Spec + " (" + l.Set + ")"
+}
+
+// For says whether the row is one of the model's.
+func (l Layout) For(m Model) bool {
+	if l.Models == "" {
+		return m.Name != "mlp"
+	}
+	return strings.Contains(" "+l.Models+" ", " "+m.Name+" ")
+}
+
+// word is a name, then its numbers.
+var word = regexp.MustCompile(`^(dp|fsdp|kvtp|tp|cp|ep|ex|z)(\d+)$`)
+
+// Rules is the body of the layout in the language.
+func (l Layout) Rules(m Model) (string, error) {
+	var mesh, rules, batch []string
+	add := func(format string, args ...any) { rules = append(rules, fmt.Sprintf(format, args...)) }
+	axis := func(name, size string) { mesh = append(mesh, name+" = "+size) }
+	for _, w := range strings.Fields(l.Spec) {
+		if p := word.FindStringSubmatch(w); p != nil {
+			name, size := p[1], p[2]
+			switch name {
+			case "z":
+				add("zero %s over dp", size)
+				continue
+			case "kvtp":
+				axis("tp", size)
+				add("shard %s, kv over tp", m.Tensor)
+				continue
+			}
+			axis(name, size)
+			switch name {
+			case "dp":
+				batch = append(batch, name)
+			case "fsdp":
+				batch = append(batch, name)
+				add("zero 3 over fsdp")
+			case "tp":
+				add("shard %s over tp", m.Tensor)
+			case "cp":
+				add("shard seq over cp")
+			case "ep":
+				batch = append(batch, name)
+				add("shard experts over ep")
+			case "ex":
+				add("shard experts over ex")
+			}
+			continue
+		}
+		switch parts := strings.Split(w, ":"); {
+		case w == "sp":
+			add("shard seq over tp between Block")
+		case len(parts) >= 3:
+			axis("pp", parts[1])
+			chunks := ""
+			if len(parts) > 3 {
+				chunks = "  chunks = " + parts[3]
+			}
+			add("pipeline blocks over pp { schedule = %s  microbatches = %s%s }", parts[0], parts[2], chunks)
+		case strings.Count(w, "/") == 1:
+			name, size, _ := strings.Cut(w, "/")
+			axis("m"+name, size)
+			add("shard %s over m%s", name, name)
+		case w == "single":
+		default:
+			return "", fmt.Errorf("layout %q: what is %q?", l.Spec, w)
+		}
+	}
+	if len(batch) > 0 {
+		over := strings.Join(batch, ", ")
+		if len(batch) > 1 {
+			over = "(" + over + ")"
+		}
+		add("shard batch over %s", over)
+	}
+	if len(mesh) > 0 {
+		rules = append([]string{"mesh " + strings.Join(mesh, ", ")}, rules...)
+	}
+	return strings.Join(rules, "\n"), nil
+}

@@ -1,0 +1,66 @@
+package matrix
+
+// Layouts are the rows, from one kind alone to four together. Three and five
+// blocks make stages of unequal depth, six and ten positions or experts parts
+// that some axes do not have.
+var Layouts = append(decoders, perceptrons()...)
+
+var decoders = []Layout{
+	// Each kind alone.
+	{Spec: "dp2"}, {Spec: "dp4"}, {Spec: "dp8"}, {Spec: "dp16", Set: "batch=16"},
+	{Spec: "dp2 z1"}, {Spec: "dp2 z2"}, {Spec: "dp2 z3"},
+	{Spec: "dp4 z1"}, {Spec: "dp4 z2"}, {Spec: "dp4 z3"},
+	{Spec: "dp8 z1"}, {Spec: "dp8 z3"}, // embed = 20 cannot be cut in eight, so some parameters stay whole
+	{Spec: "fsdp2"}, {Spec: "fsdp4"}, {Spec: "dp2 fsdp2"}, {Spec: "dp2 fsdp4"},
+	{Spec: "tp2"}, {Spec: "tp4"}, {Spec: "kvtp2", Models: "llama"},
+	{Spec: "tp2 sp"}, {Spec: "tp4 sp"}, {Spec: "kvtp2 sp", Models: "llama"},
+	{Spec: "cp2"}, {Spec: "cp3"}, {Spec: "cp4"},
+	{Spec: "gpipe:2:2", Set: "layers=3"}, {Spec: "gpipe:4:4", Set: "layers=5"},
+	{Spec: "1f1b:2:1"}, {Spec: "1f1b:2:4", Set: "layers=3"}, {Spec: "1f1b:4:8", Set: "layers=5"},
+	{Spec: "interleaved:2:4:2", Set: "layers=5"},
+	{Spec: "zb_h1:2:4", Set: "layers=3"}, {Spec: "zb_h1:4:4", Set: "layers=5"},
+	{Spec: "ep2", Models: "moe"}, {Spec: "ep4", Models: "moe"}, {Spec: "ex2", Models: "moe"}, {Spec: "ex4", Models: "moe"},
+	// Parts of the model alone.
+	{Spec: "ffn/2"}, {Spec: "ffn/4"}, {Spec: "heads/2"}, {Spec: "vocab/2"}, {Spec: "vocab/4"}, {Spec: "embed/2"},
+	{Spec: "ffn/3"}, {Spec: "heads/2 ffn/3"}, {Spec: "heads/2 vocab/4"}, {Spec: "embed/2 ffn/2"},
+	// Pairs.
+	{Spec: "dp2 tp2"}, {Spec: "dp4 tp2"}, {Spec: "dp2 tp4"}, {Spec: "dp4 tp4"}, {Spec: "dp2 kvtp2", Models: "llama"},
+	{Spec: "dp2 z1 tp2"}, {Spec: "dp2 z2 tp2"}, {Spec: "dp2 z3 tp2"}, {Spec: "dp4 z1 tp4"},
+	{Spec: "dp2 tp2 sp"}, {Spec: "dp2 z1 tp2 sp"}, {Spec: "dp2 z3 tp2 sp"},
+	{Spec: "dp2 cp2"}, {Spec: "dp2 z1 cp2"}, {Spec: "dp2 z3 cp2"},
+	{Spec: "dp2 1f1b:2:2", Set: "layers=3"}, {Spec: "dp2 z1 1f1b:2:2"}, {Spec: "dp2 z2 gpipe:2:2"}, {Spec: "dp2 z3 1f1b:2:2", Set: "layers=3"},
+	{Spec: "dp2 interleaved:2:2:2", Set: "layers=4"}, {Spec: "dp2 zb_h1:2:2"},
+	{Spec: "fsdp2 tp2"}, {Spec: "fsdp2 cp2"}, {Spec: "fsdp2 1f1b:2:2"},
+	{Spec: "tp2 cp2"}, {Spec: "cp2 tp2 sp", Set: "seq=16"},
+	{Spec: "tp2 1f1b:2:2", Set: "layers=3"}, {Spec: "1f1b:2:2 tp2 sp"}, {Spec: "tp2 zb_h1:2:4"}, {Spec: "tp2 gpipe:2:2"},
+	{Spec: "tp2 interleaved:2:2:2", Set: "layers=4"},
+	{Spec: "cp2 1f1b:2:2", Set: "layers=3"}, {Spec: "cp2 zb_h1:2:2"}, {Spec: "cp2 gpipe:2:4"},
+	{Spec: "dp2 ep2", Models: "moe"}, {Spec: "ep2 tp2", Models: "moe"}, {Spec: "ep2 cp2", Models: "moe"},
+	{Spec: "ep2 1f1b:2:2", Models: "moe"}, {Spec: "dp2 z1 ep2", Models: "moe"}, {Spec: "dp2 ex2", Models: "moe"},
+	{Spec: "ex2 1f1b:2:2", Set: "layers=3", Models: "moe"}, {Spec: "ep2 tp2 sp", Models: "moe"}, {Spec: "ep2 fsdp2", Models: "moe"},
+	// Triples, and four together.
+	{Spec: "dp2 1f1b:2:2 tp2"}, {Spec: "dp2 1f1b:2:2 tp2 sp"}, {Spec: "dp2 z1 1f1b:2:2 tp2 sp", Set: "layers=3"},
+	{Spec: "dp2 zb_h1:2:2 tp2"}, {Spec: "dp2 z1 interleaved:2:2:2 tp2", Set: "layers=5"},
+	{Spec: "dp2 cp2 tp2"}, {Spec: "dp2 z3 cp2 tp2"}, {Spec: "fsdp2 tp2 cp2"},
+	{Spec: "dp2 1f1b:2:2 cp2"}, {Spec: "dp2 z3 1f1b:2:2 tp2"}, {Spec: "1f1b:2:2 cp2 tp2"},
+	{Spec: "dp2 1f1b:2:2 cp2 tp2"}, {Spec: "dp2 z1 1f1b:4:4 tp2 sp", Set: "layers=5"}, {Spec: "dp2 1f1b:2:2 tp4 sp", Set: "layers=3"},
+	{Spec: "dp2 ep2 tp2", Models: "moe"}, {Spec: "dp2 ep4 tp2", Models: "moe"}, {Spec: "dp2 1f1b:2:2 ep2", Models: "moe"},
+	{Spec: "dp2 z1 1f1b:2:2 ep2 tp2", Models: "moe"},
+}
+
+// perceptrons are all pairs of a way to cut the batch and a way to cut the
+// perceptron.
+func perceptrons() (out []Layout) {
+	for _, d := range []string{"", "dp2", "dp2 z1", "dp2 z2", "dp2 z3", "dp4", "dp4 z1", "dp4 z2", "dp4 z3"} {
+		for _, t := range []string{"", "tp2", "tp4", "vocab/2", "embed/2", "seq/2", "hidden/2 vocab/2", "seq/3"} {
+			spec := d
+			if d != "" && t != "" {
+				spec += " "
+			}
+			if spec += t; spec != "" {
+				out = append(out, Layout{Spec: spec, Models: "mlp"})
+			}
+		}
+	}
+	return out
+}
