@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"strconv"
 	"strings"
 )
 
@@ -24,6 +25,28 @@ func (p Pos) String() string {
 		return "-"
 	}
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
+}
+
+// ParsePos reads what [Pos.String] writes; the zero Pos for anything else.
+func ParsePos(s string) Pos {
+	number := func() int {
+		i := strings.LastIndexByte(s, ':')
+		if i < 0 {
+			return 0
+		}
+		n, err := strconv.Atoi(s[i+1:])
+		if err != nil {
+			return 0
+		}
+		s = s[:i]
+		return n
+	}
+	col := number()
+	line := number()
+	if line < 1 || col < 1 {
+		return Pos{}
+	}
+	return Pos{File: s, Line: line, Col: col}
 }
 
 // Note is a second place that explains an [Error], for example where a name

@@ -3,6 +3,7 @@ package diag
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // Render writes every diagnostic the way a terminal shows it:
@@ -64,7 +65,8 @@ func snippet(b *strings.Builder, p Pos, n int, want string, source func(string) 
 	num := fmt.Sprint(p.Line)
 	pad := strings.Repeat(" ", len(num))
 	col := min(max(p.Col-1, 0), len(line))
-	n = min(max(n, 1), max(len(line)-col, 1))
+	under := line[col:min(col+max(n, 1), len(line))]
+	n = max(1, utf8.RuneCountInString(under)) // one mark for each character, not byte
 	fmt.Fprintf(b, "%s |\n%s | %s\n", pad, num, printable(line))
 	fmt.Fprintf(b, "%s | %s%s%s\n", pad, blank(line[:col]), strings.Repeat("^", n), want)
 }

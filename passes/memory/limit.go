@@ -3,8 +3,6 @@ package memory
 import (
 	"fmt"
 	"sort"
-	"strconv"
-	"strings"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -19,29 +17,10 @@ func limit(m *ir.Module) (int64, diag.Pos) {
 	}
 	for _, r := range t.Args.Terms("rules") {
 		if r.Head == "device" {
-			return r.Args.Int("memory", 0), position(r.Args.Text("at"))
+			return r.Args.Int("memory", 0), diag.ParsePos(r.Args.Text("at"))
 		}
 	}
 	return 0, diag.Pos{}
-}
-
-// position reads "file:line:col".
-func position(s string) diag.Pos {
-	rest, col, ok := cutLast(s)
-	file, line, ok2 := cutLast(rest)
-	if !ok || !ok2 {
-		return diag.Pos{}
-	}
-	return diag.Pos{File: file, Line: line, Col: col}
-}
-
-func cutLast(s string) (before string, n int, ok bool) {
-	i := strings.LastIndexByte(s, ':')
-	if i < 0 {
-		return s, 0, false
-	}
-	n, err := strconv.Atoi(s[i+1:])
-	return s[:i], n, err == nil
 }
 
 // fits returns an error that shows what fills the memory of a device whose

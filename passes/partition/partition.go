@@ -3,6 +3,7 @@ package partition
 import (
 	"fmt"
 
+	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/passes/pass"
@@ -18,7 +19,12 @@ func Run(c *pass.Context, m *ir.Module) error {
 		p := &partitioner{c: c, m: m, b: op.Builder{F: f}}
 		p.run(f)
 	}
-	return nil
+	rules := bans(m)
+	var errs diag.List
+	for _, f := range m.Funcs {
+		errs = append(errs, forbidden(f, rules)...)
+	}
+	return errs.Sort().Err()
 }
 
 type partitioner struct {

@@ -1,0 +1,57 @@
+package diag
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParsePos(t *testing.T) {
+	for _, p := range []Pos{{"a.ptl", 3, 7}, {"dir/b c.ptl", 10, 1}, {"x:1", 2, 3}} {
+		if got := ParsePos(p.String()); got != p {
+			t.Errorf("%v read back as %v", p, got)
+		}
+	}
+	for _, s := range []string{"", "-", "a.ptl", "a.ptl:3", "a:b:c", "a:0:1"} {
+		if got := ParsePos(s); got.IsValid() {
+			t.Errorf("%q is the place %v", s, got)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"embed", "heads", "batch", "seq"}
+	for _, c := range []struct{ name, want string }{
+		{"embd", "embed"}, {"embedd", "embed"}, {"hedas", "heads"}, {"BATCH", "batch"}, {"sequence", ""}, {"", ""}, {"vocab", ""},
+	} {
+		if got, _ := Nearest(c.name, names); got != c.want {
+			t.Errorf("%q: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestRender(t *testing.T) {
+	src := "model M {\n\tx = dot(a, b, over = embd)\n}\n"
+	l := List{
+		{Code: "E0203", Pos: Pos{"m.ptl", 2, 24}, Len: 4, Msg: "unknown axis `embd`", Want: "one of batch, embed", Hint: "did you mean `embed`?",
+			Note: []Note{{Pos{"m.ptl", 1, 7}, "declared here"}}},
+	}
+	got := Render(l, func(string) (string, bool) { return src, true })
+	want := strings.Join([]string{
+		"error[E0203]: unknown axis `embd`",
+		"  --> m.ptl:2:24",
+		"  |",
+		"2 | \tx = dot(a, b, over = embd)",
+		"  | \t                      ^^^^ expected one of batch, embed",
+		"note: declared here",
+		"  --> m.ptl:1:7",
+		"  |",
+		"1 | model M {",
+		"  |       ^",
+		"  = did you mean `embed`?", ""}, "\n")
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if s := Render(List{{Msg: "a\x1b[31mb", Pos: Pos{"m.ptl", 9, 9}}}, func(string) (string, bool) { return "", false }); !strings.Contains(s, "m.ptl:9:9") {
+		t.Error(s)
+	}
+}

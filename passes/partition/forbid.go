@@ -1,0 +1,107 @@
+package partition
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// ban is a `forbid` rule: collectives that must not move the parameters, or,
+// without any, anything.
+type ban struct {
+	kinds, of []string
+	at        string
+}
+
+func bans(m *ir.Module) []ban {
+	t := m.MetaTerm("layout")
+	if t == nil {
+		return nil
+	}
+	var out []ban
+	for _, r := range t.Args.Terms("rules") {
+		if r.Head == "forbid" {
+			out = append(out, ban{r.Args.Names("collectives"), r.Args.Names("of"), r.Args.Text("at")})
+		}
+	}
+	return out
+}
+
+// forbidden returns an error for each collective of f that a rule bans, with
+// the reasons why it is there.
+func forbidden(f *ir.Func, rules []ban) diag.List {
+	if len(rules) == 0 {
+		return nil
+	}
+	from := origins(f)
+	var errs diag.List
+	for _, o := range f.Ops {
+		if op.Of(o).Class != op.Collective {
+			continue
+		}
+		for _, b := range rules {
+			path := from[o.Args[0]]
+			if !slices.Contains(b.kinds, o.Name) || len(b.of) > 0 && !slices.Contains(b.of, path) {
+				continue
+			}
+			what := o.Args[0].Type.String()
+			if path != "" {
+				what = "`" + path + "` (" + what + ")"
+			}
+			e := &diag.Error{Code: "E0612", Pos: diag.ParsePos(b.at), Msg: fmt.Sprintf("%s over %s moves %s, which the layout forbids",
+				o.Name, strings.Join(o.Attrs.Names("over"), ", "), what)}
+			if why := o.Attrs.Text("why"); why != "" {
+				e.Note = append(e.Note, diag.Note{Msg: "it is there because of " + why})
+			}
+			e.Note = append(e.Note, diag.Note{Pos: o.Pos, Msg: fmt.Sprintf("for an operation of %s", scopeOf(o))})
+			errs = append(errs, e)
+		}
+	}
+	return errs
+}
+
+func scopeOf(o *ir.Op) string {
+	if o.Scope == "" {
+		return "the model"
+	}
+	return o.Scope
+}
+
+// origins is the parameter that a value is, a part of it or its gradient, by
+// path: through operations that move or cast one operand, and for gradients
+// back from the function's results.
+func origins(f *ir.Func) map[*ir.Value]string {
+	from := map[*ir.Value]string{}
+	for _, a := range f.Args {
+		if a.Role == ir.RoleParam {
+			from[a.Value] = a.Path
+		}
+	}
+	moves := func(o *ir.Op) bool {
+		c := op.Of(o).Class
+		return len(o.Args) == 1 && len(o.Results) == 1 && (c == op.Movement || c == op.Collective || o.Attrs.Has("to") && c == op.Elementwise)
+	}
+	for _, o := range f.Ops {
+		if moves(o) && from[o.Args[0]] != "" {
+			from[o.Result()] = from[o.Args[0]]
+		}
+	}
+	for _, r := range f.Results {
+		if r.Role != ir.RoleGrad && r.Role != ir.RoleParam {
+			continue
+		}
+		for v := r.Value; v.Def != nil; v = v.Def.Args[0] {
+			if from[v] == "" {
+				from[v] = r.Path
+			}
+			if !moves(v.Def) {
+				break
+			}
+		}
+	}
+	return from
+}
