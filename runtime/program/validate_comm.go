@@ -6,8 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// maxTag bounds the tags of messages, as transports do.
-const maxTag = 1 << 24
+// maxTag bounds the tags of messages: those of transports end at 2^24, and the
+// last are the runtime's own.
+const maxTag = 1<<24 - 16
 
 // validateComm checks one communication against the mesh and its buffers.
 func (p *Plan) validateComm(d *Device, in *Instr) error {

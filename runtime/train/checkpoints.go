@@ -141,8 +141,9 @@ func (k *keeper) load(c *checkpoint.Checkpoint, dev *devices) error {
 	return nil
 }
 
-// save saves the state after a step and gives the folder.
-func (k *keeper) save(step int64, dev *devices) (dir string, err error) {
+// save saves the state after a step and gives the folder. It calls gathered when
+// it has all tensors.
+func (k *keeper) save(step int64, dev *devices, gathered func()) (dir string, err error) {
 	k.meta.Step = step
 	if !dev.m.Root() {
 		k.saved = step
@@ -169,6 +170,7 @@ func (k *keeper) save(step int64, dev *devices) (dir string, err error) {
 			return "", saveError(err)
 		}
 	}
+	gathered()
 	if dir, err = w.Commit(); err != nil {
 		return "", saveError(err)
 	}

@@ -12,7 +12,7 @@ import (
 func (r *run) dumpGrads(step int64) error {
 	path := r.o.DumpGrads
 	if !r.root() {
-		return r.dev.stepWithGradients(nil)
+		return r.written(r.dev.stepWithGradients(nil))
 	}
 	grads, err := r.dev.gradients()
 	if err != nil {
@@ -27,10 +27,12 @@ func (r *run) dumpGrads(step int64) error {
 	}
 	about := map[string]string{"producer": "ptc", "step": fmt.Sprint(step)}
 	err = safetensors.WriteFile(path, list, about, func(w *safetensors.Writer) error {
-		return r.dev.stepWithGradients(w.WriteSlice)
+		err := r.dev.stepWithGradients(w.WriteSlice)
+		r.gathered()
+		return err
 	})
 	if err != nil {
-		return fileError(err, "the gradients cannot be written to %s", path)
+		err = fileError(err, "the gradients cannot be written to %s", path)
 	}
-	return nil
+	return r.written(err)
 }

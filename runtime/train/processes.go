@@ -21,6 +21,7 @@ type processes struct {
 	stop  comm.Call // the maximum of wish over all, into stops
 	wish  []int32
 	stops []int32
+	heart *heart // of the root, while it writes a file
 
 	// alike says that the error which ends the run is one that every process
 	// has, so that it needs not end the others.

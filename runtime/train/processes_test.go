@@ -184,3 +184,43 @@ func TestOneFails(t *testing.T) {
 		t.Errorf("rank 1 ends with %v", errs[1])
 	}
 }
+
+// TestSlowFile: while the root writes a file, the others wait for longer than a
+// device may keep another waiting, but not if it has died.
+func TestSlowFile(t *testing.T) {
+	mesh, err := comm.NewMesh([]program.MeshAxis{{Name: "dp", Size: 3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends, err := comm.Open("local", mesh, comm.Options{Timeout: 2 * beatEvery})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := func(work time.Duration) error {
+		errs := make([]error, len(ends))
+		var wg sync.WaitGroup
+		for rank, end := range ends {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				p := processes{end: end}
+				if p.root() && work < 0 {
+					return // dead
+				}
+				if p.root() {
+					p.gathered()
+					time.Sleep(work)
+				}
+				errs[rank] = p.written(nil)
+			}()
+		}
+		wg.Wait()
+		return errors.Join(errs...)
+	}
+	if err := errors.Join(file(0), file(5*beatEvery)); err != nil {
+		t.Fatal(err)
+	}
+	if err := file(-1); err == nil || !strings.Contains(err.Error(), "rank 0 did not reach") {
+		t.Errorf("of a dead root: %v", err)
+	}
+}

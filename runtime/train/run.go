@@ -283,8 +283,8 @@ func (r *run) saveCheckpoint() error {
 		r.log.Warning(fmt.Sprintf("no checkpoint of step %d is saved: its loss or gradients are not finite", step))
 		return nil
 	}
-	dir, err := r.keeper.save(step, r.dev)
-	if err != nil {
+	dir, err := r.keeper.save(step, r.dev, r.gathered)
+	if err = r.written(err); err != nil {
 		return err
 	}
 	r.sum.Checkpoint = dir
@@ -304,7 +304,7 @@ func (r *run) finish(ctx context.Context) error {
 		if r.bad > 0 {
 			r.log.Warning(fmt.Sprintf("the parameters saved to %s may hold numbers that are not finite", r.o.Save))
 		}
-		if err := saveParams(r.o.Save, params(r.tensors), r.sum.Steps, r.dev); err != nil {
+		if err := r.written(saveParams(r.o.Save, params(r.tensors), r.sum.Steps, r.dev, r.gathered)); err != nil {
 			return err
 		}
 	}

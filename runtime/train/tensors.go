@@ -162,8 +162,8 @@ func loadParams(path string, want []checkpoint.Tensor, dev *devices) error {
 }
 
 // saveTensors writes a safetensors file of tensors that read gives, in the type
-// of the list.
-func saveTensors(path string, tensors []checkpoint.Tensor, step int64, read func(t checkpoint.Tensor, dst []byte) error) error {
+// of the list, and calls gathered after the last.
+func saveTensors(path string, tensors []checkpoint.Tensor, step int64, read func(t checkpoint.Tensor, dst []byte) error, gathered func()) error {
 	var list []safetensors.Tensor
 	most := int64(0)
 	for _, t := range tensors {
@@ -182,17 +182,19 @@ func saveTensors(path string, tensors []checkpoint.Tensor, step int64, read func
 				return err
 			}
 		}
+		gathered()
 		return nil
 	})
 }
 
-// saveParams writes the parameters, as asSaved has them.
-func saveParams(path string, ps []checkpoint.Tensor, step int64, dev *devices) error {
+// saveParams writes the parameters, as asSaved has them. It calls gathered when it
+// has all of them.
+func saveParams(path string, ps []checkpoint.Tensor, step int64, dev *devices, gathered func()) error {
 	ps = asSaved(ps)
 	if !dev.m.Root() {
 		return dev.readAll(ps)
 	}
-	err := saveTensors(path, ps, step, func(t checkpoint.Tensor, dst []byte) error { return dev.read(t, dst) })
+	err := saveTensors(path, ps, step, dev.read, gathered)
 	if err != nil {
 		return fileError(err, "the parameters cannot be saved to %s", path)
 	}
