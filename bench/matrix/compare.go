@@ -58,7 +58,7 @@ func (x *Matrix) Case(m Model, l Layout, t Target) (r Result) {
 	if err != nil {
 		return Result{Err: err}
 	}
-	return compare(want, got, t.Tolerance)
+	return Compare(want, got, t.Tolerance)
 }
 
 // one is the run on one device at the layout's sizes.
@@ -97,7 +97,8 @@ type diff struct {
 	size float64
 }
 
-func compare(want, got *Run, tolerance float64) Result {
+// Compare says what of got is further than the tolerance from want.
+func Compare(want, got *Run, tolerance float64) Result {
 	var all []diff
 	for i := range want.Losses {
 		all = append(all, diff{fmt.Sprintf("loss %d", i+1), distance(want.Losses[i:i+1], got.Losses[i:i+1])})

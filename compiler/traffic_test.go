@@ -1,0 +1,371 @@
+package compiler_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"ptc/bench/matrix"
+	"ptc/runtime/program"
+)
+
+// Sizes of package matrix, and bytes of an element.
+const (
+	batch, seq, embed = 8, 12, 20
+	f32               = 4
+	activation        = batch * seq * embed * f32
+)
+
+// message is the communications of one device in a step that are alike, as
+// `ptc explain --json` counts them.
+type message struct {
+	kind, over string
+	block      bool // between activations of a block
+	bytes      int64
+}
+
+func (m message) String() string {
+	where := "elsewhere"
+	if m.block {
+		where = "in blocks"
+	}
+	return fmt.Sprintf("%s over %s of %d bytes %s", m.kind, m.over, m.bytes, where)
+}
+
+func planFor(t *testing.T, model, spec, set string) *program.Plan {
+	t.Helper()
+	m, err := matrix.Find(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := matrix.Compile("..", m, matrix.Layout{Spec: spec, Set: set}, "ref")
+	if err != nil {
+		t.Fatalf("%s %s: %v", model, spec, err)
+	}
+	return p
+}
+
+// step is the instructions of a device that communicate in a training step.
+func step(t *testing.T, d *program.Device) (out []program.Instr) {
+	t.Helper()
+	for _, p := range d.Progs {
+		if p.Name != "step" {
+			continue
+		}
+		for _, in := range p.Instrs {
+			if in.Comm != nil && in.Comm.Kind != program.ShardSlice {
+				out = append(out, in)
+			}
+		}
+	}
+	if len(out) == 0 {
+		t.Fatal("the devices do not communicate")
+	}
+	return out
+}
+
+func count(t *testing.T, d *program.Device) map[message]int {
+	t.Helper()
+	n := map[message]int{}
+	for _, in := range step(t, d) {
+		n[message{in.Comm.Kind, strings.Join(in.Comm.Over, ","), strings.HasPrefix(in.Scope, "blocks."), in.Comm.Bytes}]++
+	}
+	return n
+}
+
+// blocks keeps what a block communicates.
+func blocks(all map[message]int) map[message]int {
+	out := map[message]int{}
+	for m, n := range all {
+		if m.block {
+			out[m] = n
+		}
+	}
+	return out
+}
+
+func equal(t *testing.T, what string, got, want map[message]int) {
+	t.Helper()
+	for m, n := range want {
+		if got[m] != n {
+			t.Errorf("%s: %d times %s, want %d", what, got[m], m, n)
+		}
+	}
+	for m, n := range got {
+		if _, ok := want[m]; !ok {
+			t.Errorf("%s: %d times %s, want none", what, n, m)
+		}
+	}
+}
+
+// TestTensorTraffic: of activations, a block has two all-reduces forward and two
+// backward, of batch·seq·embed elements, and nothing else. Shoeybi et al.,
+// "Megatron-LM" (2019), section 3, figure 4. The embedding of a vocabulary in
+// parts has one more forward, the logits one more backward.
+func TestTensorTraffic(t *testing.T) {
+	const layers = 3
+	for _, spec := range []string{"tp2", "tp4"} {
+		p := planFor(t, "gpt", spec, "layers=3")
+		equal(t, "gpt "+spec, blocks(count(t, &p.Devices[0])), map[message]int{
+			{"all_reduce", "tp", true, activation}: 4 * layers,
+		})
+	}
+	// The scope of a sum that is owed is that of its reader, so that block 0 has
+	// the all-reduce of the embedding, which is not added to anything here.
+	p := planFor(t, "llama", "kvtp2", "layers=3")
+	equal(t, "llama kvtp2", blocks(count(t, &p.Devices[0])), map[message]int{
+		{"all_reduce", "tp", true, activation}: 4*layers + 1,
+	})
+	for _, c := range []struct{ model, spec string }{{"gpt", "tp2"}, {"llama", "kvtp2"}} {
+		p := planFor(t, c.model, c.spec, "layers=3")
+		n := 0
+		for m, k := range count(t, &p.Devices[0]) {
+			if m.bytes >= activation {
+				n += k
+			}
+		}
+		if want := 4*layers + 2; n != want {
+			t.Errorf("%s %s: %d communications of activations, want %d", c.model, c.spec, n, want)
+		}
+	}
+}
+
+// TestVocabularyTraffic: logits of a vocabulary in parts are never gathered: for
+// the softmax devices tell each other numbers for each token, at most the largest
+// logit, the sum of exponentials and the logit of the target. Shoeybi et al.,
+// section 3, the paragraph on the parallel cross-entropy.
+func TestVocabularyTraffic(t *testing.T) {
+	p := planFor(t, "gpt", "tp2", "")
+	tokens := 0
+	for m, n := range count(t, &p.Devices[0]) {
+		switch {
+		case m.block:
+		case m.kind != "all_reduce":
+			t.Errorf("%d times %s", n, m)
+		case m.bytes == batch*seq*f32:
+			tokens += n
+		case m.bytes > activation:
+			t.Errorf("%d times %s: more than an activation", n, m)
+		}
+	}
+	if tokens != 3 {
+		t.Errorf("%d all-reduces of a number for each token, want 3", tokens)
+	}
+}
+
+// TestSequenceTraffic: sequence parallelism takes the bytes of tensor
+// parallelism: each all-reduce is a reduce-scatter and an all-gather of the same
+// tensor. Korthikanti et al., "Reducing activation recomputation in large
+// transformer models" (2022), section 4.2.2.
+func TestSequenceTraffic(t *testing.T) {
+	const layers = 3
+	for _, spec := range []string{"tp2 sp", "tp4 sp"} {
+		p := planFor(t, "gpt", spec, "layers=3")
+		equal(t, spec, blocks(count(t, &p.Devices[0])), map[message]int{
+			{"reduce_scatter", "tp", true, activation}: 4 * layers,
+			{"all_gather", "tp", true, activation}:     4 * layers,
+		})
+	}
+}
+
+// parameters are the bytes of the model's parameters, and how many there are.
+func parameters(t *testing.T, d *program.Device) (bytes int64, n int) {
+	t.Helper()
+	for _, x := range d.Tensors {
+		if !x.Train {
+			continue
+		}
+		bytes += whole(&d.Buffers[x.Buffer])
+		n++
+	}
+	if n == 0 {
+		t.Fatal("no parameters")
+	}
+	return bytes, n
+}
+
+// whole are the bytes of the whole tensor of which a device has the buffer.
+func whole(b *program.Buffer) int64 {
+	size := int64(f32)
+	for _, a := range b.Axes {
+		size *= int64(a.Global)
+	}
+	return size
+}
+
+// totals are the bytes and the number of communications of a kind that move more
+// than one number.
+func totals(t *testing.T, d *program.Device, kind string) (bytes int64, n int) {
+	for _, in := range step(t, d) {
+		if in.Comm.Kind == kind && in.Comm.Bytes > f32 {
+			bytes += in.Comm.Bytes
+			n++
+		}
+	}
+	return bytes, n
+}
+
+// TestDataTraffic: gradients are added up once: all-reduces have the bytes of
+// the parameters together, of which a ring sends 2(N−1)/N. Patarasuk, Yuan,
+// "Bandwidth optimal all-reduce algorithms for clusters of workstations" (2009),
+// theorem 1. Blocks themselves communicate nothing.
+func TestDataTraffic(t *testing.T) {
+	for _, spec := range []string{"dp2", "dp4"} {
+		p := planFor(t, "gpt", spec, "")
+		d := &p.Devices[0]
+		if got := blocks(count(t, d)); len(got) > 0 {
+			t.Errorf("%s: blocks communicate %v", spec, got)
+		}
+		want, _ := parameters(t, d)
+		if got, n := totals(t, d, "all_reduce"); got != want {
+			t.Errorf("%s: %d all-reduces of %d bytes, want the %d of the parameters", spec, n, got, want)
+		}
+		for _, kind := range []string{"all_gather", "reduce_scatter", "all_to_all", "permute", "send"} {
+			if got, n := totals(t, d, kind); n > 0 {
+				t.Errorf("%s: %d times %s of %d bytes", spec, n, kind, got)
+			}
+		}
+	}
+}
+
+// TestZeROTraffic: levels 1 and 2 reduce-scatter the gradients and gather the
+// parameters that were updated, the bytes of data parallelism. Level 3 gathers a
+// parameter for the forward pass and again for the backward pass, and
+// reduce-scatters its gradient. Rajbhandari et al., "ZeRO" (2020), sections 7.1
+// and 7.2. What the backward pass does not read (biases, and embeddings that are
+// added) is gathered once: that is less than the published 3Ψ.
+func TestZeROTraffic(t *testing.T) {
+	for _, spec := range []string{"dp2 z1", "dp2 z2"} {
+		p := planFor(t, "gpt", spec, "")
+		d := &p.Devices[0]
+		want, params := parameters(t, d)
+		for _, kind := range []string{"reduce_scatter", "all_gather"} {
+			if got, n := totals(t, d, kind); got != want || n > params {
+				t.Errorf("%s: %d times %s of %d bytes, want the %d of %d parameters", spec, n, kind, got, want, params)
+			}
+		}
+		if got, n := totals(t, d, "all_reduce"); n > 0 {
+			t.Errorf("%s: %d all-reduces of %d bytes", spec, n, got)
+		}
+	}
+	for _, spec := range []string{"dp2 z3", "fsdp2", "fsdp4"} {
+		p := planFor(t, "gpt", spec, "")
+		d := &p.Devices[0]
+		want, _ := parameters(t, d)
+		if got, n := totals(t, d, "reduce_scatter"); got != want {
+			t.Errorf("%s: %d reduce-scatters of %d bytes, want %d", spec, n, got, want)
+		}
+		// Twice all parameters, less one gather of each without a backward use.
+		gathered := 2*want - onlyAdded(d)
+		if got, n := totals(t, d, "all_gather"); got != gathered {
+			t.Errorf("%s: %d all-gathers of %d bytes, want %d of %d", spec, n, got, gathered, want)
+		}
+		if got, n := totals(t, d, "all_reduce"); n > 0 {
+			t.Errorf("%s: %d all-reduces of %d bytes", spec, n, got)
+		}
+	}
+}
+
+// onlyAdded are the bytes of the parameters that examples/gpt only adds: their
+// gradient is that of the sum.
+func onlyAdded(d *program.Device) (bytes int64) {
+	for _, x := range d.Tensors {
+		switch name := x.Path[strings.LastIndex(x.Path, ".")+1:]; name {
+		case "shift", "b1", "b2", "wpe":
+			if x.Train {
+				bytes += whole(&d.Buffers[x.Buffer])
+			}
+		}
+	}
+	return bytes
+}
+
+// TestPipelineTraffic: for each boundary between stages and each microbatch, an
+// activation forward and its gradient backward. Narayanan et al., "Efficient
+// large-scale language model training on GPU clusters using Megatron-LM" (2021),
+// section 4.1; with v chunks of each of p devices there are p·v − 1 boundaries
+// (section 2.2). A tied embedding is sent to the last stage, and its gradient
+// back, once in a step.
+func TestPipelineTraffic(t *testing.T) {
+	for _, c := range []struct {
+		spec                  string
+		stages, chunks, micro int
+	}{
+		{"gpipe:2:2", 2, 1, 2}, {"gpipe:4:4", 4, 1, 4}, {"1f1b:2:4", 2, 1, 4}, {"1f1b:4:8", 4, 1, 8},
+		{"zb_h1:2:4", 2, 1, 4}, {"interleaved:2:4:2", 2, 2, 4},
+	} {
+		p := planFor(t, "gpt", c.spec, "layers=5")
+		sends, recvs := map[int64]int{}, 0
+		for i := range p.Devices {
+			d := &p.Devices[i]
+			for _, in := range step(t, d) {
+				switch in.Comm.Kind {
+				case "send":
+					sends[in.Comm.Bytes] += len(d.Ranks)
+					recvs -= len(d.Ranks)
+				case "recv":
+					recvs += len(d.Ranks)
+				default:
+					t.Errorf("%s: %s in %s", c.spec, in.Comm.Kind, in.Scope)
+				}
+			}
+		}
+		const embedding = 44 * embed * f32
+		micro := int64(activation / c.micro)
+		delete(sends, f32) // the loss, the norm of the gradients and the like
+		want := map[int64]int{micro: 2 * (c.stages*c.chunks - 1) * c.micro, embedding: 2}
+		if fmt.Sprint(sends) != fmt.Sprint(want) || recvs != 0 {
+			t.Errorf("%s: sends by bytes %v, want %v; %d receives more than sends", c.spec, sends, want, recvs)
+		}
+	}
+}
+
+// TestPipelineOfReplicas: the gradients of the microbatches are added up before
+// the replicas add theirs, so that there is one all-reduce for each parameter.
+func TestPipelineOfReplicas(t *testing.T) {
+	p := planFor(t, "gpt", "dp2 1f1b:2:4", "layers=3")
+	var got, want int64
+	n := 0
+	for i := range p.Devices {
+		b, k := totals(t, &p.Devices[i], "all_reduce")
+		got, n = got+b, n+k
+	}
+	all, params := parameters(t, &planFor(t, "gpt", "dp2", "layers=3").Devices[0])
+	if want = all; got != want || n > params {
+		t.Errorf("%d all-reduces of %d bytes, want the %d of %d parameters", n, got, want, params)
+	}
+}
+
+// TestExpertTraffic: a layer of experts has two all-to-alls forward and two
+// backward, of the slots of all experts: of the T tokens of a group, C =
+// ceil(k·T/E · capacity) for each of E experts, of which a device keeps one part
+// in N. Lepikhin et al., "GShard" (2020), section 3.2 and algorithm 1. No
+// gradient of an expert is added up, for each is on one device.
+func TestExpertTraffic(t *testing.T) {
+	const layers, experts, chosen, capacity = 2, 4, 2, 1.25
+	slots := int64(math.Ceil(chosen * seq * capacity / experts))
+	for _, n := range []int64{2, 4} {
+		p := planFor(t, "moe", fmt.Sprint("ep", n), "")
+		d := &p.Devices[0]
+		held := batch / n * experts * slots * embed * f32
+		want := map[message]int{{"all_to_all", "ep", true, held - held/n}: 4 * layers}
+		got := blocks(count(t, d))
+		for m, k := range got {
+			if m.kind == "all_reduce" && m.bytes == f32 && k <= layers {
+				delete(got, m) // the router's loss
+			}
+		}
+		equal(t, fmt.Sprint("ep", n), got, want)
+		all, _ := parameters(t, d)
+		own := int64(0)
+		for _, x := range d.Tensors {
+			if x.Train && strings.Contains(x.Path, ".moe.") && !strings.HasSuffix(x.Path, ".router") {
+				own += whole(&d.Buffers[x.Buffer])
+			}
+		}
+		if got, k := totals(t, d, "all_reduce"); got != all-own {
+			t.Errorf("ep%d: %d all-reduces of %d bytes, want the %d of what is not an expert", n, k, got, all-own)
+		}
+	}
+}
