@@ -43,7 +43,8 @@ var layers = map[string][]string{
 
 	"compiler": {"backend", "internal/diag", "ir", "lang", "passes", "runtime/program", "stdlib"},
 	"cmd":      {"compiler", "internal/diag", "runtime"},
-	"docs":     {"lang", "passes"}, // tests alone hold the documents to the code
+	"docs":     {"lang", "passes"},      // tests alone hold the documents to the code
+	"examples": {"compiler", "runtime"}, // tests alone train them
 	"bench":    {"backend", "compiler", "internal/diag", "ir", "lang", "passes", "runtime"},
 }
 
