@@ -103,7 +103,9 @@ func (g *gen) store(i int, x *kernel.Value) {
 func (g *gen) storeTo(buf *kernel.Buffer, s op.Strided, x *kernel.Value) {
 	r, vector := g.ref(buf, s)
 	if !vector {
-		r.Stride = 0
+		if x.Type.Lanes > 1 { // of a contraction without a last axis, the first lane is the result
+			x = g.b.Extract(x, 0)
+		}
 		g.b.Store(kernel.Ref{Buf: r.Buf, Index: r.Index, Stride: 1}, x)
 		return
 	}
