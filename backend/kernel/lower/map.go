@@ -71,9 +71,15 @@ func (g *gen) body() []*ir.Op {
 	return out
 }
 
+// storeAll computes every result at the present position, and then stores
+// them: one may lie over an argument that another is computed from.
 func (g *gen) storeAll() {
+	out := make([]*kernel.Value, len(g.k.F.Results))
 	for i, r := range g.k.F.Results {
-		g.store(i, g.value(r.Value))
+		out[i] = g.value(r.Value)
+	}
+	for i, x := range out {
+		g.store(i, x)
 	}
 }
 

@@ -188,10 +188,13 @@ func (s *sweeps) sweepPhase(phase int) {
 			s.loads[v] = func() *kernel.Value { return s.load(buf, s.rowView()) }
 		}
 	}
+	// Results are stored last: one may lie over an argument that the rest of
+	// the sweep is computed from.
 	body := func(acc []*kernel.Value) []*kernel.Value {
+		results := map[int]*kernel.Value{}
 		for i, r := range s.k.F.Results {
 			if s.fullResult(r.Value) && s.phaseOf(r.Value) == phase {
-				s.store(i, s.value(r.Value))
+				results[i] = s.value(r.Value)
 			}
 		}
 		for _, o := range s.body() {
@@ -202,6 +205,11 @@ func (s *sweeps) sweepPhase(phase int) {
 		out := make([]*kernel.Value, len(acc))
 		for i, o := range reds {
 			out[i] = s.accumulate(o, acc[i], s.value(o.Args[0]))
+		}
+		for i := range s.k.F.Results {
+			if x := results[i]; x != nil {
+				s.store(i, x)
+			}
 		}
 		return out
 	}
