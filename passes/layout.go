@@ -5,19 +5,10 @@ import (
 	"ptc/passes/pass"
 )
 
-// The passes of the parallel layout. Each does what one device needs, and
-// refuses a layout for which it would have to act on several.
+// Passes that have their place in the table and nothing to do yet.
 
-// remat keeps every activation. Recomputation changes memory, never results,
-// so a rule that asks for it is answered by a remark.
-func remat(c *pass.Context, m *ir.Module) error {
-	if rule := layoutRule(m, "recompute"); rule != nil {
-		c.Remarkf(nil, "rule %s not applied: every activation is kept", rule)
-	}
-	return nil
-}
-
-// offload keeps everything in device memory; see remat.
+// offload keeps everything in device memory. What is offloaded changes memory,
+// never results, so a rule that asks for it is answered by a remark.
 func offload(c *pass.Context, m *ir.Module) error {
 	if rule := layoutRule(m, "offload"); rule != nil {
 		c.Remarkf(nil, "rule %s not applied: everything stays in device memory", rule)

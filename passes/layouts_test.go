@@ -48,6 +48,8 @@ var layouts = []struct {
 	{"pp2 zb", mesh("pp", 2), ir.Terms{pipelined("zb_h1", 4)}},
 	{"dp2 pp2 tp2 sp zero1", mesh("dp", 2, "pp", 2, "tp", 2), ir.Terms{shard("dp", "batch"), shard("tp", "heads", "ffn", "vocab"), betweenBlocks, pipelined("1f1b", 2), zero(1, "dp")}},
 	{"pp2 cp2 zero3", mesh("dp", 2, "cp", 2, "pp", 2), ir.Terms{shard("dp", "batch"), shard("cp", "seq"), pipelined("1f1b", 2), zero(3, "dp")}},
+	{"recompute", mesh("dp", 2), ir.Terms{shard("dp", "batch"), rule("recompute", "of", ir.Str("blocks.*"))}},
+	{"pp2 recompute", mesh("pp", 2), ir.Terms{pipelined("1f1b", 2), rule("recompute", "of", ir.Str("blocks.*"))}},
 	{"batch over two", mesh("dp", 2, "fsdp", 2), ir.Terms{rule("shard", "axes", ir.Names{"batch"}, "over", ir.Names{"dp", "fsdp"}), zero(3, "fsdp")}},
 }
 

@@ -13,6 +13,7 @@ import (
 	"ptc/passes/pipeline"
 	"ptc/passes/precision"
 	"ptc/passes/propagate"
+	"ptc/passes/remat"
 	"ptc/passes/simplify"
 	"ptc/passes/stage"
 )
@@ -47,7 +48,7 @@ var Table = []Pass{
 	{Name: "stage", Doc: "cut repeated blocks into pipeline stages",
 		Run: stage.Run, In: ir.Global, Out: ir.Global, Required: true},
 	{Name: "remat", Doc: "choose what the backward pass recomputes",
-		Run: remat, In: ir.Global, Out: ir.Global},
+		Run: remat.Run, In: ir.Global, Out: ir.Global},
 	{Name: "offload", Doc: "choose what moves to host memory or disk",
 		Run: offload, In: ir.Global, Out: ir.Global},
 	{Name: "propagate", Doc: "give every value a state on every mesh axis",
