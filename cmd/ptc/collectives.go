@@ -48,20 +48,38 @@ func collectives(p *program.Plan) []collective {
 	return out
 }
 
+// busiest is how many communications, and bytes of them, the device with the most
+// bytes has in a step.
+func busiest(p *program.Plan) (count int, bytes int64) {
+	for i := range p.Devices {
+		n, sum := 0, int64(0)
+		for _, in := range stepOf(&p.Devices[i]) {
+			if in.Comm != nil && in.Comm.Kind != program.ShardSlice {
+				n++
+				sum += in.Comm.Bytes
+			}
+		}
+		if n > 0 && sum >= bytes {
+			count, bytes = n, sum
+		}
+	}
+	return count, bytes
+}
+
 // collectiveTable lists the communications by their share of the bytes.
-func collectiveTable(b *strings.Builder, d *description) {
+func collectiveTable(b *strings.Builder, d *description, p *program.Plan) {
 	if len(d.Collectives) == 0 {
 		return
 	}
 	order := append([]collective(nil), d.Collectives...)
 	all := func(c collective) int64 { return c.Bytes * int64(c.Count) }
 	sort.SliceStable(order, func(i, j int) bool { return all(order[i]) > all(order[j]) })
-	count, total := 0, int64(0)
+	total := int64(0)
 	for _, c := range order {
-		count += c.Count
 		total += all(c)
 	}
-	fmt.Fprintf(b, "\nCommunication of a device in a step: %s, %s\n", plural(count, "operation"), bytesText(total))
+	count, bytes := busiest(p)
+	fmt.Fprintf(b, "\nCommunication in a step; a device has at most %s, of %s\n", plural(count, "operation"), bytesText(bytes))
 	fmt.Fprintf(b, "  %6s  %11s  %6s  %-14s %-8s %s\n", "count", "each", "share", "kind", "over", "where, and why")
 	for _, c := range order {
 		fmt.Fprintf(b, "  %6d  %11s  %5.1f%%  %-14s %-8s %s: %s\n", c.Count, bytesText(c.Bytes),

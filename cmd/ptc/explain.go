@@ -277,7 +277,7 @@ func explainText(p *program.Plan) string {
 		fmt.Fprintf(&b, "  %-11s %10s\n", s, bytesText(d.Memory.Arena[s]))
 	}
 	kernelTable(&b, d)
-	collectiveTable(&b, d)
+	collectiveTable(&b, d, p)
 	if len(d.Remarks) > 0 {
 		fmt.Fprintf(&b, "\nRemarks (%d)\n", len(d.Remarks))
 	}

@@ -30,6 +30,9 @@ var layouts = []struct {
 	{"tpsp", 4, "mesh tp = 4\nshard heads, ffn, vocab over tp\nshard seq over tp between Block"},
 	{"cp2", 2, "mesh cp = 2\nshard seq over cp"},
 	{"dptp", 4, "mesh dp = 2, tp = 2\nshard batch over dp\nshard heads, ffn, vocab over tp"},
+	{"pp2", 2, "mesh pp = 2\npipeline blocks over pp { schedule = 1f1b\nmicrobatches = 4 }"},
+	{"three", 8, "mesh dp = 2, pp = 2, tp = 2\nshard batch over dp\nshard heads, ffn, vocab over tp\nshard seq over tp between Block\n" +
+		"pipeline blocks over pp { schedule = 1f1b\nmicrobatches = 2 }\nzero 1 over dp\nrecompute Block"},
 }
 
 // sizes of the model in the tests: small, and every axis can be cut in four.
@@ -143,7 +146,7 @@ func TestLayoutsChangeNothing(t *testing.T) {
 	}{{"", 1e-5}, {"ref:f64", 1e-10}} {
 		var want []float64
 		for i, l := range layouts {
-			if x.target != "" && i%2 == 1 { // half of them, for time: single, zero1, zero3, tpsp, dptp
+			if x.target != "" && i%2 == 1 { // half of them, for time: single, zero1, zero3, tpsp, dptp, three
 				continue
 			}
 			what := l.name + " " + x.target
@@ -203,7 +206,7 @@ func TestTensorParallelTraffic(t *testing.T) {
 	if count != 4*blocks {
 		t.Errorf("%d all-reduces in %d blocks", count, blocks)
 	}
-	if text := must(t, "explain", plan).out; !strings.Contains(text, "Communication of a device in a step: ") {
+	if text := must(t, "explain", plan).out; !strings.Contains(text, "Communication in a step; a device has at most ") {
 		t.Errorf("explain says\n%s", text)
 	}
 	if strings.Contains(must(t, "explain", compiled(t, nil, "single", "ref")).out, "Communication") {
@@ -241,11 +244,11 @@ func mpirun(t *testing.T, processes int, args ...string) (out string, code int) 
 // TestMPI: processes with a device each write the very files of one process.
 func TestMPI(t *testing.T) {
 	small := gpt(t)
-	zero3, dptp := compiled(t, small, "zero3", ""), compiled(t, small, "dptp", "")
-	for _, plan := range []string{zero3, dptp} {
+	zero3, pp2 := compiled(t, small, "zero3", ""), compiled(t, small, "pp2", "")
+	for plan, processes := range map[string]int{zero3: 4, pp2: 2} {
 		args := []string{"run", plan, "--steps", "4", "--seed", "7", "--checkpoint"}
 		must(t, append(args, plan+".ck", "--save", plan+".one", "--dump-grads", plan+".one.grads")...)
-		if out, code := mpirun(t, 4, append(args, plan+".mpick", "--save", plan+".mpi", "--dump-grads", plan+".mpi.grads")...); code != 0 {
+		if out, code := mpirun(t, processes, append(args, plan+".mpick", "--save", plan+".mpi", "--dump-grads", plan+".mpi.grads")...); code != 0 {
 			t.Fatalf("exit code %d:\n%s", code, out)
 		}
 		for _, name := range []string{"", ".grads"} {
@@ -258,7 +261,7 @@ func TestMPI(t *testing.T) {
 			t.Errorf("%s: the optimizer's state differs", plan)
 		}
 	}
-	if out, code := mpirun(t, 4, "run", zero3, "--steps", "6", "--checkpoint", dptp+".mpick", "--resume"); code != 0 {
+	if out, code := mpirun(t, 4, "run", zero3, "--steps", "6", "--checkpoint", pp2+".mpick", "--resume"); code != 0 {
 		t.Errorf("resumed: exit code %d:\n%s", code, out)
 	}
 	if out, code := mpirun(t, 3, "run", zero3, "--steps", "1"); code != exitFile || strings.Count(out, "the plan is for 4 devices, and MPI started 3 processes") != 1 {

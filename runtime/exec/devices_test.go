@@ -221,6 +221,12 @@ func TestStages(t *testing.T) {
 		},
 	}
 	p.Devices[0].Progs[0].Instrs = append(p.Devices[0].Progs[0].Instrs, program.Instr{Bufs: []int{1}, Comm: send})
+	// The loss is the second stage's.
+	second := &p.Devices[1]
+	second.Arena = 192
+	second.Buffers = append(second.Buffers, program.Buffer{Space: program.Params, Offset: 128, Bytes: 4, DType: "f32"})
+	second.Tensors = append(second.Tensors, program.Tensor{Path: "scale", Buffer: 2, Init: program.Init{Kind: "ones"}})
+	second.Ports = append(second.Ports, program.Port{Program: "step", Role: program.RoleLoss, Buffer: 2})
 	check := func(m *Machine) error {
 		if err := m.Initialize(1); err != nil {
 			return err
@@ -233,7 +239,15 @@ func TestStages(t *testing.T) {
 		if m.Root() && (len(got) != 2 || got["first"] != 2 || got["second"] != 8) {
 			t.Errorf("gradients %v", got)
 		}
-		return err
+		for _, run := range []func() error{func() error { return err }, m.Step, func() error { return m.Program("step").Trace(func(Span) {}) }} {
+			if err := run(); err != nil {
+				return err
+			}
+			if loss := m.Program("step").Loss(); loss != 1 {
+				t.Errorf("the loss is %v", loss)
+			}
+		}
+		return nil
 	}
 	if err := check(machine(t, p, 2)); err != nil {
 		t.Error(err)

@@ -90,7 +90,9 @@ func (m *Machine) open(o Options) error {
 		}
 	}
 	m.bindTensors()
-	m.bindPrograms()
+	if err := m.bindPrograms(); err != nil {
+		return err
+	}
 	m.startWorkers()
 	return nil
 }

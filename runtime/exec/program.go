@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"math"
 	"slices"
 	"unsafe"
 
@@ -18,35 +17,12 @@ type Program struct {
 	fields []Field
 	data   [][]View
 	parts  [][]part // of fields
-	loss   scalar
 	stats  []string
-	values []scalar // of stats
 	grads  []gradient
 	whole  func(*device) error // runs all of it
-}
 
-// scalar is a number in a device's memory: of f32 or of f64.
-type scalar struct {
-	f32 *float32
-	f64 *float64
-}
-
-func scalarIn(mem []byte) scalar {
-	if len(mem) == 8 {
-		return scalar{f64: &elements[float64](mem)[0]}
-	}
-	return scalar{f32: &elements[float32](mem)[0]}
-}
-
-// value is NaN where there is none.
-func (s scalar) value() float64 {
-	switch {
-	case s.f32 != nil:
-		return float64(*s.f32)
-	case s.f64 != nil:
-		return *s.f64
-	}
-	return math.NaN()
+	scalars []*scalar
+	reports []report
 }
 
 // Field is one input of a program that is data: a whole tensor.
@@ -84,7 +60,12 @@ func (p *Program) Len() int { return p.n }
 
 // Run replays the program once. On native code it does not allocate. It cannot
 // be interrupted: a caller that is to stop does so between runs.
-func (p *Program) Run() error { return p.m.each(p.whole) }
+func (p *Program) Run() error {
+	if err := p.m.each(p.whole); err != nil {
+		return err
+	}
+	return p.report()
+}
 
 // Step runs the program "step".
 func (m *Machine) Step() error {
@@ -160,11 +141,9 @@ func (m *Machine) SetSeed(seed uint64) {
 	}
 }
 
-// Loss is the loss of the last run, NaN for a program without one. Devices have
-// the same; it is the first one's.
-func (p *Program) Loss() float64 {
-	return p.loss.value()
-}
+// Loss is the loss of the last run, NaN for a program without one. Devices that
+// have it have the same.
+func (p *Program) Loss() float64 { return p.scalar(program.RoleLoss, "").value() }
 
 // Stats are the names of the scalars that the program reports besides the
 // loss, in the order of the plan.
@@ -172,16 +151,15 @@ func (p *Program) Stats() []string { return p.stats }
 
 // Stat is a scalar of the last run, such as grad_norm or lr.
 func (p *Program) Stat(name string) (value float64, ok bool) {
-	for i, s := range p.stats {
-		if s == name {
-			return p.values[i].value(), true
-		}
+	s := p.scalar(program.RoleStat, name)
+	if s == nil {
+		return 0, false
 	}
-	return 0, false
+	return s.value(), true
 }
 
 // bindPrograms resolves the ports of every program.
-func (m *Machine) bindPrograms() {
+func (m *Machine) bindPrograms() error {
 	for i := range m.devices[0].prog.Progs {
 		p := &Program{m: m, index: i, name: m.devices[0].prog.Progs[i].Name}
 		p.whole = func(d *device) error {
@@ -198,6 +176,9 @@ func (m *Machine) bindPrograms() {
 				}
 			}
 		}
+		if err := p.bindReports(); err != nil {
+			return err
+		}
 		m.progs = append(m.progs, p)
 	}
 	for _, d := range m.ranks {
@@ -205,18 +186,22 @@ func (m *Machine) bindPrograms() {
 			slices.SortStableFunc(list, func(a, b gradPart) int { return a.after - b.after })
 		}
 	}
+	return nil
 }
 
-// bind adds one device's port. Of devices of other processes, gradients alone
-// matter here.
+// bind adds one device's port. Of devices of other processes, what they report
+// matters here.
 func (p *Program) bind(d *device, port *program.Port) {
 	mem := d.buffer(port.Buffer)
 	b := &d.prog.Buffers[port.Buffer]
-	if port.Role == program.RoleGrad {
+	switch {
+	case port.Role == program.RoleGrad:
 		p.bindGradient(d, port, b, mem)
 		return
-	}
-	if mem == nil {
+	case port.Role == program.RoleLoss || port.Role == program.RoleStat:
+		p.bindScalar(d, port, mem)
+		return
+	case mem == nil:
 		return
 	}
 	switch port.Role {
@@ -226,15 +211,6 @@ func (p *Program) bind(d *device, port *program.Port) {
 		p.m.seeds = append(p.m.seeds, &elements[int32](mem)[0])
 	case program.RoleCoord:
 		d.coords = append(d.coords, coordinates{p.index, elements[int32](mem), p.m.plan.Coordinates(d.rank)})
-	case program.RoleLoss:
-		if p.loss == (scalar{}) {
-			p.loss = scalarIn(mem)
-		}
-	case program.RoleStat:
-		if !slices.Contains(p.stats, port.Path) {
-			p.stats = append(p.stats, port.Path)
-			p.values = append(p.values, scalarIn(mem))
-		}
 	case program.RoleData:
 		p.bindData(d, port, b, mem)
 	}

@@ -54,5 +54,8 @@ func (p *Program) Trace(report func(Span)) error {
 			report(s)
 		}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return p.report()
 }
