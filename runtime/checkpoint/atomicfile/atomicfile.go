@@ -3,6 +3,7 @@ package atomicfile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,26 +11,45 @@ import (
 	"syscall"
 )
 
-// File is a temporary file beside its destination.
+// File is a temporary file, most often beside its destination.
 type File struct {
 	*os.File
-	path string
+	path string // as the caller gave it, for errors
+	dest string // what the file replaces: path, with links followed
+	copy bool   // dest is a device or a pipe: written to, not replaced
 	done bool
 }
 
 // Create starts a file that Commit will put at path. The temporary file is in
 // the same folder, since a rename cannot cross file systems. Unlike a file of
 // os.CreateTemp it has the permissions of any new file.
+//
+// A link stays a link: what it leads to is replaced. A device or a pipe gets
+// the bytes at Commit. A folder is an error. Errors name path, not the
+// temporary file.
 func Create(path string) (*File, error) {
-	dir, base := filepath.Split(path)
+	file := &File{path: path, dest: path}
+	if p, err := filepath.EvalSymlinks(path); err == nil {
+		file.dest = p
+	}
+	dir, base := filepath.Split(file.dest)
+	if st, err := os.Stat(file.dest); err == nil {
+		switch {
+		case st.IsDir():
+			return nil, file.error(errFolder)
+		case !st.Mode().IsRegular():
+			file.copy, dir = true, os.TempDir()
+		}
+	}
 	for i := 0; ; i++ {
 		name := filepath.Join(dir, fmt.Sprintf(".%s.tmp-%d-%d", base, os.Getpid(), i))
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 		if err == nil {
-			return &File{File: f, path: path}, nil
+			file.File = f
+			return file, nil
 		}
 		if !errors.Is(err, fs.ErrExist) || i == maxTemps {
-			return nil, err
+			return nil, file.error(err)
 		}
 	}
 }
@@ -38,25 +58,63 @@ func Create(path string) (*File, error) {
 // of this process, or left by a killed one that had its number.
 const maxTemps = 1000
 
+var errFolder = errors.New("it is a folder")
+
+// error gives a failure of the system the name of the destination.
+func (f *File) error(err error) error {
+	if err == nil {
+		return nil
+	}
+	var p *fs.PathError
+	var l *os.LinkError
+	switch {
+	case errors.As(err, &p):
+		err = p.Err
+	case errors.As(err, &l):
+		err = l.Err
+	}
+	return &fs.PathError{Op: "write", Path: f.path, Err: err}
+}
+
 // Commit puts the file on disk and then in its place. If it fails, it aborts.
 func (f *File) Commit() error {
 	if f.done {
 		return fs.ErrClosed
+	}
+	if f.copy {
+		defer f.Abort()
+		return f.error(f.deliver())
 	}
 	err := f.Sync()
 	if e := f.Close(); err == nil {
 		err = e
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), f.path)
+		err = os.Rename(f.Name(), f.dest)
 	}
 	if err != nil {
 		_ = os.Remove(f.Name()) // the first error is the one to tell
 		f.done = true
-		return err
+		return f.error(err)
 	}
 	f.done = true
-	return SyncDir(filepath.Dir(f.path))
+	return SyncDir(filepath.Dir(f.dest))
+}
+
+// deliver copies the bytes to a device or a pipe.
+func (f *File) deliver() error {
+	to, err := os.OpenFile(f.dest, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if _, err := io.Copy(to, f.File); err != nil {
+		return err
+	}
+	return to.Close()
 }
 
 // Abort removes the temporary file; after Commit or Abort it does nothing, so

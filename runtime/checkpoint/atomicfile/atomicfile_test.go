@@ -3,6 +3,7 @@ package atomicfile
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -76,5 +77,40 @@ func TestCommitThatFailsLeavesNothing(t *testing.T) {
 	}
 	if err := WriteFile(filepath.Join(dir, "none", "f"), nil); err == nil {
 		t.Error("a file was made in a folder that is not there")
+	}
+}
+
+func TestOnlyFilesAreReplaced(t *testing.T) {
+	dir := t.TempDir()
+	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
+	if err := os.WriteFile(target, []byte("old"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("target", link); err != nil {
+		t.Skip("no links here: ", err)
+	}
+	if err := WriteFile(link, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := os.Lstat(link); err != nil || st.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is gone: %v, %v", st, err)
+	}
+	if got, _ := os.ReadFile(target); string(got) != "new" {
+		t.Errorf("the link leads to %q", got)
+	}
+	if f, err := Create(dir); err == nil {
+		f.Abort()
+		t.Error("a file takes the name of a folder")
+	}
+	if ns := names(t, dir); len(ns) != 2 {
+		t.Errorf("left behind: %v", ns)
+	}
+}
+
+func TestErrorsNameTheDestination(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "none", "f")
+	_, err := Create(path)
+	if err == nil || strings.Contains(err.Error(), ".tmp-") || !strings.Contains(err.Error(), path) {
+		t.Errorf("%v", err)
 	}
 }

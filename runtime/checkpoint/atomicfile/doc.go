@@ -3,7 +3,8 @@
 // In come a path and bytes; out comes the file, which appears under its name
 // only by Commit, when its bytes are on disk. The invariant: until Commit
 // returns without error, what was under the name before is untouched, and after
-// Commit or Abort no temporary file is left.
+// Commit or Abort no temporary file is left. A name is never taken from a folder,
+// a link, a device or a pipe.
 //
 // The package imports nothing of the module.
 package atomicfile
