@@ -15,18 +15,30 @@
 //		… step.Loss(), step.Stat("lr")
 //	}
 //
+// Each device has its arena, its engine and, where there are several, a goroutine
+// that is parked between runs. A program is replayed from one communication to
+// the next:
+//
+//	rank 0   kernels ── all_reduce ── kernels ── all_gather ── kernels
+//	rank 1   kernels ──────┴───────── kernels ──────┴───────── kernels
+//
+// A failure of one device ends the communication of all, and is what is reported.
+// With Options.Comm the other devices are in other processes, of which each
+// makes the same calls; the one with rank 0 collects whole tensors.
+//
 // How tensors are cut over devices is known here and nowhere above: Read, Write,
 // Feed and gradients speak of whole tensors by path.
 //
 // The invariants: on native code Run, Feed, SetStep, Loss and Stat do not
-// allocate; what a program computes depends on its inputs alone, never on the
-// number of threads, on tracing, or on gradients being read on the way.
+// allocate, nor communications within a process; what a program computes depends
+// on its inputs alone, never on the number of threads or processes, on tracing,
+// or on gradients being read on the way.
 //
 // A Machine is for one goroutine at a time. Elements in memory are
 // little-endian, as in the files. What runs the code is a loader of package
 // loader; the one of object code is here, and printed IR runs where
 // backend/ref is linked in.
 //
-// It imports runtime/program, runtime/loader, runtime/native and
-// internal/philox.
+// It imports runtime/program, runtime/loader, runtime/native, runtime/comm with
+// its transport local, and internal/philox.
 package exec

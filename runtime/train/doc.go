@@ -11,6 +11,10 @@
 // it. Every file appears whole or not at all. Between the start event and the
 // last step nothing is allocated but what a file that is written takes.
 //
+// Several processes with a device each, in Options.Comm, do the same steps; the
+// one with rank 0 alone writes files and tells the steps. They agree on what they
+// begin with, and stop together; of an error that all have, one tells.
+//
 // Every error knows the exit code of the process: ExitCode() int.
 //
 // It imports the other packages of runtime.
