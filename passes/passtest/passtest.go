@@ -1,10 +1,10 @@
 // Package passtest is the harness of pass tests: golden archives that are
-// also executed, and random modules.
+// also executed, random modules, and planned ones run on an arena.
 //
 // In: testdata/*.txtar with a section before.ptir. Out: the sections
 // after.ptir and remarks.txt compared, both modules verified, executed by
 // passes/check and their results compared.
-// For tests only. Imports internal/golden, ir, ir/verify, passes/check,
+// For tests only. Imports internal/golden, ir, ir/eval, ir/verify, passes/check,
 // passes/pass.
 package passtest
 
