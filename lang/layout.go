@@ -16,6 +16,9 @@ type layout struct {
 	f    *frame
 	decl *syntax.Layout // nil: one device, by default
 	t    *training
+	// incomplete: the model has errors, so that what a directive names may be
+	// missing for another reason than a slip in the directive.
+	incomplete bool
 
 	rules  ir.Terms
 	shards []shardRule
@@ -68,6 +71,7 @@ func (l *lowerer) chooseLayout(name string) (*layout, []string) {
 // metadata: the rules, the precision, and which modules are where.
 func (l *lowerer) lowerLayout(y *layout, t *training, compute string) {
 	y.t = t
+	y.incomplete = len(l.errs.list) > 0
 	y.precision = map[string]ir.DType{"compute": ir.F32, "params": ir.F32, "reduce": ir.F32}
 	name := "single"
 	if y.decl != nil {
@@ -320,6 +324,9 @@ func (y *layout) module(name string) *syntax.Module {
 }
 
 func (y *layout) unknownPath(p *syntax.Path) {
+	if y.incomplete {
+		return
+	}
 	var names []string
 	seen := map[string]bool{}
 	add := func(s string) {

@@ -27,6 +27,9 @@ func (y *layout) shard(d *syntax.Shard) {
 	axes := ir.Names{}
 	for _, a := range d.Axes {
 		if !y.axisExists(a.Name) {
+			if y.incomplete {
+				continue
+			}
 			all := y.allAxes()
 			y.f.wants("E0402", a, diag.OneOf(all), diag.DidYouMean(a.Name, all), "no tensor of the model has an axis `%s`", a.Name)
 			continue
@@ -221,7 +224,7 @@ func (y *layout) recompute(d *syntax.Recompute) {
 
 // checkKept checks that a name is a member of one of the modules.
 func (y *layout) checkKept(x syntax.Expr, k string, mods []*instance) {
-	if len(mods) == 0 {
+	if len(mods) == 0 || y.incomplete {
 		return
 	}
 	var names []string
