@@ -224,9 +224,13 @@ func (ld *loader) follow(f *file, d *syntax.Import) *file {
 	if p == "" {
 		p = strings.ReplaceAll(d.Path(), ".", "/") + ".ptl"
 	}
-	if !path.IsAbs(p) {
-		p = path.Join(path.Dir(f.name), p)
+	if path.IsAbs(p) {
+		e := at("E0212", d, "`%s` is the path of a file on one machine", p)
+		e.Want = "a path relative to this file"
+		ld.errs.add(e)
+		return nil
 	}
+	p = path.Join(path.Dir(f.name), p)
 	if g := ld.byName[fileKey(p, false)]; g != nil {
 		if g.state == loading {
 			ld.errs.add(at("E0212", d, "`%s` imports itself, over %s", p, f.name))
