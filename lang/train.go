@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"fmt"
 	"sort"
 	"strings"
 
@@ -149,8 +150,9 @@ func (l *lowerer) runAttrs(f *frame, t *training) []ir.Attr {
 			continue
 		}
 		n, ok := c.int()
-		if !ok || n < 0 || n > maxSize || k == "steps" && n == 0 {
-			f.wants("E0216", e.Value, "a whole number of 31 bits", "", "`%s` is %s", k, formatNumber(c))
+		least := map[string]int{"seed": 0, "steps": 1}[k]
+		if !ok || n < least || n > maxSize {
+			f.wants("E0216", e.Value, fmt.Sprintf("a whole number from %d to %d", least, maxSize), "", "`%s` is %s", k, formatNumber(c))
 			continue
 		}
 		out = append(out, ir.Attr{Key: k, Val: ir.Int(n)})
