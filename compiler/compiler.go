@@ -3,6 +3,7 @@ package compiler
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"ptc/backend"
 	"ptc/backend/assemble"
 	_ "ptc/backend/cpu" // registers itself
+	"ptc/backend/llvm"
 	_ "ptc/backend/ref" // registers itself
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -98,7 +100,7 @@ func Compile(o Options) (*program.Plan, *Report, error) {
 	began = time.Now()
 	p, err := assemble.Plan(m, t)
 	if err != nil {
-		return nil, r, err
+		return nil, r, generated(err)
 	}
 	r.stage("code", began)
 	finish(p, low, r)
@@ -203,6 +205,15 @@ func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []pass
 	err := passes.Run(c, m, &passes.Options{VerifyEach: o.VerifyEach, Hooks: hooks})
 	r.Remarks = c.Remarks
 	return classify(err)
+}
+
+// generated marks what goes wrong in making code as a bug, but for the want of
+// libLLVM and what a target cannot do.
+func generated(err error) error {
+	if _, ok := diag.As(err); ok || errors.Is(err, llvm.ErrNone) || errors.Is(err, llvm.ErrNotFound) {
+		return err
+	}
+	return &Bug{err}
 }
 
 // classify marks errors that are not the user's as bugs.
