@@ -110,6 +110,14 @@ func (a *app) report(cmd *cobra.Command, err error, args []string) int {
 	return f.code
 }
 
+// note tells the user about an error after which a command goes on.
+func (a *app) note(err error) {
+	var f *fault
+	if errors.As(err, &f) {
+		fmt.Fprint(a.err, render(f))
+	}
+}
+
 // render shows diagnostics with their source lines, and any other error as a
 // line.
 func render(f *fault) string {

@@ -26,14 +26,19 @@ A file with a mistake in its syntax is left as it is.`,
 		ValidArgsFunction: completeFiles("ptl"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			changes := 0
+			var failed error // a file that cannot be formatted does not keep the others from it
 			for _, path := range args {
 				changed, err := a.format(path, check, diff)
 				if err != nil {
-					return err
+					a.note(failed)
+					failed = err
 				}
 				if changed {
 					changes++
 				}
+			}
+			if failed != nil {
+				return failed
 			}
 			if check && changes > 0 {
 				return inputf("%s not in the canonical layout; ptc fmt mends that", areNot(changes))

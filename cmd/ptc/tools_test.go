@@ -56,6 +56,19 @@ func TestFmt(t *testing.T) {
 	}
 }
 
+func TestFmtGoesOnAfterABadFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "bad.ptl", "module {")
+	write(t, "ugly.ptl", "config{a=1}")
+	r := ptc(t, "fmt", "bad.ptl", "none.ptl", "ugly.ptl")
+	if r.code != exitInput || !strings.Contains(r.err, "bad.ptl:1:8") || !strings.Contains(r.err, "none.ptl") {
+		t.Errorf("exit code %d\n%s", r.code, r.err)
+	}
+	if read(t, "bad.ptl") != "module {" || read(t, "ugly.ptl") == "config{a=1}" {
+		t.Error("the wrong file was formatted")
+	}
+}
+
 // patch applies a unified difference, and fails where it does not fit.
 func patch(t *testing.T, text, diff string) string {
 	t.Helper()
