@@ -30,7 +30,7 @@ func expand(pattern string, vars []Option) (string, error) {
 		value, ok := lookup(name, vars)
 		if !ok {
 			return "", &Error{Path: pattern, Msg: "variable " + name + " has no value",
-				Hint: "pass --set " + name + "=DIR, or set " + name + " in the environment"}
+				Hint: "set " + name + " in the environment of ptc run"}
 		}
 		out.WriteString(escapeMeta(filepath.ToSlash(value)))
 		rest = tail

@@ -253,7 +253,7 @@ func TestTextErrors(t *testing.T) {
 		{"no match", []Option{{"files", dir + "/*.go"}}, Batch{Size: 1, Window: 4}, "no file matches"},
 		{"no folder", []Option{{"files", dir + "/none/*.go"}}, Batch{Size: 1, Window: 4}, "there is no folder"},
 		{"bad glob", []Option{{"files", dir + "/["}}, Batch{Size: 1, Window: 4}, "not a valid pattern"},
-		{"unset", []Option{{"files", "${PTC_TEST_UNSET}/*"}}, Batch{Size: 1, Window: 4}, "--set PTC_TEST_UNSET=DIR"},
+		{"unset", []Option{{"files", "${PTC_TEST_UNSET}/*"}}, Batch{Size: 1, Window: 4}, "set PTC_TEST_UNSET in the environment"},
 		{"empty variable", []Option{{"files", "${PTC_TEST_EMPTY}/*"}}, Batch{Size: 1, Window: 4}, "no value"},
 		{"bad variable", []Option{{"files", "${A B}/*"}}, Batch{Size: 1, Window: 4}, "${HOME}"},
 		{"unclosed", []Option{{"files", "${A/*"}}, Batch{Size: 1, Window: 4}, "${HOME}"},
