@@ -20,19 +20,25 @@ import (
 //	ex2            the experts alone over 2 devices
 //	zb_h1:2:4      a pipeline with 2 stages and 4 microbatches: gpipe, 1f1b, zb_h1
 //	interleaved:2:4:2  the same with 2 chunks of each stage
+//	on2            2 devices for what Extra says
 //	ffn/2          the axis ffn alone over 2 devices, and any other axis so
 type Layout struct {
 	Spec   string
 	Set    string // sizes that differ from the model's
 	Models string // names; empty for all the decoders
+	Extra  string // more directives, as the language has them
 }
 
 // Name is the row's name: what it does, and sizes that it needs.
 func (l Layout) Name() string {
-	if l.Set == "" {
-		return l.Spec
+	name := l.Spec
+	if l.Extra != "" {
+		name += " + " + strings.Join(strings.Fields(l.Extra), " ")
 	}
-	return l.Spec + " (" + l.Set + ")"
+	if l.Set != "" {
+		name += " (" + l.Set + ")"
+	}
+	return name
 }
 
 // For says whether the row is one of the model's.
@@ -44,7 +50,7 @@ func (l Layout) For(m Model) bool {
 }
 
 // word is a name, then its numbers.
-var word = regexp.MustCompile(`^(dp|fsdp|kvtp|tp|cp|ep|ex|z)(\d+)$`)
+var word = regexp.MustCompile(`^(dp|fsdp|kvtp|tp|cp|ep|ex|on|z)(\d+)$`)
 
 // Rules is the body of the layout in the language.
 func (l Layout) Rules(m Model) (string, error) {
@@ -107,6 +113,9 @@ func (l Layout) Rules(m Model) (string, error) {
 			over = "(" + over + ")"
 		}
 		add("shard batch over %s", over)
+	}
+	if l.Extra != "" {
+		add("%s", l.Extra)
 	}
 	if len(mesh) > 0 {
 		rules = append([]string{"mesh " + strings.Join(mesh, ", ")}, rules...)

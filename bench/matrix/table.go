@@ -1,8 +1,8 @@
 package matrix
 
 // Layouts are the rows, from one kind alone to four together. Three and five
-// blocks make stages of unequal depth, six and ten positions or experts parts
-// that some axes do not have.
+// blocks make stages of unequal depth; ZeRO leaves what it cannot cut evenly
+// whole.
 var Layouts = append(decoders, perceptrons()...)
 
 var decoders = []Layout{
@@ -23,6 +23,19 @@ var decoders = []Layout{
 	// Parts of the model alone.
 	{Spec: "ffn/2"}, {Spec: "ffn/4"}, {Spec: "heads/2"}, {Spec: "vocab/2"}, {Spec: "vocab/4"}, {Spec: "embed/2"},
 	{Spec: "ffn/3"}, {Spec: "heads/2 ffn/3"}, {Spec: "heads/2 vocab/4"}, {Spec: "embed/2 ffn/2"},
+	{Spec: "embed/5"}, {Spec: "head/2", Set: "head=8"}, {Spec: "heads/2 head/3"}, {Spec: "kv/2", Models: "llama"}, {Spec: "kv/2 heads/2", Models: "llama"},
+	{Spec: "tp6", Set: "heads=6 kv=3 vocab=48", Models: "llama"}, {Spec: "kvtp3", Set: "heads=6 kv=3 vocab=48", Models: "llama"},
+	// Some layers alone, and parameters that stay whole.
+	{Spec: "on2", Extra: "shard ffn of blocks.0.mlp over on", Models: "gpt llama"},
+	{Spec: "dp2 z3 on2", Extra: "shard ffn of blocks.1.mlp over on", Models: "gpt llama"},
+	{Spec: "on2 1f1b:2:2", Extra: "shard ffn of blocks.0.mlp over on", Models: "gpt llama"},
+	{Spec: "dp2 on2", Extra: "shard heads of blocks.0.attn, blocks.1.attn.wo over on"},
+	{Spec: "dp2 on2", Extra: "shard embed of wte over on", Models: "gpt moe"},
+	{Spec: "ep2 on2", Extra: "shard ffn of blocks.1.moe over on", Models: "moe"},
+	{Spec: "dp2 tp2", Extra: "replicate wte", Models: "gpt moe"},
+	{Spec: "tp2 dp2 z3", Extra: "replicate blocks.0.attn"},
+	{Spec: "dp2 cp2", Extra: "zero 3 over (dp, cp)"}, {Spec: "dp2 cp2 tp2", Extra: "zero 1 over (dp, cp)"},
+	{Spec: "1f1b:2:2 tp2 sp", Extra: "recompute Block"}, {Spec: "dp2 tp2", Extra: "recompute Block { keep = [attn] }", Models: "gpt llama"},
 	// Pairs.
 	{Spec: "dp2 tp2"}, {Spec: "dp4 tp2"}, {Spec: "dp2 tp4"}, {Spec: "dp4 tp4"}, {Spec: "dp2 kvtp2", Models: "llama"},
 	{Spec: "dp2 z1 tp2"}, {Spec: "dp2 z2 tp2"}, {Spec: "dp2 z3 tp2"}, {Spec: "dp4 z1 tp4"},
@@ -43,6 +56,9 @@ var decoders = []Layout{
 	{Spec: "dp2 zb_h1:2:2 tp2"}, {Spec: "dp2 z1 interleaved:2:2:2 tp2", Set: "layers=5"},
 	{Spec: "dp2 cp2 tp2"}, {Spec: "dp2 z3 cp2 tp2"}, {Spec: "fsdp2 tp2 cp2"},
 	{Spec: "dp2 1f1b:2:2 cp2"}, {Spec: "dp2 z3 1f1b:2:2 tp2"}, {Spec: "1f1b:2:2 cp2 tp2"},
+	// The order of the mesh is free.
+	{Spec: "tp2 1f1b:2:2 dp2 z1"}, {Spec: "cp2 tp2 dp2 z3 1f1b:2:2"}, {Spec: "fsdp2 zb_h1:2:2 cp2 tp2"},
+	{Spec: "dp3 1f1b:3:2", Set: "batch=6 layers=4"}, {Spec: "interleaved:2:6:3", Set: "batch=12 layers=7"},
 	{Spec: "dp2 1f1b:2:2 cp2 tp2"}, {Spec: "dp2 z1 1f1b:4:4 tp2 sp", Set: "layers=5"}, {Spec: "dp2 1f1b:2:2 tp4 sp", Set: "layers=3"},
 	{Spec: "dp2 ep2 tp2", Models: "moe"}, {Spec: "dp2 ep4 tp2", Models: "moe"}, {Spec: "dp2 1f1b:2:2 ep2", Models: "moe"},
 	{Spec: "dp2 z1 1f1b:2:2 ep2 tp2", Models: "moe"},

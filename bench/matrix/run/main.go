@@ -2,6 +2,7 @@
 // case. It exits with 1 if any is not what one device computes.
 //
 //	go run ./bench/matrix/run [-model gpt] [-target cpu] [-layout REGEXP] [-list]
+//	go run ./bench/matrix/run -spec 'cp2 dp2 z3; tp2 fsdp2' -set layers=3
 package main
 
 import (
@@ -19,6 +20,9 @@ func main() {
 	model := flag.String("model", "", "run this model alone")
 	target := flag.String("target", "", "run this target alone: cpu or ref:f64")
 	layout := flag.String("layout", "", "run the layouts whose names match the regular expression")
+	spec := flag.String("spec", "", "run these layouts instead of the table's: words as in the table, separated by semicolons")
+	set := flag.String("set", "", "with -spec: sizes that differ from the model's, separated by spaces")
+	extra := flag.String("extra", "", "with -spec: more directives, in the language")
 	root := flag.String("root", ".", "folder of the module")
 	limit := flag.Duration("limit", 0, "start no case after this time, and say how many were left out")
 	list := flag.Bool("list", false, "print the layouts in the language, and run nothing")
@@ -28,7 +32,13 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
-	s := selection{*model, *target, re}
+	s := selection{*model, *target, re, matrix.Layouts}
+	if *spec != "" {
+		s.layouts = nil
+		for _, one := range strings.Split(*spec, ";") {
+			s.layouts = append(s.layouts, matrix.Layout{Spec: strings.TrimSpace(one), Set: *set, Extra: *extra, Models: "mlp gpt llama moe"})
+		}
+	}
 	if *list {
 		s.list()
 		return
@@ -43,6 +53,7 @@ func main() {
 type selection struct {
 	model, target string
 	layout        *regexp.Regexp
+	layouts       []matrix.Layout
 }
 
 func (s selection) each(f func(matrix.Target, matrix.Model, matrix.Layout)) {
@@ -51,7 +62,7 @@ func (s selection) each(f func(matrix.Target, matrix.Model, matrix.Layout)) {
 			if s.target != "" && s.target != t.Name || s.model != "" && s.model != m.Name {
 				continue
 			}
-			for _, l := range matrix.Layouts {
+			for _, l := range s.layouts {
 				if l.For(m) && s.layout.MatchString(l.Name()) {
 					f(t, m, l)
 				}
