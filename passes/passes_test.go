@@ -181,14 +181,14 @@ func TestUserErrors(t *testing.T) {
 	}
 }
 
-func TestRulesThatChangeMemoryOnlyAreRemarked(t *testing.T) {
-	m := parse(t, strings.Replace(linear, "\n\n", "\nmeta layout(name=\"lean\", rules=[recompute(of=\"Block\")])\n\n", 1))
+func TestOffloadIsRemarked(t *testing.T) {
+	m := parse(t, strings.Replace(linear, "\n\n", "\nmeta layout(name=\"lean\", rules=[offload(what=(optimizer), to=host)])\n\n", 1))
 	c := &pass.Context{}
-	if err := Run(c, m, &Options{Stop: "remat"}); err != nil {
+	if err := Run(c, m, &Options{Stop: "offload"}); err != nil {
 		t.Fatal(err)
 	}
 	last := c.Remarks[len(c.Remarks)-1]
-	if last.Pass != "remat" || !strings.Contains(last.Text, `recompute(of="Block")`) {
+	if last.Pass != "offload" || !strings.Contains(last.Text, `not applied`) {
 		t.Errorf("last remark: %s", last)
 	}
 }
