@@ -1,6 +1,7 @@
 package remat
 
 import (
+	"slices"
 	"strings"
 
 	"ptc/ir"
@@ -67,25 +68,30 @@ func rulesOf(m *ir.Module) []rule {
 // has its values computed again.
 func (r rule) inside(scope string) (string, bool) {
 	at := strings.Split(scope, ".")
-next:
-	for _, p := range r.patterns {
-		want := strings.Split(p, ".")
-		if len(at) < len(want) {
-			continue
-		}
-		for i, w := range want {
-			if w != "*" && w != at[i] {
-				continue next
+	for n := 1; n <= len(at); n++ {
+		for _, p := range r.patterns {
+			if !matches(strings.Split(p, "."), at[:n]) {
+				continue
 			}
-		}
-		for _, k := range r.keep {
-			if len(at) > len(want) && at[len(want)] == k {
+			if n < len(at) && slices.Contains(r.keep, at[n]) {
 				return "", false
 			}
+			return strings.Join(at[:n], "."), true
 		}
-		return strings.Join(at[:len(want)], "."), true
 	}
 	return "", false
+}
+
+// matches reports whether a path is of the pattern, in which * stands for one
+// part and ** for any number.
+func matches(pattern, path []string) bool {
+	if len(pattern) == 0 || len(path) == 0 {
+		return len(pattern) == 0 && len(path) == 0 || len(pattern) == 1 && pattern[0] == "**"
+	}
+	if pattern[0] == "**" {
+		return matches(pattern[1:], path) || matches(pattern, path[1:])
+	}
+	return (pattern[0] == "*" || pattern[0] == path[0]) && matches(pattern[1:], path[1:])
 }
 
 type rewriter struct {
