@@ -305,4 +305,63 @@ end
   result %1 out
 end
 `},
+	{"gemm prologue and epilogue", fusion.Gemm, `func @k class=kernel
+  arg %0 : f32[b=3, s=7, e=21] in
+  arg %1 : f32[e=21] in
+  arg %2 : f32[e=21, f=19] in
+  arg %3 : f32[f=19] in
+  arg %4 : f32[b=3, s=7, f=19] in
+  %5 : f32[b=3, s=7, e=21] = mul %0, %1
+  %6 : f32[b=3, s=7, f=19] = dot %5, %2 over=(e)
+  %7 : f32[b=3, s=7, f=19] = add %6, %3
+  %8 : f32[b=3, s=7, f=19] = tanh %7
+  %9 : f32[b=3, s=7, f=19] = add %8, %4
+  result %7 out
+  result %9 out
+end
+`},
+	{"gemm of heads", fusion.Gemm, `func @k class=kernel
+  arg %0 : f32[b=2, s=5, h=3, d=9] in
+  arg %1 : f32[b=2, s=5, h=3, d=9] in
+  %2 : f32[b=2, k=5, h=3, d=9] = rename %1 axes={s:k}
+  %3 : f32[b=2, s=5, h=3, k=5] = dot %0, %2 over=(d)
+  result %3 out
+end
+`},
+	{"gemm over two axes that do not merge", fusion.Gemm, `func @k class=kernel
+  arg %0 : f32[b=4, x=3, s=6] in
+  arg %1 : f32[s=6, b=4, y=20] in
+  %2 : f32[x=3, y=20] = dot %0, %1 over=(b, s)
+  result %2 out
+end
+`},
+	{"gemm with the left axis last", fusion.Gemm, `func @k class=kernel
+  arg %0 : f32[x=33, k=6] in
+  arg %1 : f32[k=6, y=5] in
+  %2 : f32[y=5, x=33] = dot %0, %1 out=(y, x) over=(k)
+  result %2 out
+end
+`},
+	{"gemm to a scalar", fusion.Gemm, `func @k class=kernel
+  arg %0 : f32[k=37] in
+  arg %1 : f32[k=37] in
+  %2 : f32[] = dot %0, %1 over=(k)
+  result %2 out
+end
+`},
+	{"gemm of an outer product", fusion.Gemm, `func @k class=kernel
+  arg %0 : f32[x=5] in
+  arg %1 : f32[y=18] in
+  %2 : f32[x=5, y=18] = dot %0, %1 over=()
+  result %2 out
+end
+`},
+	{"gemm bf16", fusion.Gemm, `func @k class=kernel
+  arg %0 : bf16[x=5, k=20] in
+  arg %1 : bf16[k=20, y=18] in
+  %2 : f32[x=5, y=18] = dot %0, %1 over=(k) to=f32
+  %3 : bf16[x=5, y=18] = cast %2 to=bf16
+  result %3 out
+end
+`},
 }
