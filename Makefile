@@ -1,6 +1,7 @@
 # ptc: `make train` and `make test` are all that a newcomer needs; `make help`
-# lists the rest. Nothing here needs more than Go, make and (for native code)
-# libLLVM, which scripts/setup.sh installs where it is missing.
+# lists the rest. Nothing here needs more than Go, make and, for native code,
+# libLLVM, and for tests of several processes MPI; scripts/setup.sh installs
+# both where they are missing.
 
 SHELL       := /bin/bash
 GO          ?= go
@@ -39,8 +40,12 @@ train: setup ## compile examples/gpt, train it on the spot and show its loss
 	bin/ptc run bin/gpt.bin $(if $(TRAIN_STEPS),--steps $(TRAIN_STEPS))
 
 .PHONY: test
-test: setup check ## install what is needed, then all checks and all tests
-	$(GO) test ./...
+test: ## install what is needed, then all checks and all tests
+	@GO="$(GO)" scripts/setup.sh llvm mpi
+	@$(MAKE) --no-print-directory check
+	@bin/ptc doctor --require llvm >/dev/null 2>&1 || { export PTC_LLVM=none; echo "make test: no libLLVM, so the tests of native code are left out"; }; \
+	bin/ptc doctor --require mpi >/dev/null 2>&1 || { export PTC_MPI=none; echo "make test: no MPI, so the tests of several processes are left out"; }; \
+	echo "$(GO) test ./..."; $(GO) test ./...
 
 .PHONY: check
 check: ## gofmt and go vet

@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
-# Makes a machine ready to build, train and test: checks Go, builds bin/ptc, and
-# installs libLLVM from the distribution where ptc finds none. ptc works without
-# LLVM too, on its reference backend and more slowly, so that a library that
-# cannot be installed is told and is no failure.
+# Makes a machine ready: checks Go, builds bin/ptc, and installs from the
+# distribution what is asked for and ptc does not find:
+#
+#   scripts/setup.sh [llvm] [mpi]
+#
+# ptc works without either, on its reference backend and more slowly, or with
+# all devices in one process, so that what cannot be installed is told and is no
+# failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
@@ -24,43 +28,54 @@ fi
 
 make --no-print-directory build GO="$go"
 
-if bin/ptc doctor --require llvm >/dev/null 2>&1; then
-  exit 0
-fi
-if [ -n "${PTC_LLVM:-}" ]; then
-  say "PTC_LLVM is '$PTC_LLVM', so no LLVM is installed; what follows runs on the reference backend"
-  exit 0
-fi
+# has NAME: ptc finds it, or was told to do without.
+has() {
+  case $1 in
+    llvm) [ -n "${PTC_LLVM:-}" ] && { say "PTC_LLVM is '$PTC_LLVM', so no LLVM is installed"; return 0; } ;;
+    mpi) [ -n "${PTC_MPI:-}" ] && { say "PTC_MPI is '$PTC_MPI', so no MPI is installed"; return 0; } ;;
+  esac
+  bin/ptc doctor --require "$1" >/dev/null 2>&1
+}
 
-package=libllvm19
-without="ptc goes on without it: plans run on the reference backend, many times slower. Later, install it with: apt-get install $package"
-if ! command -v apt-get >/dev/null; then
-  say "libLLVM is missing and there is no apt-get to install it with. $without"
-  exit 0
-fi
 sudo=""
-if [ "$(id -u)" -ne 0 ]; then
-  if ! command -v sudo >/dev/null || ! sudo -n true 2>/dev/null; then
-    say "libLLVM is missing, and installing it needs root. $without"
-    exit 0
-  fi
-  sudo="sudo -n"
-fi
-
-say "installing $package from the distribution"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # Without a network, or behind another apt-get, this gives up in good time.
 apt() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o DPkg::Lock::Timeout=60 "$@"; }
-install() { apt install -y --no-install-recommends "$package"; }
-# The lists of a fresh container are empty, those of an old machine stale.
-if install >"$log" 2>&1 || { apt update && install; } >"$log" 2>&1; then
-  if bin/ptc doctor --require llvm >/dev/null 2>&1; then
-    say "$package is installed"
-    exit 0
+install() { apt install -y --no-install-recommends "$1"; }
+
+# provide NAME PACKAGE WITHOUT: installs PACKAGE if ptc lacks NAME; WITHOUT says
+# what it means if that fails.
+provide() {
+  has "$1" && return 0
+  local later="$3 Later, install it with: apt-get install $2"
+  if ! command -v apt-get >/dev/null; then
+    say "$2 is missing and there is no apt-get to install it with. $later"
+    return 0
   fi
-  say "$package is installed, and still ptc finds no libLLVM it can use: see bin/ptc doctor"
-  exit 0
-fi
-say "$package could not be installed: $(tail -n 1 "$log")"
-say "$without"
+  if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null || ! sudo -n true 2>/dev/null; then
+      say "$2 is missing, and installing it needs root. $later"
+      return 0
+    fi
+    sudo="sudo -n"
+  fi
+  say "installing $2 from the distribution"
+  # The lists of a fresh container are empty, those of an old machine stale.
+  if ! { install "$2" >"$log" 2>&1 || { apt update && install "$2"; } >"$log" 2>&1; }; then
+    say "$2 could not be installed: $(tail -n 1 "$log")"
+    say "$later"
+  elif has "$1"; then
+    say "$2 is installed"
+  else
+    say "$2 is installed, and still ptc cannot use it: see bin/ptc doctor"
+  fi
+}
+
+for name in "${@:-llvm}"; do
+  case $name in
+    llvm) provide llvm libllvm19 "ptc goes on without it: plans run on the reference backend, many times slower." ;;
+    mpi) provide mpi openmpi-bin "ptc goes on without it: all devices of a plan run in one process, and the tests of MPI are left out." ;;
+    *) say "unknown: $name"; exit 2 ;;
+  esac
+done
