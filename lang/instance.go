@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"math"
 	"sort"
 	"strconv"
 
@@ -287,7 +288,8 @@ func (g *frame) initial(n syntax.Node, x syntax.Expr) (ir.Term, bool) {
 		}
 	}
 	if c, ok := g.number(x); ok {
-		return ir.Term{Head: "constant", Args: ir.A("value", ir.Float(c.v))}, true
+		t := ir.Term{Head: "constant", Args: ir.A("value", ir.Float(c.v))}
+		return t, g.checkInitial(x, t)
 	}
 	return ir.Term{}, false
 }
@@ -311,9 +313,32 @@ func (g *frame) initTerm(site syntax.Node, name string, params []string, def []f
 		}
 		t.Args = t.Args.With(p, ir.Float(c.v))
 	}
-	if t.Args.Float("std", 0) < 0 {
-		g.errorf("E0220", site, "a negative standard deviation")
-		return t, false
+	return t, g.checkInitial(site, t)
+}
+
+// checkInitial reports distributions that there are not. A constant may be
+// infinite: it is where a running minimum starts.
+func (g *frame) checkInitial(site syntax.Node, t ir.Term) bool {
+	for _, a := range t.Args {
+		switch v := t.Args.Float(a.Key, 0); {
+		case math.IsNaN(v):
+			g.errorf("E0220", site, "`%s` is not a number", a.Key)
+			return false
+		case math.IsInf(v, 0) && t.Head != "constant":
+			g.errorf("E0220", site, "`%s` is infinite", a.Key)
+			return false
+		}
 	}
-	return t, true
+	switch {
+	case t.Args.Float("std", 0) < 0:
+		g.errorf("E0220", site, "a negative standard deviation")
+		return false
+	case t.Args.Float("low", 0) > t.Args.Float("high", 0):
+		g.errorf("E0220", site, "`low` is above `high`")
+		return false
+	case math.IsInf(t.Args.Float("high", 0)-t.Args.Float("low", 0), 0):
+		g.errorf("E0220", site, "the range from `low` to `high` is infinite")
+		return false
+	}
+	return true
 }
