@@ -7,13 +7,20 @@ import (
 )
 
 // widen makes every float of f an f64: arguments, the dtypes that attributes
-// name, and results.
+// name, and results. Data stay f32, as they come, and are cast.
 func widen(f *ir.Func) {
 	ops := f.Ops
 	f.Ops = make([]*ir.Op, 0, len(ops))
 	repl := map[*ir.Value]*ir.Value{}
+	data := map[*ir.Op]*ir.Value{}
 	for _, a := range f.Args {
-		if a.Value.Type.DType.IsFloat() {
+		switch {
+		case !a.Value.Type.DType.IsFloat():
+		case a.Role == ir.RoleData:
+			b := op.Builder{F: f, Pos: a.Pos}
+			repl[a.Value] = b.Cast(a.Value, ir.F64)
+			data[repl[a.Value].Def] = a.Value
+		default:
 			a.Value.Type = a.Value.Type.WithDType(ir.F64)
 		}
 	}
@@ -38,6 +45,9 @@ func widen(f *ir.Func) {
 		}
 	}
 	f.Replace(repl)
+	for o, v := range data { // which Replace has made read themselves
+		o.Args[0] = v
+	}
 }
 
 // wideAttrs is o's attributes with f64 for each float dtype that they name.

@@ -364,4 +364,22 @@ end
   result %3 out
 end
 `},
+	{"map remainder and equal truths", fusion.Map, `func @k class=kernel
+  arg %0 : f32[a=5, b=21] in
+  arg %1 : f32[b=21] in
+  arg %2 : bool[a=5, b=21] in
+  arg %3 : bool[b=21] in
+  %4 : f32[] = const dtype=f32 value=7.3
+  %5 : f32[a=5, b=21] = mul %0, %4
+  %6 : f32[a=5, b=21] = mod %5, %1
+  %7 : f32[a=5, b=21] = neg %5
+  %8 : f32[a=5, b=21] = mod %7, %1
+  %9 : bool[a=5, b=21] = eq %2, %3
+  %10 : bool[a=5, b=21] = ne %2, %3
+  result %6 out
+  result %8 out
+  result %9 out
+  result %10 out
+end
+`},
 }

@@ -35,12 +35,22 @@ var elementwise = map[string]func(g *gen, o *ir.Op, x []*kernel.Value) *kernel.V
 	"mod": mod,
 	"and": binary((*kernel.Builder).And),
 	"or":  binary((*kernel.Builder).Or),
-	"eq":  binary((*kernel.Builder).Eq),
-	"ne":  binary((*kernel.Builder).Ne),
-	"lt":  binary((*kernel.Builder).Lt),
-	"le":  binary((*kernel.Builder).Le),
-	"gt":  binary((*kernel.Builder).Gt),
-	"ge":  binary((*kernel.Builder).Ge),
+	"eq": func(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value {
+		if x[0].Type.Elem == kernel.I1 {
+			return g.b.Not(g.b.Xor(x[0], x[1]))
+		}
+		return g.b.Eq(x[0], x[1])
+	},
+	"ne": func(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value {
+		if x[0].Type.Elem == kernel.I1 {
+			return g.b.Xor(x[0], x[1])
+		}
+		return g.b.Ne(x[0], x[1])
+	},
+	"lt": binary((*kernel.Builder).Lt),
+	"le": binary((*kernel.Builder).Le),
+	"gt": binary((*kernel.Builder).Gt),
+	"ge": binary((*kernel.Builder).Ge),
 
 	"select": func(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value {
 		return g.b.Select(x[0], x[1], x[2])
@@ -63,9 +73,21 @@ func sign(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value {
 	return r
 }
 
-// mod takes the sign of the divisor's quotient as the row of mod says: the
-// remainder of a division that truncates.
-func mod(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value { return g.b.Rem(x[0], x[1]) }
+// mod is the remainder of the truncated quotient, with the sign of the first
+// operand. For floats the quotient is rounded before it is truncated, so that
+// it may be one too large; then the remainder has the wrong sign and one
+// divisor is given back. Quotients beyond 2^24 leave a remainder of no digits.
+func mod(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value {
+	b, n, d := g.b, x[0], x[1]
+	if !n.Type.Elem.IsFloat() {
+		return b.Rem(n, d)
+	}
+	n1, d1 := b.Abs(n), b.Abs(d)
+	r := b.MulAdd(b.Neg(b.Floor(b.Div(n1, d1))), d1, n1)
+	zero := b.Like(n, 0)
+	r = b.Select(b.Lt(r, zero), b.Add(r, d1), r)
+	return b.Select(b.Lt(n, zero), b.Neg(r), r)
+}
 
 // cast converts; to a type of low precision it rounds, and keeps f32.
 func cast(g *gen, o *ir.Op, x []*kernel.Value) *kernel.Value {
