@@ -34,7 +34,7 @@ func TestMoELayouts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := []string{"layers=2", "batch=4", "seq=16", "embed=16", "heads=2", "head=8", "experts=4", "ffn=12", "vocab=256"}
+	set := []string{"layers=2", "batch=4", "seq=16", "embed=16", "heads=2", "head=8", "experts=4", "ffn=12", "capacity=1.25"}
 	for _, l := range moeLayouts {
 		t.Run(l.name, func(t *testing.T) {
 			text := string(src)
