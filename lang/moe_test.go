@@ -89,7 +89,7 @@ func (m *mixture) expert(e, b, s int) []float64 {
 // choices were dropped.
 func (m *mixture) want() (y *array.Tensor, balance, z float64, dropped int) {
 	y = array.New(m.x.Type)
-	room := math.Ceil(float64(m.seq*m.k)/float64(m.experts)*m.capacity - 1e-9)
+	room := math.Max(1, math.Ceil(float64(m.seq*m.k)/float64(m.experts)*m.capacity-1e-9))
 	for b := range m.batch {
 		used := make([]float64, m.experts)
 		mean := make([]float64, m.experts)
@@ -133,7 +133,7 @@ func TestMoE(t *testing.T) {
 		drops    bool
 	}{
 		{1, 1.25, true}, {2, 1.25, true}, {3, 1, true}, {2, 0.5, true},
-		{2, 1e-6, true},  // one slot of each expert
+		{2, 1e-12, true}, // one slot of each expert
 		{1, 4, false},    // room for all tokens at one expert
 		{2, 1000, false}, // more room than there are tokens
 		{4, 1, false},    // every expert sees every token
