@@ -3,5 +3,5 @@
 //
 // In: types from ir. Out: values that op rows compute with.
 // Invariant: len(Data) is Type.Elems(), in row-major order of Type.Axes.
-// Imports ir alone.
+// Imports ir, internal/philox.
 package tensor

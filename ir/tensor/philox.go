@@ -1,25 +1,13 @@
 package tensor
 
-import "math"
+import (
+	"math"
 
-// Philox4x32 is the counter-based generator Philox4x32-10 of Salmon, Moraes,
-// Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC'11.
-func Philox4x32(ctr [4]uint32, key [2]uint32) [4]uint32 {
-	const (
-		m0, m1 = 0xD2511F53, 0xCD9E8D57 // multipliers
-		w0, w1 = 0x9E3779B9, 0xBB67AE85 // Weyl increments of the key
-	)
-	for round := 0; round < 10; round++ {
-		p0, p1 := uint64(ctr[0])*m0, uint64(ctr[2])*m1
-		ctr = [4]uint32{
-			uint32(p1>>32) ^ ctr[1] ^ key[0], uint32(p1),
-			uint32(p0>>32) ^ ctr[3] ^ key[1], uint32(p0),
-		}
-		key[0] += w0
-		key[1] += w1
-	}
-	return ctr
-}
+	"ptc/internal/philox"
+)
+
+// Philox4x32 is the generator of internal/philox.
+func Philox4x32(ctr [4]uint32, key [2]uint32) [4]uint32 { return philox.Block(ctr, key) }
 
 // RandomKey is the second word of every key of the random operation; the
 // first is the seed.

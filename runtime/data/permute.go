@@ -1,6 +1,10 @@
 package data
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"ptc/internal/philox"
+)
 
 // permutation is a pseudorandom permutation of [0, n) for each epoch that needs
 // no memory: a Feistel network with Philox as its round function permutes the
@@ -41,7 +45,7 @@ func (p *permutation) feistel(epoch int64, x uint64) uint64 {
 	lw, rw := p.hi, p.lo
 	l, r := x>>rw, x&(1<<rw-1)
 	for round := range feistelRounds {
-		f := philox([4]uint32{uint32(r), uint32(round)<<16 | p.stream.id,
+		f := philox.Block([4]uint32{uint32(r), uint32(round)<<16 | p.stream.id,
 			uint32(epoch), uint32(uint64(epoch) >> 32)}, p.stream.key)
 		l, r = r, (l^uint64(f[0]))&(1<<lw-1)
 		lw, rw = rw, lw

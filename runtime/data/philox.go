@@ -3,27 +3,9 @@ package data
 import (
 	"math"
 	"math/bits"
-)
 
-// philox is the counter-based generator Philox4x32-10 of Salmon, Moraes, Dror
-// and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3" (SC 2011), section
-// 3.3: a bijection of the 128-bit counter for each 64-bit key.
-func philox(ctr [4]uint32, key [2]uint32) [4]uint32 {
-	const (
-		m0, m1 = 0xD2511F53, 0xCD9E8D57
-		w0, w1 = 0x9E3779B9, 0xBB67AE85
-	)
-	for range 10 {
-		p0, p1 := uint64(m0)*uint64(ctr[0]), uint64(m1)*uint64(ctr[2])
-		ctr = [4]uint32{
-			uint32(p1>>32) ^ ctr[1] ^ key[0], uint32(p1),
-			uint32(p0>>32) ^ ctr[3] ^ key[1], uint32(p0),
-		}
-		key[0] += w0
-		key[1] += w1
-	}
-	return ctr
-}
+	"ptc/internal/philox"
+)
 
 // streamID keeps apart the uses of one seed.
 type streamID uint32
@@ -47,7 +29,7 @@ func newStream(seed uint64, id streamID) stream {
 }
 
 func (s stream) at(row int64, i int) [4]uint32 {
-	return philox([4]uint32{uint32(row), uint32(uint64(row) >> 32), uint32(i), s.id}, s.key)
+	return philox.Block([4]uint32{uint32(row), uint32(uint64(row) >> 32), uint32(i), s.id}, s.key)
 }
 
 // below is uniform in [0, n), by the multiplication of a 64-bit draw.
