@@ -4,6 +4,6 @@
 // In: stated values and reshard operations. Out: the program that every device
 // runs, with collectives in the place of reshards.
 // Invariant: the devices' results, joined as their types say, are the global
-// results; a reshard moves no more than its kind needs (lower.go).
+// results; a reshard moves no more than its kind needs (move.go).
 // Imports ir, ir/op, passes/pass.
 package partition

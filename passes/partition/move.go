@@ -9,18 +9,18 @@ import (
 )
 
 // move brings v into the state of t (same tensor, local sizes) by the fewest
-// bytes: settle owed sums into their place (reduce_scatter) or everywhere
-// (all_reduce), move a shard from one axis to another (all_to_all), cut what
-// is whole (shard_slice, nothing is sent), and gather last.
+// bytes: first cut what is whole (shard_slice, nothing is sent, and all that
+// follows moves less), settle owed sums into their place (reduce_scatter), move
+// shards from one axis to another (all_to_all), settle the other sums
+// (all_reduce), and gather last. After each step what comes first is looked at
+// again: a shard that has moved may have made room for a sum. Several mesh axes
+// are one collective where they are neighbours in the states.
 func (p *partitioner) move(why *ir.Op, v *ir.Value, t ir.Type) *ir.Value {
-	for _, step := range []func(*ir.Value, ir.Type) *ir.Value{p.scatterOwed, p.settle, p.exchange, p.cut, p.gather, p.cut, p.owe} {
-		for {
-			w := step(v, t)
-			if w == nil {
-				break
-			}
+	steps := []func(*ir.Value, ir.Type) *ir.Value{p.cut, p.scatterOwed, p.exchange, p.settle, p.gather, p.owe}
+	for i := 0; i < len(steps); i++ {
+		if w := steps[i](v, t); w != nil {
 			p.remark(why, w)
-			v = w
+			v, i = w, -1
 		}
 	}
 	if !v.Type.Equal(t.WithDType(v.Type.DType)) {
@@ -53,21 +53,34 @@ func (p *partitioner) emit(name string, v *ir.Value, over []string, kv ...any) *
 	return p.b.Emit(name, attrs, v)
 }
 
-// scatterOwed settles a sum owed over mesh axis m where t shards an axis over
-// m next.
+// scatterOwed settles sums owed over the mesh axes over which t shards an axis
+// next.
 func (p *partitioner) scatterOwed(v *ir.Value, t ir.Type) *ir.Value {
-	for _, owed := range v.Type.Partial {
-		if slices.Contains(t.Partial, owed) {
-			continue
-		}
+	for _, kind := range []string{"sum", "max"} {
 		for i, a := range v.Type.Axes {
-			want := t.Axes[i].Mesh
-			if k := len(a.Mesh); len(want) > k && want[k] == owed.Mesh && slices.Equal(want[:k], a.Mesh) {
-				return p.emit("reduce_scatter", v, []string{owed.Mesh}, "axis", ir.Name(a.Name), "reduce", ir.Name(owed.Reduce))
+			over := next(a.Mesh, t.Axes[i].Mesh, func(m string) bool {
+				owed := ir.Partial{Mesh: m, Reduce: kind}
+				return slices.Contains(v.Type.Partial, owed) && !slices.Contains(t.Partial, owed)
+			})
+			if len(over) > 0 {
+				return p.emit("reduce_scatter", v, over, "axis", ir.Name(a.Name), "reduce", ir.Name(kind))
 			}
 		}
 	}
 	return nil
+}
+
+// next are the mesh axes that want has behind have, as far as ok holds; none
+// where have is not how want begins.
+func next(have, want []string, ok func(m string) bool) []string {
+	if !prefix(have, want) {
+		return nil
+	}
+	n := len(have)
+	for n < len(want) && ok(want[n]) {
+		n++
+	}
+	return want[len(have):n]
 }
 
 // settle reduces the sums that t does not owe, all of one kind at once.
@@ -87,18 +100,21 @@ func (p *partitioner) settle(v *ir.Value, t ir.Type) *ir.Value {
 	return nil
 }
 
-// exchange moves the minor mesh axis of one axis' sharding to another axis.
+// exchange moves the minor mesh axes of one axis' sharding to another axis: as
+// many as go there together.
 func (p *partitioner) exchange(v *ir.Value, t ir.Type) *ir.Value {
 	for i, a := range v.Type.Axes {
-		k := len(a.Mesh)
-		if k == 0 || prefix(a.Mesh, t.Axes[i].Mesh) {
-			continue
-		}
-		m := a.Mesh[k-1]
-		for j, b := range v.Type.Axes {
-			want := t.Axes[j].Mesh
-			if n := len(b.Mesh); j != i && len(want) > n && want[n] == m && slices.Equal(want[:n], b.Mesh) {
-				return p.emit("all_to_all", v, []string{m}, "axis", ir.Name(a.Name), "to", ir.Name(b.Name))
+		want := t.Axes[i].Mesh
+		for k := range a.Mesh {
+			if len(want) > k && slices.Equal(a.Mesh[:k+1], want[:k+1]) {
+				continue // stays
+			}
+			over := a.Mesh[k:]
+			for j, b := range v.Type.Axes {
+				to := t.Axes[j].Mesh
+				if n := len(b.Mesh); j != i && prefix(b.Mesh, to) && len(to) >= n+len(over) && slices.Equal(to[n:n+len(over)], over) {
+					return p.emit("all_to_all", v, over, "axis", ir.Name(a.Name), "to", ir.Name(b.Name))
+				}
 			}
 		}
 	}
@@ -108,9 +124,9 @@ func (p *partitioner) exchange(v *ir.Value, t ir.Type) *ir.Value {
 // cut keeps this device's part of an axis that is whole on the group.
 func (p *partitioner) cut(v *ir.Value, t ir.Type) *ir.Value {
 	for i, a := range v.Type.Axes {
-		want := t.Axes[i].Mesh
-		if k := len(a.Mesh); len(want) > k && slices.Equal(want[:k], a.Mesh) && !uses(v.Type, want[k]) {
-			return p.emit("shard_slice", v, want[k:k+1], "axis", ir.Name(a.Name))
+		over := next(a.Mesh, t.Axes[i].Mesh, func(m string) bool { return !uses(v.Type, m) })
+		if len(over) > 0 {
+			return p.emit("shard_slice", v, over, "axis", ir.Name(a.Name))
 		}
 	}
 	return nil
@@ -131,15 +147,24 @@ func uses(t ir.Type, m string) bool {
 	return false
 }
 
-// gather makes an axis whole from its minor mesh axis on, as far as t does not
+// gather makes an axis whole over the minor mesh axes over which t does not
 // shard it so.
 func (p *partitioner) gather(v *ir.Value, t ir.Type) *ir.Value {
 	for i, a := range v.Type.Axes {
-		if !prefix(a.Mesh, t.Axes[i].Mesh) {
-			return p.emit("all_gather", v, a.Mesh[len(a.Mesh)-1:], "axis", ir.Name(a.Name))
+		if k := common(a.Mesh, t.Axes[i].Mesh); k < len(a.Mesh) {
+			return p.emit("all_gather", v, a.Mesh[k:], "axis", ir.Name(a.Name))
 		}
 	}
 	return nil
+}
+
+// common is how many mesh axes a and b begin with alike.
+func common(a, b []string) int {
+	k := 0
+	for k < len(a) && k < len(b) && a[k] == b[k] {
+		k++
+	}
+	return k
 }
 
 func prefix(a, b []string) bool { return len(a) <= len(b) && slices.Equal(a, b[:len(a)]) }
