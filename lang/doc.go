@@ -61,6 +61,10 @@
 //	E0416  a device's memory
 //	E0417  unknown collective
 //	E0418  offloading
+//	E0419  blocks of stages given by hand that do not add up
+//	E0420  recompute auto without a budget
+//	E0421  the mesh axis of a pipeline in another rule
+//	E0422  zero over devices that all do the same work
 //	E0501  nothing to train
 //	E0502  more than one model or train block, or an unknown model
 //	E0503  unknown entry of train

@@ -22,8 +22,10 @@ type layout struct {
 
 	rules  ir.Terms
 	shards []shardRule
-	// precision is what is computed and kept in which dtype.
+	// precision is what is computed and kept in which dtype; scale what the
+	// loss is multiplied with before the backward pass, nil where not said.
 	precision map[string]ir.DType
+	scale     ir.AttrVal
 	once      map[string]syntax.Node    // directives that may occur once
 	holders   map[string]*syntax.Module // of each instance, by path; made when needed
 }
@@ -35,6 +37,7 @@ type shardRule struct {
 	mesh    []*syntax.Ident
 	of      []*syntax.Path
 	between []*syntax.Module
+	zigzag  bool // each device has a part of either half
 }
 
 // chooseLayout finds the layout by name; the first one where none is asked
@@ -93,11 +96,12 @@ func (l *lowerer) lowerLayout(y *layout, t *training, compute string) {
 		}
 		y.precision["compute"] = d
 	}
-	l.mod.Meta = append(l.mod.Meta,
-		ir.Term{Head: "layout", Args: ir.A("name", ir.Str(name), "rules", y.rules)},
-		ir.Term{Head: "precision", Args: ir.A("compute", ir.Name(y.precision["compute"].String()),
-			"params", ir.Name(y.precision["params"].String()), "reduce", ir.Name(y.precision["reduce"].String()))},
-		l.instancesTerm())
+	precision := ir.Term{Head: "precision", Args: ir.A("compute", ir.Name(y.precision["compute"].String()),
+		"params", ir.Name(y.precision["params"].String()), "reduce", ir.Name(y.precision["reduce"].String()))}
+	if y.scale != nil && y.precision["compute"] == ir.F16 {
+		precision.Args = precision.Args.With("scale", y.scale)
+	}
+	l.mod.Meta = append(l.mod.Meta, ir.Term{Head: "layout", Args: ir.A("name", ir.Str(name), "rules", y.rules)}, precision, l.instancesTerm())
 }
 
 // instancesTerm lists, for each module, the paths of its instances; a repeated
@@ -144,6 +148,10 @@ func (y *layout) rule(n syntax.Node, head string, kv ...any) {
 			if len(v) == 0 {
 				continue
 			}
+		case ir.Ints:
+			if len(v) == 0 {
+				continue
+			}
 		case ir.Str:
 			if v == "" {
 				continue
@@ -186,11 +194,9 @@ func (y *layout) directive(d syntax.Directive) {
 	case *syntax.Device:
 		y.device(d)
 	case *syntax.Overlap:
-		y.rule(d, "overlap", "collectives", y.collectives(d.What))
-		y.options(d.Options, nil)
+		y.overlap(d)
 	case *syntax.Entry:
-		y.f.wants("E0415", d.Key, "mesh, shard, pipeline, zero, recompute, precision, offload, device, forbid or overlap", "",
-			"a layout has no option `%s`", d.Key.Name)
+		y.entry(d)
 	}
 }
 
@@ -263,19 +269,6 @@ func (y *layout) paramsOf(ps []*syntax.Path) ir.Names {
 		}
 	}
 	return out
-}
-
-// paths are the patterns of a directive, as one string; each must select
-// something.
-func (y *layout) paths(ps []*syntax.Path) ir.Str {
-	var out []string
-	for _, p := range ps {
-		if !y.selects(p) {
-			y.unknownPath(p)
-		}
-		out = append(out, p.String())
-	}
-	return ir.Str(strings.Join(out, ", "))
 }
 
 // selects reports whether a path names a parameter, an instance or a module.

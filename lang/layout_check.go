@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -73,8 +74,10 @@ func (y *layout) allAxes() []string {
 }
 
 // checkShards looks at all rules together: no axis sharded twice, no mesh axis
-// twice in a tensor, every size divisible.
+// twice in a tensor, every size divisible, every rule about something.
 func (y *layout) checkShards() {
+	y.checkStages()
+	y.checkReplicas()
 	for i, r := range y.shards {
 		for _, o := range y.shards[:i] {
 			if o.axis == r.axis && sameScope(o, r) {
@@ -84,13 +87,112 @@ func (y *layout) checkShards() {
 	}
 	all, params := y.tensors(false), y.tensors(true)
 	for i, r := range y.shards {
-		for _, p := range y.scoped(r, all, params) {
+		scope := y.scoped(r, all, params)
+		y.checkScope(r, scope)
+		for _, p := range scope {
 			y.checkSize(r, p)
 			for _, o := range y.shards[:i] {
 				y.checkTwice(o, r, p)
 			}
 		}
 	}
+}
+
+// checkStages reports rules over the mesh axis of a pipeline: its devices have
+// different parts of the model, and no tensor in common to cut.
+func (y *layout) checkStages() {
+	stages := map[string]*syntax.Ident{}
+	for _, d := range y.decl.Directives {
+		if p, ok := d.(*syntax.Pipeline); ok {
+			stages[p.Over.Name] = p.Over
+		}
+	}
+	for _, d := range y.decl.Directives {
+		var over []*syntax.Ident
+		does := ""
+		switch d := d.(type) {
+		case *syntax.Shard:
+			over, does = d.Over, "shards"
+		case *syntax.Zero:
+			over, does = d.Over, "shards"
+		case *syntax.Replicate:
+			over, does = d.Over, "replicates"
+		}
+		for _, id := range over {
+			p := stages[id.Name]
+			if p == nil || y.l.mod.MeshSize(id.Name) == 0 {
+				continue
+			}
+			e := at("E0421", id, "`%s` holds the stages of the pipeline, and this rule %s over it", id.Name, does)
+			e.Want = "another mesh axis"
+			e.Hint = "devices of a pipeline have different blocks: give the mesh one more axis"
+			e.Note = []diag.Note{{Pos: p.At(), Msg: "the pipeline is over it here"}}
+			y.l.errs.add(e)
+		}
+	}
+}
+
+// checkReplicas reports zero over devices that all do the same work: they have
+// nothing to add up, and a part of the batch for each was probably forgotten.
+func (y *layout) checkReplicas() {
+	used := map[string]bool{}
+	for _, d := range y.decl.Directives {
+		switch d := d.(type) {
+		case *syntax.Shard:
+			for _, id := range d.Over {
+				used[id.Name] = true
+			}
+		case *syntax.Pipeline:
+			used[d.Over.Name] = true
+		}
+	}
+	batch := "batch"
+	if y.t != nil && y.t.data != nil {
+		batch = y.t.data.fields[0].typ.Axes[0].Name
+	}
+	for _, d := range y.decl.Directives {
+		z, ok := d.(*syntax.Zero)
+		if !ok {
+			continue
+		}
+		for _, id := range z.Over {
+			if n := y.l.mod.MeshSize(id.Name); n > 1 && !used[id.Name] {
+				y.f.wants("E0422", id, "a mesh axis that something is sharded over", "`shard "+batch+" over "+id.Name+"` gives each device a part of the batch",
+					"the %d devices of `%s` all do the same work", n, id.Name)
+			}
+		}
+	}
+}
+
+// checkScope reports a rule about modules or parameters that do not have its
+// axis.
+func (y *layout) checkScope(r shardRule, scope []placed) {
+	var names []string
+	for _, p := range scope {
+		for _, n := range p.typ.Names() {
+			if n == r.axis {
+				return
+			}
+			if !contains(names, n) {
+				names = append(names, n)
+			}
+		}
+	}
+	who := ""
+	switch {
+	case len(names) == 0 || y.incomplete:
+		return
+	case len(r.of) == 1:
+		who = "`" + r.of[0].String() + "` has"
+	case len(r.of) > 1:
+		who = "these parameters have"
+	case len(r.between) == 1:
+		who = "what `" + r.between[0].Name.Name + "` gives has"
+	default:
+		who = "what these modules give has"
+	}
+	sort.Strings(names)
+	y.f.wants("E0402", r.node, diag.OneOf(names), diag.DidYouMean(r.axis, names), "%s no axis `%s`", who, r.axis)
 }
 
 // scoped are the tensors that a rule is about: what crosses the borders of the
@@ -160,18 +262,18 @@ func sameScope(a, b shardRule) bool {
 }
 
 func (y *layout) again(o, r shardRule) {
+	var mesh []string
+	for _, m := range append(slices.Clone(o.mesh), r.mesh...) {
+		if !contains(mesh, m.Name) {
+			mesh = append(mesh, m.Name)
+		}
+	}
 	e := at("E0404", r.node, "axis `%s` is sharded twice", r.axis)
-	e.Hint = "`shard " + r.axis + " over (" + meshList(o) + ", " + meshList(r) + ")` cuts it by both"
+	if len(mesh) > 1 {
+		e.Hint = "`shard " + r.axis + " over (" + strings.Join(mesh, ", ") + ")` cuts it by both"
+	}
 	e.Note = []diag.Note{{Pos: o.node.At(), Msg: "first sharded here"}}
 	y.l.errs.add(e)
-}
-
-func meshList(r shardRule) string {
-	var s []string
-	for _, m := range r.mesh {
-		s = append(s, m.Name)
-	}
-	return strings.Join(s, ", ")
 }
 
 // checkTwice reports a tensor in which two axes want the same mesh axis.
@@ -204,7 +306,12 @@ func (y *layout) checkSize(r shardRule, p placed) {
 	for _, m := range r.mesh {
 		parts *= y.l.mod.MeshSize(m.Name)
 	}
-	if n := p.typ.Axes[i].Size; n%parts != 0 {
+	n := p.typ.Axes[i].Size
+	switch {
+	case n%parts != 0:
 		y.f.wants("E0406", r.node, "a multiple of "+formatNumber(whole(parts)), "", "axis `%s` is %d in %s, and cannot be cut into %d equal parts", r.axis, n, p.name, parts)
+	case r.zigzag && parts > 1 && n%(2*parts) != 0:
+		y.f.wants("E0406", r.node, "a multiple of "+formatNumber(whole(2*parts)), "`order = contiguous` takes one part for each device",
+			"axis `%s` is %d in %s, and cannot be cut into %d equal parts, two for each device", r.axis, n, p.name, 2*parts)
 	}
 }

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"slices"
 	"sort"
 
 	"ptc/internal/diag"
@@ -36,10 +37,46 @@ func (y *layout) shard(d *syntax.Shard) {
 		}
 		axes = append(axes, a.Name)
 		if len(mesh) == len(d.Over) {
-			y.shards = append(y.shards, shardRule{a.Name, a, d.Over, d.Of, between})
+			y.shards = append(y.shards, shardRule{a.Name, a, d.Over, d.Of, between, false})
 		}
 	}
-	y.rule(d, "shard", "axes", axes, "over", mesh, "of", of, "between", names)
+	y.rule(d, "shard", append([]any{"axes", axes, "over", mesh, "of", of, "between", names}, y.sequence(d)...)...)
+}
+
+// sequence reads how the positions of a sequence lie and meet in attention:
+// options of a rule about one axis, everywhere, over one mesh axis.
+func (y *layout) sequence(d *syntax.Shard) (kv []any) {
+	if d.Options == nil {
+		return nil
+	}
+	choose := func(k string, from ...string) func(syntax.Expr) {
+		return func(x syntax.Expr) {
+			w, ok := y.word(x)
+			if ok && !contains(from, w) {
+				y.f.wants("E0415", x, diag.OneOf(from), diag.DidYouMean(w, from), "`%s` cannot be %s", k, clip(w))
+				return
+			}
+			if kv = append(kv, k, ir.Name(w)); w == "zigzag" && len(y.shards) > 0 {
+				y.shards[len(y.shards)-1].zigzag = true
+			}
+		}
+	}
+	switch {
+	case len(d.Of) > 0:
+		y.f.wants("E0415", d.Options, "a rule for all tensors, without `of`", "", "attention and order of a rule about parameters")
+	case len(d.Between) > 0:
+		y.f.wants("E0415", d.Options, "a rule for all tensors, without `between`", "", "attention and order of a rule about borders of modules")
+	case len(d.Axes) > 1:
+		y.f.wants("E0415", d.Options, "a rule of its own for the sequence", "", "attention and order of a rule about %d axes", len(d.Axes))
+	case len(d.Over) > 1:
+		y.f.wants("E0415", d.Options, "one mesh axis: the devices of a ring", "", "attention and order over %d mesh axes", len(d.Over))
+	default:
+		y.options(d.Options, map[string]func(syntax.Expr){
+			"attention": choose("attention", "ring", "gather"),
+			"order":     choose("order", "contiguous", "zigzag"),
+		})
+	}
+	return kv
 }
 
 // options reads `{ key = expr … }` with the readers of the known keys, and
@@ -60,7 +97,11 @@ func (y *layout) options(o *syntax.Options, readers map[string]func(syntax.Expr)
 		case seen[k] != nil:
 			y.l.errs.add(twice(e.Key, seen[k]))
 		case readers[k] == nil:
-			y.f.wants("E0415", e.Key, diag.OneOf(known), diag.DidYouMean(k, known), "unknown option `%s`", k)
+			want := diag.OneOf(known)
+			if len(known) == 0 {
+				want = "no options"
+			}
+			y.f.wants("E0415", e.Key, want, diag.DidYouMean(k, known), "unknown option `%s`", k)
 		default:
 			readers[k](e.Value)
 		}
@@ -114,184 +155,22 @@ func (y *layout) count(x syntax.Expr, code, what string, lo, hi int) (int, bool)
 	return n, true
 }
 
-// schedules are the orders of microbatches that a pipeline may have.
-var schedules = []string{"gpipe", "1f1b", "interleaved", "zb_h1"}
-
-func (y *layout) pipeline(d *syntax.Pipeline) {
-	y.single(d, "pipeline")
-	mesh := y.meshNames([]*syntax.Ident{d.Over})
-	blocks, ok := repeatedAt(y.l.model, d.What.Parts)
-	switch {
-	case !ok && !y.selects(d.What):
-		y.unknownPath(d.What)
-	case !ok:
-		y.f.wants("E0408", d.What, "a repeated module, such as `blocks : Block[layers]`", "", "`%s` does not repeat, so it cannot be cut into stages", d.What)
+// bytes is an option that must be a size of at least lo bytes, such as the
+// example.
+func (y *layout) bytes(x syntax.Expr, code, what, example string, lo int) (int, bool) {
+	c, ok := y.f.number(x)
+	if !ok {
+		return 0, false
 	}
-	schedule, micro, chunks := "1f1b", 1, 1
-	y.options(d.Options, map[string]func(syntax.Expr){
-		"schedule": func(x syntax.Expr) {
-			w, isWord := y.word(x)
-			if isWord && !contains(schedules, w) {
-				y.f.wants("E0410", x, diag.OneOf(schedules), diag.DidYouMean(w, schedules), "unknown schedule `%s`", w)
-			}
-			schedule = w
-		},
-		"microbatches": func(x syntax.Expr) {
-			if n, ok := y.count(x, "E0407", "the number of microbatches", 1, maxSize); ok {
-				micro = n
-				y.checkMicrobatches(x, n)
-			}
-		},
-		"chunks": func(x syntax.Expr) {
-			if n, ok := y.count(x, "E0415", "the number of chunks of a stage", 1, maxRepeat); ok {
-				chunks = n
-			}
-		},
-	})
-	if ok && len(mesh) == 1 {
-		if stages := y.l.mod.MeshSize(d.Over.Name) * chunks; stages > len(blocks) {
-			y.f.wants("E0409", d, "at most one stage for each block", "", "%d stages of %d blocks", stages, len(blocks))
+	if !(c.v >= float64(lo) && c.v <= 1<<53) {
+		want := "a size such as `" + example + "`"
+		if lo == 0 {
+			want += ", or 0"
 		}
+		y.f.wants(code, x, want, "", "%s is %s", what, formatNumber(c))
+		return 0, false
 	}
-	y.rule(d, "pipeline", "blocks", ir.Str(d.What.String()), "over", mesh, "schedule", ir.Str(schedule), "microbatches", ir.Int(micro), "chunks", ir.Int(chunks))
-}
-
-// checkMicrobatches checks that the part of the batch that one device has is
-// cut evenly.
-func (y *layout) checkMicrobatches(x syntax.Expr, n int) {
-	a := y.t.data.fields[0].typ.Axes[0]
-	parts := 1
-	for _, d := range y.decl.Directives {
-		s, ok := d.(*syntax.Shard)
-		if !ok {
-			continue
-		}
-		for _, id := range s.Axes {
-			for _, m := range s.Over {
-				if id.Name == a.Name && parts <= maxDevices {
-					parts *= max(1, y.l.mod.MeshSize(m.Name))
-				}
-			}
-		}
-	}
-	if a.Size%parts != 0 {
-		return // E0406 says so
-	}
-	if local := a.Size / parts; local%n != 0 {
-		what := "`" + a.Name + "` of " + formatNumber(whole(a.Size))
-		if parts > 1 {
-			what += ", of which each device has " + formatNumber(whole(local)) + ","
-		}
-		y.f.wants("E0407", x, "a divisor of "+formatNumber(whole(local)), "", "%s cannot be cut into %d microbatches", what, n)
-	}
-}
-
-func (y *layout) zero(d *syntax.Zero) {
-	y.single(d, "zero")
-	mesh := y.meshNames(d.Over)
-	level, ok := y.count(d.Stage, "E0411", "the level of `zero`", 1, 3)
-	y.options(d.Options, nil)
-	if ok {
-		y.rule(d, "zero", "level", ir.Int(level), "over", mesh)
-	}
-}
-
-// recompute names modules whose inner values are computed again in the
-// backward pass, except those of the members kept.
-func (y *layout) recompute(d *syntax.Recompute) {
-	auto := len(d.What) == 1 && d.What[0].String() == "auto"
-	var of ir.Str = "auto"
-	var mods []*instance
-	if !auto {
-		of = y.paths(d.What)
-		for _, i := range y.l.instances {
-			for _, p := range d.What {
-				if i.path != "" && (i.decl.Name.Name == p.String() || matchPath(p.String(), i.path)) {
-					mods = append(mods, i)
-				}
-			}
-		}
-	}
-	keep := ir.Names{}
-	y.options(d.Options, map[string]func(syntax.Expr){"keep": func(x syntax.Expr) {
-		keep = y.words(x)
-		for _, k := range keep {
-			y.checkKept(x, k, mods)
-		}
-	}})
-	y.rule(d, "recompute", "of", of, "keep", keep)
-}
-
-// checkKept checks that a name is a member of one of the modules.
-func (y *layout) checkKept(x syntax.Expr, k string, mods []*instance) {
-	if len(mods) == 0 || y.incomplete {
-		return
-	}
-	var names []string
-	for _, i := range mods {
-		if _, ok := i.subs[k]; ok {
-			return
-		}
-	}
-	for n := range mods[0].subs {
-		names = append(names, n)
-	}
-	sort.Strings(names)
-	y.f.wants("E0412", x, diag.OneOf(names), diag.DidYouMean(k, names), "%s has no module `%s`", mods[0].what(), k)
-}
-
-func (y *layout) setPrecision(d *syntax.Precision) {
-	y.single(d, "precision")
-	allowed := map[string][]string{"compute": {"f32", "bf16", "f16"}, "params": {"f32", "bf16"}, "reduce": {"f32", "bf16"}}
-	readers := map[string]func(syntax.Expr){}
-	for k, names := range allowed {
-		readers[k] = func(x syntax.Expr) {
-			w, ok := y.word(x)
-			if ok && !contains(names, w) {
-				y.f.wants("E0413", x, diag.OneOf(names), diag.DidYouMean(w, names), "`%s` cannot be %s", k, w)
-				return
-			}
-			y.precision[k], _ = ir.ParseDType(w)
-		}
-	}
-	y.options(d.Options, readers)
-}
-
-func (y *layout) offload(d *syntax.Offload) {
-	kinds := []string{"optimizer", "params", "activations"}
-	places := []string{"host", "disk"}
-	what := ir.Names{}
-	for _, p := range d.What {
-		if !contains(kinds, p.String()) {
-			y.f.wants("E0418", p, diag.OneOf(kinds), diag.DidYouMean(p.String(), kinds), "`%s` cannot be offloaded", p)
-			continue
-		}
-		what = append(what, p.String())
-	}
-	if !contains(places, d.To.Name) {
-		y.f.wants("E0418", d.To, diag.OneOf(places), diag.DidYouMean(d.To.Name, places), "unknown memory `%s`", d.To.Name)
-	}
-	y.options(d.Options, nil)
-	y.rule(d, "offload", "what", what, "to", ir.Name(d.To.Name))
-}
-
-func (y *layout) device(d *syntax.Device) {
-	for _, e := range d.Entries {
-		if e.Key.Name != "memory" {
-			y.f.wants("E0415", e.Key, "`memory`", diag.DidYouMean(e.Key.Name, []string{"memory"}), "a device has no `%s`", e.Key.Name)
-			continue
-		}
-		y.single(e, "device memory")
-		c, ok := y.f.number(e.Value)
-		if !ok {
-			continue
-		}
-		if !(c.v >= 1 && c.v <= 1<<53) {
-			y.f.wants("E0416", e.Value, "a size such as `80 GiB`", "", "a device with a memory of %s", formatNumber(c))
-			continue
-		}
-		y.rule(d, "device", "memory", ir.Int(int64(c.v)))
-	}
+	return int(c.v), true
 }
 
 // collectives are what can be forbidden or overlapped.
@@ -307,4 +186,35 @@ func (y *layout) collectives(ids []*syntax.Ident) ir.Names {
 		out = append(out, id.Name)
 	}
 	return out
+}
+
+// overlap lists the collectives that may run beside computation; `none` leaves
+// an empty list.
+func (y *layout) overlap(d *syntax.Overlap) {
+	y.single(d, "overlap")
+	y.options(d.Options, nil)
+	none := slices.IndexFunc(d.What, func(id *syntax.Ident) bool { return id.Name == "none" })
+	if none < 0 {
+		y.rule(d, "overlap", "collectives", y.collectives(d.What))
+		return
+	}
+	if len(d.What) > 1 {
+		y.f.wants("E0417", d.What[none], "`overlap none`, or the collectives alone", "", "`none` in a list of collectives")
+	}
+	y.rule(d, "overlap")
+	t := &y.rules[len(y.rules)-1]
+	t.Args = t.Args.With("collectives", ir.Names{})
+}
+
+// entry is a plain option of the layout.
+func (y *layout) entry(d *syntax.Entry) {
+	if d.Key.Name != "bucket" {
+		known := []string{"bucket", "device", "forbid", "mesh", "offload", "overlap", "pipeline", "precision", "recompute", "replicate", "shard", "zero"}
+		y.f.wants("E0415", d.Key, "`bucket`, or a directive", diag.DidYouMean(d.Key.Name, known), "a layout has no option `%s`", d.Key.Name)
+		return
+	}
+	y.single(d, "bucket")
+	if n, ok := y.bytes(d.Value, "E0415", "the size of a bucket", "25 MiB", 0); ok {
+		y.rule(d, "bucket", "bytes", ir.Int(n))
+	}
 }

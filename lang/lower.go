@@ -200,8 +200,15 @@ func (l *lowerer) addParam(f *frame, n syntax.Node, p *param) {
 // note registers an instance of the model.
 func (l *lowerer) note(i *instance) { l.instances = append(l.instances, i) }
 
-// boundary remembers what a module gives, for rules about its borders.
+// boundary remembers what a module gives, for rules about its borders: a
+// tensor, or each one of several values.
 func (l *lowerer) boundary(i *instance, v value) {
+	if several, ok := v.(tuple); ok {
+		for _, w := range several {
+			l.boundary(i, w)
+		}
+		return
+	}
 	t, ok := v.(tensor)
 	if !ok || l.fb == nil || !l.fb.training {
 		return

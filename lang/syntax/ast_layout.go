@@ -26,6 +26,7 @@ type Shard struct {
 	Of      []*Path  `parser:"( 'of' @@ ( ',' @@ )* )?"`
 	Over    []*Ident `parser:"'over' ( '(' @@ ( ',' @@ )* ')' | @@ )"`
 	Between []*Path  `parser:"( 'between' @@ ( ',' @@ )* )?"`
+	Options *Options `parser:"@@?"`
 }
 
 // Replicate is `replicate wte`; `over` limits it to some mesh axes.
@@ -64,10 +65,12 @@ type Precision struct {
 	Options *Options `parser:"'precision' @@"`
 }
 
-// Offload is `offload optimizer to host`.
+// Offload is `offload optimizer to host`; `of path` limits it to the modules
+// that the path selects.
 type Offload struct {
 	Span
 	What    []*Path  `parser:"'offload' @@ ( ',' @@ )*"`
+	Of      []*Path  `parser:"( 'of' @@ ( ',' @@ )* )?"`
 	To      *Ident   `parser:"'to' @@"`
 	Options *Options `parser:"@@?"`
 }
@@ -85,7 +88,7 @@ type Device struct {
 	Entries []*Entry `parser:"'device' @@ ( ',' @@ )*"`
 }
 
-// Overlap is `overlap all_gather, reduce_scatter { options }`.
+// Overlap is `overlap all_gather, reduce_scatter { options }`, or `overlap none`.
 type Overlap struct {
 	Span
 	What    []*Ident `parser:"'overlap' @@ ( ',' @@ )*"`

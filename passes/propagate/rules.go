@@ -37,7 +37,7 @@ type layout struct {
 // another pass acts on them.
 var known = map[string]bool{
 	"shard": true, "zero": true, "replicate": true, "pipeline": true, "recompute": true,
-	"precision": true, "device": true, "forbid": true, "overlap": true, "offload": true, "mesh": true,
+	"precision": true, "device": true, "forbid": true, "overlap": true, "offload": true, "bucket": true, "mesh": true,
 }
 
 // rulesOf reads the metadata of m.

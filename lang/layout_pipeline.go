@@ -1,0 +1,122 @@
+package lang
+
+import (
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/lang/syntax"
+)
+
+// schedules are the orders of microbatches that a pipeline may have.
+var schedules = []string{"gpipe", "1f1b", "interleaved", "zb_h1"}
+
+func (y *layout) pipeline(d *syntax.Pipeline) {
+	y.single(d, "pipeline")
+	mesh := y.meshNames([]*syntax.Ident{d.Over})
+	blocks, ok := repeatedAt(y.l.model, d.What.Parts)
+	switch {
+	case !ok && !y.selects(d.What):
+		y.unknownPath(d.What)
+	case !ok:
+		y.f.wants("E0408", d.What, "a repeated module, such as `blocks : Block[layers]`", "", "`%s` does not repeat, so it cannot be cut into stages", d.What)
+	}
+	schedule, micro, chunks := "1f1b", 1, 1
+	var byHand syntax.Expr
+	y.options(d.Options, map[string]func(syntax.Expr){
+		"schedule": func(x syntax.Expr) {
+			w, isWord := y.word(x)
+			if isWord && !contains(schedules, w) {
+				y.f.wants("E0410", x, diag.OneOf(schedules), diag.DidYouMean(w, schedules), "unknown schedule `%s`", w)
+			}
+			schedule = w
+		},
+		"microbatches": func(x syntax.Expr) {
+			if n, ok := y.count(x, "E0407", "the number of microbatches", 1, maxSize); ok {
+				micro = n
+				y.checkMicrobatches(x, n)
+			}
+		},
+		"chunks": func(x syntax.Expr) {
+			if n, ok := y.count(x, "E0415", "the number of chunks of a stage", 1, maxRepeat); ok {
+				chunks = n
+			}
+		},
+		"stages": func(x syntax.Expr) { byHand = x },
+	})
+	var counts ir.Ints
+	if ok && len(mesh) == 1 {
+		stages := y.l.mod.MeshSize(d.Over.Name) * chunks
+		switch {
+		case stages > len(blocks):
+			y.f.wants("E0409", d, "at most one stage for each block", "", "%d stages of %d blocks", stages, len(blocks))
+		case byHand != nil:
+			counts = y.stages(byHand, stages, chunks, len(blocks))
+		}
+	}
+	y.rule(d, "pipeline", "blocks", ir.Str(d.What.String()), "over", mesh, "schedule", ir.Str(schedule), "microbatches", ir.Int(micro),
+		"chunks", ir.Int(chunks), "stages", counts)
+}
+
+// stages reads the blocks of each virtual stage: [2, 1, 3].
+func (y *layout) stages(x syntax.Expr, stages, chunks, blocks int) (out ir.Ints) {
+	var xs []syntax.Expr
+	switch x := x.(type) {
+	case *syntax.List:
+		xs = x.Elems
+	case *syntax.Tuple:
+		xs = x.Elems
+	default:
+		y.f.wants("E0419", x, "a list with the blocks of each stage: `stages = [2, 1, 3]`", "", "`stages` is not a list")
+		return nil
+	}
+	each := count(stages, "stage")
+	if chunks > 1 {
+		each += ", " + count(chunks, "chunk") + " of each of " + count(stages/chunks, "device")
+	}
+	if len(xs) != stages {
+		y.f.wants("E0419", x, "one number for each of "+each, "", "`stages` has %s", count(len(xs), "number"))
+		return nil
+	}
+	sum := 0
+	for i, e := range xs {
+		n, ok := y.count(e, "E0419", "the number of blocks of stage "+formatNumber(whole(i)), 1, blocks)
+		if !ok {
+			return nil
+		}
+		out = append(out, int64(n))
+		sum += n
+	}
+	if sum != blocks {
+		y.f.wants("E0419", x, formatNumber(whole(blocks))+" in all", "", "the stages have %s, and there are %d", count(sum, "block"), blocks)
+	}
+	return out
+}
+
+// checkMicrobatches checks that the part of the batch that one device has is
+// cut evenly.
+func (y *layout) checkMicrobatches(x syntax.Expr, n int) {
+	a := y.t.data.fields[0].typ.Axes[0]
+	parts := 1
+	for _, d := range y.decl.Directives {
+		s, ok := d.(*syntax.Shard)
+		if !ok {
+			continue
+		}
+		for _, id := range s.Axes {
+			for _, m := range s.Over {
+				if id.Name == a.Name && parts <= maxDevices {
+					parts *= max(1, y.l.mod.MeshSize(m.Name))
+				}
+			}
+		}
+	}
+	if a.Size%parts != 0 {
+		return // E0406 says so
+	}
+	if local := a.Size / parts; local%n != 0 {
+		what := "`" + a.Name + "` of " + formatNumber(whole(a.Size))
+		if parts > 1 {
+			what += ", of which each device has " + formatNumber(whole(local)) + ","
+		}
+		y.f.wants("E0407", x, "a divisor of "+formatNumber(whole(local)), "", "%s cannot be cut into %d microbatches", what, n)
+	}
+}
