@@ -1,9 +1,15 @@
 package lang
 
-import "ptc/lang/syntax"
+import (
+	"regexp"
+	"strings"
+
+	"ptc/lang/syntax"
+)
 
 func init() {
 	define("require", "x, condition, what", require)
+	define("byte_size", "x", byteSize)
 }
 
 // require is require(x, condition, "what must hold"): x, if the condition
@@ -33,6 +39,38 @@ func require(f *frame, c *builtinCall) value {
 	}
 	e := at("E0216", c.nodes[0], "%s", found)
 	e.Want = string(what)
+	f.reportNamed(e, name)
+	return unknown{}
+}
+
+// sizeText is a size in bytes as a string, as sources of data read it.
+var sizeText = regexp.MustCompile(`^ *[0-9]*\.?[0-9]+ *([KMGT]i?B|B)? *$`)
+
+// byteSize is byte_size(x): x, if it is a number of bytes, at least 1, or a
+// string such as "64MiB"; an error where it was given otherwise.
+func byteSize(f *frame, c *builtinCall) value {
+	found, name := c.vals[0].what(), ""
+	switch v := c.vals[0].(type) {
+	case number:
+		if v.v >= 1 && v.v <= 1<<53 {
+			return v
+		}
+		found = formatNumber(v)
+	case text:
+		if sizeText.MatchString(string(v)) && strings.ContainsAny(string(v), "123456789") {
+			return v
+		}
+	case word:
+		found = "`" + v.name + "`"
+	}
+	if n, ok := c.nodes[0].(*syntax.Name); ok {
+		name = n.Name
+		found = "`" + name + "` is " + found
+	} else {
+		found = "found " + found
+	}
+	e := at("E0216", c.nodes[0], "%s", found)
+	e.Want = "a size such as `64 MiB`, at least one byte"
 	f.reportNamed(e, name)
 	return unknown{}
 }

@@ -141,24 +141,51 @@ func ticked(who string) string {
 }
 
 func (f *frame) hasNamedType(from *frame, n syntax.Node, who string, v value, t *syntax.NamedType) bool {
-	if d, ok := ir.ParseDType(t.Name); ok {
-		switch u := v.(type) {
-		case number, truth:
+	want := t.Name
+	switch d, isDType := ir.ParseDType(t.Name); {
+	case t.Name == "axis":
+		return true
+	case t.Name == "number":
+		if _, ok := v.(number); ok {
 			return true
-		case tensor:
-			if u.v.Type.DType == d && u.v.Type.Rank() == 0 {
-				return true
-			}
 		}
-		from.wants("E0208", n, "a scalar of "+t.Name, "", "%s is %s", ticked(who), v.what())
+		want = "a number known at compile time"
+	case t.Name == "string":
+		if _, ok := v.(text); ok {
+			return true
+		}
+		want = "a string in quotes"
+	case !isDType:
+		names := append([]string{"axis", "number", "string"}, dtypeNames...)
+		f.wants("E0208", t, "`axis`, `number`, `string`, a dtype, or axes in brackets", diag.DidYouMean(t.Name, names), "unknown type `%s`", t.Name)
+		return false
+	default:
+		if fitsScalar(v, d) {
+			return true
+		}
+		if want = "a scalar of " + t.Name; d == ir.Bool {
+			want = "true or false"
+		}
+	}
+	if w, isWord := v.(word); isWord && t.Name != "string" {
+		from.undefined(w)
 		return false
 	}
-	if t.Name != "axis" {
-		names := append([]string{"axis"}, dtypeNames...)
-		f.wants("E0208", t, "`axis`, a dtype, or axes in brackets", diag.DidYouMean(t.Name, names), "unknown type `%s`", t.Name)
-		return false
+	from.wants("E0208", n, want, "", "%s is %s", ticked(who), v.what())
+	return false
+}
+
+// fitsScalar is whether v can be a scalar of dtype d.
+func fitsScalar(v value, d ir.DType) bool {
+	switch u := v.(type) {
+	case number:
+		return d != ir.Bool
+	case truth:
+		return d == ir.Bool
+	case tensor:
+		return u.v.Type.DType == d && u.v.Type.Rank() == 0
 	}
-	return true
+	return false
 }
 
 func (f *frame) hasTensorType(from *frame, n syntax.Node, who string, v value, t *syntax.TensorType) bool {

@@ -131,11 +131,7 @@ func (s *splitter) schedule() ([][]schedule.Slot, error) {
 		err = schedule.Prove(x, shape, schedule.Limits{Sends: schedule.Sends{Capacity: 1}})
 	}
 	if err != nil {
-		e := &diag.Error{Code: "E0610", Msg: fmt.Sprintf("schedule `%s`: %v", s.rule.Schedule, err)}
-		if s.rule.At != "" {
-			e.Note = []diag.Note{{Msg: "asked for at " + s.rule.At}}
-		}
-		return nil, e
+		return nil, &diag.Error{Code: "E0610", Pos: diag.ParsePos(s.rule.At), Msg: err.Error()} // it names the schedule
 	}
 	return x.Devices, nil
 }

@@ -130,10 +130,7 @@ func Resolve(name string) (Target, error) {
 			return t, nil
 		}
 	}
-	names := append(Names(), "cpu")
-	hint := "known: " + strings.Join(names, ", ")
-	if s := diag.DidYouMean(full, names); s != "" {
-		hint = s + "; " + hint
-	}
-	return Target{}, fmt.Errorf("unknown target `%s`: %s", name, hint)
+	names := append([]string{"cpu"}, Names()...)
+	return Target{}, &diag.Error{Code: "E0701", Msg: fmt.Sprintf("unknown target `%s`", name),
+		Want: diag.OneOf(names), Hint: diag.DidYouMean(full, names)}
 }
