@@ -106,8 +106,11 @@ func (p *program) wanted(order []*group) map[*group]body {
 	return bodies
 }
 
-// sorted orders the groups topologically, by last operation among those that
-// are ready.
+// sorted orders the groups topologically; of those that may come next, the one
+// whose first operation comes first in the program. A group is not put off to
+// where its last operation stood: a gradient whose square the optimizer adds up
+// would be computed after the whole backward pass, and all that it reads would
+// have to be kept until then.
 func (p *program) sorted() []*group {
 	var live []*group
 	for _, g := range p.groups {
@@ -115,26 +118,50 @@ func (p *program) sorted() []*group {
 			live = append(live, g)
 		}
 	}
-	sort.Slice(live, func(i, j int) bool { return live[i].last < live[j].last })
-	var out []*group
-	state := map[*group]int{}
-	var visit func(g *group)
-	visit = func(g *group) {
-		switch state[g] {
-		case 1:
+	inputs := map[*group][]*group{}
+	ready := map[*group]int{} // 1 + the largest first operation of a group and all it needs
+	var visit func(g *group) int
+	visit = func(g *group) int {
+		switch at := ready[g]; {
+		case at < 0:
 			panic("fuse: groups depend on each other in a circle")
-		case 2:
-			return
+		case at > 0:
+			return at
 		}
-		state[g] = 1
-		for _, from := range p.inputs(g) {
-			visit(from)
+		ready[g] = -1
+		inputs[g] = p.inputs(g)
+		at := 1 + p.index[g.ops[0]]
+		for _, from := range inputs[g] {
+			at = max(at, visit(from))
 		}
-		state[g] = 2
-		out = append(out, g)
+		ready[g] = at
+		return at
 	}
 	for _, g := range live {
 		visit(g)
+	}
+	sort.Slice(live, func(i, j int) bool {
+		a, b := live[i], live[j]
+		if ready[a] != ready[b] {
+			return ready[a] < ready[b]
+		}
+		return a.last < b.last
+	})
+	var out []*group
+	done := map[*group]bool{}
+	var put func(g *group)
+	put = func(g *group) {
+		if done[g] {
+			return
+		}
+		done[g] = true
+		for _, from := range inputs[g] {
+			put(from)
+		}
+		out = append(out, g)
+	}
+	for _, g := range live {
+		put(g)
 	}
 	return out
 }

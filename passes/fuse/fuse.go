@@ -47,6 +47,7 @@ type program struct {
 	coord   *ir.Value // the argument that holds the device's coordinates
 	index   map[*ir.Op]int
 	segment map[*ir.Op]int
+	late    map[*ir.Op]bool
 	free    map[*ir.Op]bool // copied into every reader
 	views   map[*ir.Value]*view
 	groups  []*group // by creation; merged ones are empty
@@ -78,11 +79,15 @@ type group struct {
 	// keep their order, on which other stages rely, so no kernel may need what
 	// comes after one and be needed before it.
 	segment int
+	// late: done again for the backward half, or after such work. In a kernel
+	// with what is early it would run in the forward half, and its results would
+	// be kept from there on: what doing it again is to avoid.
+	late bool
 }
 
 func newProgram(f *ir.Func) *program {
 	p := &program{
-		f: f, index: map[*ir.Op]int{}, segment: map[*ir.Op]int{}, free: map[*ir.Op]bool{}, views: map[*ir.Value]*view{},
+		f: f, index: map[*ir.Op]int{}, segment: map[*ir.Op]int{}, late: map[*ir.Op]bool{}, free: map[*ir.Op]bool{}, views: map[*ir.Value]*view{},
 		of: map[*ir.Op]*group{}, users: map[*ir.Value][]*ir.Op{}, result: map[*ir.Value]bool{}, again: map[*ir.Value]bool{}, keep: map[*ir.Value]bool{},
 	}
 	f.Ops = materializeViews(f)
@@ -96,8 +101,11 @@ func newProgram(f *ir.Func) *program {
 			segment++
 		}
 		p.segment[o] = segment
+		p.late[o] = o.Attrs.Bool(op.TagAgain)
+		o.Attrs = op.Untagged(o.Attrs)
 		for _, a := range o.Args {
 			p.users[a] = append(p.users[a], o)
+			p.late[o] = p.late[o] || a.Def != nil && p.late[a.Def]
 		}
 	}
 	for _, o := range f.Ops {

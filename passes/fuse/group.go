@@ -53,7 +53,7 @@ func (p *program) group() {
 
 func (p *program) newGroup(o *ir.Op) *group {
 	g := &group{id: len(p.groups), ops: []*ir.Op{o}, last: p.index[o], latest: p.index[o]}
-	g.class, g.segment = fusion.Map, p.segment[o]
+	g.class, g.segment, g.late = fusion.Map, p.segment[o], p.late[o]
 	if len(o.Results) > 0 {
 		g.space = spaceOf(o.Results[0].Type.Axes)
 	}

@@ -36,7 +36,7 @@ var rules = []rule{
 
 // mayMerge reports whether a can join b in one kernel.
 func (p *program) mayMerge(a, b *group) bool {
-	if a.segment != b.segment {
+	if a.segment != b.segment || a.late != b.late {
 		return false
 	}
 	for _, r := range rules {

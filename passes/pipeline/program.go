@@ -95,7 +95,7 @@ func (p *program) emit(o *ir.Op) {
 	for _, r := range o.Results {
 		types = append(types, r.Type.Clone())
 	}
-	n := p.f.NewOp(o.Name, args, op.Untagged(o.Attrs), types...)
+	n := p.f.NewOp(o.Name, args, op.Placed(o.Attrs), types...)
 	n.Scope, n.Pos = o.Scope, o.Pos
 	p.f.Ops = append(p.f.Ops, n)
 	for i, r := range o.Results {

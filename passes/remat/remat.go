@@ -180,7 +180,7 @@ func (r *rewriter) copyOf(v *ir.Value, reader *ir.Op) *ir.Value {
 	for _, x := range o.Results {
 		types = append(types, x.Type.Clone())
 	}
-	attrs := o.Attrs
+	attrs := o.Attrs.With(op.TagAgain, ir.BoolVal(true))
 	if attrs.Has(op.TagHalf) {
 		attrs = attrs.With(op.TagHalf, ir.Name("backward"))
 	}
