@@ -31,6 +31,12 @@ func init() {
 	})
 }
 
+// IsCopy reports whether o gives its operand as it is: a cast to the dtype that
+// it has.
+func IsCopy(o *ir.Op) bool {
+	return o.Name == "cast" && o.Args[0].Type.DType == o.Result().Type.DType
+}
+
 // dtypeAttr is the dtype under key, or def where the key is not set.
 func dtypeAttr(attrs ir.Attrs, key string, def ir.DType) (ir.DType, error) {
 	if !attrs.Has(key) {

@@ -25,42 +25,42 @@ func init() {
 		Name: "all_reduce", Doc: "The `reduce` (sum or max) of the operands of all devices of the group, on each.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{over, reduce, why, at, wait},
-		Infer: inferAllReduce, Shard: replicated, Eval: evalAllReduce,
+		Infer: inferAllReduce, Shard: replicated, State: eachOperand(owesOver), SameValue: true, Eval: evalAllReduce,
 		Flops: flopsPer(1), Sample: sampleCollective(ir.A("over", ir.Names{"d"}, "reduce", ir.Name("sum")), false, false),
 	})
 	Register(&Def{
 		Name: "all_gather", Doc: "The parts of `axis` from all devices of the group, in order, on each.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{over, parts, axis, why, at, wait},
-		Infer: inferAllGather, Shard: replicated, Eval: evalAllGather,
+		Infer: inferAllGather, Shard: replicated, State: eachOperand(shardedLast), SameValue: true, Eval: evalAllGather,
 		Flops: noFlops, Sample: sampleCollective(two, true, false),
 	})
 	Register(&Def{
 		Name: "reduce_scatter", Doc: "Each device's part along `axis` of the `reduce` (sum or max) over the group.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{over, parts, axis, reduce, why, at, wait},
-		Infer: inferReduceScatter, Shard: replicated, Eval: evalReduceScatter,
+		Infer: inferReduceScatter, Shard: replicated, State: eachOperand(owesOver), SameValue: true, Eval: evalReduceScatter,
 		Flops: flopsPer(1), Sample: sampleCollective(two.With("reduce", ir.Name("max")), true, false),
 	})
 	Register(&Def{
 		Name: "all_to_all", Doc: "The operand sharded along `axis` made whole there and sharded along `to` instead.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{over, parts, axis, {"to", ir.Name(""), true}, why, at, wait},
-		Infer: inferAllToAll, Shard: replicated, Eval: evalAllToAll,
+		Infer: inferAllToAll, Shard: replicated, State: eachOperand(shardedLast), SameValue: true, Eval: evalAllToAll,
 		Flops: noFlops, Sample: sampleCollective(two, true, true),
 	})
 	Register(&Def{
 		Name: "permute", Doc: "Device i of the group receives the operand of device `sources`[i], zeros for -1.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{over, {"sources", ir.Ints(nil), true}, why, at, wait},
-		Infer: inferPermute, Shard: replicated, Eval: evalPermute,
+		Infer: inferPermute, Shard: replicated, State: eachOperand(anyState), Eval: evalPermute,
 		Flops: noFlops, Sample: sampleCollective(ir.A("over", ir.Names{"d"}, "sources", ir.Ints{1, -1}), false, false),
 	})
 	Register(&Def{
 		Name: "shard_slice", Doc: "This device's part along `axis` of a value that all devices of the group hold; nothing is sent.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{over, parts, axis, why, at, wait},
-		Infer: inferShardSlice, Shard: replicated, Eval: evalShardSlice,
+		Infer: inferShardSlice, Shard: replicated, State: eachOperand(wholeOver), SameValue: true, Eval: evalShardSlice,
 		Flops: noFlops, Sample: sampleCollective(two, true, false),
 	})
 }

@@ -68,6 +68,14 @@ type Def struct {
 	Grad func(b *Builder, o *ir.Op, grads []*ir.Value) []*ir.Value
 	// Shard is the sharding rule for these operand and result types.
 	Shard func(o *ir.Op) Rule
+	// State, for operations that move data between devices, is the result types
+	// with the states that follow from those of the operands, or a *ShapeError
+	// where these are not what the operation needs. Nil where the sharding rule
+	// says it; see [States], through which everyone calls this.
+	State func(o *ir.Op, args []ir.Type) ([]ir.Type, error)
+	// SameValue: result i is operand i in another state or place; of the whole
+	// mesh, nothing is computed.
+	SameValue bool
 	// Eval computes the results in float64; the evaluator rounds them to
 	// their dtypes. Operands are not modified. The tensors' types carry local
 	// sizes; c tells where this device is.

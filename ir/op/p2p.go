@@ -25,7 +25,7 @@ func init() {
 		Class: Collective, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{over, peer, tag, why, at, wait},
 		Infer: func(_ []ir.Type, attrs ir.Attrs) ([]ir.Type, error) { return nil, peerAxis(attrs) },
-		Shard: replicated, Flops: noFlops,
+		Shard: replicated, State: asNoted, Flops: noFlops,
 		Eval: func(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
 			if c.Send == nil {
 				return nil, fmt.Errorf("send where there is one device")
@@ -39,7 +39,7 @@ func init() {
 		Class: Collective,
 		Attrs: []AttrSpec{over, peer, tag, why, at, wait, {"dtype", ir.Name(""), true}, {"axes", ir.Sizes(nil), true}, {"mesh", ir.Pairs(nil), false}},
 		Infer: inferRecv,
-		Shard: replicated, Flops: noFlops,
+		Shard: replicated, State: asNoted, Flops: noFlops,
 		Eval: func(c *Context, o *ir.Op, _ []*tensor.Tensor) ([]*tensor.Tensor, error) {
 			if c.Recv == nil {
 				return nil, fmt.Errorf("recv where there is one device")

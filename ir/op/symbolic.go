@@ -75,7 +75,7 @@ func init() {
 		Infer: func(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) {
 			return one(ir.Type{DType: args[0].DType, Axes: cloneAxes(args[0].Axes...)})
 		},
-		Shard: elemRule,
+		Shard: elemRule, State: asNoted, SameValue: true,
 		Eval: func(_ *Context, _ *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
 			return results(args[0].Clone())
 		},

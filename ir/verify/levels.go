@@ -2,7 +2,6 @@ package verify
 
 import (
 	"fmt"
-	"strings"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -14,9 +13,6 @@ func init() {
 	AtLevel(ir.Global, "one device", oneDevice)
 	for l := ir.Global; l <= ir.Planned; l++ {
 		AtLevel(l, "operations", classes)
-	}
-	for _, l := range []ir.Level{ir.Local, ir.Fused, ir.Planned} {
-		AtLevel(l, "alignment", aligned)
 	}
 	for _, l := range []ir.Level{ir.Fused, ir.Planned} {
 		AtLevel(l, "kernels", kernels)
@@ -78,45 +74,6 @@ func classes(m *ir.Module) diag.List {
 		}
 	}
 	return l
-}
-
-// aligned: operands that share an axis hold the same part of it, where their
-// types say which part that is.
-func aligned(m *ir.Module) diag.List {
-	var l diag.List
-	for _, f := range m.Funcs {
-		for _, o := range f.Ops {
-			if op.Of(o).Class == op.Control {
-				continue
-			}
-			if msg := misaligned(o); msg != "" {
-				l = append(l, &diag.Error{Code: codeLevel, Pos: o.Pos, Msg: at(f, o) + ": " + msg})
-			}
-		}
-	}
-	return l
-}
-
-func misaligned(o *ir.Op) string {
-	type part struct {
-		v    *ir.Value
-		mesh string
-	}
-	held := map[string]part{}
-	for _, v := range o.Args {
-		for _, a := range v.Type.Axes {
-			if len(a.Mesh) == 0 {
-				continue
-			}
-			p := part{v, strings.Join(a.Mesh, "@")}
-			if q, ok := held[a.Name]; !ok {
-				held[a.Name] = p
-			} else if p.mesh != q.mesh {
-				return fmt.Sprintf("axis `%s` is sharded over %s in %%%d and over %s in %%%d", a.Name, q.mesh, q.v.ID, p.mesh, v.ID)
-			}
-		}
-	}
-	return ""
 }
 
 // kernels: every function is an entry or a kernel that can be tiled.

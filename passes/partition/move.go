@@ -181,8 +181,7 @@ func (p *partitioner) owe(v *ir.Value, t ir.Type) *ir.Value {
 	if len(over) == 0 {
 		return nil
 	}
-	first := p.b.Emit("eq", nil, p.b.Emit("coordinate", ir.A("over", ir.Names(over))), p.b.Const(ir.I32, 0))
-	w := p.b.Select(first, v, p.b.Like(v, 0))
+	w := p.b.OweByFirst(v, over)
 	w.Type.Partial = append([]ir.Partial(nil), t.Partial...)
 	return w
 }

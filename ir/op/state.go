@@ -1,0 +1,306 @@
+package op
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ptc/ir"
+)
+
+// States of values, as types note them: each axis' parts, and the reductions
+// owed. The rules below are those by which propagation chooses states, read in
+// the other direction: what follows for the results from the operands.
+
+// States returns the types of o's results with the states that follow from
+// those of its operands, or a *ShapeError where its row does not allow those.
+// Where nothing follows (an axis that no operand has: a broadcast repeats
+// along it, a source knows its part) the state is the one that o notes.
+//
+// With it goes this: if operands are what their states say of some tensors of
+// the whole mesh, results are what theirs say of the operation's results on
+// those tensors.
+func States(o *ir.Op) ([]ir.Type, error) {
+	d := Of(o)
+	if d.State != nil {
+		types := make([]ir.Type, len(o.Args))
+		for i, a := range o.Args {
+			types[i] = a.Type
+		}
+		return d.State(o, types)
+	}
+	if over := OwedByFirst(o); over != nil {
+		return owedByFirst(o, over)
+	}
+	if err := readsPlace(o); err != nil {
+		return nil, err
+	}
+	owed, err := stillOwed(o, d)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]ir.Type, len(o.Results))
+	for i, r := range o.Results {
+		out[i] = r.Type.Clone()
+		out[i].Partial = slices.Clone(owed)
+		for j := range out[i].Axes {
+			out[i].Axes[j].Mesh = nil
+		}
+	}
+	for _, f := range d.Shard(o).Factors {
+		if err := f.states(o, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// states writes what follows from factor f of o into the types of its results.
+func (f *Factor) states(o *ir.Op, out []ir.Type) error {
+	mesh, from := []string(nil), ""
+	note := func(t ir.Type, axis string) error {
+		m := t.Axes[t.Index(axis)].Mesh
+		if from == "" {
+			mesh, from = m, axis
+		} else if !slices.Equal(mesh, m) {
+			return axisErr(axis, "operands have axis `%s` %s and %s", axis, parted(mesh), parted(m))
+		}
+		return nil
+	}
+	for i, axis := range f.Args {
+		if axis != "" {
+			if err := note(o.Args[i].Type, axis); err != nil {
+				return err
+			}
+		}
+	}
+	if from == "" && f.Kind == PassThrough {
+		for i, axis := range f.Results {
+			if axis != "" {
+				if err := note(o.Results[i].Type, axis); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if len(mesh) > 0 && f.Kind != PassThrough && f.Kind != Reduce {
+		return axisErr(from, "axis `%s` is %s, and has to be whole", from, parted(mesh))
+	}
+	for i, axis := range f.Results {
+		t := &out[i]
+		switch {
+		case axis != "":
+			t.Axes[t.Index(axis)].Mesh = slices.Clone(mesh)
+		case f.Kind == Reduce:
+			for _, m := range mesh {
+				t.Partial = append(t.Partial, ir.Partial{Mesh: m, Reduce: f.Reduction})
+			}
+		}
+	}
+	return nil
+}
+
+func parted(mesh []string) string {
+	if len(mesh) == 0 {
+		return "whole"
+	}
+	return "sharded over " + strings.Join(mesh, ", ")
+}
+
+// stillOwed is what the results of o owe because its operands do: sums, where
+// o is linear and all of them owe the same.
+func stillOwed(o *ir.Op, d *Def) ([]ir.Partial, error) {
+	var owed []ir.Partial
+	for i, a := range o.Args {
+		if i == 0 {
+			owed = a.Type.Partial
+		}
+		if len(a.Type.Partial) > 0 && !d.Linear && !IsCopy(o) {
+			return nil, &ShapeError{Msg: fmt.Sprintf("operand %d is still owed (%s)", i+1, a.Type), Want: "a settled value; the operation is not linear"}
+		}
+		if !sameOwed(owed, a.Type.Partial) {
+			return nil, &ShapeError{Msg: fmt.Sprintf("operand 1 is %s, operand %d is %s", o.Args[0].Type, i+1, a.Type), Want: "operands that owe the same"}
+		}
+		for _, p := range a.Type.Partial {
+			if p.Reduce != "sum" {
+				return nil, &ShapeError{Msg: fmt.Sprintf("operand %d owes a %s (%s)", i+1, p.Reduce, a.Type), Want: "a settled value, or a sum"}
+			}
+		}
+	}
+	return owed, nil
+}
+
+func sameOwed(a, b []ir.Partial) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for _, p := range a {
+		if !slices.Contains(b, p) {
+			return false
+		}
+	}
+	return true
+}
+
+// SameState reports whether types note the same parts and the same reductions,
+// in any order.
+func SameState(t, u ir.Type) bool {
+	if len(t.Axes) != len(u.Axes) || !sameOwed(t.Partial, u.Partial) {
+		return false
+	}
+	for i, a := range t.Axes {
+		if !slices.Equal(a.Mesh, u.Axes[i].Mesh) {
+			return false
+		}
+	}
+	return true
+}
+
+// EmitStated is [Builder.Emit] of an operation whose result is of the state
+// that follows from its operands', where one does.
+func (b *Builder) EmitStated(name string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
+	v := b.Emit(name, attrs, args...)
+	if t, err := States(v.Def); err == nil {
+		v.Type = t[0]
+	}
+	return v
+}
+
+// OweByFirst makes a value that every device of the group has into a sum owed
+// over the mesh axes: the first device has it, the others have zero.
+func (b *Builder) OweByFirst(v *ir.Value, over []string) *ir.Value {
+	first := b.Emit("eq", nil, b.Emit("coordinate", ir.A("over", ir.Names(over))), b.Const(ir.I32, 0))
+	w := b.Select(first, v, b.Like(v, 0))
+	w.Type = v.Type.Clone()
+	for _, m := range over {
+		w.Type.Partial = append(w.Type.Partial, ir.Partial{Mesh: m, Reduce: "sum"})
+	}
+	return w
+}
+
+// OwedByFirst is the mesh axes over which o, made by [Builder.OweByFirst],
+// owes its second operand; nil for every other operation. It is the one way in
+// which values may depend on the device and yet be of a state.
+func OwedByFirst(o *ir.Op) []string {
+	if o.Name != "select" {
+		return nil
+	}
+	cond, rest := o.Args[0].Def, o.Args[2].Def
+	if cond == nil || rest == nil || cond.Name != "eq" || !isZero(rest) {
+		return nil
+	}
+	at, zero := cond.Args[0].Def, cond.Args[1].Def
+	if at == nil || zero == nil || at.Name != "coordinate" || !isZero(zero) {
+		return nil
+	}
+	return at.Attrs.Names("over")
+}
+
+// readsPlace refuses operations that compute from the device's coordinates
+// what no state describes.
+func readsPlace(o *ir.Op) error {
+	place := func(v *ir.Value) bool { return v.Def != nil && v.Def.Name == "coordinate" }
+	for i, a := range o.Args {
+		if place(a) && o.Name != "eq" || a.Def != nil && a.Def.Name == "eq" && slices.ContainsFunc(a.Def.Args, place) {
+			return &ShapeError{Msg: fmt.Sprintf("operand %d depends on the device, and its type does not say how", i+1)}
+		}
+	}
+	return nil
+}
+
+func isZero(o *ir.Op) bool { return o.Name == "const" && o.Attrs.Float("value", 1) == 0 }
+
+func owedByFirst(o *ir.Op, over []string) ([]ir.Type, error) {
+	t := o.Args[1].Type
+	if err := unused(t, over); err != nil {
+		return nil, err
+	}
+	out := o.Result().Type.Clone()
+	for i, a := range out.Axes {
+		out.Axes[i].Mesh = nil
+		if j := t.Index(a.Name); j >= 0 {
+			out.Axes[i].Mesh = slices.Clone(t.Axes[j].Mesh)
+		}
+	}
+	out.Partial = slices.Clone(t.Partial)
+	for _, m := range over {
+		out.Partial = append(out.Partial, ir.Partial{Mesh: m, Reduce: "sum"})
+	}
+	return []ir.Type{out}, nil
+}
+
+// unused checks that all devices that differ on the mesh axes have the same of
+// a value of type t.
+func unused(t ir.Type, over []string) error {
+	for _, m := range over {
+		for _, a := range t.Axes {
+			if slices.Contains(a.Mesh, m) {
+				return axisErr(a.Name, "axis `%s` is %s", a.Name, parted(a.Mesh))
+			}
+		}
+		for _, p := range t.Partial {
+			if p.Mesh == m {
+				return &ShapeError{Msg: fmt.Sprintf("the operand, %s, is still owed over `%s`", t, m)}
+			}
+		}
+	}
+	return nil
+}
+
+// Rules of collectives. Each checks what one operand must be; what becomes of
+// its type is in Infer.
+
+// eachOperand is the State of a collective whose result i is of operand i.
+func eachOperand(check func(t ir.Type, o *ir.Op) error) func(*ir.Op, []ir.Type) ([]ir.Type, error) {
+	return func(o *ir.Op, args []ir.Type) ([]ir.Type, error) {
+		for _, t := range args {
+			if err := check(t, o); err != nil {
+				return nil, err
+			}
+		}
+		return Of(o).Infer(args, o.Attrs)
+	}
+}
+
+// owesOver: the operand owes the operation's reduction over the whole group,
+// and nothing that would have to be reduced otherwise.
+func owesOver(t ir.Type, o *ir.Op) error {
+	kind := o.Attrs.Text("reduce")
+	for _, m := range o.Attrs.Names("over") {
+		if !slices.Contains(t.Partial, ir.Partial{Mesh: m, Reduce: kind}) {
+			return &ShapeError{Msg: fmt.Sprintf("the operand, %s, owes no %s over `%s`", t, kind, m)}
+		}
+	}
+	for _, p := range t.Partial {
+		if p.Reduce != kind {
+			return &ShapeError{Msg: fmt.Sprintf("the operand, %s, owes reductions of two kinds", t)}
+		}
+	}
+	return nil
+}
+
+// shardedLast: the axis is sharded over the group, as the minor part.
+func shardedLast(t ir.Type, o *ir.Op) error {
+	axis, over := o.Attrs.Text("axis"), o.Attrs.Names("over")
+	mesh := t.Axes[t.Index(axis)].Mesh
+	if k := len(mesh) - len(over); k < 0 || !slices.Equal(mesh[k:], over) {
+		return axisErr(axis, "axis `%s` is %s, not last over %s", axis, parted(mesh), strings.Join(over, ", "))
+	}
+	return nil
+}
+
+// wholeOver: all devices of the group have the same.
+func wholeOver(t ir.Type, o *ir.Op) error { return unused(t, o.Attrs.Names("over")) }
+
+// anyState: the operation does not look.
+func anyState(ir.Type, *ir.Op) error { return nil }
+
+// asNoted is the State of an operation whose results are of the states that
+// they note: another rule says whether rightly.
+func asNoted(o *ir.Op, _ []ir.Type) ([]ir.Type, error) {
+	out := make([]ir.Type, len(o.Results))
+	for i, r := range o.Results {
+		out[i] = r.Type
+	}
+	return out, nil
+}

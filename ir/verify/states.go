@@ -1,0 +1,137 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+func init() {
+	for l := ir.Sharded; l <= ir.Planned; l++ {
+		AtLevel(l, "states", states)
+	}
+}
+
+// states: what types note of parts and of owed reductions follows, operation
+// by operation, from what arguments note. So a collective that is missing, of
+// another group or kind, or there twice, is found by the types alone: its
+// readers need another state, or its operand has none that it could change.
+func states(m *ir.Module) diag.List {
+	c := &checker{m: m, funcs: map[string]*ir.Func{}}
+	if m.Devices() == 1 {
+		return nil
+	}
+	for _, f := range m.Funcs {
+		c.funcs[f.Name] = f
+	}
+	for _, f := range m.Funcs {
+		for _, o := range f.Ops {
+			if op.Of(o).Class == op.Control {
+				c.callStates(f, o)
+			} else {
+				c.opStates(f, o)
+			}
+		}
+		c.resultStates(f)
+	}
+	c.sharedStates()
+	return c.errs
+}
+
+func (c *checker) opStates(f *ir.Func, o *ir.Op) {
+	want, err := op.States(o)
+	if err != nil {
+		var e *op.ShapeError
+		if errors.As(err, &e) {
+			c.add(codeState, o.Pos, at(f, o), e.Msg, e.Want, "")
+		} else {
+			c.add(codeState, o.Pos, at(f, o), err.Error(), "", "")
+		}
+		return
+	}
+	for i, r := range o.Results {
+		if !op.SameState(r.Type, want[i]) {
+			c.add(codeState, o.Pos, at(f, o), fmt.Sprintf("%%%d is %s", r.ID, r.Type), want[i].String(), "")
+			continue
+		}
+		// A source says itself which part it makes.
+		if d := op.Of(o); d.Class == op.Source && c.m.Level >= ir.Local {
+			c.sourceState(f, o, d)
+		}
+	}
+}
+
+func (c *checker) sourceState(f *ir.Func, o *ir.Op, d *op.Def) {
+	types := make([]ir.Type, len(o.Args))
+	for i, a := range o.Args {
+		types[i] = a.Type
+	}
+	if says, err := d.Infer(types, o.Attrs); err == nil && !op.SameState(says[0], o.Result().Type) {
+		c.add(codeState, o.Pos, at(f, o), fmt.Sprintf("%%%d is %s", o.Result().ID, o.Result().Type), says[0].String(), "")
+	}
+}
+
+// callStates compares operands and results with those of the function called.
+func (c *checker) callStates(f *ir.Func, o *ir.Op) {
+	callee := c.funcs[o.Attrs.Text("fn")]
+	for i, a := range callee.Args {
+		if !op.SameState(o.Args[i].Type, a.Value.Type) {
+			c.add(codeState, o.Pos, at(f, o), fmt.Sprintf("operand %d is %s", i+1, o.Args[i].Type), a.Value.Type.String(), "")
+		}
+	}
+	for i, r := range callee.Results {
+		if !op.SameState(o.Results[i].Type, r.Value.Type) {
+			c.add(codeState, o.Pos, at(f, o), fmt.Sprintf("%%%d is %s", o.Results[i].ID, o.Results[i].Type), r.Value.Type.String(), "")
+		}
+	}
+}
+
+// resultStates: from Local on nothing leaves an entry function owed, and a new
+// parameter or state has the parts of the old one.
+func (c *checker) resultStates(f *ir.Func) {
+	if c.m.Level < ir.Local || f.Attrs.Text("class") != "entry" {
+		return
+	}
+	for i, r := range f.Results {
+		where := fmt.Sprintf("result %d of @%s, %s %q", i+1, f.Name, r.Role, r.Path)
+		if len(r.Value.Type.Partial) > 0 {
+			c.add(codeState, diag.Pos{}, where, fmt.Sprintf("%%%d is %s", r.Value.ID, r.Value.Type), "a settled value", "")
+		}
+		if a := f.Arg(r.Role, r.Path); a != nil && !op.SameState(a.Value.Type, r.Value.Type) {
+			c.add(codeState, diag.Pos{}, where, fmt.Sprintf("%%%d is %s", r.Value.ID, r.Value.Type), a.Value.Type.String(), "")
+		}
+	}
+}
+
+// sharedStates: a parameter or state is in the same parts in every function,
+// and so is every argument of the programs of one pipeline. Arguments owe
+// nothing.
+func (c *checker) sharedStates() {
+	seen := map[string]*ir.Arg{}
+	for _, f := range c.m.Funcs {
+		if f.Attrs.Text("class") != "entry" {
+			continue
+		}
+		for i, a := range f.Args {
+			where := fmt.Sprintf("argument %d of @%s, %s %q", i+1, f.Name, a.Role, a.Path)
+			if c.m.Level >= ir.Local && len(a.Value.Type.Partial) > 0 {
+				c.add(codeState, a.Pos, where, "it is "+a.Value.Type.String(), "a settled value", "")
+			}
+			key := a.Role + " " + a.Path
+			if a.Role != ir.RoleParam && a.Role != ir.RoleState {
+				key += " " + f.Attrs.Text("of")
+				if f.Attrs.Text("of") == "" {
+					key += "@" + f.Name
+				}
+			}
+			if b := seen[key]; b == nil {
+				seen[key] = a
+			} else if !op.SameState(a.Value.Type, b.Value.Type) {
+				c.add(codeState, a.Pos, where, "it is "+a.Value.Type.String(), b.Value.Type.String()+", as in another function", "")
+			}
+		}
+	}
+}
