@@ -9,6 +9,7 @@ import (
 	"ptc/ir"
 	"ptc/ir/verify"
 	"ptc/passes/pass"
+	"ptc/passes/validate"
 )
 
 // Options say which passes [Run] runs and who watches.
@@ -65,11 +66,52 @@ func Run(c *pass.Context, m *ir.Module, o *Options) error {
 	if err := tell(o, 0, Source, m, 0); err != nil {
 		return err
 	}
-	for _, p := range list {
+	v := &validation{table: validate.New()}
+	for i, p := range list {
+		if err := v.before(m, p); err != nil {
+			return err
+		}
 		if err := step(c, m, p, o); err != nil {
 			return err
 		}
+		if o.VerifyEach || i+1 == len(list) || !list[i+1].Keeps {
+			if err := v.after(m, p); err != nil {
+				return err
+			}
+		}
 	}
+	return nil
+}
+
+// validation holds the numbers of the results as they were before the passes
+// that keep them.
+type validation struct {
+	table *validate.Table
+	last  *validate.Numbered
+}
+
+// before numbers what p is to keep, if no pass before it left numbers.
+func (v *validation) before(m *ir.Module, p *Pass) (err error) {
+	if p.Keeps && v.last == nil && m.Level == p.In {
+		v.last, err = v.table.Module(m)
+	}
+	return err
+}
+
+// after compares what p, and those before it, left.
+func (v *validation) after(m *ir.Module, p *Pass) error {
+	if !p.Keeps {
+		v.last = nil
+		return nil
+	}
+	now, err := v.table.Module(m)
+	if err == nil {
+		err = v.table.Same(v.last, now)
+	}
+	if err != nil {
+		return &Broken{p.Name, err}
+	}
+	v.last = now
 	return nil
 }
 

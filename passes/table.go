@@ -28,6 +28,10 @@ type Pass struct {
 	// Required: without it a module does not reach the end of the table. The
 	// others only make the plan better.
 	Required bool
+	// Keeps says that the pass brings values into other states, places and
+	// orders and computes them as before, so that every result keeps its number
+	// (package validate), which the driver proves.
+	Keeps bool
 	// Enabled says whether the driver runs it under these options; nil means
 	// always. A pass asked for by name runs in any case.
 	Enabled func(o *Options) bool
@@ -48,23 +52,23 @@ var Table = []Pass{
 	{Name: "stage", Doc: "cut repeated blocks into pipeline stages",
 		Run: stage.Run, In: ir.Global, Out: ir.Global, Required: true},
 	{Name: "remat", Doc: "choose what the backward pass recomputes",
-		Run: remat.Run, In: ir.Global, Out: ir.Global},
+		Run: remat.Run, In: ir.Global, Out: ir.Global, Keeps: true},
 	{Name: "offload", Doc: "choose what moves to host memory or disk",
-		Run: offload, In: ir.Global, Out: ir.Global},
+		Run: offload, In: ir.Global, Out: ir.Global, Keeps: true},
 	{Name: "propagate", Doc: "give every value a state on every mesh axis",
-		Run: propagate.Run, In: ir.Global, Out: ir.Sharded, Required: true},
+		Run: propagate.Run, In: ir.Global, Out: ir.Sharded, Required: true, Keeps: true},
 	{Name: "partition", Doc: "shapes of one device, reshards as collectives",
-		Run: partition.Run, In: ir.Sharded, Out: ir.Local, Required: true},
+		Run: partition.Run, In: ir.Sharded, Out: ir.Local, Required: true, Keeps: true},
 	{Name: "collectives", Doc: "merge, bucket and reorder collectives",
-		Run: collectives, In: ir.Local, Out: ir.Local},
+		Run: collectives, In: ir.Local, Out: ir.Local, Keeps: true},
 	{Name: "schedule", Doc: "microbatches and the order of pipeline slots",
-		Run: pipeline.Run, In: ir.Local, Out: ir.Local, Required: true},
+		Run: pipeline.Run, In: ir.Local, Out: ir.Local, Required: true, Keeps: true},
 	{Name: "fuse", Doc: "group operations into kernels",
-		Run: fuse.Run, In: ir.Local, Out: ir.Fused, Required: true},
+		Run: fuse.Run, In: ir.Local, Out: ir.Fused, Required: true, Keeps: true},
 	{Name: "memory", Doc: "offsets of all buffers in one arena",
-		Run: memory.Run, In: ir.Fused, Out: ir.Planned, Required: true},
+		Run: memory.Run, In: ir.Fused, Out: ir.Planned, Required: true, Keeps: true},
 	{Name: "order", Doc: "final instruction order, streams, waits",
-		Run: order.Run, In: ir.Planned, Out: ir.Planned, Required: true},
+		Run: order.Run, In: ir.Planned, Out: ir.Planned, Required: true, Keeps: true},
 }
 
 // Constraint is one ordering constraint of the table.

@@ -1,0 +1,178 @@
+package validate
+
+import (
+	"fmt"
+
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// Result names a result: the function that it is of (of a pipeline, the one
+// that its programs make up), its role and its path.
+type Result struct{ Func, Role, Path string }
+
+func (r Result) String() string {
+	s := "@" + r.Func + " " + r.Role
+	if r.Path != "" {
+		s += " " + r.Path
+	}
+	return s
+}
+
+// Numbered is the number of every result of a module's entry functions, and
+// their order.
+type Numbered struct {
+	Order []Result
+	Of    map[Result]Number
+}
+
+// Module numbers the results of m's entry functions, which the verifier found
+// sound. An error is two programs that make the same result, or messages that
+// do not meet.
+func (t *Table) Module(m *ir.Module) (*Numbered, error) {
+	out := &Numbered{Of: map[Result]Number{}}
+	groups := map[string][]*walker{}
+	var names []string
+	x := &exchange{m: m, funcs: map[string]*ir.Func{}, sent: map[channel][]Number{}}
+	for _, f := range m.Funcs {
+		x.funcs[f.Name] = f
+	}
+	for _, f := range m.Funcs {
+		if f.Attrs.Text("class") == "kernel" {
+			continue
+		}
+		name := f.Attrs.Text("of")
+		if name == "" {
+			name = f.Name
+		}
+		if groups[name] == nil {
+			names = append(names, name)
+		}
+		groups[name] = append(groups[name], newWalker(t, f, x))
+	}
+	for _, name := range names {
+		if err := together(name, groups[name]); err != nil {
+			return nil, err
+		}
+		for _, w := range groups[name] {
+			for i, r := range w.f.Results {
+				k := Result{name, r.Role, r.Path}
+				if r.Role == "" {
+					k.Path = fmt.Sprint(i)
+				}
+				if _, twice := out.Of[k]; twice {
+					return nil, fmt.Errorf("%s is a result of two programs", k)
+				}
+				out.Order = append(out.Order, k)
+				out.Of[k] = w.at[r.Value]
+			}
+		}
+	}
+	return out, nil
+}
+
+// together walks the programs of one function until all are at their end: each
+// goes on until it has to wait for a message.
+func together(name string, ws []*walker) error {
+	for moved := true; moved; {
+		moved = false
+		for _, w := range ws {
+			moved = w.walk() || moved
+		}
+	}
+	for _, w := range ws {
+		if w.next < len(w.f.Ops) {
+			return fmt.Errorf("@%s waits for a message that nobody sends", w.f.Name)
+		}
+	}
+	return nil
+}
+
+// channel is what messages are told apart by.
+type channel struct {
+	of            string
+	from, to, tag int64
+}
+
+// exchange is what the walkers of a module share: the module, and the messages
+// on their way.
+type exchange struct {
+	m     *ir.Module
+	funcs map[string]*ir.Func
+	sent  map[channel][]Number
+}
+
+// walker numbers the values of one function.
+type walker struct {
+	t    *Table
+	f    *ir.Func
+	x    *exchange
+	at   map[*ir.Value]Number
+	next int
+}
+
+func newWalker(t *Table, f *ir.Func, x *exchange) *walker {
+	w := &walker{t: t, f: f, x: x, at: make(map[*ir.Value]Number, len(f.Ops))}
+	for i, a := range f.Args {
+		w.at[a.Value] = t.argument(x.m, a, i)
+	}
+	return w
+}
+
+// walk goes on until the end or a message that has not been sent, and reports
+// whether it went on at all.
+func (w *walker) walk() bool {
+	from := w.next
+	for ; w.next < len(w.f.Ops); w.next++ {
+		o := w.f.Ops[w.next]
+		switch {
+		case op.Of(o).Class == op.Control:
+			w.call(o)
+		case o.Name == "send":
+			c := w.channel(o, true)
+			w.x.sent[c] = append(w.x.sent[c], w.at[o.Args[0]])
+		case o.Name == "recv":
+			c := w.channel(o, false)
+			if len(w.x.sent[c]) == 0 {
+				return w.next > from
+			}
+			w.at[o.Result()] = w.x.sent[c][0]
+			w.x.sent[c] = w.x.sent[c][1:]
+		default:
+			w.operation(o)
+		}
+	}
+	return w.next > from
+}
+
+func (w *walker) channel(o *ir.Op, sends bool) channel {
+	me, peer := w.f.Attrs.Int("stage", 0), o.Attrs.Int("peer", 0)
+	c := channel{w.f.Attrs.Text("of"), peer, me, o.Attrs.Int("tag", 0)}
+	if sends {
+		c.from, c.to = me, peer
+	}
+	return c
+}
+
+func (w *walker) operation(o *ir.Op) {
+	args := make([]Number, len(o.Args))
+	for i, a := range o.Args {
+		args[i] = w.at[a]
+	}
+	for i, r := range o.Results {
+		w.at[r] = w.t.result(w.x.m, o, i, args)
+	}
+}
+
+// call numbers the body of the function called, for these operands.
+func (w *walker) call(o *ir.Op) {
+	f := w.x.funcs[o.Attrs.Text("fn")]
+	in := &walker{t: w.t, f: f, x: w.x, at: make(map[*ir.Value]Number, len(f.Ops))}
+	for i, a := range f.Args {
+		in.at[a.Value] = w.at[o.Args[i]]
+	}
+	in.walk()
+	for i, r := range f.Results {
+		w.at[o.Results[i]] = in.at[r.Value]
+	}
+}

@@ -1,0 +1,108 @@
+package validate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// Number stands for an expression; equal expressions of one [Table] have the
+// same. Numbers of two tables have nothing to do with each other.
+type Number int
+
+// Table holds the expressions of all modules that it has seen.
+type Table struct {
+	of    map[string]Number
+	nodes []node
+}
+
+// node is an expression: what is done to which others. what is its operation,
+// constants and type; for an argument of a function, its role and path. over
+// are the axes of a reduction.
+type node struct {
+	op, what string
+	over     ir.Names
+	args     []Number
+}
+
+// New is an empty table.
+func New() *Table { return &Table{of: map[string]Number{}} }
+
+func (t *Table) number(n node) Number {
+	var b strings.Builder
+	b.WriteString(n.what)
+	for _, a := range n.args {
+		fmt.Fprintf(&b, " %%%d", a)
+	}
+	key := b.String()
+	k, ok := t.of[key]
+	if !ok {
+		k = Number(len(t.nodes))
+		t.of[key] = k
+		t.nodes = append(t.nodes, n)
+	}
+	return k
+}
+
+func (t *Table) argument(m *ir.Module, a *ir.Arg, i int) Number {
+	what := fmt.Sprintf("argument %s %q %s", a.Role, a.Path, whole(m, a.Value.Type))
+	if a.Role == "" {
+		what = fmt.Sprintf("argument %d %s", i, whole(m, a.Value.Type))
+	}
+	return t.number(node{op: "argument", what: what})
+}
+
+// result is the number of result i of o, whose operands have these.
+func (t *Table) result(m *ir.Module, o *ir.Op, i int, args []Number) Number {
+	d := op.Of(o)
+	switch {
+	case d.SameValue:
+		return args[i]
+	case op.OwedByFirst(o) != nil:
+		return args[1] // the sum over the group is what one device has
+	case op.IsCopy(o):
+		return args[0]
+	}
+	types := make([]ir.Type, len(o.Results))
+	for j, r := range o.Results {
+		types[j] = whole(m, r.Type)
+	}
+	attrs := op.Untagged(op.Localize(o, types))
+	n := node{op: o.Name, args: args}
+	if d.Class == op.Reduction {
+		// Over nothing it is its operand; in two rounds it is one of both.
+		if n.over = sorted(attrs.Names("over")); len(n.over) == 0 {
+			return args[0]
+		}
+		if in := t.nodes[args[0]]; in.op == o.Name {
+			n.over, n.args = sorted(append(n.over, in.over...)), in.args
+		}
+		attrs = attrs.With("over", n.over)
+	}
+	n.what = fmt.Sprintf("%s%s #%d %s", o.Name, attrs, i, types[i])
+	return t.number(n)
+}
+
+func sorted(names []string) ir.Names {
+	out := slices.Clone(names)
+	slices.Sort(out)
+	return out
+}
+
+// whole is the type, in one state, of the tensor of which t is a part.
+func whole(m *ir.Module, t ir.Type) ir.Type {
+	t = t.Clone()
+	for i := range t.Axes {
+		if m.Level >= ir.Local {
+			for _, x := range t.Axes[i].Mesh {
+				t.Axes[i].Size *= m.MeshSize(x)
+			}
+		}
+		t.Axes[i].Mesh = nil
+	}
+	t.Partial = nil
+	return t
+}
