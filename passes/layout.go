@@ -16,9 +16,6 @@ func offload(c *pass.Context, m *ir.Module) error {
 	return nil
 }
 
-// collectives leaves what partition made.
-func collectives(_ *pass.Context, _ *ir.Module) error { return nil }
-
 // layoutRule is the first rule of the layout with the head, or nil.
 func layoutRule(m *ir.Module, head string) *ir.Term {
 	layout := m.MetaTerm("layout")

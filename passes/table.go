@@ -5,6 +5,7 @@ import (
 
 	"ptc/ir"
 	"ptc/passes/autodiff"
+	"ptc/passes/collectives"
 	"ptc/passes/fuse"
 	"ptc/passes/memory"
 	"ptc/passes/order"
@@ -59,8 +60,8 @@ var Table = []Pass{
 		Run: propagate.Run, In: ir.Global, Out: ir.Sharded, Required: true, Keeps: true},
 	{Name: "partition", Doc: "shapes of one device, reshards as collectives",
 		Run: partition.Run, In: ir.Sharded, Out: ir.Local, Required: true, Keeps: true},
-	{Name: "collectives", Doc: "merge, bucket and reorder collectives",
-		Run: collectives, In: ir.Local, Out: ir.Local, Keeps: true},
+	{Name: "collectives", Doc: "merge collectives, and give those across nodes two levels",
+		Run: collectives.Run, In: ir.Local, Out: ir.Local, Keeps: true},
 	{Name: "schedule", Doc: "microbatches and the order of pipeline slots",
 		Run: pipeline.Run, In: ir.Local, Out: ir.Local, Required: true, Keeps: true},
 	{Name: "fuse", Doc: "group operations into kernels",

@@ -31,7 +31,8 @@ type Inputs map[Key]*tensor.Tensor
 // defaultBound is the bound of integer data that nothing looks up.
 const defaultBound = 8
 
-// RandomInputs makes a value for each argument of m's entry functions.
+// RandomInputs makes a value for each argument of m's entry functions, of the
+// whole tensor where m has parts of it.
 //
 // Parameters are drawn from their initializers, and all of them are moved a
 // little, since a zero or a one hides what multiplies it. States are moved
@@ -52,7 +53,11 @@ func RandomInputs(m *ir.Module, seed int64) Inputs {
 		for i, a := range f.Args {
 			k := argKey(a, i)
 			if in[k] == nil {
-				in[k] = random(a, rand.New(rand.NewSource(seed^int64(hash(k)))), bounds[k])
+				t := a.Value.Type
+				if m.Level >= ir.Local {
+					t = whole(m, t)
+				}
+				in[k] = random(a, t, rand.New(rand.NewSource(seed^int64(hash(k)))), bounds[k])
 			}
 		}
 	}
@@ -73,8 +78,8 @@ func argKey(a *ir.Arg, i int) Key {
 	return Key{a.Role, a.Path}
 }
 
-func random(a *ir.Arg, r *rand.Rand, bound int) *tensor.Tensor {
-	t := tensor.New(a.Value.Type)
+func random(a *ir.Arg, of ir.Type, r *rand.Rand, bound int) *tensor.Tensor {
+	t := tensor.New(of)
 	init, _ := a.Attrs.Get("init").(ir.Term)
 	if bound == 0 {
 		bound = defaultBound

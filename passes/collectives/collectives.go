@@ -1,0 +1,253 @@
+package collectives
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ptc/ir"
+	"ptc/ir/op"
+	"ptc/passes/pass"
+)
+
+// Run rewrites every function of m.
+func Run(c *pass.Context, m *ir.Module) error {
+	if m.Devices() == 1 {
+		return nil
+	}
+	l := optionsOf(m)
+	for _, f := range m.Funcs {
+		x := &rewriter{c: c, m: m, f: f, l: l}
+		x.relabel()
+		for x.merge() {
+		}
+		x.levels()
+	}
+	return nil
+}
+
+// options are what the layout says that matters here.
+type options struct {
+	forbidden []string   // kinds of collectives
+	lists     [][]string // mesh axes of one `over`, the slowest first
+	large     int64      // bytes from which a collective has two levels; never where negative
+}
+
+// Large is the payload from which a sum or a gather over two levels is worth two
+// more operations, where the layout does not say: at the 10 GB/s of a link
+// between nodes 64 KiB take 7 µs, about what starting two operations costs.
+const Large = 64 << 10
+
+func optionsOf(m *ir.Module) *options {
+	l := &options{large: Large}
+	t := m.MetaTerm("layout")
+	if t == nil {
+		return l
+	}
+	for _, r := range t.Args.Terms("rules") {
+		switch r.Head {
+		case "forbid":
+			l.forbidden = append(l.forbidden, r.Args.Names("collectives")...)
+		case "two_level":
+			l.large = r.Args.Int("bytes", Large)
+		}
+		if over := r.Args.Names("over"); len(over) > 1 {
+			l.lists = append(l.lists, over)
+		}
+	}
+	return l
+}
+
+// rewriter is the state of one function.
+type rewriter struct {
+	c *pass.Context
+	m *ir.Module
+	f *ir.Func
+	l *options
+	b op.Builder
+
+	uses map[*ir.Value]int
+	with map[*ir.Value]*ir.Value // values that are replaced
+	out  []*ir.Op
+	// dirty are values whose readers have changed in this sweep.
+	dirty map[*ir.Value]bool
+	seen  map[string]*ir.Value // collectives of this half of the step, by what they do
+}
+
+// relabel takes mesh axes of size 1 off all types: what is cut into one part is
+// whole, and what one device owes is settled.
+func (x *rewriter) relabel() {
+	alone := func(mesh string) bool { return x.m.MeshSize(mesh) == 1 }
+	if !slices.ContainsFunc(x.m.Mesh, func(a ir.MeshAxis) bool { return a.Size == 1 }) {
+		return
+	}
+	clean := func(v *ir.Value) {
+		v.Type = v.Type.Clone()
+		for i := range v.Type.Axes {
+			a := &v.Type.Axes[i]
+			a.Mesh = slices.DeleteFunc(a.Mesh, alone)
+		}
+		v.Type.Partial = slices.DeleteFunc(v.Type.Partial, func(p ir.Partial) bool { return alone(p.Mesh) })
+	}
+	for _, a := range x.f.Args {
+		clean(a.Value)
+	}
+	for _, o := range x.f.Ops {
+		for _, r := range o.Results {
+			clean(r)
+		}
+	}
+}
+
+// merge applies the rules once to every operation, in order, and says whether
+// one did.
+func (x *rewriter) merge() (changed bool) {
+	x.begin()
+	loss := map[*ir.Value]bool{}
+	for _, r := range x.f.Results {
+		loss[r.Value] = loss[r.Value] || r.Role == ir.RoleLoss
+	}
+	for _, o := range x.f.Ops {
+		x.follow(o)
+		if !x.try(o) {
+			x.out = append(x.out, o)
+		} else {
+			changed = true
+		}
+		for _, r := range o.Results {
+			if loss[r] {
+				x.seen = map[string]*ir.Value{} // what follows is the backward pass
+			}
+		}
+	}
+	x.end()
+	return changed
+}
+
+func (x *rewriter) begin() {
+	x.uses = x.f.Uses()
+	x.with = map[*ir.Value]*ir.Value{}
+	x.seen = map[string]*ir.Value{}
+	x.dirty = map[*ir.Value]bool{}
+	x.out = nil
+	x.b = op.Builder{F: x.f, Sink: &x.out}
+}
+
+// follow has o read what replaced its operands.
+func (x *rewriter) follow(o *ir.Op) {
+	for i, a := range o.Args {
+		if w := x.with[a]; w != nil {
+			o.Args[i] = w
+		}
+	}
+	x.b.Scope, x.b.Pos, x.b.Tags = o.Scope, o.Pos, o.Attrs
+}
+
+// end takes the new operations, without those that nothing reads any more.
+func (x *rewriter) end() {
+	x.f.Ops = x.out
+	x.f.Replace(x.with)
+	uses := x.f.Uses()
+	kept := make([]*ir.Op, 0, len(x.f.Ops))
+	for i := len(x.f.Ops) - 1; i >= 0; i-- {
+		o := x.f.Ops[i]
+		live := len(o.Results) == 0 || len(o.Args) == 0 || op.Of(o).Class == op.Control
+		for _, r := range o.Results {
+			live = live || uses[r] > 0
+		}
+		if live {
+			kept = append(kept, o)
+			continue
+		}
+		for _, a := range o.Args {
+			uses[a]--
+		}
+	}
+	slices.Reverse(kept)
+	x.f.Ops = kept
+}
+
+// try applies the first rule that fits o, if one does: what reads o's result
+// then reads what the rule gives.
+func (x *rewriter) try(o *ir.Op) bool {
+	if len(o.Results) != 1 || len(o.Args) == 0 {
+		return false
+	}
+	from := len(x.out)
+	for i := range rules {
+		r := &rules[i]
+		w := r.apply(x, o)
+		if w == nil {
+			x.out = x.out[:from]
+			continue
+		}
+		kept := map[*ir.Value]bool{w: true}
+		saved := int64(0)
+		for _, n := range x.out[from:] {
+			saved -= Sent(x.m, n)
+			for _, a := range n.Args {
+				kept[a] = true
+			}
+		}
+		saved += x.ended(o, kept)
+		x.replace(o, w, from)
+		x.c.Remarkf(o, "%s: %s over %s for %%%d sends %s", r.name, o.Name, strings.Join(x.over(o), ", "), w.ID, less(saved))
+		return true
+	}
+	x.note(o)
+	return false
+}
+
+func less(saved int64) string {
+	switch saved {
+	case 0:
+		return "the same bytes in fewer operations"
+	case 1:
+		return "1 byte less"
+	}
+	return fmt.Sprintf("%d bytes less", saved)
+}
+
+// over is the mesh axes of o or, where o communicates nothing, of the collective
+// that it reads.
+func (x *rewriter) over(o *ir.Op) []string {
+	for !collective(o) && o.Args[0].Def != nil && len(o.Args[0].Def.Args) > 0 {
+		o = o.Args[0].Def
+	}
+	return o.Attrs.Names("over")
+}
+
+// ended is the bytes of o and of what nothing reads without it; what computes the
+// values of kept goes on. What has ended is not there for [same] any more.
+func (x *rewriter) ended(o *ir.Op, kept map[*ir.Value]bool) int64 {
+	n := Sent(x.m, o)
+	if collective(o) && x.seen[what(o)] == o.Result() {
+		delete(x.seen, what(o))
+	}
+	for _, v := range o.Args {
+		if v.Def != nil && x.only(v) && !kept[v] {
+			n += x.ended(v.Def, kept)
+		}
+	}
+	return n
+}
+
+// replace has the readers of o read w, which the operations from the given one on
+// compute.
+func (x *rewriter) replace(o *ir.Op, w *ir.Value, from int) {
+	x.with[o.Result()] = w
+	x.dirty[w] = true
+	for _, n := range x.out[from:] {
+		for _, a := range n.Args {
+			x.dirty[a] = true
+		}
+		if why := o.Attrs.Text("why"); collective(n) && !n.Attrs.Has("why") && why != "" {
+			n.Attrs = n.Attrs.With("why", ir.Str(why))
+		}
+		x.note(n)
+	}
+}
+
+// only reports whether v has one reader, for sure: readers that this sweep has
+// added are counted by the next.
+func (x *rewriter) only(v *ir.Value) bool { return x.uses[v] == 1 && !x.dirty[v] }

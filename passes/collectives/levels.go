@@ -1,0 +1,240 @@
+package collectives
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ptc/ir"
+)
+
+// Two levels. Mesh axes that the layout names in one list, `over (node, local)`,
+// are nested: devices that differ in the first one only are the farthest apart. A
+// collective over both is then two, of which the one across nodes (slow) is
+// between devices of equal local coordinate. With N nodes of E devices, and S
+// bytes on each device:
+//
+//	kind             here                          what goes between nodes, per device
+//	all_to_all       fast, then slow               N−1 messages of S/N bytes, not (N−1)·E of S/(N·E)
+//	reduce_scatter   fast, then slow               (N−1)/N · S/E bytes, not of S
+//	all_gather       slow, then fast               the same
+//	all_reduce       scatter fast, reduce slow,    2(N−1)/N · S/E bytes, not of S
+//	                 gather fast
+//
+// All_to_all: Rajbhandari et al., "DeepSpeed-MoE" (2022), section 5.3 (hierarchical
+// all-to-all); Hwang et al., "Tutel" (2023), section 3.4 (two-dimensional
+// hierarchical all-to-all). All_reduce: Jia et al., "Highly scalable deep learning
+// training system with mixed-precision" (2018), section 3.3.2.
+//
+// An axis that is cut over both mesh axes is split, so that each part is cut over
+// one:
+//
+//	B of N·E·b, over (node, local)   →   B_node of N over node, B of E·b over local
+//
+// and merged again. Both are the reordering that the second exchange needs: in
+// memory it is done where pieces are packed.
+
+// levels rewrites the collectives of the function that have two levels.
+func (x *rewriter) levels() {
+	if len(x.l.lists) == 0 {
+		return
+	}
+	x.begin()
+	for _, o := range x.f.Ops {
+		x.follow(o)
+		if w := x.leveled(o); w != nil {
+			x.with[o.Result()] = w
+			continue
+		}
+		x.out = append(x.out, o)
+	}
+	x.end()
+}
+
+func (x *rewriter) leveled(o *ir.Op) *ir.Value {
+	if !collective(o) || len(over(o)) < 2 {
+		return nil
+	}
+	from := len(x.out)
+	v := o.Args[0]
+	var w *ir.Value
+	switch o.Name {
+	case "all_to_all":
+		w = x.exchange(v, axis(o), o.Attrs.Text("to"), over(o))
+	case "reduce_scatter":
+		w = x.reduceScatter(v, axis(o), o.Attrs.Text("reduce"), over(o))
+	case "all_gather":
+		w = x.gather(v, axis(o), over(o))
+	case "all_reduce":
+		if x.allowed("all_gather") && x.allowed("reduce_scatter") {
+			w = x.reduce(v, o.Attrs.Text("reduce"), over(o))
+		}
+	}
+	if w == nil || len(x.out) == from+1 { // as it was
+		x.out = x.out[:from]
+		return nil
+	}
+	if !sameSizes(w.Type, o.Result().Type) {
+		panic(fmt.Sprintf("collectives: %s became %s", o.Result().Type, w.Type))
+	}
+	w.Type = o.Result().Type.Clone()
+	x.remarkLevels(o, from)
+	return w
+}
+
+// remarkLevels says what o became, with the payload of each.
+func (x *rewriter) remarkLevels(o *ir.Op, from int) {
+	var parts []string
+	for _, n := range x.out[from:] {
+		if !collective(n) {
+			continue
+		}
+		if why := o.Attrs.Text("why"); why != "" {
+			n.Attrs = n.Attrs.With("why", ir.Str(why))
+		}
+		parts = append(parts, fmt.Sprintf("%s over %s sends %d bytes", n.Name, strings.Join(over(n), ", "), Sent(x.m, n)))
+	}
+	x.c.Remarkf(o, "two levels: %s of %d bytes over %s is %s", o.Name, o.Args[0].Type.Bytes(), strings.Join(over(o), ", "), strings.Join(parts, ", "))
+}
+
+// nest is mesh axes over which a collective has two levels.
+type nest struct {
+	slow, fast []string
+	major      []string // slow or fast: by which an axis over both is cut first
+}
+
+// nested divides mesh axes at the slowest of them, if the layout names them in
+// one list. The slowest must be at one end: in the middle, the others would not be
+// neighbours in the states.
+func (x *rewriter) nested(over []string) (nest, bool) {
+	for _, list := range x.l.lists {
+		if _, all := without(list, over); !all || len(over) < 2 {
+			continue
+		}
+		slow := slices.IndexFunc(list, func(m string) bool { return slices.Contains(over, m) })
+		n := nest{slow: list[slow : slow+1]}
+		n.fast, _ = without(over, n.slow)
+		switch last := len(over) - 1; list[slow] {
+		case over[0]:
+			n.major = n.slow
+			return n, true
+		case over[last]:
+			n.major = n.fast
+			return n, true
+		}
+	}
+	return nest{}, false
+}
+
+func (n *nest) slowMajor() bool { return n.major[0] == n.slow[0] }
+
+// halves are the names of the parts that a split axis has for slow and fast.
+func (n *nest) halves(major, minor string) (slow, fast string) {
+	if n.slowMajor() {
+		return major, minor
+	}
+	return minor, major
+}
+
+func (n *nest) minor() []string {
+	if n.slowMajor() {
+		return n.fast
+	}
+	return n.slow
+}
+
+// large reports whether a payload is worth more operations.
+func (x *rewriter) large(t ir.Type) bool {
+	return x.l.large >= 0 && int64(t.Bytes()) >= x.l.large
+}
+
+// splitAxis splits an axis into a major part of the size, and the rest, which
+// keeps the name. The sharding of the parts is given.
+// The name of the major part is of the mesh axes that it is for.
+func (x *rewriter) splitAxis(v *ir.Value, axis string, size int, by, major, minor []string) (*ir.Value, string) {
+	name := axis + "_" + strings.Join(by, "_")
+	for v.Type.Has(name) {
+		name += "_"
+	}
+	n := v.Type.Size(axis)
+	w := x.b.Emit("split", ir.A("axis", ir.Name(axis), "into", ir.Sizes{{Name: name, N: size}, {Name: axis, N: n / size}}), v)
+	w.Type.Partial = slices.Clone(v.Type.Partial)
+	w.Type.Axes[w.Type.Index(name)].Mesh = slices.Clone(major)
+	w.Type.Axes[w.Type.Index(axis)].Mesh = slices.Clone(minor)
+	return w, name
+}
+
+// mergeAxis undoes splitAxis; the axis is then cut as given.
+func (x *rewriter) mergeAxis(v *ir.Value, name, axis string, mesh []string) *ir.Value {
+	w := x.b.Emit("merge", ir.A("axes", ir.Names{name, axis}, "into", ir.Name(axis)), v)
+	w.Type.Partial = slices.Clone(v.Type.Partial)
+	w.Type.Axes[w.Type.Index(axis)].Mesh = slices.Clone(mesh)
+	return w
+}
+
+func meshOfAxis(t ir.Type, axis string) []string { return t.Axes[t.Index(axis)].Mesh }
+
+// exchange is all_to_all.
+func (x *rewriter) exchange(v *ir.Value, axis, to string, over []string) *ir.Value {
+	n, ok := x.nested(over)
+	if !ok {
+		return x.emit("all_to_all", v, over, "axis", ir.Name(axis), "to", ir.Name(to))
+	}
+	here, there := meshOfAxis(v.Type, axis), meshOfAxis(v.Type, to)
+	stay := here[:max(0, len(here)-len(over))]
+	v, toMajor := x.splitAxis(v, to, int(Parts(x.m, n.major)), n.major, there, nil)
+	v, fromMajor := x.splitAxis(v, axis, 1, n.major, append(slices.Clone(stay), n.major...), n.minor())
+	slowTo, fastTo := n.halves(toMajor, to)
+	slowFrom, fastFrom := n.halves(fromMajor, axis)
+	v = x.exchange(v, fastFrom, fastTo, n.fast)
+	v = x.exchange(v, slowFrom, slowTo, n.slow)
+	v = x.mergeAxis(v, fromMajor, axis, stay)
+	return x.mergeAxis(v, toMajor, to, append(slices.Clone(there), over...))
+}
+
+func (x *rewriter) reduceScatter(v *ir.Value, axis, reduce string, over []string) *ir.Value {
+	n, ok := x.nested(over)
+	if !ok || !x.large(v.Type) {
+		return x.emit("reduce_scatter", v, over, "axis", ir.Name(axis), "reduce", ir.Name(reduce))
+	}
+	here := meshOfAxis(v.Type, axis)
+	v, major := x.splitAxis(v, axis, int(Parts(x.m, n.major)), n.major, here, nil)
+	slow, fast := n.halves(major, axis)
+	v = x.reduceScatter(v, fast, reduce, n.fast)
+	v = x.reduceScatter(v, slow, reduce, n.slow)
+	return x.mergeAxis(v, major, axis, append(slices.Clone(here), over...))
+}
+
+func (x *rewriter) gather(v *ir.Value, axis string, over []string) *ir.Value {
+	n, ok := x.nested(over)
+	if ok {
+		whole := int64(v.Type.Bytes()) * Parts(x.m, over)
+		ok = x.l.large >= 0 && whole >= x.l.large
+	}
+	if !ok {
+		return x.emit("all_gather", v, over, "axis", ir.Name(axis))
+	}
+	here := meshOfAxis(v.Type, axis)
+	stay := here[:max(0, len(here)-len(over))]
+	v, major := x.splitAxis(v, axis, 1, n.major, append(slices.Clone(stay), n.major...), n.minor())
+	slow, fast := n.halves(major, axis)
+	v = x.gather(v, slow, n.slow)
+	v = x.gather(v, fast, n.fast)
+	return x.mergeAxis(v, major, axis, stay)
+}
+
+// reduce is all_reduce: along the first axis that the devices of a node can share.
+func (x *rewriter) reduce(v *ir.Value, reduce string, over []string) *ir.Value {
+	n, ok := x.nested(over)
+	at := -1
+	if ok {
+		at = slices.IndexFunc(v.Type.Axes, func(a ir.Axis) bool { return a.Size%int(Parts(x.m, n.fast)) == 0 })
+	}
+	if at < 0 || !x.large(v.Type) {
+		return x.emit("all_reduce", v, over, "reduce", ir.Name(reduce))
+	}
+	axis := v.Type.Axes[at].Name
+	v = x.reduceScatter(v, axis, reduce, n.fast)
+	v = x.reduce(v, reduce, n.slow)
+	return x.gather(v, axis, n.fast)
+}

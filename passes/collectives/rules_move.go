@@ -1,0 +1,111 @@
+package collectives
+
+import (
+	"slices"
+
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// Rules that change the order of a collective and something else.
+
+func sliceFirst(x *rewriter, o *ir.Op) *ir.Value {
+	if o.Name != "shard_slice" {
+		return nil
+	}
+	p := before(o, "all_reduce", "reduce_scatter", "all_gather", "all_to_all")
+	if p == nil || !x.only(p.Result()) || !disjoint(over(o), over(p)) || slices.Contains(axes(p), axis(o)) {
+		return nil
+	}
+	return x.again(p, x.again(o, p.Args[0]))
+}
+
+func gatherLast(x *rewriter, o *ir.Op) *ir.Value {
+	if o.Name != "all_reduce" && o.Name != "reduce_scatter" && o.Name != "all_to_all" {
+		return nil
+	}
+	p := before(o, "all_gather")
+	if p == nil || !x.only(p.Result()) || !disjoint(over(o), over(p)) || slices.Contains(axes(o), axis(p)) {
+		return nil
+	}
+	return x.again(p, x.again(o, p.Args[0]))
+}
+
+// sliceThrough has operands sliced rather than the result: those that have the
+// axis.
+func sliceThrough(x *rewriter, o *ir.Op) *ir.Value {
+	if o.Name != "shard_slice" || !x.leads(o.Args[0], o) {
+		return nil
+	}
+	f := o.Args[0].Def
+	if collective(f) {
+		return nil
+	}
+	args := make([]*ir.Value, len(f.Args))
+	for i, a := range f.Args {
+		args[i] = a
+		if a.Type.Has(axis(o)) {
+			args[i] = x.again(o, a)
+		}
+	}
+	t := o.Result().Type.Clone()
+	n, err := x.b.TryEmit(f.Name, args, op.Untagged(op.Localize(f, []ir.Type{t})))
+	if err != nil || !sameSizes(n[0].Type, t) {
+		return nil
+	}
+	n[0].Type = t
+	return n[0]
+}
+
+func sameSizes(a, b ir.Type) bool {
+	return slices.EqualFunc(a.Axes, b.Axes, func(p, q ir.Axis) bool { return p.Name == q.Name && p.Size == q.Size })
+}
+
+// leads reports whether v is computed, through operations that nothing else reads
+// and that a slice can go through, from a collective that the slice will meet:
+// one whose sum or gather the slice makes smaller.
+func (x *rewriter) leads(v *ir.Value, o *ir.Op) bool {
+	f := v.Def
+	if f == nil || !x.only(v) || !sameSlot(f, o) {
+		return false
+	}
+	if collective(f) {
+		return f.Name != "shard_slice" && f.Name != "permute"
+	}
+	if len(f.Results) != 1 || op.Of(f).Class != op.Elementwise && !op.ByName(f) {
+		return false
+	}
+	at := v.Type.Axes[v.Type.Index(axis(o))]
+	found := false
+	for _, a := range f.Args {
+		i := a.Type.Index(axis(o))
+		if i < 0 {
+			continue
+		}
+		if !slices.Equal(a.Type.Axes[i].Mesh, at.Mesh) || a.Type.Axes[i].Size != at.Size {
+			return false // holds the part by another name
+		}
+		found = found || x.leads(a, o)
+	}
+	return found
+}
+
+// narrow: casts change each element by itself, so that moving and casting
+// commute, bit for bit. Sums do not.
+func narrow(x *rewriter, o *ir.Op) *ir.Value {
+	p := o.Args[0].Def
+	if p == nil || !sameSlot(p, o) || !x.only(o.Args[0]) || len(p.Args) != 1 {
+		return nil
+	}
+	moved := func(c *ir.Op) bool { return c.Name == "all_gather" || c.Name == "all_to_all" || c.Name == "permute" }
+	size := func(v *ir.Value) int { return v.Type.DType.Size() }
+	switch {
+	case moved(o) && p.Name == "cast" && size(p.Args[0]) < size(o.Args[0]),
+		moved(p) && o.Name == "cast" && size(o.Result()) < size(o.Args[0]):
+	default:
+		return nil
+	}
+	v := x.again(p, x.again(o, p.Args[0]))
+	v.Type = o.Result().Type.Clone()
+	return v
+}
