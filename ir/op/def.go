@@ -73,6 +73,12 @@ type Def struct {
 	// where these are not what the operation needs. Nil where the sharding rule
 	// says it; see [States], through which everyone calls this.
 	State func(o *ir.Op, args []ir.Type) ([]ir.Type, error)
+	// Divide, where set, is for an axis that is cut over several mesh axes, and
+	// several axes that are each cut over some of them: the axes of the result, in
+	// their states, from those of the operand; nil where the sharding rule says it.
+	Divide func(o *ir.Op) []ir.Axis
+	// Inverse, where set, is the operation that makes o's operand of its result.
+	Inverse func(o *ir.Op) (name string, attrs ir.Attrs)
 	// SameValue: result i is operand i in another state or place; of the whole
 	// mesh, nothing is computed.
 	SameValue bool

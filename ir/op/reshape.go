@@ -19,14 +19,18 @@ func init() {
 		Attrs: []AttrSpec{{"axis", ir.Name(""), true}, {"into", ir.Sizes(nil), true}},
 		Infer: inferSplit,
 		Grad: grad1(func(b *Builder, o *ir.Op, g *ir.Value) *ir.Value {
+			name, attrs := Of(o).Inverse(o)
+			return b.Emit(name, attrs, g)
+		}),
+		Shard: ruleSplit, Eval: evalSame, Flops: noFlops, Sample: sampleSplit,
+		View: viewSplit, Localize: localSizes("into"), Divide: divideSplit,
+		Inverse: func(o *ir.Op) (string, ir.Attrs) {
 			var parts ir.Names
 			for _, s := range o.Attrs.Sizes("into") {
 				parts = append(parts, s.Name)
 			}
-			return b.Emit("merge", ir.A("axes", parts, "into", ir.Name(o.Attrs.Text("axis"))), g)
-		}),
-		Shard: ruleSplit, Eval: evalSame, Flops: noFlops, Sample: sampleSplit,
-		View: viewSplit, Localize: localSizes("into"),
+			return "merge", ir.A("axes", parts, "into", ir.Name(o.Attrs.Text("axis")))
+		},
 	})
 	Register(&Def{
 		Name: "merge", Doc: "The operand with the neighbouring `axes` replaced by one, the first one major.",
@@ -41,7 +45,7 @@ func init() {
 			return b.Emit("split", ir.A("axis", ir.Name(o.Attrs.Text("into")), "into", parts), g)
 		}),
 		Shard: ruleMerge, Eval: evalSame, Flops: noFlops, Sample: sampleMerge,
-		View: viewMerge,
+		View: viewMerge, Divide: divideMerge,
 	})
 }
 
@@ -141,6 +145,35 @@ func ruleMerge(o *ir.Op) Rule {
 		}
 		return n
 	})
+}
+
+// divideSplit: where a device has one element of the major part, that part's
+// global index is a coordinate, on the first of the mesh axes that the whole is
+// cut over. The minor part is then cut over the others.
+//
+//	a = 12 over (n, e), n = 2, e = 3   →   x = 2 over n, y = 6 over e
+func divideSplit(o *ir.Op) []ir.Axis {
+	axis, into := o.Attrs.Text("axis"), o.Attrs.Sizes("into")
+	if len(into) != 2 || into[0].N != 1 {
+		return nil
+	}
+	whole, parts := o.Args[0].Type, o.Result().Type.Clone()
+	i := whole.Index(axis)
+	if !slices.Equal(slices.Concat(parts.Axes[i].Mesh, parts.Axes[i+1].Mesh), whole.Axes[i].Mesh) {
+		return nil
+	}
+	return replaceAxes(whole, i, 1, parts.Axes[i:i+2]).Axes
+}
+
+// divideMerge is the way back.
+func divideMerge(o *ir.Op) []ir.Axis {
+	axes, parts := o.Attrs.Names("axes"), o.Args[0].Type
+	if len(axes) != 2 || parts.Size(axes[0]) != 1 {
+		return nil
+	}
+	i := parts.Index(axes[0])
+	whole := ir.Axis{Name: o.Attrs.Text("into"), Size: parts.Axes[i+1].Size, Mesh: slices.Concat(parts.Axes[i].Mesh, parts.Axes[i+1].Mesh)}
+	return replaceAxes(parts, i, 2, []ir.Axis{whole}).Axes
 }
 
 func sampleSplit(r *rand.Rand) Example {

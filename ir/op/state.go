@@ -47,6 +47,12 @@ func States(o *ir.Op) ([]ir.Type, error) {
 			out[i].Axes[j].Mesh = nil
 		}
 	}
+	if d.Divide != nil {
+		if axes := d.Divide(o); axes != nil {
+			out[0].Axes = axes
+			return out, nil
+		}
+	}
 	for _, f := range d.Shard(o).Factors {
 		if err := f.states(o, out); err != nil {
 			return nil, err

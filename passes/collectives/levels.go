@@ -148,6 +148,12 @@ func (x *rewriter) large(t ir.Type) bool {
 	return x.l.large >= 0 && int64(t.Bytes()) >= x.l.large
 }
 
+// splits reports whether an axis of t may be split: through which the largest of
+// several is not owed, sums are.
+func splits(t ir.Type) bool {
+	return !slices.ContainsFunc(t.Partial, func(p ir.Partial) bool { return p.Reduce != "sum" })
+}
+
 // splitAxis splits an axis into a major part of the size, and the rest, which
 // keeps the name. The sharding of the parts is given.
 // The name of the major part is of the mesh axes that it is for.
@@ -177,7 +183,7 @@ func meshOfAxis(t ir.Type, axis string) []string { return t.Axes[t.Index(axis)].
 // exchange is all_to_all.
 func (x *rewriter) exchange(v *ir.Value, axis, to string, over []string) *ir.Value {
 	n, ok := x.nested(over)
-	if !ok {
+	if !ok || !splits(v.Type) {
 		return x.emit("all_to_all", v, over, "axis", ir.Name(axis), "to", ir.Name(to))
 	}
 	here, there := meshOfAxis(v.Type, axis), meshOfAxis(v.Type, to)
@@ -194,7 +200,7 @@ func (x *rewriter) exchange(v *ir.Value, axis, to string, over []string) *ir.Val
 
 func (x *rewriter) reduceScatter(v *ir.Value, axis, reduce string, over []string) *ir.Value {
 	n, ok := x.nested(over)
-	if !ok || !x.large(v.Type) {
+	if !ok || !x.large(v.Type) || !splits(v.Type) {
 		return x.emit("reduce_scatter", v, over, "axis", ir.Name(axis), "reduce", ir.Name(reduce))
 	}
 	here := meshOfAxis(v.Type, axis)
@@ -211,7 +217,7 @@ func (x *rewriter) gather(v *ir.Value, axis string, over []string) *ir.Value {
 		whole := int64(v.Type.Bytes()) * Parts(x.m, over)
 		ok = x.l.large >= 0 && whole >= x.l.large
 	}
-	if !ok {
+	if !ok || !splits(v.Type) {
 		return x.emit("all_gather", v, over, "axis", ir.Name(axis))
 	}
 	here := meshOfAxis(v.Type, axis)

@@ -14,6 +14,7 @@ import (
 	"ptc/passes/check"
 	"ptc/passes/pass"
 	"ptc/passes/passtest"
+	"ptc/passes/validate"
 )
 
 // meshes of random programs. Devices of `one` have nobody to talk to.
@@ -57,6 +58,13 @@ func randomProgram(seed int64, n int) *ir.Module {
 	}
 	for i, v := range p.pool {
 		if v.Def != nil {
+			var owed []string
+			for _, x := range v.Type.Partial {
+				owed = append(owed, x.Mesh)
+			}
+			if len(owed) > 0 {
+				v = p.emit("all_reduce", v, owed, "reduce", ir.Name(v.Type.Partial[0].Reduce))
+			}
 			f.Results = append(f.Results, ir.Result{Value: v, Role: ir.RoleGrad, Path: fmt.Sprint("r", i)})
 		}
 	}
@@ -235,6 +243,18 @@ func rewrite(t *testing.T, m *ir.Module) (*ir.Module, []pass.Remark) {
 	}
 	if errs := verify.Module(after); len(errs) > 0 {
 		t.Fatalf("not valid any more: %v\n%s\n%s", errs, ir.Print(m), ir.Print(after))
+	}
+	table := validate.New()
+	a, err := table.Module(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := table.Module(after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := table.Same(a, b); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, ir.Print(m), ir.Print(after))
 	}
 	return after, c.Remarks
 }

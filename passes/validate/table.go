@@ -21,11 +21,12 @@ type Table struct {
 
 // node is an expression: what is done to which others. what is its operation,
 // constants and type; for an argument of a function, its role and path. over
-// are the axes of a reduction.
+// are the axes of a reduction; inverse, where there is one, is the operation
+// that gives back the operand.
 type node struct {
-	op, what string
-	over     ir.Names
-	args     []Number
+	op, what, inverse string
+	over              ir.Names
+	args              []Number
 }
 
 // New is an empty table.
@@ -81,6 +82,13 @@ func (t *Table) result(m *ir.Module, o *ir.Op, i int, args []Number) Number {
 			n.over, n.args = sorted(append(n.over, in.over...)), in.args
 		}
 		attrs = attrs.With("over", n.over)
+	}
+	if len(args) == 1 && t.nodes[args[0]].inverse == o.Name+attrs.String() {
+		return t.nodes[args[0]].args[0]
+	}
+	if d.Inverse != nil {
+		name, attrs := d.Inverse(o)
+		n.inverse = name + attrs.String()
 	}
 	n.what = fmt.Sprintf("%s%s #%d %s", o.Name, attrs, i, types[i])
 	return t.number(n)
