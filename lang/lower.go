@@ -53,6 +53,7 @@ type lowerer struct {
 	configIndex map[string]*entry
 	mod         *ir.Module
 
+	home      *file // of the train block
 	model     *instance
 	params    []*param // in the order of declaration
 	paths     map[string]*param
@@ -110,7 +111,7 @@ func (l *lowerer) lower(o Options) *Result {
 	if t == nil {
 		return nil
 	}
-	f := l.mainFrame()
+	f := l.trainFrame()
 	l.model = f.instantiate(t.model, nil, t.node, "")
 	if l.model == nil || l.stopped {
 		return nil
@@ -146,6 +147,13 @@ func (l *lowerer) lower(o Options) *Result {
 
 func (l *lowerer) mainFrame() *frame {
 	return &frame{l: l, file: l.prog.main, vars: map[string]value{}, sizes: map[string]int{}}
+}
+
+// trainFrame is a frame of the file with the train block.
+func (l *lowerer) trainFrame() *frame {
+	f := l.mainFrame()
+	f.file = l.home
+	return f
 }
 
 func (l *lowerer) meta(head string, args []ir.Attr) {

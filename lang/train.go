@@ -21,11 +21,53 @@ type training struct {
 // trainKeys are the entries of a train block; those marked are required.
 var trainKeys = map[string]bool{"loss": true, "optimizer": true, "data": true, "seed": false, "steps": false}
 
-// trainBlock finds the one train block of the main file and its model.
+// trainFile is where the train block is: the main file, or, where that has
+// none, a file that it imports. So layouts can be in a file of their own.
+func (l *lowerer) trainFile() *file {
+	has := func(g *file) *syntax.Train {
+		for _, d := range g.tree.Decls {
+			if t, ok := d.(*syntax.Train); ok {
+				return t
+			}
+		}
+		return nil
+	}
+	if has(l.prog.main) != nil {
+		return l.prog.main
+	}
+	home, first := l.prog.main, (*syntax.Train)(nil)
+	for _, d := range l.prog.main.tree.Decls {
+		d, ok := d.(*syntax.Import)
+		if !ok {
+			continue
+		}
+		g := l.prog.main.imports[importName(d).Name]
+		if g == nil || g.std || g.tree == nil || g == home {
+			continue
+		}
+		t := has(g)
+		if t != nil && first != nil {
+			e := at("E0502", d, "`%s` has a `train` block, and so has `%s`", g.name, home.name)
+			e.Want = "one import with a `train` block, or one here"
+			e.Note = []diag.Note{{Pos: first.At(), Msg: "the first one"}, {Pos: t.At(), Msg: "the second one"}}
+			l.errs.add(e)
+			return nil
+		}
+		if t != nil {
+			home, first = g, t
+		}
+	}
+	return home
+}
+
+// trainBlock finds the one train block and its model.
 func (l *lowerer) trainBlock() *training {
+	if l.home = l.trainFile(); l.home == nil {
+		return nil
+	}
 	var t *training
 	var models []*syntax.Module
-	for _, d := range l.prog.main.tree.Decls {
+	for _, d := range l.home.tree.Decls {
 		switch d := d.(type) {
 		case *syntax.Train:
 			if t != nil {
@@ -45,7 +87,7 @@ func (l *lowerer) trainBlock() *training {
 		l.noTrain(models)
 		return nil
 	}
-	f := l.mainFrame()
+	f := l.trainFrame()
 	m, ok := f.lookup(t.node.Model, t.node.Model.Name).(moduleRef)
 	if !ok || m.decl.Kind != "model" {
 		var names []string
@@ -62,7 +104,7 @@ func (l *lowerer) trainBlock() *training {
 func (l *lowerer) noTrain(models []*syntax.Module) {
 	e := &diag.Error{Code: "E0501", Pos: diag.Pos{File: l.prog.main.name, Line: 1, Col: 1},
 		Msg: "the file has no `train` block, so there is nothing to compile"}
-	e.Hint = "add `train Model { loss = …  optimizer = …  data = … }`"
+	e.Hint = "add `train Model { loss = …  optimizer = …  data = … }`, or import a file that has one"
 	if len(models) > 0 {
 		e.Pos, e.Len = models[0].Name.At(), models[0].Name.Len()
 		e.Msg = "the model `" + models[0].Name.Name + "` has no `train` block, so there is nothing to compile"
@@ -103,7 +145,7 @@ func (l *lowerer) trainEntries(f *frame, t *training) *training {
 
 // train builds @step and @eval, and the metadata of training.
 func (l *lowerer) train(t *training) {
-	f := l.mainFrame()
+	f := l.trainFrame()
 	if e := t.entries["data"]; e != nil {
 		t.data = f.source(e.Value)
 	}
@@ -164,7 +206,7 @@ func (l *lowerer) runAttrs(f *frame, t *training) []ir.Attr {
 func (l *lowerer) loss(fb *funcBuilder, t *training) (*ir.Value, []*ir.Arg) {
 	l.fb = fb
 	defer func() { l.fb = nil }()
-	f := l.mainFrame()
+	f := l.trainFrame()
 	f.scope = "loss"
 	f.vars[t.model.decl.Name.Name] = l.model
 	var fields []*ir.Arg

@@ -16,7 +16,7 @@ func (l *lowerer) update(fb *funcBuilder, o *optimizer, t *training, loss *ir.Va
 			fb.order = append(fb.order, p)
 		}
 	}
-	f := l.mainFrame()
+	f := l.trainFrame()
 	f.scope = "optimizer"
 	if len(fb.order) == 0 {
 		f.errorf("E0505", t.entries["loss"].Value, "the loss reads no parameter, so there is nothing to train")
