@@ -43,8 +43,8 @@ var layers = map[string][]string{
 
 	"compiler": {"backend", "internal/diag", "ir", "lang", "passes", "runtime/program", "stdlib"},
 	"cmd":      {"compiler", "internal/diag", "runtime"},
-	"docs":     {"lang", "passes"},      // tests alone hold the documents to the code
-	"examples": {"compiler", "runtime"}, // tests alone train them
+	"docs":     {"lang", "passes"},                // tests alone hold the documents to the code
+	"examples": {"compiler", "passes", "runtime"}, // tests alone train and explain them
 	"bench":    {"backend", "compiler", "internal/diag", "ir", "lang", "passes", "runtime"},
 }
 
