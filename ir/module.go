@@ -95,12 +95,16 @@ const (
 	RoleOut   = "out"   // a result of a kernel function
 )
 
+// AttrCopyOf names the parameter of which a state is a copy of more bits, and
+// whose initial values it has before they are rounded.
+const AttrCopyOf = "of"
+
 // Arg is an argument of a function.
 type Arg struct {
 	Value *Value
 	Role  string
 	Path  string
-	Attrs Attrs // params and states: init=Term; Planned: at=Int
+	Attrs Attrs // params and states: init=Term; Planned: at=Int; copies: AttrCopyOf
 	Pos   diag.Pos
 }
 

@@ -29,10 +29,10 @@ func TestConstraintsAreChecked(t *testing.T) {
 	}
 	for what, change := range map[string]func(table []Pass){
 		"a name twice":             func(t []Pass) { t[2].Name = "simplify" },
-		"a level that jumps":       func(t []Pass) { t[7].Out = ir.Local },
-		"an optional level change": func(t []Pass) { t[7].Required = false },
+		"a level that jumps":       func(t []Pass) { t[8].Out = ir.Local },
+		"an optional level change": func(t []Pass) { t[8].Required = false },
 		"a required one disabled":  func(t []Pass) { t[1].Enabled = optional },
-		"a constraint on nothing":  func(t []Pass) { t[13].Name = "sort" },
+		"a constraint on nothing":  func(t []Pass) { t[14].Name = "sort" },
 	} {
 		table := slices.Clone(Table)
 		change(table)

@@ -15,6 +15,7 @@ import (
 	"ptc/passes/precision"
 	"ptc/passes/propagate"
 	"ptc/passes/remat"
+	"ptc/passes/scale"
 	"ptc/passes/simplify"
 	"ptc/passes/stage"
 )
@@ -44,6 +45,8 @@ func optional(o *Options) bool { return !o.NoOptimize }
 var Table = []Pass{
 	{Name: "simplify", Doc: "common subexpressions, dead code, constant folding, algebra",
 		Run: simplify.Run, In: ir.Global, Out: ir.Global, Enabled: optional},
+	{Name: "scale", Doc: "multiply the loss and divide its gradients, skip steps that overflow",
+		Run: scale.Run, In: ir.Global, Out: ir.Global, Required: true},
 	{Name: "autodiff", Doc: "expand gradients in reverse mode from the op rows",
 		Run: autodiff.Run, In: ir.Global, Out: ir.Global, Required: true},
 	{Name: "cleanup", Doc: "simplify again, over the backward pass as well",
@@ -78,6 +81,7 @@ type Constraint struct{ Before, After, Reason string }
 // Constraints hold for [Table]; they are checked at start-up.
 var Constraints = []Constraint{
 	{"simplify", "autodiff", "each forward operation removed saves its backward operations"},
+	{"scale", "autodiff", "the gradient is that of the scaled loss"},
 	{"autodiff", "cleanup", "row gradients compute operands' gradients that nobody reads"},
 	{"autodiff", "precision", "gradients are those of the exact mathematics; casts have no say in them"},
 	{"autodiff", "stage", "each backward operation joins the stage of its forward operation"},

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"sort"
 	"strings"
@@ -93,6 +94,8 @@ func (c *Checker) Hook(index int, name string, m *ir.Module, _ time.Duration) er
 	grads, lowered := symbolic(m), low(m)
 	if c.before == nil {
 		c.in = RandomInputs(opened, c.seed)
+	} else {
+		c.in.extend(opened, c.seed)
 	}
 	after, err := Execute(opened, c.in, true)
 	if err != nil {
@@ -141,11 +144,7 @@ func (c *Checker) add(index int, name, kind string, tol float64, before, after O
 // follows from them are not compared: a sign that rounding turned changes a
 // whole update.
 func (c *Checker) rounded(index int, name string, m *ir.Module) error {
-	before, err := Execute(c.before, c.in, false)
-	if err != nil {
-		return err
-	}
-	after, err := Execute(m, c.in, false)
+	before, after, err := c.both(m)
 	if err != nil {
 		return err
 	}
@@ -158,6 +157,45 @@ func (c *Checker) rounded(index int, name string, m *ir.Module) error {
 	}
 	c.add(index, name, "rounded", TolRounded, before, after)
 	return nil
+}
+
+// both executes the module before and m as the dtypes round. Where gradients
+// overflow because of a scale of the loss, it halves the scale, as training does,
+// until they do not or the scale is 1.
+func (c *Checker) both(m *ir.Module) (before, after Outcome, err error) {
+	in := maps.Clone(c.in)
+	for {
+		if before, err = Execute(c.before, in, false); err != nil {
+			return nil, nil, err
+		}
+		if after, err = Execute(m, in, false); err != nil {
+			return nil, nil, err
+		}
+		scale := in[lossScale]
+		if scale == nil || scale.Data[0] <= 1 || !overflows(after) {
+			return before, after, nil
+		}
+		half := scale.Clone()
+		half.Data[0] /= 2
+		in[lossScale] = half
+	}
+}
+
+// lossScale is the state of pass scale.
+var lossScale = Key{ir.RoleState, "loss_scale/scale"}
+
+// overflows reports whether a gradient is not finite.
+func overflows(out Outcome) bool {
+	for _, r := range out {
+		for k, x := range r {
+			for _, v := range x.Data {
+				if k.Role == ir.RoleGrad && v-v != 0 {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // autodiff checks the gradients in the outcome of the module after against

@@ -40,6 +40,13 @@ const defaultBound = 8
 // of what it looks up.
 func RandomInputs(m *ir.Module, seed int64) Inputs {
 	in := Inputs{}
+	in.extend(m, seed)
+	return in
+}
+
+// extend adds what is missing for m, such as the states that a pass has added. A
+// state that is a copy of a parameter has its value.
+func (in Inputs) extend(m *ir.Module, seed int64) {
 	bounds := map[Key]int{}
 	for _, f := range m.Funcs {
 		if f.Attrs.Text("class") != "kernel" {
@@ -52,16 +59,20 @@ func RandomInputs(m *ir.Module, seed int64) Inputs {
 		}
 		for i, a := range f.Args {
 			k := argKey(a, i)
-			if in[k] == nil {
-				t := a.Value.Type
-				if m.Level >= ir.Local {
-					t = whole(m, t)
-				}
-				in[k] = random(a, t, rand.New(rand.NewSource(seed^int64(hash(k)))), bounds[k])
+			if in[k] != nil {
+				continue
 			}
+			t := a.Value.Type
+			if m.Level >= ir.Local {
+				t = whole(m, t)
+			}
+			if w := in[Key{ir.RoleParam, a.Attrs.Text(ir.AttrCopyOf)}]; w != nil && a.Role == ir.RoleState {
+				in[k] = &tensor.Tensor{Type: t, Data: w.Data}
+				continue
+			}
+			in[k] = random(a, t, rand.New(rand.NewSource(seed^int64(hash(k)))), bounds[k])
 		}
 	}
-	return in
 }
 
 func hash(k Key) uint64 {

@@ -8,8 +8,9 @@ import (
 )
 
 // Open is a copy of m in which each result of a symbolic gradient is an
-// argument instead, of role "opened" and with the path of the parameter. A
-// module without gradients is returned as it is.
+// argument instead, of role "opened" and with the path of the parameter: times
+// the scale where what is differentiated is a loss times a scale. A module
+// without gradients is returned as it is.
 func Open(m *ir.Module) *ir.Module {
 	if !symbolic(m) {
 		return m
@@ -17,12 +18,13 @@ func Open(m *ir.Module) *ir.Module {
 	m = m.Clone()
 	for _, f := range m.Funcs {
 		repl := map[*ir.Value]*ir.Value{}
-		kept := f.Ops[:0]
+		var kept []*ir.Op
 		for _, o := range f.Ops {
 			if op.Of(o).Class != op.Symbolic {
 				kept = append(kept, o)
 				continue
 			}
+			scale := scaleOf(f, o)
 			for i, v := range o.Results {
 				k := gradKey(f, o, i)
 				if a := f.Arg(k.Role, k.Path); a != nil {
@@ -30,12 +32,31 @@ func Open(m *ir.Module) *ir.Module {
 				} else {
 					repl[v] = f.AddArg(v.Type, k.Role, k.Path, nil, o.Pos)
 				}
+				if scale != nil {
+					b := op.Builder{F: f, Sink: &kept, Scope: o.Scope, Pos: o.Pos}
+					repl[v] = b.Mul(repl[v], b.Cast(scale, v.Type.DType))
+				}
 			}
 		}
 		f.Ops = kept
 		f.Replace(repl)
 	}
 	return m
+}
+
+// scaleOf is the factor by which o's loss is that of the function, or nil where
+// it is the loss itself.
+func scaleOf(f *ir.Func, o *ir.Op) *ir.Value {
+	d := o.Args[0].Def
+	if d == nil || d.Name != "mul" {
+		return nil
+	}
+	for _, r := range f.Results {
+		if r.Role == ir.RoleLoss && r.Value == d.Args[0] {
+			return d.Args[1]
+		}
+	}
+	return nil
 }
 
 func symbolic(m *ir.Module) bool {

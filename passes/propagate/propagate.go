@@ -45,6 +45,8 @@ type propagation struct {
 	update map[*ir.Value]bool
 	// kept are parameters and optimizer state.
 	kept map[*ir.Value]bool
+	// leads are operations that a gradient depends on.
+	leads map[*ir.Op]bool
 	// flex are operations that compute from nothing: any state costs nothing.
 	flex map[*ir.Op]bool
 	out  []*ir.Op
@@ -68,13 +70,53 @@ func (p *propagation) arguments() {
 	}
 }
 
-// wishes says how gradients will be needed: as the optimizer's state lies.
+// wishes says how gradients will be needed: as the optimizer's state lies. Of a
+// gradient that is computed elementwise from another tensor and scalars, as one
+// that a scale is taken from, that tensor is needed so.
 func (p *propagation) wishes() {
+	needed, uses := map[*ir.Value]bool{}, p.f.Uses()
 	for _, r := range p.f.Results {
-		if r.Role == ir.RoleGrad {
-			p.wish[r.Value] = p.l.stored(r.Path, r.Value.Type, p.l.zeroLevel >= 1)
+		if r.Role != ir.RoleGrad {
+			continue
+		}
+		needed[r.Value] = true
+		w := p.l.stored(r.Path, r.Value.Type, p.l.zeroLevel >= 1)
+		for v := r.Value; v != nil; v = scaled(v, uses) {
+			p.wish[v] = w.WithDType(v.Type.DType)
 		}
 	}
+	p.leads = map[*ir.Op]bool{}
+	for i := len(p.f.Ops) - 1; i >= 0; i-- {
+		o := p.f.Ops[i]
+		for _, r := range o.Results {
+			p.leads[o] = p.leads[o] || needed[r]
+		}
+		if p.leads[o] {
+			for _, a := range o.Args {
+				needed[a] = true
+			}
+		}
+	}
+}
+
+// scaled is the tensor of which v is a multiple, or the same in another dtype,
+// and that nothing else reads; nil where it is no such.
+func scaled(v *ir.Value, uses map[*ir.Value]int) *ir.Value {
+	o := v.Def
+	if o == nil || o.Name != "mul" && o.Name != "cast" {
+		return nil
+	}
+	var x *ir.Value
+	for _, a := range o.Args {
+		switch {
+		case a.Type.Rank() == 0:
+		case x != nil || uses[a] != 1 || !a.Type.SameShape(v.Type):
+			return nil
+		default:
+			x = a
+		}
+	}
+	return x
 }
 
 // operations states the results of every operation in order, and reshards its
@@ -110,7 +152,7 @@ func (p *propagation) operations() {
 // noteUpdate marks the results of the optimizer's operations: those that read
 // gradients, and after the loss those that read what training keeps alone.
 func (p *propagation) noteUpdate(o *ir.Op) bool {
-	some, all := false, p.backward
+	some, all := false, p.backward && !p.leads[o]
 	for _, v := range o.Args {
 		if _, grad := p.wish[v]; grad || p.update[v] {
 			some = true

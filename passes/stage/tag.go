@@ -1,6 +1,9 @@
 package stage
 
 import (
+	"maps"
+	"strings"
+
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -137,10 +140,13 @@ func (t *tagger) homes() {
 		if a.Role != ir.RoleState || t.home[a.Value] >= 0 {
 			continue
 		}
-		for _, p := range t.f.Args { // optimizer state lives with its parameter
-			if p.Role == ir.RoleParam && len(a.Path) > len(p.Path) && a.Path[:len(p.Path)+1] == p.Path+"/" {
-				t.home[a.Value] = t.home[p.Value]
-			}
+		// Optimizer state lives with its parameter, and state of no parameter,
+		// as a scale of the loss, where the loss is.
+		path, _, _ := strings.Cut(a.Path, "/")
+		if p := t.f.Arg(ir.RoleParam, path); p != nil {
+			t.home[a.Value] = t.home[p.Value]
+		} else {
+			t.home[a.Value] = t.last
 		}
 	}
 	for v, h := range t.home {
@@ -151,6 +157,7 @@ func (t *tagger) homes() {
 // backward tags the operations after the loss.
 func (t *tagger) backward(grads map[*ir.Value]bool) {
 	update := map[*ir.Value]bool{}
+	leads := t.leads(grads)
 	for i, o := range t.f.Ops {
 		if i <= t.loss {
 			continue
@@ -160,7 +167,7 @@ func (t *tagger) backward(grads map[*ir.Value]bool) {
 			t.stage[o] = anywhere
 			continue
 		}
-		kept := true
+		kept := !leads[o] // a scale of the loss is kept, and no update
 		for _, v := range o.Args {
 			if grads[v] || update[v] {
 				t.half[o] = "update"
@@ -185,6 +192,23 @@ func (t *tagger) backward(grads map[*ir.Value]bool) {
 		}
 		t.stage[o] = t.follow(o)
 	}
+}
+
+// leads are the operations that a gradient depends on.
+func (t *tagger) leads(grads map[*ir.Value]bool) map[*ir.Op]bool {
+	needed, out := maps.Clone(grads), map[*ir.Op]bool{}
+	for i := len(t.f.Ops) - 1; i >= 0; i-- {
+		o := t.f.Ops[i]
+		for _, r := range o.Results {
+			out[o] = out[o] || needed[r]
+		}
+		if out[o] {
+			for _, a := range o.Args {
+				needed[a] = true
+			}
+		}
+	}
+	return out
 }
 
 // follow is the stage of an operation outside of blocks after the loss: where

@@ -90,6 +90,9 @@ func (j *JSON) Step(e Step) {
 	j.num("loss", e.Loss)
 	j.num("grad_norm", e.GradNorm)
 	j.num("lr", e.LR)
+	if e.LossScale != 0 {
+		j.num("loss_scale", e.LossScale)
+	}
 	j.num("ms", e.Ms)
 	j.num("tokens_per_s", e.TokensPerS)
 	j.end()

@@ -40,6 +40,7 @@ type Step struct {
 	Loss       float64
 	GradNorm   float64 // before clipping
 	LR         float64 // learning rate
+	LossScale  float64 // of the next step; 0 where the loss is not scaled
 	Ms         float64 // milliseconds of the whole step
 	TokensPerS float64
 }

@@ -117,7 +117,11 @@ func (l *Lines) Step(e Step) {
 		return
 	}
 	width := len(fmt.Sprint(s.Last))
-	l.print("step %*d/%d  loss %.4f  grad %.3g  lr %.3g  %s", width, e.Step, s.Last, e.Loss, e.GradNorm, e.LR, l.rates(e))
+	scale := ""
+	if e.LossScale != 0 {
+		scale = fmt.Sprintf("scale %g  ", e.LossScale)
+	}
+	l.print("step %*d/%d  loss %.4f  grad %.3g  lr %.3g  %s%s", width, e.Step, s.Last, e.Loss, e.GradNorm, e.LR, scale, l.rates(e))
 }
 
 // Validation writes a line.

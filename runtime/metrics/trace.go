@@ -212,6 +212,9 @@ func (t *Trace) Step(e Step) {
 	t.counter("loss", now, e.Loss)
 	t.counter("grad_norm", now, e.GradNorm)
 	t.counter("lr", now, e.LR)
+	if e.LossScale != 0 {
+		t.counter("loss_scale", now, e.LossScale)
+	}
 	t.counter("tokens_per_s", now, e.TokensPerS)
 }
 

@@ -84,6 +84,19 @@ func (d *devices) loss() float64     { return d.training.Loss() }
 func (d *devices) gradNorm() float64 { return d.stat("grad_norm") }
 func (d *devices) lr() float64       { return d.stat("lr") }
 
+// lossScale is what the next step's loss is multiplied by, 0 where it is not.
+func (d *devices) lossScale() float64 {
+	v, _ := d.training.Stat("loss_scale")
+	return v
+}
+
+// adaptsScale says whether steps with gradients that are not finite are skipped
+// and lower the scale.
+func (d *devices) adaptsScale() bool {
+	_, ok := d.m.Tensor("loss_scale/scale")
+	return ok
+}
+
 // stat is NaN if the plan does not report it.
 func (d *devices) stat(name string) float64 {
 	if v, ok := d.training.Stat(name); ok {

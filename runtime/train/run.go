@@ -64,6 +64,7 @@ type run struct {
 	first, last int64
 	resumed     string // folder of the checkpoint, if any
 	bad         int    // steps in a row that were not finite
+	skips       int    // steps that were skipped because scaled gradients were not
 	sum         Summary
 }
 
@@ -237,7 +238,7 @@ func (r *run) step(step int64) error {
 		return err
 	}
 	s := time.Since(begin).Seconds()
-	m := metrics.Step{Step: step, Loss: r.dev.loss(), GradNorm: r.dev.gradNorm(), LR: r.dev.lr(), Ms: 1e3 * s, TokensPerS: math.NaN()}
+	m := metrics.Step{Step: step, Loss: r.dev.loss(), GradNorm: r.dev.gradNorm(), LR: r.dev.lr(), LossScale: r.dev.lossScale(), Ms: 1e3 * s, TokensPerS: math.NaN()}
 	if n := r.plan.Stats.TokensPerStep; n > 0 && s > 0 {
 		m.TokensPerS = float64(n) / s
 	}
@@ -257,6 +258,9 @@ func (r *run) watch(m metrics.Step) error {
 	switch {
 	case math.IsNaN(m.Loss) || math.IsInf(m.Loss, 0):
 	case r.dev.hasGradNorm() && (math.IsNaN(m.GradNorm) || math.IsInf(m.GradNorm, 0)):
+		if r.dev.adaptsScale() && m.LossScale >= 1 {
+			return r.skipped(m)
+		}
 	default:
 		r.bad = 0
 		return nil
@@ -274,6 +278,17 @@ func (r *run) watch(m metrics.Step) error {
 	}
 	return r.everywhere(errorf(ExitInput, "training has diverged: %d steps in a row, to step %d, had a loss or gradients that are not finite", r.bad, m.Step).
 		hint("lower the learning rate, warm it up for longer, or clip the gradients"))
+}
+
+// skipped notes a step that changed nothing because the scaled loss overflowed.
+// That is how the scale is found, and no divergence until a scale below 1 does not
+// help either.
+func (r *run) skipped(m metrics.Step) error {
+	r.bad = 0
+	if r.skips++; r.skips == 1 {
+		r.log.Warning(fmt.Sprintf("step %d: gradients overflow, so the step is skipped and the scale of the loss is now %g; further such steps are not told", m.Step, m.LossScale))
+	}
+	return nil
 }
 
 // saveCheckpoint saves the state after the last step that is done.
