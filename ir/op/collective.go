@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ptc/ir"
+	"ptc/ir/tensor"
 )
 
 // Collectives exchange data among the devices that differ only in their
@@ -17,42 +18,45 @@ func init() {
 	over := AttrSpec{"over", ir.Names(nil), true}
 	parts := AttrSpec{"parts", ir.Int(0), true}
 	axis := AttrSpec{"axis", ir.Name(""), true}
+	// One operand is cut or joined along `axis`; of a bucket, each along its own of `axes`.
+	one, each := AttrSpec{"axis", ir.Name(""), false}, AttrSpec{"axes", ir.Names(nil), false}
+	start := AttrSpec{"start", ir.BoolVal(false), false} // issued here, complete at its `done`
 	reduce := AttrSpec{"reduce", ir.Name(""), true}
 	why := AttrSpec{"why", ir.Str(""), false} // which rule asked for it
 	at := AttrSpec{"at", ir.Ints(nil), false} // Planned: place of the result
 	wait := AttrSpec{"wait", ir.BoolVal(false), false}
 	Register(&Def{
-		Name: "all_reduce", Doc: "The `reduce` (sum or max) of the operands of all devices of the group, on each.",
-		Class: Collective, MinArgs: 1, MaxArgs: 1,
-		Attrs: []AttrSpec{over, reduce, why, at, wait},
+		Name: "all_reduce", Doc: "The `reduce` (sum or max) of the operands of all devices of the group, on each; of several operands, in one exchange.",
+		Class: Collective, MinArgs: 1, MaxArgs: -1,
+		Attrs: []AttrSpec{over, reduce, why, at, wait, start},
 		Infer: inferAllReduce, Shard: replicated, State: eachOperand(owesOver), SameValue: true, Eval: evalAllReduce,
 		Flops: flopsPer(1), Sample: sampleCollective(ir.A("over", ir.Names{"d"}, "reduce", ir.Name("sum")), false, false),
 	})
 	Register(&Def{
-		Name: "all_gather", Doc: "The parts of `axis` from all devices of the group, in order, on each.",
-		Class: Collective, MinArgs: 1, MaxArgs: 1,
-		Attrs: []AttrSpec{over, parts, axis, why, at, wait},
+		Name: "all_gather", Doc: "The parts of `axis` from all devices of the group, in order, on each; of several operands, in one exchange.",
+		Class: Collective, MinArgs: 1, MaxArgs: -1,
+		Attrs: []AttrSpec{over, parts, one, each, why, at, wait, start},
 		Infer: inferAllGather, Shard: replicated, State: eachOperand(shardedLast), SameValue: true, Eval: evalAllGather,
 		Flops: noFlops, Sample: sampleCollective(two, true, false),
 	})
 	Register(&Def{
-		Name: "reduce_scatter", Doc: "Each device's part along `axis` of the `reduce` (sum or max) over the group.",
-		Class: Collective, MinArgs: 1, MaxArgs: 1,
-		Attrs: []AttrSpec{over, parts, axis, reduce, why, at, wait},
+		Name: "reduce_scatter", Doc: "Each device's part along `axis` of the `reduce` (sum or max) over the group; of several operands, in one exchange.",
+		Class: Collective, MinArgs: 1, MaxArgs: -1,
+		Attrs: []AttrSpec{over, parts, one, each, reduce, why, at, wait, start},
 		Infer: inferReduceScatter, Shard: replicated, State: eachOperand(owesOver), SameValue: true, Eval: evalReduceScatter,
 		Flops: flopsPer(1), Sample: sampleCollective(two.With("reduce", ir.Name("max")), true, false),
 	})
 	Register(&Def{
 		Name: "all_to_all", Doc: "The operand sharded along `axis` made whole there and sharded along `to` instead.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1,
-		Attrs: []AttrSpec{over, parts, axis, {"to", ir.Name(""), true}, why, at, wait},
+		Attrs: []AttrSpec{over, parts, axis, {"to", ir.Name(""), true}, why, at, wait, start},
 		Infer: inferAllToAll, Shard: replicated, State: eachOperand(shardedLast), SameValue: true, Eval: evalAllToAll,
 		Flops: noFlops, Sample: sampleCollective(two, true, true),
 	})
 	Register(&Def{
 		Name: "permute", Doc: "Device i of the group receives the operand of device `sources`[i], zeros for -1.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1,
-		Attrs: []AttrSpec{over, {"sources", ir.Ints(nil), true}, why, at, wait},
+		Attrs: []AttrSpec{over, {"sources", ir.Ints(nil), true}, why, at, wait, start},
 		Infer: inferPermute, Shard: replicated, State: eachOperand(anyState), Eval: evalPermute,
 		Flops: noFlops, Sample: sampleCollective(ir.A("over", ir.Names{"d"}, "sources", ir.Ints{1, -1}), false, false),
 	})
@@ -63,6 +67,51 @@ func init() {
 		Infer: inferShardSlice, Shard: replicated, State: eachOperand(wholeOver), SameValue: true, Eval: evalShardSlice,
 		Flops: noFlops, Sample: sampleCollective(two, true, false),
 	})
+	Register(&Def{
+		Name: "done", Doc: "The operands, results of one collective with `start`, once that is complete.",
+		Class: Collective, MinArgs: 1, MaxArgs: -1,
+		Attrs: []AttrSpec{at, wait},
+		Infer: func(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) { return cloned(args), nil },
+		Shard: replicated, State: eachOperand(anyState), SameValue: true, Eval: func(_ *Context, _ *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) { return args, nil },
+		Flops: noFlops, Sample: sampleCollective(nil, false, false),
+	})
+}
+
+func cloned(types []ir.Type) []ir.Type {
+	out := make([]ir.Type, len(types))
+	for i, t := range types {
+		out[i] = t.Clone()
+	}
+	return out
+}
+
+// Started reports whether o is a collective that completes at a later `done`.
+func Started(o *ir.Op) bool { return o.Attrs.Bool("start") }
+
+// CollectiveAxis is the axis along which operand i of a collective is cut or
+// joined; empty where none is.
+func CollectiveAxis(o *ir.Op, i int) string { return axisOf(o.Attrs, i) }
+
+func axisOf(attrs ir.Attrs, i int) string {
+	if axes := attrs.Names("axes"); i < len(axes) {
+		return axes[i]
+	}
+	return attrs.Text("axis")
+}
+
+// alongAxes checks that each operand has its axis: `axis` of one, `axes` of
+// several.
+func alongAxes(args []ir.Type, attrs ir.Attrs) error {
+	axes := attrs.Names("axes")
+	switch {
+	case len(axes) == 0 && !attrs.Has("axis"):
+		return &ShapeError{Msg: "no `axis`", Want: "`axis`, or `axes` with one for each operand"}
+	case attrs.Has("axes") && (attrs.Has("axis") || len(axes) != len(args)):
+		return &ShapeError{Msg: fmt.Sprintf("%d `axes` for %d operands", len(axes), len(args)), Want: "one for each, and no `axis`"}
+	case !attrs.Has("axes") && len(args) > 1:
+		return &ShapeError{Msg: fmt.Sprintf("one `axis` for %d operands", len(args)), Want: "`axes`"}
+	}
+	return nil
 }
 
 // group is the mesh axes of a collective, checked.
@@ -144,7 +193,11 @@ func inferAllReduce(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 	if _, err := reduction(attrs); err != nil {
 		return nil, err
 	}
-	return one(settled(args[0], over))
+	out := make([]ir.Type, len(args))
+	for i, t := range args {
+		out[i] = settled(t, over)
+	}
+	return out, nil
 }
 
 func inferAllGather(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
@@ -152,11 +205,16 @@ func inferAllGather(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := gathered(args[0], attrs.Text("axis"), over, int(attrs.Int("parts", 1)))
-	if err != nil {
+	if err := alongAxes(args, attrs); err != nil {
 		return nil, err
 	}
-	return one(t)
+	out := make([]ir.Type, len(args))
+	for i, t := range args {
+		if out[i], err = gathered(t, axisOf(attrs, i), over, int(attrs.Int("parts", 1))); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 func inferReduceScatter(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
@@ -167,11 +225,16 @@ func inferReduceScatter(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 	if _, err := reduction(attrs); err != nil {
 		return nil, err
 	}
-	t, err := scattered(settled(args[0], over), attrs.Text("axis"), over, int(attrs.Int("parts", 1)))
-	if err != nil {
+	if err := alongAxes(args, attrs); err != nil {
 		return nil, err
 	}
-	return one(t)
+	out := make([]ir.Type, len(args))
+	for i, t := range args {
+		if out[i], err = scattered(settled(t, over), axisOf(attrs, i), over, int(attrs.Int("parts", 1))); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 func inferAllToAll(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {

@@ -74,23 +74,39 @@ func gatherGroup(c *Context, o *ir.Op, x *tensor.Tensor, axis string) (*tensor.T
 // as is x with the result's type, which has the same axes and sizes.
 func as(t ir.Type, x *tensor.Tensor) ([]*tensor.Tensor, error) { return results(x.Reordered(t)) }
 
-func evalAllReduce(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
-	x, err := reduceGroup(c, o, args[0])
-	if err != nil {
-		return nil, err
+// exchangeEach exchanges one operand of a bucket after the other.
+func exchangeEach(args []*tensor.Tensor, f func(i int, x *tensor.Tensor) (*tensor.Tensor, error)) ([]*tensor.Tensor, error) {
+	out := make([]*tensor.Tensor, len(args))
+	for i, x := range args {
+		var err error
+		if out[i], err = f(i, x); err != nil {
+			return nil, err
+		}
 	}
-	return as(o.Result().Type, x)
+	return out, nil
+}
+
+func evalAllReduce(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
+	return exchangeEach(args, func(i int, x *tensor.Tensor) (*tensor.Tensor, error) {
+		x, err := reduceGroup(c, o, x)
+		if err != nil {
+			return nil, err
+		}
+		return x.Reordered(o.Results[i].Type), nil
+	})
 }
 
 func evalAllGather(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
 	if _, _, err := groupPart(c, o); err != nil {
 		return nil, err
 	}
-	x, err := gatherGroup(c, o, args[0], o.Attrs.Text("axis"))
-	if err != nil {
-		return nil, err
-	}
-	return as(o.Result().Type, x)
+	return exchangeEach(args, func(i int, x *tensor.Tensor) (*tensor.Tensor, error) {
+		x, err := gatherGroup(c, o, x, axisOf(o.Attrs, i))
+		if err != nil {
+			return nil, err
+		}
+		return x.Reordered(o.Results[i].Type), nil
+	})
 }
 
 // ownPart is this device's part of x along axis, as the result.
@@ -104,11 +120,18 @@ func ownPart(c *Context, o *ir.Op, x *tensor.Tensor, axis string) ([]*tensor.Ten
 }
 
 func evalReduceScatter(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
-	x, err := reduceGroup(c, o, args[0])
+	at, _, err := groupPart(c, o)
 	if err != nil {
 		return nil, err
 	}
-	return ownPart(c, o, x, o.Attrs.Text("axis"))
+	return exchangeEach(args, func(i int, x *tensor.Tensor) (*tensor.Tensor, error) {
+		x, err := reduceGroup(c, o, x)
+		if err != nil {
+			return nil, err
+		}
+		t, axis := o.Results[i].Type, axisOf(o.Attrs, i)
+		return part(t, x, axis, at*t.Size(axis)), nil
+	})
 }
 
 func evalAllToAll(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {

@@ -257,10 +257,10 @@ func unused(t ir.Type, over []string) error {
 // its type is in Infer.
 
 // eachOperand is the State of a collective whose result i is of operand i.
-func eachOperand(check func(t ir.Type, o *ir.Op) error) func(*ir.Op, []ir.Type) ([]ir.Type, error) {
+func eachOperand(check func(t ir.Type, o *ir.Op, i int) error) func(*ir.Op, []ir.Type) ([]ir.Type, error) {
 	return func(o *ir.Op, args []ir.Type) ([]ir.Type, error) {
-		for _, t := range args {
-			if err := check(t, o); err != nil {
+		for i, t := range args {
+			if err := check(t, o, i); err != nil {
 				return nil, err
 			}
 		}
@@ -270,7 +270,7 @@ func eachOperand(check func(t ir.Type, o *ir.Op) error) func(*ir.Op, []ir.Type) 
 
 // owesOver: the operand owes the operation's reduction over the whole group,
 // and nothing that would have to be reduced otherwise.
-func owesOver(t ir.Type, o *ir.Op) error {
+func owesOver(t ir.Type, o *ir.Op, _ int) error {
 	kind := o.Attrs.Text("reduce")
 	for _, m := range o.Attrs.Names("over") {
 		if !slices.Contains(t.Partial, ir.Partial{Mesh: m, Reduce: kind}) {
@@ -286,8 +286,8 @@ func owesOver(t ir.Type, o *ir.Op) error {
 }
 
 // shardedLast: the axis is sharded over the group, as the minor part.
-func shardedLast(t ir.Type, o *ir.Op) error {
-	axis, over := o.Attrs.Text("axis"), o.Attrs.Names("over")
+func shardedLast(t ir.Type, o *ir.Op, i int) error {
+	axis, over := axisOf(o.Attrs, i), o.Attrs.Names("over")
 	mesh := t.Axes[t.Index(axis)].Mesh
 	if k := len(mesh) - len(over); k < 0 || !slices.Equal(mesh[k:], over) {
 		return axisErr(axis, "axis `%s` is %s, not last over %s", axis, parted(mesh), strings.Join(over, ", "))
@@ -296,10 +296,10 @@ func shardedLast(t ir.Type, o *ir.Op) error {
 }
 
 // wholeOver: all devices of the group have the same.
-func wholeOver(t ir.Type, o *ir.Op) error { return unused(t, o.Attrs.Names("over")) }
+func wholeOver(t ir.Type, o *ir.Op, _ int) error { return unused(t, o.Attrs.Names("over")) }
 
 // anyState: the operation does not look.
-func anyState(ir.Type, *ir.Op) error { return nil }
+func anyState(ir.Type, *ir.Op, int) error { return nil }
 
 // asNoted is the State of an operation whose results are of the states that
 // they note: another rule says whether rightly.
