@@ -9,6 +9,7 @@ import (
 	"ptc/passes/fuse"
 	"ptc/passes/memory"
 	"ptc/passes/order"
+	"ptc/passes/overlap"
 	"ptc/passes/partition"
 	"ptc/passes/pass"
 	"ptc/passes/pipeline"
@@ -69,6 +70,8 @@ var Table = []Pass{
 		Run: pipeline.Run, In: ir.Local, Out: ir.Local, Required: true, Keeps: true},
 	{Name: "fuse", Doc: "group operations into kernels",
 		Run: fuse.Run, In: ir.Local, Out: ir.Fused, Required: true, Keeps: true},
+	{Name: "overlap", Doc: "start collectives early, in buckets, and wait for them late",
+		Run: overlap.Run, In: ir.Fused, Out: ir.Fused, Enabled: optional, Keeps: true},
 	{Name: "memory", Doc: "offsets of all buffers in one arena",
 		Run: memory.Run, In: ir.Fused, Out: ir.Planned, Required: true, Keeps: true},
 	{Name: "order", Doc: "final instruction order, streams, waits",
@@ -97,6 +100,8 @@ var Constraints = []Constraint{
 	{"partition", "collectives", "collectives exist after partition only"},
 	{"collectives", "schedule", "slots are timed with their communication"},
 	{"schedule", "fuse", "a kernel must not span two slots"},
+	{"fuse", "overlap", "kernels are what a collective runs beside"},
+	{"overlap", "memory", "what is under way keeps its memory"},
 	{"fuse", "memory", "only kernel boundaries are buffers"},
 	{"memory", "order", "waits protect the reuse of memory"},
 }

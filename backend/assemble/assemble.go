@@ -142,7 +142,7 @@ func (a *assembler) devices() []program.Device {
 		stage := f.Attrs.Int("stage", -1)
 		d := stages[stage]
 		if d == nil {
-			d = &device{assembler: a, index: map[string]int{}, tensors: map[string]bool{}}
+			d = &device{assembler: a, index: map[string]int{}, tensors: map[string]bool{}, started: map[*ir.Value]int{}}
 			d.Ranks = a.ranks(stage)
 			d.Arena = f.Attrs.Int("arena", 0)
 			stages[stage] = d
@@ -207,6 +207,7 @@ type device struct {
 	program.Device
 	index   map[string]int // buffers by place and type
 	tensors map[string]bool
+	started map[*ir.Value]int // results of started collectives, by instruction
 }
 
 // entry adds one program with its buffers, tensors and ports.
@@ -228,6 +229,21 @@ func (d *device) entry(f *ir.Func) {
 			in.Kernel = d.kernels[o.Attrs.Text("fn")]
 		} else {
 			in.Comm = d.comm(o)
+		}
+		if o.Name == "done" {
+			for j, v := range o.Results {
+				at[v], after[v] = at[o.Args[j]], i+1
+				if grads[v] {
+					d.Buffers[at[v]].Space = program.Grads
+				}
+			}
+			prog.Instrs = append(prog.Instrs, in)
+			continue
+		}
+		if op.Started(o) {
+			for _, v := range o.Results {
+				d.started[v] = i
+			}
 		}
 		for _, v := range o.Args {
 			in.Bufs = append(in.Bufs, at[v])

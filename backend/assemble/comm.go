@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"ptc/ir"
+	"ptc/ir/op"
 	"ptc/runtime/program"
 )
 
@@ -10,36 +11,55 @@ func (d *device) comm(o *ir.Op) *program.Comm {
 	if o.Name == "send" || o.Name == "recv" {
 		return d.message(o)
 	}
-	in, out := o.Args[0].Type, o.Result().Type
+	if o.Name == "done" {
+		return &program.Comm{Kind: o.Name, Of: d.started[o.Args[0]]}
+	}
 	c := &program.Comm{
 		Kind: o.Name, Over: o.Attrs.Names("over"), Reduce: o.Attrs.Text("reduce"),
-		DType: in.DType.String(), Outer: 1, Inner: int64(in.Elems()),
-		Bytes: int64(in.Bytes()), Why: why(o),
+		DType: o.Args[0].Type.DType.String(), Why: why(o), Start: op.Started(o),
 	}
 	parts := 1
 	for _, m := range c.Over {
 		parts *= d.module.MeshSize(m)
 	}
-	axis := o.Attrs.Text("axis")
+	for i := range o.Args {
+		v, bytes := d.view(o, i, parts)
+		c.Bytes += bytes
+		if i == 0 {
+			c.Outer, c.Inner = v.Outer, v.Inner
+		} else {
+			c.Rest = append(c.Rest, v)
+		}
+	}
 	switch o.Name {
-	case "reduce_scatter", "shard_slice":
-		c.Outer, c.Inner = view(in, axis, parts)
-	case "all_gather":
-		c.Outer, c.Inner = view(out, axis, parts)
-		c.Bytes = int64(out.Bytes())
 	case "all_to_all":
-		c.Outer, c.Inner = view(in, o.Attrs.Text("to"), parts)
-		c.DstOuter, c.DstInner = view(out, axis, parts)
-		c.Bytes = int64(in.Bytes()) / int64(parts) * int64(parts-1)
+		c.DstOuter, c.DstInner = view(o.Result().Type, o.Attrs.Text("axis"), parts)
 	case "permute":
 		for _, s := range o.Attrs.Ints("sources") {
 			c.From = append(c.From, int(s))
 		}
 	}
-	if o.Name == "shard_slice" {
-		c.Bytes = 0
-	}
 	return c
+}
+
+// view is how operand i of a collective is cut, and the payload of it in bytes.
+func (d *device) view(o *ir.Op, i, parts int) (program.View, int64) {
+	in, out, axis := o.Args[i].Type, o.Results[i].Type, op.CollectiveAxis(o, i)
+	v, bytes := program.View{Outer: 1, Inner: int64(in.Elems())}, int64(in.Bytes())
+	switch o.Name {
+	case "reduce_scatter", "shard_slice":
+		v.Outer, v.Inner = view(in, axis, parts)
+	case "all_gather":
+		v.Outer, v.Inner = view(out, axis, parts)
+		bytes = int64(out.Bytes())
+	case "all_to_all":
+		v.Outer, v.Inner = view(in, o.Attrs.Text("to"), parts)
+		bytes = bytes / int64(parts) * int64(parts-1)
+	}
+	if o.Name == "shard_slice" {
+		bytes = 0
+	}
+	return v, bytes
 }
 
 // why is the rule that asked for o, and where in the source the value is.

@@ -19,6 +19,15 @@ type collective struct {
 	// others what leaves the device.
 	Bytes int64  `json:"bytes"`
 	Why   string `json:"why"` // the rule, and where in the source the value is
+	// Tensors is how many it exchanges at once; more than 1 for a bucket.
+	Tensors int `json:"tensors"`
+	// Started says that it runs beside other work until its result is read.
+	Started bool `json:"started"`
+}
+
+// sends reports whether an instruction is a communication that sends anything.
+func sends(c *program.Comm) bool {
+	return c != nil && c.Kind != program.ShardSlice && c.Kind != program.Done
 }
 
 // collectives lists what the devices communicate in a step, in the order in
@@ -30,11 +39,11 @@ func collectives(p *program.Plan) []collective {
 	for i := range p.Devices {
 		own := map[int]int{}
 		for _, in := range stepOf(&p.Devices[i]) {
-			if in.Comm == nil || in.Comm.Kind == program.ShardSlice {
+			if !sends(in.Comm) {
 				continue
 			}
 			c := collective{Kind: in.Comm.Kind, Axis: strings.Join(in.Comm.Over, ","), Scope: in.Scope,
-				Bytes: in.Comm.Bytes, Why: in.Comm.Why}
+				Bytes: in.Comm.Bytes, Why: in.Comm.Why, Tensors: 1 + len(in.Comm.Rest), Started: in.Comm.Start}
 			n, ok := index[c]
 			if !ok {
 				n = len(out)
@@ -54,7 +63,7 @@ func busiest(p *program.Plan) (count int, bytes int64) {
 	for i := range p.Devices {
 		n, sum := 0, int64(0)
 		for _, in := range stepOf(&p.Devices[i]) {
-			if in.Comm != nil && in.Comm.Kind != program.ShardSlice {
+			if sends(in.Comm) {
 				n++
 				sum += in.Comm.Bytes
 			}
@@ -80,9 +89,22 @@ func collectiveTable(b *strings.Builder, d *description, p *program.Plan) {
 	}
 	count, bytes := busiest(p)
 	fmt.Fprintf(b, "\nCommunication in a step; a device has at most %s, of %s\n", plural(count, "operation"), bytesText(bytes))
-	fmt.Fprintf(b, "  %6s  %11s  %6s  %-14s %-8s %s\n", "count", "each", "share", "kind", "over", "where, and why")
+	fmt.Fprintf(b, "  %6s  %11s  %6s  %-16s %-8s %s\n", "count", "each", "share", "kind", "over", "where, and why")
+	beside := int64(0)
 	for _, c := range order {
-		fmt.Fprintf(b, "  %6d  %11s  %5.1f%%  %-14s %-8s %s: %s\n", c.Count, bytesText(c.Bytes),
-			100*float64(all(c))/float64(max(total, 1)), c.Kind, c.Axis, c.Scope, c.Why)
+		kind := c.Kind
+		if c.Started {
+			kind += " *"
+			beside += all(c)
+		}
+		where := c.Scope
+		if c.Tensors > 1 {
+			where = strings.TrimSpace(fmt.Sprintf("%s (%d tensors)", where, c.Tensors))
+		}
+		fmt.Fprintf(b, "  %6d  %11s  %5.1f%%  %-16s %-8s %s: %s\n", c.Count, bytesText(c.Bytes),
+			100*float64(all(c))/float64(max(total, 1)), kind, c.Axis, where, c.Why)
+	}
+	if beside > 0 {
+		fmt.Fprintf(b, "  * runs beside other work until its result is read: %.1f%% of the bytes\n", 100*float64(beside)/float64(max(total, 1)))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/fusion"
+	"ptc/ir/op"
 	"ptc/ir/verify"
 )
 
@@ -46,12 +47,20 @@ type owned struct {
 	value *ir.Value
 }
 
+// flight is a collective that was started and is not done: until then nobody
+// may write what it sends, nor touch where it receives.
+type flight struct {
+	op          *ir.Op
+	sends, into []span
+}
+
 type checker struct {
 	f       *ir.Func
 	arena   int64
 	kernels map[string]*fusion.Kernel
 	at      map[*ir.Value]span
 	owners  []owned // disjoint, by lo
+	flights []flight
 	bugs    diag.List
 }
 
@@ -126,10 +135,58 @@ func (c *checker) call(i int, o *ir.Op) bool {
 			}
 		}
 	}
+	c.land(o)
+	c.keepsClear(i, o, name, spans)
 	for j, r := range o.Results {
 		c.claim(o, r, offsets[j])
 	}
+	if op.Started(o) {
+		f := flight{op: o, into: spans}
+		for _, a := range o.Args {
+			f.sends = append(f.sends, c.at[a])
+		}
+		c.flights = append(c.flights, f)
+	}
 	return true
+}
+
+// land ends the flight that o waits for.
+func (c *checker) land(o *ir.Op) {
+	if o.Name != "done" {
+		return
+	}
+	for n, f := range c.flights {
+		if f.op == o.Args[0].Def {
+			c.flights = append(c.flights[:n:n], c.flights[n+1:]...)
+			return
+		}
+	}
+	c.bug(o, "`done` of what is not under way")
+}
+
+// keepsClear reports an operation that touches memory of a flight.
+func (c *checker) keepsClear(i int, o *ir.Op, name string, writes []span) {
+	for _, f := range c.flights {
+		for _, w := range writes {
+			if meetAny(w, f.sends) || meetAny(w, f.into) {
+				c.bug(o, "%d: %s writes what %s, which is under way, uses", i, name, f.op.Name)
+			}
+		}
+		for _, a := range o.Args {
+			if meetAny(c.at[a], f.into) {
+				c.bug(o, "%d: %s reads where %s, which is under way, receives", i, name, f.op.Name)
+			}
+		}
+	}
+}
+
+func meetAny(s span, all []span) bool {
+	for _, t := range all {
+		if s.lo < t.hi && t.lo < s.hi {
+			return true
+		}
+	}
+	return false
 }
 
 // claim makes v the owner of its place, and cuts those who had it.

@@ -131,7 +131,7 @@ type buffer struct {
 // kernel can write in place. Results that are new parameters and states are
 // placed where the old ones are.
 func (p *planner) temporaries(f *ir.Func) []*buffer {
-	last := lastUse(f)
+	last, read := lastUse(f)
 	home := map[*ir.Value]*ir.Arg{}
 	for _, r := range f.Results {
 		if a := f.Arg(r.Role, r.Path); a != nil && a.Value != r.Value {
@@ -147,7 +147,7 @@ func (p *planner) temporaries(f *ir.Func) []*buffer {
 			if home[v] != nil {
 				continue
 			}
-			b := p.inPlace(call, k, i, j, last, of, taken)
+			b := p.inPlace(call, k, i, j, read, of, taken)
 			if b == nil {
 				b = &buffer{bytes: aligned(int64(max(1, v.Type.Bytes()))), lo: i}
 				out = append(out, b)
@@ -162,10 +162,10 @@ func (p *planner) temporaries(f *ir.Func) []*buffer {
 
 // inPlace is the buffer of an operand that dies at call i and that result j
 // may overwrite, or nil.
-func (p *planner) inPlace(call *ir.Op, k *fusion.Kernel, i, j int, last map[*ir.Value]int, of map[*ir.Value]*buffer, taken map[*buffer]bool) *buffer {
+func (p *planner) inPlace(call *ir.Op, k *fusion.Kernel, i, j int, read map[*ir.Value]int, of map[*ir.Value]*buffer, taken map[*buffer]bool) *buffer {
 	for n, a := range call.Args {
 		b := of[a]
-		if b == nil || taken[b] || last[a] != i || !mayOverwrite(call, k, n, j) || usedTwice(call, a) {
+		if b == nil || taken[b] || read[a] != i || !mayOverwrite(call, k, n, j) || usedTwice(call, a) {
 			continue
 		}
 		taken[b] = true
@@ -175,10 +175,11 @@ func (p *planner) inPlace(call *ir.Op, k *fusion.Kernel, i, j int, last map[*ir.
 }
 
 // mayOverwrite reports whether call may write result j over operand n. k is
-// its kernel, nil for a collective: of those, a reduction in place is usual.
+// its kernel, nil for a collective: of those, a reduction in place is usual, and
+// what is done is where it was all along.
 func mayOverwrite(call *ir.Op, k *fusion.Kernel, n, j int) bool {
 	if k == nil {
-		return call.Name == "all_reduce"
+		return n == j && (call.Name == "all_reduce" || call.Name == "done")
 	}
 	return k.InPlace(n, j)
 }
@@ -195,20 +196,36 @@ func usedTwice(call *ir.Op, v *ir.Value) bool {
 
 // lastUse is the last call that reads each value; the number of calls for
 // results that are read after the program. Gradients are read when they are
-// computed, so being a result does not keep them.
-func lastUse(f *ir.Func) map[*ir.Value]int {
-	last := map[*ir.Value]int{}
+// computed, so being a result does not keep them. What a started collective
+// sends is in use until that is done, if it does not receive in the same place:
+// read says when the last call that reads a value is issued, last until when
+// the value's place is used. A value that is still being sent when it is read
+// for the last time has no such call.
+func lastUse(f *ir.Func) (last, read map[*ir.Value]int) {
+	last, read = map[*ir.Value]int{}, map[*ir.Value]int{}
 	for i, o := range f.Ops {
 		for _, a := range o.Args {
-			last[a] = i
+			last[a], read[a] = max(last[a], i), i
+		}
+	}
+	for i, o := range f.Ops {
+		if o.Name != "done" {
+			continue
+		}
+		x := o.Args[0].Def
+		for _, a := range x.Args {
+			last[a] = max(last[a], i)
+			if n := read[a]; n >= 0 && n < i && f.Ops[n] != x {
+				read[a] = -1
+			}
 		}
 	}
 	for _, r := range f.Results {
 		if r.Role != ir.RoleGrad {
-			last[r.Value] = len(f.Ops)
+			last[r.Value], read[r.Value] = len(f.Ops), len(f.Ops)
 		}
 	}
-	return last
+	return last, read
 }
 
 // write records the places as attributes.

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/ir"
 	"ptc/ir/fusion"
@@ -29,6 +30,9 @@ func (p *planner) updatesLast(f *ir.Func) {
 func (p *planner) clashes(f *ir.Func, v, old *ir.Value) bool {
 	written := false
 	for _, o := range f.Ops {
+		if o.Name == "done" && written && slices.Contains(o.Args[0].Def.Args, old) {
+			return true // it is sent until here
+		}
 		reads := false
 		for n, a := range o.Args {
 			if a != old {

@@ -1,7 +1,9 @@
 package comm
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unsafe"
 )
@@ -46,7 +48,53 @@ func (o *Op) check(rank, devices int) string {
 	if msg := o.checkKind(); msg != "" {
 		return msg
 	}
-	return o.checkBuffers(o.Group.Size(), o.Group.Coord(rank))
+	if len(o.Rest) > 0 && o.Kind != AllReduce && o.Kind != ReduceScatter && o.Kind != AllGather {
+		return "it cannot have several tensors"
+	}
+	msg := ""
+	o.each(func(one *Op) {
+		if one.Inner < 0 {
+			msg = "a size is negative"
+		} else if m := one.checkBuffers(o.Group.Size(), o.Group.Coord(rank)); msg == "" {
+			msg = m
+		}
+	})
+	if msg != "" {
+		return msg
+	}
+	return o.checkApart()
+}
+
+// checkApart compares the buffers of different tensors.
+func (o *Op) checkApart() string {
+	if len(o.Rest) == 0 {
+		return ""
+	}
+	type part struct {
+		lo, hi uintptr
+		tensor int
+		write  bool
+	}
+	var all []part
+	for i, one := range o.Single() {
+		for k, b := range [][]byte{one.Src, one.Dst} {
+			if len(b) > 0 {
+				all = append(all, part{address(b), address(b) + uintptr(len(b)), i, k == 1})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b part) int { return cmp.Compare(a.lo, b.lo) })
+	for i, a := range all {
+		for _, b := range all[i+1:] {
+			if b.lo >= a.hi {
+				break
+			}
+			if a.tensor != b.tensor && (a.write || b.write) {
+				return fmt.Sprintf("buffers of its tensors %d and %d overlap", a.tensor, b.tensor)
+			}
+		}
+	}
+	return ""
 }
 
 // checkKind looks at the fields that only one kind has.
@@ -151,6 +199,9 @@ func (o *Op) Signature() string {
 			fmt.Fprintf(&b, "[%d, %d]", o.Outer, o.Inner)
 		} else {
 			fmt.Fprintf(&b, "[%d]", o.Inner)
+		}
+		for _, t := range o.Rest {
+			fmt.Fprintf(&b, ", [%d, %d]", max(t.Outer, 1), t.Inner)
 		}
 	}
 	switch o.Kind {

@@ -82,16 +82,47 @@ type Op struct {
 	// Src of a Broadcast is read on the root alone and may be nil elsewhere.
 	Src, Dst []byte
 
+	// Rest are further tensors that an AllReduce, a ReduceScatter or an AllGather
+	// exchanges together with the first; of the operation's kind, group, dtype
+	// and reduction. No two buffers overlap but for those of one tensor.
+	Rest []Tensor
+
 	From []int // of Permute: by coordinate, the member that it receives from, or -1 for zeros
 	Root int   // of Broadcast: a coordinate
 	Peer int   // of Send and Recv: the rank of the other device
 	Tag  int   // of Send and Recv: which of the streams of messages between the two, below MaxTag
 }
 
+// Tensor is one of several that an operation exchanges: its view and buffers.
+type Tensor struct {
+	Outer, Inner int
+	Src, Dst     []byte
+}
+
+// each calls f with the operation of each tensor alone.
+func (o *Op) each(f func(one *Op)) {
+	one := *o
+	one.Rest = nil
+	f(&one)
+	for _, t := range o.Rest {
+		one.Outer, one.Inner, one.Src, one.Dst = max(t.Outer, 1), t.Inner, t.Src, t.Dst
+		one.DstOuter, one.DstInner = one.Outer, one.Inner
+		f(&one)
+	}
+}
+
+// Single lists the operation as one for each of its tensors.
+func (o *Op) Single() []Op {
+	var out []Op
+	o.each(func(one *Op) { out = append(out, *one) })
+	return out
+}
+
 // MaxTag bounds the tags of Send and Recv.
 const MaxTag = 1 << 24
 
-// Elems is the number of elements of a member's slice: Outer·Inner.
+// Elems is the number of elements of a member's slice, of the first tensor:
+// Outer·Inner.
 func (o *Op) Elems() int { return max(o.Outer, 1) * o.Inner }
 
 // Describe is the operation in an error: "all_reduce #12 blocks.3.mlp over tp".

@@ -9,7 +9,8 @@ import (
 type exchange struct {
 	at   int // instruction
 	call comm.Call
-	own  *ownPart // of a shard_slice, which sends nothing
+	do   func(comm.Call) error // Run, or Start or Wait alone
+	own  *ownPart              // of a shard_slice, which sends nothing
 }
 
 func (x *exchange) run() error {
@@ -17,7 +18,7 @@ func (x *exchange) run() error {
 		x.own.copy()
 		return nil
 	}
-	return x.call.Run()
+	return x.do(x.call)
 }
 
 // ownPart is a device's own part of a tensor along an axis.
@@ -39,16 +40,24 @@ func (m *Machine) prepare(d *device) error {
 	for i := range d.prog.Progs {
 		p := &d.prog.Progs[i]
 		var list []exchange
+		started := map[int]comm.Call{}
 		for j := range p.Instrs {
 			in := &p.Instrs[j]
 			if in.Comm == nil {
+				continue
+			}
+			if in.Comm.Kind == program.Done {
+				list = append(list, exchange{at: j, call: started[in.Comm.Of], do: comm.Call.Wait})
 				continue
 			}
 			x, err := m.exchange(d, in, groups)
 			if err != nil {
 				return errorf(ReasonBug, err, "instruction %d of program %s cannot be run on rank %d", j, p.Name, d.rank)
 			}
-			x.at = j
+			x.at, x.do = j, comm.Call.Run
+			if in.Comm.Start {
+				started[j], x.do = x.call, comm.Call.Start
+			}
 			list = append(list, x)
 		}
 		d.exchanges = append(d.exchanges, list)
@@ -64,7 +73,11 @@ func (m *Machine) exchange(d *device, in *program.Instr, groups map[string]*comm
 	if op.DType, err = comm.ParseDType(c.DType); err != nil {
 		return exchange{}, err
 	}
-	src, dst := d.buffer(in.Bufs[0]), d.buffer(in.Bufs[len(in.Bufs)-1])
+	n := len(in.Bufs) / 2 // of a message 0
+	src, dst := d.buffer(in.Bufs[0]), d.buffer(in.Bufs[n])
+	for i, v := range c.Rest {
+		op.Rest = append(op.Rest, comm.Tensor{Outer: int(v.Outer), Inner: int(v.Inner), Src: d.buffer(in.Bufs[i+1]), Dst: d.buffer(in.Bufs[n+i+1])})
+	}
 	switch c.Kind {
 	case program.ShardSlice:
 		piece := op.Inner * op.DType.Size()

@@ -73,7 +73,7 @@ func TestSampleIsFull(t *testing.T) {
 // TestTags checks that every field has a number of its own, and that the numbers
 // leave no gap that someone filled with another meaning before.
 func TestTags(t *testing.T) {
-	for _, v := range []any{Plan{}, Source{}, KV{}, MeshAxis{}, Code{}, Kernel{}, Arg{}, Buffer{}, Axis{}, Instr{}, Comm{},
+	for _, v := range []any{Plan{}, Source{}, KV{}, MeshAxis{}, Code{}, Kernel{}, Arg{}, Buffer{}, Axis{}, Instr{}, Comm{}, View{},
 		Program{}, Tensor{}, Init{}, Port{}, Device{}, Data{}, Remark{}, Stats{}} {
 		typ := reflect.TypeOf(v)
 		used := map[string]bool{}

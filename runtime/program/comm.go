@@ -12,7 +12,17 @@ const (
 	Send          = "send"
 	Recv          = "recv"
 	ShardSlice    = "shard_slice"
+	Done          = "done"
 )
+
+// MaxOpen is how many communications of one set of mesh axes may be started and
+// not done.
+const MaxOpen = 32
+
+// Views are those of all tensors that c exchanges.
+func (c *Comm) Views() []View {
+	return append([]View{{c.Outer, c.Inner}}, c.Rest...)
+}
 
 // Parts is the number of devices in each group over these mesh axes.
 func (p *Plan) Parts(over []string) int {

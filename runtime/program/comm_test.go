@@ -28,7 +28,7 @@ func TestValidateComm(t *testing.T) {
 		{"size", in(0, func(in *Instr) { in.Comm.Inner = 11 }), "of 11 elements"},
 		{"huge", in(0, func(in *Instr) { in.Comm.Outer = 1 << 62; in.Comm.Inner = 1 << 62 }), "elements"},
 		{"negative", in(0, func(in *Instr) { in.Comm.Outer = -1; in.Comm.Inner = -12 }), "elements"},
-		{"buffer", in(0, func(in *Instr) { in.Bufs[1] = 9 }), "buffer 9 of 9"},
+		{"buffer", in(0, func(in *Instr) { in.Bufs[1] = 11 }), "buffer 11 of 11"},
 		{"one buffer", in(0, func(in *Instr) { in.Bufs = in.Bufs[:1] }), "1 buffers instead of 2"},
 		{"sources", in(1, func(in *Instr) { in.Comm.From[1] = 1 }), "permute from"},
 		{"sources number", in(1, func(in *Instr) { in.Comm.From = []int{0} }), "1 sources for 2"},
@@ -39,6 +39,19 @@ func TestValidateComm(t *testing.T) {
 		{"peer", in(0, func(in *Instr) { in.Comm.Peer = 1 }), "a peer or a tag"},
 		{"bytes", in(0, func(in *Instr) { in.Comm.Bytes = -1 }), "-1 bytes"},
 		{"coordinates", func(p *Plan) { p.Devices[0].Ports[2].Buffer = 4 }, "each of 2 mesh axes"},
+		{"several that permute", in(1, func(in *Instr) { in.Comm.Rest = []View{{1, 12}} }), "of several tensors"},
+		{"views", in(4, func(in *Instr) { in.Comm.Rest[0].Inner = 11 }), "of 11 elements"},
+		{"huge views", in(4, func(in *Instr) { in.Comm.Rest[0].Inner = 1 << 62 }), "elements"},
+		{"a view too many", in(4, func(in *Instr) { in.Comm.Rest = append(in.Comm.Rest, View{1, 12}) }), "4 buffers instead of 6"},
+		{"across", in(4, func(in *Instr) { in.Bufs[3] = 0 }), "in the same bytes"},
+		{"into one", in(4, func(in *Instr) { in.Bufs[3] = in.Bufs[2] }), "in the same bytes"},
+		{"never done", in(6, func(in *Instr) { in.Comm = nil; in.Bufs = []int{0, 10} }), "started and never done"},
+		{"done of another", in(6, func(in *Instr) { in.Comm.Of = 2 }), "not under way"},
+		{"done of nothing", in(6, func(in *Instr) { in.Comm.Of = -1 }), "more than what it waits for"},
+		{"done with buffers", in(6, func(in *Instr) { in.Bufs = []int{0} }), "more than what it waits for"},
+		{"written while it is sent", in(5, func(in *Instr) { in.Bufs = []int{0, 1} }), "instruction 4, under way, uses"},
+		{"written where it receives", in(5, func(in *Instr) { in.Bufs = []int{0, 2} }), "instruction 4, under way, uses"},
+		{"read too early", in(5, func(in *Instr) { in.Bufs = []int{2, 10} }), "instruction 4, under way, receives"},
 		{"itself", in(0, func(in *Instr) {
 			in.Bufs = in.Bufs[:1]
 			in.Comm = &Comm{Kind: Send, Over: []string{"tp"}, Peer: 1, DType: "f32", Outer: 1, Inner: 12}
@@ -67,13 +80,17 @@ func stages(first, second []Comm) *Plan {
 		var instrs []Instr
 		for _, c := range list {
 			in := Instr{Bufs: []int{0, 2}, Comm: &c}
+			if c.Kind == Done {
+				instrs = append(instrs, Instr{Comm: &c})
+				continue
+			}
 			c.DType, c.Outer = "f32", 1
 			if c.Inner == 0 {
 				c.Inner = 12
 			}
 			switch {
 			case c.Kind == Send || c.Kind == Recv:
-				in.Bufs = in.Bufs[:1]
+				in.Bufs = []int{10}
 				c.Peer = 1 - i
 			case c.Kind == AllReduce:
 				c.Reduce = "sum"
@@ -91,6 +108,8 @@ func TestMeetings(t *testing.T) {
 	sum, send, recv := Comm{Kind: AllReduce}, Comm{Kind: Send}, Comm{Kind: Recv}
 	tagged := func(c Comm, tag int) Comm { c.Tag = tag; return c }
 	most := Comm{Kind: AllReduce, Over: []string{"tp"}}
+	start := Comm{Kind: AllReduce, Start: true}
+	done := func(of int) Comm { return Comm{Kind: Done, Of: of} }
 	for _, c := range []struct {
 		name          string
 		first, second []Comm
@@ -105,6 +124,12 @@ func TestMeetings(t *testing.T) {
 		{"both receive first", []Comm{recv, send}, []Comm{recv, send}, "deadlock"},
 		{"crossed", []Comm{sum, send}, []Comm{recv, sum}, "deadlock: rank 0 waits in all_reduce (sum) of f32[1, 12] over tp (instruction 0), rank 1 waits in recv"},
 		{"one ends", []Comm{sum, sum}, []Comm{sum}, "deadlock: rank 0"},
+		{"started", []Comm{start, send, recv, done(0)}, []Comm{recv, start, send, done(1)}, ""},
+		{"started there, at once here", []Comm{start, recv, done(0)}, []Comm{sum, send}, ""},
+		{"not even started", []Comm{recv, start, done(1)}, []Comm{sum, send}, "deadlock"},
+		{"started here, at once there", []Comm{start, send, done(0)}, []Comm{recv, sum}, ""},
+		{"too late", []Comm{start, done(0), send}, []Comm{recv, start, done(1)}, "deadlock: rank 0 waits in all_reduce (sum) of f32[1, 12] over tp (instruction 0)"},
+		{"one never starts", []Comm{start, done(0)}, nil, "deadlock: rank 0"},
 		{"not received", []Comm{send, send}, []Comm{recv}, "rank 1 does not receive"},
 		{"never sent", nil, []Comm{recv}, "deadlock: rank 1"},
 		{"other kinds", []Comm{most}, []Comm{{Kind: Permute, Over: []string{"tp"}, From: []int{0, 1}}}, "where rank"},

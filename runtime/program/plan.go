@@ -110,8 +110,8 @@ type Instr struct {
 	// the attribute `wait` of ir(Planned). Validate proves it.
 	NoWait bool `cbor:"4,keyasint,omitempty"`
 	// Comm, where set, makes this a communication: Bufs are its source and its
-	// destination (a send has only the first, a receive only the second). It
-	// always waits.
+	// destination (a send has only the first, a receive only the second, done
+	// neither). It always waits for the kernels before it.
 	Comm *Comm `cbor:"5,keyasint,omitempty"`
 }
 
@@ -121,7 +121,8 @@ type Instr struct {
 // scope, in the same order.
 type Comm struct {
 	// Kind is all_reduce, reduce_scatter, all_gather, all_to_all, permute, send,
-	// recv; or shard_slice, which keeps the device's own part and sends nothing.
+	// recv; or shard_slice, which keeps the device's own part and sends nothing;
+	// or done, which waits for a communication that was started.
 	Kind   string   `cbor:"1,keyasint,omitempty"`
 	Over   []string `cbor:"2,keyasint,omitempty"`
 	Reduce string   `cbor:"3,keyasint,omitempty"` // sum or max
@@ -141,6 +142,21 @@ type Comm struct {
 	// gathered result, reduce_scatter its input, the others what leaves.
 	Bytes int64  `cbor:"12,keyasint,omitempty"`
 	Why   string `cbor:"13,keyasint,omitempty"` // the rule and source line that asked for it
+	// Rest are the views of further tensors that an all_reduce, reduce_scatter
+	// or all_gather exchanges together with the first: the buffers are all
+	// sources and then all destinations, in one order.
+	Rest []View `cbor:"14,keyasint,omitempty"`
+	// Start says that the communication is only issued here. Until the later
+	// instruction of kind done, whose Of is this one, nobody writes its sources
+	// or touches its destinations.
+	Start bool `cbor:"15,keyasint,omitempty"`
+	Of    int  `cbor:"16,keyasint,omitempty"` // done: the instruction that started
+}
+
+// View is a tensor as [outer, parts, inner] elements, see [Comm].
+type View struct {
+	Outer int64 `cbor:"1,keyasint,omitempty"`
+	Inner int64 `cbor:"2,keyasint,omitempty"`
 }
 
 // Program is a straight list of instructions, captured once and replayed.

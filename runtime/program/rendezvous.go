@@ -15,8 +15,8 @@ const InFlight = 4
 //
 // Where one program runs on all devices and sends no message, there is nothing
 // to prove. Otherwise the programs are run, without their kernels: a device
-// stops at a collective until all members are at it, at a receive until there is
-// a message, and at a send until there is room. Nothing else decides who goes
+// stops where it waits for a collective until all members have issued it, at a
+// receive until there is a message, and at a send until there is room. Nothing else decides who goes
 // on, and a device that can go on stays so until it does; so whether all reach
 // their end does not depend on the order in which they go, and one run proves
 // it for all.
@@ -51,7 +51,8 @@ type rehearsal struct {
 	prog   int
 	device []*Device // by rank
 	at     []int     // by rank: the instruction that comes
-	here   map[group]*meeting
+	rooms  map[group]*room
+	issued []map[int]*meeting // by rank: what each has issued and not left, by instruction
 	stream map[stream]*queue
 	ready  []int // ranks that may be able to go on
 }
@@ -62,10 +63,20 @@ type group struct {
 	axes  string
 }
 
-// meeting is the members of a group that are at a collective.
+// room is where the members of a group meet. Their first collectives are one,
+// their second ones, and so on, whenever each of them is done.
+type room struct {
+	open []*meeting  // not everybody has issued them
+	past int         // how many there were before
+	next map[int]int // by rank: how many it has issued
+}
+
+// meeting is one collective of a group.
 type meeting struct {
-	what  string
-	ranks []int
+	what    string
+	first   int   // rank that issued it first
+	missing int   // members that have not
+	waiting []int // ranks that wait for them
 }
 
 type stream struct{ from, to, tag int }
@@ -78,7 +89,7 @@ type queue struct {
 
 func (p *Plan) rehearse(prog int) error {
 	r := &rehearsal{plan: p, prog: prog, device: make([]*Device, p.Ranks()), at: make([]int, p.Ranks()),
-		here: map[group]*meeting{}, stream: map[stream]*queue{}}
+		rooms: map[group]*room{}, issued: make([]map[int]*meeting, p.Ranks()), stream: map[stream]*queue{}}
 	for i := range p.Devices {
 		for _, rank := range p.Devices[i].Ranks {
 			r.device[rank] = &p.Devices[i]
@@ -86,6 +97,7 @@ func (p *Plan) rehearse(prog int) error {
 	}
 	for rank := range r.device {
 		r.ready = append(r.ready, rank)
+		r.issued[rank] = map[int]*meeting{}
 	}
 	for len(r.ready) > 0 {
 		rank := r.ready[len(r.ready)-1]
@@ -116,6 +128,8 @@ func (r *rehearsal) advance(rank int) error {
 		switch in.Comm.Kind {
 		case Send, Recv:
 			stops, err = r.message(rank, in.Comm)
+		case Done:
+			stops = r.leave(rank, in.Comm.Of)
 		default:
 			stops, err = r.meet(rank, in)
 		}
@@ -127,29 +141,62 @@ func (r *rehearsal) advance(rank int) error {
 	return nil
 }
 
-// meet brings a rank to a collective.
+// meet brings a rank to a collective, which it need not wait for if that is only
+// started.
 func (r *rehearsal) meet(rank int, in *Instr) (stops bool, err error) {
-	g, what := r.groupOf(rank, in.Comm), signature(in)
-	m := r.here[g]
-	if m == nil {
-		m = &meeting{what: what}
-		r.here[g] = m
-	}
-	if m.what != what {
-		return false, fmt.Errorf("rank %d issues %s where rank %d issues %s", rank, what, m.ranks[0], m.what)
-	}
-	m.ranks = append(m.ranks, rank)
-	if len(m.ranks) < r.plan.Parts(in.Comm.Over) {
-		return true, nil
-	}
-	delete(r.here, g)
-	for _, other := range m.ranks {
-		if other != rank {
-			r.at[other]++
-			r.ready = append(r.ready, other)
+	i := r.at[rank]
+	if r.issued[rank][i] == nil {
+		if err := r.issue(rank, i, in); err != nil {
+			return false, err
 		}
 	}
-	return false, nil
+	if in.Comm.Start {
+		return false, nil
+	}
+	return r.leave(rank, i), nil
+}
+
+// issue enters instruction i of a rank into the next meeting of its group.
+func (r *rehearsal) issue(rank, i int, in *Instr) error {
+	g, what := r.groupOf(rank, in.Comm), signature(in)
+	x := r.rooms[g]
+	if x == nil {
+		x = &room{next: map[int]int{}}
+		r.rooms[g] = x
+	}
+	n := x.next[rank] - x.past
+	x.next[rank]++
+	if n == len(x.open) {
+		x.open = append(x.open, &meeting{what: what, first: rank, missing: r.plan.Parts(in.Comm.Over)})
+	}
+	m := x.open[n]
+	if m.what != what {
+		return fmt.Errorf("rank %d issues %s where rank %d issues %s", rank, what, m.first, m.what)
+	}
+	r.issued[rank][i] = m
+	if m.missing--; m.missing > 0 {
+		return nil
+	}
+	r.ready = append(r.ready, m.waiting...)
+	for len(x.open) > 0 && x.open[0].missing == 0 {
+		x.open, x.past = x.open[1:], x.past+1
+	}
+	return nil
+}
+
+// leave lets a rank go on from the collective of instruction i, or wait there.
+// A rank that is woken comes here again.
+func (r *rehearsal) leave(rank, i int) (stops bool) {
+	m := r.issued[rank][i]
+	if m == nil {
+		return false // done of nothing: the device's own check has refused it
+	}
+	if m.missing > 0 {
+		m.waiting = append(m.waiting, rank)
+		return true
+	}
+	delete(r.issued[rank], i)
+	return false
 }
 
 // groupOf identifies the group of a rank; the order of the axes does not matter.
@@ -211,7 +258,12 @@ func (r *rehearsal) end() error {
 	var waits []string
 	for rank := range r.device {
 		if in := r.next(rank); in != nil && len(waits) < 4 {
-			waits = append(waits, fmt.Sprintf("rank %d waits in %s (instruction %d)", rank, signature(in), r.at[rank]))
+			at := r.at[rank]
+			if in.Comm.Kind == Done {
+				at = in.Comm.Of
+				in = &r.device[rank].Progs[r.prog].Instrs[at]
+			}
+			waits = append(waits, fmt.Sprintf("rank %d waits in %s (instruction %d)", rank, signature(in), at))
 		}
 	}
 	if waits != nil {
@@ -240,6 +292,9 @@ func signature(in *Instr) string {
 		fmt.Fprintf(&b, " (%s)", c.Reduce)
 	}
 	fmt.Fprintf(&b, " of %s[%d, %d]", c.DType, c.Outer, c.Inner)
+	for _, v := range c.Rest {
+		fmt.Fprintf(&b, ", [%d, %d]", v.Outer, v.Inner)
+	}
 	switch {
 	case c.Kind == AllToAll:
 		fmt.Fprintf(&b, " to [%d, %d]", c.DstOuter, c.DstInner)

@@ -35,6 +35,8 @@ func sample() *Plan {
 				{Space: Scratch, Offset: 384, Bytes: 320, DType: "f64", Axes: []Axis{{Name: "x", Size: 40, Global: 40}}},
 				{Space: Scratch, Offset: 704, Bytes: 320, DType: "f64", Axes: []Axis{{Name: "y", Size: 40, Global: 40}}},
 				{Space: Inputs, Offset: 1024, Bytes: 8, DType: "i32", Axes: []Axis{{Name: "mesh", Size: 2, Global: 2}}},
+				{Space: Grads, Offset: 704, Bytes: 48, DType: "f32", Axes: axes},
+				{Space: Scratch, Offset: 768, Bytes: 48, DType: "f32", Axes: axes},
 			},
 			Tensors: []Tensor{
 				{Path: "w", Buffer: 0, Init: Init{"normal", []KV{{"std", "0.02"}}}, Train: true},
@@ -59,6 +61,9 @@ func sample() *Plan {
 					{Bufs: []int{0, 2}, Comm: &Comm{Kind: Permute, Over: []string{"tp"}, DType: "f32", Outer: 1, Inner: 12, From: []int{1, -1}, Bytes: 48}},
 					{Bufs: []int{6, 7}, Comm: &Comm{Kind: AllToAll, Over: []string{"tp"}, DType: "f64", Outer: 4, Inner: 5, DstOuter: 2, DstInner: 10, Bytes: 160}},
 					{Kernel: 1, Bufs: []int{1, 0}},
+					{Bufs: []int{0, 1, 2, 9}, Comm: &Comm{Kind: AllReduce, Over: []string{"tp"}, Reduce: "sum", DType: "f32", Outer: 1, Inner: 12, Rest: []View{{1, 12}}, Bytes: 96, Start: true}},
+					{Kernel: 0, Bufs: []int{0, 10}},
+					{Comm: &Comm{Kind: Done, Of: 4}},
 				}},
 			},
 		}},

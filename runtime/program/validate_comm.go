@@ -10,14 +10,23 @@ import (
 // last are the runtime's own.
 const maxTag = 1<<24 - 16
 
+// maxTogether bounds the further tensors of a communication, whose buffers are
+// compared with one another.
+const maxTogether = 1023
+
 // validateComm checks one communication against the mesh and its buffers.
 func (p *Plan) validateComm(d *Device, in *Instr) error {
 	c := in.Comm
+	if c.Kind == Done {
+		return validateDone(in)
+	}
 	switch {
 	case in.NoWait:
 		return fmt.Errorf("%s does not wait", c.Kind)
 	case in.Kernel != 0:
 		return fmt.Errorf("%s is a call of kernel %d, too", c.Kind, in.Kernel)
+	case c.Of != 0:
+		return fmt.Errorf("%s of another instruction", c.Kind)
 	case c.Bytes < 0:
 		return fmt.Errorf("%s of %d bytes", c.Kind, c.Bytes)
 	case len(in.Scope) > maxName || len(c.Why) > maxName || !utf8.ValidString(in.Scope):
@@ -33,6 +42,16 @@ func (p *Plan) validateComm(d *Device, in *Instr) error {
 	return d.validateView(in, int64(parts))
 }
 
+// validateDone checks that a done says nothing but for what it waits.
+func validateDone(in *Instr) error {
+	c := in.Comm
+	if in.NoWait || in.Kernel != 0 || len(in.Bufs) > 0 || c.Of < 0 || len(c.Over) > 0 || c.Reduce != "" || c.DType != "" || c.Start || len(c.Rest) > 0 ||
+		c.Outer != 0 || c.Inner != 0 || c.DstOuter != 0 || c.DstInner != 0 || len(c.From) > 0 || c.Peer != 0 || c.Tag != 0 || c.Bytes != 0 || len(c.Why) > maxName {
+		return fmt.Errorf("done with more than what it waits for")
+	}
+	return nil
+}
+
 // validateGroup checks who takes part, and gives the size of the group.
 func (p *Plan) validateGroup(d *Device, c *Comm) (parts int, err error) {
 	p2p := c.Kind == Send || c.Kind == Recv
@@ -45,6 +64,8 @@ func (p *Plan) validateGroup(d *Device, c *Comm) (parts int, err error) {
 	switch {
 	case len(c.Over) == 0 && !p2p:
 		return 0, fmt.Errorf("%s over no mesh axis", c.Kind)
+	case p2p && c.Start:
+		return 0, fmt.Errorf("%s that is started apart", c.Kind)
 	case !p2p && (c.Peer != 0 || c.Tag != 0):
 		return 0, fmt.Errorf("%s with a peer or a tag", c.Kind)
 	case !p2p:
@@ -73,6 +94,12 @@ func (c *Comm) validateKind(parts int) error {
 	switch {
 	case DTypeSize(c.DType) == 0:
 		return fmt.Errorf("%s of unknown dtype %q", c.Kind, c.DType)
+	case len(c.Rest) > maxTogether:
+		return fmt.Errorf("%s of %d tensors", c.Kind, 1+len(c.Rest))
+	case len(c.Rest) > 0 && !reduces && c.Kind != AllGather:
+		return fmt.Errorf("%s of several tensors", c.Kind)
+	case c.Start && c.Kind == ShardSlice:
+		return fmt.Errorf("%s that is started apart", c.Kind)
 	case reduces && c.Reduce != "sum" && c.Reduce != "max", !reduces && c.Reduce != "":
 		return fmt.Errorf("%s by %q", c.Kind, c.Reduce)
 	case c.Reduce == "sum" && c.DType == "bool":
@@ -96,16 +123,20 @@ func (c *Comm) validateKind(parts int) error {
 	return nil
 }
 
-// validateView checks that the view of a communication is that of its buffers,
-// whose elements it takes to the last.
+// validateView checks that the views of a communication are those of its
+// buffers, whose elements it takes to the last.
 func (d *Device) validateView(in *Instr, parts int64) error {
 	c := in.Comm
-	if c.Outer < 1 || c.Inner < 1 || c.Outer > maxElems || c.Inner > maxElems/c.Outer || c.Outer*c.Inner > maxElems/parts {
-		return fmt.Errorf("%s of [%d, %d, %d] elements", c.Kind, c.Outer, parts, c.Inner)
+	views := c.Views()
+	var total int64
+	for _, v := range views {
+		if v.Outer < 1 || v.Inner < 1 || v.Outer > maxElems || v.Inner > maxElems/v.Outer || v.Outer*v.Inner > maxElems/parts-total {
+			return fmt.Errorf("%s of [%d, %d, %d] elements", c.Kind, v.Outer, parts, v.Inner)
+		}
+		total += v.Outer * v.Inner
 	}
-	one := c.Outer * c.Inner
-	all := one * parts
 	if c.Kind == AllToAll {
+		one := c.Outer * c.Inner
 		if c.DstOuter < 1 || c.DstInner < 1 || c.DstOuter > one || c.DstInner != one/c.DstOuter || one%c.DstOuter != 0 {
 			return fmt.Errorf("all_to_all of [%d, %d, %d] elements to [%d, %d, %d]", c.Outer, parts, c.Inner, c.DstOuter, parts, c.DstInner)
 		}
@@ -113,22 +144,43 @@ func (d *Device) validateView(in *Instr, parts int64) error {
 		return fmt.Errorf("%s with a view of its destination", c.Kind)
 	}
 	var want []int64
-	switch c.Kind {
-	case AllReduce, Permute:
-		want = []int64{one, one}
-	case ReduceScatter, ShardSlice:
-		want = []int64{all, one}
-	case AllGather:
-		want = []int64{one, all}
-	case AllToAll:
-		want = []int64{all, all}
-	default:
-		want = []int64{one}
+	for _, v := range views {
+		want = append(want, v.Outer*v.Inner*factor(c.Kind, parts, true))
+	}
+	for _, v := range views {
+		if c.Kind != Send && c.Kind != Recv {
+			want = append(want, v.Outer*v.Inner*factor(c.Kind, parts, false))
+		}
 	}
 	if len(in.Bufs) != len(want) {
 		return fmt.Errorf("%s has %d buffers instead of %d", c.Kind, len(in.Bufs), len(want))
 	}
-	var place [2]span
+	return d.validatePlaces(in, want)
+}
+
+// factor is by how much the source, or the destination, is larger than a
+// device's slice.
+func factor(kind string, parts int64, source bool) int64 {
+	switch kind {
+	case AllToAll:
+		return parts
+	case ReduceScatter, ShardSlice:
+		if source {
+			return parts
+		}
+	case AllGather:
+		if !source {
+			return parts
+		}
+	}
+	return 1
+}
+
+// validatePlaces checks the buffers of a communication: their elements, and that
+// none that is written meets another, but for a reduction in place.
+func (d *Device) validatePlaces(in *Instr, want []int64) error {
+	c := in.Comm
+	place := make([]span, len(want))
 	for i, n := range in.Bufs {
 		if n < 0 || n >= len(d.Buffers) {
 			return fmt.Errorf("%s uses buffer %d of %d", c.Kind, n, len(d.Buffers))
@@ -139,8 +191,17 @@ func (d *Device) validateView(in *Instr, parts int64) error {
 		}
 		place[i] = span{b.Offset, b.Offset + want[i]*int64(DTypeSize(b.DType))}
 	}
-	if len(want) == 2 && place[0].meets(place[1]) && !(c.Kind == AllReduce && place[0] == place[1]) {
-		return fmt.Errorf("%s has its source and destination in the same bytes, from %d on", c.Kind, max(place[0].lo, place[1].lo))
+	if c.Kind == Send || c.Kind == Recv {
+		return nil
+	}
+	n := len(want) / 2
+	for i := n; i < len(place); i++ {
+		for j, s := range place {
+			inPlace := c.Kind == AllReduce && j == i-n && s == place[i]
+			if j != i && !inPlace && s.meets(place[i]) {
+				return fmt.Errorf("%s has its source and destination in the same bytes, from %d on", c.Kind, max(place[i].lo, s.lo))
+			}
+		}
 	}
 	return nil
 }
@@ -148,10 +209,14 @@ func (d *Device) validateView(in *Instr, parts int64) error {
 // spans gives what a communication reads and writes; its buffers are known to be
 // valid.
 func (d *Device) spans(in *Instr) (reads, writes []span) {
+	first := len(in.Bufs) / 2 // that is written
+	if in.Comm.Kind == Send {
+		first = 1
+	}
 	for i, n := range in.Bufs {
 		b := &d.Buffers[n]
 		s := span{b.Offset, b.Offset + int64(Elems(b.Axes)*DTypeSize(b.DType))}
-		if i == 1 || in.Comm.Kind == Recv {
+		if i >= first {
 			writes = append(writes, s)
 		} else {
 			reads = append(reads, s)

@@ -163,6 +163,7 @@ const maxFree = 1 << 14
 // validateProgram checks the instructions.
 func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
 	var reads, writes []span // since the last wait, that instruction included
+	var under flights
 	for i := range prog.Instrs {
 		in := &prog.Instrs[i]
 		if in.Comm != nil {
@@ -170,6 +171,9 @@ func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
 				return fmt.Errorf("instruction %d: %v", i, err)
 			}
 			reads, writes = d.spans(in)
+			if err := under.pass(i, in, reads, writes); err != nil {
+				return err
+			}
 			continue
 		}
 		if in.Kernel < 0 || in.Kernel >= len(p.Kernels) {
@@ -209,8 +213,11 @@ func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
 				reads = append(reads, s)
 			}
 		}
+		if err := under.pass(i, in, reads[r:], writes[w:]); err != nil {
+			return err
+		}
 	}
-	return nil
+	return under.end()
 }
 
 func meetsAny(s span, all []span) bool {

@@ -79,11 +79,13 @@ func groups(m *comm.Mesh) ([]*comm.Group, error) {
 	return append(out, m.World()), nil
 }
 
-// trial is one random operation with what it must give.
+// trial is one random operation with what it must give, and the trials of its
+// further tensors.
 type trial struct {
 	op   comm.Op
 	call comm.Call
 	want []byte
+	rest []*trial
 }
 
 // next draws an operation. largest bounds the elements of a slice.
@@ -109,12 +111,27 @@ func (s *suite) next(largest int) (*trial, error) {
 	if rng.IntN(2) == 0 {
 		op.From[rng.IntN(n)] = -1
 	}
-	seed := rng.Uint64()
-	return s.trial(op, inPlace, seed)
+	t := s.trial(op, inPlace, rng.Uint64())
+	if op.Kind <= comm.AllGather && rng.IntN(3) == 0 {
+		for range 1 + rng.IntN(4) {
+			one := op
+			one.Outer, one.Inner = 1+rng.IntN(4), rng.IntN(1+rng.IntN(largest))
+			t.add(s.trial(one, rng.IntN(2) == 0, rng.Uint64()))
+		}
+	}
+	var err error
+	t.call, err = s.d.Prepare(t.op)
+	return t, err
 }
 
-// trial makes the buffers of an operation, the expected result and the call.
-func (s *suite) trial(op comm.Op, inPlace bool, seed uint64) (*trial, error) {
+// add makes another trial's tensor one of this operation.
+func (t *trial) add(x *trial) {
+	t.rest = append(t.rest, x)
+	t.op.Rest = append(t.op.Rest, comm.Tensor{Outer: x.op.Outer, Inner: x.op.Inner, Src: x.op.Src, Dst: x.op.Dst})
+}
+
+// trial makes the buffers of an operation and the expected result.
+func (s *suite) trial(op comm.Op, inPlace bool, seed uint64) *trial {
 	elems := op.Elems()
 	from := elems
 	if op.Kind == comm.ReduceScatter || op.Kind == comm.AllToAll {
@@ -142,9 +159,7 @@ func (s *suite) trial(op comm.Op, inPlace bool, seed uint64) (*trial, error) {
 		copy(own, t.op.Src)
 		t.op.Src = own
 	}
-	var err error
-	t.call, err = s.d.Prepare(t.op)
-	return t, err
+	return t
 }
 
 func (t *trial) check(s *suite) error {
@@ -158,7 +173,21 @@ func (t *trial) check(s *suite) error {
 			e, len(t.want)/t.op.DType.Size(), get(t.op.DType, t.op.Dst, e), get(t.op.DType, t.want, e))
 	}
 	s.digest.Write(t.op.Dst)
+	for i, x := range t.rest {
+		if err := x.check(s); err != nil {
+			return fmt.Errorf("tensor %d: %w", i+1, err)
+		}
+	}
 	return nil
+}
+
+// sources are what the operation sends, of all tensors.
+func (t *trial) sources() [][]byte {
+	out := [][]byte{t.op.Src}
+	for _, x := range t.rest {
+		out = append(out, x.op.Src)
+	}
+	return out
 }
 
 // single runs operations one at a time, each twice, a few of them large.
@@ -172,9 +201,14 @@ func (s *suite) single(operations int) error {
 		if err != nil {
 			return err
 		}
-		src := bytes.Clone(t.op.Src)
+		var before [][]byte
+		for _, b := range t.sources() {
+			before = append(before, bytes.Clone(b))
+		}
 		for range 2 {
-			copy(t.op.Src, src)
+			for i, b := range t.sources() {
+				copy(b, before[i])
+			}
 			if err := t.call.Run(); err != nil {
 				return err
 			}

@@ -48,14 +48,15 @@ func (s *slot) complete() bool { return s.ready.Load() && s.done.Load() == s.uni
 // collective is a prepared operation of one member.
 type collective struct {
 	waiter
-	room   *room
-	member int // in room.members
-	coord  int // in the operation's group
-	work   work
-	slot   *slot
-	queued bool // the slot is still in use
-	posted bool
-	done   bool
+	room    *room
+	member  int // in room.members
+	coord   int // in the operation's group
+	tensors []comm.Op
+	work    works
+	slot    *slot
+	queued  bool // the slot is still in use
+	posted  bool
+	done    bool
 }
 
 func (c *collective) Run() error {

@@ -5,12 +5,43 @@ import (
 	"ptc/runtime/comm/internal/vec"
 )
 
-// work cuts an operation into units that any member can run, in any order.
+// works is the work on each tensor of an operation.
+type works struct {
+	of    []work
+	units int64
+}
+
+func newWorks(op *comm.Op) works {
+	var ws works
+	for i, one := range op.Single() {
+		w := newWork(&one)
+		w.tensor = i
+		ws.of = append(ws.of, w)
+		ws.units += w.units
+	}
+	return ws
+}
+
+// run does unit u of all.
+func (ws *works) run(members []*collective, u int64) {
+	for i := range ws.of {
+		w := &ws.of[i]
+		if u < w.units {
+			w.run(members, u)
+			return
+		}
+		u -= w.units
+	}
+}
+
+// work cuts the exchange of a tensor into units that any member can run, in any
+// order.
 //
 // A task is a range of one member's result, and for a gather or exchange of what
 // it receives from one other. Small tasks are run several to a unit.
 type work struct {
-	op      *comm.Op
+	op      *comm.Op // of this tensor alone
+	tensor  int      // which of the operation's
 	members int
 	bytes   int   // of a member's slice
 	blocks  int64 // tasks of a slice
@@ -63,14 +94,14 @@ func (w *work) run(members []*collective, u int64) {
 		case comm.AllToAll:
 			w.allToAll(members, i/n, i%n, lo, hi)
 		case comm.Permute:
-			dst := members[i].op.Dst[lo:hi]
+			dst := members[i].dst(w)[lo:hi]
 			if from := w.op.From[i]; from < 0 {
 				clear(dst)
 			} else {
-				copy(dst, members[from].op.Src[lo:hi])
+				copy(dst, members[from].src(w)[lo:hi])
 			}
 		case comm.Broadcast:
-			copyUnlessSame(members[i].op.Dst[lo:hi], members[w.op.Root].op.Src[lo:hi])
+			copyUnlessSame(members[i].dst(w)[lo:hi], members[w.op.Root].src(w)[lo:hi])
 		}
 	}
 }
@@ -80,22 +111,22 @@ func (w *work) allReduce(members []*collective, lo, hi int) {
 	for ; lo < hi; lo += chunkBytes {
 		end := min(lo+chunkBytes, hi)
 		for k, m := range members {
-			w.srcs[k] = m.op.Src[lo:end]
+			w.srcs[k] = m.src(w)[lo:end]
 		}
-		sum := members[0].op.Dst[lo:end]
+		sum := members[0].dst(w)[lo:end]
 		vec.Reduce(w.op.DType, w.op.Reduce, sum, w.srcs)
 		for _, m := range members[1:] {
-			copy(m.op.Dst[lo:end], sum)
+			copy(m.dst(w)[lo:end], sum)
 		}
 	}
 }
 
 // reduceScatter reduces the range [lo, hi) of member j's result.
 func (w *work) reduceScatter(members []*collective, j, lo, hi int) {
-	dst := members[j].op.Dst
+	dst := members[j].dst(w)
 	for lo < hi {
 		for k, m := range members {
-			w.srcs[k] = w.slice(m.op.Src, j).Run(lo, hi-lo)
+			w.srcs[k] = w.slice(m.src(w), j).Run(lo, hi-lo)
 		}
 		n := len(w.srcs[0])
 		vec.Reduce(w.op.DType, w.op.Reduce, dst[lo:lo+n], w.srcs)
@@ -104,7 +135,7 @@ func (w *work) reduceScatter(members []*collective, j, lo, hi int) {
 }
 
 func (w *work) allGather(members []*collective, j, r, lo, hi int) {
-	dst, src := w.slice(members[j].op.Dst, r), members[r].op.Src
+	dst, src := w.slice(members[j].dst(w), r), members[r].src(w)
 	if c, ok := dst.Contiguous(); ok {
 		copyUnlessSame(c[lo:hi], src[lo:hi])
 		return
@@ -114,8 +145,8 @@ func (w *work) allGather(members []*collective, j, r, lo, hi int) {
 
 func (w *work) allToAll(members []*collective, j, r, lo, hi int) {
 	size := w.op.DType.Size()
-	dst := vec.Part{Buf: members[j].op.Dst, Outer: w.op.DstOuter, Parts: w.members, Inner: w.op.DstInner * size, Index: r}
-	vec.Copy(dst, w.slice(members[r].op.Src, j), lo, hi)
+	dst := vec.Part{Buf: members[j].dst(w), Outer: w.op.DstOuter, Parts: w.members, Inner: w.op.DstInner * size, Index: r}
+	vec.Copy(dst, w.slice(members[r].src(w), j), lo, hi)
 }
 
 // slice is part i of a buffer in the operation's view.
@@ -129,3 +160,7 @@ func copyUnlessSame(dst, src []byte) {
 		copy(dst, src)
 	}
 }
+
+// src and dst are a member's buffers of the tensor that w is about.
+func (c *collective) src(w *work) []byte { return c.tensors[w.tensor].Src }
+func (c *collective) dst(w *work) []byte { return c.tensors[w.tensor].Dst }

@@ -116,7 +116,7 @@ func (d *device) Prepare(op comm.Op) (comm.Call, error) {
 	c.init(d, op)
 	c.coord = op.Group.Coord(d.rank)
 	c.member = slices.Index(c.room.members, d.rank)
-	c.work = newWork(&c.op)
+	c.tensors, c.work = c.op.Single(), newWorks(&c.op)
 	return c, nil
 }
 

@@ -19,7 +19,6 @@ type call struct {
 	compare      phase
 	phases       []phase
 	header       []byte
-	parts        [][]byte
 	scratchBytes int
 
 	// The state of an operation under way, guarded by device.mu.

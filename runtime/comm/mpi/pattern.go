@@ -73,27 +73,67 @@ func (c *call) others(f func(to, from int)) {
 	}
 }
 
+// piece is one tensor of a collective. Those of all travel in the same phases;
+// between two members they are sent and received in one order.
+type piece struct {
+	*call
+	op    comm.Op // of this tensor alone
+	parts [][]byte
+}
+
 // build makes the phases of a collective.
 func (c *call) build() {
-	c.parts = make([][]byte, len(c.members))
+	for _, op := range c.op.Single() {
+		x := &piece{call: c, op: op, parts: make([][]byte, len(c.members))}
+		for i, p := range x.build() {
+			if i == len(c.phases) {
+				c.phases = append(c.phases, phase{})
+			}
+			c.phases[i].join(p)
+		}
+	}
+}
+
+// join adds what another tensor does in this phase.
+func (p *phase) join(q phase) {
+	p.transfers = append(p.transfers, q.transfers...)
+	p.before, p.after = both(p.before, q.before), both(p.after, q.after)
+}
+
+func both(f, g func() error) func() error {
+	switch {
+	case f == nil:
+		return g
+	case g == nil:
+		return f
+	}
+	return func() error {
+		if err := f(); err != nil {
+			return err
+		}
+		return g()
+	}
+}
+
+// build makes the phases of one tensor.
+func (c *piece) build() []phase {
 	switch op := &c.op; op.Kind {
 	case comm.AllReduce:
 		if len(op.Src) <= together {
-			c.phases = []phase{c.reduceTogether()}
-		} else {
-			c.phases = c.reduceThenGather()
+			return []phase{c.reduceTogether()}
 		}
+		return c.reduceThenGather()
 	case comm.ReduceScatter:
-		c.phases = []phase{c.reduceScatter()}
+		return []phase{c.reduceScatter()}
 	case comm.AllGather:
 		own := vec.Part{Buf: op.Src, Outer: 1, Parts: 1, Inner: len(op.Src)}
-		c.phases = []phase{c.exchange(func(int) vec.Part { return own }, c.dstPart)}
+		return []phase{c.exchange(func(int) vec.Part { return own }, c.dstPart)}
 	case comm.AllToAll:
-		c.phases = []phase{c.exchange(c.srcPart, c.dstPart)}
+		return []phase{c.exchange(c.srcPart, c.dstPart)}
 	case comm.Permute:
-		c.phases = []phase{c.permute()}
+		return []phase{c.permute()}
 	case comm.Broadcast:
-		c.phases = []phase{c.broadcast()}
+		return []phase{c.broadcast()}
 	case comm.Barrier:
 		var p phase
 		token := c.reserve(1)
@@ -101,16 +141,17 @@ func (c *call) build() {
 			p.add(true, c.members[to], token)
 			p.add(false, c.members[from], c.reserve(1))
 		})
-		c.phases = []phase{p}
+		return []phase{p}
 	}
+	return nil
 }
 
 // srcPart and dstPart are the slices of the buffers that belong to a member.
-func (c *call) srcPart(i int) vec.Part {
+func (c *piece) srcPart(i int) vec.Part {
 	return vec.Part{Buf: c.op.Src, Outer: c.op.Outer, Parts: len(c.members), Inner: c.op.Inner * c.op.DType.Size(), Index: i}
 }
 
-func (c *call) dstPart(i int) vec.Part {
+func (c *piece) dstPart(i int) vec.Part {
 	outer, inner := c.op.Outer, c.op.Inner
 	if c.op.Kind == comm.AllToAll {
 		outer, inner = c.op.DstOuter, c.op.DstInner
@@ -119,7 +160,7 @@ func (c *call) dstPart(i int) vec.Part {
 }
 
 // reduceTogether sends whole buffers to all, who all add them.
-func (c *call) reduceTogether() phase {
+func (c *piece) reduceTogether() phase {
 	var p phase
 	regions := make([]region, len(c.members))
 	regions[c.me] = region{buf: c.op.Src}
@@ -133,7 +174,7 @@ func (c *call) reduceTogether() phase {
 }
 
 // reduceThenGather is the all-reduce of the package's comment.
-func (c *call) reduceThenGather() []phase {
+func (c *piece) reduceThenGather() []phase {
 	n, size := len(c.members), c.op.DType.Size()
 	cut := func(j int) int { return c.op.Elems() * j / n * size }
 	var p, q phase
@@ -151,7 +192,7 @@ func (c *call) reduceThenGather() []phase {
 	return []phase{p, q}
 }
 
-func (c *call) reduce(dst []byte, regions []region) error {
+func (c *piece) reduce(dst []byte, regions []region) error {
 	for i, r := range regions {
 		c.parts[i] = c.bytes(r)
 	}
@@ -162,7 +203,7 @@ func (c *call) reduce(dst []byte, regions []region) error {
 }
 
 // reduceScatter sends each member its part; strided parts are packed.
-func (c *call) reduceScatter() phase {
+func (c *piece) reduceScatter() phase {
 	var p phase
 	regions := make([]region, len(c.members))
 	sends := make([]region, len(c.members))
@@ -181,7 +222,7 @@ func (c *call) reduceScatter() phase {
 }
 
 // exchange sends out(j) to every member j and receives into(r) from every r.
-func (c *call) exchange(out, into func(int) vec.Part) phase {
+func (c *piece) exchange(out, into func(int) vec.Part) phase {
 	var p phase
 	n := len(c.members)
 	sends, recvs := make([]region, n), make([]region, n)
@@ -210,7 +251,7 @@ func (c *call) exchange(out, into func(int) vec.Part) phase {
 }
 
 // copyOwn copies a member's own slice unless it is in place.
-func (c *call) copyOwn(dst, src vec.Part) {
+func (c *piece) copyOwn(dst, src vec.Part) {
 	n := dst.Bytes()
 	if n > 0 && &dst.Run(0, n)[0] != &src.Run(0, n)[0] {
 		vec.Copy(dst, src, 0, n)
@@ -218,7 +259,7 @@ func (c *call) copyOwn(dst, src vec.Part) {
 }
 
 // contiguous is where a part travels from or to: its own place, or scratch.
-func (c *call) contiguous(p vec.Part) region {
+func (c *piece) contiguous(p vec.Part) region {
 	if b, ok := p.Contiguous(); ok {
 		return region{buf: b}
 	}
@@ -226,7 +267,7 @@ func (c *call) contiguous(p vec.Part) region {
 }
 
 // pack fills the scratch of strided parts.
-func (c *call) pack(regions []region, part func(int) vec.Part) {
+func (c *piece) pack(regions []region, part func(int) vec.Part) {
 	for j, r := range regions {
 		if r.buf == nil && r.n > 0 {
 			vec.Copy(whole(c.bytes(r)), part(j), 0, r.n)
@@ -236,7 +277,7 @@ func (c *call) pack(regions []region, part func(int) vec.Part) {
 
 func whole(b []byte) vec.Part { return vec.Part{Buf: b, Outer: 1, Parts: 1, Inner: len(b)} }
 
-func (c *call) permute() phase {
+func (c *piece) permute() phase {
 	var p phase
 	from := c.op.From[c.me]
 	for j, f := range c.op.From {
@@ -255,7 +296,7 @@ func (c *call) permute() phase {
 	return p
 }
 
-func (c *call) broadcast() phase {
+func (c *piece) broadcast() phase {
 	var p phase
 	if c.me != c.op.Root {
 		p.add(false, c.members[c.op.Root], region{buf: c.op.Dst})

@@ -1,0 +1,31 @@
+// Package overlap lets communication run beside computation, level Fused:
+// collectives are issued as soon as what they send is there, small ones
+// together, and waited for where their result is read.
+//
+//	before                          after
+//	%3 = call %1 fn=@dw2            %3 = call %1 fn=@dw2
+//	%5 = call %2 fn=@dx2            %5 = call %2 fn=@dx2
+//	%7 = call %5 fn=@dw1            %7 = call %5 fn=@dw1
+//	%8 = all_reduce %3              %8, %9 = all_reduce %3, %7 start=true
+//	%9 = all_reduce %7              %6 = call %5 fn=@dx1
+//	%6 = call %5 fn=@dx1            %10, %11 = done %8, %9
+//	%12 = call %8 fn=@norm          %12 = call %10 fn=@norm
+//
+// In: entry functions of kernel calls and collectives. Out: the same values, in
+// an order that respects what reads what; `start` on collectives that have
+// something to run beside, and one `done` for each.
+// Invariant: a started collective has exactly one `done` after it, which alone
+// reads its results ([Check]). All devices of a group run one program, so that
+// whatever order this gives, they issue their collectives in the same one.
+//
+// Three steps. [hoist] moves a collective up to its last operand; a gather of
+// parameters (ZeRO 3), whose operand is there from the beginning, up to where
+// the layer `prefetch` before it starts. [merge] puts neighbours of one kind
+// over the same devices into buckets of up to `bucket` bytes (Li et al.,
+// "PyTorch Distributed", 2020, section 3.2.3), but never past a reader. [begin]
+// splits into start and done, and where nothing stands between, moves there
+// what the collective does not need, such as the gradient of a weight behind
+// that of an activation (Wang et al., "Overlap Communication with Dependent
+// Computation", 2023).
+// Imports ir, ir/op, ir/verify, passes/pass.
+package overlap

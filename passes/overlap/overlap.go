@@ -1,0 +1,192 @@
+package overlap
+
+import (
+	"slices"
+	"strings"
+
+	"ptc/ir"
+	"ptc/ir/op"
+	"ptc/passes/pass"
+)
+
+// Defaults of the layout: a bucket as PyTorch's DistributedDataParallel has it,
+// and parameters gathered one layer ahead.
+const (
+	defaultBucket   = 25 << 20
+	defaultPrefetch = 1
+)
+
+// MaxOpen bounds the collectives of one set of mesh axes that are started and
+// not done; transports hold as many.
+const MaxOpen = 32
+
+// Run reorders every entry function of a module of several devices.
+func Run(c *pass.Context, m *ir.Module) error {
+	if m.Devices() == 1 {
+		return nil
+	}
+	opts := optionsOf(m)
+	for _, f := range m.Funcs {
+		if f.Attrs.Text("class") == "kernel" {
+			continue
+		}
+		opts.hoist(f)
+		before := count(f)
+		opts.merge(f)
+		after := count(f)
+		started := opts.begin(f)
+		if before > 0 {
+			c.Remarkf(nil, "@%s: %d collectives in %d exchanges, %d of them beside other work", f.Name, before, after, started)
+		}
+	}
+	return nil
+}
+
+// options are what the layout says of communication.
+type options struct {
+	bucket   int64
+	prefetch int
+	kinds    []string // nil: all
+}
+
+func optionsOf(m *ir.Module) *options {
+	o := &options{bucket: defaultBucket, prefetch: defaultPrefetch}
+	t := m.MetaTerm("layout")
+	if t == nil {
+		return o
+	}
+	for _, r := range t.Args.Terms("rules") {
+		switch r.Head {
+		case "bucket":
+			o.bucket = r.Args.Int("bytes", o.bucket)
+		case "zero":
+			o.prefetch = int(r.Args.Int("prefetch", defaultPrefetch))
+		case "overlap":
+			o.kinds = append([]string{}, r.Args.Names("collectives")...)
+		}
+	}
+	return o
+}
+
+// movable reports whether o is a collective that the layout lets run beside
+// other work.
+func (o *options) movable(x *ir.Op) bool {
+	return group(x) && (o.kinds == nil || slices.Contains(o.kinds, x.Name))
+}
+
+// group reports whether x is an exchange among a group of devices.
+func group(x *ir.Op) bool {
+	switch x.Name {
+	case "send", "recv", "shard_slice", "done":
+		return false
+	}
+	return op.Of(x).Class == op.Collective
+}
+
+func count(f *ir.Func) int {
+	n := 0
+	for _, o := range f.Ops {
+		if group(o) {
+			n++
+		}
+	}
+	return n
+}
+
+// hoist moves each collective up: behind the operation that makes its last
+// operand, or for a gather of arguments, to the layer that runs before.
+func (o *options) hoist(f *ir.Func) {
+	ahead := o.gathers(f)
+	waits := map[*ir.Op]int{}           // operands that are not there yet
+	readers := map[*ir.Value][]*ir.Op{} // hoisted collectives that read a value
+	early := map[*ir.Op][]*ir.Op{}      // gathers to stand before an operation
+	moved := map[*ir.Op]bool{}
+	for _, x := range f.Ops {
+		if before := ahead[x]; before != nil {
+			early[before] = append(early[before], x)
+			moved[x] = true
+			continue
+		}
+		if !o.movable(x) {
+			continue
+		}
+		for _, a := range x.Args {
+			if a.Def != nil {
+				waits[x]++
+				readers[a] = append(readers[a], x)
+			}
+		}
+		moved[x] = waits[x] > 0
+	}
+	out := make([]*ir.Op, 0, len(f.Ops))
+	var emit func(x *ir.Op)
+	emit = func(x *ir.Op) {
+		out = append(out, x)
+		for _, r := range x.Results {
+			for _, c := range readers[r] {
+				if waits[c]--; waits[c] == 0 {
+					emit(c)
+				}
+			}
+		}
+	}
+	for _, x := range f.Ops {
+		for _, g := range early[x] {
+			emit(g)
+		}
+		if !moved[x] {
+			emit(x)
+		}
+	}
+	f.Ops = out
+}
+
+// gathers says before which operation each gather of arguments is to stand: where
+// the layer begins that is `prefetch` layers before its own, in the order in
+// which the function gathers them. A layer is the gathers, one after the other,
+// for one instance of a repeated module.
+func (o *options) gathers(f *ir.Func) map[*ir.Op]*ir.Op {
+	out := map[*ir.Op]*ir.Op{}
+	if o.prefetch <= 0 {
+		return out
+	}
+	var begins []*ir.Op // of each layer: its first operation
+	var fresh []int     // layers that have none yet
+	ahead := map[*ir.Op]int{}
+	layer := ""
+	for _, x := range f.Ops {
+		if !o.movable(x) {
+			for _, k := range fresh {
+				begins[k] = x
+			}
+			fresh = fresh[:0]
+			continue
+		}
+		if x.Name != "all_gather" || slices.ContainsFunc(x.Args, func(v *ir.Value) bool { return v.Def != nil }) {
+			continue
+		}
+		if l := layerOf(x.Scope); len(begins) == 0 || l != layer {
+			layer = l
+			fresh = append(fresh, len(begins))
+			begins = append(begins, nil)
+		}
+		ahead[x] = max(0, len(begins)-1-o.prefetch)
+	}
+	for x, k := range ahead {
+		if begins[k] != nil {
+			out[x] = begins[k]
+		}
+	}
+	return out
+}
+
+// layerOf is a module path up to the number of its outermost repeated module.
+func layerOf(scope string) string {
+	parts := strings.Split(scope, ".")
+	for i, s := range parts {
+		if s != "" && s[0] >= '0' && s[0] <= '9' {
+			return strings.Join(parts[:i+1], ".")
+		}
+	}
+	return scope
+}
