@@ -10,10 +10,11 @@ import (
 type kind struct {
 	name, reduce, over string
 	dtype              ir.DType
+	arguments          bool
 }
 
 func kindOf(x *ir.Op) kind {
-	return kind{x.Name, x.Attrs.Text("reduce"), strings.Join(x.Attrs.Names("over"), ","), x.Args[0].Type.DType}
+	return kind{x.Name, x.Attrs.Text("reduce"), strings.Join(x.Attrs.Names("over"), ","), x.Args[0].Type.DType, ofArguments(x)}
 }
 
 // mergeable are the collectives that take several operands.
@@ -28,9 +29,10 @@ type bucket struct {
 }
 
 // merge makes buckets of collectives of one kind. A bucket ends when it is
-// full, and before whatever reads a result of it; gathers, which stand where
-// they are to start, with the next kernel.
+// full, and before whatever reads a result of it; gathers of arguments, which
+// stand where they are to start, with the next kernel.
 func (o *options) merge(f *ir.Func) {
+	limit := o.limits(f)
 	open := map[kind]*bucket{}
 	in := map[*ir.Value]kind{} // results of open buckets
 	var gathering []kind
@@ -66,12 +68,12 @@ func (o *options) merge(f *ir.Func) {
 		}
 		k := kindOf(x)
 		n := payload(x)
-		if b := open[k]; b != nil && b.bytes+n > o.bucket {
+		if b := open[k]; b != nil && b.bytes+n > limit(k) {
 			end(k)
 		}
 		if open[k] == nil {
 			open[k] = &bucket{}
-			if x.Name == "all_gather" {
+			if ofArguments(x) {
 				gathering = append(gathering, k)
 			}
 		}
@@ -91,6 +93,22 @@ func (o *options) merge(f *ir.Func) {
 		}
 	}
 	f.Ops = out
+}
+
+// limits gives the bytes of a bucket of each kind.
+func (o *options) limits(f *ir.Func) func(kind) int64 {
+	all := map[kind]int64{}
+	for _, x := range f.Ops {
+		if o.movable(x) && mergeable(x) {
+			all[kindOf(x)] += payload(x)
+		}
+	}
+	return func(k kind) int64 {
+		if o.bucket >= 0 {
+			return o.bucket
+		}
+		return min(defaultBucket, all[k]/defaultShare)
+	}
 }
 
 // payload is the larger of what one device gives and takes, in bytes.

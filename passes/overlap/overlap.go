@@ -10,9 +10,12 @@ import (
 )
 
 // Defaults of the layout: a bucket as PyTorch's DistributedDataParallel has it,
-// and parameters gathered one layer ahead.
+// but no more than an eighth of what a function exchanges of its kind, since the
+// last bucket has nothing left to run beside; and parameters gathered one layer
+// ahead.
 const (
 	defaultBucket   = 25 << 20
+	defaultShare    = 8
 	defaultPrefetch = 1
 )
 
@@ -44,13 +47,13 @@ func Run(c *pass.Context, m *ir.Module) error {
 
 // options are what the layout says of communication.
 type options struct {
-	bucket   int64
+	bucket   int64 // bytes; below 0: the default
 	prefetch int
 	kinds    []string // nil: all
 }
 
 func optionsOf(m *ir.Module) *options {
-	o := &options{bucket: defaultBucket, prefetch: defaultPrefetch}
+	o := &options{bucket: -1, prefetch: defaultPrefetch}
 	t := m.MetaTerm("layout")
 	if t == nil {
 		return o
@@ -162,7 +165,7 @@ func (o *options) gathers(f *ir.Func) map[*ir.Op]*ir.Op {
 			fresh = fresh[:0]
 			continue
 		}
-		if x.Name != "all_gather" || slices.ContainsFunc(x.Args, func(v *ir.Value) bool { return v.Def != nil }) {
+		if !ofArguments(x) {
 			continue
 		}
 		if l := layerOf(x.Scope); len(begins) == 0 || l != layer {
@@ -178,6 +181,12 @@ func (o *options) gathers(f *ir.Func) map[*ir.Op]*ir.Op {
 		}
 	}
 	return out
+}
+
+// ofArguments reports whether x gathers what is there from the beginning, such
+// as parameters.
+func ofArguments(x *ir.Op) bool {
+	return x.Name == "all_gather" && !slices.ContainsFunc(x.Args, func(v *ir.Value) bool { return v.Def != nil })
 }
 
 // layerOf is a module path up to the number of its outermost repeated module.
