@@ -35,7 +35,7 @@ type layout struct {
 
 // known are the rules that propagation follows or may pass over, because
 // another pass acts on them.
-var known = map[string]bool{"bucket": true,
+var known = map[string]bool{
 	"shard": true, "zero": true, "replicate": true, "pipeline": true, "recompute": true,
 	"precision": true, "device": true, "forbid": true, "overlap": true, "offload": true, "bucket": true, "mesh": true,
 }
