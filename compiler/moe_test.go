@@ -18,6 +18,9 @@ var moeLayouts = []struct {
 }{
 	{"ep", "", 4, 4},
 	{"shared", "mesh dp = 2  shard batch, experts over dp  zero 1 over dp", 2, 2},
+	{"replicas", "mesh dp = 2, ep = 2  shard batch over (dp, ep)  shard experts over ep", 4, 2},
+	{"replicas_within", "mesh dp = 2, ep = 2  shard batch over (dp, ep)  shard experts over dp", 4, 2},
+	{"nodes", "mesh node = 2, ep = 2  shard batch, experts over (node, ep)  two_level = 1 TiB", 4, 4},
 	{"data", "mesh dp = 4  shard batch over dp", 4, 1},
 	{"tensor", "mesh ep = 2, tp = 2  shard batch, experts over ep  shard heads, ffn over tp", 2, 2},
 	{"experts_alone", "mesh ep = 2  shard experts over ep", 1, 1},

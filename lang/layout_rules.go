@@ -206,15 +206,23 @@ func (y *layout) overlap(d *syntax.Overlap) {
 	t.Args = t.Args.With("collectives", ir.Names{})
 }
 
+// entries are the plain options of a layout, all numbers of bytes: what each is,
+// and an example.
+var entries = map[string]struct{ what, example string }{
+	"bucket":    {"the size of a bucket", "25 MiB"},
+	"two_level": {"the payload from which a collective has two levels", "64 KiB"},
+}
+
 // entry is a plain option of the layout.
 func (y *layout) entry(d *syntax.Entry) {
-	if d.Key.Name != "bucket" {
-		known := []string{"bucket", "device", "forbid", "mesh", "offload", "overlap", "pipeline", "precision", "recompute", "replicate", "shard", "zero"}
-		y.f.wants("E0415", d.Key, "`bucket`, or a directive", diag.DidYouMean(d.Key.Name, known), "a layout has no option `%s`", d.Key.Name)
+	e, ok := entries[d.Key.Name]
+	if !ok {
+		known := []string{"bucket", "device", "forbid", "mesh", "offload", "overlap", "pipeline", "precision", "recompute", "replicate", "shard", "two_level", "zero"}
+		y.f.wants("E0415", d.Key, "`bucket`, `two_level`, or a directive", diag.DidYouMean(d.Key.Name, known), "a layout has no option `%s`", d.Key.Name)
 		return
 	}
-	y.single(d, "bucket")
-	if n, ok := y.bytes(d.Value, "E0415", "the size of a bucket", "25 MiB", 0); ok {
-		y.rule(d, "bucket", "bytes", ir.Int(n))
+	y.single(d, d.Key.Name)
+	if n, ok := y.bytes(d.Value, "E0415", e.what, e.example, 0); ok {
+		y.rule(d, d.Key.Name, "bytes", ir.Int(n))
 	}
 }

@@ -3,6 +3,7 @@ package matrix
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -17,6 +18,7 @@ import (
 //	sp             sequence parallelism over the devices of tp
 //	cp2            seq over 2 devices
 //	ep2            the batch and the experts over 2 devices
+//	node2 ep2      the batch and the experts over 2 nodes of 2 devices
 //	ex2            the experts alone over 2 devices
 //	zb_h1:2:4      a pipeline with 2 stages and 4 microbatches: gpipe, 1f1b, zb_h1
 //	interleaved:2:4:2  the same with 2 chunks of each stage
@@ -50,7 +52,7 @@ func (l Layout) For(m Model) bool {
 }
 
 // word is a name, then its numbers.
-var word = regexp.MustCompile(`^(dp|fsdp|kvtp|tp|cp|ep|ex|on|z)(\d+)$`)
+var word = regexp.MustCompile(`^(dp|fsdp|kvtp|tp|cp|node|ep|ex|on|z)(\d+)$`)
 
 // Rules is the body of the layout in the language.
 func (l Layout) Rules(m Model) (string, error) {
@@ -80,9 +82,15 @@ func (l Layout) Rules(m Model) (string, error) {
 				add("shard %s over tp", m.Tensor)
 			case "cp":
 				add("shard seq over cp")
-			case "ep":
+			case "node":
 				batch = append(batch, name)
-				add("shard experts over ep")
+			case "ep":
+				over := name
+				if slices.Contains(batch, "node") {
+					over = "(node, ep)"
+				}
+				batch = append(batch, name)
+				add("shard experts over %s", over)
 			case "ex":
 				add("shard experts over ex")
 			}

@@ -51,6 +51,13 @@ var decoders = []Layout{
 	{Spec: "dp2 ep2", Models: "moe"}, {Spec: "ep2 tp2", Models: "moe"}, {Spec: "ep2 cp2", Models: "moe"},
 	{Spec: "ep2 1f1b:2:2", Models: "moe"}, {Spec: "dp2 z1 ep2", Models: "moe"}, {Spec: "dp2 ex2", Models: "moe"},
 	{Spec: "ex2 1f1b:2:2", Set: "layers=3", Models: "moe"}, {Spec: "ep2 tp2 sp", Models: "moe"}, {Spec: "ep2 fsdp2", Models: "moe"},
+	// Experts over several mesh axes, and over those of the batch; two levels.
+	{Spec: "node2 ep2", Models: "moe"}, {Spec: "node2 ep2", Extra: "two_level = 0", Models: "moe"}, {Spec: "node2 ep2 tp2", Models: "moe"},
+	{Spec: "node2 ep2 1f1b:2:2", Extra: "two_level = 0", Set: "layers=3", Models: "moe"}, {Spec: "node2 ep2 fsdp2", Extra: "two_level = 0", Models: "moe"},
+	{Spec: "dp2", Extra: "shard experts over dp", Models: "moe"}, {Spec: "dp2 z1", Extra: "shard experts over dp", Models: "moe"},
+	{Spec: "dp2 fsdp2", Extra: "shard experts over dp", Models: "moe"}, {Spec: "dp2 ep2", Extra: "two_level = 0", Models: "moe"},
+	{Spec: "ep2 on2", Extra: "shard experts of blocks.1.moe over on", Models: "moe"},
+	{Spec: "dp2 fsdp4", Extra: "two_level = 0"}, {Spec: "dp2 fsdp2 tp2", Extra: "two_level = 0"}, {Spec: "dp2 cp2", Extra: "zero 3 over (dp, cp)  two_level = 0"},
 	// Triples, and four together.
 	{Spec: "dp2 1f1b:2:2 tp2"}, {Spec: "dp2 1f1b:2:2 tp2 sp"}, {Spec: "dp2 z1 1f1b:2:2 tp2 sp", Set: "layers=3"},
 	{Spec: "dp2 zb_h1:2:2 tp2"}, {Spec: "dp2 z1 interleaved:2:2:2 tp2", Set: "layers=5"},

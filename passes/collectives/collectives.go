@@ -30,12 +30,14 @@ func Run(c *pass.Context, m *ir.Module) error {
 type options struct {
 	forbidden []string   // kinds of collectives
 	lists     [][]string // mesh axes of one `over`, the slowest first
-	large     int64      // bytes from which a collective has two levels; never where negative
+	large     int64      // bytes from which a collective has two levels
+	exchange  int64      // the same of all_to_all
 }
 
 // Large is the payload from which a sum or a gather over two levels is worth two
 // more operations, where the layout does not say: at the 10 GB/s of a link
-// between nodes 64 KiB take 7 µs, about what starting two operations costs.
+// between nodes 64 KiB take 7 µs, about what starting two operations costs. An
+// all_to_all is always worth it: it saves messages, which small ones are made of.
 const Large = 64 << 10
 
 func optionsOf(m *ir.Module) *options {
@@ -50,6 +52,7 @@ func optionsOf(m *ir.Module) *options {
 			l.forbidden = append(l.forbidden, r.Args.Names("collectives")...)
 		case "two_level":
 			l.large = r.Args.Int("bytes", Large)
+			l.exchange = l.large
 		}
 		if over := r.Args.Names("over"); len(over) > 1 {
 			l.lists = append(l.lists, over)

@@ -144,9 +144,7 @@ func (n *nest) minor() []string {
 }
 
 // large reports whether a payload is worth more operations.
-func (x *rewriter) large(t ir.Type) bool {
-	return x.l.large >= 0 && int64(t.Bytes()) >= x.l.large
-}
+func (x *rewriter) large(t ir.Type) bool { return int64(t.Bytes()) >= x.l.large }
 
 // splits reports whether an axis of t may be split: through which the largest of
 // several is not owed, sums are.
@@ -183,7 +181,7 @@ func meshOfAxis(t ir.Type, axis string) []string { return t.Axes[t.Index(axis)].
 // exchange is all_to_all.
 func (x *rewriter) exchange(v *ir.Value, axis, to string, over []string) *ir.Value {
 	n, ok := x.nested(over)
-	if !ok || !splits(v.Type) {
+	if !ok || !splits(v.Type) || int64(v.Type.Bytes()) < x.l.exchange {
 		return x.emit("all_to_all", v, over, "axis", ir.Name(axis), "to", ir.Name(to))
 	}
 	here, there := meshOfAxis(v.Type, axis), meshOfAxis(v.Type, to)
@@ -213,11 +211,7 @@ func (x *rewriter) reduceScatter(v *ir.Value, axis, reduce string, over []string
 
 func (x *rewriter) gather(v *ir.Value, axis string, over []string) *ir.Value {
 	n, ok := x.nested(over)
-	if ok {
-		whole := int64(v.Type.Bytes()) * Parts(x.m, over)
-		ok = x.l.large >= 0 && whole >= x.l.large
-	}
-	if !ok || !splits(v.Type) {
+	if whole := int64(v.Type.Bytes()) * Parts(x.m, over); !ok || whole < x.l.large || !splits(v.Type) {
 		return x.emit("all_gather", v, over, "axis", ir.Name(axis))
 	}
 	here := meshOfAxis(v.Type, axis)

@@ -37,7 +37,7 @@ type layout struct {
 // another pass acts on them.
 var known = map[string]bool{
 	"shard": true, "zero": true, "replicate": true, "pipeline": true, "recompute": true,
-	"precision": true, "device": true, "forbid": true, "overlap": true, "offload": true, "bucket": true, "mesh": true,
+	"precision": true, "device": true, "forbid": true, "overlap": true, "offload": true, "bucket": true, "two_level": true, "mesh": true,
 }
 
 // rulesOf reads the metadata of m.
@@ -48,12 +48,16 @@ func rulesOf(c *pass.Context, m *ir.Module) (*layout, error) {
 		return l, nil
 	}
 	l.name = t.Args.Text("name")
+	lists := map[string][]string{} // mesh axes by axis
+	var axes []string              // in the order of the rules
 	for _, r := range t.Args.Terms("rules") {
 		at := r.Args.Text("at")
 		switch r.Head {
 		case "shard":
 			for _, a := range r.Args.Names("axes") {
+				axes = append(axes, a)
 				for _, mesh := range r.Args.Names("over") {
+					lists[a] = append(lists[a], mesh)
 					l.claims[a] = append(l.claims[a], claim{mesh, len(r.Args.Names("between")) > 0, r.Args.Names("of"), at})
 				}
 			}
@@ -74,6 +78,7 @@ func rulesOf(c *pass.Context, m *ir.Module) (*layout, error) {
 			}
 		}
 	}
+	l.mesh = order(m.Mesh, lists, axes)
 	return l, nil
 }
 
