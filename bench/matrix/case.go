@@ -64,8 +64,12 @@ func lastOf(set []string) (out []string) {
 	return out
 }
 
-// Train runs a plan, all of its devices in this process.
-func Train(p *program.Plan) (*Run, error) {
+// Train runs a plan for [Steps] steps on tokens that every example has.
+func Train(p *program.Plan) (*Run, error) { return TrainOn(p, Steps, vocabulary) }
+
+// TrainOn runs a plan for so many steps, all of its devices in this process, on
+// integers below a bound and normal floats.
+func TrainOn(p *program.Plan, steps, below int) (*Run, error) {
 	m, err := exec.Open(p, exec.Options{Threads: 1, Timeout: timeout})
 	if err != nil {
 		return nil, err
@@ -79,11 +83,11 @@ func Train(p *program.Plan) (*Run, error) {
 		return nil, fmt.Errorf("the plan has no step")
 	}
 	r := &Run{Devices: p.Ranks(), Grads: map[string][]float64{}, Params: map[string][]float64{}}
-	for n := range Steps {
+	for n := range steps {
 		m.SetStep(int64(n) + 1)
 		m.SetSeed(seed)
 		for i, f := range step.Fields() {
-			if err := step.Feed(f.Name, tokens(f.Shape, uint64(n), uint64(i))); err != nil {
+			if err := step.Feed(f.Name, batch(f, uint64(n), uint64(i), below)); err != nil {
 				return nil, err
 			}
 		}
@@ -160,18 +164,25 @@ func place(whole []float64, shape, lo, hi []int, box []float64) error {
 	return nil
 }
 
-// tokens are numbers that every model's vocabulary has, one stream for each
-// step; targets are another.
-func tokens(shape []int, step, field uint64) []byte {
-	const below = 44
+// vocabulary is what every example's has at least.
+const vocabulary = 44
+
+// batch is what a field holds in a step: a stream of its own.
+func batch(f exec.Field, step, field uint64, below int) []byte {
 	r := rand.New(rand.NewPCG(seed+step, field))
 	n := 1
-	for _, d := range shape {
+	for _, d := range f.Shape {
 		n *= d
 	}
 	out := make([]byte, 0, 4*n)
 	for range n {
-		out = binary.LittleEndian.AppendUint32(out, uint32(r.IntN(below)))
+		var bits uint32
+		if f.DType == "i32" {
+			bits = uint32(r.IntN(below))
+		} else {
+			bits = math.Float32bits(float32(r.NormFloat64()))
+		}
+		out = binary.LittleEndian.AppendUint32(out, bits)
 	}
 	return out
 }
