@@ -201,7 +201,7 @@ func (k *maker) shared() {
 		}
 		list := []string{a}
 		for _, b := range axes {
-			if b > a && slices.Equal(k.over[a], k.over[b]) && k.chance(0.8) {
+			if b > a && !done[b] && slices.Equal(k.over[a], k.over[b]) && k.chance(0.8) {
 				list = append(list, b)
 				done[b] = true
 			}

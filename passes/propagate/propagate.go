@@ -240,8 +240,8 @@ func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, why string)
 		return w
 	}
 	var w *ir.Value
-	if v.Def != nil && p.flex[v.Def] {
-		w = p.remake(v.Def, t)
+	if v.Def != nil && p.flex[v.Def] && len(t.Partial) == 0 {
+		w = p.remake(v.Def, t) // a part of a sum is not what every device computes
 	} else {
 		o := p.f.NewOp("reshard", []*ir.Value{v}, nil, t)
 		o.Scope, o.Pos = reader.Scope, reader.Pos

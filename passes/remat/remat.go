@@ -153,9 +153,7 @@ func (r *rewriter) rewrite() {
 	for i, o := range r.f.Ops {
 		if i > r.loss {
 			for k, v := range o.Args {
-				if v.Def != nil && r.again[v.Def] {
-					o.Args[k] = r.copyOf(v, o)
-				}
+				o.Args[k] = r.copyOf(v, o)
 			}
 		}
 		r.out = append(r.out, o)
@@ -163,18 +161,20 @@ func (r *rewriter) rewrite() {
 	r.f.Ops = r.out
 }
 
-// copyOf is v computed again, for a reader in the backward pass.
+// copyOf is v computed again, for a reader in the backward pass, or v itself. A
+// reader on another stage than v has received v in the forward half; to send it
+// again would make it wait for a stage whose backward half is later.
 func (r *rewriter) copyOf(v *ir.Value, reader *ir.Op) *ir.Value {
+	if v.Def == nil || !r.again[v.Def] || crosses(v.Def, reader) {
+		return v
+	}
 	if w := r.copies[v]; w != nil {
 		return w
 	}
 	o := v.Def
 	args := make([]*ir.Value, len(o.Args))
 	for i, a := range o.Args {
-		args[i] = a
-		if a.Def != nil && r.again[a.Def] {
-			args[i] = r.copyOf(a, reader)
-		}
+		args[i] = r.copyOf(a, o)
 	}
 	var types []ir.Type
 	for _, x := range o.Results {
@@ -193,4 +193,10 @@ func (r *rewriter) copyOf(v *ir.Value, reader *ir.Op) *ir.Value {
 		r.copies[x] = n.Results[i]
 	}
 	return r.copies[v]
+}
+
+// crosses reports whether two operations are on different stages of a pipeline.
+func crosses(a, b *ir.Op) bool {
+	x, y := a.Attrs.Get(op.TagStage), b.Attrs.Get(op.TagStage)
+	return x != nil && y != nil && x != y
 }
