@@ -9,6 +9,7 @@ COMMIT      := $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS     := -s -w -X main.commit=$(COMMIT)
 FUZZTIME    ?= 10m
 TRAIN_STEPS ?=
+RANDOM_CASES ?= 2000
 export CGO_ENABLED := 0
 
 # Without LLVM the reference interprets what otherwise is native code, so that
@@ -71,6 +72,10 @@ parity: build ## train gpt and llama here and in an independent framework, and c
 .PHONY: matrix
 matrix: ## train every example under every layout of bench/matrix, and compare
 	$(GO) run ./bench/matrix/run
+
+.PHONY: random
+random: ## compare RANDOM_CASES (default 2000) random models and layouts with one device
+	$(GO) run ./bench/random/run -n $(RANDOM_CASES)
 
 .PHONY: bench
 bench: ## run the benchmarks once each

@@ -80,6 +80,9 @@ func newStack(d *dice, name, module, count string, numbers bool) stack {
 			s.ffn = "mlp"
 		}
 	}
+	if s.ffn == "swiglu" && s.norm == "none" {
+		s.norm = "rms" // cubes of cubes do not stay finite
+	}
 	if s.mixer == "" && s.ffn == "" {
 		s.ffn = "mlp"
 	}

@@ -20,8 +20,9 @@ func Run(c *pass.Context, m *ir.Module) error {
 	}
 	devices := m.MeshSize(r.Mesh)
 	var out []*ir.Func
+	kept := map[string]int{}
 	for _, f := range m.Funcs {
-		s := &splitter{m: m, f: f, rule: r, devices: devices, index: map[*ir.Op]int{}}
+		s := &splitter{m: m, f: f, rule: r, devices: devices, index: map[*ir.Op]int{}, kept: kept}
 		order, err := s.order()
 		if err != nil {
 			return err
@@ -41,11 +42,14 @@ func Run(c *pass.Context, m *ir.Module) error {
 
 // splitter is the state of one function.
 type splitter struct {
-	m        *ir.Module
-	f        *ir.Func
-	rule     *stage.Rule
-	devices  int
-	index    map[*ir.Op]int
+	m       *ir.Module
+	f       *ir.Func
+	rule    *stage.Rule
+	devices int
+	index   map[*ir.Op]int
+	// kept is the device of each parameter and state by role and path, as the
+	// functions before this one have it.
+	kept     map[string]int
 	progs    []*program
 	messages int
 }
@@ -217,11 +221,16 @@ func (s *splitter) homes(order [][]*ir.Op) map[*ir.Value]int {
 		if a.Role != ir.RoleParam && a.Role != ir.RoleState {
 			continue
 		}
-		if r := s.f.Result(a.Role, a.Path); r != nil && r.Value.Def != nil {
+		key := a.Role + " " + a.Path
+		d, known := s.kept[key]
+		if r := s.f.Result(a.Role, a.Path); known {
+			home[a.Value] = d
+		} else if r != nil && r.Value.Def != nil {
 			home[a.Value] = home[r.Value]
-			continue
+		} else {
+			home[a.Value] = s.firstReader(a.Value)
 		}
-		home[a.Value] = s.firstReader(a.Value)
+		s.kept[key] = home[a.Value]
 	}
 	return home
 }

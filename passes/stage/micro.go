@@ -63,7 +63,7 @@ func (s *splitter) fields() error {
 		}
 		t := a.Value.Type
 		if t.Rank() == 0 || t.Axes[0].Size%s.m != 0 {
-			return &diag.Error{Code: "E0608", Msg: fmt.Sprintf("the field `%s` of %s cannot be cut into %d microbatches", a.Path, t, s.m), Note: notes(s.rule.At)}
+			return &diag.Error{Code: "E0608", Pos: diag.ParsePos(s.rule.At), Msg: fmt.Sprintf("the field `%s` of %s cannot be cut into %d microbatches", a.Path, t, s.m)}
 		}
 		s.batch = t.Axes[0].Name
 	}

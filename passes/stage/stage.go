@@ -54,8 +54,17 @@ func Run(c *pass.Context, m *ir.Module) error {
 	if r == nil {
 		return nil
 	}
+	stages := m.MeshSize(r.Mesh) * r.Chunks
+	// A parameter has one home: blocks lie in every function as they do in @step.
+	if f := m.Func("step"); f != nil && len(r.Counts) == 0 {
+		t, err := newTagger(f, r, stages)
+		if err != nil {
+			return err
+		}
+		r.Counts = t.counts
+	}
 	for _, f := range m.Funcs {
-		t, err := newTagger(f, r, m.MeshSize(r.Mesh)*r.Chunks)
+		t, err := newTagger(f, r, stages)
 		if err != nil {
 			return err
 		}
@@ -99,8 +108,8 @@ func newTagger(f *ir.Func, r *Rule, stages int) (*tagger, error) {
 		}
 	}
 	if blocks < stages {
-		return nil, &diag.Error{Code: "E0607", Msg: fmt.Sprintf("a pipeline of %d stages over %d blocks of `%s`", stages, blocks, r.Blocks),
-			Hint: "use fewer stages or more blocks", Note: notes(r.At)}
+		return nil, &diag.Error{Code: "E0607", Pos: diag.ParsePos(r.At), Msg: fmt.Sprintf("a pipeline of %d stages over %d blocks of `%s`", stages, blocks, r.Blocks),
+			Hint: "use fewer stages or more blocks"}
 	}
 	t.counts = r.Counts
 	if len(t.counts) == 0 {
@@ -196,5 +205,5 @@ func notes(at string) []diag.Note {
 	if at == "" {
 		return nil
 	}
-	return []diag.Note{{Msg: "asked for at " + at}}
+	return []diag.Note{{Pos: diag.ParsePos(at), Msg: "asked for here"}}
 }

@@ -1,0 +1,133 @@
+package random
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"ptc/backend/llvm"
+	"ptc/bench/matrix"
+)
+
+// cases is how many seeds a test runs: PTC_RANDOM, or few enough for every
+// change. `make random` runs thousands.
+func cases(t *testing.T, few int) int {
+	t.Helper()
+	text := os.Getenv("PTC_RANDOM")
+	if text == "" {
+		return few
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("PTC_RANDOM=%q is not a number of cases", text)
+	}
+	return n
+}
+
+// TestRandomLayouts: random models under random layouts are what one device
+// computes, in f64.
+func TestRandomLayouts(t *testing.T) {
+	compare(t, matrix.Target{Name: "ref:f64", Tolerance: 1e-10}, cases(t, 240), New)
+}
+
+// TestRandomLayoutsNatively is the same for native code in f32.
+func TestRandomLayoutsNatively(t *testing.T) {
+	if _, err := llvm.Load(); err != nil {
+		if os.Getenv(llvm.EnvLLVM) == "none" {
+			t.Skip("PTC_LLVM=none: native code is not made here, ref stands in")
+		}
+		t.Fatal(err)
+	}
+	compare(t, matrix.Target{Name: "cpu", Tolerance: 1e-5}, max(1, cases(t, 240)/30), func(seed uint64) *Case { return New(seed + 1<<32).Smooth() })
+}
+
+func compare(t *testing.T, target matrix.Target, n int, of func(seed uint64) *Case) {
+	results := run(target, n, of)
+	refused, several := 0, 0
+	for i, r := range results {
+		c := of(uint64(i + 1))
+		if c.Devices() > 1 {
+			several++
+		}
+		if r.Refused != "" {
+			refused++
+			t.Logf("seed %d is refused: %s", c.Seed, r.Refused)
+			continue
+		}
+		if !r.OK() {
+			small := c.Minimize(target)
+			t.Errorf("seed %d: %s\nmade small:\n%s\n%s\n%s", c.Seed, r.Result, small.Source(), small.Run(target).Result, small.Blame())
+		}
+	}
+	if refused*10 > n {
+		t.Errorf("%d of %d layouts are refused: the generator is to make legal ones", refused, n)
+	}
+	if several*10 < n*8 {
+		t.Errorf("%d of %d cases have several devices", several, n)
+	}
+}
+
+// run runs the first n seeds, as many at a time as there are processors.
+func run(target matrix.Target, n int, of func(seed uint64) *Case) []Result {
+	out := make([]Result, n)
+	next := make(chan int)
+	var wait sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			for i := range next {
+				out[i] = of(uint64(i + 1)).Run(target)
+			}
+		}()
+	}
+	for i := range out {
+		next <- i
+	}
+	close(next)
+	wait.Wait()
+	return out
+}
+
+// TestKindsOccur: among the first cases is everything that the generator knows,
+// and a seed gives the same text again.
+func TestKindsOccur(t *testing.T) {
+	var all strings.Builder
+	for seed := range uint64(300) {
+		text := New(seed + 1).Source()
+		if text != New(seed+1).Source() {
+			t.Fatalf("seed %d gives two programs", seed+1)
+		}
+		all.WriteString(text)
+	}
+	for _, kind := range []string{
+		"nn.CausalAttention", "nn.GroupedQueryAttention", "mix : Own", "mix : Shift", "mix : Running", "mix : Tokens",
+		"nn.MLP", "nn.SwiGLU", "nn.MoE", "ffn : Low", "nn.LayerNorm", "nn.RMSNorm", "nn.Dropout", "nn.Embedding", "param wpe", ", wte, over",
+		"optim.AdamW", "optim.Adam(", "optim.SGD", "optim.Lion", "optim.SignEC", "Layerwise(", "clip", "weight_decay", "no_decay",
+		"nn.cross_entropy", "nn.mse", "logsumexp", "predict = last", "synthetic_tokens", "data.synthetic(",
+		"gpipe", "1f1b", "interleaved", "zb_h1", "chunks = 2", "pipeline tail", "zero 1", "zero 2", "zero 3",
+		"shard batch", "shard seq", "between Block", "shard experts", " of blocks.0", " of blocks.*", "replicate", "recompute", "keep = [",
+		"over (", "= 3", "= 8",
+	} {
+		if !strings.Contains(all.String(), kind) {
+			t.Errorf("no case has %q", kind)
+		}
+	}
+}
+
+// TestDifferencesAreSeen: a case whose two sides are not the same program fails,
+// and what is left of it is smaller and fails still.
+func TestDifferencesAreSeen(t *testing.T) {
+	target := matrix.Target{Name: "ref:f64", Tolerance: -1} // nothing is near enough
+	c := New(3)
+	if r := c.Run(target); r.OK() || r.Refused != "" {
+		t.Fatalf("%v", r)
+	}
+	small := c.Minimize(target)
+	if r := small.Run(target); r.OK() || len(small.Source()) >= len(c.Source()) {
+		t.Errorf("%v, of %d bytes from %d", r, len(small.Source()), len(c.Source()))
+	}
+}
