@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"ptc/bench/matrix"
 	"ptc/runtime/program"
 )
 
@@ -20,16 +19,6 @@ const (
 // the E experts. Lepikhin et al., "GShard" (2020), section 2.2.
 func held(n int64) int64 {
 	return batch / n * experts * int64(math.Ceil(chosen*seq*capacity/experts)) * embed * f32
-}
-
-// planOf is a plan in which each communication is by itself.
-func planOf(t *testing.T, model, spec, extra string) *program.Plan {
-	t.Helper()
-	p, err := matrix.Compile("..", mustFind(t, model), matrix.Layout{Spec: spec, Extra: extra + "\nbucket = 0\noverlap none"}, "ref")
-	if err != nil {
-		t.Fatalf("%s %s: %v", model, spec, err)
-	}
-	return p
 }
 
 // exchanges are the all_to_alls among count.
@@ -74,12 +63,12 @@ func over(t *testing.T, d *program.Device, kind, axes string) (bytes int64) {
 func TestNodesOfExperts(t *testing.T) {
 	const nodes, local = 2, 2
 	s := held(nodes * local)
-	d := &planOf(t, "moe", "node2 ep2", "").Devices[0]
+	d := &planFor(t, "moe", "node2 ep2", "", "").Devices[0]
 	equal(t, "node2 ep2", exchanges(count(t, d)), map[message]int{
 		{"all_to_all", "ep", true, s - s/local}:   4 * moeLayers,
 		{"all_to_all", "node", true, s - s/nodes}: 4 * moeLayers,
 	})
-	d = &planOf(t, "moe", "node2 ep2", "two_level = 1 TiB").Devices[0]
+	d = &planFor(t, "moe", "node2 ep2", "", "two_level = 1 TiB").Devices[0]
 	equal(t, "node2 ep2 in one level", exchanges(count(t, d)), map[message]int{
 		{"all_to_all", "node,ep", true, s - s/(nodes*local)}: 4 * moeLayers,
 	})
@@ -99,7 +88,7 @@ func TestReplicasOfExperts(t *testing.T) {
 		{"ep2 dp2", "", "ep", "dp", "ep,dp"},
 		{"dp2 node2", "shard experts over dp", "dp", "node", "dp,node"},
 	} {
-		d := &planOf(t, "moe", c.spec, c.extra).Devices[0]
+		d := &planFor(t, "moe", c.spec, "", c.extra).Devices[0]
 		s := held(4)
 		equal(t, c.spec, exchanges(count(t, d)), map[message]int{{"all_to_all", c.within, true, s - s/2}: 4 * moeLayers})
 		all, own := dense(t, d)
@@ -120,7 +109,7 @@ func TestReplicasOfExperts(t *testing.T) {
 // TestExpertsOfReplicas: batch and experts over one axis of data parallelism are
 // as over one of their own.
 func TestExpertsOfReplicas(t *testing.T) {
-	d := &planOf(t, "moe", "dp2", "shard experts over dp").Devices[0]
+	d := &planFor(t, "moe", "dp2", "", "shard experts over dp").Devices[0]
 	s := held(2)
 	equal(t, "dp2", exchanges(count(t, d)), map[message]int{{"all_to_all", "dp", true, s - s/2}: 4 * moeLayers})
 	want, _ := dense(t, d)
@@ -135,7 +124,7 @@ func TestExpertsOfReplicas(t *testing.T) {
 // 3.3.2. That of an expert is over dp alone, as before.
 func TestTwoLevelTraffic(t *testing.T) {
 	const local = 2
-	d := &planOf(t, "moe", "dp2 ep2", "two_level = 0").Devices[0]
+	d := &planFor(t, "moe", "dp2 ep2", "", "two_level = 0").Devices[0]
 	all, own := dense(t, d)
 	for _, c := range []struct {
 		kind, axes string

@@ -33,13 +33,12 @@ func (m message) String() string {
 	return fmt.Sprintf("%s over %s of %d bytes %s", m.kind, m.over, m.bytes, where)
 }
 
-func planFor(t *testing.T, model, spec, set string) *program.Plan {
+// planFor is a plan in which each communication is by itself: buckets change how
+// many there are, and never what is in them.
+func planFor(t *testing.T, model, spec, set, extra string) *program.Plan {
 	t.Helper()
-	m, err := matrix.Find(model)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := matrix.Compile("..", m, matrix.Layout{Spec: spec, Set: set}, "ref")
+	l := matrix.Layout{Spec: spec, Set: set, Extra: extra + "\nbucket = 0\noverlap none"}
+	p, err := matrix.Compile("..", mustFind(t, model), l, "ref")
 	if err != nil {
 		t.Fatalf("%s %s: %v", model, spec, err)
 	}
@@ -106,19 +105,19 @@ func equal(t *testing.T, what string, got, want map[message]int) {
 func TestTensorTraffic(t *testing.T) {
 	const layers = 3
 	for _, spec := range []string{"tp2", "tp4"} {
-		p := planFor(t, "gpt", spec, "layers=3")
+		p := planFor(t, "gpt", spec, "layers=3", "")
 		equal(t, "gpt "+spec, blocks(count(t, &p.Devices[0])), map[message]int{
 			{"all_reduce", "tp", true, activation}: 4 * layers,
 		})
 	}
 	// The scope of a sum that is owed is that of its reader, so that block 0 has
 	// the all-reduce of the embedding, which is not added to anything here.
-	p := planFor(t, "llama", "kvtp2", "layers=3")
+	p := planFor(t, "llama", "kvtp2", "layers=3", "")
 	equal(t, "llama kvtp2", blocks(count(t, &p.Devices[0])), map[message]int{
 		{"all_reduce", "tp", true, activation}: 4*layers + 1,
 	})
 	for _, c := range []struct{ model, spec string }{{"gpt", "tp2"}, {"llama", "kvtp2"}} {
-		p := planFor(t, c.model, c.spec, "layers=3")
+		p := planFor(t, c.model, c.spec, "layers=3", "")
 		n := 0
 		for m, k := range count(t, &p.Devices[0]) {
 			if m.bytes >= activation {
@@ -136,7 +135,7 @@ func TestTensorTraffic(t *testing.T) {
 // logit, the sum of exponentials and the logit of the target. Shoeybi et al.,
 // section 3, the paragraph on the parallel cross-entropy.
 func TestVocabularyTraffic(t *testing.T) {
-	p := planFor(t, "gpt", "tp2", "")
+	p := planFor(t, "gpt", "tp2", "", "")
 	tokens := 0
 	for m, n := range count(t, &p.Devices[0]) {
 		switch {
@@ -161,7 +160,7 @@ func TestVocabularyTraffic(t *testing.T) {
 func TestSequenceTraffic(t *testing.T) {
 	const layers = 3
 	for _, spec := range []string{"tp2 sp", "tp4 sp"} {
-		p := planFor(t, "gpt", spec, "layers=3")
+		p := planFor(t, "gpt", spec, "layers=3", "")
 		equal(t, spec, blocks(count(t, &p.Devices[0])), map[message]int{
 			{"reduce_scatter", "tp", true, activation}: 4 * layers,
 			{"all_gather", "tp", true, activation}:     4 * layers,
@@ -212,7 +211,7 @@ func totals(t *testing.T, d *program.Device, kind string) (bytes int64, n int) {
 // theorem 1. Blocks themselves communicate nothing.
 func TestDataTraffic(t *testing.T) {
 	for _, spec := range []string{"dp2", "dp4"} {
-		p := planFor(t, "gpt", spec, "")
+		p := planFor(t, "gpt", spec, "", "")
 		d := &p.Devices[0]
 		if got := blocks(count(t, d)); len(got) > 0 {
 			t.Errorf("%s: blocks communicate %v", spec, got)
@@ -237,7 +236,7 @@ func TestDataTraffic(t *testing.T) {
 // added) is gathered once: that is less than the published 3Ψ.
 func TestZeROTraffic(t *testing.T) {
 	for _, spec := range []string{"dp2 z1", "dp2 z2"} {
-		p := planFor(t, "gpt", spec, "")
+		p := planFor(t, "gpt", spec, "", "")
 		d := &p.Devices[0]
 		want, params := parameters(t, d)
 		for _, kind := range []string{"reduce_scatter", "all_gather"} {
@@ -250,7 +249,7 @@ func TestZeROTraffic(t *testing.T) {
 		}
 	}
 	for _, spec := range []string{"dp2 z3", "fsdp2", "fsdp4"} {
-		p := planFor(t, "gpt", spec, "")
+		p := planFor(t, "gpt", spec, "", "")
 		d := &p.Devices[0]
 		want, _ := parameters(t, d)
 		if got, n := totals(t, d, "reduce_scatter"); got != want {
@@ -295,7 +294,7 @@ func TestPipelineTraffic(t *testing.T) {
 		{"gpipe:2:2", 2, 1, 2}, {"gpipe:4:4", 4, 1, 4}, {"1f1b:2:4", 2, 1, 4}, {"1f1b:4:8", 4, 1, 8},
 		{"zb_h1:2:4", 2, 1, 4}, {"interleaved:2:4:2", 2, 2, 4},
 	} {
-		p := planFor(t, "gpt", c.spec, "layers=5")
+		p := planFor(t, "gpt", c.spec, "layers=5", "")
 		sends, recvs := map[int64]int{}, 0
 		for i := range p.Devices {
 			d := &p.Devices[i]
@@ -324,14 +323,14 @@ func TestPipelineTraffic(t *testing.T) {
 // TestPipelineOfReplicas: the gradients of the microbatches are added up before
 // the replicas add theirs, so that there is one all-reduce for each parameter.
 func TestPipelineOfReplicas(t *testing.T) {
-	p := planFor(t, "gpt", "dp2 1f1b:2:4", "layers=3")
+	p := planFor(t, "gpt", "dp2 1f1b:2:4", "layers=3", "")
 	var got, want int64
 	n := 0
 	for i := range p.Devices {
 		b, k := totals(t, &p.Devices[i], "all_reduce")
 		got, n = got+b, n+k
 	}
-	all, params := parameters(t, &planFor(t, "gpt", "dp2", "layers=3").Devices[0])
+	all, params := parameters(t, &planFor(t, "gpt", "dp2", "layers=3", "").Devices[0])
 	if want = all; got != want || n > params {
 		t.Errorf("%d all-reduces of %d bytes, want the %d of %d parameters", n, got, want, params)
 	}
@@ -346,7 +345,7 @@ func TestExpertTraffic(t *testing.T) {
 	const layers, experts, chosen, capacity = 2, 4, 2, 1.25
 	slots := int64(math.Ceil(chosen * seq * capacity / experts))
 	for _, n := range []int64{2, 4} {
-		p := planFor(t, "moe", fmt.Sprint("ep", n), "")
+		p := planFor(t, "moe", fmt.Sprint("ep", n), "", "")
 		d := &p.Devices[0]
 		held := batch / n * experts * slots * embed * f32
 		want := map[message]int{{"all_to_all", "ep", true, held - held/n}: 4 * layers}
