@@ -28,11 +28,11 @@ func TestConstraintsAreChecked(t *testing.T) {
 		}
 	}
 	for what, change := range map[string]func(table []Pass){
-		"a name twice":             func(t []Pass) { t[2].Name = "simplify" },
-		"a level that jumps":       func(t []Pass) { t[8].Out = ir.Local },
-		"an optional level change": func(t []Pass) { t[8].Required = false },
-		"a required one disabled":  func(t []Pass) { t[1].Enabled = optional },
-		"a constraint on nothing":  func(t []Pass) { t[14].Name = "sort" },
+		"a name twice":             func(t []Pass) { t[Index("cleanup")-1].Name = "simplify" },
+		"a level that jumps":       func(t []Pass) { t[Index("propagate")-1].Out = ir.Local },
+		"an optional level change": func(t []Pass) { t[Index("propagate")-1].Required = false },
+		"a required one disabled":  func(t []Pass) { t[Index("autodiff")-1].Enabled = optional },
+		"a constraint on nothing":  func(t []Pass) { t[Index("order")-1].Name = "sort" },
 	} {
 		table := slices.Clone(Table)
 		change(table)

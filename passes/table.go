@@ -6,6 +6,7 @@ import (
 	"ptc/ir"
 	"ptc/passes/autodiff"
 	"ptc/passes/collectives"
+	"ptc/passes/context"
 	"ptc/passes/fuse"
 	"ptc/passes/memory"
 	"ptc/passes/order"
@@ -46,6 +47,8 @@ func optional(o *Options) bool { return !o.NoOptimize }
 var Table = []Pass{
 	{Name: "simplify", Doc: "common subexpressions, dead code, constant folding, algebra",
 		Run: simplify.Run, In: ir.Global, Out: ir.Global, Enabled: optional},
+	{Name: "context", Doc: "attention over a sharded sequence as a ring of keys and values",
+		Run: context.Run, In: ir.Global, Out: ir.Global},
 	{Name: "scale", Doc: "multiply the loss and divide its gradients, skip steps that overflow",
 		Run: scale.Run, In: ir.Global, Out: ir.Global, Required: true},
 	{Name: "autodiff", Doc: "expand gradients in reverse mode from the op rows",
@@ -83,6 +86,8 @@ type Constraint struct{ Before, After, Reason string }
 
 // Constraints hold for [Table]; they are checked at start-up.
 var Constraints = []Constraint{
+	{"simplify", "context", "an attention is recognized in one form"},
+	{"context", "autodiff", "the backward ring is the gradient of the forward one"},
 	{"simplify", "autodiff", "each forward operation removed saves its backward operations"},
 	{"scale", "autodiff", "the gradient is that of the scaled loss"},
 	{"autodiff", "cleanup", "row gradients compute operands' gradients that nobody reads"},

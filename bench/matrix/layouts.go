@@ -16,7 +16,9 @@ import (
 //	tp2            the model's tensor axes over 2 devices
 //	kvtp2          and the heads of keys and values as well
 //	sp             sequence parallelism over the devices of tp
-//	cp2            seq over 2 devices
+//	cp2            seq over 2 devices, with attention by a ring
+//	zz2            the same with positions in zig-zag order
+//	gather2        the same with keys and values gathered
 //	ep2            the batch and the experts over 2 devices
 //	node2 ep2      the batch and the experts over 2 nodes of 2 devices
 //	ex2            the experts alone over 2 devices
@@ -52,7 +54,7 @@ func (l Layout) For(m Model) bool {
 }
 
 // word is a name, then its numbers.
-var word = regexp.MustCompile(`^(dp|fsdp|kvtp|tp|cp|node|ep|ex|on|z)(\d+)$`)
+var word = regexp.MustCompile(`^(dp|fsdp|kvtp|tp|cp|zz|gather|node|ep|ex|on|z)(\d+)$`)
 
 // Rules is the body of the layout in the language.
 func (l Layout) Rules(m Model) (string, error) {
@@ -71,7 +73,11 @@ func (l Layout) Rules(m Model) (string, error) {
 				add("shard %s, kv over tp", m.Tensor)
 				continue
 			}
-			axis(name, size)
+			if name == "zz" || name == "gather" {
+				axis("cp", size)
+			} else {
+				axis(name, size)
+			}
 			switch name {
 			case "dp":
 				batch = append(batch, name)
@@ -82,6 +88,10 @@ func (l Layout) Rules(m Model) (string, error) {
 				add("shard %s over tp", m.Tensor)
 			case "cp":
 				add("shard seq over cp")
+			case "zz":
+				add("shard seq over cp { order = zigzag }")
+			case "gather":
+				add("shard seq over cp { attention = gather }")
 			case "node":
 				batch = append(batch, name)
 			case "ep":

@@ -168,7 +168,8 @@ const (
 	Reduce
 	// Replicate: the factor must not be sharded.
 	Replicate
-	// Permute: sharding carries, but needs an exchange with neighbours.
+	// Permute: sharding carries where each position is on a device of its own,
+	// and becomes an exchange among them; otherwise it must not be sharded.
 	Permute
 )
 

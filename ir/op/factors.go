@@ -9,12 +9,13 @@ type role struct {
 }
 
 var (
-	passes   = role{PassThrough, ""}
-	sums     = role{Reduce, "sum"}
-	maxes    = role{Reduce, "max"}
-	kept     = role{Replicate, ""}
-	allPass  = func(string) role { return passes }
-	elemRule = func(o *ir.Op) Rule { return named(o, allPass) }
+	passes    = role{PassThrough, ""}
+	sums      = role{Reduce, "sum"}
+	maxes     = role{Reduce, "max"}
+	kept      = role{Replicate, ""}
+	exchanged = role{Permute, ""}
+	allPass   = func(string) role { return passes }
+	elemRule  = func(o *ir.Op) Rule { return named(o, allPass) }
 )
 
 // named is the rule of an operation in which an axis name means the same

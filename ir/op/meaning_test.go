@@ -184,6 +184,10 @@ var meanings = map[string]element{
 		n := o.Attrs.Text("axis")
 		return at(args[0], c.with(n, c[n]+int(o.Attrs.Int("start", 0))))
 	},
+	"take": func(o *ir.Op, args []*tensor.Tensor, c coord) float64 {
+		n := o.Attrs.Text("axis")
+		return at(args[0], c.with(n, int(o.Attrs.Ints("sources")[c[n]])))
+	},
 	"pad": func(o *ir.Op, args []*tensor.Tensor, c coord) float64 {
 		n := o.Attrs.Text("axis")
 		i := c[n] - int(o.Attrs.Int("low", 0))

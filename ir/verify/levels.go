@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -63,6 +64,8 @@ func classes(m *ir.Module) diag.List {
 				msg = "exists at level sharded only"
 			case c == op.Collective && m.Level < ir.Local:
 				msg = "exists from level local on"
+			case m.Level >= ir.Local && exchanges(o):
+				msg = "is an exchange of devices, or slices, from level local on"
 			case kernel && (c == op.Control || c == op.Collective):
 				msg = "cannot be in a kernel"
 			case !kernel && m.Level >= ir.Fused && c != op.Control && c != op.Collective:
@@ -74,6 +77,12 @@ func classes(m *ir.Module) diag.List {
 		}
 	}
 	return l
+}
+
+// exchanges reports whether o moves elements along an axis that may be sharded
+// one by one, which partition expands.
+func exchanges(o *ir.Op) bool {
+	return slices.ContainsFunc(op.Of(o).Shard(o).Factors, func(f op.Factor) bool { return f.Kind == op.Permute })
 }
 
 // kernels: every function is an entry or a kernel that can be tiled.

@@ -2,6 +2,7 @@ package partition
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -12,10 +13,10 @@ import (
 // Run localizes every function of m.
 func Run(c *pass.Context, m *ir.Module) error {
 	m.Level = ir.Local
-	if m.Devices() == 1 {
-		return nil
-	}
 	for _, f := range m.Funcs {
+		if m.Devices() == 1 && !slices.ContainsFunc(f.Ops, func(o *ir.Op) bool { return o.Name == "take" }) {
+			continue
+		}
 		p := &partitioner{c: c, m: m, b: op.Builder{F: f}}
 		p.run(f)
 	}
@@ -53,6 +54,11 @@ func (p *partitioner) run(f *ir.Func) {
 		if op.Of(o).Class == op.Placement {
 			p.b.Scope, p.b.Pos, p.b.Tags = o.Scope, o.Pos, o.Attrs
 			with[o.Result()] = p.move(o, o.Args[0], types[0])
+			continue
+		}
+		if o.Name == "take" {
+			p.b.Scope, p.b.Pos, p.b.Tags = o.Scope, o.Pos, o.Attrs
+			with[o.Result()] = p.take(o, o.Args[0])
 			continue
 		}
 		o.Attrs = op.Localize(o, types)

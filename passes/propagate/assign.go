@@ -43,8 +43,11 @@ func (p *propagation) assign(o *ir.Op) assignment {
 		best, strength := -1, nothing
 		for i := range a.rule.Factors {
 			f := &a.rule.Factors[i]
-			if f.Kind == op.Replicate || f.Kind == op.Permute || f.Size%(parts[i]*m.Size) != 0 {
+			if f.Kind == op.Replicate || f.Size%(parts[i]*m.Size) != 0 {
 				continue
+			}
+			if f.Kind == op.Permute && f.Size != m.Size {
+				continue // one position on each device of one mesh axis, or whole
 			}
 			s, at := p.strength(o, f, m.Name)
 			if s > strength {

@@ -2,6 +2,7 @@ package propagate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ptc/ir"
@@ -193,7 +194,8 @@ func (p *propagation) isFlex(o *ir.Op) bool {
 			return false
 		}
 	}
-	return true
+	// What exchanges positions cannot be made in parts from parts.
+	return !slices.ContainsFunc(d.Shard(o).Factors, func(f op.Factor) bool { return f.Kind == op.Permute })
 }
 
 // results brings results into the state in which they leave the step: new
@@ -261,9 +263,23 @@ func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, why string)
 	return w
 }
 
-// remake computes the result of o, which reads nothing, in the state of t.
+// remake computes the result of o, which reads nothing, in the state of t. What
+// a split or a merge can make in fewer parts only is cut afterwards.
 func (p *propagation) remake(o *ir.Op, t ir.Type) *ir.Value {
 	rule := op.Of(o).Shard(o)
+	made := t.Clone()
+	for _, f := range rule.Factors {
+		if f.Results[0] == "" {
+			continue
+		}
+		a := &made.Axes[made.Index(f.Results[0])]
+		if f.Kind != op.PassThrough {
+			a.Mesh = nil
+		}
+		for len(a.Mesh) > 0 && f.Size%p.l.parts(*a) != 0 {
+			a.Mesh = a.Mesh[:len(a.Mesh)-1]
+		}
+	}
 	args := make([]*ir.Value, len(o.Args))
 	for i, a := range o.Args {
 		want := replicated(a.Type)
@@ -271,15 +287,18 @@ func (p *propagation) remake(o *ir.Op, t ir.Type) *ir.Value {
 			if f.Args[i] == "" || f.Results[0] == "" || f.Kind != op.PassThrough {
 				continue
 			}
-			want.Axes[want.Index(f.Args[i])].Mesh = t.Axes[t.Index(f.Results[0])].Mesh
+			want.Axes[want.Index(f.Args[i])].Mesh = made.Axes[made.Index(f.Results[0])].Mesh
 		}
 		args[i] = p.reshard(o, a, want, "")
 	}
-	n := p.f.NewOp(o.Name, args, o.Attrs, t)
+	n := p.f.NewOp(o.Name, args, o.Attrs, made)
 	n.Scope, n.Pos = o.Scope, o.Pos
 	p.out = append(p.out, n)
-	p.flex[n] = true
-	return n.Result()
+	if made.Equal(t) {
+		p.flex[n] = true
+		return n.Result()
+	}
+	return p.reshard(o, n.Result(), t, "")
 }
 
 // dropDead removes operations that nothing reads.

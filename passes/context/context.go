@@ -1,0 +1,245 @@
+package context
+
+import (
+	"fmt"
+
+	"ptc/ir"
+	"ptc/ir/op"
+	"ptc/passes/pass"
+)
+
+// Run rewrites the attention cores of m along every axis that the layout shards
+// over a ring of devices.
+func Run(c *pass.Context, m *ir.Module) error {
+	for _, r := range rings(c, m) {
+		for _, f := range m.Funcs {
+			w := &rewriter{c: c, f: f, ring: r, keys: keysOf(f, r.axis)}
+			w.b = op.Builder{F: f}
+			w.run()
+		}
+	}
+	return nil
+}
+
+// ring is one rule of the layout: the positions of an axis over the devices of
+// one mesh axis.
+type ring struct {
+	axis, mesh string
+	devices    int
+	zigzag     bool
+	at         string // the rule's place in the source
+}
+
+// rings are the rules of m's layout that ask for one.
+func rings(c *pass.Context, m *ir.Module) (out []ring) {
+	layout := m.MetaTerm("layout")
+	if layout == nil {
+		return nil
+	}
+	stages := map[string]bool{}
+	for _, r := range layout.Args.Terms("rules") {
+		if r.Head == "pipeline" {
+			for _, over := range r.Args.Names("over") {
+				stages[over] = true
+			}
+		}
+	}
+	for _, r := range layout.Args.Terms("rules") {
+		over := r.Args.Names("over")
+		if r.Head != "shard" || r.Args.Text("attention") == "gather" || len(r.Args.Names("between")) > 0 || len(r.Args.Names("of")) > 0 {
+			continue
+		}
+		for _, axis := range r.Args.Names("axes") {
+			switch {
+			case len(over) != 1:
+				for _, f := range m.Funcs {
+					if k := keysOf(f, axis); len(k) > 0 {
+						c.Remarkf(nil, "@%s: keys and values are gathered: `%s` is sharded over %d mesh axes, and a ring has one", f.Name, axis, len(over))
+					}
+				}
+			case m.MeshSize(over[0]) > 1 && !stages[over[0]]:
+				out = append(out, ring{axis: axis, mesh: over[0], devices: m.MeshSize(over[0]),
+					zigzag: r.Args.Text("order") == "zigzag", at: r.Args.Text("at")})
+			}
+		}
+	}
+	return out
+}
+
+// rewriter is the work on one function for one ring.
+type rewriter struct {
+	c *pass.Context
+	f *ir.Func
+	ring
+	b op.Builder
+	// size is the number of positions; keys are the names under which keys and
+	// values have them.
+	size int
+	keys map[string]bool
+	// Names of the axes of blocks, of the two halves of a block in the zig-zag
+	// order, and of the chunks in a block where both halves are apart.
+	block, half string
+	order       *order // of the zig-zag order; nil in the contiguous one
+}
+
+// keysOf are the names that f gives to an axis by renaming it.
+func keysOf(f *ir.Func, axis string) map[string]bool {
+	keys := map[string]bool{}
+	for _, o := range f.Ops {
+		if o.Name != "rename" {
+			continue
+		}
+		for _, p := range o.Attrs.Pairs("axes") {
+			if p.From == axis && p.To != axis {
+				keys[p.To] = true
+			}
+		}
+	}
+	return keys
+}
+
+func (w *rewriter) run() {
+	cores, refused := w.cores()
+	for _, r := range refused {
+		w.c.Remarkf(r.at, "keys and values are gathered over %s: %s", w.mesh, r.why)
+	}
+	if len(cores) == 0 {
+		return
+	}
+	w.names()
+	if w.zigzag && w.size%(2*w.devices) != 0 {
+		w.c.Remarkf(nil, "@%s: the order is contiguous: %d positions of `%s` are not 2·%d equal chunks", w.f.Name, w.size, w.axis, w.devices)
+		w.zigzag = false
+	}
+	if w.zigzag {
+		w.order = newOrder(w)
+		w.order.run()
+	}
+	at := map[*ir.Op]*core{}
+	for _, k := range cores {
+		at[k.out] = w.match(k.out, k.key) // again: its operands may have got another order
+	}
+	var out []*ir.Op
+	w.b.Sink = &out
+	with := map[*ir.Value]*ir.Value{}
+	for _, o := range w.f.Ops {
+		out = append(out, o)
+		k := at[o]
+		if k == nil {
+			continue
+		}
+		v, how := w.attention(k)
+		w.c.Remarkf(o, "a ring of %d over %s: %s; %s", w.devices, w.mesh, how, w.ring.at)
+		with[o.Result()] = v
+	}
+	w.f.Ops = out
+	// The replaced dot is read nowhere else, as chains are not followed into
+	// what replaces it.
+	w.f.Replace(with)
+	dropDead(w.f)
+}
+
+// names chooses names that nothing in the function has.
+func (w *rewriter) names() {
+	taken := map[string]bool{}
+	for _, a := range w.f.Args {
+		for _, n := range a.Value.Type.Names() {
+			taken[n] = true
+		}
+	}
+	for _, o := range w.f.Ops {
+		for _, r := range o.Results {
+			for _, n := range r.Type.Names() {
+				taken[n] = true
+			}
+		}
+	}
+	fresh := func(n string) string {
+		for taken[n] {
+			n += "_"
+		}
+		taken[n] = true
+		return n
+	}
+	w.block, w.half = fresh(w.mesh+"_block"), fresh(w.mesh+"_half")
+}
+
+// part is the number of positions in a block.
+func (w *rewriter) part() int { return w.size / w.devices }
+
+// emit is an operation of one result.
+func (w *rewriter) emit(name string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
+	return w.b.Emit(name, attrs, args...)
+}
+
+func (w *rewriter) int(v int) *ir.Value { return w.b.Const(ir.I32, float64(v)) }
+
+// blockIndex is the number of the block, along the blocks.
+func (w *rewriter) blockIndex() *ir.Value { return w.index(w.block, w.devices) }
+
+func (w *rewriter) index(axis string, size int) *ir.Value {
+	return w.emit("index", ir.A("axis", ir.Name(axis), "size", ir.Int(size)))
+}
+
+// split cuts an axis into its blocks.
+func (w *rewriter) split(x *ir.Value, axis string) *ir.Value {
+	into := ir.Sizes{{Name: w.block, N: w.devices}, {Name: axis + w.suffix(), N: w.part()}}
+	return w.emit("split", ir.A("axis", ir.Name(axis), "into", into), x)
+}
+
+// suffix tells a part of an axis from the axis, of which the rules speak.
+func (w *rewriter) suffix() string { return "_" + w.block }
+
+// merge joins the blocks again.
+func (w *rewriter) merge(x *ir.Value, axis string) *ir.Value {
+	local := axis + w.suffix()
+	var order ir.Names // the part right after the blocks
+	for _, n := range x.Type.Names() {
+		if n != local {
+			order = append(order, n)
+		}
+		if n == w.block {
+			order = append(order, local)
+		}
+	}
+	if fmt.Sprint(order) != fmt.Sprint(ir.Names(x.Type.Names())) {
+		x = w.emit("transpose", ir.A("order", order), x)
+	}
+	return w.emit("merge", ir.A("axes", ir.Names{w.block, local}, "into", ir.Name(axis)), x)
+}
+
+// take moves blocks, or devices, to other places.
+func (w *rewriter) take(x *ir.Value, sources ir.Ints) *ir.Value {
+	attrs := ir.A("axis", ir.Name(w.block), "sources", sources)
+	if w.ring.at != "" {
+		attrs = attrs.With("why", ir.Str(w.ring.at))
+	}
+	return w.emit("take", attrs, x)
+}
+
+// dropDead removes operations that no result depends on.
+func dropDead(f *ir.Func) {
+	live := map[*ir.Value]bool{}
+	for _, r := range f.Results {
+		live[r.Value] = true
+	}
+	var kept []*ir.Op
+	for i := len(f.Ops) - 1; i >= 0; i-- {
+		o := f.Ops[i]
+		read := false
+		for _, r := range o.Results {
+			read = read || live[r]
+		}
+		if !read {
+			continue
+		}
+		for _, a := range o.Args {
+			live[a] = true
+		}
+		kept = append(kept, o)
+	}
+	for i, j := 0, len(kept)-1; i < j; i, j = i+1, j-1 {
+		kept[i], kept[j] = kept[j], kept[i]
+	}
+	f.Ops = kept
+}

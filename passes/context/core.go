@@ -1,0 +1,275 @@
+package context
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// core is one attention: out = dot(w, values) over the keys, where w is a
+// softmax over the keys, and what is proportional to it, such as dropout:
+//
+//	norm = e / l   with e = exp(scores − c), l the sum of e over the keys
+//
+// The constant c, usually the largest score, changes nothing, and is replaced.
+type core struct {
+	out     *ir.Op
+	key     string // the name of the axis of keys
+	weights *ir.Value
+	values  *ir.Value
+	left    bool // weights are the first operand of out
+	norm    *ir.Op
+	scores  *ir.Value
+	// causal: no query sees keys after it.
+	causal bool
+}
+
+// refusal is an attention that stays as it is.
+type refusal struct {
+	at  *ir.Op
+	why string
+}
+
+// cores lists the attentions along the ring's axis, and those that cannot be
+// cut, with the reason.
+func (w *rewriter) cores() (found []*core, refused []refusal) {
+	for _, o := range w.f.Ops {
+		key := w.keyOf(o)
+		if key == "" {
+			continue
+		}
+		k := w.match(o, key)
+		why := ""
+		switch size := o.Args[0].Type.Size(key); {
+		case k == nil:
+			why = fmt.Sprintf("the weights are no softmax over `%s`", key)
+		case size%w.devices != 0:
+			why = fmt.Sprintf("%d positions of `%s` are not %d equal blocks", size, w.axis, w.devices)
+		default:
+			w.size = size
+			why = w.inexpressible(k)
+		}
+		if why != "" {
+			refused = append(refused, refusal{o, why})
+			continue
+		}
+		found = append(found, k)
+	}
+	return found, refused
+}
+
+// keyOf is the axis of keys where o mixes values by weights of queries and
+// keys, or empty.
+func (w *rewriter) keyOf(o *ir.Op) string {
+	if o.Name != "dot" || len(o.Attrs.Names("over")) != 1 {
+		return ""
+	}
+	key := o.Attrs.Names("over")[0]
+	a, b := o.Args[0].Type, o.Args[1].Type
+	if !w.keys[key] || a.Has(w.axis) == b.Has(w.axis) {
+		return ""
+	}
+	if n := a.Size(w.axis) + b.Size(w.axis); n != a.Size(key) {
+		return "" // queries of another length
+	}
+	return key
+}
+
+// match is the core that ends with o, or nil.
+func (w *rewriter) match(o *ir.Op, key string) *core {
+	k := &core{out: o, key: key, left: o.Args[0].Type.Has(w.axis)}
+	k.weights, k.values = o.Args[0], o.Args[1]
+	if !k.left {
+		k.weights, k.values = k.values, k.weights
+	}
+	if k.norm = softmax(k.weights, key); k.norm == nil {
+		return nil
+	}
+	k.scores = exponent(k.norm.Args[0].Def, key)
+	k.causal = w.hides(k.scores, key)
+	return k
+}
+
+// softmax is the division e / l of which v is a multiple that no key's weight
+// makes zero or infinite for others, or nil.
+func softmax(v *ir.Value, key string) *ir.Op {
+	o := v.Def
+	if o == nil {
+		return nil
+	}
+	switch o.Name {
+	case "div":
+		if normalizes(o, key) {
+			return o
+		}
+		return softmax(o.Args[0], key)
+	case "mul":
+		if n := softmax(o.Args[0], key); n != nil {
+			return n
+		}
+		return softmax(o.Args[1], key)
+	case "select":
+		if is(o.Args[2], 0) {
+			return softmax(o.Args[1], key)
+		}
+		if is(o.Args[1], 0) {
+			return softmax(o.Args[2], key)
+		}
+	case "cast":
+		if v.Type.DType.IsFloat() && o.Args[0].Type.DType.IsFloat() {
+			return softmax(o.Args[0], key)
+		}
+	}
+	return nil
+}
+
+// normalizes reports whether o divides exponentials by their sum over the keys.
+func normalizes(o *ir.Op, key string) bool {
+	e, l := o.Args[0].Def, o.Args[1].Def
+	if e == nil || l == nil || l.Name != "reduce_sum" || l.Args[0] != o.Args[0] {
+		return false
+	}
+	return slices.Equal(l.Attrs.Names("over"), []string{key}) && exponent(e, key) != nil
+}
+
+// exponent is the scores of which e is the exponential, up to what is taken off
+// for all keys alike: a maximum over them. Nil where e is none.
+func exponent(e *ir.Op, key string) *ir.Value {
+	if e == nil || e.Name != "exp" {
+		return nil
+	}
+	x := e.Args[0]
+	if x.Def == nil || x.Def.Name != "sub" {
+		return x
+	}
+	top := x.Def.Args[1].Def
+	if top != nil && top.Name == "detach" {
+		top = top.Args[0].Def
+	}
+	if top == nil || top.Name != "reduce_max" || !slices.Equal(top.Attrs.Names("over"), []string{key}) || top.Args[0] != x.Def.Args[0] {
+		return x
+	}
+	return x.Def.Args[0]
+}
+
+// is reports whether v is a constant.
+func is(v *ir.Value, x float64) bool {
+	if v.Def == nil {
+		return false
+	}
+	switch v.Def.Name {
+	case "const":
+		return v.Def.Attrs.Float("value", math.NaN()) == x
+	case "neg":
+		return is(v.Def.Args[0], -x)
+	case "broadcast", "cast":
+		return is(v.Def.Args[0], x)
+	}
+	return false
+}
+
+// positive reports whether v is a constant above 0.
+func positive(v *ir.Value) bool {
+	return v.Def != nil && v.Def.Name == "const" && v.Def.Attrs.Float("value", 0) > 0
+}
+
+// hides reports whether scores are −inf for every key after the query.
+func (w *rewriter) hides(scores *ir.Value, key string) bool {
+	o := scores.Def
+	if o == nil {
+		return false
+	}
+	switch o.Name {
+	case "select":
+		return is(o.Args[2], math.Inf(-1)) && w.implies(o.Args[0], key, true) ||
+			is(o.Args[1], math.Inf(-1)) && w.implies(o.Args[0], key, false) ||
+			w.hides(o.Args[1], key) && w.hides(o.Args[2], key) ||
+			is(o.Args[2], math.Inf(-1)) && w.hides(o.Args[1], key) ||
+			is(o.Args[1], math.Inf(-1)) && w.hides(o.Args[2], key)
+	case "add":
+		return w.hides(o.Args[0], key) || w.hides(o.Args[1], key)
+	case "mul", "div":
+		return positive(o.Args[1]) && w.hides(o.Args[0], key) || o.Name == "mul" && positive(o.Args[0]) && w.hides(o.Args[1], key)
+	case "detach", "cast", "broadcast", "transpose":
+		return w.hides(o.Args[0], key)
+	}
+	return false
+}
+
+// implies reports whether the key is not after the query wherever cond is so
+// (where it is not so, for holds = false).
+func (w *rewriter) implies(cond *ir.Value, key string, holds bool) bool {
+	o := cond.Def
+	if o == nil {
+		return false
+	}
+	if o.Name == "not" {
+		return w.implies(o.Args[0], key, !holds)
+	}
+	if o.Name == "and" && holds || o.Name == "or" && !holds {
+		return w.implies(o.Args[0], key, holds) || w.implies(o.Args[1], key, holds)
+	}
+	return w.compares(o, key, holds)
+}
+
+// compares reports whether o compares the positions of query and key, and is
+// holds only where the key is not after the query.
+func (w *rewriter) compares(o *ir.Op, key string, holds bool) bool {
+	if o == nil || len(o.Args) != 2 {
+		return false
+	}
+	x, y := w.position(o.Args[0]), w.position(o.Args[1])
+	name := o.Name
+	switch {
+	case x == w.axis && y == key:
+	case x == key && y == w.axis: // as if the other way round
+		name = map[string]string{"ge": "le", "gt": "lt", "le": "ge", "lt": "gt"}[name]
+	default:
+		return false
+	}
+	if holds {
+		return name == "ge" || name == "gt"
+	}
+	return name == "lt" || name == "le"
+}
+
+// position is the axis of which v is the logical position, or empty.
+func (w *rewriter) position(v *ir.Value) string {
+	if w.order != nil {
+		if axis := w.order.positions[v]; axis != "" {
+			return axis
+		}
+	}
+	if o := v.Def; o != nil && o.Name == "index" && !o.Attrs.Has("first") {
+		if axis := o.Attrs.Text("axis"); axis == w.axis || w.keys[axis] {
+			return axis
+		}
+	}
+	return ""
+}
+
+// source reports whether v is computed from constants and positions alone.
+func (w *rewriter) source(v *ir.Value) bool {
+	if w.position(v) != "" {
+		return true
+	}
+	if v.Def == nil {
+		return false
+	}
+	d := op.Of(v.Def)
+	if len(v.Def.Args) == 0 {
+		return d.Class == op.Source
+	}
+	if d.Class != op.Elementwise {
+		return false
+	}
+	for _, a := range v.Def.Args {
+		if !w.source(a) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,78 @@
+package context
+
+import (
+	"math"
+
+	"ptc/ir"
+)
+
+// carried is a softmax over the keys seen so far, for each query: the largest
+// score, the sum of exponentials less that, and the sum of values weighted by
+// them. Milakov, Gimelshein, "Online normalizer calculation for softmax" (2018),
+// algorithm 3, with the values as in Dao et al., "FlashAttention" (2022),
+// algorithm 1, lines 11 and 12:
+//
+//	m' = max(m, max s)   l' = l·exp(m − m') + Σ exp(s − m')
+//	o' = o·exp(m − m') + Σ exp(s − m')·v
+//
+// The result o / l does not depend on m, which therefore has no gradient.
+type carried struct{ top, sum, out *ir.Value }
+
+// add is the softmax with the keys of a view as well; c is nil at first.
+func (t *blocks) add(c *carried, v view) *carried {
+	s := t.at(t.k.scores, v)
+	over := ir.A("over", ir.Names{t.k.key + t.suffix()})
+	top := t.emit("detach", nil, t.emit("reduce_max", over, s))
+	if c != nil {
+		top = t.emit("max", nil, c.top, top)
+	}
+	// Where every key so far is hidden, the largest score is −inf, and −inf less
+	// itself would be no number: there 0 is taken off, and all exponentials are 0.
+	base := t.b.Select(t.emit("gt", nil, top, t.b.Like(top, math.Inf(-1))), top, t.b.Like(top, 0))
+	e := t.emit("exp", nil, t.b.Sub(s, base))
+	sum := t.b.Sum(e, t.k.key+t.suffix())
+	out := t.product(e, v)
+	if c != nil {
+		scale := t.emit("exp", nil, t.b.Sub(c.top, base))
+		sum = t.b.Add(t.b.Mul(c.sum, scale), sum)
+		out = t.b.Add(t.b.Mul(c.out, scale), out)
+	}
+	return &carried{top, sum, out}
+}
+
+// product is the values of a view weighted by the exponentials.
+func (t *blocks) product(e *ir.Value, v view) *ir.Value {
+	weights := t.weights(t.k.weights, e, v)
+	values := t.at(t.k.values, v)
+	over := ir.A("over", ir.Names{t.k.key + t.suffix()})
+	if t.k.left {
+		return t.emit("dot", over, weights, values)
+	}
+	return t.emit("dot", over, values, weights)
+}
+
+// weights is x, a multiple of the softmax, over a view, with the exponentials in
+// the place of the softmax.
+func (t *blocks) weights(x, e *ir.Value, v view) *ir.Value {
+	o := x.Def
+	if o == t.k.norm {
+		return e
+	}
+	args := make([]*ir.Value, len(o.Args))
+	for i, a := range o.Args {
+		if softmax(a, t.k.key) == t.k.norm && !(o.Name == "select" && i == 0) {
+			args[i] = t.weights(a, e, v)
+		} else {
+			args[i] = t.at(a, v)
+		}
+	}
+	return t.emit(o.Name, o.Attrs, args...)
+}
+
+// result is the attention: values weighted by the softmax.
+func (t *blocks) result(c *carried) *ir.Value { return t.b.Div(c.out, c.sum) }
+
+// choose is a where the condition holds, else b.
+func (t *blocks) choose(cond *ir.Value, a, b *carried) *carried {
+	return &carried{t.b.Select(cond, a.top, b.top), t.b.Select(cond, a.sum, b.sum), t.b.Select(cond, a.out, b.out)}
+}

@@ -1,0 +1,47 @@
+package context
+
+import (
+	"fmt"
+
+	"ptc/ir"
+)
+
+// attention is the result of a core in blocks, and what was done:
+//
+//	         step 0     step 1     step 2     step 3
+//	block 0  q0·k0 ──┐  q0·k3      q0·k2      q0·k1
+//	block 1  q1·k1   └▶ q1·k0 ──┐  q1·k3      q1·k2
+//	block 2  q2·k2      q2·k1   └▶ q2·k0 ──┐  q2·k3
+//	block 3  q3·k3      q3·k2      q3·k1   └▶ q3·k0
+//
+// Each step makes what it adds from the keys and values of the step before,
+// moved on by one block.
+func (w *rewriter) attention(k *core) (*ir.Value, string) {
+	w.b.Scope, w.b.Pos = k.out.Scope, k.out.Pos
+	t := w.blocks(k)
+	var y *ir.Value
+	how := fmt.Sprintf("%d products of %d queries and %d keys each", w.devices, w.part(), w.part())
+	switch {
+	case w.order != nil && k.causal:
+		y = t.causal()
+		n := w.part() / 2
+		how = fmt.Sprintf("zig-zag, %d products of %d queries and %d keys each", 2*w.devices+1, n, n)
+	case w.order != nil:
+		how = "zig-zag, and no mask is known to hide later keys: " + how
+		fallthrough
+	default:
+		var c *carried
+		for step := range w.devices {
+			c = t.add(c, view{step: step})
+		}
+		y = t.result(c)
+	}
+	y = w.merge(y, w.axis)
+	if w.order != nil {
+		w.order.mark(y, w.axis)
+		if !w.order.is(k.out.Result(), w.axis) {
+			y = w.order.logical(y, w.axis)
+		}
+	}
+	return w.b.Reorder(y, k.out.Result().Type), how
+}

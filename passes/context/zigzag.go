@@ -1,0 +1,30 @@
+package context
+
+import "ptc/ir"
+
+// causal is the attention of a core whose mask hides keys after the query, in
+// the zig-zag order. Block b of n has the chunks b and 2n−1−b of 2n, and meets
+// those of block e = b − step. Of the four pairs of chunks, after the first
+// step, the mask leaves two whole and hides two (n = 4, block 1):
+//
+//	            e = 0 < b           e = 2 > b
+//	            k0      k7          k2      k5
+//	q1 (low)    all     hidden      hidden  hidden
+//	q6 (high)   all     hidden      all     all
+//
+// So high·low is always whole, and the other is low·low or high·high: which, is
+// chosen by block. Every block has the same work. The order is that of Megatron's
+// context parallelism and of Llama 3 (Grattafiori et al., "The Llama 3 herd of
+// models", 2024, section 3.3.2).
+func (t *blocks) causal() *ir.Value {
+	lo := t.add(nil, view{queries: low, keys: low})
+	hi := t.add(nil, view{queries: high, keys: whole})
+	for step := 1; step < t.devices; step++ {
+		hi = t.add(hi, view{queries: high, keys: low, step: step, visible: true})
+		before := t.before(step)
+		c := t.add(t.choose(before, lo, hi), view{queries: chosen, keys: chosen, step: step, visible: true})
+		lo, hi = t.choose(before, c, lo), t.choose(before, hi, c)
+	}
+	x, y := t.result(lo), t.result(hi)
+	return t.emit("concat", ir.A("axis", ir.Name(t.axis+t.suffix())), x, y)
+}
