@@ -54,10 +54,10 @@ func init() {
 		Flops: noFlops, Sample: sampleCollective(two, true, true),
 	})
 	Register(&Def{
-		Name: "permute", Doc: "Device i of the group receives the operand of device `sources`[i], zeros for -1.",
+		Name: "permute", Doc: "Device i of the group receives the operand of device `sources`[i], zeros for -1. With `axis`, of which each device has one position, it is a `take` along it.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1,
-		Attrs: []AttrSpec{over, {"sources", ir.Ints(nil), true}, why, at, wait, start},
-		Infer: inferPermute, Shard: replicated, State: eachOperand(anyState), Eval: evalPermute,
+		Attrs: []AttrSpec{over, {"sources", ir.Ints(nil), true}, {"axis", ir.Name(""), false}, why, at, wait, start},
+		Infer: inferPermute, Shard: replicated, State: eachOperand(oneEach), Eval: evalPermute,
 		Flops: noFlops, Sample: sampleCollective(ir.A("over", ir.Names{"d"}, "sources", ir.Ints{1, -1}), false, false),
 	})
 	Register(&Def{

@@ -89,7 +89,8 @@ func (f *Factor) states(o *ir.Op, out []ir.Type) error {
 			}
 		}
 	}
-	if len(mesh) > 0 && f.Kind != PassThrough && f.Kind != Reduce {
+	exchanged := f.Kind == Permute && len(mesh) == 1 // of a size that the verifier knows
+	if len(mesh) > 0 && f.Kind != PassThrough && f.Kind != Reduce && !exchanged {
 		return axisErr(from, "axis `%s` is %s, and has to be whole", from, parted(mesh))
 	}
 	for i, axis := range f.Results {
@@ -300,6 +301,23 @@ func wholeOver(t ir.Type, o *ir.Op, _ int) error { return unused(t, o.Attrs.Name
 
 // anyState: the operation does not look.
 func anyState(ir.Type, *ir.Op, int) error { return nil }
+
+// oneEach: of the axis, where there is one, each device of the group has one
+// position.
+func oneEach(t ir.Type, o *ir.Op, _ int) error {
+	axis, over := o.Attrs.Text("axis"), o.Attrs.Names("over")
+	if axis == "" {
+		return nil
+	}
+	i := t.Index(axis)
+	if i < 0 {
+		return unknownAxis(axis, t)
+	}
+	if a := t.Axes[i]; a.Size != 1 || !slices.Equal(a.Mesh, over) {
+		return axisErr(axis, "axis `%s` has %d positions on a device and is %s, not one over %s", axis, a.Size, parted(a.Mesh), strings.Join(over, ", "))
+	}
+	return nil
+}
 
 // asNoted is the State of an operation whose results are of the states that
 // they note: another rule says whether rightly.

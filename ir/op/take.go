@@ -62,6 +62,30 @@ func inferTake(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 	return one(ir.Type{DType: x.DType, Axes: cloneAxes(x.Axes...)})
 }
 
+// Taken is the axis along which o exchanges positions of the whole value, and
+// their sources: of a take, and of a permute that is one. Empty for any other
+// operation.
+func Taken(o *ir.Op) (axis string, sources []int64) {
+	if o.Name != "take" && o.Name != "permute" {
+		return "", nil
+	}
+	return o.Attrs.Text("axis"), o.Attrs.Ints("sources")
+}
+
+// Runs are the attributes of the slices that, one after the other, are the take
+// of these sources along an axis.
+func Runs(axis string, sources []int64) (slices []ir.Attrs) {
+	for i := 0; i < len(sources); {
+		n := 1
+		for i+n < len(sources) && sources[i+n] == sources[i]+int64(n) {
+			n++
+		}
+		slices = append(slices, ir.A("axis", ir.Name(axis), "start", ir.Int(sources[i]), "limit", ir.Int(sources[i]+int64(n))))
+		i += n
+	}
+	return slices
+}
+
 // Inverse is the permutation that undoes another.
 func Inverse(sources []int64) ir.Ints {
 	out := make(ir.Ints, len(sources))

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"fmt"
-	"slices"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -64,8 +63,8 @@ func classes(m *ir.Module) diag.List {
 				msg = "exists at level sharded only"
 			case c == op.Collective && m.Level < ir.Local:
 				msg = "exists from level local on"
-			case m.Level >= ir.Local && exchanges(o):
-				msg = "is an exchange of devices, or slices, from level local on"
+			case exchange(m, o) != "":
+				msg = exchange(m, o)
 			case kernel && (c == op.Control || c == op.Collective):
 				msg = "cannot be in a kernel"
 			case !kernel && m.Level >= ir.Fused && c != op.Control && c != op.Collective:
@@ -79,10 +78,28 @@ func classes(m *ir.Module) diag.List {
 	return l
 }
 
-// exchanges reports whether o moves elements along an axis that may be sharded
-// one by one, which partition expands.
-func exchanges(o *ir.Op) bool {
-	return slices.ContainsFunc(op.Of(o).Shard(o).Factors, func(f op.Factor) bool { return f.Kind == op.Permute })
+// exchange is what is wrong with an operation that moves elements along an axis
+// to other positions: its axis is whole or one position is on each device, and
+// partition expands it.
+func exchange(m *ir.Module, o *ir.Op) string {
+	for _, f := range op.Of(o).Shard(o).Factors {
+		if f.Kind != op.Permute {
+			continue
+		}
+		if m.Level >= ir.Local {
+			return "exists until level sharded only"
+		}
+		for i, axis := range f.Args {
+			if axis == "" {
+				continue
+			}
+			t := o.Args[i].Type
+			if mesh := t.Axes[t.Index(axis)].Mesh; len(mesh) > 0 && (len(mesh) > 1 || m.MeshSize(mesh[0]) != f.Size) {
+				return fmt.Sprintf("needs `%s` whole, or one of its %d positions on each device of one mesh axis", axis, f.Size)
+			}
+		}
+	}
+	return ""
 }
 
 // kernels: every function is an entry or a kernel that can be tiled.

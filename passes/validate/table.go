@@ -67,6 +67,9 @@ func (t *Table) result(m *ir.Module, o *ir.Op, i int, args []Number) Number {
 	case op.IsCopy(o):
 		return args[0]
 	}
+	if axis, sources := op.Taken(o); axis != "" {
+		return t.taken(whole(m, o.Result().Type), axis, sources, args[0])
+	}
 	types := make([]ir.Type, len(o.Results))
 	for j, r := range o.Results {
 		types[j] = whole(m, r.Type)
@@ -92,6 +95,18 @@ func (t *Table) result(m *ir.Module, o *ir.Op, i int, args []Number) Number {
 	}
 	n.what = fmt.Sprintf("%s%s #%d %s", o.Name, attrs, i, types[i])
 	return t.number(n)
+}
+
+// taken is the number of a take of x, of the type: that of the slices, one after
+// the other, that it is where its axis is not sharded.
+func (t *Table) taken(of ir.Type, axis string, sources []int64, x Number) Number {
+	var parts []Number
+	for _, attrs := range op.Runs(axis, sources) {
+		part := of.Clone()
+		part.Axes[part.Index(axis)].Size = int(attrs.Int("limit", 0) - attrs.Int("start", 0))
+		parts = append(parts, t.number(node{op: "slice", what: fmt.Sprintf("slice%s #0 %s", attrs, part), args: []Number{x}}))
+	}
+	return t.number(node{op: "concat", what: fmt.Sprintf("concat%s #0 %s", ir.A("axis", ir.Name(axis)), of), args: parts})
 }
 
 func sorted(names []string) ir.Names {
