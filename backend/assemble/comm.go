@@ -6,6 +6,9 @@ import (
 	"ptc/runtime/program"
 )
 
+// Messages are proved to meet with so much room, so a runtime must have it.
+const _ uint = program.InFlight - op.InFlight
+
 // comm is collective o as the runtime issues it.
 func (d *device) comm(o *ir.Op) *program.Comm {
 	if o.Name == "send" || o.Name == "recv" {

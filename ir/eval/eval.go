@@ -23,6 +23,17 @@ type Options struct {
 	// are told. Without a mesh there is one device.
 	Mesh []ir.MeshAxis
 	Rank int
+	// Memory, where set, is where a device keeps the values of the executed
+	// function (not of those that it calls): an operation reads its operands
+	// there, so that it finds what memory has in their places by then.
+	Memory func(device int) Memory
+}
+
+// Memory holds values in places of its own. Arguments are written to it before
+// the first operation, results of each operation after it.
+type Memory interface {
+	Put(v *ir.Value, t *tensor.Tensor) error
+	Get(v *ir.Value) (*tensor.Tensor, error)
 }
 
 // Func executes f of m on one device. The arguments are those of f in order:
@@ -40,7 +51,7 @@ func Func(m *ir.Module, f *ir.Func, args []*tensor.Tensor, opts Options) ([]*ten
 	if opts.Mesh != nil {
 		d.ctx.Mesh, d.ctx.Coord = opts.Mesh, tensor.Coord(opts.Mesh, opts.Rank)
 	}
-	return d.run(f, args)
+	return d.run(f, args, d.memory())
 }
 
 // Devices executes f of m, which is at [ir.Local] or later, on every device of
@@ -83,7 +94,7 @@ func Programs(m *ir.Module, fs []*ir.Func, args [][]*tensor.Tensor, opts Options
 			defer wg.Done()
 			d := &device{id: i, m: m, opts: opts, plans: map[*ir.Func]*plan{}}
 			d.ctx = op.Context{Mesh: m.Mesh, Coord: tensor.Coord(m.Mesh, i), Call: d.call, Gather: ex.member(i), Send: ex.sender(i), Recv: ex.receiver(i)}
-			results[i], errs[i] = d.run(fs[i], args[i])
+			results[i], errs[i] = d.run(fs[i], args[i], d.memory())
 			ex.leave(i, errs[i])
 		}()
 	}
@@ -142,13 +153,29 @@ func (d *device) call(fn string, args []*tensor.Tensor) ([]*tensor.Tensor, error
 	if f == nil {
 		return nil, fmt.Errorf("eval: no function @%s", fn)
 	}
-	return d.run(f, args)
+	return d.run(f, args, nil)
 }
 
-func (d *device) run(f *ir.Func, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
+func (d *device) memory() Memory {
+	if d.opts.Memory == nil {
+		return nil
+	}
+	return d.opts.Memory(d.id)
+}
+
+// run executes f. With a memory, the environment is what each operation finds
+// and leaves there.
+func (d *device) run(f *ir.Func, args []*tensor.Tensor, mem Memory) ([]*tensor.Tensor, error) {
 	env, err := d.bind(f, args)
 	if err != nil {
 		return nil, err
+	}
+	if mem != nil {
+		for _, a := range f.Args {
+			if err := mem.Put(a.Value, env[a.Value]); err != nil {
+				return nil, err
+			}
+		}
 	}
 	p := d.plans[f]
 	if p == nil {
@@ -158,9 +185,16 @@ func (d *device) run(f *ir.Func, args []*tensor.Tensor) ([]*tensor.Tensor, error
 	ctx := d.ctx
 	ctx.Grad = func(o *ir.Op) ([]*tensor.Tensor, error) { return d.differences(f, o, env) }
 	for i, o := range f.Ops {
-		res, err := d.step(&ctx, o, env, !d.opts.Exact)
+		err := load(mem, o, env)
+		var res []*tensor.Tensor
+		if err == nil {
+			res, err = d.step(&ctx, o, env, !d.opts.Exact)
+		}
 		if err == nil && d.opts.Hook != nil {
 			err = d.opts.Hook(d.id, f, o, res)
+		}
+		for j := 0; err == nil && mem != nil && j < len(res); j++ {
+			err = mem.Put(o.Results[j], res[j])
 		}
 		if err != nil {
 			return nil, &opError{f, o, err}
@@ -179,6 +213,24 @@ func (d *device) run(f *ir.Func, args []*tensor.Tensor) ([]*tensor.Tensor, error
 		}
 	}
 	return out, nil
+}
+
+// load reads the operands of o as memory has them.
+func load(mem Memory, o *ir.Op, env values) error {
+	if mem == nil {
+		return nil
+	}
+	for _, a := range o.Args {
+		if env[a] == nil {
+			continue // step says so
+		}
+		t, err := mem.Get(a)
+		if err != nil {
+			return err
+		}
+		env[a] = t
+	}
+	return nil
 }
 
 // bind checks the arguments against f's and gives them f's types, which hold

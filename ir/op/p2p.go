@@ -13,6 +13,10 @@ import (
 // `over`. Messages of one tag between two devices arrive in the order in which
 // they were sent.
 
+// InFlight is how many messages of one tag between two devices can be sent and
+// not yet received; a send waits for room among them.
+const InFlight = 4
+
 func init() {
 	over := AttrSpec{"over", ir.Names(nil), true}
 	peer := AttrSpec{"peer", ir.Int(0), true} // the other device's coordinate

@@ -17,7 +17,8 @@ func init() { verify.AtLevel(ir.Planned, "memory", Check) }
 // to read: it runs each program over a map of who owns each byte. At the start
 // arguments own their places; a call must find its operands whole, and then
 // owns the places of its results; at the end every result must be whole, and
-// new parameters and states must lie where the old ones did.
+// new parameters and states must lie where the old ones did. What functions of
+// one device owe each other, [devices] proves.
 func Check(m *ir.Module) diag.List {
 	var bugs diag.List
 	kernels := map[string]*fusion.Kernel{}
@@ -36,6 +37,9 @@ func Check(m *ir.Module) diag.List {
 			c.run()
 			bugs = append(bugs, c.bugs...)
 		}
+	}
+	if len(bugs) == 0 {
+		bugs = devices(m)
 	}
 	return bugs
 }

@@ -1,0 +1,414 @@
+package passtest
+
+import (
+	"math/rand"
+	"slices"
+
+	"ptc/ir"
+)
+
+// Exchanges are mutations of collectives, messages, order and operands, for
+// modules from ir(Local) on.
+var Exchanges = []Mutation{
+	{"drop a collective", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, collective)
+		return ok && dropped(r, s)
+	}},
+	{"drop a collective and settle its operand's type", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, collective)
+		if !ok || !sameShape(s.op().Args[0].Type, s.op().Result().Type) {
+			return false
+		}
+		s.op().Args[0].Type = s.op().Result().Type.Clone()
+		return dropped(r, s)
+	}},
+	{"do a collective twice", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, func(o *ir.Op) bool { return collective(o) && sameShape(o.Args[0].Type, o.Result().Type) })
+		if !ok {
+			return false
+		}
+		o := s.op()
+		again := s.f.NewOp(o.Name, []*ir.Value{o.Result()}, o.Attrs, o.Result().Type.Clone())
+		s.f.Ops = slices.Insert(s.f.Ops, s.i+1, again)
+		site{s.f, s.i + 1}.replaceAfter(o.Result(), again.Result())
+		return true
+	}},
+	{"move a collective", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, collective)
+		return ok && moved(r, s)
+	}},
+	{"exchange two collectives", func(r *rand.Rand, m *ir.Module) bool {
+		return tries(func() bool {
+			a, b, ok := two(r, m, collective)
+			return ok && reordered(a.f, slices.Concat(a.f.Ops[:a.i], []*ir.Op{b.op()}, a.f.Ops[a.i+1:b.i], []*ir.Op{a.op()}, a.f.Ops[b.i+1:]))
+		})
+	}},
+	{"exchange the operands of two collectives", func(r *rand.Rand, m *ir.Module) bool {
+		a, b, ok := two(r, m, collective)
+		if !ok || !a.op().Args[0].Type.Equal(b.op().Args[0].Type) || a.op().Args[0] == b.op().Args[0] {
+			return false
+		}
+		a.op().Args[0], b.op().Args[0] = b.op().Args[0], a.op().Args[0]
+		return true
+	}},
+	{"another group", func(r *rand.Rand, m *ir.Module) bool { return regrouped(r, m, false) }},
+	{"another group, and types as if it were right", func(r *rand.Rand, m *ir.Module) bool { return regrouped(r, m, true) }},
+	{"another number of parts", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, func(o *ir.Op) bool { return collective(o) && o.Attrs.Has("parts") })
+		if ok {
+			set(s.op(), "parts", ir.Int(s.op().Attrs.Int("parts", 1)+int64(1+r.Intn(2))*int64(1-2*r.Intn(2))))
+		}
+		return ok
+	}},
+	{"another axis", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, func(o *ir.Op) bool { return collective(o) && o.Attrs.Has("axis") })
+		if !ok {
+			return false
+		}
+		names := s.op().Args[0].Type.Names()
+		axis := names[r.Intn(len(names))]
+		old := s.op().Attrs.Text("axis")
+		set(s.op(), "axis", ir.Name(axis))
+		return axis != old
+	}},
+	{"another reduction", func(r *rand.Rand, m *ir.Module) bool { return otherwise(r, m, false) }},
+	{"another reduction, and types as if it were right", func(r *rand.Rand, m *ir.Module) bool { return otherwise(r, m, true) }},
+	{"drop a send or a receive", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, message)
+		return ok && dropped(r, s)
+	}},
+	{"drop a message", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, sends)
+		if !ok {
+			return false
+		}
+		t, ok := twin(m, s)
+		if !ok || !dropped(r, t) {
+			return false
+		}
+		s.remove()
+		return true
+	}},
+	{"send or receive twice", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, message)
+		if !ok {
+			return false
+		}
+		o := s.op()
+		var types []ir.Type
+		for _, v := range o.Results {
+			types = append(types, v.Type.Clone())
+		}
+		again := s.f.NewOp(o.Name, slices.Clone(o.Args), o.Attrs, types...)
+		s.f.Ops = slices.Insert(s.f.Ops, s.i+1, again)
+		return true
+	}},
+	{"send another value", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, sends)
+		if !ok {
+			return false
+		}
+		w := s.another(r, s.op().Args[0], ir.Type.Equal)
+		if w != nil {
+			s.op().Args[0] = w
+		}
+		return w != nil
+	}},
+	{"exchange two receives' values", func(r *rand.Rand, m *ir.Module) bool {
+		a, b, ok := two(r, m, receives)
+		if !ok || !a.op().Result().Type.Equal(b.op().Result().Type) {
+			return false
+		}
+		x, y := a.op().Result(), b.op().Result()
+		for _, o := range b.f.Ops[b.i+1:] {
+			for j, v := range o.Args {
+				if v == x {
+					o.Args[j] = y
+				} else if v == y {
+					o.Args[j] = x
+				}
+			}
+		}
+		return true
+	}},
+	{"exchange two tags", func(r *rand.Rand, m *ir.Module) bool {
+		a, b, ok := two(r, m, message)
+		return ok && a.op().Name == b.op().Name && swapAttr(a.op(), b.op(), "tag")
+	}},
+	{"another tag", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, message)
+		if ok {
+			set(s.op(), "tag", ir.Int(s.op().Attrs.Int("tag", 0)+int64(1+r.Intn(3))))
+		}
+		return ok
+	}},
+	{"another peer", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, message)
+		if ok {
+			set(s.op(), "peer", ir.Int((s.op().Attrs.Int("peer", 0)+int64(1+r.Intn(2)))%3))
+		}
+		return ok
+	}},
+	{"move a message", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, message)
+		return ok && moved(r, s)
+	}},
+	{"exchange neighbours", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, anything)
+		if !ok || s.i+1 == len(s.f.Ops) {
+			return false
+		}
+		s.f.Ops[s.i], s.f.Ops[s.i+1] = s.f.Ops[s.i+1], s.op()
+		return true
+	}},
+	{"exchange two parts of a program", func(r *rand.Rand, m *ir.Module) bool {
+		return tries(func() bool {
+			s, ok := one(r, m, anything)
+			if !ok {
+				return false
+			}
+			cut := []int{r.Intn(len(s.f.Ops) + 1), r.Intn(len(s.f.Ops) + 1), s.i}
+			slices.Sort(cut)
+			return cut[0] < cut[1] && cut[1] < cut[2] &&
+				reordered(s.f, slices.Concat(s.f.Ops[:cut[0]], s.f.Ops[cut[1]:cut[2]], s.f.Ops[cut[0]:cut[1]], s.f.Ops[cut[2]:]))
+		})
+	}},
+	{"exchange two slots", func(r *rand.Rand, m *ir.Module) bool {
+		// What is between two messages of a program is a slot, or part of one.
+		return tries(func() bool {
+			a, b, ok := two(r, m, message)
+			if !ok {
+				return false
+			}
+			end := func(i int) int {
+				for i++; i < len(a.f.Ops) && !message(a.f.Ops[i]); i++ {
+				}
+				return i
+			}
+			i, j := end(a.i), end(b.i)
+			return i <= b.i && reordered(a.f, slices.Concat(a.f.Ops[:a.i], a.f.Ops[b.i:j], a.f.Ops[i:b.i], a.f.Ops[a.i:i], a.f.Ops[j:]))
+		})
+	}},
+	{"drop an operation", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, func(o *ir.Op) bool { return computes(o) && len(o.Results) == 1 })
+		return ok && dropped(r, s)
+	}},
+	{"give an operation another operand", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, computes)
+		if !ok {
+			return false
+		}
+		j := r.Intn(len(s.op().Args))
+		w := s.another(r, s.op().Args[j], ir.Type.Equal)
+		if w != nil {
+			s.op().Args[j] = w
+		}
+		return w != nil
+	}},
+	{"exchange two results", func(r *rand.Rand, m *ir.Module) bool {
+		fs := Entries(m)
+		f := fs[r.Intn(len(fs))]
+		if len(f.Results) < 2 {
+			return false
+		}
+		i, j := r.Intn(len(f.Results)), r.Intn(len(f.Results))
+		a, b := f.Results[i].Value, f.Results[j].Value
+		f.Results[i].Value, f.Results[j].Value = b, a
+		return a != b && a.Type.Equal(b.Type)
+	}},
+	{"exchange two programs", func(r *rand.Rand, m *ir.Module) bool {
+		fs := Entries(m)
+		i := r.Intn(len(fs))
+		for j, f := range fs {
+			if of := f.Attrs.Text("of"); j != i && of != "" && of == fs[i].Attrs.Text("of") {
+				x, y := f.Attrs.Get("stage"), fs[i].Attrs.Get("stage")
+				f.Attrs, fs[i].Attrs = f.Attrs.With("stage", y), fs[i].Attrs.With("stage", x)
+				return true
+			}
+		}
+		return false
+	}},
+	{"another constant", func(r *rand.Rand, m *ir.Module) bool {
+		f := m.Funcs[r.Intn(len(m.Funcs))]
+		for _, i := range r.Perm(len(f.Ops)) {
+			if o := f.Ops[i]; o.Name == "const" && o.Result().Type.DType.IsFloat() {
+				set(o, "value", ir.Float(o.Attrs.Float("value", 0)+0.5))
+				return true
+			}
+		}
+		return false
+	}},
+	{"another kernel", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, func(o *ir.Op) bool { return o.Name == "call" })
+		if !ok {
+			return false
+		}
+		k := m.Func(s.op().Attrs.Text("fn"))
+		for _, i := range r.Perm(len(m.Funcs)) {
+			if g := m.Funcs[i]; g != k && alikeKernels(g, k) {
+				set(s.op(), "fn", ir.Sym(g.Name))
+				return true
+			}
+		}
+		return false
+	}},
+}
+
+func alikeKernels(g, k *ir.Func) bool {
+	if len(g.Args) != len(k.Args) || len(g.Results) != len(k.Results) || g.Attrs.Text("class") != "kernel" {
+		return false
+	}
+	for i := range g.Args {
+		if !g.Args[i].Value.Type.Equal(k.Args[i].Value.Type) {
+			return false
+		}
+	}
+	for i := range g.Results {
+		if !g.Results[i].Value.Type.Equal(k.Results[i].Value.Type) {
+			return false
+		}
+	}
+	return true
+}
+
+// dropped removes an operation. Who reads its result reads its operand, if
+// that has the shape, or another value that does.
+func dropped(r *rand.Rand, s site) bool {
+	o := s.op()
+	for _, v := range o.Results {
+		w := s.another(r, v, sameShape)
+		if len(o.Args) > 0 && sameShape(o.Args[0].Type, v.Type) {
+			w = o.Args[0]
+		}
+		if w == nil {
+			return false
+		}
+		s.replaceAfter(v, w)
+	}
+	s.remove()
+	return true
+}
+
+// tries calls f until it did something, or often enough.
+func tries(f func() bool) bool {
+	for range 200 {
+		if f() {
+			return true
+		}
+	}
+	return false
+}
+
+// reordered gives f its operations in another order, if each has its operands
+// there.
+func reordered(f *ir.Func, ops []*ir.Op) bool {
+	there := map[*ir.Value]bool{}
+	for _, a := range f.Args {
+		there[a.Value] = true
+	}
+	for _, o := range ops {
+		if slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return !there[v] }) {
+			return false
+		}
+		for _, v := range o.Results {
+			there[v] = true
+		}
+	}
+	f.Ops = ops
+	return true
+}
+
+// moved puts an operation anywhere after its operands and before its readers.
+func moved(r *rand.Rand, s site) bool {
+	o := s.op()
+	lo, hi := 0, len(s.f.Ops)-1
+	for i, p := range s.f.Ops {
+		for _, v := range o.Args {
+			if slices.Contains(p.Results, v) {
+				lo = i + 1
+			}
+		}
+		if i > s.i && i-1 < hi && slices.ContainsFunc(o.Results, func(v *ir.Value) bool { return slices.Contains(p.Args, v) }) {
+			hi = i - 1
+		}
+	}
+	if hi <= lo {
+		return false
+	}
+	to := lo + r.Intn(hi-lo+1)
+	s.remove()
+	s.f.Ops = slices.Insert(s.f.Ops, to, o)
+	return to != s.i
+}
+
+// regrouped gives a collective another mesh axis, or one more or less; with
+// believed, the types of operand and result are as if that were right.
+func regrouped(r *rand.Rand, m *ir.Module, believed bool) bool {
+	s, ok := one(r, m, collective)
+	if !ok || len(m.Mesh) == 0 {
+		return false
+	}
+	o, a := s.op(), m.Mesh[r.Intn(len(m.Mesh))]
+	over := slices.Clone(o.Attrs.Names("over"))
+	j := r.Intn(len(over))
+	old := over[j]
+	switch {
+	case a.Name == old && len(over) > 1:
+		over = slices.Delete(over, j, j+1)
+	case slices.Contains(over, a.Name):
+		return false
+	case a.Size == m.MeshSize(old):
+		over[j] = a.Name
+	default:
+		over = append(over, a.Name)
+	}
+	set(o, "over", ir.Names(over))
+	if o.Attrs.Has("parts") {
+		n := 1
+		for _, x := range over {
+			n *= m.MeshSize(x)
+		}
+		set(o, "parts", ir.Int(n))
+	}
+	if believed {
+		rename := func(t *ir.Type) {
+			for i := range t.Axes {
+				for k, x := range t.Axes[i].Mesh {
+					if x == old {
+						t.Axes[i].Mesh[k] = a.Name
+					}
+				}
+			}
+			for i, p := range t.Partial {
+				if p.Mesh == old {
+					t.Partial[i].Mesh = a.Name
+				}
+			}
+		}
+		rename(&o.Args[0].Type)
+		rename(&o.Result().Type)
+	}
+	return true
+}
+
+// otherwise turns the reduction of a collective, sum or max, into the other.
+func otherwise(r *rand.Rand, m *ir.Module, believed bool) bool {
+	s, ok := one(r, m, reduces)
+	if !ok {
+		return false
+	}
+	kind := "max"
+	if s.op().Attrs.Text("reduce") == kind {
+		kind = "sum"
+	}
+	set(s.op(), "reduce", ir.Name(kind))
+	if believed {
+		t := &s.op().Args[0].Type
+		for i, p := range t.Partial {
+			if slices.Contains(s.op().Attrs.Names("over"), p.Mesh) {
+				t.Partial[i].Reduce = kind
+			}
+		}
+	}
+	return true
+}
