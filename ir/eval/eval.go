@@ -33,7 +33,7 @@ type Options struct {
 // the first operation, results of each operation after it.
 type Memory interface {
 	Put(v *ir.Value, t *tensor.Tensor) error
-	Get(v *ir.Value) (*tensor.Tensor, error)
+	Get(reader *ir.Op, v *ir.Value) (*tensor.Tensor, error)
 }
 
 // Func executes f of m on one device. The arguments are those of f in order:
@@ -224,7 +224,7 @@ func load(mem Memory, o *ir.Op, env values) error {
 		if env[a] == nil {
 			continue // step says so
 		}
-		t, err := mem.Get(a)
+		t, err := mem.Get(o, a)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 
 	"ptc/ir"
 	"ptc/ir/eval"
+	"ptc/ir/op"
 	"ptc/ir/tensor"
 	"ptc/passes/check"
 )
@@ -135,12 +136,23 @@ type deviceMemory struct {
 	grads  map[*ir.Value]string
 	kept   map[*ir.Value]bool // arguments that are in memory already
 	placed map[string]bool    // parameters and states that have been put there
+	// flights are the collectives that were started and are not done.
+	flights map[*ir.Op]*underWay
+}
+
+// underWay is what a started collective reads and has not written yet. It may
+// read its operands and write its results at any time until it is done: here
+// it reads as late, and until then what it writes is not a number.
+type underWay struct {
+	sent  []string
+	wrote []*tensor.Tensor
 }
 
 // enter makes f the function that runs. What no argument fills is not a number
 // to begin with.
 func (a *deviceMemory) enter(f *ir.Func) error {
 	a.f, a.at, a.grads, a.kept = f, map[*ir.Value]int64{}, map[*ir.Value]string{}, map[*ir.Value]bool{}
+	a.flights = map[*ir.Op]*underWay{}
 	size := f.Attrs.Int("arena", 0)
 	if size < 0 || size > 1<<30 {
 		return fmt.Errorf("an arena of %d bytes", size)
@@ -181,6 +193,9 @@ func (a *deviceMemory) Put(v *ir.Value, t *tensor.Tensor) error {
 	if err != nil || a.kept[v] {
 		return err
 	}
+	if v.Def != nil && op.Started(v.Def) {
+		return a.start(v.Def, t)
+	}
 	t.Put(mem)
 	if v.Def != nil {
 		a.grads[v] = string(mem)
@@ -188,7 +203,71 @@ func (a *deviceMemory) Put(v *ir.Value, t *tensor.Tensor) error {
 	return nil
 }
 
-func (a *deviceMemory) Get(v *ir.Value) (*tensor.Tensor, error) {
+// start notes one result after the other, and with the last what is sent.
+func (a *deviceMemory) start(o *ir.Op, t *tensor.Tensor) error {
+	w := a.flights[o]
+	if w == nil {
+		w = &underWay{}
+		a.flights[o] = w
+	}
+	w.wrote = append(w.wrote, t)
+	if len(w.wrote) < len(o.Results) {
+		return nil
+	}
+	for _, v := range o.Args {
+		mem, err := a.place(v)
+		if err != nil {
+			return err
+		}
+		w.sent = append(w.sent, string(mem))
+	}
+	for i, v := range o.Results {
+		mem, err := a.place(v)
+		if err != nil {
+			return err
+		}
+		if a.at[v] == a.at[o.Args[i]] {
+			w.sent[i] = "" // in place: what is there is not looked at
+		}
+		for j := range mem {
+			mem[j] = 0xff
+		}
+	}
+	return nil
+}
+
+// land writes the results of a started collective.
+func (a *deviceMemory) land(o *ir.Op) error {
+	w := a.flights[o]
+	if w == nil {
+		return nil
+	}
+	delete(a.flights, o)
+	for i, v := range o.Args {
+		mem, err := a.place(v)
+		if err != nil {
+			return err
+		}
+		if w.sent[i] != "" && w.sent[i] != string(mem) {
+			return fmt.Errorf("%%%d is overwritten while it is sent", v.ID)
+		}
+	}
+	for i, v := range o.Results {
+		mem, err := a.place(v)
+		if err != nil {
+			return err
+		}
+		w.wrote[i].Put(mem)
+	}
+	return nil
+}
+
+func (a *deviceMemory) Get(reader *ir.Op, v *ir.Value) (*tensor.Tensor, error) {
+	if reader.Name == "done" && v.Def != nil {
+		if err := a.land(v.Def); err != nil {
+			return nil, err
+		}
+	}
 	mem, err := a.place(v)
 	if err != nil {
 		return nil, err

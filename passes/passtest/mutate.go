@@ -55,9 +55,12 @@ func sends(o *ir.Op) bool    { return o.Name == "send" }
 func receives(o *ir.Op) bool { return o.Name == "recv" }
 func anything(*ir.Op) bool   { return true }
 
-// collective is an exchange of one value among a group.
+func dones(o *ir.Op) bool   { return o.Name == "done" }
+func buckets(o *ir.Op) bool { return collective(o) && len(o.Args) > 1 }
+
+// collective is an exchange among a group, of one value or of several.
 func collective(o *ir.Op) bool {
-	return op.Of(o).Class == op.Collective && !message(o) && len(o.Args) == 1 && len(o.Results) == 1
+	return op.Of(o).Class == op.Collective && !message(o) && !dones(o) && len(o.Args) == len(o.Results)
 }
 
 func reduces(o *ir.Op) bool { return collective(o) && o.Attrs.Has("reduce") }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ptc/ir"
+	"ptc/ir/op"
 )
 
 // Exchanges are mutations of collectives, messages, order and operands, for
@@ -16,21 +17,37 @@ var Exchanges = []Mutation{
 	}},
 	{"drop a collective and settle its operand's type", func(r *rand.Rand, m *ir.Module) bool {
 		s, ok := one(r, m, collective)
-		if !ok || !sameShape(s.op().Args[0].Type, s.op().Result().Type) {
+		if !ok || !sameShape(s.op().Args[0].Type, s.op().Results[0].Type) {
 			return false
 		}
-		s.op().Args[0].Type = s.op().Result().Type.Clone()
+		for i, a := range s.op().Args {
+			a.Type = s.op().Results[i].Type.Clone()
+		}
 		return dropped(r, s)
 	}},
 	{"do a collective twice", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, func(o *ir.Op) bool { return collective(o) && sameShape(o.Args[0].Type, o.Result().Type) })
+		// A started one is done twice once it is done.
+		s, ok := one(r, m, func(o *ir.Op) bool {
+			x := started(o)
+			return (collective(o) && !op.Started(o) || dones(o)) && x != nil && sameShape(x.Args[0].Type, o.Results[0].Type)
+		})
 		if !ok {
 			return false
 		}
 		o := s.op()
-		again := s.f.NewOp(o.Name, []*ir.Value{o.Result()}, o.Attrs, o.Result().Type.Clone())
+		var types []ir.Type
+		for _, v := range o.Results {
+			types = append(types, v.Type.Clone())
+		}
+		attrs := started(o).Attrs.With("start", nil)
+		if o.Attrs.Has("at") {
+			attrs = attrs.With("at", o.Attrs.Get("at"))
+		}
+		again := s.f.NewOp(started(o).Name, slices.Clone(o.Results), attrs, types...)
 		s.f.Ops = slices.Insert(s.f.Ops, s.i+1, again)
-		site{s.f, s.i + 1}.replaceAfter(o.Result(), again.Result())
+		for i, v := range o.Results {
+			site{s.f, s.i + 1}.replaceAfter(v, again.Results[i])
+		}
 		return true
 	}},
 	{"move a collective", func(r *rand.Rand, m *ir.Module) bool {
@@ -51,6 +68,41 @@ var Exchanges = []Mutation{
 		a.op().Args[0], b.op().Args[0] = b.op().Args[0], a.op().Args[0]
 		return true
 	}},
+	{"exchange two operands of a bucket", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, buckets)
+		if !ok {
+			return false
+		}
+		args := s.op().Args
+		i, j := r.Intn(len(args)), r.Intn(len(args))
+		args[i], args[j] = args[j], args[i]
+		return i != j
+	}},
+	{"drop an operand of a bucket", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, buckets)
+		if !ok {
+			return false
+		}
+		i := r.Intn(len(s.op().Args))
+		return unbucketed(s, i)
+	}},
+	{"drop the end of a collective", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, dones)
+		return ok && dropped(r, s)
+	}},
+	{"move the end of a collective", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, dones)
+		return ok && moved(r, s)
+	}},
+	{"start a collective, or not", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, collective)
+		if ok && op.Started(s.op()) {
+			set(s.op(), "start", nil)
+		} else if ok {
+			set(s.op(), "start", ir.BoolVal(true))
+		}
+		return ok
+	}},
 	{"another group", func(r *rand.Rand, m *ir.Module) bool { return regrouped(r, m, false) }},
 	{"another group, and types as if it were right", func(r *rand.Rand, m *ir.Module) bool { return regrouped(r, m, true) }},
 	{"another number of parts", func(r *rand.Rand, m *ir.Module) bool {
@@ -66,6 +118,9 @@ var Exchanges = []Mutation{
 			return false
 		}
 		names := s.op().Args[0].Type.Names()
+		if len(names) == 0 {
+			return false
+		}
 		axis := names[r.Intn(len(names))]
 		old := s.op().Attrs.Text("axis")
 		set(s.op(), "axis", ir.Name(axis))
@@ -275,10 +330,10 @@ func alikeKernels(g, k *ir.Func) bool {
 // that has the shape, or another value that does.
 func dropped(r *rand.Rand, s site) bool {
 	o := s.op()
-	for _, v := range o.Results {
+	for i, v := range o.Results {
 		w := s.another(r, v, sameShape)
-		if len(o.Args) > 0 && sameShape(o.Args[0].Type, v.Type) {
-			w = o.Args[0]
+		if i < len(o.Args) && sameShape(o.Args[i].Type, v.Type) {
+			w = o.Args[i]
 		}
 		if w == nil {
 			return false
@@ -286,6 +341,43 @@ func dropped(r *rand.Rand, s site) bool {
 		s.replaceAfter(v, w)
 	}
 	s.remove()
+	return true
+}
+
+// started is the collective that o is, or the end of.
+func started(o *ir.Op) *ir.Op {
+	if dones(o) {
+		return o.Args[0].Def
+	}
+	return o
+}
+
+// unbucketed takes operand i out of a bucket, and out of its end; who reads the
+// result reads what was to be exchanged.
+func unbucketed(s site, i int) bool {
+	o := s.op()
+	a := o.Args[i]
+	if !sameShape(a.Type, o.Results[i].Type) {
+		return false
+	}
+	without := func(o *ir.Op) {
+		o.Args, o.Results = slices.Delete(o.Args, i, i+1), slices.Delete(o.Results, i, i+1)
+		if axes := o.Attrs.Names("axes"); len(axes) > i {
+			set(o, "axes", ir.Names(slices.Delete(slices.Clone(axes), i, i+1)))
+		}
+		if at := o.Attrs.Ints("at"); len(at) > i {
+			set(o, "at", ir.Ints(slices.Delete(slices.Clone(at), i, i+1)))
+		}
+	}
+	v := o.Results[i]
+	for j, d := range s.f.Ops {
+		if dones(d) && slices.Contains(d.Args, v) {
+			site{s.f, j}.replaceAfter(d.Results[i], a)
+			without(d)
+		}
+	}
+	s.replaceAfter(v, a)
+	without(o)
 	return true
 }
 
@@ -385,8 +477,10 @@ func regrouped(r *rand.Rand, m *ir.Module, believed bool) bool {
 				}
 			}
 		}
-		rename(&o.Args[0].Type)
-		rename(&o.Result().Type)
+		for i := range o.Args {
+			rename(&o.Args[i].Type)
+			rename(&o.Results[i].Type)
+		}
 	}
 	return true
 }
@@ -403,10 +497,11 @@ func otherwise(r *rand.Rand, m *ir.Module, believed bool) bool {
 	}
 	set(s.op(), "reduce", ir.Name(kind))
 	if believed {
-		t := &s.op().Args[0].Type
-		for i, p := range t.Partial {
-			if slices.Contains(s.op().Attrs.Names("over"), p.Mesh) {
-				t.Partial[i].Reduce = kind
+		for _, a := range s.op().Args {
+			for i, p := range a.Type.Partial {
+				if slices.Contains(s.op().Attrs.Names("over"), p.Mesh) {
+					a.Type.Partial[i].Reduce = kind
+				}
 			}
 		}
 	}
