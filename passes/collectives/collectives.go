@@ -204,7 +204,7 @@ func (x *rewriter) try(o *ir.Op) bool {
 func less(saved int64) string {
 	switch saved {
 	case 0:
-		return "the same bytes in fewer operations"
+		return "the same bytes"
 	case 1:
 		return "1 byte less"
 	}

@@ -208,3 +208,38 @@ end
 		t.Error(err)
 	}
 }
+
+// TestInverse: a merge undoes the split that made its operand, through
+// collectives too, and no other one.
+func TestInverse(t *testing.T) {
+	text := func(body string) string {
+		return "ptir 1 local \"m\"\nmesh n=2, e=2\nfunc @step class=entry\n  arg %0 : f32[a=3@n@e, b=4] data \"x\"\n" + body + "end\n"
+	}
+	one := text("  %1 : f32[a=12, b=4] = all_gather %0 axis=a over=(n, e) parts=4\n  result %1 grad \"x\"\n")
+	two := text(`  %1 : f32[c=1@n, a=3@e, b=4] = split %0 axis=a into={c=1, a=3}
+  %2 : f32[c=2, a=3@e, b=4] = all_gather %1 axis=c over=(n) parts=2
+  %3 : f32[c=2, a=6, b=4] = all_gather %2 axis=a over=(e) parts=2
+  %4 : f32[a=12, b=4] = merge %3 axes=(c, a) into=a
+  result %4 grad "x"
+`)
+	other := text(`  %1 : f32[a=12, b=4] = all_gather %0 axis=a over=(n, e) parts=4
+  %2 : f32[c=2, a=6, b=4] = split %1 axis=a into={c=2, a=6}
+  %3 : f32[a=6, c=2, b=4] = transpose %2 order=(a, c, b)
+  %4 : f32[a=12, b=4] = merge %3 axes=(a, c) into=a
+  result %4 grad "x"
+`)
+	for module, want := range map[string]bool{two: true, other: false} {
+		table := validate.New()
+		a, err := table.Module(parse(t, one))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := table.Module(parse(t, module))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := table.Same(a, b); (err == nil) != want {
+			t.Errorf("%v\n%s", err, module)
+		}
+	}
+}
