@@ -10,6 +10,6 @@
 // stand where it stands in [Constraints].
 //
 // Codes of diagnostics: E0601 a layout that cannot be executed, E0602 an
-// unknown pass, E0603 a module of another level, E0604 and E0605 precision.
+// unknown pass, E0603 a module of another level, E0604 and E0605 precision, E0613 a budget for activations.
 // Imports internal/diag, ir, ir/verify, passes/pass and every pass.
 package passes

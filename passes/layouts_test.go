@@ -24,6 +24,10 @@ func pipelined(schedule string, m int) ir.Term {
 	return rule("pipeline", "blocks", ir.Str("blocks"), "chunks", ir.Int(1), "microbatches", ir.Int(m), "over", ir.Names{"pp"}, "schedule", ir.Str(schedule))
 }
 
+func budget(bytes int64) ir.Term {
+	return rule("recompute", "of", ir.Str("auto"), "budget", ir.Int(bytes))
+}
+
 var betweenBlocks = rule("shard", "axes", ir.Names{"seq"}, "over", ir.Names{"tp"}, "between", ir.Names{"Block"})
 
 // layouts that need no pipeline.
@@ -50,6 +54,11 @@ var layouts = []struct {
 	{"pp2 cp2 zero3", mesh("dp", 2, "cp", 2, "pp", 2), ir.Terms{shard("dp", "batch"), shard("cp", "seq"), pipelined("1f1b", 2), zero(3, "dp")}},
 	{"recompute", mesh("dp", 2), ir.Terms{shard("dp", "batch"), rule("recompute", "of", ir.Str("blocks.*"))}},
 	{"pp2 recompute", mesh("pp", 2), ir.Terms{pipelined("1f1b", 2), rule("recompute", "of", ir.Str("blocks.*"))}},
+	{"auto", mesh("dp", 2), ir.Terms{shard("dp", "batch"), budget(22 << 10)}},
+	{"auto zero3 tp2 sp", mesh("dp", 2, "tp", 2), ir.Terms{shard("dp", "batch"), shard("tp", "heads", "ffn", "vocab"), betweenBlocks, zero(3, "dp"), budget(12 << 10)}},
+	{"auto pp2 1f1b", mesh("pp", 2), ir.Terms{pipelined("1f1b", 4), budget(11 << 10)}},
+	{"auto pp2 zb tp2", mesh("pp", 2, "tp", 2), ir.Terms{shard("tp", "heads", "ffn", "vocab"), pipelined("zb_h1", 2), budget(26 << 10)}},
+	{"auto and named", mesh("dp", 2), ir.Terms{shard("dp", "batch"), rule("recompute", "of", ir.Str("blocks.0")), budget(22 << 10)}},
 	{"batch over two", mesh("dp", 2, "fsdp", 2), ir.Terms{rule("shard", "axes", ir.Names{"batch"}, "over", ir.Names{"dp", "fsdp"}), zero(3, "fsdp")}},
 }
 
@@ -84,7 +93,12 @@ func TestLayouts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if testing.Verbose() {
+			for _, r := range c.Remarks {
+				if r.Pass == "remat" {
+					t.Log(r)
+				}
+			}
+			if testing.Verbose() && m.Func("step") != nil {
 				n := map[string]int{}
 				for _, o := range m.Func("step").Ops {
 					if o.Name != "call" {

@@ -1,17 +1,32 @@
 // Package remat computes activations again in the backward pass instead of
 // keeping them; level Global.
 //
-// In: the layout's recompute rules (modules, and members of them to keep).
-// Out: @step in which the backward pass reads its own copies of the forward
-// operations inside those modules.
+// In: the layout's recompute rules: modules, and members of them to keep; or
+// auto, with a budget in bytes for what a device keeps. Out: @step in which the
+// backward half reads its own copies of forward operations, tagged
+// [op.TagAgain] so that fusion leaves them there.
 // Invariant: results are unchanged, bit for bit: a copy has the operands of
-// its original, random numbers included.
+// its original, random numbers included. Any set of operations may be done
+// again; what is chosen only decides memory and work.
 //
-// What stays is what enters a module, what leaves it to the forward pass
-// outside, and the values of the members that are kept (Korthikanti et al.,
-// "Reducing Activation Recomputation in Large Transformer Models", 2022, where
-// keeping all but the attention core is the selective form). Copies are made
-// where the backward pass first needs them, so they live as briefly as the
-// gradients beside them.
-// Imports ir, ir/op, passes/pass.
+// By rule: what stays is what enters a module, what leaves it to the forward
+// pass outside, and the values of the members that are kept (Korthikanti et
+// al., "Reducing Activation Recomputation in Large Transformer Models", 2022,
+// where keeping all but the attention core is the selective form). Copies are
+// made where the backward pass first needs them, so they live as briefly as
+// the gradients beside them.
+//
+// By budget (auto.go): the forward half falls into regions, blocks and what is
+// between them (region.go). For each, front.go finds all ways to keep or redo
+// its values that are best in bytes kept, bytes while its backward half runs,
+// and flops; knapsack.go takes one for each region, so that at every moment
+// the budget holds with the fewest flops (device.go), and proves a bound. Sizes
+// are those of one device, microbatches in flight those of the schedule
+// (sizes.go). Chen et al., "Training Deep Nets with Sublinear Memory Cost",
+// 2016, is the same with all or nothing of a block; Jain et al., "Checkmate",
+// 2020, has one integer program for the whole.
+//
+// Code of diagnostics: E0613 a budget that nothing fits in.
+// Imports internal/diag, ir, ir/op, passes/pass, passes/propagate,
+// passes/schedule, passes/stage.
 package remat

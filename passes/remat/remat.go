@@ -1,9 +1,6 @@
 package remat
 
 import (
-	"slices"
-	"strings"
-
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/passes/pass"
@@ -16,142 +13,92 @@ func Run(c *pass.Context, m *ir.Module) error {
 	if f == nil || len(rules) == 0 {
 		return nil
 	}
-	for _, r := range rules {
-		if r.auto {
-			c.Remarkf(nil, "recompute auto is not applied: every activation is kept")
-			return nil
+	h := halvesOf(f)
+	r := &rewriter{f: f, halves: h, again: named(h, rules), copies: map[*ir.Value]*ir.Value{}}
+	for _, x := range rules {
+		if x.auto {
+			return auto(c, m, x, rules, r)
 		}
 	}
-	r := &rewriter{f: f, rules: rules, again: map[*ir.Op]bool{}, copies: map[*ir.Value]*ir.Value{}}
-	r.choose()
 	r.rewrite()
 	c.Remarkf(nil, "@step: %d operations are done again in the backward pass, %.3g more flops", r.count, float64(r.flops))
 	return nil
 }
 
-// rule is one recompute rule: patterns of module paths, and members to keep.
-type rule struct {
-	auto     bool
-	patterns []string
-	keep     []string
+// halves tells the operations of a step that come before the loss, or that a
+// pipeline has tagged so, from those after.
+type halves struct {
+	f       *ir.Func
+	forward map[*ir.Op]bool
+	tagged  bool
 }
 
-func rulesOf(m *ir.Module) []rule {
-	t := m.MetaTerm("layout")
-	if t == nil {
-		return nil
-	}
-	instances := m.MetaTerm("instances")
-	var out []rule
-	for _, x := range t.Args.Terms("rules") {
-		if x.Head != "recompute" {
-			continue
-		}
-		r := rule{keep: x.Args.Names("keep")}
-		for _, name := range strings.Split(x.Args.Text("of"), ",") {
-			name = strings.TrimSpace(name)
-			r.auto = r.auto || name == "auto"
-			paths := name
-			if instances != nil && instances.Args.Has(name) {
-				paths = instances.Args.Text(name)
-			}
-			for _, p := range strings.Split(paths, ",") {
-				r.patterns = append(r.patterns, strings.TrimSpace(p))
-			}
-		}
-		out = append(out, r)
-	}
-	return out
-}
-
-// inside is the path of the instance that scope is in, and whether the rule
-// has its values computed again.
-func (r rule) inside(scope string) (string, bool) {
-	at := strings.Split(scope, ".")
-	for n := 1; n <= len(at); n++ {
-		for _, p := range r.patterns {
-			if !matches(strings.Split(p, "."), at[:n]) {
-				continue
-			}
-			if n < len(at) && slices.Contains(r.keep, at[n]) {
-				return "", false
-			}
-			return strings.Join(at[:n], "."), true
+func halvesOf(f *ir.Func) *halves {
+	h := &halves{f: f, forward: map[*ir.Op]bool{}}
+	loss := map[*ir.Op]bool{}
+	for _, x := range f.Results {
+		if x.Role == ir.RoleLoss && x.Value.Def != nil {
+			loss[x.Value.Def] = true
 		}
 	}
-	return "", false
+	for _, o := range f.Ops {
+		h.tagged = h.tagged || o.Attrs.Has(op.TagHalf)
+	}
+	before := true
+	for _, o := range f.Ops {
+		h.forward[o] = before
+		if h.tagged {
+			h.forward[o] = o.Attrs.Text(op.TagHalf) == "forward"
+		}
+		before = before && !loss[o]
+	}
+	return h
 }
 
-// matches reports whether a path is of the pattern, in which * stands for one
-// part and ** for any number.
-func matches(pattern, path []string) bool {
-	if len(pattern) == 0 || len(path) == 0 {
-		return len(pattern) == 0 && len(path) == 0 || len(pattern) == 1 && pattern[0] == "**"
+// named marks the forward operations inside the modules that rules name, whose
+// results no operation of the forward pass outside reads.
+func named(h *halves, rules []rule) map[*ir.Op]bool {
+	where, again := map[*ir.Op]string{}, map[*ir.Op]bool{}
+	for _, o := range h.f.Ops {
+		for _, x := range rules {
+			if path, ok := x.inside(o.Scope); ok && h.forward[o] {
+				where[o], again[o] = path, true
+			}
+		}
 	}
-	if pattern[0] == "**" {
-		return matches(pattern[1:], path) || matches(pattern, path[1:])
+	leaves := func(v *ir.Value, to string) {
+		if v.Def != nil && again[v.Def] && where[v.Def] != to {
+			delete(again, v.Def)
+		}
 	}
-	return (pattern[0] == "*" || pattern[0] == path[0]) && matches(pattern[1:], path[1:])
+	for _, o := range h.f.Ops {
+		if h.forward[o] {
+			for _, v := range o.Args {
+				leaves(v, where[o])
+			}
+		}
+	}
+	for _, x := range h.f.Results {
+		leaves(x.Value, "a result")
+	}
+	return again
 }
 
+// rewriter makes the backward half read copies of forward operations.
 type rewriter struct {
 	f      *ir.Func
-	rules  []rule
-	loss   int
-	again  map[*ir.Op]bool // forward operations that may be done again
+	halves *halves
+	again  map[*ir.Op]bool // forward operations that are done again
 	copies map[*ir.Value]*ir.Value
 	out    []*ir.Op
 	count  int
 	flops  int64
 }
 
-// choose marks the forward operations inside the modules whose results no
-// operation of the forward pass outside reads.
-func (r *rewriter) choose() {
-	r.loss = len(r.f.Ops)
-	for _, x := range r.f.Results {
-		if x.Role != ir.RoleLoss {
-			continue
-		}
-		for i, o := range r.f.Ops {
-			if o == x.Value.Def {
-				r.loss = i
-			}
-		}
-	}
-	where := map[*ir.Op]string{}
-	for i, o := range r.f.Ops {
-		if i > r.loss {
-			break
-		}
-		for _, x := range r.rules {
-			if path, ok := x.inside(o.Scope); ok {
-				where[o] = path
-				r.again[o] = true
-			}
-		}
-	}
-	leaves := func(v *ir.Value, to string) {
-		if v.Def != nil && r.again[v.Def] && where[v.Def] != to {
-			delete(r.again, v.Def)
-		}
-	}
-	for i, o := range r.f.Ops {
-		if i <= r.loss {
-			for _, v := range o.Args {
-				leaves(v, where[o])
-			}
-		}
-	}
-	for _, x := range r.f.Results {
-		leaves(x.Value, "a result")
-	}
-}
-
 // rewrite makes the operations after the loss read copies.
 func (r *rewriter) rewrite() {
-	for i, o := range r.f.Ops {
-		if i > r.loss {
+	for _, o := range r.f.Ops {
+		if !r.halves.forward[o] {
 			for k, v := range o.Args {
 				o.Args[k] = r.copyOf(v, o)
 			}

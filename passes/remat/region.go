@@ -1,0 +1,386 @@
+package remat
+
+import (
+	"fmt"
+	"strings"
+
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// region is a part of the forward half that is done again on its own: a block,
+// or what stands between blocks, of one microbatch on one stage. Values that
+// leave a region are never computed again by it, so regions are independent
+// but for the memory that they share.
+type region struct {
+	key       string // path of the block, or of the part outside of blocks
+	stage, mb int
+	at        int // place in the forward half
+	nodes     []node
+	// fixed is what is kept for the region whatever is chosen.
+	fixed  int64
+	inputs map[*ir.Value]int // values of other regions that are nodes here
+}
+
+// node is an operation of a region that computes something, or a value that
+// enters it. Views are not nodes: they are where their operand is; constants
+// and positions are not, since they cost nothing.
+type node struct {
+	o     *ir.Op // nil for a value that enters
+	value *ir.Value
+	bytes int64 // when kept
+	flops int64 // to do it again
+	work  int64 // bytes that it takes when done again; 0 where its readers compute it in passing
+	// needed: the backward half reads it.
+	needed bool
+	must   decision // undecided where there is a choice
+	from   []int    // nodes that it reads, ascending
+}
+
+type decision uint8
+
+const (
+	undecided decision = iota
+	keep
+	again
+)
+
+// keyOf is the region that a scope belongs to: the outermost numbered path, or
+// the first part of one without numbers; empty for the model itself.
+func keyOf(scope string) string {
+	parts := strings.Split(scope, ".")
+	for i, s := range parts {
+		if s != "" && s[0] >= '0' && s[0] <= '9' {
+			return strings.Join(parts[:i+1], ".")
+		}
+	}
+	return parts[0]
+}
+
+// builder finds the regions of a step.
+type builder struct {
+	*halves
+	bytes   func(*ir.Value) int64 // on one device, when kept
+	shards  func(*ir.Op) int64    // devices that share the work of an operation
+	device  func(stage int) int
+	forced  func(*ir.Op) decision
+	free    map[*ir.Op]bool
+	regions []*region
+	of      map[*ir.Op]*region
+	byKey   map[string]*region
+	node    map[*ir.Op]int
+	use     map[*ir.Value]*uses
+	result  map[*ir.Value]bool
+}
+
+// uses are the readers of a value, through views.
+type uses struct {
+	forward  []*region // that have a node which reads it
+	backward []*region // whose backward half reads it
+	stored   bool      // some reader cannot compute it in passing
+}
+
+// root is the value whose memory v is in; nil for arguments and what costs
+// nothing.
+func (b *builder) root(v *ir.Value) *ir.Value {
+	for v.Def != nil && op.CanView(v.Def) && !b.free[v.Def] {
+		v = v.Def.Args[0]
+	}
+	if v.Def == nil || b.free[v.Def] {
+		return nil
+	}
+	return v
+}
+
+func (b *builder) isNode(o *ir.Op) bool {
+	return b.forward[o] && !b.free[o] && !op.CanView(o)
+}
+
+// build fills regions.
+func (b *builder) build() {
+	b.free, b.of, b.byKey = map[*ir.Op]bool{}, map[*ir.Op]*region{}, map[string]*region{}
+	b.node, b.use, b.result = map[*ir.Op]int{}, map[*ir.Value]*uses{}, map[*ir.Value]bool{}
+	for _, o := range b.f.Ops {
+		b.free[o] = b.isFree(o)
+		if b.isNode(o) {
+			b.of[o] = b.regionOf(o)
+		}
+	}
+	for _, r := range b.f.Results {
+		if v := b.root(r.Value); v != nil {
+			b.result[v] = true
+		}
+	}
+	b.readers()
+	for _, o := range b.f.Ops {
+		if b.isNode(o) {
+			b.add(o)
+			for _, v := range o.Results {
+				b.settle(v)
+			}
+		}
+	}
+}
+
+// isFree reports whether o computes from constants and positions alone, or is
+// computed by every stage that reads it.
+func (b *builder) isFree(o *ir.Op) bool {
+	if b.tagged && !o.Attrs.Has(op.TagStage) {
+		return true
+	}
+	d := op.Of(o)
+	if len(o.Args) == 0 {
+		return d.Class == op.Source
+	}
+	if d.Class != op.Elementwise && d.Class != op.Movement {
+		return false
+	}
+	for _, a := range o.Args {
+		if a.Def == nil || !b.free[a.Def] {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *builder) name(key string, o *ir.Op) string {
+	return fmt.Sprintf("%s %d %d", key, o.Attrs.Int(op.TagStage, 0), o.Attrs.Int(op.TagMicro, 0))
+}
+
+// regionOf is the region of a forward operation. What belongs to the model
+// itself follows the last region that it reads.
+func (b *builder) regionOf(o *ir.Op) *region {
+	key := keyOf(o.Scope)
+	if key == "" {
+		var last *region
+		for _, a := range o.Args {
+			if v := b.root(a); v != nil {
+				if r := b.of[v.Def]; last == nil || r.at > last.at {
+					last = r
+				}
+			}
+		}
+		if last != nil {
+			key = "after " + strings.TrimPrefix(last.key, "after ")
+		}
+	}
+	name := b.name(key, o)
+	r := b.byKey[name]
+	if r == nil {
+		r = &region{key: key, at: len(b.regions), inputs: map[*ir.Value]int{},
+			stage: int(o.Attrs.Int(op.TagStage, 0)), mb: int(o.Attrs.Int(op.TagMicro, 0))}
+		b.byKey[name] = r
+		b.regions = append(b.regions, r)
+	}
+	return r
+}
+
+// readers fills use.
+func (b *builder) readers() {
+	for _, o := range b.f.Ops {
+		if b.free[o] || b.forward[o] && op.CanView(o) {
+			continue
+		}
+		class := op.Of(o).Class
+		for _, a := range o.Args {
+			v := b.root(a)
+			if v == nil || !b.forward[v.Def] {
+				continue
+			}
+			u := b.use[v]
+			if u == nil {
+				u = &uses{}
+				b.use[v] = u
+			}
+			u.stored = u.stored || class != op.Elementwise && class != op.Reduction || !sameNames(a, v)
+			if b.forward[o] {
+				u.forward = appendNew(u.forward, b.of[o])
+				continue
+			}
+			r := b.byKey[b.name(keyOf(o.Scope), o)]
+			if r == nil {
+				r = b.of[v.Def]
+			}
+			u.backward = appendNew(u.backward, r)
+		}
+	}
+}
+
+func appendNew(list []*region, r *region) []*region {
+	for _, x := range list {
+		if x == r {
+			return list
+		}
+	}
+	return append(list, r)
+}
+
+// sameNames reports whether the views between v and its root change no name.
+func sameNames(v, root *ir.Value) bool {
+	for v != root {
+		if !op.ByName(v.Def) {
+			return false
+		}
+		v = v.Def.Args[0]
+	}
+	return true
+}
+
+// add makes o a node of its region.
+func (b *builder) add(o *ir.Op) {
+	r := b.of[o]
+	n := node{o: o, value: o.Results[0], must: b.forced(o)}
+	// Doing nothing again is better than moving something again.
+	n.flops = max(1, op.Of(o).Flops(o)/b.shards(o))
+	var reads []int
+	for _, a := range o.Args {
+		v := b.root(a)
+		if v == nil {
+			continue
+		}
+		if b.of[v.Def] == r {
+			reads = append(reads, b.node[v.Def])
+		} else {
+			reads = append(reads, b.input(r, v))
+		}
+	}
+	n.from = sortedSet(reads)
+	d := op.Of(o)
+	folds := d.Class == op.Elementwise || d.Class == op.Source
+	for _, v := range o.Results {
+		u := b.use[v]
+		if u == nil && !b.result[v] {
+			continue
+		}
+		if u == nil {
+			u = &uses{}
+		}
+		if !folds || u.stored {
+			n.work += b.bytes(v)
+		}
+		if !b.leaves(v, r) {
+			n.bytes += b.bytes(v)
+			n.needed = n.needed || len(u.backward) > 0
+			continue
+		}
+		n.must = keep
+		if h, fixed := b.holder(v, b.device(r.stage)); h == r && !fixed {
+			n.bytes += b.bytes(v)
+		}
+	}
+	b.node[o] = len(r.nodes)
+	r.nodes = append(r.nodes, n)
+}
+
+// leaves reports whether v is read in the forward half outside its region, or
+// is a result of the step: then it is not computed again.
+func (b *builder) leaves(v *ir.Value, r *region) bool {
+	if b.result[v] {
+		return true
+	}
+	if u := b.use[v]; u != nil {
+		for _, x := range u.forward {
+			if x != r {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// holder is the region for which a value that leaves its own is kept on a
+// device, and whether it is kept in any case: the backward half reads it there,
+// or several regions could, to compute something again. It is kept from the
+// first of them on.
+func (b *builder) holder(v *ir.Value, device int) (h *region, fixed bool) {
+	u := b.use[v]
+	if u == nil {
+		return nil, false
+	}
+	n := 0
+	first := func(list []*region) {
+		for _, x := range list {
+			if b.device(x.stage) != device {
+				continue
+			}
+			if n++; h == nil || x.at < h.at {
+				h = x
+			}
+		}
+	}
+	if first(u.backward); h != nil {
+		return h, true
+	}
+	first(u.forward)
+	return h, n > 1
+}
+
+// settle adds what is kept in any case to the regions that it is kept for.
+func (b *builder) settle(v *ir.Value) {
+	u := b.use[v]
+	if u == nil || !b.leaves(v, b.of[v.Def]) {
+		return
+	}
+	done := map[int]bool{}
+	for _, list := range [][]*region{u.backward, u.forward} {
+		for _, x := range list {
+			d := b.device(x.stage)
+			if done[d] {
+				continue
+			}
+			done[d] = true
+			if h, fixed := b.holder(v, d); fixed {
+				h.fixed += b.bytes(v)
+			}
+		}
+	}
+}
+
+// input is the node of a value that enters r.
+func (b *builder) input(r *region, v *ir.Value) int {
+	if i, ok := r.inputs[v]; ok {
+		return i
+	}
+	n := node{value: v, must: keep}
+	if h, fixed := b.holder(v, b.device(r.stage)); h == r && !fixed {
+		n.bytes = b.bytes(v)
+	}
+	r.inputs[v] = len(r.nodes)
+	r.nodes = append(r.nodes, n)
+	return len(r.nodes) - 1
+}
+
+// small is how much smaller than the largest value of a region one is that is
+// always kept where it is read, such as the statistics of rows: keeping it takes
+// nothing to speak of.
+const small = 64
+
+func (r *region) keepSmall() {
+	var most int64
+	for _, n := range r.nodes {
+		most = max(most, n.bytes)
+	}
+	for i := range r.nodes {
+		if n := &r.nodes[i]; n.must == undecided && n.bytes*small <= most {
+			n.must = keep
+		}
+	}
+}
+
+func sortedSet(list []int) []int {
+	var out []int
+	for _, x := range list {
+		at := len(out)
+		for i, y := range out {
+			if y >= x {
+				at = i
+				break
+			}
+		}
+		if at < len(out) && out[at] == x {
+			continue
+		}
+		out = append(out[:at], append([]int{x}, out[at:]...)...)
+	}
+	return out
+}

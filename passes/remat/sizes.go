@@ -1,0 +1,229 @@
+package remat
+
+import (
+	"ptc/ir"
+	"ptc/ir/op"
+	"ptc/passes/pass"
+	"ptc/passes/propagate"
+	"ptc/passes/schedule"
+	"ptc/passes/stage"
+)
+
+// local is what values of @step take on one device. The rules of sharding say
+// so, and propagate follows them: it runs on a copy of the module, and the
+// states that it gives count.
+type local struct {
+	m     *ir.Module // the copy
+	value map[int]*ir.Value
+	op    map[int]*ir.Op // by the number of the first result
+	held  map[int]int64  // what the backward half reads of a value: it, and reshards of it
+}
+
+func localOf(m *ir.Module) (*local, error) {
+	l := &local{m: m.Clone(), value: map[int]*ir.Value{}, op: map[int]*ir.Op{}, held: map[int]int64{}}
+	if err := propagate.Run(&pass.Context{}, l.m); err != nil {
+		return nil, err
+	}
+	f := l.m.Func("step")
+	h := halvesOf(f)
+	for _, a := range f.Args {
+		l.value[a.Value.ID] = a.Value
+	}
+	for _, o := range f.Ops {
+		for _, v := range o.Results {
+			l.value[v.ID] = v
+			l.op[v.ID] = o
+		}
+	}
+	seen := map[*ir.Value]bool{}
+	for _, o := range f.Ops {
+		if h.forward[o] {
+			continue
+		}
+		for _, v := range o.Args {
+			if !seen[v] && v.Def != nil && h.forward[v.Def] {
+				seen[v] = true
+				l.hold(v)
+			}
+		}
+	}
+	return l, nil
+}
+
+// hold counts v, which the backward half reads, for the value whose memory or
+// whose move it is.
+func (l *local) hold(v *ir.Value) {
+	at := v
+	for at.Def != nil && op.CanView(at.Def) {
+		at = at.Def.Args[0]
+	}
+	of := at
+	for of.Def != nil && (op.CanView(of.Def) || op.Of(of.Def).Class == op.Placement) {
+		of = of.Def.Args[0]
+	}
+	if l.held[-at.ID-1] == 0 { // each memory once
+		l.held[-at.ID-1] = 1
+		l.held[of.ID] += l.bytes(at)
+	}
+}
+
+// bytes is the size of one device's part of v.
+func (l *local) bytes(v *ir.Value) int64 {
+	n := int64(v.Type.Bytes())
+	for _, a := range v.Type.Axes {
+		for _, m := range a.Mesh {
+			n /= int64(max(1, l.m.MeshSize(m)))
+		}
+	}
+	return n
+}
+
+// kept is what keeping v, of the module itself, takes.
+func (l *local) kept(v *ir.Value) int64 {
+	if n := l.held[v.ID]; n > 0 {
+		return n
+	}
+	if w := l.value[v.ID]; w != nil {
+		return l.bytes(w)
+	}
+	return int64(v.Type.Bytes())
+}
+
+// shards is the number of devices that share the work of o.
+func (l *local) shards(o *ir.Op) int64 {
+	p := l.op[o.Results[0].ID]
+	if p == nil {
+		return 1
+	}
+	over := map[string]bool{}
+	for _, list := range [][]*ir.Value{p.Args, p.Results} {
+		for _, v := range list {
+			for _, a := range v.Type.Axes {
+				for _, m := range a.Mesh {
+					over[m] = true
+				}
+			}
+		}
+	}
+	n := int64(1)
+	for _, a := range l.m.Mesh {
+		if over[a.Name] {
+			n *= int64(a.Size)
+		}
+	}
+	return n
+}
+
+// persistent is what lies on a device for the whole step besides activations:
+// arguments, and gradients.
+func (l *local) persistent(device func(stage int) int, d int) (sum int64) {
+	f := l.m.Func("step")
+	home := map[*ir.Value]int{}
+	for _, o := range f.Ops {
+		s := int(o.Attrs.Int(op.TagStage, -1))
+		for _, v := range o.Args {
+			if h, ok := home[v]; v.Def == nil && s >= 0 && (!ok || s < h) {
+				home[v] = s
+			}
+		}
+	}
+	for _, a := range f.Args {
+		s := home[a.Value]
+		if r := f.Result(a.Role, a.Path); r != nil && r.Value.Def != nil {
+			s = int(r.Value.Def.Attrs.Int(op.TagStage, int64(s)))
+		}
+		if device(s) == d {
+			sum += l.bytes(a.Value)
+		}
+	}
+	for _, r := range f.Results {
+		if r.Role == ir.RoleGrad && r.Value.Def != nil && device(int(r.Value.Def.Attrs.Int(op.TagStage, 0))) == d {
+			sum += l.bytes(r.Value)
+		}
+	}
+	return sum
+}
+
+// backward is the most that the backward half of one microbatch holds of values
+// of its own: from where each is made to where it is read last. Elementwise work
+// that only more of its kind reads is done in passing.
+func (l *local) backward(device func(stage int) int, d int) (most int64) {
+	f := l.m.Func("step")
+	h := halvesOf(f)
+	last, stored := map[*ir.Value]int{}, map[*ir.Value]bool{}
+	mine := func(o *ir.Op) bool {
+		return !h.forward[o] && (!h.tagged || o.Attrs.Text(op.TagHalf) == "backward" &&
+			o.Attrs.Int(op.TagMicro, 0) == 0 && device(int(o.Attrs.Int(op.TagStage, 0))) == d)
+	}
+	root := func(v *ir.Value) *ir.Value {
+		for v.Def != nil && op.CanView(v.Def) {
+			v = v.Def.Args[0]
+		}
+		return v
+	}
+	for i, o := range f.Ops {
+		class := op.Of(o).Class
+		for _, v := range o.Args {
+			last[root(v)] = i
+			stored[root(v)] = stored[root(v)] || class != op.Elementwise && class != op.Reduction && !op.CanView(o)
+		}
+	}
+	for _, r := range f.Results {
+		delete(last, root(r.Value)) // counted as gradients, or in the place of what was there before
+	}
+	ends := make([]int64, len(f.Ops))
+	var now int64
+	for i, o := range f.Ops {
+		if mine(o) && !op.CanView(o) {
+			for _, v := range o.Results {
+				end, read := last[v]
+				if class := op.Of(o).Class; !read || class == op.Source || class == op.Elementwise && !stored[v] {
+					continue
+				}
+				now += l.bytes(v)
+				ends[end] += l.bytes(v)
+			}
+		}
+		most = max(most, now)
+		now -= ends[i]
+	}
+	return most
+}
+
+// flights are the microbatches in flight on each stage of a pipeline, from the
+// slots of its schedule; without one, a single one.
+func flights(r *stage.Rule, devices int) (map[int]inFlight, error) {
+	out := map[int]inFlight{}
+	if r == nil {
+		out[0] = inFlight{kept: 1}
+		return out, nil
+	}
+	x, err := schedule.New(r.Schedule, schedule.Shape{Devices: devices, Microbatches: r.Microbatches, Chunks: r.Chunks})
+	if err != nil {
+		return nil, err
+	}
+	for _, slots := range x.Devices {
+		now := map[int]inFlight{}
+		for _, s := range slots {
+			n, most := now[s.Stage], out[s.Stage]
+			switch s.Kind {
+			case schedule.Forward:
+				n.kept++
+			case schedule.BackwardInput:
+				n.pending++
+			}
+			most.kept = max(most.kept, n.kept)
+			// The slot that runs is counted by its regions.
+			most.pending = max(most.pending, n.pending-1)
+			switch s.Kind {
+			case schedule.Backward:
+				n.kept--
+			case schedule.BackwardWeight:
+				n.kept--
+				n.pending--
+			}
+			now[s.Stage], out[s.Stage] = n, most
+		}
+	}
+	return out, nil
+}
