@@ -169,6 +169,7 @@ func lower(o Options, r *Report) (*lowered, error) {
 	for _, u := range res.Unused {
 		r.Warnings = append(r.Warnings, "the loss does not read parameter `"+u+"`: it is not trained")
 	}
+	r.Warnings = append(r.Warnings, res.Warnings...)
 	r.stage("lower", began)
 	return &lowered{p, res}, nil
 }

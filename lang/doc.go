@@ -65,6 +65,7 @@
 //	E0420  recompute auto without a budget
 //	E0421  the mesh axis of a pipeline in another rule
 //	E0422  zero over devices that all do the same work
+//	E0423  a rule that another one undoes
 //	E0501  nothing to train
 //	E0502  more than one model or train block, or an unknown model
 //	E0503  unknown entry of train

@@ -88,6 +88,7 @@ func (l *lowerer) lowerLayout(y *layout, t *training, compute string) {
 			y.directive(d)
 		}
 		y.checkShards()
+		y.checkIdle()
 	}
 	if compute != "" {
 		d, ok := ir.ParseDType(compute)

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"fmt"
 	"slices"
 	"sort"
 	"strings"
@@ -78,6 +79,7 @@ func (y *layout) allAxes() []string {
 func (y *layout) checkShards() {
 	y.checkStages()
 	y.checkReplicas()
+	y.checkWhole()
 	for i, r := range y.shards {
 		for _, o := range y.shards[:i] {
 			if o.axis == r.axis && sameScope(o, r) {
@@ -160,6 +162,67 @@ func (y *layout) checkReplicas() {
 				y.f.wants("E0422", id, "a mesh axis that something is sharded over", "`shard "+batch+" over "+id.Name+"` gives each device a part of the batch",
 					"the %d devices of `%s` all do the same work", n, id.Name)
 			}
+		}
+	}
+}
+
+// checkWhole reports rules about parameters that another one keeps whole, all of
+// them.
+func (y *layout) checkWhole() {
+	for _, d := range y.decl.Directives {
+		w, ok := d.(*syntax.Replicate)
+		if !ok {
+			continue
+		}
+		for _, r := range y.shards {
+			if undone := len(r.of) > 0 && y.keepsWhole(w, r); undone {
+				e := at("E0423", w, "every parameter of a rule is replicated, so that it shards nothing")
+				e.Want = "one of the two rules"
+				e.Note = []diag.Note{{Pos: r.node.At(), Msg: "the rule"}}
+				y.l.errs.add(e)
+			}
+		}
+	}
+}
+
+// keepsWhole is whether w replicates all parameters of r over all mesh axes of r.
+func (y *layout) keepsWhole(w *syntax.Replicate, r shardRule) bool {
+	for _, m := range r.mesh {
+		if len(w.Over) > 0 && !slices.ContainsFunc(w.Over, func(id *syntax.Ident) bool { return id.Name == m.Name }) {
+			return false
+		}
+	}
+	covered := func(ps []*syntax.Path, path string) bool {
+		return slices.ContainsFunc(ps, func(p *syntax.Path) bool { return y.covers(p, path) })
+	}
+	some := false
+	for _, p := range y.l.params {
+		if covered(r.of, p.path) {
+			if some = true; !covered(w.What, p.path) {
+				return false
+			}
+		}
+	}
+	return some
+}
+
+// checkIdle warns of mesh axes that no rule is over.
+func (y *layout) checkIdle() {
+	used := map[string]bool{}
+	for _, d := range y.decl.Directives {
+		switch d := d.(type) {
+		case *syntax.Shard:
+			for _, id := range d.Over {
+				used[id.Name] = true
+			}
+		case *syntax.Pipeline:
+			used[d.Over.Name] = true
+		}
+	}
+	for _, a := range y.l.mod.Mesh {
+		if a.Size > 1 && !used[a.Name] {
+			y.l.warnings = append(y.l.warnings, fmt.Sprintf("layout `%s`: the %d devices of mesh axis `%s` all do the same work: nothing is sharded over it",
+				y.decl.Name.Name, a.Size, a.Name))
 		}
 	}
 }
@@ -308,7 +371,7 @@ func (y *layout) checkSize(r shardRule, p placed) {
 	}
 	n := p.typ.Axes[i].Size
 	switch {
-	case n%parts != 0:
+	case n%parts != 0 && !r.zigzag:
 		y.f.wants("E0406", r.node, "a multiple of "+formatNumber(whole(parts)), "", "axis `%s` is %d in %s, and cannot be cut into %d equal parts", r.axis, n, p.name, parts)
 	case r.zigzag && parts > 1 && n%(2*parts) != 0:
 		y.f.wants("E0406", r.node, "a multiple of "+formatNumber(whole(2*parts)), "`order = contiguous` takes one part for each device",

@@ -55,7 +55,7 @@ func (y *layout) recompute(d *syntax.Recompute) {
 	}, "budget": func(x syntax.Expr) {
 		y.f.wants("E0415", x, "`recompute auto`, which chooses under a budget", "", "a budget for modules that are named")
 	}})
-	y.rule(d, "recompute", "of", joined(d.What), "keep", keep)
+	y.rule(d, "recompute", "of", y.joined(d.What), "keep", keep)
 }
 
 func (y *layout) recomputeAuto(d *syntax.Recompute) {
@@ -100,7 +100,10 @@ func (y *layout) modulesOf(ps []*syntax.Path, to string) (out []*instance) {
 			}
 		}
 		switch {
-		case len(out) > before || matchesRepeated(y.l.model, p):
+		case len(out) > before:
+		case matchesRepeated(y.l.model, p):
+			list, _ := repeatedAt(y.l.model, p.Parts)
+			out = append(out, list...)
 		case y.selects(p):
 			y.f.wants("E0412", p, "a module such as `Block`, or the path of one", "", "`%s` is a parameter: only what modules compute can be %s", p, to)
 		default:
@@ -110,11 +113,15 @@ func (y *layout) modulesOf(ps []*syntax.Path, to string) (out []*instance) {
 	return out
 }
 
-// joined are patterns as one string.
-func joined(ps []*syntax.Path) ir.Str {
+// joined are patterns of modules as one string; `blocks` alone is each of them.
+func (y *layout) joined(ps []*syntax.Path) ir.Str {
 	var out []string
 	for _, p := range ps {
-		out = append(out, p.String())
+		s := p.String()
+		if matchesRepeated(y.l.model, p) {
+			s += ".*"
+		}
+		out = append(out, s)
 	}
 	return ir.Str(strings.Join(out, ", "))
 }
@@ -137,6 +144,9 @@ func (y *layout) checkKept(x syntax.Expr, k string, mods []*instance) {
 	y.f.wants("E0412", x, diag.OneOf(names), diag.DidYouMean(k, names), "%s has no module `%s`", mods[0].what(), k)
 }
 
+// foreignDType turns the names that others give to dtypes into those here.
+var foreignDType = strings.NewReplacer("bfloat", "bf", "float", "f", "fp", "f", "half", "f16")
+
 func (y *layout) setPrecision(d *syntax.Precision) {
 	y.single(d, "precision")
 	allowed := map[string][]string{"compute": {"f32", "bf16", "f16"}, "params": {"f32", "bf16", "f16"}, "reduce": {"f32", "bf16"}}
@@ -145,7 +155,7 @@ func (y *layout) setPrecision(d *syntax.Precision) {
 		readers[k] = func(x syntax.Expr) {
 			w, ok := y.word(x)
 			if ok && !contains(names, w) {
-				y.f.wants("E0413", x, diag.OneOf(names), diag.DidYouMean(w, names), "`%s` cannot be %s", k, clip(w))
+				y.f.wants("E0413", x, diag.OneOf(names), diag.DidYouMean(foreignDType.Replace(w), names), "`%s` cannot be %s", k, clip(w))
 				return
 			}
 			y.precision[k], _ = ir.ParseDType(w)
@@ -216,7 +226,7 @@ func (y *layout) offload(d *syntax.Offload) {
 		y.f.wants("E0418", d.To, diag.OneOf(places), diag.DidYouMean(d.To.Name, places), "unknown memory `%s`", d.To.Name)
 	}
 	y.modulesOf(d.Of, "offloaded")
-	kv := []any{"what", what, "of", joined(d.Of), "to", ir.Name(d.To.Name)}
+	kv := []any{"what", what, "of", y.joined(d.Of), "to", ir.Name(d.To.Name)}
 	y.options(d.Options, map[string]func(syntax.Expr){"piece": func(x syntax.Expr) {
 		if n, ok := y.bytes(x, "E0418", "the size of a piece", "4 MiB", 1); ok {
 			kv = append(kv, "piece", ir.Int(n))
@@ -232,7 +242,7 @@ func (y *layout) device(d *syntax.Device) {
 			continue
 		}
 		y.single(e, "device memory")
-		if n, ok := y.bytes(e.Value, "E0416", "the memory of a device", "80 GiB", 1); ok {
+		if n, ok := y.bytes(e.Value, "E0416", "the memory of a device", "80 GiB", 1024); ok {
 			y.rule(d, "device", "memory", ir.Int(n))
 		}
 	}

@@ -1,6 +1,8 @@
 package lang
 
 import (
+	"sort"
+
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/lang/syntax"
@@ -17,7 +19,11 @@ func (y *layout) pipeline(d *syntax.Pipeline) {
 	case !ok && !y.selects(d.What):
 		y.unknownPath(d.What)
 	case !ok:
-		y.f.wants("E0408", d.What, "a repeated module, such as `blocks : Block[layers]`", "", "`%s` does not repeat, so it cannot be cut into stages", d.What)
+		want := "a repeated module, such as `blocks : Block[layers]`"
+		if all := repeatedPaths(y.l.model, ""); len(all) > 0 {
+			want = diag.OneOf(all) + ", which repeats"
+		}
+		y.f.wants("E0408", d.What, want, "", "`%s` does not repeat, so it cannot be cut into stages", d.What)
 	}
 	schedule, micro, chunks := "1f1b", 1, 1
 	var byHand syntax.Expr
@@ -119,4 +125,18 @@ func (y *layout) checkMicrobatches(x syntax.Expr, n int) {
 		}
 		y.f.wants("E0407", x, "a divisor of "+formatNumber(whole(local)), "", "%s cannot be cut into %d microbatches", what, n)
 	}
+}
+
+// repeatedPaths are the paths of the repeated modules in m, sorted.
+func repeatedPaths(m *instance, path string) (out []string) {
+	for n, s := range m.subs {
+		switch s := s.(type) {
+		case instances:
+			out = append(out, join(path, n))
+		case *instance:
+			out = append(out, repeatedPaths(s, join(path, n))...)
+		}
+	}
+	sort.Strings(out)
+	return out
 }

@@ -19,7 +19,7 @@ func (y *layout) shard(d *syntax.Shard) {
 	for _, p := range d.Between {
 		m := y.module(p.String())
 		if m == nil {
-			y.unknownPath(p)
+			y.notModule(p)
 			continue
 		}
 		between = append(between, m)
@@ -41,6 +41,20 @@ func (y *layout) shard(d *syntax.Shard) {
 		}
 	}
 	y.rule(d, "shard", append([]any{"axes", axes, "over", mesh, "of", of, "between", names}, y.sequence(d)...)...)
+}
+
+// notModule reports what stands after `between` and names no module: perhaps a
+// path to instances of one.
+func (y *layout) notModule(p *syntax.Path) {
+	for _, i := range y.l.instances {
+		s := p.String()
+		if i.path != "" && (matchPath(s, i.path) || matchPath(s+".*", i.path) && matchesRepeated(y.l.model, p)) {
+			n := i.decl.Name.Name
+			y.f.wants("E0412", p, "the name of a module: `"+n+"`", "`between "+n+"` is about what passes between its instances", "`%s` is a path", p)
+			return
+		}
+	}
+	y.unknownPath(p)
 }
 
 // sequence reads how the positions of a sequence lie and meet in attention:

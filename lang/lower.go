@@ -29,6 +29,8 @@ type Result struct {
 	// Unused are the paths of declared parameters that the loss does not read.
 	// They are left out of the module.
 	Unused []string
+	// Warnings are about what is allowed and probably not meant.
+	Warnings []string
 }
 
 // Lower resolves the program to a module, or to the list of its mistakes.
@@ -54,6 +56,7 @@ type lowerer struct {
 	mod         *ir.Module
 
 	home      *file // of the train block
+	warnings  []string
 	model     *instance
 	params    []*param // in the order of declaration
 	paths     map[string]*param
@@ -125,7 +128,7 @@ func (l *lowerer) lower(o Options) *Result {
 	if len(l.errs.list) > 0 {
 		return nil
 	}
-	r := &Result{Module: l.mod, Layouts: layouts, Layout: "single", Config: l.configAttrs()}
+	r := &Result{Module: l.mod, Layouts: layouts, Layout: "single", Config: l.configAttrs(), Warnings: l.warnings}
 	if lay != nil && lay.decl != nil {
 		r.Layout = lay.decl.Name.Name
 	}

@@ -33,7 +33,7 @@ var decoders = []Layout{
 	{Spec: "dp2 on2", Extra: "shard heads of blocks.0.attn, blocks.1.attn.wo over on"},
 	{Spec: "dp2 on2", Extra: "shard embed of wte over on", Models: "gpt moe"},
 	{Spec: "ep2 on2", Extra: "shard ffn of blocks.1.moe over on", Models: "moe"},
-	{Spec: "dp2 tp2", Extra: "replicate wte", Models: "gpt moe"},
+	{Spec: "dp2 tp2", Extra: "replicate wte", Models: "gpt moe"}, {Spec: "dp2 z1 tp2", Extra: "replicate wte over tp", Models: "gpt moe"},
 	{Spec: "tp2 dp2 z3", Extra: "replicate blocks.0.attn"},
 	{Spec: "dp2 cp2", Extra: "zero 3 over (dp, cp)"}, {Spec: "dp2 cp2 tp2", Extra: "zero 1 over (dp, cp)"},
 	{Spec: "1f1b:2:2 tp2 sp", Extra: "recompute Block"}, {Spec: "dp2 tp2", Extra: "recompute Block { keep = [attn] }", Models: "gpt llama"},

@@ -168,6 +168,9 @@ func (c chunk) misfit(u *participle.UnexpectedTokenError) *diag.Error {
 	if e := misspelt(sig[:at], found, want, where, inBraces); e != nil {
 		return e
 	}
+	if e := nothingOver(sig[:at], found, want, where); e != nil {
+		return e
+	}
 	if len(want) == 0 {
 		want = []string{where.what}
 	}
@@ -233,6 +236,9 @@ func misspelt(before []lexer.Token, found lexer.Token, want []string, where plac
 	if found.Type == tokOp && !is(found, "{") {
 		return nil
 	}
+	if where.what == placeDirective.what && name.Value == "bucket" {
+		return unexpected(found, "`=`")
+	}
 	begins := false
 	if len(before) > 1 {
 		prev := before[len(before)-2]
@@ -243,7 +249,25 @@ func misspelt(before []lexer.Token, found lexer.Token, want []string, where plac
 	if keyword || !near && !begins {
 		return nil
 	}
-	return unknownWord(name, where)
+	e := unknownWord(name, where)
+	if where.what == placeDirective.what && is(found, "over") && e.Hint == "" {
+		e.Hint = "an axis is cut by `shard " + name.Value + " over …`"
+	}
+	return e
+}
+
+// nothingOver is the error for `shard over dp` and `zero over dp`, where the word
+// `over` was taken for what should stand before it.
+func nothingOver(before []lexer.Token, found lexer.Token, want []string, where place) *diag.Error {
+	if len(before) < 2 || where.what != placeDirective.what || !slices.Contains(want, "`over`") || !is(before[len(before)-1], "over") {
+		return nil
+	}
+	missing := map[string]string{"shard": "an axis, such as `batch`", "zero": "a level, 1 to 3", "pipeline": "a repeated module, such as `blocks`"}
+	w := missing[before[len(before)-2].Value]
+	if w == "" || found.Type != tokIdent {
+		return nil
+	}
+	return unexpected(before[len(before)-1], w)
 }
 
 // unknownWord is the error for a word that begins nothing.

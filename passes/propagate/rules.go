@@ -29,8 +29,9 @@ type layout struct {
 	// stages are mesh axes that hold pipeline stages: nothing is sharded over
 	// them.
 	stages map[string]bool
-	// whole are parameters that must not be sharded.
-	whole map[string]bool
+	// whole are parameters that must not be sharded: over these mesh axes, or,
+	// where the list is empty, any.
+	whole map[string][]string
 }
 
 // known are the rules that propagation follows or may pass over, because
@@ -42,7 +43,7 @@ var known = map[string]bool{
 
 // rulesOf reads the metadata of m.
 func rulesOf(c *pass.Context, m *ir.Module) (*layout, error) {
-	l := &layout{name: "single", mesh: m.Mesh, claims: map[string][]claim{}, stages: map[string]bool{}, whole: map[string]bool{}}
+	l := &layout{name: "single", mesh: m.Mesh, claims: map[string][]claim{}, stages: map[string]bool{}, whole: map[string][]string{}}
 	t := m.MetaTerm("layout")
 	if t == nil {
 		return l, nil
@@ -70,7 +71,7 @@ func rulesOf(c *pass.Context, m *ir.Module) (*layout, error) {
 			}
 		case "replicate":
 			for _, p := range r.Args.Names("of") {
-				l.whole[p] = true
+				l.whole[p] = r.Args.Names("over")
 			}
 		default:
 			if !known[r.Head] {
@@ -112,7 +113,8 @@ func (l *layout) claimOn(axis, mesh, path string) (strength int, at string) {
 // first axis that can be cut further.
 func (l *layout) stored(path string, t ir.Type, zero bool) ir.Type {
 	t = t.Clone()
-	if l.whole[path] {
+	whole, some := l.whole[path]
+	if some && len(whole) == 0 {
 		return t
 	}
 	used := map[string]bool{}
@@ -120,7 +122,7 @@ func (l *layout) stored(path string, t ir.Type, zero bool) ir.Type {
 		a := &t.Axes[i]
 		for _, m := range l.mesh {
 			s, _ := l.claimOn(a.Name, m.Name, path)
-			if s == 2 && !used[m.Name] && !l.stages[m.Name] && a.Size%(l.parts(*a)*m.Size) == 0 {
+			if s == 2 && !used[m.Name] && !slices.Contains(whole, m.Name) && !l.stages[m.Name] && a.Size%(l.parts(*a)*m.Size) == 0 {
 				a.Mesh = append(a.Mesh, m.Name)
 				used[m.Name] = true
 			}
@@ -130,7 +132,9 @@ func (l *layout) stored(path string, t ir.Type, zero bool) ir.Type {
 		return t
 	}
 	for _, m := range l.zero {
-		l.cutFirst(t, m, used)
+		if !slices.Contains(whole, m) {
+			l.cutFirst(t, m, used)
+		}
 	}
 	return t
 }

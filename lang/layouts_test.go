@@ -1,0 +1,146 @@
+package lang_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"ptc/internal/diag"
+	"ptc/lang"
+)
+
+// layoutCases are layouts of examples/gpt, right and wrong, each with the code
+// of its one error and a part of what is said; no code where it is right.
+var layoutCases = []struct{ rules, code, says string }{
+	{"", "", ""},
+	{"mesh dp = 2  shard batch over dp", "", ""},
+	{"mesh batch = 2  shard batch over batch", "", ""}, // names of axes and of mesh axes are apart
+	{"mesh dp = 1  zero 3 over dp", "", ""},
+	{"mesh tp = 2  shard kseq over tp", "", ""},
+	{"mesh dp = 2, dp = 2", "E0414", "declared twice"},
+	{"mesh dp = 0", "E0414", "of size 0"},
+	{"mesh dp = 2.5", "E0414", "of size 2.5"},
+	{"mesh dp = two", "E0201", "unknown name `two`"},
+	{"mesh dp = 2048, tp = 2048", "E0414", "at most 1048576 devices in all"},
+	{"mesh dp", "E0101", "expected `=`"},
+
+	{"shard batch over dp", "E0403", "`mesh dp = 2`"},
+	{"mesh dp = 2  shard batch over tp", "E0403", "did you mean `dp`?"},
+	{"mesh dp = 2  shard bach over dp", "E0402", "did you mean `batch`?"},
+	{"mesh dp = 2  shard batch over", "E0101", "expected `(` or a name"},
+	{"mesh dp = 2  shard over dp", "E0101", "expected an axis, such as `batch`"},
+	{"mesh dp = 2\nbatch over dp", "E0111", "`shard batch over …`"},
+	{"mesh dp = 2  shard batch over dp, seq over dp", "E0101", "found `,`"},
+	{"mesh dp = 2  shard batch over (dp, dp)", "E0405", "named twice"},
+	{"mesh dp = 2  shard batch, batch over dp", "E0404", "sharded twice"},
+	{"mesh dp = 2, tp = 2  shard batch over dp  shard batch over tp", "E0404", "`shard batch over (dp, tp)` cuts it by both"},
+	{"mesh dp = 2  shard batch over dp  shard seq over dp", "E0405", "both sharded over `dp`"},
+	{"mesh tp = 2  shard embed, ffn over tp", "E0405", "both `embed` and `ffn`"},
+	{"mesh dp = 3  shard batch over dp", "E0406", "a multiple of 3"},
+	{"mesh tp = 8  shard heads over tp", "E0406", "`heads` is 4"},
+	{"mesh tp = 2  shard seq over tp between blocks", "E0412", "the name of a module: `Block`"},
+	{"mesh tp = 2  shard seq over tp between blocks.0.attn", "E0412", "the name of a module: `Attention`"},
+	{"mesh tp = 2  shard heads over tp between Block", "E0402", "what `Block` gives has no axis `heads`"},
+	{"mesh tp = 2  shard seq between Block over tp", "E0101", "expected `over`"},
+	{"mesh tp = 2  shard ffn of blocks.*.attn over tp", "E0402", "has no axis `ffn`"},
+	{"mesh cp = 2  shard seq over cp { attention = flash }", "E0415", "one of gather, ring"},
+	{"mesh cp = 2  shard seq over cp { order = zigzag, attention = ring }", "E0101", "separated by a space"},
+	{"mesh cp = 16  shard seq over cp { order = zigzag }", "E0406", "a multiple of 32"},
+	{"mesh cp = 3  shard seq over cp { order = zigzag }", "E0406", "a multiple of 6"},
+
+	{"mesh tp = 2  shard vocab of wte over tp  replicate wte", "E0423", "shards nothing"},
+	{"mesh tp = 2, dp = 2  shard vocab of wte over tp  shard batch over dp  replicate wte over dp", "", ""},
+	{"mesh tp = 2  shard ffn of blocks.*.mlp over tp  replicate blocks.0", "", ""},
+	{"replicate wtee", "E0412", "did you mean `wte`?"},
+
+	{"mesh pp = 8  pipeline blocks over pp", "E0409", "8 stages of 4 blocks"},
+	{"mesh pp = 2  pipeline Block over pp", "E0408", "`blocks`, which repeats"},
+	{"mesh pp = 2  pipeline blocks over pp { microbatches = 3 }", "E0407", "a divisor of 16"},
+	{"mesh pp = 2  pipeline blocks over pp { microbatch = 4 }", "E0415", "did you mean `microbatches`?"},
+	{"mesh pp = 2  pipeline blocks over pp { stages = [3, 1] }", "", ""},
+	{"mesh pp = 2  pipeline blocks over pp { stages = [1] }", "E0419", "each of 2 stages"},
+	{"mesh pp = 2  pipeline blocks over pp { stages = [5, -1] }", "E0419", "from 1 to 4"},
+	{"mesh pp = 2  pipeline blocks over pp { stages = [1, 2] }", "E0419", "have 3 blocks, and there are 4"},
+	{"mesh pp = 2  pipeline blocks over pp  shard batch over pp", "E0421", "holds the stages"},
+	{"mesh pp = 2  pipeline blocks over pp  zero 1 over pp", "E0421", "holds the stages"},
+
+	{"mesh dp = 2  zero 1 over dp", "E0422", "`shard batch over dp`"},
+	{"mesh dp = 2  shard batch over dp  zero over dp", "E0101", "expected a level, 1 to 3"},
+	{"mesh dp = 2  shard batch over dp  zero 4 over dp", "E0411", "from 1 to 3"},
+	{"mesh dp = 2  shard batch over dp  zero 1 over dp { prefetch = 1 }", "E0415", "nothing to prefetch"},
+
+	{"recompute blocks", "", ""},
+	{"recompute blocks.*.attn, blocks.*.mlp", "", ""},
+	{"recompute Block.attn", "E0412", "did you mean `blocks.*.attn`?"},
+	{"recompute Block { keep = attnn }", "E0412", "did you mean `attn`?"},
+	{"recompute wte", "E0412", "is a parameter"},
+	{"recompute auto", "E0420", "nothing says how much may be kept"},
+	{"recompute auto  device memory = 1 GiB", "", ""},
+	{"precision { compute = float16 }", "E0413", "did you mean `f16`?"},
+	{"precision { compute = bfloat16 }", "E0413", "did you mean `bf16`?"},
+	{"precision { compute = f16  loss_scale = 0.5 }", "", ""},
+	{"precision { compute = bf16  loss_scale = dynamic }", "E0413", "without a scale"},
+	{"precision bf16", "E0101", "expected `{` and the options"},
+
+	{"device memory = 80", "E0416", "a size such as `80 GiB`"},
+	{"device ram = 80 GiB", "E0415", "expected `memory`"},
+	{"forbid gather", "E0417", "unknown collective `gather`"},
+	{"overlap everything", "E0417", "unknown collective `everything`"},
+	{"overlap none", "", ""},
+	{"bucket 25 MiB", "E0101", "expected `=`"},
+	{"bucket = \"25 MiB\"", "E0209", "expected a number"},
+	{"offload optimizer", "E0101", "expected `to`"},
+	{"offload optimizer to gpu", "E0418", "unknown memory `gpu`"},
+	{"offload optimizer of Block to host", "E0418", "only activations"},
+}
+
+// layoutSizes are those of the cases.
+const layoutSizes = "config { layers = 4  batch = 16  seq = 16  embed = 16  heads = 4  head = 4  ffn = 32 }\n"
+
+// lowerLayout lowers examples/gpt under a layout in a file of its own.
+func lowerLayout(t *testing.T, rules string) (*lang.Program, *lang.Result, diag.List) {
+	t.Helper()
+	src := "import \"gpt.ptl\"\n" + layoutSizes + "layout l {\n" + rules + "\n}\n"
+	p, errs := lang.Load("l.ptl", []byte(src), func(path string) ([]byte, error) {
+		return os.ReadFile("../examples/gpt/" + path)
+	})
+	if len(errs) > 0 {
+		return p, nil, errs
+	}
+	r, errs := p.Lower(lang.Options{})
+	return p, r, errs
+}
+
+func TestLayouts(t *testing.T) {
+	for _, c := range layoutCases {
+		p, _, errs := lowerLayout(t, c.rules)
+		text := diag.Render(errs, p.Source)
+		switch {
+		case c.code == "" && len(errs) > 0:
+			t.Errorf("%s:\n%s", c.rules, text)
+		case c.code == "":
+		case len(errs) != 1 || errs[0].Code != c.code || !errs[0].Pos.IsValid():
+			t.Errorf("%s: one %s expected, found\n%s", c.rules, c.code, text)
+		case !strings.Contains(text, c.says):
+			t.Errorf("%s: %q expected in\n%s", c.rules, c.says, text)
+		}
+	}
+}
+
+// What is allowed and probably not meant is a warning.
+func TestLayoutWarnings(t *testing.T) {
+	for rules, want := range map[string]string{
+		"mesh dp = 2": "the 2 devices of mesh axis `dp` all do the same work",
+		"mesh dp = 2, tp = 4  shard batch over dp": "the 4 devices of mesh axis `tp` all do the same work",
+		"mesh dp = 1": "",
+		"mesh pp = 2, dp = 2  pipeline blocks over pp  shard batch over dp": "",
+	} {
+		p, r, errs := lowerLayout(t, rules)
+		if len(errs) > 0 {
+			t.Fatal(diag.Render(errs, p.Source))
+		}
+		if got := strings.Join(r.Warnings, "\n"); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: warnings %q, expected %q", rules, got, want)
+		}
+	}
+}
