@@ -88,6 +88,7 @@ var layoutCases = []struct{ rules, code, says string }{
 	{"overlap everything", "E0417", "unknown collective `everything`"},
 	{"overlap none", "", ""},
 	{"bucket 25 MiB", "E0101", "expected `=`"},
+	{"two_level 64 KiB", "E0101", "expected `=`"},
 	{"bucket = \"25 MiB\"", "E0209", "expected a number"},
 	{"offload optimizer", "E0101", "expected `to`"},
 	{"offload optimizer to gpu", "E0418", "unknown memory `gpu`"},

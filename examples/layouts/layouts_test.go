@@ -66,7 +66,7 @@ func step(p *program.Plan, d *program.Device) (out []traffic, sent float64) {
 	for _, prog := range d.Progs {
 		for _, in := range prog.Instrs {
 			c := in.Comm
-			if prog.Name != "step" || c == nil || c.Kind == program.ShardSlice {
+			if prog.Name != "step" || c == nil || c.Kind == program.ShardSlice || c.Kind == program.Done {
 				continue
 			}
 			k := traffic{kind: c.Kind, over: strings.Join(c.Over, ",")}

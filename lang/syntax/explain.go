@@ -236,7 +236,7 @@ func misspelt(before []lexer.Token, found lexer.Token, want []string, where plac
 	if found.Type == tokOp && !is(found, "{") {
 		return nil
 	}
-	if where.what == placeDirective.what && name.Value == "bucket" {
+	if where.what == placeDirective.what && slices.Contains(optionWords, name.Value) {
 		return unexpected(found, "`=`")
 	}
 	begins := false

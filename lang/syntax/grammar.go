@@ -36,4 +36,5 @@ var (
 	stmtWords      = []string{"return", "for", "if"}
 	directiveWords = []string{"mesh", "shard", "replicate", "pipeline", "zero", "recompute", "precision",
 		"offload", "forbid", "device", "overlap"}
+	optionWords = []string{"bucket", "two_level"} // plain entries of a layout
 )
