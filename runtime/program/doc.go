@@ -19,5 +19,14 @@
 // compressor's version. A number in a tag is never given to another meaning
 // without a new format version; a key that is not known is an error.
 //
+// What Validate promises of a plan that it accepts: no instruction touches bytes
+// outside of its buffers, or that another one uses for which it does not wait;
+// every rank reaches its end, in whatever order they run, with the same
+// collectives on all members of a group. What a plan computes it cannot know: a
+// sum where a maximum was meant, another buffer of the same size, two devices'
+// programs exchanged may be as good a plan of another model. There the checksum
+// says that the plan is the one that a compiler wrote, and the compiler proves
+// that this is the model's (packages ir/verify and passes/validate).
+//
 // Imports nothing of ours.
 package program
