@@ -76,7 +76,8 @@ type Def struct {
 	// Divide, where set, is for an axis that is cut over several mesh axes, and
 	// several axes that are each cut over some of them: the axes of the result, in
 	// their states, from those of the operand; nil where the sharding rule says it.
-	Divide func(o *ir.Op) []ir.Axis
+	// Sizes are a device's, or those of which parts says in how many parts they are.
+	Divide func(o *ir.Op, parts func(ir.Axis) int) []ir.Axis
 	// Inverse, where set, is the operation that makes o's operand of its result.
 	Inverse func(o *ir.Op) (name string, attrs ir.Attrs)
 	// SameValue: result i is operand i in another state or place; of the whole
@@ -183,6 +184,10 @@ type Factor struct {
 	// factor is, or the major part of (split, merge); empty where absent.
 	Args, Results []string
 	Reduction     string // Reduce: "sum" or "max"
+	// Minor, of an axis that is split or merged, is its minor part. More mesh axes
+	// may cut it where those before have cut the factor into single elements: the
+	// whole is then cut over both.
+	Minor *Factor
 }
 
 // Localize is the attributes that o has on one device, where its results have

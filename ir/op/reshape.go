@@ -126,25 +126,42 @@ func ruleSplit(o *ir.Op) Rule {
 	for _, s := range into[1:] {
 		minor = append(minor, s.Name)
 	}
-	return mapped(o, func(n string) string {
+	rule := mapped(o, func(n string) string {
 		if n == axis {
 			return into[0].Name
 		}
 		return n
 	}, minor...)
+	if len(into) == 2 {
+		withMinor(rule, axis, into[1].N, []string{axis}, []string{into[1].Name})
+	}
+	return rule
+}
+
+// withMinor gives the factor of an operand's axis a minor part.
+func withMinor(rule Rule, axis string, size int, args, results []string) {
+	for i := range rule.Factors {
+		if f := &rule.Factors[i]; f.Args[0] == axis {
+			f.Minor = &Factor{Kind: PassThrough, Size: size, Args: args, Results: results}
+		}
+	}
 }
 
 func ruleMerge(o *ir.Op) Rule {
-	axes := o.Attrs.Names("axes")
-	return mapped(o, func(n string) string {
+	axes, into := o.Attrs.Names("axes"), o.Attrs.Text("into")
+	rule := mapped(o, func(n string) string {
 		switch {
 		case n == axes[0]:
-			return o.Attrs.Text("into")
+			return into
 		case slices.Contains(axes, n):
 			return ""
 		}
 		return n
 	})
+	if len(axes) == 2 {
+		withMinor(rule, axes[0], o.Args[0].Type.Size(axes[1]), []string{axes[1]}, []string{into})
+	}
+	return rule
 }
 
 // divideSplit: where a device has one element of the major part, that part's
@@ -152,28 +169,32 @@ func ruleMerge(o *ir.Op) Rule {
 // cut over. The minor part is then cut over the others.
 //
 //	a = 12 over (n, e), n = 2, e = 3   →   x = 2 over n, y = 6 over e
-func divideSplit(o *ir.Op) []ir.Axis {
+func divideSplit(o *ir.Op, parts func(ir.Axis) int) []ir.Axis {
 	axis, into := o.Attrs.Text("axis"), o.Attrs.Sizes("into")
-	if len(into) != 2 || into[0].N != 1 {
+	if len(into) != 2 {
 		return nil
 	}
-	whole, parts := o.Args[0].Type, o.Result().Type.Clone()
+	whole, by := o.Args[0].Type, o.Result().Type.Clone()
 	i := whole.Index(axis)
-	if !slices.Equal(slices.Concat(parts.Axes[i].Mesh, parts.Axes[i+1].Mesh), whole.Axes[i].Mesh) {
+	if into[0].N != parts(by.Axes[i]) || !slices.Equal(slices.Concat(by.Axes[i].Mesh, by.Axes[i+1].Mesh), whole.Axes[i].Mesh) {
 		return nil
 	}
-	return replaceAxes(whole, i, 1, parts.Axes[i:i+2]).Axes
+	return replaceAxes(whole, i, 1, by.Axes[i:i+2]).Axes
 }
 
 // divideMerge is the way back.
-func divideMerge(o *ir.Op) []ir.Axis {
-	axes, parts := o.Attrs.Names("axes"), o.Args[0].Type
-	if len(axes) != 2 || parts.Size(axes[0]) != 1 {
+func divideMerge(o *ir.Op, parts func(ir.Axis) int) []ir.Axis {
+	axes, x := o.Attrs.Names("axes"), o.Args[0].Type
+	if len(axes) != 2 {
 		return nil
 	}
-	i := parts.Index(axes[0])
-	whole := ir.Axis{Name: o.Attrs.Text("into"), Size: parts.Axes[i+1].Size, Mesh: slices.Concat(parts.Axes[i].Mesh, parts.Axes[i+1].Mesh)}
-	return replaceAxes(parts, i, 2, []ir.Axis{whole}).Axes
+	i := x.Index(axes[0])
+	major, minor := x.Axes[i], x.Axes[i+1]
+	if major.Size != parts(major) {
+		return nil
+	}
+	whole := ir.Axis{Name: o.Attrs.Text("into"), Size: major.Size * minor.Size, Mesh: slices.Concat(major.Mesh, minor.Mesh)}
+	return replaceAxes(x, i, 2, []ir.Axis{whole}).Axes
 }
 
 func sampleSplit(r *rand.Rand) Example {

@@ -20,7 +20,17 @@ import (
 // With it goes this: if operands are what their states say of some tensors of
 // the whole mesh, results are what theirs say of the operation's results on
 // those tensors.
-func States(o *ir.Op) ([]ir.Type, error) {
+func States(o *ir.Op) ([]ir.Type, error) { return states(o, func(ir.Axis) int { return 1 }) }
+
+// StatesOfWhole is [States] where sizes are those of whole tensors, as they are
+// at the level Sharded.
+func StatesOfWhole(o *ir.Op, mesh []ir.MeshAxis) ([]ir.Type, error) {
+	c := &Context{Mesh: mesh}
+	return states(o, c.Parts)
+}
+
+// states: a device has the size of an axis, by the number of parts.
+func states(o *ir.Op, parts func(ir.Axis) int) ([]ir.Type, error) {
 	d := Of(o)
 	if d.State != nil {
 		types := make([]ir.Type, len(o.Args))
@@ -48,7 +58,7 @@ func States(o *ir.Op) ([]ir.Type, error) {
 		}
 	}
 	if d.Divide != nil {
-		if axes := d.Divide(o); axes != nil {
+		if axes := d.Divide(o, parts); axes != nil {
 			out[0].Axes = axes
 			return out, nil
 		}

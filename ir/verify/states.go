@@ -43,6 +43,9 @@ func states(m *ir.Module) diag.List {
 
 func (c *checker) opStates(f *ir.Func, o *ir.Op) {
 	want, err := op.States(o)
+	if c.m.Level == ir.Sharded {
+		want, err = op.StatesOfWhole(o, c.m.Mesh)
+	}
 	if err != nil {
 		var e *op.ShapeError
 		if errors.As(err, &e) {

@@ -9,6 +9,8 @@ import (
 type assignment struct {
 	rule op.Rule
 	mesh [][]string // by factor, major to minor
+	// minor is what cuts a factor's minor part besides.
+	minor [][]string
 	// owed are the mesh axes over which a linear operation's operands and
 	// results are owed sums.
 	owed []ir.Partial
@@ -27,11 +29,7 @@ const (
 // assign chooses for every mesh axis at most one factor of o.
 func (p *propagation) assign(o *ir.Op) assignment {
 	a := assignment{rule: op.Of(o).Shard(o)}
-	a.mesh = make([][]string, len(a.rule.Factors))
-	parts := make([]int, len(a.rule.Factors))
-	for i := range parts {
-		parts[i] = 1
-	}
+	a.mesh, a.minor = make([][]string, len(a.rule.Factors)), make([][]string, len(a.rule.Factors))
 	for _, m := range p.l.mesh {
 		if p.l.stages[m.Name] || m.Size == 1 {
 			continue
@@ -40,26 +38,23 @@ func (p *propagation) assign(o *ir.Op) assignment {
 			a.owed = append(a.owed, owed) // settled once, after all have been added
 			continue
 		}
-		best, strength := -1, nothing
+		var best *[]string
+		strength := nothing
 		for i := range a.rule.Factors {
-			f := &a.rule.Factors[i]
-			if f.Kind == op.Replicate || f.Size%(parts[i]*m.Size) != 0 {
+			f, cut := p.free(&a, i, m.Size)
+			if f == nil {
 				continue
-			}
-			if f.Kind == op.Permute && f.Size != m.Size {
-				continue // one position on each device of one mesh axis, or whole
 			}
 			s, at := p.strength(o, f, m.Name)
 			if s > strength {
-				best, strength = i, s
+				best, strength = cut, s
 				if at != "" {
 					a.why = at
 				}
 			}
 		}
-		if best >= 0 {
-			a.mesh[best] = append(a.mesh[best], m.Name)
-			parts[best] *= m.Size
+		if best != nil {
+			*best = append(*best, m.Name)
 			continue
 		}
 		if owed, ok := p.stayOwed(o, m.Name, true); ok {
@@ -67,6 +62,22 @@ func (p *propagation) assign(o *ir.Op) assignment {
 		}
 	}
 	return a
+}
+
+// free is factor i of the rule, or its minor part, as it can be cut into n more
+// parts, and where to note what cuts it; nil if it cannot.
+func (p *propagation) free(a *assignment, i, n int) (*op.Factor, *[]string) {
+	f := &a.rule.Factors[i]
+	parts := p.l.partsOver(a.mesh[i])
+	switch {
+	case f.Kind == op.Replicate || f.Kind == op.Permute && f.Size != n:
+		return nil, nil // one position on each device of one mesh axis, or whole
+	case f.Size%(parts*n) == 0 && len(a.minor[i]) == 0:
+		return f, &a.mesh[i]
+	case f.Minor != nil && f.Size == parts && f.Minor.Size%(p.l.partsOver(a.minor[i])*n) == 0:
+		return f.Minor, &a.minor[i]
+	}
+	return nil, nil
 }
 
 // strength is how much speaks for sharding factor f of o over mesh axis m, and
@@ -159,8 +170,9 @@ func (p *propagation) stayOwed(o *ir.Op, m string, scalars bool) (ir.Partial, bo
 func (a *assignment) operand(p *propagation, o *ir.Op, i int) ir.Type {
 	t := replicated(o.Args[i].Type)
 	for j, f := range a.rule.Factors {
-		if f.Args[i] != "" && len(a.mesh[j]) > 0 {
-			t.Axes[t.Index(f.Args[i])].Mesh = append([]string(nil), a.mesh[j]...)
+		cutBy(t, f.Args[i], a.mesh[j])
+		if len(a.minor[j]) > 0 {
+			cutBy(t, f.Minor.Args[i], a.minor[j])
 		}
 	}
 	t.Partial = p.l.inOrder(append(t.Partial, a.owed...))
@@ -172,11 +184,11 @@ func (a *assignment) stamp(p *propagation, o *ir.Op) {
 	for i, r := range o.Results {
 		t := replicated(r.Type)
 		for j, f := range a.rule.Factors {
-			switch {
-			case len(a.mesh[j]) == 0:
-			case f.Results[i] != "":
-				t.Axes[t.Index(f.Results[i])].Mesh = append([]string(nil), a.mesh[j]...)
-			case f.Kind == op.Reduce:
+			cutBy(t, f.Results[i], a.mesh[j])
+			if len(a.minor[j]) > 0 {
+				cutBy(t, f.Minor.Results[i], a.minor[j])
+			}
+			if f.Results[i] == "" && f.Kind == op.Reduce {
 				for _, m := range a.mesh[j] {
 					t.Partial = append(t.Partial, ir.Partial{Mesh: m, Reduce: f.Reduction})
 				}
@@ -184,5 +196,14 @@ func (a *assignment) stamp(p *propagation, o *ir.Op) {
 		}
 		t.Partial = p.l.inOrder(append(t.Partial, a.owed...))
 		r.Type = t
+	}
+}
+
+// cutBy cuts an axis of t, if there is one of the name, over mesh axes that are
+// minor to those which cut it already.
+func cutBy(t ir.Type, axis string, mesh []string) {
+	if axis != "" && len(mesh) > 0 {
+		x := &t.Axes[t.Index(axis)]
+		x.Mesh = append(x.Mesh[:len(x.Mesh):len(x.Mesh)], mesh...)
 	}
 }

@@ -41,7 +41,8 @@ var known = map[string]bool{
 	"precision": true, "device": true, "forbid": true, "overlap": true, "offload": true, "bucket": true, "two_level": true, "mesh": true,
 }
 
-// rulesOf reads the metadata of m.
+// rulesOf reads the metadata of m. Where an axis that they cut is split or merged
+// in parts that a mesh axis does not fit, m's mesh is refined.
 func rulesOf(c *pass.Context, m *ir.Module) (*layout, error) {
 	l := &layout{name: "single", mesh: m.Mesh, claims: map[string][]claim{}, stages: map[string]bool{}, whole: map[string][]string{}}
 	t := m.MetaTerm("layout")
@@ -79,6 +80,7 @@ func rulesOf(c *pass.Context, m *ir.Module) (*layout, error) {
 			}
 		}
 	}
+	l.refine(c, m, lists)
 	l.mesh = order(m.Mesh, lists, axes)
 	return l, nil
 }
@@ -158,9 +160,11 @@ func (l *layout) cutFirst(t ir.Type, m string, used map[string]bool) {
 }
 
 // parts is the number of parts that axis a is cut into.
-func (l *layout) parts(a ir.Axis) int {
+func (l *layout) parts(a ir.Axis) int { return l.partsOver(a.Mesh) }
+
+func (l *layout) partsOver(mesh []string) int {
 	n := 1
-	for _, m := range a.Mesh {
+	for _, m := range mesh {
 		n *= l.size(m)
 	}
 	return n
