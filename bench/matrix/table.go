@@ -37,8 +37,8 @@ var decoders = []Layout{
 	{Spec: "tp2 dp2 z3", Extra: "replicate blocks.0.attn"},
 	{Spec: "dp2 cp2", Extra: "zero 3 over (dp, cp)"}, {Spec: "dp2 cp2 tp2", Extra: "zero 1 over (dp, cp)"},
 	{Spec: "1f1b:2:2 tp2 sp", Extra: "recompute Block"}, {Spec: "dp2 tp2", Extra: "recompute Block { keep = [attn] }", Models: "gpt llama"},
-	{Spec: "single", Extra: "recompute auto { budget = 96 KiB }", Models: "gpt llama"},
-	{Spec: "dp2 z3 tp2 sp", Extra: "recompute auto { budget = 48 KiB }", Models: "gpt llama"},
+	{Spec: "single", Extra: "recompute auto { budget = 310 KiB }", Models: "gpt llama"},
+	{Spec: "dp2 z3 tp2 sp", Extra: "recompute auto { budget = 100 KiB }", Models: "gpt llama"},
 	{Spec: "dp2 1f1b:2:4 tp2", Set: "layers=3", Extra: "recompute auto { budget = 48 KiB }", Models: "gpt llama"},
 	// Pairs.
 	{Spec: "dp2 tp2"}, {Spec: "dp4 tp2"}, {Spec: "dp2 tp4"}, {Spec: "dp4 tp4"}, {Spec: "dp2 kvtp2", Models: "llama"},
