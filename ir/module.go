@@ -156,6 +156,28 @@ func (f *Func) AddArg(t Type, role, path string, attrs Attrs, pos diag.Pos) *Val
 	return v
 }
 
+// ArgOf is the argument that v is, or nil.
+func (f *Func) ArgOf(v *Value) *Arg {
+	for _, a := range f.Args {
+		if a.Value == v {
+			return a
+		}
+	}
+	return nil
+}
+
+// StatePath is the path of a state of the parameter called name, or name with
+// underscores after it where there is one of that name.
+func (f *Func) StatePath(param, name string) string {
+	for {
+		p := param + "/" + name
+		if f.Arg(RoleState, p) == nil {
+			return p
+		}
+		name += "_"
+	}
+}
+
 // NewOp makes an operation with fresh results of the given types. It is not
 // appended: the caller decides on the place.
 func (f *Func) NewOp(name string, args []*Value, attrs Attrs, types ...Type) *Op {

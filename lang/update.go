@@ -162,14 +162,16 @@ func (u *updater) one(p *param, grad *ir.Value) (*ir.Value, bool) {
 	if _, ok := inst.args["weight_decay"]; ok && !u.o.decays(p) {
 		inst.args["weight_decay"] = number{}
 	}
-	w := tensor{u.fb.values[p]}
+	w, wide := u.master(p)
 	g := u.f.child(u.o.at, "update", u.o.file, inst)
 	g.vars["param"] = w
-	names, ok := u.newStates(g, p)
+	names, ok := u.newStates(g, p, wide)
 	if !ok {
 		return nil, false
 	}
 	g.saw(w.v.Type)
+	u.fb.b.Scope, u.fb.b.Pos = g.scope, u.o.at.At()
+	grad = u.fb.b.Cast(grad, wide.DType)
 	if u.scale != nil {
 		u.fb.b.Scope, u.fb.b.Pos = g.scope, u.o.clip.At()
 		grad = u.fb.b.Mul(grad, u.fb.b.Cast(u.scale, grad.Type.DType))
@@ -178,9 +180,14 @@ func (u *updater) one(p *param, grad *ir.Value) (*ir.Value, bool) {
 	g.vars[u.o.update.Params[0].Name.Name] = w
 	g.vars[u.o.update.Params[1].Name.Name] = tensor{grad}
 	before := len(u.fb.f.Ops)
-	v, ok := u.result(u.f.finish(g, u.o.at, u.o.update), returned(u.o.update), "the new parameter", p.typ)
+	v, ok := u.result(u.f.finish(g, u.o.at, u.o.update), returned(u.o.update), "the new parameter", wide)
 	if !ok {
 		return nil, false
+	}
+	if m := u.fb.f.ArgOf(w.v); m != nil { // parameters get their arguments later
+		m.Path = u.fb.f.StatePath(p.path, "master")
+		u.states = append(u.states, ir.Result{Value: v, Role: ir.RoleState, Path: m.Path})
+		v = u.fb.b.Cast(v, p.typ.DType)
 	}
 	for _, s := range names {
 		next, ok := u.result(g.vars[s.name], s.node, "the next value of state `"+s.name+"`", s.typ)
@@ -194,6 +201,20 @@ func (u *updater) one(p *param, grad *ir.Value) (*ir.Value, bool) {
 		u.states = append(u.states, ir.Result{Value: next, Role: ir.RoleState, Path: p.path + "/" + s.name})
 	}
 	return v, true
+}
+
+// master is what the optimizer updates: the parameter, or, of one that the model
+// has in fewer bits than f32, a state that holds it in f32. Updates are often less
+// than half a unit of a bf16 weight's last place, and would be lost. Micikevicius
+// et al., "Mixed Precision Training" (2018), section 3.1.
+func (u *updater) master(p *param) (tensor, ir.Type) {
+	w := u.fb.values[p]
+	if d := p.typ.DType; d != ir.BF16 && d != ir.F16 {
+		return tensor{w}, p.typ
+	}
+	wide := p.typ.WithDType(ir.F32)
+	// Its path is given when those of the optimizer's own states are known.
+	return tensor{u.fb.f.AddArg(wide, ir.RoleState, "", ir.A("init", p.init, ir.AttrCopyOf, ir.Str(p.path)), p.pos)}, wide
 }
 
 // reads is whether an operation reads the value.
@@ -228,14 +249,15 @@ type state struct {
 }
 
 // newStates declares the states of a parameter as arguments and variables.
-func (u *updater) newStates(g *frame, p *param) ([]state, bool) {
+// A state like the parameter is of type wide.
+func (u *updater) newStates(g *frame, p *param, wide ir.Type) ([]state, bool) {
 	var out []state
 	for _, m := range u.o.decl.Members {
 		x, ok := m.(*syntax.ParamDecl)
 		if !ok {
 			continue
 		}
-		t, ok := g.stateType(x.Type, p.typ)
+		t, ok := g.stateType(x.Type, wide)
 		if !ok {
 			return nil, false
 		}

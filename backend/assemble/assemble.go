@@ -278,7 +278,7 @@ func (d *device) argument(f *ir.Func, x *ir.Arg, buf int) {
 			return
 		}
 		d.tensors[x.Path] = true
-		t := program.Tensor{Path: x.Path, Buffer: buf, Train: f.Result(ir.RoleParam, x.Path) != nil}
+		t := program.Tensor{Path: x.Path, Buffer: buf, Train: f.Result(ir.RoleParam, x.Path) != nil, Of: x.Attrs.Text(ir.AttrCopyOf)}
 		if init, ok := x.Attrs.Get("init").(ir.Term); ok {
 			t.Init.Kind = init.Head
 			for _, a := range init.Args {

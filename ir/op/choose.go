@@ -16,7 +16,7 @@ func init() {
 	Register(&Def{
 		Name: "cast", Doc: "The operand as dtype `to`: float to i32 truncates and saturates (NaN gives 0), bool gives 0 or 1, to bool is whether it is not 0.",
 		Class: Elementwise, MinArgs: 1, MaxArgs: 1,
-		Attrs: []AttrSpec{{"to", ir.Name(""), true}},
+		Attrs: []AttrSpec{{"to", ir.Name(""), true}, {AttrOwed, ir.BoolVal(false), false}},
 		Infer: inferCast, Grad: gradCast, Shard: elemRule,
 		Eval: evalCast, Flops: noFlops, Sample: sampleCast,
 	})
@@ -37,6 +37,15 @@ func IsCopy(o *ir.Op) bool {
 	return o.Name == "cast" && o.Args[0].Type.DType == o.Result().Type.DType
 }
 
+// AttrOwed marks a cast between floats as one of the terms of a sum: where
+// devices owe the sum, each casts what it has, and the result is owed. It is
+// linear up to rounding.
+const AttrOwed = "owed"
+
+// IsLinear reports whether sums that operands of o owe may be owed of its
+// results instead: its row is linear, or it is a cast that says so.
+func IsLinear(o *ir.Op) bool { return Of(o).Linear || o.Attrs.Bool(AttrOwed) }
+
 // dtypeAttr is the dtype under key, or def where the key is not set.
 func dtypeAttr(attrs ir.Attrs, key string, def ir.DType) (ir.DType, error) {
 	if !attrs.Has(key) {
@@ -56,6 +65,9 @@ func inferCast(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 	to, err := dtypeAttr(attrs, "to", args[0].DType)
 	if err != nil {
 		return nil, err
+	}
+	if attrs.Bool(AttrOwed) && !(args[0].DType.IsFloat() && to.IsFloat()) {
+		return nil, &ShapeError{Msg: fmt.Sprintf("a cast of owed terms from %s to %s", args[0].DType, to), Want: "floats"}
 	}
 	return one(ir.Type{DType: to, Axes: cloneAxes(args[0].Axes...)})
 }

@@ -45,7 +45,7 @@ func states(o *ir.Op, parts func(ir.Axis) int) ([]ir.Type, error) {
 	if err := readsPlace(o); err != nil {
 		return nil, err
 	}
-	owed, err := stillOwed(o, d)
+	owed, err := stillOwed(o)
 	if err != nil {
 		return nil, err
 	}
@@ -126,13 +126,13 @@ func parted(mesh []string) string {
 
 // stillOwed is what the results of o owe because its operands do: sums, where
 // o is linear and all of them owe the same.
-func stillOwed(o *ir.Op, d *Def) ([]ir.Partial, error) {
+func stillOwed(o *ir.Op) ([]ir.Partial, error) {
 	var owed []ir.Partial
 	for i, a := range o.Args {
 		if i == 0 {
 			owed = a.Type.Partial
 		}
-		if len(a.Type.Partial) > 0 && !d.Linear && !IsCopy(o) {
+		if len(a.Type.Partial) > 0 && !IsLinear(o) && !IsCopy(o) {
 			return nil, &ShapeError{Msg: fmt.Sprintf("operand %d is still owed (%s)", i+1, a.Type), Want: "a settled value; the operation is not linear"}
 		}
 		if !sameOwed(owed, a.Type.Partial) {

@@ -16,11 +16,12 @@ type plan struct {
 	mix     map[*ir.Value]bool // arithmetic on several streams
 	stored  map[*ir.Value]bool // to be stored in the compute dtype
 	wide    map[*ir.Value]bool // to be left in float32
+	moved   map[*ir.Value]bool // see isMoved; of those that were asked for
 }
 
 func classify(f *ir.Func) *plan {
 	p := &plan{readers: map[*ir.Value][]*ir.Op{}, results: map[*ir.Value]bool{}, inside: inside(f),
-		stat: map[*ir.Value]bool{}, norm: map[*ir.Value]bool{}, leads: map[*ir.Value]bool{}, mix: map[*ir.Value]bool{}, stored: map[*ir.Value]bool{}, wide: map[*ir.Value]bool{}}
+		stat: map[*ir.Value]bool{}, norm: map[*ir.Value]bool{}, leads: map[*ir.Value]bool{}, mix: map[*ir.Value]bool{}, stored: map[*ir.Value]bool{}, wide: map[*ir.Value]bool{}, moved: map[*ir.Value]bool{}}
 	for _, o := range f.Ops {
 		for _, a := range o.Args {
 			p.readers[a] = append(p.readers[a], o)
@@ -159,10 +160,18 @@ func (p *plan) isMix(o *ir.Op) bool {
 
 // isStored: what several operations read, one of them a contraction (which
 // reads the compute dtype in any case), or what is a mix on the way to one, as
-// the residual stream.
+// the residual stream; and what is moved on its way to a contraction, or as
+// rows that one depends on: tokens to their experts and back.
 func (p *plan) isStored(o *ir.Op, v *ir.Value) bool {
+	class := op.Of(o).Class
 	if !p.inside[o] || !p.leads[v] || !v.Type.DType.IsFloat() || p.results[v] ||
-		len(p.readers[v]) < 2 || op.Of(o).Class != op.Elementwise {
+		class != op.Elementwise && class != op.Indexed {
+		return false
+	}
+	if p.isMoved(v) {
+		return true
+	}
+	if len(p.readers[v]) < 2 || class != op.Elementwise {
 		return false
 	}
 	if p.mix[v] {
@@ -176,9 +185,44 @@ func (p *plan) isStored(o *ir.Op, v *ir.Value) bool {
 	return false
 }
 
+// isMoved: v, moved or not, is what rows are gathered of that a contraction
+// depends on, or is moved and read by a contraction then.
+func (p *plan) isMoved(v *ir.Value) bool {
+	moved, known := p.moved[v]
+	if !known {
+		moved = p.findMoved(v)
+		p.moved[v] = moved
+	}
+	return moved
+}
+
+func (p *plan) findMoved(v *ir.Value) bool {
+	for _, r := range p.readers[v] {
+		if !p.inside[r] {
+			continue
+		}
+		if isGather(r) && r.Args[0] == v && p.leads[r.Result()] || op.Of(r).Class == op.Movement && p.reaches(r.Result()) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *plan) reaches(v *ir.Value) bool {
+	for _, r := range p.readers[v] {
+		if p.inside[r] && op.Of(r).Class == op.Contraction {
+			return true
+		}
+	}
+	return p.isMoved(v)
+}
+
 // isWide: every reader is a statistic, subtracts or divides by one, belongs to
 // the optimizer, or computes something that only such read.
 func (p *plan) isWide(v *ir.Value) bool {
+	if p.isMoved(v) {
+		return false
+	}
 	for _, o := range p.readers[v] {
 		if !p.inside[o] {
 			continue

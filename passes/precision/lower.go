@@ -12,7 +12,10 @@ type lowering struct {
 	f       *ir.Func
 	p       *plan
 	compute ir.DType
-	b       op.Builder
+	// master is by parameter the state that holds it in float32, where it is
+	// stored in less: what the optimizer reads.
+	master map[*ir.Value]*ir.Value
+	b      op.Builder
 	out     []*ir.Op
 	home    map[*ir.Value]*ir.Value // old value to the stored one
 	casts   map[castKey]*ir.Value
@@ -23,21 +26,24 @@ type castKey struct {
 	d ir.DType
 }
 
-func lower(c *pass.Context, f *ir.Func, compute ir.DType) {
-	l := &lowering{f: f, p: classify(f), compute: compute,
+// lower gives every value of f its dtype.
+func lower(c *pass.Context, f *ir.Func, rule Rule) {
+	compute := rule.Compute
+	l := &lowering{f: f, p: classify(f), compute: compute, master: map[*ir.Value]*ir.Value{},
 		home: map[*ir.Value]*ir.Value{}, casts: map[castKey]*ir.Value{}}
+	l.parameters(c, rule.Params)
 	l.b = op.Builder{F: f, Sink: &l.out}
 	low, wide, kept := 0, 0, 0
 	for _, o := range f.Ops {
 		l.b.Scope, l.b.Pos = o.Scope, o.Pos
 		switch class := op.Of(o).Class; {
-		case l.p.inside[o] && class == op.Contraction:
+		case l.p.inside[o] && class == op.Contraction && compute != ir.F32:
 			if l.contraction(o) {
 				wide++
 			}
 			low++
-		case l.p.inside[o] && class == op.Movement && l.inCompute(o):
-			l.emit(o, o.Attrs, compute)
+		case l.p.inside[o] && (class == op.Movement || isGather(o)):
+			l.emit(o, o.Attrs, l.storedIn(o))
 		default:
 			l.emit(o, o.Attrs, ir.F32)
 			for _, v := range o.Results {
@@ -48,15 +54,55 @@ func lower(c *pass.Context, f *ir.Func, compute ir.DType) {
 			}
 		}
 	}
-	for i := range f.Results {
-		v := f.Results[i].Value
-		l.b.Scope, l.b.Pos = scopeOf(v)
-		f.Results[i].Value = l.at(v, v.Type.DType)
-	}
+	l.results()
 	f.Ops = l.out
-	c.Remarkf(nil, "@%s: %d contractions in %s, %d of them with a result in f32; %d values stored in %s",
-		f.Name, low, compute, wide, kept, compute)
+	if compute != ir.F32 {
+		c.Remarkf(nil, "@%s: %d contractions in %s, %d of them with a result in f32; %d values stored in %s",
+			f.Name, low, compute, wide, kept, compute)
+	}
 }
+
+// parameters stores those of float32 in d, and adds the master of each that is
+// updated: a state with the same initial values, before they are rounded.
+func (l *lowering) parameters(c *pass.Context, d ir.DType) {
+	stored, masters := 0, 0
+	for _, a := range append([]*ir.Arg(nil), l.f.Args...) {
+		v := a.Value
+		if a.Role != ir.RoleParam || v.Type.DType != ir.F32 || d == ir.F32 {
+			continue
+		}
+		stored++
+		if r := l.f.Result(ir.RoleParam, a.Path); r != nil && r.Value != v {
+			masters++
+			l.master[v] = l.f.AddArg(v.Type, ir.RoleState, l.f.StatePath(a.Path, "master"), a.Attrs.With(ir.AttrCopyOf, ir.Str(a.Path)), a.Pos)
+		}
+		v.Type = v.Type.WithDType(d)
+	}
+	if stored > 0 {
+		c.Remarkf(nil, "@%s: %d parameters stored in %s, %d of them with a master in f32", l.f.Name, stored, d, masters)
+	}
+}
+
+// results brings the results into their dtypes, and adds the new masters.
+func (l *lowering) results() {
+	for i, n := 0, len(l.f.Results); i < n; i++ {
+		r := &l.f.Results[i]
+		v := r.Value
+		l.b.Scope, l.b.Pos = scopeOf(v)
+		a := l.f.Arg(r.Role, r.Path)
+		if a == nil || l.master[a.Value] == nil {
+			r.Value = l.at(v, v.Type.DType)
+			continue
+		}
+		next := l.at(v, ir.F32)
+		r.Value = l.b.Cast(next, a.Value.Type.DType)
+		m := l.f.ArgOf(l.master[a.Value])
+		l.f.Results = append(l.f.Results, ir.Result{Value: next, Role: m.Role, Path: m.Path})
+	}
+}
+
+// isGather: an operation that moves rows of its first operand as they are.
+func isGather(o *ir.Op) bool { return o.Name == "gather" }
 
 // contraction reads the compute dtype; it reports whether the result leaves in
 // float32.
@@ -69,14 +115,22 @@ func (l *lowering) contraction(o *ir.Op) bool {
 	return false
 }
 
-// inCompute reports whether every float operand is stored in the compute dtype.
-func (l *lowering) inCompute(o *ir.Op) bool {
+// storedIn is the dtype in which every float operand of o is stored, float32
+// where they are not in one.
+func (l *lowering) storedIn(o *ir.Op) ir.DType {
+	d := ir.F32
+	first := true
 	for _, a := range o.Args {
-		if a.Type.DType.IsFloat() && l.stays(a).Type.DType != l.compute {
-			return false
+		t := l.stays(a).Type.DType
+		switch {
+		case !t.IsFloat():
+		case first:
+			d, first = t, false
+		case t != d:
+			return ir.F32
 		}
 	}
-	return true
+	return d
 }
 
 // emit repeats o over float operands of dtype d. Its attributes may make the
@@ -84,6 +138,9 @@ func (l *lowering) inCompute(o *ir.Op) bool {
 func (l *lowering) emit(o *ir.Op, attrs ir.Attrs, d ir.DType) {
 	args := make([]*ir.Value, len(o.Args))
 	for i, a := range o.Args {
+		if m := l.master[a]; m != nil && !l.p.inside[o] {
+			a = m
+		}
 		args[i] = l.at(a, d)
 	}
 	res, err := l.b.TryEmit(o.Name, args, attrs)

@@ -50,12 +50,15 @@ func Run(c *pass.Context, m *ir.Module) error {
 	if err != nil {
 		return err
 	}
-	if rule.Compute == ir.F32 {
-		return nil
-	}
 	for _, f := range m.Funcs {
-		if f.Attrs.Text("class") == "entry" {
-			lower(c, f, rule.Compute)
+		if f.Attrs.Text("class") != "entry" {
+			continue
+		}
+		if rule.Compute != ir.F32 || rule.Params != ir.F32 {
+			lower(c, f, rule)
+		}
+		if rule.Reduce != ir.F32 && m.Devices() > 1 {
+			communicate(c, f, rule.Reduce)
 		}
 	}
 	return nil

@@ -148,7 +148,7 @@ func owes(t ir.Type, m string) bool {
 // others one device can take the whole as its part.
 func (p *propagation) stayOwed(o *ir.Op, m string, scalars bool) (ir.Partial, bool) {
 	owed := ir.Partial{Mesh: m, Reduce: "sum"}
-	if !op.Of(o).Linear || len(o.Args) == 0 {
+	if !op.IsLinear(o) || len(o.Args) == 0 {
 		return owed, false
 	}
 	some, all := false, true

@@ -22,7 +22,7 @@ import (
 //	uniform = low + (high - low) u
 //	normal  = mean + std Φ^-1(u), see quantile
 //
-// computed in float64, then rounded to the tensor's dtype, as Convert does.
+// for a copy of a parameter, of that parameter's path; computed in float64, then rounded to the tensor's dtype, as Convert does.
 func (m *Machine) Initialize(seed uint64) error {
 	if m.closed {
 		return errClosed
@@ -36,7 +36,11 @@ func (m *Machine) Initialize(seed uint64) error {
 				return errorf(ReasonBug, err, "the tensor %s cannot be initialized", t.Path)
 			}
 			b := &d.prog.Buffers[t.Buffer]
-			j := initJob{part: m.part(d, b, d.buffer(t.Buffer)), dtype: b.DType, draw: newDraw(seed, t.Path, v)}
+			path := t.Path
+			if t.Of != "" {
+				path = t.Of
+			}
+			j := initJob{part: m.part(d, b, d.buffer(t.Buffer)), dtype: b.DType, draw: newDraw(seed, path, v)}
 			n := j.part.elems()
 			for from := 0; from < n; from += initChunk {
 				j.from, j.to = from, min(from+initChunk, n)

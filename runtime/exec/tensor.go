@@ -10,6 +10,7 @@ type Tensor struct {
 	Shape []int    // of the whole tensor
 	Train bool     // a parameter that the optimizer updates
 	State bool     // state of the optimizer
+	Of    string   // of a state that is a copy of a parameter in more bits: its path
 }
 
 // Elems is the number of elements of the whole tensor.
@@ -46,7 +47,7 @@ func (m *Machine) bindTensors() {
 				n = len(m.tensors)
 				m.byPath[t.Path] = n
 				whole := tensorOf(t.Path, b)
-				whole.Train = t.Train
+				whole.Train, whole.Of = t.Train, t.Of
 				m.tensors = append(m.tensors, whole)
 				m.parts = append(m.parts, nil)
 			}

@@ -171,6 +171,9 @@ type Tensor struct {
 	Buffer int    `cbor:"2,keyasint,omitempty"`
 	Init   Init   `cbor:"3,keyasint,omitempty"`
 	Train  bool   `cbor:"4,keyasint,omitempty"` // a parameter that the optimizer updates
+	// Of is, for a state that is a copy of a parameter in more bits, that
+	// parameter's path: the copy starts with the values that are drawn for it.
+	Of string `cbor:"5,keyasint,omitempty"`
 }
 
 // Init says how a tensor starts: its kind with its numbers, as strconv writes

@@ -153,6 +153,18 @@ func (d *devices) stepWithGradients(write func(path string, box safetensors.Slic
 	})
 }
 
+// copies are the states that hold the parameter t in more bits.
+func (d *devices) copies(t checkpoint.Tensor) (out []checkpoint.Tensor) {
+	for _, x := range d.m.Tensors() {
+		if x.Of == t.Name {
+			c := t
+			c.Name, c.DType = x.Path, dtypes[x.DType]
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 func boxOf(lo, hi []int) safetensors.Slice {
 	s := safetensors.Slice{Offset: make([]int64, len(lo)), Extent: make([]int64, len(lo))}
 	for i := range lo {

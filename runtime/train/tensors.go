@@ -136,7 +136,8 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
 }
 
-// loadParams gives every parameter the value that the file has for it.
+// loadParams gives every parameter the value that the file has for it, and its
+// copy in more bits, if it has one.
 func loadParams(path string, want []checkpoint.Tensor, dev *devices) error {
 	f, err := safetensors.Open(path)
 	if err != nil {
@@ -151,11 +152,13 @@ func loadParams(path string, want []checkpoint.Tensor, dev *devices) error {
 		return errorf(ExitFile, "the initial parameters %s are not those of this model: %s", path, diff)
 	}
 	for i, t := range want {
-		err := dev.load(t, have[i].DType, func(box safetensors.Slice, dst []byte) error {
-			return f.ReadSlice(t.Name, box, dst)
-		})
-		if err != nil {
-			return fileError(err, "the initial parameters %s cannot be used", path)
+		for _, into := range append(dev.copies(t), t) {
+			err := dev.load(into, have[i].DType, func(box safetensors.Slice, dst []byte) error {
+				return f.ReadSlice(t.Name, box, dst)
+			})
+			if err != nil {
+				return fileError(err, "the initial parameters %s cannot be used", path)
+			}
 		}
 	}
 	return nil

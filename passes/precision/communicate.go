@@ -1,0 +1,64 @@
+package precision
+
+import (
+	"ptc/ir"
+	"ptc/ir/op"
+	"ptc/passes/pass"
+)
+
+// communicate has every device round what it has of a gradient to d before the
+// parts are added up: a cast that a sum owed may pass, and one back to float32
+// behind it. A part is whole by then: microbatches have been added in float32.
+// So do Megatron-LM (grad_reduce_in_fp32 off) and torchtitan (reduce_dtype).
+func communicate(c *pass.Context, f *ir.Func, d ir.DType) {
+	of := map[*ir.Value]bool{} // of which the terms are communicated
+	uses := f.Uses()
+	for _, r := range f.Results {
+		if r.Role == ir.RoleGrad && r.Value.Def != nil && r.Value.Type.DType == ir.F32 {
+			of[unscaled(r.Value, uses)] = true
+		}
+	}
+	if len(of) == 0 {
+		return
+	}
+	ops := f.Ops
+	f.Ops = make([]*ir.Op, 0, len(ops)+2*len(of))
+	repl := map[*ir.Value]*ir.Value{}
+	for _, o := range ops {
+		for i, a := range o.Args {
+			if w := repl[a]; w != nil {
+				o.Args[i] = w
+			}
+		}
+		f.Ops = append(f.Ops, o)
+		for _, v := range o.Results {
+			if of[v] {
+				b := op.Builder{F: f, Scope: o.Scope, Pos: o.Pos}
+				x := b.Emit("cast", ir.A("to", ir.Name(d.String()), op.AttrOwed, ir.BoolVal(true)), v)
+				repl[v] = b.Cast(x, ir.F32)
+			}
+		}
+	}
+	for i, r := range f.Results {
+		if w := repl[r.Value]; w != nil {
+			f.Results[i].Value = w
+		}
+	}
+	c.Remarkf(nil, "@%s: %d gradients added up across devices in %s", f.Name, len(of), d)
+}
+
+// unscaled is what a gradient is a multiple of, if nothing else reads that: the
+// gradient of a scaled loss, whose parts are what devices add up.
+func unscaled(v *ir.Value, uses map[*ir.Value]int) *ir.Value {
+	for v.Def != nil && v.Def.Name == "mul" {
+		x, s := v.Def.Args[0], v.Def.Args[1]
+		if s.Type.Rank() > 0 {
+			x, s = s, x
+		}
+		if s.Type.Rank() > 0 || x.Def == nil || uses[x] != 1 || !x.Type.SameShape(v.Type) {
+			break
+		}
+		v = x
+	}
+	return v
+}
