@@ -1,10 +1,18 @@
 // Package precision decides the dtype of every value of the step.
 //
 // In: a module at level Global after autodiff, in float32, and its metadata
-// precision(compute=bf16, params=f32, reduce=f32), each part of which is f32
+// precision(compute=bf16, params=bf16, reduce=f32), each part of which is f32
 // where it is not given. Out: the same mathematics with casts.
-// Invariant: arguments and results of functions keep their dtypes, so
-// parameters, gradients and optimizer states stay float32 masters.
+// Invariant: results keep the dtypes of the arguments that they update; gradients
+// and optimizer states are float32.
+//
+// With params=bf16, parameters of float32 are arguments in bf16. Each that is
+// updated has a master, a state in float32 (Micikevicius et al., section 3.1),
+// which operations behind gradients read in its place; the new parameter is the
+// new master, rounded.
+//
+// With reduce=bf16 and several devices, gradients are cast to bf16 as the terms
+// of a sum (op.AttrOwed) and back.
 //
 // With compute=bf16, after Micikevicius et al., "Mixed Precision Training"
 // (2018), section 3, for operations between the inputs and the loss and back
@@ -18,7 +26,10 @@
 //   - what several operations read is stored in the compute dtype if one of
 //     them is a contraction, or if it is a sum of several streams (the residual
 //     stream): then all of them read that;
-//   - movement keeps the dtype in which its operand is stored.
+//   - movement, and a gather of rows, keep the dtype in which their operand is
+//     stored. What is moved on its way to a contraction, and rows gathered of
+//     what was computed that a contraction depends on, are stored in the compute
+//     dtype first: so tokens travel to experts and back in it.
 //
 // What comes after a gradient (clipping, the optimizer) and what no loss
 // depends on (the learning rate) stays float32.

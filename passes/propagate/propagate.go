@@ -234,7 +234,7 @@ func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, why string)
 		return v
 	}
 	half := ""
-	if v.Def == nil && p.l.zeroLevel >= 3 && p.backward {
+	if root(v).Def == nil && p.l.zeroLevel >= 3 && p.backward {
 		half = " backward" // gathered anew rather than kept since the forward pass
 	}
 	key := fmt.Sprintf("%d %s%s", v.ID, t, half)
@@ -242,9 +242,12 @@ func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, why string)
 		return w
 	}
 	var w *ir.Value
-	if v.Def != nil && p.flex[v.Def] && len(t.Partial) == 0 {
+	switch {
+	case v.Def != nil && p.flex[v.Def] && len(t.Partial) == 0:
 		w = p.remake(v.Def, t) // a part of a sum is not what every device computes
-	} else {
+	case widens(v) && len(v.Type.Partial)+len(t.Partial) == 0:
+		w = p.recast(reader, v, t, why)
+	default:
 		o := p.f.NewOp("reshard", []*ir.Value{v}, nil, t)
 		o.Scope, o.Pos = reader.Scope, reader.Pos
 		if why != "" {
@@ -261,6 +264,33 @@ func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, why string)
 	}
 	p.made[key] = w
 	return w
+}
+
+// root is what v is, or is cast from.
+func root(v *ir.Value) *ir.Value {
+	for v.Def != nil && v.Def.Name == "cast" {
+		v = v.Def.Args[0]
+	}
+	return v
+}
+
+// widens reports whether v is a cast of a float of fewer bytes.
+func widens(v *ir.Value) bool {
+	if v.Def == nil || v.Def.Name != "cast" {
+		return false
+	}
+	from := v.Def.Args[0].Type.DType
+	return from.IsFloat() && from.Size() < v.Type.DType.Size()
+}
+
+// recast brings what v is cast from into the state of t and casts it there, so
+// that fewer bytes are moved.
+func (p *propagation) recast(reader *ir.Op, v *ir.Value, t ir.Type, why string) *ir.Value {
+	x := p.reshard(reader, v.Def.Args[0], t, why)
+	o := p.f.NewOp("cast", []*ir.Value{x}, op.Tagged(op.Untagged(v.Def.Attrs), reader.Attrs), t)
+	o.Scope, o.Pos = v.Def.Scope, v.Def.Pos
+	p.out = append(p.out, o)
+	return o.Result()
 }
 
 // remake computes the result of o, which reads nothing, in the state of t. What

@@ -22,7 +22,8 @@ import (
 //	uniform = low + (high - low) u
 //	normal  = mean + std Φ^-1(u), see quantile
 //
-// for a copy of a parameter, of that parameter's path; computed in float64, then rounded to the tensor's dtype, as Convert does.
+// for a copy of a parameter, of that parameter's path; computed in float64, then
+// rounded to the tensor's dtype, as Convert does.
 func (m *Machine) Initialize(seed uint64) error {
 	if m.closed {
 		return errClosed
