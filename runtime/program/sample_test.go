@@ -40,7 +40,7 @@ func sample() *Plan {
 			},
 			Tensors: []Tensor{
 				{Path: "w", Buffer: 0, Init: Init{"normal", []KV{{"std", "0.02"}}}, Train: true},
-				{Path: "w/m", Buffer: 1, Init: Init{Kind: "zeros"}},
+				{Path: "w/m", Buffer: 1, Init: Init{Kind: "zeros"}, Of: "w"},
 			},
 			Ports: []Port{
 				{Program: "step", Role: RoleData, Path: "tokens", Buffer: 3},

@@ -161,7 +161,7 @@ func (o owner) agree(with owner, what string) error {
 	}
 	same := sameWhole(o.buffer, with.buffer)
 	if same && o.tensor != nil {
-		same = o.tensor.Train == with.tensor.Train && o.tensor.Init.equal(&with.tensor.Init)
+		same = o.tensor.Train == with.tensor.Train && o.tensor.Of == with.tensor.Of && o.tensor.Init.equal(&with.tensor.Init)
 	}
 	if !same {
 		return invalid("devices %d and %d disagree on %s", o.device, with.device, what)

@@ -114,6 +114,9 @@ func (d *Device) validateTensors() error {
 		if err := t.validateInit(b.DType); err != nil {
 			return fmt.Errorf("tensor %s: %v", t.Path, err)
 		}
+		if err := d.validateCopy(t); err != nil {
+			return err
+		}
 		if b.Bytes > 0 {
 			places = append(places, b.span())
 		}
@@ -136,6 +139,34 @@ func (d *Device) validateTensors() error {
 		}
 	}
 	return nil
+}
+
+// validateCopy checks that what t is a copy of is a tensor here of its global
+// shape.
+func (d *Device) validateCopy(t *Tensor) error {
+	if t.Of == "" {
+		return nil
+	}
+	shape := func(t *Tensor) (out []Axis) {
+		if t.Buffer < 0 || t.Buffer >= len(d.Buffers) {
+			return nil
+		}
+		for _, a := range d.Buffers[t.Buffer].Axes {
+			out = append(out, Axis{Name: a.Name, Global: a.Global})
+		}
+		return out
+	}
+	for i := range d.Tensors {
+		of := &d.Tensors[i]
+		if of.Path != t.Of || of == t {
+			continue
+		}
+		if !slices.EqualFunc(shape(t), shape(of), func(a, b Axis) bool { return a.Name == b.Name && a.Global == b.Global }) {
+			return fmt.Errorf("tensor %s has another shape than %s, of which it is a copy", t.Path, t.Of)
+		}
+		return nil
+	}
+	return fmt.Errorf("tensor %s is a copy of %s, which is not here", t.Path, t.Of)
 }
 
 func (t *Tensor) validateInit(dtype string) error {
