@@ -16,9 +16,9 @@ type lowering struct {
 	// stored in less: what the optimizer reads.
 	master map[*ir.Value]*ir.Value
 	b      op.Builder
-	out     []*ir.Op
-	home    map[*ir.Value]*ir.Value // old value to the stored one
-	casts   map[castKey]*ir.Value
+	out    []*ir.Op
+	home   map[*ir.Value]*ir.Value // old value to the stored one
+	casts  map[castKey]*ir.Value
 }
 
 type castKey struct {
