@@ -54,6 +54,7 @@ func newLayout(d *dice, m *model) layout {
 	k.zero()
 	k.replicate()
 	k.recompute()
+	k.levels()
 	k.r.Shuffle(len(k.l.directives), func(i, j int) {
 		k.l.directives[i], k.l.directives[j] = k.l.directives[j], k.l.directives[i]
 	})
@@ -273,6 +274,13 @@ func (k *maker) recompute() {
 		k.add("recompute %s.*.%s", s.name, member)
 	case 3:
 		k.add("recompute %s.0", s.name)
+	}
+}
+
+// levels has small collectives in two levels, too, where a list names mesh axes.
+func (k *maker) levels() {
+	if k.chance(0.5) {
+		k.add("two_level = 0")
 	}
 }
 
