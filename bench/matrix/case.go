@@ -32,8 +32,8 @@ type Run struct {
 }
 
 // Compile makes the plan of a case. root is the folder of the module, target as
-// the compiler has it.
-func Compile(root string, m Model, l Layout, target string) (*program.Plan, error) {
+// the compiler has it; hooks see each pass.
+func Compile(root string, m Model, l Layout, target string, hooks ...compiler.Hook) (*program.Plan, error) {
 	src, err := m.Source(root)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func Compile(root string, m Model, l Layout, target string) (*program.Plan, erro
 	set := append(append([]string(nil), m.Set...), strings.Fields(l.Set)...)
 	src += "\nlayout of_the_matrix {\n" + rules + "\n}\n"
 	p, _, err := compiler.Compile(compiler.Options{File: m.Name + ".ptl", Source: []byte(src),
-		Set: lastOf(set), Layout: "of_the_matrix", Target: target})
+		Set: lastOf(set), Layout: "of_the_matrix", Target: target, Hooks: hooks})
 	return p, err
 }
 

@@ -91,6 +91,7 @@ func TestRowsAreComplete(t *testing.T) {
 		missing("Eval", d.Eval == nil)
 		missing("Flops", d.Flops == nil)
 		missing("Sample", d.Sample == nil)
+		missing("State", d.State == nil && (d.Class == op.Collective || d.Class == op.Placement))
 		missing("an arity", d.MaxArgs >= 0 && d.MaxArgs < d.MinArgs)
 		missing("View, without which ByName means nothing", d.ByName && d.View == nil)
 		for _, a := range d.Attrs {

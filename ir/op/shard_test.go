@@ -36,6 +36,11 @@ func TestShardedFactors(t *testing.T) {
 				}
 				tried[d.Name]++
 				local, g := localized(t, o, factor, mesh)
+				for _, o := range g.Ops {
+					if types, err := op.States(o); err != nil || !op.SameState(types[0], o.Results[0].Type) {
+						t.Errorf("factor %+v over %v: the states %v (%v) follow, %s is right", factor, mesh, types, err, o.Results[0].Type)
+					}
+				}
 				parts, err := eval.ShardArgs(local, g, e.Args)
 				if err != nil {
 					t.Fatal(err)

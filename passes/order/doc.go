@@ -8,5 +8,6 @@
 // Invariant: running calls without wait in any interleaving gives the same
 // bytes as running them in order.
 // Collectives always wait.
-// Imports ir, ir/op, passes/pass.
+// [Check], in the verifier, proves it of waits that anyone wrote.
+// Imports internal/diag, ir, ir/op, ir/verify, passes/pass.
 package order

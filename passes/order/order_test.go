@@ -130,3 +130,46 @@ func TestWaitsAreNeeded(t *testing.T) {
 		t.Errorf("%d of %d waits are needed", needed, all)
 	}
 }
+
+// Check refuses every change of the waits with which some order gives other
+// bytes; more waits than needed it accepts.
+func TestCheck(t *testing.T) {
+	refused, accepted := 0, 0
+	try := func(m *ir.Module, in check.Inputs, want, what string) {
+		if len(order.Check(m)) > 0 {
+			refused++
+			return
+		}
+		accepted++
+		for k := range 8 {
+			if execute(t, m, in, rand.New(rand.NewSource(int64(k)))) != want {
+				t.Errorf("%s: accepted, and an order gives other bytes:\n%s", what, ir.Print(m))
+			}
+		}
+	}
+	for seed := int64(1); seed <= 6; seed++ {
+		m, in := ordered(t, seed)
+		want := execute(t, m, in, nil)
+		ops := m.Funcs[0].Ops
+		for i, o := range ops {
+			old := o.Attrs
+			o.Attrs = old.With("wait", ir.BoolVal(!old.Bool("wait")))
+			try(m, in, want, fmt.Sprintf("seed %d, wait %d turned", seed, i))
+			if i > 0 && old.Bool("wait") {
+				before := ops[i-1].Attrs // one call earlier
+				ops[i-1].Attrs = before.With("wait", ir.BoolVal(true))
+				try(m, in, want, fmt.Sprintf("seed %d, wait %d earlier", seed, i))
+				ops[i-1].Attrs = before
+			}
+			o.Attrs = old.With("wait", nil)
+			if len(order.Check(m)) == 0 {
+				t.Errorf("a call that does not say whether it waits is accepted")
+			}
+			o.Attrs = old
+		}
+	}
+	if refused < 40 || accepted < 40 {
+		t.Errorf("%d changes refused, %d accepted", refused, accepted)
+	}
+	t.Logf("%d changes refused, %d accepted", refused, accepted)
+}

@@ -1,0 +1,84 @@
+package order
+
+import (
+	"fmt"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/ir/op"
+	"ptc/ir/verify"
+)
+
+func init() { verify.AtLevel(ir.Planned, "waits", Check) }
+
+// access is bytes that a call uses since the last wait.
+type access struct {
+	lo, hi int64
+	writes bool
+	call   int
+}
+
+// Check proves that no call that does not wait touches bytes that a call since
+// the last wait writes, or writes those that one of them reads; and that every
+// exchange waits. Functions without waits, which this package has not seen yet,
+// have nothing to prove.
+func Check(m *ir.Module) diag.List {
+	var bugs diag.List
+	for _, f := range m.Funcs {
+		if f.Attrs.Text("class") != "kernel" {
+			bugs = append(bugs, waits(f)...)
+		}
+	}
+	return bugs
+}
+
+func waits(f *ir.Func) diag.List {
+	var bugs diag.List
+	bug := func(o *ir.Op, format string, args ...any) {
+		bugs = append(bugs, &diag.Error{Code: "E0394", Pos: o.Pos, Msg: fmt.Sprintf("@%s: ", f.Name) + fmt.Sprintf(format, args...)})
+	}
+	ordered := 0
+	for _, o := range f.Ops {
+		if o.Attrs.Has("wait") {
+			ordered++
+		}
+	}
+	if ordered == 0 {
+		return nil
+	}
+	at := map[*ir.Value]int64{}
+	for _, a := range f.Args {
+		at[a.Value] = a.Attrs.Int("at", 0)
+	}
+	var since []access
+	for i, o := range f.Ops {
+		if !o.Attrs.Has("wait") {
+			bug(o, "%d: `%s` does not say whether it waits", i, o.Name)
+			return bugs
+		}
+		if o.Attrs.Bool("wait") {
+			since = since[:0]
+		} else if op.Of(o).Class == op.Collective {
+			bug(o, "%d: `%s` does not wait", i, o.Name)
+		}
+		var mine []access
+		for _, v := range o.Args {
+			mine = append(mine, access{at[v], at[v] + int64(v.Type.Bytes()), false, i})
+		}
+		for j, v := range o.Results {
+			if places := o.Attrs.Ints("at"); j < len(places) { // memory.Check misses others
+				at[v] = places[j]
+			}
+			mine = append(mine, access{at[v], at[v] + int64(v.Type.Bytes()), true, i})
+		}
+		for _, x := range mine {
+			for _, y := range since {
+				if x.lo < y.hi && y.lo < x.hi && (x.writes || y.writes) {
+					bug(o, "%d: `%s` does not wait for %d, whose bytes from %d on it uses", i, o.Name, y.call, max(x.lo, y.lo))
+				}
+			}
+		}
+		since = append(since, mine...)
+	}
+	return bugs
+}
