@@ -130,6 +130,28 @@ func TestTensorTraffic(t *testing.T) {
 	}
 }
 
+// TestGroupedTraffic: with fewer keys than devices, a block has the same
+// all-reduces of activations over all devices as with as many, and what the
+// devices of a key owe it, each of no more than its parts of keys. Nothing else.
+func TestGroupedTraffic(t *testing.T) {
+	const layers, head = 3, 6
+	p := planFor(t, "llama", "tp4", "layers=3")
+	for m, n := range blocks(count(t, &p.Devices[0])) {
+		switch {
+		case m == message{"all_reduce", "tp_kv,tp_group", true, activation}:
+			if n != 4*layers+1 {
+				t.Errorf("%d times %s, want %d", n, m, 4*layers+1)
+			}
+		case m.kind == "all_reduce" && m.over == "tp_group" && m.bytes <= batch*seq*head*f32:
+			if n > 4*layers {
+				t.Errorf("%d times %s, want at most %d", n, m, 4*layers)
+			}
+		default:
+			t.Errorf("%d times %s, want none", n, m)
+		}
+	}
+}
+
 // TestVocabularyTraffic: logits of a vocabulary in parts are never gathered: for
 // the softmax devices tell each other numbers for each token, at most the largest
 // logit, the sum of exponentials and the logit of the target. Shoeybi et al.,

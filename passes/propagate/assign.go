@@ -1,6 +1,8 @@
 package propagate
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -144,12 +146,22 @@ func owes(t ir.Type, m string) bool {
 }
 
 // stayOwed reports whether o may be computed on sums still owed over m: it is
-// linear, and every operand owes a sum; or, with scalars, some do, and of the
-// others one device can take the whole as its part.
+// linear, and every operand owes a sum, or some do and of the others one device
+// can take the whole as its part, because
+//
+//   - all owe a sum over another mesh axis: the result is settled anyway, and
+//     over both at once; or,
+//   - with scalars, they are scalars. Gradients are settled for their own sake.
 func (p *propagation) stayOwed(o *ir.Op, m string, scalars bool) (ir.Partial, bool) {
 	owed := ir.Partial{Mesh: m, Reduce: "sum"}
 	if !op.IsLinear(o) || len(o.Args) == 0 {
 		return owed, false
+	}
+	joint := jointlyOwed(o, m)
+	for _, v := range o.Args {
+		if _, grad := p.wish[v]; grad && owes(v.Type, m) {
+			scalars = false
+		}
 	}
 	some, all := false, true
 	for _, v := range o.Args {
@@ -161,9 +173,29 @@ func (p *propagation) stayOwed(o *ir.Op, m string, scalars bool) (ir.Partial, bo
 			}
 		}
 		some = some || has
-		all = all && (has || scalars && v.Type.Rank() == 0)
+		all = all && (has || joint && !sharded(v.Type, m) || v.Type.Rank() == 0 && scalars)
 	}
 	return owed, some && all
+}
+
+// jointlyOwed reports whether all operands of o owe a sum over one and the same
+// mesh axis other than m.
+func jointlyOwed(o *ir.Op, m string) bool {
+	for _, x := range o.Args[0].Type.Partial {
+		all := x.Mesh != m && x.Reduce == "sum"
+		for _, v := range o.Args {
+			all = all && slices.Contains(v.Type.Partial, x)
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}
+
+// sharded reports whether any axis of t is cut over m.
+func sharded(t ir.Type, m string) bool {
+	return slices.ContainsFunc(t.Axes, func(a ir.Axis) bool { return slices.Contains(a.Mesh, m) })
 }
 
 // operand is the state in which o needs operand i.
