@@ -135,7 +135,7 @@ func TestTensorTraffic(t *testing.T) {
 // devices of a key owe it, each of no more than its parts of keys. Nothing else.
 func TestGroupedTraffic(t *testing.T) {
 	const layers, head = 3, 6
-	p := planFor(t, "llama", "tp4", "layers=3")
+	p := planFor(t, "llama", "tp4", "layers=3", "")
 	for m, n := range blocks(count(t, &p.Devices[0])) {
 		switch {
 		case m == message{"all_reduce", "tp_kv,tp_group", true, activation}:

@@ -3,7 +3,9 @@
 //
 // In: testdata/*.txtar with a section before.ptir. Out: the sections
 // after.ptir and remarks.txt compared, both modules verified, executed by
-// passes/check and their results compared.
+// passes/check and their results compared: from Local on by as many simulated
+// devices as the mesh has, each with its own program where a pipeline gives it
+// one, and what they have put together.
 // For tests only. Imports internal/golden, ir, ir/eval, ir/verify, passes/check,
 // passes/pass.
 package passtest
