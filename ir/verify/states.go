@@ -85,9 +85,32 @@ func (c *checker) callStates(f *ir.Func, o *ir.Op) {
 			c.add(codeState, o.Pos, at(f, o), fmt.Sprintf("operand %d is %s", i+1, o.Args[i].Type), a.Value.Type.String(), "")
 		}
 	}
+	c.callPlace(f, o, callee)
 	for i, r := range callee.Results {
 		if !op.SameState(o.Results[i].Type, r.Value.Type) {
 			c.add(codeState, o.Pos, at(f, o), fmt.Sprintf("%%%d is %s", o.Results[i].ID, o.Results[i].Type), r.Value.Type.String(), "")
+		}
+	}
+}
+
+// callPlace: a kernel that counts in global positions gets the device's own
+// coordinates, in the mesh that there is.
+func (c *checker) callPlace(f *ir.Func, o *ir.Op, callee *ir.Func) {
+	for i, a := range callee.Args {
+		if a.Role != ir.RoleIn || a.Path != "coord" {
+			continue
+		}
+		given := f.Arg(ir.RoleCoord, "")
+		if given == nil || given.Value != o.Args[i] {
+			c.add(codeState, o.Pos, at(f, o), fmt.Sprintf("operand %d, %%%d, is not the device's coordinates", i+1, o.Args[i].ID), "", "")
+		}
+		sizes := callee.Attrs.Sizes("mesh")
+		same := len(sizes) == len(c.m.Mesh)
+		for j := 0; same && j < len(sizes); j++ {
+			same = sizes[j].Name == c.m.Mesh[j].Name && sizes[j].N == c.m.Mesh[j].Size
+		}
+		if !same {
+			c.add(codeState, o.Pos, at(f, o), fmt.Sprintf("@%s counts in the mesh %s", callee.Name, ir.Sizes(sizes)), "the module's", "")
 		}
 	}
 }
