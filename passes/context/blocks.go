@@ -35,7 +35,6 @@ type blocks struct {
 	k      *core
 	made   map[blockKey]*ir.Value
 	chosen map[int]*ir.Value // by step: whether a block's keys come from before
-	idx    map[string]*ir.Value
 }
 
 type blockKey struct {
@@ -44,7 +43,7 @@ type blockKey struct {
 }
 
 func (w *rewriter) blocks(k *core) *blocks {
-	return &blocks{rewriter: w, k: k, made: map[blockKey]*ir.Value{}, chosen: map[int]*ir.Value{}, idx: map[string]*ir.Value{}}
+	return &blocks{rewriter: w, k: k, made: map[blockKey]*ir.Value{}, chosen: map[int]*ir.Value{}}
 }
 
 // at is x over a view. Values without positions are the same everywhere.
@@ -84,24 +83,24 @@ func (t *blocks) make(x *ir.Value, v view, q, k bool) *ir.Value {
 	case q && k:
 		return t.diagonal(x, v.step)
 	case q:
-		return t.pieceOf(t.split(t.ordered(x, t.axis), t.axis), t.axis, v.queries, v.step)
+		return t.pieceOf(x, t.axis, v.queries, 0, func(p piece) view { return view{queries: p} }, v.step)
 	}
-	return t.pieceOf(t.moved(x, v.step), t.k.key, v.keys, v.step)
+	return t.pieceOf(x, t.k.key, v.keys, v.step, func(p piece) view { return view{keys: p, step: v.step} }, v.step)
 }
 
-// moved is x, of keys, after so many steps of the ring: device d has what
-// device d − step began with.
-func (t *blocks) moved(x *ir.Value, step int) *ir.Value {
-	key := blockKey{x, view{step: step, visible: true}} // no view of keys is visible alone
+// moved is x, of an axis, in blocks, after so many steps of the ring: device d
+// has what device d − step began with.
+func (t *blocks) moved(x *ir.Value, axis string, step int) *ir.Value {
+	key := blockKey{x, view{step: step, visible: true}} // no view of one axis is visible alone
 	if t.made[key] == nil {
 		if step == 0 {
-			t.made[key] = t.split(t.ordered(x, t.k.key), t.k.key)
+			t.made[key] = t.split(t.ordered(x, axis), axis)
 		} else {
 			sources := make(ir.Ints, t.devices)
 			for d := range sources {
 				sources[d] = int64((d + t.devices - 1) % t.devices)
 			}
-			t.made[key] = t.take(t.moved(x, step-1), sources)
+			t.made[key] = t.take(t.moved(x, axis, step-1), sources)
 		}
 	}
 	return t.made[key]
@@ -115,21 +114,21 @@ func (t *blocks) ordered(x *ir.Value, axis string) *ir.Value {
 	return t.order.zigzag(x, axis)
 }
 
-// pieceOf is a piece of x, which has blocks of the axis.
-func (t *blocks) pieceOf(x *ir.Value, axis string, p piece, step int) *ir.Value {
-	local, n := axis+t.suffix(), t.part()/2
-	cut := func(start int) *ir.Value {
-		return t.emit("slice", ir.A("axis", ir.Name(local), "start", ir.Int(start), "limit", ir.Int(start+n)), x)
+// pieceOf is a piece of the blocks of x that so many steps have moved; of is the
+// view of x of another piece, and by the step that chooses between them.
+func (t *blocks) pieceOf(x *ir.Value, axis string, p piece, moved int, of func(piece) view, by int) *ir.Value {
+	if p == chosen {
+		return t.b.Select(t.before(by), t.at(x, of(low)), t.at(x, of(high)))
 	}
+	y, local, n := t.moved(x, axis, moved), axis+t.suffix(), t.part()/2
+	start := 0
 	switch p {
-	case low:
-		return cut(0)
+	case whole:
+		return y
 	case high:
-		return cut(n)
-	case chosen:
-		return t.b.Select(t.before(step), cut(0), cut(n))
+		start = n
 	}
-	return x
+	return t.emit("slice", ir.A("axis", ir.Name(local), "start", ir.Int(start), "limit", ir.Int(start+n)), y)
 }
 
 // before is, for each block, whether the keys that it has at the step are of a
@@ -158,19 +157,20 @@ func (t *blocks) positionsOf(axis string, p piece, moved, by int) *ir.Value {
 		return t.b.Add(t.b.Mul(t.from(moved), t.int(t.part())), t.index(local, t.part()))
 	}
 	n := t.part() / 2
-	chunk := func(number *ir.Value, first int) *ir.Value { return t.b.Add(t.b.Mul(number, t.int(n)), t.int(first)) }
-	from := t.from(moved)
-	lo, hi := chunk(from, 0), chunk(t.b.Sub(t.int(2*t.devices-1), from), 0)
-	switch p {
-	case low:
-		return t.b.Add(lo, t.index(local, n))
-	case high:
+	from, size := t.from(moved), t.int(n)
+	if p == low {
+		return t.b.Add(t.b.Mul(from, size), t.index(local, n))
+	}
+	hi := t.b.Mul(t.b.Sub(t.int(2*t.devices-1), from), size)
+	if p == high {
 		return t.b.Add(hi, t.index(local, n))
-	case chosen:
+	}
+	lo := t.b.Mul(from, size)
+	if p == chosen {
 		return t.b.Add(t.b.Select(t.before(by), lo, hi), t.index(local, n))
 	}
 	i := t.index(local, 2*n)
-	return t.b.Add(t.b.Select(t.emit("lt", nil, i, t.int(n)), lo, t.b.Sub(hi, t.int(n))), i)
+	return t.b.Add(t.b.Select(t.emit("lt", nil, i, size), lo, t.b.Sub(hi, size)), i)
 }
 
 // rebuilt reports whether an operation on scores can be done view by view.

@@ -2,6 +2,7 @@ package context
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/ir"
 	"ptc/ir/op"
@@ -76,8 +77,8 @@ type rewriter struct {
 	// values have them.
 	size int
 	keys map[string]bool
-	// Names of the axes of blocks, of the two halves of a block in the zig-zag
-	// order, and of the chunks in a block where both halves are apart.
+	// Names of the axes of blocks, and of the two chunks of a block in the zig-zag
+	// order.
 	block, half string
 	order       *order // of the zig-zag order; nil in the contiguous one
 }
@@ -202,14 +203,17 @@ func (w *rewriter) merge(x *ir.Value, axis string) *ir.Value {
 			order = append(order, local)
 		}
 	}
-	if fmt.Sprint(order) != fmt.Sprint(ir.Names(x.Type.Names())) {
+	if !slices.Equal(order, x.Type.Names()) {
 		x = w.emit("transpose", ir.A("order", order), x)
 	}
 	return w.emit("merge", ir.A("axes", ir.Names{w.block, local}, "into", ir.Name(axis)), x)
 }
 
-// take moves blocks, or devices, to other places.
+// take moves blocks to other places, if any does move.
 func (w *rewriter) take(x *ir.Value, sources ir.Ints) *ir.Value {
+	if slices.IsSorted(sources) {
+		return x
+	}
 	attrs := ir.A("axis", ir.Name(w.block), "sources", sources)
 	if w.ring.at != "" {
 		attrs = attrs.With("why", ir.Str(w.ring.at))
@@ -238,8 +242,6 @@ func dropDead(f *ir.Func) {
 		}
 		kept = append(kept, o)
 	}
-	for i, j := 0, len(kept)-1; i < j; i, j = i+1, j-1 {
-		kept[i], kept[j] = kept[j], kept[i]
-	}
+	slices.Reverse(kept)
 	f.Ops = kept
 }
