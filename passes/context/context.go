@@ -1,7 +1,6 @@
 package context
 
 import (
-	"fmt"
 	"slices"
 
 	"ptc/ir"
