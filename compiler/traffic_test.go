@@ -302,6 +302,62 @@ func onlyAdded(d *program.Device) (bytes int64) {
 	return bytes
 }
 
+// TestRingTraffic: of an attention, a device sends its part of the keys and of
+// the values n−1 times on to the next one, and as often their gradients back:
+// 4·(n−1) parts of batch·seq/n·heads·head elements for each block. Liu, Zaharia,
+// Abbeel, "Ring attention with blockwise transformers for near-infinite context"
+// (2023), section 3. What is computed again rotates again, 2·(n−1) times; grouped
+// queries have as many times smaller parts as heads share a key (Ainslie et al.,
+// "GQA", 2023, section 2.2). In the zig-zag order a part is two chunks,
+// sent at once.
+func TestRingTraffic(t *testing.T) {
+	const layers, heads, head = 3, 4, 6
+	for _, c := range []struct {
+		model, spec, set, extra string
+		n, seq, kv, times       int
+	}{
+		{"gpt", "cp2", "", "", 2, 12, heads, 4},
+		{"gpt", "cp4", "", "", 4, 12, heads, 4},
+		{"gpt", "zz2", "", "", 2, 12, heads, 4},
+		{"gpt", "zz4", "seq=24", "", 4, 24, heads, 4},
+		{"gpt", "cp8", "seq=16", "", 8, 16, heads, 4},
+		{"gpt", "cp4", "", "recompute Block", 4, 12, heads, 6},
+		{"gpt", "zz2", "", "recompute Block", 2, 12, heads, 6},
+		{"llama", "cp4", "", "", 4, 12, 2, 4},
+		{"llama", "zz3", "", "", 3, 12, 2, 4},
+	} {
+		p := planFor(t, c.model, c.spec, strings.TrimSpace("layers=3 "+c.set), c.extra)
+		part := int64(batch * c.seq / c.n * c.kv * head * f32)
+		want := map[message]int{{"permute", "cp", true, part}: c.times * (c.n - 1) * layers}
+		if strings.HasPrefix(c.spec, "zz") {
+			// What dropout keeps is a function of logical positions: a byte for each
+			// element, in two chunks, of which with two devices one stays.
+			masks := 2 * layers * min(2, c.n-1)
+			if c.extra != "" {
+				masks *= 2 // and once more in the backward pass
+			}
+			want[message{"permute", "cp", true, int64(batch * c.seq / (2 * c.n) * embed)}] = masks
+		}
+		equal(t, fmt.Sprintf("%s %s %s", c.model, c.spec, c.extra), blocks(count(t, &p.Devices[0])), want)
+	}
+}
+
+// TestGatherTraffic: with attention = gather, a block gathers its keys and its
+// values, and scatters the sums of their gradients: the bytes of the ring in
+// four collectives. Grattafiori et al., "The Llama 3 herd of models" (2024),
+// section 3.3.2.
+func TestGatherTraffic(t *testing.T) {
+	const layers = 3
+	for _, spec := range []string{"gather2", "gather4"} {
+		p := planFor(t, "gpt", spec, "layers=3", "")
+		const keys = batch * seq * 4 * 6 * f32
+		equal(t, spec, blocks(count(t, &p.Devices[0])), map[message]int{
+			{"all_gather", "cp", true, keys}:     2 * layers,
+			{"reduce_scatter", "cp", true, keys}: 2 * layers,
+		})
+	}
+}
+
 // TestPipelineTraffic: for each boundary between stages and each microbatch, an
 // activation forward and its gradient backward. Narayanan et al., "Efficient
 // large-scale language model training on GPU clusters using Megatron-LM" (2021),

@@ -16,6 +16,12 @@ func shard(over string, axes ...string) ir.Term {
 	return rule("shard", "axes", ir.Names(axes), "over", ir.Names{over}, "at", ir.Str("test.ptl:1:1"))
 }
 
+func zigzag(over string, axes ...string) ir.Term {
+	t := shard(over, axes...)
+	t.Args = t.Args.With("order", ir.Name("zigzag"))
+	return t
+}
+
 func zero(level int, over string) ir.Term {
 	return rule("zero", "level", ir.Int(level), "over", ir.Names{over})
 }
@@ -45,6 +51,11 @@ var layouts = []struct {
 	{"tp4", mesh("tp", 4), ir.Terms{shard("tp", "heads", "ffn", "vocab")}},
 	{"tp4 sp", mesh("tp", 4), ir.Terms{shard("tp", "heads", "ffn", "vocab"), betweenBlocks}},
 	{"cp2", mesh("cp", 2), ir.Terms{shard("cp", "seq")}},
+	{"cp4", mesh("cp", 4), ir.Terms{shard("cp", "seq")}},
+	{"cp4 zigzag", mesh("cp", 4), ir.Terms{zigzag("cp", "seq")}},
+	{"cp2 gather", mesh("cp", 2), ir.Terms{rule("shard", "axes", ir.Names{"seq"}, "over", ir.Names{"cp"}, "attention", ir.Name("gather"))}},
+	{"dp2 cp2 tp2 zigzag zero3", mesh("dp", 2, "cp", 2, "tp", 2), ir.Terms{shard("dp", "batch"), zigzag("cp", "seq"), shard("tp", "heads", "ffn", "vocab"), zero(3, "dp")}},
+	{"pp2 cp2 zigzag recompute", mesh("cp", 2, "pp", 2), ir.Terms{zigzag("cp", "seq"), pipelined("1f1b", 2), rule("recompute", "of", ir.Str("blocks.*"))}},
 	{"dp2 tp2", mesh("dp", 2, "tp", 2), ir.Terms{shard("dp", "batch"), shard("tp", "heads", "ffn", "vocab")}},
 	{"dp2 cp2 tp2 zero3", mesh("dp", 2, "cp", 2, "tp", 2), ir.Terms{shard("dp", "batch"), shard("cp", "seq"), shard("tp", "heads", "ffn", "vocab"), zero(3, "dp")}},
 	{"pp2 gpipe", mesh("pp", 2), ir.Terms{pipelined("gpipe", 2)}},

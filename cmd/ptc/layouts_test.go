@@ -29,6 +29,7 @@ var layouts = []struct {
 	{"tp2", 2, "mesh tp = 2\nshard heads, ffn, vocab over tp"},
 	{"tpsp", 4, "mesh tp = 4\nshard heads, ffn, vocab over tp\nshard seq over tp between Block"},
 	{"cp2", 2, "mesh cp = 2\nshard seq over cp"},
+	{"zigzag", 4, "mesh cp = 4\nshard seq over cp { order = zigzag }"},
 	{"dptp", 4, "mesh dp = 2, tp = 2\nshard batch over dp\nshard heads, ffn, vocab over tp"},
 	{"pp2", 2, "mesh pp = 2\npipeline blocks over pp { schedule = 1f1b\nmicrobatches = 4 }"},
 	{"three", 8, "mesh dp = 2, pp = 2, tp = 2\nshard batch over dp\nshard heads, ffn, vocab over tp\nshard seq over tp between Block\n" +
