@@ -344,7 +344,7 @@ func TestRingTraffic(t *testing.T) {
 
 // TestGatherTraffic: with attention = gather, a block gathers its keys and its
 // values, and scatters the sums of their gradients: the bytes of the ring in
-// four collectives. Grattafiori et al., "The Llama 3 herd of models" (2024),
+// four collectives. Dubey et al., "The Llama 3 herd of models" (2024),
 // section 3.3.2.
 func TestGatherTraffic(t *testing.T) {
 	const layers = 3

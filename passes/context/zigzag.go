@@ -14,7 +14,7 @@ import "ptc/ir"
 //
 // So high·low is always whole, and the other is low·low or high·high: which, is
 // chosen by block. Every block has the same work. The order is that of Megatron's
-// context parallelism and of Llama 3 (Grattafiori et al., "The Llama 3 herd of
+// context parallelism and of Llama 3 (Dubey et al., "The Llama 3 herd of
 // models", 2024, section 3.3.2).
 func (t *blocks) causal() *ir.Value {
 	lo := t.add(nil, view{queries: low, keys: low})
