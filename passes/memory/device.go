@@ -54,7 +54,7 @@ func devices(m *ir.Module) diag.List {
 		}
 		most = max(most, d.top)
 	}
-	if t := m.MetaTerm("arena"); t != nil && t.Args.Int("bytes", 0) != most {
+	if t := m.MetaTerm("arena"); t != nil && len(entries) > 0 && t.Args.Int("bytes", 0) != most {
 		bug(entries[0], "the arenas need %d bytes, the module says %d", most, t.Args.Int("bytes", 0))
 	}
 	return bugs
