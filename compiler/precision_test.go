@@ -13,6 +13,7 @@ import (
 	"ptc/backend/llvm"
 	"ptc/bench/matrix"
 	"ptc/compiler"
+	"ptc/runtime/checkpoint/safetensors"
 	"ptc/runtime/exec"
 	"ptc/runtime/metrics"
 	"ptc/runtime/program"
@@ -255,4 +256,57 @@ func TestSkippedStepsAreNoDivergence(t *testing.T) {
 	if !strings.Contains(log.String(), `"loss_scale":5.49755813888e+11`) {
 		t.Errorf("the log has no scale of 2^39:\n%s", log.String())
 	}
+}
+
+// TestResumeInAnotherPrecision: a run goes on from the checkpoint of another
+// precision. From f32 to bf16 the masters are what the parameters were, and back
+// the parameters what the masters were, to the bit, so a run that changes twice
+// and learns nothing in between has the parameters that it had.
+func TestResumeInAnotherPrecision(t *testing.T) {
+	small := []string{"layers=1", "embed=16", "heads=1", "head=16", "ffn=32", "seq=16", "batch=2"}
+	idle := append([]string{"lr=0.0"}, small...)
+	dir := t.TempDir()
+	run := func(p *program.Plan, steps int64, resume bool) []byte {
+		t.Helper()
+		s, err := train.Run(context.Background(), p, train.Options{Steps: steps, Checkpoint: dir, Resume: resume, Keep: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return allTensors(t, filepath.Join(s.Checkpoint, "model.safetensors"))
+	}
+	want := run(gpt(t, "compute = f32", small...), 3, false)
+	narrow := run(gpt(t, "compute = f16  params = bf16", idle...), 4, true)
+	if 2*len(narrow) != len(want) {
+		t.Errorf("parameters in bf16 take %d bytes, in f32 %d", len(narrow), len(want))
+	}
+	if got := run(gpt(t, "compute = f32", idle...), 5, true); !bytes.Equal(got, want) {
+		t.Error("parameters that went through bf16 and back have changed")
+	}
+	_, err := train.Run(context.Background(), gpt(t, "compute = f32", "layers=1", "embed=16", "heads=1", "head=16", "ffn=48", "seq=16", "batch=2"),
+		train.Options{Steps: 6, Checkpoint: dir, Resume: true})
+	if err == nil || !strings.Contains(err.Error(), "is not of this model") {
+		t.Errorf("another model's checkpoint: %v", err)
+	}
+}
+
+// allTensors are the bytes of all tensors of a file, one after the other.
+func allTensors(t *testing.T, name string) (out []byte) {
+	t.Helper()
+	f, err := safetensors.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, x := range f.Tensors() {
+		n := x.DType.Size()
+		for _, d := range x.Shape {
+			n *= d
+		}
+		dst := make([]byte, n)
+		if err := f.ReadSlice(x.Name, safetensors.Slice{}, dst); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, dst...)
+	}
+	return out
 }

@@ -43,15 +43,18 @@ type keeper struct {
 	store   checkpoint.Store
 	tensors []checkpoint.Tensor
 	meta    checkpoint.Meta
-	buf     []byte // of the largest tensor
-	saved   int64  // step of the checkpoint saved last, or gone on from; -1: none
+	of      map[string]string // parameters by their copies
+	buf     []byte            // of the largest tensor
+	saved   int64             // step of the checkpoint saved last, or gone on from; -1: none
 }
 
 func newKeeper(o *Options, plan *program.Plan, tensors []checkpoint.Tensor, warn func(string)) *keeper {
+	of := copiesOf(plan)
 	return &keeper{
 		store:   checkpoint.Store{Dir: o.Checkpoint, Keep: o.Keep, Warn: warn},
 		tensors: tensors,
-		meta:    checkpoint.Meta{Model: modelHash(tensors), Source: sourceHash(plan)},
+		of:      of,
+		meta:    checkpoint.Meta{Model: modelHash(ofModel(tensors, of)), Source: sourceHash(plan)},
 		saved:   -1,
 	}
 }
@@ -92,11 +95,12 @@ func (k *keeper) latest(seed *uint64) (*checkpoint.Checkpoint, error) {
 }
 
 func (k *keeper) match(c *checkpoint.Checkpoint, seed *uint64) error {
-	if diff := compare(k.tensors, c.Tensors()); diff != "" {
+	if diff := k.differs(c.Tensors()); diff != "" {
 		return errorf(ExitFile, "checkpoint %s is not of this model: %s", c.Dir, diff)
 	}
-	for i, t := range c.Tensors() {
-		if want := k.tensors[i]; !slices.Equal(t.Axes, want.Axes) {
+	from, _ := k.sources(c.Tensors())
+	for i, t := range from {
+		if want := k.tensors[i]; t.Name != "" && !slices.Equal(t.Axes, want.Axes) {
 			return errorf(ExitFile, "checkpoint %s is not of this model: the axes of %s are %v, not %v", c.Dir, t.Name, t.Axes, want.Axes)
 		}
 	}
@@ -125,16 +129,24 @@ func (k *keeper) matchData(c *checkpoint.Checkpoint) error {
 
 // load gives every tensor the value that the checkpoint has for it.
 func (k *keeper) load(c *checkpoint.Checkpoint, dev *devices) error {
-	have := c.Tensors()
+	from, _ := k.sources(c.Tensors())
+	if slices.ContainsFunc(from, func(t checkpoint.Tensor) bool { return t.Name == "" }) {
+		if err := dev.m.Initialize(c.Meta.Seed); err != nil { // a scale that is new
+			return err
+		}
+	}
 	for i, t := range k.tensors {
-		err := dev.load(t, have[i].DType, func(box safetensors.Slice, dst []byte) error {
-			return c.Read(t.Name, box, dst)
+		if from[i].Name == "" {
+			continue
+		}
+		err := dev.load(t, from[i].DType, func(box safetensors.Slice, dst []byte) error {
+			return c.Read(from[i].Name, box, dst)
 		})
 		if err != nil {
 			return checkpointError(err)
 		}
-		if have[i].DType != t.DType {
-			k.store.Warn(fmt.Sprintf("checkpoint %s has %s as %s, and this plan as %s", c.Dir, t.Name, have[i].DType, t.DType))
+		if from[i].DType != t.DType && len(dev.copies(t)) == 0 {
+			k.store.Warn(fmt.Sprintf("checkpoint %s has %s as %s, and this plan as %s", c.Dir, t.Name, from[i].DType, t.DType))
 		}
 	}
 	k.saved = c.Meta.Step

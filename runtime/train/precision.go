@@ -1,0 +1,95 @@
+package train
+
+import (
+	"slices"
+	"strings"
+
+	"ptc/runtime/checkpoint"
+	"ptc/runtime/program"
+)
+
+// A layout's precision adds states: copies of parameters in more bits, and the
+// scale of the loss. A checkpoint of another precision has others; what follows
+// brings them together, so that a run can go on under any layout.
+
+// copiesOf gives, by the path of a copy, the parameter.
+func copiesOf(plan *program.Plan) map[string]string {
+	of := map[string]string{}
+	for _, d := range plan.Devices {
+		for _, t := range d.Tensors {
+			if t.Of != "" {
+				of[t.Path] = t.Of
+			}
+		}
+	}
+	return of
+}
+
+func isScale(name string) bool { return strings.HasPrefix(name, "loss_scale/") }
+
+// ofModel are the tensors that the model has in any precision.
+func ofModel(tensors []checkpoint.Tensor, of map[string]string) []checkpoint.Tensor {
+	return slices.DeleteFunc(slices.Clone(tensors), func(t checkpoint.Tensor) bool { return of[t.Name] != "" || isScale(t.Name) })
+}
+
+// sources gives for each tensor of the plan the one of a checkpoint from which it
+// goes on, without a name where there is none: the one of its name; for a copy
+// that the checkpoint lacks, the parameter; for a parameter of which it has a copy
+// that the plan lacks, that copy. rest are those that no tensor needs and no
+// precision explains.
+func (k *keeper) sources(have []checkpoint.Tensor) (from, rest []checkpoint.Tensor) {
+	find := func(in []checkpoint.Tensor, name string) *checkpoint.Tensor {
+		i, ok := slices.BinarySearchFunc(in, name, func(t checkpoint.Tensor, name string) int { return strings.Compare(t.Name, name) })
+		if !ok {
+			return nil
+		}
+		return &in[i]
+	}
+	wider := map[string]checkpoint.Tensor{}
+	for _, h := range have {
+		if find(k.tensors, h.Name) != nil || isScale(h.Name) {
+			continue
+		}
+		param, state, _ := strings.Cut(h.Name, "/")
+		if strings.TrimRight(state, "_") == "master" && find(k.tensors, param) != nil {
+			wider[param] = h
+			continue
+		}
+		rest = append(rest, h)
+	}
+	for _, t := range k.tensors {
+		src := find(have, t.Name)
+		if src == nil {
+			src = find(have, k.of[t.Name])
+		}
+		w, ok := wider[t.Name]
+		switch {
+		case ok:
+			from = append(from, w)
+		case src != nil:
+			from = append(from, *src)
+		default:
+			from = append(from, checkpoint.Tensor{})
+		}
+	}
+	return from, rest
+}
+
+// differs says in which way a checkpoint's tensors are not those of the plan, or
+// "".
+func (k *keeper) differs(have []checkpoint.Tensor) string {
+	from, rest := k.sources(have)
+	var want []checkpoint.Tensor
+	for i, t := range k.tensors {
+		switch {
+		case from[i].Name != "":
+			src := from[i]
+			src.Name = t.Name
+			want, rest = append(want, t), append(rest, src)
+		case !isScale(t.Name):
+			want = append(want, t)
+		}
+	}
+	slices.SortFunc(rest, func(a, b checkpoint.Tensor) int { return strings.Compare(a.Name, b.Name) })
+	return compare(want, rest)
+}
