@@ -288,3 +288,19 @@ func tensorNames(ts []program.Tensor) string {
 	}
 	return strings.Join(names, " ")
 }
+
+// TestTokensTravelInTheComputeDtype: under compute = bf16 every exchange of tokens
+// with their experts, forward and backward, takes half the bytes.
+func TestTokensTravelInTheComputeDtype(t *testing.T) {
+	bytes := func(precision string) int64 {
+		t.Helper()
+		p, err := matrix.Compile("..", mustFind(t, "moe"), matrix.Layout{Spec: "ep4", Extra: precision}, "ref")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return traffic(t, &p.Devices[0], program.AllToAll)
+	}
+	if full, half := bytes(""), bytes("precision { compute = bf16 }"); full == 0 || full != 2*half {
+		t.Errorf("tokens take %d bytes in f32 and %d in bf16", full, half)
+	}
+}
