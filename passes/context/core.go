@@ -48,6 +48,8 @@ func (w *rewriter) cores() (found []*core, refused []refusal) {
 			why = fmt.Sprintf("the weights are no softmax over `%s`", key)
 		case size%w.devices != 0:
 			why = fmt.Sprintf("%d positions of `%s` are not %d equal blocks", size, w.axis, w.devices)
+		case len(found) > 0 && size != w.size:
+			why = fmt.Sprintf("`%s` has %d positions here, and %d in another attention", w.axis, size, w.size)
 		default:
 			w.size = size
 			why = w.inexpressible(k)
