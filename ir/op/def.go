@@ -100,6 +100,9 @@ type Def struct {
 	// of its results. A sum that devices still owe each other may then be owed
 	// of the result instead.
 	Linear bool
+	// Additive: it is linear as well, but propagation settles what its operand
+	// owes: others read that too, and it is settled once.
+	Additive bool
 	// ByName: the operation changes neither names nor sizes of the axes that
 	// its operand has.
 	ByName bool

@@ -132,7 +132,7 @@ func stillOwed(o *ir.Op) ([]ir.Partial, error) {
 		if i == 0 {
 			owed = a.Type.Partial
 		}
-		if len(a.Type.Partial) > 0 && !IsLinear(o) && !IsCopy(o) {
+		if len(a.Type.Partial) > 0 && !IsLinear(o) && !Of(o).Additive && !IsCopy(o) {
 			return nil, &ShapeError{Msg: fmt.Sprintf("operand %d is still owed (%s)", i+1, a.Type), Want: "a settled value; the operation is not linear"}
 		}
 		if !sameOwed(owed, a.Type.Partial) {

@@ -16,7 +16,7 @@ type assignment struct {
 	// owed are the mesh axes over which a linear operation's operands and
 	// results are owed sums.
 	owed []ir.Partial
-	why  string
+	from origins // of what is chosen for each mesh axis
 }
 
 // strengths of a wish to shard a factor, in ascending order.
@@ -30,7 +30,7 @@ const (
 
 // assign chooses for every mesh axis at most one factor of o.
 func (p *propagation) assign(o *ir.Op) assignment {
-	a := assignment{rule: op.Of(o).Shard(o)}
+	a := assignment{rule: op.Of(o).Shard(o), from: origins{}}
 	a.mesh, a.minor = make([][]string, len(a.rule.Factors)), make([][]string, len(a.rule.Factors))
 	for _, m := range p.l.mesh {
 		if p.l.stages[m.Name] || m.Size == 1 {
@@ -38,6 +38,7 @@ func (p *propagation) assign(o *ir.Op) assignment {
 		}
 		if owed, ok := p.stayOwed(o, m.Name, false); ok {
 			a.owed = append(a.owed, owed) // settled once, after all have been added
+			a.from[m.Name] = p.owedBecause(o, m.Name)
 			continue
 		}
 		var best *[]string
@@ -49,10 +50,7 @@ func (p *propagation) assign(o *ir.Op) assignment {
 			}
 			s, at := p.strength(o, f, m.Name)
 			if s > strength {
-				best, strength = cut, s
-				if at != "" {
-					a.why = at
-				}
+				best, strength, a.from[m.Name] = cut, s, at
 			}
 		}
 		if best != nil {
@@ -61,6 +59,7 @@ func (p *propagation) assign(o *ir.Op) assignment {
 		}
 		if owed, ok := p.stayOwed(o, m.Name, true); ok {
 			a.owed = append(a.owed, owed)
+			a.from[m.Name] = p.owedBecause(o, m.Name)
 		}
 	}
 	return a
@@ -83,7 +82,7 @@ func (p *propagation) free(a *assignment, i, n int) (*op.Factor, *[]string) {
 }
 
 // strength is how much speaks for sharding factor f of o over mesh axis m, and
-// which rule of the layout, if one does.
+// which rule of the layout it goes back to.
 func (p *propagation) strength(o *ir.Op, f *op.Factor, m string) (int, string) {
 	best, where := nothing, ""
 	note := func(s int, at string) {
@@ -111,10 +110,10 @@ func (p *propagation) strength(o *ir.Op, f *op.Factor, m string) (int, string) {
 		}
 		v := o.Args[i]
 		if shardedOver(v.Type, axis, m) {
-			note(carried, "")
+			note(carried, p.origin[v][m])
 		}
 		if w, ok := p.wish[v]; ok && owes(v.Type, m) && shardedOver(w, axis, m) {
-			note(wished, "")
+			note(wished, p.l.wished(w)[m])
 		}
 	}
 	for _, axis := range f.Results {
@@ -228,6 +227,7 @@ func (a *assignment) stamp(p *propagation, o *ir.Op) {
 		}
 		t.Partial = p.l.inOrder(append(t.Partial, a.owed...))
 		r.Type = t
+		p.origin[r] = a.from
 	}
 }
 

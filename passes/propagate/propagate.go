@@ -21,7 +21,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 		return err
 	}
 	for _, f := range m.Funcs {
-		p := &propagation{c: c, l: l, f: f, wish: map[*ir.Value]ir.Type{}, made: map[string]*ir.Value{}, flex: map[*ir.Op]bool{}, update: map[*ir.Value]bool{}, kept: map[*ir.Value]bool{}}
+		p := &propagation{c: c, l: l, f: f, wish: map[*ir.Value]ir.Type{}, made: map[string]*ir.Value{}, origin: map[*ir.Value]origins{}, flex: map[*ir.Op]bool{}, update: map[*ir.Value]bool{}, kept: map[*ir.Value]bool{}}
 		p.arguments()
 		p.wishes()
 		p.operations()
@@ -39,6 +39,8 @@ type propagation struct {
 	f *ir.Func
 	// wish is the state in which an owed sum will be needed.
 	wish map[*ir.Value]ir.Type
+	// origin says of values why they are as they are.
+	origin map[*ir.Value]origins
 	// made holds the reshards that exist: value, target state, half of the step.
 	made map[string]*ir.Value
 	// update are values that depend on gradients: the optimizer's work, to which
@@ -68,6 +70,7 @@ func (p *propagation) arguments() {
 		case ir.RoleData:
 			a.Value.Type = p.l.stored("", a.Value.Type, false)
 		}
+		p.origin[a.Value] = p.l.storedBecause(a)
 	}
 }
 
@@ -140,7 +143,7 @@ func (p *propagation) operations() {
 		}
 		a := p.assign(o)
 		for i, v := range o.Args {
-			o.Args[i] = p.reshard(o, v, a.operand(p, o, i), a.why)
+			o.Args[i] = p.reshard(o, v, a.operand(p, o, i), a.from, "")
 		}
 		a.stamp(p, o)
 		p.out = append(p.out, o)
@@ -172,7 +175,7 @@ func (p *propagation) noteUpdate(o *ir.Op) bool {
 func (p *propagation) settleWishes(o *ir.Op) {
 	for i, v := range o.Args {
 		if w, ok := p.wish[v]; ok && len(v.Type.Partial) == 0 {
-			o.Args[i] = p.reshard(o, v, w, "")
+			o.Args[i] = p.reshard(o, v, w, p.l.wished(w), "")
 		}
 	}
 }
@@ -213,7 +216,7 @@ func (p *propagation) results() {
 		if r.Value.Def == nil {
 			continue
 		}
-		r.Value = p.reshard(r.Value.Def, r.Value, t, r.Role+" "+r.Path)
+		r.Value = p.reshard(r.Value.Def, r.Value, t, nil, r.Role+" "+r.Path)
 	}
 }
 
@@ -227,8 +230,9 @@ func replicated(t ir.Type) ir.Type {
 	return t
 }
 
-// reshard is v in the state of t, which has the same axes and sizes.
-func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, why string) *ir.Value {
+// reshard is v in the state of t, which has the same axes and sizes, for a
+// reader that is sharded because of from.
+func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, from origins, whose string) *ir.Value {
 	t = t.WithDType(v.Type.DType)
 	if v.Type.Equal(t) {
 		return v
@@ -244,13 +248,13 @@ func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, why string)
 	var w *ir.Value
 	switch {
 	case v.Def != nil && p.flex[v.Def] && len(t.Partial) == 0:
-		w = p.remake(v.Def, t) // a part of a sum is not what every device computes
+		w = p.remake(v.Def, t, from) // a part of a sum is not what every device computes
 	case widens(v) && len(v.Type.Partial)+len(t.Partial) == 0:
-		w = p.recast(reader, v, t, why)
+		w = p.recast(reader, v, t, from, whose)
 	default:
 		o := p.f.NewOp("reshard", []*ir.Value{v}, nil, t)
 		o.Scope, o.Pos = reader.Scope, reader.Pos
-		if why != "" {
+		if why := p.because(v, t, from, whose); why != "" {
 			o.Attrs = ir.A("why", ir.Str(why))
 		}
 		// A sum is settled where it was made, other moves are the reader's.
@@ -263,6 +267,7 @@ func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, why string)
 		w = o.Result()
 	}
 	p.made[key] = w
+	p.origin[w] = p.origin[v].overlaid(from)
 	return w
 }
 
@@ -285,8 +290,8 @@ func widens(v *ir.Value) bool {
 
 // recast brings what v is cast from into the state of t and casts it there, so
 // that fewer bytes are moved.
-func (p *propagation) recast(reader *ir.Op, v *ir.Value, t ir.Type, why string) *ir.Value {
-	x := p.reshard(reader, v.Def.Args[0], t, why)
+func (p *propagation) recast(reader *ir.Op, v *ir.Value, t ir.Type, from origins, whose string) *ir.Value {
+	x := p.reshard(reader, v.Def.Args[0], t, from, whose)
 	o := p.f.NewOp("cast", []*ir.Value{x}, op.Tagged(op.Untagged(v.Def.Attrs), reader.Attrs), t)
 	o.Scope, o.Pos = v.Def.Scope, v.Def.Pos
 	p.out = append(p.out, o)
@@ -295,7 +300,7 @@ func (p *propagation) recast(reader *ir.Op, v *ir.Value, t ir.Type, why string) 
 
 // remake computes the result of o, which reads nothing, in the state of t. What
 // a split or a merge can make in fewer parts only is cut afterwards.
-func (p *propagation) remake(o *ir.Op, t ir.Type) *ir.Value {
+func (p *propagation) remake(o *ir.Op, t ir.Type, from origins) *ir.Value {
 	rule := op.Of(o).Shard(o)
 	made := t.Clone()
 	for _, f := range rule.Factors {
@@ -319,7 +324,7 @@ func (p *propagation) remake(o *ir.Op, t ir.Type) *ir.Value {
 			}
 			want.Axes[want.Index(f.Args[i])].Mesh = made.Axes[made.Index(f.Results[0])].Mesh
 		}
-		args[i] = p.reshard(o, a, want, "")
+		args[i] = p.reshard(o, a, want, from, "")
 	}
 	n := p.f.NewOp(o.Name, args, o.Attrs, made)
 	n.Scope, n.Pos = o.Scope, o.Pos
@@ -328,7 +333,8 @@ func (p *propagation) remake(o *ir.Op, t ir.Type) *ir.Value {
 		p.flex[n] = true
 		return n.Result()
 	}
-	return p.reshard(o, n.Result(), t, "")
+	p.origin[n.Result()] = from
+	return p.reshard(o, n.Result(), t, from, "")
 }
 
 // dropDead removes operations that nothing reads.
