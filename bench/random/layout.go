@@ -54,6 +54,7 @@ func newLayout(d *dice, m *model) layout {
 	k.zero()
 	k.replicate()
 	k.recompute()
+	k.moving()
 	k.levels()
 	k.r.Shuffle(len(k.l.directives), func(i, j int) {
 		k.l.directives[i], k.l.directives[j] = k.l.directives[j], k.l.directives[i]
@@ -92,11 +93,7 @@ func (k *maker) role(role string, x meshAxis) {
 	case "tp":
 		k.tensor(x)
 	case "cp":
-		if !k.m.numbers && !k.m.has("shift") {
-			k.cut("seq", x)
-		} else {
-			k.cut("batch", x)
-		}
+		k.context(x)
 	case "ep":
 		if k.m.has("moe") {
 			k.cut("experts", x)
@@ -115,6 +112,34 @@ func (k *maker) role(role string, x meshAxis) {
 		k.cut(k.one(all...), x)
 	case "part":
 		k.part(x)
+	}
+}
+
+// context cuts the sequence, half of the time saying how.
+func (k *maker) context(x meshAxis) {
+	switch {
+	case k.m.numbers || k.m.has("shift"):
+		k.cut("batch", x)
+	case k.chance(0.5) || k.over["seq"] != nil:
+		k.cut("seq", x)
+	default:
+		k.by[x.name] = append(k.by[x.name], "seq")
+		order := k.one("contiguous", "zigzag")
+		k.needs("seq", x.size)
+		if order == "zigzag" {
+			k.needs("seq", 2)
+		}
+		k.add("shard seq over %s { attention = %s  order = %s }", x.name, k.one("ring", "gather"), order)
+	}
+}
+
+// moving says when and in which pieces things move: no result depends on it.
+func (k *maker) moving() {
+	if k.chance(0.3) {
+		k.add("bucket = %s", k.one("0", "64", "1 KiB", "25 MiB"))
+	}
+	if k.chance(0.2) {
+		k.add("overlap %s", k.one("none", "all_reduce", "all_gather, reduce_scatter", "all_to_all, permute"))
 	}
 }
 
@@ -234,7 +259,11 @@ func (k *maker) zero() {
 		}
 	}
 	if len(over) > 0 {
-		k.add("zero %d over %s", 1+k.below(3), tuple(k.shuffle(over)))
+		level, prefetch := 1+k.below(3), ""
+		if level == 3 && k.chance(0.5) {
+			prefetch = fmt.Sprintf(" { prefetch = %d }", k.below(3))
+		}
+		k.add("zero %d over %s%s", level, tuple(k.shuffle(over)), prefetch)
 	}
 }
 
