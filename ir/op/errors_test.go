@@ -98,7 +98,7 @@ func TestElementwiseAxes(t *testing.T) {
 // the right kinds with random contents.
 func TestInferNeverPanics(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
-	names := []string{"seq", "embed", "x", "", "bf16", "sum", "uniform"}
+	names := []string{"seq", "embed", "x", "", "bf16", "sum", "uniform", "host"}
 	name := func() string { return names[r.Intn(len(names))] }
 	size := func() int { return []int{-1, 0, 1, 2, 4, 1 << 40}[r.Intn(6)] }
 	random := map[string]func() ir.AttrVal{

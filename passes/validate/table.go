@@ -22,12 +22,20 @@ type Table struct {
 // node is an expression: what is done to which others. what is its operation,
 // constants and type; for an argument of a function, its role and path. over
 // are the axes of a reduction; inverse, where there is one, is the operation
-// that gives back the operand.
+// that gives back the operand; attrs and index are what, with the type, what
+// says; piece is the range of a piece.
 type node struct {
 	op, what, inverse string
+	attrs             string
+	index             int // of the result
+	typ               ir.Type
 	over              ir.Names
 	args              []Number
+	piece             piece
 }
+
+// text is what an operation's node says.
+func (n *node) text() string { return fmt.Sprintf("%s%s #%d %s", n.op, n.attrs, n.index, n.typ) }
 
 // New is an empty table.
 func New() *Table { return &Table{of: map[string]Number{}} }
@@ -53,7 +61,7 @@ func (t *Table) argument(m *ir.Module, a *ir.Arg, i int) Number {
 	if a.Role == "" {
 		what = fmt.Sprintf("argument %d %s", i, whole(m, a.Value.Type))
 	}
-	return t.number(node{op: "argument", what: what})
+	return t.number(node{op: "argument", what: what, typ: whole(m, a.Value.Type)})
 }
 
 // result is the number of result i of o, whose operands have these.
@@ -70,12 +78,23 @@ func (t *Table) result(m *ir.Module, o *ir.Op, i int, args []Number) Number {
 	if axis, sources := op.Taken(o); axis != "" {
 		return t.taken(whole(m, o.Result().Type), axis, sources, args[0])
 	}
+	if _, _, _, ok := op.Piece(o); ok {
+		return t.piece(m, o, i, args)
+	}
+	if o.Name == "fetch" {
+		return args[i]
+	}
 	types := make([]ir.Type, len(o.Results))
 	for j, r := range o.Results {
 		types[j] = whole(m, r.Type)
 	}
+	if o.Name == "hold" {
+		if n := t.joined(o.Attrs.Text("axis"), args, types[0].Size(o.Attrs.Text("axis")), map[string]Number{}); n >= 0 {
+			return n
+		}
+	}
 	attrs := op.Untagged(op.Localize(o, types))
-	n := node{op: o.Name, args: args}
+	n := node{op: o.Name, args: args, index: i, typ: types[i]}
 	if d.Class == op.Reduction {
 		// Over nothing it is its operand; in two rounds it is one of both.
 		if n.over = sorted(attrs.Names("over")); len(n.over) == 0 {
@@ -93,7 +112,8 @@ func (t *Table) result(m *ir.Module, o *ir.Op, i int, args []Number) Number {
 		name, attrs := d.Inverse(o)
 		n.inverse = name + attrs.String()
 	}
-	n.what = fmt.Sprintf("%s%s #%d %s", o.Name, attrs, i, types[i])
+	n.attrs = attrs.String()
+	n.what = n.text()
 	return t.number(n)
 }
 

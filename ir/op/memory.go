@@ -1,0 +1,224 @@
+package op
+
+import (
+	"fmt"
+	"math/rand"
+
+	"ptc/ir"
+	"ptc/ir/tensor"
+)
+
+// Memories of one device. Kernels read and write device memory alone; values
+// may lie in the memory of the host or in a file on its disk as well, and in
+// pieces, which are ranges of the major axis and so of consecutive bytes:
+//
+//	part   a piece of a value in device memory, where it is
+//	hold   pieces that lie one behind the other, as the value that they make up
+//	fetch  values in another memory, or a piece of each, in device memory
+//	store  values in device memory, in another memory
+//
+// The first two move nothing. The others may be started, like collectives.
+
+// Memories that are not the device's own, as attribute `memory` of arguments
+// and `store` has them.
+const (
+	Host = "host"
+	Disk = "disk"
+)
+
+// AttrMemory is the attribute that says in which memory an argument or the
+// result of a store is; without it, in the device's.
+const AttrMemory = "memory"
+
+func init() {
+	axis := AttrSpec{"axis", ir.Name(""), false}
+	from, limit := AttrSpec{"from", ir.Int(0), false}, AttrSpec{"limit", ir.Int(0), false}
+	start := AttrSpec{"start", ir.BoolVal(false), false}
+	why := AttrSpec{"why", ir.Str(""), false}
+	at := AttrSpec{"at", ir.Ints(nil), false}
+	wait := AttrSpec{"wait", ir.BoolVal(false), false}
+	Register(&Def{
+		Name: "part", Doc: "The elements [`from`, `limit`) along `axis`, the operand's major one, where they are.",
+		Class: Collective, MinArgs: 1, MaxArgs: 1,
+		Attrs: []AttrSpec{required(axis), required(from), required(limit), at, wait},
+		Infer: inferPieces, Shard: replicated, State: eachOperand(anyState), Eval: evalPieces,
+		Flops: noFlops, Sample: samplePieces,
+	})
+	Register(&Def{
+		Name: "hold", Doc: "The operands, one behind the other along `axis`, their major one, where they are.",
+		Class: Collective, MinArgs: 1, MaxArgs: -1,
+		Attrs: []AttrSpec{required(axis), at, wait},
+		Infer: inferHold, Shard: replicated, State: stateHold, Eval: evalConcat,
+		Flops: noFlops, Sample: sampleHold,
+	})
+	Register(&Def{
+		Name: "fetch", Doc: "The operands, which are in another memory, in the device's; with `axis`, their major one, the elements [`from`, `limit`) of each.",
+		Class: Collective, MinArgs: 1, MaxArgs: -1,
+		Attrs: []AttrSpec{axis, from, limit, why, at, wait, start},
+		Infer: inferPieces, Shard: replicated, State: eachOperand(anyState), Eval: evalPieces,
+		Flops: noFlops, Sample: samplePieces,
+	})
+	Register(&Def{
+		Name: "store", Doc: "The operands in `memory`, host or disk.",
+		Class: Collective, MinArgs: 1, MaxArgs: -1,
+		Attrs: []AttrSpec{{AttrMemory, ir.Name(""), true}, why, at, wait, start},
+		Infer: inferStore, Shard: replicated, State: eachOperand(anyState), SameValue: true,
+		Eval:  func(_ *Context, _ *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) { return args, nil },
+		Flops: noFlops, Sample: sampleCollective(ir.A(AttrMemory, ir.Name(Host)), false, false),
+	})
+}
+
+func required(a AttrSpec) AttrSpec {
+	a.Required = true
+	return a
+}
+
+// Piece is the range of its operands' major axis that o, a part or a fetch, is;
+// without one, ok is false, and results are the operands.
+func Piece(o *ir.Op) (axis string, from, limit int64, ok bool) {
+	if o.Name != "part" && o.Name != "fetch" || !o.Attrs.Has("axis") {
+		return "", 0, 0, false
+	}
+	return o.Attrs.Text("axis"), o.Attrs.Int("from", 0), o.Attrs.Int("limit", 0), true
+}
+
+// InPlace reports whether o moves nothing: its results are in the memory of its
+// operands, or the other way about.
+func InPlace(o *ir.Op) bool { return o.Name == "part" || o.Name == "hold" }
+
+// Moves reports whether o copies between memories of one device.
+func Moves(o *ir.Op) bool { return o.Name == "fetch" || o.Name == "store" }
+
+// Memories says for each value of f that is not in device memory in which it is.
+func Memories(f *ir.Func) map[*ir.Value]string {
+	out := map[*ir.Value]string{}
+	for _, a := range f.Args {
+		if m := a.Attrs.Text(AttrMemory); m != "" {
+			out[a.Value] = m
+		}
+	}
+	for _, o := range f.Ops {
+		switch o.Name {
+		case "store":
+			for _, r := range o.Results {
+				out[r] = o.Attrs.Text(AttrMemory)
+			}
+		case "hold", "done", "part":
+			for i, r := range o.Results {
+				if m := out[o.Args[i]]; m != "" {
+					out[r] = m
+				}
+			}
+		}
+	}
+	return out
+}
+
+// major checks that axis is the first that is longer than one element: then a
+// range of it is a range of bytes.
+func major(t ir.Type, axis string) error {
+	if !t.Has(axis) {
+		return unknownAxis(axis, t)
+	}
+	for _, a := range t.Axes {
+		if a.Name == axis {
+			return nil
+		}
+		if a.Size > 1 {
+			return axisErr(axis, "axis `%s` is not the major one of %s", axis, t)
+		}
+	}
+	return nil
+}
+
+func inferPieces(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
+	out := cloned(args)
+	if !attrs.Has("axis") {
+		if attrs.Has("from") || attrs.Has("limit") {
+			return nil, &ShapeError{Msg: "a range of no axis"}
+		}
+		return out, nil
+	}
+	axis, from, limit := attrs.Text("axis"), attrs.Int("from", 0), attrs.Int("limit", 0)
+	for i, t := range out {
+		if err := major(t, axis); err != nil {
+			return nil, err
+		}
+		a := &out[i].Axes[t.Index(axis)]
+		if from < 0 || limit > int64(a.Size) || from >= limit {
+			e := axisErr(axis, "the piece from %d to %d of axis `%s`, which is %d", from, limit, axis, a.Size)
+			e.Want = "0 <= from < limit <= size"
+			return nil, e
+		}
+		a.Size = int(limit - from)
+	}
+	return out, nil
+}
+
+func inferHold(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
+	out, err := inferConcat(args, attrs)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range args {
+		if err := major(t, attrs.Text("axis")); err != nil {
+			return nil, err
+		}
+		for i, a := range t.Axes {
+			if a.Name != args[0].Axes[i].Name {
+				return nil, &ShapeError{Msg: fmt.Sprintf("pieces with axes in two orders: %s and %s", args[0], t)}
+			}
+		}
+	}
+	at := out[0].Index(attrs.Text("axis"))
+	out[0].Axes[at].Mesh = append([]string(nil), args[0].Axes[at].Mesh...)
+	out[0].Partial = append([]ir.Partial(nil), args[0].Partial...)
+	return out, nil
+}
+
+// stateHold: every piece is of one state, which the whole has as well.
+func stateHold(o *ir.Op, args []ir.Type) ([]ir.Type, error) {
+	for i, t := range args {
+		if !SameState(t, args[0]) {
+			return nil, &ShapeError{Msg: fmt.Sprintf("pieces 1 and %d are %s and %s", i+1, args[0], t), Want: "pieces of one state"}
+		}
+	}
+	return inferHold(args, o.Attrs)
+}
+
+func inferStore(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
+	if m := attrs.Text(AttrMemory); m != Host && m != Disk {
+		return nil, &ShapeError{Msg: fmt.Sprintf("unknown memory `%s`", m), Want: "`host` or `disk`", Candidates: []string{Host, Disk}}
+	}
+	return cloned(args), nil
+}
+
+func evalPieces(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
+	axis, from, _, ok := Piece(o)
+	if !ok {
+		return args, nil
+	}
+	return exchangeEach(args, func(i int, x *tensor.Tensor) (*tensor.Tensor, error) {
+		return part(o.Results[i].Type, x, axis, int(from)), nil
+	})
+}
+
+// sampleMajor is an operand whose first axis is long enough to be cut.
+func sampleMajor(r *rand.Rand, size int) *tensor.Tensor {
+	axes := sampleAxes(r, 1+r.Intn(3))
+	axes[0].Size = size
+	return filled(typed(ir.F32, axes), away(r, 0.1, 2))
+}
+
+func samplePieces(r *rand.Rand) Example {
+	x := sampleMajor(r, 4)
+	from := r.Intn(3)
+	return Example{Args: []*tensor.Tensor{x}, Attrs: ir.A("axis", ir.Name(x.Type.Axes[0].Name), "from", ir.Int(from), "limit", ir.Int(from+1+r.Intn(4-from)))}
+}
+
+func sampleHold(r *rand.Rand) Example {
+	x := sampleMajor(r, 2)
+	y := typed(ir.F32, x.Type.Clone().Axes)
+	y.Axes[0].Size = 1 + r.Intn(3)
+	return Example{Args: []*tensor.Tensor{x, filled(y, away(r, 0.1, 2))}, Attrs: ir.A("axis", ir.Name(x.Type.Axes[0].Name))}
+}
