@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 
 	"ptc/internal/diag"
@@ -14,11 +15,13 @@ import (
 func init() { verify.AtLevel(ir.Planned, "memory", Check) }
 
 // Check proves that no kernel reads a byte that is not of the value it means
-// to read: it runs each program over a map of who owns each byte. At the start
-// arguments own their places; a call must find its operands whole, and then
-// owns the places of its results; at the end every result must be whole, and
-// new parameters and states must lie where the old ones did. What functions of
-// one device owe each other, [devices] proves.
+// to read: it runs each program over a map of who owns each byte of each memory.
+// At the start arguments own their places; a call must find its operands whole,
+// and then owns the places of its results; at the end every result must be
+// whole, and new parameters and states must lie where the old ones did. A piece
+// is whole if the value that it is of owns its bytes; what is held owns the
+// bytes of its pieces, which must be whole and lie one behind the other. What
+// functions of one device owe each other, [devices] proves.
 func Check(m *ir.Module) diag.List {
 	var bugs diag.List
 	kernels := map[string]*fusion.Kernel{}
@@ -33,7 +36,7 @@ func Check(m *ir.Module) diag.List {
 	}
 	for _, f := range m.Funcs {
 		if kernels[f.Name] == nil {
-			c := &checker{f: f, arena: f.Attrs.Int("arena", 0), kernels: kernels, at: map[*ir.Value]span{}}
+			c := newChecker(f, kernels)
 			c.run()
 			bugs = append(bugs, c.bugs...)
 		}
@@ -44,7 +47,18 @@ func Check(m *ir.Module) diag.List {
 	return bugs
 }
 
+// span is a range of bytes, of a value or an arena.
 type span struct{ lo, hi int64 }
+
+func (s span) meets(t span) bool { return s.lo < t.hi && t.lo < s.hi }
+
+// spot is a range of bytes of a memory.
+type spot struct {
+	memory string
+	span
+}
+
+func (s spot) meets(t spot) bool { return s.memory == t.memory && s.span.meets(t.span) }
 
 type owned struct {
 	span
@@ -55,17 +69,25 @@ type owned struct {
 // may write what it sends, nor touch where it receives.
 type flight struct {
 	op          *ir.Op
-	sends, into []span
+	sends, into []spot
 }
 
 type checker struct {
 	f       *ir.Func
-	arena   int64
+	size    map[string]int64 // of the arena of each memory
 	kernels map[string]*fusion.Kernel
-	at      map[*ir.Value]span
-	owners  []owned // disjoint, by lo
+	memory  map[*ir.Value]string
+	at      map[*ir.Value]spot
+	owner   map[*ir.Value]*ir.Value // of a piece: the value whose bytes it has
+	owners  map[string][]owned      // by memory: disjoint, by lo
 	flights []flight
 	bugs    diag.List
+}
+
+func newChecker(f *ir.Func, kernels map[string]*fusion.Kernel) *checker {
+	return &checker{f: f, kernels: kernels, memory: op.Memories(f),
+		size: map[string]int64{"": f.Attrs.Int("arena", 0), op.Host: f.Attrs.Int(op.Host, 0), op.Disk: f.Attrs.Int(op.Disk, 0)},
+		at:   map[*ir.Value]spot{}, owner: map[*ir.Value]*ir.Value{}, owners: map[string][]owned{}}
 }
 
 func (c *checker) bug(o *ir.Op, format string, args ...any) {
@@ -118,40 +140,89 @@ func (c *checker) call(i int, o *ir.Op) bool {
 		c.bug(o, "%d: %s has no place for every result", i, name)
 		return false
 	}
-	for _, a := range o.Args {
-		if !c.whole(a) {
+	if op.InPlace(o) {
+		return c.pieces(i, o)
+	}
+	reads := make([]spot, len(o.Args))
+	for n, a := range o.Args {
+		if reads[n] = c.at[a]; o.Name == "fetch" {
+			reads[n] = c.piece(a, o, o.Results[n])
+		}
+		if !c.owns(a, reads[n]) {
 			c.bug(o, "%d: %s reads %%%d after part of it was overwritten", i, name, a.ID)
 		}
 	}
-	var spans []span
+	var spots []spot
 	for j, r := range o.Results {
-		s := span{offsets[j], offsets[j] + int64(r.Type.Bytes())}
-		for _, t := range spans {
-			if s.lo < t.hi && t.lo < s.hi {
-				c.bug(o, "%d: %s: two results overlap", i, name)
-			}
+		s := spot{c.memory[r], span{offsets[j], offsets[j] + int64(r.Type.Bytes())}}
+		if slices.ContainsFunc(spots, s.meets) {
+			c.bug(o, "%d: %s: two results overlap", i, name)
 		}
-		spans = append(spans, s)
+		spots = append(spots, s)
 		for n, a := range o.Args {
-			t := c.at[a]
-			if s.lo < t.hi && t.lo < s.hi && !(s == t && mayOverwrite(o, k, n, j) && !usedTwice(o, a)) {
+			if t := reads[n]; s.meets(t) && !(s == t && mayOverwrite(o, k, n, j) && !usedTwice(o, a)) {
 				c.bug(o, "%d: %s writes result %d over operand %d, which it cannot do in place", i, name, j, n)
 			}
 		}
 	}
 	c.land(o)
-	c.keepsClear(i, o, name, spans)
+	c.keepsClear(i, o, name, reads, spots)
 	for j, r := range o.Results {
 		c.claim(o, r, offsets[j])
 	}
 	if op.Started(o) {
-		f := flight{op: o, into: spans}
-		for _, a := range o.Args {
-			f.sends = append(f.sends, c.at[a])
-		}
-		c.flights = append(c.flights, f)
+		c.flights = append(c.flights, flight{op: o, into: spots, sends: reads})
 	}
 	return true
+}
+
+// piece is where the bytes of a are that result r of o is.
+func (c *checker) piece(a *ir.Value, o *ir.Op, r *ir.Value) spot {
+	s := c.at[a]
+	if axis, from, _, ok := op.Piece(o); ok {
+		s.lo += from * int64(a.Type.Strides()[a.Type.Index(axis)]*a.Type.DType.Size())
+	}
+	s.hi = s.lo + int64(r.Type.Bytes())
+	return s
+}
+
+// pieces checks what is a part of another value, or is made of parts: nothing is
+// written, and all of it is where it says.
+func (c *checker) pieces(i int, o *ir.Op) bool {
+	r := o.Result()
+	s := spot{c.memory[r], span{o.Attrs.Ints("at")[0], o.Attrs.Ints("at")[0] + int64(r.Type.Bytes())}}
+	at := s.lo
+	for _, a := range o.Args {
+		t := c.at[a]
+		if o.Name == "part" {
+			t, at = c.piece(a, o, r), s.hi
+			c.owner[r] = c.root(a)
+		}
+		if !c.owns(a, t) {
+			c.bug(o, "%d: %s is of %%%d after part of it was overwritten", i, o.Name, a.ID)
+		}
+		switch {
+		case o.Name == "part" && t != s, o.Name == "hold" && (t.memory != s.memory || t.lo != at):
+			c.bug(o, "%d: %s at %d is not where the bytes of %%%d are", i, o.Name, s.lo, a.ID)
+		case o.Name == "hold":
+			at = t.hi
+		}
+	}
+	if s.lo%Align != 0 {
+		c.bug(o, "%d: %s at %d is not aligned", i, o.Name, s.lo)
+	}
+	if c.at[r] = s; o.Name == "hold" {
+		c.claim(o, r, s.lo)
+	}
+	return true
+}
+
+// root is the value that owns the bytes of v.
+func (c *checker) root(v *ir.Value) *ir.Value {
+	if w := c.owner[v]; w != nil {
+		return w
+	}
+	return v
 }
 
 // land ends the flight that o waits for.
@@ -169,47 +240,39 @@ func (c *checker) land(o *ir.Op) {
 }
 
 // keepsClear reports an operation that touches memory of a flight.
-func (c *checker) keepsClear(i int, o *ir.Op, name string, writes []span) {
+func (c *checker) keepsClear(i int, o *ir.Op, name string, reads, writes []spot) {
 	for _, f := range c.flights {
 		for _, w := range writes {
-			if meetAny(w, f.sends) || meetAny(w, f.into) {
+			if slices.ContainsFunc(f.sends, w.meets) || slices.ContainsFunc(f.into, w.meets) {
 				c.bug(o, "%d: %s writes what %s, which is under way, uses", i, name, f.op.Name)
 			}
 		}
-		for _, a := range o.Args {
-			if meetAny(c.at[a], f.into) {
+		for _, r := range reads {
+			if slices.ContainsFunc(f.into, r.meets) {
 				c.bug(o, "%d: %s reads where %s, which is under way, receives", i, name, f.op.Name)
 			}
 		}
 	}
 }
 
-func meetAny(s span, all []span) bool {
-	for _, t := range all {
-		if s.lo < t.hi && t.lo < s.hi {
-			return true
-		}
-	}
-	return false
-}
-
 // claim makes v the owner of its place, and cuts those who had it.
 func (c *checker) claim(o *ir.Op, v *ir.Value, at int64) {
-	s := span{at, at + int64(v.Type.Bytes())}
-	if at < 0 || at%Align != 0 || s.hi > c.arena {
-		c.bug(o, "%%%d at %d..%d is not aligned or not in the arena of %d bytes", v.ID, s.lo, s.hi, c.arena)
+	s := spot{c.memory[v], span{at, at + int64(v.Type.Bytes())}}
+	if at < 0 || at%Align != 0 || s.hi > c.size[s.memory] {
+		c.bug(o, "%%%d at %d..%d is not aligned or not in the arena of %d bytes", v.ID, s.lo, s.hi, c.size[s.memory])
 	}
+	owners := c.owners[s.memory]
 	if o == nil {
-		for _, w := range c.owners {
-			if w.lo < s.hi && s.lo < w.hi {
+		for _, w := range owners {
+			if w.meets(s.span) {
 				c.bug(o, "arguments %%%d and %%%d overlap", w.value.ID, v.ID)
 			}
 		}
 	}
 	c.at[v] = s
-	out := make([]owned, 0, len(c.owners)+2)
+	out := make([]owned, 0, len(owners)+2)
 	placed := false
-	for _, w := range c.owners {
+	for _, w := range owners {
 		if w.hi <= s.lo {
 			out = append(out, w)
 			continue
@@ -218,28 +281,34 @@ func (c *checker) claim(o *ir.Op, v *ir.Value, at int64) {
 			out = append(out, owned{span{w.lo, s.lo}, w.value})
 		}
 		if !placed {
-			out, placed = append(out, owned{s, v}), true
+			out, placed = append(out, owned{s.span, v}), true
 		}
 		if s.hi < w.hi {
 			out = append(out, owned{span{max(w.lo, s.hi), w.hi}, w.value})
 		}
 	}
 	if !placed {
-		out = append(out, owned{s, v})
+		out = append(out, owned{s.span, v})
 	}
-	c.owners = out
+	c.owners[s.memory] = out
 }
 
 // whole reports whether v owns every byte of its place.
 func (c *checker) whole(v *ir.Value) bool {
 	s, ok := c.at[v]
-	if !ok {
+	return ok && c.owns(v, s)
+}
+
+// owns reports whether v, or the value that it is a piece of, owns every byte of
+// a range of its place.
+func (c *checker) owns(v *ir.Value, s spot) bool {
+	if _, ok := c.at[v]; !ok {
 		return false
 	}
-	at := s.lo
-	i := sort.Search(len(c.owners), func(i int) bool { return c.owners[i].hi > s.lo })
-	for ; i < len(c.owners) && c.owners[i].value == v && c.owners[i].lo == at; i++ {
-		at = c.owners[i].hi
+	at, owners, v := s.lo, c.owners[s.memory], c.root(v)
+	i := sort.Search(len(owners), func(i int) bool { return owners[i].hi > s.lo })
+	for ; i < len(owners) && at < s.hi && owners[i].value == v && owners[i].lo <= at; i++ {
+		at = owners[i].hi
 	}
 	return at >= s.hi
 }

@@ -2,22 +2,32 @@ package memory
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/op"
 )
 
 // device is what functions of one device have in common, as [Check] finds it:
-// they run one after the other in one arena.
+// they run one after the other in one arena for each memory.
 type device struct {
 	first *ir.Func
-	// top is the end of the highest buffer of any function, rounded up to Align:
-	// the exact number of bytes that the device needs.
-	top int64
+	// top is, by memory, the end of the highest buffer of any function, rounded up
+	// to Align: the exact number of bytes that the device needs.
+	top map[string]int64
 	// at is the place of each argument by role and path; kept are those that
 	// have to be there when another function runs.
-	at   map[string]span
+	at   map[string]spot
 	kept []string
+}
+
+// place is where v is, for which its memory grows.
+func (d *device) place(memory string, v *ir.Value, lo int64) spot {
+	s := spot{memory, span{lo, lo + int64(v.Type.Bytes())}}
+	d.top[memory] = max(d.top[memory], aligned(s.hi))
+	return s
 }
 
 // devices proves what no function shows alone: that all functions of a device
@@ -38,27 +48,36 @@ func devices(m *ir.Module) diag.List {
 		entries = append(entries, f)
 		stage := f.Attrs.Int("stage", 0)
 		if of[stage] == nil {
-			of[stage] = &device{first: f, at: map[string]span{}}
+			of[stage] = &device{first: f, top: map[string]int64{}, at: map[string]spot{}}
 		}
 		of[stage].arguments(f, bug)
 	}
-	var most int64
 	for _, f := range entries {
-		d := of[f.Attrs.Int("stage", 0)]
-		d.results(f, bug)
+		of[f.Attrs.Int("stage", 0)].results(f, bug)
 	}
+	most := map[string]int64{}
 	for _, f := range entries {
 		d := of[f.Attrs.Int("stage", 0)]
-		if arena := f.Attrs.Int("arena", 0); arena != d.top {
-			bug(f, "the arena has %d bytes, and its buffers end at %d", arena, d.top)
+		for mem, name := range arenas {
+			if arena := f.Attrs.Int(name, 0); arena != d.top[mem] {
+				bug(f, "the arena has %d bytes, and its buffers end at %d", arena, d.top[mem])
+			}
+			most[mem] = max(most[mem], d.top[mem])
 		}
-		most = max(most, d.top)
 	}
-	if t := m.MetaTerm("arena"); t != nil && len(entries) > 0 && t.Args.Int("bytes", 0) != most {
-		bug(entries[0], "the arenas need %d bytes, the module says %d", most, t.Args.Int("bytes", 0))
+	if t := m.MetaTerm("arena"); t != nil && len(entries) > 0 {
+		for mem, name := range map[string]string{"": "bytes", op.Host: op.Host, op.Disk: op.Disk} {
+			if n := t.Args.Int(name, 0); n != most[mem] {
+				bug(entries[0], "the arenas need %d bytes, the module says %d", most[mem], n)
+			}
+		}
 	}
+	slices.SortStableFunc(bugs, func(a, b *diag.Error) int { return strings.Compare(a.Msg, b.Msg) })
 	return bugs
 }
+
+// arenas are the attributes of a function that say how large they are.
+var arenas = map[string]string{"": "arena", op.Host: op.Host, op.Disk: op.Disk}
 
 // persists says whether a role's arguments stay in memory between functions.
 func persists(role string) bool {
@@ -67,9 +86,7 @@ func persists(role string) bool {
 
 func (d *device) arguments(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 	for _, a := range f.Args {
-		lo := a.Attrs.Int("at", 0)
-		s := span{lo, lo + int64(a.Value.Type.Bytes())}
-		d.top = max(d.top, aligned(s.hi))
+		s := d.place(a.Attrs.Text(op.AttrMemory), a.Value, a.Attrs.Int("at", 0))
 		key := a.Role + " " + a.Path
 		old, known := d.at[key]
 		switch {
@@ -78,7 +95,7 @@ func (d *device) arguments(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 			if persists(a.Role) {
 				d.kept = append(d.kept, key)
 			}
-		case old.lo != s.lo || persists(a.Role) && old != s:
+		case old.memory != s.memory || old.lo != s.lo || persists(a.Role) && old != s:
 			bug(f, "%s %q is at %d..%d, and at %d..%d in @%s", a.Role, a.Path, s.lo, s.hi, old.lo, old.hi, d.first.Name)
 		}
 	}
@@ -88,18 +105,32 @@ func (d *device) arguments(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 // values' (see checker.run for whether rightly).
 func (d *device) results(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 	own := map[*ir.Value]string{}
-	for _, r := range f.Results {
-		if a := f.Arg(r.Role, r.Path); a != nil && persists(r.Role) {
-			own[r.Value] = r.Role + " " + r.Path
+	var mark func(v *ir.Value, key string) // v, and what is in its place
+	mark = func(v *ir.Value, key string) {
+		own[v] = key
+		if x := v.Def; x != nil && (x.Name == "hold" || x.Name == "done") {
+			for i, a := range x.Args {
+				if x.Name == "hold" || x.Results[i] == v {
+					mark(a, key)
+				}
+			}
 		}
 	}
+	for _, r := range f.Results {
+		if a := f.Arg(r.Role, r.Path); a != nil && persists(r.Role) {
+			mark(r.Value, r.Role+" "+r.Path)
+		}
+	}
+	memory := op.Memories(f)
 	for _, o := range f.Ops {
+		if o.Name == "part" {
+			continue // it writes nothing, and is in what it is of
+		}
 		for j, lo := range o.Attrs.Ints("at") {
 			v := o.Results[j]
-			s := span{lo, lo + int64(v.Type.Bytes())}
-			d.top = max(d.top, aligned(s.hi))
+			s := d.place(memory[v], v, lo)
 			for _, key := range d.kept {
-				if k := d.at[key]; s.lo < k.hi && k.lo < s.hi && own[v] != key {
+				if k := d.at[key]; s.meets(k) && own[v] != key {
 					bug(f, "%%%d at %d..%d is in the place of a parameter or state, at %d..%d", v.ID, s.lo, s.hi, k.lo, k.hi)
 				}
 			}
@@ -109,7 +140,7 @@ func (d *device) results(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 		mine := a.Role + " " + a.Path
 		s := d.at[mine]
 		for _, key := range d.kept {
-			if k := d.at[key]; key != mine && s.lo < k.hi && k.lo < s.hi {
+			if k := d.at[key]; key != mine && s.meets(k) {
 				bug(f, "argument %%%d at %d..%d is in the place of a parameter or state, at %d..%d", a.Value.ID, s.lo, s.hi, k.lo, k.hi)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/op"
 )
 
 // limit is the layout's `device memory`, in bytes, and where it is said; 0
@@ -27,21 +28,23 @@ func limit(m *ir.Module) (int64, diag.Pos) {
 // arena is larger than the layout allows.
 func (p *planner) fits(temps map[*ir.Func][]*buffer) error {
 	most, pos := limit(p.m)
-	if most <= 0 || p.peak <= most {
+	if most <= 0 || p.peak[""] <= most {
 		return nil
 	}
 	kinds := map[string]int64{}
 	for _, f := range p.entries[:1] {
 		for _, a := range f.Args {
-			kinds[a.Role] += aligned(int64(a.Value.Type.Bytes()))
+			if !a.Attrs.Has(op.AttrMemory) {
+				kinds[a.Role] += aligned(int64(a.Value.Type.Bytes()))
+			}
 		}
 	}
 	e := &diag.Error{Code: "E0611", Pos: pos,
-		Msg:  fmt.Sprintf("a device needs %s of memory", size(p.peak)),
+		Msg:  fmt.Sprintf("a device needs %s of memory", size(p.peak[""])),
 		Want: "at most " + size(most) + ", as the layout says",
-		Hint: "shard more (zero, tensor or pipeline parallel), use smaller or more microbatches, or recompute"}
+		Hint: "shard more (zero, tensor or pipeline parallel), use smaller or more microbatches, recompute, or offload"}
 	text := fmt.Sprintf("parameters %s, optimizer state %s, temporaries %s", size(kinds[ir.RoleParam]), size(kinds[ir.RoleState]),
-		size(p.peak-p.top))
+		size(p.peak[""]-p.top[""]))
 	e.Note = append(e.Note, diag.Note{Msg: text})
 	for _, b := range p.atPeak(temps) {
 		e.Note = append(e.Note, diag.Note{Msg: b})

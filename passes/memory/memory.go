@@ -5,6 +5,7 @@ import (
 
 	"ptc/ir"
 	"ptc/ir/fusion"
+	"ptc/ir/op"
 	"ptc/passes/pass"
 )
 
@@ -12,53 +13,87 @@ import (
 // register of the widest target.
 const Align = 64
 
-// Run plans the memory of every entry function. Those of one device share one
-// arena: they never run at the same time, and parameters and states are common
-// to them.
+// Run plans the memory of every entry function. Those of one device share its
+// arenas, of which there is one for each memory: they never run at the same
+// time, and parameters and states are common to them.
 func Run(c *pass.Context, m *ir.Module) error {
 	kernels, entries, err := analyze(m)
 	if err != nil {
 		return err
 	}
-	var most int64
+	most := map[string]int64{}
 	for _, fs := range entries {
-		p := &planner{m: m, kernels: kernels, fixed: map[string]int64{}, entries: fs}
+		p := &planner{m: m, kernels: kernels, fixed: map[string]int64{}, entries: fs, top: map[string]int64{}, peak: map[string]int64{}}
 		if err := p.run(c); err != nil {
 			return err
 		}
-		most = max(most, p.peak)
+		for _, mem := range memories {
+			most[mem] = max(most[mem], p.peak[mem])
+		}
 	}
-	m.SetMeta(ir.Term{Head: "arena", Args: ir.A("bytes", ir.Int(most))})
+	m.SetMeta(ir.Term{Head: "arena", Args: sizes(nil, "bytes", most)})
 	m.Level = ir.Planned
 	return nil
+}
+
+// memories are those of a device, its own first; attribute names of their sizes
+// are their names.
+var memories = []string{"", op.Host, op.Disk}
+
+// sizes are attributes with the bytes of each memory that is used; own is the
+// name of the device's own.
+func sizes(attrs ir.Attrs, own string, bytes map[string]int64) ir.Attrs {
+	for _, mem := range memories {
+		switch {
+		case mem == "":
+			attrs = attrs.With(own, ir.Int(bytes[mem]))
+		case bytes[mem] > 0:
+			attrs = attrs.With(mem, ir.Int(bytes[mem]))
+		}
+	}
+	return attrs
 }
 
 // run plans the functions of one device.
 func (p *planner) run(c *pass.Context) error {
 	for _, f := range p.entries {
-		p.updatesLast(f)
+		if err := p.updatesLast(f); err != nil {
+			return err
+		}
 		p.placeArgs(f)
 	}
-	persistent := p.top
-	p.peak = p.top
+	for _, mem := range memories {
+		p.peak[mem] = p.top[mem]
+	}
 	all := map[*ir.Func][]*buffer{}
 	for _, f := range p.entries {
-		temps := p.temporaries(f)
-		place(temps, persistent)
-		top := persistent
-		var sum int64
-		for _, b := range temps {
-			top = max(top, b.offset+b.bytes)
-			sum += b.bytes
+		l := p.layout(f)
+		for _, mem := range memories {
+			temps := l.temporaries(mem)
+			place(temps, p.top[mem])
+			top := p.top[mem]
+			var sum int64
+			for _, b := range temps {
+				top = max(top, b.offset+b.bytes)
+				sum += b.bytes
+			}
+			p.peak[mem] = max(p.peak[mem], top)
+			if mem != "" && len(temps) == 0 {
+				continue
+			}
+			where := "of"
+			if mem != "" {
+				where = "in " + mem + " memory, of"
+			} else {
+				all[f] = temps
+			}
+			c.Remarkf(nil, "@%s: %d temporaries %s %d bytes in %d bytes; at least %d are live at once",
+				f.Name, len(temps), where, sum, top-p.top[mem], mostLive(temps))
 		}
-		p.peak = max(p.peak, top)
-		c.Remarkf(nil, "@%s: %d temporaries of %d bytes in %d bytes; at least %d are live at once",
-			f.Name, len(temps), sum, top-persistent, mostLive(temps))
-		p.write(f, temps)
-		all[f] = temps
+		l.write()
 	}
 	for _, f := range p.entries {
-		f.Attrs = f.Attrs.With("arena", ir.Int(p.peak)).With("persistent", ir.Int(persistent))
+		f.Attrs = sizes(f.Attrs, "arena", p.peak).With("persistent", ir.Int(p.top[""]))
 	}
 	return p.fits(all)
 }
@@ -68,8 +103,8 @@ type planner struct {
 	entries []*ir.Func
 	kernels map[string]*fusion.Kernel
 	fixed   map[string]int64 // role and path of an argument → offset
-	top     int64
-	peak    int64
+	top     map[string]int64 // by memory: the end of the arguments
+	peak    map[string]int64 // by memory: of everything
 }
 
 // analyze classifies the kernels, and groups the entry functions by the device
@@ -110,68 +145,13 @@ func (p *planner) placeArgs(f *ir.Func) {
 		key := a.Role + " " + a.Path
 		at, ok := p.fixed[key]
 		if !ok {
-			at = p.top
+			mem := a.Attrs.Text(op.AttrMemory)
+			at = p.top[mem]
 			p.fixed[key] = at
-			p.top += aligned(int64(max(1, a.Value.Type.Bytes())))
+			p.top[mem] += aligned(int64(max(1, a.Value.Type.Bytes())))
 		}
 		a.Attrs = a.Attrs.With("at", ir.Int(at))
 	}
-}
-
-// buffer is a temporary: one value, or several that share a place because a
-// kernel writes its result over its operand.
-type buffer struct {
-	values []*ir.Value
-	bytes  int64
-	lo, hi int // first call that writes, last call that reads
-	offset int64
-}
-
-// temporaries collects the buffers of call results, merging those that a
-// kernel can write in place. Results that are new parameters and states are
-// placed where the old ones are.
-func (p *planner) temporaries(f *ir.Func) []*buffer {
-	last, read := lastUse(f)
-	home := map[*ir.Value]*ir.Arg{}
-	for _, r := range f.Results {
-		if a := f.Arg(r.Role, r.Path); a != nil && a.Value != r.Value {
-			home[r.Value] = a
-		}
-	}
-	of := map[*ir.Value]*buffer{}
-	var out []*buffer
-	for i, call := range f.Ops {
-		k := p.kernel(call)
-		taken := map[*buffer]bool{}
-		for j, v := range call.Results {
-			if home[v] != nil {
-				continue
-			}
-			b := p.inPlace(call, k, i, j, read, of, taken)
-			if b == nil {
-				b = &buffer{bytes: aligned(int64(max(1, v.Type.Bytes()))), lo: i}
-				out = append(out, b)
-			}
-			b.values = append(b.values, v)
-			b.hi = max(i, last[v])
-			of[v] = b
-		}
-	}
-	return out
-}
-
-// inPlace is the buffer of an operand that dies at call i and that result j
-// may overwrite, or nil.
-func (p *planner) inPlace(call *ir.Op, k *fusion.Kernel, i, j int, read map[*ir.Value]int, of map[*ir.Value]*buffer, taken map[*buffer]bool) *buffer {
-	for n, a := range call.Args {
-		b := of[a]
-		if b == nil || taken[b] || read[a] != i || !mayOverwrite(call, k, n, j) || usedTwice(call, a) {
-			continue
-		}
-		taken[b] = true
-		return b
-	}
-	return nil
 }
 
 // mayOverwrite reports whether call may write result j over operand n. k is
@@ -226,26 +206,4 @@ func lastUse(f *ir.Func) (last, read map[*ir.Value]int) {
 		}
 	}
 	return last, read
-}
-
-// write records the places as attributes.
-func (p *planner) write(f *ir.Func, temps []*buffer) {
-	at := map[*ir.Value]int64{}
-	for _, b := range temps {
-		for _, v := range b.values {
-			at[v] = b.offset
-		}
-	}
-	for _, r := range f.Results {
-		if a := f.Arg(r.Role, r.Path); a != nil && r.Value.Def != nil {
-			at[r.Value] = a.Attrs.Int("at", 0)
-		}
-	}
-	for _, o := range f.Ops {
-		var offsets ir.Ints
-		for _, v := range o.Results {
-			offsets = append(offsets, at[v])
-		}
-		o.Attrs = o.Attrs.With("at", offsets)
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
@@ -12,41 +13,110 @@ import (
 // updatesLast makes every new parameter and state writable over the old one:
 // nothing may read the old value after the kernel that writes the new one, and
 // that kernel must read it element by element. Where this does not hold, the
-// new value gets a place of its own and a copy at the end of the program.
-func (p *planner) updatesLast(f *ir.Func) {
+// new value gets a place of its own and a copy at the end of the program; in
+// another memory, where no kernel can copy it, it is an error.
+func (p *planner) updatesLast(f *ir.Func) error {
+	mem := op.Memories(f)
 	for i := range f.Results {
 		r := &f.Results[i]
 		a := f.Arg(r.Role, r.Path)
 		if a == nil || a.Value == r.Value {
 			continue
 		}
-		if r.Value.Def == nil || p.clashes(f, r.Value, a.Value) || p.sharesResult(f, i) {
-			r.Value = p.copyAtEnd(f, r.Value)
+		if r.Value.Def != nil && !p.clashes(f, r.Value, a.Value) && !p.sharesResult(f, i) {
+			continue
+		}
+		if mem[r.Value] != "" {
+			return &diag.Error{Code: "E0391", Pos: a.Pos,
+				Msg:  fmt.Sprintf("@%s: %s %q in memory `%s` is stored before all of the old value is fetched", f.Name, r.Role, r.Path, mem[r.Value]),
+				Want: "a store of each piece behind the fetch of that piece"}
+		}
+		r.Value = p.copyAtEnd(f, r.Value)
+	}
+	return nil
+}
+
+// extent is a range of a value's bytes, and in whose value it is.
+type extent struct {
+	v *ir.Value
+	span
+}
+
+// writes are the values that make up v, each where its operation writes it: of
+// what is held, its pieces; of what is done, what was started.
+func writes(v *ir.Value) []extent {
+	var out []extent
+	var add func(v *ir.Value, at int64)
+	add = func(v *ir.Value, at int64) {
+		switch {
+		case v.Def != nil && v.Def.Name == "hold":
+			for _, a := range v.Def.Args {
+				add(a, at)
+				at += int64(a.Type.Bytes())
+			}
+		case v.Def != nil && v.Def.Name == "done":
+			add(v.Def.Args[resultIndex(v.Def, v)], at)
+		default:
+			out = append(out, extent{v, span{at, at + int64(v.Type.Bytes())}})
 		}
 	}
+	add(v, 0)
+	return out
+}
+
+// readsOf says which bytes of old operand n of o is: all, those of the piece
+// that it fetches, or those of the part of old that it is.
+func readsOf(o *ir.Op, n int, old *ir.Value, parts map[*ir.Value]span) (span, bool) {
+	a := o.Args[n]
+	s, ok := parts[a]
+	if a == old {
+		s, ok = span{0, int64(a.Type.Bytes())}, true
+	}
+	if ok && o.Name == "fetch" {
+		at := s.lo + pieceOffset(o)
+		s = span{at, at + int64(o.Results[n].Type.Bytes())}
+	}
+	return s, ok && o.Name != "hold"
 }
 
 // clashes reports whether writing v over old would be seen by a reader of old.
 func (p *planner) clashes(f *ir.Func, v, old *ir.Value) bool {
-	written := false
+	ws := writes(v)
+	written := map[*ir.Value]bool{}
+	parts := map[*ir.Value]span{} // of old
+	late := func(s span) bool {   // whether something was written there
+		return slices.ContainsFunc(ws, func(w extent) bool { return written[w.v] && w.meets(s) })
+	}
 	for _, o := range f.Ops {
-		if o.Name == "done" && written && slices.Contains(o.Args[0].Def.Args, old) {
-			return true // it is sent until here
+		if o.Name == "done" {
+			for n := range o.Args[0].Def.Args {
+				if s, ok := readsOf(o.Args[0].Def, n, old, parts); ok && late(s) {
+					return true // it is sent until here
+				}
+			}
 		}
-		reads := false
-		for n, a := range o.Args {
-			if a != old {
+		for n := range o.Args {
+			s, ok := readsOf(o, n, old, parts)
+			if !ok {
 				continue
 			}
-			if reads || written {
+			if o.Name == "part" {
+				at := s.lo + pieceOffset(o)
+				parts[o.Result()] = span{at, at + int64(o.Result().Type.Bytes())}
+				continue
+			}
+			if late(s) {
 				return true
 			}
-			reads = true
-			if o == v.Def && !mayOverwrite(o, p.kernel(o), n, resultIndex(o, v)) {
-				return true
+			for _, w := range ws {
+				if o == w.v.Def && w.meets(s) && (w.span != s || usedTwice(o, o.Args[n]) || !mayOverwrite(o, p.kernel(o), n, resultIndex(o, w.v))) {
+					return true
+				}
 			}
 		}
-		written = written || o == v.Def
+		for _, w := range ws {
+			written[w.v] = written[w.v] || o == w.v.Def
+		}
 	}
 	return false
 }

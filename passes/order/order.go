@@ -22,8 +22,13 @@ func Run(c *pass.Context, m *ir.Module) error {
 			at[a.Value] = a.Attrs.Int("at", 0)
 		}
 		var reads, writes []span // since the last wait
+		elsewhere := op.Memories(f)
 		for _, o := range f.Ops {
-			r, w := spans(o, at)
+			r, w := spans(o, at, elsewhere)
+			if op.InPlace(o) {
+				o.Attrs = o.Attrs.With("wait", ir.BoolVal(false)) // it is no instruction
+				continue
+			}
 			wait := op.Of(o).Class == op.Collective || meet(r, writes) || meet(w, writes) || meet(w, reads)
 			if wait {
 				waits++
@@ -38,13 +43,19 @@ func Run(c *pass.Context, m *ir.Module) error {
 }
 
 // spans lists the bytes that o reads and writes, and notes where its results
-// are.
-func spans(o *ir.Op, at map[*ir.Value]int64) (reads, writes []span) {
+// are. What is in another memory only transfers touch, which wait in any case.
+func spans(o *ir.Op, at map[*ir.Value]int64, elsewhere map[*ir.Value]string) (reads, writes []span) {
 	for _, a := range o.Args {
+		if elsewhere[a] != "" {
+			continue
+		}
 		reads = append(reads, span{at[a], at[a] + int64(a.Type.Bytes())})
 	}
 	for i, r := range o.Results {
 		at[r] = o.Attrs.Ints("at")[i]
+		if elsewhere[r] != "" {
+			continue
+		}
 		writes = append(writes, span{at[r], at[r] + int64(r.Type.Bytes())})
 	}
 	return reads, writes

@@ -124,9 +124,9 @@ func (t *Table) taken(of ir.Type, axis string, sources []int64, x Number) Number
 	for _, attrs := range op.Runs(axis, sources) {
 		part := of.Clone()
 		part.Axes[part.Index(axis)].Size = int(attrs.Int("limit", 0) - attrs.Int("start", 0))
-		parts = append(parts, t.number(node{op: "slice", what: fmt.Sprintf("slice%s #0 %s", attrs, part), args: []Number{x}}))
+		parts = append(parts, t.number(node{op: "slice", what: fmt.Sprintf("slice%s #0 %s", attrs, part), typ: part, args: []Number{x}}))
 	}
-	return t.number(node{op: "concat", what: fmt.Sprintf("concat%s #0 %s", ir.A("axis", ir.Name(axis)), of), args: parts})
+	return t.number(node{op: "concat", what: fmt.Sprintf("concat%s #0 %s", ir.A("axis", ir.Name(axis)), of), typ: of, args: parts})
 }
 
 func sorted(names []string) ir.Names {
