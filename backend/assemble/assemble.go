@@ -144,7 +144,7 @@ func (a *assembler) devices() []program.Device {
 		if d == nil {
 			d = &device{assembler: a, index: map[string]int{}, tensors: map[string]bool{}, started: map[*ir.Value]int{}}
 			d.Ranks = a.ranks(stage)
-			d.Arena = f.Attrs.Int("arena", 0)
+			d.Arena, d.Host, d.Disk = f.Attrs.Int("arena", 0), f.Attrs.Int(op.Host, 0), f.Attrs.Int(op.Disk, 0)
 			stages[stage] = d
 			order = append(order, d)
 		}
@@ -213,8 +213,9 @@ type device struct {
 // entry adds one program with its buffers, tensors and ports.
 func (d *device) entry(f *ir.Func) {
 	at := map[*ir.Value]int{}
+	memory := op.Memories(f)
 	for _, x := range f.Args {
-		at[x.Value] = d.buffer(x.Value.Type, x.Attrs.Int("at", 0), spaceOf(x.Role))
+		at[x.Value] = d.buffer(x.Value.Type, memory[x.Value], x.Attrs.Int("at", 0), spaceOf(x.Role))
 		d.argument(f, x, at[x.Value])
 	}
 	grads := map[*ir.Value]bool{}
@@ -223,7 +224,13 @@ func (d *device) entry(f *ir.Func) {
 	}
 	prog := program.Program{Name: programName(f)}
 	after := map[*ir.Value]int{}
-	for i, o := range f.Ops {
+	for _, o := range f.Ops {
+		i := len(prog.Instrs)
+		if op.InPlace(o) { // no instruction: buffers, where the bytes are
+			v := o.Result()
+			at[v], after[v] = d.buffer(v.Type, memory[v], o.Attrs.Ints("at")[0], d.Buffers[at[o.Args[0]]].Space), i
+			continue
+		}
 		in := program.Instr{Scope: o.Scope, NoWait: !o.Attrs.Bool("wait")}
 		if o.Name == "call" {
 			in.Kernel = d.kernels[o.Attrs.Text("fn")]
@@ -245,15 +252,22 @@ func (d *device) entry(f *ir.Func) {
 				d.started[v] = i
 			}
 		}
-		for _, v := range o.Args {
-			in.Bufs = append(in.Bufs, at[v])
+		for n, v := range o.Args {
+			b := at[v]
+			if _, _, _, ok := op.Piece(o); ok {
+				b = d.piece(o, n, memory[v], &d.Buffers[b])
+			}
+			in.Bufs = append(in.Bufs, b)
 		}
 		for j, v := range o.Results {
 			space := program.Activations
+			if op.Moves(o) {
+				space = d.Buffers[at[o.Args[j]]].Space
+			}
 			if grads[v] {
 				space = program.Grads
 			}
-			at[v] = d.buffer(v.Type, o.Attrs.Ints("at")[j], space)
+			at[v] = d.buffer(v.Type, memory[v], o.Attrs.Ints("at")[j], space)
 			after[v] = i + 1
 			in.Bufs = append(in.Bufs, at[v])
 		}
@@ -301,13 +315,20 @@ func spaceOf(role string) program.Space {
 	return program.Inputs
 }
 
+// piece is the buffer of the piece of operand n that o fetches.
+func (d *device) piece(o *ir.Op, n int, memory string, of *program.Buffer) int {
+	axis, from, _, _ := op.Piece(o)
+	t := o.Args[n].Type
+	return d.buffer(o.Results[n].Type, memory, of.Offset+from*int64(t.Strides()[t.Index(axis)]*t.DType.Size()), of.Space)
+}
+
 // buffer is the number of the buffer at a place, with a type.
-func (d *device) buffer(t ir.Type, at int64, space program.Space) int {
-	key := fmt.Sprintf("%d %s", at, t)
+func (d *device) buffer(t ir.Type, memory string, at int64, space program.Space) int {
+	key := fmt.Sprintf("%s %d %s", memory, at, t)
 	if i, ok := d.index[key]; ok {
 		return i
 	}
-	b := program.Buffer{Space: space, Offset: at, Bytes: int64(t.Bytes()), DType: t.DType.String(), Axes: axesOf(d.module, t)}
+	b := program.Buffer{Space: space, Memory: memory, Offset: at, Bytes: int64(t.Bytes()), DType: t.DType.String(), Axes: axesOf(d.module, t)}
 	d.index[key] = len(d.Buffers)
 	d.Buffers = append(d.Buffers, b)
 	return len(d.Buffers) - 1

@@ -17,6 +17,13 @@ func (d *device) comm(o *ir.Op) *program.Comm {
 	if o.Name == "done" {
 		return &program.Comm{Kind: o.Name, Of: d.started[o.Args[0]]}
 	}
+	if op.Moves(o) {
+		c := &program.Comm{Kind: o.Name, Why: why(o), Start: op.Started(o)}
+		for _, v := range o.Results {
+			c.Bytes += int64(v.Type.Bytes())
+		}
+		return c
+	}
 	c := &program.Comm{
 		Kind: o.Name, Over: o.Attrs.Names("over"), Reduce: o.Attrs.Text("reduce"),
 		DType: o.Args[0].Type.DType.String(), Why: why(o), Start: op.Started(o),

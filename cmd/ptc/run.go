@@ -83,9 +83,13 @@ parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
 	fl.StringVar(&o.Checkpoint, "checkpoint", "", "save checkpoints in `DIR`: every --every steps, at the end and on a signal")
 	fl.Int64Var(&o.Every, "every", 0, "save a checkpoint every `N` steps")
 	fl.BoolVar(&o.Resume, "resume", false, "go on from the latest checkpoint in --checkpoint")
+	fl.StringVar(&o.OffloadDir, "offload-dir", "", "keep what the layout offloads to disk in `DIR` (default the system's for temporary files)")
 	fl.StringVar(&o.Trace, "trace", "", "write a trace for Perfetto to `FILE`")
 	fl.DurationVar(&o.CommTimeout, "comm-timeout", time.Minute, "how long a device waits for another")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "first say what the plan is")
+	if err := cmd.MarkFlagDirname("offload-dir"); err != nil {
+		panic(err)
+	}
 	complete(cmd, "log", func([]string) []string { return f.log.words })
 	return cmd
 }

@@ -2,8 +2,6 @@ package memory
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -58,26 +56,31 @@ func devices(m *ir.Module) diag.List {
 	most := map[string]int64{}
 	for _, f := range entries {
 		d := of[f.Attrs.Int("stage", 0)]
-		for mem, name := range arenas {
-			if arena := f.Attrs.Int(name, 0); arena != d.top[mem] {
+		for _, mem := range memories {
+			if arena := f.Attrs.Int(sizeName(mem, "arena"), 0); arena != d.top[mem] {
 				bug(f, "the arena has %d bytes, and its buffers end at %d", arena, d.top[mem])
 			}
 			most[mem] = max(most[mem], d.top[mem])
 		}
 	}
 	if t := m.MetaTerm("arena"); t != nil && len(entries) > 0 {
-		for mem, name := range map[string]string{"": "bytes", op.Host: op.Host, op.Disk: op.Disk} {
-			if n := t.Args.Int(name, 0); n != most[mem] {
+		for _, mem := range memories {
+			if n := t.Args.Int(sizeName(mem, "bytes"), 0); n != most[mem] {
 				bug(entries[0], "the arenas need %d bytes, the module says %d", most[mem], n)
 			}
 		}
 	}
-	slices.SortStableFunc(bugs, func(a, b *diag.Error) int { return strings.Compare(a.Msg, b.Msg) })
 	return bugs
 }
 
-// arenas are the attributes of a function that say how large they are.
-var arenas = map[string]string{"": "arena", op.Host: op.Host, op.Disk: op.Disk}
+// sizeName is the attribute that says how large the arena in a memory is; own is
+// that of the device's own.
+func sizeName(memory, own string) string {
+	if memory == "" {
+		return own
+	}
+	return memory
+}
 
 // persists says whether a role's arguments stay in memory between functions.
 func persists(role string) bool {

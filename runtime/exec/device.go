@@ -18,8 +18,10 @@ type device struct {
 	prog   *program.Device
 	comm   comm.Device
 	arena  []byte
-	free   func()
+	others map[string][]byte // by name: the memories that are not the device's own
+	free   []func()
 	engine loader.Engine
+	mover  *mover // nil: no program moves anything between memories
 
 	exchanges [][]exchange // by program, in order
 	grads     [][]gradPart // by program, by when they are computed
@@ -43,24 +45,48 @@ func (d *device) buffer(i int) []byte {
 		return nil
 	}
 	b := &d.prog.Buffers[i]
+	mem := d.arena
+	if b.Memory != "" {
+		mem = d.others[b.Memory]
+	}
 	n := int64(program.Elems(b.Axes)) * int64(program.DTypeSize(b.DType))
-	return d.arena[b.Offset : b.Offset+n : b.Offset+n]
+	return mem[b.Offset : b.Offset+n : b.Offset+n]
 }
 
-// allocate maps the arena: outside Go's heap, or, on systems where ptc has no
-// native code, in it.
-func (d *device) allocate() error {
-	n := int(d.prog.Arena)
-	mem, free, err := native.Alloc(n)
-	switch {
-	case err == nil:
-		d.arena, d.free = mem, free
-	case runtime.GOOS == "linux":
-		return errorf(ReasonMemory, err, "the arena of %s cannot be allocated", size(int64(n)))
-	default:
-		d.arena = aligned(n)
+// allocate maps the arenas: in memory outside Go's heap, or, on systems where ptc
+// has no native code, in it; on disk in a file in dir.
+func (d *device) allocate(dir string) error {
+	var err error
+	if d.arena, err = d.memory(d.prog.Arena); err != nil {
+		return err
+	}
+	d.others = map[string][]byte{}
+	if n := d.prog.Host; n > 0 {
+		if d.others[program.Host], err = d.memory(n); err != nil {
+			return err
+		}
+	}
+	if n := d.prog.Disk; n > 0 {
+		mem, free, err := native.AllocFile(dir, n)
+		if err != nil {
+			return errorf(ReasonMemory, err, "there is no room to offload %s to disk", size(n))
+		}
+		d.others[program.Disk] = mem
+		d.free = append(d.free, free)
 	}
 	return nil
+}
+
+func (d *device) memory(n int64) ([]byte, error) {
+	mem, free, err := native.Alloc(int(n))
+	switch {
+	case err == nil:
+		d.free = append(d.free, free)
+		return mem, nil
+	case runtime.GOOS == "linux":
+		return nil, errorf(ReasonMemory, err, "the arena of %s cannot be allocated", size(n))
+	}
+	return aligned(int(n)), nil
 }
 
 // aligned is zeroed memory of Go's heap at a multiple of 64.
@@ -100,8 +126,9 @@ func (d *device) close() {
 	if d.engine != nil {
 		d.engine.Close()
 	}
-	if d.free != nil {
-		d.free()
+	d.mover.close() // before the memory that it copies is gone
+	for _, free := range d.free {
+		free()
 	}
 }
 
@@ -120,6 +147,14 @@ func (d *device) begin(prog int) {
 // run runs the instructions [from, to) of a program: what is between two
 // communications is one replay. It does not allocate.
 func (d *device) run(prog, from, to int) error {
+	err := d.replay(prog, from, to)
+	if err != nil {
+		d.mover.drain()
+	}
+	return err
+}
+
+func (d *device) replay(prog, from, to int) error {
 	all := d.exchanges[prog]
 	i, _ := slices.BinarySearchFunc(all, from, func(x exchange, at int) int { return x.at - at })
 	for from < to {

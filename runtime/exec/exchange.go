@@ -11,12 +11,16 @@ type exchange struct {
 	call comm.Call
 	do   func(comm.Call) error // Run, or Start or Wait alone
 	own  *ownPart              // of a shard_slice, which sends nothing
+	move func() error          // of a fetch or store
 }
 
 func (x *exchange) run() error {
 	if x.own != nil {
 		x.own.copy()
 		return nil
+	}
+	if x.move != nil {
+		return x.move()
 	}
 	return x.do(x.call)
 }
@@ -40,10 +44,28 @@ func (m *Machine) prepare(d *device) error {
 	for i := range d.prog.Progs {
 		p := &d.prog.Progs[i]
 		var list []exchange
-		started := map[int]comm.Call{}
+		started, moving := map[int]comm.Call{}, map[int]*transfer{}
 		for j := range p.Instrs {
 			in := &p.Instrs[j]
 			if in.Comm == nil {
+				continue
+			}
+			if in.Comm.Kind == program.Done && moving[in.Comm.Of] != nil {
+				t := moving[in.Comm.Of]
+				list = append(list, exchange{at: j, move: func() error { return d.mover.wait(t) }})
+				continue
+			}
+			if in.Comm.Moves() {
+				t := newTransfer(d, in)
+				x := exchange{at: j, move: t.copy}
+				if in.Comm.Start {
+					if d.mover == nil {
+						d.mover = newMover()
+					}
+					d.mover.all = append(d.mover.all, t)
+					moving[j], x.move = t, func() error { return d.mover.start(t) }
+				}
+				list = append(list, x)
 				continue
 			}
 			if in.Comm.Kind == program.Done {

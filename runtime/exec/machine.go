@@ -24,6 +24,10 @@ type Options struct {
 	// Timeout is how long a device waits for another, where Comm is nil; 0: as
 	// package comm has it.
 	Timeout time.Duration
+
+	// OffloadDir is the folder for the files of what is offloaded to disk; empty:
+	// the system's for temporary files.
+	OffloadDir string
 }
 
 // Machine is a captured plan: memory and code of the devices of this process.
@@ -73,13 +77,15 @@ func (m *Machine) open(o Options) error {
 	}
 	var total int64
 	for _, d := range m.devices {
-		total = min(total, math.MaxInt64-d.prog.Arena) + d.prog.Arena // no overflow
+		for _, n := range []int64{d.prog.Arena, d.prog.Host} {
+			total = min(total, math.MaxInt64-n) + n // no overflow
+		}
 	}
 	if err := fits(total, len(m.devices)); err != nil {
 		return err
 	}
 	for _, d := range m.devices {
-		if err := d.allocate(); err != nil {
+		if err := d.allocate(o.OffloadDir); err != nil {
 			return err
 		}
 		if err := m.capture(d); err != nil {

@@ -13,11 +13,17 @@ const (
 	Recv          = "recv"
 	ShardSlice    = "shard_slice"
 	Done          = "done"
+	Fetch         = "fetch"
+	Store         = "store"
 )
 
 // MaxOpen is how many communications of one set of mesh axes may be started and
 // not done.
 const MaxOpen = 32
+
+// Moves says whether c copies between memories of the device, with no other
+// device.
+func (c *Comm) Moves() bool { return c.Kind == Fetch || c.Kind == Store }
 
 // Views are those of all tensors that c exchanges.
 func (c *Comm) Views() []View {

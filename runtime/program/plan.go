@@ -79,13 +79,21 @@ const (
 	Inputs      Space = "inputs"
 )
 
-// Buffer is a fixed range of a device's arena.
+// Memories that a device has besides its own. Kernels do not reach them: what is
+// there is fetched and stored.
+const (
+	Host = "host" // memory of the host
+	Disk = "disk" // a file
+)
+
+// Buffer is a fixed range of an arena of a device.
 type Buffer struct {
 	Space  Space  `cbor:"1,keyasint,omitempty"`
 	Offset int64  `cbor:"2,keyasint,omitempty"` // bytes from the arena's start; a multiple of 64
 	Bytes  int64  `cbor:"3,keyasint,omitempty"`
 	DType  string `cbor:"4,keyasint,omitempty"`
 	Axes   []Axis `cbor:"5,keyasint,omitempty"`
+	Memory string `cbor:"6,keyasint,omitempty"` // Host, Disk; empty: the device's own
 }
 
 // Axis is one named axis of a buffer's tensor, the last one contiguous. Global
@@ -122,7 +130,9 @@ type Instr struct {
 type Comm struct {
 	// Kind is all_reduce, reduce_scatter, all_gather, all_to_all, permute, send,
 	// recv; or shard_slice, which keeps the device's own part and sends nothing;
-	// or done, which waits for a communication that was started.
+	// or fetch and store, which copy buffers from and to another memory of the
+	// device, each of the first half of Bufs to one of the second; or done, which
+	// waits for a communication that was started.
 	Kind   string   `cbor:"1,keyasint,omitempty"`
 	Over   []string `cbor:"2,keyasint,omitempty"`
 	Reduce string   `cbor:"3,keyasint,omitempty"` // sum or max
@@ -214,11 +224,27 @@ type Port struct {
 // Device is the program of one device, or of several that run the same.
 type Device struct {
 	Ranks   []int     `cbor:"1,keyasint,omitempty"` // logical devices that run this: row-major numbers in the mesh
-	Arena   int64     `cbor:"2,keyasint,omitempty"` // bytes
+	Arena   int64     `cbor:"2,keyasint,omitempty"` // bytes of device memory
 	Buffers []Buffer  `cbor:"3,keyasint,omitempty"`
 	Tensors []Tensor  `cbor:"4,keyasint,omitempty"`
 	Ports   []Port    `cbor:"5,keyasint,omitempty"`
 	Progs   []Program `cbor:"6,keyasint,omitempty"`
+	Host    int64     `cbor:"7,keyasint,omitempty"` // bytes of the arena in host memory
+	Disk    int64     `cbor:"8,keyasint,omitempty"` // bytes of the arena in a file
+}
+
+// Size is the bytes of the device's arena in a memory; -1 where it has none of
+// that name.
+func (d *Device) Size(memory string) int64 {
+	switch memory {
+	case "":
+		return d.Arena
+	case Host:
+		return d.Host
+	case Disk:
+		return d.Disk
+	}
+	return -1
 }
 
 // Data describes where batches come from.

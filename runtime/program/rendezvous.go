@@ -113,7 +113,7 @@ func (p *Plan) rehearse(prog int) error {
 func (r *rehearsal) next(rank int) *Instr {
 	instrs := r.device[rank].Progs[r.prog].Instrs
 	for ; r.at[rank] < len(instrs); r.at[rank]++ {
-		if c := instrs[r.at[rank]].Comm; c != nil && c.Kind != ShardSlice {
+		if c := instrs[r.at[rank]].Comm; c != nil && c.Kind != ShardSlice && !c.Moves() && (c.Kind != Done || !instrs[c.Of].Comm.Moves()) {
 			return &instrs[r.at[rank]]
 		}
 	}

@@ -11,6 +11,7 @@ func sample() *Plan {
 	text := "model M { }\n"
 	sum := sha256.Sum256([]byte(text))
 	axes := []Axis{{Name: "out", Size: 4, Global: 8, Mesh: []string{"tp"}}, {Name: "in", Size: 3, Global: 3}}
+	half := []Axis{{Name: "out", Size: 2, Global: 4, Mesh: []string{"tp"}}, {Name: "in", Size: 3, Global: 3}}
 	return &Plan{
 		Name: "M", Layout: "two", Compiler: "0.1.0", LLVM: "19.1.7", Target: "cpu:x86-64-v3",
 		Features: []string{"avx2", "fma"},
@@ -24,7 +25,7 @@ func sample() *Plan {
 		},
 		Devices: []Device{{
 			Ranks: []int{0, 1},
-			Arena: 1032,
+			Arena: 1032, Host: 48, Disk: 112,
 			Buffers: []Buffer{
 				{Space: Params, Offset: 0, Bytes: 48, DType: "f32", Axes: axes},
 				{Space: Optimizer, Offset: 64, Bytes: 48, DType: "f32", Axes: axes},
@@ -37,10 +38,15 @@ func sample() *Plan {
 				{Space: Inputs, Offset: 1024, Bytes: 8, DType: "i32", Axes: []Axis{{Name: "mesh", Size: 2, Global: 2}}},
 				{Space: Grads, Offset: 704, Bytes: 48, DType: "f32", Axes: axes},
 				{Space: Scratch, Offset: 768, Bytes: 48, DType: "f32", Axes: axes},
+				{Space: Optimizer, Offset: 0, Bytes: 48, DType: "f32", Axes: axes, Memory: Host},
+				{Space: Optimizer, Offset: 0, Bytes: 24, DType: "f32", Axes: half, Memory: Host},
+				{Space: Activations, Offset: 64, Bytes: 48, DType: "f32", Axes: axes, Memory: Disk},
+				{Space: Optimizer, Offset: 832, Bytes: 24, DType: "f32", Axes: half},
 			},
 			Tensors: []Tensor{
 				{Path: "w", Buffer: 0, Init: Init{"normal", []KV{{"std", "0.02"}}}, Train: true},
 				{Path: "w/m", Buffer: 1, Init: Init{Kind: "zeros"}, Of: "w"},
+				{Path: "w/v", Buffer: 11, Init: Init{Kind: "zeros"}},
 			},
 			Ports: []Port{
 				{Program: "step", Role: RoleData, Path: "tokens", Buffer: 3},
@@ -64,6 +70,10 @@ func sample() *Plan {
 					{Bufs: []int{0, 1, 2, 9}, Comm: &Comm{Kind: AllReduce, Over: []string{"tp"}, Reduce: "sum", DType: "f32", Outer: 1, Inner: 12, Rest: []View{{1, 12}}, Bytes: 96, Start: true}},
 					{Kernel: 0, Bufs: []int{0, 10}},
 					{Comm: &Comm{Kind: Done, Of: 4}},
+					{Bufs: []int{12, 14}, Comm: &Comm{Kind: Fetch, Bytes: 24, Start: true, Why: "offload"}},
+					{Kernel: 0, Bufs: []int{0, 10}},
+					{Bufs: []int{10, 13}, Comm: &Comm{Kind: Store, Bytes: 48}},
+					{Comm: &Comm{Kind: Done, Of: 7}},
 				}},
 			},
 		}},

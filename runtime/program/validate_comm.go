@@ -32,6 +32,9 @@ func (p *Plan) validateComm(d *Device, in *Instr) error {
 	case len(in.Scope) > maxName || len(c.Why) > maxName || !utf8.ValidString(in.Scope):
 		return fmt.Errorf("%s with a scope or reason that is too long", c.Kind)
 	}
+	if c.Moves() {
+		return d.validateTransfer(in)
+	}
 	parts, err := p.validateGroup(d, c)
 	if err != nil {
 		return err
@@ -189,7 +192,10 @@ func (d *Device) validatePlaces(in *Instr, want []int64) error {
 		if got := int64(Elems(b.Axes)); got != want[i] || b.DType != c.DType {
 			return fmt.Errorf("%s of %d elements of %s has a buffer of %d of %s", c.Kind, want[i], c.DType, got, b.DType)
 		}
-		place[i] = span{b.Offset, b.Offset + want[i]*int64(DTypeSize(b.DType))}
+		if b.Memory != "" {
+			return fmt.Errorf("%s of a buffer in %s memory", c.Kind, b.Memory)
+		}
+		place[i] = b.elements()
 	}
 	if c.Kind == Send || c.Kind == Recv {
 		return nil
@@ -214,8 +220,7 @@ func (d *Device) spans(in *Instr) (reads, writes []span) {
 		first = 1
 	}
 	for i, n := range in.Bufs {
-		b := &d.Buffers[n]
-		s := span{b.Offset, b.Offset + int64(Elems(b.Axes)*DTypeSize(b.DType))}
+		s := d.Buffers[n].elements()
 		if i >= first {
 			writes = append(writes, s)
 		} else {

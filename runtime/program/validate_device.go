@@ -10,8 +10,10 @@ import (
 // validateDevice checks one device; the kernels and the mesh are known to be
 // valid.
 func (p *Plan) validateDevice(d *Device) error {
-	if d.Arena < 0 || d.Arena > maxArena {
-		return fmt.Errorf("an arena of %d bytes", d.Arena)
+	for _, memory := range []string{"", Host, Disk} {
+		if n := d.Size(memory); n < 0 || n > maxArena {
+			return fmt.Errorf("an arena of %d bytes", n)
+		}
 	}
 	for i := range d.Buffers {
 		if err := p.validateBuffer(d, &d.Buffers[i]); err != nil {
@@ -37,14 +39,16 @@ func (p *Plan) validateDevice(d *Device) error {
 }
 
 func (p *Plan) validateBuffer(d *Device, b *Buffer) error {
-	elem := int64(DTypeSize(b.DType))
+	elem, arena := int64(DTypeSize(b.DType)), d.Size(b.Memory)
 	switch {
 	case elem == 0:
 		return fmt.Errorf("unknown dtype %q", b.DType)
+	case arena < 0:
+		return fmt.Errorf("unknown memory %q", b.Memory)
 	case b.Offset < 0 || b.Offset%Align != 0:
 		return fmt.Errorf("offset %d is not a multiple of %d", b.Offset, Align)
-	case b.Bytes < 0 || b.Bytes > d.Arena || b.Offset > d.Arena-b.Bytes:
-		return fmt.Errorf("%d bytes from %d on are not in the arena of %d", b.Bytes, b.Offset, d.Arena)
+	case b.Bytes < 0 || b.Bytes > arena || b.Offset > arena-b.Bytes:
+		return fmt.Errorf("%d bytes from %d on are not in the arena of %d", b.Bytes, b.Offset, arena)
 	}
 	part, whole := int64(1), int64(1)
 	names := map[string]bool{}
@@ -88,19 +92,29 @@ func (p *Plan) validateSharding(b *Buffer) error {
 	return nil
 }
 
-// span is a range of an arena.
-type span struct{ lo, hi int64 }
+// span is a range of the arena in a memory.
+type span struct {
+	memory string
+	lo, hi int64
+}
 
-func (s span) meets(t span) bool { return s.lo < t.hi && t.lo < s.hi }
+func (s span) meets(t span) bool { return s.memory == t.memory && s.lo < t.hi && t.lo < s.hi }
 
-func (b *Buffer) span() span { return span{b.Offset, b.Offset + b.Bytes} }
+// within says whether all of s is in t.
+func (s span) within(t span) bool { return s.memory == t.memory && t.lo <= s.lo && s.hi <= t.hi }
+
+// span is the first n bytes of b.
+func (b *Buffer) span(n int64) span { return span{b.Memory, b.Offset, b.Offset + n} }
+
+// elements are the bytes of b's elements.
+func (b *Buffer) elements() span { return b.span(int64(Elems(b.Axes) * DTypeSize(b.DType))) }
 
 // validateTensors checks names and initial values, and that what lives between
 // steps has a place that nothing else is in: a buffer that meets it is in that
-// very place, as the tensor's new value is.
+// place, as the tensor's new value is, or pieces of it.
 func (d *Device) validateTensors() error {
 	paths := map[string]bool{}
-	var places []span
+	places := map[string][]span{} // by memory
 	for i := range d.Tensors {
 		t := &d.Tensors[i]
 		if err := name(t.Path); err != nil || paths[t.Path] {
@@ -118,9 +132,19 @@ func (d *Device) validateTensors() error {
 			return err
 		}
 		if b.Bytes > 0 {
-			places = append(places, b.span())
+			places[b.Memory] = append(places[b.Memory], b.span(b.Bytes))
 		}
 	}
+	for _, memory := range []string{"", Host, Disk} {
+		if err := d.validatePersistent(memory, places[memory]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validatePersistent checks the places of the tensors in one memory.
+func (d *Device) validatePersistent(memory string, places []span) error {
 	slices.SortFunc(places, func(a, b span) int { return sign(a.lo - b.lo) })
 	for i := 1; i < len(places); i++ {
 		if places[i].lo < places[i-1].hi {
@@ -128,13 +152,13 @@ func (d *Device) validateTensors() error {
 		}
 	}
 	for i := range d.Buffers {
-		s := d.Buffers[i].span()
-		if s.lo == s.hi {
+		s := d.Buffers[i].span(d.Buffers[i].Bytes)
+		if s.lo == s.hi || s.memory != memory {
 			continue
 		}
 		// The first place that ends behind the buffer's begin.
 		n, _ := slices.BinarySearchFunc(places, s.lo, func(x span, lo int64) int { return sign(x.hi - 1 - lo) })
-		if n < len(places) && s.meets(places[n]) && s != places[n] {
+		if n < len(places) && s.meets(places[n]) && !s.within(places[n]) {
 			return fmt.Errorf("buffer %d covers a part of a tensor's bytes from %d on", i, places[n].lo)
 		}
 	}
@@ -234,7 +258,10 @@ func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
 			if a.Bytes > b.Bytes {
 				return fmt.Errorf("instruction %d gives kernel %s a buffer of %d bytes, of which it uses %d", i, k.Name, b.Bytes, a.Bytes)
 			}
-			s := span{b.Offset, b.Offset + a.Bytes}
+			if b.Memory != "" {
+				return fmt.Errorf("instruction %d gives kernel %s a buffer in %s memory", i, k.Name, b.Memory)
+			}
+			s := b.span(a.Bytes)
 			if meetsAny(s, writes[:w]) || a.Write && meetsAny(s, reads[:r]) {
 				return fmt.Errorf("instruction %d, of kernel %s, does not wait for those whose bytes from %d on it needs", i, k.Name, s.lo)
 			}
@@ -300,6 +327,9 @@ func (p *Plan) validatePorts(d *Device, progs map[string]*Program) error {
 }
 
 func (p *Plan) validatePort(d *Device, x *Port, b *Buffer) error {
+	if b.Memory != "" {
+		return fmt.Errorf("it is in %s memory", b.Memory)
+	}
 	scalar := func(dtypes ...string) error {
 		if len(b.Axes) != 0 || !slices.Contains(dtypes, b.DType) {
 			return fmt.Errorf("a %s with %d axes, not a scalar %s", b.DType, len(b.Axes), strings.Join(dtypes, " or "))

@@ -54,7 +54,7 @@ func TestValidate(t *testing.T) {
 		{"mesh axis used twice", buf(3, func(b *Buffer) {
 			b.Axes = []Axis{{"a", 2, 4, []string{"tp"}}, {"b", 2, 4, []string{"tp"}}}
 		}), "cut over"},
-		{"tensor's buffer", dev(func(d *Device) { d.Tensors[0].Buffer = 11 }), "buffer 11 of 11"},
+		{"tensor's buffer", dev(func(d *Device) { d.Tensors[0].Buffer = 15 }), "buffer 15 of 15"},
 		{"tensor twice", dev(func(d *Device) { d.Tensors[1].Path = "w" }), "two tensors"},
 		{"no path", dev(func(d *Device) { d.Tensors[1].Path = "" }), "without a path"},
 		{"tensors meet", dev(func(d *Device) { d.Tensors[1].Buffer = 0 }), "share the bytes"},
@@ -74,7 +74,7 @@ func TestValidate(t *testing.T) {
 		{"both write", dev(func(d *Device) { d.Progs[0].Instrs[1].Bufs = []int{0, 2} }), "does not wait"},
 		{"kinds mixed", func(p *Plan) { p.Code = append(p.Code, Code{Kind: "ir"}); p.Kernels[1].Code = 1 }, "beside elf"},
 		{"port's program", dev(func(d *Device) { d.Ports[0].Program = "stop" }), `"stop"`},
-		{"port's buffer", dev(func(d *Device) { d.Ports[0].Buffer = 11 }), "buffer 11"},
+		{"port's buffer", dev(func(d *Device) { d.Ports[0].Buffer = 15 }), "buffer 15"},
 		{"port's role", dev(func(d *Device) { d.Ports[0].Role = "rôle" }), "unknown role"},
 		{"port twice", dev(func(d *Device) { d.Ports = append(d.Ports, d.Ports[0]) }), "twice"},
 		{"second loss", dev(func(d *Device) { d.Ports[4].Role = RoleLoss }), "twice"},

@@ -32,6 +32,10 @@ type Options struct {
 	// as package comm has it.
 	CommTimeout time.Duration
 
+	// OffloadDir is the folder for the files of what the plan offloads to disk;
+	// empty: the system's for temporary files.
+	OffloadDir string
+
 	// Init is a safetensors file with the parameters to start from, all of
 	// them, by path. Save is where those of the end go, as f32, or f64 where
 	// they are of that. Neither has
