@@ -181,18 +181,6 @@ func TestUserErrors(t *testing.T) {
 	}
 }
 
-func TestOffloadIsRemarked(t *testing.T) {
-	m := parse(t, strings.Replace(linear, "\n\n", "\nmeta layout(name=\"lean\", rules=[offload(what=(optimizer), to=host)])\n\n", 1))
-	c := &pass.Context{}
-	if err := Run(c, m, &Options{Stop: "offload"}); err != nil {
-		t.Fatal(err)
-	}
-	last := c.Remarks[len(c.Remarks)-1]
-	if last.Pass != "offload" || !strings.Contains(last.Text, `not applied`) {
-		t.Errorf("last remark: %s", last)
-	}
-}
-
 func TestBrokenPassIsNamed(t *testing.T) {
 	broken := &Pass{Name: "fuse", In: ir.Global, Out: ir.Global,
 		Run: func(_ *pass.Context, m *ir.Module) error { m.Funcs[0].Ops = m.Funcs[0].Ops[1:]; return nil }}

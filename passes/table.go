@@ -9,6 +9,7 @@ import (
 	"ptc/passes/context"
 	"ptc/passes/fuse"
 	"ptc/passes/memory"
+	"ptc/passes/offload"
 	"ptc/passes/order"
 	"ptc/passes/overlap"
 	"ptc/passes/partition"
@@ -61,8 +62,6 @@ var Table = []Pass{
 		Run: stage.Run, In: ir.Global, Out: ir.Global, Required: true},
 	{Name: "remat", Doc: "choose what the backward pass recomputes",
 		Run: remat.Run, In: ir.Global, Out: ir.Global, Keeps: true},
-	{Name: "offload", Doc: "choose what moves to host memory or disk",
-		Run: offload, In: ir.Global, Out: ir.Global, Keeps: true},
 	{Name: "propagate", Doc: "give every value a state on every mesh axis",
 		Run: propagate.Run, In: ir.Global, Out: ir.Sharded, Required: true, Keeps: true},
 	{Name: "partition", Doc: "shapes of one device, reshards as collectives",
@@ -71,11 +70,15 @@ var Table = []Pass{
 		Run: collectives.Run, In: ir.Local, Out: ir.Local, Keeps: true},
 	{Name: "schedule", Doc: "microbatches and the order of pipeline slots",
 		Run: pipeline.Run, In: ir.Local, Out: ir.Local, Required: true, Keeps: true},
+	{Name: "offload", Doc: "states of the optimizer in host memory or on disk, updated in pieces",
+		Run: offload.Optimizer, In: ir.Local, Out: ir.Local, Keeps: true},
 	{Name: "fuse", Doc: "group operations into kernels",
 		Run: fuse.Run, In: ir.Local, Out: ir.Fused, Required: true, Keeps: true},
-	{Name: "overlap", Doc: "start collectives early, in buckets, and wait for them late",
+	{Name: "swap", Doc: "activations to host memory or disk until the backward half",
+		Run: offload.Activations, In: ir.Fused, Out: ir.Fused, Keeps: true},
+	{Name: "overlap", Doc: "start collectives and transfers early, in buckets, and wait for them late",
 		Run: overlap.Run, In: ir.Fused, Out: ir.Fused, Enabled: optional, Keeps: true},
-	{Name: "memory", Doc: "offsets of all buffers in one arena",
+	{Name: "memory", Doc: "offsets of all buffers in one arena for each memory",
 		Run: memory.Run, In: ir.Fused, Out: ir.Planned, Required: true, Keeps: true},
 	{Name: "order", Doc: "final instruction order, streams, waits",
 		Run: order.Run, In: ir.Planned, Out: ir.Planned, Required: true, Keeps: true},
@@ -98,12 +101,15 @@ var Constraints = []Constraint{
 	{"precision", "stage", "costs depend on dtypes"},
 	{"precision", "propagate", "collectives move the dtype that precision chose"},
 	{"stage", "remat", "what must be kept depends on the microbatches in flight in a stage"},
-	{"remat", "offload", "what is recomputed need not be kept anywhere"},
 	{"remat", "propagate", "a recomputed operation is sharded like any other"},
-	{"offload", "propagate", "a copy to the host is sharded like any other"},
 	{"propagate", "partition", "partition reads the states"},
 	{"partition", "collectives", "collectives exist after partition only"},
 	{"collectives", "schedule", "slots are timed with their communication"},
+	{"schedule", "offload", "pieces are of one device's part, and each device of a pipeline has its own states"},
+	{"offload", "fuse", "the update of a piece is a kernel"},
+	{"remat", "swap", "what is recomputed need not be kept anywhere"},
+	{"fuse", "swap", "only what kernels leave in memory is moved"},
+	{"swap", "overlap", "transfers run beside kernels"},
 	{"schedule", "fuse", "a kernel must not span two slots"},
 	{"fuse", "overlap", "kernels are what a collective runs beside"},
 	{"overlap", "memory", "what is under way keeps its memory"},

@@ -23,14 +23,18 @@ const (
 // not done; transports hold as many.
 const MaxOpen = 32
 
-// Run reorders every entry function of a module of several devices.
+// Run reorders every entry function of a module of several devices, or that moves
+// values between memories.
 func Run(c *pass.Context, m *ir.Module) error {
-	if m.Devices() == 1 {
-		return nil
-	}
 	opts := optionsOf(m)
 	for _, f := range m.Funcs {
 		if f.Attrs.Text("class") == "kernel" {
+			continue
+		}
+		if elsewhere(f) {
+			c.Remarkf(nil, "@%s: %d transfers between memories beside other work", f.Name, transfers(f))
+		}
+		if m.Devices() == 1 {
 			continue
 		}
 		opts.hoist(f)
@@ -80,10 +84,10 @@ func (o *options) movable(x *ir.Op) bool {
 // group reports whether x is an exchange among a group of devices.
 func group(x *ir.Op) bool {
 	switch x.Name {
-	case "send", "recv", "shard_slice", "done":
+	case "send", "recv", "shard_slice":
 		return false
 	}
-	return op.Of(x).Class == op.Collective
+	return op.Of(x).Class == op.Collective && x.Attrs.Has("over")
 }
 
 func count(f *ir.Func) int {

@@ -1,0 +1,65 @@
+package compiler_test
+
+import (
+	"os"
+	"testing"
+
+	"ptc/backend/llvm"
+	"ptc/bench/matrix"
+)
+
+// TestOffloadIsExact: where states and activations are makes no difference, to
+// the bit, beside the same layout with all in device memory.
+func TestOffloadIsExact(t *testing.T) {
+	targets := []string{"ref:f64", "ref"}
+	if _, err := llvm.Load(); err == nil {
+		targets = append(targets, "cpu")
+	} else if os.Getenv(llvm.EnvLLVM) != "none" {
+		t.Fatal(err)
+	}
+	optimizer := "offload optimizer to host { piece = 2 KiB }"
+	both := optimizer + "  offload activations of Block to disk"
+	for _, c := range []struct{ model, spec, set, extra, rest string }{
+		{"gpt", "single", "", both, ""},
+		{"gpt", "single", "", "offload optimizer to disk { piece = 1 }  offload activations to host", ""},
+		{"gpt", "dp2", "", optimizer, ""},
+		{"gpt", "dp2 z1", "", both, ""},
+		{"gpt", "dp2 z2", "", both, ""},
+		{"gpt", "dp2 z3", "", both, ""},
+		{"gpt", "dp2 z1 1f1b:2:2 tp2 sp", "layers=3", both, ""},
+		{"gpt", "dp2", "", both, "recompute Block"},
+		{"mlp", "single", "", optimizer, ""},
+		{"moe", "ep4", "", "offload optimizer, activations to disk", ""},
+		{"llama", "tp2", "", both, ""},
+	} {
+		m, err := matrix.Find(c.model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, target := range targets {
+			if testing.Short() && target == "cpu" {
+				continue
+			}
+			name := c.model + " " + c.spec + " " + target
+			t.Run(name, func(t *testing.T) {
+				run := func(offloaded bool, extra string) *matrix.Run {
+					p, err := matrix.Compile("..", m, matrix.Layout{Spec: c.spec, Set: c.set, Extra: extra}, target)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if d := p.Devices[0]; (d.Host+d.Disk > 0) != offloaded {
+						t.Errorf("%d bytes on the host, %d on disk", d.Host, d.Disk)
+					}
+					r, err := matrix.Train(p)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return r
+				}
+				if r := matrix.Compare(run(false, c.rest), run(true, c.extra+"  "+c.rest), 0); !r.OK() {
+					t.Error(r)
+				}
+			})
+		}
+	}
+}
