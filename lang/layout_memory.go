@@ -207,7 +207,7 @@ func (y *layout) setScale(x syntax.Expr) {
 // offload moves kinds of tensors out of device memory: of the modules named,
 // or all.
 func (y *layout) offload(d *syntax.Offload) {
-	kinds := []string{"optimizer", "params", "activations"}
+	kinds := []string{"optimizer", "activations"}
 	places := []string{"host", "disk"}
 	what := ir.Names{}
 	for _, p := range d.What {

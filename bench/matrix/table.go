@@ -40,6 +40,10 @@ var decoders = []Layout{
 	{Spec: "single", Extra: "recompute auto { budget = 310 KiB }", Models: "gpt llama"},
 	{Spec: "dp2 z3 tp2 sp", Extra: "recompute auto { budget = 100 KiB }", Models: "gpt llama"},
 	{Spec: "dp2 1f1b:2:4 tp2", Set: "layers=3", Extra: "recompute auto { budget = 48 KiB }", Models: "gpt llama"},
+	// States and activations in other memories.
+	{Spec: "on1", Extra: offload}, {Spec: "dp2", Extra: offload}, {Spec: "dp2 z1", Extra: offload}, {Spec: "dp2 z2", Extra: offload}, {Spec: "dp2 z3", Extra: offload},
+	{Spec: "tp2 sp", Extra: offload}, {Spec: "1f1b:2:2", Extra: offload}, {Spec: "dp2 z1 interleaved:2:2:2 tp2", Set: "layers=5", Extra: offload},
+	{Spec: "dp2", Extra: "recompute Block  " + offload}, {Spec: "ep2", Extra: "offload optimizer, activations to disk", Models: "moe"},
 	// Pairs.
 	{Spec: "dp2 tp2"}, {Spec: "dp4 tp2"}, {Spec: "dp2 tp4"}, {Spec: "dp4 tp4"}, {Spec: "dp2 kvtp2", Models: "llama"},
 	{Spec: "dp2 z1 tp2"}, {Spec: "dp2 z2 tp2"}, {Spec: "dp2 z3 tp2"}, {Spec: "dp4 z1 tp4"},
@@ -79,6 +83,9 @@ var decoders = []Layout{
 	{Spec: "dp2 ep2 tp2", Models: "moe"}, {Spec: "dp2 ep4 tp2", Models: "moe"}, {Spec: "dp2 1f1b:2:2 ep2", Models: "moe"},
 	{Spec: "dp2 z1 1f1b:2:2 ep2 tp2", Models: "moe"},
 }
+
+// offload moves what can be moved; its pieces are small, as the models are.
+const offload = "offload optimizer to host { piece = 1 KiB }  offload activations of Block to disk"
 
 // perceptrons are all pairs of a way to cut the batch and a way to cut the
 // perceptron.

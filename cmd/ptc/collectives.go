@@ -27,7 +27,7 @@ type collective struct {
 
 // sends reports whether an instruction is a communication that sends anything.
 func sends(c *program.Comm) bool {
-	return c != nil && c.Kind != program.ShardSlice && c.Kind != program.Done
+	return c != nil && c.Kind != program.ShardSlice && c.Kind != program.Done && !c.Moves()
 }
 
 // collectives lists what the devices communicate in a step, in the order in

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -67,6 +68,7 @@ type description struct {
 	Memory      memory       `json:"memory"`
 	Kernels     []kernel     `json:"kernels"`
 	Collectives []collective `json:"collectives"`
+	Transfers   []moved      `json:"transfers"`
 	Passes      []string     `json:"passes"`
 	Remarks     []remark     `json:"remarks"`
 	Sources     []source     `json:"sources"`
@@ -83,8 +85,10 @@ type parameters struct {
 }
 
 type memory struct {
-	Peak  []int64                 `json:"peak_bytes_per_device"` // by rank
-	Arena map[program.Space]int64 `json:"arena"`                 // of the device with the largest
+	Peak  []int64                 `json:"peak_bytes_per_device"` // by rank, of device memory
+	Host  []int64                 `json:"host_bytes_per_device"` // what is offloaded, by rank
+	Disk  []int64                 `json:"disk_bytes_per_device"`
+	Arena map[program.Space]int64 `json:"arena"` // of the device with the largest
 }
 
 type kernel struct {
@@ -118,7 +122,7 @@ func describe(p *program.Plan) *description {
 		Model: p.Name, Layout: p.Layout, Target: p.Target, Compiler: p.Compiler, LLVM: p.LLVM,
 		Features: append([]string{}, p.Features...), Config: map[string]string{}, Mesh: []meshAxis{},
 		OpsBeforeFusion: p.Stats.OpsBeforeFusion, FlopsPerStep: p.Stats.FlopsPerStep, TokensPerStep: p.Stats.TokensPerStep,
-		Kernels: []kernel{}, Collectives: []collective{}, Passes: append([]string{}, p.Passes...),
+		Kernels: []kernel{}, Collectives: []collective{}, Transfers: []moved{}, Passes: append([]string{}, p.Passes...),
 		Remarks: []remark{}, Sources: []source{},
 	}
 	for _, c := range p.Config {
@@ -162,16 +166,16 @@ func (d *description) addDevices(p *program.Plan) {
 			largest = dev
 		}
 	}
-	d.Collectives = collectives(p)
+	d.Collectives, d.Transfers = collectives(p), transfers(p)
 	for i, k := range p.Kernels {
 		d.Kernels = append(d.Kernels, kernel{Name: k.Name, Class: k.Class, Launches: launches[i],
 			Tasks: k.Tasks, Flops: k.Flops, Bytes: k.Bytes, Scratch: k.Scratch})
 	}
-	d.Memory.Peak = make([]int64, d.Devices)
+	d.Memory.Peak, d.Memory.Host, d.Memory.Disk = make([]int64, d.Devices), make([]int64, d.Devices), make([]int64, d.Devices)
 	for _, dev := range p.Devices {
 		for _, r := range dev.Ranks {
 			if r >= 0 && r < d.Devices {
-				d.Memory.Peak[r] = dev.Arena
+				d.Memory.Peak[r], d.Memory.Host[r], d.Memory.Disk[r] = dev.Arena, dev.Host, dev.Disk
 			}
 		}
 	}
@@ -199,7 +203,7 @@ func covered(d *program.Device, s program.Space) int64 {
 	type span struct{ from, to int64 }
 	var spans []span
 	for _, b := range d.Buffers {
-		if b.Space == s {
+		if b.Space == s && b.Memory == "" {
 			spans = append(spans, span{b.Offset, b.Offset + b.Bytes})
 		}
 	}
@@ -249,11 +253,14 @@ func overview(b *strings.Builder, p *program.Plan) {
 	line("parameters", "%s in %s", countText(d.Parameters.Elements, ""), plural(d.Parameters.Tensors, "tensor"))
 	line("step", "%s of %s, from %s; %s", plural(d.LaunchesPerStep, "launch"),
 		plural(len(d.Kernels), "kernel"), plural(d.OpsBeforeFusion, "operation"), countText(d.FlopsPerStep, "FLOP"))
-	peak := int64(0)
-	for _, n := range d.Memory.Peak {
-		peak = max(peak, n)
+	elsewhere := ""
+	if n := slices.Max(append([]int64{0}, d.Memory.Host...)); n > 0 {
+		elsewhere += ", and " + bytesText(n) + " of the host"
 	}
-	line("memory", "%s per device", bytesText(peak))
+	if n := slices.Max(append([]int64{0}, d.Memory.Disk...)); n > 0 {
+		elsewhere += ", and " + bytesText(n) + " on disk"
+	}
+	line("memory", "%s per device%s", bytesText(slices.Max(append([]int64{0}, d.Memory.Peak...))), elsewhere)
 }
 
 func explainText(p *program.Plan) string {
@@ -276,8 +283,14 @@ func explainText(p *program.Plan) string {
 	for _, s := range spaces {
 		fmt.Fprintf(&b, "  %-11s %10s\n", s, bytesText(d.Memory.Arena[s]))
 	}
+	for i, all := range [][]int64{d.Memory.Host, d.Memory.Disk} {
+		if n := slices.Max(append([]int64{0}, all...)); n > 0 {
+			fmt.Fprintf(&b, "  %-11s %10s\n", []string{"on the host", "on disk"}[i], bytesText(n))
+		}
+	}
 	kernelTable(&b, d)
 	collectiveTable(&b, d, p)
+	transferTable(&b, d)
 	if len(d.Remarks) > 0 {
 		fmt.Fprintf(&b, "\nRemarks (%d)\n", len(d.Remarks))
 	}

@@ -20,7 +20,8 @@ type access struct {
 
 // Check proves that no call that does not wait touches bytes that a call since
 // the last wait writes, or writes those that one of them reads; and that every
-// exchange waits. Functions without waits, which this package has not seen yet,
+// exchange waits, as do transfers, so that what is in other memories needs no
+// proof. Functions without waits, which this package has not seen yet,
 // have nothing to prove.
 func Check(m *ir.Module) diag.List {
 	var bugs diag.List
@@ -51,6 +52,7 @@ func waits(f *ir.Func) diag.List {
 		at[a.Value] = a.Attrs.Int("at", 0)
 	}
 	var since []access
+	elsewhere := op.Memories(f)
 	for i, o := range f.Ops {
 		if !o.Attrs.Has("wait") {
 			bug(o, "%d: `%s` does not say whether it waits", i, o.Name)
@@ -58,18 +60,25 @@ func waits(f *ir.Func) diag.List {
 		}
 		if o.Attrs.Bool("wait") {
 			since = since[:0]
-		} else if op.Of(o).Class == op.Collective {
+		} else if op.Of(o).Class == op.Collective && !op.InPlace(o) {
 			bug(o, "%d: `%s` does not wait", i, o.Name)
 		}
 		var mine []access
 		for _, v := range o.Args {
-			mine = append(mine, access{at[v], at[v] + int64(v.Type.Bytes()), false, i})
+			if elsewhere[v] == "" {
+				mine = append(mine, access{at[v], at[v] + int64(v.Type.Bytes()), false, i})
+			}
 		}
 		for j, v := range o.Results {
 			if places := o.Attrs.Ints("at"); j < len(places) { // memory.Check misses others
 				at[v] = places[j]
 			}
-			mine = append(mine, access{at[v], at[v] + int64(v.Type.Bytes()), true, i})
+			if elsewhere[v] == "" {
+				mine = append(mine, access{at[v], at[v] + int64(v.Type.Bytes()), true, i})
+			}
+		}
+		if op.InPlace(o) {
+			continue // it touches nothing
 		}
 		for _, x := range mine {
 			for _, y := range since {

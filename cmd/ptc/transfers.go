@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"ptc/runtime/program"
+)
+
+// moved is the transfers of a step, of the device with the most of them, that
+// are of one kind, with one memory and for one rule.
+type moved struct {
+	Kind    string `json:"kind"`   // fetch, store
+	Memory  string `json:"memory"` // host, disk
+	Why     string `json:"why"`
+	Count   int    `json:"count"`
+	Bytes   int64  `json:"bytes"`   // of all
+	Largest int64  `json:"largest"` // bytes of one
+	Started int64  `json:"started"` // bytes of those that run beside other work
+}
+
+// transfers lists what a step moves between the memories of a device, in the
+// order in which it first happens.
+func transfers(p *program.Plan) []moved {
+	out := []moved{}
+	type key struct{ kind, memory, why string }
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		own := map[key]*moved{}
+		var order []key
+		for _, in := range stepOf(d) {
+			c := in.Comm
+			if c == nil || !c.Moves() {
+				continue
+			}
+			other := in.Bufs[0]
+			if c.Kind == program.Store {
+				other = in.Bufs[len(in.Bufs)/2]
+			}
+			why, _, _ := strings.Cut(c.Why, " (")
+			k := key{c.Kind, d.Buffers[other].Memory, why}
+			if own[k] == nil {
+				own[k] = &moved{Kind: k.kind, Memory: k.memory, Why: k.why}
+				order = append(order, k)
+			}
+			m := own[k]
+			m.Count++
+			m.Bytes += c.Bytes
+			m.Largest = max(m.Largest, c.Bytes)
+			if c.Start {
+				m.Started += c.Bytes
+			}
+		}
+		for _, k := range order {
+			out = most(out, *own[k])
+		}
+	}
+	return out
+}
+
+// most adds m, or puts it in the place of what is alike and moves less.
+func most(all []moved, m moved) []moved {
+	for i, x := range all {
+		if x.Kind == m.Kind && x.Memory == m.Memory && x.Why == m.Why {
+			if m.Bytes > x.Bytes {
+				all[i] = m
+			}
+			return all
+		}
+	}
+	return append(all, m)
+}
+
+// transferTable lists what moves between memories.
+func transferTable(b *strings.Builder, d *description) {
+	if len(d.Transfers) == 0 {
+		return
+	}
+	b.WriteString("\nTransfers between memories of a device in a step\n")
+	fmt.Fprintf(b, "  %6s  %11s  %11s  %7s  %-14s %s\n", "count", "largest", "all", "beside", "kind", "why")
+	for _, t := range d.Transfers {
+		kind := t.Kind + " " + t.Memory
+		fmt.Fprintf(b, "  %6d  %11s  %11s  %6.1f%%  %-14s %s\n", t.Count, bytesText(t.Largest), bytesText(t.Bytes),
+			100*float64(t.Started)/float64(max(t.Bytes, 1)), kind, t.Why)
+	}
+}
