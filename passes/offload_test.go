@@ -91,3 +91,136 @@ func TestOffload(t *testing.T) {
 		}
 	}
 }
+
+// sizesOf are the bytes of each memory that a planned module needs.
+func sizesOf(m *ir.Module) (device, host, disk int64) {
+	a := m.MetaTerm("arena").Args
+	return a.Int("bytes", 0), a.Int(op.Host, 0), a.Int(op.Disk, 0)
+}
+
+// stateBytes are those of the states with axes, each as a place holds it.
+func stateBytes(m *ir.Module) (n int64) {
+	for _, a := range m.Func("step").Args {
+		if a.Role == ir.RoleState && len(a.Value.Type.Axes) > 0 {
+			n += int64(a.Value.Type.Bytes()+63) / 64 * 64
+		}
+	}
+	return n
+}
+
+// TestOffloadedMemory holds the memory that is saved to what is predicted. Where
+// most is live in the backward half, the arena is smaller by the bytes of the
+// states, which are those of the other one.
+func TestOffloadedMemory(t *testing.T) {
+	wide := irtest.Sizes{Layers: 2, Batch: 16, Seq: 16, Heads: 2, Head: 4, FFN: 32, Vocab: 16}
+	for _, l := range []struct {
+		mesh  []ir.MeshAxis
+		rules ir.Terms
+	}{{nil, nil}, {mesh("dp", 2), ir.Terms{shard("dp", "batch"), zero(1, "dp")}}} {
+		here := lowered(t, wide, l.mesh, l.rules, Options{}, nil)
+		all, _, _ := sizesOf(here)
+		for _, to := range []string{op.Host, op.Disk} {
+			m := lowered(t, wide, l.mesh, append(ir.Terms{offloaded(to, 512, "optimizer")}, l.rules...), Options{}, nil)
+			device, host, disk := sizesOf(m)
+			n := stateBytes(here)
+			if elsewhere := host + disk; elsewhere != n || device != all-n || (host > 0) != (to == op.Host) {
+				t.Errorf("offloaded to %s: %d bytes here and %d, %d elsewhere; %d without, of which %d are states", to, device, host, disk, all, n)
+			}
+		}
+	}
+}
+
+// TestPiecesInFlight: the states of a parameter that is all there is take the
+// room of three pieces in device memory, however large they are.
+func TestPiecesInFlight(t *testing.T) {
+	for _, c := range []struct{ rows, piece, want int }{{64, 2048, 3 * 2048}, {1024, 2048, 3 * 2048}, {1024, 8192, 3 * 8192}, {1024, 1 << 20, 1024 * 64 * 2}} {
+		m := parse(t, fmt.Sprintf(adam, c.rows))
+		m.SetMeta(rule("layout", "name", ir.Str("test"), "rules", ir.Terms{offloaded("host", c.piece, "optimizer")}))
+		k := check.New(1)
+		if err := Run(&pass.Context{}, m, &Options{VerifyEach: true, Hooks: []Hook{k.Hook}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range k.Report.Rows {
+			if !r.OK {
+				t.Errorf("%s: %s by %.3g", r.Pass, r.Worst, r.Diff)
+			}
+		}
+		arena, host, _ := sizesOf(m)
+		param := int64(c.rows * 64)
+		if got := arena - 2*param; got != int64(c.want) || host != 2*param {
+			t.Errorf("%d rows in pieces of %d bytes: %d bytes besides parameter and gradient, want %d; %d on the host", c.rows, c.piece, got, c.want, host)
+		}
+	}
+}
+
+// adam is the update of one matrix whose gradient is data.
+const adam = `ptir 1 global "m"
+
+func @step class=entry
+  arg %%0 : f32[row=%[1]d, col=16] param "w" init=zeros()
+  arg %%1 : f32[row=%[1]d, col=16] state "w/m" init=zeros()
+  arg %%2 : f32[row=%[1]d, col=16] state "w/v" init=zeros()
+  arg %%3 : f32[row=%[1]d, col=16] data "g"
+  %%4 : f32[] = const dtype=f32 value=0.5
+  %%5 : f32[row=%[1]d, col=16] = mul %%1, %%4
+  %%6 : f32[row=%[1]d, col=16] = add %%5, %%3
+  %%7 : f32[row=%[1]d, col=16] = mul %%3, %%3
+  %%8 : f32[row=%[1]d, col=16] = mul %%2, %%4
+  %%9 : f32[row=%[1]d, col=16] = add %%8, %%7
+  %%10 : f32[row=%[1]d, col=16] = exp %%9
+  %%11 : f32[row=%[1]d, col=16] = mul %%6, %%10
+  %%12 : f32[row=%[1]d, col=16] = sub %%0, %%11
+  result %%12 param "w"
+  result %%6 state "w/m"
+  result %%9 state "w/v"
+end
+`
+
+// TestOffloadShape: what cannot be done in pieces is fetched whole, and what is
+// no tensor stays.
+func TestOffloadShape(t *testing.T) {
+	const head = "ptir 1 global \"m\"\n\nfunc @step class=entry\n  arg %0 : f32[a=64, b=16] param \"w\" init=zeros()\n  arg %1 : f32[a=64, b=16] state \"w/m\" init=zeros()\n"
+	for _, c := range []struct {
+		name, body    string
+		pieces, moved int // fetches, states that leave
+	}{
+		{"in pieces", "  %2 : f32[a=64, b=16] = add %0, %1\n  result %2 param \"w\"\n  result %2 state \"w/m\"\n", 4, 1},
+		{"a norm of the state", "  %2 : f32[a=64, b=16] = add %0, %1\n  %3 : f32[] = reduce_sum %2 over=(a, b)\n  %4 : f32[a=64, b=16] = mul %2, %3\n  result %4 state \"w/m\"\n", 1, 1},
+		{"a norm of the old state", "  %2 : f32[a=64, b=16] = add %0, %1\n  %3 : f32[] = reduce_sum %1 over=(a, b)\n  result %2 state \"w/m\"\n  result %3 stat \"n\"\n", 1, 1},
+		{"a norm of the new state", "  %2 : f32[a=64, b=16] = add %0, %1\n  %3 : f32[] = reduce_sum %2 over=(a, b)\n  result %2 state \"w/m\"\n  result %3 stat \"n\"\n", 4, 1},
+		{"never read", "  result %0 state \"w/m\"\n", 0, 1},
+		{"never changed", "  %2 : f32[a=64, b=16] = add %0, %1\n  result %2 param \"w\"\n  result %1 state \"w/m\"\n", 1, 1},
+		{"each the other's", "  arg %9 : f32[a=64, b=16] state \"w/v\" init=ones()\n  %2 : f32[a=64, b=16] = add %0, %1\n  result %2 param \"w\"\n  result %9 state \"w/m\"\n  result %1 state \"w/v\"\n", 1, 2},
+		{"the mean over rows", "  arg %9 : f32[b=16] state \"w/r\" init=ones()\n  %2 : f32[b=16] = reduce_sum %0 over=(a)\n  %3 : f32[b=16] = add %2, %9\n  %4 : f32[a=64, b=16] = mul %1, %3\n  result %4 state \"w/m\"\n  result %3 state \"w/r\"\n", 1, 2},
+		{"beside a row", "  arg %9 : f32[b=16] data \"r\"\n  %4 : f32[a=64, b=16] = mul %1, %9\n  result %4 state \"w/m\"\n", 4, 1},
+		{"a number", "  arg %9 : f32[] state \"n\" init=ones()\n  %2 : f32[a=64, b=16] = mul %1, %9\n  %3 : f32[] = add %9, %9\n  result %2 state \"w/m\"\n  result %3 state \"n\"\n", 4, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := parse(t, head+c.body+"end\n")
+			m.SetMeta(rule("layout", "name", ir.Str("test"), "rules", ir.Terms{offloaded("host", 1024, "optimizer")}))
+			k := check.New(1)
+			if err := Run(&pass.Context{}, m, &Options{VerifyEach: true, Hooks: []Hook{k.Hook}}); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range k.Report.Rows {
+				if !r.OK {
+					t.Errorf("%s: %s by %.3g", r.Pass, r.Worst, r.Diff)
+				}
+			}
+			fetches, moved := 0, 0
+			for _, o := range m.Func("step").Ops {
+				if o.Name == "fetch" {
+					fetches++
+				}
+			}
+			for _, a := range m.Func("step").Args {
+				if a.Attrs.Has(op.AttrMemory) {
+					moved++
+				}
+			}
+			if fetches != c.pieces || moved != c.moved {
+				t.Errorf("%d fetches, %d states elsewhere; want %d and %d\n%s", fetches, moved, c.pieces, c.moved, ir.Print(m))
+			}
+		})
+	}
+}

@@ -128,9 +128,10 @@ func arguments(m *ir.Module, f *ir.Func, in check.Inputs, d int) ([]*tensor.Tens
 	return out, nil
 }
 
-// deviceMemory is the arena of a device that runs one function after another.
+// deviceMemory is the arenas of a device that runs one function after another.
 type deviceMemory struct {
-	bytes  []byte
+	bytes  map[string][]byte // by memory
+	in     map[*ir.Value]string
 	f      *ir.Func
 	at     map[*ir.Value]int64
 	grads  map[*ir.Value]string
@@ -152,13 +153,18 @@ type underWay struct {
 // to begin with.
 func (a *deviceMemory) enter(f *ir.Func) error {
 	a.f, a.at, a.grads, a.kept = f, map[*ir.Value]int64{}, map[*ir.Value]string{}, map[*ir.Value]bool{}
-	a.flights = map[*ir.Op]*underWay{}
-	size := f.Attrs.Int("arena", 0)
-	if size < 0 || size > 1<<30 {
-		return fmt.Errorf("an arena of %d bytes", size)
+	a.flights, a.in = map[*ir.Op]*underWay{}, op.Memories(f)
+	if a.bytes == nil {
+		a.bytes = map[string][]byte{}
 	}
-	for int64(len(a.bytes)) < size {
-		a.bytes = append(a.bytes, 0xff)
+	for _, mem := range []string{"", op.Host, op.Disk} {
+		size := a.size(mem)
+		if size < 0 || size > 1<<30 {
+			return fmt.Errorf("an arena of %d bytes", size)
+		}
+		for int64(len(a.bytes[mem])) < size {
+			a.bytes[mem] = append(a.bytes[mem], 0xff)
+		}
 	}
 	for _, o := range f.Ops {
 		places := o.Attrs.Ints("at")
@@ -180,18 +186,40 @@ func (a *deviceMemory) enter(f *ir.Func) error {
 	return nil
 }
 
+// size is the bytes of a memory that the function says it needs.
+func (a *deviceMemory) size(memory string) int64 {
+	if memory == "" {
+		memory = "arena"
+	}
+	return a.f.Attrs.Int(memory, 0)
+}
+
 func (a *deviceMemory) place(v *ir.Value) ([]byte, error) {
-	at, n := a.at[v], int64(v.Type.Bytes())
-	if at < 0 || at+n > a.f.Attrs.Int("arena", 0) {
+	at, n, mem := a.at[v], int64(v.Type.Bytes()), a.in[v]
+	if at < 0 || at+n > a.size(mem) {
 		return nil, fmt.Errorf("%%%d at %d..%d is not in the arena", v.ID, at, at+n)
 	}
-	return a.bytes[at : at+n], nil
+	return a.bytes[mem][at : at+n], nil
+}
+
+// sent is what o reads of its operand i.
+func (a *deviceMemory) sent(o *ir.Op, i int) ([]byte, error) {
+	v := o.Args[i]
+	mem, err := a.place(v)
+	if axis, from, limit, ok := op.Piece(o); err == nil && ok {
+		row := int64(v.Type.Bytes() / v.Type.Size(axis))
+		mem = mem[from*row : limit*row]
+	}
+	return mem, err
 }
 
 func (a *deviceMemory) Put(v *ir.Value, t *tensor.Tensor) error {
 	mem, err := a.place(v)
 	if err != nil || a.kept[v] {
 		return err
+	}
+	if v.Def != nil && op.InPlace(v.Def) {
+		return nil // it is where its bytes are, or should be
 	}
 	if v.Def != nil && op.Started(v.Def) {
 		return a.start(v.Def, t)
@@ -214,8 +242,8 @@ func (a *deviceMemory) start(o *ir.Op, t *tensor.Tensor) error {
 	if len(w.wrote) < len(o.Results) {
 		return nil
 	}
-	for _, v := range o.Args {
-		mem, err := a.place(v)
+	for i := range o.Args {
+		mem, err := a.sent(o, i)
 		if err != nil {
 			return err
 		}
@@ -226,7 +254,7 @@ func (a *deviceMemory) start(o *ir.Op, t *tensor.Tensor) error {
 		if err != nil {
 			return err
 		}
-		if a.at[v] == a.at[o.Args[i]] {
+		if a.in[v] == a.in[o.Args[i]] && a.at[v] == a.at[o.Args[i]] {
 			w.sent[i] = "" // in place: what is there is not looked at
 		}
 		for j := range mem {
@@ -244,7 +272,7 @@ func (a *deviceMemory) land(o *ir.Op) error {
 	}
 	delete(a.flights, o)
 	for i, v := range o.Args {
-		mem, err := a.place(v)
+		mem, err := a.sent(o, i)
 		if err != nil {
 			return err
 		}

@@ -60,7 +60,7 @@ func buckets(o *ir.Op) bool { return collective(o) && len(o.Args) > 1 }
 
 // collective is an exchange among a group, of one value or of several.
 func collective(o *ir.Op) bool {
-	return op.Of(o).Class == op.Collective && !message(o) && !dones(o) && len(o.Args) == len(o.Results)
+	return op.Of(o).Class == op.Collective && o.Attrs.Has("over") && !message(o) && !dones(o) && len(o.Args) == len(o.Results)
 }
 
 func reduces(o *ir.Op) bool { return collective(o) && o.Attrs.Has("reduce") }

@@ -3,6 +3,7 @@ package validate_test
 import (
 	"flag"
 	"slices"
+	"strings"
 	"testing"
 
 	"ptc/ir"
@@ -37,8 +38,12 @@ func mesh(kv ...any) []ir.MeshAxis {
 }
 
 var (
-	tensor    = shard("tp", "heads", "ffn", "vocab")
-	sequence  = rule("shard", "axes", ir.Names{"seq"}, "over", ir.Names{"tp"}, "between", ir.Names{"Block"})
+	tensor   = shard("tp", "heads", "ffn", "vocab")
+	sequence = rule("shard", "axes", ir.Names{"seq"}, "over", ir.Names{"tp"}, "between", ir.Names{"Block"})
+	offload  = ir.Terms{
+		rule("offload", "what", ir.Names{"optimizer"}, "to", ir.Name("host"), "piece", ir.Int(256)),
+		rule("offload", "what", ir.Names{"activations"}, "to", ir.Name("disk")),
+	}
 	recompute = rule("recompute", "of", ir.Str("blocks.*"))
 )
 
@@ -60,6 +65,9 @@ var plans = []struct {
 	{"fsdp", mesh("dp", 2, "fsdp", 2), 1, ir.Terms{rule("shard", "axes", ir.Names{"batch"}, "over", ir.Names{"dp", "fsdp"}), zero(3, "fsdp")}},
 	{"dp tp sp zero 2", mesh("dp", 2, "tp", 2), 1, ir.Terms{shard("dp", "batch"), tensor, sequence, zero(2, "dp")}},
 	{"dp cp tp zero 3", mesh("dp", 2, "cp", 2, "tp", 2), 1, ir.Terms{shard("dp", "batch"), shard("cp", "seq"), tensor, zero(3, "dp")}},
+	{"offload", mesh("dp", 2), 1, append(ir.Terms{shard("dp", "batch")}, offload...)},
+	{"offload zero 1", mesh("dp", 2), 1, append(ir.Terms{shard("dp", "batch"), zero(1, "dp")}, offload...)},
+	{"offload 1f1b", mesh("pp", 2), 2, append(ir.Terms{pipelined("1f1b", 1, 2)}, offload...)},
 	{"recompute", mesh("dp", 2), 2, ir.Terms{shard("dp", "batch"), recompute}},
 	{"gpipe", mesh("pp", 2), 2, ir.Terms{pipelined("gpipe", 1, 2)}},
 	{"1f1b", mesh("pp", 2), 2, ir.Terms{pipelined("1f1b", 1, 4)}},
@@ -84,6 +92,9 @@ func TestMutants(t *testing.T) {
 			global.Mesh = l.mesh
 			global.Meta = append(global.Meta, rule("layout", "name", ir.Str(l.name), "rules", l.rules))
 			for _, stop := range []string{"schedule", "order"} {
+				if stop == "schedule" && strings.HasPrefix(l.name, "offload") {
+					stop = "offload"
+				}
 				t.Run(l.name+" "+stop, func(t *testing.T) {
 					t.Parallel()
 					m, in := global.Clone(), check.RandomInputs(global, 1)
@@ -93,6 +104,9 @@ func TestMutants(t *testing.T) {
 					kinds := passtest.Exchanges
 					if m.Level == ir.Planned {
 						kinds = append(slices.Clone(kinds), passtest.Places...)
+					}
+					if strings.HasPrefix(l.name, "offload") {
+						kinds = append(slices.Clone(kinds), passtest.Transfers...)
 					}
 					p.Try(t, m, in, kinds, n)
 				})

@@ -1,0 +1,120 @@
+package passtest
+
+import (
+	"math/rand"
+	"slices"
+
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+func pieces(o *ir.Op) bool {
+	_, _, _, ok := op.Piece(o)
+	return ok
+}
+
+func named(name string) func(*ir.Op) bool {
+	return func(o *ir.Op) bool { return o.Name == name }
+}
+
+// Transfers are mutations of what moves between memories, and of pieces.
+var Transfers = []Mutation{
+	{"another piece", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, pieces)
+		if !ok {
+			return false
+		}
+		axis, from, limit, _ := op.Piece(s.op())
+		by := []int64{-1, 1, from - limit, limit - from}[r.Intn(4)]
+		if from+by < 0 || limit+by > int64(s.op().Args[0].Type.Size(axis)) {
+			return false
+		}
+		set(s.op(), "from", ir.Int(from+by))
+		set(s.op(), "limit", ir.Int(limit+by))
+		return true
+	}},
+	{"hold other pieces", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, named("hold"))
+		if !ok {
+			return false
+		}
+		args := s.op().Args
+		i := r.Intn(len(args))
+		w := s.another(r, args[i], sameShape)
+		if r.Intn(2) == 0 {
+			w = args[r.Intn(len(args))]
+		}
+		if w == nil || w == args[i] || !sameShape(w.Type, args[i].Type) {
+			return false
+		}
+		args[i] = w
+		return true
+	}},
+	{"store where another is stored", func(r *rand.Rand, m *ir.Module) bool {
+		a, b, ok := two(r, m, named("store"))
+		if !ok || !a.op().Attrs.Has("at") {
+			return false
+		}
+		x, y := slices.Clone(a.op().Attrs.Ints("at")), b.op().Attrs.Ints("at")
+		i, j := r.Intn(len(x)), r.Intn(len(y))
+		same := x[i] == y[j]
+		x[i] = y[j]
+		set(a.op(), "at", ir.Ints(x))
+		return !same
+	}},
+	{"store in another memory", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, named("store"))
+		if !ok {
+			return false
+		}
+		to := op.Host
+		if s.op().Attrs.Text(op.AttrMemory) == op.Host {
+			to = op.Disk
+		}
+		set(s.op(), op.AttrMemory, ir.Name(to))
+		return true
+	}},
+	{"an argument in another memory", func(r *rand.Rand, m *ir.Module) bool {
+		fs := Entries(m)
+		f := fs[r.Intn(len(fs))]
+		a := f.Args[r.Intn(len(f.Args))]
+		to := []ir.AttrVal{nil, ir.Name(op.Host), ir.Name(op.Disk)}[r.Intn(3)]
+		was := a.Attrs.Text(op.AttrMemory)
+		a.Attrs = a.Attrs.With(op.AttrMemory, to)
+		return a.Attrs.Text(op.AttrMemory) != was
+	}},
+	{"drop a transfer", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, op.Moves)
+		return ok && dropped(r, s)
+	}},
+	{"exchange two transfers", func(r *rand.Rand, m *ir.Module) bool {
+		return tries(func() bool {
+			a, b, ok := two(r, m, op.Moves)
+			return ok && reordered(a.f, slices.Concat(a.f.Ops[:a.i], []*ir.Op{b.op()}, a.f.Ops[a.i+1:b.i], []*ir.Op{a.op()}, a.f.Ops[b.i+1:]))
+		})
+	}},
+	{"exchange the operands of two transfers", func(r *rand.Rand, m *ir.Module) bool {
+		a, b, ok := two(r, m, func(o *ir.Op) bool { return op.Moves(o) || o.Name == "part" })
+		if !ok || !a.op().Args[0].Type.Equal(b.op().Args[0].Type) || a.op().Args[0] == b.op().Args[0] {
+			return false
+		}
+		a.op().Args[0], b.op().Args[0] = b.op().Args[0], a.op().Args[0]
+		return true
+	}},
+	{"a transfer at another time", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, func(o *ir.Op) bool { return op.Moves(o) || dones(o) })
+		return ok && moved(r, s)
+	}},
+	{"wait at once, or not at all", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, op.Moves)
+		if !ok {
+			return false
+		}
+		if op.Started(s.op()) {
+			set(s.op(), "start", nil)
+		} else {
+			set(s.op(), "start", ir.BoolVal(true))
+		}
+		return true
+	}},
+}
