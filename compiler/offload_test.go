@@ -2,6 +2,7 @@ package compiler_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"ptc/backend/llvm"
@@ -28,6 +29,8 @@ func TestOffloadIsExact(t *testing.T) {
 		{"gpt", "dp2 z3", "", both, ""},
 		{"gpt", "dp2 z1 1f1b:2:2 tp2 sp", "layers=3", both, ""},
 		{"gpt", "dp2", "", both, "recompute Block"},
+		{"gpt", "dp2 z1", "", both, "precision { compute = f16 }"},
+		{"gpt", "single", "", both, "precision { compute = bf16  params = bf16 }"},
 		{"mlp", "single", "", optimizer, ""},
 		{"moe", "ep4", "", "offload optimizer, activations to disk", ""},
 		{"llama", "tp2", "", both, ""},
@@ -40,7 +43,7 @@ func TestOffloadIsExact(t *testing.T) {
 			if testing.Short() && target == "cpu" {
 				continue
 			}
-			name := c.model + " " + c.spec + " " + target
+			name := strings.TrimSpace(c.model+" "+c.spec+" "+c.rest) + " " + target
 			t.Run(name, func(t *testing.T) {
 				run := func(offloaded bool, extra string) *matrix.Run {
 					p, err := matrix.Compile("..", m, matrix.Layout{Spec: c.spec, Set: c.set, Extra: extra}, target)

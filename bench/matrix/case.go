@@ -198,6 +198,10 @@ func floats(dtype string, raw []byte) ([]float64, error) {
 		for i := 0; i < len(raw); i += 8 {
 			out = append(out, math.Float64frombits(binary.LittleEndian.Uint64(raw[i:])))
 		}
+	case "bf16":
+		for i := 0; i < len(raw); i += 2 {
+			out = append(out, float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(raw[i:]))<<16)))
+		}
 	default:
 		return nil, fmt.Errorf("a tensor of %s", dtype)
 	}

@@ -56,6 +56,7 @@ func newLayout(d *dice, m *model) layout {
 	k.recompute()
 	k.moving()
 	k.levels()
+	k.offload()
 	k.r.Shuffle(len(k.l.directives), func(i, j int) {
 		k.l.directives[i], k.l.directives[j] = k.l.directives[j], k.l.directives[i]
 	})
@@ -303,6 +304,17 @@ func (k *maker) recompute() {
 		k.add("recompute %s.*.%s", s.name, member)
 	case 3:
 		k.add("recompute %s.0", s.name)
+	}
+}
+
+// offload moves what can be moved, in pieces that are small, as the models are.
+func (k *maker) offload() {
+	to := func() string { return k.one("host", "disk") }
+	if k.chance(0.4) {
+		k.add("offload optimizer to %s { piece = %d }", to(), k.size(1, 256, 1024, 1<<16))
+	}
+	if k.chance(0.3) {
+		k.add("offload activations%s to %s", k.one("", " of "+k.m.stacks[k.below(len(k.m.stacks))].module), to())
 	}
 }
 

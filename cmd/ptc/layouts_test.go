@@ -24,6 +24,7 @@ var layouts = []struct {
 	{"single", 1, ""},
 	{"dp4", 4, "mesh dp = 4\nshard batch over dp"},
 	{"zero1", 4, "mesh dp = 4\nshard batch over dp\nzero 1 over dp"},
+	{"offload", 4, "mesh dp = 4\nshard batch over dp\nzero 1 over dp\noffload optimizer to host { piece = 2 KiB }\noffload activations of Block to disk"},
 	{"zero2", 4, "mesh dp = 4\nshard batch over dp\nzero 2 over dp"},
 	{"zero3", 4, "mesh dp = 4\nshard batch over dp\nzero 3 over dp"},
 	{"tp2", 2, "mesh tp = 2\nshard heads, ffn, vocab over tp"},

@@ -1,5 +1,5 @@
 // Package memory gives every value of ir(Fused) a fixed place in one arena per
-// device: ir(Planned).
+// device and memory (the device's own, the host's, a file): ir(Planned).
 //
 // In: entry functions of kernel calls in their order. Out: attribute at on
 // arguments (bytes from the arena's start) and calls (one offset per result),

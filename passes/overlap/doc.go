@@ -11,6 +11,9 @@
 //	%6 = call %5 fn=@dx1            %10, %11 = done %8, %9
 //	%12 = call %8 fn=@norm          %12 = call %10 fn=@norm
 //
+// Copies between the memories of a device are started early and waited for late
+// as well ([transfers]), on one device, too.
+//
 // In: entry functions of kernel calls and collectives. Out: the same values, in
 // an order that respects what reads what; `start` on collectives that have
 // something to run beside, and one `done` for each.

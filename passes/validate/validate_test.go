@@ -243,3 +243,61 @@ func TestInverse(t *testing.T) {
 		}
 	}
 }
+
+// What is done to all pieces of a value is done to the value; to others it is
+// not.
+func TestPieces(t *testing.T) {
+	const head = `ptir 1 local "m"
+mesh dp=2
+func @step class=entry
+  arg %0 : f32[a=4@dp, b=3] param "w"
+  arg %1 : f32[a=4@dp, b=3] state "w/m" memory=host
+  arg %2 : f32[b=3] data "x"
+`
+	whole := strings.Replace(head, " memory=host", "", 1) + `  %3 : f32[a=4@dp, b=3] = mul %1, %2
+  %4 : f32[a=4@dp, b=3] = exp %3
+  %5 : f32[a=4@dp, b=3] = sub %0, %4
+  result %5 param "w"
+  result %3 state "w/m"
+end
+`
+	cut := head + `  %10 : f32[a=1@dp, b=3] = fetch %1 axis=a from=0 limit=1
+  %11 : f32[a=1@dp, b=3] = part %0 axis=a from=0 limit=1
+  %12 : f32[a=1@dp, b=3] = mul %10, %2
+  %13 : f32[a=1@dp, b=3] = exp %12
+  %14 : f32[a=1@dp, b=3] = sub %11, %13
+  %15 : f32[a=1@dp, b=3] = store %12 memory=host
+  %20 : f32[a=3@dp, b=3] = fetch %1 axis=a from=1 limit=4
+  %21 : f32[a=3@dp, b=3] = part %0 axis=a from=1 limit=4
+  %22 : f32[a=3@dp, b=3] = mul %20, %2
+  %23 : f32[a=3@dp, b=3] = exp %22
+  %24 : f32[a=3@dp, b=3] = sub %21, %23
+  %25 : f32[a=3@dp, b=3] = store %22 memory=host
+  %30 : f32[a=4@dp, b=3] = hold %14, %24 axis=a
+  %31 : f32[a=4@dp, b=3] = hold %15, %25 axis=a
+  result %30 param "w"
+  result %31 state "w/m"
+end
+`
+	if err := compare(t, whole, cut); err != nil {
+		t.Error(err)
+	}
+	for _, c := range []struct{ old, new string }{
+		{"hold %14, %24", "hold %24, %14"},
+		{"hold %14, %24", "hold %11, %24"},
+		{"%22 : f32[a=3@dp, b=3] = mul %20, %2", "%22 : f32[a=3@dp, b=3] = add %20, %2"},
+		{"sub %21, %23", "sub %23, %21"},
+		{"sub %21, %23", "sub %20, %23"},
+		{"sub %11, %13", "sub %11, %10"},
+		{"store %22", "store %23"},
+		{"part %0 axis=a from=1 limit=4", "part %0 axis=a from=0 limit=3"},
+		{"fetch %1 axis=a from=0 limit=1", "fetch %1 axis=a from=1 limit=2"},
+	} {
+		if !strings.Contains(cut, c.old) {
+			t.Fatalf("%q is not there", c.old)
+		}
+		if err := compare(t, whole, strings.Replace(cut, c.old, c.new, 1)); err == nil {
+			t.Errorf("%s instead of %s is taken for the same", c.new, c.old)
+		}
+	}
+}

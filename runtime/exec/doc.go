@@ -22,6 +22,10 @@
 //	rank 0   kernels ── all_reduce ── kernels ── all_gather ── kernels
 //	rank 1   kernels ──────┴───────── kernels ──────┴───────── kernels
 //
+// What the plan keeps in the host's memory or in a file has arenas of its own, and
+// tensors there are read and written like all others. Each device has one
+// goroutine more that copies from and to them, while kernels run.
+//
 // A failure of one device ends the communication of all, and is what is reported.
 // With Options.Comm the other devices are in other processes, of which each
 // makes the same calls; the one with rank 0 collects whole tensors.
