@@ -224,3 +224,33 @@ func TestOffloadShape(t *testing.T) {
 		})
 	}
 }
+
+// TestOffloadedActivations: activations of all layers are not in device memory at
+// once, so that its peak does not grow with depth but for parameters and what is
+// too small to be moved.
+func TestOffloadedActivations(t *testing.T) {
+	peak := func(layers int, rules ir.Terms) (device, host, params int64) {
+		s := irtest.Sizes{Layers: layers, Batch: 16, Seq: 16, Heads: 2, Head: 8, FFN: 64, Vocab: 16}
+		m := lowered(t, s, nil, rules, Options{}, nil)
+		for _, a := range m.Func("step").Args {
+			if a.Role == ir.RoleParam || a.Role == ir.RoleState {
+				params += int64(a.Value.Type.Bytes()+63) / 64 * 64
+			}
+		}
+		device, host, _ = sizesOf(m)
+		return device, host, params
+	}
+	rules := ir.Terms{offloadedOf("blocks.*", "host")}
+	var grows [2]int64
+	for i, r := range []ir.Terms{nil, rules} {
+		few, _, p := peak(3, r)
+		many, _, q := peak(6, r)
+		grows[i] = many - few - (q - p)
+	}
+	_, few, _ := peak(3, rules)
+	_, many, _ := peak(6, rules)
+	t.Logf("three layers more take %d bytes; offloaded %d, and %d on the host", grows[0], grows[1], many-few)
+	if grows[1] > grows[0]/8 || many-few < grows[0]*7/8 {
+		t.Errorf("three layers more take %d bytes beside their parameters; offloaded %d, and %d on the host", grows[0], grows[1], many-few)
+	}
+}

@@ -132,7 +132,7 @@ func (o *optimizer) updates() []*update {
 }
 
 // atOnce fetches the states of u whole, before the first operation that reads
-// one, and stores the new ones where they are computed, but not before.
+// one, and stores the new ones where all of them are computed.
 func (o *optimizer) atOnce(u *update) {
 	var read []*ir.Value
 	first := len(o.f.Ops)
@@ -157,8 +157,9 @@ func (o *optimizer) atOnce(u *update) {
 			fetched[v] = x.Results[i]
 		}
 	}
-	behind := map[*ir.Op][]*ir.Op{} // stores, by the operation behind which they come
-	var last []*ir.Op
+	var fresh []*ir.Value // new states, which are stored together
+	var results []*ir.Result
+	at := first // behind the operation that makes the last of them
 	for _, a := range u.states {
 		r := o.f.Result(a.Role, a.Path)
 		if r == nil || r.Value == a.Value {
@@ -168,24 +169,32 @@ func (o *optimizer) atOnce(u *update) {
 		if w := fetched[v]; w != nil {
 			v = w
 		}
-		x := o.store([]*ir.Value{v})
-		r.Value = x.Result()
-		if d := v.Def; d != nil && slices.Index(o.f.Ops, d) >= first {
-			x.Scope, x.Pos = d.Scope, d.Pos
-			behind[d] = append(behind[d], x)
-		} else {
-			last = append(last, x)
+		fresh, results = append(fresh, v), append(results, r)
+		if d := v.Def; d == nil {
+			at = len(o.f.Ops) // an argument, which may be sent and read until then
+		} else if n := slices.Index(o.f.Ops, d); n >= 0 {
+			at = max(at, n+1)
 		}
 	}
-	for i, x := range o.f.Ops[first:] {
+	for _, x := range o.f.Ops[first:] {
 		for n, a := range x.Args {
 			if w := fetched[a]; w != nil {
 				x.Args[n] = w
 			}
 		}
-		out = append(append(out, o.f.Ops[first+i]), behind[x]...)
 	}
-	o.f.Ops = append(append(o.f.Ops[:first:first], out...), last...)
+	out = append(out, o.f.Ops[first:at]...)
+	if len(fresh) > 0 {
+		x := o.store(fresh)
+		if at > 0 {
+			x.Scope, x.Pos = o.f.Ops[at-1].Scope, o.f.Ops[at-1].Pos
+		}
+		for i, r := range results {
+			r.Value = x.Results[i]
+		}
+		out = append(out, x)
+	}
+	o.f.Ops = slices.Concat(o.f.Ops[:first], out, o.f.Ops[at:])
 	o.whole += len(u.states)
 }
 
