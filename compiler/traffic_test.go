@@ -110,11 +110,9 @@ func TestTensorTraffic(t *testing.T) {
 			{"all_reduce", "tp", true, activation}: 4 * layers,
 		})
 	}
-	// The scope of a sum that is owed is that of its reader, so that block 0 has
-	// the all-reduce of the embedding, which is not added to anything here.
 	p := planFor(t, "llama", "kvtp2", "layers=3", "")
 	equal(t, "llama kvtp2", blocks(count(t, &p.Devices[0])), map[message]int{
-		{"all_reduce", "tp", true, activation}: 4*layers + 1,
+		{"all_reduce", "tp", true, activation}: 4 * layers,
 	})
 	for _, c := range []struct{ model, spec string }{{"gpt", "tp2"}, {"llama", "kvtp2"}} {
 		p := planFor(t, c.model, c.spec, "layers=3", "")
@@ -139,8 +137,8 @@ func TestGroupedTraffic(t *testing.T) {
 	for m, n := range blocks(count(t, &p.Devices[0])) {
 		switch {
 		case m == message{"all_reduce", "tp_kv,tp_group", true, activation}:
-			if n != 4*layers+1 {
-				t.Errorf("%d times %s, want %d", n, m, 4*layers+1)
+			if n != 4*layers {
+				t.Errorf("%d times %s, want %d", n, m, 4*layers)
 			}
 		case m.kind == "all_reduce" && m.over == "tp_group" && m.bytes <= batch*seq*head*f32:
 			if n > 4*layers {

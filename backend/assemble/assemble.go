@@ -19,6 +19,11 @@ func Plan(m *ir.Module, t backend.Target) (*program.Plan, error) {
 	for _, a := range m.Mesh {
 		p.Mesh = append(p.Mesh, program.MeshAxis{Name: a.Name, Size: a.Size})
 	}
+	if t := m.MetaTerm("refined"); t != nil {
+		for _, x := range t.Args {
+			p.Refined = append(p.Refined, program.KV{Key: x.Key, Value: t.Args.Text(x.Key)})
+		}
+	}
 	a := &assembler{plan: p, module: m, kernels: map[string]int{}}
 	if err := a.code(t); err != nil {
 		return nil, err

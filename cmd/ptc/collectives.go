@@ -11,7 +11,7 @@ import (
 // collective is the communications of a step that are alike.
 type collective struct {
 	Kind  string `json:"kind"`
-	Axis  string `json:"axis"`  // mesh axes, joined by commas
+	Axis  string `json:"axis"`  // mesh axes as the layout names them, joined by commas
 	Scope string `json:"scope"` // path of the module
 	Count int    `json:"count"` // in a step
 	// Bytes is the payload of one on one device: of an all_reduce the tensor, of
@@ -42,7 +42,7 @@ func collectives(p *program.Plan) []collective {
 			if !sends(in.Comm) {
 				continue
 			}
-			c := collective{Kind: in.Comm.Kind, Axis: strings.Join(in.Comm.Over, ","), Scope: in.Scope,
+			c := collective{Kind: in.Comm.Kind, Axis: strings.Join(p.DeclaredOver(in.Comm.Over), ","), Scope: in.Scope,
 				Bytes: in.Comm.Bytes, Why: in.Comm.Why, Tensors: 1 + len(in.Comm.Rest), Started: in.Comm.Start}
 			n, ok := index[c]
 			if !ok {

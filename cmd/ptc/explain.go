@@ -128,7 +128,7 @@ func describe(p *program.Plan) *description {
 	for _, c := range p.Config {
 		d.Config[c.Key] = c.Value
 	}
-	for _, m := range p.Mesh {
+	for _, m := range p.Declared() {
 		d.Mesh = append(d.Mesh, meshAxis(m))
 	}
 	for _, r := range p.Remarks {

@@ -170,6 +170,11 @@ func (p *propagation) noteUpdate(o *ir.Op) bool {
 	return some || all
 }
 
+// noted reports whether o is one of the optimizer's operations.
+func (p *propagation) noted(o *ir.Op) bool {
+	return len(o.Results) > 0 && p.update[o.Results[0]]
+}
+
 // settleWishes has o, of the optimizer, read gradients in the state of the
 // optimizer's own tensors, so that those need not follow the gradient.
 func (p *propagation) settleWishes(o *ir.Op) {
@@ -257,10 +262,14 @@ func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, from origin
 		if why := p.because(v, t, from, whose); why != "" {
 			o.Attrs = ir.A("why", ir.Str(why))
 		}
-		// A sum is settled where it was made, other moves are the reader's.
+		// A sum is settled where it was made, other moves are the reader's. What
+		// is settled for the optimizer is its own.
 		by := reader
 		if len(v.Type.Partial) > 0 && v.Def != nil {
 			by = v.Def
+			if !p.update[v] && !p.noted(reader) {
+				o.Scope, o.Pos = by.Scope, by.Pos
+			}
 		}
 		o.Attrs = op.Tagged(o.Attrs, by.Attrs)
 		p.out = append(p.out, o)

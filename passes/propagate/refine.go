@@ -59,10 +59,28 @@ func (l *layout) refineFor(c *pass.Context, m *ir.Module, o *ir.Op, f op.Factor,
 		c.Remarkf(o, "mesh axis %s = %d is %s = %d times %s = %d, so that %s of (%s, %s) stays cut over it",
 			x.Name, x.Size, by[0].Name, outer, by[1].Name, by[1].Size, whole, major, minor)
 		m.Mesh = slices.Replace(slices.Clone(m.Mesh), i, i+1, by...)
+		noteRefined(m, x.Name, by)
 		l.rename(x.Name, by, lists)
 		return true
 	}
 	return false
+}
+
+// noteRefined keeps in the metadata which axis of the layout the new ones are
+// parts of, for whoever shows them.
+func noteRefined(m *ir.Module, old string, by []ir.MeshAxis) {
+	t := ir.Term{Head: "refined"}
+	if have := m.MetaTerm("refined"); have != nil {
+		t.Args = have.Args
+		if of := t.Args.Text(old); of != "" {
+			t.Args = t.Args.With(old, nil)
+			old = of
+		}
+	}
+	for _, x := range by {
+		t.Args = t.Args.With(x.Name, ir.Name(old))
+	}
+	m.SetMeta(t)
 }
 
 // rename makes rules about a mesh axis rules about those that it is made of.

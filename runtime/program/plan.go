@@ -19,6 +19,9 @@ type Plan struct {
 	Passes   []string   `cbor:"14,keyasint,omitempty"` // in the order in which they ran
 	Remarks  []Remark   `cbor:"15,keyasint,omitempty"`
 	Stats    Stats      `cbor:"16,keyasint,omitempty"`
+	// Refined pairs axes of Mesh with the axis of the layout that they are parts
+	// of, together with their neighbours.
+	Refined []KV `cbor:"17,keyasint,omitempty"`
 }
 
 // Source is one source text.

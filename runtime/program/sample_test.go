@@ -80,6 +80,7 @@ func sample() *Plan {
 		Data:    Data{Kind: "text", Options: []KV{{"", "${GOROOT}/src/**/*.go"}, {"window", "8"}}, Steps: 100},
 		Passes:  []string{"simplify", "autodiff"},
 		Remarks: []Remark{{"memory", "m.ptl:1:1", "block.0", "a remark"}},
+		Refined: []KV{{"tp", "model"}},
 		Stats:   Stats{OpsBeforeFusion: 9, FlopsPerStep: 12, TokensPerStep: 8},
 	}
 }

@@ -77,6 +77,11 @@ func (p *Plan) validateMesh() error {
 		}
 		ranks *= a.Size
 	}
+	for _, r := range p.Refined {
+		if err := name(r.Value); err != nil || !seen[r.Key] {
+			return invalid("mesh axis %q is a part of %q", r.Key, r.Value)
+		}
+	}
 	owner := make([]bool, ranks)
 	left := ranks
 	for i := range p.Devices {
