@@ -35,6 +35,11 @@ func Run(c *pass.Context, m *ir.Module) error {
 			out = append(out, p.f)
 		}
 		c.Remarkf(nil, "@%s: schedule %s over %s, %d messages", f.Name, r.Schedule, r.Mesh, s.messages)
+		if s.proved != nil {
+			if err := draw(c, s.proved); err != nil {
+				return err
+			}
+		}
 	}
 	m.Funcs = out
 	return nil
@@ -52,6 +57,8 @@ type splitter struct {
 	kept     map[string]int
 	progs    []*program
 	messages int
+	// proved is the schedule of a training step.
+	proved *schedule.Schedule
 }
 
 // device is where a virtual stage runs.
@@ -137,6 +144,7 @@ func (s *splitter) schedule() ([][]schedule.Slot, error) {
 	if err != nil {
 		return nil, &diag.Error{Code: "E0610", Pos: diag.ParsePos(s.rule.At), Msg: err.Error()} // it names the schedule
 	}
+	s.proved = x
 	return x.Devices, nil
 }
 
