@@ -264,8 +264,8 @@ func (m *Module) Clone() *Module {
 
 // Clone is a deep copy of the function; value numbers are kept.
 func (f *Func) Clone() *Func {
-	c := &Func{Name: f.Name, Attrs: f.Attrs, nextID: f.nextID}
-	at := make(map[*Value]*Value)
+	c := &Func{Name: f.Name, Attrs: f.Attrs, nextID: f.nextID, Ops: make([]*Op, 0, len(f.Ops))}
+	at := make(map[*Value]*Value, len(f.Args)+len(f.Ops))
 	copyValue := func(v *Value, def *Op) *Value {
 		w := &Value{ID: v.ID, Type: v.Type.Clone(), Def: def}
 		at[v] = w
@@ -278,6 +278,7 @@ func (f *Func) Clone() *Func {
 	}
 	for _, o := range f.Ops {
 		p := &Op{Name: o.Name, Attrs: o.Attrs, Scope: o.Scope, Pos: o.Pos}
+		p.Args, p.Results = make([]*Value, 0, len(o.Args)), make([]*Value, 0, len(o.Results))
 		for _, a := range o.Args {
 			p.Args = append(p.Args, at[a])
 		}

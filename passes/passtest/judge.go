@@ -48,13 +48,17 @@ func (p *Prover) Try(t *testing.T, m *ir.Module, in check.Inputs, kinds []Mutati
 	if err != nil {
 		t.Fatal(err)
 	}
+	var next *ir.Module // a copy that nothing has changed yet
 	for _, kind := range kinds {
 		for seed, made := 0, 0; made < n && seed < 8*n; seed++ {
-			mutant := m.Clone()
-			r := rand.New(rand.NewSource(int64(seed)))
+			if next == nil {
+				next = m.Clone()
+			}
+			mutant, r := next, rand.New(rand.NewSource(int64(seed)))
 			if !kind.Apply(r, mutant) {
 				continue
 			}
+			next = nil
 			made++
 			if m.Level == ir.Local && r.Intn(2) == 0 {
 				Restate(mutant)

@@ -9,7 +9,8 @@ import (
 )
 
 // Mutation changes one thing of a correct module from ir(Local) on. Apply
-// reports whether there was something of its kind to change.
+// reports whether there was something of its kind to change; if not, m is as it
+// was.
 type Mutation struct {
 	Name  string
 	Apply func(r *rand.Rand, m *ir.Module) bool

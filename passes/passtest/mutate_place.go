@@ -81,9 +81,12 @@ var Places = []Mutation{
 			q = somePlace(r, m)
 		}
 		x, y := p.get(), q.get()
+		if x == y || p.size != q.size {
+			return false
+		}
 		p.set(y)
 		q.set(x)
-		return x != y && p.size == q.size
+		return true
 	}},
 	{"another arena", func(r *rand.Rand, m *ir.Module) bool {
 		fs := Entries(m)
