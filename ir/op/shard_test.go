@@ -86,6 +86,9 @@ func checkFactor(t *testing.T, o *ir.Op, f op.Factor) {
 	if (f.Reduction != "") != (f.Kind == op.Reduce) {
 		t.Errorf("factor %+v: only reductions reduce", f)
 	}
+	if f.Kind == op.Permute && op.Of(o).Class != op.Movement {
+		t.Errorf("factor %+v: the verifier looks for these in movements", f)
+	}
 }
 
 // TestEveryAxisHasAFactor holds that a rule speaks of each axis once.

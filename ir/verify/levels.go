@@ -63,7 +63,7 @@ func classes(m *ir.Module) diag.List {
 				msg = "exists at level sharded only"
 			case c == op.Collective && m.Level < ir.Local:
 				msg = "exists from level local on"
-			case exchange(m, o) != "":
+			case c == op.Movement && exchange(m, o) != "":
 				msg = exchange(m, o)
 			case kernel && (c == op.Control || c == op.Collective):
 				msg = "cannot be in a kernel"

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"strconv"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -100,7 +101,7 @@ func (c *checker) function(f *ir.Func) {
 
 // typ checks one type against the limits of the text and the mesh.
 func (c *checker) typ(where string, pos diag.Pos, v *ir.Value) {
-	where = fmt.Sprintf("%s: type of %%%d", where, v.ID)
+	where += ": type of %" + strconv.Itoa(v.ID)
 	t := v.Type
 	if _, ok := ir.ParseDType(t.DType.String()); !ok {
 		c.add(codeType, pos, where, fmt.Sprintf("unknown dtype %d", t.DType), "", "")

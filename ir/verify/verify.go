@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"sort"
+	"strconv"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -112,7 +113,7 @@ func at(f *ir.Func, o *ir.Op) string {
 		if r == nil {
 			s += "%?"
 		} else {
-			s += fmt.Sprintf("%%%d", r.ID)
+			s += "%" + strconv.Itoa(r.ID)
 		}
 		if i == 2 && len(o.Results) > 4 {
 			s += ", …"
@@ -122,5 +123,5 @@ func at(f *ir.Func, o *ir.Op) string {
 	if s == "" {
 		s = "_"
 	}
-	return fmt.Sprintf("%s = %s in @%s", s, o.Name, f.Name)
+	return s + " = " + o.Name + " in @" + f.Name
 }

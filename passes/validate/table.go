@@ -3,6 +3,7 @@ package validate
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ptc/ir"
@@ -44,7 +45,7 @@ func (t *Table) number(n node) Number {
 	var b strings.Builder
 	b.WriteString(n.what)
 	for _, a := range n.args {
-		fmt.Fprintf(&b, " %%%d", a)
+		b.WriteString(" %" + strconv.Itoa(int(a)))
 	}
 	key := b.String()
 	k, ok := t.of[key]
