@@ -25,10 +25,11 @@
 // parameters (ZeRO 3), whose operand is there from the beginning, up to where
 // the layer `prefetch` before it starts. [merge] puts neighbours of one kind
 // over the same devices into buckets of up to `bucket` bytes (Li et al.,
-// "PyTorch Distributed", 2020, section 3.2.3), but never past a reader. [begin]
-// splits into start and done, and where nothing stands between, moves there
-// what the collective does not need, such as the gradient of a weight behind
-// that of an activation (Wang et al., "Overlap Communication with Dependent
-// Computation", 2023).
+// "PyTorch Distributed", 2020, section 3.2.3), but never past a reader; both for
+// collectives of every kind, as fewer messages are worth it by themselves. [begin]
+// splits those that the layout lets run beside other work into start and done,
+// and where nothing stands between, moves there what the collective does not
+// need, such as the gradient of a weight behind that of an activation (Wang et
+// al., "Overlap Communication with Dependent Computation", 2023).
 // Imports ir, ir/op, ir/verify, passes/pass.
 package overlap

@@ -56,13 +56,13 @@ func (o *options) merge(f *ir.Func) {
 				end(k)
 			}
 		}
-		if !o.movable(x) {
+		if !group(x) {
 			for _, k := range gathering {
 				end(k)
 			}
 			gathering = gathering[:0]
 		}
-		if !o.movable(x) || !mergeable(x) {
+		if !group(x) || !mergeable(x) {
 			out = append(out, x)
 			continue
 		}
@@ -86,7 +86,7 @@ func (o *options) merge(f *ir.Func) {
 	}
 	// What nobody reads before the end, in the order in which it began.
 	for _, x := range f.Ops {
-		if o.movable(x) && mergeable(x) {
+		if group(x) && mergeable(x) {
 			if b := open[kindOf(x)]; b != nil && b.members[0] == x {
 				end(kindOf(x))
 			}
@@ -99,7 +99,7 @@ func (o *options) merge(f *ir.Func) {
 func (o *options) limits(f *ir.Func) func(kind) int64 {
 	all := map[kind]int64{}
 	for _, x := range f.Ops {
-		if o.movable(x) && mergeable(x) {
+		if group(x) && mergeable(x) {
 			all[kindOf(x)] += payload(x)
 		}
 	}

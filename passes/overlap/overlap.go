@@ -114,7 +114,7 @@ func (o *options) hoist(f *ir.Func) {
 			moved[x] = true
 			continue
 		}
-		if !o.movable(x) {
+		if !group(x) {
 			continue
 		}
 		for _, a := range x.Args {
