@@ -113,10 +113,6 @@ func Ops() []Op {
 // IsMath reports whether op is a math call, which vmath expands.
 func (op Op) IsMath() bool { return op >= OpExp && op <= OpPow }
 
-// IsLanewise reports whether lane l of the result depends on lane l of the
-// operands alone, all of one type (the result of a comparison is a mask).
-func (op Op) IsLanewise() bool { return op < numOps && rows[op].lane != nil }
-
 // Fold is the op that a horizontal reduction combines two halves with,
 // InvalidOp for other ops.
 func (op Op) Fold() Op { return rows[op].fold }

@@ -10,7 +10,8 @@
 // each shardable factor by sharding, evaluating and reassembling.
 // To add an operation: one Register call in the init of its family's file
 // (unary.go, binary.go, choose.go, reduce.go, dot.go, movement.go, reshape.go,
-// window.go, indexed.go, source.go, symbolic.go, collective.go). Gradients emit
+// window.go, take.go, indexed.go, source.go, symbolic.go, collective.go, p2p.go,
+// memory.go). Gradients emit
 // through the registry, hence init rather than a table literal.
 //
 // Conventions that rows share:

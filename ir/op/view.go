@@ -34,18 +34,6 @@ func (s Strided) Axis(name string) (StridedAxis, bool) {
 	return StridedAxis{}, false
 }
 
-// IsDense reports whether the view is row-major without gaps from offset 0.
-func (s Strided) IsDense() bool {
-	n := 1
-	for i := len(s.Axes) - 1; i >= 0; i-- {
-		if s.Axes[i].Size != 1 && s.Axes[i].Stride != n {
-			return false
-		}
-		n *= s.Axes[i].Size
-	}
-	return s.Offset == 0
-}
-
 // ViewFunc says how a movement operation's result is a view of the buffer that
 // its operand is a view of; false where the strides do not allow it.
 type ViewFunc func(o *ir.Op, in Strided) (Strided, bool)

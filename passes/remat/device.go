@@ -131,12 +131,6 @@ func (d *device) peak(picks []int) int64 {
 	return sum + redone
 }
 
-// everything is the peak when nothing is done again that need not be.
-func (d *device) everything() int64 {
-	p, _ := d.choose(1 << 61)
-	return p.peak
-}
-
 // least is the plan with the lowest peak. What a region keeps is held during
 // those that follow, so under any budget it is best to keep as little as fits.
 func (d *device) least() plan {
