@@ -137,17 +137,7 @@ func (y *layout) checkStages() {
 // checkReplicas reports zero over devices that all do the same work: they have
 // nothing to add up, and a part of the batch for each was probably forgotten.
 func (y *layout) checkReplicas() {
-	used := map[string]bool{}
-	for _, d := range y.decl.Directives {
-		switch d := d.(type) {
-		case *syntax.Shard:
-			for _, id := range d.Over {
-				used[id.Name] = true
-			}
-		case *syntax.Pipeline:
-			used[d.Over.Name] = true
-		}
-	}
+	used := y.dividing()
 	batch := "batch"
 	if y.t != nil && y.t.data != nil {
 		batch = y.t.data.fields[0].typ.Axes[0].Name
@@ -206,19 +196,25 @@ func (y *layout) keepsWhole(w *syntax.Replicate, r shardRule) bool {
 	return some
 }
 
-// checkIdle warns of mesh axes that no rule is over.
-func (y *layout) checkIdle() {
-	used := map[string]bool{}
+// dividing are the mesh axes over which work is divided.
+func (y *layout) dividing() map[string]bool {
+	axes := map[string]bool{}
 	for _, d := range y.decl.Directives {
 		switch d := d.(type) {
 		case *syntax.Shard:
 			for _, id := range d.Over {
-				used[id.Name] = true
+				axes[id.Name] = true
 			}
 		case *syntax.Pipeline:
-			used[d.Over.Name] = true
+			axes[d.Over.Name] = true
 		}
 	}
+	return axes
+}
+
+// checkIdle warns of mesh axes that no rule is over.
+func (y *layout) checkIdle() {
+	used := y.dividing()
 	for _, a := range y.l.mod.Mesh {
 		if a.Size > 1 && !used[a.Name] {
 			y.l.warnings = append(y.l.warnings, fmt.Sprintf("layout `%s`: the %d devices of mesh axis `%s` all do the same work: nothing is sharded over it",
