@@ -20,6 +20,8 @@ type binary struct {
 	grad   func(b *Builder, x, y, r, g *ir.Value) (gx, gy *ir.Value)
 	flops  int64
 	linear bool
+	// linearIn are operands in which it is linear, see [Def.LinearIn].
+	linearIn [][]int
 	// sample draws operands where they need care: away from kinks and poles,
 	// with ties for comparisons. Nil draws from ±[0.1, 2].
 	sample func(r *rand.Rand) (x, y func() float64)
@@ -46,11 +48,11 @@ func arithmetic() []binary {
 			f:    func(x, y float64) float64 { return x - y },
 			i:    func(x, y int32) int32 { return x - y },
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) { return g, b.Neg(g) }},
-		{name: "mul", flops: 1, doc: "The product.", kinds: numbers,
+		{name: "mul", linearIn: [][]int{{0}, {1}}, flops: 1, doc: "The product.", kinds: numbers,
 			f:    func(x, y float64) float64 { return x * y },
 			i:    func(x, y int32) int32 { return x * y },
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) { return b.Mul(g, y), b.Mul(g, x) }},
-		{name: "div", flops: 1, sample: func(r *rand.Rand) (x, y func() float64) { return away(r, 0.1, 2), away(r, 0.3, 3) }, doc: "The quotient; of i32, truncated toward zero.", kinds: numbers,
+		{name: "div", linearIn: [][]int{{0}}, flops: 1, sample: func(r *rand.Rand) (x, y func() float64) { return away(r, 0.1, 2), away(r, 0.3, 3) }, doc: "The quotient; of i32, truncated toward zero.", kinds: numbers,
 			f: func(x, y float64) float64 { return x / y }, i: divInt,
 			// d(x/y) = dx/y - (x/y) dy/y.
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) {
@@ -95,7 +97,7 @@ func predicates() []binary {
 func registerBinary(e binary) {
 	predicate := e.grad == nil
 	d := &Def{
-		Name: e.name, Doc: e.doc, Class: Elementwise, MinArgs: 2, MaxArgs: 2, Linear: e.linear,
+		Name: e.name, Doc: e.doc, Class: Elementwise, MinArgs: 2, MaxArgs: 2, Linear: e.linear, LinearIn: e.linearIn,
 		Infer: func(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) {
 			dt, err := sameDType(args)
 			if err != nil {

@@ -23,7 +23,7 @@ func init() {
 	Register(&Def{
 		Name: "select", Doc: "The second operand where the first holds, else the third.",
 		Class: Elementwise, MinArgs: 3, MaxArgs: 3,
-		Infer: inferSelect, Grad: gradSelect, Shard: elemRule,
+		Infer: inferSelect, Grad: gradSelect, Shard: elemRule, LinearIn: [][]int{{1, 2}},
 		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
 			return results(choose(o.Result().Type, args[0], args[1], args[2]))
 		},

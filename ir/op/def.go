@@ -103,6 +103,10 @@ type Def struct {
 	// Additive: it is linear as well, but propagation settles what its operand
 	// owes: others read that too, and it is settled once.
 	Additive bool
+	// LinearIn, of operations that are not linear, are the operands in which it is
+	// linear as long as the others are given, of floats: of a product either one.
+	// A sum owed of those may be owed of the result where the others are settled.
+	LinearIn [][]int
 	// ByName: the operation changes neither names nor sizes of the axes that
 	// its operand has.
 	ByName bool

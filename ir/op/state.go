@@ -125,18 +125,62 @@ func parted(mesh []string) string {
 }
 
 // stillOwed is what the results of o owe because its operands do: sums, where
-// o is linear and all of them owe the same.
+// all of those owe the same in which o is linear, and the others nothing.
 func stillOwed(o *ir.Op) ([]ir.Partial, error) {
+	in := LinearIn(o)
+	if len(in) == 0 {
+		in = [][]int{nil}
+	}
+	var first error
+	for _, set := range in {
+		owed, err := owedIn(o, set)
+		if err == nil {
+			return owed, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, first
+}
+
+// LinearIn are sets of operands in which o is linear, as long as the others are
+// given: of what is linear as a whole all of them.
+func LinearIn(o *ir.Op) [][]int {
+	d := Of(o)
+	if IsLinear(o) || d.Additive || IsCopy(o) {
+		all := make([]int, len(o.Args))
+		for i := range all {
+			all[i] = i
+		}
+		return [][]int{all}
+	}
+	if len(o.Results) != 1 || !o.Results[0].Type.DType.IsFloat() {
+		return nil // quotients of integers are rounded
+	}
+	return d.LinearIn
+}
+
+// owedIn is what the results of o owe where the operands in, and no others, owe
+// the same sums.
+func owedIn(o *ir.Op, in []int) ([]ir.Partial, error) {
 	var owed []ir.Partial
 	for i, a := range o.Args {
-		if i == 0 {
+		if !slices.Contains(in, i) {
+			if len(a.Type.Partial) > 0 {
+				want := "a settled value; the operation is not linear"
+				if len(in) > 0 {
+					want += fmt.Sprintf(" in it and operand %d alike", in[0]+1)
+				}
+				return nil, &ShapeError{Msg: fmt.Sprintf("operand %d is still owed (%s)", i+1, a.Type), Want: want}
+			}
+			continue
+		}
+		if i == in[0] {
 			owed = a.Type.Partial
 		}
-		if len(a.Type.Partial) > 0 && !IsLinear(o) && !Of(o).Additive && !IsCopy(o) {
-			return nil, &ShapeError{Msg: fmt.Sprintf("operand %d is still owed (%s)", i+1, a.Type), Want: "a settled value; the operation is not linear"}
-		}
 		if !sameOwed(owed, a.Type.Partial) {
-			return nil, &ShapeError{Msg: fmt.Sprintf("operand 1 is %s, operand %d is %s", o.Args[0].Type, i+1, a.Type), Want: "operands that owe the same"}
+			return nil, &ShapeError{Msg: fmt.Sprintf("operand %d is %s, operand %d is %s", in[0]+1, o.Args[in[0]].Type, i+1, a.Type), Want: "operands that owe the same"}
 		}
 		for _, p := range a.Type.Partial {
 			if p.Reduce != "sum" {

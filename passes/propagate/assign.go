@@ -16,12 +16,14 @@ type assignment struct {
 	// owed are the mesh axes over which a linear operation's operands and
 	// results are owed sums.
 	owed []ir.Partial
+	in   []int   // the operands that owe; nil for all
 	from origins // of what is chosen for each mesh axis
 }
 
 // strengths of a wish to shard a factor, in ascending order.
 const (
 	nothing = iota
+	lent
 	wished
 	carried
 	between
@@ -34,6 +36,9 @@ func (p *propagation) assign(o *ir.Op) assignment {
 	a.mesh, a.minor = make([][]string, len(a.rule.Factors)), make([][]string, len(a.rule.Factors))
 	for _, m := range p.l.mesh {
 		if p.l.stages[m.Name] || m.Size == 1 {
+			continue
+		}
+		if p.carryOwed(&a, o, m.Name) {
 			continue
 		}
 		if owed, ok := p.stayOwed(o, m.Name, false); ok {
@@ -55,6 +60,7 @@ func (p *propagation) assign(o *ir.Op) assignment {
 		}
 		if best != nil {
 			*best = append(*best, m.Name)
+			p.note(o, m.Name, strength)
 			continue
 		}
 		if owed, ok := p.stayOwed(o, m.Name, true); ok {
@@ -110,7 +116,11 @@ func (p *propagation) strength(o *ir.Op, f *op.Factor, m string) (int, string) {
 		}
 		v := o.Args[i]
 		if shardedOver(v.Type, axis, m) {
-			note(carried, p.origin[v][m])
+			s := carried
+			if p.plan.gather && p.ofZero(o, v, axis, m) {
+				s = lent
+			}
+			note(s, p.origin[v][m])
 		}
 		if w, ok := p.wish[v]; ok && owes(v.Type, m) && shardedOver(w, axis, m) {
 			note(wished, p.l.wished(w)[m])
@@ -120,6 +130,13 @@ func (p *propagation) strength(o *ir.Op, f *op.Factor, m string) (int, string) {
 		name(axis)
 	}
 	return best, where
+}
+
+// ofZero reports whether v, that o of the model reads, is a parameter (or a cast of
+// one) whose axis zero alone cuts over m.
+func (p *propagation) ofZero(o *ir.Op, v *ir.Value, axis, m string) bool {
+	c, _ := p.l.claimOn(axis, m, "")
+	return c == 0 && slices.Contains(p.l.zero, m) && p.kept[root(v)] && !p.update[o.Results[0]]
 }
 
 func shardedOver(t ir.Type, axis, m string) bool {
@@ -206,7 +223,9 @@ func (a *assignment) operand(p *propagation, o *ir.Op, i int) ir.Type {
 			cutBy(t, f.Minor.Args[i], a.minor[j])
 		}
 	}
-	t.Partial = p.l.inOrder(append(t.Partial, a.owed...))
+	if a.in == nil || slices.Contains(a.in, i) {
+		t.Partial = p.l.inOrder(append(t.Partial, a.owed...))
+	}
 	return t
 }
 

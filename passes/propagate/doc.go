@@ -20,5 +20,10 @@
 // Where no factor is sharded and the operation is linear, owed sums pass to
 // the result; otherwise they are settled before it. States of the forward and
 // the backward pass come from the same rules, so one need not look back.
+//
+// What one operation at a time does not show is planned: where sums pass products,
+// which are linear in either factor alone (a minimum cut), and whether parameters
+// that zero cuts are gathered or followed. A plan is tried on a copy, and followed
+// if devices then send less.
 // Imports ir, ir/op, passes/pass.
 package propagate

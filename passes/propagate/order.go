@@ -12,11 +12,14 @@ import (
 //   - what two axes of tensors share comes last, so that it moves from the one to
 //     the other by an exchange: of `shard batch over (dp, ep)` and `shard experts
 //     over dp`, dp is minor;
-//   - then as the rules list them: `shard batch over (ep, dp)` has ep major.
+//   - then as the rules list them: `shard batch over (ep, dp)` has ep major;
+//   - what `zero` cuts over is minor to what other rules do, so that the parts of
+//     a tensor's part are gathered and scattered where they are: of `zero 1 over
+//     dp` and `shard ffn over tp`, w[ffn=64@tp@dp] is made whole over dp alone.
 //
 // Of wishes that contradict one another, the first ones count. One order serves
 // all tensors, so that parts of the same axis are the same parts everywhere.
-func order(mesh []ir.MeshAxis, lists map[string][]string, axes []string) []ir.MeshAxis {
+func order(mesh []ir.MeshAxis, lists map[string][]string, axes, zero []string) []ir.MeshAxis {
 	before := map[string][]string{} // what must come before a mesh axis
 	var comes func(a, b string) bool
 	comes = func(a, b string) bool {
@@ -43,6 +46,18 @@ func order(mesh []ir.MeshAxis, lists map[string][]string, axes []string) []ir.Me
 			if i > 0 {
 				want(lists[x][i-1], m)
 			}
+		}
+	}
+	for i, z := range zero {
+		for _, x := range axes {
+			for _, m := range lists[x] {
+				if !slices.Contains(zero, m) {
+					want(m, z)
+				}
+			}
+		}
+		if i > 0 {
+			want(zero[i-1], z)
 		}
 	}
 	var out []ir.MeshAxis

@@ -21,18 +21,24 @@ func Run(c *pass.Context, m *ir.Module) error {
 		return err
 	}
 	for _, f := range m.Funcs {
-		p := &propagation{c: c, l: l, f: f, wish: map[*ir.Value]ir.Type{}, made: map[string]*ir.Value{}, origin: map[*ir.Value]origins{}, flex: map[*ir.Op]bool{}, update: map[*ir.Value]bool{}, kept: map[*ir.Value]bool{}}
-		p.arguments()
-		if f.Name == "step" {
-			p.remarkWhole()
-		}
-		p.wishes()
-		p.operations()
-		p.results()
-		f.Ops = p.out
-		dropDead(f)
+		propagate(c, l, f, l.choose(f))
 	}
 	return nil
+}
+
+// propagate states every value of f, by plan.
+func propagate(c *pass.Context, l *layout, f *ir.Func, plan plan) *propagation {
+	p := &propagation{c: c, l: l, f: f, plan: plan, wish: map[*ir.Value]ir.Type{}, made: map[string]*ir.Value{}, origin: map[*ir.Value]origins{}, flex: map[*ir.Op]bool{}, update: map[*ir.Value]bool{}, kept: map[*ir.Value]bool{}, strengths: map[planned]int{}}
+	p.arguments()
+	if f.Name == "step" {
+		p.remarkWhole()
+	}
+	p.wishes()
+	p.operations()
+	p.results()
+	f.Ops = p.out
+	dropDead(f)
+	return p
 }
 
 // propagation is the state of one function.
@@ -40,6 +46,10 @@ type propagation struct {
 	c *pass.Context
 	l *layout
 	f *ir.Func
+	// plan is what was decided with a look at all of the function.
+	plan plan
+	// strengths say how strongly an operation is sharded over a mesh axis.
+	strengths map[planned]int
 	// wish is the state in which an owed sum will be needed.
 	wish map[*ir.Value]ir.Type
 	// origin says of values why they are as they are.
@@ -151,7 +161,10 @@ func (p *propagation) operations() {
 		a.stamp(p, o)
 		p.out = append(p.out, o)
 		for _, r := range o.Results {
-			p.backward = p.backward || loss[r]
+			if loss[r] { // settled here: what follows is the backward half
+				p.backward = true
+				p.reshard(o, r, replicated(r.Type), nil, ir.RoleLoss+" ")
+			}
 		}
 	}
 }
@@ -179,13 +192,26 @@ func (p *propagation) noted(o *ir.Op) bool {
 }
 
 // settleWishes has o, of the optimizer, read gradients in the state of the
-// optimizer's own tensors, so that those need not follow the gradient.
+// optimizer's own tensors, so that those need not follow the gradient. A sum that
+// is owed may still be added to others, where it is not cut otherwise than they.
 func (p *propagation) settleWishes(o *ir.Op) {
 	for i, v := range o.Args {
-		if w, ok := p.wish[v]; ok && len(v.Type.Partial) == 0 {
+		if w, ok := p.wish[v]; ok && (len(v.Type.Partial) == 0 || !within(v.Type, w)) {
 			o.Args[i] = p.reshard(o, v, w, p.l.wished(w), "")
 		}
 	}
+}
+
+// within reports whether t is cut along each axis over no other mesh axes than w.
+func within(t, w ir.Type) bool {
+	for i, a := range t.Axes {
+		for _, m := range a.Mesh {
+			if !slices.Contains(w.Axes[i].Mesh, m) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // isFlex reports whether o computes from constants and positions alone.

@@ -81,7 +81,8 @@ func rulesOf(c *pass.Context, m *ir.Module) (*layout, error) {
 		}
 	}
 	l.refine(c, m, lists)
-	l.mesh = order(m.Mesh, lists, axes)
+	l.mesh = order(m.Mesh, lists, axes, l.zero)
+	l.zero = l.sorted(l.zero)
 	return l, nil
 }
 
@@ -134,29 +135,45 @@ func (l *layout) stored(path string, t ir.Type, zero bool) ir.Type {
 		return t
 	}
 	for _, m := range l.zero {
-		if !slices.Contains(whole, m) {
-			l.cutFirst(t, m, used)
+		if !slices.Contains(whole, m) && !used[m] {
+			l.cutFirst(t, m)
 		}
 	}
 	return t
 }
 
-// cutFirst shards the first axis that divides over mesh axis m: an unsharded
-// one if there is any.
-func (l *layout) cutFirst(t ir.Type, m string, used map[string]bool) {
-	if used[m] {
-		return
-	}
-	for _, fresh := range []bool{true, false} {
+// cutFirst shards the first axis that divides over mesh axis m: an unsharded one
+// if there is any, best one that gradients do not come cut along; else one whose
+// parts are cut by mesh axes that are major to m, as operations cut them, else any.
+func (l *layout) cutFirst(t ir.Type, m string) {
+	for _, ok := range []func(a ir.Axis) bool{
+		func(a ir.Axis) bool { return len(a.Mesh) == 0 && len(l.claims[a.Name]) == 0 },
+		func(a ir.Axis) bool { return len(a.Mesh) == 0 },
+		func(a ir.Axis) bool {
+			cut := append(slices.Clone(a.Mesh), m)
+			return slices.Equal(l.sorted(cut), cut)
+		},
+		func(ir.Axis) bool { return true },
+	} {
 		for i := range t.Axes {
 			a := &t.Axes[i]
-			if fresh == (len(a.Mesh) == 0) && a.Size%(l.parts(*a)*l.size(m)) == 0 {
+			if ok(*a) && a.Size%(l.parts(*a)*l.size(m)) == 0 {
 				a.Mesh = append(a.Mesh, m)
-				used[m] = true
 				return
 			}
 		}
 	}
+}
+
+// sorted is the mesh axes in their one order.
+func (l *layout) sorted(axes []string) []string {
+	var out []string
+	for _, m := range l.mesh {
+		if slices.Contains(axes, m.Name) {
+			out = append(out, m.Name)
+		}
+	}
+	return out
 }
 
 // parts is the number of parts that axis a is cut into.
