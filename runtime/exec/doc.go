@@ -22,6 +22,9 @@
 //	rank 0   kernels ── all_reduce ── kernels ── all_gather ── kernels
 //	rank 1   kernels ──────┴───────── kernels ──────┴───────── kernels
 //
+// What a plan starts and waits for later travels in between where the other
+// devices are in other processes; devices of one process do it at once.
+//
 // What the plan keeps in the host's memory or in a file has arenas of its own, and
 // tensors there are read and written like all others. Each device has one
 // goroutine more that copies from and to them, while kernels run.

@@ -69,7 +69,11 @@ func (m *Machine) prepare(d *device) error {
 				continue
 			}
 			if in.Comm.Kind == program.Done {
-				list = append(list, exchange{at: j, call: started[in.Comm.Of], do: comm.Call.Wait})
+				if call := started[in.Comm.Of]; call != nil {
+					list = append(list, exchange{at: j, call: call, do: comm.Call.Wait})
+				} else {
+					list = append(list, exchange{at: j, move: func() error { return nil }}) // done at once
+				}
 				continue
 			}
 			x, err := m.exchange(d, in, groups)
@@ -77,7 +81,7 @@ func (m *Machine) prepare(d *device) error {
 				return errorf(ReasonBug, err, "instruction %d of program %s cannot be run on rank %d", j, p.Name, d.rank)
 			}
 			x.at, x.do = j, comm.Call.Run
-			if in.Comm.Start {
+			if in.Comm.Start && !m.inStep(d, in.Comm) {
 				started[j], x.do = x.call, comm.Call.Start
 			}
 			list = append(list, x)
@@ -85,6 +89,20 @@ func (m *Machine) prepare(d *device) error {
 		d.exchanges = append(d.exchanges, list)
 	}
 	return nil
+}
+
+// inStep reports whether all members of a communication's group are of this
+// process and run one program. Such devices do what they start at once: none
+// would do the work meanwhile but themselves, and it is cheapest while what they
+// send is in their caches. That cannot block what could go on otherwise: members
+// come to it in one order, after the same messages with their own neighbours.
+func (m *Machine) inStep(d *device, c *program.Comm) bool {
+	for i := range m.plan.Parts(c.Over) {
+		if other := m.ranks[m.plan.Member(d.rank, c.Over, i)]; other.prog != d.prog || other.comm == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // exchange captures one communication; Validate has checked it.

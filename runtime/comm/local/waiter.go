@@ -39,6 +39,11 @@ const (
 	yields = 32
 )
 
+// Where every device has a processor, a wait looks again for this long. Going to
+// sleep costs more than the wake-up: the system tends to wake a thread on the
+// processor of the one that wakes it, which is computing there.
+const patience = 5 * time.Millisecond
+
 // init readies a waiter; the world is locked.
 func (x *waiter) init(d *device, op comm.Op) {
 	x.d, x.op, x.signature, x.wake = d, op, op.Signature(), make(chan struct{}, 1)
@@ -76,6 +81,7 @@ func (x *waiter) wait(op waitable) error {
 	}
 	x.d.at.Store(x)
 	defer x.d.at.Store(nil)
+	var until time.Time // of patience
 	for i := 0; ; i++ {
 		done, err := op.progress()
 		if err != nil {
@@ -91,6 +97,9 @@ func (x *waiter) wait(op waitable) error {
 		case i < spins:
 		case i < spins+yields:
 			runtime.Gosched()
+		case x.d.w.patient && i == spins+yields:
+			until = time.Now().Add(patience)
+		case x.d.w.patient && (i%spins != 0 || time.Now().Before(until)):
 		default:
 			done, err := x.park(op)
 			if done {

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,9 +15,11 @@ func init() {
 
 // world is all devices of a mesh.
 type world struct {
-	mesh   *comm.Mesh
-	opts   comm.Options
-	failed atomic.Pointer[cause]
+	mesh *comm.Mesh
+	opts comm.Options
+	// patient: there is a processor for every device.
+	patient bool
+	failed  atomic.Pointer[cause]
 
 	mu      sync.Mutex // guards what follows
 	rooms   map[meeting]*room
@@ -37,7 +40,7 @@ type link struct{ from, to, tag int }
 
 // Open makes all devices of a mesh.
 func Open(m *comm.Mesh, o comm.Options) ([]comm.Device, error) {
-	w := &world{mesh: m, opts: o.WithDefaults(), rooms: map[meeting]*room{}, streams: map[link]*stream{}}
+	w := &world{mesh: m, opts: o.WithDefaults(), patient: m.Size() <= runtime.GOMAXPROCS(0), rooms: map[meeting]*room{}, streams: map[link]*stream{}}
 	devs := make([]comm.Device, m.Size())
 	for r := range devs {
 		d := &device{w: w, rank: r}
