@@ -40,8 +40,8 @@ const (
 )
 
 // Where every device has a processor, a wait looks again for this long. Going to
-// sleep costs more than the wake-up: the system tends to wake a thread on the
-// processor of the one that wakes it, which is computing there.
+// sleep costs more than the wake-up (docs/performance.md), probably because a
+// thread is woken on the processor of the one that wakes it, which computes there.
 const patience = 5 * time.Millisecond
 
 // init readies a waiter; the world is locked.
