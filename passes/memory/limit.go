@@ -7,6 +7,7 @@ import (
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/op"
+	"ptc/passes/pass"
 )
 
 // limit is the layout's `device memory`, in bytes, and where it is said; 0
@@ -40,11 +41,11 @@ func (p *planner) fits(temps map[*ir.Func][]*buffer) error {
 		}
 	}
 	e := &diag.Error{Code: "E0611", Pos: pos,
-		Msg:  fmt.Sprintf("a device needs %s of memory", size(p.peak[""])),
-		Want: "at most " + size(most) + ", as the layout says",
+		Msg:  fmt.Sprintf("a device needs %s of memory", pass.Bytes(p.peak[""])),
+		Want: "at most " + pass.Bytes(most) + ", as the layout says",
 		Hint: "shard more (zero, tensor or pipeline parallel), use smaller or more microbatches, recompute, or offload"}
-	text := fmt.Sprintf("parameters %s, optimizer state %s, temporaries %s", size(kinds[ir.RoleParam]), size(kinds[ir.RoleState]),
-		size(p.peak[""]-p.top[""]))
+	text := fmt.Sprintf("parameters %s, optimizer state %s, temporaries %s", pass.Bytes(kinds[ir.RoleParam]), pass.Bytes(kinds[ir.RoleState]),
+		pass.Bytes(p.peak[""]-p.top[""]))
 	e.Note = append(e.Note, diag.Note{Msg: text})
 	for _, b := range p.atPeak(temps) {
 		e.Note = append(e.Note, diag.Note{Msg: b})
@@ -81,7 +82,7 @@ func (p *planner) atPeak(temps map[*ir.Func][]*buffer) []string {
 				break
 			}
 			o := b.values[0].Def
-			out = append(out, fmt.Sprintf("@%s, when most is live: %s for %s made in %s", f.Name, size(b.bytes), b.values[0].Type, scope(o)))
+			out = append(out, fmt.Sprintf("@%s, when most is live: %s for %s made in %s", f.Name, pass.Bytes(b.bytes), b.values[0].Type, scope(o)))
 		}
 	}
 	return out
@@ -92,15 +93,4 @@ func scope(o *ir.Op) string {
 		return "the model"
 	}
 	return o.Scope
-}
-
-// size is bytes as people write them.
-func size(n int64) string {
-	switch {
-	case n >= 1<<30:
-		return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
-	case n >= 1<<20:
-		return fmt.Sprintf("%.2f MiB", float64(n)/(1<<20))
-	}
-	return fmt.Sprintf("%.2f KiB", float64(n)/(1<<10))
 }

@@ -55,3 +55,14 @@ func (c *Context) Remarkf(o *ir.Op, format string, args ...any) {
 	}
 	c.Remarks = append(c.Remarks, r)
 }
+
+// Bytes is a number of bytes as people write it.
+func Bytes(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.2f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.2f KiB", float64(n)/(1<<10))
+}

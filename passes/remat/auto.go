@@ -103,7 +103,7 @@ func budgetOf(m *ir.Module, x rule, l *local, device func(int) int, d int) (int6
 	}
 	rest, work := l.persistent(device, d), l.backward(device, d)
 	return max(0, memory-rest-work), fmt.Sprintf("what a device's memory of %s leaves after %s of parameters, state, gradients and data, and %s that the backward half works in",
-		size(memory), size(rest), size(work))
+		pass.Bytes(memory), pass.Bytes(rest), pass.Bytes(work))
 }
 
 // mark notes what a plan does again, for every microbatch.
@@ -162,24 +162,24 @@ func (d *device) remark(n, devices int, budget int64, p plan) string {
 	}
 	of := ""
 	if budget < 1<<61 {
-		of = " of " + size(budget)
+		of = " of " + pass.Bytes(budget)
 	}
 	proof := "no choice does less"
 	if p.bound < p.flops {
 		proof = fmt.Sprintf("no choice does less than %.3g FLOP", float64(p.bound))
 	}
 	if p.flops == 0 {
-		return fmt.Sprintf("auto: %sactivations of at most %s%s, nothing is done again", where, size(p.peak), of)
+		return fmt.Sprintf("auto: %sactivations of at most %s%s, nothing is done again", where, pass.Bytes(p.peak), of)
 	}
-	return fmt.Sprintf("auto: %sactivations of at most %s%s, %.3g FLOP done again%s; %s", where, size(p.peak), of, float64(p.flops), per, proof)
+	return fmt.Sprintf("auto: %sactivations of at most %s%s, %.3g FLOP done again%s; %s", where, pass.Bytes(p.peak), of, float64(p.flops), per, proof)
 }
 
 // tooLittle is the error of a budget that nothing fits in.
 func (d *device) tooLittle(x rule, budget int64, why string) error {
 	p := d.least()
 	e := &diag.Error{Code: "E0613", Pos: x.at,
-		Msg:  fmt.Sprintf("activations need at least %s on a device", size(p.peak)),
-		Want: fmt.Sprintf("at most %s, %s", size(budget), why),
+		Msg:  fmt.Sprintf("activations need at least %s on a device", pass.Bytes(p.peak)),
+		Want: fmt.Sprintf("at most %s, %s", pass.Bytes(budget), why),
 		Hint: "say at least so much, use smaller or more microbatches, or shard more"}
 	type part struct {
 		bytes int64
@@ -189,12 +189,12 @@ func (d *device) tooLittle(x rule, budget int64, why string) error {
 	for i, r := range d.regions {
 		n := d.flight[r.stage].kept
 		o := d.fronts[i].options[p.picks[i]]
-		text := fmt.Sprintf("%s kept for %s", size(n*o.keep), regionName(r))
+		text := fmt.Sprintf("%s kept for %s", pass.Bytes(n*o.keep), regionName(r))
 		if n > 1 {
 			text += fmt.Sprintf(", of %d microbatches", n)
 		}
 		if o.work > o.keep {
-			text += fmt.Sprintf(", %s done again", size(o.work-o.keep))
+			text += fmt.Sprintf(", %s done again", pass.Bytes(o.work-o.keep))
 		}
 		parts = append(parts, part{n*o.keep + o.work - o.keep, text})
 	}
@@ -213,15 +213,4 @@ func regionName(r *region) string {
 		return "the model"
 	}
 	return r.key
-}
-
-// size is bytes as people write them.
-func size(n int64) string {
-	switch {
-	case n >= 1<<30:
-		return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
-	case n >= 1<<20:
-		return fmt.Sprintf("%.2f MiB", float64(n)/(1<<20))
-	}
-	return fmt.Sprintf("%.2f KiB", float64(n)/(1<<10))
 }
