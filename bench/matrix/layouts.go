@@ -111,11 +111,7 @@ func (l Layout) Rules(m Model) (string, error) {
 			add("shard seq over tp between Block")
 		case len(parts) >= 3:
 			axis("pp", parts[1])
-			chunks := ""
-			if len(parts) > 3 {
-				chunks = "  chunks = " + parts[3]
-			}
-			add("pipeline blocks over pp { schedule = %s  microbatches = %s%s }", parts[0], parts[2], chunks)
+			rules = append(rules, pipeline(parts))
 		case strings.Count(w, "/") == 1:
 			name, size, _ := strings.Cut(w, "/")
 			axis("m"+name, size)
@@ -139,4 +135,14 @@ func (l Layout) Rules(m Model) (string, error) {
 		rules = append([]string{"mesh " + strings.Join(mesh, ", ")}, rules...)
 	}
 	return strings.Join(rules, "\n"), nil
+}
+
+// pipeline is the rule of schedule:devices:microbatches, and chunks if there
+// are.
+func pipeline(parts []string) string {
+	chunks := ""
+	if len(parts) > 3 {
+		chunks = "  chunks = " + parts[3]
+	}
+	return fmt.Sprintf("pipeline blocks over pp { schedule = %s  microbatches = %s%s }", parts[0], parts[2], chunks)
 }
