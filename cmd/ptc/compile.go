@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"ptc/compiler"
+	"ptc/internal/units"
+	"ptc/runtime/explain"
 	"ptc/runtime/program"
 )
 
@@ -111,12 +113,12 @@ func (a *app) compile(path string, f *compileFlags) error {
 
 func compileSummary(path, output string, size int, p *program.Plan, r *compiler.Report, timings bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s -> %s (%s)\n", path, output, bytesText(int64(size)))
-	overview(&b, p)
-	fmt.Fprintf(&b, "  %-11s %s\n", "compiled in", durationText(r.Total))
+	fmt.Fprintf(&b, "%s -> %s (%s)\n", path, output, units.Bytes(int64(size)))
+	b.WriteString(explain.Overview(p))
+	fmt.Fprintf(&b, "  %-11s %s\n", "compiled in", units.Duration(r.Total))
 	if timings {
 		for _, s := range r.Stages {
-			fmt.Fprintf(&b, "    %-11s %8s  %4.1f%%\n", s.Name, durationText(s.Took), 100*float64(s.Took)/float64(max(r.Total, 1)))
+			fmt.Fprintf(&b, "    %-11s %8s  %4.1f%%\n", s.Name, units.Duration(s.Took), 100*float64(s.Took)/float64(max(r.Total, 1)))
 		}
 	}
 	return b.String()

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"ptc/runtime/explain"
 )
 
 // described compiles a layout of examples/gpt and gives what explain says of it.
-func described(t *testing.T, small []string, rules string) (d description) {
+func described(t *testing.T, small []string, rules string) (d explain.Description) {
 	t.Helper()
 	write(t, "decided.ptl", read(t, "gpt.ptl")+"\nlayout decided {\n"+rules+"\n}\n")
 	must(t, append([]string{"compile", "decided.ptl", "-q", "--layout", "decided", "--target", "ref", "-o", "decided.bin"}, small...)...)
@@ -18,7 +20,7 @@ func described(t *testing.T, small []string, rules string) (d description) {
 }
 
 // remarksOf are the remarks of a pass, a line for each.
-func remarksOf(d description, pass string) string {
+func remarksOf(d explain.Description, pass string) string {
 	var b strings.Builder
 	for _, r := range d.Remarks {
 		if r.Pass == pass {

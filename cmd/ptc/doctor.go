@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ptc/compiler"
+	"ptc/internal/units"
 	"ptc/runtime/comm/mpi"
 	"ptc/runtime/data"
 	"ptc/runtime/native"
@@ -187,7 +188,7 @@ func (h *health) text() string {
 		model = "unknown"
 	}
 	fmt.Fprintf(&b, "ptc %s\n", h.Version)
-	fmt.Fprintf(&b, "cpu     %s, %s\n", model, plural(h.CPU.Cores, "processor"))
+	fmt.Fprintf(&b, "cpu     %s, %s\n", model, units.Plural(h.CPU.Cores, "processor"))
 	fmt.Fprintf(&b, "        %s\n", strings.Join(h.CPU.Features, " "))
 	fmt.Fprintf(&b, "target  %s\n\n", h.Target)
 	for _, f := range h.Findings {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ptc/compiler"
+	"ptc/internal/units"
 	"ptc/runtime/checkpoint/atomicfile"
 	"ptc/runtime/program"
 )
@@ -41,7 +42,7 @@ func (a *app) readText(path string, limit int64) ([]byte, error) {
 		return nil, inputf("cannot read %s: %w", path, cause(err))
 	}
 	if int64(len(text)) > limit {
-		return nil, inputf("cannot read %s: it is longer than %s", path, bytesText(limit))
+		return nil, inputf("cannot read %s: it is longer than %s", path, units.Bytes(limit))
 	}
 	return text, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"ptc/runtime/checkpoint/safetensors"
 	"ptc/runtime/comm/mpi"
+	"ptc/runtime/explain"
 )
 
 // layouts of examples/gpt, beside single.
@@ -190,7 +191,7 @@ func TestResumeUnderAnotherLayout(t *testing.T) {
 // section 3, figure 4).
 func TestTensorParallelTraffic(t *testing.T) {
 	plan := compiled(t, gpt(t), "tp2", "ref")
-	var d description
+	var d explain.Description
 	if err := json.Unmarshal([]byte(must(t, "explain", plan, "--json").out), &d); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"ptc/runtime/explain"
 )
 
 // TestOffload: what is offloaded makes no difference to the bit, in memory of the
@@ -58,7 +60,7 @@ func TestOffload(t *testing.T) {
 			Disk  []int64          `json:"disk_bytes_per_device"`
 			Arena map[string]int64 `json:"arena"`
 		} `json:"memory"`
-		Transfers []moved `json:"transfers"`
+		Transfers []explain.Transfer `json:"transfers"`
 	}
 	if err := json.Unmarshal([]byte(must(t, "explain", "first.bin", "--json").out), &d); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ptc/runtime/explain"
 	"ptc/runtime/metrics"
 	"ptc/runtime/train"
 )
@@ -109,7 +110,7 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	if f.verbose && rank == 0 {
 		var b strings.Builder
 		fmt.Fprintln(&b, path)
-		overview(&b, plan)
+		b.WriteString(explain.Overview(plan))
 		fmt.Fprint(a.err, b.String())
 	}
 	if opts.Threads == 0 {

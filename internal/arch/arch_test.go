@@ -25,9 +25,10 @@ var layers = map[string][]string{
 	"internal/philox": nil, // the generator, shared by evaluation, data and initialization
 	"internal/golden": nil,
 	"internal/arch":   nil,
+	"internal/units":  nil,
 
 	"runtime/program": nil, // the plan is data
-	"runtime":         {"internal/philox"},
+	"runtime":         {"internal/philox", "internal/units"},
 
 	"stdlib":          nil,
 	"ir":              {"internal/diag", "internal/philox"},
@@ -42,7 +43,7 @@ var layers = map[string][]string{
 	"backend/ref": {"backend", "internal/diag", "internal/philox", "ir", "runtime/loader", "runtime/program"},
 
 	"compiler": {"backend", "internal/diag", "ir", "lang", "passes", "runtime/program", "stdlib"},
-	"cmd":      {"compiler", "internal/diag", "runtime"},
+	"cmd":      {"compiler", "internal/diag", "internal/units", "runtime"},
 	"docs":     {"lang", "passes"},                // tests alone hold the documents to the code
 	"examples": {"compiler", "passes", "runtime"}, // tests alone train and explain them
 	"bench":    {"backend", "compiler", "internal/diag", "ir", "lang", "passes", "runtime"},

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 
+	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -64,13 +65,11 @@ func (p *program) receive(v *ir.Value, from int, reader *ir.Op) *ir.Value {
 func (p *program) why() ir.AttrVal { return ir.Str("pipeline " + p.s.rule.At) }
 
 // send appends the sends of v, which is here, to all that want it.
-func (p *program) send(v *ir.Value, scope *ir.Op) {
+func (p *program) send(v *ir.Value, scope string, pos diag.Pos) {
 	for _, to := range readers(p.wanted[v]) {
 		attrs := ir.A("over", ir.Names{p.s.rule.Mesh}, "peer", ir.Int(to), "tag", ir.Int(p.tags[v]), "why", p.why())
 		o := p.f.NewOp("send", []*ir.Value{p.at[v]}, attrs)
-		if scope != nil {
-			o.Scope, o.Pos = scope.Scope, scope.Pos
-		}
+		o.Scope, o.Pos = scope, pos
 		p.f.Ops = append(p.f.Ops, o)
 	}
 }
@@ -80,7 +79,7 @@ func (p *program) sendArguments() {
 	for _, a := range p.s.f.Args {
 		if d, ok := p.home[a.Value]; ok && d == p.d && len(p.wanted[a.Value]) > 0 {
 			p.value(a.Value, nil)
-			p.send(a.Value, nil)
+			p.send(a.Value, "", a.Pos)
 		}
 	}
 }
@@ -103,7 +102,7 @@ func (p *program) emit(o *ir.Op) {
 	}
 	for _, r := range o.Results {
 		if d, ok := p.home[r]; ok && d == p.d {
-			p.send(r, o)
+			p.send(r, o.Scope, o.Pos)
 		}
 	}
 }

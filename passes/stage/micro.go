@@ -72,13 +72,14 @@ func (s *splitter) fields() error {
 			continue
 		}
 		st := &state{axis: s.batch}
+		s.b.Pos = a.Pos
 		for i := range s.m {
 			s.b.Tags = ir.A(op.TagStage, ir.Int(s.home[a.Value]), op.TagHalf, ir.Name("forward"), op.TagMicro, ir.Int(i))
 			st.parts = append(st.parts, s.cut(a.Value, s.batch, i))
 		}
 		s.of[a.Value] = st
 	}
-	s.b.Tags = nil
+	s.b.Tags, s.b.Pos = nil, diag.Pos{}
 	return nil
 }
 

@@ -3,6 +3,8 @@ package exec
 import (
 	"strings"
 	"time"
+
+	"ptc/runtime/program"
 )
 
 // Span is the time that one instruction took on one device. A communication has
@@ -13,7 +15,9 @@ type Span struct {
 	Instr      int
 	Kernel     string
 	Class      string
-	Scope      string
+	Flops      int64 // of the launch
+	Bytes      int64 // of the launch, or the payload of the communication
+	In         *program.Instr
 	Start, End time.Time
 }
 
@@ -32,12 +36,12 @@ func (p *Program) Trace(report func(Span)) error {
 		list := make([]Span, 0, len(instrs))
 		for i := range instrs {
 			in := &instrs[i]
-			s := Span{Rank: d.rank, Instr: i, Scope: in.Scope}
+			s := Span{Rank: d.rank, Instr: i, In: in}
 			if c := in.Comm; c != nil {
-				s.Kernel, s.Class = strings.TrimSpace(c.Kind+" "+strings.Join(c.Over, ",")), "comm"
+				s.Kernel, s.Class, s.Bytes = strings.TrimSpace(c.Kind+" "+strings.Join(c.Over, ",")), "comm", c.Bytes
 			} else {
 				k := &p.m.plan.Kernels[in.Kernel]
-				s.Kernel, s.Class = k.Name, k.Class
+				s.Kernel, s.Class, s.Flops, s.Bytes = k.Name, k.Class, k.Flops, k.Bytes
 			}
 			s.Start = time.Now()
 			if err := d.run(p.index, i, i+1); err != nil {

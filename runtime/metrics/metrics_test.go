@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 var nan = math.NaN()
@@ -229,6 +230,33 @@ func TestBar(t *testing.T) {
 	}
 }
 
+// TestBarHasTheRate: at every width from the narrowest on, the rate and the time
+// that is left are shown, and the line does not wrap.
+func TestBarHasTheRate(t *testing.T) {
+	for _, columns := range []int{narrowTerminal, 80, 100, wideTerminal - 1, wideTerminal, 200} {
+		for _, last := range []int64{20, 1_000_000} {
+			var b bytes.Buffer
+			s := newBar(&b, columns)
+			s.Start(Start{First: 1, Last: last})
+			s.Step(Step{Step: 1, Loss: 10.98765, Ms: 43210, TokensPerS: 48812})
+			s.Step(Step{Step: last - 1, Loss: 10.98765, Ms: 43210, TokensPerS: 48812})
+			time.Sleep(110 * time.Millisecond) // what the bar draws at most as often
+			s.Step(Step{Step: last, Loss: 10.98765, Ms: 43210, TokensPerS: 48812})
+			got := screen(b.String())
+			line := got[len(got)-1]
+			if !strings.Contains(line, "loss 10.9877") || !strings.Contains(line, "48.8k tokens/s") || strings.Contains(line, "43.2 s") != (columns >= wideTerminal) {
+				t.Errorf("%d columns: %q", columns, line)
+			}
+			if n := len([]rune(line)); n > columns {
+				t.Errorf("%d columns, and a line of %d: %q", columns, n, line)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 func TestBarOfAnInterruptedRun(t *testing.T) {
 	var b bytes.Buffer
 	s := newBar(&b, 200)
@@ -274,10 +302,10 @@ func TestNumbersForPeople(t *testing.T) {
 // traceFile is what Perfetto reads of a trace.
 type traceFile struct {
 	TraceEvents []struct {
-		Ph, Name, Cat, S string
-		Pid, Tid         int
-		Ts, Dur          float64
-		Args             map[string]any
+		Ph, Name, Cat, S, Bp string
+		Pid, Tid, ID         int
+		Ts, Dur              float64
+		Args                 map[string]any
 	} `json:"traceEvents"`
 }
 
@@ -305,9 +333,11 @@ func TestTrace(t *testing.T) {
 	if tr.Track("device 0", "worker 0") != worker || tr.Track("device 0", "worker 1").pid != worker.pid || other.pid == worker.pid {
 		t.Error("tracks are not told apart by their names")
 	}
-	worker.Span("gemm \"3\"", "kernel", 1_234_567, 2_000_001)
+	worker.Span(Span{Name: "gemm \"3\"", Category: "kernel", From: 1_234_567, Until: 2_000_001, Module: "blocks.0", Source: "a.ptl:1:2", Flops: 7, Bytes: 8})
 	tr.Step(Step{Step: 1, Loss: nan, GradNorm: 2, LR: nan, Ms: 1e9, TokensPerS: nan})
 	tr.Step(Step{Step: 2, Loss: 1, GradNorm: nan, LR: nan, Ms: 1e9, TokensPerS: nan})
+	other.Span(Span{Name: "recv", Category: "comm", From: 2_000_000, Until: 3_000_000})
+	tr.Flow("send", worker, 1_234_567, other, 2_999_999)
 	tr.Warning("odd")
 	if _, err := os.Stat(path); err == nil {
 		t.Error("the file is there before it is finished")
@@ -316,7 +346,7 @@ func TestTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	tr.Step(Step{Step: 3})
-	worker.Span("late", "kernel", 0, 1)
+	worker.Span(Span{Name: "late", Category: "kernel", Until: 1})
 	if err := tr.Close(); err != nil {
 		t.Error(err)
 	}
@@ -326,8 +356,21 @@ func TestTrace(t *testing.T) {
 		got[e.Ph]++
 		switch {
 		case e.Ph == "X" && e.Cat == "kernel":
-			if e.Name != `gemm "3"` || e.Ts != 1234.567 || e.Dur != 765.434 || e.Pid != int(worker.pid) || e.Tid != int(worker.tid) {
+			if e.Name != `gemm "3"` || e.Ts != 1234.567 || e.Dur != 765.434 || e.Pid != int(worker.pid) || e.Tid != int(worker.tid) ||
+				fmt.Sprint(e.Args) != "map[bytes:8 flop:7 module:blocks.0 source:a.ptl:1:2]" {
 				t.Errorf("span %+v", e)
+			}
+		case e.Ph == "X" && e.Cat == "comm":
+			if len(e.Args) != 0 {
+				t.Errorf("span %+v", e)
+			}
+		case e.Ph == "s":
+			if e.Name != "send" || e.ID != 1 || e.Ts != 1234.567 || e.Pid != int(worker.pid) || e.Tid != int(worker.tid) {
+				t.Errorf("arrow %+v", e)
+			}
+		case e.Ph == "f":
+			if e.Name != "send" || e.ID != 1 || e.Bp != "e" || e.Ts != 2999.999 || e.Pid != int(other.pid) || e.Tid != int(other.tid) {
+				t.Errorf("arrow %+v", e)
 			}
 		case e.Ph == "X":
 			if e.Ts < lastEnd-0.001 {
@@ -343,7 +386,7 @@ func TestTrace(t *testing.T) {
 		}
 	}
 	// 3 processes and 4 threads, each with a name and a place.
-	if fmt.Sprint(got) != "map[C:2 M:14 X:3 i:1]" {
+	if fmt.Sprint(got) != "map[C:2 M:14 X:4 f:1 i:1 s:1]" {
 		t.Errorf("events %v", got)
 	}
 	if es, _ := os.ReadDir(filepath.Dir(path)); len(es) != 1 {
@@ -375,7 +418,7 @@ func TestSpanAllocatesNothing(t *testing.T) {
 	}
 	defer tr.Close()
 	k := tr.Track("device 0", "stream 0")
-	if n := testing.AllocsPerRun(100, func() { k.Span("gemm", "kernel", 1, 2) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { k.Span(Span{Name: "gemm", Category: "kernel", From: 1, Until: 2, Module: "m", Flops: 1}) }); n != 0 {
 		t.Errorf("%v allocations per span", n)
 	}
 }

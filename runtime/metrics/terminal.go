@@ -177,13 +177,41 @@ type bar struct {
 
 func newBar(w io.Writer, columns int) *bar { return &bar{report: report{w: w}, columns: columns} }
 
-// Below wideTerminal columns the rates are left out and the bar is short, so
+// Below wideTerminal columns only one rate is shown and the bar is shorter, so
 // that the line does not wrap, which could not be drawn over; below
 // narrowTerminal even that is too long.
 const (
 	wideTerminal   = 120
 	narrowTerminal = 76
 )
+
+// Columns that a line takes besides the bar: "loss 1.6878  48.8k tokens/s" and
+// a space, " 100% |" and "| (" … "/" … ") ", and the times "[59m59s:59m59s]".
+const (
+	describedColumns = 28
+	framedColumns    = 14
+	timesColumns     = 16
+)
+
+// barWidth is how wide the bar is beside the rest of the line.
+func (b *bar) barWidth(steps int64) int {
+	rest := describedColumns + framedColumns + timesColumns + 2*len(fmt.Sprint(steps))
+	if b.columns >= wideTerminal {
+		rest += 30 // the other rates
+	}
+	return min(30, max(4, b.columns-rest))
+}
+
+// rate is the one that matters most where there is no room for all.
+func (r *report) rate(e Step) string {
+	switch {
+	case isFinite(e.TokensPerS) && e.TokensPerS > 0:
+		return count(e.TokensPerS) + " tokens/s"
+	case isFinite(e.Ms) && e.Ms > 0:
+		return duration(e.Ms)
+	}
+	return ""
+}
 
 func (b *bar) Start(e Start) {
 	b.mu.Lock()
@@ -192,13 +220,10 @@ func (b *bar) Start(e Start) {
 	if e.Last < e.First {
 		return
 	}
-	width := 30
-	if b.columns < wideTerminal {
-		width = 10
-	}
-	b.bar = progressbar.NewOptions64(e.Last-e.First+1,
+	steps := e.Last - e.First + 1
+	b.bar = progressbar.NewOptions64(steps,
 		progressbar.OptionSetWriter(b.w),
-		progressbar.OptionSetWidth(width),
+		progressbar.OptionSetWidth(b.barWidth(steps)),
 		progressbar.OptionShowCount(),
 		progressbar.OptionSetPredictTime(true),
 		progressbar.OptionThrottle(100*time.Millisecond),
@@ -211,11 +236,11 @@ func (b *bar) Step(e Step) {
 	if b.bar == nil || e.Step > b.start.Last {
 		return
 	}
-	text := fmt.Sprintf("loss %.4f", e.Loss)
+	rates := b.rate(e)
 	if b.columns >= wideTerminal {
-		text += "  " + b.rates(e)
+		rates = b.rates(e)
 	}
-	b.bar.Describe(text)
+	b.bar.Describe(strings.TrimSpace(fmt.Sprintf("loss %.4f  %s", e.Loss, rates)))
 	if err := b.bar.Set64(e.Step - b.start.First + 1); err != nil && b.err == nil {
 		b.err = err
 	}

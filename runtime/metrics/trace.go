@@ -15,7 +15,9 @@ import (
 //
 //	{"displayTimeUnit":"ms","traceEvents":[
 //	{"ph":"M","name":"process_name","pid":1,"args":{"name":"device 0"}},
-//	{"ph":"X","name":"gemm.3","cat":"kernel","pid":1,"tid":2,"ts":12.345,"dur":6.789}
+//	{"ph":"X","name":"gemm.3","cat":"kernel","pid":1,"tid":2,"ts":12.345,"dur":6.789,
+//	 "args":{"module":"blocks.3.mlp","source":"std/nn.ptl:62:9","flop":8388608,"bytes":131072}}
+//	{"ph":"s","name":"send","cat":"flow","id":1,…} and {"ph":"f",…}: the ends of an arrow
 //	]}
 //
 // A process is a device, a thread is one of its streams or workers, and process
@@ -34,6 +36,7 @@ type Trace struct {
 	tracks []track
 	steps  Track
 	last   int64 // end of the last step, in time
+	flows  int64 // arrows so far
 }
 
 // track is a thread of a process, known by its index.
@@ -93,21 +96,74 @@ func (t *Trace) Track(process, thread string) Track {
 	return Track{t, pid, tid}
 }
 
-// Span records what ran from and until a time given by Now.
-func (k Track) Span(name, category string, from, until int64) {
+// Span is what ran on a track from and until a time given by Now. Module and
+// Source say where in the model and its text it comes from; Flops and Bytes are
+// its work, where that is known.
+type Span struct {
+	Name, Category string
+	From, Until    int64
+	Module, Source string
+	Flops, Bytes   int64
+}
+
+// Span records what ran.
+func (k Track) Span(s Span) {
 	k.trace.mu.Lock()
 	defer k.trace.mu.Unlock()
-	k.trace.span(k, name, category, from, until)
+	k.trace.span(k, &s)
 }
 
 // span is Span with the lock held.
-func (t *Trace) span(k Track, name, category string, from, until int64) {
-	t.begin("X", name, k.pid)
+func (t *Trace) span(k Track, s *Span) {
+	t.begin("X", s.Name, k.pid)
 	t.int("tid", k.tid)
 	t.key("cat")
-	t.line = appendString(t.line, category)
-	t.time("ts", from)
-	t.time("dur", max(0, until-from))
+	t.line = appendString(t.line, s.Category)
+	t.time("ts", s.From)
+	t.time("dur", max(0, s.Until-s.From))
+	sep := `,"args":{"`
+	for _, x := range [2]struct{ key, value string }{{"module", s.Module}, {"source", s.Source}} {
+		if x.value != "" {
+			t.line = append(append(append(t.line, sep...), x.key...), `":`...)
+			t.line = appendString(t.line, x.value)
+			sep = `,"`
+		}
+	}
+	for _, x := range [2]struct {
+		key   string
+		value int64
+	}{{"flop", s.Flops}, {"bytes", s.Bytes}} {
+		if x.value != 0 {
+			t.line = append(append(append(t.line, sep...), x.key...), `":`...)
+			t.line = strconv.AppendInt(t.line, x.value, 10)
+			sep = `,"`
+		}
+	}
+	if sep == `,"` {
+		t.line = append(t.line, '}')
+	}
+	t.end()
+}
+
+// Flow draws an arrow from the span of a track at one time to the span of
+// another at a later one: from a send to its receive, from the start of a
+// collective to its end.
+func (t *Trace) Flow(name string, from Track, at int64, to Track, until int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.flows++
+	t.flow("s", name, from, at)
+	t.flow("f", name, to, until)
+}
+
+// flow writes one end of the last arrow; bp binds its head to the span that
+// encloses the time.
+func (t *Trace) flow(phase, name string, k Track, at int64) {
+	t.begin(phase, name, k.pid)
+	t.int("tid", k.tid)
+	t.int("id", t.flows)
+	t.time("ts", at)
+	t.line = append(t.line, `,"cat":"flow","bp":"e"`...)
 	t.end()
 }
 
@@ -206,7 +262,7 @@ func (t *Trace) Step(e Step) {
 		// Told a little late, a step would begin before the end of the one
 		// before it, and spans of a track must not overlap.
 		from := max(t.last, now-int64(e.Ms*1e6))
-		t.span(t.steps, "step "+strconv.FormatInt(e.Step, 10), "step", from, now)
+		t.span(t.steps, &Span{Name: "step " + strconv.FormatInt(e.Step, 10), Category: "step", From: from, Until: now})
 		t.last = now
 	}
 	t.counter("loss", now, e.Loss)

@@ -202,6 +202,11 @@ func name(s string) error {
 	return nil
 }
 
+// names says whether the instruction's scope and position are such as can be shown.
+func (in *Instr) names() bool {
+	return len(in.Scope) <= maxName && len(in.Pos) <= maxName && utf8.ValidString(in.Scope) && utf8.ValidString(in.Pos)
+}
+
 // CodeKind is the kind of code that the device's programs call, or "" where
 // they call nothing.
 func (p *Plan) CodeKind(d *Device) string {

@@ -3,7 +3,6 @@ package program
 import (
 	"fmt"
 	"slices"
-	"unicode/utf8"
 )
 
 // maxTag bounds the tags of messages: those of transports end at 2^24, and the
@@ -29,8 +28,8 @@ func (p *Plan) validateComm(d *Device, in *Instr) error {
 		return fmt.Errorf("%s of another instruction", c.Kind)
 	case c.Bytes < 0:
 		return fmt.Errorf("%s of %d bytes", c.Kind, c.Bytes)
-	case len(in.Scope) > maxName || len(c.Why) > maxName || !utf8.ValidString(in.Scope):
-		return fmt.Errorf("%s with a scope or reason that is too long", c.Kind)
+	case len(c.Why) > maxName:
+		return fmt.Errorf("%s with a reason that is too long", c.Kind)
 	}
 	if c.Moves() {
 		return d.validateTransfer(in)

@@ -221,6 +221,9 @@ func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
 	var under flights
 	for i := range prog.Instrs {
 		in := &prog.Instrs[i]
+		if !in.names() {
+			return fmt.Errorf("instruction %d has a scope or position that is too long or not UTF-8", i)
+		}
 		if in.Comm != nil {
 			if err := p.validateComm(d, in); err != nil {
 				return fmt.Errorf("instruction %d: %v", i, err)

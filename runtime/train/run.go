@@ -230,7 +230,7 @@ func (r *run) step(step int64) error {
 	case step == r.first && r.o.DumpGrads != "":
 		err = r.dumpGrads(step)
 	case r.trace.wants(step):
-		err = r.trace.step(r.dev)
+		err = r.trace.step(r.plan, r.dev)
 	default:
 		err = r.dev.step()
 	}

@@ -6,6 +6,7 @@ import (
 
 	"ptc/runtime/exec"
 	"ptc/runtime/metrics"
+	"ptc/runtime/program"
 )
 
 // traceWarmUp is how many steps pass before those with spans of kernels: the
@@ -54,11 +55,62 @@ func (t *tracer) choose(first, last int64, n int) {
 func (t *tracer) wants(step int64) bool { return t != nil && t.from <= step && step < t.to }
 
 // step runs a step that was fed, kernel by kernel.
-func (t *tracer) step(dev *devices) error {
+func (t *tracer) step(plan *program.Plan, dev *devices) error {
 	zero, at := time.Now(), t.file.Now()
-	return dev.training.Trace(func(s exec.Span) {
-		t.tracks[s.Rank].Span(s.Kernel, s.Class, at+int64(s.Start.Sub(zero)), at+int64(s.End.Sub(zero)))
-	})
+	var spans []exec.Span
+	err := dev.training.Trace(func(s exec.Span) { spans = append(spans, s) })
+	since := func(x time.Time) int64 { return at + int64(x.Sub(zero)) }
+	for _, s := range spans {
+		t.tracks[s.Rank].Span(metrics.Span{Name: s.Kernel, Category: s.Class, From: since(s.Start), Until: since(s.End),
+			Module: s.In.Scope, Source: s.In.Pos, Flops: s.Flops, Bytes: s.Bytes})
+	}
+	for _, a := range arrows(plan, spans) {
+		from, to := &spans[a.from], &spans[a.to]
+		t.file.Flow(from.In.Comm.Kind, t.tracks[from.Rank], since(from.Start), t.tracks[to.Rank], max(since(to.Start), since(to.End)-1))
+	}
+	return err
+}
+
+// arrow leads from one span to another that waits for it.
+type arrow struct{ from, to int }
+
+// arrows lead from sends to receives and from what was started to its end, as far
+// as both are among the spans: those of the devices of this process.
+func arrows(plan *program.Plan, spans []exec.Span) []arrow {
+	type message struct{ from, to, tag, n int } // the nth of its tag
+	type started struct{ rank, instr int }
+	sent, count, begun := map[message]int{}, map[message]int{}, map[started]int{}
+	next := func(m message) message {
+		m.n, count[m] = count[m], count[m]+1
+		return m
+	}
+	var out []arrow
+	for i, s := range spans {
+		c := s.In.Comm
+		if c == nil {
+			continue
+		}
+		if c.Start {
+			begun[started{s.Rank, s.Instr}] = i
+		}
+		switch c.Kind {
+		case program.Send:
+			sent[next(message{from: s.Rank, to: plan.PeerOf(s.Rank, c), tag: c.Tag})] = i
+		case program.Done:
+			if j, ok := begun[started{s.Rank, c.Of}]; ok {
+				out = append(out, arrow{j, i})
+			}
+		}
+	}
+	clear(count)
+	for i, s := range spans {
+		if c := s.In.Comm; c != nil && c.Kind == program.Recv {
+			if j, ok := sent[next(message{from: plan.PeerOf(s.Rank, c), to: s.Rank, tag: c.Tag})]; ok {
+				out = append(out, arrow{j, i})
+			}
+		}
+	}
+	return out
 }
 
 // closeTrace puts the trace in its place, also that of a run that failed.

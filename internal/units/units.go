@@ -1,4 +1,7 @@
-package main
+// Package units writes quantities for people: bytes, counts and durations with
+// a prefix and three digits, and numbers of things. Numbers go in, text comes
+// out, the same on every machine. It imports nothing of ours.
+package units
 
 import (
 	"fmt"
@@ -6,8 +9,8 @@ import (
 	"time"
 )
 
-// bytesText is a size with a binary prefix and three digits.
-func bytesText(n int64) string {
+// Bytes is a size with a binary prefix and three digits.
+func Bytes(n int64) string {
 	if n < 1024 {
 		return fmt.Sprintf("%d B", n)
 	}
@@ -20,13 +23,13 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%s %s", digits(v), unit)
 }
 
-// countText is a number with a decimal prefix, three digits, and what is
-// counted, if that is said: "220 MFLOP", "853k".
-func countText(n int64, what string) string {
+// Count is a number with a decimal prefix, three digits, and what is counted,
+// if that is said: "220 MFLOP", "853k".
+func Count(n int64, what string) string {
 	v, unit := float64(n), ""
 	text := fmt.Sprint(n)
 	if n >= 1000 {
-		for _, unit = range []string{"k", "M", "G", "T", "P"} {
+		for _, unit = range []string{"k", "M", "G", "T", "P", "E"} {
 			if v /= 1000; v < 999.5 {
 				break
 			}
@@ -50,7 +53,8 @@ func digits(v float64) string {
 	return fmt.Sprintf("%.0f", v)
 }
 
-func durationText(d time.Duration) string {
+// Duration is a time in the unit that suits it.
+func Duration(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
 		return fmt.Sprintf("%.0f us", float64(d)/float64(time.Microsecond))
@@ -60,8 +64,8 @@ func durationText(d time.Duration) string {
 	return fmt.Sprintf("%.2f s", d.Seconds())
 }
 
-// plural is "1 launch" or "2 launches".
-func plural(n int, what string) string {
+// Plural is "1 launch" or "2 launches".
+func Plural(n int, what string) string {
 	switch {
 	case n == 1:
 		return "1 " + what

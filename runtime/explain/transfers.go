@@ -1,15 +1,16 @@
-package main
+package explain
 
 import (
 	"fmt"
 	"strings"
 
+	"ptc/internal/units"
 	"ptc/runtime/program"
 )
 
-// moved is the transfers of a step, of the device with the most of them, that
+// Transfer is the transfers of a step, of the device with the most of them, that
 // are of one kind, with one memory and for one rule.
-type moved struct {
+type Transfer struct {
 	Kind    string `json:"kind"`   // fetch, store
 	Memory  string `json:"memory"` // host, disk
 	Why     string `json:"why"`
@@ -21,12 +22,12 @@ type moved struct {
 
 // transfers lists what a step moves between the memories of a device, in the
 // order in which it first happens.
-func transfers(p *program.Plan) []moved {
-	out := []moved{}
+func transfers(p *program.Plan) []Transfer {
+	out := []Transfer{}
 	type key struct{ kind, memory, why string }
 	for i := range p.Devices {
 		d := &p.Devices[i]
-		own := map[key]*moved{}
+		own := map[key]*Transfer{}
 		var order []key
 		for _, in := range stepOf(d) {
 			c := in.Comm
@@ -40,7 +41,7 @@ func transfers(p *program.Plan) []moved {
 			why, _, _ := strings.Cut(c.Why, " (")
 			k := key{c.Kind, d.Buffers[other].Memory, why}
 			if own[k] == nil {
-				own[k] = &moved{Kind: k.kind, Memory: k.memory, Why: k.why}
+				own[k] = &Transfer{Kind: k.kind, Memory: k.memory, Why: k.why}
 				order = append(order, k)
 			}
 			m := own[k]
@@ -52,14 +53,14 @@ func transfers(p *program.Plan) []moved {
 			}
 		}
 		for _, k := range order {
-			out = most(out, *own[k])
+			out = larger(out, *own[k])
 		}
 	}
 	return out
 }
 
-// most adds m, or puts it in the place of what is alike and moves less.
-func most(all []moved, m moved) []moved {
+// larger adds m, or puts it in the place of what is alike and moves less.
+func larger(all []Transfer, m Transfer) []Transfer {
 	for i, x := range all {
 		if x.Kind == m.Kind && x.Memory == m.Memory && x.Why == m.Why {
 			if m.Bytes > x.Bytes {
@@ -72,7 +73,7 @@ func most(all []moved, m moved) []moved {
 }
 
 // transferTable lists what moves between memories.
-func transferTable(b *strings.Builder, d *description) {
+func transferTable(b *strings.Builder, d *Description) {
 	if len(d.Transfers) == 0 {
 		return
 	}
@@ -80,7 +81,7 @@ func transferTable(b *strings.Builder, d *description) {
 	fmt.Fprintf(b, "  %6s  %11s  %11s  %7s  %-14s %s\n", "count", "largest", "all", "beside", "kind", "why")
 	for _, t := range d.Transfers {
 		kind := t.Kind + " " + t.Memory
-		fmt.Fprintf(b, "  %6d  %11s  %11s  %6.1f%%  %-14s %s\n", t.Count, bytesText(t.Largest), bytesText(t.Bytes),
-			100*float64(t.Started)/float64(max(t.Bytes, 1)), kind, t.Why)
+		fmt.Fprintf(b, "  %6d  %11s  %11s  %7s  %-14s %s\n", t.Count, units.Bytes(t.Largest), units.Bytes(t.Bytes),
+			percent(t.Started, t.Bytes), kind, t.Why)
 	}
 }

@@ -1,0 +1,114 @@
+package explain
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"ptc/runtime/program"
+)
+
+func TestFold(t *testing.T) {
+	for _, c := range []struct {
+		paths []string
+		want  string
+	}{
+		{[]string{"blocks.0.attn", "blocks.1.attn", "blocks.2.attn"}, "blocks.0..2.attn"},
+		{[]string{"blocks.3", "blocks.3"}, "blocks.3"},
+		{[]string{"a.5.b", "a.0.b", "a.2.b"}, "a.{0,2,5}.b"},
+		{[]string{"a.0", "a.2", "a.4", "a.6", "a.8"}, "a.*"},
+		{[]string{"a.0.1", "a.1.1", "a.0.2", "a.1.2"}, "a.0..1.1..2"},
+		{[]string{"loss"}, "loss"},
+		{nil, ""},
+	} {
+		if got := fold(c.paths); got != c.want {
+			t.Errorf("%v is folded to %q, expected %q", c.paths, got, c.want)
+		}
+	}
+	for in, want := range map[string]string{"blocks.12.attn": "blocks.*.attn", "x1.2y": "x1.2y", "": "", "7": "*"} {
+		if got := template(in); got != want {
+			t.Errorf("the template of %q is %q", in, got)
+		}
+	}
+	if got := withoutValues("all_gather for %123: x%y and %"); got != "all_gather for %: x%y and %" {
+		t.Errorf("without values: %q", got)
+	}
+}
+
+// deep is a plan of so many blocks: in each, on two devices, one launch, one
+// message and a remark.
+func deep(blocks int) *program.Plan {
+	p := &program.Plan{Name: "Deep", Layout: "pair", Target: "ref:f32",
+		Mesh:    []program.MeshAxis{{Name: "tp", Size: 2}},
+		Kernels: []program.Kernel{{Name: "gemm_0", Class: "gemm", Flops: 100, Bytes: 10}, {Name: "map_0", Class: "map", Flops: 1, Bytes: 400}}}
+	for i := range 40 {
+		p.Kernels = append(p.Kernels, program.Kernel{Name: fmt.Sprintf("row_%d", i), Class: "row"})
+	}
+	d := program.Device{Ranks: []int{0, 1}, Arena: 4096, Buffers: []program.Buffer{
+		{Space: program.Params, Bytes: 64}, {Space: program.Activations, Offset: 64, Bytes: 64}, {Space: program.Activations, Offset: 96, Bytes: 64}}}
+	var step []program.Instr
+	for i := range blocks {
+		scope := fmt.Sprintf("blocks.%d.attn", i)
+		step = append(step, program.Instr{Kernel: 0, Scope: scope, Pos: "m.ptl:3:1"}, program.Instr{Scope: scope, Pos: "m.ptl:4:1",
+			Comm: &program.Comm{Kind: program.AllReduce, Over: []string{"tp"}, Bytes: 1000, Why: fmt.Sprintf("for blocks.%d.w", i)}})
+		p.Remarks = append(p.Remarks, program.Remark{Pass: "partition", Scope: scope, Text: fmt.Sprintf("all_reduce for %%%d", 7*i)})
+	}
+	step = append(step, program.Instr{Kernel: 1, Scope: "loss", Pos: "m.ptl:9:1"})
+	d.Progs = []program.Program{{Name: "step", Instrs: step}}
+	p.Devices = []program.Device{d}
+	return p
+}
+
+// TestRepetitionIsOneLine: the text does not grow with the depth of the model, and
+// what it adds up does.
+func TestRepetitionIsOneLine(t *testing.T) {
+	const blocks = 300
+	p := deep(blocks)
+	for _, s := range Sections() {
+		if a, b := strings.Count(Text(deep(4), s), "\n"), strings.Count(Text(p, s), "\n"); a != b || b > 120 {
+			t.Errorf("section %s has %d lines for 4 blocks and %d for %d", s, a, b, blocks)
+		}
+	}
+	text := Text(p, "all")
+	for _, want := range []string{
+		"     300     100 FLOP         10 B  100.0%   88.2%  gemm     gemm_0     blocks.0..299.attn m.ptl:3:1\n",
+		"       1       1 FLOP        400 B    0.0%   11.8%  map      map_0      loss m.ptl:9:1\n",
+		"     300       1000 B  100.0%  all_reduce       tp       blocks.0..299.attn: for blocks.0..299.w\n",
+		"a device has at most 300 operations, of 293 KiB",
+		"partition: blocks.0..299.attn: all_reduce for %0 (300 times)\n",
+		"activations       96 B\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if s := Text(p, "summary"); !strings.Contains(s, "… 30 more: --section kernels") || !strings.Contains(s, "blocks.0..299.attn m.ptl:3:1") {
+		t.Errorf("summary:\n%s", s)
+	}
+	if s := Text(p, "transfers"); s != "this plan has no transfers\n" {
+		t.Errorf("transfers: %q", s)
+	}
+}
+
+// TestDescriptionIsWhole: JSON keeps each collective and remark, has a version, and
+// no list in it is null.
+func TestDescriptionIsWhole(t *testing.T) {
+	text, err := json.Marshal(Describe(deep(5)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d map[string]any
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	if d["version"] != float64(Version) || len(d["collectives"].([]any)) != 5 || len(d["remarks"].([]any)) != 5 {
+		t.Errorf("%s", text)
+	}
+	if strings.Contains(string(text), "null") {
+		t.Errorf("null in %s", text)
+	}
+	if text, _ := json.Marshal(Describe(&program.Plan{})); strings.Contains(string(text), "null") {
+		t.Errorf("null in %s", text)
+	}
+}

@@ -1,0 +1,119 @@
+package explain
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"ptc/internal/units"
+	"ptc/runtime/program"
+)
+
+// Kernel is a kernel function and its launches in a training step, of the device
+// that has the most of them.
+type Kernel struct {
+	Name     string `json:"name"`
+	Class    string `json:"class"`
+	Launches int    `json:"launches_per_step"`
+	Tasks    int64  `json:"tasks"`
+	Flops    int64  `json:"flops"` // of a launch, as the next two
+	Bytes    int64  `json:"bytes"`
+	Scratch  int64  `json:"scratch_bytes"`
+	// Where are the places in the model that it computes, in program order.
+	Where []Site `json:"where"`
+}
+
+// Site is a place in the model and its source that a kernel is launched for. A
+// kernel is fused of several operations; this is the one that names it.
+type Site struct {
+	Module   string `json:"module"` // folded: blocks.0..31.attn
+	Source   string `json:"source"` // file:line:column
+	Launches int    `json:"launches_per_step"`
+}
+
+func (k *Kernel) work() int64  { return k.Flops * int64(k.Launches) }
+func (k *Kernel) moves() int64 { return k.Bytes * int64(k.Launches) }
+
+// kernels are those of the plan, and the launches of the device with the most:
+// a step waits for it.
+func kernels(p *program.Plan) (launches int, out []Kernel) {
+	out = make([]Kernel, len(p.Kernels))
+	for i, k := range p.Kernels {
+		out[i] = Kernel{Name: k.Name, Class: k.Class, Tasks: k.Tasks, Flops: k.Flops, Bytes: k.Bytes, Scratch: k.Scratch, Where: []Site{}}
+	}
+	for i := range p.Devices {
+		step := stepOf(&p.Devices[i])
+		calls := make([][]*program.Instr, len(p.Kernels))
+		all := 0
+		for j := range step {
+			if in := &step[j]; in.Comm == nil {
+				calls[in.Kernel] = append(calls[in.Kernel], in)
+				all++
+			}
+		}
+		launches = max(launches, all)
+		for k, list := range calls {
+			if len(list) > out[k].Launches {
+				out[k].Launches, out[k].Where = len(list), sites(list)
+			}
+		}
+	}
+	return launches, out
+}
+
+func sites(calls []*program.Instr) []Site {
+	type key struct{ module, source string }
+	var groups folded[key, string]
+	for _, in := range calls {
+		groups.add(key{template(in.Scope), in.Pos}, in.Scope)
+	}
+	out := []Site{}
+	for _, k := range groups.keys {
+		out = append(out, Site{fold(groups.items[k]), k.source, len(groups.items[k])})
+	}
+	return out
+}
+
+// where is the first place that a kernel computes, and how many more there are.
+func (k *Kernel) where() string {
+	if len(k.Where) == 0 {
+		return ""
+	}
+	text := strings.TrimSpace(k.Where[0].Module + " " + k.Where[0].Source)
+	if n := len(k.Where) - 1; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}
+
+// by are the kernels in the order of a figure, the largest first, and its total.
+func (d *Description) by(figure func(*Kernel) int64) (order []*Kernel, total int64) {
+	for i := range d.Kernels {
+		order = append(order, &d.Kernels[i])
+		total += figure(&d.Kernels[i])
+	}
+	sort.SliceStable(order, func(i, j int) bool { return figure(order[i]) > figure(order[j]) })
+	return order, total
+}
+
+// kernelTable lists kernels by their share of the step's arithmetic, at most so
+// many of them.
+func kernelTable(b *strings.Builder, d *Description, limit int) {
+	order, total := d.by((*Kernel).work)
+	_, moved := d.by((*Kernel).moves)
+	fmt.Fprintf(b, "\nKernels (%d), by their work in a step\n", len(order))
+	fmt.Fprintf(b, "  %8s  %11s  %11s  %6s  %6s  %-8s %-10s %s\n", "launches", "each", "moves", "work", "bytes", "class", "kernel", "where")
+	for i, k := range order {
+		if i == limit {
+			fmt.Fprintf(b, "  … %d more: --section kernels\n", len(order)-i)
+			return
+		}
+		row := fmt.Sprintf("  %8d  %11s  %11s  %6s  %6s  %-8s %-10s %s", k.Launches, units.Count(k.Flops, "FLOP"), units.Bytes(k.Bytes),
+			percent(k.work(), total), percent(k.moves(), moved), k.Class, k.Name, k.where())
+		b.WriteString(strings.TrimRight(row, " ") + "\n")
+	}
+}
+
+func percent(part, whole int64) string {
+	return fmt.Sprintf("%.1f%%", 100*float64(part)/float64(max(whole, 1)))
+}

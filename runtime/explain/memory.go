@@ -1,0 +1,100 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"ptc/internal/units"
+	"ptc/runtime/program"
+)
+
+// Memory is in bytes.
+type Memory struct {
+	Peak  []int64                 `json:"peak_bytes_per_device"` // by rank, of device memory
+	Host  []int64                 `json:"host_bytes_per_device"` // what is offloaded, by rank
+	Disk  []int64                 `json:"disk_bytes_per_device"`
+	Arena map[program.Space]int64 `json:"arena"` // of the device with the largest
+}
+
+// spaces are the kinds of memory in the order in which they are shown.
+var spaces = []program.Space{program.Params, program.Grads, program.Optimizer,
+	program.Activations, program.Scratch, program.Inputs}
+
+func memoryOf(p *program.Plan, devices int) Memory {
+	m := Memory{Peak: make([]int64, devices), Host: make([]int64, devices), Disk: make([]int64, devices),
+		Arena: map[program.Space]int64{}}
+	var largest *program.Device
+	for i := range p.Devices {
+		dev := &p.Devices[i]
+		if largest == nil || dev.Arena > largest.Arena {
+			largest = dev
+		}
+		for _, r := range dev.Ranks {
+			if r >= 0 && r < devices {
+				m.Peak[r], m.Host[r], m.Disk[r] = dev.Arena, dev.Host, dev.Disk
+			}
+		}
+	}
+	for _, s := range spaces {
+		m.Arena[s] = covered(largest, s)
+	}
+	return m
+}
+
+// covered is how many bytes of the arena hold a buffer of the kind at some time.
+func covered(d *program.Device, s program.Space) int64 {
+	if d == nil {
+		return 0
+	}
+	type span struct{ from, to int64 }
+	var spans []span
+	for _, b := range d.Buffers {
+		if b.Space == s && b.Memory == "" {
+			spans = append(spans, span{b.Offset, b.Offset + b.Bytes})
+		}
+	}
+	sort.Slice(spans, func(i, j int) bool { return spans[i].from < spans[j].from })
+	var sum, end int64
+	for _, x := range spans {
+		if from := max(x.from, end); x.to > from {
+			sum += x.to - from
+			end = x.to
+		}
+	}
+	return sum
+}
+
+// most is the largest of the devices'.
+func most(bytes []int64) int64 { return slices.Max(append([]int64{0}, bytes...)) }
+
+// memoryText is what a device needs at most, in one line.
+func (d *Description) memoryText() string {
+	text := units.Bytes(most(d.Memory.Peak)) + " per device"
+	if n := most(d.Memory.Host); n > 0 {
+		text += ", and " + units.Bytes(n) + " of the host"
+	}
+	if n := most(d.Memory.Disk); n > 0 {
+		text += ", and " + units.Bytes(n) + " on disk"
+	}
+	return text
+}
+
+func memoryTable(b *strings.Builder, d *Description) {
+	b.WriteString("\nMemory of a device, in bytes of its arena that ever hold\n")
+	for _, s := range spaces {
+		fmt.Fprintf(b, "  %-11s %10s\n", s, units.Bytes(d.Memory.Arena[s]))
+	}
+	for _, x := range []struct {
+		label string
+		bytes []int64
+	}{{"on the host", d.Memory.Host}, {"on disk", d.Memory.Disk}} {
+		if n := most(x.bytes); n > 0 {
+			fmt.Fprintf(b, "  %-11s %10s\n", x.label, units.Bytes(n))
+		}
+	}
+	if least := slices.Min(append([]int64{most(d.Memory.Peak)}, d.Memory.Peak...)); least < most(d.Memory.Peak) {
+		fmt.Fprintf(b, "  devices need from %s to %s\n", units.Bytes(least), units.Bytes(most(d.Memory.Peak)))
+	}
+}

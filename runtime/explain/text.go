@@ -1,0 +1,114 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"ptc/internal/units"
+	"ptc/runtime/program"
+)
+
+// section is a part of the text.
+type section struct {
+	name  string
+	write func(*strings.Builder, *Description, *program.Plan)
+}
+
+// sections are all but the summary, in the order in which "all" has them.
+var sections = []section{
+	{"memory", func(b *strings.Builder, d *Description, _ *program.Plan) { memoryTable(b, d) }},
+	{"kernels", func(b *strings.Builder, d *Description, _ *program.Plan) { kernelTable(b, d, -1) }},
+	{"communication", communicationTable},
+	{"transfers", func(b *strings.Builder, d *Description, _ *program.Plan) { transferTable(b, d) }},
+	{"schedule", func(b *strings.Builder, d *Description, _ *program.Plan) { schedule(b, d, -1, -1) }},
+	{"remarks", remarkList},
+	{"config", configList},
+	{"sources", sourceList},
+}
+
+// Sections are the names that Text takes, the default one first.
+func Sections() []string {
+	names := []string{"summary"}
+	for _, s := range sections {
+		names = append(names, s.name)
+	}
+	return append(names, "all")
+}
+
+// Text is a section of what there is to say of a plan; "summary" is the short
+// form of it, "all" every section. The name is one of Sections.
+func Text(p *program.Plan, name string) string {
+	var b strings.Builder
+	d := Describe(p)
+	if name == "summary" {
+		summary(&b, d, p)
+		return b.String()
+	}
+	if name == "all" {
+		head(&b, d)
+	}
+	for _, s := range sections {
+		if name == s.name || name == "all" {
+			s.write(&b, d, p)
+		}
+	}
+	text := strings.TrimPrefix(b.String(), "\n")
+	if text == "" {
+		return fmt.Sprintf("this plan has no %s\n", name)
+	}
+	return text
+}
+
+func line(b *strings.Builder, label, format string, args ...any) {
+	fmt.Fprintf(b, "  %-11s %s\n", label, fmt.Sprintf(format, args...))
+}
+
+// Overview is what a plan is, in a few lines.
+func Overview(p *program.Plan) string {
+	var b strings.Builder
+	Describe(p).overview(&b)
+	return b.String()
+}
+
+func (d *Description) overview(b *strings.Builder) {
+	by := ""
+	if d.LLVM != "" {
+		by = ", code by LLVM " + d.LLVM
+	}
+	line(b, "model", "%s, layout %s", d.Model, d.Layout)
+	line(b, "target", "%s on %s%s", d.Target, units.Plural(d.Devices, "device"), by)
+	line(b, "parameters", "%s in %s", units.Count(d.Parameters.Elements, ""), units.Plural(d.Parameters.Tensors, "tensor"))
+	line(b, "step", "%s of %s, from %s; %s", units.Plural(d.LaunchesPerStep, "launch"),
+		units.Plural(len(d.Kernels), "kernel"), units.Plural(d.OpsBeforeFusion, "operation"), units.Count(d.FlopsPerStep, "FLOP"))
+	line(b, "memory", "%s", d.memoryText())
+}
+
+func head(b *strings.Builder, d *Description) {
+	fmt.Fprintf(b, "%s, compiled by ptc %s\n", d.Model, d.Compiler)
+	d.overview(b)
+	if len(d.Mesh) > 0 {
+		var axes []string
+		for _, m := range d.Mesh {
+			axes = append(axes, fmt.Sprintf("%s = %d", m.Name, m.Size))
+		}
+		line(b, "mesh", "%s", strings.Join(axes, ", "))
+	}
+}
+
+// configList is the resolved config, in the order of the file.
+func configList(b *strings.Builder, _ *Description, p *program.Plan) {
+	if len(p.Config) == 0 {
+		return
+	}
+	b.WriteString("\nConfig\n")
+	for _, c := range p.Config {
+		fmt.Fprintf(b, "  %s = %s\n", c.Key, c.Value)
+	}
+}
+
+func sourceList(b *strings.Builder, d *Description, _ *program.Plan) {
+	fmt.Fprintf(b, "\nSources (%d), by SHA-256\n", len(d.Sources))
+	for _, s := range d.Sources {
+		fmt.Fprintf(b, "  %s  %s\n", s.SHA256, s.Name)
+	}
+}
