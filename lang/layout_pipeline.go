@@ -48,6 +48,9 @@ func (y *layout) pipeline(d *syntax.Pipeline) {
 		},
 		"stages": func(x syntax.Expr) { byHand = x },
 	})
+	if schedule == "interleaved" && chunks == 1 {
+		y.oneChunk[d] = true
+	}
 	var counts ir.Ints
 	if ok && len(mesh) == 1 {
 		stages := y.l.mod.MeshSize(d.Over.Name) * chunks
