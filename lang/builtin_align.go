@@ -67,6 +67,9 @@ func (f *frame) crossed(n syntax.Node, name string, who [2]string, ts [2]tensor,
 	for _, a := range lackA {
 		if b, near := diag.Nearest(a, lackB); near {
 			e.Hint = "are `" + b + "` and `" + a + "` one axis? Then it needs one name. "
+			if s := diag.Spelled(b, a); s != "" {
+				e.Hint += strings.TrimPrefix(s, " ") + ". "
+			}
 			break
 		}
 	}

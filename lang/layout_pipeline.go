@@ -103,6 +103,9 @@ func (y *layout) stages(x syntax.Expr, stages, chunks, blocks int) (out ir.Ints)
 // checkMicrobatches checks that the part of the batch that one device has is
 // cut evenly.
 func (y *layout) checkMicrobatches(x syntax.Expr, n int) {
+	if y.t.data == nil {
+		return // what is wrong with it was said
+	}
 	a := y.t.data.fields[0].typ.Axes[0]
 	parts := 1
 	for _, d := range y.decl.Directives {
