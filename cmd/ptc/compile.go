@@ -51,6 +51,7 @@ Passes, in order, for --print-after and as names of dumps:
 		RunE:              func(_ *cobra.Command, args []string) error { return a.compile(args[0], &f) },
 	}
 	f.sourceFlags.add(cmd)
+	a.diagnosticsFlag(cmd)
 	fl := cmd.Flags()
 	fl.StringVarP(&f.output, "output", "o", "", "write the plan to `PLAN` (default FILE's name with .bin, in the current folder)")
 	fl.StringVar(&f.dump, "dump-ir", "", "write the IR after each pass to `DIR`/NN-pass.ptir; 00- is the lowered source")
@@ -90,7 +91,7 @@ func (a *app) compile(path string, f *compileFlags) error {
 		return compileError(err, u.sources(r))
 	}
 	for _, w := range r.Warnings {
-		fmt.Fprintf(a.err, "warning: %s\n", w)
+		a.message("warning", w)
 	}
 	data, err := program.Encode(plan)
 	if errors.Is(err, program.ErrTooLarge) {
@@ -105,7 +106,7 @@ func (a *app) compile(path string, f *compileFlags) error {
 	if err := a.writeFile(output, data); err != nil {
 		return err
 	}
-	if !f.quiet {
+	if !f.quiet && a.telling.forPeople() {
 		fmt.Fprint(a.err, compileSummary(path, output, len(data), plan, r, f.verbose))
 	}
 	return nil

@@ -105,7 +105,7 @@ func (a *app) report(cmd *cobra.Command, err error, args []string) int {
 	case exitBug:
 		a.reportBug(f.err.Error(), nil, args)
 	default:
-		fmt.Fprint(a.err, render(f))
+		a.tell(f)
 	}
 	return f.code
 }
@@ -114,43 +114,8 @@ func (a *app) report(cmd *cobra.Command, err error, args []string) int {
 func (a *app) note(err error) {
 	var f *fault
 	if errors.As(err, &f) {
-		fmt.Fprint(a.err, render(f))
+		a.tell(f)
 	}
-}
-
-// render shows diagnostics with their source lines, and any other error as a
-// line.
-func render(f *fault) string {
-	list, ok := diag.As(f.err)
-	if !ok {
-		return "error: " + f.err.Error() + "\n"
-	}
-	texts := map[string]string{} // by the path that is shown
-	shown := make(diag.List, len(list))
-	place := func(p diag.Pos) diag.Pos {
-		if f.source == nil {
-			return p
-		}
-		if text, path, ok := f.source(p.File); ok {
-			p.File = path
-			texts[path] = text
-		}
-		return p
-	}
-	for i, e := range list {
-		c := *e
-		c.Pos = place(e.Pos)
-		c.Note = append([]diag.Note(nil), e.Note...)
-		for j := range c.Note {
-			c.Note[j].Pos = place(c.Note[j].Pos)
-		}
-		shown[i] = &c
-	}
-	text := diag.Render(shown, func(file string) (string, bool) { t, ok := texts[file]; return t, ok })
-	if len(list) > 1 {
-		text += fmt.Sprintf("\n%d errors\n", len(list))
-	}
-	return text
 }
 
 // reportPanic is called while the panic p unwinds.

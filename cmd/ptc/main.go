@@ -24,11 +24,12 @@ func main() {
 type app struct {
 	in       io.Reader
 	out, err io.Writer
+	telling  telling
 }
 
 // execute runs one command line and gives the exit code of the process.
 func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) (code int) {
-	a := &app{in: in, out: out, err: errw}
+	a := &app{in: in, out: out, err: errw, telling: newTelling()}
 	defer func() {
 		if p := recover(); p != nil {
 			code = a.reportPanic(p, args)
@@ -37,7 +38,9 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writ
 	root := newRoot(a)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
-	return a.report(cmd, err, args)
+	code = a.report(cmd, err, args)
+	a.finish()
+	return code
 }
 
 func newRoot(a *app) *cobra.Command {
@@ -67,6 +70,8 @@ is wrong is an error of "ptc compile", with the source line.`,
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
+	root.PersistentFlags().Var(&a.telling.color, "color", "color messages: `auto`, always or never")
+	complete(root, "color", func([]string) []string { return a.telling.color.words })
 	for _, g := range commands(a) {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, c := range g.cmds {

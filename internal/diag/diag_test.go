@@ -1,6 +1,7 @@
 package diag
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -51,7 +52,17 @@ func TestRender(t *testing.T) {
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if s := Render(List{{Msg: "a\x1b[31mb", Pos: Pos{"m.ptl", 9, 9}}}, func(string) (string, bool) { return "", false }); !strings.Contains(s, "m.ptl:9:9") {
+	if s := Render(List{{Msg: "a\x1b[31mb", Pos: Pos{"m.ptl", 9, 9}}}, func(string) (string, bool) { return "", false }); strings.Contains(s, "\x1b") || !strings.Contains(s, "m.ptl:9:9") {
 		t.Error(s)
+	}
+}
+
+// TestColors: without its colors the rendering is the plain one.
+func TestColors(t *testing.T) {
+	l := List{{Code: "E0203", Pos: Pos{"m.ptl", 1, 3}, Len: 2, Msg: "m", Want: "w", Hint: "h", Note: []Note{{Pos{"m.ptl", 1, 1}, "n"}}}}
+	source := func(string) (string, bool) { return "a bc\n", true }
+	plain, colored := Render(l, source), ANSI.Render(l, source)
+	if colored == plain || regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(colored, "") != plain {
+		t.Errorf("in color\n%s\nplain\n%s", colored, plain)
 	}
 }

@@ -17,34 +17,77 @@ import (
 //
 // The position is also printed as file:line:col. source returns the text of a
 // file, or false; where there is none the source lines are left out.
-func Render(l List, source func(file string) (string, bool)) string {
-	var b strings.Builder
+func Render(l List, source func(file string) (string, bool)) string { return Plain.Render(l, source) }
+
+// Render is the function of that name, in this style.
+func (s Style) Render(l List, source func(file string) (string, bool)) string {
+	r := renderer{source: source, style: s}
 	for i, e := range l {
 		if i > 0 {
-			b.WriteByte('\n')
+			r.WriteByte('\n')
 		}
-		render(&b, e, source)
+		r.error(e)
 	}
-	return b.String()
+	return r.String()
 }
 
-func render(b *strings.Builder, e *Error, source func(string) (string, bool)) {
-	b.WriteString("error")
-	if e.Code != "" {
-		fmt.Fprintf(b, "[%s]", e.Code)
+// Style says whether a rendering has colors.
+type Style bool
+
+// Plain is text alone; ANSI has the colors of a terminal, as sequences of
+// ECMA-48, section 8.3.117 (SGR).
+const (
+	Plain Style = false
+	ANSI  Style = true
+)
+
+const (
+	red   = "1;31" // errors
+	blue  = "1;34" // places
+	cyan  = "1;36" // notes
+	green = "1;32" // what to do
+	bold  = "1"
+)
+
+func (s Style) paint(color, text string) string {
+	if !s || text == "" {
+		return text
 	}
-	fmt.Fprintf(b, ": %s\n", e.Msg)
-	snippet(b, e.Pos, e.Len, e.Want, source)
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}
+
+// Head is the first word of a message of that severity: error, warning.
+func (s Style) Head(severity string) string {
+	if severity == "warning" {
+		return s.paint("1;33", severity)
+	}
+	return s.paint(red, severity)
+}
+
+type renderer struct {
+	strings.Builder
+	source func(string) (string, bool)
+	style  Style
+}
+
+func (b *renderer) error(e *Error) {
+	head := "error"
+	if e.Code != "" {
+		head += "[" + e.Code + "]"
+	}
+	fmt.Fprintf(b, "%s\n", b.style.paint(red, head)+b.style.paint(bold, ": "+printable(e.Msg)))
+	b.snippet(e.Pos, e.Len, e.Want)
 	for _, n := range e.Note {
-		fmt.Fprintf(b, "note: %s\n", n.Msg)
-		snippet(b, n.Pos, 0, "", source)
+		fmt.Fprintf(b, "%s: %s\n", b.style.paint(cyan, "note"), printable(n.Msg))
+		b.snippet(n.Pos, 0, "")
 	}
 	if e.Hint != "" {
-		fmt.Fprintf(b, "  = %s\n", e.Hint)
+		fmt.Fprintf(b, "  %s %s\n", b.style.paint(blue, "="), b.style.paint(green, printable(e.Hint)))
 	}
 }
 
-func snippet(b *strings.Builder, p Pos, n int, want string, source func(string) (string, bool)) {
+func (b *renderer) snippet(p Pos, n int, want string) {
+	source, paint := b.source, b.style.paint
 	if want != "" {
 		want = " expected " + want
 	}
@@ -54,7 +97,7 @@ func snippet(b *strings.Builder, p Pos, n int, want string, source func(string) 
 		}
 		return
 	}
-	fmt.Fprintf(b, "  --> %s\n", p)
+	fmt.Fprintf(b, "  %s %s\n", paint(blue, "-->"), p)
 	line, ok := sourceLine(p, source)
 	if !ok {
 		if want != "" {
@@ -67,8 +110,9 @@ func snippet(b *strings.Builder, p Pos, n int, want string, source func(string) 
 	col := min(max(p.Col-1, 0), len(line))
 	under := line[col:min(col+max(n, 1), len(line))]
 	n = max(1, utf8.RuneCountInString(under)) // one mark for each character, not byte
-	fmt.Fprintf(b, "%s |\n%s | %s\n", pad, num, printable(line))
-	fmt.Fprintf(b, "%s | %s%s%s\n", pad, blank(line[:col]), strings.Repeat("^", n), want)
+	bar := paint(blue, "|")
+	fmt.Fprintf(b, "%s %s\n%s %s %s\n", pad, bar, paint(blue, num), bar, printable(line))
+	fmt.Fprintf(b, "%s %s %s%s\n", pad, bar, blank(line[:col]), paint(red, strings.Repeat("^", n)+printable(want)))
 }
 
 func sourceLine(p Pos, source func(string) (string, bool)) (string, bool) {
@@ -93,10 +137,10 @@ func sourceLine(p Pos, source func(string) (string, bool)) (string, bool) {
 	return strings.TrimSuffix(line, "\r"), true
 }
 
-// printable keeps tabs and replaces what a terminal could act upon.
+// printable keeps tabs and line breaks and replaces what a terminal could act upon.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '\t' || r >= ' ' && r != 0x7f && (r < 0x80 || r > 0x9f) {
+		if r == '\t' || r == '\n' || r >= ' ' && r != 0x7f && (r < 0x80 || r > 0x9f) {
 			return r
 		}
 		return '\uFFFD'
