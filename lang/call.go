@@ -24,10 +24,7 @@ func (f *frame) call(x *syntax.Call) value {
 	}
 	switch fun := fun.(type) {
 	case unknown:
-		for _, a := range x.Args { // still look for mistakes inside
-			f.expr(a.Value)
-		}
-		return fun
+		return fun // what its arguments may read is not known: an optimizer's may read the step
 	case word:
 		return f.undefined(fun)
 	case primitive:
@@ -95,7 +92,7 @@ func (f *frame) match(site syntax.Node, who string, formals []formal, args []*sy
 		case i < 0 && extra:
 			m.extra = append(m.extra, a)
 		case i < 0:
-			names := formalNames(formals)
+			names := append(formalNames(formals), f.common...)
 			f.wants("E0206", a.Name, diag.OneOf(names), diag.DidYouMean(a.Name.Name, names), "%s has no parameter `%s`", who, a.Name.Name)
 			ok = false
 		case m.args[i] != nil || i < skip:

@@ -97,7 +97,7 @@ func (f *frame) dot(x *syntax.Dot) value {
 		if b := builtins[x.Sel.Name]; b != nil {
 			return primitive{b, v}
 		}
-		return f.wants("E0201", x.Sel, "", diag.DidYouMean(x.Sel.Name, builtinNames()), "there is no function `%s`", x.Sel.Name)
+		return f.wants("E0201", x.Sel, "", f.instead(x.Sel.Name, builtinNames()), "there is no function `%s`", x.Sel.Name)
 	default:
 		return f.errorf("E0209", x.Sel, "%s has no members", v.what())
 	}

@@ -16,9 +16,10 @@ type layout struct {
 	f    *frame
 	decl *syntax.Layout // nil: one device, by default
 	t    *training
-	// incomplete: the model has errors, so that what a directive names may be
-	// missing for another reason than a slip in the directive.
-	incomplete bool
+	// incomplete: the model has errors, so that an axis that a directive names may
+	// be missing for another reason than a slip in the directive; unnamed: so may a
+	// module or parameter.
+	incomplete, unnamed bool
 
 	rules  ir.Terms
 	shards []shardRule
@@ -323,7 +324,7 @@ func (y *layout) module(name string) *syntax.Module {
 }
 
 func (y *layout) unknownPath(p *syntax.Path) {
-	if y.incomplete {
+	if y.unnamed {
 		return
 	}
 	var names []string

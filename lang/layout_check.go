@@ -37,14 +37,17 @@ func (y *layout) tensors(paths bool) []placed {
 		}
 		add(p.typ, "the parameter `"+p.path+"`", at)
 	}
-	step := y.l.mod.Func("step")
-	if step == nil || paths {
+	if paths {
 		return out
 	}
-	for _, a := range step.Args {
-		if a.Role == ir.RoleData {
-			add(a.Value.Type, "the field `"+a.Path+"` of the batch", "")
+	if y.t != nil && y.t.data != nil {
+		for _, d := range y.t.data.fields {
+			add(d.typ, "the field `"+d.name+"` of the batch", "")
 		}
+	}
+	step := y.l.mod.Func("step")
+	if step == nil {
+		return out
 	}
 	for _, o := range step.Ops {
 		if o.Name == "grad" {

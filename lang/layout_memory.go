@@ -149,7 +149,7 @@ func (y *layout) joined(ps []*syntax.Path) ir.Str {
 
 // checkKept checks that a name is a member of one of the modules.
 func (y *layout) checkKept(x syntax.Expr, k string, mods []*instance) {
-	if len(mods) == 0 || y.incomplete {
+	if len(mods) == 0 || y.unnamed {
 		return
 	}
 	var names []string

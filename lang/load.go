@@ -283,6 +283,18 @@ func (ld *loader) std(name string, d *syntax.Import) *file {
 	return ld.parse(full, []byte(src), true)
 }
 
+// importable are the modules of the standard library that a file imports by
+// name; the others are in the scope of every file.
+func importable() []string {
+	var out []string
+	for _, n := range stdlib.Names() {
+		if !contains(stdlib.Implicit, n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
 func stdNames() string {
 	names := stdlib.Names()
 	for i, n := range names {

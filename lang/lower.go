@@ -35,7 +35,7 @@ type Result struct {
 
 // Lower resolves the program to a module, or to the list of its mistakes.
 func (p *Program) Lower(o Options) (*Result, diag.List) {
-	l := &lowerer{prog: p, mod: &ir.Module{Level: ir.Global}, paths: map[string]*param{}, bounds: map[*syntax.Module][]ir.Type{}}
+	l := &lowerer{prog: p, mod: &ir.Module{Level: ir.Global}, paths: map[string]*param{}, bounds: map[*syntax.Module][]ir.Type{}, missing: map[string]bool{}}
 	if p.main == nil || p.main.tree == nil {
 		l.errs.add(&diag.Error{Code: "E0501", Msg: "nothing was parsed"})
 		return nil, l.errs.list
@@ -66,6 +66,7 @@ type lowerer struct {
 	steps   int          // expressions evaluated
 	modules int          // instances made
 	stopped bool         // a bound was exceeded
+	missing map[string]bool // imports that were reported to be missing
 
 	// bounds are the types that cross the borders of each module: arguments
 	// and results of apply in @step.
@@ -115,9 +116,13 @@ func (l *lowerer) lower(o Options) *Result {
 		return nil
 	}
 	f := l.trainFrame()
+	before := len(l.errs.list)
 	l.model = f.instantiate(t.model, nil, t.node, "")
 	if l.model == nil || l.stopped {
 		return nil
+	}
+	if lay != nil {
+		lay.unnamed = len(l.errs.list) > before
 	}
 	l.mod.Name = t.model.decl.Name.Name
 	l.meta("config", l.configAttrs())

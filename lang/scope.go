@@ -23,6 +23,9 @@ type frame struct {
 
 	up    *frame      // caller
 	site  syntax.Node // the call, in the caller's code
+	// common are the names of further arguments that someone else takes from the
+	// call that the frame makes.
+	common []string
 	name  string      // of the function
 	depth int
 
@@ -139,7 +142,7 @@ func (f *frame) selectName(n namespace, sel *syntax.Ident) value {
 		}
 	}
 	names := n.file.names()
-	return f.wants("E0201", sel, diag.OneOf(names), diag.DidYouMean(sel.Name, names), "`%s` has no `%s`", n.file.name, sel.Name)
+	return f.wants("E0201", sel, diag.OneOf(names), f.instead(sel.Name, names), "`%s` has no `%s`", n.file.name, sel.Name)
 }
 
 // names lists what the file declares, sorted.
@@ -183,7 +186,13 @@ func (f *frame) known() []string {
 
 // undefined reports a word that is used as a value.
 func (f *frame) undefined(w word) value {
-	return f.wants("E0201", w.at, "", diag.DidYouMean(w.name, f.known()), "unknown name `%s`", w.name)
+	if contains(importable(), w.name) { // one missing import is one mistake
+		if f.l.missing[w.name] {
+			return unknown{}
+		}
+		f.l.missing[w.name] = true
+	}
+	return f.wants("E0201", w.at, "", f.instead(w.name, f.known()), "unknown name `%s`", w.name)
 }
 
 // builtinValue is a name that the language itself defines.
@@ -228,9 +237,11 @@ func (f *frame) axisSize(n syntax.Node, name string) (int, bool) {
 		if isUnknown(v) {
 			return 0, false
 		}
-		if c, ok := v.(number); ok {
+		if c, ok := v.(number); ok && c.whole {
 			return f.size(n, c, name)
 		}
+		f.l.noSize(name, v)
+		return 0, false
 	}
 	for _, v := range f.vars {
 		if isUnknown(v) {
@@ -249,6 +260,22 @@ func (f *frame) axisSize(n syntax.Node, name string) (int, bool) {
 	sort.Strings(names)
 	f.wants("E0204", n, "a config entry `"+name+"`, or its size here: `["+name+" = …]`", diag.DidYouMean(name, names), "axis `%s` has no size", name)
 	return 0, false
+}
+
+// noSize reports a config entry that is the size of an axis and cannot be: where
+// it stands, once, however many types have the axis.
+func (l *lowerer) noSize(name string, v value) {
+	e := l.configIndex[name]
+	what := v.what()
+	if c, ok := v.(number); ok {
+		what = formatNumber(c)
+	}
+	x := at("E0216", e.node.Value, "the size of axis `%s` is %s", name, what)
+	x.Want = "a whole number from 1 to 2147483647"
+	if e.set != nil {
+		x.Pos, x.Len, x.Msg = diag.Pos{}, 0, "--set "+name+": "+x.Msg
+	}
+	l.errs.add(x)
 }
 
 // size checks a number that is to be the size of an axis.

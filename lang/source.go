@@ -41,7 +41,11 @@ func oneOf(f *frame, c *builtinCall) value {
 	}
 	e := at("E0206", c.site, "found `%s`", clip(s))
 	e.Want, e.Hint = diag.OneOf(names), diag.DidYouMean(s, names)
-	f.reportNamed(e, s)
+	blamed := s
+	if n, ok := c.nodes[0].(*syntax.Name); ok {
+		e.Msg, blamed = "`"+n.Name+"` is `"+clip(s)+"`", n.Name
+	}
+	f.reportNamed(e, blamed)
 	return unknown{}
 }
 
@@ -83,12 +87,19 @@ func (f *frame) notSource(x syntax.Expr, v value) {
 	}
 }
 
+// SourceKinds are the kinds of readers of data that a plan may ask for: those
+// that the runtime has.
+var SourceKinds = []string{"synthetic", "text"}
+
 // newSource is source(kind, …): types are fields, all else options. Empty
 // strings are options not given.
 func newSource(f *frame, c *builtinCall) value {
 	kind, ok := plainWord(c.vals[0])
 	if !ok {
 		return f.notA(c.nodes[0], c.vals[0], "the name of a kind of source")
+	}
+	if !contains(SourceKinds, kind) {
+		return f.wants("E0509", c.nodes[0], diag.OneOf(SourceKinds), diag.DidYouMean(kind, SourceKinds), "there is no source of kind `%s`", clip(kind))
 	}
 	d := &dataSource{term: ir.Term{Head: "data", Args: ir.A("kind", ir.Str(kind))}}
 	for _, a := range c.extra {

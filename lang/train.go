@@ -224,6 +224,9 @@ func (l *lowerer) loss(fb *funcBuilder, t *training) (*ir.Value, []*ir.Arg) {
 		f.notA(x, v, "a tensor: the mean of something")
 		return nil, nil
 	case w.v.Type.Rank() != 0 || w.v.Type.DType != ir.F32:
+		if len(l.errs.list) > 0 {
+			return nil, nil // what is wrong already may be why
+		}
 		f.wants("E0505", x, "f32[], a single number", "`mean(…)` averages over all axes", "the loss is %s", w.v.Type)
 		return nil, nil
 	}

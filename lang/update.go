@@ -21,6 +21,9 @@ func (l *lowerer) update(fb *funcBuilder, o *optimizer, t *training, loss *ir.Va
 	f := l.trainFrame()
 	f.scope = "optimizer"
 	if len(fb.order) == 0 {
+		if len(l.errs.list) > 0 {
+			return // what is wrong already may be why
+		}
 		f.errorf("E0505", t.entries["loss"].Value, "the loss reads no parameter, so there is nothing to train")
 		return
 	}
@@ -90,6 +93,8 @@ func (u *updater) prepare(grads []*ir.Value) bool {
 	u.f.scope = "optimizer"
 	u.inst = newInstance(u.o.moduleRef, "optimizer")
 	g := u.f.child(u.o.at, u.o.decl.Name.Name, u.o.file, u.inst)
+	u.f.common = commonOptions
+	defer func() { u.f.common = nil }()
 	if !u.f.bind(g, u.o.at, u.o.what(), u.o.decl.Params, u.o.own, func(n string, v value) { u.inst.args[n] = v }) {
 		return false
 	}

@@ -19,6 +19,9 @@ func Nearest(name string, candidates []string) (string, bool) {
 			best, dist = c, d
 		}
 	}
+	if dist >= utf8.RuneCountInString(name) { // every character is another one
+		return "", false
+	}
 	limit := max(1, max(utf8.RuneCountInString(name), utf8.RuneCountInString(best))/3)
 	if dist < 0 || dist > limit || len(name) > 100 {
 		return "", false

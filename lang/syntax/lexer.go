@@ -255,6 +255,10 @@ var lookalikes = map[rune]string{
 }
 
 func (s *scanner) unknown(r rune, size int) {
+	if r == '\'' || r == '‘' || r == '’' {
+		s.quoted(size)
+		return
+	}
 	hint := ""
 	if w := lookalikes[r]; w != "" {
 		hint = "write " + w
@@ -265,6 +269,18 @@ func (s *scanner) unknown(r rune, size int) {
 	}
 	s.errorf("E0106", 1, "", hint, "the character %s has no meaning here", shown)
 	s.skip(size)
+}
+
+// quoted is a string in single quotes, as other languages have them: one mistake.
+func (s *scanner) quoted(size int) {
+	line, _, _ := strings.Cut(s.text, "\n")
+	n := size
+	if end := strings.IndexAny(line[size:], "'’"); end >= 0 {
+		_, last := utf8.DecodeRuneInString(line[size+end:])
+		n = size + end + last
+	}
+	s.errorf("E0106", n, "", "write `\"`", "a string stands in double quotes")
+	s.skip(n)
 }
 
 // clip shortens a text for a message.
