@@ -14,13 +14,16 @@ func alone(x *rewriter, o *ir.Op) *ir.Value {
 	if !collective(o) {
 		return nil
 	}
+	if op.Reorders(o) && op.SameState(o.Args[0].Type, o.Result().Type) {
+		return o.Args[0]
+	}
 	rest := slices.DeleteFunc(slices.Clone(over(o)), func(m string) bool { return x.m.MeshSize(m) == 1 })
 	switch {
 	case len(rest) == len(over(o)):
 		return nil
 	case len(rest) > 0:
 		return x.b.Emit(o.Name, op.Untagged(o.Attrs).With("over", ir.Names(rest)), o.Args[0])
-	case o.Name == "permute" && o.Attrs.Ints("sources")[0] != 0:
+	case o.Name == "permute" && !op.Reorders(o) && o.Attrs.Ints("sources")[0] != 0:
 		return nil // gives zeros
 	}
 	return o.Args[0]
