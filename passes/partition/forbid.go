@@ -64,8 +64,8 @@ func forbidden(f *ir.Func, rules []ban) diag.List {
 	return errs
 }
 
-// banned are the kinds of collectives that a plan for a value leaves aside, if it
-// can: those that rules ban for everything, or for the parameter that it is.
+// banned are the kinds of collectives that a plan for a value is better without:
+// those that rules ban for everything, or for the parameter that it is.
 func (p *partitioner) banned(path string) (kinds []string) {
 	for _, b := range p.bans {
 		if len(b.of) == 0 || path != "" && slices.Contains(b.of, path) {

@@ -14,33 +14,15 @@ const (
 	maxSteps     = 1 << 20
 )
 
-// unknown is more than any plan costs.
-var unknown = cost{sent: 1 << 62}
-
-// plan is the cheapest sequence of steps, of those that send the same in the same
-// number of collectives the fixed order if it is one: a shortest path among the
-// shardings (Dijkstra, 1959). Where that takes more than the bounds allow, it is
-// the fixed order. Without a sequence of what is not banned, everything is
-// allowed.
+// plan is the cheapest sequence of steps, of those that cost the same the fixed
+// order if it is one: a shortest path among the shardings (Dijkstra, 1959). Where
+// that takes more than the bounds allow, it is the fixed order.
 func (p *problem) plan() []step {
-	fixed, within := p.fixed(), unknown
-	if !p.bans(fixed) {
-		within = p.total(fixed)
-	}
-	if steps := p.below(within); steps != nil {
+	fixed := p.fixed()
+	if steps := p.below(p.total(fixed)); steps != nil {
 		return steps
 	}
-	if within == unknown {
-		all := *p
-		all.banned = nil
-		return all.plan()
-	}
 	return fixed
-}
-
-// bans reports whether steps have a kind that is banned.
-func (p *problem) bans(steps []step) bool {
-	return slices.ContainsFunc(steps, func(st step) bool { return slices.Contains(p.banned, st.kind) })
 }
 
 // below is the cheapest sequence of steps if it costs less than within, and is

@@ -24,20 +24,27 @@ type plan struct {
 }
 
 // best is the plan that sends the least: without splits, unless they save bytes.
+// Banned kinds of collectives it leaves aside where the fixed order has none;
+// otherwise the layout forbids what the reshard needs, and shall say so: an
+// all_reduce that is forbidden is not done in two halves.
 func (p *problem) best() plan {
+	if p.bans(p.fixed()) {
+		all := *p
+		all.banned = nil
+		return all.best()
+	}
 	out := plan{steps: p.plan(), of: p}
-	q, by := p.split()
-	if q == nil {
-		return out
-	}
-	within := unknown
-	if !p.bans(out.steps) {
-		within = cost{sent: p.total(out.steps).sent}
-	}
-	if steps := q.below(within); steps != nil {
-		return plan{steps, q, by}
+	if q, by := p.split(); q != nil {
+		if steps := q.below(cost{sent: p.total(out.steps).sent}); steps != nil {
+			out = plan{steps, q, by}
+		}
 	}
 	return out
+}
+
+// bans reports whether steps have a kind that is banned.
+func (p *problem) bans(steps []step) bool {
+	return slices.ContainsFunc(steps, func(st step) bool { return slices.Contains(p.banned, st.kind) })
 }
 
 // split is the same reshard with the axes split that are sharded over several mesh
