@@ -174,6 +174,24 @@ func TestShardy(t *testing.T) {
 	}
 }
 
+// TestBounds: a reshard of many mesh axes is planned too, with a search or without.
+func TestBounds(t *testing.T) {
+	for n := 5; n <= 9; n++ {
+		var mesh, from, to []string
+		for i := range n {
+			name := string(rune('p' + i))
+			mesh, from = append(mesh, name+"=2"), append(from, name)
+			to = append([]string{name}, to...)
+		}
+		half, back := strings.Join(from[:n/2], " ")+"|"+strings.Join(from[n/2:], " "), strings.Join(to[:n/2], " ")+"|"+strings.Join(to[n/2:], " ")
+		best, got := sends(t, strings.Join(mesh, " "), "1024 1024", half, back, "")
+		whole := int64(4 * 1024 * 1024)
+		if want := whole >> n; n <= maxMoving && got != want || got >= whole {
+			t.Errorf("%d mesh axes: %d bytes, want %d: %s", n, got, want, describe(best.steps))
+		}
+	}
+}
+
 // TestSplit: a sum over the minor of two mesh axes is scattered among the shards
 // of the major one, and what is left exchanged: of S bytes on 2 by 4 devices
 // 3/4 · S and 1/2 · S/4.

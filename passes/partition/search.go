@@ -11,7 +11,7 @@ import (
 const (
 	maxMoving    = 7 // mesh axes
 	maxShardings = 1 << 14
-	maxSteps     = 1 << 20
+	maxSteps     = 1 << 21
 )
 
 // plan is the cheapest sequence of steps, of those that cost the same the fixed
@@ -111,7 +111,9 @@ func (s *search) expand(i int) {
 		return c.compare(s.nodes[s.target].cost) <= 0
 	}
 	permutes := left(s.nodes[i].cost.plus(s.p.permute(from)), from)
-	for _, st := range s.p.steps(from, permutes) {
+	steps := s.p.steps(from, permutes)
+	s.steps += len(steps)
+	for _, st := range steps {
 		w := s.p.cost(from, st)
 		c := s.nodes[i].cost.plus(w)
 		if !left(c, st.then) {
@@ -119,7 +121,6 @@ func (s *search) expand(i int) {
 		}
 		to := s.node(st.then, c)
 		s.nodes[i].out = append(s.nodes[i].out, edge{st, to, w})
-		s.steps++
 	}
 }
 
