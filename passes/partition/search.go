@@ -16,7 +16,8 @@ const (
 
 // plan is the cheapest sequence of steps, of those that cost the same the fixed
 // order if it is one: a shortest path among the shardings (Dijkstra, 1959). Where
-// that takes more than the bounds allow, it is the fixed order.
+// that takes more than the bounds allow, it is the best one found, or the fixed
+// order.
 func (p *problem) plan() []step {
 	fixed := p.fixed()
 	if steps := p.below(p.total(fixed)); steps != nil {
@@ -25,14 +26,14 @@ func (p *problem) plan() []step {
 	return fixed
 }
 
-// below is the cheapest sequence of steps if it costs less than within, and is
-// found within the bounds; otherwise nil.
+// below is the cheapest sequence of steps that costs less than within, or the best
+// one found within the bounds; nil without any.
 func (p *problem) below(within cost) []step {
 	if len(p.mesh) > maxMoving {
 		return nil
 	}
 	s := &search{p: p, at: map[string]int{}}
-	if !s.run(within) || s.nodes[s.target].cost.compare(within) >= 0 {
+	if s.run(within); s.nodes[s.target].cost.compare(within) >= 0 {
 		return nil
 	}
 	return s.path()
@@ -63,9 +64,9 @@ type edge struct {
 }
 
 // run looks at shardings in the order of their costs until what is left costs
-// more than the target, or than the plan within, which there is. It reports
-// whether it came to its end within the bounds.
-func (s *search) run(within cost) bool {
+// more than the target, or than the plan within, which there is, or until it comes
+// to its bounds.
+func (s *search) run(within cost) {
 	s.node(s.p.from, cost{})
 	s.target = s.node(s.p.to, within)
 	for len(s.queue) > 0 {
@@ -80,10 +81,9 @@ func (s *search) run(within cost) bool {
 		n.done = true
 		s.expand(q.node)
 		if len(s.nodes) > maxShardings || s.steps > maxSteps {
-			return false
+			return
 		}
 	}
-	return s.nodes[s.target].done
 }
 
 func (s *search) node(t sharding, c cost) int {
