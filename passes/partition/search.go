@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// Bounds of a search. Four mesh axes that all change place have 1,457 shardings
-// of a tensor of four axes and 4,645 of one of six, so that plans of these are
-// the cheapest there are; of more, they are where few steps beat the fixed order.
+// Bounds of a search. Four mesh axes that all change their place have 1,457
+// shardings of a tensor of four axes and 4,645 of one of six: of those the plan is
+// the cheapest there is. Of more it is that where it costs little, since what costs
+// more than the fixed order is not looked at.
 const (
 	maxMoving    = 7 // mesh axes
 	maxShardings = 1 << 14
