@@ -237,6 +237,9 @@ func (d *device) entry(f *ir.Func) {
 			continue
 		}
 		in := program.Instr{Scope: o.Scope, NoWait: !o.Attrs.Bool("wait")}
+		if o.Pos.IsValid() {
+			in.Pos = o.Pos.String()
+		}
 		if o.Name == "call" {
 			in.Kernel = d.kernels[o.Attrs.Text("fn")]
 		} else {

@@ -20,11 +20,13 @@ type runFlags struct {
 	opts    train.Options
 	seed    uint64
 	log     choice
+	onNaN   choice
 	verbose bool
 }
 
 func newRun(a *app) *cobra.Command {
-	f := runFlags{log: choice{value: "text", words: []string{"text", "json"}}}
+	f := runFlags{log: choice{value: "text", words: []string{"text", "json"}},
+		onNaN: choice{value: train.NaNStop.String(), words: []string{train.NaNStop.String(), train.NaNContinue.String()}}}
 	cmd := &cobra.Command{
 		Use:   "run PLAN [--steps N] [flags]",
 		Short: "Train by a plan",
@@ -42,6 +44,12 @@ by srun or as a Kubernetes MPIJob, with as many processes as the plan has
 devices, each process is one of them; the one with rank 0 tells the steps and
 writes the files. The result is the same to the bit. A device that does not
 reach a communication within --comm-timeout ends the run.
+
+A run whose loss, or norm of the gradients, is not finite ends at that step with
+exit code 3 and names the first tensor of the step that is not finite, with its
+kernel, its module and its line; parameters are then not saved. With --on-nan
+continue it goes on and saves, and fails at the end if the last step is no
+better. Steps that adaptive loss scaling (f16) skips are no failures.
 
 Files of parameters and gradients are safetensors, keyed by the path of the
 parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
@@ -86,11 +94,13 @@ parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
 	fl.StringVar(&o.OffloadDir, "offload-dir", "", "keep what the layout offloads to disk in `DIR` (default the system's for temporary files)")
 	fl.StringVar(&o.Trace, "trace", "", "write a trace for Perfetto to `FILE`")
 	fl.DurationVar(&o.CommTimeout, "comm-timeout", time.Minute, "how long a device waits for another")
+	fl.Var(&f.onNaN, "on-nan", "`stop` at the first step whose loss or gradients are not finite, or continue")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "first say what the plan is")
 	if err := cmd.MarkFlagDirname("offload-dir"); err != nil {
 		panic(err)
 	}
 	complete(cmd, "log", func([]string) []string { return f.log.words })
+	complete(cmd, "on-nan", func([]string) []string { return f.onNaN.words })
 	return cmd
 }
 
@@ -100,6 +110,9 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 		return afterRoot(err)
 	}
 	opts := f.opts
+	if f.onNaN.value == train.NaNContinue.String() {
+		opts.OnNaN = train.NaNContinue
+	}
 	if opts.Comm, err = connect(plan, opts.CommTimeout); err != nil {
 		return afterRoot(err)
 	}

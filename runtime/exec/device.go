@@ -25,6 +25,7 @@ type device struct {
 
 	exchanges [][]exchange // by program, in order
 	grads     [][]gradPart // by program, by when they are computed
+	guards    []guard      // by program
 	coords    []coordinates
 
 	jobs chan func(*device) error // of the device's goroutine, where it has one
@@ -188,7 +189,7 @@ func (m *Machine) startWorkers() {
 		d.jobs = make(chan func(*device) error, 1)
 		go func() {
 			for f := range d.jobs {
-				if d.err = d.guarded(f); d.err != nil {
+				if d.err = d.guarded(f); d.err != nil && d.err != ErrNotFinite {
 					d.comm.Abort(d.err) // so that none waits for this one
 				}
 				m.working.Done()

@@ -109,7 +109,7 @@ func (m *Machine) connect(o Options) error {
 	for i := range m.plan.Devices {
 		d := &m.plan.Devices[i]
 		for _, rank := range d.Ranks {
-			m.ranks[rank] = &device{rank: rank, prog: d, grads: make([][]gradPart, len(d.Progs))}
+			m.ranks[rank] = &device{rank: rank, prog: d, grads: make([][]gradPart, len(d.Progs)), guards: make([]guard, len(d.Progs))}
 		}
 	}
 	ends := o.Comm

@@ -124,6 +124,9 @@ type Instr struct {
 	// destination (a send has only the first, a receive only the second, done
 	// neither). It always waits for the kernels before it.
 	Comm *Comm `cbor:"5,keyasint,omitempty"`
+	// Pos is the place in the source that it comes from, such as gpt.ptl:63:9; of
+	// a kernel with several operations that of the last.
+	Pos string `cbor:"6,keyasint,omitempty"`
 }
 
 // Comm is one communication of a device, with the devices that differ from it
