@@ -17,18 +17,20 @@ import (
 )
 
 func main() {
-	os.Exit(execute(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, signals: &signals{}}
+	a.signals.listen()
+	os.Exit(a.execute(context.Background(), os.Args[1:]))
 }
 
-// app is what the commands share: where they read and write.
+// app is what the commands share: where they read and write, and what signals do.
 type app struct {
 	in       io.Reader
 	out, err io.Writer
+	signals  *signals // nil: they are not listened to
 }
 
 // execute runs one command line and gives the exit code of the process.
-func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) (code int) {
-	a := &app{in: in, out: out, err: errw}
+func (a *app) execute(ctx context.Context, args []string) (code int) {
 	defer func() {
 		if p := recover(); p != nil {
 			code = a.reportPanic(p, args)

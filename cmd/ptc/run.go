@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,9 +33,13 @@ func newRun(a *app) *cobra.Command {
 --steps counts from the first step of training, so that --resume --steps 20
 after 10 steps runs 10 more. Whatever is not said is as the plan has it.
 
-SIGINT (Ctrl-C) and SIGTERM let the step that is under way finish, save a
-checkpoint where --checkpoint names a folder, and end with exit code 0; a second
-one ends the process at once. Without --checkpoint nothing of the run is kept.
+SIGINT (Ctrl-C), SIGTERM and SIGUSR1 let the step that is under way finish, save
+a checkpoint where --checkpoint names a folder, and end with exit code 0; a second
+one ends the process at once, with exit code 130, and so does one before the first
+step. Without --checkpoint nothing of the run is kept. In a job of MPI a signal to
+any process ends all of them after the same step. mpirun itself ends a job that it
+is told to end by SIGTERM without waiting for its processes: send it SIGUSR1, which
+it passes on.
 
 A plan for several devices runs all of them in this process. Started by mpirun,
 by srun or as a Kubernetes MPIJob, with as many processes as the plan has
@@ -117,8 +119,16 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 		return afterRoot(err)
 	}
 	rank, _ := launched()
-	ctx, stop := a.untilSignal(ctx, rank == 0)
-	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	opts.Begun = func() {
+		a.signals.finish(func(s os.Signal) {
+			if rank == 0 {
+				fmt.Fprintf(a.err, "\n%s: finishing the step; once more ends at once\n", s)
+			}
+			cancel()
+		})
+	}
 	if f.verbose && rank == 0 {
 		var b strings.Builder
 		fmt.Fprintln(&b, path)
@@ -129,7 +139,10 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 		opts.Threads = localThreads()
 	}
 	opts.Log = a.sink(f.log.value)
-	_, err = train.Run(ctx, plan, opts)
+	sum, err := train.Run(ctx, plan, opts)
+	if err == nil && sum.Interrupted && sum.Ran == 0 {
+		err = &fault{code: exitInterrupt, err: context.Canceled, silent: true}
+	}
 	if e := opts.Log.Close(); err == nil && e != nil {
 		err = fileError(wrapWrite("the standard output", e))
 	}
@@ -145,34 +158,4 @@ func (a *app) sink(log string) metrics.Sink {
 		return metrics.NewTerminal(f)
 	}
 	return metrics.NewLines(a.out)
-}
-
-// untilSignal ends the context at the first SIGINT or SIGTERM, and the process
-// at the second. One of several processes says so.
-func (a *app) untilSignal(ctx context.Context, says bool) (_ context.Context, stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	done := make(chan struct{})
-	go func() {
-		for n := 0; ; n++ {
-			select {
-			case <-done:
-				return
-			case s := <-signals:
-				if n > 0 {
-					os.Exit(exitInterrupt)
-				}
-				if says {
-					fmt.Fprintf(a.err, "\n%s: finishing the step; once more ends at once\n", s)
-				}
-				cancel()
-			}
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		close(done)
-		cancel()
-	}
 }

@@ -198,8 +198,8 @@ func (s *search) look(i int, reads []int) {
 		if in.Scope != "" {
 			n.What += " in " + in.Scope
 		}
-		if in.Pos != "" {
-			n.What += " (" + in.Pos + ")"
+		if in.Pos != "" { // of one of its operations
+			n.What += ", around " + in.Pos
 		}
 		s.note(b, size, n, reads)
 	})
@@ -342,4 +342,3 @@ func (m *Machine) Finite() (path string, ok bool) {
 	}
 	return "", true
 }
-

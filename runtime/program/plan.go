@@ -125,7 +125,7 @@ type Instr struct {
 	// neither). It always waits for the kernels before it.
 	Comm *Comm `cbor:"5,keyasint,omitempty"`
 	// Pos is the place in the source that it comes from, such as gpt.ptl:63:9; of
-	// a kernel with several operations that of the last.
+	// a kernel that of the operation which others were fused with.
 	Pos string `cbor:"6,keyasint,omitempty"`
 }
 
