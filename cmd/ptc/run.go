@@ -135,6 +135,7 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 		overview(&b, plan)
 		fmt.Fprint(a.err, b.String())
 	}
+	opts.OnFault = func(err error) { os.Exit(a.reportBug(err.Error(), nil, os.Args[1:])) }
 	if opts.Threads == 0 {
 		opts.Threads = localThreads()
 	}

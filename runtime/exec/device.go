@@ -108,10 +108,17 @@ func (m *Machine) capture(d *device) error {
 	if err != nil {
 		return errorf(ReasonHost, err, "the plan's code cannot be run")
 	}
-	d.engine, err = load(loader.Request{
+	r := loader.Request{
 		Plan: m.plan, Device: d.prog, Rank: d.rank, Arena: d.arena,
 		Threads: max(1, m.threads/len(m.devices)),
-	})
+	}
+	if m.onFault != nil {
+		r.Fault = func(prog int, what string) {
+			m.onFault(errorf(ReasonBug, nil, "the code of the plan faulted in program %s, step %d, on rank %d: %s",
+				d.prog.Progs[prog].Name, m.step.Load(), d.rank, what))
+		}
+	}
+	d.engine, err = load(r)
 	if err != nil {
 		d.engine = nil
 		return errorf(ReasonHost, err, "the plan's code cannot be loaded")

@@ -135,6 +135,7 @@ func (p *Program) FeedPart(field string, box []byte) error {
 
 // SetStep tells the programs which step comes, from 1.
 func (m *Machine) SetStep(step int64) {
+	m.step.Store(step)
 	for _, p := range m.steps {
 		*p = int32(step)
 	}
