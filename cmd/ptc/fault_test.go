@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"errors"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -63,5 +64,24 @@ func TestFaultOfAPlan(t *testing.T) {
 	}
 	if raw.MatchString(said.String()) {
 		t.Errorf("a dump reached the user:\n%s", said.String())
+	}
+}
+
+// TestLimitedMemory: what does not fit into a limited address space is an error
+// that says so.
+func TestLimitedMemory(t *testing.T) {
+	small := project(t)
+	must(t, with(append(small, "--set", "hidden=200000"), "compile", "p/model.ptl", "-o", "a.bin", "-q")...)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for limit, want := range map[string]string{"1900000": "ptc needs 2.00 GiB", "2200000": "(ulimit -v)"} {
+		cmd := exec.Command("sh", "-c", "ulimit -v "+limit+" && exec "+self+" run a.bin --steps 1")
+		cmd.Env = append(os.Environ(), asMain+"=1")
+		text, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != exitFile || !strings.Contains(string(text), want) {
+			t.Errorf("with %s KiB: exit code %d:\n%s", limit, code, text)
+		}
 	}
 }

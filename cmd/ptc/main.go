@@ -9,18 +9,29 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"ptc/runtime/native"
 )
 
 func main() {
 	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, signals: &signals{}}
 	a.signals.listen()
+	if limit, _, ok := native.AddressSpace(); ok && limit < minSpace {
+		os.Exit(a.report(nil, fileError(fmt.Errorf("this process may map %s of memory (ulimit -v), and ptc needs %s: raise the limit", bytesText(limit), bytesText(minSpace))), nil))
+	}
 	os.Exit(a.execute(context.Background(), os.Args[1:]))
 }
+
+// minSpace is the address space that ptc needs for itself, most of which Go and
+// the threads reserve and never touch. With too little they end the process where
+// they stand: below about 1 GiB before the first instruction of ours.
+const minSpace = 2 << 30
 
 // app is what the commands share: where they read and write, and what signals do.
 type app struct {
