@@ -127,6 +127,7 @@ func (a *app) writeFile(path string, data []byte) error {
 			return fileError(wrapWrite(path, os.WriteFile(real, data, 0)))
 		}
 	}
+	defer a.signals.hold()()
 	f, err := atomicfile.Create(real)
 	if err != nil {
 		return fileError(wrapWrite(path, err))

@@ -39,7 +39,8 @@ func ptc(t *testing.T, args ...string) result {
 func ptcIn(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
 	var out, errw bytes.Buffer
-	code := execute(context.Background(), args, strings.NewReader(stdin), &out, &errw)
+	a := &app{in: strings.NewReader(stdin), out: &out, err: &errw}
+	code := a.execute(context.Background(), args)
 	r := result{code, out.String(), errw.String()}
 	if raw.MatchString(r.out + r.err) {
 		t.Errorf("ptc %s: a panic reached the user:\n%s", strings.Join(args, " "), r.err)

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,11 +19,13 @@ type runFlags struct {
 	opts    train.Options
 	seed    uint64
 	log     choice
+	onNaN   choice
 	verbose bool
 }
 
 func newRun(a *app) *cobra.Command {
-	f := runFlags{log: choice{value: "text", words: []string{"text", "json"}}}
+	f := runFlags{log: choice{value: "text", words: []string{"text", "json"}},
+		onNaN: choice{value: train.NaNStop.String(), words: []string{train.NaNStop.String(), train.NaNContinue.String()}}}
 	cmd := &cobra.Command{
 		Use:   "run PLAN [--steps N] [flags]",
 		Short: "Train by a plan",
@@ -34,15 +34,25 @@ func newRun(a *app) *cobra.Command {
 --steps counts from the first step of training, so that --resume --steps 20
 after 10 steps runs 10 more. Whatever is not said is as the plan has it.
 
-SIGINT (Ctrl-C) and SIGTERM let the step that is under way finish, save a
-checkpoint where --checkpoint names a folder, and end with exit code 0; a second
-one ends the process at once. Without --checkpoint nothing of the run is kept.
+SIGINT (Ctrl-C), SIGTERM and SIGUSR1 let the step that is under way finish, save
+a checkpoint where --checkpoint names a folder, and end with exit code 0; a second
+one ends the process at once, with exit code 130, and so does one before the first
+step. Without --checkpoint nothing of the run is kept. In a job of MPI a signal to
+any process ends all of them after the same step. mpirun itself ends a job that it
+is told to end by SIGTERM without waiting for its processes: send it SIGUSR1, which
+it passes on.
 
 A plan for several devices runs all of them in this process. Started by mpirun,
 by srun or as a Kubernetes MPIJob, with as many processes as the plan has
 devices, each process is one of them; the one with rank 0 tells the steps and
 writes the files. The result is the same to the bit. A device that does not
 reach a communication within --comm-timeout ends the run.
+
+A run whose loss, or norm of the gradients, is not finite ends at that step with
+exit code 3 and names the first tensor of the step that is not finite, with its
+kernel, its module and its line; parameters are then not saved. With --on-nan
+continue it goes on and saves, and fails at the end if the last step is no
+better. Steps that adaptive loss scaling (f16) skips are no failures.
 
 Files of parameters and gradients are safetensors, keyed by the path of the
 parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
@@ -87,11 +97,13 @@ parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
 	fl.StringVar(&o.OffloadDir, "offload-dir", "", "keep what the layout offloads to disk in `DIR` (default the system's for temporary files)")
 	fl.StringVar(&o.Trace, "trace", "", "write a trace for Perfetto to `FILE`")
 	fl.DurationVar(&o.CommTimeout, "comm-timeout", time.Minute, "how long a device waits for another")
+	fl.Var(&f.onNaN, "on-nan", "`stop` at the first step whose loss or gradients are not finite, or continue")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "first say what the plan is")
 	if err := cmd.MarkFlagDirname("offload-dir"); err != nil {
 		panic(err)
 	}
 	complete(cmd, "log", func([]string) []string { return f.log.words })
+	complete(cmd, "on-nan", func([]string) []string { return f.onNaN.words })
 	return cmd
 }
 
@@ -101,23 +113,38 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 		return afterRoot(err)
 	}
 	opts := f.opts
+	if f.onNaN.value == train.NaNContinue.String() {
+		opts.OnNaN = train.NaNContinue
+	}
 	if opts.Comm, err = connect(plan, opts.CommTimeout); err != nil {
 		return afterRoot(err)
 	}
 	rank, _ := launched()
-	ctx, stop := a.untilSignal(ctx, rank == 0)
-	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	opts.Begun = func() {
+		a.signals.finish(func(s os.Signal) {
+			if rank == 0 {
+				fmt.Fprintf(a.err, "\n%s: finishing the step; once more ends at once\n", s)
+			}
+			cancel()
+		})
+	}
 	if f.verbose && rank == 0 {
 		var b strings.Builder
 		fmt.Fprintln(&b, path)
 		b.WriteString(explain.Overview(plan))
 		fmt.Fprint(a.err, b.String())
 	}
+	opts.OnFault = func(err error) { os.Exit(a.reportBug(err.Error(), nil, os.Args[1:])) }
 	if opts.Threads == 0 {
 		opts.Threads = localThreads()
 	}
 	opts.Log = a.sink(f.log.value)
-	_, err = train.Run(ctx, plan, opts)
+	sum, err := train.Run(ctx, plan, opts)
+	if err == nil && sum.Interrupted && sum.Ran == 0 {
+		err = &fault{code: exitInterrupt, err: context.Canceled, silent: true}
+	}
 	if e := opts.Log.Close(); err == nil && e != nil {
 		err = fileError(wrapWrite("the standard output", e))
 	}
@@ -133,34 +160,4 @@ func (a *app) sink(log string) metrics.Sink {
 		return metrics.NewTerminal(f)
 	}
 	return metrics.NewLines(a.out)
-}
-
-// untilSignal ends the context at the first SIGINT or SIGTERM, and the process
-// at the second. One of several processes says so.
-func (a *app) untilSignal(ctx context.Context, says bool) (_ context.Context, stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	done := make(chan struct{})
-	go func() {
-		for n := 0; ; n++ {
-			select {
-			case <-done:
-				return
-			case s := <-signals:
-				if n > 0 {
-					os.Exit(exitInterrupt)
-				}
-				if says {
-					fmt.Fprintf(a.err, "\n%s: finishing the step; once more ends at once\n", s)
-				}
-				cancel()
-			}
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		close(done)
-		cancel()
-	}
 }

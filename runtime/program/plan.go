@@ -124,8 +124,8 @@ type Instr struct {
 	// destination (a send has only the first, a receive only the second, done
 	// neither). It always waits for the kernels before it.
 	Comm *Comm `cbor:"5,keyasint,omitempty"`
-	// Pos is where in the sources the instruction comes from: file:line:column of
-	// the operation that names it.
+	// Pos is the place in the source that it comes from, such as gpt.ptl:63:9; of
+	// a kernel that of the operation which others were fused with.
 	Pos string `cbor:"6,keyasint,omitempty"`
 }
 

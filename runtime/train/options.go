@@ -63,6 +63,17 @@ type Options struct {
 	Valid      int
 	ValidEvery int64
 
+	// OnNaN says what follows a step whose loss or gradients are not finite.
+	OnNaN OnNaN
+
+	// Begun is called when all is ready for the first step; until then the run
+	// has made no file, and may be ended at any instant. Nil: nobody asks.
+	Begun func()
+
+	// OnFault is called, on a goroutine of its own, where native code makes the
+	// process fault, and ends the process; nil: it ends with exit code 4.
+	OnFault func(error)
+
 	// Data replaces options of the plan's data source, by key, and Vars gives
 	// values for ${NAME} in its paths.
 	Data []data.Option
@@ -76,10 +87,29 @@ const (
 	DefaultValid      = 32
 )
 
-// maxNonFinite is how many steps in a row may have a loss or a gradient that is
-// not finite. One can be an overflow that passes; parameters that are not
-// numbers stay so.
-const maxNonFinite = 10
+// OnNaN is what a run does when a step's loss, or the norm of its gradients, is
+// not finite. Steps that adaptive loss scaling skips are none of these.
+type OnNaN int
+
+const (
+	// NaNStop ends the run with an error that names the first tensor of the step
+	// that is not finite. Parameters that are not finite are not saved.
+	NaNStop OnNaN = iota
+	// NaNContinue goes on to the last step, and saves what there is. If the last
+	// step's loss is not finite either, the run fails then.
+	NaNContinue
+)
+
+func (n OnNaN) String() string {
+	if n == NaNContinue {
+		return "continue"
+	}
+	return "stop"
+}
+
+// maxUnscaled is how many steps in a row may have gradients that are not finite
+// while adaptive loss scaling has gone below 1 and still looks for a scale.
+const maxUnscaled = 10
 
 // Summary says how a run ended.
 type Summary struct {

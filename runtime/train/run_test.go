@@ -260,20 +260,6 @@ func TestDataThatDoesNotFit(t *testing.T) {
 	failsT(t, text, o, ExitFile, "testdata/none")
 }
 
-func TestDivergenceEndsTheRun(t *testing.T) {
-	dir := t.TempDir()
-	init, ck := filepath.Join(dir, "init.safetensors"), filepath.Join(dir, "ck")
-	writeFloats(t, init, "F32", map[string][]float64{"w": {1, 2, 3, 4, 5, math.Inf(1)}, "b": {0, 0}})
-	sum, lines, err := runLog(context.Background(), newToy(), Options{Init: init, Checkpoint: ck, Every: 2, Save: filepath.Join(dir, "out")})
-	failed(t, err, ExitInput, "diverged", "step 10")
-	if sum.Ran != maxNonFinite || sum.Checkpoint != "" || len(named(lines, "checkpoint")) != 0 {
-		t.Errorf("summary %+v: what is not finite must not be saved", sum)
-	}
-	if w := named(lines, "warning"); len(w) == 0 || !strings.Contains(w[0]["message"].(string), "step 1: the loss is") {
-		t.Errorf("warnings %v", w)
-	}
-}
-
 // The loop itself allocates nothing for a step.
 func TestStepsDoNotAllocate(t *testing.T) {
 	run := func(steps int64) float64 {
