@@ -53,7 +53,7 @@ var conventions = []struct {
 	{"exp(x)", []convention{at(0, of(-inf), of(0)), at(inf, of(inf), of(inf)), at(1, of(negative), of(1))}},
 	{"tanh(x)", []convention{at(0, of(0), of(1)), at(negative, of(negative), of(1)), at(1, of(inf), of(0)), at(-1, of(-inf), of(0))}},
 	{"erf(x)", []convention{at(0, of(0), of(2/math.SqrtPi)), at(1, of(inf), of(0)), at(-1, of(-inf), of(0))}},
-	{"sigmoid(x)", []convention{at(0.5, of(0), of(0.25)), at(1, of(inf), of(0)), at(0, of(-inf), of(0)), at(0, of(-200), of(0))}},
+	{"sigmoid(x)", []convention{at(0.5, of(0), of(0.25)), at(1, of(inf), of(0)), at(0, of(-inf), of(0)), at(0, of(-800), of(0))}},
 	{"sin(x)", []convention{at(negative, of(negative), of(1)), at(nan, of(inf), of(nan))}},
 	{"cos(x)", []convention{at(1, of(0), of(negative)), at(nan, of(-inf), of(nan))}},
 	{"silu(x)", []convention{at(0, of(0), of(0.5)), at(inf, of(inf), of(nan)), at(nan, of(-inf), of(nan))}},

@@ -166,3 +166,29 @@ func TestExpandLeavesOthers(t *testing.T) {
 		t.Errorf("got %p, %v, want %p", same, err, k)
 	}
 }
+
+// TestTanhDerivative: made of the result y, as autodiff does, the derivative is
+// within 2^-22 of the true one.
+func TestTanhDerivative(t *testing.T) {
+	const n = 40000
+	xs := make([]float32, n)
+	for i := range xs {
+		xs[i] = float32(i-n/2) / 1600 // to ±12.5
+	}
+	k, err := Expand(single(t, kernel.OpTanh, n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]byte, 4*n)
+	if err := kernel.Interpret(k, [][]byte{encode(xs), encode(xs), out}, 0, k.Tasks); err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range xs {
+		y := math.Float32frombits(binary.LittleEndian.Uint32(out[4*i:]))
+		got := float64(float32(1-y) * float32(1+y))
+		c := math.Cosh(float64(x))
+		if want := 1 / (c * c); math.Abs(got-want) > 0x1p-22 {
+			t.Fatalf("tanh'(%v) = %v, want %v", x, got, want)
+		}
+	}
+}
