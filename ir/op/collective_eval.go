@@ -2,7 +2,6 @@ package op
 
 import (
 	"fmt"
-	"math"
 	"math/rand"
 
 	"ptc/ir"
@@ -37,7 +36,7 @@ func groupPart(c *Context, o *ir.Op) (at, n int, err error) {
 func reduceGroup(c *Context, o *ir.Op, x *tensor.Tensor) (*tensor.Tensor, error) {
 	f := func(a, b float64) float64 { return a + b }
 	if o.Attrs.Text("reduce") == "max" {
-		f = math.Max
+		f = func(a, b float64) float64 { return max(a, b) }
 	}
 	for _, m := range o.Attrs.Names("over") {
 		all, err := exchange(c, o, m, x)
