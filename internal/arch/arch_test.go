@@ -21,13 +21,14 @@ const module = "ptc"
 // name that holds a package is the one that counts, and a package without a row
 // is an error.
 var layers = map[string][]string{
-	"internal/diag":   nil,
-	"internal/philox": nil, // the generator, shared by evaluation, data and initialization
-	"internal/golden": nil,
-	"internal/arch":   nil,
+	"internal/diag":    nil,
+	"internal/philox":  nil, // the generator, shared by evaluation, data and initialization
+	"internal/golden":  nil,
+	"internal/regular": nil, // opening files, shared by plans, data, checkpoints and sources
+	"internal/arch":    nil,
 
-	"runtime/program": nil, // the plan is data
-	"runtime":         {"internal/philox"},
+	"runtime/program": {"internal/regular"}, // the plan is data
+	"runtime":         {"internal/philox", "internal/regular"},
 
 	"stdlib":          nil,
 	"ir":              {"internal/diag", "internal/philox"},
@@ -42,7 +43,7 @@ var layers = map[string][]string{
 	"backend/ref": {"backend", "internal/diag", "internal/philox", "ir", "runtime/loader", "runtime/program"},
 
 	"compiler": {"backend", "internal/diag", "ir", "lang", "passes", "runtime/program", "stdlib"},
-	"cmd":      {"compiler", "internal/diag", "runtime"},
+	"cmd":      {"compiler", "internal/diag", "internal/regular", "runtime"},
 	"docs":     {"lang", "passes"},                // tests alone hold the documents to the code
 	"examples": {"compiler", "passes", "runtime"}, // tests alone train and explain them
 	"bench":    {"backend", "compiler", "internal/diag", "ir", "lang", "passes", "runtime"},
