@@ -38,6 +38,14 @@ func TestIrregularFiles(t *testing.T) {
 		}
 	}
 
+	write(t, "imports.ptl", "import imported\n")
+	if err := syscall.Mkfifo("imported.ptl", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := inTime(t, "compile", "imports.ptl"); code != 1 || !strings.Contains(out, "a FIFO") {
+		t.Errorf("an import of a FIFO: exit code %d\n%s", code, out)
+	}
+
 	kinds := map[string]string{"fifo": "a FIFO", "to-fifo": "a FIFO", "folder": "a folder", "socket": "a socket", "/dev/zero": "a character device"}
 	for name, kind := range kinds {
 		for _, c := range []struct {
