@@ -136,12 +136,12 @@ func (w *Writer) Commit() (dir string, err error) {
 		return "", &Error{Dir: w.tmp, Msg: "cannot be finished", Err: err}
 	}
 	dir = filepath.Join(w.store.Dir, stepName(w.m.Step))
+	w.store.sequence = w.m.Sequence // taken, whether publish fails before or after the rename
 	if err := w.publish(dir); err != nil {
 		return "", &Error{Dir: dir, Msg: "cannot be put in its place", Err: err}
 	}
 	w.ended = true
 	w.closeAll()
-	w.store.sequence = w.m.Sequence
 	w.store.removeReplaced(dir)
 	w.store.prune()
 	return dir, nil
