@@ -114,6 +114,10 @@ func TestExitCodes(t *testing.T) {
 	write(t, "axis.ptl", strings.Replace(source, "over = hidden", "over = hiden", 1))
 	write(t, "bad.ptir", "ptir 1 global \"x\"\nfunc @f(")
 	write(t, "weights", "not safetensors at all")
+	write(t, "long.ptl", "")
+	if err := os.Truncate("long.ptl", maxSource+1); err != nil {
+		t.Fatal(err)
+	}
 
 	for _, c := range []struct {
 		code int
@@ -136,7 +140,8 @@ func TestExitCodes(t *testing.T) {
 		{1, "hidden", []string{"compile", "p/model.ptl", "--set", "hidden=-1"}},
 		{1, "no such file", []string{"compile", "nowhere.ptl"}},
 		{1, "cannot read p:", []string{"compile", "p"}},
-		{1, "longer than", []string{"compile", "/dev/zero"}},
+		{1, "longer than", []string{"compile", "long.ptl"}},
+		{1, "a character device, and a regular file is expected", []string{"compile", "/dev/zero"}},
 		{1, "single", []string{"compile", "p/model.ptl", "--layout", "double"}},
 		{1, "unknown target", []string{"compile", "p/model.ptl", "--target", "abacus"}},
 		{1, "E0701", []string{"compile", "p/model.ptl", "--target", "cpu:foo"}},

@@ -32,7 +32,12 @@ func newRun(a *app) *cobra.Command {
 		Long: `Train by a plan, and tell each step's loss.
 
 --steps counts from the first step of training, so that --resume --steps 20
-after 10 steps runs 10 more. Whatever is not said is as the plan has it.
+after 10 steps runs 10 more, and after 20 none. Whatever is not said is as the
+plan has it.
+
+A folder of checkpoints is of one run at a time, and of one training: where it has
+checkpoints already, --resume goes on from them, and --overwrite starts anew and
+removes them once the first new one is saved.
 
 SIGINT (Ctrl-C), SIGTERM and SIGUSR1 let the step that is under way finish, save
 a checkpoint where --checkpoint names a folder, and end with exit code 0; a second
@@ -94,6 +99,7 @@ parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
 	fl.StringVar(&o.Checkpoint, "checkpoint", "", "save checkpoints in `DIR`: every --every steps, at the end and on a signal")
 	fl.Int64Var(&o.Every, "every", 0, "save a checkpoint every `N` steps")
 	fl.BoolVar(&o.Resume, "resume", false, "go on from the latest checkpoint in --checkpoint")
+	fl.BoolVar(&o.Overwrite, "overwrite", false, "start anew in a --checkpoint that has checkpoints, and replace them")
 	fl.StringVar(&o.OffloadDir, "offload-dir", "", "keep what the layout offloads to disk in `DIR` (default the system's for temporary files)")
 	fl.StringVar(&o.Trace, "trace", "", "write a trace for Perfetto to `FILE`")
 	fl.DurationVar(&o.CommTimeout, "comm-timeout", time.Minute, "how long a device waits for another")

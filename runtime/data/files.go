@@ -14,6 +14,8 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/sync/errgroup"
+
+	"ptc/internal/regular"
 )
 
 // textFile is a file that a glob matched.
@@ -162,7 +164,7 @@ func readFiles(files []textFile) error {
 }
 
 func (f *textFile) read() error {
-	r, err := os.Open(f.path)
+	r, err := regular.Open(f.path) // again, as the name may have changed hands since it was listed
 	if err != nil {
 		return &Error{Path: f.name, Msg: "cannot read", Err: cause(err)}
 	}

@@ -51,6 +51,7 @@ type Options struct {
 	Every      int64  // steps between them; 0: only at the end and when interrupted
 	Keep       int    // as checkpoint.Store has it
 	Resume     bool   // go on from the latest in Checkpoint
+	Overwrite  bool   // start anew, and replace what Checkpoint has once the first new one is saved
 
 	// Trace is the file for a trace, and TraceSteps how many steps have spans
 	// for their kernels in it; 0 means DefaultTraceSteps.
@@ -115,7 +116,7 @@ const maxUnscaled = 10
 type Summary struct {
 	Steps       int64   // that are done, with those before a resume
 	Ran         int64   // that this run did
-	Loss        float64 // of the last step, NaN if there was none
+	Loss        float64 // of the last of Steps, NaN if that is not known
 	ValLoss     float64 // NaN if it was not measured
 	Checkpoint  string  // folder of the checkpoint saved last, if any
 	Interrupted bool    // before the last step
@@ -132,6 +133,11 @@ func (o *Options) check(plan *program.Plan) (last int64, err error) {
 		return 0, errorf(ExitUsage, "%d threads cannot run", o.Threads)
 	case o.Resume && o.Checkpoint == "":
 		return 0, errorf(ExitUsage, "to resume, the folder of the checkpoints is needed").hint("pass --checkpoint DIR")
+	case o.Overwrite && o.Checkpoint == "":
+		return 0, errorf(ExitUsage, "there is no folder whose checkpoints could be replaced").hint("pass --checkpoint DIR")
+	case o.Resume && o.Overwrite:
+		return 0, errorf(ExitUsage, "a run either goes on from the checkpoints of a folder or replaces them").
+			hint("drop --resume or --overwrite")
 	case o.Resume && o.Init != "":
 		return 0, errorf(ExitUsage, "a run starts either from a checkpoint or from given parameters, not from both").
 			hint("drop --resume or --init")

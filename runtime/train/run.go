@@ -151,21 +151,19 @@ func (r *run) openCheckpoint() (c *checkpoint.Checkpoint, err error) {
 		return nil, nil
 	}
 	r.keeper = newKeeper(&r.o, r.plan, r.tensors, func(s string) { r.log.Warning(s) })
+	if r.root() { // before the latest is looked for, so that no other run adds one
+		if err := r.keeper.prepare(r.o.Resume); err != nil {
+			return nil, err
+		}
+	}
 	if r.o.Resume {
 		if c, err = r.keeper.latest(r.o.Seed); err != nil {
 			return nil, err
 		}
 		r.seed, r.resumed, r.first = c.Meta.Seed, c.Dir, c.Meta.Step+1
-		r.sum.Steps = c.Meta.Step
-	}
-	if !r.root() {
-		return c, nil
-	}
-	if err := r.keeper.prepare(r.o.Resume); err != nil {
-		if c != nil {
-			c.Close()
+		if r.sum.Steps = c.Meta.Step; c.Meta.Loss != nil {
+			r.sum.Loss = *c.Meta.Loss
 		}
-		return nil, err
 	}
 	return c, nil
 }
@@ -196,7 +194,7 @@ func (r *run) tellStart() {
 		TokensPerStep: r.plan.Stats.TokensPerStep, FlopsPerStep: float64(r.plan.Stats.FlopsPerStep),
 	})
 	if r.first > r.last {
-		r.log.Warning(fmt.Sprintf("checkpoint %s is of step %d, so the %d steps are done already", r.resumed, r.first-1, r.last))
+		r.log.Warning(fmt.Sprintf("training already has %d steps, and %d were asked for: nothing is left to do", r.first-1, r.last))
 	}
 }
 
@@ -284,7 +282,7 @@ func (r *run) saveCheckpoint() error {
 	if ok, err := r.maySave(fmt.Sprintf("no checkpoint of step %d is saved", step)); !ok {
 		return err
 	}
-	dir, err := r.keeper.save(step, r.dev, r.gathered)
+	dir, err := r.keeper.save(step, r.sum.Loss, r.dev, r.gathered)
 	if err = r.written(err); err != nil {
 		return err
 	}
@@ -376,5 +374,8 @@ func (r *run) close() {
 	}
 	if r.dev != nil {
 		r.dev.close()
+	}
+	if r.keeper != nil {
+		r.keeper.close()
 	}
 }
