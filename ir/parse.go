@@ -287,7 +287,7 @@ func (p *parser) partial() []Partial {
 		at := p.at
 		r := Partial{Mesh: p.ident("a mesh axis or a reduction"), Reduce: "sum"}
 		p.space()
-		if p.at < len(p.line) && isLetter(p.line[p.at]) {
+		if startsIdent(p.line[p.at:]) {
 			r.Reduce = r.Mesh
 			r.Mesh = p.ident("the name of a mesh axis")
 		}

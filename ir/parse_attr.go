@@ -62,7 +62,7 @@ func (p *parser) attrVal(depth int) AttrVal {
 		return p.braces()
 	case c == '-' || isDigit(c):
 		return p.number()
-	case isLetter(c):
+	case startsIdent(p.line[p.at:]):
 		at := p.at
 		s := p.word()
 		if p.at < len(p.line) && p.line[p.at] == '(' {
@@ -161,7 +161,7 @@ func (p *parser) list(depth int) AttrVal {
 		p.expect(')')
 		p.expect(']')
 		return Terms{}
-	case p.at < len(p.line) && isLetter(p.line[p.at]):
+	case startsIdent(p.line[p.at:]):
 		var out Terms
 		for !p.bad {
 			out = append(out, p.term(depth+1))

@@ -189,7 +189,7 @@ func (p *parser) poison(start int) {
 func (p *parser) role() (role, path string) {
 	p.space()
 	at := p.at
-	if p.at < len(p.line) && isLetter(p.line[p.at]) {
+	if startsIdent(p.line[p.at:]) {
 		role = p.ident("a role")
 		p.space()
 		if p.at < len(p.line) && p.line[p.at] == '=' {

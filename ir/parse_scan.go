@@ -14,24 +14,21 @@ func (p *parser) space() {
 	}
 }
 
-// word takes the longest run of letters, digits, underscores and points,
-// which may be empty.
+// word takes the longest run of characters of identifiers, which may be empty.
 func (p *parser) word() string {
 	if p.bad {
 		return ""
 	}
 	p.space()
 	start := p.at
-	for p.at < len(p.line) && isWordByte(p.line[p.at]) {
-		p.at++
-	}
+	p.at += wordLen(p.line[start:])
 	return p.line[start:p.at]
 }
 
 // ident takes an identifier; want says what it would name.
 func (p *parser) ident(want string) string {
 	p.space()
-	if !p.bad && (p.at == len(p.line) || !isLetter(p.line[p.at])) {
+	if !p.bad && !startsIdent(p.line[p.at:]) {
 		p.fail(codeSyntax, "unexpected "+p.found(), want)
 	}
 	return p.word()
@@ -89,12 +86,8 @@ func (p *parser) found() string {
 	if p.at >= len(p.line) {
 		return "end of line"
 	}
-	end := p.at
-	for end < len(p.line) && isWordByte(p.line[end]) {
-		end++
-	}
-	if end > p.at {
-		return "`" + clip(p.line[p.at:end]) + "`"
+	if n := wordLen(p.line[p.at:]); n > 0 {
+		return "`" + clip(p.line[p.at:p.at+n]) + "`"
 	}
 	r, n := utf8.DecodeRuneInString(p.line[p.at:])
 	if r == utf8.RuneError && n <= 1 || !strconv.IsPrint(r) {
@@ -106,7 +99,7 @@ func (p *parser) found() string {
 // clip keeps a message short whatever the text holds.
 func clip(s string) string {
 	if len(s) > 60 {
-		return s[:60] + "…"
+		return strings.ToValidUTF8(s[:60], "") + "…"
 	}
 	return s
 }

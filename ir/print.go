@@ -225,29 +225,3 @@ func plain(s string) bool {
 	}
 	return true
 }
-
-// IsIdent reports whether s can name an axis, a mesh axis, an attribute, an
-// operation or a function: letters, digits, underscores and points, with a
-// letter or underscore in front.
-func IsIdent(s string) bool {
-	if s == "" || !isLetter(s[0]) {
-		return false
-	}
-	return isWord(s)
-}
-
-// isWord reports whether s is made of the bytes of identifiers, at least one.
-func isWord(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if !isWordByte(s[i]) {
-			return false
-		}
-	}
-	return s != ""
-}
-
-func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' }
-
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
-
-func isWordByte(c byte) bool { return isLetter(c) || isDigit(c) || c == '.' }

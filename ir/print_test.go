@@ -30,6 +30,7 @@ func @step class=entry
   _ = call fn=@k3 // "a:b"
   %7 : f16[] = x a=() b=[] c=[()] d={} e={:} f=[-1, 2] g={seq=4, k=8} h={seq:kseq} i=-inf j=nan k=1e-05 l=true m="\x00\n" n=f32 o=-3 p=-0.0 // "":3:0
   %15 : f64[] = add %7, %7 // blocks.0
+  %16 : f32[größe=2, x̂=3@dp] = x_ä über=(größe, x̂) ключ=数 // "blöcke.0" "ä.ptl":1:2
   result %12 loss
   result %7 param "wte" at=64
   result %15
@@ -93,7 +94,7 @@ func TestParseStructure(t *testing.T) {
 	if !math.IsInf(x.Float("i", 0), -1) || !math.IsNaN(x.Float("j", 0)) || !math.Signbit(x.Float("p", 0)) || x.Text("m") != "\x00\n" {
 		t.Errorf("attributes: %v", x)
 	}
-	if v := f.NewValue(ir.Scalar(ir.F32), nil); v.ID != 16 {
+	if v := f.NewValue(ir.Scalar(ir.F32), nil); v.ID != 17 {
 		t.Errorf("a fresh value is %%%d", v.ID)
 	}
 }
@@ -209,7 +210,7 @@ func (g generator) function(name string, ops int) *ir.Func {
 func (g generator) typ() ir.Type {
 	t := ir.Type{DType: ir.DType(g.r.Intn(6))}
 	for i := g.r.Intn(5); i > 0; i-- {
-		a := ir.Axis{Name: "axis" + strconv.Itoa(i), Size: 1 + g.r.Intn(1000)}
+		a := ir.Axis{Name: []string{"axis", "größe", "x̂_", "数.é"}[g.r.Intn(4)] + strconv.Itoa(i), Size: 1 + g.r.Intn(1000)}
 		if g.r.Intn(3) == 0 {
 			a.Mesh = []string{"dp", "tp"}[:1+g.r.Intn(2)]
 		}
@@ -224,7 +225,7 @@ func (g generator) typ() ir.Type {
 func (g generator) attrs(depth int) ir.Attrs {
 	var as ir.Attrs
 	for i := g.r.Intn(3); i > 0; i-- {
-		as = as.With("key"+strconv.Itoa(g.r.Intn(20)), g.val(depth))
+		as = as.With([]string{"key", "κλειδί"}[g.r.Intn(2)]+strconv.Itoa(g.r.Intn(20)), g.val(depth))
 	}
 	return as
 }

@@ -154,7 +154,7 @@ func (f *frame) binaryTensor(x *syntax.Binary, a, b value) value {
 	if !ok {
 		return unknown{}
 	}
-	return f.emit(x, opNames[x.Op], nil, vs...)
+	return f.elementwise(x, opNames[x.Op], []string{"the left operand", "the right operand"}, vs...)
 }
 
 // alike turns numbers among operands into constants of the dtype of the

@@ -176,7 +176,7 @@ func (f *frame) pairwise(c *builtinCall, name string) value {
 	if !ok {
 		return unknown{}
 	}
-	return f.emit(c.site, name, nil, vs...)
+	return f.elementwise(c.site, name, []string{"the first argument", "the second argument"}, vs...)
 }
 
 // extremum is max or min: of two values, or over axes of one.
@@ -267,7 +267,7 @@ func where(f *frame, c *builtinCall) value {
 	if !ok {
 		return unknown{}
 	}
-	return f.emit(c.site, "select", nil, cond, vs[0], vs[1])
+	return f.elementwise(c.site, "select", []string{"the condition", "the first choice", "the second choice"}, cond, vs[0], vs[1])
 }
 
 // cast converts to a dtype, given or that of another tensor.

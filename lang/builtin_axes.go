@@ -29,14 +29,6 @@ func init() {
 		}
 		return f.emit(c.site, "transpose", ir.A("order", ir.Names(c.axes[1])), x)
 	})
-	define("broadcast", "x, as", func(f *frame, c *builtinCall) value {
-		x, okX := f.tensorArg(c, 0)
-		y, okY := f.tensorArg(c, 1)
-		if !okX || !okY {
-			return unknown{}
-		}
-		return f.emit(c.site, "broadcast", ir.A("axes", sizesOf(y.v.Type)), x)
-	})
 	define("concat", "a, *, over: axis", concat)
 	for _, dist := range []string{"uniform", "normal"} {
 		define("random_"+dist, "x", func(f *frame, c *builtinCall) value { return random(f, c, dist) })

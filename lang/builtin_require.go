@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"math"
 	"regexp"
 	"strings"
 
@@ -43,8 +44,9 @@ func require(f *frame, c *builtinCall) value {
 	return unknown{}
 }
 
-// sizeText is a size in bytes as a string, as sources of data read it.
-var sizeText = regexp.MustCompile(`^ *[0-9]*\.?[0-9]+ *([KMGT]i?B|B)? *$`)
+// sizeText is a size in bytes as a string, as sources of data read it: a fraction
+// has a unit.
+var sizeText = regexp.MustCompile(`^ *([0-9]+|[0-9]*\.?[0-9]+ *[KMGT]i?B|[0-9]+ *B) *$`)
 
 // byteSize is byte_size(x): x, if it is a number of bytes, at least 1, or a
 // string such as "64MiB"; an error where it was given otherwise.
@@ -52,8 +54,8 @@ func byteSize(f *frame, c *builtinCall) value {
 	found, name := c.vals[0].what(), ""
 	switch v := c.vals[0].(type) {
 	case number:
-		if v.v >= 1 && v.v <= 1<<53 {
-			return v
+		if v.v >= 1 && v.v <= 1<<53 && wholeBytes(v.v) {
+			return number{v: math.Trunc(v.v), whole: true}
 		}
 		found = formatNumber(v)
 	case text:
@@ -70,7 +72,7 @@ func byteSize(f *frame, c *builtinCall) value {
 		found = "found " + found
 	}
 	e := at("E0216", c.nodes[0], "%s", found)
-	e.Want = "a size such as `64 MiB`, at least one byte"
+	e.Want = "a size such as `64 MiB`, in whole bytes, at least one"
 	f.reportNamed(e, name)
 	return unknown{}
 }

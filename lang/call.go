@@ -172,7 +172,13 @@ func (f *frame) bind(callee *frame, site syntax.Node, who string, ps []*syntax.P
 
 // argument evaluates x, in f, for parameter p of callee, and checks its type.
 func (f *frame) argument(callee *frame, p *syntax.Param, x syntax.Expr) value {
-	if t, ok := p.Type.(*syntax.NamedType); ok && t.Name == "axis" {
+	return f.typed(callee, p.Name.Name, p.Type, x)
+}
+
+// typed evaluates x, in f, for a variable of callee, and checks its type, if it
+// has one: names of axes are taken as they stand.
+func (f *frame) typed(callee *frame, name string, typ syntax.Type, x syntax.Expr) value {
+	if t, ok := typ.(*syntax.NamedType); ok && t.Name == "axis" {
 		names, ok := f.axes(x)
 		if !ok {
 			return unknown{}
@@ -190,7 +196,7 @@ func (f *frame) argument(callee *frame, p *syntax.Param, x syntax.Expr) value {
 	if t, ok := v.(tensor); ok {
 		callee.saw(t.v.Type)
 	}
-	if p.Type != nil && !callee.hasType(f, x, p.Name.Name, v, p.Type) {
+	if typ != nil && !callee.hasType(f, x, name, v, typ) {
 		return unknown{}
 	}
 	return v

@@ -206,7 +206,7 @@ func attr(v value) ir.AttrVal {
 	case truth:
 		return ir.BoolVal(v)
 	case word:
-		if v.name[0] <= '9' { // a word such as 1f1b is no identifier of the IR
+		if v.name[0] <= '9' || v.name == "nan" { // a word such as 1f1b is no identifier of the IR, and nan a number
 			return ir.Str(v.name)
 		}
 		return ir.Name(v.name)

@@ -43,6 +43,8 @@
 //	E0219  a condition or value that must be known at compile time
 //	E0220  a parameter's initial values
 //	E0221  a declaration in the wrong place
+//	E0222  operands that each lack an axis of the other
+//	E0223  a name or path that is too long
 //	E0401  unknown layout
 //	E0402  an axis that no tensor has, in a layout
 //	E0403  unknown mesh axis

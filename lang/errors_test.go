@@ -97,7 +97,11 @@ func TestLower(t *testing.T) {
 		if errs := verify.Module(r.Module); len(errs) > 0 {
 			t.Error(errs)
 		}
-		c.Output("module.ptir", ir.Print(r.Module))
+		text := ir.Print(r.Module)
+		if m, errs := ir.Parse("module.ptir", []byte(text)); len(errs) > 0 || ir.Print(m) != text {
+			t.Errorf("the module does not read back as it was written: %v", errs)
+		}
+		c.Output("module.ptir", text)
 		if len(r.Unused) > 0 {
 			c.Output("unused", strings.Join(r.Unused, "\n"))
 		}

@@ -170,3 +170,29 @@ func BenchmarkLower(b *testing.B) {
 		})
 	}
 }
+
+// A slip in the name of an axis is no outer product: attention whose keys keep
+// the axis of the queries, and a bias under a misspelt name.
+func TestSlipsOfAxes(t *testing.T) {
+	for _, c := range []struct{ name, from, to, code string }{
+		{"gpt", "k = dot(x, wk, over = embed).rename(seq = kseq)", "k = dot(x, wk, over = embed)", "E0222"},
+		{"mlp", "param b1    : [hidden]", "param b1    : [hiden = 256]", "E0222"},
+	} {
+		src, err := os.ReadFile(filepath.Join("../examples", c.name, c.name+".ptl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Replace(string(src), c.from, c.to, 1)
+		if text == string(src) {
+			t.Fatalf("%s has no %q", c.name, c.from)
+		}
+		p, errs := lang.Load("main.ptl", []byte(text), nil)
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		_, errs = p.Lower(lang.Options{})
+		if len(errs) == 0 || errs[0].Code != c.code {
+			t.Errorf("%s: %v", c.name, errs)
+		}
+	}
+}

@@ -53,7 +53,7 @@ func axes(n int) string {
 	var b strings.Builder
 	for i := range n {
 		a := "a" + strings.Repeat("i", i)
-		b.WriteString("w = w + cast(index(x.rename(batch = " + a + "), " + a + "), f32)\n")
+		b.WriteString("w = outer(w, cast(index(x.rename(batch = " + a + "), " + a + "), f32))\n")
 	}
 	return b.String()
 }

@@ -85,7 +85,7 @@ func (f *frame) instantiate(m moduleRef, args []*syntax.Arg, site syntax.Node, p
 	if f.l.modules++; f.l.modules > maxModules {
 		f.l.stop(f, site, "more than %d modules", maxModules)
 	}
-	if !f.l.enter(f, site, g) {
+	if !f.l.enter(f, site, g) || !f.pathFits(site, path) {
 		return nil
 	}
 	if !f.bind(g, site, "`"+m.decl.Name.Name+"`", m.decl.Params, args, func(name string, v value) { i.args[name] = v }) {
@@ -108,6 +108,15 @@ func (f *frame) instantiate(m moduleRef, args []*syntax.Arg, site syntax.Node, p
 	}
 	f.l.note(i)
 	return i
+}
+
+// pathFits reports a path that is too long for a plan.
+func (f *frame) pathFits(n syntax.Node, path string) bool {
+	if len(path) <= maxPath {
+		return true
+	}
+	f.wants("E0223", n, "at most "+strconv.Itoa(maxPath), "shorten the names of the modules on the way", "the path `%s` has %d bytes", clip(path), len(path))
+	return false
 }
 
 func newInstance(m moduleRef, path string) *instance {
@@ -213,6 +222,7 @@ func (g *frame) declareParams(i *instance, x *syntax.ParamDecl) {
 			g.errorf("E0216", n, "the parameter %s %s", t, bad)
 			ok = false
 		}
+		ok = g.pathFits(n, p.path) && ok
 		init, good := g.initial(n, x.Init)
 		p.init = init
 		if !ok || !good {

@@ -28,6 +28,10 @@ type layout struct {
 	scale     ir.AttrVal
 	once      map[string]syntax.Node    // directives that may occur once
 	holders   map[string]*syntax.Module // of each instance, by path; made when needed
+	// recomputed has the rule that names each instance.
+	recomputed map[*instance]*syntax.Recompute
+	// oneChunk are interleaved pipelines with one chunk for each device.
+	oneChunk map[*syntax.Pipeline]bool
 }
 
 // shardRule is one axis of a shard directive.
@@ -55,7 +59,7 @@ func (l *lowerer) chooseLayout(name string) (*layout, []string) {
 			all = append(all, y.Name.Name)
 		}
 	}
-	lay := &layout{l: l, f: l.mainFrame(), once: map[string]syntax.Node{}}
+	lay := &layout{l: l, f: l.mainFrame(), once: map[string]syntax.Node{}, recomputed: map[*instance]*syntax.Recompute{}, oneChunk: map[*syntax.Pipeline]bool{}}
 	switch {
 	case name == "" && len(all) > 0:
 		name = all[0]
@@ -89,6 +93,7 @@ func (l *lowerer) lowerLayout(y *layout, t *training, compute string) {
 		}
 		y.checkShards()
 		y.checkIdle()
+		y.checkPointless()
 	}
 	if compute != "" {
 		d, ok := ir.ParseDType(compute)

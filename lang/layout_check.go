@@ -1,7 +1,6 @@
 package lang
 
 import (
-	"fmt"
 	"slices"
 	"sort"
 	"strings"
@@ -210,17 +209,6 @@ func (y *layout) dividing() map[string]bool {
 		}
 	}
 	return axes
-}
-
-// checkIdle warns of mesh axes that no rule is over.
-func (y *layout) checkIdle() {
-	used := y.dividing()
-	for _, a := range y.l.mod.Mesh {
-		if a.Size > 1 && !used[a.Name] {
-			y.l.warnings = append(y.l.warnings, fmt.Sprintf("layout `%s`: the %d devices of mesh axis `%s` all do the same work: nothing is sharded over it",
-				y.decl.Name.Name, a.Size, a.Name))
-		}
-	}
 }
 
 // checkScope reports a rule about modules or parameters that do not have its

@@ -22,6 +22,10 @@ func (y *layout) zero(d *syntax.Zero) {
 		n, good := y.count(x, "E0415", "the number of blocks to gather ahead", 0, maxPrefetch)
 		if ok && level < 3 {
 			y.f.wants("E0415", x, "`zero 3`, which shards parameters and gathers them", "", "`zero %d` has nothing to prefetch", level)
+		} else if o := y.excludes("all_gather"); good && n > 0 && o != nil {
+			e := at("E0415", x, "gathers ahead of their use, where `overlap` lets none run beside computation")
+			e.Want, e.Note = "`overlap all_gather`, or `prefetch = 0`", []diag.Note{{Pos: o.At(), Msg: "the directive"}}
+			y.l.errs.add(e)
 		} else if good {
 			kv = append(kv, "prefetch", ir.Int(n))
 		}
@@ -46,6 +50,7 @@ func (y *layout) recompute(d *syntax.Recompute) {
 		}
 	}
 	mods := y.modulesOf(d.What, "computed again")
+	y.recomputedTwice(d, mods)
 	keep := ir.Names{}
 	y.options(d.Options, map[string]func(syntax.Expr){"keep": func(x syntax.Expr) {
 		keep = y.words(x)
@@ -56,6 +61,22 @@ func (y *layout) recompute(d *syntax.Recompute) {
 		y.f.wants("E0415", x, "`recompute auto`, which chooses under a budget", "", "a budget for modules that are named")
 	}})
 	y.rule(d, "recompute", "of", y.joined(d.What), "keep", keep)
+}
+
+// recomputedTwice reports instances that another rule of this kind names too:
+// what one keeps, the other would compute again.
+func (y *layout) recomputedTwice(d *syntax.Recompute, mods []*instance) {
+	for _, i := range mods {
+		if old := y.recomputed[i]; old != nil && old != d {
+			e := at("E0415", d, "`%s` is recomputed twice", i.path)
+			e.Want, e.Note = "one rule for each module", []diag.Note{{Pos: old.At(), Msg: "the first one"}}
+			y.l.errs.add(e)
+			return
+		}
+	}
+	for _, i := range mods {
+		y.recomputed[i] = d
+	}
 }
 
 func (y *layout) recomputeAuto(d *syntax.Recompute) {
@@ -228,7 +249,10 @@ func (y *layout) offload(d *syntax.Offload) {
 	y.modulesOf(d.Of, "offloaded")
 	kv := []any{"what", what, "of", y.joined(d.Of), "to", ir.Name(d.To.Name)}
 	y.options(d.Options, map[string]func(syntax.Expr){"piece": func(x syntax.Expr) {
-		if n, ok := y.bytes(x, "E0418", "the size of a piece", "4 MiB", 1); ok {
+		n, ok := y.bytes(x, "E0418", "the size of a piece", "4 MiB", 1)
+		if ok && len(what) > 0 && !contains(what, "optimizer") {
+			y.f.wants("E0418", x, "`offload optimizer`, whose states are fetched in pieces", "", "activations are not cut into pieces")
+		} else if ok {
 			kv = append(kv, "piece", ir.Int(n))
 		}
 	}})

@@ -48,6 +48,9 @@ func (y *layout) pipeline(d *syntax.Pipeline) {
 		},
 		"stages": func(x syntax.Expr) { byHand = x },
 	})
+	if schedule == "interleaved" && chunks == 1 {
+		y.oneChunk[d] = true
+	}
 	var counts ir.Ints
 	if ok && len(mesh) == 1 {
 		stages := y.l.mod.MeshSize(d.Over.Name) * chunks
@@ -100,6 +103,9 @@ func (y *layout) stages(x syntax.Expr, stages, chunks, blocks int) (out ir.Ints)
 // checkMicrobatches checks that the part of the batch that one device has is
 // cut evenly.
 func (y *layout) checkMicrobatches(x syntax.Expr, n int) {
+	if y.t.data == nil {
+		return // what is wrong with it was said
+	}
 	a := y.t.data.fields[0].typ.Axes[0]
 	parts := 1
 	for _, d := range y.decl.Directives {

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"math"
 	"slices"
 	"sort"
 
@@ -63,6 +64,7 @@ func (y *layout) sequence(d *syntax.Shard) (kv []any) {
 	if d.Options == nil {
 		return nil
 	}
+	given := map[string]syntax.Expr{}
 	choose := func(k string, from ...string) func(syntax.Expr) {
 		return func(x syntax.Expr) {
 			w, ok := y.word(x)
@@ -70,6 +72,7 @@ func (y *layout) sequence(d *syntax.Shard) (kv []any) {
 				y.f.wants("E0415", x, diag.OneOf(from), diag.DidYouMean(w, from), "`%s` cannot be %s", k, clip(w))
 				return
 			}
+			given[w] = x
 			if kv = append(kv, k, ir.Name(w)); w == "zigzag" && len(y.shards) > 0 {
 				y.shards[len(y.shards)-1].zigzag = true
 			}
@@ -89,6 +92,9 @@ func (y *layout) sequence(d *syntax.Shard) (kv []any) {
 			"attention": choose("attention", "ring", "gather"),
 			"order":     choose("order", "contiguous", "zigzag"),
 		})
+		if given["zigzag"] != nil && given["gather"] != nil {
+			y.f.wants("E0415", given["zigzag"], "`attention = ring`, or `order = contiguous`", "", "an order that shares the work of a ring, where attention gathers")
+		}
 	}
 	return kv
 }
@@ -176,8 +182,8 @@ func (y *layout) bytes(x syntax.Expr, code, what, example string, lo int) (int, 
 	if !ok {
 		return 0, false
 	}
-	if !(c.v >= float64(lo) && c.v <= 1<<53) {
-		want := "a size such as `" + example + "`"
+	if !(c.v >= float64(lo) && c.v <= 1<<53) || !wholeBytes(c.v) {
+		want := "a size such as `" + example + "`, in whole bytes"
 		if lo == 0 {
 			want += ", or 0"
 		}
@@ -186,6 +192,10 @@ func (y *layout) bytes(x syntax.Expr, code, what, example string, lo int) (int, 
 	}
 	return int(c.v), true
 }
+
+// wholeBytes is whether a number of bytes is whole, or so large that a fraction,
+// as of 0.1 GiB, does not matter. A smaller one with a fraction lacks its unit.
+func wholeBytes(v float64) bool { return v == math.Trunc(v) || v >= 1024 }
 
 // collectives are what can be forbidden or overlapped.
 var collectives = []string{"all_gather", "all_reduce", "all_to_all", "permute", "reduce_scatter"}

@@ -2,6 +2,7 @@ package lang_test
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -93,6 +94,24 @@ var layoutCases = []struct{ rules, code, says string }{
 	{"offload optimizer", "E0101", "expected `to`"},
 	{"offload optimizer to gpu", "E0418", "unknown memory `gpu`"},
 	{"offload optimizer of Block to host", "E0418", "only activations"},
+
+	// Options that would have no effect, or no unit.
+	{"mesh cp = 2  shard seq over cp { attention = gather  order = zigzag }", "E0415", "where attention gathers"},
+	{"mesh cp = 2  shard seq over cp { order = zigzag  attention = gather }", "E0415", "where attention gathers"},
+	{"mesh dp = 2  shard batch over dp  two_level = 1.5", "E0415", "in whole bytes"},
+	{"mesh dp = 2  shard batch over dp  bucket = 0.25", "E0415", "in whole bytes"},
+	{"device memory = 1024.0 + 0.5", "", ""},
+	{"recompute auto { budget = 1.5 }", "E0420", "in whole bytes"},
+	{"recompute auto { budget = 0.1 GiB }", "", ""},
+	{"offload optimizer to host { piece = 1.5 }", "E0418", "in whole bytes"},
+	{"offload activations to host { piece = 1 MiB }", "E0418", "activations are not cut into pieces"},
+	{"offload optimizer, activations to host { piece = 1 MiB }", "", ""},
+	{"mesh dp = 2  shard batch over dp  zero 3 over dp { prefetch = 2 }  overlap none", "E0415", "`overlap` lets none run"},
+	{"mesh dp = 2  shard batch over dp  overlap reduce_scatter  zero 3 over dp { prefetch = 2 }", "E0415", "`overlap` lets none run"},
+	{"mesh dp = 2  shard batch over dp  zero 3 over dp { prefetch = 0 }  overlap none", "", ""},
+	{"recompute Block { keep = [attn] }  recompute blocks", "E0415", "recomputed twice"},
+	{"recompute Block, blocks", "", ""},
+	{"recompute Attention  recompute blocks.*.mlp", "", ""},
 }
 
 // layoutSizes are those of the cases.
@@ -135,6 +154,20 @@ func TestLayoutWarnings(t *testing.T) {
 		"mesh dp = 2, tp = 4  shard batch over dp": "the 4 devices of mesh axis `tp` all do the same work",
 		"mesh dp = 1": "",
 		"mesh pp = 2, dp = 2  pipeline blocks over pp  shard batch over dp": "",
+		"bucket = 1 MiB":               "`bucket` of line 4 has no effect: no devices add up gradients",
+		"overlap none":                 "`overlap` of line 4 has no effect: one device has no collectives",
+		"forbid all_gather":            "`forbid` of line 4 has no effect",
+		"two_level = 0":                "no rule is over a list of mesh axes",
+		"precision { reduce = bf16 }":  "`reduce` of line 4 has no effect",
+		"precision { compute = bf16 }": "",
+		"mesh dp = 2  shard batch over dp  replicate blocks":                                   "`replicate` of line 4 has no effect: no rule shards these parameters",
+		"mesh dp = 2  shard batch over dp  zero 3 over dp  replicate blocks":                   "",
+		"mesh tp = 2  shard vocab over tp  replicate wte over tp":                              "",
+		"mesh dp = 2, tp = 2  shard batch over dp  shard vocab over tp  replicate wte over dp": "`replicate` of line 4 has no effect",
+		"mesh dp = 2  shard batch over dp  bucket = 0  overlap none":                           "",
+		"mesh node = 2, dp = 2  shard batch over (node, dp)  two_level = 64 KiB":               "",
+		"mesh dp = 2  shard batch over dp  two_level = 64 KiB":                                 "no rule is over a list of mesh axes",
+		"mesh pp = 2  pipeline blocks over pp { schedule = interleaved  microbatches = 2 }":    "there is nothing to interleave",
 	} {
 		p, r, errs := lowerLayout(t, rules)
 		if len(errs) > 0 {
@@ -142,6 +175,32 @@ func TestLayoutWarnings(t *testing.T) {
 		}
 		if got := strings.Join(r.Warnings, "\n"); want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: warnings %q, expected %q", rules, got, want)
+		}
+	}
+}
+
+// Patterns of what decays, where weight decay is 0, are a warning: it may be one
+// point of a sweep.
+func TestDecayOfNothing(t *testing.T) {
+	for args, want := range map[string]string{
+		`decay = ["ln_f.gain"]`:                      "`decay` of the optimizer `SGD` has no effect: `weight_decay` is 0",
+		`decay = ["ln_f.gain"], weight_decay = 0.01`: "",
+	} {
+		src, err := os.ReadFile("../examples/gpt/gpt.ptl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := regexp.MustCompile(`(?m)^  optimizer = .*$`).ReplaceAllLiteralString(string(src), "  optimizer = optim.SGD(lr = 0.1, "+args+")")
+		p, errs := lang.Load("gpt.ptl", []byte(text), nil)
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		r, errs := p.Lower(lang.Options{})
+		if len(errs) > 0 {
+			t.Fatal(diag.Render(errs, p.Source))
+		}
+		if got := strings.Join(r.Warnings, "\n"); got != want {
+			t.Errorf("%s: %q, expected %q", args, got, want)
 		}
 	}
 }

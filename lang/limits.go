@@ -13,6 +13,7 @@ const (
 	maxSize    = 1<<31 - 1  // of an axis: positions are i32
 	maxElems   = 1 << 40    // of a tensor
 	maxRank    = 16         // axes of a tensor
+	maxPath    = 1024       // bytes of the path of a module or parameter
 	maxNames   = 64         // axes that an argument names
 	maxDevices = 1 << 20    // of a mesh
 	maxErrors  = 50         // reported in one go

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"sync"
 
 	"ptc/internal/diag"
 	"ptc/lang/syntax"
@@ -100,7 +101,11 @@ func (ld *loader) parse(name string, src []byte, std bool) *file {
 	ld.byName[fileKey(name, std)] = f
 	ld.sources = append(ld.sources, Source{Name: name, Text: string(src)})
 	ld.prog.files = append(ld.prog.files, f)
-	tree, errs := syntax.Parse(name, src)
+	parse := syntax.Parse
+	if std {
+		parse = parseStd
+	}
+	tree, errs := parse(name, src)
 	for _, e := range errs {
 		ld.errs.add(e)
 	}
@@ -110,6 +115,21 @@ func (ld *loader) parse(name string, src []byte, std bool) *file {
 	}
 	f.state = loaded
 	return f
+}
+
+// stdTrees are the files of the standard library that were parsed, by name: they
+// are the same for every program, and nothing changes a tree.
+var stdTrees sync.Map
+
+func parseStd(name string, src []byte) (*syntax.File, diag.List) {
+	if tree, ok := stdTrees.Load(name); ok {
+		return tree.(*syntax.File), nil
+	}
+	tree, errs := syntax.Parse(name, src)
+	if len(errs) == 0 {
+		stdTrees.Store(name, tree)
+	}
+	return tree, errs
 }
 
 // declare enters the file's top-level names and follows its imports.

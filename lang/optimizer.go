@@ -14,7 +14,8 @@ type optimizer struct {
 	entry   *syntax.Entry
 	own     []*syntax.Arg // arguments that the optimizer declares
 	clip    *syntax.Arg
-	decay   []string // patterns of paths
+	chosen  []*syntax.Arg // decay and no_decay, as written
+	decay   []string      // patterns of paths
 	noDecay []string
 	update  *syntax.Fn
 }
@@ -57,16 +58,33 @@ func (f *frame) optimizer(t *training) *optimizer {
 			o.own = append(o.own, a)
 			continue
 		}
-		switch a.Name.Name {
-		case "clip":
+		if a.Name.Name == "clip" {
 			o.clip = a
-		case "decay":
+			continue
+		}
+		if !contains(declared, "weight_decay") {
+			f.wants("E0506", a, "no `"+a.Name.Name+"`", "", "%s has no `weight_decay`, so that no parameter decays", ref.what())
+			continue
+		}
+		o.chosen = append(o.chosen, a)
+		if a.Name.Name == "decay" {
 			o.decay = f.patterns(a.Value)
-		case "no_decay":
+		} else {
 			o.noDecay = f.patterns(a.Value)
 		}
 	}
 	return o
+}
+
+// checkDecay warns of a choice of what decays where nothing does.
+func (u *updater) checkDecay() {
+	c, ok := u.inst.args["weight_decay"].(number)
+	if !ok || c.v != 0 {
+		return
+	}
+	for _, a := range u.o.chosen {
+		u.l.warnings = append(u.l.warnings, "`"+a.Name.Name+"` of "+u.o.what()+" has no effect: `weight_decay` is 0")
+	}
 }
 
 // patterns are strings that select parameters by path.

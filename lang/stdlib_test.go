@@ -250,3 +250,27 @@ func TestSchedules(t *testing.T) {
 		}
 	}
 }
+
+// A product over the axes of both operands, and operands that say that they have
+// more axes, in every way of writing it.
+func TestOuterAndBroadcast(t *testing.T) {
+	a, b := noise(8, "a", 3), noise(9, "b", 4)
+	in := []input{{"x", a}, {"y", b}}
+	for expr, f := range map[string]func(x, y float64) float64{
+		"outer(x, y)": func(x, y float64) float64 { return x * y },
+		"outer(x, 2) + broadcast(y, as = f32[b = 4, a = 3])":     func(x, y float64) float64 { return 2*x + y },
+		"x - broadcast(y, as = (x, y))":                          func(x, y float64) float64 { return x - y },
+		"max(broadcast(x, as = [y, x]), y)":                      math.Max,
+		"where(broadcast(x > 0, as = (x, y)), y, 0)":             func(x, y float64) float64 { return map[bool]float64{true: y}[x > 0] },
+		"where(x > y, 1, 2)":                                     func(x, y float64) float64 { return map[bool]float64{true: 1, false: 2}[x > y] },
+		"cast(x > 0 and y > 0 or x < y, f32)":                    func(x, y float64) float64 { return map[bool]float64{true: 1}[x > 0 && y > 0 || x < y] },
+		"broadcast(x, as = (f32[a = 3], i32[b = 4])) ** 2 + y":   func(x, y float64) float64 { return x*x + y },
+		"outer(outer(x, y), 3) + broadcast(1, as = outer(x, y))": func(x, y float64) float64 { return 3*x*y + 1 },
+	} {
+		got := compute(t, "", expr, 1, in...)
+		if got.Type.Rank() != 2 {
+			t.Errorf("%s is %s", expr, got.Type)
+		}
+		near(t, expr, got, func(at map[string]int) float64 { return f(elem(a, at), elem(b, at)) })
+	}
+}

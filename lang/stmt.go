@@ -38,12 +38,14 @@ func (f *frame) stmt(s syntax.Stmt) {
 	}
 }
 
+// assign gives a value to one name, or the values of a tuple to several. A type
+// is checked before that: of several names, that of each one, or a tuple of them.
 func (f *frame) assign(s *syntax.Assign) {
-	v := f.expr(s.Value)
 	if len(s.Names) == 1 {
-		f.vars[s.Names[0].Name] = v
+		f.vars[s.Names[0].Name] = f.typed(f, s.Names[0].Name, s.Type, s.Value)
 		return
 	}
+	v := f.expr(s.Value)
 	t, ok := v.(tuple)
 	if !ok || len(t) != len(s.Names) {
 		if !isUnknown(v) {
@@ -55,8 +57,18 @@ func (f *frame) assign(s *syntax.Assign) {
 		}
 		t = nil
 	}
+	types := make([]syntax.Type, len(s.Names))
+	for i := range types {
+		types[i] = s.Type
+	}
+	if u, ok := s.Type.(*syntax.TupleType); ok {
+		if types = u.Elems; len(types) != len(s.Names) {
+			f.wants("E0208", u, count(len(s.Names), "type")+", or one for all", "", "%d names are given, and %s", len(s.Names), count(len(types), "type"))
+			t = nil
+		}
+	}
 	for i, n := range s.Names {
-		if t == nil {
+		if t == nil || types[i] != nil && !f.hasType(f, s.Value, n.Name, t[i], types[i]) {
 			f.vars[n.Name] = unknown{}
 		} else {
 			f.vars[n.Name] = t[i]

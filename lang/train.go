@@ -161,7 +161,7 @@ func (l *lowerer) train(t *training) {
 	}
 	if opt != nil && loss != nil {
 		l.update(step, opt, t, loss)
-		attrs = append(attrs, ir.Attr{Key: "optimizer", Val: ir.Name(opt.decl.Name.Name)})
+		attrs = append(attrs, ir.Attr{Key: "optimizer", Val: attr(word{name: opt.decl.Name.Name})})
 	}
 	if len(l.errs.list) > 0 || l.stopped {
 		return

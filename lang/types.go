@@ -249,6 +249,9 @@ func writtenType(t *syntax.TensorType, refs []axisRef) string {
 	s := make([]string, len(refs))
 	for i, r := range refs {
 		s[i] = r.name
+		if r.size != 0 {
+			s[i] += "=" + formatNumber(whole(r.size))
+		}
 	}
 	d := ""
 	if t.DType != nil {

@@ -1,6 +1,8 @@
 package lang
 
 import (
+	"math"
+
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/lang/syntax"
@@ -91,6 +93,7 @@ func (u *updater) prepare(grads []*ir.Value) bool {
 	if !u.f.bind(g, u.o.at, u.o.what(), u.o.decl.Params, u.o.own, func(n string, v value) { u.inst.args[n] = v }) {
 		return false
 	}
+	u.checkDecay()
 	for _, m := range u.o.decl.Members {
 		if x, ok := m.(*syntax.Let); ok {
 			u.inst.lets[x.Name.Name] = g.expr(x.Value)
@@ -109,15 +112,15 @@ func (u *updater) clipScale() bool {
 	if !ok {
 		return false
 	}
-	if !(c.v > 0) {
-		u.f.wants("E0506", x, "a positive limit", "leave `clip` out to clip nothing", "`clip` is %s", formatNumber(c))
+	if !(c.v > 0) || math.IsInf(c.v, 0) {
+		u.f.wants("E0506", x, "a positive finite limit", "leave `clip` out to clip nothing", "`clip` is %s", formatNumber(c))
 		return false
 	}
 	u.f.scope = "optimizer.clip"
-	math := u.l.stdFile("math")
-	g := u.f.child(x, "clip_scale", math, nil)
+	std := u.l.stdFile("math")
+	g := u.f.child(x, "clip_scale", std, nil)
 	g.vars["norm"], g.vars["limit"] = tensor{u.norm}, c
-	s, ok := u.f.finish(g, x, math.fns["clip_scale"]).(tensor)
+	s, ok := u.f.finish(g, x, std.fns["clip_scale"]).(tensor)
 	if ok {
 		u.scale = s.v
 	}

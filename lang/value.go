@@ -3,6 +3,7 @@ package lang
 import (
 	"math"
 	"strconv"
+	"strings"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -86,7 +87,7 @@ func (d *dataSource) what() string { return "a source of data" }
 
 func clip(s string) string {
 	if len(s) > 40 {
-		return s[:40] + "…"
+		return strings.ToValidUTF8(s[:40], "") + "…"
 	}
 	return s
 }

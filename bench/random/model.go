@@ -109,7 +109,11 @@ func optimizer(d *dice) string {
 	case 3:
 		return "optim.Adam(lr = " + lr + more + ")"
 	case 4:
-		return "optim.SGD(lr = " + lr + ", momentum = " + d.one("0.9", "0") + ", nesterov = " + d.one("true", "false") + more + ")"
+		momentum, nesterov := d.one("0.9", "0"), d.one("true", "false")
+		if momentum == "0" {
+			nesterov = "false"
+		}
+		return "optim.SGD(lr = " + lr + ", momentum = " + momentum + ", nesterov = " + nesterov + more + ")"
 	case 5:
 		return "optim.Lion(lr = " + lr + more + ")"
 	case 6:

@@ -54,8 +54,9 @@ var modules = map[string]string{
     k = scale(dot(x, wk, over = embed)).rename(seq = kseq)
     v = dot(x, wv, over = embed).rename(seq = kseq)
     s = dot(q, k, over = head) / sqrt(head)
-    far = cast(index(s, seq) - index(s, kseq), f32)
-    p = softmax(s - abs(far) * slope, over = kseq)
+    ahead = index(s, kseq)
+    far = cast(broadcast(index(s, seq), as = (index(s, seq), ahead)) - ahead, f32)
+    p = softmax(s - outer(abs(far), slope), over = kseq)
     return dot(dot(p, v, over = kseq), wo, over = (heads, head))
   }
 }

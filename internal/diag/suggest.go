@@ -2,7 +2,10 @@ package diag
 
 import (
 	"sort"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Nearest returns the candidate closest to name by edit distance with
@@ -16,7 +19,7 @@ func Nearest(name string, candidates []string) (string, bool) {
 			best, dist = c, d
 		}
 	}
-	limit := max(1, max(len(name), len(best))/3)
+	limit := max(1, max(utf8.RuneCountInString(name), utf8.RuneCountInString(best))/3)
 	if dist < 0 || dist > limit || len(name) > 100 {
 		return "", false
 	}
@@ -26,9 +29,19 @@ func Nearest(name string, candidates []string) (string, bool) {
 // DidYouMean is "did you mean `x`?" for the nearest candidate, or empty.
 func DidYouMean(name string, candidates []string) string {
 	if c, ok := Nearest(name, candidates); ok {
-		return "did you mean `" + c + "`?"
+		return "did you mean `" + c + "`?" + Spelled(c, name)
 	}
 	return ""
+}
+
+// Spelled tells two names apart that may look the same, as where one has a letter
+// as one character and the other as a letter with a combining mark: it writes out
+// their characters. It is empty for names without such marks.
+func Spelled(a, b string) string {
+	if !strings.ContainsFunc(a+b, func(r rune) bool { return unicode.Is(unicode.Mn, r) }) {
+		return ""
+	}
+	return " It is written " + strconv.QuoteToASCII(a) + ", and not " + strconv.QuoteToASCII(b)
 }
 
 // OneOf is "one of a, b, c" for a message: sorted, at most twelve.
@@ -48,10 +61,11 @@ func OneOf(candidates []string) string {
 	return "one of " + strings.Join(c, ", ") + more
 }
 
-func distance(a, b string) int {
-	if len(a) > 100 || len(b) > 100 {
+func distance(s, t string) int {
+	if len(s) > 100 || len(t) > 100 {
 		return 100
 	}
+	a, b := []rune(s), []rune(t)
 	d := make([][]int, len(a)+1)
 	for i := range d {
 		d[i] = make([]int, len(b)+1)

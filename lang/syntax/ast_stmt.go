@@ -13,9 +13,11 @@ type Block struct {
 }
 
 // Assign is `a = expr`, or `a, b = expr` for an expression of several values.
+// `a : type = expr` says what type the value has; Type is nil where nothing does.
 type Assign struct {
 	Span
 	Names []*Ident `parser:"@@ ( ',' @@ )*"`
+	Type  Type     `parser:"( ':' @@ )?"`
 	Value Expr     `parser:"'=' @@"`
 }
 

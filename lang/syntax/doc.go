@@ -37,4 +37,5 @@
 //	E0113  an expression where a statement is needed
 //	E0114  chained comparisons
 //	E0115  an axis that needs a name
+//	E0223  a name that is too long
 package syntax

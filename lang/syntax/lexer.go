@@ -115,6 +115,7 @@ func (s *scanner) token() {
 		s.number()
 	case isLetter(r):
 		n := wordLen(s.text)
+		s.checkLength(n)
 		kind := tokIdent
 		if reserved[s.text[:n]] {
 			kind = tokKeyword
@@ -128,6 +129,16 @@ func (s *scanner) token() {
 			}
 		}
 		s.unknown(r, size)
+	}
+}
+
+// maxName is the length of a name, in bytes. The names on the way to a parameter
+// are joined to its path, which plans and checkpoints hold.
+const maxName = 255
+
+func (s *scanner) checkLength(n int) {
+	if n > maxName {
+		s.errorf("E0223", n, fmt.Sprintf("at most %d bytes", maxName), "", "a name of %d bytes, `%s`", n, clip(s.text[:n]))
 	}
 }
 
@@ -207,6 +218,7 @@ func (s *scanner) number() {
 	case hex:
 		s.numeric(tokInt, word)
 	case n < word && word > 0 && !strings.ContainsAny(s.text[:n], ".+-"):
+		s.checkLength(word)
 		s.emit(tokWord, word)
 	case float:
 		s.numeric(tokFloat, n+wordLen(s.text[n:]))

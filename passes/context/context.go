@@ -3,6 +3,7 @@ package context
 import (
 	"slices"
 
+	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/passes/pass"
@@ -11,6 +12,9 @@ import (
 // Run rewrites the attention cores of m along every axis that the layout shards
 // over a ring of devices.
 func Run(c *pass.Context, m *ir.Module) error {
+	if err := checkOptions(m); err != nil {
+		return err
+	}
 	for _, r := range rings(c, m) {
 		for _, f := range m.Funcs {
 			w := &rewriter{c: c, f: f, ring: r, keys: keysOf(f, r.axis)}
@@ -19,6 +23,37 @@ func Run(c *pass.Context, m *ir.Module) error {
 		}
 	}
 	return nil
+}
+
+// checkOptions reports rules that say how attention works along an axis of which
+// the model has no keys: the option would have no effect.
+func checkOptions(m *ir.Module) error {
+	layout := m.MetaTerm("layout")
+	if layout == nil {
+		return nil
+	}
+	for _, r := range layout.Args.Terms("rules") {
+		if r.Head != "shard" || !r.Args.Has("attention") && !r.Args.Has("order") {
+			continue
+		}
+		for _, axis := range r.Args.Names("axes") {
+			if !slices.ContainsFunc(m.Funcs, func(f *ir.Func) bool { return attends(f, axis) }) {
+				return &diag.Error{Code: "E0424", Pos: diag.ParsePos(r.Args.Text("at")), Len: 1,
+					Msg:  "the rule says how attention works along `" + axis + "`, and there is none",
+					Want: "an axis along which queries meet keys, which have it under another name: `k.rename(" + axis + " = k" + axis + ")`",
+					Hint: "without `attention` and `order` the rule shards any axis"}
+			}
+		}
+	}
+	return nil
+}
+
+// attends is whether f sums over keys that it has renamed from the axis.
+func attends(f *ir.Func, axis string) bool {
+	keys := keysOf(f, axis)
+	return slices.ContainsFunc(f.Ops, func(o *ir.Op) bool {
+		return o.Name == "dot" && slices.ContainsFunc(o.Attrs.Names("over"), func(n string) bool { return keys[n] })
+	})
 }
 
 // ring is one rule of the layout: the positions of an axis over the devices of

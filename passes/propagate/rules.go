@@ -72,7 +72,13 @@ func rulesOf(c *pass.Context, m *ir.Module) (*layout, error) {
 			}
 		case "replicate":
 			for _, p := range r.Args.Names("of") {
-				l.whole[p] = r.Args.Names("over")
+				over := r.Args.Names("over")
+				if old, again := l.whole[p]; again && len(over) > 0 && len(old) > 0 { // over all of them
+					over = append(slices.Clone(old), over...)
+				} else if again {
+					over = nil
+				}
+				l.whole[p] = over
 			}
 		default:
 			if !known[r.Head] {
