@@ -80,8 +80,14 @@ type meshAxis struct {
 }
 
 type parameters struct {
+	Tensors  int    `json:"tensors"`
+	Elements int64  `json:"elements"` // of the whole model, however it is laid out
+	Frozen   frozen `json:"frozen"`   // those of them that no step changes
+}
+
+type frozen struct {
 	Tensors  int   `json:"tensors"`
-	Elements int64 `json:"elements"` // of the whole model, however it is laid out
+	Elements int64 `json:"elements"`
 }
 
 type memory struct {
@@ -218,7 +224,7 @@ func covered(d *program.Device, s program.Space) int64 {
 	return sum
 }
 
-// countParameters counts what the optimizer trains, each tensor once.
+// countParameters counts the parameters, each tensor once.
 func countParameters(p *program.Plan) parameters {
 	var out parameters
 	seen := map[string]bool{}
@@ -232,6 +238,10 @@ func countParameters(p *program.Plan) parameters {
 				}
 				out.Tensors++
 				out.Elements += n
+				if !t.Train {
+					out.Frozen.Tensors++
+					out.Frozen.Elements += n
+				}
 			}
 		}
 	}
@@ -251,6 +261,9 @@ func overview(b *strings.Builder, p *program.Plan) {
 	line("model", "%s, layout %s", d.Model, d.Layout)
 	line("target", "%s on %s%s", d.Target, plural(d.Devices, "device"), by)
 	line("parameters", "%s in %s", countText(d.Parameters.Elements, ""), plural(d.Parameters.Tensors, "tensor"))
+	if x := d.Parameters.Frozen; x.Tensors > 0 {
+		line("frozen", "%s of them in %s", countText(x.Elements, ""), plural(x.Tensors, "tensor"))
+	}
 	line("step", "%s of %s, from %s; %s", plural(d.LaunchesPerStep, "launch"),
 		plural(len(d.Kernels), "kernel"), plural(d.OpsBeforeFusion, "operation"), countText(d.FlopsPerStep, "FLOP"))
 	elsewhere := ""
