@@ -193,6 +193,9 @@ func (ld *loader) checkMembers(m *syntax.Module) {
 				e.Want = "`param` in a module or model, `state` in an optimizer"
 				ld.errs.add(e)
 			}
+			if x.Kind == "state" {
+				ld.checkState(x)
+			}
 			for _, n := range x.Names {
 				enter(n)
 			}
@@ -208,6 +211,18 @@ func (ld *loader) checkMembers(m *syntax.Module) {
 		case *syntax.Fn:
 			enter(x.Name)
 		}
+	}
+}
+
+// checkState reports what only a parameter has.
+func (ld *loader) checkState(x *syntax.ParamDecl) {
+	if x.Decay != nil {
+		ld.errs.add(at("E0221", x.Decay, "`%s` of a state: only a parameter decays", x.Decay.Name))
+	}
+	if x.When != nil {
+		e := at("E0221", x.When, "a state with a condition")
+		e.Hint = "a state that an update neither reads nor sets takes no memory"
+		ld.errs.add(e)
 	}
 }
 

@@ -17,6 +17,7 @@ type model struct {
 	pool      string // over the positions, where one token is predicted
 	loss      string
 	optimizer string
+	freeze    string // a pattern; empty for none
 }
 
 // stack is a repeated block of a kind of its own.
@@ -63,6 +64,20 @@ func newModel(d *dice) model {
 	}
 	m.optimizer = optimizer(d)
 	return m
+}
+
+// training draws what else is of training, with dice of its own.
+func (m *model) training(d *dice) {
+	if d.chance(0.25) {
+		first := map[bool]string{true: "wte", false: "embedding.*"}[m.table]
+		if m.numbers {
+			first = "first.w"
+		}
+		m.freeze = d.one("blocks.0.**", "blocks.**", m.stacks[len(m.stacks)-1].name+".0.**", first)
+	}
+	if !m.numbers && d.chance(0.2) {
+		m.loss = d.one("masked", "drawn")
+	}
 }
 
 func newStack(d *dice, name, module, count string, numbers bool) stack {

@@ -166,6 +166,9 @@ func TestExitCodes(t *testing.T) {
 		{2, "at least 1", []string{"run", "a.bin", "--threads", "0"}},
 		{2, "--checkpoint", []string{"run", "a.bin", "--resume"}},
 		{2, "--checkpoint", []string{"run", "a.bin", "--every", "2"}},
+		{2, "--checkpoint", []string{"run", "a.bin", "--keep", "2"}},
+		{2, "--keep is -1, and must be at least 0", []string{"run", "a.bin", "--keep", "-1"}},
+		{2, "--eval-every is -2, and must be at least 0", []string{"run", "a.bin", "--eval-every", "-2"}},
 		{2, "--require", []string{"doctor", "--require", "luck"}},
 		{2, "quiet", []string{"compile", "p/model.ptl", "-q", "-v"}},
 

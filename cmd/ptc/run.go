@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ptc/runtime/checkpoint"
 	"ptc/runtime/explain"
 	"ptc/runtime/metrics"
 	"ptc/runtime/train"
@@ -21,6 +22,19 @@ type runFlags struct {
 	log     choice
 	onNaN   choice
 	verbose bool
+	// As the user gave them: 0 is none and all, not what the plan says or the
+	// default.
+	evalEvery int64
+	keep      int
+}
+
+// given is a flag's value as options of a run have it: 0 where it is not given,
+// and less for 0.
+func given[T int | int64](cmd *cobra.Command, name string, n T) T {
+	if cmd.Flags().Changed(name) && n == 0 {
+		return -1
+	}
+	return n
 }
 
 func newRun(a *app) *cobra.Command {
@@ -62,7 +76,8 @@ better. Steps that adaptive loss scaling (f16) skips are no failures.
 Files of parameters and gradients are safetensors, keyed by the path of the
 parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
 		Example: `  ptc run plan.bin --steps 200
-  ptc run plan.bin --checkpoint ckpt/ --every 100
+  ptc run plan.bin --checkpoint ckpt/ --every 100 --keep 5
+  ptc run plan.bin --eval-every 100                # validation besides that of the end
   ptc run plan.bin --checkpoint ckpt/ --resume --steps 2000
   ptc run plan.bin --log json > run.jsonl
   mpirun -n 8 ptc run plan.bin                     # a process for each device
@@ -79,6 +94,13 @@ parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
 				return usagef("--%s is %d, and must be at least 1", name, n)
 			}
 		}
+		switch {
+		case f.evalEvery < 0:
+			return usagef("--eval-every is %d, and must be at least 0", f.evalEvery)
+		case f.keep < 0:
+			return usagef("--keep is %d, and must be at least 0", f.keep)
+		}
+		f.opts.ValidEvery, f.opts.Keep = given(cmd, "eval-every", f.evalEvery), given(cmd, "keep", f.keep)
 		if cmd.Flags().Changed("threads") && f.opts.Threads < 1 {
 			return usagef("--threads is %d, and must be at least 1", f.opts.Threads)
 		}
@@ -98,6 +120,8 @@ parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
 	fl.StringVar(&o.DumpBatches, "dump-batches", "", "write what each step was fed to `FILE`")
 	fl.StringVar(&o.Checkpoint, "checkpoint", "", "save checkpoints in `DIR`: every --every steps, at the end and on a signal")
 	fl.Int64Var(&o.Every, "every", 0, "save a checkpoint every `N` steps")
+	fl.IntVar(&f.keep, "keep", 0, fmt.Sprintf("keep the last `N` checkpoints, 0 all of them (default %d)", checkpoint.DefaultKeep))
+	fl.Int64Var(&f.evalEvery, "eval-every", 0, "validate every `N` steps, 0 only at the end (default as the source says)")
 	fl.BoolVar(&o.Resume, "resume", false, "go on from the latest checkpoint in --checkpoint")
 	fl.BoolVar(&o.Overwrite, "overwrite", false, "start anew in a --checkpoint that has checkpoints, and replace them")
 	fl.StringVar(&o.OffloadDir, "offload-dir", "", "keep what the layout offloads to disk in `DIR` (default the system's for temporary files)")

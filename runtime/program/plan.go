@@ -258,6 +258,8 @@ type Data struct {
 	Kind    string `cbor:"1,keyasint,omitempty"` // text, synthetic; empty where the model takes no data
 	Options []KV   `cbor:"2,keyasint,omitempty"` // a key may repeat; the empty key is the positional argument
 	Steps   int64  `cbor:"3,keyasint,omitempty"` // how long training is meant to be, from the source; 0 if it does not say
+	// EvalEvery is the number of steps between validations; 0: only at the end.
+	EvalEvery int64 `cbor:"4,keyasint,omitempty"`
 }
 
 // Remark is one decision of a pass.

@@ -77,7 +77,7 @@ func sample() *Plan {
 				}},
 			},
 		}},
-		Data:    Data{Kind: "text", Options: []KV{{"", "${GOROOT}/src/**/*.go"}, {"window", "8"}}, Steps: 100},
+		Data:    Data{Kind: "text", Options: []KV{{"", "${GOROOT}/src/**/*.go"}, {"window", "8"}}, Steps: 100, EvalEvery: 25},
 		Passes:  []string{"simplify", "autodiff"},
 		Remarks: []Remark{{"memory", "m.ptl:1:1", "block.0", "a remark"}},
 		Refined: []KV{{"tp", "model"}},

@@ -43,10 +43,11 @@ var rules = []rule{
 	{"DumpBatches", "--dump-batches", nil}, // rank 0 reads and writes them alone
 	{"Checkpoint", "--checkpoint", func(o *Options, _ *program.Plan) string { return given(o.Checkpoint) }},
 	{"Every", "--every", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.Every) }},
-	{"Keep", "", nil}, // rank 0 alone removes old checkpoints
+	{"Keep", "--keep", nil}, // rank 0 alone removes old checkpoints
 	{"Resume", "--resume", func(o *Options, _ *program.Plan) string { return onOff(o.Resume) }},
+	{"Overwrite", "--overwrite", func(o *Options, _ *program.Plan) string { return onOff(o.Overwrite) }},
 	{"Valid", "", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.Valid) }},
-	{"ValidEvery", "", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.ValidEvery) }},
+	{"ValidEvery", "--eval-every", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.ValidEvery) }},
 	{"OnNaN", "--on-nan", func(o *Options, _ *program.Plan) string { return o.OnNaN.String() }},
 	{"Data", "", func(o *Options, _ *program.Plan) string { return fmt.Sprintf("%q", o.Data) }},
 	{"Vars", "", nil}, // places of files; what is in the files is compared

@@ -35,7 +35,7 @@ func TestStopsAtANumberThatIsNotFinite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Steps: 9, Save: save, Checkpoint: ck, Every: 2}
+	o := Options{Steps: 9, Save: save, Checkpoint: ck, Every: 2, Overwrite: true}
 	check := func(o Options, step int, want ...string) {
 		t.Helper()
 		sum, lines, err := runLog(context.Background(), newToy(), o)

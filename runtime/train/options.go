@@ -59,8 +59,8 @@ type Options struct {
 	TraceSteps int
 
 	// Valid is how many validation batches are averaged: 0 means DefaultValid,
-	// less none at all. With ValidEvery they are, besides at the end, after
-	// every so many steps.
+	// less none at all. They are at the end and every ValidEvery steps: 0 means
+	// as the plan says, less only at the end.
 	Valid      int
 	ValidEvery int64
 
@@ -127,8 +127,8 @@ func (o *Options) check(plan *program.Plan) (last int64, err error) {
 	switch {
 	case o.Steps < 0:
 		return 0, errorf(ExitUsage, "%d steps cannot be run", o.Steps)
-	case o.Every < 0 || o.ValidEvery < 0:
-		return 0, errorf(ExitUsage, "a negative number of steps between checkpoints or validations")
+	case o.Every < 0:
+		return 0, errorf(ExitUsage, "a negative number of steps between checkpoints")
 	case o.Threads < 0:
 		return 0, errorf(ExitUsage, "%d threads cannot run", o.Threads)
 	case o.Resume && o.Checkpoint == "":
@@ -141,6 +141,8 @@ func (o *Options) check(plan *program.Plan) (last int64, err error) {
 	case o.Resume && o.Init != "":
 		return 0, errorf(ExitUsage, "a run starts either from a checkpoint or from given parameters, not from both").
 			hint("drop --resume or --init")
+	case o.Keep != 0 && o.Checkpoint == "":
+		return 0, errorf(ExitUsage, "there is no folder in which to keep checkpoints").hint("pass --checkpoint DIR")
 	case o.Every > 0 && o.Checkpoint == "":
 		return 0, errorf(ExitUsage, "there is no folder for a checkpoint every %d steps", o.Every).hint("pass --checkpoint DIR")
 	}

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -221,7 +222,7 @@ func (r *run) train(ctx context.Context) error {
 				return err
 			}
 		}
-		if r.o.ValidEvery > 0 && step%r.o.ValidEvery == 0 {
+		if every := cmp.Or(r.o.ValidEvery, r.plan.Data.EvalEvery); every > 0 && step%every == 0 {
 			loss, err := r.validate(ctx)
 			if err != nil {
 				return err

@@ -212,6 +212,13 @@ func TestPeriodicValidation(t *testing.T) {
 	if len(vs) != 2 || vs[0]["step"] != 2.0 || vs[1]["step"] != 4.0 {
 		t.Fatalf("validations %v", vs)
 	}
+	planned := newToy()
+	planned.Data.EvalEvery = 3
+	for every, want := range map[int64]int{0: 1, 2: 2, -1: 0} { // what the plan says; more; none
+		if _, lines := runT(t, planned, Options{Steps: 6, ValidEvery: every}); len(named(lines, "validation")) != want {
+			t.Errorf("a plan with validation every 3 steps, every %d of the run: %v, want %d", every, named(lines, "validation"), want)
+		}
+	}
 	if plain, _ := runT(t, newToy(), Options{Steps: 6}); plain != sum {
 		t.Errorf("validation changes the run: %+v, without %+v", sum, plain)
 	}
