@@ -9,6 +9,7 @@ COMMIT      := $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS     := -s -w -X main.commit=$(COMMIT)
 FUZZTIME    ?= 10m
 TRAIN_STEPS ?=
+TRAINED     := bin/gpt-ckpt
 RANDOM_CASES ?= 2000
 export CGO_ENABLED := 0
 
@@ -30,6 +31,9 @@ setup: ## check Go, build, and install libLLVM if it is missing
 build: ## build the static binary bin/ptc
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ptc ./cmd/ptc
 
+# The model is kept where a clean tree does not show it. Each start is one from the
+# first step, so that it works after any change of the model; what the last one
+# trained is replaced when there is something to replace it with.
 .PHONY: train
 train: setup ## compile examples/gpt, train it on the spot and show its loss
 	@set -e; small=""; \
@@ -38,7 +42,11 @@ train: setup ## compile examples/gpt, train it on the spot and show its loss
 	  small="$(SMALL)"; \
 	fi; \
 	bin/ptc compile examples/gpt/gpt.ptl $$small -o bin/gpt.bin; \
-	bin/ptc run bin/gpt.bin $(if $(TRAIN_STEPS),--steps $(TRAIN_STEPS))
+	bin/ptc run bin/gpt.bin --checkpoint $(TRAINED) --overwrite $(if $(TRAIN_STEPS),--steps $(TRAIN_STEPS)); \
+	echo; \
+	echo "make train: the model is in $(TRAINED). To train it on, to step N in all:"; \
+	echo "  bin/ptc run bin/gpt.bin --checkpoint $(TRAINED) --resume --steps N"; \
+	echo "Another make train starts from the first step and replaces it."
 
 .PHONY: test
 test: ## install what is needed, then all checks and all tests

@@ -170,6 +170,9 @@ func lower(o Options, r *Report) (*lowered, error) {
 		r.Warnings = append(r.Warnings, "the loss does not read parameter `"+u+"`: it is not trained")
 	}
 	r.Warnings = append(r.Warnings, res.Warnings...)
+	for _, s := range res.Remarks {
+		r.Remarks = append(r.Remarks, pass.Remark{Pass: "lower", Text: s})
+	}
 	r.stage("lower", began)
 	return &lowered{p, res}, nil
 }
@@ -204,7 +207,7 @@ func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []pass
 		return nil
 	})
 	err := passes.Run(c, m, &passes.Options{VerifyEach: o.VerifyEach, Hooks: hooks})
-	r.Remarks = c.Remarks
+	r.Remarks = append(r.Remarks, c.Remarks...)
 	return classify(err)
 }
 

@@ -74,12 +74,14 @@ func TestRandomKernels(t *testing.T) {
 	}
 	defer team.Close()
 	compareModule(t, turned(), team)
-	for seed := int64(1); seed <= 12 && !t.Failed(); seed++ {
-		m := passtest.RandomModule(rand.New(rand.NewSource(seed)), 40)
-		m.Level = ir.Local
-		compareModule(t, passtest.Parse(t, larger.Replace(ir.Print(m))), team)
-		if t.Failed() {
-			t.Logf("seed %d", seed)
+	for i, random := range []func(*rand.Rand, int) *ir.Module{passtest.RandomModule, passtest.RandomReductions} {
+		for seed := int64(1); seed <= 12 && !t.Failed(); seed++ {
+			m := random(rand.New(rand.NewSource(seed)), 40)
+			m.Level = ir.Local
+			compareModule(t, passtest.Parse(t, larger.Replace(ir.Print(m))), team)
+			if t.Failed() {
+				t.Logf("kind %d, seed %d", i, seed)
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package compiler_test
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -101,6 +102,35 @@ func TestReplicasOfExperts(t *testing.T) {
 		for _, kind := range []string{"all_gather", "reduce_scatter", "permute"} {
 			if got, n := totals(t, d, kind); n > 0 {
 				t.Errorf("%s: %d times %s of %d bytes", c.spec, n, kind, got)
+			}
+		}
+	}
+}
+
+// TestExpertsOfAll: experts over the devices of data and of sequence parallelism.
+// Of the S bytes that the slots of a part of the batch take, a device of dp by tp
+// has a sum over tp, which is scattered among its T devices, (T−1)/T · S, and then
+// exchanged over dp, (D−1)/D · S/T, in place of an exchange of S and sums of them.
+// Lepikhin et al., "GShard" (2020), section 3.2: an all-to-all of what a device
+// holds once.
+func TestExpertsOfAll(t *testing.T) {
+	const dp = 2
+	for _, c := range []struct {
+		tp  int64
+		set string
+	}{{2, ""}, {4, "experts=8"}} {
+		rules := fmt.Sprintf("mesh dp = %d, tp = %d\nshard vocab over tp\nshard seq over tp between Block\nshard batch over dp\nshard experts over (dp, tp)", dp, c.tp)
+		d := &planFor(t, "moe", "single", c.set, rules).Devices[0]
+		s := held(dp)
+		n := count(t, d)
+		for m, want := range map[message]int{
+			{"reduce_scatter", "tp", true, s}:                    2 * moeLayers,
+			{"all_to_all", "dp", true, s / c.tp * (dp - 1) / dp}: 2 * moeLayers,
+			{"all_reduce", "tp", true, s}:                        0,
+			{"all_gather", "dp,tp", true, 2 * s}:                 0,
+		} {
+			if n[m] != want {
+				t.Errorf("tp = %d: %d times %s, want %d of %v", c.tp, n[m], m, want, n)
 			}
 		}
 	}

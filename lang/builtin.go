@@ -188,9 +188,9 @@ func (f *frame) extremum(c *builtinCall, name string) value {
 		x, okX := c.vals[0].(number)
 		y, okY := c.vals[1].(number)
 		if okX && okY {
-			r := math.Max(x.v, y.v)
+			r := max(x.v, y.v)
 			if name == "min" {
-				r = math.Min(x.v, y.v)
+				r = min(x.v, y.v)
 			}
 			return number{v: r, whole: x.whole && y.whole}
 		}

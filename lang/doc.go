@@ -77,4 +77,7 @@
 //	E0507  what an optimizer computes
 //	E0508  a learning rate that is no scalar
 //	E0509  a source of data
+//	E0510  freeze leaves nothing to train
+//	E0511  a parameter that there is not, since its condition is false
+//	E0512  a parameter that validation alone reads
 package lang

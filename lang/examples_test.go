@@ -44,6 +44,7 @@ var small = map[string][]lang.Override{
 	"mlp":   {{Key: "batch", Value: "3"}, {Key: "seq", Value: "4"}, {Key: "embed", Value: "5"}, {Key: "hidden", Value: "6"}},
 	"gpt":   {{Key: "layers", Value: "2"}, {Key: "batch", Value: "2"}, {Key: "seq", Value: "8"}, {Key: "embed", Value: "16"}, {Key: "heads", Value: "2"}, {Key: "head", Value: "8"}},
 	"llama": {{Key: "layers", Value: "2"}, {Key: "batch", Value: "2"}, {Key: "seq", Value: "8"}, {Key: "embed", Value: "16"}, {Key: "heads", Value: "4"}, {Key: "head", Value: "4"}, {Key: "ffn", Value: "24"}},
+	"lora":  {{Key: "layers", Value: "2"}, {Key: "batch", Value: "8"}, {Key: "seq", Value: "8"}, {Key: "embed", Value: "16"}, {Key: "heads", Value: "2"}, {Key: "head", Value: "8"}},
 	"moe":   {{Key: "layers", Value: "2"}, {Key: "batch", Value: "4"}, {Key: "seq", Value: "8"}, {Key: "embed", Value: "16"}, {Key: "heads", Value: "2"}, {Key: "head", Value: "8"}},
 }
 

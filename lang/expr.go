@@ -70,6 +70,12 @@ func (f *frame) read(n syntax.Node, v value) value {
 		return v
 	case p.bad:
 		return unknown{}
+	case p.absent != nil:
+		e := at("E0511", n, "there is no parameter `%s`: its condition is false", p.path)
+		e.Note = []diag.Note{{Pos: p.absent.At(), Msg: "the condition"}}
+		e.Hint = "read it under the same condition: `… if condition else …`"
+		f.report(e)
+		return unknown{}
 	case f.l.fb == nil:
 		return f.wants("E0219", n, "a value known at compile time", "", "`%s` is a parameter", p.path)
 	}

@@ -211,10 +211,24 @@ func (g *frame) moduleNames() []string {
 
 // declareParams makes the parameters of `param a, b : type ~ init`.
 func (g *frame) declareParams(i *instance, x *syntax.ParamDecl) {
+	if x.When != nil {
+		if there, ok := g.condition(x.When); !ok || !there {
+			for _, n := range x.Names {
+				p := &param{path: join(i.path, n.Name), pos: n.At(), node: n, bad: !ok, absent: x.When}
+				i.params[n.Name] = p
+				g.l.absent = append(g.l.absent, p)
+			}
+			return
+		}
+	}
 	t, ok := g.paramType(x.Type)
 	for _, n := range x.Names {
 		p := &param{path: join(i.path, n.Name), typ: t, pos: n.At(), node: n}
 		i.params[n.Name] = p
+		if x.Decay != nil {
+			decays := x.Decay.Name == "decay"
+			p.decay = &decays
+		}
 		if !ok {
 			p.typ = ir.Type{}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"sync"
 
 	"ptc/internal/diag"
 	"ptc/lang/syntax"
@@ -100,7 +101,11 @@ func (ld *loader) parse(name string, src []byte, std bool) *file {
 	ld.byName[fileKey(name, std)] = f
 	ld.sources = append(ld.sources, Source{Name: name, Text: string(src)})
 	ld.prog.files = append(ld.prog.files, f)
-	tree, errs := syntax.Parse(name, src)
+	parse := syntax.Parse
+	if std {
+		parse = parseStd
+	}
+	tree, errs := parse(name, src)
 	for _, e := range errs {
 		ld.errs.add(e)
 	}
@@ -110,6 +115,21 @@ func (ld *loader) parse(name string, src []byte, std bool) *file {
 	}
 	f.state = loaded
 	return f
+}
+
+// stdTrees are the files of the standard library that were parsed, by name: they
+// are the same for every program, and nothing changes a tree.
+var stdTrees sync.Map
+
+func parseStd(name string, src []byte) (*syntax.File, diag.List) {
+	if tree, ok := stdTrees.Load(name); ok {
+		return tree.(*syntax.File), nil
+	}
+	tree, errs := syntax.Parse(name, src)
+	if len(errs) == 0 {
+		stdTrees.Store(name, tree)
+	}
+	return tree, errs
 }
 
 // declare enters the file's top-level names and follows its imports.
@@ -173,6 +193,9 @@ func (ld *loader) checkMembers(m *syntax.Module) {
 				e.Want = "`param` in a module or model, `state` in an optimizer"
 				ld.errs.add(e)
 			}
+			if x.Kind == "state" {
+				ld.checkState(x)
+			}
 			for _, n := range x.Names {
 				enter(n)
 			}
@@ -188,6 +211,18 @@ func (ld *loader) checkMembers(m *syntax.Module) {
 		case *syntax.Fn:
 			enter(x.Name)
 		}
+	}
+}
+
+// checkState reports what only a parameter has.
+func (ld *loader) checkState(x *syntax.ParamDecl) {
+	if x.Decay != nil {
+		ld.errs.add(at("E0221", x.Decay, "`%s` of a state: only a parameter decays", x.Decay.Name))
+	}
+	if x.When != nil {
+		e := at("E0221", x.When, "a state with a condition")
+		e.Hint = "a state that an update neither reads nor sets takes no memory"
+		ld.errs.add(e)
 	}
 }
 

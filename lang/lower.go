@@ -31,6 +31,8 @@ type Result struct {
 	Unused []string
 	// Warnings are about what is allowed and probably not meant.
 	Warnings []string
+	// Remarks are decisions that the source does not show.
+	Remarks []string
 }
 
 // Lower resolves the program to a module, or to the list of its mistakes.
@@ -57,8 +59,10 @@ type lowerer struct {
 
 	home      *file // of the train block
 	warnings  []string
+	remarks   []string
 	model     *instance
 	params    []*param // in the order of declaration
+	absent    []*param // those whose condition is false
 	paths     map[string]*param
 	instances []*instance // of the model, innermost first
 
@@ -133,7 +137,7 @@ func (l *lowerer) lower(o Options) *Result {
 	if len(l.errs.list) > 0 {
 		return nil
 	}
-	r := &Result{Module: l.mod, Layouts: layouts, Layout: "single", Config: l.configAttrs(), Warnings: l.warnings}
+	r := &Result{Module: l.mod, Layouts: layouts, Layout: "single", Config: l.configAttrs(), Warnings: l.warnings, Remarks: l.remarks}
 	if lay != nil && lay.decl != nil {
 		r.Layout = lay.decl.Name.Name
 	}

@@ -2,6 +2,7 @@ package lang
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"ptc/internal/diag"
@@ -240,6 +241,85 @@ func TestDecayPatterns(t *testing.T) {
 	} {
 		if got := o.decays(&param{path: c.path, typ: c.typ}); got != c.want {
 			t.Errorf("%s decays: %t", c.path, got)
+		}
+	}
+}
+
+// TestDecayDeclared: a parameter's declaration says whether it decays, else its
+// axes do; a pattern of the optimizer wins over both. What is frozen is not told.
+func TestDecayDeclared(t *testing.T) {
+	const program = `import std.optim
+config { a = 2  b = 3 }
+module B(bias) {
+  param w : [a, b] ~ ones
+  param r : [a, b] ~ ones no_decay
+  param v : [b]    ~ ones when bias
+  param u : [b]    ~ ones decay
+  fn apply(x) { return x * sum(w * r) * sum(u) * (sum(v) if bias else 1) }
+}
+model M {
+  one  : B(bias = true)
+  some : B(bias = false)[4]
+  fn apply(x) {
+    x = one(x)
+    for s in some { x = s(x) }
+    return mean(x)
+  }
+}
+train M {
+  loss      = M(x)
+  optimizer = optim.AdamW(lr = 0.1, no_decay = ["some.0.w"], decay = ["some.?.r", "one.v"])
+  data      = source("none", x = f32[a])
+  freeze    = ["some.3.*"]
+}
+`
+	p, errs := Load("m.ptl", []byte(program), nil)
+	if len(errs) > 0 {
+		t.Fatal(diag.Render(errs, p.Source))
+	}
+	r, errs := p.Lower(Options{})
+	if len(errs) > 0 {
+		t.Fatal(diag.Render(errs, p.Source))
+	}
+	want := "weight decay: parameters that decay: 11 (`one.w`, `one.v`, `one.u`, `some.{0..2}.r`, `some.{0..2}.u`, `some.{1..2}.w`); that do not: 2 (`one.r`, `some.0.w`)"
+	if len(r.Remarks) != 1 || r.Remarks[0] != want {
+		t.Errorf("remarks %q, want %q", r.Remarks, want)
+	}
+	if len(r.Unused)+len(r.Warnings) > 0 {
+		t.Errorf("unused %q, warnings %q", r.Unused, r.Warnings)
+	}
+}
+
+// TestWarnsOfStopGradient: a parameter whose gradient is always zero is named, and
+// one that is frozen is not.
+func TestWarnsOfStopGradient(t *testing.T) {
+	const program = `import std.optim
+config { a = 2 }
+model M {
+  param w, c, d, e : [a] ~ ones
+  fn apply(x) { return mean(x * w * stop_gradient(c) + where(d > 0, x, 0)) }
+}
+train M {
+  loss      = M(x)
+  optimizer = optim.SGD(lr = 0.1)
+  data      = source("none", x = f32[a])
+  FREEZE
+}
+`
+	for freeze, want := range map[string]string{"": "`c`, `d` only through `stop_gradient`", `freeze = "c"`: "parameter `d` only", `freeze = ["c", "d"]`: ""} {
+		p, errs := Load("m.ptl", []byte(strings.ReplaceAll(program, "FREEZE", freeze)), nil)
+		if len(errs) > 0 {
+			t.Fatal(diag.Render(errs, p.Source))
+		}
+		r, errs := p.Lower(Options{})
+		if len(errs) > 0 {
+			t.Fatal(diag.Render(errs, p.Source))
+		}
+		if len(r.Unused) != 1 || r.Unused[0] != "e" {
+			t.Errorf("unused %q, want e", r.Unused)
+		}
+		if got := strings.Join(r.Warnings, ""); !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("with %q: warnings %q, want %q", freeze, got, want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package lang
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"ptc/lang/syntax"
@@ -109,8 +110,10 @@ func (f *frame) patterns(x syntax.Expr) []string {
 	return out
 }
 
+// selects is whether a pattern is of any parameter. One that a condition leaves
+// out counts: a program says the same of it whatever its config is.
 func (l *lowerer) selects(pattern string) bool {
-	for _, p := range l.params {
+	for _, p := range slices.Concat(l.params, l.absent) {
 		if matchPath(pattern, p.path) {
 			return true
 		}
@@ -150,14 +153,16 @@ func matchesAny(patterns []string, p string) bool {
 	return false
 }
 
-// decays is whether weight decay applies: to parameters of two axes or more,
-// unless a pattern says otherwise.
+// decays is whether weight decay applies: as a pattern says, else as the
+// parameter's declaration does, else to parameters of two axes or more.
 func (o *optimizer) decays(p *param) bool {
 	switch {
 	case matchesAny(o.noDecay, p.path):
 		return false
 	case matchesAny(o.decay, p.path):
 		return true
+	case p.decay != nil:
+		return *p.decay
 	}
 	return p.typ.Rank() >= 2
 }

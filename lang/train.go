@@ -16,10 +16,11 @@ type training struct {
 	model   moduleRef
 	entries map[string]*syntax.Entry
 	data    *dataSource
+	freeze  []string // patterns of parameters that are not trained
 }
 
 // trainKeys are the entries of a train block; those marked are required.
-var trainKeys = map[string]bool{"loss": true, "optimizer": true, "data": true, "seed": false, "steps": false}
+var trainKeys = map[string]bool{"loss": true, "optimizer": true, "data": true, "eval_every": false, "freeze": false, "seed": false, "steps": false}
 
 // trainFile is where the train block is: the main file, or, where that has
 // none, a file that it imports. So layouts can be in a file of their own.
@@ -154,6 +155,9 @@ func (l *lowerer) train(t *training) {
 		return
 	}
 	opt := f.optimizer(t)
+	if e := t.entries["freeze"]; e != nil {
+		t.freeze = f.patterns(e.Value)
+	}
 	step := l.newFunc("step", true)
 	loss, fields := l.loss(step, t)
 	if l.stopped {
@@ -170,7 +174,7 @@ func (l *lowerer) train(t *training) {
 	eval := l.newFunc("eval", false)
 	eval.order = step.order
 	loss, fields = l.loss(eval, t)
-	if loss == nil || l.stopped {
+	if loss == nil || l.stopped || !l.trainedToo(t, step, eval) {
 		return
 	}
 	eval.f.Results = []ir.Result{{Value: loss, Role: ir.RoleLoss}}
@@ -179,10 +183,10 @@ func (l *lowerer) train(t *training) {
 	l.mod.Meta = append(l.mod.Meta, t.data.term)
 }
 
-// runAttrs are the numbers of a train block: steps and seed.
+// runAttrs are the numbers of a train block: eval_every, steps and seed.
 func (l *lowerer) runAttrs(f *frame, t *training) []ir.Attr {
 	var out []ir.Attr
-	for _, k := range []string{"seed", "steps"} {
+	for _, k := range []string{"eval_every", "seed", "steps"} {
 		e := t.entries[k]
 		if e == nil {
 			continue
@@ -192,7 +196,7 @@ func (l *lowerer) runAttrs(f *frame, t *training) []ir.Attr {
 			continue
 		}
 		n, ok := c.int()
-		least := map[string]int{"seed": 0, "steps": 1}[k]
+		least := map[string]int{"eval_every": 1, "seed": 0, "steps": 1}[k]
 		if !ok || n < least || n > maxSize {
 			f.wants("E0216", e.Value, fmt.Sprintf("a whole number from %d to %d", least, maxSize), "", "`%s` is %s", k, formatNumber(c))
 			continue
@@ -231,6 +235,23 @@ func (l *lowerer) loss(fb *funcBuilder, t *training) (*ir.Value, []*ir.Arg) {
 		return nil, nil
 	}
 	return w.v, fields
+}
+
+// trainedToo reports parameters that validation reads and a step does not: nothing
+// trains them, and a step has no place for them.
+func (l *lowerer) trainedToo(t *training, step, eval *funcBuilder) bool {
+	for _, p := range l.params {
+		if eval.values[p] == nil || step.values[p] != nil {
+			continue
+		}
+		e := at("E0512", t.entries["loss"].Value, "the loss reads the parameter `%s` in validation alone", p.path)
+		e.Want = "a parameter that is read in training, or in both"
+		e.Note = []diag.Note{{Pos: p.pos, Msg: "the parameter"}}
+		e.Hint = "look for a condition on `training` that chooses otherwise"
+		l.errs.add(e)
+		return false
+	}
+	return true
 }
 
 // finishFunc places the arguments that are used, in their canonical order, and

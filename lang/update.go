@@ -28,10 +28,15 @@ func (l *lowerer) update(fb *funcBuilder, o *optimizer, t *training, loss *ir.Va
 		return
 	}
 	site := t.entries["loss"].Value
+	trained := l.trained(f, fb, t)
+	if len(trained) == 0 {
+		return
+	}
 	args := []*ir.Value{loss}
-	for _, p := range fb.order {
+	for _, p := range trained {
 		args = append(args, fb.values[p])
 	}
+	l.warnUnreached(fb, loss, trained)
 	fb.b.Scope, fb.b.Pos = "grad", site.At()
 	grads, err := fb.b.TryEmit("grad", args, nil)
 	if err != nil {
@@ -46,10 +51,10 @@ func (l *lowerer) update(fb *funcBuilder, o *optimizer, t *training, loss *ir.Va
 	if u.lr != nil {
 		results = append(results, ir.Result{Value: u.lr, Role: ir.RoleStat, Path: "lr"})
 	}
-	for i, p := range fb.order {
+	for i, p := range trained {
 		results = append(results, ir.Result{Value: grads[i], Role: ir.RoleGrad, Path: p.path})
 	}
-	for i, p := range fb.order {
+	for i, p := range trained {
 		w, ok := u.one(p, grads[i])
 		if !ok {
 			return
@@ -57,6 +62,7 @@ func (l *lowerer) update(fb *funcBuilder, o *optimizer, t *training, loss *ir.Va
 		results = append(results, ir.Result{Value: w, Role: ir.RoleParam, Path: p.path})
 	}
 	fb.f.Results = append(results, u.states...)
+	l.remarkDecay(u, trained)
 }
 
 // updater runs the optimizer's update for one parameter after another.

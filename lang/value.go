@@ -127,6 +127,12 @@ type param struct {
 	pos  diag.Pos
 	node syntax.Node
 	bad  bool // something of it was a mistake
+	// decay is whether its declaration says that it decays, or does not; nil
+	// where it says nothing.
+	decay *bool
+	// absent is the condition of a parameter that there is not, since it is
+	// false.
+	absent syntax.Expr
 }
 
 // paramRef is a parameter as a value; reading it gives its tensor.

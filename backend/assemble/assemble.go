@@ -87,7 +87,7 @@ func (a *assembler) meta() {
 		p.Data.Options = pairs(t.Args, "kind")
 	}
 	if t := m.MetaTerm("train"); t != nil {
-		p.Data.Steps = t.Args.Int("steps", 0)
+		p.Data.Steps, p.Data.EvalEvery = t.Args.Int("steps", 0), t.Args.Int("eval_every", 0)
 	}
 	if t := m.MetaTerm("stats"); t != nil {
 		p.Stats.OpsBeforeFusion = int(t.Args.Int("ops", 0))

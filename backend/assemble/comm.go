@@ -45,7 +45,11 @@ func (d *device) comm(o *ir.Op) *program.Comm {
 	case "all_to_all":
 		c.DstOuter, c.DstInner = view(o.Result().Type, o.Attrs.Text("axis"), parts)
 	case "permute":
-		for _, s := range o.Attrs.Ints("sources") {
+		sources, err := op.Sources(o, d.module.MeshSize)
+		if err != nil {
+			panic("assemble: " + err.Error()) // the verifier has looked
+		}
+		for _, s := range sources {
 			c.From = append(c.From, int(s))
 		}
 	}

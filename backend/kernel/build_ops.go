@@ -174,6 +174,7 @@ func (b *Builder) Sigmoid(x *Value) *Value { return b.same(OpSigmoid, x) }
 func (b *Builder) Sin(x *Value) *Value     { return b.same(OpSin, x) }
 func (b *Builder) Cos(x *Value) *Value     { return b.same(OpCos, x) }
 func (b *Builder) Pow(x, y *Value) *Value  { return b.same(OpPow, x, y) }
+func (b *Builder) Mod(x, y *Value) *Value  { return b.same(OpMod, x, y) }
 
 // DotBF16 adds to acc (f32) the products of the bf16 pairs in the i32 lanes of
 // x and y.

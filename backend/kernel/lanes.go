@@ -58,18 +58,11 @@ func add[T number](x, y T) T            { return x + y }
 func sub[T number](x, y T) T            { return x - y }
 func mul[T number](x, y T) T            { return x * y }
 func div[T float32 | float64](x, y T) T { return x / y }
-func lesser[T number](x, y T) T {
-	if x < y || x != x {
-		return x
-	}
-	return y
-}
-func greater[T number](x, y T) T {
-	if x > y || x != x {
-		return x
-	}
-	return y
-}
+
+// The minimum and maximum of IEEE 754-2019, as Go's built-in functions are: NaN
+// if either is, and -0 below 0.
+func lesser[T number](x, y T) T  { return min(x, y) }
+func greater[T number](x, y T) T { return max(x, y) }
 
 func idiv(x, y int64) int64 {
 	if y == 0 {
@@ -286,7 +279,7 @@ func mathLane(op Op) func(Elem, [3]uint64) uint64 {
 	}
 }
 
-// Reference is the math call op at x (and y, for Pow) in float64.
+// Reference is the math call op at x (and y, for Pow and Mod) in float64.
 func Reference(op Op, x, y float64) float64 {
 	switch op {
 	case OpExp:
@@ -307,6 +300,8 @@ func Reference(op Op, x, y float64) float64 {
 		return math.Cos(x)
 	case OpPow:
 		return math.Pow(x, y)
+	case OpMod:
+		return math.Mod(x, y)
 	}
 	return math.NaN()
 }

@@ -75,6 +75,7 @@ const (
 	OpSin
 	OpCos
 	OpPow // x, y → x^y
+	OpMod // x, y → x - y·trunc(x/y), exact
 
 	// DotBF16 acc, a, b: acc + hi(a)·hi(b) + lo(a)·lo(b), where a and b are i32
 	// lanes that hold two bf16 each, lo in the lower half. Without an instruction

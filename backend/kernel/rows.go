@@ -82,6 +82,7 @@ func init() {
 		OpSin:     {name: "sin", arity: 1, check: typed(same(f32)), lane: mathLane(OpSin)},
 		OpCos:     {name: "cos", arity: 1, check: typed(same(f32)), lane: mathLane(OpCos)},
 		OpPow:     {name: "pow", arity: 2, check: typed(same(f32)), lane: mathLane(OpPow)},
+		OpMod:     {name: "mod", arity: 2, check: typed(same(f32)), lane: mathLane(OpMod)},
 
 		OpDotBF16: {name: "dotbf16", arity: 3, check: checkDot},
 
@@ -111,7 +112,7 @@ func Ops() []Op {
 }
 
 // IsMath reports whether op is a math call, which vmath expands.
-func (op Op) IsMath() bool { return op >= OpExp && op <= OpPow }
+func (op Op) IsMath() bool { return op >= OpExp && op <= OpMod }
 
 // Fold is the op that a horizontal reduction combines two halves with,
 // InvalidOp for other ops.

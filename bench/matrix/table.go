@@ -68,6 +68,9 @@ var decoders = []Layout{
 	{Spec: "dp2", Extra: "shard experts over dp", Models: "moe"}, {Spec: "dp2 z1", Extra: "shard experts over dp", Models: "moe"},
 	{Spec: "dp2 fsdp2", Extra: "shard experts over dp", Models: "moe"}, {Spec: "dp2 ep2", Extra: "two_level = 0", Models: "moe"},
 	{Spec: "ep2 on2", Extra: "shard experts of blocks.1.moe over on", Models: "moe"},
+	// Experts over what shards the batch and the sequence: their slots are permuted, and split.
+	{Spec: "single", Extra: everywhere + "mesh dp = 2, tp = 2", Models: "moe"},
+	{Spec: "single", Set: "experts=8", Extra: everywhere + "mesh dp = 2, tp = 4", Models: "moe"},
 	{Spec: "dp2 fsdp4", Extra: "two_level = 0"}, {Spec: "dp2 fsdp2 tp2", Extra: "two_level = 0"}, {Spec: "dp2 cp2", Extra: "zero 3 over (dp, cp)  two_level = 0"},
 	// Triples, and four together.
 	{Spec: "dp2 1f1b:2:2 tp2"}, {Spec: "dp2 1f1b:2:2 tp2 sp"}, {Spec: "dp2 z1 1f1b:2:2 tp2 sp", Set: "layers=3"},
@@ -83,6 +86,9 @@ var decoders = []Layout{
 	{Spec: "dp2 ep2 tp2", Models: "moe"}, {Spec: "dp2 ep4 tp2", Models: "moe"}, {Spec: "dp2 1f1b:2:2 ep2", Models: "moe"},
 	{Spec: "dp2 z1 1f1b:2:2 ep2 tp2", Models: "moe"},
 }
+
+// everywhere are experts over all devices of data and of sequence parallelism.
+const everywhere = "shard experts over (dp, tp)  shard batch over dp  shard vocab over tp  shard seq over tp between Block  "
 
 // offload moves what can be moved; its pieces are small, as the models are.
 const offload = "offload optimizer to host { piece = 1 KiB }  offload activations of Block to disk"

@@ -25,6 +25,7 @@ type Case struct {
 func New(seed uint64) *Case {
 	d := newDice(seed)
 	c := &Case{Seed: seed, m: newModel(d)}
+	c.m.training(newDice(^seed))
 	c.l = newLayout(d, &c.m)
 	c.sizes = sizes(d, &c.m, &c.l)
 	return c

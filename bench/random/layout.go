@@ -130,7 +130,15 @@ func (k *maker) context(x meshAxis) {
 		if order == "zigzag" {
 			k.needs("seq", 2)
 		}
-		k.add("shard seq over %s { attention = %s  order = %s }", x.name, k.one("ring", "gather"), order)
+		attention := k.one("ring", "gather")
+		if order == "zigzag" {
+			attention = "ring"
+		}
+		if !k.m.has("causal") && !k.m.has("grouped") && !k.m.has("own") {
+			k.add("shard seq over %s", x.name)
+			return
+		}
+		k.add("shard seq over %s { attention = %s  order = %s }", x.name, attention, order)
 	}
 }
 

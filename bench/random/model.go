@@ -17,6 +17,7 @@ type model struct {
 	pool      string // over the positions, where one token is predicted
 	loss      string
 	optimizer string
+	freeze    string // a pattern; empty for none
 }
 
 // stack is a repeated block of a kind of its own.
@@ -65,6 +66,20 @@ func newModel(d *dice) model {
 	return m
 }
 
+// training draws what else is of training, with dice of its own.
+func (m *model) training(d *dice) {
+	if d.chance(0.25) {
+		first := map[bool]string{true: "wte", false: "embedding.*"}[m.table]
+		if m.numbers {
+			first = "first.w"
+		}
+		m.freeze = d.one("blocks.0.**", "blocks.**", m.stacks[len(m.stacks)-1].name+".0.**", first)
+	}
+	if !m.numbers && d.chance(0.2) {
+		m.loss = d.one("masked", "drawn")
+	}
+}
+
 func newStack(d *dice, name, module, count string, numbers bool) stack {
 	s := stack{name: name, module: module, count: count, norm: d.one("layer", "rms", "rms", "none"), post: d.chance(0.2),
 		mixer: d.one("causal", "causal", "grouped", "grouped", "own", "shift", "running", "tokens", ""),
@@ -109,7 +124,11 @@ func optimizer(d *dice) string {
 	case 3:
 		return "optim.Adam(lr = " + lr + more + ")"
 	case 4:
-		return "optim.SGD(lr = " + lr + ", momentum = " + d.one("0.9", "0") + ", nesterov = " + d.one("true", "false") + more + ")"
+		momentum, nesterov := d.one("0.9", "0"), d.one("true", "false")
+		if momentum == "0" {
+			nesterov = "false"
+		}
+		return "optim.SGD(lr = " + lr + ", momentum = " + momentum + ", nesterov = " + nesterov + more + ")"
 	case 5:
 		return "optim.Lion(lr = " + lr + more + ")"
 	case 6:

@@ -54,8 +54,9 @@ var modules = map[string]string{
     k = scale(dot(x, wk, over = embed)).rename(seq = kseq)
     v = dot(x, wv, over = embed).rename(seq = kseq)
     s = dot(q, k, over = head) / sqrt(head)
-    far = cast(index(s, seq) - index(s, kseq), f32)
-    p = softmax(s - abs(far) * slope, over = kseq)
+    ahead = index(s, kseq)
+    far = cast(broadcast(index(s, seq), as = (index(s, seq), ahead)) - ahead, f32)
+    p = softmax(s - outer(abs(far), slope), over = kseq)
     return dot(dot(p, v, over = kseq), wo, over = (heads, head))
   }
 }
@@ -267,7 +268,22 @@ func (m *model) lossText() string {
 	case "focal": // Lin et al. (2017), equation 4, with γ = 2
 		return "mean(sum(where(target == index(y, vocab), -((1 - softmax(y, over = vocab)) ** 2) * log_softmax(y, over = vocab), 0), over = vocab))"
 	}
-	return "nn.cross_entropy(y, target, over = vocab)"
+	return m.maskedText()
+}
+
+// maskedText is a loss of some tokens alone, divided by their number: which ones
+// follows from the data, or is drawn as well.
+func (m *model) maskedText() string {
+	nll := "logsumexp(y, over = vocab) - sum(where(target == index(y, vocab), y, 0), over = vocab)"
+	kept := "target % 3 != 0"
+	switch m.loss {
+	case "drawn":
+		kept = "target % 3 != 0 and (random_uniform(cast(target, f32)) > 0.2 if training else true)"
+	case "masked":
+	default:
+		return "nn.cross_entropy(y, target, over = vocab)"
+	}
+	return fmt.Sprintf("sum(where(%s, %s, 0)) / max(sum(cast(%s, f32)), 1)", kept, nll, kept)
 }
 
 func (m *model) train() string {
@@ -278,5 +294,9 @@ func (m *model) train() string {
 	case m.pool != "":
 		data = `data.text("*", predict = last)`
 	}
-	return fmt.Sprintf("train Net {\n  loss = %s\n  optimizer = %s\n  data = %s\n}\n", call, m.optimizer, data)
+	freeze := ""
+	if m.freeze != "" {
+		freeze = fmt.Sprintf("  freeze = %q\n", m.freeze)
+	}
+	return fmt.Sprintf("train Net {\n  loss = %s\n  optimizer = %s\n%s  data = %s\n}\n", call, m.optimizer, freeze, data)
 }

@@ -18,9 +18,9 @@ const (
 	exitOK        = 0
 	exitInput     = 1   // the user's source or input is wrong
 	exitUsage     = 2   // the command line is wrong
-	exitFile      = 3   // a plan, a checkpoint or another file cannot be used
+	exitFile      = 3   // a plan, a checkpoint or another file cannot be used, or a run failed
 	exitBug       = 4   // a fault of ptc itself
-	exitInterrupt = 130 // a second signal ended the process at once
+	exitInterrupt = 130 // a signal ended the process at once
 )
 
 // fault is an error that knows its exit code.

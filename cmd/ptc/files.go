@@ -10,13 +10,14 @@ import (
 	"strings"
 
 	"ptc/compiler"
+	"ptc/internal/regular"
 	"ptc/internal/units"
 	"ptc/runtime/checkpoint/atomicfile"
 	"ptc/runtime/program"
 )
 
 // maxSource bounds a source, far above any that is meant: what is longer is
-// another kind of file, or a device without an end.
+// another kind of file.
 const maxSource = 16 << 20
 
 // maxIR bounds a dump, which grows with the model.
@@ -30,7 +31,11 @@ const stdio = "-"
 func (a *app) readText(path string, limit int64) ([]byte, error) {
 	in := a.in
 	if path != stdio {
-		f, err := os.Open(path)
+		f, err := regular.Open(path)
+		var not *regular.Error
+		if errors.As(err, &not) && not.Mode&(fs.ModeNamedPipe|fs.ModeCharDevice) != 0 {
+			return nil, inputf("cannot read %s: %w; `%s` stands for the standard input", path, not, stdio)
+		}
 		if err != nil {
 			return nil, inputf("cannot read %s: %w", path, cause(err))
 		}
@@ -113,27 +118,22 @@ func oneSource(name string, text []byte) sources {
 }
 
 // writeFile puts data at path, whole or not at all; "-" is the standard output.
-// A link stays one, and a device or a pipe is written to, not replaced.
+// A link stays one, and a character device is written to, not replaced. A file
+// that is replaced hands on its permissions.
 func (a *app) writeFile(path string, data []byte) error {
 	if path == stdio {
 		return a.print(data)
 	}
-	real, mode := path, fs.FileMode(0)
-	if p, err := filepath.EvalSymlinks(path); err == nil {
-		real = p
-	}
-	if st, err := os.Stat(real); err == nil {
-		if mode = st.Mode(); !mode.IsRegular() && !mode.IsDir() {
-			return fileError(wrapWrite(path, os.WriteFile(real, data, 0)))
-		}
-	}
-	f, err := atomicfile.Create(real)
+	defer a.signals.hold()()
+	f, err := atomicfile.Create(path)
 	if err != nil {
 		return fileError(wrapWrite(path, err))
 	}
 	defer f.Abort()
-	if _, err = f.Write(data); err == nil && mode != 0 {
-		err = f.Chmod(mode.Perm())
+	if _, err = f.Write(data); err == nil {
+		if st, e := os.Stat(path); e == nil && st.Mode().IsRegular() {
+			err = f.Chmod(st.Mode().Perm())
+		}
 	}
 	if err == nil {
 		err = f.Commit()

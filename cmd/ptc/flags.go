@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 
 	"ptc/compiler"
 	"ptc/internal/diag"
+	"ptc/internal/regular"
 )
 
 // choice is a flag that takes one of some words; any other is a mistake in the
@@ -103,7 +103,12 @@ func layoutsIn(args []string) []string {
 	if len(args) == 0 {
 		return nil
 	}
-	text, err := os.ReadFile(args[0])
+	f, err := regular.Open(args[0])
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	text, err := regular.ReadAll(f, maxSource)
 	if err != nil {
 		return nil
 	}

@@ -9,27 +9,41 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"ptc/internal/units"
+	"ptc/runtime/native"
 )
 
 func main() {
-	os.Exit(execute(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, signals: &signals{}}
+	a.signals.listen()
+	if limit, _, ok := native.AddressSpace(); ok && limit < minSpace {
+		os.Exit(a.report(nil, fileError(fmt.Errorf("this process may map %s of memory (ulimit -v), and ptc needs %s: raise the limit", units.Bytes(limit), units.Bytes(minSpace))), nil))
+	}
+	os.Exit(a.execute(context.Background(), os.Args[1:]))
 }
 
-// app is what the commands share: where they read and write.
+// minSpace is the address space that ptc needs for itself, most of which Go and
+// the threads reserve and never touch. With too little they end the process where
+// they stand: below about 1 GiB before the first instruction of ours.
+const minSpace = 2 << 30
+
+// app is what the commands share: where they read and write, and what signals do.
 type app struct {
 	in       io.Reader
 	out, err io.Writer
 	telling  telling
+	signals  *signals // nil: they are not listened to
 }
 
 // execute runs one command line and gives the exit code of the process.
-func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) (code int) {
-	a := &app{in: in, out: out, err: errw, telling: newTelling()}
+func (a *app) execute(ctx context.Context, args []string) (code int) {
 	defer func() {
 		if p := recover(); p != nil {
 			code = a.reportPanic(p, args)

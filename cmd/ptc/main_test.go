@@ -39,7 +39,8 @@ func ptc(t *testing.T, args ...string) result {
 func ptcIn(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
 	var out, errw bytes.Buffer
-	code := execute(context.Background(), args, strings.NewReader(stdin), &out, &errw)
+	a := &app{in: strings.NewReader(stdin), out: &out, err: &errw}
+	code := a.execute(context.Background(), args)
 	r := result{code, out.String(), errw.String()}
 	if raw.MatchString(r.out + r.err) {
 		t.Errorf("ptc %s: a panic reached the user:\n%s", strings.Join(args, " "), r.err)
@@ -113,6 +114,10 @@ func TestExitCodes(t *testing.T) {
 	write(t, "axis.ptl", strings.Replace(source, "over = hidden", "over = hiden", 1))
 	write(t, "bad.ptir", "ptir 1 global \"x\"\nfunc @f(")
 	write(t, "weights", "not safetensors at all")
+	write(t, "long.ptl", "")
+	if err := os.Truncate("long.ptl", maxSource+1); err != nil {
+		t.Fatal(err)
+	}
 
 	for _, c := range []struct {
 		code int
@@ -135,7 +140,8 @@ func TestExitCodes(t *testing.T) {
 		{1, "hidden", []string{"compile", "p/model.ptl", "--set", "hidden=-1"}},
 		{1, "no such file", []string{"compile", "nowhere.ptl"}},
 		{1, "cannot read p:", []string{"compile", "p"}},
-		{1, "longer than", []string{"compile", "/dev/zero"}},
+		{1, "longer than", []string{"compile", "long.ptl"}},
+		{1, "a character device, and a regular file is expected", []string{"compile", "/dev/zero"}},
 		{1, "single", []string{"compile", "p/model.ptl", "--layout", "double"}},
 		{1, "unknown target", []string{"compile", "p/model.ptl", "--target", "abacus"}},
 		{1, "E0701", []string{"compile", "p/model.ptl", "--target", "cpu:foo"}},
@@ -160,6 +166,9 @@ func TestExitCodes(t *testing.T) {
 		{2, "at least 1", []string{"run", "a.bin", "--threads", "0"}},
 		{2, "--checkpoint", []string{"run", "a.bin", "--resume"}},
 		{2, "--checkpoint", []string{"run", "a.bin", "--every", "2"}},
+		{2, "--checkpoint", []string{"run", "a.bin", "--keep", "2"}},
+		{2, "--keep is -1, and must be at least 0", []string{"run", "a.bin", "--keep", "-1"}},
+		{2, "--eval-every is -2, and must be at least 0", []string{"run", "a.bin", "--eval-every", "-2"}},
 		{2, "--require", []string{"doctor", "--require", "luck"}},
 		{2, "quiet", []string{"compile", "p/model.ptl", "-q", "-v"}},
 

@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"ptc/runtime/checkpoint"
 	"ptc/runtime/explain"
 	"ptc/runtime/metrics"
 	"ptc/runtime/train"
@@ -21,22 +20,46 @@ type runFlags struct {
 	opts    train.Options
 	seed    uint64
 	log     choice
+	onNaN   choice
 	verbose bool
+	// As the user gave them: 0 is none and all, not what the plan says or the
+	// default.
+	evalEvery int64
+	keep      int
+}
+
+// given is a flag's value as options of a run have it: 0 where it is not given,
+// and less for 0.
+func given[T int | int64](cmd *cobra.Command, name string, n T) T {
+	if cmd.Flags().Changed(name) && n == 0 {
+		return -1
+	}
+	return n
 }
 
 func newRun(a *app) *cobra.Command {
-	f := runFlags{log: choice{value: "text", words: []string{"text", "json"}}}
+	f := runFlags{log: choice{value: "text", words: []string{"text", "json"}},
+		onNaN: choice{value: train.NaNStop.String(), words: []string{train.NaNStop.String(), train.NaNContinue.String()}}}
 	cmd := &cobra.Command{
 		Use:   "run PLAN [--steps N] [flags]",
 		Short: "Train by a plan",
 		Long: `Train by a plan, and tell each step's loss.
 
 --steps counts from the first step of training, so that --resume --steps 20
-after 10 steps runs 10 more. Whatever is not said is as the plan has it.
+after 10 steps runs 10 more, and after 20 none. Whatever is not said is as the
+plan has it.
 
-SIGINT (Ctrl-C) and SIGTERM let the step that is under way finish, save a
-checkpoint where --checkpoint names a folder, and end with exit code 0; a second
-one ends the process at once. Without --checkpoint nothing of the run is kept.
+A folder of checkpoints is of one run at a time, and of one training: where it has
+checkpoints already, --resume goes on from them, and --overwrite starts anew and
+removes them once the first new one is saved.
+
+SIGINT (Ctrl-C), SIGTERM and SIGUSR1 let the step that is under way finish, save
+a checkpoint where --checkpoint names a folder, and end with exit code 0; a second
+one ends the process at once, with exit code 130, and so does one before the first
+step. Without --checkpoint nothing of the run is kept. In a job of MPI a signal to
+any process ends all of them after the same step. mpirun itself ends a job that it
+is told to end by SIGTERM without waiting for its processes: send it SIGUSR1, which
+it passes on.
 
 A plan for several devices runs all of them in this process. Started by mpirun,
 by srun or as a Kubernetes MPIJob, with as many processes as the plan has
@@ -44,10 +67,17 @@ devices, each process is one of them; the one with rank 0 tells the steps and
 writes the files. The result is the same to the bit. A device that does not
 reach a communication within --comm-timeout ends the run.
 
+A run whose loss, or norm of the gradients, is not finite ends at that step with
+exit code 3 and names the first tensor of the step that is not finite, with its
+kernel, its module and its line; parameters are then not saved. With --on-nan
+continue it goes on and saves, and fails at the end if the last step is no
+better. Steps that adaptive loss scaling (f16) skips are no failures.
+
 Files of parameters and gradients are safetensors, keyed by the path of the
 parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
 		Example: `  ptc run plan.bin --steps 200
-  ptc run plan.bin --checkpoint ckpt/ --every 100
+  ptc run plan.bin --checkpoint ckpt/ --every 100 --keep 5
+  ptc run plan.bin --eval-every 100                # validation besides that of the end
   ptc run plan.bin --checkpoint ckpt/ --resume --steps 2000
   ptc run plan.bin --log json > run.jsonl
   mpirun -n 8 ptc run plan.bin                     # a process for each device
@@ -64,6 +94,13 @@ parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
 				return usagef("--%s is %d, and must be at least 1", name, n)
 			}
 		}
+		switch {
+		case f.evalEvery < 0:
+			return usagef("--eval-every is %d, and must be at least 0", f.evalEvery)
+		case f.keep < 0:
+			return usagef("--keep is %d, and must be at least 0", f.keep)
+		}
+		f.opts.ValidEvery, f.opts.Keep = given(cmd, "eval-every", f.evalEvery), given(cmd, "keep", f.keep)
 		if cmd.Flags().Changed("threads") && f.opts.Threads < 1 {
 			return usagef("--threads is %d, and must be at least 1", f.opts.Threads)
 		}
@@ -83,15 +120,20 @@ parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
 	fl.StringVar(&o.DumpBatches, "dump-batches", "", "write what each step was fed to `FILE`")
 	fl.StringVar(&o.Checkpoint, "checkpoint", "", "save checkpoints in `DIR`: every --every steps, at the end and on a signal")
 	fl.Int64Var(&o.Every, "every", 0, "save a checkpoint every `N` steps")
+	fl.IntVar(&f.keep, "keep", 0, fmt.Sprintf("keep the last `N` checkpoints, 0 all of them (default %d)", checkpoint.DefaultKeep))
+	fl.Int64Var(&f.evalEvery, "eval-every", 0, "validate every `N` steps, 0 only at the end (default as the source says)")
 	fl.BoolVar(&o.Resume, "resume", false, "go on from the latest checkpoint in --checkpoint")
+	fl.BoolVar(&o.Overwrite, "overwrite", false, "start anew in a --checkpoint that has checkpoints, and replace them")
 	fl.StringVar(&o.OffloadDir, "offload-dir", "", "keep what the layout offloads to disk in `DIR` (default the system's for temporary files)")
 	fl.StringVar(&o.Trace, "trace", "", "write a trace for Perfetto to `FILE`")
 	fl.DurationVar(&o.CommTimeout, "comm-timeout", time.Minute, "how long a device waits for another")
+	fl.Var(&f.onNaN, "on-nan", "`stop` at the first step whose loss or gradients are not finite, or continue")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "first say what the plan is")
 	if err := cmd.MarkFlagDirname("offload-dir"); err != nil {
 		panic(err)
 	}
 	complete(cmd, "log", func([]string) []string { return f.log.words })
+	complete(cmd, "on-nan", func([]string) []string { return f.onNaN.words })
 	return cmd
 }
 
@@ -101,23 +143,38 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 		return afterRoot(err)
 	}
 	opts := f.opts
+	if f.onNaN.value == train.NaNContinue.String() {
+		opts.OnNaN = train.NaNContinue
+	}
 	if opts.Comm, err = connect(plan, opts.CommTimeout); err != nil {
 		return afterRoot(err)
 	}
 	rank, _ := launched()
-	ctx, stop := a.untilSignal(ctx, rank == 0)
-	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	opts.Begun = func() {
+		a.signals.finish(func(s os.Signal) {
+			if rank == 0 {
+				fmt.Fprintf(a.err, "\n%s: finishing the step; once more ends at once\n", s)
+			}
+			cancel()
+		})
+	}
 	if f.verbose && rank == 0 {
 		var b strings.Builder
 		fmt.Fprintln(&b, path)
 		b.WriteString(explain.Overview(plan))
 		fmt.Fprint(a.err, b.String())
 	}
+	opts.OnFault = func(err error) { os.Exit(a.reportBug(err.Error(), nil, os.Args[1:])) }
 	if opts.Threads == 0 {
 		opts.Threads = localThreads()
 	}
 	opts.Log = a.sink(f.log.value)
-	_, err = train.Run(ctx, plan, opts)
+	sum, err := train.Run(ctx, plan, opts)
+	if err == nil && sum.Interrupted && sum.Ran == 0 {
+		err = &fault{code: exitInterrupt, err: context.Canceled, silent: true}
+	}
 	if e := opts.Log.Close(); err == nil && e != nil {
 		err = fileError(wrapWrite("the standard output", e))
 	}
@@ -133,34 +190,4 @@ func (a *app) sink(log string) metrics.Sink {
 		return metrics.NewTerminal(f)
 	}
 	return metrics.NewLines(a.out)
-}
-
-// untilSignal ends the context at the first SIGINT or SIGTERM, and the process
-// at the second. One of several processes says so.
-func (a *app) untilSignal(ctx context.Context, says bool) (_ context.Context, stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	done := make(chan struct{})
-	go func() {
-		for n := 0; ; n++ {
-			select {
-			case <-done:
-				return
-			case s := <-signals:
-				if n > 0 {
-					os.Exit(exitInterrupt)
-				}
-				if says {
-					fmt.Fprintf(a.err, "\n%s: finishing the step; once more ends at once\n", s)
-				}
-				cancel()
-			}
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		close(done)
-		cancel()
-	}
 }

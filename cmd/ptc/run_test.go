@@ -150,3 +150,33 @@ func TestASecondSignalEndsTheProcess(t *testing.T) {
 		t.Errorf("the process ended with %v, expected exit code %d", err, exitInterrupt)
 	}
 }
+
+// TestValuesOfVariablesAreNotShown: whatever becomes of a run, no output has the
+// value of a variable of the environment.
+func TestValuesOfVariablesAreNotShown(t *testing.T) {
+	project(t)
+	t.Setenv("SECRET_TOKEN", "hunter2")
+	compile := []string{"compile", "p/model.ptl", "-o", "a.bin", "--set", "batch=4", "--set", "hidden=16", "--set", "corpus=${SECRET_TOKEN}/x/*"}
+	check := func(code int, args ...string) {
+		t.Helper()
+		r := ptc(t, args...)
+		if r.code != code || strings.Contains(r.out+r.err, "hunter2") {
+			t.Errorf("%v: exit code %d, expected %d\n%s%s", args, r.code, code, r.out, r.err)
+		}
+	}
+	run := []string{"run", "a.bin", "--steps", "2", "--log", "json", "--trace", "trace", "--checkpoint", "ck"}
+	check(exitOK, compile...)
+	check(exitFile, run...)
+	if err := os.MkdirAll("hunter2/x", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	check(exitFile, run...)
+	write(t, "hunter2/x/a", strings.Repeat("\x00", 1000))
+	check(exitFile, run...)
+	write(t, "hunter2/x/a", read(t, "text.txt"))
+	check(exitOK, run...)
+	check(exitOK, "explain", "a.bin")
+	if strings.Contains(read(t, "trace")+read(t, "a.bin")+read(t, "ck/step-00000002/manifest.json"), "hunter2") {
+		t.Error("a file has the value")
+	}
+}

@@ -21,14 +21,15 @@ const module = "ptc"
 // name that holds a package is the one that counts, and a package without a row
 // is an error.
 var layers = map[string][]string{
-	"internal/diag":   nil,
-	"internal/philox": nil, // the generator, shared by evaluation, data and initialization
-	"internal/golden": nil,
-	"internal/arch":   nil,
-	"internal/units":  nil,
+	"internal/diag":    nil,
+	"internal/philox":  nil, // the generator, shared by evaluation, data and initialization
+	"internal/golden":  nil,
+	"internal/regular": nil, // opening files, shared by plans, data, checkpoints and sources
+	"internal/arch":    nil,
+	"internal/units":   nil,
 
-	"runtime/program": nil, // the plan is data
-	"runtime":         {"internal/philox", "internal/units"},
+	"runtime/program": {"internal/regular"}, // the plan is data
+	"runtime":         {"internal/philox", "internal/regular", "internal/units"},
 
 	"stdlib":          nil,
 	"ir":              {"internal/diag", "internal/philox"},
@@ -43,7 +44,7 @@ var layers = map[string][]string{
 	"backend/ref": {"backend", "internal/diag", "internal/philox", "ir", "runtime/loader", "runtime/program"},
 
 	"compiler": {"backend", "internal/diag", "ir", "lang", "passes", "runtime/program", "stdlib"},
-	"cmd":      {"compiler", "internal/diag", "internal/units", "runtime"},
+	"cmd":      {"compiler", "internal/diag", "internal/regular", "internal/units", "runtime"},
 	"docs":     {"lang", "passes"},                // tests alone hold the documents to the code
 	"examples": {"compiler", "passes", "runtime"}, // tests alone train and explain them
 	"bench":    {"backend", "compiler", "internal/diag", "ir", "lang", "passes", "runtime"},

@@ -80,6 +80,62 @@ func TestCollectivesKeepTheValue(t *testing.T) {
 	t.Log(taken)
 }
 
+// TestReordersKeepTheValue: the permute between any two shardings with shards of
+// one size, beside a sum or not, keeps the tensor; over too few mesh axes, or over
+// one that the operand is partial over, its row refuses it.
+func TestReordersKeepTheValue(t *testing.T) {
+	mesh := []ir.MeshAxis{{Name: "p", Size: 2}, {Name: "q", Size: 3}, {Name: "r", Size: 2}}
+	whole := tensor.New(ir.Type{DType: ir.F64, Axes: []ir.Axis{{Name: "a", Size: 12}, {Name: "b", Size: 12}}})
+	for i := range whole.Data {
+		whole.Data[i] = float64(i%17) - 8 + float64(i)/1024
+	}
+	n := 0
+	all := states(whole.Type, mesh)
+	for _, x := range all {
+		for _, y := range all {
+			y.Partial = x.Partial
+			pairs, over := op.Reordering(mesh, x, y)
+			if len(over) == 0 || x.Axes[0].Size != y.Axes[0].Size || x.Axes[1].Size != y.Axes[1].Size {
+				continue
+			}
+			f := &ir.Func{Name: "f"}
+			v := f.AddArg(x, ir.RoleData, "x", nil, f0)
+			o := f.NewOp("permute", []*ir.Value{v}, ir.A("over", over, "mesh", pairs), y)
+			types, err := op.States(o)
+			if partial := slices.ContainsFunc(x.Partial, func(p ir.Partial) bool { return slices.Contains(over, p.Mesh) }); partial {
+				if err == nil {
+					t.Fatalf("permute%s of %s", o.Attrs, x)
+				}
+				continue
+			}
+			if err != nil || !op.SameState(types[0], y) {
+				t.Fatalf("permute%s of %s gives %v, %v, want %s", o.Attrs, x, types, err, y)
+			}
+			f.Ops, f.Results = []*ir.Op{o}, []ir.Result{{Value: o.Result(), Role: ir.RoleOut}}
+			m := &ir.Module{Level: ir.Local, Mesh: mesh, Funcs: []*ir.Func{f}}
+			res, err := eval.Devices(m, f, owedParts(t, m, whole, x), eval.Options{})
+			if err != nil {
+				t.Fatalf("permute%s of %s: %v", o.Attrs, x, err)
+			}
+			got, err := eval.AssembleResults(m, f, res)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := tensor.RelDiff(whole, got[0]); diff > 1e-12 {
+				t.Errorf("permute%s of %s is another tensor (by %g)", o.Attrs, x, diff)
+			}
+			o.Attrs = o.Attrs.With("over", over[1:])
+			if _, err := op.States(o); len(over) > 1 && err == nil {
+				t.Errorf("permute%s of %s", o.Attrs, x)
+			}
+			n++
+		}
+	}
+	if n < 100 {
+		t.Errorf("%d cases", n)
+	}
+}
+
 var f0 = (&op.Builder{}).Pos
 
 // states are all states of t on the mesh, with the sizes of one device.

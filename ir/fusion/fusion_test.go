@@ -119,6 +119,14 @@ arg %1 : f32[b=8] in
 %3 : f32[b=8] = reduce_sum %2 over=(a)
 %4 : f32[b=8] = mul %3, %1
 result %4 out`, fusion.Column, "a b", "a", "exp body, reduce_sum root, mul epilogue"},
+		{"column that stores what it adds to its reduction", `
+arg %0 : f32[a=4, b=8] in
+arg %1 : f32[b=8] in
+%2 : f32[b=8] = neg %1
+%3 : f32[b=8] = reduce_sum %0 over=(a)
+%4 : f32[b=8] = add %3, %2
+result %2 out
+result %4 out`, fusion.Column, "a b", "a", "neg body, reduce_sum root, add epilogue"},
 		{"gemm", linear, fusion.Gemm, "a c", "b", "neg left, tanh right, dot root, add epilogue, add epilogue"},
 		{"outer product", `
 arg %0 : f32[a=4] in
@@ -238,7 +246,7 @@ arg %0 : f32[a=4, b=8] in
 %1 : f32[a=4, b=8] = neg %0
 %2 : f32[b=8] = reduce_sum %1 over=(a)
 result %1 out
-result %2 out`, "of a column kernel is not a reduction's"},
+result %2 out`, "of a column kernel is not over the kept axes"},
 		{`
 arg %0 : f32[a=4, b=8] in
 arg %1 : f32[b=8] in

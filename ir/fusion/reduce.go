@@ -130,7 +130,9 @@ func (k *Kernel) phases(reductions []*ir.Op, over map[string]bool) error {
 	return nil
 }
 
-// column allows one round of reductions and work on their results.
+// column allows one round of reductions and work on their results. Whatever is
+// over the kept axes can be stored, whether it needs a reduction or not: what
+// follows the sweep computes it.
 func (k *Kernel) column(isReduction map[*ir.Op]bool, kept []ir.Axis) error {
 	after := map[*ir.Value]bool{}
 	for _, o := range k.F.Ops {
@@ -155,8 +157,8 @@ func (k *Kernel) column(isReduction map[*ir.Op]bool, kept []ir.Axis) error {
 		}
 	}
 	for _, r := range k.F.Results {
-		if !SameSpace(r.Value.Type.Axes, kept) || !after[r.Value] {
-			return fmt.Errorf("result %s of a column kernel is not a reduction's", r.Value.Type)
+		if !SameSpace(r.Value.Type.Axes, kept) {
+			return fmt.Errorf("result %s of a column kernel is not over the kept axes", r.Value.Type)
 		}
 	}
 	return nil

@@ -59,18 +59,20 @@ func arithmetic() []binary {
 				gx := b.Div(g, y)
 				return gx, b.Neg(b.Mul(gx, r))
 			}},
-		{name: "max", flops: 1, sample: interleaved, doc: "The larger operand, NaN if either is; on ties the gradient goes to the first.", kinds: numbers, f: math.Max,
+		{name: "max", flops: 1, sample: interleaved, doc: "The larger operand, NaN if either is, 0 of 0 and -0; operands that tie share the gradient equally, a NaN has none.", kinds: numbers,
+			f: func(x, y float64) float64 { return max(x, y) },
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) {
-				return route(b, b.Emit("ge", nil, x, y), g)
+				return contest(b, "gt", x, y, g), contest(b, "gt", y, x, g)
 			}},
-		{name: "min", flops: 1, sample: interleaved, doc: "The smaller operand, NaN if either is; on ties the gradient goes to the first.", kinds: numbers, f: math.Min,
+		{name: "min", flops: 1, sample: interleaved, doc: "The smaller operand, NaN if either is, -0 of 0 and -0; operands that tie share the gradient equally, a NaN has none.", kinds: numbers,
+			f: func(x, y float64) float64 { return min(x, y) },
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) {
-				return route(b, b.Emit("le", nil, x, y), g)
+				return contest(b, "lt", x, y, g), contest(b, "lt", y, x, g)
 			}},
-		{name: "pow", doc: "The first operand to the second; the exponent's gradient is 0 where the base is not positive.", kinds: floats, f: math.Pow, grad: powGrad, flops: 30,
+		{name: "pow", doc: "The first operand to the second; to the power of 0 it is 1, with no gradient of the base. The exponent's gradient is 0 where the base is 0 and the exponent is not negative, NaN where the base is negative.", kinds: floats, f: math.Pow, grad: powGrad, flops: 30,
 			sample: func(r *rand.Rand) (x, y func() float64) { return between(r, 0.3, 3), away(r, 0.1, 2) }},
 		{name: "mod", flops: 3,
-			sample: func(r *rand.Rand) (x, y func() float64) { return away(r, 3.2, 3.9), away(r, 2, 3) }, doc: "The remainder of the truncated quotient, with the sign of the first operand.", kinds: numbers, f: math.Mod, i: modInt,
+			sample: func(r *rand.Rand) (x, y func() float64) { return away(r, 3.2, 3.9), away(r, 2, 3) }, doc: "The remainder of the truncated quotient, exact, with the sign of the first operand.", kinds: numbers, f: math.Mod, i: modInt,
 			// r = x - q y with q = trunc(x/y), constant almost everywhere; the
 			// quotient (x-r)/y is q exactly up to one rounding.
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) {
@@ -170,14 +172,22 @@ func route(b *Builder, first, g *ir.Value) (gx, gy *ir.Value) {
 	return b.Select(first, g, zero), b.Select(first, zero, g)
 }
 
-// powGrad: d x^y = y x^(y-1) dx + x^y log(x) dy.
+// contest gives x, an operand of max or min, all of g where it wins over y, half
+// of it where both are equal, and none where it loses or either is NaN.
+func contest(b *Builder, wins string, x, y, g *ir.Value) *ir.Value {
+	tie := b.Select(b.Emit("eq", nil, x, y), b.Scale(g, 0.5), b.Like(g, 0))
+	return b.Select(b.Emit(wins, nil, x, y), g, tie)
+}
+
+// powGrad: d x^y = y x^(y-1) dx + x^y log(x) dy. Two limits that the formula
+// misses: x^0 is 1 for every x, and 0^y is 0 for every positive y.
 func powGrad(b *Builder, x, y, r, g *ir.Value) (gx, gy *ir.Value) {
-	one := b.Like(y, 1)
+	zero, one := b.Like(x, 0), b.Like(x, 1)
 	gx = b.Mul(g, b.Mul(y, b.Emit("pow", nil, x, b.Sub(y, one))))
-	// The logarithm is taken of 1 where the base is not positive: its
-	// gradient stays 0 there, and no NaN appears.
-	base := b.Select(b.Emit("gt", nil, x, b.Like(x, 0)), x, b.Like(x, 1))
-	gy = b.Mul(g, b.Mul(r, b.Emit("log", nil, base)))
+	gx = b.Select(b.Emit("eq", nil, y, zero), zero, gx)
+	// Of 1 the logarithm is 0.
+	constant := b.Emit("and", nil, b.Emit("eq", nil, x, zero), b.Emit("ge", nil, y, zero))
+	gy = b.Mul(g, b.Mul(r, b.Emit("log", nil, b.Select(constant, one, x))))
 	return gx, gy
 }
 

@@ -54,10 +54,10 @@ func init() {
 		Flops: noFlops, Sample: sampleCollective(two, true, true),
 	})
 	Register(&Def{
-		Name: "permute", Doc: "Device i of the group receives the operand of device `sources`[i], zeros for -1. With `axis`, of which each device has one position, it is a `take` along it.",
+		Name: "permute", Doc: "Device i of the group receives the operand of device `sources`[i], zeros for -1. With `axis`, of which each device has one position, it is a `take` along it. With `mesh`, pairs of axes and mesh axes, rather than `sources`: the operand in this sharding.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1,
-		Attrs: []AttrSpec{over, {"sources", ir.Ints(nil), true}, {"axis", ir.Name(""), false}, why, at, wait, start},
-		Infer: inferPermute, Shard: replicated, State: eachOperand(oneEach), Eval: evalPermute,
+		Attrs: []AttrSpec{over, {"sources", ir.Ints(nil), false}, {"mesh", ir.Pairs(nil), false}, {"axis", ir.Name(""), false}, why, at, wait, start},
+		Infer: inferPermute, Shard: replicated, State: eachOperand(permutes), Eval: evalPermute,
 		Flops: noFlops, Sample: sampleCollective(ir.A("over", ir.Names{"d"}, "sources", ir.Ints{1, -1}), false, false),
 	})
 	Register(&Def{
@@ -260,6 +260,16 @@ func inferPermute(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 	over, err := group(attrs)
 	if err != nil {
 		return nil, err
+	}
+	if attrs.Has("mesh") == attrs.Has("sources") || attrs.Has("mesh") && attrs.Has("axis") {
+		return nil, &ShapeError{Msg: "`permute` has to say which devices receive from which", Want: "either `sources`, or `mesh` and no `axis`"}
+	}
+	if attrs.Has("mesh") {
+		t, err := resharded(args[0], attrs.Pairs("mesh"))
+		if err != nil {
+			return nil, err
+		}
+		return one(t)
 	}
 	if len(over) != 1 {
 		return nil, &ShapeError{Msg: fmt.Sprintf("`permute` over %d mesh axes", len(over)), Want: "one"}

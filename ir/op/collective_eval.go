@@ -2,7 +2,6 @@ package op
 
 import (
 	"fmt"
-	"math"
 	"math/rand"
 
 	"ptc/ir"
@@ -37,7 +36,7 @@ func groupPart(c *Context, o *ir.Op) (at, n int, err error) {
 func reduceGroup(c *Context, o *ir.Op, x *tensor.Tensor) (*tensor.Tensor, error) {
 	f := func(a, b float64) float64 { return a + b }
 	if o.Attrs.Text("reduce") == "max" {
-		f = math.Max
+		f = func(a, b float64) float64 { return max(a, b) }
 	}
 	for _, m := range o.Attrs.Names("over") {
 		all, err := exchange(c, o, m, x)
@@ -147,11 +146,14 @@ func evalPermute(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor,
 	if err != nil {
 		return nil, err
 	}
-	sources := o.Attrs.Ints("sources")
+	sources, err := Sources(o, c.meshSize)
+	if err != nil {
+		return nil, err
+	}
 	if len(sources) != n {
 		return nil, fmt.Errorf("op: permute names %d sources for a group of %d devices", len(sources), n)
 	}
-	all, err := exchange(c, o, o.Attrs.Names("over")[0], args[0])
+	all, err := exchangeAll(c, o, args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -159,6 +161,27 @@ func evalPermute(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor,
 		return as(o.Result().Type, all[s])
 	}
 	return results(tensor.New(o.Result().Type))
+}
+
+// exchangeAll is what all devices of the group have for mine, the last mesh axis
+// being the minor one.
+func exchangeAll(c *Context, o *ir.Op, mine *tensor.Tensor) ([]*tensor.Tensor, error) {
+	over, all := o.Attrs.Names("over"), []*tensor.Tensor{mine}
+	for i := len(over) - 1; i >= 0; i-- {
+		size := c.meshSize(over[i])
+		more := make([]*tensor.Tensor, size*len(all))
+		for k, x := range all {
+			got, err := exchange(c, o, over[i], x)
+			if err != nil {
+				return nil, err
+			}
+			for j, y := range got {
+				more[j*len(all)+k] = y
+			}
+		}
+		all = more
+	}
+	return all, nil
 }
 
 func evalShardSlice(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {

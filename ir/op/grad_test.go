@@ -133,8 +133,8 @@ func TestTies(t *testing.T) {
 		w     *tensor.Tensor
 		want  [][]float64
 	}{
-		{"max", nil, []*tensor.Tensor{x, x}, &tensor.Tensor{Type: x.Type, Data: []float64{1, 2, 3, 4}}, [][]float64{{1, 2, 3, 4}, {0, 0, 0, 0}}},
-		{"min", nil, []*tensor.Tensor{x, x}, &tensor.Tensor{Type: x.Type, Data: []float64{1, 2, 3, 4}}, [][]float64{{1, 2, 3, 4}, {0, 0, 0, 0}}},
+		{"max", nil, []*tensor.Tensor{x, x}, &tensor.Tensor{Type: x.Type, Data: []float64{1, 2, 3, 4}}, [][]float64{{0.5, 1, 1.5, 2}, {0.5, 1, 1.5, 2}}},
+		{"min", nil, []*tensor.Tensor{x, x}, &tensor.Tensor{Type: x.Type, Data: []float64{1, 2, 3, 4}}, [][]float64{{0.5, 1, 1.5, 2}, {0.5, 1, 1.5, 2}}},
 		{"reduce_max", ir.A("over", ir.Names{"a"}), []*tensor.Tensor{x}, tensor.Scalar(ir.F32, 6), [][]float64{{2, 0, 2, 2}}},
 		{"abs", nil, []*tensor.Tensor{tensor.Scalar(ir.F32, 0)}, tensor.Scalar(ir.F32, 5), [][]float64{{0}}},
 		{"pow", nil, []*tensor.Tensor{tensor.Scalar(ir.F32, 0), tensor.Scalar(ir.F32, 2)}, tensor.Scalar(ir.F32, 5), [][]float64{{0}, {0}}},

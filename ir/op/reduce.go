@@ -29,7 +29,7 @@ func init() {
 		Class: Reduction, MinArgs: 1, MaxArgs: 1, Attrs: over,
 		Infer: inferReduce("reduce_max"), Grad: gradReduceMax, Shard: reduceRule(maxes),
 		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
-			return results(fold(o.Result().Type, args[0], math.Inf(-1), math.Max))
+			return results(fold(o.Result().Type, args[0], math.Inf(-1), func(x, y float64) float64 { return max(x, y) }))
 		},
 		Flops: reduceFlops, Sample: sampleReduce,
 	})

@@ -356,6 +356,14 @@ func wholeOver(t ir.Type, o *ir.Op, _ int) error { return unused(t, o.Attrs.Name
 // anyState: the operation does not look.
 func anyState(ir.Type, *ir.Op, int) error { return nil }
 
+// permutes: what is moved into another sharding can be, and otherwise [oneEach].
+func permutes(t ir.Type, o *ir.Op, i int) error {
+	if Reorders(o) {
+		return reordersOver(t, o)
+	}
+	return oneEach(t, o, i)
+}
+
 // oneEach: of the axis, where there is one, each device of the group has one
 // position.
 func oneEach(t ir.Type, o *ir.Op, _ int) error {

@@ -54,7 +54,11 @@ func unaries() []unary {
 				return b.Mul(b.Scale(g, -0.5), b.Mul(b.Mul(y, y), y))
 			}},
 		{name: "tanh", doc: "The hyperbolic tangent.", kinds: floats, f: math.Tanh, flops: 16, lo: 0.1, hi: 2,
-			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value { return b.Mul(g, b.Sub(b.Like(y, 1), b.Mul(y, y))) }},
+			// 1 - y² as a product: both factors are exact where y is near ±1.
+			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value {
+				one := b.Like(y, 1)
+				return b.Mul(g, b.Mul(b.Sub(one, y), b.Add(one, y)))
+			}},
 		{name: "erf", doc: "The error function.", kinds: floats, f: math.Erf, flops: 20, lo: 0.1, hi: 2,
 			// d erf(x) = 2/sqrt(pi) exp(-x^2).
 			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value {

@@ -2,7 +2,6 @@ package tensor
 
 import (
 	"fmt"
-	"math"
 
 	"ptc/ir"
 )
@@ -169,7 +168,7 @@ func (a *assembler) join() (*Tensor, error) {
 		combine := func(_, v float64) float64 { return v }
 		switch {
 		case seen[pos] && a.t.Partial[0].Reduce == "max":
-			combine = math.Max
+			combine = func(x, y float64) float64 { return max(x, y) }
 		case seen[pos]:
 			combine = func(x, y float64) float64 { return x + y }
 		}

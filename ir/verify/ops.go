@@ -84,6 +84,9 @@ func (c *checker) meshAttrs(f *ir.Func, o *ir.Op, d *op.Def) bool {
 	switch d.Class {
 	case op.Collective:
 		axes = o.Attrs.Names("over")
+		if !c.shards(f, o) {
+			return false
+		}
 	case op.Source:
 		axes = append(axes, o.Attrs.Names("mesh")...)
 		for _, p := range o.Attrs.Pairs("mesh") {
@@ -109,6 +112,34 @@ func (c *checker) meshAttrs(f *ir.Func, o *ir.Op, d *op.Def) bool {
 		c.add(codeInfer, o.Pos, at(f, o), fmt.Sprintf("a group of %d devices", n),
 			fmt.Sprintf("the %d that `over` has", devices), "")
 		return false
+	}
+	return true
+}
+
+// shards checks the mesh axes that a permute shards over: each axis of the
+// operand has as many shards as before.
+func (c *checker) shards(f *ir.Func, o *ir.Op) bool {
+	if !op.Reorders(o) {
+		return true
+	}
+	n := map[string]int{}
+	parts := func(axis string) int { return max(n[axis], 1) }
+	for _, p := range o.Attrs.Pairs("mesh") {
+		if c.m.MeshSize(p.To) == 0 {
+			c.unknownMesh(codeInfer, o.Pos, at(f, o), p.To)
+			return false
+		}
+		n[p.From] = parts(p.From) * c.m.MeshSize(p.To)
+	}
+	for _, a := range o.Args[0].Type.Axes {
+		have := 1
+		for _, m := range a.Mesh {
+			have *= c.m.MeshSize(m)
+		}
+		if parts(a.Name) != have {
+			c.add(codeInfer, o.Pos, at(f, o), fmt.Sprintf("axis `%s` in %d shards", a.Name, parts(a.Name)), fmt.Sprintf("the %d that the operand has", have), "")
+			return false
+		}
 	}
 	return true
 }

@@ -214,6 +214,7 @@ var seeds = []string{
 	"arg %0 : f32[v=4, b=6]\narg %1 : i32[s=2]\n%2 : f32[s=2, b=6] = gather %0, %1 axis=v\n%3 : f32[v=4, b=6] = scatter_add %2, %1 axis=v out={v=4, b=6}",
 	"arg %0 : i32[]\n%1 : f32[a=2@dp] = random %0, %0 axes={a=2} dist=uniform site=1 mesh={a:dp}\n%2 : i32[b=3@tp] = index axis=b size=3 mesh=(tp)",
 	"arg %0 : f32[a=2@dp]\narg %9 : f32[a=4] partial(dp)\n%1 : f32[a=4] = all_gather %0 axis=a over=(dp) parts=2\n%2 : f32[a=2@dp] = reduce_scatter %9 axis=a over=(dp) parts=2 reduce=sum\n%3 : f32[a=2@dp] = permute %2 over=(tp) sources=[1, 0]",
+	"arg %0 : f32[a=2@dp@tp, b=4]\n%1 : f32[a=2@tp@dp, b=4] = permute %0 mesh={a:tp, a:dp} over=(dp, tp)",
 	"arg %0 : f32[a=2]\n%1 : f32[b=2] = rename %0 axes={a:b}\n%2 : f32[c=3, b=2] = broadcast %1 axes={c=3, b=2}\n%3 : f32[b=2, c=3] = transpose %2 order=(b, c)\n%4 : f32[] = reduce_max %3 over=(b, c)",
 	"arg %0 : f32[]\narg %1 : f32[a=2]\n%2 : f32[a=2] = grad %0, %1\n%3 : f32[] = call %0 fn=@g\n%4 : i32[] = cast %3 to=i32\n%5 : f32[] = const dtype=f32 value=0.5",
 }

@@ -71,15 +71,18 @@ type Param struct {
 	Default Expr   `parser:"( '=' @@ )?"`
 }
 
-// ParamDecl is `param a, b : type ~ init`, or `state` instead of `param` in an
-// optimizer.
+// ParamDecl is `param a, b : type ~ init no_decay when condition`, or `state a, b :
+// type ~ init` in an optimizer. The words after the initial value are words only
+// there: a sub-module may be called `when`.
 type ParamDecl struct {
 	Span
 	Doc   string
 	Kind  string   `parser:"@( 'param' | 'state' )"`
 	Names []*Ident `parser:"@@ ( ',' @@ )*"`
 	Type  Type     `parser:"':' @@"`
-	Init  Expr     `parser:"( '~' @@ )?"` // nil: none given
+	Init  Expr     `parser:"( '~' @@ )?"`                                           // nil: none given
+	Decay *Ident   `parser:"( (?= ( 'decay' | 'no_decay' ) ~( ':' | ',' ) ) @@ )?"` // decay, no_decay; nil: as its axes have it
+	When  Expr     `parser:"( (?= 'when' ~( ':' | ',' ) ) 'when' @@ )?"`            // nil: always
 }
 
 // SubModule is `a, b : nn.MLP(act = gelu)` or `blocks : Block[layers]`.

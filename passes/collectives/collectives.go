@@ -99,6 +99,10 @@ func (x *rewriter) relabel() {
 		for _, r := range o.Results {
 			clean(r)
 		}
+		if op.Reorders(o) {
+			mesh := slices.DeleteFunc(slices.Clone(o.Attrs.Pairs("mesh")), func(p ir.Pair) bool { return alone(p.To) })
+			o.Attrs = o.Attrs.With("mesh", ir.Pairs(mesh))
+		}
 	}
 }
 

@@ -14,13 +14,16 @@ func alone(x *rewriter, o *ir.Op) *ir.Value {
 	if !collective(o) {
 		return nil
 	}
+	if op.Reorders(o) && op.SameState(o.Args[0].Type, o.Result().Type) {
+		return o.Args[0]
+	}
 	rest := slices.DeleteFunc(slices.Clone(over(o)), func(m string) bool { return x.m.MeshSize(m) == 1 })
 	switch {
 	case len(rest) == len(over(o)):
 		return nil
 	case len(rest) > 0:
 		return x.b.Emit(o.Name, op.Untagged(o.Attrs).With("over", ir.Names(rest)), o.Args[0])
-	case o.Name == "permute" && o.Attrs.Ints("sources")[0] != 0:
+	case o.Name == "permute" && !op.Reorders(o) && o.Attrs.Ints("sources")[0] != 0:
 		return nil // gives zeros
 	}
 	return o.Args[0]
@@ -66,12 +69,21 @@ func undo(x *rewriter, o *ir.Op) *ir.Value {
 	return p.Args[0]
 }
 
+// reorders is join of permutes into other shardings: one into the last, or none.
+func reorders(x *rewriter, o, p *ir.Op) *ir.Value {
+	mesh, over := op.Reordering(x.m.Mesh, p.Args[0].Type, o.Result().Type)
+	return x.emit("permute", p.Args[0], over, "mesh", mesh)
+}
+
 // join: gathers go from minor to major mesh axes, cuts from major to minor.
 func join(x *rewriter, o *ir.Op) *ir.Value {
 	if !collective(o) {
 		return nil
 	}
 	p := before(o, o.Name)
+	if op.Reorders(o) && p != nil && op.Reorders(p) && x.only(p.Result()) {
+		return reorders(x, o, p)
+	}
 	if p == nil || !x.only(p.Result()) || !disjoint(over(o), over(p)) || axis(o) != axis(p) || o.Attrs.Text("reduce") != p.Attrs.Text("reduce") {
 		return nil
 	}

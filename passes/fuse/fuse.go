@@ -2,6 +2,7 @@ package fuse
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/ir"
 	"ptc/ir/fusion"
@@ -128,10 +129,8 @@ func (p *program) isFree(o *ir.Op) bool {
 		}
 	}
 	for _, r := range o.Results {
-		for _, u := range p.users[r] {
-			if op.Of(u).Class == op.Collective {
-				return false
-			}
+		if p.readStored(r) {
+			return false
 		}
 	}
 	d := op.Of(o)
@@ -142,6 +141,20 @@ func (p *program) isFree(o *ir.Op) bool {
 		return false
 	}
 	return p.freeSize(o, freeOps) >= 0
+}
+
+// readStored reports whether v must lie in memory: a collective reads it, or a view
+// that changes its axes, perhaps under other names.
+func (p *program) readStored(v *ir.Value) bool {
+	return slices.ContainsFunc(p.users[v], func(u *ir.Op) bool {
+		switch {
+		case op.Of(u).Class == op.Collective:
+			return true
+		case op.ByName(u):
+			return op.CanView(u) && p.readStored(u.Result())
+		}
+		return op.CanView(u)
+	})
 }
 
 // freeSize is what remains of budget after counting the distinct operations

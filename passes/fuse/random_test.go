@@ -23,9 +23,15 @@ var (
 
 var sized = regexp.MustCompile(`\b([abcxyv])=(\d+)`)
 
+// kinds of random modules: of all operations, and of reductions and elementwise
+// work between them.
+var kinds = map[string]func(r *rand.Rand, n int) *ir.Module{
+	"all": passtest.RandomModule, "reductions": passtest.RandomReductions,
+}
+
 // random is a random module of Local for one device.
-func random(t *testing.T, seed int64, sizes map[string]int) *ir.Module {
-	m := passtest.RandomModule(rand.New(rand.NewSource(seed)), 40)
+func random(t *testing.T, seed int64, kind string, sizes map[string]int) *ir.Module {
+	m := kinds[kind](rand.New(rand.NewSource(seed)), 40)
 	m.Level = ir.Local
 	return passtest.Parse(t, sized.ReplaceAllStringFunc(ir.Print(m), func(s string) string {
 		if n := sizes[s[:1]]; n > 0 {
@@ -38,12 +44,18 @@ func random(t *testing.T, seed int64, sizes map[string]int) *ir.Module {
 // Fusing keeps the values, whatever the program and the order in which it
 // comes, and leaves nothing that a kernel cannot do.
 func TestRandom(t *testing.T) {
+	for kind := range kinds {
+		t.Run(kind, func(t *testing.T) { testRandom(t, kind) })
+	}
+}
+
+func testRandom(t *testing.T, kind string) {
 	for seed := int64(1); seed <= 300; seed++ {
 		for name, sizes := range map[string]map[string]int{"tiny": tiny, "large": large} {
 			if name == "large" && seed%5 != 0 {
 				continue // one in five: they take long to execute
 			}
-			before := random(t, seed, sizes)
+			before := random(t, seed, kind, sizes)
 			fused := run(t, before)
 			sound(t, fused)
 			passtest.Same(t, before, fused)
@@ -56,7 +68,7 @@ func TestRandom(t *testing.T) {
 			sound(t, other)
 			passtest.Same(t, before, other)
 			if t.Failed() {
-				t.Fatalf("seed %d, %s:\n%s\n%s", seed, name, ir.Print(before), ir.Print(fused))
+				t.Fatalf("seed %d, %s, %s:\n%s\n%s", seed, kind, name, ir.Print(before), ir.Print(fused))
 			}
 		}
 	}

@@ -243,7 +243,7 @@ func (p *program) canStore(v *ir.Value) bool {
 	case fusion.Row:
 		return s == g.space || s == g.kept
 	case fusion.Column:
-		return s == g.kept && (op.Of(v.Def).Class == op.Reduction || p.after(g)[v.Def])
+		return s == g.kept
 	}
 	return s == g.space
 }

@@ -5,6 +5,13 @@
 // runs, with collectives in the place of reshards, and permutes or slices in the
 // place of takes (take.go).
 // Invariant: the devices' results, joined as their types say, are the global
-// results; a reshard moves no more than its kind needs (move.go).
+// results.
+//
+// A reshard, in the abstract (sharding.go), is a way from one sharding to another
+// by collectives (steps.go). Of all ways over whole mesh axes, the one that sends
+// the fewest bytes is looked for (search.go), also with axes split by the mesh axes
+// that shard them (split.go); it never sends more than a fixed order of collectives
+// does (fixed.go). Mesh axes over which a value is replicated before and after stay
+// out of it: replicas do not share work.
 // Imports ir, ir/op, passes/pass.
 package partition

@@ -64,11 +64,29 @@ func forbidden(f *ir.Func, rules []ban) diag.List {
 	return errs
 }
 
+// banned are the kinds of collectives that a plan for a value is better without:
+// those that rules ban for everything, or for the parameter that it is.
+func (p *partitioner) banned(path string) (kinds []string) {
+	for _, b := range p.bans {
+		if len(b.of) == 0 || path != "" && slices.Contains(b.of, path) {
+			kinds = append(kinds, b.kinds...)
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
 func scopeOf(o *ir.Op) string {
 	if o.Scope == "" {
 		return "the model"
 	}
 	return o.Scope
+}
+
+// moves reports whether o moves or casts its one operand.
+func moves(o *ir.Op) bool {
+	c := op.Of(o).Class
+	return len(o.Args) == 1 && len(o.Results) == 1 && (c == op.Movement || c == op.Placement || c == op.Collective || o.Attrs.Has("to") && c == op.Elementwise)
 }
 
 // origins is the parameter that a value is, a part of it or its gradient, by
@@ -80,10 +98,6 @@ func origins(f *ir.Func) map[*ir.Value]string {
 		if a.Role == ir.RoleParam {
 			from[a.Value] = a.Path
 		}
-	}
-	moves := func(o *ir.Op) bool {
-		c := op.Of(o).Class
-		return len(o.Args) == 1 && len(o.Results) == 1 && (c == op.Movement || c == op.Collective || o.Attrs.Has("to") && c == op.Elementwise)
 	}
 	for _, o := range f.Ops {
 		if moves(o) && from[o.Args[0]] != "" {

@@ -13,14 +13,14 @@ import (
 // Run localizes every function of m.
 func Run(c *pass.Context, m *ir.Module) error {
 	m.Level = ir.Local
+	rules, plans := bans(m), map[string]plan{}
 	for _, f := range m.Funcs {
-		if m.Devices() == 1 && !slices.ContainsFunc(f.Ops, func(o *ir.Op) bool { return o.Name == "take" }) {
+		if m.Devices() == 1 && !slices.ContainsFunc(f.Ops, func(o *ir.Op) bool { return o.Name == "take" || op.Of(o).Class == op.Placement }) {
 			continue
 		}
-		p := &partitioner{c: c, m: m, b: op.Builder{F: f}}
+		p := &partitioner{c: c, m: m, b: op.Builder{F: f}, bans: rules, plans: plans}
 		p.run(f)
 	}
-	rules := bans(m)
 	var errs diag.List
 	for _, f := range m.Funcs {
 		errs = append(errs, forbidden(f, rules)...)
@@ -33,10 +33,14 @@ type partitioner struct {
 	m   *ir.Module
 	b   op.Builder
 	out []*ir.Op
+
+	bans   []ban
+	params map[*ir.Value]string // the parameters that values are
+	plans  map[string]plan      // of reshards, by what they are
 }
 
 func (p *partitioner) run(f *ir.Func) {
-	p.b.Sink = &p.out
+	p.b.Sink, p.params = &p.out, origins(f)
 	for _, a := range f.Args {
 		a.Value.Type = p.local(a.Value.Type)
 	}

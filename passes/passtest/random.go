@@ -1,6 +1,7 @@
 package passtest
 
 import (
+	"fmt"
 	"math/rand"
 
 	"ptc/internal/diag"
@@ -33,6 +34,63 @@ func RandomModule(r *rand.Rand, n int) *ir.Module {
 		f.Results = append(f.Results, ir.Result{Value: v, Role: ir.RoleGrad, Path: string(rune('a' + i))})
 	}
 	return &ir.Module{Name: "random", Funcs: []*ir.Func{f}}
+}
+
+// RandomReductions is a module of one function of about n operations, all
+// elementwise or reductions: values over few axes, which reductions give or which
+// come so, meet values over many and are reduced again. Many of all kinds are
+// results, as optimizer states are, so that kernels store what they also use.
+func RandomReductions(r *rand.Rand, n int) *ir.Module {
+	f := &ir.Func{Name: "f", Attrs: ir.A("class", ir.Name("entry"))}
+	g := &generator{r: r, b: op.Builder{F: f}}
+	for i, of := range [][]int{{0, 1}, {2, 1, 0}, {0}, {1}, {1}, {2}, {}} {
+		t := ir.Type{DType: ir.F32}
+		for _, a := range of {
+			t.Axes = append(t.Axes, axes[a])
+		}
+		g.pool = append(g.pool, f.AddArg(t, ir.RoleData, string(rune('p'+i)), nil, diag.Pos{}))
+	}
+	for tries := 0; len(f.Ops) < n && tries < 20*n; tries++ {
+		g.mix()
+	}
+	for i, v := range g.pool {
+		if v.Def != nil && (r.Intn(3) == 0 || i == len(g.pool)-1) {
+			f.Results = append(f.Results, ir.Result{Value: v, Role: ir.RoleGrad, Path: fmt.Sprint("r", i)})
+		}
+	}
+	return &ir.Module{Name: "random", Funcs: []*ir.Func{f}}
+}
+
+// mix adds an elementwise operation or a reduction; every other one reads the
+// latest value.
+func (g *generator) mix() {
+	x, y := g.value(), g.value()
+	if g.r.Intn(2) == 0 {
+		x = g.pool[len(g.pool)-1]
+	}
+	var v *ir.Value
+	switch k := g.r.Intn(8); {
+	case k < 4:
+		v = g.try(g.one("add", "sub", "mul", "max", "div"), nil, x, g.b.Emit("tanh", nil, y))
+		if v != nil && v.Def.Name == "div" { // by what is not near 0
+			v = g.try("div", nil, x, g.b.Add(g.b.Const(ir.F32, 2), v.Def.Args[1]))
+		}
+	case k < 5:
+		v = g.try(g.one("neg", "tanh", "sigmoid", "sin"), nil, x)
+	case len(x.Type.Axes) > 0:
+		over := g.some(x)
+		if len(over) == 0 {
+			return
+		}
+		v = g.try(g.one("reduce_sum", "reduce_sum", "reduce_max"), ir.A("over", ir.Names(over)), x)
+	}
+	if v == nil {
+		return
+	}
+	if v.Def.Name != "reduce_max" && g.r.Intn(3) == 0 {
+		v = g.b.Emit("tanh", nil, v) // keeps sizes bounded
+	}
+	g.pool = append(g.pool, v)
 }
 
 // generator holds the float values to read from.

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"sort"
+	"strings"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -189,16 +190,24 @@ func (s *splitter) expand(order [][]*ir.Op) {
 	// What each device reads from others, found before any program is built so
 	// that senders know.
 	wanted := map[*ir.Value]map[int]bool{}
+	read := make([][]*ir.Value, s.devices)
 	for d, ops := range order {
-		s.reads(ops, d, home, func(v *ir.Value, from int) {
+		for _, o := range ops {
+			read[d] = append(read[d], o.Args...)
+		}
+	}
+	for _, r := range s.f.Results {
+		p := s.progs[s.owner(r, home)]
+		p.results = append(p.results, r)
+		read[p.d] = append(read[p.d], r.Value)
+	}
+	for d, vs := range read {
+		s.needs(vs, d, home, map[*ir.Value]bool{}, func(v *ir.Value) {
 			if wanted[v] == nil {
 				wanted[v] = map[int]bool{}
 			}
 			wanted[v][d] = true
 		})
-	}
-	for _, r := range s.f.Results {
-		s.progs[s.owner(r, home)].results = append(s.progs[s.owner(r, home)].results, r)
 	}
 	tags := map[*ir.Value]int{}
 	for v := range wanted {
@@ -215,7 +224,8 @@ func (s *splitter) expand(order [][]*ir.Op) {
 }
 
 // homes is the device that makes each value, and that keeps each parameter and
-// state. Data and the numbers of the step are everywhere (no entry).
+// state: a state is where its parameter is. Data and the numbers of the step are
+// everywhere (no entry).
 func (s *splitter) homes(order [][]*ir.Op) map[*ir.Value]int {
 	home := map[*ir.Value]int{}
 	for d, ops := range order {
@@ -225,22 +235,39 @@ func (s *splitter) homes(order [][]*ir.Op) map[*ir.Value]int {
 			}
 		}
 	}
-	for _, a := range s.f.Args {
-		if a.Role != ir.RoleParam && a.Role != ir.RoleState {
-			continue
+	for _, role := range []string{ir.RoleParam, ir.RoleState} {
+		for _, a := range s.f.Args {
+			if a.Role == role {
+				home[a.Value] = s.keeps(a, home)
+			}
 		}
-		key := a.Role + " " + a.Path
-		d, known := s.kept[key]
-		if r := s.f.Result(a.Role, a.Path); known {
-			home[a.Value] = d
-		} else if r != nil && r.Value.Def != nil {
-			home[a.Value] = home[r.Value]
-		} else {
-			home[a.Value] = s.firstReader(a.Value)
-		}
-		s.kept[key] = home[a.Value]
 	}
 	return home
+}
+
+// keeps is the device of a parameter or state: the one that functions before
+// this one have, else a state's parameter's, else the one that makes its next
+// value, else the first that reads it. That several parameters, or states, have
+// one next value moves none of them from where it is read.
+func (s *splitter) keeps(a *ir.Arg, home map[*ir.Value]int) int {
+	key := a.Role + " " + a.Path
+	if _, known := s.kept[key]; known {
+		return s.kept[key]
+	}
+	d, made := 0, false
+	if r := s.f.Result(a.Role, a.Path); r != nil && r.Value.Def != nil {
+		d, made = home[r.Value]
+	}
+	if path, _, ok := strings.Cut(a.Path, "/"); ok {
+		if p, known := s.kept[ir.RoleParam+" "+path]; known {
+			d, made = p, true
+		}
+	}
+	if !made {
+		d = s.firstReader(a.Value)
+	}
+	s.kept[key] = d
+	return d
 }
 
 // firstReader is the device of the earliest virtual stage that reads v.
@@ -257,40 +284,37 @@ func (s *splitter) firstReader(v *ir.Value) int {
 	return s.device(max(first, 0))
 }
 
-// owner is the device that a result leaves from; the last for one that any
-// device could compute.
+// owner is the device that a result leaves from: where its parameter or state
+// is, also where another device, or any, computes it; else the one that makes it,
+// and the last for what any device could compute.
 func (s *splitter) owner(r ir.Result, home map[*ir.Value]int) int {
+	role := r.Role
+	if role == ir.RoleGrad {
+		role = ir.RoleParam
+	}
+	if a := s.f.Arg(role, r.Path); a != nil {
+		return home[a.Value]
+	}
 	if d, ok := home[r.Value]; ok {
 		return d
 	}
 	return s.devices - 1
 }
 
-// reads calls f for each value that ops on device d read from another device,
-// through floating operations as well.
-func (s *splitter) reads(ops []*ir.Op, d int, home map[*ir.Value]int, f func(v *ir.Value, from int)) {
-	seen := map[*ir.Value]bool{}
-	var value func(v *ir.Value)
-	value = func(v *ir.Value) {
+// needs calls want for each value that device d needs of another one to have vs,
+// through floating operations as well; those in seen are known.
+func (s *splitter) needs(vs []*ir.Value, d int, home map[*ir.Value]int, seen map[*ir.Value]bool, want func(v *ir.Value)) {
+	for _, v := range vs {
 		if seen[v] {
-			return
+			continue
 		}
 		seen[v] = true
-		if from, ok := home[v]; ok {
-			if from != d {
-				f(v, from)
+		if at, ok := home[v]; ok {
+			if at != d {
+				want(v)
 			}
-			return
-		}
-		if v.Def != nil {
-			for _, a := range v.Def.Args {
-				value(a)
-			}
-		}
-	}
-	for _, o := range ops {
-		for _, a := range o.Args {
-			value(a)
+		} else if v.Def != nil {
+			s.needs(v.Def.Args, d, home, seen, want)
 		}
 	}
 }

@@ -107,7 +107,8 @@ func (p *program) emit(o *ir.Op) {
 	}
 }
 
-// finish appends the results that leave from here.
+// finish appends the results that leave from here, and the parameters and states
+// that are kept here although nothing reads them.
 func (p *program) finish() {
 	for _, r := range p.results {
 		var reader *ir.Op
@@ -116,5 +117,10 @@ func (p *program) finish() {
 		}
 		r.Value = p.value(r.Value, reader)
 		p.f.Results = append(p.f.Results, r)
+	}
+	for _, a := range p.s.f.Args {
+		if d, ok := p.home[a.Value]; ok && d == p.d && a.Value.Def == nil && p.s.f.Name == "step" {
+			p.value(a.Value, nil)
+		}
 	}
 }

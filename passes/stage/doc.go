@@ -14,5 +14,7 @@
 // is on the first stage, what follows on the last. A parameter lives on the
 // first stage that reads it; its gradients, summed over the microbatches of
 // each stage, come together there.
+// What depends on data, constants and the numbers of the step alone, and is needed
+// of the whole batch, is computed from that on each stage that needs it.
 // Imports ir, ir/op, passes/pass.
 package stage

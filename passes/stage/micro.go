@@ -31,12 +31,16 @@ type splitter struct {
 	whole map[*ir.Value]*ir.Value // what a cut or owed value becomes as a whole
 	cuts  map[string]*ir.Value    // parts cut from whole values
 	late  map[*ir.Value]bool      // known only after the last microbatch
+	// given are values that depend on the batch, on numbers of the step and on
+	// constants alone. What needs one whole computes it from the whole batch,
+	// before the first microbatch, on its own stage.
+	given map[*ir.Value]bool
 }
 
 // microbatch rewrites f so that what depends on the batch is done for each of
 // its m parts.
 func microbatch(f *ir.Func, t *tagger, r *Rule) error {
-	s := &splitter{tagger: t, m: r.Microbatches, of: map[*ir.Value]*state{}, whole: map[*ir.Value]*ir.Value{}, cuts: map[string]*ir.Value{}, late: map[*ir.Value]bool{}}
+	s := &splitter{tagger: t, m: r.Microbatches, of: map[*ir.Value]*state{}, whole: map[*ir.Value]*ir.Value{}, cuts: map[string]*ir.Value{}, late: map[*ir.Value]bool{}, given: givenOf(f)}
 	s.b = op.Builder{F: f, Sink: &s.out}
 	if err := s.fields(); err != nil {
 		return err
@@ -96,6 +100,9 @@ func (s *splitter) operation(o *ir.Op) error {
 	}
 	if s.staysOwed(o) {
 		return s.clone(o, func(int, *ir.Value) *ir.Value { return nil }, nil)
+	}
+	if len(o.Results) > 0 && s.given[o.Results[0]] && op.Of(o).Class != op.Source {
+		s.stage[o] = anywhere
 	}
 	for i, v := range o.Args {
 		if s.of[v] != nil {
@@ -204,7 +211,7 @@ func (s *splitter) clone(o *ir.Op, cut func(i int, v *ir.Value) *ir.Value, f *op
 		}
 		if s.late[args[i]] {
 			return &diag.Error{Code: "E0609", Pos: o.Pos, Msg: fmt.Sprintf("`%s` works on one microbatch but needs a value of all of them", o.Name),
-				Want: "a loss and gradients that are sums over the batch", Note: notes(s.rule.At)}
+				Want: "a loss and gradients that are sums over the batch, of terms that need one microbatch of what depends on parameters", Note: notes(s.rule.At)}
 		}
 	}
 	states := make([]*state, len(o.Results))
@@ -307,6 +314,9 @@ func (s *splitter) paste(parts []*ir.Value, axis string) *ir.Value {
 func (s *splitter) join(v *ir.Value) *ir.Value {
 	if w := s.whole[v]; w != nil {
 		return w
+	}
+	if s.given[v] {
+		return s.again(v)
 	}
 	st := s.of[v]
 	tags := func(i int) ir.Attrs { return op.Tags(st.parts[i].Def.Attrs) }

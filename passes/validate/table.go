@@ -69,7 +69,7 @@ func (t *Table) argument(m *ir.Module, a *ir.Arg, i int) Number {
 func (t *Table) result(m *ir.Module, o *ir.Op, i int, args []Number) Number {
 	d := op.Of(o)
 	switch {
-	case d.SameValue:
+	case d.SameValue, op.Reorders(o):
 		return args[i]
 	case op.OwedByFirst(o) != nil:
 		return args[1] // the sum over the group is what one device has

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -57,10 +58,21 @@ func saveT(t *testing.T, s *Store, steps ...int64) {
 	}
 }
 
-// newStore is a store whose warnings are collected.
+// newStore is a store that is locked, and whose warnings are collected.
 func newStore(t *testing.T) (*Store, *[]string) {
+	t.Helper()
 	var warnings []string
-	return &Store{Dir: filepath.Join(t.TempDir(), "run"), Warn: func(m string) { warnings = append(warnings, m) }}, &warnings
+	s := &Store{Dir: filepath.Join(t.TempDir(), "run"), Warn: func(m string) { warnings = append(warnings, m) }}
+	lockT(t, s)
+	return s, &warnings
+}
+
+func lockT(t *testing.T, s *Store) {
+	t.Helper()
+	if err := s.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Unlock)
 }
 
 func latestT(t *testing.T, s *Store, want int64) {
@@ -90,12 +102,12 @@ func checkContent(t *testing.T, c *Checkpoint) {
 	}
 }
 
-// files lists all that is below a store, hidden or not.
+// files lists all that is below a store, hidden or not, besides the lock.
 func files(t *testing.T, s *Store) []string {
 	t.Helper()
 	var names []string
 	err := filepath.WalkDir(s.Dir, func(path string, d os.DirEntry, err error) error {
-		if rel, _ := filepath.Rel(s.Dir, path); rel != "." {
+		if rel, _ := filepath.Rel(s.Dir, path); rel != "." && rel != lockName {
 			names = append(names, rel)
 		}
 		return err
@@ -112,7 +124,7 @@ func TestSaveAndLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"latest", "step-00000010", "step-00000010/manifest.json",
+	want := []string{"step-00000010", "step-00000010/manifest.json",
 		"step-00000010/model.safetensors", "step-00000010/optimizer.safetensors"}
 	if got := files(t, s); !slices.Equal(got, want) {
 		t.Errorf("files %v", got)
@@ -122,7 +134,7 @@ func TestSaveAndLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if c.Meta != (Meta{10, 1 << 63, "m", "s", "d"}) {
+	if c.Meta != (Meta{10, 1 << 63, nil, "m", "s", "d"}) {
 		t.Errorf("meta %+v", c.Meta)
 	}
 	if x := c.Find("blocks.0.wq/m"); x == nil || x.DType != safetensors.BF16 || !slices.Equal(x.Axes, []string{"embed", "head"}) {
@@ -228,17 +240,20 @@ func steps(t *testing.T, s *Store) string {
 	return fmt.Sprint(ns)
 }
 
-// A run is taken back to an older step: its checkpoints are the latest, and
-// what it does not reach yet stays.
+// A run is taken back to an older step: its checkpoints are the latest, whatever
+// their step, and what it has passed goes as it gets older.
 func TestRunTakenBack(t *testing.T) {
 	s, _ := newStore(t)
-	s.Keep = 2
+	s.Keep = 3
 	saveT(t, s, 10, 20, 30)
 	saveT(t, s, 15)
 	latestT(t, s, 15)
+	if got := steps(t, s); got != "[15 30 20]" {
+		t.Errorf("left are %s", got)
+	}
 	saveT(t, s, 20)
 	latestT(t, s, 20)
-	if got := steps(t, s); got != "[30 20 15]" {
+	if got := steps(t, s); got != "[20 15 30]" {
 		t.Errorf("left are %s", got)
 	}
 	for _, f := range files(t, s) {
@@ -279,7 +294,16 @@ func TestDamage(t *testing.T) {
 		{"cut", "model.safetensors", cut},
 		{"emptied", "manifest.json", func([]byte) []byte { return nil }},
 		{"cut manifest", "manifest.json", func(b []byte) []byte { return b[:len(b)/2] }},
-		{"format", "manifest.json", change(`"format": 1`, `"format": 2`)},
+		{"format", "manifest.json", change(`"format": 2`, `"format": 3`)},
+		{"older format", "manifest.json", change(`"format": 2`, `"format": 1`)},
+		{"step", "manifest.json", change(`"step": 2`, `"step": 4`)},
+		{"seed", "manifest.json", change(`"seed": 9223372036854775808`, `"seed": 7`)},
+		{"sequence", "manifest.json", change(`"sequence": 2`, `"sequence": 9`)},
+		{"data", "manifest.json", change(`"data_fingerprint": "d"`, `"data_fingerprint": "e"`)},
+		{"no hash", "manifest.json", func(b []byte) []byte {
+			return regexp.MustCompile(` "manifest_sha256": "[0-9a-f]*",\n`).ReplaceAll(b, nil)
+		}},
+		{"end", "manifest.json", func(b []byte) []byte { return append(b, ' ') }},
 		{"shape", "manifest.json", change("[\n    4,\n    6\n   ]", "[6, 4]")},
 		{"name", "manifest.json", change(`"blocks.0.wq"`, `"blocks.0.wk"`)},
 		{"path", "manifest.json", change(`"name": "model.safetensors"`, `"name": "../model.safetensors"`)},
@@ -304,11 +328,11 @@ func TestDamage(t *testing.T) {
 }
 
 func TestNothingToLoad(t *testing.T) {
-	s, _ := newStore(t)
-	if _, err := s.Latest(); !errors.Is(err, ErrNone) {
+	if _, err := Resume(filepath.Join(t.TempDir(), "none"), nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := Resume(s.Dir, nil); !errors.Is(err, os.ErrNotExist) {
+	s, _ := newStore(t)
+	if _, err := s.Latest(); !errors.Is(err, ErrNone) {
 		t.Errorf("error %v", err)
 	}
 	saveT(t, s, 1)
@@ -316,36 +340,6 @@ func TestNothingToLoad(t *testing.T) {
 	if _, err := s.Latest(); err == nil || errors.Is(err, ErrNone) {
 		t.Errorf("error %v", err)
 	}
-}
-
-// States that a killed process can leave behind.
-func TestAfterAKill(t *testing.T) {
-	s, _ := newStore(t)
-	saveT(t, s, 1, 2)
-	step2 := filepath.Join(s.Dir, "step-00000002")
-
-	half := filepath.Join(s.Dir, ".tmp-step-00000003") // while writing
-	if err := os.Mkdir(half, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	latestT(t, s, 2)
-
-	if err := os.Rename(step2, step2+".old"); err != nil { // between the renames of publish
-		t.Fatal(err)
-	}
-	latestT(t, s, 2)
-	saveT(t, s, 2)
-	latestT(t, s, 2)
-	if got := files(t, s); slices.Contains(got, ".tmp-step-00000003") || slices.Contains(got, "step-00000002.old") {
-		t.Errorf("left behind: %v", got)
-	}
-
-	if err := os.Remove(filepath.Join(s.Dir, "latest")); err != nil {
-		t.Fatal(err)
-	}
-	latestT(t, s, 2)
-	damage(t, filepath.Join(s.Dir, "step-00000002", "model.safetensors"), func(b []byte) []byte { return b[:9] })
-	latestT(t, s, 1)
 }
 
 // failAt fails the n-th write of all files.
@@ -451,7 +445,7 @@ func TestBeginRejects(t *testing.T) {
 
 func FuzzManifest(f *testing.F) {
 	m := newManifest(Meta{Step: 1}, testTensors)
-	m.Files = []manifestFile{{Name: modelFile}, {Name: optimizerFile}}
+	m.Files, m.Sequence = []manifestFile{{Name: modelFile}, {Name: optimizerFile}}, 1
 	text, err := m.encode()
 	if err != nil {
 		f.Fatal(err)
@@ -463,6 +457,7 @@ func FuzzManifest(f *testing.F) {
 		if err != nil {
 			return
 		}
+		m.Sequence = max(m.Sequence, 1) // of format 1 there is none
 		text, err := m.encode()
 		if err != nil {
 			t.Fatal(err)

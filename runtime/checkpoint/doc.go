@@ -4,15 +4,21 @@
 // layout of the run cut it into; out come the same tensors in the slices of any
 // other layout. A checkpoint is a folder below the run's:
 //
-//	DIR/latest                              step-00000010, for people and for Latest
 //	DIR/step-00000010/model.safetensors     parameters, by path: blocks.3.attn.wq
 //	DIR/step-00000010/optimizer.safetensors their state: blocks.3.attn.wq/m
-//	DIR/step-00000010/manifest.json         step, hashes, shapes, names of axes
+//	DIR/step-00000010/manifest.json         step, number of the save, hashes, shapes, names of axes
+//	DIR/.lock                               which process saves, while it does
 //
 // The invariant: a folder step-N is whole. It is written under another name,
 // put on disk, and renamed; whatever fails or is killed before leaves the older
-// checkpoints as they were. What is loaded has the hashes of what was saved.
-// One run at a time may save below one folder.
+// checkpoints as they were. What is loaded has the hashes of what was saved, and
+// manifest.json has one of itself: the SHA-256 of its text with nothing between
+// the quotes after "manifest_sha256", which a person can compute as well.
 //
-// Besides safetensors and atomicfile below it, it imports nothing of the module.
+// The manifests number the saves into a folder, and the highest number is the
+// latest: nothing outside of a checkpoint says so, which could be out of step
+// with it. One process at a time saves below a folder, by a lock on an open file;
+// any number may read.
+//
+// Besides safetensors and atomicfile below it, it imports internal/regular alone.
 package checkpoint

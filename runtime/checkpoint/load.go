@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
+	"ptc/internal/regular"
 	"ptc/runtime/checkpoint/safetensors"
 )
 
@@ -18,41 +20,72 @@ type Checkpoint struct {
 	Dir  string
 	Meta Meta
 
+	format  int
 	tensors []Tensor // in order of name
 	files   [len(dataFiles)]*os.File
 	readers [len(dataFiles)]*safetensors.Reader
 }
 
 // Load opens the checkpoint in a folder and checks that it is what was saved:
-// the hash of each file, and the tensors in it. What is wrong is an *Error.
+// the hashes of the manifest and of each file, the tensors in them, and that
+// manifest, files and the folder's name agree on the step. What is wrong is an
+// *Error.
 func Load(dir string) (*Checkpoint, error) {
-	m, err := readManifest(filepath.Join(dir, manifestName))
+	c, err := load(dir)
 	if err != nil {
-		return nil, &Error{Dir: dir, Msg: "is damaged", Err: err}
-	}
-	c := &Checkpoint{Dir: dir, Meta: m.meta()}
-	var g errgroup.Group
-	errs := make([]error, len(dataFiles)) // so that the first by order is reported
-	for i := range dataFiles {
-		g.Go(func() error {
-			errs[i] = c.open(i, m.Files[i])
-			return nil
-		})
-	}
-	g.Wait()
-	err = errors.Join(errs...)
-	if err == nil {
-		err = c.match(m)
-	}
-	if err != nil {
-		c.Close()
 		return nil, &Error{Dir: dir, Msg: "is damaged", Err: err}
 	}
 	return c, nil
 }
 
-func (c *Checkpoint) open(i int, want manifestFile) (err error) {
-	f, err := os.Open(filepath.Join(c.Dir, want.Name))
+func load(dir string) (*Checkpoint, error) {
+	root, err := openFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() // files that are open stay so
+	m, err := readManifest(root)
+	if err != nil {
+		return nil, err
+	}
+	if step, _, ok := parseName(filepath.Base(dir)); ok && step != m.Step {
+		return nil, fmt.Errorf("%s has step %d, and the folder's name step %d", manifestName, m.Step, step)
+	}
+	c := &Checkpoint{Dir: dir, Meta: m.meta(), format: m.Format}
+	var g errgroup.Group
+	errs := make([]error, len(dataFiles)) // so that the first by order is reported
+	for i := range dataFiles {
+		g.Go(func() error {
+			errs[i] = c.open(root, i, m)
+			return nil
+		})
+	}
+	_ = g.Wait() // no function has an error
+	if err = errors.Join(errs...); err == nil {
+		err = c.match(m)
+	}
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// openFolder opens a folder, and does not wait for what is none.
+func openFolder(dir string) (*os.Root, error) {
+	st, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !st.IsDir() {
+		return nil, fmt.Errorf("it is %s, and a checkpoint is a folder", regular.Kind(st.Mode()))
+	}
+	return os.OpenRoot(dir)
+}
+
+func (c *Checkpoint) open(dir *os.Root, i int, m *manifest) (err error) {
+	want := m.Files[i]
+	f, err := regular.OpenIn(dir, want.Name)
 	if err != nil {
 		return err
 	}
@@ -66,8 +99,13 @@ func (c *Checkpoint) open(i int, want manifestFile) (err error) {
 	case got.SHA256 != want.SHA256:
 		return fmt.Errorf("%s is not what was saved: its SHA-256 differs", want.Name)
 	}
-	c.readers[i], err = safetensors.NewReader(f, got.Bytes)
-	return err
+	if c.readers[i], err = safetensors.NewReader(f, got.Bytes); err != nil {
+		return err
+	}
+	if step := c.readers[i].Metadata()[stepKey]; step != strconv.FormatInt(m.Step, 10) {
+		return fmt.Errorf("%s has step %d, and %s step %q", manifestName, m.Step, want.Name, step)
+	}
+	return nil
 }
 
 // match checks that the manifest and the files list the same tensors.

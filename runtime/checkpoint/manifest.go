@@ -2,12 +2,15 @@ package checkpoint
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 
+	"ptc/internal/regular"
 	"ptc/runtime/checkpoint/safetensors"
 )
 
@@ -24,26 +27,35 @@ type Tensor struct {
 
 // Meta says what a checkpoint is of. A run that resumes compares the hashes.
 type Meta struct {
-	Step   int64  // steps that are done
-	Seed   uint64 // of the run
-	Model  string // hash of the model's mathematics
-	Source string // hash of the source text
-	Data   string // fingerprint of the data
+	Step   int64    // steps that are done
+	Seed   uint64   // of the run
+	Loss   *float64 // of the last of those steps; nil: not known
+	Model  string   // hash of the model's mathematics
+	Source string   // hash of the source text
+	Data   string   // fingerprint of the data
 }
 
 // formatVersion is raised when a manifest is no longer read by older programs.
-const formatVersion = 1
+// Format 1 had neither a hash of itself nor a sequence number: such a checkpoint
+// is read, with a warning, and is older than every one that has a number.
+const (
+	formatVersion = 2
+	formatNoHash  = 1
+)
 
 // manifest is manifest.json.
 type manifest struct {
-	Format  int              `json:"format"`
-	Step    int64            `json:"step"`
-	Seed    uint64           `json:"seed"`
-	Model   string           `json:"model_hash"`
-	Source  string           `json:"source_hash"`
-	Data    string           `json:"data_fingerprint"`
-	Files   []manifestFile   `json:"files"`
-	Tensors []manifestTensor `json:"tensors"`
+	Format   int              `json:"format"`
+	SHA256   string           `json:"manifest_sha256,omitempty"` // of the whole text, with "" in this place
+	Sequence int64            `json:"sequence,omitempty"`        // counts the saves into a folder, from 1
+	Step     int64            `json:"step"`
+	Seed     uint64           `json:"seed"`
+	Loss     *float64         `json:"loss,omitempty"`
+	Model    string           `json:"model_hash"`
+	Source   string           `json:"source_hash"`
+	Data     string           `json:"data_fingerprint"`
+	Files    []manifestFile   `json:"files"`
+	Tensors  []manifestTensor `json:"tensors"`
 }
 
 type manifestFile struct {
@@ -78,14 +90,35 @@ func fileOf(name string) string {
 	return modelFile
 }
 
-// encode gives the bytes of manifest.json, tensors in order of name.
+// hashKey is what stands before the manifest's own hash. No string in a manifest
+// has it, since a quote in a string is escaped.
+const hashKey = `"manifest_sha256": "`
+
+// encode gives the bytes of manifest.json, tensors in order of name, and puts
+// the hash in.
 func (m *manifest) encode() ([]byte, error) {
-	b, err := json.MarshalIndent(m, "", " ")
-	return append(b, '\n'), err
+	m.Format, m.SHA256 = formatVersion, noHash
+	text, err := json.MarshalIndent(m, "", " ")
+	if err != nil {
+		return nil, err
+	}
+	text = append(text, '\n')
+	m.SHA256 = hashOf(text, noHash)
+	return bytes.Replace(text, []byte(hashKey+noHash), []byte(hashKey+m.SHA256), 1), nil
+}
+
+// noHash holds the place of the hash until it is known.
+const noHash = "-"
+
+// hashOf is the SHA-256, in hexadecimal, of a manifest in which "" stands in the
+// place of its own hash.
+func hashOf(text []byte, own string) string {
+	sum := sha256.Sum256(bytes.Replace(text, []byte(hashKey+own+`"`), []byte(hashKey+`"`), 1))
+	return hex.EncodeToString(sum[:])
 }
 
 func newManifest(meta Meta, tensors []Tensor) *manifest {
-	m := &manifest{Format: formatVersion, Step: meta.Step, Seed: meta.Seed,
+	m := &manifest{Format: formatVersion, Step: meta.Step, Seed: meta.Seed, Loss: meta.Loss,
 		Model: meta.Model, Source: meta.Source, Data: meta.Data, Tensors: []manifestTensor{}}
 	for _, t := range tensors {
 		m.Tensors = append(m.Tensors, manifestTensor{Name: t.Name, File: fileOf(t.Name), DType: t.DType.String(),
@@ -96,33 +129,40 @@ func newManifest(meta Meta, tensors []Tensor) *manifest {
 }
 
 func (m *manifest) meta() Meta {
-	return Meta{Step: m.Step, Seed: m.Seed, Model: m.Model, Source: m.Source, Data: m.Data}
+	return Meta{Step: m.Step, Seed: m.Seed, Loss: m.Loss, Model: m.Model, Source: m.Source, Data: m.Data}
 }
 
-func readManifest(path string) (*manifest, error) {
-	st, err := os.Stat(path)
+// readManifest reads the manifest of an open folder.
+func readManifest(dir *os.Root) (*manifest, error) {
+	f, err := regular.OpenIn(dir, manifestName)
 	if err != nil {
 		return nil, err
 	}
-	if !st.Mode().IsRegular() || st.Size() > maxManifest {
-		return nil, fmt.Errorf("%s is no file of at most %d bytes", manifestName, maxManifest)
-	}
-	text, err := os.ReadFile(path)
+	defer f.Close()
+	text, err := regular.ReadAll(f, maxManifest)
 	if err != nil {
 		return nil, err
 	}
 	return decodeManifest(text)
 }
 
-// decodeManifest checks the form; that the files have the tensors is up to Load.
+// decodeManifest checks the hash and the form; that the files have the tensors
+// is up to Load.
 func decodeManifest(text []byte) (*manifest, error) {
 	m := &manifest{}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	if err := dec.Decode(m); err != nil {
 		return nil, fmt.Errorf("%s is not valid: %w", manifestName, err)
 	}
-	if m.Format != formatVersion {
-		return nil, fmt.Errorf("%s has format %d, this program reads %d", manifestName, m.Format, formatVersion)
+	switch {
+	case m.Format != formatVersion && m.Format != formatNoHash:
+		return nil, fmt.Errorf("%s has format %d, this program reads %d and %d", manifestName, m.Format, formatNoHash, formatVersion)
+	case m.Format == formatNoHash && (m.SHA256 != "" || m.Sequence != 0):
+		return nil, fmt.Errorf("%s has format %d, and what only format %d has", manifestName, m.Format, formatVersion)
+	case m.Format == formatVersion && m.SHA256 != hashOf(text, m.SHA256):
+		return nil, fmt.Errorf("%s is not what was saved: its SHA-256 differs", manifestName)
+	case m.Format == formatVersion && m.Sequence < 1:
+		return nil, fmt.Errorf("%s has the sequence number %d, and the first is 1", manifestName, m.Sequence)
 	}
 	if m.Step < 0 || len(m.Files) != len(dataFiles) {
 		return nil, fmt.Errorf("%s has step %d and %d files, which no checkpoint has", manifestName, m.Step, len(m.Files))

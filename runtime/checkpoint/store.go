@@ -13,17 +13,28 @@ import (
 	"strings"
 )
 
-// Store is the folder with the checkpoints of a run.
+// Store is the folder with the checkpoints of a run. To read it needs nothing; to
+// save into it, it has to be locked.
 type Store struct {
 	Dir string
 
 	// Keep is how many checkpoints remain: 0 means DefaultKeep, less keeps all.
 	Keep int
 
+	// Overwrite says that what Lock finds is to be replaced: it is removed when
+	// the first new checkpoint is complete.
+	Overwrite bool
+
 	// Warn, if set, is told what went wrong that can be done without.
 	Warn func(message string)
 
-	wrap func(io.WriterAt) io.WriterAt // puts a fault in, for tests
+	lock     *lock    // nil: not locked
+	sequence int64    // the highest number of a save into the folder
+	replaced []string // folders to remove after the first save
+
+	// For tests: wrap puts a fault into writes, fault one before any other step.
+	wrap  func(io.WriterAt) io.WriterAt
+	fault func(step string) error
 }
 
 // DefaultKeep is how many checkpoints remain if nothing is said.
@@ -33,22 +44,33 @@ const DefaultKeep = 3
 var ErrNone = errors.New("there is no checkpoint")
 
 const (
-	latestName = "latest"
 	stepPrefix = "step-"
 	tmpPrefix  = ".tmp-"
-	oldSuffix  = ".old"
+)
+
+// What the name of a checkpoint's folder may end with while another one takes its
+// place, see publish.
+const (
+	newSuffix = ".new"
+	oldSuffix = ".old"
 )
 
 func stepName(step int64) string { return fmt.Sprintf("%s%08d", stepPrefix, step) }
 
-// parseStep is the inverse of stepName.
-func parseStep(name string) (int64, bool) {
-	digits, ok := strings.CutPrefix(name, stepPrefix)
+// parseName is the inverse of stepName and a suffix.
+func parseName(name string) (step int64, suffix string, ok bool) {
+	rest, ok := strings.CutPrefix(name, stepPrefix)
 	if !ok {
-		return 0, false
+		return 0, "", false
+	}
+	digits := rest
+	for _, s := range []string{newSuffix, oldSuffix} {
+		if d, has := strings.CutSuffix(rest, s); has {
+			digits, suffix = d, s
+		}
 	}
 	step, err := strconv.ParseInt(digits, 10, 64)
-	return step, err == nil && step >= 0 && stepName(step) == name
+	return step, suffix, err == nil && step >= 0 && stepName(step)+suffix == name
 }
 
 func (s *Store) warn(format string, args ...any) {
@@ -61,9 +83,17 @@ func (s *Store) warn(format string, args ...any) {
 type Entry struct {
 	Step int64
 	Dir  string
+
+	// Sequence counts the saves into the folder: the highest is the one saved
+	// last. 0: an older program saved it. Where the manifest cannot be read,
+	// it is what the steps make likely.
+	Sequence int64
+
+	readable bool // the manifest is
 }
 
-// List gives the checkpoints, the newest first.
+// List gives the checkpoints, the one saved last first, which need not have the
+// highest step: a run may have been taken back to an older one.
 func (s *Store) List() ([]Entry, error) {
 	names, err := os.ReadDir(s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,70 +103,111 @@ func (s *Store) List() ([]Entry, error) {
 		return nil, &Error{Dir: s.Dir, Msg: "cannot list", Err: err}
 	}
 	var entries []Entry
-	current := map[int64]bool{}
-	for _, pass := range []string{"", oldSuffix} {
-		for _, e := range names {
-			name, ok := strings.CutSuffix(e.Name(), pass)
-			step, isStep := parseStep(name)
-			if ok && isStep && e.IsDir() && !current[step] {
-				current[step] = true
-				entries = append(entries, Entry{step, filepath.Join(s.Dir, e.Name())})
+	for _, n := range names {
+		step, _, ok := parseName(n.Name())
+		if !ok || !n.IsDir() {
+			continue
+		}
+		e := Entry{Step: step, Dir: filepath.Join(s.Dir, n.Name())}
+		if m, err := manifestOf(e.Dir); err == nil {
+			e.Sequence, e.readable = m.Sequence, true
+		}
+		entries = append(entries, e)
+	}
+	likely(entries)
+	slices.SortStableFunc(entries, newestFirst)
+	return entries, nil
+}
+
+func manifestOf(dir string) (*manifest, error) {
+	root, err := openFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return readManifest(root)
+}
+
+// likely gives checkpoints whose manifest cannot be read the highest number of a
+// save up to their step.
+func likely(entries []Entry) {
+	for i := range entries {
+		e := &entries[i]
+		if e.readable {
+			continue
+		}
+		for _, other := range entries {
+			if other.readable && other.Step <= e.Step {
+				e.Sequence = max(e.Sequence, other.Sequence)
 			}
 		}
 	}
-	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(b.Step, a.Step) })
-	return entries, nil
+}
+
+// newestFirst orders by the number of the save. Those that cannot be read come
+// before the one that they share a number with, so that they are noticed; what
+// has no number is in order of its steps.
+func newestFirst(a, b Entry) int {
+	if a.Sequence == b.Sequence && a.Sequence > 0 && a.readable != b.readable {
+		if a.readable {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(cmp.Compare(b.Sequence, a.Sequence), cmp.Compare(b.Step, a.Step))
 }
 
 // Latest loads the checkpoint that was saved last. If it is damaged, the
 // warning says so, and the one before it is taken. A store without any gives
-// ErrNone.
+// ErrNone. Another process may save meanwhile.
 func (s *Store) Latest() (*Checkpoint, error) {
-	entries, err := s.List()
-	if err != nil {
-		return nil, err
-	}
-	if len(entries) == 0 {
-		return nil, &Error{Dir: s.Dir, Msg: "nothing to load", Err: ErrNone}
-	}
-	// The one saved last need not have the highest step: a run may have been
-	// taken back to an older one.
-	if step, ok := s.pointer(); !ok {
-		s.warn("the file %s names no checkpoint; taking the highest step", filepath.Join(s.Dir, latestName))
-	} else if i := slices.IndexFunc(entries, func(e Entry) bool { return e.Step <= step }); i >= 0 {
-		if entries[i].Step != step {
-			s.warn("checkpoint %s is gone; taking the one before it", filepath.Join(s.Dir, stepName(step)))
+	const tries = 20
+	for try := 1; ; try++ {
+		entries, err := s.List()
+		if err != nil {
+			return nil, err
 		}
-		entries = entries[i:]
-	} else {
-		s.warn("checkpoint %s is gone; taking the highest step", filepath.Join(s.Dir, stepName(step)))
+		if len(entries) == 0 {
+			return nil, &Error{Dir: s.Dir, Msg: "nothing to load", Err: ErrNone}
+		}
+		c, errs := s.first(entries)
+		if len(errs) > 0 && try < tries && s.changed(entries) {
+			if c != nil {
+				_ = c.Close()
+			}
+			continue // what was found damaged may just have been replaced
+		}
+		if c == nil {
+			return nil, errors.Join(errs...)
+		}
+		for _, err := range errs {
+			s.warn("%v; taking step %d instead", err, c.Meta.Step)
+		}
+		if c.format == formatNoHash {
+			s.warn("checkpoint %s was saved by an older ptc: its manifest has no hash, so that its seed and its names of axes are taken unchecked", c.Dir)
+		}
+		return c, nil
 	}
+}
+
+// first loads the first checkpoint that is sound, and says what is wrong with
+// those before it.
+func (s *Store) first(entries []Entry) (*Checkpoint, []error) {
 	var errs []error
 	for _, e := range entries {
 		c, err := Load(e.Dir)
 		if err == nil {
-			for _, err := range errs {
-				s.warn("%v; taking step %d instead", err, e.Step)
-			}
-			return c, nil
+			return c, errs
 		}
 		errs = append(errs, err)
 	}
-	return nil, errors.Join(errs...)
+	return nil, errs
 }
 
-// pointer reads the file latest.
-func (s *Store) pointer() (int64, bool) {
-	f, err := os.Open(filepath.Join(s.Dir, latestName))
-	if err != nil {
-		return 0, false
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, 256))
-	if err != nil {
-		return 0, false
-	}
-	return parseStep(strings.TrimSpace(string(text)))
+// changed says whether the folder has other checkpoints than were listed.
+func (s *Store) changed(listed []Entry) bool {
+	now, err := s.List()
+	return err == nil && !slices.Equal(now, listed)
 }
 
 // Resume loads what a person points at: a checkpoint's folder, which must be
@@ -149,68 +220,9 @@ func Resume(path string, warn func(string)) (*Checkpoint, error) {
 	if !st.IsDir() {
 		return nil, &Error{Dir: path, Msg: "is a file, and a checkpoint is a folder"}
 	}
-	_, isStep := parseStep(strings.TrimSuffix(filepath.Base(path), oldSuffix))
+	_, _, isStep := parseName(filepath.Base(path))
 	if _, err := os.Lstat(filepath.Join(path, manifestName)); isStep || err == nil {
 		return Load(path)
 	}
 	return (&Store{Dir: path, Warn: warn}).Latest()
-}
-
-// prune removes what is not to be kept, after step was saved and found sound.
-// Steps above it are of a run that was taken back; they are left alone. Nothing
-// here is worth failing a run for.
-func (s *Store) prune(step int64) {
-	keep := cmp.Or(s.Keep, DefaultKeep)
-	entries, err := s.List()
-	if err != nil {
-		s.warn("%v", err)
-		return
-	}
-	kept := 0
-	for _, e := range entries {
-		if e.Step > step {
-			continue
-		}
-		if kept++; keep < 0 || kept <= keep {
-			if !strings.HasSuffix(e.Dir, oldSuffix) {
-				s.remove(e.Dir + oldSuffix)
-			}
-			continue
-		}
-		s.remove(e.Dir)
-	}
-}
-
-// remove takes the name away first, so that what is half removed is not taken
-// for a checkpoint.
-func (s *Store) remove(dir string) {
-	gone := filepath.Join(filepath.Dir(dir), tmpPrefix+filepath.Base(dir))
-	err := os.Rename(dir, gone)
-	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	if err == nil {
-		err = os.RemoveAll(gone)
-	}
-	if err != nil {
-		s.warn("checkpoint %s cannot be removed: %v", dir, err)
-	}
-}
-
-// removeLeftovers removes what a killed run left half written or half removed.
-func (s *Store) removeLeftovers() error {
-	names, err := os.ReadDir(s.Dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range names {
-		name, ok := strings.CutPrefix(e.Name(), tmpPrefix)
-		_, isStep := parseStep(strings.TrimSuffix(name, oldSuffix))
-		if ok && isStep || strings.HasPrefix(e.Name(), "."+latestName+".tmp-") {
-			if err := os.RemoveAll(filepath.Join(s.Dir, e.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

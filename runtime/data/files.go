@@ -14,11 +14,14 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/sync/errgroup"
+
+	"ptc/internal/regular"
 )
 
 // textFile is a file that a glob matched.
 type textFile struct {
 	path string // to open it
+	name string // for errors: the path, or where that has values of variables, the pattern and rel
 	rel  string // slash path below the glob's base: the same on every machine
 	rank uint64 // hash of rel: where order must not follow the alphabet
 	size int64  // bytes to take of it
@@ -49,7 +52,7 @@ func findFiles(globs, excludes []string, vars []Option) ([]textFile, error) {
 		for _, f := range found {
 			abs, err := filepath.Abs(f.path)
 			if err != nil {
-				return nil, &Error{Path: f.path, Msg: "cannot resolve", Err: err}
+				return nil, &Error{Path: f.name, Msg: "cannot resolve", Err: cause(err)}
 			}
 			if !seen[abs] {
 				seen[abs] = true
@@ -70,7 +73,11 @@ func matchFiles(glob string, excludes []string, vars []Option) ([]textFile, erro
 		return nil, &Error{Path: glob, Msg: "this is not a valid pattern"}
 	}
 	if _, err := os.Stat(base); errors.Is(err, fs.ErrNotExist) {
-		return nil, &Error{Path: glob, Msg: "there is no folder " + base,
+		msg := "there is no such folder"
+		if !hasVariable(glob) {
+			msg = "there is no folder " + base
+		}
+		return nil, &Error{Path: glob, Msg: msg,
 			Hint: "a relative pattern starts at the current directory"}
 	}
 	var files []textFile
@@ -90,7 +97,11 @@ func matchFiles(glob string, excludes []string, vars []Option) ([]textFile, erro
 		}
 		if st.Mode().IsRegular() { // opening a FIFO would wait for ever
 			sum := sha256.Sum256([]byte(rel))
-			files = append(files, textFile{path: path, rel: rel,
+			name := path
+			if hasVariable(glob) {
+				name = glob + ": " + rel
+			}
+			files = append(files, textFile{path: path, name: name, rel: rel,
 				rank: binary.LittleEndian.Uint64(sum[:]), size: st.Size()})
 		}
 		return nil
@@ -98,7 +109,7 @@ func matchFiles(glob string, excludes []string, vars []Option) ([]textFile, erro
 	err = doublestar.GlobWalk(os.DirFS(base), pattern, walk,
 		doublestar.WithFilesOnly(), doublestar.WithNoFollow(), doublestar.WithFailOnIOErrors())
 	if err != nil {
-		return nil, &Error{Path: glob, Msg: "cannot list the files", Err: err}
+		return nil, &Error{Path: glob, Msg: "cannot list the files", Err: cause(err)}
 	}
 	slices.SortFunc(files, func(a, b textFile) int { return cmp.Compare(a.rel, b.rel) })
 	return files, nil
@@ -153,19 +164,28 @@ func readFiles(files []textFile) error {
 }
 
 func (f *textFile) read() error {
-	r, err := os.Open(f.path)
+	r, err := regular.Open(f.path) // again, as the name may have changed hands since it was listed
 	if err != nil {
-		return &Error{Path: f.path, Msg: "cannot read", Err: err}
+		return &Error{Path: f.name, Msg: "cannot read", Err: cause(err)}
 	}
 	defer r.Close()
 	text := make([]byte, f.size)
 	n, err := io.ReadFull(r, text)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return &Error{Path: f.path, Msg: "cannot read", Err: err}
+		return &Error{Path: f.name, Msg: "cannot read", Err: cause(err)}
 	}
 	f.text = text[:n] // shorter if the file shrank since it was listed
 	f.hash = sha256.Sum256(f.text)
-	return checkText(f.path, f.text)
+	return checkText(f.name, f.text)
+}
+
+// cause drops the path of a system's error, which may have the value of a variable.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 // maxNul is the share of NUL bytes above which a file is not text. Compressed

@@ -12,6 +12,10 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
+// hasVariable says whether a pattern has values that are not to be shown: those of
+// the environment may be secrets. Messages then have the pattern as it is written.
+func hasVariable(pattern string) bool { return strings.Contains(pattern, "${") }
+
 // expand replaces each ${NAME} of a pattern by its value: from vars, else from
 // the environment. What a value holds is taken literally, never as a pattern.
 func expand(pattern string, vars []Option) (string, error) {

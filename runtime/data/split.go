@@ -17,7 +17,7 @@ type split struct {
 
 // piece is a text that belongs together, and the file it came from.
 type piece struct {
-	path string
+	name string
 	text []byte
 }
 
@@ -42,7 +42,7 @@ func splitFiles(files []textFile, valid float64) split {
 	}
 	s := split{byFiles: true}
 	for _, f := range files {
-		switch p := (piece{f.path, f.text}); {
+		switch p := (piece{f.name, f.text}); {
 		case heldPath[f.path]:
 			s.valid = append(s.valid, p)
 		case heldHash[f.hash]:
@@ -60,8 +60,8 @@ func splitTails(files []textFile, valid float64) (s split) {
 		for cut > 0 && cut < len(f.text) && !utf8.RuneStart(f.text[cut]) {
 			cut--
 		}
-		s.train = append(s.train, piece{f.path, f.text[:cut]})
-		s.valid = append(s.valid, piece{f.path, f.text[cut:]})
+		s.train = append(s.train, piece{f.name, f.text[:cut]})
+		s.valid = append(s.valid, piece{f.name, f.text[cut:]})
 	}
 	return s
 }

@@ -63,7 +63,7 @@ func tokenize(pieces []piece, tok Tokenizer, vocab int) (tokens, error) {
 				if id < 0 || int(id) >= vocab {
 					e := errorf("token %d of the file is %d, but the vocabulary has %d",
 						t.len()-start, id, vocab)
-					e.Path, e.Hint = p.path, "raise vocab, or leave the file out"
+					e.Path, e.Hint = p.name, "raise vocab, or leave the file out"
 					return e
 				}
 				t.push(id)

@@ -25,6 +25,7 @@ type device struct {
 
 	exchanges [][]exchange // by program, in order
 	grads     [][]gradPart // by program, by when they are computed
+	guards    []guard      // by program
 	coords    []coordinates
 
 	jobs chan func(*device) error // of the device's goroutine, where it has one
@@ -107,10 +108,17 @@ func (m *Machine) capture(d *device) error {
 	if err != nil {
 		return errorf(ReasonHost, err, "the plan's code cannot be run")
 	}
-	d.engine, err = load(loader.Request{
+	r := loader.Request{
 		Plan: m.plan, Device: d.prog, Rank: d.rank, Arena: d.arena,
 		Threads: max(1, m.threads/len(m.devices)),
-	})
+	}
+	if m.onFault != nil {
+		r.Fault = func(prog int, what string) {
+			m.onFault(errorf(ReasonBug, nil, "the code of the plan faulted in program %s, step %d, on rank %d: %s",
+				d.prog.Progs[prog].Name, m.step.Load(), d.rank, what))
+		}
+	}
+	d.engine, err = load(r)
 	if err != nil {
 		d.engine = nil
 		return errorf(ReasonHost, err, "the plan's code cannot be loaded")
@@ -188,7 +196,7 @@ func (m *Machine) startWorkers() {
 		d.jobs = make(chan func(*device) error, 1)
 		go func() {
 			for f := range d.jobs {
-				if d.err = d.guarded(f); d.err != nil {
+				if d.err = d.guarded(f); d.err != nil && d.err != ErrNotFinite {
 					d.comm.Abort(d.err) // so that none waits for this one
 				}
 				m.working.Done()

@@ -67,6 +67,8 @@ var exchanges = []struct {
 			}
 			return 0
 		}},
+	{"permute over two axes", program.Comm{Kind: program.Permute, Over: []string{"dp", "tp"}, Outer: 1, Inner: 8, From: []int{0, 2, 1, 3}},
+		matrix(nil, []string{"tp", "dp"}), matrix(nil, []string{"dp", "tp"}), func(i int) float32 { return float32(i) }},
 }
 
 // TestExchanges runs each communication on four devices of this process.

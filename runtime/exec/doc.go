@@ -36,6 +36,9 @@
 // How tensors are cut over devices is known here and nowhere above: Read, Write,
 // Feed and gradients speak of whole tensors by path.
 //
+// With StopBeforeUpdate a step that is not finite ends before it changes a tensor
+// (guard.go), and FindNonFinite says where that began (nonfinite.go).
+//
 // The invariants: on native code Run, Feed, SetStep, Loss and Stat do not
 // allocate, nor communications within a process; what a program computes depends
 // on its inputs alone, never on the number of threads or processes, on tracing,

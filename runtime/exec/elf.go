@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"ptc/runtime/loader"
 	"ptc/runtime/native"
@@ -20,6 +21,7 @@ type nativeEngine struct {
 	team  *native.Team
 	progs []*native.Program
 	at    [][]int // by program: how many kernels are before an instruction
+	prog  atomic.Int32
 }
 
 func loadELF(r loader.Request) (loader.Engine, error) {
@@ -31,6 +33,9 @@ func loadELF(r loader.Request) (loader.Engine, error) {
 	if e.team, err = native.NewTeam(r.Threads); err != nil {
 		e.Close()
 		return nil, err
+	}
+	if r.Fault != nil {
+		e.team.OnFault(func(f native.Fault) { r.Fault(int(e.prog.Load()), f.String()) })
 	}
 	for i := range r.Device.Progs {
 		p, err := captureELF(r, &r.Device.Progs[i], e.img)
@@ -95,6 +100,7 @@ func captureELF(r loader.Request, p *program.Program, img *native.Image) (*nativ
 
 // Replay enters native code once on each thread.
 func (e *nativeEngine) Replay(prog, from, to int) error {
+	e.prog.Store(int32(prog))
 	return e.team.Replay(e.progs[prog], e.at[prog][from], e.at[prog][to])
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ptc/runtime/comm"
@@ -28,6 +29,11 @@ type Options struct {
 	// OffloadDir is the folder for the files of what is offloaded to disk; empty:
 	// the system's for temporary files.
 	OffloadDir string
+
+	// OnFault is called, on a goroutine of its own, where native code makes the
+	// process fault, with an *Error of ReasonBug: to say so and to end the process,
+	// which is ended after it anyway. Nil: the fault is printed.
+	OnFault func(error)
 }
 
 // Machine is a captured plan: memory and code of the devices of this process.
@@ -44,6 +50,8 @@ type Machine struct {
 	steps   []*int32 // every program's step on every device
 	seeds   []*int32
 	working sync.WaitGroup // of each
+	onFault func(error)
+	step    atomic.Int64 // as SetStep has it
 	closed  bool
 }
 
@@ -60,7 +68,7 @@ func Open(plan *program.Plan, o Options) (*Machine, error) {
 	if o.Threads < 0 {
 		return nil, errorf(ReasonInput, nil, "%d threads cannot run", o.Threads)
 	}
-	m := &Machine{plan: plan, threads: o.Threads, byPath: map[string]int{}}
+	m := &Machine{plan: plan, threads: o.Threads, onFault: o.OnFault, byPath: map[string]int{}}
 	if m.threads == 0 {
 		m.threads = runtime.GOMAXPROCS(0)
 	}
@@ -109,7 +117,7 @@ func (m *Machine) connect(o Options) error {
 	for i := range m.plan.Devices {
 		d := &m.plan.Devices[i]
 		for _, rank := range d.Ranks {
-			m.ranks[rank] = &device{rank: rank, prog: d, grads: make([][]gradPart, len(d.Progs))}
+			m.ranks[rank] = &device{rank: rank, prog: d, grads: make([][]gradPart, len(d.Progs)), guards: make([]guard, len(d.Progs))}
 		}
 	}
 	ends := o.Comm

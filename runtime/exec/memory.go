@@ -7,12 +7,18 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"ptc/runtime/native"
 )
 
 // fits says whether the arenas fit into what memory there is. The system maps
 // more than it has and ends the process when it is used: that is to be an error
 // before the run.
 func fits(arenas int64, devices int) error {
+	if limit, used, ok := native.AddressSpace(); ok && arenas > limit-used-spareSpace {
+		return errorf(ReasonMemory, nil, "the plan needs %s of memory, and this process may map %s in all (ulimit -v), of which it has mapped %s and needs %s for threads and tables; raise the limit",
+			size(arenas), size(limit), size(used), size(spareSpace))
+	}
 	if free, ok := available(os.ReadFile); ok && arenas > free {
 		on := ""
 		if devices > 1 {
@@ -23,6 +29,10 @@ func fits(arenas int64, devices int) error {
 	}
 	return nil
 }
+
+// spareSpace is how much of a limited address space is left to Go's heap, to
+// threads' stacks and to the system's allocator.
+const spareSpace = 256 << 20
 
 // available is how many bytes can be used, by the system and by the limit of
 // the process's control group; not ok where neither says.

@@ -59,12 +59,18 @@ func (p *Program) Name() string { return p.name }
 func (p *Program) Len() int { return p.n }
 
 // Run replays the program once. On native code it does not allocate. It cannot
-// be interrupted: a caller that is to stop does so between runs.
+// be interrupted: a caller that is to stop does so between runs. After
+// ErrNotFinite, which all processes have, Loss and the scalars that were looked at
+// are those of the run.
 func (p *Program) Run() error {
-	if err := p.m.each(p.whole); err != nil {
+	err := p.m.each(p.whole)
+	if err != nil && err != ErrNotFinite {
 		return err
 	}
-	return p.report()
+	if e := p.report(); e != nil {
+		return e
+	}
+	return err
 }
 
 // Step runs the program "step".
@@ -129,6 +135,7 @@ func (p *Program) FeedPart(field string, box []byte) error {
 
 // SetStep tells the programs which step comes, from 1.
 func (m *Machine) SetStep(step int64) {
+	m.step.Store(step)
 	for _, p := range m.steps {
 		*p = int32(step)
 	}
@@ -164,7 +171,7 @@ func (m *Machine) bindPrograms() error {
 		p := &Program{m: m, index: i, name: m.devices[0].prog.Progs[i].Name}
 		p.whole = func(d *device) error {
 			d.begin(p.index)
-			return d.run(p.index, 0, len(d.prog.Progs[p.index].Instrs))
+			return d.runGuarded(p.index)
 		}
 		for _, d := range m.ranks {
 			if d.arena != nil {

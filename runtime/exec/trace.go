@@ -35,6 +35,16 @@ func (p *Program) Trace(report func(Span)) error {
 		instrs := d.prog.Progs[p.index].Instrs
 		list := make([]Span, 0, len(instrs))
 		for i := range instrs {
+			if g := &d.guards[p.index]; g.at > 0 && g.at == i {
+				bad, err := g.bad()
+				if err != nil {
+					return errorf(ReasonComm, err, "program %s failed", p.name)
+				}
+				if bad {
+					spans[d.rank] = list
+					return d.endAt(p.index, i)
+				}
+			}
 			in := &instrs[i]
 			s := Span{Rank: d.rank, Instr: i, In: in}
 			if c := in.Comm; c != nil {
@@ -58,8 +68,11 @@ func (p *Program) Trace(report func(Span)) error {
 			report(s)
 		}
 	}
-	if err != nil {
+	if err != nil && err != ErrNotFinite {
 		return err
 	}
-	return p.report()
+	if e := p.report(); e != nil {
+		return e
+	}
+	return err
 }

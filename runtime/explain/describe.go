@@ -40,10 +40,17 @@ type MeshAxis struct {
 	Size int    `json:"size"`
 }
 
-// Parameters counts what the model learns.
+// Parameters counts the parameters of the model.
 type Parameters struct {
+	Tensors  int    `json:"tensors"`
+	Elements int64  `json:"elements"` // of the whole model, however it is laid out
+	Frozen   Frozen `json:"frozen"`
+}
+
+// Frozen counts the parameters that no step changes.
+type Frozen struct {
 	Tensors  int   `json:"tensors"`
-	Elements int64 `json:"elements"` // of the whole model, however it is laid out
+	Elements int64 `json:"elements"`
 }
 
 // Source is a text that the plan was made of.
@@ -101,7 +108,7 @@ func stepOf(d *program.Device) []program.Instr {
 	return nil
 }
 
-// countParameters counts what the optimizer trains, each tensor once.
+// countParameters counts the parameters, each tensor once.
 func countParameters(p *program.Plan) Parameters {
 	var out Parameters
 	seen := map[string]bool{}
@@ -115,6 +122,10 @@ func countParameters(p *program.Plan) Parameters {
 				}
 				out.Tensors++
 				out.Elements += n
+				if !t.Train {
+					out.Frozen.Tensors++
+					out.Frozen.Elements += n
+				}
 			}
 		}
 	}

@@ -78,6 +78,9 @@ func (d *Description) overview(b *strings.Builder) {
 	line(b, "model", "%s, layout %s", d.Model, d.Layout)
 	line(b, "target", "%s on %s%s", d.Target, units.Plural(d.Devices, "device"), by)
 	line(b, "parameters", "%s in %s", units.Count(d.Parameters.Elements, ""), units.Plural(d.Parameters.Tensors, "tensor"))
+	if x := d.Parameters.Frozen; x.Tensors > 0 {
+		line(b, "frozen", "%s of them in %s", units.Count(x.Elements, ""), units.Plural(x.Tensors, "tensor"))
+	}
 	line(b, "step", "%s of %s, from %s; %s", units.Plural(d.LaunchesPerStep, "launch"),
 		units.Plural(len(d.Kernels), "kernel"), units.Plural(d.OpsBeforeFusion, "operation"), units.Count(d.FlopsPerStep, "FLOP"))
 	line(b, "memory", "%s", d.memoryText())

@@ -31,6 +31,11 @@ type Request struct {
 	Arena []byte
 
 	Threads int // how many may run, at least 1
+
+	// Fault is called, on a goroutine of its own, when the code makes the process
+	// fault; it says what happened in the code's own terms. The process ends after
+	// it. Nil: nobody asks. An engine whose code cannot fault does not call it.
+	Fault func(prog int, what string)
 }
 
 // Engine replays the programs of one device.

@@ -83,7 +83,10 @@ func (r *report) rates(e Step) string {
 }
 
 func (r *report) footer(e End) {
-	text := fmt.Sprintf("%d steps done, loss %.4f", e.Steps, e.Loss)
+	text := fmt.Sprintf("%d steps done", e.Steps)
+	if !math.IsNaN(e.Loss) || e.Steps >= r.start.First { // else no step was run, and there is none to tell
+		text += fmt.Sprintf(", loss %.4f", e.Loss)
+	}
 	if !math.IsNaN(e.ValLoss) {
 		text += fmt.Sprintf(", validation loss %.4f", e.ValLoss)
 	}

@@ -18,6 +18,9 @@
 // code as well (the object's symbol ptc_replay), so that Go is entered once per
 // thread and step and not once per kernel.
 //
+// A signal that the code raises, because a plan is damaged or a compiler is wrong, is
+// reported to Team.OnFault, and the process ends (fault_linux.go).
+//
 // The invariants: memory is never writable and executable at once, an object
 // that refers to a symbol it does not define is rejected by name, and Replay
 // does not allocate.

@@ -52,6 +52,7 @@ const (
 // replayed. Its image and buffers must outlive it.
 type Program struct {
 	mu      sync.Mutex // one replay at a time: scratch and barrier are shared
+	img     *Image
 	replay  uintptr
 	code    uintptr
 	sync    uintptr
@@ -81,7 +82,7 @@ func NewProgram(img *Image, instrs []Instr, threads int, scratchBytes int) (*Pro
 	if scratchBytes < 0 || scratchBytes > maxAlloc/threads {
 		return nil, fmt.Errorf("native program: %d bytes of scratch for each of %d threads", scratchBytes, threads)
 	}
-	p := &Program{replay: replay, n: len(instrs), threads: threads}
+	p := &Program{img: img, replay: replay, n: len(instrs), threads: threads}
 	if err := p.encode(img, instrs); err != nil {
 		p.Close()
 		return nil, err

@@ -24,6 +24,7 @@ type Team struct {
 	done    chan struct{}
 	args    [][8]uintptr // by thread: the arguments of its native call, padded to a cache line
 	job     job
+	onFault func(Fault) // nil: the fault is printed
 	closed  bool
 }
 
@@ -38,6 +39,9 @@ type job struct {
 func NewTeam(threads int) (*Team, error) {
 	if threads < 1 || threads > maxThreads {
 		return nil, fmt.Errorf("native team: %d threads, want 1 to %d", threads, maxThreads)
+	}
+	if err := installFaults(); err != nil {
+		return nil, err
 	}
 	t := &Team{
 		threads: threads,
@@ -108,7 +112,11 @@ func (t *Team) run(tid int) {
 	args[0], args[1], args[2] = p.code, uintptr(t.job.from), uintptr(t.job.to)
 	args[3], args[4], args[5] = uintptr(tid), uintptr(t.threads), p.sync
 	args[6] = p.scratch + uintptr(tid)*p.stride
+	runtime.LockOSThread()
+	slot := enterNative(t)
 	purego.SyscallN(p.replay, args...)
+	leaveNative(slot)
+	runtime.UnlockOSThread()
 }
 
 // resetBarrier zeroes the barrier's words; the wake-up of the workers publishes

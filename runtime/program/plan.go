@@ -124,8 +124,8 @@ type Instr struct {
 	// destination (a send has only the first, a receive only the second, done
 	// neither). It always waits for the kernels before it.
 	Comm *Comm `cbor:"5,keyasint,omitempty"`
-	// Pos is where in the sources the instruction comes from: file:line:column of
-	// the operation that names it.
+	// Pos is the place in the source that it comes from, such as gpt.ptl:63:9; of
+	// a kernel that of the operation which others were fused with.
 	Pos string `cbor:"6,keyasint,omitempty"`
 }
 
@@ -258,6 +258,8 @@ type Data struct {
 	Kind    string `cbor:"1,keyasint,omitempty"` // text, synthetic; empty where the model takes no data
 	Options []KV   `cbor:"2,keyasint,omitempty"` // a key may repeat; the empty key is the positional argument
 	Steps   int64  `cbor:"3,keyasint,omitempty"` // how long training is meant to be, from the source; 0 if it does not say
+	// EvalEvery is the number of steps between validations; 0: only at the end.
+	EvalEvery int64 `cbor:"4,keyasint,omitempty"`
 }
 
 // Remark is one decision of a pass.

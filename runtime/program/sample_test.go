@@ -58,7 +58,7 @@ func sample() *Plan {
 			},
 			Progs: []Program{
 				{Name: "step", Instrs: []Instr{
-					{Kernel: 0, Bufs: []int{0, 2}, Scope: "block.0", Pos: "a.ptl:3:7"},
+					{Kernel: 0, Bufs: []int{0, 2}, Pos: "gpt.ptl:63:9", Scope: "block.0"},
 					{Kernel: 1, Bufs: []int{0, 1}, Scope: "optim", NoWait: true},
 					{Kernel: 1, Bufs: []int{1, 0}},
 				}},
@@ -77,7 +77,7 @@ func sample() *Plan {
 				}},
 			},
 		}},
-		Data:    Data{Kind: "text", Options: []KV{{"", "${GOROOT}/src/**/*.go"}, {"window", "8"}}, Steps: 100},
+		Data:    Data{Kind: "text", Options: []KV{{"", "${GOROOT}/src/**/*.go"}, {"window", "8"}}, Steps: 100, EvalEvery: 25},
 		Passes:  []string{"simplify", "autodiff"},
 		Remarks: []Remark{{"memory", "m.ptl:1:1", "block.0", "a remark"}},
 		Refined: []KV{{"tp", "model"}},

@@ -52,6 +52,9 @@ func (p *Plan) Validate() error {
 	if p.Data.Steps < 0 {
 		return invalid("training of %d steps", p.Data.Steps)
 	}
+	if p.Data.EvalEvery < 0 {
+		return invalid("validation every %d steps", p.Data.EvalEvery)
+	}
 	for i := range p.Devices {
 		if err := p.validateDevice(&p.Devices[i]); err != nil {
 			return invalid("device %d: %v", i, err)

@@ -37,6 +37,7 @@ func TestValidate(t *testing.T) {
 		{"rank twice", dev(func(d *Device) { d.Ranks = []int{0, 0} }), "rank 0"},
 		{"rank outside", dev(func(d *Device) { d.Ranks = []int{0, 2} }), "rank 2"},
 		{"rank left out", dev(func(d *Device) { d.Ranks = []int{1} }), "have no program"},
+		{"validation every", func(p *Plan) { p.Data.EvalEvery = -1 }, "-1 steps"},
 		{"training of", func(p *Plan) { p.Data.Steps = -1 }, "-1 steps"},
 		{"arena", dev(func(d *Device) { d.Arena = 1 << 50 }), "an arena"},
 		{"smaller arena", dev(func(d *Device) { d.Arena-- }), "not in the arena"},

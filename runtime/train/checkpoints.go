@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"os"
+	"math"
 	"path/filepath"
 	"slices"
 
@@ -51,7 +51,7 @@ type keeper struct {
 func newKeeper(o *Options, plan *program.Plan, tensors []checkpoint.Tensor, warn func(string)) *keeper {
 	of := copiesOf(plan)
 	return &keeper{
-		store:   checkpoint.Store{Dir: o.Checkpoint, Keep: o.Keep, Warn: warn},
+		store:   checkpoint.Store{Dir: o.Checkpoint, Keep: o.Keep, Overwrite: o.Overwrite, Warn: warn},
 		tensors: tensors,
 		of:      of,
 		meta:    checkpoint.Meta{Model: modelHash(ofModel(tensors, of)), Source: sourceHash(plan)},
@@ -59,21 +59,44 @@ func newKeeper(o *Options, plan *program.Plan, tensors []checkpoint.Tensor, warn
 	}
 }
 
-// prepare makes the folder, and finds out before the first step whether
-// checkpoints could be written to it.
+// prepare makes the folder and locks it, so that what could keep checkpoints from
+// being saved there is found out before the first step. A run that starts from the
+// first step does not go into a folder that has checkpoints, unless it was told to
+// replace them: else a second start of the same command would undo the first one.
 func (k *keeper) prepare(resume bool) error {
-	if err := os.MkdirAll(k.store.Dir, 0o777); err != nil {
-		return fileError(err, "checkpoints cannot be saved in %s", k.store.Dir)
+	if resume { // no folder is made where nothing can be resumed
+		if entries, err := k.store.List(); err == nil && len(entries) == 0 {
+			return k.nothing()
+		}
 	}
-	if err := probe(filepath.Join(k.store.Dir, "latest")); err != nil {
-		return err
+	if err := k.store.Lock(); err != nil {
+		e := &Error{Code: ExitFile, Msg: "checkpoints cannot be saved", Err: err}
+		var held *checkpoint.HeldError
+		if errors.As(err, &held) {
+			return e.hint("wait until it has ended, or give another folder")
+		}
+		return e
+	}
+	if resume || k.store.Overwrite {
+		return nil
 	}
 	entries, err := k.store.List()
-	if err == nil && !resume && len(entries) > 0 {
-		k.store.Warn(fmt.Sprintf("%s has checkpoints up to step %d, and this run starts from the first step; --resume would go on from them",
-			k.store.Dir, entries[0].Step))
+	if err != nil {
+		return checkpointError(err)
+	}
+	if len(entries) > 0 {
+		return errorf(ExitFile, "%s has checkpoints already, the latest of step %d, and this run would start from the first step", k.store.Dir, entries[0].Step).
+			hint("go on from them with --resume, replace them with --overwrite, or give another folder")
 	}
 	return nil
+}
+
+// close lets other runs save into the folder.
+func (k *keeper) close() { k.store.Unlock() }
+
+func (k *keeper) nothing() error {
+	return errorf(ExitFile, "there is no checkpoint in %s to resume from", k.store.Dir).
+		hint("without --resume, the run starts from the first step")
 }
 
 // latest opens the checkpoint to go on from, and checks that it is of this
@@ -81,8 +104,7 @@ func (k *keeper) prepare(resume bool) error {
 func (k *keeper) latest(seed *uint64) (*checkpoint.Checkpoint, error) {
 	c, err := k.store.Latest()
 	if errors.Is(err, checkpoint.ErrNone) {
-		return nil, errorf(ExitFile, "there is no checkpoint in %s to resume from", k.store.Dir).
-			hint("without --resume, the run starts from the first step")
+		return nil, k.nothing()
 	}
 	if err != nil {
 		return nil, checkpointError(err)
@@ -153,10 +175,13 @@ func (k *keeper) load(c *checkpoint.Checkpoint, dev *devices) error {
 	return nil
 }
 
-// save saves the state after a step and gives the folder. It calls gathered when
-// it has all tensors.
-func (k *keeper) save(step int64, dev *devices, gathered func()) (dir string, err error) {
-	k.meta.Step = step
+// save saves the state after a step, which had that loss, and gives the folder.
+// It calls gathered when it has all tensors.
+func (k *keeper) save(step int64, loss float64, dev *devices, gathered func()) (dir string, err error) {
+	k.meta.Step, k.meta.Loss = step, nil
+	if !math.IsNaN(loss) && !math.IsInf(loss, 0) {
+		k.meta.Loss = &loss
+	}
 	if !dev.m.Root() {
 		k.saved = step
 		return "", dev.readAll(k.tensors)

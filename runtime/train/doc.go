@@ -11,9 +11,13 @@
 // it. Every file appears whole or not at all. Between the start event and the
 // last step nothing is allocated but what a file that is written takes.
 //
+// A step whose loss or gradients are not finite ends the run, with the first such
+// tensor named (nonfinite.go), unless Options.OnNaN says otherwise.
+//
 // Several processes with a device each, in Options.Comm, do the same steps; the
-// one with rank 0 alone writes files and tells the steps. They agree on what they
-// begin with, and stop together; of an error that all have, one tells.
+// one with rank 0 alone writes files and tells the steps. They compare their
+// options and what they begin with (alike.go), and stop together; of an error that
+// all have, one tells.
 //
 // Every error knows the exit code of the process: ExitCode() int.
 //

@@ -51,6 +51,7 @@ type Options struct {
 	Every      int64  // steps between them; 0: only at the end and when interrupted
 	Keep       int    // as checkpoint.Store has it
 	Resume     bool   // go on from the latest in Checkpoint
+	Overwrite  bool   // start anew, and replace what Checkpoint has once the first new one is saved
 
 	// Trace is the file for a trace, and TraceSteps how many steps have spans
 	// for their kernels in it; 0 means DefaultTraceSteps.
@@ -58,10 +59,21 @@ type Options struct {
 	TraceSteps int
 
 	// Valid is how many validation batches are averaged: 0 means DefaultValid,
-	// less none at all. With ValidEvery they are, besides at the end, after
-	// every so many steps.
+	// less none at all. They are at the end and every ValidEvery steps: 0 means
+	// as the plan says, less only at the end.
 	Valid      int
 	ValidEvery int64
+
+	// OnNaN says what follows a step whose loss or gradients are not finite.
+	OnNaN OnNaN
+
+	// Begun is called when all is ready for the first step; until then the run
+	// has made no file, and may be ended at any instant. Nil: nobody asks.
+	Begun func()
+
+	// OnFault is called, on a goroutine of its own, where native code makes the
+	// process fault, and ends the process; nil: it ends with exit code 4.
+	OnFault func(error)
 
 	// Data replaces options of the plan's data source, by key, and Vars gives
 	// values for ${NAME} in its paths.
@@ -76,16 +88,35 @@ const (
 	DefaultValid      = 32
 )
 
-// maxNonFinite is how many steps in a row may have a loss or a gradient that is
-// not finite. One can be an overflow that passes; parameters that are not
-// numbers stay so.
-const maxNonFinite = 10
+// OnNaN is what a run does when a step's loss, or the norm of its gradients, is
+// not finite. Steps that adaptive loss scaling skips are none of these.
+type OnNaN int
+
+const (
+	// NaNStop ends the run with an error that names the first tensor of the step
+	// that is not finite. Parameters that are not finite are not saved.
+	NaNStop OnNaN = iota
+	// NaNContinue goes on to the last step, and saves what there is. If the last
+	// step's loss is not finite either, the run fails then.
+	NaNContinue
+)
+
+func (n OnNaN) String() string {
+	if n == NaNContinue {
+		return "continue"
+	}
+	return "stop"
+}
+
+// maxUnscaled is how many steps in a row may have gradients that are not finite
+// while adaptive loss scaling has gone below 1 and still looks for a scale.
+const maxUnscaled = 10
 
 // Summary says how a run ended.
 type Summary struct {
 	Steps       int64   // that are done, with those before a resume
 	Ran         int64   // that this run did
-	Loss        float64 // of the last step, NaN if there was none
+	Loss        float64 // of the last of Steps, NaN if that is not known
 	ValLoss     float64 // NaN if it was not measured
 	Checkpoint  string  // folder of the checkpoint saved last, if any
 	Interrupted bool    // before the last step
@@ -96,15 +127,22 @@ func (o *Options) check(plan *program.Plan) (last int64, err error) {
 	switch {
 	case o.Steps < 0:
 		return 0, errorf(ExitUsage, "%d steps cannot be run", o.Steps)
-	case o.Every < 0 || o.ValidEvery < 0:
-		return 0, errorf(ExitUsage, "a negative number of steps between checkpoints or validations")
+	case o.Every < 0:
+		return 0, errorf(ExitUsage, "a negative number of steps between checkpoints")
 	case o.Threads < 0:
 		return 0, errorf(ExitUsage, "%d threads cannot run", o.Threads)
 	case o.Resume && o.Checkpoint == "":
 		return 0, errorf(ExitUsage, "to resume, the folder of the checkpoints is needed").hint("pass --checkpoint DIR")
+	case o.Overwrite && o.Checkpoint == "":
+		return 0, errorf(ExitUsage, "there is no folder whose checkpoints could be replaced").hint("pass --checkpoint DIR")
+	case o.Resume && o.Overwrite:
+		return 0, errorf(ExitUsage, "a run either goes on from the checkpoints of a folder or replaces them").
+			hint("drop --resume or --overwrite")
 	case o.Resume && o.Init != "":
 		return 0, errorf(ExitUsage, "a run starts either from a checkpoint or from given parameters, not from both").
 			hint("drop --resume or --init")
+	case o.Keep != 0 && o.Checkpoint == "":
+		return 0, errorf(ExitUsage, "there is no folder in which to keep checkpoints").hint("pass --checkpoint DIR")
 	case o.Every > 0 && o.Checkpoint == "":
 		return 0, errorf(ExitUsage, "there is no folder for a checkpoint every %d steps", o.Every).hint("pass --checkpoint DIR")
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"unsafe"
 
 	"ptc/runtime/comm"
@@ -109,34 +108,6 @@ func (p *processes) agree(err error) error {
 			return err
 		}
 		return &Elsewhere{Rank: rank, Code: int(code)}
-	}
-	return nil
-}
-
-// same compares what every process found for itself.
-func (p *processes) same(first int64, seed uint64, fingerprint string) error {
-	if p.end == nil {
-		return nil
-	}
-	steps, err := exec.Agree(p.end, int32(first), "the first step")
-	if err != nil {
-		return err
-	}
-	h := fnv.New32a()
-	fmt.Fprintf(h, "%d %s", seed, fingerprint)
-	prints, err := exec.Agree(p.end, int32(h.Sum32()), "seed and data")
-	if err != nil {
-		return err
-	}
-	for rank := range steps {
-		if steps[rank] != steps[0] {
-			return p.everywhere(errorf(ExitFile, "rank 0 would begin with step %d and rank %d with step %d", steps[0], rank, steps[rank]).
-				hint("give every process the same folder of checkpoints"))
-		}
-		if prints[rank] != prints[0] {
-			return p.everywhere(errorf(ExitFile, "ranks 0 and %d have another seed or other data", rank).
-				hint("give every process the same seed and the same files"))
-		}
 	}
 	return nil
 }

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"ptc/runtime/comm"
+	"ptc/runtime/data"
 	"ptc/runtime/metrics"
 	"ptc/runtime/program"
 )
@@ -95,8 +97,13 @@ func TestProcesses(t *testing.T) {
 // with its code.
 func TestOneTells(t *testing.T) {
 	ck := checkpoints(t, newToyOn(2))
-	other := newToyOn(2)
-	other.Config[0].Value = "5"
+	dir := t.TempDir()
+	save, other, ck2 := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "ck")
+	seed := uint64(3)
+	runT(t, newToyOn(2), Options{Steps: 2, Save: save})
+	runT(t, newToyOn(2), Options{Steps: 10, Save: other, Seed: &seed, Checkpoint: ck2})
+	another := newToyOn(2)
+	another.Config[0].Value = "5"
 	plain := func(int) Options { return Options{Steps: 3} }
 	for name, c := range map[string]struct {
 		plan    func(rank int) *program.Plan
@@ -108,14 +115,20 @@ func TestOneTells(t *testing.T) {
 		"usage":  {toyOnTwo, func(int) Options { return Options{Steps: -1} }, 0, ExitUsage, "-1 steps"},
 		"folder": {toyOnTwo, func(int) Options { return Options{Steps: 1, Save: "/nowhere/at/all"} }, 0, ExitFile, "/nowhere"},
 		"one rank": {toyOnTwo, func(rank int) Options {
-			if rank == 1 {
-				return Options{Steps: 3, Init: "/nowhere/at/all"}
-			}
-			return plain(rank)
+			return Options{Steps: 3, Init: []string{save, "/nowhere/at/all"}[rank]}
 		}, 1, ExitFile, "/nowhere"},
+		"init on one rank": {toyOnTwo, func(rank int) Options {
+			return Options{Steps: 3, Init: []string{save, ""}[rank]}
+		}, 0, ExitUsage, "--init is given on rank 0 and not given on rank 1"},
+		"other init": {toyOnTwo, func(rank int) Options {
+			return Options{Steps: 3, Init: []string{save, other}[rank]}
+		}, 0, ExitFile, "the content of the --init file is sha256:"},
+		"other checkpoint": {toyOnTwo, func(rank int) Options {
+			return Options{Steps: 20, Checkpoint: []string{ck, ck2}[rank], Resume: true}
+		}, 0, ExitFile, "the checkpoint is sha256:"},
 		"plans": {func(rank int) *program.Plan {
 			if rank == 1 {
-				return other
+				return another
 			}
 			return newToyOn(2)
 		}, plain, 0, ExitFile, "rank 1 and rank 0 run different plans"},
@@ -124,11 +137,11 @@ func TestOneTells(t *testing.T) {
 				return Options{Steps: 20, Checkpoint: ck, Resume: true}
 			}
 			return Options{Steps: 20}
-		}, 0, ExitFile, "rank 1 with step 11"},
+		}, 0, ExitUsage, "--checkpoint is not given on rank 0 and given on rank 1"},
 		"seeds": {toyOnTwo, func(rank int) Options {
 			seed := uint64(rank)
 			return Options{Steps: 3, Seed: &seed}
-		}, 0, ExitFile, "another seed"},
+		}, 0, ExitUsage, "--seed is 0 on rank 0 and 1 on rank 1"},
 	} {
 		errs, _ := jobT(t, context.Background(), c.plan, c.options)
 		for rank, err := range errs {
@@ -139,6 +152,47 @@ func TestOneTells(t *testing.T) {
 				t.Errorf("%s: rank %d ends with %v", name, rank, err)
 			}
 		}
+	}
+}
+
+// TestOptionsAreCompared: every option is either compared or said to be a
+// process's own, and each that is compared ends the run where it differs.
+func TestOptionsAreCompared(t *testing.T) {
+	fields := reflect.TypeFor[Options]()
+	known := map[string]int{}
+	for _, r := range rules {
+		known[r.field]++
+	}
+	for i := range fields.NumField() {
+		if name := fields.Field(i).Name; known[name] != 1 {
+			t.Errorf("option %s is in the table %d times: may processes differ in it?", name, known[name])
+		}
+	}
+	if len(rules) != fields.NumField() {
+		t.Errorf("%d rules for %d options", len(rules), fields.NumField())
+	}
+	seed := uint64(9)
+	for name, change := range map[string]func(o *Options){
+		"--steps":               func(o *Options) { o.Steps = 4 },
+		"--seed":                func(o *Options) { o.Seed = &seed },
+		"--save":                func(o *Options) { o.Save = "out" },
+		"--dump-grads":          func(o *Options) { o.DumpGrads = "out" },
+		"--checkpoint":          func(o *Options) { o.Checkpoint = "ck" },
+		"--every":               func(o *Options) { o.Every = 2 },
+		"--resume":              func(o *Options) { o.Resume = true },
+		"--on-nan":              func(o *Options) { o.OnNaN = NaNContinue },
+		"the option Valid":      func(o *Options) { o.Valid = 1 },
+		"the option ValidEvery": func(o *Options) { o.ValidEvery = 2 },
+		"the option Data":       func(o *Options) { o.Data = []data.Option{{Key: "hidden", Value: "3"}} },
+	} {
+		errs, _ := jobT(t, context.Background(), toyOnTwo, func(rank int) Options {
+			o := Options{Steps: 3}
+			if rank == 1 {
+				change(&o)
+			}
+			return o
+		})
+		failed(t, errs[0], ExitUsage, name+" is ", " on rank 0 and ", " on rank 1", "--threads")
 	}
 }
 

@@ -3,12 +3,18 @@ package train
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"ptc/runtime/data"
+	"ptc/runtime/metrics"
 	"ptc/runtime/program"
 )
 
@@ -79,7 +85,7 @@ func TestResumeAfterEachStop(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, strings.TrimLeft(e.Name(), "step-0"))
 	}
-	if got := strings.Join(names, " "); got != "latest 1 3 5 6 9 12 13 15 18 20" {
+	if got := strings.Join(names, " "); got != "1 3 5 6 9 12 13 15 18 20" {
 		t.Errorf("checkpoints %q", got)
 	}
 }
@@ -111,7 +117,7 @@ func TestResumeWhenAllIsDone(t *testing.T) {
 	if sum.Ran != 0 || sum.Steps != 10 || sum.Interrupted || len(named(lines, "step")) != 0 {
 		t.Errorf("summary %+v", sum)
 	}
-	if w := named(lines, "warning"); len(w) != 3 || !strings.Contains(w[0]["message"].(string), "done already") {
+	if w := named(lines, "warning"); len(w) != 3 || !strings.Contains(w[0]["message"].(string), "already has 10 steps, and 10 were asked for: nothing is left to do") {
 		t.Errorf("warnings %v, want that all is done and that two files are not written", w)
 	}
 	if _, err := os.Stat(dump); !os.IsNotExist(err) {
@@ -121,8 +127,71 @@ func TestResumeWhenAllIsDone(t *testing.T) {
 		t.Errorf("the log ends with %v", end)
 	}
 	straight := filepath.Join(t.TempDir(), "p")
-	runT(t, newToy(), Options{Steps: 10, Save: straight})
+	want, _ := runT(t, newToy(), Options{Steps: 10, Save: straight})
 	sameFile(t, straight, save)
+	if sum.Loss != want.Loss {
+		t.Errorf("the loss of the last step was %g, and is told as %g", want.Loss, sum.Loss)
+	}
+}
+
+// Fewer steps than there are leave nothing to do either; a loss that is not known
+// is not told.
+func TestResumeBehindTheEnd(t *testing.T) {
+	dir := checkpoints(t, newToy())
+	for _, known := range []bool{true, false} {
+		if !known { // the loss was not finite, say
+			path := filepath.Join(dir, "step-00000010", "manifest.json")
+			rewrite(t, path, func(text string) string {
+				return regexp.MustCompile(` "loss": .*\n`).ReplaceAllString(text, "")
+			})
+		}
+		var text bytes.Buffer
+		log := metrics.NewLines(&text)
+		sum, err := Run(context.Background(), newToy(), Options{Steps: 4, Checkpoint: dir, Resume: true, Log: log, Valid: -1})
+		if err != nil || sum.Ran != 0 || sum.Steps != 10 || math.IsNaN(sum.Loss) == known {
+			t.Errorf("summary %+v, %v", sum, err)
+		}
+		out := text.String()
+		if !strings.Contains(out, "already has 10 steps, and 4 were asked for") || strings.Contains(out, "NaN") ||
+			strings.Contains(out, "10 steps done, loss ") != known {
+			t.Errorf("the log is\n%s", out)
+		}
+	}
+}
+
+// rewrite changes a manifest, and its hash with it.
+func rewrite(t *testing.T, path string, how func(string) string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := regexp.MustCompile(`("manifest_sha256": )"[0-9a-f]*"`)
+	blank := own.ReplaceAllString(how(string(text)), `$1""`)
+	signed := own.ReplaceAllString(blank, fmt.Sprintf(`$1"%x"`, sha256.Sum256([]byte(blank))))
+	if err := os.WriteFile(path, []byte(signed), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A number that was changed by hand is damage, and not gone on from.
+func TestManifestChangedByHand(t *testing.T) {
+	for old, new := range map[string]string{`"step": 10`: `"step": 12`, `"seed": 7`: `"seed": 8`} {
+		dir := checkpoints(t, newToy())
+		path := filepath.Join(dir, "step-00000010", "manifest.json")
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := strings.Replace(string(text), old, new, 1)
+		if changed == string(text) {
+			t.Fatalf("%s is not in %s", old, text)
+		}
+		if err := os.WriteFile(path, []byte(changed), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		failsT(t, newToy(), Options{Checkpoint: dir, Resume: true}, ExitFile, "is damaged", "manifest.json is not what was saved")
+	}
 }
 
 func TestResumeFromNothing(t *testing.T) {
@@ -186,11 +255,82 @@ func TestResumeFromTheOneBeforeADamagedOne(t *testing.T) {
 	}
 }
 
-func TestStartingOverSaysSo(t *testing.T) {
+// A folder with checkpoints is gone on from or overwritten, as the user says.
+func TestStartingOver(t *testing.T) {
 	dir := checkpoints(t, newToy())
-	_, lines := runT(t, newToy(), Options{Steps: 3, Checkpoint: dir})
-	if w := named(lines, "warning"); len(w) != 1 || !strings.Contains(w[0]["message"].(string), "up to step 10") {
+	failsT(t, newToy(), Options{Steps: 3, Checkpoint: dir}, ExitFile, "has checkpoints already, the latest of step 10", "--resume", "--overwrite")
+	failsT(t, newToy(), Options{Steps: 3, Checkpoint: dir, Resume: true, Overwrite: true}, ExitUsage, "--resume or --overwrite")
+	failsT(t, newToy(), Options{Steps: 3, Overwrite: true}, ExitUsage, "--checkpoint DIR")
+	if sum, _ := runT(t, newToy(), Options{Steps: 11, Checkpoint: dir, Resume: true}); sum.Ran != 1 {
+		t.Errorf("the refused runs left what gives %+v", sum)
+	}
+
+	_, lines := runT(t, newToy(), Options{Steps: 3, Checkpoint: dir, Overwrite: true})
+	if w := named(lines, "warning"); len(w) != 0 {
 		t.Errorf("warnings %v", w)
+	}
+	if names := folder(t, dir); names != "step-00000003" {
+		t.Errorf("left are %s", names)
+	}
+	if sum, _ := runT(t, newToy(), Options{Steps: 5, Checkpoint: dir, Resume: true}); sum.Ran != 2 {
+		t.Errorf("then %+v", sum)
+	}
+	runT(t, newToy(), Options{Steps: 2, Checkpoint: filepath.Join(dir, "new"), Overwrite: true}) // nothing to replace
+
+	ctx, cancel := context.WithCancel(context.Background()) // ends before it has saved one
+	cancel()
+	if _, _, err := runLog(ctx, newToy(), Options{Checkpoint: dir, Overwrite: true}); err != nil {
+		t.Error(err)
+	}
+	if names := folder(t, dir); !strings.Contains(names, "step-00000005") {
+		t.Errorf("left are %s", names)
+	}
+}
+
+func folder(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return strings.Join(names, " ")
+}
+
+// A second run is refused before its first step while another one saves into the
+// folder, however it would begin; and by the same folder of several processes.
+func TestTwoRunsInOneFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "ck")
+	var errs []error
+	f := func(step int32) {
+		if step != 4 { // after a checkpoint
+			return
+		}
+		afterStep.Store(nil)
+		for _, o := range []Options{{Checkpoint: dir}, {Checkpoint: dir, Resume: true}, {Checkpoint: dir, Overwrite: true}} {
+			sum, _, err := runLog(context.Background(), newToy(), o)
+			if sum.Ran > 0 {
+				t.Errorf("%d steps were run", sum.Ran)
+			}
+			errs = append(errs, err)
+		}
+		ends, _ := jobT(t, context.Background(), toyOnTwo, func(int) Options { return Options{Checkpoint: dir, Resume: true} })
+		errs = append(errs, ends[0])
+	}
+	afterStep.Store(&f)
+	defer afterStep.Store(nil)
+	runT(t, newToy(), Options{Steps: 9, Checkpoint: dir, Every: 3})
+	if len(errs) != 4 {
+		t.Fatalf("%d runs were tried", len(errs))
+	}
+	for _, err := range errs {
+		failed(t, err, ExitFile, "process "+strconv.Itoa(os.Getpid())+" on host", "saves into it", "another folder")
+	}
+	if sum, lines := runT(t, newToy(), Options{Steps: 10, Checkpoint: dir, Resume: true}); sum.Ran != 1 || len(named(lines, "warning")) != 0 {
+		t.Errorf("afterwards %+v, %v", sum, lines)
 	}
 }
 

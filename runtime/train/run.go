@@ -1,12 +1,15 @@
 package train
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
 
 	"ptc/runtime/checkpoint"
+	"ptc/runtime/exec"
 	"ptc/runtime/metrics"
 	"ptc/runtime/program"
 )
@@ -33,9 +36,15 @@ func Run(ctx context.Context, plan *program.Plan, o Options) (Summary, error) {
 // all is the run from its beginning to its end.
 func (r *run) all(ctx context.Context) error {
 	defer r.close()
-	err := r.agree(r.open())
+	err := r.sameOptions()
 	if err == nil {
-		err = r.same(r.first, r.seed, r.feed.fingerprint())
+		err = r.agree(r.open())
+	}
+	if err == nil {
+		err = r.sameStart()
+	}
+	if err == nil {
+		err = r.agree(r.begin())
 	}
 	if err == nil {
 		r.tellStart()
@@ -64,6 +73,7 @@ type run struct {
 	first, last int64
 	resumed     string // folder of the checkpoint, if any
 	bad         int    // steps in a row that were not finite
+	warned      bool   // of the first such step
 	skips       int    // steps that were skipped because scaled gradients were not
 	sum         Summary
 }
@@ -77,7 +87,7 @@ func (r *run) open() (err error) {
 	if r.tensors, err = planTensors(r.plan); err != nil {
 		return err
 	}
-	for _, path := range []string{r.o.Save, r.o.DumpGrads, r.o.Trace} {
+	for _, path := range []string{r.o.Save, r.o.DumpGrads, r.o.DumpBatches, r.o.Trace} {
 		if path == "" || !r.root() {
 			continue
 		}
@@ -103,13 +113,22 @@ func (r *run) open() (err error) {
 			return err
 		}
 	}
+	if err := r.openDevices(c); err != nil || r.o.OnNaN != NaNStop {
+		return err
+	}
+	return r.dev.watchNumbers()
+}
+
+// begin makes the files that grow while the run goes on. Before, a run leaves
+// nothing behind, however it ends.
+func (r *run) begin() (err error) {
+	if r.o.Begun != nil {
+		r.o.Begun()
+	}
 	if r.o.DumpBatches != "" && r.root() {
 		if r.batches, err = createBatchDump(r.o.DumpBatches, r.feed.fields); err != nil {
 			return err
 		}
-	}
-	if err := r.openDevices(c); err != nil {
-		return err
 	}
 	return r.openTrace()
 }
@@ -133,21 +152,19 @@ func (r *run) openCheckpoint() (c *checkpoint.Checkpoint, err error) {
 		return nil, nil
 	}
 	r.keeper = newKeeper(&r.o, r.plan, r.tensors, func(s string) { r.log.Warning(s) })
+	if r.root() { // before the latest is looked for, so that no other run adds one
+		if err := r.keeper.prepare(r.o.Resume); err != nil {
+			return nil, err
+		}
+	}
 	if r.o.Resume {
 		if c, err = r.keeper.latest(r.o.Seed); err != nil {
 			return nil, err
 		}
 		r.seed, r.resumed, r.first = c.Meta.Seed, c.Dir, c.Meta.Step+1
-		r.sum.Steps = c.Meta.Step
-	}
-	if !r.root() {
-		return c, nil
-	}
-	if err := r.keeper.prepare(r.o.Resume); err != nil {
-		if c != nil {
-			c.Close()
+		if r.sum.Steps = c.Meta.Step; c.Meta.Loss != nil {
+			r.sum.Loss = *c.Meta.Loss
 		}
-		return nil, err
 	}
 	return c, nil
 }
@@ -178,7 +195,7 @@ func (r *run) tellStart() {
 		TokensPerStep: r.plan.Stats.TokensPerStep, FlopsPerStep: float64(r.plan.Stats.FlopsPerStep),
 	})
 	if r.first > r.last {
-		r.log.Warning(fmt.Sprintf("checkpoint %s is of step %d, so the %d steps are done already", r.resumed, r.first-1, r.last))
+		r.log.Warning(fmt.Sprintf("training already has %d steps, and %d were asked for: nothing is left to do", r.first-1, r.last))
 	}
 }
 
@@ -205,7 +222,7 @@ func (r *run) train(ctx context.Context) error {
 				return err
 			}
 		}
-		if r.o.ValidEvery > 0 && step%r.o.ValidEvery == 0 {
+		if every := cmp.Or(r.o.ValidEvery, r.plan.Data.EvalEvery); every > 0 && step%every == 0 {
 			loss, err := r.validate(ctx)
 			if err != nil {
 				return err
@@ -234,7 +251,8 @@ func (r *run) step(step int64) error {
 	default:
 		err = r.dev.step()
 	}
-	if err != nil {
+	stopped := errors.Is(err, exec.ErrNotFinite)
+	if err != nil && !stopped {
 		return err
 	}
 	s := time.Since(begin).Seconds()
@@ -242,63 +260,30 @@ func (r *run) step(step int64) error {
 	if n := r.plan.Stats.TokensPerStep; n > 0 && s > 0 {
 		m.TokensPerS = float64(n) / s
 	}
+	if stopped {
+		m.LR = math.NaN() // it may not have been computed yet
+	}
 	r.log.Step(m)
-	r.sum.Steps, r.sum.Loss = step, m.Loss
-	r.sum.Ran++
+	r.sum.Loss = m.Loss
+	if !stopped {
+		r.sum.Steps = step
+		r.sum.Ran++
+	}
 	if r.batches != nil {
 		if err := r.batches.add(step, b); err != nil {
 			return err
 		}
 	}
-	return r.watch(m)
-}
-
-// watch warns of numbers that are not finite, and gives up when they stay so.
-func (r *run) watch(m metrics.Step) error {
-	switch {
-	case math.IsNaN(m.Loss) || math.IsInf(m.Loss, 0):
-	case r.dev.hasGradNorm() && (math.IsNaN(m.GradNorm) || math.IsInf(m.GradNorm, 0)):
-		if r.dev.adaptsScale() && m.LossScale >= 1 {
-			return r.skipped(m)
-		}
-	default:
-		r.bad = 0
-		return nil
-	}
-	r.bad++
-	if r.bad == 1 {
-		what := fmt.Sprintf("step %d: the loss is %g", m.Step, m.Loss)
-		if r.dev.hasGradNorm() {
-			what += fmt.Sprintf(", and the norm of the gradients %g", m.GradNorm)
-		}
-		r.log.Warning(what)
-	}
-	if r.bad < maxNonFinite {
-		return nil
-	}
-	return r.everywhere(errorf(ExitInput, "training has diverged: %d steps in a row, to step %d, had a loss or gradients that are not finite", r.bad, m.Step).
-		hint("lower the learning rate, warm it up for longer, or clip the gradients"))
-}
-
-// skipped notes a step that changed nothing because the scaled loss overflowed.
-// That is how the scale is found, and no divergence until a scale below 1 does not
-// help either.
-func (r *run) skipped(m metrics.Step) error {
-	r.bad = 0
-	if r.skips++; r.skips == 1 {
-		r.log.Warning(fmt.Sprintf("step %d: gradients overflow, so the step is skipped and the scale of the loss is now %g; further such steps are not told", m.Step, m.LossScale))
-	}
-	return nil
+	return r.watch(m, b, stopped)
 }
 
 // saveCheckpoint saves the state after the last step that is done.
 func (r *run) saveCheckpoint() error {
 	step := r.sum.Steps
-	if r.bad > 0 {
-		r.log.Warning(fmt.Sprintf("no checkpoint of step %d is saved: its loss or gradients are not finite", step))
-		return nil
+	if ok, err := r.maySave(fmt.Sprintf("no checkpoint of step %d is saved", step)); !ok {
+		return err
 	}
-	dir, err := r.keeper.save(step, r.dev, r.gathered)
+	dir, err := r.keeper.save(step, r.sum.Loss, r.dev, r.gathered)
 	if err = r.written(err); err != nil {
 		return err
 	}
@@ -316,8 +301,8 @@ func (r *run) finish(ctx context.Context) error {
 		}
 	}
 	if r.o.Save != "" {
-		if r.bad > 0 {
-			r.log.Warning(fmt.Sprintf("the parameters saved to %s may hold numbers that are not finite", r.o.Save))
+		if _, err := r.maySave("parameters are saved to " + r.o.Save + " all the same"); err != nil {
+			return err
 		}
 		if err := r.written(saveParams(r.o.Save, params(r.tensors), r.sum.Steps, r.dev, r.gathered)); err != nil {
 			return err
@@ -331,7 +316,7 @@ func (r *run) finish(ctx context.Context) error {
 		return err
 	}
 	r.log.End(metrics.End{Steps: r.sum.Steps, Loss: r.sum.Loss, ValLoss: r.sum.ValLoss})
-	return nil
+	return r.diverged()
 }
 
 // finishDumps puts the batches in their place. Without a step there is nothing
@@ -390,5 +375,8 @@ func (r *run) close() {
 	}
 	if r.dev != nil {
 		r.dev.close()
+	}
+	if r.keeper != nil {
+		r.keeper.close()
 	}
 }

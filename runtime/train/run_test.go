@@ -212,6 +212,13 @@ func TestPeriodicValidation(t *testing.T) {
 	if len(vs) != 2 || vs[0]["step"] != 2.0 || vs[1]["step"] != 4.0 {
 		t.Fatalf("validations %v", vs)
 	}
+	planned := newToy()
+	planned.Data.EvalEvery = 3
+	for every, want := range map[int64]int{0: 1, 2: 2, -1: 0} { // what the plan says; more; none
+		if _, lines := runT(t, planned, Options{Steps: 6, ValidEvery: every}); len(named(lines, "validation")) != want {
+			t.Errorf("a plan with validation every 3 steps, every %d of the run: %v, want %d", every, named(lines, "validation"), want)
+		}
+	}
 	if plain, _ := runT(t, newToy(), Options{Steps: 6}); plain != sum {
 		t.Errorf("validation changes the run: %+v, without %+v", sum, plain)
 	}
@@ -258,20 +265,6 @@ func TestDataThatDoesNotFit(t *testing.T) {
 	failsT(t, text, o, ExitFile, "the vocabulary has 64")
 	o.Data = []data.Option{{Key: "files", Value: "testdata/none"}}
 	failsT(t, text, o, ExitFile, "testdata/none")
-}
-
-func TestDivergenceEndsTheRun(t *testing.T) {
-	dir := t.TempDir()
-	init, ck := filepath.Join(dir, "init.safetensors"), filepath.Join(dir, "ck")
-	writeFloats(t, init, "F32", map[string][]float64{"w": {1, 2, 3, 4, 5, math.Inf(1)}, "b": {0, 0}})
-	sum, lines, err := runLog(context.Background(), newToy(), Options{Init: init, Checkpoint: ck, Every: 2, Save: filepath.Join(dir, "out")})
-	failed(t, err, ExitInput, "diverged", "step 10")
-	if sum.Ran != maxNonFinite || sum.Checkpoint != "" || len(named(lines, "checkpoint")) != 0 {
-		t.Errorf("summary %+v: what is not finite must not be saved", sum)
-	}
-	if w := named(lines, "warning"); len(w) == 0 || !strings.Contains(w[0]["message"].(string), "step 1: the loss is") {
-		t.Errorf("warnings %v", w)
-	}
 }
 
 // The loop itself allocates nothing for a step.

@@ -20,6 +20,10 @@ func init() {
 // afterStep is called after each step of any toy plan, with its number.
 var afterStep atomic.Pointer[func(step int32)]
 
+// afterKernel is called after each kernel of any toy plan, with its symbol and
+// its arguments, which it may change.
+var afterKernel atomic.Pointer[func(symbol string, rank int, a [][]float32)]
+
 type toyEngine struct {
 	loader.Request
 	args [8][]float32
@@ -35,6 +39,9 @@ func (e *toyEngine) Replay(prog, from, to int) error {
 			e.args[i] = unsafe.Slice((*float32)(unsafe.Pointer(&e.Arena[buf.Offset])), buf.Bytes/4)
 		}
 		toyKernels[k.Symbol](e.args[:len(in.Bufs)])
+		if f := afterKernel.Load(); f != nil {
+			(*f)(k.Symbol, e.Rank, e.args[:len(in.Bufs)])
+		}
 	}
 	return nil
 }

@@ -86,10 +86,10 @@ var lanewise = map[kernel.Op]func(fn *function, e kernel.Elem, a []value.Value) 
 		return fn.b.NewSRem(a[0], safe)
 	},
 	kernel.OpMin: func(fn *function, e kernel.Elem, a []value.Value) value.Value {
-		return fn.extremum(enum.IPredSLT, enum.FPredOLT, e, a)
+		return fn.extremum(enum.IPredSLT, "minimum", e, a)
 	},
 	kernel.OpMax: func(fn *function, e kernel.Elem, a []value.Value) value.Value {
-		return fn.extremum(enum.IPredSGT, enum.FPredOGT, e, a)
+		return fn.extremum(enum.IPredSGT, "maximum", e, a)
 	},
 	kernel.OpNeg: func(fn *function, e kernel.Elem, a []value.Value) value.Value {
 		if e.IsFloat() {
@@ -166,15 +166,14 @@ func comparison(i enum.IPred, f enum.FPred) func(*function, kernel.Elem, []value
 	}
 }
 
-// extremum is x if it wins or is NaN, else y: the comparison and selection that
-// x86 has as one instruction, and one more selection.
-func (fn *function) extremum(i enum.IPred, f enum.FPred, e kernel.Elem, a []value.Value) value.Value {
+// extremum is the integer that wins a comparison, or of floats the minimum or
+// maximum of IEEE 754-2019: NaN if either is, and -0 below 0.
+func (fn *function) extremum(i enum.IPred, name string, e kernel.Elem, a []value.Value) value.Value {
 	x, y := a[0], a[1]
 	if !e.IsFloat() {
 		return fn.b.NewSelect(fn.b.NewICmp(i, x, y), x, y)
 	}
-	won := fn.b.NewSelect(fn.b.NewFCmp(f, x, y), x, y)
-	return fn.b.NewSelect(fn.b.NewFCmp(enum.FPredUNO, x, x), x, won)
+	return fn.call(name, x.Type(), x, y)
 }
 
 // divisor replaces the divisors that LLVM leaves undefined by 1: zero, and -1

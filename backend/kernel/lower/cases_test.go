@@ -228,6 +228,18 @@ end
   result %1 out
 end
 `},
+	{"column with a result that needs no reduction", fusion.Column, `func @k class=kernel
+  arg %0 : f32[a=9, c=67] in
+  arg %1 : f32[c=67] in
+  arg %2 : f32[] in
+  %3 : f32[c=67] = div %2, %1
+  %4 : f32[a=9, c=67] = mul %0, %3
+  %5 : f32[c=67] = reduce_sum %4 over=(a)
+  %6 : f32[c=67] = add %5, %3
+  result %3 out
+  result %6 out
+end
+`},
 	{"column of one", fusion.Column, `func @k class=kernel
   arg %0 : f32[a=4, c=1] in
   %1 : f32[c=1] = reduce_sum %0 over=(a)

@@ -74,19 +74,12 @@ func sign(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value {
 }
 
 // mod is the remainder of the truncated quotient, with the sign of the first
-// operand. For floats the quotient is rounded before it is truncated, so that
-// it may be one too large; then the remainder has the wrong sign and one
-// divisor is given back. Quotients beyond 2^24 leave a remainder of no digits.
+// operand.
 func mod(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value {
-	b, n, d := g.b, x[0], x[1]
-	if !n.Type.Elem.IsFloat() {
-		return b.Rem(n, d)
+	if x[0].Type.Elem.IsFloat() {
+		return g.b.Mod(x[0], x[1])
 	}
-	n1, d1 := b.Abs(n), b.Abs(d)
-	r := b.MulAdd(b.Neg(b.Floor(b.Div(n1, d1))), d1, n1)
-	zero := b.Like(n, 0)
-	r = b.Select(b.Lt(r, zero), b.Add(r, d1), r)
-	return b.Select(b.Lt(n, zero), b.Neg(r), r)
+	return g.b.Rem(x[0], x[1])
 }
 
 // cast converts; to a type of low precision it rounds, and keeps f32.

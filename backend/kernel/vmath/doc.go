@@ -1,5 +1,5 @@
 // Package vmath expands the math calls of the loop/tile form on f32 (exp, log,
-// tanh, erf, rsqrt, sigmoid, sin, cos, pow) into arithmetic of the form.
+// tanh, erf, rsqrt, sigmoid, sin, cos, pow, mod) into arithmetic of the form.
 //
 // In: a kernel. Out: an equal kernel without math calls. Each expansion works
 // lane by lane, needs no memory or symbol, and is within Bound ulp of the exact

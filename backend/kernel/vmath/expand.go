@@ -15,10 +15,11 @@ var expansions = map[kernel.Op]expansion{
 	kernel.OpSin:     func(b builder, a []*kernel.Value) *kernel.Value { return b.sine(a[0], 0) },
 	kernel.OpCos:     func(b builder, a []*kernel.Value) *kernel.Value { return b.sine(a[0], 1) },
 	kernel.OpPow:     func(b builder, a []*kernel.Value) *kernel.Value { return b.pow(a[0], a[1]) },
+	kernel.OpMod:     func(b builder, a []*kernel.Value) *kernel.Value { return b.mod(a[0], a[1]) },
 }
 
 // Bound is the largest error of every expansion, in units in the last place of
-// the exact result.
+// the exact result; that of mod is 0.
 const Bound = 2.0
 
 // Expand replaces the math calls of k. A kernel without any is returned as it

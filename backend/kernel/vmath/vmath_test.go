@@ -38,6 +38,7 @@ func call(b *kernel.Builder, op kernel.Op, x, y *kernel.Value) *kernel.Value {
 		kernel.OpSin:     func() *kernel.Value { return b.Sin(x) },
 		kernel.OpCos:     func() *kernel.Value { return b.Cos(x) },
 		kernel.OpPow:     func() *kernel.Value { return b.Pow(x, y) },
+		kernel.OpMod:     func() *kernel.Value { return b.Mod(x, y) },
 	}[op]()
 }
 
@@ -115,7 +116,7 @@ func TestBounds(t *testing.T) {
 				}
 			}
 			t.Logf("%.2f ulp at %s(%v, %v)", worst, op, xs[at], ys[at])
-			if worst > Bound {
+			if worst > Bound || op == kernel.OpMod && worst > 0 {
 				t.Errorf("%.2f ulp at %s(%v, %v)", worst, op, xs[at], ys[at])
 			}
 		})
@@ -163,5 +164,31 @@ func TestExpandLeavesOthers(t *testing.T) {
 	}
 	if same, err := Expand(k); err != nil || same != k {
 		t.Errorf("got %p, %v, want %p", same, err, k)
+	}
+}
+
+// TestTanhDerivative: made of the result y, as autodiff does, the derivative is
+// within 2^-22 of the true one.
+func TestTanhDerivative(t *testing.T) {
+	const n = 40000
+	xs := make([]float32, n)
+	for i := range xs {
+		xs[i] = float32(i-n/2) / 1600 // to ±12.5
+	}
+	k, err := Expand(single(t, kernel.OpTanh, n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]byte, 4*n)
+	if err := kernel.Interpret(k, [][]byte{encode(xs), encode(xs), out}, 0, k.Tasks); err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range xs {
+		y := math.Float32frombits(binary.LittleEndian.Uint32(out[4*i:]))
+		got := float64(float32(1-y) * float32(1+y))
+		c := math.Cosh(float64(x))
+		if want := 1 / (c * c); math.Abs(got-want) > 0x1p-22 {
+			t.Fatalf("tanh'(%v) = %v, want %v", x, got, want)
+		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+
+	"ptc/internal/regular"
 )
 
 // File is a temporary file, most often beside its destination.
@@ -16,7 +18,7 @@ type File struct {
 	*os.File
 	path string // as the caller gave it, for errors
 	dest string // what the file replaces: path, with links followed
-	copy bool   // dest is a device or a pipe: written to, not replaced
+	copy bool   // dest is a device or a descriptor: written to, not replaced
 	done bool
 }
 
@@ -24,22 +26,24 @@ type File struct {
 // the same folder, since a rename cannot cross file systems. Unlike a file of
 // os.CreateTemp it has the permissions of any new file.
 //
-// A link stays a link: what it leads to is replaced. A device or a pipe gets
-// the bytes at Commit. A folder is an error. Errors name path, not the
-// temporary file.
+// A link stays a link: what it leads to is replaced. A character device, such as
+// /dev/null, and what the process has open under a name such as /dev/stdout, get
+// the bytes at Commit. A folder, a FIFO, a socket and a block device are errors:
+// to open a FIFO would wait for a reader, who may come after hours of work or
+// never. Errors name path, not the temporary file.
 func Create(path string) (*File, error) {
 	file := &File{path: path, dest: path}
-	if p, err := filepath.EvalSymlinks(path); err == nil {
+	p, named := filepath.EvalSymlinks(path) // a descriptor's link leads to no name
+	if named == nil {
 		file.dest = p
 	}
 	dir, base := filepath.Split(file.dest)
-	if st, err := os.Stat(file.dest); err == nil {
-		switch {
-		case st.IsDir():
-			return nil, file.error(errFolder)
-		case !st.Mode().IsRegular():
-			file.copy, dir = true, os.TempDir()
+	if st, err := os.Stat(file.dest); err == nil && !st.Mode().IsRegular() {
+		isDescriptor := named != nil && st.Mode()&fs.ModeNamedPipe != 0
+		if st.Mode()&fs.ModeCharDevice == 0 && !isDescriptor {
+			return nil, file.error(&regular.Error{Mode: st.Mode()})
 		}
+		file.copy, dir = true, os.TempDir()
 	}
 	for i := 0; ; i++ {
 		name := filepath.Join(dir, fmt.Sprintf(".%s.tmp-%d-%d", base, os.Getpid(), i))
@@ -57,8 +61,6 @@ func Create(path string) (*File, error) {
 // maxTemps bounds the search for a free name; a name is taken by another file
 // of this process, or left by a killed one that had its number.
 const maxTemps = 1000
-
-var errFolder = errors.New("it is a folder")
 
 // error gives a failure of the system the name of the destination.
 func (f *File) error(err error) error {
@@ -101,9 +103,10 @@ func (f *File) Commit() error {
 	return SyncDir(filepath.Dir(f.dest))
 }
 
-// deliver copies the bytes to a device or a pipe.
+// deliver copies the bytes to a device or a pipe. It does not wait for a reader
+// of a pipe that has none.
 func (f *File) deliver() error {
-	to, err := os.OpenFile(f.dest, os.O_WRONLY, 0)
+	to, err := os.OpenFile(f.dest, os.O_WRONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return err
 	}
@@ -141,6 +144,30 @@ func WriteFile(path string, data []byte) error {
 	return f.Commit()
 }
 
+// MkdirAll makes a folder and those above it that are missing, and makes their
+// names last through a crash: each folder that got a new name in it is synced, up
+// to the first that was there.
+func MkdirAll(dir string) error {
+	if st, err := os.Stat(dir); err == nil {
+		if !st.IsDir() {
+			return &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
+		}
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := MkdirAll(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		if st, e := os.Stat(dir); e != nil || !st.IsDir() {
+			return err
+		} // else another process was faster
+	}
+	return SyncDir(parent)
+}
+
 // SyncDir makes the names in a folder last through a crash, where the system
 // can do that.
 func SyncDir(dir string) error {
@@ -152,6 +179,14 @@ func SyncDir(dir string) error {
 		return err
 	}
 	defer d.Close()
+	return SyncOpenDir(d)
+}
+
+// SyncOpenDir is SyncDir for a folder that is open.
+func SyncOpenDir(d *os.File) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
 	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
 		return err // EINVAL: a file system whose folders need no sync
 	}

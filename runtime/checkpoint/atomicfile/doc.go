@@ -4,7 +4,7 @@
 // only by Commit, when its bytes are on disk. The invariant: until Commit
 // returns without error, what was under the name before is untouched, and after
 // Commit or Abort no temporary file is left. A name is never taken from a folder,
-// a link, a device or a pipe.
+// a link, a device, a pipe or a socket. MkdirAll makes folders that last.
 //
-// The package imports nothing of the module.
+// Besides internal/regular it imports nothing of the module.
 package atomicfile

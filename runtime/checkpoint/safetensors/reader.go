@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"ptc/internal/regular"
 )
 
 // Reader gives the tensors of a file. It may be used concurrently.
@@ -169,9 +171,9 @@ type File struct {
 	f *os.File
 }
 
-// Open opens a file for reading.
+// Open opens a regular file for reading.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

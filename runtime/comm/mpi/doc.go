@@ -19,7 +19,7 @@
 // ranks did not reach which operation and calls MPI_Abort, which ends all
 // processes with the exit code of the error. The same happens for a mismatch and
 // for Abort. A process that dies is noticed by its launcher, which ends the others
-// by SIGTERM; before they go they print what they wait for.
+// by SIGTERM; what keeps them waiting after that is printed.
 //
 // Open MPI (libmpi.so.40) is loaded when a device is opened. Engines that exist
 // start the processes, and Detect sees that they did:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -44,26 +45,51 @@ func (d *device) fail(err error) error {
 	return err
 }
 
+// graceTime is how long a wait goes on after SIGTERM before it is reported: less
+// than Open MPI gives a process (odls_base_sigkill_timeout, 1 s), and enough for
+// other devices that are well to come to the same operation.
+const graceTime = 700 * time.Millisecond
+
 // reportTermination prints, when a launcher ends the processes because one died,
-// what this one waits for. It does not end the process itself: ptc saves its
-// state after SIGTERM, and a launcher that cannot wait sends SIGKILL.
+// what this one waits for: a wait that does not end soon after SIGTERM. It does
+// not end the process itself: ptc finishes its step and saves its state after
+// SIGTERM, and a launcher that cannot wait sends SIGKILL.
 func (d *device) reportTermination() {
 	d.signals = make(chan os.Signal, 1)
 	signal.Notify(d.signals, syscall.SIGTERM)
 	go func() {
 		for range d.signals {
-			d.mu.Lock()
+			before := d.waits()
+			time.Sleep(graceTime)
 			var waits []string
-			for _, c := range d.waiting {
-				if c.done {
-					continue
+			for w, text := range d.waits() {
+				if _, still := before[w]; still {
+					waits = append(waits, text)
 				}
-				waits = append(waits, fmt.Sprintf("%s for %s", c.describe(), comm.RankList(c.pending())))
 			}
-			d.mu.Unlock()
+			slices.Sort(waits)
 			if waits != nil {
-				fmt.Fprintf(d.log, "ptc: rank %d: told to end (SIGTERM) while it waited in %s\n", d.rank, strings.Join(waits, ", and in "))
+				fmt.Fprintf(d.log, "ptc: rank %d: told to end (SIGTERM), it still waits in %s\n", d.rank, strings.Join(waits, ", and in "))
 			}
 		}
 	}()
+}
+
+// wait is one call of an operation that somebody waits for.
+type wait struct {
+	call *call
+	seq  uint64
+}
+
+// waits are those under way, with what they wait for.
+func (d *device) waits() map[wait]string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := map[wait]string{}
+	for _, c := range d.waiting {
+		if !c.done {
+			all[wait{c, c.seq}] = fmt.Sprintf("%s for %s", c.describe(), comm.RankList(c.pending()))
+		}
+	}
+	return all
 }

@@ -126,7 +126,7 @@ func add4[T number](o, a, b, c, d []T) {
 	}
 }
 
-// maximum is what Sum is for maxima; NaN wins, and of equal values the first.
+// maximum is what Sum is for maxima; NaN wins, and 0 over -0.
 func maximum[T number](dst []byte, srcs [][]byte) {
 	out := view[T](dst)
 	var acc [block]T
@@ -144,9 +144,7 @@ func maximum[T number](dst []byte, srcs [][]byte) {
 func max2[T number](a, b []T) {
 	b = b[:len(a)]
 	for i, x := range b {
-		if x > a[i] || x != x {
-			a[i] = x
-		}
+		a[i] = max(a[i], x)
 	}
 }
 

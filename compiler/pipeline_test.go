@@ -1,0 +1,86 @@
+package compiler_test
+
+import (
+	"strings"
+	"testing"
+
+	"ptc/bench/matrix"
+	"ptc/compiler"
+)
+
+// stacked is a program of four blocks, by the members of a block, the members and
+// the result of the model, and the loss of p and q, which are result and target.
+func stacked(block, members, result, loss string) string {
+	return `import std.nn
+import std.optim
+import std.data
+config { batch = 16  n = 6  inputs = 6  outputs = 6 }
+module Block {
+  ` + block + `
+}
+model M {
+  blocks : Block[4]
+  ` + members + `
+  fn apply(x) {
+    for b in blocks { x = b(x) }
+    return ` + result + `
+  }
+}
+fn of(p, q) { return ` + loss + ` }
+train M {
+  loss      = of(M(x.rename(inputs = n)), y.rename(outputs = n))
+  optimizer = optim.AdamW(lr = 0.01, clip = 1.0)
+  data      = data.synthetic(inputs, outputs)
+}
+layout single { }
+layout gpipe { mesh pp = 2  pipeline blocks over pp { schedule = gpipe  microbatches = 4 } }
+layout f1b { mesh dp = 2, pp = 2  shard batch over dp  zero 1 over dp  pipeline blocks over pp { schedule = 1f1b  microbatches = 2 } }
+layout interleaved { mesh dp = 2, pp = 2  shard batch over dp  zero 3 over dp  pipeline blocks over pp { schedule = interleaved  microbatches = 2  chunks = 2 } }
+layout zb_h1 { mesh dp = 2, pp = 4  shard batch over dp  pipeline blocks over pp { schedule = zb_h1  microbatches = 4 } }
+`
+}
+
+const (
+	plain  = "param w : [n, m = 6] ~ normal(std = 0.5)\n  fn apply(x) { return x + tanh(dot(x, w, over = n)).rename(m = n) }"
+	masked = "sum(where(q > 0.2, (p - q) ** 2, 0)) / "
+)
+
+// pipelined are programs in which a gradient, or a value that all microbatches
+// need, is not where most are.
+var pipelined = map[string]string{
+	"read through stop_gradient": stacked("param a, c : [n] ~ normal(std = 1)\n  fn apply(x) { return a * x + stop_gradient(c) }", "", "x", "nn.mse(p, q)"),
+	"one gradient for all":       stacked("param u : [n] ~ zeros\n  fn apply(x) { return x + u }", "", "x", "nn.mse(p, q)"),
+	"a constant gradient":        stacked("param u : [n] ~ ones\n  fn apply(x) { return x + u }", "", "x", "mean(p - q)"),
+	"read by several stages":     stacked(plain, "param e : [n] ~ ones", "x * e + stop_gradient(e) + blocks[1].w[m = 0] + blocks[2].w[m = 0]", "nn.mse(p, q)"),
+	"a masked loss":              stacked(plain, "", "x", masked+"sum(cast(q > 0.2, f32))"),
+	"at least one is kept":       stacked(plain, "", "x", masked+"max(sum(cast(q > 0.2, f32)), 1)"),
+	"a mask that is drawn": stacked(plain, "", "x", "masked(p, q, q > 0.2 and random_uniform(q) > 0.3 if training else q > 0.2) }\n"+
+		"fn masked(p, q, kept) { return sum(where(kept, (p - q) ** 2, 0)) / sum(cast(kept, f32))"),
+	"data scaled by its batch": stacked(plain, "", "x", "nn.mse(p, (q - mean(q, over = batch)) * rsqrt(mean(q * q, over = batch) + 1e-3))"),
+	"weights of the batch":     stacked(plain, "param e : [n] ~ ones", "x * e", "sum(softmax(q, over = batch) * (p - q) ** 2) + "+masked+"sum(cast(q > 0.2, f32))"),
+}
+
+// TestPipelined: losses, gradients and parameters are those of one device, under
+// every schedule, alone and with data parallelism.
+func TestPipelined(t *testing.T) {
+	for name, src := range pipelined {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			var want *matrix.Run
+			for _, layout := range []string{"single", "gpipe", "f1b", "interleaved", "zb_h1"} {
+				p, _, err := compiler.Compile(compiler.Options{File: "m.ptl", Source: []byte(src), Layout: layout, Target: "ref:f64", VerifyEach: true})
+				if err != nil {
+					t.Fatalf("%s: %v", layout, err)
+				}
+				got, err := matrix.TrainOn(p, 3, 2)
+				if err != nil {
+					t.Fatalf("%s: %v", layout, err)
+				}
+				if want == nil {
+					want = got
+				} else if r := matrix.Compare(want, got, 1e-10); !r.OK() {
+					t.Errorf("%s: %v", layout, r)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,116 @@
+// Package lora_test trains the example: a base, then its adapters.
+package lora_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ptc/compiler"
+	"ptc/runtime/checkpoint/safetensors"
+	"ptc/runtime/program"
+	"ptc/runtime/train"
+)
+
+// small are sizes at which the reference is quick as well.
+var small = []string{"layers=2", "embed=16", "heads=2", "head=8", "seq=16", "batch=8", "rank=2", "steps=80", "warmup=10", "lr=1e-2"}
+
+// compile compiles the example at small sizes. Without LLVM the reference stands in
+// for native code.
+func compile(t *testing.T, layout string, set ...string) *program.Plan {
+	t.Helper()
+	src, err := os.ReadFile("lora.ptl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := "cpu"
+	if os.Getenv("PTC_LLVM") == "none" {
+		target = "ref"
+	}
+	p, r, err := compiler.Compile(compiler.Options{File: "lora.ptl", Source: src, Set: append(append([]string(nil), small...), set...), Layout: layout, Target: target})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Warnings) > 0 {
+		t.Errorf("%q", r.Warnings)
+	}
+	return p
+}
+
+func run(t *testing.T, p *program.Plan, o train.Options) train.Summary {
+	t.Helper()
+	s, err := train.Run(context.Background(), p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// parameters are the bytes of each parameter in a file.
+func parameters(t *testing.T, name string) map[string][]byte {
+	t.Helper()
+	f, err := safetensors.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	out := map[string][]byte{}
+	for _, x := range f.Tensors() {
+		n := x.DType.Size()
+		for _, d := range x.Shape {
+			n *= d
+		}
+		b := make([]byte, n)
+		if err := f.ReadSlice(x.Name, safetensors.Slice{}, b); err != nil {
+			t.Fatal(err)
+		}
+		out[x.Name] = b
+	}
+	return out
+}
+
+// TestAdapts trains a base with the adapters frozen, then the adapters with the
+// base frozen on other text: each leaves what is frozen as it was, to the bit, has
+// states for the rest alone, and the adapters lower the loss. Under two stages and
+// two halves of the batch the same is frozen.
+func TestAdapts(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	base := compile(t, "single", "adapt=false", "corpus=${GOROOT}/src/{strconv,strings}/*.go")
+	run(t, base, train.Options{Steps: 1, Save: at("start")})
+	run(t, base, train.Options{Save: at("base")})
+	same(t, at("start"), at("base"), true)
+	for _, layout := range []string{"single", "two_d"} {
+		p := compile(t, layout)
+		for _, d := range p.Devices {
+			for _, x := range d.Tensors {
+				if strings.Contains(x.Path, "/") && !strings.Contains(x.Path, ".lora_") {
+					t.Errorf("layout %s: a state %s of a frozen parameter", layout, x.Path)
+				}
+			}
+		}
+		first := run(t, p, train.Options{Init: at("base"), Steps: 1})
+		tuned := run(t, p, train.Options{Init: at("base"), Save: at(layout)})
+		same(t, at("base"), at(layout), false)
+		t.Logf("layout %s: validation loss %.3f, %.3f with adapters", layout, first.ValLoss, tuned.ValLoss)
+		if !(tuned.ValLoss < first.ValLoss-0.05) {
+			t.Errorf("layout %s: the adapters change the validation loss from %.4f to %.4f", layout, first.ValLoss, tuned.ValLoss)
+		}
+	}
+}
+
+// same checks that adapters (or all else) are the same in two files, and that
+// each of the other matrices is not.
+func same(t *testing.T, before, after string, adapters bool) {
+	t.Helper()
+	a, b := parameters(t, before), parameters(t, after)
+	for name, x := range a {
+		frozen := strings.Contains(name, ".lora_") == adapters
+		if bytes.Equal(x, b[name]) != frozen {
+			t.Errorf("%s and %s: %s is frozen: %t, is the same: %t", before, after, name, frozen, bytes.Equal(x, b[name]))
+		}
+	}
+}

@@ -1,0 +1,335 @@
+package partition
+
+import (
+	"fmt"
+	"math/rand"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ptc/ir"
+	"ptc/ir/verify"
+	"ptc/passes/pass"
+	"ptc/passes/passtest"
+	"ptc/passes/validate"
+)
+
+// shardy are reshards of f32 tensors as Shardy's tests have them, and the bytes
+// that a device sends, by the costs of [problem.cost], in the sequences that they
+// expect: sizes of mesh axes and of axes, what shards each of the axes before and
+// after, over what the tensor is partial both times.
+// github.com/openxla/shardy, transforms/export/test/reshard_to_collectives.mlir.
+var shardy = []struct {
+	mesh, sizes, from, to, partial string
+	sent                           int64
+}{
+	{"x=6", "24 8", "x|", "|", "", 640},
+	{"x=2 y=2", "16 8", "y|x", "y|", "", 128},
+	{"x=2 y=2 z=2", "16 8", "x y z|", "x|", "", 192},
+	{"x=2 y=2 z=2", "16 8", "y z|x", "y|x", "", 64},
+	{"x=2 y=2 z=2", "16 8", "|", "x|y z", "", 0},
+	{"x=2 y=2 z=2", "16 8", "x|y", "x|y z", "", 0},
+	{"x=2 y=2 z=2", "16 8 8", "x|y|", "|y|x", "", 512},
+	{"x=2 y=2 z=2", "16 8 8", "x||y z", "x|y z|", "", 384},
+	{"x=2 y=2 z=2", "16 8", "x z|y", "x|y z", "", 32},
+	{"x=4 y=2 z=4", "16 8 8", "|y x|", "x||y", "", 640},
+	{"x=4 y=2 z=4", "16 8 8", "x|y z|", "x z||y", "", 160},
+	{"x=2 y=2 z=2", "16 8 8", "y|x|", "||x y", "", 1024},
+	{"x=2 y=2 z=2", "16 8 8", "y|x z|", "||x y z", "", 1152},
+	{"x=4 y=2 z=4", "16 8 8", "|y z|", "x z||y", "", 160},
+	{"x=2 y=2 z=2", "16 8 8", "|x|", "||x y z", "", 448},
+	{"x=2 y=2 z=2", "16 8 8", "z|x|", "||x y z", "", 640},
+	{"x=2 y=2 z=2", "16 8 8", "y|x|", "||x y z", "", 640},
+	{"x=2 y=2 z=2", "16 8 8", "|x y|", "x||y z", "", 640},
+	{"x=2 y=2 z=2 w=2", "64 32 32", "z|x|", "||x y z w", "", 24576},
+	{"x=2 y=2 z=2", "8 4", "x y|", "x|y z", "", 12},
+	{"x=2 y=2 z=2 w=2", "16 8 8", "z|x|", "w||x y", "", 896},
+	{"x=2 y=2 z=2", "16 8", "|x", "x y|z", "", 64},
+	{"x=2 y=2 z=2", "16 8 8", "|x|z", "||x y z", "", 768},
+	{"x=2 y=2 z=2", "16 4", "|x", "x y z|", "", 48},
+	{"x=2 y=2 z=2", "16 4 8", "|x y|", "x||y z", "", 512},
+	{"x=2 y=2 z=2", "4 4", "x y|", "x|y z", "", 12},
+	{"x=2 y=2", "4 10", "|x", "x y|", "", 60},
+	{"x=2 y=2 z=2", "16 8", "z|y", "z|x", "", 128},
+	{"x=4 y=2 z=4", "16 8", "z|y", "z|x", "", 32},
+	{"x=4 y=2 z=4", "16 8", "z|x", "z|y", "", 64},
+	{"x=2 y=2 z=2 w=2", "16 8", "x y z|", "w y z|", "", 64},
+	{"x=2 y=2 z=2", "16 8", "x y|", "z|", "", 256},
+	{"x=2 y=2 z=2", "16 8", "x y|z", "z|", "", 256},
+	{"x=2 y=2", "16 8", "x|", "|y", "", 128},
+	{"x=4 y=2", "16 8", "x|", "|y", "", 192},
+	{"x=2 y=2 z=2 w=2 u=2 v=2", "8 8 8 8", "x|y z||", "||w u|v", "", 1792},
+	{"x=4 y=2", "16 8", "y|", "|x", "", 64},
+	{"x=2 y=2 z=2 w=4", "16 8", "y z w|", "y|x w", "", 28},
+	{"x=2 y=2", "16 8", "x|y", "y|x", "", 128},
+	{"x=2 y=2 z=2", "16 8", "x|y", "x y|z", "", 64},
+	{"x=2 y=2", "8 8 8", "x|y|", "|x|y", "", 768},
+	{"x=4 y=2 z=4", "16 8", "x y|z", "y x|z", "", 16},
+	{"x=4 y=2 z=4", "16 8", "x y|z", "y z|x", "", 16},
+	{"x=2 y=2", "16 8 8", "y||", "x y||", "", 1024},
+	{"x=2 y=2 z=2", "16 8", "y x z|", "z|", "", 256},
+	{"x=2 y=2 z=2", "16 8", "y x z|", "z|y", "", 160},
+	{"x=2 y=2 z=2", "16 8", "z y x|", "|y", "", 288},
+	{"x=2 y=2", "16 8 8", "|y x|", "x y||", "", 1792},
+	{"x=4 y=2 z=4", "64 32 32", "z|y x|", "x y z||", "", 15360},
+	{"x=4 y=2 z=4", "64 32 32", "|x z y|", "x y||z", "", 21504},
+	{"x=4 y=2 z=4", "64 32 32", "|y z x|", "x y||z", "", 21504},
+	{"x=2 y=3", "12 12", "x|", "y|", "", 192},
+	{"x=2 y=3", "12 12", "y|", "x|", "", 288},
+	{"x=2 y=3", "12 12", "x|y", "y|x", "", 208},
+	{"x=2 y=2 z=2", "16 8", "y z|", "|y", "x", 320},
+}
+
+// subaxes are those of them in which Shardy shards over a part of a mesh axis on
+// the way, and the bytes that a device sends here, where mesh axes are whole.
+var subaxes = []struct {
+	mesh, sizes, from, to, partial string
+	shardy, sent                   int64
+}{
+	{"x=4 y=2 z=4", "16 8", "x z|", "y|", "", 256, 280},
+	{"x=4 y=2", "16 8", "x|y", "y|x", "", 96, 120},
+	{"x=4 y=2 z=4", "16 8", "z|y", "y z|x", "", 16, 40},
+	{"x=4 y=2 z=4", "16 8", "z y|x", "x z|", "", 40, 52},
+	{"x=4 y=6", "12 12", "x|", "y|", "", 96, 152},
+	{"x=4 y=6", "12 12", "y|", "x|", "", 144, 200},
+	{"x=4 y=6 z=2", "12 12", "x|z", "y|", "", 96, 124},
+	{"x=4 y=6 z=5", "12 10", "x|z", "y|", "", 80, 136},
+}
+
+// typeOf is an f32 of whole sizes, sharded and partial as the text says, as one
+// device has it.
+func typeOf(t *testing.T, m *ir.Module, sizes, axes, partial string) ir.Type {
+	t.Helper()
+	typ := ir.Type{DType: ir.F32}
+	for i, mesh := range strings.Split(axes, "|") {
+		n, err := strconv.Atoi(strings.Fields(sizes)[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := ir.Axis{Name: string(rune('a' + i)), Size: n, Mesh: strings.Fields(mesh)}
+		for _, x := range a.Mesh {
+			if a.Size%m.MeshSize(x) != 0 {
+				t.Fatalf("%s is not even", axes)
+			}
+			a.Size /= m.MeshSize(x)
+		}
+		typ.Axes = append(typ.Axes, a)
+	}
+	for _, x := range strings.Fields(partial) {
+		typ.Partial = append(typ.Partial, ir.Partial{Mesh: x, Reduce: "sum"})
+	}
+	return typ
+}
+
+func meshOf(text string) (mesh []ir.MeshAxis) {
+	for _, a := range strings.Fields(text) {
+		name, size, _ := strings.Cut(a, "=")
+		n, _ := strconv.Atoi(size)
+		mesh = append(mesh, ir.MeshAxis{Name: name, Size: n})
+	}
+	return mesh
+}
+
+// sends is the plan for a reshard and the bytes that a device sends by it.
+func sends(t *testing.T, mesh, sizes, from, to, partial string) (plan, int64) {
+	t.Helper()
+	m := &ir.Module{Mesh: meshOf(mesh)}
+	pt := &partitioner{m: m}
+	x, y := typeOf(t, m, sizes, from, partial), typeOf(t, m, sizes, to, partial)
+	_, p := pt.problem(&ir.Value{Type: x}, y)
+	whole := int64(x.Bytes())
+	for i, a := range x.Axes { // what stays sharded is not in the problem
+		whole *= int64(pt.parts(a.Mesh[common(a.Mesh, y.Axes[i].Mesh):]))
+	}
+	best := p.best()
+	return best, p.total(best.steps).sent * whole / p.local(sharding{})
+}
+
+func describe(steps []step) string {
+	var out []string
+	for _, st := range steps {
+		out = append(out, fmt.Sprintf("%s%v %v", st.kind, st.over, st.then.axes))
+	}
+	return strings.Join(out, "; ")
+}
+
+// TestShardy: no reshard over whole mesh axes sends more than in the sequence that
+// Shardy has for it.
+func TestShardy(t *testing.T) {
+	fewer := 0
+	for _, c := range shardy {
+		best, got := sends(t, c.mesh, c.sizes, c.from, c.to, c.partial)
+		switch {
+		case got > c.sent:
+			t.Errorf("%s: %s to %s sends %d bytes, want at most %d: %s", c.mesh, c.from, c.to, got, c.sent, describe(best.steps))
+		case got < c.sent:
+			fewer++
+		}
+	}
+	t.Logf("fewer in %d of %d", fewer, len(shardy))
+	for _, c := range subaxes {
+		if best, got := sends(t, c.mesh, c.sizes, c.from, c.to, c.partial); got > c.sent {
+			t.Errorf("%s: %s to %s sends %d bytes, want at most %d: %s", c.mesh, c.from, c.to, got, c.sent, describe(best.steps))
+		}
+	}
+}
+
+// TestBounds: a reshard of many mesh axes is planned too, with a search or without.
+func TestBounds(t *testing.T) {
+	for n := 5; n <= 9; n++ {
+		var mesh, from, to []string
+		for i := range n {
+			name := string(rune('p' + i))
+			mesh, from = append(mesh, name+"=2"), append(from, name)
+			to = append([]string{name}, to...)
+		}
+		half, back := strings.Join(from[:n/2], " ")+"|"+strings.Join(from[n/2:], " "), strings.Join(to[:n/2], " ")+"|"+strings.Join(to[n/2:], " ")
+		best, got := sends(t, strings.Join(mesh, " "), "1024 1024", half, back, "")
+		whole := int64(4 * 1024 * 1024)
+		if want := whole >> n; n <= maxMoving && got != want || got >= whole {
+			t.Errorf("%d mesh axes: %d bytes, want %d: %s", n, got, want, describe(best.steps))
+		}
+	}
+}
+
+// TestSplit: a sum over the minor of two mesh axes is scattered among the shards
+// of the major one, and what is left exchanged: of S bytes on 2 by 4 devices
+// 3/4 · S and 1/2 · S/4.
+func TestSplit(t *testing.T) {
+	m := &ir.Module{Mesh: meshOf("dp=2 tp=4")}
+	pt := &partitioner{m: m}
+	from := typeOf(t, m, "8 16", "|dp", "tp")
+	to := typeOf(t, m, "8 16", "dp tp|", "")
+	_, p := pt.problem(&ir.Value{Type: from}, to)
+	best := p.best()
+	s := p.local(p.from)
+	if got, want := p.total(best.steps).sent, s*3/4+s/8; got != want || len(best.steps) != 2 {
+		t.Errorf("sends %d of %d, want %d: %s", got, s, want, describe(best.steps))
+	}
+}
+
+// sharded is a random sharding of axes of 24 over the mesh axes that used has not.
+func sharded(r *rand.Rand, mesh []ir.MeshAxis, used map[string]bool, rank int) string {
+	axes := make([]string, rank)
+	parts := make([]int, rank)
+	for _, k := range r.Perm(len(mesh)) {
+		i, a := r.Intn(rank+1), mesh[k]
+		if i == rank || used[a.Name] || 24%(max(parts[i], 1)*a.Size) != 0 {
+			continue
+		}
+		parts[i] = max(parts[i], 1) * a.Size
+		axes[i] += " " + a.Name
+	}
+	return strings.Join(axes, "|")
+}
+
+// TestRandom: reshards of random tensors on random meshes send no more than in the
+// fixed order, nor than where everything is gathered and then sliced, and give the
+// same tensor on simulated devices.
+func TestRandom(t *testing.T) {
+	kinds, cheaper, split := map[string]int{}, 0, 0
+	for seed := range int64(400) {
+		r := rand.New(rand.NewSource(seed))
+		m := &ir.Module{}
+		for i := range 2 + r.Intn(2) {
+			m.Mesh = append(m.Mesh, ir.MeshAxis{Name: string(rune('x' + i)), Size: []int{1, 2, 2, 2, 3}[r.Intn(5)]})
+		}
+		rank := 1 + r.Intn(3)
+		var partial []string
+		used, k := map[string]bool{}, 1
+		for _, a := range m.Mesh {
+			if r.Intn(4) == 0 {
+				partial, used[a.Name], k = append(partial, a.Name), true, k*a.Size
+			}
+		}
+		from, to := sharded(r, m.Mesh, used, rank), sharded(r, m.Mesh, nil, rank)
+		sizes := strings.Repeat("24 ", rank)
+		pt := &partitioner{m: m}
+		x, y := typeOf(t, m, sizes, from, strings.Join(partial, " ")), typeOf(t, m, sizes, to, "")
+		_, p := pt.problem(&ir.Value{Type: x}, y)
+		best, fixed := p.best(), p.fixed()
+		if best.splits != nil {
+			split++
+		}
+		for _, st := range best.steps {
+			kinds[st.kind]++
+		}
+		got, old := p.total(best.steps), p.total(fixed)
+		gathered := p.from.clone()
+		gathered.partial = 0
+		for i := range gathered.axes {
+			gathered.axes[i] = nil
+		}
+		all := p.local(gathered) - p.local(p.from) + 2*p.local(p.from)*(int64(k)-1)/int64(k)
+		if got.sent > old.sent || got.sent > all {
+			t.Errorf("%d: %v: %s to %s sends %d, %d in the fixed order, %d gathered: %s", seed, m.Mesh, from, to, got.sent, old.sent, all, describe(best.steps))
+		}
+		if got.sent < old.sent {
+			cheaper++
+		}
+		execute(t, m, x, y, k, partial)
+		if t.Failed() {
+			t.Fatalf("seed %d: %v: %s of %s to %s: %s", seed, m.Mesh, from, partial, to, describe(best.steps))
+		}
+	}
+	t.Log(kinds, cheaper, "cheaper", split, "with a split")
+	for _, kind := range []string{"shard_slice", "reduce_scatter", "all_to_all", "permute", "all_reduce", "all_gather"} {
+		if kinds[kind] < 10 {
+			t.Errorf("%d times %s", kinds[kind], kind)
+		}
+	}
+	if split < 3 || cheaper < 20 {
+		t.Errorf("%d splits, %d cheaper", split, cheaper)
+	}
+}
+
+// execute compares the reshard of a value, a sum over k positions that the mesh
+// axes of partial share, before and after partition.
+func execute(t *testing.T, m *ir.Module, from, to ir.Type, k int, partial []string) {
+	t.Helper()
+	whole := func(t ir.Type) ir.Type {
+		t = t.Clone()
+		for i := range t.Axes {
+			t.Axes[i].Size = 24
+		}
+		return t
+	}
+	from, to = whole(from), whole(to)
+	in := from.Clone()
+	in.Partial = nil
+	in.Axes = append(in.Axes, ir.Axis{Name: "k", Size: k, Mesh: partial})
+	var mesh []string
+	for _, a := range m.Mesh {
+		mesh = append(mesh, fmt.Sprintf("%s=%d", a.Name, a.Size))
+	}
+	after := passtest.Parse(t, fmt.Sprintf(`ptir 1 sharded "random"
+mesh %s
+func @f class=entry
+  arg %%0 : %s data "x"
+  %%1 : %s = reduce_sum %%0 over=(k)
+  %%2 : %s = reshard %%1
+  result %%2 grad "y"
+end
+`, strings.Join(mesh, ", "), in, from, to))
+	before := after.Clone()
+	if err := Run(&pass.Context{}, after); err != nil {
+		t.Fatal(err)
+	}
+	if errs := verify.Module(after); len(errs) > 0 {
+		t.Errorf("not valid: %v\n%s", errs, ir.Print(after))
+		return
+	}
+	passtest.Same(t, before, after)
+	table := validate.New()
+	a, err := table.Module(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := table.Module(after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := table.Same(a, b); err != nil {
+		t.Errorf("%v\n%s", err, ir.Print(after))
+	}
+}

@@ -1,0 +1,186 @@
+package partition
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// sharding is how a tensor lies on the mesh axes of one reshard, by their
+// numbers: those that shard each axis, major to minor, and those over which it is
+// partial. Over the other ones it is replicated.
+type sharding struct {
+	axes    [][]int
+	partial uint64
+}
+
+// key is a text of its own for each sharding.
+func (s sharding) key() string {
+	out := binary.LittleEndian.AppendUint64(make([]byte, 0, 32), s.partial)
+	for _, a := range s.axes {
+		for _, m := range a {
+			out = append(out, byte(m))
+		}
+		out = append(out, 0xff)
+	}
+	return string(out)
+}
+
+func (s sharding) clone() sharding {
+	c := sharding{make([][]int, len(s.axes)), s.partial}
+	for i, a := range s.axes {
+		c.axes[i] = slices.Clone(a)
+	}
+	return c
+}
+
+// replicated reports whether s is replicated over mesh axis m.
+func (s sharding) replicated(m int) bool {
+	if s.partial&(1<<m) != 0 {
+		return false
+	}
+	for _, a := range s.axes {
+		if slices.Contains(a, m) {
+			return false
+		}
+	}
+	return true
+}
+
+// extended is s, axis i sharded further over these mesh axes and no longer partial
+// over them.
+func (s sharding) extended(i int, over []int) sharding {
+	c := s.clone()
+	c.axes[i] = append(c.axes[i], over...)
+	c.partial &^= bits(over)
+	return c
+}
+
+// gathered is s, axis i without its minor mesh axes from k on.
+func (s sharding) gathered(i, k int) sharding {
+	c := s.clone()
+	c.axes[i] = c.axes[i][:k]
+	return c
+}
+
+func bits(over []int) (set uint64) {
+	for _, m := range over {
+		set |= 1 << m
+	}
+	return set
+}
+
+// step is one collective, and the sharding that it brings about: `axis` is the
+// axis that it slices, scatters or gathers, from which an all_to_all goes to
+// another.
+type step struct {
+	kind     string
+	over     []int
+	axis, to int
+	then     sharding
+}
+
+// problem is a reshard in the abstract: of a tensor of these sizes, on a mesh of
+// these. What stays as it is, is not in it: mesh axes by which an axis begins to
+// be sharded both before and after, those over which the tensor is partial or
+// replicated both times.
+type problem struct {
+	mesh     []int    // sizes
+	kinds    []string // reductions of those over which the tensor is partial
+	sizes    []int    // of the tensor's axes
+	from, to sharding
+	banned   []string // kinds of collectives not to use
+	solid    bool     // axes may not be split
+}
+
+func (p *problem) key() string {
+	return fmt.Sprint(p.mesh, p.kinds, p.sizes, p.from, p.to, p.banned, p.solid)
+}
+
+func (p *problem) parts(over []int) int64 {
+	n := int64(1)
+	for _, m := range over {
+		n *= int64(p.mesh[m])
+	}
+	return n
+}
+
+// local is the size of one device's shard, in units of which the whole tensor has
+// a number that makes every cost one of units too.
+func (p *problem) local(s sharding) int64 {
+	all, devices := int64(1), int64(1)
+	for _, n := range p.mesh {
+		devices *= int64(n)
+	}
+	for _, a := range s.axes {
+		all *= p.parts(a)
+	}
+	return devices * devices / all
+}
+
+// even reports whether axis i can be sharded over these mesh axes.
+func (p *problem) even(i int, over []int) bool { return int64(p.sizes[i])%p.parts(over) == 0 }
+
+// cost of a plan: what a device sends, then how many collectives send, then how
+// many operations there are.
+type cost struct{ sent, sends, ops int64 }
+
+func (c cost) plus(d cost) cost { return cost{c.sent + d.sent, c.sends + d.sends, c.ops + d.ops} }
+
+func (c cost) compare(d cost) int {
+	return slices.Compare([]int64{c.sent, c.sends, c.ops}, []int64{d.sent, d.sends, d.ops})
+}
+
+// cost of a step, by algorithms that send the fewest bytes: among n devices with
+// S bytes each, (n−1)/n · S for reduce_scatter and all_to_all, twice that for
+// all_reduce, (n−1) · S for all_gather. Patarasuk, Yuan, "Bandwidth optimal
+// all-reduce algorithms for clusters of workstations" (2009), theorem 1; Thakur,
+// Rabenseifner, Gropp, "Optimization of collective communication operations in
+// MPICH" (2005), section 4. In a permute, a device that needs another shard sends
+// the one that it has, S bytes: the devices that send the most count.
+func (p *problem) cost(s sharding, st step) cost {
+	size, n := p.local(s), p.parts(st.over)
+	switch st.kind {
+	case "shard_slice":
+		return cost{0, 0, 1}
+	case "all_reduce":
+		return cost{2 * size * (n - 1) / n, 1, 1}
+	case "all_gather":
+		return cost{size * (n - 1), 1, 1}
+	case "permute":
+		if p.placed(s) == p.placed(st.then) {
+			size = 0
+		}
+		return cost{size, 1, 1}
+	}
+	return cost{size * (n - 1) / n, 1, 1}
+}
+
+// permute is the least that a permute costs: nothing is sent where only mesh axes of
+// one device change place.
+func (p *problem) permute(s sharding) cost {
+	if slices.Contains(p.mesh, 1) {
+		return cost{0, 1, 1}
+	}
+	return cost{p.local(s), 1, 1}
+}
+
+// placed is the key of s without mesh axes of one device: where it is the same,
+// every device has the same shard.
+func (p *problem) placed(s sharding) string {
+	s = s.clone()
+	for i, a := range s.axes {
+		s.axes[i] = slices.DeleteFunc(a, func(m int) bool { return p.mesh[m] == 1 })
+	}
+	return s.key()
+}
+
+// total is the cost of steps one after the other.
+func (p *problem) total(steps []step) (c cost) {
+	s := p.from
+	for _, st := range steps {
+		c = c.plus(p.cost(s, st))
+		s = st.then
+	}
+	return c
+}

@@ -1,0 +1,160 @@
+package partition
+
+import (
+	"slices"
+
+	"ptc/ir"
+)
+
+// plan is what brings a value into another sharding: axes to split, the steps
+// among what they are then, and the axes put together again.
+//
+// The shards of an axis over mesh axes x and y are numbered by x first. A step that
+// shards it over y before x has to give each device the rows of all its places on
+// x, which lie apart; of an axis that is split, by x and the rest, they do not:
+//
+//	a of 8, over (x = 2, y = 2)   →   a_x of 2, over x, times a of 4, over y
+//
+// So a sum over y can be scattered first and what is left exchanged over x, rather
+// than everything exchanged. In memory, splitting moves nothing.
+type plan struct {
+	steps  []step
+	of     *problem // that they solve
+	splits [][]int  // for each axis, by what its major parts are sharded; nil without any
+}
+
+// best is the plan that sends the least: without splits, unless they save bytes.
+// Banned kinds of collectives it leaves aside where the fixed order has none;
+// otherwise the layout forbids what the reshard needs, and shall say so: an
+// all_reduce that is forbidden is not done in two halves.
+func (p *problem) best() plan {
+	if p.bans(p.fixed()) {
+		all := *p
+		all.banned = nil
+		return all.best()
+	}
+	out := plan{steps: p.plan(), of: p}
+	if q, by := p.split(); q != nil {
+		if steps := q.below(cost{sent: p.total(out.steps).sent}); steps != nil {
+			out = plan{steps, q, by}
+		}
+	}
+	return out
+}
+
+// bans reports whether steps have a kind that is banned.
+func (p *problem) bans(steps []step) bool {
+	return slices.ContainsFunc(steps, func(st step) bool { return slices.Contains(p.banned, st.kind) })
+}
+
+// split is the same reshard with the axes split that are sharded over several mesh
+// axes before or after; nil without any.
+func (p *problem) split() (*problem, [][]int) {
+	q := *p
+	q.sizes, q.from.axes, q.to.axes = nil, nil, nil
+	by := make([][]int, len(p.sizes))
+	if p.solid {
+		return nil, nil
+	}
+	for i, size := range p.sizes {
+		from, to := p.from.axes[i], p.to.axes[i]
+		for _, x := range [][]int{to, from} {
+			if len(x) > 1 && by[i] == nil && p.fits(from, x) && p.fits(to, x) {
+				by[i] = x[:len(x)-1]
+			}
+		}
+		for _, m := range by[i] {
+			var a, b []int
+			a, from = p.take(from, p.mesh[m])
+			b, to = p.take(to, p.mesh[m])
+			q.sizes = append(q.sizes, p.mesh[m])
+			q.from.axes, q.to.axes = append(q.from.axes, a), append(q.to.axes, b)
+			size /= p.mesh[m]
+		}
+		q.sizes = append(q.sizes, size)
+		q.from.axes, q.to.axes = append(q.from.axes, from), append(q.to.axes, to)
+	}
+	if len(q.sizes) == len(p.sizes) {
+		return nil, nil
+	}
+	return &q, by
+}
+
+// take is the major mesh axes of list that shard a part of this size, and the rest.
+func (p *problem) take(list []int, size int) (part, rest []int) {
+	k, n := 0, 1
+	for k < len(list) && n < size {
+		n *= p.mesh[list[k]]
+		k++
+	}
+	return list[:k:k], list[k:]
+}
+
+// fits reports whether a list of mesh axes shards an axis that is split by x: each
+// major part wholly, or evenly and no part after it.
+func (p *problem) fits(list, x []int) bool {
+	for _, m := range x[:len(x)-1] {
+		part, rest := p.take(list, p.mesh[m])
+		n := int(p.parts(part))
+		if n != p.mesh[m] && (len(rest) > 0 || p.mesh[m]%n != 0) {
+			return false
+		}
+		list = rest
+	}
+	return true
+}
+
+// splitAxes splits the axes of v as a plan says, of which these are the mesh axes.
+// It returns the names of the axes that its steps are about.
+func (p *partitioner) splitAxes(v *ir.Value, best plan, names []string) (*ir.Value, []string) {
+	var axes []string
+	for i, a := range v.Type.Axes {
+		var parts []int
+		if best.splits != nil {
+			parts = best.splits[i]
+		}
+		for _, m := range parts {
+			t := v.Type.Clone()
+			at := t.Index(a.Name)
+			here := t.Axes[at]
+			stays := p.stays(here.Mesh, names)
+			k := stays + len(best.of.from.axes[len(axes)])
+			major := ir.Axis{Name: a.Name + "_" + names[m], Mesh: slices.Clone(here.Mesh[:k])}
+			for t.Has(major.Name) {
+				major.Name += "_"
+			}
+			major.Size = p.m.MeshSize(names[m]) / p.parts(here.Mesh[stays:k])
+			minor := ir.Axis{Name: a.Name, Size: here.Size / major.Size, Mesh: slices.Clone(here.Mesh[k:])}
+			v = p.b.Emit("split", ir.A("axis", ir.Name(a.Name), "into", ir.Sizes{{Name: major.Name, N: major.Size}, {Name: a.Name, N: minor.Size}}), v)
+			t.Axes = slices.Replace(t.Axes, at, at+1, major, minor)
+			v.Type = t
+			axes = append(axes, major.Name)
+		}
+		axes = append(axes, a.Name)
+	}
+	return v, axes
+}
+
+// stays is the number of mesh axes at the beginning that the reshard is not about.
+func (p *partitioner) stays(mesh, moving []string) int {
+	k := 0
+	for k < len(mesh) && !slices.Contains(moving, mesh[k]) {
+		k++
+	}
+	return k
+}
+
+// mergeAxes puts the axes of t together again.
+func (p *partitioner) mergeAxes(v *ir.Value, t ir.Type) *ir.Value {
+	for i, a := range t.Axes {
+		for len(v.Type.Axes) > i && v.Type.Axes[i].Name != a.Name {
+			at := v.Type.Index(a.Name)
+			major := v.Type.Axes[at-1]
+			u := v.Type.Clone()
+			u.Axes = slices.Replace(u.Axes, at-1, at+1, ir.Axis{Name: a.Name, Size: major.Size * u.Axes[at].Size, Mesh: slices.Concat(major.Mesh, u.Axes[at].Mesh)})
+			v = p.b.Emit("merge", ir.A("axes", ir.Names{major.Name, a.Name}, "into", ir.Name(a.Name)), v)
+			v.Type = u
+		}
+	}
+	return v
+}

@@ -1,0 +1,200 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"ptc/internal/regular"
+	"ptc/runtime/checkpoint/atomicfile"
+)
+
+// lockName is the file whose lock says that a process saves into the folder. The
+// system releases the lock when the process ends, however it ends; the file may
+// stay, and means nothing then.
+const lockName = ".lock"
+
+// lock is a lock on an open file.
+type lock struct {
+	file *os.File
+	real bool // else the file system has no locks
+}
+
+// holder is what the file of a lock says, for people.
+type holder struct {
+	Host string `json:"host"`
+	PID  int    `json:"pid"`
+}
+
+func (h holder) String() string {
+	if h.PID == 0 {
+		return "another process"
+	}
+	return fmt.Sprintf("process %d on host %s", h.PID, h.Host)
+}
+
+// errHeld is of a lock that another process has.
+var errHeld = errors.New("locked")
+
+// Lock makes the folder and reserves it for what this process saves, until
+// Unlock. Another process that has it is an *Error that names it. Then it clears
+// away what a killed run has left unfinished. Where the file system has no locks,
+// a warning says so and nothing is cleared away: each save has temporary names of
+// its own and appears whole, yet two runs would remove each other's checkpoints.
+func (s *Store) Lock() error {
+	if s.lock != nil {
+		return nil
+	}
+	if err := atomicfile.MkdirAll(s.Dir); err != nil {
+		return &Error{Dir: s.Dir, Msg: "cannot be made", Err: err}
+	}
+	l, err := s.take()
+	if err != nil {
+		return err
+	}
+	s.lock, s.sequence, s.replaced = l, 0, nil
+	if err := s.ready(); err != nil {
+		s.Unlock()
+		return &Error{Dir: s.Dir, Msg: "cannot be prepared", Err: err}
+	}
+	return nil
+}
+
+// ready puts the folder in order, and finds out what it has.
+func (s *Store) ready() error {
+	if s.lock.real {
+		if err := errors.Join(s.removeLeftovers(), s.finishReplacing()); err != nil {
+			return err
+		}
+	} else {
+		s.warn("the file system of %s has no locks: make sure that no other run saves there", s.Dir)
+	}
+	entries, err := s.List()
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		s.sequence = max(s.sequence, e.Sequence)
+		if s.Overwrite {
+			s.replaced = append(s.replaced, e.Dir)
+		}
+	}
+	return nil
+}
+
+// take takes the lock.
+func (s *Store) take() (*lock, error) {
+	path := filepath.Join(s.Dir, lockName)
+	for {
+		f, err := openLock(path)
+		if err != nil {
+			return nil, &Error{Dir: s.Dir, Msg: "cannot be locked", Err: err}
+		}
+		err = s.step("lock the folder", func() error { return tryLock(f) })
+		switch {
+		case errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.ENOLCK):
+			return &lock{file: f}, nil
+		case errors.Is(err, errHeld):
+			by := holderOf(f)
+			_ = f.Close()
+			return nil, &Error{Dir: s.Dir, Msg: "is in use", Err: &HeldError{by.String()}}
+		case err == nil && !leadsTo(path, f): // who had it has removed it
+			_ = f.Close()
+			continue
+		}
+		if err == nil {
+			err = sign(f)
+		}
+		if err != nil {
+			_ = f.Close()
+			return nil, &Error{Dir: s.Dir, Msg: "cannot be locked", Err: err}
+		}
+		return &lock{f, true}, nil
+	}
+}
+
+// HeldError says who saves into a folder.
+type HeldError struct{ By string }
+
+func (e *HeldError) Error() string { return e.By + " saves into it" }
+
+// openLock opens or makes the file of a lock. It does not wait for what is no
+// file.
+func openLock(path string) (*os.File, error) {
+	if st, err := os.Lstat(path); err == nil && !st.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: &regular.Error{Mode: st.Mode()}}
+	}
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NONBLOCK, 0o666)
+}
+
+// leadsTo says whether a path is that of an open file.
+func leadsTo(path string, f *os.File) bool {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return false
+	}
+	open, err := f.Stat()
+	return err == nil && os.SameFile(st, open)
+}
+
+// sign writes who has the lock.
+func sign(f *os.File) error {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	text, err := json.Marshal(holder{host, os.Getpid()})
+	if err == nil {
+		err = f.Truncate(0)
+	}
+	if err == nil {
+		_, err = f.WriteAt(append(text, '\n'), 0)
+	}
+	return err
+}
+
+// holderOf reads who has the lock. Who took it a moment ago may not have signed
+// yet.
+func holderOf(f *os.File) (h holder) {
+	for range 20 {
+		text := make([]byte, 512)
+		n, _ := f.ReadAt(text, 0)
+		if json.Unmarshal(text[:n], &h) == nil && h.PID > 0 {
+			return h
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return holder{}
+}
+
+// stillLocked finds out whether the lock is the one that others would meet. If
+// the folder was removed during the run, it is made and locked again.
+func (s *Store) stillLocked() error {
+	if s.lock == nil {
+		return &Error{Dir: s.Dir, Msg: "is not locked"}
+	}
+	if leadsTo(filepath.Join(s.Dir, lockName), s.lock.file) {
+		return nil
+	}
+	s.Unlock()
+	err := s.Lock()
+	s.replaced = nil // of the folder that there is now, nothing is this run's to replace
+	return err
+}
+
+// Unlock ends what Lock began. It may be called without.
+func (s *Store) Unlock() {
+	if s.lock == nil {
+		return
+	}
+	if path := filepath.Join(s.Dir, lockName); leadsTo(path, s.lock.file) {
+		_ = os.Remove(path) // while it is locked: who opened it meanwhile looks again
+	}
+	_ = s.lock.file.Close()
+	s.lock = nil
+}

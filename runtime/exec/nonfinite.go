@@ -1,0 +1,344 @@
+package exec
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ptc/runtime/program"
+)
+
+// NonFinite is a tensor with elements that are NaN or infinite.
+type NonFinite struct {
+	Rank  int
+	Instr int    // that computed it; -1: the program began with it
+	Comm  bool   // Instr is a communication: another device may be where it comes from
+	What  string // the tensor, and what computed it where
+
+	NaN, Inf, Of int // elements
+}
+
+func (n *NonFinite) String() string {
+	var has []string
+	for _, x := range []struct {
+		n    int
+		what string
+	}{{n.NaN, "NaN"}, {n.Inf, "infinite"}} {
+		if x.n > 0 {
+			has = append(has, fmt.Sprintf("%d %s", x.n, x.what))
+		}
+	}
+	return fmt.Sprintf("%s: %s of %d elements", n.What, strings.Join(has, " and "), n.Of)
+}
+
+// FindNonFinite runs the program, which was fed again after ErrNotFinite, up to
+// where it stopped, and looks at what each instruction writes. It gives the first
+// tensor in program order that is not finite and from which the loss, or whatever
+// else StopBeforeUpdate looks at, got its value that is not; nil if there is none.
+// A tensor that is infinite on purpose, such as masked scores, is none of these
+// unless its readers are not finite because of it.
+//
+// With devices in several processes each calls it, and gets what its own devices
+// found.
+func (p *Program) FindNonFinite() (*NonFinite, error) {
+	if p.m.closed {
+		return nil, errClosed
+	}
+	found := make([]*NonFinite, len(p.m.ranks))
+	err := p.m.each(func(d *device) (err error) {
+		found[d.rank], err = d.findNonFinite(p)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(n *NonFinite) bool { return n == nil })
+	if len(found) == 0 {
+		return nil, nil
+	}
+	return slices.MinFunc(found, (*NonFinite).Compare), nil
+}
+
+// Compare orders what devices found by which is the cause: what a kernel or the
+// data gave is before what another device sent.
+func (n *NonFinite) Compare(o *NonFinite) int {
+	switch {
+	case n.Comm != o.Comm && o.Comm:
+		return -1
+	case n.Comm != o.Comm:
+		return 1
+	}
+	return cmp.Or(cmp.Compare(n.Instr, o.Instr), cmp.Compare(n.Rank, o.Rank))
+}
+
+// extent is a range of one memory, and who wrote it last: an index of
+// search.nodes, or -1 for a value that is finite.
+type extent struct {
+	memory string
+	lo, hi int64
+	node   int
+}
+
+// search follows the values that are not finite through a program.
+type search struct {
+	d     *device
+	p     *Program
+	last  []extent // disjoint
+	nodes []NonFinite
+	from  [][]int // by node: those that it read
+}
+
+func (d *device) findNonFinite(p *Program) (*NonFinite, error) {
+	s := &search{d: d, p: p}
+	d.begin(p.index)
+	s.inputs()
+	prog, g := &d.prog.Progs[p.index], &d.guards[p.index]
+	for i := range g.at {
+		reads := s.reads(i) // before it writes over them
+		if err := d.run(p.index, i, i+1); err != nil {
+			return nil, err
+		}
+		switch c := prog.Instrs[i].Comm; {
+		case c != nil && c.Start && endOf(prog, i) != i:
+			s.forget(i) // not there yet
+		case c != nil && c.Kind == program.Done:
+			s.look(c.Of, s.reads(c.Of))
+		default:
+			s.look(i, reads)
+		}
+	}
+	if err := d.endAt(p.index, g.at); err != ErrNotFinite {
+		return nil, err
+	}
+	return s.first(), nil
+}
+
+// inputs looks at what the program begins with.
+func (s *search) inputs() {
+	add := func(buffer int, what string) {
+		n := NonFinite{Rank: s.d.rank, Instr: -1, What: what}
+		s.note(buffer, s.d.size(buffer), n, nil)
+	}
+	for _, t := range s.d.prog.Tensors {
+		kind := "the parameter"
+		if strings.Contains(t.Path, "/") {
+			kind = "the state"
+		}
+		add(t.Buffer, fmt.Sprintf("%s %s that the step began with", kind, t.Path))
+	}
+	for i := range s.d.prog.Ports {
+		if port := &s.d.prog.Ports[i]; port.Program == s.p.name && port.Role == program.RoleData {
+			add(port.Buffer, fmt.Sprintf("the field %s of the data", port.Path))
+		}
+	}
+}
+
+// size is the bytes of a buffer's elements.
+func (d *device) size(buffer int) int64 {
+	b := &d.prog.Buffers[buffer]
+	return int64(program.Elems(b.Axes)) * int64(program.DTypeSize(b.DType))
+}
+
+// reads are the nodes that instruction i reads.
+func (s *search) reads(i int) (nodes []int) {
+	in := &s.d.prog.Progs[s.p.index].Instrs[i]
+	bufs := in.Bufs
+	switch {
+	case in.Comm == nil:
+		bufs = nil
+		for j, a := range s.p.m.plan.Kernels[in.Kernel].Args {
+			if !a.Write {
+				bufs = append(bufs, in.Bufs[j])
+			}
+		}
+	case in.Comm.Kind == program.Recv:
+		bufs = nil
+	case in.Comm.Kind != program.Send:
+		bufs = bufs[:len(bufs)/2]
+	}
+	for _, b := range bufs {
+		x := &s.d.prog.Buffers[b]
+		for _, w := range s.last {
+			if w.node >= 0 && w.memory == x.Memory && w.lo < x.Offset+s.d.size(b) && x.Offset < w.hi && !slices.Contains(nodes, w.node) {
+				nodes = append(nodes, w.node)
+			}
+		}
+	}
+	return nodes
+}
+
+// forget drops what was in the buffers that instruction i is going to write.
+func (s *search) forget(i int) {
+	s.d.written(s.p.m.plan.Kernels, &s.d.prog.Progs[s.p.index].Instrs[i], func(b int) {
+		s.put(b, s.d.size(b), -1)
+	})
+}
+
+// look looks at what instruction i wrote.
+func (s *search) look(i int, reads []int) {
+	in := &s.d.prog.Progs[s.p.index].Instrs[i]
+	arg := 0
+	s.d.written(s.p.m.plan.Kernels, in, func(b int) {
+		n := NonFinite{Rank: s.d.rank, Instr: i, Comm: in.Comm != nil && !in.Comm.Moves() && in.Comm.Kind != program.ShardSlice}
+		size := s.d.size(b)
+		by := ""
+		if c := in.Comm; c != nil {
+			by = strings.TrimSpace(c.Kind + " " + strings.Join(c.Over, ","))
+		} else {
+			k := &s.p.m.plan.Kernels[in.Kernel]
+			for ; in.Bufs[arg] != b || !k.Args[arg].Write; arg++ {
+			}
+			size = min(size, k.Args[arg].Bytes) // of the rest it may have been anything
+			arg++
+			by = "kernel " + k.Name
+		}
+		n.What = describe(&s.d.prog.Buffers[b]) + " of " + by
+		if in.Scope != "" {
+			n.What += " in " + in.Scope
+		}
+		if in.Pos != "" { // of one of its operations
+			n.What += ", around " + in.Pos
+		}
+		s.note(b, size, n, reads)
+	})
+}
+
+// describe is a buffer's type, f32[batch=4, embed=64].
+func describe(b *program.Buffer) string {
+	var axes []string
+	for _, a := range b.Axes {
+		axes = append(axes, fmt.Sprintf("%s=%d", a.Name, a.Size))
+	}
+	return b.DType + "[" + strings.Join(axes, ", ") + "]"
+}
+
+// note looks at a buffer and makes a node of it if it is not finite.
+func (s *search) note(buffer int, size int64, n NonFinite, reads []int) {
+	mem := s.d.buffer(buffer)[:size]
+	n.NaN, n.Inf = countNonFinite(s.d.prog.Buffers[buffer].DType, mem)
+	if n.NaN+n.Inf == 0 {
+		s.put(buffer, size, -1)
+		return
+	}
+	n.Of = len(mem) / program.DTypeSize(s.d.prog.Buffers[buffer].DType)
+	s.put(buffer, size, len(s.nodes))
+	s.nodes, s.from = append(s.nodes, n), append(s.from, reads)
+}
+
+// put says who wrote the beginning of a buffer last.
+func (s *search) put(buffer int, size int64, node int) {
+	b := &s.d.prog.Buffers[buffer]
+	lo, hi := b.Offset, b.Offset+size
+	var rest []extent
+	for _, w := range s.last {
+		if w.memory != b.Memory || w.hi <= lo || hi <= w.lo {
+			rest = append(rest, w)
+			continue
+		}
+		if w.lo < lo {
+			rest = append(rest, extent{w.memory, w.lo, lo, w.node})
+		}
+		if hi < w.hi {
+			rest = append(rest, extent{w.memory, hi, w.hi, w.node})
+		}
+	}
+	if node >= 0 { // what is finite need not be listed
+		rest = append(rest, extent{b.Memory, lo, hi, node})
+	}
+	s.last = rest
+}
+
+// first is the first node from which a chain leads to what the device looks at,
+// or to what it gave to others where it looks at nothing that is not finite.
+func (s *search) first() *NonFinite {
+	var ends []int
+	for i := range s.d.prog.Ports {
+		if port := &s.d.prog.Ports[i]; port.Program == s.p.name && (port.Role == program.RoleLoss || port.Role == program.RoleStat) {
+			b := &s.d.prog.Buffers[port.Buffer]
+			for _, w := range s.last {
+				if w.node >= 0 && w.memory == b.Memory && w.lo < b.Offset+b.Bytes && b.Offset < w.hi {
+					ends = append(ends, w.node)
+				}
+			}
+		}
+	}
+	for i := range s.nodes {
+		if s.nodes[i].Comm {
+			ends = append(ends, i)
+		}
+	}
+	// What it read comes before a node, so one walk back visits all.
+	seen := make([]bool, len(s.nodes))
+	for _, e := range ends {
+		seen[e] = true
+	}
+	first := -1
+	for i := len(s.nodes) - 1; i >= 0; i-- {
+		if !seen[i] {
+			continue
+		}
+		first = i
+		for _, r := range s.from[i] {
+			seen[r] = true
+		}
+	}
+	if first < 0 {
+		return nil
+	}
+	return &s.nodes[first]
+}
+
+// countNonFinite counts the elements that are NaN, and those that are infinite.
+func countNonFinite(dtype string, mem []byte) (nan, inf int) {
+	var exponent, fraction uint64
+	size := program.DTypeSize(dtype)
+	switch dtype {
+	case "f64":
+		exponent, fraction = 0x7ff<<52, 1<<52-1
+	case "f32":
+		exponent, fraction = 0xff<<23, 1<<23-1
+	case "f16":
+		exponent, fraction = 0x1f<<10, 1<<10-1
+	case "bf16":
+		exponent, fraction = 0xff<<7, 1<<7-1
+	default:
+		return 0, 0
+	}
+	for at := 0; at < len(mem); at += size {
+		var bits uint64
+		switch size {
+		case 8:
+			bits = binary.LittleEndian.Uint64(mem[at:])
+		case 4:
+			bits = uint64(binary.LittleEndian.Uint32(mem[at:]))
+		default:
+			bits = uint64(binary.LittleEndian.Uint16(mem[at:]))
+		}
+		switch {
+		case bits&exponent != exponent:
+		case bits&fraction != 0:
+			nan++
+		default:
+			inf++
+		}
+	}
+	return nan, inf
+}
+
+// Finite says of the tensors of this process's devices which are trained and not
+// finite: the path of the first, in the order of the plan, or "".
+func (m *Machine) Finite() (path string, ok bool) {
+	for _, d := range m.devices {
+		for _, t := range d.prog.Tensors {
+			if !t.Train {
+				continue
+			}
+			if nan, inf := countNonFinite(d.prog.Buffers[t.Buffer].DType, d.buffer(t.Buffer)); nan+inf > 0 {
+				return t.Path, false
+			}
+		}
+	}
+	return "", true
+}

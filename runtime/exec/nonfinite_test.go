@@ -1,0 +1,62 @@
+package exec
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"ptc/runtime/program"
+)
+
+func TestCountNonFinite(t *testing.T) {
+	for dtype, bits := range map[string][3]uint64{ // NaN, infinite, finite
+		"f64": {0x7ff8 << 48, 0xfff0 << 48, 0x7fef << 48}, "f32": {0xffc00001, 0x7f800000, 0x7f7fffff},
+		"f16": {0x7c01, 0xfc00, 0x7bff}, "bf16": {0xff81, 0x7f80, 0x7f7f}, "i32": {0x7fc00000, 0x7f800000, 0},
+	} {
+		var mem []byte
+		for i, b := range bits {
+			for range i + 1 { // one NaN, two infinite
+				mem = append(mem, binary.LittleEndian.AppendUint64(nil, b)[:program.DTypeSize(dtype)]...)
+			}
+		}
+		nan, inf := countNonFinite(dtype, mem)
+		if want := dtype != "i32"; (nan == 1 && inf == 2) != want || !want && nan+inf != 0 {
+			t.Errorf("%s: %d NaN, %d infinite", dtype, nan, inf)
+		}
+	}
+}
+
+// TestFirstIsTheCause: of what is not finite, the first that the loss comes from,
+// also where memory is used again.
+func TestFirstIsTheCause(t *testing.T) {
+	buffers := make([]program.Buffer, 4)
+	for i := range buffers {
+		buffers[i] = program.Buffer{Offset: int64(64 * i), Bytes: 64, DType: "f32", Axes: []program.Axis{{Name: "a", Size: 16, Global: 16}}}
+	}
+	d := &device{prog: &program.Device{Buffers: buffers, Ports: []program.Port{{Program: "step", Role: program.RoleLoss, Buffer: 3}}}}
+	s := &search{d: d, p: &Program{name: "step"}}
+	node := func(buffer, instr int, reads ...int) int {
+		s.put(buffer, 64, len(s.nodes))
+		s.nodes, s.from = append(s.nodes, NonFinite{Instr: instr}), append(s.from, reads)
+		return len(s.nodes) - 1
+	}
+	node(0, 0)          // masked scores, which nothing that is not finite reads
+	cause := node(1, 1) // the cause
+	next := node(2, 2, cause)
+	s.put(1, 64, -1) // something finite in the cause's place
+	node(0, 4)       // infinite again, and again for nothing
+	if n := s.first(); n != nil {
+		t.Errorf("before the loss is computed, the cause is %+v", n)
+	}
+	node(3, 5, next)
+	if n := s.first(); n == nil || n.Instr != 1 {
+		t.Errorf("the cause is %+v", n)
+	}
+	s.put(3, 32, -1) // half of it is overwritten
+	if n := s.first(); n == nil || n.Instr != 1 || len(s.last) != 3 {
+		t.Errorf("the cause is %+v, of %+v", n, s.last)
+	}
+	s.put(3, 64, -1)
+	if n := s.first(); n != nil {
+		t.Errorf("with a finite loss, the cause is %+v", n)
+	}
+}

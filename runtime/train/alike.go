@@ -1,0 +1,250 @@
+package train
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"ptc/runtime/comm"
+	"ptc/runtime/program"
+)
+
+// rule says of a field of Options whether the processes of a job need the same.
+type rule struct {
+	field string // of Options
+	flag  string // of `ptc run` that sets it; "": none does
+
+	// value is what has to be equal on all processes; nil: they may differ.
+	value func(o *Options, plan *program.Plan) string
+}
+
+// rules has every field of Options once. What only says where rank 0 writes, or
+// how a process does its part of the work, may differ.
+var rules = []rule{
+	{"Steps", "--steps", func(o *Options, p *program.Plan) string {
+		if o.Steps == 0 {
+			return fmt.Sprint(p.Data.Steps)
+		}
+		return fmt.Sprint(o.Steps)
+	}},
+	{"Seed", "--seed", func(o *Options, _ *program.Plan) string {
+		if o.Seed == nil {
+			return "not given"
+		}
+		return fmt.Sprint(*o.Seed)
+	}},
+	{"Init", "--init", func(o *Options, _ *program.Plan) string { return given(o.Init) }},
+	{"Save", "--save", func(o *Options, _ *program.Plan) string { return given(o.Save) }},
+	{"DumpGrads", "--dump-grads", func(o *Options, _ *program.Plan) string { return given(o.DumpGrads) }},
+	{"DumpBatches", "--dump-batches", nil}, // rank 0 reads and writes them alone
+	{"Checkpoint", "--checkpoint", func(o *Options, _ *program.Plan) string { return given(o.Checkpoint) }},
+	{"Every", "--every", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.Every) }},
+	{"Keep", "--keep", nil}, // rank 0 alone removes old checkpoints
+	{"Resume", "--resume", func(o *Options, _ *program.Plan) string { return onOff(o.Resume) }},
+	{"Overwrite", "--overwrite", func(o *Options, _ *program.Plan) string { return onOff(o.Overwrite) }},
+	{"Valid", "", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.Valid) }},
+	{"ValidEvery", "--eval-every", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.ValidEvery) }},
+	{"OnNaN", "--on-nan", func(o *Options, _ *program.Plan) string { return o.OnNaN.String() }},
+	{"Data", "", func(o *Options, _ *program.Plan) string { return fmt.Sprintf("%q", o.Data) }},
+	{"Vars", "", nil}, // places of files; what is in the files is compared
+	{"Threads", "--threads", nil},
+	{"Log", "--log", nil},
+	{"Comm", "", nil},
+	{"CommTimeout", "--comm-timeout", nil},
+	{"OffloadDir", "--offload-dir", nil},
+	{"Trace", "--trace", nil}, // of rank 0's device
+	{"TraceSteps", "", nil},
+	{"OnFault", "", nil},
+	{"Begun", "", nil},
+}
+
+func given(s string) string {
+	if s == "" {
+		return "not given"
+	}
+	return "given"
+}
+
+func onOff(b bool) string {
+	if b {
+		return "on"
+	}
+	return "off"
+}
+
+// mayDiffer lists the flags that may be another for each process.
+func mayDiffer() string {
+	var flags []string
+	for _, r := range rules {
+		if r.value == nil && r.flag != "" {
+			flags = append(flags, r.flag)
+		}
+	}
+	return strings.Join(flags, ", ")
+}
+
+// fact is a named value that has to be equal on all processes.
+type fact struct{ name, value string }
+
+// sameOptions compares the options of all processes, and after them the file of
+// initial parameters.
+func (r *run) sameOptions() error {
+	if r.end == nil {
+		return nil
+	}
+	var facts []fact
+	for _, rule := range rules {
+		if rule.value == nil {
+			continue
+		}
+		name := rule.flag
+		if name == "" {
+			name = "the option " + rule.field
+		}
+		facts = append(facts, fact{name, rule.value(&r.o, r.plan)})
+	}
+	differ, err := r.compare(facts, "options")
+	if err != nil {
+		return err
+	}
+	if differ != "" {
+		return r.everywhere(errorf(ExitUsage, "the processes were started with different options: %s", differ).
+			hint("start every process alike; %s alone may differ", mayDiffer()))
+	}
+	if r.o.Init == "" {
+		return nil
+	}
+	sum, err := contentOf(r.o.Init)
+	if err = r.agree(err); err != nil {
+		return err
+	}
+	differ, err = r.compare([]fact{{"the content of the --init file", sum}}, "initial parameters")
+	if err != nil || differ == "" {
+		return err
+	}
+	return r.everywhere(errorf(ExitFile, "the processes would begin with different parameters: %s", differ).
+		hint("give every process the same file"))
+}
+
+// contentOf is the digest of a file.
+func contentOf(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fileError(err, "%s cannot be read", path)
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err == nil && !st.Mode().IsRegular() {
+		return "not a regular file", nil // opening it for its values says more
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fileError(err, "%s cannot be read", path)
+	}
+	return fmt.Sprintf("sha256:%x", h.Sum(nil)), nil
+}
+
+// sameStart compares what every process has found for itself when it is ready
+// for the first step.
+func (r *run) sameStart() error {
+	if r.end == nil {
+		return nil
+	}
+	ck := "none"
+	if r.resumed != "" {
+		sum, err := contentOf(filepath.Join(r.resumed, "manifest.json"))
+		if err = r.agree(err); err != nil {
+			return err
+		}
+		ck = sum
+	}
+	differ, err := r.compare([]fact{
+		{"the checkpoint", ck},
+		{"the first step", fmt.Sprint(r.first)},
+		{"the last step", fmt.Sprint(r.last)},
+		{"the seed", fmt.Sprint(r.seed)},
+		{"the content of the data", given(r.feed.fingerprint()) + " " + r.feed.fingerprint()},
+	}, "the start")
+	if err != nil || differ == "" {
+		return err
+	}
+	return r.everywhere(errorf(ExitFile, "the processes would train differently: %s", differ).
+		hint("give every process the same folder of checkpoints, the same data and the same seed"))
+}
+
+// factBytes is what a process tells of a fact: a digest, and the beginning of its
+// text for the message.
+const (
+	factBytes  = 64
+	digestSize = 16
+)
+
+// compare says which facts are not equal on all processes, and what they are on
+// which ranks; "" if all are equal.
+func (p *processes) compare(facts []fact, what string) (string, error) {
+	n := factBytes * len(facts)
+	mine := make([]byte, n)
+	for i, f := range facts {
+		sum := sha256.Sum256([]byte(f.value))
+		at := mine[factBytes*i:]
+		copy(at[:digestSize], sum[:])
+		binary.LittleEndian.PutUint16(at[digestSize:], uint16(copy(at[digestSize+2:factBytes], f.value)))
+	}
+	all, err := p.gather(mine, what)
+	if err != nil {
+		return "", &Error{Code: codeOf(err), Msg: "the processes cannot compare " + what, Err: err}
+	}
+	var differ []string
+	for i, f := range facts {
+		var values []string
+		ranks := map[string][]int{} // by digest and text
+		for rank := range p.end.Mesh().Size() {
+			v := string(all[n*rank+factBytes*i:][:factBytes])
+			if ranks[v] == nil {
+				values = append(values, v)
+			}
+			ranks[v] = append(ranks[v], rank)
+		}
+		if len(values) > 1 {
+			differ = append(differ, f.name+" is "+listed(values, ranks))
+		}
+	}
+	return strings.Join(differ, "; "), nil
+}
+
+// gather gives what each process has to say, by rank, one after the other; each
+// says as many bytes.
+func (p *processes) gather(mine []byte, what string) ([]byte, error) {
+	all := make([]byte, len(mine)*p.end.Mesh().Size())
+	call, err := p.end.Prepare(comm.Op{Kind: comm.AllGather, Group: p.end.Mesh().World(), DType: comm.Bool, Inner: len(mine),
+		Src: mine, Dst: all, Label: what})
+	if err == nil {
+		err = call.Run()
+	}
+	return all, err
+}
+
+// maxListed is how many different values, and ranks that have one, are named.
+const maxListed = 4
+
+// listed names values with the ranks that have them, both shortened.
+func listed(values []string, ranks map[string][]int) string {
+	var parts []string
+	for i, v := range values {
+		if i == maxListed {
+			parts = append(parts, fmt.Sprintf("%d other values elsewhere", len(values)-i))
+			break
+		}
+		size := binary.LittleEndian.Uint16([]byte(v[digestSize:]))
+		text := strings.ToValidUTF8(v[digestSize+2:][:size], "")
+		on, more := ranks[v], ""
+		if len(on) > maxListed {
+			on, more = on[:maxListed], fmt.Sprintf(" and %d more", len(on)-maxListed)
+		}
+		parts = append(parts, text+" on "+comm.RankList(on)+more)
+	}
+	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
+}
