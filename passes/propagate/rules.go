@@ -72,7 +72,7 @@ func rulesOf(c *pass.Context, m *ir.Module) (*layout, error) {
 			}
 		case "replicate":
 			for _, p := range r.Args.Names("of") {
-				l.whole[p] = r.Args.Names("over")
+				l.replicate(p, r.Args.Names("over"))
 			}
 		default:
 			if !known[r.Head] {
@@ -84,6 +84,16 @@ func rulesOf(c *pass.Context, m *ir.Module) (*layout, error) {
 	l.mesh = order(m.Mesh, lists, axes, l.zero)
 	l.zero = l.sorted(l.zero)
 	return l, nil
+}
+
+// replicate notes a rule that keeps a parameter replicated: over these mesh axes,
+// besides those of other such rules, or, if it names none, over all.
+func (l *layout) replicate(path string, over []string) {
+	have, some := l.whole[path]
+	if len(over) == 0 || some && len(have) == 0 {
+		over, have = nil, nil
+	}
+	l.whole[path] = append(slices.Clone(have), over...)
 }
 
 func (l *layout) size(mesh string) int {
