@@ -29,6 +29,7 @@ type layout struct {
 	// stages are mesh axes that hold pipeline stages: nothing is sharded over
 	// them.
 	stages map[string]bool
+	pipe   *pipeline // nil without one
 	// whole are parameters that must not be sharded: over these mesh axes, or,
 	// where the list is empty, any.
 	whole map[string][]string
@@ -44,7 +45,7 @@ var known = map[string]bool{
 // rulesOf reads the metadata of m. Where an axis that they cut is split or merged
 // in parts that a mesh axis does not fit, m's mesh is refined.
 func rulesOf(c *pass.Context, m *ir.Module) (*layout, error) {
-	l := &layout{name: "single", mesh: m.Mesh, claims: map[string][]claim{}, stages: map[string]bool{}, whole: map[string][]string{}}
+	l := &layout{name: "single", mesh: m.Mesh, pipe: pipelineOf(m), claims: map[string][]claim{}, stages: map[string]bool{}, whole: map[string][]string{}}
 	t := m.MetaTerm("layout")
 	if t == nil {
 		return l, nil
