@@ -23,6 +23,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 	kept := map[string]int{}
 	for _, f := range m.Funcs {
 		s := &splitter{m: m, f: f, rule: r, devices: devices, index: map[*ir.Op]int{}, kept: kept}
+		s.shrink()
 		order, err := s.order()
 		if err != nil {
 			return err
@@ -190,12 +191,13 @@ func (s *splitter) expand(order [][]*ir.Op) {
 	// that senders know.
 	wanted := map[*ir.Value]map[int]bool{}
 	for d, ops := range order {
-		s.reads(ops, d, home, func(v *ir.Value, from int) {
+		s.progs[d].remade = s.remade(d, s.reads(ops, d, home, nil), home)
+		for _, v := range s.reads(ops, d, home, s.progs[d].remade) {
 			if wanted[v] == nil {
 				wanted[v] = map[int]bool{}
 			}
 			wanted[v][d] = true
-		})
+		}
 	}
 	for _, r := range s.f.Results {
 		s.progs[s.owner(r, home)].results = append(s.progs[s.owner(r, home)].results, r)
@@ -229,18 +231,23 @@ func (s *splitter) homes(order [][]*ir.Op) map[*ir.Value]int {
 		if a.Role != ir.RoleParam && a.Role != ir.RoleState {
 			continue
 		}
-		key := a.Role + " " + a.Path
-		d, known := s.kept[key]
-		if r := s.f.Result(a.Role, a.Path); known {
-			home[a.Value] = d
-		} else if r != nil && r.Value.Def != nil {
-			home[a.Value] = home[r.Value]
-		} else {
-			home[a.Value] = s.firstReader(a.Value)
-		}
-		s.kept[key] = home[a.Value]
+		home[a.Value] = s.keeps(a)
+		s.kept[a.Role+" "+a.Path] = home[a.Value]
 	}
 	return home
+}
+
+// keeps is the device that keeps a parameter or state: the one that has it in an
+// earlier function, or makes the new one, or reads it first.
+func (s *splitter) keeps(a *ir.Arg) int {
+	if d, known := s.kept[a.Role+" "+a.Path]; known {
+		return d
+	}
+	if r := s.f.Result(a.Role, a.Path); r != nil && r.Value.Def != nil {
+		d, _ := s.on(r.Value.Def)
+		return d
+	}
+	return s.firstReader(a.Value)
 }
 
 // firstReader is the device of the earliest virtual stage that reads v.
@@ -266,9 +273,9 @@ func (s *splitter) owner(r ir.Result, home map[*ir.Value]int) int {
 	return s.devices - 1
 }
 
-// reads calls f for each value that ops on device d read from another device,
-// through floating operations as well.
-func (s *splitter) reads(ops []*ir.Op, d int, home map[*ir.Value]int, f func(v *ir.Value, from int)) {
+// reads are the values that ops on device d read from another device, through
+// floating operations as well, and through those that it has remade.
+func (s *splitter) reads(ops []*ir.Op, d int, home map[*ir.Value]int, remade map[*ir.Value]bool) (out []*ir.Value) {
 	seen := map[*ir.Value]bool{}
 	var value func(v *ir.Value)
 	value = func(v *ir.Value) {
@@ -276,9 +283,9 @@ func (s *splitter) reads(ops []*ir.Op, d int, home map[*ir.Value]int, f func(v *
 			return
 		}
 		seen[v] = true
-		if from, ok := home[v]; ok {
+		if from, ok := home[v]; ok && !remade[v] {
 			if from != d {
-				f(v, from)
+				out = append(out, v)
 			}
 			return
 		}
@@ -293,6 +300,7 @@ func (s *splitter) reads(ops []*ir.Op, d int, home map[*ir.Value]int, f func(v *
 			value(a)
 		}
 	}
+	return out
 }
 
 // readers lists the devices that want v, in order.
