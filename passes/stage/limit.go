@@ -8,8 +8,9 @@ import (
 )
 
 // MaxOps is how many operations a training step may have, with those of every
-// microbatch: as many as are compiled in about a minute and in a few GiB.
-const MaxOps = 300_000
+// microbatch: about as many as are compiled in two minutes on
+// one core and in 2 GiB.
+const MaxOps = 250_000
 
 // checkSize refuses a step of so many operations that the passes behind would take
 // very long for it, before any of them is made. t is nil without a pipeline.
