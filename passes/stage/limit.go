@@ -8,8 +8,7 @@ import (
 )
 
 // MaxOps is how many operations a training step may have, with those of every
-// microbatch: about as many as are compiled in two minutes on
-// one core and in 2 GiB.
+// microbatch: about as many as one core compiles in two minutes and 2 GiB.
 const MaxOps = 250_000
 
 // checkSize refuses a step of so many operations that the passes behind would take
