@@ -8,8 +8,8 @@ import (
 )
 
 // MaxOps is how many operations a training step may have, with those of every
-// microbatch: about as many as one core compiles in two minutes and 2 GiB.
-const MaxOps = 250_000
+// microbatch: about as many as one core compiles in four minutes and 7 GiB.
+const MaxOps = 1_000_000
 
 // checkSize refuses a step of so many operations that the passes behind would take
 // very long for it, before any of them is made. t is nil without a pipeline.
