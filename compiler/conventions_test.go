@@ -67,7 +67,7 @@ var conventions = []struct {
 	{"max(r, over = pair)", []convention{at(1, of(1, 1), of(.5, .5)), at(inf, of(inf, 0), of(1, 0)), at(-inf, of(-inf, -inf), of(.5, .5)), at(nan, of(nan, inf), of(nan, nan))}},
 	{"softmax(r, over = pair)[pair = 1]", []convention{at(0.5, of(1, 1), of(-.25, .25)), at(1, of(-inf, 0), of(0, 0)), at(nan, of(-inf, -inf), of(nan, nan)), at(nan, of(inf, 0), of(nan, nan))}},
 	{"logsumexp(r, over = pair)", []convention{at(math.Ln2, of(0, 0), of(.5, .5)), at(0, of(-inf, 0), of(0, 1)), at(-inf, of(-inf, -inf), of(0, 0)),
-		at(inf, of(inf, 0), of(1, 0)), at(inf, of(-inf, inf), of(0, 1)), at(inf, of(inf, inf), of(1, 1)), at(nan, of(nan, 0), of(nan, nan)), at(nan, of(nan, inf), of(nan, nan)), at(1e38, of(1e38, 1e38), of(.5, .5))}},
+		at(inf, of(inf, 0), of(nan, 0)), at(inf, of(-inf, inf), of(0, nan)), at(inf, of(inf, inf), of(nan, nan)), at(nan, of(nan, 0), of(nan, nan)), at(nan, of(nan, inf), of(nan, nan)), at(1e38, of(1e38, 1e38), of(.5, .5))}},
 	{"log_softmax(r, over = pair)[pair = 0]", []convention{at(-math.Ln2, of(0, 0), of(.5, -.5)), at(-inf, of(-inf, 0), of(1, -1)), at(0, of(0, -inf), of(0, 0)), at(nan, of(-inf, -inf), of(1, 0))}},
 }
 

@@ -13,10 +13,11 @@ func TestPassesRefuseLayouts(t *testing.T) {
 	for _, c := range []struct{ rules, code, says string }{
 		{"mesh pp = 2\n  pipeline blocks over pp { schedule = 1f1b  chunks = 2  microbatches = 4 }", "E0610", "schedule 1f1b keeps 1 chunk on each device"},
 		{"mesh pp = 2\n  pipeline blocks over pp { schedule = interleaved  chunks = 2  microbatches = 1 }", "E0610", "take 2"},
+		{"mesh pp = 2\n  pipeline blocks over pp { schedule = 1f1b  microbatches = 4096 }", "E0614", "4096 microbatches in 16384 slots"},
 		{"mesh dp = 1\n  device memory = 64 KiB", "E0611", "at most 64.00 KiB"},
 		{"mesh dp = 2  shard batch over dp\n  forbid all_reduce on wte", "E0612", "all_reduce over dp moves `wte`"},
 	} {
-		src := "import \"../examples/gpt/gpt.ptl\"\nconfig { layers = 4  batch = 8  seq = 8  embed = 8  heads = 2  head = 4  ffn = 16 }\nlayout l {\n  " + c.rules + "\n}\n"
+		src := "import \"../examples/gpt/gpt.ptl\"\nconfig { layers = 4  batch = 4096  seq = 8  embed = 8  heads = 2  head = 4  ffn = 16 }\nlayout l {\n  " + c.rules + "\n}\n"
 		_, r, err := Compile(Options{File: "l.ptl", Source: []byte(src), Read: os.ReadFile, Target: "ref"})
 		errs, ok := diag.As(err)
 		if !ok || len(errs) != 1 {

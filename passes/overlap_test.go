@@ -2,6 +2,7 @@ package passes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,13 +11,19 @@ import (
 	"ptc/ir/op"
 	"ptc/ir/verify"
 	"ptc/passes/check"
+	"ptc/passes/overlap"
 	"ptc/passes/pass"
 )
 
 // overlapped is a training step under a layout, to the end of the passes.
 func overlapped(t *testing.T, mesh []ir.MeshAxis, rules ir.Terms, executed bool) *ir.Module {
 	t.Helper()
-	m := irtest.Transformer(irtest.Sizes{Layers: 4, Batch: 8, Seq: 8, Heads: 4, Head: 4, FFN: 32, Vocab: 16})
+	return overlappedLayers(t, 4, mesh, rules, executed)
+}
+
+func overlappedLayers(t *testing.T, layers int, mesh []ir.MeshAxis, rules ir.Terms, executed bool) *ir.Module {
+	t.Helper()
+	m := irtest.Transformer(irtest.Sizes{Layers: layers, Batch: 8, Seq: 8, Heads: 4, Head: 4, FFN: 32, Vocab: 16})
 	m.Mesh = mesh
 	m.SetMeta(rule("layout", "name", ir.Str("test"), "rules", rules))
 	o := &Options{VerifyEach: true}
@@ -97,6 +104,46 @@ func TestBuckets(t *testing.T) {
 				t.Errorf("%s, buckets of %d bytes: %+v; before %d exchanges of %d bytes", l.name, limit, x, last, bytes)
 			}
 			last = x.count
+		}
+	}
+}
+
+// TestManyReductions holds that the reductions of gradients all run beside other
+// work, though there are more of them than may be under way at once: the oldest is
+// waited for where the limit is reached.
+func TestManyReductions(t *testing.T) {
+	const layers = 8
+	for _, l := range []struct {
+		name  string
+		rules ir.Terms
+		kind  string
+	}{
+		{"dp", ir.Terms{shard("dp", "batch")}, "all_reduce"},
+		{"zero 2", ir.Terms{shard("dp", "batch"), zero(2, "dp")}, "reduce_scatter"},
+		{"zero 3", ir.Terms{shard("dp", "batch"), zero(3, "dp")}, "reduce_scatter"},
+	} {
+		m := overlappedLayers(t, layers, mesh("dp", 2), append(ir.Terms{rule("bucket", "bytes", ir.Int(0))}, l.rules...), false)
+		all, blocking, open, most := 0, 0, 0, 0
+		ops := m.Func("step").Ops
+		for i, o := range ops {
+			if o.Name == "done" {
+				open--
+			}
+			if op.Started(o) {
+				open++
+				most = max(most, open)
+			}
+			if o.Name == l.kind && o.Args[0].Type.Rank() > 0 {
+				if all++; !op.Started(o) && !slices.Contains(ops[i+1].Args, o.Result()) {
+					blocking++ // though something stands before its reader
+				}
+			}
+		}
+		if all <= overlap.MaxOpen*2 || blocking > 0 {
+			t.Errorf("%s: %d of %d reductions block", l.name, blocking, all)
+		}
+		if most > overlap.MaxOpen {
+			t.Errorf("%s: %d collectives under way, want at most %d", l.name, most, overlap.MaxOpen)
 		}
 	}
 }

@@ -110,9 +110,13 @@ type reader struct {
 	byName bool // only views that keep names and sizes lie between
 }
 
-// readers lists the non-view readers of v.
+// readers lists the non-view readers of v, once: a value that every parameter's
+// update reads would else be looked through for each of them again.
 func (p *program) readers(v *ir.Value) []reader {
-	var out []reader
+	out, known := p.read[v]
+	if known {
+		return out
+	}
 	var walk func(v *ir.Value, byName bool)
 	walk = func(v *ir.Value, byName bool) {
 		for _, o := range p.users[v] {
@@ -128,6 +132,7 @@ func (p *program) readers(v *ir.Value) []reader {
 		}
 	}
 	walk(v, true)
+	p.read[v] = out
 	return out
 }
 

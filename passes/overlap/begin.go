@@ -1,6 +1,7 @@
 package overlap
 
 import (
+	"slices"
 	"strings"
 
 	"ptc/ir"
@@ -22,14 +23,9 @@ func (o *options) begin(f *ir.Func) int {
 	for _, r := range f.Results {
 		leaves[r.Value] = leaves[r.Value] || r.Role == ir.RoleParam || r.Role == ir.RoleState
 	}
-	at := map[*ir.Op]int{}
-	for i, x := range f.Ops {
-		at[x] = i
-	}
-	dones := map[int][]*ir.Op{} // by the place of the first reader
+	var flights []*flight
 	with := map[*ir.Value]*ir.Value{}
-	open := map[string][]*ir.Op{} // by mesh axes, the places of their readers to come
-	started := 0
+	open := map[string][]*flight{} // by mesh axes, oldest first
 	for i, x := range f.Ops {
 		if !o.movable(x) {
 			continue
@@ -39,34 +35,25 @@ func (o *options) begin(f *ir.Func) int {
 			to = min(to, first(r))
 			kept = kept || leaves[r] // written over the old one, which others may still read
 		}
-		over := strings.Join(x.Attrs.Names("over"), ",")
-		var still []*ir.Op
-		for _, y := range open[over] {
-			if at[y] > i {
-				still = append(still, y)
-			}
-		}
-		open[over] = still
-		if to == i+1 || kept || len(still) >= MaxOpen {
+		if to == i+1 || kept {
 			continue
 		}
-		d := f.NewOp("done", x.Results, nil, types(x)...)
-		d.Scope, d.Pos = x.Scope, x.Pos
+		over := strings.Join(x.Attrs.Names("over"), ",")
+		y := &flight{done: f.NewOp("done", x.Results, nil, types(x)...), at: to}
+		open[over] = append(landing(open[over], i), y)
+		flights = append(flights, y)
+		y.done.Scope, y.done.Pos = x.Scope, x.Pos
 		for k, r := range x.Results {
-			with[r] = d.Results[k]
+			with[r] = y.done.Results[k]
 		}
 		x.Attrs = x.Attrs.With("start", ir.BoolVal(true))
-		dones[to] = append(dones[to], d)
-		if to < len(f.Ops) {
-			open[over] = append(open[over], f.Ops[to])
-		} else {
-			open[over] = append(open[over], d)
-			at[d] = to
-		}
-		started++
+	}
+	dones := map[int][]*ir.Op{} // by the operation that they stand before
+	for _, y := range flights {
+		dones[y.at] = append(dones[y.at], y.done)
 	}
 	f.Replace(with)
-	out := make([]*ir.Op, 0, len(f.Ops)+started)
+	out := make([]*ir.Op, 0, len(f.Ops)+len(flights))
 	for i := 0; i <= len(f.Ops); i++ {
 		out = append(out, dones[i]...)
 		if i < len(f.Ops) {
@@ -74,7 +61,27 @@ func (o *options) begin(f *ir.Func) int {
 		}
 	}
 	f.Ops = out
-	return started
+	return len(flights)
+}
+
+// flight is a started collective: its `done` stands before the operation at a
+// place, that of its first reader or an earlier one.
+type flight struct {
+	done *ir.Op
+	at   int
+}
+
+// landing are the flights, oldest first, that are still under way where the
+// operation at i starts another one. Where there would be more than [MaxOpen],
+// the oldest is waited for there: it has had the longest time, and what comes
+// last would otherwise have nothing to run beside.
+func landing(open []*flight, i int) []*flight {
+	still := slices.DeleteFunc(open, func(y *flight) bool { return y.at <= i })
+	if len(still) == MaxOpen {
+		still[0].at = i
+		still = still[1:]
+	}
+	return still
 }
 
 // readers gives the place of the first operation that reads a value; the end

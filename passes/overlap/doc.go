@@ -30,6 +30,8 @@
 // splits those that the layout lets run beside other work into start and done,
 // and where nothing stands between, moves there what the collective does not
 // need, such as the gradient of a weight behind that of an activation (Wang et
-// al., "Overlap Communication with Dependent Computation", 2023).
+// al., "Overlap Communication with Dependent Computation", 2023). At most
+// [MaxOpen] are under way over one set of mesh axes: where another one starts, the
+// oldest is waited for.
 // Imports ir, ir/op, ir/verify, passes/pass.
 package overlap

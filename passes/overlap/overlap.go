@@ -20,7 +20,8 @@ const (
 )
 
 // MaxOpen bounds the collectives of one set of mesh axes that are started and
-// not done; transports hold as many.
+// not done; transports hold as many. Where another one starts, the oldest is done
+// first.
 const MaxOpen = 32
 
 // Run reorders every entry function of a module of several devices, or that moves

@@ -5,6 +5,8 @@
 // In: functions whose operations are tagged with stage, microbatch and half
 // (passes/stage). Out: in the place of @step, @step.0 … @step.p-1, one for each
 // coordinate of the pipeline's mesh axis; @eval likewise. No tag is left.
+// Of the forms of one tensor that a device needs of another one (cast, renamed,
+// sliced) the smallest that determines the others is sent, once.
 // Invariant: the programs together compute what the function did; every
 // receive has one send, and no wait among devices is in a circle, which
 // [Check] proves by running the messages (a network of processes that wait for

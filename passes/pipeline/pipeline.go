@@ -24,6 +24,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 	kept := map[string]int{}
 	for _, f := range m.Funcs {
 		s := &splitter{m: m, f: f, rule: r, devices: devices, index: map[*ir.Op]int{}, kept: kept}
+		s.shrink()
 		order, err := s.order()
 		if err != nil {
 			return err
@@ -201,13 +202,14 @@ func (s *splitter) expand(order [][]*ir.Op) {
 		p.results = append(p.results, r)
 		read[p.d] = append(read[p.d], r.Value)
 	}
-	for d, vs := range read {
-		s.needs(vs, d, home, map[*ir.Value]bool{}, func(v *ir.Value) {
+	for d, p := range s.progs {
+		p.remade = s.remade(d, s.reads(read[d], d, home, nil), home)
+		for _, v := range s.reads(read[d], d, home, p.remade) {
 			if wanted[v] == nil {
 				wanted[v] = map[int]bool{}
 			}
 			wanted[v][d] = true
-		})
+		}
 	}
 	tags := map[*ir.Value]int{}
 	for v := range wanted {
@@ -235,11 +237,14 @@ func (s *splitter) homes(order [][]*ir.Op) map[*ir.Value]int {
 			}
 		}
 	}
-	for _, role := range []string{ir.RoleParam, ir.RoleState} {
-		for _, a := range s.f.Args {
-			if a.Role == role {
-				home[a.Value] = s.keeps(a, home)
-			}
+	for _, a := range s.f.Args {
+		if a.Role == ir.RoleParam || a.Role == ir.RoleState {
+			home[a.Value] = s.keeps(a)
+		}
+	}
+	for _, a := range s.f.Args {
+		if d, ok := home[a.Value]; ok {
+			s.kept[a.Role+" "+a.Path] = d
 		}
 	}
 	return home
@@ -247,27 +252,22 @@ func (s *splitter) homes(order [][]*ir.Op) map[*ir.Value]int {
 
 // keeps is the device of a parameter or state: the one that functions before
 // this one have, else a state's parameter's, else the one that makes its next
-// value, else the first that reads it. That several parameters, or states, have
-// one next value moves none of them from where it is read.
-func (s *splitter) keeps(a *ir.Arg, home map[*ir.Value]int) int {
-	key := a.Role + " " + a.Path
-	if _, known := s.kept[key]; known {
-		return s.kept[key]
+// value, else the first that reads it.
+func (s *splitter) keeps(a *ir.Arg) int {
+	if d, known := s.kept[a.Role+" "+a.Path]; known {
+		return d
 	}
-	d, made := 0, false
-	if r := s.f.Result(a.Role, a.Path); r != nil && r.Value.Def != nil {
-		d, made = home[r.Value]
-	}
-	if path, _, ok := strings.Cut(a.Path, "/"); ok {
-		if p, known := s.kept[ir.RoleParam+" "+path]; known {
-			d, made = p, true
+	if path, _, ok := strings.Cut(a.Path, "/"); ok && a.Role == ir.RoleState {
+		if p := s.f.Arg(ir.RoleParam, path); p != nil {
+			return s.keeps(p)
 		}
 	}
-	if !made {
-		d = s.firstReader(a.Value)
+	if r := s.f.Result(a.Role, a.Path); r != nil && r.Value.Def != nil {
+		if d, ok := s.on(r.Value.Def); ok {
+			return d
+		}
 	}
-	s.kept[key] = d
-	return d
+	return s.firstReader(a.Value)
 }
 
 // firstReader is the device of the earliest virtual stage that reads v.
@@ -301,22 +301,28 @@ func (s *splitter) owner(r ir.Result, home map[*ir.Value]int) int {
 	return s.devices - 1
 }
 
-// needs calls want for each value that device d needs of another one to have vs,
-// through floating operations as well; those in seen are known.
-func (s *splitter) needs(vs []*ir.Value, d int, home map[*ir.Value]int, seen map[*ir.Value]bool, want func(v *ir.Value)) {
-	for _, v := range vs {
-		if seen[v] {
-			continue
-		}
-		seen[v] = true
-		if at, ok := home[v]; ok {
-			if at != d {
-				want(v)
+// reads are the values of those in vs, and of what floating operations and those
+// that are remade read for them, that device d needs of another one.
+func (s *splitter) reads(vs []*ir.Value, d int, home map[*ir.Value]int, remade map[*ir.Value]bool) (out []*ir.Value) {
+	seen := map[*ir.Value]bool{}
+	var need func(vs []*ir.Value)
+	need = func(vs []*ir.Value) {
+		for _, v := range vs {
+			if seen[v] {
+				continue
 			}
-		} else if v.Def != nil {
-			s.needs(v.Def.Args, d, home, seen, want)
+			seen[v] = true
+			if from, ok := home[v]; ok && !remade[v] {
+				if from != d {
+					out = append(out, v)
+				}
+			} else if v.Def != nil {
+				need(v.Def.Args)
+			}
 		}
 	}
+	need(vs)
+	return out
 }
 
 // readers lists the devices that want v, in order.

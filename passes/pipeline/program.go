@@ -18,6 +18,7 @@ type program struct {
 	wanted  map[*ir.Value]map[int]bool
 	tags    map[*ir.Value]int
 	results []ir.Result
+	remade  map[*ir.Value]bool // made here of another form, though another device makes it too
 }
 
 func newProgram(s *splitter, d int) *program {
@@ -32,7 +33,7 @@ func (p *program) value(v *ir.Value, reader *ir.Op) *ir.Value {
 	if w := p.at[v]; w != nil {
 		return w
 	}
-	if from, ok := p.home[v]; ok && from != p.d {
+	if from, ok := p.home[v]; ok && from != p.d && !p.remade[v] {
 		p.at[v] = p.receive(v, from, reader)
 		return p.at[v]
 	}

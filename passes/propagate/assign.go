@@ -97,16 +97,14 @@ func (p *propagation) strength(o *ir.Op, f *op.Factor, m string) (int, string) {
 		}
 	}
 	name := func(axis string) {
-		if axis == "" {
-			return
+		if axis == "" || p.update[o.Results[0]] {
+			return // the optimizer computes in the sharding in which its tensors are stored
 		}
 		switch c, at := p.l.claimOn(axis, m, ""); c {
 		case 2:
 			note(ruled, at)
 		case 1:
-			if !p.update[o.Results[0]] {
-				note(between, at)
-			}
+			note(between, at)
 		}
 	}
 	for i, axis := range f.Args {

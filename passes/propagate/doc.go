@@ -21,9 +21,11 @@
 // the result; otherwise they are settled before it. States of the forward and
 // the backward pass come from the same rules, so one need not look back.
 //
+// What crosses stages of a pipeline is reduced first, in one sharding (received), and the optimizer hears no rule: it follows what is stored.
+//
 // What one operation at a time does not show is planned: where sums pass products,
 // which are linear in either factor alone (a minimum cut), and whether parameters
 // that zero cuts are gathered or followed. A plan is tried on a copy, and followed
 // if devices then send less.
-// Imports ir, ir/op, passes/pass.
+// Imports ir, ir/op, passes/pass, passes/stage.
 package propagate

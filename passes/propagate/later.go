@@ -66,7 +66,7 @@ func (t *trial) settleOver(m ir.MeshAxis, owed map[planned]bool) {
 		case in != nil:
 			carriers = append(carriers, carrier{o, in})
 			for _, j := range in {
-				if v := t.args[i][j]; r.inside(v) {
+				if v := t.args[i][j]; r.inside(v) && !r.l.pipe.crosses(o, v) {
 					r.connect(r.out[v], r.enter(o.Results[0]), forever)
 				}
 			}
@@ -75,7 +75,7 @@ func (t *trial) settleOver(m ir.MeshAxis, owed map[planned]bool) {
 			r.connect(0, r.enter(o.Results[0]), forever)
 		}
 		for j, v := range t.args[i] {
-			if r.inside(v) && !slices.Contains(in, j) {
+			if r.inside(v) && (!slices.Contains(in, j) || r.l.pipe.crosses(o, v)) {
 				r.connect(r.out[v], 1, forever)
 			}
 		}
@@ -144,7 +144,9 @@ func (r *region) carrier(i int, o *ir.Op) []int {
 		steps, all := far, true
 		for _, j := range in {
 			v := r.args[i][j]
-			if r.inside(v) {
+			if r.l.pipe.crosses(o, v) {
+				all = all && !sharded(v.Type, r.m.Name) // it is reduced before it is sent
+			} else if r.inside(v) {
 				steps = min(steps, r.steps[v]+1)
 			} else if !r.flexible(v) && (sharded(v.Type, r.m.Name) || owes(v.Type, r.m.Name)) {
 				all = false

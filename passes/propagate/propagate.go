@@ -28,7 +28,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 
 // propagate states every value of f, by plan.
 func propagate(c *pass.Context, l *layout, f *ir.Func, plan plan) *propagation {
-	p := &propagation{c: c, l: l, f: f, plan: plan, wish: map[*ir.Value]ir.Type{}, made: map[string]*ir.Value{}, origin: map[*ir.Value]origins{}, flex: map[*ir.Op]bool{}, update: map[*ir.Value]bool{}, kept: map[*ir.Value]bool{}, strengths: map[planned]int{}}
+	p := &propagation{c: c, l: l, f: f, plan: plan, wish: map[*ir.Value]ir.Type{}, made: map[string]*ir.Value{}, origin: map[*ir.Value]origins{}, flex: map[*ir.Op]bool{}, update: map[*ir.Value]bool{}, kept: map[*ir.Value]bool{}, strengths: map[planned]int{}, terms: map[*ir.Value]ir.Type{}}
 	p.arguments()
 	if f.Name == "step" {
 		p.remarkWhole()
@@ -52,6 +52,9 @@ type propagation struct {
 	strengths map[planned]int
 	// wish is the state in which an owed sum will be needed.
 	wish map[*ir.Value]ir.Type
+	// terms are wishes for gradients whose terms may be reduced one by one: those
+	// that are not rounded between.
+	terms map[*ir.Value]ir.Type
 	// origin says of values why they are as they are.
 	origin map[*ir.Value]origins
 	// made holds the reshards that exist: value, target state, half of the step.
@@ -98,8 +101,13 @@ func (p *propagation) wishes() {
 		}
 		needed[r.Value] = true
 		w := p.l.stored(r.Path, r.Value.Type, p.l.zeroLevel >= 1)
+		rounded := false
 		for v := r.Value; v != nil; v = scaled(v, uses) {
 			p.wish[v] = w.WithDType(v.Type.DType)
+			if !rounded {
+				p.terms[v] = p.wish[v]
+			}
+			rounded = rounded || v.Def != nil && v.Def.Attrs.Has(op.AttrOwed)
 		}
 	}
 	p.leads = map[*ir.Op]bool{}
@@ -151,7 +159,11 @@ func (p *propagation) operations() {
 			p.out = append(p.out, o) // replicated; readers make their own
 			continue
 		}
-		if p.noteUpdate(o) {
+		update := p.noteUpdate(o)
+		for i, v := range o.Args {
+			o.Args[i] = p.received(o, v)
+		}
+		if update {
 			p.settleWishes(o)
 		}
 		a := p.assign(o)
@@ -275,7 +287,14 @@ func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, from origin
 	if root(v).Def == nil && p.l.zeroLevel >= 3 && p.backward {
 		half = " backward" // gathered anew rather than kept since the forward pass
 	}
-	key := fmt.Sprintf("%d %s%s", v.ID, t, half)
+	// A sum is reduced where it is made, other moves are the reader's: each device
+	// of a pipeline has its own of what it receives.
+	by := reader
+	if len(v.Type.Partial) > 0 && v.Def != nil && !p.l.pipe.crosses(reader, v) {
+		by = v.Def
+	}
+	at, _ := p.l.pipe.device(by)
+	key := fmt.Sprintf("%d %s%s %d", v.ID, t, half, at)
 	if w := p.made[key]; w != nil {
 		return w
 	}
@@ -291,14 +310,8 @@ func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, from origin
 		if why := p.because(v, t, from, whose); why != "" {
 			o.Attrs = ir.A("why", ir.Str(why))
 		}
-		// A sum is settled where it was made, other moves are the reader's. What
-		// is settled for the optimizer is its own.
-		by := reader
-		if len(v.Type.Partial) > 0 && v.Def != nil {
-			by = v.Def
-			if !p.update[v] && !p.noted(reader) {
-				o.Scope, o.Pos = by.Scope, by.Pos
-			}
+		if by != reader && !p.update[v] && !p.noted(reader) { // what is reduced for the optimizer is its own
+			o.Scope, o.Pos = by.Scope, by.Pos
 		}
 		o.Attrs = op.Tagged(o.Attrs, by.Attrs)
 		p.out = append(p.out, o)

@@ -96,6 +96,9 @@ func (l *layout) rename(old string, by []ir.MeshAxis, lists map[string][]string)
 		lists[a] = replace(list)
 	}
 	l.zero = replace(l.zero)
+	for path, list := range l.whole {
+		l.whole[path] = replace(list)
+	}
 	for a, claims := range l.claims {
 		var out []claim
 		for _, x := range claims {

@@ -29,6 +29,7 @@ type layout struct {
 	// stages are mesh axes that hold pipeline stages: nothing is sharded over
 	// them.
 	stages map[string]bool
+	pipe   *pipeline // nil without one
 	// whole are parameters that must not be sharded: over these mesh axes, or,
 	// where the list is empty, any.
 	whole map[string][]string
@@ -44,7 +45,7 @@ var known = map[string]bool{
 // rulesOf reads the metadata of m. Where an axis that they cut is split or merged
 // in parts that a mesh axis does not fit, m's mesh is refined.
 func rulesOf(c *pass.Context, m *ir.Module) (*layout, error) {
-	l := &layout{name: "single", mesh: m.Mesh, claims: map[string][]claim{}, stages: map[string]bool{}, whole: map[string][]string{}}
+	l := &layout{name: "single", mesh: m.Mesh, pipe: pipelineOf(m), claims: map[string][]claim{}, stages: map[string]bool{}, whole: map[string][]string{}}
 	t := m.MetaTerm("layout")
 	if t == nil {
 		return l, nil
@@ -72,13 +73,7 @@ func rulesOf(c *pass.Context, m *ir.Module) (*layout, error) {
 			}
 		case "replicate":
 			for _, p := range r.Args.Names("of") {
-				over := r.Args.Names("over")
-				if old, again := l.whole[p]; again && len(over) > 0 && len(old) > 0 { // over all of them
-					over = append(slices.Clone(old), over...)
-				} else if again {
-					over = nil
-				}
-				l.whole[p] = over
+				l.replicate(p, r.Args.Names("over"))
 			}
 		default:
 			if !known[r.Head] {
@@ -90,6 +85,16 @@ func rulesOf(c *pass.Context, m *ir.Module) (*layout, error) {
 	l.mesh = order(m.Mesh, lists, axes, l.zero)
 	l.zero = l.sorted(l.zero)
 	return l, nil
+}
+
+// replicate notes a rule that keeps a parameter replicated: over these mesh axes,
+// besides those of other such rules, or, if it names none, over all.
+func (l *layout) replicate(path string, over []string) {
+	have, some := l.whole[path]
+	if len(over) == 0 || some && len(have) == 0 {
+		over, have = nil, nil
+	}
+	l.whole[path] = append(slices.Clone(have), over...)
 }
 
 func (l *layout) size(mesh string) int {

@@ -52,6 +52,11 @@ func Of(m *ir.Module) *Rule {
 func Run(c *pass.Context, m *ir.Module) error {
 	r := Of(m)
 	if r == nil {
+		for _, f := range m.Funcs {
+			if err := checkSize(f, nil); err != nil {
+				return err
+			}
+		}
 		return nil
 	}
 	stages := m.MeshSize(r.Mesh) * r.Chunks
@@ -70,6 +75,9 @@ func Run(c *pass.Context, m *ir.Module) error {
 		}
 		t.run()
 		if f.Name == "step" {
+			if err := checkSize(f, t); err != nil {
+				return err
+			}
 			c.Remarkf(nil, "blocks per stage: %v; %d microbatches", t.counts, r.Microbatches)
 			if err := microbatch(f, t, r); err != nil {
 				return err
