@@ -11,7 +11,7 @@ import (
 
 // Programs that would take forever, or all memory, end with an error soon.
 func TestHostilePrograms(t *testing.T) {
-	const train = "\ntrain M { loss = M(x)  optimizer = optim.SGD(lr = 1)  data = source(\"none\", x = f32[batch = 4]) }\n"
+	const train = "\ntrain M { loss = M(x)  optimizer = optim.SGD(lr = 1)  data = source(\"synthetic\", x = f32[batch = 4]) }\n"
 	double := strings.Repeat("t = (t, t)\n", 60)
 	for name, c := range map[string]struct{ src, code string }{
 		"calls that branch":       {"fn f(x) { return f(x) + f(x) }\nmodel M { param w : f32 ~ zeros  fn apply(x) { return f(w) } }", "E0218"},

@@ -74,7 +74,7 @@ model M {
 train M {
   loss = M(x)
   optimizer = optim.OPT
-  data = source("none", x = f32[a])
+  data = source("synthetic", x = f32[a])
 }
 `
 
@@ -269,7 +269,7 @@ model M {
 train M {
   loss      = M(x)
   optimizer = optim.AdamW(lr = 0.1, no_decay = ["some.0.w"], decay = ["some.?.r", "one.v"])
-  data      = source("none", x = f32[a])
+  data      = source("synthetic", x = f32[a])
   freeze    = ["some.3.*"]
 }
 `
@@ -302,7 +302,7 @@ model M {
 train M {
   loss      = M(x)
   optimizer = optim.SGD(lr = 0.1)
-  data      = source("none", x = f32[a])
+  data      = source("synthetic", x = f32[a])
   FREEZE
 }
 `

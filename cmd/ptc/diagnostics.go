@@ -30,7 +30,7 @@ func (a *app) diagnosticsFlag(cmd *cobra.Command) {
 }
 
 // forPeople says whether messages are text.
-func (t *telling) forPeople() bool { return t.format.value == "text" }
+func (t *telling) forPeople() bool { return t.format.value != "json" && t.format.value != "sarif" }
 
 // style is colors where someone looks at them: see https://no-color.org.
 func (a *app) style() diag.Style {
