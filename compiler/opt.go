@@ -54,6 +54,24 @@ func Passes() []PassInfo {
 	return out
 }
 
+// ConfigEntries lists the entries of a source's own config, in order; none where
+// it does not parse.
+func ConfigEntries(file string, src []byte) []string {
+	f, errs := syntax.Parse(file, src)
+	if len(errs) > 0 {
+		return nil
+	}
+	var out []string
+	for _, d := range f.Decls {
+		if c, ok := d.(*syntax.Config); ok {
+			for _, e := range c.Entries {
+				out = append(out, e.Key.Name)
+			}
+		}
+	}
+	return out
+}
+
 // Targets lists the names that Options.Target takes.
 func Targets() []string { return backend.Names() }
 

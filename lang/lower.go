@@ -66,10 +66,10 @@ type lowerer struct {
 	paths     map[string]*param
 	instances []*instance // of the model, innermost first
 
-	fb      *funcBuilder // the function being built; nil at compile time
-	steps   int          // expressions evaluated
-	modules int          // instances made
-	stopped bool         // a bound was exceeded
+	fb      *funcBuilder    // the function being built; nil at compile time
+	steps   int             // expressions evaluated
+	modules int             // instances made
+	stopped bool            // a bound was exceeded
 	missing map[string]bool // imports that were reported to be missing
 
 	// bounds are the types that cross the borders of each module: arguments

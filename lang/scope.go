@@ -21,13 +21,13 @@ type frame struct {
 	sizes map[string]int
 	scope string // of emitted operations
 
-	up    *frame      // caller
-	site  syntax.Node // the call, in the caller's code
+	up   *frame      // caller
+	site syntax.Node // the call, in the caller's code
 	// common are the names of further arguments that someone else takes from the
 	// call that the frame makes.
 	common []string
-	name  string      // of the function
-	depth int
+	name   string // of the function
+	depth  int
 
 	result value // set by return
 	done   bool

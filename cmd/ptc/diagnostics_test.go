@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"ptc/runtime/data"
 )
 
 const wrongSource = `// größe
@@ -90,5 +92,28 @@ func TestColor(t *testing.T) {
 	}
 	if colored := ptc(t, "--color", "always", "compile", "wrong.ptl").err; !strings.Contains(colored, "\x1b[1;31merror[E0201]\x1b[0m") {
 		t.Errorf("no colors in\n%q", colored)
+	}
+}
+
+// TestCompletionOfSettings: --set offers the config entries of the file.
+func TestCompletionOfSettings(t *testing.T) {
+	project(t)
+	write(t, "wrong.ptl", wrongSource)
+	if r := ptc(t, "__complete", "compile", "wrong.ptl", "--set", ""); !strings.HasPrefix(r.out, "batch=\ninp=\n:6\n") {
+		t.Errorf("%q", r.out)
+	}
+}
+
+// TestSourceKinds: what the language takes for a kind of source is what runs can
+// open.
+func TestSourceKinds(t *testing.T) {
+	project(t)
+	for _, kind := range append(data.Kinds(), "npy") {
+		write(t, "source.ptl", "import std.optim config { batch = 2 inp = 3 }\nmodel M { param w : [inp] ~ zeros fn apply(x: [batch, inp]) -> [batch, inp] { return x * w } }\n"+
+			"train M { loss = mean(M(x)) optimizer = optim.SGD(lr = 0.1) data = source(\""+kind+"\", x = f32[batch, inp]) }\n")
+		r := ptc(t, "compile", "source.ptl", "--target", "ref")
+		if (r.code == exitOK) != (kind != "npy") {
+			t.Errorf("%s: exit code %d\n%s", kind, r.code, r.err)
+		}
 	}
 }

@@ -71,7 +71,7 @@ func (f *sourceFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.target, "target", "", "compile for `TARGET`: cpu, ref or a full name such as cpu:x86-64-v3\n(default cpu where libLLVM is found, else ref)")
 	complete(cmd, "target", func([]string) []string { return compiler.Targets() })
 	complete(cmd, "layout", layoutsIn)
-	complete(cmd, "set", func([]string) []string { return nil })
+	complete(cmd, "set", settingsIn)
 }
 
 func (f *sourceFlags) apply(o *compiler.Options) {
@@ -81,7 +81,11 @@ func (f *sourceFlags) apply(o *compiler.Options) {
 // complete offers words for a flag in the shell.
 func complete(cmd *cobra.Command, flag string, words func(args []string) []string) {
 	err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return words(args), cobra.ShellCompDirectiveNoFileComp
+		list, how := words(args), cobra.ShellCompDirectiveNoFileComp
+		if len(list) > 0 && strings.HasSuffix(list[0], "=") {
+			how |= cobra.ShellCompDirectiveNoSpace
+		}
+		return list, how
 	})
 	if err != nil {
 		panic(err) // the flag does not exist
@@ -100,6 +104,26 @@ var layoutLine = regexp.MustCompile(`(?m)^\s*layout\s+([A-Za-z_][A-Za-z0-9_]*)`)
 // layoutsIn lists the layouts of the file being named, also while it does not
 // parse.
 func layoutsIn(args []string) []string {
+	var names []string
+	for _, m := range layoutLine.FindAllSubmatch(named(args), -1) {
+		names = append(names, string(m[1]))
+	}
+	return names
+}
+
+// settingsIn lists the config entries of the file being named, each with the sign
+// that a value follows.
+func settingsIn(args []string) []string {
+	var out []string
+	for _, n := range compiler.ConfigEntries("main.ptl", named(args)) {
+		out = append(out, n+"=")
+	}
+	return out
+}
+
+// named is the text of the file that is the first argument, nothing where it
+// cannot be read.
+func named(args []string) []byte {
 	if len(args) == 0 {
 		return nil
 	}
@@ -112,11 +136,7 @@ func layoutsIn(args []string) []string {
 	if err != nil {
 		return nil
 	}
-	var names []string
-	for _, m := range layoutLine.FindAllSubmatch(text, -1) {
-		names = append(names, string(m[1]))
-	}
-	return names
+	return text
 }
 
 func passNames() []string {

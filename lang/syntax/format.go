@@ -11,7 +11,8 @@ import (
 // Format lays a source file out in the one style of the language. It keeps the
 // tokens, the comments, the line breaks (at most one blank line) and the
 // length of lines; it sets the indentation, the spaces, and the columns of
-// neighbouring entries, members and trailing comments. A file with syntax
+// neighbouring entries, members and trailing comments. Braces around more than
+// one line stand at the ends of lines. A file with syntax
 // errors is not touched: the errors are returned. Formatting twice changes
 // nothing more.
 func Format(file string, src []byte) ([]byte, diag.List) {
@@ -21,17 +22,53 @@ func Format(file string, src []byte) ([]byte, diag.List) {
 	}
 	p := &formatter{starts: map[int]string{}, unary: map[int]bool{}, depth: -1}
 	Inspect(f, p.learn)
-	breaks := 0
+	breaks, open := 0, opened(toks)
 	for _, t := range toks {
 		switch {
 		case t.Type == tokSpace:
 			breaks += strings.Count(t.Value, "\n")
 		case !t.EOF():
+			if open[t.Pos.Offset] {
+				breaks = max(breaks, 1)
+			}
 			p.token(t, breaks)
 			breaks = 0
 		}
 	}
 	return []byte(render(p.lines)), nil
+}
+
+// opened are the offsets of the tokens that begin a line because of the braces
+// around them: what follows `{`, but a comment on its line, and `}`, where there
+// is a line break between the two.
+func opened(toks []lexer.Token) map[int]bool {
+	type brace struct {
+		after int // offset of the token that follows, -1 before it is known
+		lines bool
+	}
+	out := map[int]bool{}
+	var stack []*brace
+	for _, t := range toks {
+		broken := strings.Contains(t.Value, "\n")
+		comment := t.Type == tokComment && strings.HasPrefix(t.Value, "//")
+		for _, b := range stack {
+			if b.after < 0 && t.Type != tokSpace && !comment {
+				b.after = t.Pos.Offset
+			}
+			b.lines = b.lines || broken || comment
+		}
+		switch {
+		case is(t, "{"):
+			stack = append(stack, &brace{after: -1})
+		case is(t, "}") && len(stack) > 0:
+			b := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			if b.lines && b.after != t.Pos.Offset {
+				out[b.after], out[t.Pos.Offset] = true, true
+			}
+		}
+	}
+	return out
 }
 
 // A level is an open bracket.
