@@ -137,10 +137,15 @@ func TestLargeModule(t *testing.T) {
 		}
 		return best
 	}
-	small, large := cost(2000), cost(20000)
-	if large > 60*small+50*time.Millisecond {
-		t.Errorf("2,000 operations took %v, 20,000 took %v", small, large)
+	// On a busy machine one measurement means little; work that grows too fast
+	// fails all of them.
+	var small, large time.Duration
+	for range 8 {
+		if small, large = cost(2000), cost(20000); large <= 60*small+50*time.Millisecond {
+			return
+		}
 	}
+	t.Errorf("2,000 operations took %v, 20,000 took %v", small, large)
 }
 
 // BenchmarkPrint and BenchmarkParse are for 10,000 operations, about a GPT-2
