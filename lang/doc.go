@@ -43,6 +43,7 @@
 //	E0219  a condition or value that must be known at compile time
 //	E0220  a parameter's initial values
 //	E0221  a declaration in the wrong place
+//	E0230  an import from outside the folder of imports
 //	E0401  unknown layout
 //	E0402  an axis that no tensor has, in a layout
 //	E0403  unknown mesh axis

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -11,8 +12,11 @@ import (
 )
 
 // Importer reads a user's file by its path, which is relative to where the
-// main file's path is.
+// main file's path is. It returns ErrOutside for what it may not read.
 type Importer func(path string) ([]byte, error)
+
+// ErrOutside is a file outside the folder that imports may come from.
+var ErrOutside = errors.New("outside the folder of imports")
 
 // Source is the text of a file that was read.
 type Source struct{ Name, Text string }
@@ -209,6 +213,14 @@ func importName(d *syntax.Import) *syntax.Ident {
 	return &syntax.Ident{Span: d.Span, Name: strings.TrimSuffix(base, path.Ext(base))}
 }
 
+// importPath is the path of an import, as it is written.
+func importPath(d *syntax.Import) string {
+	if d.File != "" {
+		return string(d.File)
+	}
+	return strings.ReplaceAll(d.Path(), ".", "/") + ".ptl"
+}
+
 // follow reads what an import names, once.
 func (ld *loader) follow(f *file, d *syntax.Import) *file {
 	if len(d.Parts) > 0 && d.Parts[0].Name == "std" {
@@ -220,10 +232,7 @@ func (ld *loader) follow(f *file, d *syntax.Import) *file {
 		}
 		return ld.std(d.Parts[1].Name, d)
 	}
-	p := string(d.File)
-	if p == "" {
-		p = strings.ReplaceAll(d.Path(), ".", "/") + ".ptl"
-	}
+	p := importPath(d)
 	if path.IsAbs(p) {
 		e := at("E0212", d, "`%s` is the path of a file on one machine", p)
 		e.Want = "a path relative to this file"
@@ -251,6 +260,12 @@ func (ld *loader) user(p string, d *syntax.Import) *file {
 		return nil
 	}
 	src, err := ld.read(p)
+	if errors.Is(err, ErrOutside) {
+		e := at("E0230", d, "`%s` is outside the folder that imports may come from", importPath(d))
+		e.Want = "a file below the main file's folder, or below the folder that --imports-below names"
+		ld.errs.add(e)
+		return nil
+	}
 	if err != nil {
 		ld.errs.add(at("E0212", d, "cannot import `%s`: %s", p, cause(err)))
 		return nil

@@ -42,7 +42,7 @@ var layers = map[string][]string{
 	// not evaluate IR.
 	"backend/ref": {"backend", "internal/diag", "internal/philox", "ir", "runtime/loader", "runtime/program"},
 
-	"compiler": {"backend", "internal/diag", "ir", "lang", "passes", "runtime/program", "stdlib"},
+	"compiler": {"backend", "internal/diag", "internal/units", "ir", "lang", "passes", "runtime/program", "stdlib"},
 	"cmd":      {"compiler", "internal/diag", "internal/units", "runtime"},
 	"docs":     {"lang", "passes"},                // tests alone hold the documents to the code
 	"examples": {"compiler", "passes", "runtime"}, // tests alone train and explain them
