@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"ptc/internal/diag"
@@ -49,10 +50,19 @@ const (
 	loaded
 )
 
+// Library reads a file of the standard library: math for std/math.ptl.
+type Library func(name string) (text string, ok bool)
+
 // Load parses the main file and, through read, what it imports. The Program is
 // never nil: with errors it serves to show their sources.
 func Load(name string, src []byte, read Importer) (*Program, diag.List) {
-	ld := &loader{prog: &Program{}, read: read, byName: map[string]*file{}}
+	return LoadWith(name, src, read, stdlib.Read)
+}
+
+// LoadWith is Load with another text of the standard library, such as that of
+// the release that a plan was made by.
+func LoadWith(name string, src []byte, read Importer, library Library) (*Program, diag.List) {
+	ld := &loader{prog: &Program{}, read: read, library: library, byName: map[string]*file{}}
 	ld.prog.main = ld.parse(name, src, false)
 	for _, s := range stdlib.Implicit {
 		ld.std(s, nil)
@@ -79,6 +89,22 @@ func (p *Program) Source(name string) (string, bool) {
 	return "", false
 }
 
+// HasConfig says whether a config entry of this name is in the user's files.
+func (p *Program) HasConfig(name string) bool {
+	for _, f := range p.files {
+		if f.tree == nil || f.std {
+			continue
+		}
+		for _, d := range f.tree.Decls {
+			c, ok := d.(*syntax.Config)
+			if ok && slices.ContainsFunc(c.Entries, func(e *syntax.Entry) bool { return e.Key.Name == name }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // stdPrefix begins the names of the standard library's files.
 const stdPrefix = "std/"
 
@@ -94,6 +120,7 @@ func fileKey(name string, std bool) string {
 type loader struct {
 	prog    *Program
 	read    Importer
+	library Library
 	byName  map[string]*file
 	sources []Source
 	errs    reporter
@@ -288,9 +315,12 @@ func (ld *loader) std(name string, d *syntax.Import) *file {
 	if g := ld.byName[fileKey(full, true)]; g != nil {
 		return g
 	}
-	src, ok := stdlib.Read(name)
+	src, ok := ld.library(name)
 	if !ok {
-		e := at("E0212", d, "there is no `std.%s`", name)
+		e := &diag.Error{Code: "E0212", Msg: fmt.Sprintf("there is no `std.%s`", name)} // of a plan, where every file imports it
+		if d != nil {
+			e = at("E0212", d, "there is no `std.%s`", name)
+		}
 		e.Want, e.Hint = stdNames(), diag.DidYouMean(name, stdlib.Names())
 		ld.errs.add(e)
 		return nil

@@ -22,6 +22,7 @@ type runFlags struct {
 	seed    uint64
 	log     choice
 	verbose bool
+	trust   trustFlags
 }
 
 func newRun(a *app) *cobra.Command {
@@ -44,12 +45,17 @@ devices, each process is one of them; the one with rank 0 tells the steps and
 writes the files. The result is the same to the bit. A device that does not
 reach a communication within --comm-timeout ends the run.
 
+A plan is a program: its native code does whatever it was made to do, with all that
+you may do, and a checksum only tells damage from no damage. Run a stranger's plan
+with --rebuild, which uses its sources and none of its code, or with --no-native.
+
 Files of parameters and gradients are safetensors, keyed by the path of the
 parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
 		Example: `  ptc run plan.bin --steps 200
   ptc run plan.bin --checkpoint ckpt/ --every 100
   ptc run plan.bin --checkpoint ckpt/ --resume --steps 2000
   ptc run plan.bin --log json > run.jsonl
+  ptc run plan.bin --rebuild                       # none of the code in the plan
   mpirun -n 8 ptc run plan.bin                     # a process for each device
   ptc run plan.bin --steps 20 --trace trace.json   # open it at ui.perfetto.dev`,
 		Args:              exactly("PLAN"),
@@ -87,6 +93,7 @@ parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
 	fl.StringVar(&o.OffloadDir, "offload-dir", "", "keep what the layout offloads to disk in `DIR` (default the system's for temporary files)")
 	fl.StringVar(&o.Trace, "trace", "", "write a trace for Perfetto to `FILE`")
 	fl.DurationVar(&o.CommTimeout, "comm-timeout", time.Minute, "how long a device waits for another")
+	f.trust.add(cmd)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "first say what the plan is")
 	if err := cmd.MarkFlagDirname("offload-dir"); err != nil {
 		panic(err)
@@ -96,7 +103,7 @@ parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
 }
 
 func (a *app) run(ctx context.Context, path string, f *runFlags) error {
-	plan, err := readPlan(path)
+	plan, err := openPlan(path, &f.trust)
 	if err != nil {
 		return afterRoot(err)
 	}
