@@ -48,6 +48,7 @@ reach a communication within --comm-timeout ends the run.
 A plan is a program: its native code does whatever it was made to do, with all that
 you may do, and a checksum only tells damage from no damage. Run a stranger's plan
 with --rebuild, which uses its sources and none of its code, or with --no-native.
+--trust takes only plans that "ptc sign" or minisign has signed with one of your keys.
 
 Files of parameters and gradients are safetensors, keyed by the path of the
 parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,

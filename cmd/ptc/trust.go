@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -10,22 +11,56 @@ import (
 	"ptc/compiler"
 	"ptc/internal/diag"
 	"ptc/runtime/program"
+	"ptc/runtime/signature"
 )
 
 // trustFlags say how much of a plan a run believes: the code in it is run as
 // native code, unless it is made anew from the plan's sources.
 type trustFlags struct {
 	rebuild, noNative bool
+	keys              string // a file or folder of public keys; empty for those of trustVar
 }
+
+// trustVar is the variable of the environment that stands for --trust.
+const trustVar = "PTC_TRUST"
 
 func (f *trustFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.rebuild, "rebuild", false, "compile the sources in the plan anew, and run that: no code of the plan is used")
 	cmd.Flags().BoolVar(&f.noNative, "no-native", false, "the same for the target ref, which interprets: no native code is run")
+	cmd.Flags().StringVar(&f.keys, "trust", "", "refuse a plan without a signature PLAN.minisig by one of the public keys in `KEYS`,\na file of minisign's or a folder of files *.pub (default $"+trustVar+", if set)")
+}
+
+// signed reads a plan whose signature has been checked, where keys are given. What
+// is checked is what is decoded: the file is read once.
+func (f *trustFlags) signed(path string) (*program.Plan, error) {
+	from := f.keys
+	if from == "" {
+		from = os.Getenv(trustVar)
+	}
+	if from == "" {
+		return readPlan(path)
+	}
+	keys, err := signature.ReadKeys(from)
+	if err != nil {
+		return nil, fileError(err)
+	}
+	data, err := program.ReadBytes(path)
+	if err != nil {
+		return nil, fileError(err)
+	}
+	if err := keys.Check(path, data); err != nil {
+		return nil, fileError(err)
+	}
+	plan, err := program.Decode(data)
+	if err != nil {
+		return nil, fileError(&program.FileError{Path: path, Err: err})
+	}
+	return plan, nil
 }
 
 // openPlan reads a plan and makes of it what the flags let run.
 func openPlan(path string, f *trustFlags) (*program.Plan, error) {
-	plan, err := readPlan(path)
+	plan, err := f.signed(path)
 	if err != nil || !f.rebuild && !f.noNative {
 		return plan, err
 	}

@@ -119,3 +119,58 @@ func TestVerify(t *testing.T) {
 		}
 	}
 }
+
+// TestSignedPlans: --trust and PTC_TRUST take a plan that a key of theirs signed,
+// and no other.
+func TestSignedPlans(t *testing.T) {
+	small := project(t)
+	must(t, with(small, "compile", "p/model.ptl", "-q", "--target", "ref", "-o", "a.bin")...)
+	must(t, "sign", "--new-key", "my.key") // an empty standard input is an empty password
+	must(t, "sign", "--new-key", "other.key")
+	if st, err := os.Stat("my.key"); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("the secret key has the mode %v (%v)", st.Mode(), err)
+	}
+	run := func(more ...string) result {
+		return ptc(t, append([]string{"run", "a.bin", "--steps", "1"}, more...)...)
+	}
+	refused := func(say string, more ...string) {
+		t.Helper()
+		if r := run(more...); r.code != exitFile || !strings.Contains(r.err, say) || strings.Contains(r.out, "step") {
+			t.Errorf("%v: exit code %d, want 3 and %q\n%s%s", more, r.code, say, r.out, r.err)
+		}
+	}
+	refused("there is no a.bin.minisig", "--trust", "my.key.pub")
+	must(t, "sign", "a.bin", "--key", "my.key")
+	if r := run("--trust", "my.key.pub"); r.code != exitOK {
+		t.Errorf("a signed plan: exit code %d\n%s", r.code, r.err)
+	}
+	if r := run("--trust", ".", "--no-native"); r.code != exitOK {
+		t.Errorf("a folder of keys: exit code %d\n%s", r.code, r.err)
+	}
+	refused("which is not among", "--trust", "other.key.pub")
+	refused("which is not among", "--trust", "other.key.pub", "--rebuild")
+	refused("no public key", "--trust", "p")
+	refused("missing", "--trust", "missing")
+	t.Setenv(trustVar, "other.key.pub")
+	refused("which is not among")
+	t.Setenv(trustVar, "my.key.pub")
+	must(t, append(with(small, "compile", "p/model.ptl", "-q", "--target", "ref", "-o", "a.bin"), "--set", "hidden=24")...)
+	refused("does not fit the file")
+
+	for _, c := range []struct {
+		code int
+		args []string
+	}{
+		{exitUsage, []string{"sign", "a.bin"}},
+		{exitUsage, []string{"sign"}},
+		{exitUsage, []string{"sign", "a.bin", "--new-key", "x"}},
+		{exitFile, []string{"sign", "--new-key", "my.key"}},
+		{exitFile, []string{"sign", "a.bin", "--key", "my.key.pub"}},
+		{exitFile, []string{"sign", "a.bin", "--key", "missing"}},
+		{exitFile, []string{"sign", "text.txt", "--key", "my.key"}},
+	} {
+		if r := ptc(t, c.args...); r.code != c.code {
+			t.Errorf("ptc %v: exit code %d, want %d\n%s", c.args, r.code, c.code, r.err)
+		}
+	}
+}

@@ -55,6 +55,7 @@ var helpers = []string{"internal/golden", "ir/irtest", "passes/passtest"}
 // libraries says where a library that shapes the code around it may be used
 // (besides tests), so that it can be replaced.
 var libraries = map[string][]string{
+	"aead.dev/minisign":                   {"runtime/signature"},
 	"github.com/alecthomas/participle/v2": {"lang/syntax"},
 	"github.com/llir/llvm":                {"backend/cpu/emit"},
 	"github.com/spf13/cobra":              {"cmd/ptc"},
