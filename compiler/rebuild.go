@@ -18,8 +18,9 @@ import (
 // code least of all, and no file is read: also the standard library is the one
 // that the plan holds. The same version of ptc and of LLVM give the same bytes.
 //
-// The error is as Compile's; diagnostics are about the sources of the plan.
-func Rebuild(p *program.Plan, target string) (*program.Plan, *Report, error) {
+// Hooks are as in Options. The error is as Compile's; diagnostics are about the
+// sources of the plan.
+func Rebuild(p *program.Plan, target string, hooks ...Hook) (*program.Plan, *Report, error) {
 	if len(p.Sources) == 0 {
 		return nil, &Report{Source: func(string) (string, bool) { return "", false }}, &diag.Error{
 			Code: "E0231", Msg: "the plan holds no sources", Want: "a plan that `ptc compile` made"}
@@ -42,7 +43,8 @@ func Rebuild(p *program.Plan, target string) (*program.Plan, *Report, error) {
 			}
 			return nil, fmt.Errorf("the plan does not hold it: %w", fs.ErrNotExist)
 		},
-		plan: p,
+		Hooks: hooks,
+		plan:  p,
 	})
 }
 

@@ -44,6 +44,8 @@ var layers = map[string][]string{
 
 	"compiler": {"backend", "internal/diag", "internal/units", "ir", "lang", "passes", "runtime/program", "stdlib"},
 	"cmd":      {"compiler", "internal/diag", "internal/units", "runtime"},
+	// The door for programs, at the module's root.
+	".":        {"compiler", "internal/diag", "runtime"},
 	"docs":     {"lang", "passes"},                // tests alone hold the documents to the code
 	"examples": {"compiler", "passes", "runtime"}, // tests alone train and explain them
 	"bench":    {"backend", "compiler", "internal/diag", "ir", "lang", "passes", "runtime"},
@@ -172,6 +174,9 @@ func TestImportsRunOneWay(t *testing.T) {
 		}
 		for _, i := range f.imports {
 			to, ours := strings.CutPrefix(i, module+"/")
+			if i == module {
+				to, ours = ".", true
+			}
 			if !ours {
 				continue
 			}
@@ -246,6 +251,9 @@ func TestRules(t *testing.T) {
 		{"cmd/ptc", "lang/syntax", false},
 		{"cmd/ptc", "ir", false},
 		{"compiler", "cmd/ptc", false},
+		{".", "compiler", true},
+		{".", "cmd/ptc", false},
+		{"compiler", ".", false},
 		{"nowhere", "ir", false},
 	} {
 		if got := allowed(c.from, c.to); got != c.want {
