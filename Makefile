@@ -27,7 +27,7 @@ setup: ## check Go, build, and install libLLVM if it is missing
 	@GO="$(GO)" scripts/setup.sh
 
 .PHONY: build
-build: ## build the static binary bin/ptc
+build: ## build the binary bin/ptc
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ptc ./cmd/ptc
 
 .PHONY: train

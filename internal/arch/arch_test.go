@@ -21,14 +21,15 @@ const module = "ptc"
 // name that holds a package is the one that counts, and a package without a row
 // is an error.
 var layers = map[string][]string{
-	"internal/diag":   nil,
-	"internal/philox": nil, // the generator, shared by evaluation, data and initialization
-	"internal/golden": nil,
-	"internal/arch":   nil,
-	"internal/units":  nil,
+	"internal/diag":    nil,
+	"internal/philox":  nil, // the generator, shared by evaluation, data and initialization
+	"internal/golden":  nil,
+	"internal/arch":    nil,
+	"internal/foreign": nil, // calls of C functions, shared by LLVM, MPI and native code
+	"internal/units":   nil,
 
 	"runtime/program": nil, // the plan is data
-	"runtime":         {"internal/philox", "internal/units"},
+	"runtime":         {"internal/foreign", "internal/philox", "internal/units"},
 
 	"stdlib":          nil,
 	"ir":              {"internal/diag", "internal/philox"},
@@ -37,7 +38,7 @@ var layers = map[string][]string{
 	"passes":          {"internal/diag", "ir"},
 	"passes/passtest": {"internal/diag", "internal/golden", "ir", "passes"},
 
-	"backend": {"internal/diag", "internal/philox", "ir", "runtime/program"},
+	"backend": {"internal/diag", "internal/foreign", "internal/philox", "ir", "runtime/program"},
 	// The oracle is the loader of its own kind of code, since the runtime may
 	// not evaluate IR.
 	"backend/ref": {"backend", "internal/diag", "internal/philox", "ir", "runtime/loader", "runtime/program"},
@@ -62,7 +63,7 @@ var libraries = map[string][]string{
 	"github.com/llir/llvm":                {"backend/cpu/emit"},
 	"github.com/spf13/cobra":              {"cmd/ptc"},
 	"github.com/fxamacker/cbor/v2":        {"runtime/program"},
-	"github.com/ebitengine/purego":        {"backend/llvm", "runtime/comm", "runtime/device", "runtime/native"},
+	"github.com/ebitengine/purego":        {"internal/foreign"},
 }
 
 // file is a source file of the module.

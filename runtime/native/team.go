@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/ebitengine/purego"
+	"ptc/internal/foreign"
 )
 
 // Team is a fixed set of threads that replay programs together. The calling
@@ -100,7 +100,7 @@ func (t *Team) Replay(p *Program, from, to int) error {
 }
 
 // run is thread tid's part of the job: one native call. Its arguments are in
-// memory that is there already, because SyscallN moves a list of its own to the
+// memory that is there already, because a call moves a list of its own to the
 // heap.
 func (t *Team) run(tid int) {
 	p := t.job.p
@@ -108,7 +108,7 @@ func (t *Team) run(tid int) {
 	args[0], args[1], args[2] = p.code, uintptr(t.job.from), uintptr(t.job.to)
 	args[3], args[4], args[5] = uintptr(tid), uintptr(t.threads), p.sync
 	args[6] = p.scratch + uintptr(tid)*p.stride
-	purego.SyscallN(p.replay, args...)
+	foreign.Call(p.replay, args...)
 }
 
 // resetBarrier zeroes the barrier's words; the wake-up of the workers publishes
