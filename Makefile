@@ -28,7 +28,7 @@ setup: ## check Go, build, and install libLLVM if it is missing
 	@GO="$(GO)" scripts/setup.sh
 
 .PHONY: build
-build: ## build the static binary bin/ptc
+build: ## build the binary bin/ptc
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ptc ./cmd/ptc
 
 # The model is kept where a clean tree does not show it. Each start is one from the

@@ -3,6 +3,7 @@ module ptc
 go 1.24.0
 
 require (
+	aead.dev/minisign v0.3.0
 	github.com/alecthomas/participle/v2 v2.1.4
 	github.com/bmatcuk/doublestar/v4 v4.9.1
 	github.com/ebitengine/purego v0.9.1
@@ -27,5 +28,6 @@ require (
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
+	golang.org/x/crypto v0.36.0 // indirect
 	golang.org/x/mod v0.24.0 // indirect
 )

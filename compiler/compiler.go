@@ -20,6 +20,7 @@ import (
 	"ptc/passes"
 	"ptc/passes/pass"
 	"ptc/runtime/program"
+	"ptc/stdlib"
 )
 
 // Version is ptc's version; the build sets it.
@@ -39,6 +40,9 @@ type Options struct {
 	Target string
 	// VerifyEach verifies the module after every pass.
 	VerifyEach bool
+	// plan is whose library and config hold instead of the library of this ptc
+	// and of Set; nil for a compilation from files.
+	plan *program.Plan
 	// Hooks see the lowered module (index 0) and that after each pass.
 	Hooks []Hook
 }
@@ -156,7 +160,14 @@ func lower(o Options, r *Report) (*lowered, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, errs := lang.Load(o.File, o.Source, o.Read)
+	library := stdlib.Read
+	if o.plan != nil {
+		library = planLibrary(o.plan)
+	}
+	p, errs := lang.LoadWith(o.File, o.Source, o.Read, library)
+	if o.plan != nil {
+		set = planConfig(o.plan, p)
+	}
 	r.Source = p.Source
 	if len(errs) > 0 {
 		return nil, errs

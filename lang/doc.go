@@ -45,6 +45,7 @@
 //	E0221  a declaration in the wrong place
 //	E0222  operands that each lack an axis of the other
 //	E0223  a name or path that is too long
+//	E0230  an import from outside the folder of imports
 //	E0401  unknown layout
 //	E0402  an axis that no tensor has, in a layout
 //	E0403  unknown mesh axis

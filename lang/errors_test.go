@@ -19,6 +19,9 @@ import (
 // and `compute: dtype` of the comment are the options.
 func run(c *golden.Case) (*lang.Program, *lang.Result, diag.List) {
 	p, errs := lang.Load("main.ptl", []byte(c.Input("main.ptl")), func(path string) ([]byte, error) {
+		if strings.HasPrefix(path, "..") {
+			return nil, lang.ErrOutside
+		}
 		if !c.Has(path) {
 			return nil, fmt.Errorf("open %s: no such file", path)
 		}

@@ -1,8 +1,10 @@
 package lang
 
 import (
+	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -12,8 +14,11 @@ import (
 )
 
 // Importer reads a user's file by its path, which is relative to where the
-// main file's path is.
+// main file's path is. It returns ErrOutside for what it may not read.
 type Importer func(path string) ([]byte, error)
+
+// ErrOutside is a file outside the folder that imports may come from.
+var ErrOutside = errors.New("outside the folder of imports")
 
 // Source is the text of a file that was read.
 type Source struct{ Name, Text string }
@@ -46,10 +51,19 @@ const (
 	loaded
 )
 
+// Library reads a file of the standard library: math for std/math.ptl.
+type Library func(name string) (text string, ok bool)
+
 // Load parses the main file and, through read, what it imports. The Program is
 // never nil: with errors it serves to show their sources.
 func Load(name string, src []byte, read Importer) (*Program, diag.List) {
-	ld := &loader{prog: &Program{}, read: read, byName: map[string]*file{}}
+	return LoadWith(name, src, read, stdlib.Read)
+}
+
+// LoadWith is Load with another text of the standard library, such as that of
+// the release that a plan was made by.
+func LoadWith(name string, src []byte, read Importer, library Library) (*Program, diag.List) {
+	ld := &loader{prog: &Program{}, read: read, library: library, byName: map[string]*file{}}
 	ld.prog.main = ld.parse(name, src, false)
 	for _, s := range stdlib.Implicit {
 		ld.std(s, nil)
@@ -76,6 +90,22 @@ func (p *Program) Source(name string) (string, bool) {
 	return "", false
 }
 
+// HasConfig says whether a config entry of this name is in the user's files.
+func (p *Program) HasConfig(name string) bool {
+	for _, f := range p.files {
+		if f.tree == nil || f.std {
+			continue
+		}
+		for _, d := range f.tree.Decls {
+			c, ok := d.(*syntax.Config)
+			if ok && slices.ContainsFunc(c.Entries, func(e *syntax.Entry) bool { return e.Key.Name == name }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // stdPrefix begins the names of the standard library's files.
 const stdPrefix = "std/"
 
@@ -91,6 +121,7 @@ func fileKey(name string, std bool) string {
 type loader struct {
 	prog    *Program
 	read    Importer
+	library Library
 	byName  map[string]*file
 	sources []Source
 	errs    reporter
@@ -244,6 +275,14 @@ func importName(d *syntax.Import) *syntax.Ident {
 	return &syntax.Ident{Span: d.Span, Name: strings.TrimSuffix(base, path.Ext(base))}
 }
 
+// importPath is the path of an import, as it is written.
+func importPath(d *syntax.Import) string {
+	if d.File != "" {
+		return string(d.File)
+	}
+	return strings.ReplaceAll(d.Path(), ".", "/") + ".ptl"
+}
+
 // follow reads what an import names, once.
 func (ld *loader) follow(f *file, d *syntax.Import) *file {
 	if len(d.Parts) > 0 && d.Parts[0].Name == "std" {
@@ -255,10 +294,7 @@ func (ld *loader) follow(f *file, d *syntax.Import) *file {
 		}
 		return ld.std(d.Parts[1].Name, d)
 	}
-	p := string(d.File)
-	if p == "" {
-		p = strings.ReplaceAll(d.Path(), ".", "/") + ".ptl"
-	}
+	p := importPath(d)
 	if path.IsAbs(p) {
 		e := at("E0212", d, "`%s` is the path of a file on one machine", p)
 		e.Want = "a path relative to this file"
@@ -286,6 +322,12 @@ func (ld *loader) user(p string, d *syntax.Import) *file {
 		return nil
 	}
 	src, err := ld.read(p)
+	if errors.Is(err, ErrOutside) {
+		e := at("E0230", d, "`%s` is outside the folder that imports may come from", importPath(d))
+		e.Want = "a file below the main file's folder, or below the folder that --imports-below names"
+		ld.errs.add(e)
+		return nil
+	}
 	if err != nil {
 		ld.errs.add(at("E0212", d, "cannot import `%s`: %s", p, cause(err)))
 		return nil
@@ -308,9 +350,12 @@ func (ld *loader) std(name string, d *syntax.Import) *file {
 	if g := ld.byName[fileKey(full, true)]; g != nil {
 		return g
 	}
-	src, ok := stdlib.Read(name)
+	src, ok := ld.library(name)
 	if !ok {
-		e := at("E0212", d, "there is no `std.%s`", name)
+		e := &diag.Error{Code: "E0212", Msg: fmt.Sprintf("there is no `std.%s`", name)} // of a plan, where every file imports it
+		if d != nil {
+			e = at("E0212", d, "there is no `std.%s`", name)
+		}
 		e.Want, e.Hint = stdNames(), diag.DidYouMean(name, stdlib.Names())
 		ld.errs.add(e)
 		return nil

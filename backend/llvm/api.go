@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"unsafe"
 
-	"github.com/ebitengine/purego"
+	"ptc/internal/foreign"
 )
 
 // ref is an opaque pointer of LLVM's (LLVMContextRef, LLVMModuleRef, …).
@@ -67,11 +67,11 @@ func (c *api) bind(lib uintptr) error {
 	v := reflect.ValueOf(c).Elem()
 	for i := range v.NumField() {
 		name := "LLVM" + v.Type().Field(i).Name
-		addr, err := purego.Dlsym(lib, name)
+		addr, err := foreign.Symbol(lib, name)
 		if err != nil {
 			return fmt.Errorf("has no function %s", name)
 		}
-		purego.RegisterFunc(v.Field(i).Addr().Interface(), addr)
+		foreign.Bind(v.Field(i).Addr().Interface(), addr)
 	}
 	return nil
 }
@@ -82,8 +82,8 @@ func (c *api) initTargets(lib uintptr) error {
 	found := false
 	for _, t := range []string{"X86", "AArch64", "NVPTX"} {
 		for _, part := range []string{"TargetInfo", "Target", "TargetMC", "AsmPrinter", "AsmParser"} {
-			if addr, err := purego.Dlsym(lib, "LLVMInitialize"+t+part); err == nil {
-				purego.SyscallN(addr)
+			if addr, err := foreign.Symbol(lib, "LLVMInitialize"+t+part); err == nil {
+				foreign.Call(addr)
 				found = true
 			}
 		}

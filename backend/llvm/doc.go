@@ -11,5 +11,5 @@
 // of its own, which is gone when it returns; and an object that is to be run
 // has no undefined symbols (Undefined names them).
 //
-// It imports package target and nothing else of ours.
+// It imports package target and internal/foreign, and nothing else of ours.
 package llvm

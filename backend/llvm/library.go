@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/ebitengine/purego"
+	"ptc/internal/foreign"
 )
 
 // EnvLLVM is the environment variable that names the libLLVM to load: a path,
@@ -62,6 +62,9 @@ func open(choice string) (*Library, error) {
 	if choice == "none" {
 		return nil, fmt.Errorf("%w; unset it to compile for cpu and cuda targets", ErrNone)
 	}
+	if err := foreign.Available(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
+	}
 	names := sonames
 	if choice != "" {
 		names = []string{choice}
@@ -88,7 +91,7 @@ func open(choice string) (*Library, error) {
 var errNoFile = errors.New("not found")
 
 func openOne(name string) (*Library, error) {
-	h, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	h, err := foreign.Open(name, foreign.Now|foreign.Local)
 	if err != nil {
 		if strings.Contains(err.Error(), "No such file") {
 			return nil, errNoFile
@@ -104,6 +107,6 @@ func openOne(name string) (*Library, error) {
 		return nil, fmt.Errorf("is version %s, and %d is the first that fits", l.Version(), minMajor)
 	}
 	l.diagnostics.open = map[uintptr]*sink{}
-	l.handler = purego.NewCallback(l.diagnose)
+	l.handler = foreign.Callback(l.diagnose)
 	return l, l.c.initTargets(h)
 }

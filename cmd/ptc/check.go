@@ -35,7 +35,7 @@ The reference evaluator executes it, in float64: take small sizes with --set.`,
 }
 
 func (a *app) check(path string, f *sourceFlags, asJSON bool) error {
-	u, err := a.openUnit(path)
+	u, err := a.openUnit(path, f.importsBelow)
 	if err != nil {
 		return err
 	}

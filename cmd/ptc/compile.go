@@ -73,7 +73,7 @@ func (a *app) compile(path string, f *compileFlags) error {
 			return usagef("unknown pass `%s` for --print-after: %w", name, err)
 		}
 	}
-	u, err := a.openUnit(path)
+	u, err := a.openUnit(path, f.importsBelow)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 
 // maxSource bounds a source, far above any that is meant: what is longer is
 // another kind of file.
-const maxSource = 16 << 20
+const maxSource = compiler.MaxSource
 
 // maxIR bounds a dump, which grows with the model.
 const maxIR = 1 << 30
@@ -70,16 +70,20 @@ type unit struct {
 	opts compiler.Options
 }
 
-// openUnit reads the main file.
-func (a *app) openUnit(path string) (*unit, error) {
+// openUnit reads the main file. What it imports lies below the folder below, by
+// default its own.
+func (a *app) openUnit(path string, below string) (*unit, error) {
 	text, err := a.readText(path, maxSource)
 	if err != nil {
 		return nil, err
 	}
 	u := &unit{path: path, dir: filepath.Dir(path)}
 	u.opts.File, u.opts.Source = filepath.Base(path), text
-	u.opts.Read = func(name string) ([]byte, error) {
-		return a.readText(filepath.Join(u.dir, filepath.FromSlash(name)), maxSource)
+	if below == "" {
+		below = u.dir
+	}
+	if u.opts.Read, err = compiler.ImportsBelow(below, u.dir); err != nil {
+		return nil, usagef("--imports-below: %w", err)
 	}
 	return u, nil
 }

@@ -63,12 +63,17 @@ func oneOrMore(name string) cobra.PositionalArgs {
 type sourceFlags struct {
 	set            []string
 	layout, target string
+	importsBelow   string // a folder; empty for the main file's
 }
 
 func (f *sourceFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, "replace the config entry `name=value`; may be given again")
 	cmd.Flags().StringVar(&f.layout, "layout", "", "compile for the layout `NAME` (default the file's first)")
 	cmd.Flags().StringVar(&f.target, "target", "", "compile for `TARGET`: cpu, ref or a full name such as cpu:x86-64-v3\n(default cpu where libLLVM is found, else ref)")
+	cmd.Flags().StringVar(&f.importsBelow, "imports-below", "", "imports may be any file below `DIR` (default FILE's folder)")
+	if err := cmd.MarkFlagDirname("imports-below"); err != nil {
+		panic(err) // the flag does not exist
+	}
 	complete(cmd, "target", func([]string) []string { return compiler.Targets() })
 	complete(cmd, "layout", layoutsIn)
 	complete(cmd, "set", settingsIn)

@@ -22,6 +22,7 @@ type runFlags struct {
 	log     choice
 	onNaN   choice
 	verbose bool
+	trust   trustFlags
 	// As the user gave them: 0 is none and all, not what the plan says or the
 	// default.
 	evalEvery int64
@@ -73,6 +74,11 @@ kernel, its module and its line; parameters are then not saved. With --on-nan
 continue it goes on and saves, and fails at the end if the last step is no
 better. Steps that adaptive loss scaling (f16) skips are no failures.
 
+A plan is a program: its native code does whatever it was made to do, with all that
+you may do, and a checksum only tells damage from no damage. Run a stranger's plan
+with --rebuild, which uses its sources and none of its code, or with --no-native.
+--trust takes only plans that "ptc sign" or minisign has signed with one of your keys.
+
 Files of parameters and gradients are safetensors, keyed by the path of the
 parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
 		Example: `  ptc run plan.bin --steps 200
@@ -80,6 +86,7 @@ parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
   ptc run plan.bin --eval-every 100                # validation besides that of the end
   ptc run plan.bin --checkpoint ckpt/ --resume --steps 2000
   ptc run plan.bin --log json > run.jsonl
+  ptc run plan.bin --rebuild                       # none of the code in the plan
   mpirun -n 8 ptc run plan.bin                     # a process for each device
   ptc run plan.bin --steps 20 --trace trace.json   # open it at ui.perfetto.dev`,
 		Args:              exactly("PLAN"),
@@ -128,6 +135,7 @@ parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
 	fl.StringVar(&o.Trace, "trace", "", "write a trace for Perfetto to `FILE`")
 	fl.DurationVar(&o.CommTimeout, "comm-timeout", time.Minute, "how long a device waits for another")
 	fl.Var(&f.onNaN, "on-nan", "`stop` at the first step whose loss or gradients are not finite, or continue")
+	f.trust.add(cmd)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "first say what the plan is")
 	if err := cmd.MarkFlagDirname("offload-dir"); err != nil {
 		panic(err)
@@ -138,7 +146,7 @@ parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
 }
 
 func (a *app) run(ctx context.Context, path string, f *runFlags) error {
-	plan, err := readPlan(path)
+	plan, err := openPlan(path, &f.trust)
 	if err != nil {
 		return afterRoot(err)
 	}

@@ -26,10 +26,11 @@ var layers = map[string][]string{
 	"internal/golden":  nil,
 	"internal/regular": nil, // opening files, shared by plans, data, checkpoints and sources
 	"internal/arch":    nil,
+	"internal/foreign": nil, // calls of C functions, shared by LLVM, MPI and native code
 	"internal/units":   nil,
 
 	"runtime/program": {"internal/regular"}, // the plan is data
-	"runtime":         {"internal/philox", "internal/regular", "internal/units"},
+	"runtime":         {"internal/foreign", "internal/philox", "internal/regular", "internal/units"},
 
 	"stdlib":          nil,
 	"ir":              {"internal/diag", "internal/philox"},
@@ -38,13 +39,15 @@ var layers = map[string][]string{
 	"passes":          {"internal/diag", "ir"},
 	"passes/passtest": {"internal/diag", "internal/golden", "ir", "passes"},
 
-	"backend": {"internal/diag", "internal/philox", "ir", "runtime/program"},
+	"backend": {"internal/diag", "internal/foreign", "internal/philox", "ir", "runtime/program"},
 	// The oracle is the loader of its own kind of code, since the runtime may
 	// not evaluate IR.
 	"backend/ref": {"backend", "internal/diag", "internal/philox", "ir", "runtime/loader", "runtime/program"},
 
-	"compiler": {"backend", "internal/diag", "ir", "lang", "passes", "runtime/program", "stdlib"},
+	"compiler": {"backend", "internal/diag", "internal/units", "ir", "lang", "passes", "runtime/program", "stdlib"},
 	"cmd":      {"compiler", "internal/diag", "internal/regular", "internal/units", "runtime"},
+	// The door for programs, at the module's root.
+	".":        {"compiler", "internal/diag", "runtime"},
 	"docs":     {"lang", "passes"},                // tests alone hold the documents to the code
 	"examples": {"compiler", "passes", "runtime"}, // tests alone train and explain them
 	"bench":    {"backend", "compiler", "internal/diag", "ir", "lang", "passes", "runtime"},
@@ -56,11 +59,12 @@ var helpers = []string{"internal/golden", "ir/irtest", "passes/passtest"}
 // libraries says where a library that shapes the code around it may be used
 // (besides tests), so that it can be replaced.
 var libraries = map[string][]string{
+	"aead.dev/minisign":                   {"runtime/signature"},
 	"github.com/alecthomas/participle/v2": {"lang/syntax"},
 	"github.com/llir/llvm":                {"backend/cpu/emit"},
 	"github.com/spf13/cobra":              {"cmd/ptc"},
 	"github.com/fxamacker/cbor/v2":        {"runtime/program"},
-	"github.com/ebitengine/purego":        {"backend/llvm", "runtime/comm", "runtime/device", "runtime/native"},
+	"github.com/ebitengine/purego":        {"internal/foreign"},
 }
 
 // file is a source file of the module.
@@ -172,6 +176,9 @@ func TestImportsRunOneWay(t *testing.T) {
 		}
 		for _, i := range f.imports {
 			to, ours := strings.CutPrefix(i, module+"/")
+			if i == module {
+				to, ours = ".", true
+			}
 			if !ours {
 				continue
 			}
@@ -246,6 +253,9 @@ func TestRules(t *testing.T) {
 		{"cmd/ptc", "lang/syntax", false},
 		{"cmd/ptc", "ir", false},
 		{"compiler", "cmd/ptc", false},
+		{".", "compiler", true},
+		{".", "cmd/ptc", false},
+		{"compiler", ".", false},
 		{"nowhere", "ir", false},
 	} {
 		if got := allowed(c.from, c.to); got != c.want {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"runtime"
 	"sync"
+
+	"ptc/internal/foreign"
 )
 
 // Image is one or more objects in executable memory.
@@ -31,6 +33,9 @@ const nominalBase = 0x7f00_0000_0000
 // Several objects become one image. They do not refer to each other, and no
 // two export the same name.
 func Load(objects ...[]byte) (*Image, error) {
+	if err := foreign.Available(); err != nil {
+		return nil, fmt.Errorf("native code: %w", err)
+	}
 	img := &Image{symbols: map[string]uintptr{}}
 	for _, object := range objects {
 		if err := img.load(object); err != nil {

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/ebitengine/purego"
+	"ptc/internal/foreign"
 )
 
 // Team is a fixed set of threads that replay programs together. The calling
@@ -104,7 +104,7 @@ func (t *Team) Replay(p *Program, from, to int) error {
 }
 
 // run is thread tid's part of the job: one native call. Its arguments are in
-// memory that is there already, because SyscallN moves a list of its own to the
+// memory that is there already, because a call moves a list of its own to the
 // heap.
 func (t *Team) run(tid int) {
 	p := t.job.p
@@ -114,7 +114,7 @@ func (t *Team) run(tid int) {
 	args[6] = p.scratch + uintptr(tid)*p.stride
 	runtime.LockOSThread()
 	slot := enterNative(t)
-	purego.SyscallN(p.replay, args...)
+	foreign.Call(p.replay, args...)
 	leaveNative(slot)
 	runtime.UnlockOSThread()
 }

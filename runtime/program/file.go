@@ -29,6 +29,20 @@ func fileError(path string, err error) error {
 
 // ReadFile reads and decodes a plan. Every error is a *FileError.
 func ReadFile(path string) (*Plan, error) {
+	data, err := ReadBytes(path)
+	if err != nil {
+		return nil, err
+	}
+	p, err := Decode(data)
+	if err != nil {
+		return nil, &FileError{path, err}
+	}
+	return p, nil
+}
+
+// ReadBytes reads the bytes of a plan, for Decode. What does not begin as a plan
+// is not read further. Every error is a *FileError.
+func ReadBytes(path string) ([]byte, error) {
 	f, err := regular.Open(path)
 	if err != nil {
 		return nil, fileError(path, err)
@@ -47,9 +61,5 @@ func ReadFile(path string) (*Plan, error) {
 	if err != nil {
 		return nil, fileError(path, err)
 	}
-	p, err := Decode(append(head, rest...))
-	if err != nil {
-		return nil, &FileError{path, err}
-	}
-	return p, nil
+	return append(head, rest...), nil
 }

@@ -5,11 +5,10 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/ebitengine/purego"
-
 	"ptc/backend/kernel"
 	"ptc/backend/llvm"
 	"ptc/backend/llvm/target"
+	"ptc/internal/foreign"
 	"ptc/runtime/native"
 )
 
@@ -95,7 +94,7 @@ func run(t testing.TB, img *native.Image, k *kernel.Kernel, bufs [][]byte, begin
 	}
 	ptrs = append(ptrs, nil)
 	scratch := aligned(int(k.ScratchBytes()) + guard)
-	purego.SyscallN(fn, uintptr(unsafe.Pointer(&ptrs[0])), uintptr(begin), uintptr(end), uintptr(unsafe.Pointer(&scratch[0])))
+	foreign.Call(fn, uintptr(unsafe.Pointer(&ptrs[0])), uintptr(begin), uintptr(end), uintptr(unsafe.Pointer(&scratch[0])))
 	for i, b := range bufs {
 		for _, x := range out[i][len(b):] {
 			if x != 0xa5 {

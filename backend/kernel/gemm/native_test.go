@@ -8,12 +8,11 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/ebitengine/purego"
-
 	"ptc/backend/cpu/emit"
 	"ptc/backend/kernel"
 	"ptc/backend/llvm"
 	"ptc/backend/llvm/target"
+	"ptc/internal/foreign"
 	"ptc/runtime/native"
 )
 
@@ -107,7 +106,7 @@ func prepare(t testing.TB, img *native.Image, k *kernel.Kernel, bufs [][]byte) *
 }
 
 func (c *call) run(begin, end int64) {
-	purego.SyscallN(c.fn, native.Address(c.ptrs), uintptr(begin), uintptr(end), native.Address(c.scratch))
+	foreign.Call(c.fn, native.Address(c.ptrs), uintptr(begin), uintptr(end), native.Address(c.scratch))
 }
 
 // intact fails the test if something was written behind a buffer.

@@ -28,5 +28,5 @@
 //	srun -n 8 --mpi=pmix ptc run plan.bin
 //	a Kubernetes MPIJob whose launcher runs the mpirun line
 //
-// It imports runtime/comm; purego loads the library.
+// It imports runtime/comm and internal/foreign, which loads the library.
 package mpi

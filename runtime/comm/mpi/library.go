@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/ebitengine/purego"
-
+	"ptc/internal/foreign"
 	"ptc/runtime/comm"
 )
 
@@ -52,9 +51,12 @@ func load() (*library, error) {
 	var handle uintptr
 	var path string
 	var cause error
+	if err := foreign.Available(); err != nil {
+		return nil, launchError(err, "Open MPI cannot be loaded")
+	}
 	for _, name := range names {
 		// Global: the library's own plugins look for its symbols.
-		h, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_GLOBAL)
+		h, err := foreign.Open(name, foreign.Now|foreign.Global)
 		if err == nil {
 			handle, path = h, name
 			break
@@ -79,7 +81,7 @@ func load() (*library, error) {
 		{"ompi_mpi_comm_world", &l.world}, {"ompi_mpi_byte", &l.byteType},
 		{"ompi_mpi_errors_return", &l.errorsReturn}, {"ompi_request_null", &l.nullRequest},
 	} {
-		addr, err := purego.Dlsym(handle, s.name)
+		addr, err := foreign.Symbol(handle, s.name)
 		if err != nil {
 			return nil, launchError(err, "%s is not Open MPI, which is the MPI that ptc uses; install it with: %s", path, Install)
 		}
@@ -93,7 +95,7 @@ func launchError(cause error, format string, args ...any) *comm.Error {
 }
 
 // caller makes calls of the library. It must be on the heap: the library writes to
-// it, and a stack moves. The list of arguments is kept because SyscallN moves one
+// it, and a stack moves. The list of arguments is kept because a call moves one
 // of its own to the heap at every call.
 type caller struct {
 	*library
@@ -106,7 +108,7 @@ type caller struct {
 
 // call calls a function with the first n of args.
 func (c *caller) call(fn uintptr, n int) int32 {
-	r, _, _ := purego.SyscallN(fn, c.args[:n]...)
+	r := foreign.Call(fn, c.args[:n]...)
 	return int32(r)
 }
 

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"ptc/compiler"
+	"ptc/internal/diag"
+	"ptc/runtime/program"
+	"ptc/runtime/signature"
+)
+
+// trustFlags say how much of a plan a run believes: the code in it is run as
+// native code, unless it is made anew from the plan's sources.
+type trustFlags struct {
+	rebuild, noNative bool
+	keys              string // a file or folder of public keys; empty for those of trustVar
+}
+
+// trustVar is the variable of the environment that stands for --trust.
+const trustVar = "PTC_TRUST"
+
+func (f *trustFlags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.rebuild, "rebuild", false, "compile the sources in the plan anew, and run that: no code of the plan is used")
+	cmd.Flags().BoolVar(&f.noNative, "no-native", false, "the same for the target ref, which interprets: no native code is run")
+	cmd.Flags().StringVar(&f.keys, "trust", "", "refuse a plan without a signature PLAN.minisig by one of the public keys in `KEYS`,\na file of minisign's or a folder of files *.pub (default $"+trustVar+", if set)")
+}
+
+// signed reads a plan whose signature has been checked, where keys are given. What
+// is checked is what is decoded: the file is read once.
+func (f *trustFlags) signed(path string) (*program.Plan, error) {
+	from := f.keys
+	if from == "" {
+		from = os.Getenv(trustVar)
+	}
+	if from == "" {
+		return readPlan(path)
+	}
+	keys, err := signature.ReadKeys(from)
+	if err != nil {
+		return nil, fileError(err)
+	}
+	data, err := program.ReadBytes(path)
+	if err != nil {
+		return nil, fileError(err)
+	}
+	if err := keys.Check(path, data); err != nil {
+		return nil, fileError(err)
+	}
+	plan, err := program.Decode(data)
+	if err != nil {
+		return nil, fileError(&program.FileError{Path: path, Err: err})
+	}
+	return plan, nil
+}
+
+// openPlan reads a plan and makes of it what the flags let run.
+func openPlan(path string, f *trustFlags) (*program.Plan, error) {
+	plan, err := f.signed(path)
+	if err != nil || !f.rebuild && !f.noNative {
+		return plan, err
+	}
+	target := ""
+	if f.noNative {
+		target = "ref"
+		if plan.Target == "ref:f64" {
+			target = plan.Target
+		}
+	}
+	return rebuilt(path, plan, target)
+}
+
+// rebuilt compiles the sources in a plan. A plan whose sources do not compile
+// here cannot be used.
+func rebuilt(path string, plan *program.Plan, target string) (*program.Plan, error) {
+	again, r, err := compiler.Rebuild(plan, target)
+	if err == nil {
+		return again, nil
+	}
+	var bug *compiler.Bug
+	if errors.As(err, &bug) {
+		return nil, &fault{code: exitBug, err: err}
+	}
+	if _, ok := diag.As(err); !ok {
+		err = fmt.Errorf("%s cannot be rebuilt for %s: %w", path, orTarget(target, plan), err)
+	}
+	// The names are those in the plan, not of files here.
+	return nil, &fault{code: exitFile, err: err, source: func(file string) (string, string, bool) {
+		text, ok := r.Source(file)
+		return text, filepath.Base(path) + ":" + file, ok
+	}}
+}
+
+func orTarget(target string, plan *program.Plan) string {
+	if target == "" {
+		return plan.Target
+	}
+	return target
+}

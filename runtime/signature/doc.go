@@ -1,0 +1,10 @@
+// Package signature signs files and finds out who signed them, in the format of
+// minisign (https://jedisct1.github.io/minisign), so that keys and signatures are
+// those of that program too.
+//
+// In: keys, and the bytes of a file. Out: the bytes of FILE.minisig, or the
+// public key that made one.
+// Invariant: a file counts as signed only by a key that was given; the signature
+// says nothing of which keys to trust.
+// Imports nothing of ours.
+package signature
