@@ -41,15 +41,7 @@ func (p *Plan) WriteFile(path string) error {
 	if err != nil {
 		return err
 	}
-	f, err := atomicfile.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Abort()
-	if _, err := f.Write(data); err != nil {
-		return err
-	}
-	return f.Commit()
+	return atomicfile.WriteFile(path, data)
 }
 
 // Rebuild compiles the sources in a plan anew, with its config and layout, for

@@ -21,11 +21,7 @@ func replaceOther(t *testing.T, a, b, out string) {
 		t.Fatal(err)
 	}
 	other.Sources, other.Config = sources.Sources, sources.Config
-	data, err := program.Encode(other)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, out, string(data))
+	writePlan(t, out, other)
 }
 
 // toldLosses are the lines of the steps of a run, without times.
@@ -83,9 +79,7 @@ func TestVerify(t *testing.T) {
 			t.Fatal(err)
 		}
 		change(p)
-		if err := program.WriteFile(out, p); err != nil {
-			t.Fatal(err)
-		}
+		writePlan(t, out, p)
 	}
 	edit("version.bin", func(p *program.Plan) { p.Compiler = "0.0.9" })
 	edit("code.bin", func(p *program.Plan) { p.Code[0].Data = append([]byte("// \n"), p.Code[0].Data...) })
@@ -175,4 +169,14 @@ func TestSignedPlans(t *testing.T) {
 			t.Errorf("ptc %v: exit code %d, want %d\n%s", c.args, r.code, c.code, r.err)
 		}
 	}
+}
+
+// writePlan seals a plan again, as whoever changes one can.
+func writePlan(t *testing.T, path string, p *program.Plan) {
+	t.Helper()
+	data, err := program.Encode(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, string(data))
 }
