@@ -95,8 +95,9 @@ matrix: ## train every example under every layout of bench/matrix, and compare
 	$(GO) run ./bench/matrix/run
 
 .PHONY: random
-random: ## compare RANDOM_CASES (default 2000) random models and layouts with one device
+random: ## compare RANDOM_CASES (default 2000) random models and layouts with one device, and damage as many
 	$(GO) run ./bench/random/run -n $(RANDOM_CASES)
+	$(GO) test ./bench/random -run '^TestDamagedPrograms$$' -damaged $(RANDOM_CASES) -damaged-share 4 -timeout 0
 
 .PHONY: bench
 bench: ## run the benchmarks once each
