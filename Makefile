@@ -95,9 +95,10 @@ matrix: ## train every example under every layout of bench/matrix, and compare
 	$(GO) run ./bench/matrix/run
 
 .PHONY: random
-random: ## compare RANDOM_CASES (default 2000) random models and layouts with one device, and damage as many
+random: ## compare RANDOM_CASES (default 2000) random models and layouts with one device, damage as many, and mutate plans
 	$(GO) run ./bench/random/run -n $(RANDOM_CASES)
 	$(GO) test ./bench/random -run '^TestDamagedPrograms$$' -damaged $(RANDOM_CASES) -damaged-share 4 -timeout 0
+	$(GO) test ./passes/validate -run '^TestMutants$$' -mutants 4 -timeout 0
 
 .PHONY: bench
 bench: ## run the benchmarks once each
