@@ -11,6 +11,9 @@ FUZZTIME    ?= 10m
 TRAIN_STEPS ?=
 TRAINED     := bin/gpt-ckpt
 RANDOM_CASES ?= 2000
+# Go ends the tests of a package after 10 minutes by itself, which the longest
+# reach where other work takes the processors. This ends only what hangs.
+TEST_TIMEOUT ?= 60m
 export CGO_ENABLED := 0
 
 # Without LLVM the reference interprets what otherwise is native code, so that
@@ -21,7 +24,8 @@ SMALL := --set layers=2 --set embed=64 --set heads=2 --set head=32 --set seq=64 
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z][a-z0-9_-]*:.*## / { name[++n] = $$1; text[n] = $$2; if (length($$1) > width) width = length($$1) } \
+	  END { for (i = 1; i <= n; i++) printf "make %-" width "s  %s\n", name[i], text[i] }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## check Go, build, and install libLLVM if it is missing
@@ -54,7 +58,16 @@ test: ## install what is needed, then all checks and all tests
 	@$(MAKE) --no-print-directory check
 	@bin/ptc doctor --require llvm >/dev/null 2>&1 || { export PTC_LLVM=none; echo "make test: no libLLVM, so the tests of native code are left out"; }; \
 	bin/ptc doctor --require mpi >/dev/null 2>&1 || { export PTC_MPI=none; echo "make test: no MPI, so the tests of several processes are left out"; }; \
-	echo "$(GO) test ./..."; $(GO) test ./...
+	echo "$(GO) test -timeout $(TEST_TIMEOUT) ./..."; $(GO) test -timeout $(TEST_TIMEOUT) ./...
+
+# The detector is a C library. It does not see what native code reads and writes.
+RACED := ./runtime/comm/local ./runtime/exec ./runtime/native ./runtime/program ./runtime/train
+
+.PHONY: race
+race: ## run the tests of the runtime under the race detector (takes a C compiler)
+	@cc="$$(CGO_ENABLED=1 $(GO) env CC)"; command -v "$${cc%% *}" >/dev/null || { \
+	  echo "make race: the race detector takes cgo and a C compiler, and there is no $$cc: install gcc or clang, or name one with CC="; exit 1; }
+	CGO_ENABLED=1 $(GO) test -race -timeout $(TEST_TIMEOUT) $(RACED)
 
 .PHONY: check
 check: ## gofmt and go vet
@@ -82,8 +95,10 @@ matrix: ## train every example under every layout of bench/matrix, and compare
 	$(GO) run ./bench/matrix/run
 
 .PHONY: random
-random: ## compare RANDOM_CASES (default 2000) random models and layouts with one device
+random: ## compare RANDOM_CASES (default 2000) random models and layouts with one device, damage as many, and mutate plans
 	$(GO) run ./bench/random/run -n $(RANDOM_CASES)
+	$(GO) test ./bench/random -run '^TestDamagedPrograms$$' -damaged $(RANDOM_CASES) -damaged-share 4 -timeout 0
+	$(GO) test ./passes/validate -run '^TestMutants$$' -mutants 4 -timeout 0
 
 .PHONY: bench
 bench: ## run the benchmarks once each

@@ -16,7 +16,7 @@ func TestGPT2(t *testing.T) {
 	p := compile(t, "gpt", target, []string{"layers=12", "embed=768", "heads=12", "head=64", "ffn=3072", "vocab=50257", "seq=1024", "batch=1"})
 	took := time.Since(start)
 	t.Logf("%s: %v, %d kernels, %d instructions", target, took, len(p.Kernels), len(p.Devices[0].Progs[0].Instrs))
-	if took > 20*time.Second {
+	if took > 5*time.Minute { // seconds, on a machine that is not busy
 		t.Errorf("compiling took %v", took)
 	}
 	params := 0

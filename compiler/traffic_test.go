@@ -33,15 +33,23 @@ func (m message) String() string {
 	return fmt.Sprintf("%s over %s of %d bytes %s", m.kind, m.over, m.bytes, where)
 }
 
+// plansFor are the plans of planFor that were made, by its arguments.
+var plansFor = map[[4]string]*program.Plan{}
+
 // planFor is a plan in which each communication is by itself: buckets change how
-// many there are, and never what is in them.
+// many there are, and never what is in them. Tests share it and do not change it.
 func planFor(t *testing.T, model, spec, set, extra string) *program.Plan {
 	t.Helper()
+	key := [4]string{model, spec, set, extra}
+	if p := plansFor[key]; p != nil {
+		return p
+	}
 	l := matrix.Layout{Spec: spec, Set: set, Extra: extra + "\nbucket = 0\noverlap none"}
 	p, err := matrix.Compile("..", mustFind(t, model), l, "ref")
 	if err != nil {
 		t.Fatalf("%s %s: %v", model, spec, err)
 	}
+	plansFor[key] = p
 	return p
 }
 

@@ -42,7 +42,7 @@ func TestHostilePrograms(t *testing.T) {
 		if !found {
 			t.Errorf("%s: no %s in\n%s", name, c.code, diag.Render(errs, p.Source))
 		}
-		if d := time.Since(start); d > 20*time.Second {
+		if d := time.Since(start); d > 3*time.Minute { // without a limit, all of them take hours
 			t.Errorf("%s: took %v", name, d)
 		}
 	}

@@ -379,7 +379,7 @@ func compileDamaged(text, layout string, all bool) (bug error) {
 			}
 		}
 	}
-	if took := time.Since(start); took > time.Minute {
+	if took := time.Since(start); took > 5*time.Minute {
 		return fmt.Errorf("took %v", took)
 	}
 	return nil

@@ -230,7 +230,7 @@ func mpirun(t *testing.T, processes int, args ...string) (out string, code int) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "mpirun", append([]string{"--allow-run-as-root", "--oversubscribe", "-n", fmt.Sprint(processes), self}, args...)...)
 	cmd.Env = append(os.Environ(), asMain+"=1")

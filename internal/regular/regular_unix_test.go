@@ -93,7 +93,7 @@ func inTime(t *testing.T, open func() (*os.File, error)) (f *os.File, err error)
 	select {
 	case <-done:
 		return f, err
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("opening waits")
 		return nil, nil
 	}

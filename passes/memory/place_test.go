@@ -105,7 +105,7 @@ func TestPlaceMany(t *testing.T) {
 	if float64(h) > 1.1*float64(least) {
 		t.Errorf("%d bytes for %d", h, least)
 	}
-	if took > 5*time.Second { // well below a second on a machine that is not busy
+	if took > time.Minute { // well below a second on a machine that is not busy
 		t.Errorf("took %v", took)
 	}
 }

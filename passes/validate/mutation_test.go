@@ -79,7 +79,7 @@ var plans = []struct {
 	{"dp cp pp zero 3", mesh("dp", 2, "cp", 2, "pp", 2), 2, ir.Terms{shard("dp", "batch"), shard("cp", "seq"), pipelined("1f1b", 1, 2), zero(3, "dp")}},
 }
 
-var mutants = flag.Int("mutants", 2, "mutants of each kind for each plan of TestMutants")
+var mutants = flag.Int("mutants", 1, "mutants of each kind for each plan of TestMutants; make random tries more")
 
 // TestMutants: the proofs of a plan refuse every change of one that would
 // change what it computes or hang it, before kernels are made and in the end.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"ptc/runtime/loader"
@@ -20,20 +21,21 @@ func init() { loader.Register(goKind, loadGo) }
 
 type goEngine struct {
 	r      loader.Request
-	closed *int
+	closed *atomic.Int64
 }
 
 // goHook is what the kernel hook does on a rank.
 var goHook func(rank int) error
 
-// closedEngines counts Close.
-var closedEngines int
+// closedEngines counts Close, which devices that each have a machine call beside
+// each other.
+var closedEngines atomic.Int64
 
 func loadGo(r loader.Request) (loader.Engine, error) {
 	return &goEngine{r, &closedEngines}, nil
 }
 
-func (e *goEngine) Close() { *e.closed++ }
+func (e *goEngine) Close() { e.closed.Add(1) }
 
 func (e *goEngine) Replay(prog, from, to int) error {
 	for _, in := range e.r.Device.Progs[prog].Instrs[from:to] {
@@ -246,7 +248,7 @@ func TestRefused(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	before := closedEngines
+	before := closedEngines.Load()
 	p := shardedPlan()
 	p.Kernels[1].Symbol = "fail"
 	m, err := Open(p, Options{})
@@ -260,7 +262,7 @@ func TestClose(t *testing.T) {
 	step := m.Program("step")
 	m.Close()
 	m.Close()
-	if n := closedEngines - before; n != 4 {
+	if n := closedEngines.Load() - before; n != 4 {
 		t.Errorf("%d of 4 engines closed", n)
 	}
 	wantError(t, "after Close", step.Run(), ReasonBug)

@@ -125,6 +125,7 @@ func (o *object) readSections(b []byte) error {
 	}
 	o.sections = make([]section, n)
 	nameOff := make([]uint32, n)
+	rest := uint64(len(b)) // what no section has claimed
 	for i := range o.sections {
 		h, s := table[i*shdrSize:], &o.sections[i]
 		nameOff[i] = le.Uint32(h)
@@ -136,13 +137,20 @@ func (o *object) readSections(b []byte) error {
 		if s.data, err = slice(b, le.Uint64(h[24:]), s.size); err != nil {
 			return fmt.Errorf("section %d: %w", i, err)
 		}
+		// Sections that share bytes would make the work quadratic: thousands of
+		// tables of relocations, each of them all of the object.
+		if s.size > rest {
+			return fmt.Errorf("sections overlap: those up to %d have more bytes than the object, %d", i, len(b))
+		}
+		rest -= s.size
 	}
 	if uint64(names) >= n || o.sections[names].typ != shtStrtab {
 		return errors.New("no table of section names")
 	}
+	text := string(o.sections[names].data)
 	for i := range o.sections {
 		s := &o.sections[i]
-		if s.name, err = cstring(o.sections[names].data, nameOff[i]); err != nil {
+		if s.name, err = cstring(text, nameOff[i]); err != nil {
 			return fmt.Errorf("name of section %d: %w", i, err)
 		}
 		if err := s.classify(); err != nil {
@@ -198,7 +206,7 @@ func (o *object) readSymbols() error {
 	if len(s.data)%symSize != 0 || int(s.link) >= len(o.sections) || o.sections[s.link].typ != shtStrtab {
 		return errors.New("malformed symbol table")
 	}
-	names := o.sections[s.link].data
+	names := string(o.sections[s.link].data)
 	o.symbols = make([]symbol, len(s.data)/symSize)
 	for i := range o.symbols {
 		e, sym := s.data[i*symSize:], &o.symbols[i]
@@ -254,15 +262,16 @@ func slice(b []byte, off, n uint64) ([]byte, error) {
 	return b[off : off+n : off+n], nil
 }
 
-// cstring is the zero-terminated string at off.
-func cstring(b []byte, off uint32) (string, error) {
-	if uint64(off) >= uint64(len(b)) {
+// cstring is the zero-terminated string at off, of a table whose strings may share
+// their ends and so are views of it.
+func cstring(table string, off uint32) (string, error) {
+	if uint64(off) >= uint64(len(table)) {
 		return "", fmt.Errorf("offset %#x is outside the string table", off)
 	}
-	b = b[off:]
-	n := bytes.IndexByte(b[:min(len(b), maxName+1)], 0)
+	b := table[off:]
+	n := strings.IndexByte(b[:min(len(b), maxName+1)], 0)
 	if n < 0 {
 		return "", fmt.Errorf("longer than %d bytes or not terminated", maxName)
 	}
-	return string(b[:n]), nil
+	return b[:n], nil
 }

@@ -122,6 +122,9 @@ func TestLoadRejects(t *testing.T) {
 		copy(o[at:], b)
 		return o
 	}
+	header := int(le.Uint64(good[40:])) + shdrSize // that of the first section
+	all := make([]byte, 8)
+	le.PutUint64(all, uint64(len(good)))
 	object := func(s []testSection, syms ...testSymbol) []byte { return buildObject(hostMachine(), s, syms) }
 	cases := []struct {
 		name   string
@@ -136,6 +139,7 @@ func TestLoadRejects(t *testing.T) {
 		{"other machine", buildObject(other, text(plain), nil), "and this host is"},
 		{"table outside", patch(40, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff), "section table"},
 		{"entry size", patch(58, 1), "section table"},
+		{"overlap", func() []byte { o := patch(header+24, make([]byte, 8)...); copy(o[header+32:], all); return o }(), "sections overlap"},
 		{"no names", patch(62, 0), "no table of section names"},
 		{"thread-local", object(text(func(s *testSection) { s.flags |= shfTLS })), "thread-local"},
 		{"constructors", object(text(func(s *testSection) { s.typ = shtInitArray })), "constructors"},
@@ -173,7 +177,10 @@ func TestLoadRejects(t *testing.T) {
 	img.Close()
 }
 
-// FuzzLoad: no bytes make Load panic, and what it maps it can unmap.
+// FuzzLoad: no bytes make Load panic, and what it maps it can unmap. A few bytes
+// may ask for as large an image as the limit allows; clearing it twice would be
+// nearly all that such an execution does, so that larger ones than kernels have
+// are left to TestLoadRejects.
 func FuzzLoad(f *testing.F) {
 	for _, arch := range []string{"amd64", "arm64"} {
 		object, err := os.ReadFile("testdata/probe." + arch + ".o")
@@ -185,12 +192,13 @@ func FuzzLoad(f *testing.F) {
 	f.Add(twoSections(emX8664, make([]byte, 8), reloc{typ: rX64GOTPCRel, sym: 1}))
 	f.Add(twoSections(emAArch64, make([]byte, 8), reloc{typ: rARMLd64GOTLo12, sym: 1}))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		_, linkErr := link(b)
-		img, err := Load(b)
-		if linkErr != nil && err == nil {
-			t.Fatalf("mapped what does not link: %v", linkErr)
+		const large = 256 << 10
+		if o, err := parseObject(b); err == nil {
+			if l, err := newLayout(o, uint64(os.Getpagesize())); err == nil && l.size > large {
+				t.Skip()
+			}
 		}
-		if err == nil {
+		if img, err := Load(b); err == nil {
 			img.Close()
 		}
 	})

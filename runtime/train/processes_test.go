@@ -26,7 +26,7 @@ func jobT(t *testing.T, ctx context.Context, plan func(rank int) *program.Plan, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	ends, err := comm.Open("local", mesh, comm.Options{Timeout: 10 * time.Second})
+	ends, err := comm.Open("local", mesh, comm.Options{Timeout: 2 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestSlowFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ends, err := comm.Open("local", mesh, comm.Options{Timeout: 2 * beatEvery})
+	ends, err := comm.Open("local", mesh, comm.Options{Timeout: 4 * beatEvery})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestSlowFile(t *testing.T) {
 		wg.Wait()
 		return errors.Join(errs...)
 	}
-	if err := errors.Join(file(0), file(5*beatEvery)); err != nil {
+	if err := errors.Join(file(0), file(6*beatEvery)); err != nil {
 		t.Fatal(err)
 	}
 	if err := file(-1); err == nil || !strings.Contains(err.Error(), "rank 0 did not reach") {
