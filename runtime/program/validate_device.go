@@ -211,14 +211,23 @@ func (t *Tensor) validateInit(dtype string) error {
 	return nil
 }
 
-// maxFree bounds the buffers used between two waits, whose number the check of
-// the waits is quadratic in.
-const maxFree = 1 << 14
-
 // validateProgram checks the instructions.
 func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
-	var reads, writes []span // since the last wait, that instruction included
+	var read, written spanSet // since the last wait, that instruction included
 	var under flights
+	pass := func(i int, in *Instr, reads, writes []span) error {
+		if !in.NoWait {
+			read, written = read[:0], written[:0]
+		}
+		for _, s := range reads {
+			read.add(s)
+		}
+		for _, s := range writes {
+			written.add(s)
+		}
+		return under.pass(i, in, reads, writes)
+	}
+	var reads, writes []span
 	for i := range prog.Instrs {
 		in := &prog.Instrs[i]
 		if in.Comm != nil {
@@ -226,7 +235,7 @@ func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
 				return fmt.Errorf("instruction %d: %v", i, err)
 			}
 			reads, writes = d.spans(in)
-			if err := under.pass(i, in, reads, writes); err != nil {
+			if err := pass(i, in, reads, writes); err != nil {
 				return err
 			}
 			continue
@@ -243,13 +252,7 @@ func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
 		if len(in.Bufs) != len(k.Args) {
 			return fmt.Errorf("instruction %d gives kernel %s %d buffers of %d", i, k.Name, len(in.Bufs), len(k.Args))
 		}
-		if !in.NoWait {
-			reads, writes = reads[:0], writes[:0]
-		}
-		r, w := len(reads), len(writes)
-		if r+w > maxFree {
-			return fmt.Errorf("too many instructions before instruction %d do not wait", i)
-		}
+		reads, writes = reads[:0], writes[:0]
 		for j, n := range in.Bufs {
 			if n < 0 || n >= len(d.Buffers) {
 				return fmt.Errorf("instruction %d uses buffer %d of %d", i, n, len(d.Buffers))
@@ -262,7 +265,7 @@ func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
 				return fmt.Errorf("instruction %d gives kernel %s a buffer in %s memory", i, k.Name, b.Memory)
 			}
 			s := b.span(a.Bytes)
-			if meetsAny(s, writes[:w]) || a.Write && meetsAny(s, reads[:r]) {
+			if in.NoWait && (written.meets(s) || a.Write && read.meets(s)) {
 				return fmt.Errorf("instruction %d, of kernel %s, does not wait for those whose bytes from %d on it needs", i, k.Name, s.lo)
 			}
 			if a.Write {
@@ -271,7 +274,7 @@ func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
 				reads = append(reads, s)
 			}
 		}
-		if err := under.pass(i, in, reads[r:], writes[w:]); err != nil {
+		if err := pass(i, in, reads, writes); err != nil {
 			return err
 		}
 	}
