@@ -20,7 +20,7 @@ SMALL := --set layers=2 --set embed=64 --set heads=2 --set head=32 --set seq=64 
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## check Go, build, and install libLLVM if it is missing
@@ -76,6 +76,10 @@ matrix: ## train every example under every layout of bench/matrix, and compare
 .PHONY: random
 random: ## compare RANDOM_CASES (default 2000) random models and layouts with one device
 	$(GO) run ./bench/random/run -n $(RANDOM_CASES)
+
+.PHONY: minimalloc
+minimalloc: ## place the memory problems *.csv of MINIMALLOC_DIR: NAME PEAK CAPACITY SECONDS
+	@MINIMALLOC_DIR="$(MINIMALLOC_DIR)" $(GO) run ./bench/minimalloc
 
 .PHONY: bench
 bench: ## run the benchmarks once each
