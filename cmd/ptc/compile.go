@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ptc/compiler"
+	"ptc/internal/diag"
 	"ptc/runtime/program"
 )
 
@@ -92,7 +93,8 @@ func (a *app) compile(path string, f *compileFlags) error {
 	}
 	data, err := program.Encode(plan)
 	if errors.Is(err, program.ErrTooLarge) {
-		return inputf("%s: %w", path, err)
+		return inputf("%w", &diag.Error{Code: "E0618", Msg: fmt.Sprintf("the plan of %s is too large", path),
+			Want: "at most " + bytesText(program.MaxBytes), Hint: "use fewer layers, microbatches or stages"})
 	} else if err != nil {
 		return err // the compiler made an invalid plan
 	}

@@ -29,8 +29,10 @@ func (p *Plan) validateComm(d *Device, in *Instr) error {
 		return fmt.Errorf("%s of another instruction", c.Kind)
 	case c.Bytes < 0:
 		return fmt.Errorf("%s of %d bytes", c.Kind, c.Bytes)
-	case len(in.Scope) > maxName || len(c.Why) > maxName || !utf8.ValidString(in.Scope):
-		return fmt.Errorf("%s with a scope or reason that is too long", c.Kind)
+	case len(in.Scope) > maxName:
+		return within(NameLimit, "a scope's name of %d bytes", int64(len(in.Scope)), maxName)
+	case len(c.Why) > maxName || !utf8.ValidString(in.Scope):
+		return fmt.Errorf("%s with a reason that is too long, or a scope that is not UTF-8", c.Kind)
 	}
 	if c.Moves() {
 		return d.validateTransfer(in)
@@ -73,8 +75,10 @@ func (p *Plan) validateGroup(d *Device, c *Comm) (parts int, err error) {
 		return 0, fmt.Errorf("%s with a peer or a tag", c.Kind)
 	case !p2p:
 		return parts, nil
-	case c.Tag < 0 || c.Tag >= maxTag:
+	case c.Tag < 0:
 		return 0, fmt.Errorf("%s with tag %d", c.Kind, c.Tag)
+	case c.Tag >= maxTag:
+		return 0, within(CountLimit, "%d messages in a step", int64(c.Tag)+1, maxTag)
 	case c.Peer < 0 || len(c.Over) > 0 && c.Peer >= parts || c.Peer >= p.Ranks():
 		return 0, fmt.Errorf("%s with %d, which is none of the devices", c.Kind, c.Peer)
 	}

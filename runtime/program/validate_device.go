@@ -11,13 +11,17 @@ import (
 // valid.
 func (p *Plan) validateDevice(d *Device) error {
 	for _, memory := range []string{"", Host, Disk} {
-		if n := d.Size(memory); n < 0 || n > maxArena {
+		n := d.Size(memory)
+		if n < 0 {
 			return fmt.Errorf("an arena of %d bytes", n)
+		}
+		if err := within(SizeLimit, "an arena of %d bytes", n, maxArena); err != nil {
+			return err
 		}
 	}
 	for i := range d.Buffers {
 		if err := p.validateBuffer(d, &d.Buffers[i]); err != nil {
-			return fmt.Errorf("buffer %d: %v", i, err)
+			return fmt.Errorf("buffer %d: %w", i, err)
 		}
 	}
 	if err := d.validateTensors(); err != nil {
@@ -28,11 +32,11 @@ func (p *Plan) validateDevice(d *Device) error {
 	for i := range d.Progs {
 		prog := &d.Progs[i]
 		if err := name(prog.Name); err != nil || progs[prog.Name] != nil {
-			return fmt.Errorf("two programs, or one without a name: %q", prog.Name)
+			return unlessLimit(err, "two programs, or one without a name: %q", prog.Name)
 		}
 		progs[prog.Name] = prog
 		if err := p.validateProgram(d, prog, &kind); err != nil {
-			return fmt.Errorf("program %s, %v", prog.Name, err)
+			return fmt.Errorf("program %s, %w", prog.Name, err)
 		}
 	}
 	return p.validatePorts(d, progs)
@@ -54,10 +58,13 @@ func (p *Plan) validateBuffer(d *Device, b *Buffer) error {
 	names := map[string]bool{}
 	for _, a := range b.Axes {
 		if err := name(a.Name); err != nil || names[a.Name] {
-			return fmt.Errorf("two axes, or one without a name: %q", a.Name)
+			return unlessLimit(err, "two axes, or one without a name: %q", a.Name)
 		}
 		names[a.Name] = true
-		if a.Size < 1 || a.Global < a.Size || int64(a.Global) > maxElems/whole {
+		if err := within(SizeLimit, "%d elements along axis "+a.Name, int64(a.Global), maxElems/whole); err != nil {
+			return err
+		}
+		if a.Size < 1 || a.Global < a.Size {
 			return fmt.Errorf("axis %s of size %d, a part of %d", a.Name, a.Size, a.Global)
 		}
 		part, whole = part*int64(a.Size), whole*int64(a.Global)
@@ -118,7 +125,7 @@ func (d *Device) validateTensors() error {
 	for i := range d.Tensors {
 		t := &d.Tensors[i]
 		if err := name(t.Path); err != nil || paths[t.Path] {
-			return fmt.Errorf("two tensors, or one without a path: %q", t.Path)
+			return unlessLimit(err, "two tensors, or one without a path: %q", t.Path)
 		}
 		paths[t.Path] = true
 		if t.Buffer < 0 || t.Buffer >= len(d.Buffers) {
@@ -232,7 +239,7 @@ func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
 		in := &prog.Instrs[i]
 		if in.Comm != nil {
 			if err := p.validateComm(d, in); err != nil {
-				return fmt.Errorf("instruction %d: %v", i, err)
+				return fmt.Errorf("instruction %d: %w", i, err)
 			}
 			reads, writes = d.spans(in)
 			if err := pass(i, in, reads, writes); err != nil {
@@ -323,7 +330,7 @@ func (p *Plan) validatePorts(d *Device, progs map[string]*Program) error {
 		}
 		seen[k] = true
 		if err := p.validatePort(d, x, &d.Buffers[x.Buffer]); err != nil {
-			return fmt.Errorf("port %s %q of program %s: %v", x.Role, x.Path, x.Program, err)
+			return fmt.Errorf("port %s %q of program %s: %w", x.Role, x.Path, x.Program, err)
 		}
 	}
 	return nil
