@@ -220,18 +220,17 @@ func (t *Tensor) validateInit(dtype string) error {
 
 // validateProgram checks the instructions.
 func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
-	var read, written spanSet // since the last wait, that instruction included
+	var free accesses // since the last wait, that instruction included
 	var under flights
 	pass := func(i int, in *Instr, reads, writes []span) error {
 		if !in.NoWait {
-			read, written = read[:0], written[:0]
+			if err := free.conflict(); err != nil {
+				return err
+			}
+			free = free[:0]
 		}
-		for _, s := range reads {
-			read.add(s)
-		}
-		for _, s := range writes {
-			written.add(s)
-		}
+		free.add(i, reads, false)
+		free.add(i, writes, true)
 		return under.pass(i, in, reads, writes)
 	}
 	var reads, writes []span
@@ -272,9 +271,6 @@ func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
 				return fmt.Errorf("instruction %d gives kernel %s a buffer in %s memory", i, k.Name, b.Memory)
 			}
 			s := b.span(a.Bytes)
-			if in.NoWait && (written.meets(s) || a.Write && read.meets(s)) {
-				return fmt.Errorf("instruction %d, of kernel %s, does not wait for those whose bytes from %d on it needs", i, k.Name, s.lo)
-			}
 			if a.Write {
 				writes = append(writes, s)
 			} else {
@@ -284,6 +280,9 @@ func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
 		if err := pass(i, in, reads, writes); err != nil {
 			return err
 		}
+	}
+	if err := free.conflict(); err != nil {
+		return err
 	}
 	return under.end()
 }
