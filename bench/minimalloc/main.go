@@ -10,6 +10,9 @@ import (
 	"ptc/passes/memory/place"
 )
 
+// work is that of a compiler that is asked to try hard: sixteen times the default.
+const work = 16 * place.Effort
+
 func main() {
 	runtime.GOMAXPROCS(1)
 	if err := run(os.Getenv("MINIMALLOC_DIR")); err != nil {
@@ -35,7 +38,7 @@ func run(dir string) error {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		start := time.Now()
-		plan := place.Place(p.buffers, place.Options{Goal: p.capacity})
+		plan := place.Place(p.buffers, place.Options{Goal: p.capacity, Work: work})
 		took := time.Since(start)
 		if err := place.Check(p.buffers, plan.Offsets); err != nil {
 			return fmt.Errorf("%s: %w", file, err)

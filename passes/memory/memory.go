@@ -73,11 +73,6 @@ func (p *planner) run(c *pass.Context) error {
 	return p.fits(temps)
 }
 
-// effort is how much work the search for places may take, see [place.Effort]:
-// a part of a second where the quick plans are not the best possible, and nothing
-// where they are.
-const effort = place.Effort / 4
-
 // placeTemporaries places what is not an argument, above the arguments, and
 // returns what is in the device's own memory. An arena is as large as its largest
 // function needs, so that no function's plan has to be better than the most bytes
@@ -96,7 +91,7 @@ func (p *planner) placeTemporaries(c *pass.Context) map[*ir.Func][]*buffer {
 		l := layouts[i]
 		for _, mem := range memories {
 			temps := l.temporaries(mem)
-			plan := place.Place(intervals(temps), place.Options{Goal: goal[mem], Work: effort})
+			plan := place.Place(intervals(temps), place.Options{Goal: goal[mem]})
 			var sum int64
 			for n, b := range temps {
 				b.offset = p.top[mem] + plan.Offsets[n]

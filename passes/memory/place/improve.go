@@ -2,6 +2,7 @@ package place
 
 import (
 	"cmp"
+	"math"
 	"math/rand"
 	"slices"
 )
@@ -10,14 +11,14 @@ import (
 // memory that grows with their square.
 const searchable = 2048
 
-// improve lowers a plan to the goal, or else as far as the work lasts: the half of
-// it is for the goal, the rest for heights between.
+// improve lowers a plan to the goal, or else as far as the work lasts: three
+// quarters of it are for the goal, the rest for heights between.
 func improve(bufs []Buffer, offsets []int64, goal, work int64) (spent int64) {
 	if len(bufs) > searchable || work <= 0 {
 		return 0
 	}
 	s := newSearcher(bufs)
-	v, spent := s.search(goal, work/2)
+	v, spent := s.search(goal, work/4*3)
 	if v == solved {
 		copy(offsets, s.at)
 		return spent
@@ -37,24 +38,53 @@ func improve(bufs []Buffer, offsets []int64, goal, work int64) (spent int64) {
 	return spent
 }
 
-// search looks for a plan of at most limit in turns: in each order of
-// preference once with certainty, and once, in an order that is a little shuffled,
-// jumping back. Each round has twice the work of the one before, so that an
-// unlucky early choice costs no more than its turn.
+// A tactic is attempts in turns, with more work from round to round.
+type tactic struct {
+	sure  bool    // makes attempts that miss no solution, too, in the given orders
+	noise float64 // by how much the other orders are shuffled, of all buffers
+	grow  float64 // of the work, from a round to the next
+	most  int64   // work
+	seed  int64
+}
+
+// tactics are tried one after the other: few long attempts in orders that are
+// known to be good, then very many short ones in all kinds of orders. The depth
+// at which an attempt fails hardly depends on its work, so that either finds what
+// the other does not. The figures were chosen on the public problems of MiniMalloc
+// and on random ones.
+var tactics = []tactic{
+	{sure: true, noise: 0.02, grow: 2, most: 400 << 20, seed: 1},
+	{noise: 0.5, grow: 1.03, most: 1 << 62, seed: 2},
+}
+
+// search looks for a plan of at most limit.
 func (s *searcher) search(limit, work int64) (v verdict, spent int64) {
 	s.limit = limit
+	for _, t := range tactics {
+		v, w := s.follow(t, min(t.most, work-spent))
+		if spent += w; v != outOfWork || spent >= work {
+			return v, spent
+		}
+	}
+	return outOfWork, spent
+}
+
+func (s *searcher) follow(t tactic, work int64) (v verdict, spent int64) {
 	orders := preferences(s.bufs, s.n)
 	loose := slices.Clone(orders)
-	r := rand.New(rand.NewSource(1))
-	for turn := int64(len(s.bufs)) * int64(len(s.bufs)+s.n); ; turn *= 2 {
+	r := rand.New(rand.NewSource(t.seed))
+	for turn := float64(len(s.bufs) * (len(s.bufs) + s.n)); ; turn = math.Floor(turn * t.grow) {
 		for k := range orders {
 			for _, jump := range []bool{false, true} {
+				if !jump && !t.sure {
+					continue
+				}
 				order := orders[k]
 				if jump {
-					loose[k] = shuffled(loose[k], r)
+					loose[k] = shuffled(loose[k], t.noise, r)
 					order = loose[k]
 				}
-				grant := min(turn, work-spent)
+				grant := min(int64(turn), work-spent)
 				v := s.attempt(order, grant, jump)
 				spent += grant - s.left
 				switch {
@@ -69,8 +99,7 @@ func (s *searcher) search(limit, work int64) (v verdict, spent int64) {
 }
 
 // shuffled moves what is in order by some places.
-func shuffled(order []int32, r *rand.Rand) []int32 {
-	const noise = 0.02 // of the number of buffers
+func shuffled(order []int32, noise float64, r *rand.Rand) []int32 {
 	key := make([]float64, len(order))
 	for i, id := range order {
 		key[id] = float64(i) + noise*float64(len(order))*r.Float64()

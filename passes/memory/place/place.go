@@ -17,7 +17,7 @@ func (b Buffer) meets(c Buffer) bool { return b.Lo < c.Hi && c.Lo < b.Hi }
 // Effort is the default limit of the work for one problem, in visits of a buffer
 // or of a section of time: about a second on a common processor. Problems
 // whose first plan meets the goal cost a small part of it.
-const Effort = 1 << 30
+const Effort = 1 << 28
 
 // Options change what [Place] aims for; the zero value is the default.
 type Options struct {
