@@ -53,6 +53,7 @@ type program struct {
 	groups  []*group // by creation; merged ones are empty
 	of      map[*ir.Op]*group
 	users   map[*ir.Value][]*ir.Op // operations that read a value, views included
+	readBy  map[*ir.Value][]reader // what readers found
 	result  map[*ir.Value]bool     // results of the function
 	again   map[*ir.Value]bool     // computed again by readers, not stored
 	keep    map[*ir.Value]bool     // stored so that others can be computed again
@@ -88,7 +89,7 @@ type group struct {
 func newProgram(f *ir.Func) *program {
 	p := &program{
 		f: f, index: map[*ir.Op]int{}, segment: map[*ir.Op]int{}, late: map[*ir.Op]bool{}, free: map[*ir.Op]bool{}, views: map[*ir.Value]*view{},
-		of: map[*ir.Op]*group{}, users: map[*ir.Value][]*ir.Op{}, result: map[*ir.Value]bool{}, again: map[*ir.Value]bool{}, keep: map[*ir.Value]bool{},
+		of: map[*ir.Op]*group{}, users: map[*ir.Value][]*ir.Op{}, readBy: map[*ir.Value][]reader{}, result: map[*ir.Value]bool{}, again: map[*ir.Value]bool{}, keep: map[*ir.Value]bool{},
 	}
 	f.Ops = materializeViews(f)
 	for _, r := range f.Results {

@@ -110,9 +110,13 @@ type reader struct {
 	byName bool // only views that keep names and sizes lie between
 }
 
-// readers lists the non-view readers of v.
+// readers lists the non-view readers of v. It is found once for each value, since
+// every update reads a learning rate.
 func (p *program) readers(v *ir.Value) []reader {
-	var out []reader
+	out, ok := p.readBy[v]
+	if ok {
+		return out
+	}
 	var walk func(v *ir.Value, byName bool)
 	walk = func(v *ir.Value, byName bool) {
 		for _, o := range p.users[v] {
@@ -128,6 +132,7 @@ func (p *program) readers(v *ir.Value) []reader {
 		}
 	}
 	walk(v, true)
+	p.readBy[v] = out
 	return out
 }
 

@@ -38,30 +38,38 @@ func improve(bufs []Buffer, offsets []int64, goal, work int64) (spent int64) {
 	return spent
 }
 
-// A tactic is attempts in turns, with more work from round to round.
+// A tactic is attempts in turns, in rounds with more and more work for each.
 type tactic struct {
-	sure  bool    // makes attempts that miss no solution, too, in the given orders
-	noise float64 // by how much the other orders are shuffled, of all buffers
-	grow  float64 // of the work, from a round to the next
-	most  int64   // work
-	seed  int64
+	sure   bool    // attempts that miss no solution, in the given orders
+	jump   bool    // attempts that jump back, in orders that are shuffled
+	noise  float64 // how far they are, in shares of all buffers
+	first  float64 // work of the first attempts, in shares of the way down
+	grow   float64 // of the work, from a round to the next
+	rounds int     // 0: as many as the work allows
+	most   int64   // work; 0: all
+	seed   int64
 }
 
-// tactics are tried one after the other: few long attempts in orders that are
-// known to be good, then very many short ones in all kinds of orders. The depth
-// at which an attempt fails hardly depends on its work, so that either finds what
-// the other does not. The figures were chosen on the public problems of MiniMalloc
-// and on random ones.
+// tactics are tried one after the other: the way down in each order, which often is
+// enough; few long attempts in orders that are known to be good; then very many
+// short ones in all kinds of orders. An attempt that goes wrong early does so for
+// good, so that either of the last two finds what the other does not. The figures
+// were chosen on the public problems of MiniMalloc and on random ones.
 var tactics = []tactic{
-	{sure: true, noise: 0.02, grow: 2, most: 400 << 20, seed: 1},
-	{noise: 0.5, grow: 1.03, most: 1 << 62, seed: 2},
+	{sure: true, first: 2, rounds: 1},
+	{sure: true, jump: true, noise: 0.02, first: 1. / 8, grow: 2, most: 800 << 20, seed: 1},
+	{jump: true, noise: 0.5, first: 1. / 3, grow: 1.03, seed: 2},
 }
 
 // search looks for a plan of at most limit.
 func (s *searcher) search(limit, work int64) (v verdict, spent int64) {
 	s.limit = limit
 	for _, t := range tactics {
-		v, w := s.follow(t, min(t.most, work-spent))
+		most := work - spent
+		if t.most > 0 {
+			most = min(most, t.most)
+		}
+		v, w := s.follow(t, most)
 		if spent += w; v != outOfWork || spent >= work {
 			return v, spent
 		}
@@ -69,18 +77,20 @@ func (s *searcher) search(limit, work int64) (v verdict, spent int64) {
 	return outOfWork, spent
 }
 
+// follow makes the attempts of one tactic.
 func (s *searcher) follow(t tactic, work int64) (v verdict, spent int64) {
 	orders := preferences(s.bufs, s.n)
 	loose := slices.Clone(orders)
 	r := rand.New(rand.NewSource(t.seed))
-	for turn := float64(len(s.bufs) * (len(s.bufs) + s.n)); ; turn = math.Floor(turn * t.grow) {
+	turn := float64(s.descent()) * t.first
+	for round := 0; round < t.rounds || t.rounds == 0; round++ {
 		for k := range orders {
 			for _, jump := range []bool{false, true} {
-				if !jump && !t.sure {
-					continue
-				}
 				order := orders[k]
-				if jump {
+				switch {
+				case jump && !t.jump, !jump && !t.sure:
+					continue
+				case jump:
 					loose[k] = shuffled(loose[k], t.noise, r)
 					order = loose[k]
 				}
@@ -95,7 +105,18 @@ func (s *searcher) follow(t tactic, work int64) (v verdict, spent int64) {
 				}
 			}
 		}
+		turn = math.Floor(turn * t.grow)
 	}
+	return outOfWork, spent
+}
+
+// descent is about how much work it is to place all buffers once, with no way back.
+func (s *searcher) descent() int64 {
+	one := int64(len(s.bufs) + s.n/4)
+	for _, b := range s.bufs {
+		one += b.width()
+	}
+	return one * int64(len(s.bufs)) / 2
 }
 
 // shuffled moves what is in order by some places.

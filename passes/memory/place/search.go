@@ -158,17 +158,17 @@ func (s *searcher) raise(left []item, i int, l *level) (next []item, hat bool) {
 	end := x.min + b.size
 	next, up := l.next[:0], l.up[:0]
 	for j, y := range left {
-		if j == i {
-			continue
-		}
-		if b.meets(s.bufs[y.id]) {
-			hat = true
-			if y.min < end {
+		switch c := &s.bufs[y.id]; {
+		case j == i:
+		case c.hi <= b.lo || b.hi <= c.lo:
+			next = append(next, y)
+		default:
+			if hat = true; y.min < end {
 				up = append(up, item{end, y.id, x.id})
-				continue
+			} else {
+				next = append(next, y)
 			}
 		}
-		next = append(next, y)
 	}
 	slices.SortFunc(up, func(a, b item) int { return cmp.Compare(s.rank[a.id], s.rank[b.id]) })
 	// Merge the two, from their ends.
@@ -201,9 +201,11 @@ func (s *searcher) fits(left []item, last item) bool {
 		b := &s.bufs[x.id]
 		room := s.limit - max(x.min, last.min)
 		s.left -= b.width()
-		for t := b.lo; t < b.hi; t++ {
-			if s.sum[t] += b.size; s.sum[t] > room {
-				s.explain(left[i:], t, last)
+		sum := s.sum[b.lo:b.hi]
+		for t, above := range sum {
+			above += b.size
+			if sum[t] = above; above > room {
+				s.explain(left[i:], b.lo+int32(t), last)
 				return false
 			}
 		}
