@@ -108,6 +108,9 @@ func Compile(o Options) (*program.Plan, *Report, error) {
 	}
 	r.stage("code", began)
 	finish(p, low, r)
+	if err := fits(p); err != nil {
+		return nil, r, err
+	}
 	r.Total = time.Since(start)
 	return p, r, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ptc/compiler"
+	"ptc/internal/diag"
 	"ptc/internal/units"
 	"ptc/runtime/explain"
 	"ptc/runtime/program"
@@ -95,7 +96,8 @@ func (a *app) compile(path string, f *compileFlags) error {
 	}
 	data, err := program.Encode(plan)
 	if errors.Is(err, program.ErrTooLarge) {
-		return inputf("%s: %w", path, err)
+		return inputf("%w", &diag.Error{Code: "E0618", Msg: fmt.Sprintf("the plan of %s is too large", path),
+			Want: "at most " + units.Bytes(program.MaxBytes), Hint: "use fewer layers, microbatches or stages"})
 	} else if err != nil {
 		return err // the compiler made an invalid plan
 	}

@@ -8,5 +8,6 @@
 // new parameters and states are written where the old ones lie. check.go
 // proves both by following ownership of every byte through the program, and
 // shares no code with the planner.
-// Imports ir, ir/op, ir/fusion, ir/verify, passes/pass.
+// Offsets of temporaries are found by passes/memory/place.
+// Imports ir, ir/op, ir/fusion, ir/verify, passes/pass, passes/memory/place.
 package memory

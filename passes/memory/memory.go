@@ -6,6 +6,7 @@ import (
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
+	"ptc/passes/memory/place"
 	"ptc/passes/pass"
 )
 
@@ -65,19 +66,39 @@ func (p *planner) run(c *pass.Context) error {
 	for _, mem := range memories {
 		p.peak[mem] = p.top[mem]
 	}
-	all := map[*ir.Func][]*buffer{}
+	temps := p.placeTemporaries(c)
 	for _, f := range p.entries {
-		l := p.layout(f)
+		f.Attrs = sizes(f.Attrs, "arena", p.peak).With("persistent", ir.Int(p.top[""]))
+	}
+	return p.fits(temps)
+}
+
+// placeTemporaries places what is not an argument, above the arguments, and
+// returns what is in the device's own memory. An arena is as large as its largest
+// function needs, so that no function's plan has to be better than the most bytes
+// that are live at once in any.
+func (p *planner) placeTemporaries(c *pass.Context) map[*ir.Func][]*buffer {
+	own := map[*ir.Func][]*buffer{}
+	layouts := make([]*layout, len(p.entries))
+	goal := map[string]int64{}
+	for i, f := range p.entries {
+		layouts[i] = p.layout(f)
+		for _, mem := range memories {
+			goal[mem] = max(goal[mem], place.Bound(intervals(layouts[i].temporaries(mem))))
+		}
+	}
+	for i, f := range p.entries {
+		l := layouts[i]
 		for _, mem := range memories {
 			temps := l.temporaries(mem)
-			place(temps, p.top[mem])
-			top := p.top[mem]
+			plan := place.Place(intervals(temps), place.Options{Goal: goal[mem]})
+			println("WORK", f.Name, mem, len(temps), plan.Height, plan.Bound, plan.Work)
 			var sum int64
-			for _, b := range temps {
-				top = max(top, b.offset+b.bytes)
+			for n, b := range temps {
+				b.offset = p.top[mem] + plan.Offsets[n]
 				sum += b.bytes
 			}
-			p.peak[mem] = max(p.peak[mem], top)
+			p.peak[mem] = max(p.peak[mem], p.top[mem]+plan.Height)
 			if mem != "" && len(temps) == 0 {
 				continue
 			}
@@ -85,17 +106,24 @@ func (p *planner) run(c *pass.Context) error {
 			if mem != "" {
 				where = "in " + mem + " memory, of"
 			} else {
-				all[f] = temps
+				own[f] = temps
 			}
 			c.Remarkf(nil, "@%s: %d temporaries %s %d bytes in %d bytes; at least %d are live at once",
-				f.Name, len(temps), where, sum, top-p.top[mem], mostLive(temps))
+				f.Name, len(temps), where, sum, plan.Height, plan.Bound)
 		}
 		l.write()
 	}
-	for _, f := range p.entries {
-		f.Attrs = sizes(f.Attrs, "arena", p.peak).With("persistent", ir.Int(p.top[""]))
+	return own
+}
+
+// intervals are the buffers as they are placed: each is in use from the first
+// operation that writes it through the last that uses it.
+func intervals(bufs []*buffer) []place.Buffer {
+	out := make([]place.Buffer, len(bufs))
+	for i, b := range bufs {
+		out[i] = place.Buffer{Lo: b.lo, Hi: b.hi + 1, Size: b.bytes}
 	}
-	return p.fits(all)
+	return out
 }
 
 type planner struct {

@@ -17,13 +17,14 @@ import (
 // another memory, where no kernel can copy it, it is an error.
 func (p *planner) updatesLast(f *ir.Func) error {
 	mem := op.Memories(f)
+	u := usesOf(f)
 	for i := range f.Results {
 		r := &f.Results[i]
 		a := f.Arg(r.Role, r.Path)
 		if a == nil || a.Value == r.Value {
 			continue
 		}
-		if r.Value.Def != nil && !p.clashes(f, r.Value, a.Value) && !p.sharesResult(f, i) {
+		if r.Value.Def != nil && !p.clashes(f, u, r.Value, a.Value) && !p.sharesResult(f, i) {
 			continue
 		}
 		if mem[r.Value] != "" {
@@ -32,6 +33,7 @@ func (p *planner) updatesLast(f *ir.Func) error {
 				Want: "a store of each piece behind the fetch of that piece"}
 		}
 		r.Value = p.copyAtEnd(f, r.Value)
+		u.add(len(f.Ops)-1, r.Value.Def)
 	}
 	return nil
 }
@@ -79,15 +81,74 @@ func readsOf(o *ir.Op, n int, old *ir.Value, parts map[*ir.Value]span) (span, bo
 	return s, ok && o.Name != "hold"
 }
 
+// uses are the operations of a function by what they use, as numbers, so that
+// not every new value goes through the whole program.
+type uses struct {
+	of   map[*ir.Value][]int // by operand
+	done map[*ir.Op][]int    // by what was started
+	at   map[*ir.Op]int
+}
+
+func usesOf(f *ir.Func) uses {
+	u := uses{map[*ir.Value][]int{}, map[*ir.Op][]int{}, map[*ir.Op]int{}}
+	for i, o := range f.Ops {
+		u.add(i, o)
+	}
+	return u
+}
+
+func (u uses) add(i int, o *ir.Op) {
+	u.at[o] = i
+	for _, a := range o.Args {
+		if l := u.of[a]; len(l) == 0 || l[len(l)-1] != i {
+			u.of[a] = append(l, i)
+		}
+	}
+	if o.Name == "done" {
+		x := o.Args[0].Def
+		u.done[x] = append(u.done[x], i)
+	}
+}
+
+// around are the operations that read old or parts of it, wait for those that do,
+// or write ws: in their order.
+func (u uses) around(f *ir.Func, old *ir.Value, ws []extent) []int {
+	var out []int
+	seen := map[*ir.Value]bool{}
+	var add func(v *ir.Value)
+	add = func(v *ir.Value) {
+		if seen[v] {
+			return
+		}
+		seen[v] = true
+		for _, i := range u.of[v] {
+			o := f.Ops[i]
+			out = append(append(out, i), u.done[o]...)
+			if o.Name == "part" {
+				add(o.Result())
+			}
+		}
+	}
+	add(old)
+	for _, w := range ws {
+		if w.v.Def != nil {
+			out = append(out, u.at[w.v.Def])
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // clashes reports whether writing v over old would be seen by a reader of old.
-func (p *planner) clashes(f *ir.Func, v, old *ir.Value) bool {
+func (p *planner) clashes(f *ir.Func, u uses, v, old *ir.Value) bool {
 	ws := writes(v)
 	written := map[*ir.Value]bool{}
 	parts := map[*ir.Value]span{} // of old
 	late := func(s span) bool {   // whether something was written there
 		return slices.ContainsFunc(ws, func(w extent) bool { return written[w.v] && w.meets(s) })
 	}
-	for _, o := range f.Ops {
+	for _, i := range u.around(f, old, ws) {
+		o := f.Ops[i]
 		if o.Name == "done" {
 			for n := range o.Args[0].Def.Args {
 				if s, ok := readsOf(o.Args[0].Def, n, old, parts); ok && late(s) {

@@ -1,6 +1,9 @@
 package order
 
 import (
+	"slices"
+	"sort"
+
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/passes/pass"
@@ -8,7 +11,37 @@ import (
 
 type span struct{ lo, hi int64 }
 
-func (s span) meets(t span) bool { return s.lo < t.hi && t.lo < s.hi }
+// spanSet is bytes: spans that do not touch one another, by lo. Any number of calls
+// may follow one another without a wait, so that finding one takes logarithmic
+// time.
+type spanSet []span
+
+// after is the first span of x that ends behind at.
+func (x spanSet) after(at int64) int {
+	return sort.Search(len(x), func(i int) bool { return x[i].hi > at })
+}
+
+func (x spanSet) meetsAny(spans []span) bool {
+	return slices.ContainsFunc(spans, func(s span) bool {
+		i := x.after(s.lo)
+		return i < len(x) && x[i].lo < s.hi
+	})
+}
+
+// add joins spans with those that they meet or touch.
+func (x *spanSet) add(spans []span) {
+	for _, s := range spans {
+		if s.lo >= s.hi {
+			continue
+		}
+		i := x.after(s.lo - 1)
+		j := i
+		for ; j < len(*x) && (*x)[j].lo <= s.hi; j++ {
+			s.lo, s.hi = min(s.lo, (*x)[j].lo), max(s.hi, (*x)[j].hi)
+		}
+		*x = slices.Replace(*x, i, j, s)
+	}
+}
 
 // Run sets wait on every call.
 func Run(c *pass.Context, m *ir.Module) error {
@@ -21,7 +54,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 		for _, a := range f.Args {
 			at[a.Value] = a.Attrs.Int("at", 0)
 		}
-		var reads, writes []span // since the last wait
+		var reads, writes spanSet // since the last wait
 		elsewhere := op.Memories(f)
 		for _, o := range f.Ops {
 			r, w := spans(o, at, elsewhere)
@@ -29,12 +62,13 @@ func Run(c *pass.Context, m *ir.Module) error {
 				o.Attrs = o.Attrs.With("wait", ir.BoolVal(false)) // it is no instruction
 				continue
 			}
-			wait := op.Of(o).Class == op.Collective || meet(r, writes) || meet(w, writes) || meet(w, reads)
+			wait := op.Of(o).Class == op.Collective || writes.meetsAny(r) || writes.meetsAny(w) || reads.meetsAny(w)
 			if wait {
 				waits++
 				reads, writes = reads[:0], writes[:0]
 			}
-			reads, writes = append(reads, r...), append(writes, w...)
+			reads.add(r)
+			writes.add(w)
 			o.Attrs = o.Attrs.With("wait", ir.BoolVal(wait))
 		}
 		c.Remarkf(nil, "@%s: %d calls, %d waits", f.Name, len(f.Ops), waits)
@@ -59,15 +93,4 @@ func spans(o *ir.Op, at map[*ir.Value]int64, elsewhere map[*ir.Value]string) (re
 		writes = append(writes, span{at[r], at[r] + int64(r.Type.Bytes())})
 	}
 	return reads, writes
-}
-
-func meet(a, b []span) bool {
-	for _, x := range a {
-		for _, y := range b {
-			if x.meets(y) {
-				return true
-			}
-		}
-	}
-	return false
 }

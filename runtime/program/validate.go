@@ -1,33 +1,34 @@
 package program
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"unicode/utf8"
 )
 
-// Limits on what a plan may ask for: far above what plans need, and low enough
-// that sums and products of them do not overflow.
-const (
-	maxArena   = 1 << 46 // bytes
-	maxTasks   = 1 << 40
-	maxScratch = 1 << 32 // bytes of one thread
-	maxElems   = 1 << 44
-	maxRanks   = 1 << 20
-	maxName    = 4096
-	// Align is the alignment of buffers in bytes: a cache line, and a vector
-	// register of the widest target.
-	Align = 64
-)
-
 // InvalidError says what in a plan contradicts the rest of it. Compilers do not
-// make such plans.
-type InvalidError struct{ Msg string }
+// make such plans, unless a program is larger than plans can be.
+type InvalidError struct {
+	Msg   string
+	Limit *LimitError // that the plan exceeds, or nil
+}
 
 func (e *InvalidError) Error() string { return "invalid plan: " + e.Msg }
 
+// Unwrap gives the limit.
+func (e *InvalidError) Unwrap() error {
+	if e.Limit == nil {
+		return nil
+	}
+	return e.Limit
+}
+
 func invalid(format string, args ...any) error {
-	return &InvalidError{Msg: fmt.Sprintf(format, args...)}
+	err := fmt.Errorf(format, args...)
+	e := &InvalidError{Msg: err.Error()}
+	errors.As(err, &e.Limit)
+	return e
 }
 
 // Validate checks that the plan can be executed as it is: every index, place,
@@ -36,6 +37,9 @@ func invalid(format string, args ...any) error {
 // wait need not, and communications meet. What it cannot check is the code. Its error is an
 // *InvalidError.
 func (p *Plan) Validate() error {
+	if err := p.validateCounts(); err != nil {
+		return invalid("%w", err)
+	}
 	if err := p.validateMesh(); err != nil {
 		return err
 	}
@@ -46,7 +50,7 @@ func (p *Plan) Validate() error {
 	}
 	for i := range p.Kernels {
 		if err := p.validateKernel(&p.Kernels[i]); err != nil {
-			return invalid("kernel %d: %v", i, err)
+			return invalid("kernel %d: %w", i, err)
 		}
 	}
 	if p.Data.Steps < 0 {
@@ -57,7 +61,7 @@ func (p *Plan) Validate() error {
 	}
 	for i := range p.Devices {
 		if err := p.validateDevice(&p.Devices[i]); err != nil {
-			return invalid("device %d: %v", i, err)
+			return invalid("device %d: %w", i, err)
 		}
 	}
 	if err := p.validateAlike(); err != nil {
@@ -66,17 +70,39 @@ func (p *Plan) Validate() error {
 	return p.validateMeetings()
 }
 
+// validateCounts checks the lengths of what is not bounded otherwise.
+func (p *Plan) validateCounts() error {
+	if err := counts(map[string]int{"kernels": len(p.Kernels), "remarks": len(p.Remarks)}); err != nil {
+		return err
+	}
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		if err := counts(map[string]int{"buffers": len(d.Buffers), "tensors": len(d.Tensors), "ports": len(d.Ports)}); err != nil {
+			return err
+		}
+		for j := range d.Progs {
+			if err := counts(map[string]int{"instructions": len(d.Progs[j].Instrs)}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // validateMesh checks that the devices' ranks are those of the mesh, each once.
 func (p *Plan) validateMesh() error {
 	ranks := 1
 	seen := map[string]bool{}
 	for _, a := range p.Mesh {
 		if err := name(a.Name); err != nil || seen[a.Name] {
-			return invalid("mesh axis %q", a.Name)
+			return invalid("%w", unlessLimit(err, "mesh axis %q", a.Name))
 		}
 		seen[a.Name] = true
-		if a.Size < 1 || a.Size > maxRanks/ranks {
+		if a.Size < 1 {
 			return invalid("mesh axis %s of size %d", a.Name, a.Size)
+		}
+		if err := within(CountLimit, "%d devices along mesh axis "+a.Name, int64(a.Size), int64(maxRanks/ranks)); err != nil {
+			return invalid("%w", err)
 		}
 		ranks *= a.Size
 	}
@@ -107,17 +133,24 @@ func (p *Plan) validateKernel(k *Kernel) error {
 	case k.Code < 0 || k.Code >= len(p.Code):
 		return fmt.Errorf("code %d of %d", k.Code, len(p.Code))
 	case name(k.Symbol) != nil:
-		return fmt.Errorf("symbol: %v", name(k.Symbol))
-	case k.Tasks < 0 || k.Tasks > maxTasks:
+		return fmt.Errorf("symbol: %w", name(k.Symbol))
+	case k.Tasks < 0:
 		return fmt.Errorf("%d tasks", k.Tasks)
-	case k.Scratch < 0 || k.Scratch > maxScratch:
+	case k.Tasks > maxTasks:
+		return within(SizeLimit, "%d tasks", k.Tasks, maxTasks)
+	case k.Scratch < 0:
 		return fmt.Errorf("%d bytes of scratch", k.Scratch)
+	case k.Scratch > maxScratch:
+		return within(SizeLimit, "%d bytes of scratch memory for a thread", k.Scratch, maxScratch)
 	case k.Flops < 0 || k.Bytes < 0:
 		return fmt.Errorf("a cost of %d operations and %d bytes", k.Flops, k.Bytes)
 	}
 	for i, a := range k.Args {
-		if a.Bytes < 0 || a.Bytes > maxArena {
+		if a.Bytes < 0 {
 			return fmt.Errorf("argument %d of %d bytes", i, a.Bytes)
+		}
+		if err := within(SizeLimit, "an argument of %d bytes", a.Bytes, maxArena); err != nil {
+			return fmt.Errorf("argument %d: %w", i, err)
 		}
 	}
 	return nil
@@ -198,16 +231,22 @@ func name(s string) error {
 	case s == "":
 		return fmt.Errorf("an empty name")
 	case len(s) > maxName:
-		return fmt.Errorf("a name of %d bytes", len(s))
+		return within(NameLimit, "a name of %d bytes", int64(len(s)), maxName)
 	case !utf8.ValidString(s):
 		return fmt.Errorf("a name that is not UTF-8")
 	}
 	return nil
 }
 
-// names says whether the instruction's scope and position are such as can be shown.
-func (in *Instr) names() bool {
-	return len(in.Scope) <= maxName && len(in.Pos) <= maxName && utf8.ValidString(in.Scope) && utf8.ValidString(in.Pos)
+// names checks that the instruction's scope and position can be shown.
+func (in *Instr) names() error {
+	if !utf8.ValidString(in.Scope) || !utf8.ValidString(in.Pos) {
+		return fmt.Errorf("a scope or position that is not UTF-8")
+	}
+	if err := within(NameLimit, "a scope's name of %d bytes", int64(len(in.Scope)), maxName); err != nil {
+		return err
+	}
+	return within(NameLimit, "a position of %d bytes", int64(len(in.Pos)), maxName)
 }
 
 // CodeKind is the kind of code that the device's programs call, or "" where

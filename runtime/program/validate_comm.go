@@ -72,8 +72,10 @@ func (p *Plan) validateGroup(d *Device, c *Comm) (parts int, err error) {
 		return 0, fmt.Errorf("%s with a peer or a tag", c.Kind)
 	case !p2p:
 		return parts, nil
-	case c.Tag < 0 || c.Tag >= maxTag:
+	case c.Tag < 0:
 		return 0, fmt.Errorf("%s with tag %d", c.Kind, c.Tag)
+	case c.Tag >= maxTag:
+		return 0, within(CountLimit, "%d messages in a step", int64(c.Tag)+1, maxTag)
 	case c.Peer < 0 || len(c.Over) > 0 && c.Peer >= parts || c.Peer >= p.Ranks():
 		return 0, fmt.Errorf("%s with %d, which is none of the devices", c.Kind, c.Peer)
 	}

@@ -11,13 +11,17 @@ import (
 // valid.
 func (p *Plan) validateDevice(d *Device) error {
 	for _, memory := range []string{"", Host, Disk} {
-		if n := d.Size(memory); n < 0 || n > maxArena {
+		n := d.Size(memory)
+		if n < 0 {
 			return fmt.Errorf("an arena of %d bytes", n)
+		}
+		if err := within(SizeLimit, "an arena of %d bytes", n, maxArena); err != nil {
+			return err
 		}
 	}
 	for i := range d.Buffers {
 		if err := p.validateBuffer(d, &d.Buffers[i]); err != nil {
-			return fmt.Errorf("buffer %d: %v", i, err)
+			return fmt.Errorf("buffer %d: %w", i, err)
 		}
 	}
 	if err := d.validateTensors(); err != nil {
@@ -28,11 +32,11 @@ func (p *Plan) validateDevice(d *Device) error {
 	for i := range d.Progs {
 		prog := &d.Progs[i]
 		if err := name(prog.Name); err != nil || progs[prog.Name] != nil {
-			return fmt.Errorf("two programs, or one without a name: %q", prog.Name)
+			return unlessLimit(err, "two programs, or one without a name: %q", prog.Name)
 		}
 		progs[prog.Name] = prog
 		if err := p.validateProgram(d, prog, &kind); err != nil {
-			return fmt.Errorf("program %s, %v", prog.Name, err)
+			return fmt.Errorf("program %s, %w", prog.Name, err)
 		}
 	}
 	return p.validatePorts(d, progs)
@@ -54,10 +58,13 @@ func (p *Plan) validateBuffer(d *Device, b *Buffer) error {
 	names := map[string]bool{}
 	for _, a := range b.Axes {
 		if err := name(a.Name); err != nil || names[a.Name] {
-			return fmt.Errorf("two axes, or one without a name: %q", a.Name)
+			return unlessLimit(err, "two axes, or one without a name: %q", a.Name)
 		}
 		names[a.Name] = true
-		if a.Size < 1 || a.Global < a.Size || int64(a.Global) > maxElems/whole {
+		if err := within(SizeLimit, "%d elements along axis "+a.Name, int64(a.Global), maxElems/whole); err != nil {
+			return err
+		}
+		if a.Size < 1 || a.Global < a.Size {
 			return fmt.Errorf("axis %s of size %d, a part of %d", a.Name, a.Size, a.Global)
 		}
 		part, whole = part*int64(a.Size), whole*int64(a.Global)
@@ -118,7 +125,7 @@ func (d *Device) validateTensors() error {
 	for i := range d.Tensors {
 		t := &d.Tensors[i]
 		if err := name(t.Path); err != nil || paths[t.Path] {
-			return fmt.Errorf("two tensors, or one without a path: %q", t.Path)
+			return unlessLimit(err, "two tensors, or one without a path: %q", t.Path)
 		}
 		paths[t.Path] = true
 		if t.Buffer < 0 || t.Buffer >= len(d.Buffers) {
@@ -211,25 +218,33 @@ func (t *Tensor) validateInit(dtype string) error {
 	return nil
 }
 
-// maxFree bounds the buffers used between two waits, whose number the check of
-// the waits is quadratic in.
-const maxFree = 1 << 14
-
 // validateProgram checks the instructions.
 func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
-	var reads, writes []span // since the last wait, that instruction included
+	var free accesses // since the last wait, that instruction included
 	var under flights
+	pass := func(i int, in *Instr, reads, writes []span) error {
+		if !in.NoWait {
+			if err := free.conflict(); err != nil {
+				return err
+			}
+			free = free[:0]
+		}
+		free.add(i, reads, false)
+		free.add(i, writes, true)
+		return under.pass(i, in, reads, writes)
+	}
+	var reads, writes []span
 	for i := range prog.Instrs {
 		in := &prog.Instrs[i]
-		if !in.names() {
-			return fmt.Errorf("instruction %d has a scope or position that is too long or not UTF-8", i)
+		if err := in.names(); err != nil {
+			return fmt.Errorf("instruction %d: %w", i, err)
 		}
 		if in.Comm != nil {
 			if err := p.validateComm(d, in); err != nil {
-				return fmt.Errorf("instruction %d: %v", i, err)
+				return fmt.Errorf("instruction %d: %w", i, err)
 			}
 			reads, writes = d.spans(in)
-			if err := under.pass(i, in, reads, writes); err != nil {
+			if err := pass(i, in, reads, writes); err != nil {
 				return err
 			}
 			continue
@@ -246,13 +261,7 @@ func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
 		if len(in.Bufs) != len(k.Args) {
 			return fmt.Errorf("instruction %d gives kernel %s %d buffers of %d", i, k.Name, len(in.Bufs), len(k.Args))
 		}
-		if !in.NoWait {
-			reads, writes = reads[:0], writes[:0]
-		}
-		r, w := len(reads), len(writes)
-		if r+w > maxFree {
-			return fmt.Errorf("too many instructions before instruction %d do not wait", i)
-		}
+		reads, writes = reads[:0], writes[:0]
 		for j, n := range in.Bufs {
 			if n < 0 || n >= len(d.Buffers) {
 				return fmt.Errorf("instruction %d uses buffer %d of %d", i, n, len(d.Buffers))
@@ -265,18 +274,18 @@ func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
 				return fmt.Errorf("instruction %d gives kernel %s a buffer in %s memory", i, k.Name, b.Memory)
 			}
 			s := b.span(a.Bytes)
-			if meetsAny(s, writes[:w]) || a.Write && meetsAny(s, reads[:r]) {
-				return fmt.Errorf("instruction %d, of kernel %s, does not wait for those whose bytes from %d on it needs", i, k.Name, s.lo)
-			}
 			if a.Write {
 				writes = append(writes, s)
 			} else {
 				reads = append(reads, s)
 			}
 		}
-		if err := under.pass(i, in, reads[r:], writes[w:]); err != nil {
+		if err := pass(i, in, reads, writes); err != nil {
 			return err
 		}
+	}
+	if err := free.conflict(); err != nil {
+		return err
 	}
 	return under.end()
 }
@@ -323,7 +332,7 @@ func (p *Plan) validatePorts(d *Device, progs map[string]*Program) error {
 		}
 		seen[k] = true
 		if err := p.validatePort(d, x, &d.Buffers[x.Buffer]); err != nil {
-			return fmt.Errorf("port %s %q of program %s: %v", x.Role, x.Path, x.Program, err)
+			return fmt.Errorf("port %s %q of program %s: %w", x.Role, x.Path, x.Program, err)
 		}
 	}
 	return nil
