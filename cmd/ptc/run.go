@@ -38,13 +38,7 @@ func given[T int | int64](cmd *cobra.Command, name string, n T) T {
 	return n
 }
 
-func newRun(a *app) *cobra.Command {
-	f := runFlags{log: choice{value: "text", words: []string{"text", "json"}},
-		onNaN: choice{value: train.NaNStop.String(), words: []string{train.NaNStop.String(), train.NaNContinue.String()}}}
-	cmd := &cobra.Command{
-		Use:   "run PLAN [--steps N] [flags]",
-		Short: "Train by a plan",
-		Long: `Train by a plan, and tell each step's loss.
+const runLong = `Train by a plan, and tell each step's loss.
 
 --steps counts from the first step of training, so that --resume --steps 20
 after 10 steps runs 10 more, and after 20 none. Whatever is not said is as the
@@ -80,7 +74,15 @@ with --rebuild, which uses its sources and none of its code, or with --no-native
 --trust takes only plans that "ptc sign" or minisign has signed with one of your keys.
 
 Files of parameters and gradients are safetensors, keyed by the path of the
-parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
+parameter (blocks.3.attn.wq). Every file appears whole or not at all.`
+
+func newRun(a *app) *cobra.Command {
+	f := runFlags{log: choice{value: "text", words: []string{"text", "json"}},
+		onNaN: choice{value: train.NaNStop.String(), words: []string{train.NaNStop.String(), train.NaNContinue.String()}}}
+	cmd := &cobra.Command{
+		Use:   "run PLAN [--steps N] [flags]",
+		Short: "Train by a plan",
+		Long:  runLong,
 		Example: `  ptc run plan.bin --steps 200
   ptc run plan.bin --checkpoint ckpt/ --every 100 --keep 5
   ptc run plan.bin --eval-every 100                # validation besides that of the end
@@ -93,29 +95,41 @@ parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
 		ValidArgsFunction: completeFiles("bin"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if cmd.Flags().Changed("seed") {
-			f.opts.Seed = &f.seed
-		}
-		for _, name := range []string{"steps", "every"} {
-			if n, err := cmd.Flags().GetInt64(name); err != nil || cmd.Flags().Changed(name) && n < 1 {
-				return usagef("--%s is %d, and must be at least 1", name, n)
-			}
-		}
-		switch {
-		case f.evalEvery < 0:
-			return usagef("--eval-every is %d, and must be at least 0", f.evalEvery)
-		case f.keep < 0:
-			return usagef("--keep is %d, and must be at least 0", f.keep)
-		}
-		f.opts.ValidEvery, f.opts.Keep = given(cmd, "eval-every", f.evalEvery), given(cmd, "keep", f.keep)
-		if cmd.Flags().Changed("threads") && f.opts.Threads < 1 {
-			return usagef("--threads is %d, and must be at least 1", f.opts.Threads)
-		}
-		if f.opts.CommTimeout <= 0 {
-			return usagef("--comm-timeout is %v, and must be more than 0", f.opts.CommTimeout)
+		if err := f.check(cmd); err != nil {
+			return err
 		}
 		return a.run(cmd.Context(), args[0], &f)
 	}
+	f.add(cmd)
+	return cmd
+}
+
+// check holds the flags to their bounds, and gives a run those that have another
+// form there.
+func (f *runFlags) check(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("seed") {
+		f.opts.Seed = &f.seed
+	}
+	for _, name := range []string{"steps", "every"} {
+		if n, err := cmd.Flags().GetInt64(name); err != nil || cmd.Flags().Changed(name) && n < 1 {
+			return usagef("--%s is %d, and must be at least 1", name, n)
+		}
+	}
+	switch {
+	case f.evalEvery < 0:
+		return usagef("--eval-every is %d, and must be at least 0", f.evalEvery)
+	case f.keep < 0:
+		return usagef("--keep is %d, and must be at least 0", f.keep)
+	case cmd.Flags().Changed("threads") && f.opts.Threads < 1:
+		return usagef("--threads is %d, and must be at least 1", f.opts.Threads)
+	case f.opts.CommTimeout <= 0:
+		return usagef("--comm-timeout is %v, and must be more than 0", f.opts.CommTimeout)
+	}
+	f.opts.ValidEvery, f.opts.Keep = given(cmd, "eval-every", f.evalEvery), given(cmd, "keep", f.keep)
+	return nil
+}
+
+func (f *runFlags) add(cmd *cobra.Command) {
 	fl, o := cmd.Flags(), &f.opts
 	fl.Int64Var(&o.Steps, "steps", 0, "train to step `N` (default as the source says)")
 	fl.IntVar(&o.Threads, "threads", 0, "use `N` threads; the result does not depend on it (default one for each processor)")
@@ -142,7 +156,6 @@ parameter (blocks.3.attn.wq). Every file appears whole or not at all.`,
 	}
 	complete(cmd, "log", func([]string) []string { return f.log.words })
 	complete(cmd, "on-nan", func([]string) []string { return f.onNaN.words })
-	return cmd
 }
 
 func (a *app) run(ctx context.Context, path string, f *runFlags) error {

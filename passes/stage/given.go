@@ -30,7 +30,7 @@ func givenOf(f *ir.Func) map[*ir.Value]bool {
 	return given
 }
 
-// again is a given value that is cut or owed, as a whole: computed from the whole
+// again is a given value that is sharded or partial, as a whole: computed from the whole
 // batch, as if there were no microbatches.
 func (s *splitter) again(v *ir.Value) *ir.Value {
 	if v.Def == nil || s.of[v] == nil {
