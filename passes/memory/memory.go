@@ -92,7 +92,6 @@ func (p *planner) placeTemporaries(c *pass.Context) map[*ir.Func][]*buffer {
 		for _, mem := range memories {
 			temps := l.temporaries(mem)
 			plan := place.Place(intervals(temps), place.Options{Goal: goal[mem]})
-			println("WORK", f.Name, mem, len(temps), plan.Height, plan.Bound, plan.Work)
 			var sum int64
 			for n, b := range temps {
 				b.offset = p.top[mem] + plan.Offsets[n]
