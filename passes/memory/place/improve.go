@@ -105,7 +105,7 @@ func (s *searcher) follow(t tactic, work int64) (v verdict, spent int64) {
 				}
 			}
 		}
-		turn = math.Floor(turn * t.grow)
+		turn = math.Floor(max(turn*t.grow, turn+1))
 	}
 	return outOfWork, spent
 }
