@@ -6,7 +6,9 @@
 SHELL       := /bin/bash
 GO          ?= go
 COMMIT      := $(shell git describe --tags --always --dirty 2>/dev/null)
-LDFLAGS     := -s -w -X main.commit=$(COMMIT)
+# Where there is one, the binary starts in cmd/ptc/start_linux_amd64.s.
+ENTRY       := $(if $(filter linux/amd64,$(shell $(GO) env GOOS)/$(shell $(GO) env GOARCH)),-E main.entryPoint)
+LDFLAGS     := -s -w -X main.commit=$(COMMIT) $(ENTRY)
 FUZZTIME    ?= 10m
 TRAIN_STEPS ?=
 TRAINED     := bin/gpt-ckpt

@@ -3,14 +3,13 @@ package compiler
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 
-	"ptc/internal/units"
+	"ptc/internal/regular"
 	"ptc/lang"
 )
 
@@ -72,23 +71,20 @@ func readBelow(root, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer r.Close()
-	f, err := r.Open(name)
+	f, err := regular.OpenIn(r, name)
 	if err != nil {
 		return nil, escaped(err)
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, MaxSource+1))
-	if err == nil && len(text) > MaxSource {
-		err = fmt.Errorf("it is longer than %s", units.Bytes(int64(MaxSource)))
-	}
-	return text, err
+	return regular.ReadAll(f, MaxSource)
 }
 
 // escaped tells a link that leads out from what the system refuses: os.Root has
 // no name for that error, and it is the only one that is not the system's.
 func escaped(err error) error {
 	var number syscall.Errno
-	if errors.As(err, &number) || errors.Is(err, fs.ErrNotExist) {
+	var kind *regular.Error
+	if errors.As(err, &number) || errors.As(err, &kind) || errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return ErrOutside

@@ -22,8 +22,8 @@ func TestLimits(t *testing.T) {
 		name, old, new, code, want string
 		set                        []string
 	}{
-		{name: "parameter", old: "w2", new: long, code: "E0616", want: "a name of 5000 bytes"},
-		{name: "axis", old: "hidden", new: long, code: "E0616", want: "a name of 5000 bytes"},
+		{name: "parameter", old: "w2", new: long, code: "E0223", want: "a name of 5000 bytes"},
+		{name: "axis", old: "hidden", new: long, code: "E0223", want: "a name of 5000 bytes"},
 		{name: "arena", code: "E0615", want: "an arena of", set: []string{"embed=1048576", "hidden=1048576", "vocab=1048576", "seq=1", "batch=1"}},
 	} {
 		text := strings.ReplaceAll(string(source), c.old, c.new)
@@ -31,8 +31,8 @@ func TestLimits(t *testing.T) {
 			text = string(source)
 		}
 		_, _, err := Compile(Options{File: "mlp.ptl", Source: []byte(text), Set: c.set, Target: "ref:f64"})
-		var d *diag.Error
-		if !errors.As(err, &d) || d.Code != c.code || !strings.Contains(d.Msg, c.want) {
+		d, _ := diag.As(err)
+		if len(d) == 0 || d[0].Code != c.code || !strings.Contains(d[0].Msg, c.want) {
 			t.Errorf("%s: %.200v, want %s with %q", c.name, err, c.code, c.want)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -64,6 +66,28 @@ func TestFaultOfAPlan(t *testing.T) {
 	}
 	if raw.MatchString(said.String()) {
 		t.Errorf("a dump reached the user:\n%s", said.String())
+	}
+}
+
+// TestTooLittleMemoryToStart: where Go itself cannot start, the binary that make
+// builds says why.
+func TestTooLittleMemoryToStart(t *testing.T) {
+	if runtime.GOOS+"/"+runtime.GOARCH != "linux/amd64" {
+		t.Skip("the entry point is one of linux/amd64")
+	}
+	binary := filepath.Join(t.TempDir(), "ptc")
+	build := exec.Command("go", "build", "-ldflags", "-E main.entryPoint", "-o", binary, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, text)
+	}
+	for limit, want := range map[string]int{"100000": exitFile, "400000": exitFile, "1500000": exitFile, "unlimited": exitOK} {
+		cmd := exec.Command("sh", "-c", "ulimit -v "+limit+" && exec "+binary+" version")
+		text, _ := cmd.CombinedOutput() // the exit code says it
+		said := strings.HasPrefix(string(text), "error: the limit of this process's memory (ulimit -v) is below ") && strings.HasSuffix(string(text), "raise the limit\n")
+		if code := cmd.ProcessState.ExitCode(); code != want || said != (want == exitFile) {
+			t.Errorf("with %s KiB: exit code %d:\n%.400s", limit, code, text)
+		}
 	}
 }
 

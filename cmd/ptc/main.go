@@ -31,7 +31,8 @@ func main() {
 
 // minSpace is the address space that ptc needs for itself, most of which Go and
 // the threads reserve and never touch. With too little they end the process where
-// they stand: below about 1 GiB before the first instruction of ours.
+// they stand, and often before main: hence start_linux_amd64.s, which looks before
+// Go starts. This is for builds and systems without it.
 const minSpace = 2 << 30
 
 // app is what the commands share: where they read and write, and what signals do.

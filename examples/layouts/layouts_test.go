@@ -256,7 +256,7 @@ func TestExplainAgrees(t *testing.T) {
 			want[c.kind+" "+c.over] = c
 		}
 		plan := ptc + "-" + name + ".bin"
-		if out, err := exec.Command(ptc, "compile", name+".ptl", "-q", "--target", "ref", "-o", plan).CombinedOutput(); err != nil {
+		if out, err := exec.Command(ptc, "compile", name+".ptl", "--imports-below", "..", "-q", "--target", "ref", "-o", plan).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		out, err := exec.Command(ptc, "explain", "--json", plan).Output()

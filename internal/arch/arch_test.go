@@ -44,7 +44,7 @@ var layers = map[string][]string{
 	// not evaluate IR.
 	"backend/ref": {"backend", "internal/diag", "internal/philox", "ir", "runtime/loader", "runtime/program"},
 
-	"compiler": {"backend", "internal/diag", "internal/units", "ir", "lang", "passes", "runtime/program", "stdlib"},
+	"compiler": {"backend", "internal/diag", "internal/regular", "ir", "lang", "passes", "runtime/program", "stdlib"},
 	"cmd":      {"compiler", "internal/diag", "internal/regular", "internal/units", "runtime"},
 	// The door for programs, at the module's root.
 	".":        {"compiler", "internal/diag", "runtime"},
