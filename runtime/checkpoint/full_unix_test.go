@@ -23,18 +23,18 @@ func TestFullDiskLeavesTheOldOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	limited := old
-	limited.Cur = 1 << 20 // above what the go command logs of the test itself
+	limited.Cur = 32 << 20 // above what the go command logs of the tests of this package, a line for each file
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limited); err != nil {
 		t.Fatal(err)
 	}
 	defer syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old)
 
-	big := Tensor{"big", safetensors.U8, []int64{4 << 20}, []string{"x"}}
+	big := Tensor{"big", safetensors.U8, []int64{64 << 20}, []string{"x"}}
 	w, err := s.Begin(Meta{Step: 2}, []Tensor{big})
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = w.Write("big", Slice{}, make([]byte, 4<<20))
+	err = w.Write("big", Slice{}, make([]byte, 64<<20))
 	if !errors.Is(err, syscall.EFBIG) {
 		t.Errorf("error %v, want EFBIG", err)
 	}
