@@ -78,6 +78,9 @@ func Names() []string {
 	return out
 }
 
+// accelerators are what users may call targets that there are none of yet.
+var accelerators = map[string]bool{"cuda": true, "gpu": true, "nvptx": true, "ptx": true, "rocm": true, "hip": true, "metal": true, "tpu": true, "xpu": true}
+
 // Resolve finds the target called name; the empty name is the default: the
 // first backend that is available.
 func Resolve(name string) (Target, error) {
@@ -92,8 +95,11 @@ func Resolve(name string) (Target, error) {
 	short, _, _ := strings.Cut(name, ":")
 	b := backends[short]
 	if b == nil {
-		return nil, &diag.Error{Code: "E0701", Msg: fmt.Sprintf("unknown target `%s`", name),
-			Want: diag.OneOf(Names()), Hint: diag.DidYouMean(name, Names())}
+		hint := diag.DidYouMean(name, Names())
+		if accelerators[short] {
+			hint = "this version has no target for GPUs or other accelerators; `cpu` is native code for this machine"
+		}
+		return nil, &diag.Error{Code: "E0701", Msg: fmt.Sprintf("unknown target `%s`", name), Want: diag.OneOf(Names()), Hint: hint}
 	}
 	return b.Resolve(name)
 }
