@@ -14,7 +14,7 @@ import (
 )
 
 // MaxSource bounds a source, far above any that is meant: what is longer is
-// another kind of file, or a device without an end.
+// another kind of file.
 const MaxSource = 16 << 20
 
 // ErrOutside is what Options.Read returns for a file outside the folder that
