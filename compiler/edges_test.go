@@ -55,7 +55,7 @@ var dtypes = []ir.DType{ir.Bool, ir.I32, ir.F16, ir.BF16, ir.F32}
 // edgeModule has every elementwise operation on every dtype that it takes: of x,
 // a vector of edges, or of each x with y, along which vectors go.
 func edgeModule() *ir.Module {
-	f := &ir.Func{Name: "f", Attrs: ir.A("class", ir.Name("entry"))}
+	f := &ir.Func{Name: "f", Class: ir.Entry}
 	b := op.Builder{F: f}
 	type pair struct{ x, y, z *ir.Value }
 	in := map[ir.DType]pair{}
@@ -96,7 +96,7 @@ func edgeModule() *ir.Module {
 
 // reductionModule reduces matrices along rows and columns, long and short ones.
 func reductionModule() *ir.Module {
-	f := &ir.Func{Name: "f", Attrs: ir.A("class", ir.Name("entry"))}
+	f := &ir.Func{Name: "f", Class: ir.Entry}
 	b := op.Builder{F: f}
 	for _, d := range []ir.DType{ir.I32, ir.F32, ir.BF16} {
 		for _, n := range []int{3, 13, 150} {
@@ -191,7 +191,7 @@ func vectors(t *testing.T) []string {
 	if runnable != nil {
 		return runnable
 	}
-	f := &ir.Func{Name: "f", Attrs: ir.A("class", ir.Name("entry"))}
+	f := &ir.Func{Name: "f", Class: ir.Entry}
 	b := op.Builder{F: f}
 	x := f.AddArg(ir.Type{DType: ir.F32, Axes: []ir.Axis{{Name: "x", Size: wide}}}, ir.RoleData, "x", nil, diag.Pos{})
 	f.Results = []ir.Result{{Value: b.Emit("exp", nil, x), Role: ir.RoleGrad, Path: "r"}}

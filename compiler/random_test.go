@@ -44,7 +44,7 @@ func planOf(t *testing.T, m *ir.Module, target string) *program.Plan {
 // turned are reductions in rounds and in several orders of axes, which random
 // modules seldom have.
 func turned() *ir.Module {
-	f := &ir.Func{Name: "f", Attrs: ir.A("class", ir.Name("entry"))}
+	f := &ir.Func{Name: "f", Class: ir.Entry}
 	b := op.Builder{F: f}
 	x := f.AddArg(ir.Type{DType: ir.F32, Axes: []ir.Axis{{Name: "a", Size: 13}, {Name: "b", Size: 37}, {Name: "c", Size: 5}}}, ir.RoleData, "x", nil, diag.Pos{})
 	for i, order := range []ir.Names{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "c", "a"}, {"c", "a", "b"}} {

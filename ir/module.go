@@ -71,7 +71,11 @@ func (m *Module) SetMeta(t Term) {
 // Func is a function: arguments, operations in execution order, results.
 type Func struct {
 	Name  string
-	Attrs Attrs // kernels: class=Name and more, see ir/fusion
+	Class FuncClass
+	// Of, of an entry that is a stage's part of a function, is the function's name.
+	Of    string
+	Stage Index // of the part: the position of its devices on the mesh axis of stages
+	Attrs Attrs // kernels: see ir/fusion; planned: sizes of memories
 	Args  []*Arg
 	Ops   []*Op
 	// Results are in the order of the text. An entry function's result with
@@ -104,8 +108,12 @@ type Arg struct {
 	Value *Value
 	Role  string
 	Path  string
-	Attrs Attrs // params and states: init=Term; Planned: at=Int; copies: AttrCopyOf
-	Pos   diag.Pos
+	// Memory is where the value is before and after a run, At its place there,
+	// which the level planned has.
+	Memory Memory
+	At     Offset
+	Attrs  Attrs // params and states: init=Term; copies: AttrCopyOf
+	Pos    diag.Pos
 }
 
 // Result is a result of a function.
@@ -129,9 +137,15 @@ type Op struct {
 	Name    string
 	Args    []*Value
 	Results []*Value
-	Attrs   Attrs
-	Scope   string   // module path it came from, for example blocks.3.mlp
-	Pos     diag.Pos // source that caused it
+	Attrs   Attrs // what it computes, beside the operands
+	Slot
+	Callee *Func    // of a call: the function, of the same module
+	Memory Memory   // of a store: where its results are
+	Start  bool     // of what moves data: issued here, complete at its `done`
+	At     []int64  // planned: places of the results in bytes
+	Wait   Wait     // planned
+	Scope  string   // module path it came from, for example blocks.3.mlp
+	Pos    diag.Pos // source that caused it
 }
 
 // Result is the only result of an op; it panics where there are several.
@@ -256,15 +270,25 @@ func (m *Module) Clone() *Module {
 	c := &Module{Level: m.Level, Name: m.Name}
 	c.Mesh = append(c.Mesh, m.Mesh...)
 	c.Meta = append(c.Meta, m.Meta...)
+	copies := make(map[*Func]*Func, len(m.Funcs))
 	for _, f := range m.Funcs {
-		c.Funcs = append(c.Funcs, f.Clone())
+		copies[f] = f.Clone()
+		c.Funcs = append(c.Funcs, copies[f])
+	}
+	for _, f := range c.Funcs {
+		for _, o := range f.Ops {
+			if g := copies[o.Callee]; g != nil {
+				o.Callee = g
+			}
+		}
 	}
 	return c
 }
 
-// Clone is a deep copy of the function; value numbers are kept.
+// Clone is a deep copy of the function, which calls the same functions; value
+// numbers are kept.
 func (f *Func) Clone() *Func {
-	c := &Func{Name: f.Name, Attrs: f.Attrs, nextID: f.nextID, Ops: make([]*Op, 0, len(f.Ops))}
+	c := &Func{Name: f.Name, Class: f.Class, Of: f.Of, Stage: f.Stage, Attrs: f.Attrs, nextID: f.nextID, Ops: make([]*Op, 0, len(f.Ops))}
 	at := make(map[*Value]*Value, len(f.Args)+len(f.Ops))
 	copyValue := func(v *Value, def *Op) *Value {
 		w := &Value{ID: v.ID, Type: v.Type.Clone(), Def: def}
@@ -277,7 +301,8 @@ func (f *Func) Clone() *Func {
 		c.Args = append(c.Args, &b)
 	}
 	for _, o := range f.Ops {
-		p := &Op{Name: o.Name, Attrs: o.Attrs, Scope: o.Scope, Pos: o.Pos}
+		p := new(Op)
+		*p = *o
 		p.Args, p.Results = make([]*Value, 0, len(o.Args)), make([]*Value, 0, len(o.Results))
 		for _, a := range o.Args {
 			p.Args = append(p.Args, at[a])

@@ -28,7 +28,7 @@ const (
 	codeDType     = "E0304" // unknown dtype
 	codeSize      = "E0305" // a size below 1 or beyond the limits
 	codeDuplicate = "E0306" // a name given twice
-	codeUndefined = "E0307" // a value read before its definition
+	codeUndefined = "E0307" // a value read before its definition, or a function that there is not
 	codeRedefined = "E0308" // a value defined twice
 	codeNesting   = "E0309" // terms nested too deeply
 )
@@ -50,6 +50,7 @@ func Parse(file string, src []byte) (*Module, diag.List) {
 	}
 	p.rest = string(src)
 	p.module()
+	p.link()
 	if len(p.errs) > 0 {
 		return nil, p.errs.Sort()
 	}
@@ -69,7 +70,8 @@ type parser struct {
 
 	m     *Module
 	funcs map[string]int // line of each function
-	f     *Func          // the open function, or nil
+	calls []call
+	f     *Func // the open function, or nil
 	// values of f; nil for one whose defining line is bad, so that its
 	// readers are not reported as well.
 	values  map[int]*Value

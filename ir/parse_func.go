@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,7 +15,7 @@ func (p *parser) funcLine() {
 	at := p.at
 	p.expect('@')
 	name := p.ident("the name of a function")
-	p.f.Attrs = p.attrs()
+	p.f.Attrs = take(p.f, p.attrs(), funcFacts)
 	p.endLine()
 	if p.bad {
 		return
@@ -69,7 +70,7 @@ func (p *parser) argLine() {
 	v := p.def()
 	a := &Arg{Value: v}
 	a.Role, a.Path = p.role()
-	a.Attrs = p.attrs()
+	a.Attrs = take(a, p.attrs(), argFacts)
 	_, a.Pos = p.origin()
 	if p.bad {
 		p.poison(start)
@@ -111,13 +112,51 @@ func (p *parser) opLine(word string) {
 			}
 		}
 	}
-	o.Attrs = p.attrs()
+	p.space()
+	at := p.at
+	o.Attrs = p.callee(o, at, take(o, p.attrs(), opFacts))
 	o.Scope, o.Pos = p.origin()
 	if p.bad {
 		p.poison(start)
 		return
 	}
 	p.f.Ops = append(p.f.Ops, o)
+}
+
+// callee takes fn=@name from the attributes; the function may be further down.
+func (p *parser) callee(o *Op, at int, as Attrs) Attrs {
+	i := slices.IndexFunc(as, func(a Attr) bool { _, ok := a.Val.(Sym); return ok && a.Key == "fn" })
+	if i < 0 {
+		return as
+	}
+	p.calls = append(p.calls, call{o, string(as[i].Val.(Sym)), diag.Pos{File: p.file, Line: p.num, Col: at + 1}})
+	return slices.Delete(as, i, i+1)
+}
+
+// call is a call of a function by its name.
+type call struct {
+	o    *Op
+	name string
+	pos  diag.Pos
+}
+
+// link finds the functions that are called, in a text without mistakes.
+func (p *parser) link() {
+	if len(p.errs) > 0 {
+		return
+	}
+	funcs := make(map[string]*Func, len(p.m.Funcs))
+	var names []string
+	for _, f := range p.m.Funcs {
+		funcs[f.Name] = f
+		names = append(names, f.Name)
+	}
+	for _, c := range p.calls {
+		c.o.Callee = funcs[c.name]
+		if c.o.Callee == nil && len(p.errs) < maxErrors {
+			p.report(&diag.Error{Code: codeUndefined, Pos: c.pos, Msg: "unknown function @" + clip(c.name), Hint: diag.DidYouMean(c.name, names)})
+		}
+	}
 }
 
 // resultLine is: result %12 param "wte".

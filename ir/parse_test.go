@@ -51,6 +51,7 @@ func TestParseErrors(t *testing.T) {
 		{"reduction", body("arg %0 : f32[] partial(mex tp)"), "3:24 E0302"},
 		{"undefined", body("%1 : f32[] = neg %0"), "3:18 E0307"},
 		{"reads itself", body("%1 : f32[] = neg %1"), "3:18 E0307"},
+		{"unknown function", body("_ = call fn=@g"), "3:10 E0307"},
 		{"undefined result", body("result %7 loss"), "3:8 E0307"},
 		{"defined twice", body("arg %0 : f32[]", "%0 : f32[] = x"), "4:1 E0308"},
 		{"twice on one line", body("%0 : f32[], %0 : f32[] = x"), "3:13 E0308"},

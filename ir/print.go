@@ -100,13 +100,13 @@ func (p *printer) module(m *Module) {
 func (p *printer) function(f *Func) {
 	p.str("func @")
 	p.str(f.Name)
-	p.attrs(f.Attrs)
+	p.attrs(written(f, f.Attrs, funcFacts))
 	p.str("\n")
 	for _, a := range f.Args {
 		p.str("  arg ")
 		p.def(a.Value)
 		p.role(a.Role, a.Path)
-		p.attrs(a.Attrs)
+		p.attrs(written(a, a.Attrs, argFacts))
 		p.origin("", a.Pos)
 		p.str("\n")
 	}
@@ -143,7 +143,7 @@ func (p *printer) op(o *Op) {
 		p.str(" ")
 		p.value(a)
 	}
-	p.attrs(o.Attrs)
+	p.attrs(written(o, o.Attrs, opFacts))
 	p.origin(o.Scope, o.Pos)
 	p.str("\n")
 }

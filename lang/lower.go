@@ -100,7 +100,7 @@ func (fb *funcBuilder) param(p *param) *ir.Value {
 }
 
 func (l *lowerer) newFunc(name string, training bool) *funcBuilder {
-	fb := &funcBuilder{f: &ir.Func{Name: name, Attrs: ir.A("class", ir.Name("entry"))}, training: training, values: map[*param]*ir.Value{}}
+	fb := &funcBuilder{f: &ir.Func{Name: name, Class: ir.Entry}, training: training, values: map[*param]*ir.Value{}}
 	fb.b.F = fb.f
 	if training {
 		fb.step = fb.f.NewValue(ir.Scalar(ir.I32), nil)
@@ -255,7 +255,7 @@ func renumber(f *ir.Func) *ir.Func {
 		}
 	}
 	// nextID of f counts what was never placed; a fresh function does not.
-	g := &ir.Func{Name: f.Name, Attrs: f.Attrs, Args: f.Args, Ops: f.Ops, Results: f.Results}
+	g := &ir.Func{Name: f.Name, Class: f.Class, Attrs: f.Attrs, Args: f.Args, Ops: f.Ops, Results: f.Results}
 	g.Adopt(n - 1)
 	return g
 }

@@ -78,7 +78,7 @@ func TestOffload(t *testing.T) {
 					for _, o := range f.Ops {
 						if op.Moves(o) {
 							n++
-							if op.Started(o) {
+							if o.Start {
 								started++
 							}
 						}
@@ -95,7 +95,7 @@ func TestOffload(t *testing.T) {
 // sizesOf are the bytes of each memory that a planned module needs.
 func sizesOf(m *ir.Module) (device, host, disk int64) {
 	a := m.MetaTerm("arena").Args
-	return a.Int("bytes", 0), a.Int(op.Host, 0), a.Int(op.Disk, 0)
+	return a.Int("bytes", 0), a.Int(ir.Host.String(), 0), a.Int(ir.Disk.String(), 0)
 }
 
 // stateBytes are those of the states with axes, each as a place holds it.
@@ -119,11 +119,11 @@ func TestOffloadedMemory(t *testing.T) {
 	}{{nil, nil}, {mesh("dp", 2), ir.Terms{shard("dp", "batch"), zero(1, "dp")}}} {
 		here := lowered(t, wide, l.mesh, l.rules, Options{}, nil)
 		all, _, _ := sizesOf(here)
-		for _, to := range []string{op.Host, op.Disk} {
+		for _, to := range []string{"host", "disk"} {
 			m := lowered(t, wide, l.mesh, append(ir.Terms{offloaded(to, 512, "optimizer")}, l.rules...), Options{}, nil)
 			device, host, disk := sizesOf(m)
 			n := stateBytes(here)
-			if elsewhere := host + disk; elsewhere != n || device != all-n || (host > 0) != (to == op.Host) {
+			if elsewhere := host + disk; elsewhere != n || device != all-n || (host > 0) != (to == "host") {
 				t.Errorf("offloaded to %s: %d bytes here and %d, %d elsewhere; %d without, of which %d are states", to, device, host, disk, all, n)
 			}
 		}
@@ -214,7 +214,7 @@ func TestOffloadShape(t *testing.T) {
 				}
 			}
 			for _, a := range m.Func("step").Args {
-				if a.Attrs.Has(op.AttrMemory) {
+				if a.Memory != ir.Device {
 					moved++
 				}
 			}

@@ -52,7 +52,7 @@ type exchanges struct {
 func exchangesOf(m *ir.Module) map[string]exchanges {
 	out := map[string]exchanges{}
 	for _, f := range m.Funcs {
-		if f.Name != "step" && f.Attrs.Text("of") != "step" {
+		if f.Name != "step" && f.Of != "step" {
 			continue
 		}
 		for _, o := range f.Ops {
@@ -69,7 +69,7 @@ func exchangesOf(m *ir.Module) map[string]exchanges {
 				x.bucket = max(x.bucket, n)
 			}
 			x.bytes += n
-			if op.Started(o) {
+			if o.Start {
 				x.started++
 			}
 			out[o.Name] = x
@@ -129,12 +129,12 @@ func TestManyReductions(t *testing.T) {
 			if o.Name == "done" {
 				open--
 			}
-			if op.Started(o) {
+			if o.Start {
 				open++
 				most = max(most, open)
 			}
 			if o.Name == l.kind && o.Args[0].Type.Rank() > 0 {
-				if all++; !op.Started(o) && !slices.Contains(ops[i+1].Args, o.Result()) {
+				if all++; !o.Start && !slices.Contains(ops[i+1].Args, o.Result()) {
 					blocking++ // though something stands before its reader
 				}
 			}
@@ -239,7 +239,7 @@ func TestStartedProved(t *testing.T) {
 			}
 			f.Ops = append(f.Ops[:i:i], f.Ops[i+1:]...)
 		}},
-		{"not started", func(f *ir.Func) { o := f.Ops[find(f, "done")].Args[0].Def; o.Attrs = o.Attrs.With("start", nil) }},
+		{"not started", func(f *ir.Func) { f.Ops[find(f, "done")].Args[0].Def.Start = false }},
 		{"done twice", func(f *ir.Func) {
 			i := find(f, "done")
 			o := f.Ops[i]

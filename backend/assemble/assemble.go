@@ -24,7 +24,7 @@ func Plan(m *ir.Module, t backend.Target) (*program.Plan, error) {
 			p.Refined = append(p.Refined, program.KV{Key: x.Key, Value: t.Args.Text(x.Key)})
 		}
 	}
-	a := &assembler{plan: p, module: m, kernels: map[string]int{}}
+	a := &assembler{plan: p, module: m, kernels: map[*ir.Func]int{}}
 	if err := a.code(t); err != nil {
 		return nil, err
 	}
@@ -36,15 +36,15 @@ func Plan(m *ir.Module, t backend.Target) (*program.Plan, error) {
 type assembler struct {
 	plan    *program.Plan
 	module  *ir.Module
-	kernels map[string]int
+	kernels map[*ir.Func]int
 }
 
 // code generates the kernels.
 func (a *assembler) code(t backend.Target) error {
 	var fns []*ir.Func
 	for _, f := range a.module.Funcs {
-		if f.Attrs.Text("class") == "kernel" {
-			a.kernels[f.Name] = len(fns)
+		if f.Class == ir.Kernel {
+			a.kernels[f] = len(fns)
 			fns = append(fns, f)
 		}
 	}
@@ -102,10 +102,10 @@ func (a *assembler) meta() {
 // stats adds up the work of a step and the tokens of a batch.
 func (a *assembler) stats(f *ir.Func) {
 	m, p := a.module, a.plan
-	copies := int64(len(a.ranks(f.Attrs.Int("stage", -1))))
+	copies := int64(len(a.ranks(int64(f.Stage.Or(-1)))))
 	for _, o := range f.Ops {
 		if o.Name == "call" {
-			p.Stats.FlopsPerStep += p.Kernels[a.kernels[o.Attrs.Text("fn")]].Flops * copies
+			p.Stats.FlopsPerStep += p.Kernels[a.kernels[o.Callee]].Flops * copies
 		}
 	}
 	for _, x := range f.Args {
@@ -141,15 +141,15 @@ func (a *assembler) devices() []program.Device {
 	stages := map[int64]*device{}
 	var order []*device
 	for _, f := range a.module.Funcs {
-		if f.Attrs.Text("class") == "kernel" {
+		if f.Class == ir.Kernel {
 			continue
 		}
-		stage := f.Attrs.Int("stage", -1)
+		stage := int64(f.Stage.Or(-1))
 		d := stages[stage]
 		if d == nil {
 			d = &device{assembler: a, index: map[string]int{}, tensors: map[string]bool{}, started: map[*ir.Value]int{}}
 			d.Ranks = a.ranks(stage)
-			d.Arena, d.Host, d.Disk = f.Attrs.Int("arena", 0), f.Attrs.Int(op.Host, 0), f.Attrs.Int(op.Disk, 0)
+			d.Arena, d.Host, d.Disk = f.Attrs.Int("arena", 0), f.Attrs.Int(ir.Host.String(), 0), f.Attrs.Int(ir.Disk.String(), 0)
 			stages[stage] = d
 			order = append(order, d)
 		}
@@ -201,7 +201,7 @@ func (a *assembler) coordinate(r int, axis string) int {
 
 // programName is the program that an entry function is, or is a stage of.
 func programName(f *ir.Func) string {
-	if of := f.Attrs.Text("of"); of != "" {
+	if of := f.Of; of != "" {
 		return of
 	}
 	return f.Name
@@ -220,7 +220,7 @@ func (d *device) entry(f *ir.Func) {
 	at := map[*ir.Value]int{}
 	memory := op.Memories(f)
 	for _, x := range f.Args {
-		at[x.Value] = d.buffer(x.Value.Type, memory[x.Value], x.Attrs.Int("at", 0), spaceOf(x.Role))
+		at[x.Value] = d.buffer(x.Value.Type, memory[x.Value], x.At.Bytes(), spaceOf(x.Role))
 		d.argument(f, x, at[x.Value])
 	}
 	grads := map[*ir.Value]bool{}
@@ -233,15 +233,15 @@ func (d *device) entry(f *ir.Func) {
 		i := len(prog.Instrs)
 		if op.InPlace(o) { // no instruction: buffers, where the bytes are
 			v := o.Result()
-			at[v], after[v] = d.buffer(v.Type, memory[v], o.Attrs.Ints("at")[0], d.Buffers[at[o.Args[0]]].Space), i
+			at[v], after[v] = d.buffer(v.Type, memory[v], o.At[0], d.Buffers[at[o.Args[0]]].Space), i
 			continue
 		}
-		in := program.Instr{Scope: o.Scope, NoWait: !o.Attrs.Bool("wait")}
+		in := program.Instr{Scope: o.Scope, NoWait: o.Wait != ir.WaitAll}
 		if o.Pos.IsValid() {
 			in.Pos = o.Pos.String()
 		}
 		if o.Name == "call" {
-			in.Kernel = d.kernels[o.Attrs.Text("fn")]
+			in.Kernel = d.kernels[o.Callee]
 		} else {
 			in.Comm = d.comm(o)
 		}
@@ -255,7 +255,7 @@ func (d *device) entry(f *ir.Func) {
 			prog.Instrs = append(prog.Instrs, in)
 			continue
 		}
-		if op.Started(o) {
+		if o.Start {
 			for _, v := range o.Results {
 				d.started[v] = i
 			}
@@ -275,7 +275,7 @@ func (d *device) entry(f *ir.Func) {
 			if grads[v] {
 				space = program.Grads
 			}
-			at[v] = d.buffer(v.Type, memory[v], o.Attrs.Ints("at")[j], space)
+			at[v] = d.buffer(v.Type, memory[v], o.At[j], space)
 			after[v] = i + 1
 			in.Bufs = append(in.Bufs, at[v])
 		}
@@ -324,19 +324,23 @@ func spaceOf(role string) program.Space {
 }
 
 // piece is the buffer of the piece of operand n that o fetches.
-func (d *device) piece(o *ir.Op, n int, memory string, of *program.Buffer) int {
+func (d *device) piece(o *ir.Op, n int, memory ir.Memory, of *program.Buffer) int {
 	axis, from, _, _ := op.Piece(o)
 	t := o.Args[n].Type
 	return d.buffer(o.Results[n].Type, memory, of.Offset+from*int64(t.Strides()[t.Index(axis)]*t.DType.Size()), of.Space)
 }
 
 // buffer is the number of the buffer at a place, with a type.
-func (d *device) buffer(t ir.Type, memory string, at int64, space program.Space) int {
+func (d *device) buffer(t ir.Type, memory ir.Memory, at int64, space program.Space) int {
 	key := fmt.Sprintf("%s %d %s", memory, at, t)
 	if i, ok := d.index[key]; ok {
 		return i
 	}
-	b := program.Buffer{Space: space, Memory: memory, Offset: at, Bytes: int64(t.Bytes()), DType: t.DType.String(), Axes: axesOf(d.module, t)}
+	name := ""
+	if memory != ir.Device {
+		name = memory.String()
+	}
+	b := program.Buffer{Space: space, Memory: name, Offset: at, Bytes: int64(t.Bytes()), DType: t.DType.String(), Axes: axesOf(d.module, t)}
 	d.index[key] = len(d.Buffers)
 	d.Buffers = append(d.Buffers, b)
 	return len(d.Buffers) - 1

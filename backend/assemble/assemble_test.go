@@ -74,7 +74,7 @@ func TestTensorsAndPorts(t *testing.T) {
 		}
 		used := 0
 		for _, a := range f.Args {
-			place := a.Attrs.Int("at", -1)
+			place, _ := a.At.Get()
 			if a.Role == ir.RoleParam || a.Role == ir.RoleState {
 				x := tensors[a.Path]
 				if x == nil || at(x.Buffer) != place {
@@ -120,7 +120,7 @@ func TestTensorsAndPorts(t *testing.T) {
 func entries(m *ir.Module) []*ir.Func {
 	var out []*ir.Func
 	for _, f := range m.Funcs {
-		if f.Attrs.Text("class") == "entry" {
+		if f.Class == ir.Entry {
 			out = append(out, f)
 		}
 	}
@@ -140,8 +140,8 @@ func TestInstructionsAndKernels(t *testing.T) {
 		for j, o := range f.Ops {
 			in := prog.Instrs[j]
 			k := p.Kernels[in.Kernel]
-			if k.Name != o.Attrs.Text("fn") || in.NoWait == o.Attrs.Bool("wait") || in.Scope != o.Scope {
-				t.Fatalf("%s: instruction %d %+v is not %s", prog.Name, j, in, o.Attrs.Text("fn"))
+			if k.Name != o.Callee.Name || in.NoWait == (o.Wait == ir.WaitAll) || in.Scope != o.Scope {
+				t.Fatalf("%s: instruction %d %+v is not %s", prog.Name, j, in, o.Callee.Name)
 			}
 			for n, v := range append(slices.Clone(o.Args), o.Results...) {
 				b := d.Buffers[in.Bufs[n]]

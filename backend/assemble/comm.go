@@ -18,7 +18,7 @@ func (d *device) comm(o *ir.Op) *program.Comm {
 		return &program.Comm{Kind: o.Name, Of: d.started[o.Args[0]]}
 	}
 	if op.Moves(o) {
-		c := &program.Comm{Kind: o.Name, Why: why(o), Start: op.Started(o)}
+		c := &program.Comm{Kind: o.Name, Why: why(o), Start: o.Start}
 		for _, v := range o.Results {
 			c.Bytes += int64(v.Type.Bytes())
 		}
@@ -26,7 +26,7 @@ func (d *device) comm(o *ir.Op) *program.Comm {
 	}
 	c := &program.Comm{
 		Kind: o.Name, Over: o.Attrs.Names("over"), Reduce: o.Attrs.Text("reduce"),
-		DType: o.Args[0].Type.DType.String(), Why: why(o), Start: op.Started(o),
+		DType: o.Args[0].Type.DType.String(), Why: why(o), Start: o.Start,
 	}
 	parts := 1
 	for _, m := range c.Over {

@@ -148,11 +148,7 @@ func planOf(f *ir.Func) *plan {
 // values is the environment of one execution of a function.
 type values map[*ir.Value]*tensor.Tensor
 
-func (d *device) call(fn string, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
-	f := d.m.Func(fn)
-	if f == nil {
-		return nil, fmt.Errorf("eval: no function @%s", fn)
-	}
+func (d *device) call(f *ir.Func, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
 	return d.run(f, args, nil)
 }
 

@@ -41,7 +41,7 @@ func Transformer(s Sizes) *ir.Module {
 }
 
 func (s Sizes) entry(name string, train bool) *ir.Func {
-	f := &ir.Func{Name: name, Attrs: ir.A("class", ir.Name("entry"))}
+	f := &ir.Func{Name: name, Class: ir.Entry}
 	m := &model{b: op.Builder{F: f}, s: s}
 	e := s.Heads * s.Head
 	wte := m.param("wte", 0.3, "vocab", s.Vocab, "embed", e)

@@ -16,8 +16,8 @@ type Builder struct {
 	// Sink, where set, takes operations instead of F.Ops; a pass uses it to
 	// insert in the middle.
 	Sink *[]*ir.Op
-	// Tags are added to each operation emitted.
-	Tags ir.Attrs
+	// Slot is given to each operation emitted.
+	Slot ir.Slot
 }
 
 // TryEmit appends an operation, or returns the *ShapeError of its inference.
@@ -35,8 +35,7 @@ func (b *Builder) TryEmit(name string, args []*ir.Value, attrs ir.Attrs) ([]*ir.
 
 // append places o where the builder appends and returns its results.
 func (b *Builder) append(o *ir.Op) []*ir.Value {
-	o.Scope, o.Pos = b.Scope, b.Pos
-	o.Attrs = Tagged(o.Attrs, b.Tags)
+	o.Scope, o.Pos, o.Slot = b.Scope, b.Pos, b.Slot
 	if b.Sink != nil {
 		*b.Sink = append(*b.Sink, o)
 	} else {

@@ -62,12 +62,29 @@ func (d *Def) checkAttrs(attrs ir.Attrs) error {
 	return nil
 }
 
-func (d *Def) attr(key string) *AttrSpec {
-	for i := range tagSpecs {
-		if tagSpecs[i].Key == key {
-			return &tagSpecs[i]
-		}
+// CheckFacts verifies the facts of o that not every operation may have.
+func (d *Def) CheckFacts(o *ir.Op) error {
+	launch := d.Class == Control || d.Class == Collective
+	switch {
+	case o.Callee == nil && d.Class == Control:
+		return &ShapeError{Msg: fmt.Sprintf("`%s` needs `fn`", d.Name)}
+	case o.Callee != nil && d.Class != Control:
+		return &ShapeError{Msg: fmt.Sprintf("`%s` takes no `fn`", d.Name)}
+	case o.Memory == ir.Device && d.Name == "store":
+		return &ShapeError{Msg: "`store` needs `memory`", Want: "`host` or `disk`"}
+	case o.Memory != ir.Device && d.Name != "store":
+		return &ShapeError{Msg: fmt.Sprintf("`%s` takes no `memory`", d.Name)}
+	case o.Start && !d.Starts:
+		return &ShapeError{Msg: fmt.Sprintf("`%s` takes no `start`", d.Name)}
+	case o.At != nil && !launch:
+		return &ShapeError{Msg: fmt.Sprintf("`%s` takes no `at`", d.Name)}
+	case o.Wait != ir.WaitUnset && !launch:
+		return &ShapeError{Msg: fmt.Sprintf("`%s` takes no `wait`", d.Name)}
 	}
+	return nil
+}
+
+func (d *Def) attr(key string) *AttrSpec {
 	for i := range d.Attrs {
 		if d.Attrs[i].Key == key {
 			return &d.Attrs[i]

@@ -80,6 +80,8 @@ type Def struct {
 	Divide func(o *ir.Op, parts func(ir.Axis) int) []ir.Axis
 	// Inverse, where set, is the operation that makes o's operand of its result.
 	Inverse func(o *ir.Op) (name string, attrs ir.Attrs)
+	// Starts: it may be issued here and complete at a later `done`.
+	Starts bool
 	// SameValue: result i is operand i in another state or place; of the whole
 	// mesh, nothing is computed.
 	SameValue bool
@@ -126,7 +128,7 @@ type Context struct {
 	Mesh  []ir.MeshAxis
 	Coord map[string]int // this device's coordinate on each mesh axis
 	// Call evaluates a function of the module, for the call op.
-	Call func(fn string, args []*tensor.Tensor) ([]*tensor.Tensor, error)
+	Call func(fn *ir.Func, args []*tensor.Tensor) ([]*tensor.Tensor, error)
 	// Send and Recv exchange messages with another device. Nil on one device.
 	Send func(o *ir.Op, t *tensor.Tensor) error
 	Recv func(o *ir.Op) (*tensor.Tensor, error)

@@ -19,52 +19,39 @@ import (
 //
 // The first two move nothing. The others may be started, like collectives.
 
-// Memories that are not the device's own, as attribute `memory` of arguments
-// and `store` has them.
-const (
-	Host = "host"
-	Disk = "disk"
-)
-
-// AttrMemory is the attribute that says in which memory an argument or the
-// result of a store is; without it, in the device's.
-const AttrMemory = "memory"
-
 func init() {
 	axis := AttrSpec{"axis", ir.Name(""), false}
 	from, limit := AttrSpec{"from", ir.Int(0), false}, AttrSpec{"limit", ir.Int(0), false}
-	start := AttrSpec{"start", ir.BoolVal(false), false}
 	why := AttrSpec{"why", ir.Str(""), false}
-	at := AttrSpec{"at", ir.Ints(nil), false}
-	wait := AttrSpec{"wait", ir.BoolVal(false), false}
 	Register(&Def{
 		Name: "part", Doc: "The elements [`from`, `limit`) along `axis`, the operand's major one, where they are.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1,
-		Attrs: []AttrSpec{required(axis), required(from), required(limit), at, wait},
+		Attrs: []AttrSpec{required(axis), required(from), required(limit)},
 		Infer: inferPieces, Shard: replicated, State: eachOperand(anyState), Eval: evalPieces,
 		Flops: noFlops, Sample: samplePieces,
 	})
 	Register(&Def{
 		Name: "hold", Doc: "The operands, one behind the other along `axis`, their major one, where they are.",
 		Class: Collective, MinArgs: 1, MaxArgs: -1,
-		Attrs: []AttrSpec{required(axis), at, wait},
+		Attrs: []AttrSpec{required(axis)},
 		Infer: inferHold, Shard: replicated, State: stateHold, Eval: evalConcat,
 		Flops: noFlops, Sample: sampleHold,
 	})
 	Register(&Def{
 		Name: "fetch", Doc: "The operands, which are in another memory, in the device's; with `axis`, their major one, the elements [`from`, `limit`) of each.",
 		Class: Collective, MinArgs: 1, MaxArgs: -1,
-		Attrs: []AttrSpec{axis, from, limit, why, at, wait, start},
+		Attrs: []AttrSpec{axis, from, limit, why}, Starts: true,
 		Infer: inferPieces, Shard: replicated, State: eachOperand(anyState), Eval: evalPieces,
 		Flops: noFlops, Sample: samplePieces,
 	})
 	Register(&Def{
 		Name: "store", Doc: "The operands in `memory`, host or disk.",
 		Class: Collective, MinArgs: 1, MaxArgs: -1,
-		Attrs: []AttrSpec{{AttrMemory, ir.Name(""), true}, why, at, wait, start},
-		Infer: inferStore, Shard: replicated, State: eachOperand(anyState), SameValue: true,
+		Attrs: []AttrSpec{why}, Starts: true,
+		Infer: func(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) { return cloned(args), nil },
+		Shard: replicated, State: eachOperand(anyState), SameValue: true,
 		Eval:  func(_ *Context, _ *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) { return args, nil },
-		Flops: noFlops, Sample: sampleCollective(ir.A(AttrMemory, ir.Name(Host)), false, false),
+		Flops: noFlops, Sample: sampleCollective(nil, false, false),
 	})
 }
 
@@ -90,22 +77,22 @@ func InPlace(o *ir.Op) bool { return o.Name == "part" || o.Name == "hold" }
 func Moves(o *ir.Op) bool { return o.Name == "fetch" || o.Name == "store" }
 
 // Memories says for each value of f that is not in device memory in which it is.
-func Memories(f *ir.Func) map[*ir.Value]string {
-	out := map[*ir.Value]string{}
+func Memories(f *ir.Func) map[*ir.Value]ir.Memory {
+	out := map[*ir.Value]ir.Memory{}
 	for _, a := range f.Args {
-		if m := a.Attrs.Text(AttrMemory); m != "" {
-			out[a.Value] = m
+		if a.Memory != ir.Device {
+			out[a.Value] = a.Memory
 		}
 	}
 	for _, o := range f.Ops {
 		switch o.Name {
 		case "store":
 			for _, r := range o.Results {
-				out[r] = o.Attrs.Text(AttrMemory)
+				out[r] = o.Memory
 			}
 		case "hold", "done", "part":
 			for i, r := range o.Results {
-				if m := out[o.Args[i]]; m != "" {
+				if m := out[o.Args[i]]; m != ir.Device {
 					out[r] = m
 				}
 			}
@@ -184,13 +171,6 @@ func stateHold(o *ir.Op, args []ir.Type) ([]ir.Type, error) {
 		}
 	}
 	return inferHold(args, o.Attrs)
-}
-
-func inferStore(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
-	if m := attrs.Text(AttrMemory); m != Host && m != Disk {
-		return nil, &ShapeError{Msg: fmt.Sprintf("unknown memory `%s`", m), Want: "`host` or `disk`", Candidates: []string{Host, Disk}}
-	}
-	return cloned(args), nil
 }
 
 func evalPieces(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {

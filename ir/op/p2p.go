@@ -22,12 +22,10 @@ func init() {
 	peer := AttrSpec{"peer", ir.Int(0), true} // the other device's coordinate
 	tag := AttrSpec{"tag", ir.Int(0), true}
 	why := AttrSpec{"why", ir.Str(""), false}
-	at := AttrSpec{"at", ir.Ints(nil), false}
-	wait := AttrSpec{"wait", ir.BoolVal(false), false}
 	Register(&Def{
 		Name: "send", Doc: "Sends the operand to the device with coordinate `peer` on mesh axis `over`.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1,
-		Attrs: []AttrSpec{over, peer, tag, why, at, wait},
+		Attrs: []AttrSpec{over, peer, tag, why},
 		Infer: func(_ []ir.Type, attrs ir.Attrs) ([]ir.Type, error) { return nil, peerAxis(attrs) },
 		Shard: replicated, State: asNoted, Flops: noFlops,
 		Eval: func(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
@@ -41,7 +39,7 @@ func init() {
 	Register(&Def{
 		Name: "recv", Doc: "The tensor that the device with coordinate `peer` on mesh axis `over` sends; `mesh` pairs axes with their sharding.",
 		Class: Collective,
-		Attrs: []AttrSpec{over, peer, tag, why, at, wait, {"dtype", ir.Name(""), true}, {"axes", ir.Sizes(nil), true}, {"mesh", ir.Pairs(nil), false}},
+		Attrs: []AttrSpec{over, peer, tag, why, {"dtype", ir.Name(""), true}, {"axes", ir.Sizes(nil), true}, {"mesh", ir.Pairs(nil), false}},
 		Infer: inferRecv,
 		Shard: replicated, State: asNoted, Flops: noFlops,
 		Eval: func(c *Context, o *ir.Op, _ []*tensor.Tensor) ([]*tensor.Tensor, error) {

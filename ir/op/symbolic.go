@@ -38,22 +38,19 @@ func init() {
 		Flops: noFlops, Sample: sampleGrad,
 	})
 	Register(&Def{
-		Name: "call", Doc: "The results of the module's function `fn`. Its types are the function's: Infer gives none; see Builder.Call.",
+		Name: "call", Doc: "The results of a function of the module, its callee. Its types are the function's: Infer gives none; see Builder.Call.",
 		Class: Control, MaxArgs: -1,
-		// at and wait exist at Planned: places of the results, and whether the
-		// call waits for all before it.
-		Attrs: []AttrSpec{{"at", ir.Ints(nil), false}, {"fn", ir.Sym(""), true}, {"wait", ir.BoolVal(false), false}},
 		Infer: func([]ir.Type, ir.Attrs) ([]ir.Type, error) { return nil, nil },
 		Shard: replicated,
 		Eval: func(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
 			if c.Call == nil {
 				return nil, errors.New("op: call is evaluated only within a module")
 			}
-			return c.Call(o.Attrs.Text("fn"), args)
+			return c.Call(o.Callee, args)
 		},
 		Flops: noFlops,
 		Sample: func(r *rand.Rand) Example {
-			return Example{Args: []*tensor.Tensor{anyTensor(r, ir.F32, 0)}, Attrs: ir.A("fn", ir.Sym("f"))}
+			return Example{Args: []*tensor.Tensor{anyTensor(r, ir.F32, 0)}}
 		},
 	})
 }
@@ -64,7 +61,9 @@ func (b *Builder) Call(fn *ir.Func, args ...*ir.Value) []*ir.Value {
 	for _, r := range fn.Results {
 		types = append(types, r.Value.Type.Clone())
 	}
-	return b.append(b.F.NewOp("call", args, ir.A("fn", ir.Sym(fn.Name)), types...))
+	o := b.F.NewOp("call", args, nil, types...)
+	o.Callee = fn
+	return b.append(o)
 }
 
 func init() {

@@ -53,7 +53,7 @@ func oneDevice(m *ir.Module) diag.List {
 func classes(m *ir.Module) diag.List {
 	var l diag.List
 	for _, f := range m.Funcs {
-		kernel := f.Attrs.Text("class") == "kernel"
+		kernel := f.Class == ir.Kernel
 		for _, o := range f.Ops {
 			msg := ""
 			switch c := op.Of(o).Class; {
@@ -106,7 +106,7 @@ func exchange(m *ir.Module, o *ir.Op) string {
 func kernels(m *ir.Module) diag.List {
 	var l diag.List
 	for _, f := range m.Funcs {
-		if f.Attrs.Text("class") != "kernel" || hasCalls(f) {
+		if f.Class != ir.Kernel || hasCalls(f) {
 			continue // what is in there instead, classes reports
 		}
 		if _, err := fusion.Analyze(f); err != nil {

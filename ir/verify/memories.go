@@ -21,7 +21,7 @@ func init() {
 // the memory of the old one.
 func memories(m *ir.Module) diag.List {
 	var l diag.List
-	at := map[string]string{} // arguments of all functions
+	at := map[string]ir.Memory{} // arguments of all functions
 	for _, f := range m.Funcs {
 		bug := func(pos diag.Pos, format string, args ...any) {
 			l = append(l, &diag.Error{Code: codeMemory, Pos: pos, Msg: fmt.Sprintf("@%s: ", f.Name) + fmt.Sprintf(format, args...)})
@@ -29,14 +29,14 @@ func memories(m *ir.Module) diag.List {
 		in := op.Memories(f)
 		for _, a := range f.Args {
 			mem, key := in[a.Value], a.Role+" "+a.Path
-			if mem != "" && (mem != op.Host && mem != op.Disk || a.Role != ir.RoleParam && a.Role != ir.RoleState) {
+			if mem != ir.Device && a.Role != ir.RoleParam && a.Role != ir.RoleState {
 				bug(a.Pos, "argument %%%d, a %s, cannot be in memory `%s`", a.Value.ID, a.Role, mem)
 			}
 			if a.Role != ir.RoleParam && a.Role != ir.RoleState {
 				continue
 			}
 			if old, ok := at[key]; ok && old != mem {
-				bug(a.Pos, "%s %q is in memory %q here and %q in another function", a.Role, a.Path, mem, old)
+				bug(a.Pos, "%s %q is in memory `%s` here and `%s` in another function", a.Role, a.Path, mem, old)
 			}
 			at[key] = mem
 		}
@@ -48,12 +48,12 @@ func memories(m *ir.Module) diag.List {
 			}
 		}
 		for _, r := range f.Results {
-			want := ""
+			want := ir.Device
 			if a := f.Arg(r.Role, r.Path); a != nil {
 				want = in[a.Value]
 			}
 			if in[r.Value] != want {
-				bug(diag.Pos{}, "result %s %q is in memory %q, not %q", r.Role, r.Path, in[r.Value], want)
+				bug(diag.Pos{}, "result %s %q is in memory `%s`, not `%s`", r.Role, r.Path, in[r.Value], want)
 			}
 		}
 	}
@@ -62,10 +62,10 @@ func memories(m *ir.Module) diag.List {
 
 // unreachable says why o cannot have an operand in this memory; first is that of
 // its first operand.
-func unreachable(o *ir.Op, first, mem string) string {
+func unreachable(o *ir.Op, first, mem ir.Memory) string {
 	switch o.Name {
 	case "fetch":
-		if mem == "" {
+		if mem == ir.Device {
 			return "is in device memory already"
 		}
 	case "hold", "done":
@@ -73,8 +73,8 @@ func unreachable(o *ir.Op, first, mem string) string {
 			return "is in another memory than the first"
 		}
 	default:
-		if mem != "" {
-			return "is in memory `" + mem + "`, and has to be fetched"
+		if mem != ir.Device {
+			return "is in memory `" + mem.String() + "`, and has to be fetched"
 		}
 	}
 	return ""

@@ -30,6 +30,9 @@ func (c *checker) operations(f *ir.Func) {
 			types[i] = a.Type
 		}
 		want, err := d.Check(types, o.Attrs)
+		if err == nil {
+			err = d.CheckFacts(o)
+		}
 		if err != nil {
 			c.refused(f, o, err)
 			continue
@@ -146,13 +149,9 @@ func (c *checker) shards(f *ir.Func, o *ir.Op) bool {
 
 // call compares operands and results with those of the function called.
 func (c *checker) call(f *ir.Func, o *ir.Op) {
-	callee := c.funcs[o.Attrs.Text("fn")]
-	if callee == nil {
-		var names []string
-		for _, g := range c.m.Funcs {
-			names = append(names, g.Name)
-		}
-		c.add(codeCall, o.Pos, at(f, o), "unknown function @"+o.Attrs.Text("fn"), "", diag.DidYouMean(o.Attrs.Text("fn"), names))
+	callee := o.Callee
+	if c.funcs[callee.Name] != callee {
+		c.add(codeCall, o.Pos, at(f, o), "@"+callee.Name+" is not a function of the module", "", "")
 		return
 	}
 	if len(o.Args) != len(callee.Args) {
@@ -184,9 +183,9 @@ func (c *checker) recursion() {
 			if d == nil || d.Class != op.Control {
 				continue
 			}
-			if callee := o.Attrs.Text("fn"); c.funcs[callee] != nil {
+			if g := o.Callee; g != nil && c.funcs[g.Name] == g {
 				waits[f.Name]++
-				callers[callee] = append(callers[callee], f.Name)
+				callers[g.Name] = append(callers[g.Name], f.Name)
 			}
 		}
 		if waits[f.Name] == 0 {

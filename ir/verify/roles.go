@@ -61,7 +61,7 @@ func (c *checker) roles(f *ir.Func) {
 		where := fmt.Sprintf("result %d of @%s", i+1, f.Name)
 		k := key{r.Role, r.Path}
 		check(where, diag.Pos{}, k, r.Value, false, results)
-		if f.Attrs.Text("class") != "entry" || r.Value == nil || r.Role != ir.RoleParam && r.Role != ir.RoleState {
+		if f.Class != ir.Entry || r.Value == nil || r.Role != ir.RoleParam && r.Role != ir.RoleState {
 			continue
 		}
 		switch old := args[k]; {
@@ -74,7 +74,6 @@ func (c *checker) roles(f *ir.Func) {
 }
 
 func badRole(f *ir.Func, name string, r role, known, isArg bool) (msg, want, hint string) {
-	class := f.Attrs.Text("class")
 	kind := "a result"
 	if isArg {
 		kind = "an argument"
@@ -82,8 +81,8 @@ func badRole(f *ir.Func, name string, r role, known, isArg bool) (msg, want, hin
 	switch {
 	case !known || isArg && !r.arg || !isArg && !r.result:
 		return "`" + name + "` is not a role of " + kind, diag.OneOf(roleNames(isArg)), diag.DidYouMean(name, roleNames(isArg))
-	case class == "entry" && r.kernel || class == "kernel" && !r.kernel:
-		return "role `" + name + "` in a function of class " + class, "", ""
+	case f.Class == ir.Entry && r.kernel || f.Class == ir.Kernel && !r.kernel:
+		return "role `" + name + "` in a function of class " + f.Class.String(), "", ""
 	}
 	return "", "", ""
 }

@@ -79,7 +79,7 @@ func (c *checker) sourceState(f *ir.Func, o *ir.Op, d *op.Def) {
 
 // callStates compares operands and results with those of the function called.
 func (c *checker) callStates(f *ir.Func, o *ir.Op) {
-	callee := c.funcs[o.Attrs.Text("fn")]
+	callee := o.Callee
 	for i, a := range callee.Args {
 		if !op.SameState(o.Args[i].Type, a.Value.Type) {
 			c.add(codeState, o.Pos, at(f, o), fmt.Sprintf("operand %d is %s", i+1, o.Args[i].Type), a.Value.Type.String(), "")
@@ -118,7 +118,7 @@ func (c *checker) callPlace(f *ir.Func, o *ir.Op, callee *ir.Func) {
 // resultStates: from Local on nothing leaves an entry function owed, and a new
 // parameter or state has the parts of the old one.
 func (c *checker) resultStates(f *ir.Func) {
-	if c.m.Level < ir.Local || f.Attrs.Text("class") != "entry" {
+	if c.m.Level < ir.Local || f.Class != ir.Entry {
 		return
 	}
 	for i, r := range f.Results {
@@ -138,7 +138,7 @@ func (c *checker) resultStates(f *ir.Func) {
 func (c *checker) sharedStates() {
 	seen := map[string]*ir.Arg{}
 	for _, f := range c.m.Funcs {
-		if f.Attrs.Text("class") != "entry" {
+		if f.Class != ir.Entry {
 			continue
 		}
 		for i, a := range f.Args {
@@ -148,8 +148,8 @@ func (c *checker) sharedStates() {
 			}
 			key := a.Role + " " + a.Path
 			if a.Role != ir.RoleParam && a.Role != ir.RoleState {
-				key += " " + f.Attrs.Text("of")
-				if f.Attrs.Text("of") == "" {
+				key += " " + f.Of
+				if f.Of == "" {
 					key += "@" + f.Name
 				}
 			}

@@ -49,7 +49,7 @@ func TestRandomFunctions(t *testing.T) {
 // is a parameter moved a little by the result before, so that gradients flow
 // through the whole chain and operands stay where their row samples them.
 func sampleChain(r *rand.Rand, rows []*op.Def) (*ir.Module, []*tensor.Tensor) {
-	f := &ir.Func{Name: "step", Attrs: ir.A("class", ir.Name("entry"))}
+	f := &ir.Func{Name: "step", Class: ir.Entry}
 	b := &op.Builder{F: f}
 	var params []*ir.Value
 	var args []*tensor.Tensor
@@ -145,7 +145,7 @@ func distance(a, b []float64) float64 {
 // A gradient of something that reads a gradient differentiates the latter's
 // operations: d/dx sum((d/dx sum(x^3))^2) = 36 x^3.
 func TestGradientOfGradient(t *testing.T) {
-	f := &ir.Func{Name: "step", Attrs: ir.A("class", ir.Name("entry"))}
+	f := &ir.Func{Name: "step", Class: ir.Entry}
 	b := &op.Builder{F: f}
 	x := f.AddArg(ir.Type{DType: ir.F32, Axes: []ir.Axis{{Name: "a", Size: 3}}}, ir.RoleParam, "x", nil, diag.Pos{})
 	g := b.Emit("grad", nil, b.Sum(b.Mul(b.Mul(x, x), x), "a"), x)

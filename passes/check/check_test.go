@@ -252,7 +252,7 @@ func TestOneOfManyGradients(t *testing.T) {
 }
 
 func oneOfMany(t *testing.T, budget int64) {
-	f := &ir.Func{Name: "step", Attrs: ir.A("class", ir.Name("entry"))}
+	f := &ir.Func{Name: "step", Class: ir.Entry}
 	b := op.Builder{F: f}
 	loss := b.Const(ir.F32, 0)
 	var params []*ir.Value

@@ -19,10 +19,10 @@ func Execute(m *ir.Module, in Inputs, exact bool) (Outcome, error) {
 	opts := eval.Options{Exact: exact}
 	stages := map[string][]*ir.Func{}
 	for _, f := range m.Funcs {
-		if f.Attrs.Text("class") == "kernel" {
+		if f.Class == ir.Kernel {
 			continue
 		}
-		if of := f.Attrs.Text("of"); of != "" {
+		if of := f.Of; of != "" {
 			stages[of] = append(stages[of], f)
 			continue
 		}

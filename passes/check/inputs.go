@@ -49,12 +49,12 @@ func RandomInputs(m *ir.Module, seed int64) Inputs {
 func (in Inputs) extend(m *ir.Module, seed int64) {
 	bounds := map[Key]int{}
 	for _, f := range m.Funcs {
-		if f.Attrs.Text("class") != "kernel" {
+		if f.Class != ir.Kernel {
 			lookups(f, bounds)
 		}
 	}
 	for _, f := range m.Funcs {
-		if f.Attrs.Text("class") == "kernel" {
+		if f.Class == ir.Kernel {
 			continue
 		}
 		for i, a := range f.Args {

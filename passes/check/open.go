@@ -89,7 +89,7 @@ func only(m *ir.Module, fn, role string) *ir.Module {
 		if f.Name == fn {
 			keepResults(f, role)
 			funcs = append(funcs, f)
-		} else if f.Attrs.Text("class") == "kernel" {
+		} else if f.Class == ir.Kernel {
 			funcs = append(funcs, f)
 		}
 	}

@@ -147,7 +147,7 @@ func (x *rewriter) follow(o *ir.Op) {
 			o.Args[i] = w
 		}
 	}
-	x.b.Scope, x.b.Pos, x.b.Tags = o.Scope, o.Pos, o.Attrs
+	x.b.Scope, x.b.Pos, x.b.Slot = o.Scope, o.Pos, o.Slot
 }
 
 // end takes the new operations, without those that nothing reads any more.

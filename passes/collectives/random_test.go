@@ -36,7 +36,7 @@ type program struct {
 
 func randomProgram(seed int64, n int) *ir.Module {
 	r := rand.New(rand.NewSource(seed))
-	f := &ir.Func{Name: "f", Attrs: ir.A("class", ir.Name("entry"))}
+	f := &ir.Func{Name: "f", Class: ir.Entry}
 	p := &program{r: r, b: op.Builder{F: f}}
 	p.m = &ir.Module{Level: ir.Local, Name: "random", Mesh: meshes[r.Intn(len(meshes))], Funcs: []*ir.Func{f}}
 	for i := range 3 {

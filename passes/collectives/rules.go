@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"ptc/ir"
-	"ptc/ir/op"
 )
 
 // rule is one way to say the same with fewer bytes or fewer operations.
@@ -64,14 +63,10 @@ func axis(o *ir.Op) string { return o.Attrs.Text("axis") }
 // pipeline.
 func before(o *ir.Op, kinds ...string) *ir.Op {
 	p := o.Args[0].Def
-	if p == nil || !sameSlot(p, o) || len(kinds) == 0 && !collective(p) || len(kinds) > 0 && !slices.Contains(kinds, p.Name) {
+	if p == nil || p.Slot != o.Slot || len(kinds) == 0 && !collective(p) || len(kinds) > 0 && !slices.Contains(kinds, p.Name) {
 		return nil
 	}
 	return p
-}
-
-func sameSlot(p, o *ir.Op) bool {
-	return op.Tags(p.Attrs).String() == op.Tags(o.Attrs).String()
 }
 
 // allowed reports whether no rule of the layout forbids collectives of the kind,
@@ -95,7 +90,7 @@ func (x *rewriter) emit(kind string, v *ir.Value, over []string, kv ...any) *ir.
 
 // again emits o on another operand.
 func (x *rewriter) again(o *ir.Op, v *ir.Value) *ir.Value {
-	return x.b.Emit(o.Name, op.Untagged(o.Attrs), v)
+	return x.b.Emit(o.Name, o.Attrs, v)
 }
 
 // disjoint reports whether no mesh axis is in both lists.

@@ -22,7 +22,7 @@ func alone(x *rewriter, o *ir.Op) *ir.Value {
 	case len(rest) == len(over(o)):
 		return nil
 	case len(rest) > 0:
-		return x.b.Emit(o.Name, op.Untagged(o.Attrs).With("over", ir.Names(rest)), o.Args[0])
+		return x.b.Emit(o.Name, o.Attrs.With("over", ir.Names(rest)), o.Args[0])
 	case o.Name == "permute" && !op.Reorders(o) && o.Attrs.Ints("sources")[0] != 0:
 		return nil // gives zeros
 	}
@@ -31,7 +31,7 @@ func alone(x *rewriter, o *ir.Op) *ir.Value {
 
 // what says what a collective does, for those that read the same.
 func what(o *ir.Op) string {
-	return fmt.Sprintf("%s %d %s", o.Name, o.Args[0].ID, o.Attrs.With("why", nil))
+	return fmt.Sprintf("%s %d%s %v", o.Name, o.Args[0].ID, o.Attrs.With("why", nil), o.Slot)
 }
 
 // note remembers that the program has collective o.
@@ -87,7 +87,7 @@ func join(x *rewriter, o *ir.Op) *ir.Value {
 	if p == nil || !x.only(p.Result()) || !disjoint(over(o), over(p)) || axis(o) != axis(p) || o.Attrs.Text("reduce") != p.Attrs.Text("reduce") {
 		return nil
 	}
-	attrs := op.Untagged(o.Attrs)
+	attrs := o.Attrs
 	var all []string
 	switch o.Name {
 	case "all_reduce":

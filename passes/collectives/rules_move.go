@@ -49,7 +49,7 @@ func sliceThrough(x *rewriter, o *ir.Op) *ir.Value {
 		}
 	}
 	t := o.Result().Type.Clone()
-	n, err := x.b.TryEmit(f.Name, args, op.Untagged(op.Localize(f, []ir.Type{t})))
+	n, err := x.b.TryEmit(f.Name, args, op.Localize(f, []ir.Type{t}))
 	if err != nil || !sameSizes(n[0].Type, t) {
 		return nil
 	}
@@ -66,7 +66,7 @@ func sameSizes(a, b ir.Type) bool {
 // one whose sum or gather the slice makes smaller.
 func (x *rewriter) leads(v *ir.Value, o *ir.Op) bool {
 	f := v.Def
-	if f == nil || !x.only(v) || !sameSlot(f, o) {
+	if f == nil || !x.only(v) || f.Slot != o.Slot {
 		return false
 	}
 	if collective(f) {
@@ -94,7 +94,7 @@ func (x *rewriter) leads(v *ir.Value, o *ir.Op) bool {
 // commute, bit for bit. Sums do not.
 func narrow(x *rewriter, o *ir.Op) *ir.Value {
 	p := o.Args[0].Def
-	if p == nil || !sameSlot(p, o) || !x.only(o.Args[0]) || len(p.Args) != 1 {
+	if p == nil || p.Slot != o.Slot || !x.only(o.Args[0]) || len(p.Args) != 1 {
 		return nil
 	}
 	moved := func(c *ir.Op) bool { return c.Name == "all_gather" || c.Name == "all_to_all" || c.Name == "permute" }

@@ -141,7 +141,7 @@ func (m *model) attention(x *ir.Value, mask int, sh shape, at string) *ir.Value 
 
 // build is a module with two attentions, a loss and its gradients.
 func build(seq, devices, mask int, sh shape, order string) *ir.Module {
-	f := &ir.Func{Name: "step", Attrs: ir.A("class", ir.Name("entry"))}
+	f := &ir.Func{Name: "step", Class: ir.Entry}
 	m := &model{Builder: op.Builder{F: f}, seq: seq, heads: 2}
 	table, places := m.param("wte", "vocab", 11, "embed", 4), m.param("wpe", "seq", seq, "embed", 4)
 	ints := ir.Type{DType: ir.I32, Axes: []ir.Axis{{Name: "batch", Size: 2}, {Name: "seq", Size: seq}}}

@@ -23,7 +23,7 @@ func TestKernelsDoNotGrowWithDepth(t *testing.T) {
 	kernels := func(m *ir.Module) map[string]bool {
 		out := map[string]bool{}
 		for _, f := range m.Funcs {
-			if f.Attrs.Text("class") == "kernel" {
+			if f.Class == ir.Kernel {
 				f.Name = "k"
 				out[ir.PrintFunc(f)] = true
 			}

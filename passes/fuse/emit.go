@@ -62,7 +62,7 @@ func (p *program) emit(shared *kernels) []*ir.Op {
 		if g.root != nil {
 			last = g.root
 		}
-		call := &ir.Op{Name: "call", Args: b.ins, Attrs: ir.A("fn", ir.Sym(k.Name)), Scope: last.Scope, Pos: last.Pos}
+		call := &ir.Op{Name: "call", Args: b.ins, Callee: k, Scope: last.Scope, Pos: last.Pos}
 		for _, v := range b.outs {
 			v.Def = call
 			call.Results = append(call.Results, v)
@@ -227,7 +227,7 @@ func (p *program) within(g *group, v *ir.Value) bool {
 
 // kernelOf builds the function of a group's body.
 func kernelOf(g *group, b body) *ir.Func {
-	f := &ir.Func{Attrs: ir.A("class", ir.Name("kernel"), "kind", ir.Name(string(g.class)))}
+	f := &ir.Func{Class: ir.Kernel, Attrs: ir.A("kind", ir.Name(string(g.class)))}
 	at := map[*ir.Value]*ir.Value{}
 	for _, v := range b.ins {
 		at[v] = f.AddArg(v.Type.Clone(), ir.RoleIn, "", nil, diag.Pos{})

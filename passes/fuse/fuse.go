@@ -15,7 +15,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 	shared := &kernels{module: m, byText: map[string]*ir.Func{}, count: map[string]int{}}
 	var entries []*ir.Func
 	for _, f := range m.Funcs {
-		if f.Attrs.Text("class") == "kernel" {
+		if f.Class == ir.Kernel {
 			return fmt.Errorf("fuse: function @%s is a kernel already", f.Name)
 		}
 		entries = append(entries, f)
@@ -29,7 +29,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 		p.group()
 		p.recompute()
 		before := len(f.Ops)
-		if f.Name == "step" || f.Attrs.Text("of") == "step" {
+		if f.Name == "step" || f.Of == "step" {
 			ops += before
 			m.SetMeta(ir.Term{Head: "stats", Args: ir.A("ops", ir.Int(ops))})
 		}
@@ -103,8 +103,8 @@ func newProgram(f *ir.Func) *program {
 			segment++
 		}
 		p.segment[o] = segment
-		p.late[o] = o.Attrs.Bool(op.TagAgain)
-		o.Attrs = op.Untagged(o.Attrs)
+		p.late[o] = o.Remat
+		o.Slot = ir.Slot{}
 		for _, a := range o.Args {
 			p.users[a] = append(p.users[a], o)
 			p.late[o] = p.late[o] || a.Def != nil && p.late[a.Def]

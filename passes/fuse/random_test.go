@@ -92,7 +92,9 @@ func sound(t *testing.T, m *ir.Module) {
 	for _, f := range m.Funcs {
 		uses := f.Uses()
 		for _, o := range f.Ops {
-			called[o.Attrs.Text("fn")] = true
+			if o.Callee != nil {
+				called[o.Callee.Name] = true
+			}
 			for _, v := range o.Results {
 				if o.Name == "call" && uses[v] == 0 {
 					t.Errorf("@%s: nothing reads %%%d", f.Name, v.ID)
@@ -102,7 +104,7 @@ func sound(t *testing.T, m *ir.Module) {
 	}
 	seen := map[string]string{}
 	for _, f := range m.Funcs {
-		if f.Attrs.Text("class") != "kernel" {
+		if f.Class != ir.Kernel {
 			continue
 		}
 		if k, err := fusion.Analyze(f); err != nil {
@@ -166,7 +168,7 @@ func TestOrderOfIndependentWork(t *testing.T) {
 
 // parallelWork is three normalizations and contractions of inputs of their own.
 func parallelWork() *ir.Module {
-	f := &ir.Func{Name: "f", Attrs: ir.A("class", ir.Name("entry"))}
+	f := &ir.Func{Name: "f", Class: ir.Entry}
 	for i := range 3 {
 		path := string(rune('x' + i))
 		x := f.AddArg(ir.Type{DType: ir.F32, Axes: []ir.Axis{{Name: "a", Size: 4}, {Name: "b", Size: 8}}}, ir.RoleData, path, nil, diag.Pos{})

@@ -24,18 +24,18 @@ func init() { verify.AtLevel(ir.Planned, "memory", Check) }
 // functions of one device owe each other, [devices] proves.
 func Check(m *ir.Module) diag.List {
 	var bugs diag.List
-	kernels := map[string]*fusion.Kernel{}
+	kernels := map[*ir.Func]*fusion.Kernel{}
 	for _, f := range m.Funcs {
-		if f.Attrs.Text("class") == "kernel" {
+		if f.Class == ir.Kernel {
 			k, err := fusion.Analyze(f)
 			if err != nil {
 				return diag.List{{Code: "E0390", Msg: fmt.Sprintf("kernel @%s: %v", f.Name, err)}}
 			}
-			kernels[f.Name] = k
+			kernels[f] = k
 		}
 	}
 	for _, f := range m.Funcs {
-		if kernels[f.Name] == nil {
+		if kernels[f] == nil {
 			c := newChecker(f, kernels)
 			c.run()
 			bugs = append(bugs, c.bugs...)
@@ -54,7 +54,7 @@ func (s span) meets(t span) bool { return s.lo < t.hi && t.lo < s.hi }
 
 // spot is a range of bytes of a memory.
 type spot struct {
-	memory string
+	memory ir.Memory
 	span
 }
 
@@ -74,20 +74,20 @@ type flight struct {
 
 type checker struct {
 	f       *ir.Func
-	size    map[string]int64 // of the arena of each memory
-	kernels map[string]*fusion.Kernel
-	memory  map[*ir.Value]string
+	size    map[ir.Memory]int64 // of the arena of each memory
+	kernels map[*ir.Func]*fusion.Kernel
+	memory  map[*ir.Value]ir.Memory
 	at      map[*ir.Value]spot
 	owner   map[*ir.Value]*ir.Value // of a piece: the value whose bytes it has
-	owners  map[string][]owned      // by memory: disjoint, by lo
+	owners  map[ir.Memory][]owned   // by memory: disjoint, by lo
 	flights []flight
 	bugs    diag.List
 }
 
-func newChecker(f *ir.Func, kernels map[string]*fusion.Kernel) *checker {
+func newChecker(f *ir.Func, kernels map[*ir.Func]*fusion.Kernel) *checker {
 	return &checker{f: f, kernels: kernels, memory: op.Memories(f),
-		size: map[string]int64{"": f.Attrs.Int("arena", 0), op.Host: f.Attrs.Int(op.Host, 0), op.Disk: f.Attrs.Int(op.Disk, 0)},
-		at:   map[*ir.Value]spot{}, owner: map[*ir.Value]*ir.Value{}, owners: map[string][]owned{}}
+		size: arenas(f),
+		at:   map[*ir.Value]spot{}, owner: map[*ir.Value]*ir.Value{}, owners: map[ir.Memory][]owned{}}
 }
 
 func (c *checker) bug(o *ir.Op, format string, args ...any) {
@@ -100,7 +100,7 @@ func (c *checker) bug(o *ir.Op, format string, args ...any) {
 
 func (c *checker) run() {
 	for _, a := range c.f.Args {
-		v, ok := a.Attrs.Get("at").(ir.Int)
+		v, ok := a.At.Get()
 		if !ok {
 			c.bug(nil, "argument %%%d has no place", a.Value.ID)
 			return
@@ -126,8 +126,8 @@ func (c *checker) run() {
 }
 
 func (c *checker) call(i int, o *ir.Op) bool {
-	k := c.kernels[o.Attrs.Text("fn")]
-	offsets := o.Attrs.Ints("at")
+	k := c.kernels[o.Callee]
+	offsets := o.At
 	name := o.Name
 	if o.Name == "call" {
 		if k == nil || len(k.F.Args) != len(o.Args) || len(k.F.Results) != len(o.Results) {
@@ -170,7 +170,7 @@ func (c *checker) call(i int, o *ir.Op) bool {
 	for j, r := range o.Results {
 		c.claim(o, r, offsets[j])
 	}
-	if op.Started(o) {
+	if o.Start {
 		c.flights = append(c.flights, flight{op: o, into: spots, sends: reads})
 	}
 	return true
@@ -190,7 +190,7 @@ func (c *checker) piece(a *ir.Value, o *ir.Op, r *ir.Value) spot {
 // written, and all of it is where it says.
 func (c *checker) pieces(i int, o *ir.Op) bool {
 	r := o.Result()
-	s := spot{c.memory[r], span{o.Attrs.Ints("at")[0], o.Attrs.Ints("at")[0] + int64(r.Type.Bytes())}}
+	s := spot{c.memory[r], span{o.At[0], o.At[0] + int64(r.Type.Bytes())}}
 	at := s.lo
 	for _, a := range o.Args {
 		t := c.at[a]

@@ -14,7 +14,7 @@ type device struct {
 	first *ir.Func
 	// top is, by memory, the end of the highest buffer of any function, rounded up
 	// to Align: the exact number of bytes that the device needs.
-	top map[string]int64
+	top map[ir.Memory]int64
 	// at is the place of each argument by role and path; kept are those that
 	// have to be there when another function runs.
 	at   map[string]spot
@@ -22,7 +22,7 @@ type device struct {
 }
 
 // place is where v is, for which its memory grows.
-func (d *device) place(memory string, v *ir.Value, lo int64) spot {
+func (d *device) place(memory ir.Memory, v *ir.Value, lo int64) spot {
 	s := spot{memory, span{lo, lo + int64(v.Type.Bytes())}}
 	d.top[memory] = max(d.top[memory], aligned(s.hi))
 	return s
@@ -40,22 +40,22 @@ func devices(m *ir.Module) diag.List {
 	of := map[int64]*device{}
 	var entries []*ir.Func
 	for _, f := range m.Funcs {
-		if f.Attrs.Text("class") == "kernel" {
+		if f.Class == ir.Kernel {
 			continue
 		}
 		entries = append(entries, f)
-		stage := f.Attrs.Int("stage", 0)
+		stage := int64(f.Stage.Or(0))
 		if of[stage] == nil {
-			of[stage] = &device{first: f, top: map[string]int64{}, at: map[string]spot{}}
+			of[stage] = &device{first: f, top: map[ir.Memory]int64{}, at: map[string]spot{}}
 		}
 		of[stage].arguments(f, bug)
 	}
 	for _, f := range entries {
-		of[f.Attrs.Int("stage", 0)].results(f, bug)
+		of[int64(f.Stage.Or(0))].results(f, bug)
 	}
-	most := map[string]int64{}
+	most := map[ir.Memory]int64{}
 	for _, f := range entries {
-		d := of[f.Attrs.Int("stage", 0)]
+		d := of[int64(f.Stage.Or(0))]
 		for _, mem := range memories {
 			if arena := f.Attrs.Int(sizeName(mem, "arena"), 0); arena != d.top[mem] {
 				bug(f, "the arena has %d bytes, and its buffers end at %d", arena, d.top[mem])
@@ -75,11 +75,20 @@ func devices(m *ir.Module) diag.List {
 
 // sizeName is the attribute that says how large the arena in a memory is; own is
 // that of the device's own.
-func sizeName(memory, own string) string {
-	if memory == "" {
+func sizeName(memory ir.Memory, own string) string {
+	if memory == ir.Device {
 		return own
 	}
-	return memory
+	return memory.String()
+}
+
+// arenas is the bytes of the arena of each memory, as f says.
+func arenas(f *ir.Func) map[ir.Memory]int64 {
+	out := map[ir.Memory]int64{}
+	for _, mem := range memories {
+		out[mem] = f.Attrs.Int(sizeName(mem, "arena"), 0)
+	}
+	return out
 }
 
 // persists says whether a role's arguments stay in memory between functions.
@@ -89,7 +98,7 @@ func persists(role string) bool {
 
 func (d *device) arguments(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 	for _, a := range f.Args {
-		s := d.place(a.Attrs.Text(op.AttrMemory), a.Value, a.Attrs.Int("at", 0))
+		s := d.place(a.Memory, a.Value, a.At.Bytes())
 		key := a.Role + " " + a.Path
 		old, known := d.at[key]
 		switch {
@@ -129,7 +138,7 @@ func (d *device) results(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 		if o.Name == "part" {
 			continue // it writes nothing, and is in what it is of
 		}
-		for j, lo := range o.Attrs.Ints("at") {
+		for j, lo := range o.At {
 			v := o.Results[j]
 			s := d.place(memory[v], v, lo)
 			for _, key := range d.kept {

@@ -11,7 +11,7 @@ import (
 // because what is done is where it was all along.
 type buffer struct {
 	values []*ir.Value
-	memory string
+	memory ir.Memory
 	bytes  int64
 	lo, hi int     // first operation that writes, last that uses it
 	read   int     // last operation that is issued and reads it, see lastUse
@@ -151,7 +151,7 @@ func (l *layout) inPlace(o *ir.Op, k *fusion.Kernel, i, j int, taken map[*buffer
 
 // temporaries are the buffers in a memory that are of no argument, in the order
 // in which they are first written.
-func (l *layout) temporaries(memory string) []*buffer {
+func (l *layout) temporaries(memory ir.Memory) []*buffer {
 	var out []*buffer
 	for _, b := range l.buffers {
 		if b.values != nil && b.arg == nil && b.memory == memory {
@@ -161,18 +161,18 @@ func (l *layout) temporaries(memory string) []*buffer {
 	return out
 }
 
-// write records the places as attributes.
+// write records the places.
 func (l *layout) write() {
 	for _, o := range l.f.Ops {
-		var offsets ir.Ints
+		offsets := []int64{}
 		for _, v := range o.Results {
 			b := l.of[v]
 			at := b.offset
 			if b.arg != nil {
-				at = b.arg.Attrs.Int("at", 0)
+				at = b.arg.At.Bytes()
 			}
 			offsets = append(offsets, at+l.at[v])
 		}
-		o.Attrs = o.Attrs.With("at", offsets)
+		o.At = offsets
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
-	"ptc/ir/op"
 	"ptc/passes/pass"
 )
 
@@ -29,23 +28,23 @@ func limit(m *ir.Module) (int64, diag.Pos) {
 // arena is larger than the layout allows.
 func (p *planner) fits(temps map[*ir.Func][]*buffer) error {
 	most, pos := limit(p.m)
-	if most <= 0 || p.peak[""] <= most {
+	if most <= 0 || p.peak[ir.Device] <= most {
 		return nil
 	}
 	kinds := map[string]int64{}
 	for _, f := range p.entries[:1] {
 		for _, a := range f.Args {
-			if !a.Attrs.Has(op.AttrMemory) {
+			if a.Memory == ir.Device {
 				kinds[a.Role] += aligned(int64(a.Value.Type.Bytes()))
 			}
 		}
 	}
 	e := &diag.Error{Code: "E0611", Pos: pos,
-		Msg:  fmt.Sprintf("a device needs %s of memory", pass.Bytes(p.peak[""])),
+		Msg:  fmt.Sprintf("a device needs %s of memory", pass.Bytes(p.peak[ir.Device])),
 		Want: "at most " + pass.Bytes(most) + ", as the layout says",
 		Hint: "shard more (zero, tensor or pipeline parallel), use smaller or more microbatches, recompute, or offload"}
 	text := fmt.Sprintf("parameters %s, optimizer state %s, temporaries %s", pass.Bytes(kinds[ir.RoleParam]), pass.Bytes(kinds[ir.RoleState]),
-		pass.Bytes(p.peak[""]-p.top[""]))
+		pass.Bytes(p.peak[ir.Device]-p.top[ir.Device]))
 	e.Note = append(e.Note, diag.Note{Msg: text})
 	for _, b := range p.atPeak(temps) {
 		e.Note = append(e.Note, diag.Note{Msg: b})

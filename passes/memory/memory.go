@@ -5,7 +5,6 @@ import (
 
 	"ptc/ir"
 	"ptc/ir/fusion"
-	"ptc/ir/op"
 	"ptc/passes/memory/place"
 	"ptc/passes/pass"
 )
@@ -22,9 +21,9 @@ func Run(c *pass.Context, m *ir.Module) error {
 	if err != nil {
 		return err
 	}
-	most := map[string]int64{}
+	most := map[ir.Memory]int64{}
 	for _, fs := range entries {
-		p := &planner{m: m, kernels: kernels, fixed: map[string]int64{}, entries: fs, top: map[string]int64{}, peak: map[string]int64{}}
+		p := &planner{m: m, kernels: kernels, fixed: map[string]int64{}, entries: fs, top: map[ir.Memory]int64{}, peak: map[ir.Memory]int64{}}
 		if err := p.run(c); err != nil {
 			return err
 		}
@@ -39,17 +38,17 @@ func Run(c *pass.Context, m *ir.Module) error {
 
 // memories are those of a device, its own first; attribute names of their sizes
 // are their names.
-var memories = []string{"", op.Host, op.Disk}
+var memories = ir.Memories()
 
 // sizes are attributes with the bytes of each memory that is used; own is the
 // name of the device's own.
-func sizes(attrs ir.Attrs, own string, bytes map[string]int64) ir.Attrs {
+func sizes(attrs ir.Attrs, own string, bytes map[ir.Memory]int64) ir.Attrs {
 	for _, mem := range memories {
 		switch {
-		case mem == "":
+		case mem == ir.Device:
 			attrs = attrs.With(own, ir.Int(bytes[mem]))
 		case bytes[mem] > 0:
-			attrs = attrs.With(mem, ir.Int(bytes[mem]))
+			attrs = attrs.With(mem.String(), ir.Int(bytes[mem]))
 		}
 	}
 	return attrs
@@ -68,7 +67,7 @@ func (p *planner) run(c *pass.Context) error {
 	}
 	temps := p.placeTemporaries(c)
 	for _, f := range p.entries {
-		f.Attrs = sizes(f.Attrs, "arena", p.peak).With("persistent", ir.Int(p.top[""]))
+		f.Attrs = sizes(f.Attrs, "arena", p.peak).With("persistent", ir.Int(p.top[ir.Device]))
 	}
 	return p.fits(temps)
 }
@@ -80,7 +79,7 @@ func (p *planner) run(c *pass.Context) error {
 func (p *planner) placeTemporaries(c *pass.Context) map[*ir.Func][]*buffer {
 	own := map[*ir.Func][]*buffer{}
 	layouts := make([]*layout, len(p.entries))
-	goal := map[string]int64{}
+	goal := map[ir.Memory]int64{}
 	for i, f := range p.entries {
 		layouts[i] = p.layout(f)
 		for _, mem := range memories {
@@ -98,12 +97,12 @@ func (p *planner) placeTemporaries(c *pass.Context) map[*ir.Func][]*buffer {
 				sum += b.bytes
 			}
 			p.peak[mem] = max(p.peak[mem], p.top[mem]+plan.Height)
-			if mem != "" && len(temps) == 0 {
+			if mem != ir.Device && len(temps) == 0 {
 				continue
 			}
 			where := "of"
-			if mem != "" {
-				where = "in " + mem + " memory, of"
+			if mem != ir.Device {
+				where = "in " + mem.String() + " memory, of"
 			} else {
 				own[f] = temps
 			}
@@ -128,28 +127,28 @@ func intervals(bufs []*buffer) []place.Buffer {
 type planner struct {
 	m       *ir.Module
 	entries []*ir.Func
-	kernels map[string]*fusion.Kernel
-	fixed   map[string]int64 // role and path of an argument → offset
-	top     map[string]int64 // by memory: the end of the arguments
-	peak    map[string]int64 // by memory: of everything
+	kernels map[*ir.Func]*fusion.Kernel
+	fixed   map[string]int64    // role and path of an argument → offset
+	top     map[ir.Memory]int64 // by memory: the end of the arguments
+	peak    map[ir.Memory]int64 // by memory: of everything
 }
 
 // analyze classifies the kernels, and groups the entry functions by the device
 // that runs them: those of one stage of a pipeline, or all.
-func analyze(m *ir.Module) (map[string]*fusion.Kernel, [][]*ir.Func, error) {
-	kernels := map[string]*fusion.Kernel{}
+func analyze(m *ir.Module) (map[*ir.Func]*fusion.Kernel, [][]*ir.Func, error) {
+	kernels := map[*ir.Func]*fusion.Kernel{}
 	at := map[int64]int{}
 	var entries [][]*ir.Func
 	for _, f := range m.Funcs {
-		if f.Attrs.Text("class") == "kernel" {
+		if f.Class == ir.Kernel {
 			k, err := fusion.Analyze(f)
 			if err != nil {
 				return nil, nil, fmt.Errorf("memory: kernel @%s: %w", f.Name, err)
 			}
-			kernels[f.Name] = k
+			kernels[f] = k
 			continue
 		}
-		stage := f.Attrs.Int("stage", 0)
+		stage := int64(f.Stage.Or(0))
 		i, ok := at[stage]
 		if !ok {
 			i = len(entries)
@@ -161,7 +160,7 @@ func analyze(m *ir.Module) (map[string]*fusion.Kernel, [][]*ir.Func, error) {
 	return kernels, entries, nil
 }
 
-func (p *planner) kernel(call *ir.Op) *fusion.Kernel { return p.kernels[call.Attrs.Text("fn")] }
+func (p *planner) kernel(call *ir.Op) *fusion.Kernel { return p.kernels[call.Callee] }
 
 func aligned(n int64) int64 { return (n + Align - 1) / Align * Align }
 
@@ -172,12 +171,12 @@ func (p *planner) placeArgs(f *ir.Func) {
 		key := a.Role + " " + a.Path
 		at, ok := p.fixed[key]
 		if !ok {
-			mem := a.Attrs.Text(op.AttrMemory)
+			mem := a.Memory
 			at = p.top[mem]
 			p.fixed[key] = at
 			p.top[mem] += aligned(int64(max(1, a.Value.Type.Bytes())))
 		}
-		a.Attrs = a.Attrs.With("at", ir.Int(at))
+		a.At = ir.OffsetOf(at)
 	}
 }
 

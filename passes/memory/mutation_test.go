@@ -106,13 +106,13 @@ func pick(r *rand.Rand, f *ir.Func) placed {
 	return placed{i, r.Intn(len(f.Ops[i].Results))}
 }
 
-func (p placed) get(f *ir.Func) int64 { return f.Ops[p.i].Attrs.Ints("at")[p.j] }
+func (p placed) get(f *ir.Func) int64 { return f.Ops[p.i].At[p.j] }
 
 func (p placed) set(f *ir.Func, at int64) {
 	o := f.Ops[p.i]
-	all := slices.Clone(o.Attrs.Ints("at"))
+	all := slices.Clone(o.At)
 	all[p.j] = at
-	o.Attrs = o.Attrs.With("at", ir.Ints(all))
+	o.At = all
 }
 
 var mutations = []mutation{
@@ -136,10 +136,10 @@ var mutations = []mutation{
 	}},
 	{"move a result to an argument's place", func(r *rand.Rand, f *ir.Func) bool {
 		p, a := pick(r, f), f.Args[r.Intn(len(f.Args))]
-		if p.get(f) == a.Attrs.Int("at", 0) {
+		if p.get(f) == a.At.Bytes() {
 			return false
 		}
-		p.set(f, a.Attrs.Int("at", 0))
+		p.set(f, a.At.Bytes())
 		return true
 	}},
 	{"swap two results", func(r *rand.Rand, f *ir.Func) bool {
@@ -151,13 +151,12 @@ var mutations = []mutation{
 	}},
 	{"swap two arguments", func(r *rand.Rand, f *ir.Func) bool {
 		a, b := f.Args[r.Intn(len(f.Args))], f.Args[r.Intn(len(f.Args))]
-		x, y := a.Attrs.Get("at"), b.Attrs.Get("at")
-		a.Attrs, b.Attrs = a.Attrs.With("at", y), b.Attrs.With("at", x)
+		a.At, b.At = b.At, a.At
 		return a != b && a.Value.Type.Bytes() != b.Value.Type.Bytes()
 	}},
 	{"shift an argument", func(r *rand.Rand, f *ir.Func) bool {
 		a := f.Args[r.Intn(len(f.Args))]
-		a.Attrs = a.Attrs.With("at", ir.Int(a.Attrs.Int("at", 0)+64*int64(1-2*r.Intn(2))))
+		a.At = ir.OffsetOf(a.At.Bytes() + 64*int64(1-2*r.Intn(2)))
 		return true
 	}},
 	{"shrink the arena", func(r *rand.Rand, f *ir.Func) bool {

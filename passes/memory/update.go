@@ -27,7 +27,7 @@ func (p *planner) updatesLast(f *ir.Func) error {
 		if r.Value.Def != nil && !p.clashes(f, u, r.Value, a.Value) && !p.sharesResult(f, i) {
 			continue
 		}
-		if mem[r.Value] != "" {
+		if mem[r.Value] != ir.Device {
 			return &diag.Error{Code: "E0391", Pos: a.Pos,
 				Msg:  fmt.Sprintf("@%s: %s %q in memory `%s` is stored before all of the old value is fetched", f.Name, r.Role, r.Path, mem[r.Value]),
 				Want: "a store of each piece behind the fetch of that piece"}
@@ -203,22 +203,23 @@ func resultIndex(o *ir.Op, v *ir.Value) int {
 
 func (p *planner) copyAtEnd(f *ir.Func, v *ir.Value) *ir.Value {
 	k := p.copyKernel(v.Type)
-	call := f.NewOp("call", []*ir.Value{v}, ir.A("fn", ir.Sym(k)), v.Type.Clone())
+	call := f.NewOp("call", []*ir.Value{v}, nil, v.Type.Clone())
+	call.Callee = k
 	f.Ops = append(f.Ops, call)
 	return call.Results[0]
 }
 
-// copyKernel is the name of the kernel that copies a value of type t.
-func (p *planner) copyKernel(t ir.Type) string {
+// copyKernel is the kernel that copies a value of type t.
+func (p *planner) copyKernel(t ir.Type) *ir.Func {
 	for i := 0; ; i++ {
 		name := fmt.Sprintf("copy_%d", i)
-		if k := p.kernels[name]; k != nil {
-			if k.F.Args[0].Value.Type.Equal(t) {
-				return name
+		if f := p.m.Func(name); f != nil {
+			if f.Args[0].Value.Type.Equal(t) {
+				return f
 			}
 			continue
 		}
-		f := &ir.Func{Name: name, Attrs: ir.A("class", ir.Name("kernel"), "kind", ir.Name(string(fusion.Map)))}
+		f := &ir.Func{Name: name, Class: ir.Kernel, Attrs: ir.A("kind", ir.Name(string(fusion.Map)))}
 		b := op.Builder{F: f}
 		in := f.AddArg(t.Clone(), ir.RoleIn, "", nil, b.Pos)
 		out := b.Emit("cast", ir.A("to", ir.Name(t.DType.String())), in)
@@ -227,8 +228,8 @@ func (p *planner) copyKernel(t ir.Type) string {
 		if err != nil {
 			panic("memory: the copy kernel: " + err.Error())
 		}
-		p.kernels[name] = k
+		p.kernels[f] = k
 		p.m.Funcs = append(p.m.Funcs, f)
-		return name
+		return f
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"ptc/ir"
-	"ptc/ir/op"
 	"ptc/passes/pass"
 )
 
@@ -26,7 +25,7 @@ func Activations(c *pass.Context, m *ir.Module) error {
 	}
 	forward := forwardHalf(m)
 	for _, f := range m.Funcs {
-		if f.Attrs.Text("class") == "kernel" {
+		if f.Class == ir.Kernel {
 			continue
 		}
 		if n, bytes := swap(f, rules, forward); n > 0 {
@@ -48,13 +47,13 @@ func forwardHalf(m *ir.Module) map[*ir.Op]bool {
 	of := map[*ir.Op]*ir.Func{}
 	var work []*ir.Value
 	for _, f := range m.Funcs {
-		if f.Attrs.Text("class") == "kernel" {
+		if f.Class == ir.Kernel {
 			continue
 		}
 		for _, x := range f.Ops {
 			of[x] = f
 			if x.Name == "send" {
-				k := message{f.Attrs.Text("of"), f.Attrs.Int("stage", 0), x.Attrs.Int("tag", 0), x.Attrs.Int("peer", 0)}
+				k := message{f.Of, int64(f.Stage.Or(0)), x.Attrs.Int("tag", 0), x.Attrs.Int("peer", 0)}
 				sends[k] = append(sends[k], x)
 			}
 		}
@@ -75,7 +74,7 @@ func forwardHalf(m *ir.Module) map[*ir.Op]bool {
 		work = append(work, x.Args...)
 		if x.Name == "recv" {
 			f := of[x]
-			for _, s := range sends[message{f.Attrs.Text("of"), x.Attrs.Int("peer", 0), x.Attrs.Int("tag", 0), f.Attrs.Int("stage", 0)}] {
+			for _, s := range sends[message{f.Of, x.Attrs.Int("peer", 0), x.Attrs.Int("tag", 0), int64(f.Stage.Or(0))}] {
 				out[s] = true
 				work = append(work, s.Args...)
 			}
@@ -155,7 +154,7 @@ func gap(f *ir.Func, i int, readers []int, forward map[*ir.Op]bool) (before, aft
 func rewrite(f *ir.Func, rules []rule, stores map[departure][]*ir.Value, fetches map[int][]*ir.Value, from map[*ir.Value]int) {
 	var out []*ir.Op
 	away, back := map[*ir.Value]*ir.Value{}, map[*ir.Value]*ir.Value{}
-	move := func(name string, vs []*ir.Value, like *ir.Op, attrs ir.Attrs) []*ir.Value {
+	move := func(name string, vs []*ir.Value, like *ir.Op, to ir.Memory, why ir.Str) []*ir.Value {
 		var args []*ir.Value
 		var types []ir.Type
 		for _, v := range vs {
@@ -166,14 +165,14 @@ func rewrite(f *ir.Func, rules []rule, stores map[departure][]*ir.Value, fetches
 			}
 			types = append(types, v.Type.Clone())
 		}
-		x := f.NewOp(name, args, attrs, types...)
-		x.Scope, x.Pos = like.Scope, like.Pos
+		x := f.NewOp(name, args, ir.A("why", why), types...)
+		x.Memory, x.Scope, x.Pos = to, like.Scope, like.Pos
 		out = append(out, x)
 		return x.Results
 	}
 	for i, x := range f.Ops {
 		if vs := fetches[i]; vs != nil {
-			for n, r := range move("fetch", vs, x, ir.A("why", rules[0].why)) {
+			for n, r := range move("fetch", vs, x, ir.Device, rules[0].why) {
 				back[vs[n]] = r
 			}
 		}
@@ -185,7 +184,7 @@ func rewrite(f *ir.Func, rules []rule, stores map[departure][]*ir.Value, fetches
 		out = append(out, x)
 		for k, r := range rules {
 			if vs := stores[departure{i, k}]; vs != nil {
-				for n, r := range move("store", vs, x, ir.A(op.AttrMemory, ir.Name(r.memory), "why", r.why)) {
+				for n, r := range move("store", vs, x, r.memory, r.why) {
 					away[vs[n]] = r
 				}
 			}

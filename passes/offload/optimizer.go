@@ -41,7 +41,7 @@ func (o *optimizer) run() {
 	o.moved = map[*ir.Value]*ir.Arg{}
 	for _, a := range o.f.Args {
 		if a.Role == ir.RoleState && a.Value.Type.Elems() > 1 {
-			a.Attrs = a.Attrs.With(op.AttrMemory, ir.Name(o.rule.memory))
+			a.Memory = o.rule.memory
 			o.moved[a.Value] = a
 			o.bytes += int64(a.Value.Type.Bytes())
 		}
@@ -207,7 +207,9 @@ func (o *optimizer) isAnothers(u *update, a *ir.Arg) bool {
 }
 
 func (o *optimizer) store(vs []*ir.Value) *ir.Op {
-	return o.operation("store", vs, ir.A(op.AttrMemory, ir.Name(o.rule.memory), "why", o.rule.why))
+	x := o.operation("store", vs, ir.A("why", o.rule.why))
+	x.Memory = o.rule.memory
+	return x
 }
 
 // operation is one whose results are of the types and states that follow.

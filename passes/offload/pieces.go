@@ -216,7 +216,7 @@ func (o *optimizer) again(x *ir.Op, at map[*ir.Value]*ir.Value, axis string, siz
 	t := x.Result().Type.Clone()
 	t.Axes[t.Index(axis)].Size = size
 	n := o.f.NewOp(x.Name, args, x.Attrs, t)
-	n.Scope, n.Pos = x.Scope, x.Pos
+	n.Scope, n.Pos, n.Slot = x.Scope, x.Pos, x.Slot
 	return n
 }
 

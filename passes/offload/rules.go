@@ -13,10 +13,10 @@ const defaultPiece = 4 << 20
 
 // rule is one directive of the layout.
 type rule struct {
-	memory   string   // host or disk
-	piece    int64    // bytes
-	patterns []string // of module paths; nil: all
-	why      ir.Str   // what says so, and where
+	memory   ir.Memory // host or disk
+	piece    int64     // bytes
+	patterns []string  // of module paths; nil: all
+	why      ir.Str    // what says so, and where
 }
 
 // rulesOf are the layout's rules that offload what, in order.
@@ -30,7 +30,8 @@ func rulesOf(m *ir.Module, what string) []rule {
 		if x.Head != "offload" || !slices.Contains(x.Args.Names("what"), what) {
 			continue
 		}
-		out = append(out, rule{x.Args.Text("to"), max(1, x.Args.Int("piece", defaultPiece)), patterns(m, x.Args.Text("of")),
+		to, _ := ir.ParseMemory(x.Args.Text("to"))
+		out = append(out, rule{to, max(1, x.Args.Int("piece", defaultPiece)), patterns(m, x.Args.Text("of")),
 			ir.Str(strings.TrimSpace("offload " + what + " " + x.Args.Text("at")))})
 	}
 	return out

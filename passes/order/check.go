@@ -26,7 +26,7 @@ type access struct {
 func Check(m *ir.Module) diag.List {
 	var bugs diag.List
 	for _, f := range m.Funcs {
-		if f.Attrs.Text("class") != "kernel" {
+		if f.Class != ir.Kernel {
 			bugs = append(bugs, waits(f)...)
 		}
 	}
@@ -40,7 +40,7 @@ func waits(f *ir.Func) diag.List {
 	}
 	ordered := 0
 	for _, o := range f.Ops {
-		if o.Attrs.Has("wait") {
+		if o.Wait != ir.WaitUnset {
 			ordered++
 		}
 	}
@@ -49,31 +49,31 @@ func waits(f *ir.Func) diag.List {
 	}
 	at := map[*ir.Value]int64{}
 	for _, a := range f.Args {
-		at[a.Value] = a.Attrs.Int("at", 0)
+		at[a.Value] = a.At.Bytes()
 	}
 	var since []access
 	elsewhere := op.Memories(f)
 	for i, o := range f.Ops {
-		if !o.Attrs.Has("wait") {
+		if o.Wait == ir.WaitUnset {
 			bug(o, "%d: `%s` does not say whether it waits", i, o.Name)
 			return bugs
 		}
-		if o.Attrs.Bool("wait") {
+		if o.Wait == ir.WaitAll {
 			since = since[:0]
 		} else if op.Of(o).Class == op.Collective && !op.InPlace(o) {
 			bug(o, "%d: `%s` does not wait", i, o.Name)
 		}
 		var mine []access
 		for _, v := range o.Args {
-			if elsewhere[v] == "" {
+			if elsewhere[v] == ir.Device {
 				mine = append(mine, access{at[v], at[v] + int64(v.Type.Bytes()), false, i})
 			}
 		}
 		for j, v := range o.Results {
-			if places := o.Attrs.Ints("at"); j < len(places) { // memory.Check misses others
+			if places := o.At; j < len(places) { // memory.Check misses others
 				at[v] = places[j]
 			}
-			if elsewhere[v] == "" {
+			if elsewhere[v] == ir.Device {
 				mine = append(mine, access{at[v], at[v] + int64(v.Type.Bytes()), true, i})
 			}
 		}

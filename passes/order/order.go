@@ -46,20 +46,20 @@ func (x *spanSet) add(spans []span) {
 // Run sets wait on every call.
 func Run(c *pass.Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
-		if f.Attrs.Text("class") == "kernel" {
+		if f.Class == ir.Kernel {
 			continue
 		}
 		waits := 0
 		at := map[*ir.Value]int64{}
 		for _, a := range f.Args {
-			at[a.Value] = a.Attrs.Int("at", 0)
+			at[a.Value] = a.At.Bytes()
 		}
 		var reads, writes spanSet // since the last wait
 		elsewhere := op.Memories(f)
 		for _, o := range f.Ops {
 			r, w := spans(o, at, elsewhere)
 			if op.InPlace(o) {
-				o.Attrs = o.Attrs.With("wait", ir.BoolVal(false)) // it is no instruction
+				o.Wait = ir.Waits(false) // it is no instruction
 				continue
 			}
 			wait := op.Of(o).Class == op.Collective || writes.meetsAny(r) || writes.meetsAny(w) || reads.meetsAny(w)
@@ -69,7 +69,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 			}
 			reads.add(r)
 			writes.add(w)
-			o.Attrs = o.Attrs.With("wait", ir.BoolVal(wait))
+			o.Wait = ir.Waits(wait)
 		}
 		c.Remarkf(nil, "@%s: %d calls, %d waits", f.Name, len(f.Ops), waits)
 	}
@@ -78,16 +78,16 @@ func Run(c *pass.Context, m *ir.Module) error {
 
 // spans lists the bytes that o reads and writes, and notes where its results
 // are. What is in another memory only transfers touch, which wait in any case.
-func spans(o *ir.Op, at map[*ir.Value]int64, elsewhere map[*ir.Value]string) (reads, writes []span) {
+func spans(o *ir.Op, at map[*ir.Value]int64, elsewhere map[*ir.Value]ir.Memory) (reads, writes []span) {
 	for _, a := range o.Args {
-		if elsewhere[a] != "" {
+		if elsewhere[a] != ir.Device {
 			continue
 		}
 		reads = append(reads, span{at[a], at[a] + int64(a.Type.Bytes())})
 	}
 	for i, r := range o.Results {
-		at[r] = o.Attrs.Ints("at")[i]
-		if elsewhere[r] != "" {
+		at[r] = o.At[i]
+		if elsewhere[r] != ir.Device {
 			continue
 		}
 		writes = append(writes, span{at[r], at[r] + int64(r.Type.Bytes())})

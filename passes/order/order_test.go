@@ -77,7 +77,7 @@ func execute(t *testing.T, m *ir.Module, in check.Inputs, r *rand.Rand) string {
 	}
 	from := 0
 	for i, o := range f.Ops {
-		if o.Attrs.Bool("wait") {
+		if o.Wait == ir.WaitAll {
 			run(from, i)
 			from = i
 		}
@@ -111,19 +111,18 @@ func TestWaitsAreNeeded(t *testing.T) {
 		m, in := ordered(t, seed)
 		want := execute(t, m, in, nil)
 		for _, o := range m.Funcs[0].Ops {
-			if !o.Attrs.Bool("wait") {
+			if o.Wait != ir.WaitAll {
 				continue
 			}
 			all++
-			old := o.Attrs
-			o.Attrs = old.With("wait", ir.BoolVal(false))
+			o.Wait = ir.NoWait
 			for k := range 8 {
 				if execute(t, m, in, rand.New(rand.NewSource(int64(k)))) != want {
 					needed++
 					break
 				}
 			}
-			o.Attrs = old
+			o.Wait = ir.WaitAll
 		}
 	}
 	if all < 20 || needed < all*9/10 {
@@ -152,20 +151,20 @@ func TestCheck(t *testing.T) {
 		want := execute(t, m, in, nil)
 		ops := m.Funcs[0].Ops
 		for i, o := range ops {
-			old := o.Attrs
-			o.Attrs = old.With("wait", ir.BoolVal(!old.Bool("wait")))
+			old := o.Wait
+			o.Wait = ir.Waits(old != ir.WaitAll)
 			try(m, in, want, fmt.Sprintf("seed %d, wait %d turned", seed, i))
-			if i > 0 && old.Bool("wait") {
-				before := ops[i-1].Attrs // one call earlier
-				ops[i-1].Attrs = before.With("wait", ir.BoolVal(true))
+			if i > 0 && old == ir.WaitAll {
+				before := ops[i-1].Wait // one call earlier
+				ops[i-1].Wait = ir.WaitAll
 				try(m, in, want, fmt.Sprintf("seed %d, wait %d earlier", seed, i))
-				ops[i-1].Attrs = before
+				ops[i-1].Wait = before
 			}
-			o.Attrs = old.With("wait", nil)
+			o.Wait = ir.WaitUnset
 			if len(order.Check(m)) == 0 {
 				t.Errorf("a call that does not say whether it waits is accepted")
 			}
-			o.Attrs = old
+			o.Wait = old
 		}
 	}
 	if refused < 40 || accepted < 40 {

@@ -46,7 +46,7 @@ func (o *options) begin(f *ir.Func) int {
 		for k, r := range x.Results {
 			with[r] = y.done.Results[k]
 		}
-		x.Attrs = x.Attrs.With("start", ir.BoolVal(true))
+		x.Start = true
 	}
 	dones := map[int][]*ir.Op{} // by the operation that they stand before
 	for _, y := range flights {

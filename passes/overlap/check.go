@@ -5,7 +5,6 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
-	"ptc/ir/op"
 	"ptc/ir/verify"
 )
 
@@ -36,7 +35,7 @@ func checkFunc(f *ir.Func) diag.List {
 	for _, o := range f.Ops {
 		if o.Name == "done" {
 			x := o.Args[0].Def
-			if x == nil || !op.Started(x) || len(x.Results) != len(o.Args) {
+			if x == nil || !x.Start || len(x.Results) != len(o.Args) {
 				bug(o, "`done` of what was not started")
 				continue
 			}
@@ -50,11 +49,11 @@ func checkFunc(f *ir.Func) diag.List {
 			continue
 		}
 		for _, a := range o.Args {
-			if pending[a] != nil || a.Def != nil && op.Started(a.Def) {
+			if pending[a] != nil || a.Def != nil && a.Def.Start {
 				bug(o, "`%s` reads %%%d before its `done`", o.Name, a.ID)
 			}
 		}
-		if !op.Started(o) {
+		if !o.Start {
 			continue
 		}
 		for _, r := range o.Results {
@@ -73,7 +72,7 @@ func checkFunc(f *ir.Func) diag.List {
 		}
 	}
 	for _, r := range f.Results {
-		if r.Value.Def != nil && op.Started(r.Value.Def) {
+		if r.Value.Def != nil && r.Value.Def.Start {
 			bug(r.Value.Def, "result %s %q leaves before its `done`", r.Role, r.Path)
 		}
 	}

@@ -29,7 +29,7 @@ const MaxOpen = 32
 func Run(c *pass.Context, m *ir.Module) error {
 	opts := optionsOf(m)
 	for _, f := range m.Funcs {
-		if f.Attrs.Text("class") == "kernel" {
+		if f.Class == ir.Kernel {
 			continue
 		}
 		if elsewhere(f) {

@@ -59,7 +59,7 @@ func storeLate(f *ir.Func) int {
 		case "call":
 			kernels++
 		case "store":
-			x.Attrs = x.Attrs.With("start", ir.BoolVal(true))
+			x.Start = true
 			for _, r := range x.Results {
 				results[r] = true
 			}
@@ -127,7 +127,7 @@ func fetchEarly(f *ir.Func) int {
 		moved[x] = true
 		starts[from] = append(starts[from], x)
 		dones[to] = append(dones[to], doneOf(f, x, with))
-		x.Attrs = x.Attrs.With("start", ir.BoolVal(true))
+		x.Start = true
 	}
 	var out []*ir.Op
 	for i := 0; i <= len(f.Ops); i++ {

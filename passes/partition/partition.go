@@ -56,12 +56,12 @@ func (p *partitioner) run(f *ir.Func) {
 			types[i] = p.local(r.Type)
 		}
 		if op.Of(o).Class == op.Placement {
-			p.b.Scope, p.b.Pos, p.b.Tags = o.Scope, o.Pos, o.Attrs
+			p.b.Scope, p.b.Pos, p.b.Slot = o.Scope, o.Pos, o.Slot
 			with[o.Result()] = p.move(o, o.Args[0], types[0])
 			continue
 		}
 		if o.Name == "take" {
-			p.b.Scope, p.b.Pos, p.b.Tags = o.Scope, o.Pos, o.Attrs
+			p.b.Scope, p.b.Pos, p.b.Slot = o.Scope, o.Pos, o.Slot
 			with[o.Result()] = p.take(o, o.Args[0])
 			continue
 		}

@@ -31,11 +31,11 @@ func NewArena(m *ir.Module, f *ir.Func, in check.Inputs) (*Arena, error) {
 	}
 	for _, o := range f.Ops {
 		for j, v := range o.Results {
-			a.at[v] = o.Attrs.Ints("at")[j]
+			a.at[v] = o.At[j]
 		}
 	}
 	for _, x := range f.Args {
-		a.at[x.Value] = x.Attrs.Int("at", 0)
+		a.at[x.Value] = x.At.Bytes()
 		mem, err := a.bytes(x.Value)
 		if err != nil {
 			return nil, err
@@ -56,7 +56,7 @@ func (a *Arena) bytes(v *ir.Value) ([]byte, error) {
 // Call runs operation i of the function.
 func (a *Arena) Call(i int) error {
 	o := a.f.Ops[i]
-	k := a.m.Func(o.Attrs.Text("fn"))
+	k := o.Callee
 	if k == nil {
 		return fmt.Errorf("operation %d calls no kernel", i)
 	}

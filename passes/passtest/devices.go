@@ -30,8 +30,8 @@ func OnDevices(m *ir.Module, in check.Inputs) (map[string]string, error) {
 	out := map[string]string{}
 	done := map[string]bool{}
 	for _, f := range m.Funcs {
-		of := f.Attrs.Text("of")
-		if f.Attrs.Text("class") == "kernel" || done[of] {
+		of := f.Of
+		if f.Class == ir.Kernel || done[of] {
 			continue
 		}
 		done[of] = of != ""
@@ -92,8 +92,8 @@ func programs(m *ir.Module, f *ir.Func) []*ir.Func {
 	for d := range out {
 		out[d] = f
 		for _, g := range m.Funcs {
-			stage := int(g.Attrs.Int("stage", -1))
-			if of := f.Attrs.Text("of"); of != "" && g.Attrs.Text("of") == of && tensor.Coord(m.Mesh, d)[axis] == stage {
+			stage := g.Stage.Or(-1)
+			if of := f.Of; of != "" && g.Of == of && tensor.Coord(m.Mesh, d)[axis] == stage {
 				out[d] = g
 			}
 		}
@@ -130,8 +130,8 @@ func arguments(m *ir.Module, f *ir.Func, in check.Inputs, d int) ([]*tensor.Tens
 
 // deviceMemory is the arenas of a device that runs one function after another.
 type deviceMemory struct {
-	bytes  map[string][]byte // by memory
-	in     map[*ir.Value]string
+	bytes  map[ir.Memory][]byte // by memory
+	in     map[*ir.Value]ir.Memory
 	f      *ir.Func
 	at     map[*ir.Value]int64
 	grads  map[*ir.Value]string
@@ -155,9 +155,9 @@ func (a *deviceMemory) enter(f *ir.Func) error {
 	a.f, a.at, a.grads, a.kept = f, map[*ir.Value]int64{}, map[*ir.Value]string{}, map[*ir.Value]bool{}
 	a.flights, a.in = map[*ir.Op]*underWay{}, op.Memories(f)
 	if a.bytes == nil {
-		a.bytes = map[string][]byte{}
+		a.bytes = map[ir.Memory][]byte{}
 	}
-	for _, mem := range []string{"", op.Host, op.Disk} {
+	for _, mem := range ir.Memories() {
 		size := a.size(mem)
 		if size < 0 || size > 1<<30 {
 			return fmt.Errorf("an arena of %d bytes", size)
@@ -167,7 +167,7 @@ func (a *deviceMemory) enter(f *ir.Func) error {
 		}
 	}
 	for _, o := range f.Ops {
-		places := o.Attrs.Ints("at")
+		places := o.At
 		if len(places) != len(o.Results) {
 			return fmt.Errorf("%s has no place for each result", o.Name)
 		}
@@ -176,7 +176,7 @@ func (a *deviceMemory) enter(f *ir.Func) error {
 		}
 	}
 	for _, x := range f.Args {
-		a.at[x.Value] = x.Attrs.Int("at", 0)
+		a.at[x.Value] = x.At.Bytes()
 		if x.Role == ir.RoleParam || x.Role == ir.RoleState {
 			key := x.Role + " " + x.Path
 			a.kept[x.Value] = a.placed[key]
@@ -187,11 +187,11 @@ func (a *deviceMemory) enter(f *ir.Func) error {
 }
 
 // size is the bytes of a memory that the function says it needs.
-func (a *deviceMemory) size(memory string) int64 {
-	if memory == "" {
-		memory = "arena"
+func (a *deviceMemory) size(memory ir.Memory) int64 {
+	if memory == ir.Device {
+		return a.f.Attrs.Int("arena", 0)
 	}
-	return a.f.Attrs.Int(memory, 0)
+	return a.f.Attrs.Int(memory.String(), 0)
 }
 
 func (a *deviceMemory) place(v *ir.Value) ([]byte, error) {
@@ -221,7 +221,7 @@ func (a *deviceMemory) Put(v *ir.Value, t *tensor.Tensor) error {
 	if v.Def != nil && op.InPlace(v.Def) {
 		return nil // it is where its bytes are, or should be
 	}
-	if v.Def != nil && op.Started(v.Def) {
+	if v.Def != nil && v.Def.Start {
 		return a.start(v.Def, t)
 	}
 	t.Put(mem)

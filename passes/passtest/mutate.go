@@ -20,7 +20,7 @@ type Mutation struct {
 func Entries(m *ir.Module) []*ir.Func {
 	var out []*ir.Func
 	for _, f := range m.Funcs {
-		if f.Attrs.Text("class") != "kernel" {
+		if f.Class != ir.Kernel {
 			out = append(out, f)
 		}
 	}
@@ -121,11 +121,11 @@ func (s site) replaceAfter(v, w *ir.Value) {
 func twin(m *ir.Module, s site) (site, bool) {
 	o := s.op()
 	for _, g := range Entries(m) {
-		if g.Attrs.Text("of") != s.f.Attrs.Text("of") || g.Attrs.Int("stage", -1) != o.Attrs.Int("peer", -2) {
+		if g.Of != s.f.Of || int64(g.Stage.Or(-1)) != o.Attrs.Int("peer", -2) {
 			continue
 		}
 		for i, p := range g.Ops {
-			if message(p) && p.Name != o.Name && p.Attrs.Int("tag", -1) == o.Attrs.Int("tag", -2) && p.Attrs.Int("peer", -1) == s.f.Attrs.Int("stage", -2) {
+			if message(p) && p.Name != o.Name && p.Attrs.Int("tag", -1) == o.Attrs.Int("tag", -2) && p.Attrs.Int("peer", -1) == int64(s.f.Stage.Or(-2)) {
 				return site{g, i}, true
 			}
 		}

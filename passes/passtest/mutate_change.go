@@ -46,8 +46,8 @@ func unbucketed(s site, i int) bool {
 		if axes := o.Attrs.Names("axes"); len(axes) > i {
 			set(o, "axes", ir.Names(slices.Delete(slices.Clone(axes), i, i+1)))
 		}
-		if at := o.Attrs.Ints("at"); len(at) > i {
-			set(o, "at", ir.Ints(slices.Delete(slices.Clone(at), i, i+1)))
+		if at := o.At; len(at) > i {
+			o.At = slices.Delete(slices.Clone(at), i, i+1)
 		}
 	}
 	v := o.Results[i]

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"ptc/ir"
-	"ptc/ir/op"
 )
 
 // Exchanges are mutations of collectives, messages, order and operands, for
@@ -29,7 +28,7 @@ var Exchanges = []Mutation{
 		// A started one is done twice once it is done.
 		s, ok := one(r, m, func(o *ir.Op) bool {
 			x := started(o)
-			return (collective(o) && !op.Started(o) || dones(o)) && x != nil && sameShape(x.Args[0].Type, o.Results[0].Type)
+			return (collective(o) && !o.Start || dones(o)) && x != nil && sameShape(x.Args[0].Type, o.Results[0].Type)
 		})
 		if !ok {
 			return false
@@ -39,11 +38,11 @@ var Exchanges = []Mutation{
 		for _, v := range o.Results {
 			types = append(types, v.Type.Clone())
 		}
-		attrs := started(o).Attrs.With("start", nil)
-		if o.Attrs.Has("at") {
-			attrs = attrs.With("at", o.Attrs.Get("at"))
+		again := s.f.NewOp(started(o).Name, slices.Clone(o.Results), started(o).Attrs, types...)
+		again.At, again.Wait = slices.Clone(started(o).At), started(o).Wait
+		if o.At != nil {
+			again.At = slices.Clone(o.At)
 		}
-		again := s.f.NewOp(started(o).Name, slices.Clone(o.Results), attrs, types...)
 		s.f.Ops = slices.Insert(s.f.Ops, s.i+1, again)
 		for i, v := range o.Results {
 			site{s.f, s.i + 1}.replaceAfter(v, again.Results[i])
@@ -96,10 +95,8 @@ var Exchanges = []Mutation{
 	}},
 	{"start a collective, or not", func(r *rand.Rand, m *ir.Module) bool {
 		s, ok := one(r, m, collective)
-		if ok && op.Started(s.op()) {
-			set(s.op(), "start", nil)
-		} else if ok {
-			set(s.op(), "start", ir.BoolVal(true))
+		if ok {
+			s.op().Start = !s.op().Start
 		}
 		return ok
 	}},
@@ -278,9 +275,8 @@ var Exchanges = []Mutation{
 		fs := Entries(m)
 		i := r.Intn(len(fs))
 		for j, f := range fs {
-			if of := f.Attrs.Text("of"); j != i && of != "" && of == fs[i].Attrs.Text("of") {
-				x, y := f.Attrs.Get("stage"), fs[i].Attrs.Get("stage")
-				f.Attrs, fs[i].Attrs = f.Attrs.With("stage", y), fs[i].Attrs.With("stage", x)
+			if of := f.Of; j != i && of != "" && of == fs[i].Of {
+				f.Stage, fs[i].Stage = fs[i].Stage, f.Stage
 				return true
 			}
 		}
@@ -301,10 +297,10 @@ var Exchanges = []Mutation{
 		if !ok {
 			return false
 		}
-		k := m.Func(s.op().Attrs.Text("fn"))
+		k := s.op().Callee
 		for _, i := range r.Perm(len(m.Funcs)) {
 			if g := m.Funcs[i]; g != k && alikeKernels(g, k) {
-				set(s.op(), "fn", ir.Sym(g.Name))
+				s.op().Callee = g
 				return true
 			}
 		}
@@ -313,7 +309,7 @@ var Exchanges = []Mutation{
 }
 
 func alikeKernels(g, k *ir.Func) bool {
-	if len(g.Args) != len(k.Args) || len(g.Results) != len(k.Results) || g.Attrs.Text("class") != "kernel" {
+	if len(g.Args) != len(k.Args) || len(g.Results) != len(k.Results) || g.Class != ir.Kernel {
 		return false
 	}
 	for i := range g.Args {

@@ -33,19 +33,19 @@ func places(m *ir.Module) []place {
 
 func (p place) get() int64 {
 	if p.arg != nil {
-		return p.arg.Attrs.Int("at", 0)
+		return p.arg.At.Bytes()
 	}
-	return p.op.Attrs.Ints("at")[p.j]
+	return p.op.At[p.j]
 }
 
 func (p place) set(at int64) {
 	if p.arg != nil {
-		p.arg.Attrs = p.arg.Attrs.With("at", ir.Int(at))
+		p.arg.At = ir.OffsetOf(at)
 		return
 	}
-	all := slices.Clone(p.op.Attrs.Ints("at"))
+	all := slices.Clone(p.op.At)
 	all[p.j] = at
-	set(p.op, "at", ir.Ints(all))
+	p.op.At = all
 }
 
 func somePlace(r *rand.Rand, m *ir.Module) place {

@@ -52,14 +52,14 @@ var Transfers = []Mutation{
 	}},
 	{"store where another is stored", func(r *rand.Rand, m *ir.Module) bool {
 		a, b, ok := two(r, m, named("store"))
-		if !ok || !a.op().Attrs.Has("at") {
+		if !ok || a.op().At == nil {
 			return false
 		}
-		x, y := slices.Clone(a.op().Attrs.Ints("at")), b.op().Attrs.Ints("at")
+		x, y := slices.Clone(a.op().At), b.op().At
 		i, j := r.Intn(len(x)), r.Intn(len(y))
 		same := x[i] == y[j]
 		x[i] = y[j]
-		set(a.op(), "at", ir.Ints(x))
+		a.op().At = x
 		return !same
 	}},
 	{"store in another memory", func(r *rand.Rand, m *ir.Module) bool {
@@ -67,21 +67,20 @@ var Transfers = []Mutation{
 		if !ok {
 			return false
 		}
-		to := op.Host
-		if s.op().Attrs.Text(op.AttrMemory) == op.Host {
-			to = op.Disk
+		to := ir.Host
+		if s.op().Memory == ir.Host {
+			to = ir.Disk
 		}
-		set(s.op(), op.AttrMemory, ir.Name(to))
+		s.op().Memory = to
 		return true
 	}},
 	{"an argument in another memory", func(r *rand.Rand, m *ir.Module) bool {
 		fs := Entries(m)
 		f := fs[r.Intn(len(fs))]
 		a := f.Args[r.Intn(len(f.Args))]
-		to := []ir.AttrVal{nil, ir.Name(op.Host), ir.Name(op.Disk)}[r.Intn(3)]
-		was := a.Attrs.Text(op.AttrMemory)
-		a.Attrs = a.Attrs.With(op.AttrMemory, to)
-		return a.Attrs.Text(op.AttrMemory) != was
+		was := a.Memory
+		a.Memory = ir.Memories()[r.Intn(3)]
+		return a.Memory != was
 	}},
 	{"drop a transfer", func(r *rand.Rand, m *ir.Module) bool {
 		s, ok := one(r, m, op.Moves)
@@ -110,11 +109,7 @@ var Transfers = []Mutation{
 		if !ok {
 			return false
 		}
-		if op.Started(s.op()) {
-			set(s.op(), "start", nil)
-		} else {
-			set(s.op(), "start", ir.BoolVal(true))
-		}
+		s.op().Start = !s.op().Start
 		return true
 	}},
 }

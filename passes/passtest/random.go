@@ -16,7 +16,7 @@ var axes = []ir.Axis{{Name: "a", Size: 2}, {Name: "b", Size: 3}, {Name: "c", Siz
 // are such that results stay finite and do not jump: the order of sums may
 // change, but nothing else.
 func RandomModule(r *rand.Rand, n int) *ir.Module {
-	f := &ir.Func{Name: "f", Attrs: ir.A("class", ir.Name("entry"))}
+	f := &ir.Func{Name: "f", Class: ir.Entry}
 	g := &generator{r: r, b: op.Builder{F: f}}
 	for i := range 3 {
 		path := string(rune('p' + i))
@@ -41,7 +41,7 @@ func RandomModule(r *rand.Rand, n int) *ir.Module {
 // come so, meet values over many and are reduced again. Many of all kinds are
 // results, as optimizer states are, so that kernels store what they also use.
 func RandomReductions(r *rand.Rand, n int) *ir.Module {
-	f := &ir.Func{Name: "f", Attrs: ir.A("class", ir.Name("entry"))}
+	f := &ir.Func{Name: "f", Class: ir.Entry}
 	g := &generator{r: r, b: op.Builder{F: f}}
 	for i, of := range [][]int{{0, 1}, {2, 1, 0}, {0}, {1}, {1}, {2}, {}} {
 		t := ir.Type{DType: ir.F32}

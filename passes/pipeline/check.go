@@ -32,8 +32,8 @@ func Check(m *ir.Module) diag.List {
 	var names []string
 	var bugs diag.List
 	for _, f := range m.Funcs {
-		of := f.Attrs.Text("of")
-		if of == "" || !f.Attrs.Has("stage") {
+		of := f.Of
+		if of == "" || f.Stage == 0 {
 			bugs = append(bugs, noMessages(f)...)
 			continue
 		}
@@ -87,7 +87,7 @@ func (g *group) bug(o *ir.Op, format string, args ...any) {
 func (g *group) shape(m *ir.Module) {
 	axis := ""
 	for i, f := range g.progs {
-		if stage := f.Attrs.Int("stage", 0); stage != int64(i) {
+		if stage := int64(f.Stage.Or(0)); stage != int64(i) {
 			g.bug(nil, "program %d, @%s, is of stage %d", i, f.Name, stage)
 		}
 		for _, o := range f.Ops {

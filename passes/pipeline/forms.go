@@ -51,19 +51,20 @@ func (s *splitter) shrink() {
 			continue
 		}
 		note(v, o, -1)
-		tags := ir.A(op.TagStage, ir.Int(from), op.TagHalf, ir.Name("forward"))
+		at := ir.Slot{Stage: ir.At(from), Phase: ir.Forward}
 		if v.Def != nil {
-			tags = v.Def.Attrs
+			at = v.Def.Slot
 		}
-		o.Attrs = op.Tagged(op.Placed(o.Attrs), tags)
+		at.Remat = at.Remat || o.Remat
+		o.Slot = at
 		note(v, o, 1)
 	}
 }
 
 // on is the device of o; false for what every device does for itself.
 func (s *splitter) on(o *ir.Op) (int, bool) {
-	at, ok := o.Attrs.Get(op.TagStage).(ir.Int)
-	return s.device(int(at)), ok
+	at, ok := o.Stage.Get()
+	return s.device(at), ok
 }
 
 // keeper is the device that makes v or keeps it; false where all do.

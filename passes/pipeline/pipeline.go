@@ -7,7 +7,6 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
-	"ptc/ir/op"
 	"ptc/passes/pass"
 	"ptc/passes/schedule"
 	"ptc/passes/stage"
@@ -81,20 +80,20 @@ func (s *splitter) order() ([][]*ir.Op, error) {
 	weights := s.weights()
 	for i, o := range s.f.Ops {
 		s.index[o] = i
-		v, ok := o.Attrs.Get(op.TagStage).(ir.Int)
+		v, ok := o.Stage.Get()
 		if !ok {
 			continue
 		}
-		d := s.device(int(v))
-		mb, inSlot := o.Attrs.Get(op.TagMicro).(ir.Int)
-		switch half := o.Attrs.Text(op.TagHalf); {
-		case half == "update":
+		d := s.device(v)
+		mb, inSlot := o.Micro.Get()
+		switch {
+		case o.Phase == ir.Update:
 			after[d] = append(after[d], o)
 		case !inSlot:
 			before[d] = append(before[d], o)
 		default:
-			k := slot{int(v), int(mb), schedule.Forward}
-			if half == "backward" {
+			k := slot{v, mb, schedule.Forward}
+			if o.Phase == ir.Backward {
 				k.kind = schedule.Backward
 				if weights != nil {
 					k.kind = schedule.BackwardInput
@@ -157,27 +156,17 @@ func (s *splitter) weights() map[*ir.Op]bool {
 	if err != nil || !row.Split {
 		return nil
 	}
+	inSlot := func(o *ir.Op) bool { return o.Phase == ir.Backward && o.Micro != 0 }
 	urgent := map[*ir.Op]bool{}
-	tags := func(o *ir.Op) (int64, int64, string) {
-		return o.Attrs.Int(op.TagStage, -1), o.Attrs.Int(op.TagMicro, -1), o.Attrs.Text(op.TagHalf)
-	}
 	out := map[*ir.Op]bool{}
 	for i := len(s.f.Ops) - 1; i >= 0; i-- {
 		o := s.f.Ops[i]
-		st, mb, half := tags(o)
-		if half == "backward" && mb >= 0 {
+		if inSlot(o) {
 			out[o] = !urgent[o]
 		}
 		for _, v := range o.Args {
-			if v.Def == nil {
-				continue
-			}
-			vs, vm, vh := tags(v.Def)
-			if vh != "backward" || vm < 0 {
-				continue
-			}
-			if half == "backward" && (vs != st || urgent[o]) && vm == mb {
-				urgent[v.Def] = true
+			if d := v.Def; d != nil && inSlot(d) && inSlot(o) && d.Micro == o.Micro && (d.Stage != o.Stage || urgent[o]) {
+				urgent[d] = true
 			}
 		}
 	}
@@ -274,7 +263,7 @@ func (s *splitter) keeps(a *ir.Arg) int {
 func (s *splitter) firstReader(v *ir.Value) int {
 	first := -1
 	for _, o := range s.f.Ops {
-		st := int(o.Attrs.Int(op.TagStage, -1))
+		st := o.Stage.Or(-1)
 		for _, a := range o.Args {
 			if a == v && st >= 0 && (first < 0 || st < first) {
 				first = st

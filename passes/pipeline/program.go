@@ -23,7 +23,7 @@ type program struct {
 
 func newProgram(s *splitter, d int) *program {
 	f := &ir.Func{Name: fmt.Sprintf("%s.%d", s.f.Name, d),
-		Attrs: ir.A("class", ir.Name("entry"), "of", ir.Name(s.f.Name), "stage", ir.Int(d))}
+		Class: ir.Entry, Of: s.f.Name, Stage: ir.At(d)}
 	return &program{s: s, d: d, f: f, at: map[*ir.Value]*ir.Value{}}
 }
 
@@ -95,8 +95,8 @@ func (p *program) emit(o *ir.Op) {
 	for _, r := range o.Results {
 		types = append(types, r.Type.Clone())
 	}
-	n := p.f.NewOp(o.Name, args, op.Placed(o.Attrs), types...)
-	n.Scope, n.Pos = o.Scope, o.Pos
+	n := p.f.NewOp(o.Name, args, o.Attrs, types...)
+	n.Scope, n.Pos, n.Remat = o.Scope, o.Pos, o.Remat
 	p.f.Ops = append(p.f.Ops, n)
 	for i, r := range o.Results {
 		p.at[r] = n.Results[i]

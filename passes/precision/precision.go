@@ -51,7 +51,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 		return err
 	}
 	for _, f := range m.Funcs {
-		if f.Attrs.Text("class") != "entry" {
+		if f.Class != ir.Entry {
 			continue
 		}
 		if rule.Compute != ir.F32 || rule.Params != ir.F32 {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"ptc/ir"
-	"ptc/ir/op"
 	"ptc/passes/stage"
 )
 
@@ -26,7 +25,7 @@ func (s *pipeline) device(o *ir.Op) (int, bool) {
 	if s == nil || o == nil {
 		return -1, false
 	}
-	at, ok := o.Attrs.Get(op.TagStage).(ir.Int)
+	at, ok := o.Stage.Get()
 	if !ok {
 		return -1, false
 	}
@@ -64,7 +63,7 @@ func (p *propagation) received(o *ir.Op, v *ir.Value) *ir.Value {
 // mesh axes that do not shard them: as many bytes are sent, and what other stages
 // add is reduced with them, once.
 func (p *propagation) sent(o *ir.Op, v *ir.Value) (t ir.Type, from origins) {
-	late := v.Type.Rank() == 0 || p.noted(o) || o.Attrs.Text(op.TagHalf) == "update"
+	late := v.Type.Rank() == 0 || p.noted(o) || o.Phase == ir.Update
 	want, grad := p.terms[o.Results[0]]
 	t, from = v.Type.Clone(), origins{}
 	t.Partial = nil

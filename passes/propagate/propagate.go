@@ -313,7 +313,7 @@ func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, from origin
 		if by != reader && !p.update[v] && !p.noted(reader) { // what is reduced for the optimizer is its own
 			o.Scope, o.Pos = by.Scope, by.Pos
 		}
-		o.Attrs = op.Tagged(o.Attrs, by.Attrs)
+		o.Slot = by.Slot
 		p.out = append(p.out, o)
 		w = o.Result()
 	}
@@ -343,8 +343,8 @@ func widens(v *ir.Value) bool {
 // that fewer bytes are moved.
 func (p *propagation) recast(reader *ir.Op, v *ir.Value, t ir.Type, from origins, whose string) *ir.Value {
 	x := p.reshard(reader, v.Def.Args[0], t, from, whose)
-	o := p.f.NewOp("cast", []*ir.Value{x}, op.Tagged(op.Untagged(v.Def.Attrs), reader.Attrs), t)
-	o.Scope, o.Pos = v.Def.Scope, v.Def.Pos
+	o := p.f.NewOp("cast", []*ir.Value{x}, v.Def.Attrs, t)
+	o.Scope, o.Pos, o.Slot = v.Def.Scope, v.Def.Pos, reader.Slot
 	p.out = append(p.out, o)
 	return o.Result()
 }
@@ -378,7 +378,7 @@ func (p *propagation) remake(o *ir.Op, t ir.Type, from origins) *ir.Value {
 		args[i] = p.reshard(o, a, want, from, "")
 	}
 	n := p.f.NewOp(o.Name, args, o.Attrs, made)
-	n.Scope, n.Pos = o.Scope, o.Pos
+	n.Scope, n.Pos, n.Slot = o.Scope, o.Pos, o.Slot
 	p.out = append(p.out, n)
 	if made.Equal(t) {
 		p.flex[n] = true

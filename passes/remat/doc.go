@@ -4,7 +4,7 @@
 // In: the layout's recompute rules: modules, and members of them to keep; or
 // auto, with a budget in bytes for what a device keeps. Out: @step in which the
 // backward half reads its own copies of forward operations, tagged
-// [op.TagAgain] so that fusion leaves them there.
+// [ir.Slot] so that fusion leaves them there.
 // Invariant: results are unchanged, bit for bit: a copy has the operands of
 // its original, random numbers included. Any set of operations may be done
 // again; what is chosen only decides memory and work.

@@ -125,7 +125,7 @@ func (b *builder) build() {
 // isFree reports whether o computes from constants and positions alone, or is
 // computed by every stage that reads it.
 func (b *builder) isFree(o *ir.Op) bool {
-	if b.tagged && !o.Attrs.Has(op.TagStage) {
+	if b.tagged && o.Stage == 0 {
 		return true
 	}
 	d := op.Of(o)
@@ -144,7 +144,7 @@ func (b *builder) isFree(o *ir.Op) bool {
 }
 
 func (b *builder) name(key string, o *ir.Op) string {
-	return fmt.Sprintf("%s %d %d", key, o.Attrs.Int(op.TagStage, 0), o.Attrs.Int(op.TagMicro, 0))
+	return fmt.Sprintf("%s %d %d", key, o.Stage.Or(0), o.Micro.Or(0))
 }
 
 // regionOf is the region of a forward operation. What belongs to the model
@@ -168,7 +168,7 @@ func (b *builder) regionOf(o *ir.Op) *region {
 	r := b.byKey[name]
 	if r == nil {
 		r = &region{key: key, at: len(b.regions), inputs: map[*ir.Value]int{},
-			stage: int(o.Attrs.Int(op.TagStage, 0)), mb: int(o.Attrs.Int(op.TagMicro, 0))}
+			stage: o.Stage.Or(0), mb: o.Micro.Or(0)}
 		b.byKey[name] = r
 		b.regions = append(b.regions, r)
 	}

@@ -42,13 +42,13 @@ func halvesOf(f *ir.Func) *halves {
 		}
 	}
 	for _, o := range f.Ops {
-		h.tagged = h.tagged || o.Attrs.Has(op.TagHalf)
+		h.tagged = h.tagged || o.Phase != ir.NoPhase
 	}
 	before := true
 	for _, o := range f.Ops {
 		h.forward[o] = before
 		if h.tagged {
-			h.forward[o] = o.Attrs.Text(op.TagHalf) == "forward"
+			h.forward[o] = o.Phase == ir.Forward
 		}
 		before = before && !loss[o]
 	}
@@ -127,12 +127,12 @@ func (r *rewriter) copyOf(v *ir.Value, reader *ir.Op) *ir.Value {
 	for _, x := range o.Results {
 		types = append(types, x.Type.Clone())
 	}
-	attrs := o.Attrs.With(op.TagAgain, ir.BoolVal(true))
-	if attrs.Has(op.TagHalf) {
-		attrs = attrs.With(op.TagHalf, ir.Name("backward"))
+	n := r.f.NewOp(o.Name, args, o.Attrs, types...)
+	n.Scope, n.Pos, n.Slot = o.Scope, o.Pos, o.Slot
+	n.Remat = true
+	if n.Phase != ir.NoPhase {
+		n.Phase = ir.Backward
 	}
-	n := r.f.NewOp(o.Name, args, attrs, types...)
-	n.Scope, n.Pos = o.Scope, o.Pos
 	r.out = append(r.out, n)
 	r.count++
 	r.flops += op.Of(o).Flops(o)
@@ -144,6 +144,5 @@ func (r *rewriter) copyOf(v *ir.Value, reader *ir.Op) *ir.Value {
 
 // crosses reports whether two operations are on different stages of a pipeline.
 func crosses(a, b *ir.Op) bool {
-	x, y := a.Attrs.Get(op.TagStage), b.Attrs.Get(op.TagStage)
-	return x != nil && y != nil && x != y
+	return a.Stage != 0 && b.Stage != 0 && a.Stage != b.Stage
 }

@@ -120,7 +120,7 @@ func (l *local) persistent(device func(stage int) int, d int) (sum int64) {
 	f := l.m.Func("step")
 	home := map[*ir.Value]int{}
 	for _, o := range f.Ops {
-		s := int(o.Attrs.Int(op.TagStage, -1))
+		s := o.Stage.Or(-1)
 		for _, v := range o.Args {
 			if h, ok := home[v]; v.Def == nil && s >= 0 && (!ok || s < h) {
 				home[v] = s
@@ -130,14 +130,14 @@ func (l *local) persistent(device func(stage int) int, d int) (sum int64) {
 	for _, a := range f.Args {
 		s := home[a.Value]
 		if r := f.Result(a.Role, a.Path); r != nil && r.Value.Def != nil {
-			s = int(r.Value.Def.Attrs.Int(op.TagStage, int64(s)))
+			s = r.Value.Def.Stage.Or(s)
 		}
 		if device(s) == d {
 			sum += l.bytes(a.Value)
 		}
 	}
 	for _, r := range f.Results {
-		if r.Role == ir.RoleGrad && r.Value.Def != nil && device(int(r.Value.Def.Attrs.Int(op.TagStage, 0))) == d {
+		if r.Role == ir.RoleGrad && r.Value.Def != nil && device(r.Value.Def.Stage.Or(0)) == d {
 			sum += l.bytes(r.Value)
 		}
 	}
@@ -152,8 +152,8 @@ func (l *local) backward(device func(stage int) int, d int) (most int64) {
 	h := halvesOf(f)
 	last, stored := map[*ir.Value]int{}, map[*ir.Value]bool{}
 	mine := func(o *ir.Op) bool {
-		return !h.forward[o] && (!h.tagged || o.Attrs.Text(op.TagHalf) == "backward" &&
-			o.Attrs.Int(op.TagMicro, 0) == 0 && device(int(o.Attrs.Int(op.TagStage, 0))) == d)
+		return !h.forward[o] && (!h.tagged || o.Phase == ir.Backward &&
+			o.Micro.Or(0) == 0 && device(o.Stage.Or(0)) == d)
 	}
 	root := func(v *ir.Value) *ir.Value {
 		for v.Def != nil && op.CanView(v.Def) {

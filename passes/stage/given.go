@@ -2,7 +2,6 @@ package stage
 
 import (
 	"ptc/ir"
-	"ptc/ir/op"
 )
 
 // givenOf are the values of f that depend on the batch, the numbers of the step
@@ -47,9 +46,9 @@ func (s *splitter) again(v *ir.Value) *ir.Value {
 	for j, r := range o.Results {
 		types[j] = r.Type.Clone()
 	}
-	n := s.f.NewOp(o.Name, args, op.Tagged(o.Attrs, nil), types...)
+	n := s.f.NewOp(o.Name, args, o.Attrs, types...)
 	n.Scope, n.Pos = o.Scope, o.Pos
-	s.stage[n], s.half[n] = anywhere, s.half[o]
+	s.stage[n], s.phase[n] = anywhere, s.phase[o]
 	s.out = append(s.out, n)
 	for j, r := range o.Results {
 		s.whole[r] = n.Results[j]

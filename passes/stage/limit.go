@@ -24,7 +24,7 @@ func checkSize(f *ir.Func, t *tagger) error {
 	}
 	each := 0 // operations of one microbatch
 	for _, o := range f.Ops {
-		if h := t.half[o]; t.stage[o] != anywhere && (h == "forward" || h == "backward") {
+		if h := t.phase[o]; t.stage[o] != anywhere && (h == ir.Forward || h == ir.Backward) {
 			each++
 		}
 	}

@@ -78,12 +78,12 @@ func (s *splitter) fields() error {
 		st := &state{axis: s.batch}
 		s.b.Pos = a.Pos
 		for i := range s.m {
-			s.b.Tags = ir.A(op.TagStage, ir.Int(s.home[a.Value]), op.TagHalf, ir.Name("forward"), op.TagMicro, ir.Int(i))
+			s.b.Slot = ir.Slot{Stage: ir.At(s.home[a.Value]), Phase: ir.Forward, Micro: ir.At(i)}
 			st.parts = append(st.parts, s.cut(a.Value, s.batch, i))
 		}
 		s.of[a.Value] = st
 	}
-	s.b.Tags, s.b.Pos = nil, diag.Pos{}
+	s.b.Slot, s.b.Pos = ir.Slot{}, diag.Pos{}
 	return nil
 }
 
@@ -115,9 +115,9 @@ func (s *splitter) operation(o *ir.Op) error {
 		}
 	}
 	if len(o.Results) > 0 && s.late[o.Results[0]] {
-		s.half[o] = "update"
+		s.phase[o] = ir.Update
 	}
-	o.Attrs = op.Tagged(o.Attrs, s.tags(o, -1))
+	o.Slot = s.slot(o, 0)
 	s.out = append(s.out, o)
 	return nil
 }
@@ -145,7 +145,7 @@ func (s *splitter) factor(o *ir.Op, rule op.Rule) *op.Factor {
 			}
 		}
 	}
-	if named != nil && s.half[o] == "update" {
+	if named != nil && s.phase[o] == ir.Update {
 		return nil
 	}
 	return named
@@ -198,7 +198,7 @@ func (s *splitter) part(v *ir.Value, axis string) *ir.Value {
 func (s *splitter) clone(o *ir.Op, cut func(i int, v *ir.Value) *ir.Value, f *op.Factor) error {
 	args := make([]*ir.Value, len(o.Args))
 	for i, v := range o.Args {
-		s.b.Tags = nil
+		s.b.Slot = ir.Slot{}
 		switch w := cut(i, v); {
 		case w != nil:
 			args[i] = w
@@ -249,24 +249,24 @@ func (s *splitter) copyOf(o *ir.Op, args []*ir.Value, types []ir.Type, states []
 			mine[k] = st.parts[i]
 		}
 	}
-	tags := s.tags(o, i)
+	at := s.slot(o, ir.At(i))
 	if op.Of(o).Class == op.Source && len(states) == 1 && states[0].axis != "" {
-		return s.source(o, mine, types[0], states[0].axis, i, tags)
+		return s.source(o, mine, types[0], states[0].axis, i, at)
 	}
-	n := s.f.NewOp(o.Name, mine, op.Tagged(op.Localize(o, types), tags), types...)
-	n.Scope, n.Pos = o.Scope, o.Pos
-	s.stage[n], s.half[n] = s.stage[o], s.half[o]
+	n := s.f.NewOp(o.Name, mine, op.Localize(o, types), types...)
+	n.Scope, n.Pos, n.Slot = o.Scope, o.Pos, at
+	s.stage[n], s.phase[n] = s.stage[o], s.phase[o]
 	s.out = append(s.out, n)
 	return n.Results
 }
 
 // source is what microbatch i has of o, which makes positions or random
 // numbers along the cut axis: those of its elements in the whole.
-func (s *splitter) source(o *ir.Op, args []*ir.Value, t ir.Type, axis string, i int, tags ir.Attrs) []*ir.Value {
-	s.b.Scope, s.b.Pos, s.b.Tags = o.Scope, o.Pos, tags
-	defer func() { s.b.Tags = nil }()
+func (s *splitter) source(o *ir.Op, args []*ir.Value, t ir.Type, axis string, i int, at ir.Slot) []*ir.Value {
+	s.b.Scope, s.b.Pos, s.b.Slot = o.Scope, o.Pos, at
+	defer func() { s.b.Slot = ir.Slot{} }()
 	note := func(v *ir.Value) *ir.Value {
-		s.stage[v.Def], s.half[v.Def] = s.stage[o], s.half[o]
+		s.stage[v.Def], s.phase[v.Def] = s.stage[o], s.phase[o]
 		return v
 	}
 	if len(args) == 0 { // index: element k of the part is k·m + i of the whole
@@ -319,14 +319,14 @@ func (s *splitter) join(v *ir.Value) *ir.Value {
 		return s.again(v)
 	}
 	st := s.of[v]
-	tags := func(i int) ir.Attrs { return op.Tags(st.parts[i].Def.Attrs) }
+	at := func(i int) ir.Slot { return st.parts[i].Def.Slot }
 	s.b.Scope, s.b.Pos = "", diag.Pos{}
 	if d := st.parts[0].Def; d != nil {
 		s.b.Scope, s.b.Pos = d.Scope, d.Pos
 	}
 	var w *ir.Value
 	if st.axis != "" {
-		s.b.Tags = tags(s.m - 1)
+		s.b.Slot = at(s.m - 1)
 		w = s.b.Reorder(s.paste(st.parts, st.axis), v.Type)
 	} else {
 		name := "add"
@@ -335,12 +335,12 @@ func (s *splitter) join(v *ir.Value) *ir.Value {
 		}
 		w = st.parts[0]
 		for i := 1; i < s.m; i++ {
-			s.b.Tags = tags(i)
+			s.b.Slot = at(i)
 			w = s.b.Emit(name, nil, w, st.parts[i])
-			s.stage[w.Def], s.half[w.Def] = s.stage[st.parts[i].Def], s.half[st.parts[i].Def]
+			s.stage[w.Def], s.phase[w.Def] = s.stage[st.parts[i].Def], s.phase[st.parts[i].Def]
 		}
 	}
-	s.b.Tags = nil
+	s.b.Slot = ir.Slot{}
 	s.whole[v] = w
 	s.late[w] = true
 	return w

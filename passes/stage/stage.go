@@ -84,7 +84,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 			}
 			continue
 		}
-		t.stamp(0)
+		t.stamp(ir.At(0))
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ type tagger struct {
 	of     map[int]int // block → virtual stage
 	last   int         // last virtual stage
 	stage  map[*ir.Op]int
-	half   map[*ir.Op]string
+	phase  map[*ir.Op]ir.Phase
 	home   map[*ir.Value]int // argument → virtual stage
 	loss   int               // index of the operation that makes the loss
 }
@@ -107,7 +107,7 @@ type tagger struct {
 const anywhere = -1
 
 func newTagger(f *ir.Func, r *Rule, stages int) (*tagger, error) {
-	t := &tagger{f: f, rule: r, last: stages - 1, of: map[int]int{}, stage: map[*ir.Op]int{}, half: map[*ir.Op]string{}, home: map[*ir.Value]int{}}
+	t := &tagger{f: f, rule: r, last: stages - 1, of: map[int]int{}, stage: map[*ir.Op]int{}, phase: map[*ir.Op]ir.Phase{}, home: map[*ir.Value]int{}}
 	blocks, flops := 0, int64(0)
 	for _, o := range f.Ops {
 		if k, ok := t.block(o); ok {

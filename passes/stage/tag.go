@@ -71,7 +71,7 @@ func (t *tagger) forward() {
 		if i > t.loss {
 			break
 		}
-		t.half[o] = "forward"
+		t.phase[o] = ir.Forward
 		if t.floating(o) {
 			t.stage[o] = anywhere
 			continue
@@ -162,7 +162,7 @@ func (t *tagger) backward(grads map[*ir.Value]bool) {
 		if i <= t.loss {
 			continue
 		}
-		t.half[o] = "backward"
+		t.phase[o] = ir.Backward
 		if t.floating(o) {
 			t.stage[o] = anywhere
 			continue
@@ -170,7 +170,7 @@ func (t *tagger) backward(grads map[*ir.Value]bool) {
 		kept := !leads[o] // a scale of the loss is kept, and no update
 		for _, v := range o.Args {
 			if grads[v] || update[v] {
-				t.half[o] = "update"
+				t.phase[o] = ir.Update
 			}
 			floats := v.Def != nil && t.stage[v.Def] == anywhere
 			if a := t.argOf(v); v.Def == nil && a != nil {
@@ -179,14 +179,14 @@ func (t *tagger) backward(grads map[*ir.Value]bool) {
 			kept = kept && floats
 		}
 		if kept {
-			t.half[o] = "update"
+			t.phase[o] = ir.Update
 		}
-		if t.half[o] == "update" {
+		if t.phase[o] == ir.Update {
 			for _, r := range o.Results {
 				update[r] = true
 			}
 		}
-		if k, ok := t.block(o); ok && t.half[o] == "backward" {
+		if k, ok := t.block(o); ok && t.phase[o] == ir.Backward {
 			t.stage[o] = t.of[k]
 			continue
 		}
@@ -248,20 +248,16 @@ func (t *tagger) follow(o *ir.Op) int {
 }
 
 // stamp writes the tags of a function without microbatches of its own.
-func (t *tagger) stamp(mb int) {
+func (t *tagger) stamp(mb ir.Index) {
 	for _, o := range t.f.Ops {
-		o.Attrs = op.Tagged(o.Attrs, t.tags(o, mb))
+		o.Slot = t.slot(o, mb)
 	}
 }
 
-// tags are the tags of o, for microbatch mb or none (below 0).
-func (t *tagger) tags(o *ir.Op, mb int) ir.Attrs {
+// slot is where and when o runs, for microbatch mb or none.
+func (t *tagger) slot(o *ir.Op, mb ir.Index) ir.Slot {
 	if t.stage[o] == anywhere {
-		return nil
+		return ir.Slot{}
 	}
-	tags := ir.A(op.TagStage, ir.Int(t.stage[o]), op.TagHalf, ir.Name(t.half[o]))
-	if mb >= 0 {
-		tags = tags.With(op.TagMicro, ir.Int(mb))
-	}
-	return tags
+	return ir.Slot{Stage: ir.At(t.stage[o]), Phase: t.phase[o], Micro: mb}
 }

@@ -33,15 +33,12 @@ func (t *Table) Module(m *ir.Module) (*Numbered, error) {
 	out := &Numbered{Of: map[Result]Number{}}
 	groups := map[string][]*walker{}
 	var names []string
-	x := &exchange{m: m, funcs: map[string]*ir.Func{}, sent: map[channel][]Number{}}
+	x := &exchange{m: m, sent: map[channel][]Number{}}
 	for _, f := range m.Funcs {
-		x.funcs[f.Name] = f
-	}
-	for _, f := range m.Funcs {
-		if f.Attrs.Text("class") == "kernel" {
+		if f.Class == ir.Kernel {
 			continue
 		}
-		name := f.Attrs.Text("of")
+		name := f.Of
 		if name == "" {
 			name = f.Name
 		}
@@ -97,9 +94,8 @@ type channel struct {
 // exchange is what the walkers of a module share: the module, and the messages
 // on their way.
 type exchange struct {
-	m     *ir.Module
-	funcs map[string]*ir.Func
-	sent  map[channel][]Number
+	m    *ir.Module
+	sent map[channel][]Number
 }
 
 // walker numbers the values of one function.
@@ -146,8 +142,8 @@ func (w *walker) walk() bool {
 }
 
 func (w *walker) channel(o *ir.Op, sends bool) channel {
-	me, peer := w.f.Attrs.Int("stage", 0), o.Attrs.Int("peer", 0)
-	c := channel{w.f.Attrs.Text("of"), peer, me, o.Attrs.Int("tag", 0)}
+	me, peer := int64(w.f.Stage.Or(0)), o.Attrs.Int("peer", 0)
+	c := channel{w.f.Of, peer, me, o.Attrs.Int("tag", 0)}
 	if sends {
 		c.from, c.to = me, peer
 	}
@@ -166,7 +162,7 @@ func (w *walker) operation(o *ir.Op) {
 
 // call numbers the body of the function called, for these operands.
 func (w *walker) call(o *ir.Op) {
-	f := w.x.funcs[o.Attrs.Text("fn")]
+	f := o.Callee
 	in := &walker{t: w.t, f: f, x: w.x, at: make(map[*ir.Value]Number, len(f.Ops))}
 	for i, a := range f.Args {
 		in.at[a.Value] = w.at[o.Args[i]]

@@ -94,7 +94,7 @@ func (t *Table) result(m *ir.Module, o *ir.Op, i int, args []Number) Number {
 			return n
 		}
 	}
-	attrs := op.Untagged(op.Localize(o, types))
+	attrs := op.Localize(o, types)
 	n := node{op: o.Name, args: args, index: i, typ: types[i]}
 	if d.Class == op.Reduction {
 		// Over nothing it is its operand; in two rounds it is one of both.
