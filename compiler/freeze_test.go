@@ -76,7 +76,7 @@ func TestFreeze(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if r := matrix.Compare(alone[l.set], after, 1e-10); !r.OK() {
+		if r := matrix.Compare(alone[l.set], after, matrix.Target{Tolerance: 1e-10}); !r.OK() {
 			t.Errorf("%s %s: %v", l.spec, l.extra, r)
 		}
 	}

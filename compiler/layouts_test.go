@@ -118,10 +118,10 @@ func TestMatrixSeesADifference(t *testing.T) {
 	if math.Abs(with.Losses[0]-without.Losses[0]) < 1e-6 {
 		t.Error("dropout does not change the loss")
 	}
-	if r := matrix.Compare(with, without, 1e-10); r.OK() || r.Worst < 1e-3 {
+	if r := matrix.Compare(with, without, matrix.Target{Tolerance: 1e-10}); r.OK() || r.Worst < 1e-3 {
 		t.Errorf("runs with and without dropout are the same to %g", r.Worst)
 	}
-	if r := matrix.Compare(with, train(mustFind(t, "gpt")), 0); !r.OK() {
+	if r := matrix.Compare(with, train(mustFind(t, "gpt")), matrix.Target{Tolerance: 0}); !r.OK() {
 		t.Errorf("two runs differ: %s", r)
 	}
 }

@@ -62,7 +62,7 @@ func TestOffloadIsExact(t *testing.T) {
 					}
 					return r
 				}
-				if r := matrix.Compare(run(false, c.rest), run(true, c.extra+"  "+c.rest), 0); !r.OK() {
+				if r := matrix.Compare(run(false, c.rest), run(true, c.extra+"  "+c.rest), matrix.Target{Tolerance: 0}); !r.OK() {
 					t.Error(r)
 				}
 			})

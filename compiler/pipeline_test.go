@@ -77,7 +77,7 @@ func TestPipelined(t *testing.T) {
 				}
 				if want == nil {
 					want = got
-				} else if r := matrix.Compare(want, got, 1e-10); !r.OK() {
+				} else if r := matrix.Compare(want, got, matrix.Target{Tolerance: 1e-10}); !r.OK() {
 					t.Errorf("%s: %v", layout, r)
 				}
 			}

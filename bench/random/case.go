@@ -138,7 +138,7 @@ func (c *Case) Run(t matrix.Target) Result {
 		}
 		return Result{Result: matrix.Result{Err: err}}
 	}
-	return Result{Result: matrix.Compare(want, got, t.Tolerance)}
+	return Result{Result: matrix.Compare(want, got, t)}
 }
 
 // finite says whether no number of a run is infinite or none at all.
