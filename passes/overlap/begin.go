@@ -26,6 +26,7 @@ func (o *options) begin(f *ir.Func) int {
 	var flights []*flight
 	with := map[*ir.Value]*ir.Value{}
 	open := map[string][]*flight{} // by mesh axes, oldest first
+	layers := layersOf(f)
 	for i, x := range f.Ops {
 		if !o.movable(x) {
 			continue
@@ -34,6 +35,9 @@ func (o *options) begin(f *ir.Func) int {
 		for _, r := range x.Results {
 			to = min(to, first(r))
 			kept = kept || leaves[r] // written over the old one, which others may still read
+		}
+		if shrinks(x) {
+			to = min(to, layers.afterNext(i))
 		}
 		if to == i+1 || kept {
 			continue

@@ -32,6 +32,7 @@
 // need, such as the gradient of a weight behind that of an activation (Wang et
 // al., "Overlap Communication with Dependent Computation", 2023). At most
 // [MaxOpen] are under way over one set of mesh axes: where another one starts, the
-// oldest is waited for.
+// oldest is waited for. What leaves less than it reads, as the reduce_scatter of a
+// gradient, is waited for a layer later, so that the whole gradient is freed.
 // Imports ir, ir/op, ir/verify, passes/pass.
 package overlap

@@ -2,7 +2,6 @@ package overlap
 
 import (
 	"slices"
-	"strings"
 
 	"ptc/ir"
 	"ptc/ir/op"
@@ -192,15 +191,4 @@ func (o *options) gathers(f *ir.Func) map[*ir.Op]*ir.Op {
 // as parameters.
 func ofArguments(x *ir.Op) bool {
 	return x.Name == "all_gather" && !slices.ContainsFunc(x.Args, func(v *ir.Value) bool { return v.Def != nil })
-}
-
-// layerOf is a module path up to the number of its outermost repeated module.
-func layerOf(scope string) string {
-	parts := strings.Split(scope, ".")
-	for i, s := range parts {
-		if s != "" && s[0] >= '0' && s[0] <= '9' {
-			return strings.Join(parts[:i+1], ".")
-		}
-	}
-	return scope
 }
