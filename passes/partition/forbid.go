@@ -66,8 +66,8 @@ func forbidden(f *ir.Func, rules []ban) diag.List {
 
 // banned are the kinds of collectives that a plan for a value is better without:
 // those that rules ban for everything, or for the parameter that it is.
-func (p *partitioner) banned(path string) (kinds []string) {
-	for _, b := range p.bans {
+func banned(rules []ban, path string) (kinds []string) {
+	for _, b := range rules {
 		if len(b.of) == 0 || path != "" && slices.Contains(b.of, path) {
 			kinds = append(kinds, b.kinds...)
 		}

@@ -78,26 +78,17 @@ var shardy = []struct {
 	{"x=2 y=3", "12 12", "y|", "x|", "", 288},
 	{"x=2 y=3", "12 12", "x|y", "y|x", "", 208},
 	{"x=2 y=2 z=2", "16 8", "y z|", "|y", "x", 320},
+	{"x=4 y=2 z=4", "16 8", "x z|", "y|", "", 256},
+	{"x=4 y=2", "16 8", "x|y", "y|x", "", 96},
+	{"x=4 y=2 z=4", "16 8", "z|y", "y z|x", "", 16},
+	{"x=4 y=2 z=4", "16 8", "z y|x", "x z|", "", 40},
+	{"x=4 y=6", "12 12", "x|", "y|", "", 96},
+	{"x=4 y=6", "12 12", "y|", "x|", "", 144},
+	{"x=4 y=6 z=2", "12 12", "x|z", "y|", "", 96},
+	{"x=4 y=6 z=5", "12 10", "x|z", "y|", "", 80},
 }
 
-// subaxes are those of them in which Shardy shards over a part of a mesh axis on
-// the way, and the bytes that a device sends here, where mesh axes are whole.
-var subaxes = []struct {
-	mesh, sizes, from, to, partial string
-	shardy, sent                   int64
-}{
-	{"x=4 y=2 z=4", "16 8", "x z|", "y|", "", 256, 280},
-	{"x=4 y=2", "16 8", "x|y", "y|x", "", 96, 120},
-	{"x=4 y=2 z=4", "16 8", "z|y", "y z|x", "", 16, 40},
-	{"x=4 y=2 z=4", "16 8", "z y|x", "x z|", "", 40, 52},
-	{"x=4 y=6", "12 12", "x|", "y|", "", 96, 152},
-	{"x=4 y=6", "12 12", "y|", "x|", "", 144, 200},
-	{"x=4 y=6 z=2", "12 12", "x|z", "y|", "", 96, 124},
-	{"x=4 y=6 z=5", "12 10", "x|z", "y|", "", 80, 136},
-}
-
-// typeOf is an f32 of whole sizes, sharded and partial as the text says, as one
-// device has it.
+// typeOf is an f32 of whole sizes, sharded and partial as the text says.
 func typeOf(t *testing.T, m *ir.Module, sizes, axes, partial string) ir.Type {
 	t.Helper()
 	typ := ir.Type{DType: ir.F32}
@@ -107,11 +98,8 @@ func typeOf(t *testing.T, m *ir.Module, sizes, axes, partial string) ir.Type {
 			t.Fatal(err)
 		}
 		a := ir.Axis{Name: string(rune('a' + i)), Size: n, Mesh: strings.Fields(mesh)}
-		for _, x := range a.Mesh {
-			if a.Size%m.MeshSize(x) != 0 {
-				t.Fatalf("%s is not even", axes)
-			}
-			a.Size /= m.MeshSize(x)
+		if a.Size%devices(m, a.Mesh) != 0 {
+			t.Fatalf("%s is not even", axes)
 		}
 		typ.Axes = append(typ.Axes, a)
 	}
@@ -134,15 +122,17 @@ func meshOf(text string) (mesh []ir.MeshAxis) {
 func sends(t *testing.T, mesh, sizes, from, to, partial string) (plan, int64) {
 	t.Helper()
 	m := &ir.Module{Mesh: meshOf(mesh)}
-	pt := &partitioner{m: m}
-	x, y := typeOf(t, m, sizes, from, partial), typeOf(t, m, sizes, to, partial)
-	_, p := pt.problem(&ir.Value{Type: x}, y)
-	whole := int64(x.Bytes())
-	for i, a := range x.Axes { // what stays sharded is not in the problem
-		whole *= int64(pt.parts(a.Mesh[common(a.Mesh, y.Axes[i].Mesh):]))
-	}
-	best := p.best()
-	return best, p.total(best.steps).sent * whole / p.local(sharding{})
+	r := reshardOf(m, typeOf(t, m, sizes, from, partial), typeOf(t, m, sizes, to, partial))
+	return r.plan, r.bytes(r.plan.sent())
+}
+
+// reshardOf plans a reshard, as it is done in a module that has no other.
+func reshardOf(m *ir.Module, from, to ir.Type) *reshard {
+	v := &ir.Value{Type: from}
+	o := &ir.Op{Name: "reshard", Args: []*ir.Value{v}}
+	o.Results = []*ir.Value{{Type: to, Def: o}}
+	m = &ir.Module{Mesh: m.Mesh, Funcs: []*ir.Func{{Ops: []*ir.Op{o}}}}
+	return planReshards(&pass.Context{}, m, nil)[o]
 }
 
 func describe(steps []step) string {
@@ -153,8 +143,8 @@ func describe(steps []step) string {
 	return strings.Join(out, "; ")
 }
 
-// TestShardy: no reshard over whole mesh axes sends more than in the sequence that
-// Shardy has for it.
+// TestShardy: no reshard sends more than in the sequence that Shardy has for it,
+// which may be over parts of mesh axes.
 func TestShardy(t *testing.T) {
 	fewer := 0
 	for _, c := range shardy {
@@ -166,11 +156,8 @@ func TestShardy(t *testing.T) {
 			fewer++
 		}
 	}
-	t.Logf("fewer in %d of %d", fewer, len(shardy))
-	for _, c := range subaxes {
-		if best, got := sends(t, c.mesh, c.sizes, c.from, c.to, c.partial); got > c.sent {
-			t.Errorf("%s: %s to %s sends %d bytes, want at most %d: %s", c.mesh, c.from, c.to, got, c.sent, describe(best.steps))
-		}
+	if t.Logf("fewer in %d of %d", fewer, len(shardy)); len(shardy) != 63 {
+		t.Errorf("%d reshards", len(shardy))
 	}
 }
 
@@ -197,11 +184,10 @@ func TestBounds(t *testing.T) {
 // 3/4 · S and 1/2 · S/4.
 func TestSplit(t *testing.T) {
 	m := &ir.Module{Mesh: meshOf("dp=2 tp=4")}
-	pt := &partitioner{m: m}
 	from := typeOf(t, m, "8 16", "|dp", "tp")
 	to := typeOf(t, m, "8 16", "dp tp|", "")
-	_, p := pt.problem(&ir.Value{Type: from}, to)
-	best := p.best()
+	r := reshardOf(m, from, to)
+	p, best := r.p, r.plan
 	s := p.local(p.from)
 	if got, want := p.total(best.steps).sent, s*3/4+s/8; got != want || len(best.steps) != 2 {
 		t.Errorf("sends %d of %d, want %d: %s", got, s, want, describe(best.steps))
@@ -244,17 +230,16 @@ func TestRandom(t *testing.T) {
 		}
 		from, to := sharded(r, m.Mesh, used, rank), sharded(r, m.Mesh, nil, rank)
 		sizes := strings.Repeat("24 ", rank)
-		pt := &partitioner{m: m}
 		x, y := typeOf(t, m, sizes, from, strings.Join(partial, " ")), typeOf(t, m, sizes, to, "")
-		_, p := pt.problem(&ir.Value{Type: x}, y)
-		best, fixed := p.best(), p.fixed()
+		r2 := reshardOf(m, x, y)
+		p, best, fixed := r2.p, r2.plan, r2.p.fixed()
 		if best.splits != nil {
 			split++
 		}
 		for _, st := range best.steps {
 			kinds[st.kind]++
 		}
-		got, old := p.total(best.steps), p.total(fixed)
+		got, old := best.of.total(best.steps), p.total(fixed)
 		gathered := p.from.clone()
 		gathered.partial = 0
 		for i := range gathered.axes {

@@ -21,20 +21,21 @@ const (
 // order.
 func (p *problem) plan() []step {
 	fixed := p.fixed()
-	if steps := p.below(p.total(fixed)); steps != nil {
+	if steps := p.below(p.total(fixed), maxSteps); steps != nil {
 		return steps
 	}
 	return fixed
 }
 
 // below is the cheapest sequence of steps that costs less than within, or the best
-// one found within the bounds; nil without any.
-func (p *problem) below(within cost) []step {
+// one found within the bounds, of which one is a number of steps to look at; nil
+// without any.
+func (p *problem) below(within cost, work int) []step {
 	if len(p.mesh) > maxMoving {
 		return nil
 	}
 	s := &search{p: p, at: map[string]int{}}
-	if s.run(within); s.nodes[s.target].cost.compare(within) >= 0 {
+	if s.run(within, work); s.nodes[s.target].cost.compare(within) >= 0 {
 		return nil
 	}
 	return s.path()
@@ -67,7 +68,7 @@ type edge struct {
 // run looks at shardings in the order of their costs until what is left costs
 // more than the target, or than the plan within, which there is, or until it comes
 // to its bounds.
-func (s *search) run(within cost) {
+func (s *search) run(within cost, work int) {
 	s.node(s.p.from, cost{})
 	s.target = s.node(s.p.to, within)
 	for len(s.queue) > 0 {
@@ -81,7 +82,7 @@ func (s *search) run(within cost) {
 		}
 		n.done = true
 		s.expand(q.node)
-		if len(s.nodes) > maxShardings || s.steps > maxSteps {
+		if len(s.nodes) > maxShardings || s.steps > work {
 			return
 		}
 	}
