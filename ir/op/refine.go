@@ -48,16 +48,21 @@ func Refined(list []string, name string, parts []string) []string {
 }
 
 func refineType(t *ir.Type, name string, parts []string) {
-	for i := range t.Axes {
-		t.Axes[i].Mesh = Refined(t.Axes[i].Mesh, name, parts)
+	if !slices.ContainsFunc(t.Axes, func(a ir.Axis) bool { return slices.Contains(a.Mesh, name) }) &&
+		!slices.ContainsFunc(t.Partial, func(x ir.Partial) bool { return x.Mesh == name }) {
+		return
 	}
-	if i := slices.IndexFunc(t.Partial, func(x ir.Partial) bool { return x.Mesh == name }); i >= 0 {
-		var each []ir.Partial
-		for _, x := range parts {
-			each = append(each, ir.Partial{Mesh: x, Reduce: t.Partial[i].Reduce})
+	c := t.Clone()
+	for i := range c.Axes {
+		c.Axes[i].Mesh = Refined(c.Axes[i].Mesh, name, parts)
+	}
+	c.Partial = nil
+	for _, x := range t.Partial {
+		for _, m := range Refined([]string{x.Mesh}, name, parts) {
+			c.Partial = append(c.Partial, ir.Partial{Mesh: m, Reduce: x.Reduce})
 		}
-		t.Partial = slices.Replace(slices.Clone(t.Partial), i, i+1, each...)
 	}
+	*t = c
 }
 
 // noteRefined keeps in the metadata which axis of the layout the new ones are

@@ -213,14 +213,14 @@ func (x *planner) refine() bool {
 }
 
 // whole is the plan of r over whole mesh axes.
-func (x *planner) whole(r *reshard) *plan {
+func (x *planner) whole(r *reshard) plan {
 	key := r.p.key()
 	best, ok := x.plans[key]
 	if !ok {
 		best = r.p.best(nil)
 		x.plans[key] = best
 	}
-	return &best
+	return best
 }
 
 // write names the parts: x_1, x_2 of x.

@@ -3,6 +3,7 @@ package partition
 import (
 	"fmt"
 	"math/rand"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -213,12 +214,12 @@ func sharded(r *rand.Rand, mesh []ir.MeshAxis, used map[string]bool, rank int) s
 // fixed order, nor than where everything is gathered and then sliced, and give the
 // same tensor on simulated devices.
 func TestRandom(t *testing.T) {
-	kinds, cheaper, split := map[string]int{}, 0, 0
+	kinds, cheaper, split, refined := map[string]int{}, 0, 0, 0
 	for seed := range int64(400) {
 		r := rand.New(rand.NewSource(seed))
 		m := &ir.Module{}
 		for i := range 2 + r.Intn(2) {
-			m.Mesh = append(m.Mesh, ir.MeshAxis{Name: string(rune('x' + i)), Size: []int{1, 2, 2, 2, 3}[r.Intn(5)]})
+			m.Mesh = append(m.Mesh, ir.MeshAxis{Name: string(rune('x' + i)), Size: []int{1, 2, 2, 2, 3, 3, 4, 4, 6}[r.Intn(9)]})
 		}
 		rank := 1 + r.Intn(3)
 		var partial []string
@@ -231,10 +232,16 @@ func TestRandom(t *testing.T) {
 		from, to := sharded(r, m.Mesh, used, rank), sharded(r, m.Mesh, nil, rank)
 		sizes := strings.Repeat("24 ", rank)
 		x, y := typeOf(t, m, sizes, from, strings.Join(partial, " ")), typeOf(t, m, sizes, to, "")
-		r2 := reshardOf(m, x, y)
-		p, best, fixed := r2.p, r2.plan, r2.p.fixed()
+		planned := reshardOf(m, x, y)
+		p, best, fixed := planned.p, planned.plan, planned.p.fixed()
 		if best.splits != nil {
 			split++
+		}
+		if best.by != nil {
+			refined++
+			if whole := p.best(nil); best.sent() >= whole.sent() {
+				t.Errorf("%d: refined, it sends %d, and %d otherwise", seed, best.sent(), whole.sent())
+			}
 		}
 		for _, st := range best.steps {
 			kinds[st.kind]++
@@ -252,57 +259,100 @@ func TestRandom(t *testing.T) {
 		if got.sent < old.sent {
 			cheaper++
 		}
-		execute(t, m, x, y, k, partial)
+		execute(t, m, k, partial, x, y)
 		if t.Failed() {
 			t.Fatalf("seed %d: %v: %s of %s to %s: %s", seed, m.Mesh, from, partial, to, describe(best.steps))
 		}
 	}
-	t.Log(kinds, cheaper, "cheaper", split, "with a split")
+	t.Log(kinds, cheaper, "cheaper", split, "with a split", refined, "over parts of mesh axes")
 	for _, kind := range []string{"shard_slice", "reduce_scatter", "all_to_all", "permute", "all_reduce", "all_gather"} {
 		if kinds[kind] < 10 {
 			t.Errorf("%d times %s", kinds[kind], kind)
 		}
 	}
-	if split < 3 || cheaper < 20 {
-		t.Errorf("%d splits, %d cheaper", split, cheaper)
+	if split < 3 || cheaper < 20 || refined < 10 {
+		t.Errorf("%d splits, %d cheaper, %d over parts of mesh axes", split, cheaper, refined)
 	}
 }
 
-// execute compares the reshard of a value, a sum over k positions that the mesh
-// axes of partial share, before and after partition.
-func execute(t *testing.T, m *ir.Module, from, to ir.Type, k int, partial []string) {
-	t.Helper()
-	whole := func(t ir.Type) ir.Type {
-		t = t.Clone()
-		for i := range t.Axes {
-			t.Axes[i].Size = 24
+// TestSharedMesh: reshards of one module that want its mesh axes in different parts
+// get them in one form, which is executed, and none sends more than it does over
+// whole mesh axes.
+func TestSharedMesh(t *testing.T) {
+	refined, several := 0, 0
+	for seed := range int64(150) {
+		r := rand.New(rand.NewSource(seed))
+		m := &ir.Module{}
+		for i, n := range [][]int{{6, 2, 3}, {4, 2}, {4, 6}, {6, 4}, {12, 2}, {8, 2}}[r.Intn(6)] {
+			m.Mesh = append(m.Mesh, ir.MeshAxis{Name: string(rune('x' + i)), Size: n})
 		}
-		return t
+		var types []ir.Type
+		for range 4 {
+			types = append(types, typeOf(t, m, "24 24", sharded(r, m.Mesh, nil, 2), ""))
+		}
+		before, after := execute(t, m, 1, nil, types...)
+		if t.Failed() {
+			t.Fatalf("seed %d: %v", seed, types)
+		}
+		if len(after.Mesh) > len(before.Mesh) {
+			refined++
+		}
+		several += max(0, len(after.Mesh)-len(before.Mesh)-1)
+		for _, planned := range planReshards(&pass.Context{}, before, nil) {
+			whole := planned.p.best(nil)
+			if planned.plan.sent() > whole.sent() {
+				t.Errorf("seed %d: %v sends %d, and %d over whole mesh axes", seed, types, planned.plan.sent(), whole.sent())
+			}
+		}
 	}
-	from, to = whole(from), whole(to)
-	in := from.Clone()
+	if t.Log(refined, "modules refined,", several, "further parts"); refined < 20 || several < 5 {
+		t.Errorf("%d modules refined, %d further parts", refined, several)
+	}
+}
+
+// TestConflict: of x = 6, one reshard wants the major 2 apart and another one the
+// major 3. The one that saves more gets it; the other one stays over whole mesh axes.
+func TestConflict(t *testing.T) {
+	m := &ir.Module{Mesh: meshOf("x=6 y=4 z=3")}
+	of := func(axes string) ir.Type { return typeOf(t, m, "24 24", axes, "") }
+	before, after := execute(t, m, 1, nil, of("y|x"), of("x|y"), of("|z"), of("z|x"), of("x|z"))
+	x := []ir.MeshAxis{{Name: "x_1", Size: 3}, {Name: "x_2", Size: 2}}
+	if !slices.Equal(after.Mesh[:2], x) {
+		t.Errorf("mesh %v, want %v first", after.Mesh, x)
+	}
+	planned, ops := planReshards(&pass.Context{}, before, nil), before.Funcs[0].Ops[1:]
+	if by := planned[ops[0]].plan.by; by != nil {
+		t.Errorf("%v for the reshard that saves less", by)
+	}
+	if by, want := planned[ops[3]].plan.by, (refinement{{3, 2}, {3}}); fmt.Sprint(by) != fmt.Sprint(want) {
+		t.Errorf("%v for the reshard that saves more, want %v", by, want)
+	}
+}
+
+// execute compares reshards of a value one after the other, before and after
+// partition. The value is a sum over k positions that the mesh axes of partial share.
+func execute(t *testing.T, m *ir.Module, k int, partial []string, types ...ir.Type) (before, after *ir.Module) {
+	t.Helper()
+	in := types[0].Clone()
 	in.Partial = nil
 	in.Axes = append(in.Axes, ir.Axis{Name: "k", Size: k, Mesh: partial})
 	var mesh []string
 	for _, a := range m.Mesh {
 		mesh = append(mesh, fmt.Sprintf("%s=%d", a.Name, a.Size))
 	}
-	after := passtest.Parse(t, fmt.Sprintf(`ptir 1 sharded "random"
-mesh %s
-func @f class=entry
-  arg %%0 : %s data "x"
-  %%1 : %s = reduce_sum %%0 over=(k)
-  %%2 : %s = reshard %%1
-  result %%2 grad "y"
-end
-`, strings.Join(mesh, ", "), in, from, to))
-	before := after.Clone()
+	text := fmt.Sprintf("ptir 1 sharded \"random\"\nmesh %s\nfunc @f class=entry\n  arg %%0 : %s data \"x\"\n  %%1 : %s = reduce_sum %%0 over=(k)\n",
+		strings.Join(mesh, ", "), in, types[0])
+	for i, u := range types[1:] {
+		text += fmt.Sprintf("  %%%d : %s = reshard %%%d\n", i+2, u, i+1)
+	}
+	after = passtest.Parse(t, text+fmt.Sprintf("  result %%%d grad \"y\"\nend\n", len(types)))
+	before = after.Clone()
 	if err := Run(&pass.Context{}, after); err != nil {
 		t.Fatal(err)
 	}
 	if errs := verify.Module(after); len(errs) > 0 {
 		t.Errorf("not valid: %v\n%s", errs, ir.Print(after))
-		return
+		return before, after
 	}
 	passtest.Same(t, before, after)
 	table := validate.New()
@@ -317,4 +367,5 @@ end
 	if err := table.Same(a, b); err != nil {
 		t.Errorf("%v\n%s", err, ir.Print(after))
 	}
+	return before, after
 }

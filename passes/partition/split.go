@@ -28,7 +28,7 @@ type plan struct {
 
 // sent is the bytes that a device sends, in the units of the problem: the same ones
 // for all refinements and splits.
-func (pl *plan) sent() int64 { return pl.of.total(pl.steps).sent }
+func (pl plan) sent() int64 { return pl.of.total(pl.steps).sent }
 
 // best is the plan that sends the least: over whole mesh axes, unless one of these
 // refinements saves bytes, and without splits, unless they do.
@@ -155,15 +155,20 @@ func (p *partitioner) splitAxes(v *ir.Value, r *reshard) (*ir.Value, []string) {
 	return v, axes
 }
 
-// mergeAxes puts the axes of t together again.
+// mergeAxes puts the axes of t together again, the one split last first, so that
+// each merge undoes a split.
 func (p *partitioner) mergeAxes(v *ir.Value, t ir.Type) *ir.Value {
-	for i, a := range t.Axes {
-		for len(v.Type.Axes) > i && v.Type.Axes[i].Name != a.Name {
-			at := v.Type.Index(a.Name)
+	for i := len(t.Axes) - 1; i >= 0; i-- {
+		name := t.Axes[i].Name
+		for {
+			at := v.Type.Index(name)
+			if at == 0 || i > 0 && v.Type.Axes[at-1].Name == t.Axes[i-1].Name {
+				break
+			}
 			major := v.Type.Axes[at-1]
 			u := v.Type.Clone()
-			u.Axes = slices.Replace(u.Axes, at-1, at+1, ir.Axis{Name: a.Name, Size: major.Size * u.Axes[at].Size, Mesh: slices.Concat(major.Mesh, u.Axes[at].Mesh)})
-			v = p.b.Emit("merge", ir.A("axes", ir.Names{major.Name, a.Name}, "into", ir.Name(a.Name)), v)
+			u.Axes = slices.Replace(u.Axes, at-1, at+1, ir.Axis{Name: name, Size: major.Size * u.Axes[at].Size, Mesh: slices.Concat(major.Mesh, u.Axes[at].Mesh)})
+			v = p.b.Emit("merge", ir.A("axes", ir.Names{major.Name, name}, "into", ir.Name(name)), v)
 			v.Type = u
 		}
 	}
