@@ -97,3 +97,20 @@ func PartsOf(m *ir.Module, name string) []string {
 	}
 	return parts
 }
+
+// DeclaredOver names mesh axes of m as the layout does, where all parts of one of
+// its axes follow one another; others keep their own names.
+func DeclaredOver(m *ir.Module, over []string) (out []string) {
+	t := m.MetaTerm("refined")
+	for i := 0; i < len(over); {
+		if t != nil && t.Args.Text(over[i]) != "" {
+			of := t.Args.Text(over[i])
+			if parts := PartsOf(m, of); len(over)-i >= len(parts) && slices.Equal(over[i:i+len(parts)], parts) {
+				out, i = append(out, of), i+len(parts)
+				continue
+			}
+		}
+		out, i = append(out, over[i]), i+1
+	}
+	return out
+}

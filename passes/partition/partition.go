@@ -24,7 +24,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 	}
 	var errs diag.List
 	for _, f := range m.Funcs {
-		errs = append(errs, forbidden(f, rules)...)
+		errs = append(errs, forbidden(m, f, rules)...)
 	}
 	return errs.Sort().Err()
 }

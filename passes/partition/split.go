@@ -33,13 +33,13 @@ func (pl plan) sent() int64 { return pl.of.total(pl.steps).sent }
 // best is the plan that sends the least: over whole mesh axes, unless one of these
 // refinements saves bytes, and without splits, unless they do.
 // Banned kinds of collectives it leaves aside where the fixed order has none;
-// otherwise the layout forbids what the reshard needs, and shall say so: an
-// all_reduce that is forbidden is not done in two halves.
+// otherwise the layout forbids what the reshard needs, and shall say so, in its own
+// mesh axes: an all_reduce that is forbidden is not done in two halves.
 func (p *problem) best(tries []refinement) plan {
 	if p.bans(p.fixed()) {
 		all := *p
 		all.banned = nil
-		return all.best(tries)
+		return all.best(nil)
 	}
 	out := plan{steps: p.plan(), of: p}
 	out.orSplit(p, nil, maxSteps)
