@@ -124,33 +124,47 @@ func (x *planner) plan() {
 			name := r.names[m]
 			return !x.single[name] && len(x.m.Mesh) < ir.MaxRank/maxParts && x.both(name, parts) != nil
 		})
-		key := r.p.key() + fmt.Sprint(tries)
-		best, ok := x.plans[key]
-		if !ok {
-			best = r.p.best(tries)
-			x.plans[key] = best
+		// Of those that send the same, the first one is taken.
+		there, more := []refinement{}, []refinement{}
+		for _, by := range tries {
+			if x.has(r, by) {
+				there = append(there, by)
+			} else {
+				more = append(more, by)
+			}
 		}
-		r.plan = best
+		r.plan = x.best(r.p, append(there, more...))
 	}
 }
+
+func (x *planner) best(p *problem, tries []refinement) plan {
+	key := p.key() + fmt.Sprint(tries)
+	out, ok := x.plans[key]
+	if !ok {
+		out = p.best(tries)
+		x.plans[key] = out
+	}
+	return out
+}
+
+// whole is the plan of r over whole mesh axes.
+func (x *planner) whole(r *reshard) plan { return x.best(r.p, nil) }
 
 // both are parts of a mesh axis that are whole parts of these, and of what it is
 // written as already; nil where there are none, or too many.
 func (x *planner) both(name string, parts []int) []int {
-	ends := map[int]bool{}
+	var ends []int
 	for _, list := range [][]int{x.by[name], parts} {
 		n := 1
 		for _, size := range list {
 			n *= size
-			ends[n] = true
+			ends = append(ends, n)
 		}
 	}
+	slices.Sort(ends)
 	var out []int
 	at := 1
-	for n := 2; n <= x.m.MeshSize(name); n++ {
-		if !ends[n] {
-			continue
-		}
+	for _, n := range slices.Compact(ends) {
 		if n%at != 0 {
 			return nil
 		}
@@ -163,9 +177,9 @@ func (x *planner) both(name string, parts []int) []int {
 	return out
 }
 
-// has reports whether the mesh axes of r are written as its plan needs them.
-func (x *planner) has(r *reshard) bool {
-	for m, parts := range r.plan.by {
+// has reports whether the mesh axes of r are written so already, or in parts of it.
+func (x *planner) has(r *reshard, by refinement) bool {
+	for m, parts := range by {
 		if len(parts) > 1 && !slices.Equal(x.both(r.names[m], parts), x.by[r.names[m]]) {
 			return false
 		}
@@ -181,7 +195,7 @@ func (x *planner) refine() bool {
 	first := map[string]*reshard{}
 	var order []string
 	for _, r := range x.reshards {
-		if x.has(r) {
+		if x.has(r, r.plan.by) {
 			continue
 		}
 		key := fmt.Sprint(r.names, r.plan.by)
@@ -210,17 +224,6 @@ func (x *planner) refine() bool {
 		}
 	}
 	return true
-}
-
-// whole is the plan of r over whole mesh axes.
-func (x *planner) whole(r *reshard) plan {
-	key := r.p.key()
-	best, ok := x.plans[key]
-	if !ok {
-		best = r.p.best(nil)
-		x.plans[key] = best
-	}
-	return best
 }
 
 // write names the parts: x_1, x_2 of x.

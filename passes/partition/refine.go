@@ -14,9 +14,9 @@ const (
 // of the parts of each, major to minor. A step over some parts only, as Shardy has
 // it over sub-axes, can send less:
 //
-//	a|b of x = 4 and y = 2, from x|y to y|x: x and y change places by a permute and
-//	an exchange, 120 bytes of 512; of x = 2 times 2, its major half and y change
-//	places alone, and the minor half is exchanged, 96 bytes
+//	a|b on x = 4 times y = 2, from x|y to y|x, 64 bytes on each device: by three
+//	exchanges 120 bytes; with x as x_1 = 2 times x_2 = 2, an exchange of x_2 to b and
+//	a permute of all into their places send 32 + 64
 type refinement [][]int
 
 // refined is the same reshard over the parts of mesh axes.
