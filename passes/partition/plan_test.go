@@ -259,6 +259,8 @@ func TestRandom(t *testing.T) {
 		if got.sent < old.sent {
 			cheaper++
 		}
+		atLeast(t, best.of, best.steps)
+		atLeast(t, p, fixed)
 		execute(t, m, k, partial, x, y)
 		if t.Failed() {
 			t.Fatalf("seed %d: %v: %s of %s to %s: %s", seed, m.Mesh, from, partial, to, describe(best.steps))
@@ -272,6 +274,23 @@ func TestRandom(t *testing.T) {
 	}
 	if split < 3 || cheaper < 20 || refined < 10 {
 		t.Errorf("%d splits, %d cheaper, %d over parts of mesh axes", split, cheaper, refined)
+	}
+}
+
+// atLeast: from no sharding on the way on do the steps send less than the bound of
+// the search says.
+func atLeast(t *testing.T, p *problem, steps []step) {
+	t.Helper()
+	left, s := p.total(steps).sent, p.from
+	for i := 0; ; i++ {
+		if least := p.least(s); least > left || p.leastAnywhere(s) > left {
+			t.Errorf("at least %d bytes to send, and %d are: %s", least, left, describe(steps[i:]))
+		}
+		if i == len(steps) {
+			return
+		}
+		left -= p.cost(s, steps[i]).sent
+		s = steps[i].then
 	}
 }
 

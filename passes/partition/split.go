@@ -44,6 +44,9 @@ func (p *problem) best(tries []refinement) plan {
 	out := plan{steps: p.plan(), of: p}
 	out.orSplit(p, nil, maxSteps)
 	for _, by := range tries {
+		if out.sent() <= p.least(p.from) {
+			break
+		}
 		q := p.refined(by)
 		if steps := q.below(cost{sent: out.sent()}, maxRefinedWork); steps != nil {
 			out = plan{steps: steps, of: q, by: by}
