@@ -14,28 +14,39 @@ import (
 	"ptc/runtime/program"
 )
 
-// exchanged has a tensor that is [seq, wide] over (x, y), and under other names over
-// (y, x): its reshard sends least over a half of x. No axis is large enough for both.
+// exchanged has tensors that are [seq, wide] over (x, y), and under other names over
+// (y, x): their reshards send least over a half of x. No axis is large enough for both.
 const exchanged = `import std.nn
 import std.optim
 import std.data
 
 config {
-  batch = 8
-  seq   = 4
-  embed = 8
-  wide  = 4
-  vocab = 32
+  layers = 2
+  batch  = 8
+  seq    = 4
+  wide   = 4
+  vocab  = 32
+}
+
+module Block {
+  param w1 : [left = seq, right = wide, out = 8] ~ normal(std = 0.3)
+  param w2 : [out = 8, seq, wide] ~ normal(std = 0.3)
+
+  fn apply(x) {
+    g = tanh(x.rename(seq = left, wide = right))
+    return x + dot(dot(g, w1, over = (left, right)), w2, over = out)
+  }
 }
 
 model Exchanged {
-  param table : [vocab, embed] ~ normal(std = 0.1)
-  param w1    : [embed, wide]  ~ normal(std = 0.3)
-  param w2    : [left = seq, right = wide, vocab] ~ normal(std = 0.1)
+  param table : [vocab, wide]      ~ normal(std = 0.1)
+  param head  : [seq, wide, vocab] ~ normal(std = 0.1)
+  blocks : Block[layers]
 
   fn apply(tokens: i32[batch, seq]) -> [batch, vocab] {
-    h = tanh(dot(table[vocab = tokens], w1, over = embed))
-    return dot(tanh(h.rename(seq = left, wide = right)), w2, over = (left, right))
+    h = table[vocab = tokens]
+    for b in blocks { h = b(h) }
+    return dot(h, head, over = (seq, wide))
   }
 }
 
@@ -53,9 +64,11 @@ layout test {
 
 const swapped = "shard seq, right over x  shard wide, left over y"
 
-// refinedLayouts are layouts of exchanged, and the mesh of their plans.
+// refinedLayouts are layouts of exchanged, and the mesh of their plans. The first two
+// run as native code too.
 var refinedLayouts = []struct{ rules, mesh string }{
 	{"mesh x = 4, y = 2  " + swapped, "x_1=2 x_2=2 y=2"},
+	{"mesh pp = 2, x = 4, y = 2  pipeline blocks over pp { schedule = 1f1b  microbatches = 2 }  zero 1 over x  offload optimizer to host  " + swapped, "pp=2 x_1=2 x_2=2 y=2"},
 	{"mesh y = 2, x = 4  " + swapped, "y=2 x_1=2 x_2=2"},
 	{"mesh dp = 2, x = 4, y = 2  shard batch over dp  zero 1 over x  " + swapped, "dp=2 x_1=2 x_2=2 y=2"},
 	{"mesh dp = 2, x = 4, y = 2  shard batch over dp  zero 3 over (dp, x)  " + swapped, "dp=2 x_1=2 x_2=2 y=2"},
@@ -74,7 +87,7 @@ func compileExchanged(t *testing.T, rules, target string) *program.Plan {
 }
 
 // TestRefined: a plan in which a mesh axis is written as two trains as one device
-// does, on every target, is the same when it is rebuilt, and shows the mesh as the
+// does, is the same when it is rebuilt, and shows the mesh as the
 // layout has it. Its all_to_all are over a part of x.
 func TestRefined(t *testing.T) {
 	targets := []matrix.Target{{Name: "ref:f64", Tolerance: 1e-10}}
@@ -88,7 +101,10 @@ func TestRefined(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, l := range refinedLayouts {
+		for i, l := range refinedLayouts {
+			if target.Name == "cpu" && i >= 2 {
+				break
+			}
 			t.Run(target.Name+" "+l.rules, func(t *testing.T) {
 				p := compileExchanged(t, l.rules, target.Name)
 				got, err := matrix.TrainOn(p, 4, 32)

@@ -348,6 +348,40 @@ func TestConflict(t *testing.T) {
 	}
 }
 
+// TestSingle: a mesh axis stays whole that an exchange of positions or a pipeline
+// needs as one.
+func TestSingle(t *testing.T) {
+	for _, c := range []struct{ meta, take, mesh string }{
+		{"", "reduce_sum %0 over=(k)", "[{x_1 2} {x_2 2} {y 2}]"},
+		{"", "take %0 axis=a sources=[1, 2, 3, 0]", "[{x 4} {y 2}]"},
+		{`meta layout(name="l", rules=[pipeline(blocks="b", over=(x))])` + "\n", "reduce_sum %0 over=(k)", "[{x 4} {y 2}]"},
+	} {
+		k := ""
+		if strings.HasPrefix(c.take, "reduce") {
+			k = ", k=3"
+		}
+		m := passtest.Parse(t, "ptir 1 sharded \"single\"\nmesh x=4, y=2\n"+c.meta+`
+func @f class=entry
+  arg %0 : f32[a=4@x, b=8@y`+k+`] data "x"
+  %1 : f32[a=4@x, b=8@y] = `+c.take+`
+  %2 : f32[a=4@y, b=8@x] = reshard %1
+  result %2 grad "y"
+end
+`)
+		before := m.Clone()
+		if err := Run(&pass.Context{}, m); err != nil {
+			t.Fatal(err)
+		}
+		if errs := verify.Module(m); len(errs) > 0 {
+			t.Error(errs)
+		}
+		if got := fmt.Sprint(m.Mesh); got != c.mesh {
+			t.Errorf("%s%s: mesh %s, want %s", c.meta, c.take, got, c.mesh)
+		}
+		passtest.Same(t, before, m)
+	}
+}
+
 // execute compares reshards of a value one after the other, before and after
 // partition. The value is a sum over k positions that the mesh axes of partial share.
 func execute(t *testing.T, m *ir.Module, k int, partial []string, types ...ir.Type) (before, after *ir.Module) {
