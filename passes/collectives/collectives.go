@@ -28,10 +28,10 @@ func Run(c *pass.Context, m *ir.Module) error {
 
 // options are what the layout says that matters here.
 type options struct {
-	forbidden []string   // kinds of collectives
-	lists     [][]string // mesh axes of one `over`, the slowest first
-	large     int64      // bytes from which a collective has two levels
-	exchange  int64      // the same of all_to_all
+	forbidden []string     // kinds of collectives
+	lists     [][][]string // mesh axes of one `over`, the slowest first, each with its parts
+	large     int64        // bytes from which a collective has two levels
+	exchange  int64        // the same of all_to_all
 }
 
 // Large is the payload from which a sum or a gather over two levels is worth two
@@ -55,7 +55,11 @@ func optionsOf(m *ir.Module) *options {
 			l.exchange = l.large
 		}
 		if over := r.Args.Names("over"); len(over) > 1 {
-			l.lists = append(l.lists, over)
+			var list [][]string
+			for _, name := range over {
+				list = append(list, op.PartsOf(m, name))
+			}
+			l.lists = append(l.lists, list)
 		}
 	}
 	return l

@@ -105,25 +105,35 @@ type nest struct {
 
 // nested divides mesh axes at the slowest of them, if the layout names them in
 // one list. The slowest must be at one end: in the middle, the others would not be
-// neighbours in the states.
+// neighbours in the states. The parts of one mesh axis are of one level.
 func (x *rewriter) nested(over []string) (nest, bool) {
 	for _, list := range x.l.lists {
-		if _, all := without(list, over); !all || len(over) < 2 {
+		if _, all := without(slices.Concat(list...), over); !all {
 			continue
 		}
-		slow := slices.IndexFunc(list, func(m string) bool { return slices.Contains(over, m) })
-		n := nest{slow: list[slow : slow+1]}
+		level := slices.IndexFunc(list, func(parts []string) bool { return slices.ContainsFunc(over, in(parts)) })
+		k := slices.IndexFunc(over, in(list[level]))
+		n := nest{slow: over[k:]}
+		if end := slices.IndexFunc(n.slow, func(m string) bool { return !slices.Contains(list[level], m) }); end >= 0 {
+			n.slow = n.slow[:end:end]
+		}
 		n.fast, _ = without(over, n.slow)
-		switch last := len(over) - 1; list[slow] {
-		case over[0]:
+		switch {
+		case len(n.fast) == 0 || slices.ContainsFunc(n.fast, in(list[level])):
+		case k == 0:
 			n.major = n.slow
 			return n, true
-		case over[last]:
+		case k+len(n.slow) == len(over):
 			n.major = n.fast
 			return n, true
 		}
 	}
 	return nest{}, false
+}
+
+// in says which mesh axes are in a list.
+func in(list []string) func(m string) bool {
+	return func(m string) bool { return slices.Contains(list, m) }
 }
 
 func (n *nest) slowMajor() bool { return n.major[0] == n.slow[0] }

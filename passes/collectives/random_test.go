@@ -337,6 +337,37 @@ func TestTwoLevels(t *testing.T) {
 	t.Log(met)
 }
 
+// TestTwoLevelsOfParts: of a list of mesh axes of which one is refined, the parts of
+// that one are of one level.
+func TestTwoLevelsOfParts(t *testing.T) {
+	met := map[string]int{}
+	for seed := int64(1); seed <= 2000; seed++ {
+		m := randomProgram(seed, 20)
+		if m.MeshSize("k") == 0 {
+			continue
+		}
+		list := [][]string{{"n", "x"}, {"x", "n"}}[seed%2]
+		m.Meta = []ir.Term{layoutTerm(list, 0), {Head: "refined", Args: ir.A("e", ir.Name("x"), "k", ir.Name("x"))}}
+		after, remarks := rewrite(t, m)
+		for _, r := range remarks {
+			if name, rest, _ := strings.Cut(r.Text, ":"); name == "two levels" {
+				met[strings.Fields(rest)[0]]++
+				_, over, _ := strings.Cut(rest, " over ")
+				if over, _, _ = strings.Cut(over, " is "); !strings.Contains(over, "n") {
+					t.Errorf("seed %d: %s", seed, r.Text)
+				}
+			}
+		}
+		passtest.Same(t, m, after)
+		if t.Failed() {
+			t.Fatalf("seed %d\n%s\n%s", seed, ir.Print(m), ir.Print(after))
+		}
+	}
+	if t.Log(met); len(met) != 4 {
+		t.Errorf("two levels of %v", met)
+	}
+}
+
 func layoutTerm(list []string, large int64) ir.Term {
 	return ir.Term{Head: "layout", Args: ir.A("name", ir.Str("x"), "rules", ir.Terms{
 		{Head: "shard", Args: ir.A("axes", ir.Names{"a"}, "over", ir.Names(list), "at", ir.Str("t.ptl:1:1"))},

@@ -11,7 +11,8 @@
 // by collectives (steps.go). Of all ways over whole mesh axes, the one that sends
 // the fewest bytes is looked for (search.go), also with axes split by the mesh axes
 // that shard them (split.go); it never sends more than a fixed order of collectives
-// does (fixed.go). Mesh axes over which a value is replicated before and after stay
-// out of it: replicas do not share work.
+// does (fixed.go). Where a way over parts of mesh axes sends less (refine.go), the
+// module's mesh is refined before any reshard is done (mesh.go). Mesh axes over which
+// a value is replicated before and after stay out of it: replicas do not share work.
 // Imports ir, ir/op, passes/pass.
 package partition

@@ -33,7 +33,7 @@ func bans(m *ir.Module) []ban {
 
 // forbidden returns an error for each collective of f that a rule bans, with
 // the reasons why it is there.
-func forbidden(f *ir.Func, rules []ban) diag.List {
+func forbidden(m *ir.Module, f *ir.Func, rules []ban) diag.List {
 	if len(rules) == 0 {
 		return nil
 	}
@@ -48,12 +48,12 @@ func forbidden(f *ir.Func, rules []ban) diag.List {
 			if !slices.Contains(b.kinds, o.Name) || len(b.of) > 0 && !slices.Contains(b.of, path) {
 				continue
 			}
-			what := o.Args[0].Type.String()
+			what := declared(m, o.Args[0].Type).String()
 			if path != "" {
 				what = "`" + path + "` (" + what + ")"
 			}
 			e := &diag.Error{Code: "E0612", Pos: diag.ParsePos(b.at), Msg: fmt.Sprintf("%s over %s moves %s, which the layout forbids",
-				o.Name, strings.Join(o.Attrs.Names("over"), ", "), what)}
+				o.Name, strings.Join(op.DeclaredOver(m, o.Attrs.Names("over")), ", "), what)}
 			if why := o.Attrs.Text("why"); why != "" {
 				e.Note = append(e.Note, diag.Note{Msg: "it is there because of " + why})
 			}
@@ -64,10 +64,19 @@ func forbidden(f *ir.Func, rules []ban) diag.List {
 	return errs
 }
 
+// declared is t over mesh axes as the layout names them.
+func declared(m *ir.Module, t ir.Type) ir.Type {
+	t = t.Clone()
+	for i := range t.Axes {
+		t.Axes[i].Mesh = op.DeclaredOver(m, t.Axes[i].Mesh)
+	}
+	return t
+}
+
 // banned are the kinds of collectives that a plan for a value is better without:
 // those that rules ban for everything, or for the parameter that it is.
-func (p *partitioner) banned(path string) (kinds []string) {
-	for _, b := range p.bans {
+func banned(rules []ban, path string) (kinds []string) {
+	for _, b := range rules {
 		if len(b.of) == 0 || path != "" && slices.Contains(b.of, path) {
 			kinds = append(kinds, b.kinds...)
 		}

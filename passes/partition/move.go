@@ -10,24 +10,17 @@ import (
 
 // move brings v into the sharding of t (same tensor, local sizes) by the plan that
 // sends the fewest bytes (search.go).
-func (p *partitioner) move(why *ir.Op, v *ir.Value, t ir.Type) *ir.Value {
-	names, abstract := p.problem(v, t)
-	abstract.banned = p.banned(p.params[why.Result()])
-	best, ok := p.plans[abstract.key()]
-	if !ok {
-		best = abstract.best()
-		p.plans[abstract.key()] = best
-	}
-	v, axes := p.splitAxes(v, best, names)
-	for i, steps := 0, best.steps; i < len(steps); i++ {
+func (p *partitioner) move(r *reshard, v *ir.Value, t ir.Type) *ir.Value {
+	v, axes := p.splitAxes(v, r)
+	for i, steps := 0, r.plan.steps; i < len(steps); i++ {
 		st := steps[i]
 		for st.kind == "shard_slice" && i+1 < len(steps) && steps[i+1].kind == st.kind && steps[i+1].axis == st.axis {
 			i++
 			st.over = slices.Concat(st.over, steps[i].over)
 			st.then = steps[i].then
 		}
-		v = p.apply(v, st, names, axes)
-		p.remark(why, v)
+		v = p.apply(v, st, r, axes)
+		p.remark(r.op, v)
 	}
 	v = p.mergeAxes(v, t)
 	if w := p.owe(v, t); w != nil {
@@ -39,25 +32,24 @@ func (p *partitioner) move(why *ir.Op, v *ir.Value, t ir.Type) *ir.Value {
 	return v
 }
 
-// problem is the reshard of v to t in the abstract, and the names of its mesh
-// axes. They are in the order of the mesh.
-func (p *partitioner) problem(v *ir.Value, t ir.Type) ([]string, *problem) {
-	from := v.Type
+// abstract is the reshard of a tensor from one type to another in the abstract, and
+// the names of its mesh axes. They are in the order of the mesh.
+func abstract(m *ir.Module, from, to ir.Type) ([]string, *problem) {
 	b := &problem{}
 	b.solid = slices.ContainsFunc(from.Partial, func(x ir.Partial) bool { return x.Reduce != "sum" })
 	b.from, b.to = sharding{axes: make([][]int, from.Rank())}, sharding{axes: make([][]int, from.Rank())}
 	stays := make([]int, from.Rank()) // mesh axes that an axis begins with in both
 	for i, a := range from.Axes {
-		stays[i] = common(a.Mesh, t.Axes[i].Mesh)
-		b.sizes = append(b.sizes, a.Size*p.parts(a.Mesh[stays[i]:]))
+		stays[i] = common(a.Mesh, to.Axes[i].Mesh)
+		b.sizes = append(b.sizes, a.Size/devices(m, a.Mesh[:stays[i]]))
 	}
 	var names []string
-	for _, m := range p.m.Mesh {
-		kind := partialOver(from, m.Name)
-		reduces := kind != "" && partialOver(t, m.Name) == ""
+	for _, x := range m.Mesh {
+		kind := partialOver(from, x.Name)
+		reduces := kind != "" && partialOver(to, x.Name) == ""
 		moves := reduces
 		for i, a := range from.Axes {
-			moves = moves || slices.Contains(a.Mesh[stays[i]:], m.Name) || slices.Contains(t.Axes[i].Mesh[stays[i]:], m.Name)
+			moves = moves || slices.Contains(a.Mesh[stays[i]:], x.Name) || slices.Contains(to.Axes[i].Mesh[stays[i]:], x.Name)
 		}
 		if !moves {
 			continue
@@ -65,14 +57,14 @@ func (p *partitioner) problem(v *ir.Value, t ir.Type) ([]string, *problem) {
 		if reduces {
 			b.from.partial |= 1 << len(names)
 		}
-		names, b.mesh, b.kinds = append(names, m.Name), append(b.mesh, m.Size), append(b.kinds, kind)
+		names, b.mesh, b.kinds = append(names, x.Name), append(b.mesh, x.Size), append(b.kinds, kind)
 	}
 	for i, a := range from.Axes {
-		for _, m := range a.Mesh[stays[i]:] {
-			b.from.axes[i] = append(b.from.axes[i], slices.Index(names, m))
+		for _, x := range a.Mesh[stays[i]:] {
+			b.from.axes[i] = append(b.from.axes[i], slices.Index(names, x))
 		}
-		for _, m := range t.Axes[i].Mesh[stays[i]:] {
-			b.to.axes[i] = append(b.to.axes[i], slices.Index(names, m))
+		for _, x := range to.Axes[i].Mesh[stays[i]:] {
+			b.to.axes[i] = append(b.to.axes[i], slices.Index(names, x))
 		}
 	}
 	return names, b
@@ -89,15 +81,9 @@ func partialOver(t ir.Type, m string) string {
 	return ""
 }
 
-// apply emits a step of a plan of these mesh axes and axes.
-func (p *partitioner) apply(v *ir.Value, st step, names, axes []string) *ir.Value {
-	named := func(over []int) (out []string) {
-		for _, m := range over {
-			out = append(out, names[m])
-		}
-		return out
-	}
-	over, axis := named(st.over), ir.Name("")
+// apply emits a step of the plan of r; these are the names of its axes.
+func (p *partitioner) apply(v *ir.Value, st step, r *reshard, axes []string) *ir.Value {
+	over, axis := r.named(st.over), ir.Name("")
 	if len(axes) > 0 {
 		axis = ir.Name(axes[st.axis])
 	}
@@ -112,7 +98,7 @@ func (p *partitioner) apply(v *ir.Value, st step, names, axes []string) *ir.Valu
 		then := v.Type.Clone()
 		for i, name := range axes {
 			a := &then.Axes[then.Index(name)]
-			a.Mesh = append(a.Mesh[:p.stays(a.Mesh, names)], named(st.then.axes[i])...)
+			a.Mesh = append(a.Mesh[:r.stays(a.Mesh)], r.named(st.then.axes[i])...)
 		}
 		mesh, over := op.Reordering(p.m.Mesh, v.Type, then)
 		return p.emit(st.kind, v, over, "mesh", mesh)
@@ -139,7 +125,7 @@ func (p *partitioner) remark(why *ir.Op, v *ir.Value) {
 func (p *partitioner) emit(name string, v *ir.Value, over []string, kv ...any) *ir.Value {
 	attrs := ir.A(kv...).With("over", ir.Names(over))
 	if name != "all_reduce" && name != "permute" {
-		attrs = attrs.With("parts", ir.Int(p.parts(over)))
+		attrs = attrs.With("parts", ir.Int(devices(p.m, over)))
 	}
 	return p.b.Emit(name, attrs, v)
 }

@@ -13,17 +13,18 @@ import (
 // Run localizes every function of m.
 func Run(c *pass.Context, m *ir.Module) error {
 	m.Level = ir.Local
-	rules, plans := bans(m), map[string]plan{}
+	rules := bans(m)
+	reshards := planReshards(c, m, rules)
 	for _, f := range m.Funcs {
 		if m.Devices() == 1 && !slices.ContainsFunc(f.Ops, func(o *ir.Op) bool { return o.Name == "take" || op.Of(o).Class == op.Placement }) {
 			continue
 		}
-		p := &partitioner{c: c, m: m, b: op.Builder{F: f}, bans: rules, plans: plans}
+		p := &partitioner{c: c, m: m, b: op.Builder{F: f}, reshards: reshards}
 		p.run(f)
 	}
 	var errs diag.List
 	for _, f := range m.Funcs {
-		errs = append(errs, forbidden(f, rules)...)
+		errs = append(errs, forbidden(m, f, rules)...)
 	}
 	return errs.Sort().Err()
 }
@@ -34,13 +35,11 @@ type partitioner struct {
 	b   op.Builder
 	out []*ir.Op
 
-	bans   []ban
-	params map[*ir.Value]string // the parameters that values are
-	plans  map[string]plan      // of reshards, by what they are
+	reshards map[*ir.Op]*reshard
 }
 
 func (p *partitioner) run(f *ir.Func) {
-	p.b.Sink, p.params = &p.out, origins(f)
+	p.b.Sink = &p.out
 	for _, a := range f.Args {
 		a.Value.Type = p.local(a.Value.Type)
 	}
@@ -57,7 +56,7 @@ func (p *partitioner) run(f *ir.Func) {
 		}
 		if op.Of(o).Class == op.Placement {
 			p.b.Scope, p.b.Pos, p.b.Slot = o.Scope, o.Pos, o.Slot
-			with[o.Result()] = p.move(o, o.Args[0], types[0])
+			with[o.Result()] = p.move(p.reshards[o], o.Args[0], types[0])
 			continue
 		}
 		if o.Name == "take" {
@@ -84,7 +83,7 @@ func (p *partitioner) local(t ir.Type) ir.Type {
 	t = t.Clone()
 	for i := range t.Axes {
 		a := &t.Axes[i]
-		n := p.parts(a.Mesh)
+		n := devices(p.m, a.Mesh)
 		if a.Size%n != 0 {
 			panic(fmt.Sprintf("partition: axis %s of %d in %d parts", a.Name, a.Size, n))
 		}
@@ -93,10 +92,11 @@ func (p *partitioner) local(t ir.Type) ir.Type {
 	return t
 }
 
-func (p *partitioner) parts(mesh []string) int {
+// devices is the number of devices that differ on these mesh axes alone.
+func devices(m *ir.Module, mesh []string) int {
 	n := 1
-	for _, m := range mesh {
-		n *= p.m.MeshSize(m)
+	for _, x := range mesh {
+		n *= m.MeshSize(x)
 	}
 	return n
 }

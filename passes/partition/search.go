@@ -21,20 +21,21 @@ const (
 // order.
 func (p *problem) plan() []step {
 	fixed := p.fixed()
-	if steps := p.below(p.total(fixed)); steps != nil {
+	if steps := p.below(p.total(fixed), maxSteps); steps != nil {
 		return steps
 	}
 	return fixed
 }
 
 // below is the cheapest sequence of steps that costs less than within, or the best
-// one found within the bounds; nil without any.
-func (p *problem) below(within cost) []step {
-	if len(p.mesh) > maxMoving {
+// one found within the bounds, of which one is a number of steps to look at; nil
+// without any.
+func (p *problem) below(within cost, work int) []step {
+	if len(p.mesh) > maxMoving || p.least(p.from) > within.sent {
 		return nil
 	}
-	s := &search{p: p, at: map[string]int{}}
-	if s.run(within); s.nodes[s.target].cost.compare(within) >= 0 {
+	s := &search{p: p, at: map[string]int{}, least: map[string]int64{}}
+	if s.run(within, work); s.nodes[s.target].cost.compare(within) >= 0 {
 		return nil
 	}
 	return s.path()
@@ -44,7 +45,8 @@ func (p *problem) below(within cost) []step {
 type search struct {
 	p      *problem
 	nodes  []node
-	at     map[string]int // number of a sharding, by its key
+	at     map[string]int   // number of a sharding, by its key
+	least  map[string]int64 // what has to be sent from a sharding on, by its key
 	queue  queue
 	steps  int
 	target int
@@ -67,7 +69,7 @@ type edge struct {
 // run looks at shardings in the order of their costs until what is left costs
 // more than the target, or than the plan within, which there is, or until it comes
 // to its bounds.
-func (s *search) run(within cost) {
+func (s *search) run(within cost, work int) {
 	s.node(s.p.from, cost{})
 	s.target = s.node(s.p.to, within)
 	for len(s.queue) > 0 {
@@ -81,7 +83,7 @@ func (s *search) run(within cost) {
 		}
 		n.done = true
 		s.expand(q.node)
-		if len(s.nodes) > maxShardings || s.steps > maxSteps {
+		if len(s.nodes) > maxShardings || s.steps > work {
 			return
 		}
 	}
@@ -102,27 +104,36 @@ func (s *search) node(t sharding, c cost) int {
 	return i
 }
 
-// expand follows the steps from a sharding. A device has to receive, and so on
-// average to send, at least what its shard will have more than it has now.
+// expand follows the steps from a sharding to those from which the target can be
+// reached for less than there is.
 func (s *search) expand(i int) {
 	from := s.nodes[i].sharding
-	size := s.p.local(s.p.to)
-	left := func(c cost, at sharding) bool {
-		c.sent += max(0, size-s.p.local(at))
+	fits := func(c cost, least int64) bool {
+		c.sent += least
 		return c.compare(s.nodes[s.target].cost) <= 0
 	}
-	permutes := left(s.nodes[i].cost.plus(s.p.permute(from)), from)
+	permutes := fits(s.nodes[i].cost.plus(s.p.permute(from)), s.p.leastAnywhere(from))
 	steps := s.p.steps(from, permutes)
 	s.steps += len(steps)
 	for _, st := range steps {
 		w := s.p.cost(from, st)
 		c := s.nodes[i].cost.plus(w)
-		if !left(c, st.then) {
+		if !fits(c, s.leastFrom(st.then)) {
 			continue
 		}
 		to := s.node(st.then, c)
 		s.nodes[i].out = append(s.nodes[i].out, edge{st, to, w})
 	}
+}
+
+func (s *search) leastFrom(t sharding) int64 {
+	key := t.key()
+	n, ok := s.least[key]
+	if !ok {
+		n = s.p.least(t)
+		s.least[key] = n
+	}
+	return n
 }
 
 // path is the first of the cheapest ones, in the order of [problem.steps].

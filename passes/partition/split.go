@@ -2,12 +2,14 @@ package partition
 
 import (
 	"slices"
+	"strings"
 
 	"ptc/ir"
 )
 
-// plan is what brings a value into another sharding: axes to split, the steps
-// among what they are then, and the axes put together again.
+// plan is what brings a value into another sharding: mesh axes to write as several
+// (refine.go), axes to split, the steps among what they are then, and the axes put
+// together again.
 //
 // The shards of an axis over mesh axes x and y are numbered by x first. A step that
 // shards it over y before x has to give each device the rows of all its places on
@@ -19,27 +21,48 @@ import (
 // than everything exchanged. In memory, splitting moves nothing.
 type plan struct {
 	steps  []step
-	of     *problem // that they solve
-	splits [][]int  // for each axis, by what its major parts are sharded; nil without any
+	of     *problem   // that they solve
+	splits [][]int    // for each axis, by what its major parts are sharded; nil without any
+	by     refinement // of the mesh axes; nil where all are whole
 }
 
-// best is the plan that sends the least: without splits, unless they save bytes.
+// sent is the bytes that a device sends, in the units of the problem: the same ones
+// for all refinements and splits.
+func (pl plan) sent() int64 { return pl.of.total(pl.steps).sent }
+
+// best is the plan that sends the least: over whole mesh axes, unless one of these
+// refinements saves bytes, and without splits, unless they do.
 // Banned kinds of collectives it leaves aside where the fixed order has none;
-// otherwise the layout forbids what the reshard needs, and shall say so: an
-// all_reduce that is forbidden is not done in two halves.
-func (p *problem) best() plan {
+// otherwise the layout forbids what the reshard needs, and shall say so, in its own
+// mesh axes: an all_reduce that is forbidden is not done in two halves.
+func (p *problem) best(tries []refinement) plan {
 	if p.bans(p.fixed()) {
 		all := *p
 		all.banned = nil
-		return all.best()
+		return all.best(nil)
 	}
 	out := plan{steps: p.plan(), of: p}
-	if q, by := p.split(); q != nil {
-		if steps := q.below(cost{sent: p.total(out.steps).sent}); steps != nil {
-			out = plan{steps, q, by}
+	out.orSplit(p, nil, maxSteps)
+	for _, by := range tries {
+		if out.sent() <= p.least(p.from) {
+			break
 		}
+		q := p.refined(by)
+		if steps := q.below(cost{sent: out.sent()}, maxRefinedWork); steps != nil {
+			out = plan{steps: steps, of: q, by: by}
+		}
+		out.orSplit(q, by, maxRefinedWork)
 	}
 	return out
+}
+
+// orSplit is the plan with the axes of p split, if that saves bytes.
+func (pl *plan) orSplit(p *problem, by refinement, work int) {
+	if q, splits := p.split(); q != nil {
+		if steps := q.below(cost{sent: pl.sent()}, work); steps != nil {
+			*pl = plan{steps, q, splits, by}
+		}
+	}
 }
 
 // bans reports whether steps have a kind that is banned.
@@ -104,26 +127,26 @@ func (p *problem) fits(list, x []int) bool {
 	return true
 }
 
-// splitAxes splits the axes of v as a plan says, of which these are the mesh axes.
-// It returns the names of the axes that its steps are about.
-func (p *partitioner) splitAxes(v *ir.Value, best plan, names []string) (*ir.Value, []string) {
+// splitAxes splits the axes of v as the plan of r says. It returns the names of the
+// axes that its steps are about.
+func (p *partitioner) splitAxes(v *ir.Value, r *reshard) (*ir.Value, []string) {
 	var axes []string
 	for i, a := range v.Type.Axes {
 		var parts []int
-		if best.splits != nil {
-			parts = best.splits[i]
+		if r.plan.splits != nil {
+			parts = r.plan.splits[i]
 		}
 		for _, m := range parts {
 			t := v.Type.Clone()
 			at := t.Index(a.Name)
 			here := t.Axes[at]
-			stays := p.stays(here.Mesh, names)
-			k := stays + len(best.of.from.axes[len(axes)])
-			major := ir.Axis{Name: a.Name + "_" + names[m], Mesh: slices.Clone(here.Mesh[:k])}
+			stays := r.stays(here.Mesh)
+			k := stays + len(r.named(r.plan.of.from.axes[len(axes)]))
+			major := ir.Axis{Name: a.Name + "_" + strings.Join(r.mesh[m], "_"), Mesh: slices.Clone(here.Mesh[:k])}
 			for t.Has(major.Name) {
 				major.Name += "_"
 			}
-			major.Size = p.m.MeshSize(names[m]) / p.parts(here.Mesh[stays:k])
+			major.Size = devices(p.m, r.mesh[m]) / devices(p.m, here.Mesh[stays:k])
 			minor := ir.Axis{Name: a.Name, Size: here.Size / major.Size, Mesh: slices.Clone(here.Mesh[k:])}
 			v = p.b.Emit("split", ir.A("axis", ir.Name(a.Name), "into", ir.Sizes{{Name: major.Name, N: major.Size}, {Name: a.Name, N: minor.Size}}), v)
 			t.Axes = slices.Replace(t.Axes, at, at+1, major, minor)
@@ -135,24 +158,20 @@ func (p *partitioner) splitAxes(v *ir.Value, best plan, names []string) (*ir.Val
 	return v, axes
 }
 
-// stays is the number of mesh axes at the beginning that the reshard is not about.
-func (p *partitioner) stays(mesh, moving []string) int {
-	k := 0
-	for k < len(mesh) && !slices.Contains(moving, mesh[k]) {
-		k++
-	}
-	return k
-}
-
-// mergeAxes puts the axes of t together again.
+// mergeAxes puts the axes of t together again, the one split last first, so that
+// each merge undoes a split.
 func (p *partitioner) mergeAxes(v *ir.Value, t ir.Type) *ir.Value {
-	for i, a := range t.Axes {
-		for len(v.Type.Axes) > i && v.Type.Axes[i].Name != a.Name {
-			at := v.Type.Index(a.Name)
+	for i := len(t.Axes) - 1; i >= 0; i-- {
+		name := t.Axes[i].Name
+		for {
+			at := v.Type.Index(name)
+			if at == 0 || i > 0 && v.Type.Axes[at-1].Name == t.Axes[i-1].Name {
+				break
+			}
 			major := v.Type.Axes[at-1]
 			u := v.Type.Clone()
-			u.Axes = slices.Replace(u.Axes, at-1, at+1, ir.Axis{Name: a.Name, Size: major.Size * u.Axes[at].Size, Mesh: slices.Concat(major.Mesh, u.Axes[at].Mesh)})
-			v = p.b.Emit("merge", ir.A("axes", ir.Names{major.Name, a.Name}, "into", ir.Name(a.Name)), v)
+			u.Axes = slices.Replace(u.Axes, at-1, at+1, ir.Axis{Name: name, Size: major.Size * u.Axes[at].Size, Mesh: slices.Concat(major.Mesh, u.Axes[at].Mesh)})
+			v = p.b.Emit("merge", ir.A("axes", ir.Names{major.Name, name}, "into", ir.Name(name)), v)
 			v.Type = u
 		}
 	}

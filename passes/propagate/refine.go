@@ -1,8 +1,6 @@
 package propagate
 
 import (
-	"slices"
-
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/passes/pass"
@@ -14,9 +12,7 @@ import (
 //	heads = 8 over tp = 4, of kv = 2 and group = 4
 //	→ tp = tp_kv = 2 times tp_group = 2, heads over both, kv over tp_kv, group over tp_group
 //
-// Devices stay where they are, since the last axis of a mesh varies fastest: a
-// rule about tp is one about both. The factors of a mesh axis are Shardy's
-// sub-axes (Shardy, "Sharding representation"); here they have names.
+// A rule about tp is then one about both ([op.RefineMesh]).
 func (l *layout) refine(c *pass.Context, m *ir.Module, lists map[string][]string) {
 	for _, f := range m.Funcs {
 		for _, o := range f.Ops {
@@ -40,7 +36,7 @@ func (l *layout) refineFor(c *pass.Context, m *ir.Module, o *ir.Op, f op.Factor,
 		whole, major, minor = f.Results[0], f.Args[0], f.Minor.Args[0]
 	}
 	parts := 1
-	for i, x := range m.Mesh {
+	for _, x := range m.Mesh {
 		if s, _ := l.claimOn(whole, x.Name, ""); s != 2 || l.stages[x.Name] {
 			continue
 		}
@@ -58,40 +54,17 @@ func (l *layout) refineFor(c *pass.Context, m *ir.Module, o *ir.Op, f op.Factor,
 		}
 		c.Remarkf(o, "mesh axis %s = %d is %s = %d times %s = %d, so that %s of (%s, %s) stays cut over it",
 			x.Name, x.Size, by[0].Name, outer, by[1].Name, by[1].Size, whole, major, minor)
-		m.Mesh = slices.Replace(slices.Clone(m.Mesh), i, i+1, by...)
-		noteRefined(m, x.Name, by)
+		op.RefineMesh(m, x.Name, by)
 		l.rename(x.Name, by, lists)
 		return true
 	}
 	return false
 }
 
-// noteRefined keeps in the metadata which axis of the layout the new ones are
-// parts of, for whoever shows them.
-func noteRefined(m *ir.Module, old string, by []ir.MeshAxis) {
-	t := ir.Term{Head: "refined"}
-	if have := m.MetaTerm("refined"); have != nil {
-		t.Args = have.Args
-		if of := t.Args.Text(old); of != "" {
-			t.Args = t.Args.With(old, nil)
-			old = of
-		}
-	}
-	for _, x := range by {
-		t.Args = t.Args.With(x.Name, ir.Name(old))
-	}
-	m.SetMeta(t)
-}
-
 // rename makes rules about a mesh axis rules about those that it is made of.
 func (l *layout) rename(old string, by []ir.MeshAxis, lists map[string][]string) {
 	names := []string{by[0].Name, by[1].Name}
-	replace := func(list []string) []string {
-		if i := slices.Index(list, old); i >= 0 {
-			return slices.Replace(slices.Clone(list), i, i+1, names...)
-		}
-		return list
-	}
+	replace := func(list []string) []string { return op.Refined(list, old, names) }
 	for a, list := range lists {
 		lists[a] = replace(list)
 	}
