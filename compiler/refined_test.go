@@ -111,7 +111,7 @@ func TestRefined(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if r := matrix.Compare(want, got, target.Tolerance); !r.OK() {
+				if r := matrix.Compare(want, got, target); !r.OK() {
 					t.Error(r)
 				}
 				refinedPlan(t, p, l.rules, l.mesh)
