@@ -21,9 +21,9 @@
 // reads its results ([Check]). All devices of a group run one program, so that
 // whatever order this gives, they issue their collectives in the same one.
 //
-// Three steps. [hoist] moves a collective up to its last operand; a gather of
-// parameters (ZeRO 3), whose operand is there from the beginning, up to where
-// the layer `prefetch` before it starts. [merge] puts neighbours of one kind
+// Three steps. [hoist] moves a collective up to its last operand; a gather
+// whose operand is there for longer, as parameters are (ZeRO 3) and shards of the
+// forward phase, up to where the layer `prefetch` before it starts. [merge] puts neighbours of one kind
 // over the same devices into buckets of up to `bucket` bytes (Li et al.,
 // "PyTorch Distributed", 2020, section 3.2.3), but never past a reader; both for
 // collectives of every kind, as fewer messages are worth it by themselves. [begin]

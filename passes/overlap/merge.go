@@ -10,11 +10,11 @@ import (
 type kind struct {
 	name, reduce, over string
 	dtype              ir.DType
-	arguments          bool
+	ahead              bool // stands where it is to start
 }
 
-func kindOf(x *ir.Op) kind {
-	return kind{x.Name, x.Attrs.Text("reduce"), strings.Join(x.Attrs.Names("over"), ","), x.Args[0].Type.DType, ofArguments(x)}
+func (o *options) kindOf(x *ir.Op) kind {
+	return kind{x.Name, x.Attrs.Text("reduce"), strings.Join(x.Attrs.Names("over"), ","), x.Args[0].Type.DType, o.ahead[x] != nil}
 }
 
 // mergeable are the collectives that take several operands.
@@ -29,8 +29,8 @@ type bucket struct {
 }
 
 // merge makes buckets of collectives of one kind. A bucket ends when it is
-// full, and before whatever reads a result of it; gathers of arguments, which
-// stand where they are to start, with the next kernel.
+// full, and before whatever reads a result of it; gathers that stand
+// where they are to start, with the next kernel.
 func (o *options) merge(f *ir.Func) {
 	limit := o.limits(f)
 	open := map[kind]*bucket{}
@@ -66,14 +66,14 @@ func (o *options) merge(f *ir.Func) {
 			out = append(out, x)
 			continue
 		}
-		k := kindOf(x)
+		k := o.kindOf(x)
 		n := payload(x)
 		if b := open[k]; b != nil && b.bytes+n > limit(k) {
 			end(k)
 		}
 		if open[k] == nil {
 			open[k] = &bucket{}
-			if ofArguments(x) {
+			if k.ahead {
 				gathering = append(gathering, k)
 			}
 		}
@@ -87,8 +87,8 @@ func (o *options) merge(f *ir.Func) {
 	// What nobody reads before the end, in the order in which it began.
 	for _, x := range f.Ops {
 		if group(x) && mergeable(x) {
-			if b := open[kindOf(x)]; b != nil && b.members[0] == x {
-				end(kindOf(x))
+			if b := open[o.kindOf(x)]; b != nil && b.members[0] == x {
+				end(o.kindOf(x))
 			}
 		}
 	}
@@ -100,7 +100,7 @@ func (o *options) limits(f *ir.Func) func(kind) int64 {
 	all := map[kind]int64{}
 	for _, x := range f.Ops {
 		if group(x) && mergeable(x) {
-			all[kindOf(x)] += payload(x)
+			all[o.kindOf(x)] += payload(x)
 		}
 	}
 	return func(k kind) int64 {

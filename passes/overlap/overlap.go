@@ -54,6 +54,9 @@ type options struct {
 	bucket   int64 // bytes; below 0: the default
 	prefetch int
 	kinds    []string // nil: all
+	// ahead are the gathers of a function that stand where they are to start, by
+	// the operation before which that is.
+	ahead map[*ir.Op]*ir.Op
 }
 
 func optionsOf(m *ir.Module) *options {
@@ -101,15 +104,16 @@ func count(f *ir.Func) int {
 }
 
 // hoist moves each collective up: behind the operation that makes its last
-// operand, or for a gather of arguments, to the layer that runs before.
+// operand, or for a gather of what is there for longer, to the layer that runs
+// before.
 func (o *options) hoist(f *ir.Func) {
-	ahead := o.gathers(f)
+	o.ahead = o.gathers(f)
 	waits := map[*ir.Op]int{}           // operands that are not there yet
 	readers := map[*ir.Value][]*ir.Op{} // hoisted collectives that read a value
 	early := map[*ir.Op][]*ir.Op{}      // gathers to stand before an operation
 	moved := map[*ir.Op]bool{}
 	for _, x := range f.Ops {
-		if before := ahead[x]; before != nil {
+		if before := o.ahead[x]; before != nil {
 			early[before] = append(early[before], x)
 			moved[x] = true
 			continue
@@ -148,10 +152,11 @@ func (o *options) hoist(f *ir.Func) {
 	f.Ops = out
 }
 
-// gathers says before which operation each gather of arguments is to stand: where
-// the layer begins that is `prefetch` layers before its own, in the order in
-// which the function gathers them. A layer is the gathers, one after the other,
-// for one instance of a repeated module.
+// gathers says before which operation each gather is to stand of what is there for
+// longer, as parameters are from the beginning and in the backward phase what the
+// forward phase left in shards: where the layer begins that is `prefetch` layers
+// before its own, in the order in which the function gathers them. A layer is the
+// gathers, one after the other, for one instance of a repeated module.
 func (o *options) gathers(f *ir.Func) map[*ir.Op]*ir.Op {
 	out := map[*ir.Op]*ir.Op{}
 	if o.prefetch <= 0 {
@@ -169,7 +174,7 @@ func (o *options) gathers(f *ir.Func) map[*ir.Op]*ir.Op {
 			fresh = fresh[:0]
 			continue
 		}
-		if !ofArguments(x) {
+		if !grows(x) {
 			continue
 		}
 		if l := layerOf(x.Scope); len(begins) == 0 || l != layer {
@@ -179,16 +184,19 @@ func (o *options) gathers(f *ir.Func) map[*ir.Op]*ir.Op {
 		}
 		ahead[x] = max(0, len(begins)-1-o.prefetch)
 	}
+	index := make(map[*ir.Op]int, len(f.Ops))
+	for i, x := range f.Ops {
+		index[x] = i
+	}
 	for x, k := range ahead {
-		if begins[k] != nil {
+		there := func(v *ir.Value) bool { return v.Def == nil || index[v.Def] < index[begins[k]] }
+		if begins[k] != nil && !slices.ContainsFunc(x.Args, func(v *ir.Value) bool { return !there(v) }) {
 			out[x] = begins[k]
 		}
 	}
 	return out
 }
 
-// ofArguments reports whether x gathers what is there from the beginning, such
-// as parameters.
-func ofArguments(x *ir.Op) bool {
-	return x.Name == "all_gather" && !slices.ContainsFunc(x.Args, func(v *ir.Value) bool { return v.Def != nil })
-}
+// grows reports whether x is a gather, whose result takes more memory than what it
+// reads.
+func grows(x *ir.Op) bool { return x.Name == "all_gather" }

@@ -28,7 +28,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 
 // propagate states every value of f, by plan.
 func propagate(c *pass.Context, l *layout, f *ir.Func, plan plan) *propagation {
-	p := &propagation{c: c, l: l, f: f, plan: plan, wish: map[*ir.Value]ir.Type{}, made: map[string]*ir.Value{}, origin: map[*ir.Value]origins{}, flex: map[*ir.Op]bool{}, update: map[*ir.Value]bool{}, kept: map[*ir.Value]bool{}, strengths: map[planned]int{}, terms: map[*ir.Value]ir.Type{}}
+	p := &propagation{c: c, l: l, f: f, plan: plan, wish: map[*ir.Value]ir.Type{}, made: map[string]*ir.Value{}, origin: map[*ir.Value]origins{}, flex: map[*ir.Op]bool{}, update: map[*ir.Value]bool{}, kept: map[*ir.Value]bool{}, strengths: map[planned]int{}, terms: map[*ir.Value]ir.Type{}, forward: map[*ir.Value]bool{}}
 	p.arguments()
 	if f.Name == "step" {
 		p.remarkWhole()
@@ -69,8 +69,9 @@ type propagation struct {
 	// flex are operations that compute from nothing: any state costs nothing.
 	flex map[*ir.Op]bool
 	out  []*ir.Op
-	// backward is whether the loss has been passed.
+	// backward is whether the loss has been passed, forward are values of before.
 	backward bool
+	forward  map[*ir.Value]bool
 }
 
 // arguments states parameters, optimizer state and data.
@@ -173,6 +174,7 @@ func (p *propagation) operations() {
 		a.stamp(p, o)
 		p.out = append(p.out, o)
 		for _, r := range o.Results {
+			p.forward[r] = o.Phase == ir.Forward || o.Phase == ir.NoPhase && !p.backward
 			if loss[r] { // settled here: what follows is the backward half
 				p.backward = true
 				p.reshard(o, r, replicated(r.Type), nil, ir.RoleLoss+" ")
@@ -283,9 +285,9 @@ func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, from origin
 	if v.Type.Equal(t) {
 		return v
 	}
-	half := ""
-	if root(v).Def == nil && p.l.zeroLevel >= 3 && p.backward {
-		half = " backward" // gathered anew rather than kept since the forward pass
+	again := ""
+	if p.gathersAgain(reader, v, t) {
+		again = " again"
 	}
 	// A sum is reduced where it is made, other moves are the reader's: each device
 	// of a pipeline has its own of what it receives.
@@ -294,7 +296,7 @@ func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, from origin
 		by = v.Def
 	}
 	at, _ := p.l.pipe.device(by)
-	key := fmt.Sprintf("%d %s%s %d", v.ID, t, half, at)
+	key := fmt.Sprintf("%d %s%s %d", v.ID, t, again, at)
 	if w := p.made[key]; w != nil {
 		return w
 	}
@@ -320,6 +322,20 @@ func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, from origin
 	p.made[key] = w
 	p.origin[w] = p.origin[v].overlaid(from)
 	return w
+}
+
+// gathersAgain reports whether reader, of the backward phase, has v gathered anew
+// rather than kept since the forward phase: a parameter with zero 3, and what the
+// forward phase has in shards, as sequence parallelism does (Korthikanti et al.,
+// 2022, section 4.2.2). Of that the shard is kept alone.
+func (p *propagation) gathersAgain(reader *ir.Op, v *ir.Value, t ir.Type) bool {
+	if late := reader.Phase == ir.Backward || reader.Phase == ir.NoPhase && p.backward; !late {
+		return false
+	}
+	if root(v).Def == nil {
+		return p.l.zeroLevel >= 3
+	}
+	return p.forward[v] && len(v.Type.Partial) == 0 && p.l.bytes(t) > p.l.bytes(v.Type)
 }
 
 // root is what v is, or is cast from.
