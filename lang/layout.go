@@ -6,12 +6,13 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/layout"
 	"ptc/lang/syntax"
 )
 
-// layout is the chosen layout while its directives are checked and turned into
+// checker is the chosen layout while its directives are checked and turned into
 // terms of metadata.
-type layout struct {
+type checker struct {
 	l    *lowerer
 	f    *frame
 	decl *syntax.Layout // nil: one device, by default
@@ -21,12 +22,9 @@ type layout struct {
 	// module or parameter.
 	incomplete, unnamed bool
 
-	rules  ir.Terms
-	shards []shardRule
-	// precision is what is computed and kept in which dtype; scale what the
-	// loss is multiplied with before the backward pass, nil where not said.
-	precision map[string]ir.DType
-	scale     ir.AttrVal
+	rules     []layout.Rule
+	shards    []shardRule
+	precision layout.Precision
 	once      map[string]syntax.Node    // directives that may occur once
 	holders   map[string]*syntax.Module // of each instance, by path; made when needed
 	// recomputed has the rule that names each instance.
@@ -47,7 +45,7 @@ type shardRule struct {
 
 // chooseLayout finds the layout by name; the first one where none is asked
 // for. It returns nil after reporting an unknown name.
-func (l *lowerer) chooseLayout(name string) (*layout, []string) {
+func (l *lowerer) chooseLayout(name string) (*checker, []string) {
 	var all []string
 	byName := map[string]*syntax.Layout{}
 	for _, d := range l.prog.main.tree.Decls {
@@ -60,7 +58,7 @@ func (l *lowerer) chooseLayout(name string) (*layout, []string) {
 			all = append(all, y.Name.Name)
 		}
 	}
-	lay := &layout{l: l, f: l.mainFrame(), once: map[string]syntax.Node{}, recomputed: map[*instance]*syntax.Recompute{}, oneChunk: map[*syntax.Pipeline]bool{}}
+	lay := &checker{l: l, f: l.mainFrame(), once: map[string]syntax.Node{}, recomputed: map[*instance]*syntax.Recompute{}, oneChunk: map[*syntax.Pipeline]bool{}}
 	switch {
 	case name == "" && len(all) > 0:
 		name = all[0]
@@ -77,10 +75,10 @@ func (l *lowerer) chooseLayout(name string) (*layout, []string) {
 
 // lowerLayout checks the directives against the lowered module and appends the
 // metadata: the rules, the precision, and which modules are where.
-func (l *lowerer) lowerLayout(y *layout, t *training, compute string) {
+func (l *lowerer) lowerLayout(y *checker, t *training, compute string) {
 	y.t = t
 	y.incomplete = len(l.errs.list) > 0
-	y.precision = map[string]ir.DType{"compute": ir.F32, "params": ir.F32, "reduce": ir.F32}
+	y.precision = layout.Float32()
 	name := "single"
 	if y.decl != nil {
 		name = y.decl.Name.Name
@@ -101,20 +99,18 @@ func (l *lowerer) lowerLayout(y *layout, t *training, compute string) {
 		if !ok || !d.IsFloat() || d == ir.F64 {
 			l.errs.add(&diag.Error{Code: "E0413", Msg: "cannot compute in `" + clip(compute) + "`", Want: "one of bf16, f16, f32"})
 		}
-		y.precision["compute"] = d
+		y.precision.Compute = d
 	}
-	precision := ir.Term{Head: "precision", Args: ir.A("compute", ir.Name(y.precision["compute"].String()),
-		"params", ir.Name(y.precision["params"].String()), "reduce", ir.Name(y.precision["reduce"].String()))}
-	if y.scale != nil && y.precision["compute"] == ir.F16 {
-		precision.Args = precision.Args.With("scale", y.scale)
+	if y.precision.Compute != ir.F16 {
+		y.precision.Scale = layout.Scale{}
 	}
-	l.mod.Meta = append(l.mod.Meta, ir.Term{Head: "layout", Args: ir.A("name", ir.Str(name), "rules", y.rules)}, precision, l.instancesTerm())
+	rules, instances := (&layout.Layout{Name: name, Rules: y.rules, Instances: l.instancePaths()}).Terms()
+	l.mod.Meta = append(l.mod.Meta, rules, layout.Encode(&y.precision), instances)
 }
 
-// instancesTerm lists, for each module, the paths of its instances; a repeated
+// instancePaths lists, for each module, the paths of its instances; a repeated
 // one is written with a star.
-func (l *lowerer) instancesTerm() ir.Term {
-	t := ir.Term{Head: "instances"}
+func (l *lowerer) instancePaths() map[string][]string {
 	paths := map[string][]string{}
 	for _, i := range l.instances {
 		if i.path == "" {
@@ -125,10 +121,7 @@ func (l *lowerer) instancesTerm() ir.Term {
 			paths[n] = append(paths[n], p)
 		}
 	}
-	for n, ps := range paths {
-		t.Args = t.Args.With(n, ir.Str(strings.Join(ps, ", ")))
-	}
-	return t
+	return paths
 }
 
 // starred is a path with its numbers as stars.
@@ -145,32 +138,14 @@ func starred(p string) string {
 	return strings.Join(parts, ".")
 }
 
-// rule appends a term. Empty lists are left out, and `at` says which line made
-// the rule.
-func (y *layout) rule(n syntax.Node, head string, kv ...any) {
-	t := ir.Term{Head: head, Args: ir.A("at", ir.Str(n.At().String()))}
-	for i := 0; i < len(kv); i += 2 {
-		switch v := kv[i+1].(type) {
-		case ir.Names:
-			if len(v) == 0 {
-				continue
-			}
-		case ir.Ints:
-			if len(v) == 0 {
-				continue
-			}
-		case ir.Str:
-			if v == "" {
-				continue
-			}
-		}
-		t.Args = t.Args.With(kv[i].(string), kv[i+1].(ir.AttrVal))
-	}
-	y.rules = append(y.rules, t)
+// rule appends a rule; n is the line that made it.
+func (y *checker) rule(n syntax.Node, r layout.Rule) {
+	r.Place(n.At())
+	y.rules = append(y.rules, r)
 }
 
 // single reports a directive that occurs twice.
-func (y *layout) single(n syntax.Node, what string) {
+func (y *checker) single(n syntax.Node, what string) {
 	if old := y.once[what]; old != nil {
 		e := at("E0415", n, "a second `%s`", what)
 		e.Note = []diag.Note{{Pos: old.At(), Msg: "the first one"}}
@@ -179,13 +154,13 @@ func (y *layout) single(n syntax.Node, what string) {
 	y.once[what] = n
 }
 
-func (y *layout) directive(d syntax.Directive) {
+func (y *checker) directive(d syntax.Directive) {
 	switch d := d.(type) {
 	case *syntax.Shard:
 		y.shard(d)
 	case *syntax.Replicate:
 		mesh := y.meshNames(d.Over)
-		y.rule(d, "replicate", "of", y.paramsOf(d.What), "over", mesh)
+		y.rule(d, &layout.Replicate{Of: y.paramsOf(d.What), Over: mesh})
 	case *syntax.Pipeline:
 		y.pipeline(d)
 	case *syntax.Zero:
@@ -197,7 +172,7 @@ func (y *layout) directive(d syntax.Directive) {
 	case *syntax.Offload:
 		y.offload(d)
 	case *syntax.Forbid:
-		y.rule(d, "forbid", "collectives", y.collectives(d.What), "of", y.paramsOf(d.On))
+		y.rule(d, &layout.Forbid{Collectives: y.collectives(d.What), Of: y.paramsOf(d.On)})
 	case *syntax.Device:
 		y.device(d)
 	case *syntax.Overlap:
@@ -208,7 +183,7 @@ func (y *layout) directive(d syntax.Directive) {
 }
 
 // mesh declares axes of devices.
-func (y *layout) mesh(d *syntax.Mesh) {
+func (y *checker) mesh(d *syntax.Mesh) {
 	for _, e := range d.Axes {
 		c, ok := y.f.number(e.Value)
 		if !ok {
@@ -227,8 +202,8 @@ func (y *layout) mesh(d *syntax.Mesh) {
 }
 
 // meshNames checks names of mesh axes.
-func (y *layout) meshNames(ids []*syntax.Ident) ir.Names {
-	out := ir.Names{}
+func (y *checker) meshNames(ids []*syntax.Ident) []string {
+	out := []string{}
 	for _, id := range ids {
 		if y.l.mod.MeshSize(id.Name) == 0 {
 			var names []string
@@ -253,7 +228,7 @@ func (y *layout) meshNames(ids []*syntax.Ident) ir.Names {
 
 // paramsOf are the paths of the parameters that patterns select, in the order
 // of declaration: by their own paths, or as part of instances or modules.
-func (y *layout) paramsOf(ps []*syntax.Path) ir.Names {
+func (y *checker) paramsOf(ps []*syntax.Path) []string {
 	hit := map[*param]bool{}
 	for _, p := range ps {
 		before := len(hit)
@@ -269,7 +244,7 @@ func (y *layout) paramsOf(ps []*syntax.Path) ir.Names {
 			y.f.errorf("E0412", p, "`%s` has no parameters", p)
 		}
 	}
-	out := ir.Names{}
+	out := []string{}
 	for _, q := range y.l.params {
 		if hit[q] {
 			out = append(out, q.path)
@@ -279,7 +254,7 @@ func (y *layout) paramsOf(ps []*syntax.Path) ir.Names {
 }
 
 // selects reports whether a path names a parameter, an instance or a module.
-func (y *layout) selects(p *syntax.Path) bool {
+func (y *checker) selects(p *syntax.Path) bool {
 	s := p.String()
 	if y.l.selects(s) || y.module(s) != nil {
 		return true
@@ -314,7 +289,7 @@ func repeatedAt(m *instance, parts []string) (instances, bool) {
 }
 
 // module is the declaration of a module that the model uses, by its name.
-func (y *layout) module(name string) *syntax.Module {
+func (y *checker) module(name string) *syntax.Module {
 	for _, i := range y.l.instances {
 		if i.decl.Name.Name == name && i.path != "" {
 			return i.decl
@@ -323,7 +298,7 @@ func (y *layout) module(name string) *syntax.Module {
 	return nil
 }
 
-func (y *layout) unknownPath(p *syntax.Path) {
+func (y *checker) unknownPath(p *syntax.Path) {
 	if y.unnamed {
 		return
 	}

@@ -20,7 +20,7 @@ type placed struct {
 // tensors lists what the rules are about, once for each type: the parameters,
 // the batch, and the values of the forward pass. With paths, parameters are
 // listed each by itself.
-func (y *layout) tensors(paths bool) []placed {
+func (y *checker) tensors(paths bool) []placed {
 	var out []placed
 	seen := map[string]bool{}
 	add := func(t ir.Type, name, path string) {
@@ -58,10 +58,10 @@ func (y *layout) tensors(paths bool) []placed {
 	return out
 }
 
-func (y *layout) axisExists(name string) bool { return contains(y.allAxes(), name) }
+func (y *checker) axisExists(name string) bool { return contains(y.allAxes(), name) }
 
 // allAxes lists the axes of all tensors, sorted.
-func (y *layout) allAxes() []string {
+func (y *checker) allAxes() []string {
 	seen := map[string]bool{}
 	var out []string
 	for _, p := range y.tensors(false) {
@@ -78,7 +78,7 @@ func (y *layout) allAxes() []string {
 
 // checkShards looks at all rules together: no axis sharded twice, no mesh axis
 // twice in a tensor, every size divisible, every rule about something.
-func (y *layout) checkShards() {
+func (y *checker) checkShards() {
 	y.checkStages()
 	y.checkReplicas()
 	y.checkWhole()
@@ -104,7 +104,7 @@ func (y *layout) checkShards() {
 
 // checkStages reports rules over the mesh axis of a pipeline: its devices have
 // different parts of the model, and no tensor in common to cut.
-func (y *layout) checkStages() {
+func (y *checker) checkStages() {
 	stages := map[string]*syntax.Ident{}
 	for _, d := range y.decl.Directives {
 		if p, ok := d.(*syntax.Pipeline); ok {
@@ -138,7 +138,7 @@ func (y *layout) checkStages() {
 
 // checkReplicas reports zero over devices that all do the same work: they have
 // nothing to add up, and a part of the batch for each was probably forgotten.
-func (y *layout) checkReplicas() {
+func (y *checker) checkReplicas() {
 	used := y.dividing()
 	batch := "batch"
 	if y.t != nil && y.t.data != nil {
@@ -160,7 +160,7 @@ func (y *layout) checkReplicas() {
 
 // checkWhole reports rules about parameters that another one keeps whole, all of
 // them.
-func (y *layout) checkWhole() {
+func (y *checker) checkWhole() {
 	for _, d := range y.decl.Directives {
 		w, ok := d.(*syntax.Replicate)
 		if !ok {
@@ -178,7 +178,7 @@ func (y *layout) checkWhole() {
 }
 
 // keepsWhole is whether w replicates all parameters of r over all mesh axes of r.
-func (y *layout) keepsWhole(w *syntax.Replicate, r shardRule) bool {
+func (y *checker) keepsWhole(w *syntax.Replicate, r shardRule) bool {
 	for _, m := range r.mesh {
 		if len(w.Over) > 0 && !slices.ContainsFunc(w.Over, func(id *syntax.Ident) bool { return id.Name == m.Name }) {
 			return false
@@ -199,7 +199,7 @@ func (y *layout) keepsWhole(w *syntax.Replicate, r shardRule) bool {
 }
 
 // dividing are the mesh axes over which work is divided.
-func (y *layout) dividing() map[string]bool {
+func (y *checker) dividing() map[string]bool {
 	axes := map[string]bool{}
 	for _, d := range y.decl.Directives {
 		switch d := d.(type) {
@@ -216,7 +216,7 @@ func (y *layout) dividing() map[string]bool {
 
 // checkScope reports a rule about modules or parameters that do not have its
 // axis.
-func (y *layout) checkScope(r shardRule, scope []placed) {
+func (y *checker) checkScope(r shardRule, scope []placed) {
 	var names []string
 	for _, p := range scope {
 		for _, n := range p.typ.Names() {
@@ -247,7 +247,7 @@ func (y *layout) checkScope(r shardRule, scope []placed) {
 
 // scoped are the tensors that a rule is about: what crosses the borders of the
 // modules after `between`, the parameters after `of`, else all.
-func (y *layout) scoped(r shardRule, all, params []placed) []placed {
+func (y *checker) scoped(r shardRule, all, params []placed) []placed {
 	var out []placed
 	switch {
 	case len(r.between) > 0:
@@ -273,7 +273,7 @@ func (y *layout) scoped(r shardRule, all, params []placed) []placed {
 
 // covers is whether a pattern names a parameter, an instance that holds it, or
 // the module of one.
-func (y *layout) covers(q *syntax.Path, param string) bool {
+func (y *checker) covers(q *syntax.Path, param string) bool {
 	s := q.String()
 	if matchPath(s, param) || matchPath(s+".**", param) {
 		return true
@@ -311,7 +311,7 @@ func sameScope(a, b shardRule) bool {
 	return text(a) == text(b)
 }
 
-func (y *layout) again(o, r shardRule) {
+func (y *checker) again(o, r shardRule) {
 	var mesh []string
 	for _, m := range append(slices.Clone(o.mesh), r.mesh...) {
 		if !contains(mesh, m.Name) {
@@ -327,7 +327,7 @@ func (y *layout) again(o, r shardRule) {
 }
 
 // checkTwice reports a tensor in which two axes want the same mesh axis.
-func (y *layout) checkTwice(o, r shardRule, p placed) {
+func (y *checker) checkTwice(o, r shardRule, p placed) {
 	if o.axis == r.axis || !p.typ.Has(o.axis) || !p.typ.Has(r.axis) {
 		return
 	}
@@ -347,7 +347,7 @@ func (y *layout) checkTwice(o, r shardRule, p placed) {
 	}
 }
 
-func (y *layout) checkSize(r shardRule, p placed) {
+func (y *checker) checkSize(r shardRule, p placed) {
 	i := p.typ.Index(r.axis)
 	if i < 0 {
 		return

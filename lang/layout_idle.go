@@ -9,7 +9,7 @@ import (
 )
 
 // checkIdle warns of mesh axes that no rule is over.
-func (y *layout) checkIdle() {
+func (y *checker) checkIdle() {
 	used := y.dividing()
 	for _, a := range y.l.mod.Mesh {
 		if a.Size > 1 && !used[a.Name] {
@@ -21,7 +21,7 @@ func (y *layout) checkIdle() {
 
 // checkPointless warns of directives that can change nothing in this layout,
 // whatever the sizes of its mesh.
-func (y *layout) checkPointless() {
+func (y *checker) checkPointless() {
 	added := y.adds()
 	for _, d := range y.decl.Directives {
 		switch d := d.(type) {
@@ -38,7 +38,7 @@ func (y *layout) checkPointless() {
 				y.pointless(d, "forbid", "one device has no collectives")
 			}
 		case *syntax.Precision:
-			if !added && y.precision["reduce"] != ir.F32 {
+			if !added && y.precision.Reduce != ir.F32 {
 				y.pointless(d, "reduce", "no devices add up gradients")
 			}
 		case *syntax.Pipeline:
@@ -56,13 +56,13 @@ func (y *layout) checkPointless() {
 	}
 }
 
-func (y *layout) pointless(n syntax.Node, what, why string) {
+func (y *checker) pointless(n syntax.Node, what, why string) {
 	y.l.warnings = append(y.l.warnings, fmt.Sprintf("layout `%s`: `%s` of line %d has no effect: %s", y.decl.Name.Name, what, n.At().Line, why))
 }
 
 // adds is whether devices have gradients to add up: what they work on differs,
 // by a rule about an axis everywhere or at the borders of modules.
-func (y *layout) adds() bool {
+func (y *checker) adds() bool {
 	return slices.ContainsFunc(y.decl.Directives, func(d syntax.Directive) bool {
 		s, ok := d.(*syntax.Shard)
 		return ok && len(s.Of) == 0
@@ -70,7 +70,7 @@ func (y *layout) adds() bool {
 }
 
 // lists is whether a rule is over several mesh axes.
-func (y *layout) lists() bool {
+func (y *checker) lists() bool {
 	return slices.ContainsFunc(y.decl.Directives, func(d syntax.Directive) bool {
 		switch d := d.(type) {
 		case *syntax.Shard:
@@ -83,7 +83,7 @@ func (y *layout) lists() bool {
 }
 
 // shardsAny is whether a rule would shard a parameter that w keeps whole.
-func (y *layout) shardsAny(w *syntax.Replicate) bool {
+func (y *checker) shardsAny(w *syntax.Replicate) bool {
 	meets := func(over []*syntax.Ident) bool {
 		return len(w.Over) == 0 || slices.ContainsFunc(over, func(a *syntax.Ident) bool {
 			return slices.ContainsFunc(w.Over, func(b *syntax.Ident) bool { return a.Name == b.Name })
@@ -110,7 +110,7 @@ func (y *layout) shardsAny(w *syntax.Replicate) bool {
 
 // excludes is the `overlap` directive that keeps a collective from running beside
 // computation, or nil.
-func (y *layout) excludes(collective string) *syntax.Overlap {
+func (y *checker) excludes(collective string) *syntax.Overlap {
 	for _, d := range y.decl.Directives {
 		o, ok := d.(*syntax.Overlap)
 		if ok && !slices.ContainsFunc(o.What, func(id *syntax.Ident) bool { return id.Name == collective }) {

@@ -7,19 +7,17 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/layout"
 	"ptc/lang/syntax"
 )
 
-// maxPrefetch bounds how many blocks ahead of their use parameters are gathered.
-const maxPrefetch = 64
-
-func (y *layout) zero(d *syntax.Zero) {
+func (y *checker) zero(d *syntax.Zero) {
 	y.single(d, "zero")
 	mesh := y.meshNames(d.Over)
 	level, ok := y.count(d.Stage, "E0411", "the level of `zero`", 1, 3)
-	kv := []any{"level", ir.Int(level), "over", mesh}
+	r := &layout.Zero{Level: level, Over: mesh, Prefetch: layout.Unsaid}
 	y.options(d.Options, map[string]func(syntax.Expr){"prefetch": func(x syntax.Expr) {
-		n, good := y.count(x, "E0415", "the number of blocks to gather ahead", 0, maxPrefetch)
+		n, good := y.count(x, "E0415", "the number of blocks to gather ahead", 0, layout.MaxPrefetch)
 		if ok && level < 3 {
 			y.f.wants("E0415", x, "`zero 3`, which shards parameters and gathers them", "", "`zero %d` has nothing to prefetch", level)
 		} else if o := y.excludes("all_gather"); good && n > 0 && o != nil {
@@ -27,18 +25,18 @@ func (y *layout) zero(d *syntax.Zero) {
 			e.Want, e.Note = "`overlap all_gather`, or `prefetch = 0`", []diag.Note{{Pos: o.At(), Msg: "the directive"}}
 			y.l.errs.add(e)
 		} else if good {
-			kv = append(kv, "prefetch", ir.Int(n))
+			r.Prefetch = n
 		}
 	}})
 	if ok {
-		y.rule(d, "zero", kv...)
+		y.rule(d, r)
 	}
 }
 
 // recompute names modules whose inner values are computed again in the
 // backward pass, except those of the members kept; or leaves the choice to the
 // compiler, under a budget of bytes.
-func (y *layout) recompute(d *syntax.Recompute) {
+func (y *checker) recompute(d *syntax.Recompute) {
 	if len(d.What) == 1 && d.What[0].String() == "auto" {
 		y.recomputeAuto(d)
 		return
@@ -51,7 +49,7 @@ func (y *layout) recompute(d *syntax.Recompute) {
 	}
 	mods := y.modulesOf(d.What, "computed again")
 	y.recomputedTwice(d, mods)
-	keep := ir.Names{}
+	var keep []string
 	y.options(d.Options, map[string]func(syntax.Expr){"keep": func(x syntax.Expr) {
 		keep = y.words(x)
 		for _, k := range keep {
@@ -60,12 +58,12 @@ func (y *layout) recompute(d *syntax.Recompute) {
 	}, "budget": func(x syntax.Expr) {
 		y.f.wants("E0415", x, "`recompute auto`, which chooses under a budget", "", "a budget for modules that are named")
 	}})
-	y.rule(d, "recompute", "of", y.joined(d.What), "keep", keep)
+	y.rule(d, &layout.Recompute{Of: y.patterns(d.What), Keep: keep})
 }
 
 // recomputedTwice reports instances that another rule of this kind names too:
 // what one keeps, the other would compute again.
-func (y *layout) recomputedTwice(d *syntax.Recompute, mods []*instance) {
+func (y *checker) recomputedTwice(d *syntax.Recompute, mods []*instance) {
 	for _, i := range mods {
 		if old := y.recomputed[i]; old != nil && old != d {
 			e := at("E0415", d, "`%s` is recomputed twice", i.path)
@@ -79,13 +77,13 @@ func (y *layout) recomputedTwice(d *syntax.Recompute, mods []*instance) {
 	}
 }
 
-func (y *layout) recomputeAuto(d *syntax.Recompute) {
+func (y *checker) recomputeAuto(d *syntax.Recompute) {
 	y.single(d, "recompute auto")
-	kv, given := []any{"of", ir.Str("auto")}, false
+	r, given := &layout.Recompute{Of: []string{"auto"}}, false
 	y.options(d.Options, map[string]func(syntax.Expr){"budget": func(x syntax.Expr) {
 		given = true
 		if n, ok := y.bytes(x, "E0420", "the budget of activations", "2 GiB", 1); ok {
-			kv = append(kv, "budget", ir.Int(n))
+			r.Budget = int64(n)
 		}
 	}, "keep": func(x syntax.Expr) {
 		y.f.wants("E0415", x, "names of modules to recompute: `recompute Block { keep = … }`", "", "`recompute auto` chooses what is kept")
@@ -93,11 +91,11 @@ func (y *layout) recomputeAuto(d *syntax.Recompute) {
 	if !given && !y.hasMemory() {
 		y.f.wants("E0420", d, "`recompute auto { budget = 2 GiB }`, or `device memory = 80 GiB` in the layout", "", "nothing says how much may be kept")
 	}
-	y.rule(d, "recompute", kv...)
+	y.rule(d, r)
 }
 
 // hasMemory is whether the layout says how much memory a device has.
-func (y *layout) hasMemory() bool {
+func (y *checker) hasMemory() bool {
 	for _, d := range y.decl.Directives {
 		if d, ok := d.(*syntax.Device); ok {
 			for _, e := range d.Entries {
@@ -112,7 +110,7 @@ func (y *layout) hasMemory() bool {
 
 // modulesOf are the instances that patterns select, by their path or their
 // module's name. A pattern must select one: to, what a parameter cannot be.
-func (y *layout) modulesOf(ps []*syntax.Path, to string) (out []*instance) {
+func (y *checker) modulesOf(ps []*syntax.Path, to string) (out []*instance) {
 	for _, p := range ps {
 		before := len(out)
 		for _, i := range y.l.instances {
@@ -134,8 +132,8 @@ func (y *layout) modulesOf(ps []*syntax.Path, to string) (out []*instance) {
 	return out
 }
 
-// joined are patterns of modules as one string; `blocks` alone is each of them.
-func (y *layout) joined(ps []*syntax.Path) ir.Str {
+// patterns are patterns of modules; `blocks` alone is each of them.
+func (y *checker) patterns(ps []*syntax.Path) []string {
 	var out []string
 	for _, p := range ps {
 		s := p.String()
@@ -144,11 +142,11 @@ func (y *layout) joined(ps []*syntax.Path) ir.Str {
 		}
 		out = append(out, s)
 	}
-	return ir.Str(strings.Join(out, ", "))
+	return out
 }
 
 // checkKept checks that a name is a member of one of the modules.
-func (y *layout) checkKept(x syntax.Expr, k string, mods []*instance) {
+func (y *checker) checkKept(x syntax.Expr, k string, mods []*instance) {
 	if len(mods) == 0 || y.unnamed {
 		return
 	}
@@ -168,18 +166,21 @@ func (y *layout) checkKept(x syntax.Expr, k string, mods []*instance) {
 // foreignDType turns the names that others give to dtypes into those here.
 var foreignDType = strings.NewReplacer("bfloat", "bf", "float", "f", "fp", "f", "half", "f16")
 
-func (y *layout) setPrecision(d *syntax.Precision) {
+func (y *checker) setPrecision(d *syntax.Precision) {
 	y.single(d, "precision")
-	allowed := map[string][]string{"compute": {"f32", "bf16", "f16"}, "params": {"f32", "bf16", "f16"}, "reduce": {"f32", "bf16"}}
 	readers := map[string]func(syntax.Expr){}
-	for k, names := range allowed {
+	for k, dtypes := range layout.Precisions {
+		var names []string
+		for _, t := range dtypes {
+			names = append(names, t.String())
+		}
 		readers[k] = func(x syntax.Expr) {
 			w, ok := y.word(x)
 			if ok && !contains(names, w) {
 				y.f.wants("E0413", x, diag.OneOf(names), diag.DidYouMean(foreignDType.Replace(w), names), "`%s` cannot be %s", k, clip(w))
 				return
 			}
-			y.precision[k], _ = ir.ParseDType(w)
+			*y.precision.Set(k), _ = ir.ParseDType(w)
 		}
 	}
 	var scaled syntax.Expr
@@ -192,13 +193,13 @@ func (y *layout) setPrecision(d *syntax.Precision) {
 
 // setScale reads `loss_scale = dynamic` or a number. Only in f16 do gradients
 // vanish for want of range, so elsewhere it is a mistake.
-func (y *layout) setScale(x syntax.Expr) {
-	if c := y.precision["compute"]; c != ir.F16 {
+func (y *checker) setScale(x syntax.Expr) {
+	if c := y.precision.Compute; c != ir.F16 {
 		y.f.wants("E0413", x, "`compute = f16`, or no `loss_scale`", "", "gradients in %s have the range that they need without a scale", c)
 		return
 	}
 	if n, ok := x.(*syntax.Name); ok && n.Name == "dynamic" {
-		y.scale = ir.Name("dynamic")
+		y.precision.Scale.Dynamic = true
 		return
 	}
 	var c number
@@ -218,19 +219,14 @@ func (y *layout) setScale(x syntax.Expr) {
 		y.f.wants("E0413", x, "a positive finite number, or `dynamic`", "", "`loss_scale` is %s", formatNumber(c))
 		return
 	}
-	if n, ok := c.int(); ok && c.whole {
-		y.scale = ir.Int(n)
-	} else {
-		y.scale = ir.Float(c.v)
-	}
+	y.precision.Scale.Static = c.v
 }
 
 // offload moves kinds of tensors out of device memory: of the modules named,
 // or all.
-func (y *layout) offload(d *syntax.Offload) {
-	kinds := []string{"optimizer", "activations"}
-	places := []string{"host", "disk"}
-	what := ir.Names{}
+func (y *checker) offload(d *syntax.Offload) {
+	kinds, places := layout.Offloaded, layout.Memories
+	var what []string
 	for _, p := range d.What {
 		k := p.String()
 		switch {
@@ -247,19 +243,19 @@ func (y *layout) offload(d *syntax.Offload) {
 		y.f.wants("E0418", d.To, diag.OneOf(places), diag.DidYouMean(d.To.Name, places), "unknown memory `%s`", d.To.Name)
 	}
 	y.modulesOf(d.Of, "offloaded")
-	kv := []any{"what", what, "of", y.joined(d.Of), "to", ir.Name(d.To.Name)}
+	r := &layout.Offload{What: what, Of: y.patterns(d.Of), To: d.To.Name}
 	y.options(d.Options, map[string]func(syntax.Expr){"piece": func(x syntax.Expr) {
 		n, ok := y.bytes(x, "E0418", "the size of a piece", "4 MiB", 1)
 		if ok && len(what) > 0 && !contains(what, "optimizer") {
 			y.f.wants("E0418", x, "`offload optimizer`, whose states are fetched in pieces", "", "activations are not cut into pieces")
 		} else if ok {
-			kv = append(kv, "piece", ir.Int(n))
+			r.Piece = int64(n)
 		}
 	}})
-	y.rule(d, "offload", kv...)
+	y.rule(d, r)
 }
 
-func (y *layout) device(d *syntax.Device) {
+func (y *checker) device(d *syntax.Device) {
 	for _, e := range d.Entries {
 		if e.Key.Name != "memory" {
 			y.f.wants("E0415", e.Key, "`memory`", diag.DidYouMean(e.Key.Name, []string{"memory"}), "a device has no `%s`", e.Key.Name)
@@ -267,7 +263,7 @@ func (y *layout) device(d *syntax.Device) {
 		}
 		y.single(e, "device memory")
 		if n, ok := y.bytes(e.Value, "E0416", "the memory of a device", "80 GiB", 1024); ok {
-			y.rule(d, "device", "memory", ir.Int(n))
+			y.rule(d, &layout.Device{Memory: int64(n)})
 		}
 	}
 }

@@ -4,14 +4,14 @@ import (
 	"sort"
 
 	"ptc/internal/diag"
-	"ptc/ir"
+	"ptc/ir/layout"
 	"ptc/lang/syntax"
 )
 
 // schedules are the orders of microbatches that a pipeline may have.
 var schedules = []string{"gpipe", "1f1b", "interleaved", "zb_h1"}
 
-func (y *layout) pipeline(d *syntax.Pipeline) {
+func (y *checker) pipeline(d *syntax.Pipeline) {
 	y.single(d, "pipeline")
 	mesh := y.meshNames([]*syntax.Ident{d.Over})
 	blocks, ok := repeatedAt(y.l.model, d.What.Parts)
@@ -51,7 +51,7 @@ func (y *layout) pipeline(d *syntax.Pipeline) {
 	if schedule == "interleaved" && chunks == 1 {
 		y.oneChunk[d] = true
 	}
-	var counts ir.Ints
+	var counts []int
 	if ok && len(mesh) == 1 {
 		stages := y.l.mod.MeshSize(d.Over.Name) * chunks
 		switch {
@@ -61,12 +61,11 @@ func (y *layout) pipeline(d *syntax.Pipeline) {
 			counts = y.stages(byHand, stages, chunks, len(blocks))
 		}
 	}
-	y.rule(d, "pipeline", "blocks", ir.Str(d.What.String()), "over", mesh, "schedule", ir.Str(schedule), "microbatches", ir.Int(micro),
-		"chunks", ir.Int(chunks), "stages", counts)
+	y.rule(d, &layout.Pipeline{Blocks: d.What.String(), Over: d.Over.Name, Schedule: schedule, Microbatches: micro, Chunks: chunks, Stages: counts})
 }
 
 // stages reads the blocks of each virtual stage: [2, 1, 3].
-func (y *layout) stages(x syntax.Expr, stages, chunks, blocks int) (out ir.Ints) {
+func (y *checker) stages(x syntax.Expr, stages, chunks, blocks int) (out []int) {
 	var xs []syntax.Expr
 	switch x := x.(type) {
 	case *syntax.List:
@@ -91,7 +90,7 @@ func (y *layout) stages(x syntax.Expr, stages, chunks, blocks int) (out ir.Ints)
 		if !ok {
 			return nil
 		}
-		out = append(out, int64(n))
+		out = append(out, n)
 		sum += n
 	}
 	if sum != blocks {
@@ -102,7 +101,7 @@ func (y *layout) stages(x syntax.Expr, stages, chunks, blocks int) (out ir.Ints)
 
 // checkMicrobatches checks that the part of the batch that one device has is
 // cut evenly.
-func (y *layout) checkMicrobatches(x syntax.Expr, n int) {
+func (y *checker) checkMicrobatches(x syntax.Expr, n int) {
 	if y.t.data == nil {
 		return // what is wrong with it was said
 	}

@@ -6,17 +6,17 @@ import (
 	"sort"
 
 	"ptc/internal/diag"
-	"ptc/ir"
+	"ptc/ir/layout"
 	"ptc/lang/syntax"
 )
 
 // shard records each axis of `shard a, b over m`; checkShards looks at them
 // together.
-func (y *layout) shard(d *syntax.Shard) {
+func (y *checker) shard(d *syntax.Shard) {
 	mesh := y.meshNames(d.Over)
 	of := y.paramsOf(d.Of)
 	var between []*syntax.Module
-	names := ir.Names{}
+	var names []string
 	for _, p := range d.Between {
 		m := y.module(p.String())
 		if m == nil {
@@ -26,7 +26,7 @@ func (y *layout) shard(d *syntax.Shard) {
 		between = append(between, m)
 		names = append(names, m.Name.Name)
 	}
-	axes := ir.Names{}
+	var axes []string
 	for _, a := range d.Axes {
 		if !y.axisExists(a.Name) {
 			if y.incomplete {
@@ -41,12 +41,14 @@ func (y *layout) shard(d *syntax.Shard) {
 			y.shards = append(y.shards, shardRule{a.Name, a, d.Over, d.Of, between, false})
 		}
 	}
-	y.rule(d, "shard", append([]any{"axes", axes, "over", mesh, "of", of, "between", names}, y.sequence(d)...)...)
+	r := &layout.Shard{Axes: axes, Over: mesh, Of: of, Between: names}
+	y.sequence(d, r)
+	y.rule(d, r)
 }
 
 // notModule reports what stands after `between` and names no module: perhaps a
 // path to instances of one.
-func (y *layout) notModule(p *syntax.Path) {
+func (y *checker) notModule(p *syntax.Path) {
 	for _, i := range y.l.instances {
 		s := p.String()
 		if i.path != "" && (matchPath(s, i.path) || matchPath(s+".*", i.path) && matchesRepeated(y.l.model, p)) {
@@ -60,12 +62,12 @@ func (y *layout) notModule(p *syntax.Path) {
 
 // sequence reads how the positions of a sequence lie and meet in attention:
 // options of a rule about one axis, everywhere, over one mesh axis.
-func (y *layout) sequence(d *syntax.Shard) (kv []any) {
+func (y *checker) sequence(d *syntax.Shard, r *layout.Shard) {
 	if d.Options == nil {
-		return nil
+		return
 	}
 	given := map[string]syntax.Expr{}
-	choose := func(k string, from ...string) func(syntax.Expr) {
+	choose := func(k string, to *string, from []string) func(syntax.Expr) {
 		return func(x syntax.Expr) {
 			w, ok := y.word(x)
 			if ok && !contains(from, w) {
@@ -73,7 +75,7 @@ func (y *layout) sequence(d *syntax.Shard) (kv []any) {
 				return
 			}
 			given[w] = x
-			if kv = append(kv, k, ir.Name(w)); w == "zigzag" && len(y.shards) > 0 {
+			if *to = w; w == "zigzag" && len(y.shards) > 0 {
 				y.shards[len(y.shards)-1].zigzag = true
 			}
 		}
@@ -89,19 +91,18 @@ func (y *layout) sequence(d *syntax.Shard) (kv []any) {
 		y.f.wants("E0415", d.Options, "one mesh axis: the devices of a ring", "", "attention and order over %d mesh axes", len(d.Over))
 	default:
 		y.options(d.Options, map[string]func(syntax.Expr){
-			"attention": choose("attention", "ring", "gather"),
-			"order":     choose("order", "contiguous", "zigzag"),
+			"attention": choose("attention", &r.Attention, layout.Attentions),
+			"order":     choose("order", &r.Order, layout.Orders),
 		})
 		if given["zigzag"] != nil && given["gather"] != nil {
 			y.f.wants("E0415", given["zigzag"], "`attention = ring`, or `order = contiguous`", "", "an order that shares the work of a ring, where attention gathers")
 		}
 	}
-	return kv
 }
 
 // options reads `{ key = expr … }` with the readers of the known keys, and
 // reports the others.
-func (y *layout) options(o *syntax.Options, readers map[string]func(syntax.Expr)) {
+func (y *checker) options(o *syntax.Options, readers map[string]func(syntax.Expr)) {
 	if o == nil {
 		return
 	}
@@ -130,7 +131,7 @@ func (y *layout) options(o *syntax.Options, readers map[string]func(syntax.Expr)
 }
 
 // word is the plain word that an option must be: 1f1b, bf16, attn.
-func (y *layout) word(x syntax.Expr) (string, bool) {
+func (y *checker) word(x syntax.Expr) (string, bool) {
 	switch x := x.(type) {
 	case *syntax.Name:
 		return x.Name, true
@@ -142,7 +143,7 @@ func (y *layout) word(x syntax.Expr) (string, bool) {
 }
 
 // words is one word or a list of them.
-func (y *layout) words(x syntax.Expr) ir.Names {
+func (y *checker) words(x syntax.Expr) []string {
 	var xs []syntax.Expr
 	switch x := x.(type) {
 	case *syntax.List:
@@ -152,7 +153,7 @@ func (y *layout) words(x syntax.Expr) ir.Names {
 	default:
 		xs = []syntax.Expr{x}
 	}
-	out := ir.Names{}
+	var out []string
 	for _, e := range xs {
 		if w, ok := y.word(e); ok {
 			out = append(out, w)
@@ -162,7 +163,7 @@ func (y *layout) words(x syntax.Expr) ir.Names {
 }
 
 // count is an option that must be a number from lo to hi.
-func (y *layout) count(x syntax.Expr, code, what string, lo, hi int) (int, bool) {
+func (y *checker) count(x syntax.Expr, code, what string, lo, hi int) (int, bool) {
 	c, ok := y.f.number(x)
 	if !ok {
 		return 0, false
@@ -177,7 +178,7 @@ func (y *layout) count(x syntax.Expr, code, what string, lo, hi int) (int, bool)
 
 // bytes is an option that must be a size of at least lo bytes, such as the
 // example.
-func (y *layout) bytes(x syntax.Expr, code, what, example string, lo int) (int, bool) {
+func (y *checker) bytes(x syntax.Expr, code, what, example string, lo int) (int, bool) {
 	c, ok := y.f.number(x)
 	if !ok {
 		return 0, false
@@ -197,14 +198,11 @@ func (y *layout) bytes(x syntax.Expr, code, what, example string, lo int) (int, 
 // as of 0.1 GiB, does not matter. A smaller one with a fraction lacks its unit.
 func wholeBytes(v float64) bool { return v == math.Trunc(v) || v >= 1024 }
 
-// collectives are what can be forbidden or overlapped.
-var collectives = []string{"all_gather", "all_reduce", "all_to_all", "permute", "reduce_scatter"}
-
-func (y *layout) collectives(ids []*syntax.Ident) ir.Names {
-	out := ir.Names{}
+func (y *checker) collectives(ids []*syntax.Ident) []string {
+	var out []string
 	for _, id := range ids {
-		if !contains(collectives, id.Name) {
-			y.f.wants("E0417", id, diag.OneOf(collectives), diag.DidYouMean(id.Name, collectives), "unknown collective `%s`", id.Name)
+		if !contains(layout.Collectives, id.Name) {
+			y.f.wants("E0417", id, diag.OneOf(layout.Collectives), diag.DidYouMean(id.Name, layout.Collectives), "unknown collective `%s`", id.Name)
 			continue
 		}
 		out = append(out, id.Name)
@@ -214,39 +212,39 @@ func (y *layout) collectives(ids []*syntax.Ident) ir.Names {
 
 // overlap lists the collectives that may run beside computation; `none` leaves
 // an empty list.
-func (y *layout) overlap(d *syntax.Overlap) {
+func (y *checker) overlap(d *syntax.Overlap) {
 	y.single(d, "overlap")
 	y.options(d.Options, nil)
 	none := slices.IndexFunc(d.What, func(id *syntax.Ident) bool { return id.Name == "none" })
 	if none < 0 {
-		y.rule(d, "overlap", "collectives", y.collectives(d.What))
+		y.rule(d, &layout.Overlap{Collectives: y.collectives(d.What)})
 		return
 	}
 	if len(d.What) > 1 {
 		y.f.wants("E0417", d.What[none], "`overlap none`, or the collectives alone", "", "`none` in a list of collectives")
 	}
-	y.rule(d, "overlap")
-	t := &y.rules[len(y.rules)-1]
-	t.Args = t.Args.With("collectives", ir.Names{})
+	y.rule(d, &layout.Overlap{})
 }
 
 // entries are the plain options of a layout, all numbers of bytes: what each is,
 // and an example.
-var entries = map[string]struct{ what, example string }{
-	"bucket":    {"the size of a bucket", "25 MiB"},
-	"two_level": {"the payload from which a collective has two levels", "64 KiB"},
+var entries = map[string]struct {
+	what, example string
+	rule          func(bytes int64) layout.Rule
+}{
+	"bucket":    {"the size of a bucket", "25 MiB", func(n int64) layout.Rule { return &layout.Bucket{Bytes: n} }},
+	"two_level": {"the payload from which a collective has two levels", "64 KiB", func(n int64) layout.Rule { return &layout.TwoLevel{Bytes: n} }},
 }
 
 // entry is a plain option of the layout.
-func (y *layout) entry(d *syntax.Entry) {
+func (y *checker) entry(d *syntax.Entry) {
 	e, ok := entries[d.Key.Name]
 	if !ok {
-		known := []string{"bucket", "device", "forbid", "mesh", "offload", "overlap", "pipeline", "precision", "recompute", "replicate", "shard", "two_level", "zero"}
-		y.f.wants("E0415", d.Key, "`bucket`, `two_level`, or a directive", diag.DidYouMean(d.Key.Name, known), "a layout has no option `%s`", d.Key.Name)
+		y.f.wants("E0415", d.Key, "`bucket`, `two_level`, or a directive", diag.DidYouMean(d.Key.Name, layout.Words()), "a layout has no option `%s`", d.Key.Name)
 		return
 	}
 	y.single(d, d.Key.Name)
 	if n, ok := y.bytes(d.Value, "E0415", e.what, e.example, 0); ok {
-		y.rule(d, d.Key.Name, "bytes", ir.Int(n))
+		y.rule(d, e.rule(int64(n)))
 	}
 }

@@ -1,10 +1,10 @@
 package lang
 
 import (
-	"path"
 	"slices"
 	"strings"
 
+	"ptc/ir/layout"
 	"ptc/lang/syntax"
 )
 
@@ -124,24 +124,7 @@ func (l *lowerer) selects(pattern string) bool {
 // matchPath reports whether a dotted path matches a pattern: * stands for one
 // part or a piece of one, ** for any number of parts.
 func matchPath(pattern, p string) bool {
-	parts := strings.Split(p, ".")
-	// at[i] is whether the pattern so far matches the first i parts.
-	at := make([]bool, len(parts)+1)
-	at[0] = true
-	for _, q := range strings.Split(pattern, ".") {
-		next := make([]bool, len(at))
-		for i := range at {
-			switch {
-			case q == "**":
-				next[i] = at[i] || i > 0 && next[i-1]
-			case i > 0 && at[i-1]:
-				ok, err := path.Match(q, parts[i-1])
-				next[i] = ok && err == nil
-			}
-		}
-		at = next
-	}
-	return at[len(parts)]
+	return layout.Match(strings.Split(pattern, "."), strings.Split(p, "."))
 }
 
 func matchesAny(patterns []string, p string) bool {

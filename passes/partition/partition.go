@@ -6,6 +6,7 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/layout"
 	"ptc/ir/op"
 	"ptc/passes/pass"
 )
@@ -13,7 +14,7 @@ import (
 // Run localizes every function of m.
 func Run(c *pass.Context, m *ir.Module) error {
 	m.Level = ir.Local
-	rules, plans := bans(m), map[string]plan{}
+	rules, plans := layout.All[*layout.Forbid](layout.Of(m)), map[string]plan{}
 	for _, f := range m.Funcs {
 		if m.Devices() == 1 && !slices.ContainsFunc(f.Ops, func(o *ir.Op) bool { return o.Name == "take" || op.Of(o).Class == op.Placement }) {
 			continue
@@ -34,7 +35,7 @@ type partitioner struct {
 	b   op.Builder
 	out []*ir.Op
 
-	bans   []ban
+	bans   []*layout.Forbid
 	params map[*ir.Value]string // the parameters that values are
 	plans  map[string]plan      // of reshards, by what they are
 }
