@@ -1,7 +1,8 @@
 package lang
 
 import (
-	"ptc/internal/diag"
+	"slices"
+
 	"ptc/ir"
 	"ptc/lang/syntax"
 )
@@ -83,38 +84,6 @@ func indexOf(f *frame, c *builtinCall) value {
 	return f.emitIndex(c.site, names[0], size)
 }
 
-func (f *frame) emitIndex(n syntax.Node, axis string, size int) value {
-	return f.emit(n, "index", ir.A("axis", ir.Name(axis), "size", ir.Int(size)))
-}
-
-// callIndex is index(axis), whose argument is a name and not a value.
-func (f *frame) callIndex(x *syntax.Call) (value, bool) {
-	if len(x.Args) != 1 || x.Args[0].Name != nil && x.Args[0].Name.Name != "axis" {
-		return nil, false
-	}
-	a, ok := f.oneAxis(x.Args[0].Value)
-	if !ok {
-		return unknown{}, true
-	}
-	size, ok := f.axisSize(x.Args[0].Value, a)
-	if !ok {
-		return unknown{}, true
-	}
-	return f.emitIndex(x, a, size), true
-}
-
-// noAxis reports an axis that a tensor lacks.
-func (f *frame) noAxis(n syntax.Node, x tensor, name string) value {
-	return f.noAxisIn(n, x.v.Type, name)
-}
-
-func (f *frame) noAxisIn(n syntax.Node, t ir.Type, name string) value {
-	e := at("E0203", n, "unknown axis `%s`: the tensor is %s", name, t)
-	e.Want, e.Hint = diag.OneOf(t.Names()), diag.DidYouMean(name, t.Names())
-	f.reportNamed(e, name)
-	return unknown{}
-}
-
 func sizeOf(f *frame, c *builtinCall) value {
 	x, isShape := c.vals[0].(shape)
 	if !isShape {
@@ -171,7 +140,7 @@ func split(f *frame, c *builtinCall) value {
 	}
 	for _, a := range c.extra {
 		for _, from := range f.axisName(a.Name.Name) {
-			into, ok := f.splitSizes(a, x, from)
+			into, ok := splitSizes(f, a, x, from)
 			if !ok {
 				return unknown{}
 			}
@@ -185,7 +154,7 @@ func split(f *frame, c *builtinCall) value {
 
 // splitSizes finds the size of each part: that of the config or of a tensor
 // seen, except that one part may be left to be computed.
-func (f *frame) splitSizes(a *syntax.Arg, x tensor, from string) (ir.Sizes, bool) {
+func splitSizes(f *frame, a *syntax.Arg, x tensor, from string) (ir.Sizes, bool) {
 	names, ok := f.axes(a.Value)
 	if !ok {
 		return nil, false
@@ -198,7 +167,7 @@ func (f *frame) splitSizes(a *syntax.Arg, x tensor, from string) (ir.Sizes, bool
 	var into ir.Sizes
 	open, known := -1, 1
 	for i, n := range names {
-		size := f.knownSize(n)
+		size := knownSize(f, n)
 		if size == 0 && open < 0 {
 			open = i
 		} else if size == 0 {
@@ -220,11 +189,11 @@ func (f *frame) splitSizes(a *syntax.Arg, x tensor, from string) (ir.Sizes, bool
 }
 
 // knownSize is the size of an axis, or 0.
-func (f *frame) knownSize(name string) int {
+func knownSize(f *frame, name string) int {
 	if s := f.sizes[name]; s > 0 {
 		return s
 	}
-	if v, ok := f.l.configValue(name); ok {
+	if v, ok := f.in.configValue(name); ok {
 		if c, ok := v.(number); ok {
 			if s, ok := c.int(); ok && s > 0 && s <= maxSize {
 				return s
@@ -288,20 +257,11 @@ func together(t ir.Type, parts []string) []string {
 		switch {
 		case n == parts[0]:
 			order = append(order, parts...)
-		case !contains(parts, n):
+		case !slices.Contains(parts, n):
 			order = append(order, n)
 		}
 	}
 	return order
-}
-
-func contains(names []string, n string) bool {
-	for _, m := range names {
-		if m == n {
-			return true
-		}
-	}
-	return false
 }
 
 // concat is concat(a, b, …, over = axis).
@@ -329,7 +289,7 @@ func random(f *frame, c *builtinCall, dist string) value {
 	if !ok {
 		return unknown{}
 	}
-	fb := f.l.fb
+	fb := f.in.fb
 	if fb.seed == nil {
 		return f.wants("E0219", c.site, "", "choose with `if training { … }`", "there are no random numbers outside of training")
 	}

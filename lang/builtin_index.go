@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/lang/syntax"
 )
@@ -69,4 +70,36 @@ func (f *frame) bound(x syntax.Expr, def, size int) (int, bool) {
 		n += size
 	}
 	return n, true
+}
+
+func (f *frame) emitIndex(n syntax.Node, axis string, size int) value {
+	return f.emit(n, "index", ir.A("axis", ir.Name(axis), "size", ir.Int(size)))
+}
+
+// callIndex is index(axis), whose argument is a name and not a value.
+func (f *frame) callIndex(x *syntax.Call) (value, bool) {
+	if len(x.Args) != 1 || x.Args[0].Name != nil && x.Args[0].Name.Name != "axis" {
+		return nil, false
+	}
+	a, ok := f.oneAxis(x.Args[0].Value)
+	if !ok {
+		return unknown{}, true
+	}
+	size, ok := f.axisSize(x.Args[0].Value, a)
+	if !ok {
+		return unknown{}, true
+	}
+	return f.emitIndex(x, a, size), true
+}
+
+// noAxis reports an axis that a tensor lacks.
+func (f *frame) noAxis(n syntax.Node, x tensor, name string) value {
+	return f.noAxisIn(n, x.v.Type, name)
+}
+
+func (f *frame) noAxisIn(n syntax.Node, t ir.Type, name string) value {
+	e := at("E0203", n, "unknown axis `%s`: the tensor is %s", name, t)
+	e.Want, e.Hint = diag.OneOf(t.Names()), diag.DidYouMean(name, t.Names())
+	f.reportNamed(e, name)
+	return unknown{}
 }

@@ -1,6 +1,8 @@
 package lang
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/lang/syntax"
 )
@@ -37,12 +39,12 @@ func scatter(f *frame, c *builtinCall) value {
 			return f.noAxis(c.nodes[2], at, a)
 		}
 	}
-	if x, ok = f.along(c.site, x, at, over); !ok {
+	if x, ok = along(f, c.site, x, at, over); !ok {
 		return unknown{}
 	}
 	out := ir.Sizes{{Name: c.axes[3][0], N: size}}
 	for _, a := range x.v.Type.Axes {
-		if !contains(over, a.Name) {
+		if !slices.Contains(over, a.Name) {
 			out = append(out, ir.SizeOf{Name: a.Name, N: a.Size})
 		}
 	}
@@ -51,7 +53,7 @@ func scatter(f *frame, c *builtinCall) value {
 
 // along is x with every one of the axes, of the sizes that `like` has, the
 // missing ones first.
-func (f *frame) along(n syntax.Node, x, like tensor, axes []string) (tensor, bool) {
+func along(f *frame, n syntax.Node, x, like tensor, axes []string) (tensor, bool) {
 	var all ir.Sizes
 	for _, a := range axes {
 		if !x.v.Type.Has(a) {

@@ -1,8 +1,6 @@
 package lang
 
 import (
-	"fmt"
-
 	"ptc/internal/diag"
 	"ptc/lang/syntax"
 )
@@ -40,7 +38,7 @@ func (f *frame) call(x *syntax.Call) value {
 		if v, ok := fun.member("apply"); ok {
 			if fn, ok := v.(function); ok {
 				r := f.callFn(x, fn, x.Args, nil)
-				f.l.boundary(fun, r)
+				f.in.boundary(fun, r)
 				return r
 			}
 		}
@@ -54,8 +52,6 @@ func (f *frame) call(x *syntax.Call) value {
 		return f.errorf("E0209", x.Fun, "%s is not a function", fun.what())
 	}
 }
-
-func (o optimizerRef) what() string { return "the optimizer `" + o.decl.Name.Name + "`" }
 
 // matched are the arguments of a call in the order of the formals; absent ones
 // are nil. rest are further positional ones, extra further named ones.
@@ -128,13 +124,6 @@ func formalNames(fs []formal) []string {
 	return out
 }
 
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 // formalsOf are the formals of declared parameters.
 func formalsOf(ps []*syntax.Param) []formal {
 	out := make([]formal, len(ps))
@@ -202,7 +191,7 @@ func (f *frame) typed(callee *frame, name string, typ syntax.Type, x syntax.Expr
 // callFn inlines a declared function; vars are set before its body runs.
 func (f *frame) callFn(site *syntax.Call, fn function, args []*syntax.Arg, vars map[string]value) value {
 	g := f.child(site, fn.decl.Name.Name, fn.file, fn.inst)
-	if !f.l.enter(f, site, g) {
+	if !f.in.enter(f, site, g) {
 		return unknown{}
 	}
 	for k, v := range vars {
@@ -219,7 +208,7 @@ func (f *frame) callFn(site *syntax.Call, fn function, args []*syntax.Arg, vars 
 func (f *frame) finish(g *frame, site syntax.Node, fn *syntax.Fn) value {
 	g.block(fn.Body)
 	switch {
-	case g.l.stopped:
+	case g.in.stopped:
 		return unknown{}
 	case g.result == nil:
 		f.report(&diag.Error{Code: "E0217", Pos: fn.Name.At(), Len: fn.Name.Len(), Msg: "`" + fn.Name.Name + "` ends without a `return`"})

@@ -33,9 +33,9 @@ const (
 
 // loadConfig gathers the entries of every file: the main file's come first and
 // win over those of files it imports.
-func (l *lowerer) loadConfig(set []Override) {
-	l.configIndex = map[string]*entry{}
-	for _, g := range l.prog.files {
+func (in *interp) loadConfig(set []Override) {
+	in.configIndex = map[string]*entry{}
+	for _, g := range in.prog.files {
 		if g.tree == nil || g.std {
 			continue
 		}
@@ -45,58 +45,59 @@ func (l *lowerer) loadConfig(set []Override) {
 				continue
 			}
 			for _, n := range c.Entries {
-				if l.configIndex[n.Key.Name] == nil {
+				if in.configIndex[n.Key.Name] == nil {
 					e := &entry{name: n.Key.Name, node: n, file: g}
-					l.configIndex[e.name] = e
-					l.config = append(l.config, e)
+					in.configIndex[e.name] = e
+					in.config = append(in.config, e)
 				}
 			}
 		}
 	}
 	for i := range set {
-		l.override(&set[i])
+		in.override(&set[i])
 	}
-	for _, e := range l.config {
-		l.eval(e)
+	for _, e := range in.config {
+		in.eval(e)
 	}
 }
 
 // setFile is the file name in positions of overrides.
 const setFile = "--set"
 
-func (l *lowerer) override(o *Override) {
-	e := l.configIndex[o.Key]
+func (in *interp) override(o *Override) {
+	e := in.configIndex[o.Key]
 	if e != nil {
 		e.set = o
 		return
 	}
 	var names []string
-	for _, c := range l.config {
+	for _, c := range in.config {
 		names = append(names, c.name)
 	}
-	l.errs.add(&diag.Error{Code: "E0214", Msg: "--set " + clip(o.Key) + ": the config has no entry `" + clip(o.Key) + "`",
+	in.errs.add(&diag.Error{Code: "E0214", Msg: "--set " + clip(o.Key) + ": the config has no entry `" + clip(o.Key) + "`",
 		Want: diag.OneOf(names), Hint: diag.DidYouMean(o.Key, names)})
 }
 
 // configValue is the value of an entry.
-func (l *lowerer) configValue(name string) (value, bool) {
-	e := l.configIndex[name]
+func (in *interp) configValue(name string) (value, bool) {
+	e := in.configIndex[name]
 	if e == nil {
 		return nil, false
 	}
-	return l.eval(e), true
+	return in.eval(e), true
 }
 
-func (l *lowerer) eval(e *entry) value {
+func (in *interp) eval(e *entry) value {
 	switch e.state {
 	case evaluated:
 		return e.val
 	case running:
-		l.errs.add(at("E0213", e.node, "config entry `%s` depends on itself", e.name))
+		in.errs.add(at("E0213", e.node, "config entry `%s` depends on itself", e.name))
 		return unknown{}
 	}
 	e.state = running
-	f := &frame{l: l, file: e.file, name: "config", vars: map[string]value{}, sizes: map[string]int{}}
+	f := in.frame(e.file)
+	f.name = "config"
 	v := f.constant(e.node.Value, "config entry `"+e.name+"`")
 	if e.set != nil {
 		v = f.overridden(e, v)
@@ -137,7 +138,7 @@ func (f *frame) overridden(e *entry, old value) value {
 	}
 	x, errs := syntax.ParseExpr(setFile, e.set.Value)
 	fail := func(want string) value {
-		f.l.errs.add(&diag.Error{Code: "E0215", Msg: "--set " + e.name + "=" + clip(e.set.Value) + " is not " + want,
+		f.in.errs.add(&diag.Error{Code: "E0215", Msg: "--set " + e.name + "=" + clip(e.set.Value) + " is not " + want,
 			Want: want + ", as in the config's `" + e.name + " = " + describe(old) + "`"})
 		return unknown{}
 	}
@@ -146,8 +147,8 @@ func (f *frame) overridden(e *entry, old value) value {
 		return fail(want)
 	}
 	g := *f
-	quiet := lowerer{prog: f.l.prog, config: f.l.config, configIndex: f.l.configIndex}
-	g.l = &quiet
+	quiet := interp{prog: f.in.prog, config: f.in.config, configIndex: f.in.configIndex}
+	g.in = &quiet
 	v := g.expr(x)
 	switch v := v.(type) {
 	case number:
@@ -215,12 +216,21 @@ func attr(v value) ir.AttrVal {
 }
 
 // configAttrs are the config's values in the order of the files.
-func (l *lowerer) configAttrs() []ir.Attr {
+func (in *interp) configAttrs() []ir.Attr {
 	var out []ir.Attr
-	for _, e := range l.config {
+	for _, e := range in.config {
 		if a := attr(e.val); a != nil {
 			out = append(out, ir.Attr{Key: e.name, Val: a})
 		}
 	}
 	return out
+}
+
+// term is metadata of these arguments.
+func term(head string, args []ir.Attr) ir.Term {
+	t := ir.Term{Head: head}
+	for _, a := range args {
+		t.Args = t.Args.With(a.Key, a.Val)
+	}
+	return t
 }

@@ -12,7 +12,7 @@ import (
 // emit appends an operation of one result. A mistake in its operands is
 // reported at the node, or where the call names the axis at fault.
 func (f *frame) emit(n syntax.Node, name string, attrs ir.Attrs, args ...value) value {
-	fb := f.l.fb
+	fb := f.in.fb
 	if fb == nil {
 		return f.wants("E0219", n, "a value known at compile time", "", "tensors cannot be computed here")
 	}
@@ -25,7 +25,7 @@ func (f *frame) emit(n syntax.Node, name string, attrs ir.Attrs, args ...value) 
 		vs[i] = t.v
 	}
 	if len(fb.f.Ops) >= maxOps {
-		f.l.stop(f, n, "more than %d operations", maxOps)
+		f.in.stop(f, n, "more than %d operations", maxOps)
 		return unknown{}
 	}
 	before := len(fb.f.Ops)

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand"
+	"slices"
 	"testing"
 
 	"ptc/internal/diag"
 	"ptc/ir"
-	"ptc/ir/eval"
+	evaluate "ptc/ir/eval"
 	array "ptc/ir/tensor"
 	"ptc/lang/syntax"
 )
@@ -51,20 +52,20 @@ func compute(t *testing.T, src, expr string, step int, inputs ...input) *array.T
 	if len(errs) > 0 {
 		t.Fatal(diag.Render(errs, p.Source))
 	}
-	l := &lowerer{prog: p, mod: &ir.Module{}, paths: map[string]*param{}, bounds: map[*syntax.Module][]ir.Type{}}
-	l.loadConfig(nil)
-	f := l.mainFrame()
+	ev := newInterp(p, nil)
+	f := ev.frame(p.main)
 	for _, d := range p.main.tree.Decls {
 		if m, ok := d.(*syntax.Module); ok && m.Kind == "model" {
 			f.vars[m.Name.Name] = f.instantiate(moduleRef{m, p.main}, nil, m.Name, "")
 		}
 	}
-	fb := l.newFunc("step", true)
-	l.fb = fb
+	fb := newFunc("step", true)
+	ev.fb = fb
 	fb.f.Args = append(fb.f.Args, &ir.Arg{Value: fb.step, Role: ir.RoleStep}, &ir.Arg{Value: fb.seed, Role: ir.RoleSeed})
 	args := []*array.Tensor{array.Scalar(ir.I32, float64(step)), array.Scalar(ir.I32, 7)}
 	for _, in := range inputs {
-		if q := l.paths[in.name]; q != nil {
+		if i := slices.IndexFunc(ev.params, func(q *param) bool { return q.path == in.name }); i >= 0 {
+			q := ev.params[i]
 			fb.f.Args = append(fb.f.Args, &ir.Arg{Value: fb.param(q), Role: ir.RoleParam, Path: q.path})
 		} else {
 			v := fb.f.AddArg(in.x.Type, ir.RoleData, in.name, nil, diag.Pos{})
@@ -82,12 +83,11 @@ func compute(t *testing.T, src, expr string, step int, inputs ...input) *array.T
 		v = f.constTensor(x, c, ir.F32)
 	}
 	w, ok := v.(tensor)
-	if !ok || len(l.errs.list) > 0 {
-		t.Fatalf("%s: %s\n%s", expr, v.what(), diag.Render(l.errs.list, p.Source))
+	if !ok || len(ev.errs.list) > 0 {
+		t.Fatalf("%s: %s\n%s", expr, v.what(), diag.Render(ev.errs.list, p.Source))
 	}
 	fb.f.Results = []ir.Result{{Value: w.v, Role: ir.RoleStat, Path: "out"}}
-	l.mod.Funcs = []*ir.Func{fb.f}
-	out, err := eval.Func(l.mod, fb.f, args, eval.Options{Exact: true})
+	out, err := evaluate.Func(&ir.Module{Funcs: []*ir.Func{fb.f}}, fb.f, args, evaluate.Options{Exact: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 // expr evaluates an expression. It never gives nil.
 func (f *frame) expr(x syntax.Expr) value {
-	if !f.l.tick(f, x) {
+	if !f.in.tick(f, x) {
 		return unknown{}
 	}
 	switch x := x.(type) {
@@ -76,10 +76,10 @@ func (f *frame) read(n syntax.Node, v value) value {
 		e.Hint = "read it under the same condition: `… if condition else …`"
 		f.report(e)
 		return unknown{}
-	case f.l.fb == nil:
+	case f.in.fb == nil:
 		return f.wants("E0219", n, "a value known at compile time", "", "`%s` is a parameter", p.path)
 	}
-	w := f.l.fb.param(p.param)
+	w := f.in.fb.param(p.param)
 	f.saw(w.Type)
 	return tensor{w}
 }
@@ -189,7 +189,7 @@ func (f *frame) notA(n syntax.Node, v value, want string) value {
 // something else, such as a tensor that is called like its axis, still names
 // the axis.
 func (f *frame) axes(x syntax.Expr) ([]string, bool) {
-	if !f.l.tick(f, x) {
+	if !f.in.tick(f, x) {
 		return nil, false
 	}
 	if t, ok := x.(*syntax.Tuple); ok {

@@ -1,6 +1,10 @@
 package lang
 
-import "ptc/internal/diag"
+import (
+	"slices"
+
+	"ptc/internal/diag"
+)
 
 // foreign says what the language has in the place of what other frameworks call
 // so: NumPy, PyTorch, JAX, TensorFlow and einops.
@@ -50,7 +54,7 @@ func (f *frame) instead(name string, known []string) string {
 	if hint, ok := foreign[name]; ok {
 		return hint
 	}
-	if contains(importable(), name) {
+	if slices.Contains(importable(), name) {
 		return "add `import std." + name + "`"
 	}
 	return diag.DidYouMean(name, known)

@@ -2,7 +2,7 @@ package lang
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -13,15 +13,19 @@ import (
 // checker is the chosen layout while its directives are checked and turned into
 // terms of metadata.
 type checker struct {
-	l    *lowerer
+	in   *interp
 	f    *frame
+	name string
+	all  []string       // the layouts of the main file, in order
 	decl *syntax.Layout // nil: one device, by default
-	t    *training
+	mod  *ir.Module
+	data *dataSource // of the train block; nil where that has a mistake
 	// incomplete: the model has errors, so that an axis that a directive names may
 	// be missing for another reason than a slip in the directive; unnamed: so may a
 	// module or parameter.
 	incomplete, unnamed bool
 
+	warnings  []string
 	rules     []layout.Rule
 	shards    []shardRule
 	precision layout.Precision
@@ -45,43 +49,43 @@ type shardRule struct {
 
 // chooseLayout finds the layout by name; the first one where none is asked
 // for. It returns nil after reporting an unknown name.
-func (l *lowerer) chooseLayout(name string) (*checker, []string) {
+func chooseLayout(in *interp, name string) *checker {
 	var all []string
 	byName := map[string]*syntax.Layout{}
-	for _, d := range l.prog.main.tree.Decls {
-		if y, ok := d.(*syntax.Layout); ok {
-			if old := byName[y.Name.Name]; old != nil {
-				l.errs.add(twice(y.Name, old.Name))
+	for _, d := range in.prog.main.tree.Decls {
+		if d, ok := d.(*syntax.Layout); ok {
+			if old := byName[d.Name.Name]; old != nil {
+				in.errs.add(twice(d.Name, old.Name))
 				continue
 			}
-			byName[y.Name.Name] = y
-			all = append(all, y.Name.Name)
+			byName[d.Name.Name] = d
+			all = append(all, d.Name.Name)
 		}
 	}
-	lay := &checker{l: l, f: l.mainFrame(), once: map[string]syntax.Node{}, recomputed: map[*instance]*syntax.Recompute{}, oneChunk: map[*syntax.Pipeline]bool{}}
+	y := &checker{in: in, f: in.frame(in.prog.main), name: "single", all: all, precision: layout.Float32(), once: map[string]syntax.Node{}, recomputed: map[*instance]*syntax.Recompute{}, oneChunk: map[*syntax.Pipeline]bool{}}
 	switch {
 	case name == "" && len(all) > 0:
 		name = all[0]
 	case name == "" || name == "single" && byName[name] == nil:
-		return lay, all
+		return y
 	}
-	if lay.decl = byName[name]; lay.decl == nil {
-		l.errs.add(&diag.Error{Code: "E0401", Msg: "there is no layout `" + clip(name) + "`",
+	if y.name, y.decl = name, byName[name]; y.decl == nil {
+		in.errs.add(&diag.Error{Code: "E0401", Msg: "there is no layout `" + clip(name) + "`",
 			Want: diag.OneOf(all), Hint: diag.DidYouMean(name, all)})
-		return nil, all
+		return nil
 	}
-	return lay, all
+	return y
 }
 
-// lowerLayout checks the directives against the lowered module and appends the
+// lower checks the directives against the lowered module and appends the
 // metadata: the rules, the precision, and which modules are where.
-func (l *lowerer) lowerLayout(y *checker, t *training, compute string) {
-	y.t = t
-	y.incomplete = len(l.errs.list) > 0
-	y.precision = layout.Float32()
-	name := "single"
+//
+// data is of the train block, nil where that has a mistake; unnamed says that the
+// model has one, so that names may be missing for it.
+func (y *checker) lower(mod *ir.Module, data *dataSource, unnamed bool, compute string) {
+	y.mod, y.data, y.unnamed = mod, data, unnamed
+	y.incomplete = len(y.in.errs.list) > 0
 	if y.decl != nil {
-		name = y.decl.Name.Name
 		for _, d := range y.decl.Directives {
 			if m, ok := d.(*syntax.Mesh); ok {
 				y.mesh(m)
@@ -97,45 +101,31 @@ func (l *lowerer) lowerLayout(y *checker, t *training, compute string) {
 	if compute != "" {
 		d, ok := ir.ParseDType(compute)
 		if !ok || !d.IsFloat() || d == ir.F64 {
-			l.errs.add(&diag.Error{Code: "E0413", Msg: "cannot compute in `" + clip(compute) + "`", Want: "one of bf16, f16, f32"})
+			y.in.errs.add(&diag.Error{Code: "E0413", Msg: "cannot compute in `" + clip(compute) + "`", Want: "one of bf16, f16, f32"})
 		}
 		y.precision.Compute = d
 	}
 	if y.precision.Compute != ir.F16 {
 		y.precision.Scale = layout.Scale{}
 	}
-	rules, instances := (&layout.Layout{Name: name, Rules: y.rules, Instances: l.instancePaths()}).Terms()
-	l.mod.Meta = append(l.mod.Meta, rules, layout.Encode(&y.precision), instances)
+	rules, instances := (&layout.Layout{Name: y.name, Rules: y.rules, Instances: y.instancePaths()}).Terms()
+	mod.Meta = append(mod.Meta, rules, layout.Encode(&y.precision), instances)
 }
 
 // instancePaths lists, for each module, the paths of its instances; a repeated
 // one is written with a star.
-func (l *lowerer) instancePaths() map[string][]string {
+func (y *checker) instancePaths() map[string][]string {
 	paths := map[string][]string{}
-	for _, i := range l.instances {
+	for _, i := range y.in.instances {
 		if i.path == "" {
 			continue
 		}
 		n, p := i.decl.Name.Name, starred(i.path)
-		if !contains(paths[n], p) {
+		if !slices.Contains(paths[n], p) {
 			paths[n] = append(paths[n], p)
 		}
 	}
 	return paths
-}
-
-// starred is a path with its numbers as stars.
-func starred(p string) string {
-	if p == "" {
-		return ""
-	}
-	parts := strings.Split(p, ".")
-	for i, s := range parts {
-		if s[0] >= '0' && s[0] <= '9' {
-			parts[i] = "*"
-		}
-	}
-	return strings.Join(parts, ".")
 }
 
 // rule appends a rule; n is the line that made it.
@@ -149,7 +139,7 @@ func (y *checker) single(n syntax.Node, what string) {
 	if old := y.once[what]; old != nil {
 		e := at("E0415", n, "a second `%s`", what)
 		e.Note = []diag.Note{{Pos: old.At(), Msg: "the first one"}}
-		y.l.errs.add(e)
+		y.in.errs.add(e)
 	}
 	y.once[what] = n
 }
@@ -191,12 +181,12 @@ func (y *checker) mesh(d *syntax.Mesh) {
 		}
 		n, ok := c.int()
 		switch {
-		case !ok || n < 1 || n > maxDevices || y.l.mod.Devices()*n > maxDevices:
+		case !ok || n < 1 || n > maxDevices || y.mod.Devices()*n > maxDevices:
 			y.f.wants("E0414", e.Value, fmt.Sprintf("at least 1, and at most %d devices in all", maxDevices), "", "mesh axis `%s` of size %s", e.Key.Name, formatNumber(c))
-		case y.l.mod.MeshSize(e.Key.Name) != 0:
+		case y.mod.MeshSize(e.Key.Name) != 0:
 			y.f.errorf("E0414", e.Key, "mesh axis `%s` is declared twice", e.Key.Name)
 		default:
-			y.l.mod.Mesh = append(y.l.mod.Mesh, ir.MeshAxis{Name: e.Key.Name, Size: n})
+			y.mod.Mesh = append(y.mod.Mesh, ir.MeshAxis{Name: e.Key.Name, Size: n})
 		}
 	}
 }
@@ -205,9 +195,9 @@ func (y *checker) mesh(d *syntax.Mesh) {
 func (y *checker) meshNames(ids []*syntax.Ident) []string {
 	out := []string{}
 	for _, id := range ids {
-		if y.l.mod.MeshSize(id.Name) == 0 {
+		if y.mod.MeshSize(id.Name) == 0 {
 			var names []string
-			for _, a := range y.l.mod.Mesh {
+			for _, a := range y.mod.Mesh {
 				names = append(names, a.Name)
 			}
 			want := diag.OneOf(names)
@@ -217,7 +207,7 @@ func (y *checker) meshNames(ids []*syntax.Ident) []string {
 			y.f.wants("E0403", id, want, diag.DidYouMean(id.Name, names), "unknown mesh axis `%s`", id.Name)
 			continue
 		}
-		if contains(out, id.Name) {
+		if slices.Contains(out, id.Name) {
 			y.f.errorf("E0405", id, "mesh axis `%s` is named twice", id.Name)
 			continue
 		}
@@ -232,7 +222,7 @@ func (y *checker) paramsOf(ps []*syntax.Path) []string {
 	hit := map[*param]bool{}
 	for _, p := range ps {
 		before := len(hit)
-		for _, q := range y.l.params {
+		for _, q := range y.in.params {
 			if y.covers(p, q.path) {
 				hit[q] = true
 			}
@@ -245,7 +235,7 @@ func (y *checker) paramsOf(ps []*syntax.Path) []string {
 		}
 	}
 	out := []string{}
-	for _, q := range y.l.params {
+	for _, q := range y.in.params {
 		if hit[q] {
 			out = append(out, q.path)
 		}
@@ -256,15 +246,15 @@ func (y *checker) paramsOf(ps []*syntax.Path) []string {
 // selects reports whether a path names a parameter, an instance or a module.
 func (y *checker) selects(p *syntax.Path) bool {
 	s := p.String()
-	if y.l.selects(s) || y.module(s) != nil {
+	if y.in.selects(s) || y.module(s) != nil {
 		return true
 	}
-	for _, i := range y.l.instances {
+	for _, i := range y.in.instances {
 		if matchPath(s, i.path) {
 			return true
 		}
 	}
-	return matchesRepeated(y.l.model, p)
+	return matchesRepeated(y.in.model, p)
 }
 
 // matchesRepeated is whether the path names a repeated module of the model,
@@ -290,7 +280,7 @@ func repeatedAt(m *instance, parts []string) (instances, bool) {
 
 // module is the declaration of a module that the model uses, by its name.
 func (y *checker) module(name string) *syntax.Module {
-	for _, i := range y.l.instances {
+	for _, i := range y.in.instances {
 		if i.decl.Name.Name == name && i.path != "" {
 			return i.decl
 		}
@@ -310,13 +300,13 @@ func (y *checker) unknownPath(p *syntax.Path) {
 			names = append(names, s)
 		}
 	}
-	for _, i := range y.l.instances {
+	for _, i := range y.in.instances {
 		if i.path != "" {
 			add(i.decl.Name.Name)
 		}
 		add(starred(i.path))
 	}
-	for _, q := range y.l.params {
+	for _, q := range y.in.params {
 		add(starred(q.path))
 	}
 	y.f.wants("E0412", p, "a module such as `Block`, or a path such as `blocks.*.attn`", diag.DidYouMean(p.String(), names), "nothing in the model is called `%s`", p)

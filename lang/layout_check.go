@@ -30,7 +30,7 @@ func (y *checker) tensors(paths bool) []placed {
 			out = append(out, placed{t, name, path})
 		}
 	}
-	for _, p := range y.l.params {
+	for _, p := range y.in.params {
 		at := ""
 		if paths {
 			at = p.path
@@ -40,12 +40,12 @@ func (y *checker) tensors(paths bool) []placed {
 	if paths {
 		return out
 	}
-	if y.t != nil && y.t.data != nil {
-		for _, d := range y.t.data.fields {
+	if y.data != nil {
+		for _, d := range y.data.fields {
 			add(d.typ, "the field `"+d.name+"` of the batch", "")
 		}
 	}
-	step := y.l.mod.Func("step")
+	step := y.mod.Func("step")
 	if step == nil {
 		return out
 	}
@@ -58,7 +58,7 @@ func (y *checker) tensors(paths bool) []placed {
 	return out
 }
 
-func (y *checker) axisExists(name string) bool { return contains(y.allAxes(), name) }
+func (y *checker) axisExists(name string) bool { return slices.Contains(y.allAxes(), name) }
 
 // allAxes lists the axes of all tensors, sorted.
 func (y *checker) allAxes() []string {
@@ -124,14 +124,14 @@ func (y *checker) checkStages() {
 		}
 		for _, id := range over {
 			p := stages[id.Name]
-			if p == nil || y.l.mod.MeshSize(id.Name) == 0 {
+			if p == nil || y.mod.MeshSize(id.Name) == 0 {
 				continue
 			}
 			e := at("E0421", id, "`%s` holds the stages of the pipeline, and this rule %s over it", id.Name, does)
 			e.Want = "another mesh axis"
 			e.Hint = "devices of a pipeline have different blocks: give the mesh one more axis"
 			e.Note = []diag.Note{{Pos: p.At(), Msg: "the pipeline is over it here"}}
-			y.l.errs.add(e)
+			y.in.errs.add(e)
 		}
 	}
 }
@@ -141,8 +141,8 @@ func (y *checker) checkStages() {
 func (y *checker) checkReplicas() {
 	used := y.dividing()
 	batch := "batch"
-	if y.t != nil && y.t.data != nil {
-		batch = y.t.data.fields[0].typ.Axes[0].Name
+	if y.data != nil {
+		batch = y.data.fields[0].typ.Axes[0].Name
 	}
 	for _, d := range y.decl.Directives {
 		z, ok := d.(*syntax.Zero)
@@ -150,7 +150,7 @@ func (y *checker) checkReplicas() {
 			continue
 		}
 		for _, id := range z.Over {
-			if n := y.l.mod.MeshSize(id.Name); n > 1 && !used[id.Name] {
+			if n := y.mod.MeshSize(id.Name); n > 1 && !used[id.Name] {
 				y.f.wants("E0422", id, "a mesh axis that something is sharded over", "`shard "+batch+" over "+id.Name+"` gives each device a part of the batch",
 					"the %d devices of `%s` all do the same work", n, id.Name)
 			}
@@ -171,7 +171,7 @@ func (y *checker) checkWhole() {
 				e := at("E0423", w, "every parameter of a rule is replicated, so that it shards nothing")
 				e.Want = "one of the two rules"
 				e.Note = []diag.Note{{Pos: r.node.At(), Msg: "the rule"}}
-				y.l.errs.add(e)
+				y.in.errs.add(e)
 			}
 		}
 	}
@@ -188,7 +188,7 @@ func (y *checker) keepsWhole(w *syntax.Replicate, r shardRule) bool {
 		return slices.ContainsFunc(ps, func(p *syntax.Path) bool { return y.covers(p, path) })
 	}
 	some := false
-	for _, p := range y.l.params {
+	for _, p := range y.in.params {
 		if covered(r.of, p.path) {
 			if some = true; !covered(w.What, p.path) {
 				return false
@@ -223,7 +223,7 @@ func (y *checker) checkScope(r shardRule, scope []placed) {
 			if n == r.axis {
 				return
 			}
-			if !contains(names, n) {
+			if !slices.Contains(names, n) {
 				names = append(names, n)
 			}
 		}
@@ -252,7 +252,7 @@ func (y *checker) scoped(r shardRule, all, params []placed) []placed {
 	switch {
 	case len(r.between) > 0:
 		for _, m := range r.between {
-			for _, t := range y.l.bounds[m] {
+			for _, t := range y.in.bounds[m] {
 				out = append(out, placed{typ: t, name: "the result of `" + m.Name.Name + "`"})
 			}
 		}
@@ -280,7 +280,7 @@ func (y *checker) covers(q *syntax.Path, param string) bool {
 	}
 	if y.holders == nil {
 		y.holders = map[string]*syntax.Module{}
-		for _, i := range y.l.instances {
+		for _, i := range y.in.instances {
 			y.holders[i.path] = i.decl
 		}
 	}
@@ -314,7 +314,7 @@ func sameScope(a, b shardRule) bool {
 func (y *checker) again(o, r shardRule) {
 	var mesh []string
 	for _, m := range append(slices.Clone(o.mesh), r.mesh...) {
-		if !contains(mesh, m.Name) {
+		if !slices.Contains(mesh, m.Name) {
 			mesh = append(mesh, m.Name)
 		}
 	}
@@ -323,7 +323,7 @@ func (y *checker) again(o, r shardRule) {
 		e.Hint = "`shard " + r.axis + " over (" + strings.Join(mesh, ", ") + ")` cuts it by both"
 	}
 	e.Note = []diag.Note{{Pos: o.node.At(), Msg: "first sharded here"}}
-	y.l.errs.add(e)
+	y.in.errs.add(e)
 }
 
 // checkTwice reports a tensor in which two axes want the same mesh axis.
@@ -342,7 +342,7 @@ func (y *checker) checkTwice(o, r shardRule, p placed) {
 			e := at("E0405", r.node, "%s has both `%s` and `%s`, which are both sharded over `%s`", p.name, o.axis, r.axis, a.Name)
 			e.Want = "a mesh axis at most once in a tensor"
 			e.Note = []diag.Note{{Pos: o.node.At(), Msg: "`" + o.axis + "` is sharded here"}}
-			y.l.errs.add(e)
+			y.in.errs.add(e)
 		}
 	}
 }
@@ -354,7 +354,7 @@ func (y *checker) checkSize(r shardRule, p placed) {
 	}
 	parts := 1
 	for _, m := range r.mesh {
-		parts *= y.l.mod.MeshSize(m.Name)
+		parts *= y.mod.MeshSize(m.Name)
 	}
 	n := p.typ.Axes[i].Size
 	switch {

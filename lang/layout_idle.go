@@ -11,9 +11,9 @@ import (
 // checkIdle warns of mesh axes that no rule is over.
 func (y *checker) checkIdle() {
 	used := y.dividing()
-	for _, a := range y.l.mod.Mesh {
+	for _, a := range y.mod.Mesh {
 		if a.Size > 1 && !used[a.Name] {
-			y.l.warnings = append(y.l.warnings, fmt.Sprintf("layout `%s`: the %d devices of mesh axis `%s` all do the same work: nothing is sharded over it",
+			y.warnings = append(y.warnings, fmt.Sprintf("layout `%s`: the %d devices of mesh axis `%s` all do the same work: nothing is sharded over it",
 				y.decl.Name.Name, a.Size, a.Name))
 		}
 	}
@@ -30,11 +30,11 @@ func (y *checker) checkPointless() {
 				y.pointless(d, "replicate", "no rule shards these parameters")
 			}
 		case *syntax.Overlap:
-			if len(y.l.mod.Mesh) == 0 {
+			if len(y.mod.Mesh) == 0 {
 				y.pointless(d, "overlap", "one device has no collectives")
 			}
 		case *syntax.Forbid:
-			if len(y.l.mod.Mesh) == 0 {
+			if len(y.mod.Mesh) == 0 {
 				y.pointless(d, "forbid", "one device has no collectives")
 			}
 		case *syntax.Precision:
@@ -57,7 +57,7 @@ func (y *checker) checkPointless() {
 }
 
 func (y *checker) pointless(n syntax.Node, what, why string) {
-	y.l.warnings = append(y.l.warnings, fmt.Sprintf("layout `%s`: `%s` of line %d has no effect: %s", y.decl.Name.Name, what, n.At().Line, why))
+	y.warnings = append(y.warnings, fmt.Sprintf("layout `%s`: `%s` of line %d has no effect: %s", y.decl.Name.Name, what, n.At().Line, why))
 }
 
 // adds is whether devices have gradients to add up: what they work on differs,
@@ -94,7 +94,7 @@ func (y *checker) shardsAny(w *syntax.Replicate) bool {
 			return true
 		}
 	}
-	for _, p := range y.l.params {
+	for _, p := range y.in.params {
 		if !slices.ContainsFunc(w.What, func(q *syntax.Path) bool { return y.covers(q, p.path) }) {
 			continue
 		}

@@ -2,6 +2,7 @@ package lang
 
 import (
 	"math"
+	"slices"
 	"sort"
 	"strings"
 
@@ -23,7 +24,7 @@ func (y *checker) zero(d *syntax.Zero) {
 		} else if o := y.excludes("all_gather"); good && n > 0 && o != nil {
 			e := at("E0415", x, "gathers ahead of their use, where `overlap` lets none run beside computation")
 			e.Want, e.Note = "`overlap all_gather`, or `prefetch = 0`", []diag.Note{{Pos: o.At(), Msg: "the directive"}}
-			y.l.errs.add(e)
+			y.in.errs.add(e)
 		} else if good {
 			r.Prefetch = n
 		}
@@ -68,7 +69,7 @@ func (y *checker) recomputedTwice(d *syntax.Recompute, mods []*instance) {
 		if old := y.recomputed[i]; old != nil && old != d {
 			e := at("E0415", d, "`%s` is recomputed twice", i.path)
 			e.Want, e.Note = "one rule for each module", []diag.Note{{Pos: old.At(), Msg: "the first one"}}
-			y.l.errs.add(e)
+			y.in.errs.add(e)
 			return
 		}
 	}
@@ -113,15 +114,15 @@ func (y *checker) hasMemory() bool {
 func (y *checker) modulesOf(ps []*syntax.Path, to string) (out []*instance) {
 	for _, p := range ps {
 		before := len(out)
-		for _, i := range y.l.instances {
+		for _, i := range y.in.instances {
 			if i.path != "" && (i.decl.Name.Name == p.String() || matchPath(p.String(), i.path)) {
 				out = append(out, i)
 			}
 		}
 		switch {
 		case len(out) > before:
-		case matchesRepeated(y.l.model, p):
-			list, _ := repeatedAt(y.l.model, p.Parts)
+		case matchesRepeated(y.in.model, p):
+			list, _ := repeatedAt(y.in.model, p.Parts)
 			out = append(out, list...)
 		case y.selects(p):
 			y.f.wants("E0412", p, "a module such as `Block`, or the path of one", "", "`%s` is a parameter: only what modules compute can be %s", p, to)
@@ -137,7 +138,7 @@ func (y *checker) patterns(ps []*syntax.Path) []string {
 	var out []string
 	for _, p := range ps {
 		s := p.String()
-		if matchesRepeated(y.l.model, p) {
+		if matchesRepeated(y.in.model, p) {
 			s += ".*"
 		}
 		out = append(out, s)
@@ -176,7 +177,7 @@ func (y *checker) setPrecision(d *syntax.Precision) {
 		}
 		readers[k] = func(x syntax.Expr) {
 			w, ok := y.word(x)
-			if ok && !contains(names, w) {
+			if ok && !slices.Contains(names, w) {
 				y.f.wants("E0413", x, diag.OneOf(names), diag.DidYouMean(foreignDType.Replace(w), names), "`%s` cannot be %s", k, clip(w))
 				return
 			}
@@ -230,7 +231,7 @@ func (y *checker) offload(d *syntax.Offload) {
 	for _, p := range d.What {
 		k := p.String()
 		switch {
-		case !contains(kinds, k):
+		case !slices.Contains(kinds, k):
 			y.f.wants("E0418", p, diag.OneOf(kinds), diag.DidYouMean(k, kinds), "`%s` cannot be offloaded", p)
 			continue
 		case len(d.Of) > 0 && k != "activations":
@@ -239,14 +240,14 @@ func (y *checker) offload(d *syntax.Offload) {
 		y.single(p, "offload "+k)
 		what = append(what, k)
 	}
-	if !contains(places, d.To.Name) {
+	if !slices.Contains(places, d.To.Name) {
 		y.f.wants("E0418", d.To, diag.OneOf(places), diag.DidYouMean(d.To.Name, places), "unknown memory `%s`", d.To.Name)
 	}
 	y.modulesOf(d.Of, "offloaded")
 	r := &layout.Offload{What: what, Of: y.patterns(d.Of), To: d.To.Name}
 	y.options(d.Options, map[string]func(syntax.Expr){"piece": func(x syntax.Expr) {
 		n, ok := y.bytes(x, "E0418", "the size of a piece", "4 MiB", 1)
-		if ok && len(what) > 0 && !contains(what, "optimizer") {
+		if ok && len(what) > 0 && !slices.Contains(what, "optimizer") {
 			y.f.wants("E0418", x, "`offload optimizer`, whose states are fetched in pieces", "", "activations are not cut into pieces")
 		} else if ok {
 			r.Piece = int64(n)

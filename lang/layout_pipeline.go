@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"slices"
 	"sort"
 
 	"ptc/internal/diag"
@@ -14,13 +15,13 @@ var schedules = []string{"gpipe", "1f1b", "interleaved", "zb_h1"}
 func (y *checker) pipeline(d *syntax.Pipeline) {
 	y.single(d, "pipeline")
 	mesh := y.meshNames([]*syntax.Ident{d.Over})
-	blocks, ok := repeatedAt(y.l.model, d.What.Parts)
+	blocks, ok := repeatedAt(y.in.model, d.What.Parts)
 	switch {
 	case !ok && !y.selects(d.What):
 		y.unknownPath(d.What)
 	case !ok:
 		want := "a repeated module, such as `blocks : Block[layers]`"
-		if all := repeatedPaths(y.l.model, ""); len(all) > 0 {
+		if all := repeatedPaths(y.in.model, ""); len(all) > 0 {
 			want = diag.OneOf(all) + ", which repeats"
 		}
 		y.f.wants("E0408", d.What, want, "", "`%s` does not repeat, so it cannot be cut into stages", d.What)
@@ -30,7 +31,7 @@ func (y *checker) pipeline(d *syntax.Pipeline) {
 	y.options(d.Options, map[string]func(syntax.Expr){
 		"schedule": func(x syntax.Expr) {
 			w, isWord := y.word(x)
-			if isWord && !contains(schedules, w) {
+			if isWord && !slices.Contains(schedules, w) {
 				y.f.wants("E0410", x, diag.OneOf(schedules), diag.DidYouMean(w, schedules), "unknown schedule `%s`", w)
 			}
 			schedule = w
@@ -53,7 +54,7 @@ func (y *checker) pipeline(d *syntax.Pipeline) {
 	}
 	var counts []int
 	if ok && len(mesh) == 1 {
-		stages := y.l.mod.MeshSize(d.Over.Name) * chunks
+		stages := y.mod.MeshSize(d.Over.Name) * chunks
 		switch {
 		case stages > len(blocks):
 			y.f.wants("E0409", d, "at most one stage for each block", "", "%d stages of %d blocks", stages, len(blocks))
@@ -102,10 +103,10 @@ func (y *checker) stages(x syntax.Expr, stages, chunks, blocks int) (out []int) 
 // checkMicrobatches checks that the part of the batch that one device has is
 // cut evenly.
 func (y *checker) checkMicrobatches(x syntax.Expr, n int) {
-	if y.t.data == nil {
+	if y.data == nil {
 		return // what is wrong with it was said
 	}
-	a := y.t.data.fields[0].typ.Axes[0]
+	a := y.data.fields[0].typ.Axes[0]
 	parts := 1
 	for _, d := range y.decl.Directives {
 		s, ok := d.(*syntax.Shard)
@@ -115,7 +116,7 @@ func (y *checker) checkMicrobatches(x syntax.Expr, n int) {
 		for _, id := range s.Axes {
 			for _, m := range s.Over {
 				if id.Name == a.Name && parts <= maxDevices {
-					parts *= max(1, y.l.mod.MeshSize(m.Name))
+					parts *= max(1, y.mod.MeshSize(m.Name))
 				}
 			}
 		}

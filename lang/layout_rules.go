@@ -1,7 +1,6 @@
 package lang
 
 import (
-	"math"
 	"slices"
 	"sort"
 
@@ -49,9 +48,9 @@ func (y *checker) shard(d *syntax.Shard) {
 // notModule reports what stands after `between` and names no module: perhaps a
 // path to instances of one.
 func (y *checker) notModule(p *syntax.Path) {
-	for _, i := range y.l.instances {
+	for _, i := range y.in.instances {
 		s := p.String()
-		if i.path != "" && (matchPath(s, i.path) || matchPath(s+".*", i.path) && matchesRepeated(y.l.model, p)) {
+		if i.path != "" && (matchPath(s, i.path) || matchPath(s+".*", i.path) && matchesRepeated(y.in.model, p)) {
 			n := i.decl.Name.Name
 			y.f.wants("E0412", p, "the name of a module: `"+n+"`", "`between "+n+"` is about what passes between its instances", "`%s` is a path", p)
 			return
@@ -70,7 +69,7 @@ func (y *checker) sequence(d *syntax.Shard, r *layout.Shard) {
 	choose := func(k string, to *string, from []string) func(syntax.Expr) {
 		return func(x syntax.Expr) {
 			w, ok := y.word(x)
-			if ok && !contains(from, w) {
+			if ok && !slices.Contains(from, w) {
 				y.f.wants("E0415", x, diag.OneOf(from), diag.DidYouMean(w, from), "`%s` cannot be %s", k, clip(w))
 				return
 			}
@@ -116,7 +115,7 @@ func (y *checker) options(o *syntax.Options, readers map[string]func(syntax.Expr
 		k := e.Key.Name
 		switch {
 		case seen[k] != nil:
-			y.l.errs.add(twice(e.Key, seen[k]))
+			y.in.errs.add(twice(e.Key, seen[k]))
 		case readers[k] == nil:
 			want := diag.OneOf(known)
 			if len(known) == 0 {
@@ -194,14 +193,10 @@ func (y *checker) bytes(x syntax.Expr, code, what, example string, lo int) (int,
 	return int(c.v), true
 }
 
-// wholeBytes is whether a number of bytes is whole, or so large that a fraction,
-// as of 0.1 GiB, does not matter. A smaller one with a fraction lacks its unit.
-func wholeBytes(v float64) bool { return v == math.Trunc(v) || v >= 1024 }
-
 func (y *checker) collectives(ids []*syntax.Ident) []string {
 	var out []string
 	for _, id := range ids {
-		if !contains(layout.Collectives, id.Name) {
+		if !slices.Contains(layout.Collectives, id.Name) {
 			y.f.wants("E0417", id, diag.OneOf(layout.Collectives), diag.DidYouMean(id.Name, layout.Collectives), "unknown collective `%s`", id.Name)
 			continue
 		}

@@ -257,12 +257,6 @@ func (ld *loader) checkState(x *syntax.ParamDecl) {
 	}
 }
 
-func twice(id *syntax.Ident, old syntax.Node) *diag.Error {
-	e := at("E0202", id, "`%s` is declared twice", id.Name)
-	e.Note = []diag.Note{{Pos: old.At(), Msg: "first declared here"}}
-	return e
-}
-
 // importName is the name under which an import is known.
 func importName(d *syntax.Import) *syntax.Ident {
 	switch {
@@ -368,7 +362,7 @@ func (ld *loader) std(name string, d *syntax.Import) *file {
 func importable() []string {
 	var out []string
 	for _, n := range stdlib.Names() {
-		if !contains(stdlib.Implicit, n) {
+		if !slices.Contains(stdlib.Implicit, n) {
 			out = append(out, n)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
-	"ptc/ir/eval"
+	evaluate "ptc/ir/eval"
 	array "ptc/ir/tensor"
 )
 
@@ -132,7 +132,7 @@ func checkOptimizer(t *testing.T, expr string, decay, clip float64, r rule) {
 		for _, a := range f.Args {
 			args = append(args, now[a.Role+a.Path])
 		}
-		out, err := eval.Func(res.Module, f, args, eval.Options{Exact: true})
+		out, err := evaluate.Func(res.Module, f, args, evaluate.Options{Exact: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +207,7 @@ func TestSignECLosesNothing(t *testing.T) {
 		for _, a := range f.Args {
 			args = append(args, now[a.Role+a.Path])
 		}
-		out, err := eval.Func(res.Module, f, args, eval.Options{Exact: true})
+		out, err := evaluate.Func(res.Module, f, args, evaluate.Options{Exact: true})
 		if err != nil {
 			t.Fatal(err)
 		}

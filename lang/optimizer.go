@@ -2,9 +2,7 @@ package lang
 
 import (
 	"slices"
-	"strings"
 
-	"ptc/ir/layout"
 	"ptc/lang/syntax"
 )
 
@@ -26,7 +24,7 @@ type optimizer struct {
 var commonOptions = []string{"clip", "decay", "no_decay"}
 
 // optimizer resolves the entry of the train block.
-func (f *frame) optimizer(t *training) *optimizer {
+func optimizerOf(f *frame, t *training) *optimizer {
 	e := t.entries["optimizer"]
 	if e == nil {
 		return nil
@@ -55,7 +53,7 @@ func (f *frame) optimizer(t *training) *optimizer {
 	}
 	declared := formalNames(formalsOf(ref.decl.Params))
 	for _, a := range ref.args {
-		if a.Name == nil || contains(declared, a.Name.Name) || !contains(commonOptions, a.Name.Name) {
+		if a.Name == nil || slices.Contains(declared, a.Name.Name) || !slices.Contains(commonOptions, a.Name.Name) {
 			o.own = append(o.own, a)
 			continue
 		}
@@ -63,15 +61,15 @@ func (f *frame) optimizer(t *training) *optimizer {
 			o.clip = a
 			continue
 		}
-		if !contains(declared, "weight_decay") {
+		if !slices.Contains(declared, "weight_decay") {
 			f.wants("E0506", a, "no `"+a.Name.Name+"`", "", "%s has no `weight_decay`, so that no parameter decays", ref.what())
 			continue
 		}
 		o.chosen = append(o.chosen, a)
 		if a.Name.Name == "decay" {
-			o.decay = f.patterns(a.Value)
+			o.decay = patterns(f, a.Value)
 		} else {
-			o.noDecay = f.patterns(a.Value)
+			o.noDecay = patterns(f, a.Value)
 		}
 	}
 	return o
@@ -89,7 +87,7 @@ func (u *updater) checkDecay() {
 }
 
 // patterns are strings that select parameters by path.
-func (f *frame) patterns(x syntax.Expr) []string {
+func patterns(f *frame, x syntax.Expr) []string {
 	v := f.expr(x)
 	list, ok := v.(tuple)
 	if !ok {
@@ -102,38 +100,12 @@ func (f *frame) patterns(x syntax.Expr) []string {
 			f.notA(x, e, "a string that selects parameters, such as \"blocks.*.ln1.gain\"")
 			continue
 		}
-		if !f.l.selects(string(s)) {
+		if !f.in.selects(string(s)) {
 			f.errorf("E0412", x, "no parameter has a path like `%s`", clip(string(s)))
 		}
 		out = append(out, string(s))
 	}
 	return out
-}
-
-// selects is whether a pattern is of any parameter. One that a condition leaves
-// out counts: a program says the same of it whatever its config is.
-func (l *lowerer) selects(pattern string) bool {
-	for _, p := range slices.Concat(l.params, l.absent) {
-		if matchPath(pattern, p.path) {
-			return true
-		}
-	}
-	return false
-}
-
-// matchPath reports whether a dotted path matches a pattern: * stands for one
-// part or a piece of one, ** for any number of parts.
-func matchPath(pattern, p string) bool {
-	return layout.Match(strings.Split(pattern, "."), strings.Split(p, "."))
-}
-
-func matchesAny(patterns []string, p string) bool {
-	for _, s := range patterns {
-		if matchPath(s, p) {
-			return true
-		}
-	}
-	return false
 }
 
 // decays is whether weight decay applies: as a pattern says, else as the

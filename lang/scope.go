@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"slices"
 	"sort"
 
 	"ptc/internal/diag"
@@ -12,7 +13,7 @@ import (
 // frame is one running function, module body or block: where names are looked
 // up and mistakes are reported.
 type frame struct {
-	l    *lowerer
+	in   *interp
 	file *file     // whose top-level names are seen
 	inst *instance // whose members are seen; may be nil
 	vars map[string]value
@@ -35,7 +36,7 @@ type frame struct {
 
 // child is a frame for something that f calls at site.
 func (f *frame) child(site syntax.Node, name string, file *file, inst *instance) *frame {
-	c := &frame{l: f.l, file: file, inst: inst, vars: map[string]value{}, sizes: map[string]int{},
+	c := &frame{in: f.in, file: file, inst: inst, vars: map[string]value{}, sizes: map[string]int{},
 		scope: f.scope, up: f, site: site, name: name, depth: f.depth + 1}
 	if inst != nil && inst.path != "" {
 		c.scope = inst.path
@@ -58,19 +59,19 @@ func (f *frame) lookup(id syntax.Node, name string) value {
 			return v
 		}
 	}
-	if v, ok := f.file.own(name); ok {
+	if v, ok := own(f.file, name); ok {
 		return v
 	}
-	if v, ok := f.l.configValue(name); ok && !f.file.std {
+	if v, ok := f.in.configValue(name); ok && !f.file.std {
 		return v
 	}
-	if v, ok := f.l.implicit(name); ok {
+	if v, ok := f.in.implicit(name); ok {
 		return v
 	}
 	if v, ok := f.builtinValue(id, name); ok {
 		return v
 	}
-	if v, ok := f.l.configValue(name); ok {
+	if v, ok := f.in.configValue(name); ok {
 		return v
 	}
 	return word{name, id}
@@ -82,10 +83,10 @@ func (f *frame) callable(id syntax.Node, name string) value {
 	v := f.lookup(id, name)
 	switch v.(type) {
 	case number, text, truth, tensor:
-		if w, ok := f.file.own(name); ok {
+		if w, ok := own(f.file, name); ok {
 			return w
 		}
-		if w, ok := f.l.implicit(name); ok {
+		if w, ok := f.in.implicit(name); ok {
 			return w
 		}
 		if b := builtins[name]; b != nil {
@@ -96,7 +97,7 @@ func (f *frame) callable(id syntax.Node, name string) value {
 }
 
 // own is a top-level name of the file, not of its config.
-func (g *file) own(name string) (value, bool) {
+func own(g *file, name string) (value, bool) {
 	if d := g.fns[name]; d != nil {
 		return function{decl: d, file: g}, true
 	}
@@ -110,9 +111,9 @@ func (g *file) own(name string) (value, bool) {
 }
 
 // implicit is a name of the files that are imported everywhere.
-func (l *lowerer) implicit(name string) (value, bool) {
+func (in *interp) implicit(name string) (value, bool) {
 	for _, s := range stdlib.Implicit {
-		if v, ok := l.stdFile(s).own(name); ok {
+		if v, ok := own(in.stdFile(s), name); ok {
 			return v, true
 		}
 	}
@@ -120,8 +121,8 @@ func (l *lowerer) implicit(name string) (value, bool) {
 }
 
 // stdFile is a file of the standard library, which Load has read.
-func (l *lowerer) stdFile(name string) *file {
-	for _, g := range l.prog.files {
+func (in *interp) stdFile(name string) *file {
+	for _, g := range in.prog.files {
 		if g.std && g.name == stdPrefix+name+".ptl" {
 			return g
 		}
@@ -131,22 +132,22 @@ func (l *lowerer) stdFile(name string) *file {
 
 // selectName is `import.name`.
 func (f *frame) selectName(n namespace, sel *syntax.Ident) value {
-	if v, ok := n.file.own(sel.Name); ok {
+	if v, ok := own(n.file, sel.Name); ok {
 		if _, isImport := v.(namespace); !isImport {
 			return v
 		}
 	}
 	if n.file.std {
-		if v, ok := f.l.implicit(sel.Name); ok {
+		if v, ok := f.in.implicit(sel.Name); ok {
 			return v
 		}
 	}
-	names := n.file.names()
+	names := namesOf(n.file)
 	return f.wants("E0201", sel, diag.OneOf(names), f.instead(sel.Name, names), "`%s` has no `%s`", n.file.name, sel.Name)
 }
 
 // names lists what the file declares, sorted.
-func (g *file) names() []string {
+func namesOf(g *file) []string {
 	var out []string
 	for n := range g.fns {
 		out = append(out, n)
@@ -167,15 +168,15 @@ func (f *frame) known() []string {
 	if f.inst != nil {
 		out = append(out, f.inst.names()...)
 	}
-	out = append(out, f.file.names()...)
+	out = append(out, namesOf(f.file)...)
 	for n := range f.file.imports {
 		out = append(out, n)
 	}
-	for _, e := range f.l.config {
+	for _, e := range f.in.config {
 		out = append(out, e.name)
 	}
 	for _, s := range stdlib.Implicit {
-		out = append(out, f.l.stdFile(s).names()...)
+		out = append(out, namesOf(f.in.stdFile(s))...)
 	}
 	for n := range builtins {
 		out = append(out, n)
@@ -186,11 +187,11 @@ func (f *frame) known() []string {
 
 // undefined reports a word that is used as a value.
 func (f *frame) undefined(w word) value {
-	if contains(importable(), w.name) { // one missing import is one mistake
-		if f.l.missing[w.name] {
+	if slices.Contains(importable(), w.name) { // one missing import is one mistake
+		if f.in.missing[w.name] {
 			return unknown{}
 		}
-		f.l.missing[w.name] = true
+		f.in.missing[w.name] = true
 	}
 	return f.wants("E0201", w.at, "", f.instead(w.name, f.known()), "unknown name `%s`", w.name)
 }
@@ -205,12 +206,12 @@ func (f *frame) builtinValue(id syntax.Node, name string) (value, bool) {
 	}
 	switch name {
 	case "training":
-		return truth(f.l.fb != nil && f.l.fb.training), true
+		return truth(f.in.fb != nil && f.in.fb.training), true
 	case "step":
-		if f.l.fb == nil || f.l.fb.step == nil {
+		if f.in.fb == nil || f.in.fb.step == nil {
 			return word{name, id}, true
 		}
-		return tensor{f.l.fb.step}, true
+		return tensor{f.in.fb.step}, true
 	}
 	return nil, false
 }
@@ -233,14 +234,14 @@ func (f *frame) axisSize(n syntax.Node, name string) (int, bool) {
 	if s := f.sizes[name]; s > 0 {
 		return s, true
 	}
-	if v, ok := f.l.configValue(name); ok {
+	if v, ok := f.in.configValue(name); ok {
 		if isUnknown(v) {
 			return 0, false
 		}
 		if c, ok := v.(number); ok && c.whole {
 			return f.size(n, c, name)
 		}
-		f.l.noSize(name, v)
+		f.in.noSize(name, v)
 		return 0, false
 	}
 	for _, v := range f.vars {
@@ -249,7 +250,7 @@ func (f *frame) axisSize(n syntax.Node, name string) (int, bool) {
 		}
 	}
 	var names []string
-	for _, e := range f.l.config {
+	for _, e := range f.in.config {
 		if _, ok := e.val.(number); ok {
 			names = append(names, e.name)
 		}
@@ -264,8 +265,8 @@ func (f *frame) axisSize(n syntax.Node, name string) (int, bool) {
 
 // noSize reports a config entry that is the size of an axis and cannot be: where
 // it stands, once, however many types have the axis.
-func (l *lowerer) noSize(name string, v value) {
-	e := l.configIndex[name]
+func (in *interp) noSize(name string, v value) {
+	e := in.configIndex[name]
 	what := v.what()
 	if c, ok := v.(number); ok {
 		what = formatNumber(c)
@@ -275,7 +276,7 @@ func (l *lowerer) noSize(name string, v value) {
 	if e.set != nil {
 		x.Pos, x.Len, x.Msg = diag.Pos{}, 0, "--set "+name+": "+x.Msg
 	}
-	l.errs.add(x)
+	in.errs.add(x)
 }
 
 // size checks a number that is to be the size of an axis.

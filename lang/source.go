@@ -1,23 +1,12 @@
 package lang
 
 import (
+	"slices"
+
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/lang/syntax"
 )
-
-// dataSource is where batches come from: the fields of one, and a term of
-// metadata with the kind of reader and its options.
-type dataSource struct {
-	fields []field
-	term   ir.Term
-}
-
-// field is one tensor of a batch; its first axis is the batch.
-type field struct {
-	name string
-	typ  ir.Type
-}
 
 func init() {
 	define("source", "kind, **", newSource)
@@ -67,26 +56,6 @@ func plainWord(v value) (string, bool) {
 	return "", false
 }
 
-// source evaluates the data entry of a train block.
-func (f *frame) source(x syntax.Expr) *dataSource {
-	v := f.expr(x)
-	d, ok := v.(*dataSource)
-	if !ok {
-		f.notSource(x, v)
-	}
-	return d
-}
-
-func (f *frame) notSource(x syntax.Expr, v value) {
-	switch v := v.(type) {
-	case unknown:
-	case word:
-		f.undefined(v)
-	default:
-		f.wants("E0509", x, "a source, such as `data.text(…)`", "", "found %s", v.what())
-	}
-}
-
 // SourceKinds are the kinds of readers of data that a plan may ask for: those
 // that the runtime has.
 var SourceKinds = []string{"synthetic", "text"}
@@ -98,7 +67,7 @@ func newSource(f *frame, c *builtinCall) value {
 	if !ok {
 		return f.notA(c.nodes[0], c.vals[0], "the name of a kind of source")
 	}
-	if !contains(SourceKinds, kind) {
+	if !slices.Contains(SourceKinds, kind) {
 		return f.wants("E0509", c.nodes[0], diag.OneOf(SourceKinds), diag.DidYouMean(kind, SourceKinds), "there is no source of kind `%s`", clip(kind))
 	}
 	d := &dataSource{term: ir.Term{Head: "data", Args: ir.A("kind", ir.Str(kind))}}

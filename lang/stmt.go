@@ -9,7 +9,7 @@ import (
 // not to the block.
 func (f *frame) block(b *syntax.Block) {
 	for _, s := range b.Stmts {
-		if f.done || f.l.stopped {
+		if f.done || f.in.stopped {
 			return
 		}
 		f.stmt(s)
@@ -96,7 +96,7 @@ func (f *frame) loop(s *syntax.For) {
 		return
 	}
 	for _, i := range items {
-		if f.done || !f.l.tick(f, s.Over) {
+		if f.done || !f.in.tick(f, s.Over) {
 			return
 		}
 		f.vars[s.Var.Name] = i

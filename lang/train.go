@@ -148,17 +148,17 @@ func (l *lowerer) trainEntries(f *frame, t *training) *training {
 func (l *lowerer) train(t *training) {
 	f := l.trainFrame()
 	if e := t.entries["data"]; e != nil {
-		t.data = f.source(e.Value)
+		t.data = dataOf(f, e.Value)
 	}
 	attrs := l.runAttrs(f, t)
 	if t.data == nil || t.entries["loss"] == nil {
 		return
 	}
-	opt := f.optimizer(t)
+	opt := optimizerOf(f, t)
 	if e := t.entries["freeze"]; e != nil {
-		t.freeze = f.patterns(e.Value)
+		t.freeze = patterns(f, e.Value)
 	}
-	step := l.newFunc("step", true)
+	step := newFunc("step", true)
 	loss, fields := l.loss(step, t)
 	if l.stopped {
 		return
@@ -171,7 +171,7 @@ func (l *lowerer) train(t *training) {
 		return
 	}
 	l.finishFunc(step, fields)
-	eval := l.newFunc("eval", false)
+	eval := newFunc("eval", false)
 	eval.order = step.order
 	loss, fields = l.loss(eval, t)
 	if loss == nil || l.stopped || !l.trainedToo(t, step, eval) {
@@ -179,8 +179,7 @@ func (l *lowerer) train(t *training) {
 	}
 	eval.f.Results = []ir.Result{{Value: loss, Role: ir.RoleLoss}}
 	l.finishFunc(eval, fields)
-	l.meta("train", attrs)
-	l.mod.Meta = append(l.mod.Meta, t.data.term)
+	l.mod.Meta = append(l.mod.Meta, term("train", attrs), t.data.term)
 }
 
 // runAttrs are the numbers of a train block: eval_every, steps and seed.
@@ -274,3 +273,35 @@ func (l *lowerer) finishFunc(fb *funcBuilder, fields []*ir.Arg) {
 	fb.f.Args = args
 	l.mod.Funcs = append(l.mod.Funcs, renumber(fb.f))
 }
+
+// source evaluates the data entry of a train block.
+func dataOf(f *frame, x syntax.Expr) *dataSource {
+	v := f.expr(x)
+	d, ok := v.(*dataSource)
+	if !ok {
+		notSource(f, x, v)
+	}
+	return d
+}
+
+func notSource(f *frame, x syntax.Expr, v value) {
+	switch v := v.(type) {
+	case unknown:
+	case word:
+		f.undefined(v)
+	default:
+		f.wants("E0509", x, "a source, such as `data.text(…)`", "", "found %s", v.what())
+	}
+}
+
+// lowerer makes the functions of a train block.
+type lowerer struct {
+	*interp
+	mod      *ir.Module
+	home     *file // of the train block
+	warnings []string
+	remarks  []string
+}
+
+// trainFrame is a frame of the file with the train block.
+func (l *lowerer) trainFrame() *frame { return l.frame(l.home) }

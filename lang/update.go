@@ -271,7 +271,7 @@ func (u *updater) newStates(g *frame, p *param, wide ir.Type) ([]state, bool) {
 		if !ok {
 			continue
 		}
-		t, ok := g.stateType(x.Type, wide)
+		t, ok := stateType(g, x.Type, wide)
 		if !ok {
 			return nil, false
 		}
@@ -289,7 +289,7 @@ func (u *updater) newStates(g *frame, p *param, wide ir.Type) ([]state, bool) {
 }
 
 // stateType is `like param`, `f32 like param`, or a scalar's dtype.
-func (g *frame) stateType(t syntax.Type, p ir.Type) (ir.Type, bool) {
+func stateType(g *frame, t syntax.Type, p ir.Type) (ir.Type, bool) {
 	switch t := t.(type) {
 	case *syntax.LikeType:
 		if t.Of.Name != "param" {

@@ -3,7 +3,6 @@ package lang
 import (
 	"math"
 	"strconv"
-	"strings"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -42,11 +41,6 @@ type (
 		file *file
 		inst *instance
 	}
-	// primitive is a built-in function, with the receiver of `x.sum(…)`.
-	primitive struct {
-		*builtin
-		recv value
-	}
 	// moduleRef is a module, model or optimizer that is not instantiated yet.
 	moduleRef struct {
 		decl *syntax.Module
@@ -75,7 +69,6 @@ func (w word) what() string        { return "the name `" + w.name + "`" }
 func (tuple) what() string         { return "a tuple" }
 func (t tensor) what() string      { return "a tensor " + t.v.Type.String() }
 func (f function) what() string    { return "the function `" + f.decl.Name.Name + "`" }
-func (p primitive) what() string   { return "the function `" + p.name + "`" }
 func (m moduleRef) what() string   { return "the " + m.decl.Kind + " `" + m.decl.Name.Name + "`" }
 func (n namespace) what() string   { return "the import `" + n.file.name + "`" }
 func (d dtype) what() string       { return "the dtype " + ir.DType(d).String() }
@@ -84,13 +77,6 @@ func (i instances) what() string   { return "a repeated module of " + strconv.It
 func (unknown) what() string       { return "an unknown value" }
 func (i *instance) what() string   { return "the " + i.decl.Kind + " `" + i.decl.Name.Name + "`" }
 func (d *dataSource) what() string { return "a source of data" }
-
-func clip(s string) string {
-	if len(s) > 40 {
-		return strings.ToValidUTF8(s[:40], "") + "…"
-	}
-	return s
-}
 
 // whole makes an integer.
 func whole(n int) number { return number{v: float64(n), whole: true} }
@@ -139,3 +125,5 @@ type param struct {
 type paramRef struct{ *param }
 
 func (p paramRef) what() string { return "the parameter `" + p.path + "`" }
+
+func (o optimizerRef) what() string { return "the optimizer `" + o.decl.Name.Name + "`" }
