@@ -15,25 +15,25 @@ var anyAxes = map[string]bool{
 	"eq": true, "ne": true, "lt": true, "le": true, "gt": true, "ge": true, "and": true, "or": true,
 }
 
-// elementwise emits an operation on operands that are aligned by name. Of two
+// Elementwise emits an operation on operands that are aligned by name. Of two
 // operands one must have all axes of the other: where each lacks one, a name is
 // more likely wrong than a product over all of them meant, and the result would
 // have an axis that nobody wrote. who names the operands.
-func (f *frame) elementwise(n syntax.Node, name string, who []string, vs ...value) value {
+func (f *Frame) Elementwise(n syntax.Node, name string, who []string, vs ...Value) Value {
 	for i, v := range vs {
 		for j, w := range vs[:i] {
-			a, okA := w.(tensor)
-			b, okB := v.(tensor)
+			a, okA := w.(Tensor)
+			b, okB := v.(Tensor)
 			if !okA || !okB || anyAxes[name] {
 				continue
 			}
-			lackA, lackB := lacking(a.v.Type, b.v.Type), lacking(b.v.Type, a.v.Type)
+			lackA, lackB := lacking(a.V.Type, b.V.Type), lacking(b.V.Type, a.V.Type)
 			if len(lackA) > 0 && len(lackB) > 0 {
-				return f.crossed(n, name, [2]string{who[j], who[i]}, [2]tensor{a, b}, lackA, lackB)
+				return f.crossed(n, name, [2]string{who[j], who[i]}, [2]Tensor{a, b}, lackA, lackB)
 			}
 		}
 	}
-	return f.emit(n, name, nil, vs...)
+	return f.Emit(n, name, nil, vs...)
 }
 
 // lacking are the axes of want that t has not.
@@ -47,8 +47,8 @@ func lacking(t, want ir.Type) (names []string) {
 }
 
 // crossed reports two operands that each lack an axis of the other.
-func (f *frame) crossed(n syntax.Node, name string, who [2]string, ts [2]tensor, lackA, lackB []string) value {
-	e := at("E0222", n, "%s lacks %s, and %s lacks %s", who[0], axisNames(lackA), who[1], axisNames(lackB))
+func (f *Frame) crossed(n syntax.Node, name string, who [2]string, ts [2]Tensor, lackA, lackB []string) Value {
+	e := ErrorAt("E0222", n, "%s lacks %s, and %s lacks %s", who[0], axisNames(lackA), who[1], axisNames(lackB))
 	e.Pos = place(n)
 	if b, ok := n.(*syntax.Binary); ok {
 		e.Len = len(b.Op)
@@ -57,7 +57,7 @@ func (f *frame) crossed(n syntax.Node, name string, who [2]string, ts [2]tensor,
 	}
 	e.Want = "one of them to have all axes of the other"
 	for i, t := range ts {
-		e.Note = append(e.Note, diag.Note{Msg: who[i] + " is " + t.v.Type.String()})
+		e.Note = append(e.Note, diag.Note{Msg: who[i] + " is " + t.V.Type.String()})
 	}
 	for _, a := range lackA {
 		if b, near := diag.Nearest(a, lackB); near {
@@ -76,8 +76,8 @@ func (f *frame) crossed(n syntax.Node, name string, who [2]string, ts [2]tensor,
 	} else {
 		e.Hint += "`broadcast(a, as = (a, b))` gives one of them the axes of both"
 	}
-	f.report(e)
-	return unknown{}
+	f.Report(e)
+	return Unknown{}
 }
 
 // axisNames lists axes for a message.

@@ -7,25 +7,25 @@ import (
 	"ptc/lang/syntax"
 )
 
-func (f *frame) unary(x *syntax.Unary) value {
-	switch v := f.expr(x.X).(type) {
-	case number:
+func (f *Frame) unary(x *syntax.Unary) Value {
+	switch v := f.Expr(x.X).(type) {
+	case Number:
 		if x.Op == "-" {
-			return number{v: -v.v, whole: v.whole}
+			return Number{V: -v.V, Whole: v.Whole}
 		}
-		return f.notA(x.X, v, "true or false")
-	case truth:
+		return f.NotA(x.X, v, "true or false")
+	case Truth:
 		if x.Op == "not" {
 			return !v
 		}
-		return f.notA(x.X, v, "a number or a tensor")
-	case tensor:
+		return f.NotA(x.X, v, "a number or a tensor")
+	case Tensor:
 		if x.Op == "-" {
-			return f.emit(x, "neg", nil, v)
+			return f.Emit(x, "neg", nil, v)
 		}
-		return f.emit(x, "not", nil, v)
+		return f.Emit(x, "not", nil, v)
 	default:
-		return f.notA(x.X, v, "a number or a tensor")
+		return f.NotA(x.X, v, "a number or a tensor")
 	}
 }
 
@@ -36,28 +36,28 @@ var opNames = map[string]string{
 	"and": "and", "or": "or",
 }
 
-func (f *frame) binary(x *syntax.Binary) value {
-	a, b := f.expr(x.X), f.expr(x.Y)
-	if isUnknown(a, b) {
-		return unknown{}
+func (f *Frame) binary(x *syntax.Binary) Value {
+	a, b := f.Expr(x.X), f.Expr(x.Y)
+	if IsUnknown(a, b) {
+		return Unknown{}
 	}
-	_, tensorA := a.(tensor)
-	_, tensorB := b.(tensor)
+	_, tensorA := a.(Tensor)
+	_, tensorB := b.(Tensor)
 	if tensorA || tensorB {
 		return f.binaryTensor(x, a, b)
 	}
 	if x.Op == "==" || x.Op == "!=" {
 		if same, ok := equal(a, b); ok {
-			return truth(same == (x.Op == "=="))
+			return Truth(same == (x.Op == "=="))
 		}
 	}
 	switch u := a.(type) {
-	case number:
-		if w, ok := b.(number); ok {
+	case Number:
+		if w, ok := b.(Number); ok {
 			return f.arith(x, u, w)
 		}
-	case truth:
-		if w, ok := b.(truth); ok {
+	case Truth:
+		if w, ok := b.(Truth); ok {
 			switch x.Op {
 			case "and":
 				return u && w
@@ -65,33 +65,33 @@ func (f *frame) binary(x *syntax.Binary) value {
 				return u || w
 			}
 		}
-	case text:
-		if w, ok := b.(text); ok && x.Op == "+" {
-			if len(u)+len(w) > maxText {
-				return f.errorf("E0218", x, "a string of more than %d bytes", maxText)
+	case Text:
+		if w, ok := b.(Text); ok && x.Op == "+" {
+			if len(u)+len(w) > MaxText {
+				return f.Errorf("E0218", x, "a string of more than %d bytes", MaxText)
 			}
 			return u + w
 		}
 	}
-	for i, v := range []value{a, b} {
-		if w, ok := v.(word); ok {
-			return f.undefined(w)
+	for i, v := range []Value{a, b} {
+		if w, ok := v.(Word); ok {
+			return f.Undefined(w)
 		}
-		if _, ok := v.(number); !ok {
-			return f.wants("E0209", []syntax.Expr{x.X, x.Y}[i], "numbers or tensors", "", "`%s` of %s", x.Op, v.what())
+		if _, ok := v.(Number); !ok {
+			return f.Wants("E0209", []syntax.Expr{x.X, x.Y}[i], "numbers or tensors", "", "`%s` of %s", x.Op, v.What())
 		}
 	}
-	return unknown{}
+	return Unknown{}
 }
 
 // equal compares names and constants; a word equals the string of its name.
-func equal(a, b value) (same, ok bool) {
-	str := func(v value) (string, bool) {
+func equal(a, b Value) (same, ok bool) {
+	str := func(v Value) (string, bool) {
 		switch v := v.(type) {
-		case text:
+		case Text:
 			return string(v), true
-		case word:
-			return v.name, true
+		case Word:
+			return v.Name, true
 		}
 		return "", false
 	}
@@ -100,7 +100,7 @@ func equal(a, b value) (same, ok bool) {
 		return s == t, ok
 	}
 	switch a.(type) {
-	case truth, dtype:
+	case Truth, DType:
 		return a == b, true
 	}
 	return false, false
@@ -108,104 +108,104 @@ func equal(a, b value) (same, ok bool) {
 
 // arith is the arithmetic of compile-time numbers, in float64. Whole numbers
 // stay whole as far as the result is one: 384 / 6 is 64, 1 / 2 is 0.5.
-func (f *frame) arith(x *syntax.Binary, a, b number) value {
-	both := a.whole && b.whole
+func (f *Frame) arith(x *syntax.Binary, a, b Number) Value {
+	both := a.Whole && b.Whole
 	var r float64
 	switch x.Op {
 	case "+":
-		r = a.v + b.v
+		r = a.V + b.V
 	case "-":
-		r = a.v - b.v
+		r = a.V - b.V
 	case "*":
-		r = a.v * b.v
+		r = a.V * b.V
 	case "/", "%":
-		if b.v == 0 && both {
-			return f.errorf("E0216", x, "division by zero")
+		if b.V == 0 && both {
+			return f.Errorf("E0216", x, "division by zero")
 		}
-		if r = a.v / b.v; x.Op == "%" {
-			r = math.Mod(a.v, b.v)
+		if r = a.V / b.V; x.Op == "%" {
+			r = math.Mod(a.V, b.V)
 		}
 	case "**":
-		r = math.Pow(a.v, b.v)
+		r = math.Pow(a.V, b.V)
 	case "==":
-		return truth(a.v == b.v)
+		return Truth(a.V == b.V)
 	case "!=":
-		return truth(a.v != b.v)
+		return Truth(a.V != b.V)
 	case "<":
-		return truth(a.v < b.v)
+		return Truth(a.V < b.V)
 	case "<=":
-		return truth(a.v <= b.v)
+		return Truth(a.V <= b.V)
 	case ">":
-		return truth(a.v > b.v)
+		return Truth(a.V > b.V)
 	case ">=":
-		return truth(a.v >= b.v)
+		return Truth(a.V >= b.V)
 	default:
-		return f.wants("E0209", x, "true or false", "", "`%s` of numbers", x.Op)
+		return f.Wants("E0209", x, "true or false", "", "`%s` of numbers", x.Op)
 	}
-	return number{v: r, whole: both && r == math.Trunc(r) && math.Abs(r) <= 1<<53}
+	return Number{V: r, Whole: both && r == math.Trunc(r) && math.Abs(r) <= 1<<53}
 }
 
 // binaryTensor is an elementwise operation; a number takes the tensor's dtype.
-func (f *frame) binaryTensor(x *syntax.Binary, a, b value) value {
-	if n, ok := b.(number); ok && x.Op == "**" && n.v == 2 {
-		return f.emit(x, "mul", nil, a, a)
+func (f *Frame) binaryTensor(x *syntax.Binary, a, b Value) Value {
+	if n, ok := b.(Number); ok && x.Op == "**" && n.V == 2 {
+		return f.Emit(x, "mul", nil, a, a)
 	}
-	vs, ok := f.alike([]syntax.Node{x.X, x.Y}, a, b)
+	vs, ok := f.Alike([]syntax.Node{x.X, x.Y}, a, b)
 	if !ok {
-		return unknown{}
+		return Unknown{}
 	}
-	return f.elementwise(x, opNames[x.Op], []string{"the left operand", "the right operand"}, vs...)
+	return f.Elementwise(x, opNames[x.Op], []string{"the left operand", "the right operand"}, vs...)
 }
 
-// alike turns numbers among operands into constants of the dtype of the
+// Alike turns numbers among operands into constants of the dtype of the
 // tensors; nodes are where they stand.
-func (f *frame) alike(nodes []syntax.Node, vs ...value) ([]value, bool) {
+func (f *Frame) Alike(nodes []syntax.Node, vs ...Value) ([]Value, bool) {
 	var d ir.DType
 	found := false
 	for _, v := range vs {
-		if t, ok := v.(tensor); ok && !found {
-			d, found = t.v.Type.DType, true
+		if t, ok := v.(Tensor); ok && !found {
+			d, found = t.V.Type.DType, true
 		}
 	}
 	if !found {
 		d = ir.F32
 	}
-	out := make([]value, len(vs))
+	out := make([]Value, len(vs))
 	for i, v := range vs {
 		switch v := v.(type) {
-		case tensor:
+		case Tensor:
 			out[i] = v
-		case number:
-			c := f.constTensor(nodes[i], v, d)
-			if isUnknown(c) {
+		case Number:
+			c := f.ConstTensor(nodes[i], v, d)
+			if IsUnknown(c) {
 				return nil, false
 			}
 			out[i] = c
-		case truth:
+		case Truth:
 			if d != ir.Bool {
-				f.notA(nodes[i], v, "a number or a tensor")
+				f.NotA(nodes[i], v, "a number or a tensor")
 				return nil, false
 			}
-			c := number{whole: true}
+			c := Number{Whole: true}
 			if v {
-				c.v = 1
+				c.V = 1
 			}
-			out[i] = f.constTensor(nodes[i], c, d)
+			out[i] = f.ConstTensor(nodes[i], c, d)
 		default:
-			f.notA(nodes[i], v, "a number or a tensor")
+			f.NotA(nodes[i], v, "a number or a tensor")
 			return nil, false
 		}
 	}
 	return out, true
 }
 
-// constTensor is a number as a scalar of dtype d.
-func (f *frame) constTensor(n syntax.Node, c number, d ir.DType) value {
+// ConstTensor is a number as a scalar of dtype d.
+func (f *Frame) ConstTensor(n syntax.Node, c Number, d ir.DType) Value {
 	switch {
-	case d == ir.I32 && (c.v != math.Trunc(c.v) || math.Abs(c.v) > maxSize):
-		return f.wants("E0207", n, "a whole number of 32 bits", "`cast(x, f32)` turns the tensor into numbers with fractions", "%s beside an i32 tensor", c.what())
-	case d == ir.Bool && c.v != 0 && c.v != 1:
-		return f.wants("E0207", n, "true or false", "", "%s beside a tensor of bool", c.what())
+	case d == ir.I32 && (c.V != math.Trunc(c.V) || math.Abs(c.V) > MaxSize):
+		return f.Wants("E0207", n, "a whole number of 32 bits", "`cast(x, f32)` turns the tensor into numbers with fractions", "%s beside an i32 tensor", c.What())
+	case d == ir.Bool && c.V != 0 && c.V != 1:
+		return f.Wants("E0207", n, "true or false", "", "%s beside a tensor of bool", c.What())
 	}
-	return f.emit(n, "const", ir.A("dtype", ir.Name(d.String()), "value", ir.Float(c.v)))
+	return f.Emit(n, "const", ir.A("dtype", ir.Name(d.String()), "value", ir.Float(c.V)))
 }

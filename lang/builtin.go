@@ -10,33 +10,33 @@ import (
 
 // builtin is a function that the language itself defines.
 type builtin struct {
-	name    string
+	Name    string
 	formals []formal
 	// rest, where not negative, is how many formals are positional: any number
 	// of further positional arguments is taken, and the other formals by name.
 	rest  int
 	extra bool // takes any further named arguments
-	run   func(f *frame, c *builtinCall) value
+	run   func(f *Frame, c *Call) Value
 }
 
-// builtinCall is a call of one, with its arguments evaluated.
-type builtinCall struct {
-	site  *syntax.Call
-	vals  []value       // by formal; nil where absent, and for axes
-	nodes []syntax.Node // where each stands
-	axes  [][]string    // by formal, for those that take axes
-	rest  []value
-	extra []*syntax.Arg
+// Call is a call of one, with its arguments evaluated.
+type Call struct {
+	Site  *syntax.Call
+	Vals  []Value       // by formal; nil where absent, and for axes
+	Nodes []syntax.Node // where each stands
+	Axes  [][]string    // by formal, for those that take axes
+	Rest  []Value
+	Extra []*syntax.Arg
 }
 
 // builtins is filled by init in the files that define them.
 var builtins = map[string]*builtin{}
 
-// define adds a function. The signature reads `x, over?: axis, *, **`: a
+// Define adds a function. The signature reads `x, over?: axis, *, **`: a
 // question mark makes an argument optional; a star takes any number of further
 // positional ones, and what follows it by name only; two stars take any named.
-func define(name, signature string, run func(f *frame, c *builtinCall) value) {
-	b := &builtin{name: name, run: run, rest: -1}
+func Define(name, signature string, run func(f *Frame, c *Call) Value) {
+	b := &builtin{Name: name, run: run, rest: -1}
 	for _, p := range strings.Split(signature, ", ") {
 		switch p {
 		case "*":
@@ -63,64 +63,64 @@ func builtinNames() []string {
 }
 
 // callBuiltin evaluates the arguments and runs the function.
-func (f *frame) callBuiltin(x *syntax.Call, p primitive) value {
+func (f *Frame) callBuiltin(x *syntax.Call, p Primitive) Value {
 	skip := 0
-	c := &builtinCall{site: x, vals: make([]value, len(p.formals)), nodes: make([]syntax.Node, len(p.formals)), axes: make([][]string, len(p.formals))}
+	c := &Call{Site: x, Vals: make([]Value, len(p.formals)), Nodes: make([]syntax.Node, len(p.formals)), Axes: make([][]string, len(p.formals))}
 	if p.recv != nil {
 		skip = 1
-		c.vals[0], c.nodes[0] = p.recv, x.Fun
+		c.Vals[0], c.Nodes[0] = p.recv, x.Fun
 	}
-	m, ok := f.match(x, "`"+p.name+"`", p.formals, x.Args, skip, p.rest, p.extra)
+	m, ok := f.match(x, "`"+p.Name+"`", p.formals, x.Args, skip, p.rest, p.extra)
 	if !ok {
 		for _, a := range x.Args { // still look for mistakes inside
 			if a.Name == nil {
-				f.expr(a.Value)
+				f.Expr(a.Value)
 			}
 		}
-		return unknown{}
+		return Unknown{}
 	}
 	for i, a := range m.args {
 		if a == nil {
 			continue
 		}
-		c.nodes[i] = a.Value
+		c.Nodes[i] = a.Value
 		if p.formals[i].axis {
-			if c.axes[i], ok = f.axes(a.Value); !ok {
-				return unknown{}
+			if c.Axes[i], ok = f.Axes(a.Value); !ok {
+				return Unknown{}
 			}
 			continue
 		}
-		c.vals[i] = f.expr(a.Value)
+		c.Vals[i] = f.Expr(a.Value)
 	}
 	for _, a := range m.rest {
-		c.rest = append(c.rest, f.expr(a.Value))
+		c.Rest = append(c.Rest, f.Expr(a.Value))
 	}
-	c.extra = m.extra
-	if isUnknown(c.vals...) || isUnknown(c.rest...) {
-		return unknown{}
+	c.Extra = m.extra
+	if IsUnknown(c.Vals...) || IsUnknown(c.Rest...) {
+		return Unknown{}
 	}
 	return p.run(f, c)
 }
 
-// tensorArg is argument i, which must be a tensor; a number becomes one of
+// TensorArg is argument i, which must be a tensor; a number becomes one of
 // f32.
-func (f *frame) tensorArg(c *builtinCall, i int) (tensor, bool) {
-	switch v := c.vals[i].(type) {
-	case tensor:
+func (f *Frame) TensorArg(c *Call, i int) (Tensor, bool) {
+	switch v := c.Vals[i].(type) {
+	case Tensor:
 		return v, true
-	case number:
-		t, ok := f.constTensor(c.nodes[i], v, ir.F32).(tensor)
+	case Number:
+		t, ok := f.ConstTensor(c.Nodes[i], v, ir.F32).(Tensor)
 		return t, ok
 	default:
-		f.notA(c.nodes[i], v, "a tensor")
-		return tensor{}, false
+		f.NotA(c.Nodes[i], v, "a tensor")
+		return Tensor{}, false
 	}
 }
 
-// primitive is a built-in function, with the receiver of `x.sum(…)`.
-type primitive struct {
+// Primitive is a built-in function, with the receiver of `x.sum(…)`.
+type Primitive struct {
 	*builtin
-	recv value
+	recv Value
 }
 
-func (p primitive) what() string { return "the function `" + p.name + "`" }
+func (p Primitive) What() string { return "the function `" + p.Name + "`" }

@@ -8,31 +8,31 @@ import (
 )
 
 func init() {
-	define("dot", "a, b, over: axis, to?", dot)
-	define("index", "x, axis: axis", indexOf) // index(axis) is callIndex
-	define("size", "x, axis: axis", sizeOf)
-	define("len", "x", func(f *frame, c *builtinCall) value {
-		switch v := c.vals[0].(type) {
-		case instances:
-			return whole(len(v))
-		case tuple:
-			return whole(len(v))
+	Define("dot", "a, b, over: axis, to?", dot)
+	Define("index", "x, axis: axis", indexOf) // index(axis) is callIndex
+	Define("size", "x, axis: axis", sizeOf)
+	Define("len", "x", func(f *Frame, c *Call) Value {
+		switch v := c.Vals[0].(type) {
+		case Instances:
+			return Whole(len(v))
+		case Tuple:
+			return Whole(len(v))
 		}
-		return f.notA(c.nodes[0], c.vals[0], "a repeated module or a list")
+		return f.NotA(c.Nodes[0], c.Vals[0], "a repeated module or a list")
 	})
-	define("rename", "x, **", rename)
-	define("split", "x, **", split)
-	define("merge", "x, **", merge)
-	define("transpose", "x, order: axis", func(f *frame, c *builtinCall) value {
-		x, ok := f.tensorArg(c, 0)
+	Define("rename", "x, **", rename)
+	Define("split", "x, **", split)
+	Define("merge", "x, **", merge)
+	Define("transpose", "x, order: axis", func(f *Frame, c *Call) Value {
+		x, ok := f.TensorArg(c, 0)
 		if !ok {
-			return unknown{}
+			return Unknown{}
 		}
-		return f.emit(c.site, "transpose", ir.A("order", ir.Names(c.axes[1])), x)
+		return f.Emit(c.Site, "transpose", ir.A("order", ir.Names(c.Axes[1])), x)
 	})
-	define("concat", "a, *, over: axis", concat)
+	Define("concat", "a, *, over: axis", concat)
 	for _, dist := range []string{"uniform", "normal"} {
-		define("random_"+dist, "x", func(f *frame, c *builtinCall) value { return random(f, c, dist) })
+		Define("random_"+dist, "x", func(f *Frame, c *Call) Value { return random(f, c, dist) })
 	}
 }
 
@@ -45,107 +45,107 @@ func sizesOf(t ir.Type) ir.Sizes {
 }
 
 // dot contracts; `to` is the dtype of the result.
-func dot(f *frame, c *builtinCall) value {
-	a, okA := f.tensorArg(c, 0)
-	b, okB := f.tensorArg(c, 1)
+func dot(f *Frame, c *Call) Value {
+	a, okA := f.TensorArg(c, 0)
+	b, okB := f.TensorArg(c, 1)
 	if !okA || !okB {
-		return unknown{}
+		return Unknown{}
 	}
-	attrs := ir.A("over", ir.Names(c.axes[2]))
-	if c.vals[3] != nil {
-		d, ok := c.vals[3].(dtype)
+	attrs := ir.A("over", ir.Names(c.Axes[2]))
+	if c.Vals[3] != nil {
+		d, ok := c.Vals[3].(DType)
 		if !ok {
-			return f.notA(c.nodes[3], c.vals[3], "a dtype, such as f32")
+			return f.NotA(c.Nodes[3], c.Vals[3], "a dtype, such as f32")
 		}
 		attrs = attrs.With("to", ir.Name(ir.DType(d).String()))
 	}
-	return f.emit(c.site, "dot", attrs, a, b)
+	return f.Emit(c.Site, "dot", attrs, a, b)
 }
 
 // indexOf is index(axis) or index(x, axis), with x a tensor or a type: the
 // position along an axis, as i32. The first form takes the size that the axis
 // has in the tensors of the function, or in the config.
-func indexOf(f *frame, c *builtinCall) value {
+func indexOf(f *Frame, c *Call) Value {
 	t, ok := ir.Type{}, false
-	switch x := c.vals[0].(type) {
-	case tensor:
-		t, ok = x.v.Type, true
-	case shape:
+	switch x := c.Vals[0].(type) {
+	case Tensor:
+		t, ok = x.V.Type, true
+	case Shape:
 		t, ok = x.Type, true
 	}
-	names := c.axes[1]
+	names := c.Axes[1]
 	if !ok || len(names) != 1 {
-		return f.wants("E0206", c.site, "`index(axis)` or `index(x, axis)`", "", "the arguments do not fit `index`")
+		return f.Wants("E0206", c.Site, "`index(axis)` or `index(x, axis)`", "", "the arguments do not fit `index`")
 	}
 	size := t.Size(names[0])
 	if size == 0 {
-		return f.noAxisIn(c.nodes[1], t, names[0])
+		return f.NoAxisIn(c.Nodes[1], t, names[0])
 	}
-	return f.emitIndex(c.site, names[0], size)
+	return f.EmitIndex(c.Site, names[0], size)
 }
 
-func sizeOf(f *frame, c *builtinCall) value {
-	x, isShape := c.vals[0].(shape)
+func sizeOf(f *Frame, c *Call) Value {
+	x, isShape := c.Vals[0].(Shape)
 	if !isShape {
-		t, ok := f.tensorArg(c, 0)
+		t, ok := f.TensorArg(c, 0)
 		if !ok {
-			return unknown{}
+			return Unknown{}
 		}
-		x.Type = t.v.Type
+		x.Type = t.V.Type
 	}
 	n := 1
-	for _, a := range c.axes[1] {
+	for _, a := range c.Axes[1] {
 		s := x.Size(a)
 		if s == 0 {
-			return f.noAxisIn(c.nodes[1], x.Type, a)
+			return f.NoAxisIn(c.Nodes[1], x.Type, a)
 		}
 		n *= s
 	}
-	return whole(n)
+	return Whole(n)
 }
 
 // rename is x.rename(from = to, …), all at once.
-func rename(f *frame, c *builtinCall) value {
-	x, ok := f.tensorArg(c, 0)
+func rename(f *Frame, c *Call) Value {
+	x, ok := f.TensorArg(c, 0)
 	if !ok {
-		return unknown{}
+		return Unknown{}
 	}
 	var pairs ir.Pairs
-	for _, a := range c.extra {
-		to, ok := f.oneAxis(a.Value)
+	for _, a := range c.Extra {
+		to, ok := f.OneAxis(a.Value)
 		if !ok {
-			return unknown{}
+			return Unknown{}
 		}
-		from := f.axisName(a.Name.Name)
+		from := f.AxisName(a.Name.Name)
 		if len(from) != 1 {
-			return f.wants("E0206", a.Name, "one axis", "", "`%s` stands for %d axes", a.Name.Name, len(from))
+			return f.Wants("E0206", a.Name, "one axis", "", "`%s` stands for %d axes", a.Name.Name, len(from))
 		}
 		pairs = append(pairs, ir.Pair{From: from[0], To: to})
 	}
 	if len(pairs) == 0 {
-		return f.wants("E0206", c.site, "`x.rename(old = new)`", "", "`rename` without names")
+		return f.Wants("E0206", c.Site, "`x.rename(old = new)`", "", "`rename` without names")
 	}
-	return f.emit(c.site, "rename", ir.A("axes", pairs), x)
+	return f.Emit(c.Site, "rename", ir.A("axes", pairs), x)
 }
 
 // split is x.split(axis = (major, …, minor)). Sizes are those that the names
 // have; one that has none gets what is left.
-func split(f *frame, c *builtinCall) value {
-	x, ok := f.tensorArg(c, 0)
+func split(f *Frame, c *Call) Value {
+	x, ok := f.TensorArg(c, 0)
 	if !ok {
-		return unknown{}
+		return Unknown{}
 	}
-	if len(c.extra) == 0 {
-		return f.wants("E0206", c.site, "`x.split(axis = (major, minor))`", "", "`split` without names")
+	if len(c.Extra) == 0 {
+		return f.Wants("E0206", c.Site, "`x.split(axis = (major, minor))`", "", "`split` without names")
 	}
-	for _, a := range c.extra {
-		for _, from := range f.axisName(a.Name.Name) {
+	for _, a := range c.Extra {
+		for _, from := range f.AxisName(a.Name.Name) {
 			into, ok := splitSizes(f, a, x, from)
 			if !ok {
-				return unknown{}
+				return Unknown{}
 			}
-			if x, ok = f.emit(c.site, "split", ir.A("axis", ir.Name(from), "into", into), x).(tensor); !ok {
-				return unknown{}
+			if x, ok = f.Emit(c.Site, "split", ir.A("axis", ir.Name(from), "into", into), x).(Tensor); !ok {
+				return Unknown{}
 			}
 		}
 	}
@@ -154,14 +154,14 @@ func split(f *frame, c *builtinCall) value {
 
 // splitSizes finds the size of each part: that of the config or of a tensor
 // seen, except that one part may be left to be computed.
-func splitSizes(f *frame, a *syntax.Arg, x tensor, from string) (ir.Sizes, bool) {
-	names, ok := f.axes(a.Value)
+func splitSizes(f *Frame, a *syntax.Arg, x Tensor, from string) (ir.Sizes, bool) {
+	names, ok := f.Axes(a.Value)
 	if !ok {
 		return nil, false
 	}
-	total := x.v.Type.Size(from)
+	total := x.V.Type.Size(from)
 	if total == 0 {
-		f.noAxis(a.Name, x, from)
+		f.NoAxis(a.Name, x, from)
 		return nil, false
 	}
 	var into ir.Sizes
@@ -171,16 +171,16 @@ func splitSizes(f *frame, a *syntax.Arg, x tensor, from string) (ir.Sizes, bool)
 		if size == 0 && open < 0 {
 			open = i
 		} else if size == 0 {
-			f.wants("E0204", a.Value, "at most one part without a size", "", "neither `%s` nor `%s` has a size", names[open], n)
+			f.Wants("E0204", a.Value, "at most one part without a size", "", "neither `%s` nor `%s` has a size", names[open], n)
 			return nil, false
-		} else if known <= maxSize {
+		} else if known <= MaxSize {
 			known *= size
 		}
 		into = append(into, ir.SizeOf{Name: n, N: size})
 	}
 	if open >= 0 {
 		if total%known != 0 {
-			f.errorf("E0205", a, "axis `%s` of %d cannot be split in parts of %d", from, total, known)
+			f.Errorf("E0205", a, "axis `%s` of %d cannot be split in parts of %d", from, total, known)
 			return nil, false
 		}
 		into[open].N = total / known
@@ -189,13 +189,13 @@ func splitSizes(f *frame, a *syntax.Arg, x tensor, from string) (ir.Sizes, bool)
 }
 
 // knownSize is the size of an axis, or 0.
-func knownSize(f *frame, name string) int {
-	if s := f.sizes[name]; s > 0 {
+func knownSize(f *Frame, name string) int {
+	if s := f.Sizes[name]; s > 0 {
 		return s
 	}
-	if v, ok := f.in.configValue(name); ok {
-		if c, ok := v.(number); ok {
-			if s, ok := c.int(); ok && s > 0 && s <= maxSize {
+	if v, ok := f.Interp.ConfigValue(name); ok {
+		if c, ok := v.(Number); ok {
+			if s, ok := c.Int(); ok && s > 0 && s <= MaxSize {
 				return s
 			}
 		}
@@ -205,31 +205,31 @@ func knownSize(f *frame, name string) int {
 
 // merge is x.merge(axis = (major, …, minor)). Parts that are not neighbours in
 // memory are brought together first.
-func merge(f *frame, c *builtinCall) value {
-	x, ok := f.tensorArg(c, 0)
+func merge(f *Frame, c *Call) Value {
+	x, ok := f.TensorArg(c, 0)
 	if !ok {
-		return unknown{}
+		return Unknown{}
 	}
-	if len(c.extra) == 0 {
-		return f.wants("E0206", c.site, "`x.merge(axis = (major, minor))`", "", "`merge` without names")
+	if len(c.Extra) == 0 {
+		return f.Wants("E0206", c.Site, "`x.merge(axis = (major, minor))`", "", "`merge` without names")
 	}
-	for _, a := range c.extra {
-		parts, ok := f.axes(a.Value)
+	for _, a := range c.Extra {
+		parts, ok := f.Axes(a.Value)
 		if !ok {
-			return unknown{}
+			return Unknown{}
 		}
-		into := f.axisName(a.Name.Name)
+		into := f.AxisName(a.Name.Name)
 		if len(into) != 1 {
-			return f.wants("E0206", a.Name, "one axis", "", "`%s` stands for %d axes", a.Name.Name, len(into))
+			return f.Wants("E0206", a.Name, "one axis", "", "`%s` stands for %d axes", a.Name.Name, len(into))
 		}
-		if order := together(x.v.Type, parts); order != nil {
-			if x, ok = f.emit(c.site, "transpose", ir.A("order", ir.Names(order)), x).(tensor); !ok {
-				return unknown{}
+		if order := together(x.V.Type, parts); order != nil {
+			if x, ok = f.Emit(c.Site, "transpose", ir.A("order", ir.Names(order)), x).(Tensor); !ok {
+				return Unknown{}
 			}
 		}
 		attrs := ir.A("axes", ir.Names(parts), "into", ir.Name(into[0]))
-		if x, ok = f.emit(c.site, "merge", attrs, x).(tensor); !ok {
-			return unknown{}
+		if x, ok = f.Emit(c.Site, "merge", attrs, x).(Tensor); !ok {
+			return Unknown{}
 		}
 	}
 	return x
@@ -265,35 +265,35 @@ func together(t ir.Type, parts []string) []string {
 }
 
 // concat is concat(a, b, …, over = axis).
-func concat(f *frame, c *builtinCall) value {
-	vs := append([]value{c.vals[0]}, c.rest...)
+func concat(f *Frame, c *Call) Value {
+	vs := append([]Value{c.Vals[0]}, c.Rest...)
 	for i, v := range vs {
-		if _, ok := v.(tensor); !ok {
-			n := c.nodes[0]
+		if _, ok := v.(Tensor); !ok {
+			n := c.Nodes[0]
 			if i > 0 {
-				n = c.site
+				n = c.Site
 			}
-			return f.notA(n, v, "a tensor")
+			return f.NotA(n, v, "a tensor")
 		}
 	}
-	if len(c.axes[1]) != 1 {
-		return f.wants("E0206", c.nodes[1], "one axis", "", "%d axes are named", len(c.axes[1]))
+	if len(c.Axes[1]) != 1 {
+		return f.Wants("E0206", c.Nodes[1], "one axis", "", "%d axes are named", len(c.Axes[1]))
 	}
-	return f.emit(c.site, "concat", ir.A("axis", ir.Name(c.axes[1][0])), vs...)
+	return f.Emit(c.Site, "concat", ir.A("axis", ir.Name(c.Axes[1][0])), vs...)
 }
 
 // random has the axes of x, in f32. Its site, a number in the order of the
 // program, keeps its numbers apart from those of others.
-func random(f *frame, c *builtinCall, dist string) value {
-	x, ok := f.tensorArg(c, 0)
+func random(f *Frame, c *Call, dist string) Value {
+	x, ok := f.TensorArg(c, 0)
 	if !ok {
-		return unknown{}
+		return Unknown{}
 	}
-	fb := f.in.fb
-	if fb.seed == nil {
-		return f.wants("E0219", c.site, "", "choose with `if training { … }`", "there are no random numbers outside of training")
+	fb := f.Interp.Builder
+	if fb.Seed == nil {
+		return f.Wants("E0219", c.Site, "", "choose with `if training { … }`", "there are no random numbers outside of training")
 	}
-	site := fb.sites
-	fb.sites++
-	return f.emit(c.site, "random", ir.A("axes", sizesOf(x.v.Type), "dist", ir.Name(dist), "site", ir.Int(site)), tensor{fb.seed}, tensor{fb.step})
+	site := fb.Sites
+	fb.Sites++
+	return f.Emit(c.Site, "random", ir.A("axes", sizesOf(x.V.Type), "dist", ir.Name(dist), "site", ir.Int(site)), Tensor{V: fb.Seed}, Tensor{V: fb.Step})
 }

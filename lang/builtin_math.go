@@ -20,67 +20,67 @@ func init() {
 		},
 	}
 	for name, g := range fold {
-		define(name, "x", func(f *frame, c *builtinCall) value {
-			if n, ok := c.vals[0].(number); ok {
-				r := g(n.v)
-				return number{v: r, whole: r == math.Trunc(r) && math.Abs(r) <= 1<<53 && (n.whole || name == "floor" || name == "sign")}
+		Define(name, "x", func(f *Frame, c *Call) Value {
+			if n, ok := c.Vals[0].(Number); ok {
+				r := g(n.V)
+				return Number{V: r, Whole: r == math.Trunc(r) && math.Abs(r) <= 1<<53 && (n.Whole || name == "floor" || name == "sign")}
 			}
-			x, ok := f.tensorArg(c, 0)
+			x, ok := f.TensorArg(c, 0)
 			if !ok {
-				return unknown{}
+				return Unknown{}
 			}
-			return f.emit(c.site, name, nil, x)
+			return f.Emit(c.Site, name, nil, x)
 		})
 	}
-	define("stop_gradient", "x", func(f *frame, c *builtinCall) value {
-		if _, ok := c.vals[0].(number); ok {
-			return c.vals[0]
+	Define("stop_gradient", "x", func(f *Frame, c *Call) Value {
+		if _, ok := c.Vals[0].(Number); ok {
+			return c.Vals[0]
 		}
-		x, ok := f.tensorArg(c, 0)
+		x, ok := f.TensorArg(c, 0)
 		if !ok {
-			return unknown{}
+			return Unknown{}
 		}
-		return f.emit(c.site, "detach", nil, x)
+		return f.Emit(c.Site, "detach", nil, x)
 	})
-	define("max", "x, y?, over?: axis", func(f *frame, c *builtinCall) value { return extremum(f, c, "max") })
-	define("min", "x, y?, over?: axis", func(f *frame, c *builtinCall) value { return extremum(f, c, "min") })
-	define("pow", "x, y", func(f *frame, c *builtinCall) value {
-		x, okX := c.vals[0].(number)
-		y, okY := c.vals[1].(number)
+	Define("max", "x, y?, over?: axis", func(f *Frame, c *Call) Value { return extremum(f, c, "max") })
+	Define("min", "x, y?, over?: axis", func(f *Frame, c *Call) Value { return extremum(f, c, "min") })
+	Define("pow", "x, y", func(f *Frame, c *Call) Value {
+		x, okX := c.Vals[0].(Number)
+		y, okY := c.Vals[1].(Number)
 		if okX && okY {
-			return number{v: math.Pow(x.v, y.v)}
+			return Number{V: math.Pow(x.V, y.V)}
 		}
 		return pairwise(f, c, "pow")
 	})
-	define("where", "condition, x, y", where)
-	define("sum", "x, over?: axis", func(f *frame, c *builtinCall) value { return reduce(f, c, "reduce_sum", 1) })
-	define("mean", "x, over?: axis", mean)
-	define("cast", "x, to", cast)
+	Define("where", "condition, x, y", where)
+	Define("sum", "x, over?: axis", func(f *Frame, c *Call) Value { return reduce(f, c, "reduce_sum", 1) })
+	Define("mean", "x, over?: axis", mean)
+	Define("cast", "x, to", cast)
 }
 
 // pairwise emits an elementwise operation of the first two arguments.
-func pairwise(f *frame, c *builtinCall, name string) value {
-	vs, ok := f.alike(c.nodes[:2], c.vals[0], c.vals[1])
+func pairwise(f *Frame, c *Call, name string) Value {
+	vs, ok := f.Alike(c.Nodes[:2], c.Vals[0], c.Vals[1])
 	if !ok {
-		return unknown{}
+		return Unknown{}
 	}
-	return f.elementwise(c.site, name, []string{"the first argument", "the second argument"}, vs...)
+	return f.Elementwise(c.Site, name, []string{"the first argument", "the second argument"}, vs...)
 }
 
 // extremum is max or min: of two values, or over axes of one.
-func extremum(f *frame, c *builtinCall, name string) value {
-	if c.vals[1] != nil {
-		if c.axes[2] != nil {
-			return f.errorf("E0206", c.site, "`%s` takes two values or `over`, not both", name)
+func extremum(f *Frame, c *Call, name string) Value {
+	if c.Vals[1] != nil {
+		if c.Axes[2] != nil {
+			return f.Errorf("E0206", c.Site, "`%s` takes two values or `over`, not both", name)
 		}
-		x, okX := c.vals[0].(number)
-		y, okY := c.vals[1].(number)
+		x, okX := c.Vals[0].(Number)
+		y, okY := c.Vals[1].(Number)
 		if okX && okY {
-			r := max(x.v, y.v)
+			r := max(x.V, y.V)
 			if name == "min" {
-				r = min(x.v, y.v)
+				r = min(x.V, y.V)
 			}
-			return number{v: r, whole: x.whole && y.whole}
+			return Number{V: r, Whole: x.Whole && y.Whole}
 		}
 		return pairwise(f, c, name)
 	}
@@ -88,96 +88,96 @@ func extremum(f *frame, c *builtinCall, name string) value {
 		return reduce(f, c, "reduce_max", 2)
 	}
 	// min over axes is -max of the negated.
-	x, ok := f.tensorArg(c, 0)
+	x, ok := f.TensorArg(c, 0)
 	if !ok {
-		return unknown{}
+		return Unknown{}
 	}
-	c.vals[0] = f.emit(c.site, "neg", nil, x)
-	if isUnknown(c.vals[0]) {
-		return unknown{}
+	c.Vals[0] = f.Emit(c.Site, "neg", nil, x)
+	if IsUnknown(c.Vals[0]) {
+		return Unknown{}
 	}
 	r := reduce(f, c, "reduce_max", 2)
-	if isUnknown(r) {
+	if IsUnknown(r) {
 		return r
 	}
-	return f.emit(c.site, "neg", nil, r)
+	return f.Emit(c.Site, "neg", nil, r)
 }
 
 // reduce reduces the first argument over the axes of argument i; over all
 // where none is given.
-func reduce(f *frame, c *builtinCall, name string, i int) value {
-	x, ok := f.tensorArg(c, 0)
+func reduce(f *Frame, c *Call, name string, i int) Value {
+	x, ok := f.TensorArg(c, 0)
 	if !ok {
-		return unknown{}
+		return Unknown{}
 	}
-	over := c.axes[i]
-	if c.nodes[i] == nil {
-		over = x.v.Type.Names()
+	over := c.Axes[i]
+	if c.Nodes[i] == nil {
+		over = x.V.Type.Names()
 	}
 	if len(over) == 0 {
 		return x
 	}
-	return f.emit(c.site, name, ir.A("over", ir.Names(over)), x)
+	return f.Emit(c.Site, name, ir.A("over", ir.Names(over)), x)
 }
 
 // mean is the sum over the number of elements in it.
-func mean(f *frame, c *builtinCall) value {
-	x, ok := f.tensorArg(c, 0)
+func mean(f *Frame, c *Call) Value {
+	x, ok := f.TensorArg(c, 0)
 	if !ok {
-		return unknown{}
+		return Unknown{}
 	}
-	s, ok := reduce(f, c, "reduce_sum", 1).(tensor)
+	s, ok := reduce(f, c, "reduce_sum", 1).(Tensor)
 	if !ok {
-		return unknown{}
+		return Unknown{}
 	}
-	n := x.v.Type.Elems() / max(s.v.Type.Elems(), 1)
-	k := f.constTensor(c.site, whole(n), x.v.Type.DType)
-	if isUnknown(k) {
+	n := x.V.Type.Elems() / max(s.V.Type.Elems(), 1)
+	k := f.ConstTensor(c.Site, Whole(n), x.V.Type.DType)
+	if IsUnknown(k) {
 		return k
 	}
-	return f.emit(c.site, "div", nil, s, k)
+	return f.Emit(c.Site, "div", nil, s, k)
 }
 
 // where chooses element by element, or at compile time where the condition is
 // known.
-func where(f *frame, c *builtinCall) value {
-	if b, ok := c.vals[0].(truth); ok {
+func where(f *Frame, c *Call) Value {
+	if b, ok := c.Vals[0].(Truth); ok {
 		if b {
-			return c.vals[1]
+			return c.Vals[1]
 		}
-		return c.vals[2]
+		return c.Vals[2]
 	}
-	cond, ok := f.tensorArg(c, 0)
+	cond, ok := f.TensorArg(c, 0)
 	if !ok {
-		return unknown{}
+		return Unknown{}
 	}
-	vs, ok := f.alike(c.nodes[1:], c.vals[1], c.vals[2])
+	vs, ok := f.Alike(c.Nodes[1:], c.Vals[1], c.Vals[2])
 	if !ok {
-		return unknown{}
+		return Unknown{}
 	}
-	return f.elementwise(c.site, "select", []string{"the condition", "the first choice", "the second choice"}, cond, vs[0], vs[1])
+	return f.Elementwise(c.Site, "select", []string{"the condition", "the first choice", "the second choice"}, cond, vs[0], vs[1])
 }
 
 // cast converts to a dtype, given or that of another tensor.
-func cast(f *frame, c *builtinCall) value {
+func cast(f *Frame, c *Call) Value {
 	var to ir.DType
-	switch d := c.vals[1].(type) {
-	case dtype:
+	switch d := c.Vals[1].(type) {
+	case DType:
 		to = ir.DType(d)
-	case tensor:
-		to = d.v.Type.DType
+	case Tensor:
+		to = d.V.Type.DType
 	default:
-		return f.notA(c.nodes[1], d, "a dtype, such as f32, or a tensor that has it")
+		return f.NotA(c.Nodes[1], d, "a dtype, such as f32, or a tensor that has it")
 	}
-	if n, ok := c.vals[0].(number); ok {
-		return f.constTensor(c.nodes[0], n, to)
+	if n, ok := c.Vals[0].(Number); ok {
+		return f.ConstTensor(c.Nodes[0], n, to)
 	}
-	x, ok := f.tensorArg(c, 0)
+	x, ok := f.TensorArg(c, 0)
 	switch {
 	case !ok:
-		return unknown{}
-	case x.v.Type.DType == to:
+		return Unknown{}
+	case x.V.Type.DType == to:
 		return x
 	}
-	return f.emit(c.site, "cast", ir.A("to", ir.Name(to.String())), x)
+	return f.Emit(c.Site, "cast", ir.A("to", ir.Name(to.String())), x)
 }

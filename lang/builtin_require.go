@@ -9,39 +9,39 @@ import (
 )
 
 func init() {
-	define("require", "x, condition, what", require)
-	define("byte_size", "x", byteSize)
+	Define("require", "x, condition, what", require)
+	Define("byte_size", "x", byteSize)
 }
 
 // require is require(x, condition, "what must hold"): x, if the condition
 // holds, and an error where the program is compiled otherwise. The place is
 // the argument that x was given by, if x is a name.
-func require(f *frame, c *builtinCall) value {
-	holds, ok := c.vals[1].(truth)
+func require(f *Frame, c *Call) Value {
+	holds, ok := c.Vals[1].(Truth)
 	if !ok {
-		return f.wants("E0219", c.nodes[1], "a condition known at compile time", "", "the condition is %s", c.vals[1].what())
+		return f.Wants("E0219", c.Nodes[1], "a condition known at compile time", "", "the condition is %s", c.Vals[1].What())
 	}
-	what, ok := c.vals[2].(text)
+	what, ok := c.Vals[2].(Text)
 	if !ok {
-		return f.notA(c.nodes[2], c.vals[2], "a string")
+		return f.NotA(c.Nodes[2], c.Vals[2], "a string")
 	}
 	if holds {
-		return c.vals[0]
+		return c.Vals[0]
 	}
-	name, found := "", c.vals[0].what()
-	if n, ok := c.vals[0].(number); ok {
-		found = formatNumber(n)
+	name, found := "", c.Vals[0].What()
+	if n, ok := c.Vals[0].(Number); ok {
+		found = FormatNumber(n)
 	}
-	if n, ok := c.nodes[0].(*syntax.Name); ok {
+	if n, ok := c.Nodes[0].(*syntax.Name); ok {
 		name = n.Name
 		found = "`" + name + "` is " + found
 	} else {
 		found = "found " + found
 	}
-	e := at("E0216", c.nodes[0], "%s", found)
+	e := ErrorAt("E0216", c.Nodes[0], "%s", found)
 	e.Want = string(what)
-	f.reportNamed(e, name)
-	return unknown{}
+	f.ReportNamed(e, name)
+	return Unknown{}
 }
 
 // sizeText is a size in bytes as a string, as sources of data read it: a fraction
@@ -50,29 +50,29 @@ var sizeText = regexp.MustCompile(`^ *([0-9]+|[0-9]*\.?[0-9]+ *[KMGT]i?B|[0-9]+ 
 
 // byteSize is byte_size(x): x, if it is a number of bytes, at least 1, or a
 // string such as "64MiB"; an error where it was given otherwise.
-func byteSize(f *frame, c *builtinCall) value {
-	found, name := c.vals[0].what(), ""
-	switch v := c.vals[0].(type) {
-	case number:
-		if v.v >= 1 && v.v <= 1<<53 && wholeBytes(v.v) {
-			return number{v: math.Trunc(v.v), whole: true}
+func byteSize(f *Frame, c *Call) Value {
+	found, name := c.Vals[0].What(), ""
+	switch v := c.Vals[0].(type) {
+	case Number:
+		if v.V >= 1 && v.V <= 1<<53 && WholeBytes(v.V) {
+			return Number{V: math.Trunc(v.V), Whole: true}
 		}
-		found = formatNumber(v)
-	case text:
+		found = FormatNumber(v)
+	case Text:
 		if sizeText.MatchString(string(v)) && strings.ContainsAny(string(v), "123456789") {
 			return v
 		}
-	case word:
-		found = "`" + v.name + "`"
+	case Word:
+		found = "`" + v.Name + "`"
 	}
-	if n, ok := c.nodes[0].(*syntax.Name); ok {
+	if n, ok := c.Nodes[0].(*syntax.Name); ok {
 		name = n.Name
 		found = "`" + name + "` is " + found
 	} else {
 		found = "found " + found
 	}
-	e := at("E0216", c.nodes[0], "%s", found)
+	e := ErrorAt("E0216", c.Nodes[0], "%s", found)
 	e.Want = "a size such as `64 MiB`, in whole bytes, at least one"
-	f.reportNamed(e, name)
-	return unknown{}
+	f.ReportNamed(e, name)
+	return Unknown{}
 }

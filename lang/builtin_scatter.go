@@ -8,7 +8,7 @@ import (
 )
 
 func init() {
-	define("scatter", "x, at, over: axis, into: axis, size", scatter)
+	Define("scatter", "x, at, over: axis, into: axis, size", scatter)
 }
 
 // scatter is the opposite of x[axis = at]: the elements of x along the axes
@@ -16,53 +16,53 @@ func init() {
 // of a given size, the first one of the result. Where nothing is added the
 // result is 0, and a position out of range is dropped. Axes of `over` that x
 // lacks say that the same x is added for each position along them.
-func scatter(f *frame, c *builtinCall) value {
-	x, okX := f.tensorArg(c, 0)
-	at, okAt := f.tensorArg(c, 1)
+func scatter(f *Frame, c *Call) Value {
+	x, okX := f.TensorArg(c, 0)
+	at, okAt := f.TensorArg(c, 1)
 	if !okX || !okAt {
-		return unknown{}
+		return Unknown{}
 	}
-	if len(c.axes[3]) != 1 {
-		return f.wants("E0206", c.nodes[3], "one axis", "", "%d axes are named", len(c.axes[3]))
+	if len(c.Axes[3]) != 1 {
+		return f.Wants("E0206", c.Nodes[3], "one axis", "", "%d axes are named", len(c.Axes[3]))
 	}
-	n, ok := c.vals[4].(number)
+	n, ok := c.Vals[4].(Number)
 	if !ok {
-		return f.notA(c.nodes[4], c.vals[4], "a number")
+		return f.NotA(c.Nodes[4], c.Vals[4], "a number")
 	}
-	size, ok := f.size(c.nodes[4], n, c.axes[3][0])
+	size, ok := f.Size(c.Nodes[4], n, c.Axes[3][0])
 	if !ok {
-		return unknown{}
+		return Unknown{}
 	}
-	over := c.axes[2]
+	over := c.Axes[2]
 	for _, a := range over {
-		if !at.v.Type.Has(a) {
-			return f.noAxis(c.nodes[2], at, a)
+		if !at.V.Type.Has(a) {
+			return f.NoAxis(c.Nodes[2], at, a)
 		}
 	}
-	if x, ok = along(f, c.site, x, at, over); !ok {
-		return unknown{}
+	if x, ok = along(f, c.Site, x, at, over); !ok {
+		return Unknown{}
 	}
-	out := ir.Sizes{{Name: c.axes[3][0], N: size}}
-	for _, a := range x.v.Type.Axes {
+	out := ir.Sizes{{Name: c.Axes[3][0], N: size}}
+	for _, a := range x.V.Type.Axes {
 		if !slices.Contains(over, a.Name) {
 			out = append(out, ir.SizeOf{Name: a.Name, N: a.Size})
 		}
 	}
-	return f.emit(c.site, "scatter_add", ir.A("axis", ir.Name(c.axes[3][0]), "out", out), x, at)
+	return f.Emit(c.Site, "scatter_add", ir.A("axis", ir.Name(c.Axes[3][0]), "out", out), x, at)
 }
 
 // along is x with every one of the axes, of the sizes that `like` has, the
 // missing ones first.
-func along(f *frame, n syntax.Node, x, like tensor, axes []string) (tensor, bool) {
+func along(f *Frame, n syntax.Node, x, like Tensor, axes []string) (Tensor, bool) {
 	var all ir.Sizes
 	for _, a := range axes {
-		if !x.v.Type.Has(a) {
-			all = append(all, ir.SizeOf{Name: a, N: like.v.Type.Size(a)})
+		if !x.V.Type.Has(a) {
+			all = append(all, ir.SizeOf{Name: a, N: like.V.Type.Size(a)})
 		}
 	}
 	if len(all) == 0 {
 		return x, true
 	}
-	t, ok := f.emit(n, "broadcast", ir.A("axes", append(all, sizesOf(x.v.Type)...)), x).(tensor)
+	t, ok := f.Emit(n, "broadcast", ir.A("axes", append(all, sizesOf(x.V.Type)...)), x).(Tensor)
 	return t, ok
 }

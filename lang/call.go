@@ -13,43 +13,43 @@ type formal struct {
 }
 
 // call is `fun(args)`.
-func (f *frame) call(x *syntax.Call) value {
-	var fun value
+func (f *Frame) call(x *syntax.Call) Value {
+	var fun Value
 	if n, ok := x.Fun.(*syntax.Name); ok {
 		fun = f.callable(n, n.Name)
 	} else {
-		fun = f.expr(x.Fun)
+		fun = f.Expr(x.Fun)
 	}
 	switch fun := fun.(type) {
-	case unknown:
+	case Unknown:
 		return fun // what its arguments may read is not known: an optimizer's may read the step
-	case word:
-		return f.undefined(fun)
-	case primitive:
-		if fun.name == "index" && fun.recv == nil {
+	case Word:
+		return f.Undefined(fun)
+	case Primitive:
+		if fun.Name == "index" && fun.recv == nil {
 			if v, ok := f.callIndex(x); ok {
 				return v
 			}
 		}
 		return f.callBuiltin(x, fun)
-	case function:
+	case Function:
 		return f.callFn(x, fun, x.Args, nil)
-	case *instance:
-		if v, ok := fun.member("apply"); ok {
-			if fn, ok := v.(function); ok {
+	case *Instance:
+		if v, ok := fun.Member("apply"); ok {
+			if fn, ok := v.(Function); ok {
 				r := f.callFn(x, fn, x.Args, nil)
-				f.in.boundary(fun, r)
+				f.Interp.boundary(fun, r)
 				return r
 			}
 		}
-		return f.wants("E0209", x.Fun, "", "declare `fn apply(…)` in it", "%s has no function `apply`", fun.what())
-	case moduleRef:
-		if fun.decl.Kind == "optimizer" {
-			return optimizerRef{moduleRef: fun, args: x.Args, at: x}
+		return f.Wants("E0209", x.Fun, "", "declare `fn apply(…)` in it", "%s has no function `apply`", fun.What())
+	case ModuleRef:
+		if fun.Decl.Kind == "optimizer" {
+			return OptimizerRef{ModuleRef: fun, Args: x.Args, At: x}
 		}
-		return f.wants("E0221", x, "a member of a module: `name : "+fun.decl.Name.Name+"(…)`", "", "%s is instantiated inside of an expression", fun.what())
+		return f.Wants("E0221", x, "a member of a module: `name : "+fun.Decl.Name.Name+"(…)`", "", "%s is instantiated inside of an expression", fun.What())
 	default:
-		return f.errorf("E0209", x.Fun, "%s is not a function", fun.what())
+		return f.Errorf("E0209", x.Fun, "%s is not a function", fun.What())
 	}
 }
 
@@ -63,7 +63,7 @@ type matched struct {
 
 // match assigns arguments to formals. skip formals are already taken, by a
 // receiver; rest and extra are as in [builtin]. Mistakes are reported.
-func (f *frame) match(site syntax.Node, who string, formals []formal, args []*syntax.Arg, skip, rest int, extra bool) (matched, bool) {
+func (f *Frame) match(site syntax.Node, who string, formals []formal, args []*syntax.Arg, skip, rest int, extra bool) (matched, bool) {
 	m := matched{args: make([]*syntax.Arg, len(formals))}
 	next, ok, positional := skip, true, len(formals)
 	if rest >= 0 {
@@ -78,7 +78,7 @@ func (f *frame) match(site syntax.Node, who string, formals []formal, args []*sy
 			case rest >= 0:
 				m.rest = append(m.rest, a)
 			default:
-				f.wants("E0206", a, count(len(formals), "argument"), "", "too many arguments for %s", who)
+				f.Wants("E0206", a, Count(len(formals), "argument"), "", "too many arguments for %s", who)
 				return m, false
 			}
 			continue
@@ -88,11 +88,11 @@ func (f *frame) match(site syntax.Node, who string, formals []formal, args []*sy
 		case i < 0 && extra:
 			m.extra = append(m.extra, a)
 		case i < 0:
-			names := append(formalNames(formals), f.common...)
-			f.wants("E0206", a.Name, diag.OneOf(names), diag.DidYouMean(a.Name.Name, names), "%s has no parameter `%s`", who, a.Name.Name)
+			names := append(FormalNames(formals), f.Common...)
+			f.Wants("E0206", a.Name, diag.OneOf(names), diag.DidYouMean(a.Name.Name, names), "%s has no parameter `%s`", who, a.Name.Name)
 			ok = false
 		case m.args[i] != nil || i < skip:
-			f.errorf("E0206", a.Name, "`%s` is given twice", a.Name.Name)
+			f.Errorf("E0206", a.Name, "`%s` is given twice", a.Name.Name)
 			ok = false
 		default:
 			m.args[i] = a
@@ -100,7 +100,7 @@ func (f *frame) match(site syntax.Node, who string, formals []formal, args []*sy
 	}
 	for i, p := range formals {
 		if i >= skip && m.args[i] == nil && p.required {
-			f.wants("E0206", site, "", "", "%s needs `%s`", who, p.name)
+			f.Wants("E0206", site, "", "", "%s needs `%s`", who, p.name)
 			ok = false
 		}
 	}
@@ -116,7 +116,7 @@ func formalIndex(fs []formal, name string) int {
 	return -1
 }
 
-func formalNames(fs []formal) []string {
+func FormalNames(fs []formal) []string {
 	var out []string
 	for _, p := range fs {
 		out = append(out, p.name)
@@ -124,8 +124,8 @@ func formalNames(fs []formal) []string {
 	return out
 }
 
-// formalsOf are the formals of declared parameters.
-func formalsOf(ps []*syntax.Param) []formal {
+// FormalsOf are the formals of declared parameters.
+func FormalsOf(ps []*syntax.Param) []formal {
 	out := make([]formal, len(ps))
 	for i, p := range ps {
 		t, named := p.Type.(*syntax.NamedType)
@@ -134,13 +134,13 @@ func formalsOf(ps []*syntax.Param) []formal {
 	return out
 }
 
-// bind evaluates arguments for declared parameters, in f, and defaults, in
+// Bind evaluates arguments for declared parameters, in f, and defaults, in
 // the callee, where they see the parameters before them.
-func (f *frame) bind(callee *frame, site syntax.Node, who string, ps []*syntax.Param, args []*syntax.Arg, set func(string, value)) bool {
-	m, ok := f.match(site, who, formalsOf(ps), args, 0, -1, false)
+func (f *Frame) Bind(callee *Frame, site syntax.Node, who string, ps []*syntax.Param, args []*syntax.Arg, set func(string, Value)) bool {
+	m, ok := f.match(site, who, FormalsOf(ps), args, 0, -1, false)
 	if !ok {
 		for _, a := range args { // still look for mistakes inside
-			f.expr(a.Value)
+			f.Expr(a.Value)
 		}
 		return false
 	}
@@ -157,75 +157,75 @@ func (f *frame) bind(callee *frame, site syntax.Node, who string, ps []*syntax.P
 }
 
 // argument evaluates x, in f, for parameter p of callee, and checks its type.
-func (f *frame) argument(callee *frame, p *syntax.Param, x syntax.Expr) value {
+func (f *Frame) argument(callee *Frame, p *syntax.Param, x syntax.Expr) Value {
 	return f.typed(callee, p.Name.Name, p.Type, x)
 }
 
 // typed evaluates x, in f, for a variable of callee, and checks its type, if it
 // has one: names of axes are taken as they stand.
-func (f *frame) typed(callee *frame, name string, typ syntax.Type, x syntax.Expr) value {
+func (f *Frame) typed(callee *Frame, name string, typ syntax.Type, x syntax.Expr) Value {
 	if t, ok := typ.(*syntax.NamedType); ok && t.Name == "axis" {
-		names, ok := f.axes(x)
+		names, ok := f.Axes(x)
 		if !ok {
-			return unknown{}
+			return Unknown{}
 		}
-		v := make(tuple, len(names))
+		v := make(Tuple, len(names))
 		for i, n := range names {
-			v[i] = word{n, x}
+			v[i] = Word{Name: n, At: x}
 		}
 		if len(v) == 1 {
 			return v[0]
 		}
 		return v
 	}
-	v := f.expr(x)
-	if t, ok := v.(tensor); ok {
-		callee.saw(t.v.Type)
+	v := f.Expr(x)
+	if t, ok := v.(Tensor); ok {
+		callee.Saw(t.V.Type)
 	}
 	if typ != nil && !callee.hasType(f, x, name, v, typ) {
-		return unknown{}
+		return Unknown{}
 	}
 	return v
 }
 
 // callFn inlines a declared function; vars are set before its body runs.
-func (f *frame) callFn(site *syntax.Call, fn function, args []*syntax.Arg, vars map[string]value) value {
-	g := f.child(site, fn.decl.Name.Name, fn.file, fn.inst)
-	if !f.in.enter(f, site, g) {
-		return unknown{}
+func (f *Frame) callFn(site *syntax.Call, fn Function, args []*syntax.Arg, vars map[string]Value) Value {
+	g := f.Child(site, fn.Decl.Name.Name, fn.File, fn.Inst)
+	if !f.Interp.enter(f, site, g) {
+		return Unknown{}
 	}
 	for k, v := range vars {
-		g.vars[k] = v
+		g.Vars[k] = v
 	}
-	who := "`" + fn.decl.Name.Name + "`"
-	if !f.bind(g, site, who, fn.decl.Params, args, func(name string, v value) { g.vars[name] = v }) {
-		return unknown{}
+	who := "`" + fn.Decl.Name.Name + "`"
+	if !f.Bind(g, site, who, fn.Decl.Params, args, func(name string, v Value) { g.Vars[name] = v }) {
+		return Unknown{}
 	}
-	return f.finish(g, site, fn.decl)
+	return f.Finish(g, site, fn.Decl)
 }
 
-// finish runs the body of a function in its frame and checks the result.
-func (f *frame) finish(g *frame, site syntax.Node, fn *syntax.Fn) value {
+// Finish runs the body of a function in its frame and checks the result.
+func (f *Frame) Finish(g *Frame, site syntax.Node, fn *syntax.Fn) Value {
 	g.block(fn.Body)
 	switch {
-	case g.in.stopped:
-		return unknown{}
+	case g.Interp.Stopped:
+		return Unknown{}
 	case g.result == nil:
-		f.report(&diag.Error{Code: "E0217", Pos: fn.Name.At(), Len: fn.Name.Len(), Msg: "`" + fn.Name.Name + "` ends without a `return`"})
-		return unknown{}
+		f.Report(&diag.Error{Code: "E0217", Pos: fn.Name.At(), Len: fn.Name.Len(), Msg: "`" + fn.Name.Name + "` ends without a `return`"})
+		return Unknown{}
 	}
-	if t, ok := g.result.(tensor); ok {
-		f.saw(t.v.Type)
+	if t, ok := g.result.(Tensor); ok {
+		f.Saw(t.V.Type)
 	}
-	if fn.Result != nil && !g.hasType(g, returned(fn), "the result of `"+fn.Name.Name+"`", g.result, fn.Result) {
-		return unknown{}
+	if fn.Result != nil && !g.hasType(g, Returned(fn), "the result of `"+fn.Name.Name+"`", g.result, fn.Result) {
+		return Unknown{}
 	}
 	return g.result
 }
 
-// returned is where a mistake in a function's result is shown: its last
+// Returned is where a mistake in a function's result is shown: its last
 // return, or its name.
-func returned(fn *syntax.Fn) syntax.Node {
+func Returned(fn *syntax.Fn) syntax.Node {
 	var at syntax.Node = fn.Name
 	for _, s := range fn.Body.Stmts {
 		if r, ok := s.(*syntax.Return); ok {

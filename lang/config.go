@@ -17,10 +17,10 @@ type Override struct{ Key, Value string }
 type entry struct {
 	name  string
 	node  *syntax.Entry
-	file  *file
+	file  *File
 	set   *Override
 	state entryState
-	val   value
+	val   Value
 }
 
 type entryState uint8
@@ -33,13 +33,13 @@ const (
 
 // loadConfig gathers the entries of every file: the main file's come first and
 // win over those of files it imports.
-func (in *interp) loadConfig(set []Override) {
+func (in *Interp) loadConfig(set []Override) {
 	in.configIndex = map[string]*entry{}
-	for _, g := range in.prog.files {
-		if g.tree == nil || g.std {
+	for _, g := range in.Prog.Files {
+		if g.Tree == nil || g.Std {
 			continue
 		}
-		for _, d := range g.tree.Decls {
+		for _, d := range g.Tree.Decls {
 			c, ok := d.(*syntax.Config)
 			if !ok {
 				continue
@@ -64,7 +64,7 @@ func (in *interp) loadConfig(set []Override) {
 // setFile is the file name in positions of overrides.
 const setFile = "--set"
 
-func (in *interp) override(o *Override) {
+func (in *Interp) override(o *Override) {
 	e := in.configIndex[o.Key]
 	if e != nil {
 		e.set = o
@@ -74,12 +74,12 @@ func (in *interp) override(o *Override) {
 	for _, c := range in.config {
 		names = append(names, c.name)
 	}
-	in.errs.add(&diag.Error{Code: "E0214", Msg: "--set " + clip(o.Key) + ": the config has no entry `" + clip(o.Key) + "`",
+	in.Errs.Add(&diag.Error{Code: "E0214", Msg: "--set " + Clip(o.Key) + ": the config has no entry `" + Clip(o.Key) + "`",
 		Want: diag.OneOf(names), Hint: diag.DidYouMean(o.Key, names)})
 }
 
-// configValue is the value of an entry.
-func (in *interp) configValue(name string) (value, bool) {
+// ConfigValue is the value of an entry.
+func (in *Interp) ConfigValue(name string) (Value, bool) {
 	e := in.configIndex[name]
 	if e == nil {
 		return nil, false
@@ -87,23 +87,23 @@ func (in *interp) configValue(name string) (value, bool) {
 	return in.eval(e), true
 }
 
-func (in *interp) eval(e *entry) value {
+func (in *Interp) eval(e *entry) Value {
 	switch e.state {
 	case evaluated:
 		return e.val
 	case running:
-		in.errs.add(at("E0213", e.node, "config entry `%s` depends on itself", e.name))
-		return unknown{}
+		in.Errs.Add(ErrorAt("E0213", e.node, "config entry `%s` depends on itself", e.name))
+		return Unknown{}
 	}
 	e.state = running
-	f := in.frame(e.file)
+	f := in.NewFrame(e.file)
 	f.name = "config"
 	v := f.constant(e.node.Value, "config entry `"+e.name+"`")
 	if e.set != nil {
 		v = f.overridden(e, v)
 	}
-	if n, ok := v.(number); ok {
-		n.name = e.name
+	if n, ok := v.(Number); ok {
+		n.Name = e.name
 		v = n
 	}
 	e.val, e.state = v, evaluated
@@ -112,14 +112,14 @@ func (in *interp) eval(e *entry) value {
 
 // constant evaluates an expression that must give a number, a string or true
 // or false.
-func (f *frame) constant(x syntax.Expr, who string) value {
-	switch v := f.expr(x).(type) {
-	case number, text, truth, unknown:
+func (f *Frame) constant(x syntax.Expr, who string) Value {
+	switch v := f.Expr(x).(type) {
+	case Number, Text, Truth, Unknown:
 		return v
-	case word:
-		return f.wants("E0201", v.at, "", orElse(diag.DidYouMean(v.name, f.known()), "a string is written \""+clip(v.name)+"\""), "unknown name `%s`", v.name)
+	case Word:
+		return f.Wants("E0201", v.At, "", orElse(diag.DidYouMean(v.Name, f.known()), "a string is written \""+Clip(v.Name)+"\""), "unknown name `%s`", v.Name)
 	default:
-		return f.wants("E0213", x, "a number, a string, or true or false", "", "%s is %s", who, v.what())
+		return f.Wants("E0213", x, "a number, a string, or true or false", "", "%s is %s", who, v.What())
 	}
 }
 
@@ -132,102 +132,102 @@ func orElse(s, other string) string {
 
 // overridden is the value of an override, which must be of the kind of the
 // file's own value. For a string the text is taken as it stands.
-func (f *frame) overridden(e *entry, old value) value {
-	if _, ok := old.(text); ok && !strings.HasPrefix(e.set.Value, `"`) {
-		return text(e.set.Value)
+func (f *Frame) overridden(e *entry, old Value) Value {
+	if _, ok := old.(Text); ok && !strings.HasPrefix(e.set.Value, `"`) {
+		return Text(e.set.Value)
 	}
 	x, errs := syntax.ParseExpr(setFile, e.set.Value)
-	fail := func(want string) value {
-		f.in.errs.add(&diag.Error{Code: "E0215", Msg: "--set " + e.name + "=" + clip(e.set.Value) + " is not " + want,
+	fail := func(want string) Value {
+		f.Interp.Errs.Add(&diag.Error{Code: "E0215", Msg: "--set " + e.name + "=" + Clip(e.set.Value) + " is not " + want,
 			Want: want + ", as in the config's `" + e.name + " = " + describe(old) + "`"})
-		return unknown{}
+		return Unknown{}
 	}
 	want := kindOf(old)
 	if len(errs) > 0 {
 		return fail(want)
 	}
 	g := *f
-	quiet := interp{prog: f.in.prog, config: f.in.config, configIndex: f.in.configIndex}
-	g.in = &quiet
-	v := g.expr(x)
+	quiet := Interp{Prog: f.Interp.Prog, config: f.Interp.config, configIndex: f.Interp.configIndex}
+	g.Interp = &quiet
+	v := g.Expr(x)
 	switch v := v.(type) {
-	case number:
-		if o, ok := old.(number); ok && (!o.whole || v.v == math.Trunc(v.v)) {
-			v.whole = o.whole
+	case Number:
+		if o, ok := old.(Number); ok && (!o.Whole || v.V == math.Trunc(v.V)) {
+			v.Whole = o.Whole
 			return v
 		}
-	case text:
-		if _, ok := old.(text); ok {
+	case Text:
+		if _, ok := old.(Text); ok {
 			return v
 		}
-	case truth:
-		if _, ok := old.(truth); ok {
+	case Truth:
+		if _, ok := old.(Truth); ok {
 			return v
 		}
 	}
-	if isUnknown(old) {
+	if IsUnknown(old) {
 		return old
 	}
 	return fail(want)
 }
 
-func kindOf(v value) string {
+func kindOf(v Value) string {
 	switch v := v.(type) {
-	case number:
-		if v.whole {
+	case Number:
+		if v.Whole {
 			return "a whole number"
 		}
 		return "a number"
-	case text:
+	case Text:
 		return "a string"
 	}
 	return "true or false"
 }
 
-func describe(v value) string {
+func describe(v Value) string {
 	switch v := v.(type) {
-	case number:
-		return formatNumber(v)
-	case text:
-		return clip(ir.Str(v).String())
+	case Number:
+		return FormatNumber(v)
+	case Text:
+		return Clip(ir.Str(v).String())
 	}
-	return v.what()
+	return v.What()
 }
 
-// attr is a compile-time value as metadata has it.
-func attr(v value) ir.AttrVal {
+// Attr is a compile-time value as metadata has it.
+func Attr(v Value) ir.AttrVal {
 	switch v := v.(type) {
-	case number:
-		if n, ok := v.int(); ok && v.whole {
+	case Number:
+		if n, ok := v.Int(); ok && v.Whole {
 			return ir.Int(n)
 		}
-		return ir.Float(v.v)
-	case text:
+		return ir.Float(v.V)
+	case Text:
 		return ir.Str(v)
-	case truth:
+	case Truth:
 		return ir.BoolVal(v)
-	case word:
-		if v.name[0] <= '9' || v.name == "nan" { // a word such as 1f1b is no identifier of the IR, and nan a number
-			return ir.Str(v.name)
+	case Word:
+		if v.Name[0] <= '9' || v.Name == "nan" { // a word such as 1f1b is no identifier of the IR, and nan a number
+			return ir.Str(v.Name)
 		}
-		return ir.Name(v.name)
+		return ir.Name(v.Name)
 	}
 	return nil
 }
 
-// configAttrs are the config's values in the order of the files.
-func (in *interp) configAttrs() []ir.Attr {
+// ConfigAttrs are the config's values in the order of the files.
+func (in *Interp) ConfigAttrs() []ir.Attr {
 	var out []ir.Attr
 	for _, e := range in.config {
-		if a := attr(e.val); a != nil {
+		if a := Attr(e.val); a != nil {
 			out = append(out, ir.Attr{Key: e.name, Val: a})
 		}
 	}
 	return out
 }
 
-// term is metadata of these arguments.
-func term(head string, args []ir.Attr) ir.Term {
+// Term is metadata of these arguments.
+func Term(head string, args []ir.Attr) ir.Term {
 	t := ir.Term{Head: head}
 	for _, a := range args {
 		t.Args = t.Args.With(a.Key, a.Val)

@@ -4,15 +4,15 @@ import (
 	"ptc/ir"
 )
 
-// dataSource is where batches come from: the fields of one, and a term of
+// Data is where batches come from: the fields of one, and a term of
 // metadata with the kind of reader and its options.
-type dataSource struct {
-	fields []field
-	term   ir.Term
+type Data struct {
+	Fields []Field
+	Term   ir.Term
 }
 
-// field is one tensor of a batch; its first axis is the batch.
-type field struct {
-	name string
-	typ  ir.Type
+// Field is one tensor of a batch; its first axis is the batch.
+type Field struct {
+	Name string
+	Type ir.Type
 }

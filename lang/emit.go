@@ -9,38 +9,38 @@ import (
 	"ptc/lang/syntax"
 )
 
-// emit appends an operation of one result. A mistake in its operands is
+// Emit appends an operation of one result. A mistake in its operands is
 // reported at the node, or where the call names the axis at fault.
-func (f *frame) emit(n syntax.Node, name string, attrs ir.Attrs, args ...value) value {
-	fb := f.in.fb
+func (f *Frame) Emit(n syntax.Node, name string, attrs ir.Attrs, args ...Value) Value {
+	fb := f.Interp.Builder
 	if fb == nil {
-		return f.wants("E0219", n, "a value known at compile time", "", "tensors cannot be computed here")
+		return f.Wants("E0219", n, "a value known at compile time", "", "tensors cannot be computed here")
 	}
 	vs := make([]*ir.Value, len(args))
 	for i, a := range args {
-		t, ok := a.(tensor)
+		t, ok := a.(Tensor)
 		if !ok {
-			return f.notA(n, a, "a tensor")
+			return f.NotA(n, a, "a tensor")
 		}
-		vs[i] = t.v
+		vs[i] = t.V
 	}
-	if len(fb.f.Ops) >= maxOps {
-		f.in.stop(f, n, "more than %d operations", maxOps)
-		return unknown{}
+	if len(fb.Func.Ops) >= MaxOps {
+		f.Interp.stop(f, n, "more than %d operations", MaxOps)
+		return Unknown{}
 	}
-	before := len(fb.f.Ops)
-	fb.b.Scope, fb.b.Pos = f.scope, place(n)
-	res, err := fb.b.TryEmit(name, vs, attrs)
+	before := len(fb.Func.Ops)
+	fb.Ops.Scope, fb.Ops.Pos = f.Scope, place(n)
+	res, err := fb.Ops.TryEmit(name, vs, attrs)
 	if err != nil {
-		return f.shapeError(n, vs, err)
+		return f.ShapeError(n, vs, err)
 	}
 	t := res[0].Type
-	if bad := tooLarge(t); bad != "" {
-		fb.f.Ops = fb.f.Ops[:before]
-		return f.errorf("E0216", n, "the result %s %s", t, bad)
+	if bad := TooLarge(t); bad != "" {
+		fb.Func.Ops = fb.Func.Ops[:before]
+		return f.Errorf("E0216", n, "the result %s %s", t, bad)
 	}
-	f.saw(t)
-	return tensor{res[0]}
+	f.Saw(t)
+	return Tensor{V: res[0]}
 }
 
 // place is the position that an operation gets: an operator's own, else where
@@ -57,13 +57,13 @@ func place(n syntax.Node) diag.Pos {
 	return n.At()
 }
 
-func tooLarge(t ir.Type) string {
-	if t.Rank() > maxRank {
+func TooLarge(t ir.Type) string {
+	if t.Rank() > MaxRank {
 		return "has too many axes"
 	}
 	n := 1
 	for _, a := range t.Axes {
-		if a.Size > maxSize || n > maxElems/max(a.Size, 1) {
+		if a.Size > MaxSize || n > MaxElems/max(a.Size, 1) {
 			return "is too large"
 		}
 		n *= a.Size
@@ -71,13 +71,13 @@ func tooLarge(t ir.Type) string {
 	return ""
 }
 
-// shapeError turns what inference found into an error with a place.
-func (f *frame) shapeError(n syntax.Node, args []*ir.Value, err error) value {
+// ShapeError turns what inference found into an error with a place.
+func (f *Frame) ShapeError(n syntax.Node, args []*ir.Value, err error) Value {
 	var s *op.ShapeError
 	if !errors.As(err, &s) {
-		return f.errorf("E0210", n, "%v", err)
+		return f.Errorf("E0210", n, "%v", err)
 	}
-	e := at("E0210", n, "%s", s.Msg)
+	e := ErrorAt("E0210", n, "%s", s.Msg)
 	e.Pos = place(n)
 	if b, ok := n.(*syntax.Binary); ok {
 		e.Len = len(b.Op)
@@ -111,8 +111,8 @@ func (f *frame) shapeError(n syntax.Node, args []*ir.Value, err error) value {
 			e.Note = append(e.Note, diag.Note{Msg: operand(i, len(args)) + " is " + a.Type.String()})
 		}
 	}
-	f.reportNamed(e, s.Axis)
-	return unknown{}
+	f.ReportNamed(e, s.Axis)
+	return Unknown{}
 }
 
 func operand(i, n int) string {
@@ -122,7 +122,7 @@ func operand(i, n int) string {
 	case n == 2:
 		return [...]string{"the left operand", "the right operand"}[i]
 	}
-	return "operand " + formatNumber(whole(i+1))
+	return "operand " + FormatNumber(Whole(i+1))
 }
 
 func dtypesDiffer(args []*ir.Value) bool {

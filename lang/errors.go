@@ -7,11 +7,11 @@ import (
 	"ptc/lang/syntax"
 )
 
-// reporter collects diagnostics. One that was already made, at the same place
+// Reporter collects diagnostics. One that was already made, at the same place
 // and with the same code, is dropped: a module that is instantiated 48 times
 // has its mistake once.
-type reporter struct {
-	list diag.List
+type Reporter struct {
+	List diag.List
 	seen map[seenKey]bool
 }
 
@@ -21,7 +21,7 @@ type seenKey struct {
 	msg  string // where there is no place
 }
 
-func (r *reporter) add(e *diag.Error) {
+func (r *Reporter) Add(e *diag.Error) {
 	k := seenKey{pos: e.Pos, code: e.Code}
 	if !e.Pos.IsValid() {
 		k.msg = e.Msg
@@ -29,22 +29,22 @@ func (r *reporter) add(e *diag.Error) {
 	if r.seen == nil {
 		r.seen = map[seenKey]bool{}
 	}
-	if r.seen[k] || len(r.list) >= maxErrors {
+	if r.seen[k] || len(r.List) >= maxErrors {
 		return
 	}
 	r.seen[k] = true
-	r.list = append(r.list, e)
+	r.List = append(r.List, e)
 }
 
-func (r *reporter) full() bool { return len(r.list) >= maxErrors }
+func (r *Reporter) Full() bool { return len(r.List) >= maxErrors }
 
-// at makes an error at a node.
-func at(code string, n syntax.Node, format string, args ...any) *diag.Error {
+// ErrorAt makes an error at a node.
+func ErrorAt(code string, n syntax.Node, format string, args ...any) *diag.Error {
 	return &diag.Error{Code: code, Pos: n.At(), Len: n.Len(), Msg: fmt.Sprintf(format, args...)}
 }
 
-func twice(id *syntax.Ident, old syntax.Node) *diag.Error {
-	e := at("E0202", id, "`%s` is declared twice", id.Name)
+func Twice(id *syntax.Ident, old syntax.Node) *diag.Error {
+	e := ErrorAt("E0202", id, "`%s` is declared twice", id.Name)
 	e.Note = []diag.Note{{Pos: old.At(), Msg: "first declared here"}}
 	return e
 }

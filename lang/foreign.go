@@ -50,11 +50,11 @@ func init() {
 // instead is what to write for a name that is not known: what the language has
 // for a name of other frameworks, the import that a module of the standard
 // library needs, or the nearest of the names that are known.
-func (f *frame) instead(name string, known []string) string {
+func (f *Frame) instead(name string, known []string) string {
 	if hint, ok := foreign[name]; ok {
 		return hint
 	}
-	if slices.Contains(importable(), name) {
+	if slices.Contains(Importable(), name) {
 		return "add `import std." + name + "`"
 	}
 	return diag.DidYouMean(name, known)

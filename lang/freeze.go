@@ -12,16 +12,16 @@ import (
 // trained are the parameters of fb that `freeze` leaves to the optimizer, in
 // their order. The others are arguments that no step changes: they have no
 // gradient, no state and no result.
-func (l *lowerer) trained(f *frame, fb *funcBuilder, t *training) []*param {
-	var out []*param
-	for _, p := range fb.order {
-		if !matchesAny(t.freeze, p.path) {
+func (l *Lowerer) trained(f *Frame, fb *Builder, t *training) []*Param {
+	var out []*Param
+	for _, p := range fb.Order {
+		if !MatchesAny(t.freeze, p.Path) {
 			out = append(out, p)
 		}
 	}
 	if len(out) == 0 {
-		f.wants("E0510", t.entries["freeze"].Value, "patterns that leave at least one parameter that the loss reads", "",
-			"`freeze` leaves nothing to train: it has all %s that the loss reads", count(len(fb.order), "parameter"))
+		f.Wants("E0510", t.entries["freeze"].Value, "patterns that leave at least one parameter that the loss reads", "",
+			"`freeze` leaves nothing to train: it has all %s that the loss reads", Count(len(fb.Order), "parameter"))
 	}
 	return out
 }
@@ -30,10 +30,10 @@ func (l *lowerer) trained(f *frame, fb *funcBuilder, t *training) []*param {
 // evaluated, since each path from them to the loss has an operation without a
 // gradient on it. That is allowed, and rarely what was meant: an optimizer moves
 // parameters by decay and by what its states hold as well.
-func (l *lowerer) warnUnreached(fb *funcBuilder, loss *ir.Value, trained []*param) {
+func (l *Lowerer) warnUnreached(fb *Builder, loss *ir.Value, trained []*Param) {
 	reached := map[*ir.Value]bool{loss: true}
-	for i := len(fb.f.Ops) - 1; i >= 0; i-- {
-		o := fb.f.Ops[i]
+	for i := len(fb.Func.Ops) - 1; i >= 0; i-- {
+		o := fb.Func.Ops[i]
 		on := false
 		for _, r := range o.Results {
 			on = on || reached[r]
@@ -47,8 +47,8 @@ func (l *lowerer) warnUnreached(fb *funcBuilder, loss *ir.Value, trained []*para
 	}
 	var paths []string
 	for _, p := range trained {
-		if !reached[fb.values[p]] {
-			paths = append(paths, p.path)
+		if !reached[fb.Values[p]] {
+			paths = append(paths, p.Path)
 		}
 	}
 	if len(paths) == 0 {
@@ -58,22 +58,22 @@ func (l *lowerer) warnUnreached(fb *funcBuilder, loss *ir.Value, trained []*para
 	if len(paths) > 1 {
 		them, theirs = "parameters "+strings.Join(l.briefly(paths), ", "), "their gradients are"
 	}
-	l.warnings = append(l.warnings, fmt.Sprintf("the loss reads %s only through `stop_gradient` or what has no gradient, so that %s always zero. "+
+	l.Warnings = append(l.Warnings, fmt.Sprintf("the loss reads %s only through `stop_gradient` or what has no gradient, so that %s always zero. "+
 		"The optimizer keeps states for what `freeze` in `train` does not name, and weight decay applies to it", them, theirs))
 }
 
 // remarkDecay says to which parameters weight decay applies, and to which not.
-func (l *lowerer) remarkDecay(u *updater, trained []*param) {
-	switch w, ok := u.inst.args["weight_decay"].(number); {
-	case ok && w.v == 0, u.inst.args["weight_decay"] == nil:
+func (l *Lowerer) remarkDecay(u *updater, trained []*Param) {
+	switch w, ok := u.inst.Args["weight_decay"].(Number); {
+	case ok && w.V == 0, u.inst.Args["weight_decay"] == nil:
 		return
 	}
 	var yes, no []string
 	for _, p := range trained {
 		if u.o.decays(p) {
-			yes = append(yes, p.path)
+			yes = append(yes, p.Path)
 		} else {
-			no = append(no, p.path)
+			no = append(no, p.Path)
 		}
 	}
 	list := func(paths []string) string {
@@ -82,16 +82,16 @@ func (l *lowerer) remarkDecay(u *updater, trained []*param) {
 		}
 		return fmt.Sprintf("%d (%s)", len(paths), strings.Join(l.briefly(paths), ", "))
 	}
-	l.remarks = append(l.remarks, fmt.Sprintf("weight decay: parameters that decay: %s; that do not: %s", list(yes), list(no)))
+	l.Remarks = append(l.Remarks, fmt.Sprintf("weight decay: parameters that decay: %s; that do not: %s", list(yes), list(no)))
 }
 
 // briefly quotes paths, those that differ in the number of one module alone
 // together: as a pattern, `blocks.*.w`, where they are all that it matches in the
 // model, else with their numbers, `blocks.{0,2..5}.w`.
-func (l *lowerer) briefly(paths []string) []string {
+func (l *Lowerer) briefly(paths []string) []string {
 	all, numbers := map[string]int{}, map[string][]int{}
-	for _, p := range l.params {
-		s, _ := shapeOf(p.path)
+	for _, p := range l.Params {
+		s, _ := shapeOf(p.Path)
 		all[s]++
 	}
 	for _, p := range paths {

@@ -5,41 +5,41 @@ import (
 	"ptc/ir/op"
 )
 
-// funcBuilder is the entry function being built.
-type funcBuilder struct {
-	f        *ir.Func
-	b        op.Builder
-	training bool
-	values   map[*param]*ir.Value // those read so far
-	order    []*param             // that all get an argument, once known
-	step     *ir.Value
-	seed     *ir.Value
-	sites    int // random operations so far
+// Builder is the entry function being built.
+type Builder struct {
+	Func     *ir.Func
+	Ops      op.Builder
+	Training bool
+	Values   map[*Param]*ir.Value // those read so far
+	Order    []*Param             // that all get an argument, once known
+	Step     *ir.Value
+	Seed     *ir.Value
+	Sites    int // random operations so far
 }
 
-// param is the argument that holds a parameter.
-func (fb *funcBuilder) param(p *param) *ir.Value {
-	v := fb.values[p]
+// Param is the argument that holds a parameter.
+func (fb *Builder) Param(p *Param) *ir.Value {
+	v := fb.Values[p]
 	if v == nil {
-		v = fb.f.NewValue(p.typ, nil)
-		fb.values[p] = v
+		v = fb.Func.NewValue(p.Type, nil)
+		fb.Values[p] = v
 	}
 	return v
 }
 
-func newFunc(name string, training bool) *funcBuilder {
-	fb := &funcBuilder{f: &ir.Func{Name: name, Attrs: ir.A("class", ir.Name("entry"))}, training: training, values: map[*param]*ir.Value{}}
-	fb.b.F = fb.f
+func NewBuilder(name string, training bool) *Builder {
+	fb := &Builder{Func: &ir.Func{Name: name, Attrs: ir.A("class", ir.Name("entry"))}, Training: training, Values: map[*Param]*ir.Value{}}
+	fb.Ops.F = fb.Func
 	if training {
-		fb.step = fb.f.NewValue(ir.Scalar(ir.I32), nil)
-		fb.seed = fb.f.NewValue(ir.Scalar(ir.I32), nil)
+		fb.Step = fb.Func.NewValue(ir.Scalar(ir.I32), nil)
+		fb.Seed = fb.Func.NewValue(ir.Scalar(ir.I32), nil)
 	}
 	return fb
 }
 
-// renumber gives the values of a finished function numbers in the order of the
+// Renumber gives the values of a finished function numbers in the order of the
 // text.
-func renumber(f *ir.Func) *ir.Func {
+func Renumber(f *ir.Func) *ir.Func {
 	n := 0
 	set := func(v *ir.Value) { v.ID = n; n++ }
 	for _, a := range f.Args {

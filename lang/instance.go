@@ -8,21 +8,21 @@ import (
 	"ptc/lang/syntax"
 )
 
-// instantiate makes an instance of m at a path; args are evaluated in f.
-func (f *frame) instantiate(m moduleRef, args []*syntax.Arg, site syntax.Node, path string) *instance {
-	i := newInstance(m, path)
-	g := f.child(site, m.decl.Name.Name, m.file, i)
-	if f.in.modules++; f.in.modules > maxModules {
-		f.in.stop(f, site, "more than %d modules", maxModules)
+// Instantiate makes an instance of m at a path; args are evaluated in f.
+func (f *Frame) Instantiate(m ModuleRef, args []*syntax.Arg, site syntax.Node, path string) *Instance {
+	i := NewInstance(m, path)
+	g := f.Child(site, m.Decl.Name.Name, m.File, i)
+	if f.Interp.modules++; f.Interp.modules > MaxModules {
+		f.Interp.stop(f, site, "more than %d modules", MaxModules)
 	}
-	if !f.in.enter(f, site, g) || !f.pathFits(site, path) {
+	if !f.Interp.enter(f, site, g) || !f.pathFits(site, path) {
 		return nil
 	}
-	if !f.bind(g, site, "`"+m.decl.Name.Name+"`", m.decl.Params, args, func(name string, v value) { i.args[name] = v }) {
+	if !f.Bind(g, site, "`"+m.Decl.Name.Name+"`", m.Decl.Params, args, func(name string, v Value) { i.Args[name] = v }) {
 		return nil
 	}
-	for _, x := range m.decl.Members {
-		if f.in.stopped {
+	for _, x := range m.Decl.Members {
+		if f.Interp.Stopped {
 			return nil
 		}
 		switch x := x.(type) {
@@ -30,61 +30,61 @@ func (f *frame) instantiate(m moduleRef, args []*syntax.Arg, site syntax.Node, p
 			g.declareParams(i, x)
 		case *syntax.SubModule:
 			for _, n := range x.Names {
-				i.subs[n.Name] = g.subModule(x.Value, join(path, n.Name))
+				i.Subs[n.Name] = g.subModule(x.Value, Join(path, n.Name))
 			}
 		case *syntax.Let:
-			i.lets[x.Name.Name] = g.expr(x.Value)
+			i.Lets[x.Name.Name] = g.Expr(x.Value)
 		}
 	}
-	f.in.note(i)
+	f.Interp.note(i)
 	return i
 }
 
 // pathFits reports a path that is too long for a plan.
-func (f *frame) pathFits(n syntax.Node, path string) bool {
-	if len(path) <= maxPath {
+func (f *Frame) pathFits(n syntax.Node, path string) bool {
+	if len(path) <= MaxPath {
 		return true
 	}
-	f.wants("E0223", n, "at most "+strconv.Itoa(maxPath), "shorten the names of the modules on the way", "the path `%s` has %d bytes", clip(path), len(path))
+	f.Wants("E0223", n, "at most "+strconv.Itoa(MaxPath), "shorten the names of the modules on the way", "the path `%s` has %d bytes", Clip(path), len(path))
 	return false
 }
 
 // subModule is the right side of `name : Module(args)[count]`.
-func (g *frame) subModule(x syntax.Expr, path string) value {
+func (g *Frame) subModule(x syntax.Expr, path string) Value {
 	if ix, ok := x.(*syntax.Index); ok {
 		return g.repeated(ix, path)
 	}
 	m, args, ok := g.moduleExpr(x)
 	if !ok {
-		return unknown{}
+		return Unknown{}
 	}
-	if i := g.instantiate(m, args, x, path); i != nil {
+	if i := g.Instantiate(m, args, x, path); i != nil {
 		return i
 	}
-	return unknown{}
+	return Unknown{}
 }
 
-func (g *frame) repeated(x *syntax.Index, path string) value {
+func (g *Frame) repeated(x *syntax.Index, path string) Value {
 	m, args, ok := g.moduleExpr(x.X)
 	if !ok {
-		return unknown{}
+		return Unknown{}
 	}
 	if len(x.Args) != 1 || x.Args[0].Name != nil {
-		return g.wants("E0206", x, "a number in brackets: how many", "", "a module repeated by %s", count(len(x.Args), "argument"))
+		return g.Wants("E0206", x, "a number in brackets: how many", "", "a module repeated by %s", Count(len(x.Args), "argument"))
 	}
-	c, ok := g.number(x.Args[0].Value)
+	c, ok := g.Number(x.Args[0].Value)
 	if !ok {
-		return unknown{}
+		return Unknown{}
 	}
-	n, ok := c.int()
-	if !ok || n < 1 || n > maxRepeat {
-		return g.wants("E0216", x.Args[0], "a whole number from 1 to "+strconv.Itoa(maxRepeat), "", "a module repeated %s times", formatNumber(c))
+	n, ok := c.Int()
+	if !ok || n < 1 || n > MaxRepeat {
+		return g.Wants("E0216", x.Args[0], "a whole number from 1 to "+strconv.Itoa(MaxRepeat), "", "a module repeated %s times", FormatNumber(c))
 	}
-	list := make(instances, 0, n)
+	list := make(Instances, 0, n)
 	for k := 0; k < n; k++ {
-		i := g.instantiate(m, args, x.X, path+"."+strconv.Itoa(k))
+		i := g.Instantiate(m, args, x.X, path+"."+strconv.Itoa(k))
 		if i == nil {
-			return unknown{}
+			return Unknown{}
 		}
 		list = append(list, i)
 	}
@@ -92,39 +92,39 @@ func (g *frame) repeated(x *syntax.Index, path string) value {
 }
 
 // moduleExpr is `Module` or `Module(args)`.
-func (g *frame) moduleExpr(x syntax.Expr) (moduleRef, []*syntax.Arg, bool) {
+func (g *Frame) moduleExpr(x syntax.Expr) (ModuleRef, []*syntax.Arg, bool) {
 	var args []*syntax.Arg
 	name := x
 	if c, ok := x.(*syntax.Call); ok {
 		name, args = c.Fun, c.Args
 	}
-	v := g.expr(name)
-	m, ok := v.(moduleRef)
+	v := g.Expr(name)
+	m, ok := v.(ModuleRef)
 	switch {
 	case !ok:
-		if w, isWord := v.(word); isWord {
+		if w, isWord := v.(Word); isWord {
 			names := g.moduleNames()
-			g.wants("E0201", w.at, diag.OneOf(names), diag.DidYouMean(w.name, names), "unknown module `%s`", w.name)
-		} else if !isUnknown(v) {
-			g.wants("E0209", name, "a module", "", "found %s", v.what())
+			g.Wants("E0201", w.At, diag.OneOf(names), diag.DidYouMean(w.Name, names), "unknown module `%s`", w.Name)
+		} else if !IsUnknown(v) {
+			g.Wants("E0209", name, "a module", "", "found %s", v.What())
 		}
 		return m, nil, false
-	case m.decl.Kind != "module":
-		g.wants("E0221", name, "a module", "", "%s as part of a module", m.what())
+	case m.Decl.Kind != "module":
+		g.Wants("E0221", name, "a module", "", "%s as part of a module", m.What())
 		return m, nil, false
 	}
 	return m, args, true
 }
 
-func (g *frame) moduleNames() []string {
+func (g *Frame) moduleNames() []string {
 	var out []string
-	for n, d := range g.file.modules {
+	for n, d := range g.file.Modules {
 		if d.Kind == "module" {
 			out = append(out, n)
 		}
 	}
-	for alias, h := range g.file.imports {
-		for n, d := range h.modules {
+	for alias, h := range g.file.Imports {
+		for n, d := range h.Modules {
 			if d.Kind == "module" {
 				out = append(out, alias+"."+n)
 			}

@@ -6,48 +6,48 @@ import (
 	"ptc/lang/syntax"
 )
 
-// instance is a module with its arguments, parameters and sub-modules.
-type instance struct {
-	decl *syntax.Module
-	file *file
-	path string // of the instance in the model; empty for the model itself
-	args map[string]value
+// Instance is a module with its arguments, parameters and sub-modules.
+type Instance struct {
+	Decl *syntax.Module
+	file *File
+	Path string // of the instance in the model; empty for the model itself
+	Args map[string]Value
 	// params are the parameters; subs the sub-modules, each an *instance or
 	// instances; lets the constants.
-	params map[string]*param
-	subs   map[string]value
-	lets   map[string]value
+	Params map[string]*Param
+	Subs   map[string]Value
+	Lets   map[string]Value
 }
 
-// member is a name inside the module.
-func (i *instance) member(name string) (value, bool) {
-	if v, ok := i.args[name]; ok {
+// Member is a name inside the module.
+func (i *Instance) Member(name string) (Value, bool) {
+	if v, ok := i.Args[name]; ok {
 		return v, true
 	}
-	if p, ok := i.params[name]; ok {
-		return paramRef{p}, true
+	if p, ok := i.Params[name]; ok {
+		return ParamRef{p}, true
 	}
-	if v, ok := i.subs[name]; ok {
+	if v, ok := i.Subs[name]; ok {
 		return v, true
 	}
-	if v, ok := i.lets[name]; ok {
+	if v, ok := i.Lets[name]; ok {
 		return v, true
 	}
-	for _, m := range i.decl.Members {
+	for _, m := range i.Decl.Members {
 		if d, ok := m.(*syntax.Fn); ok && d.Name.Name == name {
-			return function{decl: d, file: i.file, inst: i}, true
+			return Function{Decl: d, File: i.file, Inst: i}, true
 		}
 	}
 	return nil, false
 }
 
-// names lists the members, sorted.
-func (i *instance) names() []string {
+// Names lists the members, sorted.
+func (i *Instance) Names() []string {
 	var out []string
-	for _, p := range i.decl.Params {
+	for _, p := range i.Decl.Params {
 		out = append(out, p.Name.Name)
 	}
-	for _, m := range i.decl.Members {
+	for _, m := range i.Decl.Members {
 		switch m := m.(type) {
 		case *syntax.ParamDecl:
 			for _, n := range m.Names {
@@ -67,14 +67,14 @@ func (i *instance) names() []string {
 	return out
 }
 
-func join(path, name string) string {
+func Join(path, name string) string {
 	if path == "" {
 		return name
 	}
 	return path + "." + name
 }
 
-func newInstance(m moduleRef, path string) *instance {
-	return &instance{decl: m.decl, file: m.file, path: path, args: map[string]value{},
-		params: map[string]*param{}, subs: map[string]value{}, lets: map[string]value{}}
+func NewInstance(m ModuleRef, path string) *Instance {
+	return &Instance{Decl: m.Decl, file: m.File, Path: path, Args: map[string]Value{},
+		Params: map[string]*Param{}, Subs: map[string]Value{}, Lets: map[string]Value{}}
 }

@@ -7,110 +7,110 @@ import (
 	"ptc/lang/syntax"
 )
 
-// interp is the state of one evaluation: what the program is, what was made of it
+// Interp is the state of one evaluation: what the program is, what was made of it
 // so far, and how much of the bounds is used up.
-type interp struct {
-	prog        *Program
-	errs        reporter
+type Interp struct {
+	Prog        *Program
+	Errs        Reporter
 	config      []*entry
 	configIndex map[string]*entry
 
-	model     *instance
-	params    []*param    // in the order of declaration
-	absent    []*param    // those whose condition is false
-	instances []*instance // of the model, innermost first
+	Model     *Instance
+	Params    []*Param    // in the order of declaration
+	absent    []*Param    // those whose condition is false
+	Instances []*Instance // of the model, innermost first
 	// bounds are the types that cross the borders of each module: arguments
 	// and results of apply in @step.
-	bounds map[*syntax.Module][]ir.Type
+	Bounds map[*syntax.Module][]ir.Type
 
-	fb      *funcBuilder    // the function being built; nil at compile time
+	Builder *Builder        // the function being built; nil at compile time
 	steps   int             // expressions evaluated
 	modules int             // instances made
-	stopped bool            // a bound was exceeded
+	Stopped bool            // a bound was exceeded
 	missing map[string]bool // imports that were reported to be missing
 }
 
-// newInterp evaluates p, whose config it reads first.
-func newInterp(p *Program, set []Override) *interp {
-	in := &interp{prog: p, bounds: map[*syntax.Module][]ir.Type{}, missing: map[string]bool{}}
+// New evaluates p, whose config it reads first.
+func New(p *Program, set []Override) *Interp {
+	in := &Interp{Prog: p, Bounds: map[*syntax.Module][]ir.Type{}, missing: map[string]bool{}}
 	in.loadConfig(set)
 	return in
 }
 
-// frame is a frame of a file.
-func (in *interp) frame(g *file) *frame {
-	return &frame{in: in, file: g, vars: map[string]value{}, sizes: map[string]int{}}
+// NewFrame is a frame of a file.
+func (in *Interp) NewFrame(g *File) *Frame {
+	return &Frame{Interp: in, file: g, Vars: map[string]Value{}, Sizes: map[string]int{}}
 }
 
 // tick counts an evaluated expression; it is false once there are too many.
-func (in *interp) tick(f *frame, n syntax.Node) bool {
-	if in.stopped {
+func (in *Interp) tick(f *Frame, n syntax.Node) bool {
+	if in.Stopped {
 		return false
 	}
-	if in.steps++; in.steps > maxSteps {
-		in.stop(f, n, "more than %d expressions to evaluate", maxSteps)
+	if in.steps++; in.steps > MaxSteps {
+		in.stop(f, n, "more than %d expressions to evaluate", MaxSteps)
 		return false
 	}
 	return true
 }
 
 // stop ends the lowering: the program is beyond a bound.
-func (in *interp) stop(f *frame, n syntax.Node, format string, args ...any) {
-	if !in.stopped {
-		in.stopped = true
-		f.errorf("E0218", n, format, args...)
+func (in *Interp) stop(f *Frame, n syntax.Node, format string, args ...any) {
+	if !in.Stopped {
+		in.Stopped = true
+		f.Errorf("E0218", n, format, args...)
 	}
 }
 
 // enter checks the depth of a call or module that f enters at site.
-func (in *interp) enter(f *frame, site syntax.Node, g *frame) bool {
-	if g.depth > maxDepth {
-		in.stop(f, site, "`%s` is entered inside itself, or %d calls deep", g.name, maxDepth)
+func (in *Interp) enter(f *Frame, site syntax.Node, g *Frame) bool {
+	if g.depth > MaxDepth {
+		in.stop(f, site, "`%s` is entered inside itself, or %d calls deep", g.name, MaxDepth)
 	}
-	if in.errs.full() {
-		in.stopped = true
+	if in.Errs.Full() {
+		in.Stopped = true
 	}
-	return !in.stopped
+	return !in.Stopped
 }
 
 // addParam registers a parameter of the model.
-func (in *interp) addParam(f *frame, n syntax.Node, p *param) {
-	if len(in.params) >= maxParams {
-		in.stop(f, n, "more than %d parameters", maxParams)
+func (in *Interp) addParam(f *Frame, n syntax.Node, p *Param) {
+	if len(in.Params) >= MaxParams {
+		in.stop(f, n, "more than %d parameters", MaxParams)
 		return
 	}
-	in.params = append(in.params, p)
+	in.Params = append(in.Params, p)
 }
 
 // note registers an instance of the model.
-func (in *interp) note(i *instance) { in.instances = append(in.instances, i) }
+func (in *Interp) note(i *Instance) { in.Instances = append(in.Instances, i) }
 
 // boundary remembers what a module gives, for rules about its borders: a
 // tensor, or each one of several values.
-func (in *interp) boundary(i *instance, v value) {
-	if several, ok := v.(tuple); ok {
+func (in *Interp) boundary(i *Instance, v Value) {
+	if several, ok := v.(Tuple); ok {
 		for _, w := range several {
 			in.boundary(i, w)
 		}
 		return
 	}
-	t, ok := v.(tensor)
-	if !ok || in.fb == nil || !in.fb.training {
+	t, ok := v.(Tensor)
+	if !ok || in.Builder == nil || !in.Builder.Training {
 		return
 	}
-	for _, o := range in.bounds[i.decl] {
-		if o.Equal(t.v.Type) {
+	for _, o := range in.Bounds[i.Decl] {
+		if o.Equal(t.V.Type) {
 			return
 		}
 	}
-	in.bounds[i.decl] = append(in.bounds[i.decl], t.v.Type)
+	in.Bounds[i.Decl] = append(in.Bounds[i.Decl], t.V.Type)
 }
 
-// selects is whether a pattern is of any parameter. One that a condition leaves
+// Selects is whether a pattern is of any parameter. One that a condition leaves
 // out counts: a program says the same of it whatever its config is.
-func (in *interp) selects(pattern string) bool {
-	for _, p := range slices.Concat(in.params, in.absent) {
-		if matchPath(pattern, p.path) {
+func (in *Interp) Selects(pattern string) bool {
+	for _, p := range slices.Concat(in.Params, in.absent) {
+		if MatchPath(pattern, p.Path) {
 			return true
 		}
 	}

@@ -10,29 +10,29 @@ import (
 	"ptc/lang/syntax"
 )
 
-// checker is the chosen layout while its directives are checked and turned into
+// Layout is the chosen layout while its directives are checked and turned into
 // terms of metadata.
-type checker struct {
-	in   *interp
-	f    *frame
-	name string
-	all  []string       // the layouts of the main file, in order
+type Layout struct {
+	in   *Interp
+	f    *Frame
+	Name string
+	All  []string       // the layouts of the main file, in order
 	decl *syntax.Layout // nil: one device, by default
 	mod  *ir.Module
-	data *dataSource // of the train block; nil where that has a mistake
+	data *Data // of the train block; nil where that has a mistake
 	// incomplete: the model has errors, so that an axis that a directive names may
 	// be missing for another reason than a slip in the directive; unnamed: so may a
 	// module or parameter.
 	incomplete, unnamed bool
 
-	warnings  []string
+	Warnings  []string
 	rules     []layout.Rule
 	shards    []shardRule
 	precision layout.Precision
 	once      map[string]syntax.Node    // directives that may occur once
 	holders   map[string]*syntax.Module // of each instance, by path; made when needed
 	// recomputed has the rule that names each instance.
-	recomputed map[*instance]*syntax.Recompute
+	recomputed map[*Instance]*syntax.Recompute
 	// oneChunk are interleaved pipelines with one chunk for each device.
 	oneChunk map[*syntax.Pipeline]bool
 }
@@ -47,44 +47,44 @@ type shardRule struct {
 	zigzag  bool // each device has a part of either half
 }
 
-// chooseLayout finds the layout by name; the first one where none is asked
+// Choose finds the layout by name; the first one where none is asked
 // for. It returns nil after reporting an unknown name.
-func chooseLayout(in *interp, name string) *checker {
+func Choose(in *Interp, name string) *Layout {
 	var all []string
 	byName := map[string]*syntax.Layout{}
-	for _, d := range in.prog.main.tree.Decls {
+	for _, d := range in.Prog.Main.Tree.Decls {
 		if d, ok := d.(*syntax.Layout); ok {
 			if old := byName[d.Name.Name]; old != nil {
-				in.errs.add(twice(d.Name, old.Name))
+				in.Errs.Add(Twice(d.Name, old.Name))
 				continue
 			}
 			byName[d.Name.Name] = d
 			all = append(all, d.Name.Name)
 		}
 	}
-	y := &checker{in: in, f: in.frame(in.prog.main), name: "single", all: all, precision: layout.Float32(), once: map[string]syntax.Node{}, recomputed: map[*instance]*syntax.Recompute{}, oneChunk: map[*syntax.Pipeline]bool{}}
+	y := &Layout{in: in, f: in.NewFrame(in.Prog.Main), Name: "single", All: all, precision: layout.Float32(), once: map[string]syntax.Node{}, recomputed: map[*Instance]*syntax.Recompute{}, oneChunk: map[*syntax.Pipeline]bool{}}
 	switch {
 	case name == "" && len(all) > 0:
 		name = all[0]
 	case name == "" || name == "single" && byName[name] == nil:
 		return y
 	}
-	if y.name, y.decl = name, byName[name]; y.decl == nil {
-		in.errs.add(&diag.Error{Code: "E0401", Msg: "there is no layout `" + clip(name) + "`",
+	if y.Name, y.decl = name, byName[name]; y.decl == nil {
+		in.Errs.Add(&diag.Error{Code: "E0401", Msg: "there is no layout `" + Clip(name) + "`",
 			Want: diag.OneOf(all), Hint: diag.DidYouMean(name, all)})
 		return nil
 	}
 	return y
 }
 
-// lower checks the directives against the lowered module and appends the
+// Lower checks the directives against the lowered module and appends the
 // metadata: the rules, the precision, and which modules are where.
 //
 // data is of the train block, nil where that has a mistake; unnamed says that the
 // model has one, so that names may be missing for it.
-func (y *checker) lower(mod *ir.Module, data *dataSource, unnamed bool, compute string) {
+func (y *Layout) Lower(mod *ir.Module, data *Data, unnamed bool, compute string) {
 	y.mod, y.data, y.unnamed = mod, data, unnamed
-	y.incomplete = len(y.in.errs.list) > 0
+	y.incomplete = len(y.in.Errs.List) > 0
 	if y.decl != nil {
 		for _, d := range y.decl.Directives {
 			if m, ok := d.(*syntax.Mesh); ok {
@@ -101,26 +101,26 @@ func (y *checker) lower(mod *ir.Module, data *dataSource, unnamed bool, compute 
 	if compute != "" {
 		d, ok := ir.ParseDType(compute)
 		if !ok || !d.IsFloat() || d == ir.F64 {
-			y.in.errs.add(&diag.Error{Code: "E0413", Msg: "cannot compute in `" + clip(compute) + "`", Want: "one of bf16, f16, f32"})
+			y.in.Errs.Add(&diag.Error{Code: "E0413", Msg: "cannot compute in `" + Clip(compute) + "`", Want: "one of bf16, f16, f32"})
 		}
 		y.precision.Compute = d
 	}
 	if y.precision.Compute != ir.F16 {
 		y.precision.Scale = layout.Scale{}
 	}
-	rules, instances := (&layout.Layout{Name: y.name, Rules: y.rules, Instances: y.instancePaths()}).Terms()
+	rules, instances := (&layout.Layout{Name: y.Name, Rules: y.rules, Instances: y.instancePaths()}).Terms()
 	mod.Meta = append(mod.Meta, rules, layout.Encode(&y.precision), instances)
 }
 
 // instancePaths lists, for each module, the paths of its instances; a repeated
 // one is written with a star.
-func (y *checker) instancePaths() map[string][]string {
+func (y *Layout) instancePaths() map[string][]string {
 	paths := map[string][]string{}
-	for _, i := range y.in.instances {
-		if i.path == "" {
+	for _, i := range y.in.Instances {
+		if i.Path == "" {
 			continue
 		}
-		n, p := i.decl.Name.Name, starred(i.path)
+		n, p := i.Decl.Name.Name, Starred(i.Path)
 		if !slices.Contains(paths[n], p) {
 			paths[n] = append(paths[n], p)
 		}
@@ -129,22 +129,22 @@ func (y *checker) instancePaths() map[string][]string {
 }
 
 // rule appends a rule; n is the line that made it.
-func (y *checker) rule(n syntax.Node, r layout.Rule) {
+func (y *Layout) rule(n syntax.Node, r layout.Rule) {
 	r.Place(n.At())
 	y.rules = append(y.rules, r)
 }
 
 // single reports a directive that occurs twice.
-func (y *checker) single(n syntax.Node, what string) {
+func (y *Layout) single(n syntax.Node, what string) {
 	if old := y.once[what]; old != nil {
-		e := at("E0415", n, "a second `%s`", what)
+		e := ErrorAt("E0415", n, "a second `%s`", what)
 		e.Note = []diag.Note{{Pos: old.At(), Msg: "the first one"}}
-		y.in.errs.add(e)
+		y.in.Errs.Add(e)
 	}
 	y.once[what] = n
 }
 
-func (y *checker) directive(d syntax.Directive) {
+func (y *Layout) directive(d syntax.Directive) {
 	switch d := d.(type) {
 	case *syntax.Shard:
 		y.shard(d)
@@ -173,18 +173,18 @@ func (y *checker) directive(d syntax.Directive) {
 }
 
 // mesh declares axes of devices.
-func (y *checker) mesh(d *syntax.Mesh) {
+func (y *Layout) mesh(d *syntax.Mesh) {
 	for _, e := range d.Axes {
-		c, ok := y.f.number(e.Value)
+		c, ok := y.f.Number(e.Value)
 		if !ok {
 			continue
 		}
-		n, ok := c.int()
+		n, ok := c.Int()
 		switch {
-		case !ok || n < 1 || n > maxDevices || y.mod.Devices()*n > maxDevices:
-			y.f.wants("E0414", e.Value, fmt.Sprintf("at least 1, and at most %d devices in all", maxDevices), "", "mesh axis `%s` of size %s", e.Key.Name, formatNumber(c))
+		case !ok || n < 1 || n > MaxDevices || y.mod.Devices()*n > MaxDevices:
+			y.f.Wants("E0414", e.Value, fmt.Sprintf("at least 1, and at most %d devices in all", MaxDevices), "", "mesh axis `%s` of size %s", e.Key.Name, FormatNumber(c))
 		case y.mod.MeshSize(e.Key.Name) != 0:
-			y.f.errorf("E0414", e.Key, "mesh axis `%s` is declared twice", e.Key.Name)
+			y.f.Errorf("E0414", e.Key, "mesh axis `%s` is declared twice", e.Key.Name)
 		default:
 			y.mod.Mesh = append(y.mod.Mesh, ir.MeshAxis{Name: e.Key.Name, Size: n})
 		}
@@ -192,7 +192,7 @@ func (y *checker) mesh(d *syntax.Mesh) {
 }
 
 // meshNames checks names of mesh axes.
-func (y *checker) meshNames(ids []*syntax.Ident) []string {
+func (y *Layout) meshNames(ids []*syntax.Ident) []string {
 	out := []string{}
 	for _, id := range ids {
 		if y.mod.MeshSize(id.Name) == 0 {
@@ -204,11 +204,11 @@ func (y *checker) meshNames(ids []*syntax.Ident) []string {
 			if len(names) == 0 {
 				want = "a `mesh` that declares it: `mesh " + id.Name + " = 2`"
 			}
-			y.f.wants("E0403", id, want, diag.DidYouMean(id.Name, names), "unknown mesh axis `%s`", id.Name)
+			y.f.Wants("E0403", id, want, diag.DidYouMean(id.Name, names), "unknown mesh axis `%s`", id.Name)
 			continue
 		}
 		if slices.Contains(out, id.Name) {
-			y.f.errorf("E0405", id, "mesh axis `%s` is named twice", id.Name)
+			y.f.Errorf("E0405", id, "mesh axis `%s` is named twice", id.Name)
 			continue
 		}
 		out = append(out, id.Name)
@@ -218,12 +218,12 @@ func (y *checker) meshNames(ids []*syntax.Ident) []string {
 
 // paramsOf are the paths of the parameters that patterns select, in the order
 // of declaration: by their own paths, or as part of instances or modules.
-func (y *checker) paramsOf(ps []*syntax.Path) []string {
-	hit := map[*param]bool{}
+func (y *Layout) paramsOf(ps []*syntax.Path) []string {
+	hit := map[*Param]bool{}
 	for _, p := range ps {
 		before := len(hit)
-		for _, q := range y.in.params {
-			if y.covers(p, q.path) {
+		for _, q := range y.in.Params {
+			if y.covers(p, q.Path) {
 				hit[q] = true
 			}
 		}
@@ -231,64 +231,64 @@ func (y *checker) paramsOf(ps []*syntax.Path) []string {
 		case !y.selects(p):
 			y.unknownPath(p)
 		case len(hit) == before && len(ps) == 1:
-			y.f.errorf("E0412", p, "`%s` has no parameters", p)
+			y.f.Errorf("E0412", p, "`%s` has no parameters", p)
 		}
 	}
 	out := []string{}
-	for _, q := range y.in.params {
+	for _, q := range y.in.Params {
 		if hit[q] {
-			out = append(out, q.path)
+			out = append(out, q.Path)
 		}
 	}
 	return out
 }
 
 // selects reports whether a path names a parameter, an instance or a module.
-func (y *checker) selects(p *syntax.Path) bool {
+func (y *Layout) selects(p *syntax.Path) bool {
 	s := p.String()
-	if y.in.selects(s) || y.module(s) != nil {
+	if y.in.Selects(s) || y.module(s) != nil {
 		return true
 	}
-	for _, i := range y.in.instances {
-		if matchPath(s, i.path) {
+	for _, i := range y.in.Instances {
+		if MatchPath(s, i.Path) {
 			return true
 		}
 	}
-	return matchesRepeated(y.in.model, p)
+	return matchesRepeated(y.in.Model, p)
 }
 
 // matchesRepeated is whether the path names a repeated module of the model,
 // without the numbers.
-func matchesRepeated(m *instance, p *syntax.Path) bool {
+func matchesRepeated(m *Instance, p *syntax.Path) bool {
 	_, ok := repeatedAt(m, p.Parts)
 	return ok
 }
 
 // repeatedAt follows a path from m to a repeated module.
-func repeatedAt(m *instance, parts []string) (instances, bool) {
+func repeatedAt(m *Instance, parts []string) (Instances, bool) {
 	if len(parts) == 0 {
 		return nil, false
 	}
-	switch s := m.subs[parts[0]].(type) {
-	case instances:
+	switch s := m.Subs[parts[0]].(type) {
+	case Instances:
 		return s, len(parts) == 1
-	case *instance:
+	case *Instance:
 		return repeatedAt(s, parts[1:])
 	}
 	return nil, false
 }
 
 // module is the declaration of a module that the model uses, by its name.
-func (y *checker) module(name string) *syntax.Module {
-	for _, i := range y.in.instances {
-		if i.decl.Name.Name == name && i.path != "" {
-			return i.decl
+func (y *Layout) module(name string) *syntax.Module {
+	for _, i := range y.in.Instances {
+		if i.Decl.Name.Name == name && i.Path != "" {
+			return i.Decl
 		}
 	}
 	return nil
 }
 
-func (y *checker) unknownPath(p *syntax.Path) {
+func (y *Layout) unknownPath(p *syntax.Path) {
 	if y.unnamed {
 		return
 	}
@@ -300,14 +300,14 @@ func (y *checker) unknownPath(p *syntax.Path) {
 			names = append(names, s)
 		}
 	}
-	for _, i := range y.in.instances {
-		if i.path != "" {
-			add(i.decl.Name.Name)
+	for _, i := range y.in.Instances {
+		if i.Path != "" {
+			add(i.Decl.Name.Name)
 		}
-		add(starred(i.path))
+		add(Starred(i.Path))
 	}
-	for _, q := range y.in.params {
-		add(starred(q.path))
+	for _, q := range y.in.Params {
+		add(Starred(q.Path))
 	}
-	y.f.wants("E0412", p, "a module such as `Block`, or a path such as `blocks.*.attn`", diag.DidYouMean(p.String(), names), "nothing in the model is called `%s`", p)
+	y.f.Wants("E0412", p, "a module such as `Block`, or a path such as `blocks.*.attn`", diag.DidYouMean(p.String(), names), "nothing in the model is called `%s`", p)
 }

@@ -20,7 +20,7 @@ type placed struct {
 // tensors lists what the rules are about, once for each type: the parameters,
 // the batch, and the values of the forward pass. With paths, parameters are
 // listed each by itself.
-func (y *checker) tensors(paths bool) []placed {
+func (y *Layout) tensors(paths bool) []placed {
 	var out []placed
 	seen := map[string]bool{}
 	add := func(t ir.Type, name, path string) {
@@ -30,19 +30,19 @@ func (y *checker) tensors(paths bool) []placed {
 			out = append(out, placed{t, name, path})
 		}
 	}
-	for _, p := range y.in.params {
+	for _, p := range y.in.Params {
 		at := ""
 		if paths {
-			at = p.path
+			at = p.Path
 		}
-		add(p.typ, "the parameter `"+p.path+"`", at)
+		add(p.Type, "the parameter `"+p.Path+"`", at)
 	}
 	if paths {
 		return out
 	}
 	if y.data != nil {
-		for _, d := range y.data.fields {
-			add(d.typ, "the field `"+d.name+"` of the batch", "")
+		for _, d := range y.data.Fields {
+			add(d.Type, "the field `"+d.Name+"` of the batch", "")
 		}
 	}
 	step := y.mod.Func("step")
@@ -58,10 +58,10 @@ func (y *checker) tensors(paths bool) []placed {
 	return out
 }
 
-func (y *checker) axisExists(name string) bool { return slices.Contains(y.allAxes(), name) }
+func (y *Layout) axisExists(name string) bool { return slices.Contains(y.allAxes(), name) }
 
 // allAxes lists the axes of all tensors, sorted.
-func (y *checker) allAxes() []string {
+func (y *Layout) allAxes() []string {
 	seen := map[string]bool{}
 	var out []string
 	for _, p := range y.tensors(false) {
@@ -78,7 +78,7 @@ func (y *checker) allAxes() []string {
 
 // checkShards looks at all rules together: no axis sharded twice, no mesh axis
 // twice in a tensor, every size divisible, every rule about something.
-func (y *checker) checkShards() {
+func (y *Layout) checkShards() {
 	y.checkStages()
 	y.checkReplicas()
 	y.checkWhole()
@@ -104,7 +104,7 @@ func (y *checker) checkShards() {
 
 // checkStages reports rules over the mesh axis of a pipeline: its devices have
 // different parts of the model, and no tensor in common to cut.
-func (y *checker) checkStages() {
+func (y *Layout) checkStages() {
 	stages := map[string]*syntax.Ident{}
 	for _, d := range y.decl.Directives {
 		if p, ok := d.(*syntax.Pipeline); ok {
@@ -127,22 +127,22 @@ func (y *checker) checkStages() {
 			if p == nil || y.mod.MeshSize(id.Name) == 0 {
 				continue
 			}
-			e := at("E0421", id, "`%s` holds the stages of the pipeline, and this rule %s over it", id.Name, does)
+			e := ErrorAt("E0421", id, "`%s` holds the stages of the pipeline, and this rule %s over it", id.Name, does)
 			e.Want = "another mesh axis"
 			e.Hint = "devices of a pipeline have different blocks: give the mesh one more axis"
 			e.Note = []diag.Note{{Pos: p.At(), Msg: "the pipeline is over it here"}}
-			y.in.errs.add(e)
+			y.in.Errs.Add(e)
 		}
 	}
 }
 
 // checkReplicas reports zero over devices that all do the same work: they have
 // nothing to add up, and a part of the batch for each was probably forgotten.
-func (y *checker) checkReplicas() {
+func (y *Layout) checkReplicas() {
 	used := y.dividing()
 	batch := "batch"
 	if y.data != nil {
-		batch = y.data.fields[0].typ.Axes[0].Name
+		batch = y.data.Fields[0].Type.Axes[0].Name
 	}
 	for _, d := range y.decl.Directives {
 		z, ok := d.(*syntax.Zero)
@@ -151,7 +151,7 @@ func (y *checker) checkReplicas() {
 		}
 		for _, id := range z.Over {
 			if n := y.mod.MeshSize(id.Name); n > 1 && !used[id.Name] {
-				y.f.wants("E0422", id, "a mesh axis that something is sharded over", "`shard "+batch+" over "+id.Name+"` gives each device a part of the batch",
+				y.f.Wants("E0422", id, "a mesh axis that something is sharded over", "`shard "+batch+" over "+id.Name+"` gives each device a part of the batch",
 					"the %d devices of `%s` all do the same work", n, id.Name)
 			}
 		}
@@ -160,7 +160,7 @@ func (y *checker) checkReplicas() {
 
 // checkWhole reports rules about parameters that another one keeps whole, all of
 // them.
-func (y *checker) checkWhole() {
+func (y *Layout) checkWhole() {
 	for _, d := range y.decl.Directives {
 		w, ok := d.(*syntax.Replicate)
 		if !ok {
@@ -168,17 +168,17 @@ func (y *checker) checkWhole() {
 		}
 		for _, r := range y.shards {
 			if undone := len(r.of) > 0 && y.keepsWhole(w, r); undone {
-				e := at("E0423", w, "every parameter of a rule is replicated, so that it shards nothing")
+				e := ErrorAt("E0423", w, "every parameter of a rule is replicated, so that it shards nothing")
 				e.Want = "one of the two rules"
 				e.Note = []diag.Note{{Pos: r.node.At(), Msg: "the rule"}}
-				y.in.errs.add(e)
+				y.in.Errs.Add(e)
 			}
 		}
 	}
 }
 
 // keepsWhole is whether w replicates all parameters of r over all mesh axes of r.
-func (y *checker) keepsWhole(w *syntax.Replicate, r shardRule) bool {
+func (y *Layout) keepsWhole(w *syntax.Replicate, r shardRule) bool {
 	for _, m := range r.mesh {
 		if len(w.Over) > 0 && !slices.ContainsFunc(w.Over, func(id *syntax.Ident) bool { return id.Name == m.Name }) {
 			return false
@@ -188,9 +188,9 @@ func (y *checker) keepsWhole(w *syntax.Replicate, r shardRule) bool {
 		return slices.ContainsFunc(ps, func(p *syntax.Path) bool { return y.covers(p, path) })
 	}
 	some := false
-	for _, p := range y.in.params {
-		if covered(r.of, p.path) {
-			if some = true; !covered(w.What, p.path) {
+	for _, p := range y.in.Params {
+		if covered(r.of, p.Path) {
+			if some = true; !covered(w.What, p.Path) {
 				return false
 			}
 		}
@@ -199,7 +199,7 @@ func (y *checker) keepsWhole(w *syntax.Replicate, r shardRule) bool {
 }
 
 // dividing are the mesh axes over which work is divided.
-func (y *checker) dividing() map[string]bool {
+func (y *Layout) dividing() map[string]bool {
 	axes := map[string]bool{}
 	for _, d := range y.decl.Directives {
 		switch d := d.(type) {
@@ -216,7 +216,7 @@ func (y *checker) dividing() map[string]bool {
 
 // checkScope reports a rule about modules or parameters that do not have its
 // axis.
-func (y *checker) checkScope(r shardRule, scope []placed) {
+func (y *Layout) checkScope(r shardRule, scope []placed) {
 	var names []string
 	for _, p := range scope {
 		for _, n := range p.typ.Names() {
@@ -242,17 +242,17 @@ func (y *checker) checkScope(r shardRule, scope []placed) {
 		who = "what these modules give has"
 	}
 	sort.Strings(names)
-	y.f.wants("E0402", r.node, diag.OneOf(names), diag.DidYouMean(r.axis, names), "%s no axis `%s`", who, r.axis)
+	y.f.Wants("E0402", r.node, diag.OneOf(names), diag.DidYouMean(r.axis, names), "%s no axis `%s`", who, r.axis)
 }
 
 // scoped are the tensors that a rule is about: what crosses the borders of the
 // modules after `between`, the parameters after `of`, else all.
-func (y *checker) scoped(r shardRule, all, params []placed) []placed {
+func (y *Layout) scoped(r shardRule, all, params []placed) []placed {
 	var out []placed
 	switch {
 	case len(r.between) > 0:
 		for _, m := range r.between {
-			for _, t := range y.in.bounds[m] {
+			for _, t := range y.in.Bounds[m] {
 				out = append(out, placed{typ: t, name: "the result of `" + m.Name.Name + "`"})
 			}
 		}
@@ -273,15 +273,15 @@ func (y *checker) scoped(r shardRule, all, params []placed) []placed {
 
 // covers is whether a pattern names a parameter, an instance that holds it, or
 // the module of one.
-func (y *checker) covers(q *syntax.Path, param string) bool {
+func (y *Layout) covers(q *syntax.Path, param string) bool {
 	s := q.String()
-	if matchPath(s, param) || matchPath(s+".**", param) {
+	if MatchPath(s, param) || MatchPath(s+".**", param) {
 		return true
 	}
 	if y.holders == nil {
 		y.holders = map[string]*syntax.Module{}
-		for _, i := range y.in.instances {
-			y.holders[i.path] = i.decl
+		for _, i := range y.in.Instances {
+			y.holders[i.Path] = i.Decl
 		}
 	}
 	for at := param; ; {
@@ -311,23 +311,23 @@ func sameScope(a, b shardRule) bool {
 	return text(a) == text(b)
 }
 
-func (y *checker) again(o, r shardRule) {
+func (y *Layout) again(o, r shardRule) {
 	var mesh []string
 	for _, m := range append(slices.Clone(o.mesh), r.mesh...) {
 		if !slices.Contains(mesh, m.Name) {
 			mesh = append(mesh, m.Name)
 		}
 	}
-	e := at("E0404", r.node, "axis `%s` is sharded twice", r.axis)
+	e := ErrorAt("E0404", r.node, "axis `%s` is sharded twice", r.axis)
 	if len(mesh) > 1 {
 		e.Hint = "`shard " + r.axis + " over (" + strings.Join(mesh, ", ") + ")` cuts it by both"
 	}
 	e.Note = []diag.Note{{Pos: o.node.At(), Msg: "first sharded here"}}
-	y.in.errs.add(e)
+	y.in.Errs.Add(e)
 }
 
 // checkTwice reports a tensor in which two axes want the same mesh axis.
-func (y *checker) checkTwice(o, r shardRule, p placed) {
+func (y *Layout) checkTwice(o, r shardRule, p placed) {
 	if o.axis == r.axis || !p.typ.Has(o.axis) || !p.typ.Has(r.axis) {
 		return
 	}
@@ -339,15 +339,15 @@ func (y *checker) checkTwice(o, r shardRule, p placed) {
 			if a.Name != b.Name {
 				continue
 			}
-			e := at("E0405", r.node, "%s has both `%s` and `%s`, which are both sharded over `%s`", p.name, o.axis, r.axis, a.Name)
+			e := ErrorAt("E0405", r.node, "%s has both `%s` and `%s`, which are both sharded over `%s`", p.name, o.axis, r.axis, a.Name)
 			e.Want = "a mesh axis at most once in a tensor"
 			e.Note = []diag.Note{{Pos: o.node.At(), Msg: "`" + o.axis + "` is sharded here"}}
-			y.in.errs.add(e)
+			y.in.Errs.Add(e)
 		}
 	}
 }
 
-func (y *checker) checkSize(r shardRule, p placed) {
+func (y *Layout) checkSize(r shardRule, p placed) {
 	i := p.typ.Index(r.axis)
 	if i < 0 {
 		return
@@ -359,9 +359,9 @@ func (y *checker) checkSize(r shardRule, p placed) {
 	n := p.typ.Axes[i].Size
 	switch {
 	case n%parts != 0 && !r.zigzag:
-		y.f.wants("E0406", r.node, "a multiple of "+formatNumber(whole(parts)), "", "axis `%s` is %d in %s, and cannot be cut into %d equal parts", r.axis, n, p.name, parts)
+		y.f.Wants("E0406", r.node, "a multiple of "+FormatNumber(Whole(parts)), "", "axis `%s` is %d in %s, and cannot be cut into %d equal parts", r.axis, n, p.name, parts)
 	case r.zigzag && parts > 1 && n%(2*parts) != 0:
-		y.f.wants("E0406", r.node, "a multiple of "+formatNumber(whole(2*parts)), "`order = contiguous` takes one part for each device",
+		y.f.Wants("E0406", r.node, "a multiple of "+FormatNumber(Whole(2*parts)), "`order = contiguous` takes one part for each device",
 			"axis `%s` is %d in %s, and cannot be cut into %d equal parts, two for each device", r.axis, n, p.name, 2*parts)
 	}
 }

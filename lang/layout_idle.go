@@ -9,11 +9,11 @@ import (
 )
 
 // checkIdle warns of mesh axes that no rule is over.
-func (y *checker) checkIdle() {
+func (y *Layout) checkIdle() {
 	used := y.dividing()
 	for _, a := range y.mod.Mesh {
 		if a.Size > 1 && !used[a.Name] {
-			y.warnings = append(y.warnings, fmt.Sprintf("layout `%s`: the %d devices of mesh axis `%s` all do the same work: nothing is sharded over it",
+			y.Warnings = append(y.Warnings, fmt.Sprintf("layout `%s`: the %d devices of mesh axis `%s` all do the same work: nothing is sharded over it",
 				y.decl.Name.Name, a.Size, a.Name))
 		}
 	}
@@ -21,7 +21,7 @@ func (y *checker) checkIdle() {
 
 // checkPointless warns of directives that can change nothing in this layout,
 // whatever the sizes of its mesh.
-func (y *checker) checkPointless() {
+func (y *Layout) checkPointless() {
 	added := y.adds()
 	for _, d := range y.decl.Directives {
 		switch d := d.(type) {
@@ -56,13 +56,13 @@ func (y *checker) checkPointless() {
 	}
 }
 
-func (y *checker) pointless(n syntax.Node, what, why string) {
-	y.warnings = append(y.warnings, fmt.Sprintf("layout `%s`: `%s` of line %d has no effect: %s", y.decl.Name.Name, what, n.At().Line, why))
+func (y *Layout) pointless(n syntax.Node, what, why string) {
+	y.Warnings = append(y.Warnings, fmt.Sprintf("layout `%s`: `%s` of line %d has no effect: %s", y.decl.Name.Name, what, n.At().Line, why))
 }
 
 // adds is whether devices have gradients to add up: what they work on differs,
 // by a rule about an axis everywhere or at the borders of modules.
-func (y *checker) adds() bool {
+func (y *Layout) adds() bool {
 	return slices.ContainsFunc(y.decl.Directives, func(d syntax.Directive) bool {
 		s, ok := d.(*syntax.Shard)
 		return ok && len(s.Of) == 0
@@ -70,7 +70,7 @@ func (y *checker) adds() bool {
 }
 
 // lists is whether a rule is over several mesh axes.
-func (y *checker) lists() bool {
+func (y *Layout) lists() bool {
 	return slices.ContainsFunc(y.decl.Directives, func(d syntax.Directive) bool {
 		switch d := d.(type) {
 		case *syntax.Shard:
@@ -83,7 +83,7 @@ func (y *checker) lists() bool {
 }
 
 // shardsAny is whether a rule would shard a parameter that w keeps whole.
-func (y *checker) shardsAny(w *syntax.Replicate) bool {
+func (y *Layout) shardsAny(w *syntax.Replicate) bool {
 	meets := func(over []*syntax.Ident) bool {
 		return len(w.Over) == 0 || slices.ContainsFunc(over, func(a *syntax.Ident) bool {
 			return slices.ContainsFunc(w.Over, func(b *syntax.Ident) bool { return a.Name == b.Name })
@@ -94,13 +94,13 @@ func (y *checker) shardsAny(w *syntax.Replicate) bool {
 			return true
 		}
 	}
-	for _, p := range y.in.params {
-		if !slices.ContainsFunc(w.What, func(q *syntax.Path) bool { return y.covers(q, p.path) }) {
+	for _, p := range y.in.Params {
+		if !slices.ContainsFunc(w.What, func(q *syntax.Path) bool { return y.covers(q, p.Path) }) {
 			continue
 		}
 		for _, r := range y.shards {
-			named := len(r.of) == 0 || slices.ContainsFunc(r.of, func(q *syntax.Path) bool { return y.covers(q, p.path) })
-			if named && len(r.between) == 0 && p.typ.Has(r.axis) && meets(r.mesh) {
+			named := len(r.of) == 0 || slices.ContainsFunc(r.of, func(q *syntax.Path) bool { return y.covers(q, p.Path) })
+			if named && len(r.between) == 0 && p.Type.Has(r.axis) && meets(r.mesh) {
 				return true
 			}
 		}
@@ -110,7 +110,7 @@ func (y *checker) shardsAny(w *syntax.Replicate) bool {
 
 // excludes is the `overlap` directive that keeps a collective from running beside
 // computation, or nil.
-func (y *checker) excludes(collective string) *syntax.Overlap {
+func (y *Layout) excludes(collective string) *syntax.Overlap {
 	for _, d := range y.decl.Directives {
 		o, ok := d.(*syntax.Overlap)
 		if ok && !slices.ContainsFunc(o.What, func(id *syntax.Ident) bool { return id.Name == collective }) {

@@ -12,7 +12,7 @@ import (
 	"ptc/lang/syntax"
 )
 
-func (y *checker) zero(d *syntax.Zero) {
+func (y *Layout) zero(d *syntax.Zero) {
 	y.single(d, "zero")
 	mesh := y.meshNames(d.Over)
 	level, ok := y.count(d.Stage, "E0411", "the level of `zero`", 1, 3)
@@ -20,11 +20,11 @@ func (y *checker) zero(d *syntax.Zero) {
 	y.options(d.Options, map[string]func(syntax.Expr){"prefetch": func(x syntax.Expr) {
 		n, good := y.count(x, "E0415", "the number of blocks to gather ahead", 0, layout.MaxPrefetch)
 		if ok && level < 3 {
-			y.f.wants("E0415", x, "`zero 3`, which shards parameters and gathers them", "", "`zero %d` has nothing to prefetch", level)
+			y.f.Wants("E0415", x, "`zero 3`, which shards parameters and gathers them", "", "`zero %d` has nothing to prefetch", level)
 		} else if o := y.excludes("all_gather"); good && n > 0 && o != nil {
-			e := at("E0415", x, "gathers ahead of their use, where `overlap` lets none run beside computation")
+			e := ErrorAt("E0415", x, "gathers ahead of their use, where `overlap` lets none run beside computation")
 			e.Want, e.Note = "`overlap all_gather`, or `prefetch = 0`", []diag.Note{{Pos: o.At(), Msg: "the directive"}}
-			y.in.errs.add(e)
+			y.in.Errs.Add(e)
 		} else if good {
 			r.Prefetch = n
 		}
@@ -37,14 +37,14 @@ func (y *checker) zero(d *syntax.Zero) {
 // recompute names modules whose inner values are computed again in the
 // backward pass, except those of the members kept; or leaves the choice to the
 // compiler, under a budget of bytes.
-func (y *checker) recompute(d *syntax.Recompute) {
+func (y *Layout) recompute(d *syntax.Recompute) {
 	if len(d.What) == 1 && d.What[0].String() == "auto" {
 		y.recomputeAuto(d)
 		return
 	}
 	for _, p := range d.What {
 		if p.String() == "auto" {
-			y.f.wants("E0412", p, "`recompute auto` by itself, or the names of modules", "", "`auto` in a list of modules")
+			y.f.Wants("E0412", p, "`recompute auto` by itself, or the names of modules", "", "`auto` in a list of modules")
 			return
 		}
 	}
@@ -57,19 +57,19 @@ func (y *checker) recompute(d *syntax.Recompute) {
 			y.checkKept(x, k, mods)
 		}
 	}, "budget": func(x syntax.Expr) {
-		y.f.wants("E0415", x, "`recompute auto`, which chooses under a budget", "", "a budget for modules that are named")
+		y.f.Wants("E0415", x, "`recompute auto`, which chooses under a budget", "", "a budget for modules that are named")
 	}})
 	y.rule(d, &layout.Recompute{Of: y.patterns(d.What), Keep: keep})
 }
 
 // recomputedTwice reports instances that another rule of this kind names too:
 // what one keeps, the other would compute again.
-func (y *checker) recomputedTwice(d *syntax.Recompute, mods []*instance) {
+func (y *Layout) recomputedTwice(d *syntax.Recompute, mods []*Instance) {
 	for _, i := range mods {
 		if old := y.recomputed[i]; old != nil && old != d {
-			e := at("E0415", d, "`%s` is recomputed twice", i.path)
+			e := ErrorAt("E0415", d, "`%s` is recomputed twice", i.Path)
 			e.Want, e.Note = "one rule for each module", []diag.Note{{Pos: old.At(), Msg: "the first one"}}
-			y.in.errs.add(e)
+			y.in.Errs.Add(e)
 			return
 		}
 	}
@@ -78,7 +78,7 @@ func (y *checker) recomputedTwice(d *syntax.Recompute, mods []*instance) {
 	}
 }
 
-func (y *checker) recomputeAuto(d *syntax.Recompute) {
+func (y *Layout) recomputeAuto(d *syntax.Recompute) {
 	y.single(d, "recompute auto")
 	r, given := &layout.Recompute{Of: []string{"auto"}}, false
 	y.options(d.Options, map[string]func(syntax.Expr){"budget": func(x syntax.Expr) {
@@ -87,16 +87,16 @@ func (y *checker) recomputeAuto(d *syntax.Recompute) {
 			r.Budget = int64(n)
 		}
 	}, "keep": func(x syntax.Expr) {
-		y.f.wants("E0415", x, "names of modules to recompute: `recompute Block { keep = … }`", "", "`recompute auto` chooses what is kept")
+		y.f.Wants("E0415", x, "names of modules to recompute: `recompute Block { keep = … }`", "", "`recompute auto` chooses what is kept")
 	}})
 	if !given && !y.hasMemory() {
-		y.f.wants("E0420", d, "`recompute auto { budget = 2 GiB }`, or `device memory = 80 GiB` in the layout", "", "nothing says how much may be kept")
+		y.f.Wants("E0420", d, "`recompute auto { budget = 2 GiB }`, or `device memory = 80 GiB` in the layout", "", "nothing says how much may be kept")
 	}
 	y.rule(d, r)
 }
 
 // hasMemory is whether the layout says how much memory a device has.
-func (y *checker) hasMemory() bool {
+func (y *Layout) hasMemory() bool {
 	for _, d := range y.decl.Directives {
 		if d, ok := d.(*syntax.Device); ok {
 			for _, e := range d.Entries {
@@ -111,21 +111,21 @@ func (y *checker) hasMemory() bool {
 
 // modulesOf are the instances that patterns select, by their path or their
 // module's name. A pattern must select one: to, what a parameter cannot be.
-func (y *checker) modulesOf(ps []*syntax.Path, to string) (out []*instance) {
+func (y *Layout) modulesOf(ps []*syntax.Path, to string) (out []*Instance) {
 	for _, p := range ps {
 		before := len(out)
-		for _, i := range y.in.instances {
-			if i.path != "" && (i.decl.Name.Name == p.String() || matchPath(p.String(), i.path)) {
+		for _, i := range y.in.Instances {
+			if i.Path != "" && (i.Decl.Name.Name == p.String() || MatchPath(p.String(), i.Path)) {
 				out = append(out, i)
 			}
 		}
 		switch {
 		case len(out) > before:
-		case matchesRepeated(y.in.model, p):
-			list, _ := repeatedAt(y.in.model, p.Parts)
+		case matchesRepeated(y.in.Model, p):
+			list, _ := repeatedAt(y.in.Model, p.Parts)
 			out = append(out, list...)
 		case y.selects(p):
-			y.f.wants("E0412", p, "a module such as `Block`, or the path of one", "", "`%s` is a parameter: only what modules compute can be %s", p, to)
+			y.f.Wants("E0412", p, "a module such as `Block`, or the path of one", "", "`%s` is a parameter: only what modules compute can be %s", p, to)
 		default:
 			y.unknownPath(p)
 		}
@@ -134,11 +134,11 @@ func (y *checker) modulesOf(ps []*syntax.Path, to string) (out []*instance) {
 }
 
 // patterns are patterns of modules; `blocks` alone is each of them.
-func (y *checker) patterns(ps []*syntax.Path) []string {
+func (y *Layout) patterns(ps []*syntax.Path) []string {
 	var out []string
 	for _, p := range ps {
 		s := p.String()
-		if matchesRepeated(y.in.model, p) {
+		if matchesRepeated(y.in.Model, p) {
 			s += ".*"
 		}
 		out = append(out, s)
@@ -147,27 +147,27 @@ func (y *checker) patterns(ps []*syntax.Path) []string {
 }
 
 // checkKept checks that a name is a member of one of the modules.
-func (y *checker) checkKept(x syntax.Expr, k string, mods []*instance) {
+func (y *Layout) checkKept(x syntax.Expr, k string, mods []*Instance) {
 	if len(mods) == 0 || y.unnamed {
 		return
 	}
 	var names []string
 	for _, i := range mods {
-		if _, ok := i.subs[k]; ok {
+		if _, ok := i.Subs[k]; ok {
 			return
 		}
 	}
-	for n := range mods[0].subs {
+	for n := range mods[0].Subs {
 		names = append(names, n)
 	}
 	sort.Strings(names)
-	y.f.wants("E0412", x, diag.OneOf(names), diag.DidYouMean(k, names), "%s has no module `%s`", mods[0].what(), k)
+	y.f.Wants("E0412", x, diag.OneOf(names), diag.DidYouMean(k, names), "%s has no module `%s`", mods[0].What(), k)
 }
 
 // foreignDType turns the names that others give to dtypes into those here.
 var foreignDType = strings.NewReplacer("bfloat", "bf", "float", "f", "fp", "f", "half", "f16")
 
-func (y *checker) setPrecision(d *syntax.Precision) {
+func (y *Layout) setPrecision(d *syntax.Precision) {
 	y.single(d, "precision")
 	readers := map[string]func(syntax.Expr){}
 	for k, dtypes := range layout.Precisions {
@@ -178,7 +178,7 @@ func (y *checker) setPrecision(d *syntax.Precision) {
 		readers[k] = func(x syntax.Expr) {
 			w, ok := y.word(x)
 			if ok && !slices.Contains(names, w) {
-				y.f.wants("E0413", x, diag.OneOf(names), diag.DidYouMean(foreignDType.Replace(w), names), "`%s` cannot be %s", k, clip(w))
+				y.f.Wants("E0413", x, diag.OneOf(names), diag.DidYouMean(foreignDType.Replace(w), names), "`%s` cannot be %s", k, Clip(w))
 				return
 			}
 			*y.precision.Set(k), _ = ir.ParseDType(w)
@@ -194,61 +194,61 @@ func (y *checker) setPrecision(d *syntax.Precision) {
 
 // setScale reads `loss_scale = dynamic` or a number. Only in f16 do gradients
 // vanish for want of range, so elsewhere it is a mistake.
-func (y *checker) setScale(x syntax.Expr) {
+func (y *Layout) setScale(x syntax.Expr) {
 	if c := y.precision.Compute; c != ir.F16 {
-		y.f.wants("E0413", x, "`compute = f16`, or no `loss_scale`", "", "gradients in %s have the range that they need without a scale", c)
+		y.f.Wants("E0413", x, "`compute = f16`, or no `loss_scale`", "", "gradients in %s have the range that they need without a scale", c)
 		return
 	}
 	if n, ok := x.(*syntax.Name); ok && n.Name == "dynamic" {
 		y.precision.Scale.Dynamic = true
 		return
 	}
-	var c number
-	switch v := y.f.expr(x).(type) {
-	case unknown:
+	var c Number
+	switch v := y.f.Expr(x).(type) {
+	case Unknown:
 		return
-	case number:
+	case Number:
 		c = v
-	case word:
-		y.f.wants("E0413", x, "`dynamic`, or a number such as 1024", diag.DidYouMean(v.name, []string{"dynamic"}), "`loss_scale` cannot be %s", clip(v.name))
+	case Word:
+		y.f.Wants("E0413", x, "`dynamic`, or a number such as 1024", diag.DidYouMean(v.Name, []string{"dynamic"}), "`loss_scale` cannot be %s", Clip(v.Name))
 		return
 	default:
-		y.f.wants("E0413", x, "`dynamic`, or a number such as 1024", "", "`loss_scale` is %s", v.what())
+		y.f.Wants("E0413", x, "`dynamic`, or a number such as 1024", "", "`loss_scale` is %s", v.What())
 		return
 	}
-	if !(c.v > 0) || math.IsInf(c.v, 0) {
-		y.f.wants("E0413", x, "a positive finite number, or `dynamic`", "", "`loss_scale` is %s", formatNumber(c))
+	if !(c.V > 0) || math.IsInf(c.V, 0) {
+		y.f.Wants("E0413", x, "a positive finite number, or `dynamic`", "", "`loss_scale` is %s", FormatNumber(c))
 		return
 	}
-	y.precision.Scale.Static = c.v
+	y.precision.Scale.Static = c.V
 }
 
 // offload moves kinds of tensors out of device memory: of the modules named,
 // or all.
-func (y *checker) offload(d *syntax.Offload) {
+func (y *Layout) offload(d *syntax.Offload) {
 	kinds, places := layout.Offloaded, layout.Memories
 	var what []string
 	for _, p := range d.What {
 		k := p.String()
 		switch {
 		case !slices.Contains(kinds, k):
-			y.f.wants("E0418", p, diag.OneOf(kinds), diag.DidYouMean(k, kinds), "`%s` cannot be offloaded", p)
+			y.f.Wants("E0418", p, diag.OneOf(kinds), diag.DidYouMean(k, kinds), "`%s` cannot be offloaded", p)
 			continue
 		case len(d.Of) > 0 && k != "activations":
-			y.f.wants("E0418", d.Of[0], "`offload "+k+" to "+d.To.Name+"`: all of it", "", "only activations are offloaded of some modules")
+			y.f.Wants("E0418", d.Of[0], "`offload "+k+" to "+d.To.Name+"`: all of it", "", "only activations are offloaded of some modules")
 		}
 		y.single(p, "offload "+k)
 		what = append(what, k)
 	}
 	if !slices.Contains(places, d.To.Name) {
-		y.f.wants("E0418", d.To, diag.OneOf(places), diag.DidYouMean(d.To.Name, places), "unknown memory `%s`", d.To.Name)
+		y.f.Wants("E0418", d.To, diag.OneOf(places), diag.DidYouMean(d.To.Name, places), "unknown memory `%s`", d.To.Name)
 	}
 	y.modulesOf(d.Of, "offloaded")
 	r := &layout.Offload{What: what, Of: y.patterns(d.Of), To: d.To.Name}
 	y.options(d.Options, map[string]func(syntax.Expr){"piece": func(x syntax.Expr) {
 		n, ok := y.bytes(x, "E0418", "the size of a piece", "4 MiB", 1)
 		if ok && len(what) > 0 && !slices.Contains(what, "optimizer") {
-			y.f.wants("E0418", x, "`offload optimizer`, whose states are fetched in pieces", "", "activations are not cut into pieces")
+			y.f.Wants("E0418", x, "`offload optimizer`, whose states are fetched in pieces", "", "activations are not cut into pieces")
 		} else if ok {
 			r.Piece = int64(n)
 		}
@@ -256,10 +256,10 @@ func (y *checker) offload(d *syntax.Offload) {
 	y.rule(d, r)
 }
 
-func (y *checker) device(d *syntax.Device) {
+func (y *Layout) device(d *syntax.Device) {
 	for _, e := range d.Entries {
 		if e.Key.Name != "memory" {
-			y.f.wants("E0415", e.Key, "`memory`", diag.DidYouMean(e.Key.Name, []string{"memory"}), "a device has no `%s`", e.Key.Name)
+			y.f.Wants("E0415", e.Key, "`memory`", diag.DidYouMean(e.Key.Name, []string{"memory"}), "a device has no `%s`", e.Key.Name)
 			continue
 		}
 		y.single(e, "device memory")

@@ -12,19 +12,19 @@ import (
 // schedules are the orders of microbatches that a pipeline may have.
 var schedules = []string{"gpipe", "1f1b", "interleaved", "zb_h1"}
 
-func (y *checker) pipeline(d *syntax.Pipeline) {
+func (y *Layout) pipeline(d *syntax.Pipeline) {
 	y.single(d, "pipeline")
 	mesh := y.meshNames([]*syntax.Ident{d.Over})
-	blocks, ok := repeatedAt(y.in.model, d.What.Parts)
+	blocks, ok := repeatedAt(y.in.Model, d.What.Parts)
 	switch {
 	case !ok && !y.selects(d.What):
 		y.unknownPath(d.What)
 	case !ok:
 		want := "a repeated module, such as `blocks : Block[layers]`"
-		if all := repeatedPaths(y.in.model, ""); len(all) > 0 {
+		if all := repeatedPaths(y.in.Model, ""); len(all) > 0 {
 			want = diag.OneOf(all) + ", which repeats"
 		}
-		y.f.wants("E0408", d.What, want, "", "`%s` does not repeat, so it cannot be cut into stages", d.What)
+		y.f.Wants("E0408", d.What, want, "", "`%s` does not repeat, so it cannot be cut into stages", d.What)
 	}
 	schedule, micro, chunks := "1f1b", 1, 1
 	var byHand syntax.Expr
@@ -32,18 +32,18 @@ func (y *checker) pipeline(d *syntax.Pipeline) {
 		"schedule": func(x syntax.Expr) {
 			w, isWord := y.word(x)
 			if isWord && !slices.Contains(schedules, w) {
-				y.f.wants("E0410", x, diag.OneOf(schedules), diag.DidYouMean(w, schedules), "unknown schedule `%s`", w)
+				y.f.Wants("E0410", x, diag.OneOf(schedules), diag.DidYouMean(w, schedules), "unknown schedule `%s`", w)
 			}
 			schedule = w
 		},
 		"microbatches": func(x syntax.Expr) {
-			if n, ok := y.count(x, "E0407", "the number of microbatches", 1, maxSize); ok {
+			if n, ok := y.count(x, "E0407", "the number of microbatches", 1, MaxSize); ok {
 				micro = n
 				y.checkMicrobatches(x, n)
 			}
 		},
 		"chunks": func(x syntax.Expr) {
-			if n, ok := y.count(x, "E0415", "the number of chunks of a stage", 1, maxRepeat); ok {
+			if n, ok := y.count(x, "E0415", "the number of chunks of a stage", 1, MaxRepeat); ok {
 				chunks = n
 			}
 		},
@@ -57,7 +57,7 @@ func (y *checker) pipeline(d *syntax.Pipeline) {
 		stages := y.mod.MeshSize(d.Over.Name) * chunks
 		switch {
 		case stages > len(blocks):
-			y.f.wants("E0409", d, "at most one stage for each block", "", "%d stages of %d blocks", stages, len(blocks))
+			y.f.Wants("E0409", d, "at most one stage for each block", "", "%d stages of %d blocks", stages, len(blocks))
 		case byHand != nil:
 			counts = y.stages(byHand, stages, chunks, len(blocks))
 		}
@@ -66,7 +66,7 @@ func (y *checker) pipeline(d *syntax.Pipeline) {
 }
 
 // stages reads the blocks of each virtual stage: [2, 1, 3].
-func (y *checker) stages(x syntax.Expr, stages, chunks, blocks int) (out []int) {
+func (y *Layout) stages(x syntax.Expr, stages, chunks, blocks int) (out []int) {
 	var xs []syntax.Expr
 	switch x := x.(type) {
 	case *syntax.List:
@@ -74,20 +74,20 @@ func (y *checker) stages(x syntax.Expr, stages, chunks, blocks int) (out []int) 
 	case *syntax.Tuple:
 		xs = x.Elems
 	default:
-		y.f.wants("E0419", x, "a list with the blocks of each stage: `stages = [2, 1, 3]`", "", "`stages` is not a list")
+		y.f.Wants("E0419", x, "a list with the blocks of each stage: `stages = [2, 1, 3]`", "", "`stages` is not a list")
 		return nil
 	}
-	each := count(stages, "stage")
+	each := Count(stages, "stage")
 	if chunks > 1 {
-		each += ", " + count(chunks, "chunk") + " of each of " + count(stages/chunks, "device")
+		each += ", " + Count(chunks, "chunk") + " of each of " + Count(stages/chunks, "device")
 	}
 	if len(xs) != stages {
-		y.f.wants("E0419", x, "one number for each of "+each, "", "`stages` has %s", count(len(xs), "number"))
+		y.f.Wants("E0419", x, "one number for each of "+each, "", "`stages` has %s", Count(len(xs), "number"))
 		return nil
 	}
 	sum := 0
 	for i, e := range xs {
-		n, ok := y.count(e, "E0419", "the number of blocks of stage "+formatNumber(whole(i)), 1, blocks)
+		n, ok := y.count(e, "E0419", "the number of blocks of stage "+FormatNumber(Whole(i)), 1, blocks)
 		if !ok {
 			return nil
 		}
@@ -95,18 +95,18 @@ func (y *checker) stages(x syntax.Expr, stages, chunks, blocks int) (out []int) 
 		sum += n
 	}
 	if sum != blocks {
-		y.f.wants("E0419", x, formatNumber(whole(blocks))+" in all", "", "the stages have %s, and there are %d", count(sum, "block"), blocks)
+		y.f.Wants("E0419", x, FormatNumber(Whole(blocks))+" in all", "", "the stages have %s, and there are %d", Count(sum, "block"), blocks)
 	}
 	return out
 }
 
 // checkMicrobatches checks that the part of the batch that one device has is
 // cut evenly.
-func (y *checker) checkMicrobatches(x syntax.Expr, n int) {
+func (y *Layout) checkMicrobatches(x syntax.Expr, n int) {
 	if y.data == nil {
 		return // what is wrong with it was said
 	}
-	a := y.data.fields[0].typ.Axes[0]
+	a := y.data.Fields[0].Type.Axes[0]
 	parts := 1
 	for _, d := range y.decl.Directives {
 		s, ok := d.(*syntax.Shard)
@@ -115,7 +115,7 @@ func (y *checker) checkMicrobatches(x syntax.Expr, n int) {
 		}
 		for _, id := range s.Axes {
 			for _, m := range s.Over {
-				if id.Name == a.Name && parts <= maxDevices {
+				if id.Name == a.Name && parts <= MaxDevices {
 					parts *= max(1, y.mod.MeshSize(m.Name))
 				}
 			}
@@ -125,22 +125,22 @@ func (y *checker) checkMicrobatches(x syntax.Expr, n int) {
 		return // E0406 says so
 	}
 	if local := a.Size / parts; local%n != 0 {
-		what := "`" + a.Name + "` of " + formatNumber(whole(a.Size))
+		what := "`" + a.Name + "` of " + FormatNumber(Whole(a.Size))
 		if parts > 1 {
-			what += ", of which each device has " + formatNumber(whole(local)) + ","
+			what += ", of which each device has " + FormatNumber(Whole(local)) + ","
 		}
-		y.f.wants("E0407", x, "a divisor of "+formatNumber(whole(local)), "", "%s cannot be cut into %d microbatches", what, n)
+		y.f.Wants("E0407", x, "a divisor of "+FormatNumber(Whole(local)), "", "%s cannot be cut into %d microbatches", what, n)
 	}
 }
 
 // repeatedPaths are the paths of the repeated modules in m, sorted.
-func repeatedPaths(m *instance, path string) (out []string) {
-	for n, s := range m.subs {
+func repeatedPaths(m *Instance, path string) (out []string) {
+	for n, s := range m.Subs {
 		switch s := s.(type) {
-		case instances:
-			out = append(out, join(path, n))
-		case *instance:
-			out = append(out, repeatedPaths(s, join(path, n))...)
+		case Instances:
+			out = append(out, Join(path, n))
+		case *Instance:
+			out = append(out, repeatedPaths(s, Join(path, n))...)
 		}
 	}
 	sort.Strings(out)

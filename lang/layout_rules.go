@@ -11,7 +11,7 @@ import (
 
 // shard records each axis of `shard a, b over m`; checkShards looks at them
 // together.
-func (y *checker) shard(d *syntax.Shard) {
+func (y *Layout) shard(d *syntax.Shard) {
 	mesh := y.meshNames(d.Over)
 	of := y.paramsOf(d.Of)
 	var between []*syntax.Module
@@ -32,7 +32,7 @@ func (y *checker) shard(d *syntax.Shard) {
 				continue
 			}
 			all := y.allAxes()
-			y.f.wants("E0402", a, diag.OneOf(all), diag.DidYouMean(a.Name, all), "no tensor of the model has an axis `%s`", a.Name)
+			y.f.Wants("E0402", a, diag.OneOf(all), diag.DidYouMean(a.Name, all), "no tensor of the model has an axis `%s`", a.Name)
 			continue
 		}
 		axes = append(axes, a.Name)
@@ -47,12 +47,12 @@ func (y *checker) shard(d *syntax.Shard) {
 
 // notModule reports what stands after `between` and names no module: perhaps a
 // path to instances of one.
-func (y *checker) notModule(p *syntax.Path) {
-	for _, i := range y.in.instances {
+func (y *Layout) notModule(p *syntax.Path) {
+	for _, i := range y.in.Instances {
 		s := p.String()
-		if i.path != "" && (matchPath(s, i.path) || matchPath(s+".*", i.path) && matchesRepeated(y.in.model, p)) {
-			n := i.decl.Name.Name
-			y.f.wants("E0412", p, "the name of a module: `"+n+"`", "`between "+n+"` is about what passes between its instances", "`%s` is a path", p)
+		if i.Path != "" && (MatchPath(s, i.Path) || MatchPath(s+".*", i.Path) && matchesRepeated(y.in.Model, p)) {
+			n := i.Decl.Name.Name
+			y.f.Wants("E0412", p, "the name of a module: `"+n+"`", "`between "+n+"` is about what passes between its instances", "`%s` is a path", p)
 			return
 		}
 	}
@@ -61,7 +61,7 @@ func (y *checker) notModule(p *syntax.Path) {
 
 // sequence reads how the positions of a sequence lie and meet in attention:
 // options of a rule about one axis, everywhere, over one mesh axis.
-func (y *checker) sequence(d *syntax.Shard, r *layout.Shard) {
+func (y *Layout) sequence(d *syntax.Shard, r *layout.Shard) {
 	if d.Options == nil {
 		return
 	}
@@ -70,7 +70,7 @@ func (y *checker) sequence(d *syntax.Shard, r *layout.Shard) {
 		return func(x syntax.Expr) {
 			w, ok := y.word(x)
 			if ok && !slices.Contains(from, w) {
-				y.f.wants("E0415", x, diag.OneOf(from), diag.DidYouMean(w, from), "`%s` cannot be %s", k, clip(w))
+				y.f.Wants("E0415", x, diag.OneOf(from), diag.DidYouMean(w, from), "`%s` cannot be %s", k, Clip(w))
 				return
 			}
 			given[w] = x
@@ -81,27 +81,27 @@ func (y *checker) sequence(d *syntax.Shard, r *layout.Shard) {
 	}
 	switch {
 	case len(d.Of) > 0:
-		y.f.wants("E0415", d.Options, "a rule for all tensors, without `of`", "", "attention and order of a rule about parameters")
+		y.f.Wants("E0415", d.Options, "a rule for all tensors, without `of`", "", "attention and order of a rule about parameters")
 	case len(d.Between) > 0:
-		y.f.wants("E0415", d.Options, "a rule for all tensors, without `between`", "", "attention and order of a rule about borders of modules")
+		y.f.Wants("E0415", d.Options, "a rule for all tensors, without `between`", "", "attention and order of a rule about borders of modules")
 	case len(d.Axes) > 1:
-		y.f.wants("E0415", d.Options, "a rule of its own for the sequence", "", "attention and order of a rule about %d axes", len(d.Axes))
+		y.f.Wants("E0415", d.Options, "a rule of its own for the sequence", "", "attention and order of a rule about %d axes", len(d.Axes))
 	case len(d.Over) > 1:
-		y.f.wants("E0415", d.Options, "one mesh axis: the devices of a ring", "", "attention and order over %d mesh axes", len(d.Over))
+		y.f.Wants("E0415", d.Options, "one mesh axis: the devices of a ring", "", "attention and order over %d mesh axes", len(d.Over))
 	default:
 		y.options(d.Options, map[string]func(syntax.Expr){
 			"attention": choose("attention", &r.Attention, layout.Attentions),
 			"order":     choose("order", &r.Order, layout.Orders),
 		})
 		if given["zigzag"] != nil && given["gather"] != nil {
-			y.f.wants("E0415", given["zigzag"], "`attention = ring`, or `order = contiguous`", "", "an order that shares the work of a ring, where attention gathers")
+			y.f.Wants("E0415", given["zigzag"], "`attention = ring`, or `order = contiguous`", "", "an order that shares the work of a ring, where attention gathers")
 		}
 	}
 }
 
 // options reads `{ key = expr … }` with the readers of the known keys, and
 // reports the others.
-func (y *checker) options(o *syntax.Options, readers map[string]func(syntax.Expr)) {
+func (y *Layout) options(o *syntax.Options, readers map[string]func(syntax.Expr)) {
 	if o == nil {
 		return
 	}
@@ -115,13 +115,13 @@ func (y *checker) options(o *syntax.Options, readers map[string]func(syntax.Expr
 		k := e.Key.Name
 		switch {
 		case seen[k] != nil:
-			y.in.errs.add(twice(e.Key, seen[k]))
+			y.in.Errs.Add(Twice(e.Key, seen[k]))
 		case readers[k] == nil:
 			want := diag.OneOf(known)
 			if len(known) == 0 {
 				want = "no options"
 			}
-			y.f.wants("E0415", e.Key, want, diag.DidYouMean(k, known), "unknown option `%s`", k)
+			y.f.Wants("E0415", e.Key, want, diag.DidYouMean(k, known), "unknown option `%s`", k)
 		default:
 			readers[k](e.Value)
 		}
@@ -130,19 +130,19 @@ func (y *checker) options(o *syntax.Options, readers map[string]func(syntax.Expr
 }
 
 // word is the plain word that an option must be: 1f1b, bf16, attn.
-func (y *checker) word(x syntax.Expr) (string, bool) {
+func (y *Layout) word(x syntax.Expr) (string, bool) {
 	switch x := x.(type) {
 	case *syntax.Name:
 		return x.Name, true
 	case *syntax.String:
 		return x.Value, true
 	}
-	y.f.wants("E0415", x, "a word", "", "the option is an expression")
+	y.f.Wants("E0415", x, "a word", "", "the option is an expression")
 	return "", false
 }
 
 // words is one word or a list of them.
-func (y *checker) words(x syntax.Expr) []string {
+func (y *Layout) words(x syntax.Expr) []string {
 	var xs []syntax.Expr
 	switch x := x.(type) {
 	case *syntax.List:
@@ -162,14 +162,14 @@ func (y *checker) words(x syntax.Expr) []string {
 }
 
 // count is an option that must be a number from lo to hi.
-func (y *checker) count(x syntax.Expr, code, what string, lo, hi int) (int, bool) {
-	c, ok := y.f.number(x)
+func (y *Layout) count(x syntax.Expr, code, what string, lo, hi int) (int, bool) {
+	c, ok := y.f.Number(x)
 	if !ok {
 		return 0, false
 	}
-	n, ok := c.int()
+	n, ok := c.Int()
 	if !ok || n < lo || n > hi {
-		y.f.wants(code, x, "a whole number from "+formatNumber(whole(lo))+" to "+formatNumber(whole(hi)), "", "%s is %s", what, formatNumber(c))
+		y.f.Wants(code, x, "a whole number from "+FormatNumber(Whole(lo))+" to "+FormatNumber(Whole(hi)), "", "%s is %s", what, FormatNumber(c))
 		return 0, false
 	}
 	return n, true
@@ -177,27 +177,27 @@ func (y *checker) count(x syntax.Expr, code, what string, lo, hi int) (int, bool
 
 // bytes is an option that must be a size of at least lo bytes, such as the
 // example.
-func (y *checker) bytes(x syntax.Expr, code, what, example string, lo int) (int, bool) {
-	c, ok := y.f.number(x)
+func (y *Layout) bytes(x syntax.Expr, code, what, example string, lo int) (int, bool) {
+	c, ok := y.f.Number(x)
 	if !ok {
 		return 0, false
 	}
-	if !(c.v >= float64(lo) && c.v <= 1<<53) || !wholeBytes(c.v) {
+	if !(c.V >= float64(lo) && c.V <= 1<<53) || !WholeBytes(c.V) {
 		want := "a size such as `" + example + "`, in whole bytes"
 		if lo == 0 {
 			want += ", or 0"
 		}
-		y.f.wants(code, x, want, "", "%s is %s", what, formatNumber(c))
+		y.f.Wants(code, x, want, "", "%s is %s", what, FormatNumber(c))
 		return 0, false
 	}
-	return int(c.v), true
+	return int(c.V), true
 }
 
-func (y *checker) collectives(ids []*syntax.Ident) []string {
+func (y *Layout) collectives(ids []*syntax.Ident) []string {
 	var out []string
 	for _, id := range ids {
 		if !slices.Contains(layout.Collectives, id.Name) {
-			y.f.wants("E0417", id, diag.OneOf(layout.Collectives), diag.DidYouMean(id.Name, layout.Collectives), "unknown collective `%s`", id.Name)
+			y.f.Wants("E0417", id, diag.OneOf(layout.Collectives), diag.DidYouMean(id.Name, layout.Collectives), "unknown collective `%s`", id.Name)
 			continue
 		}
 		out = append(out, id.Name)
@@ -207,7 +207,7 @@ func (y *checker) collectives(ids []*syntax.Ident) []string {
 
 // overlap lists the collectives that may run beside computation; `none` leaves
 // an empty list.
-func (y *checker) overlap(d *syntax.Overlap) {
+func (y *Layout) overlap(d *syntax.Overlap) {
 	y.single(d, "overlap")
 	y.options(d.Options, nil)
 	none := slices.IndexFunc(d.What, func(id *syntax.Ident) bool { return id.Name == "none" })
@@ -216,7 +216,7 @@ func (y *checker) overlap(d *syntax.Overlap) {
 		return
 	}
 	if len(d.What) > 1 {
-		y.f.wants("E0417", d.What[none], "`overlap none`, or the collectives alone", "", "`none` in a list of collectives")
+		y.f.Wants("E0417", d.What[none], "`overlap none`, or the collectives alone", "", "`none` in a list of collectives")
 	}
 	y.rule(d, &layout.Overlap{})
 }
@@ -232,10 +232,10 @@ var entries = map[string]struct {
 }
 
 // entry is a plain option of the layout.
-func (y *checker) entry(d *syntax.Entry) {
+func (y *Layout) entry(d *syntax.Entry) {
 	e, ok := entries[d.Key.Name]
 	if !ok {
-		y.f.wants("E0415", d.Key, "`bucket`, `two_level`, or a directive", diag.DidYouMean(d.Key.Name, layout.Words()), "a layout has no option `%s`", d.Key.Name)
+		y.f.Wants("E0415", d.Key, "`bucket`, `two_level`, or a directive", diag.DidYouMean(d.Key.Name, layout.Words()), "a layout has no option `%s`", d.Key.Name)
 		return
 	}
 	y.single(d, d.Key.Name)

@@ -29,18 +29,18 @@ type Program struct {
 	// order of their imports, then those of the standard library.
 	Sources []Source
 
-	main  *file
-	files []*file // in the order read
+	Main  *File
+	Files []*File // in the order read
 }
 
-// file is one parsed source with its top-level names.
-type file struct {
-	name    string
-	std     bool
-	tree    *syntax.File
-	imports map[string]*file
-	fns     map[string]*syntax.Fn
-	modules map[string]*syntax.Module
+// File is one parsed source with its top-level names.
+type File struct {
+	Name    string
+	Std     bool
+	Tree    *syntax.File
+	Imports map[string]*File
+	Funcs   map[string]*syntax.Fn
+	Modules map[string]*syntax.Module
 	state   loadState
 }
 
@@ -63,21 +63,21 @@ func Load(name string, src []byte, read Importer) (*Program, diag.List) {
 // LoadWith is Load with another text of the standard library, such as that of
 // the release that a plan was made by.
 func LoadWith(name string, src []byte, read Importer, library Library) (*Program, diag.List) {
-	ld := &loader{prog: &Program{}, read: read, library: library, byName: map[string]*file{}}
-	ld.prog.main = ld.parse(name, src, false)
+	ld := &loader{prog: &Program{}, read: read, library: library, byName: map[string]*File{}}
+	ld.prog.Main = ld.parse(name, src, false)
 	for _, s := range stdlib.Implicit {
 		ld.std(s, nil)
 	}
 	var std []Source
-	for i, f := range ld.prog.files {
-		if f.std {
+	for i, f := range ld.prog.Files {
+		if f.Std {
 			std = append(std, ld.sources[i])
 		} else {
 			ld.prog.Sources = append(ld.prog.Sources, ld.sources[i])
 		}
 	}
 	ld.prog.Sources = append(ld.prog.Sources, std...)
-	return ld.prog, ld.errs.list.Sort()
+	return ld.prog, ld.errs.List.Sort()
 }
 
 // Source is the text of the file called name, for rendering diagnostics.
@@ -92,11 +92,11 @@ func (p *Program) Source(name string) (string, bool) {
 
 // HasConfig says whether a config entry of this name is in the user's files.
 func (p *Program) HasConfig(name string) bool {
-	for _, f := range p.files {
-		if f.tree == nil || f.std {
+	for _, f := range p.Files {
+		if f.Tree == nil || f.Std {
 			continue
 		}
-		for _, d := range f.tree.Decls {
+		for _, d := range f.Tree.Decls {
 			c, ok := d.(*syntax.Config)
 			if ok && slices.ContainsFunc(c.Entries, func(e *syntax.Entry) bool { return e.Key.Name == name }) {
 				return true
@@ -106,8 +106,8 @@ func (p *Program) HasConfig(name string) bool {
 	return false
 }
 
-// stdPrefix begins the names of the standard library's files.
-const stdPrefix = "std/"
+// StdPrefix begins the names of the standard library's files.
+const StdPrefix = "std/"
 
 // fileKey keeps apart a user's file and one of the standard library that has
 // the same name.
@@ -122,26 +122,26 @@ type loader struct {
 	prog    *Program
 	read    Importer
 	library Library
-	byName  map[string]*file
+	byName  map[string]*File
 	sources []Source
-	errs    reporter
+	errs    Reporter
 }
 
-func (ld *loader) parse(name string, src []byte, std bool) *file {
-	f := &file{name: name, std: std, imports: map[string]*file{}, fns: map[string]*syntax.Fn{}, modules: map[string]*syntax.Module{}}
+func (ld *loader) parse(name string, src []byte, std bool) *File {
+	f := &File{Name: name, Std: std, Imports: map[string]*File{}, Funcs: map[string]*syntax.Fn{}, Modules: map[string]*syntax.Module{}}
 	ld.byName[fileKey(name, std)] = f
 	ld.sources = append(ld.sources, Source{Name: name, Text: string(src)})
-	ld.prog.files = append(ld.prog.files, f)
+	ld.prog.Files = append(ld.prog.Files, f)
 	parse := syntax.Parse
 	if std {
 		parse = parseStd
 	}
 	tree, errs := parse(name, src)
 	for _, e := range errs {
-		ld.errs.add(e)
+		ld.errs.Add(e)
 	}
 	if tree != nil {
-		f.tree = tree
+		f.Tree = tree
 		ld.declare(f)
 	}
 	f.state = loaded
@@ -164,39 +164,39 @@ func parseStd(name string, src []byte) (*syntax.File, diag.List) {
 }
 
 // declare enters the file's top-level names and follows its imports.
-func (ld *loader) declare(f *file) {
+func (ld *loader) declare(f *File) {
 	first := map[string]syntax.Node{}
 	enter := func(id *syntax.Ident) bool {
 		if old := first[id.Name]; old != nil {
-			ld.errs.add(twice(id, old))
+			ld.errs.Add(Twice(id, old))
 			return false
 		}
 		first[id.Name] = id
 		return true
 	}
-	for _, d := range f.tree.Decls {
+	for _, d := range f.Tree.Decls {
 		switch d := d.(type) {
 		case *syntax.Config:
 			for _, e := range d.Entries {
 				enter(e.Key)
 			}
-			if f.std {
-				ld.errs.add(at("E0221", d, "a file of the standard library has no config"))
+			if f.Std {
+				ld.errs.Add(ErrorAt("E0221", d, "a file of the standard library has no config"))
 			}
 		case *syntax.Fn:
 			if enter(d.Name) {
-				f.fns[d.Name.Name] = d
+				f.Funcs[d.Name.Name] = d
 			}
 		case *syntax.Module:
 			if enter(d.Name) {
-				f.modules[d.Name.Name] = d
+				f.Modules[d.Name.Name] = d
 			}
 			ld.checkMembers(d)
 		case *syntax.Import:
 			if g := ld.follow(f, d); g != nil {
-				id := importName(d)
+				id := ImportName(d)
 				if enter(id) {
-					f.imports[id.Name] = g
+					f.Imports[id.Name] = g
 				}
 			}
 		}
@@ -208,7 +208,7 @@ func (ld *loader) checkMembers(m *syntax.Module) {
 	first := map[string]syntax.Node{}
 	enter := func(id *syntax.Ident) {
 		if old := first[id.Name]; old != nil {
-			ld.errs.add(twice(id, old))
+			ld.errs.Add(Twice(id, old))
 			return
 		}
 		first[id.Name] = id
@@ -220,9 +220,9 @@ func (ld *loader) checkMembers(m *syntax.Module) {
 		switch x := x.(type) {
 		case *syntax.ParamDecl:
 			if (x.Kind == "state") != (m.Kind == "optimizer") {
-				e := at("E0221", x, "`%s` does not belong in `%s %s`", x.Kind, m.Kind, m.Name.Name)
+				e := ErrorAt("E0221", x, "`%s` does not belong in `%s %s`", x.Kind, m.Kind, m.Name.Name)
 				e.Want = "`param` in a module or model, `state` in an optimizer"
-				ld.errs.add(e)
+				ld.errs.Add(e)
 			}
 			if x.Kind == "state" {
 				ld.checkState(x)
@@ -232,7 +232,7 @@ func (ld *loader) checkMembers(m *syntax.Module) {
 			}
 		case *syntax.SubModule:
 			if m.Kind == "optimizer" {
-				ld.errs.add(at("E0221", x, "a module inside an optimizer"))
+				ld.errs.Add(ErrorAt("E0221", x, "a module inside an optimizer"))
 			}
 			for _, n := range x.Names {
 				enter(n)
@@ -248,17 +248,17 @@ func (ld *loader) checkMembers(m *syntax.Module) {
 // checkState reports what only a parameter has.
 func (ld *loader) checkState(x *syntax.ParamDecl) {
 	if x.Decay != nil {
-		ld.errs.add(at("E0221", x.Decay, "`%s` of a state: only a parameter decays", x.Decay.Name))
+		ld.errs.Add(ErrorAt("E0221", x.Decay, "`%s` of a state: only a parameter decays", x.Decay.Name))
 	}
 	if x.When != nil {
-		e := at("E0221", x.When, "a state with a condition")
+		e := ErrorAt("E0221", x.When, "a state with a condition")
 		e.Hint = "a state that an update neither reads nor sets takes no memory"
-		ld.errs.add(e)
+		ld.errs.Add(e)
 	}
 }
 
-// importName is the name under which an import is known.
-func importName(d *syntax.Import) *syntax.Ident {
+// ImportName is the name under which an import is known.
+func ImportName(d *syntax.Import) *syntax.Ident {
 	switch {
 	case d.As != nil:
 		return d.As
@@ -278,27 +278,27 @@ func importPath(d *syntax.Import) string {
 }
 
 // follow reads what an import names, once.
-func (ld *loader) follow(f *file, d *syntax.Import) *file {
+func (ld *loader) follow(f *File, d *syntax.Import) *File {
 	if len(d.Parts) > 0 && d.Parts[0].Name == "std" {
 		if len(d.Parts) != 2 {
-			e := at("E0212", d, "`%s` names no file of the standard library", d.Path())
+			e := ErrorAt("E0212", d, "`%s` names no file of the standard library", d.Path())
 			e.Want = stdNames()
-			ld.errs.add(e)
+			ld.errs.Add(e)
 			return nil
 		}
 		return ld.std(d.Parts[1].Name, d)
 	}
 	p := importPath(d)
 	if path.IsAbs(p) {
-		e := at("E0212", d, "`%s` is the path of a file on one machine", p)
+		e := ErrorAt("E0212", d, "`%s` is the path of a file on one machine", p)
 		e.Want = "a path relative to this file"
-		ld.errs.add(e)
+		ld.errs.Add(e)
 		return nil
 	}
-	p = path.Join(path.Dir(f.name), p)
+	p = path.Join(path.Dir(f.Name), p)
 	if g := ld.byName[fileKey(p, false)]; g != nil {
 		if g.state == loading {
-			ld.errs.add(at("E0212", d, "`%s` imports itself, over %s", p, f.name))
+			ld.errs.Add(ErrorAt("E0212", d, "`%s` imports itself, over %s", p, f.Name))
 			return nil
 		}
 		return g
@@ -306,24 +306,24 @@ func (ld *loader) follow(f *file, d *syntax.Import) *file {
 	return ld.user(p, d)
 }
 
-func (ld *loader) user(p string, d *syntax.Import) *file {
+func (ld *loader) user(p string, d *syntax.Import) *File {
 	switch {
-	case ld.read == nil || len(ld.prog.files) >= maxFiles:
-		ld.errs.add(at("E0212", d, "cannot import `%s`: no more files can be read here", p))
+	case ld.read == nil || len(ld.prog.Files) >= maxFiles:
+		ld.errs.Add(ErrorAt("E0212", d, "cannot import `%s`: no more files can be read here", p))
 		return nil
-	case strings.HasPrefix(p, stdPrefix):
-		ld.errs.add(at("E0212", d, "cannot import `%s`: the folder `std` is the standard library's", p))
+	case strings.HasPrefix(p, StdPrefix):
+		ld.errs.Add(ErrorAt("E0212", d, "cannot import `%s`: the folder `std` is the standard library's", p))
 		return nil
 	}
 	src, err := ld.read(p)
 	if errors.Is(err, ErrOutside) {
-		e := at("E0230", d, "`%s` is outside the folder that imports may come from", importPath(d))
+		e := ErrorAt("E0230", d, "`%s` is outside the folder that imports may come from", importPath(d))
 		e.Want = "a file below the main file's folder, or below the folder that --imports-below names"
-		ld.errs.add(e)
+		ld.errs.Add(e)
 		return nil
 	}
 	if err != nil {
-		ld.errs.add(at("E0212", d, "cannot import `%s`: %s", p, cause(err)))
+		ld.errs.Add(ErrorAt("E0212", d, "cannot import `%s`: %s", p, cause(err)))
 		return nil
 	}
 	return ld.parse(p, src, false)
@@ -339,8 +339,8 @@ func cause(err error) string {
 	return s
 }
 
-func (ld *loader) std(name string, d *syntax.Import) *file {
-	full := stdPrefix + name + ".ptl"
+func (ld *loader) std(name string, d *syntax.Import) *File {
+	full := StdPrefix + name + ".ptl"
 	if g := ld.byName[fileKey(full, true)]; g != nil {
 		return g
 	}
@@ -348,18 +348,18 @@ func (ld *loader) std(name string, d *syntax.Import) *file {
 	if !ok {
 		e := &diag.Error{Code: "E0212", Msg: fmt.Sprintf("there is no `std.%s`", name)} // of a plan, where every file imports it
 		if d != nil {
-			e = at("E0212", d, "there is no `std.%s`", name)
+			e = ErrorAt("E0212", d, "there is no `std.%s`", name)
 		}
 		e.Want, e.Hint = stdNames(), diag.DidYouMean(name, stdlib.Names())
-		ld.errs.add(e)
+		ld.errs.Add(e)
 		return nil
 	}
 	return ld.parse(full, []byte(src), true)
 }
 
-// importable are the modules of the standard library that a file imports by
+// Importable are the modules of the standard library that a file imports by
 // name; the others are in the scope of every file.
-func importable() []string {
+func Importable() []string {
 	var out []string
 	for _, n := range stdlib.Names() {
 		if !slices.Contains(stdlib.Implicit, n) {

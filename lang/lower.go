@@ -35,44 +35,44 @@ type Result struct {
 
 // Lower resolves the program to a module, or to the list of its mistakes.
 func (p *Program) Lower(o Options) (*Result, diag.List) {
-	if p.main == nil || p.main.tree == nil {
+	if p.Main == nil || p.Main.Tree == nil {
 		return nil, diag.List{{Code: "E0501", Msg: "nothing was parsed"}}
 	}
-	in := newInterp(p, o.Set)
+	in := New(p, o.Set)
 	r := lower(in, o)
-	if len(in.errs.list) > 0 {
-		return nil, in.errs.list.Sort()
+	if len(in.Errs.List) > 0 {
+		return nil, in.Errs.List.Sort()
 	}
 	return r, nil
 }
 
-func lower(in *interp, o Options) *Result {
-	if len(in.errs.list) > 0 {
+func lower(in *Interp, o Options) *Result {
+	if len(in.Errs.List) > 0 {
 		return nil
 	}
 	mod := &ir.Module{Level: ir.Global}
-	y := chooseLayout(in, o.Layout)
-	l := &lowerer{interp: in, mod: mod}
-	t := l.trainBlock()
+	y := Choose(in, o.Layout)
+	l := &Lowerer{Interp: in, Mod: mod}
+	t := l.Block()
 	if t == nil {
 		return nil
 	}
-	before := len(in.errs.list)
-	if in.model = l.trainFrame().instantiate(t.model, nil, t.node, ""); in.model == nil || in.stopped {
+	before := len(in.Errs.List)
+	if in.Model = l.Frame().Instantiate(t.Model, nil, t.Node, ""); in.Model == nil || in.Stopped {
 		return nil
 	}
-	unnamed := len(in.errs.list) > before
-	mod.Name = t.model.decl.Name.Name
-	config := in.configAttrs()
-	mod.Meta = append(mod.Meta, term("config", config))
-	l.train(t)
-	if y != nil && !in.stopped {
-		y.lower(mod, t.data, unnamed, o.Compute)
+	unnamed := len(in.Errs.List) > before
+	mod.Name = t.Model.Decl.Name.Name
+	config := in.ConfigAttrs()
+	mod.Meta = append(mod.Meta, Term("config", config))
+	l.Train(t)
+	if y != nil && !in.Stopped {
+		y.Lower(mod, t.Data, unnamed, o.Compute)
 	}
-	if len(in.errs.list) > 0 {
+	if len(in.Errs.List) > 0 {
 		return nil
 	}
-	r := &Result{Module: mod, Layouts: y.all, Layout: y.name, Config: config, Warnings: append(l.warnings, y.warnings...), Remarks: l.remarks}
+	r := &Result{Module: mod, Layouts: y.All, Layout: y.Name, Config: config, Warnings: append(l.Warnings, y.Warnings...), Remarks: l.Remarks}
 	used := map[string]bool{}
 	for _, a := range mod.Func("step").Args {
 		if a.Role == ir.RoleParam {
@@ -81,9 +81,9 @@ func lower(in *interp, o Options) *Result {
 			r.Elems += a.Value.Type.Elems()
 		}
 	}
-	for _, p := range in.params {
-		if !used[p.path] {
-			r.Unused = append(r.Unused, p.path)
+	for _, p := range in.Params {
+		if !used[p.Path] {
+			r.Unused = append(r.Unused, p.Path)
 		}
 	}
 	return r

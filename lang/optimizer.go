@@ -9,7 +9,7 @@ import (
 // optimizer is an optimizer of a train block, with the options that every one
 // has.
 type optimizer struct {
-	optimizerRef
+	OptimizerRef
 	entry   *syntax.Entry
 	own     []*syntax.Arg // arguments that the optimizer declares
 	clip    *syntax.Arg
@@ -24,35 +24,35 @@ type optimizer struct {
 var commonOptions = []string{"clip", "decay", "no_decay"}
 
 // optimizer resolves the entry of the train block.
-func optimizerOf(f *frame, t *training) *optimizer {
+func optimizerOf(f *Frame, t *training) *optimizer {
 	e := t.entries["optimizer"]
 	if e == nil {
 		return nil
 	}
-	v := f.expr(e.Value)
-	ref, ok := v.(optimizerRef)
+	v := f.Expr(e.Value)
+	ref, ok := v.(OptimizerRef)
 	if !ok {
 		switch v := v.(type) {
-		case unknown:
-		case word:
-			f.undefined(v)
+		case Unknown:
+		case Word:
+			f.Undefined(v)
 		default:
-			f.wants("E0506", e.Value, "an optimizer with its options, such as `optim.AdamW(lr = 3e-4)`", "", "found %s", v.what())
+			f.Wants("E0506", e.Value, "an optimizer with its options, such as `optim.AdamW(lr = 3e-4)`", "", "found %s", v.What())
 		}
 		return nil
 	}
-	o := &optimizer{optimizerRef: ref, entry: e}
-	for _, m := range ref.decl.Members {
+	o := &optimizer{OptimizerRef: ref, entry: e}
+	for _, m := range ref.Decl.Members {
 		if fn, ok := m.(*syntax.Fn); ok && fn.Name.Name == "update" {
 			o.update = fn
 		}
 	}
 	if o.update == nil || len(o.update.Params) != 2 {
-		f.wants("E0506", e.Value, "`fn update(w, g)` in it", "", "%s has no function `update` of two arguments", ref.what())
+		f.Wants("E0506", e.Value, "`fn update(w, g)` in it", "", "%s has no function `update` of two arguments", ref.What())
 		return nil
 	}
-	declared := formalNames(formalsOf(ref.decl.Params))
-	for _, a := range ref.args {
+	declared := FormalNames(FormalsOf(ref.Decl.Params))
+	for _, a := range ref.Args {
 		if a.Name == nil || slices.Contains(declared, a.Name.Name) || !slices.Contains(commonOptions, a.Name.Name) {
 			o.own = append(o.own, a)
 			continue
@@ -62,7 +62,7 @@ func optimizerOf(f *frame, t *training) *optimizer {
 			continue
 		}
 		if !slices.Contains(declared, "weight_decay") {
-			f.wants("E0506", a, "no `"+a.Name.Name+"`", "", "%s has no `weight_decay`, so that no parameter decays", ref.what())
+			f.Wants("E0506", a, "no `"+a.Name.Name+"`", "", "%s has no `weight_decay`, so that no parameter decays", ref.What())
 			continue
 		}
 		o.chosen = append(o.chosen, a)
@@ -77,31 +77,31 @@ func optimizerOf(f *frame, t *training) *optimizer {
 
 // checkDecay warns of a choice of what decays where nothing does.
 func (u *updater) checkDecay() {
-	c, ok := u.inst.args["weight_decay"].(number)
-	if !ok || c.v != 0 {
+	c, ok := u.inst.Args["weight_decay"].(Number)
+	if !ok || c.V != 0 {
 		return
 	}
 	for _, a := range u.o.chosen {
-		u.l.warnings = append(u.l.warnings, "`"+a.Name.Name+"` of "+u.o.what()+" has no effect: `weight_decay` is 0")
+		u.l.Warnings = append(u.l.Warnings, "`"+a.Name.Name+"` of "+u.o.What()+" has no effect: `weight_decay` is 0")
 	}
 }
 
 // patterns are strings that select parameters by path.
-func patterns(f *frame, x syntax.Expr) []string {
-	v := f.expr(x)
-	list, ok := v.(tuple)
+func patterns(f *Frame, x syntax.Expr) []string {
+	v := f.Expr(x)
+	list, ok := v.(Tuple)
 	if !ok {
-		list = tuple{v}
+		list = Tuple{v}
 	}
 	var out []string
 	for _, e := range list {
-		s, ok := e.(text)
+		s, ok := e.(Text)
 		if !ok {
-			f.notA(x, e, "a string that selects parameters, such as \"blocks.*.ln1.gain\"")
+			f.NotA(x, e, "a string that selects parameters, such as \"blocks.*.ln1.gain\"")
 			continue
 		}
-		if !f.in.selects(string(s)) {
-			f.errorf("E0412", x, "no parameter has a path like `%s`", clip(string(s)))
+		if !f.Interp.Selects(string(s)) {
+			f.Errorf("E0412", x, "no parameter has a path like `%s`", Clip(string(s)))
 		}
 		out = append(out, string(s))
 	}
@@ -110,14 +110,14 @@ func patterns(f *frame, x syntax.Expr) []string {
 
 // decays is whether weight decay applies: as a pattern says, else as the
 // parameter's declaration does, else to parameters of two axes or more.
-func (o *optimizer) decays(p *param) bool {
+func (o *optimizer) decays(p *Param) bool {
 	switch {
-	case matchesAny(o.noDecay, p.path):
+	case MatchesAny(o.noDecay, p.Path):
 		return false
-	case matchesAny(o.decay, p.path):
+	case MatchesAny(o.decay, p.Path):
 		return true
-	case p.decay != nil:
-		return *p.decay
+	case p.Decay != nil:
+		return *p.Decay
 	}
-	return p.typ.Rank() >= 2
+	return p.Type.Rank() >= 2
 }

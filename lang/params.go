@@ -9,65 +9,65 @@ import (
 )
 
 // declareParams makes the parameters of `param a, b : type ~ init`.
-func (g *frame) declareParams(i *instance, x *syntax.ParamDecl) {
+func (g *Frame) declareParams(i *Instance, x *syntax.ParamDecl) {
 	if x.When != nil {
 		if there, ok := g.condition(x.When); !ok || !there {
 			for _, n := range x.Names {
-				p := &param{path: join(i.path, n.Name), pos: n.At(), node: n, bad: !ok, absent: x.When}
-				i.params[n.Name] = p
-				g.in.absent = append(g.in.absent, p)
+				p := &Param{Path: Join(i.Path, n.Name), Pos: n.At(), Node: n, Bad: !ok, Absent: x.When}
+				i.Params[n.Name] = p
+				g.Interp.absent = append(g.Interp.absent, p)
 			}
 			return
 		}
 	}
 	t, ok := g.paramType(x.Type)
 	for _, n := range x.Names {
-		p := &param{path: join(i.path, n.Name), typ: t, pos: n.At(), node: n}
-		i.params[n.Name] = p
+		p := &Param{Path: Join(i.Path, n.Name), Type: t, Pos: n.At(), Node: n}
+		i.Params[n.Name] = p
 		if x.Decay != nil {
 			decays := x.Decay.Name == "decay"
-			p.decay = &decays
+			p.Decay = &decays
 		}
 		if !ok {
-			p.typ = ir.Type{}
+			p.Type = ir.Type{}
 		}
-		if bad := tooLarge(t); bad != "" {
-			g.errorf("E0216", n, "the parameter %s %s", t, bad)
+		if bad := TooLarge(t); bad != "" {
+			g.Errorf("E0216", n, "the parameter %s %s", t, bad)
 			ok = false
 		}
-		ok = g.pathFits(n, p.path) && ok
-		init, good := g.initial(n, x.Init)
-		p.init = init
+		ok = g.pathFits(n, p.Path) && ok
+		init, good := g.Initial(n, x.Init)
+		p.Init = init
 		if !ok || !good {
-			p.bad = true
+			p.Bad = true
 			continue
 		}
-		g.in.addParam(g, n, p)
+		g.Interp.addParam(g, n, p)
 	}
 }
 
 // paramType is the type of a parameter; its order of axes is that in memory.
-func (g *frame) paramType(t syntax.Type) (ir.Type, bool) {
+func (g *Frame) paramType(t syntax.Type) (ir.Type, bool) {
 	var r ir.Type
 	var ok bool
 	switch t := t.(type) {
 	case *syntax.TensorType:
-		d, known := g.dtypeOf(t.DType, ir.F32)
+		d, known := g.DTypeOf(t.DType, ir.F32)
 		if r, ok = g.sized(t.Axes, d); !known {
 			return r, false
 		}
 	case *syntax.NamedType:
 		d, known := ir.ParseDType(t.Name)
 		if !known {
-			g.wants("E0208", t, "axes in brackets, or a dtype for a scalar", diag.DidYouMean(t.Name, dtypeNames), "unknown type `%s`", t.Name)
+			g.Wants("E0208", t, "axes in brackets, or a dtype for a scalar", diag.DidYouMean(t.Name, dtypeNames), "unknown type `%s`", t.Name)
 			return r, false
 		}
 		r, ok = ir.Scalar(d), true
 	default:
-		g.wants("E0208", t, "axes in brackets", "", "not the type of a parameter")
+		g.Wants("E0208", t, "axes in brackets", "", "not the type of a parameter")
 	}
 	if ok && !r.DType.IsFloat() {
-		g.wants("E0207", t, "a float dtype", "", "a parameter of %s cannot be trained", r.DType)
+		g.Wants("E0207", t, "a float dtype", "", "a parameter of %s cannot be trained", r.DType)
 		return r, false
 	}
 	return r, ok
@@ -87,10 +87,10 @@ var initializers = []struct {
 	{"zeros", nil, nil},
 }
 
-// initial reads `~ normal(std = 0.02)`.
-func (g *frame) initial(n syntax.Node, x syntax.Expr) (ir.Term, bool) {
+// Initial reads `~ normal(std = 0.02)`.
+func (g *Frame) Initial(n syntax.Node, x syntax.Expr) (ir.Term, bool) {
 	if x == nil {
-		g.wants("E0220", n, "`~ zeros`, `~ normal(std = 0.02)` or the like", "", "nothing says how this starts")
+		g.Wants("E0220", n, "`~ zeros`, `~ normal(std = 0.02)` or the like", "", "nothing says how this starts")
 		return ir.Term{}, false
 	}
 	name, args := x, []*syntax.Arg(nil)
@@ -105,19 +105,19 @@ func (g *frame) initial(n syntax.Node, x syntax.Expr) (ir.Term, bool) {
 			}
 			names = append(names, k.name)
 		}
-		if v, isWord := g.lookup(id, id.Name).(word); isWord {
-			g.wants("E0220", v.at, diag.OneOf(names), diag.DidYouMean(v.name, names), "unknown initial values `%s`", v.name)
+		if v, isWord := g.Lookup(id, id.Name).(Word); isWord {
+			g.Wants("E0220", v.At, diag.OneOf(names), diag.DidYouMean(v.Name, names), "unknown initial values `%s`", v.Name)
 			return ir.Term{}, false
 		}
 	}
-	if c, ok := g.number(x); ok {
-		t := ir.Term{Head: "constant", Args: ir.A("value", ir.Float(c.v))}
+	if c, ok := g.Number(x); ok {
+		t := ir.Term{Head: "constant", Args: ir.A("value", ir.Float(c.V))}
 		return t, g.checkInitial(x, t)
 	}
 	return ir.Term{}, false
 }
 
-func (g *frame) initTerm(site syntax.Node, name string, params []string, def []float64, args []*syntax.Arg) (ir.Term, bool) {
+func (g *Frame) initTerm(site syntax.Node, name string, params []string, def []float64, args []*syntax.Arg) (ir.Term, bool) {
 	formals := make([]formal, len(params))
 	for i, p := range params {
 		formals[i] = formal{name: p, required: def == nil}
@@ -128,39 +128,39 @@ func (g *frame) initTerm(site syntax.Node, name string, params []string, def []f
 	}
 	t := ir.Term{Head: name}
 	for i, p := range params {
-		var c number
+		var c Number
 		if m.args[i] == nil {
-			c.v = def[i]
-		} else if c, ok = g.number(m.args[i].Value); !ok {
+			c.V = def[i]
+		} else if c, ok = g.Number(m.args[i].Value); !ok {
 			return t, false
 		}
-		t.Args = t.Args.With(p, ir.Float(c.v))
+		t.Args = t.Args.With(p, ir.Float(c.V))
 	}
 	return t, g.checkInitial(site, t)
 }
 
 // checkInitial reports distributions that there are not. A constant may be
 // infinite: it is where a running minimum starts.
-func (g *frame) checkInitial(site syntax.Node, t ir.Term) bool {
+func (g *Frame) checkInitial(site syntax.Node, t ir.Term) bool {
 	for _, a := range t.Args {
 		switch v := t.Args.Float(a.Key, 0); {
 		case math.IsNaN(v):
-			g.errorf("E0220", site, "`%s` is not a number", a.Key)
+			g.Errorf("E0220", site, "`%s` is not a number", a.Key)
 			return false
 		case math.IsInf(v, 0) && t.Head != "constant":
-			g.errorf("E0220", site, "`%s` is infinite", a.Key)
+			g.Errorf("E0220", site, "`%s` is infinite", a.Key)
 			return false
 		}
 	}
 	switch {
 	case t.Args.Float("std", 0) < 0:
-		g.errorf("E0220", site, "a negative standard deviation")
+		g.Errorf("E0220", site, "a negative standard deviation")
 		return false
 	case t.Args.Float("low", 0) > t.Args.Float("high", 0):
-		g.errorf("E0220", site, "`low` is above `high`")
+		g.Errorf("E0220", site, "`low` is above `high`")
 		return false
 	case math.IsInf(t.Args.Float("high", 0)-t.Args.Float("low", 0), 0):
-		g.errorf("E0220", site, "the range from `low` to `high` is infinite")
+		g.Errorf("E0220", site, "the range from `low` to `high` is infinite")
 		return false
 	}
 	return true

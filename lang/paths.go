@@ -6,15 +6,15 @@ import (
 	"ptc/ir/layout"
 )
 
-// matchPath reports whether a dotted path matches a pattern: * stands for one
+// MatchPath reports whether a dotted path matches a pattern: * stands for one
 // part or a piece of one, ** for any number of parts.
-func matchPath(pattern, p string) bool {
+func MatchPath(pattern, p string) bool {
 	return layout.Match(strings.Split(pattern, "."), strings.Split(p, "."))
 }
 
-func matchesAny(patterns []string, p string) bool {
+func MatchesAny(patterns []string, p string) bool {
 	for _, s := range patterns {
-		if matchPath(s, p) {
+		if MatchPath(s, p) {
 			return true
 		}
 	}

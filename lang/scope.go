@@ -10,120 +10,120 @@ import (
 	"ptc/stdlib"
 )
 
-// frame is one running function, module body or block: where names are looked
+// Frame is one running function, module body or block: where names are looked
 // up and mistakes are reported.
-type frame struct {
-	in   *interp
-	file *file     // whose top-level names are seen
-	inst *instance // whose members are seen; may be nil
-	vars map[string]value
+type Frame struct {
+	Interp *Interp
+	file   *File     // whose top-level names are seen
+	inst   *Instance // whose members are seen; may be nil
+	Vars   map[string]Value
 	// sizes has, for each axis of the tensors seen in this frame, its size, or
 	// -1 where they differ.
-	sizes map[string]int
-	scope string // of emitted operations
+	Sizes map[string]int
+	Scope string // of emitted operations
 
-	up   *frame      // caller
+	up   *Frame      // caller
 	site syntax.Node // the call, in the caller's code
 	// common are the names of further arguments that someone else takes from the
 	// call that the frame makes.
-	common []string
+	Common []string
 	name   string // of the function
 	depth  int
 
-	result value // set by return
+	result Value // set by return
 	done   bool
 }
 
-// child is a frame for something that f calls at site.
-func (f *frame) child(site syntax.Node, name string, file *file, inst *instance) *frame {
-	c := &frame{in: f.in, file: file, inst: inst, vars: map[string]value{}, sizes: map[string]int{},
-		scope: f.scope, up: f, site: site, name: name, depth: f.depth + 1}
-	if inst != nil && inst.path != "" {
-		c.scope = inst.path
+// Child is a frame for something that f calls at site.
+func (f *Frame) Child(site syntax.Node, name string, file *File, inst *Instance) *Frame {
+	c := &Frame{Interp: f.Interp, file: file, inst: inst, Vars: map[string]Value{}, Sizes: map[string]int{},
+		Scope: f.Scope, up: f, site: site, name: name, depth: f.depth + 1}
+	if inst != nil && inst.Path != "" {
+		c.Scope = inst.Path
 	}
 	return c
 }
 
-// lookup resolves a name; what is bound to nothing is a [word].
+// Lookup resolves a name; what is bound to nothing is a [word].
 //
 // In a user's file: variables, members of the module, the file's declarations
 // and imports, the config, then std.math and std.schedule, then what is built
 // in. The standard library sees the config last, so that no entry of a user's
 // can change what it means.
-func (f *frame) lookup(id syntax.Node, name string) value {
-	if v, ok := f.vars[name]; ok {
+func (f *Frame) Lookup(id syntax.Node, name string) Value {
+	if v, ok := f.Vars[name]; ok {
 		return v
 	}
 	if f.inst != nil {
-		if v, ok := f.inst.member(name); ok {
+		if v, ok := f.inst.Member(name); ok {
 			return v
 		}
 	}
 	if v, ok := own(f.file, name); ok {
 		return v
 	}
-	if v, ok := f.in.configValue(name); ok && !f.file.std {
+	if v, ok := f.Interp.ConfigValue(name); ok && !f.file.Std {
 		return v
 	}
-	if v, ok := f.in.implicit(name); ok {
+	if v, ok := f.Interp.implicit(name); ok {
 		return v
 	}
 	if v, ok := f.builtinValue(id, name); ok {
 		return v
 	}
-	if v, ok := f.in.configValue(name); ok {
+	if v, ok := f.Interp.ConfigValue(name); ok {
 		return v
 	}
-	return word{name, id}
+	return Word{Name: name, At: id}
 }
 
 // callable is lookup for the name of what is called: a number, a word or a
 // tensor of that name does not hide a function.
-func (f *frame) callable(id syntax.Node, name string) value {
-	v := f.lookup(id, name)
+func (f *Frame) callable(id syntax.Node, name string) Value {
+	v := f.Lookup(id, name)
 	switch v.(type) {
-	case number, text, truth, tensor:
+	case Number, Text, Truth, Tensor:
 		if w, ok := own(f.file, name); ok {
 			return w
 		}
-		if w, ok := f.in.implicit(name); ok {
+		if w, ok := f.Interp.implicit(name); ok {
 			return w
 		}
 		if b := builtins[name]; b != nil {
-			return primitive{builtin: b}
+			return Primitive{builtin: b}
 		}
 	}
 	return v
 }
 
 // own is a top-level name of the file, not of its config.
-func own(g *file, name string) (value, bool) {
-	if d := g.fns[name]; d != nil {
-		return function{decl: d, file: g}, true
+func own(g *File, name string) (Value, bool) {
+	if d := g.Funcs[name]; d != nil {
+		return Function{Decl: d, File: g}, true
 	}
-	if d := g.modules[name]; d != nil {
-		return moduleRef{d, g}, true
+	if d := g.Modules[name]; d != nil {
+		return ModuleRef{Decl: d, File: g}, true
 	}
-	if h := g.imports[name]; h != nil {
-		return namespace{h}, true
+	if h := g.Imports[name]; h != nil {
+		return Namespace{File: h}, true
 	}
 	return nil, false
 }
 
 // implicit is a name of the files that are imported everywhere.
-func (in *interp) implicit(name string) (value, bool) {
+func (in *Interp) implicit(name string) (Value, bool) {
 	for _, s := range stdlib.Implicit {
-		if v, ok := own(in.stdFile(s), name); ok {
+		if v, ok := own(in.StdFile(s), name); ok {
 			return v, true
 		}
 	}
 	return nil, false
 }
 
-// stdFile is a file of the standard library, which Load has read.
-func (in *interp) stdFile(name string) *file {
-	for _, g := range in.prog.files {
-		if g.std && g.name == stdPrefix+name+".ptl" {
+// StdFile is a file of the standard library, which Load has read.
+func (in *Interp) StdFile(name string) *File {
+	for _, g := range in.Prog.Files {
+		if g.Std && g.Name == StdPrefix+name+".ptl" {
 			return g
 		}
 	}
@@ -131,28 +131,28 @@ func (in *interp) stdFile(name string) *file {
 }
 
 // selectName is `import.name`.
-func (f *frame) selectName(n namespace, sel *syntax.Ident) value {
-	if v, ok := own(n.file, sel.Name); ok {
-		if _, isImport := v.(namespace); !isImport {
+func (f *Frame) selectName(n Namespace, sel *syntax.Ident) Value {
+	if v, ok := own(n.File, sel.Name); ok {
+		if _, isImport := v.(Namespace); !isImport {
 			return v
 		}
 	}
-	if n.file.std {
-		if v, ok := f.in.implicit(sel.Name); ok {
+	if n.File.Std {
+		if v, ok := f.Interp.implicit(sel.Name); ok {
 			return v
 		}
 	}
-	names := namesOf(n.file)
-	return f.wants("E0201", sel, diag.OneOf(names), f.instead(sel.Name, names), "`%s` has no `%s`", n.file.name, sel.Name)
+	names := namesOf(n.File)
+	return f.Wants("E0201", sel, diag.OneOf(names), f.instead(sel.Name, names), "`%s` has no `%s`", n.File.Name, sel.Name)
 }
 
 // names lists what the file declares, sorted.
-func namesOf(g *file) []string {
+func namesOf(g *File) []string {
 	var out []string
-	for n := range g.fns {
+	for n := range g.Funcs {
 		out = append(out, n)
 	}
-	for n := range g.modules {
+	for n := range g.Modules {
 		out = append(out, n)
 	}
 	sort.Strings(out)
@@ -160,23 +160,23 @@ func namesOf(g *file) []string {
 }
 
 // known lists every name that the frame sees, sorted, for suggestions.
-func (f *frame) known() []string {
+func (f *Frame) known() []string {
 	var out []string
-	for n := range f.vars {
+	for n := range f.Vars {
 		out = append(out, n)
 	}
 	if f.inst != nil {
-		out = append(out, f.inst.names()...)
+		out = append(out, f.inst.Names()...)
 	}
 	out = append(out, namesOf(f.file)...)
-	for n := range f.file.imports {
+	for n := range f.file.Imports {
 		out = append(out, n)
 	}
-	for _, e := range f.in.config {
+	for _, e := range f.Interp.config {
 		out = append(out, e.name)
 	}
 	for _, s := range stdlib.Implicit {
-		out = append(out, namesOf(f.in.stdFile(s))...)
+		out = append(out, namesOf(f.Interp.StdFile(s))...)
 	}
 	for n := range builtins {
 		out = append(out, n)
@@ -185,105 +185,105 @@ func (f *frame) known() []string {
 	return out
 }
 
-// undefined reports a word that is used as a value.
-func (f *frame) undefined(w word) value {
-	if slices.Contains(importable(), w.name) { // one missing import is one mistake
-		if f.in.missing[w.name] {
-			return unknown{}
+// Undefined reports a word that is used as a value.
+func (f *Frame) Undefined(w Word) Value {
+	if slices.Contains(Importable(), w.Name) { // one missing import is one mistake
+		if f.Interp.missing[w.Name] {
+			return Unknown{}
 		}
-		f.in.missing[w.name] = true
+		f.Interp.missing[w.Name] = true
 	}
-	return f.wants("E0201", w.at, "", f.instead(w.name, f.known()), "unknown name `%s`", w.name)
+	return f.Wants("E0201", w.At, "", f.instead(w.Name, f.known()), "unknown name `%s`", w.Name)
 }
 
 // builtinValue is a name that the language itself defines.
-func (f *frame) builtinValue(id syntax.Node, name string) (value, bool) {
+func (f *Frame) builtinValue(id syntax.Node, name string) (Value, bool) {
 	if b := builtins[name]; b != nil {
-		return primitive{builtin: b}, true
+		return Primitive{builtin: b}, true
 	}
 	if d, ok := ir.ParseDType(name); ok {
-		return dtype(d), true
+		return DType(d), true
 	}
 	switch name {
 	case "training":
-		return truth(f.in.fb != nil && f.in.fb.training), true
+		return Truth(f.Interp.Builder != nil && f.Interp.Builder.Training), true
 	case "step":
-		if f.in.fb == nil || f.in.fb.step == nil {
-			return word{name, id}, true
+		if f.Interp.Builder == nil || f.Interp.Builder.Step == nil {
+			return Word{Name: name, At: id}, true
 		}
-		return tensor{f.in.fb.step}, true
+		return Tensor{V: f.Interp.Builder.Step}, true
 	}
 	return nil, false
 }
 
-// saw remembers the sizes of a tensor's axes.
-func (f *frame) saw(t ir.Type) {
+// Saw remembers the sizes of a tensor's axes.
+func (f *Frame) Saw(t ir.Type) {
 	for _, a := range t.Axes {
-		switch n, ok := f.sizes[a.Name]; {
+		switch n, ok := f.Sizes[a.Name]; {
 		case !ok:
-			f.sizes[a.Name] = a.Size
+			f.Sizes[a.Name] = a.Size
 		case n != a.Size:
-			f.sizes[a.Name] = -1
+			f.Sizes[a.Name] = -1
 		}
 	}
 }
 
 // axisSize is the size that a name of an axis stands for: that of the tensors
 // seen, where they agree, else the config's.
-func (f *frame) axisSize(n syntax.Node, name string) (int, bool) {
-	if s := f.sizes[name]; s > 0 {
+func (f *Frame) axisSize(n syntax.Node, name string) (int, bool) {
+	if s := f.Sizes[name]; s > 0 {
 		return s, true
 	}
-	if v, ok := f.in.configValue(name); ok {
-		if isUnknown(v) {
+	if v, ok := f.Interp.ConfigValue(name); ok {
+		if IsUnknown(v) {
 			return 0, false
 		}
-		if c, ok := v.(number); ok && c.whole {
-			return f.size(n, c, name)
+		if c, ok := v.(Number); ok && c.Whole {
+			return f.Size(n, c, name)
 		}
-		f.in.noSize(name, v)
+		f.Interp.noSize(name, v)
 		return 0, false
 	}
-	for _, v := range f.vars {
-		if isUnknown(v) {
+	for _, v := range f.Vars {
+		if IsUnknown(v) {
 			return 0, false // what went wrong may have been to make the axis
 		}
 	}
 	var names []string
-	for _, e := range f.in.config {
-		if _, ok := e.val.(number); ok {
+	for _, e := range f.Interp.config {
+		if _, ok := e.val.(Number); ok {
 			names = append(names, e.name)
 		}
 	}
-	for a := range f.sizes {
+	for a := range f.Sizes {
 		names = append(names, a)
 	}
 	sort.Strings(names)
-	f.wants("E0204", n, "a config entry `"+name+"`, or its size here: `["+name+" = …]`", diag.DidYouMean(name, names), "axis `%s` has no size", name)
+	f.Wants("E0204", n, "a config entry `"+name+"`, or its size here: `["+name+" = …]`", diag.DidYouMean(name, names), "axis `%s` has no size", name)
 	return 0, false
 }
 
 // noSize reports a config entry that is the size of an axis and cannot be: where
 // it stands, once, however many types have the axis.
-func (in *interp) noSize(name string, v value) {
+func (in *Interp) noSize(name string, v Value) {
 	e := in.configIndex[name]
-	what := v.what()
-	if c, ok := v.(number); ok {
-		what = formatNumber(c)
+	what := v.What()
+	if c, ok := v.(Number); ok {
+		what = FormatNumber(c)
 	}
-	x := at("E0216", e.node.Value, "the size of axis `%s` is %s", name, what)
+	x := ErrorAt("E0216", e.node.Value, "the size of axis `%s` is %s", name, what)
 	x.Want = "a whole number from 1 to 2147483647"
 	if e.set != nil {
 		x.Pos, x.Len, x.Msg = diag.Pos{}, 0, "--set "+name+": "+x.Msg
 	}
-	in.errs.add(x)
+	in.Errs.Add(x)
 }
 
-// size checks a number that is to be the size of an axis.
-func (f *frame) size(n syntax.Node, c number, name string) (int, bool) {
-	s, ok := c.int()
-	if !ok || s < 1 || s > maxSize {
-		f.wants("E0216", n, "a whole number from 1 to 2147483647", "", "the size of axis `%s` is %s", name, formatNumber(c))
+// Size checks a number that is to be the size of an axis.
+func (f *Frame) Size(n syntax.Node, c Number, name string) (int, bool) {
+	s, ok := c.Int()
+	if !ok || s < 1 || s > MaxSize {
+		f.Wants("E0216", n, "a whole number from 1 to 2147483647", "", "the size of axis `%s` is %s", name, FormatNumber(c))
 		return 0, false
 	}
 	return s, true

@@ -7,28 +7,28 @@ import (
 
 // block runs statements until one returns. Variables belong to the function,
 // not to the block.
-func (f *frame) block(b *syntax.Block) {
+func (f *Frame) block(b *syntax.Block) {
 	for _, s := range b.Stmts {
-		if f.done || f.in.stopped {
+		if f.done || f.Interp.Stopped {
 			return
 		}
 		f.stmt(s)
 	}
 }
 
-func (f *frame) stmt(s syntax.Stmt) {
+func (f *Frame) stmt(s syntax.Stmt) {
 	switch s := s.(type) {
 	case *syntax.Assign:
 		f.assign(s)
 	case *syntax.Return:
 		f.done = true
 		if len(s.Values) == 1 {
-			f.result = f.expr(s.Values[0])
+			f.result = f.Expr(s.Values[0])
 			return
 		}
-		var t tuple
+		var t Tuple
 		for _, x := range s.Values {
-			t = append(t, f.expr(x))
+			t = append(t, f.Expr(x))
 		}
 		f.result = t
 	case *syntax.For:
@@ -40,20 +40,20 @@ func (f *frame) stmt(s syntax.Stmt) {
 
 // assign gives a value to one name, or the values of a tuple to several. A type
 // is checked before that: of several names, that of each one, or a tuple of them.
-func (f *frame) assign(s *syntax.Assign) {
+func (f *Frame) assign(s *syntax.Assign) {
 	if len(s.Names) == 1 {
-		f.vars[s.Names[0].Name] = f.typed(f, s.Names[0].Name, s.Type, s.Value)
+		f.Vars[s.Names[0].Name] = f.typed(f, s.Names[0].Name, s.Type, s.Value)
 		return
 	}
-	v := f.expr(s.Value)
-	t, ok := v.(tuple)
+	v := f.Expr(s.Value)
+	t, ok := v.(Tuple)
 	if !ok || len(t) != len(s.Names) {
-		if !isUnknown(v) {
-			found := v.what()
+		if !IsUnknown(v) {
+			found := v.What()
 			if ok {
-				found = "a tuple of " + formatNumber(whole(len(t)))
+				found = "a tuple of " + FormatNumber(Whole(len(t)))
 			}
-			f.errorf("E0209", s.Value, "%d names are given, but the value is %s", len(s.Names), found)
+			f.Errorf("E0209", s.Value, "%d names are given, but the value is %s", len(s.Names), found)
 		}
 		t = nil
 	}
@@ -63,48 +63,48 @@ func (f *frame) assign(s *syntax.Assign) {
 	}
 	if u, ok := s.Type.(*syntax.TupleType); ok {
 		if types = u.Elems; len(types) != len(s.Names) {
-			f.wants("E0208", u, count(len(s.Names), "type")+", or one for all", "", "%d names are given, and %s", len(s.Names), count(len(types), "type"))
+			f.Wants("E0208", u, Count(len(s.Names), "type")+", or one for all", "", "%d names are given, and %s", len(s.Names), Count(len(types), "type"))
 			t = nil
 		}
 	}
 	for i, n := range s.Names {
 		if t == nil || types[i] != nil && !f.hasType(f, s.Value, n.Name, t[i], types[i]) {
-			f.vars[n.Name] = unknown{}
+			f.Vars[n.Name] = Unknown{}
 		} else {
-			f.vars[n.Name] = t[i]
+			f.Vars[n.Name] = t[i]
 		}
 	}
 }
 
 // loop unrolls over a repeated module or a tuple.
-func (f *frame) loop(s *syntax.For) {
-	var items []value
-	switch v := f.expr(s.Over).(type) {
-	case instances:
+func (f *Frame) loop(s *syntax.For) {
+	var items []Value
+	switch v := f.Expr(s.Over).(type) {
+	case Instances:
 		for _, i := range v {
 			items = append(items, i)
 		}
-	case tuple:
+	case Tuple:
 		items = v
-	case unknown:
+	case Unknown:
 		return
-	case word:
-		f.undefined(v)
+	case Word:
+		f.Undefined(v)
 		return
 	default:
-		f.wants("E0209", s.Over, "a repeated module, such as `blocks : Block[layers]`, or a list", "", "a loop over %s", v.what())
+		f.Wants("E0209", s.Over, "a repeated module, such as `blocks : Block[layers]`, or a list", "", "a loop over %s", v.What())
 		return
 	}
 	for _, i := range items {
-		if f.done || !f.in.tick(f, s.Over) {
+		if f.done || !f.Interp.tick(f, s.Over) {
 			return
 		}
-		f.vars[s.Var.Name] = i
+		f.Vars[s.Var.Name] = i
 		f.block(s.Body)
 	}
 }
 
-func (f *frame) branch(s *syntax.If) {
+func (f *Frame) branch(s *syntax.If) {
 	c, ok := f.condition(s.Cond)
 	if !ok {
 		f.poison(s)
@@ -130,36 +130,36 @@ func (f *frame) branch(s *syntax.If) {
 }
 
 // poison makes unknown what the branches of an undecided `if` would assign.
-func (f *frame) poison(s *syntax.If) {
+func (f *Frame) poison(s *syntax.If) {
 	syntax.Inspect(s, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Assign:
 			for _, id := range n.Names {
-				f.vars[id.Name] = unknown{}
+				f.Vars[id.Name] = Unknown{}
 			}
 		case *syntax.Return:
-			f.done, f.result = true, unknown{}
+			f.done, f.result = true, Unknown{}
 		}
 		return true
 	})
 }
 
 // condition evaluates what must be true or false at compile time.
-func (f *frame) condition(x syntax.Expr) (c, ok bool) {
-	switch v := f.expr(x).(type) {
-	case truth:
+func (f *Frame) condition(x syntax.Expr) (c, ok bool) {
+	switch v := f.Expr(x).(type) {
+	case Truth:
 		return bool(v), true
-	case unknown:
+	case Unknown:
 		return false, false
-	case word:
-		f.undefined(v)
+	case Word:
+		f.Undefined(v)
 		return false, false
-	case tensor:
-		f.report(&diag.Error{Code: "E0219", Pos: x.At(), Len: x.Len(), Msg: "the condition is " + v.what() + ", which is known only when the program runs",
+	case Tensor:
+		f.Report(&diag.Error{Code: "E0219", Pos: x.At(), Len: x.Len(), Msg: "the condition is " + v.What() + ", which is known only when the program runs",
 			Want: "a condition known at compile time", Hint: "`where(condition, a, b)` chooses element by element"})
 		return false, false
 	default:
-		f.wants("E0219", x, "true or false", "", "the condition is %s", v.what())
+		f.Wants("E0219", x, "true or false", "", "the condition is %s", v.What())
 		return false, false
 	}
 }

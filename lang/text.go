@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-func clip(s string) string {
+func Clip(s string) string {
 	if len(s) > 40 {
 		return strings.ToValidUTF8(s[:40], "") + "…"
 	}
 	return s
 }
 
-func count(n int, what string) string {
+func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// starred is a path with its numbers as stars.
-func starred(p string) string {
+// Starred is a path with its numbers as stars.
+func Starred(p string) string {
 	if p == "" {
 		return ""
 	}
@@ -34,6 +34,6 @@ func starred(p string) string {
 	return strings.Join(parts, ".")
 }
 
-// wholeBytes is whether a number of bytes is whole, or so large that a fraction,
+// WholeBytes is whether a number of bytes is whole, or so large that a fraction,
 // as of 0.1 GiB, does not matter. A smaller one with a fraction lacks its unit.
-func wholeBytes(v float64) bool { return v == math.Trunc(v) || v >= 1024 }
+func WholeBytes(v float64) bool { return v == math.Trunc(v) || v >= 1024 }

@@ -12,10 +12,10 @@ import (
 
 // training is a train block, resolved.
 type training struct {
-	node    *syntax.Train
-	model   moduleRef
+	Node    *syntax.Train
+	Model   ModuleRef
 	entries map[string]*syntax.Entry
-	data    *dataSource
+	Data    *Data
 	freeze  []string // patterns of parameters that are not trained
 }
 
@@ -24,34 +24,34 @@ var trainKeys = map[string]bool{"loss": true, "optimizer": true, "data": true, "
 
 // trainFile is where the train block is: the main file, or, where that has
 // none, a file that it imports. So layouts can be in a file of their own.
-func (l *lowerer) trainFile() *file {
-	has := func(g *file) *syntax.Train {
-		for _, d := range g.tree.Decls {
+func (l *Lowerer) trainFile() *File {
+	has := func(g *File) *syntax.Train {
+		for _, d := range g.Tree.Decls {
 			if t, ok := d.(*syntax.Train); ok {
 				return t
 			}
 		}
 		return nil
 	}
-	if has(l.prog.main) != nil {
-		return l.prog.main
+	if has(l.Prog.Main) != nil {
+		return l.Prog.Main
 	}
-	home, first := l.prog.main, (*syntax.Train)(nil)
-	for _, d := range l.prog.main.tree.Decls {
+	home, first := l.Prog.Main, (*syntax.Train)(nil)
+	for _, d := range l.Prog.Main.Tree.Decls {
 		d, ok := d.(*syntax.Import)
 		if !ok {
 			continue
 		}
-		g := l.prog.main.imports[importName(d).Name]
-		if g == nil || g.std || g.tree == nil || g == home {
+		g := l.Prog.Main.Imports[ImportName(d).Name]
+		if g == nil || g.Std || g.Tree == nil || g == home {
 			continue
 		}
 		t := has(g)
 		if t != nil && first != nil {
-			e := at("E0502", d, "`%s` has a `train` block, and so has `%s`", g.name, home.name)
+			e := ErrorAt("E0502", d, "`%s` has a `train` block, and so has `%s`", g.Name, home.Name)
 			e.Want = "one import with a `train` block, or one here"
 			e.Note = []diag.Note{{Pos: first.At(), Msg: "the first one"}, {Pos: t.At(), Msg: "the second one"}}
-			l.errs.add(e)
+			l.Errs.Add(e)
 			return nil
 		}
 		if t != nil {
@@ -61,23 +61,23 @@ func (l *lowerer) trainFile() *file {
 	return home
 }
 
-// trainBlock finds the one train block and its model.
-func (l *lowerer) trainBlock() *training {
+// Block finds the one train block and its model.
+func (l *Lowerer) Block() *training {
 	if l.home = l.trainFile(); l.home == nil {
 		return nil
 	}
 	var t *training
 	var models []*syntax.Module
-	for _, d := range l.home.tree.Decls {
+	for _, d := range l.home.Tree.Decls {
 		switch d := d.(type) {
 		case *syntax.Train:
 			if t != nil {
-				e := at("E0502", d, "a second `train` block")
-				e.Note = []diag.Note{{Pos: t.node.At(), Msg: "the first one"}}
-				l.errs.add(e)
+				e := ErrorAt("E0502", d, "a second `train` block")
+				e.Note = []diag.Note{{Pos: t.Node.At(), Msg: "the first one"}}
+				l.Errs.Add(e)
 				continue
 			}
-			t = &training{node: d, entries: map[string]*syntax.Entry{}}
+			t = &training{Node: d, entries: map[string]*syntax.Entry{}}
 		case *syntax.Module:
 			if d.Kind == "model" {
 				models = append(models, d)
@@ -88,22 +88,22 @@ func (l *lowerer) trainBlock() *training {
 		l.noTrain(models)
 		return nil
 	}
-	f := l.trainFrame()
-	m, ok := f.lookup(t.node.Model, t.node.Model.Name).(moduleRef)
-	if !ok || m.decl.Kind != "model" {
+	f := l.Frame()
+	m, ok := f.Lookup(t.Node.Model, t.Node.Model.Name).(ModuleRef)
+	if !ok || m.Decl.Kind != "model" {
 		var names []string
 		for _, d := range models {
 			names = append(names, d.Name.Name)
 		}
-		f.wants("E0502", t.node.Model, diag.OneOf(names), diag.DidYouMean(t.node.Model.Name, names), "`%s` is not a model of this file", t.node.Model.Name)
+		f.Wants("E0502", t.Node.Model, diag.OneOf(names), diag.DidYouMean(t.Node.Model.Name, names), "`%s` is not a model of this file", t.Node.Model.Name)
 		return nil
 	}
-	t.model = m
+	t.Model = m
 	return l.trainEntries(f, t)
 }
 
-func (l *lowerer) noTrain(models []*syntax.Module) {
-	e := &diag.Error{Code: "E0501", Pos: diag.Pos{File: l.prog.main.name, Line: 1, Col: 1},
+func (l *Lowerer) noTrain(models []*syntax.Module) {
+	e := &diag.Error{Code: "E0501", Pos: diag.Pos{File: l.Prog.Main.Name, Line: 1, Col: 1},
 		Msg: "the file has no `train` block, so there is nothing to compile"}
 	e.Hint = "add `train Model { loss = …  optimizer = …  data = … }`, or import a file that has one"
 	if len(models) > 0 {
@@ -111,23 +111,23 @@ func (l *lowerer) noTrain(models []*syntax.Module) {
 		e.Msg = "the model `" + models[0].Name.Name + "` has no `train` block, so there is nothing to compile"
 		e.Hint = "add `train " + models[0].Name.Name + " { loss = …  optimizer = …  data = … }`"
 	}
-	l.errs.add(e)
+	l.Errs.Add(e)
 }
 
-func (l *lowerer) trainEntries(f *frame, t *training) *training {
+func (l *Lowerer) trainEntries(f *Frame, t *training) *training {
 	var names []string
 	for k := range trainKeys {
 		names = append(names, k)
 	}
 	sort.Strings(names)
-	for _, e := range t.node.Entries {
+	for _, e := range t.Node.Entries {
 		k := e.Key.Name
 		if _, known := trainKeys[k]; !known {
-			f.wants("E0503", e.Key, diag.OneOf(names), diag.DidYouMean(k, names), "`train` has no entry `%s`", k)
+			f.Wants("E0503", e.Key, diag.OneOf(names), diag.DidYouMean(k, names), "`train` has no entry `%s`", k)
 			continue
 		}
 		if old := t.entries[k]; old != nil {
-			l.errs.add(twice(e.Key, old))
+			l.Errs.Add(Twice(e.Key, old))
 			continue
 		}
 		t.entries[k] = e
@@ -139,65 +139,65 @@ func (l *lowerer) trainEntries(f *frame, t *training) *training {
 		}
 	}
 	if len(missing) > 0 {
-		f.wants("E0504", t.node.Model, "`"+missing[0]+" = …`", "", "`train %s` does not say its %s", t.node.Model.Name, strings.Join(missing, ", "))
+		f.Wants("E0504", t.Node.Model, "`"+missing[0]+" = …`", "", "`train %s` does not say its %s", t.Node.Model.Name, strings.Join(missing, ", "))
 	}
 	return t
 }
 
-// train builds @step and @eval, and the metadata of training.
-func (l *lowerer) train(t *training) {
-	f := l.trainFrame()
+// Train builds @step and @eval, and the metadata of training.
+func (l *Lowerer) Train(t *training) {
+	f := l.Frame()
 	if e := t.entries["data"]; e != nil {
-		t.data = dataOf(f, e.Value)
+		t.Data = dataOf(f, e.Value)
 	}
 	attrs := l.runAttrs(f, t)
-	if t.data == nil || t.entries["loss"] == nil {
+	if t.Data == nil || t.entries["loss"] == nil {
 		return
 	}
 	opt := optimizerOf(f, t)
 	if e := t.entries["freeze"]; e != nil {
 		t.freeze = patterns(f, e.Value)
 	}
-	step := newFunc("step", true)
+	step := NewBuilder("step", true)
 	loss, fields := l.loss(step, t)
-	if l.stopped {
+	if l.Stopped {
 		return
 	}
 	if opt != nil && loss != nil {
 		l.update(step, opt, t, loss)
-		attrs = append(attrs, ir.Attr{Key: "optimizer", Val: attr(word{name: opt.decl.Name.Name})})
+		attrs = append(attrs, ir.Attr{Key: "optimizer", Val: Attr(Word{Name: opt.Decl.Name.Name})})
 	}
-	if len(l.errs.list) > 0 || l.stopped {
+	if len(l.Errs.List) > 0 || l.Stopped {
 		return
 	}
 	l.finishFunc(step, fields)
-	eval := newFunc("eval", false)
-	eval.order = step.order
-	loss, fields = l.loss(eval, t)
-	if loss == nil || l.stopped || !l.trainedToo(t, step, eval) {
+	valid := NewBuilder("eval", false)
+	valid.Order = step.Order
+	loss, fields = l.loss(valid, t)
+	if loss == nil || l.Stopped || !l.trainedToo(t, step, valid) {
 		return
 	}
-	eval.f.Results = []ir.Result{{Value: loss, Role: ir.RoleLoss}}
-	l.finishFunc(eval, fields)
-	l.mod.Meta = append(l.mod.Meta, term("train", attrs), t.data.term)
+	valid.Func.Results = []ir.Result{{Value: loss, Role: ir.RoleLoss}}
+	l.finishFunc(valid, fields)
+	l.Mod.Meta = append(l.Mod.Meta, Term("train", attrs), t.Data.Term)
 }
 
 // runAttrs are the numbers of a train block: eval_every, steps and seed.
-func (l *lowerer) runAttrs(f *frame, t *training) []ir.Attr {
+func (l *Lowerer) runAttrs(f *Frame, t *training) []ir.Attr {
 	var out []ir.Attr
 	for _, k := range []string{"eval_every", "seed", "steps"} {
 		e := t.entries[k]
 		if e == nil {
 			continue
 		}
-		c, ok := f.number(e.Value)
+		c, ok := f.Number(e.Value)
 		if !ok {
 			continue
 		}
-		n, ok := c.int()
+		n, ok := c.Int()
 		least := map[string]int{"eval_every": 1, "seed": 0, "steps": 1}[k]
-		if !ok || n < least || n > maxSize {
-			f.wants("E0216", e.Value, fmt.Sprintf("a whole number from %d to %d", least, maxSize), "", "`%s` is %s", k, formatNumber(c))
+		if !ok || n < least || n > MaxSize {
+			f.Wants("E0216", e.Value, fmt.Sprintf("a whole number from %d to %d", least, MaxSize), "", "`%s` is %s", k, FormatNumber(c))
 			continue
 		}
 		out = append(out, ir.Attr{Key: k, Val: ir.Int(n)})
@@ -206,48 +206,48 @@ func (l *lowerer) runAttrs(f *frame, t *training) []ir.Attr {
 }
 
 // loss emits the forward pass in fb; fields are the arguments of the batch.
-func (l *lowerer) loss(fb *funcBuilder, t *training) (*ir.Value, []*ir.Arg) {
-	l.fb = fb
-	defer func() { l.fb = nil }()
-	f := l.trainFrame()
-	f.scope = "loss"
-	f.vars[t.model.decl.Name.Name] = l.model
+func (l *Lowerer) loss(fb *Builder, t *training) (*ir.Value, []*ir.Arg) {
+	l.Builder = fb
+	defer func() { l.Builder = nil }()
+	f := l.Frame()
+	f.Scope = "loss"
+	f.Vars[t.Model.Decl.Name.Name] = l.Model
 	var fields []*ir.Arg
-	for _, d := range t.data.fields {
-		v := fb.f.NewValue(d.typ, nil)
-		fields = append(fields, &ir.Arg{Value: v, Role: ir.RoleData, Path: d.name, Pos: t.entries["data"].At()})
-		f.vars[d.name] = tensor{v}
-		f.saw(d.typ)
+	for _, d := range t.Data.Fields {
+		v := fb.Func.NewValue(d.Type, nil)
+		fields = append(fields, &ir.Arg{Value: v, Role: ir.RoleData, Path: d.Name, Pos: t.entries["data"].At()})
+		f.Vars[d.Name] = Tensor{V: v}
+		f.Saw(d.Type)
 	}
 	x := t.entries["loss"].Value
-	v := f.expr(x)
-	w, ok := v.(tensor)
+	v := f.Expr(x)
+	w, ok := v.(Tensor)
 	switch {
 	case !ok:
-		f.notA(x, v, "a tensor: the mean of something")
+		f.NotA(x, v, "a tensor: the mean of something")
 		return nil, nil
-	case w.v.Type.Rank() != 0 || w.v.Type.DType != ir.F32:
-		if len(l.errs.list) > 0 {
+	case w.V.Type.Rank() != 0 || w.V.Type.DType != ir.F32:
+		if len(l.Errs.List) > 0 {
 			return nil, nil // what is wrong already may be why
 		}
-		f.wants("E0505", x, "f32[], a single number", "`mean(…)` averages over all axes", "the loss is %s", w.v.Type)
+		f.Wants("E0505", x, "f32[], a single number", "`mean(…)` averages over all axes", "the loss is %s", w.V.Type)
 		return nil, nil
 	}
-	return w.v, fields
+	return w.V, fields
 }
 
 // trainedToo reports parameters that validation reads and a step does not: nothing
 // trains them, and a step has no place for them.
-func (l *lowerer) trainedToo(t *training, step, eval *funcBuilder) bool {
-	for _, p := range l.params {
-		if eval.values[p] == nil || step.values[p] != nil {
+func (l *Lowerer) trainedToo(t *training, step, valid *Builder) bool {
+	for _, p := range l.Params {
+		if valid.Values[p] == nil || step.Values[p] != nil {
 			continue
 		}
-		e := at("E0512", t.entries["loss"].Value, "the loss reads the parameter `%s` in validation alone", p.path)
+		e := ErrorAt("E0512", t.entries["loss"].Value, "the loss reads the parameter `%s` in validation alone", p.Path)
 		e.Want = "a parameter that is read in training, or in both"
-		e.Note = []diag.Note{{Pos: p.pos, Msg: "the parameter"}}
+		e.Note = []diag.Note{{Pos: p.Pos, Msg: "the parameter"}}
 		e.Hint = "look for a condition on `training` that chooses otherwise"
-		l.errs.add(e)
+		l.Errs.Add(e)
 		return false
 	}
 	return true
@@ -255,53 +255,53 @@ func (l *lowerer) trainedToo(t *training, step, eval *funcBuilder) bool {
 
 // finishFunc places the arguments that are used, in their canonical order, and
 // adds the function to the module.
-func (l *lowerer) finishFunc(fb *funcBuilder, fields []*ir.Arg) {
-	used := fb.f.Uses()
+func (l *Lowerer) finishFunc(fb *Builder, fields []*ir.Arg) {
+	used := fb.Func.Uses()
 	var args []*ir.Arg
-	for _, p := range fb.order {
-		args = append(args, &ir.Arg{Value: fb.param(p), Role: ir.RoleParam, Path: p.path, Attrs: ir.A("init", p.init), Pos: p.pos})
+	for _, p := range fb.Order {
+		args = append(args, &ir.Arg{Value: fb.Param(p), Role: ir.RoleParam, Path: p.Path, Attrs: ir.A("init", p.Init), Pos: p.Pos})
 	}
-	args = append(args, fb.f.Args...) // states
+	args = append(args, fb.Func.Args...) // states
 	for _, a := range fields {
 		if used[a.Value] > 0 {
 			args = append(args, a)
 		}
 	}
-	if fb.training {
-		args = append(args, &ir.Arg{Value: fb.step, Role: ir.RoleStep}, &ir.Arg{Value: fb.seed, Role: ir.RoleSeed})
+	if fb.Training {
+		args = append(args, &ir.Arg{Value: fb.Step, Role: ir.RoleStep}, &ir.Arg{Value: fb.Seed, Role: ir.RoleSeed})
 	}
-	fb.f.Args = args
-	l.mod.Funcs = append(l.mod.Funcs, renumber(fb.f))
+	fb.Func.Args = args
+	l.Mod.Funcs = append(l.Mod.Funcs, Renumber(fb.Func))
 }
 
 // source evaluates the data entry of a train block.
-func dataOf(f *frame, x syntax.Expr) *dataSource {
-	v := f.expr(x)
-	d, ok := v.(*dataSource)
+func dataOf(f *Frame, x syntax.Expr) *Data {
+	v := f.Expr(x)
+	d, ok := v.(*Data)
 	if !ok {
 		notSource(f, x, v)
 	}
 	return d
 }
 
-func notSource(f *frame, x syntax.Expr, v value) {
+func notSource(f *Frame, x syntax.Expr, v Value) {
 	switch v := v.(type) {
-	case unknown:
-	case word:
-		f.undefined(v)
+	case Unknown:
+	case Word:
+		f.Undefined(v)
 	default:
-		f.wants("E0509", x, "a source, such as `data.text(…)`", "", "found %s", v.what())
+		f.Wants("E0509", x, "a source, such as `data.text(…)`", "", "found %s", v.What())
 	}
 }
 
-// lowerer makes the functions of a train block.
-type lowerer struct {
-	*interp
-	mod      *ir.Module
-	home     *file // of the train block
-	warnings []string
-	remarks  []string
+// Lowerer makes the functions of a train block.
+type Lowerer struct {
+	*Interp
+	Mod      *ir.Module
+	home     *File // of the train block
+	Warnings []string
+	Remarks  []string
 }
 
-// trainFrame is a frame of the file with the train block.
-func (l *lowerer) trainFrame() *frame { return l.frame(l.home) }
+// Frame is a frame of the file with the train block.
+func (l *Lowerer) Frame() *Frame { return l.NewFrame(l.home) }

@@ -17,24 +17,24 @@ type axisRef struct {
 
 // typeAxes resolves the axes of a written type in f: parameters of kind `axis`
 // stand for what they were given, and a number for an axis of that size.
-func (f *frame) typeAxes(axes []*syntax.Axis) ([]axisRef, bool) {
+func (f *Frame) typeAxes(axes []*syntax.Axis) ([]axisRef, bool) {
 	var out []axisRef
 	ok := true
 	for _, a := range axes {
-		names := f.axisName(a.Name.Name)
+		names := f.AxisName(a.Name.Name)
 		size := 0
 		if a.Size != nil {
-			c, isNumber := f.number(a.Size)
+			c, isNumber := f.Number(a.Size)
 			if !isNumber {
 				ok = false
 				continue
 			}
-			if size, isNumber = f.size(a.Size, c, a.Name.Name); !isNumber {
+			if size, isNumber = f.Size(a.Size, c, a.Name.Name); !isNumber {
 				ok = false
 				continue
 			}
-		} else if c, isNumber := f.local(a.Name.Name).(number); isNumber {
-			if size, isNumber = f.size(a, c, a.Name.Name); !isNumber {
+		} else if c, isNumber := f.local(a.Name.Name).(Number); isNumber {
+			if size, isNumber = f.Size(a, c, a.Name.Name); !isNumber {
 				ok = false
 				continue
 			}
@@ -42,7 +42,7 @@ func (f *frame) typeAxes(axes []*syntax.Axis) ([]axisRef, bool) {
 		for _, n := range names {
 			for _, o := range out {
 				if o.name == n {
-					f.errorf("E0211", a, "axis `%s` is named twice", n)
+					f.Errorf("E0211", a, "axis `%s` is named twice", n)
 					return nil, false
 				}
 			}
@@ -53,21 +53,21 @@ func (f *frame) typeAxes(axes []*syntax.Axis) ([]axisRef, bool) {
 }
 
 // local is a variable or an argument of the module, not a global name.
-func (f *frame) local(name string) value {
-	if v, ok := f.vars[name]; ok {
+func (f *Frame) local(name string) Value {
+	if v, ok := f.Vars[name]; ok {
 		return v
 	}
 	if f.inst != nil {
-		if v, ok := f.inst.args[name]; ok {
+		if v, ok := f.inst.Args[name]; ok {
 			return v
 		}
-		return f.inst.lets[name]
+		return f.inst.Lets[name]
 	}
 	return nil
 }
 
 // sized is a written type with the size of every axis.
-func (f *frame) sized(axes []*syntax.Axis, d ir.DType) (ir.Type, bool) {
+func (f *Frame) sized(axes []*syntax.Axis, d ir.DType) (ir.Type, bool) {
 	refs, ok := f.typeAxes(axes)
 	if !ok {
 		return ir.Type{}, false
@@ -84,14 +84,14 @@ func (f *frame) sized(axes []*syntax.Axis, d ir.DType) (ir.Type, bool) {
 	return t, true
 }
 
-// dtypeOf reads the name of a dtype.
-func (f *frame) dtypeOf(id *syntax.Ident, def ir.DType) (ir.DType, bool) {
+// DTypeOf reads the name of a dtype.
+func (f *Frame) DTypeOf(id *syntax.Ident, def ir.DType) (ir.DType, bool) {
 	if id == nil {
 		return def, true
 	}
 	d, ok := ir.ParseDType(id.Name)
 	if !ok {
-		f.wants("E0201", id, diag.OneOf(dtypeNames), diag.DidYouMean(id.Name, dtypeNames), "unknown dtype `%s`", id.Name)
+		f.Wants("E0201", id, diag.OneOf(dtypeNames), diag.DidYouMean(id.Name, dtypeNames), "unknown dtype `%s`", id.Name)
 	}
 	return d, ok
 }
@@ -101,17 +101,17 @@ var dtypeNames = []string{"bool", "i32", "f16", "bf16", "f32", "f64"}
 // hasType checks a value against a written type, which f resolves; reports go
 // to from, at n. The axes must be the same set: their order in the type of an
 // argument or result says nothing. Without a dtype, any float fits.
-func (f *frame) hasType(from *frame, n syntax.Node, who string, v value, t syntax.Type) bool {
-	if isUnknown(v) {
+func (f *Frame) hasType(from *Frame, n syntax.Node, who string, v Value, t syntax.Type) bool {
+	if IsUnknown(v) {
 		return true
 	}
 	switch t := t.(type) {
 	case *syntax.NamedType:
 		return f.hasNamedType(from, n, who, v, t)
 	case *syntax.TupleType:
-		u, ok := v.(tuple)
+		u, ok := v.(Tuple)
 		if !ok || len(u) != len(t.Elems) {
-			from.wants("E0208", n, count(len(t.Elems), "value"), "", "%s is %s", ticked(who), v.what())
+			from.Wants("E0208", n, Count(len(t.Elems), "value"), "", "%s is %s", ticked(who), v.What())
 			return false
 		}
 		for i, e := range t.Elems {
@@ -122,10 +122,10 @@ func (f *frame) hasType(from *frame, n syntax.Node, who string, v value, t synta
 	case *syntax.TensorType:
 		return f.hasTensorType(from, n, who, v, t)
 	case *syntax.LikeType:
-		p, ok := f.read(t.Of, f.lookup(t.Of, t.Of.Name)).(tensor)
-		u, isTensor := v.(tensor)
-		if ok && (!isTensor || missing(u.v.Type, p.v.Type) != "" || missing(p.v.Type, u.v.Type) != "") {
-			from.wants("E0208", n, p.v.Type.String(), "", "%s is %s", ticked(who), v.what())
+		p, ok := f.read(t.Of, f.Lookup(t.Of, t.Of.Name)).(Tensor)
+		u, isTensor := v.(Tensor)
+		if ok && (!isTensor || Missing(u.V.Type, p.V.Type) != "" || Missing(p.V.Type, u.V.Type) != "") {
+			from.Wants("E0208", n, p.V.Type.String(), "", "%s is %s", ticked(who), v.What())
 			return false
 		}
 	}
@@ -140,24 +140,24 @@ func ticked(who string) string {
 	return "`" + who + "`"
 }
 
-func (f *frame) hasNamedType(from *frame, n syntax.Node, who string, v value, t *syntax.NamedType) bool {
+func (f *Frame) hasNamedType(from *Frame, n syntax.Node, who string, v Value, t *syntax.NamedType) bool {
 	want := t.Name
 	switch d, isDType := ir.ParseDType(t.Name); {
 	case t.Name == "axis":
 		return true
 	case t.Name == "number":
-		if _, ok := v.(number); ok {
+		if _, ok := v.(Number); ok {
 			return true
 		}
 		want = "a number known at compile time"
 	case t.Name == "string":
-		if _, ok := v.(text); ok {
+		if _, ok := v.(Text); ok {
 			return true
 		}
 		want = "a string in quotes"
 	case !isDType:
 		names := append([]string{"axis", "number", "string"}, dtypeNames...)
-		f.wants("E0208", t, "`axis`, `number`, `string`, a dtype, or axes in brackets", diag.DidYouMean(t.Name, names), "unknown type `%s`", t.Name)
+		f.Wants("E0208", t, "`axis`, `number`, `string`, a dtype, or axes in brackets", diag.DidYouMean(t.Name, names), "unknown type `%s`", t.Name)
 		return false
 	default:
 		if fitsScalar(v, d) {
@@ -167,50 +167,50 @@ func (f *frame) hasNamedType(from *frame, n syntax.Node, who string, v value, t 
 			want = "true or false"
 		}
 	}
-	if w, isWord := v.(word); isWord && t.Name != "string" {
-		from.undefined(w)
+	if w, isWord := v.(Word); isWord && t.Name != "string" {
+		from.Undefined(w)
 		return false
 	}
-	from.wants("E0208", n, want, "", "%s is %s", ticked(who), v.what())
+	from.Wants("E0208", n, want, "", "%s is %s", ticked(who), v.What())
 	return false
 }
 
 // fitsScalar is whether v can be a scalar of dtype d.
-func fitsScalar(v value, d ir.DType) bool {
+func fitsScalar(v Value, d ir.DType) bool {
 	switch u := v.(type) {
-	case number:
+	case Number:
 		return d != ir.Bool
-	case truth:
+	case Truth:
 		return d == ir.Bool
-	case tensor:
-		return u.v.Type.DType == d && u.v.Type.Rank() == 0
+	case Tensor:
+		return u.V.Type.DType == d && u.V.Type.Rank() == 0
 	}
 	return false
 }
 
-func (f *frame) hasTensorType(from *frame, n syntax.Node, who string, v value, t *syntax.TensorType) bool {
+func (f *Frame) hasTensorType(from *Frame, n syntax.Node, who string, v Value, t *syntax.TensorType) bool {
 	refs, ok := f.typeAxes(t.Axes)
 	if !ok {
 		return false
 	}
-	d, ok := f.dtypeOf(t.DType, ir.F32)
+	d, ok := f.DTypeOf(t.DType, ir.F32)
 	if !ok {
 		return false
 	}
 	want := writtenType(t, refs)
-	u, ok := v.(tensor)
+	u, ok := v.(Tensor)
 	if !ok {
-		if _, isNumber := v.(number); isNumber && len(refs) == 0 {
+		if _, isNumber := v.(Number); isNumber && len(refs) == 0 {
 			return true
 		}
-		if w, isWord := v.(word); isWord {
-			from.undefined(w)
+		if w, isWord := v.(Word); isWord {
+			from.Undefined(w)
 			return false
 		}
-		from.wants("E0208", n, "a tensor "+want, "", "%s is %s", ticked(who), v.what())
+		from.Wants("E0208", n, "a tensor "+want, "", "%s is %s", ticked(who), v.What())
 		return false
 	}
-	got := u.v.Type
+	got := u.V.Type
 	bad := ""
 	declared := ir.Type{}
 	for _, r := range refs {
@@ -219,9 +219,9 @@ func (f *frame) hasTensorType(from *frame, n syntax.Node, who string, v value, t
 			bad = ", where `" + r.name + "` has another size"
 		}
 	}
-	if m := missing(got, declared); m != "" {
+	if m := Missing(got, declared); m != "" {
 		bad = ", which lacks axis `" + m + "`"
-	} else if m := missing(declared, got); m != "" {
+	} else if m := Missing(declared, got); m != "" {
 		bad = ", which has an axis `" + m + "` too many"
 	} else if t.DType != nil && got.DType != d {
 		bad = ", not " + d.String()
@@ -229,14 +229,14 @@ func (f *frame) hasTensorType(from *frame, n syntax.Node, who string, v value, t
 		bad = ", not of a float dtype"
 	}
 	if bad != "" {
-		from.report(&diag.Error{Code: "E0208", Pos: n.At(), Len: n.Len(), Msg: ticked(who) + " is " + got.String() + bad, Want: want,
+		from.Report(&diag.Error{Code: "E0208", Pos: n.At(), Len: n.Len(), Msg: ticked(who) + " is " + got.String() + bad, Want: want,
 			Note: []diag.Note{{Pos: t.At(), Msg: "declared here"}}})
 	}
 	return bad == ""
 }
 
-// missing is an axis of want that t lacks, or empty.
-func missing(t, want ir.Type) string {
+// Missing is an axis of want that t lacks, or empty.
+func Missing(t, want ir.Type) string {
 	for _, a := range want.Axes {
 		if !t.Has(a.Name) {
 			return a.Name
@@ -250,7 +250,7 @@ func writtenType(t *syntax.TensorType, refs []axisRef) string {
 	for i, r := range refs {
 		s[i] = r.name
 		if r.size != 0 {
-			s[i] += "=" + formatNumber(whole(r.size))
+			s[i] += "=" + FormatNumber(Whole(r.size))
 		}
 	}
 	d := ""
@@ -261,24 +261,24 @@ func writtenType(t *syntax.TensorType, refs []axisRef) string {
 }
 
 // shapeExpr is `i32[batch, seq]` as an expression.
-func (f *frame) shapeExpr(x *syntax.Index, d ir.DType) value {
+func (f *Frame) shapeExpr(x *syntax.Index, d ir.DType) Value {
 	t := ir.Type{DType: d}
 	for _, a := range x.Args {
 		var names []string
 		size := 0
 		if a.Name != nil {
-			c, ok := f.number(a.Value)
+			c, ok := f.Number(a.Value)
 			if !ok {
-				return unknown{}
+				return Unknown{}
 			}
-			if size, ok = f.size(a.Value, c, a.Name.Name); !ok {
-				return unknown{}
+			if size, ok = f.Size(a.Value, c, a.Name.Name); !ok {
+				return Unknown{}
 			}
-			names = f.axisName(a.Name.Name)
+			names = f.AxisName(a.Name.Name)
 		} else {
 			var ok bool
-			if names, ok = f.axes(a.Value); !ok {
-				return unknown{}
+			if names, ok = f.Axes(a.Value); !ok {
+				return Unknown{}
 			}
 		}
 		for _, n := range names {
@@ -286,14 +286,14 @@ func (f *frame) shapeExpr(x *syntax.Index, d ir.DType) value {
 			if s == 0 {
 				var ok bool
 				if s, ok = f.axisSize(a, n); !ok {
-					return unknown{}
+					return Unknown{}
 				}
 			}
 			if t.Has(n) {
-				return f.errorf("E0211", a, "axis `%s` is named twice", n)
+				return f.Errorf("E0211", a, "axis `%s` is named twice", n)
 			}
 			t.Axes = append(t.Axes, ir.Axis{Name: n, Size: s})
 		}
 	}
-	return shape{t}
+	return Shape{Type: t}
 }

@@ -10,21 +10,21 @@ import (
 
 // update emits all that follows the loss: gradients, their norm, clipping, and
 // the optimizer for every parameter. Results are placed in their order.
-func (l *lowerer) update(fb *funcBuilder, o *optimizer, t *training, loss *ir.Value) {
-	l.fb = fb
-	defer func() { l.fb = nil }()
-	for _, p := range l.params {
-		if fb.values[p] != nil {
-			fb.order = append(fb.order, p)
+func (l *Lowerer) update(fb *Builder, o *optimizer, t *training, loss *ir.Value) {
+	l.Builder = fb
+	defer func() { l.Builder = nil }()
+	for _, p := range l.Params {
+		if fb.Values[p] != nil {
+			fb.Order = append(fb.Order, p)
 		}
 	}
-	f := l.trainFrame()
-	f.scope = "optimizer"
-	if len(fb.order) == 0 {
-		if len(l.errs.list) > 0 {
+	f := l.Frame()
+	f.Scope = "optimizer"
+	if len(fb.Order) == 0 {
+		if len(l.Errs.List) > 0 {
 			return // what is wrong already may be why
 		}
-		f.errorf("E0505", t.entries["loss"].Value, "the loss reads no parameter, so there is nothing to train")
+		f.Errorf("E0505", t.entries["loss"].Value, "the loss reads no parameter, so there is nothing to train")
 		return
 	}
 	site := t.entries["loss"].Value
@@ -34,13 +34,13 @@ func (l *lowerer) update(fb *funcBuilder, o *optimizer, t *training, loss *ir.Va
 	}
 	args := []*ir.Value{loss}
 	for _, p := range trained {
-		args = append(args, fb.values[p])
+		args = append(args, fb.Values[p])
 	}
 	l.warnUnreached(fb, loss, trained)
-	fb.b.Scope, fb.b.Pos = "grad", site.At()
-	grads, err := fb.b.TryEmit("grad", args, nil)
+	fb.Ops.Scope, fb.Ops.Pos = "grad", site.At()
+	grads, err := fb.Ops.TryEmit("grad", args, nil)
 	if err != nil {
-		f.shapeError(site, nil, err)
+		f.ShapeError(site, nil, err)
 		return
 	}
 	u := &updater{l: l, fb: fb, o: o, f: f}
@@ -52,26 +52,26 @@ func (l *lowerer) update(fb *funcBuilder, o *optimizer, t *training, loss *ir.Va
 		results = append(results, ir.Result{Value: u.lr, Role: ir.RoleStat, Path: "lr"})
 	}
 	for i, p := range trained {
-		results = append(results, ir.Result{Value: grads[i], Role: ir.RoleGrad, Path: p.path})
+		results = append(results, ir.Result{Value: grads[i], Role: ir.RoleGrad, Path: p.Path})
 	}
 	for i, p := range trained {
 		w, ok := u.one(p, grads[i])
 		if !ok {
 			return
 		}
-		results = append(results, ir.Result{Value: w, Role: ir.RoleParam, Path: p.path})
+		results = append(results, ir.Result{Value: w, Role: ir.RoleParam, Path: p.Path})
 	}
-	fb.f.Results = append(results, u.states...)
+	fb.Func.Results = append(results, u.states...)
 	l.remarkDecay(u, trained)
 }
 
 // updater runs the optimizer's update for one parameter after another.
 type updater struct {
-	l      *lowerer
-	fb     *funcBuilder
+	l      *Lowerer
+	fb     *Builder
 	o      *optimizer
-	f      *frame
-	inst   *instance // arguments and lets, the same for all parameters
+	f      *Frame
+	inst   *Instance // arguments and lets, the same for all parameters
 	norm   *ir.Value // of all gradients together, before clipping
 	lr     *ir.Value // nil where the optimizer has none
 	scale  *ir.Value // of the gradients; nil without clipping
@@ -80,7 +80,7 @@ type updater struct {
 
 // prepare emits what is computed once in a step.
 func (u *updater) prepare(grads []*ir.Value) bool {
-	b := &u.fb.b
+	b := &u.fb.Ops
 	b.Scope, b.Pos = "optimizer.norm", u.o.entry.At()
 	var sum *ir.Value
 	for _, g := range grads {
@@ -96,18 +96,18 @@ func (u *updater) prepare(grads []*ir.Value) bool {
 	if !u.clipScale() {
 		return false
 	}
-	u.f.scope = "optimizer"
-	u.inst = newInstance(u.o.moduleRef, "optimizer")
-	g := u.f.child(u.o.at, u.o.decl.Name.Name, u.o.file, u.inst)
-	u.f.common = commonOptions
-	defer func() { u.f.common = nil }()
-	if !u.f.bind(g, u.o.at, u.o.what(), u.o.decl.Params, u.o.own, func(n string, v value) { u.inst.args[n] = v }) {
+	u.f.Scope = "optimizer"
+	u.inst = NewInstance(u.o.ModuleRef, "optimizer")
+	g := u.f.Child(u.o.At, u.o.Decl.Name.Name, u.o.File, u.inst)
+	u.f.Common = commonOptions
+	defer func() { u.f.Common = nil }()
+	if !u.f.Bind(g, u.o.At, u.o.What(), u.o.Decl.Params, u.o.own, func(n string, v Value) { u.inst.Args[n] = v }) {
 		return false
 	}
 	u.checkDecay()
-	for _, m := range u.o.decl.Members {
+	for _, m := range u.o.Decl.Members {
 		if x, ok := m.(*syntax.Let); ok {
-			u.inst.lets[x.Name.Name] = g.expr(x.Value)
+			u.inst.Lets[x.Name.Name] = g.Expr(x.Value)
 		}
 	}
 	return u.learningRate()
@@ -119,100 +119,100 @@ func (u *updater) clipScale() bool {
 		return true
 	}
 	x := u.o.clip.Value
-	c, ok := u.f.number(x)
+	c, ok := u.f.Number(x)
 	if !ok {
 		return false
 	}
-	if !(c.v > 0) || math.IsInf(c.v, 0) {
-		u.f.wants("E0506", x, "a positive finite limit", "leave `clip` out to clip nothing", "`clip` is %s", formatNumber(c))
+	if !(c.V > 0) || math.IsInf(c.V, 0) {
+		u.f.Wants("E0506", x, "a positive finite limit", "leave `clip` out to clip nothing", "`clip` is %s", FormatNumber(c))
 		return false
 	}
-	u.f.scope = "optimizer.clip"
-	std := u.l.stdFile("math")
-	g := u.f.child(x, "clip_scale", std, nil)
-	g.vars["norm"], g.vars["limit"] = tensor{u.norm}, c
-	s, ok := u.f.finish(g, x, std.fns["clip_scale"]).(tensor)
+	u.f.Scope = "optimizer.clip"
+	std := u.l.StdFile("math")
+	g := u.f.Child(x, "clip_scale", std, nil)
+	g.Vars["norm"], g.Vars["limit"] = Tensor{V: u.norm}, c
+	s, ok := u.f.Finish(g, x, std.Funcs["clip_scale"]).(Tensor)
 	if ok {
-		u.scale = s.v
+		u.scale = s.V
 	}
 	return ok
 }
 
 // learningRate makes the argument lr a scalar of f32.
 func (u *updater) learningRate() bool {
-	v, ok := u.inst.args["lr"]
+	v, ok := u.inst.Args["lr"]
 	if !ok {
 		return true
 	}
-	var n syntax.Node = u.o.at
+	var n syntax.Node = u.o.At
 	for _, a := range u.o.own {
 		if a.Name != nil && a.Name.Name == "lr" {
 			n = a.Value
 		}
 	}
-	if c, ok := v.(number); ok {
-		v = u.f.constTensor(n, c, ir.F32)
+	if c, ok := v.(Number); ok {
+		v = u.f.ConstTensor(n, c, ir.F32)
 	}
-	t, ok := v.(tensor)
+	t, ok := v.(Tensor)
 	switch {
 	case !ok:
-		u.f.notA(n, v, "a number or a schedule, such as `cosine(…)`")
+		u.f.NotA(n, v, "a number or a schedule, such as `cosine(…)`")
 		return false
-	case t.v.Type.Rank() != 0 || t.v.Type.DType != ir.F32:
-		u.f.wants("E0508", n, "f32[]", "", "the learning rate is %s", t.v.Type)
+	case t.V.Type.Rank() != 0 || t.V.Type.DType != ir.F32:
+		u.f.Wants("E0508", n, "f32[]", "", "the learning rate is %s", t.V.Type)
 		return false
 	}
-	u.inst.args["lr"], u.lr = t, t.v
+	u.inst.Args["lr"], u.lr = t, t.V
 	return true
 }
 
 // one updates a parameter; its states are added to the arguments.
-func (u *updater) one(p *param, grad *ir.Value) (*ir.Value, bool) {
-	inst := newInstance(u.o.moduleRef, "optimizer."+p.path)
-	for k, v := range u.inst.args {
-		inst.args[k] = v
+func (u *updater) one(p *Param, grad *ir.Value) (*ir.Value, bool) {
+	inst := NewInstance(u.o.ModuleRef, "optimizer."+p.Path)
+	for k, v := range u.inst.Args {
+		inst.Args[k] = v
 	}
-	inst.lets = u.inst.lets
-	if _, ok := inst.args["weight_decay"]; ok && !u.o.decays(p) {
-		inst.args["weight_decay"] = number{}
+	inst.Lets = u.inst.Lets
+	if _, ok := inst.Args["weight_decay"]; ok && !u.o.decays(p) {
+		inst.Args["weight_decay"] = Number{}
 	}
 	w, wide := u.master(p)
-	g := u.f.child(u.o.at, "update", u.o.file, inst)
-	g.vars["param"] = w
+	g := u.f.Child(u.o.At, "update", u.o.File, inst)
+	g.Vars["param"] = w
 	names, ok := u.newStates(g, p, wide)
 	if !ok {
 		return nil, false
 	}
-	g.saw(w.v.Type)
-	u.fb.b.Scope, u.fb.b.Pos = g.scope, u.o.at.At()
-	grad = u.fb.b.Cast(grad, wide.DType)
+	g.Saw(w.V.Type)
+	u.fb.Ops.Scope, u.fb.Ops.Pos = g.Scope, u.o.At.At()
+	grad = u.fb.Ops.Cast(grad, wide.DType)
 	if u.scale != nil {
-		u.fb.b.Scope, u.fb.b.Pos = g.scope, u.o.clip.At()
-		grad = u.fb.b.Mul(grad, u.fb.b.Cast(u.scale, grad.Type.DType))
+		u.fb.Ops.Scope, u.fb.Ops.Pos = g.Scope, u.o.clip.At()
+		grad = u.fb.Ops.Mul(grad, u.fb.Ops.Cast(u.scale, grad.Type.DType))
 	}
-	delete(g.vars, "param")
-	g.vars[u.o.update.Params[0].Name.Name] = w
-	g.vars[u.o.update.Params[1].Name.Name] = tensor{grad}
-	before := len(u.fb.f.Ops)
-	v, ok := u.result(u.f.finish(g, u.o.at, u.o.update), returned(u.o.update), "the new parameter", wide)
+	delete(g.Vars, "param")
+	g.Vars[u.o.update.Params[0].Name.Name] = w
+	g.Vars[u.o.update.Params[1].Name.Name] = Tensor{V: grad}
+	before := len(u.fb.Func.Ops)
+	v, ok := u.result(u.f.Finish(g, u.o.At, u.o.update), Returned(u.o.update), "the new parameter", wide)
 	if !ok {
 		return nil, false
 	}
-	if m := u.fb.f.ArgOf(w.v); m != nil { // parameters get their arguments later
-		m.Path = u.fb.f.StatePath(p.path, "master")
+	if m := u.fb.Func.ArgOf(w.V); m != nil { // parameters get their arguments later
+		m.Path = u.fb.Func.StatePath(p.Path, "master")
 		u.states = append(u.states, ir.Result{Value: v, Role: ir.RoleState, Path: m.Path})
-		v = u.fb.b.Cast(v, p.typ.DType)
+		v = u.fb.Ops.Cast(v, p.Type.DType)
 	}
 	for _, s := range names {
-		next, ok := u.result(g.vars[s.name], s.node, "the next value of state `"+s.name+"`", s.typ)
+		next, ok := u.result(g.Vars[s.name], s.node, "the next value of state `"+s.name+"`", s.typ)
 		if !ok {
 			return nil, false
 		}
-		if next == s.arg && !reads(u.fb.f.Ops[before:], next) {
+		if next == s.arg && !reads(u.fb.Func.Ops[before:], next) {
 			u.dropArg(next)
 			continue
 		}
-		u.states = append(u.states, ir.Result{Value: next, Role: ir.RoleState, Path: p.path + "/" + s.name})
+		u.states = append(u.states, ir.Result{Value: next, Role: ir.RoleState, Path: p.Path + "/" + s.name})
 	}
 	return v, true
 }
@@ -221,14 +221,14 @@ func (u *updater) one(p *param, grad *ir.Value) (*ir.Value, bool) {
 // has in fewer bits than f32, a state that holds it in f32. Updates are often less
 // than half a unit of a bf16 weight's last place, and would be lost. Micikevicius
 // et al., "Mixed Precision Training" (2018), section 3.1.
-func (u *updater) master(p *param) (tensor, ir.Type) {
-	w := u.fb.values[p]
-	if d := p.typ.DType; d != ir.BF16 && d != ir.F16 {
-		return tensor{w}, p.typ
+func (u *updater) master(p *Param) (Tensor, ir.Type) {
+	w := u.fb.Values[p]
+	if d := p.Type.DType; d != ir.BF16 && d != ir.F16 {
+		return Tensor{V: w}, p.Type
 	}
-	wide := p.typ.WithDType(ir.F32)
+	wide := p.Type.WithDType(ir.F32)
 	// Its path is given when those of the optimizer's own states are known.
-	return tensor{u.fb.f.AddArg(wide, ir.RoleState, "", ir.A("init", p.init, ir.AttrCopyOf, ir.Str(p.path)), p.pos)}, wide
+	return Tensor{V: u.fb.Func.AddArg(wide, ir.RoleState, "", ir.A("init", p.Init, ir.AttrCopyOf, ir.Str(p.Path)), p.Pos)}, wide
 }
 
 // reads is whether an operation reads the value.
@@ -246,10 +246,10 @@ func reads(ops []*ir.Op, v *ir.Value) bool {
 // dropArg removes the argument of a state that an update does not need, as the
 // momentum of SGD without momentum.
 func (u *updater) dropArg(v *ir.Value) {
-	args := u.fb.f.Args
+	args := u.fb.Func.Args
 	for i, a := range args {
 		if a.Value == v {
-			u.fb.f.Args = append(args[:i], args[i+1:]...)
+			u.fb.Func.Args = append(args[:i], args[i+1:]...)
 			return
 		}
 	}
@@ -264,9 +264,9 @@ type state struct {
 
 // newStates declares the states of a parameter as arguments and variables.
 // A state like the parameter is of type wide.
-func (u *updater) newStates(g *frame, p *param, wide ir.Type) ([]state, bool) {
+func (u *updater) newStates(g *Frame, p *Param, wide ir.Type) ([]state, bool) {
 	var out []state
-	for _, m := range u.o.decl.Members {
+	for _, m := range u.o.Decl.Members {
 		x, ok := m.(*syntax.ParamDecl)
 		if !ok {
 			continue
@@ -276,12 +276,12 @@ func (u *updater) newStates(g *frame, p *param, wide ir.Type) ([]state, bool) {
 			return nil, false
 		}
 		for _, n := range x.Names {
-			init, ok := g.initial(n, x.Init)
+			init, ok := g.Initial(n, x.Init)
 			if !ok {
 				return nil, false
 			}
-			v := u.fb.f.AddArg(t, ir.RoleState, p.path+"/"+n.Name, ir.A("init", init), x.At())
-			g.vars[n.Name] = tensor{v}
+			v := u.fb.Func.AddArg(t, ir.RoleState, p.Path+"/"+n.Name, ir.A("init", init), x.At())
+			g.Vars[n.Name] = Tensor{V: v}
 			out = append(out, state{n.Name, n, t, v})
 		}
 	}
@@ -289,40 +289,40 @@ func (u *updater) newStates(g *frame, p *param, wide ir.Type) ([]state, bool) {
 }
 
 // stateType is `like param`, `f32 like param`, or a scalar's dtype.
-func stateType(g *frame, t syntax.Type, p ir.Type) (ir.Type, bool) {
+func stateType(g *Frame, t syntax.Type, p ir.Type) (ir.Type, bool) {
 	switch t := t.(type) {
 	case *syntax.LikeType:
 		if t.Of.Name != "param" {
-			g.wants("E0201", t.Of, "`param`, the parameter that is updated", "", "a state like `%s`", t.Of.Name)
+			g.Wants("E0201", t.Of, "`param`, the parameter that is updated", "", "a state like `%s`", t.Of.Name)
 			return p, false
 		}
-		d, ok := g.dtypeOf(t.DType, p.DType)
+		d, ok := g.DTypeOf(t.DType, p.DType)
 		return p.WithDType(d), ok
 	case *syntax.NamedType:
 		if d, ok := ir.ParseDType(t.Name); ok {
 			return ir.Scalar(d), true
 		}
 	}
-	g.wants("E0506", t, "`like param`, or a dtype for a scalar", "", "not the type of a state")
+	g.Wants("E0506", t, "`like param`, or a dtype for a scalar", "", "not the type of a state")
 	return p, false
 }
 
 // result checks what an update computes and stores it in the order of axes of
 // the type it replaces.
-func (u *updater) result(v value, n syntax.Node, who string, t ir.Type) (*ir.Value, bool) {
-	if isUnknown(v) {
+func (u *updater) result(v Value, n syntax.Node, who string, t ir.Type) (*ir.Value, bool) {
+	if IsUnknown(v) {
 		return nil, false
 	}
-	if c, ok := v.(number); ok {
-		v = u.f.constTensor(n, c, t.DType)
+	if c, ok := v.(Number); ok {
+		v = u.f.ConstTensor(n, c, t.DType)
 	}
-	w, ok := v.(tensor)
-	if !ok || w.v.Type.DType != t.DType || missing(t, w.v.Type) != "" {
-		e := &diag.Error{Code: "E0507", Pos: n.At(), Len: n.Len(), Msg: who + " is " + v.what(), Want: t.String()}
-		u.f.report(e)
+	w, ok := v.(Tensor)
+	if !ok || w.V.Type.DType != t.DType || Missing(t, w.V.Type) != "" {
+		e := &diag.Error{Code: "E0507", Pos: n.At(), Len: n.Len(), Msg: who + " is " + v.What(), Want: t.String()}
+		u.f.Report(e)
 		return nil, false
 	}
-	b := &u.fb.b
+	b := &u.fb.Ops
 	b.Pos = n.At()
-	return b.Reorder(b.Expand(w.v, t), t), true
+	return b.Reorder(b.Expand(w.V, t), t), true
 }

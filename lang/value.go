@@ -9,121 +9,121 @@ import (
 	"ptc/lang/syntax"
 )
 
-// value is what an expression evaluates to. Only [tensor] exists when the
+// Value is what an expression evaluates to. Only [tensor] exists when the
 // program runs; all the others are known at compile time.
-type value interface {
+type Value interface {
 	// what names the kind of value, with its article, for messages.
-	what() string
+	What() string
 }
 
 type (
-	// number is a compile-time number. name is the config entry that it comes
+	// Number is a compile-time number. name is the config entry that it comes
 	// from, which is also the name of an axis of that size.
-	number struct {
-		v     float64
-		whole bool
-		name  string
+	Number struct {
+		V     float64
+		Whole bool
+		Name  string
 	}
-	text  string
-	truth bool
-	// word is a name that is bound to nothing: the name of an axis, or a
+	Text  string
+	Truth bool
+	// Word is a name that is bound to nothing: the name of an axis, or a
 	// plain word such as `bytes`. at is where it stands, for an error if it is
 	// used as anything else.
-	word struct {
-		name string
-		at   syntax.Node
+	Word struct {
+		Name string
+		At   syntax.Node
 	}
-	tuple  []value
-	tensor struct{ v *ir.Value }
-	// function is a declared function with the instance it belongs to.
-	function struct {
-		decl *syntax.Fn
-		file *file
-		inst *instance
+	Tuple  []Value
+	Tensor struct{ V *ir.Value }
+	// Function is a declared function with the instance it belongs to.
+	Function struct {
+		Decl *syntax.Fn
+		File *File
+		Inst *Instance
 	}
-	// moduleRef is a module, model or optimizer that is not instantiated yet.
-	moduleRef struct {
-		decl *syntax.Module
-		file *file
+	// ModuleRef is a module, model or optimizer that is not instantiated yet.
+	ModuleRef struct {
+		Decl *syntax.Module
+		File *File
 	}
-	// optimizerRef is an optimizer with its arguments, not yet evaluated.
-	optimizerRef struct {
-		moduleRef
-		args []*syntax.Arg
-		at   *syntax.Call
+	// OptimizerRef is an optimizer with its arguments, not yet evaluated.
+	OptimizerRef struct {
+		ModuleRef
+		Args []*syntax.Arg
+		At   *syntax.Call
 	}
-	namespace struct{ file *file }
-	dtype     ir.DType
-	// shape is a type as a value: i32[batch, seq].
-	shape struct{ ir.Type }
-	// instances is a repeated module.
-	instances []*instance
-	// unknown is the value of what went wrong; it silences what follows.
-	unknown struct{}
+	Namespace struct{ File *File }
+	DType     ir.DType
+	// Shape is a type as a value: i32[batch, seq].
+	Shape struct{ ir.Type }
+	// Instances is a repeated module.
+	Instances []*Instance
+	// Unknown is the value of what went wrong; it silences what follows.
+	Unknown struct{}
 )
 
-func (n number) what() string      { return "the number " + formatNumber(n) }
-func (t text) what() string        { return "the string " + strconv.Quote(clip(string(t))) }
-func (t truth) what() string       { return strconv.FormatBool(bool(t)) }
-func (w word) what() string        { return "the name `" + w.name + "`" }
-func (tuple) what() string         { return "a tuple" }
-func (t tensor) what() string      { return "a tensor " + t.v.Type.String() }
-func (f function) what() string    { return "the function `" + f.decl.Name.Name + "`" }
-func (m moduleRef) what() string   { return "the " + m.decl.Kind + " `" + m.decl.Name.Name + "`" }
-func (n namespace) what() string   { return "the import `" + n.file.name + "`" }
-func (d dtype) what() string       { return "the dtype " + ir.DType(d).String() }
-func (s shape) what() string       { return "the type " + s.Type.String() }
-func (i instances) what() string   { return "a repeated module of " + strconv.Itoa(len(i)) }
-func (unknown) what() string       { return "an unknown value" }
-func (i *instance) what() string   { return "the " + i.decl.Kind + " `" + i.decl.Name.Name + "`" }
-func (d *dataSource) what() string { return "a source of data" }
+func (n Number) What() string    { return "the number " + FormatNumber(n) }
+func (t Text) What() string      { return "the string " + strconv.Quote(Clip(string(t))) }
+func (t Truth) What() string     { return strconv.FormatBool(bool(t)) }
+func (w Word) What() string      { return "the name `" + w.Name + "`" }
+func (Tuple) What() string       { return "a tuple" }
+func (t Tensor) What() string    { return "a tensor " + t.V.Type.String() }
+func (f Function) What() string  { return "the function `" + f.Decl.Name.Name + "`" }
+func (m ModuleRef) What() string { return "the " + m.Decl.Kind + " `" + m.Decl.Name.Name + "`" }
+func (n Namespace) What() string { return "the import `" + n.File.Name + "`" }
+func (d DType) What() string     { return "the dtype " + ir.DType(d).String() }
+func (s Shape) What() string     { return "the type " + s.Type.String() }
+func (i Instances) What() string { return "a repeated module of " + strconv.Itoa(len(i)) }
+func (Unknown) What() string     { return "an unknown value" }
+func (i *Instance) What() string { return "the " + i.Decl.Kind + " `" + i.Decl.Name.Name + "`" }
+func (d *Data) What() string     { return "a source of data" }
 
-// whole makes an integer.
-func whole(n int) number { return number{v: float64(n), whole: true} }
+// Whole makes an integer.
+func Whole(n int) Number { return Number{V: float64(n), Whole: true} }
 
-// int is the number as an int, if it is a whole number that fits.
-func (n number) int() (int, bool) {
-	if n.v != math.Trunc(n.v) || math.Abs(n.v) > 1<<53 {
+// Int is the number as an int, if it is a whole number that fits.
+func (n Number) Int() (int, bool) {
+	if n.V != math.Trunc(n.V) || math.Abs(n.V) > 1<<53 {
 		return 0, false
 	}
-	return int(n.v), true
+	return int(n.V), true
 }
 
-func formatNumber(n number) string {
-	if i, ok := n.int(); ok && n.whole {
+func FormatNumber(n Number) string {
+	if i, ok := n.Int(); ok && n.Whole {
 		return strconv.Itoa(i)
 	}
-	return ir.Float(n.v).String()
+	return ir.Float(n.V).String()
 }
 
-func isUnknown(vs ...value) bool {
+func IsUnknown(vs ...Value) bool {
 	for _, v := range vs {
-		if _, bad := v.(unknown); bad {
+		if _, bad := v.(Unknown); bad {
 			return true
 		}
 	}
 	return false
 }
 
-// param is a trained parameter, or an optimizer's state.
-type param struct {
-	path string
-	typ  ir.Type
-	init ir.Term
-	pos  diag.Pos
-	node syntax.Node
-	bad  bool // something of it was a mistake
+// Param is a trained parameter, or an optimizer's state.
+type Param struct {
+	Path string
+	Type ir.Type
+	Init ir.Term
+	Pos  diag.Pos
+	Node syntax.Node
+	Bad  bool // something of it was a mistake
 	// decay is whether its declaration says that it decays, or does not; nil
 	// where it says nothing.
-	decay *bool
+	Decay *bool
 	// absent is the condition of a parameter that there is not, since it is
 	// false.
-	absent syntax.Expr
+	Absent syntax.Expr
 }
 
-// paramRef is a parameter as a value; reading it gives its tensor.
-type paramRef struct{ *param }
+// ParamRef is a parameter as a value; reading it gives its tensor.
+type ParamRef struct{ *Param }
 
-func (p paramRef) what() string { return "the parameter `" + p.path + "`" }
+func (p ParamRef) What() string { return "the parameter `" + p.Path + "`" }
 
-func (o optimizerRef) what() string { return "the optimizer `" + o.decl.Name.Name + "`" }
+func (o OptimizerRef) What() string { return "the optimizer `" + o.Decl.Name.Name + "`" }
