@@ -11,7 +11,11 @@ import (
 	"ptc/ir"
 	evaluate "ptc/ir/eval"
 	array "ptc/ir/tensor"
+	"ptc/lang/eval"
+	"ptc/lang/source"
 	"ptc/lang/syntax"
+	"ptc/lang/value"
+	"ptc/stdlib"
 )
 
 // input is a named tensor for an expression under test.
@@ -48,28 +52,28 @@ func noise(seed int64, axes ...any) *array.Tensor {
 // name; inputs that are called like its parameters are these.
 func compute(t *testing.T, src, expr string, step int, inputs ...input) *array.Tensor {
 	t.Helper()
-	p, errs := Load("t.ptl", []byte("import std.nn\nimport std.optim\n"+src), nil)
+	p, errs := source.Load("t.ptl", []byte("import std.nn\nimport std.optim\n"+src), nil, stdlib.Read)
 	if len(errs) > 0 {
 		t.Fatal(diag.Render(errs, p.Source))
 	}
-	ev := New(p, nil)
+	ev := eval.New(p, nil)
 	f := ev.NewFrame(p.Main)
 	for _, d := range p.Main.Tree.Decls {
 		if m, ok := d.(*syntax.Module); ok && m.Kind == "model" {
-			f.Vars[m.Name.Name] = f.Instantiate(ModuleRef{Decl: m, File: p.Main}, nil, m.Name, "")
+			f.Vars[m.Name.Name] = f.Instantiate(value.ModuleRef{Decl: m, File: p.Main}, nil, m.Name, "")
 		}
 	}
-	fb := NewBuilder("step", true)
+	fb := eval.NewBuilder("step", true)
 	ev.Builder = fb
 	fb.Func.Args = append(fb.Func.Args, &ir.Arg{Value: fb.Step, Role: ir.RoleStep}, &ir.Arg{Value: fb.Seed, Role: ir.RoleSeed})
 	args := []*array.Tensor{array.Scalar(ir.I32, float64(step)), array.Scalar(ir.I32, 7)}
 	for _, in := range inputs {
-		if i := slices.IndexFunc(ev.Params, func(q *Param) bool { return q.Path == in.name }); i >= 0 {
+		if i := slices.IndexFunc(ev.Params, func(q *value.Param) bool { return q.Path == in.name }); i >= 0 {
 			q := ev.Params[i]
 			fb.Func.Args = append(fb.Func.Args, &ir.Arg{Value: fb.Param(q), Role: ir.RoleParam, Path: q.Path})
 		} else {
 			v := fb.Func.AddArg(in.x.Type, ir.RoleData, in.name, nil, diag.Pos{})
-			f.Vars[in.name] = Tensor{V: v}
+			f.Vars[in.name] = value.Tensor{V: v}
 			f.Saw(in.x.Type)
 		}
 		args = append(args, in.x)
@@ -79,10 +83,10 @@ func compute(t *testing.T, src, expr string, step int, inputs ...input) *array.T
 		t.Fatal(errs)
 	}
 	v := f.Expr(x)
-	if c, ok := v.(Number); ok {
+	if c, ok := v.(value.Number); ok {
 		v = f.ConstTensor(x, c, ir.F32)
 	}
-	w, ok := v.(Tensor)
+	w, ok := v.(value.Tensor)
 	if !ok || len(ev.Errs.List) > 0 {
 		t.Fatalf("%s: %s\n%s", expr, v.What(), diag.Render(ev.Errs.List, p.Source))
 	}

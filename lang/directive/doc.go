@@ -1,0 +1,16 @@
+// Package directive checks the layout that was chosen against the lowered model,
+// and makes its directives typed rules (package ir/layout).
+//
+// In: a layout block, the model's parameters and instances, the types of its
+// tensors. Out: mesh, rules and precision in the module's metadata, or mistakes
+// with their places; warnings of what can change nothing.
+//
+//	directive.go  the layout, its mesh, what paths select
+//	rules.go      shard, forbid, overlap, and how options are read
+//	pipeline.go, memory.go  the other directives
+//	check.go      all rules together
+//	idle.go       rules without effect
+//
+// Imports internal/diag, ir, ir/layout, lang/eval, lang/source, lang/syntax,
+// lang/value.
+package directive
