@@ -5,9 +5,11 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -196,6 +198,37 @@ func TestImportsRunOneWay(t *testing.T) {
 				t.Errorf("%s imports %s, which is for tests", f.name, to)
 			}
 		}
+	}
+}
+
+// TestDrawImports prints which packages of a folder import which others of it:
+//
+//	go test ./internal/arch -run Draw -v
+func TestDrawImports(t *testing.T) {
+	files := sources(t)
+	for _, folder := range []string{"ir", "lang", "passes", "backend", "runtime"} {
+		from := map[string]map[string]bool{}
+		for _, f := range files {
+			if f.test || !within(f.dir, folder) {
+				continue
+			}
+			if from[f.dir] == nil {
+				from[f.dir] = map[string]bool{}
+			}
+			for _, i := range f.imports {
+				if to, ours := strings.CutPrefix(i, module+"/"); ours && within(to, folder) {
+					from[f.dir][to] = true
+				}
+			}
+		}
+		n, lines := 0, []string{}
+		for _, dir := range slices.Sorted(maps.Keys(from)) {
+			n += len(from[dir])
+			if to := slices.Sorted(maps.Keys(from[dir])); len(to) > 0 {
+				lines = append(lines, dir+" → "+strings.Join(to, ", "))
+			}
+		}
+		t.Logf("%s: %d packages, %d imports\n\t%s", folder, len(from), n, strings.Join(lines, "\n\t"))
 	}
 }
 

@@ -6,77 +6,10 @@ import (
 	"strings"
 
 	"ptc/internal/diag"
-	"ptc/ir"
 	"ptc/lang/source"
 	"ptc/lang/syntax"
 	"ptc/lang/value"
 )
-
-// placed is a tensor of the model and what to call it.
-type placed struct {
-	typ  ir.Type
-	name string
-	path string // of a parameter that is listed by itself
-}
-
-// tensors lists what the rules are about, once for each type: the parameters,
-// the batch, and the values of the forward pass. With paths, parameters are
-// listed each by itself.
-func (y *Layout) tensors(paths bool) []placed {
-	var out []placed
-	seen := map[string]bool{}
-	add := func(t ir.Type, name, path string) {
-		k := t.WithDType(ir.F32).String() + path
-		if !seen[k] {
-			seen[k] = true
-			out = append(out, placed{t, name, path})
-		}
-	}
-	for _, p := range y.in.Params {
-		at := ""
-		if paths {
-			at = p.Path
-		}
-		add(p.Type, "the parameter `"+p.Path+"`", at)
-	}
-	if paths {
-		return out
-	}
-	if y.data != nil {
-		for _, d := range y.data.Fields {
-			add(d.Type, "the field `"+d.Name+"` of the batch", "")
-		}
-	}
-	step := y.mod.Func("step")
-	if step == nil {
-		return out
-	}
-	for _, o := range step.Ops {
-		if o.Name == "grad" {
-			break
-		}
-		add(o.Results[0].Type, "the value at "+o.Pos.String(), "")
-	}
-	return out
-}
-
-func (y *Layout) axisExists(name string) bool { return slices.Contains(y.allAxes(), name) }
-
-// allAxes lists the axes of all tensors, sorted.
-func (y *Layout) allAxes() []string {
-	seen := map[string]bool{}
-	var out []string
-	for _, p := range y.tensors(false) {
-		for _, n := range p.typ.Names() {
-			if !seen[n] {
-				seen[n] = true
-				out = append(out, n)
-			}
-		}
-	}
-	sort.Strings(out)
-	return out
-}
 
 // checkShards looks at all rules together: no axis sharded twice, no mesh axis
 // twice in a tensor, every size divisible, every rule about something.
@@ -200,22 +133,6 @@ func (y *Layout) keepsWhole(w *syntax.Replicate, r shardRule) bool {
 	return some
 }
 
-// dividing are the mesh axes over which work is divided.
-func (y *Layout) dividing() map[string]bool {
-	axes := map[string]bool{}
-	for _, d := range y.decl.Directives {
-		switch d := d.(type) {
-		case *syntax.Shard:
-			for _, id := range d.Over {
-				axes[id.Name] = true
-			}
-		case *syntax.Pipeline:
-			axes[d.Over.Name] = true
-		}
-	}
-	return axes
-}
-
 // checkScope reports a rule about modules or parameters that do not have its
 // axis.
 func (y *Layout) checkScope(r shardRule, scope []placed) {
@@ -271,31 +188,6 @@ func (y *Layout) scoped(r shardRule, all, params []placed) []placed {
 		return all
 	}
 	return out
-}
-
-// covers is whether a pattern names a parameter, an instance that holds it, or
-// the module of one.
-func (y *Layout) covers(q *syntax.Path, param string) bool {
-	s := q.String()
-	if value.MatchPath(s, param) || value.MatchPath(s+".**", param) {
-		return true
-	}
-	if y.holders == nil {
-		y.holders = map[string]*syntax.Module{}
-		for _, i := range y.in.Instances {
-			y.holders[i.Path] = i.Decl
-		}
-	}
-	for at := param; ; {
-		i := strings.LastIndexByte(at, '.')
-		if i < 0 {
-			return false
-		}
-		at = at[:i]
-		if m := y.holders[at]; m != nil && m.Name.Name == s {
-			return true
-		}
-	}
 }
 
 func sameScope(a, b shardRule) bool {

@@ -5,8 +5,10 @@
 // tensors. Out: mesh, rules and precision in the module's metadata, or mistakes
 // with their places; warnings of what can change nothing.
 //
-//	directive.go  the layout, its mesh, what paths select
-//	rules.go      shard, forbid, overlap, and how options are read
+//	directive.go  a layout from its choice to its terms
+//	layout.go     what is known of it, and what paths select in the model
+//	options.go    how options are read
+//	rules.go      shard, forbid, overlap, plain options
 //	pipeline.go, memory.go  the other directives
 //	check.go      all rules together
 //	idle.go       rules without effect

@@ -107,15 +107,3 @@ func (y *Layout) shardsAny(w *syntax.Replicate) bool {
 	}
 	return false
 }
-
-// excludes is the `overlap` directive that keeps a collective from running beside
-// computation, or nil.
-func (y *Layout) excludes(collective string) *syntax.Overlap {
-	for _, d := range y.decl.Directives {
-		o, ok := d.(*syntax.Overlap)
-		if ok && !slices.ContainsFunc(o.What, func(id *syntax.Ident) bool { return id.Name == collective }) {
-			return o
-		}
-	}
-	return nil
-}

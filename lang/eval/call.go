@@ -6,13 +6,6 @@ import (
 	"ptc/lang/value"
 )
 
-// formal is a parameter of something that is called.
-type formal struct {
-	name     string
-	axis     bool // takes names of axes
-	required bool
-}
-
 // call is `fun(args)`.
 func (f *Frame) call(x *syntax.Call) value.Value {
 	var fun value.Value
@@ -54,91 +47,10 @@ func (f *Frame) call(x *syntax.Call) value.Value {
 	}
 }
 
-// matched are the arguments of a call in the order of the formals; absent ones
-// are nil. rest are further positional ones, extra further named ones.
-type matched struct {
-	args  []*syntax.Arg
-	rest  []*syntax.Arg
-	extra []*syntax.Arg
-}
-
-// match assigns arguments to formals. skip formals are already taken, by a
-// receiver; rest and extra are as in [builtin]. Mistakes are reported.
-func (f *Frame) match(site syntax.Node, who string, formals []formal, args []*syntax.Arg, skip, rest int, extra bool) (matched, bool) {
-	m := matched{args: make([]*syntax.Arg, len(formals))}
-	next, ok, positional := skip, true, len(formals)
-	if rest >= 0 {
-		positional = rest
-	}
-	for _, a := range args {
-		if a.Name == nil {
-			switch {
-			case next < positional:
-				m.args[next] = a
-				next++
-			case rest >= 0:
-				m.rest = append(m.rest, a)
-			default:
-				f.Wants("E0206", a, value.Count(len(formals), "argument"), "", "too many arguments for %s", who)
-				return m, false
-			}
-			continue
-		}
-		i := formalIndex(formals, a.Name.Name)
-		switch {
-		case i < 0 && extra:
-			m.extra = append(m.extra, a)
-		case i < 0:
-			names := append(FormalNames(formals), f.Common...)
-			f.Wants("E0206", a.Name, diag.OneOf(names), diag.DidYouMean(a.Name.Name, names), "%s has no parameter `%s`", who, a.Name.Name)
-			ok = false
-		case m.args[i] != nil || i < skip:
-			f.Errorf("E0206", a.Name, "`%s` is given twice", a.Name.Name)
-			ok = false
-		default:
-			m.args[i] = a
-		}
-	}
-	for i, p := range formals {
-		if i >= skip && m.args[i] == nil && p.required {
-			f.Wants("E0206", site, "", "", "%s needs `%s`", who, p.name)
-			ok = false
-		}
-	}
-	return m, ok
-}
-
-func formalIndex(fs []formal, name string) int {
-	for i, p := range fs {
-		if p.name == name {
-			return i
-		}
-	}
-	return -1
-}
-
-func FormalNames(fs []formal) []string {
-	var out []string
-	for _, p := range fs {
-		out = append(out, p.name)
-	}
-	return out
-}
-
-// FormalsOf are the formals of declared parameters.
-func FormalsOf(ps []*syntax.Param) []formal {
-	out := make([]formal, len(ps))
-	for i, p := range ps {
-		t, named := p.Type.(*syntax.NamedType)
-		out[i] = formal{p.Name.Name, named && t.Name == "axis", p.Default == nil}
-	}
-	return out
-}
-
 // Bind evaluates arguments for declared parameters, in f, and defaults, in
 // the callee, where they see the parameters before them.
 func (f *Frame) Bind(callee *Frame, site syntax.Node, who string, ps []*syntax.Param, args []*syntax.Arg, set func(string, value.Value)) bool {
-	m, ok := f.match(site, who, FormalsOf(ps), args, 0, -1, false)
+	m, ok := f.match(site, who, formalsOf(ps), args, 0, -1, false)
 	if !ok {
 		for _, a := range args { // still look for mistakes inside
 			f.Expr(a.Value)
@@ -160,33 +72,6 @@ func (f *Frame) Bind(callee *Frame, site syntax.Node, who string, ps []*syntax.P
 // argument evaluates x, in f, for parameter p of callee, and checks its type.
 func (f *Frame) argument(callee *Frame, p *syntax.Param, x syntax.Expr) value.Value {
 	return f.typed(callee, p.Name.Name, p.Type, x)
-}
-
-// typed evaluates x, in f, for a variable of callee, and checks its type, if it
-// has one: names of axes are taken as they stand.
-func (f *Frame) typed(callee *Frame, name string, typ syntax.Type, x syntax.Expr) value.Value {
-	if t, ok := typ.(*syntax.NamedType); ok && t.Name == "axis" {
-		names, ok := f.Axes(x)
-		if !ok {
-			return value.Unknown{}
-		}
-		v := make(value.Tuple, len(names))
-		for i, n := range names {
-			v[i] = value.Word{Name: n, At: x}
-		}
-		if len(v) == 1 {
-			return v[0]
-		}
-		return v
-	}
-	v := f.Expr(x)
-	if t, ok := v.(value.Tensor); ok {
-		callee.Saw(t.V.Type)
-	}
-	if typ != nil && !callee.hasType(f, x, name, v, typ) {
-		return value.Unknown{}
-	}
-	return v
 }
 
 // callFn inlines a declared function; vars are set before its body runs.

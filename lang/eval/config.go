@@ -11,28 +11,6 @@ import (
 	"ptc/lang/value"
 )
 
-// Override sets a config entry, as --set key=value does.
-type Override struct{ Key, Value string }
-
-// entry is one value of the config, evaluated on demand, so that entries may
-// refer to later ones.
-type entry struct {
-	name  string
-	node  *syntax.Entry
-	file  *source.File
-	set   *Override
-	state entryState
-	val   value.Value
-}
-
-type entryState uint8
-
-const (
-	pending entryState = iota
-	running
-	evaluated
-)
-
 // loadConfig gathers the entries of every file: the main file's come first and
 // win over those of files it imports.
 func (in *Interp) loadConfig(set []Override) {
@@ -235,4 +213,11 @@ func Term(head string, args []ir.Attr) ir.Term {
 		t.Args = t.Args.With(a.Key, a.Val)
 	}
 	return t
+}
+
+// New evaluates p, whose config it reads first.
+func New(p *source.Program, set []Override) *Interp {
+	in := &Interp{Prog: p, Bounds: map[*syntax.Module][]ir.Type{}, missing: map[string]bool{}}
+	in.loadConfig(set)
+	return in
 }

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"errors"
+	"math"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -136,36 +137,13 @@ func dtypesDiffer(args []*ir.Value) bool {
 	return false
 }
 
-// naming is where the arguments of a call name an axis, or nil.
-func naming(n syntax.Node, axis string) (found syntax.Node) {
-	var args []*syntax.Arg
-	switch x := n.(type) {
-	case *syntax.Call:
-		args = x.Args
-	case *syntax.Index:
-		args = x.Args
-	default:
-		return nil
+// ConstTensor is a number as a scalar of dtype d.
+func (f *Frame) ConstTensor(n syntax.Node, c value.Number, d ir.DType) value.Value {
+	switch {
+	case d == ir.I32 && (c.V != math.Trunc(c.V) || math.Abs(c.V) > source.MaxSize):
+		return f.Wants("E0207", n, "a whole number of 32 bits", "`cast(x, f32)` turns the tensor into numbers with fractions", "%s beside an i32 tensor", c.What())
+	case d == ir.Bool && c.V != 0 && c.V != 1:
+		return f.Wants("E0207", n, "true or false", "", "%s beside a tensor of bool", c.What())
 	}
-	if axis == "" {
-		return nil
-	}
-	for _, a := range args {
-		if a.Name != nil && a.Name.Name == axis {
-			return a.Name
-		}
-		if a.Name == nil {
-			continue
-		}
-		syntax.Inspect(a.Value, func(n syntax.Node) bool {
-			if id, ok := n.(*syntax.Name); ok && id.Name == axis && found == nil {
-				found = id
-			}
-			return found == nil
-		})
-		if found != nil {
-			return found
-		}
-	}
-	return nil
+	return f.Emit(n, "const", ir.A("dtype", ir.Name(d.String()), "value", ir.Float(c.V)))
 }

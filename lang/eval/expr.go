@@ -105,7 +105,7 @@ func (f *Frame) dot(x *syntax.Dot) value.Value {
 		if b := builtins[x.Sel.Name]; b != nil {
 			return Primitive{b, v}
 		}
-		return f.Wants("E0201", x.Sel, "", f.instead(x.Sel.Name, builtinNames()), "there is no function `%s`", x.Sel.Name)
+		return f.Wants("E0201", x.Sel, "", instead(x.Sel.Name, builtinNames()), "there is no function `%s`", x.Sel.Name)
 	default:
 		return f.Errorf("E0209", x.Sel, "%s has no members", v.What())
 	}
@@ -170,21 +170,6 @@ func (f *Frame) Number(x syntax.Expr) (value.Number, bool) {
 		f.NotA(x, v, "a number")
 	}
 	return c, ok
-}
-
-// NotA reports a value of the wrong kind, unless it is unknown already.
-func (f *Frame) NotA(n syntax.Node, v value.Value, want string) value.Value {
-	switch v := v.(type) {
-	case value.Unknown:
-		return v
-	case value.Word:
-		return f.Undefined(v)
-	case value.Tensor:
-		if strings.Contains(want, "number") && !strings.Contains(want, "tensor") {
-			return f.Wants("E0219", n, want+" known at compile time", "", "found %s", v.What())
-		}
-	}
-	return f.Wants("E0209", n, want, "", "found %s", v.What())
 }
 
 // Axes evaluates what names an axis or several. A name that is bound to
@@ -272,4 +257,24 @@ func (f *Frame) AxisName(name string) []string {
 		return names
 	}
 	return []string{name}
+}
+
+// condition evaluates what must be true or false at compile time.
+func (f *Frame) condition(x syntax.Expr) (c, ok bool) {
+	switch v := f.Expr(x).(type) {
+	case value.Truth:
+		return bool(v), true
+	case value.Unknown:
+		return false, false
+	case value.Word:
+		f.Undefined(v)
+		return false, false
+	case value.Tensor:
+		f.Report(&diag.Error{Code: "E0219", Pos: x.At(), Len: x.Len(), Msg: "the condition is " + v.What() + ", which is known only when the program runs",
+			Want: "a condition known at compile time", Hint: "`where(condition, a, b)` chooses element by element"})
+		return false, false
+	default:
+		f.Wants("E0219", x, "true or false", "", "the condition is %s", v.What())
+		return false, false
+	}
 }

@@ -51,7 +51,7 @@ func init() {
 // instead is what to write for a name that is not known: what the language has
 // for a name of other frameworks, the import that a module of the standard
 // library needs, or the nearest of the names that are known.
-func (f *Frame) instead(name string, known []string) string {
+func instead(name string, known []string) string {
 	if hint, ok := foreign[name]; ok {
 		return hint
 	}

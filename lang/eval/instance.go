@@ -42,15 +42,6 @@ func (f *Frame) Instantiate(m value.ModuleRef, args []*syntax.Arg, site syntax.N
 	return i
 }
 
-// pathFits reports a path that is too long for a plan.
-func (f *Frame) pathFits(n syntax.Node, path string) bool {
-	if len(path) <= source.MaxPath {
-		return true
-	}
-	f.Wants("E0223", n, "at most "+strconv.Itoa(source.MaxPath), "shorten the names of the modules on the way", "the path `%s` has %d bytes", value.Clip(path), len(path))
-	return false
-}
-
 // subModule is the right side of `name : Module(args)[count]`.
 func (g *Frame) subModule(x syntax.Expr, path string) value.Value {
 	if ix, ok := x.(*syntax.Index); ok {

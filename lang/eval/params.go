@@ -2,9 +2,11 @@ package eval
 
 import (
 	"math"
+	"strconv"
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/lang/source"
 	"ptc/lang/syntax"
 	"ptc/lang/value"
 )
@@ -165,4 +167,13 @@ func (g *Frame) checkInitial(site syntax.Node, t ir.Term) bool {
 		return false
 	}
 	return true
+}
+
+// pathFits reports a path that is too long for a plan.
+func (f *Frame) pathFits(n syntax.Node, path string) bool {
+	if len(path) <= source.MaxPath {
+		return true
+	}
+	f.Wants("E0223", n, "at most "+strconv.Itoa(source.MaxPath), "shorten the names of the modules on the way", "the path `%s` has %d bytes", value.Clip(path), len(path))
+	return false
 }

@@ -3,6 +3,7 @@ package eval
 import (
 	"slices"
 	"sort"
+	"strings"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -11,40 +12,6 @@ import (
 	"ptc/lang/value"
 	"ptc/stdlib"
 )
-
-// Frame is one running function, module body or block: where names are looked
-// up and mistakes are reported.
-type Frame struct {
-	Interp *Interp
-	file   *source.File    // whose top-level names are seen
-	inst   *value.Instance // whose members are seen; may be nil
-	Vars   map[string]value.Value
-	// sizes has, for each axis of the tensors seen in this frame, its size, or
-	// -1 where they differ.
-	Sizes map[string]int
-	Scope string // of emitted operations
-
-	up   *Frame      // caller
-	site syntax.Node // the call, in the caller's code
-	// common are the names of further arguments that someone else takes from the
-	// call that the frame makes.
-	Common []string
-	name   string // of the function
-	depth  int
-
-	result value.Value // set by return
-	done   bool
-}
-
-// Child is a frame for something that f calls at site.
-func (f *Frame) Child(site syntax.Node, name string, file *source.File, inst *value.Instance) *Frame {
-	c := &Frame{Interp: f.Interp, file: file, inst: inst, Vars: map[string]value.Value{}, Sizes: map[string]int{},
-		Scope: f.Scope, up: f, site: site, name: name, depth: f.depth + 1}
-	if inst != nil && inst.Path != "" {
-		c.Scope = inst.Path
-	}
-	return c
-}
 
 // Lookup resolves a name; what is bound to nothing is a [value.Word].
 //
@@ -145,7 +112,7 @@ func (f *Frame) selectName(n value.Namespace, sel *syntax.Ident) value.Value {
 		}
 	}
 	names := namesOf(n.File)
-	return f.Wants("E0201", sel, diag.OneOf(names), f.instead(sel.Name, names), "`%s` has no `%s`", n.File.Name, sel.Name)
+	return f.Wants("E0201", sel, diag.OneOf(names), instead(sel.Name, names), "`%s` has no `%s`", n.File.Name, sel.Name)
 }
 
 // names lists what the file declares, sorted.
@@ -195,7 +162,7 @@ func (f *Frame) Undefined(w value.Word) value.Value {
 		}
 		f.Interp.missing[w.Name] = true
 	}
-	return f.Wants("E0201", w.At, "", f.instead(w.Name, f.known()), "unknown name `%s`", w.Name)
+	return f.Wants("E0201", w.At, "", instead(w.Name, f.known()), "unknown name `%s`", w.Name)
 }
 
 // builtinValue is a name that the language itself defines.
@@ -289,4 +256,19 @@ func (f *Frame) Size(n syntax.Node, c value.Number, name string) (int, bool) {
 		return 0, false
 	}
 	return s, true
+}
+
+// NotA reports a value of the wrong kind, unless it is unknown already.
+func (f *Frame) NotA(n syntax.Node, v value.Value, want string) value.Value {
+	switch v := v.(type) {
+	case value.Unknown:
+		return v
+	case value.Word:
+		return f.Undefined(v)
+	case value.Tensor:
+		if strings.Contains(want, "number") && !strings.Contains(want, "tensor") {
+			return f.Wants("E0219", n, want+" known at compile time", "", "found %s", v.What())
+		}
+	}
+	return f.Wants("E0209", n, want, "", "found %s", v.What())
 }

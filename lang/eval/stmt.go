@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"ptc/internal/diag"
 	"ptc/lang/syntax"
 	"ptc/lang/value"
 )
@@ -143,24 +142,4 @@ func (f *Frame) poison(s *syntax.If) {
 		}
 		return true
 	})
-}
-
-// condition evaluates what must be true or false at compile time.
-func (f *Frame) condition(x syntax.Expr) (c, ok bool) {
-	switch v := f.Expr(x).(type) {
-	case value.Truth:
-		return bool(v), true
-	case value.Unknown:
-		return false, false
-	case value.Word:
-		f.Undefined(v)
-		return false, false
-	case value.Tensor:
-		f.Report(&diag.Error{Code: "E0219", Pos: x.At(), Len: x.Len(), Msg: "the condition is " + v.What() + ", which is known only when the program runs",
-			Want: "a condition known at compile time", Hint: "`where(condition, a, b)` chooses element by element"})
-		return false, false
-	default:
-		f.Wants("E0219", x, "true or false", "", "the condition is %s", v.What())
-		return false, false
-	}
 }

@@ -298,3 +298,30 @@ func (f *Frame) shapeExpr(x *syntax.Index, d ir.DType) value.Value {
 	}
 	return value.Shape{Type: t}
 }
+
+// typed evaluates x, in f, for a variable of callee, and checks its type, if it
+// has one: names of axes are taken as they stand.
+func (f *Frame) typed(callee *Frame, name string, typ syntax.Type, x syntax.Expr) value.Value {
+	if t, ok := typ.(*syntax.NamedType); ok && t.Name == "axis" {
+		names, ok := f.Axes(x)
+		if !ok {
+			return value.Unknown{}
+		}
+		v := make(value.Tuple, len(names))
+		for i, n := range names {
+			v[i] = value.Word{Name: n, At: x}
+		}
+		if len(v) == 1 {
+			return v[0]
+		}
+		return v
+	}
+	v := f.Expr(x)
+	if t, ok := v.(value.Tensor); ok {
+		callee.Saw(t.V.Type)
+	}
+	if typ != nil && !callee.hasType(f, x, name, v, typ) {
+		return value.Unknown{}
+	}
+	return v
+}

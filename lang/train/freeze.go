@@ -14,7 +14,7 @@ import (
 // trained are the parameters of fb that `freeze` leaves to the optimizer, in
 // their order. The others are arguments that no step changes: they have no
 // gradient, no state and no result.
-func (l *Lowerer) trained(f *eval.Frame, fb *eval.Builder, t *training) []*value.Param {
+func (l *Lowerer) trained(f *eval.Frame, fb *eval.Builder, t *Block) []*value.Param {
 	var out []*value.Param
 	for _, p := range fb.Order {
 		if !value.MatchesAny(t.freeze, p.Path) {
@@ -62,29 +62,6 @@ func (l *Lowerer) warnUnreached(fb *eval.Builder, loss *ir.Value, trained []*val
 	}
 	l.Warnings = append(l.Warnings, fmt.Sprintf("the loss reads %s only through `stop_gradient` or what has no gradient, so that %s always zero. "+
 		"The optimizer keeps states for what `freeze` in `train` does not name, and weight decay applies to it", them, theirs))
-}
-
-// remarkDecay says to which parameters weight decay applies, and to which not.
-func (l *Lowerer) remarkDecay(u *updater, trained []*value.Param) {
-	switch w, ok := u.inst.Args["weight_decay"].(value.Number); {
-	case ok && w.V == 0, u.inst.Args["weight_decay"] == nil:
-		return
-	}
-	var yes, no []string
-	for _, p := range trained {
-		if u.o.decays(p) {
-			yes = append(yes, p.Path)
-		} else {
-			no = append(no, p.Path)
-		}
-	}
-	list := func(paths []string) string {
-		if len(paths) == 0 {
-			return "none"
-		}
-		return fmt.Sprintf("%d (%s)", len(paths), strings.Join(l.briefly(paths), ", "))
-	}
-	l.Remarks = append(l.Remarks, fmt.Sprintf("weight decay: parameters that decay: %s; that do not: %s", list(yes), list(no)))
 }
 
 // briefly quotes paths, those that differ in the number of one module alone

@@ -26,7 +26,7 @@ type optimizer struct {
 var commonOptions = []string{"clip", "decay", "no_decay"}
 
 // optimizer resolves the entry of the train block.
-func optimizerOf(f *eval.Frame, t *training) *optimizer {
+func optimizerOf(f *eval.Frame, t *Block) *optimizer {
 	e := t.entries["optimizer"]
 	if e == nil {
 		return nil
@@ -53,7 +53,7 @@ func optimizerOf(f *eval.Frame, t *training) *optimizer {
 		f.Wants("E0506", e.Value, "`fn update(w, g)` in it", "", "%s has no function `update` of two arguments", ref.What())
 		return nil
 	}
-	declared := eval.FormalNames(eval.FormalsOf(ref.Decl.Params))
+	declared := eval.ParamNames(ref.Decl.Params)
 	for _, a := range ref.Args {
 		if a.Name == nil || slices.Contains(declared, a.Name.Name) || !slices.Contains(commonOptions, a.Name.Name) {
 			o.own = append(o.own, a)
@@ -75,17 +75,6 @@ func optimizerOf(f *eval.Frame, t *training) *optimizer {
 		}
 	}
 	return o
-}
-
-// checkDecay warns of a choice of what decays where nothing does.
-func (u *updater) checkDecay() {
-	c, ok := u.inst.Args["weight_decay"].(value.Number)
-	if !ok || c.V != 0 {
-		return
-	}
-	for _, a := range u.o.chosen {
-		u.l.Warnings = append(u.l.Warnings, "`"+a.Name.Name+"` of "+u.o.What()+" has no effect: `weight_decay` is 0")
-	}
 }
 
 // patterns are strings that select parameters by path.

@@ -13,15 +13,6 @@ import (
 	"ptc/lang/value"
 )
 
-// training is a train block, resolved.
-type training struct {
-	Node    *syntax.Train
-	Model   value.ModuleRef
-	entries map[string]*syntax.Entry
-	Data    *value.Data
-	freeze  []string // patterns of parameters that are not trained
-}
-
 // trainKeys are the entries of a train block; those marked are required.
 var trainKeys = map[string]bool{"loss": true, "optimizer": true, "data": true, "eval_every": false, "freeze": false, "seed": false, "steps": false}
 
@@ -65,11 +56,11 @@ func (l *Lowerer) trainFile() *source.File {
 }
 
 // Block finds the one train block and its model.
-func (l *Lowerer) Block() *training {
+func (l *Lowerer) Block() *Block {
 	if l.home = l.trainFile(); l.home == nil {
 		return nil
 	}
-	var t *training
+	var t *Block
 	var models []*syntax.Module
 	for _, d := range l.home.Tree.Decls {
 		switch d := d.(type) {
@@ -80,7 +71,7 @@ func (l *Lowerer) Block() *training {
 				l.Errs.Add(e)
 				continue
 			}
-			t = &training{Node: d, entries: map[string]*syntax.Entry{}}
+			t = &Block{Node: d, entries: map[string]*syntax.Entry{}}
 		case *syntax.Module:
 			if d.Kind == "model" {
 				models = append(models, d)
@@ -117,7 +108,7 @@ func (l *Lowerer) noTrain(models []*syntax.Module) {
 	l.Errs.Add(e)
 }
 
-func (l *Lowerer) trainEntries(f *eval.Frame, t *training) *training {
+func (l *Lowerer) trainEntries(f *eval.Frame, t *Block) *Block {
 	var names []string
 	for k := range trainKeys {
 		names = append(names, k)
@@ -148,7 +139,7 @@ func (l *Lowerer) trainEntries(f *eval.Frame, t *training) *training {
 }
 
 // Train builds @step and @eval, and the metadata of training.
-func (l *Lowerer) Train(t *training) {
+func (l *Lowerer) Train(t *Block) {
 	f := l.Frame()
 	if e := t.entries["data"]; e != nil {
 		t.Data = dataOf(f, e.Value)
@@ -186,7 +177,7 @@ func (l *Lowerer) Train(t *training) {
 }
 
 // runAttrs are the numbers of a train block: eval_every, steps and seed.
-func (l *Lowerer) runAttrs(f *eval.Frame, t *training) []ir.Attr {
+func (l *Lowerer) runAttrs(f *eval.Frame, t *Block) []ir.Attr {
 	var out []ir.Attr
 	for _, k := range []string{"eval_every", "seed", "steps"} {
 		e := t.entries[k]
@@ -209,7 +200,7 @@ func (l *Lowerer) runAttrs(f *eval.Frame, t *training) []ir.Attr {
 }
 
 // loss emits the forward pass in fb; fields are the arguments of the batch.
-func (l *Lowerer) loss(fb *eval.Builder, t *training) (*ir.Value, []*ir.Arg) {
+func (l *Lowerer) loss(fb *eval.Builder, t *Block) (*ir.Value, []*ir.Arg) {
 	l.Builder = fb
 	defer func() { l.Builder = nil }()
 	f := l.Frame()
@@ -241,7 +232,7 @@ func (l *Lowerer) loss(fb *eval.Builder, t *training) (*ir.Value, []*ir.Arg) {
 
 // trainedToo reports parameters that validation reads and a step does not: nothing
 // trains them, and a step has no place for them.
-func (l *Lowerer) trainedToo(t *training, step, valid *eval.Builder) bool {
+func (l *Lowerer) trainedToo(t *Block, step, valid *eval.Builder) bool {
 	for _, p := range l.Params {
 		if valid.Values[p] == nil || step.Values[p] != nil {
 			continue
@@ -296,15 +287,3 @@ func notSource(f *eval.Frame, x syntax.Expr, v value.Value) {
 		f.Wants("E0509", x, "a source, such as `data.text(…)`", "", "found %s", v.What())
 	}
 }
-
-// Lowerer makes the functions of a train block.
-type Lowerer struct {
-	*eval.Interp
-	Mod      *ir.Module
-	home     *source.File // of the train block
-	Warnings []string
-	Remarks  []string
-}
-
-// Frame is a frame of the file with the train block.
-func (l *Lowerer) Frame() *eval.Frame { return l.NewFrame(l.home) }

@@ -1,7 +1,9 @@
 package train
 
 import (
+	"fmt"
 	"math"
+	"strings"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -12,7 +14,7 @@ import (
 
 // update emits all that follows the loss: gradients, their norm, clipping, and
 // the optimizer for every parameter. Results are placed in their order.
-func (l *Lowerer) update(fb *eval.Builder, o *optimizer, t *training, loss *ir.Value) {
+func (l *Lowerer) update(fb *eval.Builder, o *optimizer, t *Block, loss *ir.Value) {
 	l.Builder = fb
 	defer func() { l.Builder = nil }()
 	for _, p := range l.Params {
@@ -327,4 +329,38 @@ func (u *updater) result(v value.Value, n syntax.Node, who string, t ir.Type) (*
 	b := &u.fb.Ops
 	b.Pos = n.At()
 	return b.Reorder(b.Expand(w.V, t), t), true
+}
+
+// checkDecay warns of a choice of what decays where nothing does.
+func (u *updater) checkDecay() {
+	c, ok := u.inst.Args["weight_decay"].(value.Number)
+	if !ok || c.V != 0 {
+		return
+	}
+	for _, a := range u.o.chosen {
+		u.l.Warnings = append(u.l.Warnings, "`"+a.Name.Name+"` of "+u.o.What()+" has no effect: `weight_decay` is 0")
+	}
+}
+
+// remarkDecay says to which parameters weight decay applies, and to which not.
+func (l *Lowerer) remarkDecay(u *updater, trained []*value.Param) {
+	switch w, ok := u.inst.Args["weight_decay"].(value.Number); {
+	case ok && w.V == 0, u.inst.Args["weight_decay"] == nil:
+		return
+	}
+	var yes, no []string
+	for _, p := range trained {
+		if u.o.decays(p) {
+			yes = append(yes, p.Path)
+		} else {
+			no = append(no, p.Path)
+		}
+	}
+	list := func(paths []string) string {
+		if len(paths) == 0 {
+			return "none"
+		}
+		return fmt.Sprintf("%d (%s)", len(paths), strings.Join(l.briefly(paths), ", "))
+	}
+	l.Remarks = append(l.Remarks, fmt.Sprintf("weight decay: parameters that decay: %s; that do not: %s", list(yes), list(no)))
 }
