@@ -1,174 +1,295 @@
 package layout
 
 import (
+	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
+	"ptc/internal/diag"
 	"ptc/ir"
 )
 
-// codec goes over the fields of a rule, each with its key: to read them from a
-// term, to write one, or to change the mesh axes that they name. So each type says
-// once what its term is.
-type codec interface {
-	// names is a list: (a, b).
-	names(key string, v *[]string, l list)
-	// mesh is a list of mesh axes, and axis a list of one.
-	mesh(key string, v *[]string, l list)
-	axis(key string, v *string)
-	// paths is a list as one string: "blocks.*.attn, Block".
-	paths(key string, v *[]string)
-	// word is one word of a list; empty where nothing is said.
-	word(key string, v *string, l list)
-	// text is a string, which must be there.
-	text(key string, v *string)
-	integer(key string, v int64, s span) int64
-	// counts is a list of numbers from 1 on.
-	counts(key string, v *[]int)
-	dtype(key string, v *ir.DType, from []ir.DType)
-	scale(key string, v *Scale)
+// field is a field of a rule as its term has it. Each type says once what its
+// fields are, and reading, writing and renaming follow.
+type field struct {
+	key string
+	// at points to the field: a list of names, a number, a string, or one of the
+	// types below.
+	at       any
+	required bool
+	mesh     bool     // it names mesh axes
+	empty    bool     // the list is written even where it is empty
+	from     []string // its words are of these; nil: any
+	// least and most are the bounds of a number; most 0: none. A number out of
+	// them, Unsaid or 0, is not written.
+	least, most int64
 }
 
-// list is what a list of words or a word may be.
-type list struct {
-	some   bool     // not empty
-	always bool     // written even if it is empty
-	from   []string // its words are of these; nil: any
+type (
+	word  string   // written bare: host
+	axis  string   // one mesh axis, written as a list: (pp)
+	paths []string // written as one string: "blocks.*.attn, Block"
+)
+
+func (f field) holds(n int64) bool { return n >= f.least && (f.most == 0 || n <= f.most) }
+
+// known is whether the words are those that the field takes.
+func (f field) known(words ...string) bool {
+	return f.from == nil || !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(f.from, w) })
 }
 
-// span is what a number may be: least to most, or, where it is optional, unsaid.
-type span struct {
-	least, most int64 // most 0: no bound
-	optional    bool
-	unsaid      int64
+// write is the field's value; nil where it says nothing.
+func (f field) write() ir.AttrVal {
+	switch v := f.at.(type) {
+	case *[]string:
+		if len(*v) > 0 || f.empty {
+			return append(ir.Names{}, *v...)
+		}
+	case *paths:
+		if len(*v) > 0 {
+			return ir.Str(strings.Join(*v, ", "))
+		}
+	case *axis:
+		if *v != "" {
+			return ir.Names{string(*v)}
+		}
+	case *word:
+		if *v != "" {
+			return ir.Name(*v)
+		}
+	case *string:
+		if *v != "" {
+			return ir.Str(*v)
+		}
+	case *int:
+		if f.holds(int64(*v)) {
+			return ir.Int(*v)
+		}
+	case *int64:
+		if f.holds(*v) {
+			return ir.Int(*v)
+		}
+	case *[]int:
+		var out ir.Ints
+		for _, n := range *v {
+			out = append(out, int64(n))
+		}
+		if len(out) > 0 {
+			return out
+		}
+	case *ir.DType:
+		return ir.Name(v.String())
+	case *Scale:
+		return writeScale(*v)
+	}
+	return nil
 }
 
-func (s span) holds(n int64) bool { return n >= s.least && (s.most == 0 || n <= s.most) }
+// read sets the field, and is false for a value that it does not take.
+func (f field) read(x ir.AttrVal) bool {
+	switch v := f.at.(type) {
+	case *[]string:
+		names, ok := x.(ir.Names)
+		if *v = nil; len(names) > 0 || f.empty {
+			*v = append([]string{}, names...)
+		}
+		return ok && f.known(names...) && !(f.required && len(names) == 0)
+	case *paths:
+		s, ok := x.(ir.Str)
+		*v = slices.DeleteFunc(split(string(s)), func(p string) bool { return p == "" })
+		return ok
+	case *axis:
+		if names, ok := x.(ir.Names); ok && len(names) == 1 {
+			*v = axis(names[0])
+			return true
+		}
+	case *word:
+		*v = word(said(x))
+		return *v != "" && f.known(string(*v))
+	case *string:
+		*v = said(x)
+		return *v != ""
+	case *int:
+		n, ok := x.(ir.Int)
+		*v = int(n)
+		return ok && f.holds(int64(n))
+	case *int64:
+		n, ok := x.(ir.Int)
+		*v = int64(n)
+		return ok && f.holds(*v)
+	case *[]int:
+		ns, ok := x.(ir.Ints)
+		*v = nil
+		for _, n := range ns {
+			*v = append(*v, int(n))
+			ok = ok && f.holds(n)
+		}
+		return ok
+	case *ir.DType:
+		d, ok := ir.ParseDType(said(x))
+		if ok = ok && f.known(d.String()); ok {
+			*v = d
+		}
+		return ok
+	case *Scale:
+		var ok bool
+		*v, ok = readScale(x)
+		return ok
+	}
+	return false
+}
 
-func number[T int | int64](c codec, key string, v *T, s span) {
-	*v = T(c.integer(key, int64(*v), s))
+// said is a string or name.
+func said(v ir.AttrVal) string {
+	switch v := v.(type) {
+	case ir.Str:
+		return string(v)
+	case ir.Name:
+		return string(v)
+	}
+	return ""
+}
+
+// want says what the field takes.
+func (f field) want() string {
+	switch f.at.(type) {
+	case *[]string:
+		if f.from != nil {
+			return "a list of " + strings.Join(f.from, ", ")
+		}
+		return "a list of names: (a, b)"
+	case *paths:
+		return "paths, separated by commas: \"blocks.*.attn, Block\""
+	case *axis:
+		return "one mesh axis: (a)"
+	case *word:
+		return diag.OneOf(f.from)
+	case *int, *int64:
+		if f.most > 0 {
+			return fmt.Sprintf("a whole number from %d to %d", f.least, f.most)
+		}
+		return fmt.Sprintf("a whole number from %d", f.least)
+	case *[]int:
+		return "numbers from 1 on: [2, 1]"
+	}
+	return "a string"
+}
+
+// wrong is the error for a value that the field does not take.
+func (f field) wrong(x ir.AttrVal) *diag.Error {
+	switch f.at.(type) {
+	case *ir.DType:
+		name := said(x)
+		if d, ok := ir.ParseDType(name); ok && d.IsFloat() {
+			return &diag.Error{Code: "E0605", Msg: fmt.Sprintf("`%s = %s` is not available", f.key, d), Want: diag.OneOf(f.from)}
+		}
+		return &diag.Error{Code: "E0604", Msg: fmt.Sprintf("`%s` is not a float dtype", name), Want: diag.OneOf(f.from), Hint: diag.DidYouMean(name, f.from)}
+	case *Scale:
+		return &diag.Error{Code: "E0604", Msg: fmt.Sprintf("the loss cannot be scaled by `%s`", x), Want: "`dynamic`, or a number from 2^-126 to 2^126"}
+	}
+	return &diag.Error{Code: code, Msg: fmt.Sprintf("`%s` is %s", f.key, x), Want: f.want()}
 }
 
 // Encode is the term of a rule.
 func Encode(r Rule) ir.Term {
-	w := &writer{}
+	var t ir.Term
 	for _, row := range Table {
-		if row.New != nil && sameType(row.New(), r) {
-			w.term.Head = row.Word
+		if row.New != nil && reflect.TypeOf(row.New()) == reflect.TypeOf(r) {
+			t.Head = row.Word
 		}
 	}
 	if at := r.Where(); at != "" {
-		w.put("at", ir.Str(at))
+		t.Args = t.Args.With("at", ir.Str(at))
 	}
-	r.fields(w)
-	return w.term
+	for _, f := range r.fields() {
+		if v := f.write(); v != nil {
+			t.Args = t.Args.With(f.key, v)
+		}
+	}
+	return t
 }
 
-// writer makes a term.
-type writer struct{ term ir.Term }
-
-func (w *writer) put(key string, v ir.AttrVal) { w.term.Args = w.term.Args.With(key, v) }
-
-func (w *writer) names(key string, v *[]string, l list) {
-	if len(*v) > 0 || l.always {
-		w.put(key, append(ir.Names{}, *v...))
+// decode is the rule that the term of a row says, or the first thing that is wrong
+// with it.
+func decode(t ir.Term) (Rule, *diag.Error) {
+	row := row(t.Head)
+	r, keys := row.New(), []string(nil)
+	pos := diag.ParsePos(t.Args.Text("at"))
+	fail := func(e *diag.Error) (Rule, *diag.Error) {
+		e.Pos, e.Msg = pos, row.Word+": "+e.Msg
+		if e.Hint == "" && e.Code == code {
+			e.Hint = "the pass `" + row.Passes[0] + "` acts on it"
+		}
+		return r, e
 	}
-}
-func (w *writer) mesh(key string, v *[]string, l list) { w.names(key, v, l) }
-func (w *writer) axis(key string, v *string)           { w.put(key, ir.Names{*v}) }
-func (w *writer) paths(key string, v *[]string) {
-	if len(*v) > 0 {
-		w.put(key, ir.Str(strings.Join(*v, ", ")))
+	if at := t.Args.Get("at"); at != nil && !pos.IsValid() {
+		return fail(&diag.Error{Code: code, Msg: "`at` is " + at.String(), Want: "a place such as \"model.ptl:9:3\""})
 	}
-}
-func (w *writer) word(key string, v *string, _ list) {
-	if *v != "" {
-		w.put(key, ir.Name(*v))
+	r.Place(pos)
+	for _, f := range r.fields() {
+		keys = append(keys, f.key)
+		if x := t.Args.Get(f.key); x == nil && f.required && f.write() == nil {
+			return fail(&diag.Error{Code: code, Msg: "there is no `" + f.key + "`", Want: f.want()})
+		} else if x != nil && !f.read(x) {
+			return fail(f.wrong(x))
+		}
 	}
-}
-func (w *writer) text(key string, v *string) { w.put(key, ir.Str(*v)) }
-func (w *writer) integer(key string, v int64, s span) int64 {
-	if !s.optional || v != s.unsaid {
-		w.put(key, ir.Int(v))
+	slices.Sort(keys)
+	for _, a := range t.Args {
+		if a.Key != "at" && !slices.Contains(keys, a.Key) {
+			e := &diag.Error{Code: code, Msg: "unknown setting `" + a.Key + "`", Want: diag.OneOf(keys), Hint: diag.DidYouMean(a.Key, keys)}
+			if row.Form == InMeta {
+				e.Code = "E0604" // older than E0321
+			}
+			return fail(e)
+		}
 	}
-	return v
+	return r, nil
 }
-func (w *writer) counts(key string, v *[]int) {
-	var out ir.Ints
-	for _, n := range *v {
-		out = append(out, int64(n))
-	}
-	if len(out) > 0 {
-		w.put(key, out)
-	}
-}
-func (w *writer) dtype(key string, v *ir.DType, _ []ir.DType) { w.put(key, ir.Name(v.String())) }
-func (w *writer) scale(key string, v *Scale)                  { w.put(key, writeScale(*v)) }
-
-// ignore is a codec that passes over every field; others embed it.
-type ignore struct{}
-
-func (ignore) names(string, *[]string, list)           {}
-func (ignore) mesh(string, *[]string, list)            {}
-func (ignore) axis(string, *string)                    {}
-func (ignore) paths(string, *[]string)                 {}
-func (ignore) word(string, *string, list)              {}
-func (ignore) text(string, *string)                    {}
-func (ignore) integer(_ string, v int64, _ span) int64 { return v }
-func (ignore) counts(string, *[]int)                   {}
-func (ignore) dtype(string, *ir.DType, []ir.DType)     {}
-func (ignore) scale(string, *Scale)                    {}
-
-// over collects the mesh axes of a rule.
-type over struct {
-	ignore
-	axes []string
-}
-
-func (o *over) mesh(_ string, v *[]string, _ list) { o.axes = append(o.axes, *v...) }
-func (o *over) axis(_ string, v *string)           { o.axes = append(o.axes, *v) }
 
 // Over are the mesh axes that a rule names, the first one outermost.
 func Over(r Rule) []string {
-	o := &over{}
-	r.fields(o)
-	return o.axes
-}
-
-// renamer writes a mesh axis as others.
-type renamer struct {
-	ignore
-	old string
-	by  []string
-}
-
-func (n *renamer) mesh(_ string, v *[]string, _ list) {
-	if i := slices.Index(*v, n.old); i >= 0 {
-		*v = slices.Replace(slices.Clone(*v), i, i+1, n.by...)
+	for _, f := range r.fields() {
+		switch v := f.at.(type) {
+		case *[]string:
+			if f.mesh {
+				return *v
+			}
+		case *axis:
+			return []string{string(*v)}
+		}
 	}
-}
-
-// axis takes one name: the devices of a pipeline are not split.
-func (n *renamer) axis(_ string, v *string) {
-	if *v == n.old && len(n.by) == 1 {
-		*v = n.by[0]
-	}
+	return nil
 }
 
 // Rename writes a mesh axis as a list of others in every rule of m's metadata that
-// names it; the mesh itself is the caller's.
-func Rename(m *ir.Module, axis string, by ...string) {
+// names it; the mesh itself is the caller's. The axis of a pipeline takes one name,
+// as its devices are not split.
+func Rename(m *ir.Module, old string, by ...string) {
 	t := m.MetaTerm("layout")
 	if t == nil {
 		return
 	}
 	rules := ir.Terms(slices.Clone(t.Args.Terms("rules")))
 	for i, x := range rules {
-		r, err := decode(x)
-		if err == nil && slices.Contains(Over(r), axis) {
-			r.fields(&renamer{old: axis, by: by})
-			rules[i] = Encode(r)
+		r, err := decodeRule(x)
+		if err != nil || !slices.Contains(Over(r), old) {
+			continue
 		}
+		for _, f := range r.fields() {
+			switch v := f.at.(type) {
+			case *[]string:
+				if k := slices.Index(*v, old); f.mesh && k >= 0 {
+					*v = slices.Replace(slices.Clone(*v), k, k+1, by...)
+				}
+			case *axis:
+				if len(by) == 1 {
+					*v = axis(by[0])
+				}
+			}
+		}
+		rules[i] = Encode(r)
 	}
 	m.SetMeta(ir.Term{Head: t.Head, Args: t.Args.With("rules", rules)})
 }

@@ -2,8 +2,8 @@ package layout
 
 import "ptc/internal/diag"
 
-// Unsaid is a number that a rule may leave out, where it does and 0 means
-// something.
+// Unsaid is a number that a rule leaves out, where 0 means something. Where it
+// does not, it is 0.
 const Unsaid = -1
 
 // MaxPrefetch bounds how many blocks ahead of their use parameters are gathered.
@@ -51,13 +51,12 @@ type Shard struct {
 	Attention, Order string
 }
 
-func (r *Shard) fields(c codec) {
-	c.names("axes", &r.Axes, list{some: true})
-	c.mesh("over", &r.Over, list{some: true})
-	c.names("of", &r.Of, list{})
-	c.names("between", &r.Between, list{})
-	c.word("attention", &r.Attention, list{from: Attentions})
-	c.word("order", &r.Order, list{from: Orders})
+func (r *Shard) fields() []field {
+	return []field{
+		{key: "axes", at: &r.Axes, required: true}, {key: "over", at: &r.Over, mesh: true, required: true},
+		{key: "of", at: &r.Of}, {key: "between", at: &r.Between},
+		{key: "attention", at: (*word)(&r.Attention), from: Attentions}, {key: "order", at: (*word)(&r.Order), from: Orders},
+	}
 }
 
 // Replicate is `replicate wte over tp`: parameters that are not sharded over these
@@ -68,9 +67,8 @@ type Replicate struct {
 	Over []string // mesh axes; none: all
 }
 
-func (r *Replicate) fields(c codec) {
-	c.names("of", &r.Of, list{})
-	c.mesh("over", &r.Over, list{})
+func (r *Replicate) fields() []field {
+	return []field{{key: "of", at: &r.Of}, {key: "over", at: &r.Over, mesh: true}}
 }
 
 // Zero is `zero 3 over dp`: what training keeps is sharded over these mesh axes,
@@ -83,10 +81,11 @@ type Zero struct {
 	Prefetch int      // blocks that parameters are gathered ahead of their use, or Unsaid
 }
 
-func (r *Zero) fields(c codec) {
-	number(c, "level", &r.Level, span{least: 1, most: 3})
-	c.mesh("over", &r.Over, list{some: true})
-	number(c, "prefetch", &r.Prefetch, span{most: MaxPrefetch, unsaid: Unsaid, optional: true})
+func (r *Zero) fields() []field {
+	return []field{
+		{key: "level", at: &r.Level, required: true, least: 1, most: 3}, {key: "over", at: &r.Over, mesh: true, required: true},
+		{key: "prefetch", at: &r.Prefetch, most: MaxPrefetch},
+	}
 }
 
 // Pipeline is `pipeline blocks over pp`: repeated blocks in stages.
@@ -100,13 +99,12 @@ type Pipeline struct {
 	Stages       []int // blocks of each virtual stage; none: balanced
 }
 
-func (r *Pipeline) fields(c codec) {
-	c.text("blocks", &r.Blocks)
-	c.axis("over", &r.Over)
-	c.text("schedule", &r.Schedule)
-	number(c, "microbatches", &r.Microbatches, span{least: 1})
-	number(c, "chunks", &r.Chunks, span{least: 1})
-	c.counts("stages", &r.Stages)
+func (r *Pipeline) fields() []field {
+	return []field{
+		{key: "blocks", at: &r.Blocks, required: true}, {key: "over", at: (*axis)(&r.Over), mesh: true, required: true},
+		{key: "schedule", at: &r.Schedule, required: true}, {key: "microbatches", at: &r.Microbatches, required: true, least: 1},
+		{key: "chunks", at: &r.Chunks, required: true, least: 1}, {key: "stages", at: &r.Stages, least: 1},
+	}
 }
 
 // Recompute is `recompute Block { keep = attn }`: modules whose inner values the
@@ -121,10 +119,8 @@ type Recompute struct {
 // Auto is whether the compiler chooses.
 func (r *Recompute) Auto() bool { return len(r.Of) == 1 && r.Of[0] == "auto" }
 
-func (r *Recompute) fields(c codec) {
-	c.paths("of", &r.Of)
-	c.names("keep", &r.Keep, list{})
-	number(c, "budget", &r.Budget, span{least: 1, optional: true})
+func (r *Recompute) fields() []field {
+	return []field{{key: "of", at: (*paths)(&r.Of)}, {key: "keep", at: &r.Keep}, {key: "budget", at: &r.Budget, least: 1}}
 }
 
 // Offload is `offload optimizer to host`.
@@ -136,11 +132,11 @@ type Offload struct {
 	Piece int64    // bytes that move at once; 0 where nothing is said
 }
 
-func (r *Offload) fields(c codec) {
-	c.names("what", &r.What, list{some: true, from: Offloaded})
-	c.paths("of", &r.Of)
-	c.word("to", &r.To, list{some: true, from: Memories})
-	number(c, "piece", &r.Piece, span{least: 1, optional: true})
+func (r *Offload) fields() []field {
+	return []field{
+		{key: "what", at: &r.What, required: true, from: Offloaded}, {key: "of", at: (*paths)(&r.Of)},
+		{key: "to", at: (*word)(&r.To), required: true, from: Memories}, {key: "piece", at: &r.Piece, least: 1},
+	}
 }
 
 // Forbid is `forbid all_gather on wte`: collectives that must not move these
@@ -151,9 +147,8 @@ type Forbid struct {
 	Of          []string // paths of parameters; none: anything
 }
 
-func (r *Forbid) fields(c codec) {
-	c.names("collectives", &r.Collectives, list{from: Collectives})
-	c.names("of", &r.Of, list{})
+func (r *Forbid) fields() []field {
+	return []field{{key: "collectives", at: &r.Collectives, from: Collectives}, {key: "of", at: &r.Of}}
 }
 
 // Device is `device memory = 80 GiB`.
@@ -162,7 +157,9 @@ type Device struct {
 	Memory int64 // bytes
 }
 
-func (r *Device) fields(c codec) { number(c, "memory", &r.Memory, span{least: 1}) }
+func (r *Device) fields() []field {
+	return []field{{key: "memory", at: &r.Memory, required: true, least: 1}}
+}
 
 // Overlap is `overlap all_gather`: the collectives that may run beside
 // computation, perhaps none.
@@ -171,8 +168,8 @@ type Overlap struct {
 	Collectives []string
 }
 
-func (r *Overlap) fields(c codec) {
-	c.names("collectives", &r.Collectives, list{from: Collectives, always: true})
+func (r *Overlap) fields() []field {
+	return []field{{key: "collectives", at: &r.Collectives, from: Collectives, empty: true}}
 }
 
 // Bucket is `bucket = 25 MiB`: how many bytes of gradients are reduced at once.
@@ -181,7 +178,7 @@ type Bucket struct {
 	Bytes int64
 }
 
-func (r *Bucket) fields(c codec) { number(c, "bytes", &r.Bytes, span{}) }
+func (r *Bucket) fields() []field { return []field{{key: "bytes", at: &r.Bytes, required: true}} }
 
 // TwoLevel is `two_level = 64 KiB`: the bytes from which a collective across nodes
 // has two levels.
@@ -190,4 +187,4 @@ type TwoLevel struct {
 	Bytes int64
 }
 
-func (r *TwoLevel) fields(c codec) { number(c, "bytes", &r.Bytes, span{}) }
+func (r *TwoLevel) fields() []field { return []field{{key: "bytes", at: &r.Bytes, required: true}} }

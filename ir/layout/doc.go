@@ -12,8 +12,8 @@
 // [Of] would leave out, and no term makes either of them panic. package verify
 // runs Check on every module, so that a pass may rely on what Of returns.
 //
-// A new directive is its type, whose method fields names the keys of its term
-// once, for reading and writing, and a row of [Table]; besides its grammar and
+// A new directive is its type, whose method fields says once what its term
+// is, for reading and writing, and a row of [Table]; besides its grammar and
 // checks in lang, and the pass that acts on it.
 //
 // Imports ir and internal/diag.

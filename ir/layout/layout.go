@@ -10,6 +10,8 @@ import (
 	"ptc/ir"
 )
 
+const code = "E0321" // metadata of a layout that cannot be read
+
 // Layout is the layout of a module: layout(name="l", rules=[…]).
 type Layout struct {
 	Name  string
@@ -25,7 +27,7 @@ func Of(m *ir.Module) *Layout {
 	if t := m.MetaTerm("layout"); t != nil {
 		l.Name = t.Args.Text("name")
 		for _, x := range t.Args.Terms("rules") {
-			if r, err := decode(x); err == nil {
+			if r, err := decodeRule(x); err == nil {
 				l.Rules = append(l.Rules, r)
 			}
 		}
@@ -126,9 +128,7 @@ func checkLayout(t ir.Term) (errs diag.List) {
 		case ir.Terms:
 			if x.Key == "rules" {
 				for _, r := range v {
-					if err := row(r.Head); err != nil && err.Form != InRules {
-						add(fmt.Sprintf("layout: `%s` is no rule of a layout", r.Head), "a term of its own")
-					} else if _, err := decode(r); err != nil {
+					if _, err := decodeRule(r); err != nil {
 						errs = append(errs, err)
 					}
 				}
@@ -138,4 +138,18 @@ func checkLayout(t ir.Term) (errs diag.List) {
 		add(fmt.Sprintf("layout: `%s` is %s", x.Key, x.Val), "layout(name=\"l\", rules=[…])")
 	}
 	return errs
+}
+
+// decodeRule is decode for what is a rule of the layout.
+func decodeRule(t ir.Term) (Rule, *diag.Error) {
+	if row := row(t.Head); row != nil && row.Form == InRules {
+		return decode(t)
+	}
+	var words []string
+	for _, r := range Table {
+		if r.Form == InRules {
+			words = append(words, r.Word)
+		}
+	}
+	return nil, &diag.Error{Code: code, Msg: "layout: no directive `" + t.Head + "`", Want: diag.OneOf(words), Hint: diag.DidYouMean(t.Head, words)}
 }

@@ -10,65 +10,75 @@ import (
 	"ptc/ir"
 )
 
-// random is a codec that fills the fields of a rule.
-type random struct{ r *rand.Rand }
-
-func (x random) pick(from []string) string {
-	if from == nil {
-		from = []string{"a", "b.0.w_é", "Block", "ψ"}
+// fill gives the fields of a rule random values.
+func fill(rule Rule, r *rand.Rand) {
+	for _, f := range rule.fields() {
+		pick := func() string {
+			from := f.from
+			if from == nil {
+				from = []string{"a", "b.0.w_é", "Block", "ψ"}
+			}
+			return from[r.Intn(len(from))]
+		}
+		list := func() (out []string) {
+			if f.empty {
+				out = []string{}
+			}
+			for n := r.Intn(3); n > 0 || f.required && len(out) == 0; n-- {
+				out = append(out, pick())
+			}
+			return out
+		}
+		number := func() int64 {
+			most := f.most
+			if most == 0 {
+				most = 1 << 40
+			}
+			n := f.least + r.Int63n(most-f.least+1)
+			if !f.required && r.Intn(3) == 0 {
+				n = min(f.least-1, 0)
+			}
+			return n
+		}
+		switch v := f.at.(type) {
+		case *[]string:
+			*v = list()
+		case *paths:
+			*v = list()
+		case *word:
+			if *v = ""; f.required || r.Intn(2) == 0 {
+				*v = word(pick())
+			}
+		case *axis:
+			*v = axis(pick())
+		case *string:
+			*v = pick()
+		case *int:
+			*v = int(number())
+		case *int64:
+			*v = number()
+		case *[]int:
+			*v = nil
+			for range r.Intn(3) {
+				*v = append(*v, 1+r.Intn(9))
+			}
+		case *ir.DType:
+			*v, _ = ir.ParseDType(pick())
+		case *Scale:
+			*v = []Scale{{}, {Dynamic: true}, {Static: 1024}, {Static: 0.5}, {Static: 0x1p60}}[r.Intn(5)]
+		default:
+			panic("a field of another type")
+		}
 	}
-	return from[x.r.Intn(len(from))]
-}
-
-func (x random) names(_ string, v *[]string, l list) {
-	n := x.r.Intn(3)
-	if l.some {
-		n++
-	}
-	if *v = nil; l.always {
-		*v = []string{}
-	}
-	for range n {
-		*v = append(*v, x.pick(l.from))
-	}
-}
-func (x random) mesh(key string, v *[]string, l list) { x.names(key, v, l) }
-func (x random) axis(_ string, v *string)             { *v = x.pick(nil) }
-func (x random) paths(key string, v *[]string)        { x.names(key, v, list{}) }
-func (x random) text(_ string, v *string)             { *v = x.pick(nil) }
-func (x random) word(_ string, v *string, l list) {
-	if *v = ""; l.some || x.r.Intn(2) == 0 {
-		*v = x.pick(l.from)
-	}
-}
-func (x random) integer(_ string, _ int64, s span) int64 {
-	if s.optional && x.r.Intn(3) == 0 {
-		return s.unsaid
-	}
-	most := s.most
-	if most == 0 {
-		most = 1 << 40
-	}
-	return s.least + x.r.Int63n(most-s.least+1)
-}
-func (x random) counts(_ string, v *[]int) {
-	*v = nil
-	for range x.r.Intn(3) {
-		*v = append(*v, 1+x.r.Intn(9))
-	}
-}
-func (x random) dtype(_ string, v *ir.DType, from []ir.DType) { *v = from[x.r.Intn(len(from))] }
-func (x random) scale(_ string, v *Scale) {
-	*v = []Scale{{}, {Dynamic: true}, {Static: 1024}, {Static: 0.5}, {Static: 0x1p60}}[x.r.Intn(5)]
 }
 
 // each calls fn with random rules of every row.
 func each(t *testing.T, fn func(row Row, r Rule)) {
-	x := random{rand.New(rand.NewSource(1))}
+	x := rand.New(rand.NewSource(1))
 	for _, row := range Table {
 		for i := 0; i < 50 && row.New != nil; i++ {
 			r := row.New()
-			r.fields(x)
+			fill(r, x)
 			if i%2 == 0 && row.Form == InRules {
 				r.Place(diag.Pos{File: "a:b.ptl", Line: 1 + i, Col: 3})
 			}
@@ -141,7 +151,7 @@ func TestMistakes(t *testing.T) {
 		`layout(name="l", rules=[shard(axis=(a), over=(dp))])`:             "shard: there is no `axes`",
 		`layout(name="l", rules=[shard(axes=(a), over=(dp), betwen=(B))])`: "did you mean `between`?",
 		`layout(name="l", rules=[shrad(axes=(a))])`:                        "did you mean `shard`?",
-		`layout(name="l", rules=[precision(compute=bf16)])`:                "`precision` is no rule of a layout",
+		`layout(name="l", rules=[precision(compute=bf16)])`:                "layout: no directive `precision`",
 		`layout(name="l", rules=[forbid(collectives=(gather))])`:           "`collectives` is (gather)",
 		`layout(name="l", rules=[pipeline(blocks="b", over=(a, b))])`:      "one mesh axis: (a)",
 		`layout(name="l", rules=[offload(what=(optimizer), to=gpu)])`:      "expected one of disk, host",

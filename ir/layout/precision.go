@@ -3,7 +3,6 @@ package layout
 import (
 	"math"
 
-	"ptc/internal/diag"
 	"ptc/ir"
 )
 
@@ -33,11 +32,16 @@ func (p *Precision) Set(key string) *ir.DType {
 	return map[string]*ir.DType{"compute": &p.Compute, "params": &p.Params, "reduce": &p.Reduce}[key]
 }
 
-func (p *Precision) fields(c codec) {
+func (p *Precision) fields() []field {
+	out := []field{{key: "scale", at: &p.Scale}}
 	for _, k := range []string{"compute", "params", "reduce"} {
-		c.dtype(k, p.Set(k), Precisions[k])
+		f := field{key: k, at: p.Set(k)}
+		for _, d := range Precisions[k] {
+			f.from = append(f.from, d.String())
+		}
+		out = append(out, f)
 	}
-	c.scale("scale", &p.Scale)
+	return out
 }
 
 // PrecisionOf is the precision of m, or a diagnostic for one that cannot be
@@ -78,7 +82,7 @@ func (s Scale) String() string {
 }
 
 // readScale reads `dynamic`, or a positive number.
-func readScale(v ir.AttrVal) (Scale, *diag.Error) {
+func readScale(v ir.AttrVal) (Scale, bool) {
 	s := Scale{}
 	switch v := v.(type) {
 	case ir.Name:
@@ -89,11 +93,7 @@ func readScale(v ir.AttrVal) (Scale, *diag.Error) {
 		s.Static = float64(v)
 	}
 	// Both the scale and its inverse are normal numbers of f32.
-	if s.Dynamic || s.Static >= 0x1p-126 && s.Static <= 0x1p126 {
-		return s, nil
-	}
-	return s, &diag.Error{Code: "E0604", Msg: "precision: the loss cannot be scaled by `" + v.String() + "`",
-		Want: "`dynamic`, or a number from 2^-126 to 2^126"}
+	return s, s.Dynamic || s.Static >= 0x1p-126 && s.Static <= 0x1p126
 }
 
 // writeScale is the scale's value, nil for none. A whole number has no point.

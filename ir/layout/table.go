@@ -14,8 +14,8 @@ type Rule interface {
 	Where() string
 	// Place sets it.
 	Place(at diag.Pos)
-	// fields goes over the rule's fields with the keys that they have in its term.
-	fields(c codec)
+	// fields are the rule's fields with the keys that they have in its term.
+	fields() []field
 }
 
 // Form says where in a module a directive is kept.
