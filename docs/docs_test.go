@@ -124,7 +124,7 @@ func TestNamesOfTheLanguage(t *testing.T) {
 			t.Errorf("found %d names in %s", found, files)
 		}
 	}
-	check("lang/builtin*.go", `define\("([a-z_]+)",`, "Built-in functions")
+	check("lang/builtin/*.go", `Define\("([a-z_]+)",`, "Built-in functions")
 	check("stdlib/*.ptl", `(?m)^(?:fn|module|optimizer) (\w+)`, "The standard library")
 }
 

@@ -12,13 +12,23 @@
 // follows from it, so that several independent mistakes show in one go.
 //
 // Invariants: a program never panics and takes bounded time and memory (see
-// limits.go); the same program and options give the same module.
+// package lang/source); the same program and options give the same module.
 //
 // Functions are inlined and loops unrolled, so that the module is one straight
 // line of operations; an operation's scope is the path of the module instance
 // (blocks.3.attn) and its position that of the expression.
 //
-// Imports ir, ir/op, internal/diag, lang/syntax, stdlib.
+// The rooms, each of which imports those above it:
+//
+//	syntax     text and tree
+//	source     files, imports, declared names
+//	value      what expressions evaluate to
+//	eval       names, config, shapes, calls, modules
+//	builtin    the functions of the language
+//	train      the train block: @step and @eval
+//	directive  the layout: directives as typed rules
+//
+// Imports these, ir, internal/diag, stdlib.
 //
 // # Error codes
 //

@@ -4,13 +4,18 @@ import (
 	"fmt"
 	"math"
 	"math/rand"
+	"slices"
 	"testing"
 
 	"ptc/internal/diag"
 	"ptc/ir"
-	"ptc/ir/eval"
+	evaluate "ptc/ir/eval"
 	array "ptc/ir/tensor"
+	"ptc/lang/eval"
+	"ptc/lang/source"
 	"ptc/lang/syntax"
+	"ptc/lang/value"
+	"ptc/stdlib"
 )
 
 // input is a named tensor for an expression under test.
@@ -47,29 +52,29 @@ func noise(seed int64, axes ...any) *array.Tensor {
 // name; inputs that are called like its parameters are these.
 func compute(t *testing.T, src, expr string, step int, inputs ...input) *array.Tensor {
 	t.Helper()
-	p, errs := Load("t.ptl", []byte("import std.nn\nimport std.optim\n"+src), nil)
+	p, errs := source.Load("t.ptl", []byte("import std.nn\nimport std.optim\n"+src), nil, stdlib.Read)
 	if len(errs) > 0 {
 		t.Fatal(diag.Render(errs, p.Source))
 	}
-	l := &lowerer{prog: p, mod: &ir.Module{}, paths: map[string]*param{}, bounds: map[*syntax.Module][]ir.Type{}}
-	l.loadConfig(nil)
-	f := l.mainFrame()
-	for _, d := range p.main.tree.Decls {
+	ev := eval.New(p, nil)
+	f := ev.NewFrame(p.Main)
+	for _, d := range p.Main.Tree.Decls {
 		if m, ok := d.(*syntax.Module); ok && m.Kind == "model" {
-			f.vars[m.Name.Name] = f.instantiate(moduleRef{m, p.main}, nil, m.Name, "")
+			f.Vars[m.Name.Name] = f.Instantiate(value.ModuleRef{Decl: m, File: p.Main}, nil, m.Name, "")
 		}
 	}
-	fb := l.newFunc("step", true)
-	l.fb = fb
-	fb.f.Args = append(fb.f.Args, &ir.Arg{Value: fb.step, Role: ir.RoleStep}, &ir.Arg{Value: fb.seed, Role: ir.RoleSeed})
+	fb := eval.NewBuilder("step", true)
+	ev.Builder = fb
+	fb.Func.Args = append(fb.Func.Args, &ir.Arg{Value: fb.Step, Role: ir.RoleStep}, &ir.Arg{Value: fb.Seed, Role: ir.RoleSeed})
 	args := []*array.Tensor{array.Scalar(ir.I32, float64(step)), array.Scalar(ir.I32, 7)}
 	for _, in := range inputs {
-		if q := l.paths[in.name]; q != nil {
-			fb.f.Args = append(fb.f.Args, &ir.Arg{Value: fb.param(q), Role: ir.RoleParam, Path: q.path})
+		if i := slices.IndexFunc(ev.Params, func(q *value.Param) bool { return q.Path == in.name }); i >= 0 {
+			q := ev.Params[i]
+			fb.Func.Args = append(fb.Func.Args, &ir.Arg{Value: fb.Param(q), Role: ir.RoleParam, Path: q.Path})
 		} else {
-			v := fb.f.AddArg(in.x.Type, ir.RoleData, in.name, nil, diag.Pos{})
-			f.vars[in.name] = tensor{v}
-			f.saw(in.x.Type)
+			v := fb.Func.AddArg(in.x.Type, ir.RoleData, in.name, nil, diag.Pos{})
+			f.Vars[in.name] = value.Tensor{V: v}
+			f.Saw(in.x.Type)
 		}
 		args = append(args, in.x)
 	}
@@ -77,17 +82,16 @@ func compute(t *testing.T, src, expr string, step int, inputs ...input) *array.T
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	v := f.expr(x)
-	if c, ok := v.(number); ok {
-		v = f.constTensor(x, c, ir.F32)
+	v := f.Expr(x)
+	if c, ok := v.(value.Number); ok {
+		v = f.ConstTensor(x, c, ir.F32)
 	}
-	w, ok := v.(tensor)
-	if !ok || len(l.errs.list) > 0 {
-		t.Fatalf("%s: %s\n%s", expr, v.what(), diag.Render(l.errs.list, p.Source))
+	w, ok := v.(value.Tensor)
+	if !ok || len(ev.Errs.List) > 0 {
+		t.Fatalf("%s: %s\n%s", expr, v.What(), diag.Render(ev.Errs.List, p.Source))
 	}
-	fb.f.Results = []ir.Result{{Value: w.v, Role: ir.RoleStat, Path: "out"}}
-	l.mod.Funcs = []*ir.Func{fb.f}
-	out, err := eval.Func(l.mod, fb.f, args, eval.Options{Exact: true})
+	fb.Func.Results = []ir.Result{{Value: w.V, Role: ir.RoleStat, Path: "out"}}
+	out, err := evaluate.Func(&ir.Module{Funcs: []*ir.Func{fb.Func}}, fb.Func, args, evaluate.Options{Exact: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
-	"ptc/ir/eval"
+	evaluate "ptc/ir/eval"
 	array "ptc/ir/tensor"
 )
 
@@ -132,7 +132,7 @@ func checkOptimizer(t *testing.T, expr string, decay, clip float64, r rule) {
 		for _, a := range f.Args {
 			args = append(args, now[a.Role+a.Path])
 		}
-		out, err := eval.Func(res.Module, f, args, eval.Options{Exact: true})
+		out, err := evaluate.Func(res.Module, f, args, evaluate.Options{Exact: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +207,7 @@ func TestSignECLosesNothing(t *testing.T) {
 		for _, a := range f.Args {
 			args = append(args, now[a.Role+a.Path])
 		}
-		out, err := eval.Func(res.Module, f, args, eval.Options{Exact: true})
+		out, err := evaluate.Func(res.Module, f, args, evaluate.Options{Exact: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,25 +222,6 @@ func TestSignECLosesNothing(t *testing.T) {
 		moved, kept := -now["paramv"].Data[i]/0.1, now["statev/e"].Data[i]
 		if math.Abs(kept) < 1 || math.Abs(moved+kept-sum[i]) > 1e-9 {
 			t.Errorf("the updates add up to %g and the remainder is %g, the gradients to %g", moved, kept, sum[i])
-		}
-	}
-}
-
-// Patterns override which parameters decay.
-func TestDecayPatterns(t *testing.T) {
-	two := ir.Type{Axes: make([]ir.Axis, 2)}
-	one := ir.Type{Axes: make([]ir.Axis, 1)}
-	o := &optimizer{noDecay: []string{"wpe", "**.b*"}, decay: []string{"blocks.*.ln1.gain"}}
-	for _, c := range []struct {
-		path string
-		typ  ir.Type
-		want bool
-	}{
-		{"wte", two, true}, {"wpe", two, false}, {"blocks.3.attn.bq", two, false}, {"blocks.11.attn.wq", two, true},
-		{"ln_f.gain", one, false}, {"blocks.3.ln1.gain", one, true}, {"blocks.3.mlp.ln1.gain", one, false},
-	} {
-		if got := o.decays(&param{path: c.path, typ: c.typ}); got != c.want {
-			t.Errorf("%s decays: %t", c.path, got)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"ptc/backend"
 	"ptc/ir"
+	"ptc/ir/layout"
 	"ptc/ir/op"
 	"ptc/runtime/program"
 )
@@ -76,9 +77,7 @@ func (a *assembler) code(t backend.Target) error {
 // meta copies what the module says of the whole: layout, config, data.
 func (a *assembler) meta() {
 	m, p := a.module, a.plan
-	if t := m.MetaTerm("layout"); t != nil {
-		p.Layout = t.Args.Text("name")
-	}
+	p.Layout = layout.Of(m).Name
 	if t := m.MetaTerm("config"); t != nil {
 		p.Config = pairs(t.Args, "")
 	}

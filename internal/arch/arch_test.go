@@ -5,9 +5,11 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -35,6 +37,12 @@ var layers = map[string][]string{
 	"stdlib":          nil,
 	"ir":              {"internal/diag", "internal/philox"},
 	"lang/syntax":     {"internal/diag"},
+	"lang/source":     {"internal/diag", "lang/syntax", "stdlib"},
+	"lang/value":      {"internal/diag", "ir", "lang/source", "lang/syntax"},
+	"lang/eval":       {"internal/diag", "ir", "lang/source", "lang/syntax", "lang/value", "stdlib"},
+	"lang/builtin":    {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
+	"lang/train":      {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
+	"lang/directive":  {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang":            {"internal/diag", "ir", "stdlib"},
 	"passes":          {"internal/diag", "ir"},
 	"passes/passtest": {"internal/diag", "internal/golden", "ir", "passes"},
@@ -193,6 +201,37 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
+// TestDrawImports prints which packages of a folder import which others of it:
+//
+//	go test ./internal/arch -run Draw -v
+func TestDrawImports(t *testing.T) {
+	files := sources(t)
+	for _, folder := range []string{"ir", "lang", "passes", "backend", "runtime"} {
+		from := map[string]map[string]bool{}
+		for _, f := range files {
+			if f.test || !within(f.dir, folder) {
+				continue
+			}
+			if from[f.dir] == nil {
+				from[f.dir] = map[string]bool{}
+			}
+			for _, i := range f.imports {
+				if to, ours := strings.CutPrefix(i, module+"/"); ours && within(to, folder) {
+					from[f.dir][to] = true
+				}
+			}
+		}
+		n, lines := 0, []string{}
+		for _, dir := range slices.Sorted(maps.Keys(from)) {
+			n += len(from[dir])
+			if to := slices.Sorted(maps.Keys(from[dir])); len(to) > 0 {
+				lines = append(lines, dir+" → "+strings.Join(to, ", "))
+			}
+		}
+		t.Logf("%s: %d packages, %d imports\n\t%s", folder, len(from), n, strings.Join(lines, "\n\t"))
+	}
+}
+
 func list(s []string) string {
 	if len(s) == 0 {
 		return "nothing else of ours"
@@ -237,6 +276,11 @@ func TestRules(t *testing.T) {
 		{"ir", "internal/diag", true},
 		{"ir", "lang", false},
 		{"lang", "passes", false},
+		{"lang/train", "lang/eval", true},
+		{"lang/eval", "lang/train", false},
+		{"lang/eval", "lang", false},
+		{"lang/value", "lang/eval", false},
+		{"lang/directive", "lang/train", false},
 		{"passes/fuse", "lang", false},
 		{"passes/fuse", "backend", false},
 		{"passes/fuse", "internal/golden", false},

@@ -2,7 +2,7 @@
 // attributes and shape inference at every level, and what each level forbids.
 //
 // In: modules from lang, from a pass or from text. Out: diagnostics with codes
-// E0310 to E0320; for a module that a pass made, each of them is a bug of that
+// E0310 to E0321; for a module that a pass made, each of them is a bug of that
 // pass.
 // Invariant: a module without diagnostics prints and parses back to itself,
 // every operation of it has a row, and each result has the type that the row
@@ -10,5 +10,5 @@
 //
 // Packages that give meaning to a level (memory offsets, schedules) add their
 // rules with [AtLevel]; such rules see only modules that are sound otherwise.
-// Imports internal/diag, ir, ir/op, ir/fusion.
+// Imports internal/diag, ir, ir/layout, ir/op, ir/fusion.
 package verify

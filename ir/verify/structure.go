@@ -6,6 +6,7 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/layout"
 )
 
 // module checks what belongs to no function.
@@ -33,6 +34,9 @@ func (c *checker) module() {
 		if msg := badValue(t, 0); msg != "" {
 			c.add(codeName, diag.Pos{}, "meta "+t.Head, msg, "", "")
 		}
+	}
+	for _, e := range layout.Check(c.m) {
+		c.add(e.Code, e.Pos, "", e.Msg, e.Want, e.Hint)
 	}
 	for _, f := range c.m.Funcs {
 		if !ir.IsIdent(f.Name) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ptc/ir"
+	"ptc/ir/layout"
 	"ptc/ir/op"
 	"ptc/passes/pass"
 )
@@ -42,19 +43,14 @@ const Large = 64 << 10
 
 func optionsOf(m *ir.Module) *options {
 	l := &options{large: Large}
-	t := m.MetaTerm("layout")
-	if t == nil {
-		return l
-	}
-	for _, r := range t.Args.Terms("rules") {
-		switch r.Head {
-		case "forbid":
-			l.forbidden = append(l.forbidden, r.Args.Names("collectives")...)
-		case "two_level":
-			l.large = r.Args.Int("bytes", Large)
-			l.exchange = l.large
+	for _, r := range layout.Of(m).Rules {
+		switch r := r.(type) {
+		case *layout.Forbid:
+			l.forbidden = append(l.forbidden, r.Collectives...)
+		case *layout.TwoLevel:
+			l.large, l.exchange = r.Bytes, r.Bytes
 		}
-		if over := r.Args.Names("over"); len(over) > 1 {
+		if over := layout.Over(r); len(over) > 1 {
 			var list [][]string
 			for _, name := range over {
 				list = append(list, op.PartsOf(m, name))

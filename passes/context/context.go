@@ -5,6 +5,7 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/layout"
 	"ptc/ir/op"
 	"ptc/passes/pass"
 )
@@ -28,17 +29,13 @@ func Run(c *pass.Context, m *ir.Module) error {
 // checkOptions reports rules that say how attention works along an axis of which
 // the model has no keys: the option would have no effect.
 func checkOptions(m *ir.Module) error {
-	layout := m.MetaTerm("layout")
-	if layout == nil {
-		return nil
-	}
-	for _, r := range layout.Args.Terms("rules") {
-		if r.Head != "shard" || !r.Args.Has("attention") && !r.Args.Has("order") {
+	for _, r := range layout.All[*layout.Shard](layout.Of(m)) {
+		if r.Attention == "" && r.Order == "" {
 			continue
 		}
-		for _, axis := range r.Args.Names("axes") {
+		for _, axis := range r.Axes {
 			if !slices.ContainsFunc(m.Funcs, func(f *ir.Func) bool { return attends(f, axis) }) {
-				return &diag.Error{Code: "E0424", Pos: diag.ParsePos(r.Args.Text("at")), Len: 1,
+				return &diag.Error{Code: "E0424", Pos: r.At, Len: 1,
 					Msg:  "the rule says how attention works along `" + axis + "`, and there is none",
 					Want: "an axis along which queries meet keys, which have it under another name: `k.rename(" + axis + " = k" + axis + ")`",
 					Hint: "without `attention` and `order` the rule shards any axis"}
@@ -67,25 +64,16 @@ type ring struct {
 
 // rings are the rules of m's layout that ask for one.
 func rings(c *pass.Context, m *ir.Module) (out []ring) {
-	layout := m.MetaTerm("layout")
-	if layout == nil {
-		return nil
+	l, stages := layout.Of(m), map[string]bool{}
+	for _, r := range layout.All[*layout.Pipeline](l) {
+		stages[r.Over] = true
 	}
-	stages := map[string]bool{}
-	for _, r := range layout.Args.Terms("rules") {
-		if r.Head == "pipeline" {
-			for _, over := range r.Args.Names("over") {
-				stages[over] = true
-			}
-		}
-	}
-	for _, r := range layout.Args.Terms("rules") {
-		over := r.Args.Names("over")
-		if r.Head != "shard" || r.Args.Text("attention") == "gather" || len(r.Args.Names("between")) > 0 || len(r.Args.Names("of")) > 0 {
+	for _, r := range layout.All[*layout.Shard](l) {
+		if r.Attention == "gather" || len(r.Between) > 0 || len(r.Of) > 0 {
 			continue
 		}
-		for _, axis := range r.Args.Names("axes") {
-			switch {
+		for _, axis := range r.Axes {
+			switch over := r.Over; {
 			case len(over) != 1:
 				for _, f := range m.Funcs {
 					if k := keysOf(f, axis); len(k) > 0 {
@@ -94,7 +82,7 @@ func rings(c *pass.Context, m *ir.Module) (out []ring) {
 				}
 			case m.MeshSize(over[0]) > 1 && !stages[over[0]]:
 				out = append(out, ring{axis: axis, mesh: over[0], devices: m.MeshSize(over[0]),
-					zigzag: r.Args.Text("order") == "zigzag", at: r.Args.Text("at")})
+					zigzag: r.Order == "zigzag", at: r.Where()})
 			}
 		}
 	}

@@ -26,5 +26,5 @@
 //	order.go   the zig-zag order: what of the step reads positions so
 //	zigzag.go  the steps in that order, without products that a mask hides
 //
-// Imports internal/diag, ir, ir/op, passes/pass.
+// Imports internal/diag, ir, ir/layout, ir/op, passes/pass.
 package context

@@ -6,20 +6,15 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	directives "ptc/ir/layout"
 	"ptc/passes/pass"
 )
 
 // limit is the layout's `device memory`, in bytes, and where it is said; 0
 // where it is not.
 func limit(m *ir.Module) (int64, diag.Pos) {
-	t := m.MetaTerm("layout")
-	if t == nil {
-		return 0, diag.Pos{}
-	}
-	for _, r := range t.Args.Terms("rules") {
-		if r.Head == "device" {
-			return r.Args.Int("memory", 0), diag.ParsePos(r.Args.Text("at"))
-		}
+	for _, r := range directives.All[*directives.Device](directives.Of(m)) {
+		return r.Memory, r.At
 	}
 	return 0, diag.Pos{}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ptc/ir"
+	"ptc/ir/layout"
 	"ptc/ir/op"
 	"ptc/passes/pass"
 )
@@ -61,18 +62,16 @@ type options struct {
 
 func optionsOf(m *ir.Module) *options {
 	o := &options{bucket: -1, prefetch: defaultPrefetch}
-	t := m.MetaTerm("layout")
-	if t == nil {
-		return o
-	}
-	for _, r := range t.Args.Terms("rules") {
-		switch r.Head {
-		case "bucket":
-			o.bucket = r.Args.Int("bytes", o.bucket)
-		case "zero":
-			o.prefetch = int(r.Args.Int("prefetch", defaultPrefetch))
-		case "overlap":
-			o.kinds = append([]string{}, r.Args.Names("collectives")...)
+	for _, r := range layout.Of(m).Rules {
+		switch r := r.(type) {
+		case *layout.Bucket:
+			o.bucket = r.Bytes
+		case *layout.Zero:
+			if o.prefetch = defaultPrefetch; r.Prefetch != layout.Unsaid {
+				o.prefetch = r.Prefetch
+			}
+		case *layout.Overlap:
+			o.kinds = append([]string{}, r.Collectives...)
 		}
 	}
 	return o

@@ -7,33 +7,13 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/layout"
 	"ptc/ir/op"
 )
 
-// ban is a `forbid` rule: collectives that must not move the parameters, or,
-// without any, anything.
-type ban struct {
-	kinds, of []string
-	at        string
-}
-
-func bans(m *ir.Module) []ban {
-	t := m.MetaTerm("layout")
-	if t == nil {
-		return nil
-	}
-	var out []ban
-	for _, r := range t.Args.Terms("rules") {
-		if r.Head == "forbid" {
-			out = append(out, ban{r.Args.Names("collectives"), r.Args.Names("of"), r.Args.Text("at")})
-		}
-	}
-	return out
-}
-
 // forbidden returns an error for each collective of f that a rule bans, with
 // the reasons why it is there.
-func forbidden(m *ir.Module, f *ir.Func, rules []ban) diag.List {
+func forbidden(m *ir.Module, f *ir.Func, rules []*layout.Forbid) diag.List {
 	if len(rules) == 0 {
 		return nil
 	}
@@ -45,14 +25,14 @@ func forbidden(m *ir.Module, f *ir.Func, rules []ban) diag.List {
 		}
 		for _, b := range rules {
 			path := from[o.Args[0]]
-			if !slices.Contains(b.kinds, o.Name) || len(b.of) > 0 && !slices.Contains(b.of, path) {
+			if !slices.Contains(b.Collectives, o.Name) || len(b.Of) > 0 && !slices.Contains(b.Of, path) {
 				continue
 			}
 			what := declared(m, o.Args[0].Type).String()
 			if path != "" {
 				what = "`" + path + "` (" + what + ")"
 			}
-			e := &diag.Error{Code: "E0612", Pos: diag.ParsePos(b.at), Msg: fmt.Sprintf("%s over %s moves %s, which the layout forbids",
+			e := &diag.Error{Code: "E0612", Pos: b.At, Msg: fmt.Sprintf("%s over %s moves %s, which the layout forbids",
 				o.Name, strings.Join(op.DeclaredOver(m, o.Attrs.Names("over")), ", "), what)}
 			if why := o.Attrs.Text("why"); why != "" {
 				e.Note = append(e.Note, diag.Note{Msg: "it is there because of " + why})
@@ -75,10 +55,10 @@ func declared(m *ir.Module, t ir.Type) ir.Type {
 
 // banned are the kinds of collectives that a plan for a value is better without:
 // those that rules ban for everything, or for the parameter that it is.
-func banned(rules []ban, path string) (kinds []string) {
+func banned(rules []*layout.Forbid, path string) (kinds []string) {
 	for _, b := range rules {
-		if len(b.of) == 0 || path != "" && slices.Contains(b.of, path) {
-			kinds = append(kinds, b.kinds...)
+		if len(b.Of) == 0 || path != "" && slices.Contains(b.Of, path) {
+			kinds = append(kinds, b.Collectives...)
 		}
 	}
 	slices.Sort(kinds)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ptc/ir"
+	"ptc/ir/layout"
 	"ptc/ir/op"
 	"ptc/passes/pass"
 )
@@ -64,7 +65,7 @@ type planner struct {
 
 // planReshards plans the reshards of m, and refines its mesh for those that send
 // less then. The plans are by operation.
-func planReshards(c *pass.Context, m *ir.Module, rules []ban) map[*ir.Op]*reshard {
+func planReshards(c *pass.Context, m *ir.Module, rules []*layout.Forbid) map[*ir.Op]*reshard {
 	x := &planner{c: c, m: m, plans: map[string]plan{}, single: map[string]bool{}, by: map[string][]int{},
 		because: map[string]*reshard{}, parts: map[string][]ir.MeshAxis{}}
 	x.keepSingle()
@@ -95,14 +96,8 @@ func planReshards(c *pass.Context, m *ir.Module, rules []ban) map[*ir.Op]*reshar
 // which messages go, and those on which each device has one position of an axis
 // that is taken in another order.
 func (x *planner) keepSingle() {
-	if t := x.m.MetaTerm("layout"); t != nil {
-		for _, r := range t.Args.Terms("rules") {
-			if r.Head == "pipeline" {
-				for _, m := range r.Args.Names("over") {
-					x.single[m] = true
-				}
-			}
-		}
+	for _, r := range layout.All[*layout.Pipeline](layout.Of(x.m)) {
+		x.single[r.Over] = true
 	}
 	for _, f := range x.m.Funcs {
 		for _, o := range f.Ops {

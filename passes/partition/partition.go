@@ -6,6 +6,7 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/layout"
 	"ptc/ir/op"
 	"ptc/passes/pass"
 )
@@ -13,7 +14,7 @@ import (
 // Run localizes every function of m.
 func Run(c *pass.Context, m *ir.Module) error {
 	m.Level = ir.Local
-	rules := bans(m)
+	rules := layout.All[*layout.Forbid](layout.Of(m))
 	reshards := planReshards(c, m, rules)
 	for _, f := range m.Funcs {
 		if m.Devices() == 1 && !slices.ContainsFunc(f.Ops, func(o *ir.Op) bool { return o.Name == "take" || op.Of(o).Class == op.Placement }) {

@@ -5,6 +5,7 @@ import (
 
 	"ptc/ir"
 	"ptc/ir/eval"
+	"ptc/ir/layout"
 	"ptc/ir/op"
 	"ptc/ir/tensor"
 	"ptc/passes/check"
@@ -81,12 +82,8 @@ func OnDevices(m *ir.Module, in check.Inputs) (map[string]string, error) {
 // pipeline that f is one of, is to run.
 func programs(m *ir.Module, f *ir.Func) []*ir.Func {
 	axis := ""
-	if t := m.MetaTerm("layout"); t != nil {
-		for _, r := range t.Args.Terms("rules") {
-			if r.Head == "pipeline" {
-				axis = r.Args.Names("over")[0]
-			}
-		}
+	for _, r := range layout.All[*layout.Pipeline](layout.Of(m)) {
+		axis = r.Over
 	}
 	out := make([]*ir.Func, m.Devices())
 	for d := range out {

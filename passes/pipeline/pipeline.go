@@ -7,6 +7,7 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/layout"
 	"ptc/passes/pass"
 	"ptc/passes/schedule"
 	"ptc/passes/stage"
@@ -18,7 +19,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 	if r == nil {
 		return nil
 	}
-	devices := m.MeshSize(r.Mesh)
+	devices := m.MeshSize(r.Over)
 	var out []*ir.Func
 	kept := map[string]int{}
 	for _, f := range m.Funcs {
@@ -35,7 +36,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 		for _, p := range s.progs {
 			out = append(out, p.f)
 		}
-		c.Remarkf(nil, "@%s: schedule %s over %s, %d messages", f.Name, r.Schedule, r.Mesh, s.messages)
+		c.Remarkf(nil, "@%s: schedule %s over %s, %d messages", f.Name, r.Schedule, r.Over, s.messages)
 		if s.proved != nil {
 			if err := draw(c, s.proved); err != nil {
 				return err
@@ -50,7 +51,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 type splitter struct {
 	m       *ir.Module
 	f       *ir.Func
-	rule    *stage.Rule
+	rule    *layout.Pipeline
 	devices int
 	index   map[*ir.Op]int
 	// kept is the device of each parameter and state by role and path, as the
@@ -143,7 +144,7 @@ func (s *splitter) schedule() ([][]schedule.Slot, error) {
 		err = schedule.Prove(x, shape, schedule.Limits{Sends: schedule.Sends{Capacity: 1}})
 	}
 	if err != nil {
-		return nil, &diag.Error{Code: "E0610", Pos: diag.ParsePos(s.rule.At), Msg: err.Error()} // it names the schedule
+		return nil, &diag.Error{Code: "E0610", Pos: s.rule.At, Msg: err.Error()} // it names the schedule
 	}
 	s.proved = x
 	return x.Devices, nil

@@ -56,19 +56,19 @@ func (p *program) argument(v *ir.Value) *ir.Value {
 
 // receive appends the receive of v before its first reader here.
 func (p *program) receive(v *ir.Value, from int, reader *ir.Op) *ir.Value {
-	o := p.f.NewOp("recv", nil, op.RecvAttrs(v.Type, p.s.rule.Mesh, from, p.tags[v]).With("why", p.why()), v.Type.Clone())
+	o := p.f.NewOp("recv", nil, op.RecvAttrs(v.Type, p.s.rule.Over, from, p.tags[v]).With("why", p.why()), v.Type.Clone())
 	o.Scope, o.Pos = reader.Scope, reader.Pos
 	p.f.Ops = append(p.f.Ops, o)
 	p.s.messages++
 	return o.Result()
 }
 
-func (p *program) why() ir.AttrVal { return ir.Str("pipeline " + p.s.rule.At) }
+func (p *program) why() ir.AttrVal { return ir.Str("pipeline " + p.s.rule.Where()) }
 
 // send appends the sends of v, which is here, to all that want it.
 func (p *program) send(v *ir.Value, scope string, pos diag.Pos) {
 	for _, to := range readers(p.wanted[v]) {
-		attrs := ir.A("over", ir.Names{p.s.rule.Mesh}, "peer", ir.Int(to), "tag", ir.Int(p.tags[v]), "why", p.why())
+		attrs := ir.A("over", ir.Names{p.s.rule.Over}, "peer", ir.Int(to), "tag", ir.Int(p.tags[v]), "why", p.why())
 		o := p.f.NewOp("send", []*ir.Value{p.at[v]}, attrs)
 		o.Scope, o.Pos = scope, pos
 		p.f.Ops = append(p.f.Ops, o)

@@ -2,6 +2,7 @@ package precision
 
 import (
 	"ptc/ir"
+	"ptc/ir/layout"
 	"ptc/ir/op"
 	"ptc/passes/pass"
 )
@@ -27,7 +28,7 @@ type castKey struct {
 }
 
 // lower gives every value of f its dtype.
-func lower(c *pass.Context, f *ir.Func, rule Rule) {
+func lower(c *pass.Context, f *ir.Func, rule layout.Precision) {
 	compute := rule.Compute
 	l := &lowering{f: f, p: classify(f), compute: compute, master: map[*ir.Value]*ir.Value{},
 		home: map[*ir.Value]*ir.Value{}, casts: map[castKey]*ir.Value{}}

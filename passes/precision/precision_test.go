@@ -52,7 +52,11 @@ func TestRules(t *testing.T) {
 		if rule == "" {
 			text = strings.Replace(tiny, "meta %\n", "", 1)
 		}
-		err := Run(&pass.Context{}, passtest.Parse(t, text))
+		m, errs := ir.Parse("t.ptir", []byte(text)) // not verified, which finds the mistakes too
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		err := Run(&pass.Context{}, m)
 		code, part, _ := strings.Cut(want, " ")
 		switch l, ok := diag.As(err); {
 		case want == "" && err != nil:

@@ -16,7 +16,7 @@ func pipelineOf(m *ir.Module) *pipeline {
 	if r == nil {
 		return nil
 	}
-	return &pipeline{m.MeshSize(r.Mesh)}
+	return &pipeline{m.MeshSize(r.Over)}
 }
 
 // device is where o runs; -1 and false for what every device does for itself, and

@@ -16,10 +16,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 	if m.Devices() == 1 {
 		return nil
 	}
-	l, err := rulesOf(c, m)
-	if err != nil {
-		return err
-	}
+	l := rulesOf(c, m)
 	for _, f := range m.Funcs {
 		propagate(c, l, f, l.choose(f))
 	}

@@ -1,10 +1,10 @@
 package propagate
 
 import (
-	"fmt"
 	"slices"
 
 	"ptc/ir"
+	directives "ptc/ir/layout"
 	"ptc/passes/pass"
 )
 
@@ -18,13 +18,12 @@ type claim struct {
 
 // layout is the rules of a module in the form that propagation needs.
 type layout struct {
-	name   string
 	mesh   []ir.MeshAxis
 	claims map[string][]claim // by axis name
 	// zero shards what training keeps besides activations over these mesh axes:
 	// optimizer state from level 1, gradients from 2, parameters from 3.
 	zero      []string
-	zeroLevel int64
+	zeroLevel int
 	zeroAt    string
 	// stages are mesh axes that hold pipeline stages: nothing is sharded over
 	// them.
@@ -35,56 +34,36 @@ type layout struct {
 	whole map[string][]string
 }
 
-// known are the rules that propagation follows or may pass over, because
-// another pass acts on them.
-var known = map[string]bool{
-	"shard": true, "zero": true, "replicate": true, "pipeline": true, "recompute": true,
-	"precision": true, "device": true, "forbid": true, "overlap": true, "offload": true, "bucket": true, "two_level": true, "mesh": true,
-}
-
 // rulesOf reads the metadata of m. Where an axis that they cut is split or merged
 // in parts that a mesh axis does not fit, m's mesh is refined.
-func rulesOf(c *pass.Context, m *ir.Module) (*layout, error) {
-	l := &layout{name: "single", mesh: m.Mesh, pipe: pipelineOf(m), claims: map[string][]claim{}, stages: map[string]bool{}, whole: map[string][]string{}}
-	t := m.MetaTerm("layout")
-	if t == nil {
-		return l, nil
-	}
-	l.name = t.Args.Text("name")
+func rulesOf(c *pass.Context, m *ir.Module) *layout {
+	l := &layout{mesh: m.Mesh, pipe: pipelineOf(m), claims: map[string][]claim{}, stages: map[string]bool{}, whole: map[string][]string{}}
 	lists := map[string][]string{} // mesh axes by axis
 	var axes []string              // in the order of the rules
-	for _, r := range t.Args.Terms("rules") {
-		at := r.Args.Text("at")
-		switch r.Head {
-		case "shard":
-			for _, a := range r.Args.Names("axes") {
+	for _, r := range directives.Of(m).Rules {
+		switch r := r.(type) {
+		case *directives.Shard:
+			for _, a := range r.Axes {
 				axes = append(axes, a)
-				for _, mesh := range r.Args.Names("over") {
+				for _, mesh := range r.Over {
 					lists[a] = append(lists[a], mesh)
-					l.claims[a] = append(l.claims[a], claim{mesh, len(r.Args.Names("between")) > 0, r.Args.Names("of"), at})
+					l.claims[a] = append(l.claims[a], claim{mesh, len(r.Between) > 0, r.Of, r.Where()})
 				}
 			}
-		case "zero":
-			l.zeroLevel, l.zeroAt = r.Args.Int("level", 1), at
-			l.zero = r.Args.Names("over")
-		case "pipeline":
-			for _, mesh := range r.Args.Names("over") {
-				l.stages[mesh] = true
-			}
-		case "replicate":
-			for _, p := range r.Args.Names("of") {
-				l.replicate(p, r.Args.Names("over"))
-			}
-		default:
-			if !known[r.Head] {
-				return nil, fmt.Errorf("propagate: no rule `%s`", r.Head)
+		case *directives.Zero:
+			l.zeroLevel, l.zeroAt, l.zero = r.Level, r.Where(), r.Over
+		case *directives.Pipeline:
+			l.stages[r.Over] = true
+		case *directives.Replicate:
+			for _, p := range r.Of {
+				l.replicate(p, r.Over)
 			}
 		}
 	}
 	l.refine(c, m, lists)
 	l.mesh = order(m.Mesh, lists, axes, l.zero)
 	l.zero = l.sorted(l.zero)
-	return l, nil
+	return l
 }
 
 // replicate notes a rule that keeps a parameter replicated: over these mesh axes,

@@ -6,6 +6,7 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/layout"
 	"ptc/passes/pass"
 	"ptc/passes/stage"
 )
@@ -20,7 +21,7 @@ func auto(c *pass.Context, m *ir.Module, x rule, rules []rule, w *rewriter) erro
 	p := stage.Of(m)
 	devices := 1
 	if p != nil {
-		devices = m.MeshSize(p.Mesh)
+		devices = m.MeshSize(p.Over)
 	}
 	flight, err := flights(p, devices)
 	if err != nil {
@@ -93,10 +94,8 @@ func budgetOf(m *ir.Module, x rule, l *local, device func(int) int, d int) (int6
 		return x.budget, "the budget"
 	}
 	memory := int64(0)
-	for _, r := range m.MetaTerm("layout").Args.Terms("rules") {
-		if r.Head == "device" {
-			memory = r.Args.Int("memory", 0)
-		}
+	for _, r := range layout.All[*layout.Device](layout.Of(m)) {
+		memory = r.Memory
 	}
 	if memory <= 0 {
 		return 1 << 61, "no budget"

@@ -6,6 +6,7 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/layout"
 )
 
 // rule is one recompute rule: patterns of module paths, and members to keep;
@@ -19,30 +20,12 @@ type rule struct {
 }
 
 func rulesOf(m *ir.Module) []rule {
-	t := m.MetaTerm("layout")
-	if t == nil {
-		return nil
-	}
-	instances := m.MetaTerm("instances")
+	l := layout.Of(m)
 	var out []rule
-	for _, x := range t.Args.Terms("rules") {
-		if x.Head != "recompute" {
-			continue
-		}
-		r := rule{keep: x.Args.Names("keep"), budget: x.Args.Int("budget", 0), at: diag.ParsePos(x.Args.Text("at"))}
-		for _, name := range strings.Split(x.Args.Text("of"), ",") {
-			name = strings.TrimSpace(name)
-			if name == "auto" {
-				r.auto = true
-				continue
-			}
-			paths := name
-			if instances != nil && instances.Args.Has(name) {
-				paths = instances.Args.Text(name)
-			}
-			for _, p := range strings.Split(paths, ",") {
-				r.patterns = append(r.patterns, strings.TrimSpace(p))
-			}
+	for _, x := range layout.All[*layout.Recompute](l) {
+		r := rule{auto: x.Auto(), keep: x.Keep, budget: x.Budget, at: x.At}
+		if !r.auto {
+			r.patterns = l.Patterns(x.Of)
 		}
 		out = append(out, r)
 	}
@@ -55,7 +38,7 @@ func (r rule) inside(scope string) (string, bool) {
 	at := strings.Split(scope, ".")
 	for n := 1; n <= len(at); n++ {
 		for _, p := range r.patterns {
-			if !matches(strings.Split(p, "."), at[:n]) {
+			if !layout.Match(strings.Split(p, "."), at[:n]) {
 				continue
 			}
 			if n < len(at) && slices.Contains(r.keep, at[n]) {
@@ -72,22 +55,10 @@ func (r rule) keeps(scope string) bool {
 	at := strings.Split(scope, ".")
 	for n := 1; n < len(at); n++ {
 		for _, p := range r.patterns {
-			if slices.Contains(r.keep, at[n]) && matches(strings.Split(p, "."), at[:n]) {
+			if slices.Contains(r.keep, at[n]) && layout.Match(strings.Split(p, "."), at[:n]) {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-// matches reports whether a path is of the pattern, in which * stands for one
-// part and ** for any number.
-func matches(pattern, path []string) bool {
-	if len(pattern) == 0 || len(path) == 0 {
-		return len(pattern) == 0 && len(path) == 0 || len(pattern) == 1 && pattern[0] == "**"
-	}
-	if pattern[0] == "**" {
-		return matches(pattern[1:], path) || matches(pattern, path[1:])
-	}
-	return (pattern[0] == "*" || pattern[0] == path[0]) && matches(pattern[1:], path[1:])
 }

@@ -2,11 +2,11 @@ package remat
 
 import (
 	"ptc/ir"
+	"ptc/ir/layout"
 	"ptc/ir/op"
 	"ptc/passes/pass"
 	"ptc/passes/propagate"
 	"ptc/passes/schedule"
-	"ptc/passes/stage"
 )
 
 // local is what values of @step take on one device. The rules of sharding say
@@ -192,7 +192,7 @@ func (l *local) backward(device func(stage int) int, d int) (most int64) {
 
 // flights are the microbatches in flight on each stage of a pipeline, from the
 // slots of its schedule; without one, a single one.
-func flights(r *stage.Rule, devices int) (map[int]inFlight, error) {
+func flights(r *layout.Pipeline, devices int) (map[int]inFlight, error) {
 	out := map[int]inFlight{}
 	if r == nil {
 		out[0] = inFlight{kept: 1}

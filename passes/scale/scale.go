@@ -5,9 +5,9 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/layout"
 	"ptc/ir/op"
 	"ptc/passes/pass"
-	"ptc/passes/precision"
 )
 
 // The rule of the dynamic scale; see the documentation of the package.
@@ -27,7 +27,7 @@ const (
 
 // Run scales the loss of every function of m that differentiates one.
 func Run(c *pass.Context, m *ir.Module) error {
-	rule, err := precision.Of(m)
+	rule, err := layout.PrecisionOf(m)
 	if err != nil || !rule.Scale.On() {
 		return err
 	}
@@ -47,7 +47,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 // scaling rewrites one function.
 type scaling struct {
 	f     *ir.Func
-	rule  precision.Scale
+	rule  layout.Scale
 	out   []*ir.Op
 	b     op.Builder
 	scale *ir.Value // f32 scalar

@@ -32,7 +32,7 @@ func checkSize(f *ir.Func, t *tagger) error {
 	if n += each * (m - 1); n <= MaxOps {
 		return nil
 	}
-	e := &diag.Error{Code: "E0614", Pos: diag.ParsePos(t.rule.At),
+	e := &diag.Error{Code: "E0614", Pos: t.rule.At,
 		Msg:  fmt.Sprintf("%d microbatches in %d slots of the schedule would be about %d operations, of which at most %d are compiled", m, 2*m*(t.last+1), n, MaxOps),
 		Hint: "use fewer instances of repeated modules"}
 	if fit := 1 + (MaxOps-len(f.Ops))/max(1, each); fit > 1 {

@@ -5,6 +5,7 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/layout"
 	"ptc/ir/op"
 )
 
@@ -39,7 +40,7 @@ type splitter struct {
 
 // microbatch rewrites f so that what depends on the batch is done for each of
 // its m parts.
-func microbatch(f *ir.Func, t *tagger, r *Rule) error {
+func microbatch(f *ir.Func, t *tagger, r *layout.Pipeline) error {
 	s := &splitter{tagger: t, m: r.Microbatches, of: map[*ir.Value]*state{}, whole: map[*ir.Value]*ir.Value{}, cuts: map[string]*ir.Value{}, late: map[*ir.Value]bool{}, given: givenOf(f)}
 	s.b = op.Builder{F: f, Sink: &s.out}
 	if err := s.fields(); err != nil {
@@ -67,7 +68,7 @@ func (s *splitter) fields() error {
 		}
 		t := a.Value.Type
 		if t.Rank() == 0 || t.Axes[0].Size%s.m != 0 {
-			return &diag.Error{Code: "E0608", Pos: diag.ParsePos(s.rule.At), Msg: fmt.Sprintf("the field `%s` of %s cannot be cut into %d microbatches", a.Path, t, s.m)}
+			return &diag.Error{Code: "E0608", Pos: s.rule.At, Msg: fmt.Sprintf("the field `%s` of %s cannot be cut into %d microbatches", a.Path, t, s.m)}
 		}
 		s.batch = t.Axes[0].Name
 	}

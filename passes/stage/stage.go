@@ -7,43 +7,18 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/layout"
 	"ptc/ir/op"
 	"ptc/passes/pass"
 )
 
-// Rule is the pipeline rule of a layout.
-type Rule struct {
-	Mesh         string // mesh axis of the stages
-	Blocks       string // module path of the repeated blocks
-	Schedule     string
-	Microbatches int
-	Chunks       int   // virtual stages of each device
-	Counts       []int // blocks of each virtual stage; nil to balance
-	At           string
-}
-
-// Of is m's pipeline rule, or nil where stages are on one device anyway.
-func Of(m *ir.Module) *Rule {
-	t := m.MetaTerm("layout")
-	if t == nil {
-		return nil
-	}
-	for _, r := range t.Args.Terms("rules") {
-		if r.Head != "pipeline" {
-			continue
+// Of is m's pipeline, or nil where stages are on one device anyway.
+func Of(m *ir.Module) *layout.Pipeline {
+	for _, r := range layout.All[*layout.Pipeline](layout.Of(m)) {
+		if m.MeshSize(r.Over) > 1 {
+			return r
 		}
-		over := r.Args.Names("over")
-		if len(over) != 1 || m.MeshSize(over[0]) < 2 {
-			return nil
-		}
-		out := &Rule{
-			Mesh: over[0], Blocks: r.Args.Text("blocks"), Schedule: r.Args.Text("schedule"),
-			Microbatches: int(r.Args.Int("microbatches", 1)), Chunks: int(r.Args.Int("chunks", 1)), At: r.Args.Text("at"),
-		}
-		for _, n := range r.Args.Ints("stages") {
-			out.Counts = append(out.Counts, int(n))
-		}
-		return out
+		break
 	}
 	return nil
 }
@@ -59,14 +34,14 @@ func Run(c *pass.Context, m *ir.Module) error {
 		}
 		return nil
 	}
-	stages := m.MeshSize(r.Mesh) * r.Chunks
+	stages := m.MeshSize(r.Over) * r.Chunks
 	// A parameter has one home: blocks lie in every function as they do in @step.
-	if f := m.Func("step"); f != nil && len(r.Counts) == 0 {
+	if f := m.Func("step"); f != nil && len(r.Stages) == 0 {
 		t, err := newTagger(f, r, stages)
 		if err != nil {
 			return err
 		}
-		r.Counts = t.counts
+		r.Stages = t.counts
 	}
 	for _, f := range m.Funcs {
 		t, err := newTagger(f, r, stages)
@@ -92,7 +67,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 // tagger finds stage and half of every operation of one function.
 type tagger struct {
 	f      *ir.Func
-	rule   *Rule
+	rule   *layout.Pipeline
 	counts []int       // blocks per virtual stage
 	of     map[int]int // block → virtual stage
 	last   int         // last virtual stage
@@ -106,7 +81,7 @@ type tagger struct {
 // reads them computes them itself.
 const anywhere = -1
 
-func newTagger(f *ir.Func, r *Rule, stages int) (*tagger, error) {
+func newTagger(f *ir.Func, r *layout.Pipeline, stages int) (*tagger, error) {
 	t := &tagger{f: f, rule: r, last: stages - 1, of: map[int]int{}, stage: map[*ir.Op]int{}, phase: map[*ir.Op]ir.Phase{}, home: map[*ir.Value]int{}}
 	blocks, flops := 0, int64(0)
 	for _, o := range f.Ops {
@@ -116,10 +91,10 @@ func newTagger(f *ir.Func, r *Rule, stages int) (*tagger, error) {
 		}
 	}
 	if blocks < stages {
-		return nil, &diag.Error{Code: "E0607", Pos: diag.ParsePos(r.At), Msg: fmt.Sprintf("a pipeline of %d stages over %d blocks of `%s`", stages, blocks, r.Blocks),
+		return nil, &diag.Error{Code: "E0607", Pos: r.At, Msg: fmt.Sprintf("a pipeline of %d stages over %d blocks of `%s`", stages, blocks, r.Blocks),
 			Hint: "use fewer stages or more blocks"}
 	}
-	t.counts = r.Counts
+	t.counts = r.Stages
 	if len(t.counts) == 0 {
 		t.counts = balance(blocks, stages, flops/int64(max(1, blocks)), t.outside())
 	}
@@ -209,9 +184,9 @@ func spread(n, stages, first, last int) []int {
 	return counts
 }
 
-func notes(at string) []diag.Note {
-	if at == "" {
+func notes(at diag.Pos) []diag.Note {
+	if !at.IsValid() {
 		return nil
 	}
-	return []diag.Note{{Pos: diag.ParsePos(at), Msg: "asked for here"}}
+	return []diag.Note{{Pos: at, Msg: "asked for here"}}
 }

@@ -1,0 +1,190 @@
+package layout
+
+import "ptc/internal/diag"
+
+// Unsaid is a number that a rule leaves out, where 0 means something. Where it
+// does not, it is 0.
+const Unsaid = -1
+
+// MaxPrefetch bounds how many blocks ahead of their use parameters are gathered.
+const MaxPrefetch = 64
+
+// Collectives are what can be forbidden or overlapped.
+var Collectives = []string{"all_gather", "all_reduce", "all_to_all", "permute", "reduce_scatter"}
+
+// Attentions and Orders are how the positions of a sharded sequence meet in
+// attention, and how they lie; the first one of each where a rule says nothing.
+var (
+	Attentions = []string{"ring", "gather"}
+	Orders     = []string{"contiguous", "zigzag"}
+)
+
+// Offloaded are the kinds of tensors that can be moved out of device memory, and
+// Memories where to.
+var (
+	Offloaded = []string{"optimizer", "activations"}
+	Memories  = []string{"host", "disk"}
+)
+
+// source is where the layout says a rule.
+type source struct{ At diag.Pos }
+
+func (s *source) Place(at diag.Pos) { s.At = at }
+
+func (s *source) Where() string {
+	if !s.At.IsValid() {
+		return ""
+	}
+	return s.At.String()
+}
+
+// Shard is `shard batch over dp`: these axes over these mesh axes, the first one
+// outermost.
+type Shard struct {
+	source
+	Axes    []string
+	Over    []string // mesh axes
+	Of      []string // paths of parameters, where it is about them alone
+	Between []string // modules, where it is about what passes between their instances
+	// Attention and Order say how the positions of a sequence meet and lie; empty
+	// where nothing is said.
+	Attention, Order string
+}
+
+func (r *Shard) fields() []field {
+	return []field{
+		{key: "axes", at: &r.Axes, required: true}, {key: "over", at: &r.Over, mesh: true, required: true},
+		{key: "of", at: &r.Of}, {key: "between", at: &r.Between},
+		{key: "attention", at: (*word)(&r.Attention), from: Attentions}, {key: "order", at: (*word)(&r.Order), from: Orders},
+	}
+}
+
+// Replicate is `replicate wte over tp`: parameters that are not sharded over these
+// mesh axes, or over none.
+type Replicate struct {
+	source
+	Of   []string // paths of parameters
+	Over []string // mesh axes; none: all
+}
+
+func (r *Replicate) fields() []field {
+	return []field{{key: "of", at: &r.Of}, {key: "over", at: &r.Over, mesh: true}}
+}
+
+// Zero is `zero 3 over dp`: what training keeps is sharded over these mesh axes,
+// optimizer state from level 1, gradients from 2, parameters from 3 (ZeRO,
+// Rajbhandari et al. 2020).
+type Zero struct {
+	source
+	Level    int
+	Over     []string // mesh axes
+	Prefetch int      // blocks that parameters are gathered ahead of their use, or Unsaid
+}
+
+func (r *Zero) fields() []field {
+	return []field{
+		{key: "level", at: &r.Level, required: true, least: 1, most: 3}, {key: "over", at: &r.Over, mesh: true, required: true},
+		{key: "prefetch", at: &r.Prefetch, most: MaxPrefetch},
+	}
+}
+
+// Pipeline is `pipeline blocks over pp`: repeated blocks in stages.
+type Pipeline struct {
+	source
+	Blocks       string // path of the repeated module
+	Over         string // mesh axis
+	Schedule     string
+	Microbatches int
+	Chunks       int   // virtual stages of each device
+	Stages       []int // blocks of each virtual stage; none: balanced
+}
+
+func (r *Pipeline) fields() []field {
+	return []field{
+		{key: "blocks", at: &r.Blocks, required: true}, {key: "over", at: (*axis)(&r.Over), mesh: true, required: true},
+		{key: "schedule", at: &r.Schedule, required: true}, {key: "microbatches", at: &r.Microbatches, required: true, least: 1},
+		{key: "chunks", at: &r.Chunks, required: true, least: 1}, {key: "stages", at: &r.Stages, least: 1},
+	}
+}
+
+// Recompute is `recompute Block { keep = attn }`: modules whose inner values the
+// backward pass computes again, or `recompute auto`.
+type Recompute struct {
+	source
+	Of     []string // patterns of paths, or names of modules; "auto" alone: chosen under a budget
+	Keep   []string // members of these modules whose values are kept
+	Budget int64    // bytes; 0: what device memory leaves
+}
+
+// Auto is whether the compiler chooses.
+func (r *Recompute) Auto() bool { return len(r.Of) == 1 && r.Of[0] == "auto" }
+
+func (r *Recompute) fields() []field {
+	return []field{{key: "of", at: (*paths)(&r.Of)}, {key: "keep", at: &r.Keep}, {key: "budget", at: &r.Budget, least: 1}}
+}
+
+// Offload is `offload optimizer to host`.
+type Offload struct {
+	source
+	What  []string // of Offloaded
+	Of    []string // patterns of paths, or names of modules; none: all
+	To    string   // one of Memories
+	Piece int64    // bytes that move at once; 0 where nothing is said
+}
+
+func (r *Offload) fields() []field {
+	return []field{
+		{key: "what", at: &r.What, required: true, from: Offloaded}, {key: "of", at: (*paths)(&r.Of)},
+		{key: "to", at: (*word)(&r.To), required: true, from: Memories}, {key: "piece", at: &r.Piece, least: 1},
+	}
+}
+
+// Forbid is `forbid all_gather on wte`: collectives that must not move these
+// parameters.
+type Forbid struct {
+	source
+	Collectives []string
+	Of          []string // paths of parameters; none: anything
+}
+
+func (r *Forbid) fields() []field {
+	return []field{{key: "collectives", at: &r.Collectives, from: Collectives}, {key: "of", at: &r.Of}}
+}
+
+// Device is `device memory = 80 GiB`.
+type Device struct {
+	source
+	Memory int64 // bytes
+}
+
+func (r *Device) fields() []field {
+	return []field{{key: "memory", at: &r.Memory, required: true, least: 1}}
+}
+
+// Overlap is `overlap all_gather`: the collectives that may run beside
+// computation, perhaps none.
+type Overlap struct {
+	source
+	Collectives []string
+}
+
+func (r *Overlap) fields() []field {
+	return []field{{key: "collectives", at: &r.Collectives, from: Collectives, empty: true}}
+}
+
+// Bucket is `bucket = 25 MiB`: how many bytes of gradients are reduced at once.
+type Bucket struct {
+	source
+	Bytes int64
+}
+
+func (r *Bucket) fields() []field { return []field{{key: "bytes", at: &r.Bytes, required: true}} }
+
+// TwoLevel is `two_level = 64 KiB`: the bytes from which a collective across nodes
+// has two levels.
+type TwoLevel struct {
+	source
+	Bytes int64
+}
+
+func (r *TwoLevel) fields() []field { return []field{{key: "bytes", at: &r.Bytes, required: true}} }

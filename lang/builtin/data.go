@@ -1,0 +1,111 @@
+package builtin
+
+import (
+	"slices"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/lang/eval"
+	"ptc/lang/source"
+	"ptc/lang/syntax"
+	"ptc/lang/value"
+)
+
+func init() {
+	eval.Define("source", "kind, **", newSource)
+	eval.Define("one_of", "x, *", oneOf)
+}
+
+// oneOf is one_of(x, a, b, …): x as a word, which must be one of those that
+// follow.
+func oneOf(f *eval.Frame, c *eval.Call) value.Value {
+	s, ok := plainWord(c.Vals[0])
+	if !ok {
+		return f.NotA(c.Nodes[0], c.Vals[0], "a word")
+	}
+	var names []string
+	for _, v := range c.Rest {
+		n, _ := plainWord(v)
+		if n == s {
+			return value.Word{Name: s, At: c.Nodes[0]}
+		}
+		names = append(names, n)
+	}
+	e := source.ErrorAt("E0206", c.Site, "found `%s`", value.Clip(s))
+	e.Want, e.Hint = diag.OneOf(names), diag.DidYouMean(s, names)
+	blamed := s
+	if n, ok := c.Nodes[0].(*syntax.Name); ok {
+		e.Msg, blamed = "`"+n.Name+"` is `"+value.Clip(s)+"`", n.Name
+	}
+	f.ReportNamed(e, blamed)
+	return value.Unknown{}
+}
+
+// plainWord is a word or string; a name that happens to be that of a config
+// entry or function counts as the word.
+func plainWord(v value.Value) (string, bool) {
+	switch v := v.(type) {
+	case value.Text:
+		return string(v), true
+	case value.Word:
+		return v.Name, true
+	case value.Number:
+		return v.Name, v.Name != ""
+	case value.Function:
+		return v.Decl.Name.Name, true
+	case eval.Primitive:
+		return v.Name, true
+	}
+	return "", false
+}
+
+// SourceKinds are the kinds of readers of data that a plan may ask for: those
+// that the runtime has.
+var SourceKinds = []string{"synthetic", "text"}
+
+// newSource is source(kind, …): types are fields, all else options. Empty
+// strings are options not given.
+func newSource(f *eval.Frame, c *eval.Call) value.Value {
+	kind, ok := plainWord(c.Vals[0])
+	if !ok {
+		return f.NotA(c.Nodes[0], c.Vals[0], "the name of a kind of source")
+	}
+	if !slices.Contains(SourceKinds, kind) {
+		return f.Wants("E0509", c.Nodes[0], diag.OneOf(SourceKinds), diag.DidYouMean(kind, SourceKinds), "there is no source of kind `%s`", value.Clip(kind))
+	}
+	d := &value.Data{Term: ir.Term{Head: "data", Args: ir.A("kind", ir.Str(kind))}}
+	for _, a := range c.Extra {
+		v := f.Expr(a.Value)
+		switch v := v.(type) {
+		case value.Unknown:
+			return v
+		case value.Shape:
+			if v.Rank() == 0 || v.DType != ir.I32 && v.DType != ir.F32 {
+				return f.Wants("E0509", a.Value, "i32 or f32, with the batch as first axis", "", "the field `%s` is %s", a.Name.Name, v.Type)
+			}
+			if bad := eval.TooLarge(v.Type); bad != "" {
+				return f.Errorf("E0216", a.Value, "the field %s %s", v.Type, bad)
+			}
+			d.Fields = append(d.Fields, value.Field{Name: a.Name.Name, Type: v.Type})
+			continue
+		case value.Text:
+			if v == "" {
+				continue
+			}
+		}
+		w := eval.Attr(v)
+		if w == nil || a.Name.Name == "kind" {
+			return f.Wants("E0509", a.Value, "a number, a string or a name", "", "the option `%s` of the source is %s", a.Name.Name, v.What())
+		}
+		d.Term.Args = d.Term.Args.With(a.Name.Name, w)
+	}
+	if len(d.Fields) == 0 {
+		return f.Errorf("E0509", c.Site, "a source without fields")
+	}
+	for _, o := range d.Fields[1:] {
+		if a, b := d.Fields[0].Type.Axes[0], o.Type.Axes[0]; a.Name != b.Name || a.Size != b.Size {
+			return f.Errorf("E0509", c.Site, "the fields `%s` and `%s` have different batches", d.Fields[0].Name, o.Name)
+		}
+	}
+	return d
+}

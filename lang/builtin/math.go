@@ -1,0 +1,185 @@
+package builtin
+
+import (
+	"math"
+
+	"ptc/ir"
+	"ptc/lang/eval"
+	"ptc/lang/value"
+)
+
+func init() {
+	fold := map[string]func(float64) float64{
+		"exp": math.Exp, "log": math.Log, "tanh": math.Tanh, "erf": math.Erf, "sqrt": math.Sqrt,
+		"abs": math.Abs, "sin": math.Sin, "cos": math.Cos, "floor": math.Floor,
+		"rsqrt":   func(x float64) float64 { return 1 / math.Sqrt(x) },
+		"sigmoid": func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
+		"sign": func(x float64) float64 {
+			if x == 0 || x != x {
+				return x
+			}
+			return math.Copysign(1, x)
+		},
+	}
+	for name, g := range fold {
+		eval.Define(name, "x", func(f *eval.Frame, c *eval.Call) value.Value {
+			if n, ok := c.Vals[0].(value.Number); ok {
+				r := g(n.V)
+				return value.Number{V: r, Whole: r == math.Trunc(r) && math.Abs(r) <= 1<<53 && (n.Whole || name == "floor" || name == "sign")}
+			}
+			x, ok := f.TensorArg(c, 0)
+			if !ok {
+				return value.Unknown{}
+			}
+			return f.Emit(c.Site, name, nil, x)
+		})
+	}
+	eval.Define("stop_gradient", "x", func(f *eval.Frame, c *eval.Call) value.Value {
+		if _, ok := c.Vals[0].(value.Number); ok {
+			return c.Vals[0]
+		}
+		x, ok := f.TensorArg(c, 0)
+		if !ok {
+			return value.Unknown{}
+		}
+		return f.Emit(c.Site, "detach", nil, x)
+	})
+	eval.Define("max", "x, y?, over?: axis", func(f *eval.Frame, c *eval.Call) value.Value { return extremum(f, c, "max") })
+	eval.Define("min", "x, y?, over?: axis", func(f *eval.Frame, c *eval.Call) value.Value { return extremum(f, c, "min") })
+	eval.Define("pow", "x, y", func(f *eval.Frame, c *eval.Call) value.Value {
+		x, okX := c.Vals[0].(value.Number)
+		y, okY := c.Vals[1].(value.Number)
+		if okX && okY {
+			return value.Number{V: math.Pow(x.V, y.V)}
+		}
+		return pairwise(f, c, "pow")
+	})
+	eval.Define("where", "condition, x, y", where)
+	eval.Define("sum", "x, over?: axis", func(f *eval.Frame, c *eval.Call) value.Value { return reduce(f, c, "reduce_sum", 1) })
+	eval.Define("mean", "x, over?: axis", mean)
+	eval.Define("cast", "x, to", cast)
+}
+
+// pairwise emits an elementwise operation of the first two arguments.
+func pairwise(f *eval.Frame, c *eval.Call, name string) value.Value {
+	vs, ok := f.Alike(c.Nodes[:2], c.Vals[0], c.Vals[1])
+	if !ok {
+		return value.Unknown{}
+	}
+	return f.Elementwise(c.Site, name, []string{"the first argument", "the second argument"}, vs...)
+}
+
+// extremum is max or min: of two values, or over axes of one.
+func extremum(f *eval.Frame, c *eval.Call, name string) value.Value {
+	if c.Vals[1] != nil {
+		if c.Axes[2] != nil {
+			return f.Errorf("E0206", c.Site, "`%s` takes two values or `over`, not both", name)
+		}
+		x, okX := c.Vals[0].(value.Number)
+		y, okY := c.Vals[1].(value.Number)
+		if okX && okY {
+			r := max(x.V, y.V)
+			if name == "min" {
+				r = min(x.V, y.V)
+			}
+			return value.Number{V: r, Whole: x.Whole && y.Whole}
+		}
+		return pairwise(f, c, name)
+	}
+	if name == "max" {
+		return reduce(f, c, "reduce_max", 2)
+	}
+	// min over axes is -max of the negated.
+	x, ok := f.TensorArg(c, 0)
+	if !ok {
+		return value.Unknown{}
+	}
+	c.Vals[0] = f.Emit(c.Site, "neg", nil, x)
+	if value.IsUnknown(c.Vals[0]) {
+		return value.Unknown{}
+	}
+	r := reduce(f, c, "reduce_max", 2)
+	if value.IsUnknown(r) {
+		return r
+	}
+	return f.Emit(c.Site, "neg", nil, r)
+}
+
+// reduce reduces the first argument over the axes of argument i; over all
+// where none is given.
+func reduce(f *eval.Frame, c *eval.Call, name string, i int) value.Value {
+	x, ok := f.TensorArg(c, 0)
+	if !ok {
+		return value.Unknown{}
+	}
+	over := c.Axes[i]
+	if c.Nodes[i] == nil {
+		over = x.V.Type.Names()
+	}
+	if len(over) == 0 {
+		return x
+	}
+	return f.Emit(c.Site, name, ir.A("over", ir.Names(over)), x)
+}
+
+// mean is the sum over the number of elements in it.
+func mean(f *eval.Frame, c *eval.Call) value.Value {
+	x, ok := f.TensorArg(c, 0)
+	if !ok {
+		return value.Unknown{}
+	}
+	s, ok := reduce(f, c, "reduce_sum", 1).(value.Tensor)
+	if !ok {
+		return value.Unknown{}
+	}
+	n := x.V.Type.Elems() / max(s.V.Type.Elems(), 1)
+	k := f.ConstTensor(c.Site, value.Whole(n), x.V.Type.DType)
+	if value.IsUnknown(k) {
+		return k
+	}
+	return f.Emit(c.Site, "div", nil, s, k)
+}
+
+// where chooses element by element, or at compile time where the condition is
+// known.
+func where(f *eval.Frame, c *eval.Call) value.Value {
+	if b, ok := c.Vals[0].(value.Truth); ok {
+		if b {
+			return c.Vals[1]
+		}
+		return c.Vals[2]
+	}
+	cond, ok := f.TensorArg(c, 0)
+	if !ok {
+		return value.Unknown{}
+	}
+	vs, ok := f.Alike(c.Nodes[1:], c.Vals[1], c.Vals[2])
+	if !ok {
+		return value.Unknown{}
+	}
+	return f.Elementwise(c.Site, "select", []string{"the condition", "the first choice", "the second choice"}, cond, vs[0], vs[1])
+}
+
+// cast converts to a dtype, given or that of another tensor.
+func cast(f *eval.Frame, c *eval.Call) value.Value {
+	var to ir.DType
+	switch d := c.Vals[1].(type) {
+	case value.DType:
+		to = ir.DType(d)
+	case value.Tensor:
+		to = d.V.Type.DType
+	default:
+		return f.NotA(c.Nodes[1], d, "a dtype, such as f32, or a tensor that has it")
+	}
+	if n, ok := c.Vals[0].(value.Number); ok {
+		return f.ConstTensor(c.Nodes[0], n, to)
+	}
+	x, ok := f.TensorArg(c, 0)
+	switch {
+	case !ok:
+		return value.Unknown{}
+	case x.V.Type.DType == to:
+		return x
+	}
+	return f.Emit(c.Site, "cast", ir.A("to", ir.Name(to.String())), x)
+}

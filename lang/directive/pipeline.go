@@ -1,0 +1,150 @@
+package directive
+
+import (
+	"slices"
+	"sort"
+
+	"ptc/internal/diag"
+	"ptc/ir/layout"
+	"ptc/lang/source"
+	"ptc/lang/syntax"
+	"ptc/lang/value"
+)
+
+// schedules are the orders of microbatches that a pipeline may have.
+var schedules = []string{"gpipe", "1f1b", "interleaved", "zb_h1"}
+
+func (y *Layout) pipeline(d *syntax.Pipeline) {
+	y.single(d, "pipeline")
+	mesh := y.meshNames([]*syntax.Ident{d.Over})
+	blocks, ok := repeatedAt(y.in.Model, d.What.Parts)
+	switch {
+	case !ok && !y.selects(d.What):
+		y.unknownPath(d.What)
+	case !ok:
+		want := "a repeated module, such as `blocks : Block[layers]`"
+		if all := repeatedPaths(y.in.Model, ""); len(all) > 0 {
+			want = diag.OneOf(all) + ", which repeats"
+		}
+		y.f.Wants("E0408", d.What, want, "", "`%s` does not repeat, so it cannot be cut into stages", d.What)
+	}
+	schedule, micro, chunks := "1f1b", 1, 1
+	var byHand syntax.Expr
+	y.options(d.Options, map[string]func(syntax.Expr){
+		"schedule": func(x syntax.Expr) {
+			w, isWord := y.word(x)
+			if isWord && !slices.Contains(schedules, w) {
+				y.f.Wants("E0410", x, diag.OneOf(schedules), diag.DidYouMean(w, schedules), "unknown schedule `%s`", w)
+			}
+			schedule = w
+		},
+		"microbatches": func(x syntax.Expr) {
+			if n, ok := y.count(x, "E0407", "the number of microbatches", 1, source.MaxSize); ok {
+				micro = n
+				y.checkMicrobatches(x, n)
+			}
+		},
+		"chunks": func(x syntax.Expr) {
+			if n, ok := y.count(x, "E0415", "the number of chunks of a stage", 1, source.MaxRepeat); ok {
+				chunks = n
+			}
+		},
+		"stages": func(x syntax.Expr) { byHand = x },
+	})
+	if schedule == "interleaved" && chunks == 1 {
+		y.oneChunk[d] = true
+	}
+	var counts []int
+	if ok && len(mesh) == 1 {
+		stages := y.mod.MeshSize(d.Over.Name) * chunks
+		switch {
+		case stages > len(blocks):
+			y.f.Wants("E0409", d, "at most one stage for each block", "", "%d stages of %d blocks", stages, len(blocks))
+		case byHand != nil:
+			counts = y.stages(byHand, stages, chunks, len(blocks))
+		}
+	}
+	y.rule(d, &layout.Pipeline{Blocks: d.What.String(), Over: d.Over.Name, Schedule: schedule, Microbatches: micro, Chunks: chunks, Stages: counts})
+}
+
+// stages reads the blocks of each virtual stage: [2, 1, 3].
+func (y *Layout) stages(x syntax.Expr, stages, chunks, blocks int) (out []int) {
+	var xs []syntax.Expr
+	switch x := x.(type) {
+	case *syntax.List:
+		xs = x.Elems
+	case *syntax.Tuple:
+		xs = x.Elems
+	default:
+		y.f.Wants("E0419", x, "a list with the blocks of each stage: `stages = [2, 1, 3]`", "", "`stages` is not a list")
+		return nil
+	}
+	each := value.Count(stages, "stage")
+	if chunks > 1 {
+		each += ", " + value.Count(chunks, "chunk") + " of each of " + value.Count(stages/chunks, "device")
+	}
+	if len(xs) != stages {
+		y.f.Wants("E0419", x, "one number for each of "+each, "", "`stages` has %s", value.Count(len(xs), "number"))
+		return nil
+	}
+	sum := 0
+	for i, e := range xs {
+		n, ok := y.count(e, "E0419", "the number of blocks of stage "+value.FormatNumber(value.Whole(i)), 1, blocks)
+		if !ok {
+			return nil
+		}
+		out = append(out, n)
+		sum += n
+	}
+	if sum != blocks {
+		y.f.Wants("E0419", x, value.FormatNumber(value.Whole(blocks))+" in all", "", "the stages have %s, and there are %d", value.Count(sum, "block"), blocks)
+	}
+	return out
+}
+
+// checkMicrobatches checks that the part of the batch that one device has is
+// cut evenly.
+func (y *Layout) checkMicrobatches(x syntax.Expr, n int) {
+	if y.data == nil {
+		return // what is wrong with it was said
+	}
+	a := y.data.Fields[0].Type.Axes[0]
+	parts := 1
+	for _, d := range y.decl.Directives {
+		s, ok := d.(*syntax.Shard)
+		if !ok {
+			continue
+		}
+		for _, id := range s.Axes {
+			for _, m := range s.Over {
+				if id.Name == a.Name && parts <= source.MaxDevices {
+					parts *= max(1, y.mod.MeshSize(m.Name))
+				}
+			}
+		}
+	}
+	if a.Size%parts != 0 {
+		return // E0406 says so
+	}
+	if local := a.Size / parts; local%n != 0 {
+		what := "`" + a.Name + "` of " + value.FormatNumber(value.Whole(a.Size))
+		if parts > 1 {
+			what += ", of which each device has " + value.FormatNumber(value.Whole(local)) + ","
+		}
+		y.f.Wants("E0407", x, "a divisor of "+value.FormatNumber(value.Whole(local)), "", "%s cannot be cut into %d microbatches", what, n)
+	}
+}
+
+// repeatedPaths are the paths of the repeated modules in m, sorted.
+func repeatedPaths(m *value.Instance, path string) (out []string) {
+	for n, s := range m.Subs {
+		switch s := s.(type) {
+		case value.Instances:
+			out = append(out, value.Join(path, n))
+		case *value.Instance:
+			out = append(out, repeatedPaths(s, value.Join(path, n))...)
+		}
+	}
+	sort.Strings(out)
+	return out
+}

@@ -1,0 +1,202 @@
+package eval
+
+import (
+	"math"
+
+	"ptc/ir"
+	"ptc/lang/source"
+	"ptc/lang/syntax"
+	"ptc/lang/value"
+)
+
+func (f *Frame) unary(x *syntax.Unary) value.Value {
+	switch v := f.Expr(x.X).(type) {
+	case value.Number:
+		if x.Op == "-" {
+			return value.Number{V: -v.V, Whole: v.Whole}
+		}
+		return f.NotA(x.X, v, "true or false")
+	case value.Truth:
+		if x.Op == "not" {
+			return !v
+		}
+		return f.NotA(x.X, v, "a number or a tensor")
+	case value.Tensor:
+		if x.Op == "-" {
+			return f.Emit(x, "neg", nil, v)
+		}
+		return f.Emit(x, "not", nil, v)
+	default:
+		return f.NotA(x.X, v, "a number or a tensor")
+	}
+}
+
+// opNames are the operations of the operators on tensors.
+var opNames = map[string]string{
+	"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod", "**": "pow",
+	"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
+	"and": "and", "or": "or",
+}
+
+func (f *Frame) binary(x *syntax.Binary) value.Value {
+	a, b := f.Expr(x.X), f.Expr(x.Y)
+	if value.IsUnknown(a, b) {
+		return value.Unknown{}
+	}
+	_, tensorA := a.(value.Tensor)
+	_, tensorB := b.(value.Tensor)
+	if tensorA || tensorB {
+		return f.binaryTensor(x, a, b)
+	}
+	if x.Op == "==" || x.Op == "!=" {
+		if same, ok := equal(a, b); ok {
+			return value.Truth(same == (x.Op == "=="))
+		}
+	}
+	switch u := a.(type) {
+	case value.Number:
+		if w, ok := b.(value.Number); ok {
+			return f.arith(x, u, w)
+		}
+	case value.Truth:
+		if w, ok := b.(value.Truth); ok {
+			switch x.Op {
+			case "and":
+				return u && w
+			case "or":
+				return u || w
+			}
+		}
+	case value.Text:
+		if w, ok := b.(value.Text); ok && x.Op == "+" {
+			if len(u)+len(w) > source.MaxText {
+				return f.Errorf("E0218", x, "a string of more than %d bytes", source.MaxText)
+			}
+			return u + w
+		}
+	}
+	for i, v := range []value.Value{a, b} {
+		if w, ok := v.(value.Word); ok {
+			return f.Undefined(w)
+		}
+		if _, ok := v.(value.Number); !ok {
+			return f.Wants("E0209", []syntax.Expr{x.X, x.Y}[i], "numbers or tensors", "", "`%s` of %s", x.Op, v.What())
+		}
+	}
+	return value.Unknown{}
+}
+
+// equal compares names and constants; a word equals the string of its name.
+func equal(a, b value.Value) (same, ok bool) {
+	str := func(v value.Value) (string, bool) {
+		switch v := v.(type) {
+		case value.Text:
+			return string(v), true
+		case value.Word:
+			return v.Name, true
+		}
+		return "", false
+	}
+	if s, ok := str(a); ok {
+		t, ok := str(b)
+		return s == t, ok
+	}
+	switch a.(type) {
+	case value.Truth, value.DType:
+		return a == b, true
+	}
+	return false, false
+}
+
+// arith is the arithmetic of compile-time numbers, in float64. Whole numbers
+// stay whole as far as the result is one: 384 / 6 is 64, 1 / 2 is 0.5.
+func (f *Frame) arith(x *syntax.Binary, a, b value.Number) value.Value {
+	both := a.Whole && b.Whole
+	var r float64
+	switch x.Op {
+	case "+":
+		r = a.V + b.V
+	case "-":
+		r = a.V - b.V
+	case "*":
+		r = a.V * b.V
+	case "/", "%":
+		if b.V == 0 && both {
+			return f.Errorf("E0216", x, "division by zero")
+		}
+		if r = a.V / b.V; x.Op == "%" {
+			r = math.Mod(a.V, b.V)
+		}
+	case "**":
+		r = math.Pow(a.V, b.V)
+	case "==":
+		return value.Truth(a.V == b.V)
+	case "!=":
+		return value.Truth(a.V != b.V)
+	case "<":
+		return value.Truth(a.V < b.V)
+	case "<=":
+		return value.Truth(a.V <= b.V)
+	case ">":
+		return value.Truth(a.V > b.V)
+	case ">=":
+		return value.Truth(a.V >= b.V)
+	default:
+		return f.Wants("E0209", x, "true or false", "", "`%s` of numbers", x.Op)
+	}
+	return value.Number{V: r, Whole: both && r == math.Trunc(r) && math.Abs(r) <= 1<<53}
+}
+
+// binaryTensor is an elementwise operation; a number takes the tensor's dtype.
+func (f *Frame) binaryTensor(x *syntax.Binary, a, b value.Value) value.Value {
+	if n, ok := b.(value.Number); ok && x.Op == "**" && n.V == 2 {
+		return f.Emit(x, "mul", nil, a, a)
+	}
+	vs, ok := f.Alike([]syntax.Node{x.X, x.Y}, a, b)
+	if !ok {
+		return value.Unknown{}
+	}
+	return f.Elementwise(x, opNames[x.Op], []string{"the left operand", "the right operand"}, vs...)
+}
+
+// Alike turns numbers among operands into constants of the dtype of the
+// tensors; nodes are where they stand.
+func (f *Frame) Alike(nodes []syntax.Node, vs ...value.Value) ([]value.Value, bool) {
+	var d ir.DType
+	found := false
+	for _, v := range vs {
+		if t, ok := v.(value.Tensor); ok && !found {
+			d, found = t.V.Type.DType, true
+		}
+	}
+	if !found {
+		d = ir.F32
+	}
+	out := make([]value.Value, len(vs))
+	for i, v := range vs {
+		switch v := v.(type) {
+		case value.Tensor:
+			out[i] = v
+		case value.Number:
+			c := f.ConstTensor(nodes[i], v, d)
+			if value.IsUnknown(c) {
+				return nil, false
+			}
+			out[i] = c
+		case value.Truth:
+			if d != ir.Bool {
+				f.NotA(nodes[i], v, "a number or a tensor")
+				return nil, false
+			}
+			c := value.Number{Whole: true}
+			if v {
+				c.V = 1
+			}
+			out[i] = f.ConstTensor(nodes[i], c, d)
+		default:
+			f.NotA(nodes[i], v, "a number or a tensor")
+			return nil, false
+		}
+	}
+	return out, true
+}

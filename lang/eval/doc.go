@@ -1,0 +1,17 @@
+// Package eval evaluates expressions and statements: names, the config,
+// arithmetic, calls, types, modules. What has a tensor as operand is emitted as
+// an operation of the function that is being built, so that functions are inlined
+// and loops unrolled.
+//
+//	Interp  one evaluation: the program, its config, what was made, bounds
+//	Frame   one running function or module body: where names are looked up and
+//	        mistakes are reported
+//	Builder the entry function being built
+//
+// In: a program and overrides of its config. Out: values, and operations in the
+// Builder; the parameters and instances of a model.
+// Invariants: a mistake yields an unknown value that silences what follows from
+// it; evaluation takes bounded time and memory.
+// Built-in functions register with [Define]; package lang/builtin has them.
+// Imports internal/diag, ir, ir/op, lang/source, lang/syntax, lang/value, stdlib.
+package eval

@@ -1,0 +1,71 @@
+package eval
+
+import (
+	"sort"
+	"strings"
+
+	"ptc/lang/syntax"
+	"ptc/lang/value"
+)
+
+// builtin is a function that the language itself defines.
+type builtin struct {
+	Name    string
+	formals []formal
+	// rest, where not negative, is how many formals are positional: any number
+	// of further positional arguments is taken, and the other formals by name.
+	rest  int
+	extra bool // takes any further named arguments
+	run   func(f *Frame, c *Call) value.Value
+}
+
+// Call is a call of one, with its arguments evaluated.
+type Call struct {
+	Site  *syntax.Call
+	Vals  []value.Value // by formal; nil where absent, and for axes
+	Nodes []syntax.Node // where each stands
+	Axes  [][]string    // by formal, for those that take axes
+	Rest  []value.Value
+	Extra []*syntax.Arg
+}
+
+// builtins is filled by init in the files that define them.
+var builtins = map[string]*builtin{}
+
+// Define adds a function. The signature reads `x, over?: axis, *, **`: a
+// question mark makes an argument optional; a star takes any number of further
+// positional ones, and what follows it by name only; two stars take any named.
+func Define(name, signature string, run func(f *Frame, c *Call) value.Value) {
+	b := &builtin{Name: name, run: run, rest: -1}
+	for _, p := range strings.Split(signature, ", ") {
+		switch p {
+		case "*":
+			b.rest = len(b.formals)
+			continue
+		case "**":
+			b.extra = true
+			continue
+		}
+		p, axis := strings.CutSuffix(p, ": axis")
+		p, optional := strings.CutSuffix(p, "?")
+		b.formals = append(b.formals, formal{p, axis, !optional})
+	}
+	builtins[name] = b
+}
+
+func builtinNames() []string {
+	var out []string
+	for n := range builtins {
+		out = append(out, n)
+	}
+	sort.Strings(out)
+	return out
+}
+
+// Primitive is a built-in function, with the receiver of `x.sum(…)`.
+type Primitive struct {
+	*builtin
+	recv value.Value
+}
+
+func (p Primitive) What() string { return "the function `" + p.Name + "`" }

@@ -1,0 +1,274 @@
+package eval
+
+import (
+	"slices"
+	"sort"
+	"strings"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/lang/source"
+	"ptc/lang/syntax"
+	"ptc/lang/value"
+	"ptc/stdlib"
+)
+
+// Lookup resolves a name; what is bound to nothing is a [value.Word].
+//
+// In a user's file: variables, members of the module, the file's declarations
+// and imports, the config, then std.math and std.schedule, then what is built
+// in. The standard library sees the config last, so that no entry of a user's
+// can change what it means.
+func (f *Frame) Lookup(id syntax.Node, name string) value.Value {
+	if v, ok := f.Vars[name]; ok {
+		return v
+	}
+	if f.inst != nil {
+		if v, ok := f.inst.Member(name); ok {
+			return v
+		}
+	}
+	if v, ok := own(f.file, name); ok {
+		return v
+	}
+	if v, ok := f.Interp.ConfigValue(name); ok && !f.file.Std {
+		return v
+	}
+	if v, ok := f.Interp.implicit(name); ok {
+		return v
+	}
+	if v, ok := f.builtinValue(id, name); ok {
+		return v
+	}
+	if v, ok := f.Interp.ConfigValue(name); ok {
+		return v
+	}
+	return value.Word{Name: name, At: id}
+}
+
+// callable is lookup for the name of what is called: a number, a word or a
+// tensor of that name does not hide a function.
+func (f *Frame) callable(id syntax.Node, name string) value.Value {
+	v := f.Lookup(id, name)
+	switch v.(type) {
+	case value.Number, value.Text, value.Truth, value.Tensor:
+		if w, ok := own(f.file, name); ok {
+			return w
+		}
+		if w, ok := f.Interp.implicit(name); ok {
+			return w
+		}
+		if b := builtins[name]; b != nil {
+			return Primitive{builtin: b}
+		}
+	}
+	return v
+}
+
+// own is a top-level name of the file, not of its config.
+func own(g *source.File, name string) (value.Value, bool) {
+	if d := g.Funcs[name]; d != nil {
+		return value.Function{Decl: d, File: g}, true
+	}
+	if d := g.Modules[name]; d != nil {
+		return value.ModuleRef{Decl: d, File: g}, true
+	}
+	if h := g.Imports[name]; h != nil {
+		return value.Namespace{File: h}, true
+	}
+	return nil, false
+}
+
+// implicit is a name of the files that are imported everywhere.
+func (in *Interp) implicit(name string) (value.Value, bool) {
+	for _, s := range stdlib.Implicit {
+		if v, ok := own(in.StdFile(s), name); ok {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
+// StdFile is a file of the standard library, which Load has read.
+func (in *Interp) StdFile(name string) *source.File {
+	for _, g := range in.Prog.Files {
+		if g.Std && g.Name == source.StdPrefix+name+".ptl" {
+			return g
+		}
+	}
+	return nil
+}
+
+// selectName is `import.name`.
+func (f *Frame) selectName(n value.Namespace, sel *syntax.Ident) value.Value {
+	if v, ok := own(n.File, sel.Name); ok {
+		if _, isImport := v.(value.Namespace); !isImport {
+			return v
+		}
+	}
+	if n.File.Std {
+		if v, ok := f.Interp.implicit(sel.Name); ok {
+			return v
+		}
+	}
+	names := namesOf(n.File)
+	return f.Wants("E0201", sel, diag.OneOf(names), instead(sel.Name, names), "`%s` has no `%s`", n.File.Name, sel.Name)
+}
+
+// names lists what the file declares, sorted.
+func namesOf(g *source.File) []string {
+	var out []string
+	for n := range g.Funcs {
+		out = append(out, n)
+	}
+	for n := range g.Modules {
+		out = append(out, n)
+	}
+	sort.Strings(out)
+	return out
+}
+
+// known lists every name that the frame sees, sorted, for suggestions.
+func (f *Frame) known() []string {
+	var out []string
+	for n := range f.Vars {
+		out = append(out, n)
+	}
+	if f.inst != nil {
+		out = append(out, f.inst.Names()...)
+	}
+	out = append(out, namesOf(f.file)...)
+	for n := range f.file.Imports {
+		out = append(out, n)
+	}
+	for _, e := range f.Interp.config {
+		out = append(out, e.name)
+	}
+	for _, s := range stdlib.Implicit {
+		out = append(out, namesOf(f.Interp.StdFile(s))...)
+	}
+	for n := range builtins {
+		out = append(out, n)
+	}
+	sort.Strings(out)
+	return out
+}
+
+// Undefined reports a word that is used as a value.
+func (f *Frame) Undefined(w value.Word) value.Value {
+	if slices.Contains(source.Importable(), w.Name) { // one missing import is one mistake
+		if f.Interp.missing[w.Name] {
+			return value.Unknown{}
+		}
+		f.Interp.missing[w.Name] = true
+	}
+	return f.Wants("E0201", w.At, "", instead(w.Name, f.known()), "unknown name `%s`", w.Name)
+}
+
+// builtinValue is a name that the language itself defines.
+func (f *Frame) builtinValue(id syntax.Node, name string) (value.Value, bool) {
+	if b := builtins[name]; b != nil {
+		return Primitive{builtin: b}, true
+	}
+	if d, ok := ir.ParseDType(name); ok {
+		return value.DType(d), true
+	}
+	switch name {
+	case "training":
+		return value.Truth(f.Interp.Builder != nil && f.Interp.Builder.Training), true
+	case "step":
+		if f.Interp.Builder == nil || f.Interp.Builder.Step == nil {
+			return value.Word{Name: name, At: id}, true
+		}
+		return value.Tensor{V: f.Interp.Builder.Step}, true
+	}
+	return nil, false
+}
+
+// Saw remembers the sizes of a tensor's axes.
+func (f *Frame) Saw(t ir.Type) {
+	for _, a := range t.Axes {
+		switch n, ok := f.Sizes[a.Name]; {
+		case !ok:
+			f.Sizes[a.Name] = a.Size
+		case n != a.Size:
+			f.Sizes[a.Name] = -1
+		}
+	}
+}
+
+// axisSize is the size that a name of an axis stands for: that of the tensors
+// seen, where they agree, else the config's.
+func (f *Frame) axisSize(n syntax.Node, name string) (int, bool) {
+	if s := f.Sizes[name]; s > 0 {
+		return s, true
+	}
+	if v, ok := f.Interp.ConfigValue(name); ok {
+		if value.IsUnknown(v) {
+			return 0, false
+		}
+		if c, ok := v.(value.Number); ok && c.Whole {
+			return f.Size(n, c, name)
+		}
+		f.Interp.noSize(name, v)
+		return 0, false
+	}
+	for _, v := range f.Vars {
+		if value.IsUnknown(v) {
+			return 0, false // what went wrong may have been to make the axis
+		}
+	}
+	var names []string
+	for _, e := range f.Interp.config {
+		if _, ok := e.val.(value.Number); ok {
+			names = append(names, e.name)
+		}
+	}
+	for a := range f.Sizes {
+		names = append(names, a)
+	}
+	sort.Strings(names)
+	f.Wants("E0204", n, "a config entry `"+name+"`, or its size here: `["+name+" = …]`", diag.DidYouMean(name, names), "axis `%s` has no size", name)
+	return 0, false
+}
+
+// noSize reports a config entry that is the size of an axis and cannot be: where
+// it stands, once, however many types have the axis.
+func (in *Interp) noSize(name string, v value.Value) {
+	e := in.configIndex[name]
+	what := v.What()
+	if c, ok := v.(value.Number); ok {
+		what = value.FormatNumber(c)
+	}
+	x := source.ErrorAt("E0216", e.node.Value, "the size of axis `%s` is %s", name, what)
+	x.Want = "a whole number from 1 to 2147483647"
+	if e.set != nil {
+		x.Pos, x.Len, x.Msg = diag.Pos{}, 0, "--set "+name+": "+x.Msg
+	}
+	in.Errs.Add(x)
+}
+
+// Size checks a number that is to be the size of an axis.
+func (f *Frame) Size(n syntax.Node, c value.Number, name string) (int, bool) {
+	s, ok := c.Int()
+	if !ok || s < 1 || s > source.MaxSize {
+		f.Wants("E0216", n, "a whole number from 1 to 2147483647", "", "the size of axis `%s` is %s", name, value.FormatNumber(c))
+		return 0, false
+	}
+	return s, true
+}
+
+// NotA reports a value of the wrong kind, unless it is unknown already.
+func (f *Frame) NotA(n syntax.Node, v value.Value, want string) value.Value {
+	switch v := v.(type) {
+	case value.Unknown:
+		return v
+	case value.Word:
+		return f.Undefined(v)
+	case value.Tensor:
+		if strings.Contains(want, "number") && !strings.Contains(want, "tensor") {
+			return f.Wants("E0219", n, want+" known at compile time", "", "found %s", v.What())
+		}
+	}
+	return f.Wants("E0209", n, want, "", "found %s", v.What())
+}

@@ -1,0 +1,145 @@
+package eval
+
+import (
+	"ptc/lang/syntax"
+	"ptc/lang/value"
+)
+
+// block runs statements until one returns. Variables belong to the function,
+// not to the block.
+func (f *Frame) block(b *syntax.Block) {
+	for _, s := range b.Stmts {
+		if f.done || f.Interp.Stopped {
+			return
+		}
+		f.stmt(s)
+	}
+}
+
+func (f *Frame) stmt(s syntax.Stmt) {
+	switch s := s.(type) {
+	case *syntax.Assign:
+		f.assign(s)
+	case *syntax.Return:
+		f.done = true
+		if len(s.Values) == 1 {
+			f.result = f.Expr(s.Values[0])
+			return
+		}
+		var t value.Tuple
+		for _, x := range s.Values {
+			t = append(t, f.Expr(x))
+		}
+		f.result = t
+	case *syntax.For:
+		f.loop(s)
+	case *syntax.If:
+		f.branch(s)
+	}
+}
+
+// assign gives a value to one name, or the values of a tuple to several. A type
+// is checked before that: of several names, that of each one, or a tuple of them.
+func (f *Frame) assign(s *syntax.Assign) {
+	if len(s.Names) == 1 {
+		f.Vars[s.Names[0].Name] = f.typed(f, s.Names[0].Name, s.Type, s.Value)
+		return
+	}
+	v := f.Expr(s.Value)
+	t, ok := v.(value.Tuple)
+	if !ok || len(t) != len(s.Names) {
+		if !value.IsUnknown(v) {
+			found := v.What()
+			if ok {
+				found = "a tuple of " + value.FormatNumber(value.Whole(len(t)))
+			}
+			f.Errorf("E0209", s.Value, "%d names are given, but the value is %s", len(s.Names), found)
+		}
+		t = nil
+	}
+	types := make([]syntax.Type, len(s.Names))
+	for i := range types {
+		types[i] = s.Type
+	}
+	if u, ok := s.Type.(*syntax.TupleType); ok {
+		if types = u.Elems; len(types) != len(s.Names) {
+			f.Wants("E0208", u, value.Count(len(s.Names), "type")+", or one for all", "", "%d names are given, and %s", len(s.Names), value.Count(len(types), "type"))
+			t = nil
+		}
+	}
+	for i, n := range s.Names {
+		if t == nil || types[i] != nil && !f.hasType(f, s.Value, n.Name, t[i], types[i]) {
+			f.Vars[n.Name] = value.Unknown{}
+		} else {
+			f.Vars[n.Name] = t[i]
+		}
+	}
+}
+
+// loop unrolls over a repeated module or a tuple.
+func (f *Frame) loop(s *syntax.For) {
+	var items []value.Value
+	switch v := f.Expr(s.Over).(type) {
+	case value.Instances:
+		for _, i := range v {
+			items = append(items, i)
+		}
+	case value.Tuple:
+		items = v
+	case value.Unknown:
+		return
+	case value.Word:
+		f.Undefined(v)
+		return
+	default:
+		f.Wants("E0209", s.Over, "a repeated module, such as `blocks : Block[layers]`, or a list", "", "a loop over %s", v.What())
+		return
+	}
+	for _, i := range items {
+		if f.done || !f.Interp.tick(f, s.Over) {
+			return
+		}
+		f.Vars[s.Var.Name] = i
+		f.block(s.Body)
+	}
+}
+
+func (f *Frame) branch(s *syntax.If) {
+	c, ok := f.condition(s.Cond)
+	if !ok {
+		f.poison(s)
+		return
+	}
+	if c {
+		f.block(s.Then)
+		return
+	}
+	for _, e := range s.Else {
+		c := true
+		if e.Cond != nil {
+			if c, ok = f.condition(e.Cond); !ok {
+				f.poison(s)
+				return
+			}
+		}
+		if c {
+			f.block(e.Body)
+			return
+		}
+	}
+}
+
+// poison makes unknown what the branches of an undecided `if` would assign.
+func (f *Frame) poison(s *syntax.If) {
+	syntax.Inspect(s, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Assign:
+			for _, id := range n.Names {
+				f.Vars[id.Name] = value.Unknown{}
+			}
+		case *syntax.Return:
+			f.done, f.result = true, value.Unknown{}
+		}
+		return true
+	})
+}

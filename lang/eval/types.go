@@ -1,0 +1,327 @@
+package eval
+
+import (
+	"strings"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/lang/syntax"
+	"ptc/lang/value"
+)
+
+// axisRef is an axis as a type names it; size is 0 where it does not say.
+type axisRef struct {
+	name string
+	size int
+	node syntax.Node
+}
+
+// typeAxes resolves the axes of a written type in f: parameters of kind `axis`
+// stand for what they were given, and a number for an axis of that size.
+func (f *Frame) typeAxes(axes []*syntax.Axis) ([]axisRef, bool) {
+	var out []axisRef
+	ok := true
+	for _, a := range axes {
+		names := f.AxisName(a.Name.Name)
+		size := 0
+		if a.Size != nil {
+			c, isNumber := f.Number(a.Size)
+			if !isNumber {
+				ok = false
+				continue
+			}
+			if size, isNumber = f.Size(a.Size, c, a.Name.Name); !isNumber {
+				ok = false
+				continue
+			}
+		} else if c, isNumber := f.local(a.Name.Name).(value.Number); isNumber {
+			if size, isNumber = f.Size(a, c, a.Name.Name); !isNumber {
+				ok = false
+				continue
+			}
+		}
+		for _, n := range names {
+			for _, o := range out {
+				if o.name == n {
+					f.Errorf("E0211", a, "axis `%s` is named twice", n)
+					return nil, false
+				}
+			}
+			out = append(out, axisRef{n, size, a})
+		}
+	}
+	return out, ok
+}
+
+// local is a variable or an argument of the module, not a global name.
+func (f *Frame) local(name string) value.Value {
+	if v, ok := f.Vars[name]; ok {
+		return v
+	}
+	if f.inst != nil {
+		if v, ok := f.inst.Args[name]; ok {
+			return v
+		}
+		return f.inst.Lets[name]
+	}
+	return nil
+}
+
+// sized is a written type with the size of every axis.
+func (f *Frame) sized(axes []*syntax.Axis, d ir.DType) (ir.Type, bool) {
+	refs, ok := f.typeAxes(axes)
+	if !ok {
+		return ir.Type{}, false
+	}
+	t := ir.Type{DType: d}
+	for _, r := range refs {
+		if r.size == 0 {
+			if r.size, ok = f.axisSize(r.node, r.name); !ok {
+				return t, false
+			}
+		}
+		t.Axes = append(t.Axes, ir.Axis{Name: r.name, Size: r.size})
+	}
+	return t, true
+}
+
+// DTypeOf reads the name of a dtype.
+func (f *Frame) DTypeOf(id *syntax.Ident, def ir.DType) (ir.DType, bool) {
+	if id == nil {
+		return def, true
+	}
+	d, ok := ir.ParseDType(id.Name)
+	if !ok {
+		f.Wants("E0201", id, diag.OneOf(dtypeNames), diag.DidYouMean(id.Name, dtypeNames), "unknown dtype `%s`", id.Name)
+	}
+	return d, ok
+}
+
+var dtypeNames = []string{"bool", "i32", "f16", "bf16", "f32", "f64"}
+
+// hasType checks a value against a written type, which f resolves; reports go
+// to from, at n. The axes must be the same set: their order in the type of an
+// argument or result says nothing. Without a dtype, any float fits.
+func (f *Frame) hasType(from *Frame, n syntax.Node, who string, v value.Value, t syntax.Type) bool {
+	if value.IsUnknown(v) {
+		return true
+	}
+	switch t := t.(type) {
+	case *syntax.NamedType:
+		return f.hasNamedType(from, n, who, v, t)
+	case *syntax.TupleType:
+		u, ok := v.(value.Tuple)
+		if !ok || len(u) != len(t.Elems) {
+			from.Wants("E0208", n, value.Count(len(t.Elems), "value"), "", "%s is %s", ticked(who), v.What())
+			return false
+		}
+		for i, e := range t.Elems {
+			if !f.hasType(from, n, who, u[i], e) {
+				return false
+			}
+		}
+	case *syntax.TensorType:
+		return f.hasTensorType(from, n, who, v, t)
+	case *syntax.LikeType:
+		p, ok := f.read(t.Of, f.Lookup(t.Of, t.Of.Name)).(value.Tensor)
+		u, isTensor := v.(value.Tensor)
+		if ok && (!isTensor || Missing(u.V.Type, p.V.Type) != "" || Missing(p.V.Type, u.V.Type) != "") {
+			from.Wants("E0208", n, p.V.Type.String(), "", "%s is %s", ticked(who), v.What())
+			return false
+		}
+	}
+	return true
+}
+
+// ticked puts a plain name in backquotes.
+func ticked(who string) string {
+	if strings.ContainsAny(who, " `") {
+		return who
+	}
+	return "`" + who + "`"
+}
+
+func (f *Frame) hasNamedType(from *Frame, n syntax.Node, who string, v value.Value, t *syntax.NamedType) bool {
+	want := t.Name
+	switch d, isDType := ir.ParseDType(t.Name); {
+	case t.Name == "axis":
+		return true
+	case t.Name == "number":
+		if _, ok := v.(value.Number); ok {
+			return true
+		}
+		want = "a number known at compile time"
+	case t.Name == "string":
+		if _, ok := v.(value.Text); ok {
+			return true
+		}
+		want = "a string in quotes"
+	case !isDType:
+		names := append([]string{"axis", "number", "string"}, dtypeNames...)
+		f.Wants("E0208", t, "`axis`, `number`, `string`, a dtype, or axes in brackets", diag.DidYouMean(t.Name, names), "unknown type `%s`", t.Name)
+		return false
+	default:
+		if fitsScalar(v, d) {
+			return true
+		}
+		if want = "a scalar of " + t.Name; d == ir.Bool {
+			want = "true or false"
+		}
+	}
+	if w, isWord := v.(value.Word); isWord && t.Name != "string" {
+		from.Undefined(w)
+		return false
+	}
+	from.Wants("E0208", n, want, "", "%s is %s", ticked(who), v.What())
+	return false
+}
+
+// fitsScalar is whether v can be a scalar of dtype d.
+func fitsScalar(v value.Value, d ir.DType) bool {
+	switch u := v.(type) {
+	case value.Number:
+		return d != ir.Bool
+	case value.Truth:
+		return d == ir.Bool
+	case value.Tensor:
+		return u.V.Type.DType == d && u.V.Type.Rank() == 0
+	}
+	return false
+}
+
+func (f *Frame) hasTensorType(from *Frame, n syntax.Node, who string, v value.Value, t *syntax.TensorType) bool {
+	refs, ok := f.typeAxes(t.Axes)
+	if !ok {
+		return false
+	}
+	d, ok := f.DTypeOf(t.DType, ir.F32)
+	if !ok {
+		return false
+	}
+	want := writtenType(t, refs)
+	u, ok := v.(value.Tensor)
+	if !ok {
+		if _, isNumber := v.(value.Number); isNumber && len(refs) == 0 {
+			return true
+		}
+		if w, isWord := v.(value.Word); isWord {
+			from.Undefined(w)
+			return false
+		}
+		from.Wants("E0208", n, "a tensor "+want, "", "%s is %s", ticked(who), v.What())
+		return false
+	}
+	got := u.V.Type
+	bad := ""
+	declared := ir.Type{}
+	for _, r := range refs {
+		declared.Axes = append(declared.Axes, ir.Axis{Name: r.name})
+		if i := got.Index(r.name); i >= 0 && r.size != 0 && got.Axes[i].Size != r.size {
+			bad = ", where `" + r.name + "` has another size"
+		}
+	}
+	if m := Missing(got, declared); m != "" {
+		bad = ", which lacks axis `" + m + "`"
+	} else if m := Missing(declared, got); m != "" {
+		bad = ", which has an axis `" + m + "` too many"
+	} else if t.DType != nil && got.DType != d {
+		bad = ", not " + d.String()
+	} else if t.DType == nil && !got.DType.IsFloat() {
+		bad = ", not of a float dtype"
+	}
+	if bad != "" {
+		from.Report(&diag.Error{Code: "E0208", Pos: n.At(), Len: n.Len(), Msg: ticked(who) + " is " + got.String() + bad, Want: want,
+			Note: []diag.Note{{Pos: t.At(), Msg: "declared here"}}})
+	}
+	return bad == ""
+}
+
+// Missing is an axis of want that t lacks, or empty.
+func Missing(t, want ir.Type) string {
+	for _, a := range want.Axes {
+		if !t.Has(a.Name) {
+			return a.Name
+		}
+	}
+	return ""
+}
+
+func writtenType(t *syntax.TensorType, refs []axisRef) string {
+	s := make([]string, len(refs))
+	for i, r := range refs {
+		s[i] = r.name
+		if r.size != 0 {
+			s[i] += "=" + value.FormatNumber(value.Whole(r.size))
+		}
+	}
+	d := ""
+	if t.DType != nil {
+		d = t.DType.Name
+	}
+	return d + "[" + strings.Join(s, ", ") + "]"
+}
+
+// shapeExpr is `i32[batch, seq]` as an expression.
+func (f *Frame) shapeExpr(x *syntax.Index, d ir.DType) value.Value {
+	t := ir.Type{DType: d}
+	for _, a := range x.Args {
+		var names []string
+		size := 0
+		if a.Name != nil {
+			c, ok := f.Number(a.Value)
+			if !ok {
+				return value.Unknown{}
+			}
+			if size, ok = f.Size(a.Value, c, a.Name.Name); !ok {
+				return value.Unknown{}
+			}
+			names = f.AxisName(a.Name.Name)
+		} else {
+			var ok bool
+			if names, ok = f.Axes(a.Value); !ok {
+				return value.Unknown{}
+			}
+		}
+		for _, n := range names {
+			s := size
+			if s == 0 {
+				var ok bool
+				if s, ok = f.axisSize(a, n); !ok {
+					return value.Unknown{}
+				}
+			}
+			if t.Has(n) {
+				return f.Errorf("E0211", a, "axis `%s` is named twice", n)
+			}
+			t.Axes = append(t.Axes, ir.Axis{Name: n, Size: s})
+		}
+	}
+	return value.Shape{Type: t}
+}
+
+// typed evaluates x, in f, for a variable of callee, and checks its type, if it
+// has one: names of axes are taken as they stand.
+func (f *Frame) typed(callee *Frame, name string, typ syntax.Type, x syntax.Expr) value.Value {
+	if t, ok := typ.(*syntax.NamedType); ok && t.Name == "axis" {
+		names, ok := f.Axes(x)
+		if !ok {
+			return value.Unknown{}
+		}
+		v := make(value.Tuple, len(names))
+		for i, n := range names {
+			v[i] = value.Word{Name: n, At: x}
+		}
+		if len(v) == 1 {
+			return v[0]
+		}
+		return v
+	}
+	v := f.Expr(x)
+	if t, ok := v.(value.Tensor); ok {
+		callee.Saw(t.V.Type)
+	}
+	if typ != nil && !callee.hasType(f, x, name, v, typ) {
+		return value.Unknown{}
+	}
+	return v
+}

@@ -1,0 +1,123 @@
+package lang
+
+import (
+	"ptc/internal/diag"
+	"ptc/ir"
+	_ "ptc/lang/builtin" // the functions of the language
+	"ptc/lang/directive"
+	"ptc/lang/eval"
+	"ptc/lang/source"
+	"ptc/lang/train"
+	"ptc/stdlib"
+)
+
+// Program is a main file and everything it imports, parsed.
+type Program struct{ *source.Program }
+
+type (
+	// Importer reads a user's file, Library one of the standard library.
+	Importer = source.Importer
+	Library  = source.Library
+	// Override sets a config entry, as --set key=value does.
+	Override = eval.Override
+)
+
+// ErrOutside is a file outside the folder that imports may come from.
+var ErrOutside = source.ErrOutside
+
+// Load parses the main file and, through read, what it imports. The Program is
+// never nil: with errors it serves to show their sources.
+func Load(name string, src []byte, read Importer) (*Program, diag.List) {
+	return LoadWith(name, src, read, stdlib.Read)
+}
+
+// LoadWith is Load with another text of the standard library, such as that of
+// the release that a plan was made by.
+func LoadWith(name string, src []byte, read Importer, library Library) (*Program, diag.List) {
+	p, errs := source.Load(name, src, read, library)
+	return &Program{p}, errs
+}
+
+// Options say what a program is lowered to.
+type Options struct {
+	Set []eval.Override // config entries to replace
+	// Layout is the layout's name; empty for the first one of the main file,
+	// or one device where there is none.
+	Layout string
+	// Compute, where not empty, replaces the dtype in which the layout
+	// computes: f32, bf16 or f16.
+	Compute string
+}
+
+// Result is a lowered program.
+type Result struct {
+	Module  *ir.Module // at Global: @step and @eval
+	Layout  string     // the layout's name
+	Layouts []string   // all of the main file, in order
+	Config  []ir.Attr  // resolved entries, in the order of the files
+	// Params counts the parameters, Elems their elements.
+	Params, Elems int
+	// Unused are the paths of declared parameters that the loss does not read.
+	// They are left out of the module.
+	Unused []string
+	// Warnings are about what is allowed and probably not meant.
+	Warnings []string
+	// Remarks are decisions that the source does not show.
+	Remarks []string
+}
+
+// Lower resolves the program to a module, or to the list of its mistakes.
+func (p *Program) Lower(o Options) (*Result, diag.List) {
+	if p.Main == nil || p.Main.Tree == nil {
+		return nil, diag.List{{Code: "E0501", Msg: "nothing was parsed"}}
+	}
+	in := eval.New(p.Program, o.Set)
+	r := lower(in, o)
+	if len(in.Errs.List) > 0 {
+		return nil, in.Errs.List.Sort()
+	}
+	return r, nil
+}
+
+func lower(in *eval.Interp, o Options) *Result {
+	if len(in.Errs.List) > 0 {
+		return nil
+	}
+	mod := &ir.Module{Level: ir.Global}
+	y := directive.Choose(in, o.Layout)
+	l := &train.Lowerer{Interp: in, Mod: mod}
+	t := l.Block()
+	if t == nil {
+		return nil
+	}
+	before := len(in.Errs.List)
+	if in.Model = l.Frame().Instantiate(t.Model, nil, t.Node, ""); in.Model == nil || in.Stopped {
+		return nil
+	}
+	unnamed := len(in.Errs.List) > before
+	mod.Name = t.Model.Decl.Name.Name
+	config := in.ConfigAttrs()
+	mod.Meta = append(mod.Meta, eval.Term("config", config))
+	l.Train(t)
+	if y != nil && !in.Stopped {
+		y.Lower(mod, t.Data, unnamed, o.Compute)
+	}
+	if len(in.Errs.List) > 0 {
+		return nil
+	}
+	r := &Result{Module: mod, Layouts: y.All, Layout: y.Name, Config: config, Warnings: append(l.Warnings, y.Warnings...), Remarks: l.Remarks}
+	used := map[string]bool{}
+	for _, a := range mod.Func("step").Args {
+		if a.Role == ir.RoleParam {
+			used[a.Path] = true
+			r.Params++
+			r.Elems += a.Value.Type.Elems()
+		}
+	}
+	for _, p := range in.Params {
+		if !used[p.Path] {
+			r.Unused = append(r.Unused, p.Path)
+		}
+	}
+	return r
+}

@@ -1,0 +1,50 @@
+package source
+
+import (
+	"fmt"
+
+	"ptc/internal/diag"
+	"ptc/lang/syntax"
+)
+
+// Reporter collects diagnostics. One that was already made, at the same place
+// and with the same code, is dropped: a module that is instantiated 48 times
+// has its mistake once.
+type Reporter struct {
+	List diag.List
+	seen map[seenKey]bool
+}
+
+type seenKey struct {
+	pos  diag.Pos
+	code string
+	msg  string // where there is no place
+}
+
+func (r *Reporter) Add(e *diag.Error) {
+	k := seenKey{pos: e.Pos, code: e.Code}
+	if !e.Pos.IsValid() {
+		k.msg = e.Msg
+	}
+	if r.seen == nil {
+		r.seen = map[seenKey]bool{}
+	}
+	if r.seen[k] || len(r.List) >= maxErrors {
+		return
+	}
+	r.seen[k] = true
+	r.List = append(r.List, e)
+}
+
+func (r *Reporter) Full() bool { return len(r.List) >= maxErrors }
+
+// ErrorAt makes an error at a node.
+func ErrorAt(code string, n syntax.Node, format string, args ...any) *diag.Error {
+	return &diag.Error{Code: code, Pos: n.At(), Len: n.Len(), Msg: fmt.Sprintf(format, args...)}
+}
+
+func Twice(id *syntax.Ident, old syntax.Node) *diag.Error {
+	e := ErrorAt("E0202", id, "`%s` is declared twice", id.Name)
+	e.Note = []diag.Note{{Pos: old.At(), Msg: "first declared here"}}
+	return e
+}

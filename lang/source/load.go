@@ -1,0 +1,373 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"ptc/internal/diag"
+	"ptc/lang/syntax"
+	"ptc/stdlib"
+)
+
+// Importer reads a user's file by its path, which is relative to where the
+// main file's path is. It returns ErrOutside for what it may not read.
+type Importer func(path string) ([]byte, error)
+
+// ErrOutside is a file outside the folder that imports may come from.
+var ErrOutside = errors.New("outside the folder of imports")
+
+// Source is the text of a file that was read.
+type Source struct{ Name, Text string }
+
+// Program is a main file and everything it imports, parsed.
+type Program struct {
+	// Sources are the files read: the main file, the user's other files in the
+	// order of their imports, then those of the standard library.
+	Sources []Source
+
+	Main  *File
+	Files []*File // in the order read
+}
+
+// File is one parsed source with its top-level names.
+type File struct {
+	Name    string
+	Std     bool
+	Tree    *syntax.File
+	Imports map[string]*File
+	Funcs   map[string]*syntax.Fn
+	Modules map[string]*syntax.Module
+	state   loadState
+}
+
+type loadState uint8
+
+const (
+	loading loadState = iota
+	loaded
+)
+
+// Library reads a file of the standard library: math for std/math.ptl.
+type Library func(name string) (text string, ok bool)
+
+// Load parses the main file and, through read, what it imports; library has the
+// standard library's text. The Program is never nil: with errors it serves to
+// show their sources.
+func Load(name string, src []byte, read Importer, library Library) (*Program, diag.List) {
+	ld := &loader{prog: &Program{}, read: read, library: library, byName: map[string]*File{}}
+	ld.prog.Main = ld.parse(name, src, false)
+	for _, s := range stdlib.Implicit {
+		ld.std(s, nil)
+	}
+	var std []Source
+	for i, f := range ld.prog.Files {
+		if f.Std {
+			std = append(std, ld.sources[i])
+		} else {
+			ld.prog.Sources = append(ld.prog.Sources, ld.sources[i])
+		}
+	}
+	ld.prog.Sources = append(ld.prog.Sources, std...)
+	return ld.prog, ld.errs.List.Sort()
+}
+
+// Source is the text of the file called name, for rendering diagnostics.
+func (p *Program) Source(name string) (string, bool) {
+	for _, s := range p.Sources {
+		if s.Name == name {
+			return s.Text, true
+		}
+	}
+	return "", false
+}
+
+// HasConfig says whether a config entry of this name is in the user's files.
+func (p *Program) HasConfig(name string) bool {
+	for _, f := range p.Files {
+		if f.Tree == nil || f.Std {
+			continue
+		}
+		for _, d := range f.Tree.Decls {
+			c, ok := d.(*syntax.Config)
+			if ok && slices.ContainsFunc(c.Entries, func(e *syntax.Entry) bool { return e.Key.Name == name }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// StdPrefix begins the names of the standard library's files.
+const StdPrefix = "std/"
+
+// fileKey keeps apart a user's file and one of the standard library that has
+// the same name.
+func fileKey(name string, std bool) string {
+	if std {
+		return "std:" + name
+	}
+	return name
+}
+
+type loader struct {
+	prog    *Program
+	read    Importer
+	library Library
+	byName  map[string]*File
+	sources []Source
+	errs    Reporter
+}
+
+func (ld *loader) parse(name string, src []byte, std bool) *File {
+	f := &File{Name: name, Std: std, Imports: map[string]*File{}, Funcs: map[string]*syntax.Fn{}, Modules: map[string]*syntax.Module{}}
+	ld.byName[fileKey(name, std)] = f
+	ld.sources = append(ld.sources, Source{Name: name, Text: string(src)})
+	ld.prog.Files = append(ld.prog.Files, f)
+	parse := syntax.Parse
+	if std {
+		parse = parseStd
+	}
+	tree, errs := parse(name, src)
+	for _, e := range errs {
+		ld.errs.Add(e)
+	}
+	if tree != nil {
+		f.Tree = tree
+		ld.declare(f)
+	}
+	f.state = loaded
+	return f
+}
+
+// stdTrees are the files of the standard library that were parsed, by name: they
+// are the same for every program, and nothing changes a tree.
+var stdTrees sync.Map
+
+func parseStd(name string, src []byte) (*syntax.File, diag.List) {
+	if tree, ok := stdTrees.Load(name); ok {
+		return tree.(*syntax.File), nil
+	}
+	tree, errs := syntax.Parse(name, src)
+	if len(errs) == 0 {
+		stdTrees.Store(name, tree)
+	}
+	return tree, errs
+}
+
+// declare enters the file's top-level names and follows its imports.
+func (ld *loader) declare(f *File) {
+	first := map[string]syntax.Node{}
+	enter := func(id *syntax.Ident) bool {
+		if old := first[id.Name]; old != nil {
+			ld.errs.Add(Twice(id, old))
+			return false
+		}
+		first[id.Name] = id
+		return true
+	}
+	for _, d := range f.Tree.Decls {
+		switch d := d.(type) {
+		case *syntax.Config:
+			for _, e := range d.Entries {
+				enter(e.Key)
+			}
+			if f.Std {
+				ld.errs.Add(ErrorAt("E0221", d, "a file of the standard library has no config"))
+			}
+		case *syntax.Fn:
+			if enter(d.Name) {
+				f.Funcs[d.Name.Name] = d
+			}
+		case *syntax.Module:
+			if enter(d.Name) {
+				f.Modules[d.Name.Name] = d
+			}
+			ld.checkMembers(d)
+		case *syntax.Import:
+			if g := ld.follow(f, d); g != nil {
+				id := ImportName(d)
+				if enter(id) {
+					f.Imports[id.Name] = g
+				}
+			}
+		}
+	}
+}
+
+// checkMembers reports members of one name, and state outside an optimizer.
+func (ld *loader) checkMembers(m *syntax.Module) {
+	first := map[string]syntax.Node{}
+	enter := func(id *syntax.Ident) {
+		if old := first[id.Name]; old != nil {
+			ld.errs.Add(Twice(id, old))
+			return
+		}
+		first[id.Name] = id
+	}
+	for _, p := range m.Params {
+		enter(p.Name)
+	}
+	for _, x := range m.Members {
+		switch x := x.(type) {
+		case *syntax.ParamDecl:
+			if (x.Kind == "state") != (m.Kind == "optimizer") {
+				e := ErrorAt("E0221", x, "`%s` does not belong in `%s %s`", x.Kind, m.Kind, m.Name.Name)
+				e.Want = "`param` in a module or model, `state` in an optimizer"
+				ld.errs.Add(e)
+			}
+			if x.Kind == "state" {
+				ld.checkState(x)
+			}
+			for _, n := range x.Names {
+				enter(n)
+			}
+		case *syntax.SubModule:
+			if m.Kind == "optimizer" {
+				ld.errs.Add(ErrorAt("E0221", x, "a module inside an optimizer"))
+			}
+			for _, n := range x.Names {
+				enter(n)
+			}
+		case *syntax.Let:
+			enter(x.Name)
+		case *syntax.Fn:
+			enter(x.Name)
+		}
+	}
+}
+
+// checkState reports what only a parameter has.
+func (ld *loader) checkState(x *syntax.ParamDecl) {
+	if x.Decay != nil {
+		ld.errs.Add(ErrorAt("E0221", x.Decay, "`%s` of a state: only a parameter decays", x.Decay.Name))
+	}
+	if x.When != nil {
+		e := ErrorAt("E0221", x.When, "a state with a condition")
+		e.Hint = "a state that an update neither reads nor sets takes no memory"
+		ld.errs.Add(e)
+	}
+}
+
+// ImportName is the name under which an import is known.
+func ImportName(d *syntax.Import) *syntax.Ident {
+	switch {
+	case d.As != nil:
+		return d.As
+	case len(d.Parts) > 0:
+		return d.Parts[len(d.Parts)-1]
+	}
+	base := path.Base(string(d.File))
+	return &syntax.Ident{Span: d.Span, Name: strings.TrimSuffix(base, path.Ext(base))}
+}
+
+// importPath is the path of an import, as it is written.
+func importPath(d *syntax.Import) string {
+	if d.File != "" {
+		return string(d.File)
+	}
+	return strings.ReplaceAll(d.Path(), ".", "/") + ".ptl"
+}
+
+// follow reads what an import names, once.
+func (ld *loader) follow(f *File, d *syntax.Import) *File {
+	if len(d.Parts) > 0 && d.Parts[0].Name == "std" {
+		if len(d.Parts) != 2 {
+			e := ErrorAt("E0212", d, "`%s` names no file of the standard library", d.Path())
+			e.Want = stdNames()
+			ld.errs.Add(e)
+			return nil
+		}
+		return ld.std(d.Parts[1].Name, d)
+	}
+	p := importPath(d)
+	if path.IsAbs(p) {
+		e := ErrorAt("E0212", d, "`%s` is the path of a file on one machine", p)
+		e.Want = "a path relative to this file"
+		ld.errs.Add(e)
+		return nil
+	}
+	p = path.Join(path.Dir(f.Name), p)
+	if g := ld.byName[fileKey(p, false)]; g != nil {
+		if g.state == loading {
+			ld.errs.Add(ErrorAt("E0212", d, "`%s` imports itself, over %s", p, f.Name))
+			return nil
+		}
+		return g
+	}
+	return ld.user(p, d)
+}
+
+func (ld *loader) user(p string, d *syntax.Import) *File {
+	switch {
+	case ld.read == nil || len(ld.prog.Files) >= maxFiles:
+		ld.errs.Add(ErrorAt("E0212", d, "cannot import `%s`: no more files can be read here", p))
+		return nil
+	case strings.HasPrefix(p, StdPrefix):
+		ld.errs.Add(ErrorAt("E0212", d, "cannot import `%s`: the folder `std` is the standard library's", p))
+		return nil
+	}
+	src, err := ld.read(p)
+	if errors.Is(err, ErrOutside) {
+		e := ErrorAt("E0230", d, "`%s` is outside the folder that imports may come from", importPath(d))
+		e.Want = "a file below the main file's folder, or below the folder that --imports-below names"
+		ld.errs.Add(e)
+		return nil
+	}
+	if err != nil {
+		ld.errs.Add(ErrorAt("E0212", d, "cannot import `%s`: %s", p, cause(err)))
+		return nil
+	}
+	return ld.parse(p, src, false)
+}
+
+// cause is the last part of an error, without the path that the operating
+// system puts before it.
+func cause(err error) string {
+	s := fmt.Sprint(err)
+	if i := strings.LastIndex(s, ": "); i >= 0 {
+		return s[i+2:]
+	}
+	return s
+}
+
+func (ld *loader) std(name string, d *syntax.Import) *File {
+	full := StdPrefix + name + ".ptl"
+	if g := ld.byName[fileKey(full, true)]; g != nil {
+		return g
+	}
+	src, ok := ld.library(name)
+	if !ok {
+		e := &diag.Error{Code: "E0212", Msg: fmt.Sprintf("there is no `std.%s`", name)} // of a plan, where every file imports it
+		if d != nil {
+			e = ErrorAt("E0212", d, "there is no `std.%s`", name)
+		}
+		e.Want, e.Hint = stdNames(), diag.DidYouMean(name, stdlib.Names())
+		ld.errs.Add(e)
+		return nil
+	}
+	return ld.parse(full, []byte(src), true)
+}
+
+// Importable are the modules of the standard library that a file imports by
+// name; the others are in the scope of every file.
+func Importable() []string {
+	var out []string
+	for _, n := range stdlib.Names() {
+		if !slices.Contains(stdlib.Implicit, n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func stdNames() string {
+	names := stdlib.Names()
+	for i, n := range names {
+		names[i] = "std." + n
+	}
+	return diag.OneOf(names)
+}

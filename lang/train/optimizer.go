@@ -1,0 +1,114 @@
+package train
+
+import (
+	"slices"
+
+	"ptc/lang/eval"
+	"ptc/lang/syntax"
+	"ptc/lang/value"
+)
+
+// optimizer is an optimizer of a train block, with the options that every one
+// has.
+type optimizer struct {
+	value.OptimizerRef
+	entry   *syntax.Entry
+	own     []*syntax.Arg // arguments that the optimizer declares
+	clip    *syntax.Arg
+	chosen  []*syntax.Arg // decay and no_decay, as written
+	decay   []string      // patterns of paths
+	noDecay []string
+	update  *syntax.Fn
+}
+
+// commonOptions are taken by the compiler from the arguments of any optimizer
+// that does not declare them itself.
+var commonOptions = []string{"clip", "decay", "no_decay"}
+
+// optimizer resolves the entry of the train block.
+func optimizerOf(f *eval.Frame, t *Block) *optimizer {
+	e := t.entries["optimizer"]
+	if e == nil {
+		return nil
+	}
+	v := f.Expr(e.Value)
+	ref, ok := v.(value.OptimizerRef)
+	if !ok {
+		switch v := v.(type) {
+		case value.Unknown:
+		case value.Word:
+			f.Undefined(v)
+		default:
+			f.Wants("E0506", e.Value, "an optimizer with its options, such as `optim.AdamW(lr = 3e-4)`", "", "found %s", v.What())
+		}
+		return nil
+	}
+	o := &optimizer{OptimizerRef: ref, entry: e}
+	for _, m := range ref.Decl.Members {
+		if fn, ok := m.(*syntax.Fn); ok && fn.Name.Name == "update" {
+			o.update = fn
+		}
+	}
+	if o.update == nil || len(o.update.Params) != 2 {
+		f.Wants("E0506", e.Value, "`fn update(w, g)` in it", "", "%s has no function `update` of two arguments", ref.What())
+		return nil
+	}
+	declared := eval.ParamNames(ref.Decl.Params)
+	for _, a := range ref.Args {
+		if a.Name == nil || slices.Contains(declared, a.Name.Name) || !slices.Contains(commonOptions, a.Name.Name) {
+			o.own = append(o.own, a)
+			continue
+		}
+		if a.Name.Name == "clip" {
+			o.clip = a
+			continue
+		}
+		if !slices.Contains(declared, "weight_decay") {
+			f.Wants("E0506", a, "no `"+a.Name.Name+"`", "", "%s has no `weight_decay`, so that no parameter decays", ref.What())
+			continue
+		}
+		o.chosen = append(o.chosen, a)
+		if a.Name.Name == "decay" {
+			o.decay = patterns(f, a.Value)
+		} else {
+			o.noDecay = patterns(f, a.Value)
+		}
+	}
+	return o
+}
+
+// patterns are strings that select parameters by path.
+func patterns(f *eval.Frame, x syntax.Expr) []string {
+	v := f.Expr(x)
+	list, ok := v.(value.Tuple)
+	if !ok {
+		list = value.Tuple{v}
+	}
+	var out []string
+	for _, e := range list {
+		s, ok := e.(value.Text)
+		if !ok {
+			f.NotA(x, e, "a string that selects parameters, such as \"blocks.*.ln1.gain\"")
+			continue
+		}
+		if !f.Interp.Selects(string(s)) {
+			f.Errorf("E0412", x, "no parameter has a path like `%s`", value.Clip(string(s)))
+		}
+		out = append(out, string(s))
+	}
+	return out
+}
+
+// decays is whether weight decay applies: as a pattern says, else as the
+// parameter's declaration does, else to parameters of two axes or more.
+func (o *optimizer) decays(p *value.Param) bool {
+	switch {
+	case value.MatchesAny(o.noDecay, p.Path):
+		return false
+	case value.MatchesAny(o.decay, p.Path):
+		return true
+	case p.Decay != nil:
+		return *p.Decay
+	}
+	return p.Type.Rank() >= 2
+}

@@ -1,0 +1,289 @@
+package train
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/lang/eval"
+	"ptc/lang/source"
+	"ptc/lang/syntax"
+	"ptc/lang/value"
+)
+
+// trainKeys are the entries of a train block; those marked are required.
+var trainKeys = map[string]bool{"loss": true, "optimizer": true, "data": true, "eval_every": false, "freeze": false, "seed": false, "steps": false}
+
+// trainFile is where the train block is: the main file, or, where that has
+// none, a file that it imports. So layouts can be in a file of their own.
+func (l *Lowerer) trainFile() *source.File {
+	has := func(g *source.File) *syntax.Train {
+		for _, d := range g.Tree.Decls {
+			if t, ok := d.(*syntax.Train); ok {
+				return t
+			}
+		}
+		return nil
+	}
+	if has(l.Prog.Main) != nil {
+		return l.Prog.Main
+	}
+	home, first := l.Prog.Main, (*syntax.Train)(nil)
+	for _, d := range l.Prog.Main.Tree.Decls {
+		d, ok := d.(*syntax.Import)
+		if !ok {
+			continue
+		}
+		g := l.Prog.Main.Imports[source.ImportName(d).Name]
+		if g == nil || g.Std || g.Tree == nil || g == home {
+			continue
+		}
+		t := has(g)
+		if t != nil && first != nil {
+			e := source.ErrorAt("E0502", d, "`%s` has a `train` block, and so has `%s`", g.Name, home.Name)
+			e.Want = "one import with a `train` block, or one here"
+			e.Note = []diag.Note{{Pos: first.At(), Msg: "the first one"}, {Pos: t.At(), Msg: "the second one"}}
+			l.Errs.Add(e)
+			return nil
+		}
+		if t != nil {
+			home, first = g, t
+		}
+	}
+	return home
+}
+
+// Block finds the one train block and its model.
+func (l *Lowerer) Block() *Block {
+	if l.home = l.trainFile(); l.home == nil {
+		return nil
+	}
+	var t *Block
+	var models []*syntax.Module
+	for _, d := range l.home.Tree.Decls {
+		switch d := d.(type) {
+		case *syntax.Train:
+			if t != nil {
+				e := source.ErrorAt("E0502", d, "a second `train` block")
+				e.Note = []diag.Note{{Pos: t.Node.At(), Msg: "the first one"}}
+				l.Errs.Add(e)
+				continue
+			}
+			t = &Block{Node: d, entries: map[string]*syntax.Entry{}}
+		case *syntax.Module:
+			if d.Kind == "model" {
+				models = append(models, d)
+			}
+		}
+	}
+	if t == nil {
+		l.noTrain(models)
+		return nil
+	}
+	f := l.Frame()
+	m, ok := f.Lookup(t.Node.Model, t.Node.Model.Name).(value.ModuleRef)
+	if !ok || m.Decl.Kind != "model" {
+		var names []string
+		for _, d := range models {
+			names = append(names, d.Name.Name)
+		}
+		f.Wants("E0502", t.Node.Model, diag.OneOf(names), diag.DidYouMean(t.Node.Model.Name, names), "`%s` is not a model of this file", t.Node.Model.Name)
+		return nil
+	}
+	t.Model = m
+	return l.trainEntries(f, t)
+}
+
+func (l *Lowerer) noTrain(models []*syntax.Module) {
+	e := &diag.Error{Code: "E0501", Pos: diag.Pos{File: l.Prog.Main.Name, Line: 1, Col: 1},
+		Msg: "the file has no `train` block, so there is nothing to compile"}
+	e.Hint = "add `train Model { loss = …  optimizer = …  data = … }`, or import a file that has one"
+	if len(models) > 0 {
+		e.Pos, e.Len = models[0].Name.At(), models[0].Name.Len()
+		e.Msg = "the model `" + models[0].Name.Name + "` has no `train` block, so there is nothing to compile"
+		e.Hint = "add `train " + models[0].Name.Name + " { loss = …  optimizer = …  data = … }`"
+	}
+	l.Errs.Add(e)
+}
+
+func (l *Lowerer) trainEntries(f *eval.Frame, t *Block) *Block {
+	var names []string
+	for k := range trainKeys {
+		names = append(names, k)
+	}
+	sort.Strings(names)
+	for _, e := range t.Node.Entries {
+		k := e.Key.Name
+		if _, known := trainKeys[k]; !known {
+			f.Wants("E0503", e.Key, diag.OneOf(names), diag.DidYouMean(k, names), "`train` has no entry `%s`", k)
+			continue
+		}
+		if old := t.entries[k]; old != nil {
+			l.Errs.Add(source.Twice(e.Key, old))
+			continue
+		}
+		t.entries[k] = e
+	}
+	var missing []string
+	for _, k := range names {
+		if trainKeys[k] && t.entries[k] == nil {
+			missing = append(missing, k)
+		}
+	}
+	if len(missing) > 0 {
+		f.Wants("E0504", t.Node.Model, "`"+missing[0]+" = …`", "", "`train %s` does not say its %s", t.Node.Model.Name, strings.Join(missing, ", "))
+	}
+	return t
+}
+
+// Train builds @step and @eval, and the metadata of training.
+func (l *Lowerer) Train(t *Block) {
+	f := l.Frame()
+	if e := t.entries["data"]; e != nil {
+		t.Data = dataOf(f, e.Value)
+	}
+	attrs := l.runAttrs(f, t)
+	if t.Data == nil || t.entries["loss"] == nil {
+		return
+	}
+	opt := optimizerOf(f, t)
+	if e := t.entries["freeze"]; e != nil {
+		t.freeze = patterns(f, e.Value)
+	}
+	step := eval.NewBuilder("step", true)
+	loss, fields := l.loss(step, t)
+	if l.Stopped {
+		return
+	}
+	if opt != nil && loss != nil {
+		l.update(step, opt, t, loss)
+		attrs = append(attrs, ir.Attr{Key: "optimizer", Val: eval.Attr(value.Word{Name: opt.Decl.Name.Name})})
+	}
+	if len(l.Errs.List) > 0 || l.Stopped {
+		return
+	}
+	l.finishFunc(step, fields)
+	valid := eval.NewBuilder("eval", false)
+	valid.Order = step.Order
+	loss, fields = l.loss(valid, t)
+	if loss == nil || l.Stopped || !l.trainedToo(t, step, valid) {
+		return
+	}
+	valid.Func.Results = []ir.Result{{Value: loss, Role: ir.RoleLoss}}
+	l.finishFunc(valid, fields)
+	l.Mod.Meta = append(l.Mod.Meta, eval.Term("train", attrs), t.Data.Term)
+}
+
+// runAttrs are the numbers of a train block: eval_every, steps and seed.
+func (l *Lowerer) runAttrs(f *eval.Frame, t *Block) []ir.Attr {
+	var out []ir.Attr
+	for _, k := range []string{"eval_every", "seed", "steps"} {
+		e := t.entries[k]
+		if e == nil {
+			continue
+		}
+		c, ok := f.Number(e.Value)
+		if !ok {
+			continue
+		}
+		n, ok := c.Int()
+		least := map[string]int{"eval_every": 1, "seed": 0, "steps": 1}[k]
+		if !ok || n < least || n > source.MaxSize {
+			f.Wants("E0216", e.Value, fmt.Sprintf("a whole number from %d to %d", least, source.MaxSize), "", "`%s` is %s", k, value.FormatNumber(c))
+			continue
+		}
+		out = append(out, ir.Attr{Key: k, Val: ir.Int(n)})
+	}
+	return out
+}
+
+// loss emits the forward pass in fb; fields are the arguments of the batch.
+func (l *Lowerer) loss(fb *eval.Builder, t *Block) (*ir.Value, []*ir.Arg) {
+	l.Builder = fb
+	defer func() { l.Builder = nil }()
+	f := l.Frame()
+	f.Scope = "loss"
+	f.Vars[t.Model.Decl.Name.Name] = l.Model
+	var fields []*ir.Arg
+	for _, d := range t.Data.Fields {
+		v := fb.Func.NewValue(d.Type, nil)
+		fields = append(fields, &ir.Arg{Value: v, Role: ir.RoleData, Path: d.Name, Pos: t.entries["data"].At()})
+		f.Vars[d.Name] = value.Tensor{V: v}
+		f.Saw(d.Type)
+	}
+	x := t.entries["loss"].Value
+	v := f.Expr(x)
+	w, ok := v.(value.Tensor)
+	switch {
+	case !ok:
+		f.NotA(x, v, "a tensor: the mean of something")
+		return nil, nil
+	case w.V.Type.Rank() != 0 || w.V.Type.DType != ir.F32:
+		if len(l.Errs.List) > 0 {
+			return nil, nil // what is wrong already may be why
+		}
+		f.Wants("E0505", x, "f32[], a single number", "`mean(…)` averages over all axes", "the loss is %s", w.V.Type)
+		return nil, nil
+	}
+	return w.V, fields
+}
+
+// trainedToo reports parameters that validation reads and a step does not: nothing
+// trains them, and a step has no place for them.
+func (l *Lowerer) trainedToo(t *Block, step, valid *eval.Builder) bool {
+	for _, p := range l.Params {
+		if valid.Values[p] == nil || step.Values[p] != nil {
+			continue
+		}
+		e := source.ErrorAt("E0512", t.entries["loss"].Value, "the loss reads the parameter `%s` in validation alone", p.Path)
+		e.Want = "a parameter that is read in training, or in both"
+		e.Note = []diag.Note{{Pos: p.Pos, Msg: "the parameter"}}
+		e.Hint = "look for a condition on `training` that chooses otherwise"
+		l.Errs.Add(e)
+		return false
+	}
+	return true
+}
+
+// finishFunc places the arguments that are used, in their canonical order, and
+// adds the function to the module.
+func (l *Lowerer) finishFunc(fb *eval.Builder, fields []*ir.Arg) {
+	used := fb.Func.Uses()
+	var args []*ir.Arg
+	for _, p := range fb.Order {
+		args = append(args, &ir.Arg{Value: fb.Param(p), Role: ir.RoleParam, Path: p.Path, Attrs: ir.A("init", p.Init), Pos: p.Pos})
+	}
+	args = append(args, fb.Func.Args...) // states
+	for _, a := range fields {
+		if used[a.Value] > 0 {
+			args = append(args, a)
+		}
+	}
+	if fb.Training {
+		args = append(args, &ir.Arg{Value: fb.Step, Role: ir.RoleStep}, &ir.Arg{Value: fb.Seed, Role: ir.RoleSeed})
+	}
+	fb.Func.Args = args
+	l.Mod.Funcs = append(l.Mod.Funcs, eval.Renumber(fb.Func))
+}
+
+// source evaluates the data entry of a train block.
+func dataOf(f *eval.Frame, x syntax.Expr) *value.Data {
+	v := f.Expr(x)
+	d, ok := v.(*value.Data)
+	if !ok {
+		notSource(f, x, v)
+	}
+	return d
+}
+
+func notSource(f *eval.Frame, x syntax.Expr, v value.Value) {
+	switch v := v.(type) {
+	case value.Unknown:
+	case value.Word:
+		f.Undefined(v)
+	default:
+		f.Wants("E0509", x, "a source, such as `data.text(…)`", "", "found %s", v.What())
+	}
+}

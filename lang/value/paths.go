@@ -1,0 +1,22 @@
+package value
+
+import (
+	"strings"
+
+	"ptc/ir/layout"
+)
+
+// MatchPath reports whether a dotted path matches a pattern: * stands for one
+// part or a piece of one, ** for any number of parts.
+func MatchPath(pattern, p string) bool {
+	return layout.Match(strings.Split(pattern, "."), strings.Split(p, "."))
+}
+
+func MatchesAny(patterns []string, p string) bool {
+	for _, s := range patterns {
+		if MatchPath(s, p) {
+			return true
+		}
+	}
+	return false
+}
