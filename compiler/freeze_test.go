@@ -119,6 +119,6 @@ func TestFreezeSendsLess(t *testing.T) {
 		t.Errorf("%d bytes are exchanged with most parameters frozen, %d with none", b, a)
 	}
 	if a, b := all.Stats.FlopsPerStep, less.Stats.FlopsPerStep; b >= a {
-		t.Errorf("%d FLOP with most parameters frozen, %d with none", b, a)
+		t.Errorf("%g FLOP with most parameters frozen, %g with none", b, a)
 	}
 }

@@ -101,10 +101,10 @@ func (a *assembler) meta() {
 // stats adds up the work of a step and the tokens of a batch.
 func (a *assembler) stats(f *ir.Func) {
 	m, p := a.module, a.plan
-	copies := int64(len(a.ranks(int64(f.Stage.Or(-1)))))
+	copies := float64(len(a.ranks(int64(f.Stage.Or(-1)))))
 	for _, o := range f.Ops {
 		if o.Name == "call" {
-			p.Stats.FlopsPerStep += p.Kernels[a.kernels[o.Callee]].Flops * copies
+			p.Stats.FlopsPerStep += float64(p.Kernels[a.kernels[o.Callee]].Flops) * copies
 		}
 	}
 	for _, x := range f.Args {

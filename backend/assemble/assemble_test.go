@@ -177,7 +177,7 @@ func TestShardedPlan(t *testing.T) {
 		t.Errorf("%d tokens for each step, on one device %d", p.Stats.TokensPerStep, one.Stats.TokensPerStep)
 	}
 	// Each device does a quarter of the contractions and its share of the rest.
-	if f := float64(p.Stats.FlopsPerStep) / float64(one.Stats.FlopsPerStep); f < 0.95 || f > 1.6 {
+	if f := p.Stats.FlopsPerStep / one.Stats.FlopsPerStep; f < 0.95 || f > 1.6 {
 		t.Errorf("%.2f times the work of one device", f)
 	}
 	whole := map[string]int{}

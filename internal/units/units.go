@@ -25,11 +25,11 @@ func Bytes(n int64) string {
 
 // Count is a number with a decimal prefix, three digits, and what is counted,
 // if that is said: "220 MFLOP", "853k".
-func Count(n int64, what string) string {
+func Count[N int | int64 | float64](n N, what string) string {
 	v, unit := float64(n), ""
 	text := fmt.Sprint(n)
 	if n >= 1000 {
-		for _, unit = range []string{"k", "M", "G", "T", "P", "E"} {
+		for _, unit = range []string{"k", "M", "G", "T", "P", "E", "Z", "Y"} {
 			if v /= 1000; v < 999.5 {
 				break
 			}

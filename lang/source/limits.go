@@ -11,7 +11,7 @@ const (
 	MaxSteps   = 20_000_000 // evaluated expressions
 	MaxDepth   = 64         // calls, or modules, inside one another
 	MaxSize    = 1<<31 - 1  // of an axis: positions are i32
-	MaxElems   = 1 << 40    // of a tensor
+	MaxElems   = 1 << 52    // of a tensor, as in the IR; what one device has is bounded by its memory
 	MaxRank    = 16         // axes of a tensor
 	MaxPath    = 1024       // bytes of the path of a module or parameter
 	MaxNames   = 64         // axes that an argument names

@@ -22,7 +22,7 @@ type Description struct {
 	Parameters      Parameters `json:"parameters"`
 	LaunchesPerStep int        `json:"launches_per_step"`
 	OpsBeforeFusion int        `json:"ops_before_fusion"`
-	FlopsPerStep    int64      `json:"flops_per_step"`
+	FlopsPerStep    float64    `json:"flops_per_step"`
 	TokensPerStep   int64      `json:"tokens_per_step"`
 
 	Memory      Memory       `json:"memory"`

@@ -11,7 +11,7 @@ const (
 	maxArena   = 1 << 46 // bytes
 	maxTasks   = 1 << 40
 	maxScratch = 1 << 32 // bytes of one thread
-	maxElems   = 1 << 44
+	maxElems   = 1 << 52
 	maxRanks   = 1 << 20
 	maxName    = 4096    // bytes
 	maxCount   = 1 << 24 // of instructions, buffers and whatever else is in a list

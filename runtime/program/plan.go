@@ -272,7 +272,7 @@ type Remark struct {
 
 // Stats are figures about compilation that are the same on every machine.
 type Stats struct {
-	OpsBeforeFusion int   `cbor:"1,keyasint,omitempty"`
-	FlopsPerStep    int64 `cbor:"2,keyasint,omitempty"`
-	TokensPerStep   int64 `cbor:"3,keyasint,omitempty"`
+	OpsBeforeFusion int     `cbor:"1,keyasint,omitempty"`
+	FlopsPerStep    float64 `cbor:"2,keyasint,omitempty"`
+	TokensPerStep   int64   `cbor:"3,keyasint,omitempty"`
 }

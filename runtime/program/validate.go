@@ -3,6 +3,7 @@ package program
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"unicode/utf8"
 )
@@ -110,6 +111,9 @@ func (p *Plan) validateMesh() error {
 		if err := name(r.Value); err != nil || !seen[r.Key] {
 			return invalid("mesh axis %q is a part of %q", r.Key, r.Value)
 		}
+	}
+	if n := p.Stats.FlopsPerStep; !(n >= 0 && n <= math.MaxFloat64) {
+		return invalid("a step of %g operations", n)
 	}
 	owner := make([]bool, ranks)
 	left := ranks

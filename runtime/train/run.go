@@ -192,7 +192,7 @@ func (r *run) tellStart() {
 		Data: r.feed.describe(), Resumed: r.resumed,
 		First: r.first, Last: r.last, Seed: r.seed,
 		Devices: r.plan.Ranks(), Params: count(params(r.tensors)),
-		TokensPerStep: r.plan.Stats.TokensPerStep, FlopsPerStep: float64(r.plan.Stats.FlopsPerStep),
+		TokensPerStep: r.plan.Stats.TokensPerStep, FlopsPerStep: r.plan.Stats.FlopsPerStep,
 	})
 	if r.first > r.last {
 		r.log.Warning(fmt.Sprintf("training already has %d steps, and %d were asked for: nothing is left to do", r.first-1, r.last))
