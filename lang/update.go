@@ -2,6 +2,7 @@ package lang
 
 import (
 	"math"
+	"slices"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -176,6 +177,7 @@ func (u *updater) one(p *param, grad *ir.Value) (*ir.Value, bool) {
 	if _, ok := inst.args["weight_decay"]; ok && !u.o.decays(p) {
 		inst.args["weight_decay"] = number{}
 	}
+	states := len(u.fb.f.Args) // from here on
 	w, wide := u.master(p)
 	g := u.f.child(u.o.at, "update", u.o.file, inst)
 	g.vars["param"] = w
@@ -198,8 +200,10 @@ func (u *updater) one(p *param, grad *ir.Value) (*ir.Value, bool) {
 	if !ok {
 		return nil, false
 	}
-	if m := u.fb.f.ArgOf(w.v); m != nil { // parameters get their arguments later
-		m.Path = u.fb.f.StatePath(p.path, "master")
+	own := u.fb.f.Args[states:]
+	if i := slices.IndexFunc(own, func(a *ir.Arg) bool { return a.Value == w.v }); i >= 0 { // parameters get their arguments later
+		m := own[i]
+		m.Path = ir.StatePath(ir.NamedOf(own), p.path, "master")
 		u.states = append(u.states, ir.Result{Value: v, Role: ir.RoleState, Path: m.Path})
 		v = u.fb.b.Cast(v, p.typ.DType)
 	}
@@ -247,9 +251,9 @@ func reads(ops []*ir.Op, v *ir.Value) bool {
 // momentum of SGD without momentum.
 func (u *updater) dropArg(v *ir.Value) {
 	args := u.fb.f.Args
-	for i, a := range args {
+	for i, a := range slices.Backward(args) { // it is one of the last
 		if a.Value == v {
-			u.fb.f.Args = append(args[:i], args[i+1:]...)
+			u.fb.f.Args = slices.Delete(args, i, i+1)
 			return
 		}
 	}

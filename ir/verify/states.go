@@ -121,12 +121,13 @@ func (c *checker) resultStates(f *ir.Func) {
 	if c.m.Level < ir.Local || f.Class != ir.Entry {
 		return
 	}
+	args := f.Named()
 	for i, r := range f.Results {
 		where := fmt.Sprintf("result %d of @%s, %s %q", i+1, f.Name, r.Role, r.Path)
 		if len(r.Value.Type.Partial) > 0 {
 			c.add(codeState, diag.Pos{}, where, fmt.Sprintf("%%%d is %s", r.Value.ID, r.Value.Type), "a settled value", "")
 		}
-		if a := f.Arg(r.Role, r.Path); a != nil && !op.SameState(a.Value.Type, r.Value.Type) {
+		if a := args.Arg(r.Role, r.Path); a != nil && !op.SameState(a.Value.Type, r.Value.Type) {
 			c.add(codeState, diag.Pos{}, where, fmt.Sprintf("%%%d is %s", r.Value.ID, r.Value.Type), a.Value.Type.String(), "")
 		}
 	}
