@@ -159,7 +159,7 @@ func (p *program) savings(c choice, paths map[*ir.Value]path) int64 {
 	}
 	for g, ls := range more {
 		for l := range ls {
-			if !p.reads(g, l) {
+			if !p.readBy(g, l) {
 				total -= int64(l.Type.Bytes())
 			}
 		}
@@ -170,8 +170,8 @@ func (p *program) savings(c choice, paths map[*ir.Value]path) int64 {
 	return total
 }
 
-// reads reports whether an operation of g reads v already.
-func (p *program) reads(g *group, v *ir.Value) bool {
+// readBy reports whether an operation of g reads v already.
+func (p *program) readBy(g *group, v *ir.Value) bool {
 	for _, r := range p.readers(v) {
 		if p.of[r.o] == g {
 			return true
