@@ -98,6 +98,7 @@ var bounded = map[string]string{
 	"passes/memory/place/section.go": "as search.go",
 	"passes/memory/place/fit.go":     "it goes through all pairs of up to 2,048 buffers, beyond which tree.go stands in",
 	"passes/memory/place/place.go":   "as fit.go",
+	"passes/memory/place/tree.go":    "more layers leave more gaps that are too small; it serves up to 32,768 buffers",
 }
 
 // judged are the folders of the packages whose growth counts.

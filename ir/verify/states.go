@@ -100,8 +100,10 @@ func (c *checker) callPlace(f *ir.Func, o *ir.Op, callee *ir.Func) {
 		if a.Role != ir.RoleIn || a.Path != "coord" {
 			continue
 		}
-		given := f.Arg(ir.RoleCoord, "")
-		if given == nil || given.Value != o.Args[i] {
+		if c.in != f { // once for all calls
+			c.in, c.coord = f, f.Arg(ir.RoleCoord, "")
+		}
+		if c.coord == nil || c.coord.Value != o.Args[i] {
 			c.add(codeState, o.Pos, at(f, o), fmt.Sprintf("operand %d, %%%d, is not the device's coordinates", i+1, o.Args[i].ID), "", "")
 		}
 		sizes := callee.Attrs.Sizes("mesh")

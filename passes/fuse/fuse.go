@@ -56,6 +56,7 @@ type program struct {
 	users   map[*ir.Value][]*ir.Op // operations that read a value, views included
 	read    map[*ir.Value][]reader // its readers, of values that were asked about
 	result  map[*ir.Value]bool     // results of the function
+	readBys map[*ir.Value]map[*group]bool // by values with many readers, when all groups are made
 	above   ancestry
 	seq     sequence
 	between []*group           // what the last search for an outside path went through
@@ -104,6 +105,7 @@ func newProgram(f *ir.Func) *program {
 	p := &program{
 		f: f, index: map[*ir.Op]int{}, segment: map[*ir.Op]int{}, late: map[*ir.Op]bool{}, free: map[*ir.Op]bool{}, views: map[*ir.Value]*view{},
 		of: map[*ir.Op]*group{}, users: map[*ir.Value][]*ir.Op{}, read: map[*ir.Value][]reader{}, result: map[*ir.Value]bool{}, again: map[*ir.Value]bool{}, keep: map[*ir.Value]bool{},
+		readBys: map[*ir.Value]map[*group]bool{},
 	}
 	f.Ops = materializeViews(f)
 	for _, r := range f.Results {

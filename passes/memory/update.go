@@ -100,10 +100,13 @@ type uses struct {
 	// result is the number of a value among the results of its operation: merged
 	// collectives have hundreds.
 	result map[*ir.Value]int
+	// operands are the numbers of each value among the operands of an operation
+	// with many, for the same reason.
+	operands map[*ir.Op]map[*ir.Value][]int
 }
 
 func usesOf(f *ir.Func) uses {
-	u := uses{map[*ir.Value][]int{}, map[*ir.Op][]int{}, map[*ir.Op]int{}, map[*ir.Value]int{}}
+	u := uses{map[*ir.Value][]int{}, map[*ir.Op][]int{}, map[*ir.Op]int{}, map[*ir.Value]int{}, map[*ir.Op]map[*ir.Value][]int{}}
 	for i, o := range f.Ops {
 		u.add(i, o)
 	}
@@ -124,6 +127,28 @@ func (u uses) add(i int, o *ir.Op) {
 		x := o.Args[0].Def
 		u.done[x] = append(u.done[x], i)
 	}
+}
+
+// reads are the numbers of o's operands that may be old or a part of it.
+func (u uses) reads(o *ir.Op, old *ir.Value, parts map[*ir.Value]span) []int {
+	var out []int
+	if len(o.Args) <= fewSpots {
+		for n := range o.Args {
+			out = append(out, n)
+		}
+		return out
+	}
+	if u.operands[o] == nil {
+		u.operands[o] = map[*ir.Value][]int{}
+		for n, a := range o.Args {
+			u.operands[o][a] = append(u.operands[o][a], n)
+		}
+	}
+	out = append(out, u.operands[o][old]...)
+	for v := range parts {
+		out = append(out, u.operands[o][v]...)
+	}
+	return out
 }
 
 // around are the operations that read old or parts of it, wait for those that do,
@@ -166,13 +191,13 @@ func (p *planner) clashes(f *ir.Func, u uses, v, old *ir.Value) bool {
 	for _, i := range u.around(f, old, ws) {
 		o := f.Ops[i]
 		if o.Name == "done" {
-			for n := range o.Args[0].Def.Args {
+			for _, n := range u.reads(o.Args[0].Def, old, parts) {
 				if s, ok := readsOf(o.Args[0].Def, n, old, parts); ok && late(s) {
 					return true // it is sent until here
 				}
 			}
 		}
-		for n := range o.Args {
+		for _, n := range u.reads(o, old, parts) {
 			s, ok := readsOf(o, n, old, parts)
 			if !ok {
 				continue

@@ -9,15 +9,15 @@ import (
 // before: it is a segment tree over the sections of time, which knows of each of
 // its stretches of time what bytes are taken. A buffer touches a logarithm of them.
 // The bytes of a stretch are few spans, since what is placed lies close, so that in
-// practice all buffers together take little more than n log n, where the pairs of
-// them are n².
+// practice all buffers together take far less than their pairs. It is no n log n: between
+// the buffers of many layers there are more gaps that are too small.
 type tree struct {
 	leaves int
 	// whole are the bytes of buffers that are in use all through a stretch and not all
 	// through the next larger one; some are those of buffers that are in use in any
 	// part of it.
 	whole, some []taken
-	lists       []taken // of a search
+	lists       []taken // of a search, each without what ends below the place so far
 	work        int64
 }
 
@@ -72,13 +72,17 @@ func (t *tree) place(b section) (at int64) {
 	t.lists = t.lists[:0]
 	t.visit(b, func(node int) { t.lists = append(t.lists, t.some[node]) }, func(node int) { t.lists = append(t.lists, t.whole[node]) })
 	for still := 0; still < len(t.lists); {
-		for _, list := range t.lists {
+		for n, list := range t.lists {
 			t.work++
 			still++
-			for i := list.behind(at); i < len(list) && list[i].lo < at+b.size; i++ {
-				at, still = list[i].hi, 0
+			if len(list) > 0 && list[0].hi <= at {
+				list = list[list.behind(at):]
+			}
+			for len(list) > 0 && list[0].lo < at+b.size {
+				at, list, still = list[0].hi, list[1:], 0
 				t.work++
 			}
+			t.lists[n] = list
 		}
 	}
 	s := bytes{at, at + b.size}
