@@ -212,7 +212,7 @@ type device struct {
 	program.Device
 	index   map[string]int // buffers by place and type
 	tensors map[string]bool
-	trained map[string]bool // parameters that the function has new values of
+	trained map[string]bool   // parameters that the function has new values of
 	started map[*ir.Value]int // results of started collectives, by instruction
 }
 

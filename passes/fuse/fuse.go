@@ -53,9 +53,9 @@ type program struct {
 	views   map[*ir.Value]*view
 	groups  []*group // by creation; merged ones are empty
 	of      map[*ir.Op]*group
-	users   map[*ir.Value][]*ir.Op // operations that read a value, views included
-	read    map[*ir.Value][]reader // its readers, of values that were asked about
-	result  map[*ir.Value]bool     // results of the function
+	users   map[*ir.Value][]*ir.Op        // operations that read a value, views included
+	read    map[*ir.Value][]reader        // its readers, of values that were asked about
+	result  map[*ir.Value]bool            // results of the function
 	readBys map[*ir.Value]map[*group]bool // by values with many readers, when all groups are made
 	above   ancestry
 	seq     sequence
