@@ -102,6 +102,10 @@ random: ## compare RANDOM_CASES (default 2000) random models and layouts with on
 	$(GO) test ./bench/random -run '^TestDamagedPrograms$$' -damaged $(RANDOM_CASES) -damaged-share 4 -timeout 0
 	$(GO) test ./passes/validate -run '^TestMutants$$' -mutants 4 -timeout 0
 
+.PHONY: growth
+growth: ## compile up to 192 layers and 256 microbatches, and fail where a pass takes more than n log n
+	$(GO) test ./bench/growth -v -run '^TestGrowth$$' -long -timeout 0
+
 .PHONY: minimalloc
 minimalloc: ## place the memory problems *.csv of MINIMALLOC_DIR: NAME PEAK CAPACITY SECONDS
 	@MINIMALLOC_DIR="$(MINIMALLOC_DIR)" $(GO) run ./bench/minimalloc

@@ -170,22 +170,12 @@ func (f *Func) AddArg(t Type, role, path string, attrs Attrs, pos diag.Pos) *Val
 	return v
 }
 
-// ArgOf is the argument that v is, or nil.
-func (f *Func) ArgOf(v *Value) *Arg {
-	for _, a := range f.Args {
-		if a.Value == v {
-			return a
-		}
-	}
-	return nil
-}
-
 // StatePath is the path of a state of the parameter called name, or name with
-// underscores after it where there is one of that name.
-func (f *Func) StatePath(param, name string) string {
+// underscores after it where one of args is of that name.
+func StatePath(args Named, param, name string) string {
 	for {
 		p := param + "/" + name
-		if f.Arg(RoleState, p) == nil {
+		if args.Arg(RoleState, p) == nil {
 			return p
 		}
 		name += "_"
@@ -215,6 +205,29 @@ func (f *Func) Arg(role, path string) *Arg {
 	}
 	return nil
 }
+
+// Named finds the arguments of a function by role and path: for who looks for
+// many, where each [Func.Arg] would go through all. It does not see later changes.
+type Named map[named]*Arg
+
+type named struct{ role, path string }
+
+// Named is the arguments that f has now.
+func (f *Func) Named() Named { return NamedOf(f.Args) }
+
+// NamedOf is these arguments; of those with the same role and path the first counts.
+func NamedOf(args []*Arg) Named {
+	n := make(Named, len(args))
+	for _, a := range args {
+		if k := (named{a.Role, a.Path}); n[k] == nil {
+			n[k] = a
+		}
+	}
+	return n
+}
+
+// Arg is the argument with the role and path, or nil.
+func (n Named) Arg(role, path string) *Arg { return n[named{role, path}] }
 
 // Result is the result with the role and path, or nil.
 func (f *Func) Result(role, path string) *Result {

@@ -211,6 +211,7 @@ type device struct {
 	program.Device
 	index   map[string]int // buffers by place and type
 	tensors map[string]bool
+	trained map[string]bool   // parameters that the function has new values of
 	started map[*ir.Value]int // results of started collectives, by instruction
 }
 
@@ -218,6 +219,12 @@ type device struct {
 func (d *device) entry(f *ir.Func) {
 	at := map[*ir.Value]int{}
 	memory := op.Memories(f)
+	d.trained = map[string]bool{}
+	for _, r := range f.Results {
+		if r.Role == ir.RoleParam {
+			d.trained[r.Path] = true
+		}
+	}
 	for _, x := range f.Args {
 		at[x.Value] = d.buffer(x.Value.Type, memory[x.Value], x.At.Bytes(), spaceOf(x.Role))
 		d.argument(f, x, at[x.Value])
@@ -299,7 +306,7 @@ func (d *device) argument(f *ir.Func, x *ir.Arg, buf int) {
 			return
 		}
 		d.tensors[x.Path] = true
-		t := program.Tensor{Path: x.Path, Buffer: buf, Train: f.Result(ir.RoleParam, x.Path) != nil, Of: x.Attrs.Text(ir.AttrCopyOf)}
+		t := program.Tensor{Path: x.Path, Buffer: buf, Train: d.trained[x.Path], Of: x.Attrs.Text(ir.AttrCopyOf)}
 		if init, ok := x.Attrs.Get("init").(ir.Term); ok {
 			t.Init.Kind = init.Head
 			for _, a := range init.Args {

@@ -30,9 +30,10 @@ var layers = map[string][]string{
 	"internal/arch":    nil,
 	"internal/foreign": nil, // calls of C functions, shared by LLVM, MPI and native code
 	"internal/units":   nil,
+	"internal/ranges":  nil, // what lies at a range of bytes, for proofs and for plans
 
-	"runtime/program": {"internal/regular"}, // the plan is data
-	"runtime":         {"internal/foreign", "internal/philox", "internal/regular", "internal/units"},
+	"runtime/program": {"internal/ranges", "internal/regular"}, // the plan is data
+	"runtime":         {"internal/foreign", "internal/philox", "internal/ranges", "internal/regular", "internal/units"},
 
 	"stdlib":          nil,
 	"ir":              {"internal/diag", "internal/philox"},
@@ -44,7 +45,7 @@ var layers = map[string][]string{
 	"lang/train":      {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang/directive":  {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang":            {"internal/diag", "ir", "stdlib"},
-	"passes":          {"internal/diag", "ir"},
+	"passes":          {"internal/diag", "internal/ranges", "ir"},
 	"passes/passtest": {"internal/diag", "internal/golden", "ir", "passes"},
 
 	"backend": {"internal/diag", "internal/foreign", "internal/philox", "ir", "runtime/program"},

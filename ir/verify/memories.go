@@ -47,9 +47,10 @@ func memories(m *ir.Module) diag.List {
 				}
 			}
 		}
+		args := f.Named()
 		for _, r := range f.Results {
 			want := ir.Device
-			if a := f.Arg(r.Role, r.Path); a != nil {
+			if a := args.Arg(r.Role, r.Path); a != nil {
 				want = in[a.Value]
 			}
 			if in[r.Value] != want {

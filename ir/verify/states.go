@@ -100,8 +100,10 @@ func (c *checker) callPlace(f *ir.Func, o *ir.Op, callee *ir.Func) {
 		if a.Role != ir.RoleIn || a.Path != "coord" {
 			continue
 		}
-		given := f.Arg(ir.RoleCoord, "")
-		if given == nil || given.Value != o.Args[i] {
+		if c.in != f { // once for all calls
+			c.in, c.coord = f, f.Arg(ir.RoleCoord, "")
+		}
+		if c.coord == nil || c.coord.Value != o.Args[i] {
 			c.add(codeState, o.Pos, at(f, o), fmt.Sprintf("operand %d, %%%d, is not the device's coordinates", i+1, o.Args[i].ID), "", "")
 		}
 		sizes := callee.Attrs.Sizes("mesh")
@@ -121,12 +123,13 @@ func (c *checker) resultStates(f *ir.Func) {
 	if c.m.Level < ir.Local || f.Class != ir.Entry {
 		return
 	}
+	args := f.Named()
 	for i, r := range f.Results {
 		where := fmt.Sprintf("result %d of @%s, %s %q", i+1, f.Name, r.Role, r.Path)
 		if len(r.Value.Type.Partial) > 0 {
 			c.add(codeState, diag.Pos{}, where, fmt.Sprintf("%%%d is %s", r.Value.ID, r.Value.Type), "a settled value", "")
 		}
-		if a := f.Arg(r.Role, r.Path); a != nil && !op.SameState(a.Value.Type, r.Value.Type) {
+		if a := args.Arg(r.Role, r.Path); a != nil && !op.SameState(a.Value.Type, r.Value.Type) {
 			c.add(codeState, diag.Pos{}, where, fmt.Sprintf("%%%d is %s", r.Value.ID, r.Value.Type), a.Value.Type.String(), "")
 		}
 	}

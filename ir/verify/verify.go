@@ -90,6 +90,9 @@ type checker struct {
 	m     *ir.Module
 	funcs map[string]*ir.Func
 	errs  diag.List
+	// coord is the argument of in that holds the device's coordinates.
+	coord *ir.Arg
+	in    *ir.Func
 }
 
 // add reports a mistake at a place; where tells what it is about.

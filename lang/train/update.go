@@ -3,6 +3,7 @@ package train
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"ptc/internal/diag"
@@ -180,6 +181,7 @@ func (u *updater) one(p *value.Param, grad *ir.Value) (*ir.Value, bool) {
 	if _, ok := inst.Args["weight_decay"]; ok && !u.o.decays(p) {
 		inst.Args["weight_decay"] = value.Number{}
 	}
+	states := len(u.fb.Func.Args) // from here on
 	w, wide := u.master(p)
 	g := u.f.Child(u.o.At, "update", u.o.File, inst)
 	g.Vars["param"] = w
@@ -202,8 +204,10 @@ func (u *updater) one(p *value.Param, grad *ir.Value) (*ir.Value, bool) {
 	if !ok {
 		return nil, false
 	}
-	if m := u.fb.Func.ArgOf(w.V); m != nil { // parameters get their arguments later
-		m.Path = u.fb.Func.StatePath(p.Path, "master")
+	own := u.fb.Func.Args[states:]
+	if i := slices.IndexFunc(own, func(a *ir.Arg) bool { return a.Value == w.V }); i >= 0 { // parameters get their arguments later
+		m := own[i]
+		m.Path = ir.StatePath(ir.NamedOf(own), p.Path, "master")
 		u.states = append(u.states, ir.Result{Value: v, Role: ir.RoleState, Path: m.Path})
 		v = u.fb.Ops.Cast(v, p.Type.DType)
 	}
@@ -251,9 +255,9 @@ func reads(ops []*ir.Op, v *ir.Value) bool {
 // momentum of SGD without momentum.
 func (u *updater) dropArg(v *ir.Value) {
 	args := u.fb.Func.Args
-	for i, a := range args {
+	for i, a := range slices.Backward(args) { // it is one of the last
 		if a.Value == v {
-			u.fb.Func.Args = append(args[:i], args[i+1:]...)
+			u.fb.Func.Args = slices.Delete(args, i, i+1)
 			return
 		}
 	}

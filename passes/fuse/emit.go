@@ -22,19 +22,24 @@ type kernels struct {
 // analysis says of the whole kernel: a row or column by the order in which its
 // widest argument is stored, which no single operation of it shows.
 func (k *kernels) add(f *ir.Func) *ir.Func {
+	f.Name = "kernel"
+	given := ir.PrintFunc(f)
+	if old := k.byText[given]; old != nil {
+		return old // without an analysis: most kernels are of a layer like another
+	}
 	class := fusion.Class(f.Attrs.Text("kind"))
-	if whole, err := fusion.Analyze(f); err == nil {
+	if whole, err := fusion.Analyze(f); err == nil && whole.Class != class {
 		class = whole.Class
 		f.Attrs = f.Attrs.With("kind", ir.Name(string(class)))
 	}
-	f.Name = "kernel"
 	text := ir.PrintFunc(f)
 	if old := k.byText[text]; old != nil {
+		k.byText[given] = old
 		return old
 	}
 	f.Name = fmt.Sprintf("%s_%d", class, k.count[string(class)])
 	k.count[string(class)]++
-	k.byText[text] = f
+	k.byText[given], k.byText[text] = f, f
 	k.module.Funcs = append(k.module.Funcs, f)
 	return f
 }

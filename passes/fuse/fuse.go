@@ -53,30 +53,44 @@ type program struct {
 	views   map[*ir.Value]*view
 	groups  []*group // by creation; merged ones are empty
 	of      map[*ir.Op]*group
-	users   map[*ir.Value][]*ir.Op // operations that read a value, views included
-	read    map[*ir.Value][]reader // its readers, of values that were asked about
-	result  map[*ir.Value]bool     // results of the function
-	again   map[*ir.Value]bool     // computed again by readers, not stored
-	keep    map[*ir.Value]bool     // stored so that others can be computed again
+	users   map[*ir.Value][]*ir.Op        // operations that read a value, views included
+	read    map[*ir.Value][]reader        // its readers, of values that were asked about
+	result  map[*ir.Value]bool            // results of the function
+	readBys map[*ir.Value]map[*group]bool // by values with many readers, when all groups are made
+	above   ancestry
+	seq     sequence
+	between []*group           // what the last search for an outside path went through
+	again   map[*ir.Value]bool // computed again by readers, not stored
+	keep    map[*ir.Value]bool // stored so that others can be computed again
 }
 
 // view says that a value is a strided view of a stored value.
 type view struct {
-	base  *ir.Value
-	chain []*ir.Op // from base to the value
+	base   *ir.Value
+	byName bool // all operations from base to the value keep names and sizes
 	op.Strided
 }
 
 // group is a set of operations that becomes one kernel.
 type group struct {
-	id     int
-	ops    []*ir.Op // in program order
-	class  fusion.Class
-	space  space  // iteration space; of the result for gemm, scatter, pieces
-	kept   space  // row, column: the axes that remain
-	root   *ir.Op // contraction, first reduction, scatter_add, concat, pad
-	last   int    // program index of its last operation
-	latest int    // the largest of that and of the groups it depends on
+	id    int      // its place in program.groups
+	ops   []*ir.Op // in program order
+	class fusion.Class
+	space space  // iteration space; of the result for gemm, scatter, pieces
+	kept  space  // row, column: the axes that remain
+	root  *ir.Op // contraction, first reduction, scatter_add, concat, pad
+	last  int    // program index of its last operation
+	rank  int64  // its place in the sequence, between two others
+	prev  *group
+	next  *group
+	// What the rules ask of all operations: the number of reads by others, whether
+	// a value is a result of the function, whether all work may be repeated; and how
+	// long it takes to go through what they read, and through who reads them.
+	outside int
+	result  bool
+	cheap   bool
+	ins     int
+	outs    int
 	// segment is the stretch between messages that the group is in. Messages
 	// keep their order, on which other stages rely, so no kernel may need what
 	// comes after one and be needed before it.
@@ -91,6 +105,7 @@ func newProgram(f *ir.Func) *program {
 	p := &program{
 		f: f, index: map[*ir.Op]int{}, segment: map[*ir.Op]int{}, late: map[*ir.Op]bool{}, free: map[*ir.Op]bool{}, views: map[*ir.Value]*view{},
 		of: map[*ir.Op]*group{}, users: map[*ir.Value][]*ir.Op{}, read: map[*ir.Value][]reader{}, result: map[*ir.Value]bool{}, again: map[*ir.Value]bool{}, keep: map[*ir.Value]bool{},
+		readBys: map[*ir.Value]map[*group]bool{},
 	}
 	f.Ops = materializeViews(f)
 	for _, r := range f.Results {
@@ -118,6 +133,7 @@ func newProgram(f *ir.Func) *program {
 			p.addView(o)
 		}
 	}
+	p.above = p.ancestry()
 	return p
 }
 
@@ -175,13 +191,12 @@ func (p *program) freeSize(o *ir.Op, budget int) int {
 // place by name.
 func (p *program) addView(o *ir.Op) {
 	in := o.Args[0]
-	base := &view{base: in, Strided: op.Dense(in.Type)}
+	base := &view{base: in, byName: true, Strided: op.Dense(in.Type)}
 	if v := p.views[in]; v != nil {
 		base = v
 	}
 	if out, ok := op.View(o, base.Strided); ok {
-		chain := append(append([]*ir.Op(nil), base.chain...), o)
-		p.views[o.Result()] = &view{base.base, chain, out}
+		p.views[o.Result()] = &view{base.base, base.byName && op.ByName(o), out}
 	}
 }
 

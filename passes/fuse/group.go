@@ -52,7 +52,7 @@ func (p *program) group() {
 }
 
 func (p *program) newGroup(o *ir.Op) *group {
-	g := &group{id: len(p.groups), ops: []*ir.Op{o}, last: p.index[o], latest: p.index[o]}
+	g := &group{id: len(p.groups), ops: []*ir.Op{o}, last: p.index[o]}
 	g.class, g.segment, g.late = fusion.Map, p.segment[o], p.late[o]
 	if len(o.Results) > 0 {
 		g.space = spaceOf(o.Results[0].Type.Axes)
@@ -78,7 +78,14 @@ func (p *program) newGroup(o *ir.Op) *group {
 			}
 		}
 	}
+	g.cheap, g.ins = g.class != exchange && flopsPerElement(o) <= cheapFlops, 1+len(o.Args)
+	for _, v := range o.Results {
+		g.result = g.result || p.result[v]
+		g.outside += len(p.readers(v))
+	}
+	g.outs = 1 + g.outside
 	p.groups = append(p.groups, g)
+	p.seq.push(g)
 	p.of[o] = g
 	return g
 }
@@ -136,38 +143,79 @@ func (p *program) readers(v *ir.Value) []reader {
 	return out
 }
 
-// merge moves a's operations into b.
+// merge makes one group of a and b, just after it was found that no path leads
+// from one to the other outside. The smaller moves into the
+// larger, so that however large groups grow, all merges together take n log n: the
+// sum over all parameters is one group with operations of each of them.
 func (p *program) merge(a, b *group) *group {
-	for _, o := range a.ops {
-		p.of[o] = b
+	class, space, kept, root := merged(a, b)
+	last := max(a.last, b.last)
+	between := 0
+	p.reads(a, b, func(*ir.Op, int, bool) bool { between++; return true })
+	from, to := a, b
+	if len(a.ops) > len(b.ops) {
+		from, to = b, a
+		a.id, b.id = b.id, a.id
+		p.groups[a.id], p.groups[b.id] = a, b
 	}
-	b.class, b.space, b.kept, b.root = merged(a, b)
-	b.ops = append(b.ops, a.ops...)
-	sort.Slice(b.ops, func(i, j int) bool { return p.index[b.ops[i]] < p.index[b.ops[j]] })
-	b.last = max(a.last, b.last)
-	a.ops = nil
-	latest := max(a.latest, b.latest)
-	b.latest = -1
-	p.depend(b, latest)
-	return b
+	for _, o := range from.ops {
+		p.of[o] = to
+	}
+	p.seq.join(a, b, to, p.between, a.outside > between)
+	to.ops = p.inOrder(a.ops, b.ops)
+	to.class, to.space, to.kept, to.root, to.last = class, space, kept, root, last
+	to.outside = a.outside + b.outside - between
+	to.result, to.cheap = a.result || b.result, a.cheap && b.cheap
+	to.ins, to.outs = a.ins+b.ins, a.outs+b.outs
+	from.ops = nil
+	return to
 }
 
-// depend notes that g depends on an operation with program index at, and with
-// it every group that reads g.
-func (p *program) depend(g *group, at int) {
-	if g.latest >= at {
-		return
+// inOrder is the operations of two groups in program order.
+func (p *program) inOrder(a, b []*ir.Op) []*ir.Op {
+	if p.index[a[len(a)-1]] < p.index[b[0]] {
+		return append(a, b...) // no copy where a has room
 	}
-	g.latest = at
-	for _, o := range g.ops {
+	out := make([]*ir.Op, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		if p.index[a[0]] < p.index[b[0]] {
+			out, a = append(out, a[0]), a[1:]
+		} else {
+			out, b = append(out, b[0]), b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
+
+// reads calls yield for every operand of b that is a value of a, until it says
+// false, and reports whether it never did. It goes through what b reads or
+// through who reads a, whatever is less: the values of a may have readers in
+// every layer, and b may be the sum over all of them.
+func (p *program) reads(a, b *group, yield func(o *ir.Op, arg int, byName bool) bool) bool {
+	if b.ins <= a.outs {
+		for _, o := range b.ops {
+			for i, v := range o.Args {
+				w, byName := v, true
+				if x := p.views[v]; x != nil {
+					w, byName = x.base, x.byName
+				}
+				if w.Def != nil && p.of[w.Def] == a && !yield(o, i, byName) {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	for _, o := range a.ops {
 		for _, v := range o.Results {
 			for _, r := range p.readers(v) {
-				if to := p.of[r.o]; to != nil {
-					p.depend(to, at)
+				if p.of[r.o] == b && !yield(r.o, r.arg, r.byName) {
+					return false
 				}
 			}
 		}
 	}
+	return true
 }
 
 // merged is the shape of the union: the group with a root decides, and of two
@@ -182,36 +230,4 @@ func merged(a, b *group) (fusion.Class, space, space, *ir.Op) {
 		return a.class, a.space, a.kept, a.root
 	}
 	return b.class, b.space, b.kept, b.root
-}
-
-// outsidePath reports whether some path leads from a through a third group
-// into b: then the union would have to run both before and after it. A group
-// that depends on a depends on all that a does, so that its latest index is
-// not below a's.
-func (p *program) outsidePath(a, b *group) bool {
-	seen := map[*group]bool{a: true, b: true}
-	var reaches func(g *group) bool // whether g depends on a
-	reaches = func(g *group) bool {
-		for _, o := range g.ops {
-			for _, v := range o.Args {
-				d := p.stored(v).Def
-				if d == nil || p.free[d] {
-					continue
-				}
-				from := p.of[d]
-				if from == a && g != b {
-					return true
-				}
-				if from == nil || seen[from] || from.latest < a.latest {
-					continue
-				}
-				seen[from] = true
-				if reaches(from) {
-					return true
-				}
-			}
-		}
-		return false
-	}
-	return reaches(b)
 }

@@ -1,10 +1,16 @@
 package fuse
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
 )
+
+// fewReaders are looked through each time; of what is read in every layer it is noted
+// which groups do.
+const fewReaders = 8
 
 // recompute decides which of the values that other kernels read are stored and
 // which the readers compute again: for each group it looks for one value w of
@@ -159,7 +165,7 @@ func (p *program) savings(c choice, paths map[*ir.Value]path) int64 {
 	}
 	for g, ls := range more {
 		for l := range ls {
-			if !p.reads(g, l) {
+			if !p.readBy(g, l) {
 				total -= int64(l.Type.Bytes())
 			}
 		}
@@ -170,14 +176,21 @@ func (p *program) savings(c choice, paths map[*ir.Value]path) int64 {
 	return total
 }
 
-// reads reports whether an operation of g reads v already.
-func (p *program) reads(g *group, v *ir.Value) bool {
-	for _, r := range p.readers(v) {
-		if p.of[r.o] == g {
-			return true
-		}
+// readBy reports whether an operation of g reads v already.
+func (p *program) readBy(g *group, v *ir.Value) bool {
+	readers := p.readers(v)
+	if len(readers) <= fewReaders {
+		return slices.ContainsFunc(readers, func(r reader) bool { return p.of[r.o] == g })
 	}
-	return false
+	groups := p.readBys[v]
+	if groups == nil {
+		groups = make(map[*group]bool, len(readers))
+		for _, r := range readers {
+			groups[p.of[r.o]] = true
+		}
+		p.readBys[v] = groups
+	}
+	return groups[g]
 }
 
 func (p *program) readOutside(v *ir.Value, g *group) bool {

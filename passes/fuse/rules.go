@@ -52,32 +52,25 @@ func (p *program) mayMerge(a, b *group) bool {
 // uses says where a's values are read; false if b reads one through a view
 // that needs it stored, or as a table to look up.
 func (p *program) uses(a, b *group) (use, bool) {
-	var u use
-	for _, o := range a.ops {
-		for _, v := range o.Results {
-			u.outside = u.outside || p.result[v]
-			for _, r := range p.readers(v) {
-				switch p.of[r.o] {
-				case a:
-				case b:
-					if !r.byName || op.Of(r.o).Class == op.Indexed && r.arg == 0 && r.o != b.root {
-						return u, false
-					}
-					u.root = u.root || r.o == b.root
-					u.rest = u.rest || r.o != b.root
-				default:
-					u.outside = true
-				}
-			}
+	u := use{outside: a.result}
+	n := 0
+	ok := p.reads(a, b, func(o *ir.Op, arg int, byName bool) bool {
+		n++
+		if !byName || op.Of(o).Class == op.Indexed && arg == 0 && o != b.root {
+			return false
 		}
-	}
-	return u, true
+		u.root = u.root || o == b.root
+		u.rest = u.rest || o != b.root
+		return true
+	})
+	u.outside = u.outside || n < a.outside
+	return u, ok
 }
 
 // sameOrRepeated: one space, or work over part of the space that only b needs
 // and that is cheap to repeat along the other axes.
 func sameOrRepeated(p *program, a, b *group, u use) bool {
-	return a.space == b.space || a.space.in(b.space) && !u.outside && p.cheap(a)
+	return a.space == b.space || a.space.in(b.space) && !u.outside && a.cheap
 }
 
 // intoRow: over the rows or the kept axes; or cheap and needed here alone.
@@ -85,7 +78,7 @@ func intoRow(p *program, a, b *group, u use) bool {
 	if a.space == b.space || a.space == b.kept {
 		return true
 	}
-	return a.space.in(b.space) && !u.outside && p.cheap(a)
+	return a.space.in(b.space) && !u.outside && a.cheap
 }
 
 // intoColumn: a column kernel sweeps once and stores only what is over the
@@ -97,7 +90,7 @@ func intoColumn(p *program, a, b *group, u use) bool {
 	if p.mixes(b, a) {
 		return false
 	}
-	return a.space == b.space || a.space.in(b.space) && p.cheap(a)
+	return a.space == b.space || a.space.in(b.space) && a.cheap
 }
 
 // mixes reports whether a is read by work that follows b's reduction while a
@@ -107,14 +100,10 @@ func (p *program) mixes(b, a *group) bool {
 		return false
 	}
 	after := p.after(b)
-	for _, o := range a.ops {
-		for _, r := range p.readers(o.Results[0]) {
-			if p.of[r.o] == b && after[r.o] {
-				return true
-			}
-		}
-	}
-	return false
+	return !p.reads(a, b, func(o *ir.Op, arg int, _ bool) bool {
+		v := p.stored(o.Args[arg])
+		return !after[o] || v != v.Def.Results[0]
+	})
 }
 
 // after is the operations of g that depend on a reduction of g.
@@ -155,7 +144,7 @@ func sameRows(_ *program, a, b *group, _ use) bool {
 // result's space.
 func intoGemm(p *program, a, b *group, u use) bool {
 	if u.root {
-		if u.outside || u.rest || !p.cheap(a) {
+		if u.outside || u.rest || !a.cheap {
 			return false
 		}
 		left, right := p.feeds(a, b.root.Args[0]), p.feeds(a, b.root.Args[1])
@@ -168,7 +157,7 @@ func intoGemm(p *program, a, b *group, u use) bool {
 		}
 		return a.space == spaceOf(in.Type.Axes)
 	}
-	return a.space == b.space || a.space.in(b.space) && !u.outside && p.cheap(a)
+	return a.space == b.space || a.space.in(b.space) && !u.outside && a.cheap
 }
 
 // feeds reports whether v, a root's operand, comes from a.
@@ -184,16 +173,6 @@ func intoRoot(p *program, a, b *group, u use) bool {
 	}
 	for _, v := range b.root.Args {
 		if p.feeds(a, v) && a.space != spaceOf(v.Type.Axes) {
-			return false
-		}
-	}
-	return true
-}
-
-// cheap reports whether all of a's work may be repeated.
-func (p *program) cheap(a *group) bool {
-	for _, o := range a.ops {
-		if flopsPerElement(o) > cheapFlops {
 			return false
 		}
 	}

@@ -1,11 +1,13 @@
 package memory
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 
 	"ptc/internal/diag"
+	"ptc/internal/ranges"
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
@@ -47,28 +49,11 @@ func Check(m *ir.Module) diag.List {
 	return bugs
 }
 
-// span is a range of bytes, of a value or an arena.
-type span struct{ lo, hi int64 }
-
-func (s span) meets(t span) bool { return s.lo < t.hi && t.lo < s.hi }
-
-// spot is a range of bytes of a memory.
-type spot struct {
-	memory ir.Memory
-	span
-}
-
-func (s spot) meets(t spot) bool { return s.memory == t.memory && s.span.meets(t.span) }
-
-type owned struct {
-	span
-	value *ir.Value
-}
-
 // flight is a collective that was started and is not done: until then nobody
 // may write what it sends, nor touch where it receives.
 type flight struct {
 	op          *ir.Op
+	number      int // of those that were started
 	sends, into []spot
 }
 
@@ -79,15 +64,24 @@ type checker struct {
 	memory  map[*ir.Value]ir.Memory
 	at      map[*ir.Value]spot
 	owner   map[*ir.Value]*ir.Value // of a piece: the value whose bytes it has
-	owners  map[ir.Memory][]owned   // by memory: disjoint, by lo
-	flights []flight
-	bugs    diag.List
+	owners  map[ir.Memory]*ranges.Map[*ir.Value]
+	flights map[*ir.Op]*flight // that are under way, by what started them
+	started int
+	// sent and got count, for each byte, the flights that send it and that receive
+	// it, so that not every operation looks at all that are under way.
+	sent, got map[ir.Memory]*ranges.Map[int]
+	bugs      diag.List
 }
 
 func newChecker(f *ir.Func, kernels map[*ir.Func]*fusion.Kernel) *checker {
-	return &checker{f: f, kernels: kernels, memory: op.Memories(f),
+	c := &checker{f: f, kernels: kernels, memory: op.Memories(f),
 		size: arenas(f),
-		at:   map[*ir.Value]spot{}, owner: map[*ir.Value]*ir.Value{}, owners: map[ir.Memory][]owned{}}
+		at:   map[*ir.Value]spot{}, owner: map[*ir.Value]*ir.Value{}, owners: map[ir.Memory]*ranges.Map[*ir.Value]{},
+		flights: map[*ir.Op]*flight{}, sent: map[ir.Memory]*ranges.Map[int]{}, got: map[ir.Memory]*ranges.Map[int]{}}
+	for _, mem := range memories {
+		c.owners[mem], c.sent[mem], c.got[mem] = new(ranges.Map[*ir.Value]), new(ranges.Map[int]), new(ranges.Map[int])
+	}
+	return c
 }
 
 func (c *checker) bug(o *ir.Op, format string, args ...any) {
@@ -112,6 +106,7 @@ func (c *checker) run() {
 			return
 		}
 	}
+	args := c.f.Named()
 	for _, r := range c.f.Results {
 		if r.Role == ir.RoleGrad {
 			continue // read when it is computed
@@ -119,7 +114,7 @@ func (c *checker) run() {
 		if !c.whole(r.Value) {
 			c.bug(nil, "result %s %q (%%%d) is overwritten before the end", r.Role, r.Path, r.Value.ID)
 		}
-		if a := c.f.Arg(r.Role, r.Path); a != nil && c.at[a.Value] != c.at[r.Value] {
+		if a := args.Arg(r.Role, r.Path); a != nil && c.at[a.Value] != c.at[r.Value] {
 			c.bug(nil, "new %s %q is not where the old one is", r.Role, r.Path)
 		}
 	}
@@ -152,15 +147,20 @@ func (c *checker) call(i int, o *ir.Op) bool {
 			c.bug(o, "%d: %s reads %%%d after part of it was overwritten", i, name, a.ID)
 		}
 	}
-	var spots []spot
+	spots := make([]spot, len(o.Results))
 	for j, r := range o.Results {
-		s := spot{c.memory[r], span{offsets[j], offsets[j] + int64(r.Type.Bytes())}}
-		if slices.ContainsFunc(spots, s.meets) {
+		spots[j] = spot{c.memory[r], span{offsets[j], offsets[j] + int64(r.Type.Bytes())}}
+	}
+	read, written := indexOf(reads), indexOf(spots)
+	repeated := twiceOf(o)
+	var found []int
+	for j, s := range spots {
+		if found = written.meeting(s, found[:0]); len(found) > 0 && found[0] < j {
 			c.bug(o, "%d: %s: two results overlap", i, name)
 		}
-		spots = append(spots, s)
-		for n, a := range o.Args {
-			if t := reads[n]; s.meets(t) && !(s == t && mayOverwrite(o, k, n, j) && !usedTwice(o, a)) {
+		found = read.meeting(s, found[:0])
+		for _, n := range found {
+			if !(s == reads[n] && mayOverwrite(o, k, n, j) && !repeated[o.Args[n]]) {
 				c.bug(o, "%d: %s writes result %d over operand %d, which it cannot do in place", i, name, j, n)
 			}
 		}
@@ -171,9 +171,22 @@ func (c *checker) call(i int, o *ir.Op) bool {
 		c.claim(o, r, offsets[j])
 	}
 	if o.Start {
-		c.flights = append(c.flights, flight{op: o, into: spots, sends: reads})
+		c.flights[o] = &flight{op: o, number: c.started, into: spots, sends: reads}
+		c.started++
+		c.count(c.flights[o], 1)
 	}
 	return true
+}
+
+// count adds n to the flights that use the bytes of f.
+func (c *checker) count(f *flight, n int) {
+	add := func(m int) int { return m + n }
+	for _, s := range f.sends {
+		c.sent[s.memory].Update(s.lo, s.hi, add)
+	}
+	for _, s := range f.into {
+		c.got[s.memory].Update(s.lo, s.hi, add)
+	}
 }
 
 // piece is where the bytes of a are that result r of o is.
@@ -230,18 +243,24 @@ func (c *checker) land(o *ir.Op) {
 	if o.Name != "done" {
 		return
 	}
-	for n, f := range c.flights {
-		if f.op == o.Args[0].Def {
-			c.flights = append(c.flights[:n:n], c.flights[n+1:]...)
-			return
-		}
+	f := c.flights[o.Args[0].Def]
+	if f == nil {
+		c.bug(o, "`done` of what is not under way")
+		return
 	}
-	c.bug(o, "`done` of what is not under way")
+	delete(c.flights, f.op)
+	c.count(f, -1)
 }
 
 // keepsClear reports an operation that touches memory of a flight.
 func (c *checker) keepsClear(i int, o *ir.Op, name string, reads, writes []spot) {
-	for _, f := range c.flights {
+	sent := func(s spot) bool { return c.sent[s.memory].Any(s.lo, s.hi) }
+	got := func(s spot) bool { return c.got[s.memory].Any(s.lo, s.hi) }
+	if !slices.ContainsFunc(writes, sent) && !slices.ContainsFunc(writes, got) && !slices.ContainsFunc(reads, got) {
+		return
+	}
+	flights := slices.SortedFunc(maps.Values(c.flights), func(a, b *flight) int { return cmp.Compare(a.number, b.number) })
+	for _, f := range flights {
 		for _, w := range writes {
 			if slices.ContainsFunc(f.sends, w.meets) || slices.ContainsFunc(f.into, w.meets) {
 				c.bug(o, "%d: %s writes what %s, which is under way, uses", i, name, f.op.Name)
@@ -263,34 +282,13 @@ func (c *checker) claim(o *ir.Op, v *ir.Value, at int64) {
 	}
 	owners := c.owners[s.memory]
 	if o == nil {
-		for _, w := range owners {
-			if w.meets(s.span) {
-				c.bug(o, "arguments %%%d and %%%d overlap", w.value.ID, v.ID)
-			}
-		}
+		owners.Each(s.lo, s.hi, func(_, _ int64, w *ir.Value) bool {
+			c.bug(o, "arguments %%%d and %%%d overlap", w.ID, v.ID)
+			return true
+		})
 	}
 	c.at[v] = s
-	out := make([]owned, 0, len(owners)+2)
-	placed := false
-	for _, w := range owners {
-		if w.hi <= s.lo {
-			out = append(out, w)
-			continue
-		}
-		if w.lo < s.lo {
-			out = append(out, owned{span{w.lo, s.lo}, w.value})
-		}
-		if !placed {
-			out, placed = append(out, owned{s.span, v}), true
-		}
-		if s.hi < w.hi {
-			out = append(out, owned{span{max(w.lo, s.hi), w.hi}, w.value})
-		}
-	}
-	if !placed {
-		out = append(out, owned{s.span, v})
-	}
-	c.owners[s.memory] = out
+	owners.Set(s.lo, s.hi, v)
 }
 
 // whole reports whether v owns every byte of its place.
@@ -305,10 +303,5 @@ func (c *checker) owns(v *ir.Value, s spot) bool {
 	if _, ok := c.at[v]; !ok {
 		return false
 	}
-	at, owners, v := s.lo, c.owners[s.memory], c.root(v)
-	i := sort.Search(len(owners), func(i int) bool { return owners[i].hi > s.lo })
-	for ; i < len(owners) && at < s.hi && owners[i].value == v && owners[i].lo <= at; i++ {
-		at = owners[i].hi
-	}
-	return at >= s.hi
+	return c.owners[s.memory].All(s.lo, s.hi, c.root(v))
 }

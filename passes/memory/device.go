@@ -117,23 +117,38 @@ func (d *device) arguments(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 // values' (see checker.run for whether rightly).
 func (d *device) results(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 	own := map[*ir.Value]string{}
+	number := map[*ir.Value]int{} // of what is done, among the results
+	for _, o := range f.Ops {
+		for i, v := range o.Results {
+			number[v] = i
+		}
+	}
 	var mark func(v *ir.Value, key string) // v, and what is in its place
 	mark = func(v *ir.Value, key string) {
 		own[v] = key
-		if x := v.Def; x != nil && (x.Name == "hold" || x.Name == "done") {
-			for i, a := range x.Args {
-				if x.Name == "hold" || x.Results[i] == v {
-					mark(a, key)
-				}
+		switch x := v.Def; {
+		case x == nil:
+		case x.Name == "hold":
+			for _, a := range x.Args {
+				mark(a, key)
 			}
+		case x.Name == "done":
+			mark(x.Args[number[v]], key)
 		}
 	}
+	args := f.Named()
 	for _, r := range f.Results {
-		if a := f.Arg(r.Role, r.Path); a != nil && persists(r.Role) {
+		if a := args.Arg(r.Role, r.Path); a != nil && persists(r.Role) {
 			mark(r.Value, r.Role+" "+r.Path)
 		}
 	}
+	places := make([]spot, len(d.kept))
+	for i, key := range d.kept {
+		places[i] = d.at[key]
+	}
+	kept := indexOf(places)
 	memory := op.Memories(f)
+	var found []int
 	for _, o := range f.Ops {
 		if o.Name == "part" {
 			continue // it writes nothing, and is in what it is of
@@ -141,8 +156,9 @@ func (d *device) results(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 		for j, lo := range o.At {
 			v := o.Results[j]
 			s := d.place(memory[v], v, lo)
-			for _, key := range d.kept {
-				if k := d.at[key]; s.meets(k) && own[v] != key {
+			found = kept.meeting(s, found[:0])
+			for _, i := range found {
+				if k := places[i]; own[v] != d.kept[i] {
 					bug(f, "%%%d at %d..%d is in the place of a parameter or state, at %d..%d", v.ID, s.lo, s.hi, k.lo, k.hi)
 				}
 			}
@@ -150,9 +166,9 @@ func (d *device) results(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 	}
 	for _, a := range f.Args {
 		mine := a.Role + " " + a.Path
-		s := d.at[mine]
-		for _, key := range d.kept {
-			if k := d.at[key]; key != mine && s.meets(k) {
+		found = kept.meeting(d.at[mine], found[:0])
+		for _, i := range found {
+			if s, k := d.at[mine], places[i]; d.kept[i] != mine {
 				bug(f, "argument %%%d at %d..%d is in the place of a parameter or state, at %d..%d", a.Value.ID, s.lo, s.hi, k.lo, k.hi)
 			}
 		}

@@ -48,8 +48,9 @@ func (p *planner) layout(f *ir.Func) *layout {
 			add(v, i, nil)
 		}
 	}
+	args := f.Named()
 	for _, r := range f.Results {
-		if a := f.Arg(r.Role, r.Path); a != nil && a.Value != r.Value {
+		if a := args.Arg(r.Role, r.Path); a != nil && a.Value != r.Value {
 			l.join(r.Value, a.Value, 0)
 		}
 	}
@@ -135,7 +136,12 @@ func (l *layout) inPlace(o *ir.Op, k *fusion.Kernel, i, j int, taken map[*buffer
 	if c.arg != nil || c.lo != i || l.at[v] != 0 {
 		return
 	}
-	for n, a := range o.Args {
+	first, end := 0, len(o.Args)
+	if k == nil { // no other operand than the one in its turn, see mayOverwrite
+		first, end = min(j, end), min(j+1, end)
+	}
+	for n := first; n < end; n++ {
+		a := o.Args[n]
 		b := l.of[a]
 		if b == c || b.arg != nil || b.memory != c.memory || taken[b] || b.read != i || l.at[a] != 0 || b.bytes < c.bytes ||
 			!mayOverwrite(o, k, n, j) || usedTwice(o, a) {

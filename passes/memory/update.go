@@ -18,19 +18,29 @@ import (
 func (p *planner) updatesLast(f *ir.Func) error {
 	mem := op.Memories(f)
 	u := usesOf(f)
+	args := f.Named()
+	stored := map[*ir.Value]int{} // results that each value is, but for gradients
+	for _, r := range f.Results {
+		if r.Role != ir.RoleGrad {
+			stored[r.Value]++
+		}
+	}
 	for i := range f.Results {
 		r := &f.Results[i]
-		a := f.Arg(r.Role, r.Path)
+		a := args.Arg(r.Role, r.Path)
 		if a == nil || a.Value == r.Value {
 			continue
 		}
-		if r.Value.Def != nil && !p.clashes(f, u, r.Value, a.Value) && !p.sharesResult(f, i) {
+		if r.Value.Def != nil && !p.clashes(f, u, r.Value, a.Value) && !shared(stored, r) {
 			continue
 		}
 		if mem[r.Value] != ir.Device {
 			return &diag.Error{Code: "E0391", Pos: a.Pos,
 				Msg:  fmt.Sprintf("@%s: %s %q in memory `%s` is stored before all of the old value is fetched", f.Name, r.Role, r.Path, mem[r.Value]),
 				Want: "a store of each piece behind the fetch of that piece"}
+		}
+		if old := r.Value; r.Role != ir.RoleGrad {
+			stored[old]--
 		}
 		r.Value = p.copyAtEnd(f, r.Value)
 		u.add(len(f.Ops)-1, r.Value.Def)
@@ -46,7 +56,7 @@ type extent struct {
 
 // writes are the values that make up v, each where its operation writes it: of
 // what is held, its pieces; of what is done, what was started.
-func writes(v *ir.Value) []extent {
+func (u uses) writes(v *ir.Value) []extent {
 	var out []extent
 	var add func(v *ir.Value, at int64)
 	add = func(v *ir.Value, at int64) {
@@ -57,7 +67,7 @@ func writes(v *ir.Value) []extent {
 				at += int64(a.Type.Bytes())
 			}
 		case v.Def != nil && v.Def.Name == "done":
-			add(v.Def.Args[resultIndex(v.Def, v)], at)
+			add(v.Def.Args[u.result[v]], at)
 		default:
 			out = append(out, extent{v, span{at, at + int64(v.Type.Bytes())}})
 		}
@@ -87,10 +97,16 @@ type uses struct {
 	of   map[*ir.Value][]int // by operand
 	done map[*ir.Op][]int    // by what was started
 	at   map[*ir.Op]int
+	// result is the number of a value among the results of its operation: merged
+	// collectives have hundreds.
+	result map[*ir.Value]int
+	// operands are the numbers of each value among the operands of an operation
+	// with many, for the same reason.
+	operands map[*ir.Op]map[*ir.Value][]int
 }
 
 func usesOf(f *ir.Func) uses {
-	u := uses{map[*ir.Value][]int{}, map[*ir.Op][]int{}, map[*ir.Op]int{}}
+	u := uses{map[*ir.Value][]int{}, map[*ir.Op][]int{}, map[*ir.Op]int{}, map[*ir.Value]int{}, map[*ir.Op]map[*ir.Value][]int{}}
 	for i, o := range f.Ops {
 		u.add(i, o)
 	}
@@ -99,6 +115,9 @@ func usesOf(f *ir.Func) uses {
 
 func (u uses) add(i int, o *ir.Op) {
 	u.at[o] = i
+	for j, r := range o.Results {
+		u.result[r] = j
+	}
 	for _, a := range o.Args {
 		if l := u.of[a]; len(l) == 0 || l[len(l)-1] != i {
 			u.of[a] = append(l, i)
@@ -108,6 +127,28 @@ func (u uses) add(i int, o *ir.Op) {
 		x := o.Args[0].Def
 		u.done[x] = append(u.done[x], i)
 	}
+}
+
+// reads are the numbers of o's operands that may be old or a part of it.
+func (u uses) reads(o *ir.Op, old *ir.Value, parts map[*ir.Value]span) []int {
+	var out []int
+	if len(o.Args) <= fewSpots {
+		for n := range o.Args {
+			out = append(out, n)
+		}
+		return out
+	}
+	if u.operands[o] == nil {
+		u.operands[o] = map[*ir.Value][]int{}
+		for n, a := range o.Args {
+			u.operands[o][a] = append(u.operands[o][a], n)
+		}
+	}
+	out = append(out, u.operands[o][old]...)
+	for v := range parts {
+		out = append(out, u.operands[o][v]...)
+	}
+	return out
 }
 
 // around are the operations that read old or parts of it, wait for those that do,
@@ -141,7 +182,7 @@ func (u uses) around(f *ir.Func, old *ir.Value, ws []extent) []int {
 
 // clashes reports whether writing v over old would be seen by a reader of old.
 func (p *planner) clashes(f *ir.Func, u uses, v, old *ir.Value) bool {
-	ws := writes(v)
+	ws := u.writes(v)
 	written := map[*ir.Value]bool{}
 	parts := map[*ir.Value]span{} // of old
 	late := func(s span) bool {   // whether something was written there
@@ -150,13 +191,13 @@ func (p *planner) clashes(f *ir.Func, u uses, v, old *ir.Value) bool {
 	for _, i := range u.around(f, old, ws) {
 		o := f.Ops[i]
 		if o.Name == "done" {
-			for n := range o.Args[0].Def.Args {
+			for _, n := range u.reads(o.Args[0].Def, old, parts) {
 				if s, ok := readsOf(o.Args[0].Def, n, old, parts); ok && late(s) {
 					return true // it is sent until here
 				}
 			}
 		}
-		for n := range o.Args {
+		for _, n := range u.reads(o, old, parts) {
 			s, ok := readsOf(o, n, old, parts)
 			if !ok {
 				continue
@@ -170,7 +211,7 @@ func (p *planner) clashes(f *ir.Func, u uses, v, old *ir.Value) bool {
 				return true
 			}
 			for _, w := range ws {
-				if o == w.v.Def && w.meets(s) && (w.span != s || usedTwice(o, o.Args[n]) || !mayOverwrite(o, p.kernel(o), n, resultIndex(o, w.v))) {
+				if o == w.v.Def && w.meets(s) && (w.span != s || usedTwice(o, o.Args[n]) || !mayOverwrite(o, p.kernel(o), n, u.result[w.v])) {
 					return true
 				}
 			}
@@ -182,23 +223,13 @@ func (p *planner) clashes(f *ir.Func, u uses, v, old *ir.Value) bool {
 	return false
 }
 
-// sharesResult reports whether an earlier result is the same value.
-func (p *planner) sharesResult(f *ir.Func, i int) bool {
-	for j := range f.Results {
-		if j != i && f.Results[j].Value == f.Results[i].Value && f.Results[j].Role != ir.RoleGrad {
-			return true
-		}
+// shared reports whether another result, that is stored, is the same value.
+func shared(stored map[*ir.Value]int, r *ir.Result) bool {
+	n := stored[r.Value]
+	if r.Role != ir.RoleGrad {
+		n--
 	}
-	return false
-}
-
-func resultIndex(o *ir.Op, v *ir.Value) int {
-	for i, r := range o.Results {
-		if r == v {
-			return i
-		}
-	}
-	return -1
+	return n > 0
 }
 
 func (p *planner) copyAtEnd(f *ir.Func, v *ir.Value) *ir.Value {

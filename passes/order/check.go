@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ptc/internal/diag"
+	"ptc/internal/ranges"
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/ir/verify"
@@ -52,6 +53,7 @@ func waits(f *ir.Func) diag.List {
 		at[a.Value] = a.At.Bytes()
 	}
 	var since []access
+	var reads, writes ranges.Map[bool] // the bytes of since: most calls meet none of them
 	elsewhere := op.Memories(f)
 	for i, o := range f.Ops {
 		if o.Wait == ir.WaitUnset {
@@ -59,7 +61,7 @@ func waits(f *ir.Func) diag.List {
 			return bugs
 		}
 		if o.Wait == ir.WaitAll {
-			since = since[:0]
+			since, reads, writes = since[:0], ranges.Map[bool]{}, ranges.Map[bool]{}
 		} else if op.Of(o).Class == op.Collective && !op.InPlace(o) {
 			bug(o, "%d: `%s` does not wait", i, o.Name)
 		}
@@ -81,6 +83,9 @@ func waits(f *ir.Func) diag.List {
 			continue // it touches nothing
 		}
 		for _, x := range mine {
+			if !writes.Any(x.lo, x.hi) && !(x.writes && reads.Any(x.lo, x.hi)) {
+				continue
+			}
 			for _, y := range since {
 				if x.lo < y.hi && y.lo < x.hi && (x.writes || y.writes) {
 					bug(o, "%d: `%s` does not wait for %d, whose bytes from %d on it uses", i, o.Name, y.call, max(x.lo, y.lo))
@@ -88,6 +93,13 @@ func waits(f *ir.Func) diag.List {
 			}
 		}
 		since = append(since, mine...)
+		for _, x := range mine {
+			if x.writes {
+				writes.Set(x.lo, x.hi, true)
+			} else {
+				reads.Set(x.lo, x.hi, true)
+			}
+		}
 	}
 	return bugs
 }

@@ -54,6 +54,11 @@ type splitter struct {
 	rule    *layout.Pipeline
 	devices int
 	index   map[*ir.Op]int
+	args    ir.Named
+	// results are the new values of parameters and states, first the stage of the
+	// earliest operation that reads each value.
+	results map[[2]string]*ir.Value
+	first   map[*ir.Value]int
 	// kept is the device of each parameter and state by role and path, as the
 	// functions before this one have it.
 	kept     map[string]int
@@ -227,6 +232,7 @@ func (s *splitter) homes(order [][]*ir.Op) map[*ir.Value]int {
 			}
 		}
 	}
+	s.readers()
 	for _, a := range s.f.Args {
 		if a.Role == ir.RoleParam || a.Role == ir.RoleState {
 			home[a.Value] = s.keeps(a)
@@ -248,30 +254,39 @@ func (s *splitter) keeps(a *ir.Arg) int {
 		return d
 	}
 	if path, _, ok := strings.Cut(a.Path, "/"); ok && a.Role == ir.RoleState {
-		if p := s.f.Arg(ir.RoleParam, path); p != nil {
+		if p := s.args.Arg(ir.RoleParam, path); p != nil {
 			return s.keeps(p)
 		}
 	}
-	if r := s.f.Result(a.Role, a.Path); r != nil && r.Value.Def != nil {
-		if d, ok := s.on(r.Value.Def); ok {
+	if v := s.results[[2]string{a.Role, a.Path}]; v != nil && v.Def != nil {
+		if d, ok := s.on(v.Def); ok {
 			return d
 		}
 	}
-	return s.firstReader(a.Value)
+	return s.device(s.first[a.Value])
 }
 
-// firstReader is the device of the earliest virtual stage that reads v.
-func (s *splitter) firstReader(v *ir.Value) int {
-	first := -1
+// readers notes the arguments, the new values of parameters and states, and the earliest virtual
+// stage that reads each value.
+func (s *splitter) readers() {
+	s.args = s.f.Named()
+	s.results, s.first = map[[2]string]*ir.Value{}, map[*ir.Value]int{}
+	for _, r := range s.f.Results {
+		if k := [2]string{r.Role, r.Path}; s.results[k] == nil {
+			s.results[k] = r.Value
+		}
+	}
 	for _, o := range s.f.Ops {
-		st := o.Stage.Or(-1)
+		at, ok := o.Stage.Get()
+		if !ok {
+			continue
+		}
 		for _, a := range o.Args {
-			if a == v && st >= 0 && (first < 0 || st < first) {
-				first = st
+			if first, known := s.first[a]; !known || at < first {
+				s.first[a] = at
 			}
 		}
 	}
-	return s.device(max(first, 0))
 }
 
 // owner is the device that a result leaves from: where its parameter or state
@@ -282,7 +297,7 @@ func (s *splitter) owner(r ir.Result, home map[*ir.Value]int) int {
 	if role == ir.RoleGrad {
 		role = ir.RoleParam
 	}
-	if a := s.f.Arg(role, r.Path); a != nil {
+	if a := s.args.Arg(role, r.Path); a != nil {
 		return home[a.Value]
 	}
 	if d, ok := home[r.Value]; ok {

@@ -1,6 +1,8 @@
 package precision
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/layout"
 	"ptc/ir/op"
@@ -15,7 +17,7 @@ type lowering struct {
 	compute ir.DType
 	// master is by parameter the state that holds it in float32, where it is
 	// stored in less: what the optimizer reads.
-	master map[*ir.Value]*ir.Value
+	master map[*ir.Value]*ir.Arg
 	b      op.Builder
 	out    []*ir.Op
 	home   map[*ir.Value]*ir.Value // old value to the stored one
@@ -30,7 +32,7 @@ type castKey struct {
 // lower gives every value of f its dtype.
 func lower(c *pass.Context, f *ir.Func, rule layout.Precision) {
 	compute := rule.Compute
-	l := &lowering{f: f, p: classify(f), compute: compute, master: map[*ir.Value]*ir.Value{},
+	l := &lowering{f: f, p: classify(f), compute: compute, master: map[*ir.Value]*ir.Arg{},
 		home: map[*ir.Value]*ir.Value{}, casts: map[castKey]*ir.Value{}}
 	l.parameters(c, rule.Params)
 	l.b = op.Builder{F: f, Sink: &l.out}
@@ -67,15 +69,23 @@ func lower(c *pass.Context, f *ir.Func, rule layout.Precision) {
 // updated: a state with the same initial values, before they are rounded.
 func (l *lowering) parameters(c *pass.Context, d ir.DType) {
 	stored, masters := 0, 0
-	for _, a := range append([]*ir.Arg(nil), l.f.Args...) {
+	args := l.f.Named()
+	updated := map[string]*ir.Value{} // new parameters by path
+	for _, r := range l.f.Results {
+		if r.Role == ir.RoleParam && updated[r.Path] == nil {
+			updated[r.Path] = r.Value
+		}
+	}
+	for _, a := range slices.Clone(l.f.Args) {
 		v := a.Value
 		if a.Role != ir.RoleParam || v.Type.DType != ir.F32 || d == ir.F32 {
 			continue
 		}
 		stored++
-		if r := l.f.Result(ir.RoleParam, a.Path); r != nil && r.Value != v {
+		if w := updated[a.Path]; w != nil && w != v {
 			masters++
-			l.master[v] = l.f.AddArg(v.Type, ir.RoleState, l.f.StatePath(a.Path, "master"), a.Attrs.With(ir.AttrCopyOf, ir.Str(a.Path)), a.Pos)
+			l.f.AddArg(v.Type, ir.RoleState, ir.StatePath(args, a.Path, "master"), a.Attrs.With(ir.AttrCopyOf, ir.Str(a.Path)), a.Pos)
+			l.master[v] = l.f.Args[len(l.f.Args)-1]
 		}
 		v.Type = v.Type.WithDType(d)
 	}
@@ -86,18 +96,19 @@ func (l *lowering) parameters(c *pass.Context, d ir.DType) {
 
 // results brings the results into their dtypes, and adds the new masters.
 func (l *lowering) results() {
+	args := l.f.Named()
 	for i, n := 0, len(l.f.Results); i < n; i++ {
 		r := &l.f.Results[i]
 		v := r.Value
 		l.b.Scope, l.b.Pos = scopeOf(v)
-		a := l.f.Arg(r.Role, r.Path)
+		a := args.Arg(r.Role, r.Path)
 		if a == nil || l.master[a.Value] == nil {
 			r.Value = l.at(v, v.Type.DType)
 			continue
 		}
 		next := l.at(v, ir.F32)
 		r.Value = l.b.Cast(next, a.Value.Type.DType)
-		m := l.f.ArgOf(l.master[a.Value])
+		m := l.master[a.Value]
 		l.f.Results = append(l.f.Results, ir.Result{Value: next, Role: m.Role, Path: m.Path})
 	}
 }
@@ -140,7 +151,7 @@ func (l *lowering) emit(o *ir.Op, attrs ir.Attrs, d ir.DType) {
 	args := make([]*ir.Value, len(o.Args))
 	for i, a := range o.Args {
 		if m := l.master[a]; m != nil && !l.p.inside[o] {
-			a = m
+			a = m.Value
 		}
 		args[i] = l.at(a, d)
 	}

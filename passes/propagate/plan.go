@@ -25,42 +25,45 @@ type planned struct {
 	mesh  string
 }
 
-// choose makes a plan for f: each part of it is tried on a copy of f, and taken
-// if devices then send fewer bytes.
-func (l *layout) choose(f *ir.Func) plan {
+// choose propagates f by the best plan: each part of one is tried on a copy of f,
+// and taken if devices then send fewer bytes.
+func (l *layout) choose(c *pass.Context, f *ir.Func) *trial {
 	best := plan{}
-	t := l.try(f, best)
+	t := l.try(c, f, best)
 	if t.sent == 0 {
-		return best
+		return t
 	}
 	for _, more := range []func(*trial, plan) (more plan, ok bool){(*trial).gatherZero, (*trial).settleLater} {
 		next, ok := more(t, best)
 		if !ok {
 			continue
 		}
-		if u := l.try(f, next); u.sent < t.sent {
+		if u := l.try(c, f, next); u.sent < t.sent {
 			t, best = u, next
 		}
 	}
-	return best
+	return t
 }
 
 // trial is a propagation of a copy.
 type trial struct {
 	p    *propagation
 	l    *layout
+	f    *ir.Func
 	ops  []*ir.Op      // the operations that there were, reading what they now read
 	args [][]*ir.Value // what they read before
 	sent int64         // by a device, for reshards
 }
 
-func (l *layout) try(f *ir.Func, by plan) *trial {
+func (l *layout) try(c *pass.Context, f *ir.Func, by plan) *trial {
 	f = f.Clone()
-	t := &trial{l: l, ops: slices.Clone(f.Ops)}
+	t := &trial{l: l, f: f, ops: slices.Clone(f.Ops)}
 	for _, o := range t.ops {
 		t.args = append(t.args, slices.Clone(o.Args))
 	}
-	t.p = propagate(&pass.Context{}, l, f, by)
+	own := *c
+	own.Remarks = nil
+	t.p = propagate(&own, l, f, by)
 	for _, o := range f.Ops {
 		if o.Name == "reshard" {
 			t.sent += l.sent(o.Args[0].Type, o.Result().Type)

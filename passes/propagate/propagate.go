@@ -1,7 +1,6 @@
 package propagate
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -18,14 +17,16 @@ func Run(c *pass.Context, m *ir.Module) error {
 	}
 	l := rulesOf(c, m)
 	for _, f := range m.Funcs {
-		propagate(c, l, f, l.choose(f))
+		t := l.choose(c, f)
+		*f = *t.f
+		c.Remarks = append(c.Remarks, t.p.c.Remarks...)
 	}
 	return nil
 }
 
 // propagate states every value of f, by plan.
 func propagate(c *pass.Context, l *layout, f *ir.Func, plan plan) *propagation {
-	p := &propagation{c: c, l: l, f: f, plan: plan, wish: map[*ir.Value]ir.Type{}, made: map[string]*ir.Value{}, origin: map[*ir.Value]origins{}, flex: map[*ir.Op]bool{}, update: map[*ir.Value]bool{}, kept: map[*ir.Value]bool{}, strengths: map[planned]int{}, terms: map[*ir.Value]ir.Type{}, forward: map[*ir.Value]bool{}}
+	p := &propagation{c: c, l: l, f: f, plan: plan, wish: map[*ir.Value]ir.Type{}, made: map[moved][]*ir.Value{}, origin: map[*ir.Value]origins{}, flex: map[*ir.Op]bool{}, update: map[*ir.Value]bool{}, kept: map[*ir.Value]bool{}, strengths: map[planned]int{}, terms: map[*ir.Value]ir.Type{}, forward: map[*ir.Value]bool{}}
 	p.arguments()
 	if f.Name == "step" {
 		p.remarkWhole()
@@ -54,8 +55,8 @@ type propagation struct {
 	terms map[*ir.Value]ir.Type
 	// origin says of values why they are as they are.
 	origin map[*ir.Value]origins
-	// made holds the reshards that exist: value, target state, half of the step.
-	made map[string]*ir.Value
+	// made holds the reshards that exist, each in its own state.
+	made map[moved][]*ir.Value
 	// update are values that depend on gradients: the optimizer's work, to which
 	// rules between modules do not apply.
 	update map[*ir.Value]bool
@@ -250,10 +251,11 @@ func (p *propagation) isFlex(o *ir.Op) bool {
 // parameters and state as the old ones, losses and statistics whole,
 // gradients as they are wished for.
 func (p *propagation) results() {
+	args := p.f.Named()
 	for i := range p.f.Results {
 		r := &p.f.Results[i]
 		t := replicated(r.Value.Type)
-		if a := p.f.Arg(r.Role, r.Path); a != nil {
+		if a := args.Arg(r.Role, r.Path); a != nil {
 			t = a.Value.Type.Clone()
 		} else if w, ok := p.wish[r.Value]; ok {
 			t = w
@@ -275,16 +277,19 @@ func replicated(t ir.Type) ir.Type {
 	return t
 }
 
+// moved is a value by its number, the device of a pipeline that moves it, and
+// whether it is gathered anew rather than kept since the forward pass.
+type moved struct {
+	value, at int
+	anew      bool
+}
+
 // reshard is v in the state of t, which has the same axes and sizes, for a
 // reader that is sharded because of from.
 func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, from origins, whose string) *ir.Value {
 	t = t.WithDType(v.Type.DType)
 	if v.Type.Equal(t) {
 		return v
-	}
-	again := ""
-	if p.gathersAgain(reader, v, t) {
-		again = " again"
 	}
 	// A sum is reduced where it is made, other moves are the reader's: each device
 	// of a pipeline has its own of what it receives.
@@ -293,9 +298,11 @@ func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, from origin
 		by = v.Def
 	}
 	at, _ := p.l.pipe.device(by)
-	key := fmt.Sprintf("%d %s%s %d", v.ID, t, again, at)
-	if w := p.made[key]; w != nil {
-		return w
+	key := moved{v.ID, at, p.gathersAgain(reader, v, t)}
+	for _, w := range p.made[key] {
+		if w.Type.Equal(t) {
+			return w
+		}
 	}
 	var w *ir.Value
 	switch {
@@ -316,7 +323,7 @@ func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, from origin
 		p.out = append(p.out, o)
 		w = o.Result()
 	}
-	p.made[key] = w
+	p.made[key] = append(p.made[key], w)
 	p.origin[w] = p.origin[v].overlaid(from)
 	return w
 }
@@ -404,18 +411,20 @@ func (p *propagation) remake(o *ir.Op, t ir.Type, from origins) *ir.Value {
 // dropDead removes operations that nothing reads.
 func dropDead(f *ir.Func) {
 	uses := f.Uses()
-	for i := len(f.Ops) - 1; i >= 0; i-- {
-		o := f.Ops[i]
+	var kept []*ir.Op
+	for _, o := range slices.Backward(f.Ops) {
 		live := false
 		for _, r := range o.Results {
 			live = live || uses[r] > 0
 		}
 		if live {
+			kept = append(kept, o)
 			continue
 		}
 		for _, a := range o.Args {
 			uses[a]--
 		}
-		f.Ops = append(f.Ops[:i], f.Ops[i+1:]...)
 	}
+	slices.Reverse(kept)
+	f.Ops = kept
 }

@@ -153,9 +153,10 @@ func (s *scaling) replace(exact map[*ir.Value]*ir.Value) {
 
 // guard keeps parameters and states as they are where a gradient is not finite.
 func (s *scaling) guard(finite *ir.Value) {
+	args := s.f.Named()
 	for i := range s.f.Results {
 		r := &s.f.Results[i]
-		old := s.f.Arg(r.Role, r.Path)
+		old := args.Arg(r.Role, r.Path)
 		if old == nil || r.Role != ir.RoleParam && r.Role != ir.RoleState || old.Value == r.Value {
 			continue
 		}

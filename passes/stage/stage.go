@@ -74,7 +74,8 @@ type tagger struct {
 	stage  map[*ir.Op]int
 	phase  map[*ir.Op]ir.Phase
 	home   map[*ir.Value]int // argument → virtual stage
-	loss   int               // index of the operation that makes the loss
+	arg    map[*ir.Value]*ir.Arg
+	loss   int // index of the operation that makes the loss
 }
 
 // anywhere marks operations that need nothing of any stage: every stage that
@@ -82,7 +83,7 @@ type tagger struct {
 const anywhere = -1
 
 func newTagger(f *ir.Func, r *layout.Pipeline, stages int) (*tagger, error) {
-	t := &tagger{f: f, rule: r, last: stages - 1, of: map[int]int{}, stage: map[*ir.Op]int{}, phase: map[*ir.Op]ir.Phase{}, home: map[*ir.Value]int{}}
+	t := &tagger{f: f, rule: r, last: stages - 1, of: map[int]int{}, stage: map[*ir.Op]int{}, phase: map[*ir.Op]ir.Phase{}, home: map[*ir.Value]int{}, arg: map[*ir.Value]*ir.Arg{}}
 	blocks, flops := 0, int64(0)
 	for _, o := range f.Ops {
 		if k, ok := t.block(o); ok {

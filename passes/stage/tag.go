@@ -11,6 +11,9 @@ import (
 // run finds the stage and half of every operation.
 func (t *tagger) run() {
 	t.loss = len(t.f.Ops)
+	for _, a := range t.f.Args {
+		t.arg[a.Value] = a
+	}
 	grads := map[*ir.Value]bool{}
 	for _, r := range t.f.Results {
 		switch {
@@ -27,8 +30,9 @@ func (t *tagger) run() {
 	t.forward()
 	t.homes()
 	t.backward(grads)
+	args := t.f.Named()
 	for _, r := range t.f.Results {
-		if a := t.f.Arg(r.Role, r.Path); a != nil && r.Value.Def != nil {
+		if a := args.Arg(r.Role, r.Path); a != nil && r.Value.Def != nil {
 			t.stage[r.Value.Def] = t.home[a.Value]
 		}
 	}
@@ -42,7 +46,7 @@ func (t *tagger) floating(o *ir.Op) bool {
 	}
 	for _, v := range o.Args {
 		if v.Def == nil {
-			a := t.argOf(v)
+			a := t.arg[v]
 			if a == nil || a.Role != ir.RoleStep && a.Role != ir.RoleSeed {
 				return false
 			}
@@ -53,15 +57,6 @@ func (t *tagger) floating(o *ir.Op) bool {
 		}
 	}
 	return true
-}
-
-func (t *tagger) argOf(v *ir.Value) *ir.Arg {
-	for _, a := range t.f.Args {
-		if a.Value == v {
-			return a
-		}
-	}
-	return nil
 }
 
 // forward tags the operations up to the loss.
@@ -136,6 +131,7 @@ func (t *tagger) homes() {
 			}
 		}
 	}
+	args := t.f.Named()
 	for _, a := range t.f.Args {
 		if a.Role != ir.RoleState || t.home[a.Value] >= 0 {
 			continue
@@ -143,7 +139,7 @@ func (t *tagger) homes() {
 		// Optimizer state lives with its parameter, and state of no parameter,
 		// as a scale of the loss, where the loss is.
 		path, _, _ := strings.Cut(a.Path, "/")
-		if p := t.f.Arg(ir.RoleParam, path); p != nil {
+		if p := args.Arg(ir.RoleParam, path); p != nil {
 			t.home[a.Value] = t.home[p.Value]
 		} else {
 			t.home[a.Value] = t.last
@@ -173,7 +169,7 @@ func (t *tagger) backward(grads map[*ir.Value]bool) {
 				t.phase[o] = ir.Update
 			}
 			floats := v.Def != nil && t.stage[v.Def] == anywhere
-			if a := t.argOf(v); v.Def == nil && a != nil {
+			if a := t.arg[v]; v.Def == nil && a != nil {
 				floats = a.Role != ir.RoleData
 			}
 			kept = kept && floats

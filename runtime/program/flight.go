@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"ptc/internal/ranges"
 )
 
 // flights are the communications of a program that are started and not done,
@@ -11,6 +13,9 @@ import (
 type flights struct {
 	open []flight
 	axes map[string]int // how many over each set of axes
+	// sent and got count, for each byte of a memory, the flights that send it and
+	// that receive it: merged communications have hundreds of buffers.
+	sent, got map[string]*ranges.Map[int]
 }
 
 // flight is one of them: until it is done nobody may write what it sends, nor
@@ -28,6 +33,32 @@ func (f *flights) pass(i int, in *Instr, reads, writes []span) error {
 	if c != nil && c.Kind == Done {
 		return f.land(c.Of)
 	}
+	if err := f.clear(i, reads, writes); err != nil {
+		return err
+	}
+	if c == nil || !c.Start {
+		return nil
+	}
+	x := flight{at: i, over: strings.Join(c.Over, " "), sends: slices.Clone(reads), into: slices.Clone(writes)}
+	f.open = append(f.open, x)
+	if f.axes == nil {
+		f.axes, f.sent, f.got = map[string]int{}, map[string]*ranges.Map[int]{}, map[string]*ranges.Map[int]{}
+	}
+	f.count(x, 1)
+	if f.axes[x.over]++; f.axes[x.over] > MaxOpen {
+		return fmt.Errorf("instruction %d starts more than %d communications over %s", i, MaxOpen, x.over)
+	}
+	return nil
+}
+
+// clear reports an instruction that uses bytes of a flight.
+func (f *flights) clear(i int, reads, writes []span) error {
+	used := func(by map[string]*ranges.Map[int]) func(s span) bool {
+		return func(s span) bool { m := by[s.memory]; return m != nil && m.Any(s.lo, s.hi) }
+	}
+	if !slices.ContainsFunc(writes, used(f.sent)) && !slices.ContainsFunc(writes, used(f.got)) && !slices.ContainsFunc(reads, used(f.got)) {
+		return nil
+	}
 	for _, x := range f.open {
 		for _, w := range writes {
 			if meetsAny(w, x.sends) || meetsAny(w, x.into) {
@@ -40,24 +71,28 @@ func (f *flights) pass(i int, in *Instr, reads, writes []span) error {
 			}
 		}
 	}
-	if c == nil || !c.Start {
-		return nil
-	}
-	x := flight{at: i, over: strings.Join(c.Over, " "), sends: slices.Clone(reads), into: slices.Clone(writes)}
-	f.open = append(f.open, x)
-	if f.axes == nil {
-		f.axes = map[string]int{}
-	}
-	if f.axes[x.over]++; f.axes[x.over] > MaxOpen {
-		return fmt.Errorf("instruction %d starts more than %d communications over %s", i, MaxOpen, x.over)
-	}
 	return nil
+}
+
+// count adds n to the flights that use the bytes of x.
+func (f *flights) count(x flight, n int) {
+	add := func(by map[string]*ranges.Map[int], spans []span) {
+		for _, s := range spans {
+			if by[s.memory] == nil {
+				by[s.memory] = new(ranges.Map[int])
+			}
+			by[s.memory].Update(s.lo, s.hi, func(m int) int { return m + n })
+		}
+	}
+	add(f.sent, x.sends)
+	add(f.got, x.into)
 }
 
 func (f *flights) land(at int) error {
 	for n, x := range f.open {
 		if x.at == at {
 			f.axes[x.over]--
+			f.count(x, -1)
 			f.open = append(f.open[:n], f.open[n+1:]...)
 			return nil
 		}

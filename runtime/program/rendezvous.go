@@ -19,7 +19,8 @@ const InFlight = 4
 // receive until there is a message, and at a send until there is room. Nothing else decides who goes
 // on, and a device that can go on stays so until it does; so whether all reach
 // their end does not depend on the order in which they go, and one run proves
-// it for all.
+// it for all. Nor do devices differ that run the same and stand alike to all others:
+// one of them goes for all, see [rehearsal.symmetric].
 func (p *Plan) validateMeetings() error {
 	if len(p.Devices) == 0 {
 		return nil
@@ -49,6 +50,8 @@ func messages(prog *Program) bool {
 type rehearsal struct {
 	plan   *Plan
 	prog   int
+	ranks  []int     // that are run
+	whole  []bool    // by mesh axis: all along it are run as one
 	device []*Device // by rank
 	at     []int     // by rank: the instruction that comes
 	rooms  map[group]*room
@@ -95,7 +98,8 @@ func (p *Plan) rehearse(prog int) error {
 			r.device[rank] = &p.Devices[i]
 		}
 	}
-	for rank := range r.device {
+	r.symmetric()
+	for _, rank := range r.ranks {
 		r.ready = append(r.ready, rank)
 		r.issued[rank] = map[int]*meeting{}
 	}
@@ -167,7 +171,7 @@ func (r *rehearsal) issue(rank, i int, in *Instr) error {
 	n := x.next[rank] - x.past
 	x.next[rank]++
 	if n == len(x.open) {
-		x.open = append(x.open, &meeting{what: what, first: rank, missing: r.plan.Parts(in.Comm.Over)})
+		x.open = append(x.open, &meeting{what: what, first: rank, missing: r.parts(in.Comm.Over)})
 	}
 	m := x.open[n]
 	if m.what != what {
@@ -256,7 +260,7 @@ func (r *rehearsal) wake(rank *int) {
 // end says who waits for ever, or which messages nobody receives.
 func (r *rehearsal) end() error {
 	var waits []string
-	for rank := range r.device {
+	for _, rank := range r.ranks {
 		if in := r.next(rank); in != nil && len(waits) < 4 {
 			at := r.at[rank]
 			if in.Comm.Kind == Done {
@@ -269,7 +273,7 @@ func (r *rehearsal) end() error {
 	if waits != nil {
 		return fmt.Errorf("deadlock: %s", strings.Join(waits, ", "))
 	}
-	for rank := range r.device { // in an order that is not the map's
+	for _, rank := range r.ranks { // in an order that is not the map's
 		for i := range r.device[rank].Progs[r.prog].Instrs {
 			c := r.device[rank].Progs[r.prog].Instrs[i].Comm
 			if c == nil || c.Kind != Send {

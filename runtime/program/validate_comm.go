@@ -3,6 +3,8 @@ package program
 import (
 	"fmt"
 	"slices"
+
+	"ptc/internal/ranges"
 )
 
 // maxTag bounds the tags of messages: those of transports end at 2^24, and the
@@ -202,10 +204,18 @@ func (d *Device) validatePlaces(in *Instr, want []int64) error {
 		return nil
 	}
 	n := len(want) / 2
+	all := make([]ranges.Span, len(place))
+	for i, s := range place {
+		all[i] = ranges.Span{Lo: s.lo, Hi: s.hi}
+	}
+	index := ranges.NewIndex(all) // all are in one memory
+	var found []int
 	for i := n; i < len(place); i++ {
-		for j, s := range place {
+		found = index.Meeting(all[i], found[:0])
+		for _, j := range found {
+			s := place[j]
 			inPlace := c.Kind == AllReduce && j == i-n && s == place[i]
-			if j != i && !inPlace && s.meets(place[i]) {
+			if j != i && !inPlace {
 				return fmt.Errorf("%s has its source and destination in the same bytes, from %d on", c.Kind, max(place[i].lo, s.lo))
 			}
 		}

@@ -120,14 +120,13 @@ func (b *Buffer) elements() span { return b.span(int64(Elems(b.Axes) * DTypeSize
 // steps has a place that nothing else is in: a buffer that meets it is in that
 // place, as the tensor's new value is, or pieces of it.
 func (d *Device) validateTensors() error {
-	paths := map[string]bool{}
+	paths := d.tensorsByPath()
 	places := map[string][]span{} // by memory
 	for i := range d.Tensors {
 		t := &d.Tensors[i]
-		if err := name(t.Path); err != nil || paths[t.Path] {
+		if err := name(t.Path); err != nil || paths[t.Path] != i {
 			return unlessLimit(err, "two tensors, or one without a path: %q", t.Path)
 		}
-		paths[t.Path] = true
 		if t.Buffer < 0 || t.Buffer >= len(d.Buffers) {
 			return fmt.Errorf("tensor %s is in buffer %d of %d", t.Path, t.Buffer, len(d.Buffers))
 		}
@@ -135,7 +134,7 @@ func (d *Device) validateTensors() error {
 		if err := t.validateInit(b.DType); err != nil {
 			return fmt.Errorf("tensor %s: %v", t.Path, err)
 		}
-		if err := d.validateCopy(t); err != nil {
+		if err := d.validateCopy(t, paths); err != nil {
 			return err
 		}
 		if b.Bytes > 0 {
@@ -148,6 +147,17 @@ func (d *Device) validateTensors() error {
 		}
 	}
 	return nil
+}
+
+// tensorsByPath are the places of the first tensor of each path.
+func (d *Device) tensorsByPath() map[string]int {
+	paths := make(map[string]int, len(d.Tensors))
+	for i := range d.Tensors {
+		if _, ok := paths[d.Tensors[i].Path]; !ok {
+			paths[d.Tensors[i].Path] = i
+		}
+	}
+	return paths
 }
 
 // validatePersistent checks the places of the tensors in one memory.
@@ -174,7 +184,7 @@ func (d *Device) validatePersistent(memory string, places []span) error {
 
 // validateCopy checks that what t is a copy of is a tensor here of its global
 // shape.
-func (d *Device) validateCopy(t *Tensor) error {
+func (d *Device) validateCopy(t *Tensor, paths map[string]int) error {
 	if t.Of == "" {
 		return nil
 	}
@@ -187,11 +197,8 @@ func (d *Device) validateCopy(t *Tensor) error {
 		}
 		return out
 	}
-	for i := range d.Tensors {
+	if i, ok := paths[t.Of]; ok && &d.Tensors[i] != t {
 		of := &d.Tensors[i]
-		if of.Path != t.Of || of == t {
-			continue
-		}
 		if !slices.EqualFunc(shape(t), shape(of), func(a, b Axis) bool { return a.Name == b.Name && a.Global == b.Global }) {
 			return fmt.Errorf("tensor %s has another shape than %s, of which it is a copy", t.Path, t.Of)
 		}
@@ -313,6 +320,7 @@ func sign(n int64) int {
 func (p *Plan) validatePorts(d *Device, progs map[string]*Program) error {
 	type key struct{ program, role, path string }
 	seen := map[key]bool{}
+	paths := d.tensorsByPath()
 	for i := range d.Ports {
 		x := &d.Ports[i]
 		k := key{x.Program, x.Role, x.Path}
@@ -331,14 +339,14 @@ func (p *Plan) validatePorts(d *Device, progs map[string]*Program) error {
 			return fmt.Errorf("port %s %q after %d of %d instructions", x.Role, x.Path, x.After, len(prog.Instrs))
 		}
 		seen[k] = true
-		if err := p.validatePort(d, x, &d.Buffers[x.Buffer]); err != nil {
+		if err := p.validatePort(d, x, &d.Buffers[x.Buffer], paths); err != nil {
 			return fmt.Errorf("port %s %q of program %s: %w", x.Role, x.Path, x.Program, err)
 		}
 	}
 	return nil
 }
 
-func (p *Plan) validatePort(d *Device, x *Port, b *Buffer) error {
+func (p *Plan) validatePort(d *Device, x *Port, b *Buffer, paths map[string]int) error {
 	if b.Memory != "" {
 		return fmt.Errorf("it is in %s memory", b.Memory)
 	}
@@ -369,8 +377,8 @@ func (p *Plan) validatePort(d *Device, x *Port, b *Buffer) error {
 		}
 		return name(x.Path)
 	case RoleGrad:
-		i := slices.IndexFunc(d.Tensors, func(t Tensor) bool { return t.Path == x.Path })
-		if i < 0 {
+		i, ok := paths[x.Path]
+		if !ok {
 			return fmt.Errorf("there is no such parameter")
 		}
 		if g, w := wholeElems(b), wholeElems(&d.Buffers[d.Tensors[i].Buffer]); g != w {

@@ -28,13 +28,17 @@ func firstFits(bufs []Buffer, goal int64) (best []int64, least, work int64) {
 		best = inTurn(bufs)
 		return best, height(bufs, best), int64(len(bufs))
 	}
+	fit := firstFit
+	if len(bufs) > searchable && usual(bufs) {
+		fit = firstFitByTree
+	}
 	order := make([]int, len(bufs))
 	for _, compare := range orders {
 		for i := range order {
 			order[i] = i
 		}
 		slices.SortStableFunc(order, func(i, j int) int { return compare(bufs[i], bufs[j]) })
-		offsets, w := firstFit(bufs, order)
+		offsets, w := fit(bufs, order)
 		work += w
 		if h := height(bufs, offsets); best == nil || h < least {
 			best, least = offsets, h
@@ -47,7 +51,9 @@ func firstFits(bufs []Buffer, goal int64) (best []int64, least, work int64) {
 }
 
 // firstFit puts each buffer, in the given order, into the lowest gap, among
-// those placed before it that are in use at the same time, in which it fits.
+// those placed before it that are in use at the same time, in which it fits. It looks
+// at all of those in turn, which is quickest for few buffers; the search counts this
+// work as its own.
 func firstFit(bufs []Buffer, order []int) (offsets []int64, work int64) {
 	type taken struct {
 		Buffer

@@ -240,3 +240,22 @@ func sweep(bufs []Buffer, offsets []int64) bool {
 	}
 	return false
 }
+
+// TestFirstFitByTree: the tree finds the gaps that a look at everything finds.
+func TestFirstFitByTree(t *testing.T) {
+	for seed := range int64(30) {
+		r := rand.New(rand.NewSource(seed))
+		bufs := program(r, 20+r.Intn(400), 10+r.Intn(300))
+		if seed%3 == 0 {
+			bufs = cuttings(r, 100, 40, 1<<20)
+		}
+		bufs = slices.DeleteFunc(bufs, func(b Buffer) bool { return !usual([]Buffer{b}) })
+		for range 3 {
+			order := r.Perm(len(bufs))
+			want, _ := firstFit(bufs, order)
+			if got, _ := firstFitByTree(bufs, order); !slices.Equal(got, want) {
+				t.Fatalf("seed %d: %v, not %v", seed, got, want)
+			}
+		}
+	}
+}

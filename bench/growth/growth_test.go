@@ -1,0 +1,266 @@
+package growth
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var long = flag.Bool("long", false, "compile up to 192 layers and 256 microbatches")
+
+const layouts = `
+layout growth_one { }
+layout growth_3d {
+  mesh dp = 4, tp = 2
+  shard batch over dp
+  shard heads, ffn, vocab over tp
+  shard seq over tp between Block
+  zero 1 over dp
+  precision { compute = bf16 }
+}
+layout growth_zero {
+  mesh dp = 4
+  shard batch over dp
+  zero 3 over dp
+  recompute Block
+}
+`
+
+// pipeline is a layout with a number of microbatches.
+func pipeline(microbatches int) string {
+	return fmt.Sprintf(`
+layout growth_pipe_%d {
+  mesh dp = 2, pp = 4
+  shard batch over dp
+  pipeline blocks over pp { schedule = 1f1b  microbatches = %d }
+}
+`, microbatches, microbatches)
+}
+
+// series is a layout that is compiled in several sizes, each twice the last.
+type series struct {
+	layout string // %d stands for the number of microbatches
+	what   string // that grows
+	sizes  []int
+}
+
+func (s series) set(n int) (string, map[string]int) {
+	set := map[string]int{"embed": 32, "heads": 4, "head": 8, "ffn": 64, "vocab": 64, "seq": 16, "batch": 16, "layers": n}
+	if s.what == "microbatches" {
+		set["layers"], set["batch"] = 4, 2*n
+		return fmt.Sprintf(s.layout, n), set
+	}
+	return s.layout, set
+}
+
+func all() []series {
+	if *long {
+		layers := []int{6, 12, 24, 48, 96, 192}
+		return []series{
+			{"growth_one", "layers", layers},
+			{"growth_3d", "layers", layers},
+			{"growth_zero", "layers", layers[:5]},
+			{"growth_pipe_8", "layers", []int{8, 16, 32, 64, 128}},
+			{"growth_pipe_%d", "microbatches", []int{4, 8, 16, 32, 64, 128, 256}},
+		}
+	}
+	return []series{
+		{"growth_one", "layers", []int{6, 12, 24}},
+		{"growth_3d", "layers", []int{6, 12, 24}},
+		{"growth_pipe_%d", "microbatches", []int{8, 16, 32}},
+	}
+}
+
+const (
+	// packageLimit and blockLimit are the highest exponents of growth, see
+	// [exponent]: that of n log n is below 1.15 from a thousand operations on, that
+	// of n² is 2. A block alone is less even than a package: what few layers
+	// do not do, or where a kernel is found again, counts for more.
+	packageLimit = 1.2
+	blockLimit   = 1.4
+	// Packages and blocks that run fewer statements than this at the largest size, or
+	// a smaller share of all, are not judged: they are noise.
+	packageLeast = 50_000
+	blockLeast   = 30_000
+	blockShare   = 1. / 500
+)
+
+// bounded is what may grow faster, since something else limits it.
+var bounded = map[string]string{
+	"passes/memory/place/search.go":  "a search that ends after so much work",
+	"passes/memory/place/piece.go":   "as search.go",
+	"passes/memory/place/improve.go": "as search.go",
+	"passes/memory/place/section.go": "as search.go",
+	"passes/memory/place/fit.go":     "it goes through all pairs of up to 2,048 buffers, beyond which tree.go stands in",
+	"passes/memory/place/place.go":   "as fit.go",
+	"passes/memory/place/tree.go":    "more layers leave more gaps that are too small; it serves up to 32,768 buffers",
+}
+
+// judged are the folders of the packages whose growth counts.
+var judged = []string{"passes", "ir", "lang", "backend/assemble", "runtime/program", "runtime/explain", "internal/ranges", "compiler"}
+
+func TestGrowth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds a compiler that counts")
+	}
+	microbatches := map[int]bool{8: true}
+	for _, s := range all() {
+		if s.what == "microbatches" {
+			for _, n := range s.sizes {
+				microbatches[n] = true
+			}
+		}
+	}
+	text := layouts
+	for n := range microbatches {
+		text += pipeline(n)
+	}
+	c := build(t, text)
+	for _, s := range all() {
+		t.Run(s.what+" "+s.layout, func(t *testing.T) {
+			var runs []counts
+			for _, n := range s.sizes {
+				layout, set := s.set(n)
+				runs = append(runs, c.compile(t, layout, set))
+				if len(runs) >= 3 {
+					judge(t, s, runs)
+				}
+			}
+			t.Logf("%s of %v\n%s", s.what, s.sizes, table(packages(runs)))
+		})
+	}
+}
+
+// exponent is how fast the last of counts grew: the logarithm to the base 2 of what
+// it is more than the one before, by what that is more than the one before it.
+// What does not grow at all has no part in it.
+func exponent(n []int64) float64 {
+	i := len(n) - 1
+	last, before := n[i]-n[i-1], n[i-1]-n[i-2]
+	if last <= 0 || before <= 0 {
+		return 0
+	}
+	return math.Log2(float64(last) / float64(before))
+}
+
+// over are the counts of one thing, by run.
+func over[K comparable](runs []map[K]int64) map[K][]int64 {
+	out := map[K][]int64{}
+	for i, r := range runs {
+		for k, n := range r {
+			if out[k] == nil {
+				out[k] = make([]int64, len(runs))
+			}
+			out[k][i] += n
+		}
+	}
+	return out
+}
+
+func blocks(runs []counts) map[block][]int64 {
+	all := make([]map[block]int64, len(runs))
+	for i, r := range runs {
+		all[i] = map[block]int64{}
+		for b, n := range r {
+			if judgedFile(b) {
+				all[i][b] = n
+			}
+		}
+	}
+	return over(all)
+}
+
+func packages(runs []counts) map[string][]int64 {
+	all := make([]map[string]int64, len(runs))
+	for i, r := range runs {
+		all[i] = map[string]int64{}
+		for b, n := range r {
+			if judgedFile(b) {
+				all[i][b.pkg()] += n
+			}
+		}
+	}
+	return over(all)
+}
+
+func judgedFile(b block) bool {
+	return bounded[b.file] == "" && slices.ContainsFunc(judged, func(dir string) bool {
+		return b.pkg() == dir || strings.HasPrefix(b.file, dir+"/")
+	})
+}
+
+// fewRuns is how many compilations of a series must be there before the helpers of
+// passes are judged, whose logarithms still grow fast for few ranges.
+const fewRuns = 4
+
+// judge fails where the last run took more than its size explains.
+func judge(t *testing.T, s series, runs []counts) {
+	sizes := s.sizes[:len(runs)]
+	i := len(runs) - 1
+	packs := packages(runs)
+	for _, p := range slices.Sorted(maps.Keys(packs)) {
+		if p == "internal/ranges" && len(runs) < fewRuns {
+			continue
+		}
+		if n := packs[p]; n[i] >= packageLeast && exponent(n) > packageLimit {
+			t.Errorf("%s: %s of %v: %v statements, exponent %.2f; at most %.2f\n%s", p, s.what, sizes, n, exponent(n), packageLimit, hottest(runs, p))
+		}
+	}
+	all, total := blocks(runs), int64(0)
+	for _, n := range all {
+		total += n[i]
+	}
+	least := max(blockLeast, int64(blockShare*float64(total)))
+	for _, b := range slices.SortedFunc(maps.Keys(all), func(a, b block) int { return cmp.Compare(all[b][i], all[a][i]) }) {
+		if b.pkg() == "internal/ranges" && len(runs) < fewRuns {
+			continue
+		}
+		if n := all[b]; n[i] >= least && exponent(n) > blockLimit {
+			t.Errorf("%s:%s: %s of %v: %v statements, exponent %.2f; at most %.2f", b.file, b.at, s.what, sizes, n, exponent(n), blockLimit)
+		}
+	}
+}
+
+// hottest are the blocks of a package whose counts grew most beyond the double of
+// what they grew by before.
+func hottest(runs []counts, pkg string) string {
+	all := blocks(runs)
+	i := len(runs) - 1
+	excess := func(n []int64) int64 { return n[i] - n[i-1] - 2*(n[i-1]-n[i-2]) }
+	var list []block
+	for b := range all {
+		if b.pkg() == pkg && excess(all[b]) > 0 {
+			list = append(list, b)
+		}
+	}
+	slices.SortFunc(list, func(a, b block) int { return cmp.Compare(excess(all[b]), excess(all[a])) })
+	var out strings.Builder
+	for _, b := range list[:min(8, len(list))] {
+		fmt.Fprintf(&out, "  %5.2f %v %s:%s\n", exponent(all[b]), all[b], b.file, b.at)
+	}
+	return out.String()
+}
+
+// table is the packages by their statements in the last run.
+func table(packs map[string][]int64) string {
+	var total int64
+	for _, n := range packs {
+		total += n[len(n)-1]
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "%-26s %7s %8s  statements\n", "package", "share", "exponent")
+	for _, p := range slices.SortedFunc(maps.Keys(packs), func(a, b string) int {
+		return cmp.Or(cmp.Compare(packs[b][len(packs[b])-1], packs[a][len(packs[a])-1]), cmp.Compare(a, b))
+	}) {
+		n := packs[p]
+		if last := n[len(n)-1]; last*1000 >= total {
+			fmt.Fprintf(&out, "%-26s %6.1f%% %8.2f  %v\n", p, 100*float64(last)/float64(total), exponent(n), n)
+		}
+	}
+	return out.String()
+}
