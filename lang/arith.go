@@ -202,9 +202,9 @@ func (f *frame) alike(nodes []syntax.Node, vs ...value) ([]value, bool) {
 // constTensor is a number as a scalar of dtype d.
 func (f *frame) constTensor(n syntax.Node, c number, d ir.DType) value {
 	switch {
-	case d == ir.I32 && (c.v != math.Trunc(c.v) || math.Abs(c.v) > maxSize):
+	case d.IsInt() && (c.v != math.Trunc(c.v) || math.Abs(c.v) > maxSize):
 		return f.wants("E0207", n, "a whole number of 32 bits", "`cast(x, f32)` turns the tensor into numbers with fractions", "%s beside an i32 tensor", c.what())
-	case d == ir.Bool && c.v != 0 && c.v != 1:
+	case !d.Holds(c.v):
 		return f.wants("E0207", n, "true or false", "", "%s beside a tensor of bool", c.what())
 	}
 	return f.emit(n, "const", ir.A("dtype", ir.Name(d.String()), "value", ir.Float(c.v)))

@@ -2,9 +2,11 @@ package lang
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ptc/internal/diag"
+	dtypes "ptc/internal/dtype"
 	"ptc/ir"
 	"ptc/lang/syntax"
 )
@@ -98,8 +100,8 @@ func (l *lowerer) lowerLayout(y *layout, t *training, compute string) {
 	}
 	if compute != "" {
 		d, ok := ir.ParseDType(compute)
-		if !ok || !d.IsFloat() || d == ir.F64 {
-			l.errs.add(&diag.Error{Code: "E0413", Msg: "cannot compute in `" + clip(compute) + "`", Want: "one of bf16, f16, f32"})
+		if !ok || !slices.Contains(dtypes.Compute(), d) {
+			l.errs.add(&diag.Error{Code: "E0413", Msg: "cannot compute in `" + clip(compute) + "`", Want: diag.OneOf(dtypes.Names(dtypes.Compute()))})
 		}
 		y.precision["compute"] = d
 	}

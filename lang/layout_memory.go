@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ptc/internal/diag"
+	dtypes "ptc/internal/dtype"
 	"ptc/ir"
 	"ptc/lang/syntax"
 )
@@ -165,18 +166,23 @@ func (y *layout) checkKept(x syntax.Expr, k string, mods []*instance) {
 	y.f.wants("E0412", x, diag.OneOf(names), diag.DidYouMean(k, names), "%s has no module `%s`", mods[0].what(), k)
 }
 
-// foreignDType turns the names that others give to dtypes into those here.
-var foreignDType = strings.NewReplacer("bfloat", "bf", "float", "f", "fp", "f", "half", "f16")
+// ownDType is the name here of a dtype that others call so, or the name itself.
+func ownDType(name string) string {
+	if d, ok := dtypes.Alias(name); ok {
+		return d.String()
+	}
+	return name
+}
 
 func (y *layout) setPrecision(d *syntax.Precision) {
 	y.single(d, "precision")
-	allowed := map[string][]string{"compute": {"f32", "bf16", "f16"}, "params": {"f32", "bf16", "f16"}, "reduce": {"f32", "bf16"}}
+	allowed := map[string][]string{"compute": dtypes.Names(dtypes.Compute()), "params": dtypes.Names(dtypes.Compute()), "reduce": dtypes.Names(dtypes.Reduce())}
 	readers := map[string]func(syntax.Expr){}
 	for k, names := range allowed {
 		readers[k] = func(x syntax.Expr) {
 			w, ok := y.word(x)
 			if ok && !contains(names, w) {
-				y.f.wants("E0413", x, diag.OneOf(names), diag.DidYouMean(foreignDType.Replace(w), names), "`%s` cannot be %s", k, clip(w))
+				y.f.wants("E0413", x, diag.OneOf(names), diag.DidYouMean(ownDType(w), names), "`%s` cannot be %s", k, clip(w))
 				return
 			}
 			y.precision[k], _ = ir.ParseDType(w)

@@ -223,10 +223,10 @@ func (u *updater) one(p *param, grad *ir.Value) (*ir.Value, bool) {
 // et al., "Mixed Precision Training" (2018), section 3.1.
 func (u *updater) master(p *param) (tensor, ir.Type) {
 	w := u.fb.values[p]
-	if d := p.typ.DType; d != ir.BF16 && d != ir.F16 {
+	if !p.typ.DType.IsNarrow() {
 		return tensor{w}, p.typ
 	}
-	wide := p.typ.WithDType(ir.F32)
+	wide := p.typ.WithDType(p.typ.DType.Acc())
 	// Its path is given when those of the optimizer's own states are known.
 	return tensor{u.fb.f.AddArg(wide, ir.RoleState, "", ir.A("init", p.init, ir.AttrCopyOf, ir.Str(p.path)), p.pos)}, wide
 }

@@ -22,6 +22,7 @@ const module = "ptc"
 // is an error.
 var layers = map[string][]string{
 	"internal/diag":    nil,
+	"internal/dtype":   nil, // element types, shared by IR, kernels, plans and runtime
 	"internal/philox":  nil, // the generator, shared by evaluation, data and initialization
 	"internal/golden":  nil,
 	"internal/regular": nil, // opening files, shared by plans, data, checkpoints and sources
@@ -29,20 +30,20 @@ var layers = map[string][]string{
 	"internal/foreign": nil, // calls of C functions, shared by LLVM, MPI and native code
 	"internal/units":   nil,
 
-	"runtime/program": {"internal/regular"}, // the plan is data
-	"runtime":         {"internal/foreign", "internal/philox", "internal/regular", "internal/units"},
+	"runtime/program": {"internal/dtype", "internal/regular"}, // the plan is data
+	"runtime":         {"internal/dtype", "internal/foreign", "internal/philox", "internal/regular", "internal/units"},
 
 	"stdlib":          nil,
-	"ir":              {"internal/diag", "internal/philox"},
+	"ir":              {"internal/diag", "internal/dtype", "internal/philox"},
 	"lang/syntax":     {"internal/diag"},
-	"lang":            {"internal/diag", "ir", "stdlib"},
-	"passes":          {"internal/diag", "ir"},
+	"lang":            {"internal/diag", "internal/dtype", "ir", "stdlib"},
+	"passes":          {"internal/diag", "internal/dtype", "ir"},
 	"passes/passtest": {"internal/diag", "internal/golden", "ir", "passes"},
 
-	"backend": {"internal/diag", "internal/foreign", "internal/philox", "ir", "runtime/program"},
+	"backend": {"internal/diag", "internal/dtype", "internal/foreign", "internal/philox", "ir", "runtime/program"},
 	// The oracle is the loader of its own kind of code, since the runtime may
 	// not evaluate IR.
-	"backend/ref": {"backend", "internal/diag", "internal/philox", "ir", "runtime/loader", "runtime/program"},
+	"backend/ref": {"backend", "internal/diag", "internal/dtype", "internal/philox", "ir", "runtime/loader", "runtime/program"},
 
 	"compiler": {"backend", "internal/diag", "internal/regular", "ir", "lang", "passes", "runtime/program", "stdlib"},
 	"cmd":      {"compiler", "internal/diag", "internal/regular", "internal/units", "runtime"},
@@ -50,7 +51,7 @@ var layers = map[string][]string{
 	".":        {"compiler", "internal/diag", "runtime"},
 	"docs":     {"lang", "passes"},                // tests alone hold the documents to the code
 	"examples": {"compiler", "passes", "runtime"}, // tests alone train and explain them
-	"bench":    {"backend", "compiler", "internal/diag", "ir", "lang", "passes", "runtime"},
+	"bench":    {"backend", "compiler", "internal/diag", "internal/dtype", "ir", "lang", "passes", "runtime"},
 }
 
 // helpers are packages for tests; only tests and other helpers import them.

@@ -121,7 +121,7 @@ func registerBinary(e binary) {
 		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
 			t := o.Result().Type
 			f := e.f
-			if t.DType == ir.I32 && e.i != nil {
+			if t.DType.IsInt() && e.i != nil {
 				f = func(x, y float64) float64 { return float64(e.i(int32(x), int32(y))) }
 			}
 			return results(map2(t, args[0], args[1], f))

@@ -17,7 +17,7 @@ func init() {
 		Infer: inferReduce("reduce_sum"), Grad: gradReduceSum, Shard: reduceRule(sums),
 		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
 			add := func(acc, x float64) float64 { return acc + x }
-			if o.Result().Type.DType == ir.I32 {
+			if o.Result().Type.DType.IsInt() {
 				add = func(acc, x float64) float64 { return wrap(acc + x) }
 			}
 			return results(fold(o.Result().Type, args[0], 0, add))

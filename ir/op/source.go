@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand"
 
+	"ptc/internal/dtype"
 	"ptc/ir"
 	"ptc/ir/tensor"
 )
@@ -63,7 +64,7 @@ func init() {
 				return nil, err
 			}
 			v := attrs.Float("value", 0)
-			if d == ir.I32 && v != float64(int32(v)) || d == ir.Bool && v != 0 && v != 1 {
+			if !d.Holds(v) {
 				return nil, &ShapeError{Msg: fmt.Sprintf("%v is not a value of %s", ir.Float(v), d)}
 			}
 			return one(ir.Scalar(d))
@@ -195,7 +196,7 @@ func localRandom(o *ir.Op, results []ir.Type) ir.Attrs {
 }
 
 func sampleConst(r *rand.Rand) Example {
-	all := []ir.DType{ir.Bool, ir.I32, ir.F16, ir.BF16, ir.F32, ir.F64}
+	all := dtype.Tensors()
 	d := all[r.Intn(len(all))]
 	return Example{Attrs: ir.A("dtype", ir.Name(d.String()), "value", ir.Float(draw(r, d, 0.1, 2)()))}
 }

@@ -90,7 +90,7 @@ func registerUnary(u unary) {
 		Shard: elemRule,
 		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
 			f, t := u.f, o.Result().Type
-			if t.DType == ir.I32 {
+			if t.DType.IsInt() {
 				f = func(x float64) float64 { return wrap(u.f(x)) }
 			}
 			return results(map1(t, args[0], f))

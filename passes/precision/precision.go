@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ptc/internal/diag"
+	"ptc/internal/dtype"
 	"ptc/ir"
 	"ptc/passes/pass"
 )
@@ -89,13 +90,8 @@ func Of(m *ir.Module) (Rule, error) {
 	return r, nil
 }
 
-// allowed are the dtypes of each setting. Gradients are not added up in f16,
-// whose range a sum of scaled ones leaves.
-var allowed = map[string][]ir.DType{
-	"compute": {ir.F32, ir.BF16, ir.F16},
-	"params":  {ir.F32, ir.BF16, ir.F16},
-	"reduce":  {ir.F32, ir.BF16},
-}
+// allowed are the dtypes of each setting.
+var allowed = map[string][]ir.DType{"compute": dtype.Compute(), "params": dtype.Compute(), "reduce": dtype.Reduce()}
 
 func (r *Rule) set(key, name string) error {
 	dst := map[string]*ir.DType{"compute": &r.Compute, "params": &r.Params, "reduce": &r.Reduce}[key]
@@ -104,10 +100,7 @@ func (r *Rule) set(key, name string) error {
 		return &diag.Error{Code: "E0604", Msg: fmt.Sprintf("precision: unknown setting `%s`", key),
 			Want: "one of compute, params, reduce, scale", Hint: diag.DidYouMean(key, keys)}
 	}
-	var names []string
-	for _, d := range allowed[key] {
-		names = append(names, d.String())
-	}
+	names := dtype.Names(allowed[key])
 	d, ok := ir.ParseDType(name)
 	switch {
 	case !ok || !d.IsFloat():

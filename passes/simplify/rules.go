@@ -56,7 +56,7 @@ func is(v *ir.Value, want float64) bool {
 // constant is a scalar constant.
 func (r *rewriter) constant(o *ir.Op, d ir.DType, v float64) *ir.Value {
 	var val ir.AttrVal = ir.Float(v)
-	if d == ir.I32 {
+	if d.IsInt() {
 		val = ir.Int(int64(v))
 	}
 	return r.emit(o, "const", ir.A("dtype", ir.Name(d.String()), "value", val))
@@ -90,19 +90,7 @@ func finite(v *ir.Value) bool {
 	if c, ok := splat(v); ok {
 		return !math.IsNaN(c) && !math.IsInf(c, 0)
 	}
-	return !v.Type.DType.IsFloat() || from(v, "cast") && finite(v.Def.Args[0]) && widens(v.Def.Args[0].Type.DType, v.Type.DType)
-}
-
-// widens reports whether every value of dtype a is one of dtype b, so that a
-// cast from a to b loses nothing.
-func widens(a, b ir.DType) bool {
-	switch {
-	case a == b || a == ir.Bool || b == ir.F64:
-		return true
-	case a == ir.F16 || a == ir.BF16:
-		return b == ir.F32
-	}
-	return false
+	return !v.Type.DType.IsFloat() || from(v, "cast") && finite(v.Def.Args[0]) && v.Def.Args[0].Type.DType.Within(v.Type.DType)
 }
 
 func init() {
@@ -132,7 +120,7 @@ func fold(r *rewriter, o *ir.Op) *ir.Value {
 	}
 	v, t := res[0].Data[0], o.Results[0].Type.DType
 	if o.Name == "cast" && t.IsFloat() {
-		if tensor.RoundTo(t, res[0].Data); res[0].Data[0] != v {
+		if t.Round(res[0].Data); res[0].Data[0] != v {
 			return nil
 		}
 	}

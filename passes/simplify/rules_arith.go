@@ -163,7 +163,7 @@ func castSame(_ *rewriter, o *ir.Op) *ir.Value {
 
 func castCast(r *rewriter, o *ir.Op) *ir.Value {
 	mid := o.Args[0]
-	if !from(mid, "cast") || !widens(mid.Def.Args[0].Type.DType, mid.Type.DType) {
+	if !from(mid, "cast") || !mid.Def.Args[0].Type.DType.Within(mid.Type.DType) {
 		return nil
 	}
 	return r.emit(o, "cast", o.Attrs, mid.Def.Args[0])

@@ -86,13 +86,13 @@ func mod(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value {
 func cast(g *gen, o *ir.Op, x []*kernel.Value) *kernel.Value {
 	b, v := g.b, x[0]
 	to := elem(o.Result().Type.DType)
-	switch to {
-	case kernel.Bool:
+	switch {
+	case to == kernel.Bool:
 		if v.Type.Elem == kernel.I1 {
 			return v
 		}
 		return b.Ne(v, b.Like(v, 0))
-	case kernel.BF16, kernel.F16:
+	case to.IsNarrow():
 		if from := elem(o.Args[0].Type.DType); from == to {
 			return v
 		}

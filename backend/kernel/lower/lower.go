@@ -115,21 +115,7 @@ func (g *gen) within(body func()) {
 	g.scopes = g.scopes[:len(g.scopes)-1]
 }
 
-func elem(d ir.DType) kernel.Elem {
-	switch d {
-	case ir.Bool:
-		return kernel.Bool
-	case ir.I32:
-		return kernel.I32
-	case ir.F16:
-		return kernel.F16
-	case ir.BF16:
-		return kernel.BF16
-	case ir.F64:
-		return kernel.F64
-	}
-	return kernel.F32
-}
+func elem(d ir.DType) kernel.Elem { return kernel.Elem(d) }
 
 // supported says what no CPU kernel can do yet.
 func supported(f *ir.Func) error {

@@ -233,8 +233,9 @@ func (s *sweeps) rowView() op.Strided {
 // identity is what a reduction starts from.
 func identity(o *ir.Op) float64 {
 	if o.Name == "reduce_max" {
-		if o.Result().Type.DType == ir.I32 {
-			return math.MinInt32
+		if d := o.Result().Type.DType; !d.IsFloat() {
+			least, _ := d.Bounds()
+			return least
 		}
 		return math.Inf(-1)
 	}
