@@ -24,7 +24,7 @@ func init() {
 	Register(&Def{
 		Name: "select", Doc: "The second operand where the first holds, else the third.",
 		Class: Elementwise, MinArgs: 3, MaxArgs: 3,
-		Infer: inferSelect, Grad: gradSelect, Shard: elemRule, LinearIn: [][]int{{1, 2}},
+		Infer: inferSelect, Grad: gradSelect, Shard: elemRule, Linear: Linearity{In: [][]int{{1, 2}}},
 		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
 			return results(choose(o.Result().Type, args[0], args[1], args[2]))
 		},
@@ -45,7 +45,7 @@ const AttrOwed = "owed"
 
 // IsLinear reports whether sums that operands of o owe may be owed of its
 // results instead: its row is linear, or it is a cast that says so.
-func IsLinear(o *ir.Op) bool { return Of(o).Linear || o.Attrs.Bool(AttrOwed) }
+func IsLinear(o *ir.Op) bool { return Of(o).Linear.Carries() || o.Attrs.Bool(AttrOwed) }
 
 // dtypeAttr is the dtype under key, or def where the key is not set.
 func dtypeAttr(attrs ir.Attrs, key string, def ir.DType) (ir.DType, error) {

@@ -12,7 +12,7 @@ func init() {
 		Class: Contraction, MinArgs: 2, MaxArgs: 2,
 		Attrs: []AttrSpec{{"over", ir.Names(nil), true}, {"out", ir.Names(nil), false}, {"to", ir.Name(""), false}},
 		Infer: inferDot, Grad: gradDot,
-		Shard: reduceRule(sums), LinearIn: [][]int{{0}, {1}}, Eval: evalDot, Flops: flopsDot, Sample: sampleDot,
+		Shard: reduceRule(sums), Linear: Linearity{In: [][]int{{0}, {1}}}, Eval: evalDot, Flops: flopsDot, Sample: sampleDot,
 	})
 }
 

@@ -22,7 +22,7 @@ func init() {
 			}
 			return results(fold(o.Result().Type, args[0], 0, add))
 		},
-		Flops: reduceFlops, Sample: sampleReduce, Additive: true,
+		Flops: reduceFlops, Sample: sampleReduce, Linear: Linearity{All: true, Early: true},
 	})
 	Register(&Def{
 		Name: "reduce_max", Doc: "The maximum over the axes `over`, NaN if any is; elements that tie share the gradient equally.",

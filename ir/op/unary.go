@@ -21,6 +21,7 @@ type unary struct {
 	lo, hi   float64
 	positive bool
 	linear   bool
+	traits   Traits
 }
 
 func init() {
@@ -34,7 +35,7 @@ func init() {
 // a typical polynomial evaluation.
 func unaries() []unary {
 	return []unary{
-		{name: "neg", linear: true, doc: "The negated operand.", kinds: numbers, flops: 1, lo: 0.1, hi: 3,
+		{name: "neg", linear: true, traits: Involution, doc: "The negated operand.", kinds: numbers, flops: 1, lo: 0.1, hi: 3,
 			f:    func(x float64) float64 { return -x },
 			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value { return b.Neg(g) }},
 		{name: "abs", doc: "The absolute value; the gradient at 0 is 0.", kinds: numbers, f: math.Abs, flops: 1, lo: 0.1, hi: 3,
@@ -73,14 +74,14 @@ func unaries() []unary {
 			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value { return b.Mul(g, b.Emit("cos", nil, x)) }},
 		{name: "cos", doc: "The cosine of radians.", kinds: floats, f: math.Cos, flops: 14, lo: 0.1, hi: 3,
 			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value { return b.Neg(b.Mul(g, b.Emit("sin", nil, x))) }},
-		{name: "not", doc: "The logical negation.", kinds: bools, f: func(x float64) float64 { return 1 - x }},
+		{name: "not", traits: Involution, doc: "The logical negation.", kinds: bools, f: func(x float64) float64 { return 1 - x }},
 		{name: "detach", doc: "The operand, with zero gradient.", kinds: anyType, f: func(x float64) float64 { return x }, lo: 0.1, hi: 3},
 	}
 }
 
 func registerUnary(u unary) {
 	d := &Def{
-		Name: u.name, Doc: u.doc, Class: Elementwise, MinArgs: 1, MaxArgs: 1, Linear: u.linear,
+		Name: u.name, Doc: u.doc, Class: Elementwise, MinArgs: 1, MaxArgs: 1, Linear: Linearity{All: u.linear}, Traits: u.traits,
 		Infer: func(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) {
 			if err := wantKind(u.name, args[0], u.kinds); err != nil {
 				return nil, err

@@ -182,7 +182,7 @@ func positions(v *ir.Value) int {
 	for v.Def != nil && op.Of(v.Def).Class == op.Movement {
 		v = v.Def.Args[0]
 	}
-	if v.Def == nil || v.Def.Name != "index" {
+	if v.Def == nil || v.Def.Name != op.Index {
 		return 0
 	}
 	return int(v.Def.Attrs.Int("size", 0))

@@ -99,7 +99,7 @@ func newProgram(f *ir.Func) *program {
 	segment := 0
 	for i, o := range f.Ops {
 		p.index[o] = i
-		if o.Name == "send" || o.Name == "recv" {
+		if op.Has(o, op.Message) {
 			segment++
 		}
 		p.segment[o] = segment
@@ -138,7 +138,7 @@ func (p *program) isFree(o *ir.Op) bool {
 	if len(o.Args) == 0 {
 		return d.Class == op.Source
 	}
-	if d.Class != op.Elementwise && !op.ByName(o) {
+	if d.Class != op.Elementwise && !op.Has(o, op.ByName) {
 		return false
 	}
 	return p.freeSize(o, freeOps) >= 0
@@ -151,7 +151,7 @@ func (p *program) readStored(v *ir.Value) bool {
 		switch {
 		case op.Of(u).Class == op.Collective:
 			return true
-		case op.ByName(u):
+		case op.Has(u, op.ByName):
 			return op.CanView(u) && p.readStored(u.Result())
 		}
 		return op.CanView(u)

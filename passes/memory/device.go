@@ -120,9 +120,9 @@ func (d *device) results(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 	var mark func(v *ir.Value, key string) // v, and what is in its place
 	mark = func(v *ir.Value, key string) {
 		own[v] = key
-		if x := v.Def; x != nil && (x.Name == "hold" || x.Name == "done") {
+		if x := v.Def; x != nil && op.Has(x, op.Joins|op.Completes) {
 			for i, a := range x.Args {
-				if x.Name == "hold" || x.Results[i] == v {
+				if op.Has(x, op.Joins) || x.Results[i] == v {
 					mark(a, key)
 				}
 			}
@@ -135,7 +135,7 @@ func (d *device) results(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 	}
 	memory := op.Memories(f)
 	for _, o := range f.Ops {
-		if o.Name == "part" {
+		if op.Has(o, op.Subview) {
 			continue // it writes nothing, and is in what it is of
 		}
 		for j, lo := range o.At {

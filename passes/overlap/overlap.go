@@ -83,13 +83,7 @@ func (o *options) movable(x *ir.Op) bool {
 }
 
 // group reports whether x is an exchange among a group of devices.
-func group(x *ir.Op) bool {
-	switch x.Name {
-	case "send", "recv", "shard_slice":
-		return false
-	}
-	return op.Of(x).Class == op.Collective && x.Attrs.Has("over")
-}
+func group(x *ir.Op) bool { return op.Has(x, op.Exchanges) }
 
 func count(f *ir.Func) int {
 	n := 0
@@ -191,7 +185,7 @@ func (o *options) gathers(f *ir.Func) map[*ir.Op]*ir.Op {
 // ofArguments reports whether x gathers what is there from the beginning, such
 // as parameters.
 func ofArguments(x *ir.Op) bool {
-	return x.Name == "all_gather" && !slices.ContainsFunc(x.Args, func(v *ir.Value) bool { return v.Def != nil })
+	return op.Has(x, op.Gathers) && !op.Has(x, op.Scatters) && !slices.ContainsFunc(x.Args, func(v *ir.Value) bool { return v.Def != nil })
 }
 
 // layerOf is a module path up to the number of its outermost repeated module.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ptc/ir"
+	"ptc/ir/op"
 )
 
 // plan is what brings a value into another sharding: axes to split, the steps
@@ -125,7 +126,7 @@ func (p *partitioner) splitAxes(v *ir.Value, best plan, names []string) (*ir.Val
 			}
 			major.Size = p.m.MeshSize(names[m]) / p.parts(here.Mesh[stays:k])
 			minor := ir.Axis{Name: a.Name, Size: here.Size / major.Size, Mesh: slices.Clone(here.Mesh[k:])}
-			v = p.b.Emit("split", ir.A("axis", ir.Name(a.Name), "into", ir.Sizes{{Name: major.Name, N: major.Size}, {Name: a.Name, N: minor.Size}}), v)
+			v = p.b.Emit(op.Split, ir.A("axis", ir.Name(a.Name), "into", ir.Sizes{{Name: major.Name, N: major.Size}, {Name: a.Name, N: minor.Size}}), v)
 			t.Axes = slices.Replace(t.Axes, at, at+1, major, minor)
 			v.Type = t
 			axes = append(axes, major.Name)
@@ -152,7 +153,7 @@ func (p *partitioner) mergeAxes(v *ir.Value, t ir.Type) *ir.Value {
 			major := v.Type.Axes[at-1]
 			u := v.Type.Clone()
 			u.Axes = slices.Replace(u.Axes, at-1, at+1, ir.Axis{Name: a.Name, Size: major.Size * u.Axes[at].Size, Mesh: slices.Concat(major.Mesh, u.Axes[at].Mesh)})
-			v = p.b.Emit("merge", ir.A("axes", ir.Names{major.Name, a.Name}, "into", ir.Name(a.Name)), v)
+			v = p.b.Emit(op.Merge, ir.A("axes", ir.Names{major.Name, a.Name}, "into", ir.Name(a.Name)), v)
 			v.Type = u
 		}
 	}

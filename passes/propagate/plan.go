@@ -62,7 +62,7 @@ func (l *layout) try(f *ir.Func, by plan) *trial {
 	}
 	t.p = propagate(&pass.Context{}, l, f, by)
 	for _, o := range f.Ops {
-		if o.Name == "reshard" {
+		if o.Name == op.Reshard {
 			t.sent += l.sent(o.Args[0].Type, o.Result().Type)
 		}
 	}

@@ -3,56 +3,57 @@ package lower
 import (
 	"ptc/backend/kernel"
 	"ptc/ir"
+	"ptc/ir/op"
 )
 
 // elementwise holds the native code of each elementwise operation: operands
 // have the same number of lanes.
 var elementwise = map[string]func(g *gen, o *ir.Op, x []*kernel.Value) *kernel.Value{
-	"neg":     unary((*kernel.Builder).Neg),
-	"abs":     unary((*kernel.Builder).Abs),
-	"exp":     unary((*kernel.Builder).Exp),
-	"log":     unary((*kernel.Builder).Log),
-	"sqrt":    unary((*kernel.Builder).Sqrt),
-	"rsqrt":   unary((*kernel.Builder).Rsqrt),
-	"tanh":    unary((*kernel.Builder).Tanh),
-	"erf":     unary((*kernel.Builder).Erf),
-	"sigmoid": unary((*kernel.Builder).Sigmoid),
-	"sin":     unary((*kernel.Builder).Sin),
-	"cos":     unary((*kernel.Builder).Cos),
-	"floor":   unary((*kernel.Builder).Floor),
-	"not":     unary((*kernel.Builder).Not),
-	"detach":  func(_ *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value { return x[0] },
-	"sign":    sign,
-	"cast":    cast,
+	op.Neg:     unary((*kernel.Builder).Neg),
+	op.Abs:     unary((*kernel.Builder).Abs),
+	op.Exp:     unary((*kernel.Builder).Exp),
+	op.Log:     unary((*kernel.Builder).Log),
+	op.Sqrt:    unary((*kernel.Builder).Sqrt),
+	op.Rsqrt:   unary((*kernel.Builder).Rsqrt),
+	op.Tanh:    unary((*kernel.Builder).Tanh),
+	op.Erf:     unary((*kernel.Builder).Erf),
+	op.Sigmoid: unary((*kernel.Builder).Sigmoid),
+	op.Sin:     unary((*kernel.Builder).Sin),
+	op.Cos:     unary((*kernel.Builder).Cos),
+	op.Floor:   unary((*kernel.Builder).Floor),
+	op.Not:     unary((*kernel.Builder).Not),
+	op.Detach:  func(_ *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value { return x[0] },
+	op.Sign:    sign,
+	op.Cast:    cast,
 
-	"add": binary((*kernel.Builder).Add),
-	"sub": binary((*kernel.Builder).Sub),
-	"mul": binary((*kernel.Builder).Mul),
-	"div": binary((*kernel.Builder).Div),
-	"max": binary((*kernel.Builder).Max),
-	"min": binary((*kernel.Builder).Min),
-	"pow": binary((*kernel.Builder).Pow),
-	"mod": mod,
-	"and": binary((*kernel.Builder).And),
-	"or":  binary((*kernel.Builder).Or),
-	"eq": func(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value {
+	op.Add: binary((*kernel.Builder).Add),
+	op.Sub: binary((*kernel.Builder).Sub),
+	op.Mul: binary((*kernel.Builder).Mul),
+	op.Div: binary((*kernel.Builder).Div),
+	op.Max: binary((*kernel.Builder).Max),
+	op.Min: binary((*kernel.Builder).Min),
+	op.Pow: binary((*kernel.Builder).Pow),
+	op.Mod: mod,
+	op.And: binary((*kernel.Builder).And),
+	op.Or:  binary((*kernel.Builder).Or),
+	op.Eq: func(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value {
 		if x[0].Type.Elem == kernel.I1 {
 			return g.b.Not(g.b.Xor(x[0], x[1]))
 		}
 		return g.b.Eq(x[0], x[1])
 	},
-	"ne": func(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value {
+	op.Ne: func(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value {
 		if x[0].Type.Elem == kernel.I1 {
 			return g.b.Xor(x[0], x[1])
 		}
 		return g.b.Ne(x[0], x[1])
 	},
-	"lt": binary((*kernel.Builder).Lt),
-	"le": binary((*kernel.Builder).Le),
-	"gt": binary((*kernel.Builder).Gt),
-	"ge": binary((*kernel.Builder).Ge),
+	op.Lt: binary((*kernel.Builder).Lt),
+	op.Le: binary((*kernel.Builder).Le),
+	op.Gt: binary((*kernel.Builder).Gt),
+	op.Ge: binary((*kernel.Builder).Ge),
 
-	"select": func(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value {
+	op.Select: func(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value {
 		return g.b.Select(x[0], x[1], x[2])
 	},
 }

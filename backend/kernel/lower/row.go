@@ -232,7 +232,7 @@ func (s *sweeps) rowView() op.Strided {
 
 // identity is what a reduction starts from.
 func identity(o *ir.Op) float64 {
-	if o.Name == "reduce_max" {
+	if o.Name == op.ReduceMax {
 		if d := o.Result().Type.DType; !d.IsFloat() {
 			least, _ := d.Bounds()
 			return least
@@ -253,7 +253,7 @@ func (g *gen) accumulate(o *ir.Op, acc, x *kernel.Value) *kernel.Value {
 }
 
 func (g *gen) combine(o *ir.Op, x, y *kernel.Value) *kernel.Value {
-	if o.Name == "reduce_max" {
+	if o.Name == op.ReduceMax {
 		return g.b.Max(x, y)
 	}
 	return g.b.Add(x, y)
@@ -297,7 +297,7 @@ func (g *gen) reduce(dims []dim, reds []*ir.Op, hoist func([]dim), body func(acc
 			}
 			parts = parts[:half]
 		}
-		if o.Name == "reduce_max" {
+		if o.Name == op.ReduceMax {
 			out[i] = g.b.ReduceMax(parts[0])
 		} else {
 			out[i] = g.b.ReduceAdd(parts[0])

@@ -36,19 +36,19 @@ func (g *gen) compute(v *ir.Value) *kernel.Value {
 	o := v.Def
 	d := op.Of(o)
 	switch {
-	case o.Name == "const":
+	case o.Name == op.Const:
 		return g.constant(o)
-	case o.Name == "index":
+	case o.Name == op.Index:
 		return g.index(o)
-	case o.Name == "coordinate":
+	case o.Name == op.Coordinate:
 		return g.coordinate(o.Attrs.Names("over"))
-	case o.Name == "random":
+	case o.Name == op.Random:
 		return g.random(o)
-	case o.Name == "gather":
+	case o.Name == op.Gather:
 		return g.gather(o)
 	case d.Class == op.Elementwise:
 		return g.elementwise(o)
-	case op.ByName(o):
+	case op.Has(o, op.ByName):
 		return g.value(o.Args[0])
 	}
 	panic(fmt.Sprintf("lower: %s is not computed element by element", o.Name))
