@@ -3,67 +3,14 @@ package lower
 import (
 	"ptc/backend/kernel"
 	"ptc/ir"
-	"ptc/ir/op"
 )
 
-// elementwise holds the native code of each elementwise operation: operands
-// have the same number of lanes.
-var elementwise = map[string]func(g *gen, o *ir.Op, x []*kernel.Value) *kernel.Value{
-	op.Neg:     unary((*kernel.Builder).Neg),
-	op.Abs:     unary((*kernel.Builder).Abs),
-	op.Exp:     unary((*kernel.Builder).Exp),
-	op.Log:     unary((*kernel.Builder).Log),
-	op.Sqrt:    unary((*kernel.Builder).Sqrt),
-	op.Rsqrt:   unary((*kernel.Builder).Rsqrt),
-	op.Tanh:    unary((*kernel.Builder).Tanh),
-	op.Erf:     unary((*kernel.Builder).Erf),
-	op.Sigmoid: unary((*kernel.Builder).Sigmoid),
-	op.Sin:     unary((*kernel.Builder).Sin),
-	op.Cos:     unary((*kernel.Builder).Cos),
-	op.Floor:   unary((*kernel.Builder).Floor),
-	op.Not:     unary((*kernel.Builder).Not),
-	op.Detach:  func(_ *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value { return x[0] },
-	op.Sign:    sign,
-	op.Cast:    cast,
-
-	op.Add: binary((*kernel.Builder).Add),
-	op.Sub: binary((*kernel.Builder).Sub),
-	op.Mul: binary((*kernel.Builder).Mul),
-	op.Div: binary((*kernel.Builder).Div),
-	op.Max: binary((*kernel.Builder).Max),
-	op.Min: binary((*kernel.Builder).Min),
-	op.Pow: binary((*kernel.Builder).Pow),
-	op.Mod: mod,
-	op.And: binary((*kernel.Builder).And),
-	op.Or:  binary((*kernel.Builder).Or),
-	op.Eq: func(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value {
-		if x[0].Type.Elem == kernel.I1 {
-			return g.b.Not(g.b.Xor(x[0], x[1]))
-		}
-		return g.b.Eq(x[0], x[1])
-	},
-	op.Ne: func(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value {
-		if x[0].Type.Elem == kernel.I1 {
-			return g.b.Xor(x[0], x[1])
-		}
-		return g.b.Ne(x[0], x[1])
-	},
-	op.Lt: binary((*kernel.Builder).Lt),
-	op.Le: binary((*kernel.Builder).Le),
-	op.Gt: binary((*kernel.Builder).Gt),
-	op.Ge: binary((*kernel.Builder).Ge),
-
-	op.Select: func(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value {
-		return g.b.Select(x[0], x[1], x[2])
-	},
+func unary(f func(*kernel.Builder, *kernel.Value) *kernel.Value) native {
+	return lanewise(func(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value { return f(g.b, x[0]) })
 }
 
-func unary(f func(*kernel.Builder, *kernel.Value) *kernel.Value) func(*gen, *ir.Op, []*kernel.Value) *kernel.Value {
-	return func(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value { return f(g.b, x[0]) }
-}
-
-func binary(f func(b *kernel.Builder, x, y *kernel.Value) *kernel.Value) func(*gen, *ir.Op, []*kernel.Value) *kernel.Value {
-	return func(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value { return f(g.b, x[0], x[1]) }
+func binary(f func(b *kernel.Builder, x, y *kernel.Value) *kernel.Value) native {
+	return lanewise(func(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value { return f(g.b, x[0], x[1]) })
 }
 
 // sign is -1, 0 or 1; NaN stays NaN.
@@ -102,16 +49,35 @@ func cast(g *gen, o *ir.Op, x []*kernel.Value) *kernel.Value {
 	return b.Convert(v, to.Register())
 }
 
-// elementwise computes o from its operands.
-func (g *gen) elementwise(o *ir.Op) *kernel.Value {
-	lanes := 1
-	x := make([]*kernel.Value, len(o.Args))
-	for i, a := range o.Args {
-		x[i] = g.value(a)
-		lanes = max(lanes, x[i].Type.Lanes)
+// lanewise is the facet of an elementwise operation: f of its operands, which get the
+// same number of lanes.
+func lanewise(f func(g *gen, o *ir.Op, x []*kernel.Value) *kernel.Value) native {
+	return native{value: func(g *gen, o *ir.Op) *kernel.Value {
+		lanes := 1
+		x := make([]*kernel.Value, len(o.Args))
+		for i, a := range o.Args {
+			x[i] = g.value(a)
+			lanes = max(lanes, x[i].Type.Lanes)
+		}
+		for i := range x {
+			x[i] = g.b.Splat(x[i], lanes)
+		}
+		return f(g, o, x)
+	}}
+}
+
+// Bools are equal where neither or both are set.
+
+func equal(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value {
+	if x[0].Type.Elem == kernel.I1 {
+		return g.b.Not(g.b.Xor(x[0], x[1]))
 	}
-	for i := range x {
-		x[i] = g.b.Splat(x[i], lanes)
+	return g.b.Eq(x[0], x[1])
+}
+
+func unequal(g *gen, _ *ir.Op, x []*kernel.Value) *kernel.Value {
+	if x[0].Type.Elem == kernel.I1 {
+		return g.b.Xor(x[0], x[1])
 	}
-	return elementwise[o.Name](g, o, x)
+	return g.b.Ne(x[0], x[1])
 }

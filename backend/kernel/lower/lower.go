@@ -6,7 +6,6 @@ import (
 	"ptc/backend/kernel"
 	"ptc/ir"
 	"ptc/ir/fusion"
-	"ptc/ir/op"
 )
 
 // Kernel generates f under the symbol name.
@@ -126,7 +125,7 @@ func supported(f *ir.Func) error {
 		if o.Result().Type.DType == ir.F64 || len(o.Args) > 0 && o.Args[0].Type.DType == ir.F64 {
 			return fmt.Errorf("f64 runs on the target ref only")
 		}
-		if op.Of(o).Class == op.Elementwise && elementwise[o.Name] == nil {
+		if n, ok := natives[o.Name]; !ok || n.gone {
 			return fmt.Errorf("no native code for %s", o.Name)
 		}
 	}
