@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ptc/ir"
+	"ptc/ir/op"
 	"ptc/lang/syntax"
 )
 
@@ -119,19 +120,11 @@ func (f *frame) tensorArg(c *builtinCall, i int) (tensor, bool) {
 }
 
 func init() {
-	fold := map[string]func(float64) float64{
-		"exp": math.Exp, "log": math.Log, "tanh": math.Tanh, "erf": math.Erf, "sqrt": math.Sqrt,
-		"abs": math.Abs, "sin": math.Sin, "cos": math.Cos, "floor": math.Floor,
-		"rsqrt":   func(x float64) float64 { return 1 / math.Sqrt(x) },
-		"sigmoid": func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
-		"sign": func(x float64) float64 {
-			if x == 0 || x != x {
-				return x
-			}
-			return math.Copysign(1, x)
-		},
-	}
-	for name, g := range fold {
+	for _, d := range op.All() {
+		if d.Scalar == nil || d.Word != d.Name || d.Name == op.Not { // operators, and stop_gradient
+			continue
+		}
+		name, g := d.Name, d.Scalar
 		define(name, "x", func(f *frame, c *builtinCall) value {
 			if n, ok := c.vals[0].(number); ok {
 				r := g(n.v)

@@ -15,14 +15,14 @@ import (
 
 func init() {
 	Register(&Def{
-		Name: "cast", Doc: "The operand as dtype `to`: float to i32 truncates and saturates (NaN gives 0), bool gives 0 or 1, to bool is whether it is not 0.",
+		Name: "cast", Word: "cast", Doc: "The operand as dtype `to`: float to i32 truncates and saturates (NaN gives 0), bool gives 0 or 1, to bool is whether it is not 0.",
 		Class: Elementwise, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{{"to", ir.Name(""), true}, {AttrOwed, ir.BoolVal(false), false}},
 		Infer: inferCast, Grad: gradCast, Shard: elemRule,
 		Eval: evalCast, Flops: noFlops, Sample: sampleCast,
 	})
 	Register(&Def{
-		Name: "select", Doc: "The second operand where the first holds, else the third.",
+		Name: "select", Word: "where", Doc: "The second operand where the first holds, else the third.",
 		Class: Elementwise, MinArgs: 3, MaxArgs: 3,
 		Infer: inferSelect, Grad: gradSelect, Shard: elemRule, Linear: Linearity{In: [][]int{{1, 2}}},
 		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {

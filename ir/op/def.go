@@ -47,8 +47,11 @@ type AttrSpec struct {
 
 // Def is the row of one operation.
 type Def struct {
-	Name  string
-	Doc   string // one sentence: what it computes
+	Name string
+	Doc  string // one sentence: what it computes
+	// Word is how the language writes it: an operator, the name of a function, or []
+	// for what an index in brackets does; empty for what the compiler alone makes.
+	Word  string
 	Class Class
 	// MinArgs and MaxArgs bound the operands; MaxArgs < 0 means any number.
 	MinArgs, MaxArgs int
@@ -80,6 +83,8 @@ type Def struct {
 	Divide func(o *ir.Op, parts func(ir.Axis) int) []ir.Axis
 	// Inverse, where set, is the operation that makes o's operand of its result.
 	Inverse func(o *ir.Op) (name string, attrs ir.Attrs)
+	// Scalar, of elementwise operations of one operand, is what Eval does with a number.
+	Scalar func(x float64) float64
 	// Traits are what else passes ask of it.
 	Traits Traits
 	// Eval computes the results in float64; the evaluator rounds them to

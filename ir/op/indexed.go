@@ -10,7 +10,7 @@ import (
 
 func init() {
 	Register(&Def{
-		Name: "gather", Doc: "The elements of the first operand at the positions along `axis` that the second (i32) gives; a position out of range gives 0. Axes that both have are aligned.",
+		Name: "gather", Word: "[]", Doc: "The elements of the first operand at the positions along `axis` that the second (i32) gives; a position out of range gives 0. Axes that both have are aligned.",
 		Class: Indexed, MinArgs: 2, MaxArgs: 2,
 		Attrs: []AttrSpec{{"axis", ir.Name(""), true}},
 		Infer: inferGather,
@@ -21,7 +21,7 @@ func init() {
 		Shard: ruleGather, Linear: Linearity{In: [][]int{{0}}}, Eval: evalGather, Flops: noFlops, Sample: sampleGather,
 	})
 	Register(&Def{
-		Name: "scatter_add", Doc: "Zeros with axes `out`, to which the first operand is added at the positions along `axis` that the second (i32) gives; a position out of range is dropped. The adjoint of gather.",
+		Name: "scatter_add", Word: "scatter", Doc: "Zeros with axes `out`, to which the first operand is added at the positions along `axis` that the second (i32) gives; a position out of range is dropped. The adjoint of gather.",
 		Class: Indexed, MinArgs: 2, MaxArgs: 2,
 		Attrs: []AttrSpec{{"axis", ir.Name(""), true}, {"out", ir.Sizes(nil), true}},
 		Infer: inferScatterAdd,

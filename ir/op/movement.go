@@ -11,7 +11,7 @@ import (
 
 func init() {
 	Register(&Def{
-		Name: "transpose", Doc: "The operand with its axes stored in `order`.",
+		Name: "transpose", Word: "transpose", Doc: "The operand with its axes stored in `order`.",
 		Class: Movement, Linear: Linearity{All: true}, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{{"order", ir.Names(nil), true}},
 		Infer: func(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
@@ -30,7 +30,7 @@ func init() {
 		},
 	})
 	Register(&Def{
-		Name: "rename", Doc: "The operand with axes renamed, all at once.",
+		Name: "rename", Word: "rename", Doc: "The operand with axes renamed, all at once.",
 		Class: Movement, Linear: Linearity{All: true}, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{{"axes", ir.Pairs(nil), true}},
 		Infer: inferRename,
@@ -45,7 +45,7 @@ func init() {
 		Eval:  evalSame, Flops: noFlops, Sample: sampleRename, View: viewRename,
 	})
 	Register(&Def{
-		Name: "broadcast", Doc: "The operand repeated along the axes it lacks, with exactly `axes` in their order.",
+		Name: "broadcast", Word: "broadcast", Doc: "The operand repeated along the axes it lacks, with exactly `axes` in their order.",
 		Class: Movement, Linear: Linearity{All: true}, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{{"axes", ir.Sizes(nil), true}},
 		Infer: inferBroadcast,

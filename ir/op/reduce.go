@@ -12,7 +12,7 @@ import (
 func init() {
 	over := []AttrSpec{{"over", ir.Names(nil), true}}
 	Register(&Def{
-		Name: "reduce_sum", Doc: "The sum over the axes `over`.",
+		Name: "reduce_sum", Word: "sum", Doc: "The sum over the axes `over`.",
 		Class: Reduction, MinArgs: 1, MaxArgs: 1, Attrs: over,
 		Infer: inferReduce("reduce_sum"), Grad: gradReduceSum, Shard: reduceRule(sums),
 		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
@@ -25,7 +25,7 @@ func init() {
 		Flops: reduceFlops, Sample: sampleReduce, Linear: Linearity{All: true, Early: true},
 	})
 	Register(&Def{
-		Name: "reduce_max", Doc: "The maximum over the axes `over`, NaN if any is; elements that tie share the gradient equally.",
+		Name: "reduce_max", Word: "max", Doc: "The maximum over the axes `over`, NaN if any is; elements that tie share the gradient equally.",
 		Class: Reduction, MinArgs: 1, MaxArgs: 1, Attrs: over,
 		Infer: inferReduce("reduce_max"), Grad: gradReduceMax, Shard: reduceRule(maxes),
 		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {

@@ -14,7 +14,7 @@ import (
 
 func init() {
 	Register(&Def{
-		Name: "split", Doc: "The operand with `axis` replaced by the axes `into`, major first.",
+		Name: "split", Word: "split", Doc: "The operand with `axis` replaced by the axes `into`, major first.",
 		Class: Movement, Linear: Linearity{All: true}, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{{"axis", ir.Name(""), true}, {"into", ir.Sizes(nil), true}},
 		Infer: inferSplit,
@@ -33,7 +33,7 @@ func init() {
 		},
 	})
 	Register(&Def{
-		Name: "merge", Doc: "The operand with the neighbouring `axes` replaced by one, the first one major.",
+		Name: "merge", Word: "merge", Doc: "The operand with the neighbouring `axes` replaced by one, the first one major.",
 		Class: Movement, Linear: Linearity{All: true}, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{{"axes", ir.Names(nil), true}, {"into", ir.Name(""), true}},
 		Infer: inferMerge,

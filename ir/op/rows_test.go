@@ -92,6 +92,7 @@ func TestRowsAreComplete(t *testing.T) {
 		missing("Flops", d.Flops == nil)
 		missing("Sample", d.Sample == nil)
 		missing("State", d.State == nil && (d.Class == op.Collective || d.Class == op.Placement))
+		missing("Word, by which programs ask for it", d.Class == op.Elementwise && d.Word == "")
 		missing("an arity", d.MaxArgs >= 0 && d.MaxArgs < d.MinArgs)
 		missing("two operands, which it says may be exchanged", d.Traits&(op.Commutes|op.Idempotent) != 0 && d.MaxArgs != 2)
 		missing("one operand, of which it says that it comes back", d.Traits&op.Involution != 0 && d.MaxArgs != 1)

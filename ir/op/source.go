@@ -76,7 +76,7 @@ func init() {
 		Flops: noFlops, Sample: sampleConst,
 	})
 	Register(&Def{
-		Name: "index", Doc: "The global position along `axis`, as i32; `mesh` is the axis' sharding where `size` is local.",
+		Name: "index", Word: "index", Doc: "The global position along `axis`, as i32; `mesh` is the axis' sharding where `size` is local.",
 		Class: Source,
 		Attrs: []AttrSpec{{"axis", ir.Name(""), true}, {"size", ir.Int(0), true}, {"mesh", ir.Names(nil), false}, firstAttr, wholeAttr},
 		Infer: func(_ []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
@@ -124,7 +124,7 @@ func init() {
 		Sample: func(*rand.Rand) Example { return Example{Attrs: ir.A("over", ir.Names{"d"})} },
 	})
 	Register(&Def{
-		Name: "random", Doc: "Numbers of distribution `dist` from operands seed and step, keyed by `site` and the global position of each element; `mesh` pairs axes with their sharding where sizes are local.",
+		Name: "random", Word: "random_normal", Doc: "Numbers of distribution `dist` from operands seed and step, keyed by `site` and the global position of each element; `mesh` pairs axes with their sharding where sizes are local.",
 		Class: Source, MinArgs: 2, MaxArgs: 2,
 		Attrs: []AttrSpec{{"axes", ir.Sizes(nil), true}, {"dist", ir.Name(""), true}, {"site", ir.Int(0), true}, {"mesh", ir.Pairs(nil), false}, firstAttr, wholeAttr},
 		Infer: inferRandom, Shard: elemRule, Eval: evalRandom,

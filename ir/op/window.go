@@ -12,7 +12,7 @@ import (
 func init() {
 	axis := AttrSpec{"axis", ir.Name(""), true}
 	Register(&Def{
-		Name: "slice", Doc: "The elements from `start` to before `limit` of `axis`.",
+		Name: "slice", Word: "[]", Doc: "The elements from `start` to before `limit` of `axis`.",
 		Class: Movement, Linear: Linearity{All: true}, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{axis, {"start", ir.Int(0), true}, {"limit", ir.Int(0), true}},
 		Infer: inferSlice,
@@ -45,7 +45,7 @@ func init() {
 		Flops: noFlops, Sample: samplePad,
 	})
 	Register(&Def{
-		Name: "concat", Doc: "The operands one after the other along `axis`; other axes align by name, in the first operand's order.",
+		Name: "concat", Word: "concat", Doc: "The operands one after the other along `axis`; other axes align by name, in the first operand's order.",
 		Class: Movement, Linear: Linearity{All: true}, MinArgs: 1, MaxArgs: -1,
 		Attrs: []AttrSpec{axis},
 		Infer: inferConcat, Grad: gradConcat, Shard: ruleAlong,
