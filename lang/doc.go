@@ -18,7 +18,7 @@
 // line of operations; an operation's scope is the path of the module instance
 // (blocks.3.attn) and its position that of the expression.
 //
-// Imports ir, ir/op, internal/diag, lang/syntax, stdlib.
+// Imports ir, ir/op, internal/diag, internal/dtype, lang/syntax, stdlib.
 //
 // # Error codes
 //
