@@ -191,8 +191,17 @@ func encodeF64(dst []byte, src []float64) {
 	}
 }
 
+// widenBF16 takes four at a time: each is the upper half of the f32.
 func widenBF16(dst []float32, src []byte) {
+	const upper = 0xffff0000
 	src = src[:2*len(dst)]
+	for len(dst) >= 4 && len(src) >= 8 {
+		w := le.Uint64(src)
+		lo, hi := uint32(w), uint32(w>>32)
+		dst[0], dst[1] = math.Float32frombits(lo<<16), math.Float32frombits(lo&upper)
+		dst[2], dst[3] = math.Float32frombits(hi<<16), math.Float32frombits(hi&upper)
+		dst, src = dst[4:], src[8:]
+	}
 	for i := range dst {
 		dst[i] = FromBF16(le.Uint16(src[2*i:]))
 	}
