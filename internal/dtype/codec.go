@@ -63,9 +63,30 @@ const block = 256
 
 var pool = sync.Pool{New: func() any { return new(scratch) }}
 
-// half is the codec of a float of two bytes by its conversions with f32.
-func half(from func(uint16) float32, to func(float32) uint16, widen func([]float32, []byte), narrow func([]byte, []float32)) codec {
-	const size = 2
+// narrow is the codec of a float of size bytes by the conversions of its bits with
+// f32. widen and narrow are the same of many, where that has a faster loop; may be nil.
+func narrow(size int, from func(uint32) float32, to func(float32) uint32, widen func([]float32, []byte), narrow func([]byte, []float32)) codec {
+	if widen == nil {
+		widen = func(dst []float32, src []byte) {
+			for i := range dst {
+				var bits uint32
+				for k := range size {
+					bits |= uint32(src[i*size+k]) << (8 * k)
+				}
+				dst[i] = from(bits)
+			}
+		}
+	}
+	if narrow == nil {
+		narrow = func(dst []byte, src []float32) {
+			for i, x := range src {
+				bits := to(x)
+				for k := range size {
+					dst[i*size+k] = byte(bits >> (8 * k))
+				}
+			}
+		}
+	}
 	decode := func(dst []float64, src []byte, s *scratch) {
 		for len(dst) > 0 {
 			n := min(len(dst), block)
@@ -92,9 +113,7 @@ func half(from func(uint16) float32, to func(float32) uint16, widen func([]float
 		pool.Put(s)
 	}
 	return codec{
-		widen: widen, narrow: narrow,
-		from:   func(bits uint32) float32 { return from(uint16(bits)) },
-		to:     func(x float32) uint32 { return uint32(to(x)) },
+		widen: widen, narrow: narrow, from: from, to: to,
 		decode: func(dst []float64, src []byte) { with(func(s *scratch) { decode(dst, src, s) }) },
 		encode: func(dst []byte, src []float64) { with(func(s *scratch) { encode(dst, src, s) }) },
 		round: func(x []float64) {
@@ -108,6 +127,11 @@ func half(from func(uint16) float32, to func(float32) uint16, widen func([]float
 			})
 		},
 	}
+}
+
+// half is the codec of a float of two bytes.
+func half(from func(uint16) float32, to func(float32) uint16, widen func([]float32, []byte), fill func([]byte, []float32)) codec {
+	return narrow(2, func(bits uint32) float32 { return from(uint16(bits)) }, func(x float32) uint32 { return uint32(to(x)) }, widen, fill)
 }
 
 func decodeBool(dst []float64, src []byte) {

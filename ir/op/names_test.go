@@ -51,6 +51,7 @@ var elsewhere = map[string][]string{
 	"passes/partition/steps.go":        {"max"},    // a reduction
 	"passes/passtest/mutate_change.go": {"max"},    // a reduction
 	"passes/passtest/random.go":        {"random"}, // a module
+	"passes/stage/micro.go":            {"max"},    // a reduction
 	"passes/schedule/program.go":       {"send"},   // a verb
 	"passes/context/context.go":        {"gather"}, // a way to compute attention
 	"passes/simplify/rules_arith.go":   {"detach"}, // a rule

@@ -185,7 +185,7 @@ func (t *rewriter) rebuilt(o *ir.Op) bool {
 		over := o.Attrs.Names("over")
 		return !slices.Contains(over, t.axis) && !slices.ContainsFunc(over, func(n string) bool { return t.keys[n] })
 	}
-	return o.Name == op.Transpose || o.Name == op.Broadcast
+	return op.Has(o, op.ByName)
 }
 
 // rebuild is the operation that made x, over a view.

@@ -330,7 +330,7 @@ func (s *splitter) join(v *ir.Value) *ir.Value {
 		w = s.b.Reorder(s.paste(st.parts, st.axis), v.Type)
 	} else {
 		name := op.Add
-		if st.kind == op.Max {
+		if st.kind == "max" {
 			name = op.Max
 		}
 		w = st.parts[0]
