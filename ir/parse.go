@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ptc/internal/diag"
+	"ptc/internal/dtype"
 )
 
 // Limits of the text. What exceeds them is a mistake in the text, not a large
@@ -219,10 +220,7 @@ func (p *parser) typ() Type {
 	name := p.word()
 	d, ok := ParseDType(name)
 	if !ok && !p.bad {
-		var names []string
-		for _, d := range dtypes {
-			names = append(names, d.name)
-		}
+		names := dtype.Names(dtype.Tensors())
 		if name == "" {
 			p.fail(codeSyntax, "unexpected "+p.found(), "a type such as f32[batch=8]")
 		} else {

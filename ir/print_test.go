@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ptc/internal/diag"
+	"ptc/internal/dtype"
 	"ptc/ir"
 )
 
@@ -213,7 +214,7 @@ func (g generator) function(name string, ops int) *ir.Func {
 }
 
 func (g generator) typ() ir.Type {
-	t := ir.Type{DType: ir.DType(g.r.Intn(6))}
+	t := ir.Type{DType: dtype.Tensors()[g.r.Intn(len(dtype.Tensors()))]}
 	for i := g.r.Intn(5); i > 0; i-- {
 		a := ir.Axis{Name: []string{"axis", "größe", "x̂_", "数.é"}[g.r.Intn(4)] + strconv.Itoa(i), Size: 1 + g.r.Intn(1000)}
 		if g.r.Intn(3) == 0 {

@@ -1,50 +1,27 @@
 package ir
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
+
+	"ptc/internal/dtype"
 )
 
 // DType is the type of a tensor's elements.
-type DType uint8
+type DType = dtype.DType
 
+// The dtypes that the compiler itself makes values of; internal/dtype has them all.
 const (
-	Bool DType = iota
-	I32
-	F16
-	BF16
-	F32
-	F64
+	Bool = dtype.Bool
+	I32  = dtype.I32
+	F16  = dtype.F16
+	BF16 = dtype.BF16
+	F32  = dtype.F32
+	F64  = dtype.F64
 )
 
-var dtypes = [...]struct {
-	name string
-	size int
-}{{"bool", 1}, {"i32", 4}, {"f16", 2}, {"bf16", 2}, {"f32", 4}, {"f64", 8}}
-
-func (d DType) String() string {
-	if int(d) < len(dtypes) {
-		return dtypes[d].name
-	}
-	return fmt.Sprintf("dtype(%d)", uint8(d))
-}
-
-// Size is the number of bytes of one element in memory.
-func (d DType) Size() int { return dtypes[d].size }
-
-// IsFloat reports whether d is a floating-point type.
-func (d DType) IsFloat() bool { return d >= F16 && d <= F64 }
-
-// ParseDType is the inverse of [DType.String].
-func ParseDType(s string) (DType, bool) {
-	for i, d := range dtypes {
-		if d.name == s {
-			return DType(i), true
-		}
-	}
-	return 0, false
-}
+// ParseDType is the inverse of DType's String.
+func ParseDType(s string) (DType, bool) { return dtype.Parse(s) }
 
 // Axis is one named axis of a tensor.
 type Axis struct {

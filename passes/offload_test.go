@@ -76,7 +76,7 @@ func TestOffload(t *testing.T) {
 				n, started := 0, 0
 				for _, f := range m.Funcs {
 					for _, o := range f.Ops {
-						if op.Moves(o) {
+						if op.Has(o, op.Copies) {
 							n++
 							if o.Start {
 								started++

@@ -103,7 +103,7 @@ func (a *assembler) stats(f *ir.Func) {
 	m, p := a.module, a.plan
 	copies := float64(len(a.ranks(int64(f.Stage.Or(-1)))))
 	for _, o := range f.Ops {
-		if o.Name == "call" {
+		if op.Has(o, op.Calls) {
 			p.Stats.FlopsPerStep += float64(p.Kernels[a.kernels[o.Callee]].Flops) * copies
 		}
 	}
@@ -178,7 +178,7 @@ func (a *assembler) ranks(stage int64) []int {
 func (a *assembler) pipelineAxis() string {
 	for _, f := range a.module.Funcs {
 		for _, o := range f.Ops {
-			if o.Name == "send" || o.Name == "recv" {
+			if op.Has(o, op.Message) {
 				return o.Attrs.Names("over")[0]
 			}
 		}
@@ -237,7 +237,7 @@ func (d *device) entry(f *ir.Func) {
 	after := map[*ir.Value]int{}
 	for _, o := range f.Ops {
 		i := len(prog.Instrs)
-		if op.InPlace(o) { // no instruction: buffers, where the bytes are
+		if op.Has(o, op.InPlace) { // no instruction: buffers, where the bytes are
 			v := o.Result()
 			at[v], after[v] = d.buffer(v.Type, memory[v], o.At[0], d.Buffers[at[o.Args[0]]].Space), i
 			continue
@@ -246,12 +246,12 @@ func (d *device) entry(f *ir.Func) {
 		if o.Pos.IsValid() {
 			in.Pos = o.Pos.String()
 		}
-		if o.Name == "call" {
+		if op.Has(o, op.Calls) {
 			in.Kernel = d.kernels[o.Callee]
 		} else {
 			in.Comm = d.comm(o)
 		}
-		if o.Name == "done" {
+		if op.Has(o, op.Completes) {
 			for j, v := range o.Results {
 				at[v], after[v] = at[o.Args[j]], i+1
 				if grads[v] {
@@ -275,7 +275,7 @@ func (d *device) entry(f *ir.Func) {
 		}
 		for j, v := range o.Results {
 			space := program.Activations
-			if op.Moves(o) {
+			if op.Has(o, op.Copies) {
 				space = d.Buffers[at[o.Args[j]]].Space
 			}
 			if grads[v] {

@@ -11,13 +11,13 @@ const _ uint = program.InFlight - op.InFlight
 
 // comm is collective o as the runtime issues it.
 func (d *device) comm(o *ir.Op) *program.Comm {
-	if o.Name == "send" || o.Name == "recv" {
+	if op.Has(o, op.Message) {
 		return d.message(o)
 	}
-	if o.Name == "done" {
+	if op.Has(o, op.Completes) {
 		return &program.Comm{Kind: o.Name, Of: d.started[o.Args[0]]}
 	}
-	if op.Moves(o) {
+	if op.Has(o, op.Copies) {
 		c := &program.Comm{Kind: o.Name, Why: why(o), Start: o.Start}
 		for _, v := range o.Results {
 			c.Bytes += int64(v.Type.Bytes())
@@ -41,10 +41,10 @@ func (d *device) comm(o *ir.Op) *program.Comm {
 			c.Rest = append(c.Rest, v)
 		}
 	}
-	switch o.Name {
-	case "all_to_all":
+	switch {
+	case op.Has(o, op.Gathers) && op.Has(o, op.Scatters):
 		c.DstOuter, c.DstInner = view(o.Result().Type, o.Attrs.Text("axis"), parts)
-	case "permute":
+	case o.Name == op.Permute:
 		sources, err := op.Sources(o, d.module.MeshSize)
 		if err != nil {
 			panic("assemble: " + err.Error()) // the verifier has looked
@@ -60,17 +60,17 @@ func (d *device) comm(o *ir.Op) *program.Comm {
 func (d *device) view(o *ir.Op, i, parts int) (program.View, int64) {
 	in, out, axis := o.Args[i].Type, o.Results[i].Type, op.CollectiveAxis(o, i)
 	v, bytes := program.View{Outer: 1, Inner: int64(in.Elems())}, int64(in.Bytes())
-	switch o.Name {
-	case "reduce_scatter", "shard_slice":
-		v.Outer, v.Inner = view(in, axis, parts)
-	case "all_gather":
-		v.Outer, v.Inner = view(out, axis, parts)
-		bytes = int64(out.Bytes())
-	case "all_to_all":
+	switch gathers, scatters := op.Has(o, op.Gathers), op.Has(o, op.Scatters); {
+	case gathers && scatters:
 		v.Outer, v.Inner = view(in, o.Attrs.Text("to"), parts)
 		bytes = bytes / int64(parts) * int64(parts-1)
+	case gathers:
+		v.Outer, v.Inner = view(out, axis, parts)
+		bytes = int64(out.Bytes())
+	case scatters:
+		v.Outer, v.Inner = view(in, axis, parts)
 	}
-	if o.Name == "shard_slice" {
+	if !op.Has(o, op.Exchanges) {
 		bytes = 0
 	}
 	return v, bytes
@@ -107,7 +107,7 @@ func view(t ir.Type, axis string, parts int) (outer, inner int64) {
 // as the program is that of several devices, it stays one.
 func (d *device) message(o *ir.Op) *program.Comm {
 	var t ir.Type
-	if o.Name == "send" {
+	if op.Has(o, op.Sends) {
 		t = o.Args[0].Type
 	} else {
 		t = o.Result().Type

@@ -170,8 +170,8 @@ var checkBitcast = typed(func(s *Stmt, t Type) error {
 })
 
 var checkRound = typed(func(s *Stmt, t Type) error {
-	if s.Elem != BF16 && s.Elem != F16 {
-		return fmt.Errorf("rounds to %s, only to bf16 and f16", s.Elem)
+	if !s.Elem.IsNarrow() {
+		return fmt.Errorf("rounds to %s, only to floats narrower than f32", s.Elem)
 	}
 	if t.Elem != F32 {
 		return fmt.Errorf("rounds %s, only f32", t)

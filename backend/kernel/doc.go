@@ -35,5 +35,5 @@
 // vmath). The result of a task does not depend on the thread that runs it or
 // on what scratch held before.
 //
-// Imports: the standard library only.
+// Imports internal/dtype alone.
 package kernel

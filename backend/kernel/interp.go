@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"encoding/binary"
 	"fmt"
 )
 
@@ -188,10 +187,7 @@ func (m *machine) other(s *Stmt, out []uint64) {
 }
 
 func roundTo(e Elem, x uint64) uint64 {
-	if e == BF16 {
-		return bits32(FromBF16(BF16Bits(f32(x))))
-	}
-	return bits32(FromF16(F16Bits(f32(x))))
+	return bits32(e.DType().FromBits(e.DType().ToBits(f32(x))))
 }
 
 func (m *machine) loop(s *Stmt) error {
@@ -287,30 +283,26 @@ func (m *machine) store(s *Stmt) error {
 }
 
 func read(e Elem, p []byte) uint64 {
-	switch e {
-	case F64, I64:
-		return binary.LittleEndian.Uint64(p)
-	case BF16:
-		return bits32(FromBF16(binary.LittleEndian.Uint16(p)))
-	case F16:
-		return bits32(FromF16(binary.LittleEndian.Uint16(p)))
-	case Bool:
-		return truth(p[0] != 0)
+	var x uint64
+	for i := range e.Bytes() {
+		x |= uint64(p[i]) << (8 * i)
 	}
-	return uint64(binary.LittleEndian.Uint32(p))
+	switch {
+	case e.IsNarrow():
+		return bits32(e.DType().FromBits(uint32(x)))
+	case e == Bool:
+		return truth(x != 0)
+	}
+	return x
 }
 
 func write(e Elem, p []byte, x uint64) {
-	switch e {
-	case F64, I64:
-		binary.LittleEndian.PutUint64(p, x)
-	case BF16:
-		binary.LittleEndian.PutUint16(p, BF16Bits(f32(x)))
-	case F16:
-		binary.LittleEndian.PutUint16(p, F16Bits(f32(x)))
-	case Bool:
-		p[0] = byte(x & 1)
-	default:
-		binary.LittleEndian.PutUint32(p, uint32(x))
+	if e.IsNarrow() {
+		x = uint64(e.DType().ToBits(f32(x)))
+	} else if e == Bool {
+		x &= 1
+	}
+	for i := range e.Bytes() {
+		p[i] = byte(x >> (8 * i))
 	}
 }

@@ -291,25 +291,6 @@ func TestFMA32(t *testing.T) {
 	}
 }
 
-// TestHalves: every 16-bit pattern survives widening and rounding, and ties go
-// to even.
-func TestHalves(t *testing.T) {
-	for i := range 1 << 16 {
-		b := uint16(i)
-		if f := FromBF16(b); f == f && BF16Bits(f) != b {
-			t.Errorf("bf16 %#x comes back as %#x", b, BF16Bits(f))
-		}
-		if f := FromF16(b); f == f && F16Bits(f) != b {
-			t.Errorf("f16 %#x comes back as %#x", b, F16Bits(f))
-		}
-	}
-	for f, want := range map[float32]uint16{1 + 1.0/256: 0x3f80, 1 + 3.0/256: 0x3f82, math.MaxFloat32: 0x7f80} {
-		if got := BF16Bits(f); got != want {
-			t.Errorf("bf16 of %v is %#x, want %#x", f, got, want)
-		}
-	}
-}
-
 func TestIndex(t *testing.T) {
 	b := New("index", 1)
 	i, j := b.Task(), Of(b.Value(Int(3)))

@@ -3,7 +3,7 @@ package kernel
 import (
 	"math"
 
-	"github.com/x448/float16"
+	"ptc/internal/dtype"
 )
 
 // The meaning of each lane-wise op on register bits: floats as their IEEE bits,
@@ -240,35 +240,10 @@ func saturate(f float64, n uint) int64 {
 	return int64(f)
 }
 
-// BF16Bits is f rounded to nearest even to bfloat16; NaN gives 0x7fc0 with its
-// sign.
-func BF16Bits(f float32) uint16 {
-	b := math.Float32bits(f)
-	if f != f {
-		return uint16(b>>16)&0x8000 | 0x7fc0
-	}
-	return uint16((b + 0x7fff + b>>16&1) >> 16)
-}
-
-// FromBF16 widens bfloat16 bits exactly.
-func FromBF16(b uint16) float32 { return math.Float32frombits(uint32(b) << 16) }
-
-// F16Bits is f rounded to nearest even to IEEE binary16; NaN gives 0x7e00 with
-// its sign.
-func F16Bits(f float32) uint16 {
-	if f != f {
-		return uint16(math.Float32bits(f)>>16)&0x8000 | 0x7e00
-	}
-	return float16.Fromfloat32(f).Bits()
-}
-
-// FromF16 widens binary16 bits exactly.
-func FromF16(b uint16) float32 { return float16.Frombits(b).Float32() }
-
 // dotBF16 is OpDotBF16 of one lane.
 func dotBF16(acc, x, y uint64) uint64 {
-	hi := fma32(FromBF16(uint16(x>>16)), FromBF16(uint16(y>>16)), f32(acc))
-	return bits32(fma32(FromBF16(uint16(x)), FromBF16(uint16(y)), hi))
+	hi := fma32(dtype.FromBF16(uint16(x>>16)), dtype.FromBF16(uint16(y>>16)), f32(acc))
+	return bits32(fma32(dtype.FromBF16(uint16(x)), dtype.FromBF16(uint16(y)), hi))
 }
 
 // mathLane evaluates a math call by float64 math, rounded: the value that

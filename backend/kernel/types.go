@@ -1,47 +1,78 @@
 package kernel
 
-import "fmt"
+import (
+	"fmt"
 
-// Elem is the type of one element of a buffer or one lane of a register.
-type Elem uint8
-
-// The element types. BF16, F16 and Bool exist in memory only: in registers
-// they are F32, F32 and I1. I1 exists in registers only.
-const (
-	InvalidElem Elem = iota
-	F32
-	F64
-	BF16
-	F16
-	I32
-	I64
-	Bool // one byte in memory, zero or one
-	I1   // one lane of a mask
+	"ptc/internal/dtype"
 )
 
-var elems = [...]struct {
-	name  string
-	bytes int
-	reg   Elem
-}{
-	InvalidElem: {"invalid", 0, InvalidElem},
-	F32:         {"f32", 4, F32},
-	F64:         {"f64", 8, F64},
-	BF16:        {"bf16", 2, F32},
-	F16:         {"f16", 2, F32},
-	I32:         {"i32", 4, I32},
-	I64:         {"i64", 8, I64},
-	Bool:        {"bool", 1, I1},
-	I1:          {"i1", 0, I1},
+// Elem is the type of one element of a buffer or one lane of a register: a dtype, or
+// I1.
+type Elem uint8
+
+// The element types that generators name. Some dtypes (BF16, F16, Bool) exist in
+// memory only: in registers they are what they are computed in, and I1. I1 exists in
+// registers only.
+const (
+	InvalidElem = Elem(dtype.Invalid)
+	F32         = Elem(dtype.F32)
+	F64         = Elem(dtype.F64)
+	BF16        = Elem(dtype.BF16)
+	F16         = Elem(dtype.F16)
+	I32         = Elem(dtype.I32)
+	I64         = Elem(dtype.I64)
+	Bool        = Elem(dtype.Bool)  // one byte in memory, zero or one
+	I1          = Elem(dtype.Count) // one lane of a mask
+)
+
+// Memory lists the element types of buffers.
+func Memory() []Elem {
+	var all []Elem
+	for _, d := range dtype.All() {
+		if e := Elem(d); e.Register() != InvalidElem {
+			all = append(all, e)
+		}
+	}
+	return all
 }
 
-func (e Elem) String() string { return elems[e].name }
+// DType is the dtype that e is; Invalid for I1.
+func (e Elem) DType() dtype.DType {
+	if e == I1 {
+		return dtype.Invalid
+	}
+	return dtype.DType(e)
+}
+
+func (e Elem) String() string {
+	switch e {
+	case InvalidElem:
+		return "invalid"
+	case I1:
+		return "i1"
+	}
+	return e.DType().String()
+}
 
 // Bytes is the size of one element in memory, 0 for I1.
-func (e Elem) Bytes() int { return elems[e].bytes }
+func (e Elem) Bytes() int { return e.DType().Size() }
 
-// Register is the element type a load of e yields and a store to e takes.
-func (e Elem) Register() Elem { return elems[e].reg }
+// Register is the element type a load of e yields and a store to e takes; invalid
+// for what no kernel computes with.
+func (e Elem) Register() Elem {
+	switch d := e.DType(); {
+	case e == I1 || e == Bool:
+		return I1
+	case e == InvalidElem || d.IsInt() && d.Size() < 4:
+		return InvalidElem
+	default:
+		return Elem(d.Acc())
+	}
+}
+
+// IsNarrow reports whether e is a float that is converted between memory and
+// registers, to which registers may be rounded.
+func (e Elem) IsNarrow() bool { return e.DType().IsNarrow() }
 
 // IsFloat reports whether e is a floating-point register type.
 func (e Elem) IsFloat() bool { return e == F32 || e == F64 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ptc/compiler"
+	"ptc/internal/dtype"
 	"ptc/runtime/exec"
 	"ptc/runtime/program"
 )
@@ -177,7 +178,7 @@ func batch(f exec.Field, step, field uint64, below int) []byte {
 	out := make([]byte, 0, 4*n)
 	for range n {
 		var bits uint32
-		if f.DType == "i32" {
+		if f.DType == dtype.I32.String() {
 			bits = uint32(r.IntN(below))
 		} else {
 			bits = math.Float32bits(float32(r.NormFloat64()))
@@ -187,23 +188,12 @@ func batch(f exec.Field, step, field uint64, below int) []byte {
 	return out
 }
 
-func floats(dtype string, raw []byte) ([]float64, error) {
-	var out []float64
-	switch dtype {
-	case "f32":
-		for i := 0; i < len(raw); i += 4 {
-			out = append(out, float64(math.Float32frombits(binary.LittleEndian.Uint32(raw[i:]))))
-		}
-	case "f64":
-		for i := 0; i < len(raw); i += 8 {
-			out = append(out, math.Float64frombits(binary.LittleEndian.Uint64(raw[i:])))
-		}
-	case "bf16":
-		for i := 0; i < len(raw); i += 2 {
-			out = append(out, float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(raw[i:]))<<16)))
-		}
-	default:
-		return nil, fmt.Errorf("a tensor of %s", dtype)
+func floats(name string, raw []byte) ([]float64, error) {
+	d, ok := dtype.Parse(name)
+	if !ok {
+		return nil, fmt.Errorf("a tensor of %s", name)
 	}
+	out := make([]float64, len(raw)/d.Size())
+	d.Decode(out, raw)
 	return out, nil
 }

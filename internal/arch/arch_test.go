@@ -24,6 +24,7 @@ const module = "ptc"
 // is an error.
 var layers = map[string][]string{
 	"internal/diag":    nil,
+	"internal/dtype":   nil, // element types, shared by IR, kernels, plans and runtime
 	"internal/philox":  nil, // the generator, shared by evaluation, data and initialization
 	"internal/golden":  nil,
 	"internal/regular": nil, // opening files, shared by plans, data, checkpoints and sources
@@ -32,26 +33,26 @@ var layers = map[string][]string{
 	"internal/units":   nil,
 	"internal/ranges":  nil, // what lies at a range of bytes, for proofs and for plans
 
-	"runtime/program": {"internal/ranges", "internal/regular"}, // the plan is data
-	"runtime":         {"internal/foreign", "internal/philox", "internal/ranges", "internal/regular", "internal/units"},
+	"runtime/program": {"internal/dtype", "internal/ranges", "internal/regular"}, // the plan is data
+	"runtime":         {"internal/dtype", "internal/foreign", "internal/philox", "internal/ranges", "internal/regular", "internal/units"},
 
 	"stdlib":          nil,
-	"ir":              {"internal/diag", "internal/philox"},
+	"ir":              {"internal/diag", "internal/dtype", "internal/philox"},
 	"lang/syntax":     {"internal/diag"},
 	"lang/source":     {"internal/diag", "lang/syntax", "stdlib"},
 	"lang/value":      {"internal/diag", "ir", "lang/source", "lang/syntax"},
-	"lang/eval":       {"internal/diag", "ir", "lang/source", "lang/syntax", "lang/value", "stdlib"},
+	"lang/eval":       {"internal/diag", "internal/dtype", "ir", "lang/source", "lang/syntax", "lang/value", "stdlib"},
 	"lang/builtin":    {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang/train":      {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
-	"lang/directive":  {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
+	"lang/directive":  {"internal/diag", "internal/dtype", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang":            {"internal/diag", "ir", "stdlib"},
-	"passes":          {"internal/diag", "internal/ranges", "ir"},
+	"passes":          {"internal/diag", "internal/dtype", "internal/ranges", "ir"},
 	"passes/passtest": {"internal/diag", "internal/golden", "ir", "passes"},
 
-	"backend": {"internal/diag", "internal/foreign", "internal/philox", "ir", "runtime/program"},
+	"backend": {"internal/diag", "internal/dtype", "internal/foreign", "internal/philox", "ir", "runtime/program"},
 	// The oracle is the loader of its own kind of code, since the runtime may
 	// not evaluate IR.
-	"backend/ref": {"backend", "internal/diag", "internal/philox", "ir", "runtime/loader", "runtime/program"},
+	"backend/ref": {"backend", "internal/diag", "internal/dtype", "internal/philox", "ir", "runtime/loader", "runtime/program"},
 
 	"compiler": {"backend", "internal/diag", "internal/regular", "ir", "lang", "passes", "runtime/program", "stdlib"},
 	"cmd":      {"compiler", "internal/diag", "internal/regular", "internal/units", "runtime"},
@@ -59,7 +60,7 @@ var layers = map[string][]string{
 	".":        {"compiler", "internal/diag", "runtime"},
 	"docs":     {"lang", "passes"},                // tests alone hold the documents to the code
 	"examples": {"compiler", "passes", "runtime"}, // tests alone train and explain them
-	"bench":    {"backend", "compiler", "internal/diag", "ir", "lang", "passes", "runtime"},
+	"bench":    {"backend", "compiler", "internal/diag", "internal/dtype", "ir", "lang", "passes", "runtime"},
 }
 
 // helpers are packages for tests; only tests and other helpers import them.

@@ -244,7 +244,7 @@ func (d *device) bind(f *ir.Func, args []*tensor.Tensor) (values, error) {
 		data := x.Data
 		if !d.opts.Exact && t.DType.IsFloat() && t.DType != ir.F64 {
 			data = append([]float64(nil), data...)
-			tensor.RoundTo(t.DType, data)
+			t.DType.Round(data)
 		}
 		env[a.Value] = &tensor.Tensor{Type: t, Data: data}
 	}

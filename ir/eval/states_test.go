@@ -39,7 +39,7 @@ func TestCollectivesKeepTheValue(t *testing.T) {
 	taken := map[string]int{}
 	for _, x := range states(whole.Type, mesh) {
 		for _, d := range op.All() {
-			if !d.SameValue || d.Class != op.Collective {
+			if d.Traits&op.SameValue == 0 || d.Class != op.Collective {
 				continue
 			}
 			for _, attrs := range groups(d, mesh) {

@@ -1,6 +1,9 @@
 package fusion
 
-import "ptc/ir"
+import (
+	"ptc/ir"
+	"ptc/ir/op"
+)
 
 // InPlace reports whether result r may be written over argument a: same type,
 // the argument read only at the element being written, and no later sweep
@@ -40,7 +43,7 @@ func (k *Kernel) readAsStored(a int) bool {
 	}
 	for _, o := range k.F.Ops {
 		for i, v := range o.Args {
-			if v == arg && i == 0 && o.Name == "gather" {
+			if v == arg && i == 0 && o.Name == op.Gather {
 				return false
 			}
 		}

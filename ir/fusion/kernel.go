@@ -106,7 +106,7 @@ func Analyze(f *ir.Func) (*Kernel, error) {
 				return nil, err
 			}
 		case op.Movement:
-			if op.ByName(o) {
+			if op.Has(o, op.ByName) {
 				body = append(body, o)
 				continue
 			}
@@ -164,7 +164,7 @@ func (k *Kernel) setRoot(o *ir.Op, c Class) error {
 
 // indexed accepts gather from a view, and one scatter_add as the root.
 func (k *Kernel) indexed(o *ir.Op) error {
-	if o.Name == "scatter_add" {
+	if o.Name == op.ScatterAdd {
 		return k.setRoot(o, Scatter)
 	}
 	if _, ok := k.Views[o.Args[0]]; !ok {

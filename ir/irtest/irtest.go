@@ -59,7 +59,7 @@ func (s Sizes) entry(name string, train bool) *ir.Func {
 		m.seed = f.AddArg(ir.Scalar(ir.I32), ir.RoleSeed, "", nil, m.b.Pos)
 	}
 	b := &m.b
-	x := b.Add(b.Emit("gather", ir.A("axis", ir.Name("vocab")), wte, tokens), wpe)
+	x := b.Add(b.Emit(op.Gather, ir.A("axis", ir.Name("vocab")), wte, tokens), wpe)
 	for i, p := range layers {
 		b.Scope = fmt.Sprintf("blocks.%d", i)
 		x = b.Add(x, m.dropout(m.attention(m.norm(x, p["ln1.g"], p["ln1.b"]), p)))
@@ -108,7 +108,7 @@ func (m *model) layerParams(at string, e int) map[string]*ir.Value {
 }
 
 func (m *model) dot(x, y *ir.Value, over ...string) *ir.Value {
-	return m.b.Emit("dot", ir.A("over", ir.Names(over)), x, y)
+	return m.b.Emit(op.Dot, ir.A("over", ir.Names(over)), x, y)
 }
 
 func (m *model) mean(x *ir.Value, axis string) *ir.Value {
@@ -119,7 +119,7 @@ func (m *model) norm(x, g, bias *ir.Value) *ir.Value {
 	b := &m.b
 	c := b.Sub(x, m.mean(x, "embed"))
 	v := m.mean(b.Mul(c, c), "embed")
-	n := b.Mul(c, b.Emit("rsqrt", nil, b.Add(v, b.Like(v, 1e-5))))
+	n := b.Mul(c, b.Emit(op.Rsqrt, nil, b.Add(v, b.Like(v, 1e-5))))
 	return b.Add(b.Mul(n, g), bias)
 }
 
@@ -128,32 +128,32 @@ func (m *model) norm(x, g, bias *ir.Value) *ir.Value {
 func (m *model) rotate(x *ir.Value, half int) *ir.Value {
 	b := &m.b
 	n := x.Type.Size("seq")
-	pos := b.Cast(b.Emit("index", ir.A("axis", ir.Name("seq"), "size", ir.Int(n))), ir.F32)
-	k := b.Cast(b.Emit("index", ir.A("axis", ir.Name("head"), "size", ir.Int(half))), ir.F32)
-	angle := b.Mul(pos, b.Emit("exp", nil, b.Scale(k, -math.Log(10000)/float64(half))))
-	sin, cos := b.Emit("sin", nil, angle), b.Emit("cos", nil, angle)
+	pos := b.Cast(b.Emit(op.Index, ir.A("axis", ir.Name("seq"), "size", ir.Int(n))), ir.F32)
+	k := b.Cast(b.Emit(op.Index, ir.A("axis", ir.Name("head"), "size", ir.Int(half))), ir.F32)
+	angle := b.Mul(pos, b.Emit(op.Exp, nil, b.Scale(k, -math.Log(10000)/float64(half))))
+	sin, cos := b.Emit(op.Sin, nil, angle), b.Emit(op.Cos, nil, angle)
 	part := func(lo int) *ir.Value {
-		return b.Emit("slice", ir.A("axis", ir.Name("head"), "start", ir.Int(lo), "limit", ir.Int(lo+half)), x)
+		return b.Emit(op.Slice, ir.A("axis", ir.Name("head"), "start", ir.Int(lo), "limit", ir.Int(lo+half)), x)
 	}
 	x1, x2 := part(0), part(half)
-	return b.Emit("concat", ir.A("axis", ir.Name("head")),
+	return b.Emit(op.Concat, ir.A("axis", ir.Name("head")),
 		b.Sub(b.Mul(x1, cos), b.Mul(x2, sin)), b.Add(b.Mul(x1, sin), b.Mul(x2, cos)))
 }
 
 func (m *model) attention(x *ir.Value, p map[string]*ir.Value) *ir.Value {
 	b, s := &m.b, m.s
 	rename := func(v *ir.Value) *ir.Value {
-		return b.Emit("rename", ir.A("axes", ir.Pairs{{From: "seq", To: "kseq"}}), v)
+		return b.Emit(op.Rename, ir.A("axes", ir.Pairs{{From: "seq", To: "kseq"}}), v)
 	}
 	q := m.rotate(m.dot(x, p["wq"], "embed"), s.Head/2)
 	k := rename(m.rotate(m.dot(x, p["wk"], "embed"), s.Head/2))
 	v := rename(m.dot(x, p["wv"], "embed"))
 	a := b.Scale(m.dot(q, k, "head"), 1/math.Sqrt(float64(s.Head)))
-	i := b.Emit("index", ir.A("axis", ir.Name("seq"), "size", ir.Int(s.Seq)))
-	j := b.Emit("index", ir.A("axis", ir.Name("kseq"), "size", ir.Int(s.Seq)))
-	a = b.Select(b.Emit("ge", nil, i, j), a, b.Like(a, math.Inf(-1)))
-	top := b.Emit("detach", nil, b.Emit("reduce_max", ir.A("over", ir.Names{"kseq"}), a))
-	e := b.Emit("exp", nil, b.Sub(a, top))
+	i := b.Emit(op.Index, ir.A("axis", ir.Name("seq"), "size", ir.Int(s.Seq)))
+	j := b.Emit(op.Index, ir.A("axis", ir.Name("kseq"), "size", ir.Int(s.Seq)))
+	a = b.Select(b.Emit(op.Ge, nil, i, j), a, b.Like(a, math.Inf(-1)))
+	top := b.Emit(op.Detach, nil, b.Emit(op.ReduceMax, ir.A("over", ir.Names{"kseq"}), a))
+	e := b.Emit(op.Exp, nil, b.Sub(a, top))
 	w := b.Div(e, b.Sum(e, "kseq"))
 	return m.dot(m.dot(w, v, "kseq"), p["wo"], "heads", "head")
 }
@@ -161,7 +161,7 @@ func (m *model) attention(x *ir.Value, p map[string]*ir.Value) *ir.Value {
 func (m *model) mlp(x *ir.Value, p map[string]*ir.Value) *ir.Value {
 	b := &m.b
 	h := b.Add(m.dot(x, p["w1"], "embed"), p["b1"])
-	gelu := b.Mul(b.Scale(h, 0.5), b.Add(b.Emit("erf", nil, b.Scale(h, 1/math.Sqrt2)), b.Like(h, 1)))
+	gelu := b.Mul(b.Scale(h, 0.5), b.Add(b.Emit(op.Erf, nil, b.Scale(h, 1/math.Sqrt2)), b.Like(h, 1)))
 	return m.dot(gelu, p["w2"], "ffn")
 }
 
@@ -175,17 +175,17 @@ func (m *model) dropout(x *ir.Value) *ir.Value {
 		axes = append(axes, ir.SizeOf{Name: a.Name, N: a.Size})
 	}
 	m.site++
-	u := b.Emit("random", ir.A("axes", axes, "dist", ir.Name("uniform"), "site", ir.Int(m.site)), m.seed, m.step)
-	keep := b.Emit("ge", nil, u, b.Like(u, 0.1))
+	u := b.Emit(op.Random, ir.A("axes", axes, "dist", ir.Name("uniform"), "site", ir.Int(m.site)), m.seed, m.step)
+	keep := b.Emit(op.Ge, nil, u, b.Like(u, 0.1))
 	return b.Select(keep, b.Scale(x, 1/0.9), b.Like(x, 0))
 }
 
 func (m *model) crossEntropy(x, targets *ir.Value) *ir.Value {
 	b := &m.b
-	top := b.Emit("detach", nil, b.Emit("reduce_max", ir.A("over", ir.Names{"vocab"}), x))
+	top := b.Emit(op.Detach, nil, b.Emit(op.ReduceMax, ir.A("over", ir.Names{"vocab"}), x))
 	c := b.Sub(x, top)
-	lse := b.Emit("log", nil, b.Sum(b.Emit("exp", nil, c), "vocab"))
-	at := b.Emit("eq", nil, b.Emit("index", ir.A("axis", ir.Name("vocab"), "size", ir.Int(m.s.Vocab))), targets)
+	lse := b.Emit(op.Log, nil, b.Sum(b.Emit(op.Exp, nil, c), "vocab"))
+	at := b.Emit(op.Eq, nil, b.Emit(op.Index, ir.A("axis", ir.Name("vocab"), "size", ir.Int(m.s.Vocab))), targets)
 	nll := b.Sub(lse, b.Sum(b.Select(at, c, b.Like(c, 0)), "vocab"))
 	return b.Scale(b.Sum(nll, "batch", "seq"), 1/float64(nll.Type.Elems()))
 }
@@ -193,7 +193,7 @@ func (m *model) crossEntropy(x, targets *ir.Value) *ir.Value {
 func (m *model) update(loss *ir.Value) {
 	b, f := &m.b, m.b.F
 	b.Scope = "optimizer"
-	grads, err := b.TryEmit("grad", append([]*ir.Value{loss}, m.params...), nil)
+	grads, err := b.TryEmit(op.Grad, append([]*ir.Value{loss}, m.params...), nil)
 	if err != nil {
 		panic(err)
 	}
@@ -202,9 +202,9 @@ func (m *model) update(loss *ir.Value) {
 		f.Results = append(f.Results, ir.Result{Value: g, Role: ir.RoleGrad, Path: m.paths[i]})
 		norm = b.Add(norm, b.Sum(b.Mul(g, g), g.Type.Names()...))
 	}
-	norm = b.Emit("sqrt", nil, norm)
-	clip := b.Emit("min", nil, b.Like(norm, 1), b.Div(b.Like(norm, 1), norm))
-	lr := b.Scale(b.Emit("min", nil, b.Cast(m.step, ir.F32), b.Const(ir.F32, 100)), 1e-5)
+	norm = b.Emit(op.Sqrt, nil, norm)
+	clip := b.Emit(op.Min, nil, b.Like(norm, 1), b.Div(b.Like(norm, 1), norm))
+	lr := b.Scale(b.Emit(op.Min, nil, b.Cast(m.step, ir.F32), b.Const(ir.F32, 100)), 1e-5)
 	for i, g := range grads {
 		m.adamw(m.params[i], b.Mul(g, clip), lr, m.paths[i])
 	}
@@ -220,7 +220,7 @@ func (m *model) adamw(p, g, lr *ir.Value, path string) {
 	m2 := f.AddArg(p.Type.Clone(), ir.RoleState, path+"/v", zeros, b.Pos)
 	n1 := b.Add(b.Scale(m1, 0.9), b.Scale(g, 0.1))
 	n2 := b.Add(b.Scale(m2, 0.99), b.Scale(b.Mul(g, g), 0.01))
-	u := b.Div(n1, b.Add(b.Emit("sqrt", nil, n2), b.Like(n2, 1e-8)))
+	u := b.Div(n1, b.Add(b.Emit(op.Sqrt, nil, n2), b.Like(n2, 1e-8)))
 	q := b.Sub(p, b.Mul(lr, b.Add(u, b.Scale(p, 0.1))))
 	f.Results = append(f.Results,
 		ir.Result{Value: q, Role: ir.RoleParam, Path: path},

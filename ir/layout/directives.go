@@ -1,6 +1,9 @@
 package layout
 
-import "ptc/internal/diag"
+import (
+	"ptc/internal/diag"
+	"ptc/ir/op"
+)
 
 // Unsaid is a number that a rule leaves out, where 0 means something. Where it
 // does not, it is 0.
@@ -10,7 +13,7 @@ const Unsaid = -1
 const MaxPrefetch = 64
 
 // Collectives are what can be forbidden or overlapped.
-var Collectives = []string{"all_gather", "all_reduce", "all_to_all", "permute", "reduce_scatter"}
+var Collectives = []string{op.AllGather, op.AllReduce, op.AllToAll, op.Permute, op.ReduceScatter}
 
 // Attentions and Orders are how the positions of a sharded sequence meet in
 // attention, and how they lie; the first one of each where a rule says nothing.

@@ -3,6 +3,7 @@ package layout
 import (
 	"math"
 
+	"ptc/internal/dtype"
 	"ptc/ir"
 )
 
@@ -19,13 +20,8 @@ type Precision struct {
 // Float32 is the precision of a layout that says nothing of it.
 func Float32() Precision { return Precision{Compute: ir.F32, Params: ir.F32, Reduce: ir.F32} }
 
-// Precisions are the dtypes that each setting may have. Gradients are not added up
-// in f16, whose range a sum of scaled ones leaves.
-var Precisions = map[string][]ir.DType{
-	"compute": {ir.F32, ir.BF16, ir.F16},
-	"params":  {ir.F32, ir.BF16, ir.F16},
-	"reduce":  {ir.F32, ir.BF16},
-}
+// Precisions are the dtypes that each setting may have.
+var Precisions = map[string][]ir.DType{"compute": dtype.Compute(), "params": dtype.Compute(), "reduce": dtype.Reduce()}
 
 // Set is the field of a setting, or nil.
 func (p *Precision) Set(key string) *ir.DType {

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"cmp"
 	"math"
 	"math/rand"
 
@@ -11,6 +12,7 @@ import (
 // binary is what differs between the elementwise operations of two operands.
 type binary struct {
 	name, doc string
+	word      string // in the language; the name where there is none
 	kinds     kinds
 	f         func(x, y float64) float64
 	// i computes on i32 with wraparound; nil where f is exact for i32.
@@ -19,9 +21,8 @@ type binary struct {
 	// they are summed to the operands' axes; nil where there is none.
 	grad   func(b *Builder, x, y, r, g *ir.Value) (gx, gy *ir.Value)
 	flops  int64
-	linear bool
-	// linearIn are operands in which it is linear, see [Def.LinearIn].
-	linearIn [][]int
+	linear Linearity
+	traits Traits
 	// sample draws operands where they need care: away from kinks and poles,
 	// with ties for comparisons. Nil draws from ±[0.1, 2].
 	sample func(r *rand.Rand) (x, y func() float64)
@@ -40,38 +41,38 @@ func init() {
 // arithmetic wraps; an integer divided by zero is 0, and so is its remainder.
 func arithmetic() []binary {
 	return []binary{
-		{name: "add", linear: true, flops: 1, doc: "The sum.", kinds: numbers,
+		{name: "add", word: "+", traits: Commutes, linear: Linearity{All: true}, flops: 1, doc: "The sum.", kinds: numbers,
 			f:    func(x, y float64) float64 { return x + y },
 			i:    func(x, y int32) int32 { return x + y },
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) { return g, g }},
-		{name: "sub", linear: true, flops: 1, doc: "The difference.", kinds: numbers,
+		{name: "sub", word: "-", linear: Linearity{All: true}, flops: 1, doc: "The difference.", kinds: numbers,
 			f:    func(x, y float64) float64 { return x - y },
 			i:    func(x, y int32) int32 { return x - y },
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) { return g, b.Neg(g) }},
-		{name: "mul", linearIn: [][]int{{0}, {1}}, flops: 1, doc: "The product.", kinds: numbers,
+		{name: "mul", word: "*", traits: Commutes, linear: Linearity{In: [][]int{{0}, {1}}}, flops: 1, doc: "The product.", kinds: numbers,
 			f:    func(x, y float64) float64 { return x * y },
 			i:    func(x, y int32) int32 { return x * y },
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) { return b.Mul(g, y), b.Mul(g, x) }},
-		{name: "div", linearIn: [][]int{{0}}, flops: 1, sample: func(r *rand.Rand) (x, y func() float64) { return away(r, 0.1, 2), away(r, 0.3, 3) }, doc: "The quotient; of i32, truncated toward zero.", kinds: numbers,
+		{name: "div", word: "/", linear: Linearity{In: [][]int{{0}}}, flops: 1, sample: func(r *rand.Rand) (x, y func() float64) { return away(r, 0.1, 2), away(r, 0.3, 3) }, doc: "The quotient; of i32, truncated toward zero.", kinds: numbers,
 			f: func(x, y float64) float64 { return x / y }, i: divInt,
 			// d(x/y) = dx/y - (x/y) dy/y.
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) {
 				gx := b.Div(g, y)
 				return gx, b.Neg(b.Mul(gx, r))
 			}},
-		{name: "max", flops: 1, sample: interleaved, doc: "The larger operand, NaN if either is, 0 of 0 and -0; operands that tie share the gradient equally, a NaN has none.", kinds: numbers,
+		{name: "max", traits: Commutes | Idempotent, flops: 1, sample: interleaved, doc: "The larger operand, NaN if either is, 0 of 0 and -0; operands that tie share the gradient equally, a NaN has none.", kinds: numbers,
 			f: func(x, y float64) float64 { return max(x, y) },
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) {
 				return contest(b, "gt", x, y, g), contest(b, "gt", y, x, g)
 			}},
-		{name: "min", flops: 1, sample: interleaved, doc: "The smaller operand, NaN if either is, -0 of 0 and -0; operands that tie share the gradient equally, a NaN has none.", kinds: numbers,
+		{name: "min", traits: Commutes | Idempotent, flops: 1, sample: interleaved, doc: "The smaller operand, NaN if either is, -0 of 0 and -0; operands that tie share the gradient equally, a NaN has none.", kinds: numbers,
 			f: func(x, y float64) float64 { return min(x, y) },
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) {
 				return contest(b, "lt", x, y, g), contest(b, "lt", y, x, g)
 			}},
-		{name: "pow", doc: "The first operand to the second; to the power of 0 it is 1, with no gradient of the base. The exponent's gradient is 0 where the base is 0 and the exponent is not negative, NaN where the base is negative.", kinds: floats, f: math.Pow, grad: powGrad, flops: 30,
+		{name: "pow", word: "**", doc: "The first operand to the second; to the power of 0 it is 1, with no gradient of the base. The exponent's gradient is 0 where the base is 0 and the exponent is not negative, NaN where the base is negative.", kinds: floats, f: math.Pow, grad: powGrad, flops: 30,
 			sample: func(r *rand.Rand) (x, y func() float64) { return between(r, 0.3, 3), away(r, 0.1, 2) }},
-		{name: "mod", flops: 3,
+		{name: "mod", word: "%", flops: 3,
 			sample: func(r *rand.Rand) (x, y func() float64) { return away(r, 3.2, 3.9), away(r, 2, 3) }, doc: "The remainder of the truncated quotient, exact, with the sign of the first operand.", kinds: numbers, f: math.Mod, i: modInt,
 			// r = x - q y with q = trunc(x/y), constant almost everywhere; the
 			// quotient (x-r)/y is q exactly up to one rounding.
@@ -85,21 +86,21 @@ func arithmetic() []binary {
 // false but for ne.
 func predicates() []binary {
 	return []binary{
-		{name: "eq", flops: 1, sample: ties, doc: "Whether the operands are equal.", kinds: anyType, f: func(x, y float64) float64 { return truth(x == y) }},
-		{name: "ne", flops: 1, sample: ties, doc: "Whether the operands differ.", kinds: anyType, f: func(x, y float64) float64 { return truth(x != y) }},
-		{name: "lt", flops: 1, sample: ties, doc: "Whether the first is less.", kinds: numbers, f: func(x, y float64) float64 { return truth(x < y) }},
-		{name: "le", flops: 1, sample: ties, doc: "Whether the first is less or equal.", kinds: numbers, f: func(x, y float64) float64 { return truth(x <= y) }},
-		{name: "gt", flops: 1, sample: ties, doc: "Whether the first is greater.", kinds: numbers, f: func(x, y float64) float64 { return truth(x > y) }},
-		{name: "ge", flops: 1, sample: ties, doc: "Whether the first is greater or equal.", kinds: numbers, f: func(x, y float64) float64 { return truth(x >= y) }},
-		{name: "and", doc: "The logical conjunction.", kinds: bools, f: func(x, y float64) float64 { return truth(x != 0 && y != 0) }},
-		{name: "or", doc: "The logical disjunction.", kinds: bools, f: func(x, y float64) float64 { return truth(x != 0 || y != 0) }},
+		{name: "eq", word: "==", traits: Commutes, flops: 1, sample: ties, doc: "Whether the operands are equal.", kinds: anyType, f: func(x, y float64) float64 { return truth(x == y) }},
+		{name: "ne", word: "!=", traits: Commutes, flops: 1, sample: ties, doc: "Whether the operands differ.", kinds: anyType, f: func(x, y float64) float64 { return truth(x != y) }},
+		{name: "lt", word: "<", flops: 1, sample: ties, doc: "Whether the first is less.", kinds: numbers, f: func(x, y float64) float64 { return truth(x < y) }},
+		{name: "le", word: "<=", flops: 1, sample: ties, doc: "Whether the first is less or equal.", kinds: numbers, f: func(x, y float64) float64 { return truth(x <= y) }},
+		{name: "gt", word: ">", flops: 1, sample: ties, doc: "Whether the first is greater.", kinds: numbers, f: func(x, y float64) float64 { return truth(x > y) }},
+		{name: "ge", word: ">=", flops: 1, sample: ties, doc: "Whether the first is greater or equal.", kinds: numbers, f: func(x, y float64) float64 { return truth(x >= y) }},
+		{name: "and", traits: Commutes | Idempotent, doc: "The logical conjunction.", kinds: bools, f: func(x, y float64) float64 { return truth(x != 0 && y != 0) }},
+		{name: "or", traits: Commutes | Idempotent, doc: "The logical disjunction.", kinds: bools, f: func(x, y float64) float64 { return truth(x != 0 || y != 0) }},
 	}
 }
 
 func registerBinary(e binary) {
 	predicate := e.grad == nil
 	d := &Def{
-		Name: e.name, Doc: e.doc, Class: Elementwise, MinArgs: 2, MaxArgs: 2, Linear: e.linear, LinearIn: e.linearIn,
+		Name: e.name, Doc: e.doc, Word: cmp.Or(e.word, e.name), Class: Elementwise, MinArgs: 2, MaxArgs: 2, Linear: e.linear, Traits: e.traits,
 		Infer: func(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) {
 			dt, err := sameDType(args)
 			if err != nil {
@@ -121,7 +122,7 @@ func registerBinary(e binary) {
 		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
 			t := o.Result().Type
 			f := e.f
-			if t.DType == ir.I32 && e.i != nil {
+			if t.DType.IsInt() && e.i != nil {
 				f = func(x, y float64) float64 { return float64(e.i(int32(x), int32(y))) }
 			}
 			return results(map2(t, args[0], args[1], f))

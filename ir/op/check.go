@@ -74,7 +74,7 @@ func (d *Def) CheckFacts(o *ir.Op) error {
 		return &ShapeError{Msg: "`store` needs `memory`", Want: "`host` or `disk`"}
 	case o.Memory != ir.Device && d.Name != "store":
 		return &ShapeError{Msg: fmt.Sprintf("`%s` takes no `memory`", d.Name)}
-	case o.Start && !d.Starts:
+	case o.Start && d.Traits&Starts == 0:
 		return &ShapeError{Msg: fmt.Sprintf("`%s` takes no `start`", d.Name)}
 	case o.At != nil && !launch:
 		return &ShapeError{Msg: fmt.Sprintf("`%s` takes no `at`", d.Name)}

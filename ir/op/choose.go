@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand"
 
+	"ptc/internal/dtype"
 	"ptc/ir"
 	"ptc/ir/tensor"
 )
@@ -14,16 +15,16 @@ import (
 
 func init() {
 	Register(&Def{
-		Name: "cast", Doc: "The operand as dtype `to`: float to i32 truncates and saturates (NaN gives 0), bool gives 0 or 1, to bool is whether it is not 0.",
+		Name: "cast", Word: "cast", Doc: "The operand as dtype `to`: float to i32 truncates and saturates (NaN gives 0), bool gives 0 or 1, to bool is whether it is not 0.",
 		Class: Elementwise, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{{"to", ir.Name(""), true}, {AttrOwed, ir.BoolVal(false), false}},
 		Infer: inferCast, Grad: gradCast, Shard: elemRule,
 		Eval: evalCast, Flops: noFlops, Sample: sampleCast,
 	})
 	Register(&Def{
-		Name: "select", Doc: "The second operand where the first holds, else the third.",
+		Name: "select", Word: "where", Doc: "The second operand where the first holds, else the third.",
 		Class: Elementwise, MinArgs: 3, MaxArgs: 3,
-		Infer: inferSelect, Grad: gradSelect, Shard: elemRule, LinearIn: [][]int{{1, 2}},
+		Infer: inferSelect, Grad: gradSelect, Shard: elemRule, Linear: Linearity{In: [][]int{{1, 2}}},
 		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
 			return results(choose(o.Result().Type, args[0], args[1], args[2]))
 		},
@@ -44,7 +45,7 @@ const AttrOwed = "owed"
 
 // IsLinear reports whether sums that operands of o owe may be owed of its
 // results instead: its row is linear, or it is a cast that says so.
-func IsLinear(o *ir.Op) bool { return Of(o).Linear || o.Attrs.Bool(AttrOwed) }
+func IsLinear(o *ir.Op) bool { return Of(o).Linear.Carries() || o.Attrs.Bool(AttrOwed) }
 
 // dtypeAttr is the dtype under key, or def where the key is not set.
 func dtypeAttr(attrs ir.Attrs, key string, def ir.DType) (ir.DType, error) {
@@ -55,7 +56,7 @@ func dtypeAttr(attrs ir.Attrs, key string, def ir.DType) (ir.DType, error) {
 	if !ok {
 		return 0, &ShapeError{
 			Msg:        fmt.Sprintf("unknown dtype `%s`", attrs.Text(key)),
-			Candidates: []string{"bool", "i32", "f16", "bf16", "f32", "f64"},
+			Candidates: dtype.Names(dtype.Tensors()),
 		}
 	}
 	return d, nil
@@ -85,22 +86,23 @@ func evalCast(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, er
 	switch from, t := args[0].Type.DType, o.Result().Type; {
 	case t.DType == ir.Bool:
 		f = func(x float64) float64 { return truth(x != 0) }
-	case t.DType == ir.I32 && from.IsFloat():
-		f = truncate
+	case t.DType.IsInt() && from.IsFloat():
+		lo, hi := t.DType.Bounds()
+		f = func(x float64) float64 { return truncate(x, lo, hi) }
 	}
 	return results(map1(o.Result().Type, args[0], f))
 }
 
-// truncate is a float as an i32: toward zero, saturating, 0 for NaN.
-func truncate(x float64) float64 {
+// truncate is a float as an integer: toward zero, saturating, 0 for NaN.
+func truncate(x, lo, hi float64) float64 {
 	if x != x {
 		return 0
 	}
-	return math.Max(math.MinInt32, math.Min(math.MaxInt32, math.Trunc(x)))
+	return math.Max(lo, math.Min(hi, math.Trunc(x)))
 }
 
 func sampleCast(r *rand.Rand) Example {
-	all := []ir.DType{ir.Bool, ir.I32, ir.F16, ir.BF16, ir.F32, ir.F64}
+	all := dtype.Tensors()
 	from, to := all[r.Intn(len(all))], all[r.Intn(len(all))]
 	return Example{
 		Args:  []*tensor.Tensor{anyTensor(r, from, 0)},

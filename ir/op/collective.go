@@ -24,51 +24,51 @@ func init() {
 	why := AttrSpec{"why", ir.Str(""), false} // which rule asked for it
 	Register(&Def{
 		Name: "all_reduce", Doc: "The `reduce` (sum or max) of the operands of all devices of the group, on each; of several operands, in one exchange.",
-		Class: Collective, MinArgs: 1, MaxArgs: -1,
-		Attrs: []AttrSpec{over, reduce, why}, Starts: true,
-		Infer: inferAllReduce, Shard: replicated, State: eachOperand(owesOver), SameValue: true, Eval: evalAllReduce,
+		Class: Collective, MinArgs: 1, MaxArgs: -1, Traits: Exchanges | Reduces | Starts | SameValue,
+		Attrs: []AttrSpec{over, reduce, why},
+		Infer: inferAllReduce, Shard: replicated, State: eachOperand(owesOver), Eval: evalAllReduce,
 		Flops: flopsPer(1), Sample: sampleCollective(ir.A("over", ir.Names{"d"}, "reduce", ir.Name("sum")), false, false),
 	})
 	Register(&Def{
 		Name: "all_gather", Doc: "The parts of `axis` from all devices of the group, in order, on each; of several operands, in one exchange.",
-		Class: Collective, MinArgs: 1, MaxArgs: -1,
-		Attrs: []AttrSpec{over, parts, one, each, why}, Starts: true,
-		Infer: inferAllGather, Shard: replicated, State: eachOperand(shardedLast), SameValue: true, Eval: evalAllGather,
+		Class: Collective, MinArgs: 1, MaxArgs: -1, Traits: Exchanges | Gathers | Starts | SameValue,
+		Attrs: []AttrSpec{over, parts, one, each, why},
+		Infer: inferAllGather, Shard: replicated, State: eachOperand(shardedLast), Eval: evalAllGather,
 		Flops: noFlops, Sample: sampleCollective(two, true, false),
 	})
 	Register(&Def{
 		Name: "reduce_scatter", Doc: "Each device's part along `axis` of the `reduce` (sum or max) over the group; of several operands, in one exchange.",
-		Class: Collective, MinArgs: 1, MaxArgs: -1,
-		Attrs: []AttrSpec{over, parts, one, each, reduce, why}, Starts: true,
-		Infer: inferReduceScatter, Shard: replicated, State: eachOperand(owesOver), SameValue: true, Eval: evalReduceScatter,
+		Class: Collective, MinArgs: 1, MaxArgs: -1, Traits: Exchanges | Reduces | Scatters | Starts | SameValue,
+		Attrs: []AttrSpec{over, parts, one, each, reduce, why},
+		Infer: inferReduceScatter, Shard: replicated, State: eachOperand(owesOver), Eval: evalReduceScatter,
 		Flops: flopsPer(1), Sample: sampleCollective(two.With("reduce", ir.Name("max")), true, false),
 	})
 	Register(&Def{
 		Name: "all_to_all", Doc: "The operand sharded along `axis` made whole there and sharded along `to` instead.",
-		Class: Collective, MinArgs: 1, MaxArgs: 1,
-		Attrs: []AttrSpec{over, parts, axis, {"to", ir.Name(""), true}, why}, Starts: true,
-		Infer: inferAllToAll, Shard: replicated, State: eachOperand(shardedLast), SameValue: true, Eval: evalAllToAll,
+		Class: Collective, MinArgs: 1, MaxArgs: 1, Traits: Exchanges | Gathers | Scatters | Starts | SameValue,
+		Attrs: []AttrSpec{over, parts, axis, {"to", ir.Name(""), true}, why},
+		Infer: inferAllToAll, Shard: replicated, State: eachOperand(shardedLast), Eval: evalAllToAll,
 		Flops: noFlops, Sample: sampleCollective(two, true, true),
 	})
 	Register(&Def{
 		Name: "permute", Doc: "Device i of the group receives the operand of device `sources`[i], zeros for -1. With `axis`, of which each device has one position, it is a `take` along it. With `mesh`, pairs of axes and mesh axes, rather than `sources`: the operand in this sharding.",
-		Class: Collective, MinArgs: 1, MaxArgs: 1,
-		Attrs: []AttrSpec{over, {"sources", ir.Ints(nil), false}, {"mesh", ir.Pairs(nil), false}, {"axis", ir.Name(""), false}, why}, Starts: true,
+		Class: Collective, MinArgs: 1, MaxArgs: 1, Traits: Exchanges | Starts,
+		Attrs: []AttrSpec{over, {"sources", ir.Ints(nil), false}, {"mesh", ir.Pairs(nil), false}, {"axis", ir.Name(""), false}, why},
 		Infer: inferPermute, Shard: replicated, State: eachOperand(permutes), Eval: evalPermute,
 		Flops: noFlops, Sample: sampleCollective(ir.A("over", ir.Names{"d"}, "sources", ir.Ints{1, -1}), false, false),
 	})
 	Register(&Def{
 		Name: "shard_slice", Doc: "This device's part along `axis` of a value that all devices of the group hold; nothing is sent.",
-		Class: Collective, MinArgs: 1, MaxArgs: 1,
+		Class: Collective, MinArgs: 1, MaxArgs: 1, Traits: Scatters | SameValue,
 		Attrs: []AttrSpec{over, parts, axis, why},
-		Infer: inferShardSlice, Shard: replicated, State: eachOperand(wholeOver), SameValue: true, Eval: evalShardSlice,
+		Infer: inferShardSlice, Shard: replicated, State: eachOperand(wholeOver), Eval: evalShardSlice,
 		Flops: noFlops, Sample: sampleCollective(two, true, false),
 	})
 	Register(&Def{
 		Name: "done", Doc: "The operands, results of one collective with `start`, once that is complete.",
-		Class: Collective, MinArgs: 1, MaxArgs: -1,
+		Class: Collective, MinArgs: 1, MaxArgs: -1, Traits: Completes | SameValue,
 		Infer: func(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) { return cloned(args), nil },
-		Shard: replicated, State: eachOperand(anyState), SameValue: true, Eval: func(_ *Context, _ *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) { return args, nil },
+		Shard: replicated, State: eachOperand(anyState), Eval: func(_ *Context, _ *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) { return args, nil },
 		Flops: noFlops, Sample: sampleCollective(nil, false, false),
 	})
 }

@@ -47,8 +47,11 @@ type AttrSpec struct {
 
 // Def is the row of one operation.
 type Def struct {
-	Name  string
-	Doc   string // one sentence: what it computes
+	Name string
+	Doc  string // one sentence: what it computes
+	// Word is how the language writes it: an operator, the name of a function, or []
+	// for what an index in brackets does; empty for what the compiler alone makes.
+	Word  string
 	Class Class
 	// MinArgs and MaxArgs bound the operands; MaxArgs < 0 means any number.
 	MinArgs, MaxArgs int
@@ -80,11 +83,10 @@ type Def struct {
 	Divide func(o *ir.Op, parts func(ir.Axis) int) []ir.Axis
 	// Inverse, where set, is the operation that makes o's operand of its result.
 	Inverse func(o *ir.Op) (name string, attrs ir.Attrs)
-	// Starts: it may be issued here and complete at a later `done`.
-	Starts bool
-	// SameValue: result i is operand i in another state or place; of the whole
-	// mesh, nothing is computed.
-	SameValue bool
+	// Scalar, of elementwise operations of one operand, is what Eval does with a number.
+	Scalar func(x float64) float64
+	// Traits are what else passes ask of it.
+	Traits Traits
 	// Eval computes the results in float64; the evaluator rounds them to
 	// their dtypes. Operands are not modified. The tensors' types carry local
 	// sizes; c tells where this device is.
@@ -98,20 +100,8 @@ type Def struct {
 	// View, where set, says how the result is a view of the operand's buffer,
 	// so that the operation moves nothing in memory.
 	View ViewFunc
-	// Linear: applied to sums of its operands, term by term, it gives the sum
-	// of its results. A sum that devices still owe each other may then be owed
-	// of the result instead.
-	Linear bool
-	// Additive: it is linear as well, but propagation settles what its operand
-	// owes: others read that too, and it is settled once.
-	Additive bool
-	// LinearIn, of operations that are not linear, are the operands in which it is
-	// linear as long as the others are given, of floats: of a product either one.
-	// A sum owed of those may be owed of the result where the others are settled.
-	LinearIn [][]int
-	// ByName: the operation changes neither names nor sizes of the axes that
-	// its operand has.
-	ByName bool
+	// Linear says in which operands it is linear.
+	Linear Linearity
 	// Sample makes a random small valid example: operands (with values away
 	// from kinks for differentiable ones) and attributes.
 	Sample func(r *rand.Rand) Example
@@ -178,9 +168,9 @@ const (
 	Reduce
 	// Replicate: the factor must not be sharded.
 	Replicate
-	// Permute: sharding carries where each position is on a device of its own,
+	// Exchange: sharding carries where each position is on a device of its own,
 	// and becomes an exchange among them; otherwise it must not be sharded.
-	Permute
+	Exchange
 )
 
 // Factor is one dimension of an operation's iteration space, as in Shardy's

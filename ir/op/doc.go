@@ -8,11 +8,12 @@
 // Invariant: every registered row is complete (a test holds it), and tests
 // derived from the rows check each gradient against central differences and
 // each shardable factor by sharding, evaluating and reassembling.
-// To add an operation: one Register call in the init of its family's file
-// (unary.go, binary.go, choose.go, reduce.go, dot.go, movement.go, reshape.go,
-// window.go, take.go, indexed.go, source.go, symbolic.go, collective.go, p2p.go,
-// memory.go). Gradients emit
-// through the registry, hence init rather than a table literal.
+// To add an operation: its name in names.go, and one Register call in the init of
+// its family's file (unary.go, binary.go, choose.go, reduce.go, dot.go, movement.go,
+// reshape.go, window.go, take.go, indexed.go, source.go, symbolic.go, collective.go,
+// p2p.go, memory.go). Gradients emit through the registry, hence init rather than a
+// table literal. Its native code is in backend/kernel/lower/native.go, since the IR
+// knows nothing of kernels; a test there misses it.
 //
 // Conventions that rows share:
 //   - Elementwise operands align by axis name. The result has the axes of the
@@ -23,5 +24,5 @@
 //     read as 0 and dropped.
 //   - i32 wraps around; division of i32 by zero gives 0.
 //
-// Imports ir, ir/tensor, internal/diag (and gonum for matrix products).
+// Imports ir, ir/tensor, internal/diag, internal/dtype (and gonum for matrix products).
 package op

@@ -8,11 +8,11 @@ import (
 
 func init() {
 	Register(&Def{
-		Name: "dot", Doc: "The product summed over the axes `over`; other axes that both operands have are batch axes. `out` orders the result's axes, `to` is its dtype. Sums accumulate in f32, or f64 for f64 operands.",
+		Name: "dot", Word: "dot", Doc: "The product summed over the axes `over`; other axes that both operands have are batch axes. `out` orders the result's axes, `to` is its dtype. Sums accumulate in f32, or f64 for f64 operands.",
 		Class: Contraction, MinArgs: 2, MaxArgs: 2,
 		Attrs: []AttrSpec{{"over", ir.Names(nil), true}, {"out", ir.Names(nil), false}, {"to", ir.Name(""), false}},
 		Infer: inferDot, Grad: gradDot,
-		Shard: reduceRule(sums), LinearIn: [][]int{{0}, {1}}, Eval: evalDot, Flops: flopsDot, Sample: sampleDot,
+		Shard: reduceRule(sums), Linear: Linearity{In: [][]int{{0}, {1}}}, Eval: evalDot, Flops: flopsDot, Sample: sampleDot,
 	})
 }
 

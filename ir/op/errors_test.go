@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/internal/dtype"
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -129,7 +130,7 @@ func TestInferNeverPanics(t *testing.T) {
 			}
 			var args []ir.Type
 			for n := d.MinArgs + r.Intn(2); len(args) < n; {
-				x := ir.Type{DType: ir.DType(r.Intn(6))}
+				x := ir.Type{DType: dtype.Tensors()[r.Intn(len(dtype.Tensors()))]}
 				for _, a := range names[:r.Intn(4)] {
 					x.Axes = append(x.Axes, ir.Axis{Name: a, Size: 1 + r.Intn(4)})
 				}

@@ -13,7 +13,7 @@ var (
 	sums      = role{Reduce, "sum"}
 	maxes     = role{Reduce, "max"}
 	kept      = role{Replicate, ""}
-	exchanged = role{Permute, ""}
+	exchanged = role{Exchange, ""}
 	allPass   = func(string) role { return passes }
 	elemRule  = func(o *ir.Op) Rule { return named(o, allPass) }
 )

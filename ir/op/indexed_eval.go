@@ -69,7 +69,7 @@ func evalScatterAdd(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tens
 			}
 		}
 	})
-	if t.DType == ir.I32 {
+	if t.DType.IsInt() {
 		for i, v := range out.Data {
 			out.Data[i] = wrap(v)
 		}

@@ -27,29 +27,29 @@ func init() {
 		Name: "part", Doc: "The elements [`from`, `limit`) along `axis`, the operand's major one, where they are.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{required(axis), required(from), required(limit)},
-		Infer: inferPieces, Shard: replicated, State: eachOperand(anyState), Eval: evalPieces,
+		Infer: inferPieces, Shard: replicated, State: eachOperand(anyState), Eval: evalPieces, Traits: Subview,
 		Flops: noFlops, Sample: samplePieces,
 	})
 	Register(&Def{
 		Name: "hold", Doc: "The operands, one behind the other along `axis`, their major one, where they are.",
 		Class: Collective, MinArgs: 1, MaxArgs: -1,
 		Attrs: []AttrSpec{required(axis)},
-		Infer: inferHold, Shard: replicated, State: stateHold, Eval: evalConcat,
+		Infer: inferHold, Shard: replicated, State: stateHold, Eval: evalConcat, Traits: Joins,
 		Flops: noFlops, Sample: sampleHold,
 	})
 	Register(&Def{
 		Name: "fetch", Doc: "The operands, which are in another memory, in the device's; with `axis`, their major one, the elements [`from`, `limit`) of each.",
 		Class: Collective, MinArgs: 1, MaxArgs: -1,
-		Attrs: []AttrSpec{axis, from, limit, why}, Starts: true,
+		Attrs: []AttrSpec{axis, from, limit, why}, Traits: Loads | Starts,
 		Infer: inferPieces, Shard: replicated, State: eachOperand(anyState), Eval: evalPieces,
 		Flops: noFlops, Sample: samplePieces,
 	})
 	Register(&Def{
 		Name: "store", Doc: "The operands in `memory`, host or disk.",
 		Class: Collective, MinArgs: 1, MaxArgs: -1,
-		Attrs: []AttrSpec{why}, Starts: true,
+		Attrs: []AttrSpec{why}, Traits: Stores | Starts | SameValue,
 		Infer: func(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) { return cloned(args), nil },
-		Shard: replicated, State: eachOperand(anyState), SameValue: true,
+		Shard: replicated, State: eachOperand(anyState),
 		Eval:  func(_ *Context, _ *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) { return args, nil },
 		Flops: noFlops, Sample: sampleCollective(nil, false, false),
 	})
@@ -63,18 +63,11 @@ func required(a AttrSpec) AttrSpec {
 // Piece is the range of its operands' major axis that o, a part or a fetch, is;
 // without one, ok is false, and results are the operands.
 func Piece(o *ir.Op) (axis string, from, limit int64, ok bool) {
-	if o.Name != "part" && o.Name != "fetch" || !o.Attrs.Has("axis") {
+	if !Has(o, Subview|Loads) || !o.Attrs.Has("axis") {
 		return "", 0, 0, false
 	}
 	return o.Attrs.Text("axis"), o.Attrs.Int("from", 0), o.Attrs.Int("limit", 0), true
 }
-
-// InPlace reports whether o moves nothing: its results are in the memory of its
-// operands, or the other way about.
-func InPlace(o *ir.Op) bool { return o.Name == "part" || o.Name == "hold" }
-
-// Moves reports whether o copies between memories of one device.
-func Moves(o *ir.Op) bool { return o.Name == "fetch" || o.Name == "store" }
 
 // Memories says for each value of f that is not in device memory in which it is.
 func Memories(f *ir.Func) map[*ir.Value]ir.Memory {
@@ -85,12 +78,12 @@ func Memories(f *ir.Func) map[*ir.Value]ir.Memory {
 		}
 	}
 	for _, o := range f.Ops {
-		switch o.Name {
-		case "store":
+		switch {
+		case Has(o, Stores):
 			for _, r := range o.Results {
 				out[r] = o.Memory
 			}
-		case "hold", "done", "part":
+		case Has(o, InPlace|Completes):
 			for i, r := range o.Results {
 				if m := out[o.Args[i]]; m != ir.Device {
 					out[r] = m

@@ -11,8 +11,8 @@ import (
 
 func init() {
 	Register(&Def{
-		Name: "transpose", Doc: "The operand with its axes stored in `order`.",
-		Class: Movement, Linear: true, MinArgs: 1, MaxArgs: 1,
+		Name: "transpose", Word: "transpose", Doc: "The operand with its axes stored in `order`.",
+		Class: Movement, Linear: Linearity{All: true}, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{{"order", ir.Names(nil), true}},
 		Infer: func(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 			t, err := reordered(args[0], attrs.Names("order"), "order")
@@ -23,15 +23,15 @@ func init() {
 		},
 		Grad:  grad1(func(b *Builder, o *ir.Op, g *ir.Value) *ir.Value { return b.Reorder(g, o.Args[0].Type) }),
 		Shard: elemRule, Eval: evalReorder, Flops: noFlops,
-		View: viewByName, ByName: true,
+		View: viewByName, Traits: ByName,
 		Sample: func(r *rand.Rand) Example {
 			x := anyTensor(r, anyType.sample(r), 0)
 			return Example{Args: []*tensor.Tensor{x}, Attrs: ir.A("order", axisNames(shuffled(r, x.Type.Axes)))}
 		},
 	})
 	Register(&Def{
-		Name: "rename", Doc: "The operand with axes renamed, all at once.",
-		Class: Movement, Linear: true, MinArgs: 1, MaxArgs: 1,
+		Name: "rename", Word: "rename", Doc: "The operand with axes renamed, all at once.",
+		Class: Movement, Linear: Linearity{All: true}, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{{"axes", ir.Pairs(nil), true}},
 		Infer: inferRename,
 		Grad: grad1(func(b *Builder, o *ir.Op, g *ir.Value) *ir.Value {
@@ -45,13 +45,13 @@ func init() {
 		Eval:  evalSame, Flops: noFlops, Sample: sampleRename, View: viewRename,
 	})
 	Register(&Def{
-		Name: "broadcast", Doc: "The operand repeated along the axes it lacks, with exactly `axes` in their order.",
-		Class: Movement, Linear: true, MinArgs: 1, MaxArgs: 1,
+		Name: "broadcast", Word: "broadcast", Doc: "The operand repeated along the axes it lacks, with exactly `axes` in their order.",
+		Class: Movement, Linear: Linearity{All: true}, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{{"axes", ir.Sizes(nil), true}},
 		Infer: inferBroadcast,
 		Grad:  grad1(func(b *Builder, o *ir.Op, g *ir.Value) *ir.Value { return b.Unbroadcast(g, o.Args[0].Type) }),
 		Shard: elemRule, Eval: evalReorder, Flops: noFlops,
-		View: viewByName, ByName: true, Localize: localSizes("axes"),
+		View: viewByName, Traits: ByName, Localize: localSizes("axes"),
 		Sample: func(r *rand.Rand) Example {
 			x := anyTensor(r, anyType.sample(r), 0)
 			to := append([]ir.Axis(nil), x.Type.Axes...)

@@ -24,7 +24,7 @@ func init() {
 	why := AttrSpec{"why", ir.Str(""), false}
 	Register(&Def{
 		Name: "send", Doc: "Sends the operand to the device with coordinate `peer` on mesh axis `over`.",
-		Class: Collective, MinArgs: 1, MaxArgs: 1,
+		Class: Collective, MinArgs: 1, MaxArgs: 1, Traits: Sends,
 		Attrs: []AttrSpec{over, peer, tag, why},
 		Infer: func(_ []ir.Type, attrs ir.Attrs) ([]ir.Type, error) { return nil, peerAxis(attrs) },
 		Shard: replicated, State: asNoted, Flops: noFlops,
@@ -38,7 +38,7 @@ func init() {
 	})
 	Register(&Def{
 		Name: "recv", Doc: "The tensor that the device with coordinate `peer` on mesh axis `over` sends; `mesh` pairs axes with their sharding.",
-		Class: Collective,
+		Class: Collective, Traits: Receives,
 		Attrs: []AttrSpec{over, peer, tag, why, {"dtype", ir.Name(""), true}, {"axes", ir.Sizes(nil), true}, {"mesh", ir.Pairs(nil), false}},
 		Infer: inferRecv,
 		Shard: replicated, State: asNoted, Flops: noFlops,

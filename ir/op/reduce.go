@@ -12,20 +12,20 @@ import (
 func init() {
 	over := []AttrSpec{{"over", ir.Names(nil), true}}
 	Register(&Def{
-		Name: "reduce_sum", Doc: "The sum over the axes `over`.",
+		Name: "reduce_sum", Word: "sum", Doc: "The sum over the axes `over`.",
 		Class: Reduction, MinArgs: 1, MaxArgs: 1, Attrs: over,
 		Infer: inferReduce("reduce_sum"), Grad: gradReduceSum, Shard: reduceRule(sums),
 		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
 			add := func(acc, x float64) float64 { return acc + x }
-			if o.Result().Type.DType == ir.I32 {
+			if o.Result().Type.DType.IsInt() {
 				add = func(acc, x float64) float64 { return wrap(acc + x) }
 			}
 			return results(fold(o.Result().Type, args[0], 0, add))
 		},
-		Flops: reduceFlops, Sample: sampleReduce, Additive: true,
+		Flops: reduceFlops, Sample: sampleReduce, Linear: Linearity{All: true, Early: true},
 	})
 	Register(&Def{
-		Name: "reduce_max", Doc: "The maximum over the axes `over`, NaN if any is; elements that tie share the gradient equally.",
+		Name: "reduce_max", Word: "max", Doc: "The maximum over the axes `over`, NaN if any is; elements that tie share the gradient equally.",
 		Class: Reduction, MinArgs: 1, MaxArgs: 1, Attrs: over,
 		Infer: inferReduce("reduce_max"), Grad: gradReduceMax, Shard: reduceRule(maxes),
 		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {

@@ -14,8 +14,8 @@ import (
 
 func init() {
 	Register(&Def{
-		Name: "split", Doc: "The operand with `axis` replaced by the axes `into`, major first.",
-		Class: Movement, Linear: true, MinArgs: 1, MaxArgs: 1,
+		Name: "split", Word: "split", Doc: "The operand with `axis` replaced by the axes `into`, major first.",
+		Class: Movement, Linear: Linearity{All: true}, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{{"axis", ir.Name(""), true}, {"into", ir.Sizes(nil), true}},
 		Infer: inferSplit,
 		Grad: grad1(func(b *Builder, o *ir.Op, g *ir.Value) *ir.Value {
@@ -33,8 +33,8 @@ func init() {
 		},
 	})
 	Register(&Def{
-		Name: "merge", Doc: "The operand with the neighbouring `axes` replaced by one, the first one major.",
-		Class: Movement, Linear: true, MinArgs: 1, MaxArgs: 1,
+		Name: "merge", Word: "merge", Doc: "The operand with the neighbouring `axes` replaced by one, the first one major.",
+		Class: Movement, Linear: Linearity{All: true}, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{{"axes", ir.Names(nil), true}, {"into", ir.Name(""), true}},
 		Infer: inferMerge,
 		Grad: grad1(func(b *Builder, o *ir.Op, g *ir.Value) *ir.Value {

@@ -92,8 +92,13 @@ func TestRowsAreComplete(t *testing.T) {
 		missing("Flops", d.Flops == nil)
 		missing("Sample", d.Sample == nil)
 		missing("State", d.State == nil && (d.Class == op.Collective || d.Class == op.Placement))
+		missing("Word, by which programs ask for it", d.Class == op.Elementwise && d.Word == "")
 		missing("an arity", d.MaxArgs >= 0 && d.MaxArgs < d.MinArgs)
-		missing("View, without which ByName means nothing", d.ByName && d.View == nil)
+		missing("two operands, which it says may be exchanged", d.Traits&(op.Commutes|op.Idempotent) != 0 && d.MaxArgs != 2)
+		missing("one operand, of which it says that it comes back", d.Traits&op.Involution != 0 && d.MaxArgs != 1)
+		missing("a group, among which it says that it exchanges", d.Traits&(op.Exchanges|op.Reduces|op.Gathers|op.Scatters) != 0 && !d.Takes("over"))
+		missing("a class by which it is scheduled", d.Traits&(op.Exchanges|op.Message|op.Copies|op.InPlace|op.Completes) != 0 != (d.Class == op.Collective) && d.Traits&op.Scatters == 0)
+		missing("View, without which ByName means nothing", d.Traits&op.ByName != 0 && d.View == nil)
 		for _, a := range d.Attrs {
 			missing("the kind of attribute "+a.Key, a.Kind == nil)
 			// Sizes in attributes are global until they are localized.

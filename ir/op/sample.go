@@ -82,13 +82,12 @@ func whole(r *rand.Rand, lo, hi int) func() float64 {
 
 // draw is a drawer of values for the dtype: ±[lo, hi] for floats.
 func draw(r *rand.Rand, d ir.DType, lo, hi float64) func() float64 {
-	switch d {
-	case ir.Bool:
-		return whole(r, 0, 1)
-	case ir.I32:
-		return whole(r, -9, 9)
+	switch least, most := d.Bounds(); {
+	case d.IsFloat():
+		return away(r, lo, hi)
+	default:
+		return whole(r, int(max(least, -9)), int(min(most, 9)))
 	}
-	return away(r, lo, hi)
 }
 
 // sampleDType is one of the set: mostly f32.

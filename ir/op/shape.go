@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/dtype"
 	"ptc/ir"
 )
 
@@ -117,26 +118,18 @@ func sameDType(args []ir.Type) (ir.DType, error) {
 	return args[0].DType, nil
 }
 
-// kinds is a set of dtypes that an operation takes.
+// kinds is the set of classes of dtypes that an operation takes.
 type kinds uint8
 
 const (
-	floats kinds = 1 << iota
-	ints
-	bools
+	floats  = kinds(1 << dtype.Float)
+	ints    = kinds(1 << dtype.Integer)
+	bools   = kinds(1 << dtype.Boolean)
 	numbers = floats | ints
 	anyType = numbers | bools
 )
 
-func (k kinds) has(d ir.DType) bool {
-	switch {
-	case d == ir.Bool:
-		return k&bools != 0
-	case d == ir.I32:
-		return k&ints != 0
-	}
-	return k&floats != 0
-}
+func (k kinds) has(d ir.DType) bool { return k&(1<<d.Class()) != 0 }
 
 func (k kinds) String() string {
 	switch k {

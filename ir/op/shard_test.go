@@ -86,7 +86,7 @@ func checkFactor(t *testing.T, o *ir.Op, f op.Factor) {
 	if (f.Reduction != "") != (f.Kind == op.Reduce) {
 		t.Errorf("factor %+v: only reductions reduce", f)
 	}
-	if f.Kind == op.Permute && op.Of(o).Class != op.Movement {
+	if f.Kind == op.Exchange && op.Of(o).Class != op.Movement {
 		t.Errorf("factor %+v: the verifier looks for these in movements", f)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand"
 
+	"ptc/internal/dtype"
 	"ptc/ir"
 	"ptc/ir/tensor"
 )
@@ -63,7 +64,7 @@ func init() {
 				return nil, err
 			}
 			v := attrs.Float("value", 0)
-			if d == ir.I32 && v != float64(int32(v)) || d == ir.Bool && v != 0 && v != 1 {
+			if !d.Holds(v) {
 				return nil, &ShapeError{Msg: fmt.Sprintf("%v is not a value of %s", ir.Float(v), d)}
 			}
 			return one(ir.Scalar(d))
@@ -75,7 +76,7 @@ func init() {
 		Flops: noFlops, Sample: sampleConst,
 	})
 	Register(&Def{
-		Name: "index", Doc: "The global position along `axis`, as i32; `mesh` is the axis' sharding where `size` is local.",
+		Name: "index", Word: "index", Doc: "The global position along `axis`, as i32; `mesh` is the axis' sharding where `size` is local.",
 		Class: Source,
 		Attrs: []AttrSpec{{"axis", ir.Name(""), true}, {"size", ir.Int(0), true}, {"mesh", ir.Names(nil), false}, firstAttr, wholeAttr},
 		Infer: func(_ []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
@@ -123,7 +124,7 @@ func init() {
 		Sample: func(*rand.Rand) Example { return Example{Attrs: ir.A("over", ir.Names{"d"})} },
 	})
 	Register(&Def{
-		Name: "random", Doc: "Numbers of distribution `dist` from operands seed and step, keyed by `site` and the global position of each element; `mesh` pairs axes with their sharding where sizes are local.",
+		Name: "random", Word: "random_normal", Doc: "Numbers of distribution `dist` from operands seed and step, keyed by `site` and the global position of each element; `mesh` pairs axes with their sharding where sizes are local.",
 		Class: Source, MinArgs: 2, MaxArgs: 2,
 		Attrs: []AttrSpec{{"axes", ir.Sizes(nil), true}, {"dist", ir.Name(""), true}, {"site", ir.Int(0), true}, {"mesh", ir.Pairs(nil), false}, firstAttr, wholeAttr},
 		Infer: inferRandom, Shard: elemRule, Eval: evalRandom,
@@ -195,7 +196,7 @@ func localRandom(o *ir.Op, results []ir.Type) ir.Attrs {
 }
 
 func sampleConst(r *rand.Rand) Example {
-	all := []ir.DType{ir.Bool, ir.I32, ir.F16, ir.BF16, ir.F32, ir.F64}
+	all := dtype.Tensors()
 	d := all[r.Intn(len(all))]
 	return Example{Attrs: ir.A("dtype", ir.Name(d.String()), "value", ir.Float(draw(r, d, 0.1, 2)()))}
 }

@@ -99,7 +99,7 @@ func (f *Factor) states(o *ir.Op, out []ir.Type) error {
 			}
 		}
 	}
-	exchanged := f.Kind == Permute && len(mesh) == 1 // of a size that the verifier knows
+	exchanged := f.Kind == Exchange && len(mesh) == 1 // of a size that the verifier knows
 	if len(mesh) > 0 && f.Kind != PassThrough && f.Kind != Reduce && !exchanged {
 		return axisErr(from, "axis `%s` is %s, and has to be whole", from, parted(mesh))
 	}
@@ -148,7 +148,7 @@ func stillOwed(o *ir.Op) ([]ir.Partial, error) {
 // given: of what is linear as a whole all of them.
 func LinearIn(o *ir.Op) [][]int {
 	d := Of(o)
-	if IsLinear(o) || d.Additive || IsCopy(o) {
+	if IsLinear(o) || d.Linear.All || IsCopy(o) {
 		all := make([]int, len(o.Args))
 		for i := range all {
 			all[i] = i
@@ -158,7 +158,7 @@ func LinearIn(o *ir.Op) [][]int {
 	if len(o.Results) != 1 || !o.Results[0].Type.DType.IsFloat() {
 		return nil // quotients of integers are rounded
 	}
-	return d.LinearIn
+	return d.Linear.In
 }
 
 // owedIn is what the results of o owe where the operands in, and no others, owe

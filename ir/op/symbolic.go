@@ -39,7 +39,7 @@ func init() {
 	})
 	Register(&Def{
 		Name: "call", Doc: "The results of a function of the module, its callee. Its types are the function's: Infer gives none; see Builder.Call.",
-		Class: Control, MaxArgs: -1,
+		Class: Control, MaxArgs: -1, Traits: Calls,
 		Infer: func([]ir.Type, ir.Attrs) ([]ir.Type, error) { return nil, nil },
 		Shard: replicated,
 		Eval: func(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
@@ -74,7 +74,7 @@ func init() {
 		Infer: func(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) {
 			return one(ir.Type{DType: args[0].DType, Axes: cloneAxes(args[0].Axes...)})
 		},
-		Shard: elemRule, State: asNoted, SameValue: true,
+		Shard: elemRule, State: asNoted, Traits: SameValue,
 		Eval: func(_ *Context, _ *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
 			return results(args[0].Clone())
 		},

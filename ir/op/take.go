@@ -16,7 +16,7 @@ import (
 func init() {
 	Register(&Def{
 		Name: "take", Doc: "The elements of `axis` in another order: number i is the operand's number `sources`[i], each once.",
-		Class: Movement, Linear: true, MinArgs: 1, MaxArgs: 1,
+		Class: Movement, Linear: Linearity{All: true}, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{{"axis", ir.Name(""), true}, {"sources", ir.Ints(nil), true}, {"why", ir.Str(""), false}},
 		Infer: inferTake,
 		Grad: grad1(func(b *Builder, o *ir.Op, g *ir.Value) *ir.Value {

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"cmp"
 	"math"
 	"math/rand"
 
@@ -11,6 +12,7 @@ import (
 // unary is what differs between the elementwise operations of one operand.
 type unary struct {
 	name, doc string
+	word      string // in the language; the name where there is none
 	kinds     kinds
 	f         func(x float64) float64
 	// grad is the operand's gradient from operand x, result y and the result's
@@ -21,6 +23,7 @@ type unary struct {
 	lo, hi   float64
 	positive bool
 	linear   bool
+	traits   Traits
 }
 
 func init() {
@@ -34,7 +37,7 @@ func init() {
 // a typical polynomial evaluation.
 func unaries() []unary {
 	return []unary{
-		{name: "neg", linear: true, doc: "The negated operand.", kinds: numbers, flops: 1, lo: 0.1, hi: 3,
+		{name: "neg", word: "-", linear: true, traits: Involution, doc: "The negated operand.", kinds: numbers, flops: 1, lo: 0.1, hi: 3,
 			f:    func(x float64) float64 { return -x },
 			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value { return b.Neg(g) }},
 		{name: "abs", doc: "The absolute value; the gradient at 0 is 0.", kinds: numbers, f: math.Abs, flops: 1, lo: 0.1, hi: 3,
@@ -73,14 +76,14 @@ func unaries() []unary {
 			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value { return b.Mul(g, b.Emit("cos", nil, x)) }},
 		{name: "cos", doc: "The cosine of radians.", kinds: floats, f: math.Cos, flops: 14, lo: 0.1, hi: 3,
 			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value { return b.Neg(b.Mul(g, b.Emit("sin", nil, x))) }},
-		{name: "not", doc: "The logical negation.", kinds: bools, f: func(x float64) float64 { return 1 - x }},
-		{name: "detach", doc: "The operand, with zero gradient.", kinds: anyType, f: func(x float64) float64 { return x }, lo: 0.1, hi: 3},
+		{name: "not", traits: Involution, doc: "The logical negation.", kinds: bools, f: func(x float64) float64 { return 1 - x }},
+		{name: "detach", word: "stop_gradient", doc: "The operand, with zero gradient.", kinds: anyType, f: func(x float64) float64 { return x }, lo: 0.1, hi: 3},
 	}
 }
 
 func registerUnary(u unary) {
 	d := &Def{
-		Name: u.name, Doc: u.doc, Class: Elementwise, MinArgs: 1, MaxArgs: 1, Linear: u.linear,
+		Name: u.name, Doc: u.doc, Word: cmp.Or(u.word, u.name), Scalar: u.f, Class: Elementwise, MinArgs: 1, MaxArgs: 1, Linear: Linearity{All: u.linear}, Traits: u.traits,
 		Infer: func(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) {
 			if err := wantKind(u.name, args[0], u.kinds); err != nil {
 				return nil, err
@@ -90,7 +93,7 @@ func registerUnary(u unary) {
 		Shard: elemRule,
 		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
 			f, t := u.f, o.Result().Type
-			if t.DType == ir.I32 {
+			if t.DType.IsInt() {
 				f = func(x float64) float64 { return wrap(u.f(x)) }
 			}
 			return results(map1(t, args[0], f))

@@ -53,14 +53,6 @@ func CanView(o *ir.Op) bool {
 	return d != nil && d.View != nil
 }
 
-// ByName reports whether o changes neither names nor sizes of the axes its
-// operand has, so that a computation that addresses elements by name need do
-// nothing for it.
-func ByName(o *ir.Op) bool {
-	d := Lookup(o.Name)
-	return d != nil && d.ByName
-}
-
 func viewRename(o *ir.Op, in Strided) (Strided, bool) {
 	out := Strided{Offset: in.Offset, Axes: append([]StridedAxis(nil), in.Axes...)}
 	for i := range out.Axes {

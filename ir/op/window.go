@@ -12,8 +12,8 @@ import (
 func init() {
 	axis := AttrSpec{"axis", ir.Name(""), true}
 	Register(&Def{
-		Name: "slice", Doc: "The elements from `start` to before `limit` of `axis`.",
-		Class: Movement, Linear: true, MinArgs: 1, MaxArgs: 1,
+		Name: "slice", Word: "[]", Doc: "The elements from `start` to before `limit` of `axis`.",
+		Class: Movement, Linear: Linearity{All: true}, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{axis, {"start", ir.Int(0), true}, {"limit", ir.Int(0), true}},
 		Infer: inferSlice,
 		Grad: grad1(func(b *Builder, o *ir.Op, g *ir.Value) *ir.Value {
@@ -29,7 +29,7 @@ func init() {
 	})
 	Register(&Def{
 		Name: "pad", Doc: "The operand with `low` zeros before and `high` zeros after `axis`.",
-		Class: Movement, Linear: true, MinArgs: 1, MaxArgs: 1,
+		Class: Movement, Linear: Linearity{All: true}, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{axis, {"low", ir.Int(0), true}, {"high", ir.Int(0), true}},
 		Infer: inferPad,
 		Grad: grad1(func(b *Builder, o *ir.Op, g *ir.Value) *ir.Value {
@@ -45,8 +45,8 @@ func init() {
 		Flops: noFlops, Sample: samplePad,
 	})
 	Register(&Def{
-		Name: "concat", Doc: "The operands one after the other along `axis`; other axes align by name, in the first operand's order.",
-		Class: Movement, Linear: true, MinArgs: 1, MaxArgs: -1,
+		Name: "concat", Word: "concat", Doc: "The operands one after the other along `axis`; other axes align by name, in the first operand's order.",
+		Class: Movement, Linear: Linearity{All: true}, MinArgs: 1, MaxArgs: -1,
 		Attrs: []AttrSpec{axis},
 		Infer: inferConcat, Grad: gradConcat, Shard: ruleAlong,
 		Eval: evalConcat, Flops: noFlops, Sample: sampleConcat,

@@ -70,51 +70,6 @@ func TestDistributions(t *testing.T) {
 	}
 }
 
-// TestHalves reads every 16-bit float and writes it back, and rounds the
-// points between neighbours.
-func TestHalves(t *testing.T) {
-	for i := 0; i < 1<<16; i++ {
-		h := uint16(i)
-		if f := F16ToF32(h); f == f && F32ToF16(f) != h {
-			t.Fatalf("f16 %04x is %v, which is %04x", h, f, F32ToF16(f))
-		}
-		if f := BF16ToF32(h); f == f && F32ToBF16(f) != h {
-			t.Fatalf("bf16 %04x is %v, which is %04x", h, f, F32ToBF16(f))
-		}
-		if i&0x7fff >= 0x7bff { // the next is infinity, or NaN
-			continue
-		}
-		a, b := F16ToF32(h), F16ToF32(h+1)
-		mid := (a + b) / 2 // exact in f32
-		even := h + h&1
-		if got := F32ToF16(mid); got != even {
-			t.Fatalf("f16 of %v, between %04x and the next, is %04x, not the even one", mid, h, got)
-		}
-		if got := F32ToF16(math.Nextafter32(mid, b)); got != h+1 {
-			t.Fatalf("f16 just beyond %v is %04x, want %04x", mid, got, h+1)
-		}
-		if got := F32ToF16(math.Nextafter32(mid, a)); got != h {
-			t.Fatalf("f16 just before %v is %04x, want %04x", mid, got, h)
-		}
-	}
-	if F32ToF16(65519) != 0x7bff || F32ToF16(65520) != 0x7c00 || F32ToF16(float32(math.Inf(-1))) != 0xfc00 {
-		t.Error("f16 overflow")
-	}
-	nan := float32(math.NaN())
-	if f := F16ToF32(F32ToF16(nan)); f == f {
-		t.Error("f16 of NaN is not NaN")
-	}
-	if f := BF16ToF32(F32ToBF16(math.Float32frombits(0x7f800001))); f == f {
-		t.Error("bf16 of a NaN with a low payload is not NaN")
-	}
-	if got := F32ToBF16(math.Float32frombits(0x3f808000)); got != 0x3f80 {
-		t.Errorf("bf16 of a tie is %04x, not the even one", got)
-	}
-	if got := F32ToBF16(math.Float32frombits(0x3f818000)); got != 0x3f82 {
-		t.Errorf("bf16 of a tie is %04x, not the even one", got)
-	}
-}
-
 // TestWalk compares the visited addresses with those of plain nested loops.
 func TestWalk(t *testing.T) {
 	r := rand.New(rand.NewSource(1))

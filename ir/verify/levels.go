@@ -83,7 +83,7 @@ func classes(m *ir.Module) diag.List {
 // partition expands it.
 func exchange(m *ir.Module, o *ir.Op) string {
 	for _, f := range op.Of(o).Shard(o).Factors {
-		if f.Kind != op.Permute {
+		if f.Kind != op.Exchange {
 			continue
 		}
 		if m.Level >= ir.Local {

@@ -64,12 +64,12 @@ func memories(m *ir.Module) diag.List {
 // unreachable says why o cannot have an operand in this memory; first is that of
 // its first operand.
 func unreachable(o *ir.Op, first, mem ir.Memory) string {
-	switch o.Name {
-	case "fetch":
+	switch {
+	case op.Has(o, op.Loads):
 		if mem == ir.Device {
 			return "is in device memory already"
 		}
-	case "hold", "done":
+	case op.Has(o, op.Joins|op.Completes):
 		if mem != first {
 			return "is in another memory than the first"
 		}

@@ -4,24 +4,17 @@ import (
 	"math"
 
 	"ptc/ir"
+	"ptc/ir/op"
 	"ptc/lang/eval"
 	"ptc/lang/value"
 )
 
 func init() {
-	fold := map[string]func(float64) float64{
-		"exp": math.Exp, "log": math.Log, "tanh": math.Tanh, "erf": math.Erf, "sqrt": math.Sqrt,
-		"abs": math.Abs, "sin": math.Sin, "cos": math.Cos, "floor": math.Floor,
-		"rsqrt":   func(x float64) float64 { return 1 / math.Sqrt(x) },
-		"sigmoid": func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
-		"sign": func(x float64) float64 {
-			if x == 0 || x != x {
-				return x
-			}
-			return math.Copysign(1, x)
-		},
-	}
-	for name, g := range fold {
+	for _, d := range op.All() {
+		if d.Scalar == nil || d.Word != d.Name || d.Name == op.Not { // operators, and stop_gradient
+			continue
+		}
+		name, g := d.Name, d.Scalar
 		eval.Define(name, "x", func(f *eval.Frame, c *eval.Call) value.Value {
 			if n, ok := c.Vals[0].(value.Number); ok {
 				r := g(n.V)

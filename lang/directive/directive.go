@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ptc/internal/diag"
+	dtypes "ptc/internal/dtype"
 	"ptc/ir"
 	"ptc/ir/layout"
 	"ptc/lang/eval"
@@ -66,8 +67,8 @@ func (y *Layout) Lower(mod *ir.Module, data *value.Data, unnamed bool, compute s
 	}
 	if compute != "" {
 		d, ok := ir.ParseDType(compute)
-		if !ok || !d.IsFloat() || d == ir.F64 {
-			y.in.Errs.Add(&diag.Error{Code: "E0413", Msg: "cannot compute in `" + value.Clip(compute) + "`", Want: "one of bf16, f16, f32"})
+		if !ok || !slices.Contains(layout.Precisions["compute"], d) {
+			y.in.Errs.Add(&diag.Error{Code: "E0413", Msg: "cannot compute in `" + value.Clip(compute) + "`", Want: diag.OneOf(dtypes.Names(layout.Precisions["compute"]))})
 		}
 		y.precision.Compute = d
 	}

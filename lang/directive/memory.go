@@ -4,9 +4,9 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strings"
 
 	"ptc/internal/diag"
+	dtypes "ptc/internal/dtype"
 	"ptc/ir"
 	"ptc/ir/layout"
 	"ptc/lang/source"
@@ -166,8 +166,13 @@ func (y *Layout) checkKept(x syntax.Expr, k string, mods []*value.Instance) {
 	y.f.Wants("E0412", x, diag.OneOf(names), diag.DidYouMean(k, names), "%s has no module `%s`", mods[0].What(), k)
 }
 
-// foreignDType turns the names that others give to dtypes into those here.
-var foreignDType = strings.NewReplacer("bfloat", "bf", "float", "f", "fp", "f", "half", "f16")
+// ownDType is the name here of a dtype that others call so, or the name itself.
+func ownDType(name string) string {
+	if d, ok := dtypes.Alias(name); ok {
+		return d.String()
+	}
+	return name
+}
 
 func (y *Layout) setPrecision(d *syntax.Precision) {
 	y.single(d, "precision")
@@ -180,7 +185,7 @@ func (y *Layout) setPrecision(d *syntax.Precision) {
 		readers[k] = func(x syntax.Expr) {
 			w, ok := y.word(x)
 			if ok && !slices.Contains(names, w) {
-				y.f.Wants("E0413", x, diag.OneOf(names), diag.DidYouMean(foreignDType.Replace(w), names), "`%s` cannot be %s", k, value.Clip(w))
+				y.f.Wants("E0413", x, diag.OneOf(names), diag.DidYouMean(ownDType(w), names), "`%s` cannot be %s", k, value.Clip(w))
 				return
 			}
 			*y.precision.Set(k), _ = ir.ParseDType(w)

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"ptc/ir"
+	"ptc/ir/op"
 	"ptc/lang/source"
 	"ptc/lang/syntax"
 	"ptc/lang/value"
@@ -32,11 +33,15 @@ func (f *Frame) unary(x *syntax.Unary) value.Value {
 }
 
 // opNames are the operations of the operators on tensors.
-var opNames = map[string]string{
-	"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod", "**": "pow",
-	"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
-	"and": "and", "or": "or",
-}
+var opNames = func() map[string]string {
+	names := map[string]string{}
+	for _, d := range op.All() {
+		if d.Class == op.Elementwise && d.MinArgs == 2 && d.MaxArgs == 2 {
+			names[d.Word] = d.Name
+		}
+	}
+	return names
+}()
 
 func (f *Frame) binary(x *syntax.Binary) value.Value {
 	a, b := f.Expr(x.X), f.Expr(x.Y)

@@ -140,9 +140,9 @@ func dtypesDiffer(args []*ir.Value) bool {
 // ConstTensor is a number as a scalar of dtype d.
 func (f *Frame) ConstTensor(n syntax.Node, c value.Number, d ir.DType) value.Value {
 	switch {
-	case d == ir.I32 && (c.V != math.Trunc(c.V) || math.Abs(c.V) > source.MaxSize):
+	case d.IsInt() && (c.V != math.Trunc(c.V) || math.Abs(c.V) > source.MaxSize):
 		return f.Wants("E0207", n, "a whole number of 32 bits", "`cast(x, f32)` turns the tensor into numbers with fractions", "%s beside an i32 tensor", c.What())
-	case d == ir.Bool && c.V != 0 && c.V != 1:
+	case !d.Holds(c.V):
 		return f.Wants("E0207", n, "true or false", "", "%s beside a tensor of bool", c.What())
 	}
 	return f.Emit(n, "const", ir.A("dtype", ir.Name(d.String()), "value", ir.Float(c.V)))

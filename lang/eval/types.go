@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"ptc/internal/diag"
+	dtypes "ptc/internal/dtype"
 	"ptc/ir"
 	"ptc/lang/syntax"
 	"ptc/lang/value"
@@ -97,7 +98,7 @@ func (f *Frame) DTypeOf(id *syntax.Ident, def ir.DType) (ir.DType, bool) {
 	return d, ok
 }
 
-var dtypeNames = []string{"bool", "i32", "f16", "bf16", "f32", "f64"}
+var dtypeNames = dtypes.Names(dtypes.Tensors())
 
 // hasType checks a value against a written type, which f resolves; reports go
 // to from, at n. The axes must be the same set: their order in the type of an

@@ -231,10 +231,10 @@ func (u *updater) one(p *value.Param, grad *ir.Value) (*ir.Value, bool) {
 // et al., "Mixed Precision Training" (2018), section 3.1.
 func (u *updater) master(p *value.Param) (value.Tensor, ir.Type) {
 	w := u.fb.Values[p]
-	if d := p.Type.DType; d != ir.BF16 && d != ir.F16 {
+	if !p.Type.DType.IsNarrow() {
 		return value.Tensor{V: w}, p.Type
 	}
-	wide := p.Type.WithDType(ir.F32)
+	wide := p.Type.WithDType(p.Type.DType.Acc())
 	// Its path is given when those of the optimizer's own states are known.
 	return value.Tensor{V: u.fb.Func.AddArg(wide, ir.RoleState, "", ir.A("init", p.Init, ir.AttrCopyOf, ir.Str(p.Path)), p.Pos)}, wide
 }

@@ -27,7 +27,7 @@ func expandAll(c *pass.Context, f *ir.Func) {
 				o.Args[i] = g
 			}
 		}
-		if o.Name != "grad" {
+		if o.Name != op.Grad {
 			out = append(out, o)
 			continue
 		}

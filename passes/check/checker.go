@@ -257,7 +257,7 @@ func low(m *ir.Module) bool {
 	for _, f := range m.Funcs {
 		for _, o := range f.Ops {
 			for _, v := range o.Results {
-				if d := v.Type.DType; d == ir.BF16 || d == ir.F16 {
+				if v.Type.DType.IsNarrow() {
 					return true
 				}
 			}

@@ -6,6 +6,7 @@ import (
 
 	"ptc/ir"
 	"ptc/ir/eval"
+	"ptc/ir/op"
 	"ptc/ir/tensor"
 )
 
@@ -117,7 +118,7 @@ func runStages(m *ir.Module, fs []*ir.Func, in Inputs, o eval.Options) (Results,
 func pipelineAxis(m *ir.Module, stages int) string {
 	for _, f := range m.Funcs {
 		for _, o := range f.Ops {
-			if o.Name == "send" {
+			if op.Has(o, op.Sends) {
 				return o.Attrs.Names("over")[0]
 			}
 		}

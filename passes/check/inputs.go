@@ -98,8 +98,8 @@ func random(a *ir.Arg, of ir.Type, r *rand.Rand, bound int) *tensor.Tensor {
 	for i := range t.Data {
 		t.Data[i] = element(a, init, r, bound)
 	}
-	tensor.RoundTo(ir.F32, t.Data)
-	tensor.RoundTo(a.Value.Type.DType, t.Data)
+	ir.F32.Round(t.Data)
+	a.Value.Type.DType.Round(t.Data)
 	return t
 }
 
@@ -111,7 +111,7 @@ func element(a *ir.Arg, init ir.Term, r *rand.Rand, bound int) float64 {
 		return 7
 	case a.Value.Type.DType == ir.Bool:
 		return float64(r.Intn(2))
-	case a.Value.Type.DType == ir.I32:
+	case a.Value.Type.DType.IsInt():
 		return float64(r.Intn(bound))
 	case a.Role == ir.RoleParam:
 		return initial(init, r) + 0.02*r.NormFloat64()
@@ -182,7 +182,7 @@ func positions(v *ir.Value) int {
 	for v.Def != nil && op.Of(v.Def).Class == op.Movement {
 		v = v.Def.Args[0]
 	}
-	if v.Def == nil || v.Def.Name != "index" {
+	if v.Def == nil || v.Def.Name != op.Index {
 		return 0
 	}
 	return int(v.Def.Attrs.Int("size", 0))

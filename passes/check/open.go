@@ -48,7 +48,7 @@ func Open(m *ir.Module) *ir.Module {
 // it is the loss itself.
 func scaleOf(f *ir.Func, o *ir.Op) *ir.Value {
 	d := o.Args[0].Def
-	if d == nil || d.Name != "mul" {
+	if d == nil || d.Name != op.Mul {
 		return nil
 	}
 	for _, r := range f.Results {

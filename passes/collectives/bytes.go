@@ -32,15 +32,15 @@ func Sent(m *ir.Module, o *ir.Op) int64 {
 	}
 	in := int64(o.Args[0].Type.Bytes())
 	n := Parts(m, o.Attrs.Names("over"))
-	switch o.Name {
-	case "all_reduce":
-		return 2 * in * (n - 1) / n
-	case "all_gather":
-		return in * (n - 1)
-	case "reduce_scatter", "all_to_all":
+	switch {
+	case !op.Has(o, op.Exchanges):
+		return 0
+	case op.Has(o, op.Scatters):
 		return in * (n - 1) / n
-	case "permute":
-		return in
+	case op.Has(o, op.Gathers):
+		return in * (n - 1)
+	case op.Has(o, op.Reduces):
+		return 2 * in * (n - 1) / n
 	}
-	return 0 // shard_slice
+	return in // to one device
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ptc/ir"
+	"ptc/ir/op"
 )
 
 // Two levels. Mesh axes that the layout names in one list, `over (node, local)`,
@@ -59,14 +60,14 @@ func (x *rewriter) leveled(o *ir.Op) *ir.Value {
 	v := o.Args[0]
 	var w *ir.Value
 	switch o.Name {
-	case "all_to_all":
+	case op.AllToAll:
 		w = x.exchange(v, axis(o), o.Attrs.Text("to"), over(o))
-	case "reduce_scatter":
+	case op.ReduceScatter:
 		w = x.reduceScatter(v, axis(o), o.Attrs.Text("reduce"), over(o))
-	case "all_gather":
+	case op.AllGather:
 		w = x.gather(v, axis(o), over(o))
-	case "all_reduce":
-		if x.allowed("all_gather") && x.allowed("reduce_scatter") {
+	case op.AllReduce:
+		if x.allowed(op.AllGather) && x.allowed(op.ReduceScatter) {
 			w = x.reduce(v, o.Attrs.Text("reduce"), over(o))
 		}
 	}
@@ -171,7 +172,7 @@ func (x *rewriter) splitAxis(v *ir.Value, axis string, size int, by, major, mino
 		name += "_"
 	}
 	n := v.Type.Size(axis)
-	w := x.b.Emit("split", ir.A("axis", ir.Name(axis), "into", ir.Sizes{{Name: name, N: size}, {Name: axis, N: n / size}}), v)
+	w := x.b.Emit(op.Split, ir.A("axis", ir.Name(axis), "into", ir.Sizes{{Name: name, N: size}, {Name: axis, N: n / size}}), v)
 	w.Type.Partial = slices.Clone(v.Type.Partial)
 	w.Type.Axes[w.Type.Index(name)].Mesh = slices.Clone(major)
 	w.Type.Axes[w.Type.Index(axis)].Mesh = slices.Clone(minor)
@@ -180,7 +181,7 @@ func (x *rewriter) splitAxis(v *ir.Value, axis string, size int, by, major, mino
 
 // mergeAxis undoes splitAxis; the axis is then cut as given.
 func (x *rewriter) mergeAxis(v *ir.Value, name, axis string, mesh []string) *ir.Value {
-	w := x.b.Emit("merge", ir.A("axes", ir.Names{name, axis}, "into", ir.Name(axis)), v)
+	w := x.b.Emit(op.Merge, ir.A("axes", ir.Names{name, axis}, "into", ir.Name(axis)), v)
 	w.Type.Partial = slices.Clone(v.Type.Partial)
 	w.Type.Axes[w.Type.Index(axis)].Mesh = slices.Clone(mesh)
 	return w
@@ -192,7 +193,7 @@ func meshOfAxis(t ir.Type, axis string) []string { return t.Axes[t.Index(axis)].
 func (x *rewriter) exchange(v *ir.Value, axis, to string, over []string) *ir.Value {
 	n, ok := x.nested(over)
 	if !ok || !splits(v.Type) || int64(v.Type.Bytes()) < x.l.exchange {
-		return x.emit("all_to_all", v, over, "axis", ir.Name(axis), "to", ir.Name(to))
+		return x.emit(op.AllToAll, v, over, "axis", ir.Name(axis), "to", ir.Name(to))
 	}
 	here, there := meshOfAxis(v.Type, axis), meshOfAxis(v.Type, to)
 	stay := here[:max(0, len(here)-len(over))]
@@ -209,7 +210,7 @@ func (x *rewriter) exchange(v *ir.Value, axis, to string, over []string) *ir.Val
 func (x *rewriter) reduceScatter(v *ir.Value, axis, reduce string, over []string) *ir.Value {
 	n, ok := x.nested(over)
 	if !ok || !x.large(v.Type) || !splits(v.Type) {
-		return x.emit("reduce_scatter", v, over, "axis", ir.Name(axis), "reduce", ir.Name(reduce))
+		return x.emit(op.ReduceScatter, v, over, "axis", ir.Name(axis), "reduce", ir.Name(reduce))
 	}
 	here := meshOfAxis(v.Type, axis)
 	v, major := x.splitAxis(v, axis, int(Parts(x.m, n.major)), n.major, here, nil)
@@ -222,7 +223,7 @@ func (x *rewriter) reduceScatter(v *ir.Value, axis, reduce string, over []string
 func (x *rewriter) gather(v *ir.Value, axis string, over []string) *ir.Value {
 	n, ok := x.nested(over)
 	if whole := int64(v.Type.Bytes()) * Parts(x.m, over); !ok || whole < x.l.large || !splits(v.Type) {
-		return x.emit("all_gather", v, over, "axis", ir.Name(axis))
+		return x.emit(op.AllGather, v, over, "axis", ir.Name(axis))
 	}
 	here := meshOfAxis(v.Type, axis)
 	stay := here[:max(0, len(here)-len(over))]
@@ -241,7 +242,7 @@ func (x *rewriter) reduce(v *ir.Value, reduce string, over []string) *ir.Value {
 		at = slices.IndexFunc(v.Type.Axes, func(a ir.Axis) bool { return a.Size%int(Parts(x.m, n.fast)) == 0 })
 	}
 	if at < 0 || !x.large(v.Type) {
-		return x.emit("all_reduce", v, over, "reduce", ir.Name(reduce))
+		return x.emit(op.AllReduce, v, over, "reduce", ir.Name(reduce))
 	}
 	axis := v.Type.Axes[at].Name
 	v = x.reduceScatter(v, axis, reduce, n.fast)

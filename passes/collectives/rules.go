@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ptc/ir"
+	"ptc/ir/op"
 )
 
 // rule is one way to say the same with fewer bytes or fewer operations.
@@ -82,7 +83,7 @@ func (x *rewriter) emit(kind string, v *ir.Value, over []string, kv ...any) *ir.
 		return v
 	}
 	attrs := ir.A(kv...).With("over", ir.Names(slices.Clone(over)))
-	if kind != "all_reduce" && kind != "permute" {
+	if op.Lookup(kind).Takes("parts") {
 		attrs = attrs.With("parts", ir.Int(Parts(x.m, over)))
 	}
 	return x.b.Emit(kind, attrs, v)

@@ -23,7 +23,7 @@ func alone(x *rewriter, o *ir.Op) *ir.Value {
 		return nil
 	case len(rest) > 0:
 		return x.b.Emit(o.Name, o.Attrs.With("over", ir.Names(rest)), o.Args[0])
-	case o.Name == "permute" && !op.Reorders(o) && o.Attrs.Ints("sources")[0] != 0:
+	case o.Name == op.Permute && !op.Reorders(o) && o.Attrs.Ints("sources")[0] != 0:
 		return nil // gives zeros
 	}
 	return o.Args[0]
@@ -72,7 +72,7 @@ func undo(x *rewriter, o *ir.Op) *ir.Value {
 // reorders is join of permutes into other shardings: one into the last, or none.
 func reorders(x *rewriter, o, p *ir.Op) *ir.Value {
 	mesh, over := op.Reordering(x.m.Mesh, p.Args[0].Type, o.Result().Type)
-	return x.emit("permute", p.Args[0], over, "mesh", mesh)
+	return x.emit(op.Permute, p.Args[0], over, "mesh", mesh)
 }
 
 // join: gathers go from minor to major mesh axes, cuts from major to minor.
@@ -90,16 +90,16 @@ func join(x *rewriter, o *ir.Op) *ir.Value {
 	attrs := o.Attrs
 	var all []string
 	switch o.Name {
-	case "all_reduce":
+	case op.AllReduce:
 		for _, a := range x.m.Mesh {
 			if slices.Contains(over(o), a.Name) || slices.Contains(over(p), a.Name) {
 				all = append(all, a.Name)
 			}
 		}
 		return x.b.Emit(o.Name, attrs.With("over", ir.Names(all)), p.Args[0])
-	case "all_gather":
+	case op.AllGather:
 		all = append(append(all, over(o)...), over(p)...)
-	case "reduce_scatter", "shard_slice":
+	case op.ReduceScatter, op.ShardSlice:
 		all = append(append(all, over(p)...), over(o)...)
 	default:
 		return nil
@@ -108,10 +108,10 @@ func join(x *rewriter, o *ir.Op) *ir.Value {
 }
 
 func scatter(x *rewriter, o *ir.Op) *ir.Value {
-	if o.Name != "shard_slice" || !x.allowed("reduce_scatter") {
+	if o.Name != op.ShardSlice || !x.allowed(op.ReduceScatter) {
 		return nil
 	}
-	p := before(o, "all_reduce")
+	p := before(o, op.AllReduce)
 	if p == nil || !x.only(p.Result()) {
 		return nil
 	}
@@ -120,16 +120,16 @@ func scatter(x *rewriter, o *ir.Op) *ir.Value {
 		return nil
 	}
 	reduce := ir.Name(p.Attrs.Text("reduce"))
-	part := x.emit("reduce_scatter", p.Args[0], over(o), "axis", ir.Name(axis(o)), "reduce", reduce)
-	return x.emit("all_reduce", part, rest, "reduce", reduce)
+	part := x.emit(op.ReduceScatter, p.Args[0], over(o), "axis", ir.Name(axis(o)), "reduce", reduce)
+	return x.emit(op.AllReduce, part, rest, "reduce", reduce)
 }
 
 // regroup: the mesh axes of the slice must be the minor ones of the gather.
 func regroup(x *rewriter, o *ir.Op) *ir.Value {
-	if o.Name != "shard_slice" || !x.allowed("all_to_all") {
+	if o.Name != op.ShardSlice || !x.allowed(op.AllToAll) {
 		return nil
 	}
-	p := before(o, "all_gather")
+	p := before(o, op.AllGather)
 	if p == nil || !x.only(p.Result()) || axis(o) == axis(p) {
 		return nil
 	}
@@ -137,24 +137,24 @@ func regroup(x *rewriter, o *ir.Op) *ir.Value {
 	if k < 0 || !slices.Equal(over(p)[k:], over(o)) {
 		return nil
 	}
-	v := x.emit("all_to_all", p.Args[0], over(o), "axis", ir.Name(axis(p)), "to", ir.Name(axis(o)))
-	return x.emit("all_gather", v, over(p)[:k], "axis", ir.Name(axis(p)))
+	v := x.emit(op.AllToAll, p.Args[0], over(o), "axis", ir.Name(axis(p)), "to", ir.Name(axis(o)))
+	return x.emit(op.AllGather, v, over(p)[:k], "axis", ir.Name(axis(p)))
 }
 
 func fewer(x *rewriter, o *ir.Op) *ir.Value {
-	if o.Name != "shard_slice" {
+	if o.Name != op.ShardSlice {
 		return nil
 	}
-	p := before(o, "all_gather")
+	p := before(o, op.AllGather)
 	if p == nil || axis(o) != axis(p) {
 		return nil
 	}
 	a, b := over(p), over(o)
 	switch {
 	case len(b) < len(a) && slices.Equal(a[:len(b)], b) && x.only(p.Result()):
-		return x.emit("all_gather", p.Args[0], a[len(b):], "axis", ir.Name(axis(o)))
+		return x.emit(op.AllGather, p.Args[0], a[len(b):], "axis", ir.Name(axis(o)))
 	case len(b) > len(a) && slices.Equal(b[:len(a)], a):
-		return x.emit("shard_slice", p.Args[0], b[len(a):], "axis", ir.Name(axis(o)))
+		return x.emit(op.ShardSlice, p.Args[0], b[len(a):], "axis", ir.Name(axis(o)))
 	}
 	return nil
 }
@@ -171,27 +171,27 @@ func redirect(x *rewriter, o *ir.Op) *ir.Value {
 	switch o.Name + " " + p.Name {
 	case "all_gather all_to_all":
 		if axis(o) == p.Attrs.Text("to") {
-			return x.emit("all_gather", p.Args[0], over(o), "axis", ir.Name(axis(p)))
+			return x.emit(op.AllGather, p.Args[0], over(o), "axis", ir.Name(axis(p)))
 		}
 	case "all_to_all shard_slice":
 		if axis(o) == axis(p) {
-			return x.emit("shard_slice", p.Args[0], over(o), "axis", ir.Name(o.Attrs.Text("to")))
+			return x.emit(op.ShardSlice, p.Args[0], over(o), "axis", ir.Name(o.Attrs.Text("to")))
 		}
 	case "all_to_all reduce_scatter":
 		if axis(o) == axis(p) {
-			return x.emit("reduce_scatter", p.Args[0], over(o), "axis", ir.Name(o.Attrs.Text("to")), "reduce", ir.Name(p.Attrs.Text("reduce")))
+			return x.emit(op.ReduceScatter, p.Args[0], over(o), "axis", ir.Name(o.Attrs.Text("to")), "reduce", ir.Name(p.Attrs.Text("reduce")))
 		}
 	}
 	return nil
 }
 
 func sum(x *rewriter, o *ir.Op) *ir.Value {
-	if o.Name != "all_gather" || !x.allowed("all_reduce") {
+	if o.Name != op.AllGather || !x.allowed(op.AllReduce) {
 		return nil
 	}
-	p := before(o, "reduce_scatter")
+	p := before(o, op.ReduceScatter)
 	if p == nil || !x.only(p.Result()) || axis(o) != axis(p) || !slices.Equal(over(o), over(p)) {
 		return nil
 	}
-	return x.emit("all_reduce", p.Args[0], over(o), "reduce", ir.Name(p.Attrs.Text("reduce")))
+	return x.emit(op.AllReduce, p.Args[0], over(o), "reduce", ir.Name(p.Attrs.Text("reduce")))
 }

@@ -10,10 +10,10 @@ import (
 // Rules that change the order of a collective and something else.
 
 func sliceFirst(x *rewriter, o *ir.Op) *ir.Value {
-	if o.Name != "shard_slice" {
+	if o.Name != op.ShardSlice {
 		return nil
 	}
-	p := before(o, "all_reduce", "reduce_scatter", "all_gather", "all_to_all")
+	p := before(o, op.AllReduce, op.ReduceScatter, op.AllGather, op.AllToAll)
 	if p == nil || !x.only(p.Result()) || !disjoint(over(o), over(p)) || slices.Contains(axes(p), axis(o)) {
 		return nil
 	}
@@ -21,10 +21,10 @@ func sliceFirst(x *rewriter, o *ir.Op) *ir.Value {
 }
 
 func gatherLast(x *rewriter, o *ir.Op) *ir.Value {
-	if o.Name != "all_reduce" && o.Name != "reduce_scatter" && o.Name != "all_to_all" {
+	if o.Name != op.AllReduce && o.Name != op.ReduceScatter && o.Name != op.AllToAll {
 		return nil
 	}
-	p := before(o, "all_gather")
+	p := before(o, op.AllGather)
 	if p == nil || !x.only(p.Result()) || !disjoint(over(o), over(p)) || slices.Contains(axes(o), axis(p)) {
 		return nil
 	}
@@ -34,7 +34,7 @@ func gatherLast(x *rewriter, o *ir.Op) *ir.Value {
 // sliceThrough has operands sliced rather than the result: those that have the
 // axis.
 func sliceThrough(x *rewriter, o *ir.Op) *ir.Value {
-	if o.Name != "shard_slice" || !x.leads(o.Args[0], o) {
+	if o.Name != op.ShardSlice || !x.leads(o.Args[0], o) {
 		return nil
 	}
 	f := o.Args[0].Def
@@ -70,9 +70,9 @@ func (x *rewriter) leads(v *ir.Value, o *ir.Op) bool {
 		return false
 	}
 	if collective(f) {
-		return f.Name != "shard_slice" && f.Name != "permute"
+		return op.Has(f, op.Reduces|op.Gathers)
 	}
-	if len(f.Results) != 1 || op.Of(f).Class != op.Elementwise && !op.ByName(f) {
+	if len(f.Results) != 1 || op.Of(f).Class != op.Elementwise && !op.Has(f, op.ByName) {
 		return false
 	}
 	at := v.Type.Axes[v.Type.Index(axis(o))]
@@ -97,11 +97,11 @@ func narrow(x *rewriter, o *ir.Op) *ir.Value {
 	if p == nil || p.Slot != o.Slot || !x.only(o.Args[0]) || len(p.Args) != 1 {
 		return nil
 	}
-	moved := func(c *ir.Op) bool { return c.Name == "all_gather" || c.Name == "all_to_all" || c.Name == "permute" }
+	moved := func(c *ir.Op) bool { return op.Has(c, op.Exchanges) && !op.Has(c, op.Reduces) }
 	size := func(v *ir.Value) int { return v.Type.DType.Size() }
 	switch {
-	case moved(o) && p.Name == "cast" && size(p.Args[0]) < size(o.Args[0]),
-		moved(p) && o.Name == "cast" && size(o.Result()) < size(o.Args[0]):
+	case moved(o) && p.Name == op.Cast && size(p.Args[0]) < size(o.Args[0]),
+		moved(p) && o.Name == op.Cast && size(o.Result()) < size(o.Args[0]):
 	default:
 		return nil
 	}

@@ -128,14 +128,14 @@ func (t *blocks) pieceOf(x *ir.Value, axis string, p piece, moved int, of func(p
 	case high:
 		start = n
 	}
-	return t.emit("slice", ir.A("axis", ir.Name(local), "start", ir.Int(start), "limit", ir.Int(start+n)), y)
+	return t.emit(op.Slice, ir.A("axis", ir.Name(local), "start", ir.Int(start), "limit", ir.Int(start+n)), y)
 }
 
 // before is, for each block, whether the keys that it has at the step are of a
 // block before it.
 func (t *blocks) before(step int) *ir.Value {
 	if t.chosen[step] == nil {
-		t.chosen[step] = t.emit("ge", nil, t.blockIndex(), t.int(step))
+		t.chosen[step] = t.emit(op.Ge, nil, t.blockIndex(), t.int(step))
 	}
 	return t.chosen[step]
 }
@@ -146,7 +146,7 @@ func (t *blocks) from(step int) *ir.Value {
 	if step == 0 {
 		return b
 	}
-	return t.emit("mod", nil, t.b.Add(b, t.int(t.devices-step)), t.int(t.devices))
+	return t.emit(op.Mod, nil, t.b.Add(b, t.int(t.devices-step)), t.int(t.devices))
 }
 
 // positionsOf are the logical positions of a piece of the blocks that the step
@@ -170,7 +170,7 @@ func (t *blocks) positionsOf(axis string, p piece, moved, by int) *ir.Value {
 		return t.b.Add(t.b.Select(t.before(by), lo, hi), t.index(local, n))
 	}
 	i := t.index(local, 2*n)
-	return t.b.Add(t.b.Select(t.emit("lt", nil, i, size), lo, t.b.Sub(hi, size)), i)
+	return t.b.Add(t.b.Select(t.emit(op.Lt, nil, i, size), lo, t.b.Sub(hi, size)), i)
 }
 
 // rebuilt reports whether an operation on scores can be done view by view.
@@ -185,14 +185,14 @@ func (t *rewriter) rebuilt(o *ir.Op) bool {
 		over := o.Attrs.Names("over")
 		return !slices.Contains(over, t.axis) && !slices.ContainsFunc(over, func(n string) bool { return t.keys[n] })
 	}
-	return o.Name == "transpose" || o.Name == "broadcast"
+	return op.Has(o, op.ByName)
 }
 
 // rebuild is the operation that made x, over a view.
 func (t *blocks) rebuild(x *ir.Value, v view) *ir.Value {
 	o := x.Def
 	args := make([]*ir.Value, len(o.Args))
-	if o.Name == "select" && v.visible && t.compares(o.Args[0].Def, t.k.key, true) {
+	if o.Name == op.Select && v.visible && t.compares(o.Args[0].Def, t.k.key, true) {
 		return t.at(o.Args[1], v)
 	}
 	for i, a := range o.Args {
@@ -202,10 +202,10 @@ func (t *blocks) rebuild(x *ir.Value, v view) *ir.Value {
 	defer func() { t.b.Scope, t.b.Pos = scope, pos }()
 	t.b.Scope, t.b.Pos = o.Scope, o.Pos
 	switch o.Name {
-	case "transpose":
+	case op.Transpose:
 		return args[0]
-	case "broadcast":
-		return t.emit("broadcast", ir.A("axes", t.sizes(x.Type, v)), args[0])
+	case op.Broadcast:
+		return t.emit(op.Broadcast, ir.A("axes", t.sizes(x.Type, v)), args[0])
 	}
 	return t.emit(o.Name, o.Attrs.With("out", nil), args...)
 }
@@ -241,9 +241,9 @@ func (t *blocks) diagonal(x *ir.Value, step int) *ir.Value {
 	if t.made[key] == nil {
 		y := t.split(x, t.axis)
 		into := ir.Sizes{{Name: t.half, N: t.devices}, {Name: t.k.key + t.suffix(), N: t.part()}}
-		t.made[key] = t.emit("split", ir.A("axis", ir.Name(t.k.key), "into", into), y)
+		t.made[key] = t.emit(op.Split, ir.A("axis", ir.Name(t.k.key), "into", into), y)
 	}
-	return t.emit("gather", ir.A("axis", ir.Name(t.half)), t.made[key], t.from(step))
+	return t.emit(op.Gather, ir.A("axis", ir.Name(t.half)), t.made[key], t.from(step))
 }
 
 // inexpressible is why the core cannot be computed view by view, or empty.

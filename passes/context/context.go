@@ -49,7 +49,7 @@ func checkOptions(m *ir.Module) error {
 func attends(f *ir.Func, axis string) bool {
 	keys := keysOf(f, axis)
 	return slices.ContainsFunc(f.Ops, func(o *ir.Op) bool {
-		return o.Name == "dot" && slices.ContainsFunc(o.Attrs.Names("over"), func(n string) bool { return keys[n] })
+		return o.Name == op.Dot && slices.ContainsFunc(o.Attrs.Names("over"), func(n string) bool { return keys[n] })
 	})
 }
 
@@ -109,7 +109,7 @@ type rewriter struct {
 func keysOf(f *ir.Func, axis string) map[string]bool {
 	keys := map[string]bool{}
 	for _, o := range f.Ops {
-		if o.Name != "rename" {
+		if o.Name != op.Rename {
 			continue
 		}
 		for _, p := range o.Attrs.Pairs("axes") {
@@ -201,13 +201,13 @@ func (w *rewriter) int(v int) *ir.Value { return w.b.Const(ir.I32, float64(v)) }
 func (w *rewriter) blockIndex() *ir.Value { return w.index(w.block, w.devices) }
 
 func (w *rewriter) index(axis string, size int) *ir.Value {
-	return w.emit("index", ir.A("axis", ir.Name(axis), "size", ir.Int(size)))
+	return w.emit(op.Index, ir.A("axis", ir.Name(axis), "size", ir.Int(size)))
 }
 
 // split cuts an axis into its blocks.
 func (w *rewriter) split(x *ir.Value, axis string) *ir.Value {
 	into := ir.Sizes{{Name: w.block, N: w.devices}, {Name: axis + w.suffix(), N: w.part()}}
-	return w.emit("split", ir.A("axis", ir.Name(axis), "into", into), x)
+	return w.emit(op.Split, ir.A("axis", ir.Name(axis), "into", into), x)
 }
 
 // suffix tells a part of an axis from the axis, of which the rules speak.
@@ -226,9 +226,9 @@ func (w *rewriter) merge(x *ir.Value, axis string) *ir.Value {
 		}
 	}
 	if !slices.Equal(order, x.Type.Names()) {
-		x = w.emit("transpose", ir.A("order", order), x)
+		x = w.emit(op.Transpose, ir.A("order", order), x)
 	}
-	return w.emit("merge", ir.A("axes", ir.Names{w.block, local}, "into", ir.Name(axis)), x)
+	return w.emit(op.Merge, ir.A("axes", ir.Names{w.block, local}, "into", ir.Name(axis)), x)
 }
 
 // take moves blocks to other places, if any does move.
@@ -240,7 +240,7 @@ func (w *rewriter) take(x *ir.Value, sources ir.Ints) *ir.Value {
 	if w.ring.at != "" {
 		attrs = attrs.With("why", ir.Str(w.ring.at))
 	}
-	return w.emit("take", attrs, x)
+	return w.emit(op.Take, attrs, x)
 }
 
 // dropDead removes operations that no result depends on.

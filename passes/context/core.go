@@ -66,7 +66,7 @@ func (w *rewriter) cores() (found []*core, refused []refusal) {
 // keyOf is the axis of keys where o mixes values by weights of queries and
 // keys, or empty.
 func (w *rewriter) keyOf(o *ir.Op) string {
-	if o.Name != "dot" || len(o.Attrs.Names("over")) != 1 {
+	if o.Name != op.Dot || len(o.Attrs.Names("over")) != 1 {
 		return ""
 	}
 	key := o.Attrs.Names("over")[0]
@@ -103,24 +103,24 @@ func softmax(v *ir.Value, key string) *ir.Op {
 		return nil
 	}
 	switch o.Name {
-	case "div":
+	case op.Div:
 		if normalizes(o, key) {
 			return o
 		}
 		return softmax(o.Args[0], key)
-	case "mul":
+	case op.Mul:
 		if n := softmax(o.Args[0], key); n != nil {
 			return n
 		}
 		return softmax(o.Args[1], key)
-	case "select":
+	case op.Select:
 		if is(o.Args[2], 0) {
 			return softmax(o.Args[1], key)
 		}
 		if is(o.Args[1], 0) {
 			return softmax(o.Args[2], key)
 		}
-	case "cast":
+	case op.Cast:
 		if v.Type.DType.IsFloat() && o.Args[0].Type.DType.IsFloat() {
 			return softmax(o.Args[0], key)
 		}
@@ -131,7 +131,7 @@ func softmax(v *ir.Value, key string) *ir.Op {
 // normalizes reports whether o divides exponentials by their sum over the keys.
 func normalizes(o *ir.Op, key string) bool {
 	e, l := o.Args[0].Def, o.Args[1].Def
-	if e == nil || l == nil || l.Name != "reduce_sum" || l.Args[0] != o.Args[0] {
+	if e == nil || l == nil || l.Name != op.ReduceSum || l.Args[0] != o.Args[0] {
 		return false
 	}
 	return slices.Equal(l.Attrs.Names("over"), []string{key}) && exponent(e, key) != nil
@@ -140,18 +140,18 @@ func normalizes(o *ir.Op, key string) bool {
 // exponent is the scores of which e is the exponential, up to what is taken off
 // for all keys alike: a maximum over them. Nil where e is none.
 func exponent(e *ir.Op, key string) *ir.Value {
-	if e == nil || e.Name != "exp" {
+	if e == nil || e.Name != op.Exp {
 		return nil
 	}
 	x := e.Args[0]
-	if x.Def == nil || x.Def.Name != "sub" {
+	if x.Def == nil || x.Def.Name != op.Sub {
 		return x
 	}
 	top := x.Def.Args[1].Def
-	if top != nil && top.Name == "detach" {
+	if top != nil && top.Name == op.Detach {
 		top = top.Args[0].Def
 	}
-	if top == nil || top.Name != "reduce_max" || !slices.Equal(top.Attrs.Names("over"), []string{key}) || top.Args[0] != x.Def.Args[0] {
+	if top == nil || top.Name != op.ReduceMax || !slices.Equal(top.Attrs.Names("over"), []string{key}) || top.Args[0] != x.Def.Args[0] {
 		return x
 	}
 	return x.Def.Args[0]
@@ -163,11 +163,11 @@ func is(v *ir.Value, x float64) bool {
 		return false
 	}
 	switch v.Def.Name {
-	case "const":
+	case op.Const:
 		return v.Def.Attrs.Float("value", math.NaN()) == x
-	case "neg":
+	case op.Neg:
 		return is(v.Def.Args[0], -x)
-	case "broadcast", "cast":
+	case op.Broadcast, op.Cast:
 		return is(v.Def.Args[0], x)
 	}
 	return false
@@ -175,7 +175,7 @@ func is(v *ir.Value, x float64) bool {
 
 // positive reports whether v is a constant above 0.
 func positive(v *ir.Value) bool {
-	return v.Def != nil && v.Def.Name == "const" && v.Def.Attrs.Float("value", 0) > 0
+	return v.Def != nil && v.Def.Name == op.Const && v.Def.Attrs.Float("value", 0) > 0
 }
 
 // hides reports whether scores are −inf for every key after the query.
@@ -185,17 +185,17 @@ func (w *rewriter) hides(scores *ir.Value, key string) bool {
 		return false
 	}
 	switch o.Name {
-	case "select":
+	case op.Select:
 		return is(o.Args[2], math.Inf(-1)) && w.implies(o.Args[0], key, true) ||
 			is(o.Args[1], math.Inf(-1)) && w.implies(o.Args[0], key, false) ||
 			w.hides(o.Args[1], key) && w.hides(o.Args[2], key) ||
 			is(o.Args[2], math.Inf(-1)) && w.hides(o.Args[1], key) ||
 			is(o.Args[1], math.Inf(-1)) && w.hides(o.Args[2], key)
-	case "add":
+	case op.Add:
 		return w.hides(o.Args[0], key) || w.hides(o.Args[1], key)
-	case "mul", "div":
-		return positive(o.Args[1]) && w.hides(o.Args[0], key) || o.Name == "mul" && positive(o.Args[0]) && w.hides(o.Args[1], key)
-	case "detach", "cast", "broadcast", "transpose":
+	case op.Mul, op.Div:
+		return positive(o.Args[1]) && w.hides(o.Args[0], key) || o.Name == op.Mul && positive(o.Args[0]) && w.hides(o.Args[1], key)
+	case op.Detach, op.Cast, op.Broadcast, op.Transpose:
 		return w.hides(o.Args[0], key)
 	}
 	return false
@@ -208,10 +208,10 @@ func (w *rewriter) implies(cond *ir.Value, key string, holds bool) bool {
 	if o == nil {
 		return false
 	}
-	if o.Name == "not" {
+	if o.Name == op.Not {
 		return w.implies(o.Args[0], key, !holds)
 	}
-	if o.Name == "and" && holds || o.Name == "or" && !holds {
+	if o.Name == op.And && holds || o.Name == op.Or && !holds {
 		return w.implies(o.Args[0], key, holds) || w.implies(o.Args[1], key, holds)
 	}
 	return w.compares(o, key, holds)
@@ -228,14 +228,14 @@ func (w *rewriter) compares(o *ir.Op, key string, holds bool) bool {
 	switch {
 	case x == w.axis && y == key:
 	case x == key && y == w.axis: // as if the other way round
-		name = map[string]string{"ge": "le", "gt": "lt", "le": "ge", "lt": "gt"}[name]
+		name = map[string]string{op.Ge: op.Le, op.Gt: op.Lt, op.Le: op.Ge, op.Lt: op.Gt}[name]
 	default:
 		return false
 	}
 	if holds {
-		return name == "ge" || name == "gt"
+		return name == op.Ge || name == op.Gt
 	}
-	return name == "lt" || name == "le"
+	return name == op.Lt || name == op.Le
 }
 
 // position is the axis of which v is the logical position, or empty.
@@ -245,7 +245,7 @@ func (w *rewriter) position(v *ir.Value) string {
 			return axis
 		}
 	}
-	if o := v.Def; o != nil && o.Name == "index" && !o.Attrs.Has("first") {
+	if o := v.Def; o != nil && o.Name == op.Index && !o.Attrs.Has("first") {
 		if axis := o.Attrs.Text("axis"); axis == w.axis || w.keys[axis] {
 			return axis
 		}

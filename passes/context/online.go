@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"ptc/ir"
+	"ptc/ir/op"
 )
 
 // carried is a softmax over the keys seen so far, for each query: the largest
@@ -22,18 +23,18 @@ type carried struct{ top, sum, out *ir.Value }
 func (t *blocks) add(c *carried, v view) *carried {
 	s := t.at(t.k.scores, v)
 	over := ir.A("over", ir.Names{t.k.key + t.suffix()})
-	top := t.emit("detach", nil, t.emit("reduce_max", over, s))
+	top := t.emit(op.Detach, nil, t.emit(op.ReduceMax, over, s))
 	if c != nil {
-		top = t.emit("max", nil, c.top, top)
+		top = t.emit(op.Max, nil, c.top, top)
 	}
 	// Where every key so far is hidden, the largest score is −inf, and −inf less
 	// itself would be no number: there 0 is taken off, and all exponentials are 0.
-	base := t.b.Select(t.emit("gt", nil, top, t.b.Like(top, math.Inf(-1))), top, t.b.Like(top, 0))
-	e := t.emit("exp", nil, t.b.Sub(s, base))
+	base := t.b.Select(t.emit(op.Gt, nil, top, t.b.Like(top, math.Inf(-1))), top, t.b.Like(top, 0))
+	e := t.emit(op.Exp, nil, t.b.Sub(s, base))
 	sum := t.b.Sum(e, t.k.key+t.suffix())
 	out := t.product(e, v)
 	if c != nil {
-		scale := t.emit("exp", nil, t.b.Sub(c.top, base))
+		scale := t.emit(op.Exp, nil, t.b.Sub(c.top, base))
 		sum = t.b.Add(t.b.Mul(c.sum, scale), sum)
 		out = t.b.Add(t.b.Mul(c.out, scale), out)
 	}
@@ -46,9 +47,9 @@ func (t *blocks) product(e *ir.Value, v view) *ir.Value {
 	values := t.at(t.k.values, v)
 	over := ir.A("over", ir.Names{t.k.key + t.suffix()})
 	if t.k.left {
-		return t.emit("dot", over, weights, values)
+		return t.emit(op.Dot, over, weights, values)
 	}
-	return t.emit("dot", over, values, weights)
+	return t.emit(op.Dot, over, values, weights)
 }
 
 // weights is x, a multiple of the softmax, over a view, with the exponentials in
@@ -60,7 +61,7 @@ func (t *blocks) weights(x, e *ir.Value, v view) *ir.Value {
 	}
 	args := make([]*ir.Value, len(o.Args))
 	for i, a := range o.Args {
-		if softmax(a, t.k.key) == t.k.norm && !(o.Name == "select" && i == 0) {
+		if softmax(a, t.k.key) == t.k.norm && !(o.Name == op.Select && i == 0) {
 			args[i] = t.weights(a, e, v)
 		} else {
 			args[i] = t.at(a, v)

@@ -246,24 +246,24 @@ func (z *order) sources() (even, odd ir.Ints) {
 }
 
 func (z *order) evenBlock() *ir.Value {
-	return z.emit("eq", nil, z.emit("mod", nil, z.blockIndex(), z.int(2)), z.int(0))
+	return z.emit(op.Eq, nil, z.emit(op.Mod, nil, z.blockIndex(), z.int(2)), z.int(0))
 }
 
 // chunks cuts an axis into blocks and these into two chunks.
 func (z *order) chunks(x *ir.Value, axis string) *ir.Value {
 	into := ir.Sizes{{Name: z.block, N: z.devices}, {Name: z.half, N: 2}, {Name: axis + z.suffix(), N: z.part() / 2}}
-	return z.emit("split", ir.A("axis", ir.Name(axis), "into", into), x)
+	return z.emit(op.Split, ir.A("axis", ir.Name(axis), "into", into), x)
 }
 
 func (z *order) chunk(x *ir.Value, i int) *ir.Value {
-	return z.emit("slice", ir.A("axis", ir.Name(z.half), "start", ir.Int(i), "limit", ir.Int(i+1)), x)
+	return z.emit(op.Slice, ir.A("axis", ir.Name(z.half), "start", ir.Int(i), "limit", ir.Int(i+1)), x)
 }
 
 // join makes x's axis again of the two chunks of each block.
 func (z *order) join(lo, hi, x *ir.Value, axis string) *ir.Value {
-	y := z.emit("concat", ir.A("axis", ir.Name(z.half)), lo, hi)
+	y := z.emit(op.Concat, ir.A("axis", ir.Name(z.half)), lo, hi)
 	into := ir.A("axes", ir.Names{z.block, z.half, axis + z.suffix()}, "into", ir.Name(axis))
-	return z.b.Reorder(z.emit("merge", into, z.grouped(y, axis)), x.Type)
+	return z.b.Reorder(z.emit(op.Merge, into, z.grouped(y, axis)), x.Type)
 }
 
 // grouped has the parts of an axis beside one another.

@@ -1,6 +1,9 @@
 package context
 
-import "ptc/ir"
+import (
+	"ptc/ir"
+	"ptc/ir/op"
+)
 
 // causal is the attention of a core whose mask hides keys after the query, in
 // the zig-zag order. Block b of n has the chunks b and 2n−1−b of 2n, and meets
@@ -26,5 +29,5 @@ func (t *blocks) causal() *ir.Value {
 		lo, hi = t.choose(before, c, lo), t.choose(before, hi, c)
 	}
 	x, y := t.result(lo), t.result(hi)
-	return t.emit("concat", ir.A("axis", ir.Name(t.axis+t.suffix())), x, y)
+	return t.emit(op.Concat, ir.A("axis", ir.Name(t.axis+t.suffix())), x, y)
 }

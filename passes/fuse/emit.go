@@ -67,7 +67,7 @@ func (p *program) emit(shared *kernels) []*ir.Op {
 		if g.root != nil {
 			last = g.root
 		}
-		call := &ir.Op{Name: "call", Args: b.ins, Callee: k, Scope: last.Scope, Pos: last.Pos}
+		call := &ir.Op{Name: op.Call, Args: b.ins, Callee: k, Scope: last.Scope, Pos: last.Pos}
 		for _, v := range b.outs {
 			v.Def = call
 			call.Results = append(call.Results, v)

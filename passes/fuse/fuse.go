@@ -114,7 +114,7 @@ func newProgram(f *ir.Func) *program {
 	segment := 0
 	for i, o := range f.Ops {
 		p.index[o] = i
-		if o.Name == "send" || o.Name == "recv" {
+		if op.Has(o, op.Message) {
 			segment++
 		}
 		p.segment[o] = segment
@@ -154,7 +154,7 @@ func (p *program) isFree(o *ir.Op) bool {
 	if len(o.Args) == 0 {
 		return d.Class == op.Source
 	}
-	if d.Class != op.Elementwise && !op.ByName(o) {
+	if d.Class != op.Elementwise && !op.Has(o, op.ByName) {
 		return false
 	}
 	return p.freeSize(o, freeOps) >= 0
@@ -167,7 +167,7 @@ func (p *program) readStored(v *ir.Value) bool {
 		switch {
 		case op.Of(u).Class == op.Collective:
 			return true
-		case op.ByName(u):
+		case op.Has(u, op.ByName):
 			return op.CanView(u) && p.readStored(u.Result())
 		}
 		return op.CanView(u)
@@ -196,7 +196,7 @@ func (p *program) addView(o *ir.Op) {
 		base = v
 	}
 	if out, ok := op.View(o, base.Strided); ok {
-		p.views[o.Result()] = &view{base.base, base.byName && op.ByName(o), out}
+		p.views[o.Result()] = &view{base.base, base.byName && op.Has(o, op.ByName), out}
 	}
 }
 

@@ -65,7 +65,7 @@ func (p *program) newGroup(o *ir.Op) *group {
 	case op.Movement:
 		g.class, g.root = fusion.Pieces, o
 	case op.Indexed:
-		if o.Name == "scatter_add" {
+		if o.Name == op.ScatterAdd {
 			g.class, g.root = fusion.Scatter, o
 		}
 	case op.Reduction:
@@ -128,7 +128,7 @@ func (p *program) readers(v *ir.Value) []reader {
 	walk = func(v *ir.Value, byName bool) {
 		for _, o := range p.users[v] {
 			if len(o.Results) == 1 && p.views[o.Result()] != nil {
-				walk(o.Result(), byName && op.ByName(o))
+				walk(o.Result(), byName && op.Has(o, op.ByName))
 				continue
 			}
 			for i, a := range o.Args {

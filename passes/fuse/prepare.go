@@ -50,7 +50,7 @@ func materializeViews(f *ir.Func) []*ir.Op {
 	dense := func(o *ir.Op, v *ir.Value) *ir.Value {
 		if copied[v] == nil {
 			b.Scope, b.Pos = o.Scope, o.Pos
-			copied[v] = b.EmitStated("cast", ir.A("to", ir.Name(v.Type.DType.String())), v)
+			copied[v] = b.EmitStated(op.Cast, ir.A("to", ir.Name(v.Type.DType.String())), v)
 		}
 		return copied[v]
 	}
@@ -111,7 +111,7 @@ func splitReductions(f *ir.Func) {
 	for _, o := range f.Ops {
 		if op.Of(o).Class == op.Reduction && len(o.Attrs.Names("over")) == 0 {
 			b.Scope, b.Pos = o.Scope, o.Pos
-			replaced[o.Result()] = b.EmitStated("cast", ir.A("to", ir.Name(o.Args[0].Type.DType.String())), o.Args[0])
+			replaced[o.Result()] = b.EmitStated(op.Cast, ir.A("to", ir.Name(o.Args[0].Type.DType.String())), o.Args[0])
 			continue
 		}
 		first, rest := splitAxes(o)

@@ -124,7 +124,7 @@ func (c *checker) call(i int, o *ir.Op) bool {
 	k := c.kernels[o.Callee]
 	offsets := o.At
 	name := o.Name
-	if o.Name == "call" {
+	if op.Has(o, op.Calls) {
 		if k == nil || len(k.F.Args) != len(o.Args) || len(k.F.Results) != len(o.Results) {
 			c.bug(o, "call %d: wrong kernel or arguments", i)
 			return false
@@ -135,12 +135,12 @@ func (c *checker) call(i int, o *ir.Op) bool {
 		c.bug(o, "%d: %s has no place for every result", i, name)
 		return false
 	}
-	if op.InPlace(o) {
+	if op.Has(o, op.InPlace) {
 		return c.pieces(i, o)
 	}
 	reads := make([]spot, len(o.Args))
 	for n, a := range o.Args {
-		if reads[n] = c.at[a]; o.Name == "fetch" {
+		if reads[n] = c.at[a]; op.Has(o, op.Loads) {
 			reads[n] = c.piece(a, o, o.Results[n])
 		}
 		if !c.owns(a, reads[n]) {
@@ -207,7 +207,7 @@ func (c *checker) pieces(i int, o *ir.Op) bool {
 	at := s.lo
 	for _, a := range o.Args {
 		t := c.at[a]
-		if o.Name == "part" {
+		if op.Has(o, op.Subview) {
 			t, at = c.piece(a, o, r), s.hi
 			c.owner[r] = c.root(a)
 		}
@@ -215,16 +215,16 @@ func (c *checker) pieces(i int, o *ir.Op) bool {
 			c.bug(o, "%d: %s is of %%%d after part of it was overwritten", i, o.Name, a.ID)
 		}
 		switch {
-		case o.Name == "part" && t != s, o.Name == "hold" && (t.memory != s.memory || t.lo != at):
+		case op.Has(o, op.Subview) && t != s, op.Has(o, op.Joins) && (t.memory != s.memory || t.lo != at):
 			c.bug(o, "%d: %s at %d is not where the bytes of %%%d are", i, o.Name, s.lo, a.ID)
-		case o.Name == "hold":
+		case op.Has(o, op.Joins):
 			at = t.hi
 		}
 	}
 	if s.lo%Align != 0 {
 		c.bug(o, "%d: %s at %d is not aligned", i, o.Name, s.lo)
 	}
-	if c.at[r] = s; o.Name == "hold" {
+	if c.at[r] = s; op.Has(o, op.Joins) {
 		c.claim(o, r, s.lo)
 	}
 	return true
@@ -240,7 +240,7 @@ func (c *checker) root(v *ir.Value) *ir.Value {
 
 // land ends the flight that o waits for.
 func (c *checker) land(o *ir.Op) {
-	if o.Name != "done" {
+	if !op.Has(o, op.Completes) {
 		return
 	}
 	f := c.flights[o.Args[0].Def]

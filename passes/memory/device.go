@@ -128,11 +128,11 @@ func (d *device) results(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 		own[v] = key
 		switch x := v.Def; {
 		case x == nil:
-		case x.Name == "hold":
+		case op.Has(x, op.Joins):
 			for _, a := range x.Args {
 				mark(a, key)
 			}
-		case x.Name == "done":
+		case op.Has(x, op.Completes):
 			mark(x.Args[number[v]], key)
 		}
 	}
@@ -150,7 +150,7 @@ func (d *device) results(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 	memory := op.Memories(f)
 	var found []int
 	for _, o := range f.Ops {
-		if o.Name == "part" {
+		if op.Has(o, op.Subview) {
 			continue // it writes nothing, and is in what it is of
 		}
 		for j, lo := range o.At {

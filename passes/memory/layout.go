@@ -68,17 +68,17 @@ func (p *planner) layout(f *ir.Func) *layout {
 
 // shared puts together what o says is in one place.
 func (l *layout) shared(o *ir.Op) {
-	switch o.Name {
-	case "done":
+	switch {
+	case op.Has(o, op.Completes):
 		for j, v := range o.Results {
 			l.join(o.Args[j], v, 0)
 		}
-	case "part":
+	case op.Has(o, op.Subview):
 		l.join(o.Result(), o.Args[0], pieceOffset(o))
-	case "hold":
+	case op.Has(o, op.Joins):
 		var at int64
 		for _, v := range o.Args {
-			if v.Def == nil || v.Def.Name != "part" { // which has its place
+			if v.Def == nil || !op.Has(v.Def, op.Subview) { // which has its place
 				l.join(v, o.Result(), at)
 			}
 			at += int64(v.Type.Bytes())

@@ -5,6 +5,7 @@ import (
 
 	"ptc/ir"
 	"ptc/ir/fusion"
+	"ptc/ir/op"
 	"ptc/passes/memory/place"
 	"ptc/passes/pass"
 )
@@ -185,7 +186,7 @@ func (p *planner) placeArgs(f *ir.Func) {
 // what is done is where it was all along.
 func mayOverwrite(call *ir.Op, k *fusion.Kernel, n, j int) bool {
 	if k == nil {
-		return n == j && (call.Name == "all_reduce" || call.Name == "done")
+		return n == j && (op.Has(call, op.Completes) || op.Has(call, op.Reduces) && !op.Has(call, op.Scatters))
 	}
 	return k.InPlace(n, j)
 }
@@ -215,7 +216,7 @@ func lastUse(f *ir.Func) (last, read map[*ir.Value]int) {
 		}
 	}
 	for i, o := range f.Ops {
-		if o.Name != "done" {
+		if !op.Has(o, op.Completes) {
 			continue
 		}
 		x := o.Args[0].Def

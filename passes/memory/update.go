@@ -61,12 +61,12 @@ func (u uses) writes(v *ir.Value) []extent {
 	var add func(v *ir.Value, at int64)
 	add = func(v *ir.Value, at int64) {
 		switch {
-		case v.Def != nil && v.Def.Name == "hold":
+		case v.Def != nil && op.Has(v.Def, op.Joins):
 			for _, a := range v.Def.Args {
 				add(a, at)
 				at += int64(a.Type.Bytes())
 			}
-		case v.Def != nil && v.Def.Name == "done":
+		case v.Def != nil && op.Has(v.Def, op.Completes):
 			add(v.Def.Args[u.result[v]], at)
 		default:
 			out = append(out, extent{v, span{at, at + int64(v.Type.Bytes())}})
@@ -84,11 +84,11 @@ func readsOf(o *ir.Op, n int, old *ir.Value, parts map[*ir.Value]span) (span, bo
 	if a == old {
 		s, ok = span{0, int64(a.Type.Bytes())}, true
 	}
-	if ok && o.Name == "fetch" {
+	if ok && op.Has(o, op.Loads) {
 		at := s.lo + pieceOffset(o)
 		s = span{at, at + int64(o.Results[n].Type.Bytes())}
 	}
-	return s, ok && o.Name != "hold"
+	return s, ok && !op.Has(o, op.Joins)
 }
 
 // uses are the operations of a function by what they use, as numbers, so that
@@ -123,7 +123,7 @@ func (u uses) add(i int, o *ir.Op) {
 			u.of[a] = append(l, i)
 		}
 	}
-	if o.Name == "done" {
+	if op.Has(o, op.Completes) {
 		x := o.Args[0].Def
 		u.done[x] = append(u.done[x], i)
 	}
@@ -165,7 +165,7 @@ func (u uses) around(f *ir.Func, old *ir.Value, ws []extent) []int {
 		for _, i := range u.of[v] {
 			o := f.Ops[i]
 			out = append(append(out, i), u.done[o]...)
-			if o.Name == "part" {
+			if op.Has(o, op.Subview) {
 				add(o.Result())
 			}
 		}
@@ -190,7 +190,7 @@ func (p *planner) clashes(f *ir.Func, u uses, v, old *ir.Value) bool {
 	}
 	for _, i := range u.around(f, old, ws) {
 		o := f.Ops[i]
-		if o.Name == "done" {
+		if op.Has(o, op.Completes) {
 			for _, n := range u.reads(o.Args[0].Def, old, parts) {
 				if s, ok := readsOf(o.Args[0].Def, n, old, parts); ok && late(s) {
 					return true // it is sent until here
@@ -202,7 +202,7 @@ func (p *planner) clashes(f *ir.Func, u uses, v, old *ir.Value) bool {
 			if !ok {
 				continue
 			}
-			if o.Name == "part" {
+			if op.Has(o, op.Subview) {
 				at := s.lo + pieceOffset(o)
 				parts[o.Result()] = span{at, at + int64(o.Result().Type.Bytes())}
 				continue
@@ -234,7 +234,7 @@ func shared(stored map[*ir.Value]int, r *ir.Result) bool {
 
 func (p *planner) copyAtEnd(f *ir.Func, v *ir.Value) *ir.Value {
 	k := p.copyKernel(v.Type)
-	call := f.NewOp("call", []*ir.Value{v}, nil, v.Type.Clone())
+	call := f.NewOp(op.Call, []*ir.Value{v}, nil, v.Type.Clone())
 	call.Callee = k
 	f.Ops = append(f.Ops, call)
 	return call.Results[0]
@@ -253,7 +253,7 @@ func (p *planner) copyKernel(t ir.Type) *ir.Func {
 		f := &ir.Func{Name: name, Class: ir.Kernel, Attrs: ir.A("kind", ir.Name(string(fusion.Map)))}
 		b := op.Builder{F: f}
 		in := f.AddArg(t.Clone(), ir.RoleIn, "", nil, b.Pos)
-		out := b.Emit("cast", ir.A("to", ir.Name(t.DType.String())), in)
+		out := b.Emit(op.Cast, ir.A("to", ir.Name(t.DType.String())), in)
 		f.Results = []ir.Result{{Value: out, Role: ir.RoleOut}}
 		k, err := fusion.Analyze(f)
 		if err != nil {

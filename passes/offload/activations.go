@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ptc/ir"
+	"ptc/ir/op"
 	"ptc/passes/pass"
 )
 
@@ -52,7 +53,7 @@ func forwardHalf(m *ir.Module) map[*ir.Op]bool {
 		}
 		for _, x := range f.Ops {
 			of[x] = f
-			if x.Name == "send" {
+			if op.Has(x, op.Sends) {
 				k := message{f.Of, int64(f.Stage.Or(0)), x.Attrs.Int("tag", 0), x.Attrs.Int("peer", 0)}
 				sends[k] = append(sends[k], x)
 			}
@@ -72,7 +73,7 @@ func forwardHalf(m *ir.Module) map[*ir.Op]bool {
 		}
 		out[x] = true
 		work = append(work, x.Args...)
-		if x.Name == "recv" {
+		if op.Has(x, op.Receives) {
 			f := of[x]
 			for _, s := range sends[message{f.Of, x.Attrs.Int("peer", 0), x.Attrs.Int("tag", 0), int64(f.Stage.Or(0))}] {
 				out[s] = true
@@ -90,7 +91,7 @@ func swap(f *ir.Func, rules []rule, forward map[*ir.Op]bool) (n int, bytes int64
 	readers := map[*ir.Value][]int{}
 	for i, x := range f.Ops {
 		kernels[i+1] = kernels[i]
-		if x.Name == "call" {
+		if op.Has(x, op.Calls) {
 			kernels[i+1]++
 		}
 		for _, a := range x.Args {
@@ -172,7 +173,7 @@ func rewrite(f *ir.Func, rules []rule, stores map[departure][]*ir.Value, fetches
 	}
 	for i, x := range f.Ops {
 		if vs := fetches[i]; vs != nil {
-			for n, r := range move("fetch", vs, x, ir.Device, rules[0].why) {
+			for n, r := range move(op.Fetch, vs, x, ir.Device, rules[0].why) {
 				back[vs[n]] = r
 			}
 		}
@@ -184,7 +185,7 @@ func rewrite(f *ir.Func, rules []rule, stores map[departure][]*ir.Value, fetches
 		out = append(out, x)
 		for k, r := range rules {
 			if vs := stores[departure{i, k}]; vs != nil {
-				for n, r := range move("store", vs, x, r.memory, r.why) {
+				for n, r := range move(op.Store, vs, x, r.memory, r.why) {
 					away[vs[n]] = r
 				}
 			}

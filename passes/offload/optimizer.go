@@ -148,7 +148,7 @@ func (o *optimizer) atOnce(u *update) {
 	var out []*ir.Op
 	fetched := map[*ir.Value]*ir.Value{}
 	if len(read) > 0 {
-		x := o.operation("fetch", read, ir.A("why", o.rule.why))
+		x := o.operation(op.Fetch, read, ir.A("why", o.rule.why))
 		if first < len(o.f.Ops) {
 			x.Scope, x.Pos = o.f.Ops[first].Scope, o.f.Ops[first].Pos
 		}
@@ -207,7 +207,7 @@ func (o *optimizer) isAnothers(u *update, a *ir.Arg) bool {
 }
 
 func (o *optimizer) store(vs []*ir.Value) *ir.Op {
-	x := o.operation("store", vs, ir.A("why", o.rule.why))
+	x := o.operation(op.Store, vs, ir.A("why", o.rule.why))
 	x.Memory = o.rule.memory
 	return x
 }

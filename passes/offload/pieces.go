@@ -165,11 +165,11 @@ func (o *optimizer) split(u *update, c *cut) {
 		for _, a := range u.states {
 			states = append(states, a.Value)
 		}
-		for i, r := range emit("fetch", states, piece.With("why", o.rule.why)).Results {
+		for i, r := range emit(op.Fetch, states, piece.With("why", o.rule.why)).Results {
 			at[states[i]] = r
 		}
 		for _, v := range c.parts {
-			at[v] = emit("part", []*ir.Value{v}, piece).Result()
+			at[v] = emit(op.Part, []*ir.Value{v}, piece).Result()
 		}
 		for _, x := range u.ops {
 			n := o.again(x, at, c.axis, int(limit-from))
@@ -190,10 +190,10 @@ func (o *optimizer) split(u *update, c *cut) {
 	hold := ir.A("axis", ir.Name(c.axis))
 	whole := map[*ir.Value]*ir.Value{}
 	for i, v := range c.outs {
-		whole[v] = emit("hold", made[i], hold).Result()
+		whole[v] = emit(op.Hold, made[i], hold).Result()
 	}
 	for i, a := range u.states {
-		o.f.Result(a.Role, a.Path).Value = emit("hold", stored[i], hold).Result()
+		o.f.Result(a.Role, a.Path).Value = emit(op.Hold, stored[i], hold).Result()
 	}
 	o.f.Ops = o.around(u, c, pieces)
 	o.f.Replace(whole)

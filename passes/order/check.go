@@ -62,7 +62,7 @@ func waits(f *ir.Func) diag.List {
 		}
 		if o.Wait == ir.WaitAll {
 			since, reads, writes = since[:0], ranges.Map[bool]{}, ranges.Map[bool]{}
-		} else if op.Of(o).Class == op.Collective && !op.InPlace(o) {
+		} else if op.Of(o).Class == op.Collective && !op.Has(o, op.InPlace) {
 			bug(o, "%d: `%s` does not wait", i, o.Name)
 		}
 		var mine []access
@@ -79,7 +79,7 @@ func waits(f *ir.Func) diag.List {
 				mine = append(mine, access{at[v], at[v] + int64(v.Type.Bytes()), true, i})
 			}
 		}
-		if op.InPlace(o) {
+		if op.Has(o, op.InPlace) {
 			continue // it touches nothing
 		}
 		for _, x := range mine {

@@ -58,7 +58,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 		elsewhere := op.Memories(f)
 		for _, o := range f.Ops {
 			r, w := spans(o, at, elsewhere)
-			if op.InPlace(o) {
+			if op.Has(o, op.InPlace) {
 				o.Wait = ir.Waits(false) // it is no instruction
 				continue
 			}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ptc/ir"
+	"ptc/ir/op"
 )
 
 // window is how many operations before a collective may be moved beside it: a
@@ -43,7 +44,7 @@ func (o *options) begin(f *ir.Func) int {
 			continue
 		}
 		over := strings.Join(x.Attrs.Names("over"), ",")
-		y := &flight{done: f.NewOp("done", x.Results, nil, types(x)...), at: to}
+		y := &flight{done: f.NewOp(op.Done, x.Results, nil, types(x)...), at: to}
 		open[over] = append(landing(open[over], i), y)
 		flights = append(flights, y)
 		y.done.Scope, y.done.Pos = x.Scope, x.Pos
@@ -129,7 +130,7 @@ func (o *options) fill(f *ir.Func, i int) {
 	}
 	var keep, later []*ir.Op
 	j := i
-	for j > 0 && i-j < window && f.Ops[j-1].Name == "call" {
+	for j > 0 && i-j < window && op.Has(f.Ops[j-1], op.Calls) {
 		j--
 		y := f.Ops[j]
 		needed := false

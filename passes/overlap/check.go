@@ -5,6 +5,7 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/op"
 	"ptc/ir/verify"
 )
 
@@ -33,7 +34,7 @@ func checkFunc(f *ir.Func) diag.List {
 	pending := map[*ir.Value]*ir.Op{}
 	open := map[string]int{}
 	for _, o := range f.Ops {
-		if o.Name == "done" {
+		if op.Has(o, op.Completes) {
 			x := o.Args[0].Def
 			if x == nil || !x.Start || len(x.Results) != len(o.Args) {
 				bug(o, "`done` of what was not started")

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"ptc/ir"
+	"ptc/ir/op"
 )
 
 // kind is what the members of a bucket have in common.
@@ -19,7 +20,7 @@ func (o *options) kindOf(x *ir.Op) kind {
 
 // mergeable are the collectives that take several operands.
 func mergeable(x *ir.Op) bool {
-	return x.Name == "all_reduce" || x.Name == "reduce_scatter" || x.Name == "all_gather"
+	return op.Has(x, op.Exchanges) && op.Of(x).MaxArgs < 0
 }
 
 // bucket is collectives that become one, where the last of them stands.

@@ -84,13 +84,7 @@ func (o *options) movable(x *ir.Op) bool {
 }
 
 // group reports whether x is an exchange among a group of devices.
-func group(x *ir.Op) bool {
-	switch x.Name {
-	case "send", "recv", "shard_slice":
-		return false
-	}
-	return op.Of(x).Class == op.Collective && x.Attrs.Has("over")
-}
+func group(x *ir.Op) bool { return op.Has(x, op.Exchanges) }
 
 func count(f *ir.Func) int {
 	n := 0
@@ -198,4 +192,4 @@ func (o *options) gathers(f *ir.Func) map[*ir.Op]*ir.Op {
 
 // grows reports whether x is a gather, whose result takes more memory than what it
 // reads.
-func grows(x *ir.Op) bool { return x.Name == "all_gather" }
+func grows(x *ir.Op) bool { return op.Has(x, op.Gathers) && !op.Has(x, op.Scatters) }

@@ -41,24 +41,24 @@ func storeLate(f *ir.Func) int {
 	}
 	results := map[*ir.Value]bool{} // stored, or made of what is
 	for _, x := range f.Ops {
-		if x.Name == "hold" && results[x.Args[0]] {
+		if op.Has(x, op.Joins) && results[x.Args[0]] {
 			sunk = append(sunk, x) // it moves nothing, and waits for all its pieces
 			results[x.Result()] = true
 			continue
 		}
 		n := 0
 		for k, s := range under {
-			late := x.Name == "store" && s.kernels < kernels || kernels-s.kernels >= ahead || reads(x, s.x)
+			late := op.Has(x, op.Stores) && s.kernels < kernels || kernels-s.kernels >= ahead || reads(x, s.x)
 			if late || len(under)-k >= MaxOpen/2 {
 				n = k + 1
 			}
 		}
 		land(n)
 		out = append(out, x)
-		switch x.Name {
-		case "call":
+		switch {
+		case op.Has(x, op.Calls):
 			kernels++
-		case "store":
+		case op.Has(x, op.Stores):
 			x.Start = true
 			for _, r := range x.Results {
 				results[r] = true
@@ -76,7 +76,7 @@ func storeLate(f *ir.Func) int {
 // doneOf is the done of a started operation, whose results take the place of its
 // own.
 func doneOf(f *ir.Func, x *ir.Op, with map[*ir.Value]*ir.Value) *ir.Op {
-	d := f.NewOp("done", x.Results, nil, types(x)...)
+	d := f.NewOp(op.Done, x.Results, nil, types(x)...)
 	d.Scope, d.Pos = x.Scope, x.Pos
 	for i, r := range x.Results {
 		with[r] = d.Results[i]
@@ -92,7 +92,7 @@ func fetchEarly(f *ir.Func) int {
 	for i, x := range f.Ops {
 		at[x] = i
 		kernels[i+1] = kernels[i]
-		if x.Name == "call" {
+		if op.Has(x, op.Calls) {
 			kernels[i+1]++
 		}
 	}
@@ -101,7 +101,7 @@ func fetchEarly(f *ir.Func) int {
 	var before, now int // readers of the fetches before, and of these
 	open := 0
 	for i, x := range f.Ops {
-		if x.Name != "fetch" {
+		if !op.Has(x, op.Loads) {
 			continue
 		}
 		to := len(f.Ops)
@@ -144,7 +144,7 @@ func fetchEarly(f *ir.Func) int {
 // elsewhere reports whether a function moves anything between memories.
 func elsewhere(f *ir.Func) bool {
 	for _, x := range f.Ops {
-		if op.Moves(x) {
+		if op.Has(x, op.Copies) {
 			return true
 		}
 	}

@@ -1,6 +1,10 @@
 package partition
 
-import "slices"
+import (
+	"slices"
+
+	"ptc/ir/op"
+)
 
 // fixed is a plan in a fixed order: slices; then partial sums are scattered over
 // the mesh axes that shard an axis next; minor mesh axes of an axis move to the
@@ -36,7 +40,7 @@ func next(have, want []int, ok func(m int) bool) []int {
 func (p *problem) slice(s sharding) *step {
 	for i, a := range s.axes {
 		if over := next(a, p.to.axes[i], s.replicated); len(over) > 0 {
-			return &step{kind: "shard_slice", over: over[:1], axis: i, then: s.extended(i, over[:1])}
+			return &step{kind: op.ShardSlice, over: over[:1], axis: i, then: s.extended(i, over[:1])}
 		}
 	}
 	return nil
@@ -47,7 +51,7 @@ func (p *problem) scatter(s sharding) *step {
 		for i, a := range s.axes {
 			over := next(a, p.to.axes[i], func(m int) bool { return s.partial&(1<<m) != 0 && p.kinds[m] == kind })
 			if len(over) > 0 {
-				return &step{kind: "reduce_scatter", over: over, axis: i, then: s.extended(i, over)}
+				return &step{kind: op.ReduceScatter, over: over, axis: i, then: s.extended(i, over)}
 			}
 		}
 	}
@@ -61,7 +65,7 @@ func (p *problem) exchange(s sharding) *step {
 			for j, b := range s.axes {
 				want, n := p.to.axes[j], len(b)
 				if j != i && common(b, want) == n && len(want) >= n+len(over) && slices.Equal(want[n:n+len(over)], over) {
-					return &step{kind: "all_to_all", over: over, axis: i, to: j, then: s.gathered(i, k).extended(j, over)}
+					return &step{kind: op.AllToAll, over: over, axis: i, to: j, then: s.gathered(i, k).extended(j, over)}
 				}
 			}
 		}
@@ -79,7 +83,7 @@ func (p *problem) reduce(s sharding) *step {
 func (p *problem) gather(s sharding) *step {
 	for i, a := range s.axes {
 		if k := common(a, p.to.axes[i]); k < len(a) {
-			return &step{kind: "all_gather", over: a[k:], axis: i, then: s.gathered(i, k)}
+			return &step{kind: op.AllGather, over: a[k:], axis: i, then: s.gathered(i, k)}
 		}
 	}
 	return nil

@@ -14,7 +14,7 @@ func (p *partitioner) move(r *reshard, v *ir.Value, t ir.Type) *ir.Value {
 	v, axes := p.splitAxes(v, r)
 	for i, steps := 0, r.plan.steps; i < len(steps); i++ {
 		st := steps[i]
-		for st.kind == "shard_slice" && i+1 < len(steps) && steps[i+1].kind == st.kind && steps[i+1].axis == st.axis {
+		for st.kind == op.ShardSlice && i+1 < len(steps) && steps[i+1].kind == st.kind && steps[i+1].axis == st.axis {
 			i++
 			st.over = slices.Concat(st.over, steps[i].over)
 			st.then = steps[i].then
@@ -88,13 +88,13 @@ func (p *partitioner) apply(v *ir.Value, st step, r *reshard, axes []string) *ir
 		axis = ir.Name(axes[st.axis])
 	}
 	switch st.kind {
-	case "all_reduce":
+	case op.AllReduce:
 		return p.emit(st.kind, v, over, "reduce", ir.Name(partialOver(v.Type, over[0])))
-	case "reduce_scatter":
+	case op.ReduceScatter:
 		return p.emit(st.kind, v, over, "axis", axis, "reduce", ir.Name(partialOver(v.Type, over[0])))
-	case "all_to_all":
+	case op.AllToAll:
 		return p.emit(st.kind, v, over, "axis", axis, "to", ir.Name(axes[st.to]))
-	case "permute":
+	case op.Permute:
 		then := v.Type.Clone()
 		for i, name := range axes {
 			a := &then.Axes[then.Index(name)]
@@ -109,7 +109,7 @@ func (p *partitioner) apply(v *ir.Value, st step, r *reshard, axes []string) *ir
 // remark says what was inserted, for whom and because of which rule.
 func (p *partitioner) remark(why *ir.Op, v *ir.Value) {
 	o := v.Def
-	if o == nil || op.Of(o).Class != op.Collective || o.Name == "shard_slice" {
+	if o == nil || !op.Has(o, op.Exchanges) {
 		return
 	}
 	reason := why.Attrs.Text("why")
@@ -124,7 +124,7 @@ func (p *partitioner) remark(why *ir.Op, v *ir.Value) {
 
 func (p *partitioner) emit(name string, v *ir.Value, over []string, kv ...any) *ir.Value {
 	attrs := ir.A(kv...).With("over", ir.Names(over))
-	if name != "all_reduce" && name != "permute" {
+	if op.Lookup(name).Takes("parts") {
 		attrs = attrs.With("parts", ir.Int(devices(p.m, over)))
 	}
 	return p.b.Emit(name, attrs, v)

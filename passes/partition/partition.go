@@ -17,7 +17,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 	rules := layout.All[*layout.Forbid](layout.Of(m))
 	reshards := planReshards(c, m, rules)
 	for _, f := range m.Funcs {
-		if m.Devices() == 1 && !slices.ContainsFunc(f.Ops, func(o *ir.Op) bool { return o.Name == "take" || op.Of(o).Class == op.Placement }) {
+		if m.Devices() == 1 && !slices.ContainsFunc(f.Ops, func(o *ir.Op) bool { return o.Name == op.Take || op.Of(o).Class == op.Placement }) {
 			continue
 		}
 		p := &partitioner{c: c, m: m, b: op.Builder{F: f}, reshards: reshards}
@@ -60,7 +60,7 @@ func (p *partitioner) run(f *ir.Func) {
 			with[o.Result()] = p.move(p.reshards[o], o.Args[0], types[0])
 			continue
 		}
-		if o.Name == "take" {
+		if o.Name == op.Take {
 			p.b.Scope, p.b.Pos, p.b.Slot = o.Scope, o.Pos, o.Slot
 			with[o.Result()] = p.take(o, o.Args[0])
 			continue

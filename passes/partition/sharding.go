@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+
+	"ptc/ir/op"
 )
 
 // sharding is how a tensor lies on the mesh axes of one reshard, by their
@@ -141,13 +143,13 @@ func (c cost) compare(d cost) int {
 func (p *problem) cost(s sharding, st step) cost {
 	size, n := p.local(s), p.parts(st.over)
 	switch st.kind {
-	case "shard_slice":
+	case op.ShardSlice:
 		return cost{0, 0, 1}
-	case "all_reduce":
+	case op.AllReduce:
 		return cost{2 * size * (n - 1) / n, 1, 1}
-	case "all_gather":
+	case op.AllGather:
 		return cost{size * (n - 1), 1, 1}
-	case "permute":
+	case op.Permute:
 		if p.placed(s) == p.placed(st.then) {
 			size = 0
 		}

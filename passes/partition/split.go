@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ptc/ir"
+	"ptc/ir/op"
 )
 
 // plan is what brings a value into another sharding: mesh axes to write as several
@@ -148,7 +149,7 @@ func (p *partitioner) splitAxes(v *ir.Value, r *reshard) (*ir.Value, []string) {
 			}
 			major.Size = devices(p.m, r.mesh[m]) / devices(p.m, here.Mesh[stays:k])
 			minor := ir.Axis{Name: a.Name, Size: here.Size / major.Size, Mesh: slices.Clone(here.Mesh[k:])}
-			v = p.b.Emit("split", ir.A("axis", ir.Name(a.Name), "into", ir.Sizes{{Name: major.Name, N: major.Size}, {Name: a.Name, N: minor.Size}}), v)
+			v = p.b.Emit(op.Split, ir.A("axis", ir.Name(a.Name), "into", ir.Sizes{{Name: major.Name, N: major.Size}, {Name: a.Name, N: minor.Size}}), v)
 			t.Axes = slices.Replace(t.Axes, at, at+1, major, minor)
 			v.Type = t
 			axes = append(axes, major.Name)
@@ -171,7 +172,7 @@ func (p *partitioner) mergeAxes(v *ir.Value, t ir.Type) *ir.Value {
 			major := v.Type.Axes[at-1]
 			u := v.Type.Clone()
 			u.Axes = slices.Replace(u.Axes, at-1, at+1, ir.Axis{Name: name, Size: major.Size * u.Axes[at].Size, Mesh: slices.Concat(major.Mesh, u.Axes[at].Mesh)})
-			v = p.b.Emit("merge", ir.A("axes", ir.Names{major.Name, name}, "into", ir.Name(name)), v)
+			v = p.b.Emit(op.Merge, ir.A("axes", ir.Names{major.Name, name}, "into", ir.Name(name)), v)
 			v.Type = u
 		}
 	}

@@ -11,13 +11,13 @@ import (
 func (p *partitioner) take(o *ir.Op, v *ir.Value) *ir.Value {
 	axis, sources := o.Attrs.Text("axis"), ir.Ints(o.Attrs.Ints("sources"))
 	if mesh := v.Type.Axes[v.Type.Index(axis)].Mesh; len(mesh) > 0 {
-		w := p.b.Emit("permute", ir.A("axis", ir.Name(axis), "over", ir.Names(mesh), "sources", sources), v)
+		w := p.b.Emit(op.Permute, ir.A("axis", ir.Name(axis), "over", ir.Names(mesh), "sources", sources), v)
 		p.remark(o, w)
 		return w
 	}
 	var parts []*ir.Value
 	for _, attrs := range op.Runs(axis, sources) {
-		parts = append(parts, p.b.EmitStated("slice", attrs, v))
+		parts = append(parts, p.b.EmitStated(op.Slice, attrs, v))
 	}
-	return p.b.EmitStated("concat", ir.A("axis", ir.Name(axis)), parts...)
+	return p.b.EmitStated(op.Concat, ir.A("axis", ir.Name(axis)), parts...)
 }

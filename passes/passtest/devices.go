@@ -215,7 +215,7 @@ func (a *deviceMemory) Put(v *ir.Value, t *tensor.Tensor) error {
 	if err != nil || a.kept[v] {
 		return err
 	}
-	if v.Def != nil && op.InPlace(v.Def) {
+	if v.Def != nil && op.Has(v.Def, op.InPlace) {
 		return nil // it is where its bytes are, or should be
 	}
 	if v.Def != nil && v.Def.Start {
@@ -288,7 +288,7 @@ func (a *deviceMemory) land(o *ir.Op) error {
 }
 
 func (a *deviceMemory) Get(reader *ir.Op, v *ir.Value) (*tensor.Tensor, error) {
-	if reader.Name == "done" && v.Def != nil {
+	if op.Has(reader, op.Completes) && v.Def != nil {
 		if err := a.land(v.Def); err != nil {
 			return nil, err
 		}

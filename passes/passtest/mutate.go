@@ -51,12 +51,13 @@ func one(r *rand.Rand, m *ir.Module, is func(o *ir.Op) bool) (site, bool) {
 	return all[r.Intn(len(all))], true
 }
 
-func message(o *ir.Op) bool  { return o.Name == "send" || o.Name == "recv" }
-func sends(o *ir.Op) bool    { return o.Name == "send" }
-func receives(o *ir.Op) bool { return o.Name == "recv" }
+func copies(o *ir.Op) bool   { return op.Has(o, op.Copies) }
+func message(o *ir.Op) bool  { return op.Has(o, op.Message) }
+func sends(o *ir.Op) bool    { return op.Has(o, op.Sends) }
+func receives(o *ir.Op) bool { return op.Has(o, op.Receives) }
 func anything(*ir.Op) bool   { return true }
 
-func dones(o *ir.Op) bool   { return o.Name == "done" }
+func dones(o *ir.Op) bool   { return op.Has(o, op.Completes) }
 func buckets(o *ir.Op) bool { return collective(o) && len(o.Args) > 1 }
 
 // collective is an exchange among a group, of one value or of several.

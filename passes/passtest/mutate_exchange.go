@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ptc/ir"
+	"ptc/ir/op"
 )
 
 // Exchanges are mutations of collectives, messages, order and operands, for
@@ -285,7 +286,7 @@ var Exchanges = []Mutation{
 	{"another constant", func(r *rand.Rand, m *ir.Module) bool {
 		f := m.Funcs[r.Intn(len(m.Funcs))]
 		for _, i := range r.Perm(len(f.Ops)) {
-			if o := f.Ops[i]; o.Name == "const" && o.Result().Type.DType.IsFloat() {
+			if o := f.Ops[i]; o.Name == op.Const && o.Result().Type.DType.IsFloat() {
 				set(o, "value", ir.Float(o.Attrs.Float("value", 0)+0.5))
 				return true
 			}
@@ -293,7 +294,7 @@ var Exchanges = []Mutation{
 		return false
 	}},
 	{"another kernel", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, func(o *ir.Op) bool { return o.Name == "call" })
+		s, ok := one(r, m, func(o *ir.Op) bool { return op.Has(o, op.Calls) })
 		if !ok {
 			return false
 		}

@@ -34,7 +34,7 @@ var Transfers = []Mutation{
 		return true
 	}},
 	{"hold other pieces", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, named("hold"))
+		s, ok := one(r, m, named(op.Hold))
 		if !ok {
 			return false
 		}
@@ -51,7 +51,7 @@ var Transfers = []Mutation{
 		return true
 	}},
 	{"store where another is stored", func(r *rand.Rand, m *ir.Module) bool {
-		a, b, ok := two(r, m, named("store"))
+		a, b, ok := two(r, m, named(op.Store))
 		if !ok || a.op().At == nil {
 			return false
 		}
@@ -63,7 +63,7 @@ var Transfers = []Mutation{
 		return !same
 	}},
 	{"store in another memory", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, named("store"))
+		s, ok := one(r, m, named(op.Store))
 		if !ok {
 			return false
 		}
@@ -83,17 +83,17 @@ var Transfers = []Mutation{
 		return a.Memory != was
 	}},
 	{"drop a transfer", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, op.Moves)
+		s, ok := one(r, m, copies)
 		return ok && dropped(r, s)
 	}},
 	{"exchange two transfers", func(r *rand.Rand, m *ir.Module) bool {
 		return tries(func() bool {
-			a, b, ok := two(r, m, op.Moves)
+			a, b, ok := two(r, m, copies)
 			return ok && reordered(a.f, slices.Concat(a.f.Ops[:a.i], []*ir.Op{b.op()}, a.f.Ops[a.i+1:b.i], []*ir.Op{a.op()}, a.f.Ops[b.i+1:]))
 		})
 	}},
 	{"exchange the operands of two transfers", func(r *rand.Rand, m *ir.Module) bool {
-		a, b, ok := two(r, m, func(o *ir.Op) bool { return op.Moves(o) || o.Name == "part" })
+		a, b, ok := two(r, m, func(o *ir.Op) bool { return op.Has(o, op.Copies|op.Subview) })
 		if !ok || !a.op().Args[0].Type.Equal(b.op().Args[0].Type) || a.op().Args[0] == b.op().Args[0] {
 			return false
 		}
@@ -101,11 +101,11 @@ var Transfers = []Mutation{
 		return true
 	}},
 	{"a transfer at another time", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, func(o *ir.Op) bool { return op.Moves(o) || dones(o) })
+		s, ok := one(r, m, func(o *ir.Op) bool { return op.Has(o, op.Copies) || dones(o) })
 		return ok && moved(r, s)
 	}},
 	{"wait at once, or not at all", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, op.Moves)
+		s, ok := one(r, m, copies)
 		if !ok {
 			return false
 		}

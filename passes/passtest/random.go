@@ -27,7 +27,7 @@ func RandomModule(r *rand.Rand, n int) *ir.Module {
 	}
 	sum := g.b.Const(ir.F32, 0)
 	for _, v := range g.pool[len(g.pool)/2:] {
-		sum = g.b.Add(sum, g.b.Sum(g.b.Emit("tanh", nil, v), v.Type.Names()...))
+		sum = g.b.Add(sum, g.b.Sum(g.b.Emit(op.Tanh, nil, v), v.Type.Names()...))
 	}
 	f.Results = []ir.Result{{Value: sum, Role: ir.RoleLoss}}
 	for i, v := range g.pool[len(g.pool)-4:] {
@@ -71,24 +71,24 @@ func (g *generator) mix() {
 	var v *ir.Value
 	switch k := g.r.Intn(8); {
 	case k < 4:
-		v = g.try(g.one("add", "sub", "mul", "max", "div"), nil, x, g.b.Emit("tanh", nil, y))
-		if v != nil && v.Def.Name == "div" { // by what is not near 0
-			v = g.try("div", nil, x, g.b.Add(g.b.Const(ir.F32, 2), v.Def.Args[1]))
+		v = g.try(g.one(op.Add, op.Sub, op.Mul, op.Max, op.Div), nil, x, g.b.Emit(op.Tanh, nil, y))
+		if v != nil && v.Def.Name == op.Div { // by what is not near 0
+			v = g.try(op.Div, nil, x, g.b.Add(g.b.Const(ir.F32, 2), v.Def.Args[1]))
 		}
 	case k < 5:
-		v = g.try(g.one("neg", "tanh", "sigmoid", "sin"), nil, x)
+		v = g.try(g.one(op.Neg, op.Tanh, op.Sigmoid, op.Sin), nil, x)
 	case len(x.Type.Axes) > 0:
 		over := g.some(x)
 		if len(over) == 0 {
 			return
 		}
-		v = g.try(g.one("reduce_sum", "reduce_sum", "reduce_max"), ir.A("over", ir.Names(over)), x)
+		v = g.try(g.one(op.ReduceSum, op.ReduceSum, op.ReduceMax), ir.A("over", ir.Names(over)), x)
 	}
 	if v == nil {
 		return
 	}
-	if v.Def.Name != "reduce_max" && g.r.Intn(3) == 0 {
-		v = g.b.Emit("tanh", nil, v) // keeps sizes bounded
+	if v.Def.Name != op.ReduceMax && g.r.Intn(3) == 0 {
+		v = g.b.Emit(op.Tanh, nil, v) // keeps sizes bounded
 	}
 	g.pool = append(g.pool, v)
 }
@@ -122,34 +122,34 @@ func (g *generator) grow() {
 	var v *ir.Value
 	switch g.r.Intn(12) {
 	case 0, 1:
-		v = g.try(g.one("neg", "abs", "tanh", "sigmoid", "sin", "erf", "neg", "detach"), nil, x)
+		v = g.try(g.one(op.Neg, op.Abs, op.Tanh, op.Sigmoid, op.Sin, op.Erf, op.Neg, op.Detach), nil, x)
 	case 2, 3:
-		v = g.try(g.one("add", "sub", "mul", "max", "min"), nil, x, g.value())
+		v = g.try(g.one(op.Add, op.Sub, op.Mul, op.Max, op.Min), nil, x, g.value())
 	case 4, 5:
 		args := []*ir.Value{x, g.constant()}
 		if g.r.Intn(2) == 0 {
 			args[0], args[1] = args[1], args[0]
 		}
-		v = g.try(g.one("add", "sub", "mul", "max"), nil, args...)
+		v = g.try(g.one(op.Add, op.Sub, op.Mul, op.Max), nil, args...)
 	case 6:
-		v = g.try(g.one("div", "pow"), nil, x, g.b.Const(ir.F32, float64(1+g.r.Intn(3))))
+		v = g.try(g.one(op.Div, op.Pow), nil, x, g.b.Const(ir.F32, float64(1+g.r.Intn(3))))
 	case 7:
 		v = g.move(x)
 	case 8:
-		v = g.try(g.one("reduce_sum", "reduce_max"), ir.A("over", ir.Names(g.some(x))), x)
+		v = g.try(g.one(op.ReduceSum, op.ReduceMax), ir.A("over", ir.Names(g.some(x))), x)
 	case 9:
-		v = g.try("select", nil, g.b.Emit(g.one("lt", "ge"), nil, x, g.constant()), g.value(), g.value())
+		v = g.try(op.Select, nil, g.b.Emit(g.one(op.Lt, op.Ge), nil, x, g.constant()), g.value(), g.value())
 	case 10:
 		y := g.value()
-		v = g.try("dot", ir.A("over", ir.Names(g.shared(x, y))), x, y)
+		v = g.try(op.Dot, ir.A("over", ir.Names(g.shared(x, y))), x, y)
 	case 11:
-		v = g.try("cast", ir.A("to", ir.Name("f32")), g.b.Cast(x, ir.F64))
+		v = g.try(op.Cast, ir.A("to", ir.Name("f32")), g.b.Cast(x, ir.F64))
 	}
 	if v == nil || v.Type.Rank() > 4 {
 		return
 	}
 	if v.Type.Elems() > 1 && g.r.Intn(3) == 0 {
-		v = g.b.Emit("tanh", nil, v) // keeps sizes bounded
+		v = g.b.Emit(op.Tanh, nil, v) // keeps sizes bounded
 	}
 	g.pool = append(g.pool, v)
 }
@@ -171,7 +171,7 @@ func (g *generator) move(x *ir.Value) *ir.Value {
 		for i, j := range g.r.Perm(len(names)) {
 			order[i] = names[j]
 		}
-		return g.try("transpose", ir.A("order", order), x)
+		return g.try(op.Transpose, ir.A("order", order), x)
 	case 1:
 		to := map[string]string{"a": "x", "b": "y", "x": "a", "y": "b"}
 		var pairs ir.Pairs
@@ -180,7 +180,7 @@ func (g *generator) move(x *ir.Value) *ir.Value {
 				pairs = append(pairs, ir.Pair{From: n, To: to[n]})
 			}
 		}
-		return g.try("rename", ir.A("axes", pairs), x)
+		return g.try(op.Rename, ir.A("axes", pairs), x)
 	case 2:
 		all := append([]ir.Axis(nil), x.Type.Axes...)
 		for _, a := range axes[:3] {
@@ -192,13 +192,13 @@ func (g *generator) move(x *ir.Value) *ir.Value {
 		for i, j := range g.r.Perm(len(all)) {
 			s[i] = ir.SizeOf{Name: all[j].Name, N: all[j].Size}
 		}
-		return g.try("broadcast", ir.A("axes", s), x)
+		return g.try(op.Broadcast, ir.A("axes", s), x)
 	}
 	if !x.Type.Has("c") {
 		return nil
 	}
-	s := g.try("split", ir.A("axis", ir.Name("c"), "into", ir.Sizes{{Name: "u", N: 2}, {Name: "v", N: 2}}), x)
-	return g.try("merge", ir.A("axes", ir.Names{"u", "v"}, "into", ir.Name("c")), s)
+	s := g.try(op.Split, ir.A("axis", ir.Name("c"), "into", ir.Sizes{{Name: "u", N: 2}, {Name: "v", N: 2}}), x)
+	return g.try(op.Merge, ir.A("axes", ir.Names{"u", "v"}, "into", ir.Name("c")), s)
 }
 
 // some is a random part of x's axes.

@@ -53,7 +53,7 @@ func Check(m *ir.Module) diag.List {
 	return bugs
 }
 
-func isMessage(o *ir.Op) bool { return o.Name == "send" || o.Name == "recv" }
+func isMessage(o *ir.Op) bool { return op.Has(o, op.Message) }
 
 // noMessages: a function of all devices has nobody to send to.
 func noMessages(f *ir.Func) diag.List {
@@ -157,14 +157,14 @@ func (g *group) run() {
 // step does operation o of program d, or reports that it has to wait.
 func (g *group) step(d int, o *ir.Op) bool {
 	peer, tag := int(o.Attrs.Int("peer", 0)), o.Attrs.Int("tag", 0)
-	switch o.Name {
-	case "send":
+	switch {
+	case op.Has(o, op.Sends):
 		c := channel(d, peer, tag)
 		if len(g.sent[c]) == op.InFlight {
 			return false
 		}
 		g.sent[c] = append(g.sent[c], o.Args[0].Type)
-	case "recv":
+	case op.Has(o, op.Receives):
 		c := channel(peer, d, tag)
 		if len(g.sent[c]) == 0 {
 			return false

@@ -56,7 +56,7 @@ func (p *program) argument(v *ir.Value) *ir.Value {
 
 // receive appends the receive of v before its first reader here.
 func (p *program) receive(v *ir.Value, from int, reader *ir.Op) *ir.Value {
-	o := p.f.NewOp("recv", nil, op.RecvAttrs(v.Type, p.s.rule.Over, from, p.tags[v]).With("why", p.why()), v.Type.Clone())
+	o := p.f.NewOp(op.Recv, nil, op.RecvAttrs(v.Type, p.s.rule.Over, from, p.tags[v]).With("why", p.why()), v.Type.Clone())
 	o.Scope, o.Pos = reader.Scope, reader.Pos
 	p.f.Ops = append(p.f.Ops, o)
 	p.s.messages++
@@ -69,7 +69,7 @@ func (p *program) why() ir.AttrVal { return ir.Str("pipeline " + p.s.rule.Where(
 func (p *program) send(v *ir.Value, scope string, pos diag.Pos) {
 	for _, to := range readers(p.wanted[v]) {
 		attrs := ir.A("over", ir.Names{p.s.rule.Over}, "peer", ir.Int(to), "tag", ir.Int(p.tags[v]), "why", p.why())
-		o := p.f.NewOp("send", []*ir.Value{p.at[v]}, attrs)
+		o := p.f.NewOp(op.Send, []*ir.Value{p.at[v]}, attrs)
 		o.Scope, o.Pos = scope, pos
 		p.f.Ops = append(p.f.Ops, o)
 	}

@@ -34,7 +34,7 @@ func communicate(c *pass.Context, f *ir.Func, d ir.DType) {
 		for _, v := range o.Results {
 			if of[v] {
 				b := op.Builder{F: f, Scope: o.Scope, Pos: o.Pos}
-				x := b.Emit("cast", ir.A("to", ir.Name(d.String()), op.AttrOwed, ir.BoolVal(true)), v)
+				x := b.Emit(op.Cast, ir.A("to", ir.Name(d.String()), op.AttrOwed, ir.BoolVal(true)), v)
 				repl[v] = b.Cast(x, ir.F32)
 			}
 		}
@@ -50,7 +50,7 @@ func communicate(c *pass.Context, f *ir.Func, d ir.DType) {
 // unscaled is what a gradient is a multiple of, if nothing else reads that: the
 // gradient of a scaled loss, whose parts are what devices add up.
 func unscaled(v *ir.Value, uses map[*ir.Value]int) *ir.Value {
-	for v.Def != nil && v.Def.Name == "mul" {
+	for v.Def != nil && v.Def.Name == op.Mul {
 		x, s := v.Def.Args[0], v.Def.Args[1]
 		if s.Type.Rank() > 0 {
 			x, s = s, x

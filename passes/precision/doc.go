@@ -36,5 +36,5 @@
 //
 // Where the target asks for exact arithmetic, every float is f64 instead and
 // the rule is not looked at.
-// Imports ir, ir/op, passes/pass.
+// Imports internal/dtype, ir, ir/op, passes/pass.
 package precision

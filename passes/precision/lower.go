@@ -114,7 +114,7 @@ func (l *lowering) results() {
 }
 
 // isGather: an operation that moves rows of its first operand as they are.
-func isGather(o *ir.Op) bool { return o.Name == "gather" }
+func isGather(o *ir.Op) bool { return o.Name == op.Gather }
 
 // contraction reads the compute dtype; it reports whether the result leaves in
 // float32.

@@ -77,7 +77,7 @@ func (p *propagation) free(a *assignment, i, n int) (*op.Factor, *[]string) {
 	f := &a.rule.Factors[i]
 	parts := p.l.partsOver(a.mesh[i])
 	switch {
-	case f.Kind == op.Replicate || f.Kind == op.Permute && f.Size != n:
+	case f.Kind == op.Replicate || f.Kind == op.Exchange && f.Size != n:
 		return nil, nil // one position on each device of one mesh axis, or whole
 	case f.Size%(parts*n) == 0 && len(a.minor[i]) == 0:
 		return f, &a.mesh[i]

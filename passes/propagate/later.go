@@ -82,7 +82,7 @@ func (t *trial) settleOver(m ir.MeshAxis, owed map[planned]bool) {
 	}
 	for _, x := range t.p.f.Results {
 		v := x.Value
-		for v.Def != nil && v.Def.Name == "reshard" {
+		for v.Def != nil && v.Def.Name == op.Reshard {
 			v = v.Def.Args[0]
 		}
 		if r.inside(v) {

@@ -65,7 +65,7 @@ func (l *layout) try(c *pass.Context, f *ir.Func, by plan) *trial {
 	own.Remarks = nil
 	t.p = propagate(&own, l, f, by)
 	for _, o := range f.Ops {
-		if o.Name == "reshard" {
+		if o.Name == op.Reshard {
 			t.sent += l.sent(o.Args[0].Type, o.Result().Type)
 		}
 	}

@@ -127,7 +127,7 @@ func (p *propagation) wishes() {
 // and that nothing else reads; nil where it is no such.
 func scaled(v *ir.Value, uses map[*ir.Value]int) *ir.Value {
 	o := v.Def
-	if o == nil || o.Name != "mul" && o.Name != "cast" {
+	if o == nil || o.Name != op.Mul && o.Name != op.Cast {
 		return nil
 	}
 	var x *ir.Value
@@ -244,7 +244,7 @@ func (p *propagation) isFlex(o *ir.Op) bool {
 		}
 	}
 	// What exchanges positions cannot be made in parts from parts.
-	return !slices.ContainsFunc(d.Shard(o).Factors, func(f op.Factor) bool { return f.Kind == op.Permute })
+	return !slices.ContainsFunc(d.Shard(o).Factors, func(f op.Factor) bool { return f.Kind == op.Exchange })
 }
 
 // results brings results into the state in which they leave the step: new
@@ -311,7 +311,7 @@ func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, from origin
 	case widens(v) && len(v.Type.Partial)+len(t.Partial) == 0:
 		w = p.recast(reader, v, t, from, whose)
 	default:
-		o := p.f.NewOp("reshard", []*ir.Value{v}, nil, t)
+		o := p.f.NewOp(op.Reshard, []*ir.Value{v}, nil, t)
 		o.Scope, o.Pos = reader.Scope, reader.Pos
 		if why := p.because(v, t, from, whose); why != "" {
 			o.Attrs = ir.A("why", ir.Str(why))
@@ -344,7 +344,7 @@ func (p *propagation) gathersAgain(reader *ir.Op, v *ir.Value, t ir.Type) bool {
 
 // root is what v is, or is cast from.
 func root(v *ir.Value) *ir.Value {
-	for v.Def != nil && v.Def.Name == "cast" {
+	for v.Def != nil && v.Def.Name == op.Cast {
 		v = v.Def.Args[0]
 	}
 	return v
@@ -352,7 +352,7 @@ func root(v *ir.Value) *ir.Value {
 
 // widens reports whether v is a cast of a float of fewer bytes.
 func widens(v *ir.Value) bool {
-	if v.Def == nil || v.Def.Name != "cast" {
+	if v.Def == nil || v.Def.Name != op.Cast {
 		return false
 	}
 	from := v.Def.Args[0].Type.DType
@@ -363,7 +363,7 @@ func widens(v *ir.Value) bool {
 // that fewer bytes are moved.
 func (p *propagation) recast(reader *ir.Op, v *ir.Value, t ir.Type, from origins, whose string) *ir.Value {
 	x := p.reshard(reader, v.Def.Args[0], t, from, whose)
-	o := p.f.NewOp("cast", []*ir.Value{x}, v.Def.Attrs, t)
+	o := p.f.NewOp(op.Cast, []*ir.Value{x}, v.Def.Attrs, t)
 	o.Scope, o.Pos, o.Slot = v.Def.Scope, v.Def.Pos, reader.Slot
 	p.out = append(p.out, o)
 	return o.Result()

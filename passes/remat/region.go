@@ -218,7 +218,7 @@ func appendNew(list []*region, r *region) []*region {
 // sameNames reports whether the views between v and its root change no name.
 func sameNames(v, root *ir.Value) bool {
 	for v != root {
-		if !op.ByName(v.Def) {
+		if !op.Has(v.Def, op.ByName) {
 			return false
 		}
 		v = v.Def.Args[0]

@@ -144,7 +144,7 @@ func TestRule(t *testing.T) {
 // itself, and the largest number on the way of the gradient.
 func half(x float64) float64 {
 	v := []float64{x}
-	tensor.RoundTo(ir.F16, v)
+	ir.F16.Round(v)
 	return v[0]
 }
 

@@ -33,7 +33,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 	}
 	for _, f := range m.Funcs {
 		for i, o := range f.Ops {
-			if o.Name == "grad" {
+			if o.Name == op.Grad {
 				s := &scaling{f: f, rule: rule.Scale, made: map[*ir.Op]bool{}}
 				s.run(i)
 				c.Remarkf(o, "@%s: the loss is scaled, %s; a step with a gradient that is not finite is skipped", f.Name, rule.Scale)
@@ -72,7 +72,7 @@ func (s *scaling) run(at int) {
 	s.replace(exact)
 
 	s.b = op.Builder{F: s.f, Scope: "loss_scale", Pos: grad.Pos}
-	finite := s.b.Emit("eq", nil, bad, s.b.Like(bad, 0))
+	finite := s.b.Emit(op.Eq, nil, bad, s.b.Like(bad, 0))
 	s.guard(finite)
 	s.update(finite)
 }
@@ -100,7 +100,7 @@ func (s *scaling) unscale(grad *ir.Op) (exact map[*ir.Value]*ir.Value, bad *ir.V
 		x := s.b.Mul(s.b.Cast(g, ir.F32), inverse)
 		exact[g] = x
 		// |x| < ∞ does not hold for NaN either.
-		in := s.b.Emit("lt", nil, s.b.Emit("abs", nil, x), infinity)
+		in := s.b.Emit(op.Lt, nil, s.b.Emit(op.Abs, nil, x), infinity)
 		n := s.b.Sum(s.b.Select(in, zero, one), x.Type.Names()...)
 		if bad != nil {
 			n = s.b.Add(bad, n)
@@ -132,7 +132,7 @@ func (s *scaling) replace(exact map[*ir.Value]*ir.Value) {
 			s.f.Ops = append(s.f.Ops, o)
 			continue
 		}
-		if o.Name == "cast" && exact[o.Args[0]] != nil && o.Result().Type.DType == ir.F32 {
+		if o.Name == op.Cast && exact[o.Args[0]] != nil && o.Result().Type.DType == ir.F32 {
 			casts[o.Result()] = exact[o.Args[0]]
 			continue
 		}
@@ -178,9 +178,9 @@ func (s *scaling) update(finite *ir.Value) {
 		return
 	}
 	count := b.Add(s.good, b.Const(ir.I32, 1))
-	full := b.Emit("ge", nil, count, b.Const(ir.I32, Interval))
+	full := b.Emit(op.Ge, nil, count, b.Const(ir.I32, Interval))
 	doubled := b.Scale(s.scale, Growth)
-	grow := b.Emit("and", nil, full, b.Emit("lt", nil, doubled, b.Like(doubled, math.Inf(1))))
+	grow := b.Emit(op.And, nil, full, b.Emit(op.Lt, nil, doubled, b.Like(doubled, math.Inf(1))))
 	scale := b.Select(finite, b.Select(grow, doubled, s.scale), b.Scale(s.scale, Backoff))
 	none := b.Const(ir.I32, 0)
 	good := b.Select(finite, b.Select(full, none, count), none)

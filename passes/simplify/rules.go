@@ -37,10 +37,10 @@ func register(set []rule) {
 
 // splat is the number that every element of v is, if it is known.
 func splat(v *ir.Value) (float64, bool) {
-	for v.Def != nil && v.Def.Name == "broadcast" {
+	for v.Def != nil && v.Def.Name == op.Broadcast {
 		v = v.Def.Args[0]
 	}
-	if v.Def == nil || v.Def.Name != "const" {
+	if v.Def == nil || v.Def.Name != op.Const {
 		return 0, false
 	}
 	return constValue(v.Def), true
@@ -56,10 +56,10 @@ func is(v *ir.Value, want float64) bool {
 // constant is a scalar constant.
 func (r *rewriter) constant(o *ir.Op, d ir.DType, v float64) *ir.Value {
 	var val ir.AttrVal = ir.Float(v)
-	if d == ir.I32 {
+	if d.IsInt() {
 		val = ir.Int(int64(v))
 	}
-	return r.emit(o, "const", ir.A("dtype", ir.Name(d.String()), "value", val))
+	return r.emit(o, op.Const, ir.A("dtype", ir.Name(d.String()), "value", val))
 }
 
 // as is x with the axes of t in their order, or nil where x has others.
@@ -70,9 +70,9 @@ func (r *rewriter) as(o *ir.Op, x *ir.Value, t ir.Type) *ir.Value {
 	case x.Type.Equal(t):
 		return x
 	case x.Type.Rank() == t.Rank():
-		return r.emit(o, "transpose", ir.A("order", ir.Names(t.Names())), x)
+		return r.emit(o, op.Transpose, ir.A("order", ir.Names(t.Names())), x)
 	}
-	return r.emit(o, "broadcast", ir.A("axes", sizes(t)), x)
+	return r.emit(o, op.Broadcast, ir.A("axes", sizes(t)), x)
 }
 
 func sizes(t ir.Type) ir.Sizes {
@@ -90,19 +90,7 @@ func finite(v *ir.Value) bool {
 	if c, ok := splat(v); ok {
 		return !math.IsNaN(c) && !math.IsInf(c, 0)
 	}
-	return !v.Type.DType.IsFloat() || from(v, "cast") && finite(v.Def.Args[0]) && widens(v.Def.Args[0].Type.DType, v.Type.DType)
-}
-
-// widens reports whether every value of dtype a is one of dtype b, so that a
-// cast from a to b loses nothing.
-func widens(a, b ir.DType) bool {
-	switch {
-	case a == b || a == ir.Bool || b == ir.F64:
-		return true
-	case a == ir.F16 || a == ir.BF16:
-		return b == ir.F32
-	}
-	return false
+	return !v.Type.DType.IsFloat() || from(v, op.Cast) && finite(v.Def.Args[0]) && v.Def.Args[0].Type.DType.Within(v.Type.DType)
 }
 
 func init() {
@@ -121,7 +109,7 @@ func fold(r *rewriter, o *ir.Op) *ir.Value {
 	}
 	args := make([]*tensor.Tensor, len(o.Args))
 	for i, a := range o.Args {
-		if !from(a, "const") {
+		if !from(a, op.Const) {
 			return nil
 		}
 		args[i] = tensor.Scalar(a.Type.DType, constValue(a.Def))
@@ -131,8 +119,8 @@ func fold(r *rewriter, o *ir.Op) *ir.Value {
 		return nil
 	}
 	v, t := res[0].Data[0], o.Results[0].Type.DType
-	if o.Name == "cast" && t.IsFloat() {
-		if tensor.RoundTo(t, res[0].Data); res[0].Data[0] != v {
+	if o.Name == op.Cast && t.IsFloat() {
+		if t.Round(res[0].Data); res[0].Data[0] != v {
 			return nil
 		}
 	}

@@ -4,28 +4,29 @@ import (
 	"math"
 
 	"ptc/ir"
+	"ptc/ir/op"
 )
 
 func init() {
 	register([]rule{
-		{"add-zero", "x + 0 is x", []string{"add"}, addZero},
-		{"sub-zero", "x - 0 is x, 0 - x is -x", []string{"sub"}, subZero},
-		{"mul-one", "x * 1 is x, x * -1 is -x", []string{"mul"}, mulOne},
-		{"mul-zero", "x * 0 is 0 where x is finite", []string{"mul"}, mulZero},
-		{"mul-const", "(x * c) * d is x * (c * d)", []string{"mul"}, mulConst},
-		{"div-one", "x / 1 is x", []string{"div"}, divOne},
-		{"div-pow2", "x / 2^n is x * 2^-n, which rounds the same", []string{"div"}, divPow2},
-		{"neg-neg", "-(-x) is x, not not x is x", []string{"neg", "not"}, involution},
-		{"neg-into", "x + -y is x - y, x - -y is x + y, -x * -y is x * y", []string{"add", "sub", "mul", "div"}, negInto},
-		{"abs-neg", "abs(-x) is abs(x)", []string{"abs"}, absNeg},
-		{"cast-same", "a cast to the dtype it has is nothing", []string{"cast"}, castSame},
-		{"cast-cast", "a cast of a lossless cast is one cast", []string{"cast"}, castCast},
-		{"select-const", "a condition known now chooses now", []string{"select"}, selectConst},
-		{"select-same", "both branches are the same value", []string{"select"}, selectSame},
-		{"pow-small", "x^0 is 1, x^1 is x, x^2 is x*x, x^3 is x*x*x, x^-1 is 1/x", []string{"pow"}, powSmall},
-		{"idempotent", "max, min, and, or of a value with itself", []string{"max", "min", "and", "or"}, idempotent},
-		{"bool-const", "and, or with a constant", []string{"and", "or"}, boolConst},
-		{"detach", "nothing will be differentiated any more", []string{"detach"}, dropDetach},
+		{"add-zero", "x + 0 is x", []string{op.Add}, addZero},
+		{"sub-zero", "x - 0 is x, 0 - x is -x", []string{op.Sub}, subZero},
+		{"mul-one", "x * 1 is x, x * -1 is -x", []string{op.Mul}, mulOne},
+		{"mul-zero", "x * 0 is 0 where x is finite", []string{op.Mul}, mulZero},
+		{"mul-const", "(x * c) * d is x * (c * d)", []string{op.Mul}, mulConst},
+		{"div-one", "x / 1 is x", []string{op.Div}, divOne},
+		{"div-pow2", "x / 2^n is x * 2^-n, which rounds the same", []string{op.Div}, divPow2},
+		{"neg-neg", "-(-x) is x, not not x is x", op.With(op.Involution), involution},
+		{"neg-into", "x + -y is x - y, x - -y is x + y, -x * -y is x * y", []string{op.Add, op.Sub, op.Mul, op.Div}, negInto},
+		{"abs-neg", "abs(-x) is abs(x)", []string{op.Abs}, absNeg},
+		{"cast-same", "a cast to the dtype it has is nothing", []string{op.Cast}, castSame},
+		{"cast-cast", "a cast of a lossless cast is one cast", []string{op.Cast}, castCast},
+		{"select-const", "a condition known now chooses now", []string{op.Select}, selectConst},
+		{"select-same", "both branches are the same value", []string{op.Select}, selectSame},
+		{"pow-small", "x^0 is 1, x^1 is x, x^2 is x*x, x^3 is x*x*x, x^-1 is 1/x", []string{op.Pow}, powSmall},
+		{"idempotent", "max, min, and, or of a value with itself", op.With(op.Idempotent), idempotent},
+		{"bool-const", "and, or with a constant", []string{op.And, op.Or}, boolConst},
+		{"detach", "nothing will be differentiated any more", []string{op.Detach}, dropDetach},
 	})
 }
 
@@ -54,7 +55,7 @@ func subZero(r *rewriter, o *ir.Op) *ir.Value {
 		return r.keep(o, o.Args[0])
 	}
 	if is(o.Args[0], 0) {
-		return r.keep(o, r.emit(o, "neg", nil, o.Args[1]))
+		return r.keep(o, r.emit(o, op.Neg, nil, o.Args[1]))
 	}
 	return nil
 }
@@ -64,7 +65,7 @@ func mulOne(r *rewriter, o *ir.Op) *ir.Value {
 		return r.keep(o, x)
 	}
 	if x := other(o, -1); x != nil {
-		return r.keep(o, r.emit(o, "neg", nil, x))
+		return r.keep(o, r.emit(o, op.Neg, nil, x))
 	}
 	return nil
 }
@@ -82,7 +83,7 @@ func mulZero(r *rewriter, o *ir.Op) *ir.Value {
 func mulConst(r *rewriter, o *ir.Op) *ir.Value {
 	for i, a := range o.Args {
 		c, ok := splat(o.Args[1-i])
-		if !ok || !from(a, "mul") || r.uses[a] > 1 || !a.Type.DType.IsFloat() {
+		if !ok || !from(a, op.Mul) || r.uses[a] > 1 || !a.Type.DType.IsFloat() {
 			continue
 		}
 		for j, x := range a.Def.Args {
@@ -90,7 +91,7 @@ func mulConst(r *rewriter, o *ir.Op) *ir.Value {
 			if _, both := splat(x); !ok || both || !normal(c) || !normal(d) || !normal(c*d) {
 				continue
 			}
-			return r.keep(o, r.emit(o, "mul", nil, x, r.constant(o, x.Type.DType, c*d)))
+			return r.keep(o, r.emit(o, op.Mul, nil, x, r.constant(o, x.Type.DType, c*d)))
 		}
 	}
 	return nil
@@ -119,7 +120,7 @@ func divPow2(r *rewriter, o *ir.Op) *ir.Value {
 	if frac, exp := math.Frexp(math.Abs(c)); frac != 0.5 || exp < -13 || exp > 15 {
 		return nil
 	}
-	return r.keep(o, r.emit(o, "mul", nil, o.Args[0], r.constant(o, o.Args[0].Type.DType, 1/c)))
+	return r.keep(o, r.emit(o, op.Mul, nil, o.Args[0], r.constant(o, o.Args[0].Type.DType, 1/c)))
 }
 
 func involution(r *rewriter, o *ir.Op) *ir.Value {
@@ -131,25 +132,25 @@ func involution(r *rewriter, o *ir.Op) *ir.Value {
 
 func negInto(r *rewriter, o *ir.Op) *ir.Value {
 	x, y := o.Args[0], o.Args[1]
-	nx, ny := from(x, "neg"), from(y, "neg")
+	nx, ny := from(x, op.Neg), from(y, op.Neg)
 	switch {
-	case o.Name == "div" && !x.Type.DType.IsFloat():
+	case o.Name == op.Div && !x.Type.DType.IsFloat():
 		return nil // the least integer has no negative
-	case (o.Name == "mul" || o.Name == "div") && nx && ny:
+	case (o.Name == op.Mul || o.Name == op.Div) && nx && ny:
 		return r.keep(o, r.emit(o, o.Name, nil, x.Def.Args[0], y.Def.Args[0]))
-	case o.Name == "add" && ny:
-		return r.keep(o, r.emit(o, "sub", nil, x, y.Def.Args[0]))
-	case o.Name == "add" && nx:
-		return r.keep(o, r.emit(o, "sub", nil, y, x.Def.Args[0]))
-	case o.Name == "sub" && ny:
-		return r.keep(o, r.emit(o, "add", nil, x, y.Def.Args[0]))
+	case o.Name == op.Add && ny:
+		return r.keep(o, r.emit(o, op.Sub, nil, x, y.Def.Args[0]))
+	case o.Name == op.Add && nx:
+		return r.keep(o, r.emit(o, op.Sub, nil, y, x.Def.Args[0]))
+	case o.Name == op.Sub && ny:
+		return r.keep(o, r.emit(o, op.Add, nil, x, y.Def.Args[0]))
 	}
 	return nil
 }
 
 func absNeg(r *rewriter, o *ir.Op) *ir.Value {
-	if from(o.Args[0], "neg") {
-		return r.emit(o, "abs", nil, o.Args[0].Def.Args[0])
+	if from(o.Args[0], op.Neg) {
+		return r.emit(o, op.Abs, nil, o.Args[0].Def.Args[0])
 	}
 	return nil
 }
@@ -163,10 +164,10 @@ func castSame(_ *rewriter, o *ir.Op) *ir.Value {
 
 func castCast(r *rewriter, o *ir.Op) *ir.Value {
 	mid := o.Args[0]
-	if !from(mid, "cast") || !widens(mid.Def.Args[0].Type.DType, mid.Type.DType) {
+	if !from(mid, op.Cast) || !mid.Def.Args[0].Type.DType.Within(mid.Type.DType) {
 		return nil
 	}
-	return r.emit(o, "cast", o.Attrs, mid.Def.Args[0])
+	return r.emit(o, op.Cast, o.Attrs, mid.Def.Args[0])
 }
 
 func selectConst(r *rewriter, o *ir.Op) *ir.Value {
@@ -199,11 +200,11 @@ func powSmall(r *rewriter, o *ir.Op) *ir.Value {
 	case 1:
 		return r.keep(o, x)
 	case 2:
-		return r.keep(o, r.emit(o, "mul", nil, x, x))
+		return r.keep(o, r.emit(o, op.Mul, nil, x, x))
 	case 3:
-		return r.keep(o, r.emit(o, "mul", nil, r.emit(o, "mul", nil, x, x), x))
+		return r.keep(o, r.emit(o, op.Mul, nil, r.emit(o, op.Mul, nil, x, x), x))
 	case -1:
-		return r.keep(o, r.emit(o, "div", nil, r.constant(o, x.Type.DType, 1), x))
+		return r.keep(o, r.emit(o, op.Div, nil, r.constant(o, x.Type.DType, 1), x))
 	}
 	return nil
 }
@@ -217,7 +218,7 @@ func idempotent(r *rewriter, o *ir.Op) *ir.Value {
 
 func boolConst(r *rewriter, o *ir.Op) *ir.Value {
 	neutral := 0.0
-	if o.Name == "and" {
+	if o.Name == op.And {
 		neutral = 1
 	}
 	if x := other(o, neutral); x != nil {

@@ -9,24 +9,24 @@ import (
 
 func init() {
 	register([]rule{
-		{"transpose-same", "an order that is there already", []string{"transpose"}, transposeSame},
-		{"transpose-chain", "the last order counts", []string{"transpose"}, transposeChain},
-		{"transpose-dot", "a dot may leave its axes in any order", []string{"transpose"}, transposeDot},
-		{"transpose-broadcast", "a broadcast may leave its axes in any order", []string{"transpose"}, transposeBroadcast},
-		{"rename-chain", "renamings compose, and may compose to nothing", []string{"rename"}, renameChain},
-		{"rename-broadcast", "rename the new axes where they are made", []string{"rename"}, renameBroadcast},
-		{"broadcast-same", "a broadcast to the axes that are there", []string{"broadcast"}, broadcastSame},
-		{"broadcast-chain", "one broadcast adds all axes", []string{"broadcast"}, broadcastChain},
-		{"merge-split", "a split undone, and a merge undone", []string{"merge", "split"}, mergeSplit},
-		{"slice-all", "a slice of everything", []string{"slice"}, sameType},
-		{"pad-none", "a padding of nothing", []string{"pad"}, sameType},
-		{"concat-one", "a concatenation of one", []string{"concat"}, sameType},
-		{"pads-tile", "the sum of paddings of neighbours is their concatenation: the gradient of taking slices", []string{"add"}, padsTile},
-		{"reduce-none", "a reduction over no axis", []string{"reduce_sum", "reduce_max"}, sameType},
-		{"reduce-chain", "nested reductions are one", []string{"reduce_sum", "reduce_max"}, reduceChain},
-		{"reduce-broadcast", "reduce first; n copies sum to n times one, and their maximum is one", []string{"reduce_sum", "reduce_max"}, reduceBroadcast},
-		{"reduce-factor", "the sum of c * x is c times the sum, and so for -x", []string{"reduce_sum"}, reduceFactor},
-		{"dot-transpose", "a dot reads its operands in any order", []string{"dot"}, dotTranspose},
+		{"transpose-same", "an order that is there already", []string{op.Transpose}, transposeSame},
+		{"transpose-chain", "the last order counts", []string{op.Transpose}, transposeChain},
+		{"transpose-dot", "a dot may leave its axes in any order", []string{op.Transpose}, transposeDot},
+		{"transpose-broadcast", "a broadcast may leave its axes in any order", []string{op.Transpose}, transposeBroadcast},
+		{"rename-chain", "renamings compose, and may compose to nothing", []string{op.Rename}, renameChain},
+		{"rename-broadcast", "rename the new axes where they are made", []string{op.Rename}, renameBroadcast},
+		{"broadcast-same", "a broadcast to the axes that are there", []string{op.Broadcast}, broadcastSame},
+		{"broadcast-chain", "one broadcast adds all axes", []string{op.Broadcast}, broadcastChain},
+		{"merge-split", "a split undone, and a merge undone", []string{op.Merge, op.Split}, mergeSplit},
+		{"slice-all", "a slice of everything", []string{op.Slice}, sameType},
+		{"pad-none", "a padding of nothing", []string{op.Pad}, sameType},
+		{"concat-one", "a concatenation of one", []string{op.Concat}, sameType},
+		{"pads-tile", "the sum of paddings of neighbours is their concatenation: the gradient of taking slices", []string{op.Add}, padsTile},
+		{"reduce-none", "a reduction over no axis", []string{op.ReduceSum, op.ReduceMax}, sameType},
+		{"reduce-chain", "nested reductions are one", []string{op.ReduceSum, op.ReduceMax}, reduceChain},
+		{"reduce-broadcast", "reduce first; n copies sum to n times one, and their maximum is one", []string{op.ReduceSum, op.ReduceMax}, reduceBroadcast},
+		{"reduce-factor", "the sum of c * x is c times the sum, and so for -x", []string{op.ReduceSum}, reduceFactor},
+		{"dot-transpose", "a dot reads its operands in any order", []string{op.Dot}, dotTranspose},
 		{"align", "axes align by name: no order, no broadcast of an operand is needed that leaves the result's type", nil, align},
 		{"broadcast-late", "compute on few elements, broadcast the result", nil, broadcastLate},
 	})
@@ -40,8 +40,8 @@ func transposeSame(_ *rewriter, o *ir.Op) *ir.Value {
 }
 
 func transposeChain(r *rewriter, o *ir.Op) *ir.Value {
-	if from(o.Args[0], "transpose") {
-		return r.emit(o, "transpose", o.Attrs, o.Args[0].Def.Args[0])
+	if from(o.Args[0], op.Transpose) {
+		return r.emit(o, op.Transpose, o.Attrs, o.Args[0].Def.Args[0])
 	}
 	return nil
 }
@@ -50,24 +50,24 @@ func transposeChain(r *rewriter, o *ir.Op) *ir.Value {
 // be computed twice.
 func transposeDot(r *rewriter, o *ir.Op) *ir.Value {
 	d := o.Args[0]
-	if !from(d, "dot") || r.uses[d] > 1 {
+	if !from(d, op.Dot) || r.uses[d] > 1 {
 		return nil
 	}
-	return r.emit(d.Def, "dot", d.Def.Attrs.With("out", ir.Names(o.Results[0].Type.Names())), d.Def.Args...)
+	return r.emit(d.Def, op.Dot, d.Def.Attrs.With("out", ir.Names(o.Results[0].Type.Names())), d.Def.Args...)
 }
 
 func transposeBroadcast(r *rewriter, o *ir.Op) *ir.Value {
-	if !from(o.Args[0], "broadcast") {
+	if !from(o.Args[0], op.Broadcast) {
 		return nil
 	}
-	return r.emit(o, "broadcast", ir.A("axes", sizes(o.Results[0].Type)), o.Args[0].Def.Args[0])
+	return r.emit(o, op.Broadcast, ir.A("axes", sizes(o.Results[0].Type)), o.Args[0].Def.Args[0])
 }
 
 func renameChain(r *rewriter, o *ir.Op) *ir.Value {
 	if o.Args[0].Type.SameShape(o.Results[0].Type) {
 		return o.Args[0]
 	}
-	if !from(o.Args[0], "rename") {
+	if !from(o.Args[0], op.Rename) {
 		return nil
 	}
 	x := o.Args[0].Def.Args[0]
@@ -80,14 +80,14 @@ func renameChain(r *rewriter, o *ir.Op) *ir.Value {
 	if len(pairs) == 0 {
 		return x
 	}
-	return r.emit(o, "rename", ir.A("axes", pairs), x)
+	return r.emit(o, op.Rename, ir.A("axes", pairs), x)
 }
 
 // padsTile joins pad(x) + pad(y) where x ends at the position at which y
 // begins; what lies outside of both stays padded.
 func padsTile(r *rewriter, o *ir.Op) *ir.Value {
 	x, y := o.Args[0], o.Args[1]
-	if !from(x, "pad") || !from(y, "pad") || r.uses[x] > 1 || r.uses[y] > 1 {
+	if !from(x, op.Pad) || !from(y, op.Pad) || r.uses[x] > 1 || r.uses[y] > 1 {
 		return nil
 	}
 	axis := x.Def.Attrs.Text("axis")
@@ -102,16 +102,16 @@ func padsTile(r *rewriter, o *ir.Op) *ir.Value {
 	if low(x)+int64(a.Type.Size(axis)) != low(y) {
 		return nil
 	}
-	both := r.emit(o, "concat", ir.A("axis", ir.Name(axis)), a, b)
+	both := r.emit(o, op.Concat, ir.A("axis", ir.Name(axis)), a, b)
 	high := y.Def.Attrs.Int("high", 0)
 	if both == nil || low(x) == 0 && high == 0 {
 		return both
 	}
-	return r.emit(o, "pad", ir.A("axis", ir.Name(axis), "low", ir.Int(low(x)), "high", ir.Int(high)), both)
+	return r.emit(o, op.Pad, ir.A("axis", ir.Name(axis), "low", ir.Int(low(x)), "high", ir.Int(high)), both)
 }
 
 func renameBroadcast(r *rewriter, o *ir.Op) *ir.Value {
-	if !from(o.Args[0], "broadcast") {
+	if !from(o.Args[0], op.Broadcast) {
 		return nil
 	}
 	x, big := o.Args[0].Def.Args[0], o.Args[0].Type
@@ -122,11 +122,11 @@ func renameBroadcast(r *rewriter, o *ir.Op) *ir.Value {
 		}
 	}
 	if len(pairs) > 0 {
-		if x = r.emit(o, "rename", ir.A("axes", pairs), x); x == nil {
+		if x = r.emit(o, op.Rename, ir.A("axes", pairs), x); x == nil {
 			return nil
 		}
 	}
-	return r.emit(o, "broadcast", ir.A("axes", sizes(o.Results[0].Type)), x)
+	return r.emit(o, op.Broadcast, ir.A("axes", sizes(o.Results[0].Type)), x)
 }
 
 func broadcastSame(r *rewriter, o *ir.Op) *ir.Value {
@@ -137,16 +137,16 @@ func broadcastSame(r *rewriter, o *ir.Op) *ir.Value {
 }
 
 func broadcastChain(r *rewriter, o *ir.Op) *ir.Value {
-	if x := o.Args[0]; from(x, "broadcast") || from(x, "transpose") {
-		return r.emit(o, "broadcast", o.Attrs, x.Def.Args[0])
+	if x := o.Args[0]; from(x, op.Broadcast) || from(x, op.Transpose) {
+		return r.emit(o, op.Broadcast, o.Attrs, x.Def.Args[0])
 	}
 	return nil
 }
 
 func mergeSplit(_ *rewriter, o *ir.Op) *ir.Value {
-	undone := "split"
-	if o.Name == "split" {
-		undone = "merge"
+	undone := op.Split
+	if o.Name == op.Split {
+		undone = op.Merge
 	}
 	if x := o.Args[0]; from(x, undone) && x.Def.Args[0].Type.Equal(o.Results[0].Type) {
 		return x.Def.Args[0]
@@ -174,7 +174,7 @@ func reduceChain(r *rewriter, o *ir.Op) *ir.Value {
 
 func reduceBroadcast(r *rewriter, o *ir.Op) *ir.Value {
 	big := o.Args[0]
-	if !from(big, "broadcast") {
+	if !from(big, op.Broadcast) {
 		return nil
 	}
 	x := big.Def.Args[0]
@@ -187,7 +187,7 @@ func reduceBroadcast(r *rewriter, o *ir.Op) *ir.Value {
 			copies *= big.Type.Size(n)
 		}
 	}
-	if d := big.Type.DType; copies > 1 && o.Name == "reduce_sum" && (d.Size() < 4 || copies >= 1<<24) {
+	if d := big.Type.DType; copies > 1 && o.Name == op.ReduceSum && (d.Size() < 4 || copies >= 1<<24) {
 		return nil // the dtype may not hold the number of copies
 	}
 	if len(over) > 0 {
@@ -195,8 +195,8 @@ func reduceBroadcast(r *rewriter, o *ir.Op) *ir.Value {
 			return nil
 		}
 	}
-	if o.Name == "reduce_sum" && copies > 1 {
-		x = r.emit(o, "mul", nil, x, r.constant(o, x.Type.DType, float64(copies)))
+	if o.Name == op.ReduceSum && copies > 1 {
+		x = r.emit(o, op.Mul, nil, x, r.constant(o, x.Type.DType, float64(copies)))
 	}
 	return r.keep(o, x)
 }
@@ -207,16 +207,16 @@ func reduceFactor(r *rewriter, o *ir.Op) *ir.Value {
 	if r.uses[x] > 1 || !x.Type.DType.IsFloat() {
 		return nil
 	}
-	if from(x, "neg") {
-		return r.emit(o, "neg", nil, r.emit(o, o.Name, o.Attrs, x.Def.Args[0]))
+	if from(x, op.Neg) {
+		return r.emit(o, op.Neg, nil, r.emit(o, o.Name, o.Attrs, x.Def.Args[0]))
 	}
-	if !from(x, "mul") {
+	if !from(x, op.Mul) {
 		return nil
 	}
 	for i, y := range x.Def.Args {
 		if c, ok := splat(x.Def.Args[1-i]); ok && normal(c) && y.Type.SameShape(x.Type) {
 			sum := r.emit(o, o.Name, o.Attrs, y)
-			return r.emit(o, "mul", nil, sum, r.constant(o, y.Type.DType, c))
+			return r.emit(o, op.Mul, nil, sum, r.constant(o, y.Type.DType, c))
 		}
 	}
 	return nil
@@ -225,7 +225,7 @@ func reduceFactor(r *rewriter, o *ir.Op) *ir.Value {
 func dotTranspose(r *rewriter, o *ir.Op) *ir.Value {
 	args := slices.Clone(o.Args)
 	for i, a := range args {
-		if from(a, "transpose") {
+		if from(a, op.Transpose) {
 			args[i] = a.Def.Args[0]
 		}
 	}
@@ -236,7 +236,7 @@ func dotTranspose(r *rewriter, o *ir.Op) *ir.Value {
 	if t, ok := infer(o, args, attrs); !ok || !t.Equal(o.Results[0].Type) {
 		attrs = attrs.With("out", ir.Names(o.Results[0].Type.Names()))
 	}
-	return r.emit(o, "dot", attrs, args...)
+	return r.emit(o, op.Dot, attrs, args...)
 }
 
 // byName reports whether operands of the class are found by the names of
@@ -251,7 +251,7 @@ func align(r *rewriter, o *ir.Op) *ir.Value {
 	}
 	args := slices.Clone(o.Args)
 	for i := range args {
-		for from(args[i], "transpose") || op.Of(o).Class == op.Elementwise && from(args[i], "broadcast") {
+		for from(args[i], op.Transpose) || op.Of(o).Class == op.Elementwise && from(args[i], op.Broadcast) {
 			was := args[i]
 			args[i] = was.Def.Args[0]
 			if t, ok := infer(o, args, o.Attrs); !ok || !t.Equal(o.Results[0].Type) {
@@ -272,7 +272,7 @@ func broadcastLate(r *rewriter, o *ir.Op) *ir.Value {
 	}
 	args := slices.Clone(o.Args)
 	for i := range args {
-		for from(args[i], "broadcast") {
+		for from(args[i], op.Broadcast) {
 			args[i] = args[i].Def.Args[0]
 		}
 	}

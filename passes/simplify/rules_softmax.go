@@ -1,10 +1,13 @@
 package simplify
 
-import "ptc/ir"
+import (
+	"ptc/ir"
+	"ptc/ir/op"
+)
 
 func init() {
 	register([]rule{
-		{"softmax-grad", "(g/s - sum(g/s * p)) * e is (g - sum(g * p)) * p, where p is e/s", []string{"mul"}, softmaxGrad},
+		{"softmax-grad", "(g/s - sum(g/s * p)) * e is (g - sum(g * p)) * p, where p is e/s", []string{op.Mul}, softmaxGrad},
 	})
 }
 
@@ -14,20 +17,20 @@ func init() {
 func softmaxGrad(r *rewriter, o *ir.Op) *ir.Value {
 	for i, e := range o.Args {
 		d := o.Args[1-i]
-		if !from(e, "exp") || !from(d, "sub") {
+		if !from(e, op.Exp) || !from(d, op.Sub) {
 			continue
 		}
 		q, total := d.Def.Args[0], d.Def.Args[1]
-		if !from(q, "div") || !from(total, "reduce_sum") || !from(total.Def.Args[0], "mul") {
+		if !from(q, op.Div) || !from(total, op.ReduceSum) || !from(total.Def.Args[0], op.Mul) {
 			continue
 		}
 		g, s := q.Def.Args[0], q.Def.Args[1]
 		for k, p := range total.Def.Args[0].Def.Args {
-			if total.Def.Args[0].Def.Args[1-k] != q || !from(p, "div") || p.Def.Args[0] != e || p.Def.Args[1] != s || alongAny(s.Type, total.Def.Attrs.Names("over")) {
+			if total.Def.Args[0].Def.Args[1-k] != q || !from(p, op.Div) || p.Def.Args[0] != e || p.Def.Args[1] != s || alongAny(s.Type, total.Def.Attrs.Names("over")) {
 				continue
 			}
-			sum := r.emit(total.Def, "reduce_sum", total.Def.Attrs, r.emit(total.Def, "mul", nil, g, p))
-			return r.keep(o, r.emit(o, "mul", nil, r.emit(o, "sub", nil, g, sum), p))
+			sum := r.emit(total.Def, op.ReduceSum, total.Def.Attrs, r.emit(total.Def, op.Mul, nil, g, p))
+			return r.keep(o, r.emit(o, op.Mul, nil, r.emit(o, op.Sub, nil, g, sum), p))
 		}
 	}
 	return nil

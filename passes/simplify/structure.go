@@ -4,22 +4,16 @@ import (
 	"strconv"
 
 	"ptc/ir"
+	"ptc/ir/op"
 )
-
-// commutes names the operations whose two operands may be exchanged. The
-// order of the result's axes follows the operands, so they are exchanged only
-// where both have the same axes.
-var commutes = map[string]bool{
-	"add": true, "mul": true, "max": true, "min": true,
-	"eq": true, "ne": true, "and": true, "or": true,
-}
 
 // structure is the text that equal operations share: name, operands and
 // attributes. Random numbers carry their site in an attribute, so two
-// different draws differ.
+// different draws differ. Operands that may be exchanged are in the order of their
+// numbers, where both have the same axes, whose order the result's follows.
 func (r *rewriter) structure(o *ir.Op) string {
 	k := append(r.key[:0], o.Name...)
-	if len(o.Args) == 2 && commutes[o.Name] && o.Args[0].ID > o.Args[1].ID &&
+	if len(o.Args) == 2 && op.Has(o, op.Commutes) && o.Args[0].ID > o.Args[1].ID &&
 		o.Args[0].Type.SameShape(o.Args[1].Type) {
 		k = appendID(appendID(k, o.Args[1]), o.Args[0])
 	} else {

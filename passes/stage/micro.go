@@ -154,7 +154,7 @@ func (s *splitter) factor(o *ir.Op, rule op.Rule) *op.Factor {
 
 // staysOwed: o is linear, all its operands are sums owed, and on one stage.
 func (s *splitter) staysOwed(o *ir.Op) bool {
-	if !op.Of(o).Linear || len(o.Args) == 0 {
+	if !op.Of(o).Linear.Carries() || len(o.Args) == 0 {
 		return false
 	}
 	at := -2
@@ -289,25 +289,25 @@ func (s *splitter) source(o *ir.Op, args []*ir.Value, t ir.Type, axis string, i 
 	}
 	attrs := op.Window(o.Attrs.With("axes", axes), wide, microAxis, s.m, i)
 	x := note(s.b.Emit(o.Name, attrs, args...))
-	return []*ir.Value{note(s.b.Emit("merge", ir.A("axes", ir.Names{axis, microAxis}, "into", ir.Name(axis)), x))}
+	return []*ir.Value{note(s.b.Emit(op.Merge, ir.A("axes", ir.Names{axis, microAxis}, "into", ir.Name(axis)), x))}
 }
 
 // cut is what microbatch i has of v along axis.
 func (s *splitter) cut(v *ir.Value, axis string, i int) *ir.Value {
 	n := v.Type.Size(axis) / s.m
-	x := s.b.Emit("split", ir.A("axis", ir.Name(axis), "into", ir.Sizes{{Name: axis, N: n}, {Name: microAxis, N: s.m}}), v)
-	x = s.b.Emit("slice", ir.A("axis", ir.Name(microAxis), "start", ir.Int(i), "limit", ir.Int(i+1)), x)
-	return s.b.Emit("merge", ir.A("axes", ir.Names{axis, microAxis}, "into", ir.Name(axis)), x)
+	x := s.b.Emit(op.Split, ir.A("axis", ir.Name(axis), "into", ir.Sizes{{Name: axis, N: n}, {Name: microAxis, N: s.m}}), v)
+	x = s.b.Emit(op.Slice, ir.A("axis", ir.Name(microAxis), "start", ir.Int(i), "limit", ir.Int(i+1)), x)
+	return s.b.Emit(op.Merge, ir.A("axes", ir.Names{axis, microAxis}, "into", ir.Name(axis)), x)
 }
 
 // paste is the inverse of cut for all microbatches.
 func (s *splitter) paste(parts []*ir.Value, axis string) *ir.Value {
 	wide := make([]*ir.Value, len(parts))
 	for i, v := range parts {
-		wide[i] = s.b.Emit("split", ir.A("axis", ir.Name(axis), "into", ir.Sizes{{Name: axis, N: v.Type.Size(axis)}, {Name: microAxis, N: 1}}), v)
+		wide[i] = s.b.Emit(op.Split, ir.A("axis", ir.Name(axis), "into", ir.Sizes{{Name: axis, N: v.Type.Size(axis)}, {Name: microAxis, N: 1}}), v)
 	}
-	x := s.b.Emit("concat", ir.A("axis", ir.Name(microAxis)), wide...)
-	return s.b.Emit("merge", ir.A("axes", ir.Names{axis, microAxis}, "into", ir.Name(axis)), x)
+	x := s.b.Emit(op.Concat, ir.A("axis", ir.Name(microAxis)), wide...)
+	return s.b.Emit(op.Merge, ir.A("axes", ir.Names{axis, microAxis}, "into", ir.Name(axis)), x)
 }
 
 // join makes v whole: the parts one after the other, or the sum (maximum) of
@@ -330,9 +330,9 @@ func (s *splitter) join(v *ir.Value) *ir.Value {
 		s.b.Slot = at(s.m - 1)
 		w = s.b.Reorder(s.paste(st.parts, st.axis), v.Type)
 	} else {
-		name := "add"
+		name := op.Add
 		if st.kind == "max" {
-			name = "max"
+			name = op.Max
 		}
 		w = st.parts[0]
 		for i := 1; i < s.m; i++ {

@@ -124,10 +124,10 @@ func (w *walker) walk() bool {
 		switch {
 		case op.Of(o).Class == op.Control:
 			w.call(o)
-		case o.Name == "send":
+		case op.Has(o, op.Sends):
 			c := w.channel(o, true)
 			w.x.sent[c] = append(w.x.sent[c], w.at[o.Args[0]])
-		case o.Name == "recv":
+		case op.Has(o, op.Receives):
 			c := w.channel(o, false)
 			if len(w.x.sent[c]) == 0 {
 				return w.next > from

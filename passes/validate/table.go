@@ -69,7 +69,7 @@ func (t *Table) argument(m *ir.Module, a *ir.Arg, i int) Number {
 func (t *Table) result(m *ir.Module, o *ir.Op, i int, args []Number) Number {
 	d := op.Of(o)
 	switch {
-	case d.SameValue, op.Reorders(o):
+	case op.Has(o, op.SameValue), op.Reorders(o):
 		return args[i]
 	case op.OwedByFirst(o) != nil:
 		return args[1] // the sum over the group is what one device has
@@ -82,14 +82,14 @@ func (t *Table) result(m *ir.Module, o *ir.Op, i int, args []Number) Number {
 	if _, _, _, ok := op.Piece(o); ok {
 		return t.piece(m, o, i, args)
 	}
-	if o.Name == "fetch" {
+	if op.Has(o, op.Loads) {
 		return args[i]
 	}
 	types := make([]ir.Type, len(o.Results))
 	for j, r := range o.Results {
 		types[j] = whole(m, r.Type)
 	}
-	if o.Name == "hold" {
+	if op.Has(o, op.Joins) {
 		if n := t.joined(o.Attrs.Text("axis"), args, types[0].Size(o.Attrs.Text("axis")), map[string]Number{}); n >= 0 {
 			return n
 		}
@@ -125,9 +125,9 @@ func (t *Table) taken(of ir.Type, axis string, sources []int64, x Number) Number
 	for _, attrs := range op.Runs(axis, sources) {
 		part := of.Clone()
 		part.Axes[part.Index(axis)].Size = int(attrs.Int("limit", 0) - attrs.Int("start", 0))
-		parts = append(parts, t.number(node{op: "slice", what: fmt.Sprintf("slice%s #0 %s", attrs, part), typ: part, args: []Number{x}}))
+		parts = append(parts, t.number(node{op: op.Slice, what: fmt.Sprintf("%s%s #0 %s", op.Slice, attrs, part), typ: part, args: []Number{x}}))
 	}
-	return t.number(node{op: "concat", what: fmt.Sprintf("concat%s #0 %s", ir.A("axis", ir.Name(axis)), of), typ: of, args: parts})
+	return t.number(node{op: op.Concat, what: fmt.Sprintf("%s%s #0 %s", op.Concat, ir.A("axis", ir.Name(axis)), of), typ: of, args: parts})
 }
 
 func sorted(names []string) ir.Names {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unsafe"
+
+	"ptc/internal/dtype"
 )
 
 // Check says why an operation cannot be issued by a device of a mesh with that
@@ -28,7 +30,7 @@ func (o *Op) check(rank, devices int) string {
 	switch {
 	case o.Kind >= numKinds:
 		return "there is no such operation"
-	case o.DType >= numDTypes:
+	case !o.DType.Valid() && (o.Kind != Barrier || o.DType != dtype.Invalid):
 		return "there is no such dtype"
 	case o.Reduce > Max:
 		return "there is no such reduction"

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/program"
 )
 
@@ -130,8 +131,11 @@ func TestCheck(t *testing.T) {
 		{Op{Kind: Recv, Inner: 4, Dst: small, Peer: 12}, "none of the other devices"},
 		{Op{Kind: Recv, Inner: 4, Dst: small, Peer: 1, Tag: MaxTag}, "tag"},
 		{Op{Kind: numKinds, Group: g}, "no such operation"},
-		{Op{Kind: Barrier, DType: numDTypes, Group: g}, "no such dtype"},
+		{Op{Kind: Barrier, DType: dtype.Count, Group: g}, "no such dtype"},
 	} {
+		if c.op.DType == dtype.Invalid {
+			c.op.DType = F32
+		}
 		err := c.op.Check(2, m.Size())
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: the error is %v, want %q", c.op.Signature(), err, c.want)
@@ -145,7 +149,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("kind %s is read as %s, %v", k, got, err)
 		}
 	}
-	for d := range numDTypes {
+	for _, d := range dtype.Tensors() {
 		if got, err := ParseDType(d.String()); err != nil || got != d || d.Size() != program.DTypeSize(d.String()) {
 			t.Errorf("dtype %s is read as %s of %d bytes, %v", d, got, d.Size(), err)
 		}

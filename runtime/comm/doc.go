@@ -48,5 +48,5 @@
 //
 // After Prepare, calls of the local transport do not allocate.
 //
-// It imports runtime/program.
+// It imports internal/dtype, runtime/program.
 package comm

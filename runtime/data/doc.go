@@ -12,6 +12,6 @@
 // allocates and nothing is written to, so devices may fill concurrently.
 //
 // A kind of source is one file that calls Register in its init; so is a
-// tokenizer (RegisterTokenizer). Besides internal/regular the package
-// imports nothing of the module.
+// tokenizer (RegisterTokenizer). Of the module the package imports
+// internal/dtype and internal/regular alone.
 package data

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"ptc/internal/dtype"
 )
 
 // Option is one setting of a source, as the plan carries it. A key may repeat
@@ -11,23 +13,13 @@ import (
 type Option struct{ Key, Value string }
 
 // DType is the element type of a field.
-type DType uint8
+type DType = dtype.DType
 
 // The element types a source can give.
 const (
-	I32 DType = iota
-	F32
+	I32 = dtype.I32
+	F32 = dtype.F32
 )
-
-func (d DType) String() string {
-	switch d {
-	case I32:
-		return "i32"
-	case F32:
-		return "f32"
-	}
-	return fmt.Sprintf("DType(%d)", uint8(d))
-}
 
 // Field is one input of the step program: its name and its global shape, the
 // batch axis first.

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 
+	"ptc/internal/dtype"
 	"ptc/internal/philox"
 	"ptc/runtime/program"
 )
@@ -84,12 +85,13 @@ func runAll(jobs []initJob, threads int) {
 }
 
 func (j *initJob) run() {
+	d, _ := dtype.Parse(j.dtype) // the plan was validated
 	var buf [512]float64
 	j.part.runs(j.from, j.to, func(local, whole, n int) {
 		for n > 0 {
 			k := min(n, len(buf))
 			j.draw.fill(buf[:k], uint64(whole))
-			store(j.part.mem[local*j.part.elem:], j.dtype, buf[:k])
+			d.Encode(j.part.mem[local*j.part.elem:], buf[:k])
 			local, whole, n = local+k, whole+k, n-k
 		}
 	})

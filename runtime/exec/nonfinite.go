@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/program"
 )
 
@@ -291,21 +292,13 @@ func (s *search) first() *NonFinite {
 }
 
 // countNonFinite counts the elements that are NaN, and those that are infinite.
-func countNonFinite(dtype string, mem []byte) (nan, inf int) {
-	var exponent, fraction uint64
-	size := program.DTypeSize(dtype)
-	switch dtype {
-	case "f64":
-		exponent, fraction = 0x7ff<<52, 1<<52-1
-	case "f32":
-		exponent, fraction = 0xff<<23, 1<<23-1
-	case "f16":
-		exponent, fraction = 0x1f<<10, 1<<10-1
-	case "bf16":
-		exponent, fraction = 0xff<<7, 1<<7-1
-	default:
+func countNonFinite(name string, mem []byte) (nan, inf int) {
+	d, _ := dtype.Parse(name)
+	if !d.IsFloat() {
 		return 0, 0
 	}
+	size := d.Size()
+	exponent, fraction := d.Masks()
 	for at := 0; at < len(mem); at += size {
 		var bits uint64
 		switch size {
@@ -313,8 +306,10 @@ func countNonFinite(dtype string, mem []byte) (nan, inf int) {
 			bits = binary.LittleEndian.Uint64(mem[at:])
 		case 4:
 			bits = uint64(binary.LittleEndian.Uint32(mem[at:]))
-		default:
+		case 2:
 			bits = uint64(binary.LittleEndian.Uint16(mem[at:]))
+		case 1:
+			bits = uint64(mem[at])
 		}
 		switch {
 		case bits&exponent != exponent:

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/program"
 )
 
@@ -233,7 +234,7 @@ func (p *Program) bindData(d *device, port *program.Port, b *program.Buffer, mem
 	}
 	part := p.m.part(d, b, mem)
 	v := View{Rank: d.rank, Lo: part.lo, Hi: part.hi}
-	if b.DType == "i32" {
+	if b.DType == dtype.I32.String() {
 		v.I32 = elements[int32](mem)
 	} else {
 		v.F32 = elements[float32](mem)

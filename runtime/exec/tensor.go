@@ -5,7 +5,7 @@ import "ptc/runtime/program"
 // Tensor describes a whole tensor that lives between steps, or a gradient.
 type Tensor struct {
 	Path  string   // blocks.3.attn.wq, or blocks.3.attn.wq/m for state
-	DType string   // of its elements: bool, i32, f16, bf16, f32, f64
+	DType string   // of its elements, by the name of internal/dtype
 	Axes  []string // names
 	Shape []int    // of the whole tensor
 	Train bool     // a parameter that the optimizer updates
@@ -141,14 +141,14 @@ func (m *Machine) Read(path string, dst []float32) error {
 		return err
 	}
 	t := &m.tensors[i]
-	if t.DType == "f32" {
+	if t.DType == f32 {
 		return m.collect(m.parts[i], bytesOf(dst))
 	}
 	raw := make([]byte, t.Bytes())
 	if err := m.collect(m.parts[i], raw); err != nil {
 		return err
 	}
-	return Convert(bytesOf(dst), "f32", raw, t.DType)
+	return Convert(bytesOf(dst), f32, raw, t.DType)
 }
 
 // Write sets the whole tensor, rounding to nearest even to its dtype. Integers
@@ -159,12 +159,12 @@ func (m *Machine) Write(path string, src []float32) error {
 		return err
 	}
 	t := &m.tensors[i]
-	if t.DType == "f32" {
+	if t.DType == f32 {
 		m.scatter(i, bytesOf(src))
 		return nil
 	}
 	raw := make([]byte, t.Bytes())
-	if err := Convert(raw, t.DType, bytesOf(src), "f32"); err != nil {
+	if err := Convert(raw, t.DType, bytesOf(src), f32); err != nil {
 		return errorf(ReasonInput, err, "the tensor %s cannot be set", path)
 	}
 	m.scatter(i, raw)

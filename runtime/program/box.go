@@ -1,5 +1,7 @@
 package program
 
+import "ptc/internal/dtype"
+
 // Coordinates is the place of a rank in the mesh, one number for each axis.
 // Ranks are row-major, the last axis fastest.
 func (p *Plan) Coordinates(rank int) []int {
@@ -52,8 +54,8 @@ func Elems(axes []Axis) int {
 	return n
 }
 
-// Sizes in bytes of one element, by the name of the dtype.
-var dtypeSizes = map[string]int{"bool": 1, "i32": 4, "f16": 2, "bf16": 2, "f32": 4, "f64": 8}
-
 // DTypeSize is the number of bytes of one element, or 0 for an unknown dtype.
-func DTypeSize(dtype string) int { return dtypeSizes[dtype] }
+func DTypeSize(name string) int {
+	d, _ := dtype.Parse(name)
+	return d.Size()
+}

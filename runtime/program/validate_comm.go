@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ptc/internal/dtype"
 	"ptc/internal/ranges"
 )
 
@@ -108,7 +109,7 @@ func (c *Comm) validateKind(parts int) error {
 		return fmt.Errorf("%s that is started apart", c.Kind)
 	case reduces && c.Reduce != "sum" && c.Reduce != "max", !reduces && c.Reduce != "":
 		return fmt.Errorf("%s by %q", c.Kind, c.Reduce)
-	case c.Reduce == "sum" && c.DType == "bool":
+	case c.Reduce == "sum" && c.DType == dtype.Bool.String():
 		return fmt.Errorf("%s of bool by sum", c.Kind)
 	case c.Kind != Permute && len(c.From) > 0:
 		return fmt.Errorf("%s with sources", c.Kind)

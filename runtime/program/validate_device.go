@@ -2,9 +2,10 @@ package program
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
+
+	"ptc/internal/dtype"
 )
 
 // validateDevice checks one device; the kernels and the mesh are known to be
@@ -207,20 +208,13 @@ func (d *Device) validateCopy(t *Tensor, paths map[string]int) error {
 	return fmt.Errorf("tensor %s is a copy of %s, which is not here", t.Path, t.Of)
 }
 
-func (t *Tensor) validateInit(dtype string) error {
+func (t *Tensor) validateInit(name string) error {
 	v, err := t.Init.Values()
 	if err != nil {
 		return err
 	}
-	switch dtype {
-	case "bool", "i32":
-		limit := float64(math.MaxInt32)
-		if dtype == "bool" {
-			limit = 1
-		}
-		if v.Dist != Constant || v.Value != math.Trunc(v.Value) || v.Value < 0 && dtype == "bool" || math.Abs(v.Value) > limit {
-			return fmt.Errorf("elements of %s cannot start as %s", dtype, t.Init.Kind)
-		}
+	if d, _ := dtype.Parse(name); !d.IsFloat() && (v.Dist != Constant || !d.Holds(v.Value)) {
+		return fmt.Errorf("elements of %s cannot start as %s", name, t.Init.Kind)
 	}
 	return nil
 }
@@ -350,29 +344,30 @@ func (p *Plan) validatePort(d *Device, x *Port, b *Buffer, paths map[string]int)
 	if b.Memory != "" {
 		return fmt.Errorf("it is in %s memory", b.Memory)
 	}
-	scalar := func(dtypes ...string) error {
-		if len(b.Axes) != 0 || !slices.Contains(dtypes, b.DType) {
-			return fmt.Errorf("a %s with %d axes, not a scalar %s", b.DType, len(b.Axes), strings.Join(dtypes, " or "))
+	scalar := func(dtypes ...dtype.DType) error {
+		names := dtype.Names(dtypes)
+		if len(b.Axes) != 0 || !slices.Contains(names, b.DType) {
+			return fmt.Errorf("a %s with %d axes, not a scalar %s", b.DType, len(b.Axes), strings.Join(names, " or "))
 		}
 		return nil
 	}
 	switch x.Role {
 	case RoleStep, RoleSeed:
-		return scalar("i32")
+		return scalar(dtype.I32)
 	case RoleCoord:
-		if b.DType != "i32" || len(b.Axes) != 1 || b.Axes[0].Size != len(p.Mesh) || b.Axes[0].Global != len(p.Mesh) {
+		if b.DType != dtype.I32.String() || len(b.Axes) != 1 || b.Axes[0].Size != len(p.Mesh) || b.Axes[0].Global != len(p.Mesh) {
 			return fmt.Errorf("not an i32 for each of %d mesh axes", len(p.Mesh))
 		}
 		return nil
 	case RoleLoss:
-		return scalar("f32", "f64")
+		return scalar(dtype.F32, dtype.F64)
 	case RoleStat:
 		if err := name(x.Path); err != nil {
 			return err
 		}
-		return scalar("f32", "f64")
+		return scalar(dtype.F32, dtype.F64)
 	case RoleData:
-		if b.DType != "i32" && b.DType != "f32" {
+		if b.DType != dtype.I32.String() && b.DType != dtype.F32.String() {
 			return fmt.Errorf("data of %s, not i32 or f32", b.DType)
 		}
 		return name(x.Path)

@@ -52,10 +52,7 @@ func (d *batchDump) finish() error {
 	var list []safetensors.Tensor
 	for _, step := range d.steps {
 		for _, f := range d.fields {
-			t := safetensors.Tensor{Name: fmt.Sprintf("step.%d.%s", step, f.Name), DType: safetensors.I32}
-			if f.DType == data.F32 {
-				t.DType = safetensors.F32
-			}
+			t := safetensors.Tensor{Name: fmt.Sprintf("step.%d.%s", step, f.Name), DType: safetensors.DType(f.DType)}
 			for _, n := range f.Shape {
 				t.Shape = append(t.Shape, int64(n))
 			}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/checkpoint"
 	"ptc/runtime/checkpoint/safetensors"
 	"ptc/runtime/data"
@@ -124,7 +125,7 @@ func (d *devices) eval(b *batch) (float64, error) {
 func (d *devices) gradients() ([]checkpoint.Tensor, error) {
 	var out []checkpoint.Tensor
 	for _, g := range d.training.Gradients() {
-		t := checkpoint.Tensor{Name: g.Path, DType: dtypes[g.DType]}
+		t := checkpoint.Tensor{Name: g.Path, DType: fileType(g.DType)}
 		if !isFloat(t.DType) {
 			return nil, errorf(ExitFile, "the plan has a gradient of %s of type %s", g.Path, g.DType)
 		}
@@ -142,11 +143,11 @@ func (d *devices) gradients() ([]checkpoint.Tensor, error) {
 func (d *devices) stepWithGradients(write func(path string, box safetensors.Slice, data []byte) error) error {
 	return d.training.RunWithGradients(func(g exec.Tensor, s exec.Slice) error {
 		box := boxOf(s.Lo, s.Hi)
-		if g.DType == "f32" || g.DType == "f64" {
+		if t := fileType(g.DType); asFile(t) == t {
 			return write(g.Path, box, s.Bytes)
 		}
-		dst := grow(&d.buf, int64(len(s.Bytes)/program.DTypeSize(g.DType)*4))
-		if err := exec.Convert(dst, "f32", s.Bytes, g.DType); err != nil {
+		dst := grow(&d.buf, int64(len(s.Bytes)/program.DTypeSize(g.DType)*dtype.F32.Size()))
+		if err := exec.Convert(dst, dtype.F32.String(), s.Bytes, g.DType); err != nil {
 			return err
 		}
 		return write(g.Path, box, dst)
@@ -158,7 +159,7 @@ func (d *devices) copies(t checkpoint.Tensor) (out []checkpoint.Tensor) {
 	for _, x := range d.m.Tensors() {
 		if x.Of == t.Name {
 			c := t
-			c.Name, c.DType = x.Path, dtypes[x.DType]
+			c.Name, c.DType = x.Path, fileType(x.DType)
 			out = append(out, c)
 		}
 	}
@@ -182,7 +183,7 @@ func (d *devices) read(t checkpoint.Tensor, dst []byte) error {
 		return errorf(ExitBug, "the devices have no tensor %s", t.Name)
 	case !d.m.Root():
 		return d.m.ReadBytes(t.Name, nil)
-	case dtypes[have.DType] == t.DType:
+	case fileType(have.DType) == t.DType:
 		return d.m.ReadBytes(t.Name, dst)
 	}
 	raw := grow(&d.raw, int64(have.Bytes()))

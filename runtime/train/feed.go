@@ -4,6 +4,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/data"
 	"ptc/runtime/program"
 )
@@ -136,12 +137,7 @@ func dataFields(plan *program.Plan) ([]data.Field, error) {
 			}
 			f := data.Field{Name: p.Path}
 			b := &d.Buffers[p.Buffer]
-			switch b.DType {
-			case "i32":
-				f.DType = data.I32
-			case "f32":
-				f.DType = data.F32
-			default:
+			if f.DType, _ = dtype.Parse(b.DType); f.DType != data.I32 && f.DType != data.F32 {
 				return nil, errorf(ExitFile, "the plan reads the field %s as %s, and data is i32 or f32", p.Path, b.DType)
 			}
 			for _, a := range b.Axes {

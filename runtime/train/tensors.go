@@ -5,37 +5,25 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/checkpoint"
 	"ptc/runtime/checkpoint/atomicfile"
 	"ptc/runtime/checkpoint/safetensors"
 	"ptc/runtime/program"
 )
 
-// dtypes gives the names that a plan has for element types those of a file.
-var dtypes = map[string]safetensors.DType{
-	"f64": safetensors.F64, "f32": safetensors.F32, "f16": safetensors.F16, "bf16": safetensors.BF16,
-	"i32": safetensors.I32, "bool": safetensors.Bool,
+// fileType is the type in files for the name that a plan has; Invalid for no dtype.
+func fileType(name string) safetensors.DType {
+	d, _ := dtype.Parse(name)
+	return safetensors.DType(d)
 }
 
-// nameOf is the inverse of dtypes, "" for a type that no plan has.
-func nameOf(t safetensors.DType) string {
-	for name, d := range dtypes {
-		if d == t {
-			return name
-		}
-	}
-	return ""
-}
+// nameOf is the inverse of fileType.
+func nameOf(t safetensors.DType) string { return dtype.DType(t).String() }
 
 // isFloat says whether values of the type can be converted to the others that
 // it holds for.
-func isFloat(t safetensors.DType) bool {
-	switch t {
-	case safetensors.F64, safetensors.F32, safetensors.F16, safetensors.BF16:
-		return true
-	}
-	return false
-}
+func isFloat(t safetensors.DType) bool { return dtype.DType(t).IsFloat() }
 
 // planTensors lists the global tensors that live between steps, on whichever
 // devices, in order of path.
@@ -56,7 +44,7 @@ func planTensors(plan *program.Plan) ([]checkpoint.Tensor, error) {
 }
 
 func globalTensor(path string, b *program.Buffer) (checkpoint.Tensor, error) {
-	t := checkpoint.Tensor{Name: path, DType: dtypes[b.DType]}
+	t := checkpoint.Tensor{Name: path, DType: fileType(b.DType)}
 	if t.DType == safetensors.Invalid {
 		return t, errorf(ExitFile, "the plan has the tensor %s of type %q, which cannot be saved", path, b.DType)
 	}
@@ -209,12 +197,13 @@ func saveParams(path string, ps []checkpoint.Tensor, step int64, dev *devices, g
 func asSaved(ts []checkpoint.Tensor) []checkpoint.Tensor {
 	ts = slices.Clone(ts)
 	for i := range ts {
-		if isFloat(ts[i].DType) && ts[i].DType != safetensors.F64 {
-			ts[i].DType = safetensors.F32
-		}
+		ts[i].DType = asFile(ts[i].DType)
 	}
 	return ts
 }
+
+// asFile is the type in files for others: that in which narrow floats are computed.
+func asFile(t safetensors.DType) safetensors.DType { return safetensors.DType(dtype.DType(t).Acc()) }
 
 // probe finds out before the first step whether a file could be written.
 func probe(path string) error {

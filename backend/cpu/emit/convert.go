@@ -41,37 +41,42 @@ func lowerRound(fn *function, s *kernel.Stmt) value.Value {
 	return fn.widen(s.Elem, fn.narrow(s.Elem, fn.vals[s.Args[0]]))
 }
 
+// conversion is how elements change between memory and registers, of those that do.
+type conversion struct {
+	widen, narrow func(fn *function, v value.Value) value.Value
+}
+
+// conversions has a row for each element that is not in a register as it is in memory.
+var conversions = map[kernel.Elem]conversion{
+	kernel.Bool: {
+		widen: func(fn *function, raw value.Value) value.Value {
+			return fn.b.NewICmp(enum.IPredNE, raw, intOf(raw.Type(), 0))
+		},
+		narrow: func(fn *function, v value.Value) value.Value { return fn.b.NewZExt(v, like(v.Type(), types.I8)) },
+	},
+	kernel.BF16: {(*function).widenBF16, (*function).narrowBF16},
+	kernel.F16:  {(*function).widenF16, (*function).narrowF16},
+}
+
 // widen turns what lies in memory as e into its register.
 func (fn *function) widen(e kernel.Elem, raw value.Value) value.Value {
-	switch e {
-	case kernel.BF16:
-		wide := fn.b.NewZExt(raw, like(raw.Type(), types.I32))
-		return fn.b.NewBitCast(fn.b.NewShl(wide, intOf(wide.Type(), 16)), like(raw.Type(), types.Float))
-	case kernel.F16:
-		if fn.m.t.HasF16 {
-			return fn.b.NewFPExt(fn.b.NewBitCast(raw, like(raw.Type(), types.Half)), like(raw.Type(), types.Float))
-		}
-		return fn.widenF16(raw)
-	case kernel.Bool:
-		return fn.b.NewICmp(enum.IPredNE, raw, intOf(raw.Type(), 0))
+	if e.Register() == e {
+		return raw
 	}
-	return raw
+	return conversions[e].widen(fn, raw)
 }
 
 // narrow turns a register into what lies in memory as e.
 func (fn *function) narrow(e kernel.Elem, v value.Value) value.Value {
-	switch e {
-	case kernel.BF16:
-		return fn.narrowBF16(v)
-	case kernel.F16:
-		if fn.m.t.HasF16 {
-			return fn.b.NewBitCast(fn.b.NewFPTrunc(v, like(v.Type(), types.Half)), like(v.Type(), types.I16))
-		}
-		return fn.narrowF16(v)
-	case kernel.Bool:
-		return fn.b.NewZExt(v, like(v.Type(), types.I8))
+	if e.Register() == e {
+		return v
 	}
-	return v
+	return conversions[e].narrow(fn, v)
+}
+
+func (fn *function) widenBF16(raw value.Value) value.Value {
+	wide := fn.b.NewZExt(raw, like(raw.Type(), types.I32))
+	return fn.b.NewBitCast(fn.b.NewShl(wide, intOf(wide.Type(), 16)), like(raw.Type(), types.Float))
 }
 
 // narrowBF16 rounds to nearest even on the bits: the x86 instruction for it
@@ -87,10 +92,13 @@ func (fn *function) narrowBF16(v value.Value) value.Value {
 	return fn.b.NewTrunc(top, like(t, types.I16))
 }
 
-// widenF16 converts without instructions for it: the half's exponent and
-// mantissa, moved to their places in an f32, are 2^-112 of the value, for
+// widenF16 converts, where there are no instructions for it, so: the half's exponent
+// and mantissa, moved to their places in an f32, are 2^-112 of the value, for
 // subnormals too. Infinities and NaNs then need the full exponent.
 func (fn *function) widenF16(raw value.Value) value.Value {
+	if fn.m.t.HasF16 {
+		return fn.b.NewFPExt(fn.b.NewBitCast(raw, like(raw.Type(), types.Half)), like(raw.Type(), types.Float))
+	}
 	t := like(raw.Type(), types.I32)
 	f := like(raw.Type(), types.Float)
 	h := fn.b.NewZExt(raw, t)
@@ -103,10 +111,13 @@ func (fn *function) widenF16(raw value.Value) value.Value {
 	return fn.b.NewBitCast(fn.b.NewOr(full, sign), f)
 }
 
-// narrowF16 rounds to nearest even without instructions for it: normal results
-// on the bits; subnormal ones by adding 1/2, whose last place is the smallest
+// narrowF16 rounds to nearest even, where there are no instructions for it so: normal
+// results on the bits; subnormal ones by adding 1/2, whose last place is the smallest
 // half; above, infinity or NaN.
 func (fn *function) narrowF16(v value.Value) value.Value {
+	if fn.m.t.HasF16 {
+		return fn.b.NewBitCast(fn.b.NewFPTrunc(v, like(v.Type(), types.Half)), like(v.Type(), types.I16))
+	}
 	t := like(v.Type(), types.I32)
 	bits := fn.b.NewBitCast(v, t)
 	magnitude := fn.b.NewAnd(bits, intOf(t, 0x7fffffff))

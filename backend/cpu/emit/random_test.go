@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"ptc/backend/kernel"
+	"ptc/internal/dtype"
 )
 
 // generator makes random kernels over a rows × cols space: each task is a row,
@@ -21,7 +22,7 @@ type generator struct {
 	index      *kernel.Buffer // i32 column numbers, for gathers
 }
 
-var memElems = []kernel.Elem{kernel.F32, kernel.F64, kernel.BF16, kernel.F16, kernel.I32, kernel.I64, kernel.Bool}
+var memElems = kernel.Memory()
 
 func randomKernel(seed uint64) (*kernel.Kernel, error) {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 11))}
@@ -232,9 +233,9 @@ func appendNumber(b []byte, e kernel.Elem, r *rand.Rand) []byte {
 	case kernel.F64:
 		return binary.LittleEndian.AppendUint64(b, math.Float64bits(f))
 	case kernel.BF16:
-		return binary.LittleEndian.AppendUint16(b, kernel.BF16Bits(float32(f)))
+		return binary.LittleEndian.AppendUint16(b, dtype.ToBF16(float32(f)))
 	case kernel.F16:
-		return binary.LittleEndian.AppendUint16(b, kernel.F16Bits(float32(f)))
+		return binary.LittleEndian.AppendUint16(b, dtype.ToF16(float32(f)))
 	case kernel.I32:
 		return binary.LittleEndian.AppendUint32(b, uint32(n))
 	case kernel.I64:
@@ -263,10 +264,10 @@ func isNaN(e kernel.Elem, b []byte) bool {
 	case kernel.F64:
 		return math.IsNaN(math.Float64frombits(binary.LittleEndian.Uint64(b)))
 	case kernel.BF16:
-		f := kernel.FromBF16(binary.LittleEndian.Uint16(b))
+		f := dtype.FromBF16(binary.LittleEndian.Uint16(b))
 		return f != f
 	case kernel.F16:
-		f := kernel.FromF16(binary.LittleEndian.Uint16(b))
+		f := dtype.FromF16(binary.LittleEndian.Uint16(b))
 		return f != f
 	}
 	return false

@@ -10,23 +10,20 @@ import (
 	"ptc/backend/kernel"
 )
 
-// memType is how an element lies in memory. The halves are integers there,
-// since not every target knows them.
+// memType is how an element lies in memory. Booleans, and floats that registers do not
+// have, are integers there, since not every target knows them.
 func memType(e kernel.Elem) types.Type {
-	switch e {
-	case kernel.F32:
+	switch {
+	case e.IsFloat() && e.Bytes() == 4:
 		return types.Float
-	case kernel.F64:
+	case e.IsFloat():
 		return types.Double
-	case kernel.BF16, kernel.F16:
-		return types.I16
-	case kernel.I32:
-		return types.I32
-	case kernel.I64:
-		return types.I64
 	}
-	return types.I8
+	return integers[e.Bytes()]
 }
+
+// integers are LLVM's by their bytes.
+var integers = map[int]types.Type{1: types.I8, 2: types.I16, 4: types.I32, 8: types.I64}
 
 // regType is the type of a register.
 func regType(t kernel.Type) types.Type {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"ptc/backend/kernel"
+	"ptc/internal/dtype"
 )
 
 // matmul is a test case: a Spec over dense operands, and its reference. Where
@@ -130,9 +131,9 @@ func (c matmul) inputs(seed uint64) [][]byte {
 			f := float32(r.Float64()*2 - 1)
 			switch e {
 			case kernel.BF16:
-				b = binary.LittleEndian.AppendUint16(b, kernel.BF16Bits(f))
+				b = binary.LittleEndian.AppendUint16(b, dtype.ToBF16(f))
 			case kernel.F16:
-				b = binary.LittleEndian.AppendUint16(b, kernel.F16Bits(f))
+				b = binary.LittleEndian.AppendUint16(b, dtype.ToF16(f))
 			default:
 				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
 			}
@@ -149,9 +150,9 @@ func (c matmul) inputs(seed uint64) [][]byte {
 func element(e kernel.Elem, b []byte, i int64) float64 {
 	switch e {
 	case kernel.BF16:
-		return float64(kernel.FromBF16(binary.LittleEndian.Uint16(b[2*i:])))
+		return float64(dtype.FromBF16(binary.LittleEndian.Uint16(b[2*i:])))
 	case kernel.F16:
-		return float64(kernel.FromF16(binary.LittleEndian.Uint16(b[2*i:])))
+		return float64(dtype.FromF16(binary.LittleEndian.Uint16(b[2*i:])))
 	}
 	return float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
 }

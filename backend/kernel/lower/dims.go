@@ -74,7 +74,7 @@ func (g *gen) strides() []op.Strided {
 				out = append(out, v.Strided)
 			}
 		}
-		if o.Name == "random" {
+		if o.Name == op.Random {
 			out = append(out, g.numbering(o))
 		}
 	}

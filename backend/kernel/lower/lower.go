@@ -6,7 +6,6 @@ import (
 	"ptc/backend/kernel"
 	"ptc/ir"
 	"ptc/ir/fusion"
-	"ptc/ir/op"
 )
 
 // Kernel generates f under the symbol name.
@@ -115,21 +114,7 @@ func (g *gen) within(body func()) {
 	g.scopes = g.scopes[:len(g.scopes)-1]
 }
 
-func elem(d ir.DType) kernel.Elem {
-	switch d {
-	case ir.Bool:
-		return kernel.Bool
-	case ir.I32:
-		return kernel.I32
-	case ir.F16:
-		return kernel.F16
-	case ir.BF16:
-		return kernel.BF16
-	case ir.F64:
-		return kernel.F64
-	}
-	return kernel.F32
-}
+func elem(d ir.DType) kernel.Elem { return kernel.Elem(d) }
 
 // supported says what no CPU kernel can do yet.
 func supported(f *ir.Func) error {
@@ -140,7 +125,7 @@ func supported(f *ir.Func) error {
 		if o.Result().Type.DType == ir.F64 || len(o.Args) > 0 && o.Args[0].Type.DType == ir.F64 {
 			return fmt.Errorf("f64 runs on the target ref only")
 		}
-		if op.Of(o).Class == op.Elementwise && elementwise[o.Name] == nil {
+		if n, ok := natives[o.Name]; !ok || n.gone {
 			return fmt.Errorf("no native code for %s", o.Name)
 		}
 	}

@@ -49,7 +49,7 @@ type placement struct {
 
 func placed(root *ir.Op) []placement {
 	axis := root.Attrs.Text("axis")
-	if root.Name == "pad" {
+	if root.Name == op.Pad {
 		n := int64(root.Args[0].Type.Size(axis))
 		low, high := root.Attrs.Int("low", 0), root.Attrs.Int("high", 0)
 		return []placement{{nil, 0, low}, {root.Args[0], low, n}, {nil, low + n, high}}

@@ -1,8 +1,6 @@
 package lower
 
 import (
-	"math"
-
 	"ptc/backend/kernel"
 	"ptc/ir"
 	"ptc/ir/fusion"
@@ -230,16 +228,11 @@ func (s *sweeps) rowView() op.Strided {
 	return v
 }
 
+// foldOf is how o combines elements.
+func foldOf(o *ir.Op) *fold { return natives[o.Name].fold }
+
 // identity is what a reduction starts from.
-func identity(o *ir.Op) float64 {
-	if o.Name == "reduce_max" {
-		if o.Result().Type.DType == ir.I32 {
-			return math.MinInt32
-		}
-		return math.Inf(-1)
-	}
-	return 0
-}
+func identity(o *ir.Op) float64 { return foldOf(o).identity(o.Result().Type.DType) }
 
 // accumulate adds x to the accumulator of o; lanes beyond the end do not
 // count.
@@ -252,10 +245,7 @@ func (g *gen) accumulate(o *ir.Op, acc, x *kernel.Value) *kernel.Value {
 }
 
 func (g *gen) combine(o *ir.Op, x, y *kernel.Value) *kernel.Value {
-	if o.Name == "reduce_max" {
-		return g.b.Max(x, y)
-	}
-	return g.b.Add(x, y)
+	return foldOf(o).combine(g.b, x, y)
 }
 
 // chains is the number of independent accumulators of a long reduction: enough
@@ -296,11 +286,7 @@ func (g *gen) reduce(dims []dim, reds []*ir.Op, hoist func([]dim), body func(acc
 			}
 			parts = parts[:half]
 		}
-		if o.Name == "reduce_max" {
-			out[i] = g.b.ReduceMax(parts[0])
-		} else {
-			out[i] = g.b.ReduceAdd(parts[0])
-		}
+		out[i] = foldOf(o).horizontal(g.b, parts[0])
 	}
 	return out
 }

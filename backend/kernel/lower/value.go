@@ -33,25 +33,11 @@ func (g *gen) compute(v *ir.Value) *kernel.Value {
 	if load := g.loads[v]; load != nil {
 		return load()
 	}
-	o := v.Def
-	d := op.Of(o)
-	switch {
-	case o.Name == "const":
-		return g.constant(o)
-	case o.Name == "index":
-		return g.index(o)
-	case o.Name == "coordinate":
-		return g.coordinate(o.Attrs.Names("over"))
-	case o.Name == "random":
-		return g.random(o)
-	case o.Name == "gather":
-		return g.gather(o)
-	case d.Class == op.Elementwise:
-		return g.elementwise(o)
-	case op.ByName(o):
-		return g.value(o.Args[0])
+	n := natives[v.Def.Name]
+	if n.value == nil {
+		panic(fmt.Sprintf("lower: %s is not computed element by element", v.Def.Name))
 	}
-	panic(fmt.Sprintf("lower: %s is not computed element by element", o.Name))
+	return n.value(g, v.Def)
 }
 
 // ref is the place of a view's element at the present position.

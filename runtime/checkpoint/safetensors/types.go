@@ -3,56 +3,41 @@ package safetensors
 import (
 	"fmt"
 	"math/bits"
+
+	"ptc/internal/dtype"
 )
 
-// DType is an element type.
-type DType uint8
+// DType is an element type, under the name that the format gives it.
+type DType dtype.DType
 
 // The element types of the format that are read and written.
 const (
-	Invalid DType = iota
-	F64
-	F32
-	F16
-	BF16
-	I64
-	I32
-	U8
-	Bool
+	Invalid = DType(dtype.Invalid)
+	F64     = DType(dtype.F64)
+	F32     = DType(dtype.F32)
+	F16     = DType(dtype.F16)
+	BF16    = DType(dtype.BF16)
+	I64     = DType(dtype.I64)
+	I32     = DType(dtype.I32)
+	U8      = DType(dtype.U8)
+	Bool    = DType(dtype.Bool)
 )
 
-var dtypes = [...]struct {
-	name string
-	size int64
-}{
-	F64: {"F64", 8}, F32: {"F32", 4}, F16: {"F16", 2}, BF16: {"BF16", 2},
-	I64: {"I64", 8}, I32: {"I32", 4}, U8: {"U8", 1}, Bool: {"BOOL", 1},
-}
-
 // String is the name that the format gives the type.
-func (d DType) String() string {
-	if d == Invalid || int(d) >= len(dtypes) {
-		return fmt.Sprintf("DType(%d)", uint8(d))
-	}
-	return dtypes[d].name
-}
+func (d DType) String() string { return dtype.DType(d).Safetensors() }
 
 // Size is the number of bytes of an element, 0 for Invalid.
 func (d DType) Size() int64 {
-	if int(d) >= len(dtypes) {
+	if !dtype.DType(d).Valid() {
 		return 0
 	}
-	return dtypes[d].size
+	return int64(dtype.DType(d).Size())
 }
 
 // ParseDType is the inverse of String.
 func ParseDType(name string) (DType, bool) {
-	for d, row := range dtypes {
-		if d != int(Invalid) && row.name == name {
-			return DType(d), true
-		}
-	}
-	return Invalid, false
+	d, ok := dtype.ParseSafetensors(name)
+	return DType(d), ok
 }
 
 // Tensor describes one tensor of a file.

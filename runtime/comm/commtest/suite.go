@@ -7,6 +7,7 @@ import (
 	"hash"
 	"math/rand/v2"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/program"
 )
@@ -94,8 +95,9 @@ func (s *suite) next(largest int) (*trial, error) {
 	rng := s.rng
 	g := s.groups[rng.IntN(len(s.groups))]
 	n := g.Size()
+	dtypes := dtype.Tensors()
 	op := comm.Op{Kind: comm.Kind(rng.IntN(int(comm.Barrier) + 1)), Group: g, Label: fmt.Sprintf("trial %d", s.ops),
-		DType: comm.DType(rng.IntN(int(comm.Bool) + 1)), Reduce: comm.Reduce(rng.IntN(2)),
+		DType: dtypes[rng.IntN(len(dtypes))], Reduce: comm.Reduce(rng.IntN(2)),
 		Outer: 1 + rng.IntN(4), Inner: rng.IntN(1 + rng.IntN(largest)), Root: rng.IntN(n)}
 	if op.DType == comm.Bool {
 		op.Reduce = comm.Max

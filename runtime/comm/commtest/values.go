@@ -43,6 +43,8 @@ func put(d comm.DType, b []byte, i int, v float64) {
 		le.PutUint16(b[2*i:], nearest(v, 10, -14))
 	case comm.BF16:
 		le.PutUint16(b[2*i:], nearest(v, 7, -126))
+	default:
+		panic("no elements of " + d.String())
 	}
 }
 
@@ -59,8 +61,10 @@ func get(d comm.DType, b []byte, i int) float64 {
 		return half(le.Uint16(b[2*i:]), 10, -14)
 	case comm.BF16:
 		return half(le.Uint16(b[2*i:]), 7, -126)
+	case comm.Bool:
+		return float64(b[i])
 	}
-	return float64(b[i])
+	panic("no elements of " + d.String())
 }
 
 // half is the value of 16 bits with that many bits of mantissa and that smallest

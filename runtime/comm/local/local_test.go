@@ -218,6 +218,7 @@ func program(d comm.Device, elems int) ([]comm.Call, error) {
 		{Kind: comm.Recv, Dst: make([]byte, 4*elems), Inner: elems, Peer: (rank + n - 1) % n},
 		{Kind: comm.Barrier},
 	} {
+		op.DType = comm.F32
 		if op.Kind != comm.Send && op.Kind != comm.Recv {
 			op.Group = w
 		}
@@ -275,7 +276,7 @@ func BenchmarkAllReduce(b *testing.B) {
 				b.ReportAllocs()
 				err := comm.Run(open(b, devices, comm.Options{}), func(d comm.Device) error {
 					buf := make([]byte, bytes)
-					c, err := d.Prepare(comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), Inner: bytes / 4, Src: buf, Dst: buf})
+					c, err := d.Prepare(comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: comm.F32, Inner: bytes / 4, Src: buf, Dst: buf})
 					for i := 0; i < b.N && err == nil; i++ {
 						err = c.Run()
 					}

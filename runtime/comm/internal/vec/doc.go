@@ -3,5 +3,5 @@
 //
 // In come buffers of one dtype, aligned to their elements; the result is written
 // in place. Every transport reduces with this package, so that all give the same
-// bits. It imports runtime/comm.
+// bits. It imports internal/dtype and runtime/comm.
 package vec

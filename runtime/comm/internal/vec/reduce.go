@@ -1,8 +1,10 @@
 package vec
 
 import (
+	"sync"
 	"unsafe"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 )
 
@@ -10,7 +12,7 @@ import (
 // order of srcs: ((s0 + s1) + s2) + …. All have the length of dst. dst may be one
 // of srcs, but not overlap them otherwise. It does not allocate.
 //
-// f16 and bf16 are combined in f32 and rounded once, to nearest even.
+// Floats narrower than f32 are combined in f32 and rounded once, to nearest even.
 func Reduce(d comm.DType, r comm.Reduce, dst []byte, srcs [][]byte) {
 	if len(srcs) == 1 {
 		if len(dst) > 0 && &dst[0] != &srcs[0][0] {
@@ -18,30 +20,50 @@ func Reduce(d comm.DType, r comm.Reduce, dst []byte, srcs [][]byte) {
 		}
 		return
 	}
-	switch {
-	case d == comm.F32 && r == comm.Sum:
-		sum[float32](dst, srcs)
-	case d == comm.F64 && r == comm.Sum:
-		sum[float64](dst, srcs)
-	case d == comm.I32 && r == comm.Sum:
-		sum[int32](dst, srcs)
-	case d == comm.F32:
-		maximum[float32](dst, srcs)
-	case d == comm.F64:
-		maximum[float64](dst, srcs)
-	case d == comm.I32:
-		maximum[int32](dst, srcs)
-	case d == comm.BF16:
-		halves(dst, srcs, r, bf16)
-	case d == comm.F16:
-		halves(dst, srcs, r, f16)
-	default: // comm.Bool; its sum is refused by Op.Check
-		maximum[uint8](dst, srcs)
+	by := &reducers[d]
+	if r == comm.Max {
+		by.max(dst, srcs)
+	} else {
+		by.sum(dst, srcs)
 	}
 }
 
+// reducer is the reductions of one dtype.
+type reducer struct {
+	sum, max func(dst []byte, srcs [][]byte)
+}
+
+// reducers has a row for every dtype.
+var reducers = func() (all [dtype.Count]reducer) {
+	for _, d := range dtype.All() {
+		all[d] = reducerOf(d)
+	}
+	return all
+}()
+
+func reducerOf(d comm.DType) reducer {
+	if d.IsNarrow() {
+		return reducer{narrow(d, false), narrow(d, true)}
+	}
+	switch d {
+	case dtype.Bool: // its sum is refused by Op.Check
+		return reducer{nil, maximum[uint8]}
+	case dtype.U8:
+		return reducer{sum[uint8], maximum[uint8]}
+	case dtype.I32:
+		return reducer{sum[int32], maximum[int32]}
+	case dtype.I64:
+		return reducer{sum[int64], maximum[int64]}
+	case dtype.F32:
+		return reducer{sum[float32], maximum[float32]}
+	case dtype.F64:
+		return reducer{sum[float64], maximum[float64]}
+	}
+	panic("vec: no arithmetic on " + d.String())
+}
+
 type number interface {
-	float32 | float64 | int32 | uint8
+	float32 | float64 | int32 | int64 | uint8
 }
 
 // block is how many elements are combined at a time: two blocks of f64 stay in
@@ -49,7 +71,7 @@ type number interface {
 const block = 512
 
 // view is the elements of a buffer.
-func view[T number | uint16](b []byte) []T {
+func view[T number](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(*new(T))))
 }
 
@@ -148,29 +170,29 @@ func max2[T number](a, b []T) {
 	}
 }
 
-// half is a 16-bit format.
-type half uint8
+// pool has blocks of widened elements.
+var pool = sync.Pool{New: func() any { return new([2][block]float32) }}
 
-const (
-	bf16 half = iota
-	f16
-)
-
-func halves(dst []byte, srcs [][]byte, r comm.Reduce, h half) {
-	out := view[uint16](dst)
-	var acc, next [block]float32
-	for lo := 0; lo < len(out); lo += block {
-		hi := min(lo+block, len(out))
-		a, b := acc[:hi-lo], next[:hi-lo]
-		h.widen(a, view[uint16](srcs[0])[lo:hi])
-		for _, s := range srcs[1:] {
-			h.widen(b, view[uint16](s)[lo:hi])
-			if r == comm.Max {
-				max2(a, b)
-			} else {
-				add2(a, a, b)
+// narrow combines elements of a float that is narrower than f32 in f32.
+func narrow(d comm.DType, largest bool) func(dst []byte, srcs [][]byte) {
+	size := d.Size()
+	return func(dst []byte, srcs [][]byte) {
+		s := pool.Get().(*[2][block]float32)
+		defer pool.Put(s)
+		acc, next := &s[0], &s[1]
+		for lo := 0; lo < len(dst); lo += block * size {
+			hi := min(lo+block*size, len(dst))
+			a, b := acc[:(hi-lo)/size], next[:(hi-lo)/size]
+			d.Widen(a, srcs[0][lo:hi])
+			for _, src := range srcs[1:] {
+				d.Widen(b, src[lo:hi])
+				if largest {
+					max2(a, b)
+				} else {
+					add2(a, a, b)
+				}
 			}
+			d.Narrow(dst[lo:hi], a)
 		}
-		h.narrow(out[lo:hi], a)
 	}
 }
