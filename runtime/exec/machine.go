@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"ptc/runtime/comm"
-	_ "ptc/runtime/comm/local" // how devices of one process communicate
+	_ "ptc/runtime/comm/local"  // how devices of one process communicate
+	_ "ptc/runtime/device/host" // what runs object code
 	"ptc/runtime/native"
 	"ptc/runtime/program"
 )
@@ -40,11 +41,11 @@ type Options struct {
 type Machine struct {
 	plan    *program.Plan
 	threads int
-	ranks   []*device // all of the plan; those of other processes have no memory
-	devices []*device // of this process, by rank
-	owns    bool      // the communication was opened here
-	tensors []Tensor  // in the order of the plan
-	parts   [][]part  // by tensor: on each device that has it, by rank
+	ranks   []*logical // all of the plan; those of other processes have no memory
+	devices []*logical // of this process, by rank
+	owns    bool       // the communication was opened here
+	tensors []Tensor   // in the order of the plan
+	parts   [][]part   // by tensor: on each device that has it, by rank
 	byPath  map[string]int
 	progs   []*Program
 	steps   []*int32 // every program's step on every device
@@ -56,8 +57,8 @@ type Machine struct {
 }
 
 // Open captures a plan. It checks the plan, what the host can run and whether
-// the arenas fit; every error is an *Error. Tensors are zero until Initialize or
-// a Write; the plan must not be changed while the machine lives.
+// the arenas fit; every error is an *Error. Tensors have no values until Initialize
+// or a Write; the plan must not be changed while the machine lives.
 func Open(plan *program.Plan, o Options) (*Machine, error) {
 	if err := plan.Validate(); err != nil {
 		return nil, errorf(ReasonPlan, err, "the plan cannot be run")
@@ -93,13 +94,7 @@ func (m *Machine) open(o Options) error {
 		return err
 	}
 	for _, d := range m.devices {
-		if err := d.allocate(o.OffloadDir); err != nil {
-			return err
-		}
-		if err := m.capture(d); err != nil {
-			return err
-		}
-		if err := m.prepare(d); err != nil {
+		if err := m.capture(d, o.OffloadDir); err != nil {
 			return err
 		}
 	}
@@ -113,11 +108,11 @@ func (m *Machine) open(o Options) error {
 
 // connect lists the devices, and says which are of this process.
 func (m *Machine) connect(o Options) error {
-	m.ranks = make([]*device, m.plan.Ranks())
+	m.ranks = make([]*logical, m.plan.Ranks())
 	for i := range m.plan.Devices {
 		d := &m.plan.Devices[i]
 		for _, rank := range d.Ranks {
-			m.ranks[rank] = &device{rank: rank, prog: d, grads: make([][]gradPart, len(d.Progs)), guards: make([]guard, len(d.Progs))}
+			m.ranks[rank] = &logical{rank: rank, prog: d, grads: make([][]gradPart, len(d.Progs)), guards: make([]guard, len(d.Progs))}
 		}
 	}
 	ends := o.Comm

@@ -9,7 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"ptc/runtime/loader"
+	"ptc/runtime/device"
+	"ptc/runtime/device/host"
 	"ptc/runtime/program"
 )
 
@@ -17,10 +18,11 @@ import (
 // does with its buffers.
 const goKind = "go"
 
-func init() { loader.Register(goKind, loadGo) }
+func init() { device.Register(goKind, host.Opener(loadGo)) }
 
-type goEngine struct {
-	r      loader.Request
+type goKernels struct {
+	r      device.Request
+	arena  []byte
 	closed *atomic.Int64
 }
 
@@ -31,17 +33,17 @@ var goHook func(rank int) error
 // each other.
 var closedEngines atomic.Int64
 
-func loadGo(r loader.Request) (loader.Engine, error) {
-	return &goEngine{r, &closedEngines}, nil
+func loadGo(r device.Request, arena []byte) (host.Kernels, error) {
+	return &goKernels{r, arena, &closedEngines}, nil
 }
 
-func (e *goEngine) Close() { e.closed.Add(1) }
+func (e *goKernels) Close() { e.closed.Add(1) }
 
-func (e *goEngine) Replay(prog, from, to int) error {
+func (e *goKernels) Replay(prog, from, to int) error {
 	for _, in := range e.r.Device.Progs[prog].Instrs[from:to] {
 		at := func(i int) []float32 {
 			b := e.r.Device.Buffers[in.Bufs[i]]
-			return elements[float32](e.r.Arena[b.Offset : b.Offset+b.Bytes])
+			return elements[float32](e.arena[b.Offset : b.Offset+b.Bytes])
 		}
 		switch k := e.r.Plan.Kernels[in.Kernel]; k.Symbol {
 		case "copy":
@@ -100,6 +102,19 @@ func shardedPlan() *program.Plan {
 	}
 }
 
+// slicesOf is what each device of this process holds of a tensor.
+func slicesOf(t *testing.T, m *Machine, path string) (out []Slice) {
+	t.Helper()
+	for _, p := range m.parts[m.byPath[path]] {
+		mem, err := p.d.read(p.mem)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, Slice{p.of(), slices.Clone(mem)})
+	}
+	return out
+}
+
 func count(n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -116,7 +131,7 @@ func TestSharded(t *testing.T) {
 	if err := m.Write("w", whole); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range m.Slices("w") {
+	for _, s := range slicesOf(t, m, "w") {
 		want := []float32{0, 1, 2, 6, 7, 8, 12, 13, 14, 18, 19, 20} // columns 0 to 2
 		lo := 0
 		if s.Rank%2 == 1 {
@@ -190,7 +205,7 @@ func TestTensors(t *testing.T) {
 	if _, ok := m.Tensor("w/m"); !ok {
 		t.Error("no w/m")
 	}
-	if _, ok := m.Tensor("v"); ok || m.Slices("v") != nil || m.Program("play") != nil || m.Program("step").Data("y") != nil {
+	if _, ok := m.Tensor("v"); ok || m.Boxes("v") != nil || m.Program("play") != nil || m.Program("step").Data("y") != nil {
 		t.Error("found what there is not")
 	}
 	x := count(64)

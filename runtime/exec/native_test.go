@@ -9,6 +9,7 @@ import (
 
 	"ptc/backend/llvm"
 	"ptc/backend/llvm/target"
+	"ptc/runtime/device/host"
 	"ptc/runtime/program"
 )
 
@@ -177,7 +178,7 @@ func toyPlan(code []byte) *program.Plan {
 	}
 	return &program.Plan{
 		Name: "toy",
-		Code: []program.Code{{Kind: KindELF, Data: code}},
+		Code: []program.Code{{Kind: host.KindELF, Data: code}},
 		Kernels: []program.Kernel{
 			{Name: "grad.0", Class: "map", Symbol: "grad", Tasks: 8, Args: rows},
 			{Name: "rate.1", Class: "map", Symbol: "rate", Tasks: 1, Args: []program.Arg{{Bytes: 4}, {Bytes: 4, Write: true}}},

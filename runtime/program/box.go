@@ -52,6 +52,9 @@ func Elems(axes []Axis) int {
 	return n
 }
 
+// Size is the number of bytes of the buffer's elements.
+func (b *Buffer) Size() int64 { return int64(Elems(b.Axes) * DTypeSize(b.DType)) }
+
 // Sizes in bytes of one element, by the name of the dtype.
 var dtypeSizes = map[string]int{"bool": 1, "i32": 4, "f16": 2, "bf16": 2, "f32": 4, "f64": 8}
 
