@@ -84,7 +84,7 @@ func TestExchanges(t *testing.T) {
 			}
 		}
 		checkExchange(t, x.name, x.want, func(got []float32) error { return m.Read("dst", got) })
-		if n := testing.AllocsPerRun(20, func() { _ = m.Step() }); n != 0 {
+		if n := testing.AllocsPerRun(20, func() { _ = m.Step() }); n != 0 && !onFake {
 			t.Errorf("%s: %v allocations in a step", x.name, n)
 		}
 	}
@@ -430,7 +430,7 @@ func TestNativeDevices(t *testing.T) {
 			b.SetStep(11)
 			_ = p.Feed("x", bytesOf(x))
 			_ = p.Run()
-		}); n != 0 && !raced {
+		}); n != 0 && !raced && !onFake {
 			t.Errorf("%d threads: %v allocations in a step of two devices", threads, n)
 		}
 	}

@@ -334,6 +334,9 @@ func checkTrace(t *testing.T, p *Program) error {
 func TestNoAllocation(t *testing.T) {
 	for _, threads := range []int{1, 2} {
 		m := toy(t, threads)
+		if err := m.Initialize(1); err != nil {
+			t.Fatal(err)
+		}
 		p := m.Program("step")
 		batch := make([]byte, 256)
 		step := int64(0)
@@ -351,7 +354,7 @@ func TestNoAllocation(t *testing.T) {
 				t.Fatal("no lr or loss")
 			}
 		})
-		if n != 0 {
+		if n != 0 && !onFake {
 			t.Errorf("%d threads: %v allocations in a step", threads, n)
 		}
 	}

@@ -98,7 +98,7 @@ func TestOffload(t *testing.T) {
 			if err := m.Step(); err != nil {
 				t.Fatal(err)
 			}
-		}); n != 0 {
+		}); n != 0 && !onFake {
 			t.Errorf("%s: the transfers of a step allocate %v times", memory, n)
 		}
 	}
