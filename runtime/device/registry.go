@@ -23,7 +23,7 @@ func (e *MemoryError) Unwrap() error { return e.Err }
 
 var (
 	openers = map[string]Opener{}
-	wrap    = func(open Opener) Opener { return open }
+	wrap    func(Opener) Opener // nil: engines are those that are registered
 )
 
 // Register adds the engine of a kind of code ("elf", "ir"); the empty kind is that
@@ -35,8 +35,8 @@ func Register(kind string, open Opener) {
 	openers[kind] = open
 }
 
-// Wrap puts engines that f makes of the registered ones into their place. It is
-// for tests, which call it before any engine is opened.
+// Wrap puts engines that f makes of the registered ones into the place of those
+// that are opened after it; nil ends that. It is for tests.
 func Wrap(f func(Opener) Opener) { wrap = f }
 
 // Open makes an engine for a kind of code, or says which kinds there are.
@@ -45,7 +45,10 @@ func Open(kind string, r Request) (Engine, error) {
 	if !ok {
 		return nil, fmt.Errorf("no engine for code of kind %q: this ptc runs %s", kind, strings.Join(Kinds(), ", "))
 	}
-	return wrap(open)(r)
+	if wrap != nil {
+		open = wrap(open)
+	}
+	return open(r)
 }
 
 // Kinds lists the registered kinds of code in order of name.

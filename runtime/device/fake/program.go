@@ -156,7 +156,10 @@ func (p *captured) run(from, to int) error {
 		return fmt.Errorf("fake: instruction %d is never waited for", p.e.flights[0].instr)
 	}
 	for _, i := range p.outs {
-		copy(p.ports[i], p.inner.Port(i))
+		at := p.e.at(p.e.r.Device.Ports[i].Buffer)
+		if err := at.m.inner.CopyOut(p.ports[i], at.at); err != nil {
+			return err
+		}
 	}
 	return nil
 }
