@@ -41,8 +41,9 @@ type Engine interface {
 //
 // Between a call of Launch and the return of the Wait behind it, the program has
 // the device's memories and all ports: nothing else may read or write them. Of
-// one engine one program runs at a time. A run begins at the first instruction;
-// memory that holds no tensor of the plan is then undefined.
+// one engine one program runs at a time. A run begins at the first instruction, when
+// nothing of another one is under way; memory that holds no tensor of the plan is
+// then undefined.
 type Program interface {
 	// Port is the host's bytes of port number i of Device.Ports, at a multiple of
 	// 8: little-endian elements, row-major. What goes in (data, step, seed,

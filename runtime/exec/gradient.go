@@ -117,10 +117,19 @@ func (r *gradReader) run(d *logical) error {
 			err = p.send(gradientTag)
 		}
 		if err != nil {
-			return err
+			return r.left(d, at, err)
 		}
 	}
 	return d.step(prog, at, len(d.prog.Progs[prog].Instrs))
+}
+
+// left ends a run before an instruction because of an error. Others would wait for
+// what the device does not come to, and are ended by the error.
+func (r *gradReader) left(d *logical, at int, err error) error {
+	if len(r.p.m.ranks) == 1 {
+		_ = d.progs[r.p.index].Stop(at) // of a run whose error is told
+	}
+	return err
 }
 
 func (r *gradReader) give(g gradPart, mem []byte) error {

@@ -165,6 +165,9 @@ func TestCarelessRuntime(t *testing.T) {
 			"a run ends with something under way": func(_ device.Engine, p device.Program) error {
 				return errors.Join(p.Step(0, 2), p.Stop(2), p.Step(2, 3))
 			},
+			"a run begins with something under way": func(_ device.Engine, p device.Program) error {
+				return errors.Join(p.Step(0, 2), p.Step(0, 1))
+			},
 			"a temporary is read behind another run began": func(e device.Engine, p device.Program) error {
 				got := make([]byte, 4)
 				err := errors.Join(p.Step(0, 4), p.Step(0, 1), p.Stop(1), e.Memory("").CopyOut(got, 128))

@@ -166,7 +166,9 @@ func (p *captured) run(from, to int) error {
 
 // begin makes all undefined that no tensor is in, and takes what goes in.
 func (p *captured) begin() error {
-	p.e.drop()
+	if len(p.e.flights) > 0 {
+		return fmt.Errorf("fake: a run begins, and instruction %d of another one is under way", p.e.flights[0].instr)
+	}
 	for _, m := range p.e.memories {
 		for _, r := range m.free {
 			m.spoil(r[0], r[1])
@@ -309,11 +311,4 @@ func (p *captured) landAll() error {
 		}
 	}
 	return nil
-}
-
-// drop forgets what a run that was left without a Stop had under way.
-func (e *engine) drop() {
-	e.mu.Lock()
-	e.flights = nil
-	e.mu.Unlock()
 }

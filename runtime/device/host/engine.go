@@ -174,7 +174,6 @@ func (p *captured) Wait() error { return p.err }
 
 func (p *captured) Step(from, to int) error {
 	if from == 0 {
-		p.e.mover.drain() // of a run that was left
 		p.ports.in()
 	}
 	if err := p.replay(from, to); err != nil {
