@@ -12,7 +12,7 @@ import (
 	"ptc/runtime/program"
 )
 
-func init() { device.Register(Kind, host.Opener(Load)) }
+func init() { host.Register(Kind, Load) }
 
 // kernels evaluate the instructions of one device's programs.
 type kernels struct {

@@ -32,7 +32,7 @@ var layers = map[string][]string{
 	"runtime/program": {"internal/regular"}, // the plan is data
 	// The seam: what runs a plan is below it, and all else of the runtime above.
 	"runtime/device":      {"runtime/program"},
-	"runtime/device/host": {"internal/units", "runtime/device", "runtime/native", "runtime/program"},
+	"runtime/device/host": {"runtime/device", "runtime/native", "runtime/program"},
 	"runtime":             {"internal/foreign", "internal/philox", "internal/regular", "internal/units"},
 
 	"stdlib":          nil,

@@ -5,7 +5,8 @@
 // device, and its programs captured, with kernels, communication and copies
 // between memories alike as instructions:
 //
-//	engine, err := device.Open(kind, device.Request{Plan: plan, Device: &plan.Devices[0], …})
+//	kind, err := device.Find(plan.CodeKind(d))
+//	engine, err := kind.Open(device.Request{Plan: plan, Device: d, …})
 //	defer engine.Close()
 //	engine.Memory("").CopyIn(offset, weights)
 //	step, err := engine.Capture(0)

@@ -62,21 +62,25 @@ type elsewhere struct{ Memory }
 
 func (elsewhere) HostBytes() ([]byte, bool) { return nil, false }
 
-// TestOpen names the kinds that there are, and Wrap exchanges them.
-func TestOpen(t *testing.T) {
+// TestKinds names the kinds that there are, and Wrap exchanges them.
+func TestKinds(t *testing.T) {
 	opened := ""
 	as := func(name string) Opener {
 		return func(Request) (Engine, error) { opened += name; return nil, nil }
 	}
-	defer delete(openers, "test")
-	Register("test", as("own"))
-	if _, err := Open("ptx", Request{}); err == nil || !strings.Contains(err.Error(), `kind "ptx": this ptc runs test`) {
+	defer delete(kinds, "test")
+	Register("test", Kind{Open: as("own")})
+	if _, err := Find("ptx"); err == nil || !strings.Contains(err.Error(), `kind "ptx": this ptc runs test`) {
 		t.Errorf("%v", err)
 	}
-	Wrap(func(Opener) Opener { return as(" other") })
-	_, _ = Open("test", Request{})
-	Wrap(nil)
-	_, _ = Open("test", Request{})
+	for _, f := range []func(Opener) Opener{func(Opener) Opener { return as(" other") }, nil} {
+		Wrap(f)
+		k, err := Find("test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = k.Open(Request{})
+	}
 	if opened != " otherown" {
 		t.Errorf("opened %q", opened)
 	}
@@ -85,7 +89,7 @@ func TestOpen(t *testing.T) {
 			t.Error("one kind is registered twice")
 		}
 	}()
-	Register("test", as("again"))
+	Register("test", Kind{Open: as("again")})
 }
 
 func TestBytesAreTheCallers(t *testing.T) {

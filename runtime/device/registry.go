@@ -4,61 +4,78 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"ptc/runtime/program"
 )
 
 // Opener makes the engine of a device, with its memories. Its error says in the
 // user's terms why the code cannot run here; a *MemoryError, that there is no room.
 type Opener func(Request) (Engine, error)
 
-// MemoryError says that a memory of a device cannot be had.
-type MemoryError struct {
-	Msg string
-	Err error // cause
+// Kind is what runs a kind of code.
+type Kind struct {
+	Open Opener
+
+	// Fits says before any engine is opened why these devices of a plan cannot run
+	// together here: which processor they need, or, as a *MemoryError, how much
+	// memory. It may be nil.
+	Fits func(plan *program.Plan, devices []*program.Device) error
 }
 
-func (e *MemoryError) Error() string { return e.Msg + ": " + e.Err.Error() }
+// MemoryError says that there is no room for what a device needs.
+type MemoryError struct {
+	Msg string
+	Err error // cause, may be nil
+}
+
+func (e *MemoryError) Error() string {
+	if e.Err == nil {
+		return e.Msg
+	}
+	return e.Msg + ": " + e.Err.Error()
+}
 
 // Unwrap gives the cause.
 func (e *MemoryError) Unwrap() error { return e.Err }
 
 var (
-	openers = map[string]Opener{}
-	wrap    func(Opener) Opener // nil: engines are those that are registered
+	kinds = map[string]Kind{}
+	wrap  func(Opener) Opener // nil: engines are those that are registered
 )
 
-// Register adds the engine of a kind of code ("elf", "ir"); the empty kind is that
-// of devices without kernels. It is called from init only.
-func Register(kind string, open Opener) {
-	if _, dup := openers[kind]; dup || open == nil {
+// Register adds what runs a kind of code ("elf", "ir"); the empty kind is that of
+// devices without kernels. It is called from init only.
+func Register(kind string, k Kind) {
+	if _, dup := kinds[kind]; dup || k.Open == nil {
 		panic("device: kind " + kind + " registered twice, or without an engine")
 	}
-	openers[kind] = open
+	kinds[kind] = k
 }
 
 // Wrap puts engines that f makes of the registered ones into the place of those
 // that are opened after it; nil ends that. It is for tests.
 func Wrap(f func(Opener) Opener) { wrap = f }
 
-// Open makes an engine for a kind of code, or says which kinds there are.
-func Open(kind string, r Request) (Engine, error) {
-	open, ok := openers[kind]
+// Find gives what runs a kind of code, or says which kinds there are.
+func Find(kind string) (Kind, error) {
+	k, ok := kinds[kind]
 	if !ok {
-		return nil, fmt.Errorf("no engine for code of kind %q: this ptc runs %s", kind, strings.Join(Kinds(), ", "))
+		return k, fmt.Errorf("no engine for code of kind %q: this ptc runs %s", kind, strings.Join(names(), ", "))
 	}
 	if wrap != nil {
-		open = wrap(open)
+		k.Open = wrap(k.Open)
 	}
-	return open(r)
+	return k, nil
 }
 
-// Kinds lists the registered kinds of code in order of name.
-func Kinds() []string {
-	var kinds []string
-	for k := range openers {
+// names are the registered kinds of code in order.
+func names() []string {
+	var out []string
+	for k := range kinds {
 		if k != "" {
-			kinds = append(kinds, k)
+			out = append(out, k)
 		}
 	}
-	slices.Sort(kinds)
-	return kinds
+	slices.Sort(out)
+	return out
 }

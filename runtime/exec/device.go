@@ -2,6 +2,7 @@ package exec
 
 import (
 	"errors"
+	"fmt"
 	"runtime/debug"
 
 	"ptc/runtime/comm"
@@ -76,13 +77,13 @@ func (m *Machine) capture(d *logical, dir string) error {
 				d.prog.Progs[prog].Name, m.step.Load(), d.rank, what))
 		}
 	}
-	engine, err := device.Open(m.plan.CodeKind(d.prog), r)
-	var full *device.MemoryError
-	switch {
-	case errors.As(err, &full):
-		return errorf(ReasonMemory, full.Err, "%s", full.Msg)
-	case err != nil:
+	kind, err := device.Find(m.plan.CodeKind(d.prog))
+	if err != nil {
 		return errorf(ReasonHost, err, "the plan's code cannot be run")
+	}
+	engine, err := kind.Open(r)
+	if err != nil {
+		return cannot(fmt.Errorf("the plan's code cannot be loaded: %w", err))
 	}
 	d.engine = engine
 	for i := range d.prog.Progs {

@@ -45,6 +45,6 @@
 // itself with package device: that of object code is linked in here, and printed IR
 // runs where backend/ref is.
 //
-// It imports runtime/program, runtime/device with its package host, runtime/native,
-// runtime/comm with its transport local, and internal/philox.
+// It imports runtime/program, runtime/device with its package host, runtime/comm with
+// its transport local, and internal/philox.
 package exec

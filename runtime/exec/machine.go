@@ -1,16 +1,18 @@
 package exec
 
 import (
-	"math"
+	"errors"
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"ptc/runtime/comm"
-	_ "ptc/runtime/comm/local"  // how devices of one process communicate
+	_ "ptc/runtime/comm/local" // how devices of one process communicate
+	"ptc/runtime/device"
 	_ "ptc/runtime/device/host" // what runs object code
-	"ptc/runtime/native"
 	"ptc/runtime/program"
 )
 
@@ -63,9 +65,6 @@ func Open(plan *program.Plan, o Options) (*Machine, error) {
 	if err := plan.Validate(); err != nil {
 		return nil, errorf(ReasonPlan, err, "the plan cannot be run")
 	}
-	if err := native.Supported(plan.Features); err != nil {
-		return nil, &Error{Reason: ReasonHost, Msg: err.Error()}
-	}
 	if o.Threads < 0 {
 		return nil, errorf(ReasonInput, nil, "%d threads cannot run", o.Threads)
 	}
@@ -84,13 +83,7 @@ func (m *Machine) open(o Options) error {
 	if err := m.connect(o); err != nil {
 		return err
 	}
-	var total int64
-	for _, d := range m.devices {
-		for _, n := range []int64{d.prog.Arena, d.prog.Host} {
-			total = min(total, math.MaxInt64-n) + n // no overflow
-		}
-	}
-	if err := fits(total, len(m.devices)); err != nil {
+	if err := m.fits(); err != nil {
 		return err
 	}
 	for _, d := range m.devices {
@@ -104,6 +97,37 @@ func (m *Machine) open(o Options) error {
 	}
 	m.startWorkers()
 	return nil
+}
+
+// fits says whether the devices of this process can run here, together.
+func (m *Machine) fits() error {
+	of := map[string][]*program.Device{}
+	for _, d := range m.devices {
+		kind := m.plan.CodeKind(d.prog)
+		of[kind] = append(of[kind], d.prog)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(of)) {
+		k, err := device.Find(kind)
+		if err != nil {
+			return errorf(ReasonHost, err, "the plan's code cannot be run")
+		}
+		if k.Fits == nil {
+			continue
+		}
+		if err := k.Fits(m.plan, of[kind]); err != nil {
+			return cannot(err)
+		}
+	}
+	return nil
+}
+
+// cannot is the error of devices that cannot run here.
+func cannot(err error) error {
+	var full *device.MemoryError
+	if errors.As(err, &full) {
+		return errorf(ReasonMemory, full.Err, "%s", full.Msg)
+	}
+	return &Error{Reason: ReasonHost, Msg: err.Error()}
 }
 
 // connect lists the devices, and says which are of this process.

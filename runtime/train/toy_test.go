@@ -15,9 +15,9 @@ import (
 // in a plan as any others do.
 
 func init() {
-	device.Register("test", host.Opener(func(r device.Request, arena []byte) (host.Kernels, error) {
+	host.Register("test", func(r device.Request, arena []byte) (host.Kernels, error) {
 		return &toyKernelsOf{Request: r, arena: arena}, nil
-	}))
+	})
 }
 
 // afterStep is called after each step of any toy plan, with its number.

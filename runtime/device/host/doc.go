@@ -3,7 +3,7 @@
 //
 // In comes a device of a plan and Kernels, which run its kernels in the host's
 // bytes: object code, here, on a team of threads (kind "elf"), and whatever else
-// registers an engine made by Opener, as backend/ref does for printed IR. Out
+// calls Register, as backend/ref does for printed IR. Out
 // comes a device.Engine. A program is replayed from one communication or transfer
 // to the next:
 //

@@ -13,7 +13,7 @@ import (
 // the kernels and, in the first, the driver that package native replays with.
 const KindELF = "elf"
 
-func init() { device.Register(KindELF, Opener(loadELF)) }
+func init() { Register(KindELF, loadELF) }
 
 // nativeKernels replays object code on a team of threads.
 type nativeKernels struct {

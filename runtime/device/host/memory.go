@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"unsafe"
 
-	"ptc/internal/units"
 	"ptc/runtime/device"
 	"ptc/runtime/native"
 	"ptc/runtime/program"
@@ -19,13 +18,13 @@ func (e *engine) allocate(name string) error {
 	case name == program.Disk && n > 0:
 		mem, free, err := native.AllocFile(e.r.Dir, n)
 		if err != nil {
-			return &device.MemoryError{Msg: fmt.Sprintf("there is no room to offload %s to disk", units.Bytes(n)), Err: err}
+			return &device.MemoryError{Msg: fmt.Sprintf("there is no room to offload %s to disk", size(n)), Err: err}
 		}
 		e.memories[name] = device.NewFile(mem, free)
 	case name == "" || n > 0:
 		mem, free, err := native.Alloc(int(n))
 		if err != nil && runtime.GOOS == "linux" {
-			return &device.MemoryError{Msg: fmt.Sprintf("the arena of %s cannot be allocated", units.Bytes(n)), Err: err}
+			return &device.MemoryError{Msg: fmt.Sprintf("the arena of %s cannot be allocated", size(n)), Err: err}
 		}
 		if err != nil {
 			mem, free = aligned(int(n)), nil
