@@ -19,8 +19,9 @@ type captured struct {
 	ports   [][]byte
 	ins     []int
 	outs    []int
-	left    int  // the instruction before which the run was left
-	job     *job // launched
+	results [][]byte // by port: what the host sees after a wait
+	left    int      // the instruction before which the run was left
+	job     *job     // launched
 }
 
 func (e *engine) Capture(prog int) (device.Program, error) {
@@ -29,7 +30,7 @@ func (e *engine) Capture(prog int) (device.Program, error) {
 		return nil, err
 	}
 	d := e.r.Device
-	p := &captured{e: e, inner: inner, instrs: d.Progs[prog].Instrs, flights: map[int]*flight{}, ports: make([][]byte, len(d.Ports))}
+	p := &captured{e: e, inner: inner, instrs: d.Progs[prog].Instrs, flights: map[int]*flight{}, ports: make([][]byte, len(d.Ports)), results: make([][]byte, len(d.Ports))}
 	for i := range d.Ports {
 		mem := inner.Port(i)
 		if mem == nil {
@@ -41,6 +42,7 @@ func (e *engine) Capture(prog int) (device.Program, error) {
 			p.ins = append(p.ins, i)
 		} else {
 			p.outs = append(p.outs, i)
+			p.results[i] = make([]byte, len(mem))
 		}
 	}
 	for i := range p.instrs {
@@ -67,7 +69,9 @@ type job struct {
 
 func (p *captured) newJob(from, to int, stop bool) *job {
 	for _, i := range p.outs {
-		copy(p.ports[i], spoilt)
+		if !stop {
+			copy(p.ports[i], spoilt)
+		}
 	}
 	p.e.mu.Lock()
 	p.e.launched = true
@@ -119,6 +123,11 @@ func (j *job) wait() error {
 	if j.panicked != nil {
 		panic(j.panicked)
 	}
+	if j.err == nil && !j.stop {
+		for _, i := range j.p.outs {
+			copy(j.p.ports[i], j.p.results[i])
+		}
+	}
 	return j.err
 }
 
@@ -157,7 +166,7 @@ func (p *captured) run(from, to int) error {
 	}
 	for _, i := range p.outs {
 		at := p.e.at(p.e.r.Device.Ports[i].Buffer)
-		if err := at.m.inner.CopyOut(p.ports[i], at.at); err != nil {
+		if err := at.m.inner.CopyOut(p.results[i], at.at); err != nil {
 			return err
 		}
 	}
