@@ -63,7 +63,8 @@ type Program interface {
 	Wait() error
 
 	// Step runs the instructions [from, to) and returns when they are done. 0
-	// begins a run; any other from goes on where the run was left. What
+	// begins a run; any other from goes on where the run was left. Ranges may recur
+	// in every run, as those before and behind a check do. What
 	// instructions before to have started is under way until the instruction that
 	// waits for it has run, and until then its sources must not be written nor its
 	// destinations touched.

@@ -99,6 +99,7 @@ func (r *gradReader) end(err error) error {
 
 // run runs the program on one device up to each gradient, and on.
 func (r *gradReader) run(d *logical) error {
+	defer func() { d.scratch = nil }() // which may be as large as a parameter
 	prog := r.p.index
 	at := 0
 	for _, g := range d.grads[prog] {
