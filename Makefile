@@ -63,7 +63,7 @@ test: ## install what is needed, then all checks and all tests
 	echo "$(GO) test -timeout $(TEST_TIMEOUT) ./..."; $(GO) test -timeout $(TEST_TIMEOUT) ./...
 
 # The detector is a C library. It does not see what native code reads and writes.
-RACED := ./runtime/comm/local ./runtime/exec ./runtime/native ./runtime/program ./runtime/train
+RACED := ./runtime/comm/local ./runtime/device/... ./runtime/exec ./runtime/native ./runtime/program ./runtime/train
 
 .PHONY: race
 race: ## run the tests of the runtime under the race detector (takes a C compiler)
@@ -95,6 +95,11 @@ parity: build ## train gpt and llama here and in an independent framework, and c
 .PHONY: matrix
 matrix: ## train every example under every layout of bench/matrix, and compare
 	$(GO) run ./bench/matrix/run
+
+.PHONY: fake
+fake: ## run the runtime and every layout of bench/matrix on an engine that delays and reorders, and with faults
+	$(GO) test ./compiler -run '^TestFake' -fake-all -timeout 0
+	$(GO) test ./runtime/exec -run '^TestMutants$$' -mutants -timeout 0
 
 .PHONY: random
 random: ## compare RANDOM_CASES (default 2000) random models and layouts with one device, damage as many, and mutate plans

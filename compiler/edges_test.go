@@ -11,11 +11,13 @@ import (
 
 	"ptc/backend/kernel/vmath"
 	"ptc/backend/llvm"
+	"ptc/backend/ref"
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/ir/tensor"
-	"ptc/runtime/loader"
+	"ptc/runtime/device"
+	"ptc/runtime/device/host"
 	"ptc/runtime/native"
 	"ptc/runtime/program"
 )
@@ -165,7 +167,7 @@ type edgeRun struct {
 	mem, arena []byte
 	team       *native.Team
 	run        *native.Program
-	ref        loader.Engine
+	ref        host.Kernels
 }
 
 // everyVector calls f with m compiled for each target of this processor.
@@ -220,11 +222,7 @@ func newEdgeRun(t *testing.T, m *ir.Module, target string) *edgeRun {
 	}
 	t.Cleanup(free)
 	e.mem, e.arena = mem, make([]byte, d.Arena)
-	load, err := loader.Find("ir")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if e.ref, err = load(loader.Request{Plan: e.q, Device: &e.q.Devices[0], Arena: e.arena, Threads: 1}); err != nil {
+	if e.ref, err = ref.Load(device.Request{Plan: e.q, Device: &e.q.Devices[0], Threads: 1}, e.arena); err != nil {
 		t.Fatal(err)
 	}
 	if e.team, err = native.NewTeam(2); err != nil {

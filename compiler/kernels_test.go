@@ -8,9 +8,10 @@ import (
 	"testing"
 
 	"ptc/backend/llvm"
+	"ptc/backend/ref"
 	"ptc/ir"
 	"ptc/ir/tensor"
-	"ptc/runtime/loader"
+	"ptc/runtime/device"
 	"ptc/runtime/native"
 	"ptc/runtime/program"
 )
@@ -71,11 +72,7 @@ func compareKernels(t *testing.T, name, target string, set []string) {
 	defer free()
 	arena := make([]byte, e.Arena)
 	fill(e, arena)
-	load, err := loader.Find("ir")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ref, err := load(loader.Request{Plan: q, Device: e, Arena: arena, Threads: 1})
+	oracle, err := ref.Load(device.Request{Plan: q, Device: e, Threads: 1}, arena)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +97,7 @@ func compareKernels(t *testing.T, name, target string, set []string) {
 			if err := team.Replay(run, i, i+1); err != nil {
 				t.Fatal(err)
 			}
-			if err := ref.Replay(n, i, i+1); err != nil {
+			if err := oracle.Replay(n, i, i+1); err != nil {
 				t.Fatal(err)
 			}
 			k := p.Kernels[in.Kernel]

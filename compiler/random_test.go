@@ -11,6 +11,7 @@ import (
 	"ptc/backend"
 	"ptc/backend/assemble"
 	"ptc/backend/llvm"
+	"ptc/backend/ref"
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/op"
@@ -18,7 +19,7 @@ import (
 	"ptc/passes"
 	"ptc/passes/pass"
 	"ptc/passes/passtest"
-	"ptc/runtime/loader"
+	"ptc/runtime/device"
 	"ptc/runtime/native"
 	"ptc/runtime/program"
 )
@@ -107,15 +108,11 @@ func compareModule(t *testing.T, m *ir.Module, team *native.Team) {
 			v.Put(arena[b.Offset:])
 		}
 	}
-	load, err := loader.Find("ir")
+	oracle, err := ref.Load(device.Request{Plan: q, Device: &q.Devices[0], Threads: 1}, arena)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref, err := load(loader.Request{Plan: q, Device: &q.Devices[0], Arena: arena, Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ref.Close()
+	defer oracle.Close()
 	var objects [][]byte
 	for _, c := range p.Code {
 		objects = append(objects, c.Data)
@@ -132,7 +129,7 @@ func compareModule(t *testing.T, m *ir.Module, team *native.Team) {
 		if err := team.Replay(run, i, i+1); err != nil {
 			t.Fatal(err)
 		}
-		if err := ref.Replay(0, i, i+1); err != nil {
+		if err := oracle.Replay(0, i, i+1); err != nil {
 			t.Fatal(err)
 		}
 		k := p.Kernels[in.Kernel]

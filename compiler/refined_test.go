@@ -14,9 +14,9 @@ import (
 	"ptc/runtime/program"
 )
 
-// exchanged has tensors that are [seq, wide] over (x, y), and under other names over
+// transposed has tensors that are [seq, wide] over (x, y), and under other names over
 // (y, x): their reshards send least over a half of x. No axis is large enough for both.
-const exchanged = `import std.nn
+const transposed = `import std.nn
 import std.optim
 import std.data
 
@@ -64,7 +64,7 @@ layout test {
 
 const swapped = "shard seq, right over x  shard wide, left over y"
 
-// refinedLayouts are layouts of exchanged, and the mesh of their plans. The first two
+// refinedLayouts are layouts of transposed, and the mesh of their plans. The first two
 // run as native code too.
 var refinedLayouts = []struct{ rules, mesh string }{
 	{"mesh x = 4, y = 2  " + swapped, "x_1=2 x_2=2 y=2"},
@@ -79,7 +79,7 @@ var refinedLayouts = []struct{ rules, mesh string }{
 
 func compileExchanged(t *testing.T, rules, target string) *program.Plan {
 	t.Helper()
-	p, _, err := compiler.Compile(compiler.Options{File: "exchanged.ptl", Source: fmt.Appendf(nil, exchanged, rules), Target: target})
+	p, _, err := compiler.Compile(compiler.Options{File: "transposed.ptl", Source: fmt.Appendf(nil, transposed, rules), Target: target})
 	if err != nil {
 		t.Fatalf("%s: %v", rules, err)
 	}
@@ -139,7 +139,7 @@ func refinedPlan(t *testing.T, p *program.Plan, rules, mesh string) {
 	if len(p.Refined) > 0 && !slices.ContainsFunc(step(t, &p.Devices[0]), func(in program.Instr) bool {
 		return len(in.Comm.Over) == 1 && len(p.DeclaredOver(in.Comm.Over)) == 1 && p.DeclaredOver([]string{"x_2"})[0] == in.Comm.Over[0]
 	}) {
-		t.Error("nothing is exchanged over a part of x")
+		t.Error("nothing is transposed over a part of x")
 	}
 	p, have := stored(t, p)
 	again, _, err := compiler.Rebuild(p, "")
@@ -153,8 +153,8 @@ func refinedPlan(t *testing.T, p *program.Plan, rules, mesh string) {
 
 // TestRefinedForbids: what a layout forbids is refused in the names that it has.
 func TestRefinedForbids(t *testing.T) {
-	source := fmt.Appendf(nil, exchanged, "mesh x = 4, y = 2  forbid all_to_all  "+swapped)
-	_, _, err := compiler.Compile(compiler.Options{File: "exchanged.ptl", Source: source, Target: "ref"})
+	source := fmt.Appendf(nil, transposed, "mesh x = 4, y = 2  forbid all_to_all  "+swapped)
+	_, _, err := compiler.Compile(compiler.Options{File: "transposed.ptl", Source: source, Target: "ref"})
 	if err == nil || !strings.Contains(err.Error(), "E0612") || strings.Contains(err.Error(), "x_") {
 		t.Errorf("%v, want E0612 over mesh axes of the layout", err)
 	}

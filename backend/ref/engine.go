@@ -7,14 +7,15 @@ import (
 	"ptc/ir/eval"
 	"ptc/ir/tensor"
 	"ptc/ir/verify"
-	"ptc/runtime/loader"
+	"ptc/runtime/device"
+	"ptc/runtime/device/host"
 	"ptc/runtime/program"
 )
 
-func init() { loader.Register(Kind, load) }
+func init() { host.Register(Kind, Load) }
 
-// engine evaluates the instructions of one device's programs.
-type engine struct {
+// kernels evaluate the instructions of one device's programs.
+type kernels struct {
 	arena  []byte
 	opts   eval.Options // where the device is in the mesh
 	module []*ir.Module // by Plan.Code
@@ -30,10 +31,10 @@ type call struct {
 	out    [][]byte
 }
 
-// load parses the kernels, which come from a file and are not trusted, and
-// resolves every instruction.
-func load(r loader.Request) (loader.Engine, error) {
-	e := &engine{arena: r.Arena, opts: eval.Options{Rank: r.Rank}}
+// Load parses the kernels, which come from a file and are not trusted, and
+// resolves every instruction on an arena.
+func Load(r device.Request, arena []byte) (host.Kernels, error) {
+	e := &kernels{arena: arena, opts: eval.Options{Rank: r.Rank}}
 	for _, a := range r.Plan.Mesh {
 		e.opts.Mesh = append(e.opts.Mesh, ir.MeshAxis{Name: a.Name, Size: a.Size})
 	}
@@ -69,7 +70,7 @@ func load(r loader.Request) (loader.Engine, error) {
 	return e, nil
 }
 
-func (e *engine) resolve(r loader.Request, in program.Instr) (call, error) {
+func (e *kernels) resolve(r device.Request, in program.Instr) (call, error) {
 	k := r.Plan.Kernels[in.Kernel]
 	c := call{module: e.module[k.Code]}
 	if c.module != nil {
@@ -108,7 +109,7 @@ func (e *engine) resolve(r loader.Request, in program.Instr) (call, error) {
 }
 
 // Replay evaluates the instructions in order.
-func (e *engine) Replay(prog, from, to int) error {
+func (e *kernels) Replay(prog, from, to int) error {
 	for i := from; i < to; i++ {
 		c := &e.progs[prog][i]
 		for j, t := range c.args {
@@ -126,4 +127,4 @@ func (e *engine) Replay(prog, from, to int) error {
 }
 
 // Close has nothing to free.
-func (e *engine) Close() {}
+func (e *kernels) Close() {}

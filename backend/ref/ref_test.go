@@ -5,14 +5,15 @@ import (
 
 	"ptc/backend"
 	"ptc/backend/assemble"
-	_ "ptc/backend/ref"
+	"ptc/backend/ref"
 	"ptc/ir"
 	"ptc/ir/irtest"
 	"ptc/ir/tensor"
 	"ptc/passes"
 	"ptc/passes/check"
 	"ptc/passes/pass"
-	"ptc/runtime/loader"
+	"ptc/runtime/device"
+	"ptc/runtime/device/host"
 	"ptc/runtime/program"
 )
 
@@ -51,17 +52,14 @@ func plan(t *testing.T, m *ir.Module, target string) *program.Plan {
 type machine struct {
 	d     *program.Device
 	arena []byte
-	loader.Engine
+	host.Kernels
 }
 
 func capture(t *testing.T, p *program.Plan) *machine {
 	t.Helper()
-	load, err := loader.Find("ir")
-	if err != nil {
-		t.Fatal(err)
-	}
 	m := &machine{d: &p.Devices[0], arena: make([]byte, p.Devices[0].Arena)}
-	m.Engine, err = load(loader.Request{Plan: p, Device: m.d, Arena: m.arena, Threads: 1})
+	var err error
+	m.Kernels, err = ref.Load(device.Request{Plan: p, Device: m.d, Threads: 1}, m.arena)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,10 +208,6 @@ func TestRanges(t *testing.T) {
 // Code comes from a file: what is wrong with it is an error, not a panic.
 func TestCodeThatCannotBeLoaded(t *testing.T) {
 	m, _ := global(t)
-	load, err := loader.Find("ir")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, damage := range map[string]func(p *program.Plan){
 		"no IR":          func(p *program.Plan) { p.Code[0].Data = []byte("object code") },
 		"cut short":      func(p *program.Plan) { p.Code[0].Data = p.Code[0].Data[:len(p.Code[0].Data)/2] },
@@ -227,7 +221,7 @@ func TestCodeThatCannotBeLoaded(t *testing.T) {
 	} {
 		p := plan(t, m, "ref")
 		damage(p)
-		if _, err := load(loader.Request{Plan: p, Device: &p.Devices[0], Arena: make([]byte, p.Devices[0].Arena), Threads: 1}); err == nil {
+		if _, err := ref.Load(device.Request{Plan: p, Device: &p.Devices[0], Threads: 1}, make([]byte, p.Devices[0].Arena)); err == nil {
 			t.Errorf("%s: loaded", name)
 		}
 	}

@@ -34,7 +34,10 @@ var layers = map[string][]string{
 	"internal/ranges":  nil, // what lies at a range of bytes, for proofs and for plans
 
 	"runtime/program": {"internal/dtype", "internal/ranges", "internal/regular"}, // the plan is data
-	"runtime":         {"internal/dtype", "internal/foreign", "internal/philox", "internal/ranges", "internal/regular", "internal/units"},
+	// The seam: what runs a plan is below it, and all else of the runtime above.
+	"runtime/device":      {"runtime/program"},
+	"runtime/device/host": {"runtime/device", "runtime/native", "runtime/program"},
+	"runtime":             {"internal/dtype", "internal/foreign", "internal/philox", "internal/ranges", "internal/regular", "internal/units"},
 
 	"stdlib":          nil,
 	"ir":              {"internal/diag", "internal/dtype", "internal/philox"},
@@ -50,9 +53,9 @@ var layers = map[string][]string{
 	"passes/passtest": {"internal/diag", "internal/golden", "ir", "passes"},
 
 	"backend": {"internal/diag", "internal/dtype", "internal/foreign", "internal/philox", "ir", "runtime/program"},
-	// The oracle is the loader of its own kind of code, since the runtime may
+	// The oracle is the engine of its own kind of code, since the runtime may
 	// not evaluate IR.
-	"backend/ref": {"backend", "internal/diag", "internal/dtype", "internal/philox", "ir", "runtime/loader", "runtime/program"},
+	"backend/ref": {"backend", "internal/diag", "internal/dtype", "internal/philox", "ir", "runtime/device", "runtime/program"},
 
 	"compiler": {"backend", "internal/diag", "internal/regular", "ir", "lang", "passes", "runtime/program", "stdlib"},
 	"cmd":      {"compiler", "internal/diag", "internal/regular", "internal/units", "runtime"},
@@ -64,7 +67,7 @@ var layers = map[string][]string{
 }
 
 // helpers are packages for tests; only tests and other helpers import them.
-var helpers = []string{"internal/golden", "ir/irtest", "passes/passtest"}
+var helpers = []string{"internal/golden", "ir/irtest", "passes/passtest", "runtime/device/fake"}
 
 // libraries says where a library that shapes the code around it may be used
 // (besides tests), so that it can be replaced.
@@ -287,9 +290,11 @@ func TestRules(t *testing.T) {
 		{"passes/fuse", "backend", false},
 		{"passes/fuse", "internal/golden", false},
 		{"backend/cpu", "runtime/program", true},
-		{"backend/cpu", "runtime/loader", false},
+		{"backend/cpu", "runtime/device", false},
 		{"backend/cpu", "runtime/train", false},
-		{"backend/ref", "runtime/loader", true},
+		{"backend/ref", "runtime/device/host", true},
+		{"runtime/device", "runtime/comm", false},
+		{"runtime/device/host", "runtime/exec", false},
 		{"runtime/train", "runtime/program", true},
 		{"runtime/train", "ir", false},
 		{"runtime/train", "backend/ref", false},

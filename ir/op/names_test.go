@@ -54,6 +54,7 @@ var elsewhere = map[string][]string{
 	"passes/stage/micro.go":            {"max"},    // a reduction
 	"passes/schedule/program.go":       {"send"},   // a verb
 	"passes/context/context.go":        {"gather"}, // a way to compute attention
+	"ir/layout/directives.go":          {"gather"}, // a way to compute attention
 	"passes/simplify/rules_arith.go":   {"detach"}, // a rule
 }
 

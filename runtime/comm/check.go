@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unsafe"
 
 	"ptc/internal/dtype"
+	"ptc/runtime/device"
 )
 
 // Check says why an operation cannot be issued by a device of a mesh with that
@@ -15,10 +15,14 @@ import (
 // values that stand for a default: Outer, DstOuter and DstInner of 0.
 func (o *Op) Check(rank, devices int) error {
 	if msg := o.check(rank, devices); msg != "" {
-		return &Error{Reason: ReasonInvalid, Rank: rank, Ranks: []int{rank}, Op: o.Describe(0),
-			Msg: fmt.Sprintf("rank %d cannot issue %s: %s", rank, o.Signature(), msg)}
+		return o.invalid(rank, msg)
 	}
 	return nil
+}
+
+func (o *Op) invalid(rank int, why string) error {
+	return &Error{Reason: ReasonInvalid, Rank: rank, Ranks: []int{rank}, Op: o.Describe(0),
+		Msg: fmt.Sprintf("rank %d cannot issue %s: %s", rank, o.Signature(), why)}
 }
 
 func (o *Op) check(rank, devices int) string {
@@ -73,26 +77,31 @@ func (o *Op) checkApart() string {
 		return ""
 	}
 	type part struct {
-		lo, hi uintptr
+		lo, hi int64
 		tensor int
 		write  bool
 	}
-	var all []part
-	for i, one := range o.Single() {
-		for k, b := range [][]byte{one.Src, one.Dst} {
-			if len(b) > 0 {
-				all = append(all, part{address(b), address(b) + uintptr(len(b)), i, k == 1})
+	all := map[device.Memory][]part{} // by where they lie
+	tensor := 0
+	o.each(func(one *Op) {
+		for k, b := range []device.Range{one.Src, one.Dst} {
+			if b.Bytes > 0 {
+				space, at := b.Place()
+				all[space] = append(all[space], part{at, at + b.Bytes, tensor, k == 1})
 			}
 		}
-	}
-	slices.SortFunc(all, func(a, b part) int { return cmp.Compare(a.lo, b.lo) })
-	for i, a := range all {
-		for _, b := range all[i+1:] {
-			if b.lo >= a.hi {
-				break
-			}
-			if a.tensor != b.tensor && (a.write || b.write) {
-				return fmt.Sprintf("buffers of its tensors %d and %d overlap", a.tensor, b.tensor)
+		tensor++
+	})
+	for _, parts := range all {
+		slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.lo, b.lo) })
+		for i, a := range parts {
+			for _, b := range parts[i+1:] {
+				if b.lo >= a.hi {
+					break
+				}
+				if a.tensor != b.tensor && (a.write || b.write) {
+					return fmt.Sprintf("buffers of its tensors %d and %d overlap", a.tensor, b.tensor)
+				}
 			}
 		}
 	}
@@ -159,32 +168,32 @@ func (o *Op) checkBuffers(n, me int) string {
 	}
 	for _, b := range []struct {
 		name string
-		buf  []byte
+		buf  device.Range
 		want int
 	}{{"Src", o.Src, src}, {"Dst", o.Dst, dst}} {
-		if b.want >= 0 && len(b.buf) != b.want {
-			return fmt.Sprintf("%s has %d bytes instead of %d", b.name, len(b.buf), b.want)
+		if b.want >= 0 && b.buf.Bytes != int64(b.want) {
+			return fmt.Sprintf("%s has %d bytes instead of %d", b.name, b.buf.Bytes, b.want)
 		}
-		if b.want > 0 && address(b.buf)%uintptr(o.DType.Size()) != 0 {
-			return b.name + " is not aligned to its elements"
+		if b.want > 0 {
+			if _, at := b.buf.Place(); at%int64(o.DType.Size()) != 0 {
+				return b.name + " is not aligned to its elements"
+			}
 		}
 	}
-	if src <= 0 || dst <= 0 || !overlap(o.Src, o.Dst) {
+	if src <= 0 || dst <= 0 {
+		return ""
+	}
+	from, x := o.Src.Place()
+	to, y := o.Dst.Place()
+	if from != to || x >= y+o.Dst.Bytes || y >= x+o.Src.Bytes {
 		return ""
 	}
 	allowed := o.Kind == AllReduce || o.Kind == Broadcast ||
 		o.Outer == 1 && (o.Kind == ReduceScatter || o.Kind == AllGather)
-	if !allowed || int(address(o.Dst))-int(address(o.Src)) != inPlace {
+	if !allowed || y-x != int64(inPlace) {
 		return "Src and Dst overlap in a way it cannot have in place"
 	}
 	return ""
-}
-
-func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
-
-func overlap(a, b []byte) bool {
-	x, y := address(a), address(b)
-	return x < y+uintptr(len(b)) && y < x+uintptr(len(a))
 }
 
 // Signature is all that members of a group must agree on, in words. Transports

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ptc/internal/dtype"
+	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
 
@@ -103,33 +104,33 @@ func TestCheck(t *testing.T) {
 		op   Op
 		want string // "": it can be
 	}{
-		{Op{Kind: AllReduce, Group: g, Inner: 4, Src: small, Dst: small}, ""},
-		{Op{Kind: AllReduce, Group: g, Inner: 4, Src: large[:16], Dst: large[8:24]}, "overlap"},
-		{Op{Kind: AllReduce, Group: g, Inner: 4, Src: small, Dst: large}, "Dst has 48 bytes instead of 16"},
-		{Op{Kind: AllReduce, Group: g, Inner: 16, DType: Bool, Src: small, Dst: small}, "bool has no sum"},
-		{Op{Kind: AllReduce, Inner: 4, Src: small, Dst: small}, "no group"},
-		{Op{Kind: AllReduce, Group: g, Inner: 2, Src: large[2:10], Dst: small[:8]}, "not aligned"},
-		{Op{Kind: ReduceScatter, Group: g, Inner: 4, Src: large, Dst: small}, ""},
-		{Op{Kind: ReduceScatter, Group: g, Inner: 4, Src: large, Dst: large[16:32]}, ""}, // rank 2 is member 1
-		{Op{Kind: ReduceScatter, Group: g, Inner: 4, Src: large, Dst: large[:16]}, "overlap"},
-		{Op{Kind: ReduceScatter, Group: g, Outer: 2, Inner: 2, Src: large, Dst: large[16:32]}, "overlap"},
-		{Op{Kind: AllGather, Group: g, Inner: 4, Src: large[16:32], Dst: large}, ""},
-		{Op{Kind: AllGather, Group: g, Inner: 4, Src: large[32:], Dst: large}, "overlap"},
-		{Op{Kind: AllToAll, Group: g, Inner: 4, Src: large, Dst: make([]byte, 48), DstOuter: 4, DstInner: 1}, ""},
-		{Op{Kind: AllToAll, Group: g, Inner: 4, Src: large, Dst: make([]byte, 48), DstOuter: 3, DstInner: 1}, "cannot be stored"},
-		{Op{Kind: AllToAll, Group: g, Inner: 4, Src: large, Dst: large}, "overlap"},
-		{Op{Kind: Permute, Group: g, Inner: 4, Src: small, Dst: large[:16], From: []int{2, 0, -1}}, ""},
-		{Op{Kind: Permute, Group: g, Inner: 4, Src: small, Dst: large[:16], From: []int{2, 0}}, "2 sources for 3 members"},
-		{Op{Kind: Permute, Group: g, Inner: 4, Src: small, Dst: large[:16], From: []int{0, 0, 1}}, "member 0 is a source twice"},
-		{Op{Kind: Permute, Group: g, Inner: 4, Src: small, Dst: large[:16], From: []int{0, 3, 1}}, "no member 3"},
-		{Op{Kind: Broadcast, Group: g, Inner: 4, Dst: small}, ""},
-		{Op{Kind: Broadcast, Group: g, Inner: 4, Dst: small, Root: 1}, "Src has 0 bytes"},
-		{Op{Kind: Broadcast, Group: g, Inner: 4, Dst: small, Root: 3}, "no member 3"},
+		{Op{Kind: AllReduce, Group: g, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(small)}, ""},
+		{Op{Kind: AllReduce, Group: g, Inner: 4, Src: device.Bytes(large[:16]), Dst: device.Bytes(large[8:24])}, "overlap"},
+		{Op{Kind: AllReduce, Group: g, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(large)}, "Dst has 48 bytes instead of 16"},
+		{Op{Kind: AllReduce, Group: g, Inner: 16, DType: Bool, Src: device.Bytes(small), Dst: device.Bytes(small)}, "bool has no sum"},
+		{Op{Kind: AllReduce, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(small)}, "no group"},
+		{Op{Kind: AllReduce, Group: g, Inner: 2, Src: device.Bytes(large[2:10]), Dst: device.Bytes(small[:8])}, "not aligned"},
+		{Op{Kind: ReduceScatter, Group: g, Inner: 4, Src: device.Bytes(large), Dst: device.Bytes(small)}, ""},
+		{Op{Kind: ReduceScatter, Group: g, Inner: 4, Src: device.Bytes(large), Dst: device.Bytes(large[16:32])}, ""}, // rank 2 is member 1
+		{Op{Kind: ReduceScatter, Group: g, Inner: 4, Src: device.Bytes(large), Dst: device.Bytes(large[:16])}, "overlap"},
+		{Op{Kind: ReduceScatter, Group: g, Outer: 2, Inner: 2, Src: device.Bytes(large), Dst: device.Bytes(large[16:32])}, "overlap"},
+		{Op{Kind: AllGather, Group: g, Inner: 4, Src: device.Bytes(large[16:32]), Dst: device.Bytes(large)}, ""},
+		{Op{Kind: AllGather, Group: g, Inner: 4, Src: device.Bytes(large[32:]), Dst: device.Bytes(large)}, "overlap"},
+		{Op{Kind: AllToAll, Group: g, Inner: 4, Src: device.Bytes(large), Dst: device.Bytes(make([]byte, 48)), DstOuter: 4, DstInner: 1}, ""},
+		{Op{Kind: AllToAll, Group: g, Inner: 4, Src: device.Bytes(large), Dst: device.Bytes(make([]byte, 48)), DstOuter: 3, DstInner: 1}, "cannot be stored"},
+		{Op{Kind: AllToAll, Group: g, Inner: 4, Src: device.Bytes(large), Dst: device.Bytes(large)}, "overlap"},
+		{Op{Kind: Permute, Group: g, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(large[:16]), From: []int{2, 0, -1}}, ""},
+		{Op{Kind: Permute, Group: g, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(large[:16]), From: []int{2, 0}}, "2 sources for 3 members"},
+		{Op{Kind: Permute, Group: g, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(large[:16]), From: []int{0, 0, 1}}, "member 0 is a source twice"},
+		{Op{Kind: Permute, Group: g, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(large[:16]), From: []int{0, 3, 1}}, "no member 3"},
+		{Op{Kind: Broadcast, Group: g, Inner: 4, Dst: device.Bytes(small)}, ""},
+		{Op{Kind: Broadcast, Group: g, Inner: 4, Dst: device.Bytes(small), Root: 1}, "Src has 0 bytes"},
+		{Op{Kind: Broadcast, Group: g, Inner: 4, Dst: device.Bytes(small), Root: 3}, "no member 3"},
 		{Op{Kind: Barrier, Group: g}, ""},
-		{Op{Kind: Send, Inner: 4, Src: small, Peer: 3}, ""},
-		{Op{Kind: Send, Inner: 4, Src: small, Peer: 2}, "none of the other devices"},
-		{Op{Kind: Recv, Inner: 4, Dst: small, Peer: 12}, "none of the other devices"},
-		{Op{Kind: Recv, Inner: 4, Dst: small, Peer: 1, Tag: MaxTag}, "tag"},
+		{Op{Kind: Send, Inner: 4, Src: device.Bytes(small), Peer: 3}, ""},
+		{Op{Kind: Send, Inner: 4, Src: device.Bytes(small), Peer: 2}, "none of the other devices"},
+		{Op{Kind: Recv, Inner: 4, Dst: device.Bytes(small), Peer: 12}, "none of the other devices"},
+		{Op{Kind: Recv, Inner: 4, Dst: device.Bytes(small), Peer: 1, Tag: MaxTag}, "tag"},
 		{Op{Kind: numKinds, Group: g}, "no such operation"},
 		{Op{Kind: Barrier, DType: dtype.Count, Group: g}, "no such dtype"},
 	} {

@@ -4,6 +4,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"ptc/runtime/device"
 )
 
 // Device is one logical device's end of the communication. Its calls may be
@@ -15,6 +17,10 @@ type Device interface {
 	Rank() int
 	// Mesh is the mesh of all devices.
 	Mesh() *Mesh
+	// Serves says whether the transport reads and writes that memory: ranges of no
+	// other may be in an operation.
+	Serves(device.Memory) bool
+
 	// Prepare checks an operation and readies it to be run any number of times.
 	Prepare(op Op) (Call, error)
 	// Abort ends the communication of all devices because of the cause. Under
@@ -25,18 +31,9 @@ type Device interface {
 	Close() error
 }
 
-// Call is a prepared operation.
-type Call interface {
-	// Start issues the operation and returns at once. Until Wait has returned,
-	// Src must not be written nor Dst touched, and the call not be started again.
-	Start() error
-	// Wait returns when Dst is complete and Src free to be written. A Send waits
-	// until fewer than Options.InFlight messages of its stream are under way, not
-	// until it is received.
-	Wait() error
-	// Run is Start and Wait.
-	Run() error
-}
+// Call is a prepared operation. A Send waits until fewer than Options.InFlight
+// messages of its stream are under way.
+type Call = device.Call
 
 // Options of a transport. The zero value has the defaults.
 type Options struct {

@@ -10,7 +10,7 @@
 //		tp, err := mesh.Group("tp")
 //		call, err := d.Prepare(comm.Op{
 //			Kind: comm.AllReduce, Group: tp, DType: comm.F32,
-//			Inner: n, Src: x, Dst: x, Label: "blocks.3.mlp",
+//			Inner: n, Src: device.Bytes(x), Dst: device.Bytes(x), Label: "blocks.3.mlp",
 //		})
 //		…
 //		return call.Run() // or call.Start(), other work, call.Wait()
@@ -35,6 +35,9 @@
 //	broadcast       Src [n] of the root, Dst [n]                       dst_j = src_root
 //	send, recv      Src [n] of one, Dst [n] of the other
 //
+// Buffers are ranges of memories (package device). A transport says which memories
+// it serves: local and mpi serve those that are bytes of this process.
+//
 // # Invariants
 //
 // A reduction adds in the order of coordinates, f16 and bf16 in f32 with one
@@ -48,5 +51,5 @@
 //
 // After Prepare, calls of the local transport do not allocate.
 //
-// It imports internal/dtype, runtime/program.
+// It imports internal/dtype, runtime/program and runtime/device.
 package comm

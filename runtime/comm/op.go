@@ -3,6 +3,8 @@ package comm
 import (
 	"fmt"
 	"strings"
+
+	"ptc/runtime/device"
 )
 
 // Kind is what an operation does; the package's comment has the formulas.
@@ -79,8 +81,9 @@ type Op struct {
 	// Src is read and Dst written. In place, an AllReduce and a Broadcast have
 	// them the same; with Outer 1, Dst of a ReduceScatter may be, and Src of an
 	// AllGather be, the member's own part of the other buffer. No other overlap.
-	// Src of a Broadcast is read on the root alone and may be nil elsewhere.
-	Src, Dst []byte
+	// Src of a Broadcast is read on the root alone and may be none elsewhere. Both
+	// are in memories that the transport serves.
+	Src, Dst device.Range
 
 	// Rest are further tensors that an AllReduce, a ReduceScatter or an AllGather
 	// exchanges together with the first; of the operation's kind, group, dtype
@@ -96,7 +99,7 @@ type Op struct {
 // Tensor is one of several that an operation exchanges: its view and buffers.
 type Tensor struct {
 	Outer, Inner int
-	Src, Dst     []byte
+	Src, Dst     device.Range
 }
 
 // each calls f with the operation of each tensor alone.
@@ -111,11 +114,28 @@ func (o *Op) each(f func(one *Op)) {
 	}
 }
 
-// Single lists the operation as one for each of its tensors.
-func (o *Op) Single() []Op {
-	var out []Op
-	o.each(func(one *Op) { out = append(out, *one) })
-	return out
+// Host is one tensor of an operation as the bytes of this process that it is.
+type Host struct {
+	Op
+	Src, Dst []byte // in place of the operation's
+}
+
+// OnHost lists the tensors of an operation for a transport that serves the bytes
+// of this process, or says that some are elsewhere.
+func (o *Op) OnHost(rank int) ([]Host, error) {
+	var out []Host
+	var elsewhere error
+	o.each(func(one *Op) {
+		h := Host{Op: *one}
+		var src, dst bool
+		h.Src, src = one.Src.HostBytes()
+		h.Dst, dst = one.Dst.HostBytes()
+		if !src || !dst {
+			elsewhere = o.invalid(rank, "its buffers are in a memory that is not the host's")
+		}
+		out = append(out, h)
+	})
+	return out, elsewhere
 }
 
 // MaxTag bounds the tags of Send and Recv.

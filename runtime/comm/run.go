@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"runtime/debug"
 	"time"
+
+	"ptc/runtime/device"
 )
 
 // grace is how long Run waits for the other devices to return after one failed.
@@ -103,7 +105,7 @@ func SamePlan(d Device, hash [sha256.Size]byte) error {
 	n := d.Mesh().Size()
 	all := make([]byte, n*len(hash))
 	call, err := d.Prepare(Op{Kind: AllGather, Group: d.Mesh().World(), DType: Bool,
-		Inner: len(hash), Src: hash[:], Dst: all, Label: "hash of the plan"})
+		Inner: len(hash), Src: device.Bytes(hash[:]), Dst: device.Bytes(all), Label: "hash of the plan"})
 	if err != nil {
 		return err
 	}

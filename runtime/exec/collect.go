@@ -2,6 +2,7 @@ package exec
 
 import (
 	"ptc/runtime/comm"
+	"ptc/runtime/device"
 )
 
 // Whole tensors are collected in the process that has rank 0. The devices of the
@@ -13,10 +14,6 @@ const (
 	tensorTag   = comm.MaxTag - 1
 	gradientTag = comm.MaxTag - 2
 )
-
-// chunkBytes is the most that a message holds. It is a multiple of every
-// element's size.
-const chunkBytes = 1 << 20
 
 // Root says whether this process has rank 0, which collects whole tensors.
 func (m *Machine) Root() bool { return m.devices[0].rank == 0 }
@@ -32,12 +29,12 @@ func (m *Machine) collect(parts []part, whole []byte) error {
 		var err error
 		switch {
 		case !p.own: // a copy of another box
-		case m.Root() && p.mem != nil:
-			p.gather(whole)
+		case m.Root() && p.d.here():
+			err = p.get(func(from int, chunk []byte) error { p.place(whole, from, chunk); return nil })
 		case m.Root():
 			err = m.receive(p, tensorTag, func(from int, chunk []byte) { p.place(whole, from, chunk) })
-		case p.mem != nil:
-			err = m.ranks[p.rank].send(p.mem, tensorTag)
+		case p.d.here():
+			err = p.send(tensorTag)
 		}
 		if err != nil {
 			return errorf(ReasonComm, err, "a tensor cannot be collected from all devices")
@@ -46,17 +43,11 @@ func (m *Machine) collect(parts []part, whole []byte) error {
 	return nil
 }
 
-// send sends memory to rank 0.
-func (d *device) send(mem []byte, tag int) error {
-	for len(mem) > 0 {
-		n := min(len(mem), chunkBytes)
-		err := d.message(comm.Op{Kind: comm.Send, Src: mem[:n], Inner: n, Tag: tag})
-		if err != nil {
-			return err
-		}
-		mem = mem[n:]
-	}
-	return nil
+// send sends the box to rank 0.
+func (p *part) send(tag int) error {
+	return p.get(func(_ int, chunk []byte) error {
+		return p.d.message(comm.Op{Kind: comm.Send, Src: device.Bytes(chunk), Inner: len(chunk), Tag: tag})
+	})
 }
 
 // receive gives the chunks of a box that another process has, and the element
@@ -66,7 +57,7 @@ func (m *Machine) receive(p *part, tag int, chunk func(from int, mem []byte)) er
 	buf := make([]byte, min(left, chunkBytes))
 	for from := 0; left > 0; {
 		n := min(left, chunkBytes)
-		err := m.devices[0].message(comm.Op{Kind: comm.Recv, Peer: p.rank, Dst: buf[:n], Inner: n, Tag: tag})
+		err := m.devices[0].message(comm.Op{Kind: comm.Recv, Peer: p.rank, Dst: device.Bytes(buf[:n]), Inner: n, Tag: tag})
 		if err != nil {
 			return err
 		}
@@ -78,7 +69,7 @@ func (m *Machine) receive(p *part, tag int, chunk func(from int, mem []byte)) er
 }
 
 // message sends or receives bytes.
-func (d *device) message(op comm.Op) error {
+func (d *logical) message(op comm.Op) error {
 	op.DType, op.Label = comm.Bool, "to be saved"
 	call, err := d.comm.Prepare(op)
 	if err != nil {
@@ -100,7 +91,7 @@ func (m *Machine) Agree(mine int32, what string) ([]int32, error) {
 func Agree(end comm.Device, mine int32, what string) ([]int32, error) {
 	src, dst := []int32{mine}, make([]int32, end.Mesh().Size())
 	call, err := end.Prepare(comm.Op{Kind: comm.AllGather, Group: end.Mesh().World(), DType: comm.I32, Inner: 1,
-		Src: memoryOf(src), Dst: memoryOf(dst), Label: what})
+		Src: device.Bytes(memoryOf(src)), Dst: device.Bytes(memoryOf(dst)), Label: what})
 	if err == nil {
 		err = call.Run()
 	}

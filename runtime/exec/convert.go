@@ -47,3 +47,9 @@ func bytesOf(x []float32) []byte { return memoryOf(x) }
 func memoryOf[T float32 | int32](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
 }
+
+// aligned is memory of the host for any elements.
+func aligned(n int64) []byte {
+	words := make([]uint64, (n+7)/8)
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
+}

@@ -1,116 +1,75 @@
 package exec
 
 import (
-	"runtime"
+	"errors"
+	"fmt"
 	"runtime/debug"
-	"slices"
-	"unsafe"
 
 	"ptc/runtime/comm"
-	"ptc/runtime/loader"
-	"ptc/runtime/native"
+	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
 
-// device is the state of one logical device.
-type device struct {
+// logical is the state of one logical device of the plan. One of another process
+// has no engine.
+type logical struct {
 	rank   int
 	prog   *program.Device
 	comm   comm.Device
-	arena  []byte
-	others map[string][]byte // by name: the memories that are not the device's own
-	free   []func()
-	engine loader.Engine
-	mover  *mover // nil: no program moves anything between memories
+	engine device.Engine
+	progs  []device.Program // by program
 
-	exchanges [][]exchange // by program, in order
-	grads     [][]gradPart // by program, by when they are computed
-	guards    []guard      // by program
-	coords    []coordinates
+	grads  [][]gradPart // by program, by when they are computed
+	guards []guard      // by program
 
-	jobs chan func(*device) error // of the device's goroutine, where it has one
-	err  error                    // of the last job
+	scratch []byte                    // of the host, for what is read and written
+	jobs    chan func(*logical) error // of the device's goroutine, where it has one
+	err     error                     // of the last job
 }
 
-// coordinates are where a program has the device's place in the mesh.
-type coordinates struct {
-	prog int
-	mem  []int32
-	at   []int
-}
+// here says whether the device is of this process.
+func (d *logical) here() bool { return d.engine != nil }
 
-// buffer is the memory of a buffer, cut to its elements; nil on a device of
-// another process.
-func (d *device) buffer(i int) []byte {
-	if d.arena == nil {
-		return nil
-	}
+// buffer is where a buffer's elements lie; nowhere on a device of another process.
+func (d *logical) buffer(i int) device.Range {
 	b := &d.prog.Buffers[i]
-	mem := d.arena
-	if b.Memory != "" {
-		mem = d.others[b.Memory]
+	r := device.Range{Offset: b.Offset, Bytes: b.Size()}
+	if d.here() {
+		r.Memory = d.engine.Memory(b.Memory)
 	}
-	n := int64(program.Elems(b.Axes)) * int64(program.DTypeSize(b.DType))
-	return mem[b.Offset : b.Offset+n : b.Offset+n]
+	return r
 }
 
-// allocate maps the arenas: in memory outside Go's heap, or, on systems where ptc
-// has no native code, in it; on disk in a file in dir.
-func (d *device) allocate(dir string) error {
-	var err error
-	if d.arena, err = d.memory(d.prog.Arena); err != nil {
-		return err
+// room is n bytes of the host that the device has for the moment.
+func (d *logical) room(n int64) []byte {
+	if int64(len(d.scratch)) < n {
+		d.scratch = aligned(n)
 	}
-	d.others = map[string][]byte{}
-	if n := d.prog.Host; n > 0 {
-		if d.others[program.Host], err = d.memory(n); err != nil {
-			return err
-		}
-	}
-	if n := d.prog.Disk; n > 0 {
-		mem, free, err := native.AllocFile(dir, n)
-		if err != nil {
-			return errorf(ReasonMemory, err, "there is no room to offload %s to disk", size(n))
-		}
-		d.others[program.Disk] = mem
-		d.free = append(d.free, free)
+	return d.scratch[:n]
+}
+
+// read copies a range of the device's memory to the host. The bytes are valid until
+// the next call.
+func (d *logical) read(r device.Range) ([]byte, error) {
+	mem := d.room(r.Bytes)
+	return mem, d.copied(r.Memory.CopyOut(mem, r.Offset))
+}
+
+// copied is the error of a copy from or to the device.
+func (d *logical) copied(err error) error {
+	if err != nil {
+		return errorf(ReasonMemory, err, "the memory of rank %d cannot be read or written", d.rank)
 	}
 	return nil
 }
 
-func (d *device) memory(n int64) ([]byte, error) {
-	mem, free, err := native.Alloc(int(n))
-	switch {
-	case err == nil:
-		d.free = append(d.free, free)
-		return mem, nil
-	case runtime.GOOS == "linux":
-		return nil, errorf(ReasonMemory, err, "the arena of %s cannot be allocated", size(n))
-	}
-	return aligned(int(n)), nil
-}
-
-// aligned is zeroed memory of Go's heap at a multiple of 64.
-func aligned(n int) []byte {
-	const line = 64
-	mem := make([]byte, n+line)
-	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(mem))) & (line - 1))
-	return mem[skip : skip+n : skip+n]
-}
-
-// capture makes the device's engine. Devices of a process share its threads.
-func (m *Machine) capture(d *device) error {
-	kind := m.plan.CodeKind(d.prog)
-	if kind == "" {
-		return nil // no program has an instruction
-	}
-	load, err := loader.Find(kind)
-	if err != nil {
-		return errorf(ReasonHost, err, "the plan's code cannot be run")
-	}
-	r := loader.Request{
-		Plan: m.plan, Device: d.prog, Rank: d.rank, Arena: d.arena,
-		Threads: max(1, m.threads/len(m.devices)),
+// capture makes the device's engine and its programs. Devices of a process share
+// its threads.
+func (m *Machine) capture(d *logical, dir string) error {
+	r := device.Request{
+		Plan: m.plan, Device: d.prog, Rank: d.rank, Dir: dir,
+		Threads:   max(1, m.threads/len(m.devices)),
+		Exchanges: &exchanger{m: m, d: d, groups: map[string]*comm.Group{}},
 	}
 	if m.onFault != nil {
 		r.Fault = func(prog int, what string) {
@@ -118,73 +77,58 @@ func (m *Machine) capture(d *device) error {
 				d.prog.Progs[prog].Name, m.step.Load(), d.rank, what))
 		}
 	}
-	d.engine, err = load(r)
+	kind, err := device.Find(m.plan.CodeKind(d.prog))
 	if err != nil {
-		d.engine = nil
-		return errorf(ReasonHost, err, "the plan's code cannot be loaded")
+		return errorf(ReasonHost, err, "the plan's code cannot be run")
+	}
+	engine, err := kind.Open(r)
+	if err != nil {
+		return cannot(fmt.Errorf("the plan's code cannot be loaded: %w", err))
+	}
+	d.engine = engine
+	for i := range d.prog.Progs {
+		p, err := engine.Capture(i)
+		if err != nil {
+			return errorf(ReasonBug, err, "rank %d cannot run its programs", d.rank)
+		}
+		d.progs = append(d.progs, p)
 	}
 	return nil
 }
 
 // close frees what the device holds; it does nothing.
-func (d *device) close() {
+func (d *logical) close() {
 	if d.jobs != nil {
 		close(d.jobs)
 	}
-	if d.engine != nil {
+	if d.here() {
 		d.engine.Close()
 	}
-	d.mover.close() // before the memory that it copies is gone
-	for _, free := range d.free {
-		free()
-	}
 }
 
-// begin gives a program the device's coordinates, before it runs: their memory
-// may have been used for something else since.
-func (d *device) begin(prog int) {
-	for i := range d.coords {
-		if c := &d.coords[i]; c.prog == prog {
-			for k, at := range c.at {
-				c.mem[k] = int32(at)
-			}
-		}
-	}
+// run runs all of a program. It does not allocate.
+func (d *logical) run(prog int) error {
+	p := d.progs[prog]
+	p.Launch()
+	return d.failed(prog, p.Wait())
 }
 
-// run runs the instructions [from, to) of a program: what is between two
-// communications is one replay. It does not allocate.
-func (d *device) run(prog, from, to int) error {
-	err := d.replay(prog, from, to)
-	if err != nil {
-		d.mover.drain()
-	}
-	return err
+// step runs the instructions [from, to) of a program and returns when they are
+// done. It does not allocate.
+func (d *logical) step(prog, from, to int) error {
+	return d.failed(prog, d.progs[prog].Step(from, to))
 }
 
-func (d *device) replay(prog, from, to int) error {
-	all := d.exchanges[prog]
-	i, _ := slices.BinarySearchFunc(all, from, func(x exchange, at int) int { return x.at - at })
-	for from < to {
-		stop := to
-		if i < len(all) {
-			stop = min(to, all[i].at)
-		}
-		if from < stop {
-			if err := d.engine.Replay(prog, from, stop); err != nil {
-				return errorf(ReasonBug, err, "program %s failed on rank %d", d.prog.Progs[prog].Name, d.rank)
-			}
-		}
-		if stop == to {
-			return nil
-		}
-		if err := all[i].run(); err != nil {
-			return errorf(ReasonComm, err, "program %s failed", d.prog.Progs[prog].Name)
-		}
-		from = stop + 1
-		i++
+// failed is the error of a run.
+func (d *logical) failed(prog int, err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	var k *device.KernelError
+	if errors.As(err, &k) {
+		return errorf(ReasonBug, k.Err, "program %s failed on rank %d", d.prog.Progs[prog].Name, d.rank)
+	}
+	return errorf(ReasonComm, err, "program %s failed", d.prog.Progs[prog].Name)
 }
 
 // startWorkers gives each device a goroutine, where there are several.
@@ -193,7 +137,7 @@ func (m *Machine) startWorkers() {
 		return
 	}
 	for _, d := range m.devices {
-		d.jobs = make(chan func(*device) error, 1)
+		d.jobs = make(chan func(*logical) error, 1)
 		go func() {
 			for f := range d.jobs {
 				if d.err = d.guarded(f); d.err != nil && d.err != ErrNotFinite {
@@ -206,7 +150,7 @@ func (m *Machine) startWorkers() {
 }
 
 // guarded turns a panic of f into an error.
-func (d *device) guarded(f func(*device) error) (err error) {
+func (d *logical) guarded(f func(*logical) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = errorf(ReasonBug, nil, "rank %d panicked: %v\n%s", d.rank, p, debug.Stack())
@@ -218,7 +162,7 @@ func (d *device) guarded(f func(*device) error) (err error) {
 // each does f for every device of this process at the same time, and returns
 // when all are done. The error is that of the device which failed first, not one
 // of those that it ended.
-func (m *Machine) each(f func(*device) error) error {
+func (m *Machine) each(f func(*logical) error) error {
 	switch {
 	case m.closed:
 		return errClosed

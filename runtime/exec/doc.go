@@ -1,8 +1,8 @@
 // Package exec captures a plan and replays it.
 //
-// In comes a validated plan. Out comes a Machine: the arenas of its devices, the
-// tensors and ports in them by name, and programs of which every address is
-// resolved, so that a step is a replay:
+// In comes a validated plan. Out comes a Machine: an engine of package device for
+// each of its devices, the tensors and ports in their memories by name, and programs
+// that are captured, so that a step is a launch:
 //
 //	m, err := exec.Open(plan, exec.Options{Threads: 8})
 //	defer m.Close()
@@ -15,19 +15,15 @@
 //		… step.Loss(), step.Stat("lr")
 //	}
 //
-// Each device has its arena, its engine and, where there are several, a goroutine
-// that is parked between runs. A program is replayed from one communication to
-// the next:
+// Each device has its engine, which runs a program with its communication, and,
+// where there are several, a goroutine that is parked between runs:
 //
 //	rank 0   kernels ── all_reduce ── kernels ── all_gather ── kernels
 //	rank 1   kernels ──────┴───────── kernels ──────┴───────── kernels
 //
-// What a plan starts and waits for later travels in between where the other
-// devices are in other processes; devices of one process do it at once.
-//
-// What the plan keeps in the host's memory or in a file has arenas of its own, and
-// tensors there are read and written like all others. Each device has one
-// goroutine more that copies from and to them, while kernels run.
+// Where a device's memory is, is not known here: tensors are read and written by
+// copies, and what is in the host's memory or in a file like all others. Gradients,
+// traces, guards and the search for what is not finite step through a program.
 //
 // A failure of one device ends the communication of all, and is what is reported.
 // With Options.Comm the other devices are in other processes, of which each
@@ -45,10 +41,10 @@
 // or on gradients being read on the way.
 //
 // A Machine is for one goroutine at a time. Elements in memory are
-// little-endian, as in the files. What runs the code is a loader of package
-// loader; the one of object code is here, and printed IR runs where
-// backend/ref is linked in.
+// little-endian, as in the files. What runs the code is an engine that registers
+// itself with package device: that of object code is linked in here, and printed IR
+// runs where backend/ref is.
 //
-// It imports runtime/program, runtime/loader, runtime/native, runtime/comm with
+// It imports runtime/program, runtime/device with its package host, runtime/comm with
 // its transport local, and internal/philox.
 package exec

@@ -22,16 +22,16 @@ type gradPart struct {
 
 // bindGradient adds a device's part, also of a device of another process: the
 // root is sent it.
-func (p *Program) bindGradient(d *device, port *program.Port, b *program.Buffer, mem []byte) {
+func (p *Program) bindGradient(d *logical, port *program.Port) {
 	i := 0
 	for i < len(p.grads) && p.grads[i].Path != port.Path {
 		i++
 	}
 	if i == len(p.grads) {
-		p.grads = append(p.grads, gradient{Tensor: tensorOf(port.Path, b)})
+		p.grads = append(p.grads, gradient{Tensor: tensorOf(port.Path, &d.prog.Buffers[port.Buffer])})
 	}
 	g := &p.grads[i]
-	g.parts = add(g.parts, p.m.part(d, b, mem))
+	g.parts = add(g.parts, p.m.part(d, port.Buffer))
 	if n := len(g.parts) - 1; g.parts[n].own {
 		d.grads[p.index] = append(d.grads[p.index], gradPart{port.After, i, n})
 	}
@@ -98,27 +98,39 @@ func (r *gradReader) end(err error) error {
 }
 
 // run runs the program on one device up to each gradient, and on.
-func (r *gradReader) run(d *device) error {
+func (r *gradReader) run(d *logical) error {
+	defer func() { d.scratch = nil }() // which may be as large as a parameter
 	prog := r.p.index
-	d.begin(prog)
 	at := 0
 	for _, g := range d.grads[prog] {
-		if err := d.run(prog, at, g.after); err != nil {
+		if err := d.step(prog, at, g.after); err != nil {
 			return err
 		}
 		at = g.after
 		p := &r.p.grads[g.grad].parts[g.part]
 		var err error
 		if r.p.m.Root() {
-			err = r.give(g, p.mem)
+			var mem []byte
+			if mem, err = d.read(p.mem); err == nil {
+				err = r.give(g, mem)
+			}
 		} else {
-			err = d.send(p.mem, gradientTag)
+			err = p.send(gradientTag)
 		}
 		if err != nil {
-			return err
+			return r.left(d, at, err)
 		}
 	}
-	return d.run(prog, at, len(d.prog.Progs[prog].Instrs))
+	return d.step(prog, at, len(d.prog.Progs[prog].Instrs))
+}
+
+// left ends a run before an instruction because of an error. Others would wait for
+// what the device does not come to, and are ended by the error.
+func (r *gradReader) left(d *logical, at int, err error) error {
+	if len(r.p.m.ranks) == 1 {
+		_ = d.progs[r.p.index].Stop(at) // of a run whose error is told
+	}
+	return err
 }
 
 func (r *gradReader) give(g gradPart, mem []byte) error {
@@ -126,7 +138,7 @@ func (r *gradReader) give(g gradPart, mem []byte) error {
 	defer r.mu.Unlock()
 	if r.err == nil && !r.ended {
 		whole := &r.p.grads[g.grad]
-		r.err = r.read(whole.Tensor, whole.parts[g.part].slice(mem))
+		r.err = r.read(whole.Tensor, Slice{whole.parts[g.part].of(), mem})
 	}
 	return r.err
 }
@@ -140,7 +152,7 @@ func (r *gradReader) receiveAll() chan error {
 	done := make(chan error, len(m.ranks))
 	for _, d := range m.ranks {
 		go func() {
-			if d.arena != nil {
+			if d.here() {
 				done <- nil
 				return
 			}
@@ -150,7 +162,7 @@ func (r *gradReader) receiveAll() chan error {
 	return done
 }
 
-func (r *gradReader) receive(d *device) error {
+func (r *gradReader) receive(d *logical) error {
 	for _, g := range d.grads[r.p.index] {
 		p := &r.p.grads[g.grad].parts[g.part]
 		box := make([]byte, p.bytes())

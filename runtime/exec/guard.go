@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ptc/runtime/comm"
+	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
 
@@ -75,7 +76,7 @@ func (p *Program) StopBeforeUpdate(stats ...string) (bool, error) {
 			var err error
 			g.own, g.any = make([]int32, 1), make([]int32, 1)
 			g.ask, err = d.comm.Prepare(comm.Op{Kind: comm.AllReduce, Reduce: comm.Max, Group: d.comm.Mesh().World(), DType: comm.I32,
-				Inner: 1, Src: memoryOf(g.own), Dst: memoryOf(g.any), Label: "before the update"})
+				Inner: 1, Src: device.Bytes(memoryOf(g.own)), Dst: device.Bytes(memoryOf(g.any)), Label: "before the update"})
 			if err != nil {
 				return false, errorf(ReasonBug, err, "rank %d cannot ask whether the step is finite", rank)
 			}
@@ -87,7 +88,7 @@ func (p *Program) StopBeforeUpdate(stats ...string) (bool, error) {
 
 // watch adds the loss and the scalars that the device knows in time to a guard,
 // and names them.
-func (d *device) watch(p *Program, g *guard, stats []string) (seen string) {
+func (d *logical) watch(p *Program, g *guard, stats []string) (seen string) {
 	prog := &d.prog.Progs[p.index]
 	for i := range d.prog.Ports {
 		port := &d.prog.Ports[i]
@@ -98,9 +99,12 @@ func (d *device) watch(p *Program, g *guard, stats []string) (seen string) {
 			continue
 		}
 		seen += port.Role + " " + port.Path + "\n"
-		if mem := d.buffer(port.Buffer); len(mem) == 8 {
+		if !d.here() {
+			continue
+		}
+		if mem := d.progs[p.index].Port(i); len(mem) == 8 {
 			g.scalars = append(g.scalars, scalar{f64: &elements[float64](mem)[0]})
-		} else if mem != nil {
+		} else {
 			g.scalars = append(g.scalars, scalar{f32: &elements[float32](mem)[0]})
 		}
 	}
@@ -108,7 +112,7 @@ func (d *device) watch(p *Program, g *guard, stats []string) (seen string) {
 }
 
 // written calls f for the buffers that an instruction writes.
-func (d *device) written(kernels []program.Kernel, in *program.Instr, f func(buffer int)) {
+func (d *logical) written(kernels []program.Kernel, in *program.Instr, f func(buffer int)) {
 	switch {
 	case in.Comm == nil:
 		for i, a := range kernels[in.Kernel].Args {
@@ -116,24 +120,23 @@ func (d *device) written(kernels []program.Kernel, in *program.Instr, f func(buf
 				f(in.Bufs[i])
 			}
 		}
-	case in.Comm.Kind == program.Recv:
-		f(in.Bufs[0])
-	case in.Comm.Kind != program.Send:
-		for _, b := range in.Bufs[len(in.Bufs)/2:] {
+	default:
+		_, written := in.Ends()
+		for _, b := range written {
 			f(b)
 		}
 	}
 }
 
 // overlap says whether two buffers of the device share bytes.
-func (d *device) overlap(a, b int) bool {
+func (d *logical) overlap(a, b int) bool {
 	x, y := &d.prog.Buffers[a], &d.prog.Buffers[b]
 	return x.Memory == y.Memory && x.Offset < y.Offset+y.Bytes && y.Offset < x.Offset+x.Bytes
 }
 
 // knownAfter is the number of instructions after which a program writes a buffer
 // no more.
-func (d *device) knownAfter(m *Machine, prog *program.Program, buffer int) int {
+func (d *logical) knownAfter(m *Machine, prog *program.Program, buffer int) int {
 	after := 0
 	for i := range prog.Instrs {
 		d.written(m.plan.Kernels, &prog.Instrs[i], func(b int) {
@@ -161,7 +164,7 @@ func endOf(prog *program.Program, i int) int {
 
 // firstChange is the first instruction that writes a tensor which lives between
 // steps.
-func (d *device) firstChange(m *Machine, prog *program.Program) int {
+func (d *logical) firstChange(m *Machine, prog *program.Program) int {
 	for i := range prog.Instrs {
 		change := false
 		d.written(m.plan.Kernels, &prog.Instrs[i], func(b int) {
@@ -219,13 +222,13 @@ func (m *Machine) meets(prog int, guards []guard) bool {
 
 // runGuarded runs all of a program, or up to its guard where something is not
 // finite there.
-func (d *device) runGuarded(prog int) error {
+func (d *logical) runGuarded(prog int) error {
 	all := len(d.prog.Progs[prog].Instrs)
 	g := &d.guards[prog]
 	if g.at == 0 {
-		return d.run(prog, 0, all)
+		return d.run(prog)
 	}
-	if err := d.run(prog, 0, g.at); err != nil {
+	if err := d.step(prog, 0, g.at); err != nil {
 		return err
 	}
 	if bad, err := g.bad(); err != nil {
@@ -233,20 +236,13 @@ func (d *device) runGuarded(prog int) error {
 	} else if bad {
 		return d.endAt(prog, g.at)
 	}
-	return d.run(prog, g.at, all)
+	return d.step(prog, g.at, all)
 }
 
 // endAt ends a program before an instruction: it waits for what has been started.
-func (d *device) endAt(prog, at int) error {
-	instrs := d.prog.Progs[prog].Instrs
-	for i := range d.exchanges[prog] {
-		x := &d.exchanges[prog][i]
-		if c := instrs[x.at].Comm; x.at < at || c.Kind != program.Done || c.Of >= at {
-			continue
-		}
-		if err := x.run(); err != nil {
-			return errorf(ReasonComm, err, "program %s failed", d.prog.Progs[prog].Name)
-		}
+func (d *logical) endAt(prog, at int) error {
+	if err := d.failed(prog, d.progs[prog].Stop(at)); err != nil {
+		return err
 	}
 	return ErrNotFinite
 }

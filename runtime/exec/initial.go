@@ -42,7 +42,7 @@ func (m *Machine) Initialize(seed uint64) error {
 			if t.Of != "" {
 				path = t.Of
 			}
-			j := initJob{part: m.part(d, b, d.buffer(t.Buffer)), dtype: b.DType, draw: newDraw(seed, path, v)}
+			j := initJob{part: m.part(d, t.Buffer), dtype: b.DType, draw: newDraw(seed, path, v)}
 			n := j.part.elems()
 			for from := 0; from < n; from += initChunk {
 				j.from, j.to = from, min(from+initChunk, n)
@@ -50,8 +50,7 @@ func (m *Machine) Initialize(seed uint64) error {
 			}
 		}
 	}
-	runAll(jobs, min(m.threads, runtime.GOMAXPROCS(0)))
-	return nil
+	return runAll(jobs, min(m.threads, runtime.GOMAXPROCS(0)))
 }
 
 // initChunk is how many elements a thread initializes at a time.
@@ -65,15 +64,21 @@ type initJob struct {
 	from, to int
 }
 
-func runAll(jobs []initJob, threads int) {
-	next := make(chan int)
+func runAll(jobs []initJob, threads int) error {
+	next, failed := make(chan int), make(chan error, threads)
 	var wg sync.WaitGroup
 	for range threads {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
+			var mem []byte
 			for i := range next {
-				jobs[i].run()
+				if err := jobs[i].run(&mem); err != nil {
+					select {
+					case failed <- err:
+					default:
+					}
+				}
 			}
 		}()
 	}
@@ -82,19 +87,29 @@ func runAll(jobs []initJob, threads int) {
 	}
 	close(next)
 	wg.Wait()
+	close(failed)
+	return <-failed
 }
 
-func (j *initJob) run() {
+// run makes the values in the host's memory mem, which grows, and copies them to
+// the device.
+func (j *initJob) run(mem *[]byte) error {
 	d, _ := dtype.Parse(j.dtype) // the plan was validated
+	n := (j.to - j.from) * j.part.elem
+	if len(*mem) < n {
+		*mem = make([]byte, initChunk*j.part.elem)
+	}
 	var buf [512]float64
 	j.part.runs(j.from, j.to, func(local, whole, n int) {
 		for n > 0 {
 			k := min(n, len(buf))
 			j.draw.fill(buf[:k], uint64(whole))
-			d.Encode(j.part.mem[local*j.part.elem:], buf[:k])
+			d.Encode((*mem)[(local-j.from)*j.part.elem:], buf[:k])
 			local, whole, n = local+k, whole+k, n-k
 		}
 	})
+	to := j.part.mem
+	return j.part.d.copied(to.Memory.CopyIn(to.Offset+int64(j.from*j.part.elem), (*mem)[:n]))
 }
 
 // draw is the values of one tensor.

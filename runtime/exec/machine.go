@@ -1,15 +1,18 @@
 package exec
 
 import (
-	"math"
+	"errors"
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"ptc/runtime/comm"
 	_ "ptc/runtime/comm/local" // how devices of one process communicate
-	"ptc/runtime/native"
+	"ptc/runtime/device"
+	_ "ptc/runtime/device/host" // what runs object code
 	"ptc/runtime/program"
 )
 
@@ -40,11 +43,11 @@ type Options struct {
 type Machine struct {
 	plan    *program.Plan
 	threads int
-	ranks   []*device // all of the plan; those of other processes have no memory
-	devices []*device // of this process, by rank
-	owns    bool      // the communication was opened here
-	tensors []Tensor  // in the order of the plan
-	parts   [][]part  // by tensor: on each device that has it, by rank
+	ranks   []*logical // all of the plan; those of other processes have no memory
+	devices []*logical // of this process, by rank
+	owns    bool       // the communication was opened here
+	tensors []Tensor   // in the order of the plan
+	parts   [][]part   // by tensor: on each device that has it, by rank
 	byPath  map[string]int
 	progs   []*Program
 	steps   []*int32 // every program's step on every device
@@ -56,14 +59,11 @@ type Machine struct {
 }
 
 // Open captures a plan. It checks the plan, what the host can run and whether
-// the arenas fit; every error is an *Error. Tensors are zero until Initialize or
-// a Write; the plan must not be changed while the machine lives.
+// the arenas fit; every error is an *Error. Tensors have no values until Initialize
+// or a Write; the plan must not be changed while the machine lives.
 func Open(plan *program.Plan, o Options) (*Machine, error) {
 	if err := plan.Validate(); err != nil {
 		return nil, errorf(ReasonPlan, err, "the plan cannot be run")
-	}
-	if err := native.Supported(plan.Features); err != nil {
-		return nil, &Error{Reason: ReasonHost, Msg: err.Error()}
 	}
 	if o.Threads < 0 {
 		return nil, errorf(ReasonInput, nil, "%d threads cannot run", o.Threads)
@@ -83,23 +83,11 @@ func (m *Machine) open(o Options) error {
 	if err := m.connect(o); err != nil {
 		return err
 	}
-	var total int64
-	for _, d := range m.devices {
-		for _, n := range []int64{d.prog.Arena, d.prog.Host} {
-			total = min(total, math.MaxInt64-n) + n // no overflow
-		}
-	}
-	if err := fits(total, len(m.devices)); err != nil {
+	if err := m.fits(); err != nil {
 		return err
 	}
 	for _, d := range m.devices {
-		if err := d.allocate(o.OffloadDir); err != nil {
-			return err
-		}
-		if err := m.capture(d); err != nil {
-			return err
-		}
-		if err := m.prepare(d); err != nil {
+		if err := m.capture(d, o.OffloadDir); err != nil {
 			return err
 		}
 	}
@@ -111,13 +99,44 @@ func (m *Machine) open(o Options) error {
 	return nil
 }
 
+// fits says whether the devices of this process can run here, together.
+func (m *Machine) fits() error {
+	of := map[string][]*program.Device{}
+	for _, d := range m.devices {
+		kind := m.plan.CodeKind(d.prog)
+		of[kind] = append(of[kind], d.prog)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(of)) {
+		k, err := device.Find(kind)
+		if err != nil {
+			return errorf(ReasonHost, err, "the plan's code cannot be run")
+		}
+		if k.Fits == nil {
+			continue
+		}
+		if err := k.Fits(m.plan, of[kind]); err != nil {
+			return cannot(err)
+		}
+	}
+	return nil
+}
+
+// cannot is the error of devices that cannot run here.
+func cannot(err error) error {
+	var full *device.MemoryError
+	if errors.As(err, &full) {
+		return errorf(ReasonMemory, full.Err, "%s", full.Msg)
+	}
+	return &Error{Reason: ReasonHost, Msg: err.Error()}
+}
+
 // connect lists the devices, and says which are of this process.
 func (m *Machine) connect(o Options) error {
-	m.ranks = make([]*device, m.plan.Ranks())
+	m.ranks = make([]*logical, m.plan.Ranks())
 	for i := range m.plan.Devices {
 		d := &m.plan.Devices[i]
 		for _, rank := range d.Ranks {
-			m.ranks[rank] = &device{rank: rank, prog: d, grads: make([][]gradPart, len(d.Progs)), guards: make([]guard, len(d.Progs))}
+			m.ranks[rank] = &logical{rank: rank, prog: d, grads: make([][]gradPart, len(d.Progs)), guards: make([]guard, len(d.Progs))}
 		}
 	}
 	ends := o.Comm

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 
-	"ptc/runtime/loader"
+	"ptc/runtime/device"
+	"ptc/runtime/device/host"
 	"ptc/runtime/program"
 )
 
@@ -17,10 +17,11 @@ import (
 // does with its buffers.
 const goKind = "go"
 
-func init() { loader.Register(goKind, loadGo) }
+func init() { host.Register(goKind, loadGo) }
 
-type goEngine struct {
-	r      loader.Request
+type goKernels struct {
+	r      device.Request
+	arena  []byte
 	closed *atomic.Int64
 }
 
@@ -31,17 +32,17 @@ var goHook func(rank int) error
 // each other.
 var closedEngines atomic.Int64
 
-func loadGo(r loader.Request) (loader.Engine, error) {
-	return &goEngine{r, &closedEngines}, nil
+func loadGo(r device.Request, arena []byte) (host.Kernels, error) {
+	return &goKernels{r, arena, &closedEngines}, nil
 }
 
-func (e *goEngine) Close() { e.closed.Add(1) }
+func (e *goKernels) Close() { e.closed.Add(1) }
 
-func (e *goEngine) Replay(prog, from, to int) error {
+func (e *goKernels) Replay(prog, from, to int) error {
 	for _, in := range e.r.Device.Progs[prog].Instrs[from:to] {
 		at := func(i int) []float32 {
 			b := e.r.Device.Buffers[in.Bufs[i]]
-			return elements[float32](e.r.Arena[b.Offset : b.Offset+b.Bytes])
+			return elements[float32](e.arena[b.Offset : b.Offset+b.Bytes])
 		}
 		switch k := e.r.Plan.Kernels[in.Kernel]; k.Symbol {
 		case "copy":
@@ -100,6 +101,19 @@ func shardedPlan() *program.Plan {
 	}
 }
 
+// slicesOf is what each device of this process holds of a tensor.
+func slicesOf(t *testing.T, m *Machine, path string) (out []Slice) {
+	t.Helper()
+	for _, p := range m.parts[m.byPath[path]] {
+		mem, err := p.d.read(p.mem)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, Slice{p.of(), slices.Clone(mem)})
+	}
+	return out
+}
+
 func count(n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -116,7 +130,7 @@ func TestSharded(t *testing.T) {
 	if err := m.Write("w", whole); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range m.Slices("w") {
+	for _, s := range slicesOf(t, m, "w") {
 		want := []float32{0, 1, 2, 6, 7, 8, 12, 13, 14, 18, 19, 20} // columns 0 to 2
 		lo := 0
 		if s.Rank%2 == 1 {
@@ -190,7 +204,7 @@ func TestTensors(t *testing.T) {
 	if _, ok := m.Tensor("w/m"); !ok {
 		t.Error("no w/m")
 	}
-	if _, ok := m.Tensor("v"); ok || m.Slices("v") != nil || m.Program("play") != nil || m.Program("step").Data("y") != nil {
+	if _, ok := m.Tensor("v"); ok || m.Boxes("v") != nil || m.Program("play") != nil || m.Program("step").Data("y") != nil {
 		t.Error("found what there is not")
 	}
 	x := count(64)
@@ -288,32 +302,4 @@ func TestNoStep(t *testing.T) {
 		t.Error(err)
 	}
 	wantError(t, "step", m.Step(), ReasonPlan)
-}
-
-func TestAvailable(t *testing.T) {
-	files := map[string]string{}
-	read := func(name string) ([]byte, error) {
-		if s, ok := files[name]; ok {
-			return []byte(s), nil
-		}
-		return nil, errors.New("no such file")
-	}
-	if _, ok := available(read); ok {
-		t.Error("nothing is known, and it is said")
-	}
-	files["/proc/meminfo"] = "MemTotal: 99 kB\nMemAvailable:   1000 kB\nSwapFree: 24 kB\n"
-	for limit, want := range map[string]int64{"max\n": 1 << 20, "4096\n": 4096, "999999999999\n": 1 << 20} {
-		files["/sys/fs/cgroup/memory.max"] = limit
-		if n, ok := available(read); !ok || n != want {
-			t.Errorf("limit %q: %d, want %d", limit, n, want)
-		}
-	}
-	for n, want := range map[int64]string{5: "5 bytes", 1536: "1.5 KiB", 3 << 40: "3.0 TiB"} {
-		if got := size(n); got != want {
-			t.Errorf("size(%d) = %s, want %s", n, got, want)
-		}
-	}
-	if err := fits(1<<60, 2); err == nil || !strings.Contains(err.Error(), "EiB of memory for its 2 devices") {
-		t.Errorf("1 EiB: %v", err)
-	}
 }

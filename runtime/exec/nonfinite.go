@@ -48,7 +48,7 @@ func (p *Program) FindNonFinite() (*NonFinite, error) {
 		return nil, errClosed
 	}
 	found := make([]*NonFinite, len(p.m.ranks))
-	err := p.m.each(func(d *device) (err error) {
+	err := p.m.each(func(d *logical) (err error) {
 		found[d.rank], err = d.findNonFinite(p)
 		return err
 	})
@@ -84,21 +84,21 @@ type extent struct {
 
 // search follows the values that are not finite through a program.
 type search struct {
-	d     *device
+	d     *logical
 	p     *Program
 	last  []extent // disjoint
 	nodes []NonFinite
 	from  [][]int // by node: those that it read
+	err   error   // of reading the device's memory
 }
 
-func (d *device) findNonFinite(p *Program) (*NonFinite, error) {
+func (d *logical) findNonFinite(p *Program) (*NonFinite, error) {
 	s := &search{d: d, p: p}
-	d.begin(p.index)
 	s.inputs()
 	prog, g := &d.prog.Progs[p.index], &d.guards[p.index]
 	for i := range g.at {
 		reads := s.reads(i) // before it writes over them
-		if err := d.run(p.index, i, i+1); err != nil {
+		if err := d.step(p.index, i, i+1); err != nil {
 			return nil, err
 		}
 		switch c := prog.Instrs[i].Comm; {
@@ -109,6 +109,9 @@ func (d *device) findNonFinite(p *Program) (*NonFinite, error) {
 		default:
 			s.look(i, reads)
 		}
+		if s.err != nil {
+			return nil, s.err
+		}
 	}
 	if err := d.endAt(p.index, g.at); err != ErrNotFinite {
 		return nil, err
@@ -118,28 +121,28 @@ func (d *device) findNonFinite(p *Program) (*NonFinite, error) {
 
 // inputs looks at what the program begins with.
 func (s *search) inputs() {
-	add := func(buffer int, what string) {
-		n := NonFinite{Rank: s.d.rank, Instr: -1, What: what}
-		s.note(buffer, s.d.size(buffer), n, nil)
-	}
+	begun := func(what string) NonFinite { return NonFinite{Rank: s.d.rank, Instr: -1, What: what} }
 	for _, t := range s.d.prog.Tensors {
 		kind := "the parameter"
 		if strings.Contains(t.Path, "/") {
 			kind = "the state"
 		}
-		add(t.Buffer, fmt.Sprintf("%s %s that the step began with", kind, t.Path))
+		s.note(t.Buffer, s.read(t.Buffer), begun(fmt.Sprintf("%s %s that the step began with", kind, t.Path)), nil)
 	}
 	for i := range s.d.prog.Ports {
 		if port := &s.d.prog.Ports[i]; port.Program == s.p.name && port.Role == program.RoleData {
-			add(port.Buffer, fmt.Sprintf("the field %s of the data", port.Path))
+			s.note(port.Buffer, s.d.progs[s.p.index].Port(i), begun(fmt.Sprintf("the field %s of the data", port.Path)), nil)
 		}
 	}
 }
 
-// size is the bytes of a buffer's elements.
-func (d *device) size(buffer int) int64 {
-	b := &d.prog.Buffers[buffer]
-	return int64(program.Elems(b.Axes)) * int64(program.DTypeSize(b.DType))
+// read is what a buffer of the device holds, until the next call.
+func (s *search) read(buffer int) []byte {
+	mem, err := s.d.read(s.d.buffer(buffer))
+	if s.err == nil {
+		s.err = err
+	}
+	return mem
 }
 
 // reads are the nodes that instruction i reads.
@@ -154,15 +157,13 @@ func (s *search) reads(i int) (nodes []int) {
 				bufs = append(bufs, in.Bufs[j])
 			}
 		}
-	case in.Comm.Kind == program.Recv:
-		bufs = nil
-	case in.Comm.Kind != program.Send:
-		bufs = bufs[:len(bufs)/2]
+	default:
+		bufs, _ = in.Ends()
 	}
 	for _, b := range bufs {
 		x := &s.d.prog.Buffers[b]
 		for _, w := range s.last {
-			if w.node >= 0 && w.memory == x.Memory && w.lo < x.Offset+s.d.size(b) && x.Offset < w.hi && !slices.Contains(nodes, w.node) {
+			if w.node >= 0 && w.memory == x.Memory && w.lo < x.Offset+x.Size() && x.Offset < w.hi && !slices.Contains(nodes, w.node) {
 				nodes = append(nodes, w.node)
 			}
 		}
@@ -173,7 +174,7 @@ func (s *search) reads(i int) (nodes []int) {
 // forget drops what was in the buffers that instruction i is going to write.
 func (s *search) forget(i int) {
 	s.d.written(s.p.m.plan.Kernels, &s.d.prog.Progs[s.p.index].Instrs[i], func(b int) {
-		s.put(b, s.d.size(b), -1)
+		s.put(b, s.d.prog.Buffers[b].Size(), -1)
 	})
 }
 
@@ -183,7 +184,7 @@ func (s *search) look(i int, reads []int) {
 	arg := 0
 	s.d.written(s.p.m.plan.Kernels, in, func(b int) {
 		n := NonFinite{Rank: s.d.rank, Instr: i, Comm: in.Comm != nil && !in.Comm.Moves() && in.Comm.Kind != program.ShardSlice}
-		size := s.d.size(b)
+		size := s.d.prog.Buffers[b].Size()
 		by := ""
 		if c := in.Comm; c != nil {
 			by = strings.TrimSpace(c.Kind + " " + strings.Join(c.Over, ","))
@@ -202,7 +203,7 @@ func (s *search) look(i int, reads []int) {
 		if in.Pos != "" { // of one of its operations
 			n.What += ", around " + in.Pos
 		}
-		s.note(b, size, n, reads)
+		s.note(b, s.read(b)[:size], n, reads)
 	})
 }
 
@@ -215,9 +216,10 @@ func describe(b *program.Buffer) string {
 	return b.DType + "[" + strings.Join(axes, ", ") + "]"
 }
 
-// note looks at a buffer and makes a node of it if it is not finite.
-func (s *search) note(buffer int, size int64, n NonFinite, reads []int) {
-	mem := s.d.buffer(buffer)[:size]
+// note looks at the beginning of a buffer and makes a node of it if it is not
+// finite.
+func (s *search) note(buffer int, mem []byte, n NonFinite, reads []int) {
+	size := int64(len(mem))
 	n.NaN, n.Inf = countNonFinite(s.d.prog.Buffers[buffer].DType, mem)
 	if n.NaN+n.Inf == 0 {
 		s.put(buffer, size, -1)
@@ -324,16 +326,22 @@ func countNonFinite(name string, mem []byte) (nan, inf int) {
 
 // Finite says of the tensors of this process's devices which are trained and not
 // finite: the path of the first, in the order of the plan, or "".
-func (m *Machine) Finite() (path string, ok bool) {
+func (m *Machine) Finite() (path string, err error) {
 	for _, d := range m.devices {
 		for _, t := range d.prog.Tensors {
 			if !t.Train {
 				continue
 			}
-			if nan, inf := countNonFinite(d.prog.Buffers[t.Buffer].DType, d.buffer(t.Buffer)); nan+inf > 0 {
-				return t.Path, false
+			p, bad := m.part(d, t.Buffer), 0
+			err := p.get(func(_ int, mem []byte) error {
+				nan, inf := countNonFinite(d.prog.Buffers[t.Buffer].DType, mem)
+				bad += nan + inf
+				return nil
+			})
+			if err != nil || bad > 0 {
+				return t.Path, err
 			}
 		}
 	}
-	return "", true
+	return "", nil
 }

@@ -32,7 +32,7 @@ func TestFirstIsTheCause(t *testing.T) {
 	for i := range buffers {
 		buffers[i] = program.Buffer{Offset: int64(64 * i), Bytes: 64, DType: "f32", Axes: []program.Axis{{Name: "a", Size: 16, Global: 16}}}
 	}
-	d := &device{prog: &program.Device{Buffers: buffers, Ports: []program.Port{{Program: "step", Role: program.RoleLoss, Buffer: 3}}}}
+	d := &logical{prog: &program.Device{Buffers: buffers, Ports: []program.Port{{Program: "step", Role: program.RoleLoss, Buffer: 3}}}}
 	s := &search{d: d, p: &Program{name: "step"}}
 	node := func(buffer, instr int, reads ...int) int {
 		s.put(buffer, 64, len(s.nodes))

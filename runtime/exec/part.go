@@ -3,29 +3,26 @@ package exec
 import (
 	"slices"
 
+	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
 
-// part is a box of a whole tensor in a device's memory.
-type part struct {
+// box is a box of a whole tensor, of a device.
+type box struct {
 	rank   int
-	own    bool  // no lower rank has the same box
 	shape  []int // of the whole
 	lo, hi []int
-	mem    []byte // the box, row-major; nil on a device of another process
-	elem   int    // bytes of one element
+	elem   int // bytes of one element
 }
 
-func (m *Machine) part(d *device, b *program.Buffer, mem []byte) part {
-	p := part{rank: d.rank, mem: mem, elem: program.DTypeSize(b.DType)}
-	p.lo, p.hi = m.plan.Box(d.rank, b.Axes)
+func (m *Machine) box(d *logical, b *program.Buffer) box {
+	x := box{rank: d.rank, elem: program.DTypeSize(b.DType)}
+	x.lo, x.hi = m.plan.Box(d.rank, b.Axes)
 	for _, a := range b.Axes {
-		p.shape = append(p.shape, a.Global)
+		x.shape = append(x.shape, a.Global)
 	}
-	return p
+	return x
 }
-
-func (p *part) wholeBytes() int { return product(p.shape) * p.elem }
 
 // runs calls f for the pieces of the box's elements [from, to) that are
 // contiguous in the whole tensor too: local and whole are where a piece of n
@@ -33,47 +30,110 @@ func (p *part) wholeBytes() int { return product(p.shape) * p.elem }
 //
 // Axes from cut+1 on are whole, so that a row of the box is a range of the axis
 // cut and all that is below it.
-func (p *part) runs(from, to int, f func(local, whole, n int)) {
-	cut, below := len(p.shape)-1, 1
-	for cut > 0 && p.lo[cut] == 0 && p.hi[cut] == p.shape[cut] {
-		below *= p.shape[cut]
+func (x *box) runs(from, to int, f func(local, whole, n int)) {
+	cut, below := len(x.shape)-1, 1
+	for cut > 0 && x.lo[cut] == 0 && x.hi[cut] == x.shape[cut] {
+		below *= x.shape[cut]
 		cut--
 	}
 	row := below
 	if cut >= 0 {
-		row = (p.hi[cut] - p.lo[cut]) * below
+		row = (x.hi[cut] - x.lo[cut]) * below
 	}
 	for at := from; at < to; {
 		r, within := at/row, at%row
 		n := min(row-within, to-at)
 		start, stride := within, below
 		if cut >= 0 {
-			start += p.lo[cut] * below
-			stride *= p.shape[cut]
+			start += x.lo[cut] * below
+			stride *= x.shape[cut]
 		}
 		for i := cut - 1; i >= 0; i-- {
-			size := p.hi[i] - p.lo[i]
-			start += (p.lo[i] + r%size) * stride
+			size := x.hi[i] - x.lo[i]
+			start += (x.lo[i] + r%size) * stride
 			r /= size
-			stride *= p.shape[i]
+			stride *= x.shape[i]
 		}
 		f(at, start, n)
 		at += n
 	}
 }
 
-func (p *part) elems() int {
+func (x *box) elems() int {
 	n := 1
-	for i := range p.lo {
-		n *= p.hi[i] - p.lo[i]
+	for i := range x.lo {
+		n *= x.hi[i] - x.lo[i]
 	}
 	return n
 }
 
-func (p *part) bytes() int { return p.elems() * p.elem }
+func (x *box) bytes() int      { return x.elems() * x.elem }
+func (x *box) wholeBytes() int { return product(x.shape) * x.elem }
 
-// slice is the box for others to read.
-func (p *part) slice(mem []byte) Slice { return Slice{Rank: p.rank, Lo: p.lo, Hi: p.hi, Bytes: mem} }
+// of is the box for others to read.
+func (x *box) of() Box { return Box{Rank: x.rank, Lo: x.lo, Hi: x.hi} }
+
+// place copies elements of the box, from that one on, into the whole tensor.
+func (x *box) place(whole []byte, from int, mem []byte) {
+	x.runs(from, from+len(mem)/x.elem, func(local, at, n int) {
+		copy(whole[at*x.elem:(at+n)*x.elem], mem[(local-from)*x.elem:])
+	})
+}
+
+// pick copies elements of the box, from that one on, out of the whole tensor.
+func (x *box) pick(mem []byte, from int, whole []byte) {
+	x.runs(from, from+len(mem)/x.elem, func(local, at, n int) {
+		copy(mem[(local-from)*x.elem:(local-from+n)*x.elem], whole[at*x.elem:])
+	})
+}
+
+// part is a box in a device's memory.
+type part struct {
+	box
+	own bool // no lower rank has the same box
+	d   *logical
+	mem device.Range // the box, row-major
+}
+
+func (m *Machine) part(d *logical, buffer int) part {
+	return part{box: m.box(d, &d.prog.Buffers[buffer]), d: d, mem: d.buffer(buffer)}
+}
+
+// chunkBytes is the most that is copied or sent at a time. It is a multiple of
+// every element's size.
+const chunkBytes = 1 << 20
+
+// chunks calls f with pieces of the box's memory, and the element with which each
+// begins, of buf.
+func (p *part) chunks(f func(from int, mem device.Range, buf []byte) error) error {
+	buf := p.d.room(min(p.mem.Bytes, chunkBytes))
+	for at := int64(0); at < p.mem.Bytes; at += chunkBytes {
+		mem := p.mem.Slice(at, min(at+chunkBytes, p.mem.Bytes))
+		if err := f(int(at)/p.elem, mem, buf[:mem.Bytes]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// get calls f with what the box holds, piece by piece, and the element with which
+// each begins.
+func (p *part) get(f func(from int, mem []byte) error) error {
+	return p.chunks(func(from int, mem device.Range, buf []byte) error {
+		if err := p.d.copied(mem.Memory.CopyOut(buf, mem.Offset)); err != nil {
+			return err
+		}
+		return f(from, buf)
+	})
+}
+
+// set copies the box out of the whole tensor to the device.
+func (p *part) set(whole []byte) error {
+	return p.chunks(func(from int, mem device.Range, buf []byte) error {
+		p.pick(buf, from, whole)
+		return p.d.copied(mem.Memory.CopyIn(mem.Offset, buf))
+	})
+}
 
 // add appends a part, which are in order of rank, and says whether its box is a
 // lower rank's, too.
@@ -83,25 +143,4 @@ func add(parts []part, p part) []part {
 		p.own = p.own && !slices.Equal(parts[i].lo, p.lo)
 	}
 	return append(parts, p)
-}
-
-// gather copies the box into its place in the whole tensor.
-func (p *part) gather(whole []byte) {
-	p.runs(0, p.elems(), func(local, at, n int) {
-		copy(whole[at*p.elem:(at+n)*p.elem], p.mem[local*p.elem:])
-	})
-}
-
-// place copies elements of the box, from that one on, into the whole tensor.
-func (p *part) place(whole []byte, from int, mem []byte) {
-	p.runs(from, from+len(mem)/p.elem, func(local, at, n int) {
-		copy(whole[at*p.elem:(at+n)*p.elem], mem[(local-from)*p.elem:])
-	})
-}
-
-// scatter copies the box out of the whole tensor.
-func (p *part) scatter(whole []byte) {
-	p.runs(0, p.elems(), func(local, at, n int) {
-		copy(p.mem[local*p.elem:(local+n)*p.elem], whole[at*p.elem:])
-	})
 }

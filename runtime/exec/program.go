@@ -17,10 +17,10 @@ type Program struct {
 	n      int // instructions, of the device with most
 	fields []Field
 	data   [][]View
-	parts  [][]part // of fields
+	feeds  [][]fed // of fields
 	stats  []string
 	grads  []gradient
-	whole  func(*device) error // runs all of it
+	whole  func(*logical) error // runs all of it
 
 	scalars []*scalar
 	reports []report
@@ -34,13 +34,18 @@ type Field struct {
 	Shape []int
 }
 
-// View is the part of a field that one device reads: the box [Lo, Hi) of the
-// whole, row-major, in the device's memory.
+// View is the part of a field that one device reads, in the host's memory, from
+// where a run gives it to the device.
 type View struct {
-	Rank   int
-	Lo, Hi []int
-	I32    []int32 // nil for a field of f32
-	F32    []float32
+	Box
+	I32 []int32 // nil for a field of f32
+	F32 []float32
+}
+
+// fed is a device's box of a field, and the bytes of its port.
+type fed struct {
+	box
+	bytes []byte
 }
 
 // Program is the program of that name ("step", "eval"), or nil.
@@ -86,9 +91,8 @@ func (m *Machine) Step() error {
 // Fields lists what the program is fed, in the order of the plan.
 func (p *Program) Fields() []Field { return p.fields }
 
-// Data is the memory of a field on each device that reads it, to be filled
-// before a run; nil for an unknown field. Programs may share it: fill it before
-// each run.
+// Data is the memory of a field for each device that reads it, to be filled
+// before a run; nil for an unknown field. What is there stays.
 func (p *Program) Data(field string) []View {
 	for i := range p.fields {
 		if p.fields[i].Name == field {
@@ -105,12 +109,12 @@ func (p *Program) Feed(field string, whole []byte) error {
 		if p.fields[i].Name != field {
 			continue
 		}
-		parts := p.parts[i]
-		if want := parts[0].wholeBytes(); len(whole) != want {
+		feeds := p.feeds[i]
+		if want := feeds[0].wholeBytes(); len(whole) != want {
 			return errorf(ReasonInput, nil, "the field %s has %d bytes, and program %s reads %d", field, len(whole), p.name, want)
 		}
-		for j := range parts {
-			parts[j].scatter(whole)
+		for j := range feeds {
+			feeds[j].pick(feeds[j].bytes, 0, whole)
 		}
 		return nil
 	}
@@ -124,11 +128,11 @@ func (p *Program) FeedPart(field string, box []byte) error {
 		if p.fields[i].Name != field {
 			continue
 		}
-		own := &p.parts[i][0]
-		if len(p.parts[i]) != 1 || len(box) != len(own.mem) {
-			return errorf(ReasonInput, nil, "%d bytes are not the part of field %s that %d devices read", len(box), field, len(p.parts[i]))
+		own := &p.feeds[i][0]
+		if len(p.feeds[i]) != 1 || len(box) != len(own.bytes) {
+			return errorf(ReasonInput, nil, "%d bytes are not the part of field %s that %d devices read", len(box), field, len(p.feeds[i]))
 		}
-		copy(own.mem, box)
+		copy(own.bytes, box)
 		return nil
 	}
 	return errorf(ReasonInput, nil, "program %s reads no field %s", p.name, field)
@@ -170,17 +174,14 @@ func (p *Program) Stat(name string) (value float64, ok bool) {
 func (m *Machine) bindPrograms() error {
 	for i := range m.devices[0].prog.Progs {
 		p := &Program{m: m, index: i, name: m.devices[0].prog.Progs[i].Name}
-		p.whole = func(d *device) error {
-			d.begin(p.index)
-			return d.runGuarded(p.index)
-		}
+		p.whole = func(d *logical) error { return d.runGuarded(p.index) }
 		for _, d := range m.ranks {
-			if d.arena != nil {
+			if d.here() {
 				p.n = max(p.n, len(d.prog.Progs[i].Instrs))
 			}
 			for j := range d.prog.Ports {
-				if port := &d.prog.Ports[j]; port.Program == p.name {
-					p.bind(d, port)
+				if d.prog.Ports[j].Program == p.name {
+					p.bind(d, j)
 				}
 			}
 		}
@@ -199,56 +200,57 @@ func (m *Machine) bindPrograms() error {
 
 // bind adds one device's port. Of devices of other processes, what they report
 // matters here.
-func (p *Program) bind(d *device, port *program.Port) {
-	mem := d.buffer(port.Buffer)
-	b := &d.prog.Buffers[port.Buffer]
+func (p *Program) bind(d *logical, i int) {
+	port := &d.prog.Ports[i]
+	var mem []byte
+	if d.here() {
+		mem = d.progs[p.index].Port(i)
+	}
 	switch {
 	case port.Role == program.RoleGrad:
-		p.bindGradient(d, port, b, mem)
-		return
+		p.bindGradient(d, port)
 	case port.Role == program.RoleLoss || port.Role == program.RoleStat:
 		p.bindScalar(d, port, mem)
-		return
 	case mem == nil:
-		return
-	}
-	switch port.Role {
-	case program.RoleStep:
+	case port.Role == program.RoleStep:
 		p.m.steps = append(p.m.steps, &elements[int32](mem)[0])
-	case program.RoleSeed:
+	case port.Role == program.RoleSeed:
 		p.m.seeds = append(p.m.seeds, &elements[int32](mem)[0])
-	case program.RoleCoord:
-		d.coords = append(d.coords, coordinates{p.index, elements[int32](mem), p.m.plan.Coordinates(d.rank)})
-	case program.RoleData:
-		p.bindData(d, port, b, mem)
+	case port.Role == program.RoleCoord:
+		for k, at := range p.m.plan.Coordinates(d.rank) {
+			elements[int32](mem)[k] = int32(at)
+		}
+	case port.Role == program.RoleData:
+		p.bindData(d, port, mem)
 	}
 }
 
-func (p *Program) bindData(d *device, port *program.Port, b *program.Buffer, mem []byte) {
+func (p *Program) bindData(d *logical, port *program.Port, mem []byte) {
+	b := &d.prog.Buffers[port.Buffer]
 	i := slices.IndexFunc(p.fields, func(f Field) bool { return f.Name == port.Path })
 	if i < 0 {
 		i = len(p.fields)
 		t := tensorOf(port.Path, b)
 		p.fields = append(p.fields, Field{Name: port.Path, DType: b.DType, Axes: t.Axes, Shape: t.Shape})
-		p.data, p.parts = append(p.data, nil), append(p.parts, nil)
+		p.data, p.feeds = append(p.data, nil), append(p.feeds, nil)
 	}
-	part := p.m.part(d, b, mem)
-	v := View{Rank: d.rank, Lo: part.lo, Hi: part.hi}
+	f := fed{p.m.box(d, b), mem}
+	v := View{Box: f.of()}
 	if b.DType == dtype.I32.String() {
 		v.I32 = elements[int32](mem)
 	} else {
 		v.F32 = elements[float32](mem)
 	}
 	p.data[i] = append(p.data[i], v)
-	p.parts[i] = append(p.parts[i], part)
+	p.feeds[i] = append(p.feeds[i], f)
 }
 
-// unbind drops every reference into the arenas.
+// unbind drops every reference into the memory of the devices.
 func (p *Program) unbind() {
 	*p = Program{m: p.m, index: p.index, name: p.name, n: p.n}
 }
 
-// elements is memory as elements; arenas and buffers are aligned for any.
+// elements is memory as elements; ports are aligned for any.
 func elements[T any](mem []byte) []T {
 	var zero T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mem))), len(mem)/int(unsafe.Sizeof(zero)))

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"ptc/runtime/comm"
+	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
 
@@ -15,7 +16,7 @@ type scalar struct {
 	first      int // the lowest rank that has it
 	devices    int // that have it
 	f32        *float32
-	f64        *float64 // in the memory of a device of this process, or in a report
+	f64        *float64 // in a port of a device of this process, or in a report
 }
 
 // value is NaN where there is none.
@@ -41,7 +42,7 @@ type report struct {
 }
 
 // bindScalar adds a device's port, also of a device of another process.
-func (p *Program) bindScalar(d *device, port *program.Port, mem []byte) {
+func (p *Program) bindScalar(d *logical, port *program.Port, mem []byte) {
 	path := port.Path
 	if port.Role == program.RoleLoss {
 		path = ""
@@ -99,7 +100,7 @@ func (p *Program) bindReports() error {
 		mem := unsafe.Slice((*byte)(unsafe.Pointer(&r.values[0])), 8*n)
 		var err error
 		r.call, err = d.comm.Prepare(comm.Op{Kind: comm.Broadcast, Group: d.comm.Mesh().World(), DType: comm.F64, Inner: n,
-			Root: rank, Src: mem, Dst: mem, Label: "loss and statistics"})
+			Root: rank, Src: device.Bytes(mem), Dst: device.Bytes(mem), Label: "loss and statistics"})
 		if err != nil {
 			return errorf(ReasonBug, err, "the loss of program %s cannot be told to all processes", p.name)
 		}

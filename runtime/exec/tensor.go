@@ -19,12 +19,16 @@ func (t *Tensor) Elems() int { return product(t.Shape) }
 // Bytes is the size of the whole tensor.
 func (t *Tensor) Bytes() int { return t.Elems() * program.DTypeSize(t.DType) }
 
-// Slice is what one device holds of a tensor: the box [Lo, Hi) of the whole,
-// row-major. Bytes is the device's own memory.
-type Slice struct {
+// Box says what one device holds of a tensor: [Lo, Hi) of the whole, row-major.
+type Box struct {
 	Rank   int
 	Lo, Hi []int
-	Bytes  []byte
+}
+
+// Slice is a box with its bytes.
+type Slice struct {
+	Box
+	Bytes []byte
 }
 
 func tensorOf(path string, b *program.Buffer) Tensor {
@@ -51,7 +55,7 @@ func (m *Machine) bindTensors() {
 				m.tensors = append(m.tensors, whole)
 				m.parts = append(m.parts, nil)
 			}
-			m.parts[n] = add(m.parts[n], m.part(d, b, d.buffer(t.Buffer)))
+			m.parts[n] = add(m.parts[n], m.part(d, t.Buffer))
 		}
 	}
 }
@@ -69,21 +73,33 @@ func (m *Machine) Tensor(path string) (Tensor, bool) {
 	return m.tensors[i], true
 }
 
-// Slices is what each device of this process holds of a tensor, in order of rank;
-// devices among which it is replicated hold the same box. What is written there
-// is the tensor's value: all copies must be the same before the next run.
-func (m *Machine) Slices(path string) []Slice {
+// Boxes is what each device of this process holds of a tensor, in order of rank;
+// devices among which it is replicated hold the same box.
+func (m *Machine) Boxes(path string) []Box {
 	i, ok := m.byPath[path]
 	if !ok {
 		return nil
 	}
-	var out []Slice
+	var out []Box
 	for _, p := range m.parts[i] {
-		if p.mem != nil {
-			out = append(out, p.slice(p.mem))
+		if p.d.here() {
+			out = append(out, p.of())
 		}
 	}
 	return out
+}
+
+// WriteBox sets what one device of this process holds of a tensor. All copies must
+// be the same before the next run.
+func (m *Machine) WriteBox(path string, rank int, src []byte) error {
+	if i, ok := m.byPath[path]; ok {
+		for _, p := range m.parts[i] {
+			if p.d.here() && p.rank == rank && p.mem.Bytes == int64(len(src)) {
+				return p.d.copied(p.mem.Memory.CopyIn(p.mem.Offset, src))
+			}
+		}
+	}
+	return errorf(ReasonInput, nil, "rank %d holds no box of %d bytes of the tensor %s", rank, len(src), path)
 }
 
 func (m *Machine) find(path string, elems int) (int, error) {
@@ -118,8 +134,7 @@ func (m *Machine) WriteBytes(path string, src []byte) error {
 	if err != nil {
 		return err
 	}
-	m.scatter(i, src)
-	return nil
+	return m.scatter(i, src)
 }
 
 func (m *Machine) findBytes(path string, mem []byte) (int, error) {
@@ -160,23 +175,24 @@ func (m *Machine) Write(path string, src []float32) error {
 	}
 	t := &m.tensors[i]
 	if t.DType == f32 {
-		m.scatter(i, bytesOf(src))
-		return nil
+		return m.scatter(i, bytesOf(src))
 	}
 	raw := make([]byte, t.Bytes())
 	if err := Convert(raw, t.DType, bytesOf(src), f32); err != nil {
 		return errorf(ReasonInput, err, "the tensor %s cannot be set", path)
 	}
-	m.scatter(i, raw)
-	return nil
+	return m.scatter(i, raw)
 }
 
-func (m *Machine) scatter(tensor int, whole []byte) {
+func (m *Machine) scatter(tensor int, whole []byte) error {
 	for i := range m.parts[tensor] {
-		if p := &m.parts[tensor][i]; p.mem != nil {
-			p.scatter(whole)
+		if p := &m.parts[tensor][i]; p.d.here() {
+			if err := p.set(whole); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 func product(shape []int) int {

@@ -30,8 +30,7 @@ func (p *Program) Trace(report func(Span)) error {
 		return errClosed
 	}
 	spans := make([][]Span, len(p.m.ranks))
-	err := p.m.each(func(d *device) error {
-		d.begin(p.index)
+	err := p.m.each(func(d *logical) error {
 		instrs := d.prog.Progs[p.index].Instrs
 		list := make([]Span, 0, len(instrs))
 		for i := range instrs {
@@ -54,7 +53,7 @@ func (p *Program) Trace(report func(Span)) error {
 				s.Kernel, s.Class, s.Flops, s.Bytes = k.Name, k.Class, k.Flops, k.Bytes
 			}
 			s.Start = time.Now()
-			if err := d.run(p.index, i, i+1); err != nil {
+			if err := d.step(p.index, i, i+1); err != nil {
 				return err
 			}
 			s.End = time.Now()

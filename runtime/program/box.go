@@ -54,6 +54,9 @@ func Elems(axes []Axis) int {
 	return n
 }
 
+// Size is the number of bytes of the buffer's elements.
+func (b *Buffer) Size() int64 { return int64(Elems(b.Axes) * DTypeSize(b.DType)) }
+
 // DTypeSize is the number of bytes of one element, or 0 for an unknown dtype.
 func DTypeSize(name string) int {
 	d, _ := dtype.Parse(name)

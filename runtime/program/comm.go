@@ -25,6 +25,15 @@ const MaxOpen = 32
 // device.
 func (c *Comm) Moves() bool { return c.Kind == Fetch || c.Kind == Store }
 
+// Ends are the buffers that a communication reads, and those that it writes.
+func (in *Instr) Ends() (sources, destinations []int) {
+	first := len(in.Bufs) / 2
+	if in.Comm.Kind == Send {
+		first = 1
+	}
+	return in.Bufs[:first], in.Bufs[first:]
+}
+
 // Views are those of all tensors that c exchanges.
 func (c *Comm) Views() []View {
 	return append([]View{{c.Outer, c.Inner}}, c.Rest...)

@@ -227,6 +227,15 @@ type Port struct {
 	After int `cbor:"5,keyasint,omitempty"`
 }
 
+// In says whether the runtime feeds the port: else it reads it.
+func (p *Port) In() bool {
+	switch p.Role {
+	case RoleData, RoleStep, RoleSeed, RoleCoord:
+		return true
+	}
+	return false
+}
+
 // Device is the program of one device, or of several that run the same.
 type Device struct {
 	Ranks   []int     `cbor:"1,keyasint,omitempty"` // logical devices that run this: row-major numbers in the mesh

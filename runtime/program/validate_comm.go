@@ -227,17 +227,12 @@ func (d *Device) validatePlaces(in *Instr, want []int64) error {
 // spans gives what a communication reads and writes; its buffers are known to be
 // valid.
 func (d *Device) spans(in *Instr) (reads, writes []span) {
-	first := len(in.Bufs) / 2 // that is written
-	if in.Comm.Kind == Send {
-		first = 1
+	sources, destinations := in.Ends()
+	for _, n := range sources {
+		reads = append(reads, d.Buffers[n].elements())
 	}
-	for i, n := range in.Bufs {
-		s := d.Buffers[n].elements()
-		if i >= first {
-			writes = append(writes, s)
-		} else {
-			reads = append(reads, s)
-		}
+	for _, n := range destinations {
+		writes = append(writes, d.Buffers[n].elements())
 	}
 	return reads, writes
 }

@@ -115,7 +115,7 @@ func (s span) within(t span) bool { return s.memory == t.memory && t.lo <= s.lo 
 func (b *Buffer) span(n int64) span { return span{b.Memory, b.Offset, b.Offset + n} }
 
 // elements are the bytes of b's elements.
-func (b *Buffer) elements() span { return b.span(int64(Elems(b.Axes) * DTypeSize(b.DType))) }
+func (b *Buffer) elements() span { return b.span(b.Size()) }
 
 // validateTensors checks names and initial values, and that what lives between
 // steps has a place that nothing else is in: a buffer that meets it is in that

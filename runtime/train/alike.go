@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ptc/runtime/comm"
+	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
 
@@ -220,7 +221,7 @@ func (p *processes) compare(facts []fact, what string) (string, error) {
 func (p *processes) gather(mine []byte, what string) ([]byte, error) {
 	all := make([]byte, len(mine)*p.end.Mesh().Size())
 	call, err := p.end.Prepare(comm.Op{Kind: comm.AllGather, Group: p.end.Mesh().World(), DType: comm.Bool, Inner: len(mine),
-		Src: mine, Dst: all, Label: what})
+		Src: device.Bytes(mine), Dst: device.Bytes(all), Label: what})
 	if err == nil {
 		err = call.Run()
 	}

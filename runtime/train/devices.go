@@ -174,6 +174,14 @@ func boxOf(lo, hi []int) safetensors.Slice {
 	return s
 }
 
+func product(shape []int64) int64 {
+	n := int64(1)
+	for _, x := range shape {
+		n *= x
+	}
+	return n
+}
+
 // read gives a whole tensor, as the type that t has. Every process reads the
 // same ones in the same order, and the root gets them.
 func (d *devices) read(t checkpoint.Tensor, dst []byte) error {
@@ -207,8 +215,13 @@ func (d *devices) readAll(tensors []checkpoint.Tensor) error {
 // other processes have devices too, only this one's boxes of it.
 func (d *devices) load(t checkpoint.Tensor, from safetensors.DType, read func(box safetensors.Slice, dst []byte) error) error {
 	if d.m.Shared() {
-		for _, s := range d.m.Slices(t.Name) {
-			if err := d.loadBox(boxOf(s.Lo, s.Hi), s.Bytes, t.DType, from, read); err != nil {
+		for _, b := range d.m.Boxes(t.Name) {
+			box := boxOf(b.Lo, b.Hi)
+			dst := grow(&d.buf, product(box.Extent)*t.DType.Size())
+			if err := d.loadBox(box, dst, t.DType, from, read); err != nil {
+				return err
+			}
+			if err := d.m.WriteBox(t.Name, b.Rank, dst); err != nil {
 				return err
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ptc/runtime/comm"
+	"ptc/runtime/device"
 )
 
 // When the root has collected what it writes to a file, the other processes have
@@ -86,7 +87,7 @@ func (p *processes) tell(what byte) error {
 		if rank == p.end.Rank() {
 			continue
 		}
-		if err := p.message(comm.Op{Kind: comm.Send, Peer: rank, Src: said}); err != nil {
+		if err := p.message(comm.Op{Kind: comm.Send, Peer: rank, Src: device.Bytes(said)}); err != nil {
 			return err
 		}
 	}
@@ -97,7 +98,7 @@ func (p *processes) tell(what byte) error {
 func (p *processes) awaitRoot() error {
 	heard := []byte{atWork}
 	for heard[0] != finished {
-		if err := p.message(comm.Op{Kind: comm.Recv, Peer: 0, Dst: heard}); err != nil {
+		if err := p.message(comm.Op{Kind: comm.Recv, Peer: 0, Dst: device.Bytes(heard)}); err != nil {
 			return err
 		}
 	}

@@ -141,9 +141,9 @@ func trimZeros(b []byte) []byte {
 // notFinite is the path of a trained parameter that is not finite on some process,
 // "" if all are.
 func (r *run) notFinite() (string, error) {
-	path, _ := r.dev.m.Finite()
-	if r.end == nil {
-		return path, nil
+	path, err := r.dev.m.Finite()
+	if err != nil || r.end == nil {
+		return path, err
 	}
 	mine := make([]byte, originBytes)
 	copy(mine, path)

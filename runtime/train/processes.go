@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"ptc/runtime/comm"
+	"ptc/runtime/device"
 	"ptc/runtime/exec"
 	"ptc/runtime/program"
 )
@@ -62,7 +63,7 @@ func (p *processes) connect(plan *program.Plan, ends []comm.Device) error {
 	p.wish, p.stops = make([]int32, 1), make([]int32, 1)
 	bytes := func(x []int32) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), 4) }
 	p.stop, err = p.end.Prepare(comm.Op{Kind: comm.AllReduce, Reduce: comm.Max, Group: p.end.Mesh().World(), DType: comm.I32,
-		Inner: 1, Src: bytes(p.wish), Dst: bytes(p.stops), Label: "between two steps"})
+		Inner: 1, Src: device.Bytes(bytes(p.wish)), Dst: device.Bytes(bytes(p.stops)), Label: "between two steps"})
 	return err
 }
 

@@ -6,7 +6,8 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"ptc/runtime/loader"
+	"ptc/runtime/device"
+	"ptc/runtime/device/host"
 	"ptc/runtime/program"
 )
 
@@ -14,7 +15,9 @@ import (
 // in a plan as any others do.
 
 func init() {
-	loader.Register("test", func(r loader.Request) (loader.Engine, error) { return &toyEngine{Request: r}, nil })
+	host.Register("test", func(r device.Request, arena []byte) (host.Kernels, error) {
+		return &toyKernelsOf{Request: r, arena: arena}, nil
+	})
 }
 
 // afterStep is called after each step of any toy plan, with its number.
@@ -24,19 +27,20 @@ var afterStep atomic.Pointer[func(step int32)]
 // its arguments, which it may change.
 var afterKernel atomic.Pointer[func(symbol string, rank int, a [][]float32)]
 
-type toyEngine struct {
-	loader.Request
-	args [8][]float32
+type toyKernelsOf struct {
+	device.Request
+	arena []byte
+	args  [8][]float32
 }
 
-func (e *toyEngine) Close() {}
+func (e *toyKernelsOf) Close() {}
 
-func (e *toyEngine) Replay(prog, from, to int) error {
+func (e *toyKernelsOf) Replay(prog, from, to int) error {
 	for _, in := range e.Device.Progs[prog].Instrs[from:to] {
 		k := &e.Plan.Kernels[in.Kernel]
 		for i, b := range in.Bufs {
 			buf := &e.Device.Buffers[b]
-			e.args[i] = unsafe.Slice((*float32)(unsafe.Pointer(&e.Arena[buf.Offset])), buf.Bytes/4)
+			e.args[i] = unsafe.Slice((*float32)(unsafe.Pointer(&e.arena[buf.Offset])), buf.Bytes/4)
 		}
 		toyKernels[k.Symbol](e.args[:len(in.Bufs)])
 		if f := afterKernel.Load(); f != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"ptc/runtime/comm"
+	"ptc/runtime/device"
 )
 
 // FailureDevices is the number of devices for which Failures are written.
@@ -41,7 +42,7 @@ var Failures = map[string]func(d comm.Device, stall func()) error{
 		return differ(d, func(op *comm.Op) { op.Kind = comm.Broadcast })
 	},
 	"sizes": func(d comm.Device, _ func()) error {
-		return differ(d, func(op *comm.Op) { op.Inner = 2; op.Src, op.Dst = op.Src[:8], op.Dst[:8] })
+		return differ(d, func(op *comm.Op) { op.Inner = 2; op.Src, op.Dst = op.Src.Slice(0, 8), op.Dst.Slice(0, 8) })
 	},
 	"labels": func(d comm.Device, _ func()) error {
 		return differ(d, func(op *comm.Op) { op.Label = "blocks.1" })
@@ -49,7 +50,7 @@ var Failures = map[string]func(d comm.Device, stall func()) error{
 	"receiver": func(d comm.Device, stall func()) error { // nobody sends
 		if d.Rank() == 2 {
 			buf := make([]byte, 4)
-			return run(d, comm.Op{Kind: comm.Recv, DType: comm.F32, Inner: 1, Dst: buf, Peer: 0, Label: "activations"})
+			return run(d, comm.Op{Kind: comm.Recv, DType: comm.F32, Inner: 1, Dst: device.Bytes(buf), Peer: 0, Label: "activations"})
 		}
 		stall()
 		return nil
@@ -58,9 +59,9 @@ var Failures = map[string]func(d comm.Device, stall func()) error{
 		buf := make([]byte, 400)
 		switch d.Rank() {
 		case 0:
-			return run(d, comm.Op{Kind: comm.Send, DType: comm.F32, Inner: 50, Src: buf[:200], Peer: 2})
+			return run(d, comm.Op{Kind: comm.Send, DType: comm.F32, Inner: 50, Src: device.Bytes(buf[:200]), Peer: 2})
 		case 2:
-			return run(d, comm.Op{Kind: comm.Recv, DType: comm.F32, Inner: 100, Dst: buf, Peer: 0})
+			return run(d, comm.Op{Kind: comm.Recv, DType: comm.F32, Inner: 100, Dst: device.Bytes(buf), Peer: 0})
 		}
 		stall()
 		return nil
@@ -87,7 +88,7 @@ var Messages = map[string]string{
 func sequence(d comm.Device, before func(step int) error) error {
 	buf := make([]byte, 16)
 	call, err := d.Prepare(comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: comm.F32,
-		Inner: 4, Src: buf, Dst: buf, Label: "blocks.0"})
+		Inner: 4, Src: device.Bytes(buf), Dst: device.Bytes(buf), Label: "blocks.0"})
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func sequence(d comm.Device, before func(step int) error) error {
 // differ has device 1 issue another operation than the rest.
 func differ(d comm.Device, change func(*comm.Op)) error {
 	buf := make([]byte, 16)
-	op := comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: comm.F32, Inner: 4, Src: buf, Dst: buf, Label: "blocks.0"}
+	op := comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: comm.F32, Inner: 4, Src: device.Bytes(buf), Dst: device.Bytes(buf), Label: "blocks.0"}
 	if d.Rank() == 1 {
 		change(&op)
 	}

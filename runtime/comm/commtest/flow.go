@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 
 	"ptc/runtime/comm"
+	"ptc/runtime/device"
 )
 
 // payload is what message i of a stream carries.
@@ -34,13 +35,13 @@ func (s *suite) pipeline(messages int) error {
 		for j := range depth {
 			for tag, peers := range [][2]int{{next, last}, {last, next}} {
 				send, err := s.d.Prepare(comm.Op{Kind: comm.Send, DType: comm.F32, Inner: size, Label: "out",
-					Src: payload(rank, peers[0], tag, i*depth+j, size), Peer: peers[0], Tag: tag})
+					Src: device.Bytes(payload(rank, peers[0], tag, i*depth+j, size)), Peer: peers[0], Tag: tag})
 				if err != nil {
 					return err
 				}
 				in := make([]byte, 4*size)
 				recv, err := s.d.Prepare(comm.Op{Kind: comm.Recv, DType: comm.F32, Inner: size, Label: "in",
-					Dst: in, Peer: peers[1], Tag: tag})
+					Dst: device.Bytes(in), Peer: peers[1], Tag: tag})
 				if err != nil {
 					return err
 				}
@@ -99,21 +100,21 @@ func (s *suite) stress(operations int) error {
 		if trials[i], err = s.next(64); err != nil {
 			return err
 		}
-		srcs[i] = bytes.Clone(trials[i].op.Src)
+		srcs[i] = bytes.Clone(trials[i].src)
 	}
 	count := make([]byte, 4)
 	total, err := s.d.Prepare(comm.Op{Kind: comm.AllReduce, Group: s.d.Mesh().World(), DType: comm.I32,
-		Inner: 1, Src: count, Dst: count, Label: "count"})
+		Inner: 1, Src: device.Bytes(count), Dst: device.Bytes(count), Label: "count"})
 	if err != nil {
 		return err
 	}
 	for round := range operations {
 		for i, t := range trials {
-			copy(t.op.Src, srcs[i])
+			copy(t.src, srcs[i])
 			if err := t.call.Run(); err != nil {
 				return err
 			}
-			if !bytes.Equal(t.op.Dst, t.want) {
+			if !bytes.Equal(t.dst, t.want) {
 				return t.check(s)
 			}
 		}
@@ -157,7 +158,7 @@ func (s *suite) sums(axis, label string) (func(int) error, error) {
 		return nil, err
 	}
 	buf := make([]byte, 4)
-	call, err := s.d.Prepare(comm.Op{Kind: comm.AllReduce, Group: g, DType: comm.I32, Inner: 1, Src: buf, Dst: buf, Label: label})
+	call, err := s.d.Prepare(comm.Op{Kind: comm.AllReduce, Group: g, DType: comm.I32, Inner: 1, Src: device.Bytes(buf), Dst: device.Bytes(buf), Label: label})
 	return func(times int) error {
 		for i := range times {
 			binary.LittleEndian.PutUint32(buf, uint32(i))
@@ -176,11 +177,11 @@ func (s *suite) sums(axis, label string) (func(int) error, error) {
 func (s *suite) ring(times int) error {
 	n, rank := s.d.Mesh().Size(), s.d.Rank()
 	out, in := make([]byte, 4), make([]byte, 4)
-	send, err := s.d.Prepare(comm.Op{Kind: comm.Send, DType: comm.I32, Inner: 1, Src: out, Peer: (rank + 1) % n, Tag: 9})
+	send, err := s.d.Prepare(comm.Op{Kind: comm.Send, DType: comm.I32, Inner: 1, Src: device.Bytes(out), Peer: (rank + 1) % n, Tag: 9})
 	if err != nil {
 		return err
 	}
-	recv, err := s.d.Prepare(comm.Op{Kind: comm.Recv, DType: comm.I32, Inner: 1, Dst: in, Peer: (rank + n - 1) % n, Tag: 9})
+	recv, err := s.d.Prepare(comm.Op{Kind: comm.Recv, DType: comm.I32, Inner: 1, Dst: device.Bytes(in), Peer: (rank + n - 1) % n, Tag: 9})
 	if err != nil {
 		return err
 	}

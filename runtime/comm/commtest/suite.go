@@ -9,6 +9,7 @@ import (
 
 	"ptc/internal/dtype"
 	"ptc/runtime/comm"
+	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
 
@@ -83,10 +84,11 @@ func groups(m *comm.Mesh) ([]*comm.Group, error) {
 // trial is one random operation with what it must give, and the trials of its
 // further tensors.
 type trial struct {
-	op   comm.Op
-	call comm.Call
-	want []byte
-	rest []*trial
+	op       comm.Op
+	src, dst []byte
+	call     comm.Call
+	want     []byte
+	rest     []*trial
 }
 
 // next draws an operation. largest bounds the elements of a slice.
@@ -145,36 +147,37 @@ func (s *suite) trial(op comm.Op, inPlace bool, seed uint64) *trial {
 	}
 	me := op.Group.Coord(s.d.Rank())
 	t := &trial{op: op, want: expect(&op, srcs, me)}
-	t.op.Src = bytes.Clone(srcs[me])
-	t.op.Dst = bytes.Repeat([]byte{0xa5}, len(t.want))
+	t.src = bytes.Clone(srcs[me])
+	t.dst = bytes.Repeat([]byte{0xa5}, len(t.want))
 	slice := elems * op.DType.Size()
 	switch {
 	case op.Kind == comm.Barrier:
-		t.op.Src, t.op.Dst = nil, nil
+		t.src, t.dst = nil, nil
 	case !inPlace:
 	case op.Kind == comm.AllReduce || op.Kind == comm.Broadcast:
-		t.op.Dst = t.op.Src
+		t.dst = t.src
 	case op.Kind == comm.ReduceScatter && op.Outer == 1:
-		t.op.Dst = t.op.Src[me*slice : (me+1)*slice]
+		t.dst = t.src[me*slice : (me+1)*slice]
 	case op.Kind == comm.AllGather && op.Outer == 1:
-		own := t.op.Dst[me*slice : (me+1)*slice]
-		copy(own, t.op.Src)
-		t.op.Src = own
+		own := t.dst[me*slice : (me+1)*slice]
+		copy(own, t.src)
+		t.src = own
 	}
+	t.op.Src, t.op.Dst = device.Bytes(t.src), device.Bytes(t.dst)
 	return t
 }
 
 func (t *trial) check(s *suite) error {
-	if !bytes.Equal(t.op.Dst, t.want) {
+	if !bytes.Equal(t.dst, t.want) {
 		i := 0
-		for t.op.Dst[i] == t.want[i] {
+		for t.dst[i] == t.want[i] {
 			i++
 		}
 		e := i / t.op.DType.Size()
 		return fmt.Errorf("%s over %v: element %d of %d is %g instead of %g", t.op.Signature(), t.op.Group.Members(s.d.Rank()),
-			e, len(t.want)/t.op.DType.Size(), get(t.op.DType, t.op.Dst, e), get(t.op.DType, t.want, e))
+			e, len(t.want)/t.op.DType.Size(), get(t.op.DType, t.dst, e), get(t.op.DType, t.want, e))
 	}
-	s.digest.Write(t.op.Dst)
+	s.digest.Write(t.dst)
 	for i, x := range t.rest {
 		if err := x.check(s); err != nil {
 			return fmt.Errorf("tensor %d: %w", i+1, err)
@@ -185,9 +188,9 @@ func (t *trial) check(s *suite) error {
 
 // sources are what the operation sends, of all tensors.
 func (t *trial) sources() [][]byte {
-	out := [][]byte{t.op.Src}
+	out := [][]byte{t.src}
 	for _, x := range t.rest {
-		out = append(out, x.op.Src)
+		out = append(out, x.src)
 	}
 	return out
 }

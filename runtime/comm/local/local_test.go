@@ -16,6 +16,7 @@ import (
 	"ptc/runtime/comm"
 	"ptc/runtime/comm/commtest"
 	_ "ptc/runtime/comm/local"
+	"ptc/runtime/device"
 )
 
 func open(t testing.TB, devices int, o comm.Options) []comm.Device {
@@ -211,11 +212,11 @@ func program(d comm.Device, elems int) ([]comm.Call, error) {
 	w := d.Mesh().World()
 	var calls []comm.Call
 	for _, op := range []comm.Op{
-		{Kind: comm.AllReduce, Src: large, Dst: large, Inner: elems * n},
-		{Kind: comm.ReduceScatter, Src: large, Dst: small, Inner: elems / 4, Outer: 4},
-		{Kind: comm.AllGather, Src: small, Dst: large, Inner: elems},
-		{Kind: comm.Send, Src: small, Inner: elems, Peer: (rank + 1) % n},
-		{Kind: comm.Recv, Dst: make([]byte, 4*elems), Inner: elems, Peer: (rank + n - 1) % n},
+		{Kind: comm.AllReduce, Src: device.Bytes(large), Dst: device.Bytes(large), Inner: elems * n},
+		{Kind: comm.ReduceScatter, Src: device.Bytes(large), Dst: device.Bytes(small), Inner: elems / 4, Outer: 4},
+		{Kind: comm.AllGather, Src: device.Bytes(small), Dst: device.Bytes(large), Inner: elems},
+		{Kind: comm.Send, Src: device.Bytes(small), Inner: elems, Peer: (rank + 1) % n},
+		{Kind: comm.Recv, Dst: device.Bytes(make([]byte, 4*elems)), Inner: elems, Peer: (rank + n - 1) % n},
 		{Kind: comm.Barrier},
 	} {
 		op.DType = comm.F32
@@ -276,7 +277,7 @@ func BenchmarkAllReduce(b *testing.B) {
 				b.ReportAllocs()
 				err := comm.Run(open(b, devices, comm.Options{}), func(d comm.Device) error {
 					buf := make([]byte, bytes)
-					c, err := d.Prepare(comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: comm.F32, Inner: bytes / 4, Src: buf, Dst: buf})
+					c, err := d.Prepare(comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: comm.F32, Inner: bytes / 4, Src: device.Bytes(buf), Dst: device.Bytes(buf)})
 					for i := 0; i < b.N && err == nil; i++ {
 						err = c.Run()
 					}

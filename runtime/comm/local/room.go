@@ -51,7 +51,7 @@ type collective struct {
 	room    *room
 	member  int // in room.members
 	coord   int // in the operation's group
-	tensors []comm.Op
+	tensors []comm.Host
 	work    works
 	slot    *slot
 	queued  bool // the slot is still in use

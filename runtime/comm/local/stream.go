@@ -80,6 +80,7 @@ type message struct {
 	waiter
 	s    *stream
 	recv bool
+	buf  []byte // that is sent, or received into
 	done atomic.Bool
 }
 
@@ -141,7 +142,7 @@ func (s *stream) send(c *message) (other *message, full bool) {
 		if c.differs(r) {
 			return r, false
 		}
-		copy(r.op.Dst, c.op.Src)
+		copy(r.buf, c.buf)
 		r.finish()
 		c.finish()
 	case len(s.free) > 0:
@@ -159,10 +160,10 @@ func (s *stream) buffer(c *message) {
 	last := len(s.free) - 1
 	buf := s.free[last]
 	s.free = s.free[:last]
-	if len(buf) < len(c.op.Src) { // buffers in use are not enlarged by reserve
-		buf = make([]byte, len(c.op.Src))
+	if len(buf) < len(c.buf) { // buffers in use are not enlarged by reserve
+		buf = make([]byte, len(c.buf))
 	}
-	copy(buf, c.op.Src)
+	copy(buf, c.buf)
 	s.buffered.push(parcel{buf, c})
 	c.finish()
 }
@@ -183,7 +184,7 @@ func (s *stream) receive(c *message) (other *message, full bool) {
 	if c.differs(p.from) {
 		return p.from, false
 	}
-	copy(c.op.Dst, p.buf)
+	copy(c.buf, p.buf)
 	c.finish()
 	if s.senders.n > 0 {
 		s.buffer(s.senders.pop())

@@ -11,7 +11,7 @@ import (
 // waiter is what a collective and a message have in common: the operation, and
 // how its device waits.
 type waiter struct {
-	d         *device
+	d         *end
 	op        comm.Op
 	signature string
 	seq       atomic.Uint64 // number of the operation in its room or stream, from 1
@@ -45,7 +45,7 @@ const (
 const patience = 5 * time.Millisecond
 
 // init readies a waiter; the world is locked.
-func (x *waiter) init(d *device, op comm.Op) {
+func (x *waiter) init(d *end, op comm.Op) {
 	x.d, x.op, x.signature, x.wake = d, op, op.Signature(), make(chan struct{}, 1)
 	x.timer = time.NewTimer(d.w.opts.Timeout)
 	x.timer.Stop()

@@ -11,10 +11,10 @@ type works struct {
 	units int64
 }
 
-func newWorks(op *comm.Op) works {
+func newWorks(tensors []comm.Host) works {
 	var ws works
-	for i, one := range op.Single() {
-		w := newWork(&one)
+	for i := range tensors {
+		w := newWork(&tensors[i].Op)
 		w.tensor = i
 		ws.of = append(ws.of, w)
 		ws.units += w.units

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"ptc/runtime/comm"
+	"ptc/runtime/device"
 )
 
 func init() {
@@ -26,7 +27,7 @@ type world struct {
 	streams map[link]*stream
 	waiters []*waiter // of all prepared calls, to be woken by a failure
 
-	devices []*device
+	devices []*end
 }
 
 // cause is the failure that ended the world.
@@ -43,7 +44,7 @@ func Open(m *comm.Mesh, o comm.Options) ([]comm.Device, error) {
 	w := &world{mesh: m, opts: o.WithDefaults(), patient: m.Size() <= runtime.GOMAXPROCS(0), rooms: map[meeting]*room{}, streams: map[link]*stream{}}
 	devs := make([]comm.Device, m.Size())
 	for r := range devs {
-		d := &device{w: w, rank: r}
+		d := &end{w: w, rank: r}
 		w.devices = append(w.devices, d)
 		devs[r] = d
 	}
@@ -66,21 +67,27 @@ func (w *world) wakeAll() {
 	}
 }
 
-// device is one device of a world.
-type device struct {
+// end is one device's end of a world.
+type end struct {
 	w      *world
 	rank   int
 	closed atomic.Bool
 	at     atomic.Pointer[waiter] // where it waits, for the errors of others
 }
 
-func (d *device) Rank() int        { return d.rank }
-func (d *device) Mesh() *comm.Mesh { return d.w.mesh }
+func (d *end) Rank() int        { return d.rank }
+func (d *end) Mesh() *comm.Mesh { return d.w.mesh }
 
-func (d *device) Abort(err error) { _ = d.w.fail(err) }
+// Serves bytes of this process.
+func (d *end) Serves(m device.Memory) bool {
+	_, ok := m.HostBytes()
+	return ok
+}
+
+func (d *end) Abort(err error) { _ = d.w.fail(err) }
 
 // Close fails the waits of others for this device.
-func (d *device) Close() error {
+func (d *end) Close() error {
 	if !d.closed.Swap(true) {
 		d.w.wakeAll()
 	}
@@ -88,7 +95,7 @@ func (d *device) Close() error {
 }
 
 // usable is why the device can start nothing any more, or nil.
-func (d *device) usable() error {
+func (d *end) usable() error {
 	if f := d.w.failed.Load(); f != nil {
 		return comm.Aborted(d.rank, f.err)
 	}
@@ -98,8 +105,12 @@ func (d *device) usable() error {
 	return nil
 }
 
-func (d *device) Prepare(op comm.Op) (comm.Call, error) {
+func (d *end) Prepare(op comm.Op) (comm.Call, error) {
 	if err := op.Check(d.rank, d.w.mesh.Size()); err != nil {
+		return nil, err
+	}
+	tensors, err := op.OnHost(d.rank)
+	if err != nil {
 		return nil, err
 	}
 	w := d.w
@@ -107,11 +118,11 @@ func (d *device) Prepare(op comm.Op) (comm.Call, error) {
 	defer w.mu.Unlock()
 	switch op.Kind {
 	case comm.Send:
-		c := &message{s: w.stream(link{d.rank, op.Peer, op.Tag}, &op)}
+		c := &message{s: w.stream(link{d.rank, op.Peer, op.Tag}, &op), buf: tensors[0].Src}
 		c.init(d, op)
 		return c, nil
 	case comm.Recv:
-		c := &message{s: w.stream(link{op.Peer, d.rank, op.Tag}, &op), recv: true}
+		c := &message{s: w.stream(link{op.Peer, d.rank, op.Tag}, &op), recv: true, buf: tensors[0].Dst}
 		c.init(d, op)
 		return c, nil
 	}
@@ -119,7 +130,7 @@ func (d *device) Prepare(op comm.Op) (comm.Call, error) {
 	c.init(d, op)
 	c.coord = op.Group.Coord(d.rank)
 	c.member = slices.Index(c.room.members, d.rank)
-	c.tensors, c.work = c.op.Single(), newWorks(&c.op)
+	c.tensors, c.work = tensors, newWorks(tensors)
 	return c, nil
 }
 

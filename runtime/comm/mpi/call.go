@@ -11,8 +11,9 @@ import (
 
 // call is a prepared operation: phases of messages.
 type call struct {
-	d            *device
+	d            *end
 	op           comm.Op
+	tensors      []comm.Host
 	signature    string
 	members      []int // ranks, by coordinate; of a Recv the peer alone
 	me           int
@@ -21,7 +22,7 @@ type call struct {
 	header       []byte
 	scratchBytes int
 
-	// The state of an operation under way, guarded by device.mu.
+	// The state of an operation under way, guarded by end.mu.
 	seq     uint64
 	started bool
 	done    bool

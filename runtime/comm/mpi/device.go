@@ -12,14 +12,15 @@ import (
 	"unsafe"
 
 	"ptc/runtime/comm"
+	"ptc/runtime/device"
 )
 
 func init() {
 	comm.Register(comm.Transport{Name: "mpi", Launched: Detect, Open: Open})
 }
 
-// device is this process's device.
-type device struct {
+// end is this process's device.
+type end struct {
 	mesh   *comm.Mesh
 	opts   comm.Options
 	log    io.Writer
@@ -65,7 +66,7 @@ func Open(m *comm.Mesh, o comm.Options) ([]comm.Device, error) {
 	if opened.Swap(true) {
 		return nil, launchError(nil, "MPI can be opened only once in a process")
 	}
-	d := &device{mesh: m, opts: o.WithDefaults(), log: o.Log, lib: &caller{library: lib},
+	d := &end{mesh: m, opts: o.WithDefaults(), log: o.Log, lib: &caller{library: lib},
 		recvs: map[link]*uint64{}, streams: map[link]*stream{},
 		work: make(chan struct{}, 1), quit: make(chan struct{}), gone: make(chan int32, 1)}
 	if d.log == nil {
@@ -95,7 +96,7 @@ func fits(m *comm.Mesh, size int) error {
 
 // thread is the goroutine that initializes and finalizes MPI, which must be on
 // one thread, and polls in between while nobody waits.
-func (d *device) thread(ready chan<- error) {
+func (d *end) thread(ready chan<- error) {
 	runtime.LockOSThread()
 	// A goroutine that ends locked ends its thread, which purego's cannot bear.
 	defer runtime.UnlockOSThread()
@@ -120,7 +121,7 @@ func (d *device) thread(ready chan<- error) {
 	}
 }
 
-func (d *device) initialize() error {
+func (d *end) initialize() error {
 	l := d.lib
 	out := &l.out
 	l.args = [8]uintptr{0, 0, threadSerialized, uintptr(unsafe.Pointer(&out[0]))}
@@ -140,14 +141,24 @@ func (d *device) initialize() error {
 	return fits(d.mesh, int(out[2]))
 }
 
-func (d *device) Rank() int        { return d.rank }
-func (d *device) Mesh() *comm.Mesh { return d.mesh }
+func (d *end) Rank() int        { return d.rank }
+func (d *end) Mesh() *comm.Mesh { return d.mesh }
 
-func (d *device) Prepare(op comm.Op) (comm.Call, error) {
+// Serves bytes of this process.
+func (d *end) Serves(m device.Memory) bool {
+	_, ok := m.HostBytes()
+	return ok
+}
+
+func (d *end) Prepare(op comm.Op) (comm.Call, error) {
 	if err := op.Check(d.rank, d.mesh.Size()); err != nil {
 		return nil, err
 	}
-	c := &call{d: d, op: op, signature: op.Signature()}
+	tensors, err := op.OnHost(d.rank)
+	if err != nil {
+		return nil, err
+	}
+	c := &call{d: d, op: op, signature: op.Signature(), tensors: tensors}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch key := (link{op.Peer, op.Tag}); op.Kind {
@@ -164,7 +175,7 @@ func (d *device) Prepare(op comm.Op) (comm.Call, error) {
 			d.recvs[key] = new(uint64)
 		}
 		c.members, c.phases = []int{op.Peer}, make([]phase, 1)
-		c.phases[0].add(false, op.Peer, region{buf: op.Dst})
+		c.phases[0].add(false, op.Peer, region{buf: tensors[0].Dst})
 	default:
 		c.members, c.me = op.Group.Members(d.rank), op.Group.Coord(d.rank)
 		c.compare = c.comparePhase()
@@ -179,7 +190,7 @@ func (d *device) Prepare(op comm.Op) (comm.Call, error) {
 }
 
 // counter is where operations are numbered alike on all members.
-func (d *device) counter(op *comm.Op) *uint64 {
+func (d *end) counter(op *comm.Op) *uint64 {
 	switch {
 	case op.Kind == comm.Recv:
 		return d.recvs[link{op.Peer, op.Tag}]
@@ -191,7 +202,7 @@ func (d *device) counter(op *comm.Op) *uint64 {
 
 // acquire gives the smallest free scratch that is large enough, or a new one;
 // a program comes to need no more than its operations that overlap.
-func (d *device) acquire(n int) []byte {
+func (d *end) acquire(n int) []byte {
 	if n == 0 {
 		return nil
 	}
@@ -211,14 +222,14 @@ func (d *device) acquire(n int) []byte {
 	return b
 }
 
-func (d *device) release(b []byte) {
+func (d *end) release(b []byte) {
 	if b != nil {
 		d.free = append(d.free, b)
 	}
 }
 
 // usable is why the device can do nothing any more, or nil.
-func (d *device) usable() error {
+func (d *end) usable() error {
 	if f := d.failed.Load(); f != nil {
 		return comm.Aborted(d.rank, f.err)
 	}
@@ -231,7 +242,7 @@ func (d *device) usable() error {
 }
 
 // Close waits until all ranks close and finalizes MPI.
-func (d *device) Close() error {
+func (d *end) Close() error {
 	if d.usable() != nil {
 		return nil
 	}

@@ -14,11 +14,11 @@ import (
 )
 
 // Abort prints the cause and ends all processes.
-func (d *device) Abort(cause error) { _ = d.fail(cause) }
+func (d *end) Abort(cause error) { _ = d.fail(cause) }
 
 // fail ends the job because of an error, unless it has failed before. MPI_Abort
 // does not return where the launcher works as it should.
-func (d *device) fail(err error) error {
+func (d *end) fail(err error) error {
 	if !d.failed.CompareAndSwap(nil, &failure{err}) {
 		return comm.Aborted(d.rank, d.failed.Load().err)
 	}
@@ -54,7 +54,7 @@ const graceTime = 700 * time.Millisecond
 // what this one waits for: a wait that does not end soon after SIGTERM. It does
 // not end the process itself: ptc finishes its step and saves its state after
 // SIGTERM, and a launcher that cannot wait sends SIGKILL.
-func (d *device) reportTermination() {
+func (d *end) reportTermination() {
 	d.signals = make(chan os.Signal, 1)
 	signal.Notify(d.signals, syscall.SIGTERM)
 	go func() {
@@ -82,7 +82,7 @@ type wait struct {
 }
 
 // waits are those under way, with what they wait for.
-func (d *device) waits() map[wait]string {
+func (d *end) waits() map[wait]string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	all := map[wait]string{}

@@ -77,13 +77,13 @@ func (c *call) others(f func(to, from int)) {
 // between two members they are sent and received in one order.
 type piece struct {
 	*call
-	op    comm.Op // of this tensor alone
+	op    comm.Host // of this tensor alone
 	parts [][]byte
 }
 
 // build makes the phases of a collective.
 func (c *call) build() {
-	for _, op := range c.op.Single() {
+	for _, op := range c.tensors {
 		x := &piece{call: c, op: op, parts: make([][]byte, len(c.members))}
 		for i, p := range x.build() {
 			if i == len(c.phases) {

@@ -8,7 +8,7 @@ import (
 )
 
 // pump polls until nothing is under way, giving way to those who wait.
-func (d *device) pump() {
+func (d *end) pump() {
 	for {
 		d.mu.Lock()
 		busy, err := len(d.waiting) > 0, (*comm.Error)(nil)
@@ -28,7 +28,7 @@ func (d *device) pump() {
 }
 
 // kick tells the thread that there is something to poll.
-func (d *device) kick() {
+func (d *end) kick() {
 	select {
 	case d.work <- struct{}{}:
 	default:
@@ -37,7 +37,7 @@ func (d *device) kick() {
 
 // progress advances all that is under way, and says whether something still is.
 // The device is locked.
-func (d *device) progress() (busy bool, err *comm.Error) {
+func (d *end) progress() (busy bool, err *comm.Error) {
 	for i := 0; i < len(d.active); {
 		c := d.active[i]
 		if err := c.advance(); err != nil {
@@ -58,7 +58,7 @@ func (d *device) progress() (busy bool, err *comm.Error) {
 }
 
 // poll makes progress and says whether a call is complete, and so no longer waits.
-func (d *device) poll(c *call) (bool, *comm.Error) {
+func (d *end) poll(c *call) (bool, *comm.Error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, err := d.progress(); err != nil {
@@ -79,7 +79,7 @@ func (d *device) poll(c *call) (bool, *comm.Error) {
 
 // drain waits until all messages of the device have left: MPI must not be
 // finalized before.
-func (d *device) drain() error {
+func (d *end) drain() error {
 	since := time.Now()
 	for i := 0; ; i++ {
 		d.mu.Lock()

@@ -35,10 +35,10 @@ func (c *call) advanceSend() *comm.Error {
 	if !free {
 		return nil
 	}
-	if len(t.buf) < len(c.op.Src) {
-		t.buf = make([]byte, len(c.op.Src))
+	if len(t.buf) < len(c.tensors[0].Src) {
+		t.buf = make([]byte, len(c.tensors[0].Src))
 	}
-	n := copy(t.buf, c.op.Src)
+	n := copy(t.buf, c.tensors[0].Src)
 	pieces := (n + maxMessage - 1) / maxMessage
 	if cap(t.reqs) < pieces {
 		t.reqs, t.stats = make([]uintptr, pieces), make([]status, pieces)

@@ -1,40 +1,53 @@
-package exec
+package host
 
 import (
-	"fmt"
-	"runtime/debug"
-
+	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
 
-// transfer is a captured fetch or store: copies between memories of one device.
+// ownPart is a captured shard_slice: a device's own part of a tensor along an axis.
+type ownPart struct {
+	src, dst     []byte
+	first        int // byte of src
+	piece, every int // bytes: of each contiguous piece, and from one to the next in src
+}
+
+func newOwnPart(e *engine, in *program.Instr) *ownPart {
+	c := in.Comm
+	piece := int(c.Inner) * program.DTypeSize(c.DType)
+	return &ownPart{src: e.bytes(in.Bufs[0]), dst: e.bytes(in.Bufs[1]), piece: piece,
+		first: piece * e.r.Plan.CoordinateOver(e.r.Rank, c.Over), every: piece * e.r.Plan.Parts(c.Over)}
+}
+
+func (o *ownPart) copy() error {
+	for from, to := o.first, 0; to < len(o.dst); from, to = from+o.every, to+o.piece {
+		copy(o.dst[to:to+o.piece], o.src[from:])
+	}
+	return nil
+}
+
+// transfer is a captured fetch or store: copies between memories of the device.
 type transfer struct {
-	src, dst [][]byte
+	src, dst []device.Range
 	finished chan error // one value for each time that it was started
 	busy     bool       // started, and not waited for
 }
 
-func newTransfer(d *device, in *program.Instr) *transfer {
+func newTransfer(e *engine, in *program.Instr) *transfer {
 	t := &transfer{finished: make(chan error, 1)}
-	n := len(in.Bufs) / 2
-	for i := range n {
-		t.src = append(t.src, d.buffer(in.Bufs[i]))
-		t.dst = append(t.dst, d.buffer(in.Bufs[n+i]))
+	src, dst := in.Ends()
+	for i := range src {
+		t.src = append(t.src, e.at(src[i]))
+		t.dst = append(t.dst, e.at(dst[i]))
 	}
 	return t
 }
 
-// copy moves the bytes. A file that cannot be read or written any more is an
-// error, where it would be a fault of the process otherwise.
-func (t *transfer) copy() (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("offloaded memory cannot be reached: %v", p)
+func (t *transfer) copy() error {
+	for i, d := range t.dst {
+		if err := d.Memory.Copy(d.Offset, t.src[i]); err != nil {
+			return err
 		}
-	}()
-	for i := range t.src {
-		copy(t.dst[i], t.src[i])
 	}
 	return nil
 }

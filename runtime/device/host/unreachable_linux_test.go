@@ -1,7 +1,6 @@
-package exec
+package host
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
 
@@ -34,19 +34,21 @@ func faulty(t *testing.T) []byte {
 	return mem
 }
 
-// TestUnreachable: a page that is gone ends a transfer, not the process.
+// TestUnreachable: a page that is gone ends a copy, not the process.
 func TestUnreachable(t *testing.T) {
-	m, err := Open(offloadPlan(program.Disk), Options{})
+	e := offloaded(t, program.Disk, &failing{}).(*engine)
+	e.memories[program.Disk].Close()
+	e.memories[program.Disk] = device.NewFile(faulty(t), nil)
+	p, err := e.Capture(0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer m.Close()
-	gone := make([]byte, 64)
-	x := &transfer{src: [][]byte{faulty(t)}, dst: [][]byte{gone}, finished: make(chan error, 1)}
-	if err := x.copy(); err == nil || !strings.Contains(err.Error(), "cannot be reached") {
-		t.Errorf("%v", err)
-	}
-	if err := fmt.Sprint(m.devices[0].mover.start(x), m.devices[0].mover.wait(x)); !strings.Contains(err, "cannot be reached") {
-		t.Errorf("%v", err)
+	p.Launch()
+	for what, err := range map[string]error{
+		"program": p.Wait(), "in": e.Memory(program.Disk).CopyIn(0, make([]byte, 8)), "out": e.Memory(program.Disk).CopyOut(make([]byte, 8), 0),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "cannot be reached") {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package exec
+package host
 
 import (
 	"bytes"
@@ -8,15 +8,38 @@ import (
 	"strconv"
 	"strings"
 
+	"ptc/runtime/device"
 	"ptc/runtime/native"
+	"ptc/runtime/program"
 )
+
+// Register adds the engine of a kind of code whose kernels load readies. It is
+// called from init only.
+func Register(kind string, load Loader) {
+	device.Register(kind, device.Kind{Open: Opener(load), Fits: fitsHere})
+}
+
+// fitsHere says whether this host has the processor and the memory for devices of a
+// plan.
+func fitsHere(plan *program.Plan, devices []*program.Device) error {
+	if err := native.Supported(plan.Features); err != nil {
+		return err
+	}
+	var total int64
+	for _, d := range devices {
+		for _, n := range []int64{d.Arena, d.Host} {
+			total = min(total, math.MaxInt64-n) + n // no overflow
+		}
+	}
+	return fits(total, len(devices))
+}
 
 // fits says whether the arenas fit into what memory there is. The system maps
 // more than it has and ends the process when it is used: that is to be an error
 // before the run.
 func fits(arenas int64, devices int) error {
 	if limit, used, ok := native.AddressSpace(); ok && arenas > limit-used-spareSpace {
-		return errorf(ReasonMemory, nil, "the plan needs %s of memory, and this process may map %s in all (ulimit -v), of which it has mapped %s and needs %s for threads and tables; raise the limit",
+		return full("the plan needs %s of memory, and this process may map %s in all (ulimit -v), of which it has mapped %s and needs %s for threads and tables; raise the limit",
 			size(arenas), size(limit), size(used), size(spareSpace))
 	}
 	if free, ok := available(os.ReadFile); ok && arenas > free {
@@ -24,10 +47,14 @@ func fits(arenas int64, devices int) error {
 		if devices > 1 {
 			on = fmt.Sprintf(" for its %d devices", devices)
 		}
-		return errorf(ReasonMemory, nil, "the plan needs %s of memory%s, and this host has %s available; a smaller batch or recomputing activations needs less",
+		return full("the plan needs %s of memory%s, and this host has %s available; a smaller batch or recomputing activations needs less",
 			size(arenas), on, size(free))
 	}
 	return nil
+}
+
+func full(format string, args ...any) error {
+	return &device.MemoryError{Msg: fmt.Sprintf(format, args...)}
 }
 
 // spareSpace is how much of a limited address space is left to Go's heap, to

@@ -1,10 +1,10 @@
-package exec
+package host
 
 import (
 	"fmt"
 	"sync/atomic"
 
-	"ptc/runtime/loader"
+	"ptc/runtime/device"
 	"ptc/runtime/native"
 	"ptc/runtime/program"
 )
@@ -13,10 +13,10 @@ import (
 // the kernels and, in the first, the driver that package native replays with.
 const KindELF = "elf"
 
-func init() { loader.Register(KindELF, loadELF) }
+func init() { Register(KindELF, loadELF) }
 
-// nativeEngine replays object code on a team of threads.
-type nativeEngine struct {
+// nativeKernels replays object code on a team of threads.
+type nativeKernels struct {
 	img   *native.Image
 	team  *native.Team
 	progs []*native.Program
@@ -24,8 +24,8 @@ type nativeEngine struct {
 	prog  atomic.Int32
 }
 
-func loadELF(r loader.Request) (loader.Engine, error) {
-	e := &nativeEngine{}
+func loadELF(r device.Request, arena []byte) (Kernels, error) {
+	e := &nativeKernels{}
 	var err error
 	if e.img, err = native.Load(objects(r.Plan)...); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func loadELF(r loader.Request) (loader.Engine, error) {
 		e.team.OnFault(func(f native.Fault) { r.Fault(int(e.prog.Load()), f.String()) })
 	}
 	for i := range r.Device.Progs {
-		p, err := captureELF(r, &r.Device.Progs[i], e.img)
+		p, err := captureELF(r, arena, &r.Device.Progs[i], e.img)
 		if err != nil {
 			e.Close()
 			return nil, fmt.Errorf("program %s: %w", r.Device.Progs[i].Name, err)
@@ -73,14 +73,14 @@ func kernelsBefore(p *program.Program) []int {
 }
 
 // captureELF resolves a program's addresses.
-func captureELF(r loader.Request, p *program.Program, img *native.Image) (*native.Program, error) {
-	base := native.Address(r.Arena)
+func captureELF(r device.Request, arena []byte, p *program.Program, img *native.Image) (*native.Program, error) {
+	base := native.Address(arena)
 	instrs := make([]native.Instr, 0, len(p.Instrs))
 	var scratch int64
 	for i := range p.Instrs {
 		in := &p.Instrs[i]
 		if in.Comm != nil {
-			continue // between two replays
+			continue // a stop
 		}
 		k := &r.Plan.Kernels[in.Kernel]
 		scratch = max(scratch, k.Scratch)
@@ -99,12 +99,12 @@ func captureELF(r loader.Request, p *program.Program, img *native.Image) (*nativ
 }
 
 // Replay enters native code once on each thread.
-func (e *nativeEngine) Replay(prog, from, to int) error {
+func (e *nativeKernels) Replay(prog, from, to int) error {
 	e.prog.Store(int32(prog))
 	return e.team.Replay(e.progs[prog], e.at[prog][from], e.at[prog][to])
 }
 
-func (e *nativeEngine) Close() {
+func (e *nativeKernels) Close() {
 	if e.team != nil {
 		e.team.Close()
 	}
