@@ -52,7 +52,7 @@ func TestExcess(t *testing.T) {
 		{"scratch", "E0615", func(p *program.Plan) { p.Kernels[0].Scratch = 1 << 33 }},
 		{"argument", "E0615", func(p *program.Plan) { p.Kernels[0].Args[0].Bytes = 1 << 47 }},
 		{"elements", "E0615", func(p *program.Plan) {
-			p.Devices[0].Buffers[0].Axes = []program.Axis{{Name: "a", Size: 1, Global: 1 << 45}}
+			p.Devices[0].Buffers[0].Axes = []program.Axis{{Name: "a", Size: 1, Global: 1 << 53}}
 		}},
 		{"symbol", "E0616", func(p *program.Plan) { p.Kernels[0].Symbol = strings.Repeat("k", 4097) }},
 		{"axis", "E0616", func(p *program.Plan) {

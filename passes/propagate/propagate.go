@@ -329,8 +329,8 @@ func (p *propagation) reshard(reader *ir.Op, v *ir.Value, t ir.Type, from origin
 }
 
 // gathersAgain reports whether reader, of the backward phase, has v gathered anew
-// rather than kept since the forward phase: a parameter with zero 3, and what the
-// forward phase has in shards, as sequence parallelism does (Korthikanti et al.,
+// rather than kept since the forward phase: a parameter with zero 3, and what a rule
+// between modules has in shards, as sequence parallelism does (Korthikanti et al.,
 // 2022, section 4.2.2). Of that the shard is kept alone.
 func (p *propagation) gathersAgain(reader *ir.Op, v *ir.Value, t ir.Type) bool {
 	if late := reader.Phase == ir.Backward || reader.Phase == ir.NoPhase && p.backward; !late {
@@ -339,7 +339,12 @@ func (p *propagation) gathersAgain(reader *ir.Op, v *ir.Value, t ir.Type) bool {
 	if root(v).Def == nil {
 		return p.l.zeroLevel >= 3
 	}
-	return p.forward[v] && len(v.Type.Partial) == 0 && p.l.bytes(t) > p.l.bytes(v.Type)
+	return p.forward[v] && len(v.Type.Partial) == 0 && slices.ContainsFunc(v.Type.Axes, func(a ir.Axis) bool {
+		return slices.ContainsFunc(a.Mesh, func(m string) bool {
+			s, _ := p.l.claimOn(a.Name, m, "")
+			return s == 1 && !sharded(t, m)
+		})
+	})
 }
 
 // root is what v is, or is cast from.
