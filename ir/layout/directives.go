@@ -2,6 +2,7 @@ package layout
 
 import (
 	"ptc/internal/diag"
+	"ptc/ir"
 	"ptc/ir/op"
 )
 
@@ -26,7 +27,7 @@ var (
 // Memories where to.
 var (
 	Offloaded = []string{"optimizer", "activations"}
-	Memories  = []string{"host", "disk"}
+	Memories  = []string{ir.Host.String(), ir.Disk.String()}
 )
 
 // source is where the layout says a rule.

@@ -10,7 +10,7 @@ import (
 
 const (
 	// distance is how many kernels must lie between the last reader of an
-	// activation in the forward half and its first in the backward half: what
+	// activation in the forward phase and its first in the backward phase: what
 	// comes back sooner would only travel.
 	distance = 8
 	// least is the fewest bytes that are worth a transfer.
@@ -133,7 +133,7 @@ func swap(f *ir.Func, rules []rule, forward map[*ir.Op]bool) (n int, bytes int64
 // departure is where values leave device memory: behind an operation, by a rule.
 type departure struct{ at, rule int }
 
-// gap is the last operation of the forward half that makes or reads a value made
+// gap is the last operation of the forward phase that makes or reads a value made
 // at i, and the first that reads it behind; that is negative where there is none.
 func gap(f *ir.Func, i int, readers []int, forward map[*ir.Op]bool) (before, after int) {
 	before, after = i, -1

@@ -16,8 +16,8 @@
 //	                                result %h state "w/m"
 //
 // [Activations], level Fused: `offload activations of Block to host`. What the
-// kernels of the modules leave for the backward half is stored behind its last
-// reader in the forward half and fetched before its first one in the backward
+// kernels of the modules leave for the backward phase is stored behind its last
+// reader in the forward phase and fetched before its first one in the backward
 // half; in between its place is free.
 //
 // In: entry functions of one device. Out: the same results, computed by the same

@@ -32,7 +32,7 @@ func rulesOf(m *ir.Module, what string) []rule {
 		if piece == 0 {
 			piece = defaultPiece
 		}
-		to, _ := ir.ParseMemory(x.To)
+		to, _ := ir.ParseMemory(x.To) // one of layout.Memories, which are these
 		out = append(out, rule{to, piece, l.Patterns(x.Of), ir.Str(strings.TrimSpace("offload " + what + " " + x.Where()))})
 	}
 	return out

@@ -133,7 +133,7 @@ func (s *splitter) order() ([][]*ir.Op, error) {
 
 // schedule is the slots of each device: those of the layout's schedule for a
 // training step, one pass through the stages for a function without a
-// backward half.
+// backward phase.
 func (s *splitter) schedule() ([][]schedule.Slot, error) {
 	shape := schedule.Shape{Devices: s.devices, Microbatches: s.rule.Microbatches, Chunks: s.rule.Chunks}
 	if s.f.Name != "step" {
@@ -155,7 +155,7 @@ func (s *splitter) schedule() ([][]schedule.Slot, error) {
 	return x.Devices, nil
 }
 
-// weights marks, for a schedule that splits the backward half, the operations
+// weights marks, for a schedule that splits the backward phase, the operations
 // that no other stage waits for: gradients of weights. Nil if it does not.
 func (s *splitter) weights() map[*ir.Op]bool {
 	row, err := schedule.Lookup(s.rule.Schedule)

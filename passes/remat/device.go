@@ -8,7 +8,7 @@ import "slices"
 type inFlight struct{ kept, pending int64 }
 
 // device is what one device decides together: its regions in the order of the
-// forward half, each once for all microbatches.
+// forward phase, each once for all microbatches.
 type device struct {
 	regions []*region
 	fronts  []front
@@ -34,7 +34,7 @@ type plan struct {
 
 // items are the options of the regions that do again at most so many bytes.
 //
-// While the backward half of a region runs, the device holds what is kept for
+// While the backward phase of a region runs, the device holds what is kept for
 // that region and those before it, of each microbatch in flight, and what the
 // region does again. With one microbatch, those after the region have been
 // released; with more, others are still held, and the sum over all regions

@@ -3,7 +3,7 @@
 //
 // In: the layout's recompute rules: modules, and members of them to keep; or
 // auto, with a budget in bytes for what a device keeps. Out: @step in which the
-// backward half reads its own copies of forward operations, tagged
+// backward phase reads its own copies of forward operations, tagged
 // [ir.Slot] so that fusion leaves them there.
 // Invariant: results are unchanged, bit for bit: a copy has the operands of
 // its original, random numbers included. Any set of operations may be done
@@ -16,9 +16,9 @@
 // made where the backward pass first needs them, so they live as briefly as
 // the gradients beside them.
 //
-// By budget (auto.go): the forward half falls into regions, blocks and what is
+// By budget (auto.go): the forward phase falls into regions, blocks and what is
 // between them (region.go). For each, front.go finds all ways to keep or redo
-// its values that are best in bytes kept, bytes while its backward half runs,
+// its values that are best in bytes kept, bytes while its backward phase runs,
 // and flops; knapsack.go takes one for each region, so that at every moment
 // the budget holds with the fewest flops (device.go), and proves a bound. Sizes
 // are those of one device, microbatches in flight those of the schedule

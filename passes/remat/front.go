@@ -7,7 +7,7 @@ import (
 )
 
 // option is one way to do a region's part: what it keeps, in bytes; what its
-// activations take while its backward half runs, which is what is kept and
+// activations take while its backward phase runs, which is what is kept and
 // what is done again; and the work of doing it again.
 type option struct {
 	keep, work, flops int64
@@ -40,7 +40,7 @@ const (
 
 // frontOf finds the front. It walks the nodes against their order with the set
 // of those that later nodes read to be done again. A node in that set, or that
-// the backward half reads, is kept or done again; one that is done again
+// the backward phase reads, is kept or done again; one that is done again
 // brings in those that it reads. Partial options with equal sets compete, so
 // that the walk is exact, and its effort grows with how many nodes are in the
 // set at once, not with how many there are: dynamic programming over a path

@@ -8,7 +8,7 @@ import (
 	"ptc/ir/op"
 )
 
-// region is a part of the forward half that is done again on its own: a block,
+// region is a part of the forward phase that is done again on its own: a block,
 // or what stands between blocks, of one microbatch on one stage. Values that
 // leave a region are never computed again by it, so regions are independent
 // but for the memory that they share.
@@ -31,7 +31,7 @@ type node struct {
 	bytes int64 // when kept
 	flops int64 // to do it again
 	work  int64 // bytes that it takes when done again; 0 where its readers compute it in passing
-	// needed: the backward half reads it.
+	// needed: the backward phase reads it.
 	needed bool
 	must   decision // undecided where there is a choice
 	from   []int    // nodes that it reads, ascending
@@ -272,7 +272,7 @@ func (b *builder) add(o *ir.Op) {
 	r.nodes = append(r.nodes, n)
 }
 
-// leaves reports whether v is read in the forward half outside its region, or
+// leaves reports whether v is read in the forward phase outside its region, or
 // is a result of the step: then it is not computed again.
 func (b *builder) leaves(v *ir.Value, r *region) bool {
 	if b.result[v] {
@@ -289,7 +289,7 @@ func (b *builder) leaves(v *ir.Value, r *region) bool {
 }
 
 // holder is the region for which a value that leaves its own is kept on a
-// device, and whether it is kept in any case: the backward half reads it there,
+// device, and whether it is kept in any case: the backward phase reads it there,
 // or several regions could, to compute something again. It is kept from the
 // first of them on.
 func (b *builder) holder(v *ir.Value, device int) (h *region, fixed bool) {

@@ -84,7 +84,7 @@ func named(h *halves, rules []rule) map[*ir.Op]bool {
 	return again
 }
 
-// rewriter makes the backward half read copies of forward operations.
+// rewriter makes the backward phase read copies of forward operations.
 type rewriter struct {
 	f      *ir.Func
 	halves *halves
@@ -109,8 +109,8 @@ func (r *rewriter) rewrite() {
 }
 
 // copyOf is v computed again, for a reader in the backward pass, or v itself. A
-// reader on another stage than v has received v in the forward half; to send it
-// again would make it wait for a stage whose backward half is later.
+// reader on another stage than v has received v in the forward phase; to send it
+// again would make it wait for a stage whose backward phase is later.
 func (r *rewriter) copyOf(v *ir.Value, reader *ir.Op) *ir.Value {
 	if v.Def == nil || !r.again[v.Def] || crosses(v.Def, reader) {
 		return v

@@ -50,7 +50,7 @@ func localOf(m *ir.Module) (*local, error) {
 	return l, nil
 }
 
-// hold counts v, which the backward half reads, for the value whose memory or
+// hold counts v, which the backward phase reads, for the value whose memory or
 // whose move it is.
 func (l *local) hold(v *ir.Value) {
 	at := v
@@ -144,7 +144,7 @@ func (l *local) persistent(device func(stage int) int, d int) (sum int64) {
 	return sum
 }
 
-// backward is the most that the backward half of one microbatch holds of values
+// backward is the most that the backward phase of one microbatch holds of values
 // of its own: from where each is made to where it is read last. Elementwise work
 // that only more of its kind reads is done in passing.
 func (l *local) backward(device func(stage int) int, d int) (most int64) {
