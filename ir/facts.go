@@ -79,6 +79,7 @@ type Slot struct {
 	Micro Index // microbatch; an operation without it runs once a step
 	Phase Phase
 	Remat bool // a forward operation rematerialized for the backward phase
+	Run   *Run // that it is in, for each instance of a stack; nil where it runs once
 }
 
 // Over is s, and what it does not say as under has it.
@@ -93,6 +94,9 @@ func (s Slot) Over(under Slot) Slot {
 		s.Phase = under.Phase
 	}
 	s.Remat = s.Remat || under.Remat
+	if s.Run == nil {
+		s.Run = under.Run
+	}
 	return s
 }
 

@@ -76,8 +76,10 @@ type Func struct {
 	Of    string
 	Stage Index // of the part: the position of its devices on the mesh axis of stages
 	Attrs Attrs // kernels: see ir/fusion; planned: sizes of memories
-	Args  []*Arg
-	Ops   []*Op
+	// Stacks are what is repeated in the function.
+	Stacks []*Stack
+	Args   []*Arg
+	Ops    []*Op
 	// Results are in the order of the text. An entry function's result with
 	// the role and path of an argument is that argument's new value.
 	Results []Result
@@ -130,6 +132,9 @@ type Value struct {
 	ID   int // unique in the function; printed %ID
 	Type Type
 	Def  *Op // nil for an argument
+	// Each is the stack of which every instance has such a value, of what no run
+	// makes: an argument, or a result of grad. See [Value.In].
+	Each *Stack
 }
 
 // Op is one operation. Name selects its row in ir/op.
@@ -302,9 +307,15 @@ func (m *Module) Clone() *Module {
 // numbers are kept.
 func (f *Func) Clone() *Func {
 	c := &Func{Name: f.Name, Class: f.Class, Of: f.Of, Stage: f.Stage, Attrs: f.Attrs, nextID: f.nextID, Ops: make([]*Op, 0, len(f.Ops))}
+	stacks, runs := map[*Stack]*Stack{}, map[*Run]*Run{nil: nil}
+	for _, s := range f.Stacks {
+		t := *s
+		stacks[s] = &t
+		c.Stacks = append(c.Stacks, &t)
+	}
 	at := make(map[*Value]*Value, len(f.Args)+len(f.Ops))
 	copyValue := func(v *Value, def *Op) *Value {
-		w := &Value{ID: v.ID, Type: v.Type.Clone(), Def: def}
+		w := &Value{ID: v.ID, Type: v.Type.Clone(), Def: def, Each: stacks[v.Each]}
 		at[v] = w
 		return w
 	}
@@ -316,6 +327,10 @@ func (f *Func) Clone() *Func {
 	for _, o := range f.Ops {
 		p := new(Op)
 		*p = *o
+		if _, known := runs[o.Run]; !known {
+			runs[o.Run] = &Run{Stack: stacks[o.Run.Stack], Down: o.Run.Down}
+		}
+		p.Run = runs[o.Run]
 		p.Args, p.Results = make([]*Value, 0, len(o.Args)), make([]*Value, 0, len(o.Results))
 		for _, a := range o.Args {
 			p.Args = append(p.Args, at[a])

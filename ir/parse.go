@@ -73,6 +73,7 @@ type parser struct {
 	funcs map[string]int // line of each function
 	calls []call
 	f     *Func // the open function, or nil
+	run   *Run  // the open run of it, or nil
 	// values of f; nil for one whose defining line is bad, so that its
 	// readers are not reported as well.
 	values  map[int]*Value

@@ -33,6 +33,13 @@ func (p *parser) funcLine() {
 // which is not yet consumed.
 func (p *parser) bodyLine(word string) {
 	switch word {
+	case "stack":
+		p.at += len(word)
+		p.stackLine()
+	case "for":
+		p.order(1, "operations come before results")
+		p.at += len(word)
+		p.forLine()
 	case "arg":
 		p.order(0, "arguments come before operations and results")
 		p.at += len(word)
@@ -43,8 +50,16 @@ func (p *parser) bodyLine(word string) {
 		p.resultLine()
 	case "end":
 		p.at += len(word)
+		if p.space(); !p.bad && strings.HasPrefix(p.line[p.at:], "for") {
+			p.endFor()
+			return
+		}
 		p.endLine()
-		p.f, p.values = nil, nil
+		if p.run != nil {
+			p.bad = false
+			p.fail(codeSyntax, "`for "+p.run.Stack.Name+"` is not closed", "a line `end for`")
+		}
+		p.f, p.values, p.run = nil, nil, nil
 	case "func":
 		p.fail(codeSyntax, "function @"+p.f.Name+" is not closed before the next", "a line `end`")
 		p.bad = false
@@ -83,6 +98,7 @@ func (p *parser) argLine() {
 func (p *parser) opLine(word string) {
 	start := p.at
 	o := &Op{}
+	o.Run = p.run
 	if word == "_" {
 		p.at++
 	} else if p.at < len(p.line) && p.line[p.at] != '%' {
@@ -177,7 +193,7 @@ func (p *parser) def() *Value {
 	v := &Value{ID: p.id()}
 	p.expect(':')
 	v.Type = p.typ()
-	if p.bad {
+	if v.Each = p.each(); p.bad {
 		return v
 	}
 	if _, ok := p.values[v.ID]; ok {
@@ -187,6 +203,79 @@ func (p *parser) def() *Value {
 	p.values[v.ID] = v
 	p.f.Adopt(v.ID)
 	return v
+}
+
+// stackLine is: stack blocks first=0 count=4.
+func (p *parser) stackLine() {
+	p.space()
+	at := p.at
+	s := &Stack{Name: p.ident("the name of a stack")}
+	as := p.attrs()
+	p.endLine()
+	first, ok := as.Get("first").(Int)
+	count, ok2 := as.Get("count").(Int)
+	switch {
+	case p.bad:
+		return
+	case p.ordinal > 0 || len(p.f.Args) > 0:
+		p.failAt(at, codeSyntax, "stacks come before arguments", "", "")
+	case p.f.Stack(s.Name) != nil:
+		p.failAt(at, codeDuplicate, "stack `"+clip(s.Name)+"` is given twice", "", "")
+	case !ok || !ok2 || len(as) != 2 || first < 0 || count < 1 || first > MaxID || count > MaxID:
+		p.failAt(at, codeSyntax, "stack `"+clip(s.Name)+"` does not say its instances", "`first=0 count=4`", "")
+	default:
+		s.First, s.Count = int(first), int(count)
+		p.f.Stacks = append(p.f.Stacks, s)
+	}
+}
+
+// stack is the name of one.
+func (p *parser) stack() *Stack {
+	p.space()
+	at := p.at
+	name := p.ident("the name of a stack")
+	s := p.f.Stack(name)
+	if s == nil && !p.bad {
+		p.failAt(at, codeUndefined, "unknown stack `"+clip(name)+"`", "", "")
+	}
+	return s
+}
+
+// forLine is: for blocks down.
+func (p *parser) forLine() {
+	if p.run != nil {
+		p.fail(codeSyntax, "a `for` inside another", "a line `end for` first")
+		return
+	}
+	r := &Run{Stack: p.stack()}
+	p.space()
+	if strings.HasPrefix(p.line[p.at:], "down") {
+		r.Down = true
+		p.at += len("down")
+	}
+	if p.endLine(); !p.bad {
+		p.run = r
+	}
+}
+
+func (p *parser) endFor() {
+	if p.run == nil {
+		p.fail(codeSyntax, "`end for` without a `for`", "")
+		return
+	}
+	p.at += len("for")
+	p.endLine()
+	p.run = nil
+}
+
+// each is what follows the type of a value that every instance of a stack has.
+func (p *parser) each() *Stack {
+	p.space()
+	if p.bad || !strings.HasPrefix(p.line[p.at:], "each ") {
+		return nil
+	}
+	p.at += len("each")
+	return p.stack()
 }
 
 // use is a value that is defined above, and not on the line of o itself.

@@ -102,6 +102,13 @@ func (p *printer) function(f *Func) {
 	p.str(f.Name)
 	p.attrs(written(f, f.Attrs, funcFacts))
 	p.str("\n")
+	for _, s := range f.Stacks {
+		p.str("  stack " + s.Name + " first=")
+		p.int(s.First)
+		p.str(" count=")
+		p.int(s.Count)
+		p.str("\n")
+	}
 	for _, a := range f.Args {
 		p.str("  arg ")
 		p.def(a.Value)
@@ -110,9 +117,13 @@ func (p *printer) function(f *Func) {
 		p.origin("", a.Pos)
 		p.str("\n")
 	}
+	var run *Run
 	for _, o := range f.Ops {
+		p.run(run, o.Run)
+		run = o.Run
 		p.op(o)
 	}
+	p.run(run, nil)
 	for _, r := range f.Results {
 		p.str("  result ")
 		p.value(r.Value)
@@ -123,8 +134,28 @@ func (p *printer) function(f *Func) {
 	p.str("end\n")
 }
 
+// run closes a run and opens another.
+func (p *printer) run(from, to *Run) {
+	if from == to {
+		return
+	}
+	if from != nil {
+		p.str("  end for\n")
+	}
+	if to != nil {
+		p.str("  for " + to.Stack.Name)
+		if to.Down {
+			p.str(" down")
+		}
+		p.str("\n")
+	}
+}
+
 func (p *printer) op(o *Op) {
 	p.str("  ")
+	if o.Run != nil {
+		p.str("  ")
+	}
 	if len(o.Results) == 0 {
 		p.str("_")
 	}
@@ -162,8 +193,12 @@ func (p *printer) value(v *Value) {
 func (p *printer) def(v *Value) {
 	p.value(v)
 	p.str(" : ")
-	if v != nil {
-		p.str(v.Type.String())
+	if v == nil {
+		return
+	}
+	p.str(v.Type.String())
+	if v.Each != nil {
+		p.str(" each " + v.Each.Name)
 	}
 }
 

@@ -18,9 +18,11 @@ import (
 	"ptc/passes/precision"
 	"ptc/passes/propagate"
 	"ptc/passes/remat"
+	"ptc/passes/roll"
 	"ptc/passes/scale"
 	"ptc/passes/simplify"
 	"ptc/passes/stage"
+	"ptc/passes/unroll"
 )
 
 // Pass is one row of [Table].
@@ -46,6 +48,10 @@ func optional(o *Options) bool { return !o.NoOptimize }
 
 // Table lists every pass in the order of a compilation.
 var Table = []Pass{
+	{Name: "roll", Doc: "write what is repeated once: blocks that are alike as one, with their number",
+		Run: roll.Run, In: ir.Global, Out: ir.Global, Enabled: optional},
+	{Name: "unroll", Doc: "write every instance of what is repeated out",
+		Run: unroll.Run, In: ir.Global, Out: ir.Global, Required: true},
 	{Name: "simplify", Doc: "common subexpressions, dead code, constant folding, algebra",
 		Run: simplify.Run, In: ir.Global, Out: ir.Global, Enabled: optional},
 	{Name: "context", Doc: "attention over a sharded sequence as a ring of keys and values",

@@ -36,6 +36,8 @@ const (
 	Control
 	// Placement: reshard, which changes where the parts of a value are.
 	Placement
+	// Boundary: enter and leave, the ends of a run.
+	Boundary
 )
 
 // AttrSpec says which attribute an op takes.

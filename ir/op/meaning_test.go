@@ -84,6 +84,8 @@ var meanings = map[string]element{
 	"detach":     scalar1(func(x float64) float64 { return x }),
 	"coordinate": func(*ir.Op, []*tensor.Tensor, coord) float64 { return 0 },
 	"reshard":    scalar1(func(x float64) float64 { return x }),
+	"enter":      scalar1(func(x float64) float64 { return x }),
+	"leave":      func(_ *ir.Op, args []*tensor.Tensor, c coord) float64 { return at(args[1], c) },
 	"add":        scalar2(func(x, y float64) float64 { return x + y }), "sub": scalar2(func(x, y float64) float64 { return x - y }),
 	"mul": scalar2(func(x, y float64) float64 { return x * y }), "max": scalar2(math.Max), "min": scalar2(math.Min),
 	"pow": scalar2(math.Pow),

@@ -124,9 +124,9 @@ func init() {
 		Sample: func(*rand.Rand) Example { return Example{Attrs: ir.A("over", ir.Names{"d"})} },
 	})
 	Register(&Def{
-		Name: "random", Word: "random_normal", Doc: "Numbers of distribution `dist` from operands seed and step, keyed by `site` and the global position of each element; `mesh` pairs axes with their sharding where sizes are local.",
+		Name: "random", Word: "random_normal", Doc: "Numbers of distribution `dist` from operands seed and step, keyed by `site`, which in a run grows by `each` from instance to instance, and the global position of each element; `mesh` pairs axes with their sharding where sizes are local.",
 		Class: Source, MinArgs: 2, MaxArgs: 2,
-		Attrs: []AttrSpec{{"axes", ir.Sizes(nil), true}, {"dist", ir.Name(""), true}, {"site", ir.Int(0), true}, {"mesh", ir.Pairs(nil), false}, firstAttr, wholeAttr},
+		Attrs: []AttrSpec{{"axes", ir.Sizes(nil), true}, {"dist", ir.Name(""), true}, {ir.AttrSite, ir.Int(0), true}, {ir.AttrEach, ir.Int(0), false}, {"mesh", ir.Pairs(nil), false}, firstAttr, wholeAttr},
 		Infer: inferRandom, Shard: elemRule, Eval: evalRandom,
 		Flops: flopsPer(100), Sample: sampleRandom, Localize: localRandom,
 	})

@@ -100,6 +100,7 @@ func (c *checker) function(f *ir.Func) {
 		}
 		c.attrs(where, diag.Pos{}, r.Attrs)
 	}
+	c.stacks(f)
 	c.roles(f)
 }
 

@@ -37,22 +37,3 @@ func NewBuilder(name string, training bool) *Builder {
 	}
 	return fb
 }
-
-// Renumber gives the values of a finished function numbers in the order of the
-// text.
-func Renumber(f *ir.Func) *ir.Func {
-	n := 0
-	set := func(v *ir.Value) { v.ID = n; n++ }
-	for _, a := range f.Args {
-		set(a.Value)
-	}
-	for _, o := range f.Ops {
-		for _, r := range o.Results {
-			set(r)
-		}
-	}
-	// nextID of f counts what was never placed; a fresh function does not.
-	g := &ir.Func{Name: f.Name, Class: f.Class, Attrs: f.Attrs, Args: f.Args, Ops: f.Ops, Results: f.Results}
-	g.Adopt(n - 1)
-	return g
-}

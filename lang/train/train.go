@@ -265,7 +265,8 @@ func (l *Lowerer) finishFunc(fb *eval.Builder, fields []*ir.Arg) {
 		args = append(args, &ir.Arg{Value: fb.Step, Role: ir.RoleStep}, &ir.Arg{Value: fb.Seed, Role: ir.RoleSeed})
 	}
 	fb.Func.Args = args
-	l.Mod.Funcs = append(l.Mod.Funcs, eval.Renumber(fb.Func))
+	fb.Func.Renumber()
+	l.Mod.Funcs = append(l.Mod.Funcs, fb.Func)
 }
 
 // source evaluates the data entry of a train block.

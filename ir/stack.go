@@ -1,0 +1,115 @@
+package ir
+
+import (
+	"strconv"
+	"strings"
+)
+
+// A part of a program that is there many times is written once. What is repeated
+// is a [Stack]: blocks of a model that are alike. Where its instances do a part of
+// their work, one after the other, is a [Run]: forward, backward, update. The
+// operations of a run stand in a row, for one instance in the place of all.
+//
+// A value of a run is one of each instance; a later run of the stack reads its own
+// instance's. An argument or result of the function that is one of each instance
+// has a path with the number left open, `blocks.{i}.mlp.w1`.
+//
+// What goes from instance to instance is a pair: `enter x` at the head of the run is
+// x for the first instance, and for every other one what the instance before gave
+// to `leave`, at the end of it; of the last instance that is the result of `leave`,
+// which is outside. So of one instance both are the identity, and whoever takes them
+// for that is right about the program with one block, in its types, states,
+// gradients and kernels.
+
+// Stack is a repeated part: Count instances, from number First on.
+type Stack struct {
+	Name         string
+	First, Count int
+}
+
+// Run is a way through the instances of a stack.
+type Run struct {
+	Stack *Stack
+	Down  bool // from the last instance to the first
+}
+
+// Numbers are those of the instances in the order of the run.
+func (r *Run) Numbers() []int {
+	out := make([]int, r.Stack.Count)
+	for k := range out {
+		if r.Down {
+			out[k] = r.Stack.First + r.Stack.Count - 1 - k
+		} else {
+			out[k] = r.Stack.First + k
+		}
+	}
+	return out
+}
+
+// Names of the operations at the ends of a run.
+const (
+	Enter = "enter"
+	Leave = "leave"
+)
+
+// In is the stack of which every instance has such a value, or nil where there is one.
+func (v *Value) In() *Stack {
+	switch {
+	case v.Def == nil || v.Def.Run == nil:
+		return v.Each
+	case v.Def.Name == Leave:
+		return nil
+	}
+	return v.Def.Run.Stack
+}
+
+// Stack is the stack called name, or nil.
+func (f *Func) Stack(name string) *Stack {
+	for _, s := range f.Stacks {
+		if s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// OfInstance is the path or scope of instance i, from one in which its number is
+// open: `{i}`, or `{2i+1}` where the stack's instances are of several modules each.
+func OfInstance(pattern string, i int) string {
+	before, rest, ok := strings.Cut(pattern, "{")
+	open, after, closed := strings.Cut(rest, "}")
+	if !ok || !closed {
+		return pattern
+	}
+	times, plus, ok := number(open)
+	if !ok {
+		return pattern
+	}
+	return before + strconv.Itoa(times*i+plus) + after
+}
+
+// OpenNumber is what stands for the number times·i + plus of instance i.
+func OpenNumber(times, plus int) string {
+	s := "i"
+	if times != 1 {
+		s = strconv.Itoa(times) + s
+	}
+	if plus != 0 {
+		s += "+" + strconv.Itoa(plus)
+	}
+	return "{" + s + "}"
+}
+
+// number reads what [OpenNumber] writes between braces.
+func number(s string) (times, plus int, ok bool) {
+	a, b, ok := strings.Cut(s, "i")
+	times, err := 1, error(nil)
+	if a != "" {
+		times, err = strconv.Atoi(a)
+	}
+	if ok && err == nil && b != "" {
+		plus, err = strconv.Atoi(strings.TrimPrefix(b, "+"))
+		ok = b[0] == '+'
+	}
+	return times, plus, ok && err == nil && times > 0 && plus >= 0
+}

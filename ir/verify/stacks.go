@@ -1,0 +1,136 @@
+package verify
+
+import (
+	"fmt"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// stacks checks what is repeated: that the operations of a run are in a row, with
+// `enter` at its head and `leave` at its end; that inside and outside read of each
+// other only what they may; and that a path is open for what instances have each.
+func (c *checker) stacks(f *ir.Func) {
+	known := map[*ir.Stack]bool{nil: true}
+	for _, s := range f.Stacks {
+		if known[s] || f.Stack(s.Name) != s || !ir.IsIdent(s.Name) {
+			c.add(codeStructure, diag.Pos{}, "@"+f.Name, fmt.Sprintf("stack %q is there twice, or cannot be named", s.Name), "", "")
+		}
+		if s.First < 0 || s.Count < 1 {
+			c.add(codeStructure, diag.Pos{}, "@"+f.Name, fmt.Sprintf("stack `%s` has %d instances from %d on", s.Name, s.Count, s.First), "at least one, from 0 on", "")
+		}
+		known[s] = true
+	}
+	r := &runs{checker: c, f: f, known: known, closed: map[*ir.Run]bool{}}
+	for _, o := range f.Ops {
+		r.visit(o)
+	}
+	r.end()
+	for i, a := range f.Args {
+		r.path(fmt.Sprintf("argument %d of @%s", i+1, f.Name), a.Value, a.Path)
+	}
+	for i, x := range f.Results {
+		r.path(fmt.Sprintf("result %d of @%s", i+1, f.Name), x.Value, x.Path)
+	}
+}
+
+// runs goes through the operations of a function with the run that is open.
+type runs struct {
+	*checker
+	f       *ir.Func
+	known   map[*ir.Stack]bool
+	closed  map[*ir.Run]bool
+	now     *ir.Run
+	head    bool               // only `enter` so far
+	tail    bool               // only `leave` from here on
+	entered map[*ir.Value]bool // carried values, and whether they have left
+}
+
+func (r *runs) visit(o *ir.Op) {
+	bad := func(msg string) { r.add(codeStructure, o.Pos, at(r.f, o), msg, "", "") }
+	if o.Run != r.now {
+		r.end()
+		if r.closed[o.Run] || o.Run != nil && (o.Run.Stack == nil || !r.known[o.Run.Stack]) {
+			bad("the operations of its run are not in a row, or its stack is not of the function")
+		}
+		r.now, r.head, r.tail, r.entered = o.Run, true, false, map[*ir.Value]bool{}
+	}
+	for _, v := range o.Args {
+		if v == nil {
+			return
+		}
+		if in := v.In(); in != nil && (o.Run == nil && o.Name != op.Grad || o.Run != nil && in != o.Run.Stack) {
+			bad(fmt.Sprintf("it reads %%%d, which every instance of `%s` has", v.ID, in.Name))
+		}
+	}
+	for _, v := range o.Results {
+		if v != nil && v.Each != nil && (o.Name != op.Grad || !r.known[v.Each]) {
+			bad(fmt.Sprintf("%%%d is said to be one of each instance of `%s`", v.ID, v.Each.Name))
+		}
+	}
+	r.ends(o, bad)
+}
+
+// ends checks the order of `enter` and `leave`.
+func (r *runs) ends(o *ir.Op, bad func(string)) {
+	switch {
+	case (o.Name == ir.Enter || o.Name == ir.Leave) && r.now == nil:
+		bad("there is no run to be at the end of")
+	case o.Name == ir.Enter:
+		if !r.head || len(o.Args) != 1 || o.Args[0].In() != nil {
+			bad("it is not at the head of the run, or what enters is not from outside")
+		}
+		for _, v := range o.Results {
+			r.entered[v] = false
+		}
+	case o.Name == ir.Leave:
+		r.tail = true
+		left, ok := false, false
+		if len(o.Args) == 2 {
+			left, ok = r.entered[o.Args[0]]
+		}
+		if !ok || left {
+			bad("its first operand is not what entered the run, or has left it")
+			return
+		}
+		r.entered[o.Args[0]] = true
+	default:
+		r.head = false
+		if r.tail {
+			bad("it is behind what leaves the run")
+		}
+	}
+}
+
+// end closes the run.
+func (r *runs) end() {
+	if r.now != nil {
+		r.closed[r.now] = true
+		n := 0
+		for _, left := range r.entered {
+			if !left {
+				n++
+			}
+		}
+		if n > 0 {
+			r.add(codeStructure, diag.Pos{}, "@"+r.f.Name, fmt.Sprintf("%d values enter a run of `%s` and do not leave it", n, r.now.Stack.Name), "", "")
+		}
+	}
+	r.now = nil
+}
+
+// path checks that the path of an argument or result is open where every instance
+// has one.
+func (r *runs) path(where string, v *ir.Value, path string) {
+	if v == nil {
+		return
+	}
+	in := v.In()
+	if !r.known[in] {
+		r.add(codeStructure, diag.Pos{}, where, "its stack is not of the function", "", "")
+	}
+	if open := path != ir.OfInstance(path, 0); open != (in != nil) {
+		r.add(codeRole, diag.Pos{}, where, fmt.Sprintf("path %q", path), "`{i}` in it where, and only where, every instance of a stack has one", "")
+	}
+}

@@ -1,0 +1,283 @@
+package roll
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"ptc/ir"
+)
+
+// classes numbers the modules: those that do the same, but for what they read from
+// outside, have one number.
+func (s *sequence) classes() []int {
+	known, out := map[string]int{}, make([]int, s.n)
+	for i := range out {
+		var b strings.Builder
+		for _, a := range s.f.Args {
+			if k, ok := s.family[a.Value]; ok && k == i {
+				fmt.Fprintf(&b, "arg %s %s %s %s %v\n", a.Role, s.opened(a.Path), a.Value.Type, s.openAttrs(a.Attrs), a.Pos)
+			}
+		}
+		for n, w := range s.ways {
+			for _, o := range w.segments[i] {
+				fmt.Fprintf(&b, "%d ", n)
+				s.sign(&b, o, i)
+			}
+		}
+		for _, r := range s.f.Results {
+			if k, ok := s.module(r.Path); ok && k == i {
+				fmt.Fprintf(&b, "result %s %s ", r.Role, s.opened(r.Path))
+				s.operand(&b, r.Value, i)
+				b.WriteByte('\n')
+			}
+		}
+		text := b.String()
+		if known[text] == 0 {
+			known[text] = len(known) + 1
+		}
+		out[i] = known[text]
+	}
+	return out
+}
+
+// sign writes what o, of module i, does.
+func (s *sequence) sign(b *strings.Builder, o *ir.Op, i int) {
+	fmt.Fprintf(b, "%s %s %s %v", o.Name, o.Attrs.With(ir.AttrSite, nil), s.opened(o.Scope), o.Pos)
+	for _, r := range o.Results {
+		b.WriteByte(' ')
+		b.WriteString(r.Type.String())
+	}
+	for _, v := range o.Args {
+		b.WriteByte(' ')
+		s.operand(b, v, i)
+	}
+	b.WriteByte('\n')
+}
+
+// operand writes where v is from, as module i sees it.
+func (s *sequence) operand(b *strings.Builder, v *ir.Value, i int) {
+	if k, ok := s.family[v]; ok {
+		fmt.Fprintf(b, "family %d %s", k-i, s.familyName(v))
+		return
+	}
+	if p, ok := s.pos[v.Def]; ok && v.Def != nil && p.module == i {
+		fmt.Fprintf(b, "%d.%d@%d", p.index, resultIndex(v), p.way.number)
+		return
+	}
+	b.WriteString("outside ")
+	b.WriteString(v.Type.String())
+}
+
+// familyName tells the arguments of a module, and their gradients, apart.
+func (s *sequence) familyName(v *ir.Value) string {
+	if v.Def == nil {
+		return s.names[v]
+	}
+	for k, r := range v.Def.Results {
+		if r == v {
+			return "gradient of " + s.names[v.Def.Args[k+1]]
+		}
+	}
+	return ""
+}
+
+func resultIndex(v *ir.Value) int {
+	for k, r := range v.Def.Results {
+		if r == v {
+			return k
+		}
+	}
+	return -1
+}
+
+// opened is a path with the number of its module of the list left open.
+func (s *sequence) opened(path string) string {
+	i, ok := s.module(path)
+	if !ok {
+		return path
+	}
+	return s.at(path, i, "{i}")
+}
+
+// at is path with what stands for the number i of its module.
+func (s *sequence) at(path string, i int, number string) string {
+	lead := s.list + "."
+	if strings.HasPrefix(path, updates+lead) {
+		lead = updates + lead
+	}
+	return lead + number + path[len(lead)+len(strconv.Itoa(i)):]
+}
+
+func (s *sequence) openAttrs(as ir.Attrs) ir.Attrs {
+	if of := as.Text(ir.AttrCopyOf); of != "" {
+		return as.With(ir.AttrCopyOf, ir.Str(s.opened(of)))
+	}
+	return as
+}
+
+// takes is whether the modules of g can be instances of a stack: all read the same
+// from outside, and otherwise from the instance before, in the same places; and
+// nothing outside reads from within but what leaves the last instance.
+func (s *sequence) takes(g group) bool {
+	s.links = map[*way]*link{}
+	if !s.results(g) {
+		return false
+	}
+	for _, w := range s.ways {
+		if len(s.ops(w, g, 0)) == 0 {
+			continue
+		}
+		l := s.link(w, g)
+		if l == nil || !s.leaves(w, g, l) {
+			return false
+		}
+		s.links[w] = l
+	}
+	return true
+}
+
+// ops are the operations of instance k of g in a way.
+func (s *sequence) ops(w *way, g group, k int) []*ir.Op {
+	var out []*ir.Op
+	for _, seg := range w.segments[g.first+k*g.period : g.first+(k+1)*g.period] {
+		out = append(out, seg...)
+	}
+	return out
+}
+
+// carry is a value that goes from instance to instance.
+type carry struct {
+	op, result int
+	init       *ir.Value
+}
+
+// link is how the instances of a group are joined in a way.
+type link struct {
+	carries []carry
+	// of has, for each operand of the first instance that is carried, its carry.
+	of    map[[2]int]int
+	sites map[int]int64 // by how much the site of an operation grows
+}
+
+// link compares the operands of all instances; nil where they do not agree.
+func (s *sequence) link(w *way, g group) *link {
+	l := &link{of: map[[2]int]int{}, sites: map[int]int64{}}
+	first := s.ops(w, g, 0)
+	before, second := first, s.ops(w, g, 1)
+	at := map[*ir.Op]int{}
+	for k, o := range first {
+		at[o] = k
+	}
+	for k, o := range second {
+		for a, v := range o.Args {
+			init := first[k].Args[a]
+			if v == init || s.own(v, g, 1) {
+				continue
+			}
+			from, ok := at[v.Def]
+			if !ok || v.Def == nil {
+				return nil
+			}
+			c := l.carry(carry{from, resultIndex(v), init})
+			if c < 0 {
+				return nil
+			}
+			l.of[[2]int{k, a}] = c
+		}
+		if o.Attrs.Has(ir.AttrSite) {
+			l.sites[k] = o.Attrs.Int(ir.AttrSite, 0) - first[k].Attrs.Int(ir.AttrSite, 0)
+		}
+	}
+	for n := 1; n < g.count; n++ {
+		ops := s.ops(w, g, n)
+		for k, o := range ops {
+			for a, v := range o.Args {
+				want := first[k].Args[a]
+				if c, carried := l.of[[2]int{k, a}]; carried {
+					want = before[l.carries[c].op].Results[l.carries[c].result]
+				} else if s.own(v, g, n) {
+					continue // compared by class
+				}
+				if v != want {
+					return nil
+				}
+			}
+			if o.Attrs.Int(ir.AttrSite, 0)-before[k].Attrs.Int(ir.AttrSite, 0) != l.sites[k] {
+				return nil
+			}
+		}
+		before = ops
+	}
+	return l
+}
+
+// carry is the number of the carried value, which is new or starts with the same; -1
+// where it starts with another one.
+func (l *link) carry(c carry) int {
+	for k, old := range l.carries {
+		if old.op == c.op && old.result == c.result {
+			if old.init != c.init {
+				return -1
+			}
+			return k
+		}
+	}
+	l.carries = append(l.carries, c)
+	return len(l.carries) - 1
+}
+
+// own is whether v is of instance k of g itself.
+func (s *sequence) own(v *ir.Value, g group, k int) bool {
+	m, ok := s.family[v]
+	if v.Def != nil && !ok {
+		var p place
+		if p, ok = s.pos[v.Def]; ok {
+			m = p.module
+		}
+	}
+	return ok && m >= g.first+k*g.period && m < g.first+(k+1)*g.period
+}
+
+// leaves is whether all that is read outside of the instance that makes it is
+// carried to the next one, or is a result of its own module.
+func (s *sequence) leaves(w *way, g group, l *link) bool {
+	carried := map[[2]int]bool{}
+	for _, c := range l.carries {
+		carried[[2]int{c.op, c.result}] = true
+	}
+	within := func(m, k int) bool { return m >= g.first+k*g.period && m < g.first+(k+1)*g.period }
+	for n := range g.count {
+		for k, o := range s.ops(w, g, n) {
+			for r, v := range o.Results {
+				on := carried[[2]int{k, r}]
+				if on && n == g.count-1 {
+					continue // readers outside read what leaves
+				}
+				for _, u := range s.users[v] {
+					p, ok := s.pos[u]
+					if !ok || !within(p.module, n) && !(on && p.way == w && within(p.module, n+1)) {
+						return false
+					}
+				}
+				for _, path := range s.yields[v] {
+					if m, ok := s.module(path); !ok || !within(m, n) {
+						return false
+					}
+				}
+			}
+		}
+	}
+	return true
+}
+
+// results is whether the results of the modules of g are their own values.
+func (s *sequence) results(g group) bool {
+	for _, r := range s.f.Results {
+		m, ok := s.module(r.Path)
+		if ok && m >= g.first && m < g.first+g.period*g.count && !s.own(r.Value, g, (m-g.first)/g.period) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,166 @@
+package roll
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// lists are the paths of lists of modules in f, in order; what is inside of another
+// list is not among them.
+func lists(f *ir.Func) []string {
+	var out []string
+	note := func(path string) {
+		parts := strings.Split(path, ".")
+		for i, s := range parts {
+			if _, err := strconv.Atoi(s); err == nil && i > 0 {
+				if l := strings.Join(parts[:i], "."); !slices.Contains(out, l) {
+					out = append(out, l)
+				}
+				return
+			}
+		}
+	}
+	for _, a := range f.Args {
+		if a.Role == ir.RoleParam {
+			note(a.Path)
+		}
+	}
+	return out
+}
+
+// updates is the module path of operations of the optimizer, before that of what
+// they update.
+const updates = "optimizer."
+
+// sequence is what the modules of one list do in a function.
+type sequence struct {
+	f    *ir.Func
+	list string
+	n    int // modules
+	// family is the module of what each has of its own: arguments, and gradients;
+	// names tells the arguments of one module apart.
+	family map[*ir.Value]int
+	names  map[*ir.Value]string
+	ways   []*way
+	pos    map[*ir.Op]place
+	users  map[*ir.Value][]*ir.Op
+	yields map[*ir.Value][]string // paths of the results that a value is
+	links  map[*way]*link         // of the group that was looked at last
+	edit
+}
+
+// way is one way through the modules, in ascending order: a range of operations
+// for each, empty where one does nothing.
+type way struct {
+	number   int
+	segments [][]*ir.Op
+}
+
+// place is where an operation is: in which way, of which module, and there.
+type place struct {
+	way           *way
+	module, index int
+}
+
+// module is the number of the module that a path is of.
+func (s *sequence) module(path string) (int, bool) {
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(path, updates), s.list+".")
+	if !ok {
+		return 0, false
+	}
+	digits, _, _ := strings.Cut(rest, ".")
+	digits, _, _ = strings.Cut(digits, "/")
+	i, err := strconv.Atoi(digits)
+	return i, err == nil && i >= 0
+}
+
+// find looks for the modules of a list; nil where there are not several.
+func find(f *ir.Func, list string) *sequence {
+	s := &sequence{f: f, list: list, family: map[*ir.Value]int{}, names: map[*ir.Value]string{}, pos: map[*ir.Op]place{},
+		users: map[*ir.Value][]*ir.Op{}, yields: map[*ir.Value][]string{}, edit: newEdit()}
+	for _, a := range f.Args {
+		if i, ok := s.module(a.Path); ok {
+			s.family[a.Value], s.names[a.Value] = i, a.Role+" "+s.opened(a.Path)
+			s.n = max(s.n, i+1)
+		}
+	}
+	if s.n < 2 || s.n > len(f.Args) {
+		return nil
+	}
+	for _, r := range f.Results {
+		s.yields[r.Value] = append(s.yields[r.Value], r.Path)
+	}
+	marks := make([]int, len(f.Ops)) // the module of each operation, or -1
+	for p, o := range f.Ops {
+		for _, a := range o.Args {
+			s.users[a] = append(s.users[a], o)
+		}
+		marks[p] = s.mark(o)
+	}
+	for p := 0; p < len(marks); {
+		if marks[p] < 0 || f.Ops[p].Run != nil {
+			p++
+			continue
+		}
+		p = s.way(marks, p)
+	}
+	return s
+}
+
+// mark is the module that o is of: by its path, or by what it reads.
+func (s *sequence) mark(o *ir.Op) int {
+	if o.Name == op.Grad {
+		for k, r := range o.Results {
+			if i, ok := s.family[o.Args[k+1]]; ok {
+				s.family[r] = i
+			}
+		}
+		return -1
+	}
+	if i, ok := s.module(o.Scope); ok && i < s.n {
+		return i
+	}
+	for _, a := range o.Args {
+		if i, ok := s.family[a]; ok {
+			return i
+		}
+	}
+	return -1
+}
+
+// way takes the modules that follow one another in ascending order from operation p
+// on, and gives the place behind. What stands between two modules is of the former
+// one; behind the last one, as many operations are as behind the one before it.
+func (s *sequence) way(marks []int, p int) int {
+	w := &way{len(s.ways), make([][]*ir.Op, s.n)}
+	last, begin, end := -1, p, p // the module that is open, its first operation, and what is behind its last marked one
+	trail := 0
+	for ; p < len(marks) && s.f.Ops[p].Name != op.Grad && s.f.Ops[p].Run == nil && (marks[p] < 0 || marks[p] >= last); p++ {
+		switch m := marks[p]; {
+		case m < 0:
+			continue
+		case m > last:
+			if last >= 0 {
+				w.segments[last] = s.f.Ops[begin:p]
+				trail = p - end
+			}
+			last, begin = m, p
+		}
+		end = p + 1
+	}
+	if end += trail; end > p { // the next way begins at p
+		end = p
+	}
+	w.segments[last] = s.f.Ops[begin:end]
+	for i, ops := range w.segments {
+		for k, o := range ops {
+			s.pos[o] = place{w, i, k}
+		}
+	}
+	s.ways = append(s.ways, w)
+	return end
+}
