@@ -44,6 +44,17 @@ func (b *Builder) append(o *ir.Op) []*ir.Value {
 	return o.Results
 }
 
+// Each makes what is emitted next one for each instance of s, in a run of its own
+// unless the builder is in one of s already; where s is nil it is outside of runs.
+func (b *Builder) Each(s *ir.Stack) {
+	switch {
+	case s == nil:
+		b.Slot.Run = nil
+	case b.Slot.Run == nil || b.Slot.Run.Stack != s:
+		b.Slot.Run = &ir.Run{Stack: s}
+	}
+}
+
 func arity(d *Def) string {
 	switch {
 	case d.MaxArgs < 0:

@@ -2,6 +2,7 @@ package autodiff
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/ir"
 	"ptc/ir/op"
@@ -56,13 +57,22 @@ func Expand(f *ir.Func, ops *[]*ir.Op, grad *ir.Op) []*ir.Value {
 		r.adjoint[loss] = r.b.Like(loss, 1)
 	}
 	for i := len(forward) - 1; i >= 0; i-- {
-		r.visit(forward[i])
+		end := i + 1
+		for run := forward[i].Run; run != nil && i > 0 && forward[i-1].Run == run; {
+			i--
+		}
+		if forward[i].Run != nil {
+			r.run(forward[i:end])
+		} else {
+			r.visit(forward[i])
+		}
 	}
 	r.b.Scope, r.b.Pos = grad.Scope, grad.Pos
 	results := make([]*ir.Value, len(wanted))
 	for i, p := range wanted {
 		if results[i] = r.adjoint[p]; results[i] == nil {
-			results[i] = r.b.Broadcast(r.b.Like(p, 0), p.Type)
+			r.b.Each(p.In())
+			results[i] = r.orZero(p)
 		}
 	}
 	return results
@@ -75,17 +85,29 @@ func dependents(ops []*ir.Op, wanted []*ir.Value) map[*ir.Value]bool {
 	for _, p := range wanted {
 		depends[p] = true
 	}
-	for _, o := range ops {
-		if op.Of(o).Grad == nil {
-			continue
-		}
-		for _, a := range o.Args {
-			if !depends[a] {
+	// What enters an instance depends on what leaves the one before, further down.
+	for n := -1; n != len(depends); {
+		n = len(depends)
+		for _, o := range ops {
+			if op.Of(o).Grad == nil {
 				continue
 			}
-			for _, v := range o.Results {
-				depends[v] = depends[v] || v.Type.DType.IsFloat()
+			for _, a := range o.Args {
+				if !depends[a] {
+					continue
+				}
+				for _, v := range o.Results {
+					if v.Type.DType.IsFloat() {
+						depends[v] = true
+					}
+				}
+				if o.Name == op.Leave {
+					depends[o.Args[0]] = true
+				}
 			}
+		}
+		if !slices.ContainsFunc(ops, func(o *ir.Op) bool { return o.Run != nil }) {
+			break
 		}
 	}
 	return depends
@@ -121,9 +143,14 @@ func (r *reverse) visit(o *ir.Op) {
 			panic(fmt.Sprintf("autodiff: the row of %s gives operand %d of type %s a gradient of type %s",
 				o.Name, i+1, a.Type, g.Type))
 		}
-		if sum := r.adjoint[a]; sum != nil {
-			g = r.b.Add(sum, g)
-		}
-		r.adjoint[a] = g
+		r.add(a, g)
 	}
+}
+
+// add adds g to the gradient of v.
+func (r *reverse) add(v, g *ir.Value) {
+	if sum := r.adjoint[v]; sum != nil {
+		g = r.b.Add(sum, g)
+	}
+	r.adjoint[v] = g
 }

@@ -112,6 +112,10 @@ func (r *rewriter) at(v *ir.Value) *ir.Value {
 // visit applies the first rule that matches o, or else finds o's twin, or
 // else keeps o. It returns what o's results have become.
 func (r *rewriter) visit(o *ir.Op) []*ir.Value {
+	if op.Of(o).Class == op.Boundary {
+		r.out = append(r.out, o)
+		return o.Results
+	}
 	if len(o.Results) == 1 {
 		if v, name := r.apply(o); v != nil {
 			r.fire(name)
@@ -169,7 +173,7 @@ func (r *rewriter) replace(o *ir.Op, with []*ir.Value) {
 // refuses the operands.
 func (r *rewriter) emit(o *ir.Op, name string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
 	var sink []*ir.Op
-	b := op.Builder{F: r.f, Scope: o.Scope, Pos: o.Pos, Sink: &sink}
+	b := op.Builder{F: r.f, Scope: o.Scope, Pos: o.Pos, Slot: ir.Slot{Run: o.Run}, Sink: &sink}
 	if _, err := b.TryEmit(name, args, attrs); err != nil {
 		return nil
 	}
@@ -192,24 +196,18 @@ func infer(o *ir.Op, args []*ir.Value, attrs ir.Attrs) (ir.Type, bool) {
 	return t[0], true
 }
 
-// removeDead drops operations that no result depends on.
+// removeDead drops operations that no result depends on. What an instance of a stack
+// reads of the one before depends on what leaves that.
 func removeDead(f *ir.Func) bool {
-	live := make(map[*ir.Value]bool, len(f.Ops))
-	for _, r := range f.Results {
-		live[r.Value] = true
-	}
-	keep := make([]bool, len(f.Ops))
-	n := 0
-	for i := len(f.Ops) - 1; i >= 0; i-- {
-		o := f.Ops[i]
-		for _, v := range o.Results {
-			keep[i] = keep[i] || live[v]
-		}
-		if keep[i] {
-			n++
-			for _, a := range o.Args {
-				live[a] = true
+	keep, n := living(f, nil)
+	if len(f.Stacks) > 0 {
+		for left := []*ir.Value(nil); ; {
+			more := lefts(f, keep)
+			if len(more) == len(left) {
+				break
 			}
+			left = more
+			keep, n = living(f, left)
 		}
 	}
 	if n == len(f.Ops) {
@@ -223,4 +221,45 @@ func removeDead(f *ir.Func) bool {
 	}
 	f.Ops = out
 	return true
+}
+
+// living marks, and counts, the operations on which results of f, or further
+// values, depend.
+func living(f *ir.Func, further []*ir.Value) (keep []bool, n int) {
+	live := make(map[*ir.Value]bool, len(f.Ops))
+	for _, r := range f.Results {
+		live[r.Value] = true
+	}
+	for _, v := range further {
+		live[v] = true
+	}
+	keep = make([]bool, len(f.Ops))
+	for i := len(f.Ops) - 1; i >= 0; i-- {
+		o := f.Ops[i]
+		for _, v := range o.Results {
+			keep[i] = keep[i] || live[v]
+		}
+		if keep[i] {
+			n++
+			for _, a := range o.Args {
+				live[a] = true
+			}
+		}
+	}
+	return keep, n
+}
+
+// lefts are the results of the `leave` of each `enter` that is kept.
+func lefts(f *ir.Func, keep []bool) []*ir.Value {
+	entered := map[*ir.Value]bool{}
+	var out []*ir.Value
+	for i, o := range f.Ops {
+		switch {
+		case o.Name == op.Enter && keep[i]:
+			entered[o.Result()] = true
+		case o.Name == op.Leave && entered[o.Args[0]]:
+			out = append(out, o.Result())
+		}
+	}
+	return out
 }
