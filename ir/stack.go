@@ -113,3 +113,39 @@ func number(s string) (times, plus int, ok bool) {
 	}
 	return times, plus, ok && err == nil && times > 0 && plus >= 0
 }
+
+// JoinRuns moves operations of a run that stand apart from it into it, where the
+// first of its operations is that is neither `enter` nor `leave`: `enter` to the
+// head, `leave` to the end, the others in between, in their order. Whoever emits
+// operations for instances behind their run calls it.
+func (f *Func) JoinRuns() {
+	parts, at := map[*Run][3][]*Op{}, map[*Run]*Op{}
+	for _, o := range f.Ops {
+		if o.Run == nil {
+			continue
+		}
+		p, part := parts[o.Run], 1
+		switch o.Name {
+		case Enter:
+			part = 0
+		case Leave:
+			part = 2
+		}
+		if first := at[o.Run]; first == nil || part == 1 && len(p[1]) == 0 {
+			at[o.Run] = o
+		}
+		p[part] = append(p[part], o)
+		parts[o.Run] = p
+	}
+	ops := make([]*Op, 0, len(f.Ops))
+	for _, o := range f.Ops {
+		if o.Run == nil {
+			ops = append(ops, o)
+		} else if at[o.Run] == o {
+			for _, part := range parts[o.Run] {
+				ops = append(ops, part...)
+			}
+		}
+	}
+	f.Ops = ops
+}

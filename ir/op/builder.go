@@ -55,6 +55,30 @@ func (b *Builder) Each(s *ir.Stack) {
 	}
 }
 
+// Chain carries a value through operations that are outside of runs and in runs in
+// turn: into a run, from instance to instance, and out of it.
+type Chain struct {
+	B       *Builder
+	entered *ir.Value
+}
+
+// Each is [Builder.Each], with v, which the operations before have made of the chain:
+// it gives the value as what is emitted next reads it.
+func (c *Chain) Each(s *ir.Stack, v *ir.Value) *ir.Value {
+	if run := c.B.Slot.Run; run != nil && run.Stack == s || run == nil && s == nil {
+		return v
+	}
+	if c.entered != nil {
+		v = c.B.Emit(Leave, nil, c.entered, v)
+		c.entered = nil
+	}
+	if c.B.Each(s); s != nil {
+		v = c.B.Emit(Enter, nil, v)
+		c.entered = v
+	}
+	return v
+}
+
 func arity(d *Def) string {
 	switch {
 	case d.MaxArgs < 0:

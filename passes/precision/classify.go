@@ -1,6 +1,9 @@
 package precision
 
 import (
+	"maps"
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -9,44 +12,131 @@ import (
 type plan struct {
 	readers map[*ir.Value][]*ir.Op
 	results map[*ir.Value]bool
-	inside  map[*ir.Op]bool    // between the inputs and the loss or a gradient
-	stat    map[*ir.Value]bool // computed from reductions alone
-	norm    map[*ir.Value]bool // computed against a statistic, up to the next contraction
-	leads   map[*ir.Value]bool // a contraction depends on it
-	mix     map[*ir.Value]bool // arithmetic on several streams
-	stored  map[*ir.Value]bool // to be stored in the compute dtype
-	wide    map[*ir.Value]bool // to be left in float32
-	moved   map[*ir.Value]bool // see isMoved; of those that were asked for
+	inside  map[*ir.Op]bool         // between the inputs and the loss or a gradient
+	stat    map[*ir.Value]bool      // computed from reductions alone
+	norm    map[*ir.Value]bool      // computed against a statistic, up to the next contraction
+	leads   map[*ir.Value]bool      // a contraction depends on it
+	mix     map[*ir.Value]bool      // arithmetic on several streams
+	stored  map[*ir.Value]bool      // to be stored in the compute dtype
+	wide    map[*ir.Value]bool      // to be left in float32
+	moved   map[*ir.Value]bool      // see isMoved; of those that were asked for
+	next    map[*ir.Value]*ir.Value // by what enters an instance: what leaves it
 }
 
 func classify(f *ir.Func) *plan {
 	p := &plan{readers: map[*ir.Value][]*ir.Op{}, results: map[*ir.Value]bool{}, inside: inside(f),
-		stat: map[*ir.Value]bool{}, norm: map[*ir.Value]bool{}, leads: map[*ir.Value]bool{}, mix: map[*ir.Value]bool{}, stored: map[*ir.Value]bool{}, wide: map[*ir.Value]bool{}, moved: map[*ir.Value]bool{}}
-	for _, o := range f.Ops {
-		for _, a := range o.Args {
-			p.readers[a] = append(p.readers[a], o)
-		}
-	}
+		stat: map[*ir.Value]bool{}, norm: map[*ir.Value]bool{}, leads: map[*ir.Value]bool{}, mix: map[*ir.Value]bool{}, stored: map[*ir.Value]bool{}, wide: map[*ir.Value]bool{}, moved: map[*ir.Value]bool{}, next: next(f)}
 	for _, r := range f.Results {
 		p.results[r.Value] = true
 	}
-	for i := len(f.Ops) - 1; i >= 0; i-- {
-		p.markLeads(f.Ops[i])
+	p.read(f)
+	// What goes round through the instances of a stack is seen in a second sweep.
+	sweeps := 1
+	if len(f.Stacks) > 0 {
+		sweeps = 2
 	}
-	for _, o := range f.Ops {
-		for _, v := range o.Results {
-			p.stat[v] = p.isStat(o)
-			p.mix[v] = p.isMix(o)
-			p.stored[v] = p.isStored(o, v)
-			p.norm[v] = p.stat[v] || !p.mix[v] && !p.stored[v] && p.isNorm(o)
+	for range sweeps {
+		for i := len(f.Ops) - 1; i >= 0; i-- {
+			p.markLeads(f.Ops[i])
 		}
 	}
-	for i := len(f.Ops) - 1; i >= 0; i-- {
-		for _, v := range f.Ops[i].Results {
-			p.wide[v] = p.isWide(v)
+	for n := range sweeps {
+		for _, o := range f.Ops {
+			for _, v := range o.Results {
+				if op.Of(o).Class == op.Boundary {
+					p.same(v, o, n)
+					continue
+				}
+				p.stat[v] = p.isStat(o)
+				p.mix[v] = p.isMix(o)
+				p.stored[v] = p.isStored(o, v)
+				p.norm[v] = p.stat[v] || !p.mix[v] && !p.stored[v] && p.isNorm(o)
+			}
+		}
+	}
+	for range sweeps {
+		for i := len(f.Ops) - 1; i >= 0; i-- {
+			for _, v := range f.Ops[i].Results {
+				p.wide[v] = p.isWide(v)
+			}
 		}
 	}
 	return p
+}
+
+// next are, by what enters an instance, what leaves it.
+func next(f *ir.Func) map[*ir.Value]*ir.Value {
+	n := map[*ir.Value]*ir.Value{}
+	for _, o := range f.Ops {
+		if o.Name == op.Leave {
+			n[o.Args[0]] = o.Args[1]
+		}
+	}
+	return n
+}
+
+// read lists the readers of each value: of what goes from instance to instance of a
+// stack, those in the next one and those outside.
+func (p *plan) read(f *ir.Func) {
+	through := map[*ir.Value][]*ir.Value{}
+	for _, o := range f.Ops {
+		switch o.Name {
+		case op.Enter:
+			through[o.Args[0]] = append(through[o.Args[0]], o.Result())
+		case op.Leave:
+			through[o.Args[1]] = append(through[o.Args[1]], o.Args[0], o.Result())
+		default:
+			for _, a := range o.Args {
+				p.readers[a] = append(p.readers[a], o)
+			}
+		}
+	}
+	if len(through) == 0 {
+		return
+	}
+	own := p.readers
+	p.readers = maps.Clone(own)
+	for v := range through {
+		seen := map[*ir.Value]bool{}
+		var all []*ir.Op
+		var collect func(v *ir.Value)
+		collect = func(v *ir.Value) {
+			if seen[v] {
+				return
+			}
+			seen[v] = true
+			for _, o := range own[v] {
+				if !slices.Contains(all, o) {
+					all = append(all, o)
+				}
+			}
+			for _, w := range through[v] {
+				p.results[v] = p.results[v] || p.results[w]
+				collect(w)
+			}
+		}
+		collect(v)
+		p.readers[v] = all
+	}
+}
+
+// same gives a value at the end of a run what is known of the operand; what enters
+// is, but for the first instance, what leaves.
+func (p *plan) same(v *ir.Value, o *ir.Op, sweep int) {
+	a := o.Args[len(o.Args)-1]
+	if n := p.next[v]; n != nil && sweep > 0 {
+		a = n
+	}
+	p.stat[v], p.mix[v], p.norm[v] = p.stat[a], p.mix[a], p.norm[a]
+}
+
+// low reports whether v will be stored in the compute dtype.
+func (p *plan) low(v *ir.Value, compute ir.DType) bool {
+	if v == nil || compute == ir.F32 {
+		return false
+	}
+	o := v.Def
+	return p.stored[v] || o != nil && p.inside[o] && op.Of(o).Class == op.Contraction && !p.wide[v]
 }
 
 // inside holds the operations that the loss or a gradient depends on and that
@@ -62,26 +152,45 @@ func inside(f *ir.Func) map[*ir.Op]bool {
 		}
 	}
 	in := map[*ir.Op]bool{}
-	for i := len(f.Ops) - 1; i >= 0; i-- {
-		o := f.Ops[i]
-		for _, v := range o.Results {
-			in[o] = in[o] || needed[v]
-		}
-		if in[o] {
-			for _, a := range o.Args {
-				needed[a] = true
+	out := next(f)
+	for n := -1; n != len(needed); { // again where something goes round through instances
+		n = len(needed)
+		for i := len(f.Ops) - 1; i >= 0; i-- {
+			o := f.Ops[i]
+			for _, v := range o.Results {
+				in[o] = in[o] || needed[v]
 			}
+			if in[o] {
+				for _, a := range o.Args {
+					needed[a] = true
+				}
+			}
+			if o.Name == op.Enter && in[o] {
+				needed[out[o.Result()]] = true
+			}
+		}
+		if len(out) == 0 {
+			break
 		}
 	}
-	for _, o := range f.Ops {
-		for _, a := range o.Args {
-			if !grads[a] {
-				continue
+	for n := -1; n != len(grads); {
+		n = len(grads)
+		for _, o := range f.Ops {
+			for _, a := range o.Args {
+				if !grads[a] {
+					continue
+				}
+				in[o] = false
+				for _, v := range o.Results {
+					grads[v] = true
+				}
+				if o.Name == op.Leave {
+					grads[o.Args[0]] = true
+				}
 			}
-			in[o] = false
-			for _, v := range o.Results {
-				grads[v] = true
-			}
+		}
+		if len(out) == 0 {
+			break
 		}
 	}
 	return in

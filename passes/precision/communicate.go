@@ -33,7 +33,7 @@ func communicate(c *pass.Context, f *ir.Func, d ir.DType) {
 		f.Ops = append(f.Ops, o)
 		for _, v := range o.Results {
 			if of[v] {
-				b := op.Builder{F: f, Scope: o.Scope, Pos: o.Pos}
+				b := op.Builder{F: f, Scope: o.Scope, Pos: o.Pos, Slot: o.Slot}
 				x := b.Emit(op.Cast, ir.A("to", ir.Name(d.String()), op.AttrOwed, ir.BoolVal(true)), v)
 				repl[v] = b.Cast(x, ir.F32)
 			}

@@ -25,7 +25,7 @@ func widen(f *ir.Func) {
 		}
 	}
 	for _, o := range ops {
-		b := op.Builder{F: f, Scope: o.Scope, Pos: o.Pos}
+		b := op.Builder{F: f, Scope: o.Scope, Pos: o.Pos, Slot: o.Slot}
 		args := make([]*ir.Value, len(o.Args))
 		for i, a := range o.Args {
 			args[i] = a

@@ -24,9 +24,12 @@ type lowering struct {
 	casts  map[castKey]*ir.Value
 }
 
+// castKey is a cast: of an old value, to a dtype, in the instances of a stack or
+// outside.
 type castKey struct {
-	v *ir.Value // old
-	d ir.DType
+	v  *ir.Value
+	d  ir.DType
+	in *ir.Stack
 }
 
 // lower gives every value of f its dtype.
@@ -38,8 +41,12 @@ func lower(c *pass.Context, f *ir.Func, rule layout.Precision) {
 	l.b = op.Builder{F: f, Sink: &l.out}
 	low, wide, kept := 0, 0, 0
 	for _, o := range f.Ops {
-		l.b.Scope, l.b.Pos = o.Scope, o.Pos
+		l.b.Scope, l.b.Pos, l.b.Slot = o.Scope, o.Pos, o.Slot
 		switch class := op.Of(o).Class; {
+		case o.Name == op.Enter:
+			l.enter(o)
+		case o.Name == op.Leave:
+			l.emit(o, o.Attrs, l.stays(o.Args[0]).Type.DType)
 		case l.p.inside[o] && class == op.Contraction && compute != ir.F32:
 			if l.contraction(o) {
 				wide++
@@ -59,6 +66,7 @@ func lower(c *pass.Context, f *ir.Func, rule layout.Precision) {
 	}
 	l.results()
 	f.Ops = l.out
+	f.JoinRuns()
 	if compute != ir.F32 {
 		c.Remarkf(nil, "@%s: %d contractions in %s, %d of them with a result in f32; %d values stored in %s",
 			f.Name, low, compute, wide, kept, compute)
@@ -86,6 +94,7 @@ func (l *lowering) parameters(c *pass.Context, d ir.DType) {
 			masters++
 			l.f.AddArg(v.Type, ir.RoleState, ir.StatePath(args, a.Path, "master"), a.Attrs.With(ir.AttrCopyOf, ir.Str(a.Path)), a.Pos)
 			l.master[v] = l.f.Args[len(l.f.Args)-1]
+			l.master[v].Value.Each = v.Each
 		}
 		v.Type = v.Type.WithDType(d)
 	}
@@ -100,7 +109,7 @@ func (l *lowering) results() {
 	for i, n := 0, len(l.f.Results); i < n; i++ {
 		r := &l.f.Results[i]
 		v := r.Value
-		l.b.Scope, l.b.Pos = scopeOf(v)
+		l.follow(v)
 		a := args.Arg(r.Role, r.Path)
 		if a == nil || l.master[a.Value] == nil {
 			r.Value = l.at(v, v.Type.DType)
@@ -111,6 +120,27 @@ func (l *lowering) results() {
 		m := l.master[a.Value]
 		l.f.Results = append(l.f.Results, ir.Result{Value: next, Role: m.Role, Path: m.Path})
 	}
+}
+
+// follow has the builder emit what follows v: in the same run, if it is in one.
+func (l *lowering) follow(v *ir.Value) {
+	l.b.Scope, l.b.Pos = scopeOf(v)
+	if l.b.Each(v.In()); v.In() != nil && v.Def != nil {
+		l.b.Slot.Run = v.Def.Run
+	}
+}
+
+// enter gives what goes from instance to instance the dtype in which an instance
+// leaves it, most likely; `leave` casts to that.
+func (l *lowering) enter(o *ir.Op) {
+	d := o.Result().Type.DType
+	if d == ir.F32 && l.p.low(l.p.next[o.Result()], l.compute) {
+		d = l.compute
+	}
+	l.b.Slot.Run = nil
+	x := l.at(o.Args[0], d)
+	l.b.Slot.Run = o.Run
+	l.home[o.Result()] = l.b.Emit(op.Enter, nil, x)
 }
 
 // isGather: an operation that moves rows of its first operand as they are.
@@ -179,7 +209,10 @@ func (l *lowering) at(v *ir.Value, d ir.DType) *ir.Value {
 	if !h.Type.DType.IsFloat() || h.Type.DType == d {
 		return h
 	}
-	k := castKey{v, d}
+	k := castKey{v, d, nil}
+	if run := l.b.Slot.Run; run != nil {
+		k.in = run.Stack
+	}
 	if l.casts[k] == nil {
 		l.casts[k] = l.b.Cast(h, d)
 	}

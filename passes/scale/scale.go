@@ -96,7 +96,12 @@ func (s *scaling) unscale(grad *ir.Op) (exact map[*ir.Value]*ir.Value, bad *ir.V
 	infinity := s.b.Const(ir.F32, math.Inf(1))
 	zero, one := s.b.Const(ir.F32, 0), s.b.Const(ir.F32, 1)
 	exact = map[*ir.Value]*ir.Value{}
+	chain := op.Chain{B: &s.b}
 	for _, g := range grad.Results {
+		if bad == nil && g.In() != nil {
+			bad = zero
+		}
+		bad = chain.Each(g.In(), bad)
 		x := s.b.Mul(s.b.Cast(g, ir.F32), inverse)
 		exact[g] = x
 		// |x| < ∞ does not hold for NaN either.
@@ -107,6 +112,7 @@ func (s *scaling) unscale(grad *ir.Op) (exact map[*ir.Value]*ir.Value, bad *ir.V
 		}
 		bad = n
 	}
+	bad = chain.Each(nil, bad)
 	for _, o := range s.out {
 		s.made[o] = true
 	}
@@ -119,9 +125,11 @@ func (s *scaling) replace(exact map[*ir.Value]*ir.Value) {
 	narrow := map[*ir.Value]*ir.Value{}
 	ops := s.f.Ops
 	s.f.Ops = make([]*ir.Op, 0, len(ops))
-	as := func(g *ir.Value) *ir.Value {
+	b := op.Builder{F: s.f, Scope: "loss_scale", Pos: s.b.Pos}
+	as := func(g *ir.Value, run *ir.Run) *ir.Value {
 		if narrow[g] == nil {
-			b := op.Builder{F: s.f, Scope: "loss_scale", Pos: s.b.Pos}
+			b.Slot.Run = run
+			b.Each(g.In())
 			narrow[g] = b.Cast(exact[g], g.Type.DType)
 		}
 		return narrow[g]
@@ -138,14 +146,14 @@ func (s *scaling) replace(exact map[*ir.Value]*ir.Value) {
 		}
 		for i, a := range o.Args {
 			if exact[a] != nil {
-				o.Args[i] = as(a)
+				o.Args[i] = as(a, o.Run)
 			}
 		}
 		s.f.Ops = append(s.f.Ops, o)
 	}
 	for i, r := range s.f.Results {
 		if exact[r.Value] != nil {
-			s.f.Results[i].Value = as(r.Value)
+			s.f.Results[i].Value = as(r.Value, b.Slot.Run)
 		}
 	}
 	s.f.Replace(casts)
@@ -164,8 +172,10 @@ func (s *scaling) guard(finite *ir.Value) {
 		if d := r.Value.Def; d != nil {
 			s.b.Scope, s.b.Pos = d.Scope, d.Pos
 		}
+		s.b.Each(r.Value.In())
 		r.Value = s.b.Select(finite, r.Value, old.Value)
 	}
+	s.b.Each(nil)
 }
 
 // update adds the next scale and count, and reports the scale that the next step
