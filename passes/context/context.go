@@ -159,7 +159,7 @@ func (w *rewriter) run() {
 	// The replaced dot is read nowhere else, as chains are not followed into
 	// what replaces it.
 	w.f.Replace(with)
-	dropDead(w.f)
+	w.f.DropDead()
 }
 
 // names chooses names that nothing in the function has.
@@ -241,29 +241,4 @@ func (w *rewriter) take(x *ir.Value, sources ir.Ints) *ir.Value {
 		attrs = attrs.With("why", ir.Str(w.ring.at))
 	}
 	return w.emit(op.Take, attrs, x)
-}
-
-// dropDead removes operations that no result depends on.
-func dropDead(f *ir.Func) {
-	live := map[*ir.Value]bool{}
-	for _, r := range f.Results {
-		live[r.Value] = true
-	}
-	var kept []*ir.Op
-	for i := len(f.Ops) - 1; i >= 0; i-- {
-		o := f.Ops[i]
-		read := false
-		for _, r := range o.Results {
-			read = read || live[r]
-		}
-		if !read {
-			continue
-		}
-		for _, a := range o.Args {
-			live[a] = true
-		}
-		kept = append(kept, o)
-	}
-	slices.Reverse(kept)
-	f.Ops = kept
 }

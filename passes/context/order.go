@@ -20,11 +20,11 @@ type order struct {
 	// in says along which axes a value is in the zig-zag order, and pair what the
 	// value is in the other order of an axis.
 	in   map[along]bool
-	pair map[along]*ir.Value
+	pair map[conversion]*ir.Value
 	// positions are the values that are the logical position along an axis that
 	// is in the zig-zag order.
 	positions map[*ir.Value]string
-	at        map[string]*ir.Value // the same by axis
+	at        map[conversion]*ir.Value // the same by axis
 }
 
 type along struct {
@@ -32,8 +32,23 @@ type along struct {
 	axis string
 }
 
+// conversion is of a value along an axis, in the instances of a stack or outside.
+type conversion struct {
+	along
+	in *ir.Stack
+}
+
+// key is a conversion where the builder is.
+func (z *order) key(v *ir.Value, axis string) conversion {
+	k := conversion{along: along{v, axis}}
+	if run := z.b.Slot.Run; run != nil {
+		k.in = run.Stack
+	}
+	return k
+}
+
 func newOrder(w *rewriter) *order {
-	return &order{w, map[along]bool{}, map[along]*ir.Value{}, map[*ir.Value]string{}, map[string]*ir.Value{}}
+	return &order{w, map[along]bool{}, map[conversion]*ir.Value{}, map[*ir.Value]string{}, map[conversion]*ir.Value{}}
 }
 
 func (z *order) is(v *ir.Value, axis string) bool { return z.in[along{v, axis}] }
@@ -48,7 +63,7 @@ func (z *order) run() {
 		data[a.Value] = a.Role == ir.RoleData && a.Value.Type.Has(z.axis) && a.Value.Type.Size(z.axis) == z.size
 	}
 	for _, o := range z.f.Ops {
-		z.b.Scope, z.b.Pos = o.Scope, o.Pos
+		z.b.Scope, z.b.Pos, z.b.Slot = o.Scope, o.Pos, o.Slot
 		if op.Of(o).Class == op.Symbolic {
 			z.gradient(o)
 		} else {
@@ -62,16 +77,31 @@ func (z *order) run() {
 		out = append(out, o)
 	}
 	for i, r := range z.f.Results {
+		if z.b.Slot.Run = nil; r.Value.In() != nil && r.Value.Def != nil {
+			z.b.Slot.Run = r.Value.Def.Run
+		}
 		for _, n := range r.Value.Type.Names() {
 			z.f.Results[i].Value = z.logical(z.f.Results[i].Value, n)
 		}
 	}
 	z.f.Ops = out
+	z.f.JoinRuns()
 }
 
 // operation brings the operands of o into one order where it treats positions
 // alike, and otherwise into the logical one.
 func (z *order) operation(o *ir.Op) {
+	if o.Name == op.Leave { // in the order in which it entered
+		for _, n := range o.Args[1].Type.Names() {
+			if z.is(o.Args[0], n) {
+				o.Args[1] = z.zigzag(o.Args[1], n)
+				z.mark(o.Result(), n)
+			} else {
+				o.Args[1] = z.logical(o.Args[1], n)
+			}
+		}
+		return
+	}
 	for _, f := range op.Of(o).Shard(o).Factors {
 		some := false
 		for i, n := range f.Args {
@@ -139,7 +169,7 @@ func (z *order) zigzag(x *ir.Value, axis string) *ir.Value {
 	if z.is(x, axis) {
 		return x
 	}
-	if y := z.pair[along{x, axis}]; y != nil {
+	if y := z.pair[z.key(x, axis)]; y != nil {
 		return y
 	}
 	y := z.computed(x, axis)
@@ -156,7 +186,7 @@ func (z *order) logical(x *ir.Value, axis string) *ir.Value {
 	if !z.is(x, axis) {
 		return x
 	}
-	if y := z.pair[along{x, axis}]; y != nil {
+	if y := z.pair[z.key(x, axis)]; y != nil {
 		return y
 	}
 	y := z.restore(x, axis)
@@ -166,7 +196,7 @@ func (z *order) logical(x *ir.Value, axis string) *ir.Value {
 
 // other notes that x and y are one value in both orders of an axis.
 func (z *order) other(x, y *ir.Value, axis string) {
-	z.pair[along{x, axis}], z.pair[along{y, axis}] = y, x
+	z.pair[z.key(x, axis)], z.pair[z.key(y, axis)] = y, x
 	for _, n := range x.Type.Names() {
 		if n != axis && z.is(x, n) {
 			z.mark(y, n)
@@ -181,11 +211,12 @@ func (z *order) computed(x *ir.Value, axis string) *ir.Value {
 		return nil
 	}
 	if z.position(x) == axis {
-		if z.at[axis] == nil {
+		k := z.key(nil, axis)
+		if z.at[k] == nil {
 			v := z.merge(z.blocks(nil).positionsOf(axis, whole, 0, 0), axis)
-			z.at[axis], z.positions[v] = v, axis
+			z.at[k], z.positions[v] = v, axis
 		}
-		return z.at[axis]
+		return z.at[k]
 	}
 	o := x.Def
 	if op.Of(o).Class != op.Elementwise {

@@ -17,7 +17,7 @@ import (
 // Each step makes what it adds from the keys and values of the step before,
 // moved on by one block.
 func (w *rewriter) attention(k *core) (*ir.Value, string) {
-	w.b.Scope, w.b.Pos = k.out.Scope, k.out.Pos
+	w.b.Scope, w.b.Pos, w.b.Slot = k.out.Scope, k.out.Pos, k.out.Slot
 	t := w.blocks(k)
 	var y *ir.Value
 	how := fmt.Sprintf("%d products of %d queries and %d keys each", w.devices, w.part(), w.part())

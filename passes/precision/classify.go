@@ -222,6 +222,9 @@ func (p *plan) markLeads(o *ir.Op) {
 	for _, v := range o.Results {
 		lead = lead || p.leads[v]
 	}
+	if o.Name == op.Leave { // read by the next instance
+		p.leads[o.Args[1]] = p.leads[o.Args[1]] || p.leads[o.Args[0]]
+	}
 	if lead {
 		for _, a := range o.Args {
 			p.leads[a] = true

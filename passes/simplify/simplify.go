@@ -52,7 +52,7 @@ func summary(fired map[string]int) string {
 // fired, by name.
 func Func(f *ir.Func) map[string]int {
 	fired := map[string]int{}
-	removeDead(f)
+	f.DropDead()
 	for i := 0; i < maxSweeps; i++ {
 		if !sweep(f, fired) {
 			break
@@ -95,7 +95,7 @@ func sweep(f *ir.Func, fired map[string]int) bool {
 	for i := range f.Results {
 		f.Results[i].Value = r.at(f.Results[i].Value)
 	}
-	return removeDead(f) || r.changed
+	return f.DropDead() || r.changed
 }
 
 // at is what v has become.
@@ -194,72 +194,4 @@ func infer(o *ir.Op, args []*ir.Value, attrs ir.Attrs) (ir.Type, bool) {
 		return ir.Type{}, false
 	}
 	return t[0], true
-}
-
-// removeDead drops operations that no result depends on. What an instance of a stack
-// reads of the one before depends on what leaves that.
-func removeDead(f *ir.Func) bool {
-	keep, n := living(f, nil)
-	if len(f.Stacks) > 0 {
-		for left := []*ir.Value(nil); ; {
-			more := lefts(f, keep)
-			if len(more) == len(left) {
-				break
-			}
-			left = more
-			keep, n = living(f, left)
-		}
-	}
-	if n == len(f.Ops) {
-		return false
-	}
-	out := make([]*ir.Op, 0, n)
-	for i, o := range f.Ops {
-		if keep[i] {
-			out = append(out, o)
-		}
-	}
-	f.Ops = out
-	return true
-}
-
-// living marks, and counts, the operations on which results of f, or further
-// values, depend.
-func living(f *ir.Func, further []*ir.Value) (keep []bool, n int) {
-	live := make(map[*ir.Value]bool, len(f.Ops))
-	for _, r := range f.Results {
-		live[r.Value] = true
-	}
-	for _, v := range further {
-		live[v] = true
-	}
-	keep = make([]bool, len(f.Ops))
-	for i := len(f.Ops) - 1; i >= 0; i-- {
-		o := f.Ops[i]
-		for _, v := range o.Results {
-			keep[i] = keep[i] || live[v]
-		}
-		if keep[i] {
-			n++
-			for _, a := range o.Args {
-				live[a] = true
-			}
-		}
-	}
-	return keep, n
-}
-
-// lefts are the results of the `leave` of each `enter` that is kept.
-func lefts(f *ir.Func, keep []bool) []*ir.Value {
-	entered := map[*ir.Value]bool{}
-	var out []*ir.Value
-	for i, o := range f.Ops {
-		switch {
-		case o.Name == op.Enter && keep[i]:
-			entered[o.Result()] = true
-		case o.Name == op.Leave && entered[o.Args[0]]:
-			out = append(out, o.Result())
-		}
-	}
-	return out
 }
