@@ -50,8 +50,6 @@ func optional(o *Options) bool { return !o.NoOptimize }
 var Table = []Pass{
 	{Name: "roll", Doc: "write what is repeated once: blocks that are alike as one, with their number",
 		Run: roll.Run, In: ir.Global, Out: ir.Global, Enabled: optional},
-	{Name: "unroll", Doc: "write every instance of what is repeated out",
-		Run: unroll.Run, In: ir.Global, Out: ir.Global, Required: true},
 	{Name: "simplify", Doc: "common subexpressions, dead code, constant folding, algebra",
 		Run: simplify.Run, In: ir.Global, Out: ir.Global, Enabled: optional},
 	{Name: "context", Doc: "attention over a sharded sequence as a ring of keys and values",
@@ -84,6 +82,8 @@ var Table = []Pass{
 		Run: offload.Activations, In: ir.Fused, Out: ir.Fused, Keeps: true},
 	{Name: "overlap", Doc: "start collectives and transfers early, in buckets, and wait for them late",
 		Run: overlap.Run, In: ir.Fused, Out: ir.Fused, Enabled: optional, Keeps: true},
+	{Name: "unroll", Doc: "write every instance of what is repeated out",
+		Run: unroll.Run, In: ir.Fused, Out: ir.Fused, Required: true},
 	{Name: "memory", Doc: "offsets of all buffers in one arena for each memory",
 		Run: memory.Run, In: ir.Fused, Out: ir.Planned, Required: true, Keeps: true},
 	{Name: "order", Doc: "final instruction order, streams, waits",

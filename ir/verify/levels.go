@@ -65,9 +65,9 @@ func classes(m *ir.Module) diag.List {
 				msg = "exists from level local on"
 			case c == op.Movement && exchange(m, o) != "":
 				msg = exchange(m, o)
-			case kernel && (c == op.Control || c == op.Collective):
+			case kernel && (c == op.Control || c == op.Collective || c == op.Boundary):
 				msg = "cannot be in a kernel"
-			case !kernel && m.Level >= ir.Fused && c != op.Control && c != op.Collective:
+			case !kernel && m.Level >= ir.Fused && c != op.Control && c != op.Collective && c != op.Boundary:
 				msg = "is outside a kernel"
 			}
 			if msg != "" {

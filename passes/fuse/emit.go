@@ -68,6 +68,10 @@ func (p *program) emit(shared *kernels) []*ir.Op {
 			last = g.root
 		}
 		call := &ir.Op{Name: op.Call, Args: b.ins, Callee: k, Scope: last.Scope, Pos: last.Pos}
+		call.Run = p.time.runs[g.run]
+		if g.stack == nil {
+			call.Run = nil
+		}
 		for _, v := range b.outs {
 			v.Def = call
 			call.Results = append(call.Results, v)
@@ -135,7 +139,7 @@ func (p *program) sorted() []*group {
 		}
 		ready[g] = -1
 		inputs[g] = p.inputs(g)
-		at := 1 + p.index[g.ops[0]]
+		at := 1 + max(p.index[g.ops[0]], g.run)
 		for _, from := range inputs[g] {
 			at = max(at, visit(from))
 		}

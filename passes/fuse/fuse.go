@@ -35,6 +35,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 		}
 		calls := p.emit(shared)
 		f.Ops = calls
+		f.JoinRuns()
 		c.Remarkf(nil, "@%s: %d operations in %d kernel calls", f.Name, before, len(calls))
 	}
 	m.Level = ir.Fused
@@ -59,6 +60,7 @@ type program struct {
 	readBys map[*ir.Value]map[*group]bool // by values with many readers, when all groups are made
 	above   ancestry
 	seq     sequence
+	time    *timing
 	between []*group           // what the last search for an outside path went through
 	again   map[*ir.Value]bool // computed again by readers, not stored
 	keep    map[*ir.Value]bool // stored so that others can be computed again
@@ -95,6 +97,10 @@ type group struct {
 	// keep their order, on which other stages rely, so no kernel may need what
 	// comes after one and be needed before it.
 	segment int
+	// stack is that of which each instance has such a kernel, run the start of the run
+	// in which it is done, and early that of the first one in which it can be.
+	stack      *ir.Stack
+	run, early int
 	// late: done again for the backward half, or after such work. In a kernel
 	// with what is early it would run in the forward half, and its results would
 	// be kept from there on: what doing it again is to avoid.
@@ -119,7 +125,7 @@ func newProgram(f *ir.Func) *program {
 		}
 		p.segment[o] = segment
 		p.late[o] = o.Remat
-		o.Slot = ir.Slot{}
+		o.Slot = ir.Slot{Run: o.Run}
 		for _, a := range o.Args {
 			p.users[a] = append(p.users[a], o)
 			p.late[o] = p.late[o] || a.Def != nil && p.late[a.Def]
@@ -134,7 +140,15 @@ func newProgram(f *ir.Func) *program {
 		}
 	}
 	p.above = p.ancestry()
+	p.time = p.timing()
 	return p
+}
+
+// alone reports whether o stays as it is, and reads what is in memory: a collective,
+// and what is at the end of a run.
+func alone(o *ir.Op) bool {
+	c := op.Of(o).Class
+	return c == op.Collective || c == op.Boundary
 }
 
 // isFree reports whether o reads no stored value and is cheap: a constant, an
@@ -165,7 +179,7 @@ func (p *program) isFree(o *ir.Op) bool {
 func (p *program) readStored(v *ir.Value) bool {
 	return slices.ContainsFunc(p.users[v], func(u *ir.Op) bool {
 		switch {
-		case op.Of(u).Class == op.Collective:
+		case alone(u):
 			return true
 		case op.Has(u, op.ByName):
 			return op.CanView(u) && p.readStored(u.Result())

@@ -54,13 +54,16 @@ func (p *program) group() {
 func (p *program) newGroup(o *ir.Op) *group {
 	g := &group{id: len(p.groups), ops: []*ir.Op{o}, last: p.index[o]}
 	g.class, g.segment, g.late = fusion.Map, p.segment[o], p.late[o]
+	if o.Run != nil {
+		g.stack, g.run, g.early = o.Run.Stack, p.time.start[o.Run], p.time.early[o]
+	}
 	if len(o.Results) > 0 {
 		g.space = spaceOf(o.Results[0].Type.Axes)
 	}
 	switch op.Of(o).Class {
 	case op.Contraction:
 		g.class, g.root = fusion.Gemm, o
-	case op.Collective:
+	case op.Collective, op.Boundary:
 		g.class, g.root = exchange, o
 	case op.Movement:
 		g.class, g.root = fusion.Pieces, o
@@ -150,6 +153,7 @@ func (p *program) readers(v *ir.Value) []reader {
 func (p *program) merge(a, b *group) *group {
 	class, space, kept, root := merged(a, b)
 	last := max(a.last, b.last)
+	run, _ := p.together(a, b)
 	between := 0
 	p.reads(a, b, func(*ir.Op, int, bool) bool { between++; return true })
 	from, to := a, b
@@ -164,6 +168,7 @@ func (p *program) merge(a, b *group) *group {
 	p.seq.join(a, b, to, p.between, a.outside > between)
 	to.ops = p.inOrder(a.ops, b.ops)
 	to.class, to.space, to.kept, to.root, to.last = class, space, kept, root, last
+	to.run, to.early = run, max(a.early, b.early)
 	to.outside = a.outside + b.outside - between
 	to.result, to.cheap = a.result || b.result, a.cheap && b.cheap
 	to.ins, to.outs = a.ins+b.ins, a.outs+b.outs

@@ -20,7 +20,7 @@ func dropDead(f *ir.Func) {
 	for i := len(f.Ops) - 1; i >= 0; i-- {
 		o := f.Ops[i]
 		read := slices.ContainsFunc(o.Results, func(v *ir.Value) bool { return live[v] })
-		if !read && len(o.Results) > 0 && op.Of(o).Class != op.Collective {
+		if !read && len(o.Results) > 0 && !alone(o) {
 			continue
 		}
 		for _, a := range o.Args {
@@ -46,13 +46,18 @@ func materializeViews(f *ir.Func) []*ir.Op {
 	}
 	var out []*ir.Op
 	b := op.Builder{F: f, Sink: &out}
-	copied := map[*ir.Value]*ir.Value{}
+	type copy struct { // in the instances of a stack, or outside
+		of *ir.Value
+		in *ir.Stack
+	}
+	copied := map[copy]*ir.Value{}
 	dense := func(o *ir.Op, v *ir.Value) *ir.Value {
-		if copied[v] == nil {
-			b.Scope, b.Pos = o.Scope, o.Pos
-			copied[v] = b.EmitStated(op.Cast, ir.A("to", ir.Name(v.Type.DType.String())), v)
+		k := copy{v, stackOf(o)}
+		if copied[k] == nil {
+			b.Scope, b.Pos, b.Slot.Run = o.Scope, o.Pos, o.Run
+			copied[k] = b.EmitStated(op.Cast, ir.A("to", ir.Name(v.Type.DType.String())), v)
 		}
-		return copied[v]
+		return copied[k]
 	}
 	results := map[*ir.Value]bool{}
 	for _, r := range f.Results {
@@ -60,7 +65,7 @@ func materializeViews(f *ir.Func) []*ir.Op {
 	}
 	replaced := map[*ir.Value]*ir.Value{}
 	for _, o := range f.Ops {
-		if op.Of(o).Class == op.Collective {
+		if alone(o) {
 			for i, a := range o.Args {
 				if _, view := strided[a]; view {
 					o.Args[i] = dense(o, a)
@@ -110,7 +115,7 @@ func splitReductions(f *ir.Func) {
 	replaced := map[*ir.Value]*ir.Value{}
 	for _, o := range f.Ops {
 		if op.Of(o).Class == op.Reduction && len(o.Attrs.Names("over")) == 0 {
-			b.Scope, b.Pos = o.Scope, o.Pos
+			b.Scope, b.Pos, b.Slot = o.Scope, o.Pos, ir.Slot{Run: o.Run}
 			replaced[o.Result()] = b.EmitStated(op.Cast, ir.A("to", ir.Name(o.Args[0].Type.DType.String())), o.Args[0])
 			continue
 		}
@@ -119,7 +124,7 @@ func splitReductions(f *ir.Func) {
 			out = append(out, o)
 			continue
 		}
-		b.Scope, b.Pos = o.Scope, o.Pos
+		b.Scope, b.Pos, b.Slot = o.Scope, o.Pos, ir.Slot{Run: o.Run}
 		inner := b.EmitStated(o.Name, o.Attrs.With("over", ir.Names(rest)), o.Args[0])
 		replaced[o.Result()] = b.EmitStated(o.Name, o.Attrs.With("over", ir.Names{first}), inner)
 	}

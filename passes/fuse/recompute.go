@@ -207,7 +207,7 @@ func (p *program) readOutside(v *ir.Value, g *group) bool {
 func (p *program) readByName(v *ir.Value) bool {
 	for _, r := range p.readers(v) {
 		c := op.Of(r.o).Class
-		if !r.byName || c == op.Indexed || c == op.Movement || c == op.Collective {
+		if !r.byName || c == op.Indexed || c == op.Movement || alone(r.o) || stackOf(r.o) != stackOf(v.Def) {
 			return false
 		}
 	}

@@ -44,7 +44,11 @@ func (p *program) mayMerge(a, b *group) bool {
 			continue
 		}
 		u, fusable := p.uses(a, b)
-		return fusable && r.ok(p, a, b, u) && !p.outsidePath(a, b)
+		if !fusable || !r.ok(p, a, b, u) || p.outsidePath(a, b) {
+			return false
+		}
+		_, ok := p.together(a, b)
+		return ok
 	}
 	return false
 }
