@@ -205,15 +205,14 @@ func (p *parser) def() *Value {
 	return v
 }
 
-// stackLine is: stack blocks first=0 count=4.
+// stackLine is: stack blocks count=4.
 func (p *parser) stackLine() {
 	p.space()
 	at := p.at
 	s := &Stack{Name: p.ident("the name of a stack")}
 	as := p.attrs()
 	p.endLine()
-	first, ok := as.Get("first").(Int)
-	count, ok2 := as.Get("count").(Int)
+	count, ok := as.Get("count").(Int)
 	switch {
 	case p.bad:
 		return
@@ -221,10 +220,10 @@ func (p *parser) stackLine() {
 		p.failAt(at, codeSyntax, "stacks come before arguments", "", "")
 	case p.f.Stack(s.Name) != nil:
 		p.failAt(at, codeDuplicate, "stack `"+clip(s.Name)+"` is given twice", "", "")
-	case !ok || !ok2 || len(as) != 2 || first < 0 || count < 1 || first > MaxID || count > MaxID:
-		p.failAt(at, codeSyntax, "stack `"+clip(s.Name)+"` does not say its instances", "`first=0 count=4`", "")
+	case !ok || len(as) != 1 || count < 1 || count > MaxID:
+		p.failAt(at, codeSyntax, "stack `"+clip(s.Name)+"` does not say how many instances it has", "`count=4`", "")
 	default:
-		s.First, s.Count = int(first), int(count)
+		s.Count = int(count)
 		p.f.Stacks = append(p.f.Stacks, s)
 	}
 }

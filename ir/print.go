@@ -103,9 +103,7 @@ func (p *printer) function(f *Func) {
 	p.attrs(written(f, f.Attrs, funcFacts))
 	p.str("\n")
 	for _, s := range f.Stacks {
-		p.str("  stack " + s.Name + " first=")
-		p.int(s.First)
-		p.str(" count=")
+		p.str("  stack " + s.Name + " count=")
 		p.int(s.Count)
 		p.str("\n")
 	}

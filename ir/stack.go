@@ -21,10 +21,10 @@ import (
 // for that is right about the program with one block, in its types, states,
 // gradients and kernels.
 
-// Stack is a repeated part: Count instances, from number First on.
+// Stack is a repeated part: Count instances, numbered from 0.
 type Stack struct {
-	Name         string
-	First, Count int
+	Name  string
+	Count int
 }
 
 // Run is a way through the instances of a stack.
@@ -37,10 +37,8 @@ type Run struct {
 func (r *Run) Numbers() []int {
 	out := make([]int, r.Stack.Count)
 	for k := range out {
-		if r.Down {
-			out[k] = r.Stack.First + r.Stack.Count - 1 - k
-		} else {
-			out[k] = r.Stack.First + k
+		if out[k] = k; r.Down {
+			out[k] = r.Stack.Count - 1 - k
 		}
 	}
 	return out
@@ -73,8 +71,9 @@ func (f *Func) Stack(name string) *Stack {
 	return nil
 }
 
-// OfInstance is the path or scope of instance i, from one in which its number is
-// open: `{i}`, or `{2i+1}` where the stack's instances are of several modules each.
+// OfInstance is the path or scope of instance i, from one in which the number of its
+// module is open: `{i}`; `{i+3}` of a stack of modules from number 3 on; `{2i+1}` where
+// an instance is of two modules.
 func OfInstance(pattern string, i int) string {
 	before, rest, ok := strings.Cut(pattern, "{")
 	open, after, closed := strings.Cut(rest, "}")

@@ -93,8 +93,7 @@ func (u *unroller) once(o *Op) {
 // run writes the operations of a run once for each instance.
 func (u *unroller) run(run *Run, ops []*Op) {
 	carried := map[*Value]*Value{} // by what `enter` gives: what the instance before left
-	for n, i := range run.Numbers() {
-		k := i - run.Stack.First
+	for n, k := range run.Numbers() {
 		left := map[*Value]*Value{}
 		for _, o := range ops {
 			switch o.Name {
@@ -134,7 +133,7 @@ func openPath(s *Stack, path string, k int) string {
 	if s == nil {
 		return path
 	}
-	return OfInstance(path, s.First+k)
+	return OfInstance(path, k)
 }
 
 // AttrEach is by how much the site of an operation of a run grows from one instance
@@ -152,7 +151,7 @@ func instanceAttrs(as Attrs, s *Stack, k int) Attrs {
 		as = as.With(AttrEach, nil).With(AttrSite, Int(as.Int(AttrSite, 0)+n*int64(k)))
 	}
 	if of := as.Text(AttrCopyOf); of != "" {
-		as = as.With(AttrCopyOf, Str(OfInstance(of, s.First+k)))
+		as = as.With(AttrCopyOf, Str(OfInstance(of, k)))
 	}
 	return as
 }

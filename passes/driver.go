@@ -74,7 +74,7 @@ func Run(c *pass.Context, m *ir.Module, o *Options) error {
 		if err := step(c, m, p, o); err != nil {
 			return err
 		}
-		if o.VerifyEach || i+1 == len(list) || !list[i+1].Keeps {
+		if o.VerifyEach || i+1 == len(list) || !p.Keeps || !list[i+1].Keeps {
 			if err := v.after(m, p); err != nil {
 				return err
 			}

@@ -17,8 +17,8 @@ func (c *checker) stacks(f *ir.Func) {
 		if known[s] || f.Stack(s.Name) != s || !ir.IsIdent(s.Name) {
 			c.add(codeStructure, diag.Pos{}, "@"+f.Name, fmt.Sprintf("stack %q is there twice, or cannot be named", s.Name), "", "")
 		}
-		if s.First < 0 || s.Count < 1 {
-			c.add(codeStructure, diag.Pos{}, "@"+f.Name, fmt.Sprintf("stack `%s` has %d instances from %d on", s.Name, s.Count, s.First), "at least one, from 0 on", "")
+		if s.Count < 1 {
+			c.add(codeStructure, diag.Pos{}, "@"+f.Name, fmt.Sprintf("stack `%s` has %d instances", s.Name, s.Count), "at least one", "")
 		}
 		known[s] = true
 	}

@@ -183,8 +183,12 @@ func (p *program) inputs(g *group) []*group {
 		all = append(all, o.Results...)
 	}
 	var out []*group
-	for _, v := range p.body(g, all).ins {
-		if v.Def != nil {
+	ins := p.body(g, all).ins
+	if g.class == exchange {
+		ins = p.needs(g.root)
+	}
+	for _, v := range ins {
+		if v.Def != nil && p.of[v.Def] != nil {
 			out = append(out, p.of[v.Def])
 		}
 	}

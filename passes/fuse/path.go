@@ -63,7 +63,7 @@ func (p *program) outsidePath(a, b *group) bool {
 	var reaches func(g *group) bool // whether g depends on a
 	reaches = func(g *group) bool {
 		for _, o := range g.ops {
-			for _, v := range o.Args {
+			for _, v := range p.needs(o) {
 				d := p.stored(v).Def
 				if d == nil || p.free[d] {
 					continue

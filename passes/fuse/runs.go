@@ -1,6 +1,8 @@
 package fuse
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -12,10 +14,13 @@ type timing struct {
 	runs  map[int]*ir.Run
 	of    map[*ir.Stack][]int // starts of its runs, in order
 	early map[*ir.Op]int      // start of the first run in which the operation can be done
+	// whole is, by `leave`, what the run has from outside, wherever it reads that:
+	// nothing leaves a run before all instances are through.
+	whole map[*ir.Op][]*ir.Value
 }
 
 func (p *program) timing() *timing {
-	t := &timing{map[*ir.Run]int{}, map[int]*ir.Run{}, map[*ir.Stack][]int{}, map[*ir.Op]int{}}
+	t := &timing{map[*ir.Run]int{}, map[int]*ir.Run{}, map[*ir.Stack][]int{}, map[*ir.Op]int{}, map[*ir.Op][]*ir.Value{}}
 	for i, o := range p.f.Ops {
 		run := o.Run
 		if run == nil {
@@ -27,7 +32,51 @@ func (p *program) timing() *timing {
 		}
 		t.early[o] = p.early(t, o)
 	}
+	p.outer(t)
 	return t
+}
+
+// outer lists what each run has from outside: also for operations of later runs that
+// may be done in it.
+func (p *program) outer(t *timing) {
+	if len(t.start) == 0 {
+		return
+	}
+	seen, has := map[*ir.Run]map[*ir.Value]bool{}, map[*ir.Run][]*ir.Value{}
+	for run := range t.start {
+		seen[run] = map[*ir.Value]bool{}
+	}
+	for _, o := range p.f.Ops {
+		if o.Run == nil {
+			continue
+		}
+		for _, at := range t.of[o.Run.Stack] {
+			if at > t.start[o.Run] || at < t.early[o] {
+				continue
+			}
+			run := t.runs[at]
+			for _, v := range o.Args {
+				if v = p.stored(v); v.Def != nil && v.In() == nil && !seen[run][v] && p.index[v.Def] < at {
+					seen[run][v] = true
+					has[run] = append(has[run], v)
+				}
+			}
+		}
+	}
+	for _, o := range p.f.Ops {
+		if o.Name == op.Leave {
+			t.whole[o] = has[o.Run]
+		}
+	}
+}
+
+// needs are the values that must be there before o: its operands, and of what leaves
+// a run all that the run has from outside.
+func (p *program) needs(o *ir.Op) []*ir.Value {
+	if more := p.time.whole[o]; len(more) > 0 {
+		return append(slices.Clone(o.Args), more...)
+	}
+	return o.Args
 }
 
 // early is the start of the first run of its stack in which o can be done: its

@@ -25,9 +25,6 @@ func newEdit() edit {
 // fold makes a stack of the modules of g, which it takes.
 func (s *sequence) fold(g group) *ir.Stack {
 	t := &ir.Stack{Name: s.name(), Count: g.count}
-	if g.period == 1 {
-		t.First = g.first
-	}
 	s.f.Stacks = append(s.f.Stacks, t)
 	s.groups[t] = g
 	for _, a := range s.f.Args {

@@ -38,9 +38,6 @@ type group struct{ first, period, count int }
 
 // open is the number of module i of g, left open.
 func open(g group, i int) string {
-	if g.period == 1 {
-		return ir.OpenNumber(1, 0) // instances are numbered as their modules
-	}
 	return ir.OpenNumber(g.period, g.first+(i-g.first)%g.period)
 }
 

@@ -63,6 +63,11 @@ func (t *Table) Module(m *ir.Module) (*Numbered, error) {
 				out.Order = append(out.Order, k)
 				out.Of[k] = w.at[r.Value]
 			}
+			for _, c := range w.carried {
+				k := Result{name, "instances of a stack have", c.what}
+				out.Order = append(out.Order, k)
+				out.Of[k] = c.is
+			}
 		}
 	}
 	return out, nil
@@ -105,10 +110,50 @@ type walker struct {
 	x    *exchange
 	at   map[*ir.Value]Number
 	next int
+	// What goes from instance to instance of a stack has a number by its place
+	// alone: the way, and what it begins with.
+	// That, and what an instance makes of it, are kept as results are:
+	// if those are equal, then by induction over the instances all values are.
+	carried []carried
+	runs    map[*ir.Run]string
+	count   map[*ir.Stack]int
+	places  map[*ir.Value]string
+	taken   map[string]bool
+}
+
+// carried is a number that a pass must keep, and what of.
+type carried struct {
+	what string
+	is   Number
+}
+
+// boundary numbers what enters an instance of a stack, and what leaves the last one.
+func (w *walker) boundary(o *ir.Op) {
+	run, known := w.runs[o.Run]
+	if !known {
+		s := o.Run.Stack
+		run = fmt.Sprintf("%s, %d of them, way %d, down %v", s.Name, s.Count, w.count[s], o.Run.Down)
+		w.count[s]++
+		w.runs[o.Run] = run
+	}
+	if o.Name == op.Enter {
+		place := fmt.Sprintf("%s, from %d", run, w.at[o.Args[0]])
+		for w.taken[place] {
+			place += "'"
+		}
+		w.places[o.Result()], w.taken[place] = place, true
+		w.carried = append(w.carried, carried{place + " at first", w.at[o.Args[0]]})
+		w.at[o.Result()] = w.t.number(node{op: o.Name, what: "enter " + place, typ: whole(w.x.m, o.Result().Type)})
+		return
+	}
+	place := w.places[o.Args[0]]
+	w.carried = append(w.carried, carried{place + " then", w.at[o.Args[1]]})
+	w.at[o.Result()] = w.t.number(node{op: o.Name, what: "leave " + place, typ: whole(w.x.m, o.Result().Type)})
 }
 
 func newWalker(t *Table, f *ir.Func, x *exchange) *walker {
-	w := &walker{t: t, f: f, x: x, at: make(map[*ir.Value]Number, len(f.Ops))}
+	w := &walker{t: t, f: f, x: x, at: make(map[*ir.Value]Number, len(f.Ops)),
+		runs: map[*ir.Run]string{}, count: map[*ir.Stack]int{}, places: map[*ir.Value]string{}, taken: map[string]bool{}}
 	for i, a := range f.Args {
 		w.at[a.Value] = t.argument(x.m, a, i)
 	}
@@ -124,6 +169,8 @@ func (w *walker) walk() bool {
 		switch {
 		case op.Of(o).Class == op.Control:
 			w.call(o)
+		case op.Of(o).Class == op.Boundary:
+			w.boundary(o)
 		case op.Has(o, op.Sends):
 			c := w.channel(o, true)
 			w.x.sent[c] = append(w.x.sent[c], w.at[o.Args[0]])
