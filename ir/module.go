@@ -94,6 +94,7 @@ const (
 	RoleStep  = "step"  // i32 scalar: the number of the step, from 1
 	RoleSeed  = "seed"  // i32 scalar: the run's seed
 	RoleCoord = "coord" // i32[mesh=n]: this device's coordinate on each mesh axis
+	RoleIndex = "index" // i32 scalar: the number of an instance of a stack, which AttrNumber is; path is its module
 	RoleLoss  = "loss"  // result: the scalar loss
 	RoleStat  = "stat"  // result: a scalar to report; path is grad_norm, lr, …
 	RoleGrad  = "grad"  // result: a raw gradient, readable when it is computed; it need not live to the end of the step
@@ -104,6 +105,9 @@ const (
 // AttrCopyOf names the parameter of which a state is a copy of more bits, and
 // whose initial values it has before they are rounded.
 const AttrCopyOf = "of"
+
+// AttrNumber is the number that an argument of role index holds.
+const AttrNumber = "number"
 
 // Arg is an argument of a function.
 type Arg struct {

@@ -1,13 +1,19 @@
 package ir
 
+import "slices"
+
 // Unrolled is f with every instance of its stacks written out: a function without
 // runs that computes the same, of which value numbers are in the order of the text.
 func (f *Func) Unrolled() *Func {
-	u := &unroller{to: &Func{Name: f.Name, Class: f.Class, Of: f.Of, Stage: f.Stage, Attrs: f.Attrs}, at: map[instance]*Value{}}
+	u := &unroller{to: &Func{Name: f.Name, Class: f.Class, Of: f.Of, Stage: f.Stage, Attrs: f.Attrs}, at: map[instance]*Value{}, number: map[*Value]int64{}}
 	each(f.Args, func(a *Arg) *Stack { return a.Value.Each }, func(a *Arg, k int) {
 		b := *a
 		b.Value = u.define(a.Value, k, nil)
 		b.Path, b.Attrs = openPath(a.Value.Each, a.Path, k), instanceAttrs(a.Attrs, a.Value.Each, k)
+		if a.Role == RoleIndex {
+			b.Attrs = b.Attrs.With(AttrNumber, Int(k))
+			u.number[b.Value] = int64(k)
+		}
 		u.to.Args = append(u.to.Args, &b)
 	})
 	for i := 0; i < len(f.Ops); {
@@ -27,6 +33,7 @@ func (f *Func) Unrolled() *Func {
 		r.Value = u.use(r.Value, k)
 		u.to.Results = append(u.to.Results, r)
 	})
+	u.indices()
 	u.to.Renumber()
 	return u.to
 }
@@ -38,8 +45,31 @@ type instance struct {
 }
 
 type unroller struct {
-	to *Func
-	at map[instance]*Value
+	to     *Func
+	at     map[instance]*Value
+	number map[*Value]int64 // of arguments of role index
+}
+
+// indices gives operations that stand outside of kernels the number of their
+// instance as a part of their site, and drops the arguments that nobody reads then.
+func (u *unroller) indices() {
+	if len(u.number) == 0 {
+		return
+	}
+	read := map[*Value]bool{}
+	for _, o := range u.to.Ops {
+		last := len(o.Args) - 1
+		if each := o.Attrs.Int(AttrEach, 0); each != 0 {
+			if n, ok := u.number[o.Args[last]]; ok {
+				o.Args = o.Args[:last]
+				o.Attrs = o.Attrs.With(AttrEach, nil).With(AttrSite, Int(o.Attrs.Int(AttrSite, 0)+each*n))
+			}
+		}
+		for _, a := range o.Args {
+			read[a] = true
+		}
+	}
+	u.to.Args = slices.DeleteFunc(u.to.Args, func(a *Arg) bool { return a.Role == RoleIndex && !read[a.Value] })
 }
 
 // each calls do for the items of a list in turn: where several in a row are of one
@@ -146,9 +176,6 @@ const (
 func instanceAttrs(as Attrs, s *Stack, k int) Attrs {
 	if s == nil {
 		return as
-	}
-	if n := as.Int(AttrEach, 0); n != 0 {
-		as = as.With(AttrEach, nil).With(AttrSite, Int(as.Int(AttrSite, 0)+n*int64(k)))
 	}
 	if of := as.Text(AttrCopyOf); of != "" {
 		as = as.With(AttrCopyOf, Str(OfInstance(of, k)))

@@ -315,7 +315,7 @@ func (d *device) argument(f *ir.Func, x *ir.Arg, buf int) {
 		}
 		d.Tensors = append(d.Tensors, t)
 	default:
-		d.Ports = append(d.Ports, program.Port{Program: programName(f), Role: x.Role, Path: x.Path, Buffer: buf})
+		d.Ports = append(d.Ports, program.Port{Program: programName(f), Role: x.Role, Path: x.Path, Buffer: buf, Number: int32(x.Attrs.Int(ir.AttrNumber, 0))})
 	}
 }
 

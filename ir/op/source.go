@@ -124,8 +124,8 @@ func init() {
 		Sample: func(*rand.Rand) Example { return Example{Attrs: ir.A("over", ir.Names{"d"})} },
 	})
 	Register(&Def{
-		Name: "random", Word: "random_normal", Doc: "Numbers of distribution `dist` from operands seed and step, keyed by `site`, which in a run grows by `each` from instance to instance, and the global position of each element; `mesh` pairs axes with their sharding where sizes are local.",
-		Class: Source, MinArgs: 2, MaxArgs: 2,
+		Name: "random", Word: "random_normal", Doc: "Numbers of distribution `dist` from operands seed and step, keyed by `site`, to which `each` times the third operand is added, and the global position of each element; `mesh` pairs axes with their sharding where sizes are local.",
+		Class: Source, MinArgs: 2, MaxArgs: 3,
 		Attrs: []AttrSpec{{"axes", ir.Sizes(nil), true}, {"dist", ir.Name(""), true}, {ir.AttrSite, ir.Int(0), true}, {ir.AttrEach, ir.Int(0), false}, {"mesh", ir.Pairs(nil), false}, firstAttr, wholeAttr},
 		Infer: inferRandom, Shard: elemRule, Eval: evalRandom,
 		Flops: flopsPer(100), Sample: sampleRandom, Localize: localRandom,
@@ -135,7 +135,7 @@ func init() {
 func inferRandom(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 	for i, t := range args {
 		if t.DType != ir.I32 || t.Rank() != 0 {
-			return nil, &ShapeError{Msg: fmt.Sprintf("operand %d of `random` is %s", i+1, t), Want: "the seed and the step, each an i32 scalar"}
+			return nil, &ShapeError{Msg: fmt.Sprintf("operand %d of `random` is %s", i+1, t), Want: "the seed, the step and the number of an instance, each an i32 scalar"}
 		}
 	}
 	if d := attrs.Text("dist"); d != "uniform" && d != "normal" {
@@ -164,7 +164,10 @@ func evalRandom(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, 
 		value = tensor.Normal
 	}
 	seed, count := int32(args[0].Data[0]), int32(args[1].Data[0])
-	site := uint64(o.Attrs.Int("site", 0))
+	site := uint64(o.Attrs.Int(ir.AttrSite, 0))
+	if len(args) > 2 {
+		site += uint64(o.Attrs.Int(ir.AttrEach, 0) * int64(args[2].Data[0]))
+	}
 	// Strides in the global tensor, and where this device's part begins.
 	global, first, n := make([]int, len(t.Axes)), 0, 1
 	for i := len(t.Axes) - 1; i >= 0; i-- {

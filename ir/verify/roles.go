@@ -24,6 +24,7 @@ var roles = map[string]role{
 	ir.RoleStep:  {arg: true, scalar: true, ok: func(d ir.DType) bool { return d == ir.I32 }, want: "i32[]"},
 	ir.RoleSeed:  {arg: true, scalar: true, ok: func(d ir.DType) bool { return d == ir.I32 }, want: "i32[]"},
 	ir.RoleCoord: {arg: true, ok: func(d ir.DType) bool { return d == ir.I32 }, want: "i32[mesh=n]"},
+	ir.RoleIndex: {arg: true, scalar: true, ok: func(d ir.DType) bool { return d == ir.I32 }, want: "i32[]"},
 	ir.RoleLoss:  {result: true, scalar: true, ok: ir.DType.IsFloat, want: "a float scalar"},
 	ir.RoleStat:  {result: true, scalar: true, want: "a scalar"},
 	ir.RoleGrad:  {result: true},

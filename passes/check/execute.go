@@ -62,6 +62,9 @@ func arguments(f *ir.Func, in Inputs) ([]*tensor.Tensor, error) {
 		if a.Role == ir.RoleCoord { // the evaluator knows the device
 			x = tensor.New(a.Value.Type)
 		}
+		if a.Role == ir.RoleIndex {
+			x = tensor.Scalar(ir.I32, float64(a.Attrs.Int(ir.AttrNumber, 0)))
+		}
 		if x == nil {
 			return nil, fmt.Errorf("check: no input for %s of @%s", argKey(a, i), f.Name)
 		}

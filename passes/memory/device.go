@@ -93,7 +93,7 @@ func arenas(f *ir.Func) map[ir.Memory]int64 {
 
 // persists says whether a role's arguments stay in memory between functions.
 func persists(role string) bool {
-	return role == ir.RoleParam || role == ir.RoleState || role == ir.RoleCoord
+	return role == ir.RoleParam || role == ir.RoleState || role == ir.RoleCoord || role == ir.RoleIndex
 }
 
 func (d *device) arguments(f *ir.Func, bug func(*ir.Func, string, ...any)) {

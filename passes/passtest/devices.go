@@ -106,6 +106,9 @@ func arguments(m *ir.Module, f *ir.Func, in check.Inputs, d int) ([]*tensor.Tens
 		if a.Role == ir.RoleCoord { // the evaluator knows the device
 			x = tensor.New(a.Value.Type)
 		}
+		if a.Role == ir.RoleIndex {
+			x = tensor.Scalar(ir.I32, float64(a.Attrs.Int(ir.AttrNumber, 0)))
+		}
 		if x == nil {
 			return nil, fmt.Errorf("no input for %s %q", a.Role, a.Path)
 		}

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -69,6 +70,19 @@ func (s *sequence) each(g group, t *ir.Stack, v *ir.Value) {
 	}
 }
 
+// index is the argument that holds the number of the instance.
+func (s *sequence) index(t *ir.Stack) *ir.Value {
+	for _, a := range s.f.Args {
+		if a.Role == ir.RoleIndex && a.Value.Each == t {
+			return a.Value
+		}
+	}
+	g := s.groups[t]
+	v := s.f.AddArg(ir.Scalar(ir.I32), ir.RoleIndex, s.list+"."+open(g, g.first), nil, diag.Pos{})
+	v.Each = t
+	return v
+}
+
 // run makes the first instance's operations stand for all.
 func (s *sequence) run(w *way, g group, l *link, t *ir.Stack) {
 	run := &ir.Run{Stack: t}
@@ -85,7 +99,7 @@ func (s *sequence) run(w *way, g group, l *link, t *ir.Stack) {
 	for k, o := range ops {
 		o.Run, o.Scope = run, s.openPath(t, o.Scope)
 		if n := l.sites[k]; n != 0 {
-			o.Attrs = o.Attrs.With(ir.AttrEach, ir.Int(n))
+			o.Args, o.Attrs = append(o.Args, s.index(t)), o.Attrs.With(ir.AttrEach, ir.Int(n))
 		}
 		for a := range o.Args {
 			if c, ok := l.of[[2]int{k, a}]; ok {

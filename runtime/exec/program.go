@@ -220,6 +220,8 @@ func (p *Program) bind(d *logical, i int) {
 		for k, at := range p.m.plan.Coordinates(d.rank) {
 			elements[int32](mem)[k] = int32(at)
 		}
+	case port.Role == program.RoleIndex:
+		elements[int32](mem)[0] = port.Number
 	case port.Role == program.RoleData:
 		p.bindData(d, port, mem)
 	}

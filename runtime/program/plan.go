@@ -210,6 +210,7 @@ const (
 	RoleData  = "data"  // fed: a field of the batch, i32 or f32
 	RoleStep  = "step"  // fed: i32 scalar, the number of the step, from 1
 	RoleCoord = "coord" // fed once: i32[mesh]: the device's coordinate on each mesh axis
+	RoleIndex = "index" // fed once: i32 scalar: Port.Number
 	RoleSeed  = "seed"  // fed: i32 scalar, the low bits of the run's seed
 	RoleLoss  = "loss"  // read: f32 or f64 scalar
 	RoleStat  = "stat"  // read: f32 or f64 scalar, such as grad_norm or lr
@@ -219,18 +220,21 @@ const (
 // Port is a value that the runtime feeds or reads.
 type Port struct {
 	Program string `cbor:"1,keyasint,omitempty"` // step or eval
-	Role    string `cbor:"2,keyasint,omitempty"` // RoleData, RoleStep, RoleSeed, RoleCoord; RoleLoss, RoleStat, RoleGrad
+	Role    string `cbor:"2,keyasint,omitempty"` // RoleData, RoleStep, RoleSeed, RoleCoord, RoleIndex; RoleLoss, RoleStat, RoleGrad
 	Path    string `cbor:"3,keyasint,omitempty"` // field name, stat name, parameter path
 	Buffer  int    `cbor:"4,keyasint,omitempty"`
 	// After is, for a gradient, the number of instructions after which the
 	// buffer holds it (and before the next one it may be reused); else 0.
 	After int `cbor:"5,keyasint,omitempty"`
+	// Number is what a port of RoleIndex holds: the number of an instance of what is
+	// repeated, such as a layer.
+	Number int32 `cbor:"6,keyasint,omitempty"`
 }
 
 // In says whether the runtime feeds the port: else it reads it.
 func (p *Port) In() bool {
 	switch p.Role {
-	case RoleData, RoleStep, RoleSeed, RoleCoord:
+	case RoleData, RoleStep, RoleSeed, RoleCoord, RoleIndex:
 		return true
 	}
 	return false

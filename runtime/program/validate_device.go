@@ -352,7 +352,7 @@ func (p *Plan) validatePort(d *Device, x *Port, b *Buffer, paths map[string]int)
 		return nil
 	}
 	switch x.Role {
-	case RoleStep, RoleSeed:
+	case RoleStep, RoleSeed, RoleIndex:
 		return scalar(dtype.I32)
 	case RoleCoord:
 		if b.DType != dtype.I32.String() || len(b.Axes) != 1 || b.Axes[0].Size != len(p.Mesh) || b.Axes[0].Global != len(p.Mesh) {

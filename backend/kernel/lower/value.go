@@ -158,7 +158,10 @@ func (g *gen) random(o *ir.Op) *kernel.Value {
 	hi := g.low(g.b.LShr(e, g.b.ConstInt(e.Type, 32)))
 	word := func(v *ir.Value) *kernel.Value { return g.b.Splat(g.value(v), lanes) }
 	i32 := kernel.Vec(kernel.I32, lanes)
-	site := g.b.ConstInt(i32, int64(int32(uint32(o.Attrs.Int("site", 0)))))
+	site := g.b.ConstInt(i32, int64(int32(uint32(o.Attrs.Int(ir.AttrSite, 0)))))
+	if len(o.Args) > 2 {
+		site = g.b.Add(site, g.b.Mul(word(o.Args[2]), g.b.ConstInt(i32, o.Attrs.Int(ir.AttrEach, 0))))
+	}
 	words := g.b.Philox(
 		[4]*kernel.Value{lo, hi, site, word(o.Args[1])},
 		[2]*kernel.Value{word(o.Args[0]), g.b.ConstInt(i32, tensor.RandomKey)})
