@@ -103,6 +103,14 @@ func TestPassesAreThoseOfTheTable(t *testing.T) {
 	}
 }
 
+// TestTourIsShort: who reads the tour reads all of it. Reference and reasons have
+// pages of their own.
+func TestTourIsShort(t *testing.T) {
+	if n := strings.Count(pages(t)["architecture.md"], "\n"); n > 400 {
+		t.Errorf("architecture.md has %d lines, more than 400", n)
+	}
+}
+
 // TestNamesOfTheLanguage: every built-in function and every declaration of the
 // standard library is in the reference.
 func TestNamesOfTheLanguage(t *testing.T) {

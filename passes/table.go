@@ -64,7 +64,7 @@ var Table = []Pass{
 		Run: remat.Run, In: ir.Global, Out: ir.Global, Keeps: true},
 	{Name: "propagate", Doc: "gives every value a sharding, inserts reshards where shardings differ",
 		Run: propagate.Run, In: ir.Global, Out: ir.Sharded, Required: true, Keeps: true},
-	{Name: "partition", Doc: "makes sizes those of one device, and reshards collectives",
+	{Name: "partition", Doc: "replaces global sizes by those of one device, reshards by collectives",
 		Run: partition.Run, In: ir.Sharded, Out: ir.Local, Required: true, Keeps: true},
 	{Name: "collectives", Doc: "merges and moves collectives, splits those across nodes into two levels",
 		Run: collectives.Run, In: ir.Local, Out: ir.Local, Keeps: true},
