@@ -67,7 +67,7 @@ func TestRecomputeBudget(t *testing.T) {
 		if got.predicted > budget*1.005 { // two decimals of a remark
 			t.Errorf("budget %.0f: %.0f bytes are held", budget, got.predicted)
 		}
-		// What the backward half makes besides comes on top: gradients of one block.
+		// What the backward phase makes besides comes on top: gradients of one block.
 		if most := got.predicted + all.predicted/float64(s.Layers)/2; got.temporaries > most {
 			t.Errorf("budget %.0f: the planner needs %.0f, at most %.0f were predicted", budget, got.temporaries, most)
 		}
