@@ -180,10 +180,31 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// TestLinks: files exist, and so do the headings of Markdown files.
+// TestLinks: files that Markdown files link to exist, and so do their headings; and so
+// do the pages that the comments of Go files name.
 func TestLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]*)\)`)
-	for name, text := range pages(t) {
+	page := regexp.MustCompile(`\bdocs/\w+\.md\b`)
+	all := pages(t)
+	for _, f := range treeOf(t).files {
+		name := filepath.Join(root, filepath.FromSlash(f))
+		if !strings.HasSuffix(f, ".go") && (!strings.HasSuffix(f, ".md") || strings.HasPrefix(f, "docs/")) {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range page.FindAllString(string(text), -1) {
+			if _, ok := all[filepath.Base(m)]; !ok {
+				t.Errorf("%s names %s: there is no such page", f, m)
+			}
+		}
+		if strings.HasSuffix(f, ".md") {
+			all[name] = string(text)
+		}
+	}
+	for name, text := range all {
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			file, anchor, _ := strings.Cut(m[1], "#")
 			if strings.Contains(file, "://") {

@@ -22,7 +22,7 @@ import (
 	"ptc/runtime/explain"
 )
 
-// TestDumps: every line of IR, of the loop/tile form, of remarks, of `ptc explain`
+// TestDumps: every line of IR, of the loop/tile form, of remarks, of timelines, of `ptc explain`
 // and of `ptc check` that a page shows is one that the compiler prints for the
 // example and the layouts of architecture.md, or a line of the golden of the pass
 // that the page tells of. `…` stands for anything, and what follows three spaces
@@ -67,6 +67,7 @@ var (
 	shownIR     = regexp.MustCompile(`^\s*((%|arg |func @|meta |result |_ = ).*?)\s*($|[┐│┘]|\s{3})`)
 	shownRemark = regexp.MustCompile(`^([a-z-]+: (@|grad |auto|device |blocks).*)`)
 	shownCheck  = regexp.MustCompile(`^(\d\d-[a-z-]+ .*)`)
+	shownSlots  = regexp.MustCompile(`^(device \d+ .*)`)
 )
 
 // linesShown are the lines of what ptc prints in the blocks of no language.
@@ -91,7 +92,7 @@ func linesShown(text string, reports bool) []string {
 				if shownCheck.MatchString(l) {
 					l = strings.Join(strings.Fields(l), " ")
 				}
-				for _, re := range []*regexp.Regexp{shownIR, shownRemark, shownCheck} {
+				for _, re := range []*regexp.Regexp{shownIR, shownRemark, shownCheck, shownSlots} {
 					if m := re.FindStringSubmatch(l); m != nil {
 						out = append(out, m[1])
 						break
@@ -158,6 +159,14 @@ func (e tour) printed(t *testing.T) printed {
 	p := printed{}
 	golden, err := os.ReadFile(filepath.Join(root, "passes/collectives/testdata/nodes.txtar"))
 	if err != nil {
+		t.Fatal(err)
+	}
+	p.add(string(golden))
+	timelines, err := filepath.Glob(filepath.Join(root, "*/*/testdata/1f1b.txtar"))
+	if err != nil || len(timelines) != 1 {
+		t.Fatalf("goldens of 1F1B: %v (%v)", timelines, err)
+	}
+	if golden, err = os.ReadFile(timelines[0]); err != nil {
 		t.Fatal(err)
 	}
 	p.add(string(golden))

@@ -2,7 +2,7 @@ package ir
 
 import "fmt"
 
-// Level says what holds in a module; see docs/architecture.md.
+// Level says what holds in a module; see docs/ir.md.
 type Level uint8
 
 const (
