@@ -60,8 +60,8 @@ type program struct {
 	above   ancestry
 	seq     sequence
 	between []*group           // what the last search for an outside path went through
-	again   map[*ir.Value]bool // computed again by readers, not stored
-	keep    map[*ir.Value]bool // stored so that others can be computed again
+	again   map[*ir.Value]bool // rematerialized by readers, not stored
+	keep    map[*ir.Value]bool // stored so that others can be rematerialized
 }
 
 // view says that a value is a strided view of a stored value.
@@ -95,9 +95,9 @@ type group struct {
 	// keep their order, on which other stages rely, so no kernel may need what
 	// comes after one and be needed before it.
 	segment int
-	// late: done again for the backward half, or after such work. In a kernel
-	// with what is early it would run in the forward half, and its results would
-	// be kept from there on: what doing it again is to avoid.
+	// late: rematerialized for the backward phase, or after such work. In a kernel
+	// with what is early it would run in the forward phase, and its results would
+	// be kept from there on: what rematerialization is to avoid.
 	late bool
 }
 
