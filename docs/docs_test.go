@@ -86,10 +86,28 @@ func TestEveryErrorCodeIsDocumented(t *testing.T) {
 	}
 }
 
+// TestPassesAreThoseOfTheTable: in its order and its words.
 func TestPassesAreThoseOfTheTable(t *testing.T) {
-	got := column(pages(t)["architecture.md"], "## Passes", "[a-z]+")
-	if got = slices.DeleteFunc(got, func(s string) bool { return s == "pass" }); !slices.Equal(got, passes.Names()) {
-		t.Errorf("architecture.md lists the passes\n  %v, the table is\n  %v", got, passes.Names())
+	var want []string
+	for _, p := range passes.Table {
+		level := p.In.String()
+		if p.Out != p.In {
+			level += " → " + p.Out.String()
+		}
+		want = append(want, "| "+p.Name+" | "+level+" | "+p.Doc+" |")
+	}
+	_, text, _ := strings.Cut(pages(t)["architecture.md"], "\n| pass | level | does |\n| --- | --- | --- |\n")
+	table, _, _ := strings.Cut(text, "\n\n")
+	if got := strings.Split(table, "\n"); !slices.Equal(got, want) {
+		t.Errorf("architecture.md has\n%s\nthe table is\n%s", table, strings.Join(want, "\n"))
+	}
+}
+
+// TestTourIsShort: who reads the tour reads all of it. Reference and reasons have
+// pages of their own.
+func TestTourIsShort(t *testing.T) {
+	if n := strings.Count(pages(t)["architecture.md"], "\n"); n > 400 {
+		t.Errorf("architecture.md has %d lines, more than 400", n)
 	}
 }
 
@@ -162,10 +180,31 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// TestLinks: files exist, and so do the headings of Markdown files.
+// TestLinks: files that Markdown files link to exist, and so do their headings; and so
+// do the pages that the comments of Go files name.
 func TestLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]*)\)`)
-	for name, text := range pages(t) {
+	page := regexp.MustCompile(`\bdocs/\w+\.md\b`)
+	all := pages(t)
+	for _, f := range treeOf(t).files {
+		name := filepath.Join(root, filepath.FromSlash(f))
+		if !strings.HasSuffix(f, ".go") && (!strings.HasSuffix(f, ".md") || strings.HasPrefix(f, "docs/")) {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range page.FindAllString(string(text), -1) {
+			if _, ok := all[filepath.Base(m)]; !ok {
+				t.Errorf("%s names %s: there is no such page", f, m)
+			}
+		}
+		if strings.HasSuffix(f, ".md") {
+			all[name] = string(text)
+		}
+	}
+	for name, text := range all {
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			file, anchor, _ := strings.Cut(m[1], "#")
 			if strings.Contains(file, "://") {

@@ -2,14 +2,14 @@ package ir
 
 import "fmt"
 
-// Level says what holds in a module; see docs/architecture.md.
+// Level says what holds in a module; see docs/ir.md.
 type Level uint8
 
 const (
 	// Global: the mathematics of one device; every axis has its full size.
 	Global Level = iota
 	// Sharded: the same operations; each axis says over which mesh axes it is
-	// sharded and each value which sums it still owes. Sizes are global.
+	// sharded and each value over which it is partial. Sizes are global.
 	Sharded
 	// Local: sizes are those of one device; reshards are explicit collectives.
 	Local

@@ -275,7 +275,7 @@ func (p *parser) grow(total *int, size, rank, at int) {
 	}
 }
 
-// partial is what follows a type that owes reductions, or nothing.
+// partial is what follows a partial type, or nothing.
 func (p *parser) partial() []Partial {
 	p.space()
 	if p.bad || !strings.HasPrefix(p.line[p.at:], "partial(") {

@@ -35,14 +35,15 @@ type Axis struct {
 	Mesh []string
 }
 
-// Partial is a reduction over a mesh axis that a value still owes.
+// Partial is a reduction over a mesh axis that is still to be done: every device of it
+// has a partial sum or maximum.
 type Partial struct {
 	Mesh   string // mesh axis
 	Reduce string // "sum" or "max"
 }
 
 // Type is the type of a tensor value: dtype, named axes in storage order
-// (last is contiguous), and the reductions owed. Axis names are unique within
+// (last is contiguous), and over what it is partial. Axis names are unique within
 // a type. A Type is a value: functions that change one copy it first.
 type Type struct {
 	DType   DType
@@ -149,7 +150,7 @@ func (t Type) Strides() []int {
 }
 
 // SameShape reports whether both types have the same axes, sizes and
-// shardings in the same order, and owe the same reductions.
+// shardings in the same order, and are partial over the same.
 func (t Type) SameShape(u Type) bool {
 	if len(t.Axes) != len(u.Axes) || len(t.Partial) != len(u.Partial) {
 		return false

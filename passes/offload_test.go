@@ -109,7 +109,7 @@ func stateBytes(m *ir.Module) (n int64) {
 }
 
 // TestOffloadedMemory holds the memory that is saved to what is predicted. Where
-// most is live in the backward half, the arena is smaller by the bytes of the
+// most is live in the backward phase, the arena is smaller by the bytes of the
 // states, which are those of the other one.
 func TestOffloadedMemory(t *testing.T) {
 	wide := irtest.Sizes{Layers: 2, Batch: 16, Seq: 16, Heads: 2, Head: 4, FFN: 32, Vocab: 16}

@@ -14,8 +14,8 @@ import (
 type recomputed struct {
 	predicted   float64 // bytes that the choice says it holds at most
 	temporaries float64 // bytes that the planner needs besides what persists
-	flops       float64 // work done again
-	ops         int     // operations done again
+	flops       float64 // work of rematerialization
+	ops         int     // operations rematerialized
 }
 
 func withBudget(t *testing.T, s irtest.Sizes, budget int64) recomputed {
@@ -39,7 +39,7 @@ func withBudget(t *testing.T, s irtest.Sizes, budget int64) recomputed {
 		if x.Pass != "remat" {
 			continue
 		}
-		fmt.Sscanf(x.Text, "@step: %d operations are done again in the backward pass, %g more flops", &out.ops, &out.flops)
+		fmt.Sscanf(x.Text, "@step: %d operations are rematerialized in the backward phase, %g more flops", &out.ops, &out.flops)
 	}
 	if out.predicted < 0 {
 		t.Fatal("no remark of what was chosen")
@@ -54,7 +54,7 @@ func TestRecomputeBudget(t *testing.T) {
 	s := irtest.Sizes{Layers: 8, Batch: 8, Seq: 32, Heads: 4, Head: 8, FFN: 128, Vocab: 64, Dropout: true}
 	all := withBudget(t, s, 1<<40)
 	if all.ops != 0 {
-		t.Errorf("%d operations are done again without need", all.ops)
+		t.Errorf("%d operations are rematerialized without need", all.ops)
 	}
 	if got := withBudget(t, s, int64(1.01*all.predicted)); got != all {
 		t.Errorf("a budget that is large enough: %+v, without limit %+v", got, all)
@@ -67,7 +67,7 @@ func TestRecomputeBudget(t *testing.T) {
 		if got.predicted > budget*1.005 { // two decimals of a remark
 			t.Errorf("budget %.0f: %.0f bytes are held", budget, got.predicted)
 		}
-		// What the backward half makes besides comes on top: gradients of one block.
+		// What the backward phase makes besides comes on top: gradients of one block.
 		if most := got.predicted + all.predicted/float64(s.Layers)/2; got.temporaries > most {
 			t.Errorf("budget %.0f: the planner needs %.0f, at most %.0f were predicted", budget, got.temporaries, most)
 		}

@@ -160,7 +160,7 @@ func passTable() string {
 		if p.Out != p.In {
 			level += " -> " + p.Out
 		}
-		fmt.Fprintf(&b, "  %-12s %-20s %s\n", p.Name, level, p.Doc)
+		fmt.Fprintf(&b, "  %-19s %-16s  %s\n", p.Name, level, p.Doc)
 	}
 	return b.String()
 }

@@ -61,8 +61,8 @@ var layers = map[string][]string{
 	"cmd":      {"compiler", "internal/diag", "internal/regular", "internal/units", "runtime"},
 	// The door for programs, at the module's root.
 	".":        {"compiler", "internal/diag", "runtime"},
-	"docs":     {"lang", "passes"},                // tests alone hold the documents to the code
-	"examples": {"compiler", "passes", "runtime"}, // tests alone train and explain them
+	"docs":     {"backend", "compiler", "ir", "lang", "passes", "runtime"}, // tests alone hold the documents to the code
+	"examples": {"compiler", "passes", "runtime"},                          // tests alone train and explain them
 	"bench":    {"backend", "compiler", "internal/diag", "internal/dtype", "ir", "lang", "passes", "runtime"},
 }
 

@@ -49,7 +49,7 @@ var Table = []Row{
 		New: func() Rule { return &Pipeline{Schedule: "1f1b", Microbatches: 1, Chunks: 1} }},
 	{Word: "recompute", Passes: []string{"remat"}, New: func() Rule { return &Recompute{} }},
 	{Word: "precision", Passes: []string{"precision", "scale"}, Form: InMeta, New: func() Rule { p := Float32(); return &p }},
-	{Word: "offload", Passes: []string{"offload", "swap"}, New: func() Rule { return &Offload{} }},
+	{Word: "offload", Passes: []string{"offload-optimizer", "offload-activations"}, New: func() Rule { return &Offload{} }},
 	{Word: "forbid", Passes: []string{"partition", "collectives"}, New: func() Rule { return &Forbid{} }},
 	{Word: "device", Passes: []string{"memory", "remat"}, New: func() Rule { return &Device{} }},
 	{Word: "overlap", Passes: []string{"overlap"}, New: func() Rule { return &Overlap{} }},

@@ -8,14 +8,14 @@ import (
 	"ptc/ir"
 )
 
-// States of values, as types note them: each axis' parts, and the reductions
-// owed. The rules below are those by which propagation chooses states, read in
+// Shardings of values, as types note them: each axis' shards, and what is
+// partial. The rules below are those by which propagation chooses them, read in
 // the other direction: what follows for the results from the operands.
 
 // States returns the types of o's results with the states that follow from
 // those of its operands, or a *ShapeError where its row does not allow those.
 // Where nothing follows (an axis that no operand has: a broadcast repeats
-// along it, a source knows its part) the state is the one that o notes.
+// along it, a source knows its shard) the state is the one that o notes.
 //
 // With it goes this: if operands are what their states say of some tensors of
 // the whole mesh, results are what theirs say of the operation's results on
@@ -29,7 +29,7 @@ func StatesOfWhole(o *ir.Op, mesh []ir.MeshAxis) ([]ir.Type, error) {
 	return states(o, c.Parts)
 }
 
-// states: a device has the size of an axis, by the number of parts.
+// states: a device has the size of an axis, by the number of shards.
 func states(o *ir.Op, parts func(ir.Axis) int) ([]ir.Type, error) {
 	d := Of(o)
 	if d.State != nil {
@@ -45,14 +45,14 @@ func states(o *ir.Op, parts func(ir.Axis) int) ([]ir.Type, error) {
 	if err := readsPlace(o); err != nil {
 		return nil, err
 	}
-	owed, err := stillOwed(o)
+	partial, err := partialOf(o)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]ir.Type, len(o.Results))
 	for i, r := range o.Results {
 		out[i] = r.Type.Clone()
-		out[i].Partial = slices.Clone(owed)
+		out[i].Partial = slices.Clone(partial)
 		for j := range out[i].Axes {
 			out[i].Axes[j].Mesh = nil
 		}
@@ -101,7 +101,7 @@ func (f *Factor) states(o *ir.Op, out []ir.Type) error {
 	}
 	exchanged := f.Kind == Exchange && len(mesh) == 1 // of a size that the verifier knows
 	if len(mesh) > 0 && f.Kind != PassThrough && f.Kind != Reduce && !exchanged {
-		return axisErr(from, "axis `%s` is %s, and has to be whole", from, parted(mesh))
+		return axisErr(from, "axis `%s` is %s, and has to be replicated", from, parted(mesh))
 	}
 	for i, axis := range f.Results {
 		t := &out[i]
@@ -119,23 +119,24 @@ func (f *Factor) states(o *ir.Op, out []ir.Type) error {
 
 func parted(mesh []string) string {
 	if len(mesh) == 0 {
-		return "whole"
+		return "replicated"
 	}
 	return "sharded over " + strings.Join(mesh, ", ")
 }
 
-// stillOwed is what the results of o owe because its operands do: sums, where
-// all of those owe the same in which o is linear, and the others nothing.
-func stillOwed(o *ir.Op) ([]ir.Partial, error) {
+// partialOf is over what the results of o are partial because its operands are:
+// sums, where all of those in which o is linear are partial over the same, and
+// the others over nothing.
+func partialOf(o *ir.Op) ([]ir.Partial, error) {
 	in := LinearIn(o)
 	if len(in) == 0 {
 		in = [][]int{nil}
 	}
 	var first error
 	for _, set := range in {
-		owed, err := owedIn(o, set)
+		partial, err := partialIn(o, set)
 		if err == nil {
-			return owed, nil
+			return partial, nil
 		}
 		if first == nil {
 			first = err
@@ -161,37 +162,37 @@ func LinearIn(o *ir.Op) [][]int {
 	return d.Linear.In
 }
 
-// owedIn is what the results of o owe where the operands in, and no others, owe
-// the same sums.
-func owedIn(o *ir.Op, in []int) ([]ir.Partial, error) {
-	var owed []ir.Partial
+// partialIn is over what the results of o are partial where the operands in, and
+// no others, are partial sums over the same.
+func partialIn(o *ir.Op, in []int) ([]ir.Partial, error) {
+	var partial []ir.Partial
 	for i, a := range o.Args {
 		if !slices.Contains(in, i) {
 			if len(a.Type.Partial) > 0 {
-				want := "a settled value; the operation is not linear"
+				want := "a reduced value; the operation is not linear"
 				if len(in) > 0 {
 					want += fmt.Sprintf(" in it and operand %d alike", in[0]+1)
 				}
-				return nil, &ShapeError{Msg: fmt.Sprintf("operand %d is still owed (%s)", i+1, a.Type), Want: want}
+				return nil, &ShapeError{Msg: fmt.Sprintf("operand %d is partial (%s)", i+1, a.Type), Want: want}
 			}
 			continue
 		}
 		if i == in[0] {
-			owed = a.Type.Partial
+			partial = a.Type.Partial
 		}
-		if !sameOwed(owed, a.Type.Partial) {
-			return nil, &ShapeError{Msg: fmt.Sprintf("operand %d is %s, operand %d is %s", in[0]+1, o.Args[in[0]].Type, i+1, a.Type), Want: "operands that owe the same"}
+		if !samePartial(partial, a.Type.Partial) {
+			return nil, &ShapeError{Msg: fmt.Sprintf("operand %d is %s, operand %d is %s", in[0]+1, o.Args[in[0]].Type, i+1, a.Type), Want: "operands that are partial over the same"}
 		}
 		for _, p := range a.Type.Partial {
 			if p.Reduce != "sum" {
-				return nil, &ShapeError{Msg: fmt.Sprintf("operand %d owes a %s (%s)", i+1, p.Reduce, a.Type), Want: "a settled value, or a sum"}
+				return nil, &ShapeError{Msg: fmt.Sprintf("operand %d is a partial %s (%s)", i+1, p.Reduce, a.Type), Want: "a reduced value, or a sum"}
 			}
 		}
 	}
-	return owed, nil
+	return partial, nil
 }
 
-func sameOwed(a, b []ir.Partial) bool {
+func samePartial(a, b []ir.Partial) bool {
 	if len(a) != len(b) {
 		return false
 	}
@@ -206,7 +207,7 @@ func sameOwed(a, b []ir.Partial) bool {
 // SameState reports whether types note the same parts and the same reductions,
 // in any order.
 func SameState(t, u ir.Type) bool {
-	if len(t.Axes) != len(u.Axes) || !sameOwed(t.Partial, u.Partial) {
+	if len(t.Axes) != len(u.Axes) || !samePartial(t.Partial, u.Partial) {
 		return false
 	}
 	for i, a := range t.Axes {
@@ -227,7 +228,7 @@ func (b *Builder) EmitStated(name string, attrs ir.Attrs, args ...*ir.Value) *ir
 	return v
 }
 
-// OweByFirst makes a value that every device of the group has into a sum owed
+// OweByFirst makes a value that every device of the group has into a partial sum
 // over the mesh axes: the first device has it, the others have zero.
 func (b *Builder) OweByFirst(v *ir.Value, over []string) *ir.Value {
 	first := b.Emit("eq", nil, b.Emit("coordinate", ir.A("over", ir.Names(over))), b.Const(ir.I32, 0))
@@ -239,8 +240,8 @@ func (b *Builder) OweByFirst(v *ir.Value, over []string) *ir.Value {
 	return w
 }
 
-// OwedByFirst is the mesh axes over which o, made by [Builder.OweByFirst],
-// owes its second operand; nil for every other operation. It is the one way in
+// OwedByFirst is the mesh axes over which o, made by [Builder.OweByFirst], is a
+// partial sum of its second operand; nil for every other operation. It is the one way in
 // which values may depend on the device and yet be of a state.
 func OwedByFirst(o *ir.Op) []string {
 	if o.Name != "select" {
@@ -301,7 +302,7 @@ func unused(t ir.Type, over []string) error {
 		}
 		for _, p := range t.Partial {
 			if p.Mesh == m {
-				return &ShapeError{Msg: fmt.Sprintf("the operand, %s, is still owed over `%s`", t, m)}
+				return &ShapeError{Msg: fmt.Sprintf("the operand, %s, is partial over `%s`", t, m)}
 			}
 		}
 	}
@@ -323,18 +324,18 @@ func eachOperand(check func(t ir.Type, o *ir.Op, i int) error) func(*ir.Op, []ir
 	}
 }
 
-// owesOver: the operand owes the operation's reduction over the whole group,
-// and nothing that would have to be reduced otherwise.
+// owesOver: the operand is partial over the whole group, of the operation's
+// reduction, and of no other.
 func owesOver(t ir.Type, o *ir.Op, _ int) error {
 	kind := o.Attrs.Text("reduce")
 	for _, m := range o.Attrs.Names("over") {
 		if !slices.Contains(t.Partial, ir.Partial{Mesh: m, Reduce: kind}) {
-			return &ShapeError{Msg: fmt.Sprintf("the operand, %s, owes no %s over `%s`", t, kind, m)}
+			return &ShapeError{Msg: fmt.Sprintf("the operand, %s, is no partial %s over `%s`", t, kind, m)}
 		}
 	}
 	for _, p := range t.Partial {
 		if p.Reduce != kind {
-			return &ShapeError{Msg: fmt.Sprintf("the operand, %s, owes reductions of two kinds", t)}
+			return &ShapeError{Msg: fmt.Sprintf("the operand, %s, is partial by reductions of two kinds", t)}
 		}
 	}
 	return nil

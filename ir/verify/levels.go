@@ -79,7 +79,7 @@ func classes(m *ir.Module) diag.List {
 }
 
 // exchange is what is wrong with an operation that moves elements along an axis
-// to other positions: its axis is whole or one position is on each device, and
+// to other positions: its axis is replicated or one position is on each device, and
 // partition expands it.
 func exchange(m *ir.Module, o *ir.Op) string {
 	for _, f := range op.Of(o).Shard(o).Factors {
@@ -95,7 +95,7 @@ func exchange(m *ir.Module, o *ir.Op) string {
 			}
 			t := o.Args[i].Type
 			if mesh := t.Axes[t.Index(axis)].Mesh; len(mesh) > 0 && (len(mesh) > 1 || m.MeshSize(mesh[0]) != f.Size) {
-				return fmt.Sprintf("needs `%s` whole, or one of its %d positions on each device of one mesh axis", axis, f.Size)
+				return fmt.Sprintf("needs `%s` replicated, or one of its %d positions on each device of one mesh axis", axis, f.Size)
 			}
 		}
 	}

@@ -15,10 +15,10 @@ func init() {
 	}
 }
 
-// states: what types note of parts and of owed reductions follows, operation
-// by operation, from what arguments note. So a collective that is missing, of
+// states: the sharding that each type notes, partial sums included, follows
+// operation by operation from the shardings of the arguments. So a collective that is missing, of
 // another group or kind, or there twice, is found by the types alone: its
-// readers need another state, or its operand has none that it could change.
+// readers need another sharding, or its operand has none that it could change.
 func states(m *ir.Module) diag.List {
 	c := &checker{m: m, funcs: map[string]*ir.Func{}}
 	if m.Devices() == 1 {
@@ -60,7 +60,7 @@ func (c *checker) opStates(f *ir.Func, o *ir.Op) {
 			c.add(codeState, o.Pos, at(f, o), fmt.Sprintf("%%%d is %s", r.ID, r.Type), want[i].String(), "")
 			continue
 		}
-		// A source says itself which part it makes.
+		// A source says itself which shard it makes.
 		if d := op.Of(o); d.Class == op.Source && c.m.Level >= ir.Local {
 			c.sourceState(f, o, d)
 		}
@@ -117,8 +117,8 @@ func (c *checker) callPlace(f *ir.Func, o *ir.Op, callee *ir.Func) {
 	}
 }
 
-// resultStates: from Local on nothing leaves an entry function owed, and a new
-// parameter or state has the parts of the old one.
+// resultStates: from Local on nothing leaves an entry function partial, and a new
+// parameter or state is sharded as the old one.
 func (c *checker) resultStates(f *ir.Func) {
 	if c.m.Level < ir.Local || f.Class != ir.Entry {
 		return
@@ -127,7 +127,7 @@ func (c *checker) resultStates(f *ir.Func) {
 	for i, r := range f.Results {
 		where := fmt.Sprintf("result %d of @%s, %s %q", i+1, f.Name, r.Role, r.Path)
 		if len(r.Value.Type.Partial) > 0 {
-			c.add(codeState, diag.Pos{}, where, fmt.Sprintf("%%%d is %s", r.Value.ID, r.Value.Type), "a settled value", "")
+			c.add(codeState, diag.Pos{}, where, fmt.Sprintf("%%%d is %s", r.Value.ID, r.Value.Type), "a reduced value", "")
 		}
 		if a := args.Arg(r.Role, r.Path); a != nil && !op.SameState(a.Value.Type, r.Value.Type) {
 			c.add(codeState, diag.Pos{}, where, fmt.Sprintf("%%%d is %s", r.Value.ID, r.Value.Type), a.Value.Type.String(), "")
@@ -135,9 +135,8 @@ func (c *checker) resultStates(f *ir.Func) {
 	}
 }
 
-// sharedStates: a parameter or state is in the same parts in every function,
-// and so is every argument of the programs of one pipeline. Arguments owe
-// nothing.
+// sharedStates: a parameter or state is sharded alike in every function, and so
+// is every argument of the programs of one pipeline. No argument is partial.
 func (c *checker) sharedStates() {
 	seen := map[string]*ir.Arg{}
 	for _, f := range c.m.Funcs {
@@ -147,7 +146,7 @@ func (c *checker) sharedStates() {
 		for i, a := range f.Args {
 			where := fmt.Sprintf("argument %d of @%s, %s %q", i+1, f.Name, a.Role, a.Path)
 			if c.m.Level >= ir.Local && len(a.Value.Type.Partial) > 0 {
-				c.add(codeState, a.Pos, where, "it is "+a.Value.Type.String(), "a settled value", "")
+				c.add(codeState, a.Pos, where, "it is "+a.Value.Type.String(), "a reduced value", "")
 			}
 			key := a.Role + " " + a.Path
 			if a.Role != ir.RoleParam && a.Role != ir.RoleState {

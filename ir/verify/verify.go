@@ -20,7 +20,7 @@ const (
 	codeResult    = "E0316" // a result whose type is not the inferred one
 	codeCall      = "E0317" // a call that its function does not take
 	codeLevel     = "E0318" // what the module's level forbids
-	codeState     = "E0319" // parts or owed sums that do not follow from the operands
+	codeState     = "E0319" // shardings or partial sums that do not follow from the operands
 )
 
 // maxErrors bounds the list: a broken pass breaks thousands of operations.

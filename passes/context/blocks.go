@@ -240,10 +240,10 @@ func (t *blocks) diagonal(x *ir.Value, step int) *ir.Value {
 	key := blockKey{x, view{step: -1}}
 	if t.made[key] == nil {
 		y := t.split(x, t.axis)
-		into := ir.Sizes{{Name: t.half, N: t.devices}, {Name: t.k.key + t.suffix(), N: t.part()}}
+		into := ir.Sizes{{Name: t.chunkAxis, N: t.devices}, {Name: t.k.key + t.suffix(), N: t.part()}}
 		t.made[key] = t.emit(op.Split, ir.A("axis", ir.Name(t.k.key), "into", into), y)
 	}
-	return t.emit(op.Gather, ir.A("axis", ir.Name(t.half)), t.made[key], t.from(step))
+	return t.emit(op.Gather, ir.A("axis", ir.Name(t.chunkAxis)), t.made[key], t.from(step))
 }
 
 // inexpressible is why the core cannot be computed view by view, or empty.

@@ -101,8 +101,8 @@ type rewriter struct {
 	keys map[string]bool
 	// Names of the axes of blocks, and of the two chunks of a block in the zig-zag
 	// order.
-	block, half string
-	order       *order // of the zig-zag order; nil in the contiguous one
+	block, chunkAxis string
+	order            *order // of the zig-zag order; nil in the contiguous one
 }
 
 // keysOf are the names that f gives to an axis by renaming it.
@@ -184,7 +184,7 @@ func (w *rewriter) names() {
 		taken[n] = true
 		return n
 	}
-	w.block, w.half = fresh(w.mesh+"_block"), fresh(w.mesh+"_half")
+	w.block, w.chunkAxis = fresh(w.mesh+"_block"), fresh(w.mesh+"_chunk")
 }
 
 // part is the number of positions in a block.

@@ -282,18 +282,18 @@ func (z *order) evenBlock() *ir.Value {
 
 // chunks cuts an axis into blocks and these into two chunks.
 func (z *order) chunks(x *ir.Value, axis string) *ir.Value {
-	into := ir.Sizes{{Name: z.block, N: z.devices}, {Name: z.half, N: 2}, {Name: axis + z.suffix(), N: z.part() / 2}}
+	into := ir.Sizes{{Name: z.block, N: z.devices}, {Name: z.chunkAxis, N: 2}, {Name: axis + z.suffix(), N: z.part() / 2}}
 	return z.emit(op.Split, ir.A("axis", ir.Name(axis), "into", into), x)
 }
 
 func (z *order) chunk(x *ir.Value, i int) *ir.Value {
-	return z.emit(op.Slice, ir.A("axis", ir.Name(z.half), "start", ir.Int(i), "limit", ir.Int(i+1)), x)
+	return z.emit(op.Slice, ir.A("axis", ir.Name(z.chunkAxis), "start", ir.Int(i), "limit", ir.Int(i+1)), x)
 }
 
 // join makes x's axis again of the two chunks of each block.
 func (z *order) join(lo, hi, x *ir.Value, axis string) *ir.Value {
-	y := z.emit(op.Concat, ir.A("axis", ir.Name(z.half)), lo, hi)
-	into := ir.A("axes", ir.Names{z.block, z.half, axis + z.suffix()}, "into", ir.Name(axis))
+	y := z.emit(op.Concat, ir.A("axis", ir.Name(z.chunkAxis)), lo, hi)
+	into := ir.A("axes", ir.Names{z.block, z.chunkAxis, axis + z.suffix()}, "into", ir.Name(axis))
 	return z.b.Reorder(z.emit(op.Merge, into, z.grouped(y, axis)), x.Type)
 }
 
@@ -303,8 +303,8 @@ func (z *order) grouped(x *ir.Value, axis string) *ir.Value {
 	for _, n := range x.Type.Names() {
 		switch n {
 		case z.block:
-			names = append(names, z.block, z.half, axis+z.suffix())
-		case z.half, axis + z.suffix():
+			names = append(names, z.block, z.chunkAxis, axis+z.suffix())
+		case z.chunkAxis, axis + z.suffix():
 		default:
 			names = append(names, n)
 		}

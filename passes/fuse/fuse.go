@@ -62,8 +62,8 @@ type program struct {
 	seq     sequence
 	time    *timing
 	between []*group           // what the last search for an outside path went through
-	again   map[*ir.Value]bool // computed again by readers, not stored
-	keep    map[*ir.Value]bool // stored so that others can be computed again
+	again   map[*ir.Value]bool // rematerialized by readers, not stored
+	keep    map[*ir.Value]bool // stored so that others can be rematerialized
 }
 
 // view says that a value is a strided view of a stored value.
@@ -101,9 +101,9 @@ type group struct {
 	// in which it is done, and early that of the first one in which it can be.
 	stack      *ir.Stack
 	run, early int
-	// late: done again for the backward half, or after such work. In a kernel
-	// with what is early it would run in the forward half, and its results would
-	// be kept from there on: what doing it again is to avoid.
+	// late: rematerialized for the backward phase, or after such work. In a kernel
+	// with what is early it would run in the forward phase, and its results would
+	// be kept from there on: what rematerialization is to avoid.
 	late bool
 }
 

@@ -100,7 +100,7 @@ const (
 	splitKept  = 16      // "a few"
 	freeOps    = 12      // operations that a free value may be made of
 	againBytes = 4096    // smaller values are stored: reading them costs nothing
-	againFlops = 64      // per element, of a value that is computed again
+	againFlops = 64      // per element, of a value that is rematerialized
 	packFlops  = 8       // the same where a contraction packs it
 	cheapFlops = 4       // per element, of work that may be repeated
 	smallLeaf  = 8       // a leaf this many times smaller than the value is free

@@ -28,7 +28,7 @@ func (p *program) recompute() {
 	}
 }
 
-// choice is a value to store and the values computed again from it.
+// choice is a value to store and the values rematerialized from it.
 type choice struct {
 	keep    *ir.Value // nil: nothing that is not stored anyway
 	again   []*ir.Value

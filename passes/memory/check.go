@@ -23,7 +23,7 @@ func init() { verify.AtLevel(ir.Planned, "memory", Check) }
 // whole, and new parameters and states must lie where the old ones did. A piece
 // is whole if the value that it is of owns its bytes; what is held owns the
 // bytes of its pieces, which must be whole and lie one behind the other. What
-// functions of one device owe each other, [devices] proves.
+// functions of one device rely on of each other, [devices] proves.
 func Check(m *ir.Module) diag.List {
 	var bugs diag.List
 	kernels := map[*ir.Func]*fusion.Kernel{}

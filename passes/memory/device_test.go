@@ -31,7 +31,7 @@ func @neg class=kernel kind=map
 end
 `
 
-// What functions of one device owe each other: each fault has its words.
+// What functions of one device rely on of each other: each fault has its words.
 func TestFunctionsOfOneDevice(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"", "", ""},

@@ -17,28 +17,29 @@ const (
 	least = 1024
 )
 
-// Activations stores what the kernels of the named modules leave for the backward
-// half, and fetches it there.
+// Activations offloads what the kernels of the named modules leave for the backward
+// phase: device to host behind the last reader of the forward phase, and back
+// before the first one of the backward phase.
 func Activations(c *pass.Context, m *ir.Module) error {
 	rules := rulesOf(m, "activations")
 	if len(rules) == 0 {
 		return nil
 	}
-	forward := forwardHalf(m)
+	forward := forwardPhase(m)
 	for _, f := range m.Funcs {
 		if f.Class == ir.Kernel {
 			continue
 		}
-		if n, bytes := swap(f, rules, forward); n > 0 {
-			c.Remarkf(nil, "@%s: %d activations of %d bytes leave device memory until the backward half", f.Name, n, bytes)
+		if n, bytes := activationsOf(f, rules, forward); n > 0 {
+			c.Remarkf(nil, "@%s: %d activations of %d bytes are offloaded until the backward phase", f.Name, n, bytes)
 		}
 	}
 	return nil
 }
 
-// forwardHalf is the operations that a loss is computed from, across the devices
+// forwardPhase is the operations that a loss is computed from, across the devices
 // of a pipeline.
-func forwardHalf(m *ir.Module) map[*ir.Op]bool {
+func forwardPhase(m *ir.Module) map[*ir.Op]bool {
 	type message struct {
 		of        string
 		from, tag int64
@@ -84,9 +85,9 @@ func forwardHalf(m *ir.Module) map[*ir.Op]bool {
 	return out
 }
 
-// swap moves the activations of one function, and returns how many, of how many
+// activationsOf offloads the activations of one function, and returns how many, of how many
 // bytes.
-func swap(f *ir.Func, rules []rule, forward map[*ir.Op]bool) (n int, bytes int64) {
+func activationsOf(f *ir.Func, rules []rule, forward map[*ir.Op]bool) (n int, bytes int64) {
 	kernels := make([]int, len(f.Ops)+1) // before each operation
 	readers := map[*ir.Value][]int{}
 	for i, x := range f.Ops {

@@ -18,7 +18,7 @@
 // [Activations], level Fused: `offload activations of Block to host`. What the
 // kernels of the modules leave for the backward phase is stored behind its last
 // reader in the forward phase and fetched before its first one in the backward
-// half; in between its place is free.
+// phase; in between its place is free.
 //
 // In: entry functions of one device. Out: the same results, computed by the same
 // operations on pieces; arguments with the attribute memory, and fetches and

@@ -20,7 +20,7 @@ func Optimizer(c *pass.Context, m *ir.Module) error {
 		o := &optimizer{f: f, rule: r}
 		o.run()
 		if o.bytes > 0 {
-			c.Remarkf(nil, "@%s: %d bytes of optimizer state in %s memory, updated in %d pieces; %d tensors are fetched whole",
+			c.Remarkf(nil, "@%s: %d bytes of optimizer state in %s memory, updated in %d pieces; %d tensors are fetched at once",
 				f.Name, o.bytes, r.memory, o.pieces, o.whole)
 		}
 	}

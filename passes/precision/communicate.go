@@ -6,9 +6,9 @@ import (
 	"ptc/passes/pass"
 )
 
-// communicate has every device round what it has of a gradient to d before the
-// parts are added up: a cast that a sum owed may pass, and one back to float32
-// behind it. A part is whole by then: microbatches have been added in float32.
+// communicate has every device round its partial sum of a gradient to d before
+// these are reduced: a cast that a partial sum may pass, and one back to float32
+// behind it. Microbatches have been added by then, in float32.
 // So do Megatron-LM (grad_reduce_in_fp32 off) and torchtitan (reduce_dtype).
 func communicate(c *pass.Context, f *ir.Func, d ir.DType) {
 	of := map[*ir.Value]bool{} // of which the terms are communicated
@@ -48,7 +48,7 @@ func communicate(c *pass.Context, f *ir.Func, d ir.DType) {
 }
 
 // unscaled is what a gradient is a multiple of, if nothing else reads that: the
-// gradient of a scaled loss, whose parts are what devices add up.
+// gradient of a scaled loss, whose partial sums are what devices reduce.
 func unscaled(v *ir.Value, uses map[*ir.Value]int) *ir.Value {
 	for v.Def != nil && v.Def.Name == op.Mul {
 		x, s := v.Def.Args[0], v.Def.Args[1]

@@ -27,7 +27,7 @@ func auto(c *pass.Context, m *ir.Module, x rule, rules []rule, w *rewriter) erro
 	if err != nil {
 		return nil // the schedule's own pass reports it, with its place
 	}
-	b := &builder{halves: w.halves, bytes: l.kept, shards: l.shards,
+	b := &builder{phases: w.phases, bytes: l.kept, shards: l.shards,
 		device: func(stage int) int { return stage % devices }, forced: forcedBy(rules, w.again)}
 	b.build()
 	w.again = map[*ir.Op]bool{}
@@ -47,7 +47,7 @@ func auto(c *pass.Context, m *ir.Module, x rule, rules []rule, w *rewriter) erro
 	}
 	b.markViews(w.again)
 	w.rewrite()
-	c.Remarkf(nil, "@step: %d operations are done again in the backward pass, %.3g more flops", w.count, float64(w.flops))
+	c.Remarkf(nil, "@step: %d operations are rematerialized in the backward phase, %.3g more flops", w.count, float64(w.flops))
 	return nil
 }
 
@@ -101,11 +101,11 @@ func budgetOf(m *ir.Module, x rule, l *local, device func(int) int, d int) (int6
 		return 1 << 61, "no budget"
 	}
 	rest, work := l.persistent(device, d), l.backward(device, d)
-	return max(0, memory-rest-work), fmt.Sprintf("what a device's memory of %s leaves after %s of parameters, state, gradients and data, and %s that the backward half works in",
+	return max(0, memory-rest-work), fmt.Sprintf("what a device's memory of %s leaves after %s of parameters, state, gradients and data, and %s that the backward phase works in",
 		pass.Bytes(memory), pass.Bytes(rest), pass.Bytes(work))
 }
 
-// mark notes what a plan does again, for every microbatch.
+// mark notes what a plan rematerializes, for every microbatch.
 func (b *builder) mark(d *device, p plan, redo map[*ir.Op]bool) {
 	for i, r := range d.regions {
 		chosen := map[*ir.Op]bool{}
@@ -141,7 +141,7 @@ func same(a, b *ir.Op) bool {
 	return b != nil && a.Name == b.Name && a.Scope == b.Scope && a.Pos == b.Pos && a.Results[0].Type.Equal(b.Results[0].Type)
 }
 
-// markViews has views of what is done again be done again.
+// markViews rematerializes the views of what is rematerialized.
 func (b *builder) markViews(redo map[*ir.Op]bool) {
 	for _, o := range b.f.Ops {
 		if !b.forward[o] || b.isNode(o) || b.free[o] {
@@ -168,9 +168,9 @@ func (d *device) remark(n, devices int, budget int64, p plan) string {
 		proof = fmt.Sprintf("no choice does less than %.3g FLOP", float64(p.bound))
 	}
 	if p.flops == 0 {
-		return fmt.Sprintf("auto: %sactivations of at most %s%s, nothing is done again", where, pass.Bytes(p.peak), of)
+		return fmt.Sprintf("auto: %sactivations of at most %s%s, nothing is rematerialized", where, pass.Bytes(p.peak), of)
 	}
-	return fmt.Sprintf("auto: %sactivations of at most %s%s, %.3g FLOP done again%s; %s", where, pass.Bytes(p.peak), of, float64(p.flops), per, proof)
+	return fmt.Sprintf("auto: %sactivations of at most %s%s, %.3g FLOP of rematerialization%s; %s", where, pass.Bytes(p.peak), of, float64(p.flops), per, proof)
 }
 
 // tooLittle is the error of a budget that nothing fits in.
@@ -193,7 +193,7 @@ func (d *device) tooLittle(x rule, budget int64, why string) error {
 			text += fmt.Sprintf(", of %d microbatches", n)
 		}
 		if o.work > o.keep {
-			text += fmt.Sprintf(", %s done again", pass.Bytes(o.work-o.keep))
+			text += fmt.Sprintf(", %s rematerialized", pass.Bytes(o.work-o.keep))
 		}
 		parts = append(parts, part{n*o.keep + o.work - o.keep, text})
 	}

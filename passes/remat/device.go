@@ -3,8 +3,8 @@ package remat
 import "slices"
 
 // inFlight is how many microbatches a stage holds activations of, at its worst
-// moment: kept from the forward to the last backward slot, and done again in
-// the input backward for a weight backward that has not come yet.
+// moment: kept from the forward to the last backward slot, and rematerialized
+// in the input backward for a weight backward that has not come yet.
 type inFlight struct{ kept, pending int64 }
 
 // device is what one device decides together: its regions in the order of the
@@ -32,11 +32,11 @@ type plan struct {
 	bound       int64 // no choice has fewer flops
 }
 
-// items are the options of the regions that do again at most so many bytes.
+// items are the options of the regions that rematerialize at most so many bytes.
 //
 // While the backward phase of a region runs, the device holds what is kept for
 // that region and those before it, of each microbatch in flight, and what the
-// region does again. With one microbatch, those after the region have been
+// region rematerializes. With one microbatch, those after the region have been
 // released; with more, others are still held, and the sum over all regions
 // counts.
 func (d *device) items(most int64) [][]item {

@@ -1,13 +1,13 @@
-// Package remat computes activations again in the backward pass instead of
-// keeping them; level Global.
+// Package remat rematerializes activations: the backward phase computes them again
+// instead of reading what the forward phase kept; level Global.
 //
 // In: the layout's recompute rules: modules, and members of them to keep; or
 // auto, with a budget in bytes for what a device keeps. Out: @step in which the
 // backward phase reads its own copies of forward operations, tagged
 // [ir.Slot] so that fusion leaves them there.
 // Invariant: results are unchanged, bit for bit: a copy has the operands of
-// its original, random numbers included. Any set of operations may be done
-// again; what is chosen only decides memory and work.
+// its original, random numbers included. Any set of operations may be
+// rematerialized; what is chosen only decides memory and work.
 //
 // By rule: what stays is what enters a module, what leaves it to the forward
 // pass outside, and the values of the members that are kept (Korthikanti et

@@ -8,7 +8,7 @@ import (
 
 // option is one way to do a region's part: what it keeps, in bytes; what its
 // activations take while its backward phase runs, which is what is kept and
-// what is done again; and the work of doing it again.
+// what is rematerialized; and the work of doing so.
 type option struct {
 	keep, work, flops int64
 	last              *choice
@@ -32,16 +32,16 @@ type front struct {
 
 // maxOptions is how many partial options are looked at side by side, maxSets
 // how many sets. Beyond the first a front gets slack; beyond the second nodes
-// are kept without looking at doing them again, and the slack is everything.
+// are kept without looking at rematerializing them, and the slack is everything.
 const (
 	maxOptions = 1 << 14
 	maxSets    = 1 << 11
 )
 
 // frontOf finds the front. It walks the nodes against their order with the set
-// of those that later nodes read to be done again. A node in that set, or that
-// the backward phase reads, is kept or done again; one that is done again
-// brings in those that it reads. Partial options with equal sets compete, so
+// of those that later nodes read to be rematerialized. A node in that set, or
+// that the backward phase reads, is kept or rematerialized; the latter brings in
+// those that it reads. Partial options with equal sets compete, so
 // that the walk is exact, and its effort grows with how many nodes are in the
 // set at once, not with how many there are: dynamic programming over a path
 // decomposition.

@@ -10,7 +10,7 @@ import (
 // item is an option of one region as the knapsack of a device sees it.
 type item struct {
 	load  int64 // bytes that it adds for all regions that follow
-	top   int64 // bytes that it adds while its own backward half runs, at least load
+	top   int64 // bytes that it adds while its own backward phase runs, at least load
 	flops int64
 	pick  int // the option
 }

@@ -8,14 +8,14 @@ import (
 	"ptc/ir/op"
 )
 
-// region is a part of the forward phase that is done again on its own: a block,
+// region is a part of the forward phase that is rematerialized on its own: a block,
 // or what stands between blocks, of one microbatch on one stage. Values that
-// leave a region are never computed again by it, so regions are independent
+// leave a region are never rematerialized by it, so regions are independent
 // but for the memory that they share.
 type region struct {
 	key       string // path of the block, or of the part outside of blocks
 	stage, mb int
-	at        int // place in the forward half
+	at        int // place in the forward phase
 	nodes     []node
 	// fixed is what is kept for the region whatever is chosen.
 	fixed  int64
@@ -29,8 +29,8 @@ type node struct {
 	o     *ir.Op // nil for a value that enters
 	value *ir.Value
 	bytes int64 // when kept
-	flops int64 // to do it again
-	work  int64 // bytes that it takes when done again; 0 where its readers compute it in passing
+	flops int64 // to rematerialize it
+	work  int64 // bytes that it takes when rematerialized; 0 where its readers compute it in passing
 	// needed: the backward phase reads it.
 	needed bool
 	must   decision // undecided where there is a choice
@@ -59,7 +59,7 @@ func keyOf(scope string) string {
 
 // builder finds the regions of a step.
 type builder struct {
-	*halves
+	*phases
 	bytes   func(*ir.Value) int64 // on one device, when kept
 	shards  func(*ir.Op) int64    // devices that share the work of an operation
 	device  func(stage int) int
@@ -76,7 +76,7 @@ type builder struct {
 // uses are the readers of a value, through views.
 type uses struct {
 	forward  []*region // that have a node which reads it
-	backward []*region // whose backward half reads it
+	backward []*region // whose backward phase reads it
 	stored   bool      // some reader cannot compute it in passing
 }
 
@@ -116,7 +116,7 @@ func (b *builder) build() {
 		if b.isNode(o) {
 			b.add(o)
 			for _, v := range o.Results {
-				b.settle(v)
+				b.countFixed(v)
 			}
 		}
 	}
@@ -273,7 +273,7 @@ func (b *builder) add(o *ir.Op) {
 }
 
 // leaves reports whether v is read in the forward phase outside its region, or
-// is a result of the step: then it is not computed again.
+// is a result of the step: then it is not rematerialized.
 func (b *builder) leaves(v *ir.Value, r *region) bool {
 	if b.result[v] {
 		return true
@@ -315,8 +315,8 @@ func (b *builder) holder(v *ir.Value, device int) (h *region, fixed bool) {
 	return h, n > 1
 }
 
-// settle adds what is kept in any case to the regions that it is kept for.
-func (b *builder) settle(v *ir.Value) {
+// countFixed adds what is kept in any case to the regions that it is kept for.
+func (b *builder) countFixed(v *ir.Value) {
 	u := b.use[v]
 	if u == nil || !b.leaves(v, b.of[v.Def]) {
 		return

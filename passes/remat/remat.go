@@ -13,28 +13,28 @@ func Run(c *pass.Context, m *ir.Module) error {
 	if f == nil || len(rules) == 0 {
 		return nil
 	}
-	h := halvesOf(f)
-	r := &rewriter{f: f, halves: h, again: named(h, rules), copies: map[*ir.Value]*ir.Value{}}
+	h := phasesOf(f)
+	r := &rewriter{f: f, phases: h, again: named(h, rules), copies: map[*ir.Value]*ir.Value{}}
 	for _, x := range rules {
 		if x.auto {
 			return auto(c, m, x, rules, r)
 		}
 	}
 	r.rewrite()
-	c.Remarkf(nil, "@step: %d operations are done again in the backward pass, %.3g more flops", r.count, float64(r.flops))
+	c.Remarkf(nil, "@step: %d operations are rematerialized in the backward phase, %.3g more flops", r.count, float64(r.flops))
 	return nil
 }
 
-// halves tells the operations of a step that come before the loss, or that a
+// phases tells the operations of a step that come before the loss, or that a
 // pipeline has tagged so, from those after.
-type halves struct {
+type phases struct {
 	f       *ir.Func
 	forward map[*ir.Op]bool
 	tagged  bool
 }
 
-func halvesOf(f *ir.Func) *halves {
-	h := &halves{f: f, forward: map[*ir.Op]bool{}}
+func phasesOf(f *ir.Func) *phases {
+	h := &phases{f: f, forward: map[*ir.Op]bool{}}
 	loss := map[*ir.Op]bool{}
 	for _, x := range f.Results {
 		if x.Role == ir.RoleLoss && x.Value.Def != nil {
@@ -57,7 +57,7 @@ func halvesOf(f *ir.Func) *halves {
 
 // named marks the forward operations inside the modules that rules name, whose
 // results no operation of the forward pass outside reads.
-func named(h *halves, rules []rule) map[*ir.Op]bool {
+func named(h *phases, rules []rule) map[*ir.Op]bool {
 	where, again := map[*ir.Op]string{}, map[*ir.Op]bool{}
 	for _, o := range h.f.Ops {
 		for _, x := range rules {
@@ -87,8 +87,8 @@ func named(h *halves, rules []rule) map[*ir.Op]bool {
 // rewriter makes the backward phase read copies of forward operations.
 type rewriter struct {
 	f      *ir.Func
-	halves *halves
-	again  map[*ir.Op]bool // forward operations that are done again
+	phases *phases
+	again  map[*ir.Op]bool // forward operations that are rematerialized
 	copies map[*ir.Value]*ir.Value
 	out    []*ir.Op
 	count  int
@@ -98,7 +98,7 @@ type rewriter struct {
 // rewrite makes the operations after the loss read copies.
 func (r *rewriter) rewrite() {
 	for _, o := range r.f.Ops {
-		if !r.halves.forward[o] {
+		if !r.phases.forward[o] {
 			for k, v := range o.Args {
 				o.Args[k] = r.copyOf(v, o)
 			}
@@ -108,7 +108,7 @@ func (r *rewriter) rewrite() {
 	r.f.Ops = r.out
 }
 
-// copyOf is v computed again, for a reader in the backward pass, or v itself. A
+// copyOf is v rematerialized for a reader in the backward phase, or v itself. A
 // reader on another stage than v has received v in the forward phase; to send it
 // again would make it wait for a stage whose backward phase is later.
 func (r *rewriter) copyOf(v *ir.Value, reader *ir.Op) *ir.Value {

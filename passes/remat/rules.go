@@ -33,7 +33,7 @@ func rulesOf(m *ir.Module) []rule {
 }
 
 // inside is the path of the instance that scope is in, and whether the rule
-// has its values computed again.
+// has its values rematerialized.
 func (r rule) inside(scope string) (string, bool) {
 	at := strings.Split(scope, ".")
 	for n := 1; n <= len(at); n++ {

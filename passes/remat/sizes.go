@@ -16,7 +16,7 @@ type local struct {
 	m     *ir.Module // the copy
 	value map[int]*ir.Value
 	op    map[int]*ir.Op // by the number of the first result
-	held  map[int]int64  // what the backward half reads of a value: it, and reshards of it
+	held  map[int]int64  // what the backward phase reads of a value: it, and reshards of it
 }
 
 func localOf(m *ir.Module) (*local, error) {
@@ -25,7 +25,7 @@ func localOf(m *ir.Module) (*local, error) {
 		return nil, err
 	}
 	f := l.m.Func("step")
-	h := halvesOf(f)
+	h := phasesOf(f)
 	for _, a := range f.Args {
 		l.value[a.Value.ID] = a.Value
 	}
@@ -149,7 +149,7 @@ func (l *local) persistent(device func(stage int) int, d int) (sum int64) {
 // that only more of its kind reads is done in passing.
 func (l *local) backward(device func(stage int) int, d int) (most int64) {
 	f := l.m.Func("step")
-	h := halvesOf(f)
+	h := phasesOf(f)
 	last, stored := map[*ir.Value]int{}, map[*ir.Value]bool{}
 	mine := func(o *ir.Op) bool {
 		return !h.forward[o] && (!h.tagged || o.Phase == ir.Backward &&

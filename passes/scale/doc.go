@@ -26,7 +26,7 @@
 // Scale and count are states of their own, `loss_scale/scale` and
 // `loss_scale/good`, so they are saved, loaded and resumed like any other, and
 // replicated, being scalars. Whether all gradients are finite is decided by a
-// sum, the number of elements that are not: it is owed and settled across
+// sum, the number of elements that are not: it is partial and reduced across
 // devices, and passed along a pipeline, as the norm of the gradients is, so all
 // devices take one decision.
 //

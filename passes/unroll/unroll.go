@@ -2,6 +2,7 @@ package unroll
 
 import (
 	"ptc/ir"
+	"ptc/ir/layout"
 	"ptc/passes/pass"
 )
 
@@ -13,4 +14,14 @@ func Run(_ *pass.Context, m *ir.Module) error {
 		}
 	}
 	return nil
+}
+
+// Early unrolls the functions of a module for whose layout a pass further down takes
+// functions without stacks alone.
+func Early(c *pass.Context, m *ir.Module) error {
+	l := layout.Of(m)
+	if m.Devices() == 1 && len(layout.All[*layout.Recompute](l)) == 0 && len(layout.All[*layout.Offload](l)) == 0 && len(layout.All[*layout.Pipeline](l)) == 0 {
+		return nil
+	}
+	return Run(c, m)
 }

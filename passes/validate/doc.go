@@ -8,13 +8,13 @@
 // the module's arguments: the same operations, with the same attributes, of
 // the same values.
 //
-// Numbers are of values of the whole mesh. A collective, like a reshard, brings
-// a value into another state or place and keeps its number; sizes are those
+// Numbers are of values of the whole mesh. A collective, like a reshard, changes
+// the sharding or place of a value and keeps its number; sizes are those
 // of the whole; a receive has the number of what was sent; a call has those of
 // its kernel's body. So one number goes through every level from Sharded to
 // Planned, and neither the order of operations nor the function that holds them
 // counts. What makes this a proof are the rules of the verifier: that every
-// value is of the state that its type notes (states), that messages meet
+// value has the sharding that its type notes (states), that messages meet
 // (messages) and that a read finds what was written (memory).
 //
 // Numbers do not look through algebra: a pass that rewrites x+0 as x changes

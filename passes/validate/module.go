@@ -143,12 +143,12 @@ func (w *walker) boundary(o *ir.Op) {
 		}
 		w.places[o.Result()], w.taken[place] = place, true
 		w.carried = append(w.carried, carried{place + " at first", w.at[o.Args[0]]})
-		w.at[o.Result()] = w.t.number(node{op: o.Name, what: "enter " + place, typ: whole(w.x.m, o.Result().Type)})
+		w.at[o.Result()] = w.t.number(node{op: o.Name, what: "enter " + place, typ: global(w.x.m, o.Result().Type)})
 		return
 	}
 	place := w.places[o.Args[0]]
 	w.carried = append(w.carried, carried{place + " then", w.at[o.Args[1]]})
-	w.at[o.Result()] = w.t.number(node{op: o.Name, what: "leave " + place, typ: whole(w.x.m, o.Result().Type)})
+	w.at[o.Result()] = w.t.number(node{op: o.Name, what: "leave " + place, typ: global(w.x.m, o.Result().Type)})
 }
 
 func newWalker(t *Table, f *ir.Func, x *exchange) *walker {

@@ -93,7 +93,7 @@ func TestMutants(t *testing.T) {
 			global.Meta = append(global.Meta, rule("layout", "name", ir.Str(l.name), "rules", l.rules))
 			for _, stop := range []string{"schedule", "order"} {
 				if stop == "schedule" && strings.HasPrefix(l.name, "offload") {
-					stop = "offload"
+					stop = "offload-optimizer"
 				}
 				t.Run(l.name+" "+stop, func(t *testing.T) {
 					t.Parallel()

@@ -20,7 +20,7 @@ func (t *Table) piece(m *ir.Module, o *ir.Op, i int, args []Number) Number {
 	for _, x := range r.Axes[r.Index(axis)].Mesh {
 		over *= m.MeshSize(x)
 	}
-	n := node{op: "piece", args: args[i : i+1], typ: whole(m, r),
+	n := node{op: "piece", args: args[i : i+1], typ: global(m, r),
 		piece: piece{axis, int(from) * over, int(limit) * over}}
 	n.what = "piece" + ir.A("axis", ir.Name(axis), "from", ir.Int(from), "limit", ir.Int(limit), "over", ir.Int(over)).String() + " " + n.typ.String()
 	return t.number(n)

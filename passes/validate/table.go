@@ -58,11 +58,11 @@ func (t *Table) number(n node) Number {
 }
 
 func (t *Table) argument(m *ir.Module, a *ir.Arg, i int) Number {
-	what := fmt.Sprintf("argument %s %q %s", a.Role, a.Path, whole(m, a.Value.Type))
+	what := fmt.Sprintf("argument %s %q %s", a.Role, a.Path, global(m, a.Value.Type))
 	if a.Role == "" {
-		what = fmt.Sprintf("argument %d %s", i, whole(m, a.Value.Type))
+		what = fmt.Sprintf("argument %d %s", i, global(m, a.Value.Type))
 	}
-	return t.number(node{op: "argument", what: what, typ: whole(m, a.Value.Type)})
+	return t.number(node{op: "argument", what: what, typ: global(m, a.Value.Type)})
 }
 
 // result is the number of result i of o, whose operands have these.
@@ -77,7 +77,7 @@ func (t *Table) result(m *ir.Module, o *ir.Op, i int, args []Number) Number {
 		return args[0]
 	}
 	if axis, sources := op.Taken(o); axis != "" {
-		return t.taken(whole(m, o.Result().Type), axis, sources, args[0])
+		return t.taken(global(m, o.Result().Type), axis, sources, args[0])
 	}
 	if _, _, _, ok := op.Piece(o); ok {
 		return t.piece(m, o, i, args)
@@ -87,7 +87,7 @@ func (t *Table) result(m *ir.Module, o *ir.Op, i int, args []Number) Number {
 	}
 	types := make([]ir.Type, len(o.Results))
 	for j, r := range o.Results {
-		types[j] = whole(m, r.Type)
+		types[j] = global(m, r.Type)
 	}
 	if op.Has(o, op.Joins) {
 		if n := t.joined(o.Attrs.Text("axis"), args, types[0].Size(o.Attrs.Text("axis")), map[string]Number{}); n >= 0 {
@@ -136,8 +136,8 @@ func sorted(names []string) ir.Names {
 	return out
 }
 
-// whole is the type, in one state, of the tensor of which t is a part.
-func whole(m *ir.Module, t ir.Type) ir.Type {
+// global is the type of the tensor of which t is a shard.
+func global(m *ir.Module, t ir.Type) ir.Type {
 	t = t.Clone()
 	for i := range t.Axes {
 		if m.Level >= ir.Local {

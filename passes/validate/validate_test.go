@@ -183,7 +183,7 @@ func TestDifferent(t *testing.T) {
 	}
 }
 
-// A sum that one device has and the others owe nothing to is that value.
+// A partial sum to which one device alone contributes is that value.
 func TestOwedByFirst(t *testing.T) {
 	whole := `ptir 1 global "m"
 func @step class=entry
@@ -191,7 +191,7 @@ func @step class=entry
   result %0 loss
 end
 `
-	owed := `ptir 1 local "m"
+	partial := `ptir 1 local "m"
 mesh tp=2
 func @step class=entry
   arg %0 : f32[] data "x"
@@ -204,7 +204,7 @@ func @step class=entry
   result %6 loss
 end
 `
-	if err := compare(t, whole, owed); err != nil {
+	if err := compare(t, whole, partial); err != nil {
 		t.Error(err)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"ptc/passes/passtest"
 )
 
-// A large reduction over an axis that devices share is cut in two, both of
-// which owe what it owes.
-func TestReductionThatIsOwedIsCut(t *testing.T) {
+// A large reduction over an axis that devices share is split in two, both of
+// which are partial where it is.
+func TestPartialReductionIsSplit(t *testing.T) {
 	m := passtest.Parse(t, `ptir 1 local "M"
 mesh tp = 2
 
@@ -29,13 +29,13 @@ end
 	if errs := verify.Module(m); len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	owed := 0
+	partial := 0
 	for _, o := range m.Func("step").Ops {
 		if o.Name == "call" && len(o.Results[0].Type.Partial) == 1 {
-			owed++
+			partial++
 		}
 	}
-	if owed != 2 {
-		t.Errorf("%d calls owe their sum, not 2:\n%s", owed, ir.Print(m))
+	if partial != 2 {
+		t.Errorf("%d calls are partial, not 2:\n%s", partial, ir.Print(m))
 	}
 }
