@@ -14,11 +14,11 @@ import (
 	"ptc/passes/overlap"
 	"ptc/passes/partition"
 	"ptc/passes/pass"
-	"ptc/passes/pipeline"
 	"ptc/passes/precision"
 	"ptc/passes/propagate"
 	"ptc/passes/remat"
 	"ptc/passes/scale"
+	"ptc/passes/schedule"
 	"ptc/passes/simplify"
 	"ptc/passes/stage"
 )
@@ -69,7 +69,7 @@ var Table = []Pass{
 	{Name: "collectives", Doc: "merge collectives, and give those across nodes two levels",
 		Run: collectives.Run, In: ir.Local, Out: ir.Local, Keeps: true},
 	{Name: "schedule", Doc: "microbatches and the order of pipeline slots",
-		Run: pipeline.Run, In: ir.Local, Out: ir.Local, Required: true, Keeps: true},
+		Run: schedule.Run, In: ir.Local, Out: ir.Local, Required: true, Keeps: true},
 	{Name: "offload", Doc: "states of the optimizer in host memory or on disk, updated in pieces",
 		Run: offload.Optimizer, In: ir.Local, Out: ir.Local, Keeps: true},
 	{Name: "fuse", Doc: "group operations into kernels",

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"ptc/compiler"
-	"ptc/passes/schedule"
+	"ptc/ir/pipeline"
 	"ptc/runtime/checkpoint/safetensors"
 	"ptc/runtime/metrics"
 	"ptc/runtime/program"
@@ -147,7 +147,7 @@ func bubble(t *testing.T, p *program.Plan, src string) string {
 	if !strings.Contains(src, "\n  pipeline ") {
 		return "none"
 	}
-	row, err := schedule.Lookup(option(t, src, "schedule", "1f1b"))
+	row, err := pipeline.Lookup(option(t, src, "schedule", "1f1b"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,13 +158,13 @@ func bubble(t *testing.T, p *program.Plan, src string) string {
 		}
 		return n
 	}
-	s := schedule.Shape{Microbatches: number("microbatches"), Chunks: number("chunks")}
+	s := pipeline.Shape{Microbatches: number("microbatches"), Chunks: number("chunks")}
 	for _, a := range p.Mesh {
 		if a.Name == "pp" {
 			s.Devices = a.Size
 		}
 	}
-	return fmt.Sprintf("%.0f %%", 100*row.Bubble(s, schedule.Unit{Forward: 1, Backward: 2}))
+	return fmt.Sprintf("%.0f %%", 100*row.Bubble(s, pipeline.Unit{Forward: 1, Input: 1, Weight: 1}))
 }
 
 // kib is bytes as README.md has them.

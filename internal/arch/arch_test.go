@@ -23,17 +23,18 @@ const module = "ptc"
 // name that holds a package is the one that counts, and a package without a row
 // is an error.
 var layers = map[string][]string{
-	"internal/diag":    nil,
-	"internal/dtype":   nil, // element types, shared by IR, kernels, plans and runtime
-	"internal/philox":  nil, // the generator, shared by evaluation, data and initialization
-	"internal/golden":  nil,
-	"internal/regular": nil, // opening files, shared by plans, data, checkpoints and sources
-	"internal/arch":    nil,
-	"internal/foreign": nil, // calls of C functions, shared by LLVM, MPI and native code
-	"internal/units":   nil,
-	"internal/ranges":  nil, // what lies at a range of bytes, for proofs and for plans
+	"internal/diag":     nil,
+	"internal/dtype":    nil, // element types, shared by IR, kernels, plans and runtime
+	"internal/philox":   nil, // the generator, shared by evaluation, data and initialization
+	"internal/golden":   nil,
+	"internal/regular":  nil, // opening files, shared by plans, data, checkpoints and sources
+	"internal/arch":     nil,
+	"internal/foreign":  nil, // calls of C functions, shared by LLVM, MPI and native code
+	"internal/units":    nil,
+	"internal/progress": nil, // who waits for whom, for schedules, programs and plans
+	"internal/ranges":   nil, // what lies at a range of bytes, for proofs and for plans
 
-	"runtime/program": {"internal/dtype", "internal/ranges", "internal/regular"}, // the plan is data
+	"runtime/program": {"internal/dtype", "internal/progress", "internal/ranges", "internal/regular"}, // the plan is data
 	// The seam: what runs a plan is below it, and all else of the runtime above.
 	"runtime/device":      {"runtime/program"},
 	"runtime/device/host": {"runtime/device", "runtime/native", "runtime/program"},
@@ -41,6 +42,7 @@ var layers = map[string][]string{
 
 	"stdlib":          nil,
 	"ir":              {"internal/diag", "internal/dtype", "internal/philox"},
+	"ir/pipeline":     {"internal/progress"},
 	"lang/syntax":     {"internal/diag"},
 	"lang/source":     {"internal/diag", "lang/syntax", "stdlib"},
 	"lang/value":      {"internal/diag", "ir", "lang/source", "lang/syntax"},
@@ -49,7 +51,7 @@ var layers = map[string][]string{
 	"lang/train":      {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang/directive":  {"internal/diag", "internal/dtype", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang":            {"internal/diag", "ir", "stdlib"},
-	"passes":          {"internal/diag", "internal/dtype", "internal/ranges", "ir"},
+	"passes":          {"internal/diag", "internal/dtype", "internal/progress", "internal/ranges", "ir"},
 	"passes/passtest": {"internal/diag", "internal/golden", "ir", "passes"},
 
 	"backend": {"internal/diag", "internal/dtype", "internal/foreign", "internal/philox", "ir", "runtime/program"},

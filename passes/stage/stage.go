@@ -9,6 +9,7 @@ import (
 	"ptc/ir"
 	"ptc/ir/layout"
 	"ptc/ir/op"
+	"ptc/ir/pipeline"
 	"ptc/passes/pass"
 )
 
@@ -23,6 +24,20 @@ func Of(m *ir.Module) *layout.Pipeline {
 	return nil
 }
 
+// Placed says where the virtual stages of pipeline r are.
+func Placed(m *ir.Module, r *layout.Pipeline) (*pipeline.Placement, error) {
+	p, err := pipeline.PlacementOf(r.Schedule, m.MeshSize(r.Over), r.Chunks)
+	if err != nil {
+		return nil, Refused(r, err)
+	}
+	return p, nil
+}
+
+// Refused is what a schedule does not allow, which err says with its name.
+func Refused(r *layout.Pipeline, err error) error {
+	return &diag.Error{Code: "E0610", Pos: r.At, Msg: err.Error()}
+}
+
 // Run tags and, for @step, clones.
 func Run(c *pass.Context, m *ir.Module) error {
 	r := Of(m)
@@ -33,6 +48,9 @@ func Run(c *pass.Context, m *ir.Module) error {
 			}
 		}
 		return nil
+	}
+	if _, err := Placed(m, r); err != nil {
+		return err
 	}
 	stages := m.MeshSize(r.Over) * r.Chunks
 	// A parameter has one home: blocks lie in every function as they do in @step.

@@ -1,0 +1,354 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"ptc/ir"
+	"ptc/ir/layout"
+	"ptc/ir/pipeline"
+	"ptc/passes/pass"
+	"ptc/passes/stage"
+)
+
+// Run splits every entry function of a pipeline.
+func Run(c *pass.Context, m *ir.Module) error {
+	r := stage.Of(m)
+	if r == nil {
+		return nil
+	}
+	place, err := stage.Placed(m, r)
+	if err != nil {
+		return err
+	}
+	var out []*ir.Func
+	kept := map[string]int{}
+	for _, f := range m.Funcs {
+		s := &splitter{m: m, f: f, rule: r, devices: m.MeshSize(r.Over), place: place, index: map[*ir.Op]int{}, kept: kept}
+		s.shrink()
+		order, err := s.order()
+		if err != nil {
+			return err
+		}
+		for d := range s.devices {
+			s.progs = append(s.progs, newProgram(s, d))
+		}
+		s.expand(order)
+		for _, p := range s.progs {
+			out = append(out, p.f)
+		}
+		c.Remarkf(nil, "@%s: schedule %s over %s, %d messages", f.Name, r.Schedule, r.Over, s.messages)
+		if s.proved != nil {
+			if err := draw(c, s.proved); err != nil {
+				return err
+			}
+		}
+	}
+	m.Funcs = out
+	return nil
+}
+
+// splitter is the state of one function.
+type splitter struct {
+	m       *ir.Module
+	f       *ir.Func
+	rule    *layout.Pipeline
+	devices int
+	place   *pipeline.Placement
+	index   map[*ir.Op]int
+	args    ir.Named
+	// results are the new values of parameters and states, first the stage of the
+	// earliest operation that reads each value.
+	results map[[2]string]*ir.Value
+	first   map[*ir.Value]int
+	// kept is the device of each parameter and state by role and path, as the
+	// functions before this one have it.
+	kept     map[string]int
+	progs    []*program
+	messages int
+	// proved is the schedule of a training step.
+	proved *pipeline.Schedule
+}
+
+// device is where a virtual stage runs.
+func (s *splitter) device(virtual int) int { return s.place.Device(virtual) }
+
+// slot says when on its device an operation runs.
+type slot struct {
+	stage, mb int
+	kind      pipeline.Kind
+}
+
+// order is the operations of each device in the order in which they run;
+// floating ones are in none.
+func (s *splitter) order() ([][]*ir.Op, error) {
+	before := make([][]*ir.Op, s.devices)
+	after := make([][]*ir.Op, s.devices)
+	slots := map[slot][]*ir.Op{}
+	weights := s.weights()
+	for i, o := range s.f.Ops {
+		s.index[o] = i
+		v, ok := o.Stage.Get()
+		if !ok {
+			continue
+		}
+		d := s.device(v)
+		mb, inSlot := o.Micro.Get()
+		switch {
+		case o.Phase == ir.Update:
+			after[d] = append(after[d], o)
+		case !inSlot:
+			before[d] = append(before[d], o)
+		default:
+			k := slot{v, mb, pipeline.Forward}
+			if o.Phase == ir.Backward {
+				k.kind = pipeline.Backward
+				if weights != nil {
+					k.kind = pipeline.BackwardInput
+					if weights[o] {
+						k.kind = pipeline.BackwardWeight
+					}
+				}
+			}
+			slots[k] = append(slots[k], o)
+		}
+	}
+	lists, err := s.schedule()
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]*ir.Op, s.devices)
+	for d := range out {
+		out[d] = append(out[d], before[d]...)
+		for _, x := range lists[d] {
+			take := func(k pipeline.Kind) []*ir.Op {
+				ops := slots[slot{x.Stage, x.Microbatch, k}]
+				delete(slots, slot{x.Stage, x.Microbatch, k})
+				return ops
+			}
+			ops := take(x.Kind)
+			if x.Kind == pipeline.Backward && weights != nil { // whole: input and weight gradients as they came
+				ops = append(take(pipeline.BackwardInput), take(pipeline.BackwardWeight)...)
+				slices.SortFunc(ops, func(a, b *ir.Op) int { return s.index[a] - s.index[b] })
+			}
+			out[d] = append(out[d], ops...)
+		}
+		out[d] = append(out[d], after[d]...)
+	}
+	if len(slots) > 0 {
+		panic(fmt.Sprintf("pipeline: %d slots of @%s are not in the schedule", len(slots), s.f.Name))
+	}
+	return out, nil
+}
+
+// schedule is the slots of each device: those of the layout's schedule for a
+// training step, one pass through the stages for a function without a
+// backward phase.
+func (s *splitter) schedule() ([][]pipeline.Slot, error) {
+	shape := pipeline.Shape{Devices: s.devices, Microbatches: s.rule.Microbatches, Chunks: s.rule.Chunks}
+	if s.f.Name != "step" {
+		out := make([][]pipeline.Slot, s.devices)
+		for v := range shape.Stages() {
+			d := s.device(v)
+			out[d] = append(out[d], pipeline.Slot{Kind: pipeline.Forward, Stage: v})
+		}
+		return out, nil
+	}
+	x, err := pipeline.New(s.rule.Schedule, shape, pipeline.Costs{})
+	if err == nil {
+		// Each value that is sent has a channel of its own, so none is ever full.
+		err = pipeline.Prove(x, shape, pipeline.Unbounded)
+	}
+	if err != nil {
+		return nil, stage.Refused(s.rule, err)
+	}
+	s.proved = x
+	return x.Devices, nil
+}
+
+// weights marks, for a schedule that splits the backward phase, the operations
+// that no other stage waits for: gradients of weights. Nil if it does not.
+func (s *splitter) weights() map[*ir.Op]bool {
+	row, err := pipeline.Lookup(s.rule.Schedule)
+	if err != nil || !row.Split {
+		return nil
+	}
+	inSlot := func(o *ir.Op) bool { return o.Phase == ir.Backward && o.Micro != 0 }
+	urgent := map[*ir.Op]bool{}
+	out := map[*ir.Op]bool{}
+	for i := len(s.f.Ops) - 1; i >= 0; i-- {
+		o := s.f.Ops[i]
+		if inSlot(o) {
+			out[o] = !urgent[o]
+		}
+		for _, v := range o.Args {
+			if d := v.Def; d != nil && inSlot(d) && inSlot(o) && d.Micro == o.Micro && (d.Stage != o.Stage || urgent[o]) {
+				urgent[d] = true
+			}
+		}
+	}
+	return out
+}
+
+// expand builds the programs: walks each device's operations, making its own
+// copies of floating ones and receiving what other devices make.
+func (s *splitter) expand(order [][]*ir.Op) {
+	home := s.homes(order)
+	// What each device reads from others, found before any program is built so
+	// that senders know.
+	wanted := map[*ir.Value]map[int]bool{}
+	read := make([][]*ir.Value, s.devices)
+	for d, ops := range order {
+		for _, o := range ops {
+			read[d] = append(read[d], o.Args...)
+		}
+	}
+	for _, r := range s.f.Results {
+		p := s.progs[s.owner(r, home)]
+		p.results = append(p.results, r)
+		read[p.d] = append(read[p.d], r.Value)
+	}
+	for d, p := range s.progs {
+		p.remade = s.remade(d, s.reads(read[d], d, home, nil), home)
+		for _, v := range s.reads(read[d], d, home, p.remade) {
+			if wanted[v] == nil {
+				wanted[v] = map[int]bool{}
+			}
+			wanted[v][d] = true
+		}
+	}
+	tags := map[*ir.Value]int{}
+	for v := range wanted {
+		tags[v] = v.ID
+	}
+	for d, p := range s.progs {
+		p.home, p.wanted, p.tags = home, wanted, tags
+		p.sendArguments()
+		for _, o := range order[d] {
+			p.emit(o)
+		}
+		p.finish()
+	}
+}
+
+// homes is the device that makes each value, and that keeps each parameter and
+// state: a state is where its parameter is. Data and the numbers of the step are
+// everywhere (no entry).
+func (s *splitter) homes(order [][]*ir.Op) map[*ir.Value]int {
+	home := map[*ir.Value]int{}
+	for d, ops := range order {
+		for _, o := range ops {
+			for _, r := range o.Results {
+				home[r] = d
+			}
+		}
+	}
+	s.readers()
+	for _, a := range s.f.Args {
+		if a.Role == ir.RoleParam || a.Role == ir.RoleState {
+			home[a.Value] = s.keeps(a)
+		}
+	}
+	for _, a := range s.f.Args {
+		if d, ok := home[a.Value]; ok {
+			s.kept[a.Role+" "+a.Path] = d
+		}
+	}
+	return home
+}
+
+// keeps is the device of a parameter or state: the one that functions before
+// this one have, else a state's parameter's, else the one that makes its next
+// value, else the first that reads it.
+func (s *splitter) keeps(a *ir.Arg) int {
+	if d, known := s.kept[a.Role+" "+a.Path]; known {
+		return d
+	}
+	if path, _, ok := strings.Cut(a.Path, "/"); ok && a.Role == ir.RoleState {
+		if p := s.args.Arg(ir.RoleParam, path); p != nil {
+			return s.keeps(p)
+		}
+	}
+	if v := s.results[[2]string{a.Role, a.Path}]; v != nil && v.Def != nil {
+		if d, ok := s.on(v.Def); ok {
+			return d
+		}
+	}
+	return s.device(s.first[a.Value])
+}
+
+// readers notes the arguments, the new values of parameters and states, and the earliest virtual
+// stage that reads each value.
+func (s *splitter) readers() {
+	s.args = s.f.Named()
+	s.results, s.first = map[[2]string]*ir.Value{}, map[*ir.Value]int{}
+	for _, r := range s.f.Results {
+		if k := [2]string{r.Role, r.Path}; s.results[k] == nil {
+			s.results[k] = r.Value
+		}
+	}
+	for _, o := range s.f.Ops {
+		at, ok := o.Stage.Get()
+		if !ok {
+			continue
+		}
+		for _, a := range o.Args {
+			if first, known := s.first[a]; !known || at < first {
+				s.first[a] = at
+			}
+		}
+	}
+}
+
+// owner is the device that a result leaves from: where its parameter or state
+// is, also where another device, or any, computes it; else the one that makes it,
+// and the last for what any device could compute.
+func (s *splitter) owner(r ir.Result, home map[*ir.Value]int) int {
+	role := r.Role
+	if role == ir.RoleGrad {
+		role = ir.RoleParam
+	}
+	if a := s.args.Arg(role, r.Path); a != nil {
+		return home[a.Value]
+	}
+	if d, ok := home[r.Value]; ok {
+		return d
+	}
+	return s.devices - 1
+}
+
+// reads are the values of those in vs, and of what floating operations and those
+// that are remade read for them, that device d needs of another one.
+func (s *splitter) reads(vs []*ir.Value, d int, home map[*ir.Value]int, remade map[*ir.Value]bool) (out []*ir.Value) {
+	seen := map[*ir.Value]bool{}
+	var need func(vs []*ir.Value)
+	need = func(vs []*ir.Value) {
+		for _, v := range vs {
+			if seen[v] {
+				continue
+			}
+			seen[v] = true
+			if from, ok := home[v]; ok && !remade[v] {
+				if from != d {
+					out = append(out, v)
+				}
+			} else if v.Def != nil {
+				need(v.Def.Args)
+			}
+		}
+	}
+	need(vs)
+	return out
+}
+
+// readers lists the devices that want v, in order.
+func readers(wanted map[int]bool) []int {
+	var out []int
+	for d := range wanted {
+		out = append(out, d)
+	}
+	sort.Ints(out)
+	return out
+}
