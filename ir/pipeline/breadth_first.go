@@ -16,9 +16,9 @@ func init() {
 		Name:    "breadth_first",
 		Summary: "gpipe over v chunks per device: each chunk's parameters are used in one run of passes",
 		Source:  "Lamy-Poirier, Breadth-First Pipeline Parallelism, MLSys 2023, §4",
-		Most:    Any,
-		Slots:   each(breadthFirst),
-		Bubble:  fillAndDrain,
-		Peak:    func(s Shape, _ int) int { return s.Chunks * s.Microbatches },
+		Least:   2, Most: Any,
+		Slots:  each(breadthFirst),
+		Bubble: fillAndDrain,
+		Peak:   func(s Shape, _ int) int { return s.Chunks * s.Microbatches },
 	})
 }

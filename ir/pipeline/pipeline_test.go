@@ -249,7 +249,7 @@ func TestBadInput(t *testing.T) {
 		{sch("gpipe", 2, 1<<40, 1), "1099511627776 microbatches are too many"},
 		{sch("interleaved", 1<<20, 1<<20, 1<<20), "too many"},
 		{sch("1f1b", 2, 2, 3), "1f1b keeps 1 chunk on each device, found 3; schedules with so many: breadth_first, interleaved, interleaved_zb"},
-		{sch("zb_v", 2, 2, 1), "zb_v keeps 2 chunks on each device, found 1; schedules with so many: 1f1b, breadth_first, gpipe, "},
+		{sch("zb_v", 2, 2, 1), "zb_v keeps 2 chunks on each device, found 1; schedules with so many: 1f1b, gpipe, interleaved, zb_h1, zb_h2"},
 		{sch("interleaved_zb", 2, 2, 1), "interleaved_zb keeps at least 2 chunks on each device, found 1"},
 		{sim(costs, 0), "room for at least 1 message, found 0"},
 		{sim(negative, 1), "costs of the weight backward: entry 0 is -1"},
