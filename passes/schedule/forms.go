@@ -51,7 +51,7 @@ func (s *splitter) shrink() {
 			continue
 		}
 		note(v, o, -1)
-		at := ir.Slot{Stage: ir.At(from), Phase: ir.Forward}
+		at := ir.Slot{Stage: ir.At(s.place.Stages(from)[0]), Phase: ir.Forward}
 		if v.Def != nil {
 			at = v.Def.Slot
 		}
@@ -64,7 +64,10 @@ func (s *splitter) shrink() {
 // on is the device of o; false for what every device does for itself.
 func (s *splitter) on(o *ir.Op) (int, bool) {
 	at, ok := o.Stage.Get()
-	return s.device(at), ok
+	if !ok {
+		return 0, false
+	}
+	return s.device(at), true
 }
 
 // keeper is the device that makes v or keeps it; false where all do.
