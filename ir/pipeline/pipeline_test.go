@@ -95,6 +95,33 @@ func TestMeasured(t *testing.T) {
 		{"zb_v", 8, 32, 2, 3.5, 8, "3.5%"},
 		{"interleaved_zb", 8, 32, 2, 3.5, 8, "3.5%"},
 		{"dualpipe_v", 8, 32, 2, 3.5, 8.5, "3.5%"},
+
+		{"gpipe", 4, 16, 1, 9, 16, "15.8%"},
+		{"1f1b", 4, 16, 1, 9, 4, "15.8%"},
+		{"breadth_first", 4, 16, 2, 4.5, 16, "8.6%"},
+		{"interleaved", 4, 16, 2, 4.5, 5.5, "8.6%"},
+		{"zb_h1", 4, 16, 1, 3, 4, "5.9%"},
+		{"zb_h2", 4, 16, 1, 3, 7, "5.9%"},
+		{"zb_v", 4, 16, 2, 1.5, 4, "3.0%"},
+		{"interleaved_zb", 4, 16, 2, 1.5, 4, "3.0%"},
+		{"dualpipe_v", 4, 16, 2, 1.5, 4.5, "3.0%"},
+
+		// Microbatches that are no multiple of the devices.
+		{"interleaved", 4, 10, 2, 4.5, 6, "13.0%"},
+		{"zb_v", 4, 10, 2, 1.5, 4, "4.8%"},
+		{"interleaved_zb", 4, 10, 2, 1.5, 4, "4.8%"},
+		{"dualpipe_v", 4, 10, 2, 1.5, 4.5, "4.8%"},
+		{"interleaved", 8, 35, 2, 10.5, 12, "9.1%"},
+		{"zb_h1", 8, 35, 1, 7, 8, "6.2%"},
+		{"zb_h2", 8, 35, 1, 7, 15, "6.2%"},
+		{"zb_v", 8, 35, 2, 3.5, 8, "3.2%"},
+		{"interleaved_zb", 8, 35, 2, 3.5, 8, "3.2%"},
+		{"dualpipe_v", 8, 35, 2, 3.5, 8.5, "3.2%"},
+
+		// Few microbatches: dualpipe_v is listed, and interleaved_zb misses the bound.
+		{"zb_v", 8, 11, 2, 3.5, 8, "9.6%"},
+		{"interleaved_zb", 8, 11, 2, 5, 8, "13.2%"},
+		{"dualpipe_v", 8, 11, 2, 3.5, 8.5, "9.6%"},
 	} {
 		shape := Shape{c.p, c.m, c.v}
 		u := Unit{1 / float64(c.v), 1 / float64(c.v), 1 / float64(c.v), 0}
@@ -106,6 +133,13 @@ func TestMeasured(t *testing.T) {
 		peak := float64(slices.Max(r.Peak)) / float64(c.v)
 		if share := fmt.Sprintf("%.1f%%", 100*r.Bubble); !near(r.Idle[0], c.idle) || share != c.share || peak != c.peak {
 			t.Errorf("%s, %s: %v idle, %s, peak %v; want %v, %s, %v", c.name, shape, r.Idle[0], share, peak, c.idle, c.share, c.peak)
+		}
+		if c.name == "zb_h2" { // Qi et al., table 2: none between the first pass and the last
+			for d, runs := range r.Devices {
+				if idle := r.Idle[d] - runs[0].Start - (r.Makespan - runs[len(runs)-1].End); !near(idle, 0) {
+					t.Errorf("%s: device %d waits %v in the middle", shape, d, idle)
+				}
+			}
 		}
 	}
 }

@@ -50,9 +50,6 @@ func Fold(devices, chunks int) []int {
 // Device is the device of a virtual stage.
 func (p *Placement) Device(stage int) int { return p.device[stage] }
 
-// Chunk is the place of a virtual stage among the chunks of its device.
-func (p *Placement) Chunk(stage int) int { return p.chunk[stage] }
-
 // Stages are the virtual stages of a device, by chunk.
 func (p *Placement) Stages(device int) []int { return p.stages[device] }
 
