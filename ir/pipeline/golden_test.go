@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -118,43 +120,53 @@ func parseSlots(t *testing.T, at *Placement, text string) [][]Slot {
 	return out
 }
 
-// TestPicturesInComments: the timeline drawn above each schedule is the one that
-// it makes, of units that its comment names.
+// TestPicturesInComments: each schedule's file draws the timeline that it makes, of
+// the shape that its comment names ("p = 2, v = 2, m = 3"), where each kind of slot
+// that it has takes one unit.
 func TestPicturesInComments(t *testing.T) {
-	whole, split := Unit{1, 0.5, 0.5, 0}, Unit{1, 1, 1, 0}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`p = (\d+),(?: v = (\d+),)? m = (\d+)`)
 	drawn := map[string]bool{}
-	for _, c := range []struct {
-		file, name string
-		shape      Shape
-		unit       Unit
-	}{
-		{"gpipe.go", "gpipe", Shape{4, 4, 1}, whole},
-		{"breadth_first.go", "breadth_first", Shape{2, 3, 2}, whole},
-		{"one_f_one_b.go", "1f1b", Shape{4, 6, 1}, whole},
-		{"interleaved.go", "interleaved", Shape{2, 4, 2}, whole},
-		{"zb_h1.go", "zb_h1", Shape{4, 6, 1}, split},
-		{"zb_h2.go", "zb_h2", Shape{4, 8, 1}, split},
-		{"zb_v.go", "zb_v", Shape{3, 6, 2}, split},
-		{"interleaved_zb.go", "interleaved_zb", Shape{3, 6, 2}, split},
-		{"dualpipe_v.go", "dualpipe_v", Shape{3, 6, 2}, split},
-	} {
-		s, err := New(c.name, c.shape, Costs{})
+	for _, file := range files {
+		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := simulate(t, s, c.unit).Timeline(1)
+		name := regexp.MustCompile(`\tName: +"(.+)",`).FindSubmatch(source)
+		if name == nil {
+			continue
+		}
+		row, err := Lookup(string(name[1]))
 		if err != nil {
 			t.Fatal(err)
 		}
-		source, err := os.ReadFile(c.file)
+		drawn[row.Name] = true
+		found := named.FindSubmatch(source)
+		if found == nil {
+			t.Errorf("%s names no p, m of a picture", file)
+			continue
+		}
+		number := func(text []byte) int { n, _ := strconv.Atoi(string(text)); return n }
+		shape := Shape{number(found[1]), number(found[3]), max(row.Least, number(found[2]))}
+		s, err := New(row.Name, shape, Costs{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		unit := Unit{1, 0.5, 0.5, 0}
+		if row.Split {
+			unit = Unit{1, 1, 1, 0}
+		}
+		text, err := simulate(t, s, unit).Timeline(1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := "//\t" + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n//\t") + "\n"
 		if !strings.Contains(string(source), want) {
-			t.Errorf("%s does not draw %s\n%s", c.file, c.shape, want)
+			t.Errorf("%s does not draw %s\n%s", file, shape, want)
 		}
-		drawn[c.name] = true
 	}
 	for _, name := range Names() {
 		if !drawn[name] {

@@ -11,7 +11,7 @@ package pipeline
 // (p−1)/(m+p−1) of the step for every ratio of the two: fill and drain cost
 // p−1 forward and p−1 backward units. Every device holds all m activations.
 //
-// The backward passes run in the order of the microbatches, as all schedules here.
+// The backward passes run in the order of the microbatches, as in all schedules here.
 func init() {
 	Register(Row{
 		Name:    "gpipe",

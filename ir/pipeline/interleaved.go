@@ -11,12 +11,15 @@ package pipeline
 //
 // Microbatches advance in groups of p: a device runs the group through its
 // chunk 0, then through its chunk 1 when the group comes round again, and so
-// on. The bubble is (p−1)/(v·m+p−1).
+// on. The bubble is (p−1)/(v·m+p−1). It stays so where m is no multiple of p, with
+// groups a little larger: in a group larger than p a microbatch that has come round
+// waits for its turn, in a smaller one the device would wait for it. With fewer
+// microbatches than devices there is one group, and devices do wait.
 //
-// Before its first backward pass device d starts 2(p−d−1) + (v−1)p + 1 forward
-// passes: (v−1)p to bring the first group to the last chunk, and 2 for each
-// device behind it. Device 0 thus holds v·p + p − 1 activations of 1/(p·v) of
-// the model each, the 1 + (p−1)/(p·v) of Korthikanti et al., Reducing Activation
+// Before its first backward pass device d starts 2(p−d−1) + (v−1)g + 1 forward
+// passes: (v−1)g to bring the first group, of g, to the last chunk, and 2 for each
+// device behind it. With g = p device 0 thus holds v·p + p − 1 activations of 1/(p·v)
+// of the model each, the 1 + (p−1)/(p·v) of Korthikanti et al., Reducing Activation
 // Recomputation in Large Transformer Models (MLSys 2023), §4.2.
 //
 // With one chunk this is 1f1b, and is built as such.
@@ -37,11 +40,12 @@ func init() {
 	})
 }
 
-// rounds are the groups in which microbatches advance: as many as there are times p
-// of them, at least 1, and as even as can be, the larger ones first.
-func (s Shape) round(i int) (first, size int) {
+// group is the first microbatch and the size of the group that microbatch i advances
+// in. There are ⌊m/p⌋ of them, at least 1, as even as can be, the larger ones first.
+func (s Shape) group(i int) (first, size int) {
 	n := max(1, s.Microbatches/s.Devices)
-	size, more := s.Microbatches/n, s.Microbatches%n
+	size = s.Microbatches / n
+	more := s.Microbatches % n
 	if i < more*(size+1) {
 		return i / (size + 1) * (size + 1), size + 1
 	}
@@ -49,7 +53,7 @@ func (s Shape) round(i int) (first, size int) {
 }
 
 func interleavedWarm(s Shape, device int) int {
-	_, size := s.round(0)
+	_, size := s.group(0)
 	return min(2*(s.Devices-1-device)+(s.Chunks-1)*size, s.Chunks*s.Microbatches)
 }
 
@@ -75,7 +79,7 @@ func interleaved(s Shape, stages []int, device int) []Slot {
 // interleavedAt returns the chunk and the microbatch of the k-th pass of a
 // device: a group of microbatches goes through all chunks before the next.
 func interleavedAt(s Shape, k int) (chunk, microbatch int) {
-	first, size := s.round(k / s.Chunks)
+	first, size := s.group(k / s.Chunks)
 	in := k - first*s.Chunks
 	return in / size, first + in%size
 }

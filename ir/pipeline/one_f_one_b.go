@@ -8,9 +8,9 @@ package pipeline
 //	device 2  .. .. F0 F1 .. B0 F2 B1 F3 B2 F4 B3 F5 B4 .. B5 .. ..
 //	device 3  .. .. .. F0 B0 F1 B1 F2 B2 F3 B3 F4 B4 F5 B5 .. .. ..
 //
-// Every device d starts p−d forward passes before its first backward pass and
-// so never holds more than p−d activations, whatever m is. The bubble is that
-// of gpipe.
+// Here p = 4, m = 6, and forward and backward take one unit each. Every device d
+// starts p−d forward passes before its first backward pass and so never holds more
+// than p−d activations, whatever m is. The bubble is that of gpipe.
 func init() {
 	Register(Row{
 		Name:    "1f1b",

@@ -9,7 +9,8 @@ package pipeline
 //	device 2  .. .. F0 F1 .. I0 F2 I1 F3 I2 W0 F4 I3 W1 F5 I4 W2 I5 W3 W4 W5
 //	device 3  .. .. .. F0 I0 F1 I1 F2 I2 F3 I3 W0 F4 I4 W1 F5 I5 W2 W3 W4 W5
 //
-// The forward and input-backward passes are those of 1f1b. Device d runs the
+// Here p = 4, m = 6, and forward, input and weight backward take one unit each. The
+// forward and input-backward passes are those of 1f1b. Device d runs the
 // weight backward of a microbatch only when d more input backwards have passed,
 // so every device holds at most p activations, the most that 1f1b holds on its
 // first device; the d that remain at the end fill its drain.
