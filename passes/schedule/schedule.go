@@ -138,7 +138,7 @@ func (s *splitter) order() ([][]*ir.Op, error) {
 		out[d] = append(out[d], after[d]...)
 	}
 	if len(slots) > 0 {
-		panic(fmt.Sprintf("pipeline: %d slots of @%s are not in the schedule", len(slots), s.f.Name))
+		return nil, stage.Refused(s.rule, fmt.Errorf("@%s: %d slots are not in schedule %s", s.f.Name, len(slots), s.rule.Schedule))
 	}
 	return out, nil
 }

@@ -24,11 +24,20 @@ func Of(m *ir.Module) *layout.Pipeline {
 	return nil
 }
 
-// Placed says where the virtual stages of pipeline r are.
+// Placed says where the virtual stages of pipeline r are. It is an error if an
+// operation of m is on none of them.
 func Placed(m *ir.Module, r *layout.Pipeline) (*pipeline.Placement, error) {
-	p, err := pipeline.PlacementOf(r.Schedule, m.MeshSize(r.Over), r.Chunks)
+	devices := m.MeshSize(r.Over)
+	p, err := pipeline.PlacementOf(r.Schedule, devices, r.Chunks)
 	if err != nil {
 		return nil, Refused(r, err)
+	}
+	for _, f := range m.Funcs {
+		for _, o := range f.Ops {
+			if s := o.Stage.Or(0); s >= devices*r.Chunks {
+				return nil, Refused(r, fmt.Errorf("@%s: `%s` is on stage %d, of %d", f.Name, o.Name, s, devices*r.Chunks))
+			}
+		}
 	}
 	return p, nil
 }
