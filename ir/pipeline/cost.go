@@ -1,7 +1,5 @@
 package pipeline
 
-import "math"
-
 // Unit is the cost of one microbatch where all stages are alike, in any unit of
 // time. A whole backward pass takes Input and Weight.
 type Unit struct {
@@ -52,8 +50,10 @@ func (c Costs) message(boundary int) float64 {
 	return c.Message[boundary]
 }
 
-// check returns an error unless there is a finite cost, not negative, for every
-// stage.
+// maxTime bounds a cost so that the sum of all is finite.
+const maxTime = 1e300
+
+// check returns an error unless there is a cost for every stage.
 func (c Costs) check(s Shape) error {
 	n := s.Stages()
 	for _, x := range []struct {
@@ -69,8 +69,8 @@ func (c Costs) check(s Shape) error {
 			return faultf(BadShape, "%d %s for %d %s", len(x.costs), x.what, x.n, x.of)
 		}
 		for i, t := range x.costs {
-			if !(t >= 0) || math.IsInf(t, 0) {
-				return faultf(BadShape, "%s: entry %d is %v; a time is finite and not negative", x.what, i, t)
+			if !(t >= 0 && t <= maxTime) {
+				return faultf(BadShape, "%s: entry %d is %v; a time is from 0 to %g", x.what, i, t, maxTime)
 			}
 		}
 	}

@@ -288,6 +288,7 @@ func TestBadInput(t *testing.T) {
 		{sim(costs, 0), "room for at least 1 message, found 0"},
 		{sim(negative, 1), "costs of the weight backward: entry 0 is -1"},
 		{list(negative), "costs of the weight backward: entry 0 is -1"},
+		{list(Uniform(shape, Unit{1, 1e301, 1, 0})), "costs of the input backward: entry 0 is 1e+301; a time is from 0 to 1e+300"},
 		{sim(Costs{Forward: costs.Forward}, 1), "0 costs of the input backward for 2 stages"},
 		{sim(late, 1), "2 costs of messages for 1 boundaries"},
 		{line(0), "must be a positive time, found 0"},

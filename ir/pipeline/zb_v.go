@@ -12,7 +12,7 @@ package pipeline
 // chunk 1; forward, input and weight backward of a chunk take one unit each. The list
 // scheduler makes it (greedy.go), under the memory of 1f1b: 2p activations of a chunk,
 // p of a device. All idle time is then what passes until the last device starts, p−1
-// passes of a chunk, for m well above p.
+// passes of a chunk, where m is above p.
 func init() {
 	Register(Row{
 		Name:    "zb_v",
