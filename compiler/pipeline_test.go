@@ -37,6 +37,11 @@ layout gpipe { mesh pp = 2  pipeline blocks over pp { schedule = gpipe  microbat
 layout f1b { mesh dp = 2, pp = 2  shard batch over dp  zero 1 over dp  pipeline blocks over pp { schedule = 1f1b  microbatches = 2 } }
 layout interleaved { mesh dp = 2, pp = 2  shard batch over dp  zero 3 over dp  pipeline blocks over pp { schedule = interleaved  microbatches = 2  chunks = 2 } }
 layout zb_h1 { mesh dp = 2, pp = 4  shard batch over dp  pipeline blocks over pp { schedule = zb_h1  microbatches = 4 } }
+layout zb_h2 { mesh pp = 4  pipeline blocks over pp { schedule = zb_h2  microbatches = 8 } }
+layout zb_v { mesh dp = 2, pp = 2  shard batch over dp  zero 2 over dp  pipeline blocks over pp { schedule = zb_v  microbatches = 4 } }
+layout interleaved_zb { mesh pp = 2  pipeline blocks over pp { schedule = interleaved_zb  microbatches = 8 } }
+layout dualpipe_v { mesh dp = 2, pp = 2  shard batch over dp  pipeline blocks over pp { schedule = dualpipe_v  microbatches = 8 } }
+layout breadth_first { mesh dp = 2, pp = 2  shard batch over dp  zero 3 over dp  pipeline blocks over pp { schedule = breadth_first  microbatches = 4 } }
 `
 }
 
@@ -66,7 +71,7 @@ func TestPipelined(t *testing.T) {
 	for name, src := range pipelined {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			var want *matrix.Run
-			for _, layout := range []string{"single", "gpipe", "f1b", "interleaved", "zb_h1"} {
+			for _, layout := range []string{"single", "gpipe", "f1b", "interleaved", "zb_h1", "zb_h2", "zb_v", "interleaved_zb", "dualpipe_v", "breadth_first"} {
 				p, _, err := compiler.Compile(compiler.Options{File: "m.ptl", Source: []byte(src), Layout: layout, Target: "ref:f64", VerifyEach: true})
 				if err != nil {
 					t.Fatalf("%s: %v", layout, err)

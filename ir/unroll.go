@@ -196,3 +196,18 @@ func (f *Func) Renumber() {
 		}
 	}
 }
+
+// Unrolled is m with all functions unrolled; m itself where nothing is repeated.
+func (m *Module) Unrolled() *Module {
+	if !slices.ContainsFunc(m.Funcs, func(f *Func) bool { return len(f.Stacks) > 0 }) {
+		return m
+	}
+	u := *m
+	u.Funcs = slices.Clone(m.Funcs)
+	for i, f := range u.Funcs {
+		if len(f.Stacks) > 0 {
+			u.Funcs[i] = f.Unrolled()
+		}
+	}
+	return &u
+}

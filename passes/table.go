@@ -14,12 +14,12 @@ import (
 	"ptc/passes/overlap"
 	"ptc/passes/partition"
 	"ptc/passes/pass"
-	"ptc/passes/pipeline"
 	"ptc/passes/precision"
 	"ptc/passes/propagate"
 	"ptc/passes/remat"
 	"ptc/passes/roll"
 	"ptc/passes/scale"
+	"ptc/passes/schedule"
 	"ptc/passes/simplify"
 	"ptc/passes/stage"
 	"ptc/passes/unroll"
@@ -75,7 +75,7 @@ var Table = []Pass{
 	{Name: "collectives", Doc: "merges and moves collectives, splits those across nodes into two levels",
 		Run: collectives.Run, In: ir.Local, Out: ir.Local, Keeps: true},
 	{Name: "schedule", Doc: "gives each device of a pipeline its program, in the order of the schedule",
-		Run: pipeline.Run, In: ir.Local, Out: ir.Local, Required: true, Keeps: true},
+		Run: schedule.Run, In: ir.Local, Out: ir.Local, Required: true, Keeps: true},
 	{Name: "offload-optimizer", Doc: "keeps optimizer states in host memory or on disk, updates them in pieces",
 		Run: offload.Optimizer, In: ir.Local, Out: ir.Local, Keeps: true},
 	{Name: "fuse", Doc: "groups operations into kernels",
@@ -97,6 +97,11 @@ type Constraint struct{ Before, After, Reason string }
 
 // Constraints hold for [Table]; they are checked at start-up.
 var Constraints = []Constraint{
+	{"roll", "simplify", "what is repeated is simplified once"},
+	{"precision", "unroll", "everything above takes what is repeated once"},
+	{"unroll", "stage", "blocks are assigned one by one"},
+	{"overlap", "unroll-kernels", "everything above takes what is repeated once"},
+	{"unroll-kernels", "memory", "each instance has its buffers"},
 	{"simplify", "context", "an attention is recognized in one form"},
 	{"context", "autodiff", "the backward ring is the gradient of the forward one"},
 	{"simplify", "autodiff", "each forward operation removed saves its backward operations"},

@@ -22,8 +22,8 @@ import (
 //	ep2            the batch and the experts over 2 devices
 //	node2 ep2      the batch and the experts over 2 nodes of 2 devices
 //	ex2            the experts alone over 2 devices
-//	zb_h1:2:4      a pipeline with 2 stages and 4 microbatches: gpipe, 1f1b, zb_h1
-//	interleaved:2:4:2  the same with 2 chunks of each stage
+//	zb_h1:2:4      a pipeline over 2 devices with 4 microbatches, in any schedule
+//	interleaved:2:4:2  the same with 2 chunks on each device
 //	on2            2 devices for what Extra says
 //	ffn/2          the axis ffn alone over 2 devices, and any other axis so
 type Layout struct {

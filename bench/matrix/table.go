@@ -19,7 +19,9 @@ var decoders = []Layout{
 	{Spec: "gpipe:2:2", Set: "layers=3"}, {Spec: "gpipe:4:4", Set: "layers=5"},
 	{Spec: "1f1b:2:1"}, {Spec: "1f1b:2:4", Set: "layers=3"}, {Spec: "1f1b:4:8", Set: "layers=5"},
 	{Spec: "interleaved:2:4:2", Set: "layers=5"},
-	{Spec: "zb_h1:2:4", Set: "layers=3"}, {Spec: "zb_h1:4:4", Set: "layers=5"},
+	{Spec: "zb_h1:2:4", Set: "layers=3"}, {Spec: "zb_h1:4:4", Set: "layers=5"}, {Spec: "zb_h2:3:8", Set: "layers=4"},
+	{Spec: "zb_v:2:4", Set: "layers=5"}, {Spec: "interleaved_zb:2:4:3", Set: "layers=7"}, {Spec: "dualpipe_v:2:8", Set: "layers=5"},
+	{Spec: "interleaved:3:4:2", Set: "layers=6"}, {Spec: "breadth_first:2:4:2", Set: "layers=4"},
 	{Spec: "ep2", Models: "moe"}, {Spec: "ep4", Models: "moe"}, {Spec: "ex2", Models: "moe"}, {Spec: "ex4", Models: "moe"},
 	// Parts of the model alone.
 	{Spec: "ffn/2"}, {Spec: "ffn/4"}, {Spec: "heads/2"}, {Spec: "vocab/2"}, {Spec: "vocab/4"}, {Spec: "embed/2"},

@@ -311,7 +311,7 @@ func (v *vandal) item() string {
 	w, p := v.word(), v.path()
 	over := " over " + v.pick("dp", "tp", "pp", w, "(dp, tp)", "(tp, dp)", "("+v.word()+", "+w+")")
 	options := v.pick("", "", "{ }", "{ "+v.pick("schedule", "microbatches", "chunks", "stages", "attention", "order", "prefetch", "keep", "budget", "piece", w)+" = "+
-		v.pick("gpipe", "1f1b", "interleaved", "zb_h1", "ring", "gather", "zigzag", "[1, 1]", "[2, 1, 1]", "2", "4", v.number(), v.expr(1))+" }")
+		v.pick("gpipe", "1f1b", "interleaved", "zb_h1", "zb_v", "dualpipe_v", "ring", "gather", "zigzag", "[1, 1]", "[2, 1, 1]", "2", "4", v.number(), v.expr(1))+" }")
 	switch v.r.IntN(22) {
 	case 0:
 		return "mesh " + w + " = " + v.number() + ", " + v.pick("dp", "tp", v.word()) + " = 2"

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"ptc/ir/pipeline"
 )
 
 // layout is a random layout: mesh axes, and directives as text.
@@ -189,14 +191,17 @@ func (k *maker) tensor(x meshAxis) {
 func (k *maker) pipeline(x meshAxis) {
 	k.stage = x.name
 	s := k.m.stacks[k.below(len(k.m.stacks))]
-	schedule, chunks := k.one("gpipe", "1f1b", "interleaved", "zb_h1"), 1
-	micro := k.size(1, 2, 2, 3, 4)
-	options := ""
-	if schedule == "interleaved" {
-		chunks = k.size(1, 2)
-		micro = x.size * k.size(1, 2)
+	schedule := k.one(pipeline.Names()...)
+	row, err := pipeline.Lookup(schedule)
+	if err != nil {
+		panic(err) // it is of the registry's names
+	}
+	chunks, options := row.Least, ""
+	if row.Most > 1 && k.chance(0.5) {
+		chunks = min(row.Most, k.size(row.Least, row.Least+1))
 		options = fmt.Sprintf("  chunks = %d", chunks)
 	}
+	micro := k.size(1, 2, 2, 3, 4, 5, 6)
 	k.add("pipeline %s over %s { schedule = %s  microbatches = %d%s }", s.name, x.name, schedule, micro, options)
 	k.needs("batch", micro)
 	k.l.need[s.count] = max(k.l.need[s.count], x.size*chunks)

@@ -10,6 +10,7 @@ import (
 
 	"ptc/backend/llvm"
 	"ptc/bench/matrix"
+	"ptc/ir/pipeline"
 )
 
 // cases is how many seeds a test runs: PTC_RANDOM, or few enough for every
@@ -103,12 +104,17 @@ func TestKindsOccur(t *testing.T) {
 		}
 		all.WriteString(text)
 	}
+	for _, name := range pipeline.Names() {
+		if !strings.Contains(all.String(), "schedule = "+name+" ") {
+			t.Errorf("no case has schedule %s", name)
+		}
+	}
 	for _, kind := range []string{
 		"nn.CausalAttention", "nn.GroupedQueryAttention", "mix : Own", "mix : Shift", "mix : Running", "mix : Tokens",
 		"nn.MLP", "nn.SwiGLU", "nn.MoE", "ffn : Low", "nn.LayerNorm", "nn.RMSNorm", "nn.Dropout", "nn.Embedding", "param wpe", ", wte, over",
 		"optim.AdamW", "optim.Adam(", "optim.SGD", "optim.Lion", "optim.SignEC", "Layerwise(", "clip", "weight_decay", "no_decay", "freeze", "cast(target % 3 != 0, f32)", "random_uniform(cast(target, f32))",
 		"nn.cross_entropy", "nn.mse", "logsumexp", "predict = last", "synthetic_tokens", "data.synthetic(",
-		"gpipe", "1f1b", "interleaved", "zb_h1", "chunks = 2", "pipeline tail", "zero 1", "zero 2", "zero 3",
+		"chunks = 2", "chunks = 3", "pipeline tail", "zero 1", "zero 2", "zero 3",
 		"shard batch", "shard seq", "between Block", "shard experts", " of blocks.0", " of blocks.*", "replicate", "recompute", "keep = [", "two_level", "offload optimizer to host", "offload activations to disk", "offload activations of ",
 		"bucket", "overlap", "prefetch", "attention = ring", "attention = gather", "order = zigzag", "over (", "= 3", "= 8",
 	} {

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"ptc/compiler"
-	"ptc/passes/schedule"
+	"ptc/ir/pipeline"
 	"ptc/runtime/checkpoint/safetensors"
 	"ptc/runtime/metrics"
 	"ptc/runtime/program"
@@ -147,24 +147,32 @@ func bubble(t *testing.T, p *program.Plan, src string) string {
 	if !strings.Contains(src, "\n  pipeline ") {
 		return "none"
 	}
-	row, err := schedule.Lookup(option(t, src, "schedule", "1f1b"))
+	row, err := pipeline.Lookup(option(t, src, "schedule", "1f1b"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	number := func(key string) int {
-		n, err := strconv.Atoi(option(t, src, key, "1"))
+	number := func(key string, def int) int {
+		n, err := strconv.Atoi(option(t, src, key, strconv.Itoa(def)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
-	s := schedule.Shape{Microbatches: number("microbatches"), Chunks: number("chunks")}
+	s := pipeline.Shape{Microbatches: number("microbatches", 1), Chunks: number("chunks", row.Least)}
 	for _, a := range p.Mesh {
 		if a.Name == "pp" {
 			s.Devices = a.Size
 		}
 	}
-	return fmt.Sprintf("%.0f %%", 100*row.Bubble(s, schedule.Unit{Forward: 1, Backward: 2}))
+	x, err := pipeline.New(row.Name, s, pipeline.Costs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := pipeline.Simulate(x, pipeline.Uniform(s, pipeline.Unit{Forward: 1, Input: 1, Weight: 1}), pipeline.Unbounded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%.0f %%", 100*r.Bubble)
 }
 
 // kib is bytes as README.md has them.

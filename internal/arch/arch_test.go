@@ -33,7 +33,9 @@ var layers = map[string][]string{
 	"internal/units":   nil,
 	"internal/ranges":  nil, // what lies at a range of bytes, for proofs and for plans
 
-	"runtime/program": {"internal/dtype", "internal/ranges", "internal/regular"}, // the plan is data
+	"internal/progress": nil, // who waits for whom, for schedules, programs and plans
+
+	"runtime/program": {"internal/dtype", "internal/progress", "internal/ranges", "internal/regular"}, // the plan is data
 	// The seam: what runs a plan is below it, and all else of the runtime above.
 	"runtime/device":      {"runtime/program"},
 	"runtime/device/host": {"runtime/device", "runtime/native", "runtime/program"},
@@ -41,6 +43,7 @@ var layers = map[string][]string{
 
 	"stdlib":          nil,
 	"ir":              {"internal/diag", "internal/dtype", "internal/philox"},
+	"ir/pipeline":     {"internal/progress"},
 	"lang/syntax":     {"internal/diag"},
 	"lang/source":     {"internal/diag", "lang/syntax", "stdlib"},
 	"lang/value":      {"internal/diag", "ir", "lang/source", "lang/syntax"},
@@ -49,7 +52,7 @@ var layers = map[string][]string{
 	"lang/train":      {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang/directive":  {"internal/diag", "internal/dtype", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang":            {"internal/diag", "ir", "stdlib"},
-	"passes":          {"internal/diag", "internal/dtype", "internal/ranges", "ir"},
+	"passes":          {"internal/diag", "internal/dtype", "internal/progress", "internal/ranges", "ir"},
 	"passes/passtest": {"internal/diag", "internal/golden", "ir", "passes"},
 
 	"backend": {"internal/diag", "internal/dtype", "internal/foreign", "internal/philox", "ir", "runtime/program"},

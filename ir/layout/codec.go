@@ -109,7 +109,7 @@ func (f field) read(x ir.AttrVal) bool {
 		return *v != "" && f.known(string(*v))
 	case *string:
 		*v = said(x)
-		return *v != ""
+		return *v != "" && f.known(*v)
 	case *int:
 		n, ok := x.(ir.Int)
 		*v = int(n)
@@ -163,8 +163,6 @@ func (f field) want() string {
 		return "paths, separated by commas: \"blocks.*.attn, Block\""
 	case *axis:
 		return "one mesh axis: (a)"
-	case *word:
-		return diag.OneOf(f.from)
 	case *int, *int64:
 		if f.most > 0 {
 			return fmt.Sprintf("a whole number from %d to %d", f.least, f.most)
@@ -172,6 +170,9 @@ func (f field) want() string {
 		return fmt.Sprintf("a whole number from %d", f.least)
 	case *[]int:
 		return "numbers from 1 on: [2, 1]"
+	}
+	if f.from != nil {
+		return diag.OneOf(f.from)
 	}
 	return "a string"
 }

@@ -4,6 +4,7 @@ import (
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/op"
+	"ptc/ir/pipeline"
 )
 
 // Unsaid is a number that a rule leaves out, where 0 means something. Where it
@@ -106,7 +107,7 @@ type Pipeline struct {
 func (r *Pipeline) fields() []field {
 	return []field{
 		{key: "blocks", at: &r.Blocks, required: true}, {key: "over", at: (*axis)(&r.Over), mesh: true, required: true},
-		{key: "schedule", at: &r.Schedule, required: true}, {key: "microbatches", at: &r.Microbatches, required: true, least: 1},
+		{key: "schedule", at: &r.Schedule, required: true, from: pipeline.Names()}, {key: "microbatches", at: &r.Microbatches, required: true, least: 1},
 		{key: "chunks", at: &r.Chunks, required: true, least: 1}, {key: "stages", at: &r.Stages, least: 1},
 	}
 }

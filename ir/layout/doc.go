@@ -16,5 +16,5 @@
 // is, for reading and writing, and a row of [Table]; besides its grammar and
 // checks in lang, and the pass that acts on it.
 //
-// Imports ir, ir/op and internal/diag.
+// Imports ir, ir/op, ir/pipeline and internal/diag.
 package layout

@@ -53,7 +53,6 @@ var elsewhere = map[string][]string{
 	"passes/passtest/mutate_change.go": {"max"},            // a reduction
 	"passes/passtest/random.go":        {"random"},         // a module
 	"passes/stage/micro.go":            {"max"},            // a reduction
-	"passes/schedule/program.go":       {"send"},           // a verb
 	"passes/context/context.go":        {"gather"},         // a way to compute attention
 	"ir/layout/directives.go":          {"gather"},         // a way to compute attention
 	"passes/simplify/rules_arith.go":   {"detach"},         // a rule

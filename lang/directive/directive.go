@@ -29,7 +29,7 @@ func Choose(in *eval.Interp, name string) *Layout {
 			all = append(all, d.Name.Name)
 		}
 	}
-	y := &Layout{in: in, f: in.NewFrame(in.Prog.Main), Name: "single", All: all, precision: layout.Float32(), once: map[string]syntax.Node{}, recomputed: map[*value.Instance]*syntax.Recompute{}, oneChunk: map[*syntax.Pipeline]bool{}}
+	y := &Layout{in: in, f: in.NewFrame(in.Prog.Main), Name: "single", All: all, precision: layout.Float32(), once: map[string]syntax.Node{}, recomputed: map[*value.Instance]*syntax.Recompute{}, oneChunk: map[*syntax.Pipeline]string{}}
 	switch {
 	case name == "" && len(all) > 0:
 		name = all[0]

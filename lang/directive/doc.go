@@ -13,6 +13,6 @@
 //	check.go      all rules together
 //	idle.go       rules without effect
 //
-// Imports internal/diag, ir, ir/layout, lang/eval, lang/source, lang/syntax,
-// lang/value.
+// Imports internal/diag, ir, ir/layout, ir/pipeline, lang/eval, lang/source,
+// lang/syntax, lang/value.
 package directive

@@ -42,8 +42,8 @@ func (y *Layout) checkPointless() {
 				y.pointless(d, "reduce", "no devices add up gradients")
 			}
 		case *syntax.Pipeline:
-			if y.oneChunk[d] {
-				y.pointless(d, "schedule = interleaved", "with one chunk for each device there is nothing to interleave")
+			if name := y.oneChunk[d]; name != "" {
+				y.pointless(d, "schedule = "+name, "with one chunk for each device there is nothing to interleave")
 			}
 		case *syntax.Entry:
 			switch {

@@ -37,8 +37,9 @@ type Layout struct {
 	holders   map[string]*syntax.Module // of each instance, by path; made when needed
 	// recomputed has the rule that names each instance.
 	recomputed map[*value.Instance]*syntax.Recompute
-	// oneChunk are interleaved pipelines with one chunk for each device.
-	oneChunk map[*syntax.Pipeline]bool
+	// oneChunk are the schedules of pipelines with one chunk for each device, of those
+	// that are for several.
+	oneChunk map[*syntax.Pipeline]string
 }
 
 // shardRule is one axis of a shard directive.

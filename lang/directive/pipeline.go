@@ -6,13 +6,11 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir/layout"
+	"ptc/ir/pipeline"
 	"ptc/lang/source"
 	"ptc/lang/syntax"
 	"ptc/lang/value"
 )
-
-// schedules are the orders of microbatches that a pipeline may have.
-var schedules = []string{"gpipe", "1f1b", "interleaved", "zb_h1"}
 
 func (y *Layout) pipeline(d *syntax.Pipeline) {
 	y.single(d, "pipeline")
@@ -28,13 +26,13 @@ func (y *Layout) pipeline(d *syntax.Pipeline) {
 		}
 		y.f.Wants("E0408", d.What, want, "", "`%s` does not repeat, so it cannot be cut into stages", d.What)
 	}
-	schedule, micro, chunks := "1f1b", 1, 1
+	schedule, micro, chunks := "1f1b", 1, 0
 	var byHand syntax.Expr
 	y.options(d.Options, map[string]func(syntax.Expr){
 		"schedule": func(x syntax.Expr) {
 			w, isWord := y.word(x)
-			if isWord && !slices.Contains(schedules, w) {
-				y.f.Wants("E0410", x, diag.OneOf(schedules), diag.DidYouMean(w, schedules), "unknown schedule `%s`", w)
+			if names := pipeline.Names(); isWord && !slices.Contains(names, w) {
+				y.f.Wants("E0410", x, diag.OneOf(names), diag.DidYouMean(w, names), "unknown schedule `%s`", w)
 			}
 			schedule = w
 		},
@@ -51,9 +49,15 @@ func (y *Layout) pipeline(d *syntax.Pipeline) {
 		},
 		"stages": func(x syntax.Expr) { byHand = x },
 	})
-	if schedule == "interleaved" && chunks == 1 {
-		y.oneChunk[d] = true
+	if row, err := pipeline.Lookup(schedule); err == nil {
+		if chunks == 0 {
+			chunks = row.Least
+		}
+		if chunks == 1 && row.Most > 1 {
+			y.oneChunk[d] = schedule
+		}
 	}
+	chunks = max(chunks, 1)
 	var counts []int
 	if ok && len(mesh) == 1 {
 		stages := y.mod.MeshSize(d.Over.Name) * chunks

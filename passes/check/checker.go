@@ -82,6 +82,7 @@ func New(seed int64) *Checker { return &Checker{seed: seed, Budget: defaultBudge
 // to be called with the module as it came, and after each pass. An error is a
 // module that cannot be executed; a difference is in the report.
 func (c *Checker) Hook(index int, name string, m *ir.Module, _ time.Duration) error {
+	m = m.Unrolled()
 	body := functions(m)
 	if c.before != nil && body == c.body {
 		c.add(index, name, "exact", TolExact, c.exact, c.exact)

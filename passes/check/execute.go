@@ -16,6 +16,7 @@ type Outcome map[string]Results
 // Execute evaluates every entry function of m. Exact keeps float64 throughout;
 // otherwise every value is rounded to its dtype.
 func Execute(m *ir.Module, in Inputs, exact bool) (Outcome, error) {
+	m = m.Unrolled()
 	out := Outcome{}
 	opts := eval.Options{Exact: exact}
 	stages := map[string][]*ir.Func{}

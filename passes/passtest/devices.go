@@ -19,6 +19,7 @@ import (
 // access outside of the arena, what an operation made of bytes that are no
 // value, or devices that wait for ever.
 func OnDevices(m *ir.Module, in check.Inputs) (map[string]string, error) {
+	m = m.Unrolled()
 	n := m.Devices()
 	var memories []*deviceMemory
 	var opts eval.Options

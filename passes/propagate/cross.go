@@ -4,11 +4,12 @@ import (
 	"slices"
 
 	"ptc/ir"
+	placement "ptc/ir/pipeline"
 	"ptc/passes/stage"
 )
 
 // pipeline says which device of a pipeline an operation is on.
-type pipeline struct{ devices int }
+type pipeline struct{ place *placement.Placement }
 
 // pipelineOf is m's pipeline, or nil.
 func pipelineOf(m *ir.Module) *pipeline {
@@ -16,7 +17,11 @@ func pipelineOf(m *ir.Module) *pipeline {
 	if r == nil {
 		return nil
 	}
-	return &pipeline{m.MeshSize(r.Over)}
+	place, err := stage.Placed(m, r)
+	if err != nil {
+		return nil // package stage has reported it
+	}
+	return &pipeline{place}
 }
 
 // device is where o runs; -1 and false for what every device does for itself, and
@@ -29,7 +34,7 @@ func (s *pipeline) device(o *ir.Op) (int, bool) {
 	if !ok {
 		return -1, false
 	}
-	return int(at) % s.devices, true
+	return s.place.Device(at), true
 }
 
 // crosses reports whether o is on another device of the pipeline than what makes v.

@@ -27,5 +27,5 @@
 // which are linear in either factor alone (a minimum cut), and whether parameters
 // that zero cuts are gathered or followed. A plan is tried on a copy, and followed
 // if devices then send less.
-// Imports ir, ir/op, passes/pass, passes/stage.
+// Imports ir, ir/op, ir/pipeline, passes/pass, passes/stage.
 package propagate

@@ -19,16 +19,20 @@ func auto(c *pass.Context, m *ir.Module, x rule, rules []rule, w *rewriter) erro
 		return err
 	}
 	p := stage.Of(m)
-	devices := 1
+	devices, device := 1, func(int) int { return 0 }
 	if p != nil {
-		devices = m.MeshSize(p.Over)
+		place, err := stage.Placed(m, p)
+		if err != nil {
+			return err
+		}
+		devices, device = m.MeshSize(p.Over), place.Device
 	}
 	flight, err := flights(p, devices)
 	if err != nil {
 		return nil // the schedule's own pass reports it, with its place
 	}
 	b := &builder{phases: w.phases, bytes: l.kept, shards: l.shards,
-		device: func(stage int) int { return stage % devices }, forced: forcedBy(rules, w.again)}
+		device: device, forced: forcedBy(rules, w.again)}
 	b.build()
 	w.again = map[*ir.Op]bool{}
 	fronts := map[string]front{}

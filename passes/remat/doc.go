@@ -27,6 +27,6 @@
 // 2020, has one integer program for the whole.
 //
 // Code of diagnostics: E0613 a budget that nothing fits in.
-// Imports internal/diag, ir, ir/op, passes/pass, passes/propagate,
-// passes/schedule, passes/stage.
+// Imports internal/diag, ir, ir/layout, ir/op, ir/pipeline, passes/pass,
+// passes/propagate, passes/stage.
 package remat

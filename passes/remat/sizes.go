@@ -4,9 +4,9 @@ import (
 	"ptc/ir"
 	"ptc/ir/layout"
 	"ptc/ir/op"
+	"ptc/ir/pipeline"
 	"ptc/passes/pass"
 	"ptc/passes/propagate"
-	"ptc/passes/schedule"
 )
 
 // local is what values of @step take on one device. The rules of sharding say
@@ -198,7 +198,7 @@ func flights(r *layout.Pipeline, devices int) (map[int]inFlight, error) {
 		out[0] = inFlight{kept: 1}
 		return out, nil
 	}
-	x, err := schedule.New(r.Schedule, schedule.Shape{Devices: devices, Microbatches: r.Microbatches, Chunks: r.Chunks})
+	x, err := pipeline.New(r.Schedule, pipeline.Shape{Devices: devices, Microbatches: r.Microbatches, Chunks: r.Chunks}, pipeline.Costs{})
 	if err != nil {
 		return nil, err
 	}
@@ -207,18 +207,18 @@ func flights(r *layout.Pipeline, devices int) (map[int]inFlight, error) {
 		for _, s := range slots {
 			n, most := now[s.Stage], out[s.Stage]
 			switch s.Kind {
-			case schedule.Forward:
+			case pipeline.Forward:
 				n.kept++
-			case schedule.BackwardInput:
+			case pipeline.BackwardInput:
 				n.pending++
 			}
 			most.kept = max(most.kept, n.kept)
 			// The slot that runs is counted by its regions.
 			most.pending = max(most.pending, n.pending-1)
 			switch s.Kind {
-			case schedule.Backward:
+			case pipeline.Backward:
 				n.kept--
-			case schedule.BackwardWeight:
+			case pipeline.BackwardWeight:
 				n.kept--
 				n.pending--
 			}

@@ -2,137 +2,353 @@ package schedule
 
 import (
 	"fmt"
-	"strconv"
+	"slices"
+	"sort"
+	"strings"
+
+	"ptc/ir"
+	"ptc/ir/layout"
+	"ptc/ir/pipeline"
+	"ptc/passes/pass"
+	"ptc/passes/stage"
 )
 
-// Kind says what a slot does with a microbatch at a stage.
-type Kind uint8
-
-// The kinds of slots. A backward pass is either one Backward slot, or a
-// BackwardInput followed at any later time by a BackwardWeight.
-const (
-	// Forward computes the stage's output and saves its activations.
-	Forward Kind = iota
-	// Backward computes the gradients of the stage's input and of its weights
-	// and releases the activations.
-	Backward
-	// BackwardInput computes only the gradient of the stage's input, which is
-	// what the previous stage waits for.
-	BackwardInput
-	// BackwardWeight computes the gradients of the weights and releases the
-	// activations.
-	BackwardWeight
-
-	kinds = 4
-)
-
-var kindNames = [kinds]string{"forward", "backward", "input backward", "weight backward"}
-
-// String returns the kind in words.
-func (k Kind) String() string {
-	if k < kinds {
-		return kindNames[k]
+// Run splits every entry function of a pipeline.
+func Run(c *pass.Context, m *ir.Module) error {
+	r := stage.Of(m)
+	if r == nil {
+		return nil
 	}
-	return "kind " + strconv.Itoa(int(k))
-}
-
-// Letter returns the kind as timelines write it: F, B, I (input), W (weight).
-func (k Kind) Letter() byte {
-	if k < kinds {
-		return "FBIW"[k]
+	place, err := stage.Placed(m, r)
+	if err != nil {
+		return err
 	}
-	return '?'
-}
-
-// Slot is one unit of work of a device.
-type Slot struct {
-	Kind Kind
-	// Stage is the virtual stage, 0 ≤ Stage < p·v.
-	Stage int
-	// Microbatch is in [0, m).
-	Microbatch int
-}
-
-// String names the slot in words.
-func (s Slot) String() string {
-	return fmt.Sprintf("%s of microbatch %d at stage %d", s.Kind, s.Microbatch, s.Stage)
-}
-
-// Shape is what a schedule is made for.
-type Shape struct {
-	// Devices is p, the size of the pipeline's mesh axis.
-	Devices int
-	// Microbatches is m, the number of pieces of the batch.
-	Microbatches int
-	// Chunks is v, the number of virtual stages on each device.
-	Chunks int
-}
-
-// maxSlots bounds a schedule so that a mistyped number is an error and not an
-// exhausted memory.
-const maxSlots = 1 << 22
-
-// Validate returns an error unless every size is at least 1 and the schedule
-// has a number of slots that can be held.
-func (s Shape) Validate() error {
-	for _, f := range []struct {
-		n    int
-		what string
-	}{{s.Devices, "devices"}, {s.Microbatches, "microbatches"}, {s.Chunks, "chunks per device"}} {
-		if f.n < 1 {
-			return faultf(BadShape, "a pipeline needs at least 1 of its %s, found %d", f.what, f.n)
+	var out []*ir.Func
+	kept := map[string]int{}
+	for _, f := range m.Funcs {
+		s := &splitter{m: m, f: f, rule: r, devices: m.MeshSize(r.Over), place: place, index: map[*ir.Op]int{}, kept: kept}
+		s.shrink()
+		order, err := s.order()
+		if err != nil {
+			return err
 		}
-		if f.n > maxSlots {
-			return faultf(BadShape, "%d %s are too many: a schedule has at most %d slots", f.n, f.what, maxSlots)
+		for d := range s.devices {
+			s.progs = append(s.progs, newProgram(s, d))
+		}
+		s.expand(order)
+		for _, p := range s.progs {
+			out = append(out, p.f)
+		}
+		c.Remarkf(nil, "@%s: schedule %s over %s, %d messages", f.Name, r.Schedule, r.Over, s.messages)
+		if s.proved != nil {
+			if err := draw(c, s.proved); err != nil {
+				return err
+			}
 		}
 	}
-	// Each factor is at most 2^22, so the product of two fits in 64 bits.
-	if n := int64(s.Devices) * int64(s.Chunks); n > maxSlots || n*int64(s.Microbatches)*3 > maxSlots {
-		return faultf(BadShape, "%d devices × %d chunks × %d microbatches are too many: a schedule has at most %d slots",
-			s.Devices, s.Chunks, s.Microbatches, maxSlots)
-	}
+	m.Funcs = out
 	return nil
 }
 
-// Stages returns p·v, the number of virtual stages.
-func (s Shape) Stages() int { return s.Devices * s.Chunks }
-
-// Boundaries returns the number of boundaries between stages, p·v − 1.
-func (s Shape) Boundaries() int { return s.Stages() - 1 }
-
-// Device returns the device of a virtual stage.
-func (s Shape) Device(stage int) int { return stage % s.Devices }
-
-// Chunk returns the place of a virtual stage among the chunks of its device.
-func (s Shape) Chunk(stage int) int { return stage / s.Devices }
-
-// Stage returns the virtual stage of a device's chunk.
-func (s Shape) Stage(device, chunk int) int { return chunk*s.Devices + device }
-
-// Label names a slot as timelines do: F3, and F3.1 for chunk 1 where devices
-// have several chunks.
-func (s Shape) Label(slot Slot) string {
-	label := string(slot.Kind.Letter()) + strconv.Itoa(slot.Microbatch)
-	if s.Chunks > 1 {
-		label += "." + strconv.Itoa(s.Chunk(slot.Stage))
-	}
-	return label
+// splitter is the state of one function.
+type splitter struct {
+	m       *ir.Module
+	f       *ir.Func
+	rule    *layout.Pipeline
+	devices int
+	place   *pipeline.Placement
+	index   map[*ir.Op]int
+	args    ir.Named
+	// results are the new values of parameters and states, first the stage of the
+	// earliest operation that reads each value.
+	results map[[2]string]*ir.Value
+	first   map[*ir.Value]int
+	// kept is the device of each parameter and state by role and path, as the
+	// functions before this one have it.
+	kept     map[string]int
+	progs    []*program
+	messages int
+	// proved is the schedule of a training step.
+	proved *pipeline.Schedule
 }
 
-// Schedule assigns to each device the slots that it runs, in order.
-type Schedule struct {
-	// Name is the registered name, or empty.
-	Name  string
-	Shape Shape
-	// Devices holds one ordered list for each device.
-	Devices [][]Slot
+// device is where a virtual stage runs.
+func (s *splitter) device(virtual int) int { return s.place.Device(virtual) }
+
+// slot says when on its device an operation runs.
+type slot struct {
+	stage, mb int
+	kind      pipeline.Kind
 }
 
-// Clone returns a schedule that shares nothing with s.
-func (s *Schedule) Clone() *Schedule {
-	c := &Schedule{Name: s.Name, Shape: s.Shape, Devices: make([][]Slot, len(s.Devices))}
-	for d, slots := range s.Devices {
-		c.Devices[d] = append([]Slot(nil), slots...)
+// order is the operations of each device in the order in which they run;
+// floating ones are in none.
+func (s *splitter) order() ([][]*ir.Op, error) {
+	before := make([][]*ir.Op, s.devices)
+	after := make([][]*ir.Op, s.devices)
+	slots := map[slot][]*ir.Op{}
+	weights := s.weights()
+	for i, o := range s.f.Ops {
+		s.index[o] = i
+		v, ok := o.Stage.Get()
+		if !ok {
+			continue
+		}
+		d := s.device(v)
+		mb, inSlot := o.Micro.Get()
+		switch {
+		case o.Phase == ir.Update:
+			after[d] = append(after[d], o)
+		case !inSlot:
+			before[d] = append(before[d], o)
+		default:
+			k := slot{v, mb, pipeline.Forward}
+			if o.Phase == ir.Backward {
+				k.kind = pipeline.Backward
+				if weights != nil {
+					k.kind = pipeline.BackwardInput
+					if weights[o] {
+						k.kind = pipeline.BackwardWeight
+					}
+				}
+			}
+			slots[k] = append(slots[k], o)
+		}
 	}
-	return c
+	lists, err := s.schedule()
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]*ir.Op, s.devices)
+	for d := range out {
+		out[d] = append(out[d], before[d]...)
+		for _, x := range lists[d] {
+			take := func(k pipeline.Kind) []*ir.Op {
+				ops := slots[slot{x.Stage, x.Microbatch, k}]
+				delete(slots, slot{x.Stage, x.Microbatch, k})
+				return ops
+			}
+			ops := take(x.Kind)
+			if x.Kind == pipeline.Backward && weights != nil { // whole: input and weight gradients as they came
+				ops = append(take(pipeline.BackwardInput), take(pipeline.BackwardWeight)...)
+				slices.SortFunc(ops, func(a, b *ir.Op) int { return s.index[a] - s.index[b] })
+			}
+			out[d] = append(out[d], ops...)
+		}
+		out[d] = append(out[d], after[d]...)
+	}
+	if len(slots) > 0 {
+		return nil, stage.Refused(s.rule, fmt.Errorf("@%s: %d slots are not in schedule %s", s.f.Name, len(slots), s.rule.Schedule))
+	}
+	return out, nil
+}
+
+// schedule is the slots of each device: those of the layout's schedule for a
+// training step, one pass through the stages for a function without a
+// backward phase.
+func (s *splitter) schedule() ([][]pipeline.Slot, error) {
+	shape := pipeline.Shape{Devices: s.devices, Microbatches: s.rule.Microbatches, Chunks: s.rule.Chunks}
+	if s.f.Name != "step" {
+		out := make([][]pipeline.Slot, s.devices)
+		for v := range shape.Stages() {
+			d := s.device(v)
+			out[d] = append(out[d], pipeline.Slot{Kind: pipeline.Forward, Stage: v})
+		}
+		return out, nil
+	}
+	x, err := pipeline.New(s.rule.Schedule, shape, pipeline.Costs{})
+	if err == nil {
+		// Each value that is sent has a channel of its own, so none is ever full.
+		err = pipeline.Prove(x, shape, pipeline.Unbounded)
+	}
+	if err != nil {
+		return nil, stage.Refused(s.rule, err)
+	}
+	s.proved = x
+	return x.Devices, nil
+}
+
+// weights marks, for a schedule that splits the backward phase, the operations
+// that no other stage waits for: gradients of weights. Nil if it does not.
+func (s *splitter) weights() map[*ir.Op]bool {
+	row, err := pipeline.Lookup(s.rule.Schedule)
+	if err != nil || !row.Split {
+		return nil
+	}
+	inSlot := func(o *ir.Op) bool { return o.Phase == ir.Backward && o.Micro != 0 }
+	urgent := map[*ir.Op]bool{}
+	out := map[*ir.Op]bool{}
+	for i := len(s.f.Ops) - 1; i >= 0; i-- {
+		o := s.f.Ops[i]
+		if inSlot(o) {
+			out[o] = !urgent[o]
+		}
+		for _, v := range o.Args {
+			if d := v.Def; d != nil && inSlot(d) && inSlot(o) && d.Micro == o.Micro && (d.Stage != o.Stage || urgent[o]) {
+				urgent[d] = true
+			}
+		}
+	}
+	return out
+}
+
+// expand builds the programs: walks each device's operations, making its own
+// copies of floating ones and receiving what other devices make.
+func (s *splitter) expand(order [][]*ir.Op) {
+	home := s.homes(order)
+	// What each device reads from others, found before any program is built so
+	// that senders know.
+	wanted := map[*ir.Value]map[int]bool{}
+	read := make([][]*ir.Value, s.devices)
+	for d, ops := range order {
+		for _, o := range ops {
+			read[d] = append(read[d], o.Args...)
+		}
+	}
+	for _, r := range s.f.Results {
+		p := s.progs[s.owner(r, home)]
+		p.results = append(p.results, r)
+		read[p.d] = append(read[p.d], r.Value)
+	}
+	for d, p := range s.progs {
+		p.remade = s.remade(d, s.reads(read[d], d, home, nil), home)
+		for _, v := range s.reads(read[d], d, home, p.remade) {
+			if wanted[v] == nil {
+				wanted[v] = map[int]bool{}
+			}
+			wanted[v][d] = true
+		}
+	}
+	tags := map[*ir.Value]int{}
+	for v := range wanted {
+		tags[v] = v.ID
+	}
+	for d, p := range s.progs {
+		p.home, p.wanted, p.tags = home, wanted, tags
+		p.sendArguments()
+		for _, o := range order[d] {
+			p.emit(o)
+		}
+		p.finish()
+	}
+}
+
+// homes is the device that makes each value, and that keeps each parameter and
+// state: a state is where its parameter is. Data and the numbers of the step are
+// everywhere (no entry).
+func (s *splitter) homes(order [][]*ir.Op) map[*ir.Value]int {
+	home := map[*ir.Value]int{}
+	for d, ops := range order {
+		for _, o := range ops {
+			for _, r := range o.Results {
+				home[r] = d
+			}
+		}
+	}
+	s.readers()
+	for _, a := range s.f.Args {
+		if a.Role == ir.RoleParam || a.Role == ir.RoleState {
+			home[a.Value] = s.keeps(a)
+		}
+	}
+	for _, a := range s.f.Args {
+		if d, ok := home[a.Value]; ok {
+			s.kept[a.Role+" "+a.Path] = d
+		}
+	}
+	return home
+}
+
+// keeps is the device of a parameter or state: the one that functions before
+// this one have, else a state's parameter's, else the one that makes its next
+// value, else the first that reads it.
+func (s *splitter) keeps(a *ir.Arg) int {
+	if d, known := s.kept[a.Role+" "+a.Path]; known {
+		return d
+	}
+	if path, _, ok := strings.Cut(a.Path, "/"); ok && a.Role == ir.RoleState {
+		if p := s.args.Arg(ir.RoleParam, path); p != nil {
+			return s.keeps(p)
+		}
+	}
+	if v := s.results[[2]string{a.Role, a.Path}]; v != nil && v.Def != nil {
+		if d, ok := s.on(v.Def); ok {
+			return d
+		}
+	}
+	return s.device(s.first[a.Value])
+}
+
+// readers notes the arguments, the new values of parameters and states, and the earliest virtual
+// stage that reads each value.
+func (s *splitter) readers() {
+	s.args = s.f.Named()
+	s.results, s.first = map[[2]string]*ir.Value{}, map[*ir.Value]int{}
+	for _, r := range s.f.Results {
+		if k := [2]string{r.Role, r.Path}; s.results[k] == nil {
+			s.results[k] = r.Value
+		}
+	}
+	for _, o := range s.f.Ops {
+		at, ok := o.Stage.Get()
+		if !ok {
+			continue
+		}
+		for _, a := range o.Args {
+			if first, known := s.first[a]; !known || at < first {
+				s.first[a] = at
+			}
+		}
+	}
+}
+
+// owner is the device that a result leaves from: where its parameter or state
+// is, also where another device, or any, computes it; else the one that makes it,
+// and the last for what any device could compute.
+func (s *splitter) owner(r ir.Result, home map[*ir.Value]int) int {
+	role := r.Role
+	if role == ir.RoleGrad {
+		role = ir.RoleParam
+	}
+	if a := s.args.Arg(role, r.Path); a != nil {
+		return home[a.Value]
+	}
+	if d, ok := home[r.Value]; ok {
+		return d
+	}
+	return s.devices - 1
+}
+
+// reads are the values of those in vs, and of what floating operations and those
+// that are remade read for them, that device d needs of another one.
+func (s *splitter) reads(vs []*ir.Value, d int, home map[*ir.Value]int, remade map[*ir.Value]bool) (out []*ir.Value) {
+	seen := map[*ir.Value]bool{}
+	var need func(vs []*ir.Value)
+	need = func(vs []*ir.Value) {
+		for _, v := range vs {
+			if seen[v] {
+				continue
+			}
+			seen[v] = true
+			if from, ok := home[v]; ok && !remade[v] {
+				if from != d {
+					out = append(out, v)
+				}
+			} else if v.Def != nil {
+				need(v.Def.Args)
+			}
+		}
+	}
+	need(vs)
+	return out
+}
+
+// readers lists the devices that want v, in order.
+func readers(wanted map[int]bool) []int {
+	var out []int
+	for d := range wanted {
+		out = append(out, d)
+	}
+	sort.Ints(out)
+	return out
 }

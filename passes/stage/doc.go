@@ -16,5 +16,6 @@
 // each stage, come together there.
 // What depends on data, constants and the numbers of the step alone, and is needed
 // of the whole batch, is computed from that on each stage that needs it.
-// Imports ir, ir/op, passes/pass.
+// Which device has which stage is the schedule's to say ([Placed]).
+// Imports ir, ir/layout, ir/op, ir/pipeline, passes/pass.
 package stage

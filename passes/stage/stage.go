@@ -9,6 +9,7 @@ import (
 	"ptc/ir"
 	"ptc/ir/layout"
 	"ptc/ir/op"
+	"ptc/ir/pipeline"
 	"ptc/passes/pass"
 )
 
@@ -23,6 +24,29 @@ func Of(m *ir.Module) *layout.Pipeline {
 	return nil
 }
 
+// Placed says where the virtual stages of pipeline r are. It is an error if an
+// operation of m is on none of them.
+func Placed(m *ir.Module, r *layout.Pipeline) (*pipeline.Placement, error) {
+	devices := m.MeshSize(r.Over)
+	p, err := pipeline.PlacementOf(r.Schedule, devices, r.Chunks)
+	if err != nil {
+		return nil, Refused(r, err)
+	}
+	for _, f := range m.Funcs {
+		for _, o := range f.Ops {
+			if s := o.Stage.Or(0); s >= devices*r.Chunks {
+				return nil, Refused(r, fmt.Errorf("@%s: `%s` is on stage %d, of %d", f.Name, o.Name, s, devices*r.Chunks))
+			}
+		}
+	}
+	return p, nil
+}
+
+// Refused is what a schedule does not allow, which err says with its name.
+func Refused(r *layout.Pipeline, err error) error {
+	return &diag.Error{Code: "E0610", Pos: r.At, Msg: err.Error()}
+}
+
 // Run tags and, for @step, clones.
 func Run(c *pass.Context, m *ir.Module) error {
 	r := Of(m)
@@ -33,6 +57,9 @@ func Run(c *pass.Context, m *ir.Module) error {
 			}
 		}
 		return nil
+	}
+	if _, err := Placed(m, r); err != nil {
+		return err
 	}
 	stages := m.MeshSize(r.Over) * r.Chunks
 	// A parameter has one home: blocks lie in every function as they do in @step.

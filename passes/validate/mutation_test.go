@@ -74,6 +74,8 @@ var plans = []struct {
 	{"1f1b of 3", mesh("pp", 3), 3, ir.Terms{pipelined("1f1b", 1, 2)}},
 	{"interleaved", mesh("pp", 2), 4, ir.Terms{pipelined("interleaved", 2, 2)}},
 	{"zb_h1", mesh("pp", 2), 2, ir.Terms{pipelined("zb_h1", 1, 2)}},
+	{"zb_v", mesh("pp", 2), 4, ir.Terms{pipelined("zb_v", 2, 2)}},
+	{"dualpipe_v", mesh("pp", 2), 4, ir.Terms{pipelined("dualpipe_v", 2, 4)}},
 	{"1f1b recompute", mesh("pp", 2), 2, ir.Terms{pipelined("1f1b", 1, 2), recompute}},
 	{"3d", mesh("dp", 2, "pp", 2, "tp", 2), 2, ir.Terms{shard("dp", "batch"), tensor, sequence, pipelined("1f1b", 1, 2), zero(1, "dp")}},
 	{"dp cp pp zero 3", mesh("dp", 2, "cp", 2, "pp", 2), 2, ir.Terms{shard("dp", "batch"), shard("cp", "seq"), pipelined("1f1b", 1, 2), zero(3, "dp")}},

@@ -23,7 +23,7 @@ func TestEveryOperationHasNativeCode(t *testing.T) {
 			ok = ok && (n.root || n.value != nil)
 		case op.Movement:
 			ok = ok && (n.root || n.gone || n.value != nil) && (d.Traits&op.ByName != 0) == (n.value != nil)
-		case op.Collective, op.Symbolic, op.Control, op.Placement:
+		case op.Collective, op.Symbolic, op.Control, op.Placement, op.Boundary:
 			want = false
 		}
 		if ok != want {
