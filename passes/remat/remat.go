@@ -1,6 +1,8 @@
 package remat
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/passes/pass"
@@ -91,6 +93,8 @@ type rewriter struct {
 	again  map[*ir.Op]bool // forward operations that are rematerialized
 	copies map[*ir.Value]*ir.Value
 	out    []*ir.Op
+	run    *ir.Run // in which the operation is that is rewritten
+	head   int     // the place in out where that begins
 	count  int
 	flops  int64
 }
@@ -98,6 +102,9 @@ type rewriter struct {
 // rewrite makes the operations after the loss read copies.
 func (r *rewriter) rewrite() {
 	for _, o := range r.f.Ops {
+		if o.Run != r.run {
+			r.run, r.head = o.Run, len(r.out)
+		}
 		if !r.phases.forward[o] {
 			for k, v := range o.Args {
 				o.Args[k] = r.copyOf(v, o)
@@ -106,6 +113,7 @@ func (r *rewriter) rewrite() {
 		r.out = append(r.out, o)
 	}
 	r.f.Ops = r.out
+	r.f.JoinRuns()
 }
 
 // copyOf is v rematerialized for a reader in the backward phase, or v itself. A
@@ -129,13 +137,22 @@ func (r *rewriter) copyOf(v *ir.Value, reader *ir.Op) *ir.Value {
 	}
 	n := r.f.NewOp(o.Name, args, o.Attrs, types...)
 	n.Scope, n.Pos, n.Slot = o.Scope, o.Pos, o.Slot
-	n.Remat = true
+	n.Remat, n.Run = true, r.run
+	if o.Run == nil {
+		n.Run = nil
+	}
 	if n.Phase != ir.NoPhase {
 		n.Phase = ir.Backward
 	}
-	r.out = append(r.out, n)
-	r.count++
-	r.flops += op.Of(o).Flops(o)
+	times := 1
+	if n.Run == nil && r.run != nil { // once, before the instances that read it
+		r.out = slices.Insert(r.out, r.head, n)
+		r.head++
+	} else if r.out = append(r.out, n); n.Run != nil {
+		times = n.Run.Stack.Count
+	}
+	r.count += times
+	r.flops += int64(times) * op.Of(o).Flops(o)
 	for i, x := range o.Results {
 		r.copies[x] = n.Results[i]
 	}

@@ -35,7 +35,7 @@ func rulesOf(m *ir.Module) []rule {
 // inside is the path of the instance that scope is in, and whether the rule
 // has its values rematerialized.
 func (r rule) inside(scope string) (string, bool) {
-	at := strings.Split(scope, ".")
+	at := strings.Split(ir.OfInstance(scope, 0), ".") // rules are of all instances of a stack, or of none
 	for n := 1; n <= len(at); n++ {
 		for _, p := range r.patterns {
 			if !layout.Match(strings.Split(p, "."), at[:n]) {
@@ -52,7 +52,7 @@ func (r rule) inside(scope string) (string, bool) {
 
 // keeps reports whether scope is in a member that the rule keeps.
 func (r rule) keeps(scope string) bool {
-	at := strings.Split(scope, ".")
+	at := strings.Split(ir.OfInstance(scope, 0), ".") // rules are of all instances of a stack, or of none
 	for n := 1; n < len(at); n++ {
 		for _, p := range r.patterns {
 			if slices.Contains(r.keep, at[n]) && layout.Match(strings.Split(p, "."), at[:n]) {

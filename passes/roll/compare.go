@@ -32,6 +32,7 @@ func (s *sequence) classes() []int {
 				b.WriteByte('\n')
 			}
 		}
+		s.rules(&b, i)
 		text := b.String()
 		if known[text] == 0 {
 			known[text] = len(known) + 1
@@ -39,6 +40,19 @@ func (s *sequence) classes() []int {
 		out[i] = known[text]
 	}
 	return out
+}
+
+// rules writes which kinds of modules, and patterns of the layout, module i and those
+// in it are of: what a rule is about is an instance, or none is.
+func (s *sequence) rules(b *strings.Builder, i int) {
+	lead := s.list + "." + strconv.Itoa(i)
+	for n, text := range s.patterns {
+		for _, p := range strings.Split(text, ", ") {
+			if rest, ok := strings.CutPrefix(p, lead); ok && (rest == "" || rest[0] == '.') {
+				fmt.Fprintf(b, "rule %d%s\n", n, rest)
+			}
+		}
+	}
 }
 
 // sign writes what o, of module i, does.

@@ -50,6 +50,9 @@ type sequence struct {
 	users  map[*ir.Value][]*ir.Op
 	yields map[*ir.Value][]string // paths of the results that a value is
 	links  map[*way]*link         // of the group that was looked at last
+	// patterns are the texts of the module's metadata that name modules of the list
+	// one by one.
+	patterns []string
 	edit
 }
 
@@ -79,9 +82,12 @@ func (s *sequence) module(path string) (int, bool) {
 }
 
 // find looks for the modules of a list; nil where there are not several.
-func find(f *ir.Func, list string) *sequence {
+func find(f *ir.Func, list string, meta []ir.Term) *sequence {
 	s := &sequence{f: f, list: list, family: map[*ir.Value]int{}, names: map[*ir.Value]string{}, pos: map[*ir.Op]place{},
 		users: map[*ir.Value][]*ir.Op{}, yields: map[*ir.Value][]string{}, edit: newEdit()}
+	for _, t := range meta {
+		s.named(t)
+	}
 	for _, a := range f.Args {
 		if i, ok := s.module(a.Path); ok {
 			s.family[a.Value], s.names[a.Value] = i, a.Role+" "+s.opened(a.Path)
@@ -109,6 +115,24 @@ func find(f *ir.Func, list string) *sequence {
 		p = s.way(marks, p)
 	}
 	return s
+}
+
+// named collects the patterns of a term.
+func (s *sequence) named(t ir.Term) {
+	for _, a := range t.Args {
+		switch v := a.Val.(type) {
+		case ir.Str:
+			if strings.Contains(string(v), s.list+".") {
+				s.patterns = append(s.patterns, string(v))
+			}
+		case ir.Term:
+			s.named(v)
+		case ir.Terms:
+			for _, x := range v {
+				s.named(x)
+			}
+		}
+	}
 }
 
 // mark is the module that o is of: by its path, or by what it reads.

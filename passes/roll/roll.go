@@ -10,7 +10,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		if f.Class == ir.Entry {
 			for _, list := range lists(f) {
-				roll(c, f, list)
+				roll(c, m, f, list)
 			}
 			f.Renumber()
 		}
@@ -19,8 +19,8 @@ func Run(c *pass.Context, m *ir.Module) error {
 }
 
 // roll makes stacks of the modules of one list.
-func roll(c *pass.Context, f *ir.Func, list string) {
-	s := find(f, list)
+func roll(c *pass.Context, m *ir.Module, f *ir.Func, list string) {
+	s := find(f, list, m.Meta)
 	if s == nil {
 		return
 	}
