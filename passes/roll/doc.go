@@ -7,7 +7,8 @@
 // their ways through a step a run: forward, the norm of gradients, the update.
 // Modules that alternate with a period are instances of several modules each; one
 // that differs from its neighbours stays as it was.
-// Invariant: ir.Func.Unrolled of what comes out is what came in, to the letter.
+// Invariant: ir.Func.Unrolled of what comes out is what came in, to the letter, but
+// that constants between modules stand before them.
 //
 // The source's paths say where to look, and operations are compared one by one: the
 // same operation on the same types, of the same line, that reads from its own

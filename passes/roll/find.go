@@ -53,6 +53,7 @@ type sequence struct {
 	// patterns are the texts of the module's metadata that name modules of the list
 	// one by one.
 	patterns []string
+	loose    bool
 	edit
 }
 
@@ -61,6 +62,9 @@ type sequence struct {
 type way struct {
 	number   int
 	segments [][]*ir.Op
+	// loose are constants between modules that are of none, as that with which a sum
+	// over modules begins.
+	loose []*ir.Op
 }
 
 // place is where an operation is: in which way, of which module, and there.
@@ -81,10 +85,11 @@ func (s *sequence) module(path string) (int, bool) {
 	return i, err == nil && i >= 0
 }
 
-// find looks for the modules of a list; nil where there are not several.
-func find(f *ir.Func, list string, meta []ir.Term) *sequence {
+// find looks for the modules of a list; nil where there are not several. With loose,
+// constants between modules are of none.
+func find(f *ir.Func, list string, meta []ir.Term, loose bool) *sequence {
 	s := &sequence{f: f, list: list, family: map[*ir.Value]int{}, names: map[*ir.Value]string{}, pos: map[*ir.Op]place{},
-		users: map[*ir.Value][]*ir.Op{}, yields: map[*ir.Value][]string{}, edit: newEdit()}
+		users: map[*ir.Value][]*ir.Op{}, yields: map[*ir.Value][]string{}, edit: newEdit(), loose: loose}
 	for _, t := range meta {
 		s.named(t)
 	}
@@ -160,7 +165,7 @@ func (s *sequence) mark(o *ir.Op) int {
 // on, and gives the place behind. What stands between two modules is of the former
 // one; behind the last one, as many operations are as behind the one before it.
 func (s *sequence) way(marks []int, p int) int {
-	w := &way{len(s.ways), make([][]*ir.Op, s.n)}
+	w := &way{number: len(s.ways), segments: make([][]*ir.Op, s.n)}
 	last, begin, end := -1, p, p // the module that is open, its first operation, and what is behind its last marked one
 	trail := 0
 	for ; p < len(marks) && s.f.Ops[p].Name != op.Grad && s.f.Ops[p].Run == nil && (marks[p] < 0 || marks[p] >= last); p++ {
@@ -181,7 +186,15 @@ func (s *sequence) way(marks []int, p int) int {
 	}
 	w.segments[last] = s.f.Ops[begin:end]
 	for i, ops := range w.segments {
-		for k, o := range ops {
+		w.segments[i] = slices.Clone(ops)
+		w.segments[i] = slices.DeleteFunc(w.segments[i], func(o *ir.Op) bool {
+			loose := s.loose && len(o.Args) == 0 && s.mark(o) < 0
+			if loose {
+				w.loose = append(w.loose, o)
+			}
+			return loose
+		})
+		for k, o := range w.segments[i] {
 			s.pos[o] = place{w, i, k}
 		}
 	}

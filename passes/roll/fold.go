@@ -107,7 +107,11 @@ func (s *sequence) run(w *way, g group, l *link, t *ir.Stack) {
 			}
 		}
 	}
-	s.front[ops[0]] = enters
+	for _, o := range w.loose {
+		s.gone[o] = true
+	}
+	s.front[ops[0]] = append(w.loose, enters...)
+	w.loose = nil
 	for k, c := range l.carries {
 		leave := boundary(op.Leave, "", enters[k].Result(), ops[c.op].Results[c.result])
 		s.back[ops[len(ops)-1]] = append(s.back[ops[len(ops)-1]], leave)

@@ -20,11 +20,18 @@ func Run(c *pass.Context, m *ir.Module) error {
 
 // roll makes stacks of the modules of one list.
 func roll(c *pass.Context, m *ir.Module, f *ir.Func, list string) {
-	s := find(f, list, m.Meta)
+	s := find(f, list, m.Meta, false)
 	if s == nil {
 		return
 	}
-	for _, g := range groups(s.classes()) {
+	found := groups(s.classes())
+	if n := modules(found); n < s.n {
+		t := find(f, list, m.Meta, true)
+		if more := groups(t.classes()); modules(more) > n {
+			s, found = t, more
+		}
+	}
+	for _, g := range found {
 		if s.takes(g) {
 			t := s.fold(g)
 			c.Remarkf(nil, "@%s: `%s`, %d times", f.Name, ir.OfInstance(list, 0)+"."+open(g, g.first), t.Count)
@@ -39,6 +46,14 @@ type group struct{ first, period, count int }
 // open is the number of module i of g, left open.
 func open(g group, i int) string {
 	return ir.OpenNumber(g.period, g.first+(i-g.first)%g.period)
+}
+
+// modules counts those in the groups.
+func modules(gs []group) (n int) {
+	for _, g := range gs {
+		n += g.period * g.count
+	}
+	return n
 }
 
 // maxPeriod is how many modules of different kinds may alternate.
