@@ -1,6 +1,10 @@
 package ir
 
-import "ptc/internal/diag"
+import (
+	"slices"
+
+	"ptc/internal/diag"
+)
 
 // Module is a whole program at one level.
 type Module struct {
@@ -190,6 +194,28 @@ func (f *Func) NewOp(name string, args []*Value, attrs Attrs, types ...Type) *Op
 		o.Results = append(o.Results, f.NewValue(t, o))
 	}
 	return o
+}
+
+// DropDead removes the operations whose results nothing reads, but for those that
+// keep holds on to.
+func (f *Func) DropDead(keep func(o *Op) bool) {
+	uses := f.Uses()
+	var kept []*Op
+	for _, o := range slices.Backward(f.Ops) {
+		live := keep(o)
+		for _, r := range o.Results {
+			live = live || uses[r] > 0
+		}
+		if live {
+			kept = append(kept, o)
+			continue
+		}
+		for _, a := range o.Args {
+			uses[a]--
+		}
+	}
+	slices.Reverse(kept)
+	f.Ops = kept
 }
 
 // Adopt tells f that value numbers up to id are taken; the parser and passes

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ptc/ir"
+	"ptc/passes/propagate/factor"
 )
 
 // order is the mesh axes in the order in which an axis is cut over several of
@@ -19,7 +20,7 @@ import (
 //
 // Of wishes that contradict one another, the first ones count. One order serves
 // all tensors, so that parts of the same axis are the same parts everywhere.
-func order(mesh []ir.MeshAxis, lists map[string][]string, axes, zero []string) []ir.MeshAxis {
+func order(mesh []ir.MeshAxis, lists map[string][]string, axes, zero []string) factor.Mesh {
 	before := map[string][]string{} // what must come before a mesh axis
 	var comes func(a, b string) bool
 	comes = func(a, b string) bool {
@@ -60,7 +61,7 @@ func order(mesh []ir.MeshAxis, lists map[string][]string, axes, zero []string) [
 			want(zero[i-1], z)
 		}
 	}
-	var out []ir.MeshAxis
+	var out factor.Mesh
 	placed := map[string]bool{}
 	for len(out) < len(mesh) {
 		for _, m := range mesh {

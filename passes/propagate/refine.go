@@ -4,6 +4,7 @@ import (
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/passes/pass"
+	"ptc/passes/propagate/factor"
 )
 
 // refine writes a mesh axis as two where an axis is cut over it that is split,
@@ -37,7 +38,7 @@ func (l *layout) refineFor(c *pass.Context, m *ir.Module, o *ir.Op, f op.Factor,
 	}
 	parts := 1
 	for _, x := range m.Mesh {
-		if s, _ := l.claimOn(whole, x.Name, ""); s != 2 || l.stages[x.Name] {
+		if s, _ := l.claimOn(whole, x.Name, ""); s != factor.Required || l.stages[x.Name] {
 			continue
 		}
 		if f.Size%(parts*x.Size) == 0 {
@@ -69,8 +70,8 @@ func (l *layout) rename(old string, by []ir.MeshAxis, lists map[string][]string)
 		lists[a] = replace(list)
 	}
 	l.zero = replace(l.zero)
-	for path, list := range l.whole {
-		l.whole[path] = replace(list)
+	for path, list := range l.replicated {
+		l.replicated[path] = replace(list)
 	}
 	for a, claims := range l.claims {
 		var out []claim
