@@ -162,7 +162,7 @@ func (p *program) try(name string, attrs ir.Attrs, args ...*ir.Value) *ir.Value 
 func (p *program) emit(kind string, v *ir.Value, over []string, kv ...any) *ir.Value {
 	attrs := ir.A(kv...).With("over", ir.Names(slices.Clone(over)))
 	if kind != "all_reduce" {
-		attrs = attrs.With("parts", ir.Int(Parts(p.m, over)))
+		attrs = attrs.With("parts", ir.Int(p.m.Group(over)))
 	}
 	return p.try(kind, attrs, v)
 }
@@ -224,9 +224,9 @@ func (p *program) compute(v *ir.Value) *ir.Value {
 	return p.try("add", nil, v, w)
 }
 
-func sent(m *ir.Module) (n int64, ops int) {
+func total(m *ir.Module) (n int64, ops int) {
 	for _, o := range m.Funcs[0].Ops {
-		n += Sent(m, o)
+		n += sent(m, o)
 		if collective(o) {
 			ops++
 		}
@@ -282,8 +282,8 @@ func TestRules(t *testing.T) {
 				t.Errorf("seed %d: %s", seed, r.Text)
 			}
 		}
-		was, ops := sent(m)
-		is, left := sent(after)
+		was, ops := total(m)
+		is, left := total(after)
 		if is > was || is == was && left > ops || said > was-is {
 			t.Errorf("seed %d: %d operations of %d bytes became %d of %d; remarks say %d less", seed, ops, was, left, is, said)
 		}
