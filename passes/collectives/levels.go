@@ -27,8 +27,8 @@ import (
 // hierarchical all-to-all). All_reduce: Jia et al., "Highly scalable deep learning
 // training system with mixed-precision" (2018), section 3.3.2.
 //
-// An axis that is cut over both mesh axes is split, so that each part is cut over
-// one:
+// An axis that is sharded over both mesh axes is split, so that each part is sharded
+// over one:
 //
 //	B of N·E·b, over (node, local)   →   B_node of N over node, B of E·b over local
 //
@@ -101,7 +101,7 @@ func (x *rewriter) remarkLevels(o *ir.Op, from int) {
 // nest is mesh axes over which a collective has two levels.
 type nest struct {
 	slow, fast []string
-	major      []string // slow or fast: by which an axis over both is cut first
+	major      []string // slow or fast: by which an axis over both is sharded first
 }
 
 // nested divides mesh axes at the slowest of them, if the layout names them in
@@ -147,8 +147,8 @@ func in(list []string) func(m string) bool {
 
 func (n *nest) slowMajor() bool { return n.major[0] == n.slow[0] }
 
-// halves are the names of the parts that a split axis has for slow and fast.
-func (n *nest) halves(major, minor string) (slow, fast string) {
+// parts are the names of the parts that a split axis has for slow and fast.
+func (n *nest) parts(major, minor string) (slow, fast string) {
 	if n.slowMajor() {
 		return major, minor
 	}
@@ -165,8 +165,8 @@ func (n *nest) minor() []string {
 // large reports whether a payload is worth more operations.
 func (x *rewriter) large(t ir.Type) bool { return int64(t.Bytes()) >= x.l.large }
 
-// splits reports whether an axis of t may be split: through which the largest of
-// several is not owed, sums are.
+// splits reports whether an axis of t may be split: partial sums pass through a
+// split, partial maxima do not.
 func splits(t ir.Type) bool {
 	return !slices.ContainsFunc(t.Partial, func(p ir.Partial) bool { return p.Reduce != "sum" })
 }
@@ -189,8 +189,8 @@ func (x *rewriter) exchange(v *ir.Value, axis, to string, over []string) *ir.Val
 	stay := here[:max(0, len(here)-len(over))]
 	v, toMajor := x.splitAxis(v, to, x.m.Group(n.major), n.major, there, nil)
 	v, fromMajor := x.splitAxis(v, axis, 1, n.major, append(slices.Clone(stay), n.major...), n.minor())
-	slowTo, fastTo := n.halves(toMajor, to)
-	slowFrom, fastFrom := n.halves(fromMajor, axis)
+	slowTo, fastTo := n.parts(toMajor, to)
+	slowFrom, fastFrom := n.parts(fromMajor, axis)
 	v = x.exchange(v, fastFrom, fastTo, n.fast)
 	v = x.exchange(v, slowFrom, slowTo, n.slow)
 	v = x.b.MergeSharded(v, fromMajor, axis, stay)
@@ -204,7 +204,7 @@ func (x *rewriter) reduceScatter(v *ir.Value, axis, reduce string, over []string
 	}
 	here := meshOfAxis(v.Type, axis)
 	v, major := x.splitAxis(v, axis, x.m.Group(n.major), n.major, here, nil)
-	slow, fast := n.halves(major, axis)
+	slow, fast := n.parts(major, axis)
 	v = x.reduceScatter(v, fast, reduce, n.fast)
 	v = x.reduceScatter(v, slow, reduce, n.slow)
 	return x.b.MergeSharded(v, major, axis, append(slices.Clone(here), over...))
@@ -218,7 +218,7 @@ func (x *rewriter) gather(v *ir.Value, axis string, over []string) *ir.Value {
 	here := meshOfAxis(v.Type, axis)
 	stay := here[:max(0, len(here)-len(over))]
 	v, major := x.splitAxis(v, axis, 1, n.major, append(slices.Clone(stay), n.major...), n.minor())
-	slow, fast := n.halves(major, axis)
+	slow, fast := n.parts(major, axis)
 	v = x.gather(v, slow, n.slow)
 	v = x.gather(v, fast, n.fast)
 	return x.b.MergeSharded(v, major, axis, stay)

@@ -79,14 +79,14 @@ func (p *partitioner) run(f *ir.Func) {
 	}
 }
 
-// local is t with the sizes of one device's part.
+// local is t with the sizes of one device's shard.
 func (p *partitioner) local(t ir.Type) ir.Type {
 	t = t.Clone()
 	for i := range t.Axes {
 		a := &t.Axes[i]
 		n := p.m.Group(a.Mesh)
 		if a.Size%n != 0 {
-			panic(fmt.Sprintf("partition: axis %s of %d in %d parts", a.Name, a.Size, n))
+			panic(fmt.Sprintf("partition: axis %s of %d in %d shards", a.Name, a.Size, n))
 		}
 		a.Size /= n
 	}

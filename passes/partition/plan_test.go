@@ -9,10 +9,8 @@ import (
 	"testing"
 
 	"ptc/ir"
-	"ptc/ir/verify"
 	"ptc/passes/pass"
 	"ptc/passes/passtest"
-	"ptc/passes/validate"
 )
 
 // shardy are reshards of f32 tensors as Shardy's tests have them, and the bytes
@@ -372,12 +370,10 @@ end
 		if err := Run(&pass.Context{}, m); err != nil {
 			t.Fatal(err)
 		}
-		if errs := verify.Module(m); len(errs) > 0 {
-			t.Error(errs)
-		}
 		if got := fmt.Sprint(m.Mesh); got != c.mesh {
 			t.Errorf("%s%s: mesh %s, want %s", c.meta, c.take, got, c.mesh)
 		}
+		passtest.Numbered(t, before, m)
 		passtest.Same(t, before, m)
 	}
 }
@@ -403,22 +399,7 @@ func execute(t *testing.T, m *ir.Module, k int, partial []string, types ...ir.Ty
 	if err := Run(&pass.Context{}, after); err != nil {
 		t.Fatal(err)
 	}
-	if errs := verify.Module(after); len(errs) > 0 {
-		t.Errorf("not valid: %v\n%s", errs, ir.Print(after))
-		return before, after
-	}
+	passtest.Numbered(t, before, after)
 	passtest.Same(t, before, after)
-	table := validate.New()
-	a, err := table.Module(before)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := table.Module(after)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := table.Same(a, b); err != nil {
-		t.Errorf("%v\n%s", err, ir.Print(after))
-	}
 	return before, after
 }

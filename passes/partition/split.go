@@ -29,7 +29,7 @@ func (pl plan) sent() int64 { return pl.of.total(pl.steps).Sent }
 // refinements saves bytes, and without splits, unless they do.
 // Banned kinds of collectives it leaves aside where the fixed order has none;
 // otherwise the layout forbids what the reshard needs, and shall say so, in its own
-// mesh axes: an all_reduce that is forbidden is not done in two halves.
+// mesh axes: an all_reduce that is forbidden is not done as two others.
 func (p *problem) best(tries []refinement) plan {
 	if p.bans(p.fixed()) {
 		all := *p

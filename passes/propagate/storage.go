@@ -216,7 +216,7 @@ func (l *layout) remarkReplicated(c *pass.Context, f *ir.Func) {
 			bytes += a.Value.Type.Bytes()
 		}
 		if count > 0 {
-			c.Remarkf(nil, "zero over %s leaves %d of %d parameters, %d bytes, whole on every device: no axis of theirs divides into %d more parts, as of %s",
+			c.Remarkf(nil, "zero over %s leaves %d of %d parameters, %d bytes, replicated: no axis of theirs divides into %d more shards, as of %s",
 				m, count, all, bytes, l.mesh.Size(m), first)
 		}
 	}
