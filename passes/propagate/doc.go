@@ -29,5 +29,6 @@
 // operation at a time does not show is tried on a copy, and followed if devices then
 // send less: gathering parameters that zero shards, and where partial sums pass
 // products (deferred.go, by a minimum cut).
-// Imports ir, ir/layout, ir/op, passes/pass, passes/propagate/factor.
+// Imports ir, ir/layout, ir/op, passes/partition (what a reshard
+// costs), passes/pass, passes/propagate/factor.
 package propagate

@@ -73,7 +73,7 @@ type trial struct {
 	args  [][]*ir.Value // what they read before
 	facts *facts
 	flow  *factor.Flow
-	sent  int64 // bytes, by a device, for reshards
+	sent  int64 // bytes, by a device, for reshards as partition will do them
 }
 
 func (l *layout) try(f *ir.Func, by []maker) *trial {
@@ -90,7 +90,7 @@ func (l *layout) try(f *ir.Func, by []maker) *trial {
 	t.flow = factor.Run(p)
 	for _, o := range f.Ops {
 		if op.Of(o).Class == op.Placement {
-			t.sent += sent(l.mesh, o.Args[0].Type, o.Result().Type)
+			t.sent += l.planner.Plan(o.Args[0].Type, o.Result().Type, nil).Cost().Sent
 		}
 	}
 	return t

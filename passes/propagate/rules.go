@@ -6,6 +6,7 @@ import (
 	"ptc/ir"
 	directives "ptc/ir/layout"
 	"ptc/ir/op"
+	"ptc/passes/partition"
 	"ptc/passes/pass"
 	"ptc/passes/propagate/factor"
 )
@@ -20,8 +21,9 @@ type claim struct {
 
 // layout is the rules of a module in the form that propagation needs.
 type layout struct {
-	mesh   factor.Mesh
-	claims map[string][]claim // by axis name
+	mesh    factor.Mesh
+	planner *partition.Planner // of what reshards cost
+	claims  map[string][]claim // by axis name
 	// zero shards what training keeps besides activations over these mesh axes:
 	// optimizer state from level 1, gradients from 2, parameters from 3.
 	zero      []string
@@ -65,7 +67,7 @@ func rulesOf(c *pass.Context, m *ir.Module) *layout {
 		}
 	}
 	l.refine(c, m, lists)
-	l.mesh = order(m.Mesh, lists, axes, l.zero)
+	l.mesh, l.planner = order(m.Mesh, lists, axes, l.zero), partition.NewPlanner(m)
 	l.zero = l.mesh.Sorted(l.zero)
 	return l
 }
