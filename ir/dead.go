@@ -1,10 +1,10 @@
 package ir
 
-// DropDead drops operations that no result depends on, and reports whether there were
-// any. What an instance of a stack
-// reads of the one before depends on what leaves that.
-func (f *Func) DropDead() bool {
-	keep, n := living(f, nil)
+// DropDead drops operations on which no result depends, but for those that hold, if
+// it is not nil, holds on to; it reports whether there were any. What an instance of
+// a stack reads of the one before depends on what leaves that.
+func (f *Func) DropDead(hold func(o *Op) bool) bool {
+	keep, n := living(f, nil, hold)
 	if len(f.Stacks) > 0 {
 		for left := []*Value(nil); ; {
 			more := lefts(f, keep)
@@ -12,7 +12,7 @@ func (f *Func) DropDead() bool {
 				break
 			}
 			left = more
-			keep, n = living(f, left)
+			keep, n = living(f, left, hold)
 		}
 	}
 	if n == len(f.Ops) {
@@ -30,7 +30,7 @@ func (f *Func) DropDead() bool {
 
 // living marks, and counts, the operations on which results of f, or further
 // values, depend.
-func living(f *Func, further []*Value) (keep []bool, n int) {
+func living(f *Func, further []*Value, hold func(o *Op) bool) (keep []bool, n int) {
 	live := make(map[*Value]bool, len(f.Ops))
 	for _, r := range f.Results {
 		live[r.Value] = true
@@ -41,6 +41,7 @@ func living(f *Func, further []*Value) (keep []bool, n int) {
 	keep = make([]bool, len(f.Ops))
 	for i := len(f.Ops) - 1; i >= 0; i-- {
 		o := f.Ops[i]
+		keep[i] = hold != nil && hold(o)
 		for _, v := range o.Results {
 			keep[i] = keep[i] || live[v]
 		}

@@ -39,6 +39,15 @@ func (m *Module) MeshSize(name string) int {
 	return 0
 }
 
+// Group is the number of devices that differ on these mesh axes alone.
+func (m *Module) Group(over []string) int {
+	n := 1
+	for _, name := range over {
+		n *= m.MeshSize(name)
+	}
+	return n
+}
+
 // Func is the function called name, or nil.
 func (m *Module) Func(name string) *Func {
 	for _, f := range m.Funcs {

@@ -17,8 +17,9 @@ func init() {
 	Register(&Def{
 		Name: "cast", Word: "cast", Doc: "The operand as dtype `to`: float to i32 truncates and saturates (NaN gives 0), bool gives 0 or 1, to bool is whether it is not 0.",
 		Class: Elementwise, MinArgs: 1, MaxArgs: 1,
-		Attrs: []AttrSpec{{"to", ir.Name(""), true}, {AttrOwed, ir.BoolVal(false), false}},
-		Infer: inferCast, Grad: gradCast, Shard: elemRule,
+		Attrs:  []AttrSpec{{"to", ir.Name(""), true}, {AttrOwed, ir.BoolVal(false), false}},
+		Traits: Converts,
+		Infer:  inferCast, Grad: gradCast, Shard: elemRule,
 		Eval: evalCast, Flops: noFlops, Sample: sampleCast,
 	})
 	Register(&Def{

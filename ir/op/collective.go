@@ -73,6 +73,64 @@ func init() {
 	})
 }
 
+// Sent is how many bytes a device sends for a collective of this name, of which each
+// of n devices has an operand of so many, by algorithms that send the fewest: of a
+// whole of S bytes (n−1)/n · S for reduce_scatter, all_gather and all_to_all, and
+// twice that for all_reduce, which is the first two. Patarasuk, Yuan, "Bandwidth
+// optimal all-reduce algorithms for clusters of workstations" (2009), theorem 1;
+// Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations
+// in MPICH" (2005), section 4. In a permute, a device sends what it has to another
+// one: the devices that send the most count.
+func Sent(name string, bytes, n int64) int64 {
+	switch t := Lookup(name).Traits; {
+	case t&Exchanges == 0:
+		return 0
+	case t&Scatters != 0:
+		return bytes * (n - 1) / n
+	case t&Gathers != 0:
+		return bytes * (n - 1)
+	case t&Reduces != 0:
+		return 2 * bytes * (n - 1) / n
+	}
+	return bytes
+}
+
+// Collective emits a collective of this name over mesh axes of m; kv are its other
+// attributes. Over none it is v.
+func (b *Builder) Collective(m *ir.Module, name string, v *ir.Value, over []string, kv ...any) *ir.Value {
+	if len(over) == 0 {
+		return v
+	}
+	attrs := ir.A(kv...).With("over", ir.Names(slices.Clone(over)))
+	if Lookup(name).Takes("parts") {
+		attrs = attrs.With("parts", ir.Int(m.Group(over)))
+	}
+	return b.Emit(name, attrs, v)
+}
+
+// SplitSharded splits an axis of v, along which it is sharded, into a major part and
+// the rest, which keeps the name; minor is what shards that. In memory nothing moves.
+func (b *Builder) SplitSharded(v *ir.Value, axis string, major ir.Axis, minor []string) (*ir.Value, string) {
+	for v.Type.Has(major.Name) {
+		major.Name += "_"
+	}
+	rest := ir.Axis{Name: axis, Size: v.Type.Size(axis) / major.Size, Mesh: slices.Clone(minor)}
+	w := b.Emit(Split, ir.A("axis", ir.Name(axis), "into", ir.Sizes{{Name: major.Name, N: major.Size}, {Name: axis, N: rest.Size}}), v)
+	w.Type = v.Type.Clone()
+	at := w.Type.Index(axis)
+	major.Mesh = slices.Clone(major.Mesh)
+	w.Type.Axes = slices.Replace(w.Type.Axes, at, at+1, major, rest)
+	return w, major.Name
+}
+
+// MergeSharded undoes [Builder.SplitSharded]; mesh is what shards the axis then.
+func (b *Builder) MergeSharded(v *ir.Value, major, axis string, mesh []string) *ir.Value {
+	w := b.Emit(Merge, ir.A("axes", ir.Names{major, axis}, "into", ir.Name(axis)), v)
+	w.Type.Partial = slices.Clone(v.Type.Partial)
+	w.Type.Axes[w.Type.Index(axis)].Mesh = slices.Clone(mesh)
+	return w
+}
+
 func cloned(types []ir.Type) []ir.Type {
 	out := make([]ir.Type, len(types))
 	for i, t := range types {

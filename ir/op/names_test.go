@@ -48,7 +48,6 @@ var elsewhere = map[string][]string{
 	"ir/parse.go":                      {"max"},            // a reduction
 	"ir/tensor/shard.go":               {"max"},            // a reduction
 	"ir/verify/structure.go":           {"max"},            // a reduction
-	"passes/partition/fixed.go":        {"max"},            // a reduction
 	"passes/partition/steps.go":        {"max"},            // a reduction
 	"passes/passtest/mutate_change.go": {"max"},            // a reduction
 	"passes/passtest/random.go":        {"random"},         // a module

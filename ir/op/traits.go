@@ -57,6 +57,8 @@ const (
 	ByName
 	// Calls: it runs a function of the module.
 	Calls
+	// Converts: the result is the operand in another dtype.
+	Converts
 
 	// InPlace: results are in the memory of operands, or the other way about.
 	InPlace = Subview | Joins
@@ -65,7 +67,7 @@ const (
 // Of arithmetic.
 const (
 	// Commutes: the operands may be exchanged, up to the order of the result's axes.
-	Commutes Traits = 1 << (iota + 15)
+	Commutes Traits = 1 << (iota + 16)
 	// Idempotent: of a value and itself it is that value.
 	Idempotent
 	// Involution: applied twice, it gives its operand.

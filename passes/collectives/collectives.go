@@ -8,6 +8,7 @@ import (
 	"ptc/ir"
 	"ptc/ir/layout"
 	"ptc/ir/op"
+	"ptc/passes/partition"
 	"ptc/passes/pass"
 )
 
@@ -16,9 +17,9 @@ func Run(c *pass.Context, m *ir.Module) error {
 	if m.Devices() == 1 {
 		return nil
 	}
-	l := optionsOf(m)
+	l, planner := optionsOf(m), partition.NewPlanner(m)
 	for _, f := range m.Funcs {
-		x := &rewriter{c: c, m: m, f: f, l: l}
+		x := &rewriter{c: c, m: m, f: f, l: l, planner: planner}
 		x.relabel()
 		for x.merge() {
 		}
@@ -68,17 +69,19 @@ type rewriter struct {
 	f *ir.Func
 	l *options
 	b op.Builder
+	// planner plans the reshards that several collectives are together.
+	planner *partition.Planner
 
 	uses map[*ir.Value]int
 	with map[*ir.Value]*ir.Value // values that are replaced
 	out  []*ir.Op
 	// dirty are values whose readers have changed in this sweep.
 	dirty map[*ir.Value]bool
-	seen  map[string]*ir.Value // collectives of this half of the step, by what they do
+	seen  map[string]*ir.Value // collectives of this phase, by what they do
 }
 
-// relabel takes mesh axes of size 1 off all types: what is cut into one part is
-// whole, and what one device owes is settled.
+// relabel takes mesh axes of size 1 off all types: over one device nothing
+// is sharded or partial.
 func (x *rewriter) relabel() {
 	alone := func(mesh string) bool { return x.m.MeshSize(mesh) == 1 }
 	if !slices.ContainsFunc(x.m.Mesh, func(a ir.MeshAxis) bool { return a.Size == 1 }) {
@@ -154,24 +157,9 @@ func (x *rewriter) follow(o *ir.Op) {
 func (x *rewriter) end() {
 	x.f.Ops = x.out
 	x.f.Replace(x.with)
-	uses := x.f.Uses()
-	kept := make([]*ir.Op, 0, len(x.f.Ops))
-	for i := len(x.f.Ops) - 1; i >= 0; i-- {
-		o := x.f.Ops[i]
-		live := len(o.Results) == 0 || len(o.Args) == 0 || op.Of(o).Class == op.Control
-		for _, r := range o.Results {
-			live = live || uses[r] > 0
-		}
-		if live {
-			kept = append(kept, o)
-			continue
-		}
-		for _, a := range o.Args {
-			uses[a]--
-		}
-	}
-	slices.Reverse(kept)
-	x.f.Ops = kept
+	x.f.DropDead(func(o *ir.Op) bool {
+		return len(o.Results) == 0 || len(o.Args) == 0 || op.Of(o).Class == op.Control
+	})
 }
 
 // try applies the first rule that fits o, if one does: what reads o's result
@@ -191,12 +179,13 @@ func (x *rewriter) try(o *ir.Op) bool {
 		kept := map[*ir.Value]bool{w: true}
 		saved := int64(0)
 		for _, n := range x.out[from:] {
-			saved -= Sent(x.m, n)
+			saved -= sent(x.m, n)
 			for _, a := range n.Args {
 				kept[a] = true
 			}
 		}
-		saved += x.ended(o, kept)
+		saved += x.ended(o, kept).Sent
+		x.forget(o, kept)
 		x.replace(o, w, from)
 		x.c.Remarkf(o, "%s: %s over %s for %%%d sends %s", r.name, o.Name, strings.Join(x.over(o), ", "), w.ID, less(saved))
 		return true
@@ -224,19 +213,37 @@ func (x *rewriter) over(o *ir.Op) []string {
 	return o.Attrs.Names("over")
 }
 
-// ended is the bytes of o and of what nothing reads without it; what computes the
-// values of kept goes on. What has ended is not there for [same] any more.
-func (x *rewriter) ended(o *ir.Op, kept map[*ir.Value]bool) int64 {
-	n := Sent(x.m, o)
-	if collective(o) && x.seen[what(o)] == o.Result() {
-		delete(x.seen, what(o))
-	}
+// ended is the cost of o and of what nothing reads without it; what computes the
+// values of kept goes on.
+func (x *rewriter) ended(o *ir.Op, kept map[*ir.Value]bool) (c partition.Cost) {
+	x.ending(o, kept, func(o *ir.Op) {
+		c.Sent += sent(x.m, o)
+		if op.Has(o, op.Exchanges) {
+			c.Sends++
+		}
+		if collective(o) {
+			c.Ops++
+		}
+	})
+	return c
+}
+
+// forget takes what has ended from what [same] finds.
+func (x *rewriter) forget(o *ir.Op, kept map[*ir.Value]bool) {
+	x.ending(o, kept, func(o *ir.Op) {
+		if collective(o) && x.seen[what(o)] == o.Result() {
+			delete(x.seen, what(o))
+		}
+	})
+}
+
+func (x *rewriter) ending(o *ir.Op, kept map[*ir.Value]bool, visit func(o *ir.Op)) {
+	visit(o)
 	for _, v := range o.Args {
 		if v.Def != nil && x.only(v) && !kept[v] {
-			n += x.ended(v.Def, kept)
+			x.ending(v.Def, kept, visit)
 		}
 	}
-	return n
 }
 
 // replace has the readers of o read w, which the operations from the given one on

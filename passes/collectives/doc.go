@@ -4,8 +4,9 @@
 // In: the program of every device, with the collectives that partition put in
 // for one reshard at a time. Out: the same, where
 //
-//   - collectives that follow one another are merged, moved or removed, by a
-//     table of rules (rules.go), each of which sends no more bytes than before;
+//   - collectives that follow one another are planned anew, as the one reshard that
+//     they are together, and meet through elementwise work and casts (rules.go,
+//     rules_through.go): no rule sends more bytes than before;
 //   - a large collective over mesh axes that the layout names in one list,
 //     `over (node, local)`, is one within nodes and one across (levels.go).
 //
@@ -17,5 +18,5 @@
 // A value that is communicated twice on purpose stays so: what is gathered for
 // the forward pass and again for the backward pass (ZeRO 3, recomputation) is not
 // taken for the same.
-// Imports ir, ir/op, passes/pass.
+// Imports ir, ir/layout, ir/op, passes/partition, passes/pass.
 package collectives

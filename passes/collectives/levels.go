@@ -27,8 +27,8 @@ import (
 // hierarchical all-to-all). All_reduce: Jia et al., "Highly scalable deep learning
 // training system with mixed-precision" (2018), section 3.3.2.
 //
-// An axis that is cut over both mesh axes is split, so that each part is cut over
-// one:
+// An axis that is sharded over both mesh axes is split, so that each part is sharded
+// over one:
 //
 //	B of N·E·b, over (node, local)   →   B_node of N over node, B of E·b over local
 //
@@ -93,7 +93,7 @@ func (x *rewriter) remarkLevels(o *ir.Op, from int) {
 		if why := o.Attrs.Text("why"); why != "" {
 			n.Attrs = n.Attrs.With("why", ir.Str(why))
 		}
-		parts = append(parts, fmt.Sprintf("%s over %s sends %d bytes", n.Name, strings.Join(over(n), ", "), Sent(x.m, n)))
+		parts = append(parts, fmt.Sprintf("%s over %s sends %d bytes", n.Name, strings.Join(over(n), ", "), sent(x.m, n)))
 	}
 	x.c.Remarkf(o, "two levels: %s of %d bytes over %s is %s", o.Name, o.Args[0].Type.Bytes(), strings.Join(over(o), ", "), strings.Join(parts, ", "))
 }
@@ -101,7 +101,7 @@ func (x *rewriter) remarkLevels(o *ir.Op, from int) {
 // nest is mesh axes over which a collective has two levels.
 type nest struct {
 	slow, fast []string
-	major      []string // slow or fast: by which an axis over both is cut first
+	major      []string // slow or fast: by which an axis over both is sharded first
 }
 
 // nested divides mesh axes at the slowest of them, if the layout names them in
@@ -132,6 +132,14 @@ func (x *rewriter) nested(over []string) (nest, bool) {
 	return nest{}, false
 }
 
+// without is a less what is in b; false where b has more than a.
+func without(a, b []string) (rest []string, ok bool) {
+	if slices.ContainsFunc(b, func(m string) bool { return !slices.Contains(a, m) }) {
+		return nil, false
+	}
+	return slices.DeleteFunc(slices.Clone(a), in(b)), true
+}
+
 // in says which mesh axes are in a list.
 func in(list []string) func(m string) bool {
 	return func(m string) bool { return slices.Contains(list, m) }
@@ -139,8 +147,8 @@ func in(list []string) func(m string) bool {
 
 func (n *nest) slowMajor() bool { return n.major[0] == n.slow[0] }
 
-// halves are the names of the parts that a split axis has for slow and fast.
-func (n *nest) halves(major, minor string) (slow, fast string) {
+// parts are the names of the parts that a split axis has for slow and fast.
+func (n *nest) parts(major, minor string) (slow, fast string) {
 	if n.slowMajor() {
 		return major, minor
 	}
@@ -157,34 +165,16 @@ func (n *nest) minor() []string {
 // large reports whether a payload is worth more operations.
 func (x *rewriter) large(t ir.Type) bool { return int64(t.Bytes()) >= x.l.large }
 
-// splits reports whether an axis of t may be split: through which the largest of
-// several is not owed, sums are.
+// splits reports whether an axis of t may be split: partial sums pass through a
+// split, partial maxima do not.
 func splits(t ir.Type) bool {
 	return !slices.ContainsFunc(t.Partial, func(p ir.Partial) bool { return p.Reduce != "sum" })
 }
 
-// splitAxis splits an axis into a major part of the size, and the rest, which
-// keeps the name. The sharding of the parts is given.
-// The name of the major part is of the mesh axes that it is for.
+// splitAxis splits an axis into a major part of the size, which these mesh axes are
+// for, and the rest, which keeps the name.
 func (x *rewriter) splitAxis(v *ir.Value, axis string, size int, by, major, minor []string) (*ir.Value, string) {
-	name := axis + "_" + strings.Join(by, "_")
-	for v.Type.Has(name) {
-		name += "_"
-	}
-	n := v.Type.Size(axis)
-	w := x.b.Emit(op.Split, ir.A("axis", ir.Name(axis), "into", ir.Sizes{{Name: name, N: size}, {Name: axis, N: n / size}}), v)
-	w.Type.Partial = slices.Clone(v.Type.Partial)
-	w.Type.Axes[w.Type.Index(name)].Mesh = slices.Clone(major)
-	w.Type.Axes[w.Type.Index(axis)].Mesh = slices.Clone(minor)
-	return w, name
-}
-
-// mergeAxis undoes splitAxis; the axis is then cut as given.
-func (x *rewriter) mergeAxis(v *ir.Value, name, axis string, mesh []string) *ir.Value {
-	w := x.b.Emit(op.Merge, ir.A("axes", ir.Names{name, axis}, "into", ir.Name(axis)), v)
-	w.Type.Partial = slices.Clone(v.Type.Partial)
-	w.Type.Axes[w.Type.Index(axis)].Mesh = slices.Clone(mesh)
-	return w
+	return x.b.SplitSharded(v, axis, ir.Axis{Name: axis + "_" + strings.Join(by, "_"), Size: size, Mesh: major}, minor)
 }
 
 func meshOfAxis(t ir.Type, axis string) []string { return t.Axes[t.Index(axis)].Mesh }
@@ -193,45 +183,45 @@ func meshOfAxis(t ir.Type, axis string) []string { return t.Axes[t.Index(axis)].
 func (x *rewriter) exchange(v *ir.Value, axis, to string, over []string) *ir.Value {
 	n, ok := x.nested(over)
 	if !ok || !splits(v.Type) || int64(v.Type.Bytes()) < x.l.exchange {
-		return x.emit(op.AllToAll, v, over, "axis", ir.Name(axis), "to", ir.Name(to))
+		return x.b.Collective(x.m, op.AllToAll, v, over, "axis", ir.Name(axis), "to", ir.Name(to))
 	}
 	here, there := meshOfAxis(v.Type, axis), meshOfAxis(v.Type, to)
 	stay := here[:max(0, len(here)-len(over))]
-	v, toMajor := x.splitAxis(v, to, int(Parts(x.m, n.major)), n.major, there, nil)
+	v, toMajor := x.splitAxis(v, to, x.m.Group(n.major), n.major, there, nil)
 	v, fromMajor := x.splitAxis(v, axis, 1, n.major, append(slices.Clone(stay), n.major...), n.minor())
-	slowTo, fastTo := n.halves(toMajor, to)
-	slowFrom, fastFrom := n.halves(fromMajor, axis)
+	slowTo, fastTo := n.parts(toMajor, to)
+	slowFrom, fastFrom := n.parts(fromMajor, axis)
 	v = x.exchange(v, fastFrom, fastTo, n.fast)
 	v = x.exchange(v, slowFrom, slowTo, n.slow)
-	v = x.mergeAxis(v, fromMajor, axis, stay)
-	return x.mergeAxis(v, toMajor, to, append(slices.Clone(there), over...))
+	v = x.b.MergeSharded(v, fromMajor, axis, stay)
+	return x.b.MergeSharded(v, toMajor, to, append(slices.Clone(there), over...))
 }
 
 func (x *rewriter) reduceScatter(v *ir.Value, axis, reduce string, over []string) *ir.Value {
 	n, ok := x.nested(over)
 	if !ok || !x.large(v.Type) || !splits(v.Type) {
-		return x.emit(op.ReduceScatter, v, over, "axis", ir.Name(axis), "reduce", ir.Name(reduce))
+		return x.b.Collective(x.m, op.ReduceScatter, v, over, "axis", ir.Name(axis), "reduce", ir.Name(reduce))
 	}
 	here := meshOfAxis(v.Type, axis)
-	v, major := x.splitAxis(v, axis, int(Parts(x.m, n.major)), n.major, here, nil)
-	slow, fast := n.halves(major, axis)
+	v, major := x.splitAxis(v, axis, x.m.Group(n.major), n.major, here, nil)
+	slow, fast := n.parts(major, axis)
 	v = x.reduceScatter(v, fast, reduce, n.fast)
 	v = x.reduceScatter(v, slow, reduce, n.slow)
-	return x.mergeAxis(v, major, axis, append(slices.Clone(here), over...))
+	return x.b.MergeSharded(v, major, axis, append(slices.Clone(here), over...))
 }
 
 func (x *rewriter) gather(v *ir.Value, axis string, over []string) *ir.Value {
 	n, ok := x.nested(over)
-	if whole := int64(v.Type.Bytes()) * Parts(x.m, over); !ok || whole < x.l.large || !splits(v.Type) {
-		return x.emit(op.AllGather, v, over, "axis", ir.Name(axis))
+	if whole := int64(v.Type.Bytes()) * int64(x.m.Group(over)); !ok || whole < x.l.large || !splits(v.Type) {
+		return x.b.Collective(x.m, op.AllGather, v, over, "axis", ir.Name(axis))
 	}
 	here := meshOfAxis(v.Type, axis)
 	stay := here[:max(0, len(here)-len(over))]
 	v, major := x.splitAxis(v, axis, 1, n.major, append(slices.Clone(stay), n.major...), n.minor())
-	slow, fast := n.halves(major, axis)
+	slow, fast := n.parts(major, axis)
 	v = x.gather(v, slow, n.slow)
 	v = x.gather(v, fast, n.fast)
-	return x.mergeAxis(v, major, axis, stay)
+	return x.b.MergeSharded(v, major, axis, stay)
 }
 
 // reduce is all_reduce: along the first axis that the devices of a node can share.
@@ -239,10 +229,10 @@ func (x *rewriter) reduce(v *ir.Value, reduce string, over []string) *ir.Value {
 	n, ok := x.nested(over)
 	at := -1
 	if ok {
-		at = slices.IndexFunc(v.Type.Axes, func(a ir.Axis) bool { return a.Size%int(Parts(x.m, n.fast)) == 0 })
+		at = slices.IndexFunc(v.Type.Axes, func(a ir.Axis) bool { return a.Size%x.m.Group(n.fast) == 0 })
 	}
 	if at < 0 || !x.large(v.Type) {
-		return x.emit(op.AllReduce, v, over, "reduce", ir.Name(reduce))
+		return x.b.Collective(x.m, op.AllReduce, v, over, "reduce", ir.Name(reduce))
 	}
 	axis := v.Type.Axes[at].Name
 	v = x.reduceScatter(v, axis, reduce, n.fast)

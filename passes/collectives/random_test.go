@@ -14,7 +14,6 @@ import (
 	"ptc/passes/check"
 	"ptc/passes/pass"
 	"ptc/passes/passtest"
-	"ptc/passes/validate"
 )
 
 // meshes of random programs. Devices of `one` have nobody to talk to.
@@ -58,12 +57,12 @@ func randomProgram(seed int64, n int) *ir.Module {
 	}
 	for i, v := range p.pool {
 		if v.Def != nil {
-			var owed []string
+			var partial []string
 			for _, x := range v.Type.Partial {
-				owed = append(owed, x.Mesh)
+				partial = append(partial, x.Mesh)
 			}
-			if len(owed) > 0 {
-				v = p.emit("all_reduce", v, owed, "reduce", ir.Name(v.Type.Partial[0].Reduce))
+			if len(partial) > 0 {
+				v = p.emit("all_reduce", v, partial, "reduce", ir.Name(v.Type.Partial[0].Reduce))
 			}
 			f.Results = append(f.Results, ir.Result{Value: v, Role: ir.RoleGrad, Path: fmt.Sprint("r", i)})
 		}
@@ -125,7 +124,7 @@ func (p *program) step(v *ir.Value) *ir.Value {
 	case 4:
 		return p.reduceLocally(v, a)
 	case 5, 6:
-		return p.settle(v, a)
+		return p.reduce(v, a)
 	case 7:
 		return p.compute(v)
 	case 8:
@@ -162,12 +161,12 @@ func (p *program) try(name string, attrs ir.Attrs, args ...*ir.Value) *ir.Value 
 func (p *program) emit(kind string, v *ir.Value, over []string, kv ...any) *ir.Value {
 	attrs := ir.A(kv...).With("over", ir.Names(slices.Clone(over)))
 	if kind != "all_reduce" {
-		attrs = attrs.With("parts", ir.Int(Parts(p.m, over)))
+		attrs = attrs.With("parts", ir.Int(p.m.Group(over)))
 	}
 	return p.try(kind, attrs, v)
 }
 
-// reduceLocally leaves a sum, or a largest one, that is owed.
+// reduceLocally leaves a partial sum or maximum.
 func (p *program) reduceLocally(v *ir.Value, a ir.Axis) *ir.Value {
 	if len(a.Mesh) == 0 || len(v.Type.Partial) > 0 || len(v.Type.Axes) < 2 {
 		return nil
@@ -182,7 +181,7 @@ func (p *program) reduceLocally(v *ir.Value, a ir.Axis) *ir.Value {
 	return w
 }
 
-func (p *program) settle(v *ir.Value, a ir.Axis) *ir.Value {
+func (p *program) reduce(v *ir.Value, a ir.Axis) *ir.Value {
 	if len(v.Type.Partial) == 0 {
 		return nil
 	}
@@ -224,9 +223,9 @@ func (p *program) compute(v *ir.Value) *ir.Value {
 	return p.try("add", nil, v, w)
 }
 
-func sent(m *ir.Module) (n int64, ops int) {
+func total(m *ir.Module) (n int64, ops int) {
 	for _, o := range m.Funcs[0].Ops {
-		n += Sent(m, o)
+		n += sent(m, o)
 		if collective(o) {
 			ops++
 		}
@@ -241,21 +240,7 @@ func rewrite(t *testing.T, m *ir.Module) (*ir.Module, []pass.Remark) {
 	if err := Run(c, after); err != nil {
 		t.Fatal(err)
 	}
-	if errs := verify.Module(after); len(errs) > 0 {
-		t.Fatalf("not valid any more: %v\n%s\n%s", errs, ir.Print(m), ir.Print(after))
-	}
-	table := validate.New()
-	a, err := table.Module(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := table.Module(after)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := table.Same(a, b); err != nil {
-		t.Fatalf("%v\n%s\n%s", err, ir.Print(m), ir.Print(after))
-	}
+	passtest.Numbered(t, m, after)
 	return after, c.Remarks
 }
 
@@ -282,8 +267,8 @@ func TestRules(t *testing.T) {
 				t.Errorf("seed %d: %s", seed, r.Text)
 			}
 		}
-		was, ops := sent(m)
-		is, left := sent(after)
+		was, ops := total(m)
+		is, left := total(after)
 		if is > was || is == was && left > ops || said > was-is {
 			t.Errorf("seed %d: %d operations of %d bytes became %d of %d; remarks say %d less", seed, ops, was, left, is, said)
 		}

@@ -159,7 +159,7 @@ func (w *rewriter) run() {
 	// The replaced dot is read nowhere else, as chains are not followed into
 	// what replaces it.
 	w.f.Replace(with)
-	w.f.DropDead()
+	w.f.DropDead(nil)
 }
 
 // names chooses names that nothing in the function has.

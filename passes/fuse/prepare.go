@@ -1,8 +1,6 @@
 package fuse
 
 import (
-	"slices"
-
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -12,24 +10,7 @@ import (
 // kernel a shape that none of its results has. Exchanges stay, as others take
 // part in them.
 func dropDead(f *ir.Func) {
-	live := map[*ir.Value]bool{}
-	for _, r := range f.Results {
-		live[r.Value] = true
-	}
-	var kept []*ir.Op
-	for i := len(f.Ops) - 1; i >= 0; i-- {
-		o := f.Ops[i]
-		read := slices.ContainsFunc(o.Results, func(v *ir.Value) bool { return live[v] })
-		if !read && len(o.Results) > 0 && !alone(o) {
-			continue
-		}
-		for _, a := range o.Args {
-			live[a] = true
-		}
-		kept = append(kept, o)
-	}
-	slices.Reverse(kept)
-	f.Ops = kept
+	f.DropDead(func(o *ir.Op) bool { return len(o.Results) == 0 || op.Of(o).Class == op.Collective })
 }
 
 // materializeViews makes copies where a view cannot do: of the operand of a

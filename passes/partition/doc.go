@@ -14,5 +14,5 @@
 // does (fixed.go). Where a way over parts of mesh axes sends less (refine.go), the
 // module's mesh is refined before any reshard is done (mesh.go). Mesh axes over which
 // a value is replicated before and after stay out of it: replicas do not share work.
-// Imports ir, ir/op, passes/pass.
+// Imports internal/diag, ir, ir/layout, ir/op, passes/pass.
 package partition

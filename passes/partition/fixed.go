@@ -1,90 +1,49 @@
 package partition
 
-import (
-	"slices"
-
-	"ptc/ir/op"
-)
+import "slices"
 
 // fixed is a plan in a fixed order: slices; then partial sums are scattered over
 // the mesh axes that shard an axis next; minor mesh axes of an axis move to the
 // axis that has them next; the other sums are reduced; and what is sharded
 // otherwise than it shall be is gathered. After each step what comes first is
 // tried again: a shard that has moved may have made room for a sum.
-func (p *problem) fixed() []step {
-	var out []step
+func (p *problem) fixed() (out []step) {
 	s := p.from
-	order := []func(sharding) *step{p.slice, p.scatter, p.exchange, p.reduce, p.gather}
-	for i := 0; i < len(order); i++ {
-		if st := order[i](s); st != nil {
-			out = append(out, *st)
-			s, i = st.then, -1
+	for {
+		st := p.toward(s)
+		if st == nil {
+			return out
 		}
+		out = append(out, *st)
+		s = st.then
 	}
-	return out
 }
 
-// next are the mesh axes that want has behind have, as far as ok holds; none
-// where have is not how want begins.
-func next(have, want []int, ok func(m int) bool) []int {
-	n := len(have)
-	if common(have, want) < n {
-		return nil
-	}
-	for n < len(want) && ok(want[n]) {
-		n++
-	}
-	return want[len(have):n]
-}
-
-func (p *problem) slice(s sharding) *step {
-	for i, a := range s.axes {
-		if over := next(a, p.to.axes[i], s.replicated); len(over) > 0 {
-			return &step{kind: op.ShardSlice, over: over[:1], axis: i, then: s.extended(i, over[:1])}
-		}
-	}
-	return nil
-}
-
-func (p *problem) scatter(s sharding) *step {
-	for _, kind := range []string{"sum", "max"} {
-		for i, a := range s.axes {
-			over := next(a, p.to.axes[i], func(m int) bool { return s.partial&(1<<m) != 0 && p.kinds[m] == kind })
-			if len(over) > 0 {
-				return &step{kind: op.ReduceScatter, over: over, axis: i, then: s.extended(i, over)}
+// toward is the first step in that order behind which every axis that it changes is
+// sharded as that of the target begins: of an axis over the most mesh axes. What an
+// axis begins with as it shall, it keeps.
+func (p *problem) toward(s sharding) *step {
+	strays := func(st step) bool {
+		for i, a := range st.then.axes {
+			n := common(a, p.to.axes[i])
+			if !slices.Equal(a, s.axes[i]) && (n < len(a) || n < common(s.axes[i], p.to.axes[i])) {
+				return true
 			}
 		}
+		return false
 	}
-	return nil
-}
-
-func (p *problem) exchange(s sharding) *step {
-	for i, a := range s.axes {
-		for k := common(a, p.to.axes[i]); k < len(a); k++ {
-			over := a[k:]
-			for j, b := range s.axes {
-				want, n := p.to.axes[j], len(b)
-				if j != i && common(b, want) == n && len(want) >= n+len(over) && slices.Equal(want[n:n+len(over)], over) {
-					return &step{kind: op.AllToAll, over: over, axis: i, to: j, then: s.gathered(i, k).extended(j, over)}
-				}
+	for _, list := range []func(sharding) []step{p.slices, p.scatters, p.exchanges, p.reductions, p.gathers} {
+		steps := slices.DeleteFunc(list(s), strays)
+		if len(steps) == 0 {
+			continue
+		}
+		best := steps[0]
+		for _, st := range steps {
+			if len(s.axes) > 0 && st.axis == best.axis && len(st.then.axes[st.axis]) > len(best.then.axes[best.axis]) {
+				best = st
 			}
 		}
-	}
-	return nil
-}
-
-func (p *problem) reduce(s sharding) *step {
-	if all := p.reductions(s); len(all) > 0 {
-		return &all[0]
-	}
-	return nil
-}
-
-func (p *problem) gather(s sharding) *step {
-	for i, a := range s.axes {
-		if k := common(a, p.to.axes[i]); k < len(a) {
-			return &step{kind: op.AllGather, over: a[k:], axis: i, then: s.gathered(i, k)}
-		}
+		return &best
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ const maxDevices = 256
 // least is what a device has to send on average, from sharding s on, whatever the
 // steps are: no plan costs less.
 //
-// Of a tensor that is whole, each device receives what it will have and has not. Of
+// Of a tensor that is not partial, each device receives what it will have and has not. Of
 // one that is partial over n devices, an element takes n − 1 messages until the
 // first device has the sum, and one more to each other device that needs it
 // (Patarasuk, Yuan, 2009, theorem 1, for one that all need).

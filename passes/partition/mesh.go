@@ -14,60 +14,24 @@ import (
 // maxParts is how many parts of one mesh axis there may be.
 const maxParts = 4
 
-// reshard is a reshard of the module and how it is done.
-type reshard struct {
-	op    *ir.Op
-	names []string // of the mesh axes that move, as they are before any is refined
-	p     *problem
-	plan  plan
-	// mesh are the axes of the module that each mesh axis of the plan's problem is.
-	mesh [][]string
-}
-
-// bytes is a number of units of the problem, of the tensor that it is about.
-func (r *reshard) bytes(units int64) int64 {
-	size := int64(r.op.Args[0].Type.Bytes())
-	for i, a := range r.p.sizes { // what stays sharded is not in the problem
-		size = size / int64(r.op.Args[0].Type.Axes[i].Size) * int64(a)
-	}
-	return units * size / r.p.local(sharding{})
-}
-
-// named are the module's names of mesh axes of the plan.
-func (r *reshard) named(over []int) (out []string) {
-	for _, m := range over {
-		out = append(out, r.mesh[m]...)
-	}
-	return out
-}
-
-// stays is the number of mesh axes at the beginning that the reshard is not about.
-func (r *reshard) stays(mesh []string) int {
-	k := 0
-	for k < len(mesh) && !slices.ContainsFunc(r.mesh, func(names []string) bool { return slices.Contains(names, mesh[k]) }) {
-		k++
-	}
-	return k
-}
-
 // planner plans all reshards of a module before any is done, since the mesh is one:
 // where a plan writes a mesh axis as several, all functions name the parts.
 type planner struct {
+	*Planner
 	c        *pass.Context
-	m        *ir.Module
-	reshards []*reshard
-	plans    map[string]plan          // of reshards, by what they are and what may be tried
+	reshards []*Reshard
+	of       map[*Reshard]*ir.Op
 	single   map[string]bool          // mesh axes that are not refined
 	by       map[string][]int         // those that are: the sizes of their parts
-	because  map[string]*reshard      // and the first reshard for which each is
+	because  map[string]*Reshard      // and the first reshard for which each is
 	parts    map[string][]ir.MeshAxis // what each mesh axis is written as
 }
 
 // planReshards plans the reshards of m, and refines its mesh for those that send
 // less then. The plans are by operation.
-func planReshards(c *pass.Context, m *ir.Module, rules []*layout.Forbid) map[*ir.Op]*reshard {
-	x := &planner{c: c, m: m, plans: map[string]plan{}, single: map[string]bool{}, by: map[string][]int{},
-		because: map[string]*reshard{}, parts: map[string][]ir.MeshAxis{}}
+func planReshards(c *pass.Context, m *ir.Module, rules []*layout.Forbid) map[*ir.Op]*Reshard {
+	x := &planner{Planner: NewPlanner(m), c: c, single: map[string]bool{}, by: map[string][]int{},
+		because: map[string]*Reshard{}, of: map[*Reshard]*ir.Op{}, parts: map[string][]ir.MeshAxis{}}
 	x.keepSingle()
 	for _, f := range m.Funcs {
 		params := origins(f)
@@ -75,19 +39,18 @@ func planReshards(c *pass.Context, m *ir.Module, rules []*layout.Forbid) map[*ir
 			if op.Of(o).Class != op.Placement {
 				continue
 			}
-			r := &reshard{op: o}
-			r.names, r.p = abstract(m, o.Args[0].Type, o.Result().Type)
+			r := x.reshard(o.Args[0].Type, o.Result().Type)
 			r.p.banned = banned(rules, params[o.Result()])
-			x.reshards = append(x.reshards, r)
+			x.reshards, x.of[r] = append(x.reshards, r), o
 		}
 	}
 	for x.plan(); x.refine(); x.plan() {
 	}
 	x.write()
-	out := make(map[*ir.Op]*reshard, len(x.reshards))
+	out := make(map[*ir.Op]*Reshard, len(x.reshards))
 	for _, r := range x.reshards {
-		x.name(r)
-		out[r.op] = r
+		r.name(func(name string) []ir.MeshAxis { return x.parts[name] })
+		out[x.of[r]] = r
 	}
 	return out
 }
@@ -132,18 +95,8 @@ func (x *planner) plan() {
 	}
 }
 
-func (x *planner) best(p *problem, tries []refinement) plan {
-	key := p.key() + fmt.Sprint(tries)
-	out, ok := x.plans[key]
-	if !ok {
-		out = p.best(tries)
-		x.plans[key] = out
-	}
-	return out
-}
-
 // whole is the plan of r over whole mesh axes.
-func (x *planner) whole(r *reshard) plan { return x.best(r.p, nil) }
+func (x *planner) whole(r *Reshard) plan { return x.best(r.p, nil) }
 
 // both are parts of a mesh axis that are whole parts of these, and of what it is
 // written as already; nil where there are none, or too many.
@@ -173,7 +126,7 @@ func (x *planner) both(name string, parts []int) []int {
 }
 
 // has reports whether the mesh axes of r are written so already, or in parts of it.
-func (x *planner) has(r *reshard, by refinement) bool {
+func (x *planner) has(r *Reshard, by refinement) bool {
 	for m, parts := range by {
 		if len(parts) > 1 && !slices.Equal(x.both(r.names[m], parts), x.by[r.names[m]]) {
 			return false
@@ -187,7 +140,7 @@ func (x *planner) has(r *reshard, by refinement) bool {
 // are then planned again, over parts that fit these.
 func (x *planner) refine() bool {
 	saved := map[string]int64{}
-	first := map[string]*reshard{}
+	first := map[string]*Reshard{}
 	var order []string
 	for _, r := range x.reshards {
 		if x.has(r, r.plan.by) {
@@ -238,32 +191,13 @@ func (x *planner) write() {
 			}
 			by, text = append(by, ir.MeshAxis{Name: name, Size: n}), append(text, fmt.Sprintf("%s = %d", name, n))
 		}
-		x.c.Remarkf(r.op, "mesh axis %s = %d is %s, so that the reshard of %s to %s sends %d bytes rather than %d", a.Name, a.Size,
-			strings.Join(text, " times "), r.op.Args[0].Type, r.op.Result().Type, r.bytes(r.plan.sent()), r.bytes(x.whole(r).sent()))
+		x.c.Remarkf(x.of[r], "mesh axis %s = %d is %s, so that the reshard of %s to %s sends %d bytes rather than %d", a.Name, a.Size,
+			strings.Join(text, " times "), r.from, r.to, r.bytes(r.plan.sent()), r.bytes(x.whole(r).sent()))
 		x.parts[a.Name] = by
 	}
 	for _, a := range slices.Clone(x.m.Mesh) {
 		if x.because[a.Name] != nil {
 			op.RefineMesh(x.m, a.Name, x.parts[a.Name])
-		}
-	}
-}
-
-// name finds the axes of the module that the mesh axes of r's plan are.
-func (x *planner) name(r *reshard) {
-	for m, name := range r.names {
-		by := []int{r.p.mesh[m]}
-		if r.plan.by != nil {
-			by = r.plan.by[m]
-		}
-		parts := x.parts[name]
-		for _, size := range by {
-			var names []string
-			for n := 1; n < size || len(names) == 0; parts = parts[1:] {
-				names = append(names, parts[0].Name)
-				n *= parts[0].Size
-			}
-			r.mesh = append(r.mesh, names)
 		}
 	}
 }

@@ -36,7 +36,7 @@ type partitioner struct {
 	b   op.Builder
 	out []*ir.Op
 
-	reshards map[*ir.Op]*reshard
+	reshards map[*ir.Op]*Reshard
 }
 
 func (p *partitioner) run(f *ir.Func) {
@@ -55,14 +55,14 @@ func (p *partitioner) run(f *ir.Func) {
 		for i, r := range o.Results {
 			types[i] = p.local(r.Type)
 		}
-		if op.Of(o).Class == op.Placement {
-			p.b.Scope, p.b.Pos, p.b.Slot = o.Scope, o.Pos, o.Slot
-			with[o.Result()] = p.move(p.reshards[o], o.Args[0], types[0])
+		p.b.Scope, p.b.Pos, p.b.Slot = o.Scope, o.Pos, o.Slot
+		if from := len(p.out); op.Of(o).Class == op.Placement {
+			with[o.Result()] = p.reshards[o].Emit(&p.b, o.Args[0], types[0])
+			p.remark(o, from)
 			continue
-		}
-		if o.Name == op.Take {
-			p.b.Scope, p.b.Pos, p.b.Slot = o.Scope, o.Pos, o.Slot
+		} else if o.Name == op.Take {
 			with[o.Result()] = p.take(o, o.Args[0])
+			p.remark(o, from)
 			continue
 		}
 		o.Attrs = op.Localize(o, types)
@@ -79,25 +79,34 @@ func (p *partitioner) run(f *ir.Func) {
 	}
 }
 
-// local is t with the sizes of one device's part.
+// local is t with the sizes of one device's shard.
 func (p *partitioner) local(t ir.Type) ir.Type {
 	t = t.Clone()
 	for i := range t.Axes {
 		a := &t.Axes[i]
-		n := devices(p.m, a.Mesh)
+		n := p.m.Group(a.Mesh)
 		if a.Size%n != 0 {
-			panic(fmt.Sprintf("partition: axis %s of %d in %d parts", a.Name, a.Size, n))
+			panic(fmt.Sprintf("partition: axis %s of %d in %d shards", a.Name, a.Size, n))
 		}
 		a.Size /= n
 	}
 	return t
 }
 
-// devices is the number of devices that differ on these mesh axes alone.
-func devices(m *ir.Module, mesh []string) int {
-	n := 1
-	for _, x := range mesh {
-		n *= m.MeshSize(x)
+// remark says which collectives were put in from a place on, for whom and because of
+// which rule.
+func (p *partitioner) remark(reader *ir.Op, from int) {
+	reason := reader.Attrs.Text("why")
+	if reason == "" {
+		reason = "its reader"
 	}
-	return n
+	for _, o := range p.out[from:] {
+		if !op.Has(o, op.Exchanges) {
+			continue
+		}
+		if !o.Attrs.Has("why") {
+			o.Attrs = o.Attrs.With("why", ir.Str(reason))
+		}
+		p.c.Remarkf(o, "%s of %d bytes over %v for %%%d: %s", o.Name, o.Args[0].Type.Bytes(), o.Attrs.Names("over"), o.Result().ID, reason)
+	}
 }

@@ -9,10 +9,8 @@ import (
 	"testing"
 
 	"ptc/ir"
-	"ptc/ir/verify"
 	"ptc/passes/pass"
 	"ptc/passes/passtest"
-	"ptc/passes/validate"
 )
 
 // shardy are reshards of f32 tensors as Shardy's tests have them, and the bytes
@@ -99,7 +97,7 @@ func typeOf(t *testing.T, m *ir.Module, sizes, axes, partial string) ir.Type {
 			t.Fatal(err)
 		}
 		a := ir.Axis{Name: string(rune('a' + i)), Size: n, Mesh: strings.Fields(mesh)}
-		if a.Size%devices(m, a.Mesh) != 0 {
+		if a.Size%m.Group(a.Mesh) != 0 {
 			t.Fatalf("%s is not even", axes)
 		}
 		typ.Axes = append(typ.Axes, a)
@@ -128,7 +126,7 @@ func sends(t *testing.T, mesh, sizes, from, to, partial string) (plan, int64) {
 }
 
 // reshardOf plans a reshard, as it is done in a module that has no other.
-func reshardOf(m *ir.Module, from, to ir.Type) *reshard {
+func reshardOf(m *ir.Module, from, to ir.Type) *Reshard {
 	v := &ir.Value{Type: from}
 	o := &ir.Op{Name: "reshard", Args: []*ir.Value{v}}
 	o.Results = []*ir.Value{{Type: to, Def: o}}
@@ -190,7 +188,7 @@ func TestSplit(t *testing.T) {
 	r := reshardOf(m, from, to)
 	p, best := r.p, r.plan
 	s := p.local(p.from)
-	if got, want := p.total(best.steps).sent, s*3/4+s/8; got != want || len(best.steps) != 2 {
+	if got, want := p.total(best.steps).Sent, s*3/4+s/8; got != want || len(best.steps) != 2 {
 		t.Errorf("sends %d of %d, want %d: %s", got, s, want, describe(best.steps))
 	}
 }
@@ -253,10 +251,10 @@ func TestRandom(t *testing.T) {
 			gathered.axes[i] = nil
 		}
 		all := p.local(gathered) - p.local(p.from) + 2*p.local(p.from)*(int64(k)-1)/int64(k)
-		if got.sent > old.sent || got.sent > all {
-			t.Errorf("%d: %v: %s to %s sends %d, %d in the fixed order, %d gathered: %s", seed, m.Mesh, from, to, got.sent, old.sent, all, describe(best.steps))
+		if got.Sent > old.Sent || got.Sent > all {
+			t.Errorf("%d: %v: %s to %s sends %d, %d in the fixed order, %d gathered: %s", seed, m.Mesh, from, to, got.Sent, old.Sent, all, describe(best.steps))
 		}
-		if got.sent < old.sent {
+		if got.Sent < old.Sent {
 			cheaper++
 		}
 		atLeast(t, best.of, best.steps)
@@ -281,7 +279,7 @@ func TestRandom(t *testing.T) {
 // the search says.
 func atLeast(t *testing.T, p *problem, steps []step) {
 	t.Helper()
-	left, s := p.total(steps).sent, p.from
+	left, s := p.total(steps).Sent, p.from
 	for i := 0; ; i++ {
 		if least := p.least(s); least > left || p.leastAnywhere(s) > left {
 			t.Errorf("at least %d bytes to send, and %d are: %s", least, left, describe(steps[i:]))
@@ -289,7 +287,7 @@ func atLeast(t *testing.T, p *problem, steps []step) {
 		if i == len(steps) {
 			return
 		}
-		left -= p.cost(s, steps[i]).sent
+		left -= p.cost(s, steps[i]).Sent
 		s = steps[i].then
 	}
 }
@@ -372,12 +370,10 @@ end
 		if err := Run(&pass.Context{}, m); err != nil {
 			t.Fatal(err)
 		}
-		if errs := verify.Module(m); len(errs) > 0 {
-			t.Error(errs)
-		}
 		if got := fmt.Sprint(m.Mesh); got != c.mesh {
 			t.Errorf("%s%s: mesh %s, want %s", c.meta, c.take, got, c.mesh)
 		}
+		passtest.Numbered(t, before, m)
 		passtest.Same(t, before, m)
 	}
 }
@@ -403,22 +399,7 @@ func execute(t *testing.T, m *ir.Module, k int, partial []string, types ...ir.Ty
 	if err := Run(&pass.Context{}, after); err != nil {
 		t.Fatal(err)
 	}
-	if errs := verify.Module(after); len(errs) > 0 {
-		t.Errorf("not valid: %v\n%s", errs, ir.Print(after))
-		return before, after
-	}
+	passtest.Numbered(t, before, after)
 	passtest.Same(t, before, after)
-	table := validate.New()
-	a, err := table.Module(before)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := table.Module(after)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := table.Same(a, b); err != nil {
-		t.Errorf("%v\n%s", err, ir.Print(after))
-	}
 	return before, after
 }

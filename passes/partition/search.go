@@ -30,12 +30,12 @@ func (p *problem) plan() []step {
 // below is the cheapest sequence of steps that costs less than within, or the best
 // one found within the bounds, of which one is a number of steps to look at; nil
 // without any.
-func (p *problem) below(within cost, work int) []step {
-	if len(p.mesh) > maxMoving || p.least(p.from) > within.sent {
+func (p *problem) below(within Cost, work int) []step {
+	if len(p.mesh) > maxMoving || p.least(p.from) > within.Sent {
 		return nil
 	}
 	s := &search{p: p, at: map[string]int{}, least: map[string]int64{}}
-	if s.run(within, work); s.nodes[s.target].cost.compare(within) >= 0 {
+	if s.run(within, work); s.nodes[s.target].cost.Compare(within) >= 0 {
 		return nil
 	}
 	return s.path()
@@ -55,7 +55,7 @@ type search struct {
 // node is a sharding, the least cost of getting there, and the steps from there.
 type node struct {
 	sharding
-	cost cost
+	cost Cost
 	done bool
 	out  []edge
 }
@@ -63,22 +63,22 @@ type node struct {
 type edge struct {
 	step
 	to   int
-	cost cost
+	cost Cost
 }
 
 // run looks at shardings in the order of their costs until what is left costs
 // more than the target, or than the plan within, which there is, or until it comes
 // to its bounds.
-func (s *search) run(within cost, work int) {
-	s.node(s.p.from, cost{})
+func (s *search) run(within Cost, work int) {
+	s.node(s.p.from, Cost{})
 	s.target = s.node(s.p.to, within)
 	for len(s.queue) > 0 {
 		q := heap.Pop(&s.queue).(item)
 		n := &s.nodes[q.node]
-		if n.done || q.cost.compare(n.cost) > 0 {
+		if n.done || q.cost.Compare(n.cost) > 0 {
 			continue
 		}
-		if q.cost.compare(s.nodes[s.target].cost) > 0 {
+		if q.cost.Compare(s.nodes[s.target].cost) > 0 {
 			break
 		}
 		n.done = true
@@ -89,7 +89,7 @@ func (s *search) run(within cost, work int) {
 	}
 }
 
-func (s *search) node(t sharding, c cost) int {
+func (s *search) node(t sharding, c Cost) int {
 	key := t.key()
 	i, ok := s.at[key]
 	if !ok {
@@ -97,7 +97,7 @@ func (s *search) node(t sharding, c cost) int {
 		s.at[key] = i
 		s.nodes = append(s.nodes, node{sharding: t, cost: c})
 		heap.Push(&s.queue, item{c, i})
-	} else if c.compare(s.nodes[i].cost) < 0 {
+	} else if c.Compare(s.nodes[i].cost) < 0 {
 		s.nodes[i].cost = c
 		heap.Push(&s.queue, item{c, i})
 	}
@@ -108,9 +108,9 @@ func (s *search) node(t sharding, c cost) int {
 // reached for less than there is.
 func (s *search) expand(i int) {
 	from := s.nodes[i].sharding
-	fits := func(c cost, least int64) bool {
-		c.sent += least
-		return c.compare(s.nodes[s.target].cost) <= 0
+	fits := func(c Cost, least int64) bool {
+		c.Sent += least
+		return c.Compare(s.nodes[s.target].cost) <= 0
 	}
 	permutes := fits(s.nodes[i].cost.plus(s.p.permute(from)), s.p.leastAnywhere(from))
 	steps := s.p.steps(from, permutes)
@@ -169,11 +169,11 @@ func (s *search) path() []step {
 	return out
 }
 
-// queue is a heap of shardings by cost, the first seen first.
+// queue is a heap of shardings by Cost, the first seen first.
 type queue []item
 
 type item struct {
-	cost cost
+	cost Cost
 	node int
 }
 
@@ -182,7 +182,7 @@ func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 func (q *queue) Push(x any)   { *q = append(*q, x.(item)) }
 func (q *queue) Pop() any     { x := (*q)[len(*q)-1]; *q = (*q)[:len(*q)-1]; return x }
 func (q queue) Less(i, j int) bool {
-	if c := q[i].cost.compare(q[j].cost); c != 0 {
+	if c := q[i].cost.Compare(q[j].cost); c != 0 {
 		return c < 0
 	}
 	return q[i].node < q[j].node

@@ -123,48 +123,36 @@ func (p *problem) local(s sharding) int64 {
 // even reports whether axis i can be sharded over these mesh axes.
 func (p *problem) even(i int, over []int) bool { return int64(p.sizes[i])%p.parts(over) == 0 }
 
-// cost of a plan: what a device sends, then how many collectives send, then how
+// Cost of a plan: what a device sends, then how many collectives send, then how
 // many operations there are.
-type cost struct{ sent, sends, ops int64 }
+type Cost struct{ Sent, Sends, Ops int64 }
 
-func (c cost) plus(d cost) cost { return cost{c.sent + d.sent, c.sends + d.sends, c.ops + d.ops} }
+func (c Cost) plus(d Cost) Cost { return Cost{c.Sent + d.Sent, c.Sends + d.Sends, c.Ops + d.Ops} }
 
-func (c cost) compare(d cost) int {
-	return slices.Compare([]int64{c.sent, c.sends, c.ops}, []int64{d.sent, d.sends, d.ops})
+// Compare is negative where c is cheaper.
+func (c Cost) Compare(d Cost) int {
+	return slices.Compare([]int64{c.Sent, c.Sends, c.Ops}, []int64{d.Sent, d.Sends, d.Ops})
 }
 
-// cost of a step, by algorithms that send the fewest bytes: among n devices with
-// S bytes each, (n−1)/n · S for reduce_scatter and all_to_all, twice that for
-// all_reduce, (n−1) · S for all_gather. Patarasuk, Yuan, "Bandwidth optimal
-// all-reduce algorithms for clusters of workstations" (2009), theorem 1; Thakur,
-// Rabenseifner, Gropp, "Optimization of collective communication operations in
-// MPICH" (2005), section 4. In a permute, a device that needs another shard sends
-// the one that it has, S bytes: the devices that send the most count.
-func (p *problem) cost(s sharding, st step) cost {
-	size, n := p.local(s), p.parts(st.over)
-	switch st.kind {
-	case op.ShardSlice:
-		return cost{0, 0, 1}
-	case op.AllReduce:
-		return cost{2 * size * (n - 1) / n, 1, 1}
-	case op.AllGather:
-		return cost{size * (n - 1), 1, 1}
-	case op.Permute:
-		if p.placed(s) == p.placed(st.then) {
-			size = 0
-		}
-		return cost{size, 1, 1}
+// cost of a step ([op.Sent]).
+func (p *problem) cost(s sharding, st step) Cost {
+	c := Cost{op.Sent(st.kind, p.local(s), p.parts(st.over)), 1, 1}
+	if st.kind == op.ShardSlice {
+		c.Sends = 0
 	}
-	return cost{size * (n - 1) / n, 1, 1}
+	if st.kind == op.Permute && p.placed(s) == p.placed(st.then) {
+		c.Sent = 0
+	}
+	return c
 }
 
 // permute is the least that a permute costs: nothing is sent where only mesh axes of
 // one device change place.
-func (p *problem) permute(s sharding) cost {
+func (p *problem) permute(s sharding) Cost {
 	if slices.Contains(p.mesh, 1) {
-		return cost{0, 1, 1}
+		return Cost{0, 1, 1}
 	}
-	return cost{p.local(s), 1, 1}
+	return Cost{p.local(s), 1, 1}
 }
 
 // placed is the key of s without mesh axes of one device: where it is the same,
@@ -178,7 +166,7 @@ func (p *problem) placed(s sharding) string {
 }
 
 // total is the cost of steps one after the other.
-func (p *problem) total(steps []step) (c cost) {
+func (p *problem) total(steps []step) (c Cost) {
 	s := p.from
 	for _, st := range steps {
 		c = c.plus(p.cost(s, st))

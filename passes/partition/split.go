@@ -1,12 +1,6 @@
 package partition
 
-import (
-	"slices"
-	"strings"
-
-	"ptc/ir"
-	"ptc/ir/op"
-)
+import "slices"
 
 // plan is what brings a value into another sharding: mesh axes to write as several
 // (refine.go), axes to split, the steps among what they are then, and the axes put
@@ -29,13 +23,13 @@ type plan struct {
 
 // sent is the bytes that a device sends, in the units of the problem: the same ones
 // for all refinements and splits.
-func (pl plan) sent() int64 { return pl.of.total(pl.steps).sent }
+func (pl plan) sent() int64 { return pl.of.total(pl.steps).Sent }
 
 // best is the plan that sends the least: over whole mesh axes, unless one of these
 // refinements saves bytes, and without splits, unless they do.
 // Banned kinds of collectives it leaves aside where the fixed order has none;
 // otherwise the layout forbids what the reshard needs, and shall say so, in its own
-// mesh axes: an all_reduce that is forbidden is not done in two halves.
+// mesh axes: an all_reduce that is forbidden is not done as two others.
 func (p *problem) best(tries []refinement) plan {
 	if p.bans(p.fixed()) {
 		all := *p
@@ -49,7 +43,7 @@ func (p *problem) best(tries []refinement) plan {
 			break
 		}
 		q := p.refined(by)
-		if steps := q.below(cost{sent: out.sent()}, maxRefinedWork); steps != nil {
+		if steps := q.below(Cost{Sent: out.sent()}, maxRefinedWork); steps != nil {
 			out = plan{steps: steps, of: q, by: by}
 		}
 		out.orSplit(q, by, maxRefinedWork)
@@ -60,7 +54,7 @@ func (p *problem) best(tries []refinement) plan {
 // orSplit is the plan with the axes of p split, if that saves bytes.
 func (pl *plan) orSplit(p *problem, by refinement, work int) {
 	if q, splits := p.split(); q != nil {
-		if steps := q.below(cost{sent: pl.sent()}, work); steps != nil {
+		if steps := q.below(Cost{Sent: pl.sent()}, work); steps != nil {
 			*pl = plan{steps, q, splits, by}
 		}
 	}
@@ -126,55 +120,4 @@ func (p *problem) fits(list, x []int) bool {
 		list = rest
 	}
 	return true
-}
-
-// splitAxes splits the axes of v as the plan of r says. It returns the names of the
-// axes that its steps are about.
-func (p *partitioner) splitAxes(v *ir.Value, r *reshard) (*ir.Value, []string) {
-	var axes []string
-	for i, a := range v.Type.Axes {
-		var parts []int
-		if r.plan.splits != nil {
-			parts = r.plan.splits[i]
-		}
-		for _, m := range parts {
-			t := v.Type.Clone()
-			at := t.Index(a.Name)
-			here := t.Axes[at]
-			stays := r.stays(here.Mesh)
-			k := stays + len(r.named(r.plan.of.from.axes[len(axes)]))
-			major := ir.Axis{Name: a.Name + "_" + strings.Join(r.mesh[m], "_"), Mesh: slices.Clone(here.Mesh[:k])}
-			for t.Has(major.Name) {
-				major.Name += "_"
-			}
-			major.Size = devices(p.m, r.mesh[m]) / devices(p.m, here.Mesh[stays:k])
-			minor := ir.Axis{Name: a.Name, Size: here.Size / major.Size, Mesh: slices.Clone(here.Mesh[k:])}
-			v = p.b.Emit(op.Split, ir.A("axis", ir.Name(a.Name), "into", ir.Sizes{{Name: major.Name, N: major.Size}, {Name: a.Name, N: minor.Size}}), v)
-			t.Axes = slices.Replace(t.Axes, at, at+1, major, minor)
-			v.Type = t
-			axes = append(axes, major.Name)
-		}
-		axes = append(axes, a.Name)
-	}
-	return v, axes
-}
-
-// mergeAxes puts the axes of t together again, the one split last first, so that
-// each merge undoes a split.
-func (p *partitioner) mergeAxes(v *ir.Value, t ir.Type) *ir.Value {
-	for i := len(t.Axes) - 1; i >= 0; i-- {
-		name := t.Axes[i].Name
-		for {
-			at := v.Type.Index(name)
-			if at == 0 || i > 0 && v.Type.Axes[at-1].Name == t.Axes[i-1].Name {
-				break
-			}
-			major := v.Type.Axes[at-1]
-			u := v.Type.Clone()
-			u.Axes = slices.Replace(u.Axes, at-1, at+1, ir.Axis{Name: name, Size: major.Size * u.Axes[at].Size, Mesh: slices.Concat(major.Mesh, u.Axes[at].Mesh)})
-			v = p.b.Emit(op.Merge, ir.A("axes", ir.Names{major.Name, name}, "into", ir.Name(name)), v)
-			v.Type = u
-		}
-	}
-	return v
 }

@@ -11,9 +11,7 @@ import (
 func (p *partitioner) take(o *ir.Op, v *ir.Value) *ir.Value {
 	axis, sources := o.Attrs.Text("axis"), ir.Ints(o.Attrs.Ints("sources"))
 	if mesh := v.Type.Axes[v.Type.Index(axis)].Mesh; len(mesh) > 0 {
-		w := p.b.Emit(op.Permute, ir.A("axis", ir.Name(axis), "over", ir.Names(mesh), "sources", sources), v)
-		p.remark(o, w)
-		return w
+		return p.b.Emit(op.Permute, ir.A("axis", ir.Name(axis), "over", ir.Names(mesh), "sources", sources), v)
 	}
 	var parts []*ir.Value
 	for _, attrs := range op.Runs(axis, sources) {

@@ -7,7 +7,7 @@
 // devices as the mesh has, each with its own program where a pipeline gives it
 // one, and what they have put together.
 // For tests only. Imports internal/golden, ir, ir/eval, ir/verify, passes/check,
-// passes/pass.
+// passes/pass, passes/validate.
 package passtest
 
 import (
@@ -20,6 +20,7 @@ import (
 	"ptc/ir/verify"
 	"ptc/passes/check"
 	"ptc/passes/pass"
+	"ptc/passes/validate"
 )
 
 // Golden runs a pass over each archive. see, which may be nil, gets a copy of
@@ -67,6 +68,27 @@ func Parse(t *testing.T, text string) *ir.Module {
 		t.Fatal(errs)
 	}
 	return m
+}
+
+// Numbered fails the test where what a pass has made of a module is not valid, or
+// computes something else by the numbers of its values (passes/validate).
+func Numbered(t *testing.T, before, after *ir.Module) {
+	t.Helper()
+	if errs := verify.Module(after); len(errs) > 0 {
+		t.Fatalf("not valid any more: %v\n%s\n%s", errs, ir.Print(before), ir.Print(after))
+	}
+	table := validate.New()
+	a, err := table.Module(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := table.Module(after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := table.Same(a, b); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, ir.Print(before), ir.Print(after))
+	}
 }
 
 // Same executes both modules on random inputs; a difference fails the test.

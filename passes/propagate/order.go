@@ -4,22 +4,23 @@ import (
 	"slices"
 
 	"ptc/ir"
+	"ptc/passes/propagate/factor"
 )
 
-// order is the mesh axes in the order in which an axis is cut over several of
+// order is the mesh axes in the order in which an axis is sharded over several of
 // them, major first: as the mesh lists them, but
 //
 //   - what two axes of tensors share comes last, so that it moves from the one to
 //     the other by an exchange: of `shard batch over (dp, ep)` and `shard experts
 //     over dp`, dp is minor;
 //   - then as the rules list them: `shard batch over (ep, dp)` has ep major;
-//   - what `zero` cuts over is minor to what other rules do, so that the parts of
-//     a tensor's part are gathered and scattered where they are: of `zero 1 over
-//     dp` and `shard ffn over tp`, w[ffn=64@tp@dp] is made whole over dp alone.
+//   - what `zero` shards over is minor to what other rules do, so that the shards of
+//     a tensor's shard are gathered and scattered where they are: of `zero 1 over
+//     dp` and `shard ffn over tp`, w[ffn=64@tp@dp] is gathered over dp alone.
 //
 // Of wishes that contradict one another, the first ones count. One order serves
-// all tensors, so that parts of the same axis are the same parts everywhere.
-func order(mesh []ir.MeshAxis, lists map[string][]string, axes, zero []string) []ir.MeshAxis {
+// all tensors, so that shards of the same axis are the same everywhere.
+func order(mesh []ir.MeshAxis, lists map[string][]string, axes, zero []string) factor.Mesh {
 	before := map[string][]string{} // what must come before a mesh axis
 	var comes func(a, b string) bool
 	comes = func(a, b string) bool {
@@ -60,7 +61,7 @@ func order(mesh []ir.MeshAxis, lists map[string][]string, axes, zero []string) [
 			want(zero[i-1], z)
 		}
 	}
-	var out []ir.MeshAxis
+	var out factor.Mesh
 	placed := map[string]bool{}
 	for len(out) < len(mesh) {
 		for _, m := range mesh {

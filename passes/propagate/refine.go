@@ -4,9 +4,10 @@ import (
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/passes/pass"
+	"ptc/passes/propagate/factor"
 )
 
-// refine writes a mesh axis as two where an axis is cut over it that is split,
+// refine writes a mesh axis as two where an axis is sharded over it that is split,
 // or merged, in parts of which the major one is smaller:
 //
 //	heads = 8 over tp = 4, of kv = 2 and group = 4
@@ -37,7 +38,7 @@ func (l *layout) refineFor(c *pass.Context, m *ir.Module, o *ir.Op, f op.Factor,
 	}
 	parts := 1
 	for _, x := range m.Mesh {
-		if s, _ := l.claimOn(whole, x.Name, ""); s != 2 || l.stages[x.Name] {
+		if s, _ := l.claimOn(whole, x.Name, ""); s != factor.Required || l.stages[x.Name] {
 			continue
 		}
 		if f.Size%(parts*x.Size) == 0 {
@@ -52,7 +53,7 @@ func (l *layout) refineFor(c *pass.Context, m *ir.Module, o *ir.Op, f op.Factor,
 		if m.MeshSize(by[0].Name) != 0 || m.MeshSize(by[1].Name) != 0 || by[0].Name == by[1].Name {
 			return false
 		}
-		c.Remarkf(o, "mesh axis %s = %d is %s = %d times %s = %d, so that %s of (%s, %s) stays cut over it",
+		c.Remarkf(o, "mesh axis %s = %d is %s = %d times %s = %d, so that %s of (%s, %s) stays sharded over it",
 			x.Name, x.Size, by[0].Name, outer, by[1].Name, by[1].Size, whole, major, minor)
 		op.RefineMesh(m, x.Name, by)
 		l.rename(x.Name, by, lists)
@@ -69,8 +70,8 @@ func (l *layout) rename(old string, by []ir.MeshAxis, lists map[string][]string)
 		lists[a] = replace(list)
 	}
 	l.zero = replace(l.zero)
-	for path, list := range l.whole {
-		l.whole[path] = replace(list)
+	for path, list := range l.replicated {
+		l.replicated[path] = replace(list)
 	}
 	for a, claims := range l.claims {
 		var out []claim

@@ -5,7 +5,12 @@ import (
 
 	"ptc/ir"
 	directives "ptc/ir/layout"
+	"ptc/ir/op"
+	"ptc/ir/pipeline"
+	"ptc/passes/partition"
 	"ptc/passes/pass"
+	"ptc/passes/propagate/factor"
+	"ptc/passes/stage"
 )
 
 // claim is a rule's word on one axis name.
@@ -18,8 +23,9 @@ type claim struct {
 
 // layout is the rules of a module in the form that propagation needs.
 type layout struct {
-	mesh   []ir.MeshAxis
-	claims map[string][]claim // by axis name
+	mesh    factor.Mesh
+	planner *partition.Planner // of what reshards cost
+	claims  map[string][]claim // by axis name
 	// zero shards what training keeps besides activations over these mesh axes:
 	// optimizer state from level 1, gradients from 2, parameters from 3.
 	zero      []string
@@ -28,16 +34,16 @@ type layout struct {
 	// stages are mesh axes that hold pipeline stages: nothing is sharded over
 	// them.
 	stages map[string]bool
-	pipe   *pipeline // nil without one
-	// whole are parameters that must not be sharded: over these mesh axes, or,
+	place  *pipeline.Placement // of the pipeline; nil without one
+	// replicated are parameters that must not be sharded: over these mesh axes, or,
 	// where the list is empty, any.
-	whole map[string][]string
+	replicated map[string][]string
 }
 
-// rulesOf reads the metadata of m. Where an axis that they cut is split or merged
-// in parts that a mesh axis does not fit, m's mesh is refined.
+// rulesOf reads the metadata of m. Where an axis that the rules shard is split or
+// merged in parts that a mesh axis does not fit, m's mesh is refined.
 func rulesOf(c *pass.Context, m *ir.Module) *layout {
-	l := &layout{mesh: m.Mesh, pipe: pipelineOf(m), claims: map[string][]claim{}, stages: map[string]bool{}, whole: map[string][]string{}}
+	l := &layout{mesh: m.Mesh, claims: map[string][]claim{}, stages: map[string]bool{}, replicated: map[string][]string{}}
 	lists := map[string][]string{} // mesh axes by axis
 	var axes []string              // in the order of the rules
 	for _, r := range directives.Of(m).Rules {
@@ -53,7 +59,9 @@ func rulesOf(c *pass.Context, m *ir.Module) *layout {
 		case *directives.Zero:
 			l.zeroLevel, l.zeroAt, l.zero = r.Level, r.Where(), r.Over
 		case *directives.Pipeline:
-			l.stages[r.Over] = true
+			if l.stages[r.Over] = true; l.place == nil {
+				l.place, _ = stage.Placed(m, r) // which has reported what is wrong
+			}
 		case *directives.Replicate:
 			for _, p := range r.Of {
 				l.replicate(p, r.Over)
@@ -61,132 +69,56 @@ func rulesOf(c *pass.Context, m *ir.Module) *layout {
 		}
 	}
 	l.refine(c, m, lists)
-	l.mesh = order(m.Mesh, lists, axes, l.zero)
-	l.zero = l.sorted(l.zero)
+	l.mesh, l.planner = order(m.Mesh, lists, axes, l.zero), partition.NewPlanner(m)
+	l.zero = l.mesh.Sorted(l.zero)
 	return l
 }
 
 // replicate notes a rule that keeps a parameter replicated: over these mesh axes,
 // besides those of other such rules, or, if it names none, over all.
 func (l *layout) replicate(path string, over []string) {
-	have, some := l.whole[path]
+	have, some := l.replicated[path]
 	if len(over) == 0 || some && len(have) == 0 {
 		over, have = nil, nil
 	}
-	l.whole[path] = append(slices.Clone(have), over...)
+	l.replicated[path] = append(slices.Clone(have), over...)
 }
 
-func (l *layout) size(mesh string) int {
-	for _, a := range l.mesh {
-		if a.Name == mesh {
-			return a.Size
-		}
-	}
-	return 1
-}
-
-// claimOn is what the rules say of sharding an axis over a mesh axis: 0
-// nothing, 1 between, 2 rule.
-// A rule about parameters counts where path is one of them.
-func (l *layout) claimOn(axis, mesh, path string) (strength int, at string) {
+// claimOn is what the rules say of sharding an axis over a mesh axis, and where: it is
+// required, or asked for between modules. A rule about parameters counts where path
+// is one of them.
+func (l *layout) claimOn(axis, mesh, path string) (strength factor.Strength, at string) {
 	for _, c := range l.claims[axis] {
 		if c.mesh != mesh || len(c.of) > 0 && !slices.Contains(c.of, path) {
 			continue
 		}
 		if !c.between {
-			return 2, c.at
+			return factor.Required, c.at
 		}
-		strength, at = 1, c.at
+		strength, at = factor.Asked, c.at
 	}
 	return strength, at
 }
 
-// stored is the state in which a parameter (or its gradient, or its optimizer
-// state) of type t lies: what the rules say of its axes, and for zero also the
-// first axis that can be cut further.
-func (l *layout) stored(path string, t ir.Type, zero bool) ir.Type {
-	t = t.Clone()
-	whole, some := l.whole[path]
-	if some && len(whole) == 0 {
-		return t
+// rules is the policy of what the user has sharded: for axes of these names, in the
+// model. The optimizer computes in the sharding in which its tensors are stored.
+type rules struct {
+	factor.Silent
+	*trial
+}
+
+func newRules(t *trial) factor.Policy { return &rules{trial: t} }
+
+func (r *rules) Prefer(o *ir.Op, f *op.Factor, m string) (best factor.Strength, at string) {
+	if r.facts.update[o.Results[0]] {
+		return factor.None, ""
 	}
-	used := map[string]bool{}
-	for i := range t.Axes {
-		a := &t.Axes[i]
-		for _, m := range l.mesh {
-			s, _ := l.claimOn(a.Name, m.Name, path)
-			if s == 2 && !used[m.Name] && !slices.Contains(whole, m.Name) && !l.stages[m.Name] && a.Size%(l.parts(*a)*m.Size) == 0 {
-				a.Mesh = append(a.Mesh, m.Name)
-				used[m.Name] = true
+	for _, axes := range [][]string{f.Args, f.Results} {
+		for _, axis := range axes {
+			if s, where := r.l.claimOn(axis, m, ""); axis != "" && s > best {
+				best, at = s, where
 			}
 		}
 	}
-	if !zero {
-		return t
-	}
-	for _, m := range l.zero {
-		if !slices.Contains(whole, m) && !used[m] {
-			l.cutFirst(t, m)
-		}
-	}
-	return t
-}
-
-// cutFirst shards the first axis that divides over mesh axis m: an unsharded one
-// if there is any, best one that gradients do not come cut along; else one whose
-// parts are cut by mesh axes that are major to m, as operations cut them, else any.
-func (l *layout) cutFirst(t ir.Type, m string) {
-	for _, ok := range []func(a ir.Axis) bool{
-		func(a ir.Axis) bool { return len(a.Mesh) == 0 && len(l.claims[a.Name]) == 0 },
-		func(a ir.Axis) bool { return len(a.Mesh) == 0 },
-		func(a ir.Axis) bool {
-			cut := append(slices.Clone(a.Mesh), m)
-			return slices.Equal(l.sorted(cut), cut)
-		},
-		func(ir.Axis) bool { return true },
-	} {
-		for i := range t.Axes {
-			a := &t.Axes[i]
-			if ok(*a) && a.Size%(l.parts(*a)*l.size(m)) == 0 {
-				a.Mesh = append(a.Mesh, m)
-				return
-			}
-		}
-	}
-}
-
-// sorted is the mesh axes in their one order.
-func (l *layout) sorted(axes []string) []string {
-	var out []string
-	for _, m := range l.mesh {
-		if slices.Contains(axes, m.Name) {
-			out = append(out, m.Name)
-		}
-	}
-	return out
-}
-
-// parts is the number of parts that axis a is cut into.
-func (l *layout) parts(a ir.Axis) int { return l.partsOver(a.Mesh) }
-
-func (l *layout) partsOver(mesh []string) int {
-	n := 1
-	for _, m := range mesh {
-		n *= l.size(m)
-	}
-	return n
-}
-
-// inOrder sorts owed sums as the mesh lists its axes, so that equal states
-// print alike.
-func (l *layout) inOrder(owed []ir.Partial) []ir.Partial {
-	var out []ir.Partial
-	for _, m := range l.mesh {
-		for _, x := range owed {
-			if x.Mesh == m.Name {
-				out = append(out, x)
-			}
-		}
-	}
-	return out
+	return best, at
 }

@@ -52,7 +52,7 @@ func summary(fired map[string]int) string {
 // fired, by name.
 func Func(f *ir.Func) map[string]int {
 	fired := map[string]int{}
-	f.DropDead()
+	f.DropDead(nil)
 	for i := 0; i < maxSweeps; i++ {
 		if !sweep(f, fired) {
 			break
@@ -95,7 +95,7 @@ func sweep(f *ir.Func, fired map[string]int) bool {
 	for i := range f.Results {
 		f.Results[i].Value = r.at(f.Results[i].Value)
 	}
-	return f.DropDead() || r.changed
+	return f.DropDead(nil) || r.changed
 }
 
 // at is what v has become.

@@ -7,32 +7,8 @@ import (
 	"ptc/ir/op"
 )
 
-// Rules that change the order of a collective and something else.
-
-func sliceFirst(x *rewriter, o *ir.Op) *ir.Value {
-	if o.Name != op.ShardSlice {
-		return nil
-	}
-	p := before(o, op.AllReduce, op.ReduceScatter, op.AllGather, op.AllToAll)
-	if p == nil || !x.only(p.Result()) || !disjoint(over(o), over(p)) || slices.Contains(axes(p), axis(o)) {
-		return nil
-	}
-	return x.again(p, x.again(o, p.Args[0]))
-}
-
-func gatherLast(x *rewriter, o *ir.Op) *ir.Value {
-	if o.Name != op.AllReduce && o.Name != op.ReduceScatter && o.Name != op.AllToAll {
-		return nil
-	}
-	p := before(o, op.AllGather)
-	if p == nil || !x.only(p.Result()) || !disjoint(over(o), over(p)) || slices.Contains(axes(o), axis(p)) {
-		return nil
-	}
-	return x.again(p, x.again(o, p.Args[0]))
-}
-
-// sliceThrough has operands sliced rather than the result: those that have the
-// axis.
+// sliceThrough: of an elementwise operation the operands are sliced rather than the
+// result, those that have the axis, so that the slice meets their collectives.
 func sliceThrough(x *rewriter, o *ir.Op) *ir.Value {
 	if o.Name != op.ShardSlice || !x.leads(o.Args[0], o) {
 		return nil
@@ -105,6 +81,7 @@ func narrow(x *rewriter, o *ir.Op) *ir.Value {
 	default:
 		return nil
 	}
+	// Types of collectives say where partial sums are, those of casts are given.
 	v := x.again(p, x.again(o, p.Args[0]))
 	v.Type = o.Result().Type.Clone()
 	return v

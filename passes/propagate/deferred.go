@@ -1,0 +1,185 @@
+package propagate
+
+import (
+	"math"
+	"slices"
+
+	"ptc/ir"
+	"ptc/ir/op"
+	"ptc/passes/propagate/factor"
+)
+
+// deferred is the policy of partial sums that pass through an operation though it is
+// linear in some operands alone, as a product is in either factor.
+type deferred struct {
+	factor.Silent
+	through map[factor.Choice]bool
+}
+
+func (d *deferred) Defers(o *ir.Op, m string) bool {
+	return d.through[factor.Choice{Value: o.Results[0].ID, Mesh: m}]
+}
+
+// deferReductions finds where partial sums are best reduced, if they may pass through
+// products. Between the operations that make such sums and those that need them
+// reduced, operations are linear in them; each value there can be reduced, for the
+// bytes that this sends. The cheapest values that lie on all ways are a minimum cut of
+// vertices; what lies before it stays partial.
+//
+//	w2 ──▶ expert outputs ─▶ gather ─▶ · weight ─▶ sum of choices ─▶ + residual
+//	         E·C·embed       k·T·embed                 T·embed
+//
+// Of several such cuts it is the one nearest to where sums are made.
+func deferReductions(before *trial) maker {
+	through := map[factor.Choice]bool{}
+	for _, m := range before.flow.Mesh {
+		if m.Size > 1 {
+			before.deferOver(m, through)
+		}
+	}
+	if len(through) == 0 {
+		return nil
+	}
+	return func(*trial) factor.Policy { return &deferred{through: through} }
+}
+
+// region is the network of values for the partial sums over one mesh axis.
+type region struct {
+	*trial
+	*network
+	m ir.MeshAxis
+	// in and out are the nodes of a value: the edge between is reducing it.
+	in, out map[*ir.Value]int
+	// steps are how many operations away from what makes a sum a value may be partial:
+	// of a product's factors the one of fewer steps is.
+	steps map[*ir.Value]int
+	// gathered are the nodes of values that would have to be gathered.
+	gathered map[*ir.Value]int
+}
+
+// deferOver adds to through the operations that partial sums over m pass through
+// though they are not linear in all operands.
+func (t *trial) deferOver(m ir.MeshAxis, through map[factor.Choice]bool) {
+	r := &region{trial: t, network: newNetwork(), m: m, in: map[*ir.Value]int{}, out: map[*ir.Value]int{}, gathered: map[*ir.Value]int{}, steps: map[*ir.Value]int{}}
+	var carriers []*ir.Op
+	for i, o := range t.ops {
+		if len(o.Results) == 0 || t.flow.Free(o) {
+			continue
+		}
+		in := r.carrier(i, o)
+		switch {
+		case in != nil:
+			carriers = append(carriers, o)
+			for _, j := range in {
+				if v := t.args[i][j]; r.inside(v) && !t.flow.Crosses(o, v) {
+					r.connect(r.out[v], r.enter(o.Results[0]), forever)
+				}
+			}
+			r.gather(i, o, in)
+		case r.born(o):
+			r.connect(0, r.enter(o.Results[0]), forever)
+		}
+		for j, v := range t.args[i] {
+			if !slices.Contains(in, j) || t.flow.Crosses(o, v) {
+				r.leave(v)
+			}
+		}
+	}
+	for _, x := range t.f.Results {
+		v := x.Value
+		for v.Def != nil && op.Of(v.Def).Class == op.Placement {
+			v = v.Def.Args[0]
+		}
+		r.leave(v)
+	}
+	if len(carriers) == 0 {
+		return
+	}
+	side := r.cut()
+	for _, o := range carriers {
+		if v := o.Results[0]; r.inside(v) && side[r.in[v]] {
+			through[factor.Choice{Value: v.ID, Mesh: m.Name}] = true
+		}
+	}
+}
+
+// inside reports whether v may be partial over the mesh axis.
+func (r *region) inside(v *ir.Value) bool { _, ok := r.in[v]; return ok }
+
+// enter is the node of v, to reduce which costs what is sent.
+func (r *region) enter(v *ir.Value) int {
+	if n, ok := r.in[v]; ok {
+		return n
+	}
+	a, b := r.node(), r.node()
+	r.in[v], r.out[v] = a, b
+	times := int64(2)
+	if i, _ := r.l.share(v.Type, r.m.Name); i >= 0 {
+		times = 1 // scattered
+	}
+	size := r.l.mesh.Bytes(v.Type)
+	if factor.Over(v.Type, r.m.Name) {
+		size *= int64(r.m.Size)
+	}
+	r.connect(a, b, times*size+1) // of equal bytes the fewest values
+	return a
+}
+
+// leave has v reduced, if it may be partial.
+func (r *region) leave(v *ir.Value) {
+	if r.inside(v) {
+		r.connect(r.out[v], 1, forever)
+	}
+}
+
+// born reports whether o makes a partial sum.
+func (r *region) born(o *ir.Op) bool {
+	return len(o.Results) == 1 && factor.PartialSum(o.Results[0].Type, r.m.Name) &&
+		!slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return factor.Partial(v.Type, r.m.Name) })
+}
+
+// carrier are the operands of o in which it is linear and of which some may be
+// partial, where its result may be partial instead; nil where it cannot.
+func (r *region) carrier(i int, o *ir.Op) []int {
+	if len(o.Results) != 1 || r.facts.update[o.Results[0]] || r.flow.Required(o.Results[0], r.m.Name) || r.born(o) {
+		return nil
+	}
+	const far = math.MaxInt // more steps than there are
+	var best []int
+	for _, in := range op.LinearIn(o) {
+		steps, all := far, true
+		for _, j := range in {
+			v := r.args[i][j]
+			over := factor.Over(v.Type, r.m.Name)
+			switch {
+			case r.flow.Crosses(o, v):
+				all = all && !over // it is reduced before it is sent
+			case r.inside(v):
+				steps = min(steps, r.steps[v]+1)
+			case !r.flow.Free(v.Def):
+				all = all && !over && !factor.Partial(v.Type, r.m.Name)
+			}
+		}
+		if all && steps < far && (best == nil || steps < r.steps[o.Results[0]]) {
+			best = in
+			r.steps[o.Results[0]] = steps
+		}
+	}
+	return best
+}
+
+// gather notes what o needs unsharded besides, where its result is partial.
+func (r *region) gather(i int, o *ir.Op, in []int) {
+	for j, v := range r.args[i] {
+		if slices.Contains(in, j) || r.flow.Free(v.Def) || !factor.Over(v.Type, r.m.Name) {
+			continue
+		}
+		n, ok := r.gathered[v]
+		if !ok {
+			n = r.node()
+			r.gathered[v] = n
+			r.connect(n, 1, r.l.mesh.Bytes(v.Type)*int64(r.m.Size))
+		}
+		r.connect(r.in[o.Results[0]], n, forever)
+	}
+}

@@ -1,0 +1,169 @@
+package factor
+
+import (
+	"slices"
+
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// Problem is a function to propagate through, and what is given of it.
+//
+// It is one function and not the module, so that a block that repeats, as a function
+// of its own, needs no other entry: Args are the states of the operands of its call,
+// Results those in which the call's readers want its results. Calls with the same
+// ones share the outcome, and to its caller the call is an operation whose operands
+// and results have these states.
+type Problem struct {
+	Func    *ir.Func
+	Mesh    Mesh
+	Args    []Given   // by argument: how it lies
+	Results []ir.Type // by result: the state in which it leaves
+	// Wanted are states in which values will be needed: where they are partial, they
+	// are reduced toward these.
+	Wanted map[*ir.Value]Given
+	// Place is which devices an operation runs on, where these are not all: what
+	// goes from one place to another is sent. It may be nil.
+	Place func(*ir.Op) (int, bool)
+	// Apart are results of operations that stand apart, as the optimizer's: what is
+	// reduced for one of them has its scope, not that of what made the sum.
+	Apart    map[*ir.Value]bool
+	Policies []Policy
+}
+
+// Given is a state, and why it is.
+type Given struct {
+	Type ir.Type
+	From Origins
+}
+
+// Policy decides what the factors of one operation leave open. All policies of a
+// problem are asked, in order.
+type Policy interface {
+	// Before may have o read operands in other states ([Flow.Reshard]), before its
+	// factors are chosen.
+	Before(x *Flow, o *ir.Op)
+	// Prefer is how much speaks for sharding factor f of o over mesh axis m, and why.
+	Prefer(o *ir.Op, f *op.Factor, m string) (Strength, string)
+	// Lends reports whether o may as well gather operand v as follow it, along an axis
+	// that is sharded over m.
+	Lends(o *ir.Op, v *ir.Value, axis, m string) bool
+	// Defers reports whether partial sums over m of some operands pass through o,
+	// which is linear in these alone.
+	Defers(o *ir.Op, m string) bool
+	// Afresh reports whether reader has v brought into the state of t for itself and
+	// its like, rather than share what others read.
+	Afresh(reader *ir.Op, v *ir.Value, t ir.Type) bool
+	// After may add operations behind o, whose results have their states.
+	After(x *Flow, o *ir.Op)
+}
+
+// Silent is a policy that leaves everything as it is. Others embed it.
+type Silent struct{}
+
+func (Silent) Before(*Flow, *ir.Op)                                 {}
+func (Silent) Prefer(*ir.Op, *op.Factor, string) (Strength, string) { return None, "" }
+func (Silent) Lends(*ir.Op, *ir.Value, string, string) bool         { return false }
+func (Silent) Defers(*ir.Op, string) bool                           { return false }
+func (Silent) Afresh(*ir.Op, *ir.Value, ir.Type) bool               { return false }
+func (Silent) After(*Flow, *ir.Op)                                  {}
+
+// Flow is the propagation of one function.
+type Flow struct {
+	Problem
+	free     map[*ir.Op]bool
+	origin   map[*ir.Value]Origins
+	required map[Choice]bool
+	made     map[made][]*ir.Value // the reshards that exist, each in its own state
+	out      []*ir.Op
+}
+
+// Choice is a value, by its number, and a mesh axis.
+type Choice struct {
+	Value int
+	Mesh  string
+}
+
+// Run gives every value of the function its state, in one traversal.
+func Run(p Problem) *Flow {
+	x := &Flow{Problem: p, free: FreeOps(p.Func), origin: map[*ir.Value]Origins{}, required: map[Choice]bool{}, made: map[made][]*ir.Value{}}
+	for i, a := range x.Func.Args {
+		a.Value.Type, x.origin[a.Value] = p.Args[i].Type, p.Args[i].From
+	}
+	for _, o := range x.Func.Ops {
+		if !x.free[o] { // free ones are replicated, and readers make their own
+			x.operation(o)
+		} else {
+			x.out = append(x.out, o)
+		}
+	}
+	for i := range x.Func.Results {
+		if r := &x.Func.Results[i]; r.Value.Def != nil {
+			r.Value = x.Reshard(r.Value.Def, r.Value, p.Results[i], nil, r.Role+" "+r.Path)
+		}
+	}
+	x.Func.Ops = x.out
+	x.Func.DropDead(nil)
+	return x
+}
+
+// operation states the results of o, and reshards its operands.
+func (x *Flow) operation(o *ir.Op) {
+	for _, p := range x.Policies {
+		p.Before(x, o)
+	}
+	a := x.assign(o)
+	for i, v := range o.Args {
+		o.Args[i] = x.Reshard(o, v, a.operand(x.Mesh, o, i), a.from, "")
+	}
+	for i, r := range o.Results {
+		r.Type, x.origin[r] = a.result(x.Mesh, o, i), a.from
+	}
+	x.out = append(x.out, o)
+	for _, p := range x.Policies {
+		p.After(x, o)
+	}
+}
+
+// Required reports whether a policy required what shards the operation that makes v
+// over m.
+func (x *Flow) Required(v *ir.Value, m string) bool { return x.required[Choice{v.ID, m}] }
+
+// Free reports whether o, which may be nil, computes from constants and positions
+// alone.
+func (x *Flow) Free(o *ir.Op) bool { return x.free[o] }
+
+// Crosses reports whether o is at another place than what makes v.
+func (p *Problem) Crosses(o *ir.Op, v *ir.Value) bool {
+	if p.Place == nil || v.Def == nil {
+		return false
+	}
+	from, ok := p.Place(v.Def)
+	to, known := p.Place(o)
+	return ok && known && from != to
+}
+
+// FreeOps are the operations of f that compute from constants and positions alone: in
+// any state they cost nothing.
+func FreeOps(f *ir.Func) map[*ir.Op]bool {
+	free := map[*ir.Op]bool{}
+	for _, o := range f.Ops {
+		if len(o.Results) != 1 {
+			continue
+		}
+		d := op.Of(o)
+		ok := d.Class == op.Source
+		if len(o.Args) > 0 {
+			ok = d.Class == op.Elementwise || d.Class == op.Movement
+			for _, a := range o.Args {
+				ok = ok && a.Def != nil && free[a.Def]
+			}
+			// What exchanges positions cannot be made in shards from shards.
+			ok = ok && !slices.ContainsFunc(d.Shard(o).Factors, func(f op.Factor) bool { return f.Kind == op.Exchange })
+		}
+		if ok {
+			free[o] = true
+		}
+	}
+	return free
+}

@@ -1,0 +1,179 @@
+package factor
+
+import (
+	"slices"
+	"strings"
+
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// made says which readers of a value share what brings it into a state: those at the
+// same place, that do not have it afresh.
+type made struct {
+	value, at int
+	afresh    bool
+}
+
+// Reshard is v in the state of t, which has the same axes and sizes, for a reader
+// that is sharded because of from. Without a reader, whose says what v becomes.
+func (x *Flow) Reshard(reader *ir.Op, v *ir.Value, t ir.Type, from Origins, whose string) *ir.Value {
+	t = t.WithDType(v.Type.DType)
+	if v.Type.Equal(t) {
+		return v
+	}
+	// A sum is reduced where it is made, other moves are the reader's: each place has
+	// its own of what it receives.
+	by := reader
+	if len(v.Type.Partial) > 0 && v.Def != nil && !x.Crosses(reader, v) {
+		by = v.Def
+	}
+	key := made{v.ID, x.place(by), slices.ContainsFunc(x.Policies, func(p Policy) bool { return p.Afresh(reader, v, t) })}
+	for _, w := range x.made[key] {
+		if w.Type.Equal(t) {
+			return w
+		}
+	}
+	var w *ir.Value
+	switch {
+	case v.Def != nil && x.free[v.Def] && len(t.Partial) == 0: // a term of a sum is not what every device computes
+		w = x.remake(v.Def, t, from)
+	case widens(v) && len(v.Type.Partial)+len(t.Partial) == 0: // what is converted is fewer bytes
+		w = x.again(v.Def, reader, t, x.Reshard(reader, v.Def.Args[0], t, from, whose))
+	default:
+		w = x.reshard(reader, by, v, t, x.because(v, t, from, whose))
+	}
+	x.made[key] = append(x.made[key], w)
+	x.origin[w] = x.origin[v].overlaid(from)
+	return w
+}
+
+// reshard emits the operation, in the slot of by.
+func (x *Flow) reshard(reader, by *ir.Op, v *ir.Value, t ir.Type, why string) *ir.Value {
+	o := x.Func.NewOp(op.Reshard, []*ir.Value{v}, nil, t)
+	if why != "" {
+		o.Attrs = ir.A("why", ir.Str(why))
+	}
+	of := reader
+	if apart := x.Apart[v] || len(reader.Results) > 0 && x.Apart[reader.Results[0]]; !apart {
+		of = by
+	}
+	o.Scope, o.Pos, o.Slot = of.Scope, of.Pos, by.Slot
+	x.out = append(x.out, o)
+	return o.Result()
+}
+
+// again emits o once more, on other operands, with a result in the state of t.
+func (x *Flow) again(o, slot *ir.Op, t ir.Type, args ...*ir.Value) *ir.Value {
+	n := x.Func.NewOp(o.Name, args, o.Attrs, t)
+	n.Scope, n.Pos, n.Slot = o.Scope, o.Pos, slot.Slot
+	x.out = append(x.out, n)
+	return n.Result()
+}
+
+// place is where o runs, -1 where that is everywhere.
+func (x *Flow) place(o *ir.Op) int {
+	if x.Place != nil && o != nil {
+		if at, ok := x.Place(o); ok {
+			return at
+		}
+	}
+	return -1
+}
+
+// Root is what v is, or is converted from.
+func Root(v *ir.Value) *ir.Value {
+	for v.Def != nil && op.Has(v.Def, op.Converts) {
+		v = v.Def.Args[0]
+	}
+	return v
+}
+
+// widens reports whether v is converted from a float of fewer bytes.
+func widens(v *ir.Value) bool {
+	if v.Def == nil || !op.Has(v.Def, op.Converts) {
+		return false
+	}
+	from := v.Def.Args[0].Type.DType
+	return from.IsFloat() && from.Size() < v.Type.DType.Size()
+}
+
+// remake computes the result of o, which is free, in the state of t. What a split or
+// a merge can make in fewer shards only is sharded further afterwards.
+func (x *Flow) remake(o *ir.Op, t ir.Type, from Origins) *ir.Value {
+	rule := op.Of(o).Shard(o)
+	made := t.Clone()
+	for _, f := range rule.Factors {
+		if f.Results[0] == "" {
+			continue
+		}
+		a := &made.Axes[made.Index(f.Results[0])]
+		if f.Kind != op.PassThrough {
+			a.Mesh = nil
+		}
+		for len(a.Mesh) > 0 && f.Size%x.Mesh.Shards(a.Mesh) != 0 {
+			a.Mesh = a.Mesh[:len(a.Mesh)-1]
+		}
+	}
+	args := make([]*ir.Value, len(o.Args))
+	for i, v := range o.Args {
+		want := Replicated(v.Type)
+		for _, f := range rule.Factors {
+			if f.Args[i] != "" && f.Results[0] != "" && f.Kind == op.PassThrough {
+				want.Axes[want.Index(f.Args[i])].Mesh = made.Axes[made.Index(f.Results[0])].Mesh
+			}
+		}
+		args[i] = x.Reshard(o, v, want, from, "")
+	}
+	w := x.again(o, o, made, args...)
+	if made.Equal(t) {
+		x.free[w.Def] = true
+		return w
+	}
+	x.origin[w] = from
+	return x.Reshard(o, w, t, from, "")
+}
+
+// Origins are, for mesh axes over which a value is sharded or partial, where the
+// rule of the layout is written that this goes back to.
+type Origins map[string]string
+
+// overlaid is o with what newer says in its place.
+func (o Origins) overlaid(newer Origins) Origins {
+	out := Origins{}
+	for _, from := range []Origins{o, newer} {
+		for m, at := range from {
+			if at != "" {
+				out[m] = at
+			}
+		}
+	}
+	return out
+}
+
+// because is why v is brought into the state of t: for each mesh axis of which the
+// state changes, the rule that the reader follows, or else the one that made v as it
+// is; of arguments, which lie as is given, that one first.
+func (x *Flow) because(v *ir.Value, t ir.Type, from Origins, whose string) string {
+	var rules []string
+	for _, m := range x.Mesh {
+		if alike(v.Type, t, m.Name) {
+			continue
+		}
+		at, made := from[m.Name], x.origin[v][m.Name]
+		if at == "" || made != "" && Root(v).Def == nil {
+			at = made
+		}
+		if at != "" && !slices.Contains(rules, at) {
+			rules = append(rules, at)
+		}
+	}
+	why := strings.Join(rules, " and ")
+	switch {
+	case whose == "":
+		return why
+	case why == "":
+		return whose
+	}
+	return why + ", for " + whose
+}
