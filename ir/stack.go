@@ -61,6 +61,14 @@ func (v *Value) In() *Stack {
 	return v.Def.Run.Stack
 }
 
+// Times is how often o runs in a step: once for each instance.
+func (o *Op) Times() int64 {
+	if o.Run == nil {
+		return 1
+	}
+	return int64(o.Run.Stack.Count)
+}
+
 // Stack is the stack called name, or nil.
 func (f *Func) Stack(name string) *Stack {
 	for _, s := range f.Stacks {

@@ -77,12 +77,25 @@ type trial struct {
 }
 
 func (l *layout) try(f *ir.Func, by []maker) *trial {
+	t := l.once(f, by, nil)
+	if len(t.flow.Left) > 0 { // an instance gives the next one another state than it has
+		if u := l.once(f, by, t.flow.Left); u.sent < t.sent {
+			return u
+		}
+	}
+	return t
+}
+
+// once propagates a copy of f, in which what goes from instance to instance of a
+// stack has the given states.
+func (l *layout) once(f *ir.Func, by []maker, carried map[int]ir.Type) *trial {
 	f = f.Clone()
 	t := &trial{l: l, f: f, ops: slices.Clone(f.Ops)}
 	for _, o := range t.ops {
 		t.args = append(t.args, slices.Clone(o.Args))
 	}
 	p := l.problem(f)
+	p.Carried = carried
 	t.facts = l.factsOf(&p)
 	for _, make := range by {
 		p.Policies = append(p.Policies, make(t))
@@ -90,7 +103,7 @@ func (l *layout) try(f *ir.Func, by []maker) *trial {
 	t.flow = factor.Run(p)
 	for _, o := range f.Ops {
 		if op.Of(o).Class == op.Placement {
-			t.sent += l.planner.Plan(o.Args[0].Type, o.Result().Type, nil).Cost().Sent
+			t.sent += o.Times() * l.planner.Plan(o.Args[0].Type, o.Result().Type, nil).Cost().Sent
 		}
 	}
 	return t

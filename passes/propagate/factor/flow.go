@@ -25,6 +25,10 @@ type Problem struct {
 	// Place is which devices an operation runs on, where these are not all: what
 	// goes from one place to another is sent. It may be nil.
 	Place func(*ir.Op) (int, bool)
+	// Carried are the states in which values go from instance to instance of a stack,
+	// by the number of what enters: as the outcome of a propagation without has them
+	// leave ([Flow.Left]). Of others the operand of `enter` decides.
+	Carried map[int]ir.Type
 	// Apart are results of operations that stand apart, as the optimizer's: what is
 	// reduced for one of them has its scope, not that of what made the sum.
 	Apart    map[*ir.Value]bool
@@ -76,6 +80,11 @@ type Flow struct {
 	required map[Choice]bool
 	made     map[made][]*ir.Value // the reshards that exist, each in its own state
 	out      []*ir.Op
+	run      *ir.Run // that the traversal is in, and where it begins in out
+	head     int
+	// Left are the states in which an instance leaves what goes to the next one, by the
+	// number of what enters, where they are not those in which it enters.
+	Left map[int]ir.Type
 }
 
 // Choice is a value, by its number, and a mesh axis.
@@ -86,29 +95,79 @@ type Choice struct {
 
 // Run gives every value of the function its state, in one traversal.
 func Run(p Problem) *Flow {
-	x := &Flow{Problem: p, free: FreeOps(p.Func), origin: map[*ir.Value]Origins{}, required: map[Choice]bool{}, made: map[made][]*ir.Value{}}
+	x := &Flow{Problem: p, free: FreeOps(p.Func), origin: map[*ir.Value]Origins{}, required: map[Choice]bool{}, made: map[made][]*ir.Value{}, Left: map[int]ir.Type{}}
 	for i, a := range x.Func.Args {
 		a.Value.Type, x.origin[a.Value] = p.Args[i].Type, p.Args[i].From
 	}
 	for _, o := range x.Func.Ops {
+		if o.Run != x.run {
+			x.run, x.head = o.Run, len(x.out)
+		}
 		if !x.free[o] { // free ones are replicated, and readers make their own
 			x.operation(o)
 		} else {
 			x.out = append(x.out, o)
 		}
 	}
+	x.run = nil
 	for i := range x.Func.Results {
 		if r := &x.Func.Results[i]; r.Value.Def != nil {
 			r.Value = x.Reshard(r.Value.Def, r.Value, p.Results[i], nil, r.Role+" "+r.Path)
 		}
 	}
 	x.Func.Ops = x.out
+	x.Func.JoinRuns()
 	x.Func.DropDead(nil)
 	return x
 }
 
+// boundary states what enters an instance, or has it leave in that state.
+func (x *Flow) boundary(o *ir.Op) {
+	r := o.Result()
+	if o.Name == op.Enter {
+		t := Replicated(o.Args[0].Type)
+		if given, ok := x.Carried[r.ID]; ok {
+			t = given.WithDType(t.DType)
+		} else if len(o.Args[0].Type.Partial) == 0 {
+			t = o.Args[0].Type.Clone()
+		}
+		o.Args[0] = x.Reshard(o, o.Args[0], t, x.origin[o.Args[0]], "")
+		r.Type, x.origin[r] = t, x.origin[o.Args[0]]
+	} else {
+		t := o.Args[0].Type
+		if v := o.Args[1]; !v.Type.Equal(t) {
+			x.Left[o.Args[0].ID] = v.Type.Clone()
+			if len(v.Type.Partial) > 0 {
+				x.Left[o.Args[0].ID] = Replicated(v.Type)
+			}
+		}
+		o.Args[1] = x.Reshard(o, o.Args[1], t, x.origin[o.Args[0]], "")
+		r.Type, x.origin[r] = t.Clone(), x.origin[o.Args[1]]
+	}
+	x.out = append(x.out, o)
+}
+
+// put places an operation that v needs: where the traversal is; of what all instances
+// of a stack read, before them.
+func (x *Flow) put(n *ir.Op, v *ir.Value) {
+	switch {
+	case v.In() == nil && x.run != nil:
+		n.Run = nil
+		x.out = slices.Insert(x.out, x.head, n)
+		x.head++
+		return
+	case v.In() == nil:
+		n.Run = nil
+	}
+	x.out = append(x.out, n)
+}
+
 // operation states the results of o, and reshards its operands.
 func (x *Flow) operation(o *ir.Op) {
+	if op.Of(o).Class == op.Boundary {
+		x.boundary(o)
+		return
+	}
 	for _, p := range x.Policies {
 		p.Before(x, o)
 	}

@@ -59,7 +59,10 @@ func (x *Flow) reshard(reader, by *ir.Op, v *ir.Value, t ir.Type, why string) *i
 		of = by
 	}
 	o.Scope, o.Pos, o.Slot = of.Scope, of.Pos, by.Slot
-	x.out = append(x.out, o)
+	if x.run == nil && v.In() != nil { // a result
+		o.Run = v.Def.Run
+	}
+	x.put(o, v)
 	return o.Result()
 }
 
@@ -67,7 +70,10 @@ func (x *Flow) reshard(reader, by *ir.Op, v *ir.Value, t ir.Type, why string) *i
 func (x *Flow) again(o, slot *ir.Op, t ir.Type, args ...*ir.Value) *ir.Value {
 	n := x.Func.NewOp(o.Name, args, o.Attrs, t)
 	n.Scope, n.Pos, n.Slot = o.Scope, o.Pos, slot.Slot
-	x.out = append(x.out, n)
+	if x.run == nil && o.Run != nil {
+		n.Run = o.Run
+	}
+	x.put(n, o.Results[0])
 	return n.Result()
 }
 
