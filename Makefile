@@ -103,7 +103,7 @@ fake: ## run the runtime and every layout of bench/matrix on an engine that dela
 
 .PHONY: random
 random: ## compare RANDOM_CASES (default 2000) random models and layouts with one device, damage as many, and mutate plans
-	$(GO) run ./bench/random/run -n $(RANDOM_CASES)
+	$(GO) test ./bench/random -run '^TestRandomLayouts$$' -v -cases $(RANDOM_CASES) -timeout 0
 	$(GO) test ./bench/random -run '^TestDamagedPrograms$$' -damaged $(RANDOM_CASES) -damaged-share 4 -timeout 0
 	$(GO) test ./passes/validate -run '^TestMutants$$' -mutants 4 -timeout 0
 
