@@ -1,7 +1,6 @@
 package comm
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -165,11 +164,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestFirstCause(t *testing.T) {
-	cause := errors.New("the disk is full")
-	if got := firstCause([]error{Aborted(0, cause), nil, cause, Aborted(3, cause)}); got != cause {
-		t.Errorf("the cause is %v", got)
-	}
+func TestNoTransport(t *testing.T) {
 	if _, err := Open("carrier pigeon", mesh(t), Options{}); err == nil || !strings.Contains(err.Error(), "no transport") {
 		t.Errorf("the error is %v", err)
 	}
