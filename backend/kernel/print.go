@@ -54,8 +54,6 @@ func (p *printer) kernel(k *Kernel, name string, bufName func(*Buffer, int) stri
 func (p *printer) buffer(b *Buffer) string {
 	s := fmt.Sprintf("%s : %s %s[%d]", p.bufs[b], b.Space, b.Elem, b.Len)
 	switch {
-	case b.Base != nil:
-		return s + " view " + p.bufs[b.Base]
 	case b.Space != Global:
 		return s + fmt.Sprintf(" offset %d", b.Offset)
 	case !b.Distinct:
@@ -109,7 +107,7 @@ func (p *printer) stmt(s *Stmt) {
 		words = append(words, "to "+s.Elem.String())
 	case OpStore:
 		words = append(words, "to "+p.ref(s.Ref))
-	case OpLoad, OpPrefetch:
+	case OpLoad:
 		words = append(words, p.ref(s.Ref))
 	}
 	text := strings.Join(words, " ")
@@ -170,9 +168,6 @@ func (p *printer) loop(s *Stmt) {
 	case l.Unroll != 0:
 		head += fmt.Sprintf(" unroll %d", l.Unroll)
 	}
-	if l.Kind == Threads {
-		head += " threads"
-	}
 	if len(l.Carry) > 0 {
 		var carry []string
 		for _, c := range l.Carry {
@@ -222,11 +217,11 @@ func constant(e Elem, bits uint64) string {
 	var f float64
 	switch e {
 	case F32:
-		f = float64(f32(bits))
+		f = float64(math.Float32frombits(uint32(bits)))
 	case F64:
-		f = f64(bits)
+		f = math.Float64frombits(bits)
 	default:
-		return strconv.FormatInt(signed(e, bits), 10)
+		return strconv.FormatInt(e.Signed(bits), 10)
 	}
 	if math.IsNaN(f) {
 		return fmt.Sprintf("nan(%#x)", bits)

@@ -67,7 +67,7 @@ var layers = map[string][]string{
 }
 
 // helpers are packages for tests; only tests and other helpers import them.
-var helpers = []string{"internal/golden", "ir/irtest", "passes/passtest", "runtime/device/fake"}
+var helpers = []string{"backend/kernel/kerneltest", "internal/golden", "ir/irtest", "passes/passtest", "runtime/device/fake"}
 
 // libraries says where a library that shapes the code around it may be used
 // (besides tests), so that it can be replaced.

@@ -1,8 +1,6 @@
 package emit
 
 import (
-	"fmt"
-
 	"github.com/llir/llvm/ir/constant"
 	"github.com/llir/llvm/ir/enum"
 	"github.com/llir/llvm/ir/types"
@@ -35,14 +33,11 @@ func init() {
 		kernel.OpConvert: lowerConvert,
 		kernel.OpBitcast: lowerBitcast,
 		kernel.OpRound:   lowerRound,
-		kernel.OpDotBF16: lowerDot,
 
-		kernel.OpLoad:     lowerLoad,
-		kernel.OpStore:    lowerStore,
-		kernel.OpPrefetch: lowerPrefetch,
-		kernel.OpBarrier:  func(*function, *kernel.Stmt) value.Value { return nil }, // one thread runs the task
-		kernel.OpFor:      lowerFor,
-		kernel.OpIf:       lowerIf,
+		kernel.OpLoad:  lowerLoad,
+		kernel.OpStore: lowerStore,
+		kernel.OpFor:   lowerFor,
+		kernel.OpIf:    lowerIf,
 	}
 	for op := range lanewise {
 		lowerings[op] = lowerLanewise
@@ -113,7 +108,6 @@ var lanewise = map[kernel.Op]func(fn *function, e kernel.Elem, a []value.Value) 
 	},
 	kernel.OpSqrt:  unary("sqrt"),
 	kernel.OpFloor: unary("floor"),
-	kernel.OpRint:  unary("roundeven"),
 	kernel.OpMulHi: func(fn *function, _ kernel.Elem, a []value.Value) value.Value {
 		wide := like(a[0].Type(), types.I64)
 		product := fn.b.NewMul(fn.b.NewZExt(a[0], wide), fn.b.NewZExt(a[1], wide))
@@ -280,33 +274,4 @@ func lowerReduce(fn *function, s *kernel.Stmt) value.Value {
 		v = lanewise[s.Op.Fold()](fn, x.Type.Elem, []value.Value{a, b})
 	}
 	return v
-}
-
-// lowerDot uses the processor's dot of bf16 pairs where it has one of this
-// width, else the products in the order of the x86 instruction.
-func lowerDot(fn *function, s *kernel.Stmt) value.Value {
-	acc, x, y := fn.vals[s.Args[0]], fn.vals[s.Args[1]], fn.vals[s.Args[2]]
-	lanes := s.Result().Type.Lanes
-	name := ""
-	switch {
-	case !fn.m.t.HasBF16:
-	case fn.m.t.Arch == "x86-64" && (lanes == 4 || lanes == 8 || lanes == 16):
-		name = fmt.Sprintf("llvm.x86.avx512bf16.dpbf16ps.%d", 32*lanes)
-	case fn.m.t.Arch == "arm64" && lanes == 4:
-		name = "llvm.aarch64.neon.bfdot.v4f32.v8bf16"
-	}
-	if name != "" {
-		pairs := types.NewVector(uint64(2*lanes), bfloatType{})
-		f := fn.m.intrinsic(name, acc.Type(), acc.Type(), pairs, pairs)
-		return fn.b.NewCall(f, acc, fn.b.NewBitCast(x, pairs), fn.b.NewBitCast(y, pairs))
-	}
-	half := func(v value.Value, low bool) value.Value {
-		var bits value.Value = fn.b.NewAnd(v, intOf(v.Type(), -1<<16))
-		if low {
-			bits = fn.b.NewShl(v, intOf(v.Type(), 16))
-		}
-		return fn.b.NewBitCast(bits, acc.Type())
-	}
-	hi := fn.fma(half(x, false), half(y, false), acc)
-	return fn.fma(half(x, true), half(y, true), hi)
 }
