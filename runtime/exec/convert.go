@@ -8,9 +8,6 @@ import (
 	"ptc/internal/dtype"
 )
 
-// f32 is the type in which numbers are handed in and out.
-var f32 = dtype.F32.String()
-
 // Convert writes the elements of src as elements of another dtype: floats round
 // to nearest even, through f32 where the target is f16 or bf16. Integers and
 // booleans become floats; to be an i32 or a bool, a number must be one exactly.
@@ -40,9 +37,6 @@ func Convert(dst []byte, to string, src []byte, from string) error {
 	}
 	return nil
 }
-
-// bytesOf is the memory of a slice of numbers.
-func bytesOf(x []float32) []byte { return memoryOf(x) }
 
 func memoryOf[T float32 | int32](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
