@@ -38,10 +38,6 @@ func Convert(dst []byte, to string, src []byte, from string) error {
 	return nil
 }
 
-func memoryOf[T float32 | int32](x []T) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
-}
-
 // aligned is memory of the host for any elements.
 func aligned(n int64) []byte {
 	words := make([]uint64, (n+7)/8)

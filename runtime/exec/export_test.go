@@ -2,6 +2,7 @@ package exec
 
 import (
 	"slices"
+	"unsafe"
 
 	"ptc/internal/dtype"
 	"ptc/runtime/program"
@@ -13,7 +14,9 @@ import (
 var f32 = dtype.F32.String()
 
 // bytesOf is the memory of a slice of numbers.
-func bytesOf(x []float32) []byte { return memoryOf(x) }
+func bytesOf(x []float32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
+}
 
 // Step runs the program "step".
 func (m *Machine) Step() error {

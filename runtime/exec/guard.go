@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"ptc/runtime/comm"
-	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
 
@@ -28,9 +27,7 @@ var ErrNotFinite = errors.New("the loss or the gradients are not finite")
 type guard struct {
 	at      int // instruction; 0: there is no such place
 	scalars []scalar
-	ask     comm.Call // the maximum of own over all devices, into any; nil: all look at the same
-	own     []int32
-	any     []int32
+	ask     func(bool) (bool, error) // whether it is so on any device; nil: all look at the same
 }
 
 // bad says whether what was computed is not finite, here or on another device.
@@ -43,12 +40,7 @@ func (g *guard) bad() (bool, error) {
 	if g.ask == nil {
 		return own, nil
 	}
-	g.own[0] = 0
-	if own {
-		g.own[0] = 1
-	}
-	err := g.ask.Run()
-	return g.any[0] != 0, err
+	return g.ask(own)
 }
 
 // StopBeforeUpdate lets Run and Trace end with ErrNotFinite, all tensors as they
@@ -74,10 +66,7 @@ func (p *Program) StopBeforeUpdate(stats ...string) (bool, error) {
 		g := &guards[rank]
 		if !alike {
 			var err error
-			g.own, g.any = make([]int32, 1), make([]int32, 1)
-			g.ask, err = d.comm.Prepare(comm.Op{Kind: comm.AllReduce, Reduce: comm.Max, Group: d.comm.Mesh().World(), DType: comm.I32,
-				Inner: 1, Src: device.Bytes(memoryOf(g.own)), Dst: device.Bytes(memoryOf(g.any)), Label: "before the update"})
-			if err != nil {
+			if g.ask, err = comm.Any(d.comm, "before the update"); err != nil {
 				return false, errorf(ReasonBug, err, "rank %d cannot ask whether the step is finite", rank)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"ptc/runtime/comm"
 	"ptc/runtime/exec"
 	"ptc/runtime/metrics"
 )
@@ -114,7 +115,7 @@ func (r *run) firstOfAll(mine *exec.NonFinite) (*exec.NonFinite, error) {
 		}
 		copy(text, j)
 	}
-	all, err := r.gather(text, "the first tensor that is not finite")
+	all, err := comm.Gather(r.end, text, "the first tensor that is not finite")
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +148,7 @@ func (r *run) notFinite() (string, error) {
 	}
 	mine := make([]byte, originBytes)
 	copy(mine, path)
-	all, err := r.gather(mine, "whether the parameters are finite")
+	all, err := comm.Gather(r.end, mine, "whether the parameters are finite")
 	if err != nil {
 		return "", err
 	}
