@@ -19,10 +19,8 @@ type Slice = safetensors.Slice
 
 // Tensor describes a global tensor.
 type Tensor struct {
-	Name  string // path of a parameter, or of its state: path/state
-	DType safetensors.DType
-	Shape []int64
-	Axes  []string // their names, one for each axis
+	safetensors.Tensor          // its name is the path of a parameter, or of its state: path/state
+	Axes               []string // their names, one for each axis
 }
 
 // Meta says what a checkpoint is of. A run that resumes compares the hashes.
@@ -121,7 +119,7 @@ func newManifest(meta Meta, tensors []Tensor) *manifest {
 	m := &manifest{Format: formatVersion, Step: meta.Step, Seed: meta.Seed, Loss: meta.Loss,
 		Model: meta.Model, Source: meta.Source, Data: meta.Data, Tensors: []manifestTensor{}}
 	for _, t := range tensors {
-		m.Tensors = append(m.Tensors, manifestTensor{Name: t.Name, File: fileOf(t.Name), DType: t.DType.String(),
+		m.Tensors = append(m.Tensors, manifestTensor{Name: t.Name, File: fileOf(t.Name), DType: t.DType.Safetensors(),
 			Shape: append([]int64{}, t.Shape...), Axes: append([]string{}, t.Axes...)})
 	}
 	slices.SortFunc(m.Tensors, func(a, b manifestTensor) int { return strings.Compare(a.Name, b.Name) })

@@ -12,27 +12,23 @@ import (
 // to nearest even, through f32 where the target is f16 or bf16. Integers and
 // booleans become floats; to be an i32 or a bool, a number must be one exactly.
 // Both are little-endian and of equally many elements.
-func Convert(dst []byte, to string, src []byte, from string) error {
-	td, ok := dtype.Parse(to)
-	sd, known := dtype.Parse(from)
-	ds, ss := td.Size(), sd.Size()
-	switch {
-	case !ok || !known:
-		return fmt.Errorf("cannot convert elements from %q to %q", from, to)
-	case len(src)%ss != 0 || len(src)/ss*ds != len(dst):
+func Convert(dst []byte, to dtype.DType, src []byte, from dtype.DType) error {
+	ds, ss := to.Size(), from.Size()
+	if len(src)%ss != 0 || len(src)/ss*ds != len(dst) {
 		return fmt.Errorf("%d bytes of %s are not as many elements as %d bytes of %s", len(src), from, len(dst), to)
-	case td == sd:
+	}
+	if to == from {
 		copy(dst, src)
 		return nil
 	}
 	var buf [512]float64
 	for n := len(src) / ss; n > 0; {
 		k := min(n, len(buf))
-		sd.Decode(buf[:k], src)
-		if i := slices.IndexFunc(buf[:k], func(v float64) bool { return !td.Holds(v) }); i >= 0 {
-			return fmt.Errorf("%v is not a number of %s", buf[i], td)
+		from.Decode(buf[:k], src)
+		if i := slices.IndexFunc(buf[:k], func(v float64) bool { return !to.Holds(v) }); i >= 0 {
+			return fmt.Errorf("%v is not a number of %s", buf[i], to)
 		}
-		td.Encode(dst, buf[:k])
+		to.Encode(dst, buf[:k])
 		dst, src, n = dst[k*ds:], src[k*ss:], n-k
 	}
 	return nil

@@ -10,9 +10,6 @@ import (
 
 // What only tests ask of a machine.
 
-// f32 is the type in which numbers are handed in and out.
-var f32 = dtype.F32.String()
-
 // bytesOf is the memory of a slice of numbers.
 func bytesOf(x []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
@@ -53,7 +50,7 @@ func (p *Program) Data(field string) []View {
 	var out []View
 	for _, f := range p.feeds[i] {
 		v := View{Box: f.of()}
-		if p.fields[i].DType == dtype.I32.String() {
+		if p.fields[i].DType == dtype.I32 {
 			v.I32 = elements[int32](f.bytes)
 		} else {
 			v.F32 = elements[float32](f.bytes)
@@ -80,7 +77,7 @@ func (m *Machine) find(path string, elems int) (int, error) {
 	return i, nil
 }
 
-// Read gives the whole tensor as f32, rounded to nearest even where its dtype
+// Read gives the whole tensor as dtype.F32, rounded to nearest even where its dtype
 // holds more. It is for a process that has all devices.
 func (m *Machine) Read(path string, dst []float32) error {
 	i, err := m.find(path, len(dst))
@@ -88,14 +85,14 @@ func (m *Machine) Read(path string, dst []float32) error {
 		return err
 	}
 	t := &m.tensors[i]
-	if t.DType == f32 {
+	if t.DType == dtype.F32 {
 		return m.collect(m.parts[i], bytesOf(dst))
 	}
 	raw := make([]byte, t.Bytes())
 	if err := m.collect(m.parts[i], raw); err != nil {
 		return err
 	}
-	return Convert(bytesOf(dst), f32, raw, t.DType)
+	return Convert(bytesOf(dst), dtype.F32, raw, t.DType)
 }
 
 // Write sets the whole tensor, rounding to nearest even to its dtype. Integers
@@ -106,11 +103,11 @@ func (m *Machine) Write(path string, src []float32) error {
 		return err
 	}
 	t := &m.tensors[i]
-	if t.DType == f32 {
+	if t.DType == dtype.F32 {
 		return m.scatter(i, bytesOf(src))
 	}
 	raw := make([]byte, t.Bytes())
-	if err := Convert(raw, t.DType, bytesOf(src), f32); err != nil {
+	if err := Convert(raw, t.DType, bytesOf(src), dtype.F32); err != nil {
 		return errorf(ReasonInput, err, "the tensor %s cannot be set", path)
 	}
 	return m.scatter(i, raw)

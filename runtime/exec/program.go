@@ -4,6 +4,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/program"
 )
 
@@ -26,7 +27,7 @@ type Program struct {
 // Field is one input of a program that is data: a whole tensor.
 type Field struct {
 	Name  string
-	DType string // i32 or f32
+	DType dtype.DType // I32 or F32
 	Axes  []string
 	Shape []int
 }
@@ -194,7 +195,7 @@ func (p *Program) bindData(d *logical, port *program.Port, mem []byte) {
 	if i < 0 {
 		i = len(p.fields)
 		t := tensorOf(port.Path, b)
-		p.fields = append(p.fields, Field{Name: port.Path, DType: b.DType, Axes: t.Axes, Shape: t.Shape})
+		p.fields = append(p.fields, Field{Name: port.Path, DType: t.DType, Axes: t.Axes, Shape: t.Shape})
 		p.feeds = append(p.feeds, nil)
 	}
 	p.feeds[i] = append(p.feeds[i], fed{p.m.box(d, b), mem})
