@@ -94,7 +94,7 @@ parity: build ## train gpt and llama here and in an independent framework, and c
 
 .PHONY: matrix
 matrix: ## train every example under every layout of bench/matrix, and compare
-	$(GO) run ./bench/matrix/run
+	$(GO) test ./bench/matrix -run '^TestLayouts' -all -v -timeout 0
 
 .PHONY: fake
 fake: ## run the runtime and every layout of bench/matrix on an engine that delays and reorders, and with faults
