@@ -21,15 +21,6 @@ var fast = map[string][]string{
 	"moe":   {"ep4", "node2 ep2", "node2 ep2 + two_level = 0", "dp2 + shard experts over dp", "dp2 ep2 tp2", "dp2 1f1b:2:2 ep2", "ep2 cp2", "zz3", "gather2"},
 }
 
-// native are those of them that run as native code too, which takes longer to
-// compile.
-var native = map[string][]string{
-	"mlp":   {"dp2 z3 tp2"},
-	"gpt":   {"dp2 z1 1f1b:2:2 tp2 sp (layers=3)", "cp3", "dp2 z3 zz4 tp2 (seq=16)"},
-	"llama": {"zz2 + recompute Block"},
-	"moe":   {"dp2 ep2 tp2"},
-}
-
 var (
 	everyRow   = flag.Bool("all", false, "run every row of the table, not those for every change alone")
 	oneModel   = flag.String("model", "", "run this model alone")
@@ -52,7 +43,7 @@ func TestLayoutsNatively(t *testing.T) {
 		}
 		t.Fatal(err)
 	}
-	layouts(t, "cpu", native)
+	layouts(t, "cpu", Native)
 }
 
 func layouts(t *testing.T, target string, names map[string][]string) {
@@ -124,7 +115,7 @@ func TestMatrixIsWhole(t *testing.T) {
 		if rows < 60 {
 			t.Errorf("%s has %d layouts, fewer than 60", m.Name, rows)
 		}
-		for _, n := range append(native[m.Name], fast[m.Name]...) {
+		for _, n := range append(Native[m.Name], fast[m.Name]...) {
 			if !names[n] {
 				t.Errorf("%s has no layout %q", m.Name, n)
 			}
