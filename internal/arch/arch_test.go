@@ -36,7 +36,7 @@ var layers = map[string][]string{
 	"runtime/program": {"internal/dtype", "internal/ranges", "internal/regular"}, // the plan is data
 	// The seam: what runs a plan is below it, and all else of the runtime above.
 	"runtime/device":      {"runtime/program"},
-	"runtime/device/host": {"runtime/device", "runtime/native", "runtime/program"},
+	"runtime/device/host": {"internal/units", "runtime/device", "runtime/native", "runtime/program"},
 	"runtime":             {"internal/dtype", "internal/foreign", "internal/philox", "internal/ranges", "internal/regular", "internal/units"},
 
 	"stdlib":          nil,

@@ -3,7 +3,6 @@ package exec
 import (
 	"fmt"
 	"slices"
-	"unsafe"
 
 	"ptc/internal/dtype"
 )
@@ -32,10 +31,4 @@ func Convert(dst []byte, to dtype.DType, src []byte, from dtype.DType) error {
 		dst, src, n = dst[k*ds:], src[k*ss:], n-k
 	}
 	return nil
-}
-
-// aligned is memory of the host for any elements.
-func aligned(n int64) []byte {
-	words := make([]uint64, (n+7)/8)
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
 }

@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"strings"
+
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
 	"ptc/runtime/program"
@@ -77,10 +79,7 @@ func (x *exchanger) operation(in *program.Instr, at func(buffer int) device.Rang
 
 // group finds or makes the group over some axes; a program names few.
 func (x *exchanger) group(over []string) (*comm.Group, error) {
-	key := ""
-	for _, a := range over {
-		key += a + "\x00"
-	}
+	key := strings.Join(over, "\x00")
 	if g := x.groups[key]; g != nil {
 		return g, nil
 	}

@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"github.com/llir/llvm/ir"
 	"github.com/llir/llvm/ir/constant"
 	"github.com/llir/llvm/ir/enum"
 	"github.com/llir/llvm/ir/types"
@@ -51,24 +52,9 @@ func init() {
 
 // lanewise emits the op on operands a, all of form element e.
 var lanewise = map[kernel.Op]func(fn *function, e kernel.Elem, a []value.Value) value.Value{
-	kernel.OpAdd: func(fn *function, e kernel.Elem, a []value.Value) value.Value {
-		if e.IsFloat() {
-			return fn.b.NewFAdd(a[0], a[1])
-		}
-		return fn.b.NewAdd(a[0], a[1])
-	},
-	kernel.OpSub: func(fn *function, e kernel.Elem, a []value.Value) value.Value {
-		if e.IsFloat() {
-			return fn.b.NewFSub(a[0], a[1])
-		}
-		return fn.b.NewSub(a[0], a[1])
-	},
-	kernel.OpMul: func(fn *function, e kernel.Elem, a []value.Value) value.Value {
-		if e.IsFloat() {
-			return fn.b.NewFMul(a[0], a[1])
-		}
-		return fn.b.NewMul(a[0], a[1])
-	},
+	kernel.OpAdd: arithmetic((*ir.Block).NewFAdd, (*ir.Block).NewAdd),
+	kernel.OpSub: arithmetic((*ir.Block).NewFSub, (*ir.Block).NewSub),
+	kernel.OpMul: arithmetic((*ir.Block).NewFMul, (*ir.Block).NewMul),
 	kernel.OpDiv: func(fn *function, e kernel.Elem, a []value.Value) value.Value {
 		if e.IsFloat() {
 			return fn.b.NewFDiv(a[0], a[1])
@@ -114,9 +100,9 @@ var lanewise = map[kernel.Op]func(fn *function, e kernel.Elem, a []value.Value) 
 		return fn.b.NewTrunc(fn.b.NewLShr(product, intOf(wide, 32)), a[0].Type())
 	},
 
-	kernel.OpAnd: func(fn *function, _ kernel.Elem, a []value.Value) value.Value { return fn.b.NewAnd(a[0], a[1]) },
-	kernel.OpOr:  func(fn *function, _ kernel.Elem, a []value.Value) value.Value { return fn.b.NewOr(a[0], a[1]) },
-	kernel.OpXor: func(fn *function, _ kernel.Elem, a []value.Value) value.Value { return fn.b.NewXor(a[0], a[1]) },
+	kernel.OpAnd: arithmetic((*ir.Block).NewAnd, (*ir.Block).NewAnd),
+	kernel.OpOr:  arithmetic((*ir.Block).NewOr, (*ir.Block).NewOr),
+	kernel.OpXor: arithmetic((*ir.Block).NewXor, (*ir.Block).NewXor),
 	kernel.OpNot: func(fn *function, _ kernel.Elem, a []value.Value) value.Value {
 		t := a[0].Type()
 		if e, _ := lanesOf(t); e.Equal(types.I1) {
@@ -124,15 +110,9 @@ var lanewise = map[kernel.Op]func(fn *function, e kernel.Elem, a []value.Value) 
 		}
 		return fn.b.NewXor(a[0], intOf(t, -1))
 	},
-	kernel.OpShl: func(fn *function, e kernel.Elem, a []value.Value) value.Value {
-		return fn.b.NewShl(a[0], fn.count(e, a[1]))
-	},
-	kernel.OpLShr: func(fn *function, e kernel.Elem, a []value.Value) value.Value {
-		return fn.b.NewLShr(a[0], fn.count(e, a[1]))
-	},
-	kernel.OpAShr: func(fn *function, e kernel.Elem, a []value.Value) value.Value {
-		return fn.b.NewAShr(a[0], fn.count(e, a[1]))
-	},
+	kernel.OpShl:  shift((*ir.Block).NewShl),
+	kernel.OpLShr: shift((*ir.Block).NewLShr),
+	kernel.OpAShr: shift((*ir.Block).NewAShr),
 
 	kernel.OpEq:  comparison(enum.IPredEQ, enum.FPredOEQ),
 	kernel.OpNe:  comparison(enum.IPredNE, enum.FPredUNE),
@@ -143,6 +123,26 @@ var lanewise = map[kernel.Op]func(fn *function, e kernel.Elem, a []value.Value) 
 
 func lowerLanewise(fn *function, s *kernel.Stmt) value.Value {
 	return lanewise[s.Op](fn, s.Args[0].Type.Elem, fn.values(s.Args))
+}
+
+// instruction is a method of a block that appends an instruction of two operands.
+type instruction[I value.Value] = func(b *ir.Block, x, y value.Value) I
+
+// arithmetic is an instruction for floats, or another for integers and masks.
+func arithmetic[F, I value.Value](float instruction[F], integer instruction[I]) func(*function, kernel.Elem, []value.Value) value.Value {
+	return func(fn *function, e kernel.Elem, a []value.Value) value.Value {
+		if e.IsFloat() {
+			return float(fn.b, a[0], a[1])
+		}
+		return integer(fn.b, a[0], a[1])
+	}
+}
+
+// shift is a shift by a count modulo the width.
+func shift[I value.Value](by instruction[I]) func(*function, kernel.Elem, []value.Value) value.Value {
+	return func(fn *function, e kernel.Elem, a []value.Value) value.Value {
+		return by(fn.b, a[0], fn.b.NewAnd(a[1], intOf(a[1].Type(), int64(8*e.Bytes()-1))))
+	}
 }
 
 func unary(name string) func(*function, kernel.Elem, []value.Value) value.Value {
@@ -178,11 +178,6 @@ func (fn *function) divisor(e kernel.Elem, a []value.Value) (zero, safe value.Va
 	least := fn.b.NewICmp(enum.IPredEQ, a[0], intOf(t, -1<<(8*e.Bytes()-1)))
 	overflow := fn.b.NewAnd(least, fn.b.NewICmp(enum.IPredEQ, a[1], intOf(t, -1)))
 	return zero, fn.b.NewSelect(fn.b.NewOr(zero, overflow), intOf(t, 1), a[1])
-}
-
-// count is a shift count modulo the width.
-func (fn *function) count(e kernel.Elem, n value.Value) value.Value {
-	return fn.b.NewAnd(n, intOf(n.Type(), int64(8*e.Bytes()-1)))
 }
 
 func (fn *function) splat(v value.Value, lanes int) value.Value {
