@@ -50,7 +50,7 @@ func load(dir string) (*Checkpoint, error) {
 	if step, _, ok := parseName(filepath.Base(dir)); ok && step != m.Step {
 		return nil, fmt.Errorf("%s has step %d, and the folder's name step %d", manifestName, m.Step, step)
 	}
-	c := &Checkpoint{Dir: dir, Meta: m.meta(), format: m.Format}
+	c := &Checkpoint{Dir: dir, Meta: m.Meta, format: m.Format}
 	var g errgroup.Group
 	errs := make([]error, len(dataFiles)) // so that the first by order is reported
 	for i := range dataFiles {

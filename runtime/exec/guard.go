@@ -100,23 +100,6 @@ func (d *logical) watch(p *Program, g *guard, stats []string) (seen string) {
 	return seen
 }
 
-// written calls f for the buffers that an instruction writes.
-func (d *logical) written(kernels []program.Kernel, in *program.Instr, f func(buffer int)) {
-	switch {
-	case in.Comm == nil:
-		for i, a := range kernels[in.Kernel].Args {
-			if a.Write {
-				f(in.Bufs[i])
-			}
-		}
-	default:
-		_, written := in.Ends()
-		for _, b := range written {
-			f(b)
-		}
-	}
-}
-
 // overlap says whether two buffers of the device share bytes.
 func (d *logical) overlap(a, b int) bool {
 	x, y := &d.prog.Buffers[a], &d.prog.Buffers[b]
@@ -128,11 +111,10 @@ func (d *logical) overlap(a, b int) bool {
 func (d *logical) knownAfter(m *Machine, prog *program.Program, buffer int) int {
 	after := 0
 	for i := range prog.Instrs {
-		d.written(m.plan.Kernels, &prog.Instrs[i], func(b int) {
-			if d.overlap(b, buffer) {
-				after = max(after, endOf(prog, i)+1)
-			}
-		})
+		_, writes := m.plan.Touches(&prog.Instrs[i])
+		if slices.ContainsFunc(writes, func(b int) bool { return d.overlap(b, buffer) }) {
+			after = max(after, endOf(prog, i)+1)
+		}
 	}
 	return after
 }
@@ -155,12 +137,11 @@ func endOf(prog *program.Program, i int) int {
 // steps.
 func (d *logical) firstChange(m *Machine, prog *program.Program) int {
 	for i := range prog.Instrs {
-		change := false
-		d.written(m.plan.Kernels, &prog.Instrs[i], func(b int) {
-			change = change || slices.ContainsFunc(d.prog.Tensors, func(t program.Tensor) bool { return d.overlap(b, t.Buffer) })
-		})
-		if change {
-			return i
+		_, writes := m.plan.Touches(&prog.Instrs[i])
+		for _, b := range writes {
+			if slices.ContainsFunc(d.prog.Tensors, func(t program.Tensor) bool { return d.overlap(b, t.Buffer) }) {
+				return i
+			}
 		}
 	}
 	return len(prog.Instrs)

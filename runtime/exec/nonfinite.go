@@ -144,20 +144,8 @@ func (s *search) read(buffer int) []byte {
 
 // reads are the nodes that instruction i reads.
 func (s *search) reads(i int) (nodes []int) {
-	in := &s.d.prog.Progs[s.p.index].Instrs[i]
-	bufs := in.Bufs
-	switch {
-	case in.Comm == nil:
-		bufs = nil
-		for j, a := range s.p.m.plan.Kernels[in.Kernel].Args {
-			if !a.Write {
-				bufs = append(bufs, in.Bufs[j])
-			}
-		}
-	default:
-		bufs, _ = in.Ends()
-	}
-	for _, b := range bufs {
+	reads, _ := s.p.m.plan.Touches(&s.d.prog.Progs[s.p.index].Instrs[i])
+	for _, b := range reads {
 		nodes = s.wrote(b, s.d.prog.Buffers[b].Size(), nodes)
 	}
 	return nodes
@@ -185,16 +173,18 @@ func (s *search) wrote(buffer int, size int64, nodes []int) []int {
 
 // forget drops what was in the buffers that instruction i is going to write.
 func (s *search) forget(i int) {
-	s.d.written(s.p.m.plan.Kernels, &s.d.prog.Progs[s.p.index].Instrs[i], func(b int) {
+	_, writes := s.p.m.plan.Touches(&s.d.prog.Progs[s.p.index].Instrs[i])
+	for _, b := range writes {
 		s.put(b, s.d.prog.Buffers[b].Size(), -1)
-	})
+	}
 }
 
 // look looks at what instruction i wrote.
 func (s *search) look(i int, reads []int) {
 	in := &s.d.prog.Progs[s.p.index].Instrs[i]
 	arg := 0
-	s.d.written(s.p.m.plan.Kernels, in, func(b int) {
+	_, writes := s.p.m.plan.Touches(in)
+	for _, b := range writes {
 		n := NonFinite{Rank: s.d.rank, Instr: i, Comm: in.Comm != nil && !in.Comm.Moves() && in.Comm.Kind != program.ShardSlice}
 		size := s.d.prog.Buffers[b].Size()
 		by := ""
@@ -216,7 +206,7 @@ func (s *search) look(i int, reads []int) {
 			n.What += ", around " + in.Pos
 		}
 		s.note(b, s.read(b)[:size], n, reads)
-	})
+	}
 }
 
 // describe is a buffer's type, f32[batch=4, embed=64].
