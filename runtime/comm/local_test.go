@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	_ "ptc/runtime/comm/local"
 	"ptc/runtime/device"
@@ -203,7 +204,7 @@ func replay(d comm.Device, elems int) ([]comm.Call, error) {
 		{Kind: comm.Recv, Dst: device.Bytes(make([]byte, 4*elems)), Inner: elems, Peer: (rank + n - 1) % n},
 		{Kind: comm.Barrier},
 	} {
-		op.DType = comm.F32
+		op.DType = dtype.F32
 		if op.Kind != comm.Send && op.Kind != comm.Recv {
 			op.Group = w
 		}
@@ -261,7 +262,7 @@ func BenchmarkLocalAllReduce(b *testing.B) {
 				b.ReportAllocs()
 				err := each(openLocal(b, devices, comm.Options{}), func(d comm.Device) error {
 					buf := make([]byte, bytes)
-					c, err := d.Prepare(comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: comm.F32, Inner: bytes / 4, Src: device.Bytes(buf), Dst: device.Bytes(buf)})
+					c, err := d.Prepare(comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: dtype.F32, Inner: bytes / 4, Src: device.Bytes(buf), Dst: device.Bytes(buf)})
 					for i := 0; i < b.N && err == nil; i++ {
 						err = c.Run()
 					}

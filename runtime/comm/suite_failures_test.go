@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
 )
@@ -50,7 +51,7 @@ var failures = map[string]func(d comm.Device, stall func()) error{
 	"receiver": func(d comm.Device, stall func()) error { // nobody sends
 		if d.Rank() == 2 {
 			buf := make([]byte, 4)
-			return runOp(d, comm.Op{Kind: comm.Recv, DType: comm.F32, Inner: 1, Dst: device.Bytes(buf), Peer: 0, Label: "activations"})
+			return runOp(d, comm.Op{Kind: comm.Recv, DType: dtype.F32, Inner: 1, Dst: device.Bytes(buf), Peer: 0, Label: "activations"})
 		}
 		stall()
 		return nil
@@ -59,9 +60,9 @@ var failures = map[string]func(d comm.Device, stall func()) error{
 		buf := make([]byte, 400)
 		switch d.Rank() {
 		case 0:
-			return runOp(d, comm.Op{Kind: comm.Send, DType: comm.F32, Inner: 50, Src: device.Bytes(buf[:200]), Peer: 2})
+			return runOp(d, comm.Op{Kind: comm.Send, DType: dtype.F32, Inner: 50, Src: device.Bytes(buf[:200]), Peer: 2})
 		case 2:
-			return runOp(d, comm.Op{Kind: comm.Recv, DType: comm.F32, Inner: 100, Dst: device.Bytes(buf), Peer: 0})
+			return runOp(d, comm.Op{Kind: comm.Recv, DType: dtype.F32, Inner: 100, Dst: device.Bytes(buf), Peer: 0})
 		}
 		stall()
 		return nil
@@ -87,7 +88,7 @@ var failureMessages = map[string]string{
 // sequence all-reduces among all devices, calling before ahead of each step.
 func sequence(d comm.Device, before func(step int) error) error {
 	buf := make([]byte, 16)
-	call, err := d.Prepare(comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: comm.F32,
+	call, err := d.Prepare(comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: dtype.F32,
 		Inner: 4, Src: device.Bytes(buf), Dst: device.Bytes(buf), Label: "blocks.0"})
 	if err != nil {
 		return err
@@ -106,7 +107,7 @@ func sequence(d comm.Device, before func(step int) error) error {
 // differ has device 1 issue another operation than the rest.
 func differ(d comm.Device, change func(*comm.Op)) error {
 	buf := make([]byte, 16)
-	op := comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: comm.F32, Inner: 4, Src: device.Bytes(buf), Dst: device.Bytes(buf), Label: "blocks.0"}
+	op := comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: dtype.F32, Inner: 4, Src: device.Bytes(buf), Dst: device.Bytes(buf), Label: "blocks.0"}
 	if d.Rank() == 1 {
 		change(&op)
 	}

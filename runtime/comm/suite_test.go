@@ -145,7 +145,7 @@ func (s *suite) next(largest int) (*trial, error) {
 	op := comm.Op{Kind: comm.Kind(rng.IntN(int(comm.Barrier) + 1)), Group: g, Label: fmt.Sprintf("trial %d", s.ops),
 		DType: dtypes[rng.IntN(len(dtypes))], Reduce: comm.Reduce(rng.IntN(2)),
 		Outer: 1 + rng.IntN(4), Inner: rng.IntN(1 + rng.IntN(largest)), Root: rng.IntN(n)}
-	if op.DType == comm.Bool {
+	if op.DType == dtype.Bool {
 		op.Reduce = comm.Max
 	}
 	inPlace := rng.IntN(2) == 0

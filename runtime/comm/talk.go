@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/device"
 )
 
@@ -11,7 +12,7 @@ import (
 // device calls it, with as many bytes.
 func Gather(d Device, mine []byte, label string) ([]byte, error) {
 	all := make([]byte, len(mine)*d.Mesh().Size())
-	call, err := d.Prepare(Op{Kind: AllGather, Group: d.Mesh().World(), DType: Bool, Inner: len(mine),
+	call, err := d.Prepare(Op{Kind: AllGather, Group: d.Mesh().World(), DType: dtype.Bool, Inner: len(mine),
 		Src: device.Bytes(mine), Dst: device.Bytes(all), Label: label})
 	if err == nil {
 		err = call.Run()
@@ -23,7 +24,7 @@ func Gather(d Device, mine []byte, label string) ([]byte, error) {
 // yes where it is so for one of them. To ask does not allocate.
 func Any(d Device, label string) (ask func(mine bool) (bool, error), err error) {
 	said, heard := []byte{0}, []byte{0}
-	call, err := d.Prepare(Op{Kind: AllReduce, Reduce: Max, Group: d.Mesh().World(), DType: Bool, Inner: 1,
+	call, err := d.Prepare(Op{Kind: AllReduce, Reduce: Max, Group: d.Mesh().World(), DType: dtype.Bool, Inner: 1,
 		Src: device.Bytes(said), Dst: device.Bytes(heard), Label: label})
 	return func(mine bool) (bool, error) {
 		said[0] = 0

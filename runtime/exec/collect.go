@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
 )
@@ -70,7 +71,7 @@ func (m *Machine) receive(p *part, tag int, chunk func(from int, mem []byte)) er
 
 // message sends or receives bytes.
 func (d *logical) message(op comm.Op) error {
-	op.DType, op.Label = comm.Bool, "to be saved"
+	op.DType, op.Label = dtype.Bool, "to be saved"
 	call, err := d.comm.Prepare(op)
 	if err != nil {
 		return err

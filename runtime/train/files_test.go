@@ -211,8 +211,8 @@ func TestDumpedBatches(t *testing.T) {
 			t.Fatalf("%d steps wrote %d tensors", steps, len(got))
 		}
 		fields := []data.Field{
-			{Name: "x", DType: data.F32, Shape: []int{toyBatch, toyFrom}},
-			{Name: "y", DType: data.F32, Shape: []int{toyBatch, toyTo}}}
+			{Name: "x", DType: dtype.F32, Shape: []int{toyBatch, toyFrom}},
+			{Name: "y", DType: dtype.F32, Shape: []int{toyBatch, toyTo}}}
 		src, err := data.Open("synthetic", nil, data.Batch{Size: toyBatch, Seed: 7, Fields: fields})
 		if err != nil {
 			t.Fatal(err)
