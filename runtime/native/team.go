@@ -55,9 +55,6 @@ func NewTeam(threads int) (*Team, error) {
 	return t, nil
 }
 
-// Threads is the number of threads, the caller's included.
-func (t *Team) Threads() int { return t.threads }
-
 func (t *Team) work(tid int) {
 	runtime.LockOSThread()
 	// Unlocked at the end: a goroutine that ends locked ends its thread, and the
