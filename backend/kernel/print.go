@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"math"
 	"strconv"
@@ -11,21 +10,22 @@ import (
 // String is k as readable text. Values are numbered in order of appearance, so
 // the text does not depend on how k was built.
 func (k *Kernel) String() string {
-	p := &printer{names: map[*Value]string{}, bufs: map[*Buffer]string{}}
-	return p.kernel(k, k.Name, func(b *Buffer, _ int) string { return b.Name })
-}
-
-// Hash is equal for kernels that differ in names alone, so that the code of
-// one serves the other.
-func (k *Kernel) Hash() [sha256.Size]byte {
-	p := &printer{names: map[*Value]string{}, bufs: map[*Buffer]string{}}
-	return sha256.Sum256([]byte(p.kernel(k, "", func(_ *Buffer, i int) string { return "b" + strconv.Itoa(i) })))
+	p := &printer{names: map[*Value]string{}}
+	p.line("kernel %s tasks=%d scratch=%d {", k.Name, k.Tasks, k.ScratchBytes())
+	p.indent++
+	for _, b := range k.Buffers {
+		p.line("%s", p.buffer(b))
+	}
+	p.names[k.Task] = "task"
+	p.block(k.Body)
+	p.indent--
+	p.line("}")
+	return p.Builder.String()
 }
 
 type printer struct {
 	strings.Builder
 	names  map[*Value]string
-	bufs   map[*Buffer]string
 	values int
 	loops  int
 	indent int
@@ -37,22 +37,8 @@ func (p *printer) line(format string, args ...any) {
 	p.WriteByte('\n')
 }
 
-func (p *printer) kernel(k *Kernel, name string, bufName func(*Buffer, int) string) string {
-	p.line("kernel %s tasks=%d scratch=%d {", name, k.Tasks, k.ScratchBytes())
-	p.indent++
-	for i, b := range k.Buffers {
-		p.bufs[b] = bufName(b, i)
-		p.line("%s", p.buffer(b))
-	}
-	p.names[k.Task] = "task"
-	p.block(k.Body)
-	p.indent--
-	p.line("}")
-	return p.String()
-}
-
 func (p *printer) buffer(b *Buffer) string {
-	s := fmt.Sprintf("%s : %s %s[%d]", p.bufs[b], b.Space, b.Elem, b.Len)
+	s := fmt.Sprintf("%s : %s %s[%d]", b.Name, b.Space, b.Elem, b.Len)
 	switch {
 	case b.Space != Global:
 		return s + fmt.Sprintf(" offset %d", b.Offset)
@@ -119,7 +105,7 @@ func (p *printer) stmt(s *Stmt) {
 }
 
 func (p *printer) ref(r Ref) string {
-	s := p.bufs[r.Buf] + "[" + p.index(r.Index) + "]"
+	s := r.Buf.Name + "[" + p.index(r.Index) + "]"
 	switch {
 	case r.Gather != nil:
 		s += fmt.Sprintf(" gather %s", p.names[r.Gather])
