@@ -94,7 +94,7 @@ parity: build ## train gpt and llama here and in an independent framework, and c
 
 .PHONY: matrix
 matrix: ## train every example under every layout of bench/matrix, and compare
-	$(GO) run ./bench/matrix/run
+	$(GO) test ./bench/matrix -run '^TestLayouts' -all -v -timeout 0
 
 .PHONY: fake
 fake: ## run the runtime and every layout of bench/matrix on an engine that delays and reorders, and with faults
@@ -103,7 +103,7 @@ fake: ## run the runtime and every layout of bench/matrix on an engine that dela
 
 .PHONY: random
 random: ## compare RANDOM_CASES (default 2000) random models and layouts with one device, damage as many, and mutate plans
-	$(GO) run ./bench/random/run -n $(RANDOM_CASES)
+	$(GO) test ./bench/random -run '^TestRandomLayouts$$' -v -cases $(RANDOM_CASES) -timeout 0
 	$(GO) test ./bench/random -run '^TestDamagedPrograms$$' -damaged $(RANDOM_CASES) -damaged-share 4 -timeout 0
 	$(GO) test ./passes/validate -run '^TestMutants$$' -mutants 4 -timeout 0
 

@@ -15,19 +15,27 @@ type listener struct {
 func newListener(o *RunOptions) metrics.Sink { return &listener{o: o} }
 
 // tell calls a function unless it is nil.
-func tell[T any](l *listener, f func(T), v T) {
-	if f == nil {
-		return
+func tell[T any](f func(T), v T) {
+	if f != nil {
+		f(v)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	f(v)
 }
 
-func (l *listener) Start(e metrics.Start)           { tell(l, l.o.OnStart, e) }
-func (l *listener) Step(e metrics.Step)             { tell(l, l.o.OnStep, e) }
-func (l *listener) Validation(e metrics.Validation) { tell(l, l.o.OnValidation, e) }
-func (l *listener) Checkpoint(e metrics.Checkpoint) { tell(l, l.o.OnCheckpoint, e) }
-func (l *listener) Warning(message string)          { tell(l, l.o.OnWarning, message) }
-func (l *listener) End(metrics.End)                 {} // the summary says it
-func (l *listener) Close() error                    { return nil }
+func (l *listener) Tell(e metrics.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch e := e.(type) {
+	case *metrics.Start:
+		tell(l.o.OnStart, *e)
+	case *metrics.Step:
+		tell(l.o.OnStep, *e)
+	case *metrics.Validation:
+		tell(l.o.OnValidation, *e)
+	case *metrics.Checkpoint:
+		tell(l.o.OnCheckpoint, *e)
+	case *metrics.Warning:
+		tell(l.o.OnWarning, e.Message)
+	} // an End is said by the summary
+}
+
+func (l *listener) Close() error { return nil }

@@ -222,7 +222,7 @@ func result(p *program.Plan, wrap func(device.Opener) device.Opener) ([]byte, er
 			mem := make([]byte, 0, 4)
 			for i := range product(f.Shape) {
 				v := uint32((i*7 + n) % 5)
-				if f.DType == "f32" {
+				if f.DType.IsFloat() {
 					v = math.Float32bits(float32(v) / 5)
 				}
 				mem = binary.LittleEndian.AppendUint32(mem, v)

@@ -35,7 +35,7 @@ func TestFakeEngines(t *testing.T) {
 	}
 	onFake(t, "ref", names)
 	if _, err := llvm.Load(); err == nil || os.Getenv(llvm.EnvLLVM) != "none" {
-		onFake(t, "cpu", native)
+		onFake(t, "cpu", matrix.Native)
 	}
 }
 

@@ -24,7 +24,7 @@ func TestPassesRefuseLayouts(t *testing.T) {
 			t.Errorf("%s: %v", c.rules, err)
 			continue
 		}
-		text := diag.Render(errs, r.Source)
+		text := diag.Plain.Render(errs, r.Source)
 		if e := errs[0]; e.Code != c.code || e.Pos.File != "l.ptl" || e.Pos.Line != 5 || strings.Count(text, c.says) != 1 {
 			t.Errorf("%s: %s at line 5 of l.ptl with %q once expected, found\n%s", c.rules, c.code, c.says, text)
 		}

@@ -46,3 +46,12 @@ func TestMutants(t *testing.T) {
 		t.Errorf("%d mutants, %d harmful, %d accepted: too few to prove anything", tried, harmful, accepted)
 	}
 }
+
+func mustFind(t *testing.T, name string) matrix.Model {
+	t.Helper()
+	m, err := matrix.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}

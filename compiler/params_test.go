@@ -11,6 +11,7 @@ import (
 
 	"ptc/bench/matrix"
 	"ptc/compiler"
+	"ptc/internal/dtype"
 	"ptc/runtime/checkpoint/safetensors"
 	"ptc/runtime/exec"
 	"ptc/runtime/program"
@@ -121,7 +122,7 @@ func TestMastersStartAsParameters(t *testing.T) {
 				t.Errorf("%s: the master %s does not start as the parameter", spec, x.Path)
 			}
 			rounded := make([]byte, len(want)/2)
-			if err := exec.Convert(rounded, "bf16", want, "f32"); err != nil {
+			if err := exec.Convert(rounded, dtype.BF16, want, dtype.F32); err != nil {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(tensorBytes(t, small, x.Of), rounded) {

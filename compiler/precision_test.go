@@ -298,11 +298,7 @@ func allTensors(t *testing.T, name string) (out []byte) {
 	}
 	defer f.Close()
 	for _, x := range f.Tensors() {
-		n := x.DType.Size()
-		for _, d := range x.Shape {
-			n *= d
-		}
-		dst := make([]byte, n)
+		dst := make([]byte, x.Bytes())
 		if err := f.ReadSlice(x.Name, safetensors.Slice{}, dst); err != nil {
 			t.Fatal(err)
 		}

@@ -48,7 +48,7 @@ func TestErrors(t *testing.T) {
 		if len(errs) == 0 {
 			t.Fatal("no error was found")
 		}
-		c.Output("errors", diag.Render(errs, p.Source))
+		c.Output("errors", diag.Plain.Render(errs, p.Source))
 	})
 }
 
@@ -95,7 +95,7 @@ func TestLower(t *testing.T) {
 	golden.Run(t, "testdata/lower/*.txtar", func(t *testing.T, c *golden.Case) {
 		p, r, errs := run(c)
 		if len(errs) > 0 {
-			t.Fatal(diag.Render(errs, p.Source))
+			t.Fatal(diag.Plain.Render(errs, p.Source))
 		}
 		if errs := verify.Module(r.Module); len(errs) > 0 {
 			t.Error(errs)

@@ -54,7 +54,7 @@ func compute(t *testing.T, src, expr string, step int, inputs ...input) *array.T
 	t.Helper()
 	p, errs := source.Load("t.ptl", []byte("import std.nn\nimport std.optim\n"+src), nil, stdlib.Read)
 	if len(errs) > 0 {
-		t.Fatal(diag.Render(errs, p.Source))
+		t.Fatal(diag.Plain.Render(errs, p.Source))
 	}
 	ev := eval.New(p, nil)
 	f := ev.NewFrame(p.Main)
@@ -88,7 +88,7 @@ func compute(t *testing.T, src, expr string, step int, inputs ...input) *array.T
 	}
 	w, ok := v.(value.Tensor)
 	if !ok || len(ev.Errs.List) > 0 {
-		t.Fatalf("%s: %s\n%s", expr, v.What(), diag.Render(ev.Errs.List, p.Source))
+		t.Fatalf("%s: %s\n%s", expr, v.What(), diag.Plain.Render(ev.Errs.List, p.Source))
 	}
 	fb.Func.Results = []ir.Result{{Value: w.V, Role: ir.RoleStat, Path: "out"}}
 	out, err := evaluate.Func(&ir.Module{Funcs: []*ir.Func{fb.Func}}, fb.Func, args, evaluate.Options{Exact: true})

@@ -25,7 +25,7 @@ func load(t *testing.T, name string) *lang.Program {
 	}
 	p, errs := lang.Load(name+".ptl", src, nil)
 	if len(errs) > 0 {
-		t.Fatal(diag.Render(errs, p.Source))
+		t.Fatal(diag.Plain.Render(errs, p.Source))
 	}
 	return p
 }
@@ -34,7 +34,7 @@ func lower(t *testing.T, p *lang.Program, o lang.Options) *lang.Result {
 	t.Helper()
 	r, errs := p.Lower(o)
 	if len(errs) > 0 {
-		t.Fatal(diag.Render(errs, p.Source))
+		t.Fatal(diag.Plain.Render(errs, p.Source))
 	}
 	return r
 }

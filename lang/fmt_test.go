@@ -24,7 +24,7 @@ func TestOwnSourcesAreFormatted(t *testing.T) {
 		}
 		out, errs := syntax.Format(p, src)
 		if len(errs) > 0 {
-			t.Fatal(diag.Render(errs, nil))
+			t.Fatal(diag.Plain.Render(errs, nil))
 		}
 		if !bytes.Equal(src, out) {
 			t.Errorf("%s is not formatted; it should read\n%s", p, out)

@@ -49,7 +49,7 @@ func FuzzLower(f *testing.F) {
 			}
 			return other, nil
 		})
-		diag.Render(errs, p.Source)
+		diag.Plain.Render(errs, p.Source)
 		if len(errs) > 0 {
 			return
 		}
@@ -57,7 +57,7 @@ func FuzzLower(f *testing.F) {
 		if len(errs) == 1 && errs[0].Code == "E0214" {
 			r, errs = p.Lower(lang.Options{})
 		}
-		diag.Render(errs, p.Source)
+		diag.Plain.Render(errs, p.Source)
 		if (r == nil) != (len(errs) > 0) {
 			t.Fatalf("a result %v with %d errors", r, len(errs))
 		}

@@ -40,7 +40,7 @@ func TestHostilePrograms(t *testing.T) {
 			found = found || e.Code == c.code
 		}
 		if !found {
-			t.Errorf("%s: no %s in\n%s", name, c.code, diag.Render(errs, p.Source))
+			t.Errorf("%s: no %s in\n%s", name, c.code, diag.Plain.Render(errs, p.Source))
 		}
 		if d := time.Since(start); d > 3*time.Minute { // without a limit, all of them take hours
 			t.Errorf("%s: took %v", name, d)

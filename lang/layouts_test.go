@@ -137,7 +137,7 @@ func lowerLayout(t *testing.T, rules string) (*lang.Program, *lang.Result, diag.
 func TestLayouts(t *testing.T) {
 	for _, c := range layoutCases {
 		p, _, errs := lowerLayout(t, c.rules)
-		text := diag.Render(errs, p.Source)
+		text := diag.Plain.Render(errs, p.Source)
 		switch {
 		case c.code == "" && len(errs) > 0:
 			t.Errorf("%s:\n%s", c.rules, text)
@@ -174,7 +174,7 @@ func TestLayoutWarnings(t *testing.T) {
 	} {
 		p, r, errs := lowerLayout(t, rules)
 		if len(errs) > 0 {
-			t.Fatal(diag.Render(errs, p.Source))
+			t.Fatal(diag.Plain.Render(errs, p.Source))
 		}
 		if got := strings.Join(r.Warnings, "\n"); want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: warnings %q, expected %q", rules, got, want)
@@ -200,7 +200,7 @@ func TestDecayOfNothing(t *testing.T) {
 		}
 		r, errs := p.Lower(lang.Options{})
 		if len(errs) > 0 {
-			t.Fatal(diag.Render(errs, p.Source))
+			t.Fatal(diag.Plain.Render(errs, p.Source))
 		}
 		if got := strings.Join(r.Warnings, "\n"); got != want {
 			t.Errorf("%s: %q, expected %q", args, got, want)

@@ -107,11 +107,11 @@ func checkOptimizer(t *testing.T, expr string, decay, clip float64, r rule) {
 	t.Helper()
 	p, errs := Load("t.ptl", []byte(replace(optimProgram, "OPT", expr)), nil)
 	if len(errs) > 0 {
-		t.Fatal(diag.Render(errs, p.Source))
+		t.Fatal(diag.Plain.Render(errs, p.Source))
 	}
 	res, errs := p.Lower(Options{})
 	if len(errs) > 0 {
-		t.Fatal(diag.Render(errs, p.Source))
+		t.Fatal(diag.Plain.Render(errs, p.Source))
 	}
 	f := res.Module.Func("step")
 	now := map[string]*array.Tensor{}
@@ -194,7 +194,7 @@ func TestSignECLosesNothing(t *testing.T) {
 	p, _ := Load("t.ptl", []byte(replace(optimProgram, "OPT", "SignEC(lr = 0.1, limit = 0.01)")), nil)
 	res, errs := p.Lower(Options{})
 	if len(errs) > 0 {
-		t.Fatal(diag.Render(errs, p.Source))
+		t.Fatal(diag.Plain.Render(errs, p.Source))
 	}
 	f := res.Module.Func("step")
 	now := map[string]*array.Tensor{}
@@ -256,11 +256,11 @@ train M {
 `
 	p, errs := Load("m.ptl", []byte(program), nil)
 	if len(errs) > 0 {
-		t.Fatal(diag.Render(errs, p.Source))
+		t.Fatal(diag.Plain.Render(errs, p.Source))
 	}
 	r, errs := p.Lower(Options{})
 	if len(errs) > 0 {
-		t.Fatal(diag.Render(errs, p.Source))
+		t.Fatal(diag.Plain.Render(errs, p.Source))
 	}
 	want := "weight decay: parameters that decay: 11 (`one.w`, `one.v`, `one.u`, `some.{0..2}.r`, `some.{0..2}.u`, `some.{1..2}.w`); that do not: 2 (`one.r`, `some.0.w`)"
 	if len(r.Remarks) != 1 || r.Remarks[0] != want {
@@ -290,11 +290,11 @@ train M {
 	for freeze, want := range map[string]string{"": "`c`, `d` only through `stop_gradient`", `freeze = "c"`: "parameter `d` only", `freeze = ["c", "d"]`: ""} {
 		p, errs := Load("m.ptl", []byte(strings.ReplaceAll(program, "FREEZE", freeze)), nil)
 		if len(errs) > 0 {
-			t.Fatal(diag.Render(errs, p.Source))
+			t.Fatal(diag.Plain.Render(errs, p.Source))
 		}
 		r, errs := p.Lower(Options{})
 		if len(errs) > 0 {
-			t.Fatal(diag.Render(errs, p.Source))
+			t.Fatal(diag.Plain.Render(errs, p.Source))
 		}
 		if len(r.Unused) != 1 || r.Unused[0] != "e" {
 			t.Errorf("unused %q, want e", r.Unused)

@@ -6,7 +6,7 @@ import "fmt"
 // their buffers: an index over the task number and variables of loops with
 // constant bounds takes its extremes at corners of that box, so the check is
 // exact. Masked and gathered accesses, those in branches and those whose index
-// depends on run-time values are left to the generator (and to Interpret, which
+// depends on run-time values are left to the generator (and to kerneltest, which
 // checks every access).
 type bounds struct {
 	vars map[*Value]extent // i64 scalars of known extent

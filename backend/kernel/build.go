@@ -52,29 +52,12 @@ func (b *Builder) ArgAliased(name string, e Elem, n int64, use Use) *Buffer {
 	return buf
 }
 
-// Panel declares n elements e of memory shared by the threads of a task.
-func (b *Builder) Panel(name string, e Elem, n int64) *Buffer { return b.alloc(name, Shared, e, n) }
-
 // Scratch declares n elements e of thread-private memory.
 func (b *Builder) Scratch(name string, e Elem, n int64) *Buffer {
-	return b.alloc(name, Private, e, n)
-}
-
-func (b *Builder) alloc(name string, s Space, e Elem, n int64) *Buffer {
-	buf := &Buffer{Name: name, Elem: e, Len: n, Space: s, Use: ReadWrite, Distinct: true, Offset: b.scratch}
+	buf := &Buffer{Name: name, Elem: e, Len: n, Space: Private, Use: ReadWrite, Distinct: true, Offset: b.scratch}
 	b.scratch += roundUp(buf.Bytes(), 64)
 	b.k.Buffers = append(b.k.Buffers, buf)
 	return buf
-}
-
-// View is the memory of buf seen as elements e, say packed bf16 pairs as i32.
-func (b *Builder) View(buf *Buffer, e Elem) *Buffer {
-	v := *buf
-	v.Name = fmt.Sprintf("%s.%s", buf.Name, e)
-	v.Base = buf.Root()
-	v.Elem, v.Len = e, buf.Bytes()/int64(e.Bytes())
-	b.k.Buffers = append(b.k.Buffers, &v)
-	return &v
 }
 
 // For appends a loop without carried registers.
@@ -150,35 +133,4 @@ func (b *Builder) fail(err error) {
 	if b.err == nil {
 		b.err = err
 	}
-}
-
-// ForVector appends a loop over [lo, hi) in vectors of lanes elements, whole
-// ones first and then, if the range may not divide, the rest once under a mask.
-// body gets the first element's index, the mask (nil for whole vectors) and the
-// carried registers; a masked body must leave lanes of the carried registers
-// where the mask is false as they were or neutral, say by loads that give zero.
-// With bounds that are not constant, lanes must be a power of two.
-func (b *Builder) ForVector(lo, hi Index, lanes, unroll int, init []*Value, body func(i Index, mask *Value, c []*Value) []*Value) []*Value {
-	n := int64(lanes)
-	span := hi.Sub(lo)
-	whole := func(i Index, c []*Value) []*Value { return body(i, nil, c) }
-	if span.IsConst() {
-		full := max(0, span.Const) / n * n
-		r := Between(lo, lo.Plus(full)).By(n).Unrolled(unroll)
-		out := b.ForCarry(r, init, whole)
-		if rest := span.Const - full; rest > 0 {
-			out = body(lo.Plus(full), b.TailMask(Int(rest), lanes), out)
-		}
-		return out
-	}
-	if n&(n-1) != 0 {
-		b.fail(fmt.Errorf("a loop of run-time length in vectors of %d lanes, not a power of two", lanes))
-	}
-	full := Of(b.And(b.Value(span), b.ConstInt(Scalar(I64), -n)))
-	out := b.ForCarry(Between(lo, lo.Add(full)).By(n).Unrolled(unroll), init, whole)
-	rest := span.Sub(full)
-	some := b.TailMask(rest, 1)
-	return b.If(some,
-		func() []*Value { return body(lo.Add(full), b.TailMask(rest, lanes), out) },
-		func() []*Value { return out })
 }

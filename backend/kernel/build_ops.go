@@ -14,12 +14,6 @@ func (b *Builder) Store(r Ref, v *Value) {
 	b.append(&Stmt{Op: OpStore, Args: []*Value{v}, Ref: r})
 }
 
-// Prefetch hints that the element at r will be read soon.
-func (b *Builder) Prefetch(r Ref) { b.append(&Stmt{Op: OpPrefetch, Ref: r}) }
-
-// Barrier makes the threads of a GPU block meet.
-func (b *Builder) Barrier() { b.append(&Stmt{Op: OpBarrier}) }
-
 // Constants and shapes.
 
 // Const is c, converted to t, in every lane. Masks take 0 or 1.
@@ -111,7 +105,6 @@ func (b *Builder) FMA(x, y, z *Value) *Value    { return b.same(OpFMA, x, y, z) 
 func (b *Builder) MulAdd(x, y, z *Value) *Value { return b.same(OpMulAdd, x, y, z) }
 func (b *Builder) Sqrt(x *Value) *Value         { return b.same(OpSqrt, x) }
 func (b *Builder) Floor(x *Value) *Value        { return b.same(OpFloor, x) }
-func (b *Builder) Rint(x *Value) *Value         { return b.same(OpRint, x) }
 func (b *Builder) MulHi(x, y *Value) *Value     { return b.same(OpMulHi, x, y) }
 func (b *Builder) And(x, y *Value) *Value       { return b.same(OpAnd, x, y) }
 func (b *Builder) Or(x, y *Value) *Value        { return b.same(OpOr, x, y) }
@@ -157,10 +150,7 @@ func (b *Builder) Round(x *Value, e Elem) *Value {
 // Horizontal reductions; a scalar is its own reduction.
 
 func (b *Builder) ReduceAdd(x *Value) *Value { return b.reduce(OpReduceAdd, x) }
-func (b *Builder) ReduceMul(x *Value) *Value { return b.reduce(OpReduceMul, x) }
-func (b *Builder) ReduceMin(x *Value) *Value { return b.reduce(OpReduceMin, x) }
 func (b *Builder) ReduceMax(x *Value) *Value { return b.reduce(OpReduceMax, x) }
-func (b *Builder) ReduceAnd(x *Value) *Value { return b.reduce(OpReduceAnd, x) }
 func (b *Builder) ReduceOr(x *Value) *Value  { return b.reduce(OpReduceOr, x) }
 
 // Math calls on f32.
@@ -175,10 +165,6 @@ func (b *Builder) Sin(x *Value) *Value     { return b.same(OpSin, x) }
 func (b *Builder) Cos(x *Value) *Value     { return b.same(OpCos, x) }
 func (b *Builder) Pow(x, y *Value) *Value  { return b.same(OpPow, x, y) }
 func (b *Builder) Mod(x, y *Value) *Value  { return b.same(OpMod, x, y) }
-
-// DotBF16 adds to acc (f32) the products of the bf16 pairs in the i32 lanes of
-// x and y.
-func (b *Builder) DotBF16(acc, x, y *Value) *Value { return b.same(OpDotBF16, acc, x, y) }
 
 func constBits(e Elem, c float64) uint64 {
 	switch e {

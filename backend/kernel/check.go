@@ -179,19 +179,6 @@ var checkRound = typed(func(s *Stmt, t Type) error {
 	return mustBe(s.Args[0].Type, t)
 })
 
-var checkDot = typed(func(s *Stmt, t Type) error {
-	if t.Elem != F32 {
-		return fmt.Errorf("accumulates %s, only f32", t)
-	}
-	if err := mustBe(s.Args[0].Type, t); err != nil {
-		return err
-	}
-	if err := mustBe(s.Args[1].Type, t.With(I32)); err != nil {
-		return err
-	}
-	return mustBe(s.Args[2].Type, t.With(I32))
-})
-
 func checkAccess(s *Stmt) error {
 	r := s.Ref
 	if r.Buf == nil {
@@ -239,8 +226,6 @@ func checkFor(s *Stmt) error {
 		return fmt.Errorf("unroll %d", l.Unroll)
 	case len(s.Args) != len(l.Carry) || len(s.Results) != len(l.Carry):
 		return fmt.Errorf("%d initial values and %d results for %d registers", len(s.Args), len(s.Results), len(l.Carry))
-	case l.Kind == Threads && len(l.Carry) > 0:
-		return fmt.Errorf("a loop over threads carries registers")
 	}
 	for i, c := range l.Carry {
 		if err := mustBe(s.Args[i].Type, c.Type); err != nil {

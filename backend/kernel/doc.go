@@ -1,10 +1,9 @@
 // Package kernel is the loop/tile form: the small, imperative, explicitly
-// vectorized language in which every native kernel is generated, for CPU and
-// GPU alike.
+// vectorized language in which every native kernel is generated.
 //
 // In: calls on a Builder by the kernel generators. Out: a Kernel, a tree of
 // counted loops over typed statements, that the CPU emitter turns into LLVM IR
-// and that Interpret executes in pure Go.
+// and that package kerneltest interprets in pure Go.
 //
 // A kernel is the body of one task; a launch runs the tasks [begin, end) of a
 // static count:
@@ -13,9 +12,7 @@
 //
 // bufs is an array of buffer addresses in declaration order, each 64-byte
 // aligned; scratch is Kernel.ScratchBytes of memory, 64-byte aligned, private
-// to the calling thread. A task is a thread on the CPU and a thread block on a
-// GPU, where loops of kind Threads are spread over the block and Barrier
-// separates them; on the CPU such loops run in order and Barrier does nothing.
+// to the calling thread.
 //
 // Values are in static single assignment form inside structured regions: a
 // loop carries registers explicitly (initial values in, yielded values round,
@@ -29,9 +26,9 @@
 // lane stride or a vector of lane offsets, so that a compiler can strength-
 // reduce them.
 //
-// Invariant: a Kernel that passes Verify means the same under Interpret and
-// under every emitter: bit for bit, except MulAdd (one rounding or two, as the
-// machine has FMA), DotBF16 and the math calls (stated ulp bounds, package
+// Invariant: a Kernel that passes Verify means the same under
+// interpretation and under every emitter: bit for bit, except MulAdd (one rounding
+// or two, as the machine has FMA) and the math calls (stated ulp bounds, package
 // vmath). The result of a task does not depend on the thread that runs it or
 // on what scratch held before.
 //

@@ -5,7 +5,7 @@ package kernel
 type Kernel struct {
 	Name    string    // symbol name
 	Tasks   int64     // static number of tasks of a launch
-	Buffers []*Buffer // Global buffers first, in ABI order, then scratch and views
+	Buffers []*Buffer // Global buffers first, in ABI order, then scratch
 	Task    *Value    // the task number, i64
 	Body    *Block
 }
@@ -16,11 +16,10 @@ type Space uint8
 // The memory spaces.
 const (
 	Global  Space = iota // an entry of the bufs array
-	Shared               // shared by the threads of a task: packed panels; in scratch on the CPU
-	Private              // private to one thread: in scratch on the CPU
+	Private              // in scratch, private to one thread
 )
 
-func (s Space) String() string { return [...]string{"global", "shared", "private"}[s] }
+func (s Space) String() string { return [...]string{"global", "private"}[s] }
 
 // Use says what a kernel does with a global buffer.
 type Use uint8
@@ -41,18 +40,9 @@ type Buffer struct {
 	Len      int64 // elements
 	Space    Space
 	Use      Use   // of a Global buffer; the others are read and written
-	Distinct bool  // no other buffer of the kernel overlaps it (views of it do)
+	Distinct bool  // no other buffer of the kernel overlaps it
 	Arg      int   // Global: the position in bufs
-	Offset   int64 // Shared, Private: bytes from the start of scratch, a multiple of 64
-	Base     *Buffer
-}
-
-// Root is the buffer whose memory b is: b itself, or the base of a view.
-func (b *Buffer) Root() *Buffer {
-	if b.Base != nil {
-		return b.Base
-	}
-	return b
+	Offset   int64 // Private: bytes from the start of scratch, a multiple of 64
 }
 
 // Bytes is the size of b in memory.
@@ -109,7 +99,7 @@ type Stmt struct {
 	Elem    Elem     // Round: BF16 or F16
 	Lanes   []int    // Shuffle: source lanes; Extract: the lane
 	Index   Index    // ToValue, TailMask: the index
-	Ref     Ref      // Load, Store, Prefetch
+	Ref     Ref      // Load, Store
 	Loop    *Loop    // For
 	Then    *Block   // If
 	Else    *Block   // If
@@ -117,15 +107,6 @@ type Stmt struct {
 
 // Result is the only result of s.
 func (s *Stmt) Result() *Value { return s.Results[0] }
-
-// LoopKind says who runs the iterations.
-type LoopKind uint8
-
-// The loop kinds.
-const (
-	Serial  LoopKind = iota // one after another
-	Threads                 // independent iterations, spread over the threads of a GPU block; no carried values
-)
 
 // Loop is a counted loop: for Var = Lo; Var < Hi; Var += Step.
 type Loop struct {
@@ -140,7 +121,6 @@ type Range struct {
 	Lo, Hi Index
 	Step   int64 // positive
 	Unroll int   // 0 leaves it to the compiler, 1 forbids, n > 1 asks for n, UnrollFull for all
-	Kind   LoopKind
 }
 
 // UnrollFull asks for complete unrolling of a loop with constant bounds.
@@ -158,14 +138,11 @@ func (r Range) By(step int64) Range { r.Step = step; return r }
 // Unrolled is r with an unroll hint.
 func (r Range) Unrolled(n int) Range { r.Unroll = n; return r }
 
-// OverThreads is r with its iterations spread over the threads of a GPU block.
-func (r Range) OverThreads() Range { r.Kind = Threads; return r }
-
 // ScratchBytes is the thread-private memory a task needs, a multiple of 64.
 func (k *Kernel) ScratchBytes() int64 {
 	var n int64
 	for _, b := range k.Buffers {
-		if b.Space != Global && b.Base == nil {
+		if b.Space != Global {
 			n = max(n, b.Offset+roundUp(b.Bytes(), 64))
 		}
 	}
@@ -176,7 +153,7 @@ func (k *Kernel) ScratchBytes() int64 {
 func (k *Kernel) Args() []*Buffer {
 	var args []*Buffer
 	for _, b := range k.Buffers {
-		if b.Space == Global && b.Base == nil {
+		if b.Space == Global {
 			args = append(args, b)
 		}
 	}

@@ -63,12 +63,3 @@ func (x Index) Sub(y Index) Index { return x.Add(y.Mul(-1)) }
 
 // IsConst reports whether x has no variables.
 func (x Index) IsConst() bool { return len(x.Terms) == 0 }
-
-// Dot is Σ stride·index, the element offset of a position in a strided array.
-func Dot(strides []int64, at ...Index) Index {
-	var r Index
-	for i, x := range at {
-		r = r.Add(x.Mul(strides[i]))
-	}
-	return r
-}

@@ -31,7 +31,6 @@ const (
 	OpMulAdd // a·b+c, one rounding on machines with FMA and two elsewhere
 	OpSqrt
 	OpFloor
-	OpRint  // to nearest even
 	OpMulHi // upper half of the unsigned i32 × i32 → 64-bit product
 
 	// Bits: integers, and masks where it makes sense.
@@ -59,10 +58,7 @@ const (
 	// Horizontal reductions, vector → scalar: halves are combined pairwise
 	// (lane l with lane l+n/2) until one lane is left; lanes a power of two.
 	OpReduceAdd
-	OpReduceMul
-	OpReduceMin
 	OpReduceMax
-	OpReduceAnd
 	OpReduceOr
 
 	// Math calls on f32, expanded by package vmath before emission.
@@ -77,17 +73,9 @@ const (
 	OpPow // x, y → x^y
 	OpMod // x, y → x - y·trunc(x/y), exact
 
-	// DotBF16 acc, a, b: acc + hi(a)·hi(b) + lo(a)·lo(b), where a and b are i32
-	// lanes that hold two bf16 each, lo in the lower half. Without an instruction
-	// for it these are two FMAs, hi first; instructions may round otherwise and
-	// flush subnormals.
-	OpDotBF16
-
 	// Memory and control.
 	OpLoad
 	OpStore
-	OpPrefetch // a hint; no effect
-	OpBarrier  // the threads of a GPU block meet; memory written before is visible after
 	OpFor
 	OpIf // scalar i1 condition; yields of the taken block are the results
 

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"math"
 	"strconv"
@@ -11,21 +10,22 @@ import (
 // String is k as readable text. Values are numbered in order of appearance, so
 // the text does not depend on how k was built.
 func (k *Kernel) String() string {
-	p := &printer{names: map[*Value]string{}, bufs: map[*Buffer]string{}}
-	return p.kernel(k, k.Name, func(b *Buffer, _ int) string { return b.Name })
-}
-
-// Hash is equal for kernels that differ in names alone, so that the code of
-// one serves the other.
-func (k *Kernel) Hash() [sha256.Size]byte {
-	p := &printer{names: map[*Value]string{}, bufs: map[*Buffer]string{}}
-	return sha256.Sum256([]byte(p.kernel(k, "", func(_ *Buffer, i int) string { return "b" + strconv.Itoa(i) })))
+	p := &printer{names: map[*Value]string{}}
+	p.line("kernel %s tasks=%d scratch=%d {", k.Name, k.Tasks, k.ScratchBytes())
+	p.indent++
+	for _, b := range k.Buffers {
+		p.line("%s", p.buffer(b))
+	}
+	p.names[k.Task] = "task"
+	p.block(k.Body)
+	p.indent--
+	p.line("}")
+	return p.Builder.String()
 }
 
 type printer struct {
 	strings.Builder
 	names  map[*Value]string
-	bufs   map[*Buffer]string
 	values int
 	loops  int
 	indent int
@@ -37,25 +37,9 @@ func (p *printer) line(format string, args ...any) {
 	p.WriteByte('\n')
 }
 
-func (p *printer) kernel(k *Kernel, name string, bufName func(*Buffer, int) string) string {
-	p.line("kernel %s tasks=%d scratch=%d {", name, k.Tasks, k.ScratchBytes())
-	p.indent++
-	for i, b := range k.Buffers {
-		p.bufs[b] = bufName(b, i)
-		p.line("%s", p.buffer(b))
-	}
-	p.names[k.Task] = "task"
-	p.block(k.Body)
-	p.indent--
-	p.line("}")
-	return p.String()
-}
-
 func (p *printer) buffer(b *Buffer) string {
-	s := fmt.Sprintf("%s : %s %s[%d]", p.bufs[b], b.Space, b.Elem, b.Len)
+	s := fmt.Sprintf("%s : %s %s[%d]", b.Name, b.Space, b.Elem, b.Len)
 	switch {
-	case b.Base != nil:
-		return s + " view " + p.bufs[b.Base]
 	case b.Space != Global:
 		return s + fmt.Sprintf(" offset %d", b.Offset)
 	case !b.Distinct:
@@ -109,7 +93,7 @@ func (p *printer) stmt(s *Stmt) {
 		words = append(words, "to "+s.Elem.String())
 	case OpStore:
 		words = append(words, "to "+p.ref(s.Ref))
-	case OpLoad, OpPrefetch:
+	case OpLoad:
 		words = append(words, p.ref(s.Ref))
 	}
 	text := strings.Join(words, " ")
@@ -121,7 +105,7 @@ func (p *printer) stmt(s *Stmt) {
 }
 
 func (p *printer) ref(r Ref) string {
-	s := p.bufs[r.Buf] + "[" + p.index(r.Index) + "]"
+	s := r.Buf.Name + "[" + p.index(r.Index) + "]"
 	switch {
 	case r.Gather != nil:
 		s += fmt.Sprintf(" gather %s", p.names[r.Gather])
@@ -169,9 +153,6 @@ func (p *printer) loop(s *Stmt) {
 		head += " unroll full"
 	case l.Unroll != 0:
 		head += fmt.Sprintf(" unroll %d", l.Unroll)
-	}
-	if l.Kind == Threads {
-		head += " threads"
 	}
 	if len(l.Carry) > 0 {
 		var carry []string
@@ -222,11 +203,11 @@ func constant(e Elem, bits uint64) string {
 	var f float64
 	switch e {
 	case F32:
-		f = float64(f32(bits))
+		f = float64(math.Float32frombits(uint32(bits)))
 	case F64:
-		f = f64(bits)
+		f = math.Float64frombits(bits)
 	default:
-		return strconv.FormatInt(signed(e, bits), 10)
+		return strconv.FormatInt(e.Signed(bits), 10)
 	}
 	if math.IsNaN(f) {
 		return fmt.Sprintf("nan(%#x)", bits)

@@ -2,14 +2,13 @@ package kernel
 
 import "fmt"
 
-// row is all the form knows of one op. Emitters keep their own table from ops
-// to instructions, held complete by a test over Ops.
+// row is all the form knows of one op. Emitters and the interpreter keep their own
+// table from ops to what they do, held complete by a test over Ops.
 type row struct {
 	name  string
 	arity int // number of Args; -1 if it varies
 	check func(s *Stmt) error
-	lane  func(e Elem, a [3]uint64) uint64 // lane-wise ops: the result of one lane from operand lanes of element e
-	fold  Op                               // reductions: the op that combines two lanes
+	fold  Op // reductions: the op that combines two lanes
 }
 
 var rows [numOps]row
@@ -31,35 +30,34 @@ func init() {
 		OpExtract:  {name: "extract", arity: 1, check: checkExtract},
 		OpShuffle:  {name: "shuffle", arity: 2, check: checkShuffle},
 
-		OpAdd:    {name: "add", arity: 2, check: typed(same(number)), lane: laneAdd},
-		OpSub:    {name: "sub", arity: 2, check: typed(same(number)), lane: laneSub},
-		OpMul:    {name: "mul", arity: 2, check: typed(same(number)), lane: laneMul},
-		OpDiv:    {name: "div", arity: 2, check: typed(same(number)), lane: laneDiv},
-		OpRem:    {name: "rem", arity: 2, check: typed(same(integer)), lane: laneRem},
-		OpMin:    {name: "min", arity: 2, check: typed(same(number)), lane: laneMin},
-		OpMax:    {name: "max", arity: 2, check: typed(same(number)), lane: laneMax},
-		OpNeg:    {name: "neg", arity: 1, check: typed(same(number)), lane: laneNeg},
-		OpAbs:    {name: "abs", arity: 1, check: typed(same(number)), lane: laneAbs},
-		OpFMA:    {name: "fma", arity: 3, check: typed(same(float)), lane: laneFMA},
-		OpMulAdd: {name: "muladd", arity: 3, check: typed(same(float)), lane: laneFMA},
-		OpSqrt:   {name: "sqrt", arity: 1, check: typed(same(float)), lane: laneSqrt},
-		OpFloor:  {name: "floor", arity: 1, check: typed(same(float)), lane: laneFloor},
-		OpRint:   {name: "rint", arity: 1, check: typed(same(float)), lane: laneRint},
-		OpMulHi:  {name: "mulhi", arity: 2, check: typed(same([]Elem{I32})), lane: laneMulHi},
+		OpAdd:    {name: "add", arity: 2, check: typed(same(number))},
+		OpSub:    {name: "sub", arity: 2, check: typed(same(number))},
+		OpMul:    {name: "mul", arity: 2, check: typed(same(number))},
+		OpDiv:    {name: "div", arity: 2, check: typed(same(number))},
+		OpRem:    {name: "rem", arity: 2, check: typed(same(integer))},
+		OpMin:    {name: "min", arity: 2, check: typed(same(number))},
+		OpMax:    {name: "max", arity: 2, check: typed(same(number))},
+		OpNeg:    {name: "neg", arity: 1, check: typed(same(number))},
+		OpAbs:    {name: "abs", arity: 1, check: typed(same(number))},
+		OpFMA:    {name: "fma", arity: 3, check: typed(same(float))},
+		OpMulAdd: {name: "muladd", arity: 3, check: typed(same(float))},
+		OpSqrt:   {name: "sqrt", arity: 1, check: typed(same(float))},
+		OpFloor:  {name: "floor", arity: 1, check: typed(same(float))},
+		OpMulHi:  {name: "mulhi", arity: 2, check: typed(same([]Elem{I32}))},
 
-		OpAnd:  {name: "and", arity: 2, check: typed(same(bits)), lane: laneAnd},
-		OpOr:   {name: "or", arity: 2, check: typed(same(bits)), lane: laneOr},
-		OpXor:  {name: "xor", arity: 2, check: typed(same(bits)), lane: laneXor},
-		OpNot:  {name: "not", arity: 1, check: typed(same(bits)), lane: laneNot},
-		OpShl:  {name: "shl", arity: 2, check: typed(same(integer)), lane: laneShl},
-		OpLShr: {name: "lshr", arity: 2, check: typed(same(integer)), lane: laneLShr},
-		OpAShr: {name: "ashr", arity: 2, check: typed(same(integer)), lane: laneAShr},
+		OpAnd:  {name: "and", arity: 2, check: typed(same(bits))},
+		OpOr:   {name: "or", arity: 2, check: typed(same(bits))},
+		OpXor:  {name: "xor", arity: 2, check: typed(same(bits))},
+		OpNot:  {name: "not", arity: 1, check: typed(same(bits))},
+		OpShl:  {name: "shl", arity: 2, check: typed(same(integer))},
+		OpLShr: {name: "lshr", arity: 2, check: typed(same(integer))},
+		OpAShr: {name: "ashr", arity: 2, check: typed(same(integer))},
 
-		OpEq:     {name: "eq", arity: 2, check: typed(compare(number)), lane: laneEq},
-		OpNe:     {name: "ne", arity: 2, check: typed(compare(number)), lane: laneNe},
-		OpLt:     {name: "lt", arity: 2, check: typed(compare(number)), lane: laneLt},
-		OpLe:     {name: "le", arity: 2, check: typed(compare(number)), lane: laneLe},
-		OpULt:    {name: "ult", arity: 2, check: typed(compare(integer)), lane: laneULt},
+		OpEq:     {name: "eq", arity: 2, check: typed(compare(number))},
+		OpNe:     {name: "ne", arity: 2, check: typed(compare(number))},
+		OpLt:     {name: "lt", arity: 2, check: typed(compare(number))},
+		OpLe:     {name: "le", arity: 2, check: typed(compare(number))},
+		OpULt:    {name: "ult", arity: 2, check: typed(compare(integer))},
 		OpSelect: {name: "select", arity: 3, check: checkSelect},
 
 		OpConvert: {name: "convert", arity: 1, check: checkConvert},
@@ -67,31 +65,24 @@ func init() {
 		OpRound:   {name: "round", arity: 1, check: checkRound},
 
 		OpReduceAdd: {name: "reduce.add", arity: 1, check: reduces(number), fold: OpAdd},
-		OpReduceMul: {name: "reduce.mul", arity: 1, check: reduces(number), fold: OpMul},
-		OpReduceMin: {name: "reduce.min", arity: 1, check: reduces(number), fold: OpMin},
 		OpReduceMax: {name: "reduce.max", arity: 1, check: reduces(number), fold: OpMax},
-		OpReduceAnd: {name: "reduce.and", arity: 1, check: reduces(bits), fold: OpAnd},
 		OpReduceOr:  {name: "reduce.or", arity: 1, check: reduces(bits), fold: OpOr},
 
-		OpExp:     {name: "exp", arity: 1, check: typed(same(f32)), lane: mathLane(OpExp)},
-		OpLog:     {name: "log", arity: 1, check: typed(same(f32)), lane: mathLane(OpLog)},
-		OpTanh:    {name: "tanh", arity: 1, check: typed(same(f32)), lane: mathLane(OpTanh)},
-		OpErf:     {name: "erf", arity: 1, check: typed(same(f32)), lane: mathLane(OpErf)},
-		OpRsqrt:   {name: "rsqrt", arity: 1, check: typed(same(f32)), lane: mathLane(OpRsqrt)},
-		OpSigmoid: {name: "sigmoid", arity: 1, check: typed(same(f32)), lane: mathLane(OpSigmoid)},
-		OpSin:     {name: "sin", arity: 1, check: typed(same(f32)), lane: mathLane(OpSin)},
-		OpCos:     {name: "cos", arity: 1, check: typed(same(f32)), lane: mathLane(OpCos)},
-		OpPow:     {name: "pow", arity: 2, check: typed(same(f32)), lane: mathLane(OpPow)},
-		OpMod:     {name: "mod", arity: 2, check: typed(same(f32)), lane: mathLane(OpMod)},
+		OpExp:     {name: "exp", arity: 1, check: typed(same(f32))},
+		OpLog:     {name: "log", arity: 1, check: typed(same(f32))},
+		OpTanh:    {name: "tanh", arity: 1, check: typed(same(f32))},
+		OpErf:     {name: "erf", arity: 1, check: typed(same(f32))},
+		OpRsqrt:   {name: "rsqrt", arity: 1, check: typed(same(f32))},
+		OpSigmoid: {name: "sigmoid", arity: 1, check: typed(same(f32))},
+		OpSin:     {name: "sin", arity: 1, check: typed(same(f32))},
+		OpCos:     {name: "cos", arity: 1, check: typed(same(f32))},
+		OpPow:     {name: "pow", arity: 2, check: typed(same(f32))},
+		OpMod:     {name: "mod", arity: 2, check: typed(same(f32))},
 
-		OpDotBF16: {name: "dotbf16", arity: 3, check: checkDot},
-
-		OpLoad:     {name: "load", check: checkAccess},
-		OpStore:    {name: "store", arity: 1, check: checkAccess},
-		OpPrefetch: {name: "prefetch", check: checkAccess},
-		OpBarrier:  {name: "barrier"},
-		OpFor:      {name: "for", arity: -1, check: checkFor},
-		OpIf:       {name: "if", arity: 1, check: checkIf},
+		OpLoad:  {name: "load", check: checkAccess},
+		OpStore: {name: "store", arity: 1, check: checkAccess},
+		OpFor:   {name: "for", arity: -1, check: checkFor},
+		OpIf:    {name: "if", arity: 1, check: checkIf},
 	}
 }
 

@@ -25,17 +25,6 @@ const (
 	I1          = Elem(dtype.Count) // one lane of a mask
 )
 
-// Memory lists the element types of buffers.
-func Memory() []Elem {
-	var all []Elem
-	for _, d := range dtype.All() {
-		if e := Elem(d); e.Register() != InvalidElem {
-			all = append(all, e)
-		}
-	}
-	return all
-}
-
 // DType is the dtype that e is; Invalid for I1.
 func (e Elem) DType() dtype.DType {
 	if e == I1 {
@@ -80,6 +69,14 @@ func (e Elem) IsFloat() bool { return e == F32 || e == F64 }
 // IsInt reports whether e is an integer register type (masks excluded).
 func (e Elem) IsInt() bool { return e == I32 || e == I64 }
 
+// Signed is the integer that the bits of an integer register are.
+func (e Elem) Signed(bits uint64) int64 {
+	if e == I32 {
+		return int64(int32(bits))
+	}
+	return int64(bits)
+}
+
 // Type is a register type: a scalar when Lanes is 1, else a vector.
 type Type struct {
 	Elem  Elem
@@ -109,7 +106,6 @@ type Machine struct {
 	Registers  int  // vector registers
 	FMA        bool // fused multiply-add in hardware
 	Masked     bool // masked loads and stores in hardware, for every element size
-	DotBF16    bool // bf16 pair dot product into f32 (AVX512-BF16, Arm BF16)
 	L1, L2, L3 int  // bytes of data cache: L1 and L2 of one core, L3 shared
 }
 

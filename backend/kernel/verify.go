@@ -27,9 +27,6 @@ func (v *verifier) kernel(k *Kernel) error {
 		if b.Elem.Bytes() == 0 || b.Len < 0 {
 			return fmt.Errorf("buffer %d %s has element %s and length %d", i, b.Name, b.Elem, b.Len)
 		}
-		if b.Base != nil && !v.bufs[b.Base] {
-			return fmt.Errorf("view %s of an undeclared buffer", b.Name)
-		}
 		v.bufs[b] = true
 	}
 	for i, b := range k.Args() {

@@ -100,19 +100,14 @@ func text(p uintptr) string {
 		return ""
 	}
 	n := uintptr(0)
-	for *(*byte)(pointer(p + n)) != 0 {
+	for *(*byte)(foreign.Pointer(p + n)) != 0 {
 		n++
 	}
 	return string(view(p, n))
 }
 
 // view is n bytes of LLVM's memory, valid until LLVM frees them.
-func view(p, n uintptr) []byte { return unsafe.Slice((*byte)(pointer(p)), n) }
-
-// pointer turns an address in C memory, which Go's collector does not move or
-// track, into a pointer; the indirection keeps `go vet` from taking it for
-// arithmetic on a Go object.
-func pointer(p uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
+func view(p, n uintptr) []byte { return unsafe.Slice((*byte)(foreign.Pointer(p)), n) }
 
 // takeMessage copies and frees a message that LLVM handed over.
 func (c *api) takeMessage(p uintptr) string {

@@ -3,6 +3,7 @@ package llvm
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // sink collects what LLVM reports about one compilation. Without a handler
@@ -22,40 +23,27 @@ func (s *sink) String() string {
 // sinks finds the sink of a compilation by the number that LLVM passes back: a
 // Go pointer must not be kept by C.
 type sinks struct {
-	mu   sync.Mutex
-	last uintptr
-	open map[uintptr]*sink
+	last atomic.Uintptr
+	open sync.Map // of *sink
 }
 
 func (d *sinks) add() (uintptr, *sink) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.last++
-	s := &sink{}
-	d.open[d.last] = s
-	return d.last, s
+	id, s := d.last.Add(1), &sink{}
+	d.open.Store(id, s)
+	return id, s
 }
 
-func (d *sinks) remove(id uintptr) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.open, id)
-}
-
-func (d *sinks) get(id uintptr) *sink {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.open[id]
-}
+func (d *sinks) remove(id uintptr) { d.open.Delete(id) }
 
 // diagnose is LLVM's diagnostic handler. Remarks and warnings are dropped: the
 // text is generated, so nobody could act on them.
 func (l *Library) diagnose(info, id uintptr) {
-	s := l.diagnostics.get(id)
-	if s == nil || l.c.GetDiagInfoSeverity(info) != severityError {
+	found, ok := l.diagnostics.open.Load(id)
+	if !ok || l.c.GetDiagInfoSeverity(info) != severityError {
 		return
 	}
 	msg := l.c.takeMessage(l.c.GetDiagInfoDescription(info))
+	s := found.(*sink)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.errors = append(s.errors, msg)

@@ -7,9 +7,6 @@ import (
 	"ptc/backend/llvm/target"
 )
 
-// DriverSymbol is the function that Driver defines.
-const DriverSymbol = "ptc_replay"
-
 // Spinning before a waiting thread gives up its processor: a barrier of threads
 // that all run is passed within a few microseconds, so whoever waits longer
 // waits for a thread that has no processor.

@@ -106,7 +106,6 @@ func openOne(name string) (*Library, error) {
 	if l.major < minMajor {
 		return nil, fmt.Errorf("is version %s, and %d is the first that fits", l.Version(), minMajor)
 	}
-	l.diagnostics.open = map[uintptr]*sink{}
 	l.handler = foreign.Callback(l.diagnose)
 	return l, l.c.initTargets(h)
 }

@@ -110,9 +110,7 @@ func TrainOn(p *program.Plan, steps, below int) (*Run, error) {
 		if err := m.ReadBytes(t.Path, raw); err != nil {
 			return nil, err
 		}
-		if r.Params[t.Path], err = floats(t.DType, raw); err != nil {
-			return nil, err
-		}
+		r.Params[t.Path] = floats(t.DType, raw)
 	}
 	return r, nil
 }
@@ -125,10 +123,7 @@ func (r *Run) first(step *exec.Program) error {
 		r.Grads[g.Path] = make([]float64, g.Elems())
 	}
 	err := step.RunWithGradients(func(g exec.Tensor, s exec.Slice) error {
-		x, err := floats(g.DType, s.Bytes)
-		if err != nil {
-			return err
-		}
+		x := floats(g.DType, s.Bytes)
 		covered[g.Path] += len(x)
 		return place(r.Grads[g.Path], g.Shape, s.Lo, s.Hi, x)
 	})
@@ -178,7 +173,7 @@ func batch(f exec.Field, step, field uint64, below int) []byte {
 	out := make([]byte, 0, 4*n)
 	for range n {
 		var bits uint32
-		if f.DType == dtype.I32.String() {
+		if f.DType == dtype.I32 {
 			bits = uint32(r.IntN(below))
 		} else {
 			bits = math.Float32bits(float32(r.NormFloat64()))
@@ -188,12 +183,8 @@ func batch(f exec.Field, step, field uint64, below int) []byte {
 	return out
 }
 
-func floats(name string, raw []byte) ([]float64, error) {
-	d, ok := dtype.Parse(name)
-	if !ok {
-		return nil, fmt.Errorf("a tensor of %s", name)
-	}
+func floats(d dtype.DType, raw []byte) []float64 {
 	out := make([]float64, len(raw)/d.Size())
 	d.Decode(out, raw)
-	return out, nil
+	return out
 }

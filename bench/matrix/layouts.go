@@ -53,8 +53,28 @@ func (l Layout) For(m Model) bool {
 	return strings.Contains(" "+l.Models+" ", " "+m.Name+" ")
 }
 
-// word is a name, then its numbers.
-var word = regexp.MustCompile(`^(dp|fsdp|kvtp|tp|cp|zz|gather|node|ep|ex|on|z)(\d+)$`)
+// word is a name, then its number.
+var word = regexp.MustCompile(`^([a-z]+)(\d+)$`)
+
+// words are what a name with a number stands for.
+var words = map[string]struct {
+	axis  string // of the mesh, of that size
+	rule  string // with the number for %n, and the model's tensor axes for %t
+	batch bool   // the axis shards the batch
+}{
+	"dp":     {"dp", "", true},
+	"z":      {"", "zero %n over dp", false},
+	"fsdp":   {"fsdp", "zero 3 over fsdp", true},
+	"tp":     {"tp", "shard %t over tp", false},
+	"kvtp":   {"tp", "shard %t, kv over tp", false},
+	"cp":     {"cp", "shard seq over cp", false},
+	"zz":     {"cp", "shard seq over cp { order = zigzag }", false},
+	"gather": {"cp", "shard seq over cp { attention = gather }", false},
+	"node":   {"node", "", true},
+	"ep":     {"ep", "shard experts over ep", true},
+	"ex":     {"ex", "shard experts over ex", false},
+	"on":     {"on", "", false},
+}
 
 // Rules is the body of the layout in the language.
 func (l Layout) Rules(m Model) (string, error) {
@@ -63,46 +83,21 @@ func (l Layout) Rules(m Model) (string, error) {
 	axis := func(name, size string) { mesh = append(mesh, name+" = "+size) }
 	for _, w := range strings.Fields(l.Spec) {
 		if p := word.FindStringSubmatch(w); p != nil {
-			name, size := p[1], p[2]
-			switch name {
-			case "z":
-				add("zero %s over dp", size)
-				continue
-			case "kvtp":
-				axis("tp", size)
-				add("shard %s, kv over tp", m.Tensor)
-				continue
+			x, ok := words[p[1]]
+			if !ok {
+				return "", fmt.Errorf("layout %q: what is %q?", l.Spec, w)
 			}
-			if name == "zz" || name == "gather" {
-				axis("cp", size)
-			} else {
-				axis(name, size)
+			if x.axis != "" {
+				axis(x.axis, p[2])
 			}
-			switch name {
-			case "dp":
-				batch = append(batch, name)
-			case "fsdp":
-				batch = append(batch, name)
-				add("zero 3 over fsdp")
-			case "tp":
-				add("shard %s over tp", m.Tensor)
-			case "cp":
-				add("shard seq over cp")
-			case "zz":
-				add("shard seq over cp { order = zigzag }")
-			case "gather":
-				add("shard seq over cp { attention = gather }")
-			case "node":
-				batch = append(batch, name)
-			case "ep":
-				over := name
-				if slices.Contains(batch, "node") {
-					over = "(node, ep)"
-				}
-				batch = append(batch, name)
-				add("shard experts over %s", over)
-			case "ex":
-				add("shard experts over ex")
+			if p[1] == "ep" && slices.Contains(batch, "node") {
+				x.rule = "shard experts over (node, ep)"
+			}
+			if x.rule != "" {
+				add("%s", strings.NewReplacer("%n", p[2], "%t", m.Tensor).Replace(x.rule))
+			}
+			if x.batch {
+				batch = append(batch, x.axis)
 			}
 			continue
 		}

@@ -111,3 +111,12 @@ func perceptrons() (out []Layout) {
 	}
 	return out
 }
+
+// Native names the rows of each model that run as native code with every change: it
+// takes longer to compile.
+var Native = map[string][]string{
+	"mlp":   {"dp2 z3 tp2"},
+	"gpt":   {"dp2 z1 1f1b:2:2 tp2 sp (layers=3)", "cp3", "dp2 z3 zz4 tp2 (seq=16)"},
+	"llama": {"zz2 + recompute Block"},
+	"moe":   {"dp2 ep2 tp2"},
+}

@@ -372,7 +372,7 @@ func compileDamaged(text, layout string, all bool) (bug error) {
 	case err != nil && !ok:
 		return fmt.Errorf("an error without a code: %w", err)
 	case ok:
-		diag.Render(errs, source)
+		diag.Plain.Render(errs, source)
 		for _, e := range errs {
 			if e.Code == "" || strings.Contains(e.Msg, "internal error") {
 				return fmt.Errorf("not a user's error: %w", e)
@@ -424,7 +424,7 @@ func TestEverythingCompiles(t *testing.T) {
 	for _, layout := range []string{"first", "second"} {
 		if _, r, err := compiler.Compile(compiler.Options{File: "everything.ptl", Source: []byte(everything), Layout: layout, Target: "ref"}); err != nil {
 			errs, _ := diag.As(err)
-			t.Errorf("%s: %v\n%s", layout, err, diag.Render(errs, r.Source))
+			t.Errorf("%s: %v\n%s", layout, err, diag.Plain.Render(errs, r.Source))
 		}
 	}
 }

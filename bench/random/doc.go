@@ -8,5 +8,5 @@
 // Invariant: a seed gives the same text for ever on every machine, as long as
 // the generator is the same. A case that the compiler refuses is refused with a
 // diagnostic that has a code and a place; all others run and agree.
-// Imports bench/matrix, compiler, internal/diag, runtime; tests also ir/verify, lang.
+// All of it is tests: flags of `go test` choose how many cases and which (README.md).
 package random

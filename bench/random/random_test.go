@@ -1,37 +1,31 @@
 package random
 
 import (
+	"flag"
 	"os"
 	"runtime"
-	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 
 	"ptc/backend/llvm"
 	"ptc/bench/matrix"
 	"ptc/ir/pipeline"
 )
 
-// cases is how many seeds a test runs: PTC_RANDOM, or few enough for every
-// change. `make random` runs thousands.
-func cases(t *testing.T, few int) int {
-	t.Helper()
-	text := os.Getenv("PTC_RANDOM")
-	if text == "" {
-		return few
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		t.Fatalf("PTC_RANDOM=%q is not a number of cases", text)
-	}
-	return n
-}
+var (
+	caseCount   = flag.Int("cases", 0, "how many random cases to train (default few enough for every change)")
+	caseFrom    = flag.Uint64("from", 1, "the first seed of random cases")
+	printCases  = flag.Bool("print", false, "with -v: print the program of every random case")
+	keepFailing = flag.Bool("whole", false, "report failing cases as they are, not made smaller")
+)
 
 // TestRandomLayouts: random models under random layouts are what one device
 // computes, in f64.
 func TestRandomLayouts(t *testing.T) {
-	compare(t, matrix.Target{Name: "ref:f64", Tolerance: 1e-10}, cases(t, 80), New)
+	compare(t, matrix.Target{Name: "ref:f64", Tolerance: 1e-10}, 80, New)
 }
 
 // TestRandomLayoutsNatively is the same for native code in f32.
@@ -42,55 +36,50 @@ func TestRandomLayoutsNatively(t *testing.T) {
 		}
 		t.Fatal(err)
 	}
-	compare(t, matrix.Target{Name: "cpu", Tolerance: 1e-5}, max(1, cases(t, 80)/10), func(seed uint64) *Case { return New(seed + 1<<32).Smooth() })
+	compare(t, matrix.Target{Name: "cpu", Tolerance: 1e-5}, 8, func(seed uint64) *Case { return New(seed + 1<<32).Smooth() })
 }
 
-func compare(t *testing.T, target matrix.Target, n int, of func(seed uint64) *Case) {
-	results := run(target, n, of)
-	refused, several := 0, 0
-	for i, r := range results {
-		c := of(uint64(i + 1))
-		if c.Devices() > 1 {
-			several++
-		}
-		if r.Refused != "" {
-			refused++
-			t.Logf("seed %d is refused: %s", c.Seed, r.Refused)
-			continue
-		}
-		if !r.OK() {
-			small := c.Minimize(target)
-			t.Errorf("seed %d: %s\nmade small:\n%s\n%s\n%s", c.Seed, r.Result, small.Source(), small.Run(target).Result, small.Blame())
-		}
+// compare runs -cases cases, or few, as many at a time as there are processors.
+func compare(t *testing.T, target matrix.Target, few int, of func(seed uint64) *Case) {
+	n := *caseCount
+	if n < 1 {
+		n = few
 	}
-	if refused*10 > n {
-		t.Errorf("%d of %d layouts are refused: the generator is to make legal ones", refused, n)
-	}
-	if several*10 < n*8 {
-		t.Errorf("%d of %d cases have several devices", several, n)
-	}
-}
-
-// run runs the first n seeds, as many at a time as there are processors.
-func run(target matrix.Target, n int, of func(seed uint64) *Case) []Result {
-	out := make([]Result, n)
-	next := make(chan int)
-	var wait sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
-			for i := range next {
-				out[i] = of(uint64(i + 1)).Run(target)
+	var refused, several atomic.Int64
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		group.Go(func() error {
+			c := of(*caseFrom + uint64(i))
+			r := c.Run(target)
+			if *printCases {
+				t.Logf("%s\n%s", c.Source(), r)
 			}
-		}()
+			if c.Devices() > 1 {
+				several.Add(1)
+			}
+			switch {
+			case r.Refused != "":
+				refused.Add(1)
+				t.Logf("seed %d is refused: %s", c.Seed, r.Refused)
+			case !r.OK():
+				small := c
+				if !*keepFailing {
+					small = c.Minimize(target)
+				}
+				t.Errorf("seed %d, %d devices: %s\nmade small:\n%s\n%s\n%s", c.Seed, c.Devices(), r.Result, small.Source(), small.Run(target).Result, small.Blame())
+			}
+			return nil
+		})
 	}
-	for i := range out {
-		next <- i
+	_ = group.Wait() // each case has reported its failure
+	t.Logf("%d cases, %d refused", n, refused.Load())
+	if int(refused.Load())*10 > n {
+		t.Errorf("%d of %d layouts are refused: the generator is to make legal ones", refused.Load(), n)
 	}
-	close(next)
-	wait.Wait()
-	return out
+	if int(several.Load())*10 < n*8 {
+		t.Errorf("%d of %d cases have several devices", several.Load(), n)
+	}
 }
 
 // TestKindsOccur: among the first cases is everything that the generator knows,

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -44,15 +43,12 @@ func (a *app) check(path string, f *sourceFlags, asJSON bool) error {
 	if err != nil {
 		return compileError(err, u.sources(r))
 	}
-	text := checkTable(found)
 	if asJSON {
-		j, err := json.MarshalIndent(found, "", "  ")
-		if err != nil {
-			return err
-		}
-		text = string(j) + "\n"
+		err = a.printJSON(found)
+	} else {
+		err = a.print(checkTable(found))
 	}
-	if err := a.print([]byte(text)); err != nil {
+	if err != nil {
 		return err
 	}
 	if bad := found.First(); bad != nil {

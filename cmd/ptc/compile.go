@@ -147,7 +147,7 @@ func (d *dumper) hook(index int, name string, text func() string, _ time.Duratio
 		if len(d.printAfter) > 1 || d.printAfter[0] == "all" {
 			head = fmt.Sprintf("// ---- %02d-%s\n", index, name)
 		}
-		d.err = d.app.print([]byte(head + text()))
+		d.err = d.app.print(head + text())
 	}
 	return d.err
 }

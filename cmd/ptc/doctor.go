@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -70,16 +69,13 @@ func (a *app) doctor(asJSON bool, require []string) error {
 			return usagef("nothing called `%s` for --require: %w", name, err)
 		}
 	}
-	h := examine()
-	text := h.text()
+	h, err := examine(), error(nil)
 	if asJSON {
-		j, err := json.MarshalIndent(h, "", "  ")
-		if err != nil {
-			return err
-		}
-		text = string(j) + "\n"
+		err = a.printJSON(h)
+	} else {
+		err = a.print(h.text())
 	}
-	if err := a.print([]byte(text)); err != nil {
+	if err != nil {
 		return err
 	}
 	for _, name := range require {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,14 +37,10 @@ more than the arena.`,
 			if err != nil {
 				return err
 			}
-			if !asJSON {
-				return a.print([]byte(explain.Text(plan, section.value)))
+			if asJSON {
+				return a.printJSON(explain.Describe(plan))
 			}
-			text, err := json.MarshalIndent(explain.Describe(plan), "", "  ")
-			if err != nil {
-				return err
-			}
-			return a.print(append(text, '\n'))
+			return a.print(explain.Text(plan, section.value))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

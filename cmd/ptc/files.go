@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -126,7 +127,7 @@ func oneSource(name string, text []byte) sources {
 // that is replaced hands on its permissions.
 func (a *app) writeFile(path string, data []byte) error {
 	if path == stdio {
-		return a.print(data)
+		return a.print(string(data))
 	}
 	defer a.signals.hold()()
 	f, err := atomicfile.Create(path)
@@ -156,9 +157,18 @@ func wrapWrite(path string, err error) error {
 	return fmt.Errorf("cannot write %s: %w", path, cause(err))
 }
 
+// printJSON writes a value to the standard output, for programs.
+func (a *app) printJSON(v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return a.print(string(text) + "\n")
+}
+
 // print writes a finished text to the standard output.
-func (a *app) print(text []byte) error {
-	if _, err := a.out.Write(text); err != nil {
+func (a *app) print(text string) error {
+	if _, err := io.WriteString(a.out, text); err != nil {
 		return fileError(wrapWrite("the standard output", err))
 	}
 	return nil

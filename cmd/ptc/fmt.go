@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 
 	"ptc/compiler"
@@ -73,13 +74,13 @@ func (a *app) format(path string, check, diff bool) (changed bool, err error) {
 	changed = !bytes.Equal(src, out)
 	switch {
 	case diff && changed:
-		return true, a.print([]byte(unified(path, string(src), string(out))))
+		return true, a.print(udiff.Unified(path, path+" (formatted)", string(src), string(out)))
 	case check && changed:
-		return true, a.print([]byte(path + "\n"))
+		return true, a.print(path + "\n")
 	case check || diff:
 		return false, nil
 	case path == stdio:
-		return changed, a.print(out)
+		return changed, a.print(string(out))
 	case changed:
 		return true, a.writeFile(path, out)
 	}

@@ -52,5 +52,5 @@ func (a *app) newProject(dir string) error {
 			return err
 		}
 	}
-	return a.print([]byte(fmt.Sprintf("%s is ready. Now:\n  cd %s\n  ptc compile model.ptl\n  ptc run model.bin\n", dir, dir)))
+	return a.print(fmt.Sprintf("%s is ready. Now:\n  cd %s\n  ptc compile model.ptl\n  ptc run model.bin\n", dir, dir))
 }

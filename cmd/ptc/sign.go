@@ -55,13 +55,9 @@ Passwords are asked for on a terminal, and otherwise a line of the standard inpu
 }
 
 func (a *app) sign(path, key string) error {
-	data, err := program.ReadBytes(path)
+	plan, data, err := program.Read(path)
 	if err != nil {
 		return fileError(err)
-	}
-	plan, err := program.Decode(data)
-	if err != nil {
-		return fileError(&program.FileError{Path: path, Err: err})
 	}
 	secret, err := signature.ReadSecret(key)
 	if err != nil {

@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"math/rand"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/aymanbagabas/go-udiff"
 )
 
 func TestNew(t *testing.T) {
@@ -68,12 +71,20 @@ func TestFmtGoesOnAfterABadFile(t *testing.T) {
 	}
 }
 
+// splitLines keeps the line ends.
+func splitLines(s string) []string {
+	return slices.DeleteFunc(strings.SplitAfter(s, "\n"), func(l string) bool { return l == "" })
+}
+
 // patch applies a unified difference, and fails where it does not fit.
 func patch(t *testing.T, text, diff string) string {
 	t.Helper()
 	lines := splitLines(text)
 	var out []string
 	at := 0
+	if diff == "" {
+		return text
+	}
 	body := splitLines(diff)[2:]
 	for i := 0; i < len(body); i++ {
 		l := body[i]
@@ -122,8 +133,8 @@ func TestUnified(t *testing.T) {
 			return b.String()
 		}
 		a, b := random(), random()
-		if got := patch(t, a, unified("x", a, b)); got != b {
-			t.Fatalf("from %q the difference leads to %q, not %q:\n%s", a, got, b, unified("x", a, b))
+		if got := patch(t, a, udiff.Unified("x", "x (formatted)", a, b)); got != b {
+			t.Fatalf("from %q the difference leads to %q, not %q:\n%s", a, got, b, udiff.Unified("x", "x (formatted)", a, b))
 		}
 	}
 	// The fewest lines, in hunks with three lines around.
@@ -133,13 +144,13 @@ func TestUnified(t *testing.T) {
 	}
 	before := strings.Join(lines, "")
 	lines[5], lines[30] = "five\n", "thirty\n"
-	diff := unified("x", before, strings.Join(lines, ""))
+	diff := udiff.Unified("x", "x (formatted)", before, strings.Join(lines, ""))
 	if !strings.Contains(diff, "@@ -3,7 +3,7 @@\n") || !strings.Contains(diff, "@@ -28,7 +28,7 @@\n") || strings.Count(diff, "\n") != 2+2*(1+8) {
 		t.Errorf("the difference is\n%s", diff)
 	}
 	// Too different to be compared line by line.
-	long, other := strings.Repeat("a\n", maxEdits), strings.Repeat("b\n", maxEdits)
-	if patch(t, long, unified("x", long, other)) != other {
+	long, other := strings.Repeat("a\n", 2000), strings.Repeat("b\n", 2000)
+	if patch(t, long, udiff.Unified("x", "x (formatted)", long, other)) != other {
 		t.Error("the difference of long texts is wrong")
 	}
 }

@@ -68,16 +68,12 @@ func visible(text string) string {
 }
 
 func (a *app) verify(path string, sources bool) error {
-	data, err := program.ReadBytes(path)
+	plan, data, err := program.Read(path)
 	if err != nil {
 		return fileError(err)
 	}
-	plan, err := program.Decode(data)
-	if err != nil {
-		return fileError(&program.FileError{Path: path, Err: err})
-	}
 	if sources {
-		if err := a.print([]byte(sourcesOf(plan))); err != nil {
+		if err := a.print(sourcesOf(plan)); err != nil {
 			return err
 		}
 	}
@@ -90,7 +86,7 @@ func (a *app) verify(path string, sources bool) error {
 		return err // the compiler made an invalid plan
 	}
 	if bytes.Equal(data, same) {
-		return a.print([]byte(fmt.Sprintf("%s: its %s are what its sources compile to, for %s\n", path, units.Bytes(int64(len(data))), plan.Target)))
+		return a.print(fmt.Sprintf("%s: its %s are what its sources compile to, for %s\n", path, units.Bytes(int64(len(data))), plan.Target))
 	}
 	if again, err = program.Decode(same); err != nil {
 		return err

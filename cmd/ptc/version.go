@@ -28,7 +28,7 @@ func newVersion(a *app) *cobra.Command {
 		Example: "  ptc version",
 		Args:    exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			return a.print([]byte("ptc " + versionLine() + "\n"))
+			return a.print("ptc " + versionLine() + "\n")
 		},
 	}
 }

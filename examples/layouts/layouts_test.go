@@ -387,10 +387,13 @@ func same(t *testing.T, want, got *outcome) {
 // losses is a sink that keeps the loss of each step, then that of validation.
 type losses struct{ all []float64 }
 
-func (l *losses) Start(metrics.Start)           {}
-func (l *losses) Step(s metrics.Step)           { l.all = append(l.all, s.Loss) }
-func (l *losses) Validation(metrics.Validation) {}
-func (l *losses) Checkpoint(metrics.Checkpoint) {}
-func (l *losses) Warning(string)                {}
-func (l *losses) End(e metrics.End)             { l.all = append(l.all, e.ValLoss) }
-func (l *losses) Close() error                  { return nil }
+func (l *losses) Tell(e metrics.Event) {
+	switch e := e.(type) {
+	case *metrics.Step:
+		l.all = append(l.all, e.Loss)
+	case *metrics.End:
+		l.all = append(l.all, e.ValLoss)
+	}
+}
+
+func (l *losses) Close() error { return nil }

@@ -59,11 +59,7 @@ func parameters(t *testing.T, name string) map[string][]byte {
 	defer f.Close()
 	out := map[string][]byte{}
 	for _, x := range f.Tensors() {
-		n := x.DType.Size()
-		for _, d := range x.Shape {
-			n *= d
-		}
-		b := make([]byte, n)
+		b := make([]byte, x.Bytes())
 		if err := f.ReadSlice(x.Name, safetensors.Slice{}, b); err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,7 @@ var layers = map[string][]string{
 	"runtime/program": {"internal/dtype", "internal/progress", "internal/ranges", "internal/regular"}, // the plan is data
 	// The seam: what runs a plan is below it, and all else of the runtime above.
 	"runtime/device":      {"runtime/program"},
-	"runtime/device/host": {"runtime/device", "runtime/native", "runtime/program"},
+	"runtime/device/host": {"internal/units", "runtime/device", "runtime/native", "runtime/program"},
 	"runtime":             {"internal/dtype", "internal/foreign", "internal/philox", "internal/ranges", "internal/regular", "internal/units"},
 
 	"stdlib":          nil,
@@ -70,7 +70,7 @@ var layers = map[string][]string{
 }
 
 // helpers are packages for tests; only tests and other helpers import them.
-var helpers = []string{"internal/golden", "ir/irtest", "passes/passtest", "runtime/device/fake"}
+var helpers = []string{"backend/kernel/kerneltest", "internal/golden", "ir/irtest", "passes/passtest", "runtime/device/fake"}
 
 // libraries says where a library that shapes the code around it may be used
 // (besides tests), so that it can be replaced.

@@ -36,7 +36,7 @@ func TestRender(t *testing.T) {
 		{Code: "E0203", Pos: Pos{"m.ptl", 2, 24}, Len: 4, Msg: "unknown axis `embd`", Want: "one of batch, embed", Hint: "did you mean `embed`?",
 			Note: []Note{{Pos{"m.ptl", 1, 7}, "declared here"}}},
 	}
-	got := Render(l, func(string) (string, bool) { return src, true })
+	got := Plain.Render(l, func(string) (string, bool) { return src, true })
 	want := strings.Join([]string{
 		"error[E0203]: unknown axis `embd`",
 		"  --> m.ptl:2:24",
@@ -52,7 +52,7 @@ func TestRender(t *testing.T) {
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if s := Render(List{{Msg: "a\x1b[31mb", Pos: Pos{"m.ptl", 9, 9}}}, func(string) (string, bool) { return "", false }); strings.Contains(s, "\x1b") || !strings.Contains(s, "m.ptl:9:9") {
+	if s := Plain.Render(List{{Msg: "a\x1b[31mb", Pos: Pos{"m.ptl", 9, 9}}}, func(string) (string, bool) { return "", false }); strings.Contains(s, "\x1b") || !strings.Contains(s, "m.ptl:9:9") {
 		t.Error(s)
 	}
 }
@@ -61,7 +61,7 @@ func TestRender(t *testing.T) {
 func TestColors(t *testing.T) {
 	l := List{{Code: "E0203", Pos: Pos{"m.ptl", 1, 3}, Len: 2, Msg: "m", Want: "w", Hint: "h", Note: []Note{{Pos{"m.ptl", 1, 1}, "n"}}}}
 	source := func(string) (string, bool) { return "a bc\n", true }
-	plain, colored := Render(l, source), ANSI.Render(l, source)
+	plain, colored := Plain.Render(l, source), ANSI.Render(l, source)
 	if colored == plain || regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(colored, "") != plain {
 		t.Errorf("in color\n%s\nplain\n%s", colored, plain)
 	}

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Render writes every diagnostic the way a terminal shows it:
+// Render writes every diagnostic, in this style, the way a terminal shows it:
 //
 //	error[E0203]: unknown axis `embedd`
 //	  --> gpt.ptl:14:23
@@ -17,9 +17,6 @@ import (
 //
 // The position is also printed as file:line:col. source returns the text of a
 // file, or false; where there is none the source lines are left out.
-func Render(l List, source func(file string) (string, bool)) string { return Plain.Render(l, source) }
-
-// Render is the function of that name, in this style.
 func (s Style) Render(l List, source func(file string) (string, bool)) string {
 	r := renderer{source: source, style: s}
 	for i, e := range l {

@@ -15,7 +15,7 @@ func Bytes(n int64) string {
 		return fmt.Sprintf("%d B", n)
 	}
 	v, unit := float64(n), ""
-	for _, unit = range []string{"KiB", "MiB", "GiB", "TiB", "PiB"} {
+	for _, unit = range []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"} {
 		if v /= 1024; v < 999.5 {
 			break
 		}

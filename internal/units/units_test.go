@@ -8,7 +8,7 @@ import (
 func TestTexts(t *testing.T) {
 	for _, c := range [][2]string{
 		{Bytes(0), "0 B"}, {Bytes(1023), "1023 B"}, {Bytes(1024), "1.00 KiB"},
-		{Bytes(1023 * 1024), "1.00 MiB"}, {Bytes(12345678), "11.8 MiB"}, {Bytes(1 << 62), "4096 PiB"},
+		{Bytes(1023 * 1024), "1.00 MiB"}, {Bytes(12345678), "11.8 MiB"}, {Bytes(1 << 62), "4.00 EiB"},
 		{Count(999, ""), "999"}, {Count(1000, ""), "1.00k"}, {Count(999600, ""), "1.00M"},
 		{Count(123456, "FLOP"), "123 kFLOP"}, {Count(0, "FLOP"), "0 FLOP"}, {Count(2e18, "FLOP"), "2.00 EFLOP"},
 		{Duration(1500 * time.Nanosecond), "2 us"}, {Duration(12 * time.Millisecond), "12 ms"}, {Duration(2500 * time.Millisecond), "2.50 s"},

@@ -168,8 +168,8 @@ func TestMistakes(t *testing.T) {
 		if len(errs) == 0 {
 			errs = Check(m)
 		}
-		if len(errs) != 1 || !strings.Contains(diag.Render(errs, nil), want) {
-			t.Errorf("%s: expected %q, found\n%s", text, want, diag.Render(errs, nil))
+		if len(errs) != 1 || !strings.Contains(diag.Plain.Render(errs, nil), want) {
+			t.Errorf("%s: expected %q, found\n%s", text, want, diag.Plain.Render(errs, nil))
 		}
 	}
 }

@@ -64,7 +64,7 @@ func run(t *testing.T, in *txtar.Archive) *txtar.Archive {
 		}
 		tree, errs := Parse(f.Name, f.Data)
 		if len(errs) > 0 {
-			add("errors", diag.Render(errs, func(string) (string, bool) { return string(f.Data), true }))
+			add("errors", diag.Plain.Render(errs, func(string) (string, bool) { return string(f.Data), true }))
 			continue
 		}
 		if strings.Contains(outputs, "ast") {

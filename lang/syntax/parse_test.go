@@ -63,7 +63,7 @@ func checkSource(t testing.TB, src []byte) {
 			t.Fatalf("an incomplete error: %v", e)
 		}
 	}
-	diag.Render(errs, source)
+	diag.Plain.Render(errs, source)
 	if tree == nil {
 		return
 	}

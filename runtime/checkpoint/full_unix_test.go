@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/checkpoint/safetensors"
 )
 
@@ -29,7 +30,7 @@ func TestFullDiskLeavesTheOldOnes(t *testing.T) {
 	}
 	defer syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old)
 
-	big := Tensor{"big", safetensors.U8, []int64{64 << 20}, []string{"x"}}
+	big := Tensor{safetensors.Tensor{Name: "big", DType: dtype.U8, Shape: []int64{64 << 20}}, []string{"x"}}
 	w, err := s.Begin(Meta{Step: 2}, []Tensor{big})
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -51,7 +50,7 @@ func load(dir string) (*Checkpoint, error) {
 	if step, _, ok := parseName(filepath.Base(dir)); ok && step != m.Step {
 		return nil, fmt.Errorf("%s has step %d, and the folder's name step %d", manifestName, m.Step, step)
 	}
-	c := &Checkpoint{Dir: dir, Meta: m.meta(), format: m.Format}
+	c := &Checkpoint{Dir: dir, Meta: m.Meta, format: m.Format}
 	var g errgroup.Group
 	errs := make([]error, len(dataFiles)) // so that the first by order is reported
 	for i := range dataFiles {
@@ -119,10 +118,10 @@ func (c *Checkpoint) match(m *manifest) error {
 	}
 	for _, mt := range m.Tensors {
 		t := c.reader(mt.Name).Find(mt.Name)
-		if t == nil || t.DType.String() != mt.DType || !slices.Equal(t.Shape, mt.Shape) {
+		if t == nil || t.DType.Safetensors() != mt.DType || !slices.Equal(t.Shape, mt.Shape) {
 			return fmt.Errorf("%s lists %q as %s%v, which the files do not have", manifestName, mt.Name, mt.DType, mt.Shape)
 		}
-		c.tensors = append(c.tensors, Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape, Axes: mt.Axes})
+		c.tensors = append(c.tensors, Tensor{*t, mt.Axes})
 	}
 	return nil
 }
@@ -133,17 +132,6 @@ func (c *Checkpoint) reader(name string) *safetensors.Reader {
 
 // Tensors lists what was saved, in order of name. It is not to be changed.
 func (c *Checkpoint) Tensors() []Tensor { return c.tensors }
-
-// Find gives the tensor of that name, or nil.
-func (c *Checkpoint) Find(name string) *Tensor {
-	i, ok := slices.BinarySearchFunc(c.tensors, name, func(t Tensor, name string) int {
-		return strings.Compare(t.Name, name)
-	})
-	if !ok {
-		return nil
-	}
-	return &c.tensors[i]
-}
 
 // Read reads a slice of a tensor into dst, which must have its size: elements
 // of the tensor's type, row-major, little-endian.

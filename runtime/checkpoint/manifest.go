@@ -19,20 +19,18 @@ type Slice = safetensors.Slice
 
 // Tensor describes a global tensor.
 type Tensor struct {
-	Name  string // path of a parameter, or of its state: path/state
-	DType safetensors.DType
-	Shape []int64
-	Axes  []string // their names, one for each axis
+	safetensors.Tensor          // its name is the path of a parameter, or of its state: path/state
+	Axes               []string // their names, one for each axis
 }
 
 // Meta says what a checkpoint is of. A run that resumes compares the hashes.
 type Meta struct {
-	Step   int64    // steps that are done
-	Seed   uint64   // of the run
-	Loss   *float64 // of the last of those steps; nil: not known
-	Model  string   // hash of the model's mathematics
-	Source string   // hash of the source text
-	Data   string   // fingerprint of the data
+	Step   int64    `json:"step"`             // steps that are done
+	Seed   uint64   `json:"seed"`             // of the run
+	Loss   *float64 `json:"loss,omitempty"`   // of the last of those steps; nil: not known
+	Model  string   `json:"model_hash"`       // of the model's mathematics
+	Source string   `json:"source_hash"`      // of the source text
+	Data   string   `json:"data_fingerprint"` // of the data
 }
 
 // formatVersion is raised when a manifest is no longer read by older programs.
@@ -45,17 +43,12 @@ const (
 
 // manifest is manifest.json.
 type manifest struct {
-	Format   int              `json:"format"`
-	SHA256   string           `json:"manifest_sha256,omitempty"` // of the whole text, with "" in this place
-	Sequence int64            `json:"sequence,omitempty"`        // counts the saves into a folder, from 1
-	Step     int64            `json:"step"`
-	Seed     uint64           `json:"seed"`
-	Loss     *float64         `json:"loss,omitempty"`
-	Model    string           `json:"model_hash"`
-	Source   string           `json:"source_hash"`
-	Data     string           `json:"data_fingerprint"`
-	Files    []manifestFile   `json:"files"`
-	Tensors  []manifestTensor `json:"tensors"`
+	Format   int    `json:"format"`
+	SHA256   string `json:"manifest_sha256,omitempty"` // of the whole text, with "" in this place
+	Sequence int64  `json:"sequence,omitempty"`        // counts the saves into a folder, from 1
+	Meta
+	Files   []manifestFile   `json:"files"`
+	Tensors []manifestTensor `json:"tensors"`
 }
 
 type manifestFile struct {
@@ -118,18 +111,13 @@ func hashOf(text []byte, own string) string {
 }
 
 func newManifest(meta Meta, tensors []Tensor) *manifest {
-	m := &manifest{Format: formatVersion, Step: meta.Step, Seed: meta.Seed, Loss: meta.Loss,
-		Model: meta.Model, Source: meta.Source, Data: meta.Data, Tensors: []manifestTensor{}}
+	m := &manifest{Format: formatVersion, Meta: meta, Tensors: []manifestTensor{}}
 	for _, t := range tensors {
-		m.Tensors = append(m.Tensors, manifestTensor{Name: t.Name, File: fileOf(t.Name), DType: t.DType.String(),
+		m.Tensors = append(m.Tensors, manifestTensor{Name: t.Name, File: fileOf(t.Name), DType: t.DType.Safetensors(),
 			Shape: append([]int64{}, t.Shape...), Axes: append([]string{}, t.Axes...)})
 	}
 	slices.SortFunc(m.Tensors, func(a, b manifestTensor) int { return strings.Compare(a.Name, b.Name) })
 	return m
-}
-
-func (m *manifest) meta() Meta {
-	return Meta{Step: m.Step, Seed: m.Seed, Loss: m.Loss, Model: m.Model, Source: m.Source, Data: m.Data}
 }
 
 // readManifest reads the manifest of an open folder.

@@ -77,7 +77,7 @@ func TestFolderNamesTheStep(t *testing.T) {
 	if err := os.Rename(filepath.Join(s.Dir, "step-00000001"), best); err != nil {
 		t.Fatal(err)
 	}
-	c, err := Resume(best, nil)
+	c, err := Load(best)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func (w *Writer) open(meta Meta, tensors []Tensor) (err error) {
 		var ts []safetensors.Tensor
 		for _, t := range tensors {
 			if fileOf(t.Name) == name {
-				ts = append(ts, safetensors.Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape})
+				ts = append(ts, t.Tensor)
 			}
 		}
 		if w.files[i], err = w.create(name); err != nil {

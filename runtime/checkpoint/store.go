@@ -209,20 +209,3 @@ func (s *Store) changed(listed []Entry) bool {
 	now, err := s.List()
 	return err == nil && !slices.Equal(now, listed)
 }
-
-// Resume loads what a person points at: a checkpoint's folder, which must be
-// sound, or a store, of which the latest sound one is taken.
-func Resume(path string, warn func(string)) (*Checkpoint, error) {
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil, &Error{Dir: path, Msg: "cannot open", Err: err}
-	}
-	if !st.IsDir() {
-		return nil, &Error{Dir: path, Msg: "is a file, and a checkpoint is a folder"}
-	}
-	_, _, isStep := parseName(filepath.Base(path))
-	if _, err := os.Lstat(filepath.Join(path, manifestName)); isStep || err == nil {
-		return Load(path)
-	}
-	return (&Store{Dir: path, Warn: warn}).Latest()
-}

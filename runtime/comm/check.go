@@ -113,7 +113,7 @@ func (o *Op) checkKind() string {
 	n := o.Group.Size()
 	switch o.Kind {
 	case AllReduce, ReduceScatter:
-		if o.DType == Bool && o.Reduce == Sum {
+		if o.DType == dtype.Bool && o.Reduce == Sum {
 			return "bool has no sum"
 		}
 	case AllToAll:

@@ -6,15 +6,12 @@
 //
 //	mesh, err := comm.NewMesh(axes)             // devices row-major, last axis fastest
 //	devs, err := comm.Open("", mesh, options)   // those of this process
-//	err = comm.Run(devs, func(d comm.Device) error {
-//		tp, err := mesh.Group("tp")
-//		call, err := d.Prepare(comm.Op{
-//			Kind: comm.AllReduce, Group: tp, DType: comm.F32,
-//			Inner: n, Src: device.Bytes(x), Dst: device.Bytes(x), Label: "blocks.3.mlp",
-//		})
-//		…
-//		return call.Run() // or call.Start(), other work, call.Wait()
+//	tp, err := mesh.Group("tp")
+//	call, err := devs[i].Prepare(comm.Op{       // each device on a goroutine of its own
+//		Kind: comm.AllReduce, Group: tp, DType: dtype.F32,
+//		Inner: n, Src: device.Bytes(x), Dst: device.Bytes(x), Label: "blocks.3.mlp",
 //	})
+//	err = call.Run()                            // or call.Start(), other work, call.Wait()
 //
 // A transport is a package below this one that registers itself: local has all
 // devices in one process over shared memory, mpi one device in each process.

@@ -29,10 +29,6 @@ type Error struct {
 	Op     string // the operation as Op.Describe has it, or ""
 	Msg    string
 	Err    error // cause, may be nil
-
-	// Running are the devices whose function Run has left behind, because it did
-	// not return after the failure: the memory they use must not be freed.
-	Running []int
 }
 
 func (e *Error) Error() string {

@@ -47,9 +47,6 @@ func NewMesh(axes []program.MeshAxis) (*Mesh, error) {
 // Size is the number of devices.
 func (m *Mesh) Size() int { return m.size }
 
-// Axes are the axes as given.
-func (m *Mesh) Axes() []program.MeshAxis { return slices.Clone(m.axes) }
-
 func (m *Mesh) String() string {
 	parts := make([]string, len(m.axes))
 	for i, a := range m.axes {
@@ -153,15 +150,9 @@ func (m *Mesh) origin(rank int, own []bool) bool {
 // Size is the number of members of each group.
 func (g *Group) Size() int { return len(g.members[0]) }
 
-// Count is the number of groups: the devices of the mesh over Size.
-func (g *Group) Count() int { return len(g.members) }
-
 // Members are the ranks in a device's group, by coordinate. The slice is the
 // group's own.
 func (g *Group) Members(rank int) []int { return g.members[g.index[rank]] }
-
-// Index is which of the Count groups a device is in; the first has device 0.
-func (g *Group) Index(rank int) int { return g.index[rank] }
 
 // Coord is a device's coordinate in its group.
 func (g *Group) Coord(rank int) int { return g.coord[rank] }

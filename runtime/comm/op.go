@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/device"
 )
 
@@ -64,10 +65,10 @@ func (r Reduce) String() string {
 // the program runs. Members of a group issue the same Op but for their buffers.
 type Op struct {
 	Kind   Kind
-	Label  string // where it comes from, such as "blocks.3.mlp"; the same on all members
-	Group  *Group // not of Send and Recv
-	DType  DType
-	Reduce Reduce // of AllReduce and ReduceScatter
+	Label  string      // where it comes from, such as "blocks.3.mlp"; the same on all members
+	Group  *Group      // not of Send and Recv
+	DType  dtype.DType // bool has no sum; its maximum is "or"
+	Reduce Reduce      // of AllReduce and ReduceScatter
 
 	// Outer and Inner are the view [outer, parts, inner] in elements; Outer 0 is
 	// 1. Where nothing is sliced their product is the number of elements.

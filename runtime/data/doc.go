@@ -13,5 +13,5 @@
 //
 // A kind of source is one file that calls Register in its init; so is a
 // tokenizer (RegisterTokenizer). Of the module the package imports
-// internal/dtype and internal/regular alone.
+// internal/dtype, philox, regular and units.
 package data

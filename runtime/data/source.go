@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -104,7 +105,7 @@ func Register(kind string, open Opener) {
 }
 
 // Kinds lists the registered kinds in order of name.
-func Kinds() []string { return sortedKeys(kinds) }
+func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
 
 // Open opens a source. Every error is an *Error.
 func Open(kind string, opts []Option, b Batch) (Source, error) {
@@ -121,13 +122,4 @@ func Open(kind string, opts []Option, b Batch) (Source, error) {
 		return nil, asError(kind, err)
 	}
 	return src, nil
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

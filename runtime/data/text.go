@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math"
+
+	"ptc/internal/units"
 )
 
 func init() { Register("text", openText) }
@@ -173,9 +175,9 @@ func describeText(files []textFile, total int64, s split, t *text) string {
 	for _, f := range files {
 		size += int64(len(f.text))
 	}
-	about := fmt.Sprintf("text: %d files, %s", len(files), formatSize(size))
+	about := fmt.Sprintf("text: %d files, %s", len(files), units.Bytes(size))
 	if size < total {
-		about += fmt.Sprintf(" of %s", formatSize(total))
+		about += fmt.Sprintf(" of %s", units.Bytes(total))
 	}
 	about += fmt.Sprintf(", %d windows of %d tokens", t.trainWins, t.window)
 	switch {

@@ -1,6 +1,10 @@
 package data
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // Tokenizer turns text into tokens below Vocab.
 type Tokenizer interface {
@@ -30,7 +34,7 @@ func findTokenizer(name string) (Tokenizer, error) {
 		return t, nil
 	}
 	e := errorf("there is no tokenizer %q", name)
-	e.Hint = "known: " + strings.Join(sortedKeys(tokenizers), ", ")
+	e.Hint = "known: " + strings.Join(slices.Sorted(maps.Keys(tokenizers)), ", ")
 	return nil, e
 }
 

@@ -51,6 +51,14 @@ func Bytes(b []byte) Range {
 	return Range{Memory: &hostMemory{bytes: b}, Bytes: int64(len(b))}
 }
 
+// Aligned is zeroed memory of Go's heap at a multiple of 64, for any elements.
+func Aligned(n int64) []byte {
+	const line = 64
+	mem := make([]byte, n+line)
+	skip := int64(-uintptr(unsafe.Pointer(unsafe.SliceData(mem))) & (line - 1))
+	return mem[skip : skip+n : skip+n]
+}
+
 // Slice is the bytes [from, to) of a range.
 func (r Range) Slice(from, to int64) Range {
 	return Range{Memory: r.Memory, Offset: r.Offset + from, Bytes: to - from}

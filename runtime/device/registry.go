@@ -2,6 +2,7 @@ package device
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -60,22 +61,10 @@ func Wrap(f func(Opener) Opener) { wrap = f }
 func Find(kind string) (Kind, error) {
 	k, ok := kinds[kind]
 	if !ok {
-		return k, fmt.Errorf("no engine for code of kind %q: this ptc runs %s", kind, strings.Join(names(), ", "))
+		return k, fmt.Errorf("no engine for code of kind %q: this ptc runs %s", kind, strings.Join(slices.DeleteFunc(slices.Sorted(maps.Keys(kinds)), func(k string) bool { return k == "" }), ", "))
 	}
 	if wrap != nil {
 		k.Open = wrap(k.Open)
 	}
 	return k, nil
-}
-
-// names are the registered kinds of code in order.
-func names() []string {
-	var out []string
-	for k := range kinds {
-		if k != "" {
-			out = append(out, k)
-		}
-	}
-	slices.Sort(out)
-	return out
 }

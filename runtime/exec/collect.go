@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
 )
@@ -70,33 +71,10 @@ func (m *Machine) receive(p *part, tag int, chunk func(from int, mem []byte)) er
 
 // message sends or receives bytes.
 func (d *logical) message(op comm.Op) error {
-	op.DType, op.Label = comm.Bool, "to be saved"
+	op.DType, op.Label = dtype.Bool, "to be saved"
 	call, err := d.comm.Prepare(op)
 	if err != nil {
 		return err
 	}
 	return call.Run()
-}
-
-// Agree gives every process what each has to say: a number. Every process calls
-// it. With one process it is that number alone.
-func (m *Machine) Agree(mine int32, what string) ([]int32, error) {
-	if !m.Shared() {
-		return []int32{mine}, nil
-	}
-	return Agree(m.devices[0].comm, mine, what)
-}
-
-// Agree gives the numbers of all devices, by rank; each calls it with its own.
-func Agree(end comm.Device, mine int32, what string) ([]int32, error) {
-	src, dst := []int32{mine}, make([]int32, end.Mesh().Size())
-	call, err := end.Prepare(comm.Op{Kind: comm.AllGather, Group: end.Mesh().World(), DType: comm.I32, Inner: 1,
-		Src: device.Bytes(memoryOf(src)), Dst: device.Bytes(memoryOf(dst)), Label: what})
-	if err == nil {
-		err = call.Run()
-	}
-	if err != nil {
-		return nil, errorf(ReasonComm, err, "the processes cannot agree")
-	}
-	return dst, nil
 }

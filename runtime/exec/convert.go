@@ -3,53 +3,32 @@ package exec
 import (
 	"fmt"
 	"slices"
-	"unsafe"
 
 	"ptc/internal/dtype"
 )
-
-// f32 is the type in which numbers are handed in and out.
-var f32 = dtype.F32.String()
 
 // Convert writes the elements of src as elements of another dtype: floats round
 // to nearest even, through f32 where the target is f16 or bf16. Integers and
 // booleans become floats; to be an i32 or a bool, a number must be one exactly.
 // Both are little-endian and of equally many elements.
-func Convert(dst []byte, to string, src []byte, from string) error {
-	td, ok := dtype.Parse(to)
-	sd, known := dtype.Parse(from)
-	ds, ss := td.Size(), sd.Size()
-	switch {
-	case !ok || !known:
-		return fmt.Errorf("cannot convert elements from %q to %q", from, to)
-	case len(src)%ss != 0 || len(src)/ss*ds != len(dst):
+func Convert(dst []byte, to dtype.DType, src []byte, from dtype.DType) error {
+	ds, ss := to.Size(), from.Size()
+	if len(src)%ss != 0 || len(src)/ss*ds != len(dst) {
 		return fmt.Errorf("%d bytes of %s are not as many elements as %d bytes of %s", len(src), from, len(dst), to)
-	case td == sd:
+	}
+	if to == from {
 		copy(dst, src)
 		return nil
 	}
 	var buf [512]float64
 	for n := len(src) / ss; n > 0; {
 		k := min(n, len(buf))
-		sd.Decode(buf[:k], src)
-		if i := slices.IndexFunc(buf[:k], func(v float64) bool { return !td.Holds(v) }); i >= 0 {
-			return fmt.Errorf("%v is not a number of %s", buf[i], td)
+		from.Decode(buf[:k], src)
+		if i := slices.IndexFunc(buf[:k], func(v float64) bool { return !to.Holds(v) }); i >= 0 {
+			return fmt.Errorf("%v is not a number of %s", buf[i], to)
 		}
-		td.Encode(dst, buf[:k])
+		to.Encode(dst, buf[:k])
 		dst, src, n = dst[k*ds:], src[k*ss:], n-k
 	}
 	return nil
-}
-
-// bytesOf is the memory of a slice of numbers.
-func bytesOf(x []float32) []byte { return memoryOf(x) }
-
-func memoryOf[T float32 | int32](x []T) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
-}
-
-// aligned is memory of the host for any elements.
-func aligned(n int64) []byte {
-	words := make([]uint64, (n+7)/8)
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
 }

@@ -43,7 +43,7 @@ func (d *logical) buffer(i int) device.Range {
 // room is n bytes of the host that the device has for the moment.
 func (d *logical) room(n int64) []byte {
 	if int64(len(d.scratch)) < n {
-		d.scratch = aligned(n)
+		d.scratch = device.Aligned(n)
 	}
 	return d.scratch[:n]
 }

@@ -116,17 +116,25 @@ func apart(t *testing.T, plan *program.Plan, f func(m *Machine) error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = comm.Run(ends, func(end comm.Device) error {
-		m, err := Open(plan, Options{Threads: 1, Comm: []comm.Device{end}})
-		if err != nil {
-			return err
-		}
-		defer m.Close()
-		return f(m)
-	})
-	if err != nil {
-		t.Error(err)
+	var wait sync.WaitGroup
+	for _, end := range ends {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			m, err := Open(plan, Options{Threads: 1, Comm: []comm.Device{end}})
+			if err == nil {
+				err = f(m)
+				m.Close()
+			}
+			if err != nil {
+				end.Abort(err)
+				t.Error(err)
+			} else if err := end.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
 	}
+	wait.Wait()
 }
 
 // TestApart is TestExchanges in one process for each device.

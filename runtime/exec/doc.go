@@ -10,7 +10,7 @@
 //	step := m.Program("step")
 //	for s := range steps {             // a context is looked at here, between steps
 //		m.SetStep(s + 1)
-//		step.Feed("tokens", batch)     // or fill the views of step.Data("tokens")
+//		step.Feed("tokens", batch)
 //		err := step.Run()
 //		… step.Loss(), step.Stat("lr")
 //	}
@@ -29,8 +29,8 @@
 // With Options.Comm the other devices are in other processes, of which each
 // makes the same calls; the one with rank 0 collects whole tensors.
 //
-// How tensors are cut over devices is known here and nowhere above: Read, Write,
-// Feed and gradients speak of whole tensors by path.
+// How tensors are cut over devices is known here and nowhere above: ReadBytes,
+// WriteBytes, Feed and gradients speak of whole tensors by path.
 //
 // With StopBeforeUpdate a step that is not finite ends before it changes a tensor
 // (guard.go), and FindNonFinite says where that began (nonfinite.go).
@@ -46,5 +46,5 @@
 // runs where backend/ref is.
 //
 // It imports runtime/program, runtime/device with its package host, runtime/comm with
-// its transport local, and internal/philox.
+// its transport local, and internal/dtype, philox and ranges.
 package exec

@@ -1,6 +1,9 @@
 package exec
 
 import (
+	"strings"
+
+	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
 	"ptc/runtime/program"
@@ -44,10 +47,8 @@ func (x *exchanger) inStep(c *program.Comm) bool {
 func (x *exchanger) operation(in *program.Instr, at func(buffer int) device.Range) (comm.Op, error) {
 	c := in.Comm
 	op := comm.Op{Label: in.Scope, Outer: int(c.Outer), Inner: int(c.Inner), From: c.From, Tag: c.Tag}
+	op.DType, _ = dtype.Parse(c.DType) // the plan was validated
 	var err error
-	if op.DType, err = comm.ParseDType(c.DType); err != nil {
-		return op, err
-	}
 	if op.Kind, err = comm.ParseKind(c.Kind); err != nil {
 		return op, err
 	}
@@ -77,10 +78,7 @@ func (x *exchanger) operation(in *program.Instr, at func(buffer int) device.Rang
 
 // group finds or makes the group over some axes; a program names few.
 func (x *exchanger) group(over []string) (*comm.Group, error) {
-	key := ""
-	for _, a := range over {
-		key += a + "\x00"
-	}
+	key := strings.Join(over, "\x00")
 	if g := x.groups[key]; g != nil {
 		return g, nil
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"ptc/runtime/comm"
-	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
 
@@ -28,9 +27,7 @@ var ErrNotFinite = errors.New("the loss or the gradients are not finite")
 type guard struct {
 	at      int // instruction; 0: there is no such place
 	scalars []scalar
-	ask     comm.Call // the maximum of own over all devices, into any; nil: all look at the same
-	own     []int32
-	any     []int32
+	ask     func(bool) (bool, error) // whether it is so on any device; nil: all look at the same
 }
 
 // bad says whether what was computed is not finite, here or on another device.
@@ -43,12 +40,7 @@ func (g *guard) bad() (bool, error) {
 	if g.ask == nil {
 		return own, nil
 	}
-	g.own[0] = 0
-	if own {
-		g.own[0] = 1
-	}
-	err := g.ask.Run()
-	return g.any[0] != 0, err
+	return g.ask(own)
 }
 
 // StopBeforeUpdate lets Run and Trace end with ErrNotFinite, all tensors as they
@@ -74,10 +66,7 @@ func (p *Program) StopBeforeUpdate(stats ...string) (bool, error) {
 		g := &guards[rank]
 		if !alike {
 			var err error
-			g.own, g.any = make([]int32, 1), make([]int32, 1)
-			g.ask, err = d.comm.Prepare(comm.Op{Kind: comm.AllReduce, Reduce: comm.Max, Group: d.comm.Mesh().World(), DType: comm.I32,
-				Inner: 1, Src: device.Bytes(memoryOf(g.own)), Dst: device.Bytes(memoryOf(g.any)), Label: "before the update"})
-			if err != nil {
+			if g.ask, err = comm.Any(d.comm, "before the update"); err != nil {
 				return false, errorf(ReasonBug, err, "rank %d cannot ask whether the step is finite", rank)
 			}
 		}
@@ -111,23 +100,6 @@ func (d *logical) watch(p *Program, g *guard, stats []string) (seen string) {
 	return seen
 }
 
-// written calls f for the buffers that an instruction writes.
-func (d *logical) written(kernels []program.Kernel, in *program.Instr, f func(buffer int)) {
-	switch {
-	case in.Comm == nil:
-		for i, a := range kernels[in.Kernel].Args {
-			if a.Write {
-				f(in.Bufs[i])
-			}
-		}
-	default:
-		_, written := in.Ends()
-		for _, b := range written {
-			f(b)
-		}
-	}
-}
-
 // overlap says whether two buffers of the device share bytes.
 func (d *logical) overlap(a, b int) bool {
 	x, y := &d.prog.Buffers[a], &d.prog.Buffers[b]
@@ -139,11 +111,10 @@ func (d *logical) overlap(a, b int) bool {
 func (d *logical) knownAfter(m *Machine, prog *program.Program, buffer int) int {
 	after := 0
 	for i := range prog.Instrs {
-		d.written(m.plan.Kernels, &prog.Instrs[i], func(b int) {
-			if d.overlap(b, buffer) {
-				after = max(after, endOf(prog, i)+1)
-			}
-		})
+		_, writes := m.plan.Touches(&prog.Instrs[i])
+		if slices.ContainsFunc(writes, func(b int) bool { return d.overlap(b, buffer) }) {
+			after = max(after, endOf(prog, i)+1)
+		}
 	}
 	return after
 }
@@ -166,12 +137,11 @@ func endOf(prog *program.Program, i int) int {
 // steps.
 func (d *logical) firstChange(m *Machine, prog *program.Program) int {
 	for i := range prog.Instrs {
-		change := false
-		d.written(m.plan.Kernels, &prog.Instrs[i], func(b int) {
-			change = change || slices.ContainsFunc(d.prog.Tensors, func(t program.Tensor) bool { return d.overlap(b, t.Buffer) })
-		})
-		if change {
-			return i
+		_, writes := m.plan.Touches(&prog.Instrs[i])
+		for _, b := range writes {
+			if slices.ContainsFunc(d.prog.Tensors, func(t program.Tensor) bool { return d.overlap(b, t.Buffer) }) {
+				return i
+			}
 		}
 	}
 	return len(prog.Instrs)

@@ -3,7 +3,9 @@ package exec
 import (
 	"hash/fnv"
 	"runtime"
-	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"ptc/internal/dtype"
 	"ptc/internal/philox"
@@ -50,7 +52,24 @@ func (m *Machine) Initialize(seed uint64) error {
 			}
 		}
 	}
-	return runAll(jobs, min(m.threads, runtime.GOMAXPROCS(0)))
+	threads := min(m.threads, runtime.GOMAXPROCS(0), len(jobs))
+	var next atomic.Int64
+	var group errgroup.Group
+	for range threads {
+		group.Go(func() error {
+			var mem []byte
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(jobs) {
+					return nil
+				}
+				if err := jobs[i].run(&mem); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	return group.Wait()
 }
 
 // initChunk is how many elements a thread initializes at a time.
@@ -62,33 +81,6 @@ type initJob struct {
 	dtype    string
 	draw     draw
 	from, to int
-}
-
-func runAll(jobs []initJob, threads int) error {
-	next, failed := make(chan int), make(chan error, threads)
-	var wg sync.WaitGroup
-	for range threads {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			var mem []byte
-			for i := range next {
-				if err := jobs[i].run(&mem); err != nil {
-					select {
-					case failed <- err:
-					default:
-					}
-				}
-			}
-		}()
-	}
-	for i := range jobs {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-	close(failed)
-	return <-failed
 }
 
 // run makes the values in the host's memory mem, which grows, and copies them to

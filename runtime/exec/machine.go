@@ -167,12 +167,6 @@ func (m *Machine) connect(o Options) error {
 
 var errClosed = &Error{Reason: ReasonBug, Msg: "a plan was used after it was closed"}
 
-// Plan is what the machine runs.
-func (m *Machine) Plan() *program.Plan { return m.plan }
-
-// Threads is the number of threads, the caller's included.
-func (m *Machine) Threads() int { return m.threads }
-
 // Close frees the memory and ends the threads. No view of a tensor or field may
 // be used any more. Closing again does nothing.
 func (m *Machine) Close() {

@@ -9,6 +9,7 @@ import (
 
 	"ptc/backend/llvm"
 	"ptc/backend/llvm/target"
+	"ptc/internal/dtype"
 	"ptc/runtime/device/host"
 	"ptc/runtime/program"
 )
@@ -298,7 +299,7 @@ func TestSteps(t *testing.T) {
 // checkGradients runs the program and compares its one gradient.
 func checkGradients(t *testing.T, p *Program, e *expect) error {
 	t.Helper()
-	if gs := p.Gradients(); len(gs) != 1 || gs[0].Path != "w" || gs[0].DType != "f32" {
+	if gs := p.Gradients(); len(gs) != 1 || gs[0].Path != "w" || gs[0].DType != dtype.F32 {
 		t.Errorf("gradients %v", gs)
 	}
 	calls := 0

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ptc/internal/dtype"
+	"ptc/internal/ranges"
 	"ptc/runtime/program"
 )
 
@@ -74,26 +75,22 @@ func (n *NonFinite) Compare(o *NonFinite) int {
 	return cmp.Or(cmp.Compare(n.Instr, o.Instr), cmp.Compare(n.Rank, o.Rank))
 }
 
-// extent is a range of one memory, and who wrote it last: an index of
-// search.nodes, or -1 for a value that is finite.
-type extent struct {
-	memory string
-	lo, hi int64
-	node   int
-}
-
 // search follows the values that are not finite through a program.
 type search struct {
 	d     *logical
 	p     *Program
-	last  []extent // disjoint
+	last  map[string]*ranges.Map[int] // by memory: 1 + the node that wrote a byte last, 0 for what is finite
 	nodes []NonFinite
 	from  [][]int // by node: those that it read
 	err   error   // of reading the device's memory
 }
 
+func newSearch(d *logical, p *Program) *search {
+	return &search{d: d, p: p, last: map[string]*ranges.Map[int]{}}
+}
+
 func (d *logical) findNonFinite(p *Program) (*NonFinite, error) {
-	s := &search{d: d, p: p}
+	s := newSearch(d, p)
 	s.inputs()
 	prog, g := &d.prog.Progs[p.index], &d.guards[p.index]
 	for i := range g.at {
@@ -147,42 +144,47 @@ func (s *search) read(buffer int) []byte {
 
 // reads are the nodes that instruction i reads.
 func (s *search) reads(i int) (nodes []int) {
-	in := &s.d.prog.Progs[s.p.index].Instrs[i]
-	bufs := in.Bufs
-	switch {
-	case in.Comm == nil:
-		bufs = nil
-		for j, a := range s.p.m.plan.Kernels[in.Kernel].Args {
-			if !a.Write {
-				bufs = append(bufs, in.Bufs[j])
-			}
-		}
-	default:
-		bufs, _ = in.Ends()
+	reads, _ := s.p.m.plan.Touches(&s.d.prog.Progs[s.p.index].Instrs[i])
+	for _, b := range reads {
+		nodes = s.wrote(b, s.d.prog.Buffers[b].Size(), nodes)
 	}
-	for _, b := range bufs {
-		x := &s.d.prog.Buffers[b]
-		for _, w := range s.last {
-			if w.node >= 0 && w.memory == x.Memory && w.lo < x.Offset+x.Size() && x.Offset < w.hi && !slices.Contains(nodes, w.node) {
-				nodes = append(nodes, w.node)
-			}
-		}
+	return nodes
+}
+
+// bytes is what is known of a memory.
+func (s *search) bytes(memory string) *ranges.Map[int] {
+	if s.last[memory] == nil {
+		s.last[memory] = &ranges.Map[int]{}
 	}
+	return s.last[memory]
+}
+
+// wrote adds the nodes that wrote the beginning of a buffer last.
+func (s *search) wrote(buffer int, size int64, nodes []int) []int {
+	b := &s.d.prog.Buffers[buffer]
+	s.bytes(b.Memory).Each(b.Offset, b.Offset+size, func(_, _ int64, n int) bool {
+		if !slices.Contains(nodes, n-1) {
+			nodes = append(nodes, n-1)
+		}
+		return true
+	})
 	return nodes
 }
 
 // forget drops what was in the buffers that instruction i is going to write.
 func (s *search) forget(i int) {
-	s.d.written(s.p.m.plan.Kernels, &s.d.prog.Progs[s.p.index].Instrs[i], func(b int) {
+	_, writes := s.p.m.plan.Touches(&s.d.prog.Progs[s.p.index].Instrs[i])
+	for _, b := range writes {
 		s.put(b, s.d.prog.Buffers[b].Size(), -1)
-	})
+	}
 }
 
 // look looks at what instruction i wrote.
 func (s *search) look(i int, reads []int) {
 	in := &s.d.prog.Progs[s.p.index].Instrs[i]
 	arg := 0
-	s.d.written(s.p.m.plan.Kernels, in, func(b int) {
+	_, writes := s.p.m.plan.Touches(in)
+	for _, b := range writes {
 		n := NonFinite{Rank: s.d.rank, Instr: i, Comm: in.Comm != nil && !in.Comm.Moves() && in.Comm.Kind != program.ShardSlice}
 		size := s.d.prog.Buffers[b].Size()
 		by := ""
@@ -204,7 +206,7 @@ func (s *search) look(i int, reads []int) {
 			n.What += ", around " + in.Pos
 		}
 		s.note(b, s.read(b)[:size], n, reads)
-	})
+	}
 }
 
 // describe is a buffer's type, f32[batch=4, embed=64].
@@ -230,27 +232,10 @@ func (s *search) note(buffer int, mem []byte, n NonFinite, reads []int) {
 	s.nodes, s.from = append(s.nodes, n), append(s.from, reads)
 }
 
-// put says who wrote the beginning of a buffer last.
+// put says who wrote the beginning of a buffer last; -1: it is finite.
 func (s *search) put(buffer int, size int64, node int) {
 	b := &s.d.prog.Buffers[buffer]
-	lo, hi := b.Offset, b.Offset+size
-	var rest []extent
-	for _, w := range s.last {
-		if w.memory != b.Memory || w.hi <= lo || hi <= w.lo {
-			rest = append(rest, w)
-			continue
-		}
-		if w.lo < lo {
-			rest = append(rest, extent{w.memory, w.lo, lo, w.node})
-		}
-		if hi < w.hi {
-			rest = append(rest, extent{w.memory, hi, w.hi, w.node})
-		}
-	}
-	if node >= 0 { // what is finite need not be listed
-		rest = append(rest, extent{b.Memory, lo, hi, node})
-	}
-	s.last = rest
+	s.bytes(b.Memory).Set(b.Offset, b.Offset+size, node+1)
 }
 
 // first is the first node from which a chain leads to what the device looks at,
@@ -259,12 +244,7 @@ func (s *search) first() *NonFinite {
 	var ends []int
 	for i := range s.d.prog.Ports {
 		if port := &s.d.prog.Ports[i]; port.Program == s.p.name && (port.Role == program.RoleLoss || port.Role == program.RoleStat) {
-			b := &s.d.prog.Buffers[port.Buffer]
-			for _, w := range s.last {
-				if w.node >= 0 && w.memory == b.Memory && w.lo < b.Offset+b.Bytes && b.Offset < w.hi {
-					ends = append(ends, w.node)
-				}
-			}
+			ends = s.wrote(port.Buffer, s.d.prog.Buffers[port.Buffer].Bytes, ends)
 		}
 	}
 	for i := range s.nodes {

@@ -14,9 +14,7 @@ type Program struct {
 	m      *Machine
 	index  int // in Device.Progs
 	name   string
-	n      int // instructions, of the device with most
 	fields []Field
-	data   [][]View
 	feeds  [][]fed // of fields
 	stats  []string
 	grads  []gradient
@@ -29,17 +27,9 @@ type Program struct {
 // Field is one input of a program that is data: a whole tensor.
 type Field struct {
 	Name  string
-	DType string // i32 or f32
+	DType dtype.DType // I32 or F32
 	Axes  []string
 	Shape []int
-}
-
-// View is the part of a field that one device reads, in the host's memory, from
-// where a run gives it to the device.
-type View struct {
-	Box
-	I32 []int32 // nil for a field of f32
-	F32 []float32
 }
 
 // fed is a device's box of a field, and the bytes of its port.
@@ -61,9 +51,6 @@ func (m *Machine) Program(name string) *Program {
 // Name is "step", "eval", ….
 func (p *Program) Name() string { return p.name }
 
-// Len is the number of instructions, of the device with most.
-func (p *Program) Len() int { return p.n }
-
 // Run replays the program once. On native code it does not allocate. It cannot
 // be interrupted: a caller that is to stop does so between runs. After
 // ErrNotFinite, which all processes have, Loss and the scalars that were looked at
@@ -79,28 +66,8 @@ func (p *Program) Run() error {
 	return err
 }
 
-// Step runs the program "step".
-func (m *Machine) Step() error {
-	p := m.Program("step")
-	if p == nil {
-		return errorf(ReasonPlan, nil, "the plan has no program step: it does not train")
-	}
-	return p.Run()
-}
-
 // Fields lists what the program is fed, in the order of the plan.
 func (p *Program) Fields() []Field { return p.fields }
-
-// Data is the memory of a field for each device that reads it, to be filled
-// before a run; nil for an unknown field. What is there stays.
-func (p *Program) Data(field string) []View {
-	for i := range p.fields {
-		if p.fields[i].Name == field {
-			return p.data[i]
-		}
-	}
-	return nil
-}
 
 // Feed gives each device its part of a whole field: its elements row-major,
 // little-endian. It does not allocate.
@@ -122,7 +89,7 @@ func (p *Program) Feed(field string, whole []byte) error {
 }
 
 // FeedPart gives the one device of this process its part of a field: the box that
-// Data says. It does not allocate.
+// its layout gives it. It does not allocate.
 func (p *Program) FeedPart(field string, box []byte) error {
 	for i := range p.fields {
 		if p.fields[i].Name != field {
@@ -176,9 +143,6 @@ func (m *Machine) bindPrograms() error {
 		p := &Program{m: m, index: i, name: m.devices[0].prog.Progs[i].Name}
 		p.whole = func(d *logical) error { return d.runGuarded(p.index) }
 		for _, d := range m.ranks {
-			if d.here() {
-				p.n = max(p.n, len(d.prog.Progs[i].Instrs))
-			}
 			for j := range d.prog.Ports {
 				if d.prog.Ports[j].Program == p.name {
 					p.bind(d, j)
@@ -233,23 +197,15 @@ func (p *Program) bindData(d *logical, port *program.Port, mem []byte) {
 	if i < 0 {
 		i = len(p.fields)
 		t := tensorOf(port.Path, b)
-		p.fields = append(p.fields, Field{Name: port.Path, DType: b.DType, Axes: t.Axes, Shape: t.Shape})
-		p.data, p.feeds = append(p.data, nil), append(p.feeds, nil)
+		p.fields = append(p.fields, Field{Name: port.Path, DType: t.DType, Axes: t.Axes, Shape: t.Shape})
+		p.feeds = append(p.feeds, nil)
 	}
-	f := fed{p.m.box(d, b), mem}
-	v := View{Box: f.of()}
-	if b.DType == dtype.I32.String() {
-		v.I32 = elements[int32](mem)
-	} else {
-		v.F32 = elements[float32](mem)
-	}
-	p.data[i] = append(p.data[i], v)
-	p.feeds[i] = append(p.feeds[i], f)
+	p.feeds[i] = append(p.feeds[i], fed{p.m.box(d, b), mem})
 }
 
 // unbind drops every reference into the memory of the devices.
 func (p *Program) unbind() {
-	*p = Program{m: p.m, index: p.index, name: p.name, n: p.n}
+	*p = Program{m: p.m, index: p.index, name: p.name}
 }
 
 // elements is memory as elements; ports are aligned for any.

@@ -1,23 +1,26 @@
 package exec
 
-import "ptc/runtime/program"
+import (
+	"ptc/internal/dtype"
+	"ptc/runtime/program"
+)
 
 // Tensor describes a whole tensor that lives between steps, or a gradient.
 type Tensor struct {
-	Path  string   // blocks.3.attn.wq, or blocks.3.attn.wq/m for state
-	DType string   // of its elements, by the name of internal/dtype
-	Axes  []string // names
-	Shape []int    // of the whole tensor
-	Train bool     // a parameter that the optimizer updates
-	State bool     // state of the optimizer
-	Of    string   // of a state that is a copy of a parameter in more bits: its path
+	Path  string      // blocks.3.attn.wq, or blocks.3.attn.wq/m for state
+	DType dtype.DType // of its elements
+	Axes  []string    // names
+	Shape []int       // of the whole tensor
+	Train bool        // a parameter that the optimizer updates
+	State bool        // state of the optimizer
+	Of    string      // of a state that is a copy of a parameter in more bits: its path
 }
 
 // Elems is the number of elements of the whole tensor.
 func (t *Tensor) Elems() int { return product(t.Shape) }
 
 // Bytes is the size of the whole tensor.
-func (t *Tensor) Bytes() int { return t.Elems() * program.DTypeSize(t.DType) }
+func (t *Tensor) Bytes() int { return t.Elems() * t.DType.Size() }
 
 // Box says what one device holds of a tensor: [Lo, Hi) of the whole, row-major.
 type Box struct {
@@ -32,7 +35,8 @@ type Slice struct {
 }
 
 func tensorOf(path string, b *program.Buffer) Tensor {
-	t := Tensor{Path: path, DType: b.DType, Axes: []string{}, Shape: []int{}, State: b.Space == program.Optimizer}
+	d, _ := dtype.Parse(b.DType) // the plan was validated
+	t := Tensor{Path: path, DType: d, Axes: []string{}, Shape: []int{}, State: b.Space == program.Optimizer}
 	for _, a := range b.Axes {
 		t.Axes = append(t.Axes, a.Name)
 		t.Shape = append(t.Shape, a.Global)
@@ -102,17 +106,6 @@ func (m *Machine) WriteBox(path string, rank int, src []byte) error {
 	return errorf(ReasonInput, nil, "rank %d holds no box of %d bytes of the tensor %s", rank, len(src), path)
 }
 
-func (m *Machine) find(path string, elems int) (int, error) {
-	i, ok := m.byPath[path]
-	if !ok {
-		return 0, errorf(ReasonInput, nil, "the plan has no tensor %s", path)
-	}
-	if n := m.tensors[i].Elems(); n != elems {
-		return 0, errorf(ReasonInput, nil, "the tensor %s has %d elements, not %d", path, n, elems)
-	}
-	return i, nil
-}
-
 // ReadBytes copies the whole tensor to dst: row-major, little-endian, in its
 // dtype. Where several processes have the devices, each calls it, and it is the
 // Root alone that gets the tensor; dst of the others may be nil.
@@ -146,42 +139,6 @@ func (m *Machine) findBytes(path string, mem []byte) (int, error) {
 		return 0, errorf(ReasonInput, nil, "the tensor %s has %d bytes, not %d", path, n, len(mem))
 	}
 	return i, nil
-}
-
-// Read gives the whole tensor as f32, rounded to nearest even where its dtype
-// holds more. It is for a process that has all devices.
-func (m *Machine) Read(path string, dst []float32) error {
-	i, err := m.find(path, len(dst))
-	if err != nil {
-		return err
-	}
-	t := &m.tensors[i]
-	if t.DType == f32 {
-		return m.collect(m.parts[i], bytesOf(dst))
-	}
-	raw := make([]byte, t.Bytes())
-	if err := m.collect(m.parts[i], raw); err != nil {
-		return err
-	}
-	return Convert(bytesOf(dst), f32, raw, t.DType)
-}
-
-// Write sets the whole tensor, rounding to nearest even to its dtype. Integers
-// and booleans must be given as such: see [Convert].
-func (m *Machine) Write(path string, src []float32) error {
-	i, err := m.find(path, len(src))
-	if err != nil {
-		return err
-	}
-	t := &m.tensors[i]
-	if t.DType == f32 {
-		return m.scatter(i, bytesOf(src))
-	}
-	raw := make([]byte, t.Bytes())
-	if err := Convert(raw, t.DType, bytesOf(src), f32); err != nil {
-		return errorf(ReasonInput, err, "the tensor %s cannot be set", path)
-	}
-	return m.scatter(i, raw)
 }
 
 func (m *Machine) scatter(tensor int, whole []byte) error {

@@ -1,7 +1,7 @@
 // Package metrics tells what a run does: to the terminal, as JSON lines, and as
 // a trace for Perfetto (https://ui.perfetto.dev).
 //
-// In come the events of a run, through the one interface Sink; out go text,
+// In come the events of a run, through Sink.Tell; out go text,
 // lines or a file, depending on the sink. The run loop knows no more than Sink,
 // and where it records spans of kernels, Track.
 //

@@ -1,9 +1,7 @@
 package metrics
 
 import (
-	"encoding/json"
 	"io"
-	"math"
 	"strconv"
 	"sync"
 )
@@ -16,7 +14,7 @@ type JSON struct {
 	mu    sync.Mutex
 	w     io.Writer
 	close io.Closer // may be nil
-	line  []byte    // reused, so that a step allocates nothing
+	line  line
 	err   error
 }
 
@@ -26,108 +24,79 @@ func NewJSON(w io.Writer) *JSON {
 	return &JSON{w: w, close: c}
 }
 
-// begin takes the lock and starts a line; end writes it and gives the lock back.
-func (j *JSON) begin(event string) {
+// Tell writes the event as a line. For a Step it allocates nothing.
+func (j *JSON) Tell(e Event) {
 	j.mu.Lock()
-	j.line = append(j.line[:0], `{"event":"`...)
-	j.line = append(j.line, event...)
-	j.line = append(j.line, '"')
-}
-
-func (j *JSON) end() {
-	j.line = append(j.line, "}\n"...)
+	defer j.mu.Unlock()
+	l := &j.line
+	*l = (*l)[:0]
+	switch e := e.(type) {
+	case *Start:
+		l.start(e)
+	case *Step:
+		l.text(`{"event":"step"`)
+		l.int("step", e.Step)
+		l.num("loss", e.Loss)
+		l.num("grad_norm", e.GradNorm)
+		l.num("lr", e.LR)
+		if e.LossScale != 0 {
+			l.num("loss_scale", e.LossScale)
+		}
+		l.num("ms", e.Ms)
+		l.num("tokens_per_s", e.TokensPerS)
+	case *Validation:
+		l.text(`{"event":"validation"`)
+		l.int("step", e.Step)
+		l.num("val_loss", e.Loss)
+	case *Checkpoint:
+		l.text(`{"event":"checkpoint"`)
+		l.int("step", e.Step)
+		l.str("dir", e.Dir)
+	case *Warning:
+		l.text(`{"event":"warning"`)
+		l.str("message", e.Message)
+	case *End:
+		l.text(`{"event":"end"`)
+		l.int("steps", e.Steps)
+		l.num("loss", e.Loss)
+		l.num("val_loss", e.ValLoss)
+	}
+	l.text("}\n")
 	if j.err == nil {
 		_, j.err = j.w.Write(j.line)
 	}
-	j.mu.Unlock()
 }
 
-func (j *JSON) key(k string) {
-	j.line = append(j.line, `,"`...)
-	j.line = append(j.line, k...)
-	j.line = append(j.line, `":`...)
-}
-
-func (j *JSON) str(k, v string)         { j.key(k); j.line = appendString(j.line, v) }
-func (j *JSON) int(k string, v int64)   { j.key(k); j.line = strconv.AppendInt(j.line, v, 10) }
-func (j *JSON) num(k string, v float64) { j.key(k); j.line = appendNumber(j.line, v) }
-
-// Start writes the event start, without what is unknown.
-func (j *JSON) Start(e Start) {
-	j.begin("start")
+// start writes the event start, without what is unknown.
+func (l *line) start(e *Start) {
+	l.text(`{"event":"start"`)
 	for _, f := range []struct{ key, value string }{
 		{"name", e.Name}, {"layout", e.Layout}, {"target", e.Target}, {"data", e.Data}, {"resumed", e.Resumed},
 	} {
 		if f.value != "" {
-			j.str(f.key, f.value)
+			l.str(f.key, f.value)
 		}
 	}
-	j.int("first_step", e.First)
-	j.int("last_step", e.Last)
-	j.key("seed")
-	j.line = strconv.AppendUint(j.line, e.Seed, 10)
+	l.int("first_step", e.First)
+	l.int("last_step", e.Last)
+	l.key("seed")
+	*l = strconv.AppendUint(*l, e.Seed, 10)
 	for _, f := range []struct {
 		key   string
 		value int64
 	}{{"devices", int64(e.Devices)}, {"params", e.Params}, {"tokens_per_step", e.TokensPerStep}} {
 		if f.value != 0 {
-			j.int(f.key, f.value)
+			l.int(f.key, f.value)
 		}
 	}
-	if e.FlopsPerStep != 0 {
-		j.num("flops_per_step", e.FlopsPerStep)
+	for _, f := range []struct {
+		key   string
+		value float64
+	}{{"flops_per_step", e.FlopsPerStep}, {"peak_flops", e.PeakFlops}} {
+		if f.value != 0 {
+			l.num(f.key, f.value)
+		}
 	}
-	if e.PeakFlops != 0 {
-		j.num("peak_flops", e.PeakFlops)
-	}
-	j.end()
-}
-
-// Step writes the event step. It allocates nothing.
-func (j *JSON) Step(e Step) {
-	j.begin("step")
-	j.int("step", e.Step)
-	j.num("loss", e.Loss)
-	j.num("grad_norm", e.GradNorm)
-	j.num("lr", e.LR)
-	if e.LossScale != 0 {
-		j.num("loss_scale", e.LossScale)
-	}
-	j.num("ms", e.Ms)
-	j.num("tokens_per_s", e.TokensPerS)
-	j.end()
-}
-
-// Validation writes the event validation.
-func (j *JSON) Validation(e Validation) {
-	j.begin("validation")
-	j.int("step", e.Step)
-	j.num("val_loss", e.Loss)
-	j.end()
-}
-
-// Checkpoint writes the event checkpoint.
-func (j *JSON) Checkpoint(e Checkpoint) {
-	j.begin("checkpoint")
-	j.int("step", e.Step)
-	j.str("dir", e.Dir)
-	j.end()
-}
-
-// Warning writes the event warning.
-func (j *JSON) Warning(message string) {
-	j.begin("warning")
-	j.str("message", message)
-	j.end()
-}
-
-// End writes the event end.
-func (j *JSON) End(e End) {
-	j.begin("end")
-	j.int("steps", e.Steps)
-	j.num("loss", e.Loss)
-	j.num("val_loss", e.ValLoss)
-	j.end()
 }
 
 // Close closes the writer and gives the first error of a write.
@@ -142,28 +111,4 @@ func (j *JSON) Close() error {
 		}
 	}
 	return j.err
-}
-
-// appendNumber writes a number; JSON has none that is not finite.
-func appendNumber(b []byte, v float64) []byte {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return append(b, "null"...)
-	}
-	return strconv.AppendFloat(b, v, 'g', -1, 64)
-}
-
-// appendString writes a string, without allocating if it needs no escape.
-func appendString(b []byte, s string) []byte {
-	for _, c := range []byte(s) {
-		if c < ' ' || c > '~' || c == '"' || c == '\\' {
-			text, err := json.Marshal(s)
-			if err != nil {
-				panic("metrics: a string cannot be written as JSON: " + err.Error())
-			}
-			return append(b, text...)
-		}
-	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
 }

@@ -18,23 +18,23 @@ var nan = math.NaN()
 
 // run tells a sink of a run with the steps.
 func run(s Sink, first, last int64) {
-	s.Start(Start{Name: "GPT", Layout: "three_d", Target: "cpu:x86-64-v3", Data: "text: 3 files", First: first, Last: last,
+	s.Tell(&Start{Name: "GPT", Layout: "three_d", Target: "cpu:x86-64-v3", Data: "text: 3 files", First: first, Last: last,
 		Devices: 8, Params: 10_200_000, TokensPerStep: 2048, FlopsPerStep: 2e9, PeakFlops: 1e12})
 	for i := first; i <= last; i++ {
-		s.Step(Step{Step: i, Loss: 5.5 / float64(i), GradNorm: 1.25, LR: 3e-4, Ms: 12.5, TokensPerS: 163840})
+		s.Tell(&Step{Step: i, Loss: 5.5 / float64(i), GradNorm: 1.25, LR: 3e-4, Ms: 12.5, TokensPerS: 163840})
 	}
-	s.Validation(Validation{last, 2.5})
-	s.Checkpoint(Checkpoint{last, "ck/step-00000002"})
-	s.Warning("a \"quoted\"\nwarning")
-	s.End(End{Steps: last, Loss: 2.75, ValLoss: 2.5})
+	s.Tell(&Validation{last, 2.5})
+	s.Tell(&Checkpoint{last, "ck/step-00000002"})
+	s.Tell(&Warning{"a \"quoted\"\nwarning"})
+	s.Tell(&End{Steps: last, Loss: 2.75, ValLoss: 2.5})
 }
 
 func TestJSONLines(t *testing.T) {
 	var b bytes.Buffer
 	j := NewJSON(&b)
 	run(j, 1, 2)
-	j.Step(Step{Step: 3, Loss: nan, GradNorm: math.Inf(1), LR: 0, Ms: 1e-7, TokensPerS: 1e21})
-	j.End(End{Steps: 3, Loss: math.Inf(-1), ValLoss: nan})
+	j.Tell(&Step{Step: 3, Loss: nan, GradNorm: math.Inf(1), LR: 0, Ms: 1e-7, TokensPerS: 1e21})
+	j.Tell(&End{Steps: 3, Loss: math.Inf(-1), ValLoss: nan})
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestJSONLines(t *testing.T) {
 
 func TestJSONStepAllocatesNothing(t *testing.T) {
 	j := NewJSON(&countingWriter{})
-	if n := testing.AllocsPerRun(100, func() { j.Step(Step{Step: 1, Loss: 1.5, GradNorm: nan}) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { j.Tell(&Step{Step: 1, Loss: 1.5, GradNorm: nan}) }); n != 0 {
 		t.Errorf("%v allocations per step", n)
 	}
 }
@@ -199,16 +199,16 @@ func screen(text string) []string {
 func TestBar(t *testing.T) {
 	var b bytes.Buffer
 	s := newBar(&b, 80)
-	s.Start(Start{Name: "GPT", First: 11, Last: 20})
+	s.Tell(&Start{Name: "GPT", First: 11, Last: 20})
 	for i := int64(11); i <= 15; i++ {
-		s.Step(Step{Step: i, Loss: 1.5})
+		s.Tell(&Step{Step: i, Loss: 1.5})
 	}
-	s.Warning("slow")
+	s.Tell(&Warning{"slow"})
 	for i := int64(16); i <= 21; i++ { // one too many
-		s.Step(Step{Step: i, Loss: float64(i)})
+		s.Tell(&Step{Step: i, Loss: float64(i)})
 	}
-	s.Checkpoint(Checkpoint{20, "ck"})
-	s.End(End{Steps: 20, Loss: 20, ValLoss: nan})
+	s.Tell(&Checkpoint{20, "ck"})
+	s.Tell(&End{Steps: 20, Loss: 20, ValLoss: nan})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -237,11 +237,11 @@ func TestBarHasTheRate(t *testing.T) {
 		for _, last := range []int64{20, 1_000_000} {
 			var b bytes.Buffer
 			s := newBar(&b, columns)
-			s.Start(Start{First: 1, Last: last})
-			s.Step(Step{Step: 1, Loss: 10.98765, Ms: 43210, TokensPerS: 48812})
-			s.Step(Step{Step: last - 1, Loss: 10.98765, Ms: 43210, TokensPerS: 48812})
+			s.Tell(&Start{First: 1, Last: last})
+			s.Tell(&Step{Step: 1, Loss: 10.98765, Ms: 43210, TokensPerS: 48812})
+			s.Tell(&Step{Step: last - 1, Loss: 10.98765, Ms: 43210, TokensPerS: 48812})
 			time.Sleep(110 * time.Millisecond) // what the bar draws at most as often
-			s.Step(Step{Step: last, Loss: 10.98765, Ms: 43210, TokensPerS: 48812})
+			s.Tell(&Step{Step: last, Loss: 10.98765, Ms: 43210, TokensPerS: 48812})
 			got := screen(b.String())
 			line := got[len(got)-1]
 			if !strings.Contains(line, "loss 10.9877") || !strings.Contains(line, "48.8k tokens/s") || strings.Contains(line, "43.2 s") != (columns >= wideTerminal) {
@@ -260,8 +260,8 @@ func TestBarHasTheRate(t *testing.T) {
 func TestBarOfAnInterruptedRun(t *testing.T) {
 	var b bytes.Buffer
 	s := newBar(&b, 200)
-	s.Start(Start{First: 1, Last: 10})
-	s.Step(Step{Step: 1, Loss: 1.5, Ms: 20, TokensPerS: nan})
+	s.Tell(&Start{First: 1, Last: 10})
+	s.Tell(&Step{Step: 1, Loss: 1.5, Ms: 20, TokensPerS: nan})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -269,9 +269,9 @@ func TestBarOfAnInterruptedRun(t *testing.T) {
 		t.Errorf("the prompt would follow the bar: %q", b.String())
 	}
 	s = newBar(&b, 80)
-	s.Start(Start{First: 5, Last: 4}) // nothing to do
-	s.Step(Step{Step: 5})
-	s.End(End{Steps: 4, Loss: nan, ValLoss: nan})
+	s.Tell(&Start{First: 5, Last: 4}) // nothing to do
+	s.Tell(&Step{Step: 5})
+	s.Tell(&End{Steps: 4, Loss: nan, ValLoss: nan})
 }
 
 func TestPipeGetsLines(t *testing.T) {
@@ -334,18 +334,18 @@ func TestTrace(t *testing.T) {
 		t.Error("tracks are not told apart by their names")
 	}
 	worker.Span(Span{Name: "gemm \"3\"", Category: "kernel", From: 1_234_567, Until: 2_000_001, Module: "blocks.0", Source: "a.ptl:1:2", Flops: 7, Bytes: 8})
-	tr.Step(Step{Step: 1, Loss: nan, GradNorm: 2, LR: nan, Ms: 1e9, TokensPerS: nan})
-	tr.Step(Step{Step: 2, Loss: 1, GradNorm: nan, LR: nan, Ms: 1e9, TokensPerS: nan})
+	tr.Tell(&Step{Step: 1, Loss: nan, GradNorm: 2, LR: nan, Ms: 1e9, TokensPerS: nan})
+	tr.Tell(&Step{Step: 2, Loss: 1, GradNorm: nan, LR: nan, Ms: 1e9, TokensPerS: nan})
 	other.Span(Span{Name: "recv", Category: "comm", From: 2_000_000, Until: 3_000_000})
 	tr.Flow("send", worker, 1_234_567, other, 2_999_999)
-	tr.Warning("odd")
+	tr.Tell(&Warning{"odd"})
 	if _, err := os.Stat(path); err == nil {
 		t.Error("the file is there before it is finished")
 	}
 	if err := tr.Close(); err != nil { // without End: interrupted
 		t.Fatal(err)
 	}
-	tr.Step(Step{Step: 3})
+	tr.Tell(&Step{Step: 3})
 	worker.Span(Span{Name: "late", Category: "kernel", Until: 1})
 	if err := tr.Close(); err != nil {
 		t.Error(err)

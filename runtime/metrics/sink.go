@@ -2,21 +2,28 @@ package metrics
 
 import "errors"
 
-// Sink is told the events of a run: Start, then steps with whatever else
-// happens between them, then End, then Close. A run that fails or is
-// interrupted may leave out End, but not Close. Sinks may be called
+// Sink is told the events of a run: a Start, then Steps with whatever else
+// happens between them, then an End, then Close. A run that fails or is
+// interrupted may leave out the End, but not Close. Sinks may be called
 // concurrently.
 type Sink interface {
-	Start(Start)
-	Step(Step)
-	Validation(Validation)
-	Checkpoint(Checkpoint)
-	Warning(message string)
-	End(End)
+	// Tell takes what is told before it returns: the caller may use it again.
+	Tell(Event)
 
 	// Close finishes what was told and gives the first error that was met.
 	Close() error
 }
+
+// Event is what happens in a run: a *Start, *Step, *Validation, *Checkpoint,
+// *Warning or *End.
+type Event interface{ event() }
+
+func (*Start) event()      {}
+func (*Step) event()       {}
+func (*Validation) event() {}
+func (*Checkpoint) event() {}
+func (*Warning) event()    {}
+func (*End) event()        {}
 
 // Start says what is about to run. Whatever is zero is unknown.
 type Start struct {
@@ -57,6 +64,9 @@ type Checkpoint struct {
 	Dir  string
 }
 
+// Warning is something that the user should know and that does not end the run.
+type Warning struct{ Message string }
+
 // End says how a run ended. What was not measured is NaN.
 type End struct {
 	Steps         int64 // that are done, with those before a resume
@@ -68,39 +78,9 @@ func Multi(sinks ...Sink) Sink { return multi(sinks) }
 
 type multi []Sink
 
-func (m multi) Start(e Start) {
+func (m multi) Tell(e Event) {
 	for _, s := range m {
-		s.Start(e)
-	}
-}
-
-func (m multi) Step(e Step) {
-	for _, s := range m {
-		s.Step(e)
-	}
-}
-
-func (m multi) Validation(e Validation) {
-	for _, s := range m {
-		s.Validation(e)
-	}
-}
-
-func (m multi) Checkpoint(e Checkpoint) {
-	for _, s := range m {
-		s.Checkpoint(e)
-	}
-}
-
-func (m multi) Warning(message string) {
-	for _, s := range m {
-		s.Warning(message)
-	}
-}
-
-func (m multi) End(e End) {
-	for _, s := range m {
-		s.End(e)
+		s.Tell(e)
 	}
 }
 

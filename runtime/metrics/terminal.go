@@ -41,8 +41,24 @@ func (r *report) print(format string, args ...any) {
 	}
 }
 
-func (r *report) header(e Start) {
-	r.start = e
+// tell writes any event but a Step.
+func (r *report) tell(e Event) {
+	switch e := e.(type) {
+	case *Start:
+		r.header(e)
+	case *Validation:
+		r.print("step %d  validation loss %.4f", e.Step, e.Loss)
+	case *Checkpoint:
+		r.print("step %d  saved %s", e.Step, e.Dir)
+	case *Warning:
+		r.print("warning: %s", e.Message)
+	case *End:
+		r.footer(e)
+	}
+}
+
+func (r *report) header(e *Start) {
+	r.start = *e
 	name := e.Name
 	if e.Layout != "" {
 		name += " (" + e.Layout + ")"
@@ -67,7 +83,7 @@ func (r *report) header(e Start) {
 }
 
 // rates is how fast a step was, as far as it is known.
-func (r *report) rates(e Step) string {
+func (r *report) rates(e *Step) string {
 	var parts []string
 	if isFinite(e.Ms) {
 		parts = append(parts, duration(e.Ms))
@@ -82,7 +98,7 @@ func (r *report) rates(e Step) string {
 	return strings.Join(parts, "  ")
 }
 
-func (r *report) footer(e End) {
+func (r *report) footer(e *End) {
 	text := fmt.Sprintf("%d steps done", e.Steps)
 	if !math.IsNaN(e.Loss) || e.Steps >= r.start.First { // else no step was run, and there is none to tell
 		text += fmt.Sprintf(", loss %.4f", e.Loss)
@@ -103,17 +119,18 @@ func NewLines(w io.Writer) *Lines { return &Lines{report{w: w}} }
 // linesPerRun is about how many steps of a run get a line.
 const linesPerRun = 20
 
-// Start writes what is about to run.
-func (l *Lines) Start(e Start) {
+// Tell writes a line, of a Step if it is that step's turn.
+func (l *Lines) Tell(e Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.header(e)
+	if e, ok := e.(*Step); ok {
+		l.step(e)
+		return
+	}
+	l.tell(e)
 }
 
-// Step writes a line, if it is this step's turn.
-func (l *Lines) Step(e Step) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (l *Lines) step(e *Step) {
 	s := l.start
 	every := max(1, (s.Last-s.First+1)/linesPerRun)
 	if e.Step != s.First && e.Step != s.Last && e.Step%every != 0 {
@@ -127,48 +144,12 @@ func (l *Lines) Step(e Step) {
 	l.print("step %*d/%d  loss %.4f  grad %.3g  lr %.3g  %s%s", width, e.Step, s.Last, e.Loss, e.GradNorm, e.LR, scale, l.rates(e))
 }
 
-// Validation writes a line.
-func (l *Lines) Validation(e Validation) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.print("%s", validationText(e))
-}
-
-// Checkpoint writes a line.
-func (l *Lines) Checkpoint(e Checkpoint) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.print("%s", checkpointText(e))
-}
-
-// Warning writes a line.
-func (l *Lines) Warning(message string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.print("%s", warningText(message))
-}
-
-// End writes how the run ended.
-func (l *Lines) End(e End) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.footer(e)
-}
-
 // Close gives the first error; w is left open.
 func (l *Lines) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
 }
-
-func validationText(e Validation) string {
-	return fmt.Sprintf("step %d  validation loss %.4f", e.Step, e.Loss)
-}
-func checkpointText(e Checkpoint) string {
-	return fmt.Sprintf("step %d  saved %s", e.Step, e.Dir)
-}
-func warningText(message string) string { return "warning: " + message }
 
 // bar draws the progress on the last line of a terminal, and other events
 // above it.
@@ -206,7 +187,7 @@ func (b *bar) barWidth(steps int64) int {
 }
 
 // rate is the one that matters most where there is no room for all.
-func (r *report) rate(e Step) string {
+func (r *report) rate(e *Step) string {
 	switch {
 	case isFinite(e.TokensPerS) && e.TokensPerS > 0:
 		return count(e.TokensPerS) + " tokens/s"
@@ -216,14 +197,37 @@ func (r *report) rate(e Step) string {
 	return ""
 }
 
-func (b *bar) Start(e Start) {
+func (b *bar) Tell(e Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.header(e)
-	if e.Last < e.First {
+	switch e := e.(type) {
+	case *Step:
+		b.step(e)
+	case *Start:
+		b.tell(e)
+		b.begin(e.Last - e.First + 1)
+	case *End:
+		b.leave()
+		b.tell(e)
+	default: // in the place of the bar, which is drawn below it again
+		if b.bar != nil && b.bar.IsStarted() {
+			b.keep(b.bar.Clear())
+		}
+		b.tell(e)
+	}
+}
+
+// keep notes the first error.
+func (b *bar) keep(err error) {
+	if b.err == nil {
+		b.err = err
+	}
+}
+
+func (b *bar) begin(steps int64) {
+	if steps <= 0 {
 		return
 	}
-	steps := e.Last - e.First + 1
 	b.bar = progressbar.NewOptions64(steps,
 		progressbar.OptionSetWriter(b.w),
 		progressbar.OptionSetWidth(b.barWidth(steps)),
@@ -233,9 +237,7 @@ func (b *bar) Start(e Start) {
 	)
 }
 
-func (b *bar) Step(e Step) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (b *bar) step(e *Step) {
 	if b.bar == nil || e.Step > b.start.Last {
 		return
 	}
@@ -244,9 +246,7 @@ func (b *bar) Step(e Step) {
 		rates = b.rates(e)
 	}
 	b.bar.Describe(strings.TrimSpace(fmt.Sprintf("loss %.4f  %s", e.Loss, rates)))
-	if err := b.bar.Set64(e.Step - b.start.First + 1); err != nil && b.err == nil {
-		b.err = err
-	}
+	b.keep(b.bar.Set64(e.Step - b.start.First + 1))
 	if b.bar.IsFinished() {
 		b.leave()
 	}
@@ -260,37 +260,12 @@ func (b *bar) leave() {
 	}
 }
 
-// above writes a line in the place of the bar, which is drawn below it again.
-func (b *bar) above(text string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.bar != nil && b.bar.IsStarted() {
-		if err := b.bar.Clear(); err != nil && b.err == nil {
-			b.err = err
-		}
-	}
-	b.print("%s", text)
-}
-
-func (b *bar) Validation(e Validation) { b.above(validationText(e)) }
-func (b *bar) Checkpoint(e Checkpoint) { b.above(checkpointText(e)) }
-func (b *bar) Warning(message string)  { b.above(warningText(message)) }
-
-func (b *bar) End(e End) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.leave()
-	b.footer(e)
-}
-
 func (b *bar) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.leave()
 	return b.err
 }
-
-func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // count writes a large number with a decimal prefix and three digits.
 func count(v float64) string {

@@ -2,7 +2,7 @@ package metrics
 
 import (
 	"bufio"
-	"math"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -30,8 +30,8 @@ type Trace struct {
 	mu     sync.Mutex
 	f      *atomicfile.File
 	w      *bufio.Writer
-	line   []byte // reused, so that a span allocates nothing
-	wrote  bool   // an event, so that a comma must follow
+	line   line
+	wrote  bool // an event, so that a comma must follow
 	err    error
 	tracks []track
 	steps  Track
@@ -116,17 +116,14 @@ func (k Track) Span(s Span) {
 // span is Span with the lock held.
 func (t *Trace) span(k Track, s *Span) {
 	t.begin("X", s.Name, k.pid)
-	t.int("tid", k.tid)
-	t.key("cat")
-	t.line = appendString(t.line, s.Category)
+	t.line.int("tid", k.tid)
+	t.line.str("cat", s.Category)
 	t.time("ts", s.From)
 	t.time("dur", max(0, s.Until-s.From))
-	sep := `,"args":{"`
+	args := len(t.line)
 	for _, x := range [2]struct{ key, value string }{{"module", s.Module}, {"source", s.Source}} {
 		if x.value != "" {
-			t.line = append(append(append(t.line, sep...), x.key...), `":`...)
-			t.line = appendString(t.line, x.value)
-			sep = `,"`
+			t.line.str(x.key, x.value)
 		}
 	}
 	for _, x := range [2]struct {
@@ -134,14 +131,10 @@ func (t *Trace) span(k Track, s *Span) {
 		value int64
 	}{{"flop", s.Flops}, {"bytes", s.Bytes}} {
 		if x.value != 0 {
-			t.line = append(append(append(t.line, sep...), x.key...), `":`...)
-			t.line = strconv.AppendInt(t.line, x.value, 10)
-			sep = `,"`
+			t.line.int(x.key, x.value)
 		}
 	}
-	if sep == `,"` {
-		t.line = append(t.line, '}')
-	}
+	t.nest(args)
 	t.end()
 }
 
@@ -160,35 +153,33 @@ func (t *Trace) Flow(name string, from Track, at int64, to Track, until int64) {
 // encloses the time.
 func (t *Trace) flow(phase, name string, k Track, at int64) {
 	t.begin(phase, name, k.pid)
-	t.int("tid", k.tid)
-	t.int("id", t.flows)
+	t.line.int("tid", k.tid)
+	t.line.int("id", t.flows)
 	t.time("ts", at)
-	t.line = append(t.line, `,"cat":"flow","bp":"e"`...)
+	t.line.text(`,"cat":"flow","bp":"e"`)
 	t.end()
 }
 
 // counter records a value; one that is not finite leaves a gap, for the format
 // has no way to write it. The lock is held.
 func (t *Trace) counter(name string, at int64, v float64) {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
+	if !isFinite(v) {
 		return
 	}
 	t.begin("C", name, t.steps.pid)
 	t.time("ts", at)
-	t.line = append(t.line, `,"args":{"value":`...)
-	t.line = appendNumber(t.line, v)
-	t.line = append(t.line, '}')
+	args := len(t.line)
+	t.line.num("value", v)
+	t.nest(args)
 	t.end()
 }
 
-// instant records a moment of the whole run.
+// instant records a moment of the whole run. The lock is held.
 func (t *Trace) instant(name string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.begin("i", name, t.steps.pid)
-	t.int("tid", t.steps.tid)
+	t.line.int("tid", t.steps.tid)
 	t.time("ts", t.Now())
-	t.line = append(t.line, `,"s":"g"`...)
+	t.line.text(`,"s":"g"`)
 	t.end()
 }
 
@@ -197,66 +188,77 @@ func (t *Trace) instant(name string) {
 func (t *Trace) metadata(what string, pid, tid int64, name string, index int64) {
 	t.begin("M", what, pid)
 	if tid >= 0 {
-		t.int("tid", tid)
+		t.line.int("tid", tid)
 	}
+	args := len(t.line)
 	if index < 0 {
-		t.line = append(t.line, `,"args":{"name":`...)
-		t.line = appendString(t.line, name)
+		t.line.str("name", name)
 	} else {
-		t.line = append(t.line, `,"args":{"sort_index":`...)
-		t.line = strconv.AppendInt(t.line, index, 10)
+		t.line.int("sort_index", index)
 	}
-	t.line = append(t.line, '}')
+	t.nest(args)
 	t.end()
+}
+
+// nest makes the fields from a place of the line on those of the object args.
+func (t *Trace) nest(from int) {
+	if from == len(t.line) {
+		return
+	}
+	t.line[from] = '{' // in the place of a comma
+	t.line = append(slices.Insert(t.line, from, []byte(`,"args":`)...), '}')
 }
 
 func (t *Trace) begin(phase, name string, pid int64) {
 	t.line = t.line[:0]
 	if t.wrote {
-		t.line = append(t.line, ",\n"...)
+		t.line.text(",\n")
 	}
 	t.wrote = true
-	t.line = append(t.line, `{"ph":"`...)
-	t.line = append(t.line, phase...)
-	t.line = append(t.line, `","name":`...)
-	t.line = appendString(t.line, name)
-	t.int("pid", pid)
+	t.line.text(`{"ph":"`)
+	t.line.text(phase)
+	t.line.text(`"`)
+	t.line.str("name", name)
+	t.line.int("pid", pid)
 }
 
 func (t *Trace) end() {
-	t.line = append(t.line, '}')
+	t.line.text("}")
 	if t.err == nil && t.w != nil {
 		_, t.err = t.w.Write(t.line)
 	}
 }
 
-func (t *Trace) key(k string) {
-	t.line = append(t.line, `,"`...)
-	t.line = append(t.line, k...)
-	t.line = append(t.line, `":`...)
-}
-
-func (t *Trace) int(k string, v int64) {
-	t.key(k)
-	t.line = strconv.AppendInt(t.line, v, 10)
-}
-
 // time writes nanoseconds as the format's microseconds, to the nanosecond.
 func (t *Trace) time(k string, ns int64) {
 	ns = max(0, ns)
-	t.key(k)
-	t.line = strconv.AppendInt(t.line, ns/1000, 10)
+	t.line.int(k, ns/1000)
 	rest := ns % 1000
 	t.line = append(t.line, '.', byte('0'+rest/100), byte('0'+rest/10%10), byte('0'+rest%10))
 }
 
-// Start records the moment.
-func (t *Trace) Start(e Start) { t.instant("start " + e.Name) }
-
-// Step records the counters, and the step as a span that ends now.
-func (t *Trace) Step(e Step) {
+// Tell records a Step as a span that ends now, with its counters, a Validation as
+// a counter, and the other events as moments.
+func (t *Trace) Tell(e Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	switch e := e.(type) {
+	case *Start:
+		t.instant("start " + e.Name)
+	case *Step:
+		t.step(e)
+	case *Validation:
+		t.counter("val_loss", t.Now(), e.Loss)
+	case *Checkpoint:
+		t.instant("checkpoint " + strconv.FormatInt(e.Step, 10))
+	case *Warning:
+		t.instant("warning: " + e.Message)
+	case *End:
+		t.instant("end")
+	}
+}
+
+func (t *Trace) step(e *Step) {
 	now := t.Now()
 	if isFinite(e.Ms) {
 		// Told a little late, a step would begin before the end of the one
@@ -273,24 +275,6 @@ func (t *Trace) Step(e Step) {
 	}
 	t.counter("tokens_per_s", now, e.TokensPerS)
 }
-
-// Validation records a counter.
-func (t *Trace) Validation(e Validation) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.counter("val_loss", t.Now(), e.Loss)
-}
-
-// Checkpoint records the moment.
-func (t *Trace) Checkpoint(e Checkpoint) {
-	t.instant("checkpoint " + strconv.FormatInt(e.Step, 10))
-}
-
-// Warning records the moment.
-func (t *Trace) Warning(message string) { t.instant("warning: " + message) }
-
-// End records the moment.
-func (t *Trace) End(e End) { t.instant("end") }
 
 // Close finishes the file, also that of a run that was interrupted, and puts it
 // in its place. If a write failed there is no file, and the error says why.

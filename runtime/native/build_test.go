@@ -1,12 +1,15 @@
 package native
 
-import "bytes"
+import (
+	"bytes"
+	"debug/elf"
+)
 
 // testSection and testSymbol describe an object that a test builds.
 type testSection struct {
 	name   string
-	typ    uint32
-	flags  uint64
+	typ    elf.SectionType
+	flags  elf.SectionFlag
 	align  uint64
 	data   []byte
 	size   uint64 // of NOBITS
@@ -24,7 +27,7 @@ const globalFunc = 1<<4 | 2
 
 // buildObject writes an ELF64 relocatable object. Sections are numbered from 1 in
 // the order given, symbols from 1 likewise; the tables follow.
-func buildObject(machine uint16, sections []testSection, symbols []testSymbol) []byte {
+func buildObject(machine elf.Machine, sections []testSection, symbols []testSymbol) []byte {
 	names, strs := []byte{0}, []byte{0}
 	add := func(table *[]byte, s string) uint32 {
 		at := len(*table)
@@ -44,8 +47,8 @@ func buildObject(machine uint16, sections []testSection, symbols []testSymbol) [
 	symIndex := uint32(n + 1)
 	all := append([]testSection{}, sections...)
 	all = append(all,
-		testSection{name: ".symtab", typ: shtSymtab, align: 8, data: symtab},
-		testSection{name: ".strtab", typ: shtStrtab, align: 1, data: strs})
+		testSection{name: ".symtab", typ: elf.SHT_SYMTAB, align: 8, data: symtab},
+		testSection{name: ".strtab", typ: elf.SHT_STRTAB, align: 1, data: strs})
 	info := map[int]uint32{}
 	for i, s := range sections {
 		if len(s.relocs) == 0 {
@@ -61,9 +64,9 @@ func buildObject(machine uint16, sections []testSection, symbols []testSymbol) [
 			rela = append(rela, e...)
 		}
 		info[len(all)] = uint32(i + 1)
-		all = append(all, testSection{name: ".rela" + s.name, typ: shtRela, align: 8, data: rela})
+		all = append(all, testSection{name: ".rela" + s.name, typ: elf.SHT_RELA, align: 8, data: rela})
 	}
-	all = append(all, testSection{name: ".shstrtab", typ: shtStrtab, align: 1})
+	all = append(all, testSection{name: ".shstrtab", typ: elf.SHT_STRTAB, align: 1})
 
 	var body bytes.Buffer
 	body.Write(make([]byte, ehdrSize))
@@ -74,14 +77,14 @@ func buildObject(machine uint16, sections []testSection, symbols []testSymbol) [
 		if i == len(all)-1 {
 			s.data = names
 		}
-		le.PutUint32(h[4:], s.typ)
-		le.PutUint64(h[8:], s.flags)
+		le.PutUint32(h[4:], uint32(s.typ))
+		le.PutUint64(h[8:], uint64(s.flags))
 		le.PutUint64(h[24:], uint64(body.Len()))
 		le.PutUint64(h[32:], uint64(len(s.data))+s.size)
 		switch s.typ {
-		case shtSymtab:
+		case elf.SHT_SYMTAB:
 			le.PutUint32(h[40:], symIndex+1)
-		case shtRela:
+		case elf.SHT_RELA:
 			le.PutUint32(h[40:], symIndex)
 			le.PutUint32(h[44:], info[i])
 		}
@@ -91,8 +94,8 @@ func buildObject(machine uint16, sections []testSection, symbols []testSymbol) [
 	}
 	out := body.Bytes()
 	copy(out, []byte{0x7f, 'E', 'L', 'F', 2, 1, 1})
-	le.PutUint16(out[16:], etRel)
-	le.PutUint16(out[18:], machine)
+	le.PutUint16(out[16:], uint16(elf.ET_REL))
+	le.PutUint16(out[18:], uint16(machine))
 	le.PutUint64(out[40:], uint64(len(out)))
 	le.PutUint16(out[58:], shdrSize)
 	le.PutUint16(out[60:], uint16(len(all)+1))

@@ -2,6 +2,7 @@ package native
 
 import (
 	"bytes"
+	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,45 +18,13 @@ const (
 	maxAlign  = 4096      // alignment of a section
 )
 
-// ELF constants (System V ABI, generic part, chapters "Object Files"), with the
-// standard's names.
-const (
-	etRel = 1
-
-	emX8664   = 62
-	emAArch64 = 183
-
-	shtProgbits  = 1
-	shtSymtab    = 2
-	shtStrtab    = 3
-	shtRela      = 4
-	shtNote      = 7
-	shtNobits    = 8
-	shtRel       = 9
-	shtInitArray = 14
-	shtPreinit   = 16
-
-	shfWrite = 1 << 0
-	shfAlloc = 1 << 1
-	shfExec  = 1 << 2
-	shfTLS   = 1 << 10
-
-	shnUndef     = 0
-	shnLoreserve = 0xff00
-	shnAbs       = 0xfff1
-
-	sttTLS   = 6
-	sttIfunc = 10
-
-	stbLocal = 0
-
-	ehdrSize, shdrSize, symSize, relaSize = 64, 64, 24, 24
-)
+// Bytes of the entries of tables.
+const ehdrSize, shdrSize, symSize, relaSize = 64, 64, 24, 24
 
 type section struct {
 	name       string
-	typ        uint32
-	flags      uint64
+	typ        elf.SectionType
+	flags      elf.SectionFlag
 	data       []byte // a view of the object; nil for NOBITS
 	size       uint64
 	align      uint64
@@ -66,8 +35,9 @@ type section struct {
 
 type symbol struct {
 	name       string
-	typ, bind  byte
-	shndx      uint16
+	typ        elf.SymType
+	bind       elf.SymBind
+	shndx      elf.SectionIndex
 	value      uint64
 	referenced bool
 }
@@ -82,7 +52,7 @@ type reloc struct {
 // object is a checked relocatable object: every index is in range and every view
 // inside the bytes it came from.
 type object struct {
-	machine  uint16
+	machine  elf.Machine
 	sections []section
 	symbols  []symbol
 }
@@ -97,12 +67,12 @@ func parseObject(b []byte) (*object, error) {
 	if len(b) < ehdrSize || !bytes.Equal(b[:7], []byte{0x7f, 'E', 'L', 'F', 2, 1, 1}) {
 		return nil, errors.New("not an ELF64 little-endian object")
 	}
-	o := &object{machine: le.Uint16(b[18:])}
-	if t := le.Uint16(b[16:]); t != etRel {
-		return nil, fmt.Errorf("ELF type %d, want %d (relocatable)", t, etRel)
+	o := &object{machine: elf.Machine(le.Uint16(b[18:]))}
+	if t := elf.Type(le.Uint16(b[16:])); t != elf.ET_REL {
+		return nil, fmt.Errorf("ELF type %d, want %d (relocatable)", uint16(t), uint16(elf.ET_REL))
 	}
-	if o.machine != emX8664 && o.machine != emAArch64 {
-		return nil, fmt.Errorf("ELF machine %d, want %d (x86-64) or %d (arm64)", o.machine, emX8664, emAArch64)
+	if o.machine != elf.EM_X86_64 && o.machine != elf.EM_AARCH64 {
+		return nil, fmt.Errorf("ELF machine %d, want %d (x86-64) or %d (arm64)", uint16(o.machine), uint16(elf.EM_X86_64), uint16(elf.EM_AARCH64))
 	}
 	if err := o.readSections(b); err != nil {
 		return nil, err
@@ -116,7 +86,7 @@ func parseObject(b []byte) (*object, error) {
 func (o *object) readSections(b []byte) error {
 	off, entry := le.Uint64(b[40:]), le.Uint16(b[58:])
 	n, names := uint64(le.Uint16(b[60:])), le.Uint16(b[62:])
-	if entry != shdrSize || n == 0 || n >= shnLoreserve {
+	if entry != shdrSize || n == 0 || n >= uint64(elf.SHN_LORESERVE) {
 		return fmt.Errorf("section table of %d entries of %d bytes", n, entry)
 	}
 	table, err := slice(b, off, n*shdrSize)
@@ -129,9 +99,9 @@ func (o *object) readSections(b []byte) error {
 	for i := range o.sections {
 		h, s := table[i*shdrSize:], &o.sections[i]
 		nameOff[i] = le.Uint32(h)
-		s.typ, s.flags, s.size = le.Uint32(h[4:]), le.Uint64(h[8:]), le.Uint64(h[32:])
+		s.typ, s.flags, s.size = elf.SectionType(le.Uint32(h[4:])), elf.SectionFlag(le.Uint64(h[8:])), le.Uint64(h[32:])
 		s.link, s.info, s.align = le.Uint32(h[40:]), le.Uint32(h[44:]), le.Uint64(h[48:])
-		if s.typ == 0 || s.typ == shtNobits {
+		if s.typ == 0 || s.typ == elf.SHT_NOBITS {
 			continue
 		}
 		if s.data, err = slice(b, le.Uint64(h[24:]), s.size); err != nil {
@@ -144,7 +114,7 @@ func (o *object) readSections(b []byte) error {
 		}
 		rest -= s.size
 	}
-	if uint64(names) >= n || o.sections[names].typ != shtStrtab {
+	if uint64(names) >= n || o.sections[names].typ != elf.SHT_STRTAB {
 		return errors.New("no table of section names")
 	}
 	text := string(o.sections[names].data)
@@ -164,17 +134,17 @@ func (o *object) readSections(b []byte) error {
 // unwinds through a kernel, which calls nothing and is called by no one who
 // would.
 func (s *section) classify() error {
-	if s.flags&shfAlloc == 0 || s.typ == 0 || s.typ == shtNote || strings.HasPrefix(s.name, ".eh_frame") {
+	if s.flags&elf.SHF_ALLOC == 0 || s.typ == 0 || s.typ == elf.SHT_NOTE || strings.HasPrefix(s.name, ".eh_frame") {
 		return nil
 	}
 	switch {
-	case s.flags&shfTLS != 0:
+	case s.flags&elf.SHF_TLS != 0:
 		return fmt.Errorf("section %s is thread-local, which a kernel cannot use", s.name)
-	case s.typ >= shtInitArray && s.typ <= shtPreinit:
+	case s.typ >= elf.SHT_INIT_ARRAY && s.typ <= elf.SHT_PREINIT_ARRAY:
 		return fmt.Errorf("section %s holds constructors, which would not run", s.name)
-	case s.typ != shtProgbits && s.typ != shtNobits:
-		return fmt.Errorf("section %s is loaded and has unknown type %#x", s.name, s.typ)
-	case s.flags&shfWrite != 0 && s.flags&shfExec != 0:
+	case s.typ != elf.SHT_PROGBITS && s.typ != elf.SHT_NOBITS:
+		return fmt.Errorf("section %s is loaded and has unknown type %#x", s.name, uint32(s.typ))
+	case s.flags&elf.SHF_WRITE != 0 && s.flags&elf.SHF_EXECINSTR != 0:
 		return fmt.Errorf("section %s is writable and executable", s.name)
 	case s.size > maxImage:
 		return fmt.Errorf("section %s of %d bytes is above the limit of %d", s.name, s.size, maxImage)
@@ -182,7 +152,7 @@ func (s *section) classify() error {
 		return fmt.Errorf("section %s has alignment %d, want a power of two up to %d", s.name, s.align, maxAlign)
 	}
 	if strings.HasPrefix(s.name, ".data.rel.ro") {
-		s.flags &^= shfWrite // constant once relocated, which is before it is protected
+		s.flags &^= elf.SHF_WRITE // constant once relocated, which is before it is protected
 	}
 	s.loaded = true
 	return nil
@@ -191,7 +161,7 @@ func (s *section) classify() error {
 func (o *object) readSymbols() error {
 	table := -1
 	for i := range o.sections {
-		if o.sections[i].typ != shtSymtab {
+		if o.sections[i].typ != elf.SHT_SYMTAB {
 			continue
 		}
 		if table >= 0 {
@@ -203,7 +173,7 @@ func (o *object) readSymbols() error {
 		return errors.New("no symbol table")
 	}
 	s := &o.sections[table]
-	if len(s.data)%symSize != 0 || int(s.link) >= len(o.sections) || o.sections[s.link].typ != shtStrtab {
+	if len(s.data)%symSize != 0 || int(s.link) >= len(o.sections) || o.sections[s.link].typ != elf.SHT_STRTAB {
 		return errors.New("malformed symbol table")
 	}
 	names := string(o.sections[s.link].data)
@@ -214,11 +184,11 @@ func (o *object) readSymbols() error {
 		if err != nil {
 			return fmt.Errorf("name of symbol %d: %w", i, err)
 		}
-		*sym = symbol{name: name, typ: e[4] & 15, bind: e[4] >> 4, shndx: le.Uint16(e[6:]), value: le.Uint64(e[8:])}
-		if sym.shndx < shnLoreserve && int(sym.shndx) >= len(o.sections) {
+		*sym = symbol{name: name, typ: elf.ST_TYPE(e[4]), bind: elf.ST_BIND(e[4]), shndx: elf.SectionIndex(le.Uint16(e[6:])), value: le.Uint64(e[8:])}
+		if sym.shndx < elf.SHN_LORESERVE && int(sym.shndx) >= len(o.sections) {
 			return fmt.Errorf("symbol %q is in section %d of %d", name, sym.shndx, len(o.sections))
 		}
-		if sym.shndx != shnUndef && sym.shndx < shnLoreserve && sym.value > o.sections[sym.shndx].size {
+		if sym.shndx != elf.SHN_UNDEF && sym.shndx < elf.SHN_LORESERVE && sym.value > o.sections[sym.shndx].size {
 			return fmt.Errorf("symbol %q is at %#x, outside its section", name, sym.value)
 		}
 	}
@@ -229,7 +199,7 @@ func (o *object) readSymbols() error {
 func (o *object) readRelocs() error {
 	for i := range o.sections {
 		s := &o.sections[i]
-		if s.typ != shtRela && s.typ != shtRel {
+		if s.typ != elf.SHT_RELA && s.typ != elf.SHT_REL {
 			continue
 		}
 		if int(s.info) >= len(o.sections) {
@@ -239,7 +209,7 @@ func (o *object) readRelocs() error {
 		if !to.loaded {
 			continue
 		}
-		if s.typ == shtRel || len(s.data)%relaSize != 0 || to.typ == shtNobits || int(s.link) >= len(o.sections) || o.sections[s.link].typ != shtSymtab {
+		if s.typ == elf.SHT_REL || len(s.data)%relaSize != 0 || to.typ == elf.SHT_NOBITS || int(s.link) >= len(o.sections) || o.sections[s.link].typ != elf.SHT_SYMTAB {
 			return fmt.Errorf("malformed relocations %s", s.name)
 		}
 		for e := s.data; len(e) > 0; e = e[relaSize:] {

@@ -3,6 +3,7 @@
 package native
 
 import (
+	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
@@ -77,7 +78,7 @@ func TestFaultHelper(t *testing.T) {
 		var none *int
 		*none = 1
 	}
-	img, err := Load(buildObject(hostMachine(), []testSection{{name: ".text", typ: shtProgbits, flags: shfAlloc | shfExec, align: 16, data: code}},
+	img, err := Load(buildObject(hostMachine(), []testSection{{name: ".text", typ: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, align: 16, data: code}},
 		[]testSymbol{{replaySymbol, globalFunc, 1, 0}}))
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,9 @@ package native
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"sort"
 	"strings"
 
@@ -80,11 +82,7 @@ func DescribeCPU() CPU {
 		Model: cpuid.CPU.BrandName, Cores: runtime.NumCPU(),
 		L1: cpuid.CPU.Cache.L1D, L2: cpuid.CPU.Cache.L2, L3: cpuid.CPU.Cache.L3,
 	}
-	names := make([]string, 0, len(x86Features))
-	for f := range x86Features {
-		names = append(names, f)
-	}
-	for _, f := range append(names, armNames()...) {
+	for _, f := range slices.AppendSeq(slices.Sorted(maps.Keys(x86Features)), maps.Keys(armFeatures)) {
 		if has, _ := hostHas(f); has {
 			c.Features = append(c.Features, f)
 		}

@@ -3,7 +3,6 @@ package native
 import (
 	"encoding/binary"
 	"os"
-	"sort"
 )
 
 // armBit is where Linux reports a feature: a bit of the auxiliary vector's
@@ -25,15 +24,6 @@ var armFeatures = map[string]armBit{
 	"sve2":     {atHWCAP2, 1},
 	"i8mm":     {atHWCAP2, 13},
 	"bf16":     {atHWCAP2, 14},
-}
-
-func armNames() []string {
-	names := make([]string, 0, len(armFeatures))
-	for f := range armFeatures {
-		names = append(names, f)
-	}
-	sort.Strings(names)
-	return names
 }
 
 func armHas(feature string) (has, known bool) {

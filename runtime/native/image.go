@@ -1,6 +1,7 @@
 package native
 
 import (
+	"debug/elf"
 	"fmt"
 	"os"
 	"runtime"
@@ -17,7 +18,7 @@ type Image struct {
 }
 
 // machines names the ELF machine of each Go architecture that can run kernels.
-var machines = map[string]uint16{"amd64": emX8664, "arm64": emAArch64}
+var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
 // nominalBase is an address of the kind that mmap returns. A first relocation
 // against it, in ordinary memory, finds what is malformed before anything is
@@ -70,7 +71,7 @@ func (img *Image) load(object []byte) error {
 	}
 	img.mem = append(img.mem, mem)
 	for i, s := range l.obj.symbols {
-		if s.bind != stbLocal && s.shndx < shnLoreserve && l.obj.sections[s.shndx].loaded {
+		if s.bind != elf.STB_LOCAL && s.shndx < elf.SHN_LORESERVE && l.obj.sections[s.shndx].loaded {
 			if _, twice := img.symbols[s.name]; twice {
 				return fmt.Errorf("two objects define %s", s.name)
 			}
@@ -108,8 +109,8 @@ func (l *layout) protect(mem []byte) error {
 	return serializeCores()
 }
 
-func machineName(m uint16) string {
-	if m == emAArch64 {
+func machineName(m elf.Machine) string {
+	if m == elf.EM_AARCH64 {
 		return "arm64"
 	}
 	return "x86-64"

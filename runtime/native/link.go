@@ -1,6 +1,7 @@
 package native
 
 import (
+	"debug/elf"
 	"fmt"
 	"sort"
 	"strings"
@@ -28,10 +29,10 @@ func newLayout(o *object, page uint64) (*layout, error) {
 	}
 	l := &layout{obj: o, at: make([]uint64, len(o.sections)), got: make([]uint64, len(o.symbols))}
 	end := uint64(0)
-	place := func(want uint64) error {
+	place := func(want elf.SectionFlag) error {
 		for i := range o.sections {
 			s := &o.sections[i]
-			if !s.loaded || s.flags&(shfExec|shfWrite) != want {
+			if !s.loaded || s.flags&(elf.SHF_EXECINSTR|elf.SHF_WRITE) != want {
 				continue
 			}
 			end = roundUp(end, max(s.align, 1))
@@ -42,7 +43,7 @@ func newLayout(o *object, page uint64) (*layout, error) {
 		}
 		return nil
 	}
-	if err := place(shfExec); err != nil {
+	if err := place(elf.SHF_EXECINSTR); err != nil {
 		return nil, err
 	}
 	end = roundUp(end, page)
@@ -53,7 +54,7 @@ func newLayout(o *object, page uint64) (*layout, error) {
 	end = l.placeGOT(end)
 	end = roundUp(end, page)
 	l.rw = end
-	if err := place(shfWrite); err != nil {
+	if err := place(elf.SHF_WRITE); err != nil {
 		return nil, err
 	}
 	l.size = max(roundUp(end, page), page)
@@ -80,13 +81,13 @@ func (o *object) checkSymbols() error {
 	var missing []string
 	for _, s := range o.symbols[min(1, len(o.symbols)):] {
 		switch {
-		case s.shndx == shnUndef && (s.name != "" || s.referenced):
+		case s.shndx == elf.SHN_UNDEF && (s.name != "" || s.referenced):
 			missing = append(missing, s.name)
 		case !s.referenced:
-		case s.typ == sttTLS || s.typ == sttIfunc:
+		case s.typ == elf.STT_TLS || s.typ == elf.STT_GNU_IFUNC:
 			return fmt.Errorf("symbol %q is thread-local or resolved at run time, which a kernel cannot use", s.name)
-		case s.shndx == shnAbs:
-		case s.shndx >= shnLoreserve || !o.sections[s.shndx].loaded:
+		case s.shndx == elf.SHN_ABS:
+		case s.shndx >= elf.SHN_LORESERVE || !o.sections[s.shndx].loaded:
 			return fmt.Errorf("symbol %q is used and not in a loaded section", s.name)
 		}
 	}
@@ -112,7 +113,7 @@ func (l *layout) address(i uint32, base uint64) uint64 {
 	switch {
 	case i == 0: // the null symbol: relocations without one mean address 0
 		return 0
-	case s.shndx == shnAbs:
+	case s.shndx == elf.SHN_ABS:
 		return s.value
 	}
 	return base + l.at[s.shndx] + s.value
@@ -127,7 +128,7 @@ func (l *layout) relocate(mem []byte, base uint64) error {
 		}
 	}
 	apply := relocateX86
-	if l.obj.machine == emAArch64 {
+	if l.obj.machine == elf.EM_AARCH64 {
 		apply = relocateARM
 	}
 	for i := range l.obj.sections {

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"debug/elf"
 	"os"
 	"strings"
 	"testing"
@@ -26,11 +27,11 @@ func relocated(t *testing.T, object []byte) (*layout, []byte, error) {
 
 // twoSections is code of one word to patch at offset 8, and constants at the next
 // page, whose symbol `k` (number 1) is at offset 0x30; symbol 2, `f`, is the code.
-func twoSections(machine uint16, field []byte, r reloc) []byte {
+func twoSections(machine elf.Machine, field []byte, r reloc) []byte {
 	r.offset = 8
 	return buildObject(machine, []testSection{
-		{name: ".text", typ: shtProgbits, flags: shfAlloc | shfExec, align: 16, data: append(make([]byte, 8), field...), relocs: []reloc{r}},
-		{name: ".rodata", typ: shtProgbits, flags: shfAlloc, align: 16, data: make([]byte, 0x44)},
+		{name: ".text", typ: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, align: 16, data: append(make([]byte, 8), field...), relocs: []reloc{r}},
+		{name: ".rodata", typ: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC, align: 16, data: make([]byte, 0x44)},
 	}, []testSymbol{{"k", 1 << 4, 2, 0x30}, {"f", globalFunc, 1, 0}})
 }
 
@@ -41,41 +42,41 @@ func TestRelocations(t *testing.T) {
 	const k, f = 1, 2
 	cases := []struct {
 		name    string
-		machine uint16
+		machine elf.Machine
 		r       reloc
 		before  uint64
 		want    uint64 // of the field's 8 bytes
 	}{
-		{"x86 none", emX8664, reloc{typ: rX64None, sym: k}, 7, 7},
-		{"x86 64", emX8664, reloc{typ: rX64Abs64, sym: k, addend: 4}, 0, base + 0x1034},
-		{"x86 pc32", emX8664, reloc{typ: rX64PC32, sym: k, addend: -4}, 0, 0x1024},
-		{"x86 pc32 back", emX8664, reloc{typ: rX64PLT32, sym: f, addend: -4}, 0, 0xffff_fff4},
-		{"x86 pc64", emX8664, reloc{typ: rX64PC64, sym: f}, 0, ^uint64(7)},
-		{"x86 got", emX8664, reloc{typ: rX64RexGOTPCRelX, sym: k, addend: -4}, 0, 0x103c},
+		{"x86 none", elf.EM_X86_64, reloc{typ: uint32(elf.R_X86_64_NONE), sym: k}, 7, 7},
+		{"x86 64", elf.EM_X86_64, reloc{typ: uint32(elf.R_X86_64_64), sym: k, addend: 4}, 0, base + 0x1034},
+		{"x86 pc32", elf.EM_X86_64, reloc{typ: uint32(elf.R_X86_64_PC32), sym: k, addend: -4}, 0, 0x1024},
+		{"x86 pc32 back", elf.EM_X86_64, reloc{typ: uint32(elf.R_X86_64_PLT32), sym: f, addend: -4}, 0, 0xffff_fff4},
+		{"x86 pc64", elf.EM_X86_64, reloc{typ: uint32(elf.R_X86_64_PC64), sym: f}, 0, ^uint64(7)},
+		{"x86 got", elf.EM_X86_64, reloc{typ: uint32(elf.R_X86_64_REX_GOTPCRELX), sym: k, addend: -4}, 0, 0x103c},
 
-		{"arm abs64", emAArch64, reloc{typ: rARMAbs64, sym: k}, 0, base + 0x1030},
-		{"arm prel64", emAArch64, reloc{typ: rARMPrel64, sym: f}, 0, ^uint64(7)},
-		{"arm prel32", emAArch64, reloc{typ: rARMPrel32, sym: k}, 0, 0x1028},
+		{"arm abs64", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_ABS64), sym: k}, 0, base + 0x1030},
+		{"arm prel64", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_PREL64), sym: f}, 0, ^uint64(7)},
+		{"arm prel32", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_PREL32), sym: k}, 0, 0x1028},
 		// adr x0, k: 0x1028 = immlo 0, immhi 0x40a
-		{"arm adr", emAArch64, reloc{typ: rARMAdrLo21, sym: k}, 0x1000_0000, 0x1000_0000 | 0x40a<<5},
+		{"arm adr", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_ADR_PREL_LO21), sym: k}, 0x1000_0000, 0x1000_0000 | 0x40a<<5},
 		// adrp x0, k: one page on: immlo 1
-		{"arm adrp", emAArch64, reloc{typ: rARMAdrPage, sym: k}, 0x9000_0000, 0xb000_0000},
+		{"arm adrp", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_ADR_PREL_PG_HI21), sym: k}, 0x9000_0000, 0xb000_0000},
 		// adrp x0, f-0x1000: one page back: immlo 3, immhi all ones
-		{"arm adrp back", emAArch64, reloc{typ: rARMAdrPage, sym: f, addend: -0x1000}, 0x9000_0000, 0xf0ff_ffe0},
+		{"arm adrp back", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_ADR_PREL_PG_HI21), sym: f, addend: -0x1000}, 0x9000_0000, 0xf0ff_ffe0},
 		// add x0, x0, #0x30
-		{"arm add", emAArch64, reloc{typ: rARMAddLo12, sym: k}, 0x9100_0000, 0x9100_0000 | 0x30<<10},
-		{"arm ldr b", emAArch64, reloc{typ: rARMLdst8, sym: k, addend: 1}, 0x3940_0000, 0x3940_0000 | 0x31<<10},
-		{"arm ldr h", emAArch64, reloc{typ: rARMLdst16, sym: k}, 0x7940_0000, 0x7940_0000 | 0x18<<10},
-		{"arm ldr w", emAArch64, reloc{typ: rARMLdst32, sym: k}, 0xb940_0000, 0xb940_0000 | 0xc<<10},
-		{"arm ldr x", emAArch64, reloc{typ: rARMLdst64, sym: k}, 0xf940_0000, 0xf940_0000 | 0x6<<10},
-		{"arm ldr q", emAArch64, reloc{typ: rARMLdst128, sym: k}, 0x3dc0_0000, 0x3dc0_0000 | 0x3<<10},
+		{"arm add", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_ADD_ABS_LO12_NC), sym: k}, 0x9100_0000, 0x9100_0000 | 0x30<<10},
+		{"arm ldr b", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_LDST8_ABS_LO12_NC), sym: k, addend: 1}, 0x3940_0000, 0x3940_0000 | 0x31<<10},
+		{"arm ldr h", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_LDST16_ABS_LO12_NC), sym: k}, 0x7940_0000, 0x7940_0000 | 0x18<<10},
+		{"arm ldr w", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_LDST32_ABS_LO12_NC), sym: k}, 0xb940_0000, 0xb940_0000 | 0xc<<10},
+		{"arm ldr x", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_LDST64_ABS_LO12_NC), sym: k}, 0xf940_0000, 0xf940_0000 | 0x6<<10},
+		{"arm ldr q", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_LDST128_ABS_LO12_NC), sym: k}, 0x3dc0_0000, 0x3dc0_0000 | 0x3<<10},
 		// bl f: two words back
-		{"arm call", emAArch64, reloc{typ: rARMCall26, sym: f}, 0x9400_0000, 0x97ff_fffe},
-		{"arm jump", emAArch64, reloc{typ: rARMJump26, sym: k}, 0x1400_0000, 0x1400_0000 | 0x1028/4},
-		{"arm b.cond", emAArch64, reloc{typ: rARMCondBr19, sym: f}, 0x5400_0001, 0x54ff_ffc1},
-		{"arm tbz", emAArch64, reloc{typ: rARMTstBr14, sym: f}, 0x3600_0000, 0x3607_ffc0},
-		{"arm got page", emAArch64, reloc{typ: rARMAdrGOTPage, sym: k}, 0x9000_0000, 0xb000_0000},
-		{"arm got ldr", emAArch64, reloc{typ: rARMLd64GOTLo12, sym: k}, 0xf940_0000, 0xf940_0000 | 0x9<<10},
+		{"arm call", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_CALL26), sym: f}, 0x9400_0000, 0x97ff_fffe},
+		{"arm jump", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_JUMP26), sym: k}, 0x1400_0000, 0x1400_0000 | 0x1028/4},
+		{"arm b.cond", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_CONDBR19), sym: f}, 0x5400_0001, 0x54ff_ffc1},
+		{"arm tbz", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_TSTBR14), sym: f}, 0x3600_0000, 0x3607_ffc0},
+		{"arm got page", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_ADR_GOT_PAGE), sym: k}, 0x9000_0000, 0xb000_0000},
+		{"arm got ldr", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_LD64_GOT_LO12_NC), sym: k}, 0xf940_0000, 0xf940_0000 | 0x9<<10},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -98,22 +99,22 @@ func TestRelocations(t *testing.T) {
 func TestRelocationErrors(t *testing.T) {
 	cases := []struct {
 		name    string
-		machine uint16
+		machine elf.Machine
 		r       reloc
 		field   int
 		want    string
 	}{
-		{"far", emX8664, reloc{typ: rX64PC32, sym: 1, addend: 1 << 31}, 8, "does not fit 32 bits"},
-		{"absolute 32", emX8664, reloc{typ: rX6432S, sym: 1}, 8, "position independent"},
-		{"unknown", emX8664, reloc{typ: 77, sym: 1}, 8, "unknown x86-64 type 77"},
-		{"past end", emX8664, reloc{typ: rX64Abs64, sym: 1}, 7, "past the end"},
-		{"past end 32", emX8664, reloc{typ: rX64PC32, sym: 1}, 3, "past the end"},
-		{"arm unknown", emAArch64, reloc{typ: 600, sym: 1}, 8, "unknown arm64 type 600"},
-		{"arm past end", emAArch64, reloc{typ: rARMCall26, sym: 2}, 3, "past the end"},
-		{"arm far call", emAArch64, reloc{typ: rARMCall26, sym: 2, addend: 1 << 28}, 8, "branch of 26 bits"},
-		{"arm odd call", emAArch64, reloc{typ: rARMCall26, sym: 2, addend: 2}, 8, "branch of 26 bits"},
-		{"arm far page", emAArch64, reloc{typ: rARMAdrPage, sym: 1, addend: 1 << 33}, 8, "does not fit an ADR"},
-		{"arm misaligned", emAArch64, reloc{typ: rARMLdst128, sym: 1, addend: 8}, 8, "not aligned to the 16 bytes"},
+		{"far", elf.EM_X86_64, reloc{typ: uint32(elf.R_X86_64_PC32), sym: 1, addend: 1 << 31}, 8, "does not fit 32 bits"},
+		{"absolute 32", elf.EM_X86_64, reloc{typ: uint32(elf.R_X86_64_32S), sym: 1}, 8, "position independent"},
+		{"unknown", elf.EM_X86_64, reloc{typ: 77, sym: 1}, 8, "unknown x86-64 type 77"},
+		{"past end", elf.EM_X86_64, reloc{typ: uint32(elf.R_X86_64_64), sym: 1}, 7, "past the end"},
+		{"past end 32", elf.EM_X86_64, reloc{typ: uint32(elf.R_X86_64_PC32), sym: 1}, 3, "past the end"},
+		{"arm unknown", elf.EM_AARCH64, reloc{typ: 600, sym: 1}, 8, "unknown arm64 type 600"},
+		{"arm past end", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_CALL26), sym: 2}, 3, "past the end"},
+		{"arm far call", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_CALL26), sym: 2, addend: 1 << 28}, 8, "branch of 26 bits"},
+		{"arm odd call", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_CALL26), sym: 2, addend: 2}, 8, "branch of 26 bits"},
+		{"arm far page", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_ADR_PREL_PG_HI21), sym: 1, addend: 1 << 33}, 8, "does not fit an ADR"},
+		{"arm misaligned", elf.EM_AARCH64, reloc{typ: uint32(elf.R_AARCH64_LDST128_ABS_LO12_NC), sym: 1, addend: 8}, 8, "not aligned to the 16 bytes"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -146,17 +147,17 @@ func TestArmProbe(t *testing.T) {
 			at, sym := l.at[i]+r.offset, l.obj.symbols[r.sym]
 			w := le.Uint32(mem[at:])
 			switch r.typ {
-			case rARMCall26:
+			case uint32(elf.R_AARCH64_CALL26):
 				calls++
 				if got := base + at + uint64(int64(int32(w<<6))>>6<<2); got != addr[sym.name] {
 					t.Errorf("call of %s goes to %#x, want %#x", sym.name, got, addr[sym.name])
 				}
-			case rARMAbs64:
+			case uint32(elf.R_AARCH64_ABS64):
 				addresses++
 				if got := le.Uint64(mem[at:]); got != addr[sym.name] {
 					t.Errorf("address of %s is %#x, want %#x", sym.name, got, addr[sym.name])
 				}
-			case rARMAdrGOTPage:
+			case uint32(elf.R_AARCH64_ADR_GOT_PAGE):
 				slots++
 				page := (base+at)&^0xfff + uint64(w>>29&3|w>>5&0x7ffff<<2)<<12
 				slot := l.got[r.sym] - 1

@@ -2,6 +2,7 @@ package native
 
 import (
 	"bytes"
+	"debug/elf"
 	"fmt"
 	"os"
 	"runtime"
@@ -31,7 +32,7 @@ func loadProbe(t testing.TB) *Image {
 }
 
 // hostMachine is this machine's ELF number.
-func hostMachine() uint16 { return machines[runtime.GOARCH] }
+func hostMachine() elf.Machine { return machines[runtime.GOARCH] }
 
 func TestLoadedCodeComputes(t *testing.T) {
 	img := loadProbe(t)
@@ -100,8 +101,8 @@ func protection(t *testing.T, a uintptr) string {
 }
 
 func TestUndefinedSymbolsAreNamed(t *testing.T) {
-	call := []testSection{{name: ".text", typ: shtProgbits, flags: shfAlloc | shfExec, data: make([]byte, 16),
-		relocs: []reloc{{offset: 1, typ: rX64PLT32, sym: 1}, {offset: 8, typ: rX64PLT32, sym: 2}}}}
+	call := []testSection{{name: ".text", typ: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, data: make([]byte, 16),
+		relocs: []reloc{{offset: 1, typ: uint32(elf.R_X86_64_PLT32), sym: 1}, {offset: 8, typ: uint32(elf.R_X86_64_PLT32), sym: 2}}}}
 	_, err := Load(buildObject(hostMachine(), call, []testSymbol{{"memset", 1 << 4, 0, 0}, {"expf", 1 << 4, 0, 0}}))
 	if err == nil || !strings.Contains(err.Error(), "undefined symbols: expf, memset") {
 		t.Errorf("error %v", err)
@@ -110,12 +111,12 @@ func TestUndefinedSymbolsAreNamed(t *testing.T) {
 
 func TestLoadRejects(t *testing.T) {
 	text := func(edit func(s *testSection)) []testSection {
-		s := testSection{name: ".text", typ: shtProgbits, flags: shfAlloc | shfExec, align: 16, data: make([]byte, 16)}
+		s := testSection{name: ".text", typ: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, align: 16, data: make([]byte, 16)}
 		edit(&s)
 		return []testSection{s}
 	}
 	plain := func(*testSection) {}
-	other := uint16(emX8664 + emAArch64 - int(hostMachine()))
+	other := elf.EM_X86_64 + elf.EM_AARCH64 - hostMachine()
 	good := buildObject(hostMachine(), text(plain), nil)
 	patch := func(at int, b ...byte) []byte {
 		o := bytes.Clone(good)
@@ -141,21 +142,21 @@ func TestLoadRejects(t *testing.T) {
 		{"entry size", patch(58, 1), "section table"},
 		{"overlap", func() []byte { o := patch(header+24, make([]byte, 8)...); copy(o[header+32:], all); return o }(), "sections overlap"},
 		{"no names", patch(62, 0), "no table of section names"},
-		{"thread-local", object(text(func(s *testSection) { s.flags |= shfTLS })), "thread-local"},
-		{"constructors", object(text(func(s *testSection) { s.typ = shtInitArray })), "constructors"},
+		{"thread-local", object(text(func(s *testSection) { s.flags |= elf.SHF_TLS })), "thread-local"},
+		{"constructors", object(text(func(s *testSection) { s.typ = elf.SHT_INIT_ARRAY })), "constructors"},
 		{"unknown type", object(text(func(s *testSection) { s.typ = 0x1234 })), "unknown type"},
-		{"rwx", object(text(func(s *testSection) { s.flags |= shfWrite })), "writable and executable"},
+		{"rwx", object(text(func(s *testSection) { s.flags |= elf.SHF_WRITE })), "writable and executable"},
 		{"alignment", object(text(func(s *testSection) { s.align = 48 })), "alignment 48"},
-		{"huge", object(text(func(s *testSection) { s.typ, s.data, s.size = shtNobits, nil, 1<<40 })), "above the limit"},
-		{"huge together", object(append(text(func(s *testSection) { s.typ, s.data, s.size = shtNobits, nil, maxImage }),
-			text(func(s *testSection) { s.typ, s.data, s.size = shtNobits, nil, maxImage })...)), "above the limit"},
+		{"huge", object(text(func(s *testSection) { s.typ, s.data, s.size = elf.SHT_NOBITS, nil, 1<<40 })), "above the limit"},
+		{"huge together", object(append(text(func(s *testSection) { s.typ, s.data, s.size = elf.SHT_NOBITS, nil, maxImage }),
+			text(func(s *testSection) { s.typ, s.data, s.size = elf.SHT_NOBITS, nil, maxImage })...)), "above the limit"},
 		{"symbol outside", object(text(plain), testSymbol{"f", globalFunc, 1, 17}), "outside its section"},
 		{"symbol section", object(text(plain), testSymbol{"f", globalFunc, 99, 0}), "section 99"},
 		{"relocation outside", object(text(func(s *testSection) { s.relocs = []reloc{{offset: 16, sym: 1}} }), testSymbol{"f", globalFunc, 1, 0}), "out of range"},
 		{"relocation symbol", object(text(func(s *testSection) { s.relocs = []reloc{{sym: 9}} })), "out of range"},
 		{"common", object(text(func(s *testSection) { s.relocs = []reloc{{sym: 1}} }), testSymbol{"c", 1 << 4, 0xfff2, 8}), "not in a loaded section"},
 		{"reserved section", object(text(func(s *testSection) { s.relocs = []reloc{{sym: 1}} }), testSymbol{"x.c", 4, 0xfff0, 0}), "not in a loaded section"},
-		{"ifunc", object(text(func(s *testSection) { s.relocs = []reloc{{sym: 1}} }), testSymbol{"i", sttIfunc, 1, 0}), "resolved at run time"},
+		{"ifunc", object(text(func(s *testSection) { s.relocs = []reloc{{sym: 1}} }), testSymbol{"i", byte(elf.STT_GNU_IFUNC), 1, 0}), "resolved at run time"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -189,8 +190,8 @@ func FuzzLoad(f *testing.F) {
 		}
 		f.Add(object)
 	}
-	f.Add(twoSections(emX8664, make([]byte, 8), reloc{typ: rX64GOTPCRel, sym: 1}))
-	f.Add(twoSections(emAArch64, make([]byte, 8), reloc{typ: rARMLd64GOTLo12, sym: 1}))
+	f.Add(twoSections(elf.EM_X86_64, make([]byte, 8), reloc{typ: uint32(elf.R_X86_64_GOTPCREL), sym: 1}))
+	f.Add(twoSections(elf.EM_AARCH64, make([]byte, 8), reloc{typ: uint32(elf.R_AARCH64_LD64_GOT_LO12_NC), sym: 1}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		const large = 256 << 10
 		if o, err := parseObject(b); err == nil {

@@ -1,66 +1,40 @@
 package native
 
-import "fmt"
-
-// Relocation types that position-independent code of the small model uses.
-// x86-64: System V ABI, AMD64 supplement, table 4.9.
-const (
-	rX64None           = 0
-	rX64Abs64          = 1
-	rX64PC32           = 2
-	rX64PLT32          = 4
-	rX64GOTPCRel       = 9
-	rX64PC64           = 24
-	rX64GOTPCRelX      = 41
-	rX64RexGOTPCRelX   = 42
-	rX64Abs32, rX6432S = 10, 11
+import (
+	"debug/elf"
+	"fmt"
 )
 
-// arm64: ELF for the Arm 64-bit Architecture (AAELF64), section "Relocation".
-const (
-	rARMNone        = 0
-	rARMNone2       = 256
-	rARMAbs64       = 257
-	rARMPrel64      = 260
-	rARMPrel32      = 261
-	rARMAdrLo21     = 274
-	rARMAdrPage     = 275
-	rARMAdrPageNC   = 276
-	rARMAddLo12     = 277
-	rARMLdst8       = 278
-	rARMTstBr14     = 279
-	rARMCondBr19    = 280
-	rARMJump26      = 282
-	rARMCall26      = 283
-	rARMLdst16      = 284
-	rARMLdst32      = 285
-	rARMLdst64      = 286
-	rARMLdst128     = 299
-	rARMAdrGOTPage  = 311
-	rARMLd64GOTLo12 = 312
-	rARMPLT32       = 314
-)
+// Relocation types are those of position-independent code of the small model:
+// System V ABI, AMD64 supplement, table 4.9; and ELF for the Arm 64-bit
+// Architecture (AAELF64), section "Relocation", of which package elf lacks one.
+const armPLT32 elf.R_AARCH64 = 314
 
-func usesGOT(machine uint16, typ uint32) bool {
-	if machine == emAArch64 {
-		return typ == rARMAdrGOTPage || typ == rARMLd64GOTLo12
+func usesGOT(machine elf.Machine, typ uint32) bool {
+	if machine == elf.EM_AARCH64 {
+		typ := elf.R_AARCH64(typ)
+		return typ == elf.R_AARCH64_ADR_GOT_PAGE || typ == elf.R_AARCH64_LD64_GOT_LO12_NC
 	}
-	return typ == rX64GOTPCRel || typ == rX64GOTPCRelX || typ == rX64RexGOTPCRelX
+	switch elf.R_X86_64(typ) {
+	case elf.R_X86_64_GOTPCREL, elf.R_X86_64_GOTPCRELX, elf.R_X86_64_REX_GOTPCRELX:
+		return true
+	}
+	return false
 }
 
 func relocateX86(p patch) error {
-	switch p.typ {
-	case rX64None:
+	switch elf.R_X86_64(p.typ) {
+	case elf.R_X86_64_NONE:
 		return nil
-	case rX64Abs64:
+	case elf.R_X86_64_64:
 		return p.put64(p.S + p.A)
-	case rX64PC64:
+	case elf.R_X86_64_PC64:
 		return p.put64(p.S + p.A - p.P)
-	case rX64PC32, rX64PLT32: // every function is in the block: no stub is needed
+	case elf.R_X86_64_PC32, elf.R_X86_64_PLT32: // every function is in the block: no stub is needed
 		return p.put32(p.S + p.A - p.P)
-	case rX64GOTPCRel, rX64GOTPCRelX, rX64RexGOTPCRelX:
+	case elf.R_X86_64_GOTPCREL, elf.R_X86_64_GOTPCRELX, elf.R_X86_64_REX_GOTPCRELX:
 		return p.put32(p.G + p.A - p.P)
-	case rX64Abs32, rX6432S:
+	case elf.R_X86_64_32, elf.R_X86_64_32S:
 		return fmt.Errorf("type %d is a 32-bit absolute address: the object was not compiled position independent", p.typ)
 	}
 	return fmt.Errorf("unknown x86-64 type %d", p.typ)
@@ -69,38 +43,38 @@ func relocateX86(p patch) error {
 func relocateARM(p patch) error {
 	const pageMask = ^uint64(0xfff)
 	v := p.S + p.A
-	switch p.typ {
-	case rARMNone, rARMNone2:
+	switch elf.R_AARCH64(p.typ) {
+	case elf.R_AARCH64_NONE, elf.R_AARCH64_NULL:
 		return nil
-	case rARMAbs64:
+	case elf.R_AARCH64_ABS64:
 		return p.put64(v)
-	case rARMPrel64:
+	case elf.R_AARCH64_PREL64:
 		return p.put64(v - p.P)
-	case rARMPrel32, rARMPLT32:
+	case elf.R_AARCH64_PREL32, armPLT32:
 		return p.put32(v - p.P)
-	case rARMAdrLo21:
+	case elf.R_AARCH64_ADR_PREL_LO21:
 		return p.putADR(v-p.P, 0)
-	case rARMAdrPage, rARMAdrPageNC:
+	case elf.R_AARCH64_ADR_PREL_PG_HI21, elf.R_AARCH64_ADR_PREL_PG_HI21_NC:
 		return p.putADR(v&pageMask-p.P&pageMask, 12)
-	case rARMAdrGOTPage:
+	case elf.R_AARCH64_ADR_GOT_PAGE:
 		return p.putADR((p.G+p.A)&pageMask-p.P&pageMask, 12)
-	case rARMAddLo12, rARMLdst8:
+	case elf.R_AARCH64_ADD_ABS_LO12_NC, elf.R_AARCH64_LDST8_ABS_LO12_NC:
 		return p.putLo12(v, 0)
-	case rARMLdst16:
+	case elf.R_AARCH64_LDST16_ABS_LO12_NC:
 		return p.putLo12(v, 1)
-	case rARMLdst32:
+	case elf.R_AARCH64_LDST32_ABS_LO12_NC:
 		return p.putLo12(v, 2)
-	case rARMLdst64:
+	case elf.R_AARCH64_LDST64_ABS_LO12_NC:
 		return p.putLo12(v, 3)
-	case rARMLdst128:
+	case elf.R_AARCH64_LDST128_ABS_LO12_NC:
 		return p.putLo12(v, 4)
-	case rARMLd64GOTLo12:
+	case elf.R_AARCH64_LD64_GOT_LO12_NC:
 		return p.putLo12(p.G+p.A, 3)
-	case rARMTstBr14:
+	case elf.R_AARCH64_TSTBR14:
 		return p.putBranch(v-p.P, 14, 5)
-	case rARMCondBr19:
+	case elf.R_AARCH64_CONDBR19:
 		return p.putBranch(v-p.P, 19, 5)
-	case rARMJump26, rARMCall26:
+	case elf.R_AARCH64_JUMP26, elf.R_AARCH64_CALL26:
 		return p.putBranch(v-p.P, 26, 0)
 	}
 	return fmt.Errorf("unknown arm64 type %d", p.typ)

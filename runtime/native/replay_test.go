@@ -1,6 +1,7 @@
 package native
 
 import (
+	"debug/elf"
 	"errors"
 	"math/rand/v2"
 	"strings"
@@ -169,7 +170,7 @@ func TestNewProgramErrors(t *testing.T) {
 			t.Errorf("%+v: error %v, want %q", c.instr, err, c.want)
 		}
 	}
-	bare, err := Load(buildObject(hostMachine(), []testSection{{name: ".text", typ: shtProgbits, flags: shfAlloc | shfExec, data: make([]byte, 4)}}, nil))
+	bare, err := Load(buildObject(hostMachine(), []testSection{{name: ".text", typ: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, data: make([]byte, 4)}}, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

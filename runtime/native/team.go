@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"ptc/internal/foreign"
 )
@@ -55,9 +54,6 @@ func NewTeam(threads int) (*Team, error) {
 	}
 	return t, nil
 }
-
-// Threads is the number of threads, the caller's included.
-func (t *Team) Threads() int { return t.threads }
 
 func (t *Team) work(tid int) {
 	runtime.LockOSThread()
@@ -123,13 +119,9 @@ func (t *Team) run(tid int) {
 // it.
 func (p *Program) resetBarrier() {
 	for _, off := range []uintptr{syncArrived, syncReleased} {
-		atomic.StoreUint64((*uint64)(pointer(p.sync+off)), 0)
+		atomic.StoreUint64((*uint64)(foreign.Pointer(p.sync+off)), 0)
 	}
 }
-
-// pointer turns an address outside Go's heap into a pointer; the indirection
-// keeps `go vet` from taking it for arithmetic on a Go object.
-func pointer(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
 // Close ends the team's threads. It waits for a replay under way.
 func (t *Team) Close() {

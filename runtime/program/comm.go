@@ -34,6 +34,21 @@ func (in *Instr) Ends() (sources, destinations []int) {
 	return in.Bufs[:first], in.Bufs[first:]
 }
 
+// Touches are the buffers that an instruction reads, and those that it writes.
+func (p *Plan) Touches(in *Instr) (reads, writes []int) {
+	if in.Comm != nil {
+		return in.Ends()
+	}
+	for i, a := range p.Kernels[in.Kernel].Args {
+		if a.Write {
+			writes = append(writes, in.Bufs[i])
+		} else {
+			reads = append(reads, in.Bufs[i])
+		}
+	}
+	return reads, writes
+}
+
 // Views are those of all tensors that c exchanges.
 func (c *Comm) Views() []View {
 	return append([]View{{c.Outer, c.Inner}}, c.Rest...)

@@ -29,15 +29,21 @@ func fileError(path string, err error) error {
 
 // ReadFile reads and decodes a plan. Every error is a *FileError.
 func ReadFile(path string) (*Plan, error) {
+	p, _, err := Read(path)
+	return p, err
+}
+
+// Read is ReadFile, and gives the bytes of the plan as well.
+func Read(path string) (*Plan, []byte, error) {
 	data, err := ReadBytes(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p, err := Decode(data)
 	if err != nil {
-		return nil, &FileError{path, err}
+		return nil, nil, &FileError{path, err}
 	}
-	return p, nil
+	return p, data, nil
 }
 
 // ReadBytes reads the bytes of a plan, for Decode. What does not begin as a plan

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -163,7 +164,7 @@ func (d *Device) tensorsByPath() map[string]int {
 
 // validatePersistent checks the places of the tensors in one memory.
 func (d *Device) validatePersistent(memory string, places []span) error {
-	slices.SortFunc(places, func(a, b span) int { return sign(a.lo - b.lo) })
+	slices.SortFunc(places, func(a, b span) int { return cmp.Compare(a.lo, b.lo) })
 	for i := 1; i < len(places); i++ {
 		if places[i].lo < places[i-1].hi {
 			return fmt.Errorf("two tensors share the bytes from %d on", places[i].lo)
@@ -175,7 +176,7 @@ func (d *Device) validatePersistent(memory string, places []span) error {
 			continue
 		}
 		// The first place that ends behind the buffer's begin.
-		n, _ := slices.BinarySearchFunc(places, s.lo, func(x span, lo int64) int { return sign(x.hi - 1 - lo) })
+		n, _ := slices.BinarySearchFunc(places, s.lo, func(x span, lo int64) int { return cmp.Compare(x.hi-1, lo) })
 		if n < len(places) && s.meets(places[n]) && !s.within(places[n]) {
 			return fmt.Errorf("buffer %d covers a part of a tensor's bytes from %d on", i, places[n].lo)
 		}
@@ -298,16 +299,6 @@ func meetsAny(s span, all []span) bool {
 		}
 	}
 	return false
-}
-
-func sign(n int64) int {
-	switch {
-	case n < 0:
-		return -1
-	case n > 0:
-		return 1
-	}
-	return 0
 }
 
 // validatePorts checks what programs are fed and what is read of them.

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"ptc/runtime/comm"
-	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
 
@@ -194,7 +193,7 @@ func (p *processes) compare(facts []fact, what string) (string, error) {
 		copy(at[:digestSize], sum[:])
 		binary.LittleEndian.PutUint16(at[digestSize:], uint16(copy(at[digestSize+2:factBytes], f.value)))
 	}
-	all, err := p.gather(mine, what)
+	all, err := comm.Gather(p.end, mine, what)
 	if err != nil {
 		return "", &Error{Code: codeOf(err), Msg: "the processes cannot compare " + what, Err: err}
 	}
@@ -214,18 +213,6 @@ func (p *processes) compare(facts []fact, what string) (string, error) {
 		}
 	}
 	return strings.Join(differ, "; "), nil
-}
-
-// gather gives what each process has to say, by rank, one after the other; each
-// says as many bytes.
-func (p *processes) gather(mine []byte, what string) ([]byte, error) {
-	all := make([]byte, len(mine)*p.end.Mesh().Size())
-	call, err := p.end.Prepare(comm.Op{Kind: comm.AllGather, Group: p.end.Mesh().World(), DType: comm.Bool, Inner: len(mine),
-		Src: device.Bytes(mine), Dst: device.Bytes(all), Label: what})
-	if err == nil {
-		err = call.Run()
-	}
-	return all, err
 }
 
 // maxListed is how many different values, and ranks that have one, are named.

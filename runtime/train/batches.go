@@ -52,7 +52,7 @@ func (d *batchDump) finish() error {
 	var list []safetensors.Tensor
 	for _, step := range d.steps {
 		for _, f := range d.fields {
-			t := safetensors.Tensor{Name: fmt.Sprintf("step.%d.%s", step, f.Name), DType: safetensors.DType(f.DType)}
+			t := safetensors.Tensor{Name: fmt.Sprintf("step.%d.%s", step, f.Name), DType: f.DType}
 			for _, n := range f.Shape {
 				t.Shape = append(t.Shape, int64(n))
 			}

@@ -168,7 +168,7 @@ func (k *keeper) load(c *checkpoint.Checkpoint, dev *devices) error {
 			return checkpointError(err)
 		}
 		if from[i].DType != t.DType && len(dev.copies(t)) == 0 {
-			k.store.Warn(fmt.Sprintf("checkpoint %s has %s as %s, and this plan as %s", c.Dir, t.Name, from[i].DType, t.DType))
+			k.store.Warn(fmt.Sprintf("checkpoint %s has %s as %s, and this plan as %s", c.Dir, t.Name, from[i].DType.Safetensors(), t.DType.Safetensors()))
 		}
 	}
 	k.saved = c.Meta.Step
@@ -194,12 +194,12 @@ func (k *keeper) save(step int64, loss float64, dev *devices, gathered func()) (
 	if k.buf == nil {
 		most := int64(0)
 		for _, t := range k.tensors {
-			most = max(most, size(t))
+			most = max(most, t.Bytes())
 		}
 		k.buf = make([]byte, most)
 	}
 	for _, t := range k.tensors {
-		dst := k.buf[:size(t)]
+		dst := k.buf[:t.Bytes()]
 		if err := dev.read(t, dst); err != nil {
 			return "", err
 		}

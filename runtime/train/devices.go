@@ -125,8 +125,8 @@ func (d *devices) eval(b *batch) (float64, error) {
 func (d *devices) gradients() ([]checkpoint.Tensor, error) {
 	var out []checkpoint.Tensor
 	for _, g := range d.training.Gradients() {
-		t := checkpoint.Tensor{Name: g.Path, DType: fileType(g.DType)}
-		if !isFloat(t.DType) {
+		t := checkpoint.Tensor{Tensor: safetensors.Tensor{Name: g.Path, DType: g.DType}}
+		if !t.DType.IsFloat() {
 			return nil, errorf(ExitFile, "the plan has a gradient of %s of type %s", g.Path, g.DType)
 		}
 		for _, n := range g.Shape {
@@ -143,11 +143,12 @@ func (d *devices) gradients() ([]checkpoint.Tensor, error) {
 func (d *devices) stepWithGradients(write func(path string, box safetensors.Slice, data []byte) error) error {
 	return d.training.RunWithGradients(func(g exec.Tensor, s exec.Slice) error {
 		box := boxOf(s.Lo, s.Hi)
-		if t := fileType(g.DType); asFile(t) == t {
+		to := g.DType.Acc()
+		if to == g.DType {
 			return write(g.Path, box, s.Bytes)
 		}
-		dst := grow(&d.buf, int64(len(s.Bytes)/program.DTypeSize(g.DType)*dtype.F32.Size()))
-		if err := exec.Convert(dst, dtype.F32.String(), s.Bytes, g.DType); err != nil {
+		dst := grow(&d.buf, int64(len(s.Bytes)/g.DType.Size()*to.Size()))
+		if err := exec.Convert(dst, to, s.Bytes, g.DType); err != nil {
 			return err
 		}
 		return write(g.Path, box, dst)
@@ -159,7 +160,7 @@ func (d *devices) copies(t checkpoint.Tensor) (out []checkpoint.Tensor) {
 	for _, x := range d.m.Tensors() {
 		if x.Of == t.Name {
 			c := t
-			c.Name, c.DType = x.Path, fileType(x.DType)
+			c.Name, c.DType = x.Path, x.DType
 			out = append(out, c)
 		}
 	}
@@ -191,14 +192,14 @@ func (d *devices) read(t checkpoint.Tensor, dst []byte) error {
 		return errorf(ExitBug, "the devices have no tensor %s", t.Name)
 	case !d.m.Root():
 		return d.m.ReadBytes(t.Name, nil)
-	case fileType(have.DType) == t.DType:
+	case have.DType == t.DType:
 		return d.m.ReadBytes(t.Name, dst)
 	}
 	raw := grow(&d.raw, int64(have.Bytes()))
 	if err := d.m.ReadBytes(t.Name, raw); err != nil {
 		return err
 	}
-	return exec.Convert(dst, nameOf(t.DType), raw, have.DType)
+	return exec.Convert(dst, t.DType, raw, have.DType)
 }
 
 // readAll takes part in what the root reads and writes.
@@ -213,11 +214,11 @@ func (d *devices) readAll(tensors []checkpoint.Tensor) error {
 
 // load sets a tensor to what read gives, which is of type from: whole, or, where
 // other processes have devices too, only this one's boxes of it.
-func (d *devices) load(t checkpoint.Tensor, from safetensors.DType, read func(box safetensors.Slice, dst []byte) error) error {
+func (d *devices) load(t checkpoint.Tensor, from dtype.DType, read func(box safetensors.Slice, dst []byte) error) error {
 	if d.m.Shared() {
 		for _, b := range d.m.Boxes(t.Name) {
 			box := boxOf(b.Lo, b.Hi)
-			dst := grow(&d.buf, product(box.Extent)*t.DType.Size())
+			dst := grow(&d.buf, product(box.Extent)*int64(t.DType.Size()))
 			if err := d.loadBox(box, dst, t.DType, from, read); err != nil {
 				return err
 			}
@@ -227,22 +228,22 @@ func (d *devices) load(t checkpoint.Tensor, from safetensors.DType, read func(bo
 		}
 		return nil
 	}
-	dst := grow(&d.buf, size(t))
+	dst := grow(&d.buf, t.Bytes())
 	if err := d.loadBox(safetensors.Slice{}, dst, t.DType, from, read); err != nil {
 		return err
 	}
 	return d.m.WriteBytes(t.Name, dst)
 }
 
-func (d *devices) loadBox(box safetensors.Slice, dst []byte, to, from safetensors.DType, read func(safetensors.Slice, []byte) error) error {
+func (d *devices) loadBox(box safetensors.Slice, dst []byte, to, from dtype.DType, read func(safetensors.Slice, []byte) error) error {
 	if from == to {
 		return read(box, dst)
 	}
-	raw := grow(&d.raw, int64(len(dst))/to.Size()*from.Size())
+	raw := grow(&d.raw, int64(len(dst)/to.Size()*from.Size()))
 	if err := read(box, raw); err != nil {
 		return err
 	}
-	return exec.Convert(dst, nameOf(to), raw, nameOf(from))
+	return exec.Convert(dst, to, raw, from)
 }
 
 // grow gives n bytes of a buffer that is kept.

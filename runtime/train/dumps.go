@@ -23,7 +23,7 @@ func (r *run) dumpGrads(step int64) error {
 	}
 	var list []safetensors.Tensor
 	for _, g := range grads {
-		list = append(list, safetensors.Tensor{Name: g.Name, DType: g.DType, Shape: g.Shape})
+		list = append(list, g.Tensor)
 	}
 	about := map[string]string{"producer": "ptc", "step": fmt.Sprint(step)}
 	err = safetensors.WriteFile(path, list, about, func(w *safetensors.Writer) error {

@@ -11,7 +11,6 @@ import (
 
 // Exit codes of the command line that an Error stands for.
 const (
-	ExitInput = 1 // the model as it is written cannot be trained
 	ExitUsage = 2 // the options contradict each other, or leave something open
 	ExitFile  = 3 // a plan, a checkpoint or another file cannot be used
 	ExitBug   = 4 // a fault of the program itself

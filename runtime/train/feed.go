@@ -50,7 +50,7 @@ func newBatch(fields []data.Field, boxes []data.View) batch {
 		var raw []byte
 		// The 4 bytes of an element are little-endian on every machine that
 		// plans are made for, as they are in files.
-		if f.DType == data.I32 {
+		if f.DType == dtype.I32 {
 			v.I32 = make([]int32, n)
 			raw = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v.I32))), 4*n)
 		} else {
@@ -137,7 +137,7 @@ func dataFields(plan *program.Plan) ([]data.Field, error) {
 			}
 			f := data.Field{Name: p.Path}
 			b := &d.Buffers[p.Buffer]
-			if f.DType, _ = dtype.Parse(b.DType); f.DType != data.I32 && f.DType != data.F32 {
+			if f.DType, _ = dtype.Parse(b.DType); f.DType != dtype.I32 && f.DType != dtype.F32 {
 				return nil, errorf(ExitFile, "the plan reads the field %s as %s, and data is i32 or f32", p.Path, b.DType)
 			}
 			for _, a := range b.Axes {

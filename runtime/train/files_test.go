@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/checkpoint/safetensors"
 	"ptc/runtime/data"
 	"ptc/runtime/exec"
@@ -35,11 +35,11 @@ func readFloats(t *testing.T, path string) map[string][]float64 {
 		if err := f.ReadSlice(x.Name, safetensors.Slice{}, raw); err != nil {
 			t.Fatal(err)
 		}
-		if x.DType != safetensors.F32 {
+		if x.DType != dtype.F32 {
 			t.Fatalf("%s of %s is %s", x.Name, path, x.DType)
 		}
 		wide := make([]byte, 2*len(raw))
-		if err := exec.Convert(wide, "f64", raw, "f32"); err != nil {
+		if err := exec.Convert(wide, dtype.F64, raw, dtype.F32); err != nil {
 			t.Fatal(err)
 		}
 		for i := 0; i < len(wide); i += 8 {
@@ -50,9 +50,9 @@ func readFloats(t *testing.T, path string) map[string][]float64 {
 }
 
 // writeFloats writes values as a type of a file.
-func writeFloats(t *testing.T, path, dtype string, values map[string][]float64) {
+func writeFloats(t *testing.T, path, typ string, values map[string][]float64) {
 	t.Helper()
-	to, _ := safetensors.ParseDType(dtype)
+	to, _ := dtype.ParseSafetensors(typ)
 	var list []safetensors.Tensor
 	for name, v := range values {
 		shape := toyShapes[name]
@@ -67,8 +67,8 @@ func writeFloats(t *testing.T, path, dtype string, values map[string][]float64) 
 			for _, x := range v {
 				wide = le.AppendUint64(wide, math.Float64bits(x))
 			}
-			raw := make([]byte, int64(len(v))*to.Size())
-			if err := exec.Convert(raw, strings.ToLower(dtype), wide, "f64"); err != nil {
+			raw := make([]byte, len(v)*to.Size())
+			if err := exec.Convert(raw, to, wide, dtype.F64); err != nil {
 				return err
 			}
 			if err := w.WriteSlice(name, safetensors.Slice{}, raw); err != nil {
@@ -211,8 +211,8 @@ func TestDumpedBatches(t *testing.T) {
 			t.Fatalf("%d steps wrote %d tensors", steps, len(got))
 		}
 		fields := []data.Field{
-			{Name: "x", DType: data.F32, Shape: []int{toyBatch, toyFrom}},
-			{Name: "y", DType: data.F32, Shape: []int{toyBatch, toyTo}}}
+			{Name: "x", DType: dtype.F32, Shape: []int{toyBatch, toyFrom}},
+			{Name: "y", DType: dtype.F32, Shape: []int{toyBatch, toyTo}}}
 		src, err := data.Open("synthetic", nil, data.Batch{Size: toyBatch, Seed: 7, Fields: fields})
 		if err != nil {
 			t.Fatal(err)

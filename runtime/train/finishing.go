@@ -3,6 +3,7 @@ package train
 import (
 	"time"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
 )
@@ -106,7 +107,7 @@ func (p *processes) awaitRoot() error {
 }
 
 func (p *processes) message(op comm.Op) error {
-	op.DType, op.Inner, op.Tag, op.Label = comm.Bool, 1, beatTag, "while rank 0 writes a file"
+	op.DType, op.Inner, op.Tag, op.Label = dtype.Bool, 1, beatTag, "while rank 0 writes a file"
 	call, err := p.end.Prepare(op)
 	if err != nil {
 		return err

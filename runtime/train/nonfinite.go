@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"ptc/runtime/comm"
 	"ptc/runtime/exec"
 	"ptc/runtime/metrics"
 )
@@ -24,7 +25,7 @@ func (d *devices) watchNumbers() error {
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // watch looks at the numbers of a step, which ended before its update if stopped.
-func (r *run) watch(m metrics.Step, b *batch, stopped bool) error {
+func (r *run) watch(m *metrics.Step, b *batch, stopped bool) error {
 	loss := finite(m.Loss)
 	if loss && (!r.dev.hasGradNorm() || finite(m.GradNorm)) {
 		r.bad = 0
@@ -41,7 +42,7 @@ func (r *run) watch(m metrics.Step, b *batch, stopped bool) error {
 	}
 	if r.o.OnNaN == NaNContinue || scaled && r.bad < maxUnscaled {
 		if !r.warned {
-			r.log.Warning(what + "; further such steps are not told")
+			r.warn(what + "; further such steps are not told")
 		}
 		r.warned = true
 		return nil
@@ -57,10 +58,10 @@ func (r *run) watch(m metrics.Step, b *batch, stopped bool) error {
 // skipped notes a step that changed nothing because the scaled loss overflowed.
 // That is how the scale is found, and no divergence until a scale below 1 does not
 // help either.
-func (r *run) skipped(m metrics.Step) error {
+func (r *run) skipped(m *metrics.Step) error {
 	r.bad = 0
 	if r.skips++; r.skips == 1 {
-		r.log.Warning(fmt.Sprintf("step %d: gradients overflow, so the step is skipped and the scale of the loss is now %g; further such steps are not told", m.Step, m.LossScale))
+		r.warn(fmt.Sprintf("step %d: gradients overflow, so the step is skipped and the scale of the loss is now %g; further such steps are not told", m.Step, m.LossScale))
 	}
 	return nil
 }
@@ -114,7 +115,7 @@ func (r *run) firstOfAll(mine *exec.NonFinite) (*exec.NonFinite, error) {
 		}
 		copy(text, j)
 	}
-	all, err := r.gather(text, "the first tensor that is not finite")
+	all, err := comm.Gather(r.end, text, "the first tensor that is not finite")
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +148,7 @@ func (r *run) notFinite() (string, error) {
 	}
 	mine := make([]byte, originBytes)
 	copy(mine, path)
-	all, err := r.gather(mine, "whether the parameters are finite")
+	all, err := comm.Gather(r.end, mine, "whether the parameters are finite")
 	if err != nil {
 		return "", err
 	}
@@ -180,7 +181,7 @@ func (r *run) maySave(otherwise string) (bool, error) {
 		return false, r.everywhere(errorf(ExitFile, "%s, so it is not saved", why).
 			hint("--on-nan continue saves it in spite of that"))
 	}
-	r.log.Warning(why + ": " + otherwise)
+	r.warn(why + ": " + otherwise)
 	return false, nil
 }
 

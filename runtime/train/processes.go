@@ -5,11 +5,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"unsafe"
 
 	"ptc/runtime/comm"
-	"ptc/runtime/device"
-	"ptc/runtime/exec"
 	"ptc/runtime/program"
 )
 
@@ -18,10 +15,8 @@ import (
 // steps. Where there is one process with all devices, end is nil.
 type processes struct {
 	end   comm.Device
-	stop  comm.Call // the maximum of wish over all, into stops
-	wish  []int32
-	stops []int32
-	heart *heart // of the root, while it writes a file
+	stop  func(mine bool) (bool, error) // whether one of all is to end
+	heart *heart                        // of the root, while it writes a file
 
 	// alike says that the error which ends the run is one that every process
 	// has, so that it needs not end the others.
@@ -60,10 +55,7 @@ func (p *processes) connect(plan *program.Plan, ends []comm.Device) error {
 		}
 		return err
 	}
-	p.wish, p.stops = make([]int32, 1), make([]int32, 1)
-	bytes := func(x []int32) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), 4) }
-	p.stop, err = p.end.Prepare(comm.Op{Kind: comm.AllReduce, Reduce: comm.Max, Group: p.end.Mesh().World(), DType: comm.I32,
-		Inner: 1, Src: device.Bytes(bytes(p.wish)), Dst: device.Bytes(bytes(p.stops)), Label: "between two steps"})
+	p.stop, err = comm.Any(p.end, "between two steps")
 	return err
 }
 
@@ -92,13 +84,13 @@ func (p *processes) agree(err error) error {
 	if p.end == nil {
 		return err
 	}
-	mine := int32(0)
+	mine := byte(0)
 	if err != nil {
-		mine = int32(max(1, codeOf(err)))
+		mine = byte(max(1, codeOf(err)))
 	}
-	all, e := exec.Agree(p.end, mine, "before the first step")
+	all, e := comm.Gather(p.end, []byte{mine}, "before the first step")
 	if e != nil {
-		return e
+		return &Error{Code: codeOf(e), Msg: "the processes cannot agree", Err: e}
 	}
 	for rank, code := range all {
 		if code == 0 {
@@ -119,12 +111,7 @@ func (p *processes) stopped(ctx context.Context) (bool, error) {
 	if p.end == nil {
 		return ctx.Err() != nil, nil
 	}
-	p.wish[0] = 0
-	if ctx.Err() != nil {
-		p.wish[0] = 1
-	}
-	err := p.stop.Run()
-	return p.stops[0] != 0, err
+	return p.stop(ctx.Err() != nil)
 }
 
 // disconnect ends the communication after a run, by force if the other processes

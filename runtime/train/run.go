@@ -76,7 +76,10 @@ type run struct {
 	warned      bool   // of the first such step
 	skips       int    // steps that were skipped because scaled gradients were not
 	sum         Summary
+	told        metrics.Step // the last
 }
+
+func (r *run) warn(message string) { r.log.Tell(&metrics.Warning{Message: message}) }
 
 // open gets everything ready. What can be found wrong before the first step is
 // found here.
@@ -151,7 +154,7 @@ func (r *run) openCheckpoint() (c *checkpoint.Checkpoint, err error) {
 	if r.o.Checkpoint == "" {
 		return nil, nil
 	}
-	r.keeper = newKeeper(&r.o, r.plan, r.tensors, func(s string) { r.log.Warning(s) })
+	r.keeper = newKeeper(&r.o, r.plan, r.tensors, r.warn)
 	if r.root() { // before the latest is looked for, so that no other run adds one
 		if err := r.keeper.prepare(r.o.Resume); err != nil {
 			return nil, err
@@ -187,7 +190,7 @@ func (r *run) openDevices(c *checkpoint.Checkpoint) (err error) {
 }
 
 func (r *run) tellStart() {
-	r.log.Start(metrics.Start{
+	r.log.Tell(&metrics.Start{
 		Name: r.plan.Name, Layout: r.plan.Layout, Target: r.plan.Target,
 		Data: r.feed.describe(), Resumed: r.resumed,
 		First: r.first, Last: r.last, Seed: r.seed,
@@ -195,7 +198,7 @@ func (r *run) tellStart() {
 		TokensPerStep: r.plan.Stats.TokensPerStep, FlopsPerStep: r.plan.Stats.FlopsPerStep,
 	})
 	if r.first > r.last {
-		r.log.Warning(fmt.Sprintf("training already has %d steps, and %d were asked for: nothing is left to do", r.first-1, r.last))
+		r.warn(fmt.Sprintf("training already has %d steps, and %d were asked for: nothing is left to do", r.first-1, r.last))
 	}
 }
 
@@ -227,7 +230,7 @@ func (r *run) train(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			r.log.Validation(metrics.Validation{Step: step, Loss: loss})
+			r.log.Tell(&metrics.Validation{Step: step, Loss: loss})
 		}
 	}
 	return r.finish(ctx)
@@ -256,14 +259,15 @@ func (r *run) step(step int64) error {
 		return err
 	}
 	s := time.Since(begin).Seconds()
-	m := metrics.Step{Step: step, Loss: r.dev.loss(), GradNorm: r.dev.gradNorm(), LR: r.dev.lr(), LossScale: r.dev.lossScale(), Ms: 1e3 * s, TokensPerS: math.NaN()}
+	m := &r.told
+	*m = metrics.Step{Step: step, Loss: r.dev.loss(), GradNorm: r.dev.gradNorm(), LR: r.dev.lr(), LossScale: r.dev.lossScale(), Ms: 1e3 * s, TokensPerS: math.NaN()}
 	if n := r.plan.Stats.TokensPerStep; n > 0 && s > 0 {
 		m.TokensPerS = float64(n) / s
 	}
 	if stopped {
 		m.LR = math.NaN() // it may not have been computed yet
 	}
-	r.log.Step(m)
+	r.log.Tell(m)
 	r.sum.Loss = m.Loss
 	if !stopped {
 		r.sum.Steps = step
@@ -288,7 +292,7 @@ func (r *run) saveCheckpoint() error {
 		return err
 	}
 	r.sum.Checkpoint = dir
-	r.log.Checkpoint(metrics.Checkpoint{Step: step, Dir: dir})
+	r.log.Tell(&metrics.Checkpoint{Step: step, Dir: dir})
 	return nil
 }
 
@@ -315,7 +319,7 @@ func (r *run) finish(ctx context.Context) error {
 	if r.sum.ValLoss, err = r.validate(ctx); err != nil {
 		return err
 	}
-	r.log.End(metrics.End{Steps: r.sum.Steps, Loss: r.sum.Loss, ValLoss: r.sum.ValLoss})
+	r.log.Tell(&metrics.End{Steps: r.sum.Steps, Loss: r.sum.Loss, ValLoss: r.sum.ValLoss})
 	return r.diverged()
 }
 
@@ -330,7 +334,7 @@ func (r *run) finishDumps() error {
 	}
 	for _, path := range []string{r.o.DumpGrads, r.o.DumpBatches} {
 		if path != "" {
-			r.log.Warning(fmt.Sprintf("no step was run, so nothing is written to %s", path))
+			r.warn(fmt.Sprintf("no step was run, so nothing is written to %s", path))
 		}
 	}
 	return nil

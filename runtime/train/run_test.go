@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/data"
 	"ptc/runtime/metrics"
 	"ptc/runtime/program"
@@ -138,8 +139,8 @@ func validationLoss(t *testing.T, path string, seed uint64) float64 {
 	t.Helper()
 	p := readFloats(t, path)
 	fields := []data.Field{
-		{Name: "x", DType: data.F32, Shape: []int{toyBatch, toyFrom}},
-		{Name: "y", DType: data.F32, Shape: []int{toyBatch, toyTo}}}
+		{Name: "x", DType: dtype.F32, Shape: []int{toyBatch, toyFrom}},
+		{Name: "y", DType: dtype.F32, Shape: []int{toyBatch, toyTo}}}
 	src, err := data.Open("synthetic", nil, data.Batch{Size: toyBatch, Seed: seed, Fields: fields})
 	if err != nil {
 		t.Fatal(err)

@@ -12,19 +12,6 @@ import (
 	"ptc/runtime/program"
 )
 
-// fileType is the type in files for the name that a plan has; Invalid for no dtype.
-func fileType(name string) safetensors.DType {
-	d, _ := dtype.Parse(name)
-	return safetensors.DType(d)
-}
-
-// nameOf is the inverse of fileType.
-func nameOf(t safetensors.DType) string { return dtype.DType(t).String() }
-
-// isFloat says whether values of the type can be converted to the others that
-// it holds for.
-func isFloat(t safetensors.DType) bool { return dtype.DType(t).IsFloat() }
-
 // planTensors lists the global tensors that live between steps, on whichever
 // devices, in order of path.
 func planTensors(plan *program.Plan) ([]checkpoint.Tensor, error) {
@@ -44,8 +31,9 @@ func planTensors(plan *program.Plan) ([]checkpoint.Tensor, error) {
 }
 
 func globalTensor(path string, b *program.Buffer) (checkpoint.Tensor, error) {
-	t := checkpoint.Tensor{Name: path, DType: fileType(b.DType)}
-	if t.DType == safetensors.Invalid {
+	d, ok := dtype.Parse(b.DType)
+	t := checkpoint.Tensor{Tensor: safetensors.Tensor{Name: path, DType: d}}
+	if !ok {
 		return t, errorf(ExitFile, "the plan has the tensor %s of type %q, which cannot be saved", path, b.DType)
 	}
 	for _, a := range b.Axes {
@@ -63,20 +51,10 @@ func params(tensors []checkpoint.Tensor) []checkpoint.Tensor {
 	return slices.DeleteFunc(slices.Clone(tensors), func(t checkpoint.Tensor) bool { return !isParam(t) })
 }
 
-func elements(t checkpoint.Tensor) int64 {
-	n := int64(1)
-	for _, d := range t.Shape {
-		n *= d
-	}
-	return n
-}
-
-func size(t checkpoint.Tensor) int64 { return elements(t) * t.DType.Size() }
-
 // count is the number of elements of all the tensors.
 func count(ts []checkpoint.Tensor) (n int64) {
 	for _, t := range ts {
-		n += elements(t)
+		n += product(t.Shape)
 	}
 	return n
 }
@@ -97,8 +75,8 @@ func compare(want, have []checkpoint.Tensor) string {
 			j++
 		default:
 			w, h := want[i], have[j]
-			if !slices.Equal(w.Shape, h.Shape) || w.DType != h.DType && !(isFloat(w.DType) && isFloat(h.DType)) {
-				wrong = append(wrong, fmt.Sprintf("%s is %s%v, not %s%v", w.Name, h.DType, h.Shape, w.DType, w.Shape))
+			if !slices.Equal(w.Shape, h.Shape) || w.DType != h.DType && !(w.DType.IsFloat() && h.DType.IsFloat()) {
+				wrong = append(wrong, fmt.Sprintf("%s is %s%v, not %s%v", w.Name, h.DType.Safetensors(), h.Shape, w.DType.Safetensors(), w.Shape))
 			}
 			i, j = i+1, j+1
 		}
@@ -134,7 +112,7 @@ func loadParams(path string, want []checkpoint.Tensor, dev *devices) error {
 	defer f.Close()
 	var have []checkpoint.Tensor
 	for _, t := range f.Tensors() {
-		have = append(have, checkpoint.Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape})
+		have = append(have, checkpoint.Tensor{Tensor: t})
 	}
 	if diff := compare(want, have); diff != "" {
 		return errorf(ExitFile, "the initial parameters %s are not those of this model: %s", path, diff)
@@ -158,14 +136,14 @@ func saveTensors(path string, tensors []checkpoint.Tensor, step int64, read func
 	var list []safetensors.Tensor
 	most := int64(0)
 	for _, t := range tensors {
-		list = append(list, safetensors.Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape})
-		most = max(most, size(t))
+		list = append(list, t.Tensor)
+		most = max(most, t.Bytes())
 	}
 	buf := make([]byte, most)
 	about := map[string]string{"producer": "ptc", "step": fmt.Sprint(step)}
 	return safetensors.WriteFile(path, list, about, func(w *safetensors.Writer) error {
 		for _, t := range tensors {
-			dst := buf[:size(t)]
+			dst := buf[:t.Bytes()]
 			if err := read(t, dst); err != nil {
 				return err
 			}
@@ -192,18 +170,15 @@ func saveParams(path string, ps []checkpoint.Tensor, step int64, dev *devices, g
 	return nil
 }
 
-// asSaved are the same tensors in the types of files for others: f32 for those of
-// fewer bits.
+// asSaved are the same tensors in the types of files for others, in which narrow
+// floats are computed: f32.
 func asSaved(ts []checkpoint.Tensor) []checkpoint.Tensor {
 	ts = slices.Clone(ts)
 	for i := range ts {
-		ts[i].DType = asFile(ts[i].DType)
+		ts[i].DType = ts[i].DType.Acc()
 	}
 	return ts
 }
-
-// asFile is the type in files for others: that in which narrow floats are computed.
-func asFile(t safetensors.DType) safetensors.DType { return safetensors.DType(dtype.DType(t).Acc()) }
 
 // probe finds out before the first step whether a file could be written.
 func probe(path string) error {

@@ -138,7 +138,7 @@ func (fn *function) narrowF16(v value.Value) value.Value {
 	return fn.b.NewTrunc(fn.b.NewOr(r, sign), like(t, types.I16))
 }
 
-// fma is x·y+z with one rounding: an instruction, or in f64 as kernel.Interpret
+// fma is x·y+z with one rounding: an instruction, or in f64 as kerneltest.Interpret
 // does it (product exact, sum rounded to odd, then rounded to f32).
 func (fn *function) fma(x, y, z value.Value) value.Value {
 	if fn.m.t.HasFMA {

@@ -3,12 +3,12 @@ package emit
 import (
 	"testing"
 
-	"ptc/backend/kernel"
+	"ptc/backend/kernel/kerneltest"
 )
 
 // Every element that is not in a register as it is in memory has its conversions.
 func TestEveryElementIsConverted(t *testing.T) {
-	for _, e := range kernel.Memory() {
+	for _, e := range kerneltest.Memory() {
 		c, ok := conversions[e]
 		if need := e.Register() != e; need != ok || need && (c.widen == nil || c.narrow == nil) {
 			t.Errorf("%s is in registers as %s: conversions %v", e, e.Register(), ok)

@@ -13,7 +13,7 @@
 // vectors LLVM vectors of the form's lane count, so what the generator chose
 // is what LLVM allocates registers for.
 //
-// The invariants: native code does what kernel.Interpret says (bit for bit,
+// The invariants: native code does what kerneltest.Interpret says (bit for bit,
 // but for what that package excepts); no fast-math flag is ever set; and
 // nothing needs a symbol from outside, on any target: no memcpy, no libm, and
 // fma and half conversions are spelled out where the processor lacks them.

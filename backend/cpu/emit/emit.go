@@ -18,7 +18,7 @@ import (
 func Machine(t target.Target) kernel.Machine {
 	return kernel.Machine{
 		VectorBits: t.VectorBits, Registers: t.Registers,
-		FMA: t.HasFMA, Masked: t.HasMask, DotBF16: t.HasBF16,
+		FMA: t.HasFMA, Masked: t.HasMask,
 		L1: t.L1, L2: t.L2, L3: t.L3,
 	}
 }
@@ -54,7 +54,7 @@ type function struct {
 	f    *ir.Func
 	b    *ir.Block
 	vals map[*kernel.Value]value.Value
-	bufs map[*kernel.Buffer]value.Value // by root
+	bufs map[*kernel.Buffer]value.Value
 	err  error
 }
 
@@ -74,22 +74,11 @@ func (m *module) kernel(k *kernel.Kernel) error {
 	return nil
 }
 
-// roots are the buffers that the body takes as parameters, in order.
-func roots(k *kernel.Kernel) []*kernel.Buffer {
-	var bs []*kernel.Buffer
-	for _, b := range k.Buffers {
-		if b.Base == nil {
-			bs = append(bs, b)
-		}
-	}
-	return bs
-}
-
 // body emits the internal function (buffers…, i64 begin, i64 end).
 func (m *module) body(k *kernel.Kernel) *function {
 	fn := &function{m: m, vals: map[*kernel.Value]value.Value{}, bufs: map[*kernel.Buffer]value.Value{}}
 	var params []*ir.Param
-	for i, b := range roots(k) {
+	for i, b := range k.Buffers {
 		p := ir.NewParam(fmt.Sprintf("b%d", i), types.NewPointer(memType(b.Elem)))
 		p.Attrs = append(p.Attrs, enum.ParamAttrNoCapture, ir.Align(64))
 		if b.Distinct {
@@ -124,7 +113,7 @@ func (m *module) entry(k *kernel.Kernel, body *ir.Func) {
 	f.FuncAttrs = m.attributes()
 	b := f.NewBlock("entry")
 	var args []value.Value
-	for _, buf := range roots(k) {
+	for _, buf := range k.Buffers {
 		var p value.Value
 		if buf.Space == kernel.Global {
 			slot := b.NewGetElementPtr(types.I8Ptr, bufs, constant.NewInt(types.I64, int64(buf.Arg)))

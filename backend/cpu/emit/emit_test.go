@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ptc/backend/kernel"
+	"ptc/backend/kernel/kerneltest"
 	"ptc/backend/kernel/vmath"
 	"ptc/backend/llvm/target"
 )
@@ -60,7 +61,7 @@ func compareWithInterpreter(t *testing.T, tgt target.Target, k *kernel.Kernel, n
 		t.Fatal(err)
 	}
 	want := numbers(k, seed)
-	if err := (kernel.Interp{NoFMA: !tgt.HasFMA}).Run(expanded, want, 0, k.Tasks); err != nil {
+	if err := (kerneltest.Interp{NoFMA: !tgt.HasFMA}).Run(expanded, want, 0, k.Tasks); err != nil {
 		t.Fatal(err)
 	}
 	got := native()

@@ -1,8 +1,7 @@
 package emit
 
 import (
-	"fmt"
-
+	"github.com/llir/llvm/ir"
 	"github.com/llir/llvm/ir/constant"
 	"github.com/llir/llvm/ir/enum"
 	"github.com/llir/llvm/ir/types"
@@ -35,14 +34,11 @@ func init() {
 		kernel.OpConvert: lowerConvert,
 		kernel.OpBitcast: lowerBitcast,
 		kernel.OpRound:   lowerRound,
-		kernel.OpDotBF16: lowerDot,
 
-		kernel.OpLoad:     lowerLoad,
-		kernel.OpStore:    lowerStore,
-		kernel.OpPrefetch: lowerPrefetch,
-		kernel.OpBarrier:  func(*function, *kernel.Stmt) value.Value { return nil }, // one thread runs the task
-		kernel.OpFor:      lowerFor,
-		kernel.OpIf:       lowerIf,
+		kernel.OpLoad:  lowerLoad,
+		kernel.OpStore: lowerStore,
+		kernel.OpFor:   lowerFor,
+		kernel.OpIf:    lowerIf,
 	}
 	for op := range lanewise {
 		lowerings[op] = lowerLanewise
@@ -56,24 +52,9 @@ func init() {
 
 // lanewise emits the op on operands a, all of form element e.
 var lanewise = map[kernel.Op]func(fn *function, e kernel.Elem, a []value.Value) value.Value{
-	kernel.OpAdd: func(fn *function, e kernel.Elem, a []value.Value) value.Value {
-		if e.IsFloat() {
-			return fn.b.NewFAdd(a[0], a[1])
-		}
-		return fn.b.NewAdd(a[0], a[1])
-	},
-	kernel.OpSub: func(fn *function, e kernel.Elem, a []value.Value) value.Value {
-		if e.IsFloat() {
-			return fn.b.NewFSub(a[0], a[1])
-		}
-		return fn.b.NewSub(a[0], a[1])
-	},
-	kernel.OpMul: func(fn *function, e kernel.Elem, a []value.Value) value.Value {
-		if e.IsFloat() {
-			return fn.b.NewFMul(a[0], a[1])
-		}
-		return fn.b.NewMul(a[0], a[1])
-	},
+	kernel.OpAdd: arithmetic((*ir.Block).NewFAdd, (*ir.Block).NewAdd),
+	kernel.OpSub: arithmetic((*ir.Block).NewFSub, (*ir.Block).NewSub),
+	kernel.OpMul: arithmetic((*ir.Block).NewFMul, (*ir.Block).NewMul),
 	kernel.OpDiv: func(fn *function, e kernel.Elem, a []value.Value) value.Value {
 		if e.IsFloat() {
 			return fn.b.NewFDiv(a[0], a[1])
@@ -113,16 +94,15 @@ var lanewise = map[kernel.Op]func(fn *function, e kernel.Elem, a []value.Value) 
 	},
 	kernel.OpSqrt:  unary("sqrt"),
 	kernel.OpFloor: unary("floor"),
-	kernel.OpRint:  unary("roundeven"),
 	kernel.OpMulHi: func(fn *function, _ kernel.Elem, a []value.Value) value.Value {
 		wide := like(a[0].Type(), types.I64)
 		product := fn.b.NewMul(fn.b.NewZExt(a[0], wide), fn.b.NewZExt(a[1], wide))
 		return fn.b.NewTrunc(fn.b.NewLShr(product, intOf(wide, 32)), a[0].Type())
 	},
 
-	kernel.OpAnd: func(fn *function, _ kernel.Elem, a []value.Value) value.Value { return fn.b.NewAnd(a[0], a[1]) },
-	kernel.OpOr:  func(fn *function, _ kernel.Elem, a []value.Value) value.Value { return fn.b.NewOr(a[0], a[1]) },
-	kernel.OpXor: func(fn *function, _ kernel.Elem, a []value.Value) value.Value { return fn.b.NewXor(a[0], a[1]) },
+	kernel.OpAnd: arithmetic((*ir.Block).NewAnd, (*ir.Block).NewAnd),
+	kernel.OpOr:  arithmetic((*ir.Block).NewOr, (*ir.Block).NewOr),
+	kernel.OpXor: arithmetic((*ir.Block).NewXor, (*ir.Block).NewXor),
 	kernel.OpNot: func(fn *function, _ kernel.Elem, a []value.Value) value.Value {
 		t := a[0].Type()
 		if e, _ := lanesOf(t); e.Equal(types.I1) {
@@ -130,15 +110,9 @@ var lanewise = map[kernel.Op]func(fn *function, e kernel.Elem, a []value.Value) 
 		}
 		return fn.b.NewXor(a[0], intOf(t, -1))
 	},
-	kernel.OpShl: func(fn *function, e kernel.Elem, a []value.Value) value.Value {
-		return fn.b.NewShl(a[0], fn.count(e, a[1]))
-	},
-	kernel.OpLShr: func(fn *function, e kernel.Elem, a []value.Value) value.Value {
-		return fn.b.NewLShr(a[0], fn.count(e, a[1]))
-	},
-	kernel.OpAShr: func(fn *function, e kernel.Elem, a []value.Value) value.Value {
-		return fn.b.NewAShr(a[0], fn.count(e, a[1]))
-	},
+	kernel.OpShl:  shift((*ir.Block).NewShl),
+	kernel.OpLShr: shift((*ir.Block).NewLShr),
+	kernel.OpAShr: shift((*ir.Block).NewAShr),
 
 	kernel.OpEq:  comparison(enum.IPredEQ, enum.FPredOEQ),
 	kernel.OpNe:  comparison(enum.IPredNE, enum.FPredUNE),
@@ -149,6 +123,26 @@ var lanewise = map[kernel.Op]func(fn *function, e kernel.Elem, a []value.Value) 
 
 func lowerLanewise(fn *function, s *kernel.Stmt) value.Value {
 	return lanewise[s.Op](fn, s.Args[0].Type.Elem, fn.values(s.Args))
+}
+
+// instruction is a method of a block that appends an instruction of two operands.
+type instruction[I value.Value] = func(b *ir.Block, x, y value.Value) I
+
+// arithmetic is an instruction for floats, or another for integers and masks.
+func arithmetic[F, I value.Value](float instruction[F], integer instruction[I]) func(*function, kernel.Elem, []value.Value) value.Value {
+	return func(fn *function, e kernel.Elem, a []value.Value) value.Value {
+		if e.IsFloat() {
+			return float(fn.b, a[0], a[1])
+		}
+		return integer(fn.b, a[0], a[1])
+	}
+}
+
+// shift is a shift by a count modulo the width.
+func shift[I value.Value](by instruction[I]) func(*function, kernel.Elem, []value.Value) value.Value {
+	return func(fn *function, e kernel.Elem, a []value.Value) value.Value {
+		return by(fn.b, a[0], fn.b.NewAnd(a[1], intOf(a[1].Type(), int64(8*e.Bytes()-1))))
+	}
 }
 
 func unary(name string) func(*function, kernel.Elem, []value.Value) value.Value {
@@ -184,11 +178,6 @@ func (fn *function) divisor(e kernel.Elem, a []value.Value) (zero, safe value.Va
 	least := fn.b.NewICmp(enum.IPredEQ, a[0], intOf(t, -1<<(8*e.Bytes()-1)))
 	overflow := fn.b.NewAnd(least, fn.b.NewICmp(enum.IPredEQ, a[1], intOf(t, -1)))
 	return zero, fn.b.NewSelect(fn.b.NewOr(zero, overflow), intOf(t, 1), a[1])
-}
-
-// count is a shift count modulo the width.
-func (fn *function) count(e kernel.Elem, n value.Value) value.Value {
-	return fn.b.NewAnd(n, intOf(n.Type(), int64(8*e.Bytes()-1)))
 }
 
 func (fn *function) splat(v value.Value, lanes int) value.Value {
@@ -280,33 +269,4 @@ func lowerReduce(fn *function, s *kernel.Stmt) value.Value {
 		v = lanewise[s.Op.Fold()](fn, x.Type.Elem, []value.Value{a, b})
 	}
 	return v
-}
-
-// lowerDot uses the processor's dot of bf16 pairs where it has one of this
-// width, else the products in the order of the x86 instruction.
-func lowerDot(fn *function, s *kernel.Stmt) value.Value {
-	acc, x, y := fn.vals[s.Args[0]], fn.vals[s.Args[1]], fn.vals[s.Args[2]]
-	lanes := s.Result().Type.Lanes
-	name := ""
-	switch {
-	case !fn.m.t.HasBF16:
-	case fn.m.t.Arch == "x86-64" && (lanes == 4 || lanes == 8 || lanes == 16):
-		name = fmt.Sprintf("llvm.x86.avx512bf16.dpbf16ps.%d", 32*lanes)
-	case fn.m.t.Arch == "arm64" && lanes == 4:
-		name = "llvm.aarch64.neon.bfdot.v4f32.v8bf16"
-	}
-	if name != "" {
-		pairs := types.NewVector(uint64(2*lanes), bfloatType{})
-		f := fn.m.intrinsic(name, acc.Type(), acc.Type(), pairs, pairs)
-		return fn.b.NewCall(f, acc, fn.b.NewBitCast(x, pairs), fn.b.NewBitCast(y, pairs))
-	}
-	half := func(v value.Value, low bool) value.Value {
-		var bits value.Value = fn.b.NewAnd(v, intOf(v.Type(), -1<<16))
-		if low {
-			bits = fn.b.NewShl(v, intOf(v.Type(), 16))
-		}
-		return fn.b.NewBitCast(bits, acc.Type())
-	}
-	hi := fn.fma(half(x, false), half(y, false), acc)
-	return fn.fma(half(x, true), half(y, true), hi)
 }

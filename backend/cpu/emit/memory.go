@@ -16,11 +16,7 @@ import (
 //
 // Only accesses that certainly happen may promise that it lies in the buffer.
 func (fn *function) place(r kernel.Ref) value.Value {
-	base := fn.bufs[r.Buf.Root()]
-	elem := memType(r.Buf.Elem)
-	if r.Buf.Base != nil {
-		base = fn.b.NewBitCast(base, types.NewPointer(elem))
-	}
+	base, elem := fn.bufs[r.Buf], memType(r.Buf.Elem)
 	at := func(p, i value.Value) value.Value {
 		gep := fn.b.NewGetElementPtr(elem, p, i)
 		gep.InBounds = r.Mask == nil && r.Gather == nil
@@ -183,15 +179,4 @@ func (fn *function) storeOne(r kernel.Ref, v value.Value) {
 		fn.b.NewBr(exit)
 		fn.b = exit
 	}
-}
-
-func lowerPrefetch(fn *function, s *kernel.Stmt) value.Value {
-	r := s.Ref
-	elem := memType(r.Buf.Elem)
-	base := fn.b.NewBitCast(fn.bufs[r.Buf.Root()], types.NewPointer(elem))
-	p := fn.b.NewBitCast(fn.b.NewGetElementPtr(elem, base, fn.index(r.Index)), types.I8Ptr)
-	f := fn.m.intrinsic("llvm.prefetch.p0", types.Void, types.I8Ptr, types.I32, types.I32, types.I32)
-	read, keep, data := intOf(types.I32, 0), intOf(types.I32, 3), intOf(types.I32, 1)
-	fn.b.NewCall(f, p, read, keep, data)
-	return nil
 }

@@ -145,12 +145,3 @@ func laneList(lanes []int) constant.Constant {
 	}
 	return constant.NewVector(nil, all...)
 }
-
-// bfloatType is LLVM's bfloat, which llir does not know.
-type bfloatType struct{}
-
-func (bfloatType) String() string          { return "bfloat" }
-func (bfloatType) LLString() string        { return "bfloat" }
-func (bfloatType) Equal(u types.Type) bool { _, ok := u.(bfloatType); return ok }
-func (bfloatType) Name() string            { return "" }
-func (bfloatType) SetName(string)          {}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ptc/backend/kernel"
+	"ptc/backend/kernel/kerneltest"
 	"ptc/backend/kernel/vmath"
 )
 
@@ -88,7 +89,7 @@ func worstUlp(t *testing.T, op kernel.Op, xs, ys, out []byte) float64 {
 	for j := 0; j < len(out); j += 4 {
 		at := func(b []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(b[j:]))) }
 		x, y, got := at(xs), at(ys), at(out)
-		want := kernel.Reference(op, x, y)
+		want := kerneltest.Reference(op, x, y)
 		if float32(want) == float32(got) || got != got && want != want {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ptc/backend/kernel"
+	"ptc/backend/kernel/kerneltest"
 )
 
 // machines have caches so small that products of tens of rows are cut in every
@@ -26,7 +27,7 @@ func interpret(t *testing.T, name string, c matmul, m kernel.Machine) {
 		t.Fatalf("%s: %v: %v", name, c, err)
 	}
 	bufs := c.inputs(1)
-	if err := (kernel.Interp{NoFMA: !m.FMA}).Run(k, bufs, 0, k.Tasks); err != nil {
+	if err := (kerneltest.Interp{NoFMA: !m.FMA}).Run(k, bufs, 0, k.Tasks); err != nil {
 		t.Fatalf("%s: %v: %v", name, c, err)
 	}
 	if err := c.check(bufs); err != nil {

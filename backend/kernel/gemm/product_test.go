@@ -67,8 +67,8 @@ func (c matmul) layouts() (left, right, out layout) {
 }
 
 func offset(l layout, at At, free kernel.Index) kernel.Index {
-	x := free.Mul(l.free).Add(at.K.Mul(l.k)).Add(kernel.Dot(l.outer, at.Outer...))
-	return x.Add(kernel.Dot(l.outerK, at.OuterK...))
+	x := free.Mul(l.free).Add(at.K.Mul(l.k)).Add(indexOf(l.outer, at.Outer...))
+	return x.Add(indexOf(l.outerK, at.OuterK...))
 }
 
 // generate makes the kernel of c, named name.
@@ -110,7 +110,7 @@ func (c matmul) generate(name string, m kernel.Machine) (*kernel.Kernel, error) 
 			if c.fused {
 				acc = b.Add(acc, b.Load(bufs[2].At(at.N).Masked(mask), lanes))
 			}
-			x := at.M.Mul(out.free).Add(at.N).Add(kernel.Dot(out.outer, at.Outer...))
+			x := at.M.Mul(out.free).Add(at.N).Add(indexOf(out.outer, at.Outer...))
 			b.Store(bufs[3].At(x).Masked(mask), acc)
 		},
 	}, m)
@@ -253,4 +253,13 @@ func random(r *rand.Rand, most int64) matmul {
 		c.stride = 2
 	}
 	return c
+}
+
+// indexOf is Σ stride·index, the element offset of a position in a strided array.
+func indexOf(strides []int64, at ...kernel.Index) kernel.Index {
+	var r kernel.Index
+	for i, x := range at {
+		r = r.Add(x.Mul(strides[i]))
+	}
+	return r
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ptc/backend/kernel"
+	"ptc/backend/kernel/kerneltest"
 	"ptc/ir"
 	"ptc/ir/eval"
 	"ptc/ir/fusion"
@@ -38,7 +39,7 @@ func checkKernel(t *testing.T, f *ir.Func, seed int64) {
 			t.Fatalf("%v\n%s", err, ir.PrintFunc(f))
 		}
 		bufs, outs := buffers(f, args)
-		if err := kernel.Interpret(k, bufs, 0, k.Tasks); err != nil {
+		if err := kerneltest.Interpret(k, bufs, 0, k.Tasks); err != nil {
 			t.Fatalf("%d bits: %v\n%s\n%s", m.VectorBits, err, ir.PrintFunc(f), k)
 		}
 		for i, w := range want {
@@ -193,7 +194,7 @@ end
 		}
 		for d := range args {
 			bufs, outs := buffers(f, args[d])
-			if err := kernel.Interpret(k, bufs, 0, k.Tasks); err != nil {
+			if err := kerneltest.Interpret(k, bufs, 0, k.Tasks); err != nil {
 				t.Fatal(err)
 			}
 			got := tensor.New(f.Results[0].Value.Type)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ptc/backend/kernel"
+	"ptc/backend/kernel/kerneltest"
 )
 
 // single is a kernel of one math call over n elements, 5 lanes at a time.
@@ -101,13 +102,13 @@ func TestBounds(t *testing.T) {
 				t.Error("the call is still there")
 			}
 			out := make([]byte, 4*n)
-			if err := kernel.Interpret(k, [][]byte{encode(xs), encode(ys), out}, 0, k.Tasks); err != nil {
+			if err := kerneltest.Interpret(k, [][]byte{encode(xs), encode(ys), out}, 0, k.Tasks); err != nil {
 				t.Fatal(err)
 			}
 			worst, at := 0.0, 0
 			for i := range xs {
 				got := math.Float32frombits(binary.LittleEndian.Uint32(out[4*i:]))
-				want := kernel.Reference(op, float64(xs[i]), float64(ys[i]))
+				want := kerneltest.Reference(op, float64(xs[i]), float64(ys[i]))
 				if u := ulps(got, want); u > worst {
 					worst, at = u, i
 				}
@@ -141,7 +142,7 @@ func TestPowSpecialCases(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := make([]byte, 4*len(xs))
-	if err := kernel.Interpret(k, [][]byte{encode(xs), encode(ys), out}, 0, k.Tasks); err != nil {
+	if err := kerneltest.Interpret(k, [][]byte{encode(xs), encode(ys), out}, 0, k.Tasks); err != nil {
 		t.Fatal(err)
 	}
 	for i := range xs {
@@ -180,7 +181,7 @@ func TestTanhDerivative(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := make([]byte, 4*n)
-	if err := kernel.Interpret(k, [][]byte{encode(xs), encode(xs), out}, 0, k.Tasks); err != nil {
+	if err := kerneltest.Interpret(k, [][]byte{encode(xs), encode(xs), out}, 0, k.Tasks); err != nil {
 		t.Fatal(err)
 	}
 	for i, x := range xs {

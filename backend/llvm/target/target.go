@@ -30,9 +30,6 @@ type Target struct {
 	HasFMA bool
 	// HasF16: conversions between f16 and f32 are instructions.
 	HasF16 bool
-	// HasBF16: a vector dot of bf16 pairs into f32 (VDPBF16PS on x86-64, BFDOT
-	// on arm64), and conversion from f32 to bf16, are instructions.
-	HasBF16 bool
 	// HasMask: loads and stores under a lane mask are instructions.
 	HasMask bool
 }
@@ -87,7 +84,7 @@ var all = []Target{
 		Requires:   append(clone(requiresV4), "avx512bf16"),
 		VectorBits: 512, Registers: 32,
 		L1: 32 * kib, L2: 1 * mib, L3: 32 * mib, CacheLine: 64,
-		HasFMA: true, HasF16: true, HasBF16: true, HasMask: true,
+		HasFMA: true, HasF16: true, HasMask: true,
 	},
 	{
 		Name: "cpu:arm64", Arch: "arm64", Triple: armTriple, CPU: "generic",
@@ -103,7 +100,7 @@ var all = []Target{
 		Requires:   []string{"bf16", "dotprod", "fullfp16", "i8mm", "lse", "neon", "sve", "sve2"},
 		VectorBits: 128, Registers: 32,
 		L1: 64 * kib, L2: 1 * mib, L3: 32 * mib, CacheLine: 64,
-		HasFMA: true, HasF16: true, HasBF16: true,
+		HasFMA: true, HasF16: true,
 	},
 }
 

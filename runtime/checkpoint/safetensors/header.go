@@ -7,6 +7,8 @@ import (
 	"io"
 	"strconv"
 	"unicode/utf8"
+
+	"ptc/internal/dtype"
 )
 
 // header is a decoded header: tensors in the order of the text, with the end
@@ -160,7 +162,7 @@ func (p headerParser) tensor(name string, h *header) error {
 				return err
 			}
 			var ok bool
-			if t.DType, ok = ParseDType(s); !ok {
+			if t.DType, ok = dtype.ParseSafetensors(s); !ok {
 				return tensorErrorf(name, "element type %q is not known", s)
 			}
 		case "shape":
@@ -205,7 +207,7 @@ func formatHeader(tensors []Tensor, metadata map[string]string) []byte {
 		t := &tensors[i]
 		sep()
 		b = appendString(b, t.Name)
-		b = append(b, `:{"dtype":"`+t.DType.String()+`","shape":[`...)
+		b = append(b, `:{"dtype":"`+t.DType.Safetensors()+`","shape":[`...)
 		for i, n := range t.Shape {
 			if i > 0 {
 				b = append(b, ',')

@@ -77,7 +77,7 @@ func (h *header) check(size int64) error {
 		}
 		if h.ends[i]-t.Offset != n {
 			return tensorErrorf(t.Name, "%s%v takes %d bytes, and its offsets are %d and %d",
-				t.DType, t.Shape, n, t.Offset, h.ends[i])
+				t.DType.Safetensors(), t.Shape, n, t.Offset, h.ends[i])
 		}
 	}
 	slices.SortFunc(order, func(a, b int) int {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ptc/internal/dtype"
 )
 
 // memory is a file in memory.
@@ -34,9 +36,9 @@ func read(b []byte) (*Reader, error) { return NewReader(bytes.NewReader(b), int6
 func TestWriterGivesKnownBytes(t *testing.T) {
 	var m memory
 	w, err := NewWriter(&m, []Tensor{
-		{Name: "z", DType: U8, Shape: []int64{3}},
-		{Name: "a", DType: I32, Shape: nil},
-		{Name: "m", DType: F64, Shape: []int64{1, 0}},
+		{Name: "z", DType: dtype.U8, Shape: []int64{3}},
+		{Name: "a", DType: dtype.I32, Shape: nil},
+		{Name: "m", DType: dtype.F64, Shape: []int64{1, 0}},
 	}, map[string]string{"k": "v", "b": "<"})
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +191,7 @@ func TestSlicesUnderOtherLayouts(t *testing.T) {
 		}
 		whole := iota32(n)
 		var m memory
-		w, err := NewWriter(&m, []Tensor{{Name: "t", DType: I32, Shape: shape}, {Name: "s", DType: U8, Shape: []int64{1}}}, nil)
+		w, err := NewWriter(&m, []Tensor{{Name: "t", DType: dtype.I32, Shape: shape}, {Name: "s", DType: dtype.U8, Shape: []int64{1}}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,19 +227,19 @@ func TestSlicesUnderOtherLayouts(t *testing.T) {
 }
 
 func TestWriterRejects(t *testing.T) {
-	good := Tensor{Name: "a", DType: F32, Shape: []int64{4, 2}}
+	good := Tensor{Name: "a", DType: dtype.F32, Shape: []int64{4, 2}}
 	for _, c := range []struct {
 		ts   []Tensor
 		meta map[string]string
 		want string
 	}{
 		{[]Tensor{good, good}, nil, "twice"},
-		{[]Tensor{{Name: "__metadata__", DType: U8}}, nil, "not a name"},
-		{[]Tensor{{Name: "\xff", DType: U8}}, nil, "not a name"},
+		{[]Tensor{{Name: "__metadata__", DType: dtype.U8}}, nil, "not a name"},
+		{[]Tensor{{Name: "\xff", DType: dtype.U8}}, nil, "not a name"},
 		{[]Tensor{{Name: "a"}}, nil, "no element type"},
-		{[]Tensor{{Name: "a", DType: U8, Shape: []int64{0, -1}}}, nil, "negative"},
-		{[]Tensor{{Name: "a", DType: F64, Shape: []int64{1 << 60}}}, nil, "overflows"},
-		{[]Tensor{{Name: "a", DType: U8, Shape: []int64{1 << 61}}, {Name: "b", DType: U8, Shape: []int64{1<<61 + 1}}}, nil, "largest file"},
+		{[]Tensor{{Name: "a", DType: dtype.U8, Shape: []int64{0, -1}}}, nil, "negative"},
+		{[]Tensor{{Name: "a", DType: dtype.F64, Shape: []int64{1 << 60}}}, nil, "overflows"},
+		{[]Tensor{{Name: "a", DType: dtype.U8, Shape: []int64{1 << 61}}, {Name: "b", DType: dtype.U8, Shape: []int64{1<<61 + 1}}}, nil, "largest file"},
 		{nil, map[string]string{"a": "\xff"}, "UTF-8"},
 	} {
 		if _, err := NewWriter(&memory{}, c.ts, c.meta); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -266,17 +268,6 @@ func TestWriterRejects(t *testing.T) {
 	}
 }
 
-func TestDTypes(t *testing.T) {
-	for d := F64; d <= Bool; d++ {
-		if got, ok := ParseDType(d.String()); !ok || got != d || d.Size() == 0 {
-			t.Errorf("%v is read back as %v", d, got)
-		}
-	}
-	if _, ok := ParseDType(""); ok || Invalid.Size() != 0 || DType(99).Size() != 0 {
-		t.Error("what is no type has a name or a size")
-	}
-}
-
 // failing fails at the n-th write.
 type failing struct {
 	io.WriterAt
@@ -294,7 +285,7 @@ func (f *failing) WriteAt(p []byte, off int64) (int, error) {
 
 func TestWriterReportsEveryFailedWrite(t *testing.T) {
 	write := func(n int) error {
-		w, err := NewWriter(&failing{&memory{}, n}, []Tensor{{Name: "a", DType: U8, Shape: []int64{3, 4}}}, nil)
+		w, err := NewWriter(&failing{&memory{}, n}, []Tensor{{Name: "a", DType: dtype.U8, Shape: []int64{3, 4}}}, nil)
 		if err != nil {
 			return err
 		}
@@ -317,7 +308,7 @@ func TestWriterReportsEveryFailedWrite(t *testing.T) {
 
 func TestWriteFileKeepsTheOldOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.safetensors")
-	ts := []Tensor{{Name: "a", DType: U8, Shape: []int64{2}}}
+	ts := []Tensor{{Name: "a", DType: dtype.U8, Shape: []int64{2}}}
 	save := func(b ...byte) error {
 		return WriteFile(path, ts, nil, func(w *Writer) error { return w.WriteSlice("a", Slice{}, b) })
 	}
@@ -384,7 +375,7 @@ func FuzzSafetensors(f *testing.F) {
 			if err := again.ReadSlice(x.Name, Slice{}, got); err != nil || !bytes.Equal(got, data[x.Name]) {
 				t.Fatalf("%s changed (%v)", x.Name, err)
 			}
-			if x.Offset%x.DType.Size() != 0 {
+			if x.Offset%int64(x.DType.Size()) != 0 {
 				t.Fatalf("%s is not aligned", x.Name)
 			}
 		}

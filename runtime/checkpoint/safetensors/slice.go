@@ -19,7 +19,7 @@ func (s Slice) check(t *Tensor, bytes int64) (Slice, error) {
 		}
 	}
 	if n, ok := byteSize(t.DType, s.Extent); !ok || n != bytes {
-		return s, tensorErrorf(t.Name, "slice %v of %s takes %d bytes, %d were given", s, t.DType, n, bytes)
+		return s, tensorErrorf(t.Name, "slice %v of %s takes %d bytes, %d were given", s, t.DType.Safetensors(), n, bytes)
 	}
 	return s, nil
 }
@@ -29,12 +29,12 @@ func (s Slice) check(t *Tensor, bytes int64) (Slice, error) {
 func (s Slice) runs(t *Tensor, do func(global, local, n int64) error) error {
 	rank := len(t.Shape)
 	// The axes after cut are whole, so a run is all of them and the slice of cut.
-	cut, run := rank-1, t.DType.Size()
+	cut, run := rank-1, int64(t.DType.Size())
 	for ; cut > 0 && s.Extent[cut] == t.Shape[cut]; cut-- {
 		run *= t.Shape[cut]
 	}
 	stride := make([]int64, rank)
-	for i, n := rank-1, t.DType.Size(); i >= 0; i-- {
+	for i, n := rank-1, int64(t.DType.Size()); i >= 0; i-- {
 		stride[i] = n
 		n *= t.Shape[i]
 	}

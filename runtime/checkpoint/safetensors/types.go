@@ -7,43 +7,10 @@ import (
 	"ptc/internal/dtype"
 )
 
-// DType is an element type, under the name that the format gives it.
-type DType dtype.DType
-
-// The element types of the format that are read and written.
-const (
-	Invalid = DType(dtype.Invalid)
-	F64     = DType(dtype.F64)
-	F32     = DType(dtype.F32)
-	F16     = DType(dtype.F16)
-	BF16    = DType(dtype.BF16)
-	I64     = DType(dtype.I64)
-	I32     = DType(dtype.I32)
-	U8      = DType(dtype.U8)
-	Bool    = DType(dtype.Bool)
-)
-
-// String is the name that the format gives the type.
-func (d DType) String() string { return dtype.DType(d).Safetensors() }
-
-// Size is the number of bytes of an element, 0 for Invalid.
-func (d DType) Size() int64 {
-	if !dtype.DType(d).Valid() {
-		return 0
-	}
-	return int64(dtype.DType(d).Size())
-}
-
-// ParseDType is the inverse of String.
-func ParseDType(name string) (DType, bool) {
-	d, ok := dtype.ParseSafetensors(name)
-	return DType(d), ok
-}
-
 // Tensor describes one tensor of a file.
 type Tensor struct {
 	Name   string
-	DType  DType
+	DType  dtype.DType
 	Shape  []int64 // none for a scalar
 	Offset int64   // bytes from the start of the data; the writer sets it
 }
@@ -55,8 +22,8 @@ func (t *Tensor) Bytes() int64 {
 }
 
 // byteSize multiplies the shape out, and fails beyond int64.
-func byteSize(d DType, shape []int64) (int64, bool) {
-	n := uint64(d.Size())
+func byteSize(d dtype.DType, shape []int64) (int64, bool) {
+	n := uint64(d.Size()) // 0 for no dtype
 	for _, s := range shape {
 		if s == 0 {
 			return 0, true

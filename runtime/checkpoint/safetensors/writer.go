@@ -66,7 +66,7 @@ func checkTensor(t *Tensor) error {
 	switch {
 	case t.Name == metadataKey || !utf8.ValidString(t.Name):
 		return tensorErrorf(t.Name, "is not a name for a tensor")
-	case t.DType.Size() == 0:
+	case !t.DType.Valid():
 		return tensorErrorf(t.Name, "has no element type")
 	case len(t.Shape) > maxRank:
 		return tensorErrorf(t.Name, "has %d axes, more than %d", len(t.Shape), maxRank)

@@ -130,14 +130,8 @@ func (c *call) finish() {
 	c.done = true
 	d.release(c.scratch)
 	c.scratch = nil
-	for i, a := range d.active {
-		if a == c {
-			last := len(d.active) - 1
-			copy(d.active[i:], d.active[i+1:])
-			d.active[last] = nil
-			d.active = d.active[:last]
-			return
-		}
+	if i := slices.Index(d.active, c); i >= 0 {
+		d.active = slices.Delete(d.active, i, i+1)
 	}
 }
 

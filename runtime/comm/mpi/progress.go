@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ptc/runtime/comm"
@@ -68,11 +69,8 @@ func (d *end) poll(c *call) (bool, *comm.Error) {
 		return false, nil
 	}
 	c.started = false
-	for i, w := range d.waiting {
-		if w == c {
-			d.waiting = append(d.waiting[:i], d.waiting[i+1:]...)
-			break
-		}
+	if i := slices.Index(d.waiting, c); i >= 0 {
+		d.waiting = slices.Delete(d.waiting, i, i+1)
 	}
 	return true, nil
 }

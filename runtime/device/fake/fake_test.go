@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	_ "ptc/runtime/comm/local"
 	"ptc/runtime/device"
@@ -226,7 +227,7 @@ func TestTransportRefuses(t *testing.T) {
 		t.Error("served")
 	}
 	at := device.Range{Memory: e.Memory(""), Bytes: 64}
-	if _, err := ends[0].Prepare(comm.Op{Kind: comm.AllReduce, Group: mesh.World(), DType: comm.F32, Inner: 16, Src: at, Dst: at}); err == nil || !strings.Contains(err.Error(), "not the host's") {
+	if _, err := ends[0].Prepare(comm.Op{Kind: comm.AllReduce, Group: mesh.World(), DType: dtype.F32, Inner: 16, Src: at, Dst: at}); err == nil || !strings.Contains(err.Error(), "not the host's") {
 		t.Errorf("%v", err)
 	}
 }

@@ -18,5 +18,5 @@
 // between two communications there is one call of Kernels, whatever the number of
 // instructions.
 //
-// It imports runtime/device, runtime/program and runtime/native.
+// It imports internal/units, runtime/device, runtime/program and runtime/native.
 package host

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ptc/internal/units"
 	"ptc/runtime/device"
 	"ptc/runtime/native"
 	"ptc/runtime/program"
@@ -40,7 +41,7 @@ func fitsHere(plan *program.Plan, devices []*program.Device) error {
 func fits(arenas int64, devices int) error {
 	if limit, used, ok := native.AddressSpace(); ok && arenas > limit-used-spareSpace {
 		return full("the plan needs %s of memory, and this process may map %s in all (ulimit -v), of which it has mapped %s and needs %s for threads and tables; raise the limit",
-			size(arenas), size(limit), size(used), size(spareSpace))
+			units.Bytes(arenas), units.Bytes(limit), units.Bytes(used), units.Bytes(spareSpace))
 	}
 	if free, ok := available(os.ReadFile); ok && arenas > free {
 		on := ""
@@ -48,7 +49,7 @@ func fits(arenas int64, devices int) error {
 			on = fmt.Sprintf(" for its %d devices", devices)
 		}
 		return full("the plan needs %s of memory%s, and this host has %s available; a smaller batch or recomputing activations needs less",
-			size(arenas), on, size(free))
+			units.Bytes(arenas), on, units.Bytes(free))
 	}
 	return nil
 }
@@ -97,18 +98,4 @@ func memInfo(info []byte, key string) (int64, bool) {
 		return kb << 10, err == nil && kb >= 0 && kb < math.MaxInt64>>10
 	}
 	return 0, false
-}
-
-// size is a number of bytes for people.
-func size(n int64) string {
-	const unit = "KMGTPE"
-	if n < 1<<10 {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	f, i := float64(n)/(1<<10), 0
-	for f >= 1<<10 && i < len(unit)-1 {
-		f /= 1 << 10
-		i++
-	}
-	return fmt.Sprintf("%.1f %ciB", f, unit[i])
 }

@@ -24,11 +24,6 @@ func TestAvailable(t *testing.T) {
 			t.Errorf("limit %q: %d, want %d", limit, n, want)
 		}
 	}
-	for n, want := range map[int64]string{5: "5 bytes", 1536: "1.5 KiB", 3 << 40: "3.0 TiB"} {
-		if got := size(n); got != want {
-			t.Errorf("size(%d) = %s, want %s", n, got, want)
-		}
-	}
 	if err := fits(1<<60, 2); err == nil || !strings.Contains(err.Error(), "EiB of memory for its 2 devices") {
 		t.Errorf("1 EiB: %v", err)
 	}

@@ -3,8 +3,8 @@ package host
 import (
 	"fmt"
 	"runtime"
-	"unsafe"
 
+	"ptc/internal/units"
 	"ptc/runtime/device"
 	"ptc/runtime/native"
 	"ptc/runtime/program"
@@ -18,26 +18,18 @@ func (e *engine) allocate(name string) error {
 	case name == program.Disk && n > 0:
 		mem, free, err := native.AllocFile(e.r.Dir, n)
 		if err != nil {
-			return &device.MemoryError{Msg: fmt.Sprintf("there is no room to offload %s to disk", size(n)), Err: err}
+			return &device.MemoryError{Msg: fmt.Sprintf("there is no room to offload %s to disk", units.Bytes(n)), Err: err}
 		}
 		e.memories[name] = device.NewFile(mem, free)
 	case name == "" || n > 0:
 		mem, free, err := native.Alloc(int(n))
 		if err != nil && runtime.GOOS == "linux" {
-			return &device.MemoryError{Msg: fmt.Sprintf("the arena of %s cannot be allocated", size(n)), Err: err}
+			return &device.MemoryError{Msg: fmt.Sprintf("the arena of %s cannot be allocated", units.Bytes(n)), Err: err}
 		}
 		if err != nil {
-			mem, free = aligned(int(n)), nil
+			mem, free = device.Aligned(n), nil
 		}
 		e.memories[name] = device.NewHost(mem, free)
 	}
 	return nil
-}
-
-// aligned is zeroed memory of Go's heap at a multiple of 64.
-func aligned(n int) []byte {
-	const line = 64
-	mem := make([]byte, n+line)
-	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(mem))) & (line - 1))
-	return mem[skip : skip+n : skip+n]
 }

@@ -1,8 +1,7 @@
 package host
 
 import (
-	"unsafe"
-
+	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
 
@@ -21,7 +20,7 @@ func newPorts(e *engine, prog int) ports {
 			continue
 		}
 		p.arena[i] = e.bytes(all[i].Buffer)
-		p.staged[i] = words(len(p.arena[i]))
+		p.staged[i] = device.Aligned(int64(len(p.arena[i])))
 		if all[i].In() {
 			p.ins = append(p.ins, i)
 		} else {
@@ -29,12 +28,6 @@ func newPorts(e *engine, prog int) ports {
 		}
 	}
 	return p
-}
-
-// words is zeroed memory at a multiple of 8.
-func words(n int) []byte {
-	w := make([]uint64, (n+7)/8)
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(w))), n)
 }
 
 func (p *ports) of(i int) []byte { return p.staged[i] }

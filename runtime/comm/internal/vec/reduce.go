@@ -13,7 +13,7 @@ import (
 // of srcs, but not overlap them otherwise. It does not allocate.
 //
 // Floats narrower than f32 are combined in f32 and rounded once, to nearest even.
-func Reduce(d comm.DType, r comm.Reduce, dst []byte, srcs [][]byte) {
+func Reduce(d dtype.DType, r comm.Reduce, dst []byte, srcs [][]byte) {
 	if len(srcs) == 1 {
 		if len(dst) > 0 && &dst[0] != &srcs[0][0] {
 			copy(dst, srcs[0])
@@ -41,7 +41,7 @@ var reducers = func() (all [dtype.Count]reducer) {
 	return all
 }()
 
-func reducerOf(d comm.DType) reducer {
+func reducerOf(d dtype.DType) reducer {
 	if d.IsNarrow() {
 		return reducer{narrow(d, false), narrow(d, true)}
 	}
@@ -174,7 +174,7 @@ func max2[T number](a, b []T) {
 var pool = sync.Pool{New: func() any { return new([2][block]float32) }}
 
 // narrow combines elements of a float that is narrower than f32 in f32.
-func narrow(d comm.DType, largest bool) func(dst []byte, srcs [][]byte) {
+func narrow(d dtype.DType, largest bool) func(dst []byte, srcs [][]byte) {
 	size := d.Size()
 	return func(dst []byte, srcs [][]byte) {
 		s := pool.Get().(*[2][block]float32)

@@ -1,4 +1,4 @@
-package commtest
+package comm_test
 
 import "ptc/runtime/comm"
 

@@ -1,11 +1,15 @@
-package commtest
+package comm_test
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"hash"
 	"math/rand/v2"
+	"slices"
+	"sync"
 
 	"ptc/internal/dtype"
 	"ptc/runtime/comm"
@@ -13,9 +17,9 @@ import (
 	"ptc/runtime/program"
 )
 
-// Mesh is the mesh that the suite uses for a number of devices: of as many axes
+// meshOf is the mesh that the suite uses for a number of devices: of as many axes
 // as that allows.
-func Mesh(devices int) *comm.Mesh {
+func meshOf(devices int) *comm.Mesh {
 	sizes := map[int][]int{1: nil, 2: {2}, 3: {3}, 4: {2, 2}, 6: {3, 2}, 8: {2, 2, 2}}[devices]
 	var axes []program.MeshAxis
 	for i, s := range sizes {
@@ -23,12 +27,17 @@ func Mesh(devices int) *comm.Mesh {
 	}
 	m, err := comm.NewMesh(axes)
 	if err != nil || m.Size() != devices {
-		panic(fmt.Sprintf("commtest: no mesh of %d devices (%v)", devices, err))
+		panic(fmt.Sprintf("no mesh of %d devices (%v)", devices, err))
 	}
 	return m
 }
 
-// suite is the state of one device. All devices draw from rng alike.
+// suite is the conformance suite of transports, as one device of a mesh runs it: it
+// runs operations among all devices, compares each result with one computed here
+// from the inputs of all members, and gives a digest of all bits, which must be the
+// same under every transport.
+//
+// It is the state of one device. All devices draw from rng alike.
 type suite struct {
 	d      comm.Device
 	rng    *rand.Rand
@@ -37,9 +46,9 @@ type suite struct {
 	ops    int
 }
 
-// Run runs the suite on one device, with that many random operations in each
+// runSuite runs the suite on one device, with that many random operations in each
 // part, and gives the digest of the device's results.
-func Run(d comm.Device, seed uint64, operations int) (digest string, err error) {
+func runSuite(d comm.Device, seed uint64, operations int) (digest string, err error) {
 	s := &suite{d: d, rng: rand.New(rand.NewPCG(seed, 0)), digest: sha256.New()}
 	if s.groups, err = groups(d.Mesh()); err != nil {
 		return "", err
@@ -81,6 +90,41 @@ func groups(m *comm.Mesh) ([]*comm.Group, error) {
 	return append(out, m.World()), nil
 }
 
+// each runs f for each device in a goroutine of its own. A device that returns an
+// error or panics ends the communication of all; one that returns nil is closed.
+// The error is of devices which failed by themselves, not of those that these ended.
+func each(devs []comm.Device, f func(comm.Device) error) error {
+	errs := make([]error, len(devs))
+	var wait sync.WaitGroup
+	for i, d := range devs {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			if errs[i] = guarded(d, f); errs[i] != nil {
+				d.Abort(errs[i])
+			} else {
+				errs[i] = d.Close()
+			}
+		}()
+	}
+	wait.Wait()
+	all := errors.Join(errs...)
+	return cmp.Or(errors.Join(slices.DeleteFunc(errs, func(err error) bool {
+		var e *comm.Error
+		return errors.As(err, &e) && e.Reason == comm.ReasonAborted
+	})...), all)
+}
+
+// guarded turns a panic of f into an error.
+func guarded(d comm.Device, f func(comm.Device) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("device %d panicked: %v", d.Rank(), p)
+		}
+	}()
+	return f(d)
+}
+
 // trial is one random operation with what it must give, and the trials of its
 // further tensors.
 type trial struct {
@@ -101,7 +145,7 @@ func (s *suite) next(largest int) (*trial, error) {
 	op := comm.Op{Kind: comm.Kind(rng.IntN(int(comm.Barrier) + 1)), Group: g, Label: fmt.Sprintf("trial %d", s.ops),
 		DType: dtypes[rng.IntN(len(dtypes))], Reduce: comm.Reduce(rng.IntN(2)),
 		Outer: 1 + rng.IntN(4), Inner: rng.IntN(1 + rng.IntN(largest)), Root: rng.IntN(n)}
-	if op.DType == comm.Bool {
+	if op.DType == dtype.Bool {
 		op.Reduce = comm.Max
 	}
 	inPlace := rng.IntN(2) == 0

@@ -1,19 +1,20 @@
-package commtest
+package comm_test
 
 import (
 	"crypto/sha256"
 	"errors"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
 )
 
-// FailureDevices is the number of devices for which Failures are written.
-const FailureDevices = 3
+// failureDevices is the number of devices for which failures are written.
+const failureDevices = 3
 
-// Failures are programs of one device in which something goes wrong, by name.
+// failures are programs of one device in which something goes wrong, by name.
 // stall keeps a device away for longer than the timeout.
-var Failures = map[string]func(d comm.Device, stall func()) error{
+var failures = map[string]func(d comm.Device, stall func()) error{
 	"stall": func(d comm.Device, stall func()) error {
 		return sequence(d, func(step int) error {
 			if step == 3 && d.Rank() == 1 {
@@ -50,7 +51,7 @@ var Failures = map[string]func(d comm.Device, stall func()) error{
 	"receiver": func(d comm.Device, stall func()) error { // nobody sends
 		if d.Rank() == 2 {
 			buf := make([]byte, 4)
-			return run(d, comm.Op{Kind: comm.Recv, DType: comm.F32, Inner: 1, Dst: device.Bytes(buf), Peer: 0, Label: "activations"})
+			return runOp(d, comm.Op{Kind: comm.Recv, DType: dtype.F32, Inner: 1, Dst: device.Bytes(buf), Peer: 0, Label: "activations"})
 		}
 		stall()
 		return nil
@@ -59,9 +60,9 @@ var Failures = map[string]func(d comm.Device, stall func()) error{
 		buf := make([]byte, 400)
 		switch d.Rank() {
 		case 0:
-			return run(d, comm.Op{Kind: comm.Send, DType: comm.F32, Inner: 50, Src: device.Bytes(buf[:200]), Peer: 2})
+			return runOp(d, comm.Op{Kind: comm.Send, DType: dtype.F32, Inner: 50, Src: device.Bytes(buf[:200]), Peer: 2})
 		case 2:
-			return run(d, comm.Op{Kind: comm.Recv, DType: comm.F32, Inner: 100, Dst: device.Bytes(buf), Peer: 0})
+			return runOp(d, comm.Op{Kind: comm.Recv, DType: dtype.F32, Inner: 100, Dst: device.Bytes(buf), Peer: 0})
 		}
 		stall()
 		return nil
@@ -71,8 +72,8 @@ var Failures = map[string]func(d comm.Device, stall func()) error{
 	},
 }
 
-// Messages are regular expressions for what is said of each of Failures.
-var Messages = map[string]string{
+// failureMessages are regular expressions for what is said of each of failures.
+var failureMessages = map[string]string{
 	"stall":    `rank 1 did not reach all_reduce #4 blocks\.0 over all devices: rank [02] has waited for `,
 	"error":    `the disk is full`,
 	"panic":    `device 1 panicked.*index out of range`,
@@ -87,7 +88,7 @@ var Messages = map[string]string{
 // sequence all-reduces among all devices, calling before ahead of each step.
 func sequence(d comm.Device, before func(step int) error) error {
 	buf := make([]byte, 16)
-	call, err := d.Prepare(comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: comm.F32,
+	call, err := d.Prepare(comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: dtype.F32,
 		Inner: 4, Src: device.Bytes(buf), Dst: device.Bytes(buf), Label: "blocks.0"})
 	if err != nil {
 		return err
@@ -106,14 +107,14 @@ func sequence(d comm.Device, before func(step int) error) error {
 // differ has device 1 issue another operation than the rest.
 func differ(d comm.Device, change func(*comm.Op)) error {
 	buf := make([]byte, 16)
-	op := comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: comm.F32, Inner: 4, Src: device.Bytes(buf), Dst: device.Bytes(buf), Label: "blocks.0"}
+	op := comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: dtype.F32, Inner: 4, Src: device.Bytes(buf), Dst: device.Bytes(buf), Label: "blocks.0"}
 	if d.Rank() == 1 {
 		change(&op)
 	}
-	return run(d, op)
+	return runOp(d, op)
 }
 
-func run(d comm.Device, op comm.Op) error {
+func runOp(d comm.Device, op comm.Op) error {
 	call, err := d.Prepare(op)
 	if err != nil {
 		return err

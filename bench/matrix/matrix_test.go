@@ -1,14 +1,15 @@
-package compiler_test
+package matrix
 
 import (
+	"flag"
 	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"ptc/backend/llvm"
-	"ptc/bench/matrix"
 )
 
 // fast are layouts for every change: each kind, and some of all that is in the
@@ -20,14 +21,15 @@ var fast = map[string][]string{
 	"moe":   {"ep4", "node2 ep2", "node2 ep2 + two_level = 0", "dp2 + shard experts over dp", "dp2 ep2 tp2", "dp2 1f1b:2:2 ep2", "ep2 cp2", "zz3", "gather2"},
 }
 
-// native are those of them that run as native code too, which takes longer to
-// compile.
-var native = map[string][]string{
-	"mlp":   {"dp2 z3 tp2"},
-	"gpt":   {"dp2 z1 1f1b:2:2 tp2 sp (layers=3)", "cp3", "dp2 z3 zz4 tp2 (seq=16)"},
-	"llama": {"zz2 + recompute Block"},
-	"moe":   {"dp2 ep2 tp2"},
-}
+var (
+	everyRow   = flag.Bool("all", false, "run every row of the table, not those for every change alone")
+	oneModel   = flag.String("model", "", "run this model alone")
+	rowPattern = flag.String("layout", "", "with -all: run the rows whose names match the regular expression")
+	ownSpec    = flag.String("spec", "", "run these layouts instead of the table's: words as in the table, separated by semicolons")
+	ownSizes   = flag.String("set", "", "with -spec: sizes that differ from the model's, separated by spaces")
+	ownRules   = flag.String("extra", "", "with -spec: more directives, in the language")
+	printRules = flag.Bool("rules", false, "with -v: print the layouts in the language, and run nothing")
+)
 
 // TestLayouts: losses, gradients and parameters are those of one device, for the
 // reference in f64.
@@ -41,35 +43,62 @@ func TestLayoutsNatively(t *testing.T) {
 		}
 		t.Fatal(err)
 	}
-	layouts(t, "cpu", native)
+	layouts(t, "cpu", Native)
 }
 
 func layouts(t *testing.T, target string, names map[string][]string) {
-	i := slices.IndexFunc(matrix.Targets, func(x matrix.Target) bool { return x.Name == target })
+	i := slices.IndexFunc(Targets, func(x Target) bool { return x.Name == target })
 	if i < 0 {
 		t.Fatalf("no target %s in the matrix", target)
 	}
-	x := &matrix.Matrix{Root: ".."}
-	for _, m := range matrix.Models {
-		for _, l := range matrix.Layouts {
-			if !l.For(m) || !slices.Contains(names[m.Name], l.Name()) {
-				continue
-			}
+	x := &Matrix{Root: "../.."}
+	for _, m := range Models {
+		for _, l := range chosen(t, m, names[m.Name]) {
 			t.Run(m.Name+" "+l.Name(), func(t *testing.T) {
-				if r := x.Case(m, l, matrix.Targets[i]); !r.OK() {
-					t.Error(r)
+				if *printRules {
+					rules, err := l.Rules(m)
+					t.Log(rules, err)
+					return
+				}
+				r := x.Case(m, l, Targets[i])
+				t.Log(r)
+				if !r.OK() {
+					t.Fail()
 				}
 			})
 		}
 	}
 }
 
+// chosen are the layouts that flags, or else names, ask for of a model.
+func chosen(t *testing.T, m Model, names []string) (out []Layout) {
+	re, err := regexp.Compile(*rowPattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *oneModel != "" && *oneModel != m.Name {
+		return nil
+	}
+	if *ownSpec != "" {
+		for _, spec := range strings.Split(*ownSpec, ";") {
+			out = append(out, Layout{Spec: strings.TrimSpace(spec), Set: *ownSizes, Extra: *ownRules})
+		}
+		return out
+	}
+	for _, l := range Layouts {
+		if l.For(m) && (*everyRow && re.MatchString(l.Name()) || slices.Contains(names, l.Name())) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
 // TestMatrixIsWhole: the table has what it must, each fast layout is of it, and
 // every row has its own name and 1 to 16 devices.
 func TestMatrixIsWhole(t *testing.T) {
-	for _, m := range matrix.Models {
+	for _, m := range Models {
 		names, rows := map[string]bool{}, 0
-		for _, l := range matrix.Layouts {
+		for _, l := range Layouts {
 			if !l.For(m) {
 				continue
 			}
@@ -86,7 +115,7 @@ func TestMatrixIsWhole(t *testing.T) {
 		if rows < 60 {
 			t.Errorf("%s has %d layouts, fewer than 60", m.Name, rows)
 		}
-		for _, n := range append(native[m.Name], fast[m.Name]...) {
+		for _, n := range append(Native[m.Name], fast[m.Name]...) {
 			if !names[n] {
 				t.Errorf("%s has no layout %q", m.Name, n)
 			}
@@ -97,16 +126,16 @@ func TestMatrixIsWhole(t *testing.T) {
 // TestMatrixSeesADifference: dropout acts, and a run of other numbers is not
 // taken for the same.
 func TestMatrixSeesADifference(t *testing.T) {
-	m, err := matrix.Find("gpt")
+	m, err := Find("gpt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	train := func(m matrix.Model) *matrix.Run {
-		p, err := matrix.Compile("..", m, matrix.Layout{Spec: "single"}, "ref:f64")
+	train := func(m Model) *Run {
+		p, err := Compile("../..", m, Layout{Spec: "single"}, "ref:f64")
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := matrix.Train(p)
+		r, err := Train(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,17 +147,17 @@ func TestMatrixSeesADifference(t *testing.T) {
 	if math.Abs(with.Losses[0]-without.Losses[0]) < 1e-6 {
 		t.Error("dropout does not change the loss")
 	}
-	if r := matrix.Compare(with, without, matrix.Target{Tolerance: 1e-10}); r.OK() || r.Worst < 1e-3 {
+	if r := Compare(with, without, Target{Tolerance: 1e-10}); r.OK() || r.Worst < 1e-3 {
 		t.Errorf("runs with and without dropout are the same to %g", r.Worst)
 	}
-	if r := matrix.Compare(with, train(mustFind(t, "gpt")), matrix.Target{Tolerance: 0}); !r.OK() {
+	if r := Compare(with, train(mustFind(t, "gpt")), Target{Tolerance: 0}); !r.OK() {
 		t.Errorf("two runs differ: %s", r)
 	}
 }
 
-func mustFind(t *testing.T, name string) matrix.Model {
+func mustFind(t *testing.T, name string) Model {
 	t.Helper()
-	m, err := matrix.Find(name)
+	m, err := Find(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package commtest
+package comm_test
 
 import (
 	"encoding/binary"
@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sort"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 )
 
@@ -13,14 +14,14 @@ import (
 // and rounded here by definition, not by the code under test.
 
 // fill gives random elements that are not exact under reordered sums.
-func fill(d comm.DType, n int, rng *rand.Rand) []byte {
+func fill(d dtype.DType, n int, rng *rand.Rand) []byte {
 	out := make([]byte, n*d.Size())
 	for i := range n {
 		v := rng.NormFloat64() * math.Exp2(float64(rng.IntN(12)-6))
-		if d == comm.I32 {
+		if d == dtype.I32 {
 			v = float64(rng.IntN(1<<20) - 1<<19)
 		}
-		if d == comm.Bool {
+		if d == dtype.Bool {
 			v = float64(rng.IntN(2))
 		}
 		put(d, out, i, v)
@@ -28,40 +29,40 @@ func fill(d comm.DType, n int, rng *rand.Rand) []byte {
 	return out
 }
 
-func put(d comm.DType, b []byte, i int, v float64) {
+func put(d dtype.DType, b []byte, i int, v float64) {
 	le := binary.LittleEndian
 	switch d {
-	case comm.F32:
+	case dtype.F32:
 		le.PutUint32(b[4*i:], math.Float32bits(float32(v)))
-	case comm.F64:
+	case dtype.F64:
 		le.PutUint64(b[8*i:], math.Float64bits(v))
-	case comm.I32:
+	case dtype.I32:
 		le.PutUint32(b[4*i:], uint32(int32(v)))
-	case comm.Bool:
+	case dtype.Bool:
 		b[i] = byte(v)
-	case comm.F16:
+	case dtype.F16:
 		le.PutUint16(b[2*i:], nearest(v, 10, -14))
-	case comm.BF16:
+	case dtype.BF16:
 		le.PutUint16(b[2*i:], nearest(v, 7, -126))
 	default:
 		panic("no elements of " + d.String())
 	}
 }
 
-func get(d comm.DType, b []byte, i int) float64 {
+func get(d dtype.DType, b []byte, i int) float64 {
 	le := binary.LittleEndian
 	switch d {
-	case comm.F32:
+	case dtype.F32:
 		return float64(math.Float32frombits(le.Uint32(b[4*i:])))
-	case comm.F64:
+	case dtype.F64:
 		return math.Float64frombits(le.Uint64(b[8*i:]))
-	case comm.I32:
+	case dtype.I32:
 		return float64(int32(le.Uint32(b[4*i:])))
-	case comm.F16:
+	case dtype.F16:
 		return half(le.Uint16(b[2*i:]), 10, -14)
-	case comm.BF16:
+	case dtype.BF16:
 		return half(le.Uint16(b[2*i:]), 7, -126)
-	case comm.Bool:
+	case dtype.Bool:
 		return float64(b[i])
 	}
 	panic("no elements of " + d.String())
@@ -100,16 +101,16 @@ func nearest(v float64, mantissa, emin int) uint16 {
 }
 
 // reduce combines elements i of srcs in order, as the contract says.
-func reduce(d comm.DType, r comm.Reduce, srcs [][]byte, i int) float64 {
+func reduce(d dtype.DType, r comm.Reduce, srcs [][]byte, i int) float64 {
 	acc := get(d, srcs[0], i)
 	for _, s := range srcs[1:] {
 		v := get(d, s, i)
 		switch {
 		case r == comm.Max:
 			acc = max(acc, v)
-		case d == comm.F64:
+		case d == dtype.F64:
 			acc += v
-		case d == comm.I32:
+		case d == dtype.I32:
 			acc = float64(int32(acc) + int32(v))
 		default:
 			acc = float64(float32(acc) + float32(v))

@@ -1,4 +1,4 @@
-package commtest
+package comm_test
 
 import (
 	"bytes"
@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
 )
 
 // payload is what message i of a stream carries.
 func payload(from, to, tag, i, n int) []byte {
-	return fill(comm.F32, n, rand.New(rand.NewPCG(uint64(from)<<32|uint64(to)<<16|uint64(tag), uint64(i))))
+	return fill(dtype.F32, n, rand.New(rand.NewPCG(uint64(from)<<32|uint64(to)<<16|uint64(tag), uint64(i))))
 }
 
 // pipeline sends around the ring of all devices in both directions at once, each
@@ -34,13 +35,13 @@ func (s *suite) pipeline(messages int) error {
 		}
 		for j := range depth {
 			for tag, peers := range [][2]int{{next, last}, {last, next}} {
-				send, err := s.d.Prepare(comm.Op{Kind: comm.Send, DType: comm.F32, Inner: size, Label: "out",
+				send, err := s.d.Prepare(comm.Op{Kind: comm.Send, DType: dtype.F32, Inner: size, Label: "out",
 					Src: device.Bytes(payload(rank, peers[0], tag, i*depth+j, size)), Peer: peers[0], Tag: tag})
 				if err != nil {
 					return err
 				}
 				in := make([]byte, 4*size)
-				recv, err := s.d.Prepare(comm.Op{Kind: comm.Recv, DType: comm.F32, Inner: size, Label: "in",
+				recv, err := s.d.Prepare(comm.Op{Kind: comm.Recv, DType: dtype.F32, Inner: size, Label: "in",
 					Dst: device.Bytes(in), Peer: peers[1], Tag: tag})
 				if err != nil {
 					return err
@@ -103,7 +104,7 @@ func (s *suite) stress(operations int) error {
 		srcs[i] = bytes.Clone(trials[i].src)
 	}
 	count := make([]byte, 4)
-	total, err := s.d.Prepare(comm.Op{Kind: comm.AllReduce, Group: s.d.Mesh().World(), DType: comm.I32,
+	total, err := s.d.Prepare(comm.Op{Kind: comm.AllReduce, Group: s.d.Mesh().World(), DType: dtype.I32,
 		Inner: 1, Src: device.Bytes(count), Dst: device.Bytes(count), Label: "count"})
 	if err != nil {
 		return err
@@ -158,7 +159,7 @@ func (s *suite) sums(axis, label string) (func(int) error, error) {
 		return nil, err
 	}
 	buf := make([]byte, 4)
-	call, err := s.d.Prepare(comm.Op{Kind: comm.AllReduce, Group: g, DType: comm.I32, Inner: 1, Src: device.Bytes(buf), Dst: device.Bytes(buf), Label: label})
+	call, err := s.d.Prepare(comm.Op{Kind: comm.AllReduce, Group: g, DType: dtype.I32, Inner: 1, Src: device.Bytes(buf), Dst: device.Bytes(buf), Label: label})
 	return func(times int) error {
 		for i := range times {
 			binary.LittleEndian.PutUint32(buf, uint32(i))
@@ -177,11 +178,11 @@ func (s *suite) sums(axis, label string) (func(int) error, error) {
 func (s *suite) ring(times int) error {
 	n, rank := s.d.Mesh().Size(), s.d.Rank()
 	out, in := make([]byte, 4), make([]byte, 4)
-	send, err := s.d.Prepare(comm.Op{Kind: comm.Send, DType: comm.I32, Inner: 1, Src: device.Bytes(out), Peer: (rank + 1) % n, Tag: 9})
+	send, err := s.d.Prepare(comm.Op{Kind: comm.Send, DType: dtype.I32, Inner: 1, Src: device.Bytes(out), Peer: (rank + 1) % n, Tag: 9})
 	if err != nil {
 		return err
 	}
-	recv, err := s.d.Prepare(comm.Op{Kind: comm.Recv, DType: comm.I32, Inner: 1, Dst: device.Bytes(in), Peer: (rank + n - 1) % n, Tag: 9})
+	recv, err := s.d.Prepare(comm.Op{Kind: comm.Recv, DType: dtype.I32, Inner: 1, Dst: device.Bytes(in), Peer: (rank + n - 1) % n, Tag: 9})
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
-package local_test
+package comm_test
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -13,30 +12,30 @@ import (
 	"testing"
 	"time"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/comm"
-	"ptc/runtime/comm/commtest"
 	_ "ptc/runtime/comm/local"
 	"ptc/runtime/device"
 )
 
-func open(t testing.TB, devices int, o comm.Options) []comm.Device {
+func openLocal(t testing.TB, devices int, o comm.Options) []comm.Device {
 	t.Helper()
-	devs, err := comm.Open("", commtest.Mesh(devices), o)
+	devs, err := comm.Open("local", meshOf(devices), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return devs
 }
 
-func TestConformance(t *testing.T) {
+func TestLocalConformance(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 8} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			digests := map[int][]string{}
 			for _, threads := range []int{1, 4} {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
 				digests[threads] = make([]string, n)
-				err := comm.Run(open(t, n, comm.Options{}), func(d comm.Device) (err error) {
-					digests[threads][d.Rank()], err = commtest.Run(d, 1, 60)
+				err := each(openLocal(t, n, comm.Options{}), func(d comm.Device) (err error) {
+					digests[threads][d.Rank()], err = runSuite(d, 1, 60)
 					return err
 				})
 				if err != nil {
@@ -50,22 +49,22 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// timeout is that of devices that fail. Those that only are slow, as all are on a
+// localTimeout is that of devices that fail. Those that only are slow, as all are on a
 // busy machine, must not reach it.
-const timeout = 2 * time.Second
+const localTimeout = 2 * time.Second
 
-func TestFailures(t *testing.T) {
-	for _, name := range slices.Sorted(maps.Keys(commtest.Failures)) {
+func TestLocalFailures(t *testing.T) {
+	for _, name := range slices.Sorted(maps.Keys(failures)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			devs := open(t, commtest.FailureDevices, comm.Options{Timeout: timeout})
-			err := comm.Run(devs, func(d comm.Device) error {
-				return commtest.Failures[name](d, func() { time.Sleep(2 * timeout) })
+			devs := openLocal(t, failureDevices, comm.Options{Timeout: localTimeout})
+			err := each(devs, func(d comm.Device) error {
+				return failures[name](d, func() { time.Sleep(2 * localTimeout) })
 			})
 			if err == nil {
 				t.Fatal("no device failed")
 			}
-			if want := commtest.Messages[name]; !regexp.MustCompile(want).MatchString(err.Error()) {
+			if want := failureMessages[name]; !regexp.MustCompile(want).MatchString(err.Error()) {
 				t.Errorf("found no match of %q in %q", want, err)
 			}
 			for _, d := range devs {
@@ -74,7 +73,7 @@ func TestFailures(t *testing.T) {
 					t.Fatal(err)
 				}
 				start := time.Now()
-				if err := call.Run(); err == nil || time.Since(start) >= timeout {
+				if err := call.Run(); err == nil || time.Since(start) >= localTimeout {
 					t.Errorf("after the failure device %d took %v to fail with %v", d.Rank(), time.Since(start), err)
 				}
 			}
@@ -82,24 +81,10 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A device that never returns does not keep Run from ending.
-func TestNeverReturns(t *testing.T) {
-	t.Parallel()
-	forever := make(chan struct{})
-	defer close(forever)
-	err := comm.Run(open(t, 3, comm.Options{Timeout: timeout}), func(d comm.Device) error {
-		return commtest.Failures["stall"](d, func() { <-forever })
-	})
-	var e *comm.Error
-	if !errors.As(err, &e) || !slices.Equal(e.Running, []int{1}) || !slices.Equal(e.Ranks, []int{1}) {
-		t.Errorf("the error is %#v", err)
-	}
-}
-
 // A device that returns while others still wait for it is no success.
-func TestEnded(t *testing.T) {
-	devs := open(t, 3, comm.Options{})
-	err := comm.Run(devs, func(d comm.Device) error {
+func TestLocalEnded(t *testing.T) {
+	devs := openLocal(t, 3, comm.Options{})
+	err := each(devs, func(d comm.Device) error {
 		if d.Rank() == 2 {
 			return nil
 		}
@@ -115,10 +100,10 @@ func TestEnded(t *testing.T) {
 }
 
 // Groups of which each waits for another: the error says where the late rank is.
-func TestCrossedOrder(t *testing.T) {
+func TestLocalCrossedOrder(t *testing.T) {
 	t.Parallel()
-	devs := open(t, 4, comm.Options{Timeout: timeout})
-	err := comm.Run(devs, func(d comm.Device) error {
+	devs := openLocal(t, 4, comm.Options{Timeout: localTimeout})
+	err := each(devs, func(d comm.Device) error {
 		axes := []string{"a", "b"}
 		if d.Rank() == 0 || d.Rank() == 3 {
 			slices.Reverse(axes)
@@ -143,13 +128,13 @@ func TestCrossedOrder(t *testing.T) {
 	}
 }
 
-func TestMisuse(t *testing.T) {
+func TestLocalMisuse(t *testing.T) {
 	for name, use := range map[string]func(c comm.Call) error{
 		"started again":                    func(c comm.Call) error { _ = c.Start(); return c.Start() },
 		"was waited for but not started":   func(c comm.Call) error { return c.Wait() },
 		"too many operations of its group": nil,
 	} {
-		d := open(t, 2, comm.Options{Outstanding: 4})[0]
+		d := openLocal(t, 2, comm.Options{Outstanding: 4})[0]
 		prepare := func() comm.Call {
 			c, err := d.Prepare(comm.Op{Kind: comm.Barrier, Group: d.Mesh().World()})
 			if err != nil {
@@ -174,9 +159,9 @@ func TestMisuse(t *testing.T) {
 }
 
 // Operations that are started far ahead wait for slots, not for ever.
-func TestFewSlots(t *testing.T) {
-	err := comm.Run(open(t, 2, comm.Options{Outstanding: 2, InFlight: 1}), func(d comm.Device) error {
-		_, err := commtest.Run(d, 3, 0)
+func TestLocalFewSlots(t *testing.T) {
+	err := each(openLocal(t, 2, comm.Options{Outstanding: 2, InFlight: 1}), func(d comm.Device) error {
+		_, err := runSuite(d, 3, 0)
 		if err != nil {
 			return err
 		}
@@ -205,8 +190,8 @@ func TestFewSlots(t *testing.T) {
 	}
 }
 
-// program is a step's worth of operations of one device.
-func program(d comm.Device, elems int) ([]comm.Call, error) {
+// replay is a step's worth of operations of one device.
+func replay(d comm.Device, elems int) ([]comm.Call, error) {
 	n, rank := d.Mesh().Size(), d.Rank()
 	small, large := make([]byte, 4*elems), make([]byte, 4*elems*n)
 	w := d.Mesh().World()
@@ -219,7 +204,7 @@ func program(d comm.Device, elems int) ([]comm.Call, error) {
 		{Kind: comm.Recv, Dst: device.Bytes(make([]byte, 4*elems)), Inner: elems, Peer: (rank + n - 1) % n},
 		{Kind: comm.Barrier},
 	} {
-		op.DType = comm.F32
+		op.DType = dtype.F32
 		if op.Kind != comm.Send && op.Kind != comm.Recv {
 			op.Group = w
 		}
@@ -232,14 +217,14 @@ func program(d comm.Device, elems int) ([]comm.Call, error) {
 	return calls, nil
 }
 
-func TestNoAllocation(t *testing.T) {
+func TestLocalNoAllocation(t *testing.T) {
 	const steps, windows = 200, 5
 	// A collection empties the lists from which Go's runtime takes its own objects
 	// for goroutines that park, and filling them takes some time.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	var allocated [windows + 1]uint64
-	err := comm.Run(open(t, 4, comm.Options{}), func(d comm.Device) error {
-		calls, err := program(d, 4096)
+	err := each(openLocal(t, 4, comm.Options{}), func(d comm.Device) error {
+		calls, err := replay(d, 4096)
 		if err != nil {
 			return err
 		}
@@ -269,15 +254,15 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-func BenchmarkAllReduce(b *testing.B) {
+func BenchmarkLocalAllReduce(b *testing.B) {
 	for _, devices := range []int{2, 4} {
 		for _, bytes := range []int{4, 64 << 10, 16 << 20} {
 			b.Run(fmt.Sprintf("devices=%d/bytes=%d", devices, bytes), func(b *testing.B) {
 				b.SetBytes(int64(bytes))
 				b.ReportAllocs()
-				err := comm.Run(open(b, devices, comm.Options{}), func(d comm.Device) error {
+				err := each(openLocal(b, devices, comm.Options{}), func(d comm.Device) error {
 					buf := make([]byte, bytes)
-					c, err := d.Prepare(comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: comm.F32, Inner: bytes / 4, Src: device.Bytes(buf), Dst: device.Bytes(buf)})
+					c, err := d.Prepare(comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: dtype.F32, Inner: bytes / 4, Src: device.Bytes(buf), Dst: device.Bytes(buf)})
 					for i := 0; i < b.N && err == nil; i++ {
 						err = c.Run()
 					}

@@ -1,7 +1,9 @@
-package kernel
+package kerneltest
 
 import (
 	"fmt"
+
+	"ptc/backend/kernel"
 )
 
 // Interp are the ways an interpretation may differ from the exact one.
@@ -12,7 +14,7 @@ type Interp struct {
 
 // Interpret runs the tasks [begin, end) of k on bufs, one little-endian byte
 // slice per argument in ABI order, as Interp{}.Run does.
-func Interpret(k *Kernel, bufs [][]byte, begin, end int64) error {
+func Interpret(k *kernel.Kernel, bufs [][]byte, begin, end int64) error {
 	return Interp{}.Run(k, bufs, begin, end)
 }
 
@@ -20,7 +22,7 @@ func Interpret(k *Kernel, bufs [][]byte, begin, end int64) error {
 // native code would go wrong silently: on buffers of the wrong number or size,
 // tasks out of range, and any access outside its buffer. Scratch starts as
 // 0xff bytes (NaN), so that reading it before writing shows.
-func (opt Interp) Run(k *Kernel, bufs [][]byte, begin, end int64) (err error) {
+func (opt Interp) Run(k *kernel.Kernel, bufs [][]byte, begin, end int64) (err error) {
 	args := k.Args()
 	if len(bufs) != len(args) {
 		return fmt.Errorf("kernel %s: %d buffers given, takes %d", k.Name, len(bufs), len(args))
@@ -28,7 +30,7 @@ func (opt Interp) Run(k *Kernel, bufs [][]byte, begin, end int64) (err error) {
 	if begin < 0 || end > k.Tasks {
 		return fmt.Errorf("kernel %s: tasks [%d, %d) of %d", k.Name, begin, end, k.Tasks)
 	}
-	m := &machine{opt: opt, mem: map[*Buffer][]byte{}, regs: map[*Value][]uint64{}}
+	m := &machine{opt: opt, mem: map[*kernel.Buffer][]byte{}, regs: map[*kernel.Value][]uint64{}}
 	for i, b := range args {
 		if int64(len(bufs[i])) < b.Bytes() {
 			return fmt.Errorf("kernel %s: buffer %s has %d bytes, needs %d", k.Name, b.Name, len(bufs[i]), b.Bytes())
@@ -36,14 +38,16 @@ func (opt Interp) Run(k *Kernel, bufs [][]byte, begin, end int64) (err error) {
 		m.mem[b] = bufs[i][:b.Bytes()]
 	}
 	for _, b := range k.Buffers {
-		if b.Space != Global && b.Base == nil {
+		if b.Space != kernel.Global {
 			m.mem[b] = make([]byte, b.Bytes())
 		}
 	}
 	for t := begin; t < end; t++ {
 		for b, mem := range m.mem {
-			if b.Space != Global {
-				fill(mem, 0xff)
+			if b.Space != kernel.Global {
+				for i := range mem {
+					mem[i] = 0xff
+				}
 			}
 		}
 		m.regs[k.Task] = []uint64{uint64(t)}
@@ -54,20 +58,14 @@ func (opt Interp) Run(k *Kernel, bufs [][]byte, begin, end int64) (err error) {
 	return nil
 }
 
-func fill(b []byte, v byte) {
-	for i := range b {
-		b[i] = v
-	}
-}
-
 // machine is the state of an interpretation: register bits by lane, and memory.
 type machine struct {
 	opt  Interp
-	mem  map[*Buffer][]byte
-	regs map[*Value][]uint64
+	mem  map[*kernel.Buffer][]byte
+	regs map[*kernel.Value][]uint64
 }
 
-func (m *machine) index(x Index) int64 {
+func (m *machine) index(x kernel.Index) int64 {
 	n := x.Const
 	for _, t := range x.Terms {
 		n += t.Coef * int64(m.regs[t.Var][0])
@@ -75,7 +73,7 @@ func (m *machine) index(x Index) int64 {
 	return n
 }
 
-func (m *machine) block(b *Block) error {
+func (m *machine) block(b *kernel.Block) error {
 	for _, s := range b.Stmts {
 		if err := m.stmt(s); err != nil {
 			return err
@@ -84,29 +82,26 @@ func (m *machine) block(b *Block) error {
 	return nil
 }
 
-func (m *machine) stmt(s *Stmt) error {
+func (m *machine) stmt(s *kernel.Stmt) error {
 	switch s.Op {
-	case OpFor:
+	case kernel.OpFor:
 		return m.loop(s)
-	case OpIf:
+	case kernel.OpIf:
 		return m.branch(s)
-	case OpLoad:
+	case kernel.OpLoad:
 		return m.load(s)
-	case OpStore:
+	case kernel.OpStore:
 		return m.store(s)
-	case OpPrefetch, OpBarrier:
-		return nil
 	}
 	r := s.Result()
 	out := make([]uint64, r.Type.Lanes)
-	row := &rows[s.Op]
 	switch {
-	case s.Op == OpMulAdd && m.opt.NoFMA:
-		m.lanes(s, laneMulThenAdd, out)
-	case row.lane != nil:
-		m.lanes(s, row.lane, out)
-	case row.fold != InvalidOp:
-		out[0] = fold(row.fold, r.Type.Elem, m.regs[s.Args[0]])
+	case s.Op == kernel.OpMulAdd && m.opt.NoFMA:
+		m.lanes(s, mulThenAdd, out)
+	case lanewise[s.Op] != nil:
+		m.lanes(s, lanewise[s.Op], out)
+	case s.Op.Fold() != kernel.InvalidOp:
+		out[0] = fold(s.Op.Fold(), r.Type.Elem, m.regs[s.Args[0]])
 	default:
 		m.other(s, out)
 	}
@@ -114,7 +109,7 @@ func (m *machine) stmt(s *Stmt) error {
 	return nil
 }
 
-func (m *machine) lanes(s *Stmt, f func(Elem, [3]uint64) uint64, out []uint64) {
+func (m *machine) lanes(s *kernel.Stmt, f lane, out []uint64) {
 	e := s.Args[0].Type.Elem
 	var in [3][]uint64
 	for i, a := range s.Args {
@@ -130,18 +125,18 @@ func (m *machine) lanes(s *Stmt, f func(Elem, [3]uint64) uint64, out []uint64) {
 }
 
 // fold combines halves until one lane is left.
-func fold(op Op, e Elem, x []uint64) uint64 {
+func fold(op kernel.Op, e kernel.Elem, x []uint64) uint64 {
 	x = append([]uint64(nil), x...)
 	for n := len(x) / 2; n > 0; n /= 2 {
 		for l := range n {
-			x[l] = rows[op].lane(e, [3]uint64{x[l], x[l+n]})
+			x[l] = lanewise[op](e, [3]uint64{x[l], x[l+n]})
 		}
 	}
 	return x[0]
 }
 
 // other evaluates the ops that are neither lane-wise nor reductions.
-func (m *machine) other(s *Stmt, out []uint64) {
+func (m *machine) other(s *kernel.Stmt, out []uint64) {
 	var in [3][]uint64
 	for i, a := range s.Args {
 		in[i] = m.regs[a]
@@ -149,48 +144,46 @@ func (m *machine) other(s *Stmt, out []uint64) {
 	e := s.Result().Type.Elem
 	for l := range out {
 		switch s.Op {
-		case OpConst:
+		case kernel.OpConst:
 			out[l] = s.Bits
-		case OpIota:
+		case kernel.OpIota:
 			out[l] = uint64(l)
-		case OpSplat:
+		case kernel.OpSplat:
 			out[l] = in[0][0]
-		case OpToValue:
+		case kernel.OpToValue:
 			out[l] = uint64(m.index(s.Index))
-		case OpTailMask:
+		case kernel.OpTailMask:
 			out[l] = truth(int64(l) < m.index(s.Index))
-		case OpExtract:
+		case kernel.OpExtract:
 			out[l] = in[0][s.Lanes[0]]
-		case OpShuffle:
+		case kernel.OpShuffle:
 			if from := s.Lanes[l]; from < len(in[0]) {
 				out[l] = in[0][from]
 			} else {
 				out[l] = in[1][from-len(in[0])]
 			}
-		case OpSelect:
+		case kernel.OpSelect:
 			out[l] = in[2][l]
 			if in[0][min(l, len(in[0])-1)] != 0 {
 				out[l] = in[1][l]
 			}
-		case OpConvert:
+		case kernel.OpConvert:
 			out[l] = convert(s.Args[0].Type.Elem, e, in[0][l])
-		case OpBitcast:
+		case kernel.OpBitcast:
 			out[l] = in[0][l]
-		case OpRound:
+		case kernel.OpRound:
 			out[l] = roundTo(s.Elem, in[0][l])
-		case OpDotBF16:
-			out[l] = dotBF16(in[0][l], in[1][l], in[2][l])
 		default:
-			panic(fmt.Sprintf("kernel: no interpretation of %s", s.Op))
+			panic(fmt.Sprintf("kerneltest: no interpretation of %s", s.Op))
 		}
 	}
 }
 
-func roundTo(e Elem, x uint64) uint64 {
+func roundTo(e kernel.Elem, x uint64) uint64 {
 	return bits32(e.DType().FromBits(e.DType().ToBits(f32(x))))
 }
 
-func (m *machine) loop(s *Stmt) error {
+func (m *machine) loop(s *kernel.Stmt) error {
 	l := s.Loop
 	carried := m.get(s.Args)
 	hi := m.index(l.Hi)
@@ -206,7 +199,7 @@ func (m *machine) loop(s *Stmt) error {
 	return nil
 }
 
-func (m *machine) branch(s *Stmt) error {
+func (m *machine) branch(s *kernel.Stmt) error {
 	taken := s.Else
 	if m.regs[s.Args[0]][0] != 0 {
 		taken = s.Then
@@ -218,7 +211,7 @@ func (m *machine) branch(s *Stmt) error {
 	return nil
 }
 
-func (m *machine) get(vs []*Value) [][]uint64 {
+func (m *machine) get(vs []*kernel.Value) [][]uint64 {
 	out := make([][]uint64, len(vs))
 	for i, v := range vs {
 		out[i] = m.regs[v]
@@ -226,21 +219,21 @@ func (m *machine) get(vs []*Value) [][]uint64 {
 	return out
 }
 
-func (m *machine) set(vs []*Value, to [][]uint64) {
+func (m *machine) set(vs []*kernel.Value, to [][]uint64) {
 	for i, v := range vs {
 		m.regs[v] = to[i]
 	}
 }
 
 // place is the bytes of lane l of an access, nil if the lane is masked off.
-func (m *machine) place(s *Stmt, l int) ([]byte, error) {
+func (m *machine) place(s *kernel.Stmt, l int) ([]byte, error) {
 	r := s.Ref
 	if r.Mask != nil && m.regs[r.Mask][l] == 0 && r.Stride != 0 {
 		return nil, nil
 	}
 	lane := int64(l)
 	if r.Gather != nil {
-		lane = signed(r.Gather.Type.Elem, m.regs[r.Gather][l])
+		lane = r.Gather.Type.Elem.Signed(m.regs[r.Gather][l])
 	}
 	at := m.index(r.Index) + r.Stride*lane
 	if at < 0 || at >= r.Buf.Len {
@@ -250,10 +243,10 @@ func (m *machine) place(s *Stmt, l int) ([]byte, error) {
 		return nil, nil
 	}
 	size := int64(r.Buf.Elem.Bytes())
-	return m.mem[r.Buf.Root()][at*size : (at+1)*size], nil
+	return m.mem[r.Buf][at*size : (at+1)*size], nil
 }
 
-func (m *machine) load(s *Stmt) error {
+func (m *machine) load(s *kernel.Stmt) error {
 	r := s.Result()
 	out := make([]uint64, r.Type.Lanes)
 	for l := range out {
@@ -269,7 +262,7 @@ func (m *machine) load(s *Stmt) error {
 	return nil
 }
 
-func (m *machine) store(s *Stmt) error {
+func (m *machine) store(s *kernel.Stmt) error {
 	for l, x := range m.regs[s.Args[0]] {
 		p, err := m.place(s, l)
 		if err != nil {
@@ -282,7 +275,7 @@ func (m *machine) store(s *Stmt) error {
 	return nil
 }
 
-func read(e Elem, p []byte) uint64 {
+func read(e kernel.Elem, p []byte) uint64 {
 	var x uint64
 	for i := range e.Bytes() {
 		x |= uint64(p[i]) << (8 * i)
@@ -290,16 +283,16 @@ func read(e Elem, p []byte) uint64 {
 	switch {
 	case e.IsNarrow():
 		return bits32(e.DType().FromBits(uint32(x)))
-	case e == Bool:
+	case e == kernel.Bool:
 		return truth(x != 0)
 	}
 	return x
 }
 
-func write(e Elem, p []byte, x uint64) {
+func write(e kernel.Elem, p []byte, x uint64) {
 	if e.IsNarrow() {
 		x = uint64(e.DType().ToBits(f32(x)))
-	} else if e == Bool {
+	} else if e == kernel.Bool {
 		x &= 1
 	}
 	for i := range e.Bytes() {
