@@ -55,7 +55,6 @@ func TestWhatIsRepeatedIsWrittenOnce(t *testing.T) {
 		{"blocks", model(mlp, "blocks : B[layers]", "for b in blocks { x = b(x) }"), []string{"blocks 6"}},
 		{"random numbers", model(noisy, "blocks : B[layers]", "for b in blocks { x = b(x) }"), []string{"blocks 6"}},
 		{"work between blocks", model(mlp, "blocks : B[layers]", "for b in blocks { x = 0.9 * b(x) }"), []string{"blocks 6"}},
-		{"a sum beside", model(mlp, "blocks : B[layers]", "total = 0\n for b in blocks { x = b(x)\n total = total + mean(x) }\n x = total * x"), []string{"blocks 6"}},
 		{"two lists", model(mlp, "up : B[layers]\n down : B[4]", "for b in up { x = b(x) }\n for b in down { x = b(x) }"), []string{"up 6", "down 4"}},
 		{"two kinds in turn", model(mlp+kindC, "a : B[layers]\n b : C[layers]", "for p in a { x = p(x) }\n for p in b { x = p(x) }"), []string{"a 6", "b 6"}},
 		{"one list used twice", model(mlp, "blocks : B[layers]", "for b in blocks { x = b(x) }\n for b in blocks { x = b(x) }"), []string{"blocks 6"}},

@@ -37,6 +37,7 @@ type Layout struct {
 	holders   map[string]*syntax.Module // of each instance, by path; made when needed
 	// recomputed has the rule that names each instance.
 	recomputed map[*value.Instance]*syntax.Recompute
+	axes       []string // of all tensors, sorted; made when needed
 	// oneChunk are the schedules of pipelines with one chunk for each device, of those
 	// that are for several.
 	oneChunk map[*syntax.Pipeline]string
@@ -266,6 +267,9 @@ func (y *Layout) axisExists(name string) bool { return slices.Contains(y.allAxes
 
 // allAxes lists the axes of all tensors, sorted.
 func (y *Layout) allAxes() []string {
+	if y.axes != nil {
+		return y.axes
+	}
 	seen := map[string]bool{}
 	var out []string
 	for _, p := range y.tensors(false) {
@@ -277,6 +281,7 @@ func (y *Layout) allAxes() []string {
 		}
 	}
 	sort.Strings(out)
+	y.axes = out
 	return out
 }
 

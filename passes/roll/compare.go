@@ -1,7 +1,6 @@
 package roll
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -11,29 +10,28 @@ import (
 // classes numbers the modules: those that do the same, but for what they read from
 // outside, have one number.
 func (s *sequence) classes() []int {
-	known, out := map[string]int{}, make([]int, s.n)
-	for i := range out {
-		var b strings.Builder
-		for _, a := range s.f.Args {
-			if k, ok := s.family[a.Value]; ok && k == i {
-				fmt.Fprintf(&b, "arg %s %s %s %s %v\n", a.Role, s.opened(a.Path), a.Value.Type, s.openAttrs(a.Attrs), a.Pos)
-			}
+	texts := make([][]byte, s.n)
+	for _, a := range s.f.Args {
+		if i, ok := s.family[a.Value]; ok {
+			texts[i] = s.argument(texts[i], a)
 		}
-		for n, w := range s.ways {
+	}
+	for i := range texts {
+		for _, w := range s.ways {
 			for _, o := range w.segments[i] {
-				fmt.Fprintf(&b, "%d ", n)
-				s.sign(&b, o, i)
+				texts[i] = s.sign(strconv.AppendInt(texts[i], int64(w.number), 10), o, i)
 			}
 		}
-		for _, r := range s.f.Results {
-			if k, ok := s.module(r.Path); ok && k == i {
-				fmt.Fprintf(&b, "result %s %s ", r.Role, s.opened(r.Path))
-				s.operand(&b, r.Value, i)
-				b.WriteByte('\n')
-			}
+	}
+	for _, r := range s.f.Results {
+		if i, ok := s.module(r.Path); ok && i < s.n {
+			texts[i] = append(s.opened(append(append(texts[i], r.Role...), ' '), r.Path), ' ')
+			texts[i] = append(s.operand(texts[i], r.Value, i), '\n')
 		}
-		s.rules(&b, i)
-		text := b.String()
+	}
+	known, out := map[string]int{}, make([]int, s.n)
+	for i, b := range texts {
+		text := string(s.rules(b, i))
 		if known[text] == 0 {
 			known[text] = len(known) + 1
 		}
@@ -42,58 +40,80 @@ func (s *sequence) classes() []int {
 	return out
 }
 
+// argument writes what a module has of its own.
+func (s *sequence) argument(b []byte, a *ir.Arg) []byte {
+	b = s.opened(append(append(b, a.Role...), ' '), a.Path)
+	b = s.typ(append(b, ' '), a.Value.Type)
+	as := a.Attrs
+	if of := as.Text(ir.AttrCopyOf); of != "" {
+		b, as = s.opened(append(b, ' '), of), as.With(ir.AttrCopyOf, nil)
+	}
+	return append(append(append(append(b, ' '), as.String()...), a.Pos.String()...), '\n')
+}
+
 // rules writes which kinds of modules, and patterns of the layout, module i and those
 // in it are of: what a rule is about is an instance, or none is.
-func (s *sequence) rules(b *strings.Builder, i int) {
+func (s *sequence) rules(b []byte, i int) []byte {
 	lead := s.list + "." + strconv.Itoa(i)
-	for n, text := range s.patterns {
-		for _, p := range strings.Split(text, ", ") {
+	for n, patterns := range s.patterns {
+		for _, p := range patterns {
 			if rest, ok := strings.CutPrefix(p, lead); ok && (rest == "" || rest[0] == '.') {
-				fmt.Fprintf(b, "rule %d%s\n", n, rest)
+				b = append(append(strconv.AppendInt(append(b, "rule "...), int64(n), 10), rest...), '\n')
 			}
 		}
 	}
+	return b
 }
 
 // sign writes what o, of module i, does.
-func (s *sequence) sign(b *strings.Builder, o *ir.Op, i int) {
-	fmt.Fprintf(b, "%s %s %s %v", o.Name, o.Attrs.With(ir.AttrSite, nil), s.opened(o.Scope), o.Pos)
+func (s *sequence) sign(b []byte, o *ir.Op, i int) []byte {
+	b = append(append(append(b, ' '), o.Name...), ' ')
+	for _, a := range o.Attrs {
+		if a.Key != ir.AttrSite {
+			b = append(append(append(append(b, a.Key...), '='), a.Val.String()...), ' ')
+		}
+	}
+	b = append(append(s.opened(b, o.Scope), ' '), o.Pos.File...)
+	b = strconv.AppendInt(append(b, ':'), int64(o.Pos.Line), 10)
+	b = strconv.AppendInt(append(b, ':'), int64(o.Pos.Col), 10)
 	for _, r := range o.Results {
-		b.WriteByte(' ')
-		b.WriteString(r.Type.String())
+		b = s.typ(append(b, ' '), r.Type)
 	}
 	for _, v := range o.Args {
-		b.WriteByte(' ')
-		s.operand(b, v, i)
+		b = s.operand(append(b, ' '), v, i)
 	}
-	b.WriteByte('\n')
+	return append(b, '\n')
 }
 
 // operand writes where v is from, as module i sees it.
-func (s *sequence) operand(b *strings.Builder, v *ir.Value, i int) {
+func (s *sequence) operand(b []byte, v *ir.Value, i int) []byte {
 	if k, ok := s.family[v]; ok {
-		fmt.Fprintf(b, "family %d %s", k-i, s.familyName(v))
-		return
+		return append(strconv.AppendInt(append(b, "family "...), int64(k-i), 10), s.familyName(v)...)
 	}
-	if p, ok := s.pos[v.Def]; ok && v.Def != nil && p.module == i {
-		fmt.Fprintf(b, "%d.%d@%d", p.index, resultIndex(v), p.way.number)
-		return
+	if v.Def != nil {
+		if p, ok := s.pos[v.Def]; ok && p.module == i {
+			b = strconv.AppendInt(append(b, '.'), int64(p.index), 10)
+			b = strconv.AppendInt(append(b, '.'), int64(resultIndex(v)), 10)
+			return strconv.AppendInt(append(b, '@'), int64(p.way.number), 10)
+		}
 	}
-	b.WriteString("outside ")
-	b.WriteString(v.Type.String())
+	return s.typ(append(b, "outside "...), v.Type)
+}
+
+func (s *sequence) typ(b []byte, t ir.Type) []byte {
+	b = append(append(b, t.DType.String()...), '[')
+	for _, a := range t.Axes {
+		b = append(strconv.AppendInt(append(append(b, a.Name...), '='), int64(a.Size), 10), ',')
+	}
+	return append(b, ']')
 }
 
 // familyName tells the arguments of a module, and their gradients, apart.
 func (s *sequence) familyName(v *ir.Value) string {
-	if v.Def == nil {
-		return s.names[v]
+	if v.Def != nil {
+		return "gradient of " + s.names[s.of[v]]
 	}
-	for k, r := range v.Def.Results {
-		if r == v {
-			return "gradient of " + s.names[v.Def.Args[k+1]]
-		}
-	}
-	return ""
+	return s.names[v]
 }
 
 func resultIndex(v *ir.Value) int {
@@ -105,29 +125,36 @@ func resultIndex(v *ir.Value) int {
 	return -1
 }
 
-// opened is a path with the number of its module of the list left open.
-func (s *sequence) opened(path string) string {
-	i, ok := s.module(path)
-	if !ok {
-		return path
+// opened writes a path with the number of its module of the list left open.
+func (s *sequence) opened(b []byte, path string) []byte {
+	if i, ok := s.module(path); ok {
+		lead, rest := s.cut(path, i)
+		return append(append(append(b, lead...), "{i}"...), rest...)
 	}
-	return s.at(path, i, "{i}")
+	return append(b, path...)
 }
 
 // at is path with what stands for the number i of its module.
 func (s *sequence) at(path string, i int, number string) string {
-	lead := s.list + "."
-	if strings.HasPrefix(path, updates+lead) {
-		lead = updates + lead
-	}
-	return lead + number + path[len(lead)+len(strconv.Itoa(i)):]
+	lead, rest := s.cut(path, i)
+	return lead + number + rest
 }
 
-func (s *sequence) openAttrs(as ir.Attrs) ir.Attrs {
-	if of := as.Text(ir.AttrCopyOf); of != "" {
-		return as.With(ir.AttrCopyOf, ir.Str(s.opened(of)))
+// cut is what is before and behind the number i of a path's module.
+func (s *sequence) cut(path string, i int) (lead, rest string) {
+	n := len(s.list) + 1
+	if strings.HasPrefix(path, updates) && strings.HasPrefix(path[len(updates):], s.list+".") {
+		n += len(updates)
 	}
-	return as
+	return path[:n], path[n+width(i):]
+}
+
+func width(i int) int {
+	n := 1
+	for ; i >= 10; i /= 10 {
+		n++
+	}
+	return n
 }
 
 // takes is whether the modules of g can be instances of a stack: all read the same

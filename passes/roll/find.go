@@ -45,6 +45,7 @@ type sequence struct {
 	// names tells the arguments of one module apart.
 	family map[*ir.Value]int
 	names  map[*ir.Value]string
+	of     map[*ir.Value]*ir.Value // by gradient: the argument
 	ways   []*way
 	pos    map[*ir.Op]place
 	users  map[*ir.Value][]*ir.Op
@@ -52,7 +53,7 @@ type sequence struct {
 	links  map[*way]*link         // of the group that was looked at last
 	// patterns are the texts of the module's metadata that name modules of the list
 	// one by one.
-	patterns []string
+	patterns [][]string
 	loose    bool
 	edit
 }
@@ -75,10 +76,11 @@ type place struct {
 
 // module is the number of the module that a path is of.
 func (s *sequence) module(path string) (int, bool) {
-	rest, ok := strings.CutPrefix(strings.TrimPrefix(path, updates), s.list+".")
-	if !ok {
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(path, updates), s.list)
+	if !ok || rest == "" || rest[0] != '.' {
 		return 0, false
 	}
+	rest = rest[1:]
 	digits, _, _ := strings.Cut(rest, ".")
 	digits, _, _ = strings.Cut(digits, "/")
 	i, err := strconv.Atoi(digits)
@@ -88,14 +90,14 @@ func (s *sequence) module(path string) (int, bool) {
 // find looks for the modules of a list; nil where there are not several. With loose,
 // constants between modules are of none.
 func find(f *ir.Func, list string, meta []ir.Term, loose bool) *sequence {
-	s := &sequence{f: f, list: list, family: map[*ir.Value]int{}, names: map[*ir.Value]string{}, pos: map[*ir.Op]place{},
+	s := &sequence{f: f, list: list, family: map[*ir.Value]int{}, names: map[*ir.Value]string{}, of: map[*ir.Value]*ir.Value{}, pos: map[*ir.Op]place{},
 		users: map[*ir.Value][]*ir.Op{}, yields: map[*ir.Value][]string{}, edit: newEdit(), loose: loose}
 	for _, t := range meta {
 		s.named(t)
 	}
 	for _, a := range f.Args {
 		if i, ok := s.module(a.Path); ok {
-			s.family[a.Value], s.names[a.Value] = i, a.Role+" "+s.opened(a.Path)
+			s.family[a.Value], s.names[a.Value] = i, a.Role+" "+string(s.opened(nil, a.Path))
 			s.n = max(s.n, i+1)
 		}
 	}
@@ -128,7 +130,7 @@ func (s *sequence) named(t ir.Term) {
 		switch v := a.Val.(type) {
 		case ir.Str:
 			if strings.Contains(string(v), s.list+".") {
-				s.patterns = append(s.patterns, string(v))
+				s.patterns = append(s.patterns, strings.Split(string(v), ", "))
 			}
 		case ir.Term:
 			s.named(v)
@@ -145,7 +147,7 @@ func (s *sequence) mark(o *ir.Op) int {
 	if o.Name == op.Grad {
 		for k, r := range o.Results {
 			if i, ok := s.family[o.Args[k+1]]; ok {
-				s.family[r] = i
+				s.family[r], s.of[r] = i, o.Args[k+1]
 			}
 		}
 		return -1
