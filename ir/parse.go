@@ -17,6 +17,7 @@ const (
 	MaxElems   = 1 << 52   // elements of a tensor: exact in float64, and ×8 bytes fits int64
 	MaxDevices = 1 << 20   // devices of a mesh
 	MaxID      = 1<<31 - 1 // a value's number
+	MaxCount   = 1 << 20   // instances of a stack
 	MaxNesting = 32        // terms inside terms
 	maxErrors  = 50        // diagnostics of one parse
 )

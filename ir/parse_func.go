@@ -220,7 +220,7 @@ func (p *parser) stackLine() {
 		p.failAt(at, codeSyntax, "stacks come before arguments", "", "")
 	case p.f.Stack(s.Name) != nil:
 		p.failAt(at, codeDuplicate, "stack `"+clip(s.Name)+"` is given twice", "", "")
-	case !ok || len(as) != 1 || count < 1 || count > MaxID:
+	case !ok || len(as) != 1 || count < 1 || count > MaxCount:
 		p.failAt(at, codeSyntax, "stack `"+clip(s.Name)+"` does not say how many instances it has", "`count=4`", "")
 	default:
 		s.Count = int(count)
@@ -247,6 +247,9 @@ func (p *parser) forLine() {
 		return
 	}
 	r := &Run{Stack: p.stack()}
+	if r.Stack == nil { // its `end for` is no further mistake
+		p.run = &Run{Stack: &Stack{}}
+	}
 	p.space()
 	if strings.HasPrefix(p.line[p.at:], "down") {
 		r.Down = true

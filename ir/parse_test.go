@@ -70,6 +70,15 @@ func TestParseErrors(t *testing.T) {
 		{"byte", body("\x00"), "3:1 E0302"},
 		{"argument after op", body("%0 : f32[] = x", "arg %1 : f32[]"), "4:1 E0302"},
 		{"op after result", body("arg %0 : f32[]", "result %0", "%1 : f32[] = x"), "5:1 E0302"},
+		{"stack twice", body("stack b count=2", "stack b count=2"), "4:7 E0306"},
+		{"stack of none", body("stack b count=0"), "3:7 E0302"},
+		{"stack of too many", body("stack b count=1048577"), "3:7 E0302"},
+		{"stack after argument", body("arg %0 : f32[]", "stack b count=2"), "4:7 E0302"},
+		{"run of no stack", body("for b", "end for"), "3:5 E0307"},
+		{"run in a run", body("stack b count=2", "for b", "for b", "end for"), "5:4 E0302"},
+		{"run is open", body("stack b count=2", "for b"), "5:4 E0302"},
+		{"end of no run", body("end for"), "3:5 E0302"},
+		{"each of no stack", body("arg %0 : f32[] each b"), "3:21 E0307"},
 		{"several, no cascade", body("arg %0 : fp32[]", "%1 : f32[] = neg %0", "%2 : f32[] = neg %9", "%3 : f32[] = neg %2"), "3:10 E0304, 5:18 E0307"},
 	} {
 		m, errs := ir.Parse("a.ptir", []byte(c.text))

@@ -69,6 +69,22 @@ func (o *Op) Times() int64 {
 	return int64(o.Run.Stack.Count)
 }
 
+// Times is how many operations f has with those of runs for each instance.
+func (f *Func) Times() (n int64) {
+	for _, o := range f.Ops {
+		n += o.Times()
+	}
+	return n
+}
+
+// Count is how many such values there are: one of each instance.
+func (v *Value) Count() int {
+	if s := v.In(); s != nil {
+		return s.Count
+	}
+	return 1
+}
+
 // Stack is the stack called name, or nil.
 func (f *Func) Stack(name string) *Stack {
 	for _, s := range f.Stacks {

@@ -30,7 +30,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 		p.recompute()
 		before := len(f.Ops)
 		if f.Name == "step" || f.Of == "step" {
-			ops += times(f)
+			ops += int(f.Times())
 			m.SetMeta(ir.Term{Head: "stats", Args: ir.A("ops", ir.Int(ops))})
 		}
 		calls := p.emit(shared)
@@ -220,12 +220,4 @@ func (p *program) stored(v *ir.Value) *ir.Value {
 		return w.base
 	}
 	return v
-}
-
-// times counts the operations of a step: those of a run for each instance.
-func times(f *ir.Func) (n int) {
-	for _, o := range f.Ops {
-		n += int(o.Times())
-	}
-	return n
 }

@@ -1,6 +1,8 @@
 package fuse
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -25,18 +27,29 @@ func materializeViews(f *ir.Func) []*ir.Op {
 		}
 		return op.Dense(v.Type)
 	}
-	var out []*ir.Op
-	b := op.Builder{F: f, Sink: &out}
+	var out, made []*ir.Op
+	var run *ir.Run // that operations are in, and where it begins in out
+	head := 0
+	b := op.Builder{F: f, Sink: &made}
 	type copy struct { // in the instances of a stack, or outside
 		of *ir.Value
 		in *ir.Stack
 	}
 	copied := map[copy]*ir.Value{}
 	dense := func(o *ir.Op, v *ir.Value) *ir.Value {
-		k := copy{v, stackOf(o)}
+		k := copy{v, v.In()}
 		if copied[k] == nil {
-			b.Scope, b.Pos, b.Slot.Run = o.Scope, o.Pos, o.Run
+			if b.Scope, b.Pos, b.Slot.Run = o.Scope, o.Pos, o.Run; k.in == nil {
+				b.Slot.Run = nil
+			}
 			copied[k] = b.EmitStated(op.Cast, ir.A("to", ir.Name(v.Type.DType.String())), v)
+			if k.in == nil && run != nil { // once, before the instances that read it
+				out = slices.Insert(out, head, made...)
+				head += len(made)
+			} else {
+				out = append(out, made...)
+			}
+			made = nil
 		}
 		return copied[k]
 	}
@@ -46,6 +59,9 @@ func materializeViews(f *ir.Func) []*ir.Op {
 	}
 	replaced := map[*ir.Value]*ir.Value{}
 	for _, o := range f.Ops {
+		if o.Run != run {
+			run, head = o.Run, len(out)
+		}
 		if alone(o) {
 			for i, a := range o.Args {
 				if _, view := strided[a]; view {

@@ -69,7 +69,7 @@ func scopeOf(o *ir.Op) string {
 	if o.Scope == "" {
 		return "the model"
 	}
-	return o.Scope
+	return ir.OfInstance(o.Scope, 0)
 }
 
 // moves reports whether o moves or casts its one operand.
@@ -85,7 +85,7 @@ func origins(f *ir.Func) map[*ir.Value]string {
 	from := map[*ir.Value]string{}
 	for _, a := range f.Args {
 		if a.Role == ir.RoleParam {
-			from[a.Value] = a.Path
+			from[a.Value] = ir.OfInstance(a.Path, 0)
 		}
 	}
 	for _, o := range f.Ops {
@@ -99,7 +99,7 @@ func origins(f *ir.Func) map[*ir.Value]string {
 		}
 		for v := r.Value; v.Def != nil; v = v.Def.Args[0] {
 			if from[v] == "" {
-				from[v] = r.Path
+				from[v] = ir.OfInstance(r.Path, 0)
 			}
 			if !moves(v.Def) {
 				break

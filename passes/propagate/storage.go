@@ -96,7 +96,7 @@ func (l *layout) problem(f *ir.Func) factor.Problem {
 		case ok:
 			t = t.Clone()
 		case r.Role == ir.RoleGrad:
-			t = l.stored(r.Path, r.Value.Type, l.zeroLevel >= 1)
+			t = l.stored(ir.OfInstance(r.Path, 0), r.Value.Type, l.zeroLevel >= 1)
 			p.Wanted[r.Value] = factor.Given{Type: t, From: l.wantedFrom(t)}
 		default:
 			t = factor.Replicated(r.Value.Type)
@@ -109,7 +109,7 @@ func (l *layout) problem(f *ir.Func) factor.Problem {
 // argument is how parameters, optimizer state and data lie, and by which rules.
 func (l *layout) argument(a *ir.Arg) factor.Given {
 	g := factor.Given{Type: a.Value.Type, From: factor.Origins{}}
-	path, _, _ := strings.Cut(a.Path, "/")
+	path, _, _ := strings.Cut(ir.OfInstance(a.Path, 0), "/") // a rule is about all instances of a stack, or none
 	switch a.Role {
 	case ir.RoleParam:
 		g.Type = l.stored(path, g.Type, l.zeroLevel >= 3)
@@ -206,14 +206,16 @@ func (l *layout) remarkReplicated(c *pass.Context, f *ir.Func) {
 			if a.Role != ir.RoleParam {
 				continue
 			}
-			all++
-			if _, said := l.replicated[a.Path]; said || factor.Over(l.stored(a.Path, a.Value.Type, true), m) {
+			path, n := ir.OfInstance(a.Path, 0), a.Value.Count()
+			all += n
+			if _, said := l.replicated[path]; said || factor.Over(l.stored(path, a.Value.Type, true), m) {
 				continue
 			}
-			if count++; count == 1 {
-				first = a.Path
+			if count == 0 {
+				first = path
 			}
-			bytes += a.Value.Type.Bytes()
+			count += n
+			bytes += n * a.Value.Type.Bytes()
 		}
 		if count > 0 {
 			c.Remarkf(nil, "zero over %s leaves %d of %d parameters, %d bytes, replicated: no axis of theirs divides into %d more shards, as of %s",

@@ -128,15 +128,15 @@ func find(f *ir.Func, list string, meta []ir.Term, loose bool) *sequence {
 func (s *sequence) named(t ir.Term) {
 	for _, a := range t.Args {
 		switch v := a.Val.(type) {
-		case ir.Str:
-			if strings.Contains(string(v), s.list+".") {
-				s.patterns = append(s.patterns, strings.Split(string(v), ", "))
-			}
 		case ir.Term:
 			s.named(v)
 		case ir.Terms:
 			for _, x := range v {
 				s.named(x)
+			}
+		default:
+			if text := v.String(); strings.Contains(text, s.list+".") {
+				s.patterns = append(s.patterns, strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("\" ,()[]", r) }))
 			}
 		}
 	}

@@ -14,7 +14,7 @@ const MaxOps = 1_000_000
 // checkSize refuses a step of so many operations that the passes behind would take
 // very long for it, before any of them is made. t is nil without a pipeline.
 func checkSize(f *ir.Func, t *tagger) error {
-	n := len(f.Ops)
+	n := int(f.Times())
 	if t == nil {
 		if n <= MaxOps {
 			return nil

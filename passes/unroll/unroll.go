@@ -1,15 +1,24 @@
 package unroll
 
 import (
+	"fmt"
 	"slices"
 
+	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/layout"
 	"ptc/passes/pass"
+	"ptc/passes/stage"
 )
 
 // Run unrolls the functions of m that have stacks.
 func Run(_ *pass.Context, m *ir.Module) error {
+	for _, f := range m.Funcs {
+		if n := f.Times(); len(f.Stacks) > 0 && n > stage.MaxOps {
+			return &diag.Error{Code: "E0614", Msg: fmt.Sprintf("@%s would have %d operations, of which at most %d are compiled", f.Name, n, stage.MaxOps),
+				Hint: "use fewer instances of repeated modules"}
+		}
+	}
 	*m = *m.Unrolled()
 	return nil
 }

@@ -55,6 +55,7 @@ func sample() *Plan {
 				{Program: "step", Role: RoleLoss, Buffer: 5},
 				{Program: "step", Role: RoleStat, Path: "lr", Buffer: 5},
 				{Program: "step", Role: RoleGrad, Path: "w", Buffer: 2, After: 1},
+				{Program: "step", Role: RoleIndex, Path: "blocks.3", Buffer: 4, Number: 3},
 			},
 			Progs: []Program{
 				{Name: "step", Instrs: []Instr{
