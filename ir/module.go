@@ -115,7 +115,8 @@ const (
 // whose initial values it has before they are rounded.
 const AttrCopyOf = "of"
 
-// AttrNumber is the number that an argument of role index holds.
+// AttrNumber is the number that an argument of role index holds; of one that every
+// instance of a stack has, the first instance's, if it is not 0.
 const AttrNumber = "number"
 
 // Arg is an argument of a function.

@@ -11,8 +11,9 @@ func (f *Func) Unrolled() *Func {
 		b.Value = u.define(a.Value, k, nil)
 		b.Path, b.Attrs = openPath(a.Value.Each, a.Path, k), instanceAttrs(a.Attrs, a.Value.Each, k)
 		if a.Role == RoleIndex {
-			b.Attrs = b.Attrs.With(AttrNumber, Int(k))
-			u.number[b.Value] = int64(k)
+			n := a.Attrs.Int(AttrNumber, 0) + int64(k)
+			b.Attrs = b.Attrs.With(AttrNumber, Int(n))
+			u.number[b.Value] = n
 		}
 		u.to.Args = append(u.to.Args, &b)
 	})

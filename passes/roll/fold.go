@@ -92,9 +92,10 @@ func (s *sequence) run(w *way, g group, l *link, t *ir.Stack) {
 		o.Run, o.Scope = run, scope
 		return o
 	}
+	module := s.list + "." + open(g, g.first)
 	var enters []*ir.Op
 	for _, c := range l.carries {
-		enters = append(enters, boundary(op.Enter, "", c.init))
+		enters = append(enters, boundary(op.Enter, module, c.init))
 	}
 	for k, o := range ops {
 		o.Run, o.Scope = run, s.openPath(t, o.Scope)
@@ -113,7 +114,7 @@ func (s *sequence) run(w *way, g group, l *link, t *ir.Stack) {
 	s.front[ops[0]] = append(w.loose, enters...)
 	w.loose = nil
 	for k, c := range l.carries {
-		leave := boundary(op.Leave, "", enters[k].Result(), ops[c.op].Results[c.result])
+		leave := boundary(op.Leave, module, enters[k].Result(), ops[c.op].Results[c.result])
 		s.back[ops[len(ops)-1]] = append(s.back[ops[len(ops)-1]], leave)
 		s.repl[last[c.op].Results[c.result]] = leave.Result()
 	}
