@@ -138,11 +138,11 @@ func TestGrowth(t *testing.T) {
 
 // exponent is how fast the last of counts grew: the logarithm to the base 2 of what
 // it is more than the one before, by what that is more than the one before it.
-// What does not grow at all has no part in it.
+// What does not grow at all, or by less than a hundredth, has no part in it.
 func exponent(n []int64) float64 {
 	i := len(n) - 1
 	last, before := n[i]-n[i-1], n[i-1]-n[i-2]
-	if last <= 0 || before <= 0 {
+	if last <= n[i]/100 || before <= 0 {
 		return 0
 	}
 	return math.Log2(float64(last) / float64(before))
@@ -194,6 +194,13 @@ func judgedFile(b block) bool {
 	})
 }
 
+// once are the passes that see a repeated block once: twice the layers add less than
+// a tenth to what they do.
+var once = []string{"passes/simplify", "passes/autodiff", "passes/precision", "passes/remat", "passes/propagate",
+	"passes/propagate/factor", "passes/partition", "passes/collectives", "passes/fuse"}
+
+const onceLimit = 1.1
+
 // fewRuns is how many compilations of a series must be there before the helpers of
 // passes are judged, whose logarithms still grow fast for few ranges.
 const fewRuns = 4
@@ -206,6 +213,9 @@ func judge(t *testing.T, s series, runs []counts) {
 	for _, p := range slices.Sorted(maps.Keys(packs)) {
 		if p == "internal/ranges" && len(runs) < fewRuns {
 			continue
+		}
+		if n := packs[p]; s.what == "layers" && !strings.Contains(s.layout, "pipe") && slices.Contains(once, p) && float64(n[i]) > onceLimit*float64(n[i-1]) {
+			t.Errorf("%s: %s of %v: %v statements, for a block that is there once\n%s", p, s.what, sizes, n, hottest(runs, p))
 		}
 		if n := packs[p]; n[i] >= packageLeast && exponent(n) > packageLimit {
 			t.Errorf("%s: %s of %v: %v statements, exponent %.2f; at most %.2f\n%s", p, s.what, sizes, n, exponent(n), packageLimit, hottest(runs, p))

@@ -40,6 +40,10 @@ func NewArena(m *ir.Module, f *ir.Func, in check.Inputs) (*Arena, error) {
 		if err != nil {
 			return nil, err
 		}
+		if x.Role == ir.RoleIndex {
+			tensor.Scalar(ir.I32, float64(x.Attrs.Int(ir.AttrNumber, 0))).Put(mem)
+			continue
+		}
 		in[check.Key{Role: x.Role, Path: x.Path}].Put(mem)
 	}
 	return a, nil
