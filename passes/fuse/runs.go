@@ -50,9 +50,11 @@ func (p *program) outer(t *timing) {
 		if o.Run == nil {
 			continue
 		}
-		for _, at := range t.of[o.Run.Stack] {
-			if at > t.start[o.Run] || at < t.early[o] {
-				continue
+		starts := t.of[o.Run.Stack]
+		k, _ := slices.BinarySearch(starts, t.early[o])
+		for _, at := range starts[k:] {
+			if at > t.start[o.Run] {
+				break
 			}
 			run := t.runs[at]
 			for _, v := range o.Args {
@@ -95,11 +97,9 @@ func (p *program) early(t *timing, o *ir.Op) int {
 			at = max(at, t.early[d])
 			continue
 		}
-		for _, s := range t.of[o.Run.Stack] {
-			if s > p.index[d] {
-				at = max(at, s)
-				break
-			}
+		starts := t.of[o.Run.Stack]
+		if k, _ := slices.BinarySearch(starts, p.index[d]+1); k < len(starts) {
+			at = max(at, starts[k])
 		}
 	}
 	return at

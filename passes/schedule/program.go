@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -18,6 +19,7 @@ type program struct {
 	wanted  map[*ir.Value]map[int]bool
 	tags    map[*ir.Value]int
 	results []ir.Result
+	held    bool               // sends wait for the end of a run
 	remade  map[*ir.Value]bool // made here of another form, though another device makes it too
 }
 
@@ -48,10 +50,53 @@ func (p *program) value(v *ir.Value, reader *ir.Op) *ir.Value {
 func (p *program) argument(v *ir.Value) *ir.Value {
 	for _, a := range p.s.f.Args {
 		if a.Value == v {
-			return p.f.AddArg(v.Type.Clone(), a.Role, a.Path, a.Attrs, a.Pos)
+			w := p.f.AddArg(v.Type.Clone(), a.Role, a.Path, a.Attrs, a.Pos)
+			w.Each = v.Each
+			p.stack(v.Each)
+			return w
 		}
 	}
 	panic("pipeline: a value of no operation and no argument")
+}
+
+// stack notes that the program has the instances of s.
+func (p *program) stack(s *ir.Stack) {
+	if s != nil && !slices.Contains(p.f.Stacks, s) {
+		p.f.Stacks = append(p.f.Stacks, s)
+	}
+}
+
+// ops appends operations in order, each with what it reads before it, and sends of its
+// results behind it. What the operations of a run read is there before the run, and
+// what leaves it is sent behind: between them there is nothing else.
+func (p *program) ops(list []*ir.Op) {
+	for i := 0; i < len(list); {
+		j := i + 1
+		for list[i].Run != nil && j < len(list) && list[j].Run == list[i].Run {
+			j++
+		}
+		if list[i].Run != nil {
+			p.stack(list[i].Run.Stack)
+			for _, o := range list[i:j] {
+				for _, v := range o.Args {
+					if v.In() == nil {
+						p.value(v, o)
+					}
+				}
+			}
+		}
+		p.held = list[i].Run != nil
+		for _, o := range list[i:j] {
+			p.emit(o)
+		}
+		p.held = false
+		for _, o := range list[i:j] {
+			if o.Run != nil {
+				p.sendResults(o)
+			}
+		}
+		i = j
+	}
 }
 
 // receive appends the receive of v before its first reader here.
@@ -96,11 +141,17 @@ func (p *program) emit(o *ir.Op) {
 		types = append(types, r.Type.Clone())
 	}
 	n := p.f.NewOp(o.Name, args, o.Attrs, types...)
-	n.Scope, n.Pos, n.Remat = o.Scope, o.Pos, o.Remat
+	n.Scope, n.Pos, n.Remat, n.Run = o.Scope, o.Pos, o.Remat, o.Run
 	p.f.Ops = append(p.f.Ops, n)
 	for i, r := range o.Results {
 		p.at[r] = n.Results[i]
 	}
+	if !p.held {
+		p.sendResults(o)
+	}
+}
+
+func (p *program) sendResults(o *ir.Op) {
 	for _, r := range o.Results {
 		if d, ok := p.home[r]; ok && d == p.d {
 			p.send(r, o.Scope, o.Pos)

@@ -115,6 +115,7 @@ func (s *splitter) order() ([][]*ir.Op, error) {
 			slots[k] = append(slots[k], o)
 		}
 	}
+	apart(slots)
 	lists, err := s.schedule()
 	if err != nil {
 		return nil, err
@@ -141,6 +142,31 @@ func (s *splitter) order() ([][]*ir.Op, error) {
 		return nil, stage.Refused(s.rule, fmt.Errorf("@%s: %d slots are not in schedule %s", s.f.Name, len(slots), s.rule.Schedule))
 	}
 	return out, nil
+}
+
+// apart gives what a run does for gradients of weights a run of its own, where the
+// others are in another slot.
+func apart(slots map[slot][]*ir.Op) {
+	input := map[*ir.Run]bool{}
+	for k, ops := range slots {
+		for _, o := range ops {
+			if k.kind != pipeline.BackwardWeight && o.Run != nil {
+				input[o.Run] = true
+			}
+		}
+	}
+	for k, ops := range slots {
+		own := map[*ir.Run]*ir.Run{}
+		for _, o := range ops {
+			if k.kind != pipeline.BackwardWeight || !input[o.Run] {
+				continue
+			}
+			if own[o.Run] == nil {
+				own[o.Run] = &ir.Run{Stack: o.Run.Stack, Down: o.Run.Down}
+			}
+			o.Run = own[o.Run]
+		}
+	}
 }
 
 // schedule is the slots of each device: those of the layout's schedule for a
@@ -226,9 +252,7 @@ func (s *splitter) expand(order [][]*ir.Op) {
 	for d, p := range s.progs {
 		p.home, p.wanted, p.tags = home, wanted, tags
 		p.sendArguments()
-		for _, o := range order[d] {
-			p.emit(o)
-		}
+		p.ops(order[d])
 		p.finish()
 	}
 }

@@ -36,17 +36,45 @@ type splitter struct {
 	// constants alone. What needs one whole computes it from the whole batch,
 	// before the first microbatch, on its own stage.
 	given map[*ir.Value]bool
+	// runs are those of each microbatch; rest is what a run has once for all of them,
+	// and at the place in out where the run begins.
+	runs map[runOf]*ir.Run
+	rest map[*ir.Run][]*ir.Op
+	at   map[int]*ir.Run
+}
+
+type runOf struct {
+	run   *ir.Run
+	micro int
+}
+
+// run is what r is for microbatch i.
+func (s *splitter) run(r *ir.Run, i int) *ir.Run {
+	if r == nil {
+		return nil
+	}
+	k := runOf{r, i}
+	if s.runs[k] == nil {
+		s.runs[k] = &ir.Run{Stack: r.Stack, Down: r.Down}
+	}
+	return s.runs[k]
 }
 
 // microbatch rewrites f so that what depends on the batch is done for each of
 // its m parts.
 func microbatch(f *ir.Func, t *tagger, r *layout.Pipeline) error {
-	s := &splitter{tagger: t, m: r.Microbatches, of: map[*ir.Value]*state{}, whole: map[*ir.Value]*ir.Value{}, cuts: map[string]*ir.Value{}, late: map[*ir.Value]bool{}, given: givenOf(f)}
+	s := &splitter{tagger: t, m: r.Microbatches, of: map[*ir.Value]*state{}, whole: map[*ir.Value]*ir.Value{}, cuts: map[string]*ir.Value{}, late: map[*ir.Value]bool{}, given: givenOf(f), runs: map[runOf]*ir.Run{}, rest: map[*ir.Run][]*ir.Op{}, at: map[int]*ir.Run{}}
 	s.b = op.Builder{F: f, Sink: &s.out}
 	if err := s.fields(); err != nil {
 		return err
 	}
+	var run *ir.Run
 	for _, o := range f.Ops {
+		if run != o.Run {
+			if run = o.Run; run != nil {
+				s.at[len(s.out)] = run
+			}
+		}
 		if err := s.operation(o); err != nil {
 			return err
 		}
@@ -56,7 +84,11 @@ func microbatch(f *ir.Func, t *tagger, r *layout.Pipeline) error {
 			f.Results[i].Value = s.join(res.Value)
 		}
 	}
-	f.Ops = s.out
+	f.Ops = make([]*ir.Op, 0, len(s.out))
+	for i, o := range s.out {
+		f.Ops = append(append(f.Ops, s.rest[s.at[i]]...), o)
+	}
+	f.JoinRuns()
 	return nil
 }
 
@@ -91,6 +123,9 @@ func (s *splitter) fields() error {
 // operation clones o, or leaves it whole.
 func (s *splitter) operation(o *ir.Op) error {
 	rule := op.Of(o).Shard(o)
+	if o.Run != nil && !s.alike(o, rule) {
+		return errApart
+	}
 	if f := s.factor(o, rule); f != nil {
 		return s.clone(o, func(i int, v *ir.Value) *ir.Value {
 			if f.Args[i] != "" {
@@ -102,7 +137,7 @@ func (s *splitter) operation(o *ir.Op) error {
 	if s.staysOwed(o) {
 		return s.clone(o, func(int, *ir.Value) *ir.Value { return nil }, nil)
 	}
-	if len(o.Results) > 0 && s.given[o.Results[0]] && op.Of(o).Class != op.Source {
+	if o.Run == nil && len(o.Results) > 0 && s.given[o.Results[0]] && op.Of(o).Class != op.Source {
 		s.stage[o] = anywhere
 	}
 	for i, v := range o.Args {
@@ -118,9 +153,41 @@ func (s *splitter) operation(o *ir.Op) error {
 	if len(o.Results) > 0 && s.late[o.Results[0]] {
 		s.phase[o] = ir.Update
 	}
+	run := o.Run
 	o.Slot = s.slot(o, 0)
-	s.out = append(s.out, o)
+	o.Run = run
+	if run != nil && s.phase[o] != ir.Update {
+		s.rest[run] = append(s.rest[run], o)
+	} else {
+		s.out = append(s.out, o)
+	}
 	return nil
+}
+
+// alike reports whether o, which is in a run, can be there for each microbatch, or
+// once for all: what it reads is cut as it needs it already, and is put together for
+// updates alone.
+func (s *splitter) alike(o *ir.Op, rule op.Rule) bool {
+	f := s.factor(o, rule)
+	if f == nil && s.staysOwed(o) {
+		return true
+	}
+	for i, v := range o.Args {
+		st := s.of[v]
+		switch {
+		case f == nil:
+			if st != nil && s.phase[o] != ir.Update {
+				return false
+			}
+		case f.Args[i] == "":
+			if st != nil {
+				return false
+			}
+		case st == nil || st.axis != f.Args[i]:
+			return false
+		}
+	}
+	return true
 }
 
 // factor is the factor of o that microbatches cut: one along which an operand
@@ -251,6 +318,7 @@ func (s *splitter) copyOf(o *ir.Op, args []*ir.Value, types []ir.Type, states []
 		}
 	}
 	at := s.slot(o, ir.At(i))
+	at.Run = s.run(o.Run, i)
 	if op.Of(o).Class == op.Source && len(states) == 1 && states[0].axis != "" {
 		return s.source(o, mine, types[0], states[0].axis, i, at)
 	}

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -70,25 +71,47 @@ func Run(c *pass.Context, m *ir.Module) error {
 		}
 		r.Stages = t.counts
 	}
-	for _, f := range m.Funcs {
-		t, err := newTagger(f, r, stages)
+	for i, f := range m.Funcs {
+		whole := f.Clone()
+		err := assign(c, m, f, r, stages)
+		if errors.Is(err, errApart) { // each instance for itself, then
+			m.Funcs[i] = whole.Unrolled()
+			err = assign(c, m, m.Funcs[i], r, stages)
+		}
 		if err != nil {
 			return err
 		}
-		t.run()
-		if f.Name == "step" {
-			if err := checkSize(f, t); err != nil {
-				return err
-			}
-			c.Remarkf(nil, "blocks per stage: %v; %d microbatches", t.counts, r.Microbatches)
-			if err := microbatch(f, t, r); err != nil {
-				return err
-			}
-			continue
-		}
-		t.stamp(ir.At(0))
 	}
 	return nil
+}
+
+// errApart says that what instances of a stack do is not on one stage, in one phase,
+// or not alike in all microbatches.
+var errApart = errors.New("instances differ")
+
+// assign tags f and, where it is @step, clones.
+func assign(c *pass.Context, m *ir.Module, f *ir.Func, r *layout.Pipeline, stages int) error {
+	t, err := newTagger(f, r, stages)
+	if err == nil && len(f.Stacks) > 0 {
+		if err = t.split(); err == nil {
+			t, err = newTagger(f, r, stages)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.run(); err != nil {
+		return err
+	}
+	if f.Name != "step" {
+		t.stamp(ir.At(0))
+		return nil
+	}
+	if err := checkSize(f, t); err != nil {
+		return err
+	}
+	c.Remarkf(nil, "blocks per stage: %v; %d microbatches", t.counts, r.Microbatches)
+	return microbatch(f, t, r)
 }
 
 // tagger finds stage and half of every operation of one function.
@@ -103,6 +126,8 @@ type tagger struct {
 	home   map[*ir.Value]int // argument → virtual stage
 	arg    map[*ir.Value]*ir.Arg
 	loss   int // index of the operation that makes the loss
+	// home of a stack: the stage of its instances.
+	stacks map[*ir.Stack]int
 }
 
 // anywhere marks operations that need nothing of any stage: every stage that
@@ -110,12 +135,15 @@ type tagger struct {
 const anywhere = -1
 
 func newTagger(f *ir.Func, r *layout.Pipeline, stages int) (*tagger, error) {
-	t := &tagger{f: f, rule: r, last: stages - 1, of: map[int]int{}, stage: map[*ir.Op]int{}, phase: map[*ir.Op]ir.Phase{}, home: map[*ir.Value]int{}, arg: map[*ir.Value]*ir.Arg{}}
+	t := &tagger{f: f, rule: r, last: stages - 1, of: map[int]int{}, stage: map[*ir.Op]int{}, phase: map[*ir.Op]ir.Phase{}, home: map[*ir.Value]int{}, arg: map[*ir.Value]*ir.Arg{}, stacks: map[*ir.Stack]int{}}
 	blocks, flops := 0, int64(0)
 	for _, o := range f.Ops {
 		if k, ok := t.block(o); ok {
+			if o.Run != nil {
+				k, _ = t.number(ir.OfInstance(o.Scope, o.Run.Stack.Count-1))
+			}
 			blocks = max(blocks, k+1)
-			flops += op.Of(o).Flops(o)
+			flops += o.Times() * op.Of(o).Flops(o)
 		}
 	}
 	if blocks < stages {
@@ -136,9 +164,12 @@ func newTagger(f *ir.Func, r *layout.Pipeline, stages int) (*tagger, error) {
 	return t, nil
 }
 
-// block is the number of the block that o's scope is in.
-func (t *tagger) block(o *ir.Op) (int, bool) {
-	rest, ok := strings.CutPrefix(o.Scope, t.rule.Blocks+".")
+// block is the number of the block that o's scope is in; in a run, of the first
+// instance.
+func (t *tagger) block(o *ir.Op) (int, bool) { return t.number(ir.OfInstance(o.Scope, 0)) }
+
+func (t *tagger) number(scope string) (int, bool) {
+	rest, ok := strings.CutPrefix(scope, t.rule.Blocks+".")
 	if !ok {
 		return 0, false
 	}
@@ -156,7 +187,7 @@ func (t *tagger) outside() (cost [2]int64) {
 			seen = 1
 			continue
 		}
-		cost[seen] += op.Of(o).Flops(o)
+		cost[seen] += o.Times() * op.Of(o).Flops(o)
 	}
 	return cost
 }

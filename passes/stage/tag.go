@@ -9,7 +9,10 @@ import (
 )
 
 // run finds the stage and half of every operation.
-func (t *tagger) run() {
+func (t *tagger) run() error {
+	if err := t.places(); err != nil {
+		return err
+	}
 	t.loss = len(t.f.Ops)
 	for _, a := range t.f.Args {
 		t.arg[a.Value] = a
@@ -30,12 +33,16 @@ func (t *tagger) run() {
 	t.forward()
 	t.homes()
 	t.backward(grads)
+	if err := t.together(grads); err != nil {
+		return err
+	}
 	args := t.f.Named()
 	for _, r := range t.f.Results {
 		if a := args.Arg(r.Role, r.Path); a != nil && r.Value.Def != nil {
 			t.stage[r.Value.Def] = t.home[a.Value]
 		}
 	}
+	return nil
 }
 
 // floating reports whether o reads nothing but constants, positions and the
@@ -67,6 +74,10 @@ func (t *tagger) forward() {
 			break
 		}
 		t.phase[o] = ir.Forward
+		if o.Run != nil {
+			t.stage[o] = t.stacks[o.Run.Stack]
+			continue
+		}
 		if t.floating(o) {
 			t.stage[o] = anywhere
 			continue
@@ -159,7 +170,7 @@ func (t *tagger) backward(grads map[*ir.Value]bool) {
 			continue
 		}
 		t.phase[o] = ir.Backward
-		if t.floating(o) {
+		if o.Run == nil && t.floating(o) {
 			t.stage[o] = anywhere
 			continue
 		}
@@ -181,6 +192,10 @@ func (t *tagger) backward(grads map[*ir.Value]bool) {
 			for _, r := range o.Results {
 				update[r] = true
 			}
+		}
+		if o.Run != nil {
+			t.stage[o] = t.stacks[o.Run.Stack]
+			continue
 		}
 		if k, ok := t.block(o); ok && t.phase[o] == ir.Backward {
 			t.stage[o] = t.of[k]
@@ -246,7 +261,9 @@ func (t *tagger) follow(o *ir.Op) int {
 // stamp writes the tags of a function without microbatches of its own.
 func (t *tagger) stamp(mb ir.Index) {
 	for _, o := range t.f.Ops {
+		run := o.Run
 		o.Slot = t.slot(o, mb)
+		o.Run = run
 	}
 }
 

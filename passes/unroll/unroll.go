@@ -27,7 +27,7 @@ func Run(_ *pass.Context, m *ir.Module) error {
 // functions without stacks alone.
 func Early(c *pass.Context, m *ir.Module) error {
 	l := layout.Of(m)
-	if !slices.ContainsFunc(layout.All[*layout.Recompute](l), (*layout.Recompute).Auto) && len(layout.All[*layout.Offload](l)) == 0 && len(layout.All[*layout.Pipeline](l)) == 0 {
+	if !slices.ContainsFunc(layout.All[*layout.Recompute](l), (*layout.Recompute).Auto) && len(layout.All[*layout.Offload](l)) == 0 {
 		return nil
 	}
 	return Run(c, m)

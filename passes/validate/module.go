@@ -110,13 +110,11 @@ type walker struct {
 	x    *exchange
 	at   map[*ir.Value]Number
 	next int
-	// What goes from instance to instance of a stack has a number by its place
-	// alone: the way, and what it begins with.
-	// That, and what an instance makes of it, are kept as results are:
-	// if those are equal, then by induction over the instances all values are.
+	// What goes from instance to instance of a stack has a number by its stack, its
+	// direction and what it begins with. That, and what an instance makes of it, are
+	// kept as results are: if those are equal, then by induction over the instances all
+	// values are.
 	carried []carried
-	runs    map[*ir.Run]string
-	count   map[*ir.Stack]int
 	places  map[*ir.Value]string
 	taken   map[string]bool
 }
@@ -129,15 +127,9 @@ type carried struct {
 
 // boundary numbers what enters an instance of a stack, and what leaves the last one.
 func (w *walker) boundary(o *ir.Op) {
-	run, known := w.runs[o.Run]
-	if !known {
-		s := o.Run.Stack
-		run = fmt.Sprintf("%s, %d of them, way %d, down %v", s.Name, s.Count, w.count[s], o.Run.Down)
-		w.count[s]++
-		w.runs[o.Run] = run
-	}
 	if o.Name == op.Enter {
-		place := fmt.Sprintf("%s, from %d", run, w.at[o.Args[0]])
+		run := o.Run
+		place := fmt.Sprintf("%s, %d of them, down %v, from %d", run.Stack.Name, run.Stack.Count, run.Down, w.at[o.Args[0]])
 		for w.taken[place] {
 			place += "'"
 		}
@@ -153,7 +145,7 @@ func (w *walker) boundary(o *ir.Op) {
 
 func newWalker(t *Table, f *ir.Func, x *exchange) *walker {
 	w := &walker{t: t, f: f, x: x, at: make(map[*ir.Value]Number, len(f.Ops)),
-		runs: map[*ir.Run]string{}, count: map[*ir.Stack]int{}, places: map[*ir.Value]string{}, taken: map[string]bool{}}
+		places: map[*ir.Value]string{}, taken: map[string]bool{}}
 	for i, a := range f.Args {
 		w.at[a.Value] = t.argument(x.m, a, i)
 	}
