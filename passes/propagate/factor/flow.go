@@ -137,7 +137,7 @@ func (x *Flow) boundary(o *ir.Op) {
 		t := o.Args[0].Type
 		if v := o.Args[1]; !v.Type.Equal(t) {
 			x.Left[o.Args[0].ID] = v.Type.Clone()
-			if len(v.Type.Partial) > 0 {
+			if len(v.Type.Partial) > 0 && t.Rank() > 0 {
 				x.Left[o.Args[0].ID] = Replicated(v.Type)
 			}
 		}
