@@ -16,7 +16,7 @@ func init() {
 		Class: Boundary, MinArgs: 1, MaxArgs: 1,
 		Infer: func(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) { return one(sameType(args[0])) },
 		Grad:  func(_ *Builder, _ *ir.Op, g []*ir.Value) []*ir.Value { return g },
-		Shard: elemRule,
+		Shard: elemRule, Linear: Linearity{All: true},
 		Eval: func(_ *Context, _ *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
 			return results(args[0].Clone())
 		},
@@ -35,7 +35,7 @@ func init() {
 			return one(sameType(args[1]))
 		},
 		Grad:  func(_ *Builder, _ *ir.Op, g []*ir.Value) []*ir.Value { return []*ir.Value{nil, g[0]} },
-		Shard: elemRule,
+		Shard: elemRule, Linear: Linearity{All: true},
 		Eval: func(_ *Context, _ *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
 			return results(args[1].Clone())
 		},

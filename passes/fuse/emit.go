@@ -1,8 +1,9 @@
 package fuse
 
 import (
+	"cmp"
 	"fmt"
-	"sort"
+	"slices"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -127,34 +128,10 @@ func (p *program) sorted() []*group {
 			live = append(live, g)
 		}
 	}
-	inputs := map[*group][]*group{}
-	ready := map[*group]int{} // 1 + the largest first operation of a group and all it needs
-	var visit func(g *group) int
-	visit = func(g *group) int {
-		switch at := ready[g]; {
-		case at < 0:
-			panic("fuse: groups depend on each other in a circle")
-		case at > 0:
-			return at
-		}
-		ready[g] = -1
-		inputs[g] = p.inputs(g)
-		at := 1 + max(p.index[g.ops[0]], g.run)
-		for _, from := range inputs[g] {
-			at = max(at, visit(from))
-		}
-		ready[g] = at
-		return at
-	}
-	for _, g := range live {
-		visit(g)
-	}
-	sort.Slice(live, func(i, j int) bool {
-		a, b := live[i], live[j]
-		if ready[a] != ready[b] {
-			return ready[a] < ready[b]
-		}
-		return a.last < b.last
+	r := p.readiness(live)
+	inputs := r.inputs
+	slices.SortFunc(live, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(r.ready[a], r.ready[b]), cmp.Compare(r.within[a], r.within[b]), cmp.Compare(a.last, b.last))
 	})
 	var out []*group
 	done := map[*group]bool{}

@@ -128,7 +128,7 @@ func (x *Flow) boundary(o *ir.Op) {
 		t := Replicated(o.Args[0].Type)
 		if given, ok := x.Carried[r.ID]; ok {
 			t = given.WithDType(t.DType)
-		} else if len(o.Args[0].Type.Partial) == 0 {
+		} else if len(o.Args[0].Type.Partial) == 0 || t.Rank() == 0 { // a sum of numbers is reduced behind the last instance
 			t = o.Args[0].Type.Clone()
 		}
 		o.Args[0] = x.Reshard(o, o.Args[0], t, x.origin[o.Args[0]], "")
@@ -137,7 +137,7 @@ func (x *Flow) boundary(o *ir.Op) {
 		t := o.Args[0].Type
 		if v := o.Args[1]; !v.Type.Equal(t) {
 			x.Left[o.Args[0].ID] = v.Type.Clone()
-			if len(v.Type.Partial) > 0 {
+			if len(v.Type.Partial) > 0 && t.Rank() > 0 {
 				x.Left[o.Args[0].ID] = Replicated(v.Type)
 			}
 		}

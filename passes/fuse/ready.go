@@ -1,0 +1,85 @@
+package fuse
+
+// readiness says when groups may run: 1 + the largest first operation of a group and
+// of all that it needs. All groups of a run are ready at once, behind whatever any of
+// them needs from outside; within says in which order.
+type readiness struct {
+	p             *program
+	inputs        map[*group][]*group
+	ready, within map[*group]int
+	runs          map[int][]*group // by the start of the run
+	whole         map[int]int      // when a run is ready
+}
+
+func (p *program) readiness(live []*group) *readiness {
+	r := &readiness{p, map[*group][]*group{}, map[*group]int{}, map[*group]int{}, map[int][]*group{}, map[int]int{}}
+	for _, g := range live {
+		r.inputs[g] = p.inputs(g)
+		if g.stack != nil {
+			r.runs[g.run] = append(r.runs[g.run], g)
+		}
+	}
+	for _, g := range live {
+		r.ready[g] = r.visit(g)
+	}
+	for _, g := range live {
+		r.inside(g)
+	}
+	return r
+}
+
+const circle = "fuse: groups depend on each other in a circle"
+
+func (r *readiness) visit(g *group) int {
+	if g.stack != nil {
+		return r.run(g.run)
+	}
+	switch at := r.ready[g]; {
+	case at < 0:
+		panic(circle)
+	case at > 0:
+		return at
+	}
+	r.ready[g] = -1
+	at := 1 + r.p.index[g.ops[0]]
+	for _, from := range r.inputs[g] {
+		at = max(at, r.visit(from))
+	}
+	r.ready[g] = at
+	return at
+}
+
+func (r *readiness) run(start int) int {
+	switch at := r.whole[start]; {
+	case at < 0:
+		panic(circle)
+	case at > 0:
+		return at
+	}
+	r.whole[start] = -1
+	at := 1 + start
+	for _, g := range r.runs[start] {
+		for _, from := range r.inputs[g] {
+			if from.stack == nil || from.run != start {
+				at = max(at, 1+r.visit(from))
+			}
+		}
+	}
+	r.whole[start] = at
+	return at
+}
+
+// inside is when g is ready among those of its run.
+func (r *readiness) inside(g *group) int {
+	if at := r.within[g]; at > 0 {
+		return at
+	}
+	at := 1 + r.p.index[g.ops[0]]
+	for _, from := range r.inputs[g] {
+		if g.stack != nil && from.stack != nil && from.run == g.run && from != g {
+			at = max(at, r.inside(from))
+		}
+	}
+	r.within[g] = at
+	return at
+}
