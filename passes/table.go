@@ -62,7 +62,7 @@ var Table = []Pass{
 		Run: simplify.Run, In: ir.Global, Out: ir.Global, Enabled: optional},
 	{Name: "precision", Doc: "casts contractions to the compute dtype, keeps masters and statistics in f32",
 		Run: precision.Run, In: ir.Global, Out: ir.Global, Required: true},
-	{Name: "unroll", Doc: "writes every instance of what is repeated, for layouts of pipelines, offload and budgets",
+	{Name: "unroll", Doc: "writes every instance of what is repeated, for layouts with offload or a budget",
 		Run: unroll.Early, In: ir.Global, Out: ir.Global, Required: true},
 	{Name: "stage", Doc: "assigns blocks to pipeline stages, clones the step for each microbatch",
 		Run: stage.Run, In: ir.Global, Out: ir.Global, Required: true},
@@ -99,7 +99,7 @@ type Constraint struct{ Before, After, Reason string }
 var Constraints = []Constraint{
 	{"roll", "simplify", "what is repeated is simplified once"},
 	{"precision", "unroll", "everything above takes what is repeated once"},
-	{"unroll", "stage", "blocks are assigned one by one"},
+	{"unroll", "stage", "what is written out is assigned block by block"},
 	{"fuse", "unroll-kernels", "everything above takes what is repeated once"},
 	{"unroll-kernels", "overlap", "collectives of one instance run beside kernels of another"},
 	{"simplify", "context", "an attention is recognized in one form"},

@@ -63,7 +63,11 @@ func named(h *phases, rules []rule) map[*ir.Op]bool {
 	where, again := map[*ir.Op]string{}, map[*ir.Op]bool{}
 	for _, o := range h.f.Ops {
 		for _, x := range rules {
-			if path, ok := x.inside(o.Scope); ok && h.forward[o] && op.Of(o).Class != op.Boundary {
+			path, ok := x.inside(o.Scope)
+			if h.tagged && o.Micro == 0 {
+				continue // once for all microbatches
+			}
+			if ok && h.forward[o] && op.Of(o).Class != op.Boundary {
 				where[o], again[o] = path, true
 			}
 		}

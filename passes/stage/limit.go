@@ -25,7 +25,7 @@ func checkSize(f *ir.Func, t *tagger) error {
 	each := 0 // operations of one microbatch
 	for _, o := range f.Ops {
 		if h := t.phase[o]; t.stage[o] != anywhere && (h == ir.Forward || h == ir.Backward) {
-			each++
+			each += int(o.Times())
 		}
 	}
 	m := t.rule.Microbatches
@@ -35,7 +35,7 @@ func checkSize(f *ir.Func, t *tagger) error {
 	e := &diag.Error{Code: "E0614", Pos: t.rule.At,
 		Msg:  fmt.Sprintf("%d microbatches in %d slots of the schedule would be about %d operations, of which at most %d are compiled", m, 2*m*(t.last+1), n, MaxOps),
 		Hint: "use fewer instances of repeated modules"}
-	if fit := 1 + (MaxOps-len(f.Ops))/max(1, each); fit > 1 {
+	if fit := 1 + (MaxOps-int(f.Times()))/max(1, each); fit > 1 {
 		e.Want = fmt.Sprintf("at most %d microbatches", fit)
 		e.Hint = "use fewer, larger microbatches"
 	}
