@@ -41,7 +41,7 @@ func (s *splitter) shrink() {
 		}
 	}
 	for _, o := range s.f.Ops {
-		if !reforms(o) || o.Result().Type.Bytes() >= o.Args[0].Type.Bytes() {
+		if o.Run != nil || !reforms(o) || o.Result().Type.Bytes() >= o.Args[0].Type.Bytes() {
 			continue
 		}
 		v := o.Args[0]
@@ -55,7 +55,7 @@ func (s *splitter) shrink() {
 		if v.Def != nil {
 			at = v.Def.Slot
 		}
-		at.Remat = at.Remat || o.Remat
+		at.Remat, at.Run = at.Remat || o.Remat, nil
 		o.Slot = at
 		note(v, o, 1)
 	}

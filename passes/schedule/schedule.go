@@ -115,7 +115,7 @@ func (s *splitter) order() ([][]*ir.Op, error) {
 			slots[k] = append(slots[k], o)
 		}
 	}
-	apart(slots)
+	input := inputs(slots)
 	lists, err := s.schedule()
 	if err != nil {
 		return nil, err
@@ -130,6 +130,9 @@ func (s *splitter) order() ([][]*ir.Op, error) {
 				return ops
 			}
 			ops := take(x.Kind)
+			if x.Kind == pipeline.BackwardWeight {
+				apart(ops, input)
+			}
 			if x.Kind == pipeline.Backward && weights != nil { // whole: input and weight gradients as they came
 				ops = append(take(pipeline.BackwardInput), take(pipeline.BackwardWeight)...)
 				slices.SortFunc(ops, func(a, b *ir.Op) int { return s.index[a] - s.index[b] })
@@ -144,28 +147,32 @@ func (s *splitter) order() ([][]*ir.Op, error) {
 	return out, nil
 }
 
-// apart gives what a run does for gradients of weights a run of its own, where the
-// others are in another slot.
-func apart(slots map[slot][]*ir.Op) {
-	input := map[*ir.Run]bool{}
+// inputs are the runs that have operations in other slots than those of gradients of
+// weights.
+func inputs(slots map[slot][]*ir.Op) map[*ir.Run]bool {
+	out := map[*ir.Run]bool{}
 	for k, ops := range slots {
 		for _, o := range ops {
 			if k.kind != pipeline.BackwardWeight && o.Run != nil {
-				input[o.Run] = true
+				out[o.Run] = true
 			}
 		}
 	}
-	for k, ops := range slots {
-		own := map[*ir.Run]*ir.Run{}
-		for _, o := range ops {
-			if k.kind != pipeline.BackwardWeight || !input[o.Run] {
-				continue
-			}
-			if own[o.Run] == nil {
-				own[o.Run] = &ir.Run{Stack: o.Run.Stack, Down: o.Run.Down}
-			}
-			o.Run = own[o.Run]
+	return out
+}
+
+// apart gives what a run does in a slot for gradients of weights a run of its own,
+// where the others are in another slot.
+func apart(ops []*ir.Op, input map[*ir.Run]bool) {
+	own := map[*ir.Run]*ir.Run{}
+	for _, o := range ops {
+		if !input[o.Run] {
+			continue
 		}
+		if own[o.Run] == nil {
+			own[o.Run] = &ir.Run{Stack: o.Run.Stack, Down: o.Run.Down}
+		}
+		o.Run = own[o.Run]
 	}
 }
 

@@ -40,7 +40,7 @@ type splitter struct {
 	// and at the place in out where the run begins.
 	runs map[runOf]*ir.Run
 	rest map[*ir.Run][]*ir.Op
-	at   map[int]*ir.Run
+	at   map[int][]*ir.Run
 }
 
 type runOf struct {
@@ -63,7 +63,7 @@ func (s *splitter) run(r *ir.Run, i int) *ir.Run {
 // microbatch rewrites f so that what depends on the batch is done for each of
 // its m parts.
 func microbatch(f *ir.Func, t *tagger, r *layout.Pipeline) error {
-	s := &splitter{tagger: t, m: r.Microbatches, of: map[*ir.Value]*state{}, whole: map[*ir.Value]*ir.Value{}, cuts: map[string]*ir.Value{}, late: map[*ir.Value]bool{}, given: givenOf(f), runs: map[runOf]*ir.Run{}, rest: map[*ir.Run][]*ir.Op{}, at: map[int]*ir.Run{}}
+	s := &splitter{tagger: t, m: r.Microbatches, of: map[*ir.Value]*state{}, whole: map[*ir.Value]*ir.Value{}, cuts: map[string]*ir.Value{}, late: map[*ir.Value]bool{}, given: givenOf(f), runs: map[runOf]*ir.Run{}, rest: map[*ir.Run][]*ir.Op{}, at: map[int][]*ir.Run{}}
 	s.b = op.Builder{F: f, Sink: &s.out}
 	if err := s.fields(); err != nil {
 		return err
@@ -72,7 +72,7 @@ func microbatch(f *ir.Func, t *tagger, r *layout.Pipeline) error {
 	for _, o := range f.Ops {
 		if run != o.Run {
 			if run = o.Run; run != nil {
-				s.at[len(s.out)] = run
+				s.at[len(s.out)] = append(s.at[len(s.out)], run)
 			}
 		}
 		if err := s.operation(o); err != nil {
@@ -85,8 +85,13 @@ func microbatch(f *ir.Func, t *tagger, r *layout.Pipeline) error {
 		}
 	}
 	f.Ops = make([]*ir.Op, 0, len(s.out))
-	for i, o := range s.out {
-		f.Ops = append(append(f.Ops, s.rest[s.at[i]]...), o)
+	for i := range len(s.out) + 1 {
+		for _, run := range s.at[i] {
+			f.Ops = append(f.Ops, s.rest[run]...)
+		}
+		if i < len(s.out) {
+			f.Ops = append(f.Ops, s.out[i])
+		}
 	}
 	f.JoinRuns()
 	return nil

@@ -71,14 +71,19 @@ func Run(c *pass.Context, m *ir.Module) error {
 		}
 		r.Stages = t.counts
 	}
-	for i, f := range m.Funcs {
-		whole := f.Clone()
-		err := assign(c, m, f, r, stages)
-		if errors.Is(err, errApart) { // each instance for itself, then
-			m.Funcs[i] = whole.Unrolled()
-			err = assign(c, m, m.Funcs[i], r, stages)
-		}
-		if err != nil {
+	whole, remarks := m.Clone(), len(c.Remarks)
+	err := all(c, m, r, stages)
+	if errors.Is(err, errApart) { // each instance for itself, then
+		*m, c.Remarks = *whole.Unrolled(), c.Remarks[:remarks]
+		err = all(c, m, r, stages)
+	}
+	return err
+}
+
+// all assigns every function.
+func all(c *pass.Context, m *ir.Module, r *layout.Pipeline, stages int) error {
+	for _, f := range m.Funcs {
+		if err := assign(c, m, f, r, stages); err != nil {
 			return err
 		}
 	}
