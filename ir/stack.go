@@ -85,6 +85,14 @@ func (v *Value) Count() int {
 	return 1
 }
 
+// Ends are the numbers of the first instance of the run and of the last one.
+func (r *Run) Ends() (first, last int) {
+	if first, last = 0, r.Stack.Count-1; r.Down {
+		first, last = last, first
+	}
+	return first, last
+}
+
 // Stack is the stack called name, or nil.
 func (f *Func) Stack(name string) *Stack {
 	for _, s := range f.Stacks {

@@ -115,7 +115,7 @@ func (u *unroller) use(v *Value, k int) *Value {
 func (u *unroller) once(o *Op) {
 	p := new(Op)
 	*p = *o
-	p.Args, p.Results = nil, nil
+	p.Scope, p.Args, p.Results = OfInstance(o.Scope, 0), nil, nil // of an operation of a run, behind it
 	each(o.Args, (*Value).In, func(v *Value, k int) { p.Args = append(p.Args, u.use(v, k)) })
 	each(o.Results, (*Value).In, func(v *Value, k int) { p.Results = append(p.Results, u.define(v, k, p)) })
 	u.to.Ops = append(u.to.Ops, p)

@@ -115,6 +115,10 @@ func (m *machine) fill(t *testing.T, prog string, in check.Inputs) {
 	}
 	for _, p := range m.d.Ports {
 		switch p.Role {
+		case program.RoleIndex:
+			x, mem := m.tensor(t, p.Buffer)
+			x.Data[0] = float64(p.Number)
+			x.Put(mem)
 		case program.RoleData, program.RoleStep, program.RoleSeed:
 			if p.Program == prog {
 				put(p.Buffer, check.Key{Role: p.Role, Path: p.Path})

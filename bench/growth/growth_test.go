@@ -72,7 +72,7 @@ func all() []series {
 	return []series{
 		{"growth_one", "layers", []int{6, 12, 24}},
 		{"growth_3d", "layers", []int{6, 12, 24}},
-		{"growth_pipe_%d", "microbatches", []int{8, 16, 32}},
+		{"growth_pipe_%d", "microbatches", []int{16, 32, 64}},
 	}
 }
 

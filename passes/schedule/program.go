@@ -103,6 +103,10 @@ func (p *program) ops(list []*ir.Op) {
 func (p *program) receive(v *ir.Value, from int, reader *ir.Op) *ir.Value {
 	o := p.f.NewOp(op.Recv, nil, op.RecvAttrs(v.Type, p.s.rule.Over, from, p.tags[v]).With("why", p.why()), v.Type.Clone())
 	o.Scope, o.Pos = reader.Scope, reader.Pos
+	if reader.Run != nil {
+		first, _ := reader.Run.Ends()
+		o.Scope = ir.OfInstance(o.Scope, first)
+	}
 	p.f.Ops = append(p.f.Ops, o)
 	p.s.messages++
 	return o.Result()
@@ -152,9 +156,14 @@ func (p *program) emit(o *ir.Op) {
 }
 
 func (p *program) sendResults(o *ir.Op) {
+	scope := o.Scope
+	if o.Run != nil {
+		_, last := o.Run.Ends()
+		scope = ir.OfInstance(scope, last)
+	}
 	for _, r := range o.Results {
 		if d, ok := p.home[r]; ok && d == p.d {
-			p.send(r, o.Scope, o.Pos)
+			p.send(r, scope, o.Pos)
 		}
 	}
 }
