@@ -87,15 +87,15 @@ func (s *sequence) index(t *ir.Stack) *ir.Value {
 func (s *sequence) run(w *way, g group, l *link, t *ir.Stack) {
 	run := &ir.Run{Stack: t}
 	ops, last := s.ops(w, g, 0), s.ops(w, g, g.count-1)
-	boundary := func(name, scope string, args ...*ir.Value) *ir.Op {
+	module := s.list + "." + open(g, g.first)
+	boundary := func(name string, at diag.Pos, args ...*ir.Value) *ir.Op {
 		o := s.f.NewOp(name, args, nil, args[len(args)-1].Type.Clone())
-		o.Run, o.Scope = run, scope
+		o.Run, o.Scope, o.Pos = run, module, at
 		return o
 	}
-	module := s.list + "." + open(g, g.first)
 	var enters []*ir.Op
 	for _, c := range l.carries {
-		enters = append(enters, boundary(op.Enter, module, c.init))
+		enters = append(enters, boundary(op.Enter, ops[0].Pos, c.init))
 	}
 	for k, o := range ops {
 		o.Run, o.Scope = run, s.openPath(t, o.Scope)
@@ -114,7 +114,7 @@ func (s *sequence) run(w *way, g group, l *link, t *ir.Stack) {
 	s.front[ops[0]] = append(w.loose, enters...)
 	w.loose = nil
 	for k, c := range l.carries {
-		leave := boundary(op.Leave, module, enters[k].Result(), ops[c.op].Results[c.result])
+		leave := boundary(op.Leave, ops[c.op].Pos, enters[k].Result(), ops[c.op].Results[c.result])
 		s.back[ops[len(ops)-1]] = append(s.back[ops[len(ops)-1]], leave)
 		s.repl[last[c.op].Results[c.result]] = leave.Result()
 	}
