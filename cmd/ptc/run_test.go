@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // events reads JSON lines.
@@ -136,6 +137,9 @@ func TestASecondSignalEndsTheProcess(t *testing.T) {
 	for lines.Scan() {
 		line := lines.Text()
 		if sent == 0 && strings.Contains(line, `"event":"start"`) || sent == 1 && strings.Contains(line, "once more") {
+			if sent == 0 { // the first step begins behind this line
+				time.Sleep(500 * time.Millisecond)
+			}
 			sent++
 			if err := cmd.Process.Signal(os.Interrupt); err != nil {
 				t.Fatal(err)
