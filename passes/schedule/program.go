@@ -30,7 +30,7 @@ func newProgram(s *splitter, d int) *program {
 }
 
 // value is the original's value v on this device: made here, received, an
-// argument, or a floating operation done again.
+// argument, or the result of an operation that every device does for itself.
 func (p *program) value(v *ir.Value, reader *ir.Op) *ir.Value {
 	if w := p.at[v]; w != nil {
 		return w

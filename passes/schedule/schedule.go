@@ -82,7 +82,7 @@ type slot struct {
 }
 
 // order is the operations of each device in the order in which they run;
-// floating ones are in none.
+// those that every device does for itself are in none.
 func (s *splitter) order() ([][]*ir.Op, error) {
 	before := make([][]*ir.Op, s.devices)
 	after := make([][]*ir.Op, s.devices)
@@ -226,7 +226,7 @@ func (s *splitter) weights() map[*ir.Op]bool {
 }
 
 // expand builds the programs: walks each device's operations, making its own
-// copies of floating ones and receiving what other devices make.
+// copies of what every device does for itself and receiving what others make.
 func (s *splitter) expand(order [][]*ir.Op) {
 	home := s.homes(order)
 	// What each device reads from others, found before any program is built so
@@ -350,7 +350,7 @@ func (s *splitter) owner(r ir.Result, home map[*ir.Value]int) int {
 	return s.devices - 1
 }
 
-// reads are the values of those in vs, and of what floating operations and those
+// reads are the values of those in vs, and of what operations that every device does for itself and those
 // that are remade read for them, that device d needs of another one.
 func (s *splitter) reads(vs []*ir.Value, d int, home map[*ir.Value]int, remade map[*ir.Value]bool) (out []*ir.Value) {
 	seen := map[*ir.Value]bool{}

@@ -45,9 +45,9 @@ func (t *tagger) run() error {
 	return nil
 }
 
-// floating reports whether o reads nothing but constants, positions and the
+// everywhere reports whether o reads nothing but constants, positions and the
 // numbers of the step: it is computed wherever it is needed.
-func (t *tagger) floating(o *ir.Op) bool {
+func (t *tagger) everywhere(o *ir.Op) bool {
 	if op.Of(o).Class == op.Source && len(o.Args) > 0 {
 		return false // random numbers belong where they are used
 	}
@@ -78,7 +78,7 @@ func (t *tagger) forward() {
 			t.stage[o] = t.stacks[o.Run.Stack]
 			continue
 		}
-		if t.floating(o) {
+		if t.everywhere(o) {
 			t.stage[o] = anywhere
 			continue
 		}
@@ -170,7 +170,7 @@ func (t *tagger) backward(grads map[*ir.Value]bool) {
 			continue
 		}
 		t.phase[o] = ir.Backward
-		if o.Run == nil && t.floating(o) {
+		if o.Run == nil && t.everywhere(o) {
 			t.stage[o] = anywhere
 			continue
 		}
