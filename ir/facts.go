@@ -80,6 +80,9 @@ type Slot struct {
 	Phase Phase
 	Remat bool // a forward operation rematerialized for the backward phase
 	Run   *Run // that it is in, for each instance of a stack; nil where it runs once
+	// Ahead is by how many turns of its run it is issued before the operations that
+	// stand beside it, below 0 behind them; see [Stack].
+	Ahead int
 }
 
 // Over is s, and what it does not say as under has it.
@@ -130,6 +133,22 @@ func (x Offset) Get() (int64, bool) { return int64(x) - 1, x > 0 }
 // Bytes is the number of bytes, 0 where there is none.
 func (x Offset) Bytes() int64 { return max(int64(x)-1, 0) }
 
+// Spread says where the instances of a value are in memory: that of instance k of its
+// stack, counted as the stack does, is Step·(k mod Ring) bytes behind the place of the
+// value. The zero value has all in one place.
+type Spread struct {
+	Step int64
+	Ring int
+}
+
+// Of is the distance of instance k in bytes.
+func (s Spread) Of(k int) int64 {
+	if s.Ring == 0 {
+		return 0
+	}
+	return s.Step * int64(k%s.Ring)
+}
+
 // fact is a field of T as the text has it: under a key among the attributes. get
 // is nil where it is not set. set reports whether it took the value: one of
 // another form stays an attribute, which whoever knows the attributes refuses.
@@ -142,6 +161,18 @@ type fact[T any] struct {
 // opFacts, funcFacts and argFacts are in the order of their keys.
 var (
 	opFacts = []fact[Op]{
+		{"ahead", func(o *Op) AttrVal {
+			if o.Ahead == 0 {
+				return nil
+			}
+			return Int(o.Ahead)
+		}, func(o *Op, v AttrVal) bool {
+			n, ok := v.(Int)
+			if ok = ok && n != 0 && -MaxCount <= n && n <= MaxCount; ok {
+				o.Ahead = int(n)
+			}
+			return ok
+		}},
 		{"at", func(o *Op) AttrVal {
 			if o.At == nil {
 				return nil
@@ -167,6 +198,10 @@ var (
 			return Name(o.Phase.String())
 		}, func(o *Op, v AttrVal) bool { return setWord(&o.Phase, phases, v) }},
 		{"remat", func(o *Op) AttrVal { return flagVal(o.Remat) }, func(o *Op, v AttrVal) bool { return setFlag(&o.Remat, v) }},
+		{"spread", func(o *Op) AttrVal { return spreadVal(o.Spread) }, func(o *Op, v AttrVal) (ok bool) {
+			o.Spread, ok = spreads(v)
+			return ok
+		}},
 		{"stage", func(o *Op) AttrVal { return indexVal(o.Stage) }, func(o *Op, v AttrVal) bool { return setIndex(&o.Stage, v) }},
 		{"start", func(o *Op) AttrVal { return flagVal(o.Start) }, func(o *Op, v AttrVal) bool { return setFlag(&o.Start, v) }},
 		{"wait", func(o *Op) AttrVal {
@@ -216,8 +251,43 @@ var (
 			return ok
 		}},
 		{"memory", func(a *Arg) AttrVal { return memoryVal(a.Memory) }, func(a *Arg, v AttrVal) bool { return setWord(&a.Memory, memories, v) }},
+		{"spread", func(a *Arg) AttrVal {
+			if a.Spread == (Spread{}) {
+				return nil
+			}
+			return spreadVal([]Spread{a.Spread})
+		}, func(a *Arg, v AttrVal) bool {
+			s, ok := spreads(v)
+			if ok = ok && len(s) == 1; ok {
+				a.Spread = s[0]
+			}
+			return ok
+		}},
 	}
 )
+
+// spreadVal is the step and the ring of each result, in turn.
+func spreadVal(spreads []Spread) AttrVal {
+	if spreads == nil {
+		return nil
+	}
+	out := Ints{}
+	for _, s := range spreads {
+		out = append(out, s.Step, int64(s.Ring))
+	}
+	return out
+}
+
+func spreads(v AttrVal) (out []Spread, ok bool) {
+	ns, ok := v.(Ints)
+	for i := 0; ok && i < len(ns); i += 2 {
+		if i+1 == len(ns) || ns[i] < 0 || ns[i+1] < 0 || ns[i+1] > MaxCount {
+			return nil, false
+		}
+		out = append(out, Spread{ns[i], int(ns[i+1])})
+	}
+	return out, ok && len(out) > 0
+}
 
 func memoryVal(m Memory) AttrVal {
 	if m == Device {

@@ -10,6 +10,9 @@ func (f *Func) Unrolled() *Func {
 		b := *a
 		b.Value = u.define(a.Value, k, nil)
 		b.Path, b.Attrs = openPath(a.Value.Each, a.Path, k), instanceAttrs(a.Attrs, a.Value.Each, k)
+		if at, ok := a.At.Get(); ok {
+			b.At, b.Spread = OffsetOf(at+a.Spread.Of(k)), Spread{}
+		}
 		if a.Role == RoleIndex {
 			n := a.Attrs.Int(AttrNumber, 0) + int64(k)
 			b.Attrs = b.Attrs.With(AttrNumber, Int(n))
@@ -123,10 +126,20 @@ func (u *unroller) once(o *Op) {
 
 // run writes the operations of a run once for each instance.
 func (u *unroller) run(run *Run, ops []*Op) {
+	first, last := 0, run.Stack.Count-1 // turns
+	for _, o := range ops {
+		first, last = min(first, -o.Ahead), max(last, run.Stack.Count-1-o.Ahead)
+	}
+	numbers := run.Numbers()
 	carried := map[*Value]*Value{} // by what `enter` gives: what the instance before left
-	for n, k := range run.Numbers() {
+	for turn := first; turn <= last; turn++ {
 		left := map[*Value]*Value{}
 		for _, o := range ops {
+			n := turn + o.Ahead
+			if n < 0 || n >= len(numbers) {
+				continue
+			}
+			k := numbers[n]
 			switch o.Name {
 			case Enter:
 				if x := o.Result(); n == 0 {
@@ -149,7 +162,8 @@ func (u *unroller) run(run *Run, ops []*Op) {
 func (u *unroller) copy(o *Op, s *Stack, k int) {
 	p := new(Op)
 	*p = *o
-	p.Run, p.Scope, p.Attrs = nil, openPath(s, o.Scope, k), instanceAttrs(o.Attrs, s, k)
+	p.At, p.Spread = o.placesOf(k), nil
+	p.Run, p.Ahead, p.Scope, p.Attrs = nil, 0, openPath(s, o.Scope, k), instanceAttrs(o.Attrs, s, k)
 	p.Args, p.Results = make([]*Value, len(o.Args)), make([]*Value, len(o.Results))
 	for i, v := range o.Args {
 		p.Args[i] = u.use(v, k)
@@ -158,6 +172,18 @@ func (u *unroller) copy(o *Op, s *Stack, k int) {
 		p.Results[i] = u.define(v, k, p)
 	}
 	u.to.Ops = append(u.to.Ops, p)
+}
+
+// placesOf are the places of the results of instance k.
+func (o *Op) placesOf(k int) []int64 {
+	if o.Spread == nil {
+		return o.At
+	}
+	at := slices.Clone(o.At)
+	for i, s := range o.Spread {
+		at[i] += s.Of(k)
+	}
+	return at
 }
 
 func openPath(s *Stack, path string, k int) string {

@@ -64,6 +64,14 @@ func (r *runs) visit(o *ir.Op) {
 			bad(fmt.Sprintf("it reads %%%d, which every instance of `%s` has", v.ID, in.Name))
 		}
 	}
+	if o.Ahead != 0 && (o.Run == nil || o.Name == ir.Enter || o.Name == ir.Leave) {
+		bad(fmt.Sprintf("it is %d turns ahead", o.Ahead))
+	}
+	for _, v := range o.Args {
+		if v.Def != nil && o.Run != nil && v.Def.Run == o.Run && v.Def.Ahead < o.Ahead {
+			bad(fmt.Sprintf("it is further ahead than what makes %%%d", v.ID))
+		}
+	}
 	for _, v := range o.Results {
 		if v != nil && v.Each != nil && (o.Name != op.Grad || !r.known[v.Each]) {
 			bad(fmt.Sprintf("%%%d is said to be one of each instance of `%s`", v.ID, v.Each.Name))
