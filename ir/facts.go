@@ -76,7 +76,8 @@ func (x Index) Or(def int) int {
 // Slot is where and when an operation runs.
 type Slot struct {
 	Stage Index // virtual stage; an operation without it runs on every stage that reads it
-	Micro Index // microbatch; an operation without it runs once a step
+	Micro bool  // it runs once for each microbatch, not once a step
+	Task  *Task // that it is in, where the function has tasks
 	Phase Phase
 	Remat bool // a forward operation rematerialized for the backward phase
 	Run   *Run // that it is in, for each instance of a stack; nil where it runs once
@@ -90,8 +91,9 @@ func (s Slot) Over(under Slot) Slot {
 	if s.Stage == 0 {
 		s.Stage = under.Stage
 	}
-	if s.Micro == 0 {
-		s.Micro = under.Micro
+	s.Micro = s.Micro || under.Micro
+	if s.Task == nil {
+		s.Task = under.Task
 	}
 	if s.Phase == NoPhase {
 		s.Phase = under.Phase
@@ -189,8 +191,22 @@ var (
 			}
 			return Sym(o.Callee.Name)
 		}, nil}, // the parser finds the function
+		{"fn_first", func(o *Op) AttrVal {
+			if o.First == nil {
+				return nil
+			}
+			return Sym(o.First.Name)
+		}, nil},
 		{"memory", func(o *Op) AttrVal { return memoryVal(o.Memory) }, func(o *Op, v AttrVal) bool { return setWord(&o.Memory, memories, v) }},
-		{"microbatch", func(o *Op) AttrVal { return indexVal(o.Micro) }, func(o *Op, v AttrVal) bool { return setIndex(&o.Micro, v) }},
+		{"microbatch", func(o *Op) AttrVal {
+			if !o.Micro || o.Task != nil {
+				return nil
+			}
+			return Name("each")
+		}, func(o *Op, v AttrVal) bool {
+			o.Micro = v == Name("each")
+			return o.Micro
+		}},
 		{"phase", func(o *Op) AttrVal {
 			if o.Phase == NoPhase {
 				return nil
@@ -224,6 +240,18 @@ var (
 			}
 			return Name(f.Class.String())
 		}, func(f *Func, v AttrVal) bool { return setWord(&f.Class, funcClasses, v) }},
+		{"microbatches", func(f *Func) AttrVal {
+			if f.Micro == 0 {
+				return nil
+			}
+			return Int(f.Micro)
+		}, func(f *Func, v AttrVal) bool {
+			n, ok := v.(Int)
+			if ok = ok && 0 < n && n <= MaxCount; ok {
+				f.Micro = int(n)
+			}
+			return ok
+		}},
 		{"of", func(f *Func) AttrVal {
 			if f.Of == "" {
 				return nil

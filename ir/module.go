@@ -87,8 +87,13 @@ type Func struct {
 	Attrs Attrs // kernels: see ir/fusion; planned: sizes of memories
 	// Stacks are what is repeated in the function.
 	Stacks []*Stack
-	Args   []*Arg
-	Ops    []*Op
+	// Micro is the number of microbatches of a pipeline; 0 where there is none. Tasks
+	// are the pieces of one device's program, and Turns the order in which they run.
+	Micro int
+	Tasks []*Task
+	Turns []Turn
+	Args  []*Arg
+	Ops   []*Op
 	// Results are in the order of the text. An entry function's result with
 	// the role and path of an argument is that argument's new value.
 	Results []Result
@@ -150,6 +155,9 @@ type Value struct {
 	// Each is the stack of which every instance has such a value, of what no run
 	// makes: an argument, or a result of grad. See [Value.In].
 	Each *Stack
+	// Micro says of an argument that there is one for each microbatch. See
+	// [Value.PerMicro].
+	Micro bool
 }
 
 // Op is one operation. Name selects its row in ir/op.
@@ -160,6 +168,7 @@ type Op struct {
 	Attrs   Attrs // what it computes, beside the operands
 	Slot
 	Callee *Func    // of a call: the function, of the same module
+	First  *Func    // of a call that accumulates: the function in the first turn of its task, see [Task]
 	Memory Memory   // of a store: where its results are
 	Start  bool     // of what moves data: issued here, complete at its `done`
 	At     []int64  // planned: places of the results in bytes
@@ -314,6 +323,9 @@ func (m *Module) Clone() *Module {
 			if g := copies[o.Callee]; g != nil {
 				o.Callee = g
 			}
+			if g := copies[o.First]; g != nil {
+				o.First = g
+			}
 		}
 	}
 	return c
@@ -322,16 +334,25 @@ func (m *Module) Clone() *Module {
 // Clone is a deep copy of the function, which calls the same functions; value
 // numbers are kept.
 func (f *Func) Clone() *Func {
-	c := &Func{Name: f.Name, Class: f.Class, Of: f.Of, Stage: f.Stage, Attrs: f.Attrs, nextID: f.nextID, Ops: make([]*Op, 0, len(f.Ops))}
+	c := &Func{Name: f.Name, Class: f.Class, Of: f.Of, Stage: f.Stage, Attrs: f.Attrs, Micro: f.Micro, nextID: f.nextID, Ops: make([]*Op, 0, len(f.Ops))}
 	stacks, runs := map[*Stack]*Stack{}, map[*Run]*Run{nil: nil}
 	for _, s := range f.Stacks {
 		t := *s
 		stacks[s] = &t
 		c.Stacks = append(c.Stacks, &t)
 	}
+	tasks := map[*Task]*Task{}
+	for _, t := range f.Tasks {
+		u := *t
+		tasks[t] = &u
+		c.Tasks = append(c.Tasks, &u)
+	}
+	for _, t := range f.Turns {
+		c.Turns = append(c.Turns, Turn{tasks[t.Task], t.Micro})
+	}
 	at := make(map[*Value]*Value, len(f.Args)+len(f.Ops))
 	copyValue := func(v *Value, def *Op) *Value {
-		w := &Value{ID: v.ID, Type: v.Type.Clone(), Def: def, Each: stacks[v.Each]}
+		w := &Value{ID: v.ID, Type: v.Type.Clone(), Def: def, Each: stacks[v.Each], Micro: v.Micro}
 		at[v] = w
 		return w
 	}
@@ -346,7 +367,7 @@ func (f *Func) Clone() *Func {
 		if _, known := runs[o.Run]; !known {
 			runs[o.Run] = &Run{Stack: stacks[o.Run.Stack], Down: o.Run.Down}
 		}
-		p.Run = runs[o.Run]
+		p.Run, p.Task = runs[o.Run], tasks[o.Task]
 		p.Args, p.Results = make([]*Value, 0, len(o.Args)), make([]*Value, 0, len(o.Results))
 		for _, a := range o.Args {
 			p.Args = append(p.Args, at[a])

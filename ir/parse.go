@@ -75,6 +75,7 @@ type parser struct {
 	calls []call
 	f     *Func // the open function, or nil
 	run   *Run  // the open run of it, or nil
+	task  *Task
 	// values of f; nil for one whose defining line is bad, so that its
 	// readers are not reported as well.
 	values  map[int]*Value

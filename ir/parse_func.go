@@ -36,6 +36,16 @@ func (p *parser) bodyLine(word string) {
 	case "stack":
 		p.at += len(word)
 		p.stackLine()
+	case "task":
+		p.at += len(word)
+		p.taskLine()
+	case "turns":
+		p.at += len(word)
+		p.turnsLine()
+	case "do":
+		p.order(1, "operations come before results")
+		p.at += len(word)
+		p.doLine()
 	case "for":
 		p.order(1, "operations come before results")
 		p.at += len(word)
@@ -54,12 +64,20 @@ func (p *parser) bodyLine(word string) {
 			p.endFor()
 			return
 		}
+		if !p.bad && strings.HasPrefix(p.line[p.at:], "do") {
+			p.endDo()
+			return
+		}
 		p.endLine()
 		if p.run != nil {
 			p.bad = false
 			p.fail(codeSyntax, "`for "+p.run.Stack.Name+"` is not closed", "a line `end for`")
 		}
-		p.f, p.values, p.run = nil, nil, nil
+		if p.task != nil {
+			p.bad = false
+			p.fail(codeSyntax, "`do "+p.task.Name+"` is not closed", "a line `end do`")
+		}
+		p.f, p.values, p.run, p.task = nil, nil, nil, nil
 	case "func":
 		p.fail(codeSyntax, "function @"+p.f.Name+" is not closed before the next", "a line `end`")
 		p.bad = false
@@ -98,7 +116,7 @@ func (p *parser) argLine() {
 func (p *parser) opLine(word string) {
 	start := p.at
 	o := &Op{}
-	o.Run = p.run
+	o.Run, o.Task = p.run, p.task
 	if word == "_" {
 		p.at++
 	} else if p.at < len(p.line) && p.line[p.at] != '%' {
@@ -139,19 +157,27 @@ func (p *parser) opLine(word string) {
 	p.f.Ops = append(p.f.Ops, o)
 }
 
-// callee takes fn=@name from the attributes; the function may be further down.
+// callee takes fn=@name and fn_first=@name from the attributes; the functions may be
+// further down.
 func (p *parser) callee(o *Op, at int, as Attrs) Attrs {
-	i := slices.IndexFunc(as, func(a Attr) bool { _, ok := a.Val.(Sym); return ok && a.Key == "fn" })
-	if i < 0 {
-		return as
-	}
-	p.calls = append(p.calls, call{o, string(as[i].Val.(Sym)), diag.Pos{File: p.file, Line: p.num, Col: at + 1}})
-	return slices.Delete(as, i, i+1)
+	pos := diag.Pos{File: p.file, Line: p.num, Col: at + 1}
+	return slices.DeleteFunc(as, func(a Attr) bool {
+		name, ok := a.Val.(Sym)
+		if !ok || a.Key != "fn" && a.Key != "fn_first" {
+			return false
+		}
+		c := call{&o.Callee, string(name), pos}
+		if a.Key != "fn" {
+			c.to = &o.First
+		}
+		p.calls = append(p.calls, c)
+		return true
+	})
 }
 
 // call is a call of a function by its name.
 type call struct {
-	o    *Op
+	to   **Func
 	name string
 	pos  diag.Pos
 }
@@ -168,8 +194,8 @@ func (p *parser) link() {
 		names = append(names, f.Name)
 	}
 	for _, c := range p.calls {
-		c.o.Callee = funcs[c.name]
-		if c.o.Callee == nil && len(p.errs) < maxErrors {
+		*c.to = funcs[c.name]
+		if *c.to == nil && len(p.errs) < maxErrors {
 			p.report(&diag.Error{Code: codeUndefined, Pos: c.pos, Msg: "unknown function @" + clip(c.name), Hint: diag.DidYouMean(c.name, names)})
 		}
 	}
@@ -193,7 +219,7 @@ func (p *parser) def() *Value {
 	v := &Value{ID: p.id()}
 	p.expect(':')
 	v.Type = p.typ()
-	if v.Each = p.each(); p.bad {
+	if v.Each, v.Micro = p.each(); p.bad {
 		return v
 	}
 	if _, ok := p.values[v.ID]; ok {
@@ -270,14 +296,19 @@ func (p *parser) endFor() {
 	p.run = nil
 }
 
-// each is what follows the type of a value that every instance of a stack has.
-func (p *parser) each() *Stack {
+// each is what follows the type of a value that every instance of a stack has, or
+// every microbatch.
+func (p *parser) each() (of *Stack, micro bool) {
 	p.space()
 	if p.bad || !strings.HasPrefix(p.line[p.at:], "each ") {
-		return nil
+		return nil, false
 	}
-	p.at += len("each")
-	return p.stack()
+	p.at += len("each ")
+	if strings.HasPrefix(p.line[p.at:], microbatch+" ") && p.f.Stack(microbatch) == nil {
+		p.at += len(microbatch)
+		return nil, true
+	}
+	return p.stack(), false
 }
 
 // use is a value that is defined above, and not on the line of o itself.

@@ -107,6 +107,7 @@ func (p *printer) function(f *Func) {
 		p.int(s.Count)
 		p.str("\n")
 	}
+	p.tasks(f)
 	for _, a := range f.Args {
 		p.str("  arg ")
 		p.def(a.Value)
@@ -116,12 +117,19 @@ func (p *printer) function(f *Func) {
 		p.str("\n")
 	}
 	var run *Run
+	var task *Task
 	for _, o := range f.Ops {
+		if o.Run != run || o.Task != task {
+			p.run(run, nil)
+			run = nil
+		}
+		p.task(task, o.Task)
 		p.run(run, o.Run)
-		run = o.Run
+		run, task = o.Run, o.Task
 		p.op(o)
 	}
 	p.run(run, nil)
+	p.task(task, nil)
 	for _, r := range f.Results {
 		p.str("  result ")
 		p.value(r.Value)
@@ -130,6 +138,44 @@ func (p *printer) function(f *Func) {
 		p.str("\n")
 	}
 	p.str("end\n")
+}
+
+// tasks writes the tasks of a function and their turns, so many in a line.
+func (p *printer) tasks(f *Func) {
+	const inLine = 16
+	for _, t := range f.Tasks {
+		p.str("  task " + t.Name)
+		if t.Once {
+			p.str(" once")
+		}
+		p.str("\n")
+	}
+	for i, t := range f.Turns {
+		if i%inLine == 0 {
+			p.str("  turns")
+		}
+		p.str(" " + t.Name)
+		if !t.Once {
+			p.str(":")
+			p.int(t.Micro)
+		}
+		if i%inLine == inLine-1 || i == len(f.Turns)-1 {
+			p.str("\n")
+		}
+	}
+}
+
+// task closes a task and opens another.
+func (p *printer) task(from, to *Task) {
+	if from == to {
+		return
+	}
+	if from != nil {
+		p.str("  end do\n")
+	}
+	if to != nil {
+		p.str("  do " + to.Name + "\n")
+	}
 }
 
 // run closes a run and opens another.
@@ -197,8 +243,13 @@ func (p *printer) def(v *Value) {
 	p.str(v.Type.String())
 	if v.Each != nil {
 		p.str(" each " + v.Each.Name)
+	} else if v.Micro {
+		p.str(" each " + microbatch)
 	}
 }
+
+// microbatch is in the place of a stack's name.
+const microbatch = "microbatch"
 
 func (p *printer) role(role, path string) {
 	if role != "" {

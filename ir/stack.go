@@ -68,7 +68,7 @@ func (v *Value) In() *Stack {
 	return v.Def.Run.Stack
 }
 
-// Times is how often o runs in a step: once for each instance.
+// Times is how often o runs in a row: once for each instance.
 func (o *Op) Times() int64 {
 	if o.Run == nil {
 		return 1
@@ -76,12 +76,21 @@ func (o *Op) Times() int64 {
 	return int64(o.Run.Stack.Count)
 }
 
-// Times is how many operations f has with those of runs for each instance.
+// Times is how many operations f has with those of runs for each instance, and those
+// of pipelines for each microbatch.
 func (f *Func) Times() (n int64) {
 	for _, o := range f.Ops {
-		n += o.Times()
+		n += f.TimesOf(o)
 	}
 	return n
+}
+
+// TimesOf is how often o runs in a step: for each instance and each microbatch.
+func (f *Func) TimesOf(o *Op) int64 {
+	if o.PerMicro() {
+		return o.Times() * int64(f.Micro)
+	}
+	return o.Times()
 }
 
 // Count is how many such values there are: one of each instance.

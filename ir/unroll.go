@@ -2,14 +2,18 @@ package ir
 
 import "slices"
 
-// Unrolled is f with every instance of its stacks written out: a function without
-// runs that computes the same, of which value numbers are in the order of the text.
+// Unrolled is f with every instance of its stacks and every microbatch written out: a
+// function without runs and tasks that computes the same, of which value numbers are
+// in the order of the text.
 func (f *Func) Unrolled() *Func {
-	u := &unroller{to: &Func{Name: f.Name, Class: f.Class, Of: f.Of, Stage: f.Stage, Attrs: f.Attrs}, at: map[instance]*Value{}, number: map[*Value]int64{}}
-	each(f.Args, func(a *Arg) *Stack { return a.Value.Each }, func(a *Arg, k int) {
+	u := &unroller{micros: max(1, f.Micro), to: &Func{Name: f.Name, Class: f.Class, Of: f.Of, Stage: f.Stage, Attrs: f.Attrs},
+		at: map[instance]*Value{}, turn: map[instance]*Value{}, number: map[*Value]int64{}}
+	each(u, f.Args, func(a *Arg) many { return manyOf(a.Value) }, func(a *Arg, k int) {
 		b := *a
-		b.Value = u.define(a.Value, k, nil)
-		b.Path, b.Attrs = openPath(a.Value.Each, a.Path, k), instanceAttrs(a.Attrs, a.Value.Each, k)
+		b.Value = u.defineAt(u.instance(a.Value, k), nil)
+		if b.Value.Type = a.Value.Type.Clone(); a.Value.Each != nil || a.Value.Micro {
+			b.Path, b.Attrs = OfInstance(a.Path, k), u.attrs(a.Attrs, a.Value.Each, k)
+		}
 		if at, ok := a.At.Get(); ok {
 			b.At, b.Spread = OffsetOf(at+a.Spread.Of(k)), Spread{}
 		}
@@ -20,20 +24,12 @@ func (f *Func) Unrolled() *Func {
 		}
 		u.to.Args = append(u.to.Args, &b)
 	})
-	for i := 0; i < len(f.Ops); {
-		j := i + 1
-		for f.Ops[i].Run != nil && j < len(f.Ops) && f.Ops[j].Run == f.Ops[i].Run {
-			j++
+	u.body(f)
+	u.micro = 0
+	each(u, f.Results, func(r Result) many { return manyOf(r.Value) }, func(r Result, k int) {
+		if r.Value.In() != nil {
+			r.Path = OfInstance(r.Path, k)
 		}
-		if run := f.Ops[i].Run; run != nil {
-			u.run(run, f.Ops[i:j])
-		} else {
-			u.once(f.Ops[i])
-		}
-		i = j
-	}
-	each(f.Results, func(r Result) *Stack { return r.Value.In() }, func(r Result, k int) {
-		r.Path = openPath(r.Value.In(), r.Path, k)
 		r.Value = u.use(r.Value, k)
 		u.to.Results = append(u.to.Results, r)
 	})
@@ -42,28 +38,118 @@ func (f *Func) Unrolled() *Func {
 	return u.to
 }
 
-// instance is a value of instance k; of what is there once, k is 0.
+// instance is a value of instance k for a microbatch; of what is there once, these are 0.
 type instance struct {
-	of *Value
-	k  int
+	of       *Value
+	k, micro int
 }
 
 type unroller struct {
 	to     *Func
+	micros int
+	micro  int // that is written
 	at     map[instance]*Value
-	number map[*Value]int64 // of arguments of role index
+	turn   map[instance]*Value // by what `enter_turn` gives, and of sums so far
+	number map[*Value]int64    // of arguments of role index
+}
+
+// many is what there are many of: instances of a stack, or microbatches.
+type many struct {
+	stack *Stack
+	micro bool
+}
+
+func manyOf(v *Value) many { return many{v.In(), v.Micro} }
+
+// count is how many there are; 0 of what is there once.
+func (u *unroller) count(m many) int {
+	switch {
+	case m.stack != nil:
+		return m.stack.Count
+	case m.micro:
+		return u.micros
+	}
+	return 0
+}
+
+// instance is number k of the instances of an argument or a result.
+func (u *unroller) instance(v *Value, k int) instance {
+	if v.Micro {
+		return instance{v, 0, k}
+	}
+	return instance{v, k, 0}
+}
+
+// body writes the operations: task by task in the order of the turns, or else what runs
+// for each microbatch and stands in a row for all of them.
+func (u *unroller) body(f *Func) {
+	if len(f.Turns) == 0 {
+		for i := 0; i < len(f.Ops); {
+			j := i + 1
+			for j < len(f.Ops) && f.Ops[j].Micro == f.Ops[i].Micro {
+				j++
+			}
+			n := 1
+			if f.Ops[i].Micro {
+				n = u.micros
+			}
+			for u.micro = range n {
+				u.ops(f.Ops[i:j])
+			}
+			i = j
+		}
+		return
+	}
+	tasks := map[*Task][]*Op{}
+	for i := 0; i < len(f.Ops); {
+		j := i + 1
+		for j < len(f.Ops) && f.Ops[j].Task == f.Ops[i].Task {
+			j++
+		}
+		tasks[f.Ops[i].Task] = f.Ops[i:j]
+		i = j
+	}
+	for _, t := range f.Turns {
+		u.micro = t.Micro
+		u.ops(tasks[t.Task])
+	}
+}
+
+// ops writes operations that stand in a row, for the present microbatch.
+func (u *unroller) ops(ops []*Op) {
+	for i := 0; i < len(ops); {
+		j := i + 1
+		for ops[i].Run != nil && j < len(ops) && ops[j].Run == ops[i].Run {
+			j++
+		}
+		if run := ops[i].Run; run != nil {
+			u.run(run, ops[i:j])
+		} else if ops[i].PerMicro() {
+			u.copy(ops[i], nil, 0)
+		} else {
+			u.once(ops[i])
+		}
+		i = j
+	}
 }
 
 // indices gives operations that stand outside of kernels the number of their
-// instance as a part of their site, and drops the arguments that nobody reads then.
+// instance as a part of their site and of where their window is, and drops the
+// arguments that nobody reads then.
 func (u *unroller) indices() {
 	if len(u.number) == 0 {
 		return
 	}
 	read := map[*Value]bool{}
 	for _, o := range u.to.Ops {
+		if o.Attrs.Has(AttrMoves) {
+			last := len(o.Args) - 1
+			if n, ok := u.number[o.Args[last]]; ok {
+				o.Args, o.Attrs = o.Args[:last], moved(o, n)
+			}
+		}
 		last := len(o.Args) - 1
-		if each := o.Attrs.Int(AttrEach, 0); each != 0 {
+		if each := o.Attrs.Int(AttrEach, 0); each != 0 && last >= 0 {
 			if n, ok := u.number[o.Args[last]]; ok {
 				o.Args = o.Args[:last]
 				o.Attrs = o.Attrs.With(AttrEach, nil).With(AttrSite, Int(o.Attrs.Int(AttrSite, 0)+each*n))
@@ -76,21 +162,31 @@ func (u *unroller) indices() {
 	u.to.Args = slices.DeleteFunc(u.to.Args, func(a *Arg) bool { return a.Role == RoleIndex && !read[a.Value] })
 }
 
-// each calls do for the items of a list in turn: where several in a row are of one
-// stack, for all of its first instance, then for all of its second one.
-func each[T any](list []T, in func(T) *Stack, do func(x T, k int)) {
+// moved are the attributes of a window that is n further on.
+func moved(o *Op, n int64) Attrs {
+	first := slices.Clone(o.Attrs.Ints(AttrFirst))
+	if i := o.Results[0].Type.Index(o.Attrs.Text(AttrMoves)); i >= 0 && i < len(first) {
+		first[i] += n
+	}
+	return o.Attrs.With(AttrMoves, nil).With(AttrFirst, Ints(first))
+}
+
+// each calls do for the items of a list in turn: where several in a row are of the same
+// many, for all of its first instance, then for all of its second one. What is there once
+// has number 0.
+func each[T any](u *unroller, list []T, of func(T) many, do func(x T, k int)) {
 	for i := 0; i < len(list); {
-		s := in(list[i])
-		if s == nil {
+		m := of(list[i])
+		if m == (many{}) {
 			do(list[i], 0)
 			i++
 			continue
 		}
 		j := i
-		for j < len(list) && in(list[j]) == s {
+		for j < len(list) && of(list[j]) == m {
 			j++
 		}
-		for k := range s.Count {
+		for k := range u.count(m) {
 			for _, x := range list[i:j] {
 				do(x, k)
 			}
@@ -99,19 +195,28 @@ func each[T any](list []T, in func(T) *Stack, do func(x T, k int)) {
 	}
 }
 
-func (u *unroller) define(v *Value, k int, by *Op) *Value {
-	w := &Value{Type: v.Type.Clone(), Def: by}
-	u.at[instance{v, k}] = w
+func (u *unroller) defineAt(at instance, by *Op) *Value {
+	w := &Value{Type: at.of.Type.Clone(), Def: by}
+	u.at[at] = w
 	return w
 }
 
-// use is what v is for instance k.
-func (u *unroller) use(v *Value, k int) *Value {
+// of is v of instance k, for the present microbatch.
+func (u *unroller) of(v *Value, k int) instance {
+	x := instance{v, k, u.micro}
 	if v.In() == nil {
-		k = 0
+		x.k = 0
 	}
-	return u.at[instance{v, k}]
+	if !v.PerMicro() {
+		x.micro = 0
+	}
+	return x
 }
+
+func (u *unroller) define(v *Value, k int, by *Op) *Value { return u.defineAt(u.of(v, k), by) }
+
+// use is what v is for instance k.
+func (u *unroller) use(v *Value, k int) *Value { return u.at[u.of(v, k)] }
 
 // once writes an operation outside of runs: the operands and results of all
 // instances, of what they have each.
@@ -119,8 +224,9 @@ func (u *unroller) once(o *Op) {
 	p := new(Op)
 	*p = *o
 	p.Scope, p.Args, p.Results = OfInstance(o.Scope, 0), nil, nil // of an operation of a run, behind it
-	each(o.Args, (*Value).In, func(v *Value, k int) { p.Args = append(p.Args, u.use(v, k)) })
-	each(o.Results, (*Value).In, func(v *Value, k int) { p.Results = append(p.Results, u.define(v, k, p)) })
+	p.Task = nil
+	each(u, o.Args, manyOf, func(v *Value, k int) { p.Args = append(p.Args, u.use(v, k)) })
+	each(u, o.Results, manyOf, func(v *Value, k int) { p.Results = append(p.Results, u.define(v, k, p)) })
 	u.to.Ops = append(u.to.Ops, p)
 }
 
@@ -143,13 +249,13 @@ func (u *unroller) run(run *Run, ops []*Op) {
 			switch o.Name {
 			case Enter:
 				if x := o.Result(); n == 0 {
-					u.at[instance{x, k}] = u.use(o.Args[0], k)
+					u.at[u.of(x, k)] = u.use(o.Args[0], k)
 				} else {
-					u.at[instance{x, k}] = carried[x]
+					u.at[u.of(x, k)] = carried[x]
 				}
 			case Leave:
 				left[o.Args[0]] = u.use(o.Args[1], k)
-				u.at[instance{o.Result(), 0}] = left[o.Args[0]]
+				u.at[u.of(o.Result(), 0)] = left[o.Args[0]]
 			default:
 				u.copy(o, run.Stack, k)
 			}
@@ -158,15 +264,52 @@ func (u *unroller) run(run *Run, ops []*Op) {
 	}
 }
 
-// copy writes o for one instance.
+// copy writes o for one instance and the present microbatch.
 func (u *unroller) copy(o *Op, s *Stack, k int) {
+	by := o.Accumulates()
+	switch o.Name {
+	case EnterTurn:
+		x := u.of(o.Result(), k)
+		before := x
+		before.micro = 0
+		u.at[x] = u.turn[before] // nil in the first turn
+		return
+	case LeaveTurn:
+		left := u.use(o.Args[1], k)
+		x := u.of(o.Args[0], k)
+		x.micro = 0
+		u.turn[x], u.at[u.of(o.Result(), k)] = left, left
+		return
+	case Accumulate, AccumulateMax:
+		x := u.of(o.Result(), k)
+		if u.turn[x] == nil {
+			u.turn[x] = u.use(o.Args[0], k)
+			u.at[x] = u.turn[x]
+			return
+		}
+	}
 	p := new(Op)
 	*p = *o
 	p.At, p.Spread = o.placesOf(k), nil
-	p.Run, p.Ahead, p.Scope, p.Attrs = nil, 0, openPath(s, o.Scope, k), instanceAttrs(o.Attrs, s, k)
+	p.Run, p.Ahead, p.Task, p.Micro = nil, 0, nil, false
+	p.Scope, p.Attrs = openPath(s, o.Scope, k), u.attrs(o.Attrs, s, k)
 	p.Args, p.Results = make([]*Value, len(o.Args)), make([]*Value, len(o.Results))
 	for i, v := range o.Args {
 		p.Args[i] = u.use(v, k)
+	}
+	if slices.Contains(p.Args, nil) && by == "" {
+		p.Args = slices.DeleteFunc(p.Args, func(v *Value) bool { return v == nil })
+		if o.Callee == nil { // what is added to nothing
+			u.at[u.of(o.Results[0], k)] = p.Args[0]
+			return
+		}
+		p.Callee = o.First
+	}
+	p.First = nil
+	if by != "" {
+		x := u.of(o.Result(), k)
+		p.Name, p.Args = by, append([]*Value{u.turn[x]}, p.Args...)
+		defer func() { u.turn[x] = p.Results[0] }()
 	}
 	for i, v := range o.Results {
 		p.Results[i] = u.define(v, k, p)
@@ -193,19 +336,27 @@ func openPath(s *Stack, path string, k int) string {
 	return OfInstance(path, k)
 }
 
-// AttrEach is by how much the site of an operation of a run grows from one instance
-// to the next.
+// Attributes of what differs from instance to instance, or from microbatch to
+// microbatch: AttrEach is by how much the site of random numbers grows from one
+// instance to the next, or the tag of a message from one microbatch to the next;
+// AttrMoves the axis on which AttrFirst, where a window begins, does by 1.
 const (
-	AttrSite = "site"
-	AttrEach = "each"
+	AttrSite  = "site"
+	AttrEach  = "each"
+	AttrFirst = "first"
+	AttrMoves = "moves"
+	AttrTag   = "tag"
 )
 
-func instanceAttrs(as Attrs, s *Stack, k int) Attrs {
-	if s == nil {
-		return as
+// attrs are those of instance k and the present microbatch.
+func (u *unroller) attrs(as Attrs, s *Stack, k int) Attrs {
+	if s != nil {
+		if of := as.Text(AttrCopyOf); of != "" {
+			as = as.With(AttrCopyOf, Str(OfInstance(of, k)))
+		}
 	}
-	if of := as.Text(AttrCopyOf); of != "" {
-		as = as.With(AttrCopyOf, Str(OfInstance(of, k)))
+	if each := as.Int(AttrEach, 0); each != 0 && as.Has(AttrTag) {
+		as = as.With(AttrEach, nil).With(AttrTag, Int(as.Int(AttrTag, 0)+each*int64(u.micro)))
 	}
 	return as
 }
@@ -226,15 +377,18 @@ func (f *Func) Renumber() {
 
 // Unrolled is m with all functions unrolled; m itself where nothing is repeated.
 func (m *Module) Unrolled() *Module {
-	if !slices.ContainsFunc(m.Funcs, func(f *Func) bool { return len(f.Stacks) > 0 }) {
+	if !slices.ContainsFunc(m.Funcs, func(f *Func) bool { return f.repeats() }) {
 		return m
 	}
 	u := *m
 	u.Funcs = slices.Clone(m.Funcs)
 	for i, f := range u.Funcs {
-		if len(f.Stacks) > 0 {
+		if f.repeats() {
 			u.Funcs[i] = f.Unrolled()
 		}
 	}
 	return &u
 }
+
+// repeats reports whether something of f runs more than once.
+func (f *Func) repeats() bool { return len(f.Stacks) > 0 || f.Micro > 0 }

@@ -5,6 +5,8 @@ package op
 // row (see [Traits] and [Class]).
 const (
 	Abs           = "abs"
+	Accumulate    = "accumulate"
+	AccumulateMax = "accumulate_max"
 	Add           = "add"
 	AllGather     = "all_gather"
 	AllReduce     = "all_reduce"
@@ -22,6 +24,7 @@ const (
 	Done          = "done"
 	Dot           = "dot"
 	Enter         = "enter"
+	EnterTurn     = "enter_turn"
 	Eq            = "eq"
 	Erf           = "erf"
 	Exp           = "exp"
@@ -35,6 +38,7 @@ const (
 	Index         = "index"
 	Le            = "le"
 	Leave         = "leave"
+	LeaveTurn     = "leave_turn"
 	Log           = "log"
 	Lt            = "lt"
 	Max           = "max"

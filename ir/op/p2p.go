@@ -20,12 +20,13 @@ const InFlight = 4
 func init() {
 	over := AttrSpec{"over", ir.Names(nil), true}
 	peer := AttrSpec{"peer", ir.Int(0), true} // the other device's coordinate
-	tag := AttrSpec{"tag", ir.Int(0), true}
+	tag := AttrSpec{ir.AttrTag, ir.Int(0), true}
+	each := AttrSpec{ir.AttrEach, ir.Int(0), false} // by how much the tag grows from one microbatch to the next
 	why := AttrSpec{"why", ir.Str(""), false}
 	Register(&Def{
 		Name: "send", Doc: "Sends the operand to the device with coordinate `peer` on mesh axis `over`.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1, Traits: Sends,
-		Attrs: []AttrSpec{over, peer, tag, why},
+		Attrs: []AttrSpec{over, peer, tag, each, why},
 		Infer: func(_ []ir.Type, attrs ir.Attrs) ([]ir.Type, error) { return nil, peerAxis(attrs) },
 		Shard: replicated, State: asNoted, Flops: noFlops,
 		Eval: func(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
@@ -39,7 +40,7 @@ func init() {
 	Register(&Def{
 		Name: "recv", Doc: "The tensor that the device with coordinate `peer` on mesh axis `over` sends; `mesh` pairs axes with their sharding.",
 		Class: Collective, Traits: Receives,
-		Attrs: []AttrSpec{over, peer, tag, why, {"dtype", ir.Name(""), true}, {"axes", ir.Sizes(nil), true}, {"mesh", ir.Pairs(nil), false}},
+		Attrs: append([]AttrSpec{over, peer, tag, each, why}, typeAttrs...),
 		Infer: inferRecv,
 		Shard: replicated, State: asNoted, Flops: noFlops,
 		Eval: func(c *Context, o *ir.Op, _ []*tensor.Tensor) ([]*tensor.Tensor, error) {
@@ -76,6 +77,13 @@ func inferRecv(_ []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 	if err := peerAxis(attrs); err != nil {
 		return nil, err
 	}
+	return typeOf(attrs)
+}
+
+// typeAttrs are a type as attributes: of what no operand tells the type of.
+var typeAttrs = []AttrSpec{{"dtype", ir.Name(""), true}, {"axes", ir.Sizes(nil), true}, {"mesh", ir.Pairs(nil), false}}
+
+func typeOf(attrs ir.Attrs) ([]ir.Type, error) {
 	d, err := dtypeAttr(attrs, "dtype", ir.F32)
 	if err != nil {
 		return nil, err
@@ -94,8 +102,8 @@ func inferRecv(_ []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 	return one(t)
 }
 
-// RecvAttrs are the attributes of the recv of a value of type t.
-func RecvAttrs(t ir.Type, over string, peer, tag int) ir.Attrs {
+// TypeAttrs are the attributes that say type t.
+func TypeAttrs(t ir.Type) ir.Attrs {
 	axes := ir.Sizes{}
 	var mesh ir.Pairs
 	for _, a := range t.Axes {
@@ -104,9 +112,14 @@ func RecvAttrs(t ir.Type, over string, peer, tag int) ir.Attrs {
 			mesh = append(mesh, ir.Pair{From: a.Name, To: m})
 		}
 	}
-	attrs := ir.A("over", ir.Names{over}, "peer", ir.Int(peer), "tag", ir.Int(tag), "dtype", ir.Name(t.DType.String()), "axes", axes)
+	attrs := ir.A("dtype", ir.Name(t.DType.String()), "axes", axes)
 	if len(mesh) > 0 {
 		attrs = attrs.With("mesh", mesh)
 	}
 	return attrs
+}
+
+// RecvAttrs are the attributes of the recv of a value of type t.
+func RecvAttrs(t ir.Type, over string, peer, tag int) ir.Attrs {
+	return TypeAttrs(t).With("over", ir.Names{over}).With("peer", ir.Int(peer)).With(ir.AttrTag, ir.Int(tag))
 }

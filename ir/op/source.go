@@ -14,7 +14,7 @@ import (
 // firstAttr and wholeAttr say that a source is a window of a larger one: where it
 // begins on each axis of the result, and the whole's sizes.
 var (
-	firstAttr = AttrSpec{"first", ir.Ints(nil), false}
+	firstAttr = AttrSpec{ir.AttrFirst, ir.Ints(nil), false}
 	wholeAttr = AttrSpec{"whole", ir.Ints(nil), false}
 )
 
@@ -22,7 +22,7 @@ var (
 // positions from start on of the named axis, of which the whole has size.
 func Window(attrs ir.Attrs, t ir.Type, axis string, size, start int) ir.Attrs {
 	at, all := make(ir.Ints, t.Rank()), make(ir.Ints, t.Rank())
-	copy(at, attrs.Ints("first"))
+	copy(at, attrs.Ints(ir.AttrFirst))
 	for i, a := range t.Axes {
 		all[i] = int64(a.Size)
 		if w := attrs.Ints("whole"); len(w) > i {
@@ -33,12 +33,12 @@ func Window(attrs ir.Attrs, t ir.Type, axis string, size, start int) ir.Attrs {
 			all[i] = int64(size)
 		}
 	}
-	return attrs.With("first", at).With("whole", all)
+	return attrs.With(ir.AttrFirst, at).With("whole", all)
 }
 
 // FirstOf is where the window that o is begins on axis i; 0 for a whole.
 func FirstOf(o *ir.Op, i int) int {
-	if at := o.Attrs.Ints("first"); i < len(at) {
+	if at := o.Attrs.Ints(ir.AttrFirst); i < len(at) {
 		return int(at[i])
 	}
 	return 0
@@ -124,9 +124,9 @@ func init() {
 		Sample: func(*rand.Rand) Example { return Example{Attrs: ir.A("over", ir.Names{"d"})} },
 	})
 	Register(&Def{
-		Name: "random", Word: "random_normal", Doc: "Numbers of distribution `dist` from operands seed and step, keyed by `site`, to which `each` times the third operand is added, and the global position of each element; `mesh` pairs axes with their sharding where sizes are local.",
-		Class: Source, MinArgs: 2, MaxArgs: 3,
-		Attrs: []AttrSpec{{"axes", ir.Sizes(nil), true}, {"dist", ir.Name(""), true}, {ir.AttrSite, ir.Int(0), true}, {ir.AttrEach, ir.Int(0), false}, {"mesh", ir.Pairs(nil), false}, firstAttr, wholeAttr},
+		Name: "random", Word: "random_normal", Doc: "Numbers of distribution `dist` from operands seed and step, keyed by `site`, to which `each` times the third operand is added, and the global position of each element, where the last operand is added on axis `moves`; `mesh` pairs axes with their sharding where sizes are local.",
+		Class: Source, MinArgs: 2, MaxArgs: 4,
+		Attrs: []AttrSpec{{"axes", ir.Sizes(nil), true}, {"dist", ir.Name(""), true}, {ir.AttrSite, ir.Int(0), true}, {ir.AttrEach, ir.Int(0), false}, {"mesh", ir.Pairs(nil), false}, firstAttr, wholeAttr, {ir.AttrMoves, ir.Name(""), false}},
 		Infer: inferRandom, Shard: elemRule, Eval: evalRandom,
 		Flops: flopsPer(100), Sample: sampleRandom, Localize: localRandom,
 	})
@@ -152,6 +152,18 @@ func inferRandom(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 		}
 		t.Axes[i].Mesh = append(t.Axes[i].Mesh, p.To)
 	}
+	want := 2
+	if attrs.Has(ir.AttrEach) {
+		want++
+	}
+	if moves := attrs.Text(ir.AttrMoves); moves != "" {
+		if want++; !t.Has(moves) {
+			return nil, unknownAxis(moves, t)
+		}
+	}
+	if len(args) != want {
+		return nil, &ShapeError{Msg: fmt.Sprintf("`random` has %d operands", len(args)), Want: fmt.Sprintf("%d, as its attributes say", want)}
+	}
 	return one(t)
 }
 
@@ -165,7 +177,7 @@ func evalRandom(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, 
 	}
 	seed, count := int32(args[0].Data[0]), int32(args[1].Data[0])
 	site := uint64(o.Attrs.Int(ir.AttrSite, 0))
-	if len(args) > 2 {
+	if o.Attrs.Has(ir.AttrEach) {
 		site += uint64(o.Attrs.Int(ir.AttrEach, 0) * int64(args[2].Data[0]))
 	}
 	// Strides in the global tensor, and where this device's part begins.
@@ -173,6 +185,9 @@ func evalRandom(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, 
 	for i := len(t.Axes) - 1; i >= 0; i-- {
 		global[i] = n
 		first += n * (c.Offset(t.Axes[i]) + FirstOf(o, i))
+		if t.Axes[i].Name == o.Attrs.Text(ir.AttrMoves) {
+			first += n * int(args[len(args)-1].Data[0])
+		}
 		n *= WholeOf(o, i, c.Parts(t.Axes[i]))
 	}
 	out := tensor.New(t)

@@ -22,6 +22,7 @@ func (c *checker) stacks(f *ir.Func) {
 		}
 		known[s] = true
 	}
+	c.tasks(f)
 	r := &runs{checker: c, f: f, known: known, closed: map[*ir.Run]bool{}}
 	for _, o := range f.Ops {
 		r.visit(o)
@@ -138,7 +139,7 @@ func (r *runs) path(where string, v *ir.Value, path string) {
 	if !r.known[in] {
 		r.add(codeStructure, diag.Pos{}, where, "its stack is not of the function", "", "")
 	}
-	if open := path != ir.OfInstance(path, 0); open != (in != nil) {
-		r.add(codeRole, diag.Pos{}, where, fmt.Sprintf("path %q", path), "`{i}` in it where, and only where, every instance of a stack has one", "")
+	if open := path != ir.OfInstance(path, 0); open != (in != nil || v.Micro) {
+		r.add(codeRole, diag.Pos{}, where, fmt.Sprintf("path %q", path), "`{i}` in it where, and only where, every instance of a stack or every microbatch has one", "")
 	}
 }

@@ -69,7 +69,7 @@ func (p *program) emit(shared *kernels) []*ir.Op {
 			last = g.root
 		}
 		call := &ir.Op{Name: op.Call, Args: b.ins, Callee: k, Scope: last.Scope, Pos: last.Pos}
-		call.Run = p.time.runs[g.run]
+		call.Run, call.Task = p.time.runs[g.run], g.ops[0].Task
 		if g.stack == nil {
 			call.Run = nil
 		}

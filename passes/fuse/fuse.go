@@ -36,6 +36,10 @@ func Run(c *pass.Context, m *ir.Module) error {
 		calls := p.emit(shared)
 		f.Ops = calls
 		f.JoinRuns()
+		joinTasks(f)
+		if err := firstTurns(f, shared); err != nil {
+			return err
+		}
 		c.Remarkf(nil, "@%s: %d operations in %d kernel calls", f.Name, before, len(calls))
 	}
 	m.Level = ir.Fused
@@ -93,7 +97,7 @@ type group struct {
 	cheap   bool
 	ins     int
 	outs    int
-	// segment is the stretch between messages that the group is in. Messages
+	// segment is the stretch between messages that the group is in, of one task. Messages
 	// keep their order, on which other stages rely, so no kernel may need what
 	// comes after one and be needed before it.
 	segment int
@@ -118,14 +122,16 @@ func newProgram(f *ir.Func) *program {
 		p.result[r.Value] = true
 	}
 	segment := 0
+	var task *ir.Task
 	for i, o := range f.Ops {
 		p.index[o] = i
-		if op.Has(o, op.Message) {
+		if op.Has(o, op.Message) || o.Task != task {
 			segment++
 		}
+		task = o.Task
 		p.segment[o] = segment
 		p.late[o] = o.Remat
-		o.Slot = ir.Slot{Run: o.Run}
+		o.Slot = ir.Slot{Run: o.Run, Task: o.Task}
 		for _, a := range o.Args {
 			p.users[a] = append(p.users[a], o)
 			p.late[o] = p.late[o] || a.Def != nil && p.late[a.Def]

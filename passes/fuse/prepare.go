@@ -32,15 +32,17 @@ func materializeViews(f *ir.Func) []*ir.Op {
 	head := 0
 	b := op.Builder{F: f, Sink: &made}
 	type copy struct { // in the instances of a stack, or outside
-		of *ir.Value
-		in *ir.Stack
+		of   *ir.Value
+		in   *ir.Stack
+		task *ir.Task
 	}
 	copied := map[copy]*ir.Value{}
 	dense := func(o *ir.Op, v *ir.Value) *ir.Value {
-		k := copy{v, v.In()}
+		k := copy{v, v.In(), o.Task}
 		if copied[k] == nil {
-			if b.Scope, b.Pos, b.Slot.Run = o.Scope, o.Pos, o.Run; k.in == nil {
-				b.Slot.Run = nil
+			b.Scope, b.Pos, b.Slot = o.Scope, o.Pos, ir.Slot{Task: o.Task}
+			if k.in != nil {
+				b.Slot.Run = o.Run
 			}
 			copied[k] = b.EmitStated(op.Cast, ir.A("to", ir.Name(v.Type.DType.String())), v)
 			if k.in == nil && run != nil { // once, before the instances that read it
@@ -112,7 +114,7 @@ func splitReductions(f *ir.Func) {
 	replaced := map[*ir.Value]*ir.Value{}
 	for _, o := range f.Ops {
 		if op.Of(o).Class == op.Reduction && len(o.Attrs.Names("over")) == 0 {
-			b.Scope, b.Pos, b.Slot = o.Scope, o.Pos, ir.Slot{Run: o.Run}
+			b.Scope, b.Pos, b.Slot = o.Scope, o.Pos, ir.Slot{Run: o.Run, Task: o.Task}
 			replaced[o.Result()] = b.EmitStated(op.Cast, ir.A("to", ir.Name(o.Args[0].Type.DType.String())), o.Args[0])
 			continue
 		}
@@ -121,7 +123,7 @@ func splitReductions(f *ir.Func) {
 			out = append(out, o)
 			continue
 		}
-		b.Scope, b.Pos, b.Slot = o.Scope, o.Pos, ir.Slot{Run: o.Run}
+		b.Scope, b.Pos, b.Slot = o.Scope, o.Pos, ir.Slot{Run: o.Run, Task: o.Task}
 		inner := b.EmitStated(o.Name, o.Attrs.With("over", ir.Names(rest)), o.Args[0])
 		replaced[o.Result()] = b.EmitStated(o.Name, o.Attrs.With("over", ir.Names{first}), inner)
 	}

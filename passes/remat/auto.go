@@ -70,12 +70,11 @@ func forcedBy(rules []rule, redo map[*ir.Op]bool) func(*ir.Op) decision {
 	}
 }
 
-// deviceOf collects the regions of device d: of the first microbatch, which
-// stands for all.
+// deviceOf collects the regions of device d.
 func deviceOf(b *builder, d int, flight map[int]inFlight, fronts map[string]front) *device {
 	dev := &device{flight: map[int]inFlight{}}
 	for _, r := range b.regions {
-		if b.device(r.stage) != d || r.mb != 0 {
+		if b.device(r.stage) != d {
 			continue
 		}
 		r.keepSmall()
@@ -109,40 +108,15 @@ func budgetOf(m *ir.Module, x rule, l *local, device func(int) int, d int) (int6
 		pass.Bytes(memory), pass.Bytes(rest), pass.Bytes(work))
 }
 
-// mark notes what a plan rematerializes, for every microbatch.
+// mark notes what a plan rematerializes.
 func (b *builder) mark(d *device, p plan, redo map[*ir.Op]bool) {
 	for i, r := range d.regions {
-		chosen := map[*ir.Op]bool{}
 		for c := d.fronts[i].options[p.picks[i]].last; c != nil; c = c.prev {
-			chosen[r.nodes[c.node].o] = c.what == again
-		}
-		for _, s := range b.regions {
-			if s.key != r.key || s.stage != r.stage {
-				continue
-			}
-			// Microbatches are clones, but for what adds them up.
-			k := 0
-			for _, n := range r.nodes {
-				if n.o == nil {
-					continue
-				}
-				for j := k; j < len(s.nodes); j++ {
-					if same(n.o, s.nodes[j].o) {
-						k = j + 1
-						if chosen[n.o] {
-							redo[s.nodes[j].o] = true
-						}
-						break
-					}
-				}
+			if o := r.nodes[c.node].o; o != nil && c.what == again {
+				redo[o] = true
 			}
 		}
 	}
-}
-
-// same reports whether two operations are of the same place in the model.
-func same(a, b *ir.Op) bool {
-	return b != nil && a.Name == b.Name && a.Scope == b.Scope && a.Pos == b.Pos && a.Results[0].Type.Equal(b.Results[0].Type)
 }
 
 // markViews rematerializes the views of what is rematerialized.

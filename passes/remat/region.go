@@ -9,14 +9,14 @@ import (
 )
 
 // region is a part of the forward phase that is rematerialized on its own: a block,
-// or what stands between blocks, of one microbatch on one stage. Values that
+// or what stands between blocks, on one stage. Values that
 // leave a region are never rematerialized by it, so regions are independent
 // but for the memory that they share.
 type region struct {
-	key       string // path of the block, or of the part outside of blocks
-	stage, mb int
-	at        int // place in the forward phase
-	nodes     []node
+	key   string // path of the block, or of the part outside of blocks
+	stage int
+	at    int // place in the forward phase
+	nodes []node
 	// fixed is what is kept for the region whatever is chosen.
 	fixed  int64
 	inputs map[*ir.Value]int // values of other regions that are nodes here
@@ -144,7 +144,7 @@ func (b *builder) isFree(o *ir.Op) bool {
 }
 
 func (b *builder) name(key string, o *ir.Op) string {
-	return fmt.Sprintf("%s %d %d", key, o.Stage.Or(0), o.Micro.Or(0))
+	return fmt.Sprintf("%s %d", key, o.Stage.Or(0))
 }
 
 // regionOf is the region of a forward operation. What belongs to the model
@@ -168,7 +168,7 @@ func (b *builder) regionOf(o *ir.Op) *region {
 	r := b.byKey[name]
 	if r == nil {
 		r = &region{key: key, at: len(b.regions), inputs: map[*ir.Value]int{},
-			stage: o.Stage.Or(0), mb: o.Micro.Or(0)}
+			stage: o.Stage.Or(0)}
 		b.byKey[name] = r
 		b.regions = append(b.regions, r)
 	}

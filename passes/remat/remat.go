@@ -64,7 +64,7 @@ func named(h *phases, rules []rule) map[*ir.Op]bool {
 	for _, o := range h.f.Ops {
 		for _, x := range rules {
 			path, ok := x.inside(o.Scope)
-			if h.tagged && o.Micro == 0 {
+			if h.tagged && !o.Micro {
 				continue // once for all microbatches
 			}
 			if ok && h.forward[o] && op.Of(o).Class != op.Boundary {

@@ -152,8 +152,7 @@ func (l *local) backward(device func(stage int) int, d int) (most int64) {
 	h := phasesOf(f)
 	last, stored := map[*ir.Value]int{}, map[*ir.Value]bool{}
 	mine := func(o *ir.Op) bool {
-		return !h.forward[o] && (!h.tagged || o.Phase == ir.Backward &&
-			o.Micro.Or(0) == 0 && device(o.Stage.Or(0)) == d)
+		return !h.forward[o] && (!h.tagged || o.Phase == ir.Backward && device(o.Stage.Or(0)) == d)
 	}
 	root := func(v *ir.Value) *ir.Value {
 		for v.Def != nil && op.CanView(v.Def) {

@@ -114,22 +114,62 @@ func (g *group) shape(m *ir.Module) {
 	}
 }
 
+// message is what a program sends or receives, for a microbatch.
+type message struct {
+	*ir.Op
+	micro int
+}
+
+// messages are those of a program in the order in which it comes to them.
+func messages(f *ir.Func) (out []message) {
+	of := map[*ir.Task][]*ir.Op{}
+	for _, o := range f.Ops {
+		if isMessage(o) {
+			of[o.Task] = append(of[o.Task], o)
+		}
+	}
+	turns := f.Turns
+	if len(turns) == 0 {
+		turns = []ir.Turn{{}}
+	}
+	for _, t := range turns {
+		for _, o := range of[t.Task] {
+			out = append(out, message{o, t.Micro})
+		}
+	}
+	return out
+}
+
+func (x message) tag() int {
+	return int(x.Attrs.Int(ir.AttrTag, 0)) + x.micro*int(x.Attrs.Int(ir.AttrEach, 0))
+}
+
 // run lets the programs go on until all are at their end, or says why they cannot
 // be.
 func (g *group) run() {
+	all := make([][]message, len(g.progs))
+	types := map[*ir.Op]string{}
+	for d, f := range g.progs {
+		all[d] = messages(f)
+		for _, x := range all[d] {
+			if types[x.Op] != "" {
+				continue
+			}
+			for _, v := range append(x.Args, x.Results...) {
+				types[x.Op] = v.Type.String()
+			}
+		}
+	}
 	sys := progress.System{Room: op.InFlight, Step: func(d, i int) (progress.Step, bool) {
-		if i >= len(g.progs[d].Ops) {
+		if i >= len(all[d]) {
 			return progress.Step{}, false
 		}
-		o := g.progs[d].Ops[i]
-		peer, tag := int(o.Attrs.Int("peer", 0)), int(o.Attrs.Int("tag", 0))
-		switch {
-		case op.Has(o, op.Sends):
-			return progress.Step{Kind: progress.Send, Channel: progress.Channel{From: d, To: peer, Tag: tag}, What: o.Args[0].Type.String()}, true
-		case op.Has(o, op.Receives):
-			return progress.Step{Kind: progress.Receive, Channel: progress.Channel{From: peer, To: d, Tag: tag}, What: o.Result().Type.String()}, true
+		x := all[d][i]
+		peer := int(x.Attrs.Int("peer", 0))
+		if op.Has(x.Op, op.Sends) {
+			return progress.Step{Kind: progress.Send, Channel: progress.Channel{From: d, To: peer, Tag: x.tag()}, What: types[x.Op]}, true
 		}
-		return progress.Step{}, true
+		return progress.Step{Kind: progress.Receive, Channel: progress.Channel{From: peer, To: d, Tag: x.tag()}, What: types[x.Op]}, true
 	}}
 	for d := range g.progs {
 		sys.Processes = append(sys.Processes, d)
@@ -143,7 +183,7 @@ func (g *group) run() {
 	for i, at := range f.At {
 		steps[i], _ = sys.Step(at.Process, at.Step)
 	}
-	first := g.progs[f.At[0].Process].Ops[f.At[0].Step]
+	first := all[f.At[0].Process][f.At[0].Step].Op
 	message := fmt.Sprintf("message %d from stage %d to stage %d", steps[0].Channel.Tag, steps[0].Channel.From, steps[0].Channel.To)
 	switch f.Kind {
 	case progress.Lost:
@@ -153,7 +193,7 @@ func (g *group) run() {
 	default:
 		var waits []string
 		for i, at := range f.At {
-			o := g.progs[at.Process].Ops[at.Step]
+			o := all[at.Process][at.Step]
 			waits = append(waits, fmt.Sprintf("stage %d waits to %s message %d of stage %d", at.Process, o.Name, steps[i].Channel.Tag, o.Attrs.Int("peer", 0)))
 		}
 		if f.Ended >= 0 {

@@ -21,12 +21,43 @@ type program struct {
 	results []ir.Result
 	held    bool               // sends wait for the end of a run
 	remade  map[*ir.Value]bool // made here of another form, though another device makes it too
+	task    *ir.Task           // that is built
+	before  *ir.Task           // what it needs once is in
+	after   *ir.Task           // what comes of all microbatches is in
+	lists   map[*ir.Task][]*ir.Op
 }
 
-func newProgram(s *splitter, d int) *program {
+func newProgram(s *splitter, d int, w *work) *program {
 	f := &ir.Func{Name: fmt.Sprintf("%s.%d", s.f.Name, d),
-		Class: ir.Entry, Of: s.f.Name, Stage: ir.At(d)}
-	return &program{s: s, d: d, f: f, at: map[*ir.Value]*ir.Value{}}
+		Class: ir.Entry, Of: s.f.Name, Stage: ir.At(d), Micro: s.f.Micro, Turns: w.turns}
+	return &program{s: s, d: d, f: f, at: map[*ir.Value]*ir.Value{}, lists: map[*ir.Task][]*ir.Op{}}
+}
+
+// build makes the function of what the device does.
+func (p *program) build(w *work) {
+	p.before, p.after = w.pieces[0].task, w.pieces[len(w.pieces)-1].task
+	for i, x := range w.pieces {
+		if p.task = x.task; x.task != nil {
+			p.f.Tasks = append(p.f.Tasks, x.task)
+		}
+		if i == 0 {
+			p.sendArguments()
+		}
+		p.ops(x.ops)
+	}
+	p.finish()
+	for _, x := range w.pieces {
+		p.f.Ops = append(p.f.Ops, p.lists[x.task]...)
+	}
+}
+
+// put appends o to the task that is built; what it needs once, and not for each
+// microbatch, to the one before all.
+func (p *program) put(o *ir.Op, each bool) {
+	if o.Task = p.task; p.task != nil && !p.task.Once && !each {
+		o.Task = p.before
+	}
+	p.lists[o.Task] = append(p.lists[o.Task], o)
 }
 
 // value is the original's value v on this device: made here, received, an
@@ -51,7 +82,7 @@ func (p *program) argument(v *ir.Value) *ir.Value {
 	for _, a := range p.s.f.Args {
 		if a.Value == v {
 			w := p.f.AddArg(v.Type.Clone(), a.Role, a.Path, a.Attrs, a.Pos)
-			w.Each = v.Each
+			w.Each, w.Micro = v.Each, v.Micro
 			p.stack(v.Each)
 			return w
 		}
@@ -101,15 +132,26 @@ func (p *program) ops(list []*ir.Op) {
 
 // receive appends the receive of v before its first reader here.
 func (p *program) receive(v *ir.Value, from int, reader *ir.Op) *ir.Value {
-	o := p.f.NewOp(op.Recv, nil, op.RecvAttrs(v.Type, p.s.rule.Over, from, p.tags[v]).With("why", p.why()), v.Type.Clone())
+	attrs := op.RecvAttrs(v.Type, p.s.rule.Over, from, p.tags[v]).With("why", p.why())
+	o := p.f.NewOp(op.Recv, nil, p.tagged(attrs, v), v.Type.Clone())
 	o.Scope, o.Pos = reader.Scope, reader.Pos
 	if reader.Run != nil {
 		first, _ := reader.Run.Ends()
 		o.Scope = ir.OfInstance(o.Scope, first)
 	}
-	p.f.Ops = append(p.f.Ops, o)
-	p.s.messages++
+	p.put(o, v.PerMicro())
+	if p.s.messages++; v.PerMicro() {
+		p.s.messages += p.f.Micro - 1
+	}
 	return o.Result()
+}
+
+// tagged gives the message of each microbatch a tag of its own.
+func (p *program) tagged(attrs ir.Attrs, v *ir.Value) ir.Attrs {
+	if v.PerMicro() {
+		return attrs.With(ir.AttrEach, ir.Int(p.s.span))
+	}
+	return attrs
 }
 
 func (p *program) why() ir.AttrVal { return ir.Str("pipeline " + p.s.rule.Where()) }
@@ -117,10 +159,15 @@ func (p *program) why() ir.AttrVal { return ir.Str("pipeline " + p.s.rule.Where(
 // send appends the sends of v, which is here, to all that want it.
 func (p *program) send(v *ir.Value, scope string, pos diag.Pos) {
 	for _, to := range readers(p.wanted[v]) {
-		attrs := ir.A("over", ir.Names{p.s.rule.Over}, "peer", ir.Int(to), "tag", ir.Int(p.tags[v]), "why", p.why())
-		o := p.f.NewOp(op.Send, []*ir.Value{p.at[v]}, attrs)
+		attrs := ir.A("over", ir.Names{p.s.rule.Over}, "peer", ir.Int(to), ir.AttrTag, ir.Int(p.tags[v]), "why", p.why())
+		o := p.f.NewOp(op.Send, []*ir.Value{p.at[v]}, p.tagged(attrs, v))
 		o.Scope, o.Pos = scope, pos
-		p.f.Ops = append(p.f.Ops, o)
+		if v.PerMicro() || v.Def == nil || v.Def.Accumulates() == "" {
+			p.put(o, v.PerMicro())
+			continue
+		}
+		o.Task = p.after // all microbatches are through then
+		p.lists[p.after] = append(p.lists[p.after], o)
 	}
 }
 
@@ -136,6 +183,10 @@ func (p *program) sendArguments() {
 
 // emit appends o with what it reads, and sends its results.
 func (p *program) emit(o *ir.Op) {
+	if o.Accumulates() != "" {
+		p.accumulate(o)
+		return
+	}
 	args := make([]*ir.Value, len(o.Args))
 	for i, v := range o.Args {
 		args[i] = p.value(v, o)
@@ -146,10 +197,26 @@ func (p *program) emit(o *ir.Op) {
 	}
 	n := p.f.NewOp(o.Name, args, o.Attrs, types...)
 	n.Scope, n.Pos, n.Remat, n.Run = o.Scope, o.Pos, o.Remat, o.Run
-	p.f.Ops = append(p.f.Ops, n)
+	p.put(n, o.PerMicro())
 	for i, r := range o.Results {
 		p.at[r] = n.Results[i]
 	}
+	if !p.held {
+		p.sendResults(o)
+	}
+}
+
+// accumulate appends the operations between turns that o stands for.
+func (p *program) accumulate(o *ir.Op) {
+	x := p.value(o.Args[0], o)
+	put := func(name string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
+		n := p.f.NewOp(name, args, attrs, x.Type.Clone())
+		n.Scope, n.Pos, n.Run = o.Scope, o.Pos, o.Run
+		p.put(n, true)
+		return n.Result()
+	}
+	before := put(op.EnterTurn, op.TypeAttrs(x.Type))
+	p.at[o.Result()] = put(op.LeaveTurn, nil, before, put(o.Accumulates(), nil, before, x))
 	if !p.held {
 		p.sendResults(o)
 	}

@@ -13,11 +13,12 @@ import (
 const tagged = `ptir 1 local "m"
 mesh pp=2
 meta layout(name="l", rules=[pipeline(at="m.ptl:9:3", blocks="blocks", chunks=1, microbatches=2, over=(pp), schedule="1f1b")])
-func @step class=entry
+func @step class=entry microbatches=2
   arg %0 : f32[a=4] data "x"
-  %1 : f32[a=4] = neg %0 phase=forward microbatch=0 stage=0
-  %2 : f32[a=4] = neg %1 phase=forward microbatch=1 stage=1
-  result %2 grad "x"
+  %1 : f32[a=4] = neg %0 phase=forward microbatch=each stage=0
+  %2 : f32[a=4] = neg %1 phase=forward microbatch=each stage=1
+  %3 : f32[a=4] = accumulate %2 phase=forward microbatch=each stage=1
+  result %3 grad "x"
 end
 `
 
@@ -27,10 +28,10 @@ func TestRefuses(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"", "", ""},
 		{"stage=1", "stage=2", "`neg` is on stage 2, of 2"},
-		{"microbatch=1", "microbatch=2", "@step: 1 slots are not in schedule 1f1b"},
+		{"entry microbatches=2", "entry microbatches=3", "@step: stage 0 has 2 slots of 3 in schedule 1f1b"},
 		{"chunks=1", "chunks=2", "1f1b keeps 1 chunk on each device, found 2"},
 		{"1f1b", "zb_v", "zb_v keeps 2 chunks on each device, found 1"},
-		{"microbatches=2", "microbatches=9999999", "9999999 microbatches are too many"},
+		{"1, microbatches=2", "1, microbatches=9999999", "9999999 microbatches are too many"},
 	} {
 		m, errs := ir.Parse("test.ptir", []byte(strings.Replace(tagged, c.old, c.new, 1)))
 		if len(errs) > 0 {

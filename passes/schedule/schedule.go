@@ -28,14 +28,14 @@ func Run(c *pass.Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		s := &splitter{m: m, f: f, rule: r, devices: m.MeshSize(r.Over), place: place, index: map[*ir.Op]int{}, kept: kept}
 		s.shrink()
-		order, err := s.order()
+		works, err := s.works()
 		if err != nil {
 			return err
 		}
 		for d := range s.devices {
-			s.progs = append(s.progs, newProgram(s, d))
+			s.progs = append(s.progs, newProgram(s, d, works[d]))
 		}
-		s.expand(order)
+		s.expand(works)
 		for _, p := range s.progs {
 			out = append(out, p.f)
 		}
@@ -70,39 +70,66 @@ type splitter struct {
 	messages int
 	// proved is the schedule of a training step.
 	proved *pipeline.Schedule
+	// span is above all numbers of values, which are those of messages.
+	span int
 }
 
 // device is where a virtual stage runs.
 func (s *splitter) device(virtual int) int { return s.place.Device(virtual) }
 
-// slot says when on its device an operation runs.
-type slot struct {
-	stage, mb int
-	kind      pipeline.Kind
+// work is what a device does: its tasks, each with its operations in their order, and
+// their turns. A function without microbatches is one piece of no task.
+type work struct {
+	pieces []piece
+	turns  []ir.Turn
 }
 
-// order is the operations of each device in the order in which they run;
-// those that every device does for itself are in none.
-func (s *splitter) order() ([][]*ir.Op, error) {
-	before := make([][]*ir.Op, s.devices)
-	after := make([][]*ir.Op, s.devices)
-	slots := map[slot][]*ir.Op{}
+type piece struct {
+	task *ir.Task
+	ops  []*ir.Op
+}
+
+// ops are those of all pieces.
+func (w *work) ops() (out []*ir.Op) {
+	for _, p := range w.pieces {
+		out = append(out, p.ops...)
+	}
+	return out
+}
+
+// kind is what an operation is done in, for each microbatch: one kind of slot of a
+// virtual stage.
+type kind struct {
+	stage int
+	kind  pipeline.Kind
+}
+
+// taskNames are those of the kinds of slots.
+var taskNames = map[pipeline.Kind]string{pipeline.Forward: "forward", pipeline.Backward: "backward",
+	pipeline.BackwardInput: "backward_input", pipeline.BackwardWeight: "backward_weight"}
+
+// works is what each device does; what every device does for itself is in none.
+func (s *splitter) works() ([]*work, error) {
+	before, after := make([][]*ir.Op, s.devices), make([][]*ir.Op, s.devices)
+	bodies := map[kind][]*ir.Op{}
 	weights := s.weights()
 	for i, o := range s.f.Ops {
 		s.index[o] = i
+		for _, r := range o.Results {
+			s.span = max(s.span, r.ID+1)
+		}
 		v, ok := o.Stage.Get()
 		if !ok {
 			continue
 		}
 		d := s.device(v)
-		mb, inSlot := o.Micro.Get()
 		switch {
-		case o.Phase == ir.Update:
+		case s.f.Micro > 0 && o.Phase == ir.Update:
 			after[d] = append(after[d], o)
-		case !inSlot:
+		case !o.Micro:
 			before[d] = append(before[d], o)
 		default:
-			k := slot{v, mb, pipeline.Forward}
+			k := kind{v, pipeline.Forward}
 			if o.Phase == ir.Backward {
 				k.kind = pipeline.Backward
 				if weights != nil {
@@ -112,46 +139,111 @@ func (s *splitter) order() ([][]*ir.Op, error) {
 					}
 				}
 			}
-			slots[k] = append(slots[k], o)
+			bodies[k] = append(bodies[k], o)
 		}
 	}
-	input := inputs(slots)
+	for _, a := range s.f.Args {
+		s.span = max(s.span, a.Value.ID+1)
+	}
+	out := make([]*work, s.devices)
+	if s.f.Micro == 0 {
+		for d := range out {
+			out[d] = &work{pieces: []piece{{nil, before[d]}}}
+		}
+		return out, nil
+	}
+	input := inputs(bodies)
+	for k, ops := range bodies {
+		if k.kind == pipeline.BackwardWeight {
+			apart(ops, input)
+		}
+	}
 	lists, err := s.schedule()
 	if err != nil {
 		return nil, err
 	}
-	out := make([][]*ir.Op, s.devices)
+	turns := map[kind]int{}
 	for d := range out {
-		out[d] = append(out[d], before[d]...)
-		for _, x := range lists[d] {
-			take := func(k pipeline.Kind) []*ir.Op {
-				ops := slots[slot{x.Stage, x.Microbatch, k}]
-				delete(slots, slot{x.Stage, x.Microbatch, k})
-				return ops
-			}
-			ops := take(x.Kind)
-			if x.Kind == pipeline.BackwardWeight {
-				apart(ops, input)
-			}
-			if x.Kind == pipeline.Backward && weights != nil { // whole: input and weight gradients as they came
-				ops = append(take(pipeline.BackwardInput), take(pipeline.BackwardWeight)...)
-				slices.SortFunc(ops, func(a, b *ir.Op) int { return s.index[a] - s.index[b] })
-			}
-			out[d] = append(out[d], ops...)
-		}
-		out[d] = append(out[d], after[d]...)
+		out[d] = s.work(lists[d], bodies, turns)
+		out[d].pieces[0].ops = before[d]
+		last := len(out[d].pieces) - 1
+		out[d].pieces[last].ops = after[d]
 	}
-	if len(slots) > 0 {
-		return nil, stage.Refused(s.rule, fmt.Errorf("@%s: %d slots are not in schedule %s", s.f.Name, len(slots), s.rule.Schedule))
+	for k := range bodies {
+		if turns[k] != s.f.Micro {
+			return nil, stage.Refused(s.rule, fmt.Errorf("@%s: stage %d has %d slots of %d in schedule %s", s.f.Name, k.stage, turns[k], s.f.Micro, s.rule.Schedule))
+		}
 	}
 	return out, nil
 }
 
-// inputs are the runs that have operations in other slots than those of gradients of
+// work is the tasks of a device with these slots, between one before and one after all
+// microbatches, and their turns.
+func (s *splitter) work(slots []pipeline.Slot, bodies map[kind][]*ir.Op, count map[kind]int) *work {
+	w := &work{}
+	tasks := map[kind]*ir.Task{}
+	begin, end := &ir.Task{Name: "before", Once: true}, &ir.Task{Name: "after", Once: true}
+	w.turns = append(w.turns, ir.Turn{Task: begin})
+	stages := map[int]bool{}
+	for _, x := range slots {
+		stages[x.Stage] = true
+		kinds := []pipeline.Kind{x.Kind}
+		if x.Kind == pipeline.Backward { // whole, though others are in two
+			kinds = []pipeline.Kind{pipeline.Backward, pipeline.BackwardInput, pipeline.BackwardWeight}
+		}
+		for _, what := range kinds {
+			k := kind{x.Stage, what}
+			if bodies[k] == nil {
+				continue
+			}
+			if tasks[k] == nil {
+				tasks[k] = &ir.Task{}
+			}
+			count[k]++
+			w.turns = append(w.turns, ir.Turn{Task: tasks[k], Micro: x.Microbatch})
+		}
+	}
+	w.turns = append(w.turns, ir.Turn{Task: end})
+	w.pieces = append(w.pieces, piece{task: begin})
+	for _, k := range inOrder(tasks) {
+		if tasks[k].Name = taskNames[k.kind]; len(stages) > 1 {
+			tasks[k].Name += fmt.Sprintf("_%d", k.stage)
+		}
+		w.pieces = append(w.pieces, piece{tasks[k], bodies[k]})
+	}
+	w.pieces = append(w.pieces, piece{task: end})
+	return w
+}
+
+// inOrder are the kinds of tasks so that none reads of its microbatch what a later one
+// makes: forward along the stages, and back.
+func inOrder(tasks map[kind]*ir.Task) []kind {
+	var out []kind
+	for k := range tasks {
+		out = append(out, k)
+	}
+	slices.SortFunc(out, func(a, b kind) int {
+		af, bf := a.kind == pipeline.Forward, b.kind == pipeline.Forward
+		switch {
+		case af != bf && af:
+			return -1
+		case af != bf:
+			return 1
+		case a.stage != b.stage && af:
+			return a.stage - b.stage
+		case a.stage != b.stage:
+			return b.stage - a.stage
+		}
+		return int(a.kind) - int(b.kind)
+	})
+	return out
+}
+
+// inputs are the runs that have operations in other tasks than those of gradients of
 // weights.
-func inputs(slots map[slot][]*ir.Op) map[*ir.Run]bool {
+func inputs(bodies map[kind][]*ir.Op) map[*ir.Run]bool {
 	out := map[*ir.Run]bool{}
-	for k, ops := range slots {
+	for k, ops := range bodies {
 		for _, o := range ops {
 			if k.kind != pipeline.BackwardWeight && o.Run != nil {
 				out[o.Run] = true
@@ -161,8 +253,8 @@ func inputs(slots map[slot][]*ir.Op) map[*ir.Run]bool {
 	return out
 }
 
-// apart gives what a run does in a slot for gradients of weights a run of its own,
-// where the others are in another slot.
+// apart gives what a run does in a task for gradients of weights a run of its own,
+// where the others are in another task.
 func apart(ops []*ir.Op, input map[*ir.Run]bool) {
 	own := map[*ir.Run]*ir.Run{}
 	for _, o := range ops {
@@ -176,19 +268,9 @@ func apart(ops []*ir.Op, input map[*ir.Run]bool) {
 	}
 }
 
-// schedule is the slots of each device: those of the layout's schedule for a
-// training step, one pass through the stages for a function without a
-// backward phase.
+// schedule is the slots of each device, as the layout's schedule has them.
 func (s *splitter) schedule() ([][]pipeline.Slot, error) {
 	shape := pipeline.Shape{Devices: s.devices, Microbatches: s.rule.Microbatches, Chunks: s.rule.Chunks}
-	if s.f.Name != "step" {
-		out := make([][]pipeline.Slot, s.devices)
-		for v := range shape.Stages() {
-			d := s.device(v)
-			out[d] = append(out[d], pipeline.Slot{Kind: pipeline.Forward, Stage: v})
-		}
-		return out, nil
-	}
 	x, err := pipeline.New(s.rule.Schedule, shape, pipeline.Costs{})
 	if err == nil {
 		// Each value that is sent has a channel of its own, so none is ever full.
@@ -208,7 +290,7 @@ func (s *splitter) weights() map[*ir.Op]bool {
 	if err != nil || !row.Split {
 		return nil
 	}
-	inSlot := func(o *ir.Op) bool { return o.Phase == ir.Backward && o.Micro != 0 }
+	inSlot := func(o *ir.Op) bool { return o.Phase == ir.Backward && o.Micro }
 	urgent := map[*ir.Op]bool{}
 	out := map[*ir.Op]bool{}
 	for i := len(s.f.Ops) - 1; i >= 0; i-- {
@@ -217,7 +299,7 @@ func (s *splitter) weights() map[*ir.Op]bool {
 			out[o] = !urgent[o]
 		}
 		for _, v := range o.Args {
-			if d := v.Def; d != nil && inSlot(d) && inSlot(o) && d.Micro == o.Micro && (d.Stage != o.Stage || urgent[o]) {
+			if d := v.Def; d != nil && inSlot(d) && inSlot(o) && (d.Stage != o.Stage || urgent[o]) {
 				urgent[d] = true
 			}
 		}
@@ -227,7 +309,11 @@ func (s *splitter) weights() map[*ir.Op]bool {
 
 // expand builds the programs: walks each device's operations, making its own
 // copies of what every device does for itself and receiving what others make.
-func (s *splitter) expand(order [][]*ir.Op) {
+func (s *splitter) expand(works []*work) {
+	order := make([][]*ir.Op, s.devices)
+	for d, w := range works {
+		order[d] = w.ops()
+	}
 	home := s.homes(order)
 	// What each device reads from others, found before any program is built so
 	// that senders know.
@@ -258,9 +344,7 @@ func (s *splitter) expand(order [][]*ir.Op) {
 	}
 	for d, p := range s.progs {
 		p.home, p.wanted, p.tags = home, wanted, tags
-		p.sendArguments()
-		p.ops(order[d])
-		p.finish()
+		p.build(works[d])
 	}
 }
 

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -14,14 +15,14 @@ import (
 // axis, which is left as the major part, can be sharded as before.
 const microAxis = "microbatch"
 
-// Kinds of a value with respect to microbatches.
+// state is what microbatches have of a value.
 type state struct {
-	parts []*ir.Value // by microbatch; nil where the value is whole
-	axis  string      // parts are cut along this axis; empty where they are sums owed
-	kind  string      // of owed parts: sum or max
+	part *ir.Value // one for each microbatch
+	axis string    // the part is cut along this axis; empty where parts are partial sums
+	kind string    // of partial sums: sum or max
 }
 
-// splitter clones what works on the batch.
+// splitter makes what works on the batch work on one microbatch.
 type splitter struct {
 	*tagger
 	m     int
@@ -29,41 +30,39 @@ type splitter struct {
 	b     op.Builder
 	out   []*ir.Op
 	of    map[*ir.Value]*state
-	whole map[*ir.Value]*ir.Value // what a cut or owed value becomes as a whole
+	whole map[*ir.Value]*ir.Value // what a cut or partial value becomes as a whole
 	cuts  map[string]*ir.Value    // parts cut from whole values
+	wide  map[string]*ir.Value    // those as [part, microbatch]
 	late  map[*ir.Value]bool      // known only after the last microbatch
 	// given are values that depend on the batch, on numbers of the step and on
 	// constants alone. What needs one whole computes it from the whole batch,
 	// before the first microbatch, on its own stage.
 	given map[*ir.Value]bool
-	// runs are those of each microbatch; rest is what a run has once for all of them,
+	// runs are those of microbatches; rest is what a run has once for all of them,
 	// and at the place in out where the run begins.
-	runs map[runOf]*ir.Run
+	runs map[*ir.Run]*ir.Run
 	rest map[*ir.Run][]*ir.Op
 	at   map[int][]*ir.Run
+	num  *ir.Value // the number of the microbatch
 }
 
-type runOf struct {
-	run   *ir.Run
-	micro int
-}
-
-// run is what r is for microbatch i.
-func (s *splitter) run(r *ir.Run, i int) *ir.Run {
+// run is what r is for a microbatch.
+func (s *splitter) run(r *ir.Run) *ir.Run {
 	if r == nil {
 		return nil
 	}
-	k := runOf{r, i}
-	if s.runs[k] == nil {
-		s.runs[k] = &ir.Run{Stack: r.Stack, Down: r.Down}
+	if s.runs[r] == nil {
+		s.runs[r] = &ir.Run{Stack: r.Stack, Down: r.Down}
 	}
-	return s.runs[k]
+	return s.runs[r]
 }
 
-// microbatch rewrites f so that what depends on the batch is done for each of
-// its m parts.
+// microbatch rewrites f so that what depends on the batch works on one of its m
+// parts, for each of them.
 func microbatch(f *ir.Func, t *tagger, r *layout.Pipeline) error {
-	s := &splitter{tagger: t, m: r.Microbatches, of: map[*ir.Value]*state{}, whole: map[*ir.Value]*ir.Value{}, cuts: map[string]*ir.Value{}, late: map[*ir.Value]bool{}, given: givenOf(f), runs: map[runOf]*ir.Run{}, rest: map[*ir.Run][]*ir.Op{}, at: map[int][]*ir.Run{}}
+	s := &splitter{tagger: t, m: r.Microbatches, of: map[*ir.Value]*state{}, whole: map[*ir.Value]*ir.Value{}, cuts: map[string]*ir.Value{}, wide: map[string]*ir.Value{},
+		late: map[*ir.Value]bool{}, given: givenOf(f), runs: map[*ir.Run]*ir.Run{}, rest: map[*ir.Run][]*ir.Op{}, at: map[int][]*ir.Run{}}
+	f.Micro = s.m
 	s.b = op.Builder{F: f, Sink: &s.out}
 	if err := s.fields(); err != nil {
 		return err
@@ -80,8 +79,12 @@ func microbatch(f *ir.Func, t *tagger, r *layout.Pipeline) error {
 		}
 	}
 	for i, res := range f.Results {
-		if st := s.of[res.Value]; st != nil {
-			f.Results[i].Value = s.join(res.Value)
+		if s.of[res.Value] != nil {
+			w, err := s.join(res.Value)
+			if err != nil {
+				return err
+			}
+			f.Results[i].Value = w
 		}
 	}
 	f.Ops = make([]*ir.Op, 0, len(s.out))
@@ -94,7 +97,28 @@ func microbatch(f *ir.Func, t *tagger, r *layout.Pipeline) error {
 		}
 	}
 	f.JoinRuns()
+	accumulateEarly(f)
 	return nil
+}
+
+// accumulateEarly moves what accumulates behind what it accumulates, so that a kernel
+// can do both.
+func accumulateEarly(f *ir.Func) {
+	behind := map[*ir.Op][]*ir.Op{}
+	moves := func(o *ir.Op) bool { return o.Accumulates() != "" && o.Args[0].Def.Run == o.Run }
+	for _, o := range f.Ops {
+		if moves(o) {
+			d := o.Args[0].Def
+			behind[d] = append(behind[d], o)
+		}
+	}
+	ops := make([]*ir.Op, 0, len(f.Ops))
+	for _, o := range f.Ops {
+		if !moves(o) {
+			ops = append(append(ops, o), behind[o]...)
+		}
+	}
+	f.Ops = ops
 }
 
 // fields cuts the batch's fields.
@@ -109,45 +133,36 @@ func (s *splitter) fields() error {
 		}
 		s.batch = t.Axes[0].Name
 	}
-	for _, a := range s.f.Args {
+	for _, a := range slices.Clone(s.f.Args) {
 		if a.Role != ir.RoleData {
 			continue
 		}
-		st := &state{axis: s.batch}
 		s.b.Pos = a.Pos
-		for i := range s.m {
-			s.b.Slot = ir.Slot{Stage: ir.At(s.home[a.Value]), Phase: ir.Forward, Micro: ir.At(i)}
-			st.parts = append(st.parts, s.cut(a.Value, s.batch, i))
-		}
-		s.of[a.Value] = st
+		s.of[a.Value] = &state{part: s.cut(a.Value, s.batch, s.home[a.Value]), axis: s.batch}
 	}
 	s.b.Slot, s.b.Pos = ir.Slot{}, diag.Pos{}
 	return nil
 }
 
-// operation clones o, or leaves it whole.
+// operation makes o one of each microbatch, or leaves it whole.
 func (s *splitter) operation(o *ir.Op) error {
 	rule := op.Of(o).Shard(o)
 	if o.Run != nil && !s.alike(o, rule) {
 		return errApart
 	}
-	if f := s.factor(o, rule); f != nil {
-		return s.clone(o, func(i int, v *ir.Value) *ir.Value {
-			if f.Args[i] != "" {
-				return s.part(v, f.Args[i])
-			}
-			return nil
-		}, f)
-	}
-	if s.staysOwed(o) {
-		return s.clone(o, func(int, *ir.Value) *ir.Value { return nil }, nil)
+	if f := s.factor(o, rule); f != nil || s.staysPartial(o) {
+		return s.each(o, f)
 	}
 	if o.Run == nil && len(o.Results) > 0 && s.given[o.Results[0]] && op.Of(o).Class != op.Source {
 		s.stage[o] = anywhere
 	}
 	for i, v := range o.Args {
 		if s.of[v] != nil {
-			o.Args[i] = s.join(v)
+			w, err := s.join(v)
+			if err != nil {
+				return err
+			}
+			o.Args[i] = w
 		}
 		if s.late[o.Args[i]] {
 			for _, r := range o.Results {
@@ -159,7 +174,7 @@ func (s *splitter) operation(o *ir.Op) error {
 		s.phase[o] = ir.Update
 	}
 	run := o.Run
-	o.Slot = s.slot(o, 0)
+	o.Slot = s.slot(o, false)
 	o.Run = run
 	if run != nil && s.phase[o] != ir.Update {
 		s.rest[run] = append(s.rest[run], o)
@@ -174,7 +189,7 @@ func (s *splitter) operation(o *ir.Op) error {
 // updates alone.
 func (s *splitter) alike(o *ir.Op, rule op.Rule) bool {
 	f := s.factor(o, rule)
-	if f == nil && s.staysOwed(o) {
+	if f == nil && s.staysPartial(o) {
 		return true
 	}
 	for i, v := range o.Args {
@@ -224,8 +239,9 @@ func (s *splitter) factor(o *ir.Op, rule op.Rule) *op.Factor {
 	return named
 }
 
-// staysOwed: o is linear, all its operands are sums owed, and on one stage.
-func (s *splitter) staysOwed(o *ir.Op) bool {
+// staysPartial reports whether o is linear, and all its operands are partial sums of
+// one stage.
+func (s *splitter) staysPartial(o *ir.Op) bool {
 	if !op.Of(o).Linear.Carries() || len(o.Args) == 0 {
 		return false
 	}
@@ -244,47 +260,47 @@ func (s *splitter) staysOwed(o *ir.Op) bool {
 	return true
 }
 
-// part makes v cut along axis; microbatch i reads part i.
-func (s *splitter) part(v *ir.Value, axis string) *ir.Value {
+// part is what the microbatch has of v along axis.
+func (s *splitter) part(v *ir.Value, axis string, stage int) (*ir.Value, error) {
 	if st := s.of[v]; st != nil && st.axis == axis {
-		return v
+		return st.part, nil
 	}
 	if s.of[v] != nil {
-		v = s.join(v)
+		w, err := s.join(v)
+		if err != nil {
+			return nil, err
+		}
+		v = w
 	}
-	key := fmt.Sprintf("%d %s", v.ID, axis)
-	if w := s.cuts[key]; w != nil {
-		return w
+	key := fmt.Sprintf("%d %s %d", v.ID, axis, stage)
+	if s.cuts[key] == nil {
+		s.cuts[key] = s.cut(v, axis, stage)
 	}
-	st := &state{axis: axis}
-	for i := range s.m {
-		st.parts = append(st.parts, s.cut(v, axis, i))
-	}
-	w := &ir.Value{ID: v.ID, Type: v.Type, Def: v.Def}
-	s.of[w] = st
-	s.cuts[key] = w
-	return w
+	return s.cuts[key], nil
 }
 
-// clone emits o once for each microbatch. cut says which operand is read in
-// parts (other than owed ones, which are); f is the factor that is cut.
-func (s *splitter) clone(o *ir.Op, cut func(i int, v *ir.Value) *ir.Value, f *op.Factor) error {
+// each makes o one of each microbatch. f is the factor that is cut; without one, all
+// its operands are partial sums.
+func (s *splitter) each(o *ir.Op, f *op.Factor) error {
 	args := make([]*ir.Value, len(o.Args))
 	for i, v := range o.Args {
-		s.b.Slot = ir.Slot{}
-		switch w := cut(i, v); {
-		case w != nil:
-			args[i] = w
+		var err error
+		switch {
 		case f == nil:
-			args[i] = v
+			args[i] = s.of[v].part
+			continue
+		case f.Args[i] != "":
+			args[i], err = s.part(v, f.Args[i], s.stage[o])
 		case s.of[v] != nil:
-			args[i] = s.join(v)
+			args[i], err = s.join(v)
 		default:
 			args[i] = v
 		}
+		if err != nil {
+			return err
+		}
 		if s.late[args[i]] {
-			return &diag.Error{Code: "E0609", Pos: o.Pos, Msg: fmt.Sprintf("`%s` works on one microbatch but needs a value of all of them", o.Name),
-				Want: "a loss and gradients that are sums over the batch, of terms that need one microbatch of what depends on parameters", Note: notes(s.rule.At)}
+			return s.tooLate(o)
 		}
 	}
 	states := make([]*state, len(o.Results))
@@ -301,52 +317,54 @@ func (s *splitter) clone(o *ir.Op, cut func(i int, v *ir.Value) *ir.Value, f *op
 			states[j].kind = f.Reduction
 		}
 	}
-	for i := range s.m {
-		n := s.copyOf(o, args, types, states, i)
-		for j, r := range n {
-			states[j].parts = append(states[j].parts, r)
-		}
-	}
-	for j, r := range o.Results {
-		s.of[r] = states[j]
+	for j, r := range s.one(o, args, types, states) {
+		states[j].part = r
+		s.of[o.Results[j]] = states[j]
 	}
 	return nil
 }
 
-// copyOf is o for microbatch i.
-func (s *splitter) copyOf(o *ir.Op, args []*ir.Value, types []ir.Type, states []*state, i int) []*ir.Value {
-	mine := make([]*ir.Value, len(args))
-	for k, v := range args {
-		mine[k] = v
-		if st := s.of[v]; st != nil {
-			mine[k] = st.parts[i]
-		}
-	}
-	at := s.slot(o, ir.At(i))
-	at.Run = s.run(o.Run, i)
+func (s *splitter) tooLate(o *ir.Op) error {
+	return &diag.Error{Code: "E0609", Pos: o.Pos, Msg: fmt.Sprintf("`%s` works on one microbatch but needs a value of all of them", o.Name),
+		Want: "a loss and gradients that are sums over the batch, of terms that need one microbatch of what depends on parameters", Note: notes(s.rule.At)}
+}
+
+// one is o for one microbatch.
+func (s *splitter) one(o *ir.Op, args []*ir.Value, types []ir.Type, states []*state) []*ir.Value {
+	at := s.slot(o, true)
+	at.Run = s.run(o.Run)
 	if op.Of(o).Class == op.Source && len(states) == 1 && states[0].axis != "" {
-		return s.source(o, mine, types[0], states[0].axis, i, at)
+		return s.source(o, args, types[0], states[0].axis, at)
 	}
-	n := s.f.NewOp(o.Name, mine, op.Localize(o, types), types...)
+	n := s.f.NewOp(o.Name, args, op.Localize(o, types), types...)
 	n.Scope, n.Pos, n.Slot = o.Scope, o.Pos, at
 	s.stage[n], s.phase[n] = s.stage[o], s.phase[o]
 	s.out = append(s.out, n)
 	return n.Results
 }
 
-// source is what microbatch i has of o, which makes positions or random
-// numbers along the cut axis: those of its elements in the whole.
-func (s *splitter) source(o *ir.Op, args []*ir.Value, t ir.Type, axis string, i int, at ir.Slot) []*ir.Value {
+// number is the number of the microbatch.
+func (s *splitter) number() *ir.Value {
+	if s.num == nil {
+		s.num = s.f.AddArg(ir.Scalar(ir.I32), ir.RoleIndex, "microbatch.{i}", nil, s.rule.At)
+		s.num.Micro = true
+	}
+	return s.num
+}
+
+// source is what a microbatch has of o, which makes positions or random numbers along
+// the cut axis: those of its elements in the whole.
+func (s *splitter) source(o *ir.Op, args []*ir.Value, t ir.Type, axis string, at ir.Slot) []*ir.Value {
 	s.b.Scope, s.b.Pos, s.b.Slot = o.Scope, o.Pos, at
 	defer func() { s.b.Slot = ir.Slot{} }()
 	note := func(v *ir.Value) *ir.Value {
 		s.stage[v.Def], s.phase[v.Def] = s.stage[o], s.phase[o]
 		return v
 	}
-	if len(args) == 0 { // index: element k of the part is k·m + i of the whole
+	if len(args) == 0 { // index: element k of part i is k·m + i of the whole
 		x := note(s.b.Emit(o.Name, o.Attrs.With("size", ir.Int(t.Size(axis)))))
 		x = note(s.b.Scale(x, float64(s.m)))
-		return []*ir.Value{note(s.b.Add(x, s.b.Like(x, float64(i))))}
+		return []*ir.Value{note(s.b.Add(x, s.number()))}
 	}
 	wide := t.Clone()
 	wide.Axes = nil
@@ -360,62 +378,78 @@ func (s *splitter) source(o *ir.Op, args []*ir.Value, t ir.Type, axis string, i 
 	for _, a := range wide.Axes {
 		axes = append(axes, ir.SizeOf{Name: a.Name, N: a.Size})
 	}
-	attrs := op.Window(o.Attrs.With("axes", axes), wide, microAxis, s.m, i)
-	x := note(s.b.Emit(o.Name, attrs, args...))
+	attrs := op.Window(o.Attrs.With("axes", axes), wide, microAxis, s.m, 0).With(ir.AttrMoves, ir.Name(microAxis))
+	x := note(s.b.Emit(o.Name, attrs, append(slices.Clone(args), s.number())...))
 	return []*ir.Value{note(s.b.Emit(op.Merge, ir.A("axes", ir.Names{axis, microAxis}, "into", ir.Name(axis)), x))}
 }
 
-// cut is what microbatch i has of v along axis.
-func (s *splitter) cut(v *ir.Value, axis string, i int) *ir.Value {
-	n := v.Type.Size(axis) / s.m
-	x := s.b.Emit(op.Split, ir.A("axis", ir.Name(axis), "into", ir.Sizes{{Name: axis, N: n}, {Name: microAxis, N: s.m}}), v)
-	x = s.b.Emit(op.Slice, ir.A("axis", ir.Name(microAxis), "start", ir.Int(i), "limit", ir.Int(i+1)), x)
-	return s.b.Emit(op.Merge, ir.A("axes", ir.Names{axis, microAxis}, "into", ir.Name(axis)), x)
-}
-
-// paste is the inverse of cut for all microbatches.
-func (s *splitter) paste(parts []*ir.Value, axis string) *ir.Value {
-	wide := make([]*ir.Value, len(parts))
-	for i, v := range parts {
-		wide[i] = s.b.Emit(op.Split, ir.A("axis", ir.Name(axis), "into", ir.Sizes{{Name: axis, N: v.Type.Size(axis)}, {Name: microAxis, N: 1}}), v)
+// cut is what the microbatch has of v along axis, on a stage: v is split into
+// [part, microbatch] once, of which each looks up its own.
+func (s *splitter) cut(v *ir.Value, axis string, stage int) *ir.Value {
+	key := fmt.Sprintf("%d %s", v.ID, axis)
+	if s.wide[key] == nil {
+		s.b.Slot = ir.Slot{}
+		s.wide[key] = s.b.Emit(op.Split, ir.A("axis", ir.Name(axis), "into", ir.Sizes{{Name: axis, N: v.Type.Size(axis) / s.m}, {Name: microAxis, N: s.m}}), v)
+		s.stage[s.wide[key].Def] = anywhere
 	}
-	x := s.b.Emit(op.Concat, ir.A("axis", ir.Name(microAxis)), wide...)
-	return s.b.Emit(op.Merge, ir.A("axes", ir.Names{axis, microAxis}, "into", ir.Name(axis)), x)
+	s.b.Slot = ir.Slot{Stage: ir.At(max(0, stage)), Phase: ir.Forward, Micro: true}
+	x := s.b.Emit(op.Gather, ir.A("axis", ir.Name(microAxis)), s.wide[key], s.number())
+	s.b.Slot = ir.Slot{}
+	return x
 }
 
-// join makes v whole: the parts one after the other, or the sum (maximum) of
-// what is owed, each added in the slot that made it.
-func (s *splitter) join(v *ir.Value) *ir.Value {
+// paste is the inverse of cut for all microbatches: zeros but for the part.
+func (s *splitter) paste(part *ir.Value, axis string) (*ir.Value, error) {
+	var out ir.Sizes
+	for _, a := range part.Type.Axes {
+		out = append(out, ir.SizeOf{Name: a.Name, N: a.Size})
+		if a.Name == axis {
+			out = append(out, ir.SizeOf{Name: microAxis, N: s.m})
+		}
+	}
+	x, err := s.b.TryEmit(op.ScatterAdd, []*ir.Value{part, s.number()}, ir.A("axis", ir.Name(microAxis), "out", out))
+	if err != nil {
+		return nil, err
+	}
+	return s.b.Emit(op.Merge, ir.A("axes", ir.Names{axis, microAxis}, "into", ir.Name(axis)), x[0]), nil
+}
+
+// join makes v whole: the parts one after the other, or the sum (maximum) of partial
+// ones, accumulated where they are made.
+func (s *splitter) join(v *ir.Value) (*ir.Value, error) {
 	if w := s.whole[v]; w != nil {
-		return w
+		return w, nil
 	}
 	if s.given[v] {
-		return s.again(v)
+		return s.again(v), nil
 	}
 	st := s.of[v]
-	at := func(i int) ir.Slot { return st.parts[i].Def.Slot }
-	s.b.Scope, s.b.Pos = "", diag.Pos{}
-	if d := st.parts[0].Def; d != nil {
-		s.b.Scope, s.b.Pos = d.Scope, d.Pos
+	d := st.part.Def
+	s.b.Scope, s.b.Pos, s.b.Slot = d.Scope, d.Pos, d.Slot
+	if d.Name == op.Leave {
+		s.b.Slot.Run = nil
 	}
-	var w *ir.Value
+	defer func() { s.b.Slot = ir.Slot{} }()
+	x, by := st.part, op.Accumulate
 	if st.axis != "" {
-		s.b.Slot = at(s.m - 1)
-		w = s.b.Reorder(s.paste(st.parts, st.axis), v.Type)
-	} else {
-		name := op.Add
-		if st.kind == "max" {
-			name = op.Max
+		pasted, err := s.paste(x, st.axis)
+		if err != nil {
+			return nil, s.tooLate(d)
 		}
-		w = st.parts[0]
-		for i := 1; i < s.m; i++ {
-			s.b.Slot = at(i)
-			w = s.b.Emit(name, nil, w, st.parts[i])
-			s.stage[w.Def], s.phase[w.Def] = s.stage[st.parts[i].Def], s.phase[st.parts[i].Def]
-		}
+		x = pasted
+	} else if st.kind == "max" {
+		by = op.AccumulateMax
 	}
-	s.b.Slot = ir.Slot{}
+	w := s.b.Emit(by, nil, x)
+	s.stage[w.Def], s.phase[w.Def] = s.stage[d], s.phase[d]
+	w = s.reordered(w, v.Type)
 	s.whole[v] = w
 	s.late[w] = true
-	return w
+	return w, nil
+}
+
+// reordered is w, of all microbatches, with the axes in the order of t.
+func (s *splitter) reordered(w *ir.Value, t ir.Type) *ir.Value {
+	s.b.Slot.Micro, s.b.Slot.Phase = false, ir.Update
+	return s.b.Reorder(w, t)
 }

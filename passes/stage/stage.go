@@ -109,7 +109,7 @@ func assign(c *pass.Context, m *ir.Module, f *ir.Func, r *layout.Pipeline, stage
 		return err
 	}
 	if f.Name != "step" {
-		t.stamp(ir.At(0))
+		t.stamp()
 		return nil
 	}
 	if err := checkSize(f, t); err != nil {

@@ -259,18 +259,18 @@ func (t *tagger) follow(o *ir.Op) int {
 }
 
 // stamp writes the tags of a function without microbatches of its own.
-func (t *tagger) stamp(mb ir.Index) {
+func (t *tagger) stamp() {
 	for _, o := range t.f.Ops {
 		run := o.Run
-		o.Slot = t.slot(o, mb)
+		o.Slot = t.slot(o, false)
 		o.Run = run
 	}
 }
 
-// slot is where and when o runs, for microbatch mb or none.
-func (t *tagger) slot(o *ir.Op, mb ir.Index) ir.Slot {
+// slot is where and when o runs, for each microbatch or once.
+func (t *tagger) slot(o *ir.Op, each bool) ir.Slot {
 	if t.stage[o] == anywhere {
-		return ir.Slot{}
+		return ir.Slot{Micro: each}
 	}
-	return ir.Slot{Stage: ir.At(t.stage[o]), Phase: t.phase[o], Micro: mb}
+	return ir.Slot{Stage: ir.At(t.stage[o]), Phase: t.phase[o], Micro: each}
 }

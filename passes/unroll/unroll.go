@@ -14,7 +14,7 @@ import (
 // Run unrolls the functions of m that have stacks.
 func Run(_ *pass.Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
-		if n := f.Times(); len(f.Stacks) > 0 && n > stage.MaxOps {
+		if n := f.Times(); n > stage.MaxOps {
 			return &diag.Error{Code: "E0614", Msg: fmt.Sprintf("@%s would have %d operations, of which at most %d are compiled", f.Name, n, stage.MaxOps),
 				Hint: "use fewer instances of repeated modules"}
 		}
@@ -26,9 +26,18 @@ func Run(_ *pass.Context, m *ir.Module) error {
 // Early unrolls the functions of a module for whose layout a pass further down takes
 // functions without stacks alone.
 func Early(c *pass.Context, m *ir.Module) error {
-	l := layout.Of(m)
-	if !slices.ContainsFunc(layout.All[*layout.Recompute](l), (*layout.Recompute).Auto) && len(layout.All[*layout.Offload](l)) == 0 {
+	if !slices.ContainsFunc(layout.All[*layout.Recompute](layout.Of(m)), (*layout.Recompute).Auto) && !offloads(m) {
 		return nil
 	}
 	return Run(c, m)
 }
+
+// Offload unrolls the functions of a module whose layout offloads.
+func Offload(c *pass.Context, m *ir.Module) error {
+	if !offloads(m) {
+		return nil
+	}
+	return Run(c, m)
+}
+
+func offloads(m *ir.Module) bool { return len(layout.All[*layout.Offload](layout.Of(m))) > 0 }

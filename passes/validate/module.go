@@ -83,6 +83,9 @@ func together(name string, ws []*walker) error {
 		}
 	}
 	for _, w := range ws {
+		if w.bug != nil {
+			return w.bug
+		}
 		if w.next < len(w.f.Ops) {
 			return fmt.Errorf("@%s waits for a message that nobody sends", w.f.Name)
 		}
@@ -117,12 +120,26 @@ type walker struct {
 	carried []carried
 	places  map[*ir.Value]string
 	taken   map[string]bool
+	bug     error
 }
 
 // carried is a number that a pass must keep, and what of.
 type carried struct {
 	what string
 	is   Number
+}
+
+// turn numbers what goes from microbatch to microbatch: what the turns add up to is
+// one expression of what each adds, in whatever form it is written.
+func (w *walker) turn(o *ir.Op) {
+	switch by := o.Accumulates(); {
+	case by != "":
+		w.at[o.Result()] = w.t.accumulated(by, w.at[o.Args[0]])
+	case o.Name == op.EnterTurn:
+		w.at[o.Result()] = w.t.entered()
+	default:
+		w.at[o.Result()] = w.at[o.Args[1]]
+	}
 }
 
 // boundary numbers what enters an instance of a stack, and what leaves the last one.
@@ -161,8 +178,10 @@ func (w *walker) walk() bool {
 		switch {
 		case op.Of(o).Class == op.Control:
 			w.call(o)
-		case op.Of(o).Class == op.Boundary:
+		case o.Name == op.Enter || o.Name == op.Leave:
 			w.boundary(o)
+		case op.Of(o).Class == op.Boundary:
+			w.turn(o)
 		case op.Has(o, op.Sends):
 			c := w.channel(o, true)
 			w.x.sent[c] = append(w.x.sent[c], w.at[o.Args[0]])
@@ -199,15 +218,38 @@ func (w *walker) operation(o *ir.Op) {
 	}
 }
 
-// call numbers the body of the function called, for these operands.
+// call numbers the body of the function called, for these operands. In the first turn
+// of a task it is another function, which makes what is added to in the later ones.
 func (w *walker) call(o *ir.Op) {
-	f := o.Callee
+	var args, given []Number
+	for _, v := range o.Args {
+		if args = append(args, w.at[v]); w.at[v] != w.t.entered() {
+			given = append(given, w.at[v])
+		}
+	}
+	for i, n := range w.body(o.Callee, args) {
+		w.at[o.Results[i]] = n
+	}
+	if o.First == nil {
+		return
+	}
+	for i, n := range w.body(o.First, given) {
+		sum := w.at[o.Results[i]]
+		if x := w.t.nodes[sum]; sum != n && (x.op != op.Accumulate || x.args[0] != n) {
+			w.bug = fmt.Errorf("@%s: @%s computes otherwise than @%s, whose first turn it is", w.f.Name, o.First.Name, o.Callee.Name)
+		}
+	}
+}
+
+// body are the numbers of the results of f.
+func (w *walker) body(f *ir.Func, args []Number) (out []Number) {
 	in := &walker{t: w.t, f: f, x: w.x, at: make(map[*ir.Value]Number, len(f.Ops))}
 	for i, a := range f.Args {
-		in.at[a.Value] = w.at[o.Args[i]]
+		in.at[a.Value] = args[i]
 	}
 	in.walk()
-	for i, r := range f.Results {
-		w.at[o.Results[i]] = in.at[r.Value]
+	for _, r := range f.Results {
+		out = append(out, in.at[r.Value])
 	}
+	return out
 }

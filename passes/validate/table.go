@@ -65,9 +65,24 @@ func (t *Table) argument(m *ir.Module, a *ir.Arg, i int) Number {
 	return t.number(node{op: "argument", what: what, typ: global(m, a.Value.Type)})
 }
 
+// entered is what a turn has of the one before, and accumulated what all turns add up
+// to, each of which adds x.
+func (t *Table) entered() Number { return t.number(node{op: op.EnterTurn, what: op.EnterTurn}) }
+
+func (t *Table) accumulated(by string, x Number) Number {
+	return t.number(node{op: op.Accumulate, what: op.Accumulate + " by " + by, args: []Number{x}, typ: t.nodes[x].typ})
+}
+
 // result is the number of result i of o, whose operands have these.
 func (t *Table) result(m *ir.Module, o *ir.Op, i int, args []Number) Number {
 	d := op.Of(o)
+	if o.Name == op.Add || o.Name == op.Max {
+		for k := range args {
+			if args[k] == t.entered() {
+				return t.accumulated(o.Name, args[1-k])
+			}
+		}
+	}
 	switch {
 	case op.Has(o, op.SameValue), op.Reorders(o):
 		return args[i]

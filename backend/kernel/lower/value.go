@@ -142,6 +142,10 @@ func (g *gen) random(o *ir.Op) *kernel.Value {
 			wide := g.b.Convert(first, i64)
 			e = g.b.Add(e, g.b.Mul(wide, g.b.ConstInt(wide.Type, int64(view.Axes[i].Stride))))
 		}
+		if a.Name == o.Attrs.Text(ir.AttrMoves) {
+			wide := g.b.Convert(g.value(o.Args[len(o.Args)-1]), i64)
+			e = g.b.Add(e, g.b.Mul(wide, g.b.ConstInt(wide.Type, int64(view.Axes[i].Stride))))
+		}
 	}
 	lanes := 1
 	if vector {
@@ -159,7 +163,7 @@ func (g *gen) random(o *ir.Op) *kernel.Value {
 	word := func(v *ir.Value) *kernel.Value { return g.b.Splat(g.value(v), lanes) }
 	i32 := kernel.Vec(kernel.I32, lanes)
 	site := g.b.ConstInt(i32, int64(int32(uint32(o.Attrs.Int(ir.AttrSite, 0)))))
-	if len(o.Args) > 2 {
+	if o.Attrs.Has(ir.AttrEach) {
 		site = g.b.Add(site, g.b.Mul(word(o.Args[2]), g.b.ConstInt(i32, o.Attrs.Int(ir.AttrEach, 0))))
 	}
 	words := g.b.Philox(

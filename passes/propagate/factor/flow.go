@@ -78,6 +78,7 @@ type Flow struct {
 	free     map[*ir.Op]bool
 	origin   map[*ir.Value]Origins
 	required map[Choice]bool
+	once     map[apart]*ir.Run    // what is done once for runs of microbatches
 	made     map[made][]*ir.Value // the reshards that exist, each in its own state
 	out      []*ir.Op
 	run      *ir.Run // that the traversal is in, and where it begins in out
@@ -95,7 +96,7 @@ type Choice struct {
 
 // Run gives every value of the function its state, in one traversal.
 func Run(p Problem) *Flow {
-	x := &Flow{Problem: p, free: FreeOps(p.Func), origin: map[*ir.Value]Origins{}, required: map[Choice]bool{}, made: map[made][]*ir.Value{}, Left: map[int]ir.Type{}}
+	x := &Flow{Problem: p, free: FreeOps(p.Func), origin: map[*ir.Value]Origins{}, required: map[Choice]bool{}, made: map[made][]*ir.Value{}, Left: map[int]ir.Type{}, once: map[apart]*ir.Run{}}
 	for i, a := range x.Func.Args {
 		a.Value.Type, x.origin[a.Value] = p.Args[i].Type, p.Args[i].From
 	}
@@ -158,13 +159,17 @@ func (x *Flow) put(n *ir.Op, v *ir.Value) {
 		return
 	case v.In() == nil:
 		n.Run = nil
+	case x.run != nil && n.Run != nil && n.Run == x.once[apart{x.run, false}]:
+		x.out = slices.Insert(x.out, x.head, n)
+		x.head++
+		return
 	}
 	x.out = append(x.out, n)
 }
 
 // operation states the results of o, and reshards its operands.
 func (x *Flow) operation(o *ir.Op) {
-	if op.Of(o).Class == op.Boundary {
+	if o.Name == op.Enter || o.Name == op.Leave {
 		x.boundary(o)
 		return
 	}

@@ -28,7 +28,8 @@ func (x *Flow) Reshard(reader *ir.Op, v *ir.Value, t ir.Type, from Origins, whos
 	if len(v.Type.Partial) > 0 && v.Def != nil && !x.Crosses(reader, v) {
 		by = v.Def
 	}
-	key := made{v.ID, x.place(by), slices.ContainsFunc(x.Policies, func(p Policy) bool { return p.Afresh(reader, v, t) })}
+	// What microbatches share is there for all of them.
+	key := made{v.ID, x.place(by), !reader.PerMicro() && slices.ContainsFunc(x.Policies, func(p Policy) bool { return p.Afresh(reader, v, t) })}
 	for _, w := range x.made[key] {
 		if w.Type.Equal(t) {
 			return w
@@ -58,7 +59,7 @@ func (x *Flow) reshard(reader, by *ir.Op, v *ir.Value, t ir.Type, why string) *i
 	if apart := x.Apart[v] || len(reader.Results) > 0 && x.Apart[reader.Results[0]]; !apart {
 		of = by
 	}
-	o.Scope, o.Pos, o.Slot = of.Scope, of.Pos, by.Slot
+	o.Scope, o.Pos, o.Slot = of.Scope, of.Pos, x.timesOf(v, by.Slot)
 	if x.run == nil && v.In() != nil { // a result
 		o.Run = v.Def.Run
 	}
@@ -66,10 +67,37 @@ func (x *Flow) reshard(reader, by *ir.Op, v *ir.Value, t ir.Type, why string) *i
 	return o.Result()
 }
 
+// timesOf is slot for an operation on v: what is there once is brought into another
+// state once, before all microbatches, and what they add up to after all of them.
+func (x *Flow) timesOf(v *ir.Value, slot ir.Slot) ir.Slot {
+	sum := v.Def != nil && v.Def.Accumulates() != ""
+	if sum {
+		slot.Phase = ir.Update
+	}
+	if !slot.Micro || v.PerMicro() {
+		return slot
+	}
+	if slot.Micro = false; slot.Run != nil {
+		k := apart{slot.Run, sum}
+		if x.once[k] == nil {
+			x.once[k] = &ir.Run{Stack: slot.Run.Stack, Down: slot.Run.Down}
+		}
+		slot.Run = x.once[k]
+	}
+	return slot
+}
+
+// apart is what is done once for the instances of a run that is one of each microbatch:
+// before that, or behind.
+type apart struct {
+	run    *ir.Run
+	behind bool
+}
+
 // again emits o once more, on other operands, with a result in the state of t.
 func (x *Flow) again(o, slot *ir.Op, t ir.Type, args ...*ir.Value) *ir.Value {
 	n := x.Func.NewOp(o.Name, args, o.Attrs, t)
-	n.Scope, n.Pos, n.Slot = o.Scope, o.Pos, slot.Slot
+	n.Scope, n.Pos, n.Slot = o.Scope, o.Pos, x.timesOf(o.Results[0], slot.Slot)
 	if x.run == nil && o.Run != nil {
 		n.Run = o.Run
 	}

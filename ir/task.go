@@ -1,0 +1,72 @@
+package ir
+
+// What a pipeline does for each microbatch is written once, for one of them in the
+// place of all. Up to the schedule, an operation says so itself ([Slot].Micro): it runs
+// once for each microbatch, and reads what its own one has. Then a device's program is
+// cut into tasks, each the operations of one kind of slot (forward, backward, gradients
+// of weights, of a virtual stage), and the schedule is a table of turns: which task runs
+// next, and for which microbatch.
+//
+// What all microbatches add up to is made by `accumulate` or
+// `accumulate_max`, of which one microbatch is the identity. In tasks it is three
+// operations: `enter_turn` is what the turn before gave to `leave_turn`, of which the
+// last turn's is the result, which is there once; and between them an `add` or `max`. In
+// the first turn of the task nothing enters: the sum is its other operand, and a call of
+// a kernel with the sum in it is one of another kernel, [Op].First.
+
+// Task is a piece of the program of a device: it runs once for each microbatch, or
+// once, as what comes before and after all microbatches.
+type Task struct {
+	Name string
+	Once bool
+}
+
+// Turn is a task for one microbatch, which is 0 for a task that runs once.
+type Turn struct {
+	*Task
+	Micro int
+}
+
+// Names of the operations between microbatches.
+const (
+	Accumulate    = "accumulate"     // by add
+	AccumulateMax = "accumulate_max" // by max
+	EnterTurn     = "enter_turn"
+	LeaveTurn     = "leave_turn"
+)
+
+// Accumulates is the operation by which the operands of o are accumulated, or empty
+// where o does not accumulate.
+func (o *Op) Accumulates() string {
+	switch o.Name {
+	case Accumulate:
+		return "add"
+	case AccumulateMax:
+		return "max"
+	}
+	return ""
+}
+
+// PerMicro reports whether there is such a value for each microbatch.
+func (v *Value) PerMicro() bool {
+	switch {
+	case v.Def == nil:
+		return v.Micro
+	case v.Def.Accumulates() != "" || v.Def.Name == LeaveTurn:
+		return false
+	}
+	return v.Def.PerMicro()
+}
+
+// PerMicro reports whether the operation runs for each microbatch.
+func (s *Slot) PerMicro() bool { return s.Micro || s.Task != nil && !s.Task.Once }
+
+// Task is the task called name, or nil.
+func (f *Func) Task(name string) *Task {
+	for _, t := range f.Tasks {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
