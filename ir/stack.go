@@ -80,7 +80,9 @@ func (o *Op) Times() int64 {
 // of pipelines for each microbatch.
 func (f *Func) Times() (n int64) {
 	for _, o := range f.Ops {
-		n += f.TimesOf(o)
+		if o.Name != EnterTurn && o.Name != LeaveTurn { // which are nothing to do
+			n += f.TimesOf(o)
+		}
 	}
 	return n
 }

@@ -52,11 +52,6 @@ func Refused(r *layout.Pipeline, err error) error {
 func Run(c *pass.Context, m *ir.Module) error {
 	r := Of(m)
 	if r == nil {
-		for _, f := range m.Funcs {
-			if err := checkSize(f, nil); err != nil {
-				return err
-			}
-		}
 		return nil
 	}
 	if _, err := Placed(m, r); err != nil {
@@ -111,9 +106,6 @@ func assign(c *pass.Context, m *ir.Module, f *ir.Func, r *layout.Pipeline, stage
 	if f.Name != "step" {
 		t.stamp()
 		return nil
-	}
-	if err := checkSize(f, t); err != nil {
-		return err
 	}
 	c.Remarkf(nil, "blocks per stage: %v; %d microbatches", t.counts, r.Microbatches)
 	return microbatch(f, t, r)

@@ -11,16 +11,53 @@ import (
 	"ptc/passes/stage"
 )
 
-// Run unrolls the functions of m that have stacks.
+// The most that is written out: about as much as one core compiles in four minutes and
+// 7 GiB. A kernel's launch stands for some ten operations.
+const (
+	MaxOps      = 1_000_000
+	MaxLaunches = 400_000
+)
+
+// Run unrolls the functions of m.
 func Run(_ *pass.Context, m *ir.Module) error {
-	for _, f := range m.Funcs {
-		if n := f.Times(); n > stage.MaxOps {
-			return &diag.Error{Code: "E0614", Msg: fmt.Sprintf("@%s would have %d operations, of which at most %d are compiled", f.Name, n, stage.MaxOps),
-				Hint: "use fewer instances of repeated modules"}
-		}
+	if err := fits(m); err != nil {
+		return err
 	}
 	*m = *m.Unrolled()
 	return nil
+}
+
+// fits refuses what would take very long, before any of it is written.
+func fits(m *ir.Module) error {
+	var all, each int64 // with every microbatch, and of one
+	micro := 1
+	for _, f := range m.Funcs {
+		for _, o := range f.Ops {
+			if all += f.TimesOf(o); o.PerMicro() {
+				each += o.Times()
+			}
+		}
+		micro = max(micro, f.Micro)
+	}
+	most := int64(MaxOps)
+	what := "operations"
+	if m.Level >= ir.Fused {
+		most, what = MaxLaunches, "launches"
+	}
+	if all <= most {
+		return nil
+	}
+	e := &diag.Error{Code: "E0614", Msg: fmt.Sprintf("the step would have %d %s, of which at most %d are written out", all, what, most),
+		Hint: "use fewer instances of repeated modules"}
+	if r := stage.Of(m); r != nil {
+		e.Pos = r.At
+		e.Msg = fmt.Sprintf("with %d microbatches ", micro) + e.Msg
+		if fit := int64(micro) - (all-most+each-1)/max(1, each); each > 0 && fit > 0 {
+			e.Want = fmt.Sprintf("at most %d microbatches", fit)
+			e.Hint = "use fewer, larger microbatches"
+		}
+	}
+	return e
 }
 
 // Early unrolls the functions of a module for whose layout a pass further down takes
