@@ -25,8 +25,8 @@ func sendsOf(t *testing.T, p *program.Plan) map[int64]int {
 
 // TestBoundaryTraffic: across each boundary between stages, a device sends for each
 // microbatch its shard of one activation forward and of one gradient backward, in
-// the compute dtype, whatever is sharded besides; with sequence parallelism it is a
-// shard of seq over tp. Narayanan et al., "Efficient large-scale language model
+// the compute dtype, whatever is sharded besides: with sequence parallelism a shard of
+// seq over tp, without it one that is gathered behind the boundary. Narayanan et al., "Efficient large-scale language model
 // training on GPU clusters using Megatron-LM" (2021), section 4.1; Korthikanti et
 // al. (2022), section 4.2.2. A tied embedding is sent once in a step, and its
 // gradient back: the devices' shard of it, over dp as zero shards it.
@@ -43,7 +43,7 @@ func TestBoundaryTraffic(t *testing.T) {
 		models            string
 	}{
 		{"1f1b:2:4", "", 1, 4, 1, 1, f32, 1, 1, f32, "gpt llama"},
-		{"tp2 1f1b:2:4", "", 1, 4, 2, 1, f32, 2, 2, f32, "gpt llama"},
+		{"tp2 1f1b:2:4", "", 1, 4, 2, 2, f32, 2, 2, f32, "gpt llama"},
 		{"tp2 sp 1f1b:2:4", "", 1, 4, 2, 2, f32, 2, 2, f32, "gpt llama moe"},
 		{"tp4 sp 1f1b:2:4", "", 1, 4, 4, 4, f32, 4, 4, f32, "gpt llama"},
 		{"tp2 sp gpipe:4:2", "", 3, 2, 2, 2, f32, 2, 2, f32, "gpt llama"},
@@ -56,7 +56,7 @@ func TestBoundaryTraffic(t *testing.T) {
 		{"dp2 z2 1f1b:2:4", "", 1, 4, 2, 2, f32, 1, 2, f32, "gpt"},
 		{"dp2 z3 1f1b:2:4", "", 1, 4, 2, 2, f32, 2, 2, f32, "gpt"},
 		{"cp2 1f1b:2:4", "", 1, 4, 2, 2, f32, 1, 1, f32, "gpt llama"},
-		{"vocab/2 1f1b:2:4", "", 1, 4, 2, 1, f32, 2, 2, f32, "gpt llama"},
+		{"vocab/2 1f1b:2:4", "", 1, 4, 2, 2, f32, 2, 2, f32, "gpt llama"},
 	} {
 		for _, model := range strings.Fields(c.models) {
 			p := planFor(t, model, c.spec, "layers=4", c.extra)

@@ -132,8 +132,10 @@ func (p *program) ops(list []*ir.Op) {
 
 // receive appends the receive of v before its first reader here.
 func (p *program) receive(v *ir.Value, from int, reader *ir.Op) *ir.Value {
-	attrs := op.RecvAttrs(v.Type, p.s.rule.Over, from, p.tags[v]).With("why", p.why())
-	o := p.f.NewOp(op.Recv, nil, p.tagged(attrs, v), v.Type.Clone())
+	share := p.s.share(v)
+	t := share.of(v.Type, p.s.m)
+	attrs := op.RecvAttrs(t, p.s.rule.Over, from, p.tags[v]).With("why", p.why())
+	o := p.f.NewOp(op.Recv, nil, p.tagged(attrs, v), t)
 	o.Scope, o.Pos = reader.Scope, reader.Pos
 	if reader.Run != nil {
 		first, _ := reader.Run.Ends()
@@ -143,7 +145,7 @@ func (p *program) receive(v *ir.Value, from int, reader *ir.Op) *ir.Value {
 	if p.s.messages++; v.PerMicro() {
 		p.s.messages += p.f.Micro - 1
 	}
-	return o.Result()
+	return p.collective(op.AllGather, o.Result(), share, o.Scope, o.Pos)
 }
 
 // tagged gives the message of each microbatch a tag of its own.
@@ -158,9 +160,14 @@ func (p *program) why() ir.AttrVal { return ir.Str("pipeline " + p.s.rule.Where(
 
 // send appends the sends of v, which is here, to all that want it.
 func (p *program) send(v *ir.Value, scope string, pos diag.Pos) {
-	for _, to := range readers(p.wanted[v]) {
+	to := readers(p.wanted[v])
+	if len(to) == 0 {
+		return
+	}
+	part := p.collective(op.ShardSlice, p.at[v], p.s.share(v), scope, pos)
+	for _, to := range to {
 		attrs := ir.A("over", ir.Names{p.s.rule.Over}, "peer", ir.Int(to), ir.AttrTag, ir.Int(p.tags[v]), "why", p.why())
-		o := p.f.NewOp(op.Send, []*ir.Value{p.at[v]}, p.tagged(attrs, v))
+		o := p.f.NewOp(op.Send, []*ir.Value{part}, p.tagged(attrs, v))
 		o.Scope, o.Pos = scope, pos
 		if v.PerMicro() || v.Def == nil || v.Def.Accumulates() == "" {
 			p.put(o, v.PerMicro())

@@ -26,7 +26,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 	var out []*ir.Func
 	kept := map[string]int{}
 	for _, f := range m.Funcs {
-		s := &splitter{m: m, f: f, rule: r, devices: m.MeshSize(r.Over), place: place, index: map[*ir.Op]int{}, kept: kept}
+		s := &splitter{m: m, f: f, rule: r, devices: m.MeshSize(r.Over), place: place, index: map[*ir.Op]int{}, kept: kept, whole: !gathers(m)}
 		s.shrink()
 		works, err := s.works()
 		if err != nil {
@@ -70,6 +70,7 @@ type splitter struct {
 	messages int
 	// proved is the schedule of a training step.
 	proved *pipeline.Schedule
+	whole  bool // activations are sent as they are
 	// span is above all numbers of values, which are those of messages.
 	span int
 }
