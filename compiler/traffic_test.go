@@ -137,13 +137,13 @@ func TestTensorTraffic(t *testing.T) {
 }
 
 // TestGroupedTraffic: with fewer keys than devices, a block has the same
-// all-reduces of activations over all devices as with as many. What the devices of
-// a key owe each other is settled where that is less: of keys and values, whose
+// all-reduces of activations over all devices as with as many. Partial sums of
+// the devices of a key are reduced where that is less: of keys and values, whose
 // gradients they are, or of the gradients of what makes those. Nothing else.
 func TestGroupedTraffic(t *testing.T) {
 	const layers, kv, head = 3, 2, 6
 	p := planFor(t, "llama", "tp4", "layers=3", "")
-	owed, cheapest := int64(0), int64(2*embed*head*f32)
+	reduced, cheapest := int64(0), int64(2*embed*head*f32)
 	for m, n := range count(t, &p.Devices[0]) {
 		switch {
 		case m == message{"all_reduce", "tp_kv,tp_group", true, activation}:
@@ -151,7 +151,7 @@ func TestGroupedTraffic(t *testing.T) {
 				t.Errorf("%d times %s, want %d", n, m, 4*layers)
 			}
 		case m.kind == "all_reduce" && m.over == "tp_group":
-			owed += int64(n) * m.bytes
+			reduced += int64(n) * m.bytes
 		case m.block:
 			t.Errorf("%d times %s, want none", n, m)
 		case m.kind == "all_gather" && (m.over != "tp_kv" || m.bytes != embed*kv*head*f32):
@@ -159,8 +159,8 @@ func TestGroupedTraffic(t *testing.T) {
 		}
 	}
 	most := int64(layers * 2 * batch * seq * head * f32)
-	if owed < layers*cheapest || owed >= most {
-		t.Errorf("the devices of a key add up %d bytes, want at least %d and less than the %d of keys and values", owed, layers*cheapest, most)
+	if reduced < layers*cheapest || reduced >= most {
+		t.Errorf("the devices of a key add up %d bytes, want at least %d and less than the %d of keys and values", reduced, layers*cheapest, most)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestGroupedTraffic(t *testing.T) {
 // the softmax devices tell each other numbers for each token, the largest logit and
 // the sum of exponentials. Shoeybi et al., section 3, the paragraph on the parallel
 // cross-entropy. The target's logits are in the loss as they are, so that their mean
-// is owed, one number.
+// is reduced, one number.
 func TestVocabularyTraffic(t *testing.T) {
 	p := planFor(t, "gpt", "tp2", "", "")
 	tokens := 0

@@ -58,7 +58,7 @@ func TestCollectivesKeepTheValue(t *testing.T) {
 				f.Ops = []*ir.Op{o}
 				f.Results = []ir.Result{{Value: o.Result(), Role: ir.RoleOut}}
 				m := &ir.Module{Level: ir.Local, Mesh: mesh, Funcs: []*ir.Func{f}}
-				res, err := eval.Devices(m, f, owedParts(t, m, whole, x), eval.Options{})
+				res, err := eval.Devices(m, f, partialParts(t, m, whole, x), eval.Options{})
 				if err != nil {
 					t.Fatalf("%s%s of %s: %v", d.Name, attrs, x, err)
 				}
@@ -113,7 +113,7 @@ func TestReordersKeepTheValue(t *testing.T) {
 			}
 			f.Ops, f.Results = []*ir.Op{o}, []ir.Result{{Value: o.Result(), Role: ir.RoleOut}}
 			m := &ir.Module{Level: ir.Local, Mesh: mesh, Funcs: []*ir.Func{f}}
-			res, err := eval.Devices(m, f, owedParts(t, m, whole, x), eval.Options{})
+			res, err := eval.Devices(m, f, partialParts(t, m, whole, x), eval.Options{})
 			if err != nil {
 				t.Fatalf("permute%s of %s: %v", o.Attrs, x, err)
 			}
@@ -206,10 +206,10 @@ func groups(d *op.Def, mesh []ir.MeshAxis) []ir.Attrs {
 	return out
 }
 
-// owedParts are the devices' parts of x in the state of type t: of a sum that
-// is owed, shares that add up to it; of a maximum, one that is it and lesser
+// partialParts are the devices' parts of x in the state of type t: of a partial
+// sum, shares that add up to it; of a maximum, one that is it and lesser
 // ones.
-func owedParts(t *testing.T, m *ir.Module, x *tensor.Tensor, of ir.Type) [][]*tensor.Tensor {
+func partialParts(t *testing.T, m *ir.Module, x *tensor.Tensor, of ir.Type) [][]*tensor.Tensor {
 	t.Helper()
 	whole := of.Clone()
 	whole.Partial = nil

@@ -17,7 +17,7 @@ func init() {
 	Register(&Def{
 		Name: "cast", Word: "cast", Doc: "The operand as dtype `to`: float to i32 truncates and saturates (NaN gives 0), bool gives 0 or 1, to bool is whether it is not 0.",
 		Class: Elementwise, MinArgs: 1, MaxArgs: 1,
-		Attrs:  []AttrSpec{{"to", ir.Name(""), true}, {AttrOwed, ir.BoolVal(false), false}},
+		Attrs:  []AttrSpec{{"to", ir.Name(""), true}, {AttrPartial, ir.BoolVal(false), false}},
 		Traits: Converts,
 		Infer:  inferCast, Grad: gradCast, Shard: elemRule,
 		Eval: evalCast, Flops: noFlops, Sample: sampleCast,
@@ -39,14 +39,12 @@ func IsCopy(o *ir.Op) bool {
 	return o.Name == "cast" && o.Args[0].Type.DType == o.Result().Type.DType
 }
 
-// AttrOwed marks a cast between floats as one of the terms of a sum: where
-// devices owe the sum, each casts what it has, and the result is owed. It is
-// linear up to rounding.
-const AttrOwed = "owed"
+// AttrPartial marks a cast between floats as one of partial sums: each device casts
+// what it has, and the result is partial. It is linear up to rounding.
+const AttrPartial = "partial"
 
-// IsLinear reports whether sums that operands of o owe may be owed of its
-// results instead: its row is linear, or it is a cast that says so.
-func IsLinear(o *ir.Op) bool { return Of(o).Linear.Carries() || o.Attrs.Bool(AttrOwed) }
+// IsLinear reports whether partial sums pass through o: its row is linear, or it is a cast that says so.
+func IsLinear(o *ir.Op) bool { return Of(o).Linear.Carries() || o.Attrs.Bool(AttrPartial) }
 
 // dtypeAttr is the dtype under key, or def where the key is not set.
 func dtypeAttr(attrs ir.Attrs, key string, def ir.DType) (ir.DType, error) {
@@ -68,8 +66,8 @@ func inferCast(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	if attrs.Bool(AttrOwed) && !(args[0].DType.IsFloat() && to.IsFloat()) {
-		return nil, &ShapeError{Msg: fmt.Sprintf("a cast of owed terms from %s to %s", args[0].DType, to), Want: "floats"}
+	if attrs.Bool(AttrPartial) && !(args[0].DType.IsFloat() && to.IsFloat()) {
+		return nil, &ShapeError{Msg: fmt.Sprintf("a cast of partial sums from %s to %s", args[0].DType, to), Want: "floats"}
 	}
 	return one(ir.Type{DType: to, Axes: cloneAxes(args[0].Axes...)})
 }

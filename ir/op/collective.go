@@ -188,8 +188,8 @@ func reduction(attrs ir.Attrs) (string, error) {
 	return r, nil
 }
 
-// settled is t less the reductions owed over the mesh axes.
-func settled(t ir.Type, over []string) ir.Type {
+// reduced is t, no longer partial over the mesh axes.
+func reduced(t ir.Type, over []string) ir.Type {
 	c := t.Clone()
 	c.Partial = nil
 	for _, p := range t.Partial {
@@ -246,7 +246,7 @@ func inferAllReduce(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 	}
 	out := make([]ir.Type, len(args))
 	for i, t := range args {
-		out[i] = settled(t, over)
+		out[i] = reduced(t, over)
 	}
 	return out, nil
 }
@@ -281,7 +281,7 @@ func inferReduceScatter(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 	}
 	out := make([]ir.Type, len(args))
 	for i, t := range args {
-		if out[i], err = scattered(settled(t, over), axisOf(attrs, i), over, int(attrs.Int("parts", 1))); err != nil {
+		if out[i], err = scattered(reduced(t, over), axisOf(attrs, i), over, int(attrs.Int("parts", 1))); err != nil {
 			return nil, err
 		}
 	}

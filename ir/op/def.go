@@ -61,7 +61,7 @@ type Def struct {
 	// Infer returns the result types, or a *ShapeError. Sizes may be global
 	// or local. The operands' Mesh lists are copied along with their axes, as a
 	// start for who sets the result's; they are checked by collectives only
-	// (see Shard), and reductions owed are dropped. Operands and attributes
+	// (see Shard), and partial sums are not looked at. Operands and attributes
 	// have passed [Def.Check], through which everyone calls this.
 	Infer func(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error)
 	// Grad emits, given the gradient of each result (nil where it is zero),

@@ -13,11 +13,11 @@ import (
 
 // TestLinearIn: of each set of operands in which a row says that it is linear, the
 // result of two terms, with the other operands given, is the sum of the results of
-// each; and the states of a sum that is owed say so. In no other operand may a sum
-// be owed.
+// each; and the states of a partial sum say so. No other operand may be
+// partial.
 func TestLinearIn(t *testing.T) {
 	tried := map[string]int{}
-	owed := []ir.Partial{{Mesh: "d", Reduce: "sum"}}
+	partial := []ir.Partial{{Mesh: "d", Reduce: "sum"}}
 	cases(t, 20, alone, func(t *testing.T, d *op.Def, e op.Example) {
 		m, f, o := single(t, d, e)
 		if d.State != nil || slices.ContainsFunc(e.Args, func(a *tensor.Tensor) bool { return a.Type.DType == ir.F16 || a.Type.DType == ir.BF16 }) {
@@ -42,19 +42,19 @@ func TestLinearIn(t *testing.T) {
 				free[i] = free[i] || len(in) == 1 && in[0] == i
 			}
 			for _, i := range in {
-				o.Args[i].Type.Partial = owed
+				o.Args[i].Type.Partial = partial
 			}
-			if types, err := op.States(o); err != nil || !slices.Equal(types[0].Partial, owed) {
-				t.Errorf("operands %v owe: the result is %v, %v", in, types, err)
+			if types, err := op.States(o); err != nil || !slices.Equal(types[0].Partial, partial) {
+				t.Errorf("operands %v are partial: the result is %v, %v", in, types, err)
 			}
 			for _, i := range in {
 				o.Args[i].Type.Partial = nil
 			}
 		}
 		for i := range o.Args {
-			o.Args[i].Type.Partial = owed
-			if _, err := op.States(o); err == nil && !free[i] && len(o.Args[i].Type.Partial) > 0 && op.OwedByFirst(o) == nil && e.Args[i].Type.DType.IsFloat() {
-				t.Errorf("operand %d may owe alone", i)
+			o.Args[i].Type.Partial = partial
+			if _, err := op.States(o); err == nil && !free[i] && len(o.Args[i].Type.Partial) > 0 && op.PartialOfFirst(o) == nil && e.Args[i].Type.DType.IsFloat() {
+				t.Errorf("operand %d may be partial alone", i)
 			}
 			o.Args[i].Type.Partial = nil
 		}

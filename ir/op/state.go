@@ -39,8 +39,8 @@ func states(o *ir.Op, parts func(ir.Axis) int) ([]ir.Type, error) {
 		}
 		return d.State(o, types)
 	}
-	if over := OwedByFirst(o); over != nil {
-		return owedByFirst(o, over)
+	if over := PartialOfFirst(o); over != nil {
+		return partialOfFirst(o, over)
 	}
 	if err := readsPlace(o); err != nil {
 		return nil, err
@@ -228,9 +228,9 @@ func (b *Builder) EmitStated(name string, attrs ir.Attrs, args ...*ir.Value) *ir
 	return v
 }
 
-// OweByFirst makes a value that every device of the group has into a partial sum
+// FirstsPartial makes a value that every device of the group has into a partial sum
 // over the mesh axes: the first device has it, the others have zero.
-func (b *Builder) OweByFirst(v *ir.Value, over []string) *ir.Value {
+func (b *Builder) FirstsPartial(v *ir.Value, over []string) *ir.Value {
 	first := b.Emit("eq", nil, b.Emit("coordinate", ir.A("over", ir.Names(over))), b.Const(ir.I32, 0))
 	w := b.Select(first, v, b.Like(v, 0))
 	w.Type = v.Type.Clone()
@@ -240,10 +240,10 @@ func (b *Builder) OweByFirst(v *ir.Value, over []string) *ir.Value {
 	return w
 }
 
-// OwedByFirst is the mesh axes over which o, made by [Builder.OweByFirst], is a
+// PartialOfFirst is the mesh axes over which o, made by [Builder.FirstsPartial], is a
 // partial sum of its second operand; nil for every other operation. It is the one way in
 // which values may depend on the device and yet be of a state.
-func OwedByFirst(o *ir.Op) []string {
+func PartialOfFirst(o *ir.Op) []string {
 	if o.Name != "select" {
 		return nil
 	}
@@ -272,7 +272,7 @@ func readsPlace(o *ir.Op) error {
 
 func isZero(o *ir.Op) bool { return o.Name == "const" && o.Attrs.Float("value", 1) == 0 }
 
-func owedByFirst(o *ir.Op, over []string) ([]ir.Type, error) {
+func partialOfFirst(o *ir.Op, over []string) ([]ir.Type, error) {
 	t := o.Args[1].Type
 	if err := unused(t, over); err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ func cut(a ir.Axis, mesh []ir.MeshAxis, coord map[string]int) (part, parts int, 
 
 // Shard is what the device at coord holds of a global tensor under the
 // sharding of t, whose axes have global's names in any order; t's sizes are
-// not looked at. Of a reduction owed, "sum" puts the value on the devices
+// not looked at. Of a partial value, "sum" puts the value on the devices
 // with coordinate 0 and zeros on others, "max" puts it on all.
 func Shard(global *Tensor, t ir.Type, mesh []ir.MeshAxis, coord map[string]int) (*Tensor, error) {
 	local := t.Clone()
@@ -75,12 +75,12 @@ func Shard(global *Tensor, t ir.Type, mesh []ir.MeshAxis, coord map[string]int) 
 
 // Assemble is the inverse of [Shard]: the global tensor of which parts[d] is
 // what device d holds, under the sharding of t. A nil part is a device that
-// holds nothing. Owed reductions are carried out. Devices that should hold
+// holds nothing. Partial values are reduced. Devices that should hold
 // the same part and do not, by more than 1e-6 of its norm, are an error.
 func Assemble(parts []*Tensor, t ir.Type, mesh []ir.MeshAxis) (*Tensor, error) {
 	for _, p := range t.Partial {
 		if p.Reduce != t.Partial[0].Reduce {
-			return nil, fmt.Errorf("tensor: %s owes reductions of two kinds, whose order matters", t)
+			return nil, fmt.Errorf("tensor: %s is partial in two ways, whose order matters", t)
 		}
 	}
 	a := assembler{t: t, mesh: mesh, held: map[string]*Tensor{}}
@@ -102,7 +102,7 @@ type assembler struct {
 	t    ir.Type
 	mesh []ir.MeshAxis
 	// held is the parts by position and by coordinates on the mesh axes of
-	// owed reductions; parts has them in order of arrival.
+	// partial values; parts has them in order of arrival.
 	held  map[string]*Tensor
 	parts []heldPart
 }
@@ -151,7 +151,7 @@ func (a *assembler) join() (*Tensor, error) {
 		g.Axes[i].Mesh = nil
 		want *= a.parts[0].n[i]
 	}
-	for _, o := range a.t.Partial { // every device owes its share
+	for _, o := range a.t.Partial { // every device has its share
 		for _, m := range a.mesh {
 			if m.Name == o.Mesh {
 				want *= m.Size

@@ -122,7 +122,7 @@ func (r *Reshard) Emit(b *op.Builder, v *ir.Value, t ir.Type) *ir.Value {
 	v = mergeAxes(b, v, t)
 	if over := missing(v.Type, t); len(over) > 0 {
 		// The first device of the group has the term, the others zero.
-		v = b.OweByFirst(v, over)
+		v = b.FirstsPartial(v, over)
 		v.Type.Partial = slices.Clone(t.Partial)
 	}
 	if !v.Type.Equal(t.WithDType(v.Type.DType)) {

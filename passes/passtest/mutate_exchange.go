@@ -15,7 +15,7 @@ var Exchanges = []Mutation{
 		s, ok := one(r, m, collective)
 		return ok && dropped(r, s)
 	}},
-	{"drop a collective and settle its operand's type", func(r *rand.Rand, m *ir.Module) bool {
+	{"drop a collective and give its operand its type", func(r *rand.Rand, m *ir.Module) bool {
 		s, ok := one(r, m, collective)
 		if !ok || !sameShape(s.op().Args[0].Type, s.op().Results[0].Type) {
 			return false

@@ -34,7 +34,7 @@ func communicate(c *pass.Context, f *ir.Func, d ir.DType) {
 		for _, v := range o.Results {
 			if of[v] {
 				b := op.Builder{F: f, Scope: o.Scope, Pos: o.Pos, Slot: o.Slot}
-				x := b.Emit(op.Cast, ir.A("to", ir.Name(d.String()), op.AttrOwed, ir.BoolVal(true)), v)
+				x := b.Emit(op.Cast, ir.A("to", ir.Name(d.String()), op.AttrPartial, ir.BoolVal(true)), v)
 				repl[v] = b.Cast(x, ir.F32)
 			}
 		}

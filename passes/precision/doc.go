@@ -12,7 +12,7 @@
 // new master, rounded.
 //
 // With reduce=bf16 and several devices, gradients are cast to bf16 as the terms
-// of a sum (op.AttrOwed) and back.
+// of partial sums (op.AttrPartial) and back.
 //
 // With compute=bf16, after Micikevicius et al., "Mixed Precision Training"
 // (2018), section 3, for operations between the inputs and the loss and back

@@ -49,7 +49,7 @@ func (x *facts) want(grad *ir.Value, uses map[*ir.Value]int) {
 	for v := grad; v != nil; v = scaled(v, uses) {
 		x.wanted[v] = factor.Given{Type: w.Type.WithDType(v.Type.DType), From: w.From}
 		x.terms[v] = x.terms[v] || !rounded
-		rounded = rounded || v.Def != nil && v.Def.Attrs.Has(op.AttrOwed)
+		rounded = rounded || v.Def != nil && v.Def.Attrs.Has(op.AttrPartial)
 	}
 }
 

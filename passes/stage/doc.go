@@ -2,8 +2,8 @@
 // the batch into microbatches; level Global.
 //
 // In: the layout's pipeline rule, @step and @eval after autodiff. Out: every
-// operation tagged with its virtual stage and half (op.TagStage, op.TagHalf),
-// and, in @step, what works on the batch cloned for each microbatch.
+// operation tagged with its virtual stage and phase (ir.Slot), and, in @step, what works
+// on the batch for each microbatch, written once (see ir.Task).
 // Invariant: results are unchanged. Microbatches are parts of one batch, as if
 // the batch axis were sharded over a mesh axis that is walked in time: means
 // keep the size of the whole batch, so gradients of microbatches just add.

@@ -86,7 +86,7 @@ func (t *Table) result(m *ir.Module, o *ir.Op, i int, args []Number) Number {
 	switch {
 	case op.Has(o, op.SameValue), op.Reorders(o):
 		return args[i]
-	case op.OwedByFirst(o) != nil:
+	case op.PartialOfFirst(o) != nil:
 		return args[1] // the sum over the group is what one device has
 	case op.IsCopy(o):
 		return args[0]

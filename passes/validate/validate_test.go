@@ -184,7 +184,7 @@ func TestDifferent(t *testing.T) {
 }
 
 // A partial sum to which one device alone contributes is that value.
-func TestOwedByFirst(t *testing.T) {
+func TestPartialOfFirst(t *testing.T) {
 	whole := `ptir 1 global "m"
 func @step class=entry
   arg %0 : f32[] data "x"

@@ -69,12 +69,12 @@ func TestZeroOverTwo(t *testing.T) {
 	}
 }
 
-// TestExpertsSettledOnce: where the devices of an expert owe its outputs, or those of
-// all experts, the sum is settled when the choices of a token are added up: one
+// TestExpertsReducedOnce: where the devices of an expert, or of all experts, have partial
+// sums of its outputs, they are reduced when the choices of a token are added up: one
 // activation forward and one backward, as in an MLP (Shoeybi et al., "Megatron-LM",
-// 2019, section 3), and not the slots of all experts or the choices of each token. To
-// the router's gradient they owe a number for each choice.
-func TestExpertsSettledOnce(t *testing.T) {
+// 2019, section 3), and not the slots of all experts or the choices of each token. Of
+// the router's gradient a number for each choice is reduced.
+func TestExpertsReducedOnce(t *testing.T) {
 	for _, c := range []struct {
 		spec, over string
 		n          int64 // devices that share the batch
