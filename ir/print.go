@@ -1,7 +1,6 @@
 package ir
 
 import (
-	"io"
 	"strconv"
 	"strings"
 
@@ -32,14 +31,6 @@ func Print(m *Module) string {
 	p := &printer{b: make([]byte, 0, 256+100*countOps(m))}
 	p.module(m)
 	return string(p.b)
-}
-
-// Fprint writes the text of [Print] to w.
-func Fprint(w io.Writer, m *Module) error {
-	p := &printer{b: make([]byte, 0, 256+100*countOps(m))}
-	p.module(m)
-	_, err := w.Write(p.b)
-	return err
 }
 
 // PrintFunc is the text of one function, from func to end.

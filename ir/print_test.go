@@ -1,7 +1,6 @@
 package ir_test
 
 import (
-	"bytes"
 	"math"
 	"math/rand"
 	"strconv"
@@ -57,10 +56,6 @@ func TestPrintParseIsIdentity(t *testing.T) {
 	}
 	if got := ir.Print(m.Clone()); got != sample {
 		t.Errorf("clone prints as\n%s", got)
-	}
-	var b bytes.Buffer
-	if err := ir.Fprint(&b, m); err != nil || b.String() != sample {
-		t.Errorf("Fprint: %v\n%s", err, b.String())
 	}
 	if got := ir.PrintFunc(m.Funcs[1]); got != "func @k3\nend\n" {
 		t.Errorf("PrintFunc: %q", got)
