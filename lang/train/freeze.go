@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,13 +12,21 @@ import (
 	"ptc/lang/value"
 )
 
-// trained are the parameters of fb that `freeze` leaves to the optimizer, in
+// trained are the parameters that fb reads and `freeze` leaves to the optimizer, in
 // their order. The others are arguments that no step changes: they have no
 // gradient, no state and no result.
 func (l *Lowerer) trained(f *eval.Frame, fb *eval.Builder, t *Block) []*value.Param {
 	var out []*value.Param
-	for _, p := range fb.Order {
-		if !value.MatchesAny(t.freeze, p.Path) {
+	for _, p := range l.Params {
+		if !fb.Reads(p) {
+			continue
+		}
+		frozen := value.MatchesAny(t.freeze, p.Path)
+		if p.Like != nil && frozen != value.MatchesAny(t.freeze, p.Like.Path) {
+			l.Irregularly(eval.ListOf(p.Path))
+			return nil
+		}
+		if !frozen {
 			out = append(out, p)
 		}
 	}
@@ -47,9 +56,19 @@ func (l *Lowerer) warnUnreached(fb *eval.Builder, loss *ir.Value, trained []*val
 			reached[a] = true
 		}
 	}
+	if list := fb.Differs(func(o *ir.Op) bool {
+		return slices.ContainsFunc(o.Results, func(r *ir.Value) bool { return reached[r] })
+	}); list != "" {
+		l.Irregularly(list)
+		return
+	}
 	var paths []string
 	for _, p := range trained {
-		if !reached[fb.Values[p]] {
+		q := p
+		if p.Like != nil {
+			q = p.Like
+		}
+		if !reached[fb.Values[q]] {
 			paths = append(paths, p.Path)
 		}
 	}

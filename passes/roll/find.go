@@ -40,7 +40,11 @@ const updates = "optimizer."
 type sequence struct {
 	f    *ir.Func
 	list string
-	n    int // modules
+	n    int // modules, without those that are omitted
+	// omitted are modules that the text lacks; torn is that it has something of them
+	// that a stack does not say.
+	omitted gap
+	torn    bool
 	// family is the module of what each has of its own: arguments, and gradients;
 	// names tells the arguments of one module apart.
 	family map[*ir.Value]int
@@ -54,6 +58,7 @@ type sequence struct {
 	// patterns are the texts of the module's metadata that name modules of the list
 	// one by one.
 	patterns [][]string
+	ruled    map[int][]byte // by number; made when needed
 	loose    bool
 	edit
 }
@@ -74,7 +79,7 @@ type place struct {
 	module, index int
 }
 
-// module is the number of the module that a path is of.
+// module is the module that a path is of.
 func (s *sequence) module(path string) (int, bool) {
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(path, updates), s.list)
 	if !ok || rest == "" || rest[0] != '.' {
@@ -84,13 +89,13 @@ func (s *sequence) module(path string) (int, bool) {
 	digits, _, _ := strings.Cut(rest, ".")
 	digits, _, _ = strings.Cut(digits, "/")
 	i, err := strconv.Atoi(digits)
-	return i, err == nil && i >= 0
+	return s.omitted.index(i), err == nil && i >= 0
 }
 
 // find looks for the modules of a list; nil where there are not several. With loose,
 // constants between modules are of none.
-func find(f *ir.Func, list string, meta []ir.Term, loose bool) *sequence {
-	s := &sequence{f: f, list: list, family: map[*ir.Value]int{}, names: map[*ir.Value]string{}, of: map[*ir.Value]*ir.Value{}, pos: map[*ir.Op]place{},
+func find(f *ir.Func, list string, meta []ir.Term, omitted gap, loose bool) *sequence {
+	s := &sequence{f: f, list: list, omitted: omitted, family: map[*ir.Value]int{}, names: map[*ir.Value]string{}, of: map[*ir.Value]*ir.Value{}, pos: map[*ir.Op]place{},
 		users: map[*ir.Value][]*ir.Op{}, yields: map[*ir.Value][]string{}, edit: newEdit(), loose: loose}
 	for _, t := range meta {
 		s.named(t)
@@ -193,6 +198,7 @@ func (s *sequence) way(marks []int, p int) int {
 			loose := s.loose && len(o.Args) == 0 && s.mark(o) < 0
 			if loose {
 				w.loose = append(w.loose, o)
+				s.torn = s.torn || s.omitted.count() > 0 && (i == s.omitted.from-1 || i == s.omitted.from)
 			}
 			return loose
 		})

@@ -25,7 +25,7 @@ func newEdit() edit {
 
 // fold makes a stack of the modules of g, which it takes.
 func (s *sequence) fold(g group) *ir.Stack {
-	t := &ir.Stack{Name: s.name(), Count: g.count}
+	t := &ir.Stack{Name: s.name(), Count: g.count + g.omitted}
 	s.f.Stacks = append(s.f.Stacks, t)
 	s.groups[t] = g
 	for _, a := range s.f.Args {
@@ -78,7 +78,7 @@ func (s *sequence) index(t *ir.Stack) *ir.Value {
 		}
 	}
 	g := s.groups[t]
-	v := s.f.AddArg(ir.Scalar(ir.I32), ir.RoleIndex, s.list+"."+open(g, g.first), nil, diag.Pos{})
+	v := s.f.AddArg(ir.Scalar(ir.I32), ir.RoleIndex, s.list+"."+s.open(g, g.first), nil, diag.Pos{})
 	v.Each = t
 	return v
 }
@@ -87,7 +87,7 @@ func (s *sequence) index(t *ir.Stack) *ir.Value {
 func (s *sequence) run(w *way, g group, l *link, t *ir.Stack) {
 	run := &ir.Run{Stack: t}
 	ops, last := s.ops(w, g, 0), s.ops(w, g, g.count-1)
-	module := s.list + "." + open(g, g.first)
+	module := s.list + "." + s.open(g, g.first)
 	boundary := func(name string, at diag.Pos, args ...*ir.Value) *ir.Op {
 		o := s.f.NewOp(name, args, nil, args[len(args)-1].Type.Clone())
 		o.Run, o.Scope, o.Pos = run, module, at
@@ -136,7 +136,7 @@ func (s *sequence) openPath(t *ir.Stack, path string) string {
 	if !ok || !mine {
 		return path
 	}
-	return s.at(path, m, open(g, m))
+	return s.at(path, s.open(g, m))
 }
 
 // finish writes the function anew.
