@@ -70,10 +70,14 @@ func (in *Interp) gap(v value.Instances) (string, Gap, bool) {
 	return list, g, ok
 }
 
-// Irregularly ends the lowering: the list must be written with all its instances.
-func (in *Interp) Irregularly(list string) {
+// Irregularly ends the lowering: the list at the path, or the one that it leads
+// through, must be written with all its instances.
+func (in *Interp) Irregularly(path string) {
+	if list := ListOf(path); list != "" {
+		path = list
+	}
 	if in.Irregular == "" {
-		in.Irregular = list
+		in.Irregular = path
 	}
 	in.Stopped = true
 }
@@ -95,9 +99,9 @@ func (w Work) Since(o Work) Work {
 	return Work{w.Steps - o.Steps, w.Ops - o.Ops, w.Sites - o.Sites, w.modules - o.modules}
 }
 
-// Omit counts work that is omitted so many times as if it were done. A list that
-// goes beyond a bound with it is written, so that the mistake is found in its place.
-func (in *Interp) Omit(list string, w Work, times int) {
+// Omit counts work that is omitted so many times as if it were done. The list at the
+// path is irregular if that goes beyond a bound: the mistake is found in its place.
+func (in *Interp) Omit(path string, w Work, times int) {
 	in.steps += w.Steps * times
 	in.modules += w.modules * times
 	if fb := in.Builder; fb != nil {
@@ -106,7 +110,7 @@ func (in *Interp) Omit(list string, w Work, times int) {
 	}
 	now := in.Work()
 	if now.Steps > source.MaxSteps || now.Ops > source.MaxOps || now.modules > source.MaxModules || len(in.Params) > source.MaxParams {
-		in.Irregularly(list)
+		in.Irregularly(path)
 	}
 }
 

@@ -23,7 +23,7 @@ func (l *Lowerer) trained(f *eval.Frame, fb *eval.Builder, t *Block) []*value.Pa
 		}
 		frozen := value.MatchesAny(t.freeze, p.Path)
 		if p.Like != nil && frozen != value.MatchesAny(t.freeze, p.Like.Path) {
-			l.Irregularly(eval.ListOf(p.Path))
+			l.Irregularly(p.Path)
 			return nil
 		}
 		if !frozen {

@@ -99,15 +99,15 @@ func patterns(f *eval.Frame, x syntax.Expr) []string {
 	return out
 }
 
-// differs is a list of which an omitted instance has a parameter that decays where the
-// one that it is like does not, or the other way about; empty where there is none.
+// differs is the path of an omitted parameter that decays where the one that it is like
+// does not, or the other way about; empty where there is none.
 func (o *optimizer) differs(trained []*value.Param) string {
 	if len(o.decay)+len(o.noDecay) == 0 {
 		return "" // alike in all that decides
 	}
 	for _, p := range trained {
 		if p.Like != nil && o.decays(p) != o.decays(p.Like) {
-			return eval.ListOf(p.Path)
+			return p.Path
 		}
 	}
 	return ""

@@ -37,8 +37,8 @@ func (l *Lowerer) update(fb *eval.Builder, o *optimizer, t *Block, loss *ir.Valu
 	if len(trained) == 0 {
 		return
 	}
-	if list := o.differs(trained); list != "" {
-		l.Irregularly(list)
+	if path := o.differs(trained); path != "" {
+		l.Irregularly(path)
 		return
 	}
 	written := slices.DeleteFunc(slices.Clone(trained), func(p *value.Param) bool { return p.Like != nil })
@@ -82,7 +82,7 @@ func (l *Lowerer) each(ps []*value.Param, do func(i int, p *value.Param) bool) b
 	work := map[*value.Param]eval.Work{}
 	for _, p := range ps {
 		if p.Like != nil {
-			l.Omit(eval.ListOf(p.Path), work[p.Like], 1)
+			l.Omit(p.Path, work[p.Like], 1)
 			continue
 		}
 		before := l.Work()
