@@ -1,6 +1,7 @@
 package roll
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,11 +13,14 @@ import (
 func (s *sequence) classes() []int {
 	texts := make([][]byte, s.n)
 	for _, a := range s.f.Args {
-		if i, ok := s.family[a.Value]; ok {
+		if i := s.family.get(a.Value) - 1; i >= 0 {
 			texts[i] = s.argument(texts[i], a)
 		}
 	}
 	for i := range texts {
+		if i > 0 {
+			texts[i] = slices.Grow(texts[i], max(0, len(texts[i-1])-len(texts[i])))
+		}
 		for _, w := range s.ways {
 			for _, o := range w.segments[i] {
 				texts[i] = s.sign(strconv.AppendInt(texts[i], int64(w.number), 10), o, i)
@@ -93,11 +97,11 @@ func (s *sequence) sign(b []byte, o *ir.Op, i int) []byte {
 
 // operand writes where v is from, as module i sees it.
 func (s *sequence) operand(b []byte, v *ir.Value, i int) []byte {
-	if k, ok := s.family[v]; ok {
-		return append(strconv.AppendInt(append(b, "family "...), int64(k-i), 10), s.familyName(v)...)
+	if k := s.family.get(v) - 1; k >= 0 {
+		return append(strconv.AppendInt(append(b, "family "...), int64(int(k)-i), 10), s.familyName(v)...)
 	}
 	if v.Def != nil {
-		if p, ok := s.pos[v.Def]; ok && p.module == i {
+		if p := s.pos.get(v.Def); p.way != nil && p.module == i {
 			b = strconv.AppendInt(append(b, '.'), int64(p.index), 10)
 			b = strconv.AppendInt(append(b, '.'), int64(resultIndex(v)), 10)
 			return strconv.AppendInt(append(b, '@'), int64(p.way.number), 10)
@@ -280,14 +284,13 @@ func (l *link) carry(c carry) int {
 
 // own is whether v is of instance k of g itself.
 func (s *sequence) own(v *ir.Value, g group, k int) bool {
-	m, ok := s.family[v]
-	if v.Def != nil && !ok {
-		var p place
-		if p, ok = s.pos[v.Def]; ok {
+	m := int(s.family.get(v)) - 1
+	if v.Def != nil && m < 0 {
+		if p := s.pos.get(v.Def); p.way != nil {
 			m = p.module
 		}
 	}
-	return ok && m >= g.first+k*g.period && m < g.first+(k+1)*g.period
+	return m >= 0 && m >= g.first+k*g.period && m < g.first+(k+1)*g.period
 }
 
 // leaves is whether all that is read outside of the instance that makes it is
@@ -305,9 +308,9 @@ func (s *sequence) leaves(w *way, g group, l *link) bool {
 				if on && n == g.count-1 {
 					continue // readers outside read what leaves
 				}
-				for _, u := range s.users[v] {
-					p, ok := s.pos[u]
-					if !ok || !within(p.module, n) && !(on && p.way == w && within(p.module, n+1)) {
+				for _, u := range s.users.of(v) {
+					p := s.pos.get(u)
+					if p.way == nil || !within(p.module, n) && !(on && p.way == w && within(p.module, n+1)) {
 						return false
 					}
 				}

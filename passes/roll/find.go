@@ -45,14 +45,14 @@ type sequence struct {
 	// that a stack does not say.
 	omitted gap
 	torn    bool
-	// family is the module of what each has of its own: arguments, and gradients;
-	// names tells the arguments of one module apart.
-	family map[*ir.Value]int
+	// family is the module of what each has of its own, plus 1: of arguments and
+	// gradients; names tells the arguments of one module apart.
+	family table[int32]
 	names  map[*ir.Value]string
 	of     map[*ir.Value]*ir.Value // by gradient: the argument
 	ways   []*way
-	pos    map[*ir.Op]place
-	users  map[*ir.Value][]*ir.Op
+	pos    opTable[place]
+	users  readers
 	yields map[*ir.Value][]string // paths of the results that a value is
 	links  map[*way]*link         // of the group that was looked at last
 	// patterns are the texts of the module's metadata that name modules of the list
@@ -73,7 +73,8 @@ type way struct {
 	loose []*ir.Op
 }
 
-// place is where an operation is: in which way, of which module, and there.
+// place is where an operation is: in which way, nil where it is in none, of which module,
+// and there.
 type place struct {
 	way           *way
 	module, index int
@@ -95,14 +96,16 @@ func (s *sequence) module(path string) (int, bool) {
 // find looks for the modules of a list; nil where there are not several. With loose,
 // constants between modules are of none.
 func find(f *ir.Func, list string, meta []ir.Term, omitted gap, loose bool) *sequence {
-	s := &sequence{f: f, list: list, omitted: omitted, family: map[*ir.Value]int{}, names: map[*ir.Value]string{}, of: map[*ir.Value]*ir.Value{}, pos: map[*ir.Op]place{},
-		users: map[*ir.Value][]*ir.Op{}, yields: map[*ir.Value][]string{}, edit: newEdit(), loose: loose}
+	f.Renumber()
+	values := count(f)
+	s := &sequence{f: f, list: list, omitted: omitted, family: make([]int32, values), names: map[*ir.Value]string{}, of: map[*ir.Value]*ir.Value{}, pos: make([]place, values),
+		yields: map[*ir.Value][]string{}, edit: newEdit(values), loose: loose}
 	for _, t := range meta {
 		s.named(t)
 	}
 	for _, a := range f.Args {
 		if i, ok := s.module(a.Path); ok {
-			s.family[a.Value], s.names[a.Value] = i, a.Role+" "+string(s.opened(nil, a.Path))
+			s.family[a.Value.ID], s.names[a.Value] = int32(i+1), a.Role+" "+string(s.opened(nil, a.Path))
 			s.n = max(s.n, i+1)
 		}
 	}
@@ -114,11 +117,9 @@ func find(f *ir.Func, list string, meta []ir.Term, omitted gap, loose bool) *seq
 	}
 	marks := make([]int, len(f.Ops)) // the module of each operation, or -1
 	for p, o := range f.Ops {
-		for _, a := range o.Args {
-			s.users[a] = append(s.users[a], o)
-		}
 		marks[p] = s.mark(o)
 	}
+	s.users = readersOf(f, values)
 	for p := 0; p < len(marks); {
 		if marks[p] < 0 || f.Ops[p].Run != nil {
 			p++
@@ -151,8 +152,8 @@ func (s *sequence) named(t ir.Term) {
 func (s *sequence) mark(o *ir.Op) int {
 	if o.Name == op.Grad {
 		for k, r := range o.Results {
-			if i, ok := s.family[o.Args[k+1]]; ok {
-				s.family[r], s.of[r] = i, o.Args[k+1]
+			if i := s.family.get(o.Args[k+1]); i > 0 {
+				s.family[r.ID], s.of[r] = i, o.Args[k+1]
 			}
 		}
 		return -1
@@ -161,8 +162,8 @@ func (s *sequence) mark(o *ir.Op) int {
 		return i
 	}
 	for _, a := range o.Args {
-		if i, ok := s.family[a]; ok {
-			return i
+		if i := s.family.get(a); i > 0 {
+			return int(i - 1)
 		}
 	}
 	return -1
@@ -203,7 +204,7 @@ func (s *sequence) way(marks []int, p int) int {
 			return loose
 		})
 		for k, o := range w.segments[i] {
-			s.pos[o] = place{w, i, k}
+			s.pos.set(o, place{w, i, k})
 		}
 	}
 	s.ways = append(s.ways, w)

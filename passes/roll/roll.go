@@ -47,6 +47,9 @@ func Complete(c *pass.Context, m *ir.Module, omitted []Omitted) bool {
 func rollFunc(c *pass.Context, m *ir.Module, f *ir.Func, omitted map[string]Omitted) bool {
 	complete := 0
 	for _, list := range lists(f) {
+		if !results(f) {
+			break
+		}
 		o, lacks := omitted[list]
 		if covers := roll(c, m, f, list, gap{o.From, o.To}); lacks && covers {
 			complete++
