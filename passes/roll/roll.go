@@ -121,7 +121,7 @@ func (s *sequence) repeated() []group {
 	if o.count() == 0 {
 		return groups(classes)
 	}
-	if o.from < 1 || o.from >= len(classes) || classes[o.from-1] != classes[o.from] {
+	if o.from < 1 || o.from >= len(classes) {
 		return nil
 	}
 	for i := o.from; i < o.to; i++ {
