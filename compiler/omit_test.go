@@ -60,7 +60,7 @@ var (
 		"k = 0\n for b in LIST { k = min(k + 1, 3)\n x = b(x) * k }",
 		"a = x\n for b in LIST { t = b(a)\n a = x\n x = t }",
 		"a = x\n c = x\n for b in LIST { t = b(a)\n a = c\n c = x\n x = t }",
-		"c = x\n d = x\n e = x\n for b in LIST { x = c * 2\n c = d * 2\n d = e * 2\n e = b(e) }",
+		"c = x\n d = x\n e = x\n for b in LIST { n = b(e)\n x = x + c\n c = d * 2\n d = e * 2\n e = n }",
 		"total = 0\n for b in LIST { x = b(x)\n total = total + mean(x, over = (batch, seq, embed)) }\n x = x + total",
 		"first = LIST[0]\n for b in LIST { x = b(x) + first(x) }",
 		"x = LIST[len(LIST) - 1](x)\n for b in LIST { x = b(x) }",
