@@ -1,7 +1,12 @@
 package compiler
 
 import (
+	"time"
+
 	"ptc/backend"
+	"ptc/ir"
+	"ptc/lang"
+	"ptc/passes"
 	"ptc/passes/check"
 )
 
@@ -24,7 +29,18 @@ func Check(o Options) (*CheckReport, *Report, error) {
 	r.Target = t.Name()
 	k := check.New(1)
 	o.VerifyEach = true
-	if err := runPasses(o, r, low.result.Module, t, hooksOf(k)); err != nil {
+	// What every pass is compared with has all instances of repeated modules.
+	written, errs := low.program.Lower(lang.Options{Set: low.set, Layout: o.Layout})
+	if len(errs) > 0 {
+		return nil, r, errs
+	}
+	hook := func(i int, name string, m *ir.Module, took time.Duration) error {
+		if i == 0 {
+			m = written.Module
+		}
+		return k.Hook(i, name, m, took)
+	}
+	if err := runPasses(o, r, low.result.Module, t, []passes.Hook{hook}); err != nil {
 		return nil, r, err
 	}
 	return &k.Report, r, nil

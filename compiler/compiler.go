@@ -19,6 +19,7 @@ import (
 	"ptc/lang"
 	"ptc/passes"
 	"ptc/passes/pass"
+	"ptc/passes/roll"
 	"ptc/runtime/program"
 	"ptc/stdlib"
 )
@@ -153,6 +154,7 @@ func finish(p *program.Plan, low *lowered, r *Report) {
 
 type lowered struct {
 	program *lang.Program
+	set     []lang.Override
 	result  *lang.Result
 }
 
@@ -175,7 +177,8 @@ func lower(o Options, r *Report) (*lowered, error) {
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	res, errs := p.Lower(lang.Options{Set: set, Layout: o.Layout})
+	rolled := &pass.Context{Pass: "roll"}
+	res, errs := lowerOnce(p, lang.Options{Set: set, Layout: o.Layout}, rolled)
 	if len(errs) > 0 {
 		return nil, errs
 	}
@@ -187,8 +190,30 @@ func lower(o Options, r *Report) (*lowered, error) {
 	for _, s := range res.Remarks {
 		r.Remarks = append(r.Remarks, pass.Remark{Pass: "lower", Text: s})
 	}
+	r.Remarks = append(r.Remarks, rolled.Remarks...)
 	r.stage("lower", began)
-	return &lowered{p, res}, nil
+	return &lowered{p, set, res}, nil
+}
+
+// lowerOnce lowers each of the repeated modules that are alike once, as the pass roll
+// writes them: what the language omits is in stacks, or the program is lowered with
+// every instance written, and left to that pass.
+func lowerOnce(p *lang.Program, o lang.Options, rolled *pass.Context) (*lang.Result, diag.List) {
+	o.Omit = true
+	r, errs := p.Lower(o)
+	if len(errs) > 0 || len(r.Omitted) == 0 {
+		return r, errs
+	}
+	var omitted []roll.Omitted
+	for _, x := range r.Omitted {
+		omitted = append(omitted, roll.Omitted{Func: x.Func, List: x.List, From: x.From, To: x.To})
+	}
+	if roll.Complete(rolled, r.Module, omitted) {
+		return r, nil
+	}
+	rolled.Remarks = nil
+	o.Omit = false
+	return p.Lower(o)
 }
 
 // overrides splits "key=value" pairs.

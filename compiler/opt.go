@@ -7,11 +7,8 @@ import (
 	"ptc/ir/verify"
 	"ptc/lang/syntax"
 	"ptc/passes"
-	"ptc/passes/check"
 	"ptc/passes/pass"
 )
-
-func hooksOf(k *check.Checker) []passes.Hook { return []passes.Hook{k.Hook} }
 
 // Opt reads printed IR of any level, verifies it, runs the named passes in
 // order, verifies the result and prints it. Without passes it is the identity

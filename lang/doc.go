@@ -14,6 +14,9 @@
 // Invariants: a program never panics and takes bounded time and memory (see
 // package lang/source); the same program and options give the same module.
 //
+// With [Options].Omit, instances of repeated modules that are alike are omitted, and
+// [Result].Omitted says which; a package above makes stacks of the rest.
+//
 // Functions are inlined and loops unrolled, so that the module is one straight
 // line of operations; an operation's scope is the path of the module instance
 // (blocks.3.attn) and its position that of the expression.

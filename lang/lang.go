@@ -47,6 +47,9 @@ type Options struct {
 	// Compute, where not empty, replaces the dtype in which the layout
 	// computes: f32, bf16 or f16.
 	Compute string
+	// Omit leaves out instances of repeated modules that do what the one before them
+	// does: [Result.Omitted] says which.
+	Omit bool
 }
 
 // Result is a lowered program.
@@ -64,12 +67,38 @@ type Result struct {
 	Warnings []string
 	// Remarks are decisions that the source does not show.
 	Remarks []string
+	// Omitted says what the functions of the module lack.
+	Omitted []Omitted
 }
+
+// Omitted is what a function lacks of a repeated module: the instances From to To−1 of
+// the list, which do what From−1 does and have no parameters, operations or results.
+type Omitted struct {
+	Func string
+	eval.Omitted
+}
+
+// maxIrregular is after how many lists of which instances turned out to differ all
+// lists are written.
+const maxIrregular = 3
 
 // Lower resolves the program to a module, or to the list of its mistakes.
 func (p *Program) Lower(o Options) (*Result, diag.List) {
 	if p.Main == nil || p.Main.Tree == nil {
 		return nil, diag.List{{Code: "E0501", Msg: "nothing was parsed"}}
+	}
+	irregular := map[string]bool{}
+	for o.Omit && len(irregular) < maxIrregular {
+		in := eval.New(p.Program, o.Set)
+		in.Omits = func(list string) bool { return !irregular[list] }
+		r := lower(in, o)
+		if in.Irregular == "" && len(in.Errs.List) == 0 {
+			return r, nil
+		}
+		if in.Irregular == "" {
+			break // mistakes are found in what is written
+		}
+		irregular[in.Irregular] = true
 	}
 	in := eval.New(p.Program, o.Set)
 	r := lower(in, o)
@@ -102,21 +131,21 @@ func lower(in *eval.Interp, o Options) *Result {
 	if y != nil && !in.Stopped {
 		y.Lower(mod, t.Data, unnamed, o.Compute)
 	}
-	if len(in.Errs.List) > 0 {
+	if len(in.Errs.List) > 0 || in.Stopped {
 		return nil
 	}
 	r := &Result{Module: mod, Layouts: y.All, Layout: y.Name, Config: config, Warnings: append(l.Warnings, y.Warnings...), Remarks: l.Remarks}
-	used := map[string]bool{}
-	for _, a := range mod.Func("step").Args {
-		if a.Role == ir.RoleParam {
-			used[a.Path] = true
-			r.Params++
-			r.Elems += a.Value.Type.Elems()
-		}
-	}
 	for _, p := range in.Params {
-		if !used[p.Path] {
+		if !l.Reads(p) {
 			r.Unused = append(r.Unused, p.Path)
+			continue
+		}
+		r.Params++
+		r.Elems += p.Type.Elems()
+	}
+	for _, b := range l.Built {
+		for _, omitted := range b.Omitted {
+			r.Omitted = append(r.Omitted, Omitted{b.Func.Name, omitted})
 		}
 	}
 	return r

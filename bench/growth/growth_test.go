@@ -201,6 +201,16 @@ var once = []string{"passes/simplify", "passes/autodiff", "passes/precision", "p
 
 const onceLimit = 1.1
 
+// frontLimit is how many statements one more layer may add to what is done before the
+// first pass that sees a block once: parsing, lowering, rolling. Of a block of twelve
+// parameters they are those of paths and counts, and none of its operations.
+const frontLimit = 3_000
+
+// front is whether a package is of the front end.
+func front(pkg string) bool {
+	return pkg == "lang" || strings.HasPrefix(pkg, "lang/") || pkg == "passes/roll"
+}
+
 // fewRuns is how many compilations of a series must be there before the helpers of
 // passes are judged, whose logarithms still grow fast for few ranges.
 const fewRuns = 4
@@ -219,6 +229,19 @@ func judge(t *testing.T, s series, runs []counts) {
 		}
 		if n := packs[p]; n[i] >= packageLeast && exponent(n) > packageLimit {
 			t.Errorf("%s: %s of %v: %v statements, exponent %.2f; at most %.2f\n%s", p, s.what, sizes, n, exponent(n), packageLimit, hottest(runs, p))
+		}
+	}
+	if s.what == "layers" {
+		var more int64
+		for p, n := range packs {
+			if front(p) {
+				more += n[i] - n[i-1]
+			}
+		}
+		if per := more / int64(sizes[i]-sizes[i-1]); per > frontLimit {
+			t.Errorf("lang and passes/roll: %s of %v: %d statements for one layer more; at most %d", s.what, sizes, per, frontLimit)
+		} else {
+			t.Logf("%d statements of lang and passes/roll for one layer more", per)
 		}
 	}
 	all, total := blocks(runs), int64(0)

@@ -24,7 +24,10 @@ func (y *Layout) checkShards() {
 			}
 		}
 	}
-	all, params := y.tensors(false), y.tensors(true)
+	all, params := y.tensors(false), []placed(nil)
+	if slices.ContainsFunc(y.shards, func(r shardRule) bool { return len(r.of) > 0 }) {
+		params = y.tensors(true)
+	}
 	for i, r := range y.shards {
 		scope := y.scoped(r, all, params)
 		y.checkScope(r, scope)

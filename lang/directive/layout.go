@@ -229,18 +229,17 @@ func (y *Layout) tensors(paths bool) []placed {
 	var out []placed
 	seen := map[string]bool{}
 	add := func(t ir.Type, name, path string) {
-		k := t.WithDType(ir.F32).String() + path
-		if !seen[k] {
-			seen[k] = true
+		if paths {
 			out = append(out, placed{t, name, path})
+		} else if k := t.WithDType(ir.F32).String(); !seen[k] {
+			seen[k] = true
+			out = append(out, placed{typ: t, name: name})
 		}
 	}
 	for _, p := range y.in.Params {
-		at := ""
-		if paths {
-			at = p.Path
+		if paths || p.Like == nil { // one that is like another is of its type
+			add(p.Type, "the parameter `"+p.Path+"`", p.Path)
 		}
-		add(p.Type, "the parameter `"+p.Path+"`", at)
 	}
 	if paths {
 		return out

@@ -27,7 +27,7 @@ func (f *Frame) Emit(n syntax.Node, name string, attrs ir.Attrs, args ...value.V
 		}
 		vs[i] = t.V
 	}
-	if len(fb.Func.Ops) >= source.MaxOps {
+	if fb.count() >= source.MaxOps {
 		f.Interp.stop(f, n, "more than %d operations", source.MaxOps)
 		return value.Unknown{}
 	}

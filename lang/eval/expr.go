@@ -122,6 +122,10 @@ func (f *Frame) index(x *syntax.Index) value.Value {
 	case value.DType:
 		return f.shapeExpr(x, ir.DType(v))
 	case value.Instances:
+		if list, _, omitted := f.Interp.gap(v); omitted {
+			f.Interp.Irregularly(list)
+			return value.Unknown{}
+		}
 		if i, ok := f.element(x, len(v)); ok {
 			return v[i]
 		}

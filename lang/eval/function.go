@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/lang/value"
@@ -16,6 +18,49 @@ type Builder struct {
 	Step     *ir.Value
 	Seed     *ir.Value
 	Sites    int // random operations so far
+	// Omitted are the lists of which instances are omitted, omitted how many operations
+	// those would have, and inside is set while a loop over one runs.
+	Omitted []Omitted
+	omitted int
+	inside  bool
+	edges   []edge
+}
+
+// edge is the operations of a loop that are before a gap, and those behind it.
+type edge struct {
+	list          string
+	before, after []*ir.Op
+}
+
+// Reads is whether an operation so far reads p, or would if it were not omitted.
+func (fb *Builder) Reads(p *value.Param) bool {
+	if p.Like != nil {
+		p = p.Like
+	}
+	return fb.Values[p] != nil
+}
+
+// count is the operations so far with those that are omitted.
+func (fb *Builder) count() int { return len(fb.Func.Ops) + fb.omitted }
+
+func (fb *Builder) omit(o Omitted, before, after round) {
+	if !slices.Contains(fb.Omitted, o) {
+		fb.Omitted = append(fb.Omitted, o)
+	}
+	ops := fb.Func.Ops
+	fb.edges = append(fb.edges, edge{o.List, ops[before.first:before.last], ops[after.first:after.last]})
+}
+
+// Differs is a list where something holds of an operation before the gap and not of
+// that behind it, or the other way about, so that it may change from instance to
+// instance; empty where there is none.
+func (fb *Builder) Differs(holds func(*ir.Op) bool) string {
+	for _, e := range fb.edges {
+		if !slices.EqualFunc(e.before, e.after, func(o, p *ir.Op) bool { return holds(o) == holds(p) }) {
+			return e.list
+		}
+	}
+	return ""
 }
 
 // Param is the argument that holds a parameter.

@@ -74,15 +74,22 @@ func (g *Frame) repeated(x *syntax.Index, path string) value.Value {
 		return g.Wants("E0216", x.Args[0], "a whole number from 1 to "+strconv.Itoa(source.MaxRepeat), "", "a module repeated %s times", value.FormatNumber(c))
 	}
 	list := make(value.Instances, 0, n)
+	gap, omits := g.Interp.gapOf(path, n)
 	for k := 0; k < n; k++ {
-		i := g.Instantiate(m, args, x.X, path+"."+strconv.Itoa(k))
+		before := g.Interp.mark()
+		i := g.Instantiate(m, args, x.X, elementPath(path, k))
 		if i == nil {
 			return value.Unknown{}
 		}
-		list = append(list, i)
+		if list = append(list, i); omits && k == gap.From-1 {
+			list = g.Interp.fill(list, path, gap, before)
+			k = gap.To - 1
+		}
 	}
 	return list
 }
+
+func elementPath(list string, k int) string { return list + "." + strconv.Itoa(k) }
 
 // moduleExpr is `Module` or `Module(args)`.
 func (g *Frame) moduleExpr(x syntax.Expr) (value.ModuleRef, []*syntax.Arg, bool) {

@@ -29,8 +29,13 @@ type Interp struct {
 	Builder *Builder        // the function being built; nil at compile time
 	steps   int             // expressions evaluated
 	modules int             // instances made
-	Stopped bool            // a bound was exceeded
+	Stopped bool            // a bound was exceeded, or a list is irregular
 	missing map[string]bool // imports that were reported to be missing
+
+	// Omits is whether instances of a list may be omitted; where it is nil, all are
+	// written. Irregular is then a list that must be written, or empty.
+	Omits     func(list string) bool
+	Irregular string
 }
 
 // Override sets a config entry, as --set key=value does.

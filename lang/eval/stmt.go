@@ -81,6 +81,10 @@ func (f *Frame) loop(s *syntax.For) {
 	var items []value.Value
 	switch v := f.Expr(s.Over).(type) {
 	case value.Instances:
+		if list, g, omitted := f.Interp.gap(v); omitted {
+			f.regularly(s, v, list, g)
+			return
+		}
 		for _, i := range v {
 			items = append(items, i)
 		}

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,13 +12,21 @@ import (
 	"ptc/lang/value"
 )
 
-// trained are the parameters of fb that `freeze` leaves to the optimizer, in
+// trained are the parameters that fb reads and `freeze` leaves to the optimizer, in
 // their order. The others are arguments that no step changes: they have no
 // gradient, no state and no result.
 func (l *Lowerer) trained(f *eval.Frame, fb *eval.Builder, t *Block) []*value.Param {
 	var out []*value.Param
-	for _, p := range fb.Order {
-		if !value.MatchesAny(t.freeze, p.Path) {
+	for _, p := range l.Params {
+		if !fb.Reads(p) {
+			continue
+		}
+		frozen := value.MatchesAny(t.freeze, p.Path)
+		if p.Like != nil && frozen != value.MatchesAny(t.freeze, p.Like.Path) {
+			l.Irregularly(p.Path)
+			return nil
+		}
+		if !frozen {
 			out = append(out, p)
 		}
 	}
@@ -47,9 +56,19 @@ func (l *Lowerer) warnUnreached(fb *eval.Builder, loss *ir.Value, trained []*val
 			reached[a] = true
 		}
 	}
+	if list := fb.Differs(func(o *ir.Op) bool {
+		return slices.ContainsFunc(o.Results, func(r *ir.Value) bool { return reached[r] })
+	}); list != "" {
+		l.Irregularly(list)
+		return
+	}
 	var paths []string
 	for _, p := range trained {
-		if !reached[fb.Values[p]] {
+		q := p
+		if p.Like != nil {
+			q = p.Like
+		}
+		if !reached[fb.Values[q]] {
 			paths = append(paths, p.Path)
 		}
 	}
@@ -67,25 +86,26 @@ func (l *Lowerer) warnUnreached(fb *eval.Builder, loss *ir.Value, trained []*val
 // briefly quotes paths, those that differ in the number of one module alone
 // together: as a pattern, `blocks.*.w`, where they are all that it matches in the
 // model, else with their numbers, `blocks.{0,2..5}.w`.
-func (l *Lowerer) briefly(paths []string) []string {
+func (l *Lowerer) briefly(paths []string) (out []string) {
 	all, numbers := map[string]int{}, map[string][]int{}
 	for _, p := range l.Params {
 		s, _ := shapeOf(p.Path)
 		all[s]++
 	}
-	for _, p := range paths {
+	shapes, first := make([]string, len(paths)), map[string]int{}
+	for i, p := range paths {
 		s, n := shapeOf(p)
-		numbers[s] = append(numbers[s], n...)
+		if _, known := first[s]; !known {
+			first[s] = i
+		}
+		shapes[i], numbers[s] = s, append(numbers[s], n...)
 	}
-	var out []string
-	said := map[string]bool{}
-	for _, p := range paths {
-		s, n := shapeOf(p)
-		if said[s] {
+	for i, s := range shapes {
+		n := len(numbers[s])
+		if n > 0 && first[s] != i {
 			continue
 		}
-		said[s] = len(n) == 1
-		if have := len(numbers[s]); len(n) == 1 && have < all[s] {
+		if n > 0 && n < all[s] {
 			s = strings.Replace(s, "*", ranges(numbers[s]), 1)
 		}
 		out = append(out, "`"+s+"`")
@@ -96,20 +116,31 @@ func (l *Lowerer) briefly(paths []string) []string {
 // shapeOf is a path without its one number, and that; a path with none or with
 // several is itself.
 func shapeOf(path string) (string, []int) {
-	parts, at, n := strings.Split(path, "."), -1, 0
-	for i, s := range parts {
-		if k, err := strconv.Atoi(s); err == nil {
-			if at >= 0 {
-				return path, nil
-			}
-			at, n = i, k
+	begin, end := -1, 0 // of the number
+	for i := 0; i < len(path); {
+		j := i
+		for j < len(path) && '0' <= path[j] && path[j] <= '9' {
+			j++
 		}
+		if whole := j == len(path) || path[j] == '.'; whole && j > i && begin >= 0 {
+			return path, nil
+		} else if whole && j > i {
+			begin, end = i, j
+		}
+		next := strings.IndexByte(path[j:], '.')
+		if next < 0 {
+			break
+		}
+		i = j + next + 1
 	}
-	if at < 0 {
+	if begin < 0 {
 		return path, nil
 	}
-	parts[at] = "*"
-	return strings.Join(parts, "."), []int{n}
+	k, err := strconv.Atoi(path[begin:end])
+	if err != nil {
+		return path, nil
+	}
+	return path[:begin] + "*" + path[end:], []int{k}
 }
 
 // ranges writes ascending numbers: `3`, or `{0,2..5}`.

@@ -24,7 +24,11 @@ type Lowerer struct {
 	home     *source.File // of the train block
 	Warnings []string
 	Remarks  []string
+	Built    []*eval.Builder // @step and @eval
 }
+
+// Reads is whether a step reads the parameter.
+func (l *Lowerer) Reads(p *value.Param) bool { return l.Built[0].Reads(p) }
 
 // Frame is a frame of the file with the train block.
 func (l *Lowerer) Frame() *eval.Frame { return l.NewFrame(l.home) }

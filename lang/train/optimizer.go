@@ -99,6 +99,20 @@ func patterns(f *eval.Frame, x syntax.Expr) []string {
 	return out
 }
 
+// differs is the path of an omitted parameter that decays where the one that it is like
+// does not, or the other way about; empty where there is none.
+func (o *optimizer) differs(trained []*value.Param) string {
+	if len(o.decay)+len(o.noDecay) == 0 {
+		return "" // alike in all that decides
+	}
+	for _, p := range trained {
+		if p.Like != nil && o.decays(p) != o.decays(p.Like) {
+			return p.Path
+		}
+	}
+	return ""
+}
+
 // decays is whether weight decay applies: as a pattern says, else as the
 // parameter's declaration does, else to parameters of two axes or more.
 func (o *optimizer) decays(p *value.Param) bool {

@@ -267,6 +267,7 @@ func (l *Lowerer) finishFunc(fb *eval.Builder, fields []*ir.Arg) {
 	fb.Func.Args = args
 	fb.Func.Renumber()
 	l.Mod.Funcs = append(l.Mod.Funcs, fb.Func)
+	l.Built = append(l.Built, fb)
 }
 
 // source evaluates the data entry of a train block.

@@ -37,8 +37,13 @@ func (l *Lowerer) update(fb *eval.Builder, o *optimizer, t *Block, loss *ir.Valu
 	if len(trained) == 0 {
 		return
 	}
+	if path := o.differs(trained); path != "" {
+		l.Irregularly(path)
+		return
+	}
+	written := slices.DeleteFunc(slices.Clone(trained), func(p *value.Param) bool { return p.Like != nil })
 	args := []*ir.Value{loss}
-	for _, p := range trained {
+	for _, p := range written {
 		args = append(args, fb.Values[p])
 	}
 	l.warnUnreached(fb, loss, trained)
@@ -49,25 +54,44 @@ func (l *Lowerer) update(fb *eval.Builder, o *optimizer, t *Block, loss *ir.Valu
 		return
 	}
 	u := &updater{l: l, fb: fb, o: o, f: f}
-	if !u.prepare(grads) {
+	if !u.prepare(trained, grads) {
 		return
 	}
 	results := []ir.Result{{Value: loss, Role: ir.RoleLoss}, {Value: u.norm, Role: ir.RoleStat, Path: "grad_norm"}}
 	if u.lr != nil {
 		results = append(results, ir.Result{Value: u.lr, Role: ir.RoleStat, Path: "lr"})
 	}
-	for i, p := range trained {
+	for i, p := range written {
 		results = append(results, ir.Result{Value: grads[i], Role: ir.RoleGrad, Path: p.Path})
 	}
-	for i, p := range trained {
+	done := l.each(trained, func(i int, p *value.Param) bool {
 		w, ok := u.one(p, grads[i])
-		if !ok {
-			return
-		}
 		results = append(results, ir.Result{Value: w, Role: ir.RoleParam, Path: p.Path})
+		return ok
+	})
+	if !done {
+		return
 	}
 	fb.Func.Results = append(results, u.states...)
 	l.remarkDecay(u, trained)
+}
+
+// each calls do for the parameters that are written, with their numbers, as long as it
+// is true. What it does for one counts as done for those that are omitted and like it.
+func (l *Lowerer) each(ps []*value.Param, do func(i int, p *value.Param) bool) bool {
+	work := map[*value.Param]eval.Work{}
+	for _, p := range ps {
+		if p.Like != nil {
+			l.Omit(p.Path, work[p.Like], 1)
+			continue
+		}
+		before := l.Work()
+		if !do(len(work), p) {
+			return false
+		}
+		work[p] = l.Work().Since(before)
+	}
+	return true
 }
 
 // updater runs the optimizer's update for one parameter after another.
@@ -84,19 +108,20 @@ type updater struct {
 }
 
 // prepare emits what is computed once in a step.
-func (u *updater) prepare(grads []*ir.Value) bool {
+func (u *updater) prepare(trained []*value.Param, grads []*ir.Value) bool {
 	b := &u.fb.Ops
 	b.Scope, b.Pos = "optimizer.norm", u.o.entry.At()
 	var sum *ir.Value
-	for _, g := range grads {
-		g = b.Cast(g, ir.F32)
+	u.l.each(trained, func(i int, _ *value.Param) bool {
+		g := b.Cast(grads[i], ir.F32)
 		s := b.Sum(b.Mul(g, g), g.Type.Names()...)
 		if sum == nil {
 			sum = s
 		} else {
 			sum = b.Add(sum, s)
 		}
-	}
+		return true
+	})
 	u.norm = b.Emit("sqrt", nil, sum)
 	if !u.clipScale() {
 		return false

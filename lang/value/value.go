@@ -121,6 +121,8 @@ type Param struct {
 	// Absent is the condition of a parameter that there is not, since it is
 	// false.
 	Absent syntax.Expr
+	// Like is the parameter that it is like, of an instance that is omitted.
+	Like *Param
 }
 
 // ParamRef is a parameter as a value; reading it gives its tensor.

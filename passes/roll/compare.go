@@ -1,6 +1,7 @@
 package roll
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,11 +13,14 @@ import (
 func (s *sequence) classes() []int {
 	texts := make([][]byte, s.n)
 	for _, a := range s.f.Args {
-		if i, ok := s.family[a.Value]; ok {
+		if i := s.family.get(a.Value) - 1; i >= 0 {
 			texts[i] = s.argument(texts[i], a)
 		}
 	}
 	for i := range texts {
+		if i > 0 {
+			texts[i] = slices.Grow(texts[i], max(0, len(texts[i-1])-len(texts[i])))
+		}
 		for _, w := range s.ways {
 			for _, o := range w.segments[i] {
 				texts[i] = s.sign(strconv.AppendInt(texts[i], int64(w.number), 10), o, i)
@@ -31,7 +35,7 @@ func (s *sequence) classes() []int {
 	}
 	known, out := map[string]int{}, make([]int, s.n)
 	for i, b := range texts {
-		text := string(s.rules(b, i))
+		text := string(append(b, s.rules(s.omitted.number(i))...))
 		if known[text] == 0 {
 			known[text] = len(known) + 1
 		}
@@ -51,18 +55,24 @@ func (s *sequence) argument(b []byte, a *ir.Arg) []byte {
 	return append(append(append(append(b, ' '), as.String()...), a.Pos.String()...), '\n')
 }
 
-// rules writes which kinds of modules, and patterns of the layout, module i and those
-// in it are of: what a rule is about is an instance, or none is.
-func (s *sequence) rules(b []byte, i int) []byte {
-	lead := s.list + "." + strconv.Itoa(i)
+// rules are, as a text, which kinds of modules, and patterns of the layout, the module
+// with a number and those in it are of: what a rule is about is an instance, or none is.
+func (s *sequence) rules(number int) []byte {
+	if s.ruled != nil {
+		return s.ruled[number]
+	}
+	s.ruled = map[int][]byte{}
 	for n, patterns := range s.patterns {
 		for _, p := range patterns {
-			if rest, ok := strings.CutPrefix(p, lead); ok && (rest == "" || rest[0] == '.') {
-				b = append(append(strconv.AppendInt(append(b, "rule "...), int64(n), 10), rest...), '\n')
+			rest, ok := strings.CutPrefix(p, s.list+".")
+			digits, _, _ := strings.Cut(rest, ".")
+			if i, err := strconv.Atoi(digits); ok && err == nil && strconv.Itoa(i) == digits {
+				b := strconv.AppendInt(append(s.ruled[i], "rule "...), int64(n), 10)
+				s.ruled[i] = append(append(b, rest[len(digits):]...), '\n')
 			}
 		}
 	}
-	return b
+	return s.ruled[number]
 }
 
 // sign writes what o, of module i, does.
@@ -87,11 +97,11 @@ func (s *sequence) sign(b []byte, o *ir.Op, i int) []byte {
 
 // operand writes where v is from, as module i sees it.
 func (s *sequence) operand(b []byte, v *ir.Value, i int) []byte {
-	if k, ok := s.family[v]; ok {
-		return append(strconv.AppendInt(append(b, "family "...), int64(k-i), 10), s.familyName(v)...)
+	if k := s.family.get(v) - 1; k >= 0 {
+		return append(strconv.AppendInt(append(b, "family "...), int64(int(k)-i), 10), s.familyName(v)...)
 	}
 	if v.Def != nil {
-		if p, ok := s.pos[v.Def]; ok && p.module == i {
+		if p := s.pos.get(v.Def); p.way != nil && p.module == i {
 			b = strconv.AppendInt(append(b, '.'), int64(p.index), 10)
 			b = strconv.AppendInt(append(b, '.'), int64(resultIndex(v)), 10)
 			return strconv.AppendInt(append(b, '@'), int64(p.way.number), 10)
@@ -127,34 +137,30 @@ func resultIndex(v *ir.Value) int {
 
 // opened writes a path with the number of its module of the list left open.
 func (s *sequence) opened(b []byte, path string) []byte {
-	if i, ok := s.module(path); ok {
-		lead, rest := s.cut(path, i)
+	if _, ok := s.module(path); ok {
+		lead, rest := s.cut(path)
 		return append(append(append(b, lead...), "{i}"...), rest...)
 	}
 	return append(b, path...)
 }
 
-// at is path with what stands for the number i of its module.
-func (s *sequence) at(path string, i int, number string) string {
-	lead, rest := s.cut(path, i)
+// at is path with what stands for the number of its module.
+func (s *sequence) at(path string, number string) string {
+	lead, rest := s.cut(path)
 	return lead + number + rest
 }
 
-// cut is what is before and behind the number i of a path's module.
-func (s *sequence) cut(path string, i int) (lead, rest string) {
+// cut is what is before and behind the number of a path's module.
+func (s *sequence) cut(path string) (lead, rest string) {
 	n := len(s.list) + 1
 	if strings.HasPrefix(path, updates) && strings.HasPrefix(path[len(updates):], s.list+".") {
 		n += len(updates)
 	}
-	return path[:n], path[n+width(i):]
-}
-
-func width(i int) int {
-	n := 1
-	for ; i >= 10; i /= 10 {
-		n++
+	end := n
+	for end < len(path) && '0' <= path[end] && path[end] <= '9' {
+		end++
 	}
-	return n
+	return path[:n], path[end:]
 }
 
 // takes is whether the modules of g can be instances of a stack: all read the same
@@ -227,7 +233,7 @@ func (s *sequence) link(w *way, g group) *link {
 			l.of[[2]int{k, a}] = c
 		}
 		if o.Attrs.Has(ir.AttrSite) {
-			l.sites[k] = o.Attrs.Int(ir.AttrSite, 0) - first[k].Attrs.Int(ir.AttrSite, 0)
+			l.sites[k] = (o.Attrs.Int(ir.AttrSite, 0) - first[k].Attrs.Int(ir.AttrSite, 0)) / s.apart(g, 1)
 		}
 	}
 	for n := 1; n < g.count; n++ {
@@ -244,13 +250,21 @@ func (s *sequence) link(w *way, g group) *link {
 					return nil
 				}
 			}
-			if o.Attrs.Int(ir.AttrSite, 0)-before[k].Attrs.Int(ir.AttrSite, 0) != l.sites[k] {
+			if o.Attrs.Int(ir.AttrSite, 0)-before[k].Attrs.Int(ir.AttrSite, 0) != l.sites[k]*s.apart(g, n) {
 				return nil
 			}
 		}
 		before = ops
 	}
 	return l
+}
+
+// apart is by how many instances instance n of g is behind the one before it.
+func (s *sequence) apart(g group, n int) int64 {
+	if g.omitted > 0 && g.first+n == s.omitted.from {
+		return int64(1 + g.omitted)
+	}
+	return 1
 }
 
 // carry is the number of the carried value, which is new or starts with the same; -1
@@ -270,14 +284,13 @@ func (l *link) carry(c carry) int {
 
 // own is whether v is of instance k of g itself.
 func (s *sequence) own(v *ir.Value, g group, k int) bool {
-	m, ok := s.family[v]
-	if v.Def != nil && !ok {
-		var p place
-		if p, ok = s.pos[v.Def]; ok {
+	m := int(s.family.get(v)) - 1
+	if v.Def != nil && m < 0 {
+		if p := s.pos.get(v.Def); p.way != nil {
 			m = p.module
 		}
 	}
-	return ok && m >= g.first+k*g.period && m < g.first+(k+1)*g.period
+	return m >= 0 && m >= g.first+k*g.period && m < g.first+(k+1)*g.period
 }
 
 // leaves is whether all that is read outside of the instance that makes it is
@@ -295,9 +308,9 @@ func (s *sequence) leaves(w *way, g group, l *link) bool {
 				if on && n == g.count-1 {
 					continue // readers outside read what leaves
 				}
-				for _, u := range s.users[v] {
-					p, ok := s.pos[u]
-					if !ok || !within(p.module, n) && !(on && p.way == w && within(p.module, n+1)) {
+				for _, u := range s.users.of(v) {
+					p := s.pos.get(u)
+					if p.way == nil || !within(p.module, n) && !(on && p.way == w && within(p.module, n+1)) {
 						return false
 					}
 				}

@@ -10,6 +10,9 @@
 // Invariant: ir.Func.Unrolled of what comes out is what came in, to the letter, but
 // that constants between modules stand before them.
 //
+// Alike modules that the language has omitted are counted among the instances
+// ([Complete]): the function has nothing of them, and [Omitted] their numbers.
+//
 // The source's paths say where to look, and operations are compared one by one: the
 // same operation on the same types, of the same line, that reads from its own
 // instance, from the one before, or what all read from outside.

@@ -40,20 +40,25 @@ const updates = "optimizer."
 type sequence struct {
 	f    *ir.Func
 	list string
-	n    int // modules
-	// family is the module of what each has of its own: arguments, and gradients;
-	// names tells the arguments of one module apart.
-	family map[*ir.Value]int
+	n    int // modules, without those that are omitted
+	// omitted are modules that the text lacks; torn is that it has something of them
+	// that a stack does not say.
+	omitted gap
+	torn    bool
+	// family is the module of what each has of its own, plus 1: of arguments and
+	// gradients; names tells the arguments of one module apart.
+	family table[int32]
 	names  map[*ir.Value]string
 	of     map[*ir.Value]*ir.Value // by gradient: the argument
 	ways   []*way
-	pos    map[*ir.Op]place
-	users  map[*ir.Value][]*ir.Op
+	pos    opTable[place]
+	users  readers
 	yields map[*ir.Value][]string // paths of the results that a value is
 	links  map[*way]*link         // of the group that was looked at last
 	// patterns are the texts of the module's metadata that name modules of the list
 	// one by one.
 	patterns [][]string
+	ruled    map[int][]byte // by number; made when needed
 	loose    bool
 	edit
 }
@@ -68,13 +73,14 @@ type way struct {
 	loose []*ir.Op
 }
 
-// place is where an operation is: in which way, of which module, and there.
+// place is where an operation is: in which way, nil where it is in none, of which module,
+// and there.
 type place struct {
 	way           *way
 	module, index int
 }
 
-// module is the number of the module that a path is of.
+// module is the module that a path is of.
 func (s *sequence) module(path string) (int, bool) {
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(path, updates), s.list)
 	if !ok || rest == "" || rest[0] != '.' {
@@ -84,20 +90,22 @@ func (s *sequence) module(path string) (int, bool) {
 	digits, _, _ := strings.Cut(rest, ".")
 	digits, _, _ = strings.Cut(digits, "/")
 	i, err := strconv.Atoi(digits)
-	return i, err == nil && i >= 0
+	return s.omitted.index(i), err == nil && i >= 0
 }
 
 // find looks for the modules of a list; nil where there are not several. With loose,
 // constants between modules are of none.
-func find(f *ir.Func, list string, meta []ir.Term, loose bool) *sequence {
-	s := &sequence{f: f, list: list, family: map[*ir.Value]int{}, names: map[*ir.Value]string{}, of: map[*ir.Value]*ir.Value{}, pos: map[*ir.Op]place{},
-		users: map[*ir.Value][]*ir.Op{}, yields: map[*ir.Value][]string{}, edit: newEdit(), loose: loose}
+func find(f *ir.Func, list string, meta []ir.Term, omitted gap, loose bool) *sequence {
+	f.Renumber()
+	values := count(f)
+	s := &sequence{f: f, list: list, omitted: omitted, family: make([]int32, values), names: map[*ir.Value]string{}, of: map[*ir.Value]*ir.Value{}, pos: make([]place, values),
+		yields: map[*ir.Value][]string{}, edit: newEdit(values), loose: loose}
 	for _, t := range meta {
 		s.named(t)
 	}
 	for _, a := range f.Args {
 		if i, ok := s.module(a.Path); ok {
-			s.family[a.Value], s.names[a.Value] = i, a.Role+" "+string(s.opened(nil, a.Path))
+			s.family[a.Value.ID], s.names[a.Value] = int32(i+1), a.Role+" "+string(s.opened(nil, a.Path))
 			s.n = max(s.n, i+1)
 		}
 	}
@@ -109,11 +117,9 @@ func find(f *ir.Func, list string, meta []ir.Term, loose bool) *sequence {
 	}
 	marks := make([]int, len(f.Ops)) // the module of each operation, or -1
 	for p, o := range f.Ops {
-		for _, a := range o.Args {
-			s.users[a] = append(s.users[a], o)
-		}
 		marks[p] = s.mark(o)
 	}
+	s.users = readersOf(f, values)
 	for p := 0; p < len(marks); {
 		if marks[p] < 0 || f.Ops[p].Run != nil {
 			p++
@@ -146,8 +152,8 @@ func (s *sequence) named(t ir.Term) {
 func (s *sequence) mark(o *ir.Op) int {
 	if o.Name == op.Grad {
 		for k, r := range o.Results {
-			if i, ok := s.family[o.Args[k+1]]; ok {
-				s.family[r], s.of[r] = i, o.Args[k+1]
+			if i := s.family.get(o.Args[k+1]); i > 0 {
+				s.family[r.ID], s.of[r] = i, o.Args[k+1]
 			}
 		}
 		return -1
@@ -156,8 +162,8 @@ func (s *sequence) mark(o *ir.Op) int {
 		return i
 	}
 	for _, a := range o.Args {
-		if i, ok := s.family[a]; ok {
-			return i
+		if i := s.family.get(a); i > 0 {
+			return int(i - 1)
 		}
 	}
 	return -1
@@ -193,11 +199,12 @@ func (s *sequence) way(marks []int, p int) int {
 			loose := s.loose && len(o.Args) == 0 && s.mark(o) < 0
 			if loose {
 				w.loose = append(w.loose, o)
+				s.torn = s.torn || s.omitted.count() > 0 && (i == s.omitted.from-1 || i == s.omitted.from)
 			}
 			return loose
 		})
 		for k, o := range w.segments[i] {
-			s.pos[o] = place{w, i, k}
+			s.pos.set(o, place{w, i, k})
 		}
 	}
 	s.ways = append(s.ways, w)

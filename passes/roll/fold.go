@@ -11,21 +11,21 @@ import (
 
 // edit is what becomes of a function.
 type edit struct {
-	gone    map[*ir.Op]bool         // operations of all instances but the first
-	dropped map[*ir.Value]bool      // what those have each
+	gone    opTable[bool]           // operations of all instances but the first
+	dropped table[bool]             // what those have each
 	front   map[*ir.Op][]*ir.Op     // operations to put before one
 	back    map[*ir.Op][]*ir.Op     // and behind
 	repl    map[*ir.Value]*ir.Value // what leaves, for whoever reads the last instance
 	groups  map[*ir.Stack]group
 }
 
-func newEdit() edit {
-	return edit{map[*ir.Op]bool{}, map[*ir.Value]bool{}, map[*ir.Op][]*ir.Op{}, map[*ir.Op][]*ir.Op{}, map[*ir.Value]*ir.Value{}, map[*ir.Stack]group{}}
+func newEdit(values int) edit {
+	return edit{make([]bool, values), make([]bool, values), map[*ir.Op][]*ir.Op{}, map[*ir.Op][]*ir.Op{}, map[*ir.Value]*ir.Value{}, map[*ir.Stack]group{}}
 }
 
 // fold makes a stack of the modules of g, which it takes.
 func (s *sequence) fold(g group) *ir.Stack {
-	t := &ir.Stack{Name: s.name(), Count: g.count}
+	t := &ir.Stack{Name: s.name(), Count: g.count + g.omitted}
 	s.f.Stacks = append(s.f.Stacks, t)
 	s.groups[t] = g
 	for _, a := range s.f.Args {
@@ -60,13 +60,13 @@ func (s *sequence) name() string {
 // each marks an argument or gradient as one that every instance has, or, of all but
 // the first instance, as not written.
 func (s *sequence) each(g group, t *ir.Stack, v *ir.Value) {
-	m, ok := s.family[v]
+	m := int(s.family.get(v)) - 1
 	switch {
-	case !ok || m < g.first || m >= g.first+g.period*g.count:
+	case m < 0 || m < g.first || m >= g.first+g.period*g.count:
 	case m < g.first+g.period:
 		v.Each = t
 	default:
-		s.dropped[v] = true
+		s.dropped[v.ID] = true
 	}
 }
 
@@ -78,7 +78,7 @@ func (s *sequence) index(t *ir.Stack) *ir.Value {
 		}
 	}
 	g := s.groups[t]
-	v := s.f.AddArg(ir.Scalar(ir.I32), ir.RoleIndex, s.list+"."+open(g, g.first), nil, diag.Pos{})
+	v := s.f.AddArg(ir.Scalar(ir.I32), ir.RoleIndex, s.list+"."+s.open(g, g.first), nil, diag.Pos{})
 	v.Each = t
 	return v
 }
@@ -87,7 +87,7 @@ func (s *sequence) index(t *ir.Stack) *ir.Value {
 func (s *sequence) run(w *way, g group, l *link, t *ir.Stack) {
 	run := &ir.Run{Stack: t}
 	ops, last := s.ops(w, g, 0), s.ops(w, g, g.count-1)
-	module := s.list + "." + open(g, g.first)
+	module := s.list + "." + s.open(g, g.first)
 	boundary := func(name string, at diag.Pos, args ...*ir.Value) *ir.Op {
 		o := s.f.NewOp(name, args, nil, args[len(args)-1].Type.Clone())
 		o.Run, o.Scope, o.Pos = run, module, at
@@ -109,7 +109,7 @@ func (s *sequence) run(w *way, g group, l *link, t *ir.Stack) {
 		}
 	}
 	for _, o := range w.loose {
-		s.gone[o] = true
+		s.gone.set(o, true)
 	}
 	s.front[ops[0]] = append(w.loose, enters...)
 	w.loose = nil
@@ -120,9 +120,9 @@ func (s *sequence) run(w *way, g group, l *link, t *ir.Stack) {
 	}
 	for n := 1; n < g.count; n++ {
 		for _, o := range s.ops(w, g, n) {
-			s.gone[o] = true
+			s.gone.set(o, true)
 			for _, r := range o.Results {
-				s.dropped[r] = true
+				s.dropped[r.ID] = true
 			}
 		}
 	}
@@ -136,7 +136,7 @@ func (s *sequence) openPath(t *ir.Stack, path string) string {
 	if !ok || !mine {
 		return path
 	}
-	return s.at(path, m, open(g, m))
+	return s.at(path, s.open(g, m))
 }
 
 // finish writes the function anew.
@@ -146,7 +146,7 @@ func (s *sequence) finish() {
 	}
 	var ops []*ir.Op
 	for _, o := range s.f.Ops {
-		if s.gone[o] {
+		if s.gone.get(o) {
 			continue
 		}
 		ops = append(append(append(ops, s.front[o]...), o), s.back[o]...)
@@ -157,7 +157,7 @@ func (s *sequence) finish() {
 	s.f.Ops = ops
 	args, results := s.f.Args[:0], s.f.Results[:0]
 	for _, a := range s.f.Args {
-		if s.dropped[a.Value] {
+		if s.dropped.get(a.Value) {
 			continue
 		}
 		if a.Value.Each != nil {
@@ -169,7 +169,7 @@ func (s *sequence) finish() {
 		args = append(args, a)
 	}
 	for _, r := range s.f.Results {
-		if _, ok := s.module(r.Path); ok && s.dropped[r.Value] {
+		if _, ok := s.module(r.Path); ok && s.dropped.get(r.Value) {
 			continue
 		}
 		if in := r.Value.In(); in != nil {
@@ -185,7 +185,7 @@ func (s *sequence) finish() {
 func (s *sequence) shorten(o *ir.Op) {
 	args, results := o.Args[:1], o.Results[:0]
 	for k, r := range o.Results {
-		if !s.dropped[r] {
+		if !s.dropped.get(r) {
 			args, results = append(args, o.Args[k+1]), append(results, r)
 		}
 	}
