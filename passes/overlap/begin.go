@@ -27,10 +27,7 @@ func (o *options) begin(f *ir.Func) int64 {
 			}
 		}
 	}
-	s := &splitter{options: o, f: f, written: map[*ir.Value]bool{}, with: map[*ir.Value]*ir.Value{}}
-	for _, r := range f.Results {
-		s.written[r.Value] = s.written[r.Value] || r.Role == ir.RoleParam || r.Role == ir.RoleState
-	}
+	s := &splitter{options: o, f: f, with: map[*ir.Value]*ir.Value{}}
 	dones := map[*text]map[int][]*ir.Op{}
 	beside := s.outside(outside)
 	dones[outside] = s.split(beside)
@@ -51,7 +48,6 @@ func (o *options) begin(f *ir.Func) int64 {
 type splitter struct {
 	*options
 	f       *ir.Func
-	written map[*ir.Value]bool // results that replace an argument, which others may still read
 	with    map[*ir.Value]*ir.Value
 	started int64
 }
@@ -103,18 +99,17 @@ func (s *splitter) outside(t *text) (flights []*flight) {
 				open[over] = landing(open[over], i, MaxBeside)
 			}
 		}
-		if !s.movable(x) {
+		if !s.begins(x) {
 			continue
 		}
-		to, kept := len(t.ops), false
+		to := len(t.ops)
 		for _, r := range x.Results {
 			to = min(to, first(r))
-			kept = kept || s.written[r]
 		}
 		if shrinks(x) {
 			to = min(to, layers.afterNext(i))
 		}
-		if to == i+1 || kept {
+		if to == i+1 {
 			continue
 		}
 		y := &flight{x: x, from: i, to: to}

@@ -153,7 +153,7 @@ func (o *options) ahead(t *text) []*ir.Op {
 	made := t.made()
 	there := map[*ir.Op]bool{} // all of whose operands are, or are made ahead
 	for _, x := range t.ops {
-		gathers := o.movable(x) && grows(x)
+		gathers := o.begins(x) && grows(x)
 		if !gathers && !casts(x) {
 			continue
 		}

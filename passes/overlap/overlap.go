@@ -58,12 +58,23 @@ type options struct {
 	// start; layer are those of gathers beside runs: one does not wait for another's.
 	early map[*ir.Op]bool
 	layer map[*ir.Op]int
+	// written are the results that replace an argument, which others may still read.
+	written map[*ir.Value]bool
+}
+
+// begins reports whether x is a collective that may be started before its result is
+// needed.
+func (o *options) begins(x *ir.Op) bool {
+	return o.movable(x) && !slices.ContainsFunc(x.Results, func(r *ir.Value) bool { return o.written[r] })
 }
 
 // arrange puts the collectives of a function where they are to start, small ones
 // together.
 func (o *options) arrange(f *ir.Func) {
-	o.early, o.layer = map[*ir.Op]bool{}, map[*ir.Op]int{}
+	o.early, o.layer, o.written = map[*ir.Op]bool{}, map[*ir.Op]int{}, map[*ir.Value]bool{}
+	for _, r := range f.Results {
+		o.written[r.Value] = o.written[r.Value] || r.Role == ir.RoleParam || r.Role == ir.RoleState
+	}
 	t := textOf(f)
 	for _, t := range t.all() {
 		o.hoist(t)

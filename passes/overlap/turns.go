@@ -15,7 +15,7 @@ func (s *splitter) inside(t *text, beside map[string]int) (flights []*flight) {
 	first := t.reads()
 	for i := from; i < to; i++ {
 		x := t.ops[i]
-		if !s.movable(x) || slices.ContainsFunc(x.Results, func(r *ir.Value) bool { return s.written[r] }) {
+		if !s.begins(x) {
 			continue
 		}
 		y := t.flight(i, to, first)
