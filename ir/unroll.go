@@ -120,8 +120,34 @@ func (u *unroller) once(o *Op) {
 	*p = *o
 	p.Scope, p.Args, p.Results = OfInstance(o.Scope, 0), nil, nil // of an operation of a run, behind it
 	each(o.Args, (*Value).In, func(v *Value, k int) { p.Args = append(p.Args, u.use(v, k)) })
+	if len(p.Args) > len(o.Args) {
+		p.Attrs = ofEach(o)
+	}
 	each(o.Results, (*Value).In, func(v *Value, k int) { p.Results = append(p.Results, u.define(v, k, p)) })
 	u.to.Ops = append(u.to.Ops, p)
+}
+
+// ofEach are the attributes of an operation that reads what instances have each: of
+// those of a collective, the axis of each operand is that of the operands of all.
+func ofEach(o *Op) Attrs {
+	axes := o.Attrs.Names("axes")
+	if axis := o.Attrs.Text("axis"); axis != "" {
+		axes = Names{axis}
+	}
+	if len(axes) != len(o.Args) {
+		return o.Attrs
+	}
+	type operand struct {
+		v    *Value
+		axis string
+	}
+	var list []operand
+	for i, v := range o.Args {
+		list = append(list, operand{v, axes[i]})
+	}
+	var all Names
+	each(list, func(x operand) *Stack { return x.v.In() }, func(x operand, _ int) { all = append(all, x.axis) })
+	return o.Attrs.With("axis", nil).With("axes", all)
 }
 
 // run writes the operations of a run once for each instance.

@@ -60,7 +60,7 @@ func (r *runs) visit(o *ir.Op) {
 		if v == nil {
 			return
 		}
-		if in := v.In(); in != nil && (o.Run == nil && o.Name != op.Grad || o.Run != nil && in != o.Run.Stack) {
+		if in := v.In(); in != nil && (o.Run == nil && !ofAll(o) || o.Run != nil && in != o.Run.Stack) {
 			bad(fmt.Sprintf("it reads %%%d, which every instance of `%s` has", v.ID, in.Name))
 		}
 	}
@@ -72,12 +72,22 @@ func (r *runs) visit(o *ir.Op) {
 			bad(fmt.Sprintf("it is further ahead than what makes %%%d", v.ID))
 		}
 	}
-	for _, v := range o.Results {
-		if v != nil && v.Each != nil && (o.Name != op.Grad || !r.known[v.Each]) {
-			bad(fmt.Sprintf("%%%d is said to be one of each instance of `%s`", v.ID, v.Each.Name))
+	for i, v := range o.Results {
+		if v == nil {
+			continue
+		}
+		moves := o.Run == nil && (op.Has(o, op.Exchanges) || op.Has(o, op.Completes)) && i < len(o.Args)
+		if v.Each != nil && (o.Run != nil || !ofAll(o) || !r.known[v.Each]) || moves && v.In() != o.Args[i].In() {
+			bad(fmt.Sprintf("%%%d is one of each instance, or is not, other than it is said to be", v.ID))
 		}
 	}
 	r.ends(o, bad)
+}
+
+// ofAll reports whether o may read, outside of runs, what every instance of a stack has,
+// and make such: it takes any number of operands, of which each instance's is one.
+func ofAll(o *ir.Op) bool {
+	return o.Name == op.Grad || op.Has(o, op.Completes) || op.Has(o, op.Exchanges) && op.Of(o).MaxArgs < 0
 }
 
 // ends checks the order of `enter` and `leave`.

@@ -69,6 +69,9 @@ func (s *splitter) split(flights []*flight) map[int][]*ir.Op {
 	for _, y := range flights {
 		d := doneOf(s.f, y.x, s.with)
 		d.Run, d.Ahead = y.x.Run, y.ahead
+		for k, r := range y.x.Results {
+			d.Results[k].Each = r.Each
+		}
 		y.x.Start = true
 		dones[y.to] = append(dones[y.to], d)
 		s.started += y.x.Times()

@@ -180,16 +180,20 @@ func (o *options) limits(f *ir.Func) func(kind) int64 {
 	}
 }
 
-// payload is the larger of what one device gives and takes, in bytes.
+// payload is the larger of what one device gives and takes, in bytes: of an operation
+// of a run, for one instance.
 func payload(x *ir.Op) int64 {
-	var give, take int64
-	for _, v := range x.Args {
-		give += int64(v.Type.Bytes())
+	bytes := func(list []*ir.Value) (n int64) {
+		for _, v := range list {
+			of := 1
+			if x.Run == nil {
+				of = v.Count()
+			}
+			n += int64(v.Type.Bytes()) * int64(of)
+		}
+		return n
 	}
-	for _, v := range x.Results {
-		take += int64(v.Type.Bytes())
-	}
-	return max(give, take)
+	return max(bytes(x.Args), bytes(x.Results))
 }
 
 // op is the collective of all members; of a single one, itself.
