@@ -219,17 +219,17 @@ func fill(ops []*ir.Op, i int) {
 }
 
 // kernelsBeside is how many kernels stand between the collective at i and its reader
-// in the same turn, at most [window].
+// in the same turn: at most [window], and as many where nobody there reads it.
 func kernelsBeside(ops []*ir.Op, i int) (n int) {
 	for _, y := range ops[i+1:] {
 		if n == window || reads(y, ops[i]) {
-			break
+			return n
 		}
 		if op.Has(y, op.Calls) && y.Ahead == ops[i].Ahead {
 			n++
 		}
 	}
-	return n
+	return window
 }
 
 // reads reports whether y reads a result of x.

@@ -10,15 +10,12 @@ import (
 // fit into one bucket of the size that the layout says: one message instead of one for
 // each instance. Of the run, nobody may read what they leave. Without a size in the
 // layout they stay, and run beside the next instance.
-func (o *options) extract(t *text, limit func(kind) int64) {
-	if o.bucket < 0 {
-		return
-	}
+func (o *options) extract(t *text) {
 	var out []*ir.Op
 	for _, x := range t.ops {
 		out = append(out, x)
 		if in := t.runs[x]; in != nil {
-			out = append(out, o.ofAll(in, limit)...)
+			out = append(out, o.ofAll(in)...)
 		}
 	}
 	t.ops = out
@@ -26,7 +23,7 @@ func (o *options) extract(t *text, limit func(kind) int64) {
 
 // ofAll takes the collectives out of a run that are to be done for all instances at
 // once: by kind, all that nobody of the run reads, or none.
-func (o *options) ofAll(t *text, limit func(kind) int64) (out []*ir.Op) {
+func (o *options) ofAll(t *text) (out []*ir.Op) {
 	refused := map[kind]bool{}
 	free := o.unread(t, refused)
 	for again := true; again; {
@@ -36,7 +33,7 @@ func (o *options) ofAll(t *text, limit func(kind) int64) (out []*ir.Op) {
 			bytes[o.kindOf(x)] += payload(x) * x.Times()
 		}
 		for k, n := range bytes {
-			if n > limit(k) {
+			if n > o.bucket {
 				refused[k], again = true, true
 			}
 		}

@@ -165,11 +165,13 @@ func (o *options) parts(t *text, limit func(kind) int64) map[*ir.Op]int {
 }
 
 // limits gives the bytes of a bucket of each kind.
-func (o *options) limits(f *ir.Func) func(kind) int64 {
+func (o *options) limits(t *text) func(kind) int64 {
 	all := map[kind]int64{}
-	for _, x := range f.Ops {
-		if group(x) && mergeable(x) {
-			all[o.kindOf(x).sum()] += payload(x) * x.Times()
+	for _, t := range t.all() {
+		for _, x := range t.ops {
+			if group(x) && mergeable(x) {
+				all[o.kindOf(x).sum()] += payload(x) * x.Times()
+			}
 		}
 	}
 	return func(k kind) int64 {

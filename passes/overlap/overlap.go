@@ -75,15 +75,17 @@ func (o *options) arrange(f *ir.Func) {
 	for _, r := range f.Results {
 		o.written[r.Value] = o.written[r.Value] || r.Role == ir.RoleParam || r.Role == ir.RoleState
 	}
-	limit := o.limits(f)
 	t := textOf(f)
 	for _, in := range t.all()[1:] {
 		o.hoist(in)
 	}
-	o.extract(t, limit)
-	t.write()
-	t = textOf(f)
+	if o.bucket > 0 {
+		o.extract(t)
+		t.write()
+		t = textOf(f)
+	}
 	o.hoist(t)
+	limit := o.limits(t)
 	for _, t := range t.all() {
 		o.merge(t, limit)
 	}

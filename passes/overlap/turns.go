@@ -6,6 +6,11 @@ import (
 	"ptc/ir"
 )
 
+// behind is how many turns behind its start a collective is done that its run does not
+// read, if the memory of what it sends need not be freed: so much work evens out what
+// layers differ in, and it takes that many instances of memory where it is not in place.
+const behind = 2
+
 // inside are the flights of a run, for one instance in the place of all, in order.
 // What the run reads is waited for where the instance does. What it does not read, such
 // as a gradient that is reduced for the update, is waited for a turn later, at the end
@@ -31,7 +36,10 @@ func (s *splitter) inside(t *text, beside map[string]int) (flights []*flight) {
 // its text reads has its `done` at the end.
 func (t *text) flight(i, end int, first map[*ir.Value]read) *flight {
 	x := t.ops[i]
-	y := &flight{x: x, from: i, to: end, ahead: x.Ahead - 1, unread: true}
+	y := &flight{x: x, from: i, to: end, ahead: x.Ahead - behind, unread: true}
+	if shrinks(x) {
+		y.ahead = x.Ahead - 1
+	}
 	for _, v := range x.Results {
 		if r, ok := first[v]; ok && (y.unread || r.before(read{y.to, y.ahead})) {
 			y.to, y.ahead, y.unread = min(r.at, end), r.ahead, false
@@ -64,7 +72,7 @@ func (t *text) reads() map[*ir.Value]read {
 
 // fit bounds the flights of a run that are under way over one set of mesh axes, with
 // those beside it, to [MaxOpen]. Where there are more, what the run does not read is
-// waited for where it started a turn before; if that is not enough, nothing goes on
+// waited for where it started, a turn later; if that is not enough, nothing goes on
 // beyond the turn in which it started, and the oldest is waited for as outside of runs.
 func (t *text) fit(flights []*flight, beside map[string]int) {
 	for _, mesh := range t.meshes() {
@@ -73,7 +81,7 @@ func (t *text) fit(flights []*flight, beside map[string]int) {
 		if peak(of, t.run.Stack.Count) > room {
 			for _, y := range of {
 				if y.unread {
-					y.to = y.from + 1
+					y.to, y.ahead = y.from+1, y.x.Ahead-1
 				}
 			}
 		}
