@@ -29,12 +29,12 @@ func (o *options) hoist(t *text) {
 			}
 		}
 	}
-	t.ops = o.order(t, head, early, moved)
+	t.ops = t.order(head, early, moved)
 }
 
 // order is the text with the head first, the gathers of early before the operations
 // that they are to stand before, and every other collective behind its last operand.
-func (o *options) order(t *text, head []*ir.Op, early map[*ir.Op][]*ir.Op, moved map[*ir.Op]bool) []*ir.Op {
+func (t *text) order(head []*ir.Op, early map[*ir.Op][]*ir.Op, moved map[*ir.Op]bool) []*ir.Op {
 	waits := map[*ir.Op]int{}           // operands that are not there yet
 	readers := map[*ir.Value][]*ir.Op{} // hoisted collectives that read a value
 	made := t.made()
@@ -191,12 +191,13 @@ func (o *options) ahead(t *text) []*ir.Op {
 	}
 	slices.Reverse(out)
 	slices.SortStableFunc(out, func(a, b *ir.Op) int {
-		return cmp.Or(cmp.Compare(b.Ahead, a.Ahead), cmp.Compare(late(a), late(b)))
+		return cmp.Or(cmp.Compare(b.Ahead, a.Ahead), cmp.Compare(rank(a), rank(b)))
 	})
 	return out
 }
 
-func late(x *ir.Op) int {
+// rank is the order at the head of a run: kernels, so that gathers stand together.
+func rank(x *ir.Op) int {
 	if group(x) {
 		return 1
 	}

@@ -73,6 +73,27 @@ func TestUnderWay(t *testing.T) {
 	}
 }
 
+// TestFarAhead: gathers are as many turns ahead as the layout says, if not more would be
+// under way than may.
+func TestFarAhead(t *testing.T) {
+	const done = "    %4 : f32[b=4] = done %3 // l.{i}\n"
+	for prefetch, want := range map[int]int{0: 0, 1: 1, 5: 5, 31: 31, 32: 31, 64: 31} {
+		rule := fmt.Sprintf("mesh dp=2\nmeta layout(name=\"t\", rules=[zero(at=\"t:1:1\", level=3, over=(dp), prefetch=%d)])\n", prefetch)
+		m := parse(t, gathering(70, 1, " ahead=1", "", " start=true", "", done, "", "%2, %4", "%2, %3", "mesh dp=2\n", rule))
+		if err := overlap.Run(&pass.Context{}, m); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range m.Func("step").Ops {
+			if o.Name == "all_gather" && (o.Ahead != want || o.Start != (want > 0)) {
+				t.Errorf("prefetch %d: the gather is %d turns ahead, want %d", prefetch, o.Ahead, want)
+			}
+		}
+		if errs := append(verify.Module(m), overlap.Check(m.Unrolled())...); len(errs) > 0 {
+			t.Error(errs)
+		}
+	}
+}
+
 // TestManyUnderWay: however many collectives an instance has, at most
 // [overlap.MaxOpen] are under way, and all of them beside kernels.
 func TestManyUnderWay(t *testing.T) {

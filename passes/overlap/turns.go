@@ -72,8 +72,9 @@ func (t *text) reads() map[*ir.Value]read {
 
 // fit bounds the flights of a run that are under way over one set of mesh axes, with
 // those beside it, to [MaxOpen]. Where there are more, what the run does not read is
-// waited for where it started, a turn later; if that is not enough, nothing goes on
-// beyond the turn in which it started, and the oldest is waited for as outside of runs.
+// waited for where it started, a turn later; if that is not enough, gathers are fewer
+// turns ahead; and if not even one is possible, nothing goes on beyond the turn in which
+// it started, and the oldest is waited for as outside of runs.
 func (t *text) fit(flights []*flight, beside map[string]int) {
 	for _, mesh := range t.meshes() {
 		of := slices.DeleteFunc(slices.Clone(flights), func(y *flight) bool { return over(y.x) != mesh })
@@ -85,6 +86,8 @@ func (t *text) fit(flights []*flight, beside map[string]int) {
 				}
 			}
 		}
+		for peak(of, t.run.Stack.Count) > room && t.nearer(flights) {
+		}
 		if peak(of, t.run.Stack.Count) > room {
 			t.inTurn(flights)
 			var open []*flight
@@ -93,6 +96,23 @@ func (t *text) fit(flights []*flight, beside map[string]int) {
 			}
 		}
 	}
+}
+
+// nearer lets what is more than a turn ahead be a turn less, and reports whether there
+// was any.
+func (t *text) nearer(flights []*flight) (found bool) {
+	for _, x := range t.ops {
+		if x.Ahead > 1 {
+			x.Ahead--
+			found = true
+		}
+	}
+	for _, y := range flights {
+		if y.ahead > 1 {
+			y.ahead--
+		}
+	}
+	return found
 }
 
 // inTurn lets every operation of the text run in the turn of its instance.
