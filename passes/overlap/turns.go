@@ -13,8 +13,8 @@ const behind = 2
 
 // inside are the flights of a run, for one instance in the place of all, in order.
 // What the run reads is waited for where the instance does. What it does not read, such
-// as a gradient that is reduced for the update, is waited for a turn later, at the end
-// of the text. beside is how many others are under way all the time, by mesh axes.
+// as a gradient that is reduced for the update, is waited for [behind] turns later, at the
+// end of the text; one turn later where it leaves less than it reads. beside is how many others are under way all the time, by mesh axes.
 func (s *splitter) inside(t *text, beside map[string]int) (flights []*flight) {
 	from, to := t.body()
 	first := t.reads()
