@@ -148,6 +148,48 @@ func TestManyReductions(t *testing.T) {
 	}
 }
 
+// TestBesideOtherInstances: but for those of the first or last instances and for what
+// stands outside of the blocks, collectives that need not be waited for in their block
+// have as many kernels beside them as a block has at least.
+func TestBesideOtherInstances(t *testing.T) {
+	const layers = 8
+	for _, l := range []struct {
+		name    string
+		rules   ir.Terms
+		kind    string
+		except  int // of so many
+		kernels int
+	}{
+		{"dp", ir.Terms{shard("dp", "batch")}, "all_reduce", 6, 20},
+		{"zero 3 gathers", ir.Terms{shard("dp", "batch"), zero(3, "dp")}, "all_gather", 6, 8},
+		{"zero 3 reductions", ir.Terms{shard("dp", "batch"), zero(3, "dp")}, "reduce_scatter", 4, 12},
+	} {
+		m := overlappedLayers(t, layers, mesh("dp", 2), l.rules, false)
+		kernels, all, few := 0, 0, 0
+		at := map[*ir.Op]int{}
+		for _, o := range m.Func("step").Ops {
+			switch {
+			case o.Callee != nil:
+				kernels++
+			case o.Name == "done":
+				if x := o.Args[0].Def; x.Name == l.kind && kernels-at[x] < l.kernels {
+					few++
+				}
+			case o.Start:
+				at[o] = kernels
+			case o.Name == l.kind:
+				few++
+			}
+			if o.Name == l.kind {
+				all++
+			}
+		}
+		if all < layers || few > l.except {
+			t.Errorf("%s: %d of %d have fewer than %d kernels beside them, want at most %d", l.name, few, all, l.kernels, l.except)
+		}
+	}
+}
+
 // TestPrefetch holds that gathers of parameters are issued as many layers ahead
 // as the layout says, in whose memory they show.
 func TestPrefetch(t *testing.T) {

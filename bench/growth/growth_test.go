@@ -72,6 +72,7 @@ func all() []series {
 	return []series{
 		{"growth_one", "layers", []int{6, 12, 24}},
 		{"growth_3d", "layers", []int{6, 12, 24}},
+		{"growth_zero", "layers", []int{6, 12, 24}},
 		{"growth_pipe_%d", "microbatches", []int{16, 32, 64}},
 	}
 }
@@ -92,6 +93,7 @@ const (
 
 // bounded is what may grow faster, since something else limits it.
 var bounded = map[string]string{
+	"passes/overlap/check.go":        "it checks level Planned as well, where every instance is written out",
 	"passes/memory/place/search.go":  "a search that ends after so much work",
 	"passes/memory/place/piece.go":   "as search.go",
 	"passes/memory/place/improve.go": "as search.go",
@@ -197,7 +199,7 @@ func judgedFile(b block) bool {
 // once are the passes that see once what is repeated: twice the layers, or twice the
 // microbatches, add less than a tenth to what they do.
 var once = []string{"passes/simplify", "passes/autodiff", "passes/precision", "passes/remat", "passes/propagate",
-	"passes/propagate/factor", "passes/partition", "passes/collectives", "passes/fuse"}
+	"passes/propagate/factor", "passes/partition", "passes/collectives", "passes/fuse", "passes/overlap"}
 
 const onceLimit = 1.1
 

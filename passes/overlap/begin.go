@@ -12,88 +12,157 @@ import (
 // layer's worth of the gradients of weights.
 const window = 8
 
+// MaxBeside bounds the collectives over one set of mesh axes that are under way
+// beside a whole run, so that there is room for those of its instances.
+const MaxBeside = MaxOpen / 4
+
 // begin splits collectives that have something to run beside into start and
-// done, and returns how many.
-func (o *options) begin(f *ir.Func) int {
-	for i := range f.Ops {
-		if o.movable(f.Ops[i]) {
-			o.fill(f, i)
+// done, and returns how many there are in a step.
+func (o *options) begin(f *ir.Func) int64 {
+	outside := textOf(f)
+	for _, t := range outside.all() {
+		for i, x := range t.ops {
+			if o.movable(x) {
+				fill(t.ops, i)
+			}
 		}
 	}
-	first, leaves := readers(f), map[*ir.Value]bool{}
-	for _, r := range f.Results {
-		leaves[r.Value] = leaves[r.Value] || r.Role == ir.RoleParam || r.Role == ir.RoleState
+	s := &splitter{options: o, f: f, with: map[*ir.Value]*ir.Value{}}
+	dones := map[*text]map[int][]*ir.Op{}
+	beside := s.outside(outside)
+	dones[outside] = s.split(beside)
+	for i, x := range outside.ops {
+		if in := outside.runs[x]; in != nil {
+			dones[in] = s.split(s.inside(in, underWay(beside, i)))
+		}
 	}
-	var flights []*flight
-	with := map[*ir.Value]*ir.Value{}
+	f.Replace(s.with)
+	for t, at := range dones {
+		t.insert(at)
+	}
+	outside.write()
+	return s.started
+}
+
+// splitter splits the collectives of a function.
+type splitter struct {
+	*options
+	f       *ir.Func
+	with    map[*ir.Value]*ir.Value
+	started int64
+}
+
+// flight is a collective that is to be started, and where it stands in its text. Its
+// `done` stands before the operation at a place, that of its first reader or an earlier
+// one, so many turns ahead.
+type flight struct {
+	x      *ir.Op
+	from   int
+	to     int
+	ahead  int
+	unread bool // by its text
+}
+
+// split makes the `done` of each flight, by the places before which they stand.
+func (s *splitter) split(flights []*flight) map[int][]*ir.Op {
+	dones := map[int][]*ir.Op{}
+	for _, y := range flights {
+		d := doneOf(s.f, y.x, s.with)
+		d.Run, d.Ahead = y.x.Run, y.ahead
+		for k, r := range y.x.Results {
+			d.Results[k].Each = r.Each
+		}
+		y.x.Start = true
+		dones[y.to] = append(dones[y.to], d)
+		s.started += y.x.Times()
+	}
+	return dones
+}
+
+// insert puts operations before those at the places.
+func (t *text) insert(before map[int][]*ir.Op) {
+	out := make([]*ir.Op, 0, len(t.ops)+len(before))
+	for i := 0; i <= len(t.ops); i++ {
+		out = append(out, before[i]...)
+		if i < len(t.ops) {
+			out = append(out, t.ops[i])
+		}
+	}
+	t.ops = out
+}
+
+// outside are the flights of a text outside of runs, in order.
+func (s *splitter) outside(t *text) (flights []*flight) {
+	first := readers(t.ops)
 	open := map[string][]*flight{} // by mesh axes, oldest first
-	layers := layersOf(f)
-	for i, x := range f.Ops {
-		if !o.movable(x) {
+	layers := layersOf(t)
+	for i, x := range t.ops {
+		if in := t.runs[x]; in != nil {
+			for _, over := range in.meshes() {
+				open[over] = landing(open[over], i, MaxBeside)
+			}
+		}
+		if !s.begins(x) {
 			continue
 		}
-		to, kept := len(f.Ops), false
+		to := len(t.ops)
 		for _, r := range x.Results {
 			to = min(to, first(r))
-			kept = kept || leaves[r] // written over the old one, which others may still read
 		}
 		if shrinks(x) {
 			to = min(to, layers.afterNext(i))
 		}
-		if to == i+1 || kept {
+		if to == i+1 {
 			continue
 		}
-		over := strings.Join(x.Attrs.Names("over"), ",")
-		y := &flight{done: f.NewOp(op.Done, x.Results, nil, types(x)...), at: to}
-		open[over] = append(landing(open[over], i), y)
+		y := &flight{x: x, from: i, to: to}
+		open[over(x)] = append(landing(open[over(x)], i, MaxOpen-1), y)
 		flights = append(flights, y)
-		y.done.Scope, y.done.Pos = x.Scope, x.Pos
-		for k, r := range x.Results {
-			with[r] = y.done.Results[k]
-		}
-		x.Start = true
 	}
-	dones := map[int][]*ir.Op{} // by the operation that they stand before
-	for _, y := range flights {
-		dones[y.at] = append(dones[y.at], y.done)
-	}
-	f.Replace(with)
-	out := make([]*ir.Op, 0, len(f.Ops)+len(flights))
-	for i := 0; i <= len(f.Ops); i++ {
-		out = append(out, dones[i]...)
-		if i < len(f.Ops) {
-			out = append(out, f.Ops[i])
-		}
-	}
-	f.Ops = out
-	return len(flights)
+	return flights
 }
 
-// flight is a started collective: its `done` stands before the operation at a
-// place, that of its first reader or an earlier one.
-type flight struct {
-	done *ir.Op
-	at   int
-}
-
-// landing are the flights, oldest first, that are still under way where the
-// operation at i starts another one. Where there would be more than [MaxOpen],
-// the oldest is waited for there: it has had the longest time, and what comes
-// last would otherwise have nothing to run beside.
-func landing(open []*flight, i int) []*flight {
-	still := slices.DeleteFunc(open, func(y *flight) bool { return y.at <= i })
-	if len(still) == MaxOpen {
-		still[0].at = i
+// landing are the flights, oldest first, that are still under way where there may be
+// so many at the operation at i. The oldest ones are waited for there: they had the
+// longest time, and what comes last would otherwise have nothing to run beside.
+func landing(open []*flight, i, most int) []*flight {
+	still := slices.DeleteFunc(open, func(y *flight) bool { return y.to <= i })
+	for len(still) > most {
+		still[0].to = i
 		still = still[1:]
 	}
 	return still
 }
 
+// underWay is how many flights are beside the run that stands at i, by mesh axes.
+func underWay(flights []*flight, i int) map[string]int {
+	n := map[string]int{}
+	for _, y := range flights {
+		if y.from < i && i < y.to {
+			n[over(y.x)]++
+		}
+	}
+	return n
+}
+
+// over names the mesh axes of a collective.
+func over(x *ir.Op) string { return strings.Join(x.Attrs.Names("over"), ",") }
+
+// meshes are the mesh axes of the collectives of a text.
+func (t *text) meshes() (out []string) {
+	for _, x := range t.ops {
+		if group(x) && !slices.Contains(out, over(x)) {
+			out = append(out, over(x))
+		}
+	}
+	return out
+}
+
 // readers gives the place of the first operation that reads a value; the end
 // for one that only leaves the function.
-func readers(f *ir.Func) func(*ir.Value) int {
+func readers(ops []*ir.Op) func(*ir.Value) int {
 	first := map[*ir.Value]int{}
-	for i, x := range f.Ops {
+	for i, x := range ops {
 		for _, a := range x.Args {
 			if _, ok := first[a]; !ok {
 				first[a] = i
@@ -104,7 +173,7 @@ func readers(f *ir.Func) func(*ir.Value) int {
 		if i, ok := first[v]; ok {
 			return i
 		}
-		return len(f.Ops)
+		return len(ops)
 	}
 }
 
@@ -117,23 +186,21 @@ func types(x *ir.Op) []ir.Type {
 }
 
 // fill moves kernels that the collective at i does not need from before it to
-// behind it, where its result is read at once: they run beside it then. It
-// stops at whatever else communicates, whose order stays.
-func (o *options) fill(f *ir.Func, i int) {
-	x := f.Ops[i]
-	if i+1 >= len(f.Ops) || !reads(f.Ops[i+1], x) {
-		return
-	}
+// behind it, where its result is read soon: they run beside it then. It stops at
+// whatever else communicates, whose order stays, and leaves a kernel beside that.
+func fill(ops []*ir.Op, i int) {
+	x, beside := ops[i], kernelsBeside(ops, i)
 	need := map[*ir.Value]bool{}
 	for _, a := range x.Args {
 		need[a] = true
 	}
 	var keep, later []*ir.Op
+	first := x // of what is kept
 	j := i
-	for j > 0 && i-j < window && op.Has(f.Ops[j-1], op.Calls) {
+	for j > 0 && i-j+beside < window && op.Has(ops[j-1], op.Calls) && ops[j-1].Ahead == x.Ahead {
 		j--
-		y := f.Ops[j]
-		needed := false
+		y := ops[j]
+		needed := j > 0 && group(ops[j-1]) && reads(first, ops[j-1])
 		for _, r := range y.Results {
 			needed = needed || need[r]
 		}
@@ -141,25 +208,28 @@ func (o *options) fill(f *ir.Func, i int) {
 			later = append(later, y)
 			continue
 		}
-		keep = append(keep, y)
+		keep, first = append(keep, y), y
 		for _, a := range y.Args {
 			need[a] = true
 		}
 	}
-	if len(later) == 0 {
-		return
+	slices.Reverse(keep)
+	slices.Reverse(later)
+	copy(ops[j:], slices.Concat(keep, []*ir.Op{x}, later))
+}
+
+// kernelsBeside is how many kernels stand between the collective at i and its reader
+// in the same turn: at most [window], and as many where nobody there reads it.
+func kernelsBeside(ops []*ir.Op, i int) (n int) {
+	for _, y := range ops[i+1:] {
+		if n == window || reads(y, ops[i]) {
+			return n
+		}
+		if op.Has(y, op.Calls) && y.Ahead == ops[i].Ahead {
+			n++
+		}
 	}
-	k := j
-	for n := len(keep) - 1; n >= 0; n-- {
-		f.Ops[k] = keep[n]
-		k++
-	}
-	f.Ops[k] = x
-	k++
-	for n := len(later) - 1; n >= 0; n-- {
-		f.Ops[k] = later[n]
-		k++
-	}
+	return window
 }
 
 // reads reports whether y reads a result of x.

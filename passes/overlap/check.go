@@ -16,66 +16,121 @@ func init() {
 }
 
 // Check proves that every collective that is started is waited for once: its
-// results are the operands, all of them and in order, of one `done`, and
-// nothing else reads them; and that not too many are under way.
+// results are the operands, all of them and in order, of one `done`, of the same run,
+// and nothing else reads them; and that not too many are under way. In a run the text is
+// that of one instance, and of how many instances one is under way at a time follows
+// from where and how many turns behind its start its `done` is: the number of instances
+// has no part in what that costs.
 func Check(m *ir.Module) diag.List {
 	var bugs diag.List
 	for _, f := range m.Funcs {
-		bugs = append(bugs, checkFunc(f)...)
+		c := &checker{f: f, pending: map[*ir.Value]*ir.Op{}, open: map[string]int{}}
+		c.check()
+		bugs = append(bugs, c.bugs...)
 	}
 	return bugs
 }
 
-func checkFunc(f *ir.Func) diag.List {
-	var bugs diag.List
-	bug := func(o *ir.Op, format string, args ...any) {
-		bugs = append(bugs, &diag.Error{Code: "E0393", Pos: o.Pos, Msg: fmt.Sprintf("@%s: ", f.Name) + fmt.Sprintf(format, args...)})
-	}
-	pending := map[*ir.Value]*ir.Op{}
-	open := map[string]int{}
-	for _, o := range f.Ops {
+// checker goes through the operations of a function.
+type checker struct {
+	f       *ir.Func
+	pending map[*ir.Value]*ir.Op // what is started and not done, in the text
+	open    map[string]int       // how many are under way outside of runs, by mesh axes
+	run     *ir.Run              // that the operations are of
+	flights []*flight            // of the run
+	of      map[*ir.Op]*flight
+	bugs    diag.List
+}
+
+func (c *checker) bug(o *ir.Op, format string, args ...any) {
+	c.bugs = append(c.bugs, &diag.Error{Code: "E0393", Pos: o.Pos, Msg: fmt.Sprintf("@%s: ", c.f.Name) + fmt.Sprintf(format, args...)})
+}
+
+func (c *checker) check() {
+	for i, o := range c.f.Ops {
+		if o.Run != c.run {
+			c.endRun()
+			c.run, c.of = o.Run, map[*ir.Op]*flight{}
+		}
 		if op.Has(o, op.Completes) {
-			x := o.Args[0].Def
-			if x == nil || !x.Start || len(x.Results) != len(o.Args) {
-				bug(o, "`done` of what was not started")
-				continue
-			}
-			for i, a := range o.Args {
-				if a != x.Results[i] || pending[a] != x {
-					bug(o, "`done` of %%%d, which is not under way", a.ID)
-				}
-				delete(pending, a)
-			}
-			open[fmt.Sprint(x.Attrs.Names("over"))]--
+			c.done(o, i)
 			continue
 		}
 		for _, a := range o.Args {
-			if pending[a] != nil || a.Def != nil && a.Def.Start {
-				bug(o, "`%s` reads %%%d before its `done`", o.Name, a.ID)
+			if c.pending[a] != nil || a.Def != nil && a.Def.Start {
+				c.bug(o, "`%s` reads %%%d before its `done`", o.Name, a.ID)
 			}
 		}
-		if !o.Start {
-			continue
-		}
-		for _, r := range o.Results {
-			pending[r] = o
-		}
-		key := fmt.Sprint(o.Attrs.Names("over"))
-		if open[key]++; open[key] > MaxOpen {
-			bug(o, "more than %d collectives over %s are under way", MaxOpen, key)
+		if o.Start {
+			c.start(o, i)
 		}
 	}
-	for _, o := range f.Ops {
-		for i, r := range o.Results {
-			if pending[r] != nil && i == 0 {
-				bug(o, "`%s` is started and never done", o.Name)
-			}
+	c.endRun()
+	for _, o := range c.f.Ops {
+		if len(o.Results) > 0 && c.pending[o.Results[0]] != nil {
+			c.bug(o, "`%s` is started and never done", o.Name)
 		}
 	}
-	for _, r := range f.Results {
+	for _, r := range c.f.Results {
 		if r.Value.Def != nil && r.Value.Def.Start {
-			bug(r.Value.Def, "result %s %q leaves before its `done`", r.Role, r.Path)
+			c.bug(r.Value.Def, "result %s %q leaves before its `done`", r.Role, r.Path)
 		}
 	}
-	return bugs
+}
+
+func (c *checker) start(o *ir.Op, i int) {
+	for _, r := range o.Results {
+		c.pending[r] = o
+	}
+	if o.Run != nil {
+		y := &flight{x: o, from: i, to: len(c.f.Ops), ahead: o.Ahead}
+		c.flights, c.of[o] = append(c.flights, y), y
+		return
+	}
+	mesh := over(o)
+	if c.open[mesh]++; c.open[mesh] > MaxOpen {
+		c.tooMany(o, mesh)
+	}
+}
+
+func (c *checker) tooMany(o *ir.Op, mesh string) {
+	c.bug(o, "more than %d collectives over (%s) are under way", MaxOpen, mesh)
+}
+
+func (c *checker) done(o *ir.Op, i int) {
+	x := o.Args[0].Def
+	if x == nil || !x.Start || len(x.Results) != len(o.Args) {
+		c.bug(o, "`done` of what was not started")
+		return
+	}
+	if x.Run != o.Run {
+		c.bug(o, "`done` of what was started in another run")
+	}
+	for k, a := range o.Args {
+		if a != x.Results[k] || c.pending[a] != x {
+			c.bug(o, "`done` of %%%d, which is not under way", a.ID)
+		}
+		delete(c.pending, a)
+	}
+	if y := c.of[x]; y != nil {
+		y.to, y.ahead = i, o.Ahead
+	} else if x.Run == nil {
+		c.open[over(x)]--
+	}
+}
+
+// endRun counts what is under way in a run: at each start, with what is beside the run.
+func (c *checker) endRun() {
+	for _, z := range c.flights {
+		mesh, n := over(z.x), 0
+		for _, y := range c.flights {
+			if over(y.x) == mesh {
+				n += y.underWay(z.from, c.run.Stack.Count)
+			}
+		}
+		if n += c.open[mesh]; n > MaxOpen {
+			c.tooMany(z.x, mesh)
+		}
+	}
+	c.flights = nil
 }

@@ -14,25 +14,39 @@
 // Copies between the memories of a device are started early and waited for late
 // as well ([transfers]), on one device, too.
 //
-// In: entry functions of kernel calls and collectives. Out: the same values, in
-// an order that respects what reads what; `start` on collectives that have
-// something to run beside, and one `done` for each.
-// Invariant: a started collective has exactly one `done` after it, which alone
-// reads its results ([Check]). All devices of a group run one program, so that
-// whatever order this gives, they issue their collectives in the same one.
+// In: entry functions of kernel calls and collectives, with runs (ir.Stack). Out: the
+// same values, in an order that respects what reads what; `start` on collectives that
+// have something to run beside, and one `done` for each; in runs, by how many turns
+// operations are ahead.
+// Invariant: a started collective has exactly one `done` after it, of the same run,
+// which alone reads its results ([Check]). All devices of a group run one program, so
+// that whatever order this gives, they issue their collectives in the same one.
 //
-// Three steps. [hoist] moves a collective up to its last operand; a gather
-// whose operand is there for longer, as parameters are (ZeRO 3) and shards of the
-// forward phase, up to where the layer `prefetch` before it starts. [merge] puts neighbours of one kind
-// over the same devices into buckets of up to `bucket` bytes (Li et al.,
-// "PyTorch Distributed", 2020, section 3.2.3), but never past a reader; both for
-// collectives of every kind, as fewer messages are worth it by themselves. [begin]
-// splits those that the layout lets run beside other work into start and done,
-// and where nothing stands between, moves there what the collective does not
+// The operations outside of runs are a text, in which each run stands as one operation;
+// those of a run are a text for one instance in the place of all. So the cost has no
+// part in which the number of instances counts. On each text, four steps:
+//
+// [options.hoist] moves a collective up to its last operand. A gather whose operand is
+// there for longer, as parameters are (ZeRO 3) and shards of the forward phase, is
+// `prefetch` turns ahead, at the head of its run; outside of runs it goes up to where the
+// layer `prefetch` before it starts, or to the run before it.
+//
+//	turn t    gather(t+1)  done(gather t)  kernels(t)  reduce(t)  done(reduce t-1)
+//
+// [options.merge] puts neighbours of one kind over the same devices into buckets of up
+// to `bucket` bytes (Li et al., "PyTorch Distributed", 2020, section 3.2.3), but never
+// past a reader; both for collectives of every kind, as fewer messages are worth it by
+// themselves. Instances of a run do not share a bucket.
+//
+// [options.begin] splits those that the layout lets run beside other work into start and
+// done, and where little stands between, moves there what the collective does not
 // need, such as the gradient of a weight behind that of an activation (Wang et
 // al., "Overlap Communication with Dependent Computation", 2023). At most
 // [MaxOpen] are under way over one set of mesh axes: where another one starts, the
-// oldest is waited for. What leaves less than it reads, as the reduce_scatter of a
-// gradient, is waited for a layer later, so that the whole gradient is freed.
-// Imports ir, ir/op, ir/verify, passes/pass.
+// oldest is waited for. What a run makes for others is done turns behind its start. What
+// leaves less than it reads, as the reduce_scatter of a gradient, is waited for a layer
+// later, so that the whole gradient is freed.
+//
+// Functions that move values between memories have no runs.
+// Imports internal/diag, ir, ir/fusion, ir/layout, ir/op, ir/verify, passes/pass.
 package overlap

@@ -26,16 +26,21 @@ func repeated(scope string) string {
 	return ""
 }
 
-// layers are the runs of a function's kernels that are of one layer each, in
-// order: where they begin, and of which layer they are.
+// layers are the stretches of a text outside of runs whose kernels are of one layer
+// each, in order: where they begin, and of which layer they are; and where its runs
+// stand, each of which is many.
 type layers struct {
 	at   []int
 	name []string
+	runs []int
 }
 
-func layersOf(f *ir.Func) *layers {
+func layersOf(t *text) *layers {
 	out := &layers{}
-	for i, x := range f.Ops {
+	for i, x := range t.ops {
+		if t.runs[x] != nil {
+			out.runs = append(out.runs, i)
+		}
 		l := repeated(x.Scope)
 		if x.Callee == nil || l == "" || len(out.name) > 0 && out.name[len(out.name)-1] == l {
 			continue
@@ -46,8 +51,12 @@ func layersOf(f *ir.Func) *layers {
 }
 
 // afterNext is the place where the second layer begins that is another than the
-// one at i: a layer's work has gone by. Without one, it is beyond all.
+// one at i, or the next run: a layer's work has gone by. Without one, it is beyond all.
 func (l *layers) afterNext(i int) int {
+	run := 1 << 62
+	if r, _ := slices.BinarySearch(l.runs, i); r < len(l.runs) {
+		run = l.runs[r]
+	}
 	k, found := slices.BinarySearch(l.at, i)
 	if !found {
 		k--
@@ -62,10 +71,10 @@ func (l *layers) afterNext(i int) int {
 		case next == "":
 			next = name
 		default:
-			return l.at[k]
+			return min(run, l.at[k])
 		}
 	}
-	return 1 << 62
+	return run
 }
 
 // shrinks reports whether x leaves less than it reads, such as a reduce_scatter:

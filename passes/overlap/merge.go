@@ -1,6 +1,7 @@
 package overlap
 
 import (
+	"slices"
 	"strings"
 
 	"ptc/ir"
@@ -11,11 +12,18 @@ import (
 type kind struct {
 	name, reduce, over string
 	dtype              ir.DType
-	ahead              bool // stands where it is to start
+	early              bool // stands where it is to start
+	layer, ahead       int  // of what does
 }
 
 func (o *options) kindOf(x *ir.Op) kind {
-	return kind{x.Name, x.Attrs.Text("reduce"), strings.Join(x.Attrs.Names("over"), ","), x.Args[0].Type.DType, o.ahead[x] != nil}
+	return kind{x.Name, x.Attrs.Text("reduce"), strings.Join(x.Attrs.Names("over"), ","), x.Args[0].Type.DType, o.early[x], o.layer[x], x.Ahead}
+}
+
+// sum is the kind under which bytes are summed up for the size of a bucket.
+func (k kind) sum() kind {
+	k.layer, k.ahead = 0, 0
+	return k
 }
 
 // mergeable are the collectives that take several operands.
@@ -26,111 +34,178 @@ func mergeable(x *ir.Op) bool {
 // bucket is collectives that become one, where the last of them stands.
 type bucket struct {
 	members []*ir.Op
+	at      int // of the last one, in the text that is being made
 	bytes   int64
+	part    int
+	behind  bool // another collective
 }
 
-// merge makes buckets of collectives of one kind. A bucket ends when it is
-// full, and before whatever reads a result of it; gathers that stand
-// where they are to start, with the next kernel.
-func (o *options) merge(f *ir.Func) {
-	limit := o.limits(f)
-	open := map[kind]*bucket{}
-	in := map[*ir.Value]kind{} // results of open buckets
-	var gathering []kind
-	out := make([]*ir.Op, 0, len(f.Ops))
-	end := func(k kind) {
-		b := open[k]
-		if b == nil {
-			return
-		}
-		delete(open, k)
-		for _, x := range b.members {
-			for _, r := range x.Results {
-				delete(in, r)
-			}
-		}
-		out = append(out, b.op(f))
-	}
-	for _, x := range f.Ops {
+// merge makes buckets of collectives of one kind in a text. A bucket ends when it is
+// full, and before whatever reads a result of it; gathers that stand where they are to
+// start, with the next kernel; and before a run, which takes long, where it is half full.
+func (o *options) merge(t *text, limit func(kind) int64) {
+	m := &merger{part: o.parts(t, limit), open: map[kind]*bucket{}, in: map[*ir.Value]kind{}, out: make([]*ir.Op, 0, len(t.ops))}
+	from, to := t.body()
+	m.out = append(m.out, t.ops[:from]...)
+	for _, x := range t.ops[from:to] {
 		for _, a := range x.Args {
-			if k, ok := in[a]; ok {
-				end(k)
+			if k, ok := m.in[a]; ok {
+				m.end(k)
 			}
+		}
+		if t.runs[x] != nil {
+			m.beforeRun(limit)
 		}
 		if !group(x) {
-			for _, k := range gathering {
-				end(k)
+			for _, k := range m.gathering {
+				m.end(k)
 			}
-			gathering = gathering[:0]
+			m.gathering = m.gathering[:0]
 		}
 		if !group(x) || !mergeable(x) {
-			out = append(out, x)
+			m.out = append(m.out, x)
 			continue
 		}
-		k := o.kindOf(x)
-		n := payload(x)
-		if b := open[k]; b != nil && b.bytes+n > limit(k) {
-			end(k)
+		m.add(o.kindOf(x), x, limit)
+	}
+	for _, k := range slices.Clone(m.order) { // what nobody reads before the end
+		m.end(k)
+	}
+	m.out = slices.DeleteFunc(m.out, func(x *ir.Op) bool { return x == nil })
+	t.ops = append(m.out, t.ops[to:]...)
+}
+
+// merger has the buckets that are open at a place of a text.
+type merger struct {
+	part      map[*ir.Op]int // of the bytes of an instance
+	open      map[kind]*bucket
+	order     []kind             // in which those that are open began
+	in        map[*ir.Value]kind // results of open buckets
+	gathering []kind
+	out       []*ir.Op
+}
+
+func (m *merger) add(k kind, x *ir.Op, limit func(kind) int64) {
+	n := payload(x)
+	part, parts := m.part[x]
+	if b := m.open[k]; b != nil && (part != b.part || !parts && b.bytes+n > limit(k)) {
+		m.end(k)
+	}
+	if m.open[k] == nil {
+		m.open[k] = &bucket{part: part}
+		m.order = append(m.order, k)
+		if k.early {
+			m.gathering = append(m.gathering, k)
 		}
-		if open[k] == nil {
-			open[k] = &bucket{}
-			if k.ahead {
-				gathering = append(gathering, k)
-			}
-		}
-		b := open[k]
-		b.members = append(b.members, x)
-		b.bytes += n
+	}
+	b := m.open[k]
+	b.members, b.at = append(b.members, x), len(m.out)
+	b.bytes += n
+	b.behind = b.behind || slices.ContainsFunc(x.Args, func(v *ir.Value) bool { return v.Def != nil && group(v.Def) })
+	m.out = append(m.out, nil) // where the bucket stands if x is the last of it
+	for _, r := range x.Results {
+		m.in[r] = k
+	}
+}
+
+// end puts the collective of a bucket into the text, where the last of it stands; what
+// reads another collective, which is to run beside something, as late as it may.
+func (m *merger) end(k kind) {
+	b := m.open[k]
+	if b == nil {
+		return
+	}
+	delete(m.open, k)
+	m.order = slices.DeleteFunc(m.order, func(o kind) bool { return o == k })
+	for _, x := range b.members {
 		for _, r := range x.Results {
-			in[r] = k
+			delete(m.in, r)
 		}
 	}
-	// What nobody reads before the end, in the order in which it began.
-	for _, x := range f.Ops {
+	if b.behind {
+		m.out = append(m.out, b.op())
+	} else {
+		m.out[b.at] = b.op()
+	}
+}
+
+// beforeRun ends the buckets that need not wait for more.
+func (m *merger) beforeRun(limit func(kind) int64) {
+	for _, k := range slices.Clone(m.order) {
+		if 2*m.open[k].bytes >= limit(k) {
+			m.end(k)
+		}
+	}
+}
+
+// parts divides what one instance of a run exchanges of a kind, in order, into as few
+// equal parts as a bucket may have by default; a collective is of the part in which the
+// middle of it is. So every instance has no more buckets than its bytes need, where the
+// limit would leave a small one at the end of each.
+func (o *options) parts(t *text, limit func(kind) int64) map[*ir.Op]int {
+	part := map[*ir.Op]int{}
+	if t.run == nil || o.bucket >= 0 {
+		return part
+	}
+	all, sofar := map[kind]int64{}, map[kind]int64{}
+	for _, x := range t.ops {
 		if group(x) && mergeable(x) {
-			if b := open[o.kindOf(x)]; b != nil && b.members[0] == x {
-				end(o.kindOf(x))
-			}
+			all[o.kindOf(x)] += payload(x)
 		}
 	}
-	f.Ops = out
+	for _, x := range t.ops {
+		if group(x) && mergeable(x) {
+			k, n := o.kindOf(x), payload(x)
+			parts := (all[k] + limit(k) - 1) / max(limit(k), 1)
+			part[x] = int((2*sofar[k] + n) * parts / (2 * all[k]))
+			sofar[k] += n
+		}
+	}
+	return part
 }
 
 // limits gives the bytes of a bucket of each kind.
-func (o *options) limits(f *ir.Func) func(kind) int64 {
+func (o *options) limits(t *text) func(kind) int64 {
 	all := map[kind]int64{}
-	for _, x := range f.Ops {
-		if group(x) && mergeable(x) {
-			all[o.kindOf(x)] += payload(x)
+	for _, t := range t.all() {
+		for _, x := range t.ops {
+			if group(x) && mergeable(x) {
+				all[o.kindOf(x).sum()] += payload(x) * x.Times()
+			}
 		}
 	}
 	return func(k kind) int64 {
 		if o.bucket >= 0 {
 			return o.bucket
 		}
-		return min(defaultBucket, all[k]/defaultShare)
+		return min(defaultBucket, all[k.sum()]/defaultShare)
 	}
 }
 
-// payload is the larger of what one device gives and takes, in bytes.
+// payload is the larger of what one device gives and takes, in bytes: of an operation
+// of a run, for one instance.
 func payload(x *ir.Op) int64 {
-	var give, take int64
-	for _, v := range x.Args {
-		give += int64(v.Type.Bytes())
+	bytes := func(list []*ir.Value) (n int64) {
+		for _, v := range list {
+			of := 1
+			if x.Run == nil {
+				of = v.Count()
+			}
+			n += int64(v.Type.Bytes()) * int64(of)
+		}
+		return n
 	}
-	for _, v := range x.Results {
-		take += int64(v.Type.Bytes())
-	}
-	return max(give, take)
+	return max(bytes(x.Args), bytes(x.Results))
 }
 
 // op is the collective of all members; of a single one, itself.
-func (b *bucket) op(f *ir.Func) *ir.Op {
+func (b *bucket) op() *ir.Op {
 	first := b.members[0]
 	if len(b.members) == 1 {
 		return first
 	}
 	m := &ir.Op{Name: first.Name, Attrs: first.Attrs, Scope: first.Scope, Pos: first.Pos}
+	m.Run, m.Ahead = first.Run, first.Ahead
 	var axes ir.Names
 	for _, x := range b.members {
 		m.Args = append(m.Args, x.Args...)

@@ -87,7 +87,7 @@ func doneOf(f *ir.Func, x *ir.Op, with map[*ir.Value]*ir.Value) *ir.Op {
 // fetchEarly splits fetches: all that one operation reads are started where
 // those before them are done, but not too early.
 func fetchEarly(f *ir.Func) int {
-	first := readers(f)
+	first := readers(f.Ops)
 	at, kernels := map[*ir.Op]int{}, make([]int, len(f.Ops)+1)
 	for i, x := range f.Ops {
 		at[x] = i

@@ -27,6 +27,15 @@ func Run(_ *pass.Context, m *ir.Module) error {
 	return nil
 }
 
+// Turns writes the turns of tasks one after the other; runs stay.
+func Turns(_ *pass.Context, m *ir.Module) error {
+	if err := fits(m); err != nil {
+		return err
+	}
+	*m = *m.Serial()
+	return nil
+}
+
 // fits refuses what would take very long, before any of it is written.
 func fits(m *ir.Module) error {
 	var all, each int64 // with every microbatch, and of one
