@@ -20,18 +20,13 @@ func (f *Func) Unrolled() *Func {
 		}
 		u.to.Args = append(u.to.Args, &b)
 	})
-	for i := 0; i < len(f.Ops); {
-		j := i + 1
-		for f.Ops[i].Run != nil && j < len(f.Ops) && f.Ops[j].Run == f.Ops[i].Run {
-			j++
-		}
-		if run := f.Ops[i].Run; run != nil {
-			u.run(run, f.Ops[i:j])
+	f.Runs(func(run *Run, ops []*Op) {
+		if run != nil {
+			u.run(run, ops)
 		} else {
-			u.once(f.Ops[i])
+			u.once(ops[0])
 		}
-		i = j
-	}
+	})
 	each(f.Results, func(r Result) *Stack { return r.Value.In() }, func(r Result, k int) {
 		r.Path = openPath(r.Value.In(), r.Path, k)
 		r.Value = u.use(r.Value, k)
@@ -126,36 +121,22 @@ func (u *unroller) once(o *Op) {
 
 // run writes the operations of a run once for each instance.
 func (u *unroller) run(run *Run, ops []*Op) {
-	first, last := 0, run.Stack.Count-1 // turns
-	for _, o := range ops {
-		first, last = min(first, -o.Ahead), max(last, run.Stack.Count-1-o.Ahead)
-	}
-	numbers := run.Numbers()
-	carried := map[*Value]*Value{} // by what `enter` gives: what the instance before left
-	for turn := first; turn <= last; turn++ {
-		left := map[*Value]*Value{}
-		for _, o := range ops {
-			n := turn + o.Ahead
-			if n < 0 || n >= len(numbers) {
-				continue
+	left := map[instance]*Value{} // what enters as the next in the run, by what `enter` gives
+	run.Turns(ops, func(o *Op, n, k int) {
+		switch o.Name {
+		case Enter:
+			x := o.Result()
+			if u.at[instance{x, k}] = left[instance{x, n}]; n == 0 {
+				u.at[instance{x, k}] = u.use(o.Args[0], k)
 			}
-			k := numbers[n]
-			switch o.Name {
-			case Enter:
-				if x := o.Result(); n == 0 {
-					u.at[instance{x, k}] = u.use(o.Args[0], k)
-				} else {
-					u.at[instance{x, k}] = carried[x]
-				}
-			case Leave:
-				left[o.Args[0]] = u.use(o.Args[1], k)
-				u.at[instance{o.Result(), 0}] = left[o.Args[0]]
-			default:
-				u.copy(o, run.Stack, k)
-			}
+		case Leave:
+			y := u.use(o.Args[1], k)
+			left[instance{o.Args[0], n + 1}] = y
+			u.at[instance{o.Result(), 0}] = y
+		default:
+			u.copy(o, run.Stack, k)
 		}
-		carried = left
-	}
+	})
 }
 
 // copy writes o for one instance.

@@ -7,6 +7,7 @@ import (
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/layout"
+	"ptc/ir/op"
 	"ptc/passes/pass"
 	"ptc/passes/stage"
 )
@@ -31,4 +32,14 @@ func Early(c *pass.Context, m *ir.Module) error {
 		return nil
 	}
 	return Run(c, m)
+}
+
+// Collectives unrolls the functions that exchange data with other devices or memories.
+func Collectives(c *pass.Context, m *ir.Module) error {
+	for _, f := range m.Funcs {
+		if f.Class != ir.Kernel && slices.ContainsFunc(f.Ops, func(o *ir.Op) bool { return op.Of(o).Class == op.Collective }) {
+			return Run(c, m)
+		}
+	}
+	return nil
 }
