@@ -1,6 +1,8 @@
 package excerpt
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -102,7 +104,7 @@ func (e *excerpter) once(v *ir.Value, from, to int64) bool {
 	if j >= len(d.At) || d.At[j] != from {
 		return false
 	}
-	d.At = append([]int64{}, d.At...)
+	d.At = slices.Clone(d.At)
 	d.At[j] = to
 	e.moved[v] = to - from
 	for _, r := range e.readers[v] {

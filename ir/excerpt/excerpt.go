@@ -1,6 +1,8 @@
 package excerpt
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -153,8 +155,7 @@ func (e *excerpter) families(t *ir.Stack) (apart []family, ring int, ok bool) {
 		if o.Run == nil || o.Run.Stack != t || o.Name == ir.Leave {
 			continue
 		}
-		o.At = append([]int64{}, o.At...)
-		o.Spread = append([]ir.Spread{}, o.Spread...)
+		o.At, o.Spread = slices.Clone(o.At), slices.Clone(o.Spread)
 		for j, v := range o.Results {
 			if j >= len(o.Spread) || j >= len(o.At) {
 				continue

@@ -177,7 +177,7 @@ func (l *layout) inPlace(o *ir.Op, k *fusion.Kernel, i, j int, taken map[*buffer
 			!mayOverwrite(o, k, n, j) || usedTwice(o, a) {
 			continue
 		}
-		if a.In() != v.In() || v.In() == nil && b.chain != single {
+		if a.In() != v.In() || v.In() == nil && (b.chain != single || c.chain != single) {
 			continue // what goes from instance to instance has its places beside others'
 		}
 		taken[b] = true
