@@ -2,11 +2,97 @@ package memory
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 
 	"ptc/ir"
 )
+
+// series are arguments that are numbered, at least one of them in a run: those from
+// number first on, unit apart. They lie side by side, so that a function finds those of
+// its instances in a row, whatever instances it has: in one all blocks may be alike, and
+// in another the first one is another.
+type series struct {
+	names       []named
+	first, last int // numbers
+	unit        int
+	at, step    int64
+	placed      bool
+}
+
+// seriesOf makes series of the arguments of the functions of a device. It reports whether
+// all are: of those of which two numbers are open, one in each of two functions, no
+// series can be made.
+func seriesOf(n names) (map[string][]*series, bool) {
+	out := map[string][]*series{}
+	for text, list := range n {
+		for _, x := range list {
+			s := &series{names: []named{x}}
+			var others []*series
+			for _, t := range out[text] {
+				if slices.ContainsFunc(t.names, x.meets) {
+					s.names = append(s.names, t.names...)
+				} else {
+					others = append(others, t)
+				}
+			}
+			if out[text] = append(others, s); !s.measure() {
+				return nil, false
+			}
+		}
+	}
+	return out, true
+}
+
+// measure finds the numbers. It reports whether one alone is open.
+func (s *series) measure() bool {
+	open := -1
+	for _, x := range s.names {
+		if o := x.open(); o >= 0 && open >= 0 && o != open {
+			return false
+		} else if o >= 0 {
+			open = o
+		}
+	}
+	if open < 0 {
+		return true // joined by what follows
+	}
+	for i, x := range s.names {
+		a := x.numbers[open]
+		last := a.plus + a.times*(x.count-1)
+		if i == 0 {
+			s.first, s.last = a.plus, last
+		}
+		s.unit = gcd(gcd(s.unit, a.times), abs(a.plus-s.first))
+		s.first, s.last = min(s.first, a.plus), max(s.last, last)
+	}
+	s.unit = max(s.unit, 1)
+	return true
+}
+
+func abs(n int) int { return max(n, -n) }
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// of is where a is, whose names x are.
+func (s *series) of(a *ir.Arg, x named) (int64, ir.Spread) {
+	open := 0
+	for _, y := range s.names {
+		open = max(open, y.open())
+	}
+	n := x.numbers[open]
+	at := s.at + s.step*int64((n.plus-s.first)/s.unit)
+	if a.Value.Each == nil {
+		return at, ir.Spread{}
+	}
+	return at, ir.Spread{Step: s.step * int64(n.times/s.unit), Ring: x.count}
+}
+
+// count is how many places there are.
+func (s *series) count() int64 { return int64((s.last-s.first)/s.unit) + 1 }
 
 // placeArgs gives arguments their places: the same for the same role and path
 // in every entry function, apart from the temporaries. Where several in a row are of
@@ -26,144 +112,78 @@ func (p *planner) placeArgs(f *ir.Func) {
 
 // placeRow places those of one stack, or one alone, that are in a memory.
 func (p *planner) placeRow(args []*ir.Arg, memory ir.Memory) {
-	var row []*ir.Arg
-	var step int64
+	rows := map[int64][]*series{} // that have no place yet, by how many places they have
+	var counts []int64
+	bytes := map[*series]int64{}
 	for _, a := range args {
 		if a.Memory != memory {
 			continue
 		}
-		key := a.Role + " " + a.Path
-		if old := p.fixed[key]; old != nil {
-			a.At, a.Spread = old.At, old.Spread
+		size := aligned(int64(max(1, a.Value.Type.Bytes())))
+		s := p.seriesOf(a)
+		if s == nil {
+			p.placeAlone(a, size)
 			continue
 		}
-		p.fixed[key] = a
-		row = append(row, a)
-		step += aligned(int64(max(1, a.Value.Type.Bytes())))
-	}
-	at := p.top[memory]
-	for _, a := range row {
-		a.At, a.Spread = ir.OffsetOf(at), ir.Spread{}
-		if s := a.Value.Each; s != nil {
-			a.Spread = ir.Spread{Step: step, Ring: s.Count}
+		if bytes[s] = max(bytes[s], size); s.placed || slices.Contains(rows[s.count()], s) {
+			continue
 		}
-		at += aligned(int64(max(1, a.Value.Type.Bytes())))
+		if rows[s.count()] == nil {
+			counts = append(counts, s.count())
+		}
+		rows[s.count()] = append(rows[s.count()], s)
 	}
-	if len(row) > 0 {
-		p.top[memory] += step * int64(row[0].Value.Count())
+	for _, n := range counts {
+		at := p.top[memory]
+		for _, s := range rows[n] {
+			s.at, s.placed = at, true
+			at += bytes[s]
+		}
+		for _, s := range rows[n] {
+			s.step = at - p.top[memory]
+		}
+		p.top[memory] += n * (at - p.top[memory])
+	}
+	for _, a := range args {
+		if s := p.seriesOf(a); s != nil && a.Memory == memory {
+			at, by := s.of(a, namedBy(a))
+			a.At, a.Spread = ir.OffsetOf(at), by
+		}
 	}
 }
 
-// agree writes the functions of a device out where they do not repeat the same
-// arguments: a path that stands for itself in one, and for an instance in another,
-// would be in two places.
-func (p *planner) agree() {
-	if p.agreed() {
+// placeAlone places an argument that is there once.
+func (p *planner) placeAlone(a *ir.Arg, size int64) {
+	key := a.Role + " " + a.Path
+	at, ok := p.fixed[key]
+	if !ok {
+		at = p.top[a.Memory]
+		p.fixed[key] = at
+		p.top[a.Memory] += size
+	}
+	a.At = ir.OffsetOf(at)
+}
+
+func (p *planner) seriesOf(a *ir.Arg) *series {
+	x := namedBy(a)
+	for _, s := range p.series[x.text] {
+		if slices.ContainsFunc(s.names, x.same) {
+			return s
+		}
+	}
+	return nil
+}
+
+// number finds the series of arguments. Where there can be none, functions are written
+// out.
+func (p *planner) number() {
+	var ok bool
+	if p.series, ok = seriesOf(namesOf(p.entries)); ok {
 		return
 	}
 	for i, f := range p.entries {
 		g := f.Unrolled()
 		p.m.Funcs[slices.Index(p.m.Funcs, f)], p.entries[i] = g, g
 	}
-}
-
-// agreed reports whether no two paths of different text name the same argument.
-func (p *planner) agreed() bool {
-	of := map[string][]named{} // by role and path without numbers
-	for _, f := range p.entries {
-		for _, a := range f.Args {
-			if s := a.Value.Each; s != nil {
-				x := namedBy(a.Path, s.Count)
-				key := a.Role + " " + x.text
-				if slices.ContainsFunc(of[key], x.same) {
-					continue
-				}
-				if slices.ContainsFunc(of[key], x.meets) {
-					return false
-				}
-				of[key] = append(of[key], x)
-			}
-		}
-	}
-	for _, f := range p.entries {
-		for _, a := range f.Args {
-			if x := namedBy(a.Path, 1); a.Value.Each == nil && slices.ContainsFunc(of[a.Role+" "+x.text], x.meets) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// named are the paths of the instances of an argument: text with a mark where numbers
-// are, and the numbers of instance i, times·i + plus, of count of them.
-type named struct {
-	text    string
-	numbers []affine
-	count   int
-}
-
-type affine struct{ times, plus int }
-
-func namedBy(path string, count int) named {
-	n := named{count: count}
-	var text strings.Builder
-	first, second := ir.OfInstance(path, 0), ir.OfInstance(path, 1)
-	for first != "" {
-		a, b := digits(first), digits(second)
-		if a == 0 {
-			text.WriteByte(first[0])
-			first, second = first[1:], second[1:]
-			continue
-		}
-		x, _ := strconv.Atoi(first[:a])
-		y, _ := strconv.Atoi(second[:b])
-		text.WriteByte('#')
-		n.numbers = append(n.numbers, affine{y - x, x})
-		first, second = first[a:], second[b:]
-	}
-	n.text = text.String()
-	return n
-}
-
-// digits is how many s begins with.
-func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
-
-func (x named) same(y named) bool { return x.count == y.count && slices.Equal(x.numbers, y.numbers) }
-
-// meets reports whether x and y, of the same text, name the same argument.
-func (x named) meets(y named) bool {
-	lo, hi := [2]int{0, 0}, [2]int{x.count - 1, y.count - 1} // instances that are left
-	for i, a := range x.numbers {
-		b := y.numbers[i]
-		if a.times == 0 && b.times == 0 && a.plus != b.plus {
-			return false
-		}
-		if a.times != 0 && b.times != 0 {
-			if !x.common(y, a, b) {
-				return false
-			}
-			continue
-		}
-		for side, of := range [2][2]affine{{a, b}, {b, a}} {
-			if t, by := of[0].times, of[1].plus-of[0].plus; t != 0 {
-				if by%t != 0 {
-					return false
-				}
-				lo[side], hi[side] = max(lo[side], by/t), min(hi[side], by/t)
-			}
-		}
-	}
-	return lo[0] <= hi[0] && lo[1] <= hi[1]
-}
-
-// common reports whether a of some instance of x is b of one of y.
-func (x named) common(y named, a, b affine) bool {
-	from := max(0, (b.plus-a.plus+a.times-1)/a.times)
-	for k := from; k < min(x.count, from+b.times+1); k++ {
-		if j := a.times*k + a.plus - b.plus; j >= 0 && j%b.times == 0 && j/b.times < y.count {
-			return true
-		}
-	}
-	return false
+	p.series = nil
 }

@@ -39,10 +39,7 @@ func devices(m *ir.Module) diag.List {
 	}
 	of := map[int64]*device{}
 	var entries []*ir.Func
-	for _, f := range m.Funcs {
-		if f.Class == ir.Kernel {
-			continue
-		}
+	for _, f := range told(m) {
 		entries = append(entries, f)
 		stage := int64(f.Stage.Or(0))
 		if of[stage] == nil {
@@ -71,6 +68,29 @@ func devices(m *ir.Module) diag.List {
 		}
 	}
 	return bugs
+}
+
+// told are the entry functions. Where functions of one device have other names for the
+// same arguments, since not all have the same runs, they are written out.
+func told(m *ir.Module) []*ir.Func {
+	var out []*ir.Func
+	of := map[int][]*ir.Func{}
+	for _, f := range m.Funcs {
+		if f.Class != ir.Kernel {
+			out = append(out, f)
+			of[f.Stage.Or(0)] = append(of[f.Stage.Or(0)], f)
+		}
+	}
+	differ := map[int]bool{}
+	for stage, fs := range of {
+		differ[stage] = namesOf(fs).differ()
+	}
+	for i, f := range out {
+		if differ[f.Stage.Or(0)] {
+			out[i] = f.Unrolled()
+		}
+	}
+	return out
 }
 
 // sizeName is the attribute that says how large the arena in a memory is; own is

@@ -24,7 +24,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 	}
 	most := map[ir.Memory]int64{}
 	for _, fs := range entries {
-		p := &planner{m: m, kernels: kernels, fixed: map[string]*ir.Arg{}, entries: fs, top: map[ir.Memory]int64{}, peak: map[ir.Memory]int64{}}
+		p := &planner{m: m, kernels: kernels, fixed: map[string]int64{}, entries: fs, top: map[ir.Memory]int64{}, peak: map[ir.Memory]int64{}}
 		if err := p.run(c); err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func sizes(attrs ir.Attrs, own string, bytes map[ir.Memory]int64) ir.Attrs {
 
 // run plans the functions of one device.
 func (p *planner) run(c *pass.Context) error {
-	p.agree()
+	p.number()
 	for _, f := range p.entries {
 		if err := p.updatesLast(f); err != nil {
 			return err
@@ -132,9 +132,10 @@ type planner struct {
 	m       *ir.Module
 	entries []*ir.Func
 	kernels map[*ir.Func]*fusion.Kernel
-	fixed   map[string]*ir.Arg  // role and path of an argument → one with its place
-	top     map[ir.Memory]int64 // by memory: the end of the arguments
-	peak    map[ir.Memory]int64 // by memory: of everything
+	fixed   map[string]int64     // role and path of an argument that is there once → offset
+	series  map[string][]*series // of the others, see named
+	top     map[ir.Memory]int64  // by memory: the end of the arguments
+	peak    map[ir.Memory]int64  // by memory: of everything
 }
 
 // analyze classifies the kernels, and groups the entry functions by the device
