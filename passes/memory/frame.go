@@ -50,13 +50,14 @@ func (l *layout) enframe() {
 			if len(x.members) == 0 {
 				continue
 			}
-			x.arrange(l.time)
 			x.whole = &buffer{memory: mem, lo: len(l.f.Ops), frame: x}
 			for _, b := range x.members {
-				b.frame = x
 				x.whole.lo, x.whole.hi = min(x.whole.lo, b.lo), max(x.whole.hi, b.hi)
 			}
-			x.extend(l)
+			x.arrange(l.time)
+			others = slices.DeleteFunc(others, func(b *buffer) bool { return b.lo < x.whole.lo || b.hi > x.whole.hi })
+			slices.SortStableFunc(others, func(a, b *buffer) int { return cmp.Compare(b.bytes, a.bytes) })
+			x.include(l.time, others)
 			x.fill(l, others)
 			l.frames = append(l.frames, x)
 		}
@@ -66,13 +67,12 @@ func (l *layout) enframe() {
 // seen is b's life from the point of view of a place of the frame.
 func (b *buffer) seen(t *timeline, slot int) life { return t.shiftedLife(b.life, slot) }
 
-// problem is how the members are to be placed, if they are moved so: those that
-// begin in one run alike, by the place of the run in the text.
-func (x *frame) problem(t *timeline, slots map[int]int) []place.Buffer {
+// problem is how the members are to be placed, as far as they are moved.
+func (x *frame) problem(t *timeline) []place.Buffer {
 	lives := make([]life, len(x.members))
 	var all []moment
 	for i, b := range x.members {
-		lives[i] = b.seen(t, slots[b.born(t)])
+		lives[i] = b.seen(t, b.slot)
 		all = append(all, lives[i].from, lives[i].to)
 	}
 	slices.SortFunc(all, moment.compare)
@@ -100,46 +100,104 @@ func (b *buffer) born(t *timeline) int {
 	return at
 }
 
-// arrange says how far members are moved, and where they are in a place.
+// arrange says how far members are moved, those that begin in one run alike, and
+// where they are in a place.
 func (x *frame) arrange(t *timeline) {
+	born := map[int][]*buffer{}
 	var runs []int
 	for _, b := range x.members {
-		runs = append(runs, b.born(t))
+		at := b.born(t)
+		if born[at] == nil {
+			runs = append(runs, at)
+		}
+		born[at] = append(born[at], b)
 	}
 	slices.Sort(runs)
-	runs = slices.Compact(runs)
-	slots := map[int]int{}
-	n := int64(x.stack.Count)
 	cost := func() int64 { // at least: of all places, and of what is moved behind the last one
-		all := x.problem(t, slots)
+		all := x.problem(t)
 		var moved []place.Buffer
 		for i, b := range x.members {
-			if slots[b.born(t)] != 0 {
+			if b.slot != 0 {
 				moved = append(moved, all[i])
 			}
 		}
-		return n*place.Bound(all) + place.Bound(moved)
+		return int64(x.stack.Count)*place.Bound(all) + place.Bound(moved)
+	}
+	move := func(run, slot int) int64 {
+		for _, b := range born[run] {
+			b.slot = slot
+		}
+		return cost()
 	}
 	least := cost()
 	for _, r := range runs[1:] {
 		best := 0
 		for _, s := range []int{1, -1} {
-			if slots[r] = s; cost() < least {
-				best, least = s, cost()
+			if c := move(r, s); c < least {
+				best, least = s, c
 			}
 		}
-		slots[r] = best
+		move(r, best)
 	}
-	for _, b := range x.members {
-		b.slot = slots[b.born(t)]
-	}
-	x.offsets(x.problem(t, slots))
+	x.take(x.offsets(x.problem(t), place.Options{Work: arrangement}))
 }
+
+// take has the members be where a trial has them.
+func (x *frame) take(c trial) {
+	for i, b := range x.members {
+		b.offset, b.frame, b.kind = c.offsets[i], x, framed
+	}
+	lo, hi := x.reach(c.offsets, c.step)
+	x.step, x.origin, x.whole.bytes = c.step, -lo, hi-lo
+}
+
+// include has some of others, the largest, be members, if the frame becomes no larger
+// for that: as many as can be in use beside the members, or half of them, and so on.
+func (x *frame) include(t *timeline, others []*buffer) {
+	members := x.members
+	x.members = append(members[:len(members):len(members)], others...)
+	bufs := x.problem(t)
+	used := map[int]int64{} // bytes by time
+	use := func(b place.Buffer) {
+		for at := b.Lo; at < b.Hi; at++ {
+			used[at] += b.Size
+		}
+	}
+	for _, b := range bufs[:len(members)] {
+		use(b)
+	}
+	x.members = members[:len(members):len(members)]
+	for i, b := range bufs[len(members):] {
+		fits := true
+		for at := b.Lo; at < b.Hi && fits; at++ {
+			fits = used[at]+b.Size <= x.step
+		}
+		if fits {
+			use(b)
+			x.members = append(x.members, others[i])
+		}
+	}
+	more := x.members[len(members):]
+	for n := len(more); n > 0; n /= 2 {
+		x.members = append(members[:len(members):len(members)], more[:n]...)
+		if c := x.offsets(x.problem(t), place.Options{Goal: x.step, Work: inclusion}); c.bytes <= x.whole.bytes && c.step <= x.step {
+			x.take(c)
+			return
+		}
+	}
+	x.members = members
+}
+
+// The most work to place members and what is included, in the unit of package place.
+const (
+	arrangement = 1 << 26
+	inclusion   = 1 << 22
+)
 
 // offsets places the members: as low as can be, and low what is in places before the
 // first or behind the last, so that little of these is needed.
-func (x *frame) offsets(bufs []place.Buffer) {
-	plan := place.Place(bufs, place.Options{})
+func (x *frame) offsets(bufs []place.Buffer, o place.Options) trial {
+	plan := place.Place(bufs, o)
 	best := x.tried(plan.Offsets, plan.Height)
 	try := func(offsets []int64, step int64) {
 		if c := x.tried(offsets, step); c.bytes < best.bytes {
@@ -170,10 +228,7 @@ func (x *frame) offsets(bufs []place.Buffer) {
 		offsets, height := place.InOrder(bufs, order)
 		try(offsets, height)
 	}
-	for i, b := range x.members {
-		b.offset = best.offsets[i]
-	}
-	x.step = best.step
+	return best
 }
 
 // trial is a way to place the members, with all bytes that it takes.
@@ -203,22 +258,11 @@ func (x *frame) reach(offsets []int64, step int64) (lo, hi int64) {
 // slots are by how many places the values of b are moved, the least and the most.
 func (b *buffer) slots() (least, most int) { return b.slot + b.least, b.slot + b.most }
 
-// extend sets the bytes of the whole.
-func (x *frame) extend(l *layout) {
-	offsets := make([]int64, len(x.members))
-	for i, b := range x.members {
-		offsets[i] = b.offset
-	}
-	lo, hi := x.reach(offsets, x.step)
-	x.origin, x.whole.bytes = -lo, hi-lo
-}
-
 // fill puts what instances need for a turn into gaps of the frame, where it is there
 // in any case: the largest first.
 func (x *frame) fill(l *layout, others []*buffer) {
-	slices.SortStableFunc(others, func(a, b *buffer) int { return cmp.Compare(b.bytes, a.bytes) })
 	for _, b := range others {
-		if b.lo < x.whole.lo || b.hi > x.whole.hi {
+		if b.frame != nil {
 			continue
 		}
 		for _, slot := range []int{0, 1, -1} {
