@@ -4,10 +4,14 @@ import (
 	"fmt"
 	"math/rand"
 	"slices"
+	"strings"
 	"testing"
 
 	"ptc/ir"
+	"ptc/ir/irtest"
+	"ptc/ir/op"
 	"ptc/ir/verify"
+	"ptc/passes"
 	"ptc/passes/check"
 	"ptc/passes/fuse"
 	"ptc/passes/memory"
@@ -38,14 +42,67 @@ func repeated(t *testing.T, seed int64, count, ahead int) planned {
 	return planned{m, in}
 }
 
+// tally counts the ways in which instances lie, and how chains go on.
+type tally map[string]int
+
+func (y tally) add(f *ir.Func) {
+	for _, o := range f.Ops {
+		if o.Run == nil {
+			continue
+		}
+		n := o.Run.Stack.Count
+		for j := range o.Results {
+			s := ir.Spread{}
+			if o.Spread != nil {
+				s = o.Spread[j]
+			}
+			switch {
+			case o.Name == ir.Enter && s.Step == 0:
+				y["chain in one place"]++
+			case o.Name == ir.Enter && s.Ring < n:
+				y["chain in two places"]++
+			case o.Name == ir.Enter:
+				y["chain in a row"]++
+			case s.Step < 0:
+				y["back in a ring"]++
+			case s.Step > 0 && s.Ring < n:
+				y["in a ring"]++
+			case s.Step > 0:
+				y["in a row"]++
+			default:
+				y["in one place"]++
+			}
+		}
+		if o.Callee != nil && strings.HasPrefix(o.Callee.Name, "copy") {
+			y["copied"]++
+		}
+		if o.Name == op.Done && o.Args[0].Def.Ahead > o.Ahead {
+			y["under way for a turn"]++
+		}
+	}
+}
+
+// all fails the test where a way was not met.
+func (y tally) all(t *testing.T, ways ...string) {
+	t.Helper()
+	t.Log(y)
+	for _, w := range ways {
+		if y[w] < 3 {
+			t.Errorf("%q: %d times", w, y[w])
+		}
+	}
+}
+
 // Plans with runs compute on one arena what the module computes on values, in the
 // order in which instances take turns; and what is proved of few instances, the proof
 // of all of them finds.
 func TestRunsOnAnArena(t *testing.T) {
+	met := tally{}
 	for seed := range int64(120) {
 		count := []int{1, 2, 3, 5, 9, 20}[seed%6]
 		p := repeated(t, seed, count, []int{0, 1, 0, 2}[seed%4])
 		where := fmt.Sprintf("seed %d, %d instances", seed, count)
+		met.add(p.Funcs[0])
 		if errs := verify.Module(p.Module); len(errs) > 0 {
 			t.Fatalf("%s: %v\n%s", where, errs, ir.Print(p.Module))
 		}
@@ -69,6 +126,7 @@ func TestRunsOnAnArena(t *testing.T) {
 			}
 		}
 	}
+	met.all(t, "chain in one place", "chain in two places", "chain in a row", "back in a ring", "in a ring", "in a row", "in one place", "copied")
 }
 
 // runMutations change where instances lie, or their order.
@@ -223,4 +281,108 @@ func TestFewInstancesProveAll(t *testing.T) {
 	if tried < 1000 || total < 500 || more > (tried-total)*3/4 {
 		t.Errorf("%d tried, %d refused, %d refused by the excerpt alone", tried, total, more)
 	}
+}
+
+// started has some collectives of runs under way beside what comes before their first
+// reader.
+func started(r *rand.Rand, f *ir.Func) {
+	before := map[*ir.Op][]*ir.Op{}
+	for i, o := range f.Ops {
+		if o.Run == nil || !op.Has(o, op.Starts) || o.Start || r.Intn(4) == 0 {
+			continue
+		}
+		var types []ir.Type
+		for _, v := range o.Results {
+			types = append(types, v.Type.Clone())
+		}
+		d := f.NewOp(op.Done, o.Results, nil, types...)
+		d.Slot, d.Scope, o.Start = o.Slot, o.Scope, true
+		var first *ir.Op
+		for _, p := range f.Ops[i+1:] {
+			for n, v := range p.Args {
+				if j := slices.Index(o.Results, v); j >= 0 {
+					if p.Args[n] = d.Results[j]; first == nil && p.Run == o.Run && p.Name != ir.Leave {
+						first = p
+					}
+				}
+			}
+		}
+		for n, x := range f.Results {
+			if j := slices.Index(o.Results, x.Value); j >= 0 {
+				f.Results[n].Value = d.Results[j]
+			}
+		}
+		if first == nil {
+			first = f.Ops[i+1]
+		}
+		before[first] = append(before[first], d)
+	}
+	var ops []*ir.Op
+	for _, o := range f.Ops {
+		ops = append(append(ops, before[o]...), o)
+	}
+	f.Ops = ops
+}
+
+// Runs with collectives that are under way while other instances have their turns.
+func TestRunsOnDevices(t *testing.T) {
+	model := irtest.Transformer(irtest.Sizes{Layers: 6, Batch: 4, Seq: 4, Heads: 2, Head: 2, FFN: 4, Vocab: 8})
+	model.Funcs = model.Funcs[:1]
+	shard := func(over string, axes ...string) ir.Term {
+		return ir.Term{Head: "shard", Args: ir.A("axes", ir.Names(axes), "over", ir.Names{over}, "at", ir.Str("test.ptl:1:1"))}
+	}
+	zero := ir.Term{Head: "zero", Args: ir.A("level", ir.Int(3), "over", ir.Names{"dp"})}
+	met := tally{}
+	for _, l := range []struct {
+		mesh  string
+		rules ir.Terms
+	}{
+		{"dp", ir.Terms{shard("dp", "batch")}},
+		{"tp", ir.Terms{shard("tp", "heads", "ffn", "vocab")}},
+		{"dp", ir.Terms{shard("dp", "batch"), zero}},
+	} {
+		for seed := range int64(6) {
+			m := model.Clone()
+			m.Mesh = []ir.MeshAxis{{Name: l.mesh, Size: 2}}
+			m.SetMeta(ir.Term{Head: "layout", Args: ir.A("name", ir.Str("test"), "rules", l.rules)})
+			in := check.RandomInputs(m, 1)
+			if err := passes.Run(&pass.Context{}, m, &passes.Options{Stop: "offload-activations"}); err != nil {
+				t.Fatal(err)
+			}
+			r := rand.New(rand.NewSource(seed))
+			f := m.Funcs[0]
+			if len(f.Stacks) == 0 {
+				t.Fatal("nothing is repeated")
+			}
+			started(r, f)
+			passtest.RandomAhead(r, f, int(seed%3))
+			if errs := verify.Module(m); len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			want, err := passtest.OnDevices(m, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := memory.Run(&pass.Context{}, m); err != nil {
+				t.Fatal(err)
+			}
+			met.add(f)
+			if errs := verify.Module(m); len(errs) > 0 {
+				t.Fatalf("%v\n%s", errs, ir.Print(m))
+			}
+			if bugs := memory.Check(m.Unrolled()); len(bugs) > 0 {
+				t.Fatalf("written out: %v", bugs)
+			}
+			got, err := passtest.OnDevices(m, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, x := range want {
+				if got[k] != x {
+					t.Fatalf("%s is not what the module computes\n%s", k, ir.Print(m))
+				}
+			}
+		}
+	}
+	met.all(t, "in a ring", "in a row", "in one place", "under way for a turn")
 }
