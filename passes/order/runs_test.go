@@ -1,7 +1,6 @@
 package order_test
 
 import (
-	"fmt"
 	"math/rand"
 	"testing"
 
@@ -77,7 +76,7 @@ func TestWaitsOfRuns(t *testing.T) {
 			o.Wait = ir.WaitAll
 		}
 	}
-	fmt.Printf("%d waits are missed, %d are not\n", missed, idle)
+	t.Logf("%d waits are missed, %d are not", missed, idle)
 	if missed < 100 || idle > missed/10 {
 		t.Errorf("%d waits are missed, %d are not", missed, idle)
 	}
