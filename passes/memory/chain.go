@@ -17,6 +17,9 @@ type chain struct {
 	x, y, v0, w  *ir.Value
 }
 
+// same reports whether all instances leave what entered: every link is v0.
+func (c chain) same() bool { return c.x == c.y }
+
 // chains are those of f, in the order in which they leave.
 func chains(f *ir.Func) []chain {
 	var out []chain
@@ -42,6 +45,9 @@ func (c chain) slots() (x, y, v0, w int) {
 // done when the next one is written; in two, in turns; each in its own, if they are
 // read outside of the run or live longer.
 func (l *layout) kind(c chain) kind {
+	if c.same() {
+		return single
+	}
 	bx, by := l.of[c.x], l.of[c.y]
 	sx, sy, _, _ := c.slots()
 	x, y := l.time.shiftedLife(bx.life, sx), l.time.shiftedLife(by.life, sy)
@@ -87,6 +93,12 @@ func (l *layout) link(c chain) {
 	if kind == single { // one place for all
 		x, y, v0, w = 0, 0, 0, 0
 	}
+	if c.same() { // who reads it for an instance reads what all have
+		b := l.of[c.x]
+		if b.to = l.time.whole(b.to.pos); b.read != never {
+			b.read = l.time.whole(b.read.pos)
+		}
+	}
 	l.move(c.x, x)
 	l.move(c.v0, v0)
 	l.joinAt(c.y, c.x, 0, y)
@@ -120,6 +132,9 @@ func (p *planner) carried(f *ir.Func) {
 		if firstLeave[c.run] == nil {
 			firstLeave[c.run] = c.leave
 		}
+		if c.same() {
+			continue
+		}
 		if !l.plain(c.y) || c.y.Def == nil || c.y.Def.Run != c.run || c.y.Def == c.enter || ends(c.y.Def) || left[c.y] {
 			y := ins.copy(c.y, firstLeave[c.run], c.run)
 			c.leave.Args[1], changed = y, true
@@ -135,7 +150,7 @@ func (p *planner) carried(f *ir.Func) {
 		kinds[c.leave] = l.kind(c)
 	}
 	for _, c := range all {
-		if !l.free(c, all, kinds) || entered[c.v0] {
+		if !l.free(c, all, kinds) || entered[c.v0] && !c.same() {
 			c.enter.Args[0] = ins.copy(c.v0, f.Ops[l.time.first[l.time.at(c.enter)]], nil)
 		}
 		entered[c.v0] = true
@@ -155,11 +170,21 @@ func (l *layout) plain(v *ir.Value) bool {
 // free reports whether what enters can be in the first place of the chain.
 func (l *layout) free(c chain, all []chain, kinds map[*ir.Op]kind) bool {
 	kind, b := kinds[c.leave], l.of[c.v0]
+	if c.same() {
+		d := c.v0.Def // an argument, but for one that a result is written over
+		return (b.arg != nil && len(b.values) == 1 || l.plain(c.v0)) &&
+			(d == nil || d.Name != op.Leave || kinds[d] == single)
+	}
 	if !l.plain(c.v0) || c.v0.Def == nil || b.memory != l.of[c.x].memory {
 		return false
 	}
-	if d := c.v0.Def; d.Name == op.Leave && (kind != single || kinds[d] != single) {
+	if d := c.v0.Def; d.Name == op.Leave && (kind != single || kinds[d] != single || d.Args[0] == d.Args[1]) {
 		return false
+	}
+	for _, d := range all { // it is what enters and leaves elsewhere
+		if d.same() && d.v0 == c.v0 {
+			return false
+		}
 	}
 	if kind == framed {
 		return true

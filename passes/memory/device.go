@@ -166,7 +166,7 @@ func (d *device) results(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 	kept := d.keeps()
 	memory := op.Memories(f)
 	for _, o := range f.Ops {
-		if op.Has(o, op.Subview) {
+		if op.Has(o, op.Subview) || ends(o) {
 			continue // it writes nothing, and is in what it is of
 		}
 		for j, lo := range o.At {

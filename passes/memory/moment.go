@@ -97,6 +97,9 @@ func (t *timeline) shifted(m moment, slots int) moment {
 
 // whole is when the run of operation i is over for all instances.
 func (t *timeline) whole(i int) moment {
+	if i >= len(t.f.Ops) {
+		return t.end()
+	}
 	m := moment{seg: t.first[i], pos: i}
 	if t.f.Ops[i].Run != nil {
 		m.turn = through

@@ -79,7 +79,7 @@ func (g *runs) run(carried, own []*ir.Value, n int) (left, after []*ir.Value) {
 		if g.r.Intn(8) > 0 {
 			y = g.same(v, own[g.r.Intn(len(own))])
 			own = append(own, y)
-		} else if i > 0 && y.Type.Equal(entered[0].Type) {
+		} else if i > 0 && y.Type.Equal(entered[0].Type) && g.r.Intn(2) == 0 {
 			y = entered[0] // from another one
 		}
 		last = append(last, y)
