@@ -137,7 +137,8 @@ func (x Offset) Bytes() int64 { return max(int64(x)-1, 0) }
 
 // Spread says where the instances of a value are in memory: that of instance k of its
 // stack, counted as the stack does, is Step·(k mod Ring) bytes behind the place of the
-// value. The zero value has all in one place.
+// value. The zero value has all in one place. Of two places that instances have in
+// turns, the value may be in the second first: then Step is less than 0.
 type Spread struct {
 	Step int64
 	Ring int
@@ -309,7 +310,7 @@ func spreadVal(spreads []Spread) AttrVal {
 func spreads(v AttrVal) (out []Spread, ok bool) {
 	ns, ok := v.(Ints)
 	for i := 0; ok && i < len(ns); i += 2 {
-		if i+1 == len(ns) || ns[i] < 0 || ns[i+1] < 0 || ns[i+1] > MaxCount {
+		if i+1 == len(ns) || ns[i+1] < 0 || ns[i+1] > MaxCount {
 			return nil, false
 		}
 		out = append(out, Spread{ns[i], int(ns[i+1])})

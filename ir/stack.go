@@ -51,6 +51,38 @@ func (r *Run) Numbers() []int {
 	return out
 }
 
+// Turns calls do for the operations of a run, which are ops, in the order in which the
+// instances have them: for the n-th one of the run, which is number k of the stack.
+func (r *Run) Turns(ops []*Op, do func(o *Op, n, k int)) {
+	first, last := 0, r.Stack.Count-1
+	for _, o := range ops {
+		first, last = min(first, -o.Ahead), max(last, r.Stack.Count-1-o.Ahead)
+	}
+	numbers := r.Numbers()
+	for turn := first; turn <= last; turn++ {
+		for _, o := range ops {
+			if n := turn + o.Ahead; 0 <= n && n < len(numbers) {
+				do(o, n, numbers[n])
+			}
+		}
+	}
+}
+
+// Runs calls do for the operations of f in their order: for those of a run, all at
+// once, and for every other one alone.
+func (f *Func) Runs(do func(run *Run, ops []*Op)) { runs(f.Ops, do) }
+
+func runs(ops []*Op, do func(run *Run, ops []*Op)) {
+	for i := 0; i < len(ops); {
+		j := i + 1
+		for ops[i].Run != nil && j < len(ops) && ops[j].Run == ops[i].Run {
+			j++
+		}
+		do(ops[i].Run, ops[i:j])
+		i = j
+	}
+}
+
 // Names of the operations at the ends of a run.
 const (
 	Enter = "enter"

@@ -117,20 +117,16 @@ func (u *unroller) body(f *Func) {
 
 // ops writes operations that stand in a row, for the present microbatch.
 func (u *unroller) ops(ops []*Op) {
-	for i := 0; i < len(ops); {
-		j := i + 1
-		for ops[i].Run != nil && j < len(ops) && ops[j].Run == ops[i].Run {
-			j++
+	runs(ops, func(run *Run, ops []*Op) {
+		switch {
+		case run != nil:
+			u.run(run, ops)
+		case ops[0].PerMicro():
+			u.copy(ops[0], nil, 0)
+		default:
+			u.once(ops[0])
 		}
-		if run := ops[i].Run; run != nil {
-			u.run(run, ops[i:j])
-		} else if ops[i].PerMicro() {
-			u.copy(ops[i], nil, 0)
-		} else {
-			u.once(ops[i])
-		}
-		i = j
-	}
+	})
 }
 
 // indices gives operations that stand outside of kernels the number of their
@@ -232,36 +228,26 @@ func (u *unroller) once(o *Op) {
 
 // run writes the operations of a run once for each instance.
 func (u *unroller) run(run *Run, ops []*Op) {
-	first, last := 0, run.Stack.Count-1 // turns
-	for _, o := range ops {
-		first, last = min(first, -o.Ahead), max(last, run.Stack.Count-1-o.Ahead)
+	type entry struct { // what enters as the n-th in the run, by what `enter` gives
+		of *Value
+		n  int
 	}
-	numbers := run.Numbers()
-	carried := map[*Value]*Value{} // by what `enter` gives: what the instance before left
-	for turn := first; turn <= last; turn++ {
-		left := map[*Value]*Value{}
-		for _, o := range ops {
-			n := turn + o.Ahead
-			if n < 0 || n >= len(numbers) {
-				continue
+	left := map[entry]*Value{}
+	run.Turns(ops, func(o *Op, n, k int) {
+		switch o.Name {
+		case Enter:
+			x := o.Result()
+			if u.at[u.of(x, k)] = left[entry{x, n}]; n == 0 {
+				u.at[u.of(x, k)] = u.use(o.Args[0], k)
 			}
-			k := numbers[n]
-			switch o.Name {
-			case Enter:
-				if x := o.Result(); n == 0 {
-					u.at[u.of(x, k)] = u.use(o.Args[0], k)
-				} else {
-					u.at[u.of(x, k)] = carried[x]
-				}
-			case Leave:
-				left[o.Args[0]] = u.use(o.Args[1], k)
-				u.at[u.of(o.Result(), 0)] = left[o.Args[0]]
-			default:
-				u.copy(o, run.Stack, k)
-			}
+		case Leave:
+			y := u.use(o.Args[1], k)
+			left[entry{o.Args[0], n + 1}] = y
+			u.at[u.of(o.Result(), k)] = y
+		default:
+			u.copy(o, run.Stack, k)
 		}
-		carried = left
-	}
+	})
 }
 
 // copy writes o for one instance and the present microbatch.

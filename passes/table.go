@@ -88,12 +88,12 @@ var Table = []Pass{
 		Run: unroll.Turns, In: ir.Fused, Out: ir.Fused, Required: true},
 	{Name: "overlap", Doc: "puts collectives into buckets, starts them and transfers early, waits late",
 		Run: overlap.Run, In: ir.Fused, Out: ir.Fused, Enabled: optional, Keeps: true},
-	{Name: "unroll-kernels", Doc: "writes every instance of what is still repeated",
-		Run: unroll.Run, In: ir.Fused, Out: ir.Fused, Required: true},
 	{Name: "memory", Doc: "gives every buffer an offset in the arena of its memory",
 		Run: memory.Run, In: ir.Fused, Out: ir.Planned, Required: true, Keeps: true},
 	{Name: "order", Doc: "fixes the order of instructions, and which of them wait",
 		Run: order.Run, In: ir.Planned, Out: ir.Planned, Required: true, Keeps: true},
+	{Name: "unroll-kernels", Doc: "writes every instance of what is still repeated",
+		Run: unroll.Run, In: ir.Planned, Out: ir.Planned, Required: true},
 }
 
 // Constraint is one ordering constraint of the table.
@@ -106,8 +106,7 @@ var Constraints = []Constraint{
 	{"unroll", "stage", "what is written out is assigned block by block"},
 	{"fuse", "turns", "everything above takes what is done for every microbatch once"},
 	{"turns", "overlap", "collectives of one task run beside kernels of another"},
-	{"overlap", "unroll-kernels", "everything above takes what is repeated once"},
-	{"unroll-kernels", "memory", "every instance of a value has a place of its own"},
+	{"order", "unroll-kernels", "everything above takes what is repeated once"},
 	{"simplify", "context", "an attention is recognized in one form"},
 	{"context", "autodiff", "the backward ring is the gradient of the forward one"},
 	{"simplify", "autodiff", "each forward operation removed saves its backward operations"},

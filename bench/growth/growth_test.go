@@ -213,6 +213,34 @@ func front(pkg string) bool {
 	return pkg == "lang" || strings.HasPrefix(pkg, "lang/") || pkg == "passes/roll"
 }
 
+// onceAlone are those that do so in functions of one device; the others are written out
+// before them.
+var onceAlone = []string{"passes/memory", "passes/memory/place", "passes/order", "ir/excerpt"}
+
+// provers are their files that prove the plan that was written out.
+var provers = []string{"passes/memory/check.go", "passes/memory/device.go", "passes/memory/names.go", "passes/memory/repeated.go",
+	"passes/memory/spots.go", "passes/order/check.go"}
+
+// alone fails where a pass did more for more layers of one device.
+func alone(t *testing.T, runs []counts) {
+	all := make([]map[string]int64, len(runs))
+	for i, r := range runs {
+		all[i] = map[string]int64{}
+		for b, n := range r {
+			if slices.Contains(onceAlone, b.pkg()) && !slices.Contains(provers, b.file) {
+				all[i][b.pkg()] += n
+			}
+		}
+	}
+	i := len(runs) - 1
+	for p, n := range over(all) {
+		t.Logf("%s: %v", p, n)
+		if float64(n[i]) > onceLimit*float64(n[i-1]) {
+			t.Errorf("%s: %v statements, for a block that is there once\n%s", p, n, hottest(runs, p))
+		}
+	}
+}
+
 // fewRuns is how many compilations of a series must be there before the helpers of
 // passes are judged, whose logarithms still grow fast for few ranges.
 const fewRuns = 4
@@ -221,6 +249,9 @@ const fewRuns = 4
 func judge(t *testing.T, s series, runs []counts) {
 	sizes := s.sizes[:len(runs)]
 	i := len(runs) - 1
+	if s.layout == "growth_one" {
+		alone(t, runs)
+	}
 	packs := packages(runs)
 	for _, p := range slices.Sorted(maps.Keys(packs)) {
 		if p == "internal/ranges" && len(runs) < fewRuns {

@@ -76,7 +76,7 @@ func (d *Def) CheckFacts(o *ir.Op) error {
 		return &ShapeError{Msg: fmt.Sprintf("`%s` takes no `memory`", d.Name)}
 	case o.Start && d.Traits&Starts == 0:
 		return &ShapeError{Msg: fmt.Sprintf("`%s` takes no `start`", d.Name)}
-	case o.At != nil && !launch:
+	case o.At != nil && !launch && d.Class != Boundary:
 		return &ShapeError{Msg: fmt.Sprintf("`%s` takes no `at`", d.Name)}
 	case o.Wait != ir.WaitUnset && !launch:
 		return &ShapeError{Msg: fmt.Sprintf("`%s` takes no `wait`", d.Name)}

@@ -29,7 +29,11 @@ func (c *checker) stacks(f *ir.Func) {
 	}
 	r.end()
 	for i, a := range f.Args {
-		r.path(fmt.Sprintf("argument %d of @%s", i+1, f.Name), a.Value, a.Path)
+		where := fmt.Sprintf("argument %d of @%s", i+1, f.Name)
+		r.path(where, a.Value, a.Path)
+		if a.Spread != (ir.Spread{}) {
+			r.spread(where, a.Pos, a.Value, a.Spread)
+		}
 	}
 	for i, x := range f.Results {
 		r.path(fmt.Sprintf("result %d of @%s", i+1, f.Name), x.Value, x.Path)
@@ -78,7 +82,34 @@ func (r *runs) visit(o *ir.Op) {
 			bad(fmt.Sprintf("%%%d is said to be one of each instance of `%s`", v.ID, v.Each.Name))
 		}
 	}
+	if o.Spread != nil && len(o.Spread) != len(o.Results) {
+		bad(fmt.Sprintf("it says how %d of its %d results lie", len(o.Spread), len(o.Results)))
+		return
+	}
+	for j, s := range o.Spread {
+		r.spread(at(r.f, o), o.Pos, o.Results[j], s)
+	}
 	r.ends(o, bad)
+}
+
+// spread checks how instances of v lie.
+func (r *runs) spread(where string, pos diag.Pos, v *ir.Value, s ir.Spread) {
+	bad := ""
+	switch {
+	case s == ir.Spread{}:
+		return
+	case r.m.Level != ir.Planned:
+		bad = fmt.Sprintf("it has places at level %s", r.m.Level)
+	case v == nil || v.In() == nil:
+		bad = "it has a place for each instance, and is there once"
+	case s.Ring < 1:
+		bad = fmt.Sprintf("its instances are %d bytes apart, in a ring of %d places", s.Step, s.Ring)
+	case s.Step < 0 && s.Ring != 2:
+		bad = fmt.Sprintf("it goes %d bytes back in a ring of %d places", -s.Step, s.Ring)
+	}
+	if bad != "" {
+		r.add(codeLevel, pos, where, bad, "at level planned, of what instances have each: a step, and at least one place; back in a ring of two alone", "")
+	}
 }
 
 // ends checks the order of `enter` and `leave`.

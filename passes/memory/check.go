@@ -9,6 +9,7 @@ import (
 	"ptc/internal/diag"
 	"ptc/internal/ranges"
 	"ptc/ir"
+	"ptc/ir/excerpt"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
 	"ptc/ir/verify"
@@ -24,6 +25,10 @@ func init() { verify.AtLevel(ir.Planned, "memory", Check) }
 // is whole if the value that it is of owns its bytes; what is held owns the
 // bytes of its pieces, which must be whole and lie one behind the other. What
 // functions of one device rely on of each other, [devices] proves.
+//
+// Of a function with runs, an excerpt is run so, with as few instances as the proof
+// needs (see package excerpt). What instances have each in a row of places is a frame,
+// which as a whole owns its bytes, from the first access to the last, as a value does.
 func Check(m *ir.Module) diag.List {
 	var bugs diag.List
 	kernels := map[*ir.Func]*fusion.Kernel{}
@@ -38,15 +43,27 @@ func Check(m *ir.Module) diag.List {
 	}
 	for _, f := range m.Funcs {
 		if kernels[f] == nil {
-			c := newChecker(f, kernels)
-			c.run()
-			bugs = append(bugs, c.bugs...)
+			bugs = append(bugs, function(f, kernels)...)
 		}
 	}
 	if len(bugs) == 0 {
 		bugs = devices(m)
 	}
 	return bugs
+}
+
+// function is what is wrong with the places of one.
+func function(f *ir.Func, kernels map[*ir.Func]*fusion.Kernel) diag.List {
+	if bugs := repeated(f); len(bugs) > 0 {
+		return bugs
+	}
+	x := excerpt.Of(f)
+	if len(x.F.Stacks) > 0 {
+		x.F = x.F.Unrolled()
+	}
+	c := newChecker(x, kernels)
+	c.run()
+	return c.bugs
 }
 
 // flight is a collective that was started and is not done: until then nobody
@@ -67,21 +84,61 @@ type checker struct {
 	owners  map[ir.Memory]*ranges.Map[*ir.Value]
 	flights map[*ir.Op]*flight // that are under way, by what started them
 	started int
+	frames  []excerpt.Frame
+	rows    []*ir.Value // for each frame, who owns its bytes
+	begun   []bool
 	// sent and got count, for each byte, the flights that send it and that receive
 	// it, so that not every operation looks at all that are under way.
 	sent, got map[ir.Memory]*ranges.Map[int]
 	bugs      diag.List
 }
 
-func newChecker(f *ir.Func, kernels map[*ir.Func]*fusion.Kernel) *checker {
-	c := &checker{f: f, kernels: kernels, memory: op.Memories(f),
+func newChecker(x excerpt.Excerpt, kernels map[*ir.Func]*fusion.Kernel) *checker {
+	f := x.F
+	c := &checker{f: f, frames: x.Frames, begun: make([]bool, len(x.Frames)), kernels: kernels, memory: op.Memories(f),
 		size: arenas(f),
 		at:   map[*ir.Value]spot{}, owner: map[*ir.Value]*ir.Value{}, owners: map[ir.Memory]*ranges.Map[*ir.Value]{},
 		flights: map[*ir.Op]*flight{}, sent: map[ir.Memory]*ranges.Map[int]{}, got: map[ir.Memory]*ranges.Map[int]{}}
 	for _, mem := range memories {
 		c.owners[mem], c.sent[mem], c.got[mem] = new(ranges.Map[*ir.Value]), new(ranges.Map[int]), new(ranges.Map[int])
 	}
+	for range x.Frames {
+		c.rows = append(c.rows, &ir.Value{ID: -1})
+	}
 	return c
+}
+
+// spot is where the bytes from lo up to hi of a memory are.
+func (c *checker) spot(memory ir.Memory, lo, hi int64) spot {
+	s := spot{memory: memory, span: span{lo, hi}, wide: span{lo, hi}}
+	for i, x := range c.frames {
+		if x.Memory == memory && x.Begin <= lo && lo < x.End {
+			s.frame, s.wide = i+1, span{x.Lo, x.Hi}
+		}
+	}
+	return s
+}
+
+// size is up to where the addresses go that s may have.
+func (c *checker) limit(s spot) int64 {
+	if s.frame > 0 {
+		return c.frames[s.frame-1].End
+	}
+	return c.size[s.memory]
+}
+
+// touch has the frame of s begin, if it has not yet, and reports whether it owns all
+// its bytes.
+func (c *checker) touch(s spot) bool {
+	if s.frame == 0 {
+		return true
+	}
+	n := s.frame - 1
+	if !c.begun[n] {
+		c.begun[n] = true
+		c.owners[s.memory].Set(s.wide.lo, s.wide.hi, c.rows[n])
+	}
+	return c.owners[s.memory].All(s.wide.lo, s.wide.hi, c.rows[n])
 }
 
 func (c *checker) bug(o *ir.Op, format string, args ...any) {
@@ -149,7 +206,7 @@ func (c *checker) call(i int, o *ir.Op) bool {
 	}
 	spots := make([]spot, len(o.Results))
 	for j, r := range o.Results {
-		spots[j] = spot{c.memory[r], span{offsets[j], offsets[j] + int64(r.Type.Bytes())}}
+		spots[j] = c.spot(c.memory[r], offsets[j], offsets[j]+int64(r.Type.Bytes()))
 	}
 	read, written := indexOf(reads), indexOf(spots)
 	repeated := twiceOf(o)
@@ -182,10 +239,10 @@ func (c *checker) call(i int, o *ir.Op) bool {
 func (c *checker) count(f *flight, n int) {
 	add := func(m int) int { return m + n }
 	for _, s := range f.sends {
-		c.sent[s.memory].Update(s.lo, s.hi, add)
+		c.sent[s.memory].Update(s.wide.lo, s.wide.hi, add)
 	}
 	for _, s := range f.into {
-		c.got[s.memory].Update(s.lo, s.hi, add)
+		c.got[s.memory].Update(s.wide.lo, s.wide.hi, add)
 	}
 }
 
@@ -195,15 +252,14 @@ func (c *checker) piece(a *ir.Value, o *ir.Op, r *ir.Value) spot {
 	if axis, from, _, ok := op.Piece(o); ok {
 		s.lo += from * int64(a.Type.Strides()[a.Type.Index(axis)]*a.Type.DType.Size())
 	}
-	s.hi = s.lo + int64(r.Type.Bytes())
-	return s
+	return c.spot(s.memory, s.lo, s.lo+int64(r.Type.Bytes()))
 }
 
 // pieces checks what is a part of another value, or is made of parts: nothing is
 // written, and all of it is where it says.
 func (c *checker) pieces(i int, o *ir.Op) bool {
 	r := o.Result()
-	s := spot{c.memory[r], span{o.At[0], o.At[0] + int64(r.Type.Bytes())}}
+	s := c.spot(c.memory[r], o.At[0], o.At[0]+int64(r.Type.Bytes()))
 	at := s.lo
 	for _, a := range o.Args {
 		t := c.at[a]
@@ -254,8 +310,8 @@ func (c *checker) land(o *ir.Op) {
 
 // keepsClear reports an operation that touches memory of a flight.
 func (c *checker) keepsClear(i int, o *ir.Op, name string, reads, writes []spot) {
-	sent := func(s spot) bool { return c.sent[s.memory].Any(s.lo, s.hi) }
-	got := func(s spot) bool { return c.got[s.memory].Any(s.lo, s.hi) }
+	sent := func(s spot) bool { return c.sent[s.memory].Any(s.wide.lo, s.wide.hi) }
+	got := func(s spot) bool { return c.got[s.memory].Any(s.wide.lo, s.wide.hi) }
 	if !slices.ContainsFunc(writes, sent) && !slices.ContainsFunc(writes, got) && !slices.ContainsFunc(reads, got) {
 		return
 	}
@@ -276,16 +332,27 @@ func (c *checker) keepsClear(i int, o *ir.Op, name string, reads, writes []spot)
 
 // claim makes v the owner of its place, and cuts those who had it.
 func (c *checker) claim(o *ir.Op, v *ir.Value, at int64) {
-	s := spot{c.memory[v], span{at, at + int64(v.Type.Bytes())}}
-	if at < 0 || at%Align != 0 || s.hi > c.size[s.memory] {
+	s := c.spot(c.memory[v], at, at+int64(v.Type.Bytes()))
+	if at < 0 || at%Align != 0 || s.hi > c.limit(s) || s.wide.hi > c.size[s.memory] {
 		c.bug(o, "%%%d at %d..%d is not aligned or not in the arena of %d bytes", v.ID, s.lo, s.hi, c.size[s.memory])
 	}
 	owners := c.owners[s.memory]
 	if o == nil {
-		owners.Each(s.lo, s.hi, func(_, _ int64, w *ir.Value) bool {
-			c.bug(o, "arguments %%%d and %%%d overlap", w.ID, v.ID)
+		overlaps := func(_, _ int64, w *ir.Value) bool {
+			if !slices.Contains(c.rows, w) {
+				c.bug(o, "arguments %%%d and %%%d overlap", w.ID, v.ID)
+			} else if s.frame == 0 {
+				c.bug(o, "argument %%%d is where instances have each theirs", v.ID)
+			}
 			return true
-		})
+		}
+		owners.Each(s.lo, s.hi, overlaps)
+		if s.frame > 0 && !c.begun[s.frame-1] {
+			owners.Each(s.wide.lo, s.wide.hi, overlaps)
+		}
+	}
+	if !c.touch(s) {
+		c.bug(o, "%%%d is in %d..%d with what other instances have, which was overwritten", v.ID, s.wide.lo, s.wide.hi)
 	}
 	c.at[v] = s
 	owners.Set(s.lo, s.hi, v)
@@ -303,5 +370,5 @@ func (c *checker) owns(v *ir.Value, s spot) bool {
 	if _, ok := c.at[v]; !ok {
 		return false
 	}
-	return c.owners[s.memory].All(s.lo, s.hi, c.root(v))
+	return c.touch(s) && c.owners[s.memory].All(s.lo, s.hi, c.root(v))
 }

@@ -17,15 +17,15 @@ type device struct {
 	top map[ir.Memory]int64
 	// at is the place of each argument by role and path; kept are those that
 	// have to be there when another function runs.
-	at   map[string]spot
+	at   map[string]family
 	kept []string
 }
 
 // place is where v is, for which its memory grows.
-func (d *device) place(memory ir.Memory, v *ir.Value, lo int64) spot {
-	s := spot{memory, span{lo, lo + int64(v.Type.Bytes())}}
-	d.top[memory] = max(d.top[memory], aligned(s.hi))
-	return s
+func (d *device) place(memory ir.Memory, v *ir.Value, lo int64, by ir.Spread) family {
+	x := family{memory, lo, int64(v.Type.Bytes()), by, v.Count()}
+	d.top[memory] = max(d.top[memory], aligned(x.hull().hi))
+	return x
 }
 
 // devices proves what no function shows alone: that all functions of a device
@@ -39,14 +39,11 @@ func devices(m *ir.Module) diag.List {
 	}
 	of := map[int64]*device{}
 	var entries []*ir.Func
-	for _, f := range m.Funcs {
-		if f.Class == ir.Kernel {
-			continue
-		}
+	for _, f := range told(m) {
 		entries = append(entries, f)
 		stage := int64(f.Stage.Or(0))
 		if of[stage] == nil {
-			of[stage] = &device{first: f, top: map[ir.Memory]int64{}, at: map[string]spot{}}
+			of[stage] = &device{first: f, top: map[ir.Memory]int64{}, at: map[string]family{}}
 		}
 		of[stage].arguments(f, bug)
 	}
@@ -71,6 +68,29 @@ func devices(m *ir.Module) diag.List {
 		}
 	}
 	return bugs
+}
+
+// told are the entry functions. Where functions of one device have other names for the
+// same arguments, since not all have the same runs, they are written out.
+func told(m *ir.Module) []*ir.Func {
+	var out []*ir.Func
+	of := map[int][]*ir.Func{}
+	for _, f := range m.Funcs {
+		if f.Class != ir.Kernel {
+			out = append(out, f)
+			of[f.Stage.Or(0)] = append(of[f.Stage.Or(0)], f)
+		}
+	}
+	differ := map[int]bool{}
+	for stage, fs := range of {
+		differ[stage] = namesOf(fs).differ()
+	}
+	for i, f := range out {
+		if differ[f.Stage.Or(0)] {
+			out[i] = f.Unrolled()
+		}
+	}
+	return out
 }
 
 // sizeName is the attribute that says how large the arena in a memory is; own is
@@ -98,7 +118,7 @@ func persists(role string) bool {
 
 func (d *device) arguments(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 	for _, a := range f.Args {
-		s := d.place(a.Memory, a.Value, a.At.Bytes())
+		s := d.place(a.Memory, a.Value, a.At.Bytes(), a.Spread)
 		key := a.Role + " " + a.Path
 		old, known := d.at[key]
 		switch {
@@ -107,8 +127,9 @@ func (d *device) arguments(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 			if persists(a.Role) {
 				d.kept = append(d.kept, key)
 			}
-		case old.memory != s.memory || old.lo != s.lo || persists(a.Role) && old != s:
-			bug(f, "%s %q is at %d..%d, and at %d..%d in @%s", a.Role, a.Path, s.lo, s.hi, old.lo, old.hi, d.first.Name)
+		case old.memory != s.memory || old.at != s.at || old.Spread != s.Spread || persists(a.Role) && old != s:
+			x, y := s.hull(), old.hull()
+			bug(f, "%s %q is at %d..%d, and at %d..%d in @%s", a.Role, a.Path, x.lo, x.hi, y.lo, y.hi, d.first.Name)
 		}
 	}
 }
@@ -142,35 +163,64 @@ func (d *device) results(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 			mark(r.Value, r.Role+" "+r.Path)
 		}
 	}
-	places := make([]spot, len(d.kept))
-	for i, key := range d.kept {
-		places[i] = d.at[key]
-	}
-	kept := indexOf(places)
+	kept := d.keeps()
 	memory := op.Memories(f)
-	var found []int
 	for _, o := range f.Ops {
-		if op.Has(o, op.Subview) {
+		if op.Has(o, op.Subview) || ends(o) {
 			continue // it writes nothing, and is in what it is of
 		}
 		for j, lo := range o.At {
-			v := o.Results[j]
-			s := d.place(memory[v], v, lo)
-			found = kept.meeting(s, found[:0])
-			for _, i := range found {
-				if k := places[i]; own[v] != d.kept[i] {
-					bug(f, "%%%d at %d..%d is in the place of a parameter or state, at %d..%d", v.ID, s.lo, s.hi, k.lo, k.hi)
+			v, by := o.Results[j], ir.Spread{}
+			if j < len(o.Spread) {
+				by = o.Spread[j]
+			}
+			s := d.place(memory[v], v, lo, by)
+			for _, i := range kept.meeting(s) {
+				if own[v] != d.kept[i] {
+					x, k := s.hull(), d.at[d.kept[i]].hull()
+					bug(f, "%%%d at %d..%d is in the place of a parameter or state, at %d..%d", v.ID, x.lo, x.hi, k.lo, k.hi)
 				}
 			}
 		}
 	}
 	for _, a := range f.Args {
 		mine := a.Role + " " + a.Path
-		found = kept.meeting(d.at[mine], found[:0])
-		for _, i := range found {
-			if s, k := d.at[mine], places[i]; d.kept[i] != mine {
-				bug(f, "argument %%%d at %d..%d is in the place of a parameter or state, at %d..%d", a.Value.ID, s.lo, s.hi, k.lo, k.hi)
+		for _, i := range kept.meeting(d.at[mine]) {
+			if d.kept[i] != mine {
+				x, k := d.at[mine].hull(), d.at[d.kept[i]].hull()
+				bug(f, "argument %%%d at %d..%d is in the place of a parameter or state, at %d..%d", a.Value.ID, x.lo, x.hi, k.lo, k.hi)
 			}
 		}
 	}
+}
+
+// keeper finds what is kept in a place.
+type keeper struct {
+	places []family
+	index  spotIndex
+}
+
+func (d *device) keeps() *keeper {
+	k := &keeper{}
+	var spots []spot
+	for _, key := range d.kept {
+		x := d.at[key]
+		k.places, spots = append(k.places, x), append(spots, x.spot())
+	}
+	k.index = indexOf(spots)
+	return k
+}
+
+// spot is all bytes of the instances, and those between.
+func (x family) spot() spot { return spot{memory: x.memory, span: x.hull(), wide: x.hull()} }
+
+// meeting are those that share bytes with x, in ascending order.
+func (k *keeper) meeting(x family) []int {
+	var out []int
+	for _, i := range k.index.meeting(x.spot(), nil) {
+		if k.places[i].meets(x) {
+			out = append(out, i)
+		}
+	}
+	return out
 }

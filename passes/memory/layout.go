@@ -6,46 +6,82 @@ import (
 	"ptc/ir/op"
 )
 
-// buffer is a place: of one value, or of several that share it because a kernel
-// writes its result over its operand, because one is a piece of another, or
-// because what is done is where it was all along.
+// buffer is a place, or one for each instance of a stack: of one value, or of several
+// that share it because a kernel writes its result over its operand, because one is
+// a piece of another, because what is done is where it was all along, or because
+// one instance leaves what enters the next.
 type buffer struct {
 	values []*ir.Value
 	memory ir.Memory
-	bytes  int64
-	lo, hi int     // first operation that writes, last that uses it
-	read   int     // last operation that is issued and reads it, see lastUse
-	arg    *ir.Arg // that lives there, and is not a temporary
+	bytes  int64 // of one place
+	life
+	arg   *ir.Arg // that lives there, and is not a temporary
+	chain kind    // of what goes from instance to instance there
+	kind
+	ring int // places, of kind ringed
+
 	offset int64
+	lo, hi int // operations, where every instance of a run is in the place of all
+	frame  *frame
+	slot   int // of its frame: how many places all of it is moved
+	// least and most are the slots of its values of instances, see layout.slot.
+	least, most int
 }
+
+// kind is how the instances of a buffer lie.
+type kind uint8
+
+const (
+	single kind = iota // all in one place
+	ringed             // in as many as are in use at once, in turns
+	framed             // each in its own
+)
 
 // layout is the buffers of one function.
 type layout struct {
 	p       *planner
 	f       *ir.Func
+	time    *timeline
 	buffers []*buffer
 	of      map[*ir.Value]*buffer
 	at      map[*ir.Value]int64 // of a value in its buffer
+	slot    map[*ir.Value]int   // instance k is in place k + slot; of what is there once, the place
+	frames  []*frame
 }
 
 // layout gives every value of f a buffer, and puts those together that share
 // one. New parameters and states are where the old ones are.
 func (p *planner) layout(f *ir.Func) *layout {
-	l := &layout{p: p, f: f, of: map[*ir.Value]*buffer{}, at: map[*ir.Value]int64{}}
-	mem := op.Memories(f)
-	last, read := lastUse(f)
-	add := func(v *ir.Value, i int, a *ir.Arg) {
-		b := &buffer{values: []*ir.Value{v}, memory: mem[v], bytes: aligned(int64(max(1, v.Type.Bytes()))),
-			lo: i, hi: max(i, last[v]), read: read[v], arg: a}
+	l := p.apart(f)
+	for _, c := range chains(f) {
+		l.link(c)
+	}
+	for i, o := range f.Ops {
+		taken := map[*buffer]bool{}
+		for j := range o.Results {
+			l.inPlace(o, p.kernel(o), i, j, taken)
+		}
+	}
+	l.classify()
+	l.enframe()
+	return l
+}
+
+// apart is the layout as far as operations say where their results are.
+func (p *planner) apart(f *ir.Func) *layout {
+	l := &layout{p: p, f: f, time: timelineOf(f), of: map[*ir.Value]*buffer{}, at: map[*ir.Value]int64{}, slot: map[*ir.Value]int{}}
+	mem, lives := op.Memories(f), lives(l.time)
+	add := func(v *ir.Value, a *ir.Arg) {
+		b := &buffer{values: []*ir.Value{v}, memory: mem[v], bytes: aligned(int64(max(1, v.Type.Bytes()))), life: lives[v], arg: a}
 		l.buffers = append(l.buffers, b)
 		l.of[v] = b
 	}
 	for _, a := range f.Args {
-		add(a.Value, 0, a)
+		add(a.Value, a)
 	}
-	for i, o := range f.Ops {
+	for _, o := range f.Ops {
 		for _, v := range o.Results {
-			add(v, i, nil)
+			add(v, nil)
 		}
 	}
 	args := f.Named()
@@ -56,12 +92,6 @@ func (p *planner) layout(f *ir.Func) *layout {
 	}
 	for _, o := range f.Ops {
 		l.shared(o)
-	}
-	for i, o := range f.Ops {
-		taken := map[*buffer]bool{}
-		for j := range o.Results {
-			l.inPlace(o, p.kernel(o), i, j, taken)
-		}
 	}
 	return l
 }
@@ -97,14 +127,17 @@ func pieceOffset(o *ir.Op) int64 {
 }
 
 // join puts v where w is, at bytes further on.
-func (l *layout) join(v, w *ir.Value, at int64) {
+func (l *layout) join(v, w *ir.Value, at int64) { l.joinAt(v, w, at, l.slot[w]) }
+
+// joinAt puts v, if it is at the slot, where w is.
+func (l *layout) joinAt(v, w *ir.Value, at int64, slot int) {
 	b, c := l.of[v], l.of[w]
 	if b == c {
 		return
 	}
-	shift := l.at[w] + at - l.at[v]
+	shift, slots := l.at[w]+at-l.at[v], slot-l.slot[v]
 	if b.arg != nil { // that stays
-		b, c, shift = c, b, -shift
+		b, c, shift, slots = c, b, -shift, -slots
 	}
 	if shift < 0 { // c begins later than b
 		for _, x := range c.values {
@@ -115,16 +148,13 @@ func (l *layout) join(v, w *ir.Value, at int64) {
 	}
 	for _, x := range b.values {
 		l.at[x] += shift
+		l.slot[x] += slots
 		l.of[x] = c
 	}
 	c.values = append(c.values, b.values...)
 	c.bytes = max(c.bytes, shift+b.bytes)
-	c.lo, c.hi = min(c.lo, b.lo), max(c.hi, b.hi)
-	if c.read < 0 || b.read < 0 {
-		c.read = -1
-	} else {
-		c.read = max(c.read, b.read)
-	}
+	c.life = c.and(l.time.shiftedLife(b.life, slots))
+	c.chain = max(c.chain, b.chain)
 	b.values = nil
 }
 
@@ -133,7 +163,7 @@ func (l *layout) join(v, w *ir.Value, at int64) {
 func (l *layout) inPlace(o *ir.Op, k *fusion.Kernel, i, j int, taken map[*buffer]bool) {
 	v := o.Results[j]
 	c := l.of[v]
-	if c.arg != nil || c.lo != i || l.at[v] != 0 {
+	if c.arg != nil || ends(o) || c.from != l.time.of(i, l.slot[v]) || l.at[v] != 0 {
 		return
 	}
 	first, end := 0, len(o.Args)
@@ -143,42 +173,143 @@ func (l *layout) inPlace(o *ir.Op, k *fusion.Kernel, i, j int, taken map[*buffer
 	for n := first; n < end; n++ {
 		a := o.Args[n]
 		b := l.of[a]
-		if b == c || b.arg != nil || b.memory != c.memory || taken[b] || b.read != i || l.at[a] != 0 || b.bytes < c.bytes ||
+		if b == c || b.arg != nil || b.memory != c.memory || taken[b] || b.read != l.time.of(i, l.slot[a]) || l.at[a] != 0 || b.bytes < c.bytes ||
 			!mayOverwrite(o, k, n, j) || usedTwice(o, a) {
 			continue
 		}
+		if a.In() != v.In() || v.In() == nil && (b.chain != single || c.chain != single) {
+			continue // what goes from instance to instance has its places beside others'
+		}
 		taken[b] = true
+		read := c.read
 		l.join(v, a, 0)
-		l.of[v].read = c.read
+		l.of[v].read = read
 		taken[l.of[v]] = true
 		return
 	}
 }
 
-// temporaries are the buffers in a memory that are of no argument, in the order
-// in which they are first written.
+// classify says how the instances of each buffer lie, and when its places are in use.
+func (l *layout) classify() {
+	for _, b := range l.buffers {
+		if b.values == nil || b.arg != nil {
+			continue
+		}
+		stack := l.stack(b)
+		switch {
+		case b.chain != single:
+			b.kind, b.ring = b.chain, 2
+		case stack == nil || b.from.seg != b.to.seg && !l.across(b):
+			b.kind = single
+		case b.from.seg != b.to.seg:
+			b.kind = framed
+		default:
+			if b.ring = b.to.turn - b.from.turn + 1; b.ring > 1 {
+				b.kind = ringed
+			}
+			if b.ring >= stack.Count && b.ring > 1 {
+				b.kind = framed
+			}
+		}
+		if b.lo, b.hi = l.time.collapsed(b.from, b.to); stack != nil && b.kind == single && b.from.seg == b.to.seg {
+			b.lo, b.hi = b.from.pos, b.to.pos // the same in each turn
+		}
+		l.slots(b)
+	}
+}
+
+// slots notes in which places the instances are that are in b.
+func (l *layout) slots(b *buffer) {
+	first := true
+	for _, v := range b.values {
+		if s := l.slot[v]; v.In() != nil && first {
+			b.least, b.most, first = s, s, false
+		} else if v.In() != nil {
+			b.least, b.most = min(b.least, s), max(b.most, s)
+		}
+	}
+}
+
+// stack is that of which every instance has a value in b, or nil.
+func (l *layout) stack(b *buffer) *ir.Stack {
+	for _, v := range b.values {
+		if s := v.In(); s != nil {
+			return s
+		}
+	}
+	return nil
+}
+
+// across reports whether b has values of instances, and nothing that is there once:
+// that is where what goes from instance to instance has one place.
+func (l *layout) across(b *buffer) bool {
+	for _, v := range b.values {
+		if v.In() == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// temporaries are what has a place of its own in a memory and is of no argument:
+// buffers in the order in which they are first written, and frames.
 func (l *layout) temporaries(memory ir.Memory) []*buffer {
 	var out []*buffer
 	for _, b := range l.buffers {
-		if b.values != nil && b.arg == nil && b.memory == memory {
+		if b.values != nil && b.arg == nil && b.memory == memory && b.frame == nil {
 			out = append(out, b)
+		}
+	}
+	for _, x := range l.frames {
+		if x.whole.memory == memory {
+			out = append(out, x.whole)
 		}
 	}
 	return out
 }
 
+// size is the bytes of all places of b.
+func (b *buffer) size() int64 {
+	if b.kind == ringed {
+		return b.bytes * int64(b.ring)
+	}
+	return b.bytes
+}
+
 // write records the places.
 func (l *layout) write() {
 	for _, o := range l.f.Ops {
-		offsets := []int64{}
+		offsets, spreads, any := []int64{}, []ir.Spread{}, false
 		for _, v := range o.Results {
-			b := l.of[v]
-			at := b.offset
-			if b.arg != nil {
-				at = b.arg.At.Bytes()
-			}
-			offsets = append(offsets, at+l.at[v])
+			at, s := l.place(v)
+			offsets, spreads = append(offsets, at), append(spreads, s)
+			any = any || s != ir.Spread{}
 		}
-		o.At = offsets
+		if o.At, o.Spread = offsets, nil; any {
+			o.Spread = spreads
+		}
 	}
+}
+
+// place is where v is: of what instances have each, the first one, and how the others lie.
+func (l *layout) place(v *ir.Value) (int64, ir.Spread) {
+	b, in, slot := l.of[v], l.at[v], l.slot[v]
+	each := v.In() != nil
+	switch {
+	case b.arg != nil:
+		return b.arg.At.Bytes() + in, b.arg.Spread
+	case b.frame != nil:
+		at := b.frame.whole.offset + b.frame.origin + b.offset + b.frame.step*int64(slot+b.slot) + in
+		if !each {
+			return at, ir.Spread{}
+		}
+		return at, ir.Spread{Step: b.frame.step, Ring: b.frame.stack.Count}
+	case b.kind != ringed:
+		return b.offset + in, ir.Spread{}
+	case !each:
+		return b.offset + in + b.bytes*int64(slot%b.ring), ir.Spread{}
+	case slot%b.ring != 0: // of two places
+		return b.offset + in + b.bytes, ir.Spread{Step: -b.bytes, Ring: 2}
+	}
+	return b.offset + in, ir.Spread{Step: b.bytes, Ring: b.ring}
 }

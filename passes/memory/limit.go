@@ -30,7 +30,7 @@ func (p *planner) fits(temps map[*ir.Func][]*buffer) error {
 	for _, f := range p.entries[:1] {
 		for _, a := range f.Args {
 			if a.Memory == ir.Device {
-				kinds[a.Role] += aligned(int64(a.Value.Type.Bytes()))
+				kinds[a.Role] += aligned(int64(a.Value.Type.Bytes())) * int64(a.Value.Count())
 			}
 		}
 	}
@@ -51,35 +51,54 @@ func (p *planner) fits(temps map[*ir.Func][]*buffer) error {
 func (p *planner) atPeak(temps map[*ir.Func][]*buffer) []string {
 	var out []string
 	for _, f := range p.entries {
-		bufs := temps[f]
 		at, live := 0, int64(-1)
 		for i := range f.Ops {
 			var sum int64
-			for _, b := range bufs {
+			for _, b := range temps[f] {
 				if b.lo <= i && i <= b.hi {
-					sum += b.bytes
+					sum += b.size()
 				}
 			}
 			if sum > live {
 				at, live = i, sum
 			}
 		}
-		var now []*buffer
-		for _, b := range bufs {
-			if b.lo <= at && at <= b.hi {
-				now = append(now, b)
-			}
+		var now []use
+		for _, b := range temps[f] {
+			now = append(now, b.uses(at)...)
 		}
 		sort.SliceStable(now, func(i, j int) bool { return now[i].bytes > now[j].bytes })
-		for i, b := range now {
-			if i == 5 {
-				break
-			}
-			o := b.values[0].Def
-			out = append(out, fmt.Sprintf("@%s, when most is live: %s for %s made in %s", f.Name, pass.Bytes(b.bytes), b.values[0].Type, scope(o)))
+		for _, u := range now[:min(5, len(now))] {
+			out = append(out, fmt.Sprintf("@%s, when most is live: %s for %s", f.Name, pass.Bytes(u.bytes), u.what))
 		}
 	}
 	return out
+}
+
+// use is bytes and what they are for.
+type use struct {
+	bytes int64
+	what  string
+}
+
+// uses are what is in b while an operation runs: of a frame, what each of its members
+// has for all instances.
+func (b *buffer) uses(at int) []use {
+	switch {
+	case b.lo > at || at > b.hi:
+		return nil
+	case b.values == nil:
+		var out []use
+		for _, c := range b.frame.members {
+			for _, u := range c.uses(at) {
+				n := int64(b.frame.stack.Count)
+				out = append(out, use{u.bytes * n, fmt.Sprintf("%s, for each of %d `%s`", u.what, n, b.frame.stack.Name)})
+			}
+		}
+		return out
+	}
+	v := b.values[0]
+	return []use{{b.size(), fmt.Sprintf("%s made in %s", v.Type, scope(v.Def))}}
 }
 
 func scope(o *ir.Op) string {

@@ -57,10 +57,12 @@ func sizes(attrs ir.Attrs, own string, bytes map[ir.Memory]int64) ir.Attrs {
 
 // run plans the functions of one device.
 func (p *planner) run(c *pass.Context) error {
+	p.number()
 	for _, f := range p.entries {
 		if err := p.updatesLast(f); err != nil {
 			return err
 		}
+		p.carried(f)
 		p.placeArgs(f)
 	}
 	for _, mem := range memories {
@@ -95,7 +97,7 @@ func (p *planner) placeTemporaries(c *pass.Context) map[*ir.Func][]*buffer {
 			var sum int64
 			for n, b := range temps {
 				b.offset = p.top[mem] + plan.Offsets[n]
-				sum += b.bytes
+				sum += b.size()
 			}
 			p.peak[mem] = max(p.peak[mem], p.top[mem]+plan.Height)
 			if mem != ir.Device && len(temps) == 0 {
@@ -116,11 +118,12 @@ func (p *planner) placeTemporaries(c *pass.Context) map[*ir.Func][]*buffer {
 }
 
 // intervals are the buffers as they are placed: each is in use from the first
-// operation that writes it through the last that uses it.
+// operation that writes it through the last that uses it, where every instance of a
+// run is in the place of all.
 func intervals(bufs []*buffer) []place.Buffer {
 	out := make([]place.Buffer, len(bufs))
 	for i, b := range bufs {
-		out[i] = place.Buffer{Lo: b.lo, Hi: b.hi + 1, Size: b.bytes}
+		out[i] = place.Buffer{Lo: b.lo, Hi: b.hi + 1, Size: b.size()}
 	}
 	return out
 }
@@ -129,9 +132,10 @@ type planner struct {
 	m       *ir.Module
 	entries []*ir.Func
 	kernels map[*ir.Func]*fusion.Kernel
-	fixed   map[string]int64    // role and path of an argument → offset
-	top     map[ir.Memory]int64 // by memory: the end of the arguments
-	peak    map[ir.Memory]int64 // by memory: of everything
+	fixed   map[string]int64     // role and path of an argument that is there once → offset
+	series  map[string][]*series // of the others, see named
+	top     map[ir.Memory]int64  // by memory: the end of the arguments
+	peak    map[ir.Memory]int64  // by memory: of everything
 }
 
 // analyze classifies the kernels, and groups the entry functions by the device
@@ -165,22 +169,6 @@ func (p *planner) kernel(call *ir.Op) *fusion.Kernel { return p.kernels[call.Cal
 
 func aligned(n int64) int64 { return (n + Align - 1) / Align * Align }
 
-// placeArgs gives arguments their places: the same for the same role and path
-// in every entry function, apart from the temporaries.
-func (p *planner) placeArgs(f *ir.Func) {
-	for _, a := range f.Args {
-		key := a.Role + " " + a.Path
-		at, ok := p.fixed[key]
-		if !ok {
-			mem := a.Memory
-			at = p.top[mem]
-			p.fixed[key] = at
-			p.top[mem] += aligned(int64(max(1, a.Value.Type.Bytes())))
-		}
-		a.At = ir.OffsetOf(at)
-	}
-}
-
 // mayOverwrite reports whether call may write result j over operand n. k is
 // its kernel, nil for a collective: of those, a reduction in place is usual, and
 // what is done is where it was all along.
@@ -199,38 +187,4 @@ func usedTwice(call *ir.Op, v *ir.Value) bool {
 		}
 	}
 	return n > 1
-}
-
-// lastUse is the last call that reads each value; the number of calls for
-// results that are read after the program. Gradients are read when they are
-// computed, so being a result does not keep them. What a started collective
-// sends is in use until that is done, if it does not receive in the same place:
-// read says when the last call that reads a value is issued, last until when
-// the value's place is used. A value that is still being sent when it is read
-// for the last time has no such call.
-func lastUse(f *ir.Func) (last, read map[*ir.Value]int) {
-	last, read = map[*ir.Value]int{}, map[*ir.Value]int{}
-	for i, o := range f.Ops {
-		for _, a := range o.Args {
-			last[a], read[a] = max(last[a], i), i
-		}
-	}
-	for i, o := range f.Ops {
-		if !op.Has(o, op.Completes) {
-			continue
-		}
-		x := o.Args[0].Def
-		for _, a := range x.Args {
-			last[a] = max(last[a], i)
-			if n := read[a]; n >= 0 && n < i && f.Ops[n] != x {
-				read[a] = -1
-			}
-		}
-	}
-	for _, r := range f.Results {
-		if r.Role != ir.RoleGrad {
-			last[r.Value], read[r.Value] = len(f.Ops), len(f.Ops)
-		}
-	}
-	return last, read
 }

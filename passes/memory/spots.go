@@ -12,13 +12,25 @@ type span struct{ lo, hi int64 }
 
 func (s span) meets(t span) bool { return s.lo < t.hi && t.lo < s.hi }
 
-// spot is a range of bytes of a memory.
+// spot is a range of bytes of a memory, or of a frame of an excerpt. What is of a frame
+// has addresses for itself among others of that, and for all else is as wide as the
+// frame.
 type spot struct {
 	memory ir.Memory
 	span
+	frame int // 0: none
+	wide  span
 }
 
-func (s spot) meets(t spot) bool { return s.memory == t.memory && s.span.meets(t.span) }
+func (s spot) meets(t spot) bool {
+	if s.memory != t.memory {
+		return false
+	}
+	if s.frame == t.frame {
+		return s.span.meets(t.span)
+	}
+	return s.wide.meets(t.wide)
+}
 
 // spotIndex finds those of many spots that meet one. Few are looked at as they
 // are: most operations have two or three operands, and a merged collective has
@@ -46,7 +58,7 @@ func indexOf(spots []spot) spotIndex {
 		var spans []ranges.Span
 		for i, s := range spots {
 			if s.memory == mem {
-				in.spots, spans = append(in.spots, i), append(spans, ranges.Span{Lo: s.lo, Hi: s.hi})
+				in.spots, spans = append(in.spots, i), append(spans, ranges.Span{Lo: s.wide.lo, Hi: s.wide.hi})
 			}
 		}
 		in.Index = ranges.NewIndex(spans)
@@ -67,11 +79,14 @@ func (x spotIndex) meeting(s spot, found []int) []int {
 	}
 	in := x.of[s.memory]
 	first := len(found)
-	found = in.Meeting(ranges.Span{Lo: s.lo, Hi: s.hi}, found)
-	for n, i := range found[first:] {
-		found[first+n] = in.spots[i]
+	found = in.Meeting(ranges.Span{Lo: s.wide.lo, Hi: s.wide.hi}, found)
+	some := found[:first]
+	for _, i := range found[first:] {
+		if i = in.spots[i]; s.meets(x.spots[i]) {
+			some = append(some, i)
+		}
 	}
-	return found
+	return some
 }
 
 // twice says which values an operation has as an operand more than once.

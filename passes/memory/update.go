@@ -31,7 +31,7 @@ func (p *planner) updatesLast(f *ir.Func) error {
 		if a == nil || a.Value == r.Value {
 			continue
 		}
-		if r.Value.Def != nil && !p.clashes(f, u, r.Value, a.Value) && !shared(stored, r) {
+		if d := r.Value.Def; d != nil && d.Name != op.Leave && !p.clashes(f, u, r.Value, a.Value) && !shared(stored, r) {
 			continue
 		}
 		if mem[r.Value] != ir.Device {
@@ -43,6 +43,7 @@ func (p *planner) updatesLast(f *ir.Func) error {
 			stored[old]--
 		}
 		r.Value = p.copyAtEnd(f, r.Value)
+		u.time = timelineOf(f)
 		u.add(len(f.Ops)-1, r.Value.Def)
 	}
 	return nil
@@ -94,9 +95,9 @@ func readsOf(o *ir.Op, n int, old *ir.Value, parts map[*ir.Value]span) (span, bo
 // uses are the operations of a function by what they use, as numbers, so that
 // not every new value goes through the whole program.
 type uses struct {
+	time *timeline
 	of   map[*ir.Value][]int // by operand
 	done map[*ir.Op][]int    // by what was started
-	at   map[*ir.Op]int
 	// result is the number of a value among the results of its operation: merged
 	// collectives have hundreds.
 	result map[*ir.Value]int
@@ -106,7 +107,7 @@ type uses struct {
 }
 
 func usesOf(f *ir.Func) uses {
-	u := uses{map[*ir.Value][]int{}, map[*ir.Op][]int{}, map[*ir.Op]int{}, map[*ir.Value]int{}, map[*ir.Op]map[*ir.Value][]int{}}
+	u := uses{timelineOf(f), map[*ir.Value][]int{}, map[*ir.Op][]int{}, map[*ir.Value]int{}, map[*ir.Op]map[*ir.Value][]int{}}
 	for i, o := range f.Ops {
 		u.add(i, o)
 	}
@@ -114,7 +115,6 @@ func usesOf(f *ir.Func) uses {
 }
 
 func (u uses) add(i int, o *ir.Op) {
-	u.at[o] = i
 	for j, r := range o.Results {
 		u.result[r] = j
 	}
@@ -173,10 +173,10 @@ func (u uses) around(f *ir.Func, old *ir.Value, ws []extent) []int {
 	add(old)
 	for _, w := range ws {
 		if w.v.Def != nil {
-			out = append(out, u.at[w.v.Def])
+			out = append(out, u.time.at(w.v.Def))
 		}
 	}
-	slices.Sort(out)
+	slices.SortFunc(out, func(i, j int) int { return u.time.of(i, 0).compare(u.time.of(j, 0)) })
 	return slices.Compact(out)
 }
 
@@ -236,6 +236,9 @@ func (p *planner) copyAtEnd(f *ir.Func, v *ir.Value) *ir.Value {
 	k := p.copyKernel(v.Type)
 	call := f.NewOp(op.Call, []*ir.Value{v}, nil, v.Type.Clone())
 	call.Callee = k
+	if s := v.In(); s != nil {
+		call.Run, call.Scope = &ir.Run{Stack: s}, v.Def.Scope
+	}
 	f.Ops = append(f.Ops, call)
 	return call.Results[0]
 }

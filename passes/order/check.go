@@ -6,24 +6,35 @@ import (
 	"ptc/internal/diag"
 	"ptc/internal/ranges"
 	"ptc/ir"
+	"ptc/ir/excerpt"
 	"ptc/ir/op"
 	"ptc/ir/verify"
 )
 
 func init() { verify.AtLevel(ir.Planned, "waits", Check) }
 
-// access is bytes that a call uses since the last wait.
+// access is bytes that a call uses since the last wait: of a frame of an excerpt,
+// its bytes there, and all of the frame's in truth.
 type access struct {
 	lo, hi int64
+	frame  int // 0: none
+	wide   ranges.Span
 	writes bool
 	call   int
+}
+
+func (x access) meets(y access) bool {
+	if x.frame == y.frame {
+		return x.lo < y.hi && y.lo < x.hi
+	}
+	return x.wide.Lo < y.wide.Hi && y.wide.Lo < x.wide.Hi
 }
 
 // Check proves that no call that does not wait touches bytes that a call since
 // the last wait writes, or writes those that one of them reads; and that every
 // exchange waits, as do transfers, so that what is in other memories needs no
 // proof. Functions without waits, which this package has not seen yet,
-// have nothing to prove.
+// have nothing to prove. Of functions with runs it is proved of an excerpt.
 func Check(m *ir.Module) diag.List {
 	var bugs diag.List
 	for _, f := range m.Funcs {
@@ -48,58 +59,106 @@ func waits(f *ir.Func) diag.List {
 	if ordered == 0 {
 		return nil
 	}
-	at := map[*ir.Value]int64{}
-	for _, a := range f.Args {
-		at[a.Value] = a.At.Bytes()
-	}
-	var since []access
-	var reads, writes ranges.Map[bool] // the bytes of since: most calls meet none of them
-	elsewhere := op.Memories(f)
 	for i, o := range f.Ops {
-		if o.Wait == ir.WaitUnset {
+		if o.Wait == ir.WaitUnset && o.Name != op.Enter && o.Name != op.Leave {
 			bug(o, "%d: `%s` does not say whether it waits", i, o.Name)
 			return bugs
 		}
-		if o.Wait == ir.WaitAll {
-			since, reads, writes = since[:0], ranges.Map[bool]{}, ranges.Map[bool]{}
-		} else if op.Of(o).Class == op.Collective && !op.Has(o, op.InPlace) {
-			bug(o, "%d: `%s` does not wait", i, o.Name)
+	}
+	x := excerpt.Of(f)
+	if len(x.F.Stacks) > 0 {
+		x.F = x.F.Unrolled()
+	}
+	p := &prover{frames: x.Frames, at: map[*ir.Value]int64{}, elsewhere: op.Memories(x.F), bug: bug, touched: make([]bool, len(x.Frames))}
+	for _, a := range x.F.Args {
+		p.at[a.Value] = a.At.Bytes()
+	}
+	for i, o := range x.F.Ops {
+		p.visit(i, o)
+	}
+	return bugs
+}
+
+// prover goes through a function with what was used since the last wait.
+type prover struct {
+	frames        []excerpt.Frame
+	at            map[*ir.Value]int64
+	elsewhere     map[*ir.Value]ir.Memory
+	bug           func(o *ir.Op, format string, args ...any)
+	since         []access
+	reads, writes ranges.Map[bool] // the bytes of since: most calls meet none of them
+	touched       []bool           // frames, by since
+}
+
+func (p *prover) visit(i int, o *ir.Op) {
+	if o.Wait == ir.WaitAll {
+		p.since, p.reads, p.writes = p.since[:0], ranges.Map[bool]{}, ranges.Map[bool]{}
+		clear(p.touched)
+	} else if op.Of(o).Class == op.Collective && !op.Has(o, op.InPlace) {
+		p.bug(o, "%d: `%s` does not wait", i, o.Name)
+	}
+	var mine []access
+	for _, v := range o.Args {
+		mine = p.access(mine, v, false, i)
+	}
+	for j, v := range o.Results {
+		if j < len(o.At) { // memory.Check misses others
+			p.at[v] = o.At[j]
 		}
-		var mine []access
-		for _, v := range o.Args {
-			if elsewhere[v] == ir.Device {
-				mine = append(mine, access{at[v], at[v] + int64(v.Type.Bytes()), false, i})
-			}
+		mine = p.access(mine, v, true, i)
+	}
+	if op.Has(o, op.InPlace) {
+		return // it touches nothing
+	}
+	for _, x := range mine {
+		if !p.maybe(x) {
+			continue
 		}
-		for j, v := range o.Results {
-			if places := o.At; j < len(places) { // memory.Check misses others
-				at[v] = places[j]
-			}
-			if elsewhere[v] == ir.Device {
-				mine = append(mine, access{at[v], at[v] + int64(v.Type.Bytes()), true, i})
-			}
-		}
-		if op.Has(o, op.InPlace) {
-			continue // it touches nothing
-		}
-		for _, x := range mine {
-			if !writes.Any(x.lo, x.hi) && !(x.writes && reads.Any(x.lo, x.hi)) {
-				continue
-			}
-			for _, y := range since {
-				if x.lo < y.hi && y.lo < x.hi && (x.writes || y.writes) {
-					bug(o, "%d: `%s` does not wait for %d, whose bytes from %d on it uses", i, o.Name, y.call, max(x.lo, y.lo))
-				}
-			}
-		}
-		since = append(since, mine...)
-		for _, x := range mine {
-			if x.writes {
-				writes.Set(x.lo, x.hi, true)
-			} else {
-				reads.Set(x.lo, x.hi, true)
+		for _, y := range p.since {
+			if x.meets(y) && (x.writes || y.writes) {
+				p.bug(o, "%d: `%s` does not wait for %d, whose bytes from %d on it uses", i, o.Name, y.call, max(x.lo, y.lo))
 			}
 		}
 	}
-	return bugs
+	p.since = append(p.since, mine...)
+	for _, x := range mine {
+		if x.frame > 0 {
+			p.touched[x.frame-1] = true
+		}
+		if x.writes {
+			p.writes.Set(x.lo, x.hi, true)
+		} else {
+			p.reads.Set(x.lo, x.hi, true)
+		}
+	}
+}
+
+// maybe reports whether x may meet something: bytes of its frame or, if it is in
+// none, of all that is in none, or a frame as a whole.
+func (p *prover) maybe(x access) bool {
+	used := func(lo, hi int64) bool { return p.writes.Any(lo, hi) || x.writes && p.reads.Any(lo, hi) }
+	if used(x.lo, x.hi) || x.frame > 0 && used(x.wide.Lo, x.wide.Hi) {
+		return true
+	}
+	for n, f := range p.frames {
+		if n+1 != x.frame && p.touched[n] && f.Memory == ir.Device && x.wide.Lo < f.Hi && f.Lo < x.wide.Hi {
+			return true
+		}
+	}
+	return false
+}
+
+// access appends that of a value in device memory.
+func (p *prover) access(to []access, v *ir.Value, writes bool, call int) []access {
+	if p.elsewhere[v] != ir.Device {
+		return to
+	}
+	x := access{lo: p.at[v], hi: p.at[v] + int64(v.Type.Bytes()), writes: writes, call: call}
+	x.wide = ranges.Span{Lo: x.lo, Hi: x.hi}
+	for n, f := range p.frames {
+		if f.Memory == ir.Device && f.Begin <= x.lo && x.lo < f.End {
+			x.frame, x.wide = n+1, ranges.Span{Lo: f.Lo, Hi: f.Hi}
+		}
+	}
+	return append(to, x)
 }

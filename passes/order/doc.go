@@ -4,10 +4,11 @@
 // In: calls with their places. Out: attribute wait on each call: true where it
 // must not start before every earlier call has finished; false where it may
 // run beside those since the last wait, because neither touches a byte that
-// the other writes.
+// the other writes. A call of a run waits for all instances, or for none.
 // Invariant: running calls without wait in any interleaving gives the same
 // bytes as running them in order.
-// Collectives always wait.
-// [Check], in the verifier, proves it of waits that anyone wrote.
-// Imports internal/diag, ir, ir/op, ir/verify, passes/pass.
+// Collectives always wait; `enter` and `leave` are no calls.
+// [Check], in the verifier, proves it of waits that anyone wrote. Both look at few
+// instances of a stack, which stand for all (ir/excerpt).
+// Imports internal/diag, internal/ranges, ir, ir/excerpt, ir/op, ir/verify, passes/pass.
 package order

@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"ptc/ir"
+	"ptc/ir/excerpt"
 	"ptc/ir/op"
 	"ptc/passes/pass"
 )
@@ -21,11 +22,9 @@ func (x spanSet) after(at int64) int {
 	return sort.Search(len(x), func(i int) bool { return x[i].hi > at })
 }
 
-func (x spanSet) meetsAny(spans []span) bool {
-	return slices.ContainsFunc(spans, func(s span) bool {
-		i := x.after(s.lo)
-		return i < len(x) && x[i].lo < s.hi
-	})
+func (x spanSet) meets(s span) bool {
+	i := x.after(s.lo)
+	return i < len(x) && x[i].lo < s.hi
 }
 
 // add joins spans with those that they meet or touch.
@@ -43,54 +42,152 @@ func (x *spanSet) add(spans []span) {
 	}
 }
 
-// Run sets wait on every call.
+// Run sets wait on every call. An operation of a run waits if it has to for any
+// instance, which an excerpt shows: few instances, whatever the number of layers.
 func Run(c *pass.Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		if f.Class == ir.Kernel {
 			continue
 		}
 		waits := 0
-		at := map[*ir.Value]int64{}
-		for _, a := range f.Args {
-			at[a.Value] = a.At.Bytes()
-		}
-		var reads, writes spanSet // since the last wait
-		elsewhere := op.Memories(f)
-		for _, o := range f.Ops {
-			r, w := spans(o, at, elsewhere)
-			if op.Has(o, op.InPlace) {
-				o.Wait = ir.Waits(false) // it is no instruction
-				continue
+		x := excerpt.Of(f)
+		must := needed(x)
+		for i, o := range f.Ops {
+			if o.Name == op.Enter || o.Name == op.Leave {
+				continue // they are no instructions
 			}
-			wait := op.Of(o).Class == op.Collective || writes.meetsAny(r) || writes.meetsAny(w) || reads.meetsAny(w)
-			if wait {
+			if o.Wait = ir.Waits(must[x.F.Ops[i]]); o.Wait == ir.WaitAll {
 				waits++
-				reads, writes = reads[:0], writes[:0]
 			}
-			reads.add(r)
-			writes.add(w)
-			o.Wait = ir.Waits(wait)
 		}
 		c.Remarkf(nil, "@%s: %d calls, %d waits", f.Name, len(f.Ops), waits)
 	}
 	return nil
 }
 
-// spans lists the bytes that o reads and writes, and notes where its results
-// are. What is in another memory only transfers touch, which wait in any case.
-func spans(o *ir.Op, at map[*ir.Value]int64, elsewhere map[*ir.Value]ir.Memory) (reads, writes []span) {
-	for _, a := range o.Args {
-		if elsewhere[a] != ir.Device {
-			continue
-		}
-		reads = append(reads, span{at[a], at[a] + int64(a.Type.Bytes())})
+// needed are the operations that wait. One that has to for an instance does for the
+// later ones; the earlier ones wait without need then, and what is behind them has
+// less to wait for.
+func needed(x excerpt.Excerpt) map[*ir.Op]bool {
+	u := &use{f: x.F, frames: x.Frames, at: map[*ir.Value]place{}, elsewhere: op.Memories(x.F), touched: make([]touch, len(x.Frames))}
+	for _, a := range x.F.Args {
+		u.at[a.Value] = place{a.At.Bytes(), a.Spread}
 	}
-	for i, r := range o.Results {
-		at[r] = o.At[i]
-		if elsewhere[r] != ir.Device {
-			continue
+	for _, o := range x.F.Ops {
+		for j, v := range o.Results {
+			u.at[v] = place{at: o.At[j]}
+			if o.Spread != nil {
+				u.at[v] = place{o.At[j], o.Spread[j]}
+			}
 		}
-		writes = append(writes, span{at[r], at[r] + int64(r.Type.Bytes())})
 	}
-	return reads, writes
+	must := map[*ir.Op]bool{}
+	visit := func(o *ir.Op, k int) {
+		if op.Has(o, op.InPlace) || o.Name == op.Enter || o.Name == op.Leave {
+			return
+		}
+		r, w := u.spans(o, k)
+		if must[o] || op.Of(o).Class == op.Collective || u.clash(r, w) {
+			must[o] = true
+			u.forget()
+		}
+		u.add(r, w)
+	}
+	x.F.Runs(func(run *ir.Run, ops []*ir.Op) {
+		if run == nil {
+			visit(ops[0], 0)
+			return
+		}
+		run.Turns(ops, func(o *ir.Op, _, k int) { visit(o, k) })
+	})
+	return must
+}
+
+// place is where a value is, or its instances are.
+type place struct {
+	at int64
+	ir.Spread
+}
+
+// use is the bytes that are in use since the last wait: those of frames, which have
+// addresses of their own, and all others.
+type use struct {
+	f             *ir.Func
+	frames        []excerpt.Frame
+	at            map[*ir.Value]place
+	elsewhere     map[*ir.Value]ir.Memory
+	reads, writes spanSet
+	touched       []touch // frames
+}
+
+type touch struct{ read, written bool }
+
+func (u *use) forget() {
+	u.reads, u.writes = u.reads[:0], u.writes[:0]
+	clear(u.touched)
+}
+
+// frame is that in which s is, or -1.
+func (u *use) frame(s span) int {
+	return slices.IndexFunc(u.frames, func(x excerpt.Frame) bool {
+		return x.Memory == ir.Device && x.Begin <= s.lo && s.lo < x.End
+	})
+}
+
+// clash reports whether an operation that reads and writes so has to wait.
+func (u *use) clash(reads, writes []span) bool {
+	return slices.ContainsFunc(reads, func(s span) bool { return u.meets(s, false) }) ||
+		slices.ContainsFunc(writes, func(s span) bool { return u.meets(s, true) })
+}
+
+// meets reports whether bytes that are written now were read or written, or bytes
+// that are read were written. To all that is not of the same frame, a span in it is as
+// wide as the frame.
+func (u *use) meets(s span, write bool) bool {
+	mine, wide := u.frame(s), s
+	before := func(s span) bool {
+		return u.writes.meets(s) || write && u.reads.meets(s)
+	}
+	if mine >= 0 {
+		wide = span{u.frames[mine].Lo, u.frames[mine].Hi}
+		if before(wide) {
+			return true
+		}
+	}
+	for i, x := range u.frames {
+		if t := u.touched[i]; i != mine && x.Memory == ir.Device && wide.lo < x.Hi && x.Lo < wide.hi && (t.written || write && t.read) {
+			return true
+		}
+	}
+	return before(s)
+}
+
+func (u *use) add(reads, writes []span) {
+	for _, s := range reads {
+		if i := u.frame(s); i >= 0 {
+			u.touched[i].read = true
+		}
+	}
+	for _, s := range writes {
+		if i := u.frame(s); i >= 0 {
+			u.touched[i].written = true
+		}
+	}
+	u.reads.add(reads)
+	u.writes.add(writes)
+}
+
+// spans lists the bytes that o reads and writes for instance k. What is in another
+// memory only transfers touch, which wait in any case.
+func (u *use) spans(o *ir.Op, k int) (reads, writes []span) {
+	list := func(values []*ir.Value) (out []span) {
+		for _, v := range values {
+			if u.elsewhere[v] == ir.Device {
+				lo := u.at[v].at + u.at[v].Of(k)
+				out = append(out, span{lo, lo + int64(v.Type.Bytes())})
+			}
+		}
+		return out
+	}
+	return list(o.Args), list(o.Results)
 }

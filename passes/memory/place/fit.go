@@ -50,6 +50,13 @@ func firstFits(bufs []Buffer, goal int64) (best []int64, least, work int64) {
 	return best, least, work
 }
 
+// InOrder puts each buffer, in the given order, into the lowest gap in which it fits
+// among those before it: for who knows which have to be low.
+func InOrder(bufs []Buffer, order []int) (offsets []int64, top int64) {
+	offsets, _ = firstFit(bufs, order)
+	return offsets, height(bufs, offsets)
+}
+
 // firstFit puts each buffer, in the given order, into the lowest gap, among
 // those placed before it that are in use at the same time, in which it fits. It looks
 // at all of those in turn, which is quickest for few buffers; the search counts this
