@@ -49,7 +49,7 @@ func RandomRuns(r *rand.Rand, count int) *ir.Module {
 		g.outside = g.pool
 	}
 	g.results(params, own)
-	return &ir.Module{Name: "random", Level: ir.Local, Funcs: []*ir.Func{f}}
+	return &ir.Module{Name: "runs", Level: ir.Local, Funcs: []*ir.Func{f}}
 }
 
 type runs struct {
