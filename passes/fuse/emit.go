@@ -122,13 +122,11 @@ func (p *program) wanted(order []*group) map[*group]body {
 // would be computed after the whole backward pass, and all that it reads would
 // have to be kept until then.
 func (p *program) sorted() []*group {
-	var live []*group
-	for _, g := range p.groups {
-		if len(g.ops) > 0 {
-			live = append(live, g)
-		}
-	}
+	live := p.live()
 	r := p.readiness(live)
+	if r.circle {
+		panic("fuse: groups depend on each other in a circle")
+	}
 	inputs := r.inputs
 	slices.SortFunc(live, func(a, b *group) int {
 		return cmp.Or(cmp.Compare(r.ready[a], r.ready[b]), cmp.Compare(r.within[a], r.within[b]), cmp.Compare(a.last, b.last))
@@ -148,6 +146,16 @@ func (p *program) sorted() []*group {
 	}
 	for _, g := range live {
 		put(g)
+	}
+	return out
+}
+
+// live are the groups that have operations, by creation.
+func (p *program) live() (out []*group) {
+	for _, g := range p.groups {
+		if len(g.ops) > 0 {
+			out = append(out, g)
+		}
 	}
 	return out
 }

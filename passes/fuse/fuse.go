@@ -24,10 +24,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 	for _, f := range entries {
 		dropDead(f)
 		splitReductions(f)
-		p := newProgram(f)
-		p.mesh = m.Mesh
-		p.group()
-		p.recompute()
+		p := grouped(f, m.Mesh)
 		before := len(f.Ops)
 		if f.Name == "step" || f.Of == "step" {
 			ops += int(f.Times())
@@ -44,6 +41,29 @@ func Run(c *pass.Context, m *ir.Module) error {
 	}
 	m.Level = ir.Fused
 	return nil
+}
+
+// grouped is f in groups that can be done one after the other. Operations of two runs
+// may be in one group; where that leads to a circle, as what a run waits for as a whole
+// is not looked at for every group, each run is grouped by itself.
+func grouped(f *ir.Func, mesh []ir.MeshAxis) *program {
+	var whole *ir.Func
+	if len(f.Stacks) > 0 {
+		whole = f.Clone()
+	}
+	p := newProgram(f)
+	p.mesh = mesh
+	p.group()
+	p.recompute()
+	if whole == nil || !p.circles() {
+		return p
+	}
+	*f = *whole
+	p = newProgram(f)
+	p.mesh, p.apart = mesh, true
+	p.group()
+	p.recompute()
+	return p
 }
 
 // program is the state of fusing one function.
@@ -65,6 +85,7 @@ type program struct {
 	above   ancestry
 	seq     sequence
 	time    *timing
+	apart   bool               // groups are of one run each
 	between []*group           // what the last search for an outside path went through
 	again   map[*ir.Value]bool // rematerialized by readers, not stored
 	keep    map[*ir.Value]bool // stored so that others can be rematerialized

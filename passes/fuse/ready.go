@@ -9,10 +9,11 @@ type readiness struct {
 	ready, within map[*group]int
 	runs          map[int][]*group // by the start of the run
 	whole         map[int]int      // when a run is ready
+	circle        bool             // groups depend on each other in one
 }
 
 func (p *program) readiness(live []*group) *readiness {
-	r := &readiness{p, map[*group][]*group{}, map[*group]int{}, map[*group]int{}, map[int][]*group{}, map[int]int{}}
+	r := &readiness{p, map[*group][]*group{}, map[*group]int{}, map[*group]int{}, map[int][]*group{}, map[int]int{}, false}
 	for _, g := range live {
 		r.inputs[g] = p.inputs(g)
 		if g.stack != nil {
@@ -23,12 +24,18 @@ func (p *program) readiness(live []*group) *readiness {
 		r.ready[g] = r.visit(g)
 	}
 	for _, g := range live {
-		r.inside(g)
+		if !r.circle {
+			r.inside(g)
+		}
 	}
 	return r
 }
 
-const circle = "fuse: groups depend on each other in a circle"
+// circles reports whether groups depend on each other in a circle, as runs do that wait
+// for each other.
+func (p *program) circles() bool {
+	return len(p.time.start) > 0 && p.readiness(p.live()).circle
+}
 
 func (r *readiness) visit(g *group) int {
 	if g.stack != nil {
@@ -36,7 +43,8 @@ func (r *readiness) visit(g *group) int {
 	}
 	switch at := r.ready[g]; {
 	case at < 0:
-		panic(circle)
+		r.circle = true
+		return 0
 	case at > 0:
 		return at
 	}
@@ -52,7 +60,8 @@ func (r *readiness) visit(g *group) int {
 func (r *readiness) run(start int) int {
 	switch at := r.whole[start]; {
 	case at < 0:
-		panic(circle)
+		r.circle = true
+		return 0
 	case at > 0:
 		return at
 	}

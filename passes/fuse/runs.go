@@ -119,7 +119,13 @@ func (p *program) together(a, b *group) (run int, ok bool) {
 	if a.stack != b.stack {
 		return 0, false
 	}
-	if a.run == b.run || b.early <= a.run {
+	if a.run == b.run {
+		return a.run, true
+	}
+	if p.apart {
+		return 0, false
+	}
+	if b.early <= a.run {
 		return a.run, true
 	}
 	for _, o := range a.ops {
