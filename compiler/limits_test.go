@@ -72,7 +72,7 @@ func TestExcess(t *testing.T) {
 		p := &program.Plan{
 			Code:    []program.Code{{Kind: "ir"}},
 			Kernels: []program.Kernel{{Name: "k", Symbol: "k", Args: []program.Arg{{Bytes: 4, Write: true}}}},
-			Devices: []program.Device{{Ranks: []int{0}, Arena: 64, Buffers: []program.Buffer{{Bytes: 4, DType: "f32"}},
+			Devices: []program.Device{{Arena: 64, Buffers: []program.Buffer{{Bytes: 4, DType: "f32"}},
 				Progs: []program.Program{{Name: "step", Instrs: []program.Instr{{Bufs: []int{0}}}}}}},
 		}
 		c.change(p)

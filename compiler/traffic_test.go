@@ -396,10 +396,10 @@ func TestPipelineTraffic(t *testing.T) {
 			for _, in := range step(t, d) {
 				switch in.Comm.Kind {
 				case "send":
-					sends[in.Comm.Bytes] += len(d.Ranks)
-					recvs -= len(d.Ranks)
+					sends[in.Comm.Bytes] += p.Copies()
+					recvs -= p.Copies()
 				case "recv":
-					recvs += len(d.Ranks)
+					recvs += p.Copies()
 				default:
 					t.Errorf("%s: %s in %s", c.spec, in.Comm.Kind, in.Scope)
 				}

@@ -14,9 +14,6 @@ func (d *device) comm(o *ir.Op) *program.Comm {
 	if op.Has(o, op.Message) {
 		return d.message(o)
 	}
-	if op.Has(o, op.Completes) {
-		return &program.Comm{Kind: o.Name, Of: d.started[o.Args[0]]}
-	}
 	if op.Has(o, op.Copies) {
 		c := &program.Comm{Kind: o.Name, Why: why(o), Start: o.Start}
 		for _, v := range o.Results {

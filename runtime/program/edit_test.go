@@ -62,7 +62,7 @@ func checkTrust(t *testing.T, p *Plan) {
 		for b := range d.Buffers {
 			buf := &d.Buffers[b]
 			inside(b, int64(Elems(buf.Axes)*DTypeSize(buf.DType)))
-			for _, r := range d.Ranks {
+			for _, r := range p.RanksOf(d) {
 				_, hi := p.Box(r, buf.Axes)
 				for k := range hi {
 					if hi[k] > buf.Axes[k].Global {
@@ -108,7 +108,7 @@ func checkComm(t *testing.T, p *Plan, d *Device, in *Instr, inside func(b int, n
 	if c.Kind == AllToAll && c.DstOuter*c.DstInner != c.Outer*c.Inner {
 		t.Fatalf("all_to_all %+v", c)
 	}
-	for _, r := range d.Ranks {
+	for _, r := range p.RanksOf(d) {
 		if peer := p.PeerOf(r, c); (c.Kind == Send || c.Kind == Recv) && (peer == r || peer < 0 || peer >= p.Ranks()) {
 			t.Fatalf("rank %d and its peer %d", r, peer)
 		}

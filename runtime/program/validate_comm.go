@@ -82,10 +82,8 @@ func (p *Plan) validateGroup(d *Device, c *Comm) (parts int, err error) {
 	case c.Peer < 0 || len(c.Over) > 0 && c.Peer >= parts || c.Peer >= p.Ranks():
 		return 0, fmt.Errorf("%s with %d, which is none of the devices", c.Kind, c.Peer)
 	}
-	for _, r := range d.Ranks {
-		if p.PeerOf(r, c) == r {
-			return 0, fmt.Errorf("%s of rank %d with itself", c.Kind, r)
-		}
+	if len(c.Over) == 0 && p.HasRank(d, c.Peer) || len(c.Over) > 0 && p.meetsItself(d, c.Over, c.Peer) {
+		return 0, fmt.Errorf("%s of a rank with itself", c.Kind)
 	}
 	return 1, nil
 }
@@ -183,15 +181,10 @@ func factor(kind string, parts int64, source bool) int64 {
 	return 1
 }
 
-// validatePlaces checks the buffers of a communication: their elements, and that
-// none that is written meets another, but for a reduction in place.
+// validatePlaces checks the buffers of a communication: their elements and memory.
 func (d *Device) validatePlaces(in *Instr, want []int64) error {
 	c := in.Comm
-	place := make([]span, len(want))
 	for i, n := range in.Bufs {
-		if n < 0 || n >= len(d.Buffers) {
-			return fmt.Errorf("%s uses buffer %d of %d", c.Kind, n, len(d.Buffers))
-		}
 		b := &d.Buffers[n]
 		if got := int64(Elems(b.Axes)); got != want[i] || b.DType != c.DType {
 			return fmt.Errorf("%s of %d elements of %s has a buffer of %d of %s", c.Kind, want[i], c.DType, got, b.DType)
@@ -199,12 +192,26 @@ func (d *Device) validatePlaces(in *Instr, want []int64) error {
 		if b.Memory != "" {
 			return fmt.Errorf("%s of a buffer in %s memory", c.Kind, b.Memory)
 		}
-		place[i] = b.elements()
 	}
-	if c.Kind == Send || c.Kind == Recv {
+	return nil
+}
+
+// apart checks that no buffer that a communication writes meets another of it, but
+// for a reduction in place. They are those of one instance.
+func (c *Comm) apart(sources, destinations []span) error {
+	if c.Kind == Send || c.Kind == Recv || c.Kind == Done {
 		return nil
 	}
-	n := len(want) / 2
+	if c.Moves() {
+		for i, s := range destinations {
+			if meetsAny(s, destinations[:i]) {
+				return fmt.Errorf("%s has two destinations in the bytes from %d on", c.Kind, s.lo)
+			}
+		}
+		return nil
+	}
+	n := len(sources)
+	place := slices.Concat(sources, destinations)
 	all := make([]ranges.Span, len(place))
 	for i, s := range place {
 		all[i] = ranges.Span{Lo: s.lo, Hi: s.hi}
@@ -224,15 +231,26 @@ func (d *Device) validatePlaces(in *Instr, want []int64) error {
 	return nil
 }
 
-// spans gives what a communication reads and writes; its buffers are known to be
-// valid.
-func (d *Device) spans(in *Instr) (reads, writes []span) {
+// spans appends what an instruction reads and writes for instance k; its buffers are
+// known to be valid.
+func (p *Plan) spans(d *Device, in *Instr, k int, reads, writes []span) ([]span, []span) {
+	if in.Comm == nil {
+		for j, n := range in.Bufs {
+			a := p.Kernels[in.Kernel].Args[j]
+			if s := d.Buffers[n].span(k, a.Bytes); a.Write {
+				writes = append(writes, s)
+			} else {
+				reads = append(reads, s)
+			}
+		}
+		return reads, writes
+	}
 	sources, destinations := in.Ends()
 	for _, n := range sources {
-		reads = append(reads, d.Buffers[n].elements())
+		reads = append(reads, d.Buffers[n].elements(k))
 	}
 	for _, n := range destinations {
-		writes = append(writes, d.Buffers[n].elements())
+		writes = append(writes, d.Buffers[n].elements(k))
 	}
 	return reads, writes
 }
