@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"fmt"
+	"math"
 
 	"ptc/backend"
 	"ptc/ir"
@@ -59,7 +60,7 @@ func (a *assembler) code(t backend.Target) error {
 		k := c.Kernels[i]
 		k.Name, k.Class, k.IR = f.Name, f.Attrs.Text("kind"), ir.PrintFunc(f)
 		for _, o := range f.Ops {
-			k.Flops += op.Of(o).Flops(o)
+			k.Flops += min(op.Of(o).Flops(o), math.MaxInt64-k.Flops)
 		}
 		for _, x := range f.Args {
 			k.Args = append(k.Args, program.Arg{Bytes: int64(x.Value.Type.Bytes())})

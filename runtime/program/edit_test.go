@@ -2,6 +2,7 @@ package program
 
 import (
 	"encoding/binary"
+	"errors"
 	"math/rand"
 	"reflect"
 	"testing"
@@ -47,9 +48,21 @@ func edit(p *Plan, edits []byte) {
 	}
 }
 
-// checkTrust does with a valid plan what the runtime does without looking.
+// checkTrust does with a valid plan what the runtime does without looking: it writes
+// it out, if that is not too long, and what it has then is valid as well.
 func checkTrust(t *testing.T, p *Plan) {
 	t.Helper()
+	q, err := p.Expanded()
+	var limit *LimitError
+	if err != nil && !errors.As(err, &limit) {
+		t.Fatalf("valid, and not to be written out: %v", err)
+	} else if err != nil {
+		return
+	}
+	if err := q.Validate(); err != nil {
+		t.Fatalf("valid, and written out it is not: %v", err)
+	}
+	p = q
 	for i := range p.Devices {
 		d := &p.Devices[i]
 		p.CodeKind(d)

@@ -374,3 +374,93 @@ func TestPaths(t *testing.T) {
 		t.Errorf("%d of 5000 have a path twice", found)
 	}
 }
+
+// TestMeetingsOfRuns: what a run has among devices meets what the other one has written
+// out, in the order of the run.
+func TestMeetingsOfRuns(t *testing.T) {
+	send, recv, sum := Comm{Kind: Send}, Comm{Kind: Recv}, Comm{Kind: AllReduce}
+	for _, c := range []struct {
+		name   string
+		first  Comm
+		second []Comm
+		down   bool
+		want   string
+	}{
+		{"messages", send, []Comm{recv, recv, recv, recv}, false, ""},
+		{"too few", send, []Comm{recv, recv, recv}, false, "does not receive"},
+		{"too many", send, []Comm{recv, recv, recv, recv, recv}, false, "deadlock: rank 1"},
+		{"collectives", sum, []Comm{sum, sum, sum, sum}, false, ""},
+		{"collectives the other way", sum, []Comm{sum, sum, sum, sum}, true, "where rank"},
+		{"one collective less", sum, []Comm{sum, sum, sum}, false, "deadlock"},
+	} {
+		p := stages([]Comm{c.first}, c.second)
+		run := &p.Devices[0].Progs[1]
+		run.Instrs[0].Scope = "blocks.{i}"
+		run.Runs = []Run{{Stack: 1, To: 1, Down: c.down}}
+		for i := range p.Devices[1].Progs[1].Instrs {
+			p.Devices[1].Progs[1].Instrs[i].Scope = fmt.Sprintf("blocks.%d", i)
+		}
+		if err := p.Validate(); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// TestMeetingsWrittenOut: devices with runs meet where they do when all is written out.
+func TestMeetingsWrittenOut(t *testing.T) {
+	met, not := 0, 0
+	for seed := range int64(20000) {
+		r := rand.New(rand.NewSource(seed))
+		p := repeated(r, 6)
+		other := repeated(rand.New(rand.NewSource(seed)), 6).Devices[0]
+		prog := &other.Progs[0]
+		switch r.Intn(4) {
+		case 0:
+			other.Stacks[0].Count++
+			for i := range other.Buffers {
+				if b := &other.Buffers[i]; b.Stack == 1 && b.Ring == other.Stacks[0].Count-1 && b.Ring > 3 {
+					b.Ring++
+				}
+			}
+		case 1:
+			for i := range prog.Runs {
+				prog.Runs[i].Down = !prog.Runs[i].Down
+			}
+		}
+		p.By, p.Devices[0].At, other.At = []string{"tp"}, []int{0}, []int{1}
+		p.Devices = append(p.Devices, other)
+		fine := true
+		for i := range p.Devices {
+			d := &p.Devices[i]
+			for j := range d.Progs[0].Instrs {
+				d.Progs[0].Instrs[j].Scope = ""
+				if r := d.Progs[0].RunOf(j); r != nil {
+					d.Progs[0].Instrs[j].Scope = "blocks.{i}"
+				}
+			}
+			one := *p
+			one.By, one.Mesh, one.Devices = nil, []MeshAxis{{"tp", 2}}, []Device{*d}
+			fine = fine && sound(&one) && one.validateHazards(&one.Devices[0], &one.Devices[0].Progs[0]) == nil
+		}
+		if !fine {
+			continue
+		}
+		q, err := p.Expanded()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, want := p.validateMeetings(), q.validateMeetings()
+		if (got == nil) != (want == nil) {
+			t.Fatalf("seed %d: %v, written out: %v", seed, got, want)
+		}
+		if want == nil {
+			met++
+		} else {
+			not++
+		}
+	}
+	if met < 500 || not < 50 {
+		t.Errorf("%d meet, %d do not", met, not)
+	}
+	t.Logf("%d meet, %d do not", met, not)
+}
