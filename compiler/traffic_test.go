@@ -49,7 +49,18 @@ func planFor(t *testing.T, model, spec, set, extra string) *program.Plan {
 	if err != nil {
 		t.Fatalf("%s %s: %v", model, spec, err)
 	}
+	p = expanded(t, p)
 	plansFor[key] = p
+	return p
+}
+
+// expanded is a plan in which all that devices do in a step stands once for each time.
+func expanded(t *testing.T, p *program.Plan) *program.Plan {
+	t.Helper()
+	p, err := p.Expanded()
+	if err != nil {
+		t.Fatal(err)
+	}
 	return p
 }
 

@@ -253,17 +253,24 @@ func (d *device) tensor(t program.Tensor) {
 	}
 }
 
+// fewInstances is how many are compared in places.
+const fewInstances = 16
+
 // coincide checks that a value which goes from instance to instance stays where it is
 // when it does: there is no instruction that could move it.
 func (e *entry) coincide(leave *ir.Op) error {
 	enter := leave.Args[0].Def
 	in, out := &e.Buffers[e.at[leave.Args[0]]], &e.Buffers[e.at[leave.Args[1]]]
 	before, behind := &e.Buffers[e.at[enter.Args[0]]], &e.Buffers[e.at[leave.Result()]]
-	numbers := leave.Run.Numbers()
-	last := len(numbers) - 1
-	ok := in.Place(numbers[0]) == before.Place(0) && out.Place(numbers[last]) == behind.Place(0)
-	for n := 1; ok && n <= last; n++ {
-		ok = in.Place(numbers[n]) == out.Place(numbers[n-1])
+	first, last := leave.Run.Ends()
+	next := 1
+	if leave.Run.Down {
+		next = -1
+	}
+	ok := in.Place(first) == before.Place(0) && out.Place(last) == behind.Place(0)
+	// Places are in a row, or a few in turns: what holds of some holds of all.
+	for k, n := first, 0; ok && k != last && n < fewInstances; k, n = k+next, n+1 {
+		ok = in.Place(k+next) == out.Place(k)
 	}
 	if !ok {
 		return fmt.Errorf("what enters as %%%d is not where the instance before left it", leave.Args[0].ID)
