@@ -121,6 +121,7 @@ func (u *unroller) once(o *Op) {
 	p.Scope, p.Args, p.Results = OfInstance(o.Scope, 0), nil, nil // of an operation of a run, behind it
 	each(o.Args, (*Value).In, func(v *Value, k int) { p.Args = append(p.Args, u.use(v, k)) })
 	each(o.Results, (*Value).In, func(v *Value, k int) { p.Results = append(p.Results, u.define(v, k, p)) })
+	p.At, p.Spread = o.placesOfAll(), nil
 	u.to.Ops = append(u.to.Ops, p)
 }
 
@@ -172,6 +173,26 @@ func (u *unroller) copy(o *Op, s *Stack, k int) {
 		p.Results[i] = u.define(v, k, p)
 	}
 	u.to.Ops = append(u.to.Ops, p)
+}
+
+// placesOfAll are the places of the results of an operation outside of runs, with those
+// of every instance where they have one each.
+func (o *Op) placesOfAll() (at []int64) {
+	if len(o.At) != len(o.Results) {
+		return o.At
+	}
+	numbers := make([]int, len(o.At))
+	for j := range numbers {
+		numbers[j] = j
+	}
+	each(numbers, func(j int) *Stack { return o.Results[j].In() }, func(j, k int) {
+		place := o.At[j]
+		if j < len(o.Spread) {
+			place += o.Spread[j].Of(k)
+		}
+		at = append(at, place)
+	})
+	return at
 }
 
 // placesOf are the places of the results of instance k.

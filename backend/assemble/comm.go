@@ -31,6 +31,9 @@ func (d *device) comm(o *ir.Op) *program.Comm {
 	}
 	for i := range o.Args {
 		v, bytes := d.view(o, i, parts)
+		if o.Run == nil { // of every instance that has one
+			bytes *= int64(o.Args[i].Count())
+		}
 		c.Bytes += bytes
 		if i == 0 {
 			c.Outer, c.Inner = v.Outer, v.Inner

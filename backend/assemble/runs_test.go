@@ -161,6 +161,56 @@ func (w *writer) run(stack string, carries bool) {
 	w.own[stack] = append(w.own[stack], made...)
 }
 
+// bucket writes a collective of what every instance has, and of what is there once.
+func (w *writer) bucket() {
+	if w.r.Intn(2) == 0 {
+		return
+	}
+	type item struct{ v, stack string }
+	var list []item
+	for range 1 + w.r.Intn(4) {
+		stack := pick(w.r, []string{"blocks", "blocks", "tail", ""})
+		if stack == "" {
+			list = append(list, item{pick(w.r, w.outer), ""})
+		} else {
+			list = append(list, item{pick(w.r, w.own[stack]), stack})
+		}
+	}
+	started := w.r.Intn(2) == 0
+	write := func(name string, from []item, attrs string) (out []item) {
+		var results, args, places, spreads []string
+		for _, x := range from {
+			y := item{w.value(), x.stack}
+			each, step := "", 0
+			if x.stack != "" {
+				each, step = " each "+x.stack, 64*(1+w.r.Intn(2))
+			}
+			results, args = append(results, y.v+" : f32[a=16]"+each), append(args, x.v)
+			ring := max(1, w.stack[x.stack])
+			places, spreads = append(places, fmt.Sprint(64*w.r.Intn(100))), append(spreads, fmt.Sprint(step), fmt.Sprint(ring))
+			out = append(out, y)
+		}
+		fmt.Fprintf(&w.b, "  %s = %s %s at=[%s]%s spread=[%s] // update\n", strings.Join(results, ", "), name, strings.Join(args, ", "),
+			strings.Join(places, ", "), attrs, strings.Join(spreads, ", "))
+		return out
+	}
+	attrs := ` over=(dp) reduce=sum why="w"`
+	if started {
+		attrs = ` over=(dp) reduce=sum start=true why="w"`
+	}
+	list = write("all_reduce", list, attrs)
+	if started {
+		list = write("done", list, "")
+	}
+	for _, x := range list {
+		if x.stack == "" {
+			w.outer = append(w.outer, x.v)
+		} else {
+			w.own[x.stack] = append(w.own[x.stack], x.v)
+		}
+	}
+}
+
 func randomRuns(seed int64) string {
 	w := &writer{r: rand.New(rand.NewSource(seed)), own: map[string][]string{}, open: map[string][]string{}, host: map[string]string{}}
 	w.stack = map[string]int{"blocks": 1 + w.r.Intn(7), "tail": 1 + w.r.Intn(3)}
@@ -191,6 +241,7 @@ func randomRuns(seed int64) string {
 		}
 		stack := pick(w.r, []string{"blocks", "blocks", "tail"})
 		w.run(stack, w.r.Intn(2) == 0)
+		w.bucket()
 	}
 	for _, stack := range []string{"blocks", "tail"} {
 		for _, v := range w.open[stack] {

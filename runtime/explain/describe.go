@@ -124,7 +124,8 @@ func Describe(p *program.Plan) *Description {
 // called is an instruction and how often it is issued: for each instance of a run.
 type called struct {
 	*program.Instr
-	times int
+	times    int
+	repeated bool // it is in a run
 }
 
 // stepOf is what a device does in a training step.
@@ -136,7 +137,7 @@ func stepOf(d *program.Device) []called {
 		}
 		out := make([]called, len(p.Instrs))
 		for j := range out {
-			out[j] = called{&p.Instrs[j], d.Times(p, j)}
+			out[j] = called{&p.Instrs[j], d.Times(p, j), p.RunOf(j) != nil}
 		}
 		return out
 	}

@@ -173,17 +173,37 @@ func (x *expansion) program(p *Program) (out Program, at map[issue]int) {
 func (x *expansion) instr(p *Program, i, k int, at map[issue]int) Instr {
 	in := p.Instrs[i]
 	in.Ahead, in.Scope = 0, of(in.Scope, k)
-	bufs := make([]int, len(in.Bufs))
-	for j, b := range in.Bufs {
-		bufs[j] = x.buffer(b, k)
+	if in.Comm == nil {
+		in.Bufs = x.all(in.Bufs, k, nil)
+		return in
 	}
-	if len(bufs) > 0 {
-		in.Bufs = bufs
-	}
-	if in.Comm != nil && in.Comm.Kind == Done {
-		c := *in.Comm
+	c := *in.Comm
+	if c.Kind == Done {
 		c.Of = at[issue{c.Of, k}]
-		in.Comm = &c
 	}
+	sources, destinations := in.Ends()
+	var views []View
+	if own := c.Views(); len(own) == len(sources) {
+		in.Bufs = x.all(sources, k, func(i int) { views = append(views, own[i]) })
+		c.Outer, c.Inner, c.Rest = views[0].Outer, views[0].Inner, views[1:]
+	} else {
+		in.Bufs = x.all(sources, k, nil)
+	}
+	if len(c.Rest) == 0 {
+		c.Rest = nil
+	}
+	in.Bufs, in.Comm = append(in.Bufs, x.all(destinations, k, nil)...), &c
 	return in
+}
+
+// all are the buffers that an instruction takes for an instance, each of which also is
+// told by its place in the list.
+func (x *expansion) all(list []int, k int, also func(i int)) (out []int) {
+	x.from.each(list, k, func(i, k int) {
+		out = append(out, x.buffer(list[i], k))
+		if also != nil {
+			also(i)
+		}
+	})
+	return out
 }

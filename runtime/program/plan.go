@@ -132,7 +132,10 @@ type Instr struct {
 	NoWait bool `cbor:"4,keyasint,omitempty"`
 	// Comm, where set, makes this a communication: Bufs are its source and its
 	// destination (a send has only the first, a receive only the second, done
-	// neither). It always waits for the kernels before it.
+	// neither). It always waits for the kernels before it. Outside of runs, an
+	// all_reduce, reduce_scatter or all_gather takes what every instance has: of
+	// buffers in a row that are of one stack, all of the first instance, then all of
+	// the second.
 	Comm *Comm `cbor:"5,keyasint,omitempty"`
 	// Pos is the place in the source that it comes from, such as gpt.ptl:63:9; of
 	// a kernel that of the operation which others were fused with.

@@ -68,6 +68,16 @@ func repeated(r *rand.Rand, most int) *Plan {
 			b := pick()
 			in.NoWait, in.Bufs = false, []int{b, b}
 			in.Comm = &Comm{Kind: AllReduce, Over: []string{"tp"}, Reduce: "sum", DType: "f32", Outer: 1, Inner: 16, Bytes: 64}
+			if stack == 0 && r.Intn(2) == 0 { // of every instance, in place
+				in.Bufs = nil
+				for range 1 + r.Intn(3) {
+					in.Bufs = append(in.Bufs, r.Intn(len(d.Buffers)))
+				}
+				for range in.Bufs[1:] {
+					in.Comm.Rest = append(in.Comm.Rest, View{1, 16})
+				}
+				in.Bufs = append(in.Bufs, in.Bufs...)
+			}
 			if *of < 0 {
 				in.Comm.Start, *of = true, len(prog.Instrs)
 			}
@@ -315,6 +325,11 @@ func TestValidateRuns(t *testing.T) {
 		{"tensor in another's instances", buf(11, func(b *Buffer) { b.Memory = ""; b.Offset = 1216 }), "two tensors share"},
 		{"ports in one place", buf(17, func(b *Buffer) { b.Ring = 3 }), "fed in 3 places"},
 		{"number of the last", dev(func(d *Device) { d.Ports[7].Number = math.MaxInt32 }), "too large"},
+		{"every instance to one", func(p *Plan) {
+			in := &p.Devices[0].Progs[1].Instrs[4]
+			in.Bufs = []int{16, 1, 16, 16}
+		}, "of every instance from buffer 1 or to 16 alone"},
+		{"a permute of every instance", func(p *Plan) { p.Devices[0].Progs[1].Instrs[1].Bufs = []int{15, 15} }, "of another stack"},
 		{"gradient of every instance", dev(func(d *Device) { d.Ports[8].Buffer = 2 }), "the number is open where"},
 	} {
 		p := sample()

@@ -133,6 +133,30 @@ func (d *Device) all(p *Program, r *Run, visit func(i, k int) error) error {
 	return nil
 }
 
+// each calls do for the buffers of a list, by their places in it, that an instruction
+// takes for instance k. Outside of runs, it takes those of every instance: where
+// several in a row are of one stack, all of the first instance, then all of the second.
+func (d *Device) each(list []int, k int, do func(i, k int)) {
+	for i := 0; i < len(list); {
+		stack := d.Buffers[list[i]].Stack
+		if k != once || stack == 0 {
+			do(i, k)
+			i++
+			continue
+		}
+		j := i + 1
+		for j < len(list) && d.Buffers[list[j]].Stack == stack {
+			j++
+		}
+		for instance := range d.Count(stack) {
+			for n := i; n < j; n++ {
+				do(n, instance)
+			}
+		}
+		i = j
+	}
+}
+
 // of is a path or scope of instance k; of what is there once, the path itself.
 func of(path string, k int) string {
 	if k == once {

@@ -14,10 +14,10 @@ const maxTag = 1<<24 - 16
 
 // maxTogether bounds the further tensors of a communication, whose buffers are
 // compared with one another.
-const maxTogether = 1023
+const maxTogether = 1<<16 - 1
 
 // validateComm checks one communication against the mesh and its buffers.
-func (p *Plan) validateComm(d *Device, in *Instr) error {
+func (p *Plan) validateComm(d *Device, in *Instr, stack int) error {
 	c := in.Comm
 	if c.Kind == Done {
 		return validateDone(in)
@@ -44,7 +44,7 @@ func (p *Plan) validateComm(d *Device, in *Instr) error {
 	if err := c.validateKind(parts); err != nil {
 		return err
 	}
-	return d.validateView(in, int64(parts))
+	return d.validateView(in, stack, int64(parts))
 }
 
 // validateDone checks that a done says nothing but for what it waits.
@@ -100,7 +100,7 @@ func (c *Comm) validateKind(parts int) error {
 	case DTypeSize(c.DType) == 0:
 		return fmt.Errorf("%s of unknown dtype %q", c.Kind, c.DType)
 	case len(c.Rest) > maxTogether:
-		return fmt.Errorf("%s of %d tensors", c.Kind, 1+len(c.Rest))
+		return within(CountLimit, "%d tensors that are exchanged together", int64(1+len(c.Rest)), 1+maxTogether)
 	case len(c.Rest) > 0 && !reduces && c.Kind != AllGather:
 		return fmt.Errorf("%s of several tensors", c.Kind)
 	case c.Start && c.Kind == ShardSlice:
@@ -130,15 +130,19 @@ func (c *Comm) validateKind(parts int) error {
 
 // validateView checks that the views of a communication are those of its
 // buffers, whose elements it takes to the last.
-func (d *Device) validateView(in *Instr, parts int64) error {
+func (d *Device) validateView(in *Instr, stack int, parts int64) error {
 	c := in.Comm
 	views := c.Views()
 	var total int64
-	for _, v := range views {
-		if v.Outer < 1 || v.Inner < 1 || v.Outer > maxElems || v.Inner > maxElems/v.Outer || v.Outer*v.Inner > maxElems/parts-total {
+	for i, v := range views {
+		n := int64(1)
+		if stack == 0 && i < len(in.Bufs) {
+			n = int64(d.Count(d.Buffers[in.Bufs[i]].Stack))
+		}
+		if v.Outer < 1 || v.Inner < 1 || v.Outer > maxElems || v.Inner > maxElems/v.Outer || v.Outer*v.Inner > (maxElems/parts-total)/n {
 			return fmt.Errorf("%s of [%d, %d, %d] elements", c.Kind, v.Outer, parts, v.Inner)
 		}
-		total += v.Outer * v.Inner
+		total += v.Outer * v.Inner * n
 	}
 	if c.Kind == AllToAll {
 		one := c.Outer * c.Inner
@@ -160,7 +164,33 @@ func (d *Device) validateView(in *Instr, parts int64) error {
 	if len(in.Bufs) != len(want) {
 		return fmt.Errorf("%s has %d buffers instead of %d", c.Kind, len(in.Bufs), len(want))
 	}
+	if err := d.validateAll(in, stack); err != nil {
+		return err
+	}
 	return d.validatePlaces(in, want)
+}
+
+// validateAll checks a communication outside of runs that takes the buffers of every
+// instance: what it receives there are as many as it sends.
+func (d *Device) validateAll(in *Instr, stack int) error {
+	if stack > 0 {
+		return nil
+	}
+	sources, destinations := in.Ends()
+	total := int64(0)
+	for i, n := range sources {
+		s := d.Buffers[n].Stack
+		if i < len(destinations) && d.Buffers[destinations[i]].Stack != s {
+			return fmt.Errorf("%s of every instance from buffer %d or to %d alone", in.Comm.Kind, n, destinations[i])
+		}
+		total += int64(d.Count(s))
+	}
+	return within(CountLimit, "%d tensors that are exchanged together", total, 1+maxTogether)
+}
+
+// together says whether c may exchange several tensors.
+func (c *Comm) together() bool {
+	return c != nil && (c.Kind == AllReduce || c.Kind == ReduceScatter || c.Kind == AllGather)
 }
 
 // factor is by how much the source, or the destination, is larger than a
@@ -246,11 +276,7 @@ func (p *Plan) spans(d *Device, in *Instr, k int, reads, writes []span) ([]span,
 		return reads, writes
 	}
 	sources, destinations := in.Ends()
-	for _, n := range sources {
-		reads = append(reads, d.Buffers[n].elements(k))
-	}
-	for _, n := range destinations {
-		writes = append(writes, d.Buffers[n].elements(k))
-	}
+	d.each(sources, k, func(i, k int) { reads = append(reads, d.Buffers[sources[i]].elements(k)) })
+	d.each(destinations, k, func(i, k int) { writes = append(writes, d.Buffers[destinations[i]].elements(k)) })
 	return reads, writes
 }

@@ -262,12 +262,12 @@ func (p *Plan) validateInstr(d *Device, prog *Program, in *Instr, stack int, kin
 		if n < 0 || n >= len(d.Buffers) {
 			return fmt.Errorf("it uses buffer %d of %d", n, len(d.Buffers))
 		}
-		if s := d.Buffers[n].Stack; s != 0 && s != stack {
+		if s := d.Buffers[n].Stack; s != 0 && s != stack && (stack > 0 || !in.Comm.together()) {
 			return fmt.Errorf("it uses buffer %d of every instance of another stack", n)
 		}
 	}
 	if in.Comm != nil {
-		if err := p.validateComm(d, in); err != nil {
+		if err := p.validateComm(d, in, stack); err != nil {
 			return err
 		}
 		return d.validateOf(prog, in, stack)
@@ -358,8 +358,8 @@ func (d *Device) validateInstances(x *Port, prog *Program, b *Buffer, path strin
 		return fmt.Errorf("numbers from %d on are too large", x.Number)
 	}
 	if x.After > 0 {
-		if r := prog.RunOf(x.After - 1); r == nil || r.Stack != b.Stack {
-			return fmt.Errorf("every instance has one, and instruction %d is not of every instance", x.After-1)
+		if r := prog.RunOf(x.After - 1); r != nil && r.Stack != b.Stack {
+			return fmt.Errorf("every instance has one, and instruction %d is of others", x.After-1)
 		}
 	}
 	return nil
