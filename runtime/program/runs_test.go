@@ -101,7 +101,7 @@ func repeated(r *rand.Rand, most int) *Plan {
 		stack, from, of := 1+r.Intn(5)/4, len(prog.Instrs), -1
 		shift := r.Intn(3) - 1
 		for range 1 + r.Intn(5) {
-			emit(stack, shift+max(0, r.Intn(6)-4), &of)
+			emit(stack, shift*(1+r.Intn(9)/8*3)+max(0, r.Intn(6)-4), &of)
 		}
 		if of >= 0 {
 			prog.Instrs = append(prog.Instrs, Instr{Ahead: min(prog.Instrs[of].Ahead, shift), Comm: &Comm{Kind: Done, Of: of}})
@@ -299,8 +299,8 @@ func TestValidateRuns(t *testing.T) {
 		{"run of nothing", run(func(p *Program) { p.Runs[0].To = 0 }), "run 0 is of the instructions"},
 		{"run beyond the end", run(func(p *Program) { p.Runs[0].To = 6 }), "run 0 is of the instructions"},
 		{"nested runs", run(func(p *Program) { p.Runs = append(p.Runs, Run{Stack: 1, From: 1, To: 3}) }), "run 1 is of the instructions"},
-		{"ahead beyond the count", run(func(p *Program) { p.Instrs[0].Ahead = 4 }), "4 turns ahead"},
-		{"behind beyond the count", run(func(p *Program) { p.Instrs[0].Ahead = math.MinInt }), "turns ahead"},
+		{"far ahead", run(func(p *Program) { p.Instrs[0].Ahead = 1025 }), "1025 turns ahead"},
+		{"far behind", run(func(p *Program) { p.Instrs[0].Ahead = math.MinInt }), "turns ahead"},
 		{"ahead outside", func(p *Plan) { p.Devices[0].Progs[0].Instrs[0].Ahead = 1 }, "1 turns ahead"},
 		{"outside of its run", run(func(p *Program) { p.Runs = nil; p.Instrs[0].Ahead = 0 }), "of every instance of another stack"},
 		{"done of outside", run(func(p *Program) {
