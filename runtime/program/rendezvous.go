@@ -180,18 +180,18 @@ func (r *rehearsal) step(rank, i int) (progress.Step, bool) {
 		return progress.Step{Kind: progress.Receive, Channel: progress.Channel{From: r.plan.PeerOf(rank, c), To: rank, Tag: c.Tag}, What: content(c)}, true
 	}
 	c := in.Comm
-	x := progress.Step{Kind: progress.Meet, Group: r.groupOf(rank, c), Members: r.parts(c.Over), What: r.signature(in, at.instance)}
+	x := progress.Step{Kind: progress.Meet, Group: r.groupOf(rank, c), Members: r.parts(c.Over), What: r.signature(r.device[rank], in, at.instance)}
 	if c.Start {
 		x.Kind = progress.Start
 	}
 	return x, true
 }
 
-// signature is [signature], made once for all ranks that run the instruction.
-func (r *rehearsal) signature(in *Instr, k int) string {
+// signature is [Device.signature], made once for all ranks that run the instruction.
+func (r *rehearsal) signature(d *Device, in *Instr, k int) string {
 	text, known := r.words[word{in, k}]
 	if !known {
-		text = signature(in, k)
+		text = d.signature(in, k)
 		r.words[word{in, k}] = text
 	}
 	return text
@@ -244,7 +244,7 @@ func (r *rehearsal) explain(f *progress.Fault) error {
 			x.instr = in.Comm.Of
 			_, in, x = r.event(at.Process, own.at[x])
 		}
-		waits = append(waits, fmt.Sprintf("rank %d waits in %s (%s)", at.Process, signature(in, x.instance), x))
+		waits = append(waits, fmt.Sprintf("rank %d waits in %s (%s)", at.Process, r.device[at.Process].signature(in, x.instance), x))
 	}
 	if f.Ended >= 0 {
 		waits = append(waits, fmt.Sprintf("rank %d is at its end", f.Ended))
@@ -253,15 +253,21 @@ func (r *rehearsal) explain(f *progress.Fault) error {
 }
 
 // signature is what members of a group must agree on, in words, for an instance.
-func signature(in *Instr, k int) string {
+func (d *Device) signature(in *Instr, k int) string {
 	c := in.Comm
+	views := c.Views()
+	if sources, _ := in.Ends(); len(sources) == len(views) {
+		own := views
+		views = nil
+		d.each(sources, k, func(i, _ int) { views = append(views, own[i]) })
+	}
 	var b strings.Builder
 	b.WriteString(c.Kind)
 	if c.Reduce != "" {
 		fmt.Fprintf(&b, " (%s)", c.Reduce)
 	}
-	fmt.Fprintf(&b, " of %s[%d, %d]", c.DType, c.Outer, c.Inner)
-	for _, v := range c.Rest {
+	fmt.Fprintf(&b, " of %s[%d, %d]", c.DType, views[0].Outer, views[0].Inner)
+	for _, v := range views[1:] {
 		fmt.Fprintf(&b, ", [%d, %d]", v.Outer, v.Inner)
 	}
 	switch {
