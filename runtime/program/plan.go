@@ -105,7 +105,7 @@ type Buffer struct {
 	Axes   []Axis `cbor:"5,keyasint,omitempty"`
 	Memory string `cbor:"6,keyasint,omitempty"` // Host, Disk; empty: the device's own
 	Stack  int    `cbor:"7,keyasint,omitempty"` // number of the stack in Device.Stacks, from 1; 0: one buffer
-	Step   int64  `cbor:"8,keyasint,omitempty"` // bytes, a multiple of 64, below 0 or above it by Bytes at least; 0 where Ring is
+	Step   int64  `cbor:"8,keyasint,omitempty"` // bytes from one place to the next, up or down: a multiple of 64, at least Bytes; 0 where Ring is
 	Ring   int    `cbor:"9,keyasint,omitempty"` // 0, or from 2 to the stack's count
 }
 
