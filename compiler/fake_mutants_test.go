@@ -34,6 +34,7 @@ func TestFakeEnginesSeeRaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		p = expanded(t, p)
 		want, err := result(p, nil)
 		if err != nil {
 			t.Fatal(err)

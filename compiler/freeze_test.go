@@ -86,7 +86,7 @@ func TestFreeze(t *testing.T) {
 func noState(t *testing.T, layout string, p *program.Plan) {
 	t.Helper()
 	frozen := 0
-	for _, d := range p.Devices {
+	for _, d := range expanded(t, p).Devices {
 		for _, x := range d.Tensors {
 			path, state, _ := strings.Cut(x.Path, "/")
 			switch {
@@ -115,7 +115,7 @@ func TestFreezeSendsLess(t *testing.T) {
 	of := func(p *program.Plan) int64 {
 		return traffic(t, &p.Devices[0], "reduce_scatter", "all_reduce", "all_gather")
 	}
-	if a, b := of(all), of(less); b*4 > a*3 {
+	if a, b := of(all), of(expanded(t, less)); b*4 > a*3 {
 		t.Errorf("%d bytes are exchanged with most parameters frozen, %d with none", b, a)
 	}
 	if a, b := all.Stats.FlopsPerStep, less.Stats.FlopsPerStep; b >= a {

@@ -61,6 +61,13 @@ func compareKernels(t *testing.T, name, target string, set []string) {
 		t.Skipf("this processor cannot run %s: %v", target, err)
 	}
 	q := compile(t, name, "ref", set)
+	p, err := p.Expanded()
+	if err == nil {
+		q, err = q.Expanded()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	d, e := &p.Devices[0], &q.Devices[0]
 	if len(d.Progs[0].Instrs) != len(e.Progs[0].Instrs) || d.Arena != e.Arena {
 		t.Fatal("the plans for the targets differ in more than code")

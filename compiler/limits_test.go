@@ -65,14 +65,14 @@ func TestExcess(t *testing.T) {
 			p.Devices[0].Ports = []program.Port{{Program: "step", Role: program.RoleData, Path: strings.Repeat("x", 4097)}}
 		}},
 		{"mesh axis", "E0616", func(p *program.Plan) { p.Mesh = []program.MeshAxis{{Name: strings.Repeat("m", 4097), Size: 1}} }},
-		{"devices", "E0617", func(p *program.Plan) { p.Mesh = []program.MeshAxis{{Name: "dp", Size: 1 << 21}} }},
+		{"devices", "E0617", func(p *program.Plan) { p.Mesh = []program.MeshAxis{{Name: "dp", Size: 1 << 25}} }},
 		{"kernels", "E0617", func(p *program.Plan) { p.Kernels = make([]program.Kernel, 1<<24+1) }},
 		{"contradiction", "bug", func(p *program.Plan) { p.Kernels[0].Code = 3 }},
 	} {
 		p := &program.Plan{
 			Code:    []program.Code{{Kind: "ir"}},
 			Kernels: []program.Kernel{{Name: "k", Symbol: "k", Args: []program.Arg{{Bytes: 4, Write: true}}}},
-			Devices: []program.Device{{Ranks: []int{0}, Arena: 64, Buffers: []program.Buffer{{Bytes: 4, DType: "f32"}},
+			Devices: []program.Device{{Arena: 64, Buffers: []program.Buffer{{Bytes: 4, DType: "f32"}},
 				Progs: []program.Program{{Name: "step", Instrs: []program.Instr{{Bufs: []int{0}}}}}}},
 		}
 		c.change(p)

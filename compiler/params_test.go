@@ -25,7 +25,7 @@ func gptUnder(t *testing.T, spec, set, extra, target string) *program.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return expanded(t, p)
 }
 
 // spaces are the bytes of the tensors of a device by kind, less scalars.

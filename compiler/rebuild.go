@@ -105,7 +105,7 @@ func Differences(a, b *program.Plan) []string {
 		{"the mesh", func(p *program.Plan) any { return []any{p.Mesh, p.Refined} }},
 		{"the code", func(p *program.Plan) any { return p.Code }},
 		{"the kernels", func(p *program.Plan) any { return p.Kernels }},
-		{"the programs of the devices", func(p *program.Plan) any { return p.Devices }},
+		{"the programs of the devices", func(p *program.Plan) any { return []any{p.By, p.Devices} }},
 		{"the data", func(p *program.Plan) any { return p.Data }},
 		{"the passes", func(p *program.Plan) any { return p.Passes }},
 		{"the remarks", func(p *program.Plan) any { return p.Remarks }},

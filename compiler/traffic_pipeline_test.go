@@ -16,7 +16,7 @@ func sendsOf(t *testing.T, p *program.Plan) map[int64]int {
 	for i := range p.Devices {
 		for _, in := range step(t, &p.Devices[i]) {
 			if in.Comm.Kind == "send" && in.Comm.Bytes > 2*f32 {
-				out[in.Comm.Bytes] += len(p.Devices[i].Ranks)
+				out[in.Comm.Bytes] += p.Copies()
 			}
 		}
 	}

@@ -49,7 +49,18 @@ func planFor(t *testing.T, model, spec, set, extra string) *program.Plan {
 	if err != nil {
 		t.Fatalf("%s %s: %v", model, spec, err)
 	}
+	p = expanded(t, p)
 	plansFor[key] = p
+	return p
+}
+
+// expanded is a plan in which all that devices do in a step stands once for each time.
+func expanded(t *testing.T, p *program.Plan) *program.Plan {
+	t.Helper()
+	p, err := p.Expanded()
+	if err != nil {
+		t.Fatal(err)
+	}
 	return p
 }
 
@@ -396,10 +407,10 @@ func TestPipelineTraffic(t *testing.T) {
 			for _, in := range step(t, d) {
 				switch in.Comm.Kind {
 				case "send":
-					sends[in.Comm.Bytes] += len(d.Ranks)
-					recvs -= len(d.Ranks)
+					sends[in.Comm.Bytes] += p.Copies()
+					recvs -= p.Copies()
 				case "recv":
-					recvs += len(d.Ranks)
+					recvs += p.Copies()
 				default:
 					t.Errorf("%s: %s in %s", c.spec, in.Comm.Kind, in.Scope)
 				}

@@ -15,7 +15,7 @@ const (
 	MaxText    = 64 << 20  // bytes of a module's text
 	MaxRank    = 64        // axes of a type, names or sizes of one list of axes
 	MaxElems   = 1 << 52   // elements of a tensor: exact in float64, and ×8 bytes fits int64
-	MaxDevices = 1 << 20   // devices of a mesh
+	MaxDevices = 1 << 24   // devices of a mesh
 	MaxID      = 1<<31 - 1 // a value's number
 	MaxCount   = 1 << 20   // instances of a stack
 	MaxNesting = 32        // terms inside terms

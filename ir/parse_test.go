@@ -34,7 +34,7 @@ func TestParseErrors(t *testing.T) {
 		{"function twice", head + "func @f\nend\nfunc @f\nend", "4:6 E0306"},
 		{"mesh twice", head + "mesh a=2, a=2", "2:11 E0306"},
 		{"mesh size", head + "mesh a=0", "2:8 E0305"},
-		{"mesh too large", head + "mesh a=1048576, b=2", "2:19 E0305"},
+		{"mesh too large", head + "mesh a=16777216, b=2", "2:20 E0305"},
 		{"meta", head + "meta config", "2:12 E0302"},
 		{"nesting", head + deep, "2:134 E0309"},
 		{"lists of terms nest", head + "meta a(" + strings.Repeat("a=[a(", 40), "2:86 E0309"},

@@ -2,7 +2,8 @@ package ir
 
 import (
 	"strconv"
-	"strings"
+
+	"ptc/internal/openpath"
 )
 
 // Split makes several stacks of s, one behind the other, of so many instances each,
@@ -181,10 +182,9 @@ func (p *splitting) define(v *Value, k int, w *Value) {
 
 // shifted is a path with an open number, counted from instance first on.
 func shifted(pattern string, first int) string {
-	before, rest, ok := strings.Cut(pattern, "{")
-	open, after, closed := strings.Cut(rest, "}")
-	if times, plus, isNumber := number(open); ok && closed && isNumber {
-		return before + OpenNumber(times, plus+times*first) + after
+	p, ok := openpath.Parse(pattern)
+	if !ok {
+		return pattern
 	}
-	return pattern
+	return p.Before + OpenNumber(p.Times, p.Plus+p.Times*first) + p.After
 }

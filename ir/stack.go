@@ -1,9 +1,6 @@
 package ir
 
-import (
-	"strconv"
-	"strings"
-)
+import "ptc/internal/openpath"
 
 // A part of a program that is there many times is written once. What is repeated
 // is a [Stack]: blocks of a model that are alike. Where its instances do a part of
@@ -156,44 +153,10 @@ func (f *Func) Stack(name string) *Stack {
 // OfInstance is the path or scope of instance i, from one in which the number of its
 // module is open: `{i}`; `{i+3}` of a stack of modules from number 3 on; `{2i+1}` where
 // an instance is of two modules.
-func OfInstance(pattern string, i int) string {
-	before, rest, ok := strings.Cut(pattern, "{")
-	open, after, closed := strings.Cut(rest, "}")
-	if !ok || !closed {
-		return pattern
-	}
-	times, plus, ok := number(open)
-	if !ok {
-		return pattern
-	}
-	return before + strconv.Itoa(times*i+plus) + after
-}
+func OfInstance(pattern string, i int) string { return openpath.Of(pattern, i) }
 
 // OpenNumber is what stands for the number times·i + plus of instance i.
-func OpenNumber(times, plus int) string {
-	s := "i"
-	if times != 1 {
-		s = strconv.Itoa(times) + s
-	}
-	if plus != 0 {
-		s += "+" + strconv.Itoa(plus)
-	}
-	return "{" + s + "}"
-}
-
-// number reads what [OpenNumber] writes between braces.
-func number(s string) (times, plus int, ok bool) {
-	a, b, ok := strings.Cut(s, "i")
-	times, err := 1, error(nil)
-	if a != "" {
-		times, err = strconv.Atoi(a)
-	}
-	if ok && err == nil && b != "" {
-		plus, err = strconv.Atoi(strings.TrimPrefix(b, "+"))
-		ok = b[0] == '+'
-	}
-	return times, plus, ok && err == nil && times > 0 && plus >= 0
-}
+func OpenNumber(times, plus int) string { return openpath.Open(times, plus) }
 
 // JoinRuns moves operations of a run that stand apart from it into it, where the
 // first of its operations is that is neither `enter` nor `leave`: `enter` to the

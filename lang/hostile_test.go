@@ -24,7 +24,7 @@ func TestHostilePrograms(t *testing.T) {
 		"axes":                    {"model M { param w : f32 ~ zeros  fn apply(x) {\n" + axes(40) + "return sum(w) } }", "E0216"},
 		"powers":                  {"config { a = 2 ** 5000  b = a - a }\nmodel M { param w : [n = b] ~ zeros  fn apply(x) { return w } }", "E0216"},
 		"patterns":                {"model M { param w : f32 ~ zeros  fn apply(x) { return w } }\nlayout l { mesh dp = 2\nreplicate " + strings.Repeat("**.", 200) + "u over dp }", "E0412"},
-		"a mesh that overflows":   {"model M { param w : f32 ~ zeros  fn apply(x) { return w + sum(x) } }\nlayout l { mesh dp = 1048576\n" + strings.Repeat("shard batch over dp\n", 10) + "pipeline w over dp { microbatches = 2 } }", "E0404"},
+		"a mesh that overflows":   {"model M { param w : f32 ~ zeros  fn apply(x) { return w + sum(x) } }\nlayout l { mesh dp = 16777216\n" + strings.Repeat("shard batch over dp\n", 10) + "pipeline w over dp { microbatches = 2 } }", "E0404"},
 		"strings that double":     {"config { s = \"aaaaaaaaaaaaaaaa\" " + doubled(40) + " }\nmodel M { param w : f32 ~ zeros  fn apply(x) { return w } }", "E0218"},
 		"config that refers back": {"config { a = b  b = c  c = a }\nmodel M { param w : f32 ~ zeros  fn apply(x) { return w } }", "E0213"},
 	} {

@@ -22,7 +22,7 @@ var layoutCases = []struct{ rules, code, says string }{
 	{"mesh dp = 0", "E0414", "of size 0"},
 	{"mesh dp = 2.5", "E0414", "of size 2.5"},
 	{"mesh dp = two", "E0201", "unknown name `two`"},
-	{"mesh dp = 2048, tp = 2048", "E0414", "at most 1048576 devices in all"},
+	{"mesh dp = 8192, tp = 4096", "E0414", "at most 16777216 devices in all"},
 	{"mesh dp", "E0101", "expected `=`"},
 
 	{"shard batch over dp", "E0403", "`mesh dp = 2`"},

@@ -92,8 +92,6 @@ var Table = []Pass{
 		Run: memory.Run, In: ir.Fused, Out: ir.Planned, Required: true, Keeps: true},
 	{Name: "order", Doc: "fixes the order of instructions, and which of them wait",
 		Run: order.Run, In: ir.Planned, Out: ir.Planned, Required: true, Keeps: true},
-	{Name: "unroll-kernels", Doc: "writes every instance of what is still repeated",
-		Run: unroll.Run, In: ir.Planned, Out: ir.Planned, Required: true},
 }
 
 // Constraint is one ordering constraint of the table.
@@ -106,7 +104,6 @@ var Constraints = []Constraint{
 	{"unroll", "stage", "what is written out is assigned block by block"},
 	{"fuse", "turns", "everything above takes what is done for every microbatch once"},
 	{"turns", "overlap", "collectives of one task run beside kernels of another"},
-	{"order", "unroll-kernels", "everything above takes what is repeated once"},
 	{"simplify", "context", "an attention is recognized in one form"},
 	{"context", "autodiff", "the backward ring is the gradient of the forward one"},
 	{"simplify", "autodiff", "each forward operation removed saves its backward operations"},

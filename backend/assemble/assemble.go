@@ -2,7 +2,7 @@ package assemble
 
 import (
 	"fmt"
-	"strconv"
+	"math"
 
 	"ptc/backend"
 	"ptc/ir"
@@ -29,9 +29,11 @@ func Plan(m *ir.Module, t backend.Target) (*program.Plan, error) {
 	if err := a.code(t); err != nil {
 		return nil, err
 	}
+	p.By = a.by()
 	a.meta()
-	p.Devices = a.devices()
-	return p, nil
+	var err error
+	p.Devices, err = a.devices()
+	return p, err
 }
 
 type assembler struct {
@@ -58,7 +60,7 @@ func (a *assembler) code(t backend.Target) error {
 		k := c.Kernels[i]
 		k.Name, k.Class, k.IR = f.Name, f.Attrs.Text("kind"), ir.PrintFunc(f)
 		for _, o := range f.Ops {
-			k.Flops += op.Of(o).Flops(o)
+			k.Flops += min(op.Of(o).Flops(o), math.MaxInt64-k.Flops)
 		}
 		for _, x := range f.Args {
 			k.Args = append(k.Args, program.Arg{Bytes: int64(x.Value.Type.Bytes())})
@@ -101,10 +103,9 @@ func (a *assembler) meta() {
 // stats adds up the work of a step and the tokens of a batch.
 func (a *assembler) stats(f *ir.Func) {
 	m, p := a.module, a.plan
-	copies := float64(len(a.ranks(int64(f.Stage.Or(-1)))))
 	for _, o := range f.Ops {
 		if op.Has(o, op.Calls) {
-			p.Stats.FlopsPerStep += float64(p.Kernels[a.kernels[o.Callee]].Flops) * copies
+			p.Stats.FlopsPerStep += float64(p.Kernels[a.kernels[o.Callee]].Flops) * float64(o.Times()) * float64(p.Copies())
 		}
 	}
 	for _, x := range f.Args {
@@ -136,66 +137,54 @@ func pairs(attrs ir.Attrs, without string) []program.KV {
 
 // devices builds the program that every device runs, or one for each stage of
 // a pipeline.
-func (a *assembler) devices() []program.Device {
-	stages := map[int64]*device{}
+func (a *assembler) devices() ([]program.Device, error) {
+	stages := map[int]*device{}
 	var order []*device
 	for _, f := range a.module.Funcs {
 		if f.Class == ir.Kernel {
 			continue
 		}
-		stage := int64(f.Stage.Or(-1))
+		stage, staged := f.Stage.Get()
 		d := stages[stage]
 		if d == nil {
-			d = &device{assembler: a, index: map[string]int{}, tensors: map[string]bool{}, started: map[*ir.Value]int{}}
-			d.Ranks = a.ranks(stage)
+			d = &device{assembler: a, index: map[string]int{}, tensors: map[string]bool{}}
+			if staged && len(a.plan.By) > 0 {
+				d.At = []int{stage}
+			}
 			d.Arena, d.Host, d.Disk = f.Attrs.Int("arena", 0), f.Attrs.Int(ir.Host.String(), 0), f.Attrs.Int(ir.Disk.String(), 0)
 			stages[stage] = d
 			order = append(order, d)
 		}
-		d.entry(f)
+		if err := d.entry(f); err != nil {
+			return nil, fmt.Errorf("assemble: @%s: %w", f.Name, err)
+		}
 	}
 	var out []program.Device
 	for _, d := range order {
 		out = append(out, d.Device)
 	}
-	return out
+	return out, nil
 }
 
-// ranks are the devices of a pipeline's stage; all where there is none (below
-// 0).
-func (a *assembler) ranks(stage int64) []int {
-	axis := a.pipelineAxis()
-	var out []int
-	for r := range a.module.Devices() {
-		if stage < 0 || int64(a.coordinate(r, axis)) == stage {
-			out = append(out, r)
-		}
+// by is the mesh axis of a pipeline, along which devices have programs of their own;
+// none where there is no pipeline.
+func (a *assembler) by() []string {
+	staged := false
+	for _, f := range a.module.Funcs {
+		_, ok := f.Stage.Get()
+		staged = staged || ok && f.Class == ir.Entry
 	}
-	return out
-}
-
-// pipelineAxis is the mesh axis along which messages go.
-func (a *assembler) pipelineAxis() string {
+	if !staged {
+		return nil
+	}
 	for _, f := range a.module.Funcs {
 		for _, o := range f.Ops {
 			if op.Has(o, op.Message) {
-				return o.Attrs.Names("over")[0]
+				return o.Attrs.Names("over")[:1]
 			}
 		}
 	}
-	return ""
-}
-
-// coordinate is rank r's position on a mesh axis.
-func (a *assembler) coordinate(r int, axis string) int {
-	for i := len(a.module.Mesh) - 1; i >= 0; i-- {
-		m := a.module.Mesh[i]
-		if m.Name == axis {
-			return r % m.Size
-		}
-		r /= m.Size
-	}
-	return 0
+	return nil
 }
 
 // programName is the program that an entry function is, or is a stage of.
@@ -206,119 +195,6 @@ func programName(f *ir.Func) string {
 	return f.Name
 }
 
-type device struct {
-	*assembler
-	program.Device
-	index   map[string]int // buffers by place and type
-	tensors map[string]bool
-	trained map[string]bool   // parameters that the function has new values of
-	started map[*ir.Value]int // results of started collectives, by instruction
-}
-
-// entry adds one program with its buffers, tensors and ports.
-func (d *device) entry(f *ir.Func) {
-	at := map[*ir.Value]int{}
-	memory := op.Memories(f)
-	d.trained = map[string]bool{}
-	for _, r := range f.Results {
-		if r.Role == ir.RoleParam {
-			d.trained[r.Path] = true
-		}
-	}
-	for _, x := range f.Args {
-		at[x.Value] = d.buffer(x.Value.Type, memory[x.Value], x.At.Bytes(), spaceOf(x.Role))
-		d.argument(f, x, at[x.Value])
-	}
-	grads := map[*ir.Value]bool{}
-	for _, r := range f.Results {
-		grads[r.Value] = grads[r.Value] || r.Role == ir.RoleGrad
-	}
-	prog := program.Program{Name: programName(f)}
-	after := map[*ir.Value]int{}
-	for _, o := range f.Ops {
-		i := len(prog.Instrs)
-		if op.Has(o, op.InPlace) { // no instruction: buffers, where the bytes are
-			v := o.Result()
-			at[v], after[v] = d.buffer(v.Type, memory[v], o.At[0], d.Buffers[at[o.Args[0]]].Space), i
-			continue
-		}
-		in := program.Instr{Scope: o.Scope, NoWait: o.Wait != ir.WaitAll}
-		if o.Pos.IsValid() {
-			in.Pos = o.Pos.String()
-		}
-		if op.Has(o, op.Calls) {
-			in.Kernel = d.kernels[o.Callee]
-		} else {
-			in.Comm = d.comm(o)
-		}
-		if op.Has(o, op.Completes) {
-			for j, v := range o.Results {
-				at[v], after[v] = at[o.Args[j]], i+1
-				if grads[v] {
-					d.Buffers[at[v]].Space = program.Grads
-				}
-			}
-			prog.Instrs = append(prog.Instrs, in)
-			continue
-		}
-		if o.Start {
-			for _, v := range o.Results {
-				d.started[v] = i
-			}
-		}
-		for n, v := range o.Args {
-			b := at[v]
-			if _, _, _, ok := op.Piece(o); ok {
-				b = d.piece(o, n, memory[v], &d.Buffers[b])
-			}
-			in.Bufs = append(in.Bufs, b)
-		}
-		for j, v := range o.Results {
-			space := program.Activations
-			if op.Has(o, op.Copies) {
-				space = d.Buffers[at[o.Args[j]]].Space
-			}
-			if grads[v] {
-				space = program.Grads
-			}
-			at[v] = d.buffer(v.Type, memory[v], o.At[j], space)
-			after[v] = i + 1
-			in.Bufs = append(in.Bufs, at[v])
-		}
-		prog.Instrs = append(prog.Instrs, in)
-	}
-	d.Progs = append(d.Progs, prog)
-	for _, r := range f.Results {
-		switch r.Role {
-		case ir.RoleLoss, ir.RoleStat:
-			d.Ports = append(d.Ports, program.Port{Program: programName(f), Role: r.Role, Path: r.Path, Buffer: at[r.Value]})
-		case ir.RoleGrad:
-			d.Ports = append(d.Ports, program.Port{Program: programName(f), Role: r.Role, Path: r.Path, Buffer: at[r.Value], After: after[r.Value]})
-		}
-	}
-}
-
-// argument adds the tensor or port that an argument is.
-func (d *device) argument(f *ir.Func, x *ir.Arg, buf int) {
-	switch x.Role {
-	case ir.RoleParam, ir.RoleState:
-		if d.tensors[x.Path] {
-			return
-		}
-		d.tensors[x.Path] = true
-		t := program.Tensor{Path: x.Path, Buffer: buf, Train: d.trained[x.Path], Of: x.Attrs.Text(ir.AttrCopyOf)}
-		if init, ok := x.Attrs.Get("init").(ir.Term); ok {
-			t.Init.Kind = init.Head
-			for _, a := range init.Args {
-				t.Init.Args = append(t.Init.Args, program.KV{Key: a.Key, Value: strconv.FormatFloat(init.Args.Float(a.Key, 0), 'g', -1, 64)})
-			}
-		}
-		d.Tensors = append(d.Tensors, t)
-	default:
-		d.Ports = append(d.Ports, program.Port{Program: programName(f), Role: x.Role, Path: x.Path, Buffer: buf, Number: int32(x.Attrs.Int(ir.AttrNumber, 0))})
-	}
-}
-
 func spaceOf(role string) program.Space {
 	switch role {
 	case ir.RoleParam:
@@ -327,29 +203,6 @@ func spaceOf(role string) program.Space {
 		return program.Optimizer
 	}
 	return program.Inputs
-}
-
-// piece is the buffer of the piece of operand n that o fetches.
-func (d *device) piece(o *ir.Op, n int, memory ir.Memory, of *program.Buffer) int {
-	axis, from, _, _ := op.Piece(o)
-	t := o.Args[n].Type
-	return d.buffer(o.Results[n].Type, memory, of.Offset+from*int64(t.Strides()[t.Index(axis)]*t.DType.Size()), of.Space)
-}
-
-// buffer is the number of the buffer at a place, with a type.
-func (d *device) buffer(t ir.Type, memory ir.Memory, at int64, space program.Space) int {
-	key := fmt.Sprintf("%s %d %s", memory, at, t)
-	if i, ok := d.index[key]; ok {
-		return i
-	}
-	name := ""
-	if memory != ir.Device {
-		name = memory.String()
-	}
-	b := program.Buffer{Space: space, Memory: name, Offset: at, Bytes: int64(t.Bytes()), DType: t.DType.String(), Axes: axesOf(d.module, t)}
-	d.index[key] = len(d.Buffers)
-	d.Buffers = append(d.Buffers, b)
-	return len(d.Buffers) - 1
 }
 
 // axesOf are the axes of a tensor with their sizes here and as a whole.

@@ -170,7 +170,7 @@ func TestShardedPlan(t *testing.T) {
 	one := assembled(t, planned(t, nil))
 	p := assembled(t, planned(t, []ir.MeshAxis{{Name: "dp", Size: 2}, {Name: "tp", Size: 2}},
 		shard("dp", "batch"), shard("tp", "heads", "ffn", "vocab")))
-	if got := p.Devices[0].Ranks; !slices.Equal(got, []int{0, 1, 2, 3}) {
+	if got := p.RanksOf(&p.Devices[0]); !slices.Equal(got, []int{0, 1, 2, 3}) {
 		t.Errorf("ranks %v", got)
 	}
 	if p.Stats.TokensPerStep != one.Stats.TokensPerStep {

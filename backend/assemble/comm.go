@@ -14,9 +14,6 @@ func (d *device) comm(o *ir.Op) *program.Comm {
 	if op.Has(o, op.Message) {
 		return d.message(o)
 	}
-	if op.Has(o, op.Completes) {
-		return &program.Comm{Kind: o.Name, Of: d.started[o.Args[0]]}
-	}
 	if op.Has(o, op.Copies) {
 		c := &program.Comm{Kind: o.Name, Why: why(o), Start: o.Start}
 		for _, v := range o.Results {
@@ -34,6 +31,9 @@ func (d *device) comm(o *ir.Op) *program.Comm {
 	}
 	for i := range o.Args {
 		v, bytes := d.view(o, i, parts)
+		if o.Run == nil { // of every instance that has one
+			bytes *= int64(o.Args[i].Count())
+		}
 		c.Bytes += bytes
 		if i == 0 {
 			c.Outer, c.Inner = v.Outer, v.Inner

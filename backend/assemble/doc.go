@@ -3,6 +3,8 @@
 //
 // In: the module, a target. Out: program.Plan, but for what only the compiler
 // knows (sources, version).
-// Invariant: the plan follows from the module and the target's code alone.
-// Imports ir, ir/op, backend, runtime/program.
+// What is repeated stays so: a run of the module is a run of the plan.
+// Invariant: the plan, written out, is that of the module written out; it follows
+// from the module and the target's code alone.
+// Imports ir, ir/layout, ir/op, backend, runtime/program.
 package assemble

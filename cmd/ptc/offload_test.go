@@ -65,7 +65,7 @@ func TestOffload(t *testing.T) {
 	if err := json.Unmarshal([]byte(must(t, "explain", "first.bin", "--json").out), &d); err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Memory.Host) != 4 || d.Memory.Host[3] == 0 || d.Memory.Disk[0] == 0 || len(d.Transfers) != 4 {
+	if len(d.Memory.Host) != 1 || d.Memory.Host[0] == 0 || d.Memory.Disk[0] == 0 || len(d.Transfers) != 4 {
 		t.Errorf("%+v", d)
 	}
 	moves := map[string]int64{}

@@ -23,26 +23,27 @@ const module = "ptc"
 // name that holds a package is the one that counts, and a package without a row
 // is an error.
 var layers = map[string][]string{
-	"internal/diag":    nil,
-	"internal/dtype":   nil, // element types, shared by IR, kernels, plans and runtime
-	"internal/philox":  nil, // the generator, shared by evaluation, data and initialization
-	"internal/golden":  nil,
-	"internal/regular": nil, // opening files, shared by plans, data, checkpoints and sources
-	"internal/arch":    nil,
-	"internal/foreign": nil, // calls of C functions, shared by LLVM, MPI and native code
-	"internal/units":   nil,
-	"internal/ranges":  nil, // what lies at a range of bytes, for proofs and for plans
+	"internal/diag":     nil,
+	"internal/dtype":    nil, // element types, shared by IR, kernels, plans and runtime
+	"internal/philox":   nil, // the generator, shared by evaluation, data and initialization
+	"internal/golden":   nil,
+	"internal/regular":  nil, // opening files, shared by plans, data, checkpoints and sources
+	"internal/arch":     nil,
+	"internal/foreign":  nil, // calls of C functions, shared by LLVM, MPI and native code
+	"internal/units":    nil,
+	"internal/openpath": nil, // paths of repeated modules, for modules and for plans
+	"internal/ranges":   nil, // what lies at a range of bytes, for proofs and for plans
 
 	"internal/progress": nil, // who waits for whom, for schedules, programs and plans
 
-	"runtime/program": {"internal/dtype", "internal/progress", "internal/ranges", "internal/regular"}, // the plan is data
+	"runtime/program": {"internal/dtype", "internal/openpath", "internal/progress", "internal/ranges", "internal/regular"}, // the plan is data
 	// The seam: what runs a plan is below it, and all else of the runtime above.
 	"runtime/device":      {"runtime/program"},
 	"runtime/device/host": {"internal/units", "runtime/device", "runtime/native", "runtime/program"},
-	"runtime":             {"internal/dtype", "internal/foreign", "internal/philox", "internal/ranges", "internal/regular", "internal/units"},
+	"runtime":             {"internal/dtype", "internal/foreign", "internal/openpath", "internal/philox", "internal/ranges", "internal/regular", "internal/units"},
 
 	"stdlib":          nil,
-	"ir":              {"internal/diag", "internal/dtype", "internal/philox"},
+	"ir":              {"internal/diag", "internal/dtype", "internal/openpath", "internal/philox"},
 	"ir/pipeline":     {"internal/progress"},
 	"lang/syntax":     {"internal/diag"},
 	"lang/source":     {"internal/diag", "lang/syntax", "stdlib"},

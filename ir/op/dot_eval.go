@@ -1,6 +1,7 @@
 package op
 
 import (
+	"math"
 	"math/rand"
 	"slices"
 
@@ -124,7 +125,11 @@ func evalDot(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, err
 // flopsDot counts a multiplication and an addition for each point of the
 // result times the contracted axes.
 func flopsDot(o *ir.Op) int64 {
-	return 2 * int64(o.Result().Type.Elems()) * int64(elems(o.Args[0].Type, o.Attrs.Names("over")))
+	n, k := int64(o.Result().Type.Elems()), int64(elems(o.Args[0].Type, o.Attrs.Names("over")))
+	if n > math.MaxInt64/2/max(k, 1) {
+		return math.MaxInt64
+	}
+	return 2 * n * k
 }
 
 func sampleDot(r *rand.Rand) Example {

@@ -15,7 +15,7 @@ const (
 	MaxRank    = 16         // axes of a tensor
 	MaxPath    = 1024       // bytes of the path of a module or parameter
 	MaxNames   = 64         // axes that an argument names
-	MaxDevices = 1 << 20    // of a mesh
+	MaxDevices = 1 << 24    // of a mesh
 	maxErrors  = 50         // reported in one go
 	MaxText    = 1 << 20    // bytes of a string that a program builds
 )

@@ -51,7 +51,7 @@ func auto(c *pass.Context, m *ir.Module, x rule, rules []rule, w *rewriter) erro
 	}
 	b.markViews(w.again)
 	w.rewrite()
-	c.Remarkf(nil, "@step: %d operations are rematerialized in the backward phase, %.3g more flops", w.count, float64(w.flops))
+	c.Remarkf(nil, "@step: %d operations are rematerialized in the backward phase, %.3g more flops", w.count, w.flops)
 	return nil
 }
 

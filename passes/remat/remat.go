@@ -23,7 +23,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 		}
 	}
 	r.rewrite()
-	c.Remarkf(nil, "@step: %d operations are rematerialized in the backward phase, %.3g more flops", r.count, float64(r.flops))
+	c.Remarkf(nil, "@step: %d operations are rematerialized in the backward phase, %.3g more flops", r.count, r.flops)
 	return nil
 }
 
@@ -100,7 +100,7 @@ type rewriter struct {
 	run    *ir.Run // in which the operation is that is rewritten
 	head   int     // the place in out where that begins
 	count  int
-	flops  int64
+	flops  float64
 }
 
 // rewrite makes the operations after the loss read copies.
@@ -156,7 +156,7 @@ func (r *rewriter) copyOf(v *ir.Value, reader *ir.Op) *ir.Value {
 		times = n.Run.Stack.Count
 	}
 	r.count += times
-	r.flops += int64(times) * op.Of(o).Flops(o)
+	r.flops += float64(times) * float64(op.Of(o).Flops(o))
 	for i, x := range o.Results {
 		r.copies[x] = n.Results[i]
 	}

@@ -3,6 +3,7 @@ package stage
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -133,14 +134,14 @@ const anywhere = -1
 
 func newTagger(f *ir.Func, r *layout.Pipeline, stages int) (*tagger, error) {
 	t := &tagger{f: f, rule: r, last: stages - 1, of: map[int]int{}, stage: map[*ir.Op]int{}, phase: map[*ir.Op]ir.Phase{}, home: map[*ir.Value]int{}, arg: map[*ir.Value]*ir.Arg{}, stacks: map[*ir.Stack]int{}}
-	blocks, flops := 0, int64(0)
+	blocks, flops := 0, 0.0
 	for _, o := range f.Ops {
 		if k, ok := t.block(o); ok {
 			if o.Run != nil {
 				k, _ = t.number(ir.OfInstance(o.Scope, o.Run.Stack.Count-1))
 			}
 			blocks = max(blocks, k+1)
-			flops += o.Times() * op.Of(o).Flops(o)
+			flops += op.Work(o)
 		}
 	}
 	if blocks < stages {
@@ -149,7 +150,7 @@ func newTagger(f *ir.Func, r *layout.Pipeline, stages int) (*tagger, error) {
 	}
 	t.counts = r.Stages
 	if len(t.counts) == 0 {
-		t.counts = balance(blocks, stages, flops/int64(max(1, blocks)), t.outside())
+		t.counts = balance(blocks, stages, math.Floor(flops/float64(max(1, blocks))), t.outside())
 	}
 	k := 0
 	for s, n := range t.counts {
@@ -177,14 +178,14 @@ func (t *tagger) number(scope string) (int, bool) {
 
 // outside is the work before and after the blocks: operations that do not
 // belong to a block, until the first and from the last block on.
-func (t *tagger) outside() (cost [2]int64) {
+func (t *tagger) outside() (cost [2]float64) {
 	seen := 0
 	for _, o := range t.f.Ops {
 		if _, ok := t.block(o); ok {
 			seen = 1
 			continue
 		}
-		cost[seen] += o.Times() * op.Of(o).Flops(o)
+		cost[seen] += op.Work(o)
 	}
 	return cost
 }
@@ -192,17 +193,17 @@ func (t *tagger) outside() (cost [2]int64) {
 // balance cuts n equal blocks into stages so that the most loaded stage has
 // the least work; the first also has what precedes the blocks, the last what
 // follows. Among equal cuts earlier stages get more.
-func balance(n, stages int, block int64, outside [2]int64) []int {
-	best, bestCost := []int(nil), int64(-1)
+func balance(n, stages int, block float64, outside [2]float64) []int {
+	best, bestCost := []int(nil), -1.0
 	for first := 1; first <= n-stages+1; first++ {
 		for last := 1; first+last+stages-2 <= n; last++ {
 			counts := spread(n, stages, first, last)
 			if counts == nil {
 				continue
 			}
-			var cost int64
+			cost := 0.0
 			for s, k := range counts {
-				work := int64(k) * block
+				work := float64(k) * block
 				if s == 0 {
 					work += outside[0]
 				}

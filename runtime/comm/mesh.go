@@ -18,6 +18,9 @@ type Mesh struct {
 // maxAxes bounds the sets of axes, so that a set fits in an MPI tag.
 const maxAxes = 10
 
+// MaxDevices is how many devices a mesh that runs may have; plans may be for more.
+const MaxDevices = 1 << 20
+
 // NewMesh makes a mesh of axes with distinct names and sizes of at least 1.
 // Without axes it is one device.
 func NewMesh(axes []program.MeshAxis) (*Mesh, error) {
@@ -37,8 +40,8 @@ func NewMesh(axes []program.MeshAxis) (*Mesh, error) {
 		}
 		m.step[i] = m.size
 		m.size *= a.Size
-		if m.size > 1<<20 {
-			return nil, invalid("a mesh has at most %d devices", 1<<20)
+		if m.size > MaxDevices {
+			return nil, invalid("a mesh has at most %d devices", MaxDevices)
 		}
 	}
 	return m, nil

@@ -6,7 +6,7 @@ import "ptc/runtime/program"
 type Request struct {
 	Plan   *program.Plan   // validated, and not to be changed
 	Device *program.Device // of Plan
-	Rank   int             // of Device.Ranks
+	Rank   int             // one that runs Device
 
 	Threads int    // of the host that may run, at least 1
 	Dir     string // folder for the file of the memory on disk; empty: the system's for temporary files

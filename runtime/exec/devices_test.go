@@ -17,7 +17,7 @@ import (
 // exchangePlan has four devices, dp = 2 × tp = 2, and a step that is one
 // communication from src to dst, both of them tensors.
 func exchangePlan(c program.Comm, src, dst []program.Axis) *program.Plan {
-	d := program.Device{Ranks: []int{0, 1, 2, 3}}
+	d := program.Device{}
 	for i, axes := range [][]program.Axis{src, dst} {
 		n := int64(4 * program.Elems(axes))
 		d.Buffers = append(d.Buffers, program.Buffer{Space: program.Params, Offset: d.Arena, Bytes: n, DType: "f32", Axes: axes})
@@ -206,7 +206,7 @@ func TestStages(t *testing.T) {
 	recv := &program.Comm{Kind: program.Recv, Over: []string{"pp"}, Peer: 0, DType: "f32", Outer: 1, Inner: 8}
 	stage := func(rank int, path string, instrs []program.Instr, after int) program.Device {
 		return program.Device{
-			Ranks: []int{rank}, Arena: 128,
+			At: []int{rank}, Arena: 128,
 			Buffers: []program.Buffer{
 				{Space: program.Params, Offset: 0, Bytes: 32, DType: "f32", Axes: vector},
 				{Space: program.Grads, Offset: 64, Bytes: 32, DType: "f32", Axes: vector},
@@ -218,7 +218,7 @@ func TestStages(t *testing.T) {
 	}
 	arg := program.Arg{Bytes: 32}
 	p := &program.Plan{
-		Mesh: []program.MeshAxis{{Name: "pp", Size: 2}},
+		Mesh: []program.MeshAxis{{Name: "pp", Size: 2}}, By: []string{"pp"},
 		Code: []program.Code{{Kind: goKind}},
 		Kernels: []program.Kernel{
 			{Symbol: "copy", Args: []program.Arg{arg, {Bytes: 32, Write: true}}},
@@ -404,7 +404,6 @@ func TestNativeDevices(t *testing.T) {
 	two := toyPlan(object(t))
 	two.Mesh = []program.MeshAxis{{Name: "dp", Size: 2}}
 	d := &two.Devices[0]
-	d.Ranks = []int{0, 1}
 	max := program.Instr{Bufs: []int{bufG, bufG}, Comm: &program.Comm{Kind: program.AllReduce, Over: []string{"dp"},
 		Reduce: "max", DType: "f32", Outer: 1, Inner: 64}}
 	d.Progs[0].Instrs = slices.Insert(d.Progs[0].Instrs, 1, max)

@@ -29,7 +29,7 @@ func guardedPlan() *program.Plan {
 			{Symbol: "double", Args: []program.Arg{write}},
 		},
 		Devices: []program.Device{{
-			Ranks: []int{0}, Arena: 320, Host: 64,
+			Arena: 320, Host: 64,
 			Buffers: []program.Buffer{
 				buffer(program.Optimizer, program.Host, 0), buffer(program.Optimizer, "", 0), buffer(program.Params, "", 64),
 				buffer(program.Inputs, "", 128), {Space: program.Activations, Offset: 192, Bytes: 4, DType: "f32"}, buffer(program.Grads, "", 256),

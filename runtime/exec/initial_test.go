@@ -55,9 +55,6 @@ func initPlan(dtype string, init program.Init, mesh []program.MeshAxis, rows, co
 	}
 	axes := []program.Axis{axis("row", 96, rows), axis("col", 1000, cols)}
 	d := program.Device{Arena: 1 << 20}
-	for r := range p.Ranks() {
-		d.Ranks = append(d.Ranks, r)
-	}
 	bytes := int64(program.Elems(axes) * program.DTypeSize(dtype))
 	d.Buffers = []program.Buffer{{Space: program.Params, Bytes: bytes, DType: dtype, Axes: axes}}
 	d.Tensors = []program.Tensor{{Path: "blocks.0.w", Init: init}}

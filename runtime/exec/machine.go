@@ -65,6 +65,10 @@ func Open(plan *program.Plan, o Options) (*Machine, error) {
 	if err := plan.Validate(); err != nil {
 		return nil, errorf(ReasonPlan, err, "the plan cannot be run")
 	}
+	plan, err := plan.Expanded()
+	if err != nil {
+		return nil, errorf(ReasonPlan, err, "the plan cannot be run")
+	}
 	if o.Threads < 0 {
 		return nil, errorf(ReasonInput, nil, "%d threads cannot run", o.Threads)
 	}
@@ -132,10 +136,13 @@ func cannot(err error) error {
 
 // connect lists the devices, and says which are of this process.
 func (m *Machine) connect(o Options) error {
+	if n := m.plan.Ranks(); n > comm.MaxDevices {
+		return errorf(ReasonPlan, nil, "the plan is for %d devices, and at most %d can run", n, comm.MaxDevices)
+	}
 	m.ranks = make([]*logical, m.plan.Ranks())
 	for i := range m.plan.Devices {
 		d := &m.plan.Devices[i]
-		for _, rank := range d.Ranks {
+		for _, rank := range m.plan.RanksOf(d) {
 			m.ranks[rank] = &logical{rank: rank, prog: d, grads: make([][]gradPart, len(d.Progs)), guards: make([]guard, len(d.Progs))}
 		}
 	}

@@ -78,7 +78,6 @@ func shardedPlan() *program.Plan {
 			{Name: "head", Symbol: "copy", Args: []program.Arg{{Bytes: 48}, {Bytes: 4, Write: true}}},
 		},
 		Devices: []program.Device{{
-			Ranks: []int{0, 1, 2, 3},
 			Arena: 320,
 			Buffers: []program.Buffer{
 				{Space: program.Params, Offset: 0, Bytes: 48, DType: "f32", Axes: w},

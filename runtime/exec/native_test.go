@@ -141,7 +141,6 @@ func toyPlan(code []byte) *program.Plan {
 		return b
 	}
 	d := program.Device{
-		Ranks: []int{0},
 		Buffers: []program.Buffer{
 			bufW:    buf(program.Params, "f32", vector),
 			bufX:    buf(program.Inputs, "f32", vector),

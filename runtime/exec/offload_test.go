@@ -31,7 +31,7 @@ func offloadPlan(memory string) *program.Plan {
 			{Symbol: "hook", Args: []program.Arg{}},
 		},
 		Devices: []program.Device{{
-			Ranks: []int{0}, Arena: 128,
+			Arena:   128,
 			Buffers: []program.Buffer{buffer(memory, 0, 2), buffer(memory, 0, 1), buffer(memory, 64, 1), buffer("", 0, 1), buffer("", 64, 1)},
 			Tensors: []program.Tensor{{Path: "w/m", Init: program.Init{Kind: "ones"}}},
 			Progs: []program.Program{{Name: "step", Instrs: []program.Instr{

@@ -13,7 +13,7 @@ import (
 type Collective struct {
 	Kind  string `json:"kind"`
 	Axis  string `json:"axis"`  // mesh axes as the layout names them, joined by commas
-	Scope string `json:"scope"` // path of the module
+	Scope string `json:"scope"` // path of the module; of several, folded: blocks.0..31.attn
 	Count int    `json:"count"` // in a step
 	// Bytes is the payload of one on one device: of an all_reduce the tensor, of
 	// an all_gather the gathered result, of a reduce_scatter its input, of the
@@ -24,6 +24,20 @@ type Collective struct {
 	Tensors int `json:"tensors"`
 	// Started says that it runs beside other work until its result is read.
 	Started bool `json:"started"`
+
+	at place // the scope as the plan has it
+}
+
+// tensors is how many a communication exchanges: outside of runs, of every instance.
+func tensors(d *program.Device, in called) int {
+	n := 0
+	if sources, _ := in.Ends(); !in.repeated && len(sources) > 0 {
+		for _, b := range sources {
+			n += d.Count(d.Buffers[b].Stack)
+		}
+		return n
+	}
+	return 1 + len(in.Comm.Rest)
 }
 
 // sends reports whether an instruction is a communication that sends anything.
@@ -39,19 +53,21 @@ func collectives(p *program.Plan) []Collective {
 	index := map[Collective]int{} // without the count
 	for i := range p.Devices {
 		own := map[int]int{}
-		for _, in := range stepOf(&p.Devices[i]) {
+		d := &p.Devices[i]
+		for _, in := range stepOf(d) {
 			if !sends(in.Comm) {
 				continue
 			}
-			c := Collective{Kind: in.Comm.Kind, Axis: strings.Join(p.DeclaredOver(in.Comm.Over), ","), Scope: in.Scope,
-				Bytes: in.Comm.Bytes, Why: in.Comm.Why, Tensors: 1 + len(in.Comm.Rest), Started: in.Comm.Start}
+			at := place{in.Scope, in.times}
+			c := Collective{Kind: in.Comm.Kind, Axis: strings.Join(p.DeclaredOver(in.Comm.Over), ","), Scope: fold([]place{at}), at: at,
+				Bytes: in.Comm.Bytes, Why: in.Comm.Why, Tensors: tensors(d, in), Started: in.Comm.Start}
 			n, ok := index[c]
 			if !ok {
 				n = len(out)
 				index[c] = n
 				out = append(out, c)
 			}
-			own[n]++
+			own[n] += in.times
 			out[n].Count = max(out[n].Count, own[n])
 		}
 	}
@@ -65,8 +81,8 @@ func busiest(p *program.Plan) (count int, bytes int64) {
 		n, sum := 0, int64(0)
 		for _, in := range stepOf(&p.Devices[i]) {
 			if sends(in.Comm) {
-				n++
-				sum += in.Comm.Bytes
+				n += in.times
+				sum = plus(sum, times(in.Comm.Bytes, int64(in.times)))
 			}
 		}
 		if n > 0 && sum >= bytes {
@@ -77,7 +93,7 @@ func busiest(p *program.Plan) (count int, bytes int64) {
 }
 
 // all is the bytes of all of them in a step.
-func (c *Collective) all() int64 { return c.Bytes * int64(c.Count) }
+func (c *Collective) all() int64 { return times(c.Bytes, int64(c.Count)) }
 
 // kind is the kind, with a star for what runs beside other work.
 func (c *Collective) kind() string {
@@ -93,15 +109,15 @@ func alike(list []Collective) []Collective {
 	var groups folded[Collective, Collective]
 	for _, c := range list {
 		k := c
-		k.Count, k.Scope, k.Why = 0, template(c.Scope), template(c.Why)
+		k.Count, k.Scope, k.Why, k.at = 0, template(c.at.path), template(c.Why), place{}
 		groups.add(k, c)
 	}
 	out := make([]Collective, 0, len(groups.keys))
 	for _, k := range groups.keys {
-		var scopes, whys []string
+		var scopes, whys []place
 		for _, c := range groups.items[k] {
 			k.Count += c.Count
-			scopes, whys = append(scopes, c.Scope), append(whys, c.Why)
+			scopes, whys = append(scopes, c.at), append(whys, place{c.Why, c.at.count})
 		}
 		k.Scope, k.Why = fold(scopes), fold(whys)
 		out = append(out, k)
@@ -117,9 +133,9 @@ func communicationHead(b *strings.Builder, p *program.Plan) {
 
 func total(list []Collective) (all, beside int64) {
 	for i := range list {
-		all += list[i].all()
+		all = plus(all, list[i].all())
 		if list[i].Started {
-			beside += list[i].all()
+			beside = plus(beside, list[i].all())
 		}
 	}
 	return all, beside
@@ -171,7 +187,7 @@ func communicationTotals(b *strings.Builder, d *Description, p *program.Plan) {
 		}
 		count, bytes := 0, int64(0)
 		for _, c := range groups.items[k] {
-			count, bytes = count+c.Count, bytes+c.all()
+			count, bytes = count+c.Count, plus(bytes, c.all())
 		}
 		first := groups.items[k][0]
 		fmt.Fprintf(b, "  %6d  %11s  %6s  %-16s %-8s %s: %s\n", count, units.Bytes(bytes), percent(bytes, all), k.kind, k.axis, first.Scope, first.Why)

@@ -3,6 +3,9 @@ package explain
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,11 +25,32 @@ func TestFold(t *testing.T) {
 		{[]string{"loss"}, "loss"},
 		{nil, ""},
 	} {
-		if got := fold(c.paths); got != c.want {
+		var places []place
+		for _, path := range c.paths {
+			places = append(places, place{path, 1})
+		}
+		if got := fold(places); got != c.want {
 			t.Errorf("%v is folded to %q, expected %q", c.paths, got, c.want)
 		}
 	}
-	for in, want := range map[string]string{"blocks.12.attn": "blocks.*.attn", "x1.2y": "x1.2y", "": "", "7": "*"} {
+	for _, c := range []struct {
+		places []place
+		want   string
+	}{
+		{[]place{{"blocks.{i}.attn", 96}}, "blocks.0..95.attn"},
+		{[]place{{"blocks.{i}.attn", 1}}, "blocks.0.attn"},
+		{[]place{{"blocks.{i+12}.attn", 12}, {"blocks.{i}.attn", 12}, {"blocks.24.attn", 1}}, "blocks.0..24.attn"},
+		{[]place{{"blocks.{2i}.attn", 48}}, "blocks.*.attn"},
+		{[]place{{"blocks.{2i}.attn", 2}}, "blocks.{0,2}.attn"},
+		{[]place{{"blocks.{2i+1}.attn", 48}, {"blocks.{2i}.attn", 48}}, "blocks.0..95.attn"},
+		{[]place{{"blocks.{2i+1}.attn", 1 << 20}}, "blocks.*.attn"},
+		{[]place{{"blocks.{i}.attn", 1 << 20}}, "blocks.0..1048575.attn"},
+	} {
+		if got := fold(c.places); got != c.want {
+			t.Errorf("%v is folded to %q, expected %q", c.places, got, c.want)
+		}
+	}
+	for in, want := range map[string]string{"blocks.12.attn": "blocks.*.attn", "blocks.{2i+1}.attn": "blocks.*.attn", "x1.2y": "x1.2y", "": "", "7": "*"} {
 		if got := template(in); got != want {
 			t.Errorf("the template of %q is %q", in, got)
 		}
@@ -45,7 +69,7 @@ func deep(blocks int) *program.Plan {
 	for i := range 40 {
 		p.Kernels = append(p.Kernels, program.Kernel{Name: fmt.Sprintf("row_%d", i), Class: "row"})
 	}
-	d := program.Device{Ranks: []int{0, 1}, Arena: 4096, Buffers: []program.Buffer{
+	d := program.Device{Arena: 4096, Buffers: []program.Buffer{
 		{Space: program.Params, Bytes: 64}, {Space: program.Activations, Offset: 64, Bytes: 64}, {Space: program.Activations, Offset: 96, Bytes: 64}}}
 	var step []program.Instr
 	for i := range blocks {
@@ -110,5 +134,75 @@ func TestDescriptionIsWhole(t *testing.T) {
 	}
 	if text, _ := json.Marshal(Describe(&program.Plan{})); strings.Contains(string(text), "null") {
 		t.Errorf("null in %s", text)
+	}
+}
+
+// rolled is deep with the blocks written once.
+func rolled(blocks int) *program.Plan {
+	p := deep(blocks)
+	d := &p.Devices[0]
+	step := d.Progs[0].Instrs
+	step = []program.Instr{step[0], step[1], step[len(step)-1]}
+	comm := *step[1].Comm
+	step[0].Scope, step[1].Scope, comm.Why = "blocks.{i}.attn", "blocks.{i}.attn", "for blocks.{i}.w"
+	step[1].Comm = &comm
+	d.Stacks = []program.Stack{{Name: "blocks", Count: blocks}}
+	d.Progs[0].Instrs, d.Progs[0].Runs = step, []program.Run{{Stack: 1, To: 2}}
+	return p
+}
+
+// TestRunsCount: what is written once is counted for every instance.
+func TestRunsCount(t *testing.T) {
+	plain, p := deep(300), rolled(300)
+	for _, s := range Sections() {
+		want, got := Text(plain, s), Text(p, s)
+		got = strings.Replace(got, "  runs        for blocks ×300: 1 launch\n", "", 1)
+		if got != want {
+			t.Errorf("section %s:\n%s\nwant\n%s", s, got, want)
+		}
+	}
+	a, b := Describe(plain), Describe(p)
+	if a.LaunchesPerStep != b.LaunchesPerStep || !reflect.DeepEqual(a.Kernels, b.Kernels) || len(b.Runs) != 1 || b.Runs[0].Sends != 1 {
+		t.Errorf("%+v and %+v", a, b)
+	}
+	if c := b.Collectives; len(c) != 1 || c[0].Count != 300 || c[0].Scope != "blocks.0..299.attn" {
+		t.Errorf("collectives %+v", c)
+	}
+}
+
+// TestUnion compares what families cover with bytes, one by one.
+func TestUnion(t *testing.T) {
+	for seed := range int64(500) {
+		r := rand.New(rand.NewSource(seed))
+		d := &program.Device{Stacks: []program.Stack{{Name: "s", Count: 6}}}
+		held, step := map[int64]bool{}, int64(16+r.Intn(8))
+		for range 1 + r.Intn(5) {
+			b := program.Buffer{Space: program.Params, Offset: 200 + r.Int63n(120), Bytes: 1 + r.Int63n(16), Stack: 1}
+			if r.Intn(4) > 0 {
+				b.Step, b.Ring = step, 2+r.Intn(5)
+			}
+			if r.Intn(8) == 0 {
+				b.Step = -b.Step
+			}
+			d.Buffers = append(d.Buffers, b)
+			for k := range 6 {
+				for i := range b.Bytes {
+					held[b.Place(k)+i] = true
+				}
+			}
+		}
+		if got := covered(d, program.Params); got != int64(len(held)) {
+			t.Fatalf("seed %d: %d bytes, want %d: %+v", seed, got, len(held), d.Buffers)
+		}
+	}
+}
+
+// TestClasses: a million devices are a line.
+func TestClasses(t *testing.T) {
+	p := &program.Plan{Mesh: []program.MeshAxis{{Name: "dp", Size: 1 << 20}, {Name: "pp", Size: 2}}, By: []string{"pp"},
+		Devices: []program.Device{{At: []int{0}, Arena: 8}, {At: []int{1}, Arena: 9}}}
+	d := Describe(p)
+	if d.Devices != 1<<21 || len(d.Classes) != 2 || d.Classes[1].Devices != 1<<20 || d.Classes[1].At["pp"] != 1 || !slices.Equal(d.Memory.Peak, []int64{8, 9}) {
+		t.Errorf("%+v", d)
 	}
 }

@@ -2,16 +2,26 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
+
+	"ptc/internal/openpath"
 )
+
+// place is a path or a text with paths; with an open number, one of each of count
+// instances.
+type place struct {
+	path  string
+	count int
+}
 
 // template is a path whose numbers are replaced by a star: blocks.*.attn.
 func template(path string) string {
 	parts := strings.Split(path, ".")
 	for i, p := range parts {
-		if isNumber(p) {
+		if _, open := openpath.Parse(p); open || isNumber(p) {
 			parts[i] = "*"
 		}
 	}
@@ -27,23 +37,36 @@ func isNumber(s string) bool {
 	return s != "" && len(s) < 10
 }
 
+// progression is the numbers from, from+step, … of which there are count.
+type progression struct{ from, step, count int }
+
+func (p progression) last() int { return p.from + p.step*(p.count-1) }
+
 // fold writes paths of one template as one: blocks.0..31.attn where each number
 // from 0 to 31 occurs, blocks.{0,2,5}.attn for a few, else blocks.*.attn.
-func fold(paths []string) string {
-	if len(paths) == 0 {
+func fold(places []place) string {
+	if len(places) == 0 {
 		return ""
 	}
-	parts := strings.Split(paths[0], ".")
+	split := make([][]string, len(places))
+	for i, x := range places {
+		split[i] = strings.Split(x.path, ".")
+	}
+	parts := slices.Clone(split[0])
 	for i, p := range parts {
-		if !isNumber(p) {
+		if _, open := openpath.Parse(p); !open && !isNumber(p) {
 			continue
 		}
-		seen := map[int]bool{}
-		for _, path := range paths {
-			n, _ := strconv.Atoi(strings.Split(path, ".")[i])
-			seen[n] = true
+		var list []progression
+		for j, x := range places {
+			if p, open := openpath.Parse(split[j][i]); open {
+				list = append(list, progression{p.Plus, p.Times, x.count})
+			} else {
+				n, _ := strconv.Atoi(split[j][i])
+				list = append(list, progression{n, 1, 1})
+			}
 		}
-		parts[i] = numbers(seen)
+		parts[i] = numbers(list)
 	}
 	return strings.Join(parts, ".")
 }
@@ -51,22 +74,50 @@ func fold(paths []string) string {
 // fewNumbers is how many numbers without a range are listed.
 const fewNumbers = 4
 
-func numbers(seen map[int]bool) string {
-	all := make([]int, 0, len(seen))
-	for n := range seen {
-		all = append(all, n)
+// manyNumbers is how many numbers are looked at one by one.
+const manyNumbers = 1 << 12
+
+func numbers(list []progression) string {
+	total := 0
+	plain := true
+	for _, p := range list {
+		total += p.count
+		plain = plain && (p.step == 1 || p.count == 1)
 	}
-	sort.Ints(all)
-	first, last := all[0], all[len(all)-1]
+	if !plain && total <= manyNumbers {
+		var each []progression
+		for _, p := range list {
+			for k := range p.count {
+				each = append(each, progression{p.from + p.step*k, 1, 1})
+			}
+		}
+		list, plain = each, true
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].from < list[j].from })
+	first, last, dense := list[0].from, list[0].last(), plain
+	for _, p := range list[1:] {
+		dense = dense && p.from <= last+1
+		last = max(last, p.last())
+	}
 	switch {
 	case first == last:
 		return strconv.Itoa(first)
-	case last-first == len(all)-1:
+	case dense:
 		return fmt.Sprintf("%d..%d", first, last)
-	case len(all) > fewNumbers:
+	case !plain || last-first >= manyNumbers && total > manyNumbers:
 		return "*"
 	}
-	return "{" + strings.ReplaceAll(strings.Trim(fmt.Sprint(all), "[]"), " ", ",") + "}"
+	var all []string
+	before := first - 1
+	for _, p := range list {
+		for n := max(p.from, before+1); n <= p.last(); n++ {
+			if before = n; len(all) == fewNumbers {
+				return "*"
+			}
+			all = append(all, strconv.Itoa(n))
+		}
+	}
+	return "{" + strings.Join(all, ",") + "}"
 }
 
 // folded groups what has one key, in the order in which keys first occur.

@@ -31,45 +31,51 @@ type Site struct {
 	Launches int    `json:"launches_per_step"`
 }
 
-func (k *Kernel) work() int64  { return k.Flops * int64(k.Launches) }
-func (k *Kernel) moves() int64 { return k.Bytes * int64(k.Launches) }
+func (k *Kernel) work() float64  { return float64(k.Flops) * float64(k.Launches) }
+func (k *Kernel) moves() float64 { return float64(k.Bytes) * float64(k.Launches) }
 
 // kernels are those of the plan, and the launches of the device with the most:
-// a step waits for it.
-func kernels(p *program.Plan) (launches int, out []Kernel) {
-	out = make([]Kernel, len(p.Kernels))
+// a step waits for it; with the runs of that device.
+func kernels(p *program.Plan) (launches int, out []Kernel, parts []Run) {
+	out, parts = make([]Kernel, len(p.Kernels)), []Run{}
 	for i, k := range p.Kernels {
 		out[i] = Kernel{Name: k.Name, Class: k.Class, Tasks: k.Tasks, Flops: k.Flops, Bytes: k.Bytes, Scratch: k.Scratch, Where: []Site{}}
 	}
 	for i := range p.Devices {
-		step := stepOf(&p.Devices[i])
-		calls := make([][]*program.Instr, len(p.Kernels))
+		calls, counts := make([][]called, len(p.Kernels)), make([]int, len(p.Kernels))
 		all := 0
-		for j := range step {
-			if in := &step[j]; in.Comm == nil {
+		for _, in := range stepOf(&p.Devices[i]) {
+			if in.Comm == nil {
 				calls[in.Kernel] = append(calls[in.Kernel], in)
-				all++
+				counts[in.Kernel] += in.times
+				all += in.times
 			}
 		}
-		launches = max(launches, all)
+		if all > launches {
+			launches, parts = all, runs(&p.Devices[i])
+		}
 		for k, list := range calls {
-			if len(list) > out[k].Launches {
-				out[k].Launches, out[k].Where = len(list), sites(list)
+			if counts[k] > out[k].Launches {
+				out[k].Launches, out[k].Where = counts[k], sites(list)
 			}
 		}
 	}
-	return launches, out
+	return launches, out, parts
 }
 
-func sites(calls []*program.Instr) []Site {
+func sites(calls []called) []Site {
 	type key struct{ module, source string }
-	var groups folded[key, string]
+	var groups folded[key, place]
 	for _, in := range calls {
-		groups.add(key{template(in.Scope), in.Pos}, in.Scope)
+		groups.add(key{template(in.Scope), in.Pos}, place{in.Scope, in.times})
 	}
 	out := []Site{}
 	for _, k := range groups.keys {
-		out = append(out, Site{fold(groups.items[k]), k.source, len(groups.items[k])})
+		n := 0
+		for _, x := range groups.items[k] {
+			n += x.count
+		}
+		out = append(out, Site{fold(groups.items[k]), k.source, n})
 	}
 	return out
 }
@@ -87,7 +93,7 @@ func (k *Kernel) where() string {
 }
 
 // by are the kernels in the order of a figure, the largest first, and its total.
-func (d *Description) by(figure func(*Kernel) int64) (order []*Kernel, total int64) {
+func (d *Description) by(figure func(*Kernel) float64) (order []*Kernel, total float64) {
 	for i := range d.Kernels {
 		order = append(order, &d.Kernels[i])
 		total += figure(&d.Kernels[i])
@@ -109,11 +115,13 @@ func kernelTable(b *strings.Builder, d *Description, limit int) {
 			return
 		}
 		row := fmt.Sprintf("  %8d  %11s  %11s  %6s  %6s  %-8s %-10s %s", k.Launches, units.Count(k.Flops, "FLOP"), units.Bytes(k.Bytes),
-			percent(k.work(), total), percent(k.moves(), moved), k.Class, k.Name, k.where())
+			share(k.work(), total), share(k.moves(), moved), k.Class, k.Name, k.where())
 		b.WriteString(strings.TrimRight(row, " ") + "\n")
 	}
 }
 
 func percent(part, whole int64) string {
-	return fmt.Sprintf("%.1f%%", 100*float64(part)/float64(max(whole, 1)))
+	return share(float64(part), float64(whole))
 }
+
+func share(part, whole float64) string { return fmt.Sprintf("%.1f%%", 100*part/max(whole, 1)) }

@@ -3,7 +3,6 @@ package explain
 import (
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	"ptc/internal/units"
@@ -12,8 +11,8 @@ import (
 
 // Memory is in bytes.
 type Memory struct {
-	Peak  []int64                 `json:"peak_bytes_per_device"` // by rank, of device memory
-	Host  []int64                 `json:"host_bytes_per_device"` // what is offloaded, by rank
+	Peak  []int64                 `json:"peak_bytes_per_device"` // by class, of device memory
+	Host  []int64                 `json:"host_bytes_per_device"` // what is offloaded, by class
 	Disk  []int64                 `json:"disk_bytes_per_device"`
 	Arena map[program.Space]int64 `json:"arena"` // of the device with the largest
 }
@@ -22,48 +21,21 @@ type Memory struct {
 var spaces = []program.Space{program.Params, program.Grads, program.Optimizer,
 	program.Activations, program.Scratch, program.Inputs}
 
-func memoryOf(p *program.Plan, devices int) Memory {
-	m := Memory{Peak: make([]int64, devices), Host: make([]int64, devices), Disk: make([]int64, devices),
-		Arena: map[program.Space]int64{}}
+func memoryOf(p *program.Plan) Memory {
+	n := len(p.Devices)
+	m := Memory{Peak: make([]int64, n), Host: make([]int64, n), Disk: make([]int64, n), Arena: map[program.Space]int64{}}
 	var largest *program.Device
 	for i := range p.Devices {
-		dev := &p.Devices[i]
-		if largest == nil || dev.Arena > largest.Arena {
-			largest = dev
+		d := &p.Devices[i]
+		if largest == nil || d.Arena > largest.Arena {
+			largest = d
 		}
-		for _, r := range dev.Ranks {
-			if r >= 0 && r < devices {
-				m.Peak[r], m.Host[r], m.Disk[r] = dev.Arena, dev.Host, dev.Disk
-			}
-		}
+		m.Peak[i], m.Host[i], m.Disk[i] = d.Arena, d.Host, d.Disk
 	}
 	for _, s := range spaces {
 		m.Arena[s] = covered(largest, s)
 	}
 	return m
-}
-
-// covered is how many bytes of the arena hold a buffer of the kind at some time.
-func covered(d *program.Device, s program.Space) int64 {
-	if d == nil {
-		return 0
-	}
-	type span struct{ from, to int64 }
-	var spans []span
-	for _, b := range d.Buffers {
-		if b.Space == s && b.Memory == "" {
-			spans = append(spans, span{b.Offset, b.Offset + b.Bytes})
-		}
-	}
-	sort.Slice(spans, func(i, j int) bool { return spans[i].from < spans[j].from })
-	var sum, end int64
-	for _, x := range spans {
-		if from := max(x.from, end); x.to > from {
-			sum += x.to - from
-			end = x.to
-		}
-	}
-	return sum
 }
 
 // most is the largest of the devices'.

@@ -35,9 +35,9 @@ func sameRemarks(list []Remark) (out []Remark, times []int) {
 		same := groups.items[k]
 		first := same[0]
 		if len(same) > 1 {
-			var scopes []string
+			var scopes []place
 			for _, r := range same {
-				scopes = append(scopes, r.Scope)
+				scopes = append(scopes, place{r.Scope, 1})
 			}
 			first.Scope = fold(scopes)
 		}

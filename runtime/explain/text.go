@@ -83,7 +83,39 @@ func (d *Description) overview(b *strings.Builder) {
 	}
 	line(b, "step", "%s of %s, from %s; %s", units.Plural(d.LaunchesPerStep, "launch"),
 		units.Plural(len(d.Kernels), "kernel"), units.Plural(d.OpsBeforeFusion, "operation"), units.Count(d.FlopsPerStep, "FLOP"))
+	if text := d.runsText(); text != "" {
+		line(b, "runs", "%s", text)
+	}
 	line(b, "memory", "%s", d.memoryText())
+}
+
+// runsText are the runs of a step, in one line: those of one stack add up, in either
+// direction.
+func (d *Description) runsText() string {
+	type key struct {
+		stack string
+		count int
+		down  bool
+	}
+	var groups folded[key, int]
+	for _, r := range d.Runs {
+		groups.add(key{r.Stack, r.Count, r.Down}, r.Launches)
+	}
+	var out []string
+	for i, k := range groups.keys {
+		if i == rowsOfSummary {
+			return strings.Join(append(out, "…"), "; ")
+		}
+		down, n := "", 0
+		if k.down {
+			down = " down"
+		}
+		for _, launches := range groups.items[k] {
+			n += launches
+		}
+		out = append(out, fmt.Sprintf("for %s ×%d%s: %s", k.stack, k.count, down, units.Plural(n, "launch")))
+	}
+	return strings.Join(out, "; ")
 }
 
 func head(b *strings.Builder, d *Description) {

@@ -45,11 +45,12 @@ func transfers(p *program.Plan) []Transfer {
 				order = append(order, k)
 			}
 			m := own[k]
-			m.Count++
-			m.Bytes += c.Bytes
+			bytes := times(c.Bytes, int64(in.times))
+			m.Count += in.times
+			m.Bytes = plus(m.Bytes, bytes)
 			m.Largest = max(m.Largest, c.Bytes)
 			if c.Start {
-				m.Started += c.Bytes
+				m.Started = plus(m.Started, bytes)
 			}
 		}
 		for _, k := range order {

@@ -9,17 +9,18 @@ import (
 // access is bytes of the device's own memory that an instruction reads or writes.
 type access struct {
 	lo, hi int64
-	instr  int
+	order  int // in which instructions were issued
+	at     issue
 	writes bool
 }
 
 // accesses are those of instructions of which none waits for another.
 type accesses []access
 
-func (u *accesses) add(instr int, spans []span, writes bool) {
+func (u *accesses) add(order int, at issue, spans []span, writes bool) {
 	for _, s := range spans {
 		if s.memory == "" && s.lo < s.hi { // only transfers, which wait, use other memories
-			*u = append(*u, access{s.lo, s.hi, instr, writes})
+			*u = append(*u, access{s.lo, s.hi, order, at, writes})
 		}
 	}
 }
@@ -29,7 +30,7 @@ func (u *accesses) add(instr int, spans []span, writes bool) {
 // do without a wait.
 func (u accesses) conflict() error {
 	slices.SortFunc(u, func(a, b access) int {
-		return cmp.Or(cmp.Compare(a.lo, b.lo), cmp.Compare(a.instr, b.instr))
+		return cmp.Or(cmp.Compare(a.lo, b.lo), cmp.Compare(a.order, b.order))
 	})
 	var reads, writes furthest
 	for _, x := range u {
@@ -38,7 +39,10 @@ func (u accesses) conflict() error {
 			y, ok = reads.other(x)
 		}
 		if ok {
-			return fmt.Errorf("instruction %d does not wait for instruction %d, whose bytes from %d on it needs", max(x.instr, y.instr), min(x.instr, y.instr), x.lo)
+			if x.order < y.order {
+				x.at, y.at = y.at, x.at
+			}
+			return fmt.Errorf("%s does not wait for %s, whose bytes from %d on it needs", x.at, y.at, x.lo)
 		}
 		if x.writes {
 			writes.add(x)
@@ -55,7 +59,7 @@ type furthest struct{ first, second access }
 
 func (f *furthest) add(x access) {
 	switch {
-	case x.instr == f.first.instr:
+	case x.order == f.first.order:
 		if x.hi > f.first.hi {
 			f.first = x
 		}
@@ -69,7 +73,7 @@ func (f *furthest) add(x access) {
 // other is an access by another instruction than x's that reaches into x.
 func (f *furthest) other(x access) (access, bool) {
 	for _, y := range []access{f.first, f.second} {
-		if y.hi > x.lo && y.instr != x.instr {
+		if y.hi > x.lo && y.order != x.order {
 			return y, true
 		}
 	}

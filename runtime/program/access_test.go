@@ -13,12 +13,13 @@ func TestConflict(t *testing.T) {
 		var u accesses
 		for range 1 + r.Intn(8) {
 			lo := r.Int63n(40)
-			u = append(u, access{lo, lo + 1 + r.Int63n(6), r.Intn(6), r.Intn(3) == 0})
+			n := r.Intn(6)
+			u = append(u, access{lo, lo + 1 + r.Int63n(6), n, issue{n, once}, r.Intn(3) == 0})
 		}
 		want := false
 		for i, x := range u {
 			for _, y := range u[:i] {
-				want = want || x.instr != y.instr && (x.writes || y.writes) && x.lo < y.hi && y.lo < x.hi
+				want = want || x.order != y.order && (x.writes || y.writes) && x.lo < y.hi && y.lo < x.hi
 			}
 		}
 		if got := u.conflict() != nil; got != want {
@@ -41,7 +42,7 @@ func TestManyFreeInstructions(t *testing.T) {
 	p := &Plan{
 		Code:    []Code{{Kind: "ir"}},
 		Kernels: []Kernel{{Name: "update", Symbol: "update", Args: []Arg{{Bytes: 4}, {Bytes: 4, Write: true}}}},
-		Devices: []Device{{Ranks: []int{0}, Arena: 2 * n * Align, Progs: []Program{{Name: "step"}}}},
+		Devices: []Device{{Arena: 2 * n * Align, Progs: []Program{{Name: "step"}}}},
 	}
 	d := &p.Devices[0]
 	for i := range 2 * n {

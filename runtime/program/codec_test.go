@@ -23,7 +23,7 @@ func encode(t testing.TB, p *Plan) []byte {
 func TestRoundTrip(t *testing.T) {
 	for name, p := range map[string]*Plan{
 		"sample": sample(),
-		"empty":  {Devices: []Device{{Ranks: []int{0}}}},
+		"empty":  {Devices: []Device{{}}},
 	} {
 		b := encode(t, p)
 		q, err := Decode(b)
@@ -74,7 +74,7 @@ func TestSampleIsFull(t *testing.T) {
 // leave no gap that someone filled with another meaning before.
 func TestTags(t *testing.T) {
 	for _, v := range []any{Plan{}, Source{}, KV{}, MeshAxis{}, Code{}, Kernel{}, Arg{}, Buffer{}, Axis{}, Instr{}, Comm{}, View{},
-		Program{}, Tensor{}, Init{}, Port{}, Device{}, Data{}, Remark{}, Stats{}} {
+		Program{}, Run{}, Stack{}, Tensor{}, Init{}, Port{}, Device{}, Data{}, Remark{}, Stats{}} {
 		typ := reflect.TypeOf(v)
 		used := map[string]bool{}
 		for i := range typ.NumField() {
@@ -183,7 +183,7 @@ func TestEncodeRejects(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	good := encode(f, sample())
 	f.Add(good[headerSize:], true)
-	f.Add(encode(f, &Plan{Devices: []Device{{Ranks: []int{0}}}})[headerSize:], true)
+	f.Add(encode(f, &Plan{Devices: []Device{{}}})[headerSize:], true)
 	f.Add(good, false)
 	f.Fuzz(func(t *testing.T, b []byte, sealed bool) {
 		if sealed {
@@ -203,7 +203,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		for i := range p.Devices {
 			for _, buf := range p.Devices[i].Buffers {
-				p.Box(p.Devices[i].Ranks[0], buf.Axes)
+				p.Box(p.RanksOf(&p.Devices[i])[0], buf.Axes)
 			}
 			p.CodeKind(&p.Devices[i])
 		}

@@ -28,7 +28,7 @@ func TestValidateComm(t *testing.T) {
 		{"size", in(0, func(in *Instr) { in.Comm.Inner = 11 }), "of 11 elements"},
 		{"huge", in(0, func(in *Instr) { in.Comm.Outer = 1 << 62; in.Comm.Inner = 1 << 62 }), "elements"},
 		{"negative", in(0, func(in *Instr) { in.Comm.Outer = -1; in.Comm.Inner = -12 }), "elements"},
-		{"buffer", in(0, func(in *Instr) { in.Bufs[1] = 15 }), "buffer 15 of 15"},
+		{"buffer", in(0, func(in *Instr) { in.Bufs[1] = 19 }), "buffer 19 of 19"},
 		{"one buffer", in(0, func(in *Instr) { in.Bufs = in.Bufs[:1] }), "1 buffers instead of 2"},
 		{"sources", in(1, func(in *Instr) { in.Comm.From[1] = 1 }), "permute from"},
 		{"sources number", in(1, func(in *Instr) { in.Comm.From = []int{0} }), "1 sources for 2"},
@@ -58,7 +58,7 @@ func TestValidateComm(t *testing.T) {
 		{"stored in device memory", in(9, func(in *Instr) { in.Bufs = []int{0, 2} }), `store from memory "" to ""`},
 		{"stored twice", in(9, func(in *Instr) { in.Bufs = []int{0, 2, 13, 13} }), "two destinations"},
 		{"half a transfer", in(9, func(in *Instr) { in.Bufs = in.Bufs[:1] }), "store of 1 buffers"},
-		{"transfer of a buffer there is not", in(9, func(in *Instr) { in.Bufs[1] = 15 }), "buffer 15 of 15"},
+		{"transfer of a buffer there is not", in(9, func(in *Instr) { in.Bufs[1] = 19 }), "buffer 19 of 19"},
 		{"transfer among devices", in(7, func(in *Instr) { in.Comm.Over = []string{"tp"} }), "more than what it copies"},
 		{"transfer never done", in(10, func(in *Instr) { in.Comm = nil; in.Bufs = []int{0, 10} }), "started and never done"},
 		{"stored where it is fetched from", in(9, func(in *Instr) { in.Bufs = []int{10, 11} }), "instruction 7, under way, uses"},
@@ -94,7 +94,7 @@ func stages(first, second []Comm) *Plan {
 	p.Devices = append(p.Devices, sample().Devices[0])
 	for i, list := range [][]Comm{first, second} {
 		d := &p.Devices[i]
-		d.Ranks = []int{i}
+		p.By, d.At = []string{"tp"}, []int{i}
 		var instrs []Instr
 		for _, c := range list {
 			in := Instr{Bufs: []int{0, 2}, Comm: &c}

@@ -19,6 +19,10 @@
 // compressor's version. A number in a tag is never given to another meaning
 // without a new format version; a key that is not known is an error.
 //
+// What is repeated, such as a block, is there once: a [Program] has runs, and buffers,
+// tensors and ports are those of every instance of a [Stack]. [Plan.Expanded] writes
+// all of it out, for what runs a plan; there is no other form below it.
+//
 // What Validate promises of a plan that it accepts: no instruction touches bytes
 // outside of its buffers, or that another one uses for which it does not wait;
 // every rank reaches its end, in whatever order they run, with the same
@@ -28,5 +32,5 @@
 // says that the plan is the one that a compiler wrote, and the compiler proves
 // that this is the model's (packages ir/verify and passes/validate).
 //
-// Imports internal/dtype, internal/regular.
+// Imports internal/dtype, internal/openpath, internal/progress, internal/ranges, internal/regular.
 package program

@@ -2,6 +2,7 @@ package program
 
 import (
 	"encoding/binary"
+	"errors"
 	"math/rand"
 	"reflect"
 	"testing"
@@ -47,9 +48,21 @@ func edit(p *Plan, edits []byte) {
 	}
 }
 
-// checkTrust does with a valid plan what the runtime does without looking.
+// checkTrust does with a valid plan what the runtime does without looking: it writes
+// it out, if that is not too long, and what it has then is valid as well.
 func checkTrust(t *testing.T, p *Plan) {
 	t.Helper()
+	q, err := p.Expanded()
+	var limit *LimitError
+	if err != nil && !errors.As(err, &limit) {
+		t.Fatalf("valid, and not to be written out: %v", err)
+	} else if err != nil {
+		return
+	}
+	if err := q.Validate(); err != nil {
+		t.Fatalf("valid, and written out it is not: %v", err)
+	}
+	p = q
 	for i := range p.Devices {
 		d := &p.Devices[i]
 		p.CodeKind(d)
@@ -62,7 +75,7 @@ func checkTrust(t *testing.T, p *Plan) {
 		for b := range d.Buffers {
 			buf := &d.Buffers[b]
 			inside(b, int64(Elems(buf.Axes)*DTypeSize(buf.DType)))
-			for _, r := range d.Ranks {
+			for _, r := range p.RanksOf(d) {
 				_, hi := p.Box(r, buf.Axes)
 				for k := range hi {
 					if hi[k] > buf.Axes[k].Global {
@@ -108,7 +121,7 @@ func checkComm(t *testing.T, p *Plan, d *Device, in *Instr, inside func(b int, n
 	if c.Kind == AllToAll && c.DstOuter*c.DstInner != c.Outer*c.Inner {
 		t.Fatalf("all_to_all %+v", c)
 	}
-	for _, r := range d.Ranks {
+	for _, r := range p.RanksOf(d) {
 		if peer := p.PeerOf(r, c); (c.Kind == Send || c.Kind == Recv) && (peer == r || peer < 0 || peer >= p.Ranks()) {
 			t.Fatalf("rank %d and its peer %d", r, peer)
 		}

@@ -21,38 +21,38 @@ type flights struct {
 // flight is one of them: until it is done nobody may write what it sends, nor
 // touch where it receives.
 type flight struct {
-	at          int
+	at          issue
 	over        string
 	sends, into []span
 }
 
-// pass checks instruction i, which reads and writes these bytes, against what
+// pass checks an instruction, which reads and writes these bytes, against what
 // is under way, and takes it up or ends one.
-func (f *flights) pass(i int, in *Instr, reads, writes []span) error {
+func (f *flights) pass(at issue, in *Instr, reads, writes []span) error {
 	c := in.Comm
 	if c != nil && c.Kind == Done {
-		return f.land(c.Of)
+		return f.land(issue{c.Of, at.instance})
 	}
-	if err := f.clear(i, reads, writes); err != nil {
+	if err := f.clear(at, reads, writes); err != nil {
 		return err
 	}
 	if c == nil || !c.Start {
 		return nil
 	}
-	x := flight{at: i, over: strings.Join(c.Over, " "), sends: slices.Clone(reads), into: slices.Clone(writes)}
+	x := flight{at: at, over: strings.Join(c.Over, " "), sends: slices.Clone(reads), into: slices.Clone(writes)}
 	f.open = append(f.open, x)
 	if f.axes == nil {
 		f.axes, f.sent, f.got = map[string]int{}, map[string]*ranges.Map[int]{}, map[string]*ranges.Map[int]{}
 	}
 	f.count(x, 1)
 	if f.axes[x.over]++; f.axes[x.over] > MaxOpen {
-		return fmt.Errorf("instruction %d starts more than %d communications over %s", i, MaxOpen, x.over)
+		return fmt.Errorf("%s starts more than %d communications over %s", at, MaxOpen, x.over)
 	}
 	return nil
 }
 
 // clear reports an instruction that uses bytes of a flight.
-func (f *flights) clear(i int, reads, writes []span) error {
+func (f *flights) clear(at issue, reads, writes []span) error {
 	used := func(by map[string]*ranges.Map[int]) func(s span) bool {
 		return func(s span) bool { m := by[s.memory]; return m != nil && m.Any(s.lo, s.hi) }
 	}
@@ -62,12 +62,12 @@ func (f *flights) clear(i int, reads, writes []span) error {
 	for _, x := range f.open {
 		for _, w := range writes {
 			if meetsAny(w, x.sends) || meetsAny(w, x.into) {
-				return fmt.Errorf("instruction %d writes bytes from %d on, which instruction %d, under way, uses", i, w.lo, x.at)
+				return fmt.Errorf("%s writes bytes from %d on, which %s, under way, uses", at, w.lo, x.at)
 			}
 		}
 		for _, r := range reads {
 			if meetsAny(r, x.into) {
-				return fmt.Errorf("instruction %d reads bytes from %d on, where instruction %d, under way, receives", i, r.lo, x.at)
+				return fmt.Errorf("%s reads bytes from %d on, where %s, under way, receives", at, r.lo, x.at)
 			}
 		}
 	}
@@ -88,7 +88,7 @@ func (f *flights) count(x flight, n int) {
 	add(f.got, x.into)
 }
 
-func (f *flights) land(at int) error {
+func (f *flights) land(at issue) error {
 	for n, x := range f.open {
 		if x.at == at {
 			f.axes[x.over]--
@@ -97,13 +97,13 @@ func (f *flights) land(at int) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("done of instruction %d, which is not under way", at)
+	return fmt.Errorf("done of %s, which is not under way", at)
 }
 
 // end checks that nothing is under way behind the last instruction.
 func (f *flights) end() error {
 	if len(f.open) > 0 {
-		return fmt.Errorf("instruction %d is started and never done", f.open[0].at)
+		return fmt.Errorf("%s is started and never done", f.open[0].at)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ const (
 	maxTasks   = 1 << 40
 	maxScratch = 1 << 32 // bytes of one thread
 	maxElems   = 1 << 52
-	maxRanks   = 1 << 20
+	maxRanks   = 1 << 24
 	maxName    = 4096    // bytes
 	maxCount   = 1 << 24 // of instructions, buffers and whatever else is in a list
 	// Align is the alignment of buffers in bytes: a cache line, and a vector

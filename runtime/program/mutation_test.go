@@ -267,7 +267,7 @@ func runnable(p *Plan) bool {
 			if c == nil {
 				continue
 			}
-			if isMessage(&in) && (c.Peer >= p.Mesh[1].Size || p.Coordinates(d.Ranks[0])[1] == c.Peer) {
+			if isMessage(&in) && (c.Peer >= p.Mesh[1].Size || d.At[0] == c.Peer) {
 				return false
 			}
 			if c.Kind == Done && (c.Of >= len(d.Progs[0].Instrs) || !isCollective(&d.Progs[0].Instrs[c.Of]) || !d.Progs[0].Instrs[c.Of].Comm.Start) {

@@ -14,7 +14,7 @@ type Plan struct {
 	Mesh     []MeshAxis `cbor:"9,keyasint,omitempty"`
 	Code     []Code     `cbor:"10,keyasint,omitempty"`
 	Kernels  []Kernel   `cbor:"11,keyasint,omitempty"`
-	Devices  []Device   `cbor:"12,keyasint,omitempty"` // one per distinct program; see Device.Ranks
+	Devices  []Device   `cbor:"12,keyasint,omitempty"` // one per distinct program; see Device.At
 	Data     Data       `cbor:"13,keyasint,omitempty"`
 	Passes   []string   `cbor:"14,keyasint,omitempty"` // in the order in which they ran
 	Remarks  []Remark   `cbor:"15,keyasint,omitempty"`
@@ -22,6 +22,10 @@ type Plan struct {
 	// Refined pairs axes of Mesh with the axis of the layout that they are parts
 	// of, together with their neighbours.
 	Refined []KV `cbor:"17,keyasint,omitempty"`
+	// By are the mesh axes by which devices differ in their programs, in the order
+	// of Mesh: there is one of Devices for each combination of coordinates on them,
+	// and every rank with these coordinates runs it.
+	By []string `cbor:"18,keyasint,omitempty"`
 }
 
 // Source is one source text.
@@ -89,7 +93,10 @@ const (
 	Disk = "disk" // a file
 )
 
-// Buffer is a fixed range of an arena of a device.
+// Buffer is a fixed range of an arena of a device; or a range for each instance of
+// a stack, such as the activation that every block leaves for the backward phase.
+// That of instance k begins Step·(k mod Ring) bytes behind Offset: all in one place
+// where Ring is 0, each in its own where it is the stack's count.
 type Buffer struct {
 	Space  Space  `cbor:"1,keyasint,omitempty"`
 	Offset int64  `cbor:"2,keyasint,omitempty"` // bytes from the arena's start; a multiple of 64
@@ -97,6 +104,9 @@ type Buffer struct {
 	DType  string `cbor:"4,keyasint,omitempty"`
 	Axes   []Axis `cbor:"5,keyasint,omitempty"`
 	Memory string `cbor:"6,keyasint,omitempty"` // Host, Disk; empty: the device's own
+	Stack  int    `cbor:"7,keyasint,omitempty"` // number of the stack in Device.Stacks, from 1; 0: one buffer
+	Step   int64  `cbor:"8,keyasint,omitempty"` // bytes from one place to the next, up or down: a multiple of 64, at least Bytes; 0 where Ring is
+	Ring   int    `cbor:"9,keyasint,omitempty"` // 0, or from 2 to the stack's count
 }
 
 // Axis is one named axis of a buffer's tensor, the last one contiguous. Global
@@ -122,11 +132,17 @@ type Instr struct {
 	NoWait bool `cbor:"4,keyasint,omitempty"`
 	// Comm, where set, makes this a communication: Bufs are its source and its
 	// destination (a send has only the first, a receive only the second, done
-	// neither). It always waits for the kernels before it.
+	// neither). It always waits for the kernels before it. Outside of runs, an
+	// all_reduce, reduce_scatter or all_gather takes what every instance has: of
+	// buffers in a row that are of one stack, all of the first instance, then all of
+	// the second.
 	Comm *Comm `cbor:"5,keyasint,omitempty"`
 	// Pos is the place in the source that it comes from, such as gpt.ptl:63:9; of
 	// a kernel that of the operation which others were fused with.
 	Pos string `cbor:"6,keyasint,omitempty"`
+	// Ahead is by how many turns of its run it is issued before the instructions
+	// that stand beside it, below 0 behind them; see [Run].
+	Ahead int `cbor:"7,keyasint,omitempty"`
 }
 
 // Comm is one communication of a device, with the devices that differ from it
@@ -166,7 +182,9 @@ type Comm struct {
 	// instruction of kind done, whose Of is this one, nobody writes its sources
 	// or touches its destinations.
 	Start bool `cbor:"15,keyasint,omitempty"`
-	Of    int  `cbor:"16,keyasint,omitempty"` // done: the instruction that started
+	// Of is, of a done, the number of the instruction that started; in a run, for
+	// the same instance.
+	Of int `cbor:"16,keyasint,omitempty"`
 }
 
 // View is a tensor as [outer, parts, inner] elements, see [Comm].
@@ -179,9 +197,33 @@ type View struct {
 type Program struct {
 	Name   string  `cbor:"1,keyasint,omitempty"` // "step" or "eval"
 	Instrs []Instr `cbor:"2,keyasint,omitempty"`
+	Runs   []Run   `cbor:"3,keyasint,omitempty"` // in order
 }
 
-// Tensor names a buffer that lives between steps: a parameter or a state.
+// Stack is a part of a model that is there many times, such as a block.
+type Stack struct {
+	Name  string `cbor:"1,keyasint,omitempty"`
+	Count int    `cbor:"2,keyasint,omitempty"` // instances, numbered from 0
+}
+
+// Run says that the instructions [From, To) are issued for every instance of a
+// stack, one instance after the other. What they have of every instance (a buffer,
+// the number in a scope) is then that instance's.
+//
+// In turn t each is issued, in their order, for the instance that comes as number
+// t + Ahead in the run, where there is one; turns go on until every instance has
+// had all of them. So of two blocks the second can fetch its parameters while the
+// first computes.
+type Run struct {
+	Stack int  `cbor:"1,keyasint,omitempty"` // number in Device.Stacks, from 1
+	From  int  `cbor:"2,keyasint,omitempty"`
+	To    int  `cbor:"3,keyasint,omitempty"`
+	Down  bool `cbor:"4,keyasint,omitempty"` // from the last instance to the first
+}
+
+// Tensor names a buffer that lives between steps: a parameter or a state. Where the
+// buffer is one of every instance of a stack, so is the tensor, and the number of
+// the instance is open in Path and Of: blocks.{i}.attn.wq.
 type Tensor struct {
 	Path   string `cbor:"1,keyasint,omitempty"` // blocks.3.attn.wq, or blocks.3.attn.wq/m for state
 	Buffer int    `cbor:"2,keyasint,omitempty"`
@@ -217,17 +259,20 @@ const (
 	RoleGrad  = "grad"  // read after Port.After instructions: a parameter's gradient
 )
 
-// Port is a value that the runtime feeds or reads.
+// Port is a value that the runtime feeds or reads. Where the buffer is one of every
+// instance of a stack, so is the port, and the number of the instance is open in Path.
 type Port struct {
 	Program string `cbor:"1,keyasint,omitempty"` // step or eval
 	Role    string `cbor:"2,keyasint,omitempty"` // RoleData, RoleStep, RoleSeed, RoleCoord, RoleIndex; RoleLoss, RoleStat, RoleGrad
 	Path    string `cbor:"3,keyasint,omitempty"` // field name, stat name, parameter path
 	Buffer  int    `cbor:"4,keyasint,omitempty"`
 	// After is, for a gradient, the number of instructions after which the
-	// buffer holds it (and before the next one it may be reused); else 0.
+	// buffer holds it (and before the next one it may be reused); else 0. Where the
+	// last of them is in a run, it is that of the same instance; for one buffer, that
+	// of the instance that comes last.
 	After int `cbor:"5,keyasint,omitempty"`
 	// Number is what a port of RoleIndex holds: the number of an instance of what is
-	// repeated, such as a layer.
+	// repeated, such as a layer. That of instance k is k more.
 	Number int32 `cbor:"6,keyasint,omitempty"`
 }
 
@@ -240,9 +285,11 @@ func (p *Port) In() bool {
 	return false
 }
 
-// Device is the program of one device, or of several that run the same.
+// Device is the program of one device, or of several that run the same: of all
+// ranks with the coordinates At on the mesh axes [Plan.By]. Ranks are row-major
+// numbers in the mesh.
 type Device struct {
-	Ranks   []int     `cbor:"1,keyasint,omitempty"` // logical devices that run this: row-major numbers in the mesh
+	At      []int     `cbor:"1,keyasint,omitempty"`
 	Arena   int64     `cbor:"2,keyasint,omitempty"` // bytes of device memory
 	Buffers []Buffer  `cbor:"3,keyasint,omitempty"`
 	Tensors []Tensor  `cbor:"4,keyasint,omitempty"`
@@ -250,6 +297,7 @@ type Device struct {
 	Progs   []Program `cbor:"6,keyasint,omitempty"`
 	Host    int64     `cbor:"7,keyasint,omitempty"` // bytes of the arena in host memory
 	Disk    int64     `cbor:"8,keyasint,omitempty"` // bytes of the arena in a file
+	Stacks  []Stack   `cbor:"9,keyasint,omitempty"`
 }
 
 // Size is the bytes of the device's arena in a memory; -1 where it has none of

@@ -42,11 +42,7 @@ func randomPlan(seed int64) *Plan {
 	b.p = p
 	for s := range stages {
 		d := Device{Arena: slots * Align}
-		for rank := range p.Ranks() {
-			if p.Coordinates(rank)[1] == s {
-				d.Ranks = append(d.Ranks, rank)
-			}
-		}
+		p.By, d.At = []string{"pp"}, []int{s}
 		for i := range slots {
 			d.Buffers = append(d.Buffers, Buffer{Space: Scratch, Offset: int64(i) * Align, Bytes: 64, DType: "f32", Axes: []Axis{{Name: "a", Size: 16, Global: 16}}})
 		}
@@ -273,7 +269,7 @@ func oracleHang(p *Plan, r *rand.Rand) string {
 	n := p.Ranks()
 	progs, at := make([][]Instr, n), make([]int, n)
 	for i := range p.Devices {
-		for _, rank := range p.Devices[i].Ranks {
+		for _, rank := range p.RanksOf(&p.Devices[i]) {
 			progs[rank] = p.Devices[i].Progs[0].Instrs
 		}
 	}

@@ -18,14 +18,15 @@ func sample() *Plan {
 		Sources:  []Source{{"m.ptl", text, hex.EncodeToString(sum[:])}},
 		Config:   []KV{{"layers", "2"}, {"seed", "7"}},
 		Mesh:     []MeshAxis{{"dp", 1}, {"tp", 2}},
+		By:       []string{"dp"},
 		Code:     []Code{{"elf", []byte{0x7f, 'E', 'L', 'F'}}},
 		Kernels: []Kernel{
 			{Name: "grad.0", Class: "map", Symbol: "k0", Tasks: 4, Args: []Arg{{Bytes: 48}, {Bytes: 48, Write: true}}, Flops: 12, Bytes: 96},
 			{Name: "update.1", Class: "map", Code: 0, Symbol: "k1", Tasks: 1, Scratch: 64, Args: []Arg{{Bytes: 48}, {Bytes: 48, Write: true}}, IR: "func @k1"},
 		},
 		Devices: []Device{{
-			Ranks: []int{0, 1},
-			Arena: 1032, Host: 48, Disk: 112,
+			At:    []int{0},
+			Arena: 1776, Host: 48, Disk: 112,
 			Buffers: []Buffer{
 				{Space: Params, Offset: 0, Bytes: 48, DType: "f32", Axes: axes},
 				{Space: Optimizer, Offset: 64, Bytes: 48, DType: "f32", Axes: axes},
@@ -42,11 +43,16 @@ func sample() *Plan {
 				{Space: Optimizer, Offset: 0, Bytes: 24, DType: "f32", Axes: half, Memory: Host},
 				{Space: Activations, Offset: 64, Bytes: 48, DType: "f32", Axes: axes, Memory: Disk},
 				{Space: Optimizer, Offset: 832, Bytes: 24, DType: "f32", Axes: half},
+				{Space: Params, Offset: 1088, Bytes: 48, DType: "f32", Axes: axes, Stack: 1, Step: 64, Ring: 4},
+				{Space: Grads, Offset: 1344, Bytes: 48, DType: "f32", Axes: axes, Stack: 1, Step: 64, Ring: 2},
+				{Space: Inputs, Offset: 1472, Bytes: 4, DType: "i32", Stack: 1, Step: 64, Ring: 4},
+				{Space: Scratch, Offset: 1728, Bytes: 48, DType: "f32", Axes: axes, Stack: 1},
 			},
 			Tensors: []Tensor{
 				{Path: "w", Buffer: 0, Init: Init{"normal", []KV{{"std", "0.02"}}}, Train: true},
 				{Path: "w/m", Buffer: 1, Init: Init{Kind: "zeros"}, Of: "w"},
 				{Path: "w/v", Buffer: 11, Init: Init{Kind: "zeros"}},
+				{Path: "blocks.{i+1}.w", Buffer: 15, Init: Init{Kind: "ones"}, Train: true},
 			},
 			Ports: []Port{
 				{Program: "step", Role: RoleData, Path: "tokens", Buffer: 3},
@@ -56,6 +62,8 @@ func sample() *Plan {
 				{Program: "step", Role: RoleStat, Path: "lr", Buffer: 5},
 				{Program: "step", Role: RoleGrad, Path: "w", Buffer: 2, After: 1},
 				{Program: "step", Role: RoleIndex, Path: "blocks.3", Buffer: 4, Number: 3},
+				{Program: "blocks", Role: RoleIndex, Path: "blocks.{i+1}", Buffer: 17, Number: 1},
+				{Program: "blocks", Role: RoleGrad, Path: "blocks.{i+1}.w", Buffer: 16, After: 4},
 			},
 			Progs: []Program{
 				{Name: "step", Instrs: []Instr{
@@ -76,7 +84,16 @@ func sample() *Plan {
 					{Bufs: []int{10, 13}, Comm: &Comm{Kind: Store, Bytes: 48}},
 					{Comm: &Comm{Kind: Done, Of: 7}},
 				}},
+				{Name: "blocks", Instrs: []Instr{
+					{Kernel: 0, Bufs: []int{15, 16}, Scope: "blocks.{i+1}", Ahead: 1},
+					{Bufs: []int{16, 16}, Scope: "blocks.{i+1}", Comm: &Comm{Kind: AllReduce, Over: []string{"tp"}, Reduce: "sum", DType: "f32", Outer: 1, Inner: 12, Bytes: 48, Start: true}},
+					{Kernel: 0, Bufs: []int{15, 18}},
+					{Comm: &Comm{Kind: Done, Of: 1}},
+					{Kernel: 1, Bufs: []int{16, 15}},
+				}, Runs: []Run{{Stack: 1, To: 5, Down: true}}},
+				{Name: "one", Instrs: []Instr{{Kernel: 0, Bufs: []int{0, 10}}, {Kernel: 0, Bufs: []int{15, 18}}}, Runs: []Run{{Stack: 1, From: 1, To: 2}}},
 			},
+			Stacks: []Stack{{"blocks", 4}},
 		}},
 		Data:    Data{Kind: "text", Options: []KV{{"", "${GOROOT}/src/**/*.go"}, {"window", "8"}}, Steps: 100, EvalEvery: 25},
 		Passes:  []string{"simplify", "autodiff"},

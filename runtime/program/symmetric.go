@@ -7,27 +7,37 @@ import "slices"
 // those beside it can, so that it goes for all of them: a collective along the
 // axis meets as soon as it is issued. Of a pipeline's thousands of devices this
 // leaves one for each stage.
-func (r *rehearsal) symmetric() {
-	r.whole = make([]bool, len(r.plan.Mesh))
-	stride := len(r.device)
-	for j, a := range r.plan.Mesh {
-		stride /= a.Size
-		r.whole[j] = a.Size > 1 && !r.messagesAlong(a.Name)
-		for rank := 0; r.whole[j] && rank < len(r.device); rank++ {
-			r.whole[j] = r.device[rank] == r.device[rank-rank/stride%a.Size*stride]
+func (r *rehearsal) symmetric() error {
+	p, n := r.plan, int64(1)
+	r.whole = make([]bool, len(p.Mesh))
+	for j, a := range p.Mesh {
+		r.whole[j] = a.Size > 1 && !slices.Contains(p.By, a.Name) && !r.messagesAlong(a.Name)
+		if !r.whole[j] {
+			n *= int64(a.Size)
 		}
 	}
-	for rank := range r.device {
-		at, first := rank, true
-		for j, a := range slices.Backward(r.plan.Mesh) {
-			first = first && (at%a.Size == 0 || !r.whole[j])
-			at /= a.Size
-		}
-		if first {
-			r.ranks = append(r.ranks, rank)
-		}
+	if err := within(CountLimit, "%d devices whose communications are compared one by one", n, maxRehearsed); err != nil {
+		return err
 	}
+	r.ranks = []int{0}
+	for j, a := range p.Mesh {
+		size := a.Size
+		if r.whole[j] {
+			size = 1
+		}
+		next := make([]int, 0, len(r.ranks)*size)
+		for _, rank := range r.ranks {
+			for at := range size {
+				next = append(next, rank*a.Size+at)
+			}
+		}
+		r.ranks = next
+	}
+	return nil
 }
+
+// maxRehearsed bounds the devices that are run.
+const maxRehearsed = 1 << 20
 
 // messagesAlong reports whether a message may go along a mesh axis.
 func (r *rehearsal) messagesAlong(axis string) bool {

@@ -78,7 +78,7 @@ func (p *Plan) validateCounts() error {
 	}
 	for i := range p.Devices {
 		d := &p.Devices[i]
-		if err := counts(map[string]int{"buffers": len(d.Buffers), "tensors": len(d.Tensors), "ports": len(d.Ports)}); err != nil {
+		if err := counts(map[string]int{"buffers": len(d.Buffers), "tensors": len(d.Tensors), "ports": len(d.Ports), "stacks": len(d.Stacks)}); err != nil {
 			return err
 		}
 		for j := range d.Progs {
@@ -90,7 +90,7 @@ func (p *Plan) validateCounts() error {
 	return nil
 }
 
-// validateMesh checks that the devices' ranks are those of the mesh, each once.
+// validateMesh checks that every rank of the mesh has one program.
 func (p *Plan) validateMesh() error {
 	ranks := 1
 	seen := map[string]bool{}
@@ -115,21 +115,7 @@ func (p *Plan) validateMesh() error {
 	if n := p.Stats.FlopsPerStep; !(n >= 0 && n <= math.MaxFloat64) {
 		return invalid("a step of %g operations", n)
 	}
-	owner := make([]bool, ranks)
-	left := ranks
-	for i := range p.Devices {
-		for _, r := range p.Devices[i].Ranks {
-			if r < 0 || r >= ranks || owner[r] {
-				return invalid("device %d has rank %d, in a mesh of %d", i, r, ranks)
-			}
-			owner[r] = true
-			left--
-		}
-	}
-	if left > 0 {
-		return invalid("%d of %d ranks have no program", left, ranks)
-	}
-	return nil
+	return p.validateClasses()
 }
 
 func (p *Plan) validateKernel(k *Kernel) error {
@@ -164,7 +150,7 @@ func (p *Plan) validateKernel(k *Kernel) error {
 // their order, the tensors' types and initial values, and the types of data and
 // gradients.
 func (p *Plan) validateAlike() error {
-	first := map[string]owner{}
+	all := paths[owner]{meet: owner.agree}
 	for i := range p.Devices {
 		d := &p.Devices[i]
 		if !slices.EqualFunc(d.Progs, p.Devices[0].Progs, func(a, b Program) bool { return a.Name == b.Name }) {
@@ -172,25 +158,23 @@ func (p *Plan) validateAlike() error {
 		}
 		for j := range d.Tensors {
 			t := &d.Tensors[j]
-			key, o := "tensor "+t.Path, owner{device: i, buffer: &d.Buffers[t.Buffer], tensor: t}
-			if err := first[key].agree(o, key); err != nil {
+			b := &d.Buffers[t.Buffer]
+			if err := all.add("tensor", t.Path, d.Count(b.Stack), owner{device: i, buffer: b, tensor: t}); err != nil {
 				return err
 			}
-			first[key] = o
 		}
 		for j := range d.Ports {
 			x := &d.Ports[j]
 			if x.Role != RoleData && x.Role != RoleGrad {
 				continue
 			}
-			key, o := x.Program+" "+x.Role+" "+x.Path, owner{device: i, buffer: &d.Buffers[x.Buffer]}
-			if err := first[key].agree(o, key); err != nil {
+			b := &d.Buffers[x.Buffer]
+			if err := all.add(x.Program+" "+x.Role, x.Path, d.Count(b.Stack), owner{device: i, buffer: b}); err != nil {
 				return err
 			}
-			first[key] = o
 		}
 	}
-	return nil
+	return all.compare()
 }
 
 // owner is what a device says of something global.
@@ -200,13 +184,13 @@ type owner struct {
 	tensor *Tensor
 }
 
-func (o owner) agree(with owner, what string) error {
-	if o.buffer == nil { // no one has said anything
-		return nil
-	}
+// agree compares what devices say of instance i of one and j of the other, which go
+// by one path. Where a copy's path is open, its number is the one that is open in the
+// path of what it is a copy of: so any pair of instances that agrees stands for all.
+func (o owner) agree(with owner, what string, i, j int) error {
 	same := sameWhole(o.buffer, with.buffer)
 	if same && o.tensor != nil {
-		same = o.tensor.Train == with.tensor.Train && o.tensor.Of == with.tensor.Of && o.tensor.Init.equal(&with.tensor.Init)
+		same = o.tensor.Train == with.tensor.Train && of(o.tensor.Of, i) == of(with.tensor.Of, j) && o.tensor.Init.equal(&with.tensor.Init)
 	}
 	if !same {
 		return invalid("devices %d and %d disagree on %s", o.device, with.device, what)

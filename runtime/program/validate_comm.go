@@ -14,10 +14,10 @@ const maxTag = 1<<24 - 16
 
 // maxTogether bounds the further tensors of a communication, whose buffers are
 // compared with one another.
-const maxTogether = 1023
+const maxTogether = 1<<16 - 1
 
 // validateComm checks one communication against the mesh and its buffers.
-func (p *Plan) validateComm(d *Device, in *Instr) error {
+func (p *Plan) validateComm(d *Device, in *Instr, stack int) error {
 	c := in.Comm
 	if c.Kind == Done {
 		return validateDone(in)
@@ -44,7 +44,7 @@ func (p *Plan) validateComm(d *Device, in *Instr) error {
 	if err := c.validateKind(parts); err != nil {
 		return err
 	}
-	return d.validateView(in, int64(parts))
+	return d.validateView(in, stack, int64(parts))
 }
 
 // validateDone checks that a done says nothing but for what it waits.
@@ -82,10 +82,8 @@ func (p *Plan) validateGroup(d *Device, c *Comm) (parts int, err error) {
 	case c.Peer < 0 || len(c.Over) > 0 && c.Peer >= parts || c.Peer >= p.Ranks():
 		return 0, fmt.Errorf("%s with %d, which is none of the devices", c.Kind, c.Peer)
 	}
-	for _, r := range d.Ranks {
-		if p.PeerOf(r, c) == r {
-			return 0, fmt.Errorf("%s of rank %d with itself", c.Kind, r)
-		}
+	if len(c.Over) == 0 && p.HasRank(d, c.Peer) || len(c.Over) > 0 && p.meetsItself(d, c.Over, c.Peer) {
+		return 0, fmt.Errorf("%s of a rank with itself", c.Kind)
 	}
 	return 1, nil
 }
@@ -102,7 +100,7 @@ func (c *Comm) validateKind(parts int) error {
 	case DTypeSize(c.DType) == 0:
 		return fmt.Errorf("%s of unknown dtype %q", c.Kind, c.DType)
 	case len(c.Rest) > maxTogether:
-		return fmt.Errorf("%s of %d tensors", c.Kind, 1+len(c.Rest))
+		return within(CountLimit, "%d tensors that are exchanged together", int64(1+len(c.Rest)), 1+maxTogether)
 	case len(c.Rest) > 0 && !reduces && c.Kind != AllGather:
 		return fmt.Errorf("%s of several tensors", c.Kind)
 	case c.Start && c.Kind == ShardSlice:
@@ -132,15 +130,19 @@ func (c *Comm) validateKind(parts int) error {
 
 // validateView checks that the views of a communication are those of its
 // buffers, whose elements it takes to the last.
-func (d *Device) validateView(in *Instr, parts int64) error {
+func (d *Device) validateView(in *Instr, stack int, parts int64) error {
 	c := in.Comm
 	views := c.Views()
 	var total int64
-	for _, v := range views {
-		if v.Outer < 1 || v.Inner < 1 || v.Outer > maxElems || v.Inner > maxElems/v.Outer || v.Outer*v.Inner > maxElems/parts-total {
+	for i, v := range views {
+		n := int64(1)
+		if stack == 0 && i < len(in.Bufs) {
+			n = int64(d.Count(d.Buffers[in.Bufs[i]].Stack))
+		}
+		if v.Outer < 1 || v.Inner < 1 || v.Outer > maxElems || v.Inner > maxElems/v.Outer || v.Outer*v.Inner > (maxElems/parts-total)/n {
 			return fmt.Errorf("%s of [%d, %d, %d] elements", c.Kind, v.Outer, parts, v.Inner)
 		}
-		total += v.Outer * v.Inner
+		total += v.Outer * v.Inner * n
 	}
 	if c.Kind == AllToAll {
 		one := c.Outer * c.Inner
@@ -162,7 +164,33 @@ func (d *Device) validateView(in *Instr, parts int64) error {
 	if len(in.Bufs) != len(want) {
 		return fmt.Errorf("%s has %d buffers instead of %d", c.Kind, len(in.Bufs), len(want))
 	}
+	if err := d.validateAll(in, stack); err != nil {
+		return err
+	}
 	return d.validatePlaces(in, want)
+}
+
+// validateAll checks a communication outside of runs that takes the buffers of every
+// instance: what it receives there are as many as it sends.
+func (d *Device) validateAll(in *Instr, stack int) error {
+	if stack > 0 {
+		return nil
+	}
+	sources, destinations := in.Ends()
+	total := int64(0)
+	for i, n := range sources {
+		s := d.Buffers[n].Stack
+		if i < len(destinations) && d.Buffers[destinations[i]].Stack != s {
+			return fmt.Errorf("%s of every instance from buffer %d or to %d alone", in.Comm.Kind, n, destinations[i])
+		}
+		total += int64(d.Count(s))
+	}
+	return within(CountLimit, "%d tensors that are exchanged together", total, 1+maxTogether)
+}
+
+// together says whether c may exchange several tensors.
+func (c *Comm) together() bool {
+	return c != nil && (c.Kind == AllReduce || c.Kind == ReduceScatter || c.Kind == AllGather)
 }
 
 // factor is by how much the source, or the destination, is larger than a
@@ -183,15 +211,10 @@ func factor(kind string, parts int64, source bool) int64 {
 	return 1
 }
 
-// validatePlaces checks the buffers of a communication: their elements, and that
-// none that is written meets another, but for a reduction in place.
+// validatePlaces checks the buffers of a communication: their elements and memory.
 func (d *Device) validatePlaces(in *Instr, want []int64) error {
 	c := in.Comm
-	place := make([]span, len(want))
 	for i, n := range in.Bufs {
-		if n < 0 || n >= len(d.Buffers) {
-			return fmt.Errorf("%s uses buffer %d of %d", c.Kind, n, len(d.Buffers))
-		}
 		b := &d.Buffers[n]
 		if got := int64(Elems(b.Axes)); got != want[i] || b.DType != c.DType {
 			return fmt.Errorf("%s of %d elements of %s has a buffer of %d of %s", c.Kind, want[i], c.DType, got, b.DType)
@@ -199,12 +222,26 @@ func (d *Device) validatePlaces(in *Instr, want []int64) error {
 		if b.Memory != "" {
 			return fmt.Errorf("%s of a buffer in %s memory", c.Kind, b.Memory)
 		}
-		place[i] = b.elements()
 	}
-	if c.Kind == Send || c.Kind == Recv {
+	return nil
+}
+
+// apart checks that no buffer that a communication writes meets another of it, but
+// for a reduction in place. They are those of one instance.
+func (c *Comm) apart(sources, destinations []span) error {
+	if c.Kind == Send || c.Kind == Recv || c.Kind == Done {
 		return nil
 	}
-	n := len(want) / 2
+	if c.Moves() {
+		for i, s := range destinations {
+			if meetsAny(s, destinations[:i]) {
+				return fmt.Errorf("%s has two destinations in the bytes from %d on", c.Kind, s.lo)
+			}
+		}
+		return nil
+	}
+	n := len(sources)
+	place := slices.Concat(sources, destinations)
 	all := make([]ranges.Span, len(place))
 	for i, s := range place {
 		all[i] = ranges.Span{Lo: s.lo, Hi: s.hi}
@@ -224,15 +261,22 @@ func (d *Device) validatePlaces(in *Instr, want []int64) error {
 	return nil
 }
 
-// spans gives what a communication reads and writes; its buffers are known to be
-// valid.
-func (d *Device) spans(in *Instr) (reads, writes []span) {
+// spans appends what an instruction reads and writes for instance k; its buffers are
+// known to be valid.
+func (p *Plan) spans(d *Device, in *Instr, k int, reads, writes []span) ([]span, []span) {
+	if in.Comm == nil {
+		for j, n := range in.Bufs {
+			a := p.Kernels[in.Kernel].Args[j]
+			if s := d.Buffers[n].span(k, a.Bytes); a.Write {
+				writes = append(writes, s)
+			} else {
+				reads = append(reads, s)
+			}
+		}
+		return reads, writes
+	}
 	sources, destinations := in.Ends()
-	for _, n := range sources {
-		reads = append(reads, d.Buffers[n].elements())
-	}
-	for _, n := range destinations {
-		writes = append(writes, d.Buffers[n].elements())
-	}
+	d.each(sources, k, func(i, k int) { reads = append(reads, d.Buffers[sources[i]].elements(k)) })
+	d.each(destinations, k, func(i, k int) { writes = append(writes, d.Buffers[destinations[i]].elements(k)) })
 	return reads, writes
 }

@@ -32,11 +32,16 @@ func TestValidate(t *testing.T) {
 		{"argument size", func(p *Plan) { p.Kernels[0].Args[0].Bytes = -8 }, "argument 0"},
 		{"cost", func(p *Plan) { p.Kernels[0].Flops = -8 }, "cost"},
 		{"mesh size", func(p *Plan) { p.Mesh[1].Size = 0 }, "of size 0"},
-		{"huge mesh", func(p *Plan) { p.Mesh[0].Size, p.Mesh[1].Size = 1<<20, 1<<20 }, "mesh axis"},
+		{"huge mesh", func(p *Plan) { p.Mesh[0].Size, p.Mesh[1].Size = 1<<24, 1<<24 }, "mesh axis"},
 		{"mesh twice", func(p *Plan) { p.Mesh[0].Name = "tp" }, "mesh axis"},
-		{"rank twice", dev(func(d *Device) { d.Ranks = []int{0, 0} }), "rank 0"},
-		{"rank outside", dev(func(d *Device) { d.Ranks = []int{0, 2} }), "rank 2"},
-		{"rank left out", dev(func(d *Device) { d.Ranks = []int{1} }), "have no program"},
+		{"devices by no axis", func(p *Plan) { p.By[0] = "pp" }, `mesh axis "pp"`},
+		{"devices by an axis twice", func(p *Plan) { p.By = []string{"tp", "tp"} }, "out of order"},
+		{"a coordinate outside", dev(func(d *Device) { d.At[0] = 1 }), "coordinate 1 of 1 on dp"},
+		{"a coordinate missing", dev(func(d *Device) { d.At = nil }), "has 0 coordinates"},
+		{"devices left out", func(p *Plan) { p.By = []string{"tp"} }, "1 programs for 2 places"},
+		{"devices in one place", func(p *Plan) {
+			p.By, p.Devices = []string{"tp"}, append(p.Devices, sample().Devices[0])
+		}, "of another"},
 		{"validation every", func(p *Plan) { p.Data.EvalEvery = -1 }, "-1 steps"},
 		{"training of", func(p *Plan) { p.Data.Steps = -1 }, "-1 steps"},
 		{"arena", dev(func(d *Device) { d.Arena = 1 << 50 }), "an arena"},
@@ -55,7 +60,7 @@ func TestValidate(t *testing.T) {
 		{"mesh axis used twice", buf(3, func(b *Buffer) {
 			b.Axes = []Axis{{"a", 2, 4, []string{"tp"}}, {"b", 2, 4, []string{"tp"}}}
 		}), "cut over"},
-		{"tensor's buffer", dev(func(d *Device) { d.Tensors[0].Buffer = 15 }), "buffer 15 of 15"},
+		{"tensor's buffer", dev(func(d *Device) { d.Tensors[0].Buffer = 19 }), "buffer 19 of 19"},
 		{"tensor twice", dev(func(d *Device) { d.Tensors[1].Path = "w" }), "two tensors"},
 		{"no path", dev(func(d *Device) { d.Tensors[1].Path = "" }), "without a path"},
 		{"tensors meet", dev(func(d *Device) { d.Tensors[1].Buffer = 0 }), "share the bytes"},
@@ -75,7 +80,7 @@ func TestValidate(t *testing.T) {
 		{"both write", dev(func(d *Device) { d.Progs[0].Instrs[1].Bufs = []int{0, 2} }), "does not wait"},
 		{"kinds mixed", func(p *Plan) { p.Code = append(p.Code, Code{Kind: "ir"}); p.Kernels[1].Code = 1 }, "beside elf"},
 		{"port's program", dev(func(d *Device) { d.Ports[0].Program = "stop" }), `"stop"`},
-		{"port's buffer", dev(func(d *Device) { d.Ports[0].Buffer = 15 }), "buffer 15"},
+		{"port's buffer", dev(func(d *Device) { d.Ports[0].Buffer = 19 }), "buffer 19"},
 		{"port's role", dev(func(d *Device) { d.Ports[0].Role = "rôle" }), "unknown role"},
 		{"port twice", dev(func(d *Device) { d.Ports = append(d.Ports, d.Ports[0]) }), "twice"},
 		{"second loss", dev(func(d *Device) { d.Ports[4].Role = RoleLoss }), "twice"},
@@ -123,7 +128,7 @@ func TestDevicesAgree(t *testing.T) {
 	} {
 		p := sample()
 		p.Devices = append(p.Devices, sample().Devices[0])
-		p.Devices[0].Ranks, p.Devices[1].Ranks = []int{0}, []int{1}
+		p.By, p.Devices[0].At, p.Devices[1].At = []string{"tp"}, []int{0}, []int{1}
 		change(&p.Devices[1])
 		err := p.Validate()
 		if name == "" && err != nil {

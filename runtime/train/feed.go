@@ -96,7 +96,7 @@ func dataBoxes(plan *program.Plan, fields []data.Field, rank int) []data.View {
 	boxes := make([]data.View, len(fields))
 	for i := range plan.Devices {
 		d := &plan.Devices[i]
-		if !slices.Contains(d.Ranks, rank) {
+		if !plan.HasRank(d, rank) {
 			continue
 		}
 		for _, p := range d.Ports {

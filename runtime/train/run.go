@@ -59,7 +59,7 @@ func (r *run) all(ctx context.Context) error {
 // run is one run.
 type run struct {
 	processes
-	plan    *program.Plan
+	plan    *program.Plan // with every run written out, once it is open
 	o       Options
 	log     metrics.Sink
 	tensors []checkpoint.Tensor
@@ -86,6 +86,9 @@ func (r *run) warn(message string) { r.log.Tell(&metrics.Warning{Message: messag
 func (r *run) open() (err error) {
 	if r.last, err = r.o.check(r.plan); err != nil {
 		return err
+	}
+	if r.plan, err = r.plan.Expanded(); err != nil {
+		return &Error{Code: ExitFile, Msg: "the plan cannot be run", Err: err}
 	}
 	if r.tensors, err = planTensors(r.plan); err != nil {
 		return err

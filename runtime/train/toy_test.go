@@ -191,9 +191,6 @@ func newToyOn(devices int) *program.Plan {
 	t.Stats = program.Stats{OpsBeforeFusion: 9, FlopsPerStep: 1000, TokensPerStep: toyBatch}
 	t.Devices = []program.Device{{}}
 	t.dev = &t.Devices[0]
-	for rank := range devices {
-		t.dev.Ranks = append(t.dev.Ranks, rank)
-	}
 
 	batch, from, to := axis("batch", toyBatch), axis("from", toyFrom), axis("to", toyTo)
 	if devices > 1 {

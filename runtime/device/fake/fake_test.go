@@ -61,7 +61,7 @@ func plan() *program.Plan {
 	buffer := func(memory string, at int64) program.Buffer {
 		return program.Buffer{Memory: memory, Offset: at, Bytes: 64, DType: "f32", Axes: axes}
 	}
-	d := program.Device{Ranks: []int{0}, Arena: 192, Host: 64,
+	d := program.Device{Arena: 192, Host: 64,
 		Buffers: []program.Buffer{state: buffer("", 0), spill: buffer(program.Host, 0), data: buffer("", 64), temporary: buffer("", 128),
 			loss: {Offset: 128, Bytes: 4, DType: "f32"}},
 		Tensors: []program.Tensor{{Path: "w", Buffer: state}, {Path: "w/m", Buffer: spill}},

@@ -18,7 +18,7 @@ func (*failing) Close()                       {}
 func offloaded(t *testing.T, memory string, k Kernels) device.Engine {
 	t.Helper()
 	axes := []program.Axis{{Name: "col", Size: 16, Global: 16}}
-	d := program.Device{Ranks: []int{0}, Arena: 64,
+	d := program.Device{Arena: 64,
 		Buffers: []program.Buffer{{Memory: memory, Bytes: 64, DType: "f32", Axes: axes}, {Bytes: 64, DType: "f32", Axes: axes}},
 		Progs: []program.Program{{Name: "step", Instrs: []program.Instr{
 			{Bufs: []int{0, 1}, Comm: &program.Comm{Kind: program.Fetch, Start: true}},

@@ -1,0 +1,122 @@
+package program
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"ptc/internal/dtype"
+)
+
+// validatePorts checks what programs are fed and what is read of them.
+func (p *Plan) validatePorts(d *Device, progs map[string]*Program) error {
+	byPath := d.tensorsByPath()
+	all := paths[*Port]{meet: func(a, _ *Port, _ string, i, _ int) error {
+		return fmt.Errorf("program %s has the port %s %q twice", a.Program, a.Role, of(a.Path, i))
+	}}
+	for i := range d.Ports {
+		x := &d.Ports[i]
+		path := x.Path
+		if x.Role == RoleStep || x.Role == RoleSeed || x.Role == RoleLoss || x.Role == RoleCoord {
+			path = ""
+		}
+		prog := progs[x.Program]
+		switch {
+		case prog == nil:
+			return fmt.Errorf("port %d is of the program %q, which there is not", i, x.Program)
+		case x.Buffer < 0 || x.Buffer >= len(d.Buffers):
+			return fmt.Errorf("port %d is buffer %d of %d", i, x.Buffer, len(d.Buffers))
+		case x.After < 0 || x.After > len(prog.Instrs) || x.After > 0 && x.Role != RoleGrad:
+			return fmt.Errorf("port %s %q after %d of %d instructions", x.Role, x.Path, x.After, len(prog.Instrs))
+		}
+		b := &d.Buffers[x.Buffer]
+		err := d.validateInstances(x, prog, b, path)
+		if err == nil {
+			err = p.validatePort(d, x, b, byPath)
+		}
+		if err != nil {
+			return fmt.Errorf("port %s %q of program %s: %w", x.Role, x.Path, x.Program, err)
+		}
+		if err := all.add(x.Program+" "+x.Role, path, d.Count(b.Stack), x); err != nil {
+			return err
+		}
+	}
+	return all.compare()
+}
+
+// validateInstances checks that a port is of a stack in its path, its places, its
+// number and the instruction that it is read behind.
+func (d *Device) validateInstances(x *Port, prog *Program, b *Buffer, path string) error {
+	count := d.Count(b.Stack)
+	if err := openPath(path, b.Stack, count); err != nil {
+		return err
+	}
+	if b.Stack == 0 {
+		return nil
+	}
+	if x.In() && b.Places() != count {
+		return fmt.Errorf("%d instances are fed in %d places", count, b.Places())
+	}
+	if x.Role == RoleIndex && x.Number > math.MaxInt32-int32(count) {
+		return fmt.Errorf("numbers from %d on are too large", x.Number)
+	}
+	if x.After > 0 {
+		if r := prog.RunOf(x.After - 1); r != nil && r.Stack != b.Stack {
+			return fmt.Errorf("every instance has one, and instruction %d is of others", x.After-1)
+		}
+	}
+	return nil
+}
+
+func (p *Plan) validatePort(d *Device, x *Port, b *Buffer, byPath map[string]int) error {
+	if b.Memory != "" {
+		return fmt.Errorf("it is in %s memory", b.Memory)
+	}
+	scalar := func(dtypes ...dtype.DType) error {
+		names := dtype.Names(dtypes)
+		if len(b.Axes) != 0 || !slices.Contains(names, b.DType) {
+			return fmt.Errorf("a %s with %d axes, not a scalar %s", b.DType, len(b.Axes), strings.Join(names, " or "))
+		}
+		return nil
+	}
+	switch x.Role {
+	case RoleStep, RoleSeed, RoleIndex:
+		return scalar(dtype.I32)
+	case RoleCoord:
+		if b.DType != dtype.I32.String() || len(b.Axes) != 1 || b.Axes[0].Size != len(p.Mesh) || b.Axes[0].Global != len(p.Mesh) {
+			return fmt.Errorf("not an i32 for each of %d mesh axes", len(p.Mesh))
+		}
+		return nil
+	case RoleLoss:
+		return scalar(dtype.F32, dtype.F64)
+	case RoleStat:
+		if err := name(x.Path); err != nil {
+			return err
+		}
+		return scalar(dtype.F32, dtype.F64)
+	case RoleData:
+		if b.DType != dtype.I32.String() && b.DType != dtype.F32.String() {
+			return fmt.Errorf("data of %s, not i32 or f32", b.DType)
+		}
+		return name(x.Path)
+	case RoleGrad:
+		i, ok := byPath[x.Path]
+		if !ok || d.stackOf(&d.Tensors[i]) != b.Stack {
+			return fmt.Errorf("there is no such parameter")
+		}
+		if g, w := wholeElems(b), wholeElems(&d.Buffers[d.Tensors[i].Buffer]); g != w {
+			return fmt.Errorf("%d elements, and the parameter has %d", g, w)
+		}
+		return nil
+	}
+	return fmt.Errorf("unknown role")
+}
+
+func wholeElems(b *Buffer) int64 {
+	n := int64(1)
+	for _, a := range b.Axes {
+		n *= int64(a.Global)
+	}
+	return n
+}
