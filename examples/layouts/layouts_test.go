@@ -107,7 +107,12 @@ func leaves(c *program.Comm, n int) float64 {
 }
 
 // busiest is the communications of the device that sends most.
-func busiest(p *program.Plan) (out []traffic, sent float64) {
+func busiest(t *testing.T, p *program.Plan) (out []traffic, sent float64) {
+	t.Helper()
+	p, err := p.Expanded()
+	if err != nil {
+		t.Fatal(err)
+	}
 	sent = -1
 	for i := range p.Devices {
 		if o, s := step(p, &p.Devices[i]); s > sent {
@@ -184,7 +189,7 @@ func TestRecipesSayWhatTheyDo(t *testing.T) {
 	for _, name := range recipes {
 		t.Run(name, func(t *testing.T) {
 			p := compile(t, name, name, "ref")
-			comms, _ := busiest(p)
+			comms, _ := busiest(t, p)
 			var b strings.Builder
 			fmt.Fprintf(&b, "//   %-15s %-7s %5s %10s\n", "kind", "over", "count", "bytes")
 			for _, c := range comms {
@@ -210,7 +215,7 @@ func TestREADME(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := compile(t, file, name, "ref")
-		comms, sent := busiest(p)
+		comms, sent := busiest(t, p)
 		count, idle := 0, "none"
 		for _, c := range comms {
 			count += c.count
@@ -257,7 +262,7 @@ func TestExplainAgrees(t *testing.T) {
 		if len(p.Devices) > 1 {
 			continue
 		}
-		comms, _ := busiest(p)
+		comms, _ := busiest(t, p)
 		want := map[string]traffic{}
 		for _, c := range comms {
 			c.sent = 0
