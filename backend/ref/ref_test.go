@@ -45,6 +45,9 @@ func plan(t *testing.T, m *ir.Module, target string) *program.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if p, err = p.Expanded(); err != nil {
+		t.Fatal(err)
+	}
 	return p
 }
 

@@ -130,7 +130,7 @@ func (x *frame) arrange(t *timeline) {
 		return cost()
 	}
 	least := cost()
-	for _, r := range runs[1:] {
+	for _, r := range largest(runs[1:], born) {
 		best := 0
 		for _, s := range []int{1, -1} {
 			if c := move(r, s); c < least {
@@ -140,6 +140,26 @@ func (x *frame) arrange(t *timeline) {
 		move(r, best)
 	}
 	x.take(x.offsets(x.problem(t), place.Options{Work: arrangement}))
+}
+
+// moved is the most runs whose members are tried elsewhere: those with the most bytes.
+const moved = 8
+
+func largest(runs []int, born map[int][]*buffer) []int {
+	if len(runs) <= moved {
+		return runs
+	}
+	bytes := map[int]int64{}
+	for _, r := range runs {
+		for _, b := range born[r] {
+			bytes[r] += b.bytes
+		}
+	}
+	runs = slices.Clone(runs)
+	slices.SortStableFunc(runs, func(a, b int) int { return cmp.Compare(bytes[b], bytes[a]) })
+	runs = runs[:moved]
+	slices.Sort(runs)
+	return runs
 }
 
 // take has the members be where a trial has them.
@@ -258,12 +278,20 @@ func (x *frame) reach(offsets []int64, step int64) (lo, hi int64) {
 // slots are by how many places the values of b are moved, the least and the most.
 func (b *buffer) slots() (least, most int) { return b.slot + b.least, b.slot + b.most }
 
+// filling is how many members, of each and of what could be filled in, are looked at to
+// fill gaps.
+const filling = 64
+
 // fill puts what instances need for a turn into gaps of the frame, where it is there
 // in any case: the largest first.
 func (x *frame) fill(l *layout, others []*buffer) {
+	looks := filling * (len(x.members) + len(others))
 	for _, b := range others {
 		if b.frame != nil {
 			continue
+		}
+		if looks -= 3 * len(x.members); looks < 0 {
+			return
 		}
 		for _, slot := range []int{0, 1, -1} {
 			if x.fit(l.time, b, slot) {

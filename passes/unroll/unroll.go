@@ -20,7 +20,7 @@ const (
 
 // Run unrolls the functions of m.
 func Run(_ *pass.Context, m *ir.Module) error {
-	if err := fits(m); err != nil {
+	if err := fits(m, (*ir.Op).Times); err != nil {
 		return err
 	}
 	*m = *m.Unrolled()
@@ -29,22 +29,26 @@ func Run(_ *pass.Context, m *ir.Module) error {
 
 // Turns writes the turns of tasks one after the other; runs stay.
 func Turns(_ *pass.Context, m *ir.Module) error {
-	if err := fits(m); err != nil {
+	if err := fits(m, func(*ir.Op) int64 { return 1 }); err != nil {
 		return err
 	}
 	*m = *m.Serial()
 	return nil
 }
 
-// fits refuses what would take very long, before any of it is written.
-func fits(m *ir.Module) error {
+// fits refuses what would take very long, before any of it is written; of an operation
+// there are so many for each microbatch.
+func fits(m *ir.Module, times func(*ir.Op) int64) error {
 	var all, each int64 // with every microbatch, and of one
 	micro := 1
 	for _, f := range m.Funcs {
 		for _, o := range f.Ops {
-			if all += f.TimesOf(o); o.PerMicro() {
-				each += o.Times()
+			n := times(o)
+			if o.PerMicro() {
+				each += n
+				n *= int64(f.Micro)
 			}
+			all += n
 		}
 		micro = max(micro, f.Micro)
 	}
