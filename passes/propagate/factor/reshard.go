@@ -61,7 +61,7 @@ func (x *Flow) reshard(reader, by *ir.Op, v *ir.Value, t ir.Type, why string) *i
 	}
 	o.Scope, o.Pos, o.Slot = of.Scope, of.Pos, x.timesOf(v, by.Slot)
 	if x.run == nil && v.In() != nil { // a result
-		o.Run = v.Def.Run
+		o.Run = x.timesOf(v, v.Def.Slot).Run
 	}
 	x.put(o, v)
 	return o.Result()
@@ -99,7 +99,7 @@ func (x *Flow) again(o, slot *ir.Op, t ir.Type, args ...*ir.Value) *ir.Value {
 	n := x.Func.NewOp(o.Name, args, o.Attrs, t)
 	n.Scope, n.Pos, n.Slot = o.Scope, o.Pos, x.timesOf(o.Results[0], slot.Slot)
 	if x.run == nil && o.Run != nil {
-		n.Run = o.Run
+		n.Run = x.timesOf(o.Results[0], o.Slot).Run
 	}
 	x.put(n, o.Results[0])
 	return n.Result()
