@@ -169,7 +169,7 @@ func (x *Flow) put(n *ir.Op, v *ir.Value) {
 
 // operation states the results of o, and reshards its operands.
 func (x *Flow) operation(o *ir.Op) {
-	if o.Name == op.Enter || o.Name == op.Leave {
+	if op.Of(o).Class == op.Boundary && o.Accumulates() == "" {
 		x.boundary(o)
 		return
 	}
