@@ -79,6 +79,7 @@ type Flow struct {
 	origin   map[*ir.Value]Origins
 	required map[Choice]bool
 	once     map[apart]*ir.Run    // what is done once for runs of microbatches
+	ofAll    map[*ir.Run]bool     // those
 	made     map[made][]*ir.Value // the reshards that exist, each in its own state
 	out      []*ir.Op
 	run      *ir.Run // that the traversal is in, and where it begins in out
@@ -96,7 +97,7 @@ type Choice struct {
 
 // Run gives every value of the function its state, in one traversal.
 func Run(p Problem) *Flow {
-	x := &Flow{Problem: p, free: FreeOps(p.Func), origin: map[*ir.Value]Origins{}, required: map[Choice]bool{}, made: map[made][]*ir.Value{}, Left: map[int]ir.Type{}, once: map[apart]*ir.Run{}}
+	x := &Flow{Problem: p, free: FreeOps(p.Func), origin: map[*ir.Value]Origins{}, required: map[Choice]bool{}, made: map[made][]*ir.Value{}, Left: map[int]ir.Type{}, once: map[apart]*ir.Run{}, ofAll: map[*ir.Run]bool{}}
 	for i, a := range x.Func.Args {
 		a.Value.Type, x.origin[a.Value] = p.Args[i].Type, p.Args[i].From
 	}
@@ -159,7 +160,7 @@ func (x *Flow) put(n *ir.Op, v *ir.Value) {
 		return
 	case v.In() == nil:
 		n.Run = nil
-	case x.run != nil && n.Run != nil && n.Run == x.once[apart{x.run, false}]:
+	case x.run != nil && x.ofAll[n.Run]:
 		x.out = slices.Insert(x.out, x.head, n)
 		x.head++
 		return

@@ -81,6 +81,7 @@ func (x *Flow) timesOf(v *ir.Value, slot ir.Slot) ir.Slot {
 		k := apart{slot.Run, sum}
 		if x.once[k] == nil {
 			x.once[k] = &ir.Run{Stack: slot.Run.Stack, Down: slot.Run.Down}
+			x.ofAll[x.once[k]] = true
 		}
 		slot.Run = x.once[k]
 	}
