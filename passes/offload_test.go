@@ -237,7 +237,7 @@ func TestOffloadedActivations(t *testing.T) {
 		m := lowered(t, s, nil, rules, Options{}, nil)
 		for _, a := range m.Func("step").Args {
 			if a.Role == ir.RoleParam || a.Role == ir.RoleState {
-				params += int64(a.Value.Type.Bytes()+63) / 64 * 64
+				params += int64(a.Value.Type.Bytes()+63) / 64 * 64 * int64(a.Value.Count())
 			}
 		}
 		device, host, _ = sizesOf(m)

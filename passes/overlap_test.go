@@ -39,7 +39,7 @@ func overlappedLayers(t *testing.T, layers int, mesh []ir.MeshAxis, rules ir.Ter
 			t.Errorf("%s: %s by %.3g", r.Pass, r.Worst, r.Diff)
 		}
 	}
-	return m
+	return m.Unrolled()
 }
 
 // exchanges of the training step, by kind: how many, of how many bytes, and the

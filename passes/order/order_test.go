@@ -39,7 +39,7 @@ func ordered(t *testing.T, seed int64) (*ir.Module, check.Inputs) {
 		if err := passes.Run(&pass.Context{}, m, nil); err != nil {
 			t.Fatal(err)
 		}
-		return m, in
+		return m.Unrolled(), in
 	}
 	m := passtest.RandomModule(rand.New(rand.NewSource(seed)), 60)
 	m.Level = ir.Local

@@ -170,7 +170,7 @@ func (s *splitter) works() ([]*work, error) {
 		last := len(out[d].pieces) - 1
 		out[d].pieces[last].ops = after[d]
 	}
-	for k := range bodies {
+	for _, k := range inOrder(bodies) {
 		if turns[k] != s.f.Micro {
 			return nil, stage.Refused(s.rule, fmt.Errorf("@%s: stage %d has %d slots of %d in schedule %s", s.f.Name, k.stage, turns[k], s.f.Micro, s.rule.Schedule))
 		}
@@ -218,7 +218,7 @@ func (s *splitter) work(slots []pipeline.Slot, bodies map[kind][]*ir.Op, count m
 
 // inOrder are the kinds of tasks so that none reads of its microbatch what a later one
 // makes: forward along the stages, and back.
-func inOrder(tasks map[kind]*ir.Task) []kind {
+func inOrder[T any](tasks map[kind]T) []kind {
 	var out []kind
 	for k := range tasks {
 		out = append(out, k)
