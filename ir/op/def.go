@@ -93,8 +93,8 @@ type Def struct {
 	// their dtypes. Operands are not modified. The tensors' types carry local
 	// sizes; c tells where this device is.
 	Eval func(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error)
-	// Flops counts floating-point operations of one execution; an fma is two. Where
-	// they are more than the largest number, it is that.
+	// Flops counts the FLOPs of one execution; an fma is two. Where they are more than
+	// the largest number, it is that.
 	Flops func(o *ir.Op) int64
 	// Localize is o's attributes for results of the given types, whose sizes
 	// are one device's and whose Mesh says which part: attributes that hold

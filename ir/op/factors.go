@@ -112,7 +112,7 @@ func flopsPer(k int64) func(*ir.Op) int64 {
 	return func(o *ir.Op) int64 { return k * int64(o.Results[0].Type.Elems()) }
 }
 
-// Work is the floating-point operations of o for all instances of its run. Sums of
+// Work is the FLOPs of o for all instances of its run. Sums of
 // them are of any size: a step of millions of devices fills 64 bits.
 func Work(o *ir.Op) float64 { return float64(Of(o).Flops(o)) * float64(o.Times()) }
 

@@ -69,19 +69,10 @@ func firstOf(k *ir.Func, entered []int) (*ir.Func, error) {
 		is[o.Result()] = o.Args[1-at]
 	}
 	f.Ops = ops
-	for _, o := range f.Ops {
-		for i, v := range o.Args {
-			if w := is[v]; w != nil {
-				o.Args[i] = w
-			}
-		}
-	}
+	f.Replace(is)
 	seen := map[*ir.Value]bool{}
 	b := op.Builder{F: f}
 	for i, r := range f.Results {
-		if w := is[r.Value]; w != nil {
-			r.Value = w
-		}
 		if r.Value.Def == nil || seen[r.Value] { // written all the same
 			r.Value = b.EmitStated(op.Cast, ir.A("to", ir.Name(r.Value.Type.DType.String())), r.Value)
 		}
