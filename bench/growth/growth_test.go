@@ -206,14 +206,14 @@ func judgedFile(b block) bool {
 var (
 	once = append(slices.Clone(onceEach), "passes/overlap", "passes/memory", "passes/memory/place", "passes/order", "ir/excerpt",
 		"passes/validate", "backend/assemble")
-	onceEach = []string{"passes/simplify", "passes/autodiff", "passes/precision", "passes/stage", "passes/remat", "passes/propagate",
+	onceEach = []string{"passes/simplify", "passes/autodiff", "passes/precision", "passes/remat", "passes/propagate",
 		"passes/propagate/factor", "passes/partition", "passes/collectives", "passes/fuse"}
 )
 
 // seesOnce reports whether a package sees what grows in a series once.
 func seesOnce(s series, pkg string) bool {
 	if s.what == "microbatches" {
-		return slices.Contains(onceEach, pkg)
+		return pkg == "passes/stage" || slices.Contains(onceEach, pkg) // which finds the stage of every block
 	}
 	return slices.Contains(once, pkg)
 }

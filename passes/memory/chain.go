@@ -149,8 +149,9 @@ func (p *planner) carried(f *ir.Func) {
 	for _, c := range all {
 		kinds[c.leave] = l.kind(c)
 	}
+	by := entering(all)
 	for _, c := range all {
-		if !l.free(c, all, kinds) || entered[c.v0] && !c.same() {
+		if !l.free(c, by, kinds) || entered[c.v0] && !c.same() {
 			c.enter.Args[0] = ins.copy(c.v0, f.Ops[l.time.first[l.time.at(c.enter)]], nil)
 		}
 		entered[c.v0] = true
@@ -167,8 +168,18 @@ func (l *layout) plain(v *ir.Value) bool {
 	return b.arg == nil && l.at[v] == 0 && b.bytes == aligned(int64(max(1, v.Type.Bytes()))) && !(v.Def != nil && op.Has(v.Def, op.InPlace))
 }
 
-// free reports whether what enters can be in the first place of the chain.
-func (l *layout) free(c chain, all []chain, kinds map[*ir.Op]kind) bool {
+// entering are chains by what enters.
+func entering(all []chain) map[*ir.Value][]chain {
+	out := map[*ir.Value][]chain{}
+	for _, c := range all {
+		out[c.v0] = append(out[c.v0], c)
+	}
+	return out
+}
+
+// free reports whether what enters can be in the first place of the chain, of all by
+// what enters.
+func (l *layout) free(c chain, all map[*ir.Value][]chain, kinds map[*ir.Op]kind) bool {
 	kind, b := kinds[c.leave], l.of[c.v0]
 	if c.same() {
 		d := c.v0.Def // an argument, but for one that a result is written over
@@ -181,8 +192,8 @@ func (l *layout) free(c chain, all []chain, kinds map[*ir.Op]kind) bool {
 	if d := c.v0.Def; d.Name == op.Leave && (kind != single || kinds[d] != single || d.Args[0] == d.Args[1]) {
 		return false
 	}
-	for _, d := range all { // it is what enters and leaves elsewhere
-		if d.same() && d.v0 == c.v0 {
+	for _, d := range all[c.v0] { // it is what enters and leaves elsewhere
+		if d.same() {
 			return false
 		}
 	}
@@ -190,8 +201,8 @@ func (l *layout) free(c chain, all []chain, kinds map[*ir.Op]kind) bool {
 		return true
 	}
 	start := l.time.first[l.time.at(c.enter)]
-	for _, d := range all {
-		if d.v0 == c.v0 && l.time.first[l.time.at(d.enter)] > start { // it enters again
+	for _, d := range all[c.v0] {
+		if l.time.first[l.time.at(d.enter)] > start { // it enters again
 			return false
 		}
 	}

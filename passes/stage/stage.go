@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -192,29 +193,36 @@ func (t *tagger) outside() (cost [2]float64) {
 
 // balance cuts n equal blocks into stages so that the most loaded stage has
 // the least work; the first also has what precedes the blocks, the last what
-// follows. Among equal cuts earlier stages get more.
+// follows. Among equal cuts earlier stages get more: of those, the first and then the
+// last have the fewest.
 func balance(n, stages int, block float64, outside [2]float64) []int {
+	if stages == 1 {
+		return []int{n}
+	}
+	middle := stages - 2
 	best, bestCost := []int(nil), -1.0
-	for first := 1; first <= n-stages+1; first++ {
-		for last := 1; first+last+stages-2 <= n; last++ {
-			counts := spread(n, stages, first, last)
-			if counts == nil {
-				continue
+	for first := 1; first <= n-middle-1; first++ {
+		before := float64(first)*block + outside[0]
+		most := n - first - middle // of the last stage
+		behind := func(last int) float64 { return float64(last)*block + outside[1] }
+		between := func(last int) float64 { // the most loaded one: less, the more the last has
+			if middle == 0 {
+				return 0
 			}
-			cost := 0.0
-			for s, k := range counts {
-				work := float64(k) * block
-				if s == 0 {
-					work += outside[0]
-				}
-				if s == stages-1 {
-					work += outside[1]
-				}
-				cost = max(cost, work)
-			}
-			if bestCost < 0 || cost < bestCost {
-				best, bestCost = counts, cost
-			}
+			return float64((n-first-last+middle-1)/middle) * block
+		}
+		least := 1
+		if middle == 0 {
+			least = most // it has all that is left
+		}
+		turn := least + sort.Search(most-least, func(i int) bool { return behind(least+i) >= between(least+i) })
+		cost := max(behind(turn), between(turn))
+		if turn > least {
+			cost = min(cost, max(behind(turn-1), between(turn-1)))
+		}
+		if cost = max(cost, before); bestCost < 0 || cost < bestCost {
+			last := least + sort.Search(most-least, func(i int) bool { return between(least+i) <= cost })
+			best, bestCost = spread(n, stages, first, last), cost
 		}
 	}
 	return best
@@ -223,15 +231,9 @@ func balance(n, stages int, block float64, outside [2]float64) []int {
 // spread gives the first and last stage their blocks and the others equal
 // shares of the rest.
 func spread(n, stages, first, last int) []int {
-	if stages == 1 {
-		return []int{n}
-	}
 	counts := make([]int, stages)
 	counts[0], counts[stages-1] = first, last
 	rest, middle := n-first-last, stages-2
-	if middle == 0 && rest != 0 || rest < middle {
-		return nil
-	}
 	for i := range middle {
 		counts[1+i] = rest / middle
 		if i < rest%middle {
