@@ -139,18 +139,31 @@ func (x Offset) Bytes() int64 { return max(int64(x)-1, 0) }
 // stack, counted as the stack does, is Step·(k mod Ring) bytes behind the place of the
 // value. The zero value has all in one place. Of two places that instances have in
 // turns, the value may be in the second first: then Step is less than 0.
+//
+// That of microbatch m is MicroStep·(m mod MicroRing) bytes further on, where a task
+// leaves it to another one. A ring of 1 is one place that all microbatches have, one
+// after the other; where MicroRing is 0, no other task reads the value.
 type Spread struct {
-	Step int64
-	Ring int
+	Step      int64
+	Ring      int
+	MicroStep int64
+	MicroRing int
 }
 
-// Of is the distance of instance k in bytes.
-func (s Spread) Of(k int) int64 {
-	if s.Ring == 0 {
-		return 0
+// Of is the distance of instance k for microbatch m in bytes; each is 0 where there is
+// one alone.
+func (s Spread) Of(k, m int) (bytes int64) {
+	if s.Ring > 0 {
+		bytes = s.Step * int64(k%s.Ring)
 	}
-	return s.Step * int64(k%s.Ring)
+	if s.MicroRing > 0 {
+		bytes += s.MicroStep * int64(m%s.MicroRing)
+	}
+	return bytes
 }
+
+// serial is s without what differs between microbatches.
+func (s Spread) serial() Spread { return Spread{Step: s.Step, Ring: s.Ring} }
 
 // fact is a field of T as the text has it: under a key among the attributes. get
 // is nil where it is not set. set reports whether it took the value: one of
@@ -199,6 +212,7 @@ var (
 			return Sym(o.First.Name)
 		}, nil},
 		{"memory", func(o *Op) AttrVal { return memoryVal(o.Memory) }, func(o *Op, v AttrVal) bool { return setWord(&o.Memory, memories, v) }},
+		{"micro_spread", func(o *Op) AttrVal { return spreadVal(o.Spread, microPart) }, func(o *Op, v AttrVal) bool { return setSpreads(&o.Spread, v, microPart) }},
 		{"microbatch", func(o *Op) AttrVal {
 			if !o.Micro || o.Task != nil {
 				return nil
@@ -215,10 +229,7 @@ var (
 			return Name(o.Phase.String())
 		}, func(o *Op, v AttrVal) bool { return setWord(&o.Phase, phases, v) }},
 		{"remat", func(o *Op) AttrVal { return flagVal(o.Remat) }, func(o *Op, v AttrVal) bool { return setFlag(&o.Remat, v) }},
-		{"spread", func(o *Op) AttrVal { return spreadVal(o.Spread) }, func(o *Op, v AttrVal) (ok bool) {
-			o.Spread, ok = spreads(v)
-			return ok
-		}},
+		{"spread", func(o *Op) AttrVal { return spreadVal(o.Spread, instancePart) }, func(o *Op, v AttrVal) bool { return setSpreads(&o.Spread, v, instancePart) }},
 		{"stage", func(o *Op) AttrVal { return indexVal(o.Stage) }, func(o *Op, v AttrVal) bool { return setIndex(&o.Stage, v) }},
 		{"start", func(o *Op) AttrVal { return flagVal(o.Start) }, func(o *Op, v AttrVal) bool { return setFlag(&o.Start, v) }},
 		{"wait", func(o *Op) AttrVal {
@@ -280,42 +291,59 @@ var (
 			return ok
 		}},
 		{"memory", func(a *Arg) AttrVal { return memoryVal(a.Memory) }, func(a *Arg, v AttrVal) bool { return setWord(&a.Memory, memories, v) }},
-		{"spread", func(a *Arg) AttrVal {
-			if a.Spread == (Spread{}) {
-				return nil
-			}
-			return spreadVal([]Spread{a.Spread})
-		}, func(a *Arg, v AttrVal) bool {
-			s, ok := spreads(v)
-			if ok = ok && len(s) == 1; ok {
-				a.Spread = s[0]
-			}
-			return ok
-		}},
+		{"micro_spread", func(a *Arg) AttrVal { return spreadVal([]Spread{a.Spread}, microPart) }, func(a *Arg, v AttrVal) bool { return setSpread(&a.Spread, v, microPart) }},
+		{"spread", func(a *Arg) AttrVal { return spreadVal([]Spread{a.Spread}, instancePart) }, func(a *Arg, v AttrVal) bool { return setSpread(&a.Spread, v, instancePart) }},
 	}
 )
 
-// spreadVal is the step and the ring of each result, in turn.
-func spreadVal(spreads []Spread) AttrVal {
-	if spreads == nil {
-		return nil
-	}
-	out := Ints{}
+// spreadPart is one of the two pairs of a spread, which the text has under a key each.
+type spreadPart func(s *Spread) (step *int64, ring *int)
+
+func instancePart(s *Spread) (*int64, *int) { return &s.Step, &s.Ring }
+func microPart(s *Spread) (*int64, *int)    { return &s.MicroStep, &s.MicroRing }
+
+// spreadVal is the step and the ring of each result, in turn; nil where all are 0.
+func spreadVal(spreads []Spread, part spreadPart) AttrVal {
+	out, any := Ints{}, false
 	for _, s := range spreads {
-		out = append(out, s.Step, int64(s.Ring))
+		step, ring := part(&s)
+		out = append(out, *step, int64(*ring))
+		any = any || *step != 0 || *ring != 0
+	}
+	if !any {
+		return nil
 	}
 	return out
 }
 
-func spreads(v AttrVal) (out []Spread, ok bool) {
+// setSpreads sets a part of the spreads of results.
+func setSpreads(spreads *[]Spread, v AttrVal, part spreadPart) bool {
 	ns, ok := v.(Ints)
-	for i := 0; ok && i < len(ns); i += 2 {
-		if i+1 == len(ns) || ns[i+1] < 0 || ns[i+1] > MaxCount {
-			return nil, false
-		}
-		out = append(out, Spread{ns[i], int(ns[i+1])})
+	if !ok || len(ns) == 0 || len(ns)%2 != 0 || *spreads != nil && len(*spreads) != len(ns)/2 {
+		return false
 	}
-	return out, ok && len(out) > 0
+	for i := 1; i < len(ns); i += 2 {
+		if ns[i] < 0 || ns[i] > MaxCount {
+			return false
+		}
+	}
+	if *spreads == nil {
+		*spreads = make([]Spread, len(ns)/2)
+	}
+	for i := range *spreads {
+		step, ring := part(&(*spreads)[i])
+		*step, *ring = ns[2*i], int(ns[2*i+1])
+	}
+	return true
+}
+
+func setSpread(s *Spread, v AttrVal, part spreadPart) bool {
+	all := []Spread{*s}
+	if ns, ok := v.(Ints); !ok || len(ns) != 2 || !setSpreads(&all, v, part) {
+		return false
+	}
+	*s = all[0]
+	return true
 }
 
 func memoryVal(m Memory) AttrVal {

@@ -133,7 +133,7 @@ type Arg struct {
 	// which the level planned has.
 	Memory Memory
 	At     Offset
-	Spread Spread // planned: of what instances have each
+	Spread Spread // planned: of what instances or microbatches have each
 	Attrs  Attrs  // params and states: init=Term; copies: AttrCopyOf
 	Pos    diag.Pos
 }
@@ -172,7 +172,7 @@ type Op struct {
 	Memory Memory   // of a store: where its results are
 	Start  bool     // of what moves data: issued here, complete at its `done`
 	At     []int64  // planned: places of the results in bytes
-	Spread []Spread // planned, in a run: of each result; nil where all instances are in one place
+	Spread []Spread // planned, in a run or a task: of each result; nil where all instances and microbatches are in one place
 	Wait   Wait     // planned
 	Scope  string   // module path it came from, for example blocks.3.mlp
 	Pos    diag.Pos // source that caused it

@@ -2,7 +2,7 @@ package ir
 
 import "slices"
 
-// Serial is f, of level Fused, with the turns of its tasks one after the other: a function
+// Serial is f, of level Fused or Planned, with the turns of its tasks one after the other: a function
 // without tasks that computes the same. Runs stay, one of each turn.
 func (f *Func) Serial() *Func {
 	s := &serial{u: &unroller{micros: max(1, f.Micro), number: map[*Value]int64{}}, at: map[instance]*Value{}, turn: map[*Value]*Value{},
@@ -20,6 +20,9 @@ func (f *Func) Serial() *Func {
 				n := a.Attrs.Int(AttrNumber, 0) + int64(k)
 				b.Path, b.Attrs = OfInstance(a.Path, k), a.Attrs.With(AttrNumber, Int(n))
 				s.u.number[b.Value] = n
+			}
+			if at, ok := a.At.Get(); ok && a.Value.Micro {
+				b.At, b.Spread = OffsetOf(at+a.placeOf(k)), Spread{}
 			}
 			s.to.Args = append(s.to.Args, &b)
 		}
@@ -83,6 +86,16 @@ func (s *serial) op(o *Op, runs map[*Run]*Run) {
 	p := new(Op)
 	*p = *o
 	p.Run, p.Task, p.First, p.Attrs = runs[o.Run], nil, nil, s.u.attrs(o.Attrs, nil, 0)
+	if p.At, p.Spread = o.At, nil; o.Spread != nil {
+		p.At = slices.Clone(o.At)
+		for i, by := range o.Spread {
+			p.At[i] += by.Of(0, s.u.micro)
+			p.Spread = append(p.Spread, by.serial())
+		}
+		if !slices.ContainsFunc(p.Spread, func(by Spread) bool { return by != Spread{} }) {
+			p.Spread = nil
+		}
+	}
 	p.Args, p.Results = make([]*Value, len(o.Args)), make([]*Value, len(o.Results))
 	for i, v := range o.Args {
 		p.Args[i] = s.use(v)

@@ -15,7 +15,7 @@ func (f *Func) Unrolled() *Func {
 			b.Path, b.Attrs = OfInstance(a.Path, k), u.attrs(a.Attrs, a.Value.Each, k)
 		}
 		if at, ok := a.At.Get(); ok {
-			b.At, b.Spread = OffsetOf(at+a.Spread.Of(k)), Spread{}
+			b.At, b.Spread = OffsetOf(at+a.placeOf(k)), Spread{}
 		}
 		if a.Role == RoleIndex {
 			n := a.Attrs.Int(AttrNumber, 0) + int64(k)
@@ -277,7 +277,7 @@ func (u *unroller) copy(o *Op, s *Stack, k int) {
 	}
 	p := new(Op)
 	*p = *o
-	p.At, p.Spread = o.placesOf(k), nil
+	p.At, p.Spread = o.placesOf(k, u.micro), nil
 	p.Run, p.Ahead, p.Task, p.Micro = nil, 0, nil, false
 	p.Scope, p.Attrs = openPath(s, o.Scope, k), u.attrs(o.Attrs, s, k)
 	p.Args, p.Results = make([]*Value, len(o.Args)), make([]*Value, len(o.Results))
@@ -304,14 +304,14 @@ func (u *unroller) copy(o *Op, s *Stack, k int) {
 	u.to.Ops = append(u.to.Ops, p)
 }
 
-// placesOf are the places of the results of instance k.
-func (o *Op) placesOf(k int) []int64 {
+// placesOf are the places of the results of instance k for a microbatch.
+func (o *Op) placesOf(k, micro int) []int64 {
 	if o.Spread == nil {
 		return o.At
 	}
 	at := slices.Clone(o.At)
 	for i, s := range o.Spread {
-		at[i] += s.Of(k)
+		at[i] += s.Of(k, micro)
 	}
 	return at
 }
@@ -327,9 +327,18 @@ func (u *unroller) placesOfAll(o *Op) (at []int64) {
 		numbers[j] = j
 	}
 	each(u, numbers, func(j int) many { return manyOf(o.Results[j]) }, func(j, k int) {
-		at = append(at, o.At[j]+o.Spread[j].Of(k))
+		at = append(at, o.At[j]+o.Spread[j].Of(k, u.micro))
 	})
 	return at
+}
+
+// placeOf is the distance of number k of an argument, of the instances of a stack or of
+// the microbatches.
+func (a *Arg) placeOf(k int) int64 {
+	if a.Value.Micro {
+		return a.Spread.Of(0, k)
+	}
+	return a.Spread.Of(k, 0)
 }
 
 func openPath(s *Stack, path string, k int) string {

@@ -67,7 +67,7 @@ func (e *excerpter) move(c *cluster, count, few int) bool {
 // entered moves what enters a run where it is in the excerpt.
 func (e *excerpter) entered(o *ir.Op, x family, by int64, count, few int) bool {
 	first, _ := o.Run.Ends()
-	at := x.at + x.spread.Of(first)
+	at := x.at + x.spread.Of(first, 0)
 	if o.Run.Down {
 		first = few - 1
 	}
@@ -81,7 +81,7 @@ func (e *excerpter) left(o *ir.Op, c *cluster, by int64, count, few int) bool {
 			continue
 		}
 		_, last := o.Run.Ends()
-		at := x.at + x.spread.Of(last)
+		at := x.at + x.spread.Of(last, 0)
 		if !o.Run.Down {
 			last = few - 1
 		}

@@ -100,15 +100,19 @@ func (r *runs) spread(where string, pos diag.Pos, v *ir.Value, s ir.Spread) {
 		return
 	case r.m.Level != ir.Planned:
 		bad = fmt.Sprintf("it has places at level %s", r.m.Level)
-	case v == nil || v.In() == nil:
+	case v == nil || v.In() == nil && (s.Step != 0 || s.Ring != 0):
 		bad = "it has a place for each instance, and is there once"
-	case s.Ring < 1:
+	case v.In() != nil && s.Ring < 1 && s.Step != 0:
 		bad = fmt.Sprintf("its instances are %d bytes apart, in a ring of %d places", s.Step, s.Ring)
 	case s.Step < 0 && s.Ring != 2:
 		bad = fmt.Sprintf("it goes %d bytes back in a ring of %d places", -s.Step, s.Ring)
+	case s.MicroRing != 0 && !v.PerMicro():
+		bad = "it has a place for each microbatch, and is there once"
+	case s.MicroStep < 0 || s.MicroRing < 0 || s.MicroRing > max(1, r.f.Micro) || (s.MicroStep != 0) != (s.MicroRing > 1):
+		bad = fmt.Sprintf("its microbatches are %d bytes apart, in a ring of %d places, of %d microbatches", s.MicroStep, s.MicroRing, r.f.Micro)
 	}
 	if bad != "" {
-		r.add(codeLevel, pos, where, bad, "at level planned, of what instances have each: a step, and at least one place; back in a ring of two alone", "")
+		r.add(codeLevel, pos, where, bad, "at level planned, of what instances or microbatches have each: a step, and at least one place; back in a ring of two instances alone", "")
 	}
 }
 

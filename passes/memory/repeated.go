@@ -18,7 +18,7 @@ type family struct {
 }
 
 // of is where instance k begins.
-func (x family) of(k int) int64 { return x.at + x.Of(k) }
+func (x family) of(k int) int64 { return x.at + x.Of(k, 0) }
 
 // hull is all bytes of the instances, and those between.
 func (x family) hull() span {

@@ -183,7 +183,7 @@ func (u *use) spans(o *ir.Op, k int) (reads, writes []span) {
 	list := func(values []*ir.Value) (out []span) {
 		for _, v := range values {
 			if u.elsewhere[v] == ir.Device {
-				lo := u.at[v].at + u.at[v].Of(k)
+				lo := u.at[v].at + u.at[v].Of(k, 0)
 				out = append(out, span{lo, lo + int64(v.Type.Bytes())})
 			}
 		}
