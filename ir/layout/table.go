@@ -35,8 +35,14 @@ type Row struct {
 	Form   Form
 	// New is the directive where its term says nothing; nil for what has no term.
 	New func() Rule
-	// Option: it is written as an entry of the layout, `word = value`.
-	Option bool
+	// Option says what it is where it is written as an entry of the layout, `word = 1 MiB`.
+	Option *Option
+}
+
+// Option is a directive that is a number of bytes.
+type Option struct {
+	What, Example string
+	Rule          func(bytes int64) Rule
 }
 
 // Table lists the directives of the language.
@@ -53,8 +59,10 @@ var Table = []Row{
 	{Word: "forbid", Passes: []string{"partition", "collectives"}, New: func() Rule { return &Forbid{} }},
 	{Word: "device", Passes: []string{"memory", "remat"}, New: func() Rule { return &Device{} }},
 	{Word: "overlap", Passes: []string{"overlap"}, New: func() Rule { return &Overlap{} }},
-	{Word: "bucket", Passes: []string{"overlap"}, Option: true, New: func() Rule { return &Bucket{Bytes: Unsaid} }},
-	{Word: "two_level", Passes: []string{"collectives"}, Option: true, New: func() Rule { return &TwoLevel{Bytes: Unsaid} }},
+	{Word: "bucket", Passes: []string{"overlap"}, New: func() Rule { return &Bucket{Bytes: Unsaid} },
+		Option: &Option{"the size of a bucket", "25 MiB", func(n int64) Rule { return &Bucket{Bytes: n} }}},
+	{Word: "two_level", Passes: []string{"collectives"}, New: func() Rule { return &TwoLevel{Bytes: Unsaid} },
+		Option: &Option{"the payload from which a collective has two levels", "64 KiB", func(n int64) Rule { return &TwoLevel{Bytes: n} }}},
 }
 
 // Words are the words of the table, sorted.
@@ -65,6 +73,19 @@ func Words() []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// OptionOf is the option of a word, nil where it is none; and the words of all.
+func OptionOf(word string) (o *Option, words []string) {
+	for _, r := range Table {
+		if r.Option != nil {
+			words = append(words, r.Word)
+			if r.Word == word {
+				o = r.Option
+			}
+		}
+	}
+	return o, words
 }
 
 // row is the row of a word, or nil.

@@ -2,6 +2,7 @@ package directive
 
 import (
 	"slices"
+	"strings"
 
 	"ptc/internal/diag"
 	"ptc/ir/layout"
@@ -127,25 +128,15 @@ func (y *Layout) overlap(d *syntax.Overlap) {
 	y.rule(d, &layout.Overlap{})
 }
 
-// entries are the plain options of a layout, all numbers of bytes: what each is,
-// and an example.
-var entries = map[string]struct {
-	what, example string
-	rule          func(bytes int64) layout.Rule
-}{
-	"bucket":    {"the size of a bucket", "25 MiB", func(n int64) layout.Rule { return &layout.Bucket{Bytes: n} }},
-	"two_level": {"the payload from which a collective has two levels", "64 KiB", func(n int64) layout.Rule { return &layout.TwoLevel{Bytes: n} }},
-}
-
 // entry is a plain option of the layout.
 func (y *Layout) entry(d *syntax.Entry) {
-	e, ok := entries[d.Key.Name]
-	if !ok {
-		y.f.Wants("E0415", d.Key, "`bucket`, `two_level`, or a directive", diag.DidYouMean(d.Key.Name, layout.Words()), "a layout has no option `%s`", d.Key.Name)
+	e, words := layout.OptionOf(d.Key.Name)
+	if e == nil {
+		y.f.Wants("E0415", d.Key, "`"+strings.Join(words, "`, `")+"`, or a directive", diag.DidYouMean(d.Key.Name, layout.Words()), "a layout has no option `%s`", d.Key.Name)
 		return
 	}
 	y.single(d, d.Key.Name)
-	if n, ok := y.bytes(d.Value, "E0415", e.what, e.example, 0); ok {
-		y.rule(d, e.rule(int64(n)))
+	if n, ok := y.bytes(d.Value, "E0415", e.What, e.Example, 0); ok {
+		y.rule(d, e.Rule(int64(n)))
 	}
 }

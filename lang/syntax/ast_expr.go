@@ -139,26 +139,6 @@ func (*Unary) expr()    {}
 func (*Binary) expr()   {}
 func (*Cond) expr()     {}
 
-// DottedName is "a.b.c" for a [Name] or a chain of [Dot] that ends in one.
-func DottedName(e Expr) (string, bool) {
-	var parts []string
-	for {
-		switch x := e.(type) {
-		case *Name:
-			s := x.Name
-			for i := len(parts) - 1; i >= 0; i-- {
-				s += "." + parts[i]
-			}
-			return s, true
-		case *Dot:
-			parts = append(parts, x.Sel.Name)
-			e = x.X
-		default:
-			return "", false
-		}
-	}
-}
-
 // Type is the type of a parameter or result: [TensorType], [NamedType],
 // [LikeType] or [TupleType].
 type Type interface {

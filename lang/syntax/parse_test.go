@@ -291,17 +291,6 @@ func TestSpan(t *testing.T) {
 	}
 }
 
-func TestDottedName(t *testing.T) {
-	x, _ := ParseExpr("x", "a.b.c")
-	if s, ok := DottedName(x); s != "a.b.c" || !ok {
-		t.Error(s, ok)
-	}
-	x, _ = ParseExpr("x", "a().b")
-	if s, ok := DottedName(x); ok {
-		t.Error(s)
-	}
-}
-
 // TestTokensJoin: the tokens of a source, joined, are the source.
 func TestTokensJoin(t *testing.T) {
 	for name, src := range sources(t) {
