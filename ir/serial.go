@@ -27,17 +27,13 @@ func (f *Func) Serial() *Func {
 			s.to.Args = append(s.to.Args, &b)
 		}
 	}
-	tasks := map[*Task][]*Op{}
-	for _, o := range f.Ops {
-		tasks[o.Task] = append(tasks[o.Task], o)
-	}
-	for _, t := range f.Turns {
+	f.InTurns(func(t Turn, ops []*Op) {
 		s.u.micro = t.Micro
 		runs := map[*Run]*Run{nil: nil}
-		for _, o := range tasks[t.Task] {
+		for _, o := range ops {
 			s.op(o, runs)
 		}
-	}
+	})
 	for _, r := range f.Results {
 		r.Value = s.use(r.Value)
 		s.to.Results = append(s.to.Results, r)
@@ -86,6 +82,9 @@ func (s *serial) op(o *Op, runs map[*Run]*Run) {
 	p := new(Op)
 	*p = *o
 	p.Run, p.Task, p.First, p.Attrs = runs[o.Run], nil, nil, s.u.attrs(o.Attrs, nil, 0)
+	if o.Run == nil {
+		p.Ahead = 0
+	}
 	if p.At, p.Spread = o.At, nil; o.Spread != nil {
 		p.At = slices.Clone(o.At)
 		for i, by := range o.Spread {

@@ -14,6 +14,10 @@ package ir
 // the first turn of the task nothing enters: the sum is its other operand, and a call of
 // a kernel with the sum in it is one of another kernel, [Op].First.
 
+// A message may be received ahead: the operation that starts to receive it runs at the
+// head of the turn before its own, Ahead is 1, so that the message is on its way, or there,
+// when its turn begins. Its `done` is in its own turn.
+
 // Task is a piece of the program of a device: it runs once for each microbatch, or
 // once, as what comes before and after all microbatches.
 type Task struct {
@@ -69,4 +73,26 @@ func (f *Func) Task(name string) *Task {
 		}
 	}
 	return nil
+}
+
+// InTurns calls do for the operations of the tasks of f in the order in which they run:
+// for those of a turn, and before them for those of the next one that are ahead.
+func (f *Func) InTurns(do func(t Turn, ops []*Op)) {
+	ahead, tasks := map[*Task][]*Op{}, map[*Task][]*Op{}
+	for _, o := range f.Ops {
+		if o.Run == nil && o.Ahead > 0 {
+			ahead[o.Task] = append(ahead[o.Task], o)
+		} else {
+			tasks[o.Task] = append(tasks[o.Task], o)
+		}
+	}
+	for i, t := range f.Turns {
+		if i == 0 {
+			do(t, ahead[t.Task])
+		}
+		if i+1 < len(f.Turns) {
+			do(f.Turns[i+1], ahead[f.Turns[i+1].Task])
+		}
+		do(t, tasks[t.Task])
+	}
 }

@@ -61,3 +61,44 @@ func TestPlacesOfMicrobatches(t *testing.T) {
 		}
 	}
 }
+
+// A message that is received ahead is begun in the turn before its own, and waited for
+// in its own; that of the first turn at its head.
+func TestReceivedAhead(t *testing.T) {
+	m, errs := ir.Parse("test.ptir", []byte(`ptir 1 fused "m"
+mesh pp=2
+func @step class=entry microbatches=2 stage=1
+  task forward
+  task backward
+  turns forward:0 backward:0 forward:1 backward:1
+  do forward
+    %0 : f32[a=16] = recv ahead=1 axes={a=16} dtype=f32 each=10 over=(pp) peer=0 start=true tag=1
+    %1 : f32[a=16] = done %0
+    %2 : f32[a=16] = exp %1
+  end do
+  do backward
+    %3 : f32[a=16] = recv ahead=1 axes={a=16} dtype=f32 each=10 over=(pp) peer=0 start=true tag=2
+    %4 : f32[a=16] = done %3
+    %5 : f32[a=16] = mul %4, %2
+  end do
+end
+`))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	f := m.Funcs[0]
+	for name, g := range map[string]*ir.Func{"unrolled": f.Unrolled(), "serial": f.Serial()} {
+		var got []string
+		for _, o := range g.Ops {
+			if s := o.Name; o.Attrs.Has("tag") {
+				got = append(got, s+" "+o.Attrs.Get("tag").String())
+			} else {
+				got = append(got, s)
+			}
+		}
+		const want = "recv 1, recv 2, done, exp, recv 11, done, mul, recv 12, done, exp, done, mul"
+		if s := strings.Join(got, ", "); s != want {
+			t.Errorf("%s:\n got %s\nwant %s", name, s, want)
+		}
+	}
+}

@@ -100,19 +100,10 @@ func (u *unroller) body(f *Func) {
 		}
 		return
 	}
-	tasks := map[*Task][]*Op{}
-	for i := 0; i < len(f.Ops); {
-		j := i + 1
-		for j < len(f.Ops) && f.Ops[j].Task == f.Ops[i].Task {
-			j++
-		}
-		tasks[f.Ops[i].Task] = f.Ops[i:j]
-		i = j
-	}
-	for _, t := range f.Turns {
+	f.InTurns(func(t Turn, ops []*Op) {
 		u.micro = t.Micro
-		u.ops(tasks[t.Task])
-	}
+		u.ops(ops)
+	})
 }
 
 // ops writes operations that stand in a row, for the present microbatch.

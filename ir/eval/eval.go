@@ -181,22 +181,16 @@ func (d *device) run(f *ir.Func, args []*tensor.Tensor, mem Memory) ([]*tensor.T
 	ctx := d.ctx
 	ctx.Grad = func(o *ir.Op) ([]*tensor.Tensor, error) { return d.differences(f, o, env) }
 	for i, o := range f.Ops {
-		err := load(mem, o, env)
-		var res []*tensor.Tensor
-		if err == nil {
-			res, err = d.step(&ctx, o, env, !d.opts.Exact)
-		}
-		if err == nil && d.opts.Hook != nil {
-			err = d.opts.Hook(d.id, f, o, res)
-		}
-		for j := 0; err == nil && mem != nil && j < len(res); j++ {
-			err = mem.Put(o.Results[j], res[j])
-		}
-		if err != nil {
-			return nil, &opError{f, o, err}
-		}
-		for j, r := range o.Results {
-			env[r] = res[j]
+		if !op.Posted(o) { // it is received where it is waited for
+			if x := op.Awaited(o); x != nil {
+				err = d.do(&ctx, f, x, env, mem)
+			}
+			if err == nil {
+				err = d.do(&ctx, f, o, env, mem)
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
 		for _, v := range p.dead[i] {
 			delete(env, v)
@@ -209,6 +203,28 @@ func (d *device) run(f *ir.Func, args []*tensor.Tensor, mem Memory) ([]*tensor.T
 		}
 	}
 	return out, nil
+}
+
+// do executes an operation of f.
+func (d *device) do(ctx *op.Context, f *ir.Func, o *ir.Op, env values, mem Memory) error {
+	err := load(mem, o, env)
+	var res []*tensor.Tensor
+	if err == nil {
+		res, err = d.step(ctx, o, env, !d.opts.Exact)
+	}
+	if err == nil && d.opts.Hook != nil {
+		err = d.opts.Hook(d.id, f, o, res)
+	}
+	for j := 0; err == nil && mem != nil && j < len(res); j++ {
+		err = mem.Put(o.Results[j], res[j])
+	}
+	if err != nil {
+		return &opError{f, o, err}
+	}
+	for j, r := range o.Results {
+		env[r] = res[j]
+	}
+	return nil
 }
 
 // load reads the operands of o as memory has them.

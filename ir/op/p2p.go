@@ -123,3 +123,15 @@ func TypeAttrs(t ir.Type) ir.Attrs {
 func RecvAttrs(t ir.Type, over string, peer, tag int) ir.Attrs {
 	return TypeAttrs(t).With("over", ir.Names{over}).With("peer", ir.Int(peer)).With(ir.AttrTag, ir.Int(tag))
 }
+
+// Posted reports whether o starts to receive a message: it need not be there before the
+// `done`, and other messages may have to be sent first.
+func Posted(o *ir.Op) bool { return o.Start && Has(o, Receives) }
+
+// Awaited is what started to receive the message that o waits for, or nil.
+func Awaited(o *ir.Op) *ir.Op {
+	if Has(o, Completes) && len(o.Args) > 0 && o.Args[0].Def != nil && Posted(o.Args[0].Def) {
+		return o.Args[0].Def
+	}
+	return nil
+}

@@ -69,7 +69,8 @@ func (r *runs) visit(o *ir.Op) {
 			bad(fmt.Sprintf("it reads %%%d, which every instance of `%s` has", v.ID, in.Name))
 		}
 	}
-	if o.Ahead != 0 && (o.Run == nil || o.Name == ir.Enter || o.Name == ir.Leave) {
+	posted := o.Run == nil && o.Task != nil && o.Ahead == 1 && op.Has(o, op.Receives) && o.Start
+	if o.Ahead != 0 && !posted && (o.Run == nil || o.Name == ir.Enter || o.Name == ir.Leave) {
 		bad(fmt.Sprintf("it is %d turns ahead", o.Ahead))
 	}
 	for _, v := range o.Args {

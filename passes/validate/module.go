@@ -185,18 +185,30 @@ func (w *walker) walk() bool {
 		case op.Has(o, op.Sends):
 			c := w.channel(o, true)
 			w.x.sent[c] = append(w.x.sent[c], w.at[o.Args[0]])
+		case op.Posted(o): // it is received where it is waited for
 		case op.Has(o, op.Receives):
-			c := w.channel(o, false)
-			if len(w.x.sent[c]) == 0 {
+			if !w.receive(o) {
 				return w.next > from
 			}
-			w.at[o.Result()] = w.x.sent[c][0]
-			w.x.sent[c] = w.x.sent[c][1:]
 		default:
+			if x := op.Awaited(o); x != nil && !w.receive(x) {
+				return w.next > from
+			}
 			w.operation(o)
 		}
 	}
 	return w.next > from
+}
+
+// receive numbers what o receives, and reports whether it was sent.
+func (w *walker) receive(o *ir.Op) bool {
+	c := w.channel(o, false)
+	if len(w.x.sent[c]) == 0 {
+		return false
+	}
+	w.at[o.Result()] = w.x.sent[c][0]
+	w.x.sent[c] = w.x.sent[c][1:]
+	return true
 }
 
 func (w *walker) channel(o *ir.Op, sends bool) channel {
