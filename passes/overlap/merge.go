@@ -165,10 +165,11 @@ func (o *options) parts(t *text, limit func(kind) int64) map[*ir.Op]int {
 }
 
 // limits gives the bytes of a bucket of each kind. The share is of what the function
-// exchanges in a step, with every microbatch: so large a bucket holds together what a
-// turn of a task exchanges in a row. A share of one turn would be a part of that, and
-// what it is for, work beside the last bucket, there is within a turn alone: there a
-// bucket ends before its first reader in any case.
+// exchanges in a step, with every microbatch. A share of one turn of a task would be
+// smaller, and leave apart what stands side by side, such as the gradients of what three
+// projections read; nor is it needed for work beside the last bucket, since in a turn a
+// bucket ends before its first reader, which is near. What microbatches add up to is
+// exchanged by one task, once, and has the same share either way.
 func (o *options) limits(f *ir.Func) func(kind) int64 {
 	all := map[kind]int64{}
 	for _, x := range f.Ops {

@@ -155,3 +155,55 @@ func TestTasksProved(t *testing.T) {
 		}
 	}
 }
+
+// TestLeavesTurnDone: a collective of which a turn leaves the result is not under way.
+func TestLeavesTurnDone(t *testing.T) {
+	const text = `ptir 1 fused "t"
+mesh dp=2
+
+func @step class=entry microbatches=2
+  stack l count=3
+  task all
+  turns all:0 all:1
+  arg %0 : f32[b=4] data "x"
+  do all
+  for l
+    %1 : f32[b=4] = enter %0 // l.{i}
+    %2 : f32[b=4] = enter_turn axes={b=4} dtype=f32 // l.{i}
+    %3 : f32[b=4] = call %2, %1 fn=@sum fn_first=@same // l.{i}
+    %4 : f32[b=4] = permute %3 over=(dp) sources=[1, 0] // l.{i}
+    %5 : f32[b=4] = leave_turn %2, %4 // l.{i}
+    %6 : f32[b=4] = call %1, %1 fn=@sum // l.{i}
+    %7 : f32[b=4] = leave %1, %6 // l.{i}
+  end for
+  end do
+  result %5 grad "l.{i}.x"
+end
+
+func @sum class=kernel kind=map
+  arg %0 : f32[b=4] in
+  arg %1 : f32[b=4] in
+  %2 : f32[b=4] = add %0, %1
+  result %2 out
+end
+
+func @same class=kernel kind=map
+  arg %0 : f32[b=4] in
+  %1 : f32[b=4] = neg %0
+  %2 : f32[b=4] = neg %1
+  result %2 out
+end
+`
+	m := parse(t, text)
+	before := m.Clone()
+	if errs := verify.Module(m); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if err := overlap.Run(&pass.Context{}, m); err != nil {
+		t.Fatal(err)
+	}
+	if errs := verify.Module(m); len(errs) > 0 {
+		t.Fatalf("%v\n%s", errs, ir.Print(m))
+	}
+	passtest.Same(t, before, m)
+}
