@@ -19,28 +19,23 @@ const MaxBeside = MaxOpen / 4
 // begin splits collectives that have something to run beside into start and
 // done, and returns how many there are in a step.
 func (o *options) begin(f *ir.Func) int64 {
-	outside := textOf(f)
-	for _, t := range outside.all() {
-		for i, x := range t.ops {
-			if o.movable(x) {
-				fill(t.ops, i)
+	tasks := textsOf(f)
+	s := &splitter{options: o, f: f, with: map[*ir.Value]*ir.Value{}, dones: map[*text]map[int][]*ir.Op{}}
+	for _, t := range tasks {
+		for _, t := range t.all() {
+			for i, x := range t.ops {
+				if o.movable(x) {
+					fill(t.ops, i)
+				}
 			}
 		}
+		s.task(t)
 	}
-	s := &splitter{options: o, f: f, with: map[*ir.Value]*ir.Value{}}
-	dones := map[*text]map[int][]*ir.Op{}
-	beside := s.outside(outside)
-	dones[outside] = s.split(beside)
-	for i, x := range outside.ops {
-		if in := outside.runs[x]; in != nil {
-			dones[in] = s.split(s.inside(in, underWay(beside, i)))
-		}
-	}
-	f.Replace(s.with)
-	for t, at := range dones {
+	f.Replace(s.with) // before the dones, which alone read what is under way, are there
+	for t, at := range s.dones {
 		t.insert(at)
 	}
-	outside.write()
+	write(f, tasks)
 	return s.started
 }
 
@@ -49,7 +44,19 @@ type splitter struct {
 	*options
 	f       *ir.Func
 	with    map[*ir.Value]*ir.Value
+	dones   map[*text]map[int][]*ir.Op
 	started int64
+}
+
+// task splits the collectives of a task: whatever is started in it is done in it.
+func (s *splitter) task(t *text) {
+	beside := s.outside(t)
+	s.dones[t] = s.split(beside)
+	for i, x := range t.ops {
+		if in := t.runs[x]; in != nil {
+			s.dones[in] = s.split(s.inside(in, underWay(beside, i)))
+		}
+	}
 }
 
 // flight is a collective that is to be started, and where it stands in its text. Its
@@ -69,12 +76,9 @@ func (s *splitter) split(flights []*flight) map[int][]*ir.Op {
 	for _, y := range flights {
 		d := doneOf(s.f, y.x, s.with)
 		d.Run, d.Ahead = y.x.Run, y.ahead
-		for k, r := range y.x.Results {
-			d.Results[k].Each = r.Each
-		}
 		y.x.Start = true
 		dones[y.to] = append(dones[y.to], d)
-		s.started += y.x.Times()
+		s.started += s.f.TimesOf(y.x)
 	}
 	return dones
 }
@@ -91,7 +95,8 @@ func (t *text) insert(before map[int][]*ir.Op) {
 	t.ops = out
 }
 
-// outside are the flights of a text outside of runs, in order.
+// outside are the flights of a text outside of runs, in order. What nobody in the text
+// reads is waited for at its end.
 func (s *splitter) outside(t *text) (flights []*flight) {
 	first := readers(t.ops)
 	open := map[string][]*flight{} // by mesh axes, oldest first

@@ -16,8 +16,8 @@ func init() {
 }
 
 // Check proves that every collective that is started is waited for once: its
-// results are the operands, all of them and in order, of one `done`, of the same run,
-// and nothing else reads them; and that not too many are under way. In a run the text is
+// results are the operands, all of them and in order, of one `done`, of the same task and
+// run, and nothing else reads them; and that not too many are under way. In a run the text is
 // that of one instance, and of how many instances one is under way at a time follows
 // from where and how many turns behind its start its `done` is: the number of instances
 // has no part in what that costs.
@@ -35,8 +35,9 @@ func Check(m *ir.Module) diag.List {
 type checker struct {
 	f       *ir.Func
 	pending map[*ir.Value]*ir.Op // what is started and not done, in the text
-	open    map[string]int       // how many are under way outside of runs, by mesh axes
-	run     *ir.Run              // that the operations are of
+	open    map[string]int       // how many are under way in the task outside of runs, by mesh axes
+	task    *ir.Task             // that the operations are of
+	run     *ir.Run              // likewise
 	flights []*flight            // of the run
 	of      map[*ir.Op]*flight
 	bugs    diag.List
@@ -48,9 +49,12 @@ func (c *checker) bug(o *ir.Op, format string, args ...any) {
 
 func (c *checker) check() {
 	for i, o := range c.f.Ops {
-		if o.Run != c.run {
+		if o.Run != c.run || o.Task != c.task {
 			c.endRun()
 			c.run, c.of = o.Run, map[*ir.Op]*flight{}
+		}
+		if o.Task != c.task { // between turns, nothing is under way
+			c.task, c.open = o.Task, map[string]int{}
 		}
 		if op.Has(o, op.Completes) {
 			c.done(o, i)
@@ -103,8 +107,8 @@ func (c *checker) done(o *ir.Op, i int) {
 		c.bug(o, "`done` of what was not started")
 		return
 	}
-	if x.Run != o.Run {
-		c.bug(o, "`done` of what was started in another run")
+	if x.Task != o.Task || x.Run != o.Run {
+		c.bug(o, "`done` of what was started in another task or run")
 	}
 	for k, a := range o.Args {
 		if a != x.Results[k] || c.pending[a] != x {
@@ -114,7 +118,7 @@ func (c *checker) done(o *ir.Op, i int) {
 	}
 	if y := c.of[x]; y != nil {
 		y.to, y.ahead = i, o.Ahead
-	} else if x.Run == nil {
+	} else if x.Run == nil && x.Task == o.Task {
 		c.open[over(x)]--
 	}
 }

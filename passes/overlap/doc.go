@@ -14,19 +14,24 @@
 // Copies between the memories of a device are started early and waited for late
 // as well ([transfers]), on one device, too.
 //
-// In: entry functions of kernel calls and collectives, with runs (ir.Stack). Out: the
-// same values, in an order that respects what reads what; `start` on collectives that
-// have something to run beside, and one `done` for each; in runs, by how many turns
-// operations are ahead.
-// Invariant: a started collective has exactly one `done` after it, of the same run,
-// which alone reads its results ([Check]). All devices of a group run one program, so
+// In: entry functions of kernel calls and collectives, with runs (ir.Stack) and tasks
+// (ir.Task). Out: the same values, in an order that respects what reads what; `start` on
+// collectives that have something to run beside, and one `done` for each; in runs, by how
+// many turns operations are ahead.
+// Invariant: a started collective has exactly one `done` after it, of the same task and
+// run, which alone reads its results ([Check]). All devices of a group run one program, so
 // that whatever order this gives, they issue their collectives in the same one.
 //
 // The operations outside of runs are a text, in which each run stands as one operation;
-// those of a run are a text for one instance in the place of all. So the cost has no
-// part in which the number of instances counts. On each text, four steps:
+// those of a run are a text for one instance in the place of all. Of a pipeline, each task
+// has these texts of its own, for one microbatch in the place of all: nothing moves to
+// another task or is under way where a turn ends. So the cost has no part in which the
+// number of instances or of microbatches counts. `enter_turn` and `leave_turn`, which are
+// nothing to do, are no part of a text: they follow the kernel between them. On each
+// text, four steps:
 //
-// [options.hoist] moves a collective up to its last operand. A gather whose operand is
+// [options.hoist] moves a collective up to its last operand: to the head of a task that
+// runs once if tasks before have made them all. A gather whose operand is
 // there for longer, as parameters are (ZeRO 3) and shards of the forward phase, is
 // `prefetch` turns ahead, at the head of its run; outside of runs it goes up to where the
 // layer `prefetch` before it starts, or to the run before it.
@@ -47,6 +52,6 @@
 // leaves less than it reads, as the reduce_scatter of a gradient, is waited for a layer
 // later, so that the whole gradient is freed.
 //
-// Functions that move values between memories have no runs.
+// Functions that move values between memories have no runs and no tasks.
 // Imports internal/diag, ir, ir/fusion, ir/layout, ir/op, ir/verify, passes/pass.
 package overlap

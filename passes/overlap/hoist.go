@@ -21,6 +21,10 @@ func (o *options) hoist(t *text) {
 			moved[x], o.early[x] = true, true
 		}
 	} else {
+		head = t.given()
+		for _, x := range head {
+			moved[x] = true
+		}
 		start := o.gathers(t)
 		for _, x := range t.ops {
 			if before := start[x]; before != nil {
@@ -79,6 +83,25 @@ func (t *text) order(head []*ir.Op, early map[*ir.Op][]*ir.Op, moved map[*ir.Op]
 		}
 		if !moved[x] {
 			emit(x)
+		}
+	}
+	return out
+}
+
+// given are the collectives of a task that runs once, but gathers, whose operands tasks
+// before have made, such as the gradients that microbatches add up to: these are
+// exchanged where the task begins, in few buckets. In tasks of microbatches they stay
+// where they are, since there their results would take memory before it is their turn.
+func (t *text) given() (out []*ir.Op) {
+	if t.task == nil || !t.task.Once {
+		return nil
+	}
+	made := t.made()
+	for _, x := range t.ops {
+		here := func(v *ir.Value) bool { _, here := made[v]; return here }
+		before := func(v *ir.Value) bool { return v.Def != nil }
+		if group(x) && !grows(x) && !slices.ContainsFunc(x.Args, here) && slices.ContainsFunc(x.Args, before) {
+			out = append(out, x)
 		}
 	}
 	return out
@@ -204,9 +227,10 @@ func rank(x *ir.Op) int {
 	return 0
 }
 
-// casts reports whether x is an elementwise kernel.
+// casts reports whether x is an elementwise kernel that does not add to what enters a
+// turn.
 func casts(x *ir.Op) bool {
-	return op.Has(x, op.Calls) && fusion.Class(x.Callee.Attrs.Text("kind")) == fusion.Map
+	return op.Has(x, op.Calls) && x.First == nil && fusion.Class(x.Callee.Attrs.Text("kind")) == fusion.Map
 }
 
 // grows reports whether x is a gather, whose result takes more memory than what it

@@ -164,14 +164,17 @@ func (o *options) parts(t *text, limit func(kind) int64) map[*ir.Op]int {
 	return part
 }
 
-// limits gives the bytes of a bucket of each kind.
-func (o *options) limits(t *text) func(kind) int64 {
+// limits gives the bytes of a bucket of each kind. The share is of what the function
+// exchanges in a step, with every microbatch. A share of one turn of a task would be
+// smaller, and leave apart what stands side by side, such as the gradients of what three
+// projections read; nor is it needed for work beside the last bucket, since in a turn a
+// bucket ends before its first reader, which is near. What microbatches add up to is
+// exchanged by one task, once, and has the same share either way.
+func (o *options) limits(f *ir.Func) func(kind) int64 {
 	all := map[kind]int64{}
-	for _, t := range t.all() {
-		for _, x := range t.ops {
-			if group(x) && mergeable(x) {
-				all[o.kindOf(x).sum()] += payload(x) * x.Times()
-			}
+	for _, x := range f.Ops {
+		if group(x) && mergeable(x) {
+			all[o.kindOf(x).sum()] += payload(x) * f.TimesOf(x)
 		}
 	}
 	return func(k kind) int64 {
@@ -182,16 +185,12 @@ func (o *options) limits(t *text) func(kind) int64 {
 	}
 }
 
-// payload is the larger of what one device gives and takes, in bytes: of an operation
-// of a run, for one instance.
+// payload is the larger of what one device gives and takes, in bytes, for one instance
+// and one microbatch.
 func payload(x *ir.Op) int64 {
 	bytes := func(list []*ir.Value) (n int64) {
 		for _, v := range list {
-			of := 1
-			if x.Run == nil {
-				of = v.Count()
-			}
-			n += int64(v.Type.Bytes()) * int64(of)
+			n += int64(v.Type.Bytes())
 		}
 		return n
 	}
@@ -205,7 +204,7 @@ func (b *bucket) op() *ir.Op {
 		return first
 	}
 	m := &ir.Op{Name: first.Name, Attrs: first.Attrs, Scope: first.Scope, Pos: first.Pos}
-	m.Run, m.Ahead = first.Run, first.Ahead
+	m.Task, m.Run, m.Ahead = first.Task, first.Run, first.Ahead
 	var axes ir.Names
 	for _, x := range b.members {
 		m.Args = append(m.Args, x.Args...)

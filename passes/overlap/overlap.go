@@ -32,7 +32,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 		if f.Class == ir.Kernel {
 			continue
 		}
-		if elsewhere(f) && len(f.Stacks) == 0 {
+		if elsewhere(f) && len(f.Stacks) == 0 && len(f.Tasks) == 0 {
 			c.Remarkf(nil, "@%s: %d transfers between memories beside other work", f.Name, transfers(f))
 		}
 		if m.Devices() == 1 {
@@ -58,33 +58,43 @@ type options struct {
 	// start; layer are those of gathers beside runs: one does not wait for another's.
 	early map[*ir.Op]bool
 	layer map[*ir.Op]int
-	// written are the results that replace an argument, which others may still read.
-	written map[*ir.Value]bool
+	// kept are the results of collectives that are not started: those that replace an
+	// argument, which others may still read, and what leaves a turn.
+	kept map[*ir.Value]bool
 }
 
 // begins reports whether x is a collective that may be started before its result is
 // needed.
 func (o *options) begins(x *ir.Op) bool {
-	return o.movable(x) && !slices.ContainsFunc(x.Results, func(r *ir.Value) bool { return o.written[r] })
+	return o.movable(x) && !slices.ContainsFunc(x.Results, func(r *ir.Value) bool { return o.kept[r] })
 }
 
 // arrange puts the collectives of a function where they are to start, small ones
 // together.
 func (o *options) arrange(f *ir.Func) {
-	o.early, o.layer, o.written = map[*ir.Op]bool{}, map[*ir.Op]int{}, map[*ir.Value]bool{}
+	o.early, o.layer, o.kept = map[*ir.Op]bool{}, map[*ir.Op]int{}, map[*ir.Value]bool{}
 	for _, r := range f.Results {
-		o.written[r.Value] = o.written[r.Value] || r.Role == ir.RoleParam || r.Role == ir.RoleState
+		o.kept[r.Value] = o.kept[r.Value] || r.Role == ir.RoleParam || r.Role == ir.RoleState
 	}
-	t := textOf(f)
-	for _, in := range t.all()[1:] {
-		o.hoist(in)
+	for _, x := range f.Ops {
+		if x.Name == ir.LeaveTurn {
+			o.kept[x.Args[1]] = true
+		}
 	}
-	o.hoist(t)
-	limit := o.limits(t)
-	for _, t := range t.all() {
-		o.merge(t, limit)
+	tasks := textsOf(f)
+	for _, t := range tasks {
+		for _, in := range t.all()[1:] {
+			o.hoist(in)
+		}
+		o.hoist(t)
 	}
-	t.write()
+	limit := o.limits(f)
+	for _, t := range tasks {
+		for _, t := range t.all() {
+			o.merge(t, limit)
+		}
+	}
+	write(f, tasks)
 }
 
 func optionsOf(m *ir.Module) *options {
@@ -113,11 +123,11 @@ func (o *options) movable(x *ir.Op) bool {
 // group reports whether x is an exchange among a group of devices.
 func group(x *ir.Op) bool { return op.Has(x, op.Exchanges) }
 
-// count is how many collectives f has in a step.
+// count is how many collectives f has in a step, of all instances and microbatches.
 func count(f *ir.Func) (n int64) {
 	for _, o := range f.Ops {
 		if group(o) {
-			n += o.Times()
+			n += f.TimesOf(o)
 		}
 	}
 	return n

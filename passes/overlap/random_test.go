@@ -2,7 +2,9 @@ package overlap_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,6 +38,15 @@ var kernels = []struct{ kind, body, out string }{
 	{"row", "reduce_sum " + shards, unreduced},
 }
 
+// forms are what microbatches may add up to, and how `enter_turn` says each.
+var forms = []struct{ form, says string }{
+	{shards, "axes={a=2, b=4} dtype=f32 mesh={a:dp}"},
+	{matrix, "axes={a=4, b=4} dtype=f32"},
+	{vector, "axes={b=4} dtype=f32"},
+	{part, "axes={b=2} dtype=f32 mesh={b:dp}"},
+	{unreduced, "axes={b=4} dtype=f32"},
+}
+
 // collectives by what they read and make.
 var collectives = []struct{ text, in, out string }{
 	{"all_gather %s axis=a over=(dp) parts=2", shards, matrix},
@@ -44,13 +55,17 @@ var collectives = []struct{ text, in, out string }{
 	{"reduce_scatter %s axis=b over=(dp) parts=2 reduce=sum", unreduced, part},
 }
 
-// author writes a random module: runs of one stack, and operations between them.
+// author writes a random module: runs of one stack, and operations between them; of a
+// pipeline, in tasks.
 type author struct {
 	r    *rand.Rand
 	b    strings.Builder
 	next int
 	once map[string][]string // values outside, by form
 	each map[string][]string // of each instance
+	// sums are what microbatches add up to, outside of runs and of each instance; nil in
+	// tasks that run once.
+	sums, eachSums map[string][]string
 }
 
 func (w *author) line(format string, args ...any) { fmt.Fprintf(&w.b, format+"\n", args...) }
@@ -77,6 +92,10 @@ func (w *author) pick(form string, from ...map[string][]string) string {
 // operations adds some that read values of the maps and puts theirs into the first.
 func (w *author) operations(n int, indent, scope string, from ...map[string][]string) {
 	for range n {
+		if w.sums != nil && w.r.Intn(4) == 0 {
+			w.accumulate(indent, scope, from...)
+			continue
+		}
 		if w.r.Intn(2) == 0 {
 			c := collectives[w.r.Intn(len(collectives))]
 			if x := w.pick(c.in, from...); x != "" {
@@ -100,6 +119,78 @@ func (w *author) operations(n int, indent, scope string, from ...map[string][]st
 			from[0][kernels[k].out] = append(from[0][kernels[k].out], v)
 		}
 	}
+}
+
+// accumulate adds something up over the microbatches.
+func (w *author) accumulate(indent, scope string, from ...map[string][]string) {
+	k := w.r.Intn(len(forms))
+	f := forms[k]
+	x := w.pick(f.form, from...)
+	if x == "" {
+		return
+	}
+	before, sum, after := w.value(), w.value(), w.value()
+	w.line("%s%s : %s = enter_turn %s // %s", indent, before, f.form, f.says, scope)
+	w.line("%s%s : %s = call %s, %s fn=@add%d fn_first=@first%d // %s", indent, sum, f.form, before, x, k, k, scope)
+	w.line("%s%s : %s = leave_turn %s, %s // %s", indent, after, f.form, before, sum, scope)
+	if to := w.sums; strings.HasPrefix(scope, "l.") {
+		w.eachSums[f.form] = append(w.eachSums[f.form], after)
+	} else {
+		to[f.form] = append(to[f.form], after)
+	}
+}
+
+// tasks writes what each microbatch does, in one to three tasks; what is there after all
+// of them is what they add up to.
+func (w *author) tasks(number string, tasks int) {
+	once, each := copied(w.once), copied(w.each)
+	w.sums, w.eachSums = map[string][]string{}, map[string][]string{}
+	for i := range tasks {
+		w.line("  do t%d", i)
+		v := w.value()
+		w.line("  %s : %s = call %s, %s fn=@number // o", v, matrix, w.pick(matrix, w.once), number)
+		w.once[matrix] = append(w.once[matrix], v)
+		w.stretch()
+		w.line("  end do")
+	}
+	for form, sums := range w.sums {
+		once[form] = append(once[form], sums...)
+	}
+	for form, sums := range w.eachSums {
+		each[form] = append(each[form], sums...)
+	}
+	w.once, w.each, w.sums, w.eachSums = once, each, nil, nil
+}
+
+func copied(m map[string][]string) map[string][]string {
+	out := map[string][]string{}
+	for k, v := range m {
+		out[k] = slices.Clone(v)
+	}
+	return out
+}
+
+// turns are those of so many tasks in a random order in which each microbatch has them
+// one after the other.
+func (w *author) turns(tasks, micro int) string {
+	out := "before"
+	next := make([]int, tasks) // microbatch of each task
+	for next[tasks-1] < micro {
+		if t := w.r.Intn(tasks); next[t] < micro && (t == 0 || next[t] < next[t-1]) {
+			out += fmt.Sprintf(" t%d:%d", t, next[t])
+			next[t]++
+		}
+	}
+	return out + " after"
+}
+
+// stretch writes runs, with operations before, between and after them.
+func (w *author) stretch() {
+	for range 1 + w.r.Intn(3) {
+		w.operations(w.r.Intn(5), "  ", "o", w.once)
+		w.run()
+	}
+	w.operations(w.r.Intn(6), "  ", "o", w.once)
 }
 
 // run writes a run with one or two values that go from instance to instance.
@@ -136,9 +227,10 @@ func (w *author) run() {
 	}
 }
 
-// module is a random one; some of what is made are its results.
-func module(r *rand.Rand) string {
-	w := &author{r: r, once: map[string][]string{}, each: map[string][]string{}, next: 5}
+// module is a random one, of so many tasks of microbatches or none; some of what is made
+// are its results.
+func module(r *rand.Rand, tasks int) string {
+	w := &author{r: r, once: map[string][]string{}, each: map[string][]string{}, next: 6}
 	count := 1 + r.Intn(5)
 	w.line("ptir 1 fused \"random\"\nmesh dp=2")
 	rules := []string{fmt.Sprintf("zero(at=\"t:1:1\", level=3, over=(dp), prefetch=%d)", r.Intn(4))}
@@ -146,7 +238,16 @@ func module(r *rand.Rand) string {
 		rules = append(rules, fmt.Sprintf("bucket(at=\"t:1:1\", bytes=%d)", []int{0, 40, 80, 1 << 20}[r.Intn(4)]))
 	}
 	w.line("meta layout(name=\"t\", rules=[%s])\n", strings.Join(rules, ", "))
-	w.line("func @step class=entry\n  stack l count=%d", count)
+	if micro := 1 + r.Intn(4); tasks == 0 {
+		w.line("func @step class=entry\n  stack l count=%d", count)
+	} else {
+		w.line("func @step class=entry microbatches=%d\n  stack l count=%d\n  task before once", micro, count)
+		for t := range tasks {
+			w.line("  task t%d", t)
+		}
+		w.line("  task after once\n  turns %s", w.turns(tasks, micro))
+		w.line("  arg %%6 : i32[] each microbatch index \"microbatch.{i}\"")
+	}
 	for i, a := range []string{matrix, vector, shards} {
 		w.line("  arg %%%d : %s data \"x%d\"", i, a, i)
 		w.once[a] = append(w.once[a], fmt.Sprintf("%%%d", i))
@@ -155,11 +256,17 @@ func module(r *rand.Rand) string {
 		w.line("  arg %%%d : %s each l param \"l.{i}.w%d\"", i+3, a, i)
 		w.each[a] = append(w.each[a], fmt.Sprintf("%%%d", i+3))
 	}
-	for range 1 + r.Intn(3) {
-		w.operations(r.Intn(5), "  ", "o", w.once)
-		w.run()
+	if tasks > 0 {
+		w.line("  do before")
+		w.stretch()
+		w.line("  end do")
+		w.tasks("%6", tasks)
+		w.line("  do after")
 	}
-	w.operations(r.Intn(6), "  ", "o", w.once)
+	w.stretch()
+	if tasks > 0 {
+		w.line("  end do")
+	}
 	for n, form := range []string{shards, matrix, vector, part} {
 		w.line("  result %s grad \"x%d\"", w.pick(form, w.once, map[string][]string{part: {"%1"}}), n)
 		if v := w.pick(form, w.each); v != "" && v != "%3" && v != "%4" {
@@ -185,6 +292,13 @@ func module(r *rand.Rand) string {
 		}
 		w.line("  %%9 : %s = %s %s%s\n  result %%9 out\nend", k.out, name, strings.Join(args, ", "), over)
 	}
+	if tasks > 0 {
+		w.line("\nfunc @number class=kernel kind=map\n  arg %%0 : %[1]s in\n  arg %%1 : i32[] in\n  %%2 : f32[] = cast %%1 to=f32\n  %%3 : %[1]s = add %%0, %%2\n  result %%3 out\nend", matrix)
+		for i, f := range forms {
+			w.line("\nfunc @first%d class=kernel kind=map\n  arg %%0 : %[2]s in\n  %%1 : %[2]s = neg %%0\n  result %%1 out\nend", i, f.form)
+			w.line("\nfunc @add%d class=kernel kind=map\n  arg %%0 : %[2]s in\n  arg %%1 : %[2]s in\n  %%2 : %[2]s = neg %%1\n  %%3 : %[2]s = add %%0, %%2\n  result %%3 out\nend", i, f.form)
+		}
+	}
 	return w.b.String()
 }
 
@@ -194,26 +308,7 @@ func module(r *rand.Rand) string {
 func TestRandomRuns(t *testing.T) {
 	ahead, behind := 0, 0
 	for seed := range int64(200) {
-		text := module(rand.New(rand.NewSource(seed)))
-		m, errs := ir.Parse("random.ptir", []byte(text))
-		if len(errs) == 0 {
-			errs = verify.Module(m)
-		}
-		if len(errs) > 0 {
-			t.Fatalf("seed %d: %v\n%s", seed, errs, text)
-		}
-		before := m.Clone()
-		if err := overlap.Run(&pass.Context{}, m); err != nil {
-			t.Fatal(err)
-		}
-		passtest.Numbered(t, before, m)
-		if errs := verify.Module(m.Unrolled()); len(errs) > 0 {
-			t.Fatalf("seed %d: written out: %v\n%s", seed, errs, ir.Print(m))
-		}
-		passtest.Same(t, before, m)
-		if t.Failed() {
-			t.Fatalf("seed %d:\n%s\n%s", seed, text, ir.Print(m))
-		}
+		_, m := overlapped(t, seed, 0)
 		for _, o := range m.Func("step").Ops {
 			if o.Ahead > 0 && o.Start {
 				ahead++
@@ -226,4 +321,77 @@ func TestRandomRuns(t *testing.T) {
 	if ahead < 50 || behind < 50 {
 		t.Errorf("%d gathers are ahead, %d reductions done behind: too few to prove anything", ahead, behind)
 	}
+}
+
+// TestRandomTasks: likewise of modules with tasks, in whatever order these have their
+// turns; and each task has the kernels, exchanges and sums of before.
+func TestRandomTasks(t *testing.T) {
+	across, buckets := 0, 0
+	for seed := range int64(60) {
+		before, m := overlapped(t, seed, 1+int(seed%3))
+		if errs := verify.Module(m.Serial()); len(errs) > 0 {
+			t.Fatalf("seed %d: turns written out: %v\n%s", seed, errs, ir.Print(m))
+		}
+		if a, b := work(before), work(m); !maps.Equal(a, b) {
+			t.Fatalf("seed %d: tasks had %v, and have %v\n%s\n%s", seed, a, b, ir.Print(before), ir.Print(m))
+		}
+		for _, o := range m.Func("step").Ops {
+			if len(o.Results) > 1 && !op.Has(o, op.Completes) {
+				buckets++
+			}
+			for _, a := range o.Args {
+				if a.Def != nil && a.Def.Task != o.Task && op.Has(a.Def, op.Completes) {
+					across++
+				}
+			}
+		}
+	}
+	if across < 50 || buckets < 50 {
+		t.Errorf("%d operations read what another task has exchanged, %d buckets: too few to prove anything", across, buckets)
+	}
+}
+
+// work is how many values each kind of operation makes, by task and by run of it; what
+// waits for one that was started makes none.
+func work(m *ir.Module) map[string]int {
+	n, run := map[string]int{}, 0
+	m.Func("step").Runs(func(r *ir.Run, ops []*ir.Op) {
+		where := ops[0].Task.Name
+		if r != nil {
+			run++
+			where += fmt.Sprint(" run ", run)
+		}
+		for _, o := range ops {
+			if !op.Has(o, op.Completes) {
+				n[where+" "+o.Name] += len(o.Results)
+			}
+		}
+	})
+	return n
+}
+
+// overlapped is a random module before and after the pass, which is proved.
+func overlapped(t *testing.T, seed int64, tasks int) (before, after *ir.Module) {
+	t.Helper()
+	text := module(rand.New(rand.NewSource(seed)), tasks)
+	m, errs := ir.Parse("random.ptir", []byte(text))
+	if len(errs) == 0 {
+		errs = verify.Module(m)
+	}
+	if len(errs) > 0 {
+		t.Fatalf("seed %d: %v\n%s", seed, errs, text)
+	}
+	before = m.Clone()
+	if err := overlap.Run(&pass.Context{}, m); err != nil {
+		t.Fatal(err)
+	}
+	passtest.Numbered(t, before, m)
+	if errs := verify.Module(m.Unrolled()); len(errs) > 0 {
+		t.Fatalf("seed %d: written out: %v\n%s", seed, errs, ir.Print(m))
+	}
+	passtest.Same(t, before, m)
+	if t.Failed() {
+		t.Fatalf("seed %d:\n%s\n%s", seed, text, ir.Print(m))
+	}
+	return before, m
 }

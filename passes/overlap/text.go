@@ -7,36 +7,51 @@ import (
 )
 
 // text is operations in a row that are ordered together: those of a run, for one
-// instance in the place of all; or those outside of runs, among which every run
-// stands as one operation.
+// instance in the place of all; or those of a task outside of runs, for one microbatch in
+// the place of all, among which every run stands as one operation. A function without
+// tasks is like one task.
 type text struct {
-	f   *ir.Func
-	run *ir.Run // nil outside
-	ops []*ir.Op
+	f    *ir.Func
+	task *ir.Task // nil in a function without tasks
+	run  *ir.Run  // nil outside
+	ops  []*ir.Op // but `enter_turn` and `leave_turn`
+	// turns are these, which are nothing to do: they follow what reads what enters a
+	// turn, and what makes what leaves it.
+	turns []*ir.Op
 	// runs are the texts of runs, by the operations that stand for them: these read
 	// what the run reads from outside, and make what others read of it.
 	runs map[*ir.Op]*text
 }
 
-// textOf is the operations of f outside of runs, and with them those of each run.
-func textOf(f *ir.Func) *text {
-	t := &text{f: f, runs: map[*ir.Op]*text{}}
-	for i := 0; i < len(f.Ops); {
-		j := i + 1
-		run := f.Ops[i].Run
-		for run != nil && j < len(f.Ops) && f.Ops[j].Run == run {
-			j++
+// textsOf are the operations of f outside of runs, those of each task by themselves, and
+// with them those of each run.
+func textsOf(f *ir.Func) (out []*text) {
+	var t *text
+	f.Runs(func(run *ir.Run, ops []*ir.Op) {
+		if task := ops[0].Task; t == nil || t.task != task {
+			t = &text{f: f, task: task, runs: map[*ir.Op]*text{}}
+			out = append(out, t)
 		}
 		if run == nil {
-			t.ops = append(t.ops, f.Ops[i])
-		} else {
-			in := &text{f: f, run: run, ops: slices.Clone(f.Ops[i:j])}
-			o := in.whole()
-			t.ops, t.runs[o] = append(t.ops, o), in
+			t.add(ops[0])
+			return
 		}
-		i = j
+		in := &text{f: f, task: t.task, run: run}
+		for _, o := range ops {
+			in.add(o)
+		}
+		o := in.whole()
+		t.ops, t.runs[o] = append(t.ops, o), in
+	})
+	return out
+}
+
+func (t *text) add(o *ir.Op) {
+	if o.Name == ir.EnterTurn || o.Name == ir.LeaveTurn {
+		t.turns = append(t.turns, o)
+	} else {
+		t.ops = append(t.ops, o)
 	}
-	return t
 }
 
 // whole is an operation that stands for a run.
@@ -57,8 +72,7 @@ func (t *text) whole() *ir.Op {
 	return o
 }
 
-// all are the texts of the function: that outside of runs, and those of its runs
-// in order.
+// all are the texts of a task: that outside of runs, and those of its runs in order.
 func (t *text) all() []*text {
 	out := []*text{t}
 	for _, o := range t.ops {
@@ -69,17 +83,75 @@ func (t *text) all() []*text {
 	return out
 }
 
-// write gives the function the operations in the order of the text.
-func (t *text) write() {
-	ops := make([]*ir.Op, 0, len(t.f.Ops))
-	for _, o := range t.ops {
-		if in := t.runs[o]; in != nil {
-			ops = append(ops, in.ops...)
-		} else {
-			ops = append(ops, o)
+// write gives f the operations in the order of the texts of its tasks.
+func write(f *ir.Func, texts []*text) {
+	ops := make([]*ir.Op, 0, len(f.Ops))
+	for _, t := range texts {
+		for _, o := range t.complete() {
+			if in := t.runs[o]; in != nil {
+				ops = append(ops, in.complete()...)
+			} else {
+				ops = append(ops, o)
+			}
 		}
 	}
-	t.f.Ops = ops
+	f.Ops = ops
+}
+
+// complete is the operations of the text with what enters a turn before its first
+// reader, and what leaves it behind the operation that makes it.
+func (t *text) complete() []*ir.Op {
+	if len(t.turns) == 0 {
+		return t.ops
+	}
+	enter, leave := map[*ir.Value]*ir.Op{}, map[*ir.Value][]*ir.Op{}
+	for _, o := range t.turns {
+		if o.Name == ir.EnterTurn {
+			enter[o.Result()] = o
+		} else {
+			leave[o.Args[1]] = append(leave[o.Args[1]], o)
+		}
+	}
+	out := make([]*ir.Op, 0, len(t.ops)+len(t.turns))
+	put := func(o *ir.Op) {
+		for _, a := range o.Args {
+			if e := enter[a]; e != nil {
+				out = append(out, e)
+				delete(enter, a)
+			}
+		}
+		out = append(out, o)
+	}
+	_, to := t.body()
+	for i, x := range t.ops {
+		if i == to {
+			t.rest(put, enter, leave)
+		}
+		put(x)
+		for _, r := range x.Results {
+			for _, o := range leave[r] {
+				put(o)
+			}
+			delete(leave, r)
+		}
+	}
+	if to == len(t.ops) {
+		t.rest(put, enter, leave)
+	}
+	return out
+}
+
+// rest puts what nobody here reads or makes at the end of the text.
+func (t *text) rest(put func(*ir.Op), enter map[*ir.Value]*ir.Op, leave map[*ir.Value][]*ir.Op) {
+	for _, o := range t.turns {
+		switch {
+		case o.Name == ir.EnterTurn && enter[o.Result()] == o:
+			put(o)
+			delete(enter, o.Result())
+		case o.Name == ir.LeaveTurn && slices.Contains(leave[o.Args[1]], o):
+			put(o)
+		}
+	}
 }
 
 // made is the place of the operation that makes a value of the text.

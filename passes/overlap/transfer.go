@@ -77,7 +77,7 @@ func storeLate(f *ir.Func) int {
 // own.
 func doneOf(f *ir.Func, x *ir.Op, with map[*ir.Value]*ir.Value) *ir.Op {
 	d := f.NewOp(op.Done, x.Results, nil, types(x)...)
-	d.Scope, d.Pos = x.Scope, x.Pos
+	d.Scope, d.Pos, d.Task = x.Scope, x.Pos, x.Task
 	for i, r := range x.Results {
 		with[r] = d.Results[i]
 	}
