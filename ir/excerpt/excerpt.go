@@ -2,33 +2,69 @@ package excerpt
 
 import (
 	"slices"
+	"sort"
 
 	"ptc/ir"
 	"ptc/ir/op"
 )
 
-// Excerpt is a function with fewer instances, and its frames.
+// Excerpt is a function with fewer instances and microbatches, and its frames.
 type Excerpt struct {
 	F      *ir.Func
 	Frames []Frame
+	Parts  []Part // in the order of their addresses, which are those of no memory
 }
 
-// Frame is where instances have values of their own: from Lo up to Hi in truth, from
-// Begin up to End in the excerpt.
+// Frame is where instances or microbatches have values of their own: from Lo up to Hi
+// in truth.
 type Frame struct {
-	Memory     ir.Memory
-	Lo, Hi     int64
+	Memory ir.Memory
+	Lo, Hi int64
+}
+
+// Part is a range of addresses in the excerpt, of a frame.
+type Part struct {
+	Frame      int
 	Begin, End int64
+}
+
+// Frame is the number of the frame of which an address of a memory is, and up to where
+// its addresses go; -1 where it is of none.
+func (x Excerpt) Frame(memory ir.Memory, at int64) (frame int, end int64) {
+	i := sort.Search(len(x.Parts), func(i int) bool { return at < x.Parts[i].End })
+	if i == len(x.Parts) || at < x.Parts[i].Begin || x.Frames[x.Parts[i].Frame].Memory != memory {
+		return -1, 0
+	}
+	return x.Parts[i].Frame, x.Parts[i].End
 }
 
 // Of is an excerpt of f. Operations keep their numbers.
 func Of(f *ir.Func) Excerpt {
-	if len(f.Stacks) == 0 {
-		return Excerpt{F: f}
+	x := Excerpt{F: f}
+	if len(f.Tasks) > 0 {
+		e := excerptOf(x)
+		if !e.micros() {
+			return x
+		}
+		x = e.excerpt()
 	}
+	if len(f.Stacks) > 0 {
+		if e := excerptOf(x); e.stacks(x.F) {
+			x = e.excerpt()
+		}
+	}
+	return x
+}
+
+func (e *excerpter) excerpt() Excerpt { return Excerpt{e.g, e.x.Frames, e.x.Parts} }
+
+func excerptOf(x Excerpt) *excerpter {
+	f := x.F
 	e := &excerpter{g: f.Clone(), moved: map[*ir.Value]int64{}, readers: map[*ir.Value][]reader{}}
+	e.x = Excerpt{Frames: slices.Clone(x.Frames), Parts: slices.Clone(x.Parts)}
 	e.memory = op.Memories(e.g)
 	for _, o := range e.g.Ops {
+		o.At, o.Spread = slices.Clone(o.At), slices.Clone(o.Spread)
 		for n, v := range o.Args {
 			e.readers[v] = append(e.readers[v], reader{o, n})
 		}
@@ -36,27 +72,50 @@ func Of(f *ir.Func) Excerpt {
 	for _, mem := range ir.Memories() {
 		e.top = max(e.top, f.Attrs.Int(mem.String(), 0), f.Attrs.Int("arena", 0))
 	}
-	e.top = (e.top + alignment - 1) / alignment * alignment
+	if n := len(x.Parts); n > 0 {
+		e.top = max(e.top, x.Parts[n-1].End)
+	}
+	e.top = roundUp(e.top)
+	return e
+}
+
+// frame is the number of a new frame.
+func (e *excerpter) frame(x Frame) int {
+	e.x.Frames = append(e.x.Frames, x)
+	return len(e.x.Frames) - 1
+}
+
+// allot gives what begins at lo, of a frame, a range of addresses for itself, of which it
+// returns the first one.
+func (e *excerpter) allot(frame int, lo, bytes int64) int64 {
+	begin := e.top + (lo%alignment+alignment)%alignment // aligned as it was
+	e.top = roundUp(begin + bytes)
+	e.x.Parts = append(e.x.Parts, Part{frame, begin, begin + bytes})
+	return begin
+}
+
+// stacks makes the stacks of f smaller where that is possible and of use. It reports
+// whether any is.
+func (e *excerpter) stacks(f *ir.Func) bool {
 	for i := range f.Stacks {
 		if !e.stack(f.Stacks[i], e.g.Stacks[i]) {
-			return Excerpt{F: f}
+			return false
 		}
 	}
-	if len(e.frames) == 0 && !e.fewer {
-		return Excerpt{F: f}
-	}
-	return Excerpt{e.g, e.frames}
+	return e.fewer
 }
 
 // alignment is a multiple of that of all places.
 const alignment = 1 << 12
 
+func roundUp(n int64) int64 { return (n + alignment - 1) / alignment * alignment }
+
 type excerpter struct {
 	g       *ir.Func
+	x       Excerpt // its frames
 	memory  map[*ir.Value]ir.Memory
 	moved   map[*ir.Value]int64 // by how much, of what is there once and lies in a frame
 	top     int64               // of what has addresses
-	frames  []Frame
 	fewer   bool
 	readers map[*ir.Value][]reader
 }
@@ -73,12 +132,27 @@ type family struct {
 	memory ir.Memory
 	at     int64
 	spread ir.Spread
-	set    func(at int64)
+	set    func(at int64, micro microSpread)
+}
+
+// microSpread is how microbatches lie, see [ir.Spread].
+type microSpread struct {
+	step int64
+	ring int
+}
+
+func microOf(s ir.Spread) microSpread { return microSpread{s.MicroStep, s.MicroRing} }
+
+// put has s be so, if there is one for each microbatch.
+func (m microSpread) put(s *ir.Spread) {
+	if s.MicroRing > 0 {
+		s.MicroStep, s.MicroRing = m.step, m.ring
+	}
 }
 
 func (x family) size() int64 { return int64(x.v.Type.Bytes()) }
 
-// hull is all bytes of the instances, and those between.
+// hull is all bytes of the instances of one microbatch, and those between.
 func (x family) hull(count int) (lo, hi int64) {
 	return x.at, x.at + x.spread.Step*int64(count-1) + x.size()
 }
@@ -147,7 +221,7 @@ func (e *excerpter) families(t *ir.Stack) (apart []family, ring int, ok bool) {
 		return ring < 1<<10
 	}
 	for _, a := range e.g.Args {
-		if a.Value.Each == t && !add(family{a.Value, a.Memory, a.At.Bytes(), a.Spread, func(at int64) { a.At = ir.OffsetOf(at) }}) {
+		if a.Value.Each == t && !add(family{a.Value, a.Memory, a.At.Bytes(), a.Spread, func(at int64, m microSpread) { a.At = ir.OffsetOf(at); m.put(&a.Spread) }}) {
 			return nil, 0, false
 		}
 	}
@@ -155,12 +229,11 @@ func (e *excerpter) families(t *ir.Stack) (apart []family, ring int, ok bool) {
 		if o.Run == nil || o.Run.Stack != t || o.Name == ir.Leave {
 			continue
 		}
-		o.At, o.Spread = slices.Clone(o.At), slices.Clone(o.Spread)
 		for j, v := range o.Results {
 			if j >= len(o.Spread) || j >= len(o.At) {
 				continue
 			}
-			if !add(family{v, e.memory[v], o.At[j], o.Spread[j], func(at int64) { o.At[j] = at }}) {
+			if !add(family{v, e.memory[v], o.At[j], o.Spread[j], func(at int64, m microSpread) { o.At[j] = at; m.put(&o.Spread[j]) }}) {
 				return nil, 0, false
 			}
 		}

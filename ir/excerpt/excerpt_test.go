@@ -75,9 +75,12 @@ func TestFrames(t *testing.T) {
 	if len(x.Frames) != 1 {
 		t.Fatalf("frames: %v", x.Frames)
 	}
-	fr, n := x.Frames[0], int64(x.F.Stacks[0].Count)
-	if want := (excerpt.Frame{Memory: ir.Device, Lo: 64, Hi: 64 + 128*1000 + 64, Begin: fr.Begin, End: fr.Begin + 128*n + 64}); fr != want || fr.Begin < 128*1000+320 {
-		t.Errorf("frame %v, want %v", fr, want)
+	fr, n := x.Parts[0], int64(x.F.Stacks[0].Count)
+	if want := (excerpt.Frame{Memory: ir.Device, Lo: 64, Hi: 64 + 128*1000 + 64}); x.Frames[0] != want {
+		t.Errorf("frame %v, want %v", x.Frames[0], want)
+	}
+	if fr.End != fr.Begin+128*n+64 || fr.Begin < 128*1000+320 {
+		t.Errorf("addresses %v of %d instances", fr, n)
 	}
 	at := map[string]int64{}
 	for i, o := range x.F.Ops {

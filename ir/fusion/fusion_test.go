@@ -372,8 +372,21 @@ arg %0 : f32[b=8] in
 arg %1 : f32[a=4, b=8] in
 %2 : f32[b=8] = reduce_sum %1 over=(a)
 %3 : f32[b=8] = add %2, %0
-result %3 out`, 0, false},
-		{"gemm", linear, 3, false},
+result %3 out`, 0, true},
+		{"a column of what is read before", `
+arg %0 : f32[b=8] in
+arg %1 : f32[a=4, b=8] in
+%2 : f32[a=4, b=8] = mul %1, %0
+%3 : f32[b=8] = reduce_sum %2 over=(a)
+%4 : f32[b=8] = add %3, %0
+result %4 out`, 0, false},
+		{"gemm", linear, 3, true},
+		{"an operand of a gemm", `
+arg %0 : f32[a=4, b=4] in
+arg %1 : f32[b=4, c=4] in
+%2 : f32[a=4, c=4] = dot %0, %1 out=(a, c) over=(b)
+%3 : f32[a=4, c=4] = add %2, %1
+result %3 out`, 1, false},
 	} {
 		k, err := fusion.Analyze(kernel(t, c.body))
 		if err != nil {

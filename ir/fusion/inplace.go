@@ -7,16 +7,35 @@ import (
 
 // InPlace reports whether result r may be written over argument a: same type,
 // the argument read only at the element being written, and no later sweep
-// reads it again.
+// reads it again. A contraction or a reduction to columns writes each element
+// once, when its sum is complete: it may be written over what is added to that.
 func (k *Kernel) InPlace(a, r int) bool {
 	arg, res := k.F.Args[a].Value, k.F.Results[r].Value
-	if res == arg || !sameStorage(arg.Type, res.Type) || !SameSpace(arg.Type.Axes, k.Space) {
+	if res == arg || !sameStorage(arg.Type, res.Type) || !k.readAsStored(a) {
 		return false
 	}
-	if k.Class != Map && k.Class != Row || !k.readAsStored(a) {
-		return false
+	switch k.Class {
+	case Map:
+		return SameSpace(arg.Type.Axes, k.Space)
+	case Row:
+		return SameSpace(arg.Type.Axes, k.Space) && k.lastRead(a) <= k.storePhase(res)
+	case Gemm, Column:
+		return k.readBehind(a)
 	}
-	return k.Class == Map || k.lastRead(a) <= k.storePhase(res)
+	return false
+}
+
+// readBehind reports whether argument a is read behind the contraction or reduction
+// alone.
+func (k *Kernel) readBehind(a int) bool {
+	for _, o := range k.F.Ops {
+		for _, v := range o.Args {
+			if v == k.F.Args[a].Value && k.Part[o] != PartEpilogue {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // sameStorage reports whether both types lie in memory alike.

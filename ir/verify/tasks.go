@@ -5,6 +5,7 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/op"
 )
 
 // tasks checks what runs for each microbatch: that tasks are in their order, each in a
@@ -25,8 +26,10 @@ func (c *checker) tasks(f *ir.Func) {
 		}
 		number[t] = i + 1
 	}
-	c.turns(f, number, bad)
-	last := 0
+	if !c.turns(f, number, bad) {
+		return
+	}
+	last, late := 0, early(f)
 	entered := map[*ir.Value]bool{}
 	for _, o := range f.Ops {
 		n, known := number[o.Task]
@@ -40,6 +43,12 @@ func (c *checker) tasks(f *ir.Func) {
 		for _, v := range o.Args {
 			if v != nil && v.PerMicro() && !o.PerMicro() {
 				bad(o, "it reads %%%d, which every microbatch has", v.ID)
+			}
+			if v != nil && v.Def != nil && late[passed{v.Def.Task, o.Task, v.PerMicro()}] {
+				bad(o, "a turn of its task reads %%%d before it is made", v.ID)
+			}
+			if v != nil && v.Def != nil && v.Def.Name == ir.EnterTurn && !adds(o, v) {
+				bad(o, "it reads %%%d, of which there is none in the first turn", v.ID)
 			}
 			if v != nil && v.Def != nil && v.Def.Accumulates() != "" && o.PerMicro() {
 				bad(o, "it runs for each microbatch and reads %%%d, which is known after all of them", v.ID)
@@ -69,14 +78,66 @@ func (c *checker) tasks(f *ir.Func) {
 	}
 }
 
+// adds reports whether o may read what enters a turn: what adds to it does without in
+// the first one.
+func adds(o *ir.Op, entered *ir.Value) bool {
+	switch {
+	case o.Name == ir.LeaveTurn:
+		return len(o.Args) == 2 && o.Args[0] == entered && o.Args[1] != entered
+	case o.Callee != nil:
+		return o.First != nil
+	}
+	return o.Name == op.Add || o.Name == op.Max
+}
+
+// passed is what a task makes and another one reads, of its own microbatch or of all.
+type passed struct {
+	from, to *ir.Task
+	micro    bool
+}
+
+// early are those of which a turn reads one before it is made.
+func early(f *ir.Func) map[passed]bool {
+	turn := map[*ir.Task][]int{} // by microbatch, from 1 on
+	first, last := map[*ir.Task]int{}, map[*ir.Task]int{}
+	for _, t := range f.Tasks {
+		turn[t] = make([]int, max(1, f.Micro))
+	}
+	for i, t := range f.Turns {
+		turn[t.Task][t.Micro] = i + 1
+		if last[t.Task] = i + 1; first[t.Task] == 0 {
+			first[t.Task] = i + 1
+		}
+	}
+	out := map[passed]bool{}
+	for _, o := range f.Ops {
+		for _, v := range o.Args {
+			if v == nil || v.Def == nil || v.Def.Task == o.Task || turn[v.Def.Task] == nil || turn[o.Task] == nil {
+				continue
+			}
+			p := passed{v.Def.Task, o.Task, v.PerMicro()}
+			if _, known := out[p]; known {
+				continue
+			}
+			if out[p] = !p.micro && last[p.from] >= first[p.to]; !p.micro {
+				continue
+			}
+			for m, at := range turn[p.from] {
+				out[p] = out[p] || at >= turn[p.to][m]
+			}
+		}
+	}
+	return out
+}
+
 // turns checks that every task has its turns: once, or for every microbatch once.
-func (c *checker) turns(f *ir.Func, number map[*ir.Task]int, bad func(*ir.Op, string, ...any)) {
+func (c *checker) turns(f *ir.Func, number map[*ir.Task]int, bad func(*ir.Op, string, ...any)) bool {
 	had := map[ir.Turn]bool{}
 	count := map[*ir.Task]int{}
 	for _, t := range f.Turns {
 		if number[t.Task] == 0 || t.Micro < 0 || t.Micro >= max(1, f.Micro) || had[t] || t.Once && t.Micro != 0 {
 			bad(nil, "a turn of what is no task, or twice of the same")
-			return
+			return false
 		}
 		had[t] = true
 		count[t.Task]++
@@ -84,6 +145,8 @@ func (c *checker) turns(f *ir.Func, number map[*ir.Task]int, bad func(*ir.Op, st
 	for _, t := range f.Tasks {
 		if want := f.Micro; t.Once && count[t] != 1 || !t.Once && count[t] != want {
 			bad(nil, "task `%s` has %d turns", t.Name, count[t])
+			return false
 		}
 	}
+	return true
 }

@@ -85,10 +85,16 @@ func (s *series) of(a *ir.Arg, x named) (int64, ir.Spread) {
 	}
 	n := x.numbers[open]
 	at := s.at + s.step*int64((n.plus-s.first)/s.unit)
-	if a.Value.Each == nil {
-		return at, ir.Spread{}
+	by := s.step * int64(n.times/s.unit)
+	switch {
+	case a.Value.Micro && x.count == 1:
+		return at, ir.Spread{MicroRing: 1}
+	case a.Value.Micro:
+		return at, ir.Spread{MicroStep: by, MicroRing: x.count}
+	case a.Value.Each != nil:
+		return at, ir.Spread{Step: by, Ring: x.count}
 	}
-	return at, ir.Spread{Step: s.step * int64(n.times/s.unit), Ring: x.count}
+	return at, ir.Spread{}
 }
 
 // count is how many places there are.
@@ -104,14 +110,15 @@ func (p *planner) placeArgs(f *ir.Func) {
 			j++
 		}
 		for _, mem := range memories {
-			p.placeRow(f.Args[i:j], mem)
+			p.placeRow(f.Args[i:j], mem, f.Micro)
 		}
 		i = j
 	}
 }
 
-// placeRow places those of one stack, or one alone, that are in a memory.
-func (p *planner) placeRow(args []*ir.Arg, memory ir.Memory) {
+// placeRow places those of one stack, or one alone, that are in a memory, of a function
+// with micro microbatches.
+func (p *planner) placeRow(args []*ir.Arg, memory ir.Memory, micro int) {
 	rows := map[int64][]*series{} // that have no place yet, by how many places they have
 	var counts []int64
 	bytes := map[*series]int64{}
@@ -120,7 +127,7 @@ func (p *planner) placeRow(args []*ir.Arg, memory ir.Memory) {
 			continue
 		}
 		size := aligned(int64(max(1, a.Value.Type.Bytes())))
-		s := p.seriesOf(a)
+		s := p.seriesOf(a, micro)
 		if s == nil {
 			p.placeAlone(a, size)
 			continue
@@ -145,8 +152,8 @@ func (p *planner) placeRow(args []*ir.Arg, memory ir.Memory) {
 		p.top[memory] += n * (at - p.top[memory])
 	}
 	for _, a := range args {
-		if s := p.seriesOf(a); s != nil && a.Memory == memory {
-			at, by := s.of(a, namedBy(a))
+		if s := p.seriesOf(a, micro); s != nil && a.Memory == memory {
+			at, by := s.of(a, namedBy(a, micro))
 			a.At, a.Spread = ir.OffsetOf(at), by
 		}
 	}
@@ -164,8 +171,8 @@ func (p *planner) placeAlone(a *ir.Arg, size int64) {
 	a.At = ir.OffsetOf(at)
 }
 
-func (p *planner) seriesOf(a *ir.Arg) *series {
-	x := namedBy(a)
+func (p *planner) seriesOf(a *ir.Arg, micro int) *series {
+	x := namedBy(a, micro)
 	for _, s := range p.series[x.text] {
 		if slices.ContainsFunc(s.names, x.same) {
 			return s

@@ -78,7 +78,7 @@ func (l *layout) over(c chain, at moment) bool {
 	}
 	for j, v := range o.Results {
 		for n, a := range o.Args {
-			if l.of[v] == l.of[c.y] && l.of[a] == l.of[c.x] && (a != c.x || usedTwice(o, a) || !mayOverwrite(o, l.p.kernel(o), n, j)) {
+			if l.of[v] == l.of[c.y] && l.of[a] == l.of[c.x] && (a != c.x || usedTwice(o, a) || !l.p.mayOverwrite(o, n, j)) {
 				return false
 			}
 		}
@@ -126,8 +126,14 @@ func (p *planner) carried(f *ir.Func) {
 		return
 	}
 	l := p.apart(f)
+	l.accumulate()
 	ins := &insertions{p: p, f: f, before: map[*ir.Op][]*ir.Op{}, behind: map[*ir.Op][]*ir.Op{}}
 	left, firstLeave, changed := map[*ir.Value]bool{}, map[*ir.Run]*ir.Op{}, ins.joined()
+	for _, o := range f.Ops {
+		if o.Name == op.LeaveTurn {
+			left[o.Args[1]] = true
+		}
+	}
 	for _, c := range all {
 		if firstLeave[c.run] == nil {
 			firstLeave[c.run] = c.leave
@@ -144,6 +150,7 @@ func (p *planner) carried(f *ir.Func) {
 	if changed {
 		ins.apply()
 		all, l = chains(f), p.apart(f)
+		l.accumulate()
 	}
 	kinds, entered := map[*ir.Op]kind{}, map[*ir.Value]bool{}
 	for _, c := range all {
@@ -155,7 +162,7 @@ func (p *planner) carried(f *ir.Func) {
 			c.enter.Args[0] = ins.copy(c.v0, f.Ops[l.time.first[l.time.at(c.enter)]], nil)
 		}
 		entered[c.v0] = true
-		if !l.plain(c.w) {
+		if !l.plain(c.w) || kinds[c.leave] != single && l.between(c.w) && !l.between(c.x) && !l.between(c.y) {
 			ins.leaves(c, l)
 		}
 	}
@@ -181,12 +188,16 @@ func entering(all []chain) map[*ir.Value][]chain {
 // what enters.
 func (l *layout) free(c chain, all map[*ir.Value][]chain, kinds map[*ir.Op]kind) bool {
 	kind, b := kinds[c.leave], l.of[c.v0]
+	on := l.between(c.x) || l.between(c.y) // to other turns
+	if on && c.v0.PerMicro() != c.x.PerMicro() {
+		return false
+	}
 	if c.same() {
 		d := c.v0.Def // an argument, but for one that a result is written over
 		return (b.arg != nil && len(b.values) == 1 || l.plain(c.v0)) &&
 			(d == nil || d.Name != op.Leave || kinds[d] == single)
 	}
-	if !l.plain(c.v0) || c.v0.Def == nil || b.memory != l.of[c.x].memory {
+	if !l.plain(c.v0) || c.v0.Def == nil || b.memory != l.of[c.x].memory || !on && l.between(c.v0) && l.time.mixed(l.time.at(c.enter)) {
 		return false
 	}
 	if d := c.v0.Def; d.Name == op.Leave && (kind != single || kinds[d] != single || d.Args[0] == d.Args[1]) {

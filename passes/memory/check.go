@@ -57,8 +57,11 @@ func function(f *ir.Func, kernels map[*ir.Func]*fusion.Kernel) diag.List {
 	if bugs := repeated(f); len(bugs) > 0 {
 		return bugs
 	}
+	if bugs := turns(f); len(bugs) > 0 {
+		return bugs
+	}
 	x := excerpt.Of(f)
-	if len(x.F.Stacks) > 0 {
+	if len(x.F.Stacks) > 0 || len(x.F.Tasks) > 0 {
 		x.F = x.F.Unrolled()
 	}
 	c := newChecker(x, kernels)
@@ -84,7 +87,7 @@ type checker struct {
 	owners  map[ir.Memory]*ranges.Map[*ir.Value]
 	flights map[*ir.Op]*flight // that are under way, by what started them
 	started int
-	frames  []excerpt.Frame
+	x       excerpt.Excerpt
 	rows    []*ir.Value // for each frame, who owns its bytes
 	begun   []bool
 	// sent and got count, for each byte, the flights that send it and that receive
@@ -95,7 +98,7 @@ type checker struct {
 
 func newChecker(x excerpt.Excerpt, kernels map[*ir.Func]*fusion.Kernel) *checker {
 	f := x.F
-	c := &checker{f: f, frames: x.Frames, begun: make([]bool, len(x.Frames)), kernels: kernels, memory: op.Memories(f),
+	c := &checker{f: f, x: x, begun: make([]bool, len(x.Frames)), kernels: kernels, memory: op.Memories(f),
 		size: arenas(f),
 		at:   map[*ir.Value]spot{}, owner: map[*ir.Value]*ir.Value{}, owners: map[ir.Memory]*ranges.Map[*ir.Value]{},
 		flights: map[*ir.Op]*flight{}, sent: map[ir.Memory]*ranges.Map[int]{}, got: map[ir.Memory]*ranges.Map[int]{}}
@@ -111,18 +114,16 @@ func newChecker(x excerpt.Excerpt, kernels map[*ir.Func]*fusion.Kernel) *checker
 // spot is where the bytes from lo up to hi of a memory are.
 func (c *checker) spot(memory ir.Memory, lo, hi int64) spot {
 	s := spot{memory: memory, span: span{lo, hi}, wide: span{lo, hi}}
-	for i, x := range c.frames {
-		if x.Memory == memory && x.Begin <= lo && lo < x.End {
-			s.frame, s.wide = i+1, span{x.Lo, x.Hi}
-		}
+	if i, _ := c.x.Frame(memory, lo); i >= 0 {
+		s.frame, s.wide = i+1, span{c.x.Frames[i].Lo, c.x.Frames[i].Hi}
 	}
 	return s
 }
 
 // size is up to where the addresses go that s may have.
 func (c *checker) limit(s spot) int64 {
-	if s.frame > 0 {
-		return c.frames[s.frame-1].End
+	if i, end := c.x.Frame(s.memory, s.lo); i >= 0 {
+		return end
 	}
 	return c.size[s.memory]
 }

@@ -24,6 +24,7 @@ import (
 //	backward         g(0)   g(1)       g(N-2)  g(N-1)
 type frame struct {
 	stack   *ir.Stack
+	tasks   string // see buffer
 	members []*buffer
 	step    int64
 	origin  int64   // of place 0, from the frame's begin
@@ -31,37 +32,55 @@ type frame struct {
 }
 
 // enframe makes a frame for each stack and memory in which instances keep something,
-// and puts into its gaps what instances need for a turn.
+// and puts into its gaps what instances need for a turn. What microbatches have between
+// turns of the same tasks is in a frame of its own.
 func (l *layout) enframe() {
 	for _, s := range l.f.Stacks {
 		for _, mem := range memories {
-			x := &frame{stack: s}
 			var others []*buffer
+			frames := map[string]*frame{}
+			first := len(l.frames)
 			for _, b := range l.buffers {
 				if b.values == nil || b.arg != nil || b.memory != mem || l.stack(b) != s {
 					continue
 				}
-				if b.kind == framed {
-					x.members = append(x.members, b)
-				} else if b.kind == single && b.chain == single && b.from.seg == b.to.seg {
+				if b.kind == single && b.chain == single && b.from.seg == b.to.seg && b.tasks == "" {
 					others = append(others, b)
 				}
+				if b.kind != framed {
+					continue
+				}
+				if frames[b.tasks] == nil {
+					frames[b.tasks] = &frame{stack: s, tasks: b.tasks}
+					l.frames = append(l.frames, frames[b.tasks])
+				}
+				frames[b.tasks].members = append(frames[b.tasks].members, b)
 			}
-			if len(x.members) == 0 {
-				continue
+			for _, x := range l.frames[first:] {
+				x.build(l, mem)
+				if x.tasks == "" {
+					x.admit(l, others)
+				}
 			}
-			x.whole = &buffer{memory: mem, lo: len(l.f.Ops), frame: x}
-			for _, b := range x.members {
-				x.whole.lo, x.whole.hi = min(x.whole.lo, b.lo), max(x.whole.hi, b.hi)
-			}
-			x.arrange(l.time)
-			others = slices.DeleteFunc(others, func(b *buffer) bool { return b.lo < x.whole.lo || b.hi > x.whole.hi })
-			slices.SortStableFunc(others, func(a, b *buffer) int { return cmp.Compare(b.bytes, a.bytes) })
-			x.include(l.time, others)
-			x.fill(l, others)
-			l.frames = append(l.frames, x)
 		}
 	}
+}
+
+// build arranges the members.
+func (x *frame) build(l *layout, memory ir.Memory) {
+	x.whole = &buffer{memory: memory, lo: len(l.f.Ops), frame: x}
+	for _, b := range x.members {
+		x.whole.lo, x.whole.hi = min(x.whole.lo, b.lo), max(x.whole.hi, b.hi)
+	}
+	x.arrange(l.time)
+}
+
+// admit has some of others be members, and some be in gaps.
+func (x *frame) admit(l *layout, others []*buffer) {
+	others = slices.DeleteFunc(others, func(b *buffer) bool { return b.lo < x.whole.lo || b.hi > x.whole.hi })
+	slices.SortStableFunc(others, func(a, b *buffer) int { return cmp.Compare(b.bytes, a.bytes) })
+	x.include(l.time, others)
+	x.fill(l, others)
 }
 
 // seen is b's life from the point of view of a place of the frame.

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"ptc/ir"
-	"ptc/ir/fusion"
 	"ptc/ir/op"
 )
 
@@ -24,6 +23,10 @@ type buffer struct {
 	lo, hi int // operations, where every instance of a run is in the place of all
 	frame  *frame
 	slot   int // of its frame: how many places all of it is moved
+	// tasks are those in which it is in use, and row where it is, of what microbatches
+	// have between turns.
+	tasks string
+	row   *row
 	// least and most are the slots of its values of instances, see layout.slot.
 	least, most int
 }
@@ -47,23 +50,27 @@ type layout struct {
 	at      map[*ir.Value]int64 // of a value in its buffer
 	slot    map[*ir.Value]int   // instance k is in place k + slot; of what is there once, the place
 	frames  []*frame
+	rows    []*row
 }
 
 // layout gives every value of f a buffer, and puts those together that share
 // one. New parameters and states are where the old ones are.
 func (p *planner) layout(f *ir.Func) *layout {
 	l := p.apart(f)
+	l.accumulate()
 	for _, c := range chains(f) {
 		l.link(c)
 	}
 	for i, o := range f.Ops {
 		taken := map[*buffer]bool{}
 		for j := range o.Results {
-			l.inPlace(o, p.kernel(o), i, j, taken)
+			l.inPlace(o, i, j, taken)
 		}
 	}
+	l.tasked()
 	l.classify()
 	l.enframe()
+	l.enrow()
 	return l
 }
 
@@ -160,21 +167,21 @@ func (l *layout) joinAt(v, w *ir.Value, at int64, slot int) {
 
 // inPlace puts result j of operation i over an operand that dies there, if the
 // kernel may write it so.
-func (l *layout) inPlace(o *ir.Op, k *fusion.Kernel, i, j int, taken map[*buffer]bool) {
+func (l *layout) inPlace(o *ir.Op, i, j int, taken map[*buffer]bool) {
 	v := o.Results[j]
 	c := l.of[v]
 	if c.arg != nil || ends(o) || c.from != l.time.of(i, l.slot[v]) || l.at[v] != 0 {
 		return
 	}
 	first, end := 0, len(o.Args)
-	if k == nil { // no other operand than the one in its turn, see mayOverwrite
+	if o.Callee == nil { // no other operand than the one in its turn, see mayOverwrite
 		first, end = min(j, end), min(j+1, end)
 	}
 	for n := first; n < end; n++ {
 		a := o.Args[n]
 		b := l.of[a]
 		if b == c || b.arg != nil || b.memory != c.memory || taken[b] || b.read != l.time.of(i, l.slot[a]) || l.at[a] != 0 || b.bytes < c.bytes ||
-			!mayOverwrite(o, k, n, j) || usedTwice(o, a) {
+			!l.p.mayOverwrite(o, n, j) || usedTwice(o, a) {
 			continue
 		}
 		if a.In() != v.In() || v.In() == nil && (b.chain != single || c.chain != single) {
@@ -252,15 +259,20 @@ func (l *layout) across(b *buffer) bool {
 }
 
 // temporaries are what has a place of its own in a memory and is of no argument:
-// buffers in the order in which they are first written, and frames.
+// buffers in the order in which they are first written, frames and rows.
 func (l *layout) temporaries(memory ir.Memory) []*buffer {
 	var out []*buffer
 	for _, b := range l.buffers {
-		if b.values != nil && b.arg == nil && b.memory == memory && b.frame == nil {
+		if b.values != nil && b.arg == nil && b.memory == memory && b.frame == nil && b.row == nil {
 			out = append(out, b)
 		}
 	}
 	for _, x := range l.frames {
+		if x.whole.memory == memory && x.whole.row == nil {
+			out = append(out, x.whole)
+		}
+	}
+	for _, x := range l.rows {
 		if x.whole.memory == memory {
 			out = append(out, x.whole)
 		}
@@ -291,25 +303,51 @@ func (l *layout) write() {
 	}
 }
 
-// place is where v is: of what instances have each, the first one, and how the others lie.
+// place is where v is: of what instances and microbatches have each, the first one, and
+// how the others lie.
 func (l *layout) place(v *ir.Value) (int64, ir.Spread) {
-	b, in, slot := l.of[v], l.at[v], l.slot[v]
-	each := v.In() != nil
-	switch {
-	case b.arg != nil:
+	b, in := l.of[v], l.at[v]
+	if b.arg != nil {
 		return b.arg.At.Bytes() + in, b.arg.Spread
+	}
+	at, by := l.instances(b, v)
+	x := b.row
+	if b.frame != nil {
+		x = b.frame.whole.row
+	}
+	if x != nil && v.PerMicro() {
+		if by.MicroRing = x.ring; x.ring > 1 {
+			by.MicroStep = x.bytes
+		}
+	}
+	return at + in, by
+}
+
+// base is where b begins.
+func (b *buffer) base() int64 {
+	if b.row != nil && b.row.whole != b {
+		return b.row.whole.offset + b.offset
+	}
+	return b.offset
+}
+
+// instances is where v, which is in b, begins of the first microbatch, but for where it
+// is in its buffer, and how its instances lie.
+func (l *layout) instances(b *buffer, v *ir.Value) (int64, ir.Spread) {
+	slot, each := l.slot[v], v.In() != nil
+	switch {
 	case b.frame != nil:
-		at := b.frame.whole.offset + b.frame.origin + b.offset + b.frame.step*int64(slot+b.slot) + in
+		at := b.frame.whole.base() + b.frame.origin + b.offset + b.frame.step*int64(slot+b.slot)
 		if !each {
 			return at, ir.Spread{}
 		}
 		return at, ir.Spread{Step: b.frame.step, Ring: b.frame.stack.Count}
 	case b.kind != ringed:
-		return b.offset + in, ir.Spread{}
+		return b.base(), ir.Spread{}
 	case !each:
-		return b.offset + in + b.bytes*int64(slot%b.ring), ir.Spread{}
+		return b.base() + b.bytes*int64(slot%b.ring), ir.Spread{}
 	case slot%b.ring != 0: // of two places
-		return b.offset + in + b.bytes, ir.Spread{Step: -b.bytes, Ring: 2}
+		return b.base() + b.bytes, ir.Spread{Step: -b.bytes, Ring: 2}
 	}
-	return b.offset + in, ir.Spread{Step: b.bytes, Ring: b.ring}
+	return b.base(), ir.Spread{Step: b.bytes, Ring: b.ring}
 }

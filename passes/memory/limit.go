@@ -81,12 +81,20 @@ type use struct {
 	what  string
 }
 
-// uses are what is in b while an operation runs: of a frame, what each of its members
-// has for all instances.
+// uses are what is in b while an operation runs: of a row, what each of its members has
+// for all microbatches, and of a frame, for all instances.
 func (b *buffer) uses(at int) []use {
 	switch {
 	case b.lo > at || at > b.hi:
 		return nil
+	case b.row != nil && b.row.whole == b:
+		var out []use
+		for _, c := range b.row.members {
+			for _, u := range c.uses(at) {
+				out = append(out, use{u.bytes * int64(b.row.ring), fmt.Sprintf("%s, for each of %d microbatches", u.what, b.row.ring)})
+			}
+		}
+		return out
 	case b.values == nil:
 		var out []use
 		for _, c := range b.frame.members {

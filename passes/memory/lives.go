@@ -9,7 +9,8 @@ import (
 // `enter` and `leave` are no instructions and read nothing. Gradients are read
 // when they are computed, so being a result does not keep them. What a started
 // collective sends is in use until that is done, if it does not receive in the same
-// place. What all instances of a run read is in use until they are through.
+// place. What all instances of a run read is in use until they are through, and what is
+// in use between turns, from the first turn through the last.
 func lives(t *timeline) map[*ir.Value]life {
 	out := map[*ir.Value]life{}
 	for _, a := range t.f.Args {
@@ -45,6 +46,7 @@ func lives(t *timeline) map[*ir.Value]life {
 			out[v] = l
 		}
 	}
+	t.between(out)
 	for _, r := range t.f.Results {
 		if r.Role != ir.RoleGrad {
 			l := out[r.Value]
@@ -63,5 +65,11 @@ func (t *timeline) use(i int, v *ir.Value) moment {
 	return t.of(i, 0)
 }
 
-// ends reports whether o is at the end of a run, and no instruction.
-func ends(o *ir.Op) bool { return o.Name == op.Enter || o.Name == op.Leave }
+// ends reports whether o is at the end of a run or of a turn, and no instruction.
+func ends(o *ir.Op) bool {
+	switch o.Name {
+	case op.Enter, op.Leave, op.EnterTurn, op.LeaveTurn:
+		return true
+	}
+	return false
+}

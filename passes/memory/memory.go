@@ -62,6 +62,7 @@ func (p *planner) run(c *pass.Context) error {
 		if err := p.updatesLast(f); err != nil {
 			return err
 		}
+		p.accumulated(f)
 		p.carried(f)
 		p.placeArgs(f)
 	}

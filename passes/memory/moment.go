@@ -40,7 +40,8 @@ func earlier(a, b moment) moment {
 	return a
 }
 
-// through is the turn of what lasts until all instances are through.
+// through is the turn of what lasts until all instances are through, and -through that
+// of what begins before any of them.
 const through = math.MaxInt32
 
 // timeline says when the operations of a function run.
@@ -49,6 +50,9 @@ type timeline struct {
 	first []int // by operation: where its run begins, or it itself
 	last  []int // and ends
 	place map[*ir.Op]int
+	// lo and hi are the first and the last operation of tasks whose turns are not in the
+	// order of the text; hi is less where there are none.
+	lo, hi int
 }
 
 func timelineOf(f *ir.Func) *timeline {
@@ -62,6 +66,7 @@ func timelineOf(f *ir.Func) *timeline {
 			t.first, t.last = append(t.first, at), append(t.last, at+len(ops)-1)
 		}
 	})
+	t.stretch()
 	return t
 }
 
@@ -82,7 +87,7 @@ func (t *timeline) of(i, slot int) moment {
 
 // shifted is when m is for what is by as many places further on.
 func (t *timeline) shifted(m moment, slots int) moment {
-	if m.seg < 0 || m.seg >= len(t.f.Ops) || m.turn == through {
+	if m.seg < 0 || m.seg >= len(t.f.Ops) || m.turn == through || m.turn == -through {
 		return m
 	}
 	switch run := t.f.Ops[m.seg].Run; {

@@ -8,8 +8,9 @@ import (
 	"ptc/ir"
 )
 
-// named are the paths of the instances of an argument: text with a mark where numbers
-// are, and the numbers of instance i, times·i + plus, of count of them.
+// named are the paths of the instances of an argument, of a stack or one for each
+// microbatch: text with a mark where numbers are, and the numbers of instance i,
+// times·i + plus, of count of them.
 type named struct {
 	text    string // with the role
 	numbers []affine
@@ -18,8 +19,12 @@ type named struct {
 
 type affine struct{ times, plus int }
 
-func namedBy(a *ir.Arg) named {
+// namedBy are the names of an argument of a function with micro microbatches.
+func namedBy(a *ir.Arg, micro int) named {
 	n := named{count: a.Value.Count()}
+	if a.Value.Micro {
+		n.count = micro
+	}
 	var text strings.Builder
 	text.WriteString(a.Role + " ")
 	first, second := ir.OfInstance(a.Path, 0), ir.OfInstance(a.Path, 1)
@@ -101,8 +106,8 @@ func namesOf(funcs []*ir.Func) names {
 	}
 	for _, f := range funcs {
 		for _, a := range f.Args {
-			if a.Value.Each != nil {
-				add(namedBy(a))
+			if many(a) {
+				add(namedBy(a, f.Micro))
 			}
 		}
 	}
@@ -111,13 +116,16 @@ func namesOf(funcs []*ir.Func) names {
 	}
 	for _, f := range funcs {
 		for _, a := range f.Args {
-			if x := namedBy(a); a.Value.Each == nil && slices.ContainsFunc(out[x.text], x.meets) {
+			if x := namedBy(a, f.Micro); !many(a) && slices.ContainsFunc(out[x.text], x.meets) {
 				add(x)
 			}
 		}
 	}
 	return out
 }
+
+// many reports whether there is such an argument for each instance or microbatch.
+func many(a *ir.Arg) bool { return a.Value.Each != nil || a.Value.Micro }
 
 // differ reports whether an argument has several names.
 func (n names) differ() bool {

@@ -8,8 +8,9 @@ import (
 	"ptc/ir/op"
 )
 
-// family is where the instances of a value are: instance k is Step·(k mod Ring) bytes
-// behind the first place.
+// family is where the instances of a value are, of a stack and of microbatches: instance
+// k for microbatch m is Step·(k mod Ring) + MicroStep·(m mod MicroRing) bytes behind the
+// first place.
 type family struct {
 	memory   ir.Memory
 	at, size int64
@@ -17,7 +18,7 @@ type family struct {
 	count int
 }
 
-// of is where instance k begins.
+// of is where instance k begins, of the first microbatch.
 func (x family) of(k int) int64 { return x.at + x.Of(k, 0) }
 
 // hull is all bytes of the instances, and those between.
@@ -28,6 +29,7 @@ func (x family) hull() span {
 	} else {
 		s.hi += last
 	}
+	s.hi += x.MicroStep * int64(max(1, x.MicroRing)-1)
 	return s
 }
 
@@ -37,7 +39,7 @@ func (x family) meets(y family) bool {
 	if x.memory != y.memory || !x.hull().meets(y.hull()) {
 		return false
 	}
-	if x.Step != y.Step || x.Step <= 0 || x.Ring < x.count || y.Ring < y.count {
+	if x.Step != y.Step || x.MicroStep != 0 || y.MicroStep != 0 || x.Step <= 0 || x.Ring < x.count || y.Ring < y.count {
 		return true
 	}
 	// y's k+d is by at+d·step from x's k: two d at most bring it near enough.
@@ -49,8 +51,8 @@ func (x family) meets(y family) bool {
 	return false
 }
 
-// repeated is what is wrong with places of what a run has: that of what enters is that
-// of what was left, and of the first instance, that of what is outside.
+// repeated is what is wrong with places of what a run or a turn has: that of what enters
+// is that of what was left, and of the first instance, that of what is outside.
 func repeated(f *ir.Func) diag.List {
 	var bugs diag.List
 	at := map[*ir.Value]family{}
@@ -76,12 +78,24 @@ func repeated(f *ir.Func) diag.List {
 			}
 			note(v, o.At[j], s)
 		}
+		if o.Name == op.LeaveTurn && len(o.Args) == 2 {
+			x, y, w := at[o.Args[0]], at[o.Args[1]], at[o.Result()]
+			x.MicroRing, y.MicroRing = 0, 0
+			if x.MicroStep != 0 || x != y || x != w {
+				bug("what enters a turn, and what leaves it, are not in one place")
+			}
+		}
 		if o.Name != op.Leave || len(o.Args) != 2 || o.Args[0].Def == nil || o.Args[0].Def.Name != op.Enter {
 			continue
 		}
 		x, y, v0, w := at[o.Args[0]], at[o.Args[1]], at[o.Args[0].Def.Args[0]], at[o.Result()]
 		if k, ok := coincide(o.Run, x, y); !ok {
 			bug("what enters instance %d of `%s` is not where the one before left it", k, o.Run.Stack.Name)
+		}
+		for _, z := range []family{y, v0, w} {
+			if z.MicroStep != x.MicroStep || x.MicroStep != 0 && z.MicroRing != x.MicroRing {
+				bug("what goes from instance to instance of `%s` is not in one ring of places of microbatches", o.Run.Stack.Name)
+			}
 		}
 		first, last := o.Run.Ends()
 		if x.of(first) != v0.at || x.memory != v0.memory {

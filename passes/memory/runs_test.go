@@ -218,7 +218,7 @@ var runMutations = []mutation{
 		}
 		j, k := r.Intn(len(o.At)), r.Intn(len(p.At))
 		o.At = slices.Clone(o.At)
-		o.At[j] = p.At[k] + p.Spread[k].Of(r.Intn(p.Run.Stack.Count))
+		o.At[j] = p.At[k] + p.Spread[k].Of(r.Intn(p.Run.Stack.Count), 0)
 		return true
 	}},
 }

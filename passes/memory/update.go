@@ -31,7 +31,7 @@ func (p *planner) updatesLast(f *ir.Func) error {
 		if a == nil || a.Value == r.Value {
 			continue
 		}
-		if d := r.Value.Def; d != nil && d.Name != op.Leave && !p.clashes(f, u, r.Value, a.Value) && !shared(stored, r) {
+		if d := r.Value.Def; d != nil && d.Name != op.Leave && !u.time.mixed(u.time.at(d)) && !p.clashes(f, u, r.Value, a.Value) && !shared(stored, r) {
 			continue
 		}
 		if mem[r.Value] != ir.Device {
@@ -211,7 +211,7 @@ func (p *planner) clashes(f *ir.Func, u uses, v, old *ir.Value) bool {
 				return true
 			}
 			for _, w := range ws {
-				if o == w.v.Def && w.meets(s) && (w.span != s || usedTwice(o, o.Args[n]) || !mayOverwrite(o, p.kernel(o), n, u.result[w.v])) {
+				if o == w.v.Def && w.meets(s) && (w.span != s || usedTwice(o, o.Args[n]) || !p.mayOverwrite(o, n, u.result[w.v])) {
 					return true
 				}
 			}
@@ -235,12 +235,30 @@ func shared(stored map[*ir.Value]int, r *ir.Result) bool {
 func (p *planner) copyAtEnd(f *ir.Func, v *ir.Value) *ir.Value {
 	k := p.copyKernel(v.Type)
 	call := f.NewOp(op.Call, []*ir.Value{v}, nil, v.Type.Clone())
-	call.Callee = k
+	call.Callee, call.Task = k, atEnd(f)
 	if s := v.In(); s != nil {
 		call.Run, call.Scope = &ir.Run{Stack: s}, v.Def.Scope
 	}
 	f.Ops = append(f.Ops, call)
 	return call.Results[0]
+}
+
+// atEnd is the task that ends the program; nil of a program without tasks.
+func atEnd(f *ir.Func) *ir.Task {
+	if len(f.Tasks) == 0 {
+		return nil
+	}
+	t := f.Tasks[len(f.Tasks)-1]
+	if t.Once && f.Turns[len(f.Turns)-1].Task == t {
+		return t
+	}
+	name := "end"
+	for f.Task(name) != nil {
+		name += "_"
+	}
+	t = &ir.Task{Name: name, Once: true}
+	f.Tasks, f.Turns = append(f.Tasks, t), append(f.Turns, ir.Turn{Task: t})
+	return t
 }
 
 // copyKernel is the kernel that copies a value of type t.

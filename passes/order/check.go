@@ -60,16 +60,17 @@ func waits(f *ir.Func) diag.List {
 		return nil
 	}
 	for i, o := range f.Ops {
-		if o.Wait == ir.WaitUnset && o.Name != op.Enter && o.Name != op.Leave {
+		if o.Wait == ir.WaitUnset && !ends(o) {
 			bug(o, "%d: `%s` does not say whether it waits", i, o.Name)
 			return bugs
 		}
 	}
+	starts(f, bug)
 	x := excerpt.Of(f)
-	if len(x.F.Stacks) > 0 {
+	if len(x.F.Stacks) > 0 || len(x.F.Tasks) > 0 {
 		x.F = x.F.Unrolled()
 	}
-	p := &prover{frames: x.Frames, at: map[*ir.Value]int64{}, elsewhere: op.Memories(x.F), bug: bug, touched: make([]bool, len(x.Frames))}
+	p := &prover{x: x, at: map[*ir.Value]int64{}, elsewhere: op.Memories(x.F), bug: bug, touched: make([]bool, len(x.Frames))}
 	for _, a := range x.F.Args {
 		p.at[a.Value] = a.At.Bytes()
 	}
@@ -79,9 +80,29 @@ func waits(f *ir.Func) diag.List {
 	return bugs
 }
 
+// starts reports tasks of which a turn begins beside what is under way of the one before.
+func starts(f *ir.Func, bug func(o *ir.Op, format string, args ...any)) {
+	begun := map[*ir.Task]bool{nil: true}
+	begin := func(o *ir.Op) {
+		if ends(o) || op.Has(o, op.InPlace) || begun[o.Task] {
+			return
+		}
+		if begun[o.Task] = true; o.Wait != ir.WaitAll {
+			bug(o, "task `%s` begins with `%s`, which does not wait", o.Task.Name, o.Name)
+		}
+	}
+	f.Runs(func(run *ir.Run, ops []*ir.Op) {
+		if run == nil {
+			begin(ops[0])
+		} else if !begun[ops[0].Task] {
+			run.Turns(ops, func(o *ir.Op, _, _ int) { begin(o) })
+		}
+	})
+}
+
 // prover goes through a function with what was used since the last wait.
 type prover struct {
-	frames        []excerpt.Frame
+	x             excerpt.Excerpt
 	at            map[*ir.Value]int64
 	elsewhere     map[*ir.Value]ir.Memory
 	bug           func(o *ir.Op, format string, args ...any)
@@ -140,7 +161,7 @@ func (p *prover) maybe(x access) bool {
 	if used(x.lo, x.hi) || x.frame > 0 && used(x.wide.Lo, x.wide.Hi) {
 		return true
 	}
-	for n, f := range p.frames {
+	for n, f := range p.x.Frames {
 		if n+1 != x.frame && p.touched[n] && f.Memory == ir.Device && x.wide.Lo < f.Hi && f.Lo < x.wide.Hi {
 			return true
 		}
@@ -155,10 +176,8 @@ func (p *prover) access(to []access, v *ir.Value, writes bool, call int) []acces
 	}
 	x := access{lo: p.at[v], hi: p.at[v] + int64(v.Type.Bytes()), writes: writes, call: call}
 	x.wide = ranges.Span{Lo: x.lo, Hi: x.hi}
-	for n, f := range p.frames {
-		if f.Memory == ir.Device && f.Begin <= x.lo && x.lo < f.End {
-			x.frame, x.wide = n+1, ranges.Span{Lo: f.Lo, Hi: f.Hi}
-		}
+	if n, _ := p.x.Frame(ir.Device, x.lo); n >= 0 {
+		x.frame, x.wide = n+1, ranges.Span{Lo: p.x.Frames[n].Lo, Hi: p.x.Frames[n].Hi}
 	}
 	return append(to, x)
 }

@@ -53,8 +53,8 @@ func Run(c *pass.Context, m *ir.Module) error {
 		x := excerpt.Of(f)
 		must := needed(x)
 		for i, o := range f.Ops {
-			if o.Name == op.Enter || o.Name == op.Leave {
-				continue // they are no instructions
+			if ends(o) {
+				continue
 			}
 			if o.Wait = ir.Waits(must[x.F.Ops[i]]); o.Wait == ir.WaitAll {
 				waits++
@@ -65,11 +65,21 @@ func Run(c *pass.Context, m *ir.Module) error {
 	return nil
 }
 
+// ends reports whether o is at the end of a run or a turn, and no instruction.
+func ends(o *ir.Op) bool {
+	switch o.Name {
+	case op.Enter, op.Leave, op.EnterTurn, op.LeaveTurn:
+		return true
+	}
+	return false
+}
+
 // needed are the operations that wait. One that has to for an instance does for the
 // later ones; the earlier ones wait without need then, and what is behind them has
-// less to wait for.
+// less to wait for. The first instruction of a task waits, so that nothing has to for
+// what is in another turn.
 func needed(x excerpt.Excerpt) map[*ir.Op]bool {
-	u := &use{f: x.F, frames: x.Frames, at: map[*ir.Value]place{}, elsewhere: op.Memories(x.F), touched: make([]touch, len(x.Frames))}
+	u := &use{f: x.F, x: x, at: map[*ir.Value]place{}, elsewhere: op.Memories(x.F), touched: make([]touch, len(x.Frames))}
 	for _, a := range x.F.Args {
 		u.at[a.Value] = place{a.At.Bytes(), a.Spread}
 	}
@@ -82,12 +92,15 @@ func needed(x excerpt.Excerpt) map[*ir.Op]bool {
 		}
 	}
 	must := map[*ir.Op]bool{}
+	var task *ir.Task // that has begun
 	visit := func(o *ir.Op, k int) {
-		if op.Has(o, op.InPlace) || o.Name == op.Enter || o.Name == op.Leave {
+		if op.Has(o, op.InPlace) || ends(o) {
 			return
 		}
 		r, w := u.spans(o, k)
-		if must[o] || op.Of(o).Class == op.Collective || u.clash(r, w) {
+		first := o.Task != task
+		task = o.Task
+		if must[o] || first || op.Of(o).Class == op.Collective || u.clash(r, w) {
 			must[o] = true
 			u.forget()
 		}
@@ -113,7 +126,7 @@ type place struct {
 // addresses of their own, and all others.
 type use struct {
 	f             *ir.Func
-	frames        []excerpt.Frame
+	x             excerpt.Excerpt
 	at            map[*ir.Value]place
 	elsewhere     map[*ir.Value]ir.Memory
 	reads, writes spanSet
@@ -129,9 +142,8 @@ func (u *use) forget() {
 
 // frame is that in which s is, or -1.
 func (u *use) frame(s span) int {
-	return slices.IndexFunc(u.frames, func(x excerpt.Frame) bool {
-		return x.Memory == ir.Device && x.Begin <= s.lo && s.lo < x.End
-	})
+	n, _ := u.x.Frame(ir.Device, s.lo)
+	return n
 }
 
 // clash reports whether an operation that reads and writes so has to wait.
@@ -149,12 +161,12 @@ func (u *use) meets(s span, write bool) bool {
 		return u.writes.meets(s) || write && u.reads.meets(s)
 	}
 	if mine >= 0 {
-		wide = span{u.frames[mine].Lo, u.frames[mine].Hi}
+		wide = span{u.x.Frames[mine].Lo, u.x.Frames[mine].Hi}
 		if before(wide) {
 			return true
 		}
 	}
-	for i, x := range u.frames {
+	for i, x := range u.x.Frames {
 		if t := u.touched[i]; i != mine && x.Memory == ir.Device && wide.lo < x.Hi && x.Lo < wide.hi && (t.written || write && t.read) {
 			return true
 		}

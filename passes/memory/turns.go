@@ -1,0 +1,101 @@
+package memory
+
+import (
+	"fmt"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/ir/excerpt"
+	"ptc/ir/op"
+)
+
+// turns is what is wrong with places of microbatches by the table of turns: no
+// microbatch has its place of a ring from one turn to another while another one has it,
+// and what has no place in a ring is not there in another task.
+func turns(f *ir.Func) diag.List {
+	if len(f.Tasks) == 0 {
+		return nil
+	}
+	var bugs diag.List
+	bug := func(v *ir.Value, format string, args ...any) {
+		e := &diag.Error{Code: "E0391", Msg: fmt.Sprintf("@%s: ", f.Name) + fmt.Sprintf(format, args...)}
+		if v.Def != nil {
+			e.Pos = v.Def.Pos
+		}
+		bugs = append(bugs, e)
+	}
+	used := map[*ir.Value][]*ir.Task{}
+	rings := map[*ir.Value]int{}
+	for _, o := range f.Ops {
+		for j, v := range o.Results {
+			used[v] = append(used[v], o.Task)
+			if j < len(o.Spread) {
+				rings[v] = o.Spread[j].MicroRing
+			}
+		}
+		for _, v := range o.Args {
+			if used[v] = append(used[v], o.Task); v.Def != nil && v.Def.Task != o.Task && v.PerMicro() && rings[v] == 0 && whole(v).PerMicro() {
+				bug(v, "%%%d, which every microbatch leaves to task `%s`, has one place for each turn", v.ID, o.Task.Name)
+			}
+		}
+	}
+	rows, ok := excerpt.Rows(f)
+	if !ok {
+		bugs = append(bugs, &diag.Error{Code: "E0391", Msg: fmt.Sprintf("@%s: places of microbatches are not in one ring, or in each other's", f.Name)})
+	}
+	for _, x := range rows {
+		r := &ring{f: f, left: make([]int, f.Micro), has: make([]int, x.Ring), uses: map[*ir.Task]bool{}}
+		for _, v := range x.Values {
+			if v.Def == nil && x.Ring < f.Micro {
+				bug(v, "%%%d of %d microbatches is there in a ring of %d places", v.ID, f.Micro, x.Ring)
+			}
+			for _, t := range used[v] {
+				r.uses[t] = v.Def != nil || r.uses[t]
+			}
+		}
+		if a, b, ok := r.clash(); ok {
+			bug(x.Values[0], "microbatch %d has its place of a ring of %d, from byte %d on, while microbatch %d has it", b, x.Ring, x.Lo, a)
+		}
+	}
+	return bugs
+}
+
+// whole is the value of which v is a piece.
+func whole(v *ir.Value) *ir.Value {
+	for v.Def != nil && op.Has(v.Def, op.Subview) {
+		v = v.Def.Args[0]
+	}
+	return v
+}
+
+// ring is a ring of places that microbatches have from the first of its turns in some
+// tasks through the last.
+type ring struct {
+	f    *ir.Func
+	uses map[*ir.Task]bool
+	left []int // turns of each microbatch
+	has  []int // each place: the microbatch that has it, and 1
+}
+
+// clash is a microbatch that has its place when another one comes to have it.
+func (r *ring) clash() (a, b int, ok bool) {
+	for _, t := range r.f.Turns {
+		if r.uses[t.Task] && !t.Once {
+			r.left[t.Micro]++
+		}
+	}
+	for _, t := range r.f.Turns {
+		if !r.uses[t.Task] || t.Once {
+			continue
+		}
+		place, m := t.Micro%len(r.has), t.Micro
+		if owner := r.has[place] - 1; owner >= 0 && owner != m {
+			return owner, m, true
+		}
+		r.has[place] = m + 1
+		if r.left[m]--; r.left[m] == 0 {
+			r.has[place] = 0
+		}
+	}
+	return 0, 0, false
+}
