@@ -214,7 +214,7 @@ func (u *unroller) once(o *Op) {
 	p.Task = nil
 	each(u, o.Args, manyOf, func(v *Value, k int) { p.Args = append(p.Args, u.use(v, k)) })
 	each(u, o.Results, manyOf, func(v *Value, k int) { p.Results = append(p.Results, u.define(v, k, p)) })
-	p.At, p.Spread = u.placesOfAll(o), nil
+	p.Spread = nil
 	u.to.Ops = append(u.to.Ops, p)
 }
 
@@ -304,22 +304,6 @@ func (o *Op) placesOf(k, micro int) []int64 {
 	for i, s := range o.Spread {
 		at[i] += s.Of(k, micro)
 	}
-	return at
-}
-
-// placesOfAll are the places of the results of an operation outside of runs, with those
-// of every instance where they have one each.
-func (u *unroller) placesOfAll(o *Op) (at []int64) {
-	if o.Spread == nil || len(o.At) != len(o.Results) {
-		return o.At
-	}
-	numbers := make([]int, len(o.At))
-	for j := range numbers {
-		numbers[j] = j
-	}
-	each(u, numbers, func(j int) many { return manyOf(o.Results[j]) }, func(j, k int) {
-		at = append(at, o.At[j]+o.Spread[j].Of(k, u.micro))
-	})
 	return at
 }
 

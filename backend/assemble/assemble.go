@@ -104,9 +104,14 @@ func (a *assembler) meta() {
 func (a *assembler) stats(f *ir.Func) {
 	m, p := a.module, a.plan
 	for _, o := range f.Ops {
-		if op.Has(o, op.Calls) {
-			p.Stats.FlopsPerStep += float64(p.Kernels[a.kernels[o.Callee]].Flops) * float64(o.Times()) * float64(p.Copies())
+		if !op.Has(o, op.Calls) {
+			continue
 		}
+		flops := float64(p.Kernels[a.kernels[o.Callee]].Flops) * float64(f.TimesOf(o))
+		if o.First != nil { // in the first turn, in its place
+			flops += float64(p.Kernels[a.kernels[o.First]].Flops-p.Kernels[a.kernels[o.Callee]].Flops) * float64(o.Times())
+		}
+		p.Stats.FlopsPerStep += flops * float64(p.Copies())
 	}
 	for _, x := range f.Args {
 		if x.Role == ir.RoleData {

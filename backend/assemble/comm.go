@@ -31,9 +31,6 @@ func (d *device) comm(o *ir.Op) *program.Comm {
 	}
 	for i := range o.Args {
 		v, bytes := d.view(o, i, parts)
-		if o.Run == nil { // of every instance that has one
-			bytes *= int64(o.Args[i].Count())
-		}
 		c.Bytes += bytes
 		if i == 0 {
 			c.Outer, c.Inner = v.Outer, v.Inner
@@ -114,6 +111,6 @@ func (d *device) message(o *ir.Op) *program.Comm {
 	}
 	return &program.Comm{
 		Kind: o.Name, Over: o.Attrs.Names("over"), DType: t.DType.String(), Outer: 1, Inner: int64(t.Elems()),
-		Peer: int(o.Attrs.Int("peer", 0)), Tag: int(o.Attrs.Int("tag", 0)), Bytes: int64(t.Bytes()), Why: why(o),
+		Peer: int(o.Attrs.Int("peer", 0)), Tag: int(o.Attrs.Int(ir.AttrTag, 0)), Each: int(o.Attrs.Int(ir.AttrEach, 0)), Bytes: int64(t.Bytes()), Why: why(o),
 	}
 }

@@ -28,39 +28,50 @@ type entry struct {
 	at      map[*ir.Value]int // buffers
 	after   map[*ir.Value]moment
 	started map[*ir.Value]int // results of started collectives, by instruction
+	turn    map[*ir.Task]int  // the number of its last turn
 	grads   map[*ir.Value]bool
 	trained map[string]bool // parameters that the function has new values of
 	prog    program.Program
 	run     *ir.Run // the last one of prog
+	task    map[*ir.Task]int
 }
 
-// moment is when an instruction is issued, for an instance of the run that it is in:
-// which run or instruction outside of runs it is, in which turn before or behind that
-// in which others are issued, and its number.
-type moment struct{ part, turn, instr int }
+// moment is when an instruction is issued for the last time, for an instance of the run
+// that it is in: in which turn of tasks, which run or instruction outside of runs it is,
+// in which turn of the run before or behind that in which others are issued, and its
+// number.
+type moment struct{ task, part, turn, instr int }
 
 // start is before all instructions.
-var start = moment{-1, 0, -1}
+var start = moment{-1, -1, 0, -1}
 
 func (m moment) compare(n moment) int {
-	return cmp.Or(cmp.Compare(m.part, n.part), cmp.Compare(m.turn, n.turn), cmp.Compare(m.instr, n.instr))
+	return cmp.Or(cmp.Compare(m.task, n.task), cmp.Compare(m.part, n.part), cmp.Compare(m.turn, n.turn), cmp.Compare(m.instr, n.instr))
 }
 
 // entry adds one program with its buffers, tensors and ports.
 func (d *device) entry(f *ir.Func) error {
 	e := &entry{device: d, f: f, memory: op.Memories(f), at: map[*ir.Value]int{}, after: map[*ir.Value]moment{},
-		started: map[*ir.Value]int{}, grads: map[*ir.Value]bool{}, trained: map[string]bool{}, prog: program.Program{Name: programName(f)}}
+		started: map[*ir.Value]int{}, grads: map[*ir.Value]bool{}, trained: map[string]bool{}, turn: map[*ir.Task]int{}, task: map[*ir.Task]int{}, prog: program.Program{Name: programName(f)}}
 	for _, r := range f.Results {
 		if r.Role == ir.RoleParam {
 			e.trained[r.Path] = true
 		}
 		e.grads[r.Value] = e.grads[r.Value] || r.Role == ir.RoleGrad
 	}
+	for _, o := range f.Ops {
+		if o.Name == ir.LeaveTurn && e.grads[o.Result()] { // one place for all three
+			e.grads[o.Args[0]], e.grads[o.Args[1]] = true, true
+		}
+	}
 	for _, x := range f.Args {
 		e.at[x.Value] = e.buffer(x.Value, x.At.Bytes(), x.Spread, spaceOf(x.Role))
 		e.after[x.Value] = start
-		e.argument(x, e.at[x.Value])
+		if err := e.argument(x, e.at[x.Value]); err != nil {
+			return err
+		}
 	}
+	e.turns()
 	part := 0
 	for i, o := range f.Ops {
 		if i > 0 && (o.Run == nil || o.Run != f.Ops[i-1].Run) {
@@ -70,6 +81,7 @@ func (d *device) entry(f *ir.Func) error {
 			return err
 		}
 	}
+	e.cut()
 	e.Progs = append(e.Progs, e.prog)
 	for _, r := range f.Results {
 		switch r.Role {
@@ -93,6 +105,14 @@ func (e *entry) op(o *ir.Op, part int) error {
 		v := o.Result()
 		e.at[v], e.after[v] = e.result(o, 0, e.Buffers[e.at[o.Args[1]]].Space), e.after[o.Args[1]]
 		return e.coincide(o)
+	case o.Name == ir.EnterTurn:
+		v := o.Result()
+		e.at[v], e.after[v] = e.result(o, 0, e.space(v)), start
+		return nil
+	case o.Name == ir.LeaveTurn:
+		v := o.Result()
+		e.at[v], e.after[v] = e.result(o, 0, e.space(v)), e.after[o.Args[1]]
+		return e.stays(o)
 	case op.Has(o, op.InPlace): // where the bytes are
 		v := o.Result()
 		e.at[v], e.after[v] = e.result(o, 0, e.Buffers[e.at[o.Args[0]]].Space), start
@@ -111,10 +131,13 @@ func (e *entry) op(o *ir.Op, part int) error {
 	if o.Pos.IsValid() {
 		in.Pos = o.Pos.String()
 	}
-	now := moment{part, -o.Ahead, i}
+	now := moment{e.turn[o.Task], part, -o.Ahead, i}
 	switch {
 	case op.Has(o, op.Calls):
 		in.Kernel = e.kernels[o.Callee]
+		if err := e.first(o, &in); err != nil {
+			return err
+		}
 	case op.Has(o, op.Completes):
 		of, ok := e.started[o.Args[0]]
 		if !ok {
@@ -172,6 +195,9 @@ func (e *entry) results(o *ir.Op, in *program.Instr, now moment) {
 func (e *entry) issue(o *ir.Op, in program.Instr) {
 	i := len(e.prog.Instrs)
 	e.prog.Instrs = append(e.prog.Instrs, in)
+	if n := e.task[o.Task]; o.Task != nil {
+		e.prog.Tasks[n].To = i + 1
+	}
 	if o.Run == nil {
 		return
 	}
@@ -198,7 +224,7 @@ func (d *device) stack(s *ir.Stack) int {
 }
 
 // argument adds the tensor or port that an argument is.
-func (e *entry) argument(x *ir.Arg, buf int) {
+func (e *entry) argument(x *ir.Arg, buf int) error {
 	switch x.Role {
 	case ir.RoleParam, ir.RoleState:
 		t := program.Tensor{Path: x.Path, Buffer: buf, Train: e.trained[x.Path], Of: x.Attrs.Text(ir.AttrCopyOf)}
@@ -210,8 +236,15 @@ func (e *entry) argument(x *ir.Arg, buf int) {
 		}
 		e.tensor(t)
 	default:
-		e.Ports = append(e.Ports, program.Port{Program: e.prog.Name, Role: x.Role, Path: x.Path, Buffer: buf, Number: int32(x.Attrs.Int(ir.AttrNumber, 0))})
+		path, ring := x.Path, e.Buffers[buf].MicroRing
+		if x.Value.Micro && max(ring, 1) != e.f.Micro {
+			return fmt.Errorf("%s %q of %d microbatches has %d places", x.Role, path, e.f.Micro, max(ring, 1))
+		} else if x.Value.Micro && ring == 0 {
+			path = ir.OfInstance(path, 0)
+		}
+		e.Ports = append(e.Ports, program.Port{Program: e.prog.Name, Role: x.Role, Path: path, Buffer: buf, Number: int32(x.Attrs.Int(ir.AttrNumber, 0))})
 	}
+	return nil
 }
 
 // tensor adds a tensor that no program before has. Programs have them in the same
@@ -246,7 +279,7 @@ func (d *device) tensor(t program.Tensor) {
 		d.instances[one.Path] = true
 		if b.Stack > 0 {
 			x := b
-			x.Offset, x.Stack, x.Step, x.Ring = b.Place(k), 0, 0, 0
+			x.Offset, x.Stack, x.Step, x.Ring = b.Place(k, 0), 0, 0, 0
 			one.Buffer = d.add(x)
 		}
 		d.Tensors = append(d.Tensors, one)
@@ -267,10 +300,13 @@ func (e *entry) coincide(leave *ir.Op) error {
 	if leave.Run.Down {
 		next = -1
 	}
-	ok := in.Place(first) == before.Place(0) && out.Place(last) == behind.Place(0)
 	// Places are in a row, or a few in turns: what holds of some holds of all.
-	for k, n := first, 0; ok && k != last && n < fewInstances; k, n = k+next, n+1 {
-		ok = in.Place(k+next) == out.Place(k)
+	ok := true
+	for m := 0; ok && m < min(max(e.f.Micro, 1), fewInstances); m++ {
+		ok = in.Place(first, m) == before.Place(0, m) && out.Place(last, m) == behind.Place(0, m)
+		for k, n := first, 0; ok && k != last && n < fewInstances; k, n = k+next, n+1 {
+			ok = in.Place(k+next, m) == out.Place(k, m)
+		}
 	}
 	if !ok {
 		return fmt.Errorf("what enters as %%%d is not where the instance before left it", leave.Args[0].ID)
@@ -283,7 +319,7 @@ func (e *entry) piece(o *ir.Op, n int) int {
 	axis, from, _, _ := op.Piece(o)
 	t, of := o.Args[n].Type, &e.Buffers[e.at[o.Args[n]]]
 	at := of.Offset + from*int64(t.Strides()[t.Index(axis)]*t.DType.Size())
-	return e.add(e.describe(o.Results[n].Type, e.memory[o.Args[n]], at, of.Stack, ir.Spread{Step: of.Step, Ring: of.Ring}, of.Space))
+	return e.add(e.describe(o.Results[n].Type, e.memory[o.Args[n]], at, of.Stack, ir.Spread{Step: of.Step, Ring: of.Ring, MicroStep: of.MicroStep, MicroRing: of.MicroRing}, of.Space))
 }
 
 // result is the number of the buffer of result j of an operation.
@@ -310,12 +346,15 @@ func (d *device) describe(t ir.Type, memory ir.Memory, at int64, stack int, spre
 	if ring := min(spread.Ring, d.Count(stack)); ring > 1 && spread.Step != 0 {
 		b.Step, b.Ring = spread.Step, ring
 	}
+	if spread.MicroRing > 1 && spread.MicroStep != 0 {
+		b.MicroStep, b.MicroRing = spread.MicroStep, spread.MicroRing
+	}
 	return b
 }
 
 // add is the number of a buffer, which is added if it is not yet here.
 func (d *device) add(b program.Buffer) int {
-	key := fmt.Sprint(b.Memory, " ", b.Offset, " ", b.Bytes, " ", b.DType, " ", b.Axes, " ", b.Stack, " ", b.Step, " ", b.Ring)
+	key := fmt.Sprint(b.Memory, " ", b.Offset, " ", b.Bytes, " ", b.DType, " ", b.Axes, " ", b.Stack, " ", b.Step, " ", b.Ring, " ", b.MicroStep, " ", b.MicroRing)
 	if i, ok := d.index[key]; ok {
 		return i
 	}

@@ -161,37 +161,23 @@ func (w *writer) run(stack string, carries bool) {
 	w.own[stack] = append(w.own[stack], made...)
 }
 
-// bucket writes a collective of what every instance has, and of what is there once.
+// bucket writes a collective of several values.
 func (w *writer) bucket() {
 	if w.r.Intn(2) == 0 {
 		return
 	}
-	type item struct{ v, stack string }
-	var list []item
+	var list []string
 	for range 1 + w.r.Intn(4) {
-		stack := pick(w.r, []string{"blocks", "blocks", "tail", ""})
-		if stack == "" {
-			list = append(list, item{pick(w.r, w.outer), ""})
-		} else {
-			list = append(list, item{pick(w.r, w.own[stack]), stack})
-		}
+		list = append(list, pick(w.r, w.outer))
 	}
 	started := w.r.Intn(2) == 0
-	write := func(name string, from []item, attrs string) (out []item) {
-		var results, args, places, spreads []string
-		for _, x := range from {
-			y := item{w.value(), x.stack}
-			each, step := "", 0
-			if x.stack != "" {
-				each, step = " each "+x.stack, 64*(1+w.r.Intn(2))
-			}
-			results, args = append(results, y.v+" : f32[a=16]"+each), append(args, x.v)
-			ring := max(1, w.stack[x.stack])
-			places, spreads = append(places, fmt.Sprint(64*w.r.Intn(100))), append(spreads, fmt.Sprint(step), fmt.Sprint(ring))
-			out = append(out, y)
+	write := func(name string, from []string, attrs string) (out []string) {
+		var results, places []string
+		for range from {
+			v := w.value()
+			results, places, out = append(results, v+" : f32[a=16]"), append(places, fmt.Sprint(64*w.r.Intn(100))), append(out, v)
 		}
-		fmt.Fprintf(&w.b, "  %s = %s %s at=[%s]%s spread=[%s] // update\n", strings.Join(results, ", "), name, strings.Join(args, ", "),
-			strings.Join(places, ", "), attrs, strings.Join(spreads, ", "))
+		fmt.Fprintf(&w.b, "  %s = %s %s at=[%s]%s // update\n", strings.Join(results, ", "), name, strings.Join(from, ", "), strings.Join(places, ", "), attrs)
 		return out
 	}
 	attrs := ` over=(dp) reduce=sum why="w"`
@@ -202,13 +188,7 @@ func (w *writer) bucket() {
 	if started {
 		list = write("done", list, "")
 	}
-	for _, x := range list {
-		if x.stack == "" {
-			w.outer = append(w.outer, x.v)
-		} else {
-			w.own[x.stack] = append(w.own[x.stack], x.v)
-		}
-	}
+	w.outer = append(w.outer, list...)
 }
 
 func randomRuns(seed int64) string {
@@ -260,7 +240,10 @@ func randomRuns(seed int64) string {
 		}
 	}
 	fmt.Fprintf(&w.b, "  result %s loss\nend\n", w.outer[len(w.outer)-1])
-	w.b.WriteString(`
+	return w.b.String() + kernelsOfTests
+}
+
+const kernelsOfTests = `
 func @exp class=kernel kind=map
   arg %0 : f32[a=16] in
   %1 : f32[a=16] = exp %0
@@ -279,9 +262,7 @@ func @add class=kernel kind=map
   %2 : f32[a=16] = add %0, %1
   result %2 out
 end
-`)
-	return w.b.String()
-}
+`
 
 // listed is a plan in which instructions, tensors and ports name buffers by what
 // they are, and not by their order.

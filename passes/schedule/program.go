@@ -17,7 +17,6 @@ type program struct {
 	at      map[*ir.Value]*ir.Value // the original's values here
 	home    map[*ir.Value]int
 	wanted  map[*ir.Value]map[int]bool
-	tags    map[*ir.Value]int
 	results []ir.Result
 	held    bool               // sends wait for the end of a run
 	remade  map[*ir.Value]bool // made here of another form, though another device makes it too
@@ -134,7 +133,7 @@ func (p *program) ops(list []*ir.Op) {
 func (p *program) receive(v *ir.Value, from int, reader *ir.Op) *ir.Value {
 	share := p.s.share(v)
 	t := share.of(v.Type, p.s.m)
-	attrs := op.RecvAttrs(t, p.s.rule.Over, from, p.tags[v]).With("why", p.why())
+	attrs := op.RecvAttrs(t, p.s.rule.Over, from, p.s.tags[v]).With("why", p.why())
 	o := p.f.NewOp(op.Recv, nil, p.tagged(attrs, v), t)
 	o.Scope, o.Pos = reader.Scope, reader.Pos
 	if reader.Run != nil {
@@ -151,7 +150,7 @@ func (p *program) receive(v *ir.Value, from int, reader *ir.Op) *ir.Value {
 // tagged gives the message of each microbatch a tag of its own.
 func (p *program) tagged(attrs ir.Attrs, v *ir.Value) ir.Attrs {
 	if v.PerMicro() {
-		return attrs.With(ir.AttrEach, ir.Int(p.s.span))
+		return attrs.With(ir.AttrEach, ir.Int(len(p.s.tags)))
 	}
 	return attrs
 }
@@ -166,7 +165,7 @@ func (p *program) send(v *ir.Value, scope string, pos diag.Pos) {
 	}
 	part := p.collective(op.ShardSlice, p.at[v], p.s.share(v), scope, pos)
 	for _, to := range to {
-		attrs := ir.A("over", ir.Names{p.s.rule.Over}, "peer", ir.Int(to), ir.AttrTag, ir.Int(p.tags[v]), "why", p.why())
+		attrs := ir.A("over", ir.Names{p.s.rule.Over}, "peer", ir.Int(to), ir.AttrTag, ir.Int(p.s.tags[v]), "why", p.why())
 		o := p.f.NewOp(op.Send, []*ir.Value{part}, p.tagged(attrs, v))
 		o.Scope, o.Pos = scope, pos
 		if v.PerMicro() || v.Def == nil || v.Def.Accumulates() == "" {

@@ -1,7 +1,9 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -71,8 +73,9 @@ type splitter struct {
 	// proved is the schedule of a training step.
 	proved *pipeline.Schedule
 	whole  bool // activations are sent as they are
-	// span is above all numbers of values, which are those of messages.
-	span int
+	// tags are those of messages, by what is sent: few, as those of each microbatch are
+	// as many further on, and transports end at 2^24.
+	tags map[*ir.Value]int
 }
 
 // device is where a virtual stage runs.
@@ -116,9 +119,6 @@ func (s *splitter) works() ([]*work, error) {
 	weights := s.weights()
 	for i, o := range s.f.Ops {
 		s.index[o] = i
-		for _, r := range o.Results {
-			s.span = max(s.span, r.ID+1)
-		}
 		v, ok := o.Stage.Get()
 		if !ok {
 			continue
@@ -142,9 +142,6 @@ func (s *splitter) works() ([]*work, error) {
 			}
 			bodies[k] = append(bodies[k], o)
 		}
-	}
-	for _, a := range s.f.Args {
-		s.span = max(s.span, a.Value.ID+1)
 	}
 	out := make([]*work, s.devices)
 	if s.f.Micro == 0 {
@@ -339,12 +336,12 @@ func (s *splitter) expand(works []*work) {
 			wanted[v][d] = true
 		}
 	}
-	tags := map[*ir.Value]int{}
-	for v := range wanted {
-		tags[v] = v.ID
+	s.tags = map[*ir.Value]int{}
+	for i, v := range slices.SortedFunc(maps.Keys(wanted), func(a, b *ir.Value) int { return cmp.Compare(a.ID, b.ID) }) {
+		s.tags[v] = i
 	}
 	for d, p := range s.progs {
-		p.home, p.wanted, p.tags = home, wanted, tags
+		p.home, p.wanted = home, wanted
 		p.build(works[d])
 	}
 }

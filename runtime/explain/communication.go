@@ -28,18 +28,6 @@ type Collective struct {
 	at place // the scope as the plan has it
 }
 
-// tensors is how many a communication exchanges: outside of runs, of every instance.
-func tensors(d *program.Device, in called) int {
-	n := 0
-	if sources, _ := in.Ends(); !in.repeated && len(sources) > 0 {
-		for _, b := range sources {
-			n += d.Count(d.Buffers[b].Stack)
-		}
-		return n
-	}
-	return 1 + len(in.Comm.Rest)
-}
-
 // sends reports whether an instruction is a communication that sends anything.
 func sends(c *program.Comm) bool {
 	return c != nil && c.Kind != program.ShardSlice && c.Kind != program.Done && !c.Moves()
@@ -53,14 +41,13 @@ func collectives(p *program.Plan) []Collective {
 	index := map[Collective]int{} // without the count
 	for i := range p.Devices {
 		own := map[int]int{}
-		d := &p.Devices[i]
-		for _, in := range stepOf(d) {
+		for _, in := range stepOf(&p.Devices[i]) {
 			if !sends(in.Comm) {
 				continue
 			}
-			at := place{in.Scope, in.times}
+			at := place{in.Scope, in.instances}
 			c := Collective{Kind: in.Comm.Kind, Axis: strings.Join(p.DeclaredOver(in.Comm.Over), ","), Scope: fold([]place{at}), at: at,
-				Bytes: in.Comm.Bytes, Why: in.Comm.Why, Tensors: tensors(d, in), Started: in.Comm.Start}
+				Bytes: in.Comm.Bytes, Why: in.Comm.Why, Tensors: 1 + len(in.Comm.Rest), Started: in.Comm.Start}
 			n, ok := index[c]
 			if !ok {
 				n = len(out)

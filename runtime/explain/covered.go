@@ -15,8 +15,14 @@ func covered(d *program.Device, s program.Space) int64 {
 	var list []family
 	for i := range d.Buffers {
 		if b := &d.Buffers[i]; b.Space == s && b.Memory == "" && b.Bytes > 0 {
-			n := b.Places()
-			list = append(list, family{min(b.Place(0), b.Place(n-1)), b.Bytes, max(b.Step, -b.Step), int64(n)})
+			n, micros := b.Places()
+			if n == 1 {
+				list = append(list, family{b.Offset, b.Bytes, b.MicroStep, int64(micros)})
+				continue
+			}
+			for m := range micros {
+				list = append(list, family{min(b.Place(0, m), b.Place(n-1, m)), b.Bytes, max(b.Step, -b.Step), int64(n)})
+			}
 		}
 	}
 	slices.SortFunc(list, func(a, b family) int { return cmp.Compare(a.lo, b.lo) })

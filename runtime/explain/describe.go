@@ -32,14 +32,17 @@ type Description struct {
 	FlopsPerStep    float64    `json:"flops_per_step"`
 	TokensPerStep   int64      `json:"tokens_per_step"`
 
-	Memory      Memory       `json:"memory"`
-	Runs        []Run        `json:"runs"`
-	Kernels     []Kernel     `json:"kernels"`
-	Collectives []Collective `json:"collectives"`
-	Transfers   []Transfer   `json:"transfers"`
-	Passes      []string     `json:"passes"`
-	Remarks     []Remark     `json:"remarks"`
-	Sources     []Source     `json:"sources"`
+	// Microbatches is how many the tasks of a pipeline are for; 0 where there are none.
+	Microbatches int          `json:"microbatches"`
+	Memory       Memory       `json:"memory"`
+	Tasks        []Task       `json:"tasks"`
+	Runs         []Run        `json:"runs"`
+	Kernels      []Kernel     `json:"kernels"`
+	Collectives  []Collective `json:"collectives"`
+	Transfers    []Transfer   `json:"transfers"`
+	Passes       []string     `json:"passes"`
+	Remarks      []Remark     `json:"remarks"`
+	Sources      []Source     `json:"sources"`
 }
 
 // MeshAxis is an axis of the mesh as the layout declares it.
@@ -52,6 +55,7 @@ type MeshAxis struct {
 type Class struct {
 	Devices int            `json:"devices"` // how many
 	At      map[string]int `json:"at"`      // their coordinates on mesh axes; on others they have any
+	Turns   []Pattern      `json:"turns"`   // of the step's tasks, in their order
 }
 
 // Run is a part of the step that is issued for every instance of what is repeated,
@@ -63,6 +67,8 @@ type Run struct {
 	Launches int    `json:"launches"`          // of one instance
 	Sends    int    `json:"communications"`    // of one instance
 	From     int    `json:"first_instruction"` // in the plan, where it stands once
+	Task     string `json:"task,omitempty"`    // that it is in
+	Turns    int    `json:"turns"`             // how often it is issued in a step: for each microbatch
 }
 
 // Parameters counts the parameters of the model.
@@ -92,7 +98,7 @@ func Describe(p *program.Plan) *Description {
 		Features: append([]string{}, p.Features...), Config: map[string]string{}, Mesh: []MeshAxis{},
 		OpsBeforeFusion: p.Stats.OpsBeforeFusion, FlopsPerStep: p.Stats.FlopsPerStep, TokensPerStep: p.Stats.TokensPerStep,
 		Kernels: []Kernel{}, Collectives: []Collective{}, Transfers: []Transfer{}, Passes: append([]string{}, p.Passes...),
-		Remarks: []Remark{}, Sources: []Source{}, Classes: []Class{}, Runs: []Run{},
+		Remarks: []Remark{}, Sources: []Source{}, Classes: []Class{}, Tasks: []Task{}, Runs: []Run{},
 	}
 	for _, c := range p.Config {
 		d.Config[c.Key] = c.Value
@@ -108,7 +114,7 @@ func Describe(p *program.Plan) *Description {
 	}
 	d.Parameters = countParameters(p)
 	for i := range p.Devices {
-		c := Class{Devices: p.Copies(), At: map[string]int{}}
+		c := Class{Devices: p.Copies(), At: map[string]int{}, Turns: turnsOf(&p.Devices[i])}
 		for j, axis := range p.By {
 			c.At[axis] = p.Devices[i].At[j]
 		}
@@ -116,56 +122,81 @@ func Describe(p *program.Plan) *Description {
 		d.Devices += c.Devices
 	}
 	d.Memory = memoryOf(p)
-	d.LaunchesPerStep, d.Kernels, d.Runs = kernels(p)
+	var most *program.Device
+	d.LaunchesPerStep, d.Kernels, most = kernels(p)
+	if s := step(most); s != nil {
+		d.Microbatches, d.Tasks, d.Runs = s.Micro, tasks(most, s), runs(most, s)
+	}
 	d.Collectives, d.Transfers = collectives(p), transfers(p)
 	return d
 }
 
-// called is an instruction and how often it is issued: for each instance of a run.
+// called is an instruction and how often it is issued: for each instance of a run, and
+// for each microbatch.
 type called struct {
 	*program.Instr
-	times    int
-	repeated bool // it is in a run
+	times     int
+	instances int
 }
 
-// stepOf is what a device does in a training step.
-func stepOf(d *program.Device) []called {
-	for i := range d.Progs {
-		p := &d.Progs[i]
-		if p.Name != "step" {
-			continue
+// step is the program of a training step, or nil.
+func step(d *program.Device) *program.Program {
+	if d != nil {
+		for i := range d.Progs {
+			if d.Progs[i].Name == "step" {
+				return &d.Progs[i]
+			}
 		}
-		out := make([]called, len(p.Instrs))
-		for j := range out {
-			out[j] = called{&p.Instrs[j], d.Times(p, j), p.RunOf(j) != nil}
-		}
-		return out
 	}
 	return nil
 }
 
-// runs are those of a device's step.
-func runs(d *program.Device) []Run {
-	out := []Run{}
-	for i := range d.Progs {
-		p := &d.Progs[i]
-		if p.Name != "step" {
-			continue
+// stepOf is what a device does in a training step. What calls another kernel in the
+// first turn of its task is two.
+func stepOf(d *program.Device) []called {
+	p := step(d)
+	if p == nil {
+		return nil
+	}
+	out := make([]called, 0, len(p.Instrs))
+	for j := range p.Instrs {
+		in, n, times := &p.Instrs[j], d.Instances(p, j), d.Times(p, j)
+		if in.First != nil {
+			out = append(out, called{in.In(true), n, n})
+			times -= n
 		}
-		for _, r := range p.Runs {
-			s := d.Stacks[r.Stack-1]
-			x := Run{Stack: s.Name, Count: s.Count, Down: r.Down, From: r.From}
-			for _, in := range p.Instrs[r.From:r.To] {
-				if in.Comm == nil {
-					x.Launches++
-				} else if sends(in.Comm) {
-					x.Sends++
-				}
-			}
-			out = append(out, x)
+		if times > 0 {
+			out = append(out, called{in.In(false), times, n})
 		}
 	}
 	return out
+}
+
+// runs are those of a device's step.
+func runs(d *program.Device, p *program.Program) []Run {
+	out := []Run{}
+	for _, r := range p.Runs {
+		s := d.Stacks[r.Stack-1]
+		x := Run{Stack: s.Name, Count: s.Count, Down: r.Down, From: r.From, Turns: 1}
+		if t := p.TaskOf(r.From); t != nil {
+			x.Task, x.Turns = t.Name, turnsOfTask(p, t)
+		}
+		x.Launches, x.Sends = issues(p.Instrs[r.From:r.To])
+		out = append(out, x)
+	}
+	return out
+}
+
+// issues counts launches and communications.
+func issues(list []program.Instr) (launches, communications int) {
+	for i := range list {
+		if c := list[i].Comm; c == nil {
+			launches++
+		} else if sends(c) {
+			communications++
+		}
+	}
+	return launches, communications
 }
 
 // countParameters counts the parameters, each tensor once.

@@ -187,7 +187,7 @@ func TestUnion(t *testing.T) {
 			d.Buffers = append(d.Buffers, b)
 			for k := range 6 {
 				for i := range b.Bytes {
-					held[b.Place(k)+i] = true
+					held[b.Place(k, 0)+i] = true
 				}
 			}
 		}

@@ -35,9 +35,9 @@ func (k *Kernel) work() float64  { return float64(k.Flops) * float64(k.Launches)
 func (k *Kernel) moves() float64 { return float64(k.Bytes) * float64(k.Launches) }
 
 // kernels are those of the plan, and the launches of the device with the most:
-// a step waits for it; with the runs of that device.
-func kernels(p *program.Plan) (launches int, out []Kernel, parts []Run) {
-	out, parts = make([]Kernel, len(p.Kernels)), []Run{}
+// a step waits for it; with that device.
+func kernels(p *program.Plan) (launches int, out []Kernel, busiest *program.Device) {
+	out = make([]Kernel, len(p.Kernels))
 	for i, k := range p.Kernels {
 		out[i] = Kernel{Name: k.Name, Class: k.Class, Tasks: k.Tasks, Flops: k.Flops, Bytes: k.Bytes, Scratch: k.Scratch, Where: []Site{}}
 	}
@@ -52,7 +52,7 @@ func kernels(p *program.Plan) (launches int, out []Kernel, parts []Run) {
 			}
 		}
 		if all > launches {
-			launches, parts = all, runs(&p.Devices[i])
+			launches, busiest = all, &p.Devices[i]
 		}
 		for k, list := range calls {
 			if counts[k] > out[k].Launches {
@@ -60,22 +60,21 @@ func kernels(p *program.Plan) (launches int, out []Kernel, parts []Run) {
 			}
 		}
 	}
-	return launches, out, parts
+	return launches, out, busiest
 }
 
 func sites(calls []called) []Site {
 	type key struct{ module, source string }
 	var groups folded[key, place]
+	launches := map[key]int{}
 	for _, in := range calls {
-		groups.add(key{template(in.Scope), in.Pos}, place{in.Scope, in.times})
+		k := key{template(in.Scope), in.Pos}
+		groups.add(k, place{in.Scope, in.instances})
+		launches[k] += in.times
 	}
 	out := []Site{}
 	for _, k := range groups.keys {
-		n := 0
-		for _, x := range groups.items[k] {
-			n += x.count
-		}
-		out = append(out, Site{fold(groups.items[k]), k.source, n})
+		out = append(out, Site{fold(groups.items[k]), k.source, launches[k]})
 	}
 	return out
 }

@@ -21,6 +21,7 @@ var sections = []section{
 	{"communication", communicationTable},
 	{"transfers", func(b *strings.Builder, d *Description, _ *program.Plan) { transferTable(b, d) }},
 	{"schedule", func(b *strings.Builder, d *Description, _ *program.Plan) { schedule(b, d, -1, -1) }},
+	{"turns", func(b *strings.Builder, d *Description, p *program.Plan) { turnTable(b, d, p) }},
 	{"remarks", remarkList},
 	{"config", configList},
 	{"sources", sourceList},
@@ -83,6 +84,9 @@ func (d *Description) overview(b *strings.Builder) {
 	}
 	line(b, "step", "%s of %s, from %s; %s", units.Plural(d.LaunchesPerStep, "launch"),
 		units.Plural(len(d.Kernels), "kernel"), units.Plural(d.OpsBeforeFusion, "operation"), units.Count(d.FlopsPerStep, "FLOP"))
+	if text := d.tasksText(); text != "" {
+		line(b, "tasks", "%s", text)
+	}
 	if text := d.runsText(); text != "" {
 		line(b, "runs", "%s", text)
 	}
@@ -99,7 +103,7 @@ func (d *Description) runsText() string {
 	}
 	var groups folded[key, int]
 	for _, r := range d.Runs {
-		groups.add(key{r.Stack, r.Count, r.Down}, r.Launches)
+		groups.add(key{r.Stack, r.Count, r.Down}, r.Launches*r.Turns)
 	}
 	var out []string
 	for i, k := range groups.keys {

@@ -3,19 +3,19 @@ package program
 import "fmt"
 
 // maxIssued is how many instructions, buffers, tensors or ports a device may have
-// with those of every instance: to run them, each is written out.
+// with those of every instance and every microbatch: to run them, each is written out.
 const maxIssued = maxCount
 
-// Expanded is p with every run written out, and with a buffer, a tensor and a port
-// for every instance: what runs a plan works on that. It is p itself where nothing
-// is repeated. p must be valid; the error is an *InvalidError about its size.
+// Expanded is p with every turn and every run written out, and with a buffer, a tensor
+// and a port for every instance: what runs a plan works on that. It is p itself where
+// nothing is repeated. p must be valid; the error is an *InvalidError about its size.
 func (p *Plan) Expanded() (*Plan, error) {
 	repeats := false
 	for i := range p.Devices {
 		if err := p.Devices[i].expandable(); err != nil {
 			return nil, invalid("device %d: %w", i, err)
 		}
-		repeats = repeats || len(p.Devices[i].Stacks) > 0
+		repeats = repeats || p.Devices[i].repeats()
 	}
 	if !repeats {
 		return p, nil
@@ -28,7 +28,18 @@ func (p *Plan) Expanded() (*Plan, error) {
 	return &out, nil
 }
 
-// expandable says whether all that there is of every instance can be written out.
+// repeats says whether anything of a device is issued more than once.
+func (d *Device) repeats() bool {
+	for i := range d.Progs {
+		if len(d.Progs[i].Tasks) > 0 {
+			return true
+		}
+	}
+	return len(d.Stacks) > 0
+}
+
+// expandable says whether all that there is of every instance and microbatch can be
+// written out.
 func (d *Device) expandable() error {
 	total := func(what string, n int, count func(i int) int) error {
 		sum := int64(0)
@@ -37,13 +48,17 @@ func (d *Device) expandable() error {
 		}
 		return within(CountLimit, "%d "+what+" of all instances", sum, maxIssued)
 	}
-	if err := total("buffers", len(d.Buffers), func(i int) int { return d.Buffers[i].Places() }); err != nil {
+	places := func(i int) int {
+		instances, micros := d.Buffers[i].Places()
+		return instances * micros
+	}
+	if err := total("buffers", len(d.Buffers), places); err != nil {
 		return err
 	}
-	if err := total("tensors", len(d.Tensors), func(i int) int { return d.Count(d.Buffers[d.Tensors[i].Buffer].Stack) }); err != nil {
+	if err := total("tensors", len(d.Tensors), func(i int) int { return d.family(d.Tensors[i].Buffer) }); err != nil {
 		return err
 	}
-	if err := total("ports", len(d.Ports), func(i int) int { return d.Count(d.Buffers[d.Ports[i].Buffer].Stack) }); err != nil {
+	if err := total("ports", len(d.Ports), func(i int) int { return d.family(d.Ports[i].Buffer) }); err != nil {
 		return err
 	}
 	for i := range d.Progs {
@@ -55,20 +70,24 @@ func (d *Device) expandable() error {
 	return nil
 }
 
-// issue is an instruction for an instance: [once] of what is there once.
-//
-// What is repeated a second time, as a piece of a program is for microbatches, has
-// a number of its own here.
-type issue struct{ instr, instance int }
+// family is how many tensors or ports there are in a buffer.
+func (d *Device) family(buffer int) int {
+	b := &d.Buffers[buffer]
+	return d.Count(b.Stack) * max(b.MicroRing, 1)
+}
+
+// issue is an instruction for an instance and a microbatch: [once] of what is there
+// once.
+type issue struct{ instr, instance, micro int }
 
 // expansion writes a device out.
 type expansion struct {
 	from  *Device
-	first []int // of the buffers there, the one of instance 0 here
+	first []int // of the buffers there, the one of instance 0 and microbatch 0 here
 }
 
 func (d *Device) expanded() Device {
-	if len(d.Stacks) == 0 {
+	if !d.repeats() {
 		return *d
 	}
 	x := &expansion{from: d}
@@ -76,7 +95,7 @@ func (d *Device) expanded() Device {
 	out.Stacks = nil
 	out.Buffers = x.buffers()
 	out.Progs = make([]Program, len(d.Progs))
-	at := map[string]map[issue]int{} // by program, where each instruction comes
+	at := map[string]*issued{}
 	for i := range d.Progs {
 		out.Progs[i], at[d.Progs[i].Name] = x.program(&d.Progs[i])
 	}
@@ -94,7 +113,7 @@ func (d *Device) expanded() Device {
 			one := *port
 			one.Path, one.Buffer = of(port.Path, k), buffer
 			if port.After > 0 {
-				one.After = 1 + at[port.Program][x.last(port, k)]
+				one.After = 1 + at[port.Program].last(port.After-1, k)
 			}
 			if k != once && port.Role == RoleIndex {
 				one.Number += int32(k)
@@ -110,100 +129,121 @@ func (x *expansion) buffers() (out []Buffer) {
 		x.first = append(x.first, len(out))
 		b := x.from.Buffers[i]
 		one := b
-		one.Stack, one.Step, one.Ring = 0, 0, 0
-		for k := range b.Places() {
-			one.Offset = b.Place(k)
-			out = append(out, one)
+		one.Stack, one.Step, one.Ring, one.MicroStep, one.MicroRing = 0, 0, 0, 0, 0
+		instances, micros := b.Places()
+		for m := range micros {
+			for k := range instances {
+				one.Offset = b.Place(k, m)
+				out = append(out, one)
+			}
 		}
 	}
 	return out
 }
 
-// buffer is the number of a buffer of instance k.
-func (x *expansion) buffer(i, k int) int {
-	if ring := x.from.Buffers[i].Ring; ring > 0 {
-		return x.first[i] + k%ring
+// buffer is the number of a buffer of instance k for microbatch m.
+func (x *expansion) buffer(i, k, m int) int {
+	b, n := &x.from.Buffers[i], x.first[i]
+	instances, micros := b.Places()
+	if micros > 1 {
+		n += m % micros * instances
 	}
-	return x.first[i]
+	if instances > 1 {
+		n += k % instances
+	}
+	return n
 }
 
-// each calls do for every instance of what a buffer is of.
+// each calls do for every instance, or every microbatch, of what a buffer is of.
 func (x *expansion) each(buffer int, do func(k, buffer int)) {
 	b := &x.from.Buffers[buffer]
-	if b.Stack == 0 {
-		do(once, x.buffer(buffer, once))
-		return
-	}
-	for k := range x.from.Count(b.Stack) {
-		do(k, x.buffer(buffer, k))
+	switch {
+	case b.Stack > 0:
+		for k := range x.from.Count(b.Stack) {
+			do(k, x.buffer(buffer, k, once))
+		}
+	case b.MicroRing > 0:
+		for m := range b.MicroRing {
+			do(m, x.buffer(buffer, once, m))
+		}
+	default:
+		do(once, x.buffer(buffer, once, once))
 	}
 }
 
-// last is the instruction after which a gradient of instance k is read.
-func (x *expansion) last(port *Port, k int) issue {
-	for i := range x.from.Progs {
-		p := &x.from.Progs[i]
-		if p.Name != port.Program {
-			continue
-		}
-		r := p.RunOf(port.After - 1)
-		if r == nil {
-			k = once
-		} else if count := x.from.Count(r.Stack); k == once {
-			k = r.number(count-1, count)
-		}
+// issued says where the instructions of a program are that is written out: each in its
+// latest turn.
+type issued struct {
+	from  *Device
+	prog  *Program
+	first []int // of each instruction, the place of its instance 0 in at
+	at    []int
+}
+
+func (d *Device) issued(p *Program) *issued {
+	s, n := &issued{from: d, prog: p, first: make([]int, len(p.Instrs))}, 0
+	for i := range p.Instrs {
+		s.first[i], n = n, n+d.Instances(p, i)
 	}
-	return issue{port.After - 1, k}
+	s.at = make([]int, n)
+	return s
+}
+
+// of is the place for what is known of an instruction for an instance.
+func (s *issued) of(i, k int) *int { return &s.at[s.first[i]+max(k, 0)] }
+
+// last is where instruction i is issued for the last time, for instance k, or for the
+// one that comes last where it is of more than one and what is asked for is not.
+func (s *issued) last(i, k int) int {
+	r := s.prog.RunOf(i)
+	if r == nil {
+		k = once
+	} else if count := s.from.Count(r.Stack); k == once {
+		k = r.number(count-1, count)
+	}
+	return *s.of(i, k)
 }
 
 // program writes a program out, and says where each instruction comes.
-func (x *expansion) program(p *Program) (out Program, at map[issue]int) {
-	out.Name, at = p.Name, map[issue]int{}
-	write := func(i, k int) error {
-		at[issue{i, k}] = len(out.Instrs)
-		out.Instrs = append(out.Instrs, x.instr(p, i, k, at))
-		return nil
+func (x *expansion) program(p *Program) (out Program, at *issued) {
+	out.Name, at = p.Name, x.from.issued(p)
+	pieces := p.Pieces()
+	begun := make([]bool, len(pieces))
+	for _, turn := range p.Order() {
+		t := &pieces[turn.Task]
+		when := moment{turn.Micro, !begun[turn.Task]}
+		if begun[turn.Task] = true; t.Once {
+			when.micro = once
+		}
+		write := func(i, k int) error {
+			*at.of(i, k) = len(out.Instrs)
+			out.Instrs = append(out.Instrs, x.instr(&p.Instrs[i], k, when, at))
+			return nil
+		}
+		// The error is write's, which has none.
+		_ = x.from.walk(p, t, write, func(r *Run) error { return x.from.all(p, r, write) })
 	}
-	// The error is write's, which has none.
-	_ = x.from.walk(p, write, func(r *Run) error { return x.from.all(p, r, write) })
 	return out, at
 }
 
-// instr is instruction i for instance k.
-func (x *expansion) instr(p *Program, i, k int, at map[issue]int) Instr {
-	in := p.Instrs[i]
-	in.Ahead, in.Scope = 0, of(in.Scope, k)
+// instr is an instruction for instance k.
+func (x *expansion) instr(in *Instr, k int, when moment, at *issued) Instr {
+	out := *in.In(when.first)
+	out.Ahead, out.Scope = 0, of(in.Scope, k)
+	bufs := out.Bufs
+	out.Bufs = nil
+	for _, b := range bufs {
+		out.Bufs = append(out.Bufs, x.buffer(b, k, when.micro))
+	}
 	if in.Comm == nil {
-		in.Bufs = x.all(in.Bufs, k, nil)
-		return in
+		return out
 	}
 	c := *in.Comm
-	if c.Kind == Done {
-		c.Of = at[issue{c.Of, k}]
+	if out.Comm = &c; c.Kind == Done {
+		c.Of = *at.of(c.Of, k)
 	}
-	sources, destinations := in.Ends()
-	var views []View
-	if own := c.Views(); len(own) == len(sources) {
-		in.Bufs = x.all(sources, k, func(i int) { views = append(views, own[i]) })
-		c.Outer, c.Inner, c.Rest = views[0].Outer, views[0].Inner, views[1:]
-	} else {
-		in.Bufs = x.all(sources, k, nil)
+	if c.Each != 0 {
+		c.Tag, c.Each = c.Tag+c.Each*when.micro, 0
 	}
-	if len(c.Rest) == 0 {
-		c.Rest = nil
-	}
-	in.Bufs, in.Comm = append(in.Bufs, x.all(destinations, k, nil)...), &c
-	return in
-}
-
-// all are the buffers that an instruction takes for an instance, each of which also is
-// told by its place in the list.
-func (x *expansion) all(list []int, k int, also func(i int)) (out []int) {
-	x.from.each(list, k, func(i, k int) {
-		out = append(out, x.buffer(list[i], k))
-		if also != nil {
-			also(i)
-		}
-	})
 	return out
 }

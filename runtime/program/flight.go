@@ -31,7 +31,7 @@ type flight struct {
 func (f *flights) pass(at issue, in *Instr, reads, writes []span) error {
 	c := in.Comm
 	if c != nil && c.Kind == Done {
-		return f.land(issue{c.Of, at.instance})
+		return f.land(issue{c.Of, at.instance, at.micro})
 	}
 	if err := f.clear(at, reads, writes); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (f *flights) land(at issue) error {
 	return fmt.Errorf("done of %s, which is not under way", at)
 }
 
-// end checks that nothing is under way behind the last instruction.
+// end checks that nothing is under way behind the last instruction of a turn.
 func (f *flights) end() error {
 	if len(f.open) > 0 {
 		return fmt.Errorf("%s is started and never done", f.open[0].at)

@@ -3,11 +3,17 @@ package program
 import "fmt"
 
 // maxWalked bounds the instructions that are gone through where the instances of a
-// run have to be looked at one by one.
+// run, or the turns of a task, have to be looked at one by one.
 const maxWalked = 1 << 24
 
 // hazards proves of a program that no instruction uses bytes of another for which it
 // does not wait, or which a communication under way uses.
+//
+// The first instruction of a turn waits for all before it, and nothing is under way
+// then. So each task is looked at alone: for one microbatch, where those of its buffers
+// that meet one another move in one way from microbatch to microbatch, and else for
+// every microbatch until their places come again; and apart from that in its first turn,
+// if that calls other kernels.
 //
 // The turns in the middle of a run are alike: every instruction is issued in each,
 // and where buffers that meet one another move from instance to instance in one way,
@@ -20,6 +26,7 @@ type hazards struct {
 	plan   *Plan
 	device *Device
 	prog   *Program
+	when   moment
 	free   accesses // since the last wait, that instruction included
 	under  flights
 	walked int
@@ -28,22 +35,102 @@ type hazards struct {
 }
 
 func (p *Plan) validateHazards(d *Device, prog *Program) error {
-	h := &hazards{plan: p, device: d, prog: prog}
-	if err := d.walk(prog, h.visit, h.run); err != nil {
+	return (&hazards{plan: p, device: d, prog: prog}).all()
+}
+
+func (h *hazards) all() error {
+	pieces, micros := h.prog.Pieces(), h.prog.micros()
+	for j := range pieces {
+		t := &pieces[j]
+		for _, h.when = range h.moments(t, micros[j]) {
+			if err := h.turn(t); err != nil {
+				if t.Name != "" {
+					err = fmt.Errorf("task %s: %w", t.Name, err)
+				}
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// turn goes through a task for one microbatch.
+func (h *hazards) turn(t *Task) error {
+	if err := h.device.walk(h.prog, t, h.visit, h.run); err != nil {
 		return err
 	}
 	if err := h.free.conflict(); err != nil {
 		return err
 	}
+	h.free = h.free[:0]
 	return h.under.end()
+}
+
+// moments are turns of a task that stand for all of them.
+func (h *hazards) moments(t *Task, micros []int) (out []moment) {
+	if t.Once {
+		return []moment{{micro: once}}
+	}
+	differs := false // in the first turn
+	for i := t.From; i < t.To; i++ {
+		differs = differs || h.prog.Instrs[i].First != nil
+	}
+	if out = append(out, moment{micros[0], true}); differs {
+		micros = micros[1:]
+	}
+	period := h.period(t)
+	seen := make([]bool, min(period, h.prog.Micro))
+	if !differs {
+		seen[micros[0]%period] = true
+	}
+	for _, m := range micros {
+		if !seen[m%period] {
+			seen[m%period] = true
+			out = append(out, moment{m, false})
+		}
+	}
+	return out
+}
+
+// period is after how many microbatches the buffers of a task are as far from one
+// another as before: after each, where those that meet move in one way.
+func (h *hazards) period(t *Task) int {
+	used := map[int]bool{}
+	var list []hull
+	period := 1
+	for i := t.From; i < t.To; i++ {
+		for _, n := range h.prog.Instrs[i].Bufs {
+			if used[n] {
+				continue
+			}
+			used[n] = true
+			b := &h.device.Buffers[n]
+			lo, hi := b.ends()
+			list = append(list, hull{span{b.Memory, lo, hi + b.reach()}, b.MicroStep, b.MicroRing})
+			period = common(period, max(b.MicroRing, 1), h.prog.Micro)
+		}
+	}
+	if clusters(list, alike) {
+		return 1
+	}
+	return period
+}
+
+// common is the least common multiple of a and b, or most if it is more than that.
+func common(a, b, most int) int {
+	g, _ := gcd(a, b)
+	if a/g > most/b {
+		return most
+	}
+	return min(a/g*b, most)
 }
 
 func (h *hazards) visit(i, k int) error {
 	if h.walked++; h.walked > maxWalked {
 		return within(CountLimit, "%d instructions to look at one by one", int64(h.walked), maxWalked)
 	}
-	in, at := &h.prog.Instrs[i], issue{i, k}
-	h.reads, h.writes = h.plan.spans(h.device, in, k, h.reads[:0], h.writes[:0])
+	in, at := h.prog.Instrs[i].In(h.when.first), issue{i, k, h.when.micro}
+	h.reads, h.writes = h.plan.spans(h.device, in, at, h.reads[:0], h.writes[:0])
 	if in.Comm != nil {
 		if err := in.Comm.apart(h.reads, h.writes); err != nil {
 			return fmt.Errorf("%s: %w", at, err)
@@ -115,7 +202,7 @@ func (h *hazards) steady(r *Run, count int) (head, tail int, ok bool) {
 			if !used[n] {
 				used[n] = true
 				b := &h.device.Buffers[n]
-				list = append(list, h.device.hull(b))
+				list = append(list, h.device.hull(b, h.when.micro))
 				if b.Ring == 0 || b.Ring == count {
 					continue
 				}
@@ -152,14 +239,18 @@ func (h *hazards) skip(r *Run, count, turns int) {
 		}
 		h.under.count(*x, -1)
 		x.at.instance = r.number(r.number(x.at.instance, count)+turns, count)
-		x.sends, x.into = h.plan.spans(h.device, &h.prog.Instrs[x.at.instr], x.at.instance, nil, nil)
+		x.sends, x.into = h.plan.spans(h.device, &h.prog.Instrs[x.at.instr], x.at, nil, nil)
 		h.under.count(*x, 1)
 	}
 }
 
 func (x issue) String() string {
-	if x.instance == once {
-		return fmt.Sprintf("instruction %d", x.instr)
+	s := fmt.Sprintf("instruction %d", x.instr)
+	if x.instance != once {
+		s += fmt.Sprintf(" of instance %d", x.instance)
 	}
-	return fmt.Sprintf("instruction %d of instance %d", x.instr, x.instance)
+	if x.micro != once {
+		s += fmt.Sprintf(" for microbatch %d", x.micro)
+	}
+	return s
 }

@@ -12,11 +12,11 @@ import (
 )
 
 // openPath checks that the number is open in a path where, and only where, it is
-// that of every instance of a stack; nothing else in it may be taken for a number.
-func openPath(path string, stack, count int) error {
+// that of every instance of a stack, or of every microbatch; nothing else in it may be taken for a number.
+func openPath(path string, each bool, count int) error {
 	p, open := openpath.Parse(path)
 	switch {
-	case open != (stack > 0):
+	case open != each:
 		return fmt.Errorf("path %q: the number is open where, and only where, there is one of every instance", path)
 	case !open:
 		return nil

@@ -96,7 +96,9 @@ const (
 // Buffer is a fixed range of an arena of a device; or a range for each instance of
 // a stack, such as the activation that every block leaves for the backward phase.
 // That of instance k begins Step·(k mod Ring) bytes behind Offset: all in one place
-// where Ring is 0, each in its own where it is the stack's count.
+// where Ring is 0, each in its own where it is the stack's count. That of microbatch
+// m is MicroStep·(m mod MicroRing) bytes further on, where a task leaves it to another
+// one; else it is where that of every microbatch is.
 type Buffer struct {
 	Space  Space  `cbor:"1,keyasint,omitempty"`
 	Offset int64  `cbor:"2,keyasint,omitempty"` // bytes from the arena's start; a multiple of 64
@@ -107,6 +109,9 @@ type Buffer struct {
 	Stack  int    `cbor:"7,keyasint,omitempty"` // number of the stack in Device.Stacks, from 1; 0: one buffer
 	Step   int64  `cbor:"8,keyasint,omitempty"` // bytes from one place to the next, up or down: a multiple of 64, at least Bytes; 0 where Ring is
 	Ring   int    `cbor:"9,keyasint,omitempty"` // 0, or from 2 to the stack's count
+	// MicroStep is a multiple of 64, at least Bytes, and MicroRing at least 2; or both are 0.
+	MicroStep int64 `cbor:"10,keyasint,omitempty"`
+	MicroRing int   `cbor:"11,keyasint,omitempty"`
 }
 
 // Axis is one named axis of a buffer's tensor, the last one contiguous. Global
@@ -132,10 +137,7 @@ type Instr struct {
 	NoWait bool `cbor:"4,keyasint,omitempty"`
 	// Comm, where set, makes this a communication: Bufs are its source and its
 	// destination (a send has only the first, a receive only the second, done
-	// neither). It always waits for the kernels before it. Outside of runs, an
-	// all_reduce, reduce_scatter or all_gather takes what every instance has: of
-	// buffers in a row that are of one stack, all of the first instance, then all of
-	// the second.
+	// neither). It always waits for the kernels before it.
 	Comm *Comm `cbor:"5,keyasint,omitempty"`
 	// Pos is the place in the source that it comes from, such as gpt.ptl:63:9; of
 	// a kernel that of the operation which others were fused with.
@@ -143,6 +145,8 @@ type Instr struct {
 	// Ahead is by how many turns of its run it is issued before the instructions
 	// that stand beside it, below 0 behind them; see [Run].
 	Ahead int `cbor:"7,keyasint,omitempty"`
+	// First is what is called in the first turn of its task in place of Kernel, or nil.
+	First *First `cbor:"8,keyasint,omitempty"`
 }
 
 // Comm is one communication of a device, with the devices that differ from it
@@ -183,8 +187,10 @@ type Comm struct {
 	// or touches its destinations.
 	Start bool `cbor:"15,keyasint,omitempty"`
 	// Of is, of a done, the number of the instruction that started; in a run, for
-	// the same instance.
+	// the same instance, and in a task in the same turn.
 	Of int `cbor:"16,keyasint,omitempty"`
+	// Each is by how much Tag grows from one microbatch to the next.
+	Each int `cbor:"17,keyasint,omitempty"`
 }
 
 // View is a tensor as [outer, parts, inner] elements, see [Comm].
@@ -193,11 +199,15 @@ type View struct {
 	Inner int64 `cbor:"2,keyasint,omitempty"`
 }
 
-// Program is a straight list of instructions, captured once and replayed.
+// Program is a list of instructions, captured once and replayed: issued as they stand
+// or, of a pipeline, task by task in the order of turns.
 type Program struct {
 	Name   string  `cbor:"1,keyasint,omitempty"` // "step" or "eval"
 	Instrs []Instr `cbor:"2,keyasint,omitempty"`
-	Runs   []Run   `cbor:"3,keyasint,omitempty"` // in order
+	Runs   []Run   `cbor:"3,keyasint,omitempty"` // in order; each inside of one task
+	Tasks  []Task  `cbor:"4,keyasint,omitempty"` // in order, of all instructions; or none
+	Turns  []Turn  `cbor:"5,keyasint,omitempty"` // of tasks
+	Micro  int     `cbor:"6,keyasint,omitempty"` // how many microbatches tasks are for
 }
 
 // Stack is a part of a model that is there many times, such as a block.
@@ -260,7 +270,8 @@ const (
 )
 
 // Port is a value that the runtime feeds or reads. Where the buffer is one of every
-// instance of a stack, so is the port, and the number of the instance is open in Path.
+// instance of a stack, so is the port, and the number of the instance is open in Path;
+// of a number (RoleIndex), the same holds of microbatches.
 type Port struct {
 	Program string `cbor:"1,keyasint,omitempty"` // step or eval
 	Role    string `cbor:"2,keyasint,omitempty"` // RoleData, RoleStep, RoleSeed, RoleCoord, RoleIndex; RoleLoss, RoleStat, RoleGrad
@@ -269,10 +280,12 @@ type Port struct {
 	// After is, for a gradient, the number of instructions after which the
 	// buffer holds it (and before the next one it may be reused); else 0. Where the
 	// last of them is in a run, it is that of the same instance; for one buffer, that
-	// of the instance that comes last.
+	// of the instance that comes last. Where it is in a task, it is that of the task's
+	// last turn.
 	After int `cbor:"5,keyasint,omitempty"`
 	// Number is what a port of RoleIndex holds: the number of an instance of what is
-	// repeated, such as a layer. That of instance k is k more.
+	// repeated, such as a layer, or of a microbatch. That of instance or microbatch k is
+	// k more.
 	Number int32 `cbor:"6,keyasint,omitempty"`
 }
 

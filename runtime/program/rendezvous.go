@@ -3,6 +3,7 @@ package program
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ptc/internal/progress"
@@ -59,14 +60,22 @@ type rehearsal struct {
 	device map[int]*Device   // by rank
 	events map[*Device]*part // that are run
 	words  map[word]string
+	ends   map[end]progress.Step
 }
 
 // part is what a program of a device does among devices. Instructions that wait for
-// no other device are left out, so that a run of them costs nothing.
+// no other device are left out, so that a run of them costs nothing. What a task does is
+// there once: an event's number says in which turn it is, and where in the turn.
 type part struct {
-	events []issue
-	at     map[issue]int // of what is started, its place in events
+	prog  *Program
+	tasks [][]event // of one turn of each of the program's pieces
+	turns []Turn
+	first []int // by turn, the number of its first event; behind the last, how many there are
 }
+
+// event is an instruction for an instance; of a done, with the place in the turn of what
+// it waits for.
+type event struct{ instr, instance, of int }
 
 // word is an instruction for an instance, to be put into words.
 type word struct {
@@ -74,8 +83,14 @@ type word struct {
 	instance int
 }
 
+// end is a communication as a rank issues it.
+type end struct {
+	rank int
+	c    *Comm
+}
+
 func (p *Plan) rehearse(prog int) error {
-	r := &rehearsal{plan: p, prog: prog, class: make([]*Device, len(p.Devices)), events: map[*Device]*part{}, words: map[word]string{}}
+	r := &rehearsal{plan: p, prog: prog, class: make([]*Device, len(p.Devices)), events: map[*Device]*part{}, words: map[word]string{}, ends: map[end]progress.Step{}}
 	for i := range p.Devices {
 		n := 0
 		for j, name := range p.By {
@@ -105,22 +120,43 @@ func (p *Plan) rehearse(prog int) error {
 
 // prepare lists what d does among devices.
 func (r *rehearsal) prepare(d *Device) error {
-	prog, x := &d.Progs[r.prog], &part{at: map[issue]int{}}
+	prog := &d.Progs[r.prog]
+	pieces := prog.Pieces()
+	x := &part{prog: prog, tasks: make([][]event, len(pieces)), turns: prog.Order(), first: []int{0}}
+	r.events[d] = x
+	for j := range pieces {
+		var err error
+		if x.tasks[j], err = r.task(d, prog, &pieces[j]); err != nil {
+			return err
+		}
+	}
+	for _, t := range x.turns {
+		n := x.first[len(x.first)-1] + len(x.tasks[t.Task])
+		if err := within(CountLimit, "%d communications of all instances to look at one by one", int64(n), maxWalked); err != nil {
+			return err
+		}
+		x.first = append(x.first, n)
+	}
+	return nil
+}
+
+// task lists what d does among devices in a turn of a task.
+func (r *rehearsal) task(d *Device, prog *Program, t *Task) (events []event, err error) {
+	started := map[event]int{}
 	visit := func(i, k int) error {
 		if !r.matters(prog, i) {
 			return nil
 		}
-		if err := within(CountLimit, "%d communications of all instances to look at one by one", int64(len(x.events)), maxWalked); err != nil {
-			return err
+		x := event{instr: i, instance: k}
+		if c := prog.Instrs[i].Comm; c.Start {
+			started[x] = len(events)
+		} else if c.Kind == Done {
+			x.of = started[event{instr: c.Of, instance: k}]
 		}
-		if prog.Instrs[i].Comm.Start {
-			x.at[issue{i, k}] = len(x.events)
-		}
-		x.events = append(x.events, issue{i, k})
-		return nil
+		events = append(events, x)
+		return within(CountLimit, "%d communications of all instances to look at one by one", int64(len(events)), maxWalked)
 	}
-	r.events[d] = x
-	return d.walk(prog, visit, func(run *Run) error {
+	err = d.walk(prog, t, visit, func(run *Run) error {
 		for i := run.From; i < run.To; i++ {
 			if r.matters(prog, i) {
 				return d.all(prog, run, visit)
@@ -128,6 +164,7 @@ func (r *rehearsal) prepare(d *Device) error {
 		}
 		return nil
 	})
+	return events, err
 }
 
 // matters says whether an instruction may wait for another device that is run, or
@@ -155,36 +192,57 @@ func (r *rehearsal) deviceOf(rank int) *Device {
 	return r.class[n]
 }
 
-// event is event i of a rank, nil behind the last one.
-func (r *rehearsal) event(rank, i int) (*part, *Instr, issue) {
-	d := r.device[rank]
-	x := r.events[d]
-	if i >= len(x.events) {
-		return x, nil, issue{}
+// event is event i of a rank, with the turn that it is in and the instruction, which is
+// nil behind the last one.
+func (r *rehearsal) event(rank, i int) (x *part, turn int, at event, in *Instr) {
+	x = r.events[r.device[rank]]
+	if i >= x.first[len(x.first)-1] {
+		return x, 0, event{}, nil
 	}
-	return x, &d.Progs[r.prog].Instrs[x.events[i].instr], x.events[i]
+	next, _ := slices.BinarySearch(x.first, i+1) // the first that begins behind i
+	turn = next - 1
+	at = x.tasks[x.turns[turn].Task][i-x.first[turn]]
+	return x, turn, at, &x.prog.Instrs[at.instr]
 }
 
 // step is what event i of a rank does among devices.
 func (r *rehearsal) step(rank, i int) (progress.Step, bool) {
-	own, in, at := r.event(rank, i)
+	own, turn, at, in := r.event(rank, i)
 	if in == nil {
 		return progress.Step{}, false
 	}
-	switch c := in.Comm; c.Kind {
-	case Done:
-		return progress.Step{Kind: progress.Wait, Of: own.at[issue{c.Of, at.instance}]}, true
-	case Send:
-		return progress.Step{Kind: progress.Send, Channel: progress.Channel{From: rank, To: r.plan.PeerOf(rank, c), Tag: c.Tag}, What: content(c)}, true
-	case Recv:
-		return progress.Step{Kind: progress.Receive, Channel: progress.Channel{From: r.plan.PeerOf(rank, c), To: rank, Tag: c.Tag}, What: content(c)}, true
-	}
 	c := in.Comm
-	x := progress.Step{Kind: progress.Meet, Group: r.groupOf(rank, c), Members: r.parts(c.Over), What: r.signature(r.device[rank], in, at.instance)}
-	if c.Start {
-		x.Kind = progress.Start
+	if c.Kind == Done {
+		return progress.Step{Kind: progress.Wait, Of: own.first[turn] + at.of}, true
+	}
+	x := r.end(rank, c)
+	if c.Kind == Send || c.Kind == Recv {
+		x.Channel.Tag = c.Tag + c.Each*own.turns[turn].Micro
+	} else {
+		x.What = r.signature(r.device[rank], in, at.instance)
 	}
 	return x, true
+}
+
+// end is what a rank does in a communication, for whatever instance and microbatch.
+func (r *rehearsal) end(rank int, c *Comm) progress.Step {
+	x, known := r.ends[end{rank, c}]
+	if known {
+		return x
+	}
+	switch c.Kind {
+	case Send:
+		x = progress.Step{Kind: progress.Send, Channel: progress.Channel{From: rank, To: r.plan.PeerOf(rank, c)}, What: content(c)}
+	case Recv:
+		x = progress.Step{Kind: progress.Receive, Channel: progress.Channel{From: r.plan.PeerOf(rank, c), To: rank}, What: content(c)}
+	default:
+		x = progress.Step{Kind: progress.Meet, Group: r.groupOf(rank, c), Members: r.parts(c.Over)}
+		if c.Start {
+			x.Kind = progress.Start
+		}
+	}
+	r.ends[end{rank, c}] = x
+	return x
 }
 
 // signature is [Device.signature], made once for all ranks that run the instruction.
@@ -239,12 +297,15 @@ func (r *rehearsal) explain(f *progress.Fault) error {
 	}
 	var waits []string
 	for _, at := range f.At {
-		own, in, x := r.event(at.Process, at.Step)
+		own, turn, x, in := r.event(at.Process, at.Step)
 		if in.Comm.Kind == Done {
-			x.instr = in.Comm.Of
-			_, in, x = r.event(at.Process, own.at[x])
+			_, _, x, in = r.event(at.Process, own.first[turn]+x.of)
 		}
-		waits = append(waits, fmt.Sprintf("rank %d waits in %s (%s)", at.Process, r.device[at.Process].signature(in, x.instance), x))
+		by := issue{x.instr, x.instance, once}
+		if own.prog.PerMicro(x.instr) {
+			by.micro = own.turns[turn].Micro
+		}
+		waits = append(waits, fmt.Sprintf("rank %d waits in %s (%s)", at.Process, r.device[at.Process].signature(in, x.instance), by))
 	}
 	if f.Ended >= 0 {
 		waits = append(waits, fmt.Sprintf("rank %d is at its end", f.Ended))
@@ -256,11 +317,6 @@ func (r *rehearsal) explain(f *progress.Fault) error {
 func (d *Device) signature(in *Instr, k int) string {
 	c := in.Comm
 	views := c.Views()
-	if sources, _ := in.Ends(); len(sources) == len(views) {
-		own := views
-		views = nil
-		d.each(sources, k, func(i, _ int) { views = append(views, own[i]) })
-	}
 	var b strings.Builder
 	b.WriteString(c.Kind)
 	if c.Reduce != "" {

@@ -23,10 +23,11 @@ func sample() *Plan {
 		Kernels: []Kernel{
 			{Name: "grad.0", Class: "map", Symbol: "k0", Tasks: 4, Args: []Arg{{Bytes: 48}, {Bytes: 48, Write: true}}, Flops: 12, Bytes: 96},
 			{Name: "update.1", Class: "map", Code: 0, Symbol: "k1", Tasks: 1, Scratch: 64, Args: []Arg{{Bytes: 48}, {Bytes: 48, Write: true}}, IR: "func @k1"},
+			{Name: "add.2", Class: "map", Symbol: "k2", Tasks: 1, Args: []Arg{{Bytes: 48}, {Bytes: 48}, {Bytes: 48, Write: true}}},
 		},
 		Devices: []Device{{
 			At:    []int{0},
-			Arena: 1776, Host: 48, Disk: 112,
+			Arena: 2240, Host: 48, Disk: 112,
 			Buffers: []Buffer{
 				{Space: Params, Offset: 0, Bytes: 48, DType: "f32", Axes: axes},
 				{Space: Optimizer, Offset: 64, Bytes: 48, DType: "f32", Axes: axes},
@@ -47,6 +48,9 @@ func sample() *Plan {
 				{Space: Grads, Offset: 1344, Bytes: 48, DType: "f32", Axes: axes, Stack: 1, Step: 64, Ring: 2},
 				{Space: Inputs, Offset: 1472, Bytes: 4, DType: "i32", Stack: 1, Step: 64, Ring: 4},
 				{Space: Scratch, Offset: 1728, Bytes: 48, DType: "f32", Axes: axes, Stack: 1},
+				{Space: Activations, Offset: 1792, Bytes: 48, DType: "f32", Axes: axes, MicroStep: 64, MicroRing: 2},
+				{Space: Inputs, Offset: 1920, Bytes: 4, DType: "i32", MicroStep: 64, MicroRing: 4},
+				{Space: Grads, Offset: 2176, Bytes: 48, DType: "f32", Axes: axes},
 			},
 			Tensors: []Tensor{
 				{Path: "w", Buffer: 0, Init: Init{"normal", []KV{{"std", "0.02"}}}, Train: true},
@@ -64,6 +68,8 @@ func sample() *Plan {
 				{Program: "step", Role: RoleIndex, Path: "blocks.3", Buffer: 4, Number: 3},
 				{Program: "blocks", Role: RoleIndex, Path: "blocks.{i+1}", Buffer: 17, Number: 1},
 				{Program: "blocks", Role: RoleGrad, Path: "blocks.{i+1}.w", Buffer: 16, After: 4},
+				{Program: "tasks", Role: RoleIndex, Path: "microbatch.{i}", Buffer: 20},
+				{Program: "tasks", Role: RoleGrad, Path: "w", Buffer: 21, After: 4},
 			},
 			Progs: []Program{
 				{Name: "step", Instrs: []Instr{
@@ -92,6 +98,15 @@ func sample() *Plan {
 					{Kernel: 1, Bufs: []int{16, 15}},
 				}, Runs: []Run{{Stack: 1, To: 5, Down: true}}},
 				{Name: "one", Instrs: []Instr{{Kernel: 0, Bufs: []int{0, 10}}, {Kernel: 0, Bufs: []int{15, 18}}}, Runs: []Run{{Stack: 1, From: 1, To: 2}}},
+				{Name: "tasks", Micro: 4, Instrs: []Instr{
+					{Kernel: 0, Bufs: []int{0, 10}},
+					{Kernel: 0, Bufs: []int{10, 19}},
+					{Kernel: 0, Bufs: []int{15, 18}, Scope: "blocks.{i}"},
+					{Kernel: 2, Bufs: []int{21, 19, 21}, First: &First{Kernel: 1, Without: []int{0}}},
+					{Kernel: 1, Bufs: []int{21, 2}},
+				}, Runs: []Run{{Stack: 1, From: 2, To: 3}},
+					Tasks: []Task{{"before", 0, 1, true}, {"forward", 1, 3, false}, {"backward", 3, 4, false}, {"after", 4, 5, true}},
+					Turns: turns(0, 0, 1, 0, 1, 1, 2, 0, 1, 2, 2, 1, 1, 3, 2, 2, 2, 3, 3, 0)},
 			},
 			Stacks: []Stack{{"blocks", 4}},
 		}},
@@ -101,4 +116,12 @@ func sample() *Plan {
 		Refined: []KV{{"tp", "model"}},
 		Stats:   Stats{OpsBeforeFusion: 9, FlopsPerStep: 12, TokensPerStep: 8},
 	}
+}
+
+// turns are those of tasks and microbatches in pairs.
+func turns(pairs ...int) (out []Turn) {
+	for i := 0; i < len(pairs); i += 2 {
+		out = append(out, Turn{Task: pairs[i], Micro: pairs[i+1]})
+	}
+	return out
 }

@@ -1,26 +1,39 @@
 package program
 
-import "ptc/internal/openpath"
+import (
+	"slices"
+
+	"ptc/internal/openpath"
+)
 
 // once is the instance of what is there once.
 const once = -1
 
-// Place is where the buffer of instance k begins; of one buffer, whatever k.
-func (b *Buffer) Place(k int) int64 {
-	if b.Ring == 0 {
-		return b.Offset
+// Place is where the buffer of instance k for microbatch m begins; of one buffer,
+// whatever these are.
+func (b *Buffer) Place(k, m int) int64 {
+	at := b.Offset
+	if b.Ring > 0 {
+		at += b.Step * int64(k%b.Ring)
 	}
-	return b.Offset + b.Step*int64(k%b.Ring)
+	if b.MicroRing > 0 {
+		at += b.MicroStep * int64(m%b.MicroRing)
+	}
+	return at
 }
 
-// Places is in how many places the instances' buffers are.
-func (b *Buffer) Places() int { return max(b.Ring, 1) }
+// Places are in how many places the buffers of instances are, and those of microbatches.
+func (b *Buffer) Places() (instances, micros int) { return max(b.Ring, 1), max(b.MicroRing, 1) }
 
-// ends are the begin of the first place and the end of the last one.
+// ends are the begin of the first place of instances for microbatch 0, and the end of the
+// last one; those of microbatch m are Place(0, m) - Offset bytes further on.
 func (b *Buffer) ends() (lo, hi int64) {
-	first, last := b.Offset, b.Offset+b.Step*int64(b.Places()-1)
+	first, last := b.Offset, b.Offset+b.Step*int64(max(b.Ring, 1)-1)
 	return min(first, last), max(first, last) + b.Bytes
 }
+
+// reach is how far the last place of microbatches is from the first.
+func (b *Buffer) reach() int64 { return b.MicroStep * int64(max(b.MicroRing, 1)-1) }
 
 // Count is how many instances a stack has, by its number; 1 for 0, of what is there
 // once.
@@ -47,13 +60,22 @@ func (p *Program) RunOf(i int) *Run {
 	return nil
 }
 
-// Times is how often instruction i of a program of d is issued: once for each
-// instance of the stack.
-func (d *Device) Times(p *Program, i int) int {
+// Instances is for how many instances instruction i of a program of d is issued.
+func (d *Device) Instances(p *Program, i int) int {
 	if r := p.RunOf(i); r != nil {
 		return d.Count(r.Stack)
 	}
 	return 1
+}
+
+// Times is how often instruction i of a program of d is issued: once for each
+// instance of the stack, and for each microbatch.
+func (d *Device) Times(p *Program, i int) int {
+	n := d.Instances(p, i)
+	if p.PerMicro(i) {
+		n *= p.Micro
+	}
+	return n
 }
 
 // number is the instance that comes as number n in the run.
@@ -95,11 +117,11 @@ func (p *Program) turn(r *Run, count, turn int, visit func(i, k int) error) erro
 	return nil
 }
 
-// walk calls visit for the instructions of a program in the order in which they are
-// issued, with their instances; run goes through the turns of a run, each of which
-// it gives to turn.
-func (d *Device) walk(p *Program, visit func(i, k int) error, run func(r *Run) error) error {
-	i := 0
+// walk calls visit for the instructions of a task in the order in which they are
+// issued in a turn, with their instances; run goes through the turns of a run, each of
+// which it gives to turn.
+func (d *Device) walk(p *Program, t *Task, visit func(i, k int) error, run func(r *Run) error) error {
+	i := t.From
 	outside := func(to int) error {
 		for ; i < to; i++ {
 			if err := visit(i, once); err != nil {
@@ -108,7 +130,8 @@ func (d *Device) walk(p *Program, visit func(i, k int) error, run func(r *Run) e
 		}
 		return nil
 	}
-	for j := range p.Runs {
+	j, _ := slices.BinarySearchFunc(p.Runs, t.From, func(r Run, from int) int { return r.From - from })
+	for ; j < len(p.Runs) && p.Runs[j].From < t.To; j++ {
 		r := &p.Runs[j]
 		if err := outside(r.From); err != nil {
 			return err
@@ -118,7 +141,7 @@ func (d *Device) walk(p *Program, visit func(i, k int) error, run func(r *Run) e
 		}
 		i = r.To
 	}
-	return outside(len(p.Instrs))
+	return outside(t.To)
 }
 
 // all goes through every turn of a run.
@@ -131,30 +154,6 @@ func (d *Device) all(p *Program, r *Run, visit func(i, k int) error) error {
 		}
 	}
 	return nil
-}
-
-// each calls do for the buffers of a list, by their places in it, that an instruction
-// takes for instance k. Outside of runs, it takes those of every instance: where
-// several in a row are of one stack, all of the first instance, then all of the second.
-func (d *Device) each(list []int, k int, do func(i, k int)) {
-	for i := 0; i < len(list); {
-		stack := d.Buffers[list[i]].Stack
-		if k != once || stack == 0 {
-			do(i, k)
-			i++
-			continue
-		}
-		j := i + 1
-		for j < len(list) && d.Buffers[list[j]].Stack == stack {
-			j++
-		}
-		for instance := range d.Count(stack) {
-			for n := i; n < j; n++ {
-				do(n, instance)
-			}
-		}
-		i = j
-	}
 }
 
 // of is a path or scope of instance k; of what is there once, the path itself.

@@ -11,7 +11,7 @@ const maxMoved = 1024
 func (d *Device) validateTransfer(in *Instr) error {
 	c := in.Comm
 	if len(c.Over) > 0 || c.Reduce != "" || c.DType != "" || c.Outer != 0 || c.Inner != 0 || c.DstOuter != 0 || c.DstInner != 0 ||
-		len(c.From) > 0 || c.Peer != 0 || c.Tag != 0 || len(c.Rest) > 0 {
+		len(c.From) > 0 || c.Peer != 0 || c.Tag != 0 || c.Each != 0 || len(c.Rest) > 0 {
 		return fmt.Errorf("%s with more than what it copies", c.Kind)
 	}
 	n := len(in.Bufs) / 2

@@ -82,7 +82,11 @@ func (p *Plan) validateCounts() error {
 			return err
 		}
 		for j := range d.Progs {
-			if err := counts(map[string]int{"instructions": len(d.Progs[j].Instrs)}); err != nil {
+			p := &d.Progs[j]
+			if err := counts(map[string]int{"instructions": len(p.Instrs), "tasks": len(p.Tasks)}); err != nil {
+				return err
+			}
+			if err := within(CountLimit, "%d turns", int64(len(p.Turns)), maxTurns); err != nil {
 				return err
 			}
 		}

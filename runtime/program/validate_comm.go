@@ -17,7 +17,7 @@ const maxTag = 1<<24 - 16
 const maxTogether = 1<<16 - 1
 
 // validateComm checks one communication against the mesh and its buffers.
-func (p *Plan) validateComm(d *Device, in *Instr, stack int) error {
+func (p *Plan) validateComm(d *Device, in *Instr, at where) error {
 	c := in.Comm
 	if c.Kind == Done {
 		return validateDone(in)
@@ -37,28 +37,29 @@ func (p *Plan) validateComm(d *Device, in *Instr, stack int) error {
 	if c.Moves() {
 		return d.validateTransfer(in)
 	}
-	parts, err := p.validateGroup(d, c)
+	parts, err := p.validateGroup(d, c, at.micros)
 	if err != nil {
 		return err
 	}
 	if err := c.validateKind(parts); err != nil {
 		return err
 	}
-	return d.validateView(in, stack, int64(parts))
+	return d.validateView(in, int64(parts))
 }
 
 // validateDone checks that a done says nothing but for what it waits.
 func validateDone(in *Instr) error {
 	c := in.Comm
 	if in.NoWait || in.Kernel != 0 || len(in.Bufs) > 0 || c.Of < 0 || len(c.Over) > 0 || c.Reduce != "" || c.DType != "" || c.Start || len(c.Rest) > 0 ||
-		c.Outer != 0 || c.Inner != 0 || c.DstOuter != 0 || c.DstInner != 0 || len(c.From) > 0 || c.Peer != 0 || c.Tag != 0 || c.Bytes != 0 || len(c.Why) > maxName {
+		c.Outer != 0 || c.Inner != 0 || c.DstOuter != 0 || c.DstInner != 0 || len(c.From) > 0 || c.Peer != 0 || c.Tag != 0 || c.Each != 0 || c.Bytes != 0 || len(c.Why) > maxName {
 		return fmt.Errorf("done with more than what it waits for")
 	}
 	return nil
 }
 
-// validateGroup checks who takes part, and gives the size of the group.
-func (p *Plan) validateGroup(d *Device, c *Comm) (parts int, err error) {
+// validateGroup checks who takes part, for so many microbatches, and gives the size of
+// the group.
+func (p *Plan) validateGroup(d *Device, c *Comm, micros int) (parts int, err error) {
 	p2p := c.Kind == Send || c.Kind == Recv
 	for i, name := range c.Over {
 		if p.meshIndex(name) < 0 || slices.Contains(c.Over[:i], name) {
@@ -71,14 +72,16 @@ func (p *Plan) validateGroup(d *Device, c *Comm) (parts int, err error) {
 		return 0, fmt.Errorf("%s over no mesh axis", c.Kind)
 	case p2p && c.Start:
 		return 0, fmt.Errorf("%s that is started apart", c.Kind)
-	case !p2p && (c.Peer != 0 || c.Tag != 0):
+	case !p2p && (c.Peer != 0 || c.Tag != 0 || c.Each != 0):
 		return 0, fmt.Errorf("%s with a peer or a tag", c.Kind)
 	case !p2p:
 		return parts, nil
-	case c.Tag < 0:
-		return 0, fmt.Errorf("%s with tag %d", c.Kind, c.Tag)
-	case c.Tag >= maxTag:
-		return 0, within(CountLimit, "%d messages in a step", int64(c.Tag)+1, maxTag)
+	case c.Tag < 0 || c.Each < 0 || micros == 0 && c.Each != 0:
+		return 0, fmt.Errorf("%s with tag %d, and %d more for the next microbatch", c.Kind, c.Tag, c.Each)
+	case c.Tag >= maxTag || c.Each >= maxTag:
+		return 0, within(CountLimit, "%d messages in a step", int64(max(c.Tag, c.Each))+1, maxTag)
+	case c.Each > 0 && c.Tag+c.Each*(micros-1) >= maxTag:
+		return 0, within(CountLimit, "%d messages in a step", int64(c.Tag+c.Each*(micros-1))+1, maxTag)
 	case c.Peer < 0 || len(c.Over) > 0 && c.Peer >= parts || c.Peer >= p.Ranks():
 		return 0, fmt.Errorf("%s with %d, which is none of the devices", c.Kind, c.Peer)
 	}
@@ -130,19 +133,15 @@ func (c *Comm) validateKind(parts int) error {
 
 // validateView checks that the views of a communication are those of its
 // buffers, whose elements it takes to the last.
-func (d *Device) validateView(in *Instr, stack int, parts int64) error {
+func (d *Device) validateView(in *Instr, parts int64) error {
 	c := in.Comm
 	views := c.Views()
 	var total int64
-	for i, v := range views {
-		n := int64(1)
-		if stack == 0 && i < len(in.Bufs) {
-			n = int64(d.Count(d.Buffers[in.Bufs[i]].Stack))
-		}
-		if v.Outer < 1 || v.Inner < 1 || v.Outer > maxElems || v.Inner > maxElems/v.Outer || v.Outer*v.Inner > (maxElems/parts-total)/n {
+	for _, v := range views {
+		if v.Outer < 1 || v.Inner < 1 || v.Outer > maxElems || v.Inner > maxElems/v.Outer || v.Outer*v.Inner > maxElems/parts-total {
 			return fmt.Errorf("%s of [%d, %d, %d] elements", c.Kind, v.Outer, parts, v.Inner)
 		}
-		total += v.Outer * v.Inner * n
+		total += v.Outer * v.Inner
 	}
 	if c.Kind == AllToAll {
 		one := c.Outer * c.Inner
@@ -164,33 +163,7 @@ func (d *Device) validateView(in *Instr, stack int, parts int64) error {
 	if len(in.Bufs) != len(want) {
 		return fmt.Errorf("%s has %d buffers instead of %d", c.Kind, len(in.Bufs), len(want))
 	}
-	if err := d.validateAll(in, stack); err != nil {
-		return err
-	}
 	return d.validatePlaces(in, want)
-}
-
-// validateAll checks a communication outside of runs that takes the buffers of every
-// instance: what it receives there are as many as it sends.
-func (d *Device) validateAll(in *Instr, stack int) error {
-	if stack > 0 {
-		return nil
-	}
-	sources, destinations := in.Ends()
-	total := int64(0)
-	for i, n := range sources {
-		s := d.Buffers[n].Stack
-		if i < len(destinations) && d.Buffers[destinations[i]].Stack != s {
-			return fmt.Errorf("%s of every instance from buffer %d or to %d alone", in.Comm.Kind, n, destinations[i])
-		}
-		total += int64(d.Count(s))
-	}
-	return within(CountLimit, "%d tensors that are exchanged together", total, 1+maxTogether)
-}
-
-// together says whether c may exchange several tensors.
-func (c *Comm) together() bool {
-	return c != nil && (c.Kind == AllReduce || c.Kind == ReduceScatter || c.Kind == AllGather)
 }
 
 // factor is by how much the source, or the destination, is larger than a
@@ -261,13 +234,13 @@ func (c *Comm) apart(sources, destinations []span) error {
 	return nil
 }
 
-// spans appends what an instruction reads and writes for instance k; its buffers are
+// spans appends what an instruction reads and writes where it is issued; its buffers are
 // known to be valid.
-func (p *Plan) spans(d *Device, in *Instr, k int, reads, writes []span) ([]span, []span) {
+func (p *Plan) spans(d *Device, in *Instr, at issue, reads, writes []span) ([]span, []span) {
 	if in.Comm == nil {
 		for j, n := range in.Bufs {
 			a := p.Kernels[in.Kernel].Args[j]
-			if s := d.Buffers[n].span(k, a.Bytes); a.Write {
+			if s := d.Buffers[n].span(at, a.Bytes); a.Write {
 				writes = append(writes, s)
 			} else {
 				reads = append(reads, s)
@@ -276,7 +249,11 @@ func (p *Plan) spans(d *Device, in *Instr, k int, reads, writes []span) ([]span,
 		return reads, writes
 	}
 	sources, destinations := in.Ends()
-	d.each(sources, k, func(i, k int) { reads = append(reads, d.Buffers[sources[i]].elements(k)) })
-	d.each(destinations, k, func(i, k int) { writes = append(writes, d.Buffers[destinations[i]].elements(k)) })
+	for _, n := range sources {
+		reads = append(reads, d.Buffers[n].elements(at))
+	}
+	for _, n := range destinations {
+		writes = append(writes, d.Buffers[n].elements(at))
+	}
 	return reads, writes
 }

@@ -119,14 +119,14 @@ func (s span) meets(t span) bool { return s.memory == t.memory && s.lo < t.hi &&
 // within says whether all of s is in t.
 func (s span) within(t span) bool { return s.memory == t.memory && t.lo <= s.lo && s.hi <= t.hi }
 
-// span is the first n bytes of b of instance k.
-func (b *Buffer) span(k int, n int64) span {
-	at := b.Place(k)
+// span is the first n bytes of b as an instruction uses it.
+func (b *Buffer) span(by issue, n int64) span {
+	at := b.Place(by.instance, by.micro)
 	return span{b.Memory, at, at + n}
 }
 
-// elements are the bytes of the elements of b of instance k.
-func (b *Buffer) elements(k int) span { return b.span(k, b.Size()) }
+// elements are the bytes of the elements of b as an instruction uses it.
+func (b *Buffer) elements(by issue) span { return b.span(by, b.Size()) }
 
 // validateTensors checks names and initial values, and that what lives between
 // steps has a place that nothing else is in: a buffer that meets it is in that
@@ -147,11 +147,11 @@ func (d *Device) validateTensors() error {
 		}
 		b := &d.Buffers[t.Buffer]
 		count := d.Count(b.Stack)
-		if err := openPath(t.Path, b.Stack, count); err != nil {
+		if err := openPath(t.Path, b.Stack > 0, count); err != nil {
 			return fmt.Errorf("tensor %w", err)
 		}
-		if b.Places() != count {
-			return fmt.Errorf("tensor %s of %d instances in %d places", t.Path, count, b.Places())
+		if instances, micros := b.Places(); instances != count || micros > 1 {
+			return fmt.Errorf("tensor %s of %d instances in %d places", t.Path, count, instances*micros)
 		}
 		if err := all.add("tensor", t.Path, count, t); err != nil {
 			return err
@@ -234,25 +234,41 @@ func (t *Tensor) validateInit(name string) error {
 
 // validateProgram checks the instructions.
 func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
+	if err := prog.validateTasks(); err != nil {
+		return err
+	}
 	if err := d.validateRuns(prog); err != nil {
+		return err
+	}
+	if err := prog.validateHeads(); err != nil {
 		return err
 	}
 	for i := range prog.Instrs {
 		in := &prog.Instrs[i]
-		stack := 0
-		if r := prog.RunOf(i); r != nil {
-			stack = r.Stack
-		}
-		if err := p.validateInstr(d, prog, in, stack, kind); err != nil {
+		if err := p.validateInstr(d, prog, in, prog.where(i), kind); err != nil {
 			return fmt.Errorf("instruction %d: %w", i, err)
 		}
 	}
 	return p.validateHazards(d, prog)
 }
 
-// validateInstr checks one instruction, for whichever instance of the stack that it
-// is in.
-func (p *Plan) validateInstr(d *Device, prog *Program, in *Instr, stack int, kind *string) error {
+// where is what an instruction is issued for: every instance of a stack, 0 of none, and
+// every one of so many microbatches, 0 if it is issued once.
+type where struct{ stack, micros int }
+
+func (p *Program) where(i int) where {
+	var w where
+	if r := p.RunOf(i); r != nil {
+		w.stack = r.Stack
+	}
+	if p.PerMicro(i) {
+		w.micros = p.Micro
+	}
+	return w
+}
+
+// validateInstr checks one instruction, for whichever instance and microbatch.
+func (p *Plan) validateInstr(d *Device, prog *Program, in *Instr, at where, kind *string) error {
 	if err := in.names(); err != nil {
 		return err
 	}
@@ -260,16 +276,32 @@ func (p *Plan) validateInstr(d *Device, prog *Program, in *Instr, stack int, kin
 		if n < 0 || n >= len(d.Buffers) {
 			return fmt.Errorf("it uses buffer %d of %d", n, len(d.Buffers))
 		}
-		if s := d.Buffers[n].Stack; s != 0 && s != stack && (stack > 0 || !in.Comm.together()) {
+		if s := d.Buffers[n].Stack; s != 0 && s != at.stack {
 			return fmt.Errorf("it uses buffer %d of every instance of another stack", n)
 		}
+		if at.micros == 0 && d.Buffers[n].MicroRing > 0 {
+			return fmt.Errorf("it uses buffer %d, which every microbatch has", n)
+		}
+	}
+	if err := in.validateFirst(at); err != nil {
+		return err
 	}
 	if in.Comm != nil {
-		if err := p.validateComm(d, in, stack); err != nil {
+		if err := p.validateComm(d, in, at); err != nil {
 			return err
 		}
-		return d.validateOf(prog, in, stack)
+		return d.validateOf(prog, in, at.stack)
 	}
+	if in.First != nil {
+		if err := p.validateCall(d, in.In(true), kind); err != nil {
+			return fmt.Errorf("in the first turn, %w", err)
+		}
+	}
+	return p.validateCall(d, in, kind)
+}
+
+// validateCall checks the call of a kernel.
+func (p *Plan) validateCall(d *Device, in *Instr, kind *string) error {
 	if in.Kernel < 0 || in.Kernel >= len(p.Kernels) {
 		return fmt.Errorf("it calls kernel %d of %d", in.Kernel, len(p.Kernels))
 	}

@@ -29,7 +29,7 @@ func (d *Device) validatePersistent(tensors []int) error {
 	var all []one
 	add := func(n int, tensor bool) {
 		if b := &d.Buffers[n]; b.Bytes > 0 {
-			all = append(all, one{d.hull(b), n, tensor})
+			all = append(all, one{d.hull(b, once), n, tensor})
 		}
 	}
 	for _, n := range tensors {
@@ -66,12 +66,15 @@ func (d *Device) validatePersistent(tensors []int) error {
 		var list []resident
 		for _, x := range group {
 			b := &d.Buffers[x.buffer]
-			if err := within(CountLimit, "%d places of tensors and buffers to look at one by one", int64(len(list)+b.Places()), maxWalked/8); err != nil {
+			instances, micros := b.Places()
+			if err := within(CountLimit, "%d places of tensors and buffers to look at one by one", int64(len(list))+int64(instances)*int64(micros), maxWalked/8); err != nil {
 				return err
 			}
-			for k := range b.Places() {
-				at := b.Place(k)
-				list = append(list, resident{at, at + b.Bytes, x.buffer, x.tensor})
+			for m := range micros {
+				for k := range instances {
+					at := b.Place(k, m)
+					list = append(list, resident{at, at + b.Bytes, x.buffer, x.tensor})
+				}
 			}
 		}
 		if err := residents(list); err != nil {

@@ -38,25 +38,28 @@ func (p *Plan) validatePorts(d *Device, progs map[string]*Program) error {
 		if err != nil {
 			return fmt.Errorf("port %s %q of program %s: %w", x.Role, x.Path, x.Program, err)
 		}
-		if err := all.add(x.Program+" "+x.Role, path, d.Count(b.Stack), x); err != nil {
+		if err := all.add(x.Program+" "+x.Role, path, d.family(x.Buffer), x); err != nil {
 			return err
 		}
 	}
 	return all.compare()
 }
 
-// validateInstances checks that a port is of a stack in its path, its places, its
-// number and the instruction that it is read behind.
+// validateInstances checks that a port is of a stack, or of microbatches, in its path, its
+// places, its number and the instruction that it is read behind.
 func (d *Device) validateInstances(x *Port, prog *Program, b *Buffer, path string) error {
-	count := d.Count(b.Stack)
-	if err := openPath(path, b.Stack, count); err != nil {
+	if b.MicroRing > 0 && (x.Role != RoleIndex || b.Stack > 0 || b.MicroRing != prog.Micro) {
+		return fmt.Errorf("%d microbatches have %d places, of stack %d", prog.Micro, b.MicroRing, b.Stack)
+	}
+	count := d.family(x.Buffer)
+	if err := openPath(path, b.Stack > 0 || b.MicroRing > 0, count); err != nil {
 		return err
 	}
-	if b.Stack == 0 {
+	if count == 1 && b.Stack == 0 {
 		return nil
 	}
-	if x.In() && b.Places() != count {
-		return fmt.Errorf("%d instances are fed in %d places", count, b.Places())
+	if instances, micros := b.Places(); x.In() && instances*micros != count {
+		return fmt.Errorf("%d instances are fed in %d places", count, instances)
 	}
 	if x.Role == RoleIndex && x.Number > math.MaxInt32-int32(count) {
 		return fmt.Errorf("numbers from %d on are too large", x.Number)

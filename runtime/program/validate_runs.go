@@ -24,14 +24,35 @@ func (s *Stack) validate() error {
 	return within(CountLimit, "%d instances of "+s.Name, int64(s.Count), maxInstances)
 }
 
-// validateFamily checks where the instances of a buffer are, of which the first is
-// known to be in the arena.
+// validateFamily checks where the instances of a buffer are, and those of microbatches,
+// of which the first is known to be in the arena.
 func (d *Device) validateFamily(b *Buffer, arena int64) error {
-	switch {
-	case b.Stack < 0 || b.Stack > len(d.Stacks):
+	if b.Stack < 0 || b.Stack > len(d.Stacks) {
 		return fmt.Errorf("it is of stack %d of %d", b.Stack, len(d.Stacks))
-	case b.Ring == 0 && b.Step == 0:
+	}
+	if b.Ring != 0 || b.Step != 0 {
+		if err := d.validateRing(b, arena); err != nil {
+			return err
+		}
+	}
+	if b.MicroRing == 0 && b.MicroStep == 0 {
 		return nil
+	}
+	_, hi := b.ends()
+	switch {
+	case b.MicroRing < 2 || b.MicroRing > maxMicro:
+		return fmt.Errorf("microbatches have %d places", b.MicroRing)
+	case b.MicroStep <= 0 || b.MicroStep%Align != 0 || b.MicroStep < b.Bytes:
+		return fmt.Errorf("%d bytes of each microbatch, %d apart", b.Bytes, b.MicroStep)
+	case b.MicroStep > (arena-hi)/int64(b.MicroRing-1):
+		return fmt.Errorf("%d places from %d on, %d bytes apart, are not in the arena of %d", b.MicroRing, b.Offset, b.MicroStep, arena)
+	}
+	return nil
+}
+
+// validateRing checks where the instances of a buffer are for microbatch 0.
+func (d *Device) validateRing(b *Buffer, arena int64) error {
+	switch {
 	case b.Stack == 0 || b.Ring < 2 || b.Ring > d.Count(b.Stack):
 		return fmt.Errorf("%d instances have %d places", d.Count(b.Stack), b.Ring)
 	case b.Step == 0 || b.Step%Align != 0 || -b.Bytes < b.Step && b.Step < b.Bytes:
@@ -53,6 +74,9 @@ func (d *Device) validateRuns(prog *Program) error {
 			return fmt.Errorf("run %d is of stack %d of %d", j, r.Stack, len(d.Stacks))
 		case r.From < end || r.To <= r.From || r.To > len(prog.Instrs):
 			return fmt.Errorf("run %d is of the instructions from %d to %d, of %d, behind %d", j, r.From, r.To, len(prog.Instrs), end)
+		}
+		if t := prog.TaskOf(r.From); t != nil && r.To > t.To {
+			return fmt.Errorf("run %d goes on to instruction %d, and its task %s to %d", j, r.To, t.Name, t.To)
 		}
 		end = r.To
 	}
@@ -90,12 +114,21 @@ func (d *Device) validateOf(prog *Program, in *Instr, stack int) error {
 type hull struct {
 	span
 	step int64
+	ring int // of microbatches: those of which step is the distance
 }
 
-func (d *Device) hull(b *Buffer) hull {
+// hull is that of a buffer's instances for microbatch m; or with [once] that of all, of
+// which no step is known where microbatches have places of their own.
+func (d *Device) hull(b *Buffer, m int) hull {
 	lo, hi := b.ends()
 	h := hull{span: span{b.Memory, lo, hi}}
-	if b.Ring > 0 && b.Ring == d.Count(b.Stack) {
+	if m == once {
+		h.hi += b.reach()
+	} else if b.MicroRing > 0 {
+		at := b.MicroStep * int64(m%b.MicroRing)
+		h.lo, h.hi = lo+at, hi+at
+	}
+	if b.Ring > 0 && b.Ring == d.Count(b.Stack) && (m != once || b.MicroRing == 0) {
 		h.step = b.Step
 	}
 	return h
@@ -126,7 +159,7 @@ func clusters(list []hull, do func(group []hull) bool) bool {
 // numbers in a ring, and not on where in the run they are.
 func alike(group []hull) bool {
 	for _, h := range group[1:] {
-		if h.step != group[0].step {
+		if h.step != group[0].step || h.ring != group[0].ring {
 			return false
 		}
 	}

@@ -1,0 +1,115 @@
+package program
+
+import "slices"
+
+// What a pipeline does for each microbatch is there once as well. The instructions of a
+// device are cut into tasks (forward, backward; what comes before and after), and the
+// schedule is a table of turns: which task is issued next, and for which microbatch.
+//
+// Nothing is under way between turns, and the first instruction of a turn waits for
+// all before it. So what is true of a task for one microbatch is true of it in every
+// turn in which its buffers are as far from one another.
+
+// Task says that the instructions [From, To) are issued for every microbatch, or once.
+type Task struct {
+	Name string `cbor:"1,keyasint,omitempty"` // for reading: "forward"
+	From int    `cbor:"2,keyasint,omitempty"` // where the task before ends
+	To   int    `cbor:"3,keyasint,omitempty"`
+	Once bool   `cbor:"4,keyasint,omitempty"`
+}
+
+// Turn is one time that a task is issued. In the file it is an array of two numbers, as
+// there may be thousands.
+type Turn struct {
+	_     struct{} `cbor:",toarray"`
+	Task  int      // number in Program.Tasks
+	Micro int      // number of the microbatch; 0 where the task is issued once
+}
+
+// First is a call of another kernel, with the same buffers but for those that nothing
+// has written before the first turn: what is added up over microbatches.
+type First struct {
+	Kernel  int   `cbor:"1,keyasint,omitempty"` // index in Plan.Kernels
+	Without []int `cbor:"2,keyasint,omitempty"` // places in Instr.Bufs, ascending
+}
+
+// In is the instruction as it is issued in the first turn of its task, or in others.
+func (in *Instr) In(first bool) *Instr {
+	if in.First == nil {
+		return in
+	}
+	out := *in
+	if out.First = nil; first {
+		out.Kernel, out.Bufs = in.First.Kernel, nil
+		for j, b := range in.Bufs {
+			if !slices.Contains(in.First.Without, j) {
+				out.Bufs = append(out.Bufs, b)
+			}
+		}
+	}
+	return &out
+}
+
+// Pieces are the tasks of a program, or all of it as one that is issued once.
+func (p *Program) Pieces() []Task {
+	if len(p.Tasks) > 0 {
+		return p.Tasks
+	}
+	return []Task{{To: len(p.Instrs), Once: true}}
+}
+
+// Order is the turns of [Program.Pieces].
+func (p *Program) Order() []Turn {
+	if len(p.Tasks) > 0 {
+		return p.Turns
+	}
+	return []Turn{{}}
+}
+
+// micros are the microbatches of each of the pieces, in the order of its turns.
+func (p *Program) micros() [][]int {
+	out := make([][]int, len(p.Pieces()))
+	for _, t := range p.Order() {
+		out[t.Task] = append(out[t.Task], t.Micro)
+	}
+	return out
+}
+
+// TaskOf is the task that instruction i is in, or nil.
+func (p *Program) TaskOf(i int) *Task {
+	n, _ := slices.BinarySearchFunc(p.Tasks, i, func(t Task, i int) int { return t.To - i - 1 })
+	if n < len(p.Tasks) && p.Tasks[n].From <= i {
+		return &p.Tasks[n]
+	}
+	return nil
+}
+
+// PerMicro says whether instruction i is issued for every microbatch.
+func (p *Program) PerMicro(i int) bool {
+	t := p.TaskOf(i)
+	return t != nil && !t.Once
+}
+
+// head is the instruction that is issued first in a turn of a task, or -1.
+func (p *Program) head(t *Task) int {
+	if t.From == t.To {
+		return -1
+	}
+	r := p.RunOf(t.From)
+	if r == nil {
+		return t.From
+	}
+	_, most := p.aheads(r)
+	for i := r.From; ; i++ {
+		if p.Instrs[i].Ahead == most {
+			return i
+		}
+	}
+}
+
+// moment is when an instruction is issued: for which microbatch, [once] where there is
+// none, and whether in the first turn of its task.
+type moment struct {
+	micro int
+	first bool
+}
