@@ -86,14 +86,10 @@ var Table = []Pass{
 		Run: offload.Activations, In: ir.Fused, Out: ir.Fused, Keeps: true},
 	{Name: "overlap", Doc: "puts collectives into buckets, starts them and transfers early, waits late",
 		Run: overlap.Run, In: ir.Fused, Out: ir.Fused, Enabled: optional, Keeps: true},
-	{Name: "turns", Doc: "writes the turns of a pipeline's tasks one after the other",
-		Run: unroll.Turns, In: ir.Fused, Out: ir.Fused, Required: true},
 	{Name: "memory", Doc: "gives every buffer an offset in the arena of its memory",
 		Run: memory.Run, In: ir.Fused, Out: ir.Planned, Required: true, Keeps: true},
 	{Name: "order", Doc: "fixes the order of instructions, and which of them wait",
 		Run: order.Run, In: ir.Planned, Out: ir.Planned, Required: true, Keeps: true},
-	{Name: "turns", Doc: "writes the turns of a pipeline's tasks one after the other",
-		Run: unroll.Turns, In: ir.Planned, Out: ir.Planned, Required: true},
 }
 
 // Constraint is one ordering constraint of the table.
@@ -104,7 +100,6 @@ var Constraints = []Constraint{
 	{"roll", "simplify", "what is repeated is simplified once"},
 	{"precision", "unroll", "everything above takes what is repeated once"},
 	{"unroll", "stage", "what is written out is assigned block by block"},
-	{"order", "turns", "everything above takes what is done for every microbatch once"},
 	{"simplify", "context", "an attention is recognized in one form"},
 	{"context", "autodiff", "the backward ring is the gradient of the forward one"},
 	{"simplify", "autodiff", "each forward operation removed saves its backward operations"},

@@ -35,7 +35,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 		if elsewhere(f) && len(f.Stacks) == 0 && len(f.Tasks) == 0 {
 			c.Remarkf(nil, "@%s: %d transfers between memories beside other work", f.Name, transfers(f))
 		}
-		if m.Devices() == 1 || len(f.Tasks) > 0 {
+		if m.Devices() == 1 {
 			continue
 		}
 		before := count(f)
