@@ -1,8 +1,9 @@
-// Package excerpt makes functions with fewer instances of their stacks, of which a
-// proof about places in memory holds for all instances.
+// Package excerpt makes functions with fewer instances of their stacks and fewer
+// microbatches, of which a proof about places in memory holds for all of them.
 //
-// In: a function of ir(Planned). Out: the same with at most as many instances as the
-// proof needs, whatever the number of layers; small stacks are left as they are.
+// In: a function of ir(Planned). Out: the same with at most as many instances and
+// microbatches as the proof needs, whatever the number of layers; few are left as they
+// are.
 //
 // What instances have each in a place of its own, side by side, is a frame: all of one
 // stack in one memory that lies in each other's stretch. In the excerpt a frame has
@@ -24,6 +25,15 @@
 //     where they are in truth.
 //   - Between an access to a frame and one to anything else, all bytes of the frame
 //     stand for those of any instance.
+//
+// Of microbatches, the excerpt has one for each order of its turns, and a second one for
+// the first order, one after the other. What microbatches have each in a ring of places
+// ([Row]) is a frame, in which each of those few has a place for itself. So every task
+// has a turn between two turns of any other, whatever order the table has, and finds all
+// places of a ring in use meanwhile. Which microbatches share a place of a ring, and
+// whether one is through with it when the next one comes, the excerpt does not say:
+// that is a matter of the table of turns alone. Something that runs once between turns
+// takes the whole table.
 //
 // Where places are such that this does not apply, the whole function is the excerpt.
 // Imports ir, ir/op.

@@ -24,7 +24,7 @@ import (
 //	backward         g(0)   g(1)       g(N-2)  g(N-1)
 type frame struct {
 	stack   *ir.Stack
-	tasks   string // see buffer
+	row     *row // that it is in
 	members []*buffer
 	step    int64
 	origin  int64   // of place 0, from the frame's begin
@@ -32,35 +32,33 @@ type frame struct {
 }
 
 // enframe makes a frame for each stack and memory in which instances keep something,
-// and puts into its gaps what instances need for a turn. What microbatches have between
-// turns of the same tasks is in a frame of its own.
+// and puts into its gaps what instances need for a turn. What is in a row of what
+// microbatches keep is in a frame of its own.
 func (l *layout) enframe() {
 	for _, s := range l.f.Stacks {
 		for _, mem := range memories {
 			var others []*buffer
-			frames := map[string]*frame{}
+			frames := map[*row]*frame{}
 			first := len(l.frames)
 			for _, b := range l.buffers {
 				if b.values == nil || b.arg != nil || b.memory != mem || l.stack(b) != s {
 					continue
 				}
-				if b.kind == single && b.chain == single && b.from.seg == b.to.seg && b.tasks == "" {
+				if b.kind == single && b.chain == single && b.from.seg == b.to.seg && b.row == nil {
 					others = append(others, b)
 				}
 				if b.kind != framed {
 					continue
 				}
-				if frames[b.tasks] == nil {
-					frames[b.tasks] = &frame{stack: s, tasks: b.tasks}
-					l.frames = append(l.frames, frames[b.tasks])
+				if frames[b.row] == nil {
+					frames[b.row] = &frame{stack: s, row: b.row}
+					l.frames = append(l.frames, frames[b.row])
 				}
-				frames[b.tasks].members = append(frames[b.tasks].members, b)
+				frames[b.row].members = append(frames[b.row].members, b)
 			}
 			for _, x := range l.frames[first:] {
 				x.build(l, mem)
-				if x.tasks == "" {
-					x.admit(l, others)
-				}
+				x.admit(l, others)
 			}
 		}
 	}
@@ -68,16 +66,20 @@ func (l *layout) enframe() {
 
 // build arranges the members.
 func (x *frame) build(l *layout, memory ir.Memory) {
-	x.whole = &buffer{memory: memory, lo: len(l.f.Ops), frame: x}
+	x.whole = &buffer{memory: memory, lo: len(l.f.Ops), frame: x, row: x.row}
 	for _, b := range x.members {
 		x.whole.lo, x.whole.hi = min(x.whole.lo, b.lo), max(x.whole.hi, b.hi)
 	}
 	x.arrange(l.time)
 }
 
-// admit has some of others be members, and some be in gaps.
+// admit has some of others be members, and some be in gaps: in a row, of what is in use
+// in its tasks.
 func (x *frame) admit(l *layout, others []*buffer) {
-	others = slices.DeleteFunc(others, func(b *buffer) bool { return b.lo < x.whole.lo || b.hi > x.whole.hi })
+	others = slices.DeleteFunc(slices.Clone(others), func(b *buffer) bool {
+		return b.frame != nil || b.lo < x.whole.lo || b.hi > x.whole.hi ||
+			x.row != nil && (b.once || !x.row.tasks.has(b.tasks) || !l.ordered(x.row.tasks))
+	})
 	slices.SortStableFunc(others, func(a, b *buffer) int { return cmp.Compare(b.bytes, a.bytes) })
 	x.include(l.time, others)
 	x.fill(l, others)

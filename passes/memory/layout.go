@@ -22,11 +22,12 @@ type buffer struct {
 	offset int64
 	lo, hi int // operations, where every instance of a run is in the place of all
 	frame  *frame
-	slot   int // of its frame: how many places all of it is moved
-	// tasks are those in which it is in use, and row where it is, of what microbatches
-	// have between turns.
-	tasks string
-	row   *row
+	slot   int   // of its frame: how many places all of it is moved
+	tasks  tasks // in which it is in use
+	row    *row  // that it is in, of what microbatches keep
+	// once: something in it is there once, or an argument; between: something is in use
+	// between turns.
+	once, between bool
 	// least and most are the slots of its values of instances, see layout.slot.
 	least, most int
 }
@@ -51,6 +52,7 @@ type layout struct {
 	slot    map[*ir.Value]int   // instance k is in place k + slot; of what is there once, the place
 	frames  []*frame
 	rows    []*row
+	orders  []order // what is known, see ordered
 }
 
 // layout gives every value of f a buffer, and puts those together that share
@@ -67,7 +69,7 @@ func (p *planner) layout(f *ir.Func) *layout {
 			l.inPlace(o, i, j, taken)
 		}
 	}
-	l.tasked()
+	l.rowed()
 	l.classify()
 	l.enframe()
 	l.enrow()
@@ -77,7 +79,8 @@ func (p *planner) layout(f *ir.Func) *layout {
 // apart is the layout as far as operations say where their results are.
 func (p *planner) apart(f *ir.Func) *layout {
 	l := &layout{p: p, f: f, time: timelineOf(f), of: map[*ir.Value]*buffer{}, at: map[*ir.Value]int64{}, slot: map[*ir.Value]int{}}
-	mem, lives := op.Memories(f), lives(l.time)
+	mem, elsewhere := op.Memories(f), l.time.elsewhere()
+	lives := lives(l.time, elsewhere)
 	add := func(v *ir.Value, a *ir.Arg) {
 		b := &buffer{values: []*ir.Value{v}, memory: mem[v], bytes: aligned(int64(max(1, v.Type.Bytes()))), life: lives[v], arg: a}
 		l.buffers = append(l.buffers, b)
@@ -91,6 +94,7 @@ func (p *planner) apart(f *ir.Func) *layout {
 			add(v, nil)
 		}
 	}
+	l.used(elsewhere)
 	args := f.Named()
 	for _, r := range f.Results {
 		if a := args.Arg(r.Role, r.Path); a != nil && a.Value != r.Value {
@@ -162,6 +166,7 @@ func (l *layout) joinAt(v, w *ir.Value, at int64, slot int) {
 	c.bytes = max(c.bytes, shift+b.bytes)
 	c.life = c.and(l.time.shiftedLife(b.life, slots))
 	c.chain = max(c.chain, b.chain)
+	c.tasks, c.once, c.between = c.tasks.and(b.tasks), c.once || b.once, c.between || b.between
 	b.values = nil
 }
 
@@ -181,7 +186,7 @@ func (l *layout) inPlace(o *ir.Op, i, j int, taken map[*buffer]bool) {
 		a := o.Args[n]
 		b := l.of[a]
 		if b == c || b.arg != nil || b.memory != c.memory || taken[b] || b.read != l.time.of(i, l.slot[a]) || l.at[a] != 0 || b.bytes < c.bytes ||
-			!l.p.mayOverwrite(o, n, j) || usedTwice(o, a) {
+			!l.together(b, c) || !l.p.mayOverwrite(o, n, j) || usedTwice(o, a) {
 			continue
 		}
 		if a.In() != v.In() || v.In() == nil && (b.chain != single || c.chain != single) {

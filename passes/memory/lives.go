@@ -11,7 +11,7 @@ import (
 // collective sends is in use until that is done, if it does not receive in the same
 // place. What all instances of a run read is in use until they are through, and what is
 // in use between turns, from the first turn through the last.
-func lives(t *timeline) map[*ir.Value]life {
+func lives(t *timeline, elsewhere map[*ir.Value]bool) map[*ir.Value]life {
 	out := map[*ir.Value]life{}
 	for _, a := range t.f.Args {
 		out[a.Value] = life{from: never, to: never, read: never}
@@ -46,7 +46,7 @@ func lives(t *timeline) map[*ir.Value]life {
 			out[v] = l
 		}
 	}
-	t.between(out)
+	t.between(out, elsewhere)
 	for _, r := range t.f.Results {
 		if r.Role != ir.RoleGrad {
 			l := out[r.Value]

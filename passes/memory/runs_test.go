@@ -133,6 +133,9 @@ func TestRunsOnAnArena(t *testing.T) {
 var runMutations = []mutation{
 	{"shift a result", func(r *rand.Rand, f *ir.Func) bool {
 		o := f.Ops[r.Intn(len(f.Ops))]
+		if len(o.At) == 0 {
+			return false
+		}
 		j := r.Intn(len(o.At))
 		o.At = slices.Clone(o.At)
 		o.At[j] += 64 * int64(1+r.Intn(4)) * int64(1-2*r.Intn(2))
@@ -140,6 +143,9 @@ var runMutations = []mutation{
 	}},
 	{"move a result to another's place", func(r *rand.Rand, f *ir.Func) bool {
 		o, p := f.Ops[r.Intn(len(f.Ops))], f.Ops[r.Intn(len(f.Ops))]
+		if len(o.At) == 0 || len(p.At) == 0 {
+			return false
+		}
 		j, k := r.Intn(len(o.At)), r.Intn(len(p.At))
 		was := o.At[j]
 		o.At = slices.Clone(o.At)
@@ -148,7 +154,7 @@ var runMutations = []mutation{
 	}},
 	{"give a result another's spread", func(r *rand.Rand, f *ir.Func) bool {
 		o, p := f.Ops[r.Intn(len(f.Ops))], f.Ops[r.Intn(len(f.Ops))]
-		if o.Run == nil || p.Spread == nil || o.Name == ir.Leave {
+		if o.Run == nil || p.Spread == nil || o.Name == ir.Leave || len(o.Results) == 0 {
 			return false
 		}
 		o.Spread = append(slices.Clone(o.Spread), make([]ir.Spread, len(o.Results)-len(o.Spread))...)
@@ -159,7 +165,7 @@ var runMutations = []mutation{
 	}},
 	{"shorten a ring", func(r *rand.Rand, f *ir.Func) bool {
 		o := f.Ops[r.Intn(len(f.Ops))]
-		if o.Spread == nil {
+		if len(o.Spread) == 0 {
 			return false
 		}
 		j := r.Intn(len(o.Spread))
@@ -172,7 +178,7 @@ var runMutations = []mutation{
 	}},
 	{"change a step", func(r *rand.Rand, f *ir.Func) bool {
 		o := f.Ops[r.Intn(len(f.Ops))]
-		if o.Spread == nil {
+		if len(o.Spread) == 0 {
 			return false
 		}
 		j := r.Intn(len(o.Spread))
@@ -213,7 +219,7 @@ var runMutations = []mutation{
 	}},
 	{"put something into the middle of a row", func(r *rand.Rand, f *ir.Func) bool {
 		o, p := f.Ops[r.Intn(len(f.Ops))], f.Ops[r.Intn(len(f.Ops))]
-		if o.Run != nil && o.Name != ir.Leave || p.Spread == nil || p.Run == nil {
+		if o.Run != nil && o.Name != ir.Leave || p.Spread == nil || p.Run == nil || len(o.At) == 0 {
 			return false
 		}
 		j, k := r.Intn(len(o.At)), r.Intn(len(p.At))
@@ -240,7 +246,9 @@ func wellFormed(m *ir.Module) error {
 	return nil
 }
 
-func ends(o *ir.Op) bool { return o.Name == ir.Enter || o.Name == ir.Leave }
+func ends(o *ir.Op) bool {
+	return slices.Contains([]string{ir.Enter, ir.Leave, ir.EnterTurn, ir.LeaveTurn}, o.Name)
+}
 
 // What the proof of all instances refuses of a changed plan, the proof of few refuses.
 // It may refuse more: what shares bytes with a row of places between two uses of it.

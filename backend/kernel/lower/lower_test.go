@@ -39,18 +39,39 @@ func checkKernel(t *testing.T, f *ir.Func, seed int64) {
 			t.Fatalf("%v\n%s", err, ir.PrintFunc(f))
 		}
 		bufs, outs := buffers(f, args)
-		if err := kerneltest.Interpret(k, bufs, 0, k.Tasks); err != nil {
-			t.Fatalf("%d bits: %v\n%s\n%s", m.VectorBits, err, ir.PrintFunc(f), k)
+		compare := func(where string) {
+			t.Helper()
+			if err := kerneltest.Interpret(k, bufs, 0, k.Tasks); err != nil {
+				t.Fatalf("%d bits%s: %v\n%s\n%s", m.VectorBits, where, err, ir.PrintFunc(f), k)
+			}
+			for i, w := range want {
+				got := tensor.New(f.Results[i].Value.Type)
+				got.Get(outs[i])
+				if at, diff := worst(got, w); !(diff < tolerance(w.Type.DType)) {
+					t.Errorf("%d bits%s: result %d differs at %d: %v, want %v\n%s", m.VectorBits, where, i, at, got.Data[at], w.Data[at], ir.PrintFunc(f))
+				}
+			}
 		}
-		for i, w := range want {
-			got := tensor.New(f.Results[i].Value.Type)
-			got.Get(outs[i])
-			if at, diff := worst(got, w); !(diff < tolerance(w.Type.DType)) {
-				t.Errorf("%d bits: result %d differs at %d: %v, want %v\n%s", m.VectorBits, i, at, got.Data[at], w.Data[at], ir.PrintFunc(f))
+		compare("")
+		analysis, err := fusion.Analyze(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for a := range f.Args {
+			for i := range f.Results {
+				if analysis.InPlace(a, i) {
+					bufs, outs = buffers(f, args)
+					bufs[len(args)+i], outs[i] = bufs[a], bufs[a]
+					inPlace[analysis.Class]++
+					compare(fmt.Sprintf(", result %d over argument %d", i, a))
+				}
 			}
 		}
 	}
 }
+
+// inPlace counts the kernels of each class that wrote a result over an argument.
+var inPlace = map[fusion.Class]int{}
 
 func buffers(f *ir.Func, args []*tensor.Tensor) (bufs, outs [][]byte) {
 	for _, a := range args {

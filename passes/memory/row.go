@@ -1,0 +1,261 @@
+package memory
+
+import (
+	"cmp"
+	"slices"
+
+	"ptc/ir"
+	"ptc/passes/memory/place"
+)
+
+// row is what microbatches have each of values that are in use in turns of the same
+// tasks: the whole of it is there as often as microbatches have it at once. In it, the
+// time is that of a microbatch: values of which one is read no more when the other one is
+// made share bytes.
+type row struct {
+	tasks   tasks
+	ring    int
+	bytes   int64 // of one microbatch
+	members []*buffer
+	whole   *buffer
+}
+
+// tasks are numbers of tasks for microbatches, in ascending order.
+type tasks []int
+
+func (x tasks) and(y tasks) tasks {
+	out := slices.Concat(x, y)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (x tasks) has(y tasks) bool { return len(x.and(y)) == len(x) }
+
+// used notes in which tasks each buffer is in use, and what is in it.
+func (l *layout) used(elsewhere map[*ir.Value]bool) {
+	if l.time.hi < 0 {
+		return
+	}
+	number := map[*ir.Task]int{}
+	for i, t := range l.f.Tasks {
+		number[t] = i
+	}
+	note := func(v *ir.Value, t *ir.Task) {
+		if b, n := l.of[v], number[t]; len(b.tasks) == 0 || b.tasks[len(b.tasks)-1] != n {
+			b.tasks = append(b.tasks, n) // tasks are in their order
+		}
+	}
+	for i, o := range l.f.Ops {
+		for _, v := range o.Args {
+			note(v, o.Task)
+		}
+		for _, v := range o.Results {
+			note(v, o.Task)
+			b := l.of[v]
+			b.once = !l.time.perMicro(v)
+			b.between = elsewhere[v] && (l.time.mixed(i) || b.to == l.time.finish())
+		}
+	}
+	for _, a := range l.f.Args {
+		l.of[a.Value].once = true
+	}
+}
+
+// kept reports whether every microbatch keeps something in b for another turn of its own.
+func (b *buffer) kept() bool { return b.between && !b.once }
+
+// together reports whether c may be written over b, which is read for the last time then,
+// by what turns see of them: what microbatches keep is in order in their own tasks alone.
+func (l *layout) together(b, c *buffer) bool {
+	switch {
+	case !b.kept() && !c.kept():
+		return true
+	case b.once || c.once || !l.ordered(b.tasks.and(c.tasks)):
+		return false
+	case b.kept() && c.kept():
+		return slices.Equal(b.tasks, c.tasks)
+	}
+	return b.kept() || b.bytes == c.bytes
+}
+
+// ordered reports whether every microbatch has its turns of tasks in the order of the
+// text.
+func (l *layout) ordered(of tasks) bool {
+	for _, x := range l.orders {
+		if slices.Equal(x.of, of) {
+			return x.ordered
+		}
+	}
+	number := map[*ir.Task]int{}
+	for _, n := range of {
+		number[l.f.Tasks[n]] = n + 1
+	}
+	last, ok := make([]int, max(1, l.f.Micro)), true
+	for _, t := range l.f.Turns {
+		if n := number[t.Task]; n > 0 {
+			ok = ok && last[t.Micro] <= n
+			last[t.Micro] = n
+		}
+	}
+	l.orders = append(l.orders, order{of, ok})
+	return ok
+}
+
+// order is whether every microbatch has its turns of tasks in the order of the text.
+type order struct {
+	of      tasks
+	ordered bool
+}
+
+// rowed makes a row of what microbatches keep in the same tasks, and one of two where that
+// takes less memory.
+func (l *layout) rowed() {
+	for _, b := range l.buffers {
+		if b.values == nil || b.arg != nil || !b.kept() {
+			continue
+		}
+		i := slices.IndexFunc(l.rows, func(x *row) bool { return x.whole.memory == b.memory && slices.Equal(x.tasks, b.tasks) })
+		if i < 0 {
+			i = len(l.rows)
+			l.rows = append(l.rows, &row{tasks: b.tasks, whole: &buffer{memory: b.memory}})
+		}
+		l.rows[i].members = append(l.rows[i].members, b)
+	}
+	for _, x := range l.rows {
+		x.ring = l.ring(x.tasks)
+	}
+	for l.merge() {
+	}
+	for _, x := range l.rows {
+		x.whole.row, x.whole.lo, x.whole.hi = x, l.time.lo, l.time.hi
+		for _, b := range x.members {
+			if b.row = x; !l.ordered(x.tasks) {
+				b.life = life{l.time.begin(), l.time.finish(), never}
+			}
+		}
+		x.members = nil
+	}
+}
+
+// mergeable is the most rows of which one is made of two.
+const mergeable = 16
+
+// merge makes one of the two rows of which that saves most. It reports whether it did.
+func (l *layout) merge() bool {
+	if len(l.rows) > mergeable {
+		return false
+	}
+	var best *row
+	var most int64
+	var a, b int
+	for i, x := range l.rows {
+		for j, y := range l.rows[:i] {
+			of := x.tasks.and(y.tasks)
+			if x.whole.memory != y.whole.memory || len(of) == len(x.tasks)+len(y.tasks) || !l.ordered(of) {
+				continue
+			}
+			z := &row{tasks: of, ring: l.ring(of), members: slices.Concat(y.members, x.members), whole: y.whole}
+			if saved := l.least(x) + l.least(y) - l.least(z); saved > most {
+				best, most, a, b = z, saved, j, i
+			}
+		}
+	}
+	if best == nil {
+		return false
+	}
+	l.rows[a] = best
+	l.rows = slices.Delete(l.rows, b, b+1)
+	return true
+}
+
+// least is about the bytes that all of x takes.
+func (l *layout) least(x *row) int64 {
+	if x.bytes > 0 {
+		return x.bytes * int64(x.ring)
+	}
+	bufs := make([]place.Buffer, len(x.members))
+	ordered := l.ordered(x.tasks)
+	for i, b := range x.members {
+		bufs[i] = place.Buffer{Lo: max(0, b.from.pos), Hi: max(b.from.pos, b.to.pos) + 1, Size: b.bytes}
+		if s := l.stack(b); s != nil && b.from.seg != b.to.seg {
+			bufs[i].Size *= int64(s.Count)
+		}
+		if !ordered {
+			bufs[i].Lo, bufs[i].Hi = 0, 1
+		}
+	}
+	x.bytes = place.Bound(bufs)
+	return x.bytes * int64(x.ring)
+}
+
+// enrow arranges the rows: frames of what microbatches keep, and what is in none.
+func (l *layout) enrow() {
+	for _, b := range l.buffers {
+		if b.values != nil && b.row != nil && b.frame == nil {
+			b.row.members = append(b.row.members, b)
+		}
+	}
+	for _, x := range l.frames {
+		if x.whole.row != nil {
+			x.whole.row.members = append(x.whole.row.members, x.whole)
+		}
+	}
+	for _, x := range l.rows {
+		plan := place.Place(intervals(x.members), place.Options{Work: arrangement})
+		for i, b := range x.members {
+			b.offset = plan.Offsets[i]
+		}
+		x.bytes = plan.Height
+		x.whole.bytes = plan.Height * int64(x.ring)
+	}
+}
+
+// ring is the least number of places that microbatches take in turns, one each from the
+// first turn of these tasks through the last, so that none is in the place of another.
+func (l *layout) ring(of tasks) int {
+	in := map[*ir.Task]bool{}
+	for _, n := range of {
+		in[l.f.Tasks[n]] = true
+	}
+	type stay struct{ micro, from, to int }
+	stays := make([]stay, l.f.Micro)
+	for i, t := range l.f.Turns {
+		if !in[t.Task] {
+			continue
+		}
+		s := &stays[t.Micro]
+		if s.to == 0 {
+			s.micro, s.from = t.Micro, i+1
+		}
+		s.to = i + 1
+	}
+	slices.SortFunc(stays, func(a, b stay) int { return cmp.Compare(a.from, b.from) })
+	ends := make([]int, l.f.Micro)
+	for i, s := range stays {
+		ends[i] = s.to
+	}
+	slices.Sort(ends)
+	ring, over := 1, 0
+	for i, s := range stays {
+		for ends[over] < s.from {
+			over++
+		}
+		ring = max(ring, i+1-over) // so many are under way
+	}
+	until := make([]int, l.f.Micro)
+	free := func(ring int) bool {
+		clear(until)
+		for _, s := range stays {
+			p := s.micro % ring
+			if until[p] >= s.from {
+				return false
+			}
+			until[p] = s.to
+		}
+		return true
+	}
+	for ring < l.f.Micro && !free(ring) {
+		ring++
+	}
+	return ring
+}
