@@ -189,3 +189,43 @@ func TestTurnsAreTheProgramWrittenOut(t *testing.T) {
 		}
 	}
 }
+
+// TestTasksThatCannotBe: what a planner did wrong is an error.
+func TestTasksThatCannotBe(t *testing.T) {
+	to, err := backend.Resolve("ref")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = `ptir 1 planned "t"
+func @step arena=4096 class=entry microbatches=3
+  task forward
+  turns forward:0 forward:1 forward:2
+  arg %0 : i32[] each microbatch index "m.{i}" at=64 micro_spread=[64, 3]
+  arg %1 : f32[a=16] data "x" at=320
+  do forward
+  %2 : i32[] = call %0 at=[256] fn=@int wait=true
+  %3 : f32[a=16] = enter_turn at=[512] axes={a=16} dtype=f32
+  %4 : f32[a=16] = call %3, %1 at=[512] fn=@add fn_first=@exp wait=true
+  %5 : f32[a=16] = leave_turn %3, %4 at=[512]
+  end do
+  result %5 loss
+end
+` + kernelsOfTests
+	for _, c := range []struct{ from, to, want string }{
+		{"", "", ""},
+		{"%3 : f32[a=16] = enter_turn at=[512]", "%3 : f32[a=16] = enter_turn at=[576]", "is not where the turn before left it"},
+		{"leave_turn %3, %4 at=[512]", "leave_turn %3, %4 at=[576]", "is not where the turn before left it"},
+		{" fn_first=@exp", "", "the kernel of the first turn is missing"},
+		{"micro_spread=[64, 3]", "micro_spread=[64, 2]", "of 3 microbatches has 2 places"},
+		{"micro_spread=[64, 3]", "", "of 3 microbatches has 1 places"},
+	} {
+		m, errs := ir.Parse("t.ptir", []byte(strings.Replace(text, c.from, c.to, 1)))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		_, err := assemble.Plan(m, to)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.to, err, c.want)
+		}
+	}
+}

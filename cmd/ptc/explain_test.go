@@ -25,8 +25,12 @@ func TestSections(t *testing.T) {
 	all := must(t, "explain", plan, "--section", "all").out
 	for _, s := range explain.Sections()[1:] {
 		out := must(t, "explain", plan, "--section", s).out
+		none := "this plan has no " + s + "\n"
+		if s == "turns" && out == none {
+			continue // they are written out
+		}
 		if s == "transfers" {
-			if out != "this plan has no transfers\n" {
+			if out != none {
 				t.Errorf("transfers: %q", out)
 			}
 		} else if !strings.Contains(all, out) || out == "" {

@@ -16,8 +16,10 @@ func covered(d *program.Device, s program.Space) int64 {
 	for i := range d.Buffers {
 		if b := &d.Buffers[i]; b.Space == s && b.Memory == "" && b.Bytes > 0 {
 			n, micros := b.Places()
-			if n == 1 {
-				list = append(list, family{b.Offset, b.Bytes, b.MicroStep, int64(micros)})
+			if n < micros { // as few families as there can be
+				for k := range n {
+					list = append(list, family{b.Place(k, 0), b.Bytes, b.MicroStep, int64(micros)})
+				}
 				continue
 			}
 			for m := range micros {

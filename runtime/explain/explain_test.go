@@ -184,10 +184,15 @@ func TestUnion(t *testing.T) {
 			if r.Intn(8) == 0 {
 				b.Step = -b.Step
 			}
+			if r.Intn(3) == 0 {
+				b.MicroStep, b.MicroRing = int64(16+r.Intn(99)), 2+r.Intn(9)
+			}
 			d.Buffers = append(d.Buffers, b)
 			for k := range 6 {
-				for i := range b.Bytes {
-					held[b.Place(k, 0)+i] = true
+				for m := range 12 {
+					for i := range b.Bytes {
+						held[b.Place(k, m)+i] = true
+					}
 				}
 			}
 		}

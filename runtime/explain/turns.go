@@ -119,17 +119,20 @@ func (x *Pattern) text() string {
 		}
 		out = append(out, s)
 	}
-	if text := strings.Join(out, " "); len(out) == 1 {
-		return text
-	} else {
-		return "(" + text + ")"
+	text := strings.Join(out, " ")
+	if len(out) > 1 {
+		text = "(" + text + ")"
 	}
+	return text
 }
 
 // tasksText are the tasks of a step, in one line.
 func (d *Description) tasksText() string {
 	var out []string
-	for _, t := range d.Tasks {
+	for i, t := range d.Tasks {
+		if i == rowsOfSummary {
+			return strings.Join(append(out, "…"), "; ")
+		}
 		times := ""
 		if !t.Once {
 			times = fmt.Sprintf(" ×%d", t.Turns)

@@ -20,8 +20,9 @@
 // without a new format version; a key that is not known is an error.
 //
 // What is repeated, such as a block, is there once: a [Program] has runs, and buffers,
-// tensors and ports are those of every instance of a [Stack]. [Plan.Expanded] writes
-// all of it out, for what runs a plan; there is no other form below it.
+// tensors and ports are those of every instance of a [Stack]. So is what a pipeline
+// does for every microbatch: a program has tasks and a table of turns. [Plan.Expanded]
+// writes all of it out, for what runs a plan; there is no other form below it.
 //
 // What Validate promises of a plan that it accepts: no instruction touches bytes
 // outside of its buffers, or that another one uses for which it does not wait;
