@@ -14,9 +14,10 @@ package ir
 // the first turn of the task nothing enters: the sum is its other operand, and a call of
 // a kernel with the sum in it is one of another kernel, [Op].First.
 
-// A message may be received ahead: the operation that starts to receive it runs at the
-// head of the turn before its own, Ahead is 1, so that the message is on its way, or there,
-// when its turn begins. Its `done` is in its own turn.
+// A message of a microbatch may be received ahead: the operation that starts to receive it,
+// Ahead is 1, runs at the head of the turn before its own, so that the message is on its
+// way, or there, when its turn begins. Its `done` is in its own turn. Where there is no
+// turn before, or one of a task that runs once, it runs at the head of its own.
 
 // Task is a piece of the program of a device: it runs once for each microbatch, or
 // once, as what comes before and after all microbatches.
@@ -87,10 +88,10 @@ func (f *Func) InTurns(do func(t Turn, ops []*Op)) {
 		}
 	}
 	for i, t := range f.Turns {
-		if i == 0 {
+		if i == 0 || f.Turns[i-1].Once {
 			do(t, ahead[t.Task])
 		}
-		if i+1 < len(f.Turns) {
+		if i+1 < len(f.Turns) && !t.Once {
 			do(f.Turns[i+1], ahead[f.Turns[i+1].Task])
 		}
 		do(t, tasks[t.Task])

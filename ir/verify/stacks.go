@@ -69,7 +69,7 @@ func (r *runs) visit(o *ir.Op) {
 			bad(fmt.Sprintf("it reads %%%d, which every instance of `%s` has", v.ID, in.Name))
 		}
 	}
-	posted := o.Run == nil && o.Task != nil && o.Ahead == 1 && op.Has(o, op.Receives) && o.Start
+	posted := o.Run == nil && o.Task != nil && !o.Task.Once && o.Ahead == 1 && op.Has(o, op.Receives) && o.Start
 	if o.Ahead != 0 && !posted && (o.Run == nil || o.Name == ir.Enter || o.Name == ir.Leave) {
 		bad(fmt.Sprintf("it is %d turns ahead", o.Ahead))
 	}
