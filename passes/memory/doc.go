@@ -30,9 +30,10 @@
 // accumulate.go has turns add in place, or copies; chain.go makes what goes from instance
 // to instance such that it can lie in a row, or copies it; args.go places arguments;
 // layout.go puts values together that share a place; frame.go arranges what instances
-// keep, micro.go what microbatches keep. Offsets of buffers are found by
-// passes/memory/place, on a timeline in which a run and a task stand once. When something is in
-// use is a moment (moment.go): the place in the text, and in a run the turn.
+// keep, row.go what microbatches keep, and micro.go says what is in use between turns.
+// Offsets of buffers are found by passes/memory/place, on a timeline in which a run and a
+// task stand once. When something is in use is a moment (moment.go): the place in the
+// text, and in a run the turn.
 // Imports internal/diag, internal/ranges, ir, ir/excerpt, ir/layout, ir/op, ir/fusion,
 // ir/verify, passes/pass, passes/memory/place.
 package memory

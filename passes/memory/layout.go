@@ -53,6 +53,7 @@ type layout struct {
 	frames  []*frame
 	rows    []*row
 	orders  []order // what is known, see ordered
+	rings   []circle
 }
 
 // layout gives every value of f a buffer, and puts those together that share

@@ -7,8 +7,8 @@ import "ptc/ir"
 // all, is in use between turns. The planner takes it as in use from the first turn of
 // all such tasks through the last, so that the order of turns does not matter: what is
 // of one turn alone has its place beside it, and shares it with what is of others. Of
-// what every microbatch has until a later turn there are several at once, in a ring of
-// places ([row]); how many, the table of turns says.
+// what every microbatch keeps for a later turn there are several at once, in a ring of
+// places; how many, the table of turns says. See [row].
 
 // stretch finds the tasks whose turns are not in the order of the text: all but those
 // that run once, first or last in both.

@@ -107,6 +107,12 @@ type order struct {
 	ordered bool
 }
 
+// circle is how many places a row of these tasks has.
+type circle struct {
+	of     tasks
+	places int
+}
+
 // rowed makes a row of what microbatches keep in the same tasks, and one of two where that
 // takes less memory.
 func (l *layout) rowed() {
@@ -210,9 +216,21 @@ func (l *layout) enrow() {
 	}
 }
 
-// ring is the least number of places that microbatches take in turns, one each from the
-// first turn of these tasks through the last, so that none is in the place of another.
+// ring is how many places there are of a row of these tasks.
 func (l *layout) ring(of tasks) int {
+	for _, x := range l.rings {
+		if slices.Equal(x.of, of) {
+			return x.places
+		}
+	}
+	n := l.places(of)
+	l.rings = append(l.rings, circle{of, n})
+	return n
+}
+
+// places is the least number of places that microbatches take in turns, one each from the
+// first turn of these tasks through the last, so that none is in the place of another.
+func (l *layout) places(of tasks) int {
 	in := map[*ir.Task]bool{}
 	for _, n := range of {
 		in[l.f.Tasks[n]] = true
