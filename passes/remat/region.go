@@ -77,6 +77,7 @@ type builder struct {
 	carried map[*ir.Value]bool      // values that enter a run or leave an instance
 	onward  map[*ir.Value]bool      // those that leave one
 	left    map[*ir.Value]*ir.Value // by what enters an instance: what leaves it
+	same    map[*ir.Value]*ir.Value // by what enters an instance twice: as what it does so first
 }
 
 // root is the value whose memory v is in; nil for arguments and what costs
@@ -87,6 +88,9 @@ func (b *builder) root(v *ir.Value) *ir.Value {
 	}
 	if v.Def == nil || b.free[v.Def] {
 		return nil
+	}
+	if x := b.same[v]; x != nil {
+		return x
 	}
 	return v
 }
@@ -102,6 +106,9 @@ func (b *builder) build() {
 	b.carried, b.onward, b.left = map[*ir.Value]bool{}, map[*ir.Value]bool{}, map[*ir.Value]*ir.Value{}
 	for _, o := range b.f.Ops {
 		b.free[o] = b.isFree(o)
+	}
+	b.findSame()
+	for _, o := range b.f.Ops {
 		if b.isNode(o) || b.forward[o] && !b.free[o] && o.Name == ir.Leave {
 			b.of[o] = b.regionOf(o)
 		}

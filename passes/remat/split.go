@@ -8,7 +8,8 @@ import (
 )
 
 // Split makes several stacks of one where a budget is used best if some instances
-// rematerialize more than others; [Run] then decides for each.
+// rematerialize more than others; [Run] then decides for each. A part of one instance is
+// written outside of runs, and all instances are where there are few.
 func Split(c *pass.Context, m *ir.Module) error {
 	f := m.Func("step")
 	rules := rulesOf(m)
@@ -27,17 +28,27 @@ func Split(c *pass.Context, m *ir.Module) error {
 			dev.units[i].cut(chosen.plans[d].picks[i], cuts)
 		}
 	}
+	few := 0
+	for _, s := range f.Stacks {
+		few += s.Count
+	}
 	for _, s := range slices.Clone(f.Stacks) {
+		if !slices.Contains(cuts[s], true) {
+			continue
+		}
 		var counts []int
 		for k := range s.Count {
-			if k == 0 || cuts[s] != nil && cuts[s][k] {
+			if k == 0 || few <= exact || cuts[s][k] {
 				counts = append(counts, 0)
 			}
 			counts[len(counts)-1]++
 		}
-		if parts := f.Split(s, counts); len(parts) > 1 {
-			c.Remarkf(nil, "@step: instances of %s differ in what they rematerialize; it is stacks of %v", s.Name, counts)
+		for _, p := range f.Split(s, counts) {
+			if p.Count == 1 {
+				f.Inline(p)
+			}
 		}
+		c.Remarkf(nil, "@step: instances of %s differ in what they rematerialize, and are written as stacks of %v", s.Name, counts)
 	}
 	return nil
 }

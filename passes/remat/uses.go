@@ -65,6 +65,25 @@ func shared(v *ir.Value, r *region) bool {
 	return r.run != nil && r.run.Stack.Count > 1 && v.In() != r.run.Stack
 }
 
+// findSame finds what enters the instances of a run under two names.
+func (b *builder) findSame() {
+	type pair struct{ first, then *ir.Value }
+	known := map[pair]*ir.Value{}
+	b.same = map[*ir.Value]*ir.Value{}
+	for _, o := range b.f.Ops {
+		if o.Name != ir.Leave || !b.forward[o] {
+			continue
+		}
+		x := o.Args[0]
+		k := pair{x.Def.Args[0], o.Args[1]}
+		if first := known[k]; first != nil {
+			b.same[x] = first
+		} else {
+			known[k] = x
+		}
+	}
+}
+
 // passed reports whether the instance before keeps v, which enters one, in any case:
 // its backward phase reads what left it, or it could compute something again from that.
 func (b *builder) passed(v *ir.Value) bool {
