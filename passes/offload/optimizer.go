@@ -32,6 +32,8 @@ type optimizer struct {
 	f     *ir.Func
 	rule  rule
 	moved map[*ir.Value]*ir.Arg // states in the other memory
+	fresh map[*ir.Value]int     // by state in the other memory: the number of the result with its new value
+	other []int                 // numbers of all other results
 
 	bytes         int64
 	pieces, whole int
@@ -48,6 +50,15 @@ func (o *optimizer) run() {
 	}
 	if len(o.moved) == 0 {
 		return
+	}
+	states := o.f.Named()
+	o.fresh = map[*ir.Value]int{}
+	for i, r := range o.f.Results {
+		if a := states.Arg(r.Role, r.Path); a != nil && o.moved[a.Value] != nil {
+			o.fresh[a.Value] = i
+		} else {
+			o.other = append(o.other, i)
+		}
 	}
 	for _, u := range o.updates() {
 		if cut := o.cut(u); cut != nil {
@@ -102,7 +113,7 @@ func (o *optimizer) updates() []*update {
 		}
 	}
 	for v, a := range o.moved {
-		if r := o.f.Result(a.Role, a.Path); r != nil {
+		if r := o.result(a); r != nil {
 			if n := member(r.Value); n != nil {
 				join(v, n)
 			}
@@ -129,6 +140,14 @@ func (o *optimizer) updates() []*update {
 		}
 	}
 	return out
+}
+
+// result is that with the new value of a state, or nil.
+func (o *optimizer) result(a *ir.Arg) *ir.Result {
+	if i, ok := o.fresh[a.Value]; ok {
+		return &o.f.Results[i]
+	}
+	return nil
 }
 
 // atOnce fetches the states of u whole, before the first operation that reads
@@ -161,7 +180,7 @@ func (o *optimizer) atOnce(u *update) {
 	var results []*ir.Result
 	at := first // behind the operation that makes the last of them
 	for _, a := range u.states {
-		r := o.f.Result(a.Role, a.Path)
+		r := o.result(a)
 		if r == nil || r.Value == a.Value {
 			continue
 		}
@@ -201,7 +220,7 @@ func (o *optimizer) atOnce(u *update) {
 // isAnothers reports whether the old value of state a is the new one of another.
 func (o *optimizer) isAnothers(u *update, a *ir.Arg) bool {
 	return slices.ContainsFunc(u.states, func(b *ir.Arg) bool {
-		r := o.f.Result(b.Role, b.Path)
+		r := o.result(b)
 		return b != a && r != nil && r.Value == a.Value
 	})
 }

@@ -28,7 +28,7 @@ func (o *optimizer) cut(u *update) *cut {
 	at := slices.IndexFunc(t.Axes, func(a ir.Axis) bool { return a.Size > 1 })
 	c := &cut{axis: t.Axes[at].Name, size: int64(t.Axes[at].Size)}
 	for _, a := range u.states {
-		r := o.f.Result(a.Role, a.Path)
+		r := o.result(a)
 		if !sameAxes(a.Value.Type, t) || r == nil || r.Value.Def == nil || !u.in[r.Value.Def] {
 			return nil
 		}
@@ -130,10 +130,8 @@ func (o *optimizer) boundary(u *update, c *cut) bool {
 			c.last = i
 		}
 	}
-	for _, r := range o.f.Results {
-		if a := o.f.Arg(r.Role, r.Path); a == nil || o.moved[a.Value] == nil {
-			read[r.Value] = true
-		}
+	for _, i := range o.other {
+		read[o.f.Results[i].Value] = true
 	}
 	for _, x := range u.ops {
 		if read[x.Result()] {
@@ -178,7 +176,7 @@ func (o *optimizer) split(u *update, c *cut) {
 		}
 		var fresh []*ir.Value
 		for _, a := range u.states {
-			fresh = append(fresh, at[o.f.Result(a.Role, a.Path).Value])
+			fresh = append(fresh, at[o.result(a).Value])
 		}
 		for i, r := range o.append(&pieces, o.store(fresh), last).Results {
 			stored[i] = append(stored[i], r)
@@ -193,7 +191,7 @@ func (o *optimizer) split(u *update, c *cut) {
 		whole[v] = emit(op.Hold, made[i], hold).Result()
 	}
 	for i, a := range u.states {
-		o.f.Result(a.Role, a.Path).Value = emit(op.Hold, stored[i], hold).Result()
+		o.result(a).Value = emit(op.Hold, stored[i], hold).Result()
 	}
 	o.f.Ops = o.around(u, c, pieces)
 	o.f.Replace(whole)
