@@ -21,7 +21,7 @@ func Optimizer(c *pass.Context, m *ir.Module) error {
 		o.run()
 		if o.bytes > 0 {
 			c.Remarkf(nil, "@%s: %d bytes of optimizer state in %s memory, updated in %d pieces; %d tensors are fetched at once",
-				f.Name, o.bytes, r.memory, o.pieces, o.whole)
+				f.Name, o.bytes, r.memory, o.pieces, o.atOnces)
 		}
 	}
 	return nil
@@ -35,8 +35,11 @@ type optimizer struct {
 	fresh map[*ir.Value]int     // by state in the other memory: the number of the result with its new value
 	other []int                 // numbers of all other results
 
-	bytes         int64
-	pieces, whole int
+	instead map[*ir.Op][]*ir.Op     // pieces, by what stands for them
+	whole   map[*ir.Value]*ir.Value // what is put together of pieces, by what it was
+	bytes   int64
+	pieces  int // how many
+	atOnces int // tensors that are fetched at once
 }
 
 func (o *optimizer) run() {
@@ -52,7 +55,7 @@ func (o *optimizer) run() {
 		return
 	}
 	states := o.f.Named()
-	o.fresh = map[*ir.Value]int{}
+	o.fresh, o.instead, o.whole = map[*ir.Value]int{}, map[*ir.Op][]*ir.Op{}, map[*ir.Value]*ir.Value{}
 	for i, r := range o.f.Results {
 		if a := states.Arg(r.Role, r.Path); a != nil && o.moved[a.Value] != nil {
 			o.fresh[a.Value] = i
@@ -67,6 +70,7 @@ func (o *optimizer) run() {
 			o.atOnce(u)
 		}
 	}
+	o.expand()
 }
 
 // update is states that are updated together, and the elementwise operations
@@ -214,7 +218,7 @@ func (o *optimizer) atOnce(u *update) {
 		out = append(out, x)
 	}
 	o.f.Ops = slices.Concat(o.f.Ops[:first], out, o.f.Ops[at:])
-	o.whole += len(u.states)
+	o.atOnces += len(u.states)
 }
 
 // isAnothers reports whether the old value of state a is the new one of another.
