@@ -308,7 +308,7 @@ func (k *maker) recompute() {
 	if s.ffn != "" {
 		members = append(members, "ffn")
 	}
-	switch member := k.one(members...); k.below(4) {
+	switch member := k.one(members...); k.below(6) {
 	case 0:
 		k.add("recompute %s", s.module)
 	case 1:
@@ -317,6 +317,8 @@ func (k *maker) recompute() {
 		k.add("recompute %s.*.%s", s.name, member)
 	case 3:
 		k.add("recompute %s.0", s.name)
+	default:
+		k.add("recompute auto { budget = %d }", k.size(12<<10, 24<<10, 48<<10, 96<<10))
 	}
 }
 

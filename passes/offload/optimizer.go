@@ -21,7 +21,7 @@ func Optimizer(c *pass.Context, m *ir.Module) error {
 		o.run()
 		if o.bytes > 0 {
 			c.Remarkf(nil, "@%s: %d bytes of optimizer state in %s memory, updated in %d pieces; %d tensors are fetched at once",
-				f.Name, o.bytes, r.memory, o.pieces, o.whole)
+				f.Name, o.bytes, r.memory, o.pieces, o.atOnces)
 		}
 	}
 	return nil
@@ -32,9 +32,14 @@ type optimizer struct {
 	f     *ir.Func
 	rule  rule
 	moved map[*ir.Value]*ir.Arg // states in the other memory
+	fresh map[*ir.Value]int     // by state in the other memory: the number of the result with its new value
+	other []int                 // numbers of all other results
 
-	bytes         int64
-	pieces, whole int
+	instead map[*ir.Op][]*ir.Op     // pieces, by what stands for them
+	whole   map[*ir.Value]*ir.Value // what is put together of pieces, by what it was
+	bytes   int64
+	pieces  int // how many
+	atOnces int // tensors that are fetched at once
 }
 
 func (o *optimizer) run() {
@@ -49,6 +54,15 @@ func (o *optimizer) run() {
 	if len(o.moved) == 0 {
 		return
 	}
+	states := o.f.Named()
+	o.fresh, o.instead, o.whole = map[*ir.Value]int{}, map[*ir.Op][]*ir.Op{}, map[*ir.Value]*ir.Value{}
+	for i, r := range o.f.Results {
+		if a := states.Arg(r.Role, r.Path); a != nil && o.moved[a.Value] != nil {
+			o.fresh[a.Value] = i
+		} else {
+			o.other = append(o.other, i)
+		}
+	}
 	for _, u := range o.updates() {
 		if cut := o.cut(u); cut != nil {
 			o.split(u, cut)
@@ -56,6 +70,7 @@ func (o *optimizer) run() {
 			o.atOnce(u)
 		}
 	}
+	o.expand()
 }
 
 // update is states that are updated together, and the elementwise operations
@@ -102,7 +117,7 @@ func (o *optimizer) updates() []*update {
 		}
 	}
 	for v, a := range o.moved {
-		if r := o.f.Result(a.Role, a.Path); r != nil {
+		if r := o.result(a); r != nil {
 			if n := member(r.Value); n != nil {
 				join(v, n)
 			}
@@ -129,6 +144,14 @@ func (o *optimizer) updates() []*update {
 		}
 	}
 	return out
+}
+
+// result is that with the new value of a state, or nil.
+func (o *optimizer) result(a *ir.Arg) *ir.Result {
+	if i, ok := o.fresh[a.Value]; ok {
+		return &o.f.Results[i]
+	}
+	return nil
 }
 
 // atOnce fetches the states of u whole, before the first operation that reads
@@ -161,7 +184,7 @@ func (o *optimizer) atOnce(u *update) {
 	var results []*ir.Result
 	at := first // behind the operation that makes the last of them
 	for _, a := range u.states {
-		r := o.f.Result(a.Role, a.Path)
+		r := o.result(a)
 		if r == nil || r.Value == a.Value {
 			continue
 		}
@@ -195,13 +218,13 @@ func (o *optimizer) atOnce(u *update) {
 		out = append(out, x)
 	}
 	o.f.Ops = slices.Concat(o.f.Ops[:first], out, o.f.Ops[at:])
-	o.whole += len(u.states)
+	o.atOnces += len(u.states)
 }
 
 // isAnothers reports whether the old value of state a is the new one of another.
 func (o *optimizer) isAnothers(u *update, a *ir.Arg) bool {
 	return slices.ContainsFunc(u.states, func(b *ir.Arg) bool {
-		r := o.f.Result(b.Role, b.Path)
+		r := o.result(b)
 		return b != a && r != nil && r.Value == a.Value
 	})
 }

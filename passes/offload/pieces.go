@@ -28,7 +28,7 @@ func (o *optimizer) cut(u *update) *cut {
 	at := slices.IndexFunc(t.Axes, func(a ir.Axis) bool { return a.Size > 1 })
 	c := &cut{axis: t.Axes[at].Name, size: int64(t.Axes[at].Size)}
 	for _, a := range u.states {
-		r := o.f.Result(a.Role, a.Path)
+		r := o.result(a)
 		if !sameAxes(a.Value.Type, t) || r == nil || r.Value.Def == nil || !u.in[r.Value.Def] {
 			return nil
 		}
@@ -130,10 +130,8 @@ func (o *optimizer) boundary(u *update, c *cut) bool {
 			c.last = i
 		}
 	}
-	for _, r := range o.f.Results {
-		if a := o.f.Arg(r.Role, r.Path); a == nil || o.moved[a.Value] == nil {
-			read[r.Value] = true
-		}
+	for _, i := range o.other {
+		read[o.f.Results[i].Value] = true
 	}
 	for _, x := range u.ops {
 		if read[x.Result()] {
@@ -178,7 +176,7 @@ func (o *optimizer) split(u *update, c *cut) {
 		}
 		var fresh []*ir.Value
 		for _, a := range u.states {
-			fresh = append(fresh, at[o.f.Result(a.Role, a.Path).Value])
+			fresh = append(fresh, at[o.result(a).Value])
 		}
 		for i, r := range o.append(&pieces, o.store(fresh), last).Results {
 			stored[i] = append(stored[i], r)
@@ -188,15 +186,38 @@ func (o *optimizer) split(u *update, c *cut) {
 		}
 	}
 	hold := ir.A("axis", ir.Name(c.axis))
-	whole := map[*ir.Value]*ir.Value{}
 	for i, v := range c.outs {
-		whole[v] = emit(op.Hold, made[i], hold).Result()
+		o.whole[v] = emit(op.Hold, made[i], hold).Result()
 	}
 	for i, a := range u.states {
-		o.f.Result(a.Role, a.Path).Value = emit(op.Hold, stored[i], hold).Result()
+		o.result(a).Value = emit(op.Hold, stored[i], hold).Result()
 	}
-	o.f.Ops = o.around(u, c, pieces)
-	o.f.Replace(whole)
+	all := &ir.Op{Name: op.Hold, Results: c.outs}
+	for _, x := range u.ops {
+		for _, a := range x.Args {
+			if a.Def == nil || !u.in[a.Def] {
+				all.Args = append(all.Args, a)
+			}
+		}
+	}
+	o.instead[all] = pieces
+	o.f.Ops = o.around(u, c, all)
+}
+
+// expand writes the pieces of all updates that are done so. Until then one operation
+// stands for those of an update, which reads what they read and makes what they make:
+// what follows goes through the function for each update, and pieces are many.
+func (o *optimizer) expand() {
+	var out []*ir.Op
+	for _, x := range o.f.Ops {
+		if pieces, ok := o.instead[x]; ok {
+			out = append(out, pieces...)
+		} else {
+			out = append(out, x)
+		}
+	}
+	o.f.Ops = out
+	o.f.Replace(o.whole)
 }
 
 func (o *optimizer) append(list *[]*ir.Op, x, like *ir.Op) *ir.Op {
@@ -220,14 +241,14 @@ func (o *optimizer) again(x *ir.Op, at map[*ir.Value]*ir.Value, axis string, siz
 	return n
 }
 
-// around is the function's operations with u's replaced by its pieces, and behind
-// them what stood before u's last operation and depends on u.
-func (o *optimizer) around(u *update, c *cut, pieces []*ir.Op) []*ir.Op {
+// around is the function's operations with u's replaced by all, and behind
+// that what stood before u's last operation and depends on u.
+func (o *optimizer) around(u *update, c *cut, all *ir.Op) []*ir.Op {
 	late := map[*ir.Value]bool{}
 	var out, behind []*ir.Op
 	for i, x := range o.f.Ops {
 		if i == c.last {
-			out = append(append(out, pieces...), behind...)
+			out = append(append(out, all), behind...)
 		}
 		depends := slices.ContainsFunc(x.Args, func(v *ir.Value) bool { return late[v] })
 		if u.in[x] || depends {

@@ -11,45 +11,72 @@ import (
 	"ptc/passes/stage"
 )
 
-// auto chooses what is kept under the budget of rule x, and has w do the rest
-// again. Rules that name modules hold beside it.
-func auto(c *pass.Context, m *ir.Module, x rule, rules []rule, w *rewriter) error {
+// budgeted is what is decided under the budget of rule auto: of each device, its units and
+// what was chosen for them.
+type budgeted struct {
+	b       *builder
+	devices []*device // nil where there is nothing to decide
+	budgets []int64
+	plans   []plan
+}
+
+// plans chooses what is kept under the budget of rule x; all instances of a run alike,
+// unless they may differ (apart). Rules that name modules hold beside it. nil where
+// the schedule's own pass reports what is wrong, with its place.
+func plans(m *ir.Module, x rule, rules []rule, p *phases, named map[*ir.Op]bool, apart bool) (*budgeted, error) {
 	l, err := localOf(m)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p := stage.Of(m)
+	pipe := stage.Of(m)
 	devices, device := 1, func(int) int { return 0 }
-	if p != nil {
-		place, err := stage.Placed(m, p)
+	if pipe != nil {
+		place, err := stage.Placed(m, pipe)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		devices, device = m.MeshSize(p.Over), place.Device
+		devices, device = m.MeshSize(pipe.Over), place.Device
 	}
-	flight, err := flights(p, devices)
+	flight, err := flights(pipe, devices)
 	if err != nil {
-		return nil // the schedule's own pass reports it, with its place
+		return nil, nil
 	}
-	b := &builder{phases: w.phases, bytes: l.kept, shards: l.shards,
-		device: device, forced: forcedBy(rules, w.again)}
+	b := &builder{phases: p, bytes: l.kept, shards: l.shards,
+		device: device, forced: forcedBy(rules, named)}
 	b.build()
-	w.again = map[*ir.Op]bool{}
+	out := &budgeted{b: b}
 	fronts := map[string]front{}
 	for d := range devices {
 		dev := deviceOf(b, d, flight, fronts)
-		if len(dev.regions) == 0 {
+		dev.apart = apart
+		budget, why := budgetOf(m, x, l, b.device, d)
+		var chosen plan
+		if len(dev.units) > 0 {
+			ok := false
+			if chosen, ok = dev.choose(budget); !ok {
+				return nil, dev.tooLittle(x, budget, why)
+			}
+		}
+		out.devices, out.budgets, out.plans = append(out.devices, dev), append(out.budgets, budget), append(out.plans, chosen)
+	}
+	return out, nil
+}
+
+// auto has w rematerialize what is chosen under the budget of rule x.
+func auto(c *pass.Context, m *ir.Module, x rule, rules []rule, w *rewriter) error {
+	chosen, err := plans(m, x, rules, w.phases, w.again, false)
+	if err != nil || chosen == nil {
+		return err
+	}
+	w.again = map[*ir.Op]bool{}
+	for d, dev := range chosen.devices {
+		if len(dev.units) == 0 {
 			continue
 		}
-		budget, why := budgetOf(m, x, l, b.device, d)
-		chosen, ok := dev.choose(budget)
-		if !ok {
-			return dev.tooLittle(x, budget, why)
-		}
-		b.mark(dev, chosen, w.again)
-		c.Remarkf(nil, "%s", dev.remark(d, devices, budget, chosen))
+		dev.mark(chosen.plans[d], w.again)
+		c.Remarkf(nil, "%s", dev.remark(d, len(chosen.devices), chosen.budgets[d], chosen.plans[d]))
 	}
-	b.markViews(w.again)
+	chosen.b.markViews(w.again)
 	w.rewrite()
 	c.Remarkf(nil, "@step: %d operations are rematerialized in the backward phase, %.3g more flops", w.count, w.flops)
 	return nil
@@ -70,9 +97,11 @@ func forcedBy(rules []rule, redo map[*ir.Op]bool) func(*ir.Op) decision {
 	}
 }
 
-// deviceOf collects the regions of device d.
+// deviceOf collects the units of device d.
 func deviceOf(b *builder, d int, flight map[int]inFlight, fronts map[string]front) *device {
 	dev := &device{flight: map[int]inFlight{}}
+	var regions []*region
+	var of []front
 	for _, r := range b.regions {
 		if b.device(r.stage) != d {
 			continue
@@ -84,10 +113,11 @@ func deviceOf(b *builder, d int, flight map[int]inFlight, fronts map[string]fron
 			f = frontOf(r)
 			fronts[key] = f
 		}
-		dev.regions = append(dev.regions, r)
-		dev.fronts = append(dev.fronts, f)
+		regions, of = append(regions, r), append(of, f)
 		dev.flight[r.stage] = flight[r.stage]
 	}
+	dev.units = unitsOf(regions, of)
+	dev.join()
 	return dev
 }
 
@@ -108,12 +138,16 @@ func budgetOf(m *ir.Module, x rule, l *local, device func(int) int, d int) (int6
 		pass.Bytes(memory), pass.Bytes(rest), pass.Bytes(work))
 }
 
-// mark notes what a plan rematerializes.
-func (b *builder) mark(d *device, p plan, redo map[*ir.Op]bool) {
-	for i, r := range d.regions {
-		for c := d.fronts[i].options[p.picks[i]].last; c != nil; c = c.prev {
-			if o := r.nodes[c.node].o; o != nil && c.what == again {
-				redo[o] = true
+// mark notes what a plan rematerializes that has the same option for all instances of
+// a unit.
+func (d *device) mark(p plan, redo map[*ir.Op]bool) {
+	for i := range d.units {
+		u := &d.units[i]
+		for n, r := range u.regions {
+			for c := u.option(n, p.picks[i][0]).last; c != nil; c = c.prev {
+				if o := r.nodes[c.node].o; o != nil && c.what == again {
+					redo[o] = true
+				}
 			}
 		}
 	}
@@ -163,17 +197,25 @@ func (d *device) tooLittle(x rule, budget int64, why string) error {
 		text  string
 	}
 	var parts []part
-	for i, r := range d.regions {
-		n := d.flight[r.stage].kept
-		o := d.fronts[i].options[p.picks[i]]
-		text := fmt.Sprintf("%s kept for %s", pass.Bytes(n*o.keep), regionName(r))
-		if n > 1 {
-			text += fmt.Sprintf(", of %d microbatches", n)
+	for i := range d.units {
+		u := &d.units[i]
+		n := d.flight[u.stage].kept
+		if u.once > 0 {
+			parts = append(parts, part{n * u.once, fmt.Sprintf("%s kept for all of %s", pass.Bytes(n*u.once), u.stack().Name)})
 		}
-		if o.work > o.keep {
-			text += fmt.Sprintf(", %s rematerialized", pass.Bytes(o.work-o.keep))
+		for at, k := range p.picks[i] {
+			for j, r := range u.regions {
+				o := u.option(j, k)
+				text := fmt.Sprintf("%s kept for %s", pass.Bytes(n*o.keep), regionName(r, u.number(at)))
+				if n > 1 {
+					text += fmt.Sprintf(", of %d microbatches", n)
+				}
+				if o.work > o.keep {
+					text += fmt.Sprintf(", %s rematerialized", pass.Bytes(o.work-o.keep))
+				}
+				parts = append(parts, part{n*o.keep + o.work - o.keep, text})
+			}
 		}
-		parts = append(parts, part{n*o.keep + o.work - o.keep, text})
 	}
 	sort.SliceStable(parts, func(i, j int) bool { return parts[i].bytes > parts[j].bytes })
 	for i, x := range parts {
@@ -185,9 +227,10 @@ func (d *device) tooLittle(x rule, budget int64, why string) error {
 	return e
 }
 
-func regionName(r *region) string {
+// regionName is what an error calls the region of instance k.
+func regionName(r *region, k int) string {
 	if r.key == "" {
 		return "the model"
 	}
-	return r.key
+	return ir.OfInstance(r.key, k)
 }

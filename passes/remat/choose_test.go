@@ -63,7 +63,7 @@ func everyOption(g *region) (out []option) {
 }
 
 // brute goes through all choices of all regions.
-func brute(d *device, all [][]option, budget int64) (flops, least int64, ok bool) {
+func brute(d *device, stages []int, all [][]option, budget int64) (flops, least int64, ok bool) {
 	flops, least = -1, -1
 	var walk func(i int, chosen []option)
 	walk = func(i int, chosen []option) {
@@ -75,7 +75,7 @@ func brute(d *device, all [][]option, budget int64) (flops, least int64, ok bool
 		}
 		var sum, peak, redone, work int64
 		for k, o := range chosen {
-			fl := d.flight[d.regions[k].stage]
+			fl := d.flight[stages[k]]
 			work += o.flops
 			if d.one() {
 				peak = max(peak, sum+o.work)
@@ -107,22 +107,26 @@ func TestBruteForce(t *testing.T) {
 			d.flight[0] = inFlight{kept: 1 + int64(r.Intn(4)), pending: int64(r.Intn(2))}
 		}
 		var all [][]option
+		var stages []int
+		var regions []*region
+		var fronts []front
 		for range 1 + r.Intn(3) {
 			g := randomRegion(r, 0)
 			if seed%6 == 4 && r.Intn(2) == 0 {
 				g.stage = 1
 				d.flight[1] = inFlight{kept: 2}
 			}
-			d.regions = append(d.regions, g)
 			f := frontOf(g)
 			if f.slack != 0 {
 				t.Fatalf("seed %d: a small front has slack", seed)
 			}
-			d.fronts = append(d.fronts, f)
-			all = append(all, thin(everyOption(g), 0))
+			regions, fronts = append(regions, g), append(fronts, f)
+			all, stages = append(all, thin(everyOption(g), 0)), append(stages, g.stage)
 		}
+		d.units = unitsOf(regions, fronts)
+		d.join()
 		budget := int64(r.Intn(80))
-		want, least, ok := brute(d, all, budget)
+		want, least, ok := brute(d, stages, all, budget)
 		got, found := d.choose(budget)
 		if found != ok || ok && got.flops != want {
 			t.Errorf("seed %d: budget %d: %d flops, %v; the best of all choices has %d, %v", seed, budget, got.flops, found, want, ok)

@@ -17,10 +17,12 @@
 // the gradients beside them.
 //
 // By budget (auto.go): the forward phase falls into regions, blocks and what is
-// between them (region.go). For each, front.go finds all ways to keep or redo
+// between them (region.go, uses.go). For each, front.go finds all ways to keep or redo
 // its values that are best in bytes kept, bytes while its backward phase runs,
 // and flops; knapsack.go takes one for each region, so that at every moment
-// the budget holds with the fewest flops (device.go), and proves a bound. Sizes
+// the budget holds with the fewest flops (device.go), and proves a bound. What is
+// repeated is one region with many instances (unit.go), which [Run] decides alike;
+// [Split] makes several stacks of one before that, where they had better differ. Sizes
 // are those of one device, microbatches in flight those of the schedule
 // (sizes.go). Chen et al., "Training Deep Nets with Sublinear Memory Cost",
 // 2016, is the same with all or nothing of a block; Jain et al., "Checkmate",

@@ -12,6 +12,7 @@ import (
 type option struct {
 	keep, work, flops int64
 	last              *choice
+	parts             []int // of a unit of several regions: the option of each
 }
 
 // choice is the decision on one node, and those before it.
@@ -118,7 +119,7 @@ func add(next map[string][]option, key string, options []option, keep, work, flo
 	for _, x := range options {
 		last := c
 		last.prev = x.last
-		next[key] = append(next[key], option{x.keep + keep, x.work + work, x.flops + flops, &last})
+		next[key] = append(next[key], option{keep: x.keep + keep, work: x.work + work, flops: x.flops + flops, last: &last})
 	}
 }
 

@@ -11,19 +11,22 @@ import (
 // region is a part of the forward phase that is rematerialized on its own: a block,
 // or what stands between blocks, on one stage. Values that
 // leave a region are never rematerialized by it, so regions are independent
-// but for the memory that they share.
+// but for the memory that they share. The region of a run is that of each of its
+// instances; sizes and work are those of one.
 type region struct {
 	key   string // path of the block, or of the part outside of blocks
+	run   *ir.Run
 	stage int
 	at    int // place in the forward phase
 	nodes []node
-	// fixed is what is kept for the region whatever is chosen.
-	fixed  int64
-	inputs map[*ir.Value]int // values of other regions that are nodes here
+	// fixed is what is kept for the region whatever is chosen; once is what the first
+	// instance keeps besides, which all of them read.
+	fixed, once int64
+	inputs      map[*ir.Value]int // values of other regions that are nodes here
 }
 
 // node is an operation of a region that computes something, or a value that
-// enters it. Views are not nodes: they are where their operand is; constants
+// enters it, from the instance before too. Views are not nodes: they are where their operand is; constants
 // and positions are not, since they cost nothing.
 type node struct {
 	o     *ir.Op // nil for a value that enters
@@ -50,7 +53,7 @@ const (
 func keyOf(scope string) string {
 	parts := strings.Split(scope, ".")
 	for i, s := range parts {
-		if s != "" && s[0] >= '0' && s[0] <= '9' {
+		if s != "" && (s[0] == '{' || s[0] >= '0' && s[0] <= '9') {
 			return strings.Join(parts[:i+1], ".")
 		}
 	}
@@ -71,13 +74,10 @@ type builder struct {
 	node    map[*ir.Op]int
 	use     map[*ir.Value]*uses
 	result  map[*ir.Value]bool
-}
-
-// uses are the readers of a value, through views.
-type uses struct {
-	forward  []*region // that have a node which reads it
-	backward []*region // whose backward phase reads it
-	stored   bool      // some reader cannot compute it in passing
+	carried map[*ir.Value]bool      // values that enter a run or leave an instance
+	onward  map[*ir.Value]bool      // those that leave one
+	left    map[*ir.Value]*ir.Value // by what enters an instance: what leaves it
+	same    map[*ir.Value]*ir.Value // by what enters an instance twice: as what it does so first
 }
 
 // root is the value whose memory v is in; nil for arguments and what costs
@@ -89,20 +89,27 @@ func (b *builder) root(v *ir.Value) *ir.Value {
 	if v.Def == nil || b.free[v.Def] {
 		return nil
 	}
+	if x := b.same[v]; x != nil {
+		return x
+	}
 	return v
 }
 
 func (b *builder) isNode(o *ir.Op) bool {
-	return b.forward[o] && !b.free[o] && !op.CanView(o)
+	return b.forward[o] && !b.free[o] && !op.CanView(o) && o.Name != ir.Leave
 }
 
 // build fills regions.
 func (b *builder) build() {
 	b.free, b.of, b.byKey = map[*ir.Op]bool{}, map[*ir.Op]*region{}, map[string]*region{}
 	b.node, b.use, b.result = map[*ir.Op]int{}, map[*ir.Value]*uses{}, map[*ir.Value]bool{}
+	b.carried, b.onward, b.left = map[*ir.Value]bool{}, map[*ir.Value]bool{}, map[*ir.Value]*ir.Value{}
 	for _, o := range b.f.Ops {
 		b.free[o] = b.isFree(o)
-		if b.isNode(o) {
+	}
+	b.findSame()
+	for _, o := range b.f.Ops {
+		if b.isNode(o) || b.forward[o] && !b.free[o] && o.Name == ir.Leave {
 			b.of[o] = b.regionOf(o)
 		}
 	}
@@ -115,6 +122,8 @@ func (b *builder) build() {
 	for _, o := range b.f.Ops {
 		if b.isNode(o) {
 			b.add(o)
+		}
+		if b.of[o] != nil {
 			for _, v := range o.Results {
 				b.countFixed(v)
 			}
@@ -144,7 +153,11 @@ func (b *builder) isFree(o *ir.Op) bool {
 }
 
 func (b *builder) name(key string, o *ir.Op) string {
-	return fmt.Sprintf("%s %d", key, o.Stage.Or(0))
+	stack := ""
+	if o.Run != nil {
+		stack = o.Run.Stack.Name
+	}
+	return fmt.Sprintf("%s %d %s", key, o.Stage.Or(0), stack)
 }
 
 // regionOf is the region of a forward operation. What belongs to the model
@@ -167,63 +180,12 @@ func (b *builder) regionOf(o *ir.Op) *region {
 	name := b.name(key, o)
 	r := b.byKey[name]
 	if r == nil {
-		r = &region{key: key, at: len(b.regions), inputs: map[*ir.Value]int{},
+		r = &region{key: key, run: o.Run, at: len(b.regions), inputs: map[*ir.Value]int{},
 			stage: o.Stage.Or(0)}
 		b.byKey[name] = r
 		b.regions = append(b.regions, r)
 	}
 	return r
-}
-
-// readers fills use.
-func (b *builder) readers() {
-	for _, o := range b.f.Ops {
-		if b.free[o] || b.forward[o] && op.CanView(o) {
-			continue
-		}
-		class := op.Of(o).Class
-		for _, a := range o.Args {
-			v := b.root(a)
-			if v == nil || !b.forward[v.Def] {
-				continue
-			}
-			u := b.use[v]
-			if u == nil {
-				u = &uses{}
-				b.use[v] = u
-			}
-			u.stored = u.stored || class != op.Elementwise && class != op.Reduction || !sameNames(a, v)
-			if b.forward[o] {
-				u.forward = appendNew(u.forward, b.of[o])
-				continue
-			}
-			r := b.byKey[b.name(keyOf(o.Scope), o)]
-			if r == nil {
-				r = b.of[v.Def]
-			}
-			u.backward = appendNew(u.backward, r)
-		}
-	}
-}
-
-func appendNew(list []*region, r *region) []*region {
-	for _, x := range list {
-		if x == r {
-			return list
-		}
-	}
-	return append(list, r)
-}
-
-// sameNames reports whether the views between v and its root change no name.
-func sameNames(v, root *ir.Value) bool {
-	for v != root {
-		if !op.Has(v.Def, op.ByName) {
-			return false
-		}
-		v = v.Def.Args[0]
-	}
-	return true
 }
 
 // add makes o a node of its region.
@@ -233,7 +195,14 @@ func (b *builder) add(o *ir.Op) {
 	// Doing nothing again is better than moving something again.
 	n.flops = max(1, op.Of(o).Flops(o)/b.shards(o))
 	var reads []int
-	for _, a := range o.Args {
+	args := o.Args
+	if o.Name == ir.Enter { // which the instance keeps, or the one before
+		n.must, args = keep, nil
+		if b.passed(o.Result()) && b.use[o.Result()] != nil {
+			r.once += b.bytes(o.Result())
+		}
+	}
+	for _, a := range args {
 		v := b.root(a)
 		if v == nil {
 			continue
@@ -256,84 +225,20 @@ func (b *builder) add(o *ir.Op) {
 			u = &uses{}
 		}
 		if !folds || u.stored {
-			n.work += b.bytes(v)
+			n.work += b.size(v)
 		}
 		if !b.leaves(v, r) {
-			n.bytes += b.bytes(v)
+			n.bytes += b.size(v)
 			n.needed = n.needed || len(u.backward) > 0
 			continue
 		}
 		n.must = keep
 		if h, fixed := b.holder(v, b.device(r.stage)); h == r && !fixed {
-			n.bytes += b.bytes(v)
+			n.bytes += b.size(v)
 		}
 	}
 	b.node[o] = len(r.nodes)
 	r.nodes = append(r.nodes, n)
-}
-
-// leaves reports whether v is read in the forward phase outside its region, or
-// is a result of the step: then it is not rematerialized.
-func (b *builder) leaves(v *ir.Value, r *region) bool {
-	if b.result[v] {
-		return true
-	}
-	if u := b.use[v]; u != nil {
-		for _, x := range u.forward {
-			if x != r {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// holder is the region for which a value that leaves its own is kept on a
-// device, and whether it is kept in any case: the backward phase reads it there,
-// or several regions could, to compute something again. It is kept from the
-// first of them on.
-func (b *builder) holder(v *ir.Value, device int) (h *region, fixed bool) {
-	u := b.use[v]
-	if u == nil {
-		return nil, false
-	}
-	n := 0
-	first := func(list []*region) {
-		for _, x := range list {
-			if b.device(x.stage) != device {
-				continue
-			}
-			if n++; h == nil || x.at < h.at {
-				h = x
-			}
-		}
-	}
-	if first(u.backward); h != nil {
-		return h, true
-	}
-	first(u.forward)
-	return h, n > 1
-}
-
-// countFixed adds what is kept in any case to the regions that it is kept for.
-func (b *builder) countFixed(v *ir.Value) {
-	u := b.use[v]
-	if u == nil || !b.leaves(v, b.of[v.Def]) {
-		return
-	}
-	done := map[int]bool{}
-	for _, list := range [][]*region{u.backward, u.forward} {
-		for _, x := range list {
-			d := b.device(x.stage)
-			if done[d] {
-				continue
-			}
-			done[d] = true
-			if h, fixed := b.holder(v, d); fixed {
-				h.fixed += b.bytes(v)
-			}
-		}
-	}
 }
 
 // input is the node of a value that enters r.
@@ -343,7 +248,7 @@ func (b *builder) input(r *region, v *ir.Value) int {
 	}
 	n := node{value: v, must: keep}
 	if h, fixed := b.holder(v, b.device(r.stage)); h == r && !fixed {
-		n.bytes = b.bytes(v)
+		n.bytes = b.size(v)
 	}
 	r.inputs[v] = len(r.nodes)
 	r.nodes = append(r.nodes, n)

@@ -133,12 +133,12 @@ func (l *local) persistent(device func(stage int) int, d int) (sum int64) {
 			s = r.Value.Def.Stage.Or(s)
 		}
 		if device(s) == d {
-			sum += l.bytes(a.Value)
+			sum += l.bytes(a.Value) * int64(a.Value.Count())
 		}
 	}
 	for _, r := range f.Results {
 		if r.Role == ir.RoleGrad && r.Value.Def != nil && device(r.Value.Def.Stage.Or(0)) == d {
-			sum += l.bytes(r.Value)
+			sum += l.bytes(r.Value) * int64(r.Value.Count())
 		}
 	}
 	return sum
@@ -146,7 +146,8 @@ func (l *local) persistent(device func(stage int) int, d int) (sum int64) {
 
 // backward is the most that the backward phase of one microbatch holds of values
 // of its own: from where each is made to where it is read last. Elementwise work
-// that only more of its kind reads is done in passing.
+// that only more of its kind reads is done in passing. What a run leaves to later ones is
+// there for all instances when the last of them runs.
 func (l *local) backward(device func(stage int) int, d int) (most int64) {
 	f := l.m.Func("step")
 	h := phasesOf(f)
@@ -171,16 +172,43 @@ func (l *local) backward(device func(stage int) int, d int) (most int64) {
 		delete(last, root(r.Value)) // counted as gradients, or in the place of what was there before
 	}
 	ends := make([]int64, len(f.Ops))
+	end := map[*ir.Run]int{} // number of the last operation
+	for i, o := range f.Ops {
+		end[o.Run] = i
+	}
+	holds := func(o *ir.Op, v *ir.Value) bool {
+		class := op.Of(o).Class
+		_, read := last[v]
+		return read && class != op.Source && (class != op.Elementwise || stored[v])
+	}
+	stays := func(o *ir.Op, v *ir.Value) bool { // behind the run, of each instance
+		return o.Run != nil && o.Name != ir.Leave && last[v] > end[o.Run]
+	}
+	before := map[*ir.Run]int64{} // what instances have left when the last one runs
+	for _, o := range f.Ops {
+		if mine(o) && !op.CanView(o) && o.Run != nil {
+			for _, v := range o.Results {
+				if holds(o, v) && stays(o, v) {
+					before[o.Run] += (o.Times() - 1) * l.bytes(v)
+				}
+			}
+		}
+	}
 	var now int64
 	for i, o := range f.Ops {
+		if o.Run != nil {
+			now += before[o.Run]
+			delete(before, o.Run)
+		}
 		if mine(o) && !op.CanView(o) {
 			for _, v := range o.Results {
-				end, read := last[v]
-				if class := op.Of(o).Class; !read || class == op.Source || class == op.Elementwise && !stored[v] {
+				if !holds(o, v) {
 					continue
 				}
 				now += l.bytes(v)
-				ends[end] += l.bytes(v)
+				if ends[last[v]] += l.bytes(v); stays(o, v) {
+					ends[last[v]] += (o.Times() - 1) * l.bytes(v)
+				}
 			}
 		}
 		most = max(most, now)

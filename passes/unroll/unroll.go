@@ -2,7 +2,6 @@ package unroll
 
 import (
 	"fmt"
-	"slices"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -71,15 +70,6 @@ func fits(m *ir.Module, times func(*ir.Op) int64) error {
 		}
 	}
 	return e
-}
-
-// Early unrolls the functions of a module for whose layout a pass further down takes
-// functions without stacks alone.
-func Early(c *pass.Context, m *ir.Module) error {
-	if !slices.ContainsFunc(layout.All[*layout.Recompute](layout.Of(m)), (*layout.Recompute).Auto) && !offloads(m) {
-		return nil
-	}
-	return Run(c, m)
 }
 
 // Offload unrolls the functions of a module whose layout offloads.

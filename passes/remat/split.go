@@ -1,0 +1,70 @@
+package remat
+
+import (
+	"slices"
+
+	"ptc/ir"
+	"ptc/passes/pass"
+)
+
+// Split makes several stacks of one where a budget is used best if some instances
+// rematerialize more than others; [Run] then decides for each. A part of one instance is
+// written outside of runs, and all instances are where there are few.
+func Split(c *pass.Context, m *ir.Module) error {
+	f := m.Func("step")
+	rules := rulesOf(m)
+	at := slices.IndexFunc(rules, func(x rule) bool { return x.auto })
+	if f == nil || at < 0 || len(f.Stacks) == 0 {
+		return nil
+	}
+	p := phasesOf(f)
+	chosen, err := plans(m, rules[at], rules, p, named(p, rules), true)
+	if err != nil || chosen == nil {
+		return err
+	}
+	cuts := map[*ir.Stack][]bool{} // by the number of an instance: whether a stack begins there
+	for d, dev := range chosen.devices {
+		for i := range dev.units {
+			dev.units[i].cut(chosen.plans[d].picks[i], cuts)
+		}
+	}
+	few := 0
+	for _, s := range f.Stacks {
+		few += s.Count
+	}
+	for _, s := range slices.Clone(f.Stacks) {
+		if !slices.Contains(cuts[s], true) {
+			continue
+		}
+		var counts []int
+		for k := range s.Count {
+			if k == 0 || few <= exact || cuts[s][k] {
+				counts = append(counts, 0)
+			}
+			counts[len(counts)-1]++
+		}
+		for _, p := range f.Split(s, counts) {
+			if p.Count == 1 {
+				f.Inline(p)
+			}
+		}
+		c.Remarkf(nil, "@step: instances of %s differ in what they rematerialize, and are written as stacks of %v", s.Name, counts)
+	}
+	return nil
+}
+
+// cut notes where neighbours of the unit's stack have different options.
+func (u *unit) cut(picks []int, cuts map[*ir.Stack][]bool) {
+	s := u.stack()
+	if s == nil {
+		return
+	}
+	if cuts[s] == nil {
+		cuts[s] = make([]bool, s.Count)
+	}
+	for n := 1; n < len(picks); n++ {
+		if picks[n] != picks[n-1] {
+			cuts[s][max(u.number(n), u.number(n-1))] = true
+		}
+	}
+}
