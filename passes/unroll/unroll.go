@@ -10,39 +10,27 @@ import (
 	"ptc/passes/stage"
 )
 
-// The most that is written out: about as much as one core compiles in four minutes and
-// 7 GiB. A kernel's launch stands for some ten operations.
-const (
-	MaxOps      = 1_000_000
-	MaxLaunches = 400_000
-)
+// MaxOps is the most that is written out: about as much as one core compiles in four
+// minutes and 7 GiB.
+const MaxOps = 1_000_000
 
 // Run unrolls the functions of m.
 func Run(_ *pass.Context, m *ir.Module) error {
-	if err := fits(m, (*ir.Op).Times); err != nil {
+	if err := fits(m); err != nil {
 		return err
 	}
 	*m = *m.Unrolled()
 	return nil
 }
 
-// Turns writes the turns of tasks one after the other; runs stay.
-func Turns(_ *pass.Context, m *ir.Module) error {
-	if err := fits(m, func(*ir.Op) int64 { return 1 }); err != nil {
-		return err
-	}
-	*m = *m.Serial()
-	return nil
-}
-
 // fits refuses what would take very long, before any of it is written; of an operation
 // there are so many for each microbatch.
-func fits(m *ir.Module, times func(*ir.Op) int64) error {
+func fits(m *ir.Module) error {
 	var all, each int64 // with every microbatch, and of one
 	micro := 1
 	for _, f := range m.Funcs {
 		for _, o := range f.Ops {
-			n := times(o)
+			n := o.Times()
 			if o.PerMicro() {
 				each += n
 				n *= int64(f.Micro)
@@ -51,20 +39,15 @@ func fits(m *ir.Module, times func(*ir.Op) int64) error {
 		}
 		micro = max(micro, f.Micro)
 	}
-	most := int64(MaxOps)
-	what := "operations"
-	if m.Level >= ir.Fused {
-		most, what = MaxLaunches, "launches"
-	}
-	if all <= most {
+	if all <= MaxOps {
 		return nil
 	}
-	e := &diag.Error{Code: "E0614", Msg: fmt.Sprintf("the step would have %d %s, of which at most %d are written out", all, what, most),
+	e := &diag.Error{Code: "E0614", Msg: fmt.Sprintf("the step would have %d operations, of which at most %d are written out for `offload`", all, MaxOps),
 		Hint: "use fewer instances of repeated modules"}
 	if r := stage.Of(m); r != nil {
 		e.Pos = r.At
 		e.Msg = fmt.Sprintf("with %d microbatches ", micro) + e.Msg
-		if fit := int64(micro) - (all-most+each-1)/max(1, each); each > 0 && fit > 0 {
+		if fit := int64(micro) - (all-MaxOps+each-1)/max(1, each); each > 0 && fit > 0 {
 			e.Want = fmt.Sprintf("at most %d microbatches", fit)
 			e.Hint = "use fewer, larger microbatches"
 		}
