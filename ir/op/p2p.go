@@ -39,7 +39,7 @@ func init() {
 	})
 	Register(&Def{
 		Name: "recv", Doc: "The tensor that the device with coordinate `peer` on mesh axis `over` sends; `mesh` pairs axes with their sharding.",
-		Class: Collective, Traits: Receives,
+		Class: Collective, Traits: Receives | Starts,
 		Attrs: append([]AttrSpec{over, peer, tag, each, why}, typeAttrs...),
 		Infer: inferRecv,
 		Shard: replicated, State: asNoted, Flops: noFlops,

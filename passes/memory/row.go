@@ -20,8 +20,14 @@ type row struct {
 	whole   *buffer
 }
 
-// tasks are numbers of tasks for microbatches, in ascending order.
-type tasks []int
+// tasks are those in whose turns something is in use, by their numbers, in ascending order.
+type tasks []taskUse
+
+// taskUse is twice the number of a task in whose turns something is in use; 1 less where
+// it is from the turn before on, as what is received ahead is.
+type taskUse int
+
+func (u taskUse) task() int { return int(u+1) / 2 }
 
 func (x tasks) and(y tasks) tasks {
 	out := slices.Concat(x, y)
@@ -40,17 +46,21 @@ func (l *layout) used(elsewhere map[*ir.Value]bool) {
 	for i, t := range l.f.Tasks {
 		number[t] = i
 	}
-	note := func(v *ir.Value, t *ir.Task) {
-		if b, n := l.of[v], number[t]; len(b.tasks) == 0 || b.tasks[len(b.tasks)-1] != n {
-			b.tasks = append(b.tasks, n) // tasks are in their order
+	note := func(v *ir.Value, u taskUse) {
+		if b := l.of[v]; len(b.tasks) == 0 || b.tasks[len(b.tasks)-1] != u {
+			b.tasks = append(b.tasks, u) // tasks are in their order
 		}
 	}
 	for i, o := range l.f.Ops {
+		use := taskUse(2 * number[o.Task])
 		for _, v := range o.Args {
-			note(v, o.Task)
+			note(v, use)
 		}
 		for _, v := range o.Results {
-			note(v, o.Task)
+			if posted(o) {
+				note(v, use-1)
+			}
+			note(v, use)
 			b := l.of[v]
 			b.once = !l.time.perMicro(v)
 			b.between = elsewhere[v] && (l.time.mixed(i) || b.to == l.time.finish())
@@ -88,7 +98,7 @@ func (l *layout) ordered(of tasks) bool {
 	}
 	number := map[*ir.Task]int{}
 	for _, n := range of {
-		number[l.f.Tasks[n]] = n + 1
+		number[l.f.Tasks[n.task()]] = n.task() + 1
 	}
 	last, ok := make([]int, max(1, l.f.Micro)), true
 	for _, t := range l.f.Turns {
@@ -231,9 +241,13 @@ func (l *layout) ring(of tasks) int {
 // places is the least number of places that microbatches take in turns, one each from the
 // first turn of these tasks through the last, so that none is in the place of another.
 func (l *layout) places(of tasks) int {
-	in := map[*ir.Task]bool{}
-	for _, n := range of {
-		in[l.f.Tasks[n]] = true
+	in, before := map[*ir.Task]bool{}, map[*ir.Task]int{}
+	for _, u := range of {
+		if t := l.f.Tasks[u.task()]; u%2 == 0 {
+			in[t] = true
+		} else {
+			before[t] = 1
+		}
 	}
 	type stay struct{ micro, from, to int }
 	stays := make([]stay, l.f.Micro)
@@ -243,7 +257,7 @@ func (l *layout) places(of tasks) int {
 		}
 		s := &stays[t.Micro]
 		if s.to == 0 {
-			s.micro, s.from = t.Micro, i+1
+			s.micro, s.from = t.Micro, max(1, i+1-before[t.Task])
 		}
 		s.to = i + 1
 	}

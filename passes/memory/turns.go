@@ -25,12 +25,15 @@ func turns(f *ir.Func) diag.List {
 		bugs = append(bugs, e)
 	}
 	used := map[*ir.Value][]*ir.Task{}
-	rings := map[*ir.Value]int{}
+	rings, ahead := map[*ir.Value]int{}, map[*ir.Value]bool{}
 	for _, o := range f.Ops {
 		for j, v := range o.Results {
 			used[v] = append(used[v], o.Task)
 			if j < len(o.Spread) {
 				rings[v] = o.Spread[j].MicroRing
+			}
+			if ahead[v] = o.Task != nil && o.Run == nil && o.Ahead > 0; ahead[v] && rings[v] == 0 {
+				bug(v, "%%%d, which is received in the turn before, has one place for each turn", v.ID)
 			}
 		}
 		for _, v := range o.Args {
@@ -44,13 +47,16 @@ func turns(f *ir.Func) diag.List {
 		bugs = append(bugs, &diag.Error{Code: "E0391", Msg: fmt.Sprintf("@%s: places of microbatches are not in one ring, or in each other's", f.Name)})
 	}
 	for _, x := range rows {
-		r := &ring{f: f, left: make([]int, f.Micro), has: make([]int, x.Ring), uses: map[*ir.Task]bool{}}
+		r := &ring{f: f, left: make([]int, f.Micro), has: make([]int, x.Ring), uses: map[*ir.Task]bool{}, ahead: map[*ir.Task]bool{}}
 		for _, v := range x.Values {
 			if v.Def == nil && x.Ring < f.Micro {
 				bug(v, "%%%d of %d microbatches is there in a ring of %d places", v.ID, f.Micro, x.Ring)
 			}
 			for _, t := range used[v] {
 				r.uses[t] = v.Def != nil || r.uses[t]
+			}
+			if ahead[v] {
+				r.ahead[v.Def.Task] = true
 			}
 		}
 		if a, b, ok := r.clash(); ok {
@@ -69,12 +75,12 @@ func whole(v *ir.Value) *ir.Value {
 }
 
 // ring is a ring of places that microbatches have from the first of its turns in some
-// tasks through the last.
+// tasks, or from the turn before those of others, through the last.
 type ring struct {
-	f    *ir.Func
-	uses map[*ir.Task]bool
-	left []int // turns of each microbatch
-	has  []int // each place: the microbatch that has it, and 1
+	f           *ir.Func
+	uses, ahead map[*ir.Task]bool
+	left        []int // turns of each microbatch
+	has         []int // each place: the microbatch that has it, and 1
 }
 
 // clash is a microbatch that has its place when another one comes to have it.
@@ -84,18 +90,36 @@ func (r *ring) clash() (a, b int, ok bool) {
 			r.left[t.Micro]++
 		}
 	}
-	for _, t := range r.f.Turns {
-		if !r.uses[t.Task] || t.Once {
+	for i, t := range r.f.Turns {
+		if t.Once {
 			continue
 		}
-		place, m := t.Micro%len(r.has), t.Micro
-		if owner := r.has[place] - 1; owner >= 0 && owner != m {
-			return owner, m, true
+		if r.uses[t.Task] {
+			if a, ok := r.take(t.Micro); !ok {
+				return a, t.Micro, true
+			}
 		}
-		r.has[place] = m + 1
-		if r.left[m]--; r.left[m] == 0 {
-			r.has[place] = 0
+		if i+1 < len(r.f.Turns) && !r.f.Turns[i+1].Once && r.ahead[r.f.Turns[i+1].Task] {
+			next := r.f.Turns[i+1].Micro
+			if a, ok := r.take(next); !ok {
+				return a, next, true
+			}
+		}
+		if r.uses[t.Task] {
+			if r.left[t.Micro]--; r.left[t.Micro] == 0 {
+				r.has[t.Micro%len(r.has)] = 0
+			}
 		}
 	}
 	return 0, 0, false
+}
+
+// take gives microbatch m its place, if no other one has it, which a is.
+func (r *ring) take(m int) (a int, ok bool) {
+	place := m % len(r.has)
+	if owner := r.has[place] - 1; owner >= 0 && owner != m {
+		return owner, false
+	}
+	r.has[place] = m + 1
+	return 0, true
 }

@@ -99,7 +99,9 @@ func needed(x excerpt.Excerpt) map[*ir.Op]bool {
 		}
 		r, w := u.spans(o, k)
 		first := o.Task != task
-		task = o.Task
+		if o.Run != nil || o.Ahead == 0 { // what is received ahead is of another turn
+			task = o.Task
+		}
 		if must[o] || first || op.Of(o).Class == op.Collective || u.clash(r, w) {
 			must[o] = true
 			u.forget()

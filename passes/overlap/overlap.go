@@ -42,6 +42,9 @@ func Run(c *pass.Context, m *ir.Module) error {
 		opts.arrange(f)
 		after := count(f)
 		started := opts.begin(f)
+		if opts.kinds == nil || len(opts.kinds) > 0 { // but `overlap none`
+			receiveAhead(f)
+		}
 		if before > 0 {
 			c.Remarkf(nil, "@%s: %d collectives in %d exchanges, %d of them beside other work", f.Name, before, after, started)
 		}
