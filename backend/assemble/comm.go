@@ -112,5 +112,6 @@ func (d *device) message(o *ir.Op) *program.Comm {
 	return &program.Comm{
 		Kind: o.Name, Over: o.Attrs.Names("over"), DType: t.DType.String(), Outer: 1, Inner: int64(t.Elems()),
 		Peer: int(o.Attrs.Int("peer", 0)), Tag: int(o.Attrs.Int(ir.AttrTag, 0)), Each: int(o.Attrs.Int(ir.AttrEach, 0)), Bytes: int64(t.Bytes()), Why: why(o),
+		Start: o.Start,
 	}
 }

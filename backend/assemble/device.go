@@ -72,9 +72,9 @@ func (d *device) entry(f *ir.Func) error {
 		}
 	}
 	e.turns()
-	part := 0
-	for i, o := range f.Ops {
-		if i > 0 && (o.Run == nil || o.Run != f.Ops[i-1].Run) {
+	part, ops := 0, postedFirst(f.Ops)
+	for i, o := range ops {
+		if i > 0 && (o.Run == nil || o.Run != ops[i-1].Run) {
 			part++
 		}
 		if err := e.op(o, part); err != nil {

@@ -23,6 +23,26 @@ func (e *entry) turns() {
 	}
 }
 
+// postedFirst are operations with those of each task that are posted before its others,
+// in their order: as they are begun, and as a plan has them.
+func postedFirst(ops []*ir.Op) (out []*ir.Op) {
+	posted := func(o *ir.Op) bool { return o.Run == nil && o.Ahead > 0 }
+	for i := 0; i < len(ops); {
+		j := i
+		for ; j < len(ops) && ops[j].Task == ops[i].Task; j++ {
+			if posted(ops[j]) {
+				out = append(out, ops[j])
+			}
+		}
+		for ; i < j; i++ {
+			if !posted(ops[i]) {
+				out = append(out, ops[i])
+			}
+		}
+	}
+	return out
+}
+
 // cut has each task begin where the one before ends, those without instructions too.
 func (e *entry) cut() {
 	end := 0

@@ -3,7 +3,7 @@
 // who waits for whom in a circle, and when each step begins and ends.
 //
 // In: the steps of each process ([Step]): runs, messages sent and received over
-// channels of bounded room, collectives of a group, at once or started and waited
+// channels of bounded room, or posted and taken later, collectives of a group, at once or started and waited
 // for. Out: the times of the steps, or a [*Fault].
 // Invariant: the outcome does not depend on who goes first. A process waits for
 // one particular message, for room in one particular channel or for the members

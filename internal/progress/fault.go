@@ -15,6 +15,11 @@ const (
 	Mismatch
 	// Lost: what [Fault.At] sends is never received.
 	Lost
+	// Order: the second of [Fault.At] receives a message of a channel, and the first,
+	// whose message comes before, was posted and is not yet taken.
+	Order
+	// Crowded: where [Fault.At] posts, as many as may be are posted and not taken.
+	Crowded
 )
 
 // At is a step of a process.
@@ -31,7 +36,7 @@ type Fault struct {
 }
 
 func (f *Fault) Error() string {
-	return fmt.Sprintf("%s at %v", [...]string{"deadlock", "mismatch", "lost message"}[f.Kind], f.At)
+	return fmt.Sprintf("%s at %v", [...]string{"deadlock", "mismatch", "lost message", "order", "too many posted"}[f.Kind], f.At)
 }
 
 // end says who waits for ever, or which message nobody receives.
@@ -86,7 +91,7 @@ func (m *machine) awaited(p int, x Step) int {
 	switch x.Kind {
 	case Send:
 		return x.Channel.To
-	case Receive:
+	case Receive, Take:
 		return x.Channel.From
 	}
 	st := &m.states[p]

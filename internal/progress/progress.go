@@ -20,6 +20,12 @@ const (
 	Start
 	// Wait waits for the collective that step Of of the same process started.
 	Wait
+	// Post is Receive without waiting: the message is taken later.
+	Post
+	// Take takes the message that step Of of the same process posted, and waits for it.
+	// Messages of a channel are taken in the order in which they were posted, and
+	// Receive comes behind what was posted before.
+	Take
 )
 
 // Channel is messages from one process to another that keep their order.
@@ -35,10 +41,10 @@ type Group struct {
 // Step is one step of a process.
 type Step struct {
 	Kind    Kind
-	Channel Channel // of Send and Receive
+	Channel Channel // of Send, Receive, Post and Take
 	Group   Group   // of Meet and Start
 	Members int     // how many processes the group has
-	Of      int     // of Wait
+	Of      int     // of Wait and Take
 	// What is sent, received or met in; a comparable value on which all ends must
 	// agree.
 	What any
@@ -53,8 +59,10 @@ type System struct {
 	Processes []int
 	// Step is a process's step i, counted from 0; false behind its last one.
 	Step func(process, i int) (Step, bool)
-	// Room is how many messages a channel holds between Send and Receive.
+	// Room is how many messages a channel holds between Send and Receive, or Take.
 	Room int
+	// Posts is how many messages of a channel may be posted and not taken; 0: any number.
+	Posts int
 	// Members are the processes of a group. It is asked for after a deadlock
 	// alone; nil where there are no collectives.
 	Members func(Group) []int
@@ -77,6 +85,7 @@ type state struct {
 type channel struct {
 	sent             []message
 	taken            []float64 // when
+	posted           []int     // steps of the receiver whose messages are not taken
 	sender, receiver int       // process that waits, or none
 }
 
@@ -159,8 +168,10 @@ func (m *machine) advance(p int) *Fault {
 			}
 		case Send:
 			goes = m.send(p, st, x)
-		case Receive:
+		case Receive, Take:
 			goes, fault = m.receive(p, st, x)
+		case Post:
+			fault = m.post(p, st, x)
 		case Start:
 			fault = m.join(p, st, x)
 		case Meet:
@@ -211,6 +222,9 @@ func (m *machine) send(p int, st *state, x Step) bool {
 
 func (m *machine) receive(p int, st *state, x Step) (bool, *Fault) {
 	ch := m.channel(x.Channel)
+	if len(ch.posted) > 0 && (x.Kind == Receive || ch.posted[0] != x.Of) {
+		return false, &Fault{Kind: Order, At: []At{{p, ch.posted[0]}, {p, st.at}}}
+	}
 	n := len(ch.taken)
 	if n == len(ch.sent) {
 		ch.receiver = p
@@ -220,9 +234,19 @@ func (m *machine) receive(p int, st *state, x Step) (bool, *Fault) {
 		return false, &Fault{Kind: Mismatch, At: []At{sent.from, {p, st.at}}}
 	}
 	st.clock = max(st.clock, ch.sent[n].arrives)
-	ch.taken = append(ch.taken, st.clock)
+	if ch.taken = append(ch.taken, st.clock); x.Kind == Take && len(ch.posted) > 0 {
+		ch.posted = ch.posted[1:]
+	}
 	m.wake(&ch.sender)
 	return true, nil
+}
+
+func (m *machine) post(p int, st *state, x Step) *Fault {
+	ch := m.channel(x.Channel)
+	if ch.posted = append(ch.posted, st.at); m.Posts > 0 && len(ch.posted) > m.Posts {
+		return &Fault{Kind: Crowded, At: []At{{p, st.at}}}
+	}
+	return nil
 }
 
 // join enters a process's step into the next meeting of its group.

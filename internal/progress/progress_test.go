@@ -24,6 +24,14 @@ func all(kind Kind, what any, d float64) Step {
 	return Step{Kind: kind, Group: Group{Over: "x"}, Members: 2, What: what, Time: d}
 }
 
+func post(from, to, tag int, what any) Step {
+	return Step{Kind: Post, Channel: Channel{from, to, tag}, What: what}
+}
+
+func take(of, from, to, tag int, what any) Step {
+	return Step{Kind: Take, Of: of, Channel: Channel{from, to, tag}, What: what}
+}
+
 func wait(of int) Step { return Step{Kind: Wait, Of: of} }
 
 func system(room int, programs ...[]Step) System {
@@ -83,9 +91,29 @@ func TestRun(t *testing.T) {
 		{"other content", 1, [][]Step{{send(0, 1, 0, "f32", 0)}, {run(1), receive(0, 1, 0, "f64")}}, 0, &Fault{Mismatch, []At{{0, 0}, {1, 1}}, 0}},
 		{"other tags", 1, [][]Step{{send(0, 1, 0, 1, 0), send(0, 1, 1, 2, 0)}, {receive(0, 1, 1, 2), receive(0, 1, 0, 1)}}, 0, nil},
 		{"other collectives", 1, [][]Step{{all(Meet, "sum", 0)}, {all(Meet, "max", 0)}}, 0, &Fault{Mismatch, []At{{1, 0}, {0, 0}}, 0}},
+		{"posted", 1, [][]Step{{run(2), send(0, 1, 0, "x", 3)}, {post(0, 1, 0, "x"), run(9), take(0, 0, 1, 0, "x")}}, 9, nil},
+		{"posted before it can be sent", 1, [][]Step{
+			{receive(1, 0, 0, "y"), send(0, 1, 0, "x", 3)}, {post(0, 1, 0, "x"), send(1, 0, 0, "y", 2), take(0, 0, 1, 0, "x")}}, 5, nil},
+		{"posted again before it is taken", 1, [][]Step{
+			{send(0, 1, 0, "x", 1), send(0, 1, 0, "y", 1)}, {post(0, 1, 0, "x"), post(0, 1, 0, "y"), take(0, 0, 1, 0, "x"), take(1, 0, 1, 0, "y")}}, 2, nil},
+		{"no room for what is posted and not taken", 1, [][]Step{
+			{send(0, 1, 0, 1, 0), send(0, 1, 0, 2, 0), send(0, 1, 1, 3, 0)},
+			{post(0, 1, 0, 1), post(0, 1, 0, 2), receive(0, 1, 1, 3), take(0, 0, 1, 0, 1), take(1, 0, 1, 0, 2)}}, 0,
+			&Fault{Deadlock, []At{{0, 1}, {1, 2}}, none}},
+		{"taken in another order", 2, [][]Step{
+			{send(0, 1, 0, 1, 0), send(0, 1, 0, 2, 0)}, {post(0, 1, 0, 1), post(0, 1, 0, 2), take(1, 0, 1, 0, 2), take(0, 0, 1, 0, 1)}}, 0,
+			&Fault{Order, []At{{1, 0}, {1, 2}}, 0}},
+		{"received behind what is posted", 2, [][]Step{
+			{send(0, 1, 0, 1, 0), send(0, 1, 0, 2, 0)}, {post(0, 1, 0, 1), receive(0, 1, 0, 2), take(0, 0, 1, 0, 1)}}, 0,
+			&Fault{Order, []At{{1, 0}, {1, 1}}, 0}},
+		{"too many posted", 9, [][]Step{nil, {post(0, 1, 0, 1), post(0, 1, 0, 1), post(0, 1, 1, 1), post(0, 1, 0, 1)}}, 0, &Fault{Crowded, []At{{1, 3}}, 0}},
+		{"other content where it is taken", 1, [][]Step{{send(0, 1, 0, "f32", 0)}, {post(0, 1, 0, "f64"), take(0, 0, 1, 0, "f64")}}, 0,
+			&Fault{Mismatch, []At{{0, 0}, {1, 1}}, 0}},
 		{"nobody receives", 2, [][]Step{{send(0, 1, 3, 1, 0), send(0, 1, 2, 1, 0)}, nil}, 0, &Fault{Lost, []At{{0, 0}}, 0}},
 	} {
-		end, err := system(c.room, c.programs...).Run()
+		s := system(c.room, c.programs...)
+		s.Posts = 2
+		end, err := s.Run()
 		var f *Fault
 		errors.As(err, &f)
 		if end != c.end || !reflect.DeepEqual(f, c.want) {

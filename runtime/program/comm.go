@@ -17,8 +17,8 @@ const (
 	Store         = "store"
 )
 
-// MaxOpen is how many communications of one set of mesh axes may be started and
-// not done.
+// MaxOpen is how many collectives of one set of mesh axes, and how many receives of
+// one stream, may be started and not done.
 const MaxOpen = 32
 
 // Moves says whether c copies between memories of the device, with no other

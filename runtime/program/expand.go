@@ -207,26 +207,48 @@ func (s *issued) last(i, k int) int {
 // program writes a program out, and says where each instruction comes.
 func (x *expansion) program(p *Program) (out Program, at *issued) {
 	out.Name, at = p.Name, x.from.issued(p)
-	pieces := p.Pieces()
-	begun := make([]bool, len(pieces))
-	for _, turn := range p.Order() {
-		t := &pieces[turn.Task]
-		when := moment{turn.Micro, !begun[turn.Task]}
-		if begun[turn.Task] = true; t.Once {
+	pieces, turns := p.Pieces(), p.Order()
+	posted := make([]int, len(pieces))
+	for j := range pieces {
+		posted[j] = p.begun(&pieces[j])
+	}
+	var own, next []int // where the posted receives of this turn, and of the next one, are
+	post := func(i int) (begun []int) {
+		for j := pieces[turns[i].Task].From; j < posted[turns[i].Task]; j++ {
+			begun = append(begun, len(out.Instrs))
+			out.Instrs = append(out.Instrs, x.instr(&p.Instrs[j], once, moment{micro: turns[i].Micro}, nil))
+		}
+		return begun
+	}
+	had := make([]bool, len(pieces))
+	for i, turn := range turns {
+		t := pieces[turn.Task]
+		when := moment{turn.Micro, !had[turn.Task]}
+		if had[turn.Task] = true; t.Once {
 			when.micro = once
 		}
+		if own = next; begins(pieces, turns, i) {
+			own = post(i)
+		}
+		if next = nil; i+1 < len(turns) && !begins(pieces, turns, i+1) {
+			next = post(i + 1)
+		}
+		for j, n := range own {
+			*at.of(t.From+j, once) = n
+		}
+		t.From += len(own)
 		write := func(i, k int) error {
 			*at.of(i, k) = len(out.Instrs)
 			out.Instrs = append(out.Instrs, x.instr(&p.Instrs[i], k, when, at))
 			return nil
 		}
 		// The error is write's, which has none.
-		_ = x.from.walk(p, t, write, func(r *Run) error { return x.from.all(p, r, write) })
+		_ = x.from.walk(p, &t, write, func(r *Run) error { return x.from.all(p, r, write) })
 	}
 	return out, at
 }
 
-// instr is an instruction for instance k.
+// instr is an instruction for instance k. What a done is of is where at says.
 func (x *expansion) instr(in *Instr, k int, when moment, at *issued) Instr {
 	out := *in.In(when.first)
 	out.Ahead, out.Scope = 0, of(in.Scope, k)

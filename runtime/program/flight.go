@@ -23,6 +23,7 @@ type flights struct {
 type flight struct {
 	at          issue
 	over        string
+	counted     bool // among those over these axes
 	sends, into []span
 }
 
@@ -39,12 +40,15 @@ func (f *flights) pass(at issue, in *Instr, reads, writes []span) error {
 	if c == nil || !c.Start {
 		return nil
 	}
-	x := flight{at: at, over: strings.Join(c.Over, " "), sends: slices.Clone(reads), into: slices.Clone(writes)}
+	x := flight{at: at, over: strings.Join(c.Over, " "), counted: c.Kind != Recv, sends: slices.Clone(reads), into: slices.Clone(writes)}
 	f.open = append(f.open, x)
 	if f.axes == nil {
 		f.axes, f.sent, f.got = map[string]int{}, map[string]*ranges.Map[int]{}, map[string]*ranges.Map[int]{}
 	}
 	f.count(x, 1)
+	if !x.counted { // a receive: streams are counted where they meet
+		return nil
+	}
 	if f.axes[x.over]++; f.axes[x.over] > MaxOpen {
 		return fmt.Errorf("%s starts more than %d communications over %s", at, MaxOpen, x.over)
 	}
@@ -91,7 +95,9 @@ func (f *flights) count(x flight, n int) {
 func (f *flights) land(at issue) error {
 	for n, x := range f.open {
 		if x.at == at {
-			f.axes[x.over]--
+			if x.counted {
+				f.axes[x.over]--
+			}
 			f.count(x, -1)
 			f.open = append(f.open[:n], f.open[n+1:]...)
 			return nil

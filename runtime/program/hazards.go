@@ -13,7 +13,8 @@ const maxWalked = 1 << 24
 // then. So each task is looked at alone: for one microbatch, where those of its buffers
 // that meet one another move in one way from microbatch to microbatch, and else for
 // every microbatch until their places come again; and apart from that in its first turn,
-// if that calls other kernels.
+// if that calls other kernels. What is posted for the next turn is under way in all of
+// a turn: see [hazards.ahead].
 //
 // The turns in the middle of a run are alike: every instruction is issued in each,
 // and where buffers that meet one another move from instance to instance in one way,
@@ -51,7 +52,7 @@ func (h *hazards) all() error {
 			}
 		}
 	}
-	return nil
+	return h.ahead(pieces)
 }
 
 // turn goes through a task for one microbatch.

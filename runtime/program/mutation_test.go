@@ -153,6 +153,10 @@ var mutations = []mutation{
 		c.Kind = map[string]string{Send: Recv, Recv: Send}[c.Kind]
 		return true
 	})},
+	{"start a receive, or not", comm(isMessage, func(_ *rand.Rand, c *Comm, _ *Instr) bool {
+		c.Start = !c.Start
+		return true
+	})},
 	{"start, or not", comm(isCollective, func(_ *rand.Rand, c *Comm, _ *Instr) bool {
 		c.Start = !c.Start
 		return true
@@ -270,7 +274,7 @@ func runnable(p *Plan) bool {
 			if isMessage(&in) && (c.Peer >= p.Mesh[1].Size || d.At[0] == c.Peer) {
 				return false
 			}
-			if c.Kind == Done && (c.Of >= len(d.Progs[0].Instrs) || !isCollective(&d.Progs[0].Instrs[c.Of]) || !d.Progs[0].Instrs[c.Of].Comm.Start) {
+			if c.Kind == Done && (c.Of >= len(d.Progs[0].Instrs) || !isComm(&d.Progs[0].Instrs[c.Of]) || !d.Progs[0].Instrs[c.Of].Comm.Start) {
 				return false
 			}
 		}

@@ -143,7 +143,8 @@ type Instr struct {
 	// a kernel that of the operation which others were fused with.
 	Pos string `cbor:"6,keyasint,omitempty"`
 	// Ahead is by how many turns of its run it is issued before the instructions
-	// that stand beside it, below 0 behind them; see [Run].
+	// that stand beside it, below 0 behind them; see [Run]. Outside of runs it is 1 of a
+	// receive that is begun in the turn before its own, see [Task].
 	Ahead int `cbor:"7,keyasint,omitempty"`
 	// First is what is called in the first turn of its task in place of Kernel, or nil.
 	First *First `cbor:"8,keyasint,omitempty"`
@@ -182,9 +183,10 @@ type Comm struct {
 	// or all_gather exchanges together with the first: the buffers are all
 	// sources and then all destinations, in one order.
 	Rest []View `cbor:"14,keyasint,omitempty"`
-	// Start says that the communication is only issued here. Until the later
-	// instruction of kind done, whose Of is this one, nobody writes its sources
-	// or touches its destinations.
+	// Start says that the communication, which is no send, is only issued here. Until
+	// the later instruction of kind done, whose Of is this one, nobody writes its sources
+	// or touches its destinations. Receives of one stream (sender, receiver, tag) are
+	// waited for in the order in which they were begun.
 	Start bool `cbor:"15,keyasint,omitempty"`
 	// Of is, of a done, the number of the instruction that started; in a run, for
 	// the same instance, and in a task in the same turn.

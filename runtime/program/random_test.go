@@ -21,19 +21,23 @@ type builder struct {
 	r       *rand.Rand
 	p       *Plan
 	open    [][]flying // by device: started and not done
-	onWay   map[string][]func()
-	streams []string
+	streams []*wire
 }
 
+// wire is a stream of messages: how many were sent, are or were being received, and were
+// taken.
+type wire struct{ from, to, tag, sent, begun, taken int }
+
 // flying is a started communication of a device: its instruction and the
-// buffers that it uses.
+// buffers that it uses; of a receive, its stream.
 type flying struct {
-	at   int
-	bufs []int
+	at     int
+	bufs   []int
+	stream *wire
 }
 
 func randomPlan(seed int64) *Plan {
-	b := &builder{r: rand.New(rand.NewSource(seed)), onWay: map[string][]func(){}}
+	b := &builder{r: rand.New(rand.NewSource(seed))}
 	stages := 1 + b.r.Intn(3)
 	p := &Plan{Name: "M", Layout: "l", Compiler: "0", Target: "ref",
 		Mesh:    []MeshAxis{{"dp", 2}, {"pp", stages}, {"tp", 1 + b.r.Intn(2)}},
@@ -56,12 +60,14 @@ func randomPlan(seed int64) *Plan {
 	for range 4 + b.r.Intn(20) {
 		b.event()
 	}
-	for len(b.streams) > 0 {
-		b.arrive()
-	}
 	for s := range stages {
 		for len(b.open[s]) > 0 {
 			b.done(s)
+		}
+	}
+	for _, w := range b.streams {
+		for w.taken < w.sent {
+			b.arrive(w)
 		}
 	}
 	return p
@@ -99,9 +105,16 @@ func (b *builder) event() {
 	case k < 7 && len(b.open[s]) > 0:
 		b.done(s)
 	case k < 9 && len(b.p.Devices) > 1:
-		b.send(s)
+		if w := b.stream(s); w.sent-w.taken < InFlight {
+			b.send(w)
+		}
 	case len(b.streams) > 0:
-		b.arrive()
+		w := b.streams[b.r.Intn(len(b.streams))]
+		if start := b.r.Intn(2) == 0; start && len(b.open[w.to]) < 5 {
+			b.post(w)
+		} else if w.begun == w.taken && w.begun < w.sent {
+			b.arrive(w)
+		}
 	}
 }
 
@@ -128,49 +141,63 @@ func (b *builder) collective(s int) {
 	}
 	if len(b.open[s]) < 3 && b.r.Intn(2) == 0 {
 		c.Start = true
-		b.open[s] = append(b.open[s], flying{len(*b.instrs(s)), in.Bufs})
+		b.open[s] = append(b.open[s], flying{at: len(*b.instrs(s)), bufs: in.Bufs})
 	}
 	b.emit(s, in)
 }
 
+// done waits for what was started: of receives of a stream, for the first.
 func (b *builder) done(s int) {
 	i := b.r.Intn(len(b.open[s]))
+	if w := b.open[s][i].stream; w != nil {
+		i = slices.IndexFunc(b.open[s], func(f flying) bool { return f.stream == w })
+		if w.sent == w.taken {
+			b.send(w)
+		}
+		w.taken++
+	}
 	b.emit(s, Instr{Comm: &Comm{Kind: Done, Of: b.open[s][i].at}})
 	b.open[s] = slices.Delete(b.open[s], i, i+1)
 }
 
-// send sends from stage s to another, on one of two tags; it arrives later.
-func (b *builder) send(s int) {
+// stream is one from stage s to another, with one of two tags.
+func (b *builder) stream(s int) *wire {
 	to, tag := b.r.Intn(len(b.p.Devices)-1), b.r.Intn(2)
 	if to >= s {
 		to++
 	}
-	key := fmt.Sprint(s, to, tag)
-	if len(b.onWay[key]) == InFlight {
-		return
+	for _, w := range b.streams {
+		if w.from == s && w.to == to && w.tag == tag {
+			return w
+		}
 	}
-	message := func(kind string, peer int) Instr {
-		return Instr{Comm: &Comm{Kind: kind, Over: []string{"pp"}, DType: "f32", Outer: 1, Inner: 16, Peer: peer, Tag: tag}}
-	}
-	in := message(Send, to)
-	in.Bufs = []int{b.free(s)}
-	b.emit(s, in)
-	b.streams = append(b.streams, key)
-	b.onWay[key] = append(b.onWay[key], func() {
-		in := message(Recv, s)
-		in.Bufs = []int{b.free(to)}
-		b.emit(to, in)
-	})
+	w := &wire{from: s, to: to, tag: tag}
+	b.streams = append(b.streams, w)
+	return w
 }
 
-// arrive receives the message that has been longest on its way in some stream.
-func (b *builder) arrive() {
-	i := b.r.Intn(len(b.streams))
-	key := b.streams[i]
-	i = slices.Index(b.streams, key)
-	b.streams = slices.Delete(b.streams, i, i+1)
-	b.onWay[key][0]()
-	b.onWay[key] = b.onWay[key][1:]
+func (w *wire) message(kind string, peer, buf int) Instr {
+	return Instr{Bufs: []int{buf}, Comm: &Comm{Kind: kind, Over: []string{"pp"}, DType: "f32", Outer: 1, Inner: 16, Peer: peer, Tag: w.tag}}
+}
+
+func (b *builder) send(w *wire) {
+	b.emit(w.from, w.message(Send, w.to, b.free(w.from)))
+	w.sent++
+}
+
+// arrive receives the message that has been longest on its way.
+func (b *builder) arrive(w *wire) {
+	b.emit(w.to, w.message(Recv, w.from, b.free(w.to)))
+	w.begun, w.taken = w.begun+1, w.taken+1
+}
+
+// post begins to receive a message, which may not yet be sent.
+func (b *builder) post(w *wire) {
+	in := w.message(Recv, w.from, b.free(w.to))
+	in.Comm.Start = true
+	b.open[w.to] = append(b.open[w.to], flying{at: len(*b.instrs(w.to)), bufs: in.Bufs, stream: w})
+	b.emit(w.to, in)
+	w.begun++
 }
 
 // uses are the bytes that an instruction reads and writes, one by one.
@@ -295,7 +322,9 @@ func oracleHang(p *Plan, r *rand.Rand) string {
 		}
 		return out
 	}
-	mail := map[string][]string{}
+	mail := map[string][]string{}   // all that were sent
+	taken := map[string]int{}       // how many of them were waited for
+	begun := map[string]int{}       // how many receives
 	issued := map[string][]string{} // by rank and group: what it issued
 	nth := make([]map[int]int, n)   // by rank and instruction: which of its group's it is
 	for i := range nth {
@@ -331,21 +360,33 @@ func oracleHang(p *Plan, r *rand.Rand) string {
 		switch c.Kind {
 		case Send:
 			k := fmt.Sprint(rank, peer(), c.Tag)
-			if len(mail[k]) == InFlight {
+			if len(mail[k])-taken[k] == InFlight {
 				return false
 			}
 			mail[k] = append(mail[k], what)
-		case Recv:
-			k := fmt.Sprint(peer(), rank, c.Tag)
-			if len(mail[k]) == 0 {
-				return false
+		case Recv, Done:
+			begin := i
+			if c.Kind == Done {
+				begin = c.Of
+				if c = progs[rank][begin].Comm; c.Kind != Recv {
+					return complete(rank, begin)
+				}
+				what = fmt.Sprint(c.Outer*c.Inner, c.DType)
 			}
-			if mail[k][0] != what {
+			k := fmt.Sprint(peer(), rank, c.Tag)
+			if _, known := nth[rank][begin]; !known {
+				nth[rank][begin] = begun[k]
+				begun[k]++
+			}
+			switch n := nth[rank][begin]; {
+			case begin == i && c.Start:
+				return true
+			case n >= len(mail[k]):
+				return false
+			case mail[k][n] != what:
 				bad = "another message"
 			}
-			mail[k] = mail[k][1:]
-		case Done:
-			return complete(rank, c.Of)
+			taken[k]++
 		default:
 			group := members(rank, c.Over)
 			if _, done := nth[rank][i]; !done {
@@ -380,7 +421,7 @@ func oracleHang(p *Plan, r *rand.Rand) string {
 		}
 	}
 	for k, m := range mail {
-		if len(m) > 0 && bad == "" {
+		if len(m) > taken[k] && bad == "" {
 			bad = "nobody receives " + k
 		}
 	}

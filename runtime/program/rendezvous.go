@@ -21,7 +21,8 @@ const InFlight = 4
 // to prove. Otherwise the programs are run, without their kernels: a device
 // stops where it waits for a collective until all members have issued it, at a
 // receive until there is a message, and at a send until there is room. One run
-// proves it for all (package progress). Nor do devices differ that run the same and
+// proves it for all (package progress). A message whose receive was started is taken at
+// the done alone, whatever room that would give its sender before. Nor do devices differ that run the same and
 // stand alike to all others: one of them goes for all, see [rehearsal.symmetric]. What
 // is then left to wait for in a run is nothing, as a rule; else the run is gone through
 // instance by instance.
@@ -69,8 +70,40 @@ type rehearsal struct {
 type part struct {
 	prog  *Program
 	tasks [][]event // of one turn of each of the program's pieces
+	begun []int     // how many of them, which come first, are posted
 	turns []Turn
 	first []int // by turn, the number of its first event; behind the last, how many there are
+	ahead []posts
+}
+
+// posts are the posted receives with which a turn begins: its own, and those of the next
+// one.
+type posts struct{ own, next int }
+
+// at is the number of an event of a turn, by its place in the task.
+func (x *part) at(turn, k int) int {
+	a, posted := x.ahead[turn], x.begun[x.turns[turn].Task]
+	switch {
+	case k >= posted:
+		return x.first[turn] + a.own + a.next + k - posted
+	case a.own == 0: // in the turn before
+		return x.first[turn-1] + x.ahead[turn-1].own + k
+	}
+	return x.first[turn] + k
+}
+
+// in is which turn event i is of, and its place in the task.
+func (x *part) in(i int) (turn, k int) {
+	next, _ := slices.BinarySearch(x.first, i+1) // the first that begins behind i
+	turn = next - 1
+	a := x.ahead[turn]
+	switch k = i - x.first[turn]; {
+	case k < a.own:
+		return turn, k
+	case k < a.own+a.next:
+		return turn + 1, k - a.own
+	}
+	return turn, k - a.own - a.next + x.begun[x.turns[turn].Task]
 }
 
 // event is an instruction for an instance; of a done, with the place in the turn of what
@@ -110,7 +143,7 @@ func (p *Plan) rehearse(prog int) error {
 			return err
 		}
 	}
-	_, err := progress.System{Processes: r.ranks, Step: r.step, Room: InFlight, Members: r.members}.Run()
+	_, err := progress.System{Processes: r.ranks, Step: r.step, Room: InFlight, Posts: MaxOpen, Members: r.members}.Run()
 	var f *progress.Fault
 	if errors.As(err, &f) {
 		return r.explain(f)
@@ -122,16 +155,25 @@ func (p *Plan) rehearse(prog int) error {
 func (r *rehearsal) prepare(d *Device) error {
 	prog := &d.Progs[r.prog]
 	pieces := prog.Pieces()
-	x := &part{prog: prog, tasks: make([][]event, len(pieces)), turns: prog.Order(), first: []int{0}}
+	x := &part{prog: prog, turns: prog.Order(), first: []int{0}}
 	r.events[d] = x
 	for j := range pieces {
-		var err error
-		if x.tasks[j], err = r.task(d, prog, &pieces[j]); err != nil {
+		list, err := r.task(d, prog, &pieces[j])
+		if err != nil {
 			return err
 		}
+		x.tasks, x.begun = append(x.tasks, list), append(x.begun, prog.begun(&pieces[j])-pieces[j].From)
 	}
-	for _, t := range x.turns {
-		n := x.first[len(x.first)-1] + len(x.tasks[t.Task])
+	for i, t := range x.turns {
+		var a posts
+		if begins(pieces, x.turns, i) {
+			a.own = x.begun[t.Task]
+		}
+		if i+1 < len(x.turns) && !begins(pieces, x.turns, i+1) {
+			a.next = x.begun[x.turns[i+1].Task]
+		}
+		x.ahead = append(x.ahead, a)
+		n := x.first[i] + a.own + a.next + len(x.tasks[t.Task]) - x.begun[t.Task]
 		if err := within(CountLimit, "%d communications of all instances to look at one by one", int64(n), maxWalked); err != nil {
 			return err
 		}
@@ -192,16 +234,15 @@ func (r *rehearsal) deviceOf(rank int) *Device {
 	return r.class[n]
 }
 
-// event is event i of a rank, with the turn that it is in and the instruction, which is
+// event is event i of a rank, with the turn that it is of and the instruction, which is
 // nil behind the last one.
 func (r *rehearsal) event(rank, i int) (x *part, turn int, at event, in *Instr) {
 	x = r.events[r.device[rank]]
 	if i >= x.first[len(x.first)-1] {
 		return x, 0, event{}, nil
 	}
-	next, _ := slices.BinarySearch(x.first, i+1) // the first that begins behind i
-	turn = next - 1
-	at = x.tasks[x.turns[turn].Task][i-x.first[turn]]
+	turn, k := x.in(i)
+	at = x.tasks[x.turns[turn].Task][k]
 	return x, turn, at, &x.prog.Instrs[at.instr]
 }
 
@@ -211,11 +252,17 @@ func (r *rehearsal) step(rank, i int) (progress.Step, bool) {
 	if in == nil {
 		return progress.Step{}, false
 	}
-	c := in.Comm
+	c, of := in.Comm, 0
 	if c.Kind == Done {
-		return progress.Step{Kind: progress.Wait, Of: own.first[turn] + at.of}, true
+		of = own.at(turn, at.of)
+		if c = own.prog.Instrs[c.Of].Comm; c.Kind != Recv {
+			return progress.Step{Kind: progress.Wait, Of: of}, true
+		}
 	}
 	x := r.end(rank, c)
+	if x.Of = of; in.Comm.Kind == Done {
+		x.Kind = progress.Take
+	}
 	if c.Kind == Send || c.Kind == Recv {
 		x.Channel.Tag = c.Tag + c.Each*own.turns[turn].Micro
 	} else {
@@ -235,6 +282,9 @@ func (r *rehearsal) end(rank int, c *Comm) progress.Step {
 		x = progress.Step{Kind: progress.Send, Channel: progress.Channel{From: rank, To: r.plan.PeerOf(rank, c)}, What: content(c)}
 	case Recv:
 		x = progress.Step{Kind: progress.Receive, Channel: progress.Channel{From: r.plan.PeerOf(rank, c), To: rank}, What: content(c)}
+		if c.Start {
+			x.Kind = progress.Post
+		}
 	default:
 		x = progress.Step{Kind: progress.Meet, Group: r.groupOf(rank, c), Members: r.parts(c.Over)}
 		if c.Start {
@@ -286,6 +336,10 @@ func (r *rehearsal) members(g progress.Group) (out []int) {
 func (r *rehearsal) explain(f *progress.Fault) error {
 	at := f.At[0]
 	switch x, _ := r.step(at.Process, at.Step); f.Kind {
+	case progress.Order:
+		return fmt.Errorf("rank %d begins to receive a message of rank %d with tag %d, and receives a later one first", at.Process, x.Channel.From, x.Channel.Tag)
+	case progress.Crowded:
+		return fmt.Errorf("rank %d begins to receive more than %d messages of rank %d with tag %d", at.Process, MaxOpen, x.Channel.From, x.Channel.Tag)
 	case progress.Lost:
 		return fmt.Errorf("rank %d does not receive a message of rank %d", x.Channel.To, at.Process)
 	case progress.Mismatch:
@@ -299,7 +353,7 @@ func (r *rehearsal) explain(f *progress.Fault) error {
 	for _, at := range f.At {
 		own, turn, x, in := r.event(at.Process, at.Step)
 		if in.Comm.Kind == Done {
-			_, _, x, in = r.event(at.Process, own.first[turn]+x.of)
+			_, _, x, in = r.event(at.Process, own.at(turn, x.of))
 		}
 		by := issue{x.instr, x.instance, once}
 		if own.prog.PerMicro(x.instr) {

@@ -6,9 +6,19 @@ import "slices"
 // device are cut into tasks (forward, backward; what comes before and after), and the
 // schedule is a table of turns: which task is issued next, and for which microbatch.
 //
-// Nothing is under way between turns, and the first instruction of a turn waits for
-// all before it. So what is true of a task for one microbatch is true of it in every
-// turn in which its buffers are as far from one another.
+// The first instruction of a turn waits for all before it, and nothing is under way
+// between turns but messages that are received ahead. So what is true of a task for one
+// microbatch is true of it in every turn in which its buffers are as far from one another.
+//
+// A receive may be posted: it is begun at the head of the turn before its own, so that
+// the message is on its way, or there, when its own begins, in which it is waited for.
+// Posted receives stand first in their task, which is one of microbatches; where there is
+// no turn before, or one of a task that is issued once, they are begun at the head of
+// their own:
+//
+//	forward:0              forward:1      backward:0
+//	├ recv 0, recv 1, …    ├ recv 2, …    ├ …
+//	└ done 0 ── kernels    └ done 1 ──    └ done 2 ──
 
 // Task says that the instructions [From, To) are issued for every microbatch, or once.
 type Task struct {
@@ -90,14 +100,37 @@ func (p *Program) PerMicro(i int) bool {
 	return t != nil && !t.Once
 }
 
-// head is the instruction that is issued first in a turn of a task, or -1.
+// posted reports whether an instruction that is outside of runs is begun in the turn
+// before its own.
+func (in *Instr) posted() bool {
+	return in.Ahead == 1 && in.Comm != nil && in.Comm.Kind == Recv && in.Comm.Start
+}
+
+// begun is where the posted receives of a task end, which stand first in it.
+func (p *Program) begun(t *Task) int {
+	i := t.From
+	for i < t.To && p.Instrs[i].posted() && p.RunOf(i) == nil {
+		i++
+	}
+	return i
+}
+
+// begins says whether a turn, by its number among those of [Program.Pieces], begins with
+// its own posted receives: else they are begun in the turn before.
+func begins(pieces []Task, turns []Turn, i int) bool {
+	return i == 0 || pieces[turns[i-1].Task].Once
+}
+
+// head is the instruction that is issued first in a turn of a task but for what is
+// posted, or -1.
 func (p *Program) head(t *Task) int {
-	if t.From == t.To {
+	from := p.begun(t)
+	if from == t.To {
 		return -1
 	}
-	r := p.RunOf(t.From)
+	r := p.RunOf(from)
 	if r == nil {
-		return t.From
+		return from
 	}
 	_, most := p.aheads(r)
 	for i := r.From; ; i++ {

@@ -253,9 +253,13 @@ func pipelined(stages, micro int) *Plan {
 // orders it does or does not as that does.
 func TestTurnsMeet(t *testing.T) {
 	met, not := 0, 0
-	for seed := range int64(2000) {
+	for seed := range int64(4000) {
 		r := rand.New(rand.NewSource(seed))
-		p := pipelined(2+r.Intn(3), 1+r.Intn(6))
+		made := pipelined
+		if seed%2 == 1 {
+			made = ahead
+		}
+		p := made(2+r.Intn(3), 1+r.Intn(6))
 		if err := p.Validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +290,7 @@ func TestTurnsMeet(t *testing.T) {
 		}
 	}
 	t.Logf("%d meet, %d do not", met, not)
-	if met < 500 || not < 200 {
+	if met < 1000 || not < 400 {
 		t.Errorf("%d meet, %d do not", met, not)
 	}
 }
@@ -294,9 +298,15 @@ func TestTurnsMeet(t *testing.T) {
 // TestTurnsDoNotGrow: a pipeline of four times the microbatches takes a table of turns
 // more, and what proves that it has no hazards looks at as much.
 func TestTurnsDoNotGrow(t *testing.T) {
+	for name, made := range map[string]func(stages, micro int) *Plan{"at once": pipelined, "ahead": ahead} {
+		t.Run(name, func(t *testing.T) { turnsDoNotGrow(t, made) })
+	}
+}
+
+func turnsDoNotGrow(t *testing.T, made func(stages, micro int) *Plan) {
 	sizes, walked := map[int]int{}, map[int]int{}
 	for _, micro := range []int{64, 256} {
-		p := pipelined(4, micro)
+		p := made(4, micro)
 		sizes[micro] = len(encode(t, p)) - 4*2*micro*6
 		h := &hazards{plan: p, device: &p.Devices[1], prog: &p.Devices[1].Progs[0]}
 		if err := h.all(); err != nil {
@@ -314,10 +324,14 @@ func TestTurnsDoNotGrow(t *testing.T) {
 
 // BenchmarkTurns proves the plan of a long pipeline.
 func BenchmarkTurns(b *testing.B) {
-	p := pipelined(64, 1024)
-	for b.Loop() {
-		if err := p.Validate(); err != nil {
-			b.Fatal(err)
-		}
+	for name, made := range map[string]func(stages, micro int) *Plan{"at once": pipelined, "ahead": ahead} {
+		b.Run(name, func(b *testing.B) {
+			p := made(64, 1024)
+			for b.Loop() {
+				if err := p.Validate(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -70,7 +70,7 @@ func (p *Plan) validateGroup(d *Device, c *Comm, micros int) (parts int, err err
 	switch {
 	case len(c.Over) == 0 && !p2p:
 		return 0, fmt.Errorf("%s over no mesh axis", c.Kind)
-	case p2p && c.Start:
+	case c.Kind == Send && c.Start:
 		return 0, fmt.Errorf("%s that is started apart", c.Kind)
 	case !p2p && (c.Peer != 0 || c.Tag != 0 || c.Each != 0):
 		return 0, fmt.Errorf("%s with a peer or a tag", c.Kind)

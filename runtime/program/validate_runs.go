@@ -81,9 +81,16 @@ func (d *Device) validateRuns(prog *Program) error {
 		end = r.To
 	}
 	for i := range prog.Instrs {
-		a, r := prog.Instrs[i].Ahead, prog.RunOf(i)
-		if a != 0 && (r == nil || a < -maxAhead || a > maxAhead) {
+		in, r := &prog.Instrs[i], prog.RunOf(i)
+		switch a := in.Ahead; {
+		case a == 0:
+		case r != nil && (a < -maxAhead || a > maxAhead), r == nil && !in.posted():
 			return fmt.Errorf("instruction %d is %d turns ahead", i, a)
+		case r != nil:
+		case !prog.PerMicro(i):
+			return fmt.Errorf("instruction %d receives ahead of a turn that is of no microbatch", i)
+		case i > prog.TaskOf(i).From && (!prog.Instrs[i-1].posted() || prog.RunOf(i-1) != nil):
+			return fmt.Errorf("instruction %d receives ahead of its turn, and is not among the first of task %s", i, prog.TaskOf(i).Name)
 		}
 	}
 	return nil

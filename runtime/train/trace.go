@@ -74,12 +74,12 @@ func (t *tracer) step(plan *program.Plan, dev *devices) error {
 // arrow leads from one span to another that waits for it.
 type arrow struct{ from, to int }
 
-// arrows lead from sends to receives and from what was started to its end, as far
+// arrows lead from sends to the end of receives and from what was started to its end, as far
 // as both are among the spans: those of the devices of this process.
 func arrows(plan *program.Plan, spans []exec.Span) []arrow {
 	type message struct{ from, to, tag, n int } // the nth of its tag
 	type started struct{ rank, instr int }
-	sent, count, begun := map[message]int{}, map[message]int{}, map[started]int{}
+	sent, count, begun, ended := map[message]int{}, map[message]int{}, map[started]int{}, map[int]int{}
 	next := func(m message) message {
 		m.n, count[m] = count[m], count[m]+1
 		return m
@@ -98,6 +98,7 @@ func arrows(plan *program.Plan, spans []exec.Span) []arrow {
 			sent[next(message{from: s.Rank, to: plan.PeerOf(s.Rank, c), tag: c.Tag})] = i
 		case program.Done:
 			if j, ok := begun[started{s.Rank, c.Of}]; ok {
+				ended[j] = i
 				out = append(out, arrow{j, i})
 			}
 		}
@@ -106,6 +107,9 @@ func arrows(plan *program.Plan, spans []exec.Span) []arrow {
 	for i, s := range spans {
 		if c := s.In.Comm; c != nil && c.Kind == program.Recv {
 			if j, ok := sent[next(message{from: plan.PeerOf(s.Rank, c), to: s.Rank, tag: c.Tag})]; ok {
+				if end, waits := ended[i]; waits { // it may begin before it is sent
+					i = end
+				}
 				out = append(out, arrow{j, i})
 			}
 		}
