@@ -34,6 +34,8 @@ type Options struct {
 type Memory interface {
 	Put(v *ir.Value, t *tensor.Tensor) error
 	Get(reader *ir.Op, v *ir.Value) (*tensor.Tensor, error)
+	// Post says that o may receive a message from now on, until its `done`.
+	Post(o *ir.Op) error
 }
 
 // Func executes f of m on one device. The arguments are those of f in order:
@@ -181,16 +183,8 @@ func (d *device) run(f *ir.Func, args []*tensor.Tensor, mem Memory) ([]*tensor.T
 	ctx := d.ctx
 	ctx.Grad = func(o *ir.Op) ([]*tensor.Tensor, error) { return d.differences(f, o, env) }
 	for i, o := range f.Ops {
-		if !op.Posted(o) { // it is received where it is waited for
-			if x := op.Awaited(o); x != nil {
-				err = d.do(&ctx, f, x, env, mem)
-			}
-			if err == nil {
-				err = d.do(&ctx, f, o, env, mem)
-			}
-			if err != nil {
-				return nil, err
-			}
+		if err := d.perform(&ctx, f, o, env, mem); err != nil {
+			return nil, err
 		}
 		for _, v := range p.dead[i] {
 			delete(env, v)
@@ -203,6 +197,22 @@ func (d *device) run(f *ir.Func, args []*tensor.Tensor, mem Memory) ([]*tensor.T
 		}
 	}
 	return out, nil
+}
+
+// perform executes an operation of f. A message is received where it is waited for.
+func (d *device) perform(ctx *op.Context, f *ir.Func, o *ir.Op, env values, mem Memory) error {
+	if op.Posted(o) {
+		if mem != nil {
+			return mem.Post(o)
+		}
+		return nil
+	}
+	if x := op.Awaited(o); x != nil {
+		if err := d.do(ctx, f, x, env, mem); err != nil {
+			return err
+		}
+	}
+	return d.do(ctx, f, o, env, mem)
 }
 
 // do executes an operation of f.
