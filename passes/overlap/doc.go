@@ -25,7 +25,7 @@
 // The operations outside of runs are a text, in which each run stands as one operation;
 // those of a run are a text for one instance in the place of all. Of a pipeline, each task
 // has these texts of its own, for one microbatch in the place of all: nothing moves to
-// another task or is under way where a turn ends. So the cost has no part in which the
+// another task, and no collective is under way where a turn ends. So the cost has no part in which the
 // number of instances or of microbatches counts. `enter_turn` and `leave_turn`, which are
 // nothing to do, are no part of a text: they follow the kernel between them. On each
 // text, four steps:
@@ -51,6 +51,9 @@
 // oldest is waited for. What a run makes for others is done turns behind its start. What
 // leaves less than it reads, as the reduce_scatter of a gradient, is waited for a layer
 // later, so that the whole gradient is freed.
+//
+// [receiveAhead] then has tasks of microbatches receive their messages from the turn before
+// on. Only their `done` is in their turn.
 //
 // Functions that move values between memories have no runs and no tasks.
 // Imports internal/diag, ir, ir/fusion, ir/layout, ir/op, ir/verify, passes/pass.
