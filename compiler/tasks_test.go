@@ -104,7 +104,10 @@ func (p *apart) add(o *ir.Op) {
 		p.spread[o.Result()] = p.spread[o.Args[0]]
 	}
 	p.ops = append(p.ops, o)
-	for _, v := range o.Results {
+	for i, v := range o.Results {
+		if op.Has(o, op.Completes) {
+			p.spread[v] = p.spread[o.Args[i]]
+		}
 		if _, known := p.spread[v]; !known {
 			p.place(v, "", false)
 		}
@@ -223,24 +226,31 @@ func (p *apart) chain(r *ir.Run, leave *ir.Op) placed {
 	return placed{out, inside}
 }
 
-// tasked compiles source up to `fuse` for a target, and plans it apart: with its tasks, and
-// with their turns one after the other.
-func tasked(t *testing.T, o compiler.Options) (m *ir.Module, tasks, serial *program.Plan) {
+// fused compiles source up to `fuse` for a target.
+func fused(t *testing.T, o compiler.Options) (m *ir.Module) {
 	t.Helper()
 	o.Hooks = []compiler.Hook{func(_ int, name string, text func() string, _ time.Duration) error {
 		if name != "fuse" {
 			return nil
 		}
-		fused, errs := ir.Parse("fuse.ptir", []byte(text()))
+		parsed, errs := ir.Parse("fuse.ptir", []byte(text()))
 		if len(errs) > 0 {
 			return errs[0]
 		}
-		m = planApart(fused)
+		m = parsed
 		return nil
 	}}
 	if _, _, err := compiler.Compile(o); err != nil && m == nil {
 		t.Fatal(err)
 	}
+	return m
+}
+
+// tasked compiles source up to `fuse` for a target, and plans it apart: with its tasks, and
+// with their turns one after the other.
+func tasked(t *testing.T, o compiler.Options) (m *ir.Module, tasks, serial *program.Plan) {
+	t.Helper()
+	m = planApart(fused(t, o))
 	to, err := backend.Resolve(o.Target)
 	if err != nil {
 		t.Fatal(err)

@@ -67,11 +67,16 @@ func (w *turner) call(indent, scope string, micro, each bool, from []string) str
 	return v
 }
 
-// message writes a send and a receive of each microbatch.
+// message writes a send and a receive of each microbatch, which may be received ahead.
 func (w *turner) message() {
 	w.line("_ = send %s each=64 over=(pp) peer=1 tag=%d why=\"w\" // t", pick(w.r, w.per), w.tag)
-	v := w.value()
-	w.line("%s : f32[a=16] = recv axes={a=16} %s dtype=f32 each=64 over=(pp) peer=1 tag=%d why=\"w\" // t", v, w.at(true, false), w.tag+1)
+	v, ahead := w.value(), w.r.Intn(2) == 0
+	posted := map[bool]string{true: "ahead=1 start=true "}[ahead]
+	w.line("%s : f32[a=16] = recv %saxes={a=16} %s dtype=f32 each=64 over=(pp) peer=1 tag=%d why=\"w\" // t", v, posted, w.at(true, false), w.tag+1)
+	if of := v; ahead {
+		v = w.value()
+		w.line("%s : f32[a=16] = done %s at=[0] // t", v, of)
+	}
 	w.per = append(w.per, v)
 	w.tag += 2
 }

@@ -108,7 +108,9 @@ func stages(first, second []Comm) *Plan {
 			}
 			switch {
 			case c.Kind == Send || c.Kind == Recv:
-				in.Bufs = []int{10}
+				if in.Bufs = []int{10}; c.Start {
+					in.Bufs[0] = 9
+				}
 				c.Peer = 1 - i
 			case c.Kind == AllReduce:
 				c.Reduce = "sum"
@@ -126,7 +128,7 @@ func TestMeetings(t *testing.T) {
 	sum, send, recv := Comm{Kind: AllReduce}, Comm{Kind: Send}, Comm{Kind: Recv}
 	tagged := func(c Comm, tag int) Comm { c.Tag = tag; return c }
 	most := Comm{Kind: AllReduce, Over: []string{"tp"}}
-	start := Comm{Kind: AllReduce, Start: true}
+	start, post := Comm{Kind: AllReduce, Start: true}, Comm{Kind: Recv, Start: true}
 	done := func(of int) Comm { return Comm{Kind: Done, Of: of} }
 	for _, c := range []struct {
 		name          string
@@ -140,6 +142,11 @@ func TestMeetings(t *testing.T) {
 		{"room for four", []Comm{send, send, send, send, sum, send}, []Comm{sum, recv, recv, recv, recv, recv}, ""},
 		{"no room", []Comm{send, send, send, send, send, sum}, []Comm{sum, recv, recv, recv, recv, recv}, "deadlock: rank 0 waits in send"},
 		{"both receive first", []Comm{recv, send}, []Comm{recv, send}, "deadlock"},
+		{"both begin to receive first", []Comm{post, send, done(0)}, []Comm{post, send, done(0)}, ""},
+		{"both wait first", []Comm{post, done(0), send}, []Comm{post, done(0), send}, "deadlock: rank 0 waits in recv of f32[1, 12] with 1, tag 0"},
+		{"begun, and not sent", []Comm{post, sum, done(0)}, []Comm{sum}, "deadlock: rank 0 waits in recv"},
+		{"begun, and of another size", []Comm{post, done(0)}, []Comm{{Kind: Send, Inner: 6}}, "6 elements"},
+		{"no room while it is not taken", []Comm{post, sum, done(0), recv, recv, recv, recv}, []Comm{send, send, send, send, send, sum}, "deadlock: rank 0 waits in all_reduce"},
 		{"crossed", []Comm{sum, send}, []Comm{recv, sum}, "deadlock: rank 0 waits in all_reduce (sum) of f32[1, 12] over tp (instruction 0), rank 1 waits in recv"},
 		{"one ends", []Comm{sum, sum}, []Comm{sum}, "deadlock: rank 0"},
 		{"started", []Comm{start, send, recv, done(0)}, []Comm{recv, start, send, done(1)}, ""},

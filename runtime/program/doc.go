@@ -21,8 +21,9 @@
 //
 // What is repeated, such as a block, is there once: a [Program] has runs, and buffers,
 // tensors and ports are those of every instance of a [Stack]. So is what a pipeline
-// does for every microbatch: a program has tasks and a table of turns. [Plan.Expanded]
-// writes all of it out, for what runs a plan; there is no other form below it.
+// does for every microbatch: a program has tasks and a table of turns, of which each may
+// begin to receive what the next one waits for. [Plan.Expanded] writes all of it out, for
+// what runs a plan; there is no other form below it.
 //
 // What Validate promises of a plan that it accepts: no instruction touches bytes
 // outside of its buffers, or that another one uses for which it does not wait;

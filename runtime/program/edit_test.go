@@ -128,12 +128,18 @@ func checkComm(t *testing.T, p *Plan, d *Device, in *Instr, inside func(b int, n
 	}
 }
 
-// TestEdits changes a few numbers at random, near ones and wild ones.
+// TestEdits changes a few numbers at random, near ones and wild ones: of the sample, and
+// of a pipeline whose messages are received ahead.
 func TestEdits(t *testing.T) {
+	t.Run("sample", func(t *testing.T) { edits(t, sample, 20000) })
+	t.Run("pipeline", func(t *testing.T) { edits(t, func() *Plan { return ahead(3, 4) }, 20000) })
+}
+
+func edits(t *testing.T, made func() *Plan, times int) {
 	r := rand.New(rand.NewSource(1))
 	valid := 0
-	for range 20000 {
-		p := sample()
+	for range times {
+		p := made()
 		var edits []byte
 		for range 1 + r.Intn(3) {
 			n := [...]uint64{uint64(r.Intn(9)), uint64(64 * r.Intn(12)), -uint64(r.Intn(3)), 1 << r.Intn(64), r.Uint64()}[r.Intn(5)]

@@ -20,12 +20,12 @@ const InFlight = 4
 // Where one program runs on all devices and sends no message, there is nothing
 // to prove. Otherwise the programs are run, without their kernels: a device
 // stops where it waits for a collective until all members have issued it, at a
-// receive until there is a message, and at a send until there is room. One run
-// proves it for all (package progress). A message whose receive was started is taken at
-// the done alone, whatever room that would give its sender before. Nor do devices differ that run the same and
-// stand alike to all others: one of them goes for all, see [rehearsal.symmetric]. What
-// is then left to wait for in a run is nothing, as a rule; else the run is gone through
-// instance by instance.
+// receive until there is a message, and at a send until there is room. A message whose
+// receive was started is taken where that is done, whatever room its sender has before.
+// One run proves it for all (package progress). Nor do devices differ that run the same
+// and stand alike to all others: one of them goes for all, see [rehearsal.symmetric].
+// What is then left to wait for in a run is nothing, as a rule; else the run is gone
+// through instance by instance.
 func (p *Plan) validateMeetings() error {
 	if len(p.Devices) == 0 {
 		return nil
