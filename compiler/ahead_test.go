@@ -100,7 +100,7 @@ func postedPlan(t *testing.T, o compiler.Options) (tasks, serial *program.Plan) 
 	if tasks, err = assemble.Plan(m, to); err != nil {
 		t.Fatal(err)
 	}
-	if serial, err = assemble.Plan(m.Serial(), to); err != nil {
+	if serial, err = assemble.Plan(m.Unrolled(), to); err != nil {
 		t.Fatal(err)
 	}
 	if posted == 0 {

@@ -10,9 +10,8 @@ import (
 	"ptc/ir"
 )
 
-// What is done for each microbatch is written once up to `fuse`: a program grows with
-// the number of microbatches by the table of turns alone. Turns one after the other,
-// with runs, are what is written out in full.
+// What is done for each microbatch is written once: a program grows with
+// the number of microbatches by the table of turns alone.
 func TestMicrobatchesAreWrittenOnce(t *testing.T) {
 	for _, schedule := range []string{"1f1b", "gpipe", "zb_h1", "interleaved  chunks = 2", "zb_v  chunks = 2"} {
 		ops := map[int]int{}
@@ -31,9 +30,6 @@ func TestMicrobatchesAreWrittenOnce(t *testing.T) {
 					if f.Class == ir.Entry && len(f.Tasks) > 0 {
 						ops[m] += len(f.Ops)
 					}
-				}
-				if got, want := ir.Print(mod.Serial().Unrolled()), ir.Print(mod.Unrolled()); got != want {
-					t.Errorf("%s, %d microbatches: turns one after the other are\n%s\nwant\n%s", schedule, m, got, want)
 				}
 				return nil
 			}

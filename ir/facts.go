@@ -162,9 +162,6 @@ func (s Spread) Of(k, m int) (bytes int64) {
 	return bytes
 }
 
-// serial is s without what differs between microbatches.
-func (s Spread) serial() Spread { return Spread{Step: s.Step, Ring: s.Ring} }
-
 // fact is a field of T as the text has it: under a key among the attributes. get
 // is nil where it is not set. set reports whether it took the value: one of
 // another form stays an attribute, which whoever knows the attributes refuses.

@@ -51,7 +51,7 @@ func TestPlacesOfMicrobatches(t *testing.T) {
 		t.Fatalf("%v\n%s", errs, ir.Print(m))
 	}
 	f := m.Funcs[0]
-	for name, g := range map[string]*ir.Func{"unrolled": f.Unrolled(), "serial": f.Serial()} {
+	for name, g := range map[string]*ir.Func{"unrolled": f.Unrolled()} {
 		var got []string
 		for _, o := range g.Ops {
 			got = append(got, o.Callee.Name+" "+ir.Ints(o.At).String())
@@ -87,7 +87,7 @@ end
 		t.Fatal(errs)
 	}
 	f := m.Funcs[0]
-	for name, g := range map[string]*ir.Func{"unrolled": f.Unrolled(), "serial": f.Serial()} {
+	for name, g := range map[string]*ir.Func{"unrolled": f.Unrolled()} {
 		var got []string
 		for _, o := range g.Ops {
 			if s := o.Name; o.Attrs.Has("tag") {

@@ -95,7 +95,7 @@ func TestManyUnderWayInTasks(t *testing.T) {
 		if err := overlap.Run(&pass.Context{}, m); err != nil {
 			t.Fatal(err)
 		}
-		if errs := append(verify.Module(m), overlap.Check(m.Serial())...); len(errs) > 0 {
+		if errs := append(verify.Module(m), overlap.Check(m.Unrolled())...); len(errs) > 0 {
 			t.Fatalf("%d gathers: %v\n%s", gathers, errs, ir.Print(m))
 		}
 		passtest.Numbered(t, before, m)
