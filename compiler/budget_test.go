@@ -47,7 +47,7 @@ func underBudget(t *testing.T, source, layout string, set []string, budget int64
 	if out {
 		m = m.Unrolled()
 	}
-	if err := passes.Run(c, m, &passes.Options{Only: []string{"stage", "split", "remat"}, VerifyEach: !out}); err != nil {
+	if err := passes.Run(c, m, &passes.Options{Only: []string{"stage", "split-stacks", "remat"}, VerifyEach: !out}); err != nil {
 		if b.refused = err.Error(); !strings.Contains(b.refused, "E0613") {
 			t.Fatalf("%v\n%s", err, source)
 		}
@@ -192,7 +192,7 @@ func TestBudgetSplits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(r.Remarks, func(x pass.Remark) bool { return x.Pass == "split" }) {
+	if !slices.ContainsFunc(r.Remarks, func(x pass.Remark) bool { return x.Pass == "split-stacks" }) {
 		t.Error("no stack is split")
 	}
 	if bad := k.First(); bad != nil {
