@@ -200,22 +200,15 @@ func judgedFile(b block) bool {
 	})
 }
 
-// once are the packages that see what is repeated once: twice the layers add less than
-// a tenth to what they do. Of those before the turns of a pipeline are written one after
-// the other, the first ones, so do twice the microbatches.
-var (
-	once = append(slices.Clone(onceEach), "passes/overlap", "passes/memory", "passes/memory/place", "passes/order", "ir/excerpt",
-		"passes/validate", "backend/assemble")
-	onceEach = []string{"passes/simplify", "passes/autodiff", "passes/precision", "passes/remat", "passes/propagate",
-		"passes/propagate/factor", "passes/partition", "passes/collectives", "passes/fuse"}
-)
+// once are the packages that see what is repeated once: twice the layers, or twice the
+// microbatches of a pipeline, add less than a tenth to what they do.
+var once = []string{"passes/simplify", "passes/autodiff", "passes/precision", "passes/remat", "passes/propagate",
+	"passes/propagate/factor", "passes/partition", "passes/collectives", "passes/fuse", "passes/overlap", "passes/memory",
+	"passes/memory/place", "passes/order", "ir/excerpt", "passes/validate", "backend/assemble"}
 
 // seesOnce reports whether a package sees what grows in a series once.
 func seesOnce(s series, pkg string) bool {
-	if s.what == "microbatches" {
-		return pkg == "passes/stage" || slices.Contains(onceEach, pkg) // which finds the stage of every block
-	}
-	return slices.Contains(once, pkg)
+	return slices.Contains(once, pkg) || s.what == "microbatches" && pkg == "passes/stage" // which finds the stage of every block
 }
 
 const onceLimit = 1.1
