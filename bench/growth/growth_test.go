@@ -29,6 +29,7 @@ layout growth_zero {
   zero 3 over dp
   recompute Block
 }
+layout growth_offload { offload optimizer to host { piece = 1 KiB } }
 `
 
 // pipeline is a layout with a number of microbatches.
@@ -69,6 +70,7 @@ func all() []series {
 			{"growth_one", "layers", layers},
 			{"growth_3d", "layers", layers},
 			{"growth_zero", "layers", layers[:5]},
+			{"growth_offload", "layers", layers},
 			{"growth_pipe_8", "layers", []int{96, 192, 384}},
 			{"growth_pipe_%d", "microbatches", []int{4, 8, 16, 32, 64, 128, 256}},
 		}
@@ -77,6 +79,7 @@ func all() []series {
 		{"growth_one", "layers", []int{24, 48, 96}},
 		{"growth_3d", "layers", []int{24, 48, 96}},
 		{"growth_zero", "layers", []int{24, 48, 96}},
+		{"growth_offload", "layers", []int{24, 48, 96}},
 		{"growth_pipe_%d", "microbatches", []int{16, 32, 64}},
 	}
 }
