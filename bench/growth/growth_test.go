@@ -207,7 +207,7 @@ func judgedFile(b block) bool {
 // a tenth to what they do. Of those before the turns of a pipeline are written one after
 // the other, the first ones, so do twice the microbatches.
 var (
-	once = append(slices.Clone(onceEach), "passes/overlap", "passes/memory", "passes/memory/place", "passes/order", "ir/excerpt",
+	once = append(slices.Clone(onceEach), "passes/offload", "passes/overlap", "passes/memory", "passes/memory/place", "passes/order", "ir/excerpt",
 		"passes/validate", "backend/assemble")
 	onceEach = []string{"passes/simplify", "passes/autodiff", "passes/precision", "passes/remat", "passes/propagate",
 		"passes/propagate/factor", "passes/partition", "passes/collectives", "passes/fuse"}

@@ -29,7 +29,7 @@ var Exchanges = []Mutation{
 		// A started one is done twice once it is done.
 		s, ok := one(r, m, func(o *ir.Op) bool {
 			x := started(o)
-			return (collective(o) && !o.Start || dones(o)) && x != nil && sameShape(x.Args[0].Type, o.Results[0].Type)
+			return (collective(o) && !o.Start || dones(o)) && x != nil && len(x.Args) > 0 && sameShape(x.Args[0].Type, o.Results[0].Type)
 		})
 		if !ok {
 			return false
