@@ -26,7 +26,12 @@ func TestOffloadIsExact(t *testing.T) {
 	}{
 		{"gpt", "single", "", both, "", true},
 		{"gpt", "single", "", "offload optimizer to disk { piece = 1 }  offload activations to host", "", true},
+		{"gpt", "single", "layers=4", optimizer, "", true},
+		{"gpt", "single", "layers=3", "offload optimizer to disk { piece = 1 }", "", true},
 		{"gpt", "dp2", "", optimizer, "", false},
+		{"gpt", "dp2 z3", "layers=4", optimizer, "", false},
+		{"gpt", "dp2 z1 1f1b:2:4 tp2 sp", "layers=6", optimizer, "", true},
+		{"gpt", "dp2 z1", "layers=3", optimizer, "precision { compute = f16 }", true},
 		{"gpt", "dp2 z1", "", both, "", false},
 		{"gpt", "dp2 z2", "", both, "", false},
 		{"gpt", "dp2 z3", "", both, "", false},

@@ -29,6 +29,7 @@ layout growth_zero {
   zero 3 over dp
   recompute Block
 }
+layout growth_offload { offload optimizer to host { piece = 1 KiB } }
 `
 
 // pipeline is a layout with a number of microbatches.
@@ -69,6 +70,7 @@ func all() []series {
 			{"growth_one", "layers", layers},
 			{"growth_3d", "layers", layers},
 			{"growth_zero", "layers", layers[:5]},
+			{"growth_offload", "layers", layers},
 			{"growth_pipe_8", "layers", []int{96, 192, 384}},
 			{"growth_pipe_%d", "microbatches", []int{4, 8, 16, 32, 64, 128, 256}},
 		}
@@ -77,6 +79,7 @@ func all() []series {
 		{"growth_one", "layers", []int{24, 48, 96}},
 		{"growth_3d", "layers", []int{24, 48, 96}},
 		{"growth_zero", "layers", []int{24, 48, 96}},
+		{"growth_offload", "layers", []int{24, 48, 96}},
 		{"growth_pipe_%d", "microbatches", []int{16, 32, 64}},
 	}
 }
@@ -203,7 +206,7 @@ func judgedFile(b block) bool {
 // once are the packages that see what is repeated once: twice the layers, or twice the
 // microbatches of a pipeline, add less than a tenth to what they do.
 var once = []string{"passes/simplify", "passes/autodiff", "passes/precision", "passes/remat", "passes/propagate",
-	"passes/propagate/factor", "passes/partition", "passes/collectives", "passes/fuse", "passes/overlap", "passes/memory",
+	"passes/propagate/factor", "passes/partition", "passes/collectives", "passes/offload", "passes/fuse", "passes/overlap", "passes/memory",
 	"passes/memory/place", "passes/order", "ir/excerpt", "passes/validate", "backend/assemble"}
 
 // seesOnce reports whether a package sees what grows in a series once.

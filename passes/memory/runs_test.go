@@ -340,6 +340,7 @@ func TestRunsOnDevices(t *testing.T) {
 		return ir.Term{Head: "shard", Args: ir.A("axes", ir.Names(axes), "over", ir.Names{over}, "at", ir.Str("test.ptl:1:1"))}
 	}
 	zero := ir.Term{Head: "zero", Args: ir.A("level", ir.Int(3), "over", ir.Names{"dp"})}
+	offload := ir.Term{Head: "offload", Args: ir.A("what", ir.Names{"optimizer"}, "to", ir.Name("host"), "piece", ir.Int(64))}
 	met := tally{}
 	for _, l := range []struct {
 		mesh  string
@@ -348,6 +349,7 @@ func TestRunsOnDevices(t *testing.T) {
 		{"dp", ir.Terms{shard("dp", "batch")}},
 		{"tp", ir.Terms{shard("tp", "heads", "ffn", "vocab")}},
 		{"dp", ir.Terms{shard("dp", "batch"), zero}},
+		{"dp", ir.Terms{shard("dp", "batch"), offload}},
 	} {
 		for seed := range int64(6) {
 			m := model.Clone()

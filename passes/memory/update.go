@@ -237,7 +237,9 @@ func (p *planner) copyAtEnd(f *ir.Func, v *ir.Value) *ir.Value {
 	call := f.NewOp(op.Call, []*ir.Value{v}, nil, v.Type.Clone())
 	call.Callee, call.Task = k, atEnd(f)
 	if s := v.In(); s != nil {
-		call.Run, call.Scope = &ir.Run{Stack: s}, v.Def.Scope
+		if call.Run = (&ir.Run{Stack: s}); v.Def != nil {
+			call.Scope = v.Def.Scope
+		}
 	}
 	f.Ops = append(f.Ops, call)
 	return call.Results[0]

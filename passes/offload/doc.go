@@ -15,12 +15,15 @@
 //	                                %h = hold %z, …
 //	                                result %h state "w/m"
 //
+// States of the blocks of a stack are updated in a run; pieces are cut there for one
+// instance in the place of all, and all of them are of that run.
+//
 // [Activations], level Fused: `offload activations of Block to host`. What the
 // kernels of the modules leave for the backward phase is stored behind its last
 // reader in the forward phase and fetched before its first one in the backward
 // phase; in between its place is free.
 //
-// In: entry functions of one device. Out: the same results, computed by the same
+// In: entry functions of one device; for [Activations], without runs and tasks. Out: the same results, computed by the same
 // operations on pieces; arguments with the attribute memory, and fetches and
 // stores that are not started: package overlap does that.
 // Invariant: each byte of a state is fetched before it is stored, so that the new

@@ -48,7 +48,7 @@ func (o *optimizer) run() {
 		if a.Role == ir.RoleState && a.Value.Type.Elems() > 1 {
 			a.Memory = o.rule.memory
 			o.moved[a.Value] = a
-			o.bytes += int64(a.Value.Type.Bytes())
+			o.bytes += int64(a.Value.Type.Bytes() * a.Value.Count())
 		}
 	}
 	if len(o.moved) == 0 {
@@ -64,7 +64,9 @@ func (o *optimizer) run() {
 		}
 	}
 	for _, u := range o.updates() {
-		if cut := o.cut(u); cut != nil {
+		if o.stays(u) {
+			o.stay(u)
+		} else if cut := o.cut(u); cut != nil {
 			o.split(u, cut)
 		} else {
 			o.atOnce(u)
@@ -154,79 +156,30 @@ func (o *optimizer) result(a *ir.Arg) *ir.Result {
 	return nil
 }
 
-// atOnce fetches the states of u whole, before the first operation that reads
-// one, and stores the new ones where all of them are computed.
-func (o *optimizer) atOnce(u *update) {
-	var read []*ir.Value
-	first := len(o.f.Ops)
+// stays reports whether u is left in device memory: states of instances beside some that
+// are there once, and what microbatches read. No optimizer has such.
+func (o *optimizer) stays(u *update) bool {
+	each := u.states[0].Value.Each
 	for _, a := range u.states {
-		i := slices.IndexFunc(o.f.Ops, func(x *ir.Op) bool { return slices.Contains(x.Args, a.Value) })
-		if i >= 0 {
-			first = min(first, i)
-		}
-		if i >= 0 || o.isAnothers(u, a) {
-			read = append(read, a.Value)
+		if a.Value.Each != each {
+			return true
 		}
 	}
-	var out []*ir.Op
-	fetched := map[*ir.Value]*ir.Value{}
-	if len(read) > 0 {
-		x := o.operation(op.Fetch, read, ir.A("why", o.rule.why))
-		if first < len(o.f.Ops) {
-			x.Scope, x.Pos = o.f.Ops[first].Scope, o.f.Ops[first].Pos
-		}
-		out = append(out, x)
-		for i, v := range read {
-			fetched[v] = x.Results[i]
-		}
-	}
-	var fresh []*ir.Value // new states, which are stored together
-	var results []*ir.Result
-	at := first // behind the operation that makes the last of them
-	for _, a := range u.states {
-		r := o.result(a)
-		if r == nil || r.Value == a.Value {
-			continue
-		}
-		v := r.Value
-		if w := fetched[v]; w != nil {
-			v = w
-		}
-		fresh, results = append(fresh, v), append(results, r)
-		if d := v.Def; d == nil {
-			at = len(o.f.Ops) // an argument, which may be sent and read until then
-		} else if n := slices.Index(o.f.Ops, d); n >= 0 {
-			at = max(at, n+1)
-		}
-	}
-	for _, x := range o.f.Ops[first:] {
-		for n, a := range x.Args {
-			if w := fetched[a]; w != nil {
-				x.Args[n] = w
-			}
-		}
-	}
-	out = append(out, o.f.Ops[first:at]...)
-	if len(fresh) > 0 {
-		x := o.store(fresh)
-		if at > 0 {
-			x.Scope, x.Pos = o.f.Ops[at-1].Scope, o.f.Ops[at-1].Pos
-		}
-		for i, r := range results {
-			r.Value = x.Results[i]
-		}
-		out = append(out, x)
-	}
-	o.f.Ops = slices.Concat(o.f.Ops[:first], out, o.f.Ops[at:])
-	o.atOnces += len(u.states)
+	return slices.ContainsFunc(o.f.Ops, func(x *ir.Op) bool { return x.PerMicro() && slices.ContainsFunc(x.Args, u.has) })
 }
 
-// isAnothers reports whether the old value of state a is the new one of another.
-func (o *optimizer) isAnothers(u *update, a *ir.Arg) bool {
-	return slices.ContainsFunc(u.states, func(b *ir.Arg) bool {
-		r := o.result(b)
-		return b != a && r != nil && r.Value == a.Value
-	})
+// stay takes the states of u back into device memory.
+func (o *optimizer) stay(u *update) {
+	for _, a := range u.states {
+		a.Memory = ir.Device
+		o.bytes -= int64(a.Value.Type.Bytes() * a.Value.Count())
+		delete(o.moved, a.Value)
+	}
+}
+
+// has reports whether v is a state of u.
+func (u *update) has(v *ir.Value) bool {
+	return slices.ContainsFunc(u.states, func(a *ir.Arg) bool { return a.Value == v })
 }
 
 func (o *optimizer) store(vs []*ir.Value) *ir.Op {

@@ -39,7 +39,7 @@ func (o *optimizer) cut(u *update) *cut {
 		}
 	}
 	o.producers(u, t)
-	if len(u.ops) == 0 || o.waits(u) || !o.boundary(u, c) {
+	if len(u.ops) == 0 || !u.together() || o.waits(u) || !o.boundary(u, c) {
 		return nil
 	}
 	// Rows such that every piece of every tensor begins at a multiple of align.
@@ -61,6 +61,14 @@ func (o *optimizer) cut(u *update) *cut {
 
 func sameAxes(t, u ir.Type) bool { return t.WithDType(ir.F32).Equal(u.WithDType(ir.F32)) }
 
+// together reports whether the operations of u are of one run and task.
+func (u *update) together() bool {
+	return !slices.ContainsFunc(u.ops, func(x *ir.Op) bool { return !beside(x, u.ops[0]) })
+}
+
+// beside reports whether x and y are of one run and task.
+func beside(x, y *ir.Op) bool { return x.Run == y.Run && x.Task == y.Task }
+
 // producers adds to u the elementwise operations on the way to it whose results
 // nobody else reads, so that they need not be stored whole.
 func (o *optimizer) producers(u *update, t ir.Type) {
@@ -71,7 +79,7 @@ func (o *optimizer) producers(u *update, t ir.Type) {
 	used := map[*ir.Value]bool{}
 	for i := len(o.f.Ops) - 1; i >= 0; i-- {
 		x := o.f.Ops[i]
-		if !u.in[x] && op.Of(x).Class == op.Elementwise && used[x.Result()] && !outside[x.Result()] && sameAxes(x.Result().Type, t) {
+		if len(u.ops) > 0 && !u.in[x] && beside(x, u.ops[0]) && op.Of(x).Class == op.Elementwise && used[x.Result()] && !outside[x.Result()] && sameAxes(x.Result().Type, t) {
 			u.in[x] = true
 		}
 		for _, a := range x.Args {
@@ -88,18 +96,21 @@ func (o *optimizer) producers(u *update, t ir.Type) {
 }
 
 // waits reports whether some operation of u needs what another operation makes
-// of u's results: then no piece can be done before all have begun.
+// of u's results: then no piece can be done before all have begun. It also does where a
+// run before the last operation of u reads them, which would have to be behind it.
 func (o *optimizer) waits(u *update) bool {
 	after := map[*ir.Value]bool{} // outside of u, and depends on it
 	of := map[*ir.Value]bool{}
+	away := false
 	for _, x := range o.f.Ops {
 		late := false
 		for _, a := range x.Args {
 			late = late || after[a] || of[a] && !u.in[x]
-			if u.in[x] && after[a] {
-				return true
-			}
 		}
+		if u.in[x] && (late || away) {
+			return true
+		}
+		away = away || late && !beside(x, u.ops[0])
 		for _, r := range x.Results {
 			of[r], after[r] = u.in[x], late
 		}
@@ -150,12 +161,10 @@ func (o *optimizer) split(u *update, c *cut) {
 	last := o.f.Ops[c.last]
 	emit := func(name string, args []*ir.Value, attrs ir.Attrs) *ir.Op {
 		x := o.operation(name, args, attrs)
-		x.Scope, x.Pos = last.Scope, last.Pos
-		pieces = append(pieces, x)
-		return x
+		return o.append(&pieces, x, last)
 	}
 	for from := int64(0); from < c.size; from += c.rows {
-		o.pieces++
+		o.pieces += u.states[0].Value.Count()
 		limit := min(c.size, from+c.rows)
 		piece := ir.A("axis", ir.Name(c.axis), "from", ir.Int(from), "limit", ir.Int(limit))
 		at := map[*ir.Value]*ir.Value{}
@@ -192,7 +201,7 @@ func (o *optimizer) split(u *update, c *cut) {
 	for i, a := range u.states {
 		o.result(a).Value = emit(op.Hold, stored[i], hold).Result()
 	}
-	all := &ir.Op{Name: op.Hold, Results: c.outs}
+	all := &ir.Op{Name: op.Hold, Results: c.outs, Slot: last.Slot}
 	for _, x := range u.ops {
 		for _, a := range x.Args {
 			if a.Def == nil || !u.in[a.Def] {
@@ -221,7 +230,7 @@ func (o *optimizer) expand() {
 }
 
 func (o *optimizer) append(list *[]*ir.Op, x, like *ir.Op) *ir.Op {
-	x.Scope, x.Pos = like.Scope, like.Pos
+	x.Scope, x.Pos, x.Run, x.Task = like.Scope, like.Pos, like.Run, like.Task
 	*list = append(*list, x)
 	return x
 }

@@ -75,7 +75,7 @@ func (s *splitter) split(flights []*flight) map[int][]*ir.Op {
 	dones := map[int][]*ir.Op{}
 	for _, y := range flights {
 		d := doneOf(s.f, y.x, s.with)
-		d.Run, d.Ahead = y.x.Run, y.ahead
+		d.Ahead = y.ahead
 		y.x.Start = true
 		dones[y.to] = append(dones[y.to], d)
 		s.started += s.f.TimesOf(y.x)

@@ -55,6 +55,5 @@
 // [receiveAhead] then has tasks of microbatches receive their messages from the turn before
 // on. Only their `done` is in their turn.
 //
-// Functions that move values between memories have no runs and no tasks.
 // Imports internal/diag, ir, ir/fusion, ir/layout, ir/op, ir/verify, passes/pass.
 package overlap

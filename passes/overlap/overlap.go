@@ -32,7 +32,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 		if f.Class == ir.Kernel {
 			continue
 		}
-		if elsewhere(f) && len(f.Stacks) == 0 && len(f.Tasks) == 0 {
+		if elsewhere(f) {
 			c.Remarkf(nil, "@%s: %d transfers between memories beside other work", f.Name, transfers(f))
 		}
 		if m.Devices() == 1 {

@@ -2,6 +2,7 @@ package unroll
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -42,7 +43,7 @@ func fits(m *ir.Module) error {
 	if all <= MaxOps {
 		return nil
 	}
-	e := &diag.Error{Code: "E0614", Msg: fmt.Sprintf("the step would have %d operations, of which at most %d are written out for `offload`", all, MaxOps),
+	e := &diag.Error{Code: "E0614", Msg: fmt.Sprintf("the step would have %d operations, of which at most %d are written out for `offload activations`", all, MaxOps),
 		Hint: "use fewer instances of repeated modules"}
 	if r := stage.Of(m); r != nil {
 		e.Pos = r.At
@@ -55,12 +56,12 @@ func fits(m *ir.Module) error {
 	return e
 }
 
-// Offload unrolls the functions of a module whose layout offloads.
+// Offload unrolls the functions of a module whose layout offloads activations.
 func Offload(c *pass.Context, m *ir.Module) error {
-	if !offloads(m) {
-		return nil
+	for _, x := range layout.All[*layout.Offload](layout.Of(m)) {
+		if slices.Contains(x.What, "activations") {
+			return Run(c, m)
+		}
 	}
-	return Run(c, m)
+	return nil
 }
-
-func offloads(m *ir.Module) bool { return len(layout.All[*layout.Offload](layout.Of(m))) > 0 }
