@@ -76,12 +76,15 @@ func (f *Func) Task(name string) *Task {
 	return nil
 }
 
+// TurnAhead reports whether o runs at the head of the turn before its own.
+func (o *Op) TurnAhead() bool { return o.Run == nil && o.Ahead > 0 }
+
 // InTurns calls do for the operations of the tasks of f in the order in which they run:
 // for those of a turn, and before them for those of the next one that are ahead.
 func (f *Func) InTurns(do func(t Turn, ops []*Op)) {
 	ahead, tasks := map[*Task][]*Op{}, map[*Task][]*Op{}
 	for _, o := range f.Ops {
-		if o.Run == nil && o.Ahead > 0 {
+		if o.TurnAhead() {
 			ahead[o.Task] = append(ahead[o.Task], o)
 		} else {
 			tasks[o.Task] = append(tasks[o.Task], o)

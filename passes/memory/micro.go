@@ -53,7 +53,7 @@ func (t *timeline) between(lives map[*ir.Value]life, elsewhere map[*ir.Value]boo
 		return
 	}
 	for v, l := range lives {
-		if v.Def != nil && posted(v.Def) { // whatever its microbatch does in the turn before
+		if v.Def != nil && v.Def.TurnAhead() { // whatever its microbatch does in the turn before
 			l.from = t.begin()
 			lives[v] = l
 		}
@@ -88,7 +88,7 @@ func (t *timeline) elsewhere() map[*ir.Value]bool {
 				out[v] = true
 			}
 		}
-		if o.Name == ir.EnterTurn || o.Name == ir.LeaveTurn || posted(o) {
+		if o.Name == ir.EnterTurn || o.Name == ir.LeaveTurn || o.TurnAhead() {
 			out[o.Result()] = true
 		}
 	}
@@ -99,6 +99,3 @@ func (t *timeline) elsewhere() map[*ir.Value]bool {
 	}
 	return out
 }
-
-// posted reports whether o receives a message in the turn before its own.
-func posted(o *ir.Op) bool { return o.Run == nil && o.Ahead > 0 }

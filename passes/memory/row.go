@@ -57,7 +57,7 @@ func (l *layout) used(elsewhere map[*ir.Value]bool) {
 			note(v, use)
 		}
 		for _, v := range o.Results {
-			if posted(o) {
+			if o.TurnAhead() {
 				note(v, use-1)
 			}
 			note(v, use)

@@ -32,7 +32,7 @@ func turns(f *ir.Func) diag.List {
 			if j < len(o.Spread) {
 				rings[v] = o.Spread[j].MicroRing
 			}
-			if ahead[v] = o.Task != nil && o.Run == nil && o.Ahead > 0; ahead[v] && rings[v] == 0 {
+			if ahead[v] = o.TurnAhead(); ahead[v] && rings[v] == 0 {
 				bug(v, "%%%d, which is received in the turn before, has one place for each turn", v.ID)
 			}
 		}

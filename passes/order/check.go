@@ -84,7 +84,7 @@ func waits(f *ir.Func) diag.List {
 func starts(f *ir.Func, bug func(o *ir.Op, format string, args ...any)) {
 	begun := map[*ir.Task]bool{nil: true}
 	begin := func(o *ir.Op) {
-		if ends(o) || op.Has(o, op.InPlace) || begun[o.Task] || o.Run == nil && o.Ahead > 0 {
+		if ends(o) || op.Has(o, op.InPlace) || begun[o.Task] || o.TurnAhead() {
 			return // nothing to do, or in another turn
 		}
 		if begun[o.Task] = true; o.Wait != ir.WaitAll {

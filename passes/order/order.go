@@ -99,7 +99,7 @@ func needed(x excerpt.Excerpt) map[*ir.Op]bool {
 		}
 		r, w := u.spans(o, k)
 		first := o.Task != task
-		if o.Run != nil || o.Ahead == 0 { // what is received ahead is of another turn
+		if !o.TurnAhead() { // what is received ahead is of another turn
 			task = o.Task
 		}
 		if must[o] || first || op.Of(o).Class == op.Collective || u.clash(r, w) {

@@ -39,7 +39,7 @@ func receiveAhead(f *ir.Func) {
 			task = x.Task
 			out = append(out, head[task]...)
 		}
-		if x.Ahead == 0 || x.Run != nil {
+		if !x.TurnAhead() {
 			out = append(out, x)
 		}
 	}
