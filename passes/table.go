@@ -22,7 +22,6 @@ import (
 	"ptc/passes/schedule"
 	"ptc/passes/simplify"
 	"ptc/passes/stage"
-	"ptc/passes/unroll"
 )
 
 // Pass is one row of [Table].
@@ -62,8 +61,6 @@ var Table = []Pass{
 		Run: simplify.Run, In: ir.Global, Out: ir.Global, Enabled: optional},
 	{Name: "precision", Doc: "casts contractions to the compute dtype, keeps masters and statistics in f32",
 		Run: precision.Run, In: ir.Global, Out: ir.Global, Required: true},
-	{Name: "unroll", Doc: "writes every instance of what is repeated, for layouts that offload activations",
-		Run: unroll.Offload, In: ir.Global, Out: ir.Global, Required: true},
 	{Name: "stage", Doc: "assigns blocks to pipeline stages, cuts the batch into microbatches",
 		Run: stage.Run, In: ir.Global, Out: ir.Global, Required: true},
 	{Name: "split-stacks", Doc: "splits stacks of which a budget rematerializes some instances more than others",
@@ -78,8 +75,6 @@ var Table = []Pass{
 		Run: collectives.Run, In: ir.Local, Out: ir.Local, Keeps: true},
 	{Name: "schedule", Doc: "gives each device of a pipeline its program, in the order of the schedule",
 		Run: schedule.Run, In: ir.Local, Out: ir.Local, Required: true, Keeps: true},
-	{Name: "unroll-offload", Doc: "writes what is done for every microbatch, for layouts that offload activations",
-		Run: unroll.Offload, In: ir.Local, Out: ir.Local, Required: true},
 	{Name: "offload-optimizer", Doc: "keeps optimizer states in host memory or on disk, updates them in pieces",
 		Run: offload.Optimizer, In: ir.Local, Out: ir.Local, Keeps: true},
 	{Name: "fuse", Doc: "groups operations into kernels",
@@ -100,8 +95,6 @@ type Constraint struct{ Before, After, Reason string }
 // Constraints hold for [Table]; they are checked at start-up.
 var Constraints = []Constraint{
 	{"roll", "simplify", "what is repeated is simplified once"},
-	{"precision", "unroll", "everything above takes what is repeated once"},
-	{"unroll", "stage", "what is written out is assigned block by block"},
 	{"simplify", "context", "an attention is recognized in one form"},
 	{"context", "autodiff", "the backward ring is the gradient of the forward one"},
 	{"simplify", "autodiff", "each forward operation removed saves its backward operations"},
@@ -120,8 +113,7 @@ var Constraints = []Constraint{
 	{"propagate", "partition", "partition reads the shardings"},
 	{"partition", "collectives", "collectives exist after partition only"},
 	{"collectives", "schedule", "slots are timed with their communication"},
-	{"schedule", "unroll-offload", "tasks are cut before they are written out"},
-	{"unroll-offload", "offload-activations", "activations are told apart by microbatch"},
+	{"schedule", "offload-activations", "an activation is kept from one task of its microbatch to another"},
 	{"schedule", "offload-optimizer", "pieces are of one device's shard, and each device of a pipeline has its own states"},
 	{"offload-optimizer", "fuse", "the update of a piece is a kernel"},
 	{"remat", "offload-activations", "what is rematerialized need not be kept anywhere"},

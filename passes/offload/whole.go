@@ -20,7 +20,7 @@ type site struct {
 // each run that does, and stores the new ones where all of them are computed and all
 // old ones read.
 func (o *optimizer) atOnce(u *update) {
-	begins, ends := o.bounds()
+	begins, ends := bounds(o.f)
 	var end *ir.Run // at the end
 	if each := u.states[0].Value.Each; each != nil {
 		end = &ir.Run{Stack: each}
@@ -155,18 +155,6 @@ func (o *optimizer) sites(u *update, begins, ends []int, end *ir.Run) (sites []*
 		s.states = states
 	}
 	return sites
-}
-
-// bounds gives, for each operation, the places where its run begins and behind it, or
-// its own.
-func (o *optimizer) bounds() (begins, ends []int) {
-	o.f.Runs(func(_ *ir.Run, ops []*ir.Op) {
-		at := len(begins)
-		for range ops {
-			begins, ends = append(begins, at), append(ends, at+len(ops))
-		}
-	})
-	return begins, ends
 }
 
 // isAnothers reports whether the old value of state a is the new one of another.

@@ -1,0 +1,260 @@
+package offload
+
+import (
+	"slices"
+
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// activations are those of one function that are offloaded.
+type activations struct {
+	f       *ir.Func
+	rules   []rule
+	forward map[*ir.Op]bool
+	paths   *paths
+	begins  []int // by operation: where its run begins, or its own place
+	ends    []int // and the place behind it
+	readers map[*ir.Value][]int
+	stays   map[*ir.Value]bool // what leaves the function, or goes from turn to turn
+	leaves  map[*ir.Value]*ir.Op
+	stores  map[departure][]*ir.Value
+	fetches map[arrival][]*ir.Value
+	homes   map[*ir.Value][]arrival // where a value comes back
+	n, soon int64                   // how many, of all instances and microbatches; and that come back soon
+	bytes   int64
+}
+
+// departure is where values leave device memory: behind an operation, in its run or
+// outside of it, by a rule.
+type departure struct {
+	at   int
+	run  *ir.Run
+	rule int
+}
+
+// arrival is where they come back: before an operation.
+type arrival struct {
+	at  int
+	run *ir.Run
+}
+
+func newActivations(f *ir.Func, rules []rule, forward map[*ir.Op]bool) *activations {
+	a := &activations{f: f, rules: rules, forward: forward, readers: map[*ir.Value][]int{}, stays: map[*ir.Value]bool{}, leaves: map[*ir.Value]*ir.Op{},
+		stores: map[departure][]*ir.Value{}, fetches: map[arrival][]*ir.Value{}, homes: map[*ir.Value][]arrival{}}
+	a.begins, a.ends = bounds(f)
+	a.paths = pathsOf(f, a.begins, a.ends)
+	for i, x := range f.Ops {
+		switch x.Name {
+		case ir.Leave:
+			a.leaves[x.Args[0]], a.leaves[x.Result()] = x, x
+		case ir.EnterTurn, ir.LeaveTurn:
+			for _, v := range slices.Concat(x.Args, x.Results) {
+				a.stays[v] = true
+			}
+		}
+		for _, v := range x.Args {
+			if x.Name != ir.Leave || v.In() == nil || v.Def == nil || v.Def.Run != x.Run { // which is no instruction
+				a.readers[v] = append(a.readers[v], i)
+			}
+		}
+	}
+	for _, r := range f.Results {
+		a.stays[r.Value] = true
+	}
+	return a
+}
+
+// find decides what is offloaded, in the order of the text.
+func (a *activations) find() {
+	for i, x := range a.f.Ops {
+		if !a.forward[x] {
+			continue
+		}
+		scope, ok := a.scope(x)
+		at := slices.IndexFunc(a.rules, func(r rule) bool { return r.inside(scope) })
+		if !ok || at < 0 {
+			continue
+		}
+		for _, v := range x.Results {
+			if !a.stays[v] && v.Type.Bytes() >= least {
+				a.value(v, i, at)
+			}
+		}
+	}
+}
+
+// scope is the module that makes the results of x: of what goes from instance to
+// instance, the one that leaves it. It is of no module where all leave what entered.
+func (a *activations) scope(x *ir.Op) (scope string, ok bool) {
+	if x.Name != ir.Enter && x.Name != ir.Leave {
+		return x.Scope, true
+	}
+	leave := a.leaves[x.Result()]
+	if leave == nil || leave.Args[0] == leave.Args[1] || leave.Args[1].Def == nil {
+		return "", false
+	}
+	return leave.Args[1].Def.Scope, true
+}
+
+// value offloads v, which operation i makes, if it is worth it. In a run it leaves and
+// comes back for each instance.
+func (a *activations) value(v *ir.Value, i, rule int) {
+	from, ok := a.departure(v, i)
+	if !ok {
+		return
+	}
+	from.rule = rule
+	var to []arrival
+	for _, r := range a.readers[v] {
+		if r <= from.at || a.forward[a.f.Ops[r]] {
+			continue
+		}
+		at, ok := a.arrival(v, r)
+		if !ok {
+			return
+		}
+		same := func(b arrival) bool { return b.run == at.run && a.f.Ops[b.at].Task == a.f.Ops[at.at].Task }
+		if !slices.ContainsFunc(to, same) {
+			to = append(to, at)
+		}
+	}
+	if len(to) == 0 {
+		return
+	}
+	far, near := a.paths.between(from, to[0])
+	if far < distance {
+		return
+	}
+	times := a.times(v)
+	a.n, a.bytes = a.n+times, a.bytes+times*int64(v.Type.Bytes())
+	a.soon += near
+	a.stores[from] = append(a.stores[from], v)
+	for _, t := range to {
+		a.fetches[t] = append(a.fetches[t], v)
+	}
+	a.homes[v] = to
+}
+
+// times is how many v there are in a step.
+func (a *activations) times(v *ir.Value) int64 {
+	n := int64(v.Count())
+	if v.PerMicro() {
+		n *= int64(max(1, a.f.Micro))
+	}
+	return n
+}
+
+// departure is where v leaves: behind the last operation of the forward phase that makes
+// or reads it. What is there once does so behind a run that reads it.
+func (a *activations) departure(v *ir.Value, i int) (d departure, ok bool) {
+	at := i
+	for _, r := range a.readers[v] {
+		if a.forward[a.f.Ops[r]] {
+			at = r
+		}
+	}
+	x := a.f.Ops[at]
+	if x.PerMicro() != v.PerMicro() {
+		return d, false
+	}
+	if v.In() == nil {
+		return departure{at: a.ends[at] - 1}, true
+	}
+	for x.Name == ir.Enter && at+1 < a.ends[at] && a.f.Ops[at+1].Name == ir.Enter {
+		at++
+	}
+	return departure{at: at, run: x.Run}, x.Run != nil && x.Run.Stack == v.In() && x.Name != ir.Leave
+}
+
+// arrival is where v comes back for operation r, which reads it.
+func (a *activations) arrival(v *ir.Value, r int) (b arrival, ok bool) {
+	x := a.f.Ops[r]
+	if x.PerMicro() != v.PerMicro() {
+		return b, false
+	}
+	if v.In() == nil {
+		return arrival{at: a.begins[r]}, true
+	}
+	return arrival{at: r, run: x.Run}, x.Run != nil && x.Run.Stack == v.In() && x.Name != ir.Leave
+}
+
+// rewrite places the stores and fetches, one for all values that leave, or come
+// back, at one place.
+func (a *activations) rewrite() {
+	var out []*ir.Op
+	away := map[*ir.Value]*ir.Value{}
+	back := map[*ir.Value]map[place]*ir.Value{}
+	move := func(name string, vs, args []*ir.Value, like *ir.Op, run *ir.Run, why ir.Str) *ir.Op {
+		var types []ir.Type
+		for _, v := range vs {
+			types = append(types, v.Type.Clone())
+		}
+		x := a.f.NewOp(name, args, ir.A("why", why), types...)
+		x.Scope, x.Pos, x.Task, x.Micro, x.Run = like.Scope, like.Pos, like.Task, like.Micro, run
+		out = append(out, x)
+		return x
+	}
+	fetch := func(at arrival) {
+		vs := a.fetches[at]
+		if vs == nil {
+			return
+		}
+		like := a.f.Ops[at.at]
+		var args []*ir.Value
+		for _, v := range vs {
+			args = append(args, away[v])
+		}
+		for n, r := range move(op.Fetch, vs, args, like, at.run, a.rules[0].why).Results {
+			if back[vs[n]] == nil {
+				back[vs[n]] = map[place]*ir.Value{}
+			}
+			back[vs[n]][place{like.Task, at.run}] = r
+		}
+	}
+	store := func(at departure, like *ir.Op) {
+		vs := a.stores[at]
+		if vs == nil {
+			return
+		}
+		r := a.rules[at.rule]
+		x := move(op.Store, vs, vs, like, at.run, r.why)
+		x.Memory = r.memory
+		for n, r := range x.Results {
+			away[vs[n]] = r
+		}
+	}
+	for i, x := range a.f.Ops {
+		fetch(arrival{i, nil})
+		if x.Run != nil {
+			fetch(arrival{i, x.Run})
+		}
+		if !a.forward[x] {
+			for n, v := range x.Args {
+				run := x.Run
+				if v.In() == nil {
+					run = nil
+				}
+				if w := back[v][place{x.Task, run}]; w != nil {
+					x.Args[n] = w
+				}
+			}
+		}
+		out = append(out, x)
+		for k := range a.rules {
+			if x.Run != nil {
+				store(departure{i, x.Run, k}, x)
+			}
+		}
+		for k := range a.rules {
+			store(departure{i, nil, k}, x)
+		}
+	}
+	a.f.Ops = out
+}
+
+// place is where what came back is read: in a run of a task, or outside of runs.
+type place struct {
+	task *ir.Task
+	run  *ir.Run
+}
