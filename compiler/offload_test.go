@@ -42,6 +42,18 @@ func TestOffloadIsExact(t *testing.T) {
 		{"mlp", "single", "", optimizer, "", false},
 		{"moe", "ep4", "", "offload optimizer, activations to disk", "", true},
 		{"llama", "tp2", "", both, "", false},
+		{"gpt", "single", "layers=4", both, "", true},
+		{"gpt", "single", "layers=5", "offload activations to host", "", false},
+		{"gpt", "dp2 z3", "layers=4", both, "", true},
+		{"gpt", "dp2 z1", "layers=4", both, "recompute Block", false},
+		{"gpt", "1f1b:2:4", "layers=6", both, "", true},
+		{"gpt", "gpipe:2:4", "layers=5", both, "", false},
+		{"gpt", "interleaved:2:4:2", "layers=8", both, "", false},
+		{"gpt", "zb_h1:2:4", "layers=6", both, "", false},
+		{"gpt", "zb_v:2:4", "layers=9", both, "", true},
+		{"gpt", "dualpipe_v:2:8", "layers=8", "offload activations to disk", "", false},
+		{"gpt", "dp2 z2 zb_v:2:4", "layers=8", both, "recompute Block { keep = [attn] }", false},
+		{"gpt", "dp2 z1 interleaved:2:4:2 tp2 sp", "layers=8", both, "", false},
 	} {
 		m, err := matrix.Find(c.model)
 		if err != nil {

@@ -139,7 +139,9 @@ func (x *frame) arrange(t *timeline) {
 		var moved []place.Buffer
 		for i, b := range x.members {
 			if b.slot != 0 {
-				moved = append(moved, all[i])
+				y := all[i]
+				y.Size *= int64(abs(b.slot))
+				moved = append(moved, y)
 			}
 		}
 		return int64(x.stack.Count)*place.Bound(all) + place.Bound(moved)
@@ -153,7 +155,7 @@ func (x *frame) arrange(t *timeline) {
 	least := cost()
 	for _, r := range largest(runs[1:], born) {
 		best := 0
-		for _, s := range []int{1, -1} {
+		for _, s := range []int{1, -1, 2, -2} {
 			if c := move(r, s); c < least {
 				best, least = s, c
 			}

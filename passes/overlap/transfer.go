@@ -147,14 +147,17 @@ func (c *copies) storeLate(t *text) {
 
 // room is how many bytes the stores may have that are done a turn later. What is under way
 // from turn to turn has two places all the time: of what a run fetches first and stores
-// last, so much that with three pieces in turns it is no more than five are.
+// last, so much that with three pieces in turns it is no more than five are. Of what a run
+// only stores, as much as is stored at once.
 func (t *text) room() int64 {
-	var most, first int64
+	var most, first, stored int64
 	kernels, fetches := 0, 0
 	for _, x := range t.ops {
 		switch {
 		case op.Has(x, op.Calls):
 			kernels++
+		case op.Has(x, op.Stores):
+			stored = max(stored, moved(x))
 		case op.Has(x, op.Loads):
 			if fetches++; kernels == 0 {
 				first += moved(x)
@@ -165,6 +168,8 @@ func (t *text) room() int64 {
 	switch {
 	case t.run == nil:
 		return 0
+	case fetches == 0:
+		return stored
 	case fetches <= 3:
 		return most
 	}
