@@ -30,17 +30,23 @@ layout growth_zero {
   recompute Block
 }
 layout growth_offload { offload optimizer to host { piece = 1 KiB } }
+layout growth_activations { offload activations to host }
 `
 
-// pipeline is a layout with a number of microbatches.
+// pipeline are layouts with a number of microbatches.
 func pipeline(microbatches int) string {
 	return fmt.Sprintf(`
-layout growth_pipe_%d {
+layout growth_pipe_%[1]d {
   mesh dp = 2, pp = 4
   shard batch over dp
-  pipeline blocks over pp { schedule = 1f1b  microbatches = %d }
+  pipeline blocks over pp { schedule = 1f1b  microbatches = %[1]d }
 }
-`, microbatches, microbatches)
+layout growth_pipe_activations_%[1]d {
+  mesh pp = 2
+  pipeline blocks over pp { schedule = zb_v  microbatches = %[1]d }
+  offload optimizer, activations to host
+}
+`, microbatches)
 }
 
 // series is a layout that is compiled in several sizes, each twice the last.
@@ -71,8 +77,11 @@ func all() []series {
 			{"growth_3d", "layers", layers},
 			{"growth_zero", "layers", layers[:5]},
 			{"growth_offload", "layers", layers},
+			{"growth_activations", "layers", layers},
+			{"growth_pipe_activations_8", "layers", []int{96, 192, 384}},
 			{"growth_pipe_8", "layers", []int{96, 192, 384}},
 			{"growth_pipe_%d", "microbatches", []int{4, 8, 16, 32, 64, 128, 256}},
+			{"growth_pipe_activations_%d", "microbatches", []int{4, 8, 16, 32, 64, 128, 256}},
 		}
 	}
 	return []series{
@@ -80,7 +89,9 @@ func all() []series {
 		{"growth_3d", "layers", []int{24, 48, 96}},
 		{"growth_zero", "layers", []int{24, 48, 96}},
 		{"growth_offload", "layers", []int{24, 48, 96}},
+		{"growth_activations", "layers", []int{24, 48, 96}},
 		{"growth_pipe_%d", "microbatches", []int{16, 32, 64}},
+		{"growth_pipe_activations_%d", "microbatches", []int{16, 32, 64}},
 	}
 }
 
@@ -210,7 +221,7 @@ var once = []string{"passes/simplify", "passes/autodiff", "passes/precision", "p
 	"passes/propagate/factor", "passes/partition", "passes/collectives", "passes/offload", "passes/fuse", "passes/overlap", "passes/memory",
 	"passes/memory/place", "passes/order", "ir/excerpt", "passes/validate", "backend/assemble"}
 
-var tabled = []string{"passes/memory", "ir/excerpt"}
+var tabled = []string{"passes/memory", "passes/offload", "ir/excerpt"}
 
 // seesOnce reports whether a package sees what grows in a series once.
 func seesOnce(s series, pkg string) bool {

@@ -334,8 +334,9 @@ func started(r *rand.Rand, f *ir.Func) {
 
 // Runs with collectives that are under way while other instances have their turns.
 func TestRunsOnDevices(t *testing.T) {
-	model := irtest.Transformer(irtest.Sizes{Layers: 6, Batch: 4, Seq: 4, Heads: 2, Head: 2, FFN: 4, Vocab: 8})
-	model.Funcs = model.Funcs[:1]
+	small := irtest.Sizes{Layers: 6, Batch: 4, Seq: 4, Heads: 2, Head: 2, FFN: 4, Vocab: 8}
+	large := small // of which activations are worth a transfer
+	large.Seq, large.FFN = 8, 16
 	shard := func(over string, axes ...string) ir.Term {
 		return ir.Term{Head: "shard", Args: ir.A("axes", ir.Names(axes), "over", ir.Names{over}, "at", ir.Str("test.ptl:1:1"))}
 	}
@@ -344,13 +345,18 @@ func TestRunsOnDevices(t *testing.T) {
 	met := tally{}
 	for _, l := range []struct {
 		mesh  string
+		sizes irtest.Sizes
 		rules ir.Terms
 	}{
-		{"dp", ir.Terms{shard("dp", "batch")}},
-		{"tp", ir.Terms{shard("tp", "heads", "ffn", "vocab")}},
-		{"dp", ir.Terms{shard("dp", "batch"), zero}},
-		{"dp", ir.Terms{shard("dp", "batch"), offload}},
+		{"dp", small, ir.Terms{shard("dp", "batch")}},
+		{"tp", small, ir.Terms{shard("tp", "heads", "ffn", "vocab")}},
+		{"dp", small, ir.Terms{shard("dp", "batch"), zero}},
+		{"dp", small, ir.Terms{shard("dp", "batch"), offload}},
+		{"dp", large, ir.Terms{shard("dp", "batch"), away}},
+		{"dp", large, ir.Terms{shard("dp", "batch"), zero, away, offload}},
 	} {
+		model := irtest.Transformer(l.sizes)
+		model.Funcs = model.Funcs[:1]
 		for seed := range int64(6) {
 			m := model.Clone()
 			m.Mesh = []ir.MeshAxis{{Name: l.mesh, Size: 2}}

@@ -7,6 +7,7 @@ import (
 
 	"ptc/ir"
 	"ptc/ir/irtest"
+	"ptc/ir/op"
 	"ptc/ir/verify"
 	"ptc/passes"
 	"ptc/passes/check"
@@ -18,7 +19,11 @@ import (
 // pipelined is a transformer in a pipeline of two stages, planned.
 func pipelined(t *testing.T, schedule string, chunks, microbatches int, more ...ir.Term) (*ir.Module, check.Inputs) {
 	t.Helper()
-	m := irtest.Transformer(irtest.Sizes{Layers: 4 * chunks, Batch: microbatches, Seq: 4, Heads: 2, Head: 2, FFN: 4, Vocab: 8})
+	sizes := irtest.Sizes{Layers: 4 * chunks, Batch: microbatches, Seq: 4, Heads: 2, Head: 2, FFN: 4, Vocab: 8}
+	if slices.ContainsFunc(more, func(t ir.Term) bool { return t.Head == "offload" }) {
+		sizes.Seq, sizes.FFN = 16, 16 // of which activations are worth a transfer
+	}
+	m := irtest.Transformer(sizes)
 	m.Funcs = m.Funcs[:1]
 	m.Mesh = []ir.MeshAxis{{Name: "pp", Size: 2}}
 	rules := append(ir.Terms{{Head: "pipeline", Args: ir.A("blocks", ir.Str("blocks"), "chunks", ir.Int(chunks),
@@ -42,9 +47,9 @@ var schedules = []struct {
 // proved of few microbatches, the proof of all turns finds.
 func TestTasksOnDevices(t *testing.T) {
 	recompute := ir.Term{Head: "recompute", Args: ir.A("of", ir.Str("blocks.*"))}
-	rings := map[int]int{}
+	rings, elsewhere := map[int]int{}, 0
 	for _, s := range schedules {
-		for _, more := range [][]ir.Term{nil, {recompute}} {
+		for _, more := range [][]ir.Term{nil, {recompute}, {away}} {
 			m, in := pipelined(t, s.name, s.chunks, s.microbatches, more...)
 			if errs := verify.Module(m); len(errs) > 0 {
 				t.Fatalf("%s: %v\n%s", s.name, errs, ir.Print(m))
@@ -53,6 +58,9 @@ func TestTasksOnDevices(t *testing.T) {
 				for _, o := range f.Ops {
 					for _, x := range o.Spread {
 						rings[x.MicroRing]++
+						if o.Name == op.Store && o.Run != nil && x.Step > 0 && x.MicroRing > 1 {
+							elsewhere++
+						}
 					}
 				}
 			}
@@ -91,7 +99,13 @@ func TestTasksOnDevices(t *testing.T) {
 			t.Errorf("rings of %d places: %d", n, rings[n])
 		}
 	}
+	if elsewhere < 10 {
+		t.Errorf("%d activations of blocks and microbatches in another memory", elsewhere)
+	}
 }
+
+// away has activations in host memory.
+var away = ir.Term{Head: "offload", Args: ir.A("what", ir.Names{"activations"}, "to", ir.Name("host"))}
 
 // perMicro is an operation of a task for microbatches, and a result of it.
 func perMicro(r *rand.Rand, f *ir.Func, name string) (*ir.Op, int) {
@@ -213,9 +227,12 @@ var taskMutations = []mutation{
 // the table of turns refuses.
 func TestFewMicrobatchesProveAll(t *testing.T) {
 	tried, total, more, refused, alone := 0, 0, 0, map[string]int{}, map[string]int{}
-	for i, s := range []int{0, 1, 2, 5} {
-		s := schedules[s]
-		p, _ := pipelined(t, s.name, s.chunks, s.microbatches)
+	for i, s := range []int{0, 1, 2, 5, 1, 5} {
+		s, rules := schedules[s], []ir.Term(nil)
+		if i >= 4 {
+			rules = append(rules, away)
+		}
+		p, _ := pipelined(t, s.name, s.chunks, s.microbatches, rules...)
 		for n, mu := range append(slices.Clone(runMutations), taskMutations...) {
 			for k := range int64(4) {
 				m := p.Clone()

@@ -68,6 +68,10 @@ var plans = []struct {
 	{"offload", mesh("dp", 2), 1, append(ir.Terms{shard("dp", "batch")}, offload...)},
 	{"offload zero 1", mesh("dp", 2), 1, append(ir.Terms{shard("dp", "batch"), zero(1, "dp")}, offload...)},
 	{"offload 1f1b", mesh("pp", 2), 2, append(ir.Terms{pipelined("1f1b", 1, 2)}, offload...)},
+	{"offload blocks", mesh("dp", 2), 4, append(ir.Terms{shard("dp", "batch")}, offload...)},
+	{"offload blocks zero 3", mesh("dp", 2), 4, append(ir.Terms{shard("dp", "batch"), zero(3, "dp")}, offload...)},
+	{"offload blocks 1f1b", mesh("pp", 2), 6, append(ir.Terms{pipelined("1f1b", 1, 4)}, offload...)},
+	{"offload blocks zb_v", mesh("pp", 2), 12, append(ir.Terms{pipelined("zb_v", 2, 2)}, offload...)},
 	{"recompute", mesh("dp", 2), 2, ir.Terms{shard("dp", "batch"), recompute}},
 	{"gpipe", mesh("pp", 2), 2, ir.Terms{pipelined("gpipe", 1, 2)}},
 	{"1f1b", mesh("pp", 2), 2, ir.Terms{pipelined("1f1b", 1, 4)}},
@@ -90,7 +94,11 @@ func TestMutants(t *testing.T) {
 	n := *mutants
 	t.Run("plans", func(t *testing.T) {
 		for _, l := range plans {
-			global := irtest.Transformer(irtest.Sizes{Layers: l.layers, Batch: 4, Seq: 4, Heads: 4, Head: 2, FFN: 8, Vocab: 8, Dropout: true})
+			sizes := irtest.Sizes{Layers: l.layers, Batch: 4, Seq: 4, Heads: 4, Head: 2, FFN: 8, Vocab: 8, Dropout: true}
+			if strings.HasPrefix(l.name, "offload") {
+				sizes.Seq, sizes.FFN = 8, 32 // of which activations are worth a transfer
+			}
+			global := irtest.Transformer(sizes)
 			global.Mesh = l.mesh
 			global.Meta = append(global.Meta, rule("layout", "name", ir.Str(l.name), "rules", l.rules))
 			for _, stop := range []string{"schedule", "order"} {
