@@ -21,9 +21,15 @@
 // [Activations], level Fused: `offload activations of Block to host`. What the
 // kernels of the modules leave for the backward phase is stored behind its last
 // reader in the forward phase and fetched before its first one in the backward
-// phase; in between its place is free.
+// phase; in between its place is free. In runs and tasks, one store and one fetch in
+// each run or task that reads it are for all instances and microbatches:
 //
-// In: entry functions of one device; for [Activations], without runs and tasks. Out: the same results, computed by the same
+//	for blocks                      for blocks down
+//	  %x = enter %e                   %y = fetch %s
+//	  …                               %d = call %g, %y
+//	  %s = store %x memory=host       …
+//
+// In: entry functions of one device. Out: the same results, computed by the same
 // operations on pieces; arguments with the attribute memory, and fetches and
 // stores that are not started: package overlap does that.
 // Invariant: each byte of a state is fetched before it is stored, so that the new
