@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ptc/ir"
+	"ptc/ir/irtest"
 	"ptc/ir/op"
 	"ptc/passes/check"
 	"ptc/passes/pass"
@@ -123,6 +124,96 @@ func TestOffloadShapeOfRuns(t *testing.T) {
 			}
 			if fetches != c.pieces || moved != c.moved {
 				t.Errorf("%d fetches, %d states elsewhere; want %d and %d\n%s", fetches, moved, c.pieces, c.moved, ir.Print(m))
+			}
+		})
+	}
+}
+
+// A state of each block that is updated from one that is there once stays, and is told of.
+func TestStatesThatStay(t *testing.T) {
+	m := parse(t, `ptir 1 global "m"
+
+func @step class=entry
+  stack blocks count=6
+  arg %0 : f32[a=64, b=16] each blocks state "blocks.{i}.w/m" init=zeros()
+  arg %1 : f32[a=64, b=16] state "all/m" init=ones()
+  for blocks
+  %2 : f32[a=64, b=16] = add %0, %1
+  end for
+  result %2 state "blocks.{i}.w/m"
+  result %1 state "all/m"
+end
+`)
+	m.SetMeta(rule("layout", "name", ir.Str("test"), "rules", ir.Terms{offloaded("host", 1024, "optimizer")}))
+	c, k := &pass.Context{}, check.New(1)
+	if err := Run(c, m, &Options{VerifyEach: true, Hooks: []Hook{k.Hook}}); err != nil {
+		t.Fatal(err)
+	}
+	told := false
+	for _, r := range c.Remarks {
+		told = told || strings.Contains(r.Text, "28672 bytes of optimizer state stay in device memory")
+	}
+	if device, host, _ := sizesOf(m); host != 0 || device < 7*4096 || !told {
+		t.Errorf("%d bytes on the device, %d on the host, remarks %v", device, host, c.Remarks)
+	}
+}
+
+// Activations of repeated blocks are stored once in the run of the forward phase and
+// fetched once in that of the backward phase, whatever the number of blocks and
+// microbatches; on the device they are then of a block or two. The program is executed
+// after each pass.
+func TestActivationsOfRuns(t *testing.T) {
+	sizes := irtest.Sizes{Batch: 8, Seq: 8, Heads: 2, Head: 8, FFN: 32, Vocab: 16}
+	for _, l := range []struct {
+		name          string
+		mesh          []ir.MeshAxis
+		rules         ir.Terms
+		layers, twice int
+	}{
+		{"single", nil, nil, 4, 8},
+		{"zero 3", mesh("dp", 2), ir.Terms{shard("dp", "batch"), zero(3, "dp")}, 4, 8},
+		{"recompute", nil, ir.Terms{rule("recompute", "of", ir.Str("blocks.*.mlp"))}, 4, 8},
+		{"1f1b", mesh("pp", 2), ir.Terms{pipelined("1f1b", 4)}, 8, 16},
+		{"zb_h1", mesh("pp", 2), ir.Terms{pipelined("zb_h1", 4)}, 8, 16},
+	} {
+		t.Run(l.name, func(t *testing.T) {
+			type found struct{ device, host, params, stores, fetches int64 }
+			look := func(layers int, k *check.Checker) (x found) {
+				sizes.Layers = layers
+				m := lowered(t, sizes, l.mesh, append(ir.Terms{offloadedOf("blocks.*", "host")}, l.rules...), Options{}, k)
+				x.device, x.host, _ = sizesOf(m)
+				for _, f := range m.Funcs {
+					if len(f.Tasks) > 0 && f.Stage.Or(0) > 0 {
+						continue
+					}
+					for _, o := range f.Ops {
+						switch {
+						case op.Has(o, op.Stores) && o.Run != nil:
+							x.stores++
+						case op.Has(o, op.Loads) && o.Run != nil:
+							x.fetches++
+						case op.Has(o, op.Copies) && len(f.Tasks) == 0:
+							t.Errorf("a transfer outside of runs")
+						}
+					}
+				}
+				f := m.Funcs[0]
+				for _, a := range f.Args {
+					if a.Role == ir.RoleParam || a.Role == ir.RoleState || a.Role == ir.RoleGrad {
+						x.params += int64(a.Value.Type.Bytes()+63) / 64 * 64 * int64(a.Value.Count())
+					}
+				}
+				return x
+			}
+			few, many := look(l.layers, check.New(1)), look(l.twice, nil)
+			if few.stores == 0 || few.stores != many.stores || few.fetches != many.fetches {
+				t.Errorf("%+v, twice as many blocks %+v", few, many)
+			}
+			if l.name == "zb_h1" {
+				return // what blocks leave for the gradients of their weights is no activation
+			}
+			if more, away := many.device-few.device, many.host-few.host; away < few.host*3/4 || more-(many.params-few.params) > away/2 {
+				t.Errorf("%+v, twice as many blocks %+v", few, many)
 			}
 		})
 	}

@@ -19,6 +19,9 @@ func Optimizer(c *pass.Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		o := &optimizer{f: f, rule: r}
 		o.run()
+		if o.left > 0 {
+			c.Remarkf(nil, "@%s: %d bytes of optimizer state stay in device memory: they are updated together with what other blocks or no block has, or read by each microbatch", f.Name, o.left)
+		}
 		if o.bytes > 0 {
 			c.Remarkf(nil, "@%s: %d bytes of optimizer state in %s memory, updated in %d pieces; %d tensors are fetched at once",
 				f.Name, o.bytes, r.memory, o.pieces, o.atOnces)
@@ -38,8 +41,9 @@ type optimizer struct {
 	instead map[*ir.Op][]*ir.Op     // pieces, by what stands for them
 	whole   map[*ir.Value]*ir.Value // what is put together of pieces, by what it was
 	bytes   int64
-	pieces  int // how many
-	atOnces int // tensors that are fetched at once
+	left    int64 // of states that stay
+	pieces  int   // how many
+	atOnces int   // tensors that are fetched at once
 }
 
 func (o *optimizer) run() {
@@ -172,7 +176,8 @@ func (o *optimizer) stays(u *update) bool {
 func (o *optimizer) stay(u *update) {
 	for _, a := range u.states {
 		a.Memory = ir.Device
-		o.bytes -= int64(a.Value.Type.Bytes() * a.Value.Count())
+		n := int64(a.Value.Type.Bytes() * a.Value.Count())
+		o.bytes, o.left = o.bytes-n, o.left+n
 		delete(o.moved, a.Value)
 	}
 }
