@@ -14,11 +14,19 @@ import (
 // nothing may read the old value after the kernel that writes the new one, and
 // that kernel must read it element by element. Where this does not hold, the
 // new value gets a place of its own and a copy at the end of the program; in
-// another memory, where no kernel can copy it, it is an error.
+// another memory, where no kernel can copy it, it is an error. A new value that is the
+// old one of another is a copy, which reads it.
 func (p *planner) updatesLast(f *ir.Func) error {
 	mem := op.Memories(f)
-	u := usesOf(f)
 	args := f.Named()
+	for i := range f.Results { // before it is decided what is written over these
+		r := &f.Results[i]
+		if a := args.Arg(r.Role, r.Path); a != nil && a.Value != r.Value && r.Value.Def == nil && mem[r.Value] == ir.Device {
+			r.Value = p.copyAtEnd(f, r.Value)
+			mem[r.Value] = ir.Device
+		}
+	}
+	u := usesOf(f)
 	stored := map[*ir.Value]int{} // results that each value is, but for gradients
 	for _, r := range f.Results {
 		if r.Role != ir.RoleGrad {
