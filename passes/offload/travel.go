@@ -20,8 +20,7 @@ type activations struct {
 	leaves  map[*ir.Value]*ir.Op
 	stores  map[departure][]*ir.Value
 	fetches map[arrival][]*ir.Value
-	homes   map[*ir.Value][]arrival // where a value comes back
-	n, soon int64                   // how many, of all instances and microbatches; and that come back soon
+	n, soon int64 // how many, of all instances and microbatches; and that come back soon
 	bytes   int64
 }
 
@@ -41,7 +40,7 @@ type arrival struct {
 
 func newActivations(f *ir.Func, rules []rule, forward map[*ir.Op]bool) *activations {
 	a := &activations{f: f, rules: rules, forward: forward, readers: map[*ir.Value][]int{}, stays: map[*ir.Value]bool{}, leaves: map[*ir.Value]*ir.Op{},
-		stores: map[departure][]*ir.Value{}, fetches: map[arrival][]*ir.Value{}, homes: map[*ir.Value][]arrival{}}
+		stores: map[departure][]*ir.Value{}, fetches: map[arrival][]*ir.Value{}}
 	a.begins, a.ends = bounds(f)
 	a.paths = pathsOf(f, a.begins, a.ends)
 	for i, x := range f.Ops {
@@ -133,7 +132,6 @@ func (a *activations) value(v *ir.Value, i, rule int) {
 	for _, t := range to {
 		a.fetches[t] = append(a.fetches[t], v)
 	}
-	a.homes[v] = to
 }
 
 // times is how many v there are in a step.
@@ -182,79 +180,90 @@ func (a *activations) arrival(v *ir.Value, r int) (b arrival, ok bool) {
 // rewrite places the stores and fetches, one for all values that leave, or come
 // back, at one place.
 func (a *activations) rewrite() {
-	var out []*ir.Op
-	away := map[*ir.Value]*ir.Value{}
-	back := map[*ir.Value]map[place]*ir.Value{}
-	move := func(name string, vs, args []*ir.Value, like *ir.Op, run *ir.Run, why ir.Str) *ir.Op {
-		var types []ir.Type
-		for _, v := range vs {
-			types = append(types, v.Type.Clone())
-		}
-		x := a.f.NewOp(name, args, ir.A("why", why), types...)
-		x.Scope, x.Pos, x.Task, x.Micro, x.Run = like.Scope, like.Pos, like.Task, like.Micro, run
-		out = append(out, x)
-		return x
-	}
-	fetch := func(at arrival) {
-		vs := a.fetches[at]
-		if vs == nil {
-			return
-		}
-		like := a.f.Ops[at.at]
-		var args []*ir.Value
-		for _, v := range vs {
-			args = append(args, away[v])
-		}
-		for n, r := range move(op.Fetch, vs, args, like, at.run, a.rules[0].why).Results {
-			if back[vs[n]] == nil {
-				back[vs[n]] = map[place]*ir.Value{}
-			}
-			back[vs[n]][place{like.Task, at.run}] = r
-		}
-	}
-	store := func(at departure, like *ir.Op) {
-		vs := a.stores[at]
-		if vs == nil {
-			return
-		}
-		r := a.rules[at.rule]
-		x := move(op.Store, vs, vs, like, at.run, r.why)
-		x.Memory = r.memory
-		for n, r := range x.Results {
-			away[vs[n]] = r
-		}
-	}
+	w := &rewriter{activations: a, away: map[*ir.Value]*ir.Value{}, back: map[home]*ir.Value{}}
 	for i, x := range a.f.Ops {
-		fetch(arrival{i, nil})
+		w.fetch(arrival{i, nil}, x)
 		if x.Run != nil {
-			fetch(arrival{i, x.Run})
+			w.fetch(arrival{i, x.Run}, x)
 		}
 		if !a.forward[x] {
-			for n, v := range x.Args {
-				run := x.Run
-				if v.In() == nil {
-					run = nil
-				}
-				if w := back[v][place{x.Task, run}]; w != nil {
-					x.Args[n] = w
-				}
-			}
+			w.read(x)
 		}
-		out = append(out, x)
+		w.out = append(w.out, x)
 		for k := range a.rules {
 			if x.Run != nil {
-				store(departure{i, x.Run, k}, x)
+				w.store(departure{i, x.Run, k}, x)
 			}
 		}
 		for k := range a.rules {
-			store(departure{i, nil, k}, x)
+			w.store(departure{i, nil, k}, x)
 		}
 	}
-	a.f.Ops = out
+	a.f.Ops = w.out
 }
 
-// place is where what came back is read: in a run of a task, or outside of runs.
-type place struct {
+// rewriter writes the operations of a function with transfers.
+type rewriter struct {
+	*activations
+	out  []*ir.Op
+	away map[*ir.Value]*ir.Value // in the other memory
+	back map[home]*ir.Value
+}
+
+// home is where a value that came back is read: in a run of a task, or outside of runs.
+type home struct {
+	of   *ir.Value
 	task *ir.Task
 	run  *ir.Run
+}
+
+// transfer emits one of args, which are vs.
+func (w *rewriter) transfer(name string, vs, args []*ir.Value, like *ir.Op, run *ir.Run, why ir.Str) *ir.Op {
+	var types []ir.Type
+	for _, v := range vs {
+		types = append(types, v.Type.Clone())
+	}
+	x := w.f.NewOp(name, args, ir.A("why", why), types...)
+	x.Scope, x.Pos, x.Task, x.Micro, x.Run = like.Scope, like.Pos, like.Task, like.Micro, run
+	w.out = append(w.out, x)
+	return x
+}
+
+func (w *rewriter) store(at departure, like *ir.Op) {
+	vs, rule := w.stores[at], w.rules[at.rule]
+	if vs == nil {
+		return
+	}
+	x := w.transfer(op.Store, vs, vs, like, at.run, rule.why)
+	x.Memory = rule.memory
+	for n, r := range x.Results {
+		w.away[vs[n]] = r
+	}
+}
+
+func (w *rewriter) fetch(at arrival, like *ir.Op) {
+	vs := w.fetches[at]
+	if vs == nil {
+		return
+	}
+	var args []*ir.Value
+	for _, v := range vs {
+		args = append(args, w.away[v])
+	}
+	for n, r := range w.transfer(op.Fetch, vs, args, like, at.run, w.rules[0].why).Results {
+		w.back[home{vs[n], like.Task, at.run}] = r
+	}
+}
+
+// read has x read what came back.
+func (w *rewriter) read(x *ir.Op) {
+	for n, v := range x.Args {
+		run := x.Run
+		if v.In() == nil {
+			run = nil
+		}
+		if r := w.back[home{v, x.Task, run}]; r != nil {
+			x.Args[n] = r
+		}
+	}
 }
