@@ -13,10 +13,9 @@ func Rewrite(k *Kernel, f func(b *Builder, s *Stmt, args []*Value) *Value) (*Ker
 }
 
 type copier struct {
-	b    *Builder
-	f    func(*Builder, *Stmt, []*Value) *Value // or nil
-	to   map[*Value]*Value
-	bufs map[*Buffer]*Buffer // what buffers are in the copy; nil where they are the same
+	b  *Builder
+	f  func(*Builder, *Stmt, []*Value) *Value
+	to map[*Value]*Value
 }
 
 func (c *copier) values(vs []*Value) []*Value {
@@ -37,9 +36,6 @@ func (c *copier) index(x Index) Index {
 
 func (c *copier) ref(r Ref) Ref {
 	r.Index = c.index(r.Index)
-	if c.bufs != nil {
-		r.Buf = c.bufs[r.Buf]
-	}
 	if r.Gather != nil {
 		r.Gather = c.to[r.Gather]
 	}
@@ -73,11 +69,9 @@ func (c *copier) stmt(s *Stmt) {
 			func() []*Value { return c.block(s.Then) },
 			func() []*Value { return c.block(s.Else) })
 	default:
-		if c.f != nil {
-			if v := c.f(c.b, s, args); v != nil {
-				results = []*Value{v}
-				break
-			}
+		if v := c.f(c.b, s, args); v != nil {
+			results = []*Value{v}
+			break
 		}
 		t := *s
 		t.Args, t.Index, t.Ref, t.Results = args, c.index(s.Index), c.ref(s.Ref), nil
