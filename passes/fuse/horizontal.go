@@ -11,9 +11,11 @@ import (
 )
 
 const (
+	mostOpen    = 16   // launches that a call may join
 	maxSections = 64   // of one kernel: what its code and its list of arguments grow with
 	smallResult = 4096 // bytes that a kernel may leave in memory earlier than it would have
 	shrinks     = 8    // or a part this small of what it reads
+	near        = 6    // calls that one which writes more than that moves up by at most
 	underWay    = 16   // operations after a collective, in which it may be under way
 )
 
@@ -64,16 +66,21 @@ type joining struct {
 func (j *joining) stretch(ops []*ir.Op) []*ir.Op {
 	var open [][]*ir.Op
 	for _, c := range ops {
-		if !j.light(c) {
+		kind := j.kind(c)
+		if kind == stays {
 			continue
 		}
-		k := slices.IndexFunc(open, func(with []*ir.Op) bool { return len(with) < maxSections && j.joins(c, with[0]) })
+		late := max(0, len(open)-mostOpen)
+		k := slices.IndexFunc(open[late:], func(with []*ir.Op) bool {
+			return kind == j.kind(with[0]) && len(with) < maxSections && j.joins(c, with[0], kind)
+		})
 		if k < 0 {
 			open = append(open, []*ir.Op{c})
-		} else {
-			open[k] = append(open[k], c)
-			j.at[c] = j.at[open[k][0]]
+			continue
 		}
+		k += late
+		open[k] = append(open[k], c)
+		j.at[c] = j.at[open[k][0]]
 	}
 	instead, gone := map[*ir.Op]*ir.Op{}, map[*ir.Op]bool{}
 	for _, calls := range open {
@@ -100,39 +107,66 @@ func (j *joining) stretch(ops []*ir.Op) []*ir.Op {
 	return out
 }
 
-// light reports whether c may be done earlier, as far as memory goes, is of a class that
-// sections can have, and makes nothing that other devices wait for.
-func (j *joining) light(c *ir.Op) bool {
-	if c.Callee == nil {
-		return false
+// kind is what makes a call one that others may join.
+type kind uint8
+
+const (
+	stays   kind = iota
+	light        // little is written
+	brief        // elementwise work on arguments of the function, as a cast of a weight: it may be done a little earlier
+	product      // a contraction, beside another one with the same large operand
+)
+
+func (j *joining) kind(c *ir.Op) kind {
+	if c.Callee == nil || j.special(c) {
+		return stays
 	}
 	switch fusion.Class(c.Callee.Attrs.Text("kind")) {
+	case fusion.Gemm:
+		return product
 	case fusion.Map, fusion.Row, fusion.Column:
 	default:
-		return false
+		return stays
 	}
 	var read, written int
+	computed := false
 	for _, v := range c.Args {
-		if v.Def != nil && v.Def.Name == op.EnterTurn {
-			return false // it has another kernel in the first turn
-		}
 		read += v.Type.Bytes()
+		computed = computed || v.Def != nil
 	}
 	for _, v := range c.Results {
-		if slices.ContainsFunc(j.readers[v], alone) {
-			return false // what is sent starts on its way as soon as it is there
-		}
 		if !j.result[v] {
 			written += v.Type.Bytes()
 		}
 	}
-	return written <= max(smallResult, read/shrinks)
+	switch {
+	case written <= max(smallResult, read/shrinks):
+		return light
+	case !computed:
+		return brief
+	}
+	return stays
+}
+
+func largest(vs []*ir.Value) *ir.Value {
+	return slices.MaxFunc(vs, func(a, b *ir.Value) int { return a.Type.Elems() - b.Type.Elems() })
+}
+
+// special reports whether c has another kernel in the first turn, or makes what other
+// devices wait for, which starts on its way as soon as it is there.
+func (j *joining) special(c *ir.Op) bool {
+	return slices.ContainsFunc(c.Args, func(v *ir.Value) bool { return v.Def != nil && v.Def.Name == op.EnterTurn }) ||
+		slices.ContainsFunc(c.Results, func(v *ir.Value) bool { return slices.ContainsFunc(j.readers[v], alone) })
 }
 
 // joins reports whether c can be done where first stands: what it reads is there, and
-// nobody from there on reads an argument over which it writes.
-func (j *joining) joins(c, first *ir.Op) bool {
+// nobody from there on reads an argument over which it writes. Products that make
+// queries, keys and values are needed together, and so have to be there together.
+func (j *joining) joins(c, first *ir.Op, k kind) bool {
 	from := j.at[first]
+	if k != light && j.at[c]-from > near || k == product && largest(c.Args) != largest(first.Args) {
+		return false
+	}
 	waits := max(from-underWay, j.waits(first))
 	for n, v := range c.Args {
 		if v.Def != nil {
