@@ -8,6 +8,9 @@ type Kernel struct {
 	Buffers []*Buffer // Global buffers first, in ABI order, then scratch
 	Task    *Value    // the task number, i64
 	Body    *Block
+	// Sections, where there are any, are what the kernel does instead of a body: see
+	// [Join].
+	Sections []Section
 }
 
 // Space is where a buffer lives.
@@ -141,6 +144,9 @@ func (r Range) Unrolled(n int) Range { r.Unroll = n; return r }
 // ScratchBytes is the thread-private memory a task needs, a multiple of 64.
 func (k *Kernel) ScratchBytes() int64 {
 	var n int64
+	for _, s := range k.Sections {
+		n = max(n, s.ScratchBytes())
+	}
 	for _, b := range k.Buffers {
 		if b.Space != Global {
 			n = max(n, b.Offset+roundUp(b.Bytes(), 64))

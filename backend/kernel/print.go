@@ -16,11 +16,27 @@ func (k *Kernel) String() string {
 	for _, b := range k.Buffers {
 		p.line("%s", p.buffer(b))
 	}
-	p.names[k.Task] = "task"
-	p.block(k.Body)
+	if len(k.Sections) > 0 {
+		p.sections(k)
+	} else {
+		p.names[k.Task] = "task"
+		p.block(k.Body)
+	}
 	p.indent--
 	p.line("}")
 	return p.Builder.String()
+}
+
+// sections lists what each section works on, and then the kernels.
+func (p *printer) sections(k *Kernel) {
+	for _, s := range k.Sections {
+		p.line("section %s from=%d args=%v", s.Name, s.First, s.Args)
+	}
+	for _, b := range k.Bodies() {
+		for line := range strings.Lines(b.String()) {
+			p.line("%s", strings.TrimSuffix(line, "\n"))
+		}
+	}
 }
 
 type printer struct {

@@ -34,6 +34,9 @@ func (v *verifier) kernel(k *Kernel) error {
 			return fmt.Errorf("buffer %s is argument %d but declared as %d", b.Name, i, b.Arg)
 		}
 	}
+	if len(k.Sections) > 0 {
+		return sections(k)
+	}
 	v.defined[k.Task] = true
 	if len(k.Body.Yield) != 0 {
 		return fmt.Errorf("the task body yields values")
@@ -42,6 +45,22 @@ func (v *verifier) kernel(k *Kernel) error {
 		return err
 	}
 	return checkBounds(k)
+}
+
+// sections checks each kernel of a joined one.
+func sections(k *Kernel) error {
+	if k.Body != nil || k.Task != nil {
+		return fmt.Errorf("has a body and sections")
+	}
+	for _, b := range k.Bodies() {
+		if len(b.Sections) > 0 {
+			return fmt.Errorf("section %s has sections", b.Name)
+		}
+		if err := Verify(b); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // block checks one region whose yields must have the types of want. What it

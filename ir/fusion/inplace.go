@@ -10,6 +10,9 @@ import (
 // reads it again. A contraction or a reduction to columns writes each element
 // once, when its sum is complete: it may be written over what is added to that.
 func (k *Kernel) InPlace(a, r int) bool {
+	if k.Class == Horizontal {
+		return k.horizontalInPlace(a, r)
+	}
 	arg, res := k.F.Args[a].Value, k.F.Results[r].Value
 	if res == arg || !sameStorage(arg.Type, res.Type) || !k.readAsStored(a) {
 		return false

@@ -75,6 +75,8 @@ type Kernel struct {
 	// results of reductions of phases below n. 0 is the first sweep. Values
 	// over the kept axes alone belong to the phase in which they are known.
 	Phase map[*ir.Op]int
+	// Sections are those of class Horizontal, which alone has any.
+	Sections []*Section
 }
 
 // Analyze classifies a kernel function, or says why it cannot be tiled.
@@ -82,6 +84,9 @@ func Analyze(f *ir.Func) (*Kernel, error) {
 	k := &Kernel{F: f, Views: map[*ir.Value]View{}, Part: map[*ir.Op]Part{}, Phase: map[*ir.Op]int{}}
 	for i, a := range f.Args {
 		k.Views[a.Value] = View{i, op.Dense(a.Value.Type)}
+	}
+	if Class(f.Attrs.Text("kind")) == Horizontal {
+		return k, k.horizontal()
 	}
 	var body []*ir.Op
 	var reductions []*ir.Op

@@ -38,11 +38,16 @@ func (k *kernels) add(f *ir.Func) *ir.Func {
 		k.byText[given] = old
 		return old
 	}
-	f.Name = fmt.Sprintf("%s_%d", class, k.count[string(class)])
-	k.count[string(class)]++
+	f.Name = kernelName(string(class), k.count)
 	k.byText[given], k.byText[text] = f, f
 	k.module.Funcs = append(k.module.Funcs, f)
 	return f
+}
+
+// kernelName is the next name of a kernel of the class.
+func kernelName(class string, count map[string]int) string {
+	count[class]++
+	return fmt.Sprintf("%s_%d", class, count[class]-1)
 }
 
 // emit returns the calls, in an order that respects what they read.

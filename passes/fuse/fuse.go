@@ -34,11 +34,13 @@ func Run(c *pass.Context, m *ir.Module) error {
 		f.Ops = calls
 		f.JoinRuns()
 		joinTasks(f)
+		joinCalls(f, shared)
 		if err := firstTurns(f, shared); err != nil {
 			return err
 		}
-		c.Remarkf(nil, "@%s: %d operations in %d kernel calls", f.Name, before, len(calls))
+		c.Remarkf(nil, "@%s: %d operations in %d kernel calls", f.Name, before, len(f.Ops))
 	}
+	keepCalled(m)
 	m.Level = ir.Fused
 	return nil
 }

@@ -62,16 +62,27 @@ func (m *module) kernel(k *kernel.Kernel) error {
 	if err := kernel.Verify(k); err != nil {
 		return err
 	}
-	k, err := vmath.Expand(k)
-	if err != nil {
-		return err
+	bodies := map[*kernel.Kernel]body{}
+	for _, of := range k.Bodies() {
+		b, err := vmath.Expand(of)
+		if err != nil {
+			return err
+		}
+		fn := m.body(b)
+		if fn.err != nil {
+			return fmt.Errorf("kernel %s for %s: %w", b.Name, m.t.Name, fn.err)
+		}
+		bodies[of] = body{fn.f, b.Buffers}
 	}
-	fn := m.body(k)
-	if fn.err != nil {
-		return fmt.Errorf("kernel %s for %s: %w", k.Name, m.t.Name, fn.err)
-	}
-	m.entry(k, fn.f)
+	m.entry(k, bodies)
 	return nil
+}
+
+// body is the internal function of a kernel's tasks, and its buffers in the order of
+// the function's parameters.
+type body struct {
+	f       *ir.Func
+	buffers []*kernel.Buffer
 }
 
 // body emits the internal function (buffers…, i64 begin, i64 end).
@@ -104,26 +115,47 @@ func (m *module) body(k *kernel.Kernel) *function {
 	return fn
 }
 
-// entry emits the exported function, which calls the body.
-func (m *module) entry(k *kernel.Kernel, body *ir.Func) {
+// entry emits the exported function, which calls the body; or those of the sections,
+// each for what of the tasks is its own.
+func (m *module) entry(k *kernel.Kernel, bodies map[*kernel.Kernel]body) {
 	bufs := ir.NewParam("bufs", types.NewPointer(types.I8Ptr))
 	begin, end := ir.NewParam("begin", types.I64), ir.NewParam("end", types.I64)
 	scratch := ir.NewParam("scratch", types.I8Ptr)
 	f := m.NewFunc(k.Name, types.Void, bufs, begin, end, scratch)
 	f.FuncAttrs = m.attributes()
 	b := f.NewBlock("entry")
-	var args []value.Value
-	for _, buf := range k.Buffers {
-		var p value.Value
-		if buf.Space == kernel.Global {
-			slot := b.NewGetElementPtr(types.I8Ptr, bufs, constant.NewInt(types.I64, int64(buf.Arg)))
-			p = b.NewLoad(types.I8Ptr, slot)
-		} else {
-			p = b.NewGetElementPtr(types.I8, scratch, constant.NewInt(types.I64, buf.Offset))
+	call := func(of body, at func(arg int) int, begin, end value.Value) {
+		var args []value.Value
+		for _, buf := range of.buffers {
+			var p value.Value
+			if buf.Space == kernel.Global {
+				slot := b.NewGetElementPtr(types.I8Ptr, bufs, constant.NewInt(types.I64, int64(at(buf.Arg))))
+				p = b.NewLoad(types.I8Ptr, slot)
+			} else {
+				p = b.NewGetElementPtr(types.I8, scratch, constant.NewInt(types.I64, buf.Offset))
+			}
+			args = append(args, b.NewBitCast(p, types.NewPointer(memType(buf.Elem))))
 		}
-		args = append(args, b.NewBitCast(p, types.NewPointer(memType(buf.Elem))))
+		b.NewCall(of.f, append(args, begin, end)...)
 	}
-	b.NewCall(body, append(args, begin, end)...)
+	if len(k.Sections) == 0 {
+		call(bodies[k], func(arg int) int { return arg }, begin, end)
+	}
+	for i, s := range k.Sections {
+		at := func(n int64) value.Value { return constant.NewInt(types.I64, n) }
+		clamp := func(x value.Value) value.Value { // what x is among the section's tasks, 0 or all of them beyond
+			own := b.NewSub(x, at(s.First))
+			low := b.NewSelect(b.NewICmp(enum.IPredSLT, own, at(0)), at(0), own)
+			return b.NewSelect(b.NewICmp(enum.IPredSGT, low, at(s.Tasks)), at(s.Tasks), low)
+		}
+		lo, hi := clamp(begin), clamp(end)
+		run, next := f.NewBlock(fmt.Sprintf("section%d", i)), f.NewBlock(fmt.Sprintf("after%d", i))
+		b.NewCondBr(b.NewICmp(enum.IPredSLT, lo, hi), run, next)
+		b = run
+		call(bodies[s.Kernel], func(arg int) int { return s.Args[arg] }, lo, hi)
+		b.NewBr(next)
+		b = next
+	}
 	b.NewRet(nil)
 }
 

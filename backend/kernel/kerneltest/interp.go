@@ -30,6 +30,9 @@ func (opt Interp) Run(k *kernel.Kernel, bufs [][]byte, begin, end int64) (err er
 	if begin < 0 || end > k.Tasks {
 		return fmt.Errorf("kernel %s: tasks [%d, %d) of %d", k.Name, begin, end, k.Tasks)
 	}
+	if len(k.Sections) > 0 {
+		return opt.sections(k, bufs, begin, end)
+	}
 	m := &machine{opt: opt, mem: map[*kernel.Buffer][]byte{}, regs: map[*kernel.Value][]uint64{}}
 	for i, b := range args {
 		if int64(len(bufs[i])) < b.Bytes() {
@@ -53,6 +56,24 @@ func (opt Interp) Run(k *kernel.Kernel, bufs [][]byte, begin, end int64) (err er
 		m.regs[k.Task] = []uint64{uint64(t)}
 		if err := m.block(k.Body); err != nil {
 			return fmt.Errorf("kernel %s: task %d: %w", k.Name, t, err)
+		}
+	}
+	return nil
+}
+
+// sections runs what of the tasks is each section's.
+func (opt Interp) sections(k *kernel.Kernel, bufs [][]byte, begin, end int64) error {
+	for _, s := range k.Sections {
+		lo, hi := max(begin, s.First), min(end, s.First+s.Tasks)
+		if lo >= hi {
+			continue
+		}
+		own := make([][]byte, len(s.Args))
+		for i, a := range s.Args {
+			own[i] = bufs[a]
+		}
+		if err := opt.Run(s.Kernel, own, lo-s.First, hi-s.First); err != nil {
+			return fmt.Errorf("kernel %s: %w", k.Name, err)
 		}
 	}
 	return nil

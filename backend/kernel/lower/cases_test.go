@@ -41,6 +41,28 @@ var kernelCases = []struct {
   result %6 out
 end
 `},
+	{"horizontal", fusion.Horizontal, `func @k class=kernel kind=horizontal
+  arg %0 : f32[a=5, b=37] in
+  arg %1 : f32[] in
+  arg %2 : f32[c=4100] in
+  arg %3 : f32[a=70, b=3] in
+  arg %4 : f32[a=3, c=40] in
+  %5 : f32[a=5, b=37] = mul %0, %1
+  %6 : f32[a=5, b=37] = tanh %5
+  %7 : f32[c=4100] = mul %2, %1
+  %8 : f32[c=4100] = add %7, %2
+  %9 : f32[a=70, b=3] = mul %3, %3
+  %10 : f32[a=70] = reduce_sum %9 over=(b)
+  %11 : f32[c=40] = reduce_sum %4 over=(a)
+  %12 : f32[] = mul %1, %1
+  result %6 out
+  result %5 out
+  result %11 out
+  result %10 out
+  result %8 out
+  result %12 out
+end
+`},
 	{"map transposed", fusion.Map, `func @k class=kernel
   arg %0 : f32[a=5, b=37, c=3] in
   %1 : f32[c=3, a=5, b=37] = transpose %0 order=(c, a, b)

@@ -17,21 +17,29 @@ func Kernel(name string, f *ir.Func, m kernel.Machine) (*kernel.Kernel, error) {
 	if err := supported(f); err != nil {
 		return nil, fmt.Errorf("kernel @%s: %w", f.Name, err)
 	}
-	g := &gen{k: k, m: m, name: name, at: map[string]coord{}, readers: map[*ir.Value][]*ir.Op{}}
-	for _, o := range f.Ops {
-		for _, a := range o.Args {
-			g.readers[a] = append(g.readers[a], o)
-		}
-	}
-	class := classes[k.Class]
-	if class == nil {
-		return nil, fmt.Errorf("kernel @%s: no generator for class %s", f.Name, k.Class)
-	}
-	out, err := class(g)
+	out, err := generate(name, k, m)
 	if err != nil {
 		return nil, fmt.Errorf("kernel @%s (%s): %w", f.Name, k.Class, err)
 	}
 	return out, nil
+}
+
+// generate runs the generator of k's class.
+func generate(name string, k *fusion.Kernel, m kernel.Machine) (*kernel.Kernel, error) {
+	g := &gen{k: k, m: m, name: name, at: map[string]coord{}, readers: map[*ir.Value][]*ir.Op{}}
+	for _, o := range k.F.Ops {
+		for _, a := range o.Args {
+			g.readers[a] = append(g.readers[a], o)
+		}
+	}
+	switch class := classes[k.Class]; {
+	case k.Class == fusion.Horizontal:
+		return horizontal(name, k, m)
+	case class == nil:
+		return nil, fmt.Errorf("there is no generator for the class")
+	default:
+		return class(g)
+	}
 }
 
 // classes holds the generator of each kernel class.

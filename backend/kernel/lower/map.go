@@ -3,6 +3,7 @@ package lower
 import (
 	"ptc/backend/kernel"
 	"ptc/ir"
+	"ptc/ir/op"
 )
 
 // mapped generates elementwise kernels: the last loop is the vector axis.
@@ -83,6 +84,20 @@ func (g *gen) storeAll() {
 	}
 }
 
+// unroll is how many vectors a sweep takes at a time: a few where there is little work
+// on each, one where that work fills the processor's registers and queues by itself.
+func (g *gen) unroll() int {
+	const long = 24
+	var flops int64
+	for _, o := range g.body() {
+		flops += op.Of(o).Flops(o) / int64(max(1, o.Result().Type.Elems()))
+	}
+	if flops > long {
+		return 1
+	}
+	return 4
+}
+
 // sweep runs body over positions lo..lo+n-1 of d, a vector at a time: whole
 // vectors in a loop, then the tail under a mask.
 func (g *gen) sweep(d dim, lo kernel.Index, n int64, body func()) {
@@ -96,7 +111,7 @@ func (g *gen) sweep(d dim, lo kernel.Index, n int64, body func()) {
 	g.lanes = int(lanes)
 	whole := n / lanes * lanes
 	if whole > 0 {
-		g.b.For(kernel.Between(lo, lo.Plus(whole)).By(lanes).Unrolled(4), at)
+		g.b.For(kernel.Between(lo, lo.Plus(whole)).By(lanes).Unrolled(g.unroll()), at)
 	}
 	if n > whole {
 		g.mask = g.b.TailMask(kernel.Int(n-whole), int(lanes))

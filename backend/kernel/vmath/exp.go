@@ -22,22 +22,42 @@ var expPoly = []float64{0.49999994, 0.1666652, 0.041668408, 0.008368914, 0.00138
 func (b builder) exp(x *kernel.Value) *kernel.Value {
 	x = b.Select(b.Gt(x, b.f(89)), b.f(89), x)
 	x = b.Select(b.Lt(x, b.f(-104)), b.f(-104), x)
-	n, ni := b.nearest(x, math.Log2E)
+	n, biased := b.exponent(x, math.Log2E, 2*bias)
 	r := b.FMA(n, b.f(-ln2Hi), x)
 	r = b.FMA(n, b.f(-ln2Lo), r)
-	// 1 + r + r²·q: what 1 + r loses goes into the last sum.
-	s := b.Add(r, b.f(1))
-	lost := b.Sub(r, b.Sub(s, b.f(1)))
-	p := b.Add(s, b.FMA(b.Mul(r, r), b.poly(r, expPoly), lost))
-	half := b.AShr(ni, b.i(1))
-	y := b.Mul(p, b.pow2(half))
-	return b.Mul(y, b.pow2(b.Sub(ni, half)))
+	half := b.LShr(biased, b.i(1)) // ends with bias + n/2, and what is left with bias + n − n/2
+	y := b.Mul(b.expOf(r), b.shifted(half))
+	return b.Mul(y, b.shifted(b.Sub(biased, half)))
 }
 
-// pow2 is 2^n for -126 ≤ n ≤ 127.
-func (b builder) pow2(n *kernel.Value) *kernel.Value {
-	return b.float(b.Shl(b.Add(n, b.i(127)), b.i(23)))
+// expWithin is exp for -87 ≤ x ≤ 44, within 2^-22: one factor is enough there, and ln
+// 2 in one part, as n is small where the error of its product counts.
+func (b builder) expWithin(x *kernel.Value) *kernel.Value {
+	n, biased := b.exponent(x, math.Log2E, bias)
+	return b.Mul(b.expOf(b.FMA(n, b.f(-math.Ln2), x)), b.shifted(biased))
 }
+
+// expOf is e^r on |r| ≤ ln 2/2, as 1 + (r + r²·q): the last sum rounds, and before
+// it nothing that is larger than a quarter of that.
+func (b builder) expOf(r *kernel.Value) *kernel.Value {
+	return b.Add(b.f(1), b.FMA(b.Mul(r, r), b.poly(r, expPoly), r))
+}
+
+// bias is what the exponent of a float32 is stored with.
+const bias = 127
+
+// exponent is x·scale rounded to the nearest integer n, as a float, and an i32 whose
+// low nine bits are those of n + plus, for |n| below 2^21: adding 3·2^22 leaves the
+// integer in the low bits of the sum, whose higher ones are of the constant alone.
+func (b builder) exponent(x *kernel.Value, scale float64, plus int) (n, biased *kernel.Value) {
+	magic := b.f(float64(3<<22 + plus))
+	t := b.FMA(x, b.f(scale), magic)
+	return b.Sub(t, magic), b.bits(t)
+}
+
+// shifted is the float whose exponent field is the low eight bits of n: 2^(n − bias).
+// The ninth bit must be zero.
+func (b builder) shifted(n *kernel.Value) *kernel.Value { return b.float(b.Shl(n, b.i(23))) }
 
 // sigmoid is z/(1+z) or 1/(1+z) with z = e^-|x|, so that nothing overflows and
 // tiny results keep their digits. The quotient is corrected for its own
@@ -56,32 +76,34 @@ func (b builder) sigmoid(x *kernel.Value) *kernel.Value {
 // (tanh x/x - 1)/x² in powers of x² on |x| ≤ 0.65, error 2^-27 in the result.
 var tanhPoly = []float64{-0.3333326, 0.1333083, -0.053688023, 0.02046942, -0.005515164}
 
-// tanh is an odd polynomial near 0 and 1 - 2/(e^2|x|+1) elsewhere.
+// tanh is an odd polynomial near 0 and 1 - 2/(e^2|x|+1) elsewhere, 1 from 9.02 on.
 func (b builder) tanh(x *kernel.Value) *kernel.Value {
 	a := b.Abs(x)
 	a2 := b.Mul(a, a)
 	small := b.FMA(b.Mul(a, a2), b.poly(a2, tanhPoly), a)
-	e := b.exp(b.Add(a, a))
+	held := b.Select(b.Gt(a, b.f(9.02)), b.f(9.02), a)
+	e := b.expWithin(b.Add(held, held))
 	large := b.Sub(b.f(1), b.Div(b.f(2), b.Add(e, b.f(1))))
 	return b.copySign(b.Select(b.Lt(a, b.f(0.625)), small, large), x)
 }
 
 var (
-	// (erf x/x - 2/√π)/x² in powers of x² on |x| ≤ 0.95, error 2^-30.
-	erfSmall = []float64{-0.37612635, 0.11283684, -0.026858464, 0.0051983506, -0.00081100664, 8.227119e-05}
-	// log erfc x on [0.9, 4], error 2^-34 in erf x.
-	erfLarge = []float64{0.00015061231, -1.1293818, -0.63366336, -0.10785819, 0.024774492,
-		-0.0039940905, 0.00037884628, -1.1310757e-05, -7.3750067e-07}
+	// (erf x/x - 2/√π)/x² in powers of x² on |x| ≤ 1.32, error 2^-28.
+	erfSmall = []float64{-0.37612626, 0.11283615, -0.026857499, 0.0052034887, -0.00082845014, 0.000101269674, -7.07073e-06}
+	// erf x in powers of (x - 2.61)/1.31 on [1.28, 3.92], error 2^-25.7.
+	erfLarge = []float64{0.9997767, 0.0016263094, -0.005561402, 0.011753182, -0.016898628, 0.017006565, -0.011718642,
+		0.0046806936, 0.00049225683, -0.0022344685, 0.0011248873, 0.00016372645, -0.00021123927}
 )
 
-// erf is an odd polynomial near 0 and 1 - e^Q(|x|) elsewhere, 1 from 4 on.
+// erf is an odd polynomial near 0, another polynomial elsewhere, and that at 3.92,
+// which is 1, from there on.
 func (b builder) erf(x *kernel.Value) *kernel.Value {
 	a := b.Abs(x)
 	x2 := b.Mul(x, x)
 	small := b.FMA(x, b.FMA(x2, b.poly(x2, erfSmall), b.f(2/math.SqrtPi-1)), x)
-	held := b.Select(b.Gt(a, b.f(4)), b.f(4), a)
-	large := b.Sub(b.f(1), b.exp(b.poly(held, erfLarge)))
-	return b.Select(b.Lt(a, b.f(0.92)), small, b.copySign(large, x))
+	held := b.Select(b.Gt(a, b.f(3.92)), b.f(3.92), a)
+	large := b.poly(b.FMA(held, b.f(1/1.31), b.f(-2.61/1.31)), erfLarge)
+	return b.Select(b.Lt(a, b.f(1.3)), small, b.copySign(large, x))
 }
 
 // rsqrt rounds twice: root and quotient.

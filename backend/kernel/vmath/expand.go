@@ -1,6 +1,10 @@
 package vmath
 
-import "ptc/backend/kernel"
+import (
+	"fmt"
+
+	"ptc/backend/kernel"
+)
 
 // expansion computes one math call on f32 operands.
 type expansion func(b builder, a []*kernel.Value) *kernel.Value
@@ -25,6 +29,9 @@ const Bound = 2.0
 // Expand replaces the math calls of k. A kernel without any is returned as it
 // is.
 func Expand(k *kernel.Kernel) (*kernel.Kernel, error) {
+	if len(k.Sections) > 0 {
+		return nil, fmt.Errorf("kernel %s: sections are expanded one by one", k.Name)
+	}
 	if !calls(k.Body) {
 		return k, nil
 	}

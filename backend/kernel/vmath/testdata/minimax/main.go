@@ -79,12 +79,12 @@ func main() {
 	fit("tanh: (tanh x / x - 1)/x^2", 5, tiny, 0.65, square,
 		func(x float64) float64 { return (math.Tanh(x)/x - 1) / (x * x) },
 		func(x float64) float64 { return x * x * x / math.Tanh(x) })
-	fit("erf, small: erf x / x - 2/sqrt(pi)", 6, tiny, 0.95, square,
+	fit("erf, small: (erf x / x - 2/sqrt(pi))/x^2", 7, tiny, 1.32, square,
 		func(x float64) float64 { return (math.Erf(x)/x - 2/math.Sqrt(math.Pi)) / (x * x) },
 		func(x float64) float64 { return x * x * x / math.Erf(x) })
-	fit("erf, large: log erfc x", 9, 0.9, 4, id,
-		func(x float64) float64 { return math.Log(math.Erfc(x)) },
-		func(x float64) float64 { return math.Erfc(x) / math.Erf(x) })
+	fit("erf, large, in powers of (x - 2.61)/1.31", 13, 1.28, 3.92,
+		func(x float64) float64 { return (x - 2.61) / 1.31 }, math.Erf,
+		func(x float64) float64 { return 1 / math.Erf(x) })
 	quarter := math.Pi/4 + 1e-3
 	fit("sin: (sin r / r - 1)/r^2", 3, tiny, quarter, square,
 		func(r float64) float64 { return (math.Sin(r)/r - 1) / (r * r) },

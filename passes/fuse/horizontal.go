@@ -1,0 +1,300 @@
+package fuse
+
+import (
+	"slices"
+	"strings"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/ir/fusion"
+	"ptc/ir/op"
+)
+
+const (
+	mostOpen    = 16   // launches that a call may join
+	maxSections = 64   // of one kernel: what its code and its list of arguments grow with
+	smallResult = 4096 // bytes that a kernel may leave in memory earlier than it would have
+	shrinks     = 8    // or a part this small of what it reads
+	near        = 6    // calls that one which writes more than that moves up by at most
+	underWay    = 16   // operations after a collective, in which it may be under way
+)
+
+// joinCalls makes one launch of calls that do not wait for each other and are little
+// work each: the updates of all tensors of a layer, the sums of squares of their
+// gradients. ("Horizontal" fusion: Wang et al., "Horizontally fused training array",
+// 2021, section 3.)
+//
+// A call moves up to the first one that it joins. So that no more memory is needed at
+// any time, what it reads must be there by then, and what it writes must be a result
+// of the step, which takes the place of an argument, or small. It does not move up to
+// where a collective that it reads may still be under way.
+func joinCalls(f *ir.Func, shared *kernels) {
+	j := &joining{f: f, shared: shared, at: map[*ir.Op]int{}, readers: map[*ir.Value][]*ir.Op{}, result: map[*ir.Value]bool{}}
+	for i, o := range f.Ops {
+		j.at[o] = i
+		for _, v := range o.Args {
+			j.readers[v] = append(j.readers[v], o)
+		}
+	}
+	for _, r := range f.Results {
+		j.result[r.Value] = true
+	}
+	var out []*ir.Op
+	for at := 0; at < len(f.Ops); {
+		end := at + 1
+		for end < len(f.Ops) && f.Ops[at].Callee != nil && f.Ops[end].Callee != nil && beside(f.Ops[at], f.Ops[end]) {
+			end++
+		}
+		out = append(out, j.stretch(f.Ops[at:end])...)
+		at = end
+	}
+	f.Ops = out
+}
+
+// beside reports whether a and b are of one run and one task.
+func beside(a, b *ir.Op) bool { return a.Run == b.Run && a.Task == b.Task }
+
+type joining struct {
+	f       *ir.Func
+	shared  *kernels
+	at      map[*ir.Op]int
+	readers map[*ir.Value][]*ir.Op
+	result  map[*ir.Value]bool
+}
+
+// stretch joins calls that follow each other.
+func (j *joining) stretch(ops []*ir.Op) []*ir.Op {
+	var open [][]*ir.Op
+	for _, c := range ops {
+		kind := j.kind(c)
+		if kind == stays {
+			continue
+		}
+		late := max(0, len(open)-mostOpen)
+		k := slices.IndexFunc(open[late:], func(with []*ir.Op) bool {
+			return kind == j.kind(with[0]) && len(with) < maxSections && j.joins(c, with[0], kind)
+		})
+		if k < 0 {
+			open = append(open, []*ir.Op{c})
+			continue
+		}
+		k += late
+		open[k] = append(open[k], c)
+		j.at[c] = j.at[open[k][0]]
+	}
+	instead, gone := map[*ir.Op]*ir.Op{}, map[*ir.Op]bool{}
+	for _, calls := range open {
+		if len(calls) == 1 {
+			continue
+		}
+		for _, c := range calls {
+			gone[c] = true
+		}
+		instead[calls[0]] = j.join(calls)
+	}
+	if len(instead) == 0 {
+		return ops
+	}
+	var out []*ir.Op
+	for _, c := range ops {
+		if all := instead[c]; all != nil {
+			c = all
+		} else if gone[c] {
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// kind is what makes a call one that others may join.
+type kind uint8
+
+const (
+	stays   kind = iota
+	light        // little is written
+	brief        // elementwise work on arguments of the function, as a cast of a weight: it may be done a little earlier
+	product      // a contraction, beside another one with the same large operand
+)
+
+func (j *joining) kind(c *ir.Op) kind {
+	if c.Callee == nil || j.special(c) {
+		return stays
+	}
+	switch fusion.Class(c.Callee.Attrs.Text("kind")) {
+	case fusion.Gemm:
+		return product
+	case fusion.Map, fusion.Row, fusion.Column:
+	default:
+		return stays
+	}
+	var read, written int
+	computed := false
+	for _, v := range c.Args {
+		read += v.Type.Bytes()
+		computed = computed || v.Def != nil
+	}
+	for _, v := range c.Results {
+		if !j.result[v] {
+			written += v.Type.Bytes()
+		}
+	}
+	switch {
+	case written <= max(smallResult, read/shrinks):
+		return light
+	case !computed:
+		return brief
+	}
+	return stays
+}
+
+func largest(vs []*ir.Value) *ir.Value {
+	return slices.MaxFunc(vs, func(a, b *ir.Value) int { return a.Type.Elems() - b.Type.Elems() })
+}
+
+// special reports whether c has another kernel in the first turn, or makes what other
+// devices wait for, which starts on its way as soon as it is there.
+func (j *joining) special(c *ir.Op) bool {
+	return slices.ContainsFunc(c.Args, func(v *ir.Value) bool { return v.Def != nil && v.Def.Name == op.EnterTurn }) ||
+		slices.ContainsFunc(c.Results, func(v *ir.Value) bool { return slices.ContainsFunc(j.readers[v], alone) })
+}
+
+// joins reports whether c can be done where first stands: what it reads is there, and
+// nobody from there on reads an argument over which it writes. Products that make
+// queries, keys and values are needed together, and so have to be there together.
+func (j *joining) joins(c, first *ir.Op, k kind) bool {
+	from := j.at[first]
+	if k != light && j.at[c]-from > near || k == product && largest(c.Args) != largest(first.Args) {
+		return false
+	}
+	waits := max(from-underWay, j.waits(first))
+	for n, v := range c.Args {
+		if v.Def != nil {
+			if at := j.at[v.Def]; at >= from || at > waits && alone(v.Def) {
+				return false
+			}
+			continue
+		}
+		if len(j.readers[v]) > 1 && j.overwrites(c, n) {
+			for _, r := range j.readers[v] {
+				if r != c && j.at[r] >= from {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// waits is the place of the last collective that c reads, or -1.
+func (j *joining) waits(c *ir.Op) int {
+	at := -1
+	for _, v := range c.Args {
+		if v.Def != nil && alone(v.Def) {
+			at = max(at, j.at[v.Def])
+		}
+	}
+	return at
+}
+
+// overwrites reports whether a result of c may lie in the place of its operand n.
+func (j *joining) overwrites(c *ir.Op, n int) bool {
+	return slices.ContainsFunc(c.Results, func(r *ir.Value) bool {
+		return r.Type.Bytes() == c.Args[n].Type.Bytes() && r.Type.Rank() == c.Args[n].Type.Rank()
+	})
+}
+
+// join is one call in the place of all.
+func (j *joining) join(calls []*ir.Op) *ir.Op {
+	first := calls[0]
+	all := &ir.Op{Name: op.Call, Scope: first.Scope, Pos: first.Pos}
+	all.Run, all.Task = first.Run, first.Task
+	f := &ir.Func{Class: ir.Kernel, Attrs: ir.A("kind", ir.Name(string(fusion.Horizontal)))}
+	args := map[*ir.Value]*ir.Value{}
+	for _, c := range calls {
+		all.Scope = common(all.Scope, c.Scope)
+		j.section(f, c, func(n int) *ir.Value {
+			v := c.Args[n]
+			if args[v] == nil {
+				a := c.Callee.Args[n]
+				args[v] = f.AddArg(a.Value.Type.Clone(), a.Role, a.Path, nil, diag.Pos{})
+				all.Args = append(all.Args, v)
+			}
+			return args[v]
+		})
+		for _, v := range c.Results {
+			v.Def = all
+			all.Results = append(all.Results, v)
+		}
+	}
+	f.Renumber()
+	all.Callee = j.shared.add(f)
+	j.at[all] = j.at[first]
+	return all
+}
+
+// section puts what c does into f; arg is the argument that its operand n is there.
+func (j *joining) section(f *ir.Func, c *ir.Op, arg func(n int) *ir.Value) {
+	k := c.Callee
+	if mesh := k.Attrs.Get("mesh"); mesh != nil {
+		f.Attrs = f.Attrs.With("mesh", mesh)
+	}
+	at := map[*ir.Value]*ir.Value{}
+	read := map[*ir.Value]bool{}
+	for _, o := range k.Ops {
+		for _, v := range o.Args {
+			read[v] = true
+		}
+	}
+	for n, a := range k.Args {
+		if read[a.Value] {
+			at[a.Value] = arg(n)
+		}
+	}
+	for _, o := range k.Ops {
+		operands := make([]*ir.Value, len(o.Args))
+		for i, v := range o.Args {
+			operands[i] = at[v]
+		}
+		var types []ir.Type
+		for _, r := range o.Results {
+			types = append(types, r.Type.Clone())
+		}
+		n := f.NewOp(o.Name, operands, o.Attrs, types...)
+		for i, r := range o.Results {
+			at[r] = n.Results[i]
+		}
+		f.Ops = append(f.Ops, n)
+	}
+	for _, r := range k.Results {
+		f.Results = append(f.Results, ir.Result{Value: at[r.Value], Role: ir.RoleOut})
+	}
+}
+
+// common is the module that both scopes are in.
+func common(a, b string) string {
+	x, y := strings.Split(a, "."), strings.Split(b, ".")
+	n := 0
+	for n < len(x) && n < len(y) && x[n] == y[n] {
+		n++
+	}
+	return strings.Join(x[:n], ".")
+}
+
+// keepCalled drops the kernels of m that nothing calls any more, and numbers the others
+// by class, in order.
+func keepCalled(m *ir.Module) {
+	called := map[*ir.Func]bool{}
+	for _, f := range m.Funcs {
+		for _, o := range f.Ops {
+			called[o.Callee], called[o.First] = true, true
+		}
+	}
+	m.Funcs = slices.DeleteFunc(m.Funcs, func(f *ir.Func) bool { return f.Class == ir.Kernel && !called[f] })
+	count := map[string]int{}
+	for _, f := range m.Funcs {
+		if f.Class == ir.Kernel {
+			f.Name = kernelName(f.Attrs.Text("kind"), count)
+		}
+	}
+}
