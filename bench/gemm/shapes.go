@@ -65,6 +65,9 @@ func sweep() []shape {
 	add(1, 1, 768, 3072, "NN NT")
 	add(1, 8, 3072, 768, "NN NT")
 	add(1, 64, 64, 4096, "NN TN")
+	add(1, 2, 3072, 768, "NN")
+	add(1, 4, 3072, 768, "NN NT")
+	add(1, 8, 768, 3072, "NN NT")
 	return out
 }
 

@@ -35,13 +35,19 @@ const line = 16
 
 func newBlocking(s *Spec, m kernel.Machine) blocking {
 	p := blocking{lanes: int64(m.Lanes(kernel.F32)), outer: product(s.Outer)}
+	few := s.M <= fewRows/2 || s.M <= fewRows && s.Right.Plain
+	p.direct = few && s.Right.Unit == AlongN && (m.Masked || s.N%p.lanes == 0)
 	p.registerTile(s, m)
-	p.direct = p.tiles == 1 && s.Right.Unit == AlongN && (m.Masked || s.N%p.lanes == 0)
 	p.depth(s, m)
 	p.blocks(s, m)
 	p.group = min(p.perBlockN, max(1, int64(m.L2)/2/(4*p.kc*p.nr)))
 	return p
 }
+
+// fewRows is how many rows a product may have for its right operand to be loaded
+// where it is used rather than packed; half as many if more than a load is done
+// again for each tile.
+const fewRows = 16
 
 // registerTile chooses the tile that lives in registers: mr·vecs accumulators,
 // vecs vectors of the right operand and what else a step needs.
@@ -49,6 +55,9 @@ func (p *blocking) registerTile(s *Spec, m kernel.Machine) {
 	p.vecs = 2
 	if p.lanes <= 4 && m.Registers >= 32 {
 		p.vecs = 4 // short vectors: fewer broadcasts for each of them
+	}
+	if p.direct {
+		p.vecs = max(p.vecs, min(8, (int64(m.Registers)-3)/(s.M+1)))
 	}
 	p.vecs = min(p.vecs, ceil(s.N, p.lanes))
 	p.nr = p.vecs * p.lanes
@@ -69,15 +78,26 @@ func (p *blocking) registerTile(s *Spec, m kernel.Machine) {
 // once for so many multiply-adds that it costs next to nothing.
 const deepest = 256
 
+// shallow is the depth of a block where the right operand is loaded in place:
+// so many rows of it are read side by side, each from front to back, rather than
+// a few columns of each of very many.
+const shallow = 16
+
 // depth chooses kc so that a panel of the right operand takes at most half of
 // L1, where it stays while the tiles of the left one stream past.
 func (p *blocking) depth(s *Spec, m kernel.Machine) {
 	unit := max(p.lanes, line)
 	most := int64(m.L1) / (4 * p.nr) / unit * unit
 	most = min(max(most, 2*unit), deepest/unit*unit)
+	if p.direct {
+		most = shallow / min(2, max(1, s.M/4))
+	}
 	p.steps = ceil(s.K, most)
 	p.kc = s.K
 	if p.steps > 1 {
+		if p.direct {
+			unit = p.lanes
+		}
 		p.kc = ceil(ceil(s.K, p.steps), unit) * unit
 		p.steps = ceil(s.K, p.kc)
 	}

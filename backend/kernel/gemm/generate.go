@@ -14,6 +14,9 @@ func Generate(s Spec, m kernel.Machine) (*kernel.Kernel, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
+	if d, ok := newDots(&s, m); ok {
+		return d.generate(&s, m)
+	}
 	p := newBlocking(&s, m)
 	g := &gen{Spec: &s, blocking: p, m: m, width: int(p.lanes)}
 	g.b = s.Begin(p.outer * p.blocksM * p.blocksN)
@@ -92,9 +95,18 @@ func (g *gen) allocate() {
 // position decodes the task number: outer loops, then blocks of N, then blocks
 // of M, so that neighbours share the right block.
 func (g *gen) position() {
-	sizes := append(append([]int64(nil), g.Outer...), g.blocksN, g.blocksM)
+	at := decode(g.b, append(append([]int64(nil), g.Outer...), g.blocksN, g.blocksM))
+	outer := len(g.Outer)
+	g.at.Outer = at[:outer]
+	g.tile0, g.tile1 = g.share(at[outer+1], g.perBlockM, g.tiles)
+	g.panel0, g.panel1 = g.share(at[outer], g.perBlockN, g.panels)
+}
+
+// decode is the position of the task in a space of the given sizes, the last of
+// which varies fastest.
+func decode(b *kernel.Builder, sizes []int64) []kernel.Index {
 	at := make([]kernel.Index, len(sizes))
-	rest := g.b.Task()
+	rest := b.Task()
 	left := product(sizes)
 	for i := len(sizes) - 1; i >= 0; i-- {
 		switch {
@@ -103,16 +115,13 @@ func (g *gen) position() {
 		case sizes[i] == left:
 			at[i] = rest
 		default:
-			v := g.b.Value(rest)
-			n := g.b.ConstInt(v.Type, sizes[i])
-			at[i], rest = kernel.Of(g.b.Rem(v, n)), kernel.Of(g.b.Div(v, n))
+			v := b.Value(rest)
+			n := b.ConstInt(v.Type, sizes[i])
+			at[i], rest = kernel.Of(b.Rem(v, n)), kernel.Of(b.Div(v, n))
 		}
 		left /= sizes[i]
 	}
-	outer := len(g.Outer)
-	g.at.Outer = at[:outer]
-	g.tile0, g.tile1 = g.share(at[outer+1], g.perBlockM, g.tiles)
-	g.panel0, g.panel1 = g.share(at[outer], g.perBlockN, g.panels)
+	return at
 }
 
 // share is the range of block i when n things are cut into blocks of each.
