@@ -104,19 +104,20 @@ func (p *blocking) depth(s *Spec, m kernel.Machine) {
 	p.accumulate = p.steps*product(s.OuterK) > 1
 }
 
-// Of the tasks of a product: a large one has at least wantTasks, and none has
-// less work than minWork multiply-adds if there is another way.
+// A task has at least minWork multiply-adds, if there is another way: those of some
+// 20 µs, beside which claiming and waiting for a task is little. It has more than
+// maxWork only if there are manyTasks already.
 const (
-	wantTasks = 16
 	minWork   = 1 << 19
+	maxWork   = 1 << 26
+	manyTasks = 16
 )
 
 // blocks chooses what a task computes: the cut of M and N that costs least.
 func (p *blocking) blocks(s *Spec, m kernel.Machine) {
-	work := float64(p.outer) * float64(s.M) * float64(s.N) * float64(s.K) * float64(product(s.OuterK))
-	want := int64(min(wantTasks, max(1, work/minWork)))
-	// As many blocks as that, but none smaller than minWork.
-	parts, most := ceil(want, p.outer), int64(max(1, work/minWork/float64(p.outer)))
+	work := float64(s.M) * float64(s.N) * float64(s.K) * float64(product(s.OuterK))
+	most := int64(max(1, work/minWork))
+	least := int64(min(float64(ceil(manyTasks, p.outer)), work/maxWork))
 	// The packed tiles of a task live in L2, and sums that wait beside or behind
 	// them. Both are read in order, tiles once for every panel, sums once for every
 	// block of K, so that what does not fit comes in time from L3.
@@ -129,7 +130,7 @@ func (p *blocking) blocks(s *Spec, m kernel.Machine) {
 			fit = max(1, 2*l2/(p.mr*p.nr*perM))
 		}
 		for _, perN := range shares(p.panels, fit) {
-			if c := p.cost(perM, perN, parts, most); best < 0 || c < best {
+			if c := p.cost(perM, perN, least, most); best < 0 || c < best {
 				best, p.perBlockM, p.perBlockN = c, perM, perN
 			}
 		}
@@ -159,15 +160,26 @@ const (
 	packLeftCost  = 8
 )
 
+// narrowCost is what each row of a right operand that is read in place costs
+// beside its elements.
+const narrowCost = 32
+
+// teamSizes are the numbers of threads that a product is cut for. How many there
+// will be is not known; each counts half as much as the one before it.
+var teamSizes = []int64{2, 4, 8, 16}
+
 // cost estimates the time lost, as a share of the multiply-adds: each element
 // of the right operand is packed for every block of M and each of the left for
-// every block of N; and threads idle at the end of the launch, here averaged over
-// teams of 2 to 16. Fewer than least blocks or more than most are taken only if
-// there is no other way.
+// every block of N; and threads idle at the end of the launch. Fewer than least
+// blocks or more than most are taken only if there is no other way.
 func (p *blocking) cost(perM, perN, least, most int64) float64 {
-	c := packRightCost/float64(perM*p.mr) + packLeftCost/float64(perN*p.nr)
+	rows, cols := float64(perM*p.mr), float64(perN*p.nr)
+	c := packRightCost/rows + packLeftCost/cols
+	if p.direct {
+		c = packRightCost*(1-float64(perM)/float64(p.tiles)) + narrowCost/cols
+	}
 	cut := ceil(p.tiles, perM) * ceil(p.panels, perN)
-	for team := int64(2); team <= 16; team *= 2 {
+	for _, team := range teamSizes {
 		used := float64(p.tiles*p.panels*p.outer) / float64(ceil(cut*p.outer, team)*team*perM*perN)
 		c += (1 - min(1, used)) / float64(team)
 	}

@@ -27,7 +27,7 @@ func newDots(s *Spec, m kernel.Machine) (dots, bool) {
 	}
 	d.cols = min(d.cols, s.N)
 	work := d.outer * s.M * s.N * s.K
-	want := min(wantTasks, max(1, work/minWork))
+	want := min(manyTasks, max(1, work/minWork))
 	d.blocks = min(ceil(want, d.outer), ceil(s.N, d.lanes))
 	d.each = ceil(ceil(s.N, d.blocks), d.lanes) * d.lanes
 	d.blocks = ceil(s.N, d.each)

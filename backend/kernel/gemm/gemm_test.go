@@ -100,7 +100,7 @@ func TestCut(t *testing.T) {
 					t.Errorf("%dx%dx%d: %d bytes of sums", d, n, k, sums)
 				}
 				tasks := p.blocksM * p.blocksN
-				if work := float64(d) * float64(n) * float64(k); work > 1e9 && tasks < 16 || work < minWork && tasks > p.panels+4*d*(k+32)/int64(machine.L2) {
+				if work := float64(d) * float64(n) * float64(k); work > manyTasks*maxWork && tasks < manyTasks || work < minWork && tasks > p.panels+4*d*(k+32)/int64(machine.L2) {
 					t.Errorf("%dx%dx%d: %d tasks", d, n, k, tasks)
 				}
 			}
