@@ -28,6 +28,7 @@ type blocking struct {
 	blocksN     int64
 	accumulate  bool // partial sums wait in scratch: more than one block of K
 	direct      bool // the right operand is loaded where it is used
+	inPlace     bool // the left one is
 }
 
 // line is the number of f32 in a cache line.
@@ -39,10 +40,17 @@ func newBlocking(s *Spec, m kernel.Machine) blocking {
 	p.direct = few && s.Right.Unit == AlongN && (m.Masked || s.N%p.lanes == 0)
 	p.registerTile(s, m)
 	p.depth(s, m)
+	// Panels that fit a group are all there when a tile's turn comes.
+	group := max(1, int64(m.L2)/2/(4*p.kc*p.nr))
+	p.inPlace = s.Left.Unit == AlongK && s.Left.Plain && p.panels <= min(group, fewPanels)
 	p.blocks(s, m)
-	p.group = min(p.perBlockN, max(1, int64(m.L2)/2/(4*p.kc*p.nr)))
+	p.group = min(p.perBlockN, group)
 	return p
 }
+
+// fewPanels is how many panels a product may have for its left operand to be loaded
+// where it is used: so few uses do not pay for packing it.
+const fewPanels = 32
 
 // fewRows is how many rows a product may have for its right operand to be loaded
 // where it is used rather than packed; half as many if more than a load is done
@@ -175,6 +183,9 @@ var teamSizes = []int64{2, 4, 8, 16}
 func (p *blocking) cost(perM, perN, least, most int64) float64 {
 	rows, cols := float64(perM*p.mr), float64(perN*p.nr)
 	c := packRightCost/rows + packLeftCost/cols
+	if p.inPlace {
+		c = packRightCost / rows
+	}
 	if p.direct {
 		c = packRightCost*(1-float64(perM)/float64(p.tiles)) + narrowCost/cols
 	}

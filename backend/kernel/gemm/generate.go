@@ -70,15 +70,24 @@ func (g *gen) task() {
 		g.packLeft()
 		g.groups(func() {
 			g.packRight()
-			g.b.For(kernel.Between(g.group0, g.group1), func(p kernel.Index) {
-				g.b.For(kernel.Between(g.tile0, g.tile1), func(t kernel.Index) { g.tile(t, p) })
+			tiles, panels := kernel.Between(g.tile0, g.tile1), kernel.Between(g.group0, g.group1)
+			if g.inPlace {
+				g.b.For(tiles, func(t kernel.Index) {
+					g.b.For(panels, func(p kernel.Index) { g.tile(t, p) })
+				})
+				return
+			}
+			g.b.For(panels, func(p kernel.Index) {
+				g.b.For(tiles, func(t kernel.Index) { g.tile(t, p) })
 			})
 		})
 	})
 }
 
 func (g *gen) allocate() {
-	g.left = g.b.Scratch("left", kernel.F32, g.perBlockM*g.slotStride())
+	if !g.inPlace {
+		g.left = g.b.Scratch("left", kernel.F32, g.perBlockM*g.slotStride())
+	}
 	if g.staged() {
 		g.rows = g.b.Scratch("rows", kernel.F32, g.mr*g.rowStride())
 	}

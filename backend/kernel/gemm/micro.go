@@ -10,14 +10,14 @@ import "ptc/backend/kernel"
 // with the accumulators in registers throughout.
 func (g *gen) micro(t, p kernel.Index, rows, vecs int64) {
 	acc := g.before(t, p, rows, vecs)
-	slot := t.Sub(g.tile0).Mul(g.slotStride())
+	left := g.leftElements(t)
 	load := g.rightVectors(p, vecs)
 	depth := kernel.Between(kernel.Int(0), g.depthIn(g.K)).Unrolled(1) // the body is long enough
 	acc = g.b.ForCarry(depth, acc, func(k kernel.Index, acc []*kernel.Value) []*kernel.Value {
 		right := load(k)
 		next := make([]*kernel.Value, 0, len(acc))
 		for r := range rows {
-			x := g.b.Load(g.left.At(slot.Add(k.Mul(g.mr)).Plus(r)).Strided(0), g.width)
+			x := left(k, r)
 			for v := range vecs {
 				next = append(next, g.b.MulAdd(x, right[v], acc[int64(len(next))]))
 			}
@@ -51,6 +51,19 @@ func (g *gen) before(t, p kernel.Index, rows, vecs int64) []*kernel.Value {
 		}
 		return acc
 	}, zeros)
+}
+
+// leftElements loads row r of tile t at a step of K, in every lane.
+func (g *gen) leftElements(t kernel.Index) func(k kernel.Index, r int64) *kernel.Value {
+	row := g.row(t)
+	return func(k kernel.Index, r int64) *kernel.Value {
+		if !g.inPlace {
+			return g.b.Load(g.inLeft(t, k, kernel.Int(r)).Strided(0), g.width)
+		}
+		at := g.at
+		at.K, at.M = at.K.Add(k), row.Plus(r)
+		return g.b.Splat(g.Left.Load(at, AlongK, 1, nil), g.width)
+	}
 }
 
 // rightVectors loads the vectors of panel p at a step of K: from the packed

@@ -38,7 +38,7 @@ type Operand struct {
 	// Unit is the axis along which neighbours are next to each other in
 	// memory, so that vector loads along it are cheap; AlongK where neither.
 	Unit Along
-	// Plain says that Load is little more than a load, which may be generated
+	// Plain says that Load is a load alone, of f32: it may be generated, and run,
 	// many times over.
 	Plain bool
 }

@@ -107,10 +107,10 @@ func sizes(dims []dim) []int64 {
 	return out
 }
 
-// plain says whether operand v is loaded as it is stored.
+// plain says whether operand v is loaded as it is stored, and nothing is done to it.
 func (x *contraction) plain(v *ir.Value) bool {
 	_, view := x.gen.k.Views[v]
-	return view
+	return view && v.Type.DType == ir.F32
 }
 
 // unit finds the axis along which operand v, or the largest value it is
