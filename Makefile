@@ -119,6 +119,11 @@ minimalloc: ## place the memory problems *.csv of MINIMALLOC_DIR: NAME PEAK CAPA
 bench: ## run the benchmarks once each
 	$(GO) test ./... -run '^$$' -bench . -benchtime 1x
 
+# BLAS is the path of a library to compare with: libopenblas.so, libmkl_rt.so.
+.PHONY: bench-gemm
+bench-gemm: ## measure matrix products on THREADS (default 1) threads, and those of the library BLAS
+	$(GO) run ./bench/gemm -threads $(or $(THREADS),1) -blas '$(BLAS)'
+
 .PHONY: clean
 clean: ## remove what make built
 	rm -rf bin

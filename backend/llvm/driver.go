@@ -22,19 +22,34 @@ const (
 //
 // instrs is an array of {ptr kernel, ptr bufs, i64 tasks, i64 flags}. Every one of
 // nthreads threads calls it with its tid and its own scratch; of each instruction
-// in [from, to) it runs its contiguous share of the tasks:
+// in [from, to) it runs a part of the tasks, some of them at a time:
 //
 //	void kernel(ptr bufs, i64 begin, i64 end, ptr scratch)
 //
-// and then waits until all have, unless there is one thread, the instruction is
-// the last, or bit 0 of its flags says that the next one need not wait.
+// and then waits until all have been run, unless there is one thread, the
+// instruction is the last, or bit 0 of its flags says that the next one need not
+// wait.
+//
+// Half of the tasks are dealt in equal contiguous shares, so that threads find in
+// their caches what they wrote before. The rest, which begins at the even share
+// of all threads, is claimed: whoever is free takes 1/2n of what is left, at
+// least one task, so that the last to be taken are single ones, and a thread that
+// was held up, or had the longer tasks, does not hold up the others. (Guided
+// self-scheduling: Polychronopoulos and Kuck, IEEE Transactions on Computers 36,
+// 1987.) What a task computes does not depend on who runs it. An instruction of
+// one task is thread 0's.
+//
+// Claims are counted in the word at sync+256, which only grows, over all
+// instructions: those of an instruction begin where those of the one before it
+// end, so that a thread that went on without waiting claims tasks of the next one
+// only when those of this one are gone.
 //
 // The barrier counts arrivals in the word at sync, which only grows: barrier k
 // is complete at k·nthreads. The last thread to arrive publishes that number in
 // the word at sync+128, on which the others spin, so that they do not disturb
 // those still to arrive. A fast thread may arrive at barrier k+1 while a slow one
-// has yet to see k: it compares with ≥. Both words are 0 before the first call.
-// The two are kept apart by a pair of cache lines.
+// has yet to see k: it compares with ≥. All words are 0 before the first call, and
+// a pair of cache lines apart.
 //
 // It needs no library: yielding is a Linux system call.
 func Driver(t target.Target) (string, error) {
@@ -59,6 +74,7 @@ const driverText = `
 define void @ptc_replay(ptr %instrs, i64 %from, i64 %to, i64 %tid, i64 %nthreads, ptr %sync, ptr %scratch) nounwind {
 entry:
   %released = getelementptr i8, ptr %sync, i64 128
+  %claims = getelementptr i8, ptr %sync, i64 256
   %single = icmp eq i64 %nthreads, 1
   %any = icmp slt i64 %from, %to
   br i1 %any, label %instr, label %exit
@@ -66,6 +82,7 @@ entry:
 instr:
   %i = phi i64 [ %from, %entry ], [ %next, %continue ]
   %passed = phi i64 [ 0, %entry ], [ %passed.next, %continue ]
+  %claimed = phi i64 [ 0, %entry ], [ %claimed.next, %continue ]
   %kernel.p = getelementptr { ptr, ptr, i64, i64 }, ptr %instrs, i64 %i, i32 0
   %bufs.p = getelementptr { ptr, ptr, i64, i64 }, ptr %instrs, i64 %i, i32 1
   %tasks.p = getelementptr { ptr, ptr, i64, i64 }, ptr %instrs, i64 %i, i32 2
@@ -74,34 +91,68 @@ instr:
   %bufs = load ptr, ptr %bufs.p
   %tasks = load i64, ptr %tasks.p
   %flags = load i64, ptr %flags.p
-  br i1 %single, label %whole, label %share
+  br i1 %single, label %whole, label %team
 
 whole:
-  br label %split
+  %some = icmp slt i64 0, %tasks
+  br i1 %some, label %run.whole, label %ran
 
-share:
-  %each = udiv i64 %tasks, %nthreads
-  %rest = urem i64 %tasks, %nthreads
-  %more = icmp ult i64 %tid, %rest
-  %before = select i1 %more, i64 %tid, i64 %rest
-  %base = mul i64 %each, %tid
-  %first = add i64 %base, %before
-  %extra = zext i1 %more to i64
-  %count = add i64 %each, %extra
-  %last = add i64 %first, %count
-  br label %split
-
-split:
-  %begin = phi i64 [ 0, %whole ], [ %first, %share ]
-  %end = phi i64 [ %tasks, %whole ], [ %last, %share ]
-  %some = icmp slt i64 %begin, %end
-  br i1 %some, label %run, label %ran
-
-run:
-  call void %kernel(ptr %bufs, i64 %begin, i64 %end, ptr %scratch)
+run.whole:
+  call void %kernel(ptr %bufs, i64 0, i64 %tasks, ptr %scratch)
   br label %ran
 
+team:
+  %several = icmp sgt i64 %tasks, 1
+  br i1 %several, label %share, label %alone
+
+alone:
+  %first.thread = icmp eq i64 %tid, 0
+  br i1 %first.thread, label %whole, label %ran
+
+share:
+  %shares = shl i64 %nthreads, 1
+  %each = udiv i64 %tasks, %shares
+  %first = mul i64 %each, %tid
+  %last = add i64 %first, %each
+  %dealt = mul i64 %each, %nthreads
+  %goal.claims = sub i64 %tasks, %dealt
+  %claimed.end = add i64 %claimed, %goal.claims
+  %mine = icmp sgt i64 %each, 0
+  br i1 %mine, label %run.share, label %claim
+
+run.share:
+  call void %kernel(ptr %bufs, i64 %first, i64 %last, ptr %scratch)
+  br label %claim
+
+claim:
+  %seen.claims = load atomic i64, ptr %claims monotonic, align 8
+  br label %try
+
+try:
+  %now = phi i64 [ %seen.claims, %claim ], [ %found, %take ]
+  %open.claims = icmp ult i64 %now, %claimed.end
+  br i1 %open.claims, label %take, label %ran
+
+take:
+  %left = sub i64 %claimed.end, %now
+  %part = udiv i64 %left, %shares
+  %none = icmp eq i64 %part, 0
+  %chunk = select i1 %none, i64 1, i64 %part
+  %then = add i64 %now, %chunk
+  %pair = cmpxchg ptr %claims, i64 %now, i64 %then monotonic monotonic, align 8
+  %found = extractvalue { i64, i1 } %pair, 0
+  %won = extractvalue { i64, i1 } %pair, 1
+  br i1 %won, label %run.claimed, label %try
+
+run.claimed:
+  %into = sub i64 %now, %claimed
+  %begin = add i64 %into, %dealt
+  %end = add i64 %begin, %chunk
+  call void %kernel(ptr %bufs, i64 %begin, i64 %end, ptr %scratch)
+  br label %claim
+
 ran:
+  %claimed.next = phi i64 [ %claimed, %whole ], [ %claimed, %run.whole ], [ %claimed, %alone ], [ %claimed.end, %try ]
   %next = add i64 %i, 1
   %end.reached = icmp sge i64 %next, %to
   br i1 %end.reached, label %exit, label %wait.asked

@@ -172,6 +172,73 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// waiting is a kernel whose task 0 ends only when all n of the others have: each of
+// them adds one to the cell bufs[0], n is at bufs[1].
+const waiting = `
+define void @waiting(ptr %bufs, i64 %begin, i64 %end, ptr %scratch) nounwind {
+entry:
+  %cell = load ptr, ptr %bufs
+  %np = getelementptr ptr, ptr %bufs, i64 1
+  %ncell = load ptr, ptr %np
+  %n = load i64, ptr %ncell
+  br label %loop
+loop:
+  %i = phi i64 [ %begin, %entry ], [ %next, %ran ]
+  %first = icmp eq i64 %i, 0
+  br i1 %first, label %wait, label %add
+wait:
+  %seen = load atomic i64, ptr %cell acquire, align 8
+  %all = icmp sge i64 %seen, %n
+  br i1 %all, label %ran, label %wait
+add:
+  %old = atomicrmw add ptr %cell, i64 1 acq_rel
+  br label %ran
+ran:
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %end
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+`
+
+// TestClaims: the other threads run what a thread that is busy with one task was
+// not dealt, in instructions with a barrier between them and without.
+func TestClaims(t *testing.T) {
+	for _, threads := range []int{2, 3} {
+		cells, cell := alloc[int64](t, 1)
+		sizes, size := alloc[int64](t, 1)
+		const tasks, length = 7, 4 // at most one task of a thread is dealt
+		sizes[0] = tasks - 1
+		img := image(t, waiting)
+		for _, independent := range []bool{false, true} {
+			instrs := make([]native.Instr, length)
+			for i := range instrs {
+				instrs[i] = native.Instr{Kernel: "waiting", Bufs: []uintptr{cell, size}, Tasks: tasks, Independent: independent}
+			}
+			prog, err := native.NewProgram(img, instrs, threads, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer prog.Close()
+			team, err := native.NewTeam(threads)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer team.Close()
+			for range 20 {
+				cells[0] = 0
+				if err := team.Replay(prog, 0, length); err != nil {
+					t.Fatal(err)
+				}
+				if want := int64(length * (tasks - 1)); cells[0] != want {
+					t.Fatalf("%d threads: %d tasks have run, want %d", threads, cells[0], want)
+				}
+			}
+		}
+	}
+}
+
 // TestSaxpy runs vector code of this machine's own width. Products and sums are
 // exact, so fused or not they are the same.
 func TestSaxpy(t *testing.T) {

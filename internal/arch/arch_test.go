@@ -67,7 +67,7 @@ var layers = map[string][]string{
 	".":        {"compiler", "internal/diag", "runtime"},
 	"docs":     {"backend", "compiler", "ir", "lang", "passes", "runtime"}, // tests alone hold the documents to the code
 	"examples": {"compiler", "passes", "runtime"},                          // tests alone train and explain them
-	"bench":    {"backend", "compiler", "internal/diag", "internal/dtype", "ir", "lang", "passes", "runtime"},
+	"bench":    {"backend", "compiler", "internal/diag", "internal/dtype", "internal/foreign", "ir", "lang", "passes", "runtime"},
 }
 
 // helpers are packages for tests; only tests and other helpers import them.

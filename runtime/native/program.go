@@ -26,7 +26,7 @@ type Instr struct {
 //
 //	void ptc_replay(ptr instrs, i64 from, i64 to, i64 tid, i64 nthreads, ptr sync, ptr scratch)
 //
-// Thread tid runs its share of the tasks of each instruction in [from, to).
+// Thread tid runs a part of the tasks of each instruction in [from, to).
 const replaySymbol = "ptc_replay"
 
 // code is an instruction as ptc_replay reads it.
@@ -39,13 +39,14 @@ type code struct {
 // flagNoBarrier: no barrier follows the instruction.
 const flagNoBarrier = 1
 
-// The barrier's two words are on pairs of cache lines of their own, so that
-// threads that wait on the second do not slow those that still have to reach the
-// first. Both are zero when a replay begins.
+// The barrier's two words, and the count of tasks that were claimed, are on pairs
+// of cache lines of their own, so that threads that wait on the second do not slow
+// those that still have to reach the first. All are zero when a replay begins.
 const (
 	syncArrived  = 0
 	syncReleased = 128
-	syncBytes    = 256
+	syncClaimed  = 256
+	syncBytes    = 384
 )
 
 // Program is a list of instructions with every address resolved, ready to be

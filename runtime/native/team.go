@@ -86,7 +86,7 @@ func (t *Team) Replay(p *Program, from, to int) error {
 	case from == to:
 		return nil
 	}
-	p.resetBarrier()
+	p.resetSync()
 	t.job = job{p, from, to}
 	for tid := 1; tid < t.threads; tid++ {
 		t.start[tid] <- struct{}{}
@@ -115,10 +115,10 @@ func (t *Team) run(tid int) {
 	runtime.UnlockOSThread()
 }
 
-// resetBarrier zeroes the barrier's words; the wake-up of the workers publishes
-// it.
-func (p *Program) resetBarrier() {
-	for _, off := range []uintptr{syncArrived, syncReleased} {
+// resetSync zeroes the words that threads share; the wake-up of the workers
+// publishes it.
+func (p *Program) resetSync() {
+	for _, off := range []uintptr{syncArrived, syncReleased, syncClaimed} {
 		atomic.StoreUint64((*uint64)(foreign.Pointer(p.sync+off)), 0)
 	}
 }

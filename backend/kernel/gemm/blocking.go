@@ -21,13 +21,14 @@ type blocking struct {
 	tiles, wide int64 // tiles in M; how many of them have mr rows
 	kc, steps   int64 // depth of one packed block; blocks in K
 	outer       int64 // product of Spec.Outer
-	group       int64 // tiles of the left operand that are packed at a time
+	group       int64 // panels of the right operand that are packed at a time
 	perBlockM   int64 // tiles of a task
 	perBlockN   int64 // panels of a task
 	blocksM     int64
 	blocksN     int64
 	accumulate  bool // partial sums wait in scratch: more than one block of K
 	direct      bool // the right operand is loaded where it is used
+	inPlace     bool // the left one is
 }
 
 // line is the number of f32 in a cache line.
@@ -35,17 +36,26 @@ const line = 16
 
 func newBlocking(s *Spec, m kernel.Machine) blocking {
 	p := blocking{lanes: int64(m.Lanes(kernel.F32)), outer: product(s.Outer)}
+	few := s.M <= fewRows/2 || s.M <= fewRows && s.Right.Plain
+	p.direct = few && s.Right.Unit == AlongN && (m.Masked || s.N%p.lanes == 0)
 	p.registerTile(s, m)
 	p.depth(s, m)
-	p.direct = p.tiles == 1 && s.Right.Unit == AlongN && (m.Masked || s.N%p.lanes == 0)
+	// Panels that fit a group are all there when a tile's turn comes.
+	group := max(1, int64(m.L2)/2/(4*p.kc*p.nr))
+	p.inPlace = s.Left.Unit == AlongK && s.Left.Plain && p.panels <= min(group, fewPanels)
 	p.blocks(s, m)
-	p.group = 1
-	if s.Left.Unit == AlongM {
-		const lines = 4 // packed at a time, of each step of K: few of them cut by a tile's end
-		p.group = min(p.perBlockM, ceil(lines*line, p.mr))
-	}
+	p.group = min(p.perBlockN, group)
 	return p
 }
+
+// fewPanels is how many panels a product may have for its left operand to be loaded
+// where it is used: so few uses do not pay for packing it.
+const fewPanels = 32
+
+// fewRows is how many rows a product may have for its right operand to be loaded
+// where it is used rather than packed; half as many if more than a load is done
+// again for each tile.
+const fewRows = 16
 
 // registerTile chooses the tile that lives in registers: mr·vecs accumulators,
 // vecs vectors of the right operand and what else a step needs.
@@ -53,6 +63,9 @@ func (p *blocking) registerTile(s *Spec, m kernel.Machine) {
 	p.vecs = 2
 	if p.lanes <= 4 && m.Registers >= 32 {
 		p.vecs = 4 // short vectors: fewer broadcasts for each of them
+	}
+	if p.direct {
+		p.vecs = max(p.vecs, min(8, (int64(m.Registers)-3)/(s.M+1)))
 	}
 	p.vecs = min(p.vecs, ceil(s.N, p.lanes))
 	p.nr = p.vecs * p.lanes
@@ -69,49 +82,63 @@ func (p *blocking) registerTile(s *Spec, m kernel.Machine) {
 	p.wide = s.M - p.tiles*(p.mr-1)
 }
 
-// depth chooses kc so that a packed tile of the left operand takes at most two
-// thirds of L1, past which the right one streams.
+// deepest is the largest depth of a block: the sums are then loaded and stored
+// once for so many multiply-adds that it costs next to nothing.
+const deepest = 256
+
+// shallow is the depth of a block where the right operand is loaded in place:
+// so many rows of it are read side by side, each from front to back, rather than
+// a few columns of each of very many.
+const shallow = 16
+
+// depth chooses kc so that a panel of the right operand takes at most half of
+// L1, where it stays while the tiles of the left one stream past.
 func (p *blocking) depth(s *Spec, m kernel.Machine) {
 	unit := max(p.lanes, line)
-	most := int64(m.L1) * 2 / 3 / (4 * p.mr) / unit * unit
-	most = min(max(most, 4*unit), 512/unit*unit)
+	most := int64(m.L1) / (4 * p.nr) / unit * unit
+	most = min(max(most, 2*unit), deepest/unit*unit)
+	if p.direct {
+		most = shallow / min(2, max(1, s.M/4))
+	}
 	p.steps = ceil(s.K, most)
 	p.kc = s.K
 	if p.steps > 1 {
+		if p.direct {
+			unit = p.lanes
+		}
 		p.kc = ceil(ceil(s.K, p.steps), unit) * unit
 		p.steps = ceil(s.K, p.kc)
 	}
 	p.accumulate = p.steps*product(s.OuterK) > 1
 }
 
-// Of the tasks of a product: a large one has at least wantTasks, and none has
-// less work than minWork multiply-adds if there is another way.
+// A task has at least minWork multiply-adds, if there is another way: those of some
+// 20 µs, beside which claiming and waiting for a task is little. It has more than
+// maxWork only if there are manyTasks already.
 const (
-	wantTasks = 16
 	minWork   = 1 << 19
+	maxWork   = 1 << 26
+	manyTasks = 16
 )
 
 // blocks chooses what a task computes: the cut of M and N that costs least.
 func (p *blocking) blocks(s *Spec, m kernel.Machine) {
-	work := float64(p.outer) * float64(s.M) * float64(s.N) * float64(s.K) * float64(product(s.OuterK))
-	want := int64(min(wantTasks, max(1, work/minWork)))
-	// As many blocks as that, but none smaller than minWork.
-	parts, most := ceil(want, p.outer), int64(max(1, work/minWork/float64(p.outer)))
-	// Packed panels of a task live in five eighths of L2; sums that wait, which
-	// are touched once for each block of K, in as much as it.
-	fit := min(p.panels, max(1, int64(m.L2)*5/8/(4*p.kc*p.nr)))
-	least := ceil(p.panels, fit)
+	work := float64(s.M) * float64(s.N) * float64(s.K) * float64(product(s.OuterK))
+	most := int64(max(1, work/minWork))
+	least := int64(min(float64(ceil(manyTasks, p.outer)), work/maxWork))
+	// The packed tiles of a task live in L2, and sums that wait beside or behind
+	// them. Both are read in order, tiles once for every panel, sums once for every
+	// block of K, so that what does not fit comes in time from L3.
+	l2 := int64(m.L2) / 4
+	fit := max(1, l2*3/2/p.slotStride())
 	best := -1.0
-	for n := least; n <= min(p.panels, least+2*parts); n++ {
-		perN := ceil(p.panels, n)
-		cuts := ceil(parts, n)
+	for _, perM := range shares(p.tiles, fit) {
+		fit := p.panels
 		if p.accumulate {
-			cuts = max(cuts, ceil(p.tiles, max(1, int64(m.L2)/(4*p.mr*p.nr*perN))))
+			fit = max(1, 2*l2/(p.mr*p.nr*perM))
 		}
-		for f := int64(1); f <= 4; f++ {
-			perM := ceil(p.tiles, min(p.tiles, cuts*f))
-			c := p.cost(perM, perN, parts, most)
-			if best < 0 || c < best {
+		for _, perN := range shares(p.panels, fit) {
+			if c := p.cost(perM, perN, least, most); best < 0 || c < best {
 				best, p.perBlockM, p.perBlockN = c, perM, perN
 			}
 		}
@@ -119,38 +146,70 @@ func (p *blocking) blocks(s *Spec, m kernel.Machine) {
 	p.blocksM, p.blocksN = ceil(p.tiles, p.perBlockM), ceil(p.panels, p.perBlockN)
 }
 
+// shares lists the sizes of the parts that n things can be cut into, none larger
+// than most: the largest first.
+func shares(n, most int64) []int64 {
+	var out []int64
+	for cuts := ceil(n, min(n, most)); cuts <= n; {
+		each := ceil(n, cuts)
+		out = append(out, each)
+		if each == 1 {
+			break
+		}
+		cuts = ceil(n, each-1)
+	}
+	return out
+}
+
+// Multiply-adds that packing one element takes the time of. The right operand is
+// read in rows that are far apart; the left one is read once for many panels.
+const (
+	packRightCost = 12
+	packLeftCost  = 8
+)
+
+// narrowCost is what each row of a right operand that is read in place costs
+// beside its elements.
+const narrowCost = 32
+
+// teamSizes are the numbers of threads that a product is cut for. How many there
+// will be is not known; each counts half as much as the one before it.
+var teamSizes = []int64{2, 4, 8, 16}
+
 // cost estimates the time lost, as a share of the multiply-adds: each element
 // of the right operand is packed for every block of M and each of the left for
-// every block of N, which takes some packCost multiply-adds; and threads idle
-// at the end of the launch, here averaged over teams of 2 to 16. Fewer than
-// least blocks or more than most are taken only if there is no other way.
+// every block of N; and threads idle at the end of the launch. Fewer than least
+// blocks or more than most are taken only if there is no other way.
 func (p *blocking) cost(perM, perN, least, most int64) float64 {
-	const packCost = 8
-	c := packCost/float64(perM*p.mr) + packCost/float64(perN*p.nr)
+	rows, cols := float64(perM*p.mr), float64(perN*p.nr)
+	c := packRightCost/rows + packLeftCost/cols
+	if p.inPlace {
+		c = packRightCost / rows
+	}
+	if p.direct {
+		c = packRightCost*(1-float64(perM)/float64(p.tiles)) + narrowCost/cols
+	}
 	cut := ceil(p.tiles, perM) * ceil(p.panels, perN)
-	for team := int64(2); team <= 16; team *= 2 {
+	for _, team := range teamSizes {
 		used := float64(p.tiles*p.panels*p.outer) / float64(ceil(cut*p.outer, team)*team*perM*perN)
-		c += (1 - min(1, used)) / 4
+		c += (1 - min(1, used)) / float64(team)
 	}
 	return c + 100*float64(max(0, least-cut, cut-most))
 }
 
-// depthStride is the distance in f32 between rows of the packed left operand.
-func (p *blocking) depthStride() int64 { return p.spread(p.kc) }
-
-// resultStride is the distance in f32 between rows of the scratch of results.
-func (p *blocking) resultStride() int64 { return p.spread(p.perBlockN * p.nr) }
-
-// spread rounds a distance up to an odd number of cache lines (or of vectors,
-// if those are longer), so that the rows of a tile spread over the sets of L1.
-func (p *blocking) spread(n int64) int64 {
-	unit := max(p.lanes, line)
-	return (ceil(n, unit) | 1) * unit
+// slotStride is the distance in f32 between packed tiles of the left operand:
+// more than a tile takes, as its last vector may reach past it.
+func (p *blocking) slotStride() int64 {
+	return ceil(ceil(p.kc, p.lanes)*p.lanes*p.mr, line)*line + max(p.lanes, line)
 }
 
-// tileStride is the distance in f32 between steps of K of the packed left
-// operand where it is contiguous along M.
-func (p *blocking) tileStride() int64 { return ceil(p.mr, p.lanes) * p.lanes }
+// rowStride is the distance in f32 between the rows of a staged tile: an odd
+// number of cache lines (or of vectors, if those are longer), so that they spread
+// over the sets of L1.
+func (p *blocking) rowStride() int64 {
+	unit := max(p.lanes, line)
+	return (ceil(p.kc, unit) | 1) * unit
+}
 
 func ceil(a, b int64) int64 { return (a + b - 1) / b }
 

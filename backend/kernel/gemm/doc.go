@@ -8,18 +8,27 @@
 // the declared elements are read or written.
 //
 // How (Goto and van de Geijn, "Anatomy of High-Performance Matrix
-// Multiplication", ACM TOMS 34, 2008; the register tile as in BLIS):
+// Multiplication", ACM TOMS 34, 2008; the register tile as in BLIS: Van Zee and
+// van de Geijn, ACM TOMS 41, 2015):
 //
 //	task (outer, block of N, block of M)
 //	  for each position of the outer contracted loops, for each block of K
-//	    pack the right block: panels [k][NR]                         → L2
-//	    for each tile of MR rows
-//	      pack the left tile: [row][k], or [k][row]                  → L1
+//	    pack the left block: tiles [k][MR]                           → L2
+//	    for each group of panels
+//	      pack the right group: panels [k][NR]                       → L1, L2
 //	      for each panel
-//	        for k: acc[MR][NR] += left[m][k] · right[k][n]           registers
-//	        keep acc in scratch
-//	      if nothing is to be added: Store the MR rows
-//	  if something was: Store the block's rows
+//	        for each tile
+//	          for k: acc[MR][NR] += left[k][m] · right[k][n]         registers
+//	          keep acc in scratch
+//	          if nothing is to be added: Store the tile
+//
+// A task packs each element of its operands once. In the innermost loop but one a
+// panel stays in L1 while the tiles stream past it in the order they lie in: a
+// few bytes a cycle, which L2 gives in time, and L3 as well.
+//
+// Operands that are contiguous along M or N are packed by vectors along them; a
+// tile has fewer rows than a vector, so that each store overwrites the spare lanes
+// of the one before it. Those contiguous along K are transposed in registers.
 //
 // Results pass through scratch on their way to Store, so that what follows the
 // product is generated once, whatever the tiles are, and takes no registers

@@ -90,14 +90,17 @@ func TestCut(t *testing.T) {
 				if (p.steps-1)*p.kc >= k || p.steps*p.kc < k {
 					t.Errorf("%dx%dx%d: %d blocks of %d", d, n, k, p.steps, p.kc)
 				}
-				if bytes := 4 * p.perBlockN * p.nr * p.kc; bytes > int64(machine.L2) {
+				if bytes := 4 * p.perBlockM * p.slotStride(); bytes > int64(machine.L2)*3/2 && p.perBlockM > 1 {
+					t.Errorf("%dx%dx%d: tiles of %d bytes", d, n, k, bytes)
+				}
+				if bytes := 4 * p.group * p.nr * p.kc; bytes > int64(machine.L2) {
 					t.Errorf("%dx%dx%d: panels of %d bytes", d, n, k, bytes)
 				}
-				if sums := 4 * p.perBlockM * p.mr * p.perBlockN * p.nr; p.accumulate && sums > int64(machine.L2) {
+				if sums := 4 * p.perBlockM * p.mr * p.perBlockN * p.nr; p.accumulate && sums > 2*int64(machine.L2) {
 					t.Errorf("%dx%dx%d: %d bytes of sums", d, n, k, sums)
 				}
 				tasks := p.blocksM * p.blocksN
-				if work := float64(d) * float64(n) * float64(k); work > 1e9 && tasks < 16 || work < minWork && tasks > p.panels {
+				if work := float64(d) * float64(n) * float64(k); work > manyTasks*maxWork && tasks < manyTasks || work < minWork && tasks > p.panels+4*d*(k+32)/int64(machine.L2) {
 					t.Errorf("%dx%dx%d: %d tasks", d, n, k, tasks)
 				}
 			}
@@ -124,7 +127,7 @@ func TestDeterminism(t *testing.T) {
 func TestErrors(t *testing.T) {
 	good := func() Spec {
 		load := func(At, Along, int, *kernel.Value) *kernel.Value { return nil }
-		return Spec{M: 1, N: 1, K: 1, Left: Operand{load, AlongK}, Right: Operand{load, AlongN},
+		return Spec{M: 1, N: 1, K: 1, Left: Operand{load, AlongK, true}, Right: Operand{load, AlongN, true},
 			Begin: func(int64) *kernel.Builder { return nil }, Store: func(At, *kernel.Value, int, *kernel.Value) {}}
 	}
 	for want, spoil := range map[string]func(*Spec){

@@ -14,6 +14,9 @@ func Generate(s Spec, m kernel.Machine) (*kernel.Kernel, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
+	if d, ok := newDots(&s, m); ok {
+		return d.generate(&s, m)
+	}
 	p := newBlocking(&s, m)
 	g := &gen{Spec: &s, blocking: p, m: m, width: int(p.lanes)}
 	g.b = s.Begin(p.outer * p.blocksM * p.blocksN)
@@ -45,56 +48,74 @@ type gen struct {
 	b     *kernel.Builder
 	width int // lanes, as the Builder takes them
 
-	left    *kernel.Buffer // a packed group of tiles: [row][k], or [tile][k][row] if contiguous along M
-	right   *kernel.Buffer // packed panels of the block: [panel][k][column]
-	results *kernel.Buffer // sums: of the block if accumulate, else of one row of tiles
+	left    *kernel.Buffer // the packed block of the left operand: [tile][k][row]
+	rows    *kernel.Buffer // rows of one tile on their way to it: [row][k]; nil where they are loaded in place
+	right   *kernel.Buffer // packed panels of the group: [panel][k][column]
+	results *kernel.Buffer // sums: [panel][tile][row][column] of the block if accumulate, else of one tile
 
 	at     At           // the outer loops of the running code
 	tile0  kernel.Index // first tile, end of tiles, first panel, end of panels of the task
 	tile1  kernel.Index
 	panel0 kernel.Index
 	panel1 kernel.Index
+	group0 kernel.Index // first panel and end of panels of the group
+	group1 kernel.Index
 }
 
 // task generates the body: see the package comment.
 func (g *gen) task() {
 	g.allocate()
 	g.position()
-	if g.accumulate {
-		g.clear()
-	}
 	g.contract(g.OuterK, func() {
-		g.pack()
-		g.b.For(kernel.Between(g.tile0, g.tile1).By(g.group), g.tileGroup)
+		g.packLeft()
+		g.groups(func() {
+			g.packRight()
+			tiles, panels := kernel.Between(g.tile0, g.tile1), kernel.Between(g.group0, g.group1)
+			if g.inPlace {
+				g.b.For(tiles, func(t kernel.Index) {
+					g.b.For(panels, func(p kernel.Index) { g.tile(t, p) })
+				})
+				return
+			}
+			g.b.For(panels, func(p kernel.Index) {
+				g.b.For(tiles, func(t kernel.Index) { g.tile(t, p) })
+			})
+		})
 	})
-	if g.accumulate {
-		first, end := g.row(g.tile0), g.row(g.tile1)
-		g.finish(first, end.Sub(first))
-	}
 }
 
 func (g *gen) allocate() {
-	left := g.mr * g.depthStride()
-	if g.Left.Unit == AlongM {
-		left = g.group * g.kc * g.tileStride()
+	if !g.inPlace {
+		g.left = g.b.Scratch("left", kernel.F32, g.perBlockM*g.slotStride())
 	}
-	g.left = g.b.Scratch("left", kernel.F32, left)
+	if g.staged() {
+		g.rows = g.b.Scratch("rows", kernel.F32, g.mr*g.rowStride())
+	}
 	if !g.direct {
-		g.right = g.b.Scratch("right", kernel.F32, g.perBlockN*g.kc*g.nr)
+		g.right = g.b.Scratch("right", kernel.F32, g.group*g.kc*g.nr)
 	}
-	rows := g.mr
+	sums := g.mr * g.nr
 	if g.accumulate {
-		rows *= g.perBlockM
+		sums *= g.perBlockM * g.perBlockN
 	}
-	g.results = g.b.Scratch("results", kernel.F32, rows*g.resultStride())
+	g.results = g.b.Scratch("results", kernel.F32, sums)
 }
 
 // position decodes the task number: outer loops, then blocks of N, then blocks
 // of M, so that neighbours share the right block.
 func (g *gen) position() {
-	sizes := append(append([]int64(nil), g.Outer...), g.blocksN, g.blocksM)
+	at := decode(g.b, append(append([]int64(nil), g.Outer...), g.blocksN, g.blocksM))
+	outer := len(g.Outer)
+	g.at.Outer = at[:outer]
+	g.tile0, g.tile1 = g.share(at[outer+1], g.perBlockM, g.tiles)
+	g.panel0, g.panel1 = g.share(at[outer], g.perBlockN, g.panels)
+}
+
+// decode is the position of the task in a space of the given sizes, the last of
+// which varies fastest.
+func decode(b *kernel.Builder, sizes []int64) []kernel.Index {
 	at := make([]kernel.Index, len(sizes))
-	rest := g.b.Task()
+	rest := b.Task()
 	left := product(sizes)
 	for i := len(sizes) - 1; i >= 0; i-- {
 		switch {
@@ -103,16 +124,13 @@ func (g *gen) position() {
 		case sizes[i] == left:
 			at[i] = rest
 		default:
-			v := g.b.Value(rest)
-			n := g.b.ConstInt(v.Type, sizes[i])
-			at[i], rest = kernel.Of(g.b.Rem(v, n)), kernel.Of(g.b.Div(v, n))
+			v := b.Value(rest)
+			n := b.ConstInt(v.Type, sizes[i])
+			at[i], rest = kernel.Of(b.Rem(v, n)), kernel.Of(b.Div(v, n))
 		}
 		left /= sizes[i]
 	}
-	outer := len(g.Outer)
-	g.at.Outer = at[:outer]
-	g.tile0, g.tile1 = g.share(at[outer+1], g.perBlockM, g.tiles)
-	g.panel0, g.panel1 = g.share(at[outer], g.perBlockN, g.panels)
+	return at
 }
 
 // share is the range of block i when n things are cut into blocks of each.
@@ -159,83 +177,118 @@ func (g *gen) row(t kernel.Index) kernel.Index {
 	return t.Mul(g.mr - 1).Add(g.least(t, g.wide))
 }
 
-// tileGroup packs the left operand of the group of tiles from first on, and
-// generates their products.
-func (g *gen) tileGroup(first kernel.Index) {
-	if g.group == 1 {
-		g.packLeft(first, first.Plus(1))
-		g.tileRow(first, g.leftTile(first, first))
+// groups runs body for every group of panels of the task, with group0 and group1
+// where it begins and ends.
+func (g *gen) groups(body func()) {
+	if g.group >= g.perBlockN {
+		g.group0, g.group1 = g.panel0, g.panel1
+		body()
 		return
 	}
-	end := g.lesser(first.Plus(g.group), g.tile1)
-	g.packLeft(first, end)
-	g.b.For(kernel.Between(first, end), func(t kernel.Index) { g.tileRow(t, g.leftTile(first, t)) })
-}
-
-// leftTile is where the packed tiles from first on have the first row of tile t.
-func (g *gen) leftTile(first, t kernel.Index) kernel.Index {
-	switch {
-	case g.Left.Unit == AlongK:
-		return kernel.Int(0)
-	case g.M < g.tileStride():
-		return g.row(t)
-	}
-	slot := t.Sub(first).Mul(g.kc * g.tileStride())
-	return slot.Add(g.row(t)).Sub(g.window(t))
-}
-
-// tileRow generates the products of tile t, packed at left, with every panel of
-// the block, and finishes them if nothing is to be added.
-func (g *gen) tileRow(t, left kernel.Index) {
-	row, next := g.row(t), g.row(t.Plus(1))
-	rows := next.Sub(row)
-	out := kernel.Int(0)
-	if g.accumulate {
-		out = row.Sub(g.row(g.tile0))
-	}
-	if g.wide == g.tiles {
-		g.panelsOf(g.mr, left, out)
-	} else {
-		g.b.If(g.atLeast(t, g.wide),
-			func() []*kernel.Value { g.panelsOf(g.mr-1, left, out); return nil },
-			func() []*kernel.Value { g.panelsOf(g.mr, left, out); return nil })
-	}
-	if !g.accumulate {
-		g.finish(row, rows)
-	}
-}
-
-// clear zeroes the sums of the block.
-func (g *gen) clear() {
-	n := g.row(g.tile1).Sub(g.row(g.tile0)).Mul(g.resultStride())
-	zero := g.b.F32(0, g.width)
-	g.b.For(kernel.Between(kernel.Int(0), n).By(g.lanes), func(i kernel.Index) {
-		g.b.Store(g.results.At(i), zero)
+	g.b.For(kernel.Between(g.panel0, g.panel1).By(g.group), func(p kernel.Index) {
+		g.group0, g.group1 = p, p.Plus(g.group)
+		if g.panels%g.perBlockN != 0 || g.perBlockN%g.group != 0 {
+			g.group1 = g.lesser(g.group1, g.panel1)
+		}
+		body()
 	})
 }
 
-// finish hands rows rows of results, from row of the product on, to Store.
-func (g *gen) finish(row, rows kernel.Index) {
-	first := g.panel0.Mul(g.nr)
-	whole := g.N / g.lanes * g.lanes
-	to := kernel.Int(whole)
-	if g.blocksN > 1 {
-		to = g.least(first.Plus(g.perBlockN*g.nr), whole)
-	}
-	g.b.For(kernel.Between(kernel.Int(0), rows), func(r kernel.Index) {
-		at := g.at
-		at.M = row.Add(r)
-		from := r.Mul(g.resultStride()).Sub(first)
-		vector := func(col kernel.Index, lanes int, mask *kernel.Value) {
-			at.N = col
-			g.Store(at, g.b.Load(g.results.At(from.Add(col)), lanes), lanes, mask)
-		}
-		if whole > 0 {
-			g.b.For(kernel.Between(first, to).By(g.lanes), func(col kernel.Index) { vector(col, g.width, nil) })
-		}
-		if whole == g.N {
+// tile generates the product of tile t with panel p, and hands it to Store if
+// nothing is to be added.
+func (g *gen) tile(t, p kernel.Index) {
+	ofRows := func(vecs int64) {
+		if g.wide == g.tiles {
+			g.micro(t, p, g.mr, vecs)
 			return
 		}
-		g.inLastColumns(func() { g.tail(kernel.Int(whole), g.N-whole, vector) })
+		g.either(g.atLeast(t, g.wide),
+			func() { g.micro(t, p, g.mr-1, vecs) },
+			func() { g.micro(t, p, g.mr, vecs) })
+	}
+	switch {
+	case g.tailVecs == g.vecs:
+		ofRows(g.vecs)
+	case g.panels == 1:
+		ofRows(g.tailVecs)
+	default:
+		g.either(g.atLeast(p, g.panels-1),
+			func() { ofRows(g.tailVecs) },
+			func() { ofRows(g.vecs) })
+	}
+	if !g.accumulate {
+		g.finish(t, p)
+		return
+	}
+	g.when(g.atLeast(g.depthDone(), g.lastDepth()), func() { g.finish(t, p) })
+}
+
+// depthDone counts what has been added before the block of K at hand: 0 in the
+// first, lastDepth in the last, in between in all others.
+func (g *gen) depthDone() kernel.Index {
+	n := g.at.K
+	for _, i := range g.at.OuterK {
+		n = n.Add(i)
+	}
+	return n
+}
+
+func (g *gen) lastDepth() int64 {
+	n := (g.steps - 1) * g.kc
+	for _, size := range g.OuterK {
+		n += size - 1
+	}
+	return n
+}
+
+// sum is where row r of vector v of the product of tile t with panel p is.
+func (g *gen) sum(t, p, r kernel.Index, v int64) kernel.Ref {
+	at := r.Mul(g.nr).Plus(v * g.lanes)
+	if g.accumulate {
+		slot := p.Sub(g.panel0).Mul(g.perBlockM).Add(t.Sub(g.tile0))
+		at = at.Add(slot.Mul(g.mr * g.nr))
+	}
+	return g.results.At(at)
+}
+
+// finish hands the sums of tile t and panel p to Store.
+func (g *gen) finish(t, p kernel.Index) {
+	row := g.row(t)
+	rows := g.row(t.Plus(1)).Sub(row)
+	whole := g.N / g.lanes * g.lanes
+	vecs := kernel.Int(g.vecs) // whole ones of the panel
+	switch {
+	case g.N%g.nr == 0:
+	case g.panels == 1:
+		vecs = kernel.Int(whole / g.lanes)
+	default:
+		vecs = g.least(kernel.Int(whole/g.lanes).Sub(p.Mul(g.vecs)), g.vecs)
+	}
+	if whole > 0 {
+		g.b.For(kernel.Between(kernel.Int(0), rows), func(r kernel.Index) {
+			g.b.For(kernel.Between(kernel.Int(0), vecs), func(v kernel.Index) {
+				g.hand(t, p, row, r, v.Mul(g.lanes), g.width, nil)
+			})
+		})
+	}
+	if whole == g.N {
+		return
+	}
+	g.inLastPanel(p, func() {
+		g.b.For(kernel.Between(kernel.Int(0), rows), func(r kernel.Index) {
+			g.tail(kernel.Int(whole-(g.panels-1)*g.nr), g.N-whole, func(c kernel.Index, lanes int, mask *kernel.Value) {
+				g.hand(t, p, row, r, c, lanes, mask)
+			})
+		})
 	})
+}
+
+// hand gives lanes sums of row r of tile t, whose first row is row, from column
+// c of panel p on, to Store.
+func (g *gen) hand(t, p, row, r, c kernel.Index, lanes int, mask *kernel.Value) {
+	at := g.at
+	at.M, at.N = row.Add(r), p.Mul(g.nr).Add(c)
+	ref := g.sum(t, p, r, 0)
+	ref.Index = ref.Index.Add(c)
+	g.Store(at, g.b.Load(ref, lanes), lanes, mask)
 }

@@ -23,13 +23,13 @@ func (g *gen) inLastDepth(body func()) {
 	g.when(g.atLeast(g.at.K, (g.steps-1)*g.kc), body)
 }
 
-// inLastColumns runs body in tasks that have the last panel only.
-func (g *gen) inLastColumns(body func()) {
-	if g.blocksN == 1 {
+// inLastPanel runs body where p is the last panel of the product.
+func (g *gen) inLastPanel(p kernel.Index, body func()) {
+	if g.panels == 1 {
 		body()
 		return
 	}
-	g.when(g.atLeast(g.panel1, g.panels), body)
+	g.when(g.atLeast(p, g.panels-1), body)
 }
 
 func (g *gen) atLeast(x kernel.Index, n int64) *kernel.Value {
@@ -39,6 +39,10 @@ func (g *gen) atLeast(x kernel.Index, n int64) *kernel.Value {
 
 func (g *gen) when(cond *kernel.Value, body func()) {
 	g.b.If(cond, func() []*kernel.Value { body(); return nil }, nil)
+}
+
+func (g *gen) either(cond *kernel.Value, then, els func()) {
+	g.b.If(cond, func() []*kernel.Value { then(); return nil }, func() []*kernel.Value { els(); return nil })
 }
 
 // lesser is the smaller of x and y.

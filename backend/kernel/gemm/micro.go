@@ -2,54 +2,22 @@ package gemm
 
 import "ptc/backend/kernel"
 
-// panelsOf generates the products of the packed tile, of rows rows, with every
-// panel of the block. The sums go to row out of the results and on.
-func (g *gen) panelsOf(rows int64, left, out kernel.Index) {
-	full := g.panels
-	if g.tailVecs < g.vecs {
-		full--
-	}
-	if full > 0 {
-		to := g.panel1
-		if full < g.panels {
-			to = g.least(to, full)
-		}
-		g.b.For(kernel.Between(g.panel0, to), func(p kernel.Index) {
-			g.micro(rows, g.vecs, left, out, p)
-		})
-	}
-	if full < g.panels {
-		g.inLastColumns(func() { g.micro(rows, g.tailVecs, left, out, kernel.Int(full)) })
-	}
-}
-
-// micro generates the product of the packed tile with panel p of vecs vectors:
+// micro generates the product of tile t, of rows rows, with panel p, of vecs
+// vectors, over the block of K:
 //
-//	for k: for r: for v: acc[r][v] += left[r][k] · right[k][v]
+//	for k: for r: for v: acc[r][v] += left[k][r] · right[k][v]
 //
 // with the accumulators in registers throughout.
-func (g *gen) micro(rows, vecs int64, left, out, p kernel.Index) {
-	sum := func(r, v int64) kernel.Ref {
-		col := p.Sub(g.panel0).Mul(g.nr).Plus(v * g.lanes)
-		return g.results.At(out.Plus(r).Mul(g.resultStride()).Add(col))
-	}
-	acc := make([]*kernel.Value, 0, rows*vecs)
-	for r := range rows {
-		for v := range vecs {
-			if g.accumulate {
-				acc = append(acc, g.b.Load(sum(r, v), g.width))
-			} else {
-				acc = append(acc, g.b.F32(0, g.width))
-			}
-		}
-	}
+func (g *gen) micro(t, p kernel.Index, rows, vecs int64) {
+	acc := g.before(t, p, rows, vecs)
+	left := g.leftElements(t)
 	load := g.rightVectors(p, vecs)
 	depth := kernel.Between(kernel.Int(0), g.depthIn(g.K)).Unrolled(1) // the body is long enough
 	acc = g.b.ForCarry(depth, acc, func(k kernel.Index, acc []*kernel.Value) []*kernel.Value {
 		right := load(k)
 		next := make([]*kernel.Value, 0, len(acc))
 		for r := range rows {
-			x := g.b.Load(g.leftElement(k, r, left).Strided(0), g.width)
+			x := left(k, r)
 			for v := range vecs {
 				next = append(next, g.b.MulAdd(x, right[v], acc[int64(len(next))]))
 			}
@@ -58,17 +26,44 @@ func (g *gen) micro(rows, vecs int64, left, out, p kernel.Index) {
 	})
 	for r := range rows {
 		for v := range vecs {
-			g.b.Store(sum(r, v), acc[r*vecs+v])
+			g.b.Store(g.sum(t, p, kernel.Int(r), v), acc[r*vecs+v])
 		}
 	}
 }
 
-// leftElement is row r of step k of the tile packed at left.
-func (g *gen) leftElement(k kernel.Index, r int64, left kernel.Index) kernel.Ref {
-	if g.Left.Unit == AlongM {
-		return g.left.At(k.Mul(g.tileStride()).Add(left).Plus(r))
+// before is what the product of tile t with panel p is added to: zeros in the
+// first block of K, the sums so far in the others.
+func (g *gen) before(t, p kernel.Index, rows, vecs int64) []*kernel.Value {
+	zeros := func() (acc []*kernel.Value) {
+		for range rows * vecs {
+			acc = append(acc, g.b.F32(0, g.width))
+		}
+		return acc
 	}
-	return g.left.At(k.Add(left).Plus(r * g.depthStride()))
+	if !g.accumulate {
+		return zeros()
+	}
+	return g.b.If(g.atLeast(g.depthDone(), 1), func() (acc []*kernel.Value) {
+		for r := range rows {
+			for v := range vecs {
+				acc = append(acc, g.b.Load(g.sum(t, p, kernel.Int(r), v), g.width))
+			}
+		}
+		return acc
+	}, zeros)
+}
+
+// leftElements loads row r of tile t at a step of K, in every lane.
+func (g *gen) leftElements(t kernel.Index) func(k kernel.Index, r int64) *kernel.Value {
+	row := g.row(t)
+	return func(k kernel.Index, r int64) *kernel.Value {
+		if !g.inPlace {
+			return g.b.Load(g.inLeft(t, k, kernel.Int(r)).Strided(0), g.width)
+		}
+		at := g.at
+		at.K, at.M = at.K.Add(k), row.Plus(r)
+		return g.b.Splat(g.Left.Load(at, AlongK, 1, nil), g.width)
+	}
 }
 
 // rightVectors loads the vectors of panel p at a step of K: from the packed
@@ -76,7 +71,7 @@ func (g *gen) leftElement(k kernel.Index, r int64, left kernel.Index) kernel.Ref
 func (g *gen) rightVectors(p kernel.Index, vecs int64) func(k kernel.Index) []*kernel.Value {
 	mask := make([]*kernel.Value, vecs)
 	tail := g.N % g.lanes
-	if g.direct && tail != 0 && (vecs == g.tailVecs) {
+	if g.direct && tail != 0 && vecs == g.tailVecs {
 		left := kernel.Int(g.N).Sub(p.Mul(g.nr)).Plus(-(vecs - 1) * g.lanes)
 		mask[vecs-1] = g.b.TailMask(left, g.width)
 	}
@@ -84,8 +79,7 @@ func (g *gen) rightVectors(p kernel.Index, vecs int64) func(k kernel.Index) []*k
 		out := make([]*kernel.Value, vecs)
 		for v := range vecs {
 			if !g.direct {
-				at := p.Sub(g.panel0).Mul(g.kc).Add(k).Mul(g.nr).Plus(v * g.lanes)
-				out[v] = g.b.Load(g.right.At(at), g.width)
+				out[v] = g.b.Load(g.place(p, k, v*g.lanes), g.width)
 				continue
 			}
 			at := g.at

@@ -153,33 +153,38 @@ func cases() []matmul {
 func TestNative(t *testing.T) {
 	for _, name := range target.Names() {
 		tgt := resolve(t, name)
-		if native.Supported(tgt.Requires) != nil {
-			continue
+		if native.Supported(tgt.Requires) == nil {
+			products(t, tgt, cases())
 		}
-		var ks []*kernel.Kernel
-		for i, c := range cases() {
-			k, err := c.generate(fmt.Sprintf("gemm%d", i), emit.Machine(tgt))
-			if err != nil {
-				t.Fatal(err)
-			}
-			ks = append(ks, k)
+	}
+}
+
+// products runs cs for a target of this host, and checks them.
+func products(t *testing.T, tgt target.Target, cs []matmul) {
+	t.Helper()
+	var ks []*kernel.Kernel
+	for i, c := range cs {
+		k, err := c.generate(fmt.Sprintf("gemm%d", i), emit.Machine(tgt))
+		if err != nil {
+			t.Fatal(err)
 		}
-		img := load(t, compile(t, tgt, ks...))
-		for i, c := range cases() {
-			in := c.inputs(uint64(i))
-			got, again := prepare(t, img, ks[i], in), prepare(t, img, ks[i], in)
-			got.run(0, ks[i].Tasks)
-			for task := ks[i].Tasks - 1; task >= 0; task-- {
-				again.run(task, task+1)
-			}
-			if err := c.check(got.bufs); err != nil {
-				t.Errorf("%s: %v: %v", name, c, err)
-			}
-			if string(got.bufs[3]) != string(again.bufs[3]) {
-				t.Errorf("%s: %v: the result depends on the order of tasks", name, c)
-			}
-			got.intact(t)
+		ks = append(ks, k)
+	}
+	img := load(t, compile(t, tgt, ks...))
+	for i, c := range cs {
+		in := c.inputs(uint64(i))
+		got, again := prepare(t, img, ks[i], in), prepare(t, img, ks[i], in)
+		got.run(0, ks[i].Tasks)
+		for task := ks[i].Tasks - 1; task >= 0; task-- {
+			again.run(task, task+1)
 		}
+		if err := c.check(got.bufs); err != nil {
+			t.Errorf("%s: %v: %v", tgt.Name, c, err)
+		}
+		if string(got.bufs[3]) != string(again.bufs[3]) {
+			t.Errorf("%s: %v: the result depends on the order of tasks", tgt.Name, c)
+		}
+		got.intact(t)
 	}
 }
 
@@ -230,6 +235,30 @@ func TestRegisters(t *testing.T) {
 					t.Errorf("%s: %v: a vector register on the stack:%s", name, c, found)
 				}
 			}
+		}
+	}
+}
+
+// TestFewRows interprets and runs products of as many rows as are
+// not packed, and one more, with operands of either kind.
+func TestFewRows(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 7))
+	var cs []matmul
+	for m := int64(1); m <= fewRows+1; m++ {
+		c := random(r, 120)
+		c.m = m
+		cs = append(cs, c)
+	}
+	for name, m := range machines {
+		for _, c := range cs {
+			c.n, c.k = 1+c.n/4, 1+c.k/2
+			interpret(t, name, c, m)
+		}
+	}
+	for _, name := range target.Names() {
+		tgt := resolve(t, name)
+		if native.Supported(tgt.Requires) == nil {
+			products(t, tgt, cs)
 		}
 	}
 }

@@ -2,50 +2,40 @@ package gemm
 
 import "ptc/backend/kernel"
 
-// packLeft copies the tiles [from, to) of the left operand over the block of K.
-func (g *gen) packLeft(from, to kernel.Index) {
+// packLeft copies the task's tiles of the left operand over the block of K, as
+// [tile][k][row]: the micro-kernel reads it from front to back.
+//
+// A vector that is stored may reach past the rows of its step, where the next
+// step's are stored later; that of the last step reaches into the room between
+// tiles.
+func (g *gen) packLeft() {
 	switch {
-	case g.Left.Unit == AlongK:
-		g.packRows(g.row(from), g.row(to))
-	case g.M < g.tileStride():
-		g.packNarrow()
+	case g.inPlace:
+	case g.Left.Unit == AlongM:
+		g.strips(g.tile0, g.tile1, g.packAcross)
+	case g.mr == 1:
+		g.b.For(kernel.Between(g.tile0, g.tile1), g.packVector)
+	case g.squares():
+		g.b.For(kernel.Between(g.tile0, g.tile1), g.packSquares)
 	default:
-		g.packWindows(from, to)
+		g.b.For(kernel.Between(g.tile0, g.tile1), func(t kernel.Index) {
+			g.packSteps(t, kernel.Int(0), g.depthIn(g.K))
+		})
 	}
 }
 
-// packRows copies rows [from, to) by loads along K.
-func (g *gen) packRows(from, to kernel.Index) {
-	whole := g.K / g.lanes * g.lanes
-	g.b.For(kernel.Between(kernel.Int(0), to.Sub(from)), func(r kernel.Index) {
-		at := g.at
-		at.M = from.Add(r)
-		first := at.K
-		vector := func(k kernel.Index, lanes int, mask *kernel.Value) {
-			at.K = first.Add(k)
-			x := g.Left.Load(at, AlongK, lanes, mask)
-			g.b.Store(g.left.At(r.Mul(g.depthStride()).Add(k)), x)
-		}
-		if whole > 0 {
-			to := g.depthIn(whole)
-			g.b.For(kernel.Between(kernel.Int(0), to).By(g.lanes).Unrolled(4), func(k kernel.Index) { vector(k, g.width, nil) })
-		}
-		if whole < g.K {
-			g.inLastDepth(func() { g.tail(g.depthIn(whole), g.K-whole, vector) })
-		}
-	})
+// inLeft is where the packed block has row r of step k of tile t.
+func (g *gen) inLeft(t, k, r kernel.Index) kernel.Ref {
+	return g.left.At(t.Sub(g.tile0).Mul(g.slotStride()).Add(k.Mul(g.mr)).Add(r))
 }
 
-// window is where the window of whole vectors along M begins that covers tile
-// t: at its first row, or earlier if it would end past M.
-func (g *gen) window(t kernel.Index) kernel.Index {
-	switch {
-	case g.M < g.tileStride():
-		return kernel.Int(0)
-	case g.tiles == 1:
-		return g.row(t)
-	}
-	return g.least(g.row(t), g.M-g.tileStride())
+// squares says whether vectors are transposed in registers.
+func (g *gen) squares() bool { return g.lanes >= quad && g.lanes&(g.lanes-1) == 0 }
+
+// staged says whether the rows of a tile are computed into scratch before they
+// are transposed: a prologue is then generated once, not once for each row.
+func (g *gen) staged() bool {
+	return g.Left.Unit == AlongK && !g.inPlace && g.mr > 1 && g.squares() && !g.Left.Plain
 }
 
 // strip is the number of steps of K that are copied of one tile or panel before
@@ -65,38 +55,140 @@ func (g *gen) strips(from, to kernel.Index, body func(i, first, end kernel.Index
 	})
 }
 
-// packWindows copies the windows of tiles [from, to) by loads along M.
-func (g *gen) packWindows(from, to kernel.Index) {
-	size := g.tileStride()
-	g.strips(from, to, func(t, first, end kernel.Index) {
-		start := g.window(t)
-		slot := t.Sub(from).Mul(g.kc)
-		g.b.For(kernel.Between(first, end).Unrolled(4), func(k kernel.Index) {
+// packAcross copies steps [first, end) of tile t by loads along M. The vectors
+// of the last tiles would end past M: they are masked, or copied one by one.
+func (g *gen) packAcross(t, first, end kernel.Index) {
+	vecs := ceil(g.mr, g.lanes)
+	row := g.row(t)
+	copies := func(mask *kernel.Value) {
+		unroll := 4
+		if mask != nil {
+			unroll = 1
+		}
+		g.b.For(kernel.Between(first, end).Unrolled(unroll), func(k kernel.Index) {
 			at := g.at
 			at.K = at.K.Add(k)
-			for v := int64(0); v < size; v += g.lanes {
-				at.M = start.Plus(v)
-				g.b.Store(g.left.At(slot.Add(k).Mul(size).Plus(v)), g.Left.Load(at, AlongM, g.width, nil))
+			for v := range vecs {
+				at.M = row.Plus(v * g.lanes)
+				g.b.Store(g.inLeft(t, k, kernel.Int(v*g.lanes)), g.Left.Load(at, AlongM, g.width, mask))
 			}
+		})
+	}
+	last := func() {
+		if g.m.Masked && vecs == 1 {
+			copies(g.b.TailMask(kernel.Int(g.M).Sub(row), g.width))
+			return
+		}
+		g.packSteps(t, first, end)
+	}
+	if g.M < vecs*g.lanes {
+		last()
+		return
+	}
+	g.either(g.atLeast(row, g.M-vecs*g.lanes+1), last, func() { copies(nil) })
+}
+
+// packSteps copies steps [first, end) of tile t one by one.
+func (g *gen) packSteps(t, first, end kernel.Index) {
+	row := g.row(t)
+	rows := g.row(t.Plus(1)).Sub(row)
+	g.b.For(kernel.Between(first, end).Unrolled(1), func(k kernel.Index) {
+		g.b.For(kernel.Between(kernel.Int(0), rows).Unrolled(1), func(r kernel.Index) {
+			at := g.at
+			at.K, at.M = at.K.Add(k), row.Add(r)
+			g.b.Store(g.inLeft(t, k, r), g.Left.Load(at, g.Left.Unit, 1, nil))
 		})
 	})
 }
 
-// packNarrow copies all of M, which is less than a window.
-func (g *gen) packNarrow() {
-	whole := g.M / g.lanes * g.lanes
-	g.b.For(kernel.Between(kernel.Int(0), g.depthIn(g.K)), func(k kernel.Index) {
-		at := g.at
-		at.K = at.K.Add(k)
-		vector := func(m kernel.Index, lanes int, mask *kernel.Value) {
-			at.M = m
-			g.b.Store(g.left.At(k.Mul(g.tileStride()).Add(m)), g.Left.Load(at, AlongM, lanes, mask))
+// packVector copies the only row of tile t by loads along K.
+func (g *gen) packVector(t kernel.Index) {
+	g.alongK(t, func(k kernel.Index, x *kernel.Value) { g.b.Store(g.inLeft(t, k, kernel.Int(0)), x) })
+}
+
+// alongK loads row m of the left operand by vectors along K and hands them to
+// store, which may be of one lane where the machine has no masks.
+func (g *gen) alongK(m kernel.Index, store func(k kernel.Index, x *kernel.Value)) {
+	whole := g.K / g.lanes * g.lanes
+	at := g.at
+	at.M = m
+	vector := func(k kernel.Index, lanes int, mask *kernel.Value) {
+		at.K = g.at.K.Add(k)
+		store(k, g.Left.Load(at, AlongK, lanes, mask))
+	}
+	if whole > 0 {
+		g.b.For(kernel.Between(kernel.Int(0), g.depthIn(whole)).By(g.lanes).Unrolled(4), func(k kernel.Index) { vector(k, g.width, nil) })
+	}
+	if whole < g.K {
+		g.inLastDepth(func() { g.tail(g.depthIn(whole), g.K-whole, vector) })
+	}
+}
+
+// packSquares copies tile t by squares of lanes rows by lanes steps, loaded
+// along K and transposed in registers. A row that a tile does not have repeats
+// another.
+func (g *gen) packSquares(t kernel.Index) {
+	row := g.row(t)
+	if g.staged() {
+		g.b.For(kernel.Between(kernel.Int(0), g.row(t.Plus(1)).Sub(row)), func(r kernel.Index) {
+			g.alongK(row.Add(r), func(k kernel.Index, x *kernel.Value) {
+				g.b.Store(g.rows.At(r.Mul(g.rowStride()).Add(k)), x)
+			})
+		})
+		g.b.For(kernel.Between(kernel.Int(0), g.depthIn(g.K)).By(g.lanes).Unrolled(1), func(k kernel.Index) {
+			g.square(t, k, g.lanes, func(r int64) *kernel.Value {
+				return g.b.Load(g.rows.At(k.Plus(r*g.rowStride())), g.width)
+			})
+		})
+		return
+	}
+	whole := g.K / g.lanes * g.lanes
+	load := func(k kernel.Index, mask *kernel.Value) func(r int64) *kernel.Value {
+		return func(r int64) *kernel.Value {
+			at := g.at
+			at.K, at.M = at.K.Add(k), row.Plus(r)
+			if r == g.mr-1 && g.wide < g.tiles {
+				at.M = g.least(at.M, g.M-1)
+			}
+			return g.Left.Load(at, AlongK, g.width, mask)
 		}
-		for v := int64(0); v < whole; v += g.lanes {
-			vector(kernel.Int(v), g.width, nil)
+	}
+	if whole > 0 {
+		g.b.For(kernel.Between(kernel.Int(0), g.depthIn(whole)).By(g.lanes).Unrolled(1), func(k kernel.Index) {
+			g.square(t, k, g.lanes, load(k, nil))
+		})
+	}
+	if whole == g.K {
+		return
+	}
+	g.inLastDepth(func() {
+		k := g.depthIn(whole)
+		if g.m.Masked {
+			g.square(t, k, g.K-whole, load(k, g.b.TailMask(kernel.Int(g.K-whole), g.width)))
+			return
 		}
-		if whole < g.M {
-			g.tail(kernel.Int(whole), g.M-whole, vector)
-		}
+		g.packSteps(t, k, g.depthIn(g.K))
 	})
+}
+
+// square stores the first n of the lanes steps from k on of tile t, whose row r
+// load loads.
+func (g *gen) square(t, k kernel.Index, n int64, load func(r int64) *kernel.Value) {
+	var columns [][]*kernel.Value
+	for from := int64(0); from < g.mr; from += g.lanes {
+		rows := make([]*kernel.Value, g.lanes)
+		for i := range g.lanes {
+			if from+i >= g.mr {
+				rows[i] = rows[i-1]
+				continue
+			}
+			rows[i] = load(from + i)
+		}
+		columns = append(columns, transpose(g.b, rows))
+	}
+	for i := range n {
+		for q, x := range columns {
+			g.b.Store(g.inLeft(t, k.Plus(i), kernel.Int(int64(q)*g.lanes)), x[i])
+		}
+	}
 }

@@ -2,25 +2,28 @@ package gemm
 
 import "ptc/backend/kernel"
 
-// pack copies the block of the right operand into panels [panel][k][column].
-// Columns past N in the last vector are zero or repeat another; their sums are
-// never stored.
-func (g *gen) pack() {
+// packRight copies the group's panels of the right operand over the block of K,
+// as [panel][k][column]. Columns past N in the last vector are zero or repeat
+// another; their sums are never stored.
+func (g *gen) packRight() {
 	if g.direct {
 		return
 	}
 	fullVecs := g.N / g.lanes // along N
 	perPanel := fullVecs / g.vecs
-	to := g.least(g.panel1, perPanel)
+	to := g.group1
+	if perPanel < g.panels {
+		to = g.least(to, perPanel)
+	}
 	if g.Right.Unit == AlongN {
-		g.strips(g.panel0, to, func(p, first, end kernel.Index) { g.copyVectors(p, g.vecs, first, end) })
+		g.strips(g.group0, to, func(p, first, end kernel.Index) { g.copyVectors(p, g.vecs, first, end) })
 	} else {
-		g.b.For(kernel.Between(g.panel0, to), func(p kernel.Index) { g.packVectors(p, g.vecs) })
+		g.b.For(kernel.Between(g.group0, to), func(p kernel.Index) { g.packVectors(p, g.vecs) })
 	}
 	if perPanel == g.panels {
 		return
 	}
-	g.inLastColumns(func() {
+	g.inLastPanel(g.group1.Plus(-1), func() {
 		last := kernel.Int(g.panels - 1)
 		if v := fullVecs % g.vecs; v > 0 {
 			g.packVectors(last, v)
@@ -31,9 +34,9 @@ func (g *gen) pack() {
 	})
 }
 
-// place is where the packed block has step k of column c of panel p.
+// place is where the packed group has step k of column c of panel p.
 func (g *gen) place(p, k kernel.Index, c int64) kernel.Ref {
-	return g.right.At(p.Sub(g.panel0).Mul(g.kc).Add(k).Mul(g.nr).Plus(c))
+	return g.right.At(p.Sub(g.group0).Mul(g.kc).Add(k).Mul(g.nr).Plus(c))
 }
 
 // packVectors copies the first vecs vectors of panel p, all of which exist.
@@ -94,7 +97,7 @@ func (g *gen) copyStep(p, k kernel.Index, v, n int64) {
 // exist repeats the last one; what is left of K is loaded across.
 func (g *gen) packTransposed(p kernel.Index, v, n int64) {
 	whole := int64(0)
-	if g.lanes >= quad && g.lanes&(g.lanes-1) == 0 {
+	if g.squares() {
 		whole = g.K / g.lanes * g.lanes
 	}
 	if whole > 0 {

@@ -38,6 +38,9 @@ type Operand struct {
 	// Unit is the axis along which neighbours are next to each other in
 	// memory, so that vector loads along it are cheap; AlongK where neither.
 	Unit Along
+	// Plain says that Load is a load alone, of f32: it may be generated, and run,
+	// many times over.
+	Plain bool
 }
 
 // At is a position in the iteration space. Indices that an operand does not

@@ -14,8 +14,8 @@ func (g *gen) gemm() (*kernel.Kernel, error) {
 	return gemm.Generate(gemm.Spec{
 		M: x.m.size, N: x.n.size, K: x.k.size,
 		Outer: sizes(x.outer), OuterK: sizes(x.outerK),
-		Left:  gemm.Operand{Load: x.load(x.left), Unit: x.unit(x.left, x.m, gemm.AlongM)},
-		Right: gemm.Operand{Load: x.load(x.right), Unit: x.unit(x.right, x.n, gemm.AlongN)},
+		Left:  gemm.Operand{Load: x.load(x.left), Unit: x.unit(x.left, x.m, gemm.AlongM), Plain: x.plain(x.left)},
+		Right: gemm.Operand{Load: x.load(x.right), Unit: x.unit(x.right, x.n, gemm.AlongN), Plain: x.plain(x.right)},
 		Begin: func(tasks int64) *kernel.Builder { g.begin(tasks); return g.b },
 		Store: x.store,
 	}, g.m)
@@ -105,6 +105,12 @@ func sizes(dims []dim) []int64 {
 		out[i] = d.size
 	}
 	return out
+}
+
+// plain says whether operand v is loaded as it is stored, and nothing is done to it.
+func (x *contraction) plain(v *ir.Value) bool {
+	_, view := x.gen.k.Views[v]
+	return view && v.Type.DType == ir.F32
 }
 
 // unit finds the axis along which operand v, or the largest value it is

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"time"
+	"unsafe"
+
+	"ptc/backend/cpu/emit"
+	"ptc/backend/kernel"
+	"ptc/backend/llvm"
+	"ptc/backend/llvm/target"
+	"ptc/runtime/native"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "gemm:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	threads := flag.Int("threads", 1, "threads of the team")
+	match := flag.String("run", "", "measure only the shapes that match this regular expression")
+	library := flag.String("blas", "", "path of a BLAS library to measure as well (cblas_sgemm)")
+	seconds := flag.Float64("seconds", 0.5, "time for the runs of one shape")
+	rank := flag.Float64("quantile", 0.5, "of the runs' rates, the one to show: more than the median where other work disturbs")
+	name := flag.String("target", "cpu", "target to compile for")
+	flag.Parse()
+	only, err := regexp.Compile(*match)
+	if err != nil {
+		return err
+	}
+	tgt, err := target.Resolve(*name)
+	if err != nil {
+		return err
+	}
+	b := &bench{threads: *threads, seconds: *seconds, quantile: *rank, target: tgt}
+	if *library != "" {
+		if b.blas, err = openBLAS(*library); err != nil {
+			return err
+		}
+		b.blas.threads(int32(*threads))
+	}
+	if b.lib, err = llvm.Load(); err != nil {
+		return err
+	}
+	if b.team, err = native.NewTeam(*threads); err != nil {
+		return err
+	}
+	defer b.team.Close()
+	fmt.Printf("%-24s %5s %8s %6s %8s %6s %8s\n", "product", "tasks", "GFLOP/s", "peak", "library", "ratio", "FMA peak")
+	for _, s := range sweep() {
+		if only.MatchString(s.String()) {
+			if err := b.measure(s); err != nil {
+				return fmt.Errorf("%s: %w", s, err)
+			}
+		}
+	}
+	return nil
+}
+
+type bench struct {
+	threads  int
+	seconds  float64
+	quantile float64
+	target   target.Target
+	lib      *llvm.Library
+	team     *native.Team
+	blas     *blas
+}
+
+// measure prints the line of s.
+func (b *bench) measure(s shape) error {
+	k, err := s.generate("product", emit.Machine(b.target))
+	if err != nil {
+		return err
+	}
+	p, err := peak(int64(b.threads), emit.Machine(b.target))
+	if err != nil {
+		return err
+	}
+	img, err := b.compile(k, p)
+	if err != nil {
+		return err
+	}
+	defer img.Close()
+	var mem memory
+	defer mem.free()
+	left, right := mem.random(s.batch*s.m*s.k, 1), mem.random(s.batch*s.k*s.n, 2)
+	out, want := mem.random(s.batch*s.m*s.n, 3), mem.random(s.batch*s.m*s.n, 4)
+	vectors := mem.random(p.Args()[0].Len, 5)
+	if mem.err != nil {
+		return mem.err
+	}
+	product, err := b.program(img, k, left, right, out)
+	if err != nil {
+		return err
+	}
+	defer product.Close()
+	ceiling, err := b.program(img, p, vectors)
+	if err != nil {
+		return err
+	}
+	defer ceiling.Close()
+
+	once := b.replay(product)
+	reference(b.blas, s, left, right, want)
+	if err := compare(floats(out), floats(want), s.k); err != nil {
+		return err
+	}
+	lanes := float64(emit.Machine(b.target).Lanes(kernel.F32))
+	// A run of a short product is many of it: the clock and waking a team cost
+	// microseconds.
+	times := max(1, int(0.002/once))
+	var ours, theirs, peaks []float64
+	for start := time.Now(); time.Since(start).Seconds() < b.seconds || len(ours) < 5; {
+		peaks = append(peaks, 2*peakSteps*10*lanes*float64(b.threads)/b.replay(ceiling)/1e9)
+		ours = append(ours, s.flops()/b.replayed(product, times)/1e9)
+		if b.blas == nil {
+			continue
+		}
+		from := time.Now()
+		for range times {
+			b.blas.run(s, left, right, out)
+		}
+		theirs = append(theirs, s.flops()*float64(times)/time.Since(from).Seconds()/1e9)
+	}
+	mid := func(x []float64) float64 { return quantile(x, b.quantile) }
+	fmt.Printf("%-24s %5d %8.1f %5.0f%% %8.1f %6.2f %8.1f\n", s, k.Tasks, mid(ours), 100*mid(ours)/mid(peaks), mid(theirs), mid(ours)/mid(theirs), mid(peaks))
+	return nil
+}
+
+func (b *bench) compile(ks ...*kernel.Kernel) (*native.Image, error) {
+	text, err := emit.Module(b.target, ks...)
+	if err != nil {
+		return nil, err
+	}
+	driver, err := llvm.Driver(b.target)
+	if err != nil {
+		return nil, err
+	}
+	obj, err := b.lib.Compile(text+"\n"+driver, b.target)
+	if err != nil {
+		return nil, err
+	}
+	return native.Load(obj)
+}
+
+func (b *bench) program(img *native.Image, k *kernel.Kernel, bufs ...[]byte) (*native.Program, error) {
+	in := native.Instr{Kernel: k.Name, Tasks: k.Tasks}
+	for _, buf := range bufs {
+		in.Bufs = append(in.Bufs, native.Address(buf))
+	}
+	return native.NewProgram(img, slices.Repeat([]native.Instr{in}, most), b.threads, int(k.ScratchBytes()))
+}
+
+// most is the number of launches of a program, of which a run takes some.
+const most = 4096
+
+func (b *bench) replay(p *native.Program) float64 { return b.replayed(p, 1) }
+
+// replayed is the seconds that each of n launches takes.
+func (b *bench) replayed(p *native.Program, n int) float64 {
+	n = min(n, most)
+	start := time.Now()
+	if err := b.team.Replay(p, 0, n); err != nil {
+		panic(err) // the program is whole and was made for this team
+	}
+	return time.Since(start).Seconds() / float64(n)
+}
+
+// memory is what kernels read and write, outside of Go's heap.
+type memory struct {
+	frees []func()
+	err   error
+}
+
+func (m *memory) random(n int64, seed uint32) []byte {
+	mem, free, err := native.Alloc(int(4 * n))
+	if err != nil {
+		m.err = err
+		return nil
+	}
+	m.frees = append(m.frees, free)
+	for i, f := 0, floats(mem); i < len(f); i++ {
+		seed = seed*1664525 + 1013904223
+		f[i] = float32(int32(seed)) / (1 << 31)
+	}
+	return mem
+}
+
+func (m *memory) free() {
+	for _, f := range m.frees {
+		f()
+	}
+}
+
+func floats(b []byte) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
+}
+
+// reference computes s with the library, or where there is none some rows of it
+// in float64; the others become NaN.
+func reference(lib *blas, s shape, left, right, out []byte) {
+	if lib != nil {
+		lib.run(s, left, right, out)
+		return
+	}
+	l, r, w := floats(left), floats(right), floats(out)
+	for i := range w {
+		w[i] = float32(math.NaN())
+	}
+	at := func(x []float32, base, free, k, n int64, along bool) float64 {
+		if along {
+			return float64(x[base+free*s.k+k])
+		}
+		return float64(x[base+k*n+free])
+	}
+	for _, row := range []int64{0, s.m / 2, s.m - 1} {
+		for n := range min(s.n, 1024) {
+			n = s.n - 1 - n
+			var sum float64
+			base := s.batch - 1
+			for k := range s.k {
+				sum += at(l, base*s.m*s.k, row, k, s.m, s.form[0] == 'N') * at(r, base*s.k*s.n, n, k, s.n, s.form[1] == 'T')
+			}
+			w[base*s.m*s.n+row*s.n+n] = float32(sum)
+		}
+	}
+}
+
+// compare takes sums of depth products of numbers up to 1: two ways to add may
+// differ by that many roundings.
+func compare(got, want []float32, depth int64) error {
+	bound := float64(depth+8) * 0x1p-22
+	for i, w := range want {
+		if w == w && !(math.Abs(float64(got[i]-w)) <= bound) {
+			return fmt.Errorf("element %d is %g, want %g", i, got[i], w)
+		}
+	}
+	return nil
+}
+
+func quantile(x []float64, q float64) float64 {
+	if len(x) == 0 {
+		return math.NaN()
+	}
+	x = slices.Sorted(slices.Values(x))
+	return x[min(len(x)-1, int(q*float64(len(x))))]
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"ptc/backend/kernel"
+	"ptc/backend/kernel/gemm"
+)
+
+// shape is a product batch × [m, k] · [k, n], dense, with the batch outermost.
+type shape struct {
+	batch, m, n, k int64
+	form           string // NN, NT, TN or TT: whether left and right are stored transposed
+}
+
+func (s shape) String() string {
+	text := fmt.Sprintf("%dx%dx%d %s", s.m, s.n, s.k, s.form)
+	if s.batch > 1 {
+		text = fmt.Sprintf("%d x %s", s.batch, text)
+	}
+	return text
+}
+
+func (s shape) flops() float64 { return 2 * float64(s.batch*s.m*s.n) * float64(s.k) }
+
+func (s shape) leftUnit() gemm.Along {
+	if s.form[0] == 'T' {
+		return gemm.AlongM
+	}
+	return gemm.AlongK
+}
+
+func (s shape) rightUnit() gemm.Along {
+	if s.form[1] == 'T' {
+		return gemm.AlongK
+	}
+	return gemm.AlongN
+}
+
+// sweep lists squares, the products of GPT-2 124M and their gradients, attention's
+// by head, and products of few rows.
+func sweep() []shape {
+	var out []shape
+	add := func(batch, m, n, k int64, forms string) {
+		for _, f := range strings.Fields(forms) {
+			out = append(out, shape{batch, m, n, k, f})
+		}
+	}
+	for n := int64(64); n <= 4096; n *= 2 {
+		add(1, n, n, n, "NN NT TN")
+	}
+	add(1, 1024, 768, 768, "NN NT")
+	add(1, 768, 768, 1024, "TN")
+	add(1, 1024, 3072, 768, "NN NT")
+	add(1, 1024, 768, 3072, "NN NT")
+	add(1, 768, 3072, 1024, "TN")
+	add(1, 3072, 768, 1024, "TN")
+	add(1, 1024, 50257, 768, "NT")
+	add(1, 1024, 768, 50257, "NN")
+	add(1, 50257, 768, 1024, "TN")
+	add(48, 256, 256, 64, "NN NT")
+	add(48, 256, 64, 256, "NN TN")
+	add(1, 1, 3072, 768, "NN NT")
+	add(1, 1, 768, 3072, "NN NT")
+	add(1, 8, 3072, 768, "NN NT")
+	add(1, 64, 64, 4096, "NN TN")
+	add(1, 2, 3072, 768, "NN")
+	add(1, 4, 3072, 768, "NN NT")
+	add(1, 8, 768, 3072, "NN NT")
+	return out
+}
+
+// generate makes the kernel of s, with operands and result in f32.
+func (s shape) generate(name string, m kernel.Machine) (*kernel.Kernel, error) {
+	var b *kernel.Builder
+	var bufs [3]*kernel.Buffer
+	operand := func(i int, n int64, unit gemm.Along) gemm.Operand {
+		free, deep := s.k, int64(1) // strides of the axis of the result, and of K
+		if unit != gemm.AlongK {
+			free, deep = 1, n
+		}
+		return gemm.Operand{Unit: unit, Plain: true, Load: func(at gemm.At, along gemm.Along, lanes int, mask *kernel.Value) *kernel.Value {
+			x, stride := at.M, free
+			if i == 1 {
+				x = at.N
+			}
+			if along == gemm.AlongK {
+				stride = deep
+			}
+			x = x.Mul(free).Add(at.K.Mul(deep))
+			if s.batch > 1 {
+				x = x.Add(at.Outer[0].Mul(n * s.k))
+			}
+			return b.Load(bufs[i].At(x).Strided(stride).Masked(mask), lanes)
+		}}
+	}
+	spec := gemm.Spec{
+		M: s.m, N: s.n, K: s.k,
+		Left:  operand(0, s.m, s.leftUnit()),
+		Right: operand(1, s.n, s.rightUnit()),
+		Begin: func(tasks int64) *kernel.Builder {
+			b = kernel.New(name, tasks)
+			bufs[0] = b.Arg("left", kernel.F32, s.batch*s.m*s.k, kernel.Read)
+			bufs[1] = b.Arg("right", kernel.F32, s.batch*s.k*s.n, kernel.Read)
+			bufs[2] = b.Arg("out", kernel.F32, s.batch*s.m*s.n, kernel.Write)
+			return b
+		},
+		Store: func(at gemm.At, acc *kernel.Value, lanes int, mask *kernel.Value) {
+			x := at.M.Mul(s.n).Add(at.N)
+			if s.batch > 1 {
+				x = x.Add(at.Outer[0].Mul(s.m * s.n))
+			}
+			b.Store(bufs[2].At(x).Masked(mask), acc)
+		},
+	}
+	if s.batch > 1 {
+		spec.Outer = []int64{s.batch}
+	}
+	return gemm.Generate(spec, m)
+}
+
+// peakSteps is how often the loop of peak runs in a task.
+const peakSteps = 1 << 14
+
+// peak is a kernel of multiply-adds on ten independent vectors and nothing else;
+// a task does peakSteps·10·lanes of them.
+func peak(tasks int64, m kernel.Machine) (*kernel.Kernel, error) {
+	lanes := m.Lanes(kernel.F32)
+	b := kernel.New("peak", tasks)
+	buf := b.Arg("x", kernel.F32, tasks*int64(lanes), kernel.ReadWrite)
+	place := buf.At(b.Task().Mul(int64(lanes)))
+	x := b.Load(place, lanes)
+	acc := make([]*kernel.Value, 10)
+	for i := range acc {
+		acc[i] = b.F32(float32(i), lanes)
+	}
+	acc = b.ForCarry(kernel.Span(peakSteps).Unrolled(1), acc, func(_ kernel.Index, c []*kernel.Value) []*kernel.Value {
+		next := make([]*kernel.Value, len(c))
+		for i := range c {
+			next[i] = b.MulAdd(x, x, c[i])
+		}
+		return next
+	})
+	sum := acc[0]
+	for _, v := range acc[1:] {
+		sum = b.Add(sum, v)
+	}
+	b.Store(place, sum)
+	return b.Finish()
+}
