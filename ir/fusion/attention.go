@@ -15,8 +15,13 @@ const Attend Class = "attention"
 
 // Attention is what a kernel of class Attend computes, forward or backward. Scores are
 // the values over all of Both, Rows and Key.
+//
+// Where the kernel has Top or Sum, what reads Exp is proportional to it, and all Outs
+// are over Key: a block of keys with a larger score scales what has been summed. Base
+// may be more than Top, as of a step of a ring, which has the maximum of earlier blocks
+// too. Operations on scores read Top through Base alone, and Sum by Norm alone.
 type Attention struct {
-	Both []ir.Axis // axes of queries and of keys: each position is a problem of its own
+	Both []ir.Axis // axes of queries and of keys, of which an operand may lack some: each position is a problem of its own
 	Rows []ir.Axis // axes of the queries alone: their positions, and the group of heads that share keys
 	Key  ir.Axis   // the axis of keys, over which the softmax is taken
 
@@ -34,13 +39,15 @@ type Attention struct {
 	// kernel has none: it reads what the forward one stored. Top is nil as well where
 	// Base is an argument, Sum where the weights are not divided by it here.
 	Top, Sum *ir.Op
-	// Norm is the division of Exp by Sum, or nil.
+	// Norm is the division of Exp by Sum, or in a kernel without Sum by a value over
+	// Both and Rows, or nil.
 	Norm *ir.Op
 	// Outs are the products that read what is over the scores: over Key, so that the
 	// result has the rows (the output, the gradient of queries), or over Rows, so that
-	// it has the keys (the gradients of keys and values).
+	// it has the keys (the gradients of keys and values). Where all of Both share an
+	// operand, the product over Rows that is its gradient is over those axes too.
 	Outs []*ir.Op
-	// Epilogue is the elementwise work on results of Outs, and on what is over Both and
-	// Rows, before they are stored.
+	// Epilogue is the elementwise work on one of Outs, and on Top, Sum and arguments over
+	// Both and Rows, before results are stored; Base is of it where it is made of Top.
 	Epilogue []*ir.Op
 }

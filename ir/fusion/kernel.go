@@ -75,6 +75,9 @@ type Kernel struct {
 	// results of reductions of phases below n. 0 is the first sweep. Values
 	// over the kept axes alone belong to the phase in which they are known.
 	Phase map[*ir.Op]int
+	// Attention is what a kernel of class Attend computes; nil for others. Its Space
+	// is Both, Rows and Key.
+	Attention *Attention
 }
 
 // Analyze classifies a kernel function, or says why it cannot be tiled.
@@ -83,10 +86,16 @@ func Analyze(f *ir.Func) (*Kernel, error) {
 	for i, a := range f.Args {
 		k.Views[a.Value] = View{i, op.Dense(a.Value.Type)}
 	}
+	for _, o := range f.Ops {
+		k.view(o)
+	}
+	if attends(f) {
+		return k, k.attend()
+	}
 	var body []*ir.Op
 	var reductions []*ir.Op
 	for _, o := range f.Ops {
-		if k.view(o) {
+		if k.isView(o) {
 			continue
 		}
 		switch d := op.Of(o); d.Class {
@@ -136,21 +145,18 @@ func Analyze(f *ir.Func) (*Kernel, error) {
 }
 
 // view records o as a view of an argument where it is one.
-func (k *Kernel) view(o *ir.Op) bool {
+func (k *Kernel) view(o *ir.Op) {
 	if len(o.Args) != 1 || !op.CanView(o) {
-		return false
+		return
 	}
 	in, ok := k.Views[o.Args[0]]
 	if !ok {
-		return false
+		return
 	}
-	out, ok := op.View(o, in.Strided)
-	if !ok {
-		return false
+	if out, ok := op.View(o, in.Strided); ok {
+		k.Views[o.Result()] = View{in.Arg, out}
+		k.Part[o] = PartView
 	}
-	k.Views[o.Result()] = View{in.Arg, out}
-	k.Part[o] = PartView
-	return true
 }
 
 func (k *Kernel) setRoot(o *ir.Op, c Class) error {
