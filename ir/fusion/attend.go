@@ -2,7 +2,6 @@ package fusion
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"ptc/ir"
@@ -343,29 +342,13 @@ func (a *attending) proportional(o *ir.Op) bool {
 	case op.Add, op.Sub:
 		return exp(0) && exp(1)
 	case op.Select:
-		return !exp(0) && (exp(1) || isConst(o.Args[1], 0)) && (exp(2) || isConst(o.Args[2], 0))
+		return !exp(0) && (exp(1) || IsConst(o.Args[1], 0)) && (exp(2) || IsConst(o.Args[2], 0))
 	case op.Cast:
 		return o.Result().Type.DType.IsFloat()
 	case op.Neg, op.Detach:
 		return true
 	}
 	return op.Has(o, op.ByName)
-}
-
-// isConst reports whether v is a constant, perhaps in another form.
-func isConst(v *ir.Value, x float64) bool {
-	if v.Def == nil {
-		return false
-	}
-	switch v.Def.Name {
-	case op.Const:
-		return v.Def.Attrs.Float("value", math.NaN()) == x
-	case op.Neg:
-		return isConst(v.Def.Args[0], -x)
-	case op.Broadcast, op.Cast:
-		return isConst(v.Def.Args[0], x)
-	}
-	return false
 }
 
 // demand puts operations where they are needed: operands of products, work on
