@@ -19,14 +19,14 @@ arg %4 : i32[] in
 %5 : f32[b=2, t=4, h=2, d=3] = rename %1 axes={s:t}
 %6 : f32[b=2, t=4, h=2, d=3] = rename %2 axes={s:t}
 %7 : f32[b=2, s=4, h=2, t=4] = dot %0, %5 over=(d)
-%8 : f32[] = const value=2
+%8 : f32[] = const dtype=f32 value=2
 %9 : f32[b=2, s=4, h=2, t=4] = div %7, %8
 %10 : f32[b=2, s=4, h=2, t=4] = tanh %9
 %11 : f32[b=2, s=4, h=2, t=4] = add %10, %3
 %12 : i32[s=4] = index axis=s size=4
 %13 : i32[t=4] = index axis=t size=4
 %14 : bool[s=4, t=4] = ge %12, %13
-%15 : f32[] = const value=-inf
+%15 : f32[] = const dtype=f32 value=-inf
 %16 : f32[b=2, s=4, h=2, t=4] = select %14, %11, %15
 %17 : f32[b=2, s=4, h=2] = reduce_max %16 over=(t)
 %18 : f32[b=2, s=4, h=2, t=4] = sub %16, %17
@@ -34,10 +34,10 @@ arg %4 : i32[] in
 %20 : f32[b=2, s=4, h=2] = reduce_sum %19 over=(t)
 %21 : f32[b=2, s=4, h=2, t=4] = div %19, %20
 %22 : f32[b=2, s=4, h=2, t=4] = random %4, %4 site=0 kind=uniform axes={b=2, s=4, h=2, t=4}
-%23 : f32[] = const value=0.9
+%23 : f32[] = const dtype=f32 value=0.9
 %24 : bool[b=2, s=4, h=2, t=4] = lt %22, %23
 %25 : f32[b=2, s=4, h=2, t=4] = div %21, %23
-%26 : f32[] = const value=0
+%26 : f32[] = const dtype=f32 value=0
 %27 : f32[b=2, s=4, h=2, t=4] = select %24, %25, %26
 %28 : f32[b=2, s=4, h=2, d=3] = dot %27, %6 over=(t)
 result %28 out
@@ -76,9 +76,9 @@ arg %5 : f32[b=2, s=4, d=3] in
 %6 : f32[b=2, s=4, t=4] = dot %0, %1 over=(d)
 %7 : f32[b=2, s=4] = reduce_max %6 over=(t)
 %8 : f32[b=2, s=4] = max %3, %7
-%9 : f32[] = const value=-inf
+%9 : f32[] = const dtype=f32 value=-inf
 %10 : bool[b=2, s=4] = gt %8, %9
-%11 : f32[] = const value=0
+%11 : f32[] = const dtype=f32 value=0
 %12 : f32[b=2, s=4] = select %10, %8, %11
 %13 : f32[b=2, s=4, t=4] = sub %6, %12
 %14 : f32[b=2, s=4, t=4] = exp %13
