@@ -118,6 +118,8 @@ func (g *growing) core(exp, less *ir.Op) *Core {
 		}
 		for _, u := range g.users[v] {
 			switch class := op.Of(u).Class; {
+			case class == op.Boundary:
+				c.Blocked = u
 			case !g.within(u):
 			case class == op.Reduction || class == op.Contraction:
 				c.in[u] = true
@@ -195,6 +197,28 @@ func (c *Core) attends() bool {
 		})
 	}
 	return into && out
+}
+
+// Results are the values of the attention that f reads elsewhere, but for those over
+// the scores.
+func (c *Core) Results(f *ir.Func) (out []*ir.Value) {
+	read := map[*ir.Value]bool{}
+	for _, o := range f.Ops {
+		for _, a := range o.Args {
+			read[a] = read[a] || !c.in[o]
+		}
+	}
+	for _, r := range f.Results {
+		read[r.Value] = true
+	}
+	for _, o := range c.Ops {
+		for _, v := range o.Results {
+			if read[v] && !c.scores[v] {
+				out = append(out, v)
+			}
+		}
+	}
+	return out
 }
 
 // Kernel is the function that is a kernel of the core with these results; what is made

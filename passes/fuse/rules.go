@@ -32,6 +32,8 @@ var rules = []rule{
 	{fusion.Map, fusion.Gemm, intoGemm},
 	{fusion.Map, fusion.Scatter, intoRoot},
 	{fusion.Map, fusion.Pieces, intoRoot},
+	{fusion.Map, fusion.Attend, intoAttention},
+	{fusion.Attend, fusion.Map, attentionInto},
 }
 
 // mayMerge reports whether a can join b in one kernel.
