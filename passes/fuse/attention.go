@@ -16,7 +16,7 @@ type core struct{ ops []*ir.Op }
 // puts the operations of each in a row. Those of the forward and the backward phase
 // are two, since package remat has the latter compute the scores again.
 func (p *program) findCores(c *pass.Context) {
-	p.core = map[*ir.Op]*core{}
+	p.core, p.mask = map[*ir.Op]*core{}, map[*ir.Op]bool{}
 	if !c.Target.Attention {
 		return
 	}
@@ -32,7 +32,22 @@ func (p *program) findCores(c *pass.Context) {
 		x := &core{k.Ops}
 		for _, o := range k.Ops {
 			p.core[o] = x
+			for _, v := range o.Args {
+				p.addMask(v)
+			}
 		}
+	}
+}
+
+// addMask notes what v is made of, where it is made of positions alone: each block of
+// scores has its own, however long the formula is.
+func (p *program) addMask(v *ir.Value) {
+	if !fusion.Free(v) || p.mask[v.Def] {
+		return
+	}
+	p.mask[v.Def] = true
+	for _, a := range v.Def.Args {
+		p.addMask(a)
 	}
 }
 

@@ -76,6 +76,7 @@ type program struct {
 	late    map[*ir.Op]bool
 	free    map[*ir.Op]bool  // copied into every reader
 	core    map[*ir.Op]*core // the attention that it is of
+	mask    map[*ir.Op]bool  // attentions read it, or what is made of it, and it is of positions alone
 	views   map[*ir.Value]*view
 	groups  []*group // by creation; merged ones are empty
 	of      map[*ir.Op]*group
@@ -199,6 +200,9 @@ func (p *program) isFree(o *ir.Op) bool {
 	}
 	if d.Class != op.Elementwise && !op.Has(o, op.ByName) {
 		return false
+	}
+	if p.mask[o] {
+		return p.freeSize(o, maskOps) >= 0
 	}
 	return p.freeSize(o, freeOps) >= 0
 }
