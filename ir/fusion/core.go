@@ -31,14 +31,14 @@ func (c *Core) Over(v *ir.Value) bool { return c.scores[v] && v.Def != nil && c.
 // Has reports whether o is of the attention.
 func (c *Core) Has(o *ir.Op) bool { return c.in[o] }
 
-// Cores are the attentions of f, of operations that are within. What makes scores of
+// Cores are the attentions of f, of operations that are within that of an exponential. What makes scores of
 // operands that share no axis but those that it sums over, such as the logits of a
 // loss, is none.
-func Cores(f *ir.Func, within func(*ir.Op) bool) (out []*Core) {
+func Cores(f *ir.Func, within func(exp, o *ir.Op) bool) (out []*Core) {
 	var g *growing
 	done := map[*ir.Op]bool{}
 	for _, o := range f.Ops {
-		if o.Name != op.Exp || done[o] || !within(o) {
+		if o.Name != op.Exp || done[o] || !within(o, o) {
 			continue
 		}
 		less := o.Args[0].Def
@@ -66,13 +66,13 @@ func Cores(f *ir.Func, within func(*ir.Op) bool) (out []*Core) {
 // growing finds cores.
 type growing struct {
 	f      *ir.Func
-	within func(*ir.Op) bool
+	within func(exp, o *ir.Op) bool
 	users  map[*ir.Value][]*ir.Op
 	result map[*ir.Value]bool
 	index  map[*ir.Op]int
 }
 
-func newGrowing(f *ir.Func, within func(*ir.Op) bool) *growing {
+func newGrowing(f *ir.Func, within func(exp, o *ir.Op) bool) *growing {
 	g := &growing{f, within, map[*ir.Value][]*ir.Op{}, map[*ir.Value]bool{}, map[*ir.Op]int{}}
 	for i, o := range f.Ops {
 		g.index[o] = i
@@ -105,7 +105,7 @@ func (g *growing) core(exp, less *ir.Op) *Core {
 	for len(list) > 0 {
 		v := list[len(list)-1]
 		list = list[:len(list)-1]
-		if d := v.Def; d != nil && g.within(d) && c.computes(d) {
+		if d := v.Def; d != nil && g.within(exp, d) && c.computes(d) {
 			c.in[d] = true
 			if op.Of(d).Class != op.Contraction {
 				for _, a := range d.Args {
@@ -120,7 +120,7 @@ func (g *growing) core(exp, less *ir.Op) *Core {
 			switch class := op.Of(u).Class; {
 			case class == op.Boundary:
 				c.Blocked = u
-			case !g.within(u):
+			case !g.within(exp, u):
 			case class == op.Reduction || class == op.Contraction:
 				c.in[u] = true
 				for _, a := range u.Args {
@@ -161,7 +161,7 @@ func (c *Core) computes(o *ir.Op) bool {
 // them.
 func (g *growing) base(c *Core, v *ir.Value) bool {
 	o := v.Def
-	if o == nil || c.scores[v] || !g.within(o) {
+	if o == nil || c.scores[v] || !g.within(c.Exp, o) {
 		return false
 	}
 	if c.in[o] {

@@ -20,7 +20,8 @@ func (p *program) findCores(c *pass.Context) {
 	if !c.Target.Attention {
 		return
 	}
-	for _, k := range fusion.Cores(p.f, func(o *ir.Op) bool { return !alone(o) }) {
+	within := func(exp, o *ir.Op) bool { return !alone(o) && o.Run == exp.Run && o.Task == exp.Task }
+	for _, k := range fusion.Cores(p.f, within) {
 		why := unfit(p.f, k)
 		if why == "" {
 			why = inRow(p.f, k)
@@ -55,11 +56,6 @@ func (p *program) addMask(v *ir.Value) {
 func unfit(f *ir.Func, k *fusion.Core) string {
 	if k.Blocked != nil {
 		return fmt.Sprintf("scores are read by `%s`, outside of the attention", k.Blocked.Name)
-	}
-	for _, o := range k.Ops {
-		if o.Run != k.Exp.Run || o.Task != k.Exp.Task {
-			return "its operations are not of one run"
-		}
 	}
 	if _, err := fusion.Analyze(k.Kernel(k.Results(f))); err != nil {
 		return err.Error()

@@ -182,6 +182,7 @@ func (p *program) merge(a, b *group) *group {
 	to.class, to.space, to.kept, to.root, to.last = class, space, kept, root, last
 	to.run, to.early = run, max(a.early, b.early)
 	to.outside = a.outside + b.outside - between
+	to.late = a.late || b.late
 	to.result, to.cheap = a.result || b.result, a.cheap && b.cheap
 	to.ins, to.outs = a.ins+b.ins, a.outs+b.outs
 	from.ops = nil

@@ -13,28 +13,37 @@ import (
 type attentions struct {
 	cores []*fusion.Core
 	of    map[*ir.Value]*fusion.Core // by values over queries and keys, of the forward phase
+	in    map[*ir.Op]bool            // operations of the forward phase
 	over  map[int]bool               // numbers of the values over them, of both phases
 }
 
 // attentionsOf finds them where the target has such kernels.
 func attentionsOf(c *pass.Context, h *phases) *attentions {
-	a := &attentions{of: map[*ir.Value]*fusion.Core{}, over: map[int]bool{}}
+	a := &attentions{of: map[*ir.Value]*fusion.Core{}, in: map[*ir.Op]bool{}, over: map[int]bool{}}
 	if !c.Target.Attention {
 		return a
 	}
 	both := map[*ir.Op]*fusion.Core{}
-	for _, k := range fusion.Cores(h.f, func(o *ir.Op) bool { return op.Of(o).Class != op.Boundary }) {
+	inside := func(_, o *ir.Op) bool { return op.Of(o).Class != op.Boundary }
+	for _, k := range fusion.Cores(h.f, inside) {
 		for _, o := range k.Ops {
 			both[o] = k
 		}
 	}
-	for _, k := range fusion.Cores(h.f, func(o *ir.Op) bool { return h.forward[o] && op.Of(o).Class != op.Boundary }) {
+	// What is of no phase, such as random numbers, is made where it is read.
+	forward := func(_, o *ir.Op) bool {
+		return inside(nil, o) && (h.forward[o] || h.tagged && o.Phase == ir.NoPhase && o.Micro)
+	}
+	for _, k := range fusion.Cores(h.f, forward) {
 		whole := both[k.Exp]
 		if why := h.apart(k, whole); why != "" {
 			c.Remarkf(k.Exp, "what is over queries and keys is stored: %s", why)
 			continue
 		}
 		a.cores = append(a.cores, k)
+		for _, o := range k.Ops {
+			a.in[o] = true
+		}
 		for _, o := range whole.Ops {
 			for _, v := range o.Results {
 				a.over[v.ID] = a.over[v.ID] || whole.Over(v)

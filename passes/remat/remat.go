@@ -117,7 +117,7 @@ func (r *rewriter) rewrite() {
 		if o.Run != r.run {
 			r.run, r.head = o.Run, len(r.out)
 		}
-		if !r.phases.forward[o] {
+		if !r.phases.forward[o] && !r.attentions.in[o] {
 			for k, v := range o.Args {
 				if r.attentions.of[v] != nil && !crosses(v.Def, o) {
 					o.Args[k] = r.score(v)
