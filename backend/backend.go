@@ -19,6 +19,9 @@ type Target interface {
 	// Vector is the width of a vector register in bits, and the sizes of the
 	// first and second data cache in bytes; zero where there are none.
 	Vector() (bits, l1, l2 int)
+	// Attention says whether Generate takes kernels of class attention (ir/fusion);
+	// without it the operations of an attention are kernels of their own.
+	Attention() bool
 	// Generate makes code for kernel functions. It fills what only the
 	// generator knows of each kernel: Code, Symbol, Tasks, Scratch. An error
 	// says what the target cannot do, in the user's terms.

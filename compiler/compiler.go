@@ -229,10 +229,16 @@ func overrides(set []string) ([]lang.Override, error) {
 	return out, nil
 }
 
+// described is what passes may know of a target.
+func described(t backend.Target) pass.Target {
+	d := pass.Target{Name: t.Name(), Exact: t.Exact(), Attention: t.Attention()}
+	d.VectorBits, d.L1, d.L2 = t.Vector()
+	return d
+}
+
 // runPasses runs the table for target t.
 func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []passes.Hook) error {
-	c := &pass.Context{Target: pass.Target{Name: t.Name(), Exact: t.Exact()}}
-	c.Target.VectorBits, c.Target.L1, c.Target.L2 = t.Vector()
+	c := &pass.Context{Target: described(t)}
 	hooks := append([]passes.Hook(nil), more...)
 	for _, h := range o.Hooks {
 		hooks = append(hooks, func(i int, name string, m *ir.Module, took time.Duration) error {

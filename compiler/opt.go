@@ -28,8 +28,7 @@ func Opt(file string, src []byte, names []string, target string) (string, []pass
 	if err != nil {
 		return "", nil, err
 	}
-	c := &pass.Context{Target: pass.Target{Name: t.Name(), Exact: t.Exact()}}
-	c.Target.VectorBits, c.Target.L1, c.Target.L2 = t.Vector()
+	c := &pass.Context{Target: described(t)}
 	if err := passes.Run(c, m, &passes.Options{Only: names, VerifyEach: true}); err != nil {
 		return "", c.Remarks, classify(err)
 	}

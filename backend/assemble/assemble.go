@@ -2,10 +2,10 @@ package assemble
 
 import (
 	"fmt"
-	"math"
 
 	"ptc/backend"
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/ir/layout"
 	"ptc/ir/op"
 	"ptc/runtime/program"
@@ -59,9 +59,7 @@ func (a *assembler) code(t backend.Target) error {
 	for i, f := range fns {
 		k := c.Kernels[i]
 		k.Name, k.Class, k.IR = f.Name, f.Attrs.Text("kind"), ir.PrintFunc(f)
-		for _, o := range f.Ops {
-			k.Flops += min(op.Of(o).Flops(o), math.MaxInt64-k.Flops)
-		}
+		k.Flops = fusion.Flops(f)
 		for _, x := range f.Args {
 			k.Args = append(k.Args, program.Arg{Bytes: int64(x.Value.Type.Bytes())})
 		}

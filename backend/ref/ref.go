@@ -45,6 +45,9 @@ func (t *target) Name() string {
 func (t *target) Exact() bool                { return t.exact }
 func (t *target) Vector() (bits, l1, l2 int) { return 0, 0, 0 }
 
+// Attention is evaluated like any other kernel function.
+func (t *target) Attention() bool { return true }
+
 // Generate prints the kernels.
 func (t *target) Generate(fns []*ir.Func) (*backend.Code, error) {
 	text := ir.Print(&ir.Module{Level: ir.Fused, Name: "kernels", Funcs: fns})

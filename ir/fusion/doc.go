@@ -4,7 +4,8 @@
 // and the kernel generator reads the result.
 //
 // In: kernel functions of ir(Fused). Out: [Kernel], or the reason why the
-// function cannot be tiled.
+// function cannot be tiled. Attention is the one class with several contractions:
+// attend.go says which functions are of it.
 // Invariant: every function that Analyze accepts can be generated for every
 // target.
 // Imports ir, ir/op.

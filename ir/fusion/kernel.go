@@ -77,6 +77,9 @@ type Kernel struct {
 	Phase map[*ir.Op]int
 	// Sections are those of class Horizontal, which alone has any.
 	Sections []*Section
+	// Attention is what a kernel of class Attend computes; nil for others. Its Space
+	// is Both, Rows and Key.
+	Attention *Attention
 }
 
 // Analyze classifies a kernel function, or says why it cannot be tiled.
@@ -88,10 +91,16 @@ func Analyze(f *ir.Func) (*Kernel, error) {
 	if Class(f.Attrs.Text("kind")) == Horizontal {
 		return k, k.horizontal()
 	}
+	for _, o := range f.Ops {
+		k.view(o)
+	}
+	if attends(f) {
+		return k, k.attend()
+	}
 	var body []*ir.Op
 	var reductions []*ir.Op
 	for _, o := range f.Ops {
-		if k.view(o) {
+		if k.isView(o) {
 			continue
 		}
 		switch d := op.Of(o); d.Class {
@@ -141,21 +150,18 @@ func Analyze(f *ir.Func) (*Kernel, error) {
 }
 
 // view records o as a view of an argument where it is one.
-func (k *Kernel) view(o *ir.Op) bool {
+func (k *Kernel) view(o *ir.Op) {
 	if len(o.Args) != 1 || !op.CanView(o) {
-		return false
+		return
 	}
 	in, ok := k.Views[o.Args[0]]
 	if !ok {
-		return false
+		return
 	}
-	out, ok := op.View(o, in.Strided)
-	if !ok {
-		return false
+	if out, ok := op.View(o, in.Strided); ok {
+		k.Views[o.Result()] = View{in.Arg, out}
+		k.Part[o] = PartView
 	}
-	k.Views[o.Result()] = View{in.Arg, out}
-	k.Part[o] = PartView
-	return true
 }
 
 func (k *Kernel) setRoot(o *ir.Op, c Class) error {

@@ -164,4 +164,10 @@ func (k *Kernel) column(isReduction map[*ir.Op]bool, kept []ir.Axis) error {
 	return nil
 }
 
-func (k *Kernel) isView(o *ir.Op) bool { _, ok := k.Views[o.Result()]; return ok }
+func (k *Kernel) isView(o *ir.Op) bool {
+	if len(o.Results) != 1 {
+		return false
+	}
+	_, ok := k.Views[o.Results[0]]
+	return ok
+}

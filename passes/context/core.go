@@ -3,9 +3,9 @@ package context
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/ir/op"
 )
 
@@ -87,90 +87,12 @@ func (w *rewriter) match(o *ir.Op, key string) *core {
 	if !k.left {
 		k.weights, k.values = k.values, k.weights
 	}
-	if k.norm = softmax(k.weights, key); k.norm == nil {
+	if k.norm = fusion.Softmax(k.weights, key); k.norm == nil {
 		return nil
 	}
-	k.scores = exponent(k.norm.Args[0].Def, key)
+	k.scores = fusion.Exponent(k.norm.Args[0].Def, key)
 	k.causal = w.hides(k.scores, key)
 	return k
-}
-
-// softmax is the division e / l of which v is a multiple that no key's weight
-// makes zero or infinite for others, or nil.
-func softmax(v *ir.Value, key string) *ir.Op {
-	o := v.Def
-	if o == nil {
-		return nil
-	}
-	switch o.Name {
-	case op.Div:
-		if normalizes(o, key) {
-			return o
-		}
-		return softmax(o.Args[0], key)
-	case op.Mul:
-		if n := softmax(o.Args[0], key); n != nil {
-			return n
-		}
-		return softmax(o.Args[1], key)
-	case op.Select:
-		if is(o.Args[2], 0) {
-			return softmax(o.Args[1], key)
-		}
-		if is(o.Args[1], 0) {
-			return softmax(o.Args[2], key)
-		}
-	case op.Cast:
-		if v.Type.DType.IsFloat() && o.Args[0].Type.DType.IsFloat() {
-			return softmax(o.Args[0], key)
-		}
-	}
-	return nil
-}
-
-// normalizes reports whether o divides exponentials by their sum over the keys.
-func normalizes(o *ir.Op, key string) bool {
-	e, l := o.Args[0].Def, o.Args[1].Def
-	if e == nil || l == nil || l.Name != op.ReduceSum || l.Args[0] != o.Args[0] {
-		return false
-	}
-	return slices.Equal(l.Attrs.Names("over"), []string{key}) && exponent(e, key) != nil
-}
-
-// exponent is the scores of which e is the exponential, up to what is taken off
-// for all keys alike: a maximum over them. Nil where e is none.
-func exponent(e *ir.Op, key string) *ir.Value {
-	if e == nil || e.Name != op.Exp {
-		return nil
-	}
-	x := e.Args[0]
-	if x.Def == nil || x.Def.Name != op.Sub {
-		return x
-	}
-	top := x.Def.Args[1].Def
-	if top != nil && top.Name == op.Detach {
-		top = top.Args[0].Def
-	}
-	if top == nil || top.Name != op.ReduceMax || !slices.Equal(top.Attrs.Names("over"), []string{key}) || top.Args[0] != x.Def.Args[0] {
-		return x
-	}
-	return x.Def.Args[0]
-}
-
-// is reports whether v is a constant.
-func is(v *ir.Value, x float64) bool {
-	if v.Def == nil {
-		return false
-	}
-	switch v.Def.Name {
-	case op.Const:
-		return v.Def.Attrs.Float("value", math.NaN()) == x
-	case op.Neg:
-		return is(v.Def.Args[0], -x)
-	case op.Broadcast, op.Cast:
-		return is(v.Def.Args[0], x)
-	}
-	return false
 }
 
 // positive reports whether v is a constant above 0.
@@ -186,11 +108,11 @@ func (w *rewriter) hides(scores *ir.Value, key string) bool {
 	}
 	switch o.Name {
 	case op.Select:
-		return is(o.Args[2], math.Inf(-1)) && w.implies(o.Args[0], key, true) ||
-			is(o.Args[1], math.Inf(-1)) && w.implies(o.Args[0], key, false) ||
+		return fusion.IsConst(o.Args[2], math.Inf(-1)) && w.implies(o.Args[0], key, true) ||
+			fusion.IsConst(o.Args[1], math.Inf(-1)) && w.implies(o.Args[0], key, false) ||
 			w.hides(o.Args[1], key) && w.hides(o.Args[2], key) ||
-			is(o.Args[2], math.Inf(-1)) && w.hides(o.Args[1], key) ||
-			is(o.Args[1], math.Inf(-1)) && w.hides(o.Args[2], key)
+			fusion.IsConst(o.Args[2], math.Inf(-1)) && w.hides(o.Args[1], key) ||
+			fusion.IsConst(o.Args[1], math.Inf(-1)) && w.hides(o.Args[2], key)
 	case op.Add:
 		return w.hides(o.Args[0], key) || w.hides(o.Args[1], key)
 	case op.Mul, op.Div:

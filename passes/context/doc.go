@@ -19,12 +19,12 @@
 // algorithm 1). No gradient is written here: autodiff makes the backward ring
 // of this one, in the opposite direction.
 //
-//	core.go    which operations are an attention core
+//	core.go    which operations are an attention core along the ring's axis (ir/fusion says what a softmax is)
 //	blocks.go  what computes scores, over one block of queries and of keys
 //	online.go  the softmax that is carried
 //	ring.go    the steps in the contiguous order
 //	order.go   the zig-zag order: what of the step reads positions so
 //	zigzag.go  the steps in that order, without products that a mask hides
 //
-// Imports internal/diag, ir, ir/layout, ir/op, passes/pass.
+// Imports internal/diag, ir, ir/fusion, ir/layout, ir/op, passes/pass.
 package context

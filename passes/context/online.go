@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/ir/op"
 )
 
@@ -61,7 +62,7 @@ func (t *blocks) weights(x, e *ir.Value, v view) *ir.Value {
 	}
 	args := make([]*ir.Value, len(o.Args))
 	for i, a := range o.Args {
-		if softmax(a, t.k.key) == t.k.norm && !(o.Name == op.Select && i == 0) {
+		if fusion.Softmax(a, t.k.key) == t.k.norm && !(o.Name == op.Select && i == 0) {
 			args[i] = t.weights(a, e, v)
 		} else {
 			args[i] = t.at(a, v)

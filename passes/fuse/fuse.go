@@ -24,7 +24,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 	for _, f := range entries {
 		dropDead(f)
 		splitReductions(f)
-		p := grouped(f, m.Mesh)
+		p := grouped(c, f, m.Mesh)
 		before := len(f.Ops)
 		if f.Name == "step" || f.Of == "step" {
 			ops += int(f.Times())
@@ -48,12 +48,12 @@ func Run(c *pass.Context, m *ir.Module) error {
 // grouped is f in groups that can be done one after the other. Operations of two runs
 // may be in one group; where that leads to a circle, as what a run waits for as a whole
 // is not looked at for every group, each run is grouped by itself.
-func grouped(f *ir.Func, mesh []ir.MeshAxis) *program {
+func grouped(c *pass.Context, f *ir.Func, mesh []ir.MeshAxis) *program {
 	var whole *ir.Func
 	if len(f.Stacks) > 0 {
 		whole = f.Clone()
 	}
-	p := newProgram(f)
+	p := newProgram(c, f)
 	p.mesh = mesh
 	p.group()
 	p.recompute()
@@ -61,7 +61,7 @@ func grouped(f *ir.Func, mesh []ir.MeshAxis) *program {
 		return p
 	}
 	*f = *whole
-	p = newProgram(f)
+	p = newProgram(&pass.Context{Target: c.Target}, f) // its remarks are there
 	p.mesh, p.apart = mesh, true
 	p.group()
 	p.recompute()
@@ -76,7 +76,9 @@ type program struct {
 	index   map[*ir.Op]int
 	segment map[*ir.Op]int
 	late    map[*ir.Op]bool
-	free    map[*ir.Op]bool // copied into every reader
+	free    map[*ir.Op]bool  // copied into every reader
+	core    map[*ir.Op]*core // the attention that it is of
+	mask    map[*ir.Op]bool  // attentions read it, or what is made of it, and it is of positions alone
 	views   map[*ir.Value]*view
 	groups  []*group // by creation; merged ones are empty
 	of      map[*ir.Op]*group
@@ -105,9 +107,9 @@ type group struct {
 	id    int      // its place in program.groups
 	ops   []*ir.Op // in program order
 	class fusion.Class
-	space space  // iteration space; of the result for gemm, scatter, pieces
+	space space  // iteration space; of the result for gemm, scatter, pieces; of the scores for attention
 	kept  space  // row, column: the axes that remain
-	root  *ir.Op // contraction, first reduction, scatter_add, concat, pad
+	root  *ir.Op // contraction (of attention the last), first reduction, scatter_add, concat, pad
 	last  int    // program index of its last operation
 	rank  int64  // its place in the sequence, between two others
 	prev  *group
@@ -134,13 +136,14 @@ type group struct {
 	late bool
 }
 
-func newProgram(f *ir.Func) *program {
+func newProgram(c *pass.Context, f *ir.Func) *program {
 	p := &program{
 		f: f, index: map[*ir.Op]int{}, segment: map[*ir.Op]int{}, late: map[*ir.Op]bool{}, free: map[*ir.Op]bool{}, views: map[*ir.Value]*view{},
 		of: map[*ir.Op]*group{}, users: map[*ir.Value][]*ir.Op{}, read: map[*ir.Value][]reader{}, result: map[*ir.Value]bool{}, again: map[*ir.Value]bool{}, keep: map[*ir.Value]bool{},
 		readBys: map[*ir.Value]map[*group]bool{},
 	}
 	f.Ops = materializeViews(f)
+	p.findCores(c)
 	for _, r := range f.Results {
 		p.result[r.Value] = true
 	}
@@ -199,6 +202,9 @@ func (p *program) isFree(o *ir.Op) bool {
 	}
 	if d.Class != op.Elementwise && !op.Has(o, op.ByName) {
 		return false
+	}
+	if p.mask[o] {
+		return p.freeSize(o, maskOps) >= 0
 	}
 	return p.freeSize(o, freeOps) >= 0
 }

@@ -2,6 +2,7 @@ package fuse
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -42,10 +43,21 @@ func (p *program) group() {
 		if p.free[o] || len(o.Results) == 1 && p.views[o.Result()] != nil {
 			continue
 		}
-		g := p.newGroup(o)
-		for _, in := range p.producers(o) {
-			if from := p.of[in]; from != nil && from != g && p.mayMerge(from, g) {
-				g = p.merge(from, g)
+		if p.of[o] != nil {
+			continue // of an attention
+		}
+		g, ops := (*group)(nil), []*ir.Op{o}
+		if x := p.core[o]; x != nil {
+			g = p.attention(x)
+			ops = slices.Clone(g.ops)
+		} else {
+			g = p.newGroup(o)
+		}
+		for _, o := range ops {
+			for _, in := range p.producers(o) {
+				if from := p.of[in]; from != nil && from != g && p.mayMerge(from, g) {
+					g = p.merge(from, g)
+				}
 			}
 		}
 	}
@@ -170,6 +182,7 @@ func (p *program) merge(a, b *group) *group {
 	to.class, to.space, to.kept, to.root, to.last = class, space, kept, root, last
 	to.run, to.early = run, max(a.early, b.early)
 	to.outside = a.outside + b.outside - between
+	to.late = a.late || b.late
 	to.result, to.cheap = a.result || b.result, a.cheap && b.cheap
 	to.ins, to.outs = a.ins+b.ins, a.outs+b.outs
 	from.ops = nil

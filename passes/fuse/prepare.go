@@ -98,6 +98,7 @@ const (
 	splitAbove = 1 << 14 // elements reduced to a few before a split pays
 	splitKept  = 16      // "a few"
 	freeOps    = 12      // operations that a free value may be made of
+	maskOps    = 1 << 8  // the same of one that an attention reads
 	againBytes = 4096    // smaller values are stored: reading them costs nothing
 	againFlops = 64      // per element, of a value that is rematerialized
 	packFlops  = 8       // the same where a contraction packs it

@@ -1,7 +1,9 @@
 package fuse
 
-// readiness says when groups may run: 1 + the largest first operation of a group and
-// of all that it needs. All groups of a run are ready at once, behind whatever any of
+import "ptc/ir"
+
+// readiness says when groups may run: 1 + the largest first operation of a group, of one
+// that is late the first that is, and of all that it needs. All groups of a run are ready at once, behind whatever any of
 // them needs from outside; within says in which order.
 type readiness struct {
 	p             *program
@@ -49,12 +51,24 @@ func (r *readiness) visit(g *group) int {
 		return at
 	}
 	r.ready[g] = -1
-	at := 1 + r.p.index[g.ops[0]]
+	at := 1 + r.p.index[r.p.first(g)]
 	for _, from := range r.inputs[g] {
 		at = max(at, r.visit(from))
 	}
 	r.ready[g] = at
 	return at
+}
+
+// first is g's first operation; of a group that is late the first that is.
+func (p *program) first(g *group) *ir.Op {
+	if g.late {
+		for _, o := range g.ops {
+			if p.late[o] {
+				return o
+			}
+		}
+	}
+	return g.ops[0]
 }
 
 func (r *readiness) run(start int) int {
@@ -83,7 +97,7 @@ func (r *readiness) inside(g *group) int {
 	if at := r.within[g]; at > 0 {
 		return at
 	}
-	at := 1 + r.p.index[g.ops[0]]
+	at := 1 + r.p.index[r.p.first(g)]
 	for _, from := range r.inputs[g] {
 		if g.stack != nil && from.stack != nil && from.run == g.run && from != g {
 			at = max(at, r.inside(from))

@@ -54,7 +54,7 @@ func (p *program) recomputeGroup(g *group) bool {
 	best := p.evaluate(nil, shared)
 	for _, o := range g.ops {
 		for _, w := range o.Results {
-			if spaceOf(w.Type.Axes) == g.space && !p.again[w] {
+			if g.class != fusion.Attend && spaceOf(w.Type.Axes) == g.space && !p.again[w] {
 				if c := p.evaluate(w, shared); c.savings > best.savings {
 					best = c
 				}
@@ -257,6 +257,8 @@ func (p *program) canStore(v *ir.Value) bool {
 		return s == g.space || s == g.kept
 	case fusion.Column:
 		return s == g.kept
+	case fusion.Attend:
+		return false // but for what it stores anyway
 	}
 	return s == g.space
 }

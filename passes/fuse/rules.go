@@ -32,11 +32,13 @@ var rules = []rule{
 	{fusion.Map, fusion.Gemm, intoGemm},
 	{fusion.Map, fusion.Scatter, intoRoot},
 	{fusion.Map, fusion.Pieces, intoRoot},
+	{fusion.Map, fusion.Attend, intoAttention},
+	{fusion.Attend, fusion.Map, attentionInto},
 }
 
 // mayMerge reports whether a can join b in one kernel.
 func (p *program) mayMerge(a, b *group) bool {
-	if a.segment != b.segment || a.late != b.late {
+	if a.segment != b.segment || a.late != b.late && !p.delayed(a, b) {
 		return false
 	}
 	for _, r := range rules {
@@ -51,6 +53,23 @@ func (p *program) mayMerge(a, b *group) bool {
 		return ok
 	}
 	return false
+}
+
+// delayed reports whether a, which reads arguments alone, can wait for b, which is late:
+// nothing is kept for that. Such is the old state in an optimizer's update.
+func (p *program) delayed(a, b *group) bool {
+	if a.late || !b.late || a.class != fusion.Map {
+		return false
+	}
+	for _, o := range a.ops {
+		for _, v := range o.Args {
+			if d := p.stored(v).Def; d != nil && !p.free[d] && p.of[d] != a {
+				return false
+			}
+		}
+	}
+	u, ok := p.uses(a, b)
+	return ok && !u.outside
 }
 
 // uses says where a's values are read; false if b reads one through a view

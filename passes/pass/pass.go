@@ -30,6 +30,9 @@ type Target struct {
 	Name       string // "cpu:x86-64-v4"
 	VectorBits int
 	L1, L2     int // bytes
+	// Attention says that kernels of class attention (ir/fusion) can be generated: whatever
+	// is over the queries and keys of an attention is then never stored.
+	Attention bool
 	// Exact asks for float64 everywhere (the reference's second mode).
 	Exact bool
 }

@@ -35,6 +35,7 @@ func Golden(t *testing.T, pattern string, run pass.Func, see func(m *ir.Module))
 		}
 		ctx := &pass.Context{Pass: "pass"}
 		ctx.Target.Exact = c.Option("target") == "exact"
+		ctx.Target.Attention = c.Option("target") == "attention"
 		before := m.Clone()
 		if err := run(ctx, m); err != nil {
 			if _, ok := diag.As(err); !ok {

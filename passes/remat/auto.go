@@ -23,11 +23,12 @@ type budgeted struct {
 // plans chooses what is kept under the budget of rule x; all instances of a run alike,
 // unless they may differ (apart). Rules that name modules hold beside it. nil where
 // the schedule's own pass reports what is wrong, with its place.
-func plans(m *ir.Module, x rule, rules []rule, p *phases, named map[*ir.Op]bool, apart bool) (*budgeted, error) {
+func plans(m *ir.Module, x rule, rules []rule, p *phases, a *attentions, named map[*ir.Op]bool, apart bool) (*budgeted, error) {
 	l, err := localOf(m)
 	if err != nil {
 		return nil, err
 	}
+	l.over = a.over
 	pipe := stage.Of(m)
 	devices, device := 1, func(int) int { return 0 }
 	if pipe != nil {
@@ -41,7 +42,7 @@ func plans(m *ir.Module, x rule, rules []rule, p *phases, named map[*ir.Op]bool,
 	if err != nil {
 		return nil, nil
 	}
-	b := &builder{phases: p, bytes: l.kept, shards: l.shards,
+	b := &builder{phases: p, attentions: a, bytes: l.kept, shards: l.shards,
 		device: device, forced: forcedBy(rules, named)}
 	b.build()
 	out := &budgeted{b: b}
@@ -64,7 +65,7 @@ func plans(m *ir.Module, x rule, rules []rule, p *phases, named map[*ir.Op]bool,
 
 // auto has w rematerialize what is chosen under the budget of rule x.
 func auto(c *pass.Context, m *ir.Module, x rule, rules []rule, w *rewriter) error {
-	chosen, err := plans(m, x, rules, w.phases, w.again, false)
+	chosen, err := plans(m, x, rules, w.phases, w.attentions, w.again, false)
 	if err != nil || chosen == nil {
 		return err
 	}

@@ -63,6 +63,7 @@ func keyOf(scope string) string {
 // builder finds the regions of a step.
 type builder struct {
 	*phases
+	*attentions
 	bytes   func(*ir.Value) int64 // on one device, when kept
 	shards  func(*ir.Op) int64    // devices that share the work of an operation
 	device  func(stage int) int
@@ -214,6 +215,12 @@ func (b *builder) add(o *ir.Op) {
 		}
 	}
 	n.from = sortedSet(reads)
+	if b.attentions.of[o.Results[0]] != nil { // computed again by whoever needs it, and never stored
+		n.must = again
+		b.node[o] = len(r.nodes)
+		r.nodes = append(r.nodes, n)
+		return
+	}
 	d := op.Of(o)
 	folds := d.Class == op.Elementwise || d.Class == op.Source
 	for _, v := range o.Results {

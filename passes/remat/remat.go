@@ -8,21 +8,26 @@ import (
 	"ptc/passes/pass"
 )
 
-// Run applies the recompute rules of m's layout to @step.
+// Run applies the recompute rules of m's layout to @step. What is over the queries and
+// keys of an attention is rematerialized whatever they say.
 func Run(c *pass.Context, m *ir.Module) error {
 	f := m.Func("step")
 	rules := rulesOf(m)
-	if f == nil || len(rules) == 0 {
+	if f == nil || len(rules) == 0 && !c.Target.Attention {
 		return nil
 	}
 	h := phasesOf(f)
-	r := &rewriter{f: f, phases: h, again: named(h, rules), copies: map[*ir.Value]*ir.Value{}}
+	r := &rewriter{f: f, phases: h, again: named(h, rules), attentions: attentionsOf(c, h),
+		copies: map[*ir.Value]*ir.Value{}, scores: map[*ir.Value]*ir.Value{}}
 	for _, x := range rules {
 		if x.auto {
 			return auto(c, m, x, rules, r)
 		}
 	}
 	r.rewrite()
+	if len(rules) == 0 {
+		return nil
+	}
 	c.Remarkf(nil, "@step: %d operations are rematerialized in the backward phase, %.3g more flops", r.count, r.flops)
 	return nil
 }
@@ -96,11 +101,14 @@ type rewriter struct {
 	phases *phases
 	again  map[*ir.Op]bool // forward operations that are rematerialized
 	copies map[*ir.Value]*ir.Value
-	out    []*ir.Op
-	run    *ir.Run // in which the operation is that is rewritten
-	head   int     // the place in out where that begins
-	count  int
-	flops  float64
+	// attentions have copies of their own of what is over queries and keys.
+	attentions *attentions
+	scores     map[*ir.Value]*ir.Value
+	out        []*ir.Op
+	run        *ir.Run // in which the operation is that is rewritten
+	head       int     // the place in out where that begins
+	count      int
+	flops      float64
 }
 
 // rewrite makes the operations after the loss read copies.
@@ -109,9 +117,13 @@ func (r *rewriter) rewrite() {
 		if o.Run != r.run {
 			r.run, r.head = o.Run, len(r.out)
 		}
-		if !r.phases.forward[o] {
+		if !r.phases.forward[o] && !r.attentions.in[o] {
 			for k, v := range o.Args {
-				o.Args[k] = r.copyOf(v, o)
+				if r.attentions.of[v] != nil && !crosses(v.Def, o) {
+					o.Args[k] = r.score(v)
+				} else {
+					o.Args[k] = r.copyOf(v, o)
+				}
 			}
 		}
 		r.out = append(r.out, o)
@@ -135,11 +147,23 @@ func (r *rewriter) copyOf(v *ir.Value, reader *ir.Op) *ir.Value {
 	for i, a := range o.Args {
 		args[i] = r.copyOf(a, o)
 	}
+	n, times := r.clone(o, args)
+	r.count += times
+	r.flops += float64(times) * float64(op.Of(o).Flops(o))
+	for i, x := range o.Results {
+		r.copies[x] = n.Results[i]
+	}
+	return r.copies[v]
+}
+
+// clone puts a copy of o with other operands where the backward phase is, and says how
+// often it is done.
+func (r *rewriter) clone(o *ir.Op, args []*ir.Value) (n *ir.Op, times int) {
 	var types []ir.Type
 	for _, x := range o.Results {
 		types = append(types, x.Type.Clone())
 	}
-	n := r.f.NewOp(o.Name, args, o.Attrs, types...)
+	n = r.f.NewOp(o.Name, args, o.Attrs, types...)
 	n.Scope, n.Pos, n.Slot = o.Scope, o.Pos, o.Slot
 	n.Remat, n.Run = true, r.run
 	if o.Run == nil {
@@ -148,19 +172,14 @@ func (r *rewriter) copyOf(v *ir.Value, reader *ir.Op) *ir.Value {
 	if n.Phase != ir.NoPhase {
 		n.Phase = ir.Backward
 	}
-	times := 1
+	times = 1
 	if n.Run == nil && r.run != nil { // once, before the instances that read it
 		r.out = slices.Insert(r.out, r.head, n)
 		r.head++
 	} else if r.out = append(r.out, n); n.Run != nil {
 		times = n.Run.Stack.Count
 	}
-	r.count += times
-	r.flops += float64(times) * float64(op.Of(o).Flops(o))
-	for i, x := range o.Results {
-		r.copies[x] = n.Results[i]
-	}
-	return r.copies[v]
+	return n, times
 }
 
 // crosses reports whether two operations are on different stages of a pipeline.

@@ -17,6 +17,7 @@ type local struct {
 	value map[int]*ir.Value
 	op    map[int]*ir.Op // by the number of the first result
 	held  map[int]int64  // what the backward phase reads of a value: it, and reshards of it
+	over  map[int]bool   // numbers of values over the queries and keys of attentions, which are not stored
 }
 
 func localOf(m *ir.Module) (*local, error) {
@@ -179,7 +180,7 @@ func (l *local) backward(device func(stage int) int, d int) (most int64) {
 	holds := func(o *ir.Op, v *ir.Value) bool {
 		class := op.Of(o).Class
 		_, read := last[v]
-		return read && class != op.Source && (class != op.Elementwise || stored[v])
+		return read && !l.over[v.ID] && class != op.Source && (class != op.Elementwise || stored[v])
 	}
 	stays := func(o *ir.Op, v *ir.Value) bool { // behind the run, of each instance
 		return o.Run != nil && o.Name != ir.Leave && last[v] > end[o.Run]

@@ -18,7 +18,8 @@ func Split(c *pass.Context, m *ir.Module) error {
 		return nil
 	}
 	p := phasesOf(f)
-	chosen, err := plans(m, rules[at], rules, p, named(p, rules), true)
+	quiet := pass.Context{Target: c.Target} // [Run] tells which attentions are kernels
+	chosen, err := plans(m, rules[at], rules, p, attentionsOf(&quiet, p), named(p, rules), true)
 	if err != nil || chosen == nil {
 		return err
 	}

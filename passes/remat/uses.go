@@ -23,7 +23,7 @@ func (b *builder) readers() {
 			continue
 		}
 		class := op.Of(o).Class
-		for _, a := range o.Args {
+		for _, a := range b.reads(o) {
 			v := b.root(a)
 			if v == nil || !b.forward[v.Def] {
 				continue
@@ -45,6 +45,19 @@ func (b *builder) readers() {
 			u.backward = appendNew(u.backward, r)
 		}
 	}
+}
+
+// reads are o's operands, and in the backward phase, where one is over the queries and
+// keys of an attention, all that it is computed of again.
+func (b *builder) reads(o *ir.Op) (out []*ir.Value) {
+	for _, a := range o.Args {
+		if k := b.attentions.of[a]; k != nil && !b.forward[o] {
+			out = append(out, inputs(k)...)
+		} else {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // carry notes what enters the first instance of a run, or what leaves one, which is

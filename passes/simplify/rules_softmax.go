@@ -1,12 +1,15 @@
 package simplify
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/op"
 )
 
 func init() {
 	register([]rule{
+		{"attention-grad", "sum(w * (d . v)) over keys is sum(d * o) over the axes of values, where o = w . v and w has an exponential", []string{op.ReduceSum}, attentionGrad},
 		{"softmax-grad", "(g/s - sum(g/s * p)) * e is (g - sum(g * p)) * p, where p is e/s", []string{op.Mul}, softmaxGrad},
 	})
 }
@@ -44,4 +47,98 @@ func alongAny(t ir.Type, axes []string) bool {
 		}
 	}
 	return false
+}
+
+// attentionGrad is what the gradient of a softmax takes off, of an attention: the sum
+// over the keys of weights and their gradient, which is the gradient of the result by
+// values, is the sum of the result and its gradient over the axes of a value (Dao et
+// al., "FlashAttention", 2022, equation 4). Factors of the weights such as dropout are
+// those of their gradient. Nothing over queries and keys is then summed in the backward
+// phase.
+func attentionGrad(r *rewriter, o *ir.Op) *ir.Value {
+	over := o.Attrs.Names("over")
+	if len(over) != 1 || !from(o.Args[0], op.Mul) || r.uses[o.Args[0]] > 1 {
+		return nil
+	}
+	all := factors(nil, o.Args[0])
+	if !slices.ContainsFunc(all, func(f factor) bool { return from(f.v, op.Exp) && f.v.Type.Has(over[0]) }) {
+		return nil // no weights: the rule would turn its own result back
+	}
+	for i, f := range all {
+		if f.kind != "" || !from(f.v, op.Dot) {
+			continue
+		}
+		weights := slices.Delete(slices.Clone(all), i, i+1)
+		for k, values := range f.v.Def.Args {
+			d := f.v.Def.Args[1-k]
+			if !values.Type.Has(over[0]) || d.Type.Has(over[0]) {
+				continue
+			}
+			if out := r.mixed(weights, values, over, d.Type); out != nil {
+				sum := ir.A("over", ir.Names(f.v.Def.Attrs.Names("over")))
+				return r.keep(o, r.emit(o, op.ReduceSum, sum, r.emit(o, op.Mul, nil, d, out)))
+			}
+		}
+	}
+	return nil
+}
+
+// mixed is the product, with the axes of t, of values and what has these factors; nil
+// where the function has none.
+func (r *rewriter) mixed(weights []factor, values *ir.Value, over []string, t ir.Type) *ir.Value {
+	for _, x := range r.out {
+		if x.Name != op.Dot || !slices.Equal(x.Attrs.Names("over"), over) || !sameNames(x.Result().Type, t) {
+			continue
+		}
+		for k, v := range x.Args {
+			if v == values && sameFactors(weights, factors(nil, x.Args[1-k])) {
+				return x.Result()
+			}
+		}
+	}
+	return nil
+}
+
+// factor is one of a product: a value, what it is divided by, or a condition without
+// which it is 0.
+type factor struct {
+	kind string // "", "/", "if", "if not"
+	v    *ir.Value
+}
+
+// factors appends those of v.
+func factors(list []factor, v *ir.Value) []factor {
+	o := v.Def
+	switch {
+	case from(v, op.Mul):
+		return factors(factors(list, o.Args[0]), o.Args[1])
+	case from(v, op.Div):
+		return append(factors(list, o.Args[0]), factor{"/", o.Args[1]})
+	case from(v, op.Select) && is(o.Args[2], 0):
+		return append(factors(list, o.Args[1]), factor{"if", o.Args[0]})
+	case from(v, op.Select) && is(o.Args[1], 0):
+		return append(factors(list, o.Args[2]), factor{"if not", o.Args[0]})
+	}
+	return append(list, factor{"", v})
+}
+
+// sameFactors reports whether both are the same in some order.
+func sameFactors(a, b []factor) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	b = slices.Clone(b)
+	for _, x := range a {
+		i := slices.Index(b, x)
+		if i < 0 {
+			return false
+		}
+		b = slices.Delete(b, i, i+1)
+	}
+	return true
+}
+
+// sameNames reports whether both types have the same dtype and axes, in any order.
+func sameNames(t, u ir.Type) bool {
+	return t.DType == u.DType && t.Rank() == u.Rank() && !slices.ContainsFunc(t.Axes, func(a ir.Axis) bool { return u.Size(a.Name) != a.Size })
 }

@@ -1,0 +1,88 @@
+package fusion
+
+import (
+	"math"
+	"slices"
+
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// Softmax is the division e / l of exponentials over the key by their sum of which v
+// is a multiple that no key's weight makes zero or infinite for others, such as by
+// dropout; or nil.
+func Softmax(v *ir.Value, key string) *ir.Op {
+	o := v.Def
+	if o == nil {
+		return nil
+	}
+	switch o.Name {
+	case op.Div:
+		if normalizes(o, key) {
+			return o
+		}
+		return Softmax(o.Args[0], key)
+	case op.Mul:
+		if n := Softmax(o.Args[0], key); n != nil {
+			return n
+		}
+		return Softmax(o.Args[1], key)
+	case op.Select:
+		if IsConst(o.Args[2], 0) {
+			return Softmax(o.Args[1], key)
+		}
+		if IsConst(o.Args[1], 0) {
+			return Softmax(o.Args[2], key)
+		}
+	case op.Cast:
+		if v.Type.DType.IsFloat() && o.Args[0].Type.DType.IsFloat() {
+			return Softmax(o.Args[0], key)
+		}
+	}
+	return nil
+}
+
+// normalizes reports whether o divides exponentials by their sum over the keys.
+func normalizes(o *ir.Op, key string) bool {
+	e, l := o.Args[0].Def, o.Args[1].Def
+	if e == nil || l == nil || l.Name != op.ReduceSum || l.Args[0] != o.Args[0] {
+		return false
+	}
+	return slices.Equal(l.Attrs.Names("over"), []string{key}) && Exponent(e, key) != nil
+}
+
+// Exponent is the scores of which e is the exponential, up to what is taken off for
+// all keys alike: a maximum over them. Nil where e is none.
+func Exponent(e *ir.Op, key string) *ir.Value {
+	if e == nil || e.Name != op.Exp {
+		return nil
+	}
+	x := e.Args[0]
+	if x.Def == nil || x.Def.Name != op.Sub {
+		return x
+	}
+	top := x.Def.Args[1].Def
+	if top != nil && top.Name == op.Detach {
+		top = top.Args[0].Def
+	}
+	if top == nil || top.Name != op.ReduceMax || !slices.Equal(top.Attrs.Names("over"), []string{key}) || top.Args[0] != x.Def.Args[0] {
+		return x
+	}
+	return x.Def.Args[0]
+}
+
+// IsConst reports whether v is a constant, perhaps in another form.
+func IsConst(v *ir.Value, x float64) bool {
+	if v.Def == nil {
+		return false
+	}
+	switch v.Def.Name {
+	case op.Const:
+		return v.Def.Attrs.Float("value", math.NaN()) == x
+	case op.Neg:
+		return IsConst(v.Def.Args[0], -x)
+	case op.Broadcast, op.Cast:
+		return IsConst(v.Def.Args[0], x)
+	}
+	return false
+}

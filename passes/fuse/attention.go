@@ -1,0 +1,176 @@
+package fuse
+
+import (
+	"fmt"
+
+	"ptc/ir"
+	"ptc/ir/fusion"
+	"ptc/ir/op"
+	"ptc/passes/pass"
+)
+
+// core is the operations of an attention, one after the other in the program.
+type core struct{ ops []*ir.Op }
+
+// findCores finds the attentions of the program, each of which will be one kernel, and
+// puts the operations of each in a row. Those of the forward and the backward phase
+// are two, since package remat has the latter compute the scores again.
+func (p *program) findCores(c *pass.Context) {
+	p.core, p.mask = map[*ir.Op]*core{}, map[*ir.Op]bool{}
+	if !c.Target.Attention {
+		return
+	}
+	within := func(exp, o *ir.Op) bool { return !alone(o) && o.Run == exp.Run && o.Task == exp.Task }
+	for _, k := range fusion.Cores(p.f, within) {
+		why := unfit(p.f, k)
+		if why == "" {
+			why = inRow(p.f, k)
+		}
+		if why != "" {
+			c.Remarkf(k.Exp, "an attention is not one kernel: %s", why)
+			continue
+		}
+		x := &core{k.Ops}
+		for _, o := range k.Ops {
+			p.core[o] = x
+			for _, v := range o.Args {
+				p.addMask(v)
+			}
+		}
+	}
+}
+
+// addMask notes what v is made of, where it is made of positions alone: each block of
+// scores has its own, however long the formula is.
+func (p *program) addMask(v *ir.Value) {
+	if !fusion.Free(v) || p.mask[v.Def] {
+		return
+	}
+	p.mask[v.Def] = true
+	for _, a := range v.Def.Args {
+		p.addMask(a)
+	}
+}
+
+// unfit is why the operations of an attention are no kernel, or empty.
+func unfit(f *ir.Func, k *fusion.Core) string {
+	if k.Blocked != nil {
+		return fmt.Sprintf("scores are read by `%s`, outside of the attention", k.Blocked.Name)
+	}
+	if _, err := fusion.Analyze(k.Kernel(k.Results(f))); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// inRow puts what stands between the operations of an attention before them, or, where
+// it depends on one, behind them; or says why that cannot be.
+func inRow(f *ir.Func, k *fusion.Core) string {
+	var before, behind []*ir.Op
+	depends := map[*ir.Op]bool{}
+	lo, left := -1, len(k.Ops)
+	for i, o := range f.Ops {
+		if left == 0 {
+			break
+		}
+		if k.Has(o) {
+			if lo < 0 {
+				lo = i
+			}
+			left--
+		}
+		if lo < 0 {
+			continue
+		}
+		for _, a := range o.Args {
+			if a.Def != nil && (depends[a.Def] || k.Has(a.Def) && !k.Has(o)) {
+				depends[o] = true
+			}
+		}
+		switch {
+		case k.Has(o) && depends[o]:
+			return fmt.Sprintf("`%s` needs what others make of its results", o.Name)
+		case k.Has(o):
+		case op.Has(o, op.Message) || o.Task != k.Exp.Task:
+			return fmt.Sprintf("`%s` stands between its operations", o.Name)
+		case depends[o]:
+			behind = append(behind, o)
+		default:
+			before = append(before, o)
+		}
+	}
+	copy(f.Ops[lo:], append(append(before, k.Ops...), behind...))
+	return ""
+}
+
+// attention makes a group of an attention.
+func (p *program) attention(x *core) *group {
+	g := &group{id: len(p.groups), class: fusion.Attend}
+	for _, o := range x.ops {
+		if p.free[o] || p.views[o.Results[0]] != nil {
+			continue
+		}
+		if o.Name == op.Exp && g.space == "" {
+			g.space = spaceOf(o.Result().Type.Axes)
+		}
+		g.ops = append(g.ops, o)
+		g.last = p.index[o]
+		g.late = g.late || p.late[o]
+		if o.Run != nil {
+			g.stack, g.run = o.Run.Stack, max(g.run, p.time.start[o.Run])
+			g.early = max(g.early, p.time.early[o])
+		}
+		if op.Of(o).Class == op.Contraction {
+			g.root = o
+		}
+		g.ins += 1 + len(o.Args)
+	}
+	g.segment = p.segment[g.ops[0]]
+	for _, o := range g.ops {
+		p.of[o] = g
+	}
+	for _, o := range g.ops {
+		for _, v := range o.Results {
+			g.result = g.result || p.result[v]
+			for _, r := range p.readers(v) {
+				if p.of[r.o] != g {
+					g.outside++
+				}
+			}
+			g.outs += len(p.readers(v))
+		}
+	}
+	g.outs++
+	p.groups = append(p.groups, g)
+	p.seq.push(g)
+	return g
+}
+
+// intoAttention: cheap work that nothing else needs, on operands, scores or results.
+func intoAttention(p *program, a, b *group, u use) bool {
+	return !u.outside && a.cheap && p.attends(a, b)
+}
+
+// attentionInto: work on results, and on what is over the rows.
+func attentionInto(p *program, a, b *group, _ use) bool { return p.attends(a, b) }
+
+// attends reports whether both groups together are one attention.
+func (p *program) attends(a, b *group) bool {
+	whole := &group{class: fusion.Attend, ops: p.inOrder(append([]*ir.Op(nil), a.ops...), b.ops)}
+	for _, o := range whole.ops {
+		defer func(g *group) { p.of[o] = g }(p.of[o])
+	}
+	for _, o := range whole.ops {
+		p.of[o] = whole
+	}
+	var outs []*ir.Value
+	for _, o := range whole.ops {
+		for _, v := range o.Results {
+			if p.result[v] || p.readOutside(v, whole) {
+				outs = append(outs, v)
+			}
+		}
+	}
+	k, err := fusion.Analyze(kernelOf(whole, p.body(whole, outs)))
+	return err == nil && k.Class == fusion.Attend
+}

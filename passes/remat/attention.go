@@ -1,0 +1,113 @@
+package remat
+
+import (
+	"ptc/ir"
+	"ptc/ir/fusion"
+	"ptc/ir/op"
+	"ptc/passes/pass"
+)
+
+// attentions are those of a step that are kernels of their own in both phases: what is
+// over queries and keys is never stored. The backward phase computes it again from
+// queries, keys and the statistics of the softmax, whatever else is kept.
+type attentions struct {
+	cores []*fusion.Core
+	of    map[*ir.Value]*fusion.Core // by values over queries and keys, of the forward phase
+	in    map[*ir.Op]bool            // operations of the forward phase
+	over  map[int]bool               // numbers of the values over them, of both phases
+}
+
+// attentionsOf finds them where the target has such kernels.
+func attentionsOf(c *pass.Context, h *phases) *attentions {
+	a := &attentions{of: map[*ir.Value]*fusion.Core{}, in: map[*ir.Op]bool{}, over: map[int]bool{}}
+	if !c.Target.Attention {
+		return a
+	}
+	both := map[*ir.Op]*fusion.Core{}
+	inside := func(_, o *ir.Op) bool { return op.Of(o).Class != op.Boundary }
+	for _, k := range fusion.Cores(h.f, inside) {
+		for _, o := range k.Ops {
+			both[o] = k
+		}
+	}
+	// What is of no phase, such as random numbers, is made where it is read.
+	forward := func(_, o *ir.Op) bool {
+		return inside(nil, o) && (h.forward[o] || h.tagged && o.Phase == ir.NoPhase && o.Micro)
+	}
+	for _, k := range fusion.Cores(h.f, forward) {
+		whole := both[k.Exp]
+		if why := h.apart(k, whole); why != "" {
+			c.Remarkf(k.Exp, "what is over queries and keys is stored: %s", why)
+			continue
+		}
+		a.cores = append(a.cores, k)
+		for _, o := range k.Ops {
+			a.in[o] = true
+		}
+		for _, o := range whole.Ops {
+			for _, v := range o.Results {
+				a.over[v.ID] = a.over[v.ID] || whole.Over(v)
+				if k.Over(v) {
+					a.of[v] = k
+				}
+			}
+		}
+	}
+	return a
+}
+
+// apart is why an attention is no kernel in one of the phases, or empty; whole is that
+// of both.
+func (h *phases) apart(k, whole *fusion.Core) string {
+	if whole.Blocked != nil {
+		return "`" + whole.Blocked.Name + "` reads it, outside of the attention"
+	}
+	if _, err := fusion.Analyze(k.Kernel(k.Results(h.f))); err != nil {
+		return err.Error()
+	}
+	for _, o := range whole.Ops {
+		if !h.forward[o] && op.Of(o).Class == op.Reduction {
+			return "`" + o.Name + "` sums it in the backward phase"
+		}
+	}
+	return ""
+}
+
+// inputs are what the attention is computed of, and what the softmax takes off and
+// divides by: all that the backward phase needs to compute it again.
+func inputs(k *fusion.Core) (out []*ir.Value) {
+	seen := map[*ir.Value]bool{}
+	for _, o := range k.Ops {
+		if !k.Over(o.Results[0]) {
+			continue
+		}
+		for _, v := range o.Args {
+			if !k.Over(v) && !seen[v] {
+				seen[v] = true
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}
+
+// score is v, over queries and keys, for a reader in the backward phase: computed again
+// apart from any other copy, so that it is not part of an attention of the forward
+// phase that is rematerialized.
+func (r *rewriter) score(v *ir.Value) *ir.Value {
+	if w := r.scores[v]; w != nil {
+		return w
+	}
+	o := v.Def
+	args := make([]*ir.Value, len(o.Args))
+	for i, a := range o.Args {
+		if r.attentions.of[a] != nil {
+			args[i] = r.score(a)
+		} else {
+			args[i] = r.copyOf(a, o)
+		}
+	}
+	n, _ := r.clone(o, args)
+	r.scores[v] = n.Results[0]
+	return n.Results[0]
+}
