@@ -72,7 +72,7 @@ func (j *joining) stretch(ops []*ir.Op) []*ir.Op {
 		}
 		late := max(0, len(open)-mostOpen)
 		k := slices.IndexFunc(open[late:], func(with []*ir.Op) bool {
-			return kind == j.kind(with[0]) && len(with) < maxSections && j.joins(c, with[0], kind)
+			return kind == j.kind(with[0]) && len(with) < maxSections && j.joins(c, with, kind)
 		})
 		if k < 0 {
 			open = append(open, []*ir.Op{c})
@@ -82,6 +82,7 @@ func (j *joining) stretch(ops []*ir.Op) []*ir.Op {
 		open[k] = append(open[k], c)
 		j.at[c] = j.at[open[k][0]]
 	}
+	open = j.later(open)
 	instead, gone := map[*ir.Op]*ir.Op{}, map[*ir.Op]bool{}
 	for _, calls := range open {
 		if len(calls) == 1 {
@@ -105,6 +106,50 @@ func (j *joining) stretch(ops []*ir.Op) []*ir.Op {
 		out = append(out, c)
 	}
 	return out
+}
+
+// later joins a light call that is alone to the next launch of such calls that it can
+// wait for: nobody reads what it makes before, and what it reads is kept until then
+// without it.
+func (j *joining) later(open [][]*ir.Op) [][]*ir.Op {
+	for k := len(open) - 1; k >= 0; k-- {
+		if c := open[k][0]; len(open[k]) == 1 && j.kind(c) == light {
+			for n := k + 1; n < min(len(open), k+1+mostOpen); n++ {
+				if with := open[n]; len(with) > 0 && len(with) < maxSections && j.kind(with[0]) == light && j.waitsFor(c, with[0]) {
+					j.at[c] = j.at[with[0]]
+					open[n], open[k] = append(with, c), nil
+					break
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(open, func(calls []*ir.Op) bool { return len(calls) == 0 })
+}
+
+// waitsFor reports whether c can be done where first stands, behind it.
+func (j *joining) waitsFor(c, first *ir.Op) bool {
+	to := j.at[first]
+	for _, v := range c.Results {
+		if slices.ContainsFunc(j.readers[v], func(r *ir.Op) bool { return j.at[r] <= to }) {
+			return false
+		}
+	}
+	for _, v := range c.Args {
+		kept := v.Def == nil
+		for _, r := range j.readers[v] {
+			if r == c {
+				continue
+			}
+			if at := j.at[r]; v.Def == nil && at > j.at[c] && at <= to && j.overwrites(r, slices.Index(r.Args, v)) {
+				return false
+			}
+			kept = kept || j.at[r] >= to
+		}
+		if !kept && v.Type.Bytes() > smallResult {
+			return false
+		}
+	}
+	return true
 }
 
 // kind is what makes a call one that others may join.
@@ -148,8 +193,13 @@ func (j *joining) kind(c *ir.Op) kind {
 	return stays
 }
 
-func largest(vs []*ir.Value) *ir.Value {
-	return slices.MaxFunc(vs, func(a, b *ir.Value) int { return a.Type.Elems() - b.Type.Elems() })
+// share reports whether two contractions have a large operand in common.
+func share(a, b *ir.Op) bool {
+	most := 0
+	for _, v := range a.Args {
+		most = max(most, v.Type.Elems())
+	}
+	return slices.ContainsFunc(a.Args, func(v *ir.Value) bool { return 2*v.Type.Elems() >= most && slices.Contains(b.Args, v) })
 }
 
 // special reports whether c has another kernel in the first turn, or makes what other
@@ -162,9 +212,13 @@ func (j *joining) special(c *ir.Op) bool {
 // joins reports whether c can be done where first stands: what it reads is there, and
 // nobody from there on reads an argument over which it writes. Products that make
 // queries, keys and values are needed together, and so have to be there together.
-func (j *joining) joins(c, first *ir.Op, k kind) bool {
+func (j *joining) joins(c *ir.Op, with []*ir.Op, k kind) bool {
+	first := with[0]
 	from := j.at[first]
-	if k != light && j.at[c]-from > near || k == product && largest(c.Args) != largest(first.Args) {
+	if k != light && j.at[c]-from > near {
+		return false
+	}
+	if k == product && !slices.ContainsFunc(with, func(x *ir.Op) bool { return share(c, x) }) {
 		return false
 	}
 	waits := max(from-underWay, j.waits(first))
