@@ -80,7 +80,7 @@ func (s shape) generate(name string, m kernel.Machine) (*kernel.Kernel, error) {
 		if unit != gemm.AlongK {
 			free, deep = 1, n
 		}
-		return gemm.Operand{Unit: unit, Plain: true, Load: func(at gemm.At, along gemm.Along, lanes int, mask *kernel.Value) *kernel.Value {
+		return gemm.Operand{Unit: unit, Load: func(at gemm.At, along gemm.Along, lanes int, mask *kernel.Value) *kernel.Value {
 			x, stride := at.M, free
 			if i == 1 {
 				x = at.N

@@ -14,7 +14,7 @@
 // A kernel is `void kernel(ptr bufs, i64 begin, i64 end, ptr scratch)`: it runs
 // the tasks [begin, end) on the buffers bufs[0], bufs[1], …, and may use scratch,
 // memory that no other thread touches. A task's result must not depend on who
-// runs it. The loop over instructions, the shares and the barriers are native
+// runs it. The loop over instructions, the claims and the barriers are native
 // code as well (the object's symbol ptc_replay), so that Go is entered once per
 // thread and step and not once per kernel.
 //

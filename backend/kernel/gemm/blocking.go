@@ -36,13 +36,13 @@ const line = 16
 
 func newBlocking(s *Spec, m kernel.Machine) blocking {
 	p := blocking{lanes: int64(m.Lanes(kernel.F32)), outer: product(s.Outer)}
-	few := s.M <= fewRows/2 || s.M <= fewRows && s.Right.Plain
+	few := s.M <= fewRows/2 || s.M <= fewRows && s.Right.Cost == 0
 	p.direct = few && s.Right.Unit == AlongN && (m.Masked || s.N%p.lanes == 0)
 	p.registerTile(s, m)
 	p.depth(s, m)
 	// Panels that fit a group are all there when a tile's turn comes.
 	group := max(1, int64(m.L2)/2/(4*p.kc*p.nr))
-	p.inPlace = s.Left.Unit == AlongK && s.Left.Plain && p.panels <= min(group, fewPanels)
+	p.inPlace = s.Left.Unit == AlongK && s.Left.Cost == 0 && p.panels <= min(group, fewPanels)
 	p.blocks(s, m)
 	p.group = min(p.perBlockN, group)
 	return p
@@ -138,7 +138,7 @@ func (p *blocking) blocks(s *Spec, m kernel.Machine) {
 			fit = max(1, 2*l2/(p.mr*p.nr*perM))
 		}
 		for _, perN := range shares(p.panels, fit) {
-			if c := p.cost(perM, perN, least, most); best < 0 || c < best {
+			if c := p.cost(s, perM, perN, least, most); best < 0 || c < best {
 				best, p.perBlockM, p.perBlockN = c, perM, perN
 			}
 		}
@@ -161,7 +161,7 @@ func shares(n, most int64) []int64 {
 	return out
 }
 
-// Multiply-adds that packing one element takes the time of. The right operand is
+// Multiply-adds that packing one element takes the time of, besides computing it. The right operand is
 // read in rows that are far apart; the left one is read once for many panels.
 const (
 	packRightCost = 12
@@ -180,14 +180,15 @@ var teamSizes = []int64{2, 4, 8, 16}
 // of the right operand is packed for every block of M and each of the left for
 // every block of N; and threads idle at the end of the launch. Fewer than least
 // blocks or more than most are taken only if there is no other way.
-func (p *blocking) cost(perM, perN, least, most int64) float64 {
+func (p *blocking) cost(s *Spec, perM, perN, least, most int64) float64 {
 	rows, cols := float64(perM*p.mr), float64(perN*p.nr)
-	c := packRightCost/rows + packLeftCost/cols
+	right, left := packRightCost+float64(s.Right.Cost), packLeftCost+float64(s.Left.Cost)
+	c := right/rows + left/cols
 	if p.inPlace {
-		c = packRightCost / rows
+		c = right / rows
 	}
 	if p.direct {
-		c = packRightCost*(1-float64(perM)/float64(p.tiles)) + narrowCost/cols
+		c = right*(1-float64(perM)/float64(p.tiles)) + narrowCost/cols
 	}
 	cut := ceil(p.tiles, perM) * ceil(p.panels, perN)
 	for _, team := range teamSizes {

@@ -28,12 +28,24 @@
 //
 // Operands that are contiguous along M or N are packed by vectors along them; a
 // tile has fewer rows than a vector, so that each store overwrites the spare lanes
-// of the one before it. Those contiguous along K are transposed in registers.
+// of the one before it. Those contiguous along K are transposed in registers, the
+// left one by way of scratch if more than a load is done for each element: what is
+// done is then generated once.
+//
+// What is used too seldom to pay for packing is read where it is:
+//
+//   - the right operand of few rows. If it is contiguous along N, blocks of K are
+//     so shallow that its rows are read side by side, each from front to back,
+//     while the sums wait in L1; if along K, see [dots];
+//   - the left operand, where panels of all columns fit L2 beside it: tiles are
+//     then outside, so that the rows of one stay in L1 from panel to panel.
 //
 // Results pass through scratch on their way to Store, so that what follows the
 // product is generated once, whatever the tiles are, and takes no registers
-// from the innermost loop. A right operand that only one tile uses is not
-// packed but loaded there.
+// from the innermost loop.
+//
+// The size of a task is that which loses least by an estimate of what packing
+// costs, with the work before it, and of threads that idle at the end: [blocking].
 //
 // Imports backend/kernel alone.
 package gemm

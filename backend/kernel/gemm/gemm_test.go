@@ -127,7 +127,7 @@ func TestDeterminism(t *testing.T) {
 func TestErrors(t *testing.T) {
 	good := func() Spec {
 		load := func(At, Along, int, *kernel.Value) *kernel.Value { return nil }
-		return Spec{M: 1, N: 1, K: 1, Left: Operand{load, AlongK, true}, Right: Operand{load, AlongN, true},
+		return Spec{M: 1, N: 1, K: 1, Left: Operand{load, AlongK, 0}, Right: Operand{load, AlongN, 0},
 			Begin: func(int64) *kernel.Builder { return nil }, Store: func(At, *kernel.Value, int, *kernel.Value) {}}
 	}
 	for want, spoil := range map[string]func(*Spec){

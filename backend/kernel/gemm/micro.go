@@ -55,11 +55,13 @@ func (g *gen) before(t, p kernel.Index, rows, vecs int64) []*kernel.Value {
 
 // leftElements loads row r of tile t at a step of K, in every lane.
 func (g *gen) leftElements(t kernel.Index) func(k kernel.Index, r int64) *kernel.Value {
-	row := g.row(t)
-	return func(k kernel.Index, r int64) *kernel.Value {
-		if !g.inPlace {
+	if !g.inPlace {
+		return func(k kernel.Index, r int64) *kernel.Value {
 			return g.b.Load(g.inLeft(t, k, kernel.Int(r)).Strided(0), g.width)
 		}
+	}
+	row := g.row(t)
+	return func(k kernel.Index, r int64) *kernel.Value {
 		at := g.at
 		at.K, at.M = at.K.Add(k), row.Plus(r)
 		return g.b.Splat(g.Left.Load(at, AlongK, 1, nil), g.width)

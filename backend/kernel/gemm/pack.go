@@ -35,7 +35,7 @@ func (g *gen) squares() bool { return g.lanes >= quad && g.lanes&(g.lanes-1) == 
 // staged says whether the rows of a tile are computed into scratch before they
 // are transposed: a prologue is then generated once, not once for each row.
 func (g *gen) staged() bool {
-	return g.Left.Unit == AlongK && !g.inPlace && g.mr > 1 && g.squares() && !g.Left.Plain
+	return g.Left.Unit == AlongK && !g.inPlace && g.mr > 1 && g.squares() && g.Left.Cost > 0
 }
 
 // strip is the number of steps of K that are copied of one tile or panel before

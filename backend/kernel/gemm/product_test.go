@@ -77,7 +77,11 @@ func (c matmul) generate(name string, m kernel.Machine) (*kernel.Kernel, error) 
 	var bufs [4]*kernel.Buffer
 	left, right, out := c.layouts()
 	load := func(i int, l layout, unit Along, fused bool) Operand {
-		return Operand{Unit: unit, Plain: !fused && c.elem == kernel.F32, Load: func(at At, along Along, lanes int, mask *kernel.Value) *kernel.Value {
+		cost := int64(0)
+		if fused || c.elem != kernel.F32 {
+			cost = 2
+		}
+		return Operand{Unit: unit, Cost: cost, Load: func(at At, along Along, lanes int, mask *kernel.Value) *kernel.Value {
 			free, stride := at.M, l.k
 			if i == 1 {
 				free = at.N

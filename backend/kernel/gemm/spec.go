@@ -38,9 +38,9 @@ type Operand struct {
 	// Unit is the axis along which neighbours are next to each other in
 	// memory, so that vector loads along it are cheap; AlongK where neither.
 	Unit Along
-	// Plain says that Load is a load alone, of f32: it may be generated, and run,
-	// many times over.
-	Plain bool
+	// Cost is what an element takes besides being loaded, in multiply-adds. Where
+	// it is 0, Load is a load alone: it may be generated, and run, many times over.
+	Cost int64
 }
 
 // At is a position in the iteration space. Indices that an operand does not

@@ -14,8 +14,8 @@ func (g *gen) gemm() (*kernel.Kernel, error) {
 	return gemm.Generate(gemm.Spec{
 		M: x.m.size, N: x.n.size, K: x.k.size,
 		Outer: sizes(x.outer), OuterK: sizes(x.outerK),
-		Left:  gemm.Operand{Load: x.load(x.left), Unit: x.unit(x.left, x.m, gemm.AlongM), Plain: x.plain(x.left)},
-		Right: gemm.Operand{Load: x.load(x.right), Unit: x.unit(x.right, x.n, gemm.AlongN), Plain: x.plain(x.right)},
+		Left:  gemm.Operand{Load: x.load(x.left), Unit: x.unit(x.left, x.m, gemm.AlongM), Cost: x.cost(x.left)},
+		Right: gemm.Operand{Load: x.load(x.right), Unit: x.unit(x.right, x.n, gemm.AlongN), Cost: x.cost(x.right)},
 		Begin: func(tasks int64) *kernel.Builder { g.begin(tasks); return g.b },
 		Store: x.store,
 	}, g.m)
@@ -107,10 +107,29 @@ func sizes(dims []dim) []int64 {
 	return out
 }
 
-// plain says whether operand v is loaded as it is stored, and nothing is done to it.
-func (x *contraction) plain(v *ir.Value) bool {
-	_, view := x.gen.k.Views[v]
-	return view && v.Type.DType == ir.F32
+// cost is what computing an element of operand v takes besides loading, in
+// floating-point operations, and one for a conversion.
+func (x *contraction) cost(v *ir.Value) int64 {
+	seen := map[*ir.Value]bool{}
+	var of func(v *ir.Value) int64
+	of = func(v *ir.Value) int64 {
+		if seen[v] {
+			return 0
+		}
+		seen[v] = true
+		if _, view := x.gen.k.Views[v]; view || v.Def == nil {
+			if v.Type.DType == ir.F32 {
+				return 0
+			}
+			return 1
+		}
+		n := max(1, op.Of(v.Def).Flops(v.Def)/int64(max(1, v.Type.Elems())))
+		for _, a := range v.Def.Args {
+			n += of(a)
+		}
+		return n
+	}
+	return of(v)
 }
 
 // unit finds the axis along which operand v, or the largest value it is
