@@ -17,7 +17,8 @@ import (
 // k+1 is free when instance k has its turn, since its own activations were read in
 // the turn before. So gradients lie in the places of activations of which not one
 // has to be over in the same turn, for the room of one instance's gradients behind
-// the last place.
+// the last place. What is waited for a turn later, such as the shards of gradients, which
+// are made of these, may be moved by two.
 //
 //	place     0      1      2     …    N-1     N
 //	forward   a(0)   a(1)   a(2)       a(N-1)
