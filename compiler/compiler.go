@@ -44,6 +44,9 @@ type Options struct {
 	// plan is whose library and config hold instead of the library of this ptc
 	// and of Set; nil for a compilation from files.
 	plan *program.Plan
+	// forms is the target whose kernels the plan has, where it is not Target: plans of
+	// two targets can then be compared kernel by kernel.
+	forms string
 	// Hooks see the lowered module (index 0) and that after each pass.
 	Hooks []Hook
 }
@@ -239,6 +242,13 @@ func described(t backend.Target) pass.Target {
 // runPasses runs the table for target t.
 func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []passes.Hook) error {
 	c := &pass.Context{Target: described(t)}
+	if o.forms != "" {
+		like, err := backend.Resolve(o.forms)
+		if err != nil {
+			return err
+		}
+		c.Target.Attention = like.Attention()
+	}
 	hooks := append([]passes.Hook(nil), more...)
 	for _, h := range o.Hooks {
 		hooks = append(hooks, func(i int, name string, m *ir.Module, took time.Duration) error {

@@ -44,11 +44,17 @@ func TestKernels(t *testing.T) {
 
 func compile(t *testing.T, name, target string, set []string) *program.Plan {
 	t.Helper()
+	return compileAs(t, name, target, "", set)
+}
+
+// compileAs compiles for a target with the kernels of another.
+func compileAs(t *testing.T, name, target, forms string, set []string) *program.Plan {
+	t.Helper()
 	src, err := os.ReadFile("../examples/" + name + "/" + name + ".ptl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, r, err := Compile(Options{File: name + ".ptl", Source: src, Set: set, Target: target})
+	p, r, err := Compile(Options{File: name + ".ptl", Source: src, Set: set, Target: target, forms: forms})
 	if err != nil {
 		t.Fatalf("%v (%v)", err, r)
 	}
@@ -60,7 +66,7 @@ func compareKernels(t *testing.T, name, target string, set []string) {
 	if err := native.Supported(p.Features); err != nil {
 		t.Skipf("this processor cannot run %s: %v", target, err)
 	}
-	q := compile(t, name, "ref", set)
+	q := compileAs(t, name, "ref", target, set)
 	p, err := p.Expanded()
 	if err == nil {
 		q, err = q.Expanded()

@@ -214,7 +214,7 @@ func (e tour) dumps(t *testing.T, layout string, to printed) *ir.Module {
 	}
 	to.add(ir.Print(r.Module))
 	dump := func(_ int, _ string, m *ir.Module, _ time.Duration) error { to.add(ir.Print(m)); return nil }
-	var c pass.Context
+	c := pass.Context{Target: pass.Target{Attention: true}} // as the reference has it
 	if err := passes.Run(&c, r.Module, &passes.Options{Hooks: []passes.Hook{dump}}); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func tiles(t *testing.T, m *ir.Module) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := m.Func("gemm_4")
+	f := m.Func("gemm_2")
 	k, err := lower.Kernel(f.Name, f, emit.Machine(to))
 	if err != nil {
 		t.Fatal(err)

@@ -134,11 +134,10 @@ func (g *growing) core(exp, less *ir.Op) *Core {
 		}
 	}
 	g.base(c, less.Args[1])
-	for _, o := range g.f.Ops {
-		if c.in[o] {
-			c.Ops = append(c.Ops, o)
-		}
+	for o := range c.in {
+		c.Ops = append(c.Ops, o)
 	}
+	slices.SortFunc(c.Ops, func(a, b *ir.Op) int { return g.index[a] - g.index[b] })
 	return c
 }
 

@@ -20,11 +20,15 @@ func (p *program) findCores(c *pass.Context) {
 	if !c.Target.Attention {
 		return
 	}
+	at := make(map[*ir.Op]int, len(p.f.Ops))
+	for i, o := range p.f.Ops {
+		at[o] = i
+	}
 	within := func(exp, o *ir.Op) bool { return !alone(o) && o.Run == exp.Run && o.Task == exp.Task }
 	for _, k := range fusion.Cores(p.f, within) {
 		why := unfit(p.f, k)
 		if why == "" {
-			why = inRow(p.f, k)
+			why = inRow(p.f.Ops, at, k)
 		}
 		if why != "" {
 			c.Remarkf(k.Exp, "an attention is not one kernel: %s", why)
@@ -64,24 +68,16 @@ func unfit(f *ir.Func, k *fusion.Core) string {
 }
 
 // inRow puts what stands between the operations of an attention before them, or, where
-// it depends on one, behind them; or says why that cannot be.
-func inRow(f *ir.Func, k *fusion.Core) string {
+// it depends on one, behind them; or says why that cannot be. at is the place of each
+// operation.
+func inRow(ops []*ir.Op, at map[*ir.Op]int, k *fusion.Core) string {
 	var before, behind []*ir.Op
 	depends := map[*ir.Op]bool{}
-	lo, left := -1, len(k.Ops)
-	for i, o := range f.Ops {
-		if left == 0 {
-			break
-		}
-		if k.Has(o) {
-			if lo < 0 {
-				lo = i
-			}
-			left--
-		}
-		if lo < 0 {
-			continue
-		}
+	lo, hi := len(ops), 0
+	for _, o := range k.Ops { // others may have been put in row since they were found
+		lo, hi = min(lo, at[o]), max(hi, at[o])
+	}
+	for _, o := range ops[lo : hi+1] {
 		for _, a := range o.Args {
 			if a.Def != nil && (depends[a.Def] || k.Has(a.Def) && !k.Has(o)) {
 				depends[o] = true
@@ -99,7 +95,10 @@ func inRow(f *ir.Func, k *fusion.Core) string {
 			before = append(before, o)
 		}
 	}
-	copy(f.Ops[lo:], append(append(before, k.Ops...), behind...))
+	copy(ops[lo:], append(append(before, k.Ops...), behind...))
+	for i := lo; i <= hi; i++ {
+		at[ops[i]] = i
+	}
 	return ""
 }
 

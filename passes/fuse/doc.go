@@ -6,9 +6,10 @@
 // Invariant: every value that crosses kernels is stored dense in the order of
 // its type; views of stored values cost nothing; results are unchanged.
 //
-// How: sources that read nothing (constants, indices, masks made of them) and
-// views are free: each reader gets its own copy. Every other operation starts
-// a group; in program order each group takes in the groups that produce its
+// How: where the target has kernels of attention, those are found first
+// (attention.go), and each is one group. Sources that read nothing (constants,
+// indices, masks made of them) and views are free: each reader gets its own
+// copy. Every other operation starts a group; in program order each group takes in the groups that produce its
 // operands where the union is still one loop nest (rules.go) and no path leads
 // out of the union and back. Values that are cheap to compute again from
 // stored ones are not stored (recompute.go).

@@ -16,6 +16,9 @@
 // made where the backward pass first needs them, so they live as briefly as
 // the gradients beside them.
 //
+// What is over the queries and keys of an attention is rematerialized in any case,
+// where the target has kernels of that class (attention.go): nothing stores it.
+//
 // By budget (auto.go): the forward phase falls into regions, blocks and what is
 // between them (region.go, uses.go). For each, front.go finds all ways to keep or redo
 // its values that are best in bytes kept, bytes while its backward phase runs,
@@ -29,6 +32,6 @@
 // 2020, has one integer program for the whole.
 //
 // Code of diagnostics: E0613 a budget that nothing fits in.
-// Imports internal/diag, ir, ir/layout, ir/op, ir/pipeline, passes/pass,
+// Imports internal/diag, ir, ir/fusion, ir/layout, ir/op, ir/pipeline, passes/pass,
 // passes/propagate, passes/stage.
 package remat
