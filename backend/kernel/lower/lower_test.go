@@ -105,7 +105,7 @@ func worst(a, b *tensor.Tensor) (at int, diff float64) {
 	var sum float64
 	n := 0
 	for _, v := range b.Data {
-		if !math.IsInf(v, 0) {
+		if !math.IsInf(v, 0) && !math.IsNaN(v) {
 			sum += v * v
 			n++
 		}
@@ -113,7 +113,7 @@ func worst(a, b *tensor.Tensor) (at int, diff float64) {
 	rms := math.Sqrt(sum/float64(max(n, 1))) + 1e-30
 	for i, v := range b.Data {
 		d := math.Abs(a.Data[i]-v) / math.Max(rms, math.Abs(v))
-		if a.Data[i] == v {
+		if a.Data[i] == v || math.IsNaN(a.Data[i]) && math.IsNaN(v) {
 			d = 0
 		}
 		if math.IsNaN(d) {

@@ -1,0 +1,226 @@
+package lower
+
+import (
+	"fmt"
+	"math/rand"
+	"strings"
+	"testing"
+
+	"ptc/backend/kernel"
+	"ptc/ir/fusion"
+)
+
+// attend is an attention to be written as a kernel function.
+type attend struct {
+	b, kv, g, s, t, d, e             int // batch, heads of keys, queries' heads for each, queries, keys, columns of keys and of values
+	causal, document, bias, cap      bool
+	window                           int
+	dropout, bf16, stats, transposed bool
+	latent                           bool // a second product makes the scores, of which heads share the keys
+}
+
+// text writes IR line by line.
+type text struct {
+	strings.Builder
+	n int
+}
+
+// arg and add append an argument, and an operation with a result of type t; the result is
+// its name.
+func (w *text) arg(t string) string {
+	fmt.Fprintf(w, "  arg %%%d : %s in\n", w.n, t)
+	w.n++
+	return fmt.Sprintf("%%%d", w.n-1)
+}
+
+func (w *text) add(t, format string, args ...any) string {
+	fmt.Fprintf(w, "  %%%d : %s = %s\n", w.n, t, fmt.Sprintf(format, args...))
+	w.n++
+	return fmt.Sprintf("%%%d", w.n-1)
+}
+
+func (w *text) constant(x string) string { return w.add("f32[]", "const dtype=f32 value=%s", x) }
+
+// types of the attention's values.
+func (a attend) over(dtype string, axes ...string) string {
+	sizes := map[string]int{"b": a.b, "kv": a.kv, "g": a.g, "s": a.s, "t": a.t, "d": a.d, "e": a.e, "r": 3}
+	for i, x := range axes {
+		axes[i] = fmt.Sprintf("%s=%d", x, sizes[x])
+	}
+	return dtype + "[" + strings.Join(axes, ", ") + "]"
+}
+
+func (a attend) scores(dtype string) string { return a.over(dtype, "b", "kv", "g", "s", "t") }
+func (a attend) rows(dtype string) string   { return a.over(dtype, "b", "s", "kv", "g") }
+
+// operands are the arguments that forward and backward phase have.
+type operands struct{ q, k, v, q2, k2, bias, row, key, seed string }
+
+func (a attend) args(w *text) (x operands) {
+	f := "f32"
+	if a.bf16 {
+		f = "bf16"
+	}
+	x.q = w.arg(a.over(f, "b", "s", "kv", "g", "d"))
+	x.k = w.arg(a.over(f, "b", "t", "kv", "d"))
+	if a.transposed {
+		x.v = w.arg(a.over(f, "b", "kv", "e", "t"))
+	} else {
+		x.v = w.arg(a.over(f, "b", "t", "kv", "e"))
+	}
+	if a.latent {
+		x.q2 = w.arg(a.over(f, "b", "s", "kv", "g", "r"))
+		x.k2 = w.arg(a.over(f, "b", "t", "r"))
+	}
+	if a.bias {
+		x.bias = w.arg(a.over("f32", "kv", "g", "s", "t"))
+	}
+	if a.document {
+		x.row, x.key = w.arg(a.over("i32", "b", "s")), w.arg(a.over("i32", "b", "t"))
+	}
+	if a.dropout {
+		x.seed = w.arg("i32[]")
+	}
+	return x
+}
+
+// score writes the scores; the result is the name.
+func (a attend) score(w *text, x operands) string {
+	to := ""
+	if a.bf16 {
+		to = " to=f32"
+	}
+	s := w.add(a.scores("f32"), "dot %s, %s out=(b, kv, g, s, t) over=(d)%s", x.q, x.k, to)
+	if a.latent {
+		s = w.add(a.scores("f32"), "add %s, %s", s, w.add(a.scores("f32"), "dot %s, %s out=(b, kv, g, s, t) over=(r)%s", x.q2, x.k2, to))
+	}
+	s = w.add(a.scores("f32"), "div %s, %s", s, w.constant(fmt.Sprint(2+a.d%3)))
+	if a.cap {
+		c := w.constant("3")
+		s = w.add(a.scores("f32"), "mul %s, %s", w.add(a.scores("f32"), "tanh %s", w.add(a.scores("f32"), "div %s, %s", s, c)), c)
+	}
+	if a.bias {
+		s = w.add(a.scores("f32"), "add %s, %s", s, x.bias)
+	}
+	return a.masked(w, x, s)
+}
+
+func (a attend) masked(w *text, x operands, s string) string {
+	mask := ""
+	and := func(m, t string) {
+		if mask != "" {
+			m = w.add(a.over("bool", "b", "s", "t"), "and %s, %s", mask, m)
+		}
+		mask = m
+	}
+	if a.causal || a.window > 0 {
+		i, j := w.add(a.over("i32", "s"), "index axis=s size=%d", a.s), w.add(a.over("i32", "t"), "index axis=t size=%d", a.t)
+		if a.causal {
+			mask = w.add(a.over("bool", "s", "t"), "ge %s, %s", i, j)
+		}
+		if a.window > 0 {
+			far := w.add(a.over("i32", "s", "t"), "sub %s, %s", i, j)
+			near := w.add(a.over("bool", "s", "t"), "lt %s, %s", far, w.add("i32[]", "const dtype=i32 value=%d", a.window))
+			if mask != "" {
+				near = w.add(a.over("bool", "s", "t"), "and %s, %s", mask, near)
+			}
+			mask = near
+		}
+	}
+	if a.document {
+		and(w.add(a.over("bool", "b", "s", "t"), "eq %s, %s", x.row, x.key), "")
+	}
+	if mask == "" {
+		return s
+	}
+	return w.add(a.scores("f32"), "select %s, %s, %s", mask, s, w.constant("-inf"))
+}
+
+// drop writes the weights with dropout.
+func (a attend) drop(w *text, x operands, p string) string {
+	if !a.dropout {
+		return p
+	}
+	u := w.add(a.scores("f32"), "random %s, %s axes={b=%d, kv=%d, g=%d, s=%d, t=%d} dist=uniform site=3", x.seed, x.seed, a.b, a.kv, a.g, a.s, a.t)
+	keep := w.constant("0.75")
+	kept := w.add(a.scores("bool"), "lt %s, %s", u, keep)
+	return w.add(a.scores("f32"), "select %s, %s, %s", kept, w.add(a.scores("f32"), "div %s, %s", p, keep), w.constant("0"))
+}
+
+// forward is the attention as a kernel function.
+func (a attend) forward() string {
+	var w text
+	w.WriteString("func @k class=kernel\n")
+	x := a.args(&w)
+	s := a.score(&w, x)
+	m := w.add(a.rows("f32"), "reduce_max %s over=(t)", s)
+	if a.rows("f32") != a.over("f32", "b", "kv", "g", "s") {
+		fix(&w, &m, a)
+	}
+	e := w.add(a.scores("f32"), "exp %s", w.add(a.scores("f32"), "sub %s, %s", s, m))
+	l := w.add(a.over("f32", "b", "kv", "g", "s"), "reduce_sum %s over=(t)", e)
+	p := a.drop(&w, x, w.add(a.scores("f32"), "div %s, %s", e, l))
+	f, to := "f32", ""
+	if a.bf16 {
+		p = w.add(a.scores("bf16"), "cast %s to=bf16", p)
+		f = "bf16"
+	}
+	o := w.add(a.over(f, "b", "s", "kv", "g", "e"), "dot %s, %s out=(b, s, kv, g, e) over=(t)%s", p, x.v, to)
+	fmt.Fprintf(&w, "  result %s out\n", o)
+	if a.stats {
+		fmt.Fprintf(&w, "  result %s out\n  result %s out\n", m, l)
+	}
+	w.WriteString("end\n")
+	return w.String()
+}
+
+// fix gives the reduction its result's type: the axes of the scores but the keys.
+func fix(w *text, m *string, a attend) {
+	s := w.String()
+	w.Reset()
+	w.WriteString(strings.Replace(s, *m+" : "+a.rows("f32"), *m+" : "+a.over("f32", "b", "kv", "g", "s"), 1))
+}
+
+func randomAttend(r *rand.Rand) attend {
+	one := func(of ...int) int { return of[r.Intn(len(of))] }
+	flag := func(n int) bool { return r.Intn(n) == 0 }
+	a := attend{b: one(1, 2), kv: one(1, 2), g: one(1, 1, 3), s: 1 + r.Intn(70), t: 1 + r.Intn(70), d: one(8, 32, 5, 16, 20), e: one(8, 32, 3, 24)}
+	if flag(2) {
+		a.t = a.s
+	}
+	a.causal, a.document, a.bias, a.cap = flag(2) && a.t <= a.s, flag(4), flag(3), flag(4)
+	if flag(4) && a.t <= a.s {
+		a.window = 1 + r.Intn(20)
+	}
+	a.dropout, a.bf16, a.stats, a.transposed, a.latent = flag(4), flag(4), flag(2), flag(5), flag(5)
+	return a
+}
+
+// smallCaches has attentions of a few keys cut into blocks as well.
+func smallCaches(t *testing.T) {
+	all := machines
+	machines = append(machines[:len(machines):len(machines)],
+		kernel.Machine{VectorBits: 256, Registers: 16, FMA: true, L1: 4 << 10, L2: 8 << 10},
+		kernel.Machine{VectorBits: 128, Registers: 32, FMA: true, L1: 4 << 10, L2: 8 << 10})
+	t.Cleanup(func() { machines = all })
+}
+
+func TestAttentionForward(t *testing.T) {
+	smallCaches(t)
+	r := rand.New(rand.NewSource(11))
+	n := 40
+	if testing.Short() {
+		n = 10
+	}
+	for i := range n {
+		a := randomAttend(r)
+		f := parse(t, a.forward())
+		if k, err := fusion.Analyze(f); err != nil || k.Class != fusion.Attend {
+			t.Fatalf("%+v: %v\n%s", a, err, a.forward())
+		}
+		checkKernel(t, f, int64(i))
+		if t.Failed() {
+			t.Fatalf("%+v", a)
+		}
+	}
+}
