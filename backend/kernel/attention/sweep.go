@@ -47,8 +47,12 @@ func (y *row) cut(lo, hi kernel.Index) {
 	from, to := y.lo, hi
 	if len(y.limits) > 0 {
 		from, to = y.sees(y.at.Row, y.at.Row)
-		to = y.lesser(y.greater(to, y.lo), hi)
-		from = y.lesser(y.greater(from, y.lo), to)
+		from, to = y.greater(from, y.lo), y.lesser(to, hi)
+		// A row that sees none has no vectors: of others, a part may not be computed.
+		b := y.block.b
+		some, none := y.less(from, to), b.Value(y.lo)
+		from = kernel.Of(b.Select(some, b.Value(from), none))
+		to = kernel.Of(b.Select(some, b.Value(to), none))
 	}
 	y.a, y.b, y.c, y.d = y.floor(from), y.ceil(from), y.floor(to), y.ceil(to)
 	y.c = y.greater(y.c, y.b)

@@ -339,4 +339,3 @@ func BenchmarkAttention(b *testing.B) {
 		}
 	}
 }
-

@@ -224,3 +224,66 @@ func TestAttentionForward(t *testing.T) {
 		}
 	}
 }
+
+// backward is the gradients of queries, keys and values as a kernel function, from what
+// the forward phase has stored.
+func (a attend) backward() string {
+	var w text
+	w.WriteString("func @k class=kernel\n")
+	x := a.args(&w)
+	f := "f32"
+	if a.bf16 {
+		f = "bf16"
+	}
+	m, l := w.arg(a.rows("f32")), w.arg(a.rows("f32"))
+	do, delta := w.arg(a.over(f, "b", "s", "kv", "g", "e")), w.arg(a.rows("f32"))
+	scores := a.scores("f32")
+	s := a.score(&w, x)
+	p := w.add(scores, "div %s, %s", w.add(scores, "exp %s", w.add(scores, "sub %s, %s", s, m)), l)
+	to := ""
+	if a.bf16 {
+		to = " to=f32"
+	}
+	dp := a.drop(&w, x, w.add(scores, "dot %s, %s out=(b, kv, g, s, t) over=(e)%s", do, x.v, to))
+	ds := w.add(scores, "mul %s, %s", p, w.add(scores, "sub %s, %s", dp, delta))
+	ds = w.add(scores, "div %s, %s", ds, w.constant(fmt.Sprint(2+a.d%3)))
+	pd := a.drop(&w, x, p)
+	if a.bf16 {
+		ds, pd = w.add(a.scores("bf16"), "cast %s to=bf16", ds), w.add(a.scores("bf16"), "cast %s to=bf16", pd)
+	}
+	results := []string{
+		w.add(a.over(f, "b", "s", "kv", "g", "d"), "dot %s, %s out=(b, s, kv, g, d) over=(t)", ds, x.k),
+		w.add(a.over(f, "b", "t", "kv", "d"), "dot %s, %s out=(b, t, kv, d) over=(g, s)", ds, x.q),
+		w.add(a.over(f, "b", "t", "kv", "e"), "dot %s, %s out=(b, t, kv, e) over=(g, s)", pd, do),
+	}
+	if a.latent {
+		results = append(results,
+			w.add(a.over(f, "b", "s", "kv", "g", "r"), "dot %s, %s out=(b, s, kv, g, r) over=(t)", ds, x.k2),
+			w.add(a.over(f, "b", "t", "r"), "dot %s, %s out=(b, t, r) over=(g, s, kv)", ds, x.q2))
+	}
+	for _, v := range results {
+		fmt.Fprintf(&w, "  result %s out\n", v)
+	}
+	w.WriteString("end\n")
+	return w.String()
+}
+
+func TestAttentionBackward(t *testing.T) {
+	smallCaches(t)
+	r := rand.New(rand.NewSource(12))
+	n := 30
+	if testing.Short() {
+		n = 8
+	}
+	for i := range n {
+		a := randomAttend(r)
+		f := parse(t, a.backward())
+		if k, err := fusion.Analyze(f); err != nil || k.Class != fusion.Attend {
+			t.Fatalf("%+v: %v\n%s", a, err, a.backward())
+		}
+		checkKernel(t, f, int64(i))
+		if t.Failed() {
+			t.Fatalf("%+v", a)
+		}
+	}
+}
