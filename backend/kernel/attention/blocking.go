@@ -64,17 +64,26 @@ func newBlocking(s *Spec, m kernel.Machine) blocking {
 	p.kb = ceil(ceil(s.Keys, p.blocks), p.nr) * p.nr
 	p.blocks = ceil(s.Keys, p.kb)
 
-	rows := int64(24)
+	rows := int64(24) // whose scores live in L1
 	if !p.split {
-		rows = 48
+		rows = 48 // over which products are summed as well
 	}
 	tiles := ceil(s.Rows, p.mr)
 	p.rb = p.mr * min(tiles, max(1, rows/p.mr))
 	p.chunk, p.chunks = ceil(s.Rows, p.rb)*p.rb, 1
 	if p.split {
+		// Each chunk packs all keys that it sees: it is as long as what waits of its rows
+		// lives in L2, but not so long that tasks are few.
+		width := int64(0)
+		for i := range s.ByRow {
+			width += p.spread(p.width(&s.ByRow[i]))
+		}
+		for _, o := range s.Outs {
+			width += p.width(&s.ByKey[o.Of])
+		}
 		problems := product(s.Outer) * product(s.Groups)
-		const large = 256
-		parts := max(ceil(s.Rows, large), min(ceil(wantTasks, problems), ceil(s.Rows, 2*p.rb)))
+		long := min(512, max(2*p.rb, int64(m.L2)/(4*width)))
+		parts := max(ceil(s.Rows, long), min(ceil(wantTasks, problems), ceil(s.Rows, 2*p.rb)))
 		p.chunk = ceil(ceil(s.Rows, parts), p.rb) * p.rb
 		p.chunks = ceil(s.Rows, p.chunk)
 	}

@@ -13,10 +13,11 @@
 // "FlashAttention-2", 2023, section 3):
 //
 //	task (outer, and where nothing is summed over rows: group, chunk of rows)
+//	  pack the chunk's rows                                        → L2
 //	  for each block of keys
 //	    pack its keys: [panel][column][key] for scores, [panel][key][column] for results
 //	    for each block of rows that sees any of them
-//	      pack its rows                                            → L1
+//	      pack its rows, if the task has them all                  → L1
 //	      for each panel of keys, for each tile of rows
 //	        scores[row][key] = Σ over columns                      registers
 //	      for each row: largest score, exponentials, weights       → scores' place
@@ -30,5 +31,5 @@
 // Weights take the place of their scores row by row, which is the order of a left operand
 // in both products: an element is broadcast, whichever of the two axes is summed over.
 //
-// Imports backend/kernel alone.
+// Imports backend/kernel and backend/kernel/vmath.
 package attention

@@ -91,6 +91,9 @@ func (g *gen) task() {
 			first, end = g.div(lo, g.kb), g.div(hi.Plus(g.kb-1), g.kb)
 		}
 	}
+	if g.split {
+		g.packRows(g.row0, g.row1)
+	}
 	if g.blocks == 1 {
 		g.keyBlock(kernel.Int(0))
 	} else {
@@ -102,7 +105,11 @@ func (g *gen) task() {
 func (g *gen) allocate() {
 	f32 := kernel.F32
 	for i := range g.ByRow {
-		g.packed = append(g.packed, g.b.Scratch("rows", f32, g.rb*g.rowStride(i)))
+		n := g.rb
+		if g.split {
+			n = g.chunk
+		}
+		g.packed = append(g.packed, g.b.Scratch("rows", f32, n*g.rowStride(i)))
 	}
 	g.across = make([]*kernel.Buffer, len(g.ByKey))
 	g.along = make([]*kernel.Buffer, len(g.ByKey))
@@ -127,6 +134,8 @@ func (g *gen) allocate() {
 		n := g.accRows()
 		if o.Over != OverKeys {
 			n = g.kb + g.mr
+		} else if g.stored(o) {
+			n = g.rb
 		}
 		g.acc = append(g.acc, g.b.Scratch("sums", f32, n*g.blocking.width(g.operand(o))))
 	}
@@ -138,6 +147,10 @@ func (g *gen) allocate() {
 		g.sum = g.b.Scratch("sum", f32, g.accRows()*g.lanes)
 	}
 }
+
+// stored reports whether the sums of o wait where they are stored: where a task has all
+// rows, of which scratch would have to hold as many.
+func (g *gen) stored(o Out) bool { return o.Load != nil && !g.split }
 
 // operand is what the weights of o are multiplied by.
 func (g *gen) operand(o Out) *Operand {
@@ -252,16 +265,25 @@ func (g *gen) rowBlock(r kernel.Index) {
 	}
 	x := &block{gen: g, row: r, rows: n, tiles: g.div(n.Plus(g.mr-1), g.mr), slot: g.base.Add(r)}
 	x.lo, x.hi = g.sees(r, r.Plus(g.rb-1))
-	g.packRows(r, n)
+	if g.split {
+		x.packed0 = x.slot
+	} else {
+		g.packRows(r, r.Add(n))
+	}
 	for i := range g.Into {
 		x.into(i)
 	}
 	x.sweep()
 	for i, o := range g.Outs {
-		if o.Over == OverKeys {
-			x.overKeys(i)
-		} else {
+		switch {
+		case o.Over != OverKeys:
 			x.overRows(i)
+		case g.stored(o):
+			x.resume(i)
+			x.overKeys(i, kernel.Int(0))
+			x.suspend(i)
+		default:
+			x.overKeys(i, x.slot)
 		}
 	}
 }
@@ -269,11 +291,12 @@ func (g *gen) rowBlock(r kernel.Index) {
 // block is a block of rows against the block of keys.
 type block struct {
 	*gen
-	row    kernel.Index // the first
-	rows   kernel.Index // how many
-	tiles  kernel.Index
-	slot   kernel.Index // number of the first among acc's rows
-	lo, hi kernel.Index // the keys that any of the rows sees
+	row     kernel.Index // the first
+	rows    kernel.Index // how many
+	tiles   kernel.Index
+	slot    kernel.Index // number of the first among acc's rows
+	packed0 kernel.Index // and among packed rows
+	lo, hi  kernel.Index // the keys that any of the rows sees
 }
 
 // each runs body for every tile.

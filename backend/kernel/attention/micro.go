@@ -63,7 +63,7 @@ func (x *block) into(i int) {
 				sum := func(r, v int64) kernel.Ref {
 					return x.scores[i].At(t.Mul(x.mr).Plus(r).Mul(x.scoreStride()).Add(p.Mul(x.nr)).Plus(v * x.lanes))
 				}
-				first := t.Mul(x.mr * stride)
+				first := x.packed0.Add(t.Mul(x.mr)).Mul(stride)
 				panel := p.Mul(product(o.Subs) * o.Cols * x.nr)
 				var sub kernel.Index
 				x.product(tile{

@@ -29,8 +29,33 @@ func (g *gen) panels(o *Operand, body func(vecs int64, panel, col kernel.Index))
 	}
 }
 
-// overKeys adds the products of weights and keys of the block to Outs[i].
-func (x *block) overKeys(i int) {
+// resume takes the sums of the block's rows from where they are stored, suspend puts them
+// back.
+func (x *block) resume(i int) {
+	x.stretch(i, func(at At, from kernel.Index) {
+		x.columnsOf(i, at, func(at At, c kernel.Index, l Lanes) {
+			x.b.Store(x.acc[i].At(from.Add(c)), x.Outs[i].Load(at, l))
+		})
+	})
+}
+
+func (x *block) suspend(i int) {
+	x.stretch(i, func(at At, from kernel.Index) { x.storeColumns(i, at, from, nil) })
+}
+
+// stretch runs body for each row of the block, with the first of its sums.
+func (x *block) stretch(i int, body func(at At, from kernel.Index)) {
+	width := x.blocking.width(x.operand(x.Outs[i]))
+	x.b.For(kernel.Between(kernel.Int(0), x.rows), func(r kernel.Index) {
+		at := x.at
+		at.Row = x.row.Add(r)
+		x.Row(at, func() { body(at, r.Mul(width)) })
+	})
+}
+
+// overKeys adds the products of weights and keys of the block to Outs[i], whose sums begin
+// with row slot.
+func (x *block) overKeys(i int, slot kernel.Index) {
 	out := x.Outs[i]
 	o := x.operand(out)
 	nr, width := x.panelVecs(o)*x.lanes, x.blocking.width(o)
@@ -39,7 +64,7 @@ func (x *block) overKeys(i int) {
 			lo, hi := x.tile(t)
 			first := t.Mul(x.mr)
 			place := func(r, v int64) kernel.Ref {
-				return x.acc[i].At(x.slot.Add(first).Plus(r).Mul(width).Add(col).Plus(v * x.lanes))
+				return x.acc[i].At(slot.Add(first).Plus(r).Mul(width).Add(col).Plus(v * x.lanes))
 			}
 			x.product(tile{
 				rows: x.mr, vecs: vecs,
@@ -98,8 +123,15 @@ func (g *gen) fill(buf *kernel.Buffer, n int64, v float64) {
 
 // clearRows begins the sums by rows.
 func (g *gen) clearRows() {
+	zero := g.b.F32(0, g.width)
 	for i, o := range g.Outs {
-		if o.Over == OverKeys {
+		switch {
+		case o.Over != OverKeys:
+		case g.stored(o):
+			g.eachRow(func(at At, _ kernel.Index) {
+				g.columnsOf(i, at, func(at At, _ kernel.Index, l Lanes) { g.Store(i, at, zero, l) })
+			})
+		default:
 			g.fill(g.acc[i], g.acc[i].Len/g.lanes, 0)
 		}
 	}
@@ -136,41 +168,60 @@ func (g *gen) finishKeys(over Over) {
 	}
 }
 
-// storeColumns hands the sums from index from on to Store: where none holds, what are no
-// numbers.
-func (g *gen) storeColumns(i int, at At, from kernel.Index, none *kernel.Value) {
+// columnsOf runs body for the vectors of columns of Outs[i], with the place of each among
+// the sums of a row.
+func (g *gen) columnsOf(i int, at At, body func(at At, from kernel.Index, l Lanes)) {
 	o := g.operand(g.Outs[i])
 	g.loop(o.Subs, func(sub []kernel.Index, s kernel.Index) {
 		at.Sub = sub
 		g.columns(o, func(c kernel.Index, l Lanes) {
 			at.Col = c
-			x := g.b.Load(g.acc[i].At(from.Add(s.Mul(g.padded(o))).Add(c)), g.width)
-			if none != nil {
-				x = g.b.Select(none, g.b.Like(x, math.NaN()), x)
-			}
-			g.Store(i, at, x, l)
+			body(at, s.Mul(g.padded(o)).Add(c), l)
 		})
+	})
+}
+
+// storeColumns hands the sums from index from on to Store: where none holds, what are no
+// numbers.
+func (g *gen) storeColumns(i int, at At, from kernel.Index, none *kernel.Value) {
+	g.columnsOf(i, at, func(at At, c kernel.Index, l Lanes) {
+		x := g.b.Load(g.acc[i].At(from.Add(c)), g.width)
+		if none != nil {
+			x = g.b.Select(none, g.b.Like(x, math.NaN()), x)
+		}
+		g.Store(i, at, x, l)
 	})
 }
 
 // finishRows stores the sums by rows of the task.
 func (g *gen) finishRows() {
+	some := g.Top || g.Sum
+	for _, o := range g.Outs {
+		some = some || o.Over == OverKeys && !g.stored(o)
+	}
+	if some {
+		g.eachRow(g.finishRow)
+	}
+}
+
+// eachRow runs body for every row of the task, with its number among acc's rows.
+func (g *gen) eachRow(body func(at At, slot kernel.Index)) {
+	group := func(base kernel.Index) {
+		g.b.For(kernel.Between(g.row0, g.row1), func(r kernel.Index) {
+			at := g.at
+			at.Row = r
+			g.Row(at, func() { body(at, base.Add(r)) })
+		})
+	}
+	if g.split {
+		group(g.base)
+		return
+	}
 	g.loop(g.Inner, func(inner []kernel.Index, i kernel.Index) {
-		finish := func(base kernel.Index) {
-			g.b.For(kernel.Between(g.row0, g.row1), func(r kernel.Index) {
-				at := g.at
-				at.Row = r
-				g.Row(at, func() { g.finishRow(at, base.Add(r)) })
-			})
-		}
-		if g.split {
-			finish(g.base)
-			return
-		}
 		g.at.Inner = inner
-		g.loop(g.Groups, func(group []kernel.Index, n kernel.Index) {
-			g.at.Group = group
-			finish(i.Mul(product(g.Groups)).Add(n).Mul(g.groupRows()))
+		g.loop(g.Groups, func(at []kernel.Index, n kernel.Index) {
+			g.at.Group = at
+			group(i.Mul(product(g.Groups)).Add(n).Mul(g.groupRows()))
 		})
 	})
 }
@@ -196,7 +247,7 @@ func (g *gen) finishRow(at At, slot kernel.Index) {
 	}
 	g.Known(at, top, sum, func() {
 		for i, o := range g.Outs {
-			if o.Over == OverKeys {
+			if o.Over == OverKeys && !g.stored(o) {
 				g.storeColumns(i, at, slot.Mul(g.blocking.width(g.operand(o))), none)
 			}
 		}

@@ -2,14 +2,14 @@ package attention
 
 import "ptc/backend/kernel"
 
-// packRows copies the n rows from r on of all row operands.
-func (g *gen) packRows(r, n kernel.Index) {
+// packRows copies the rows from first to before end of all row operands.
+func (g *gen) packRows(first, end kernel.Index) {
 	for i := range g.ByRow {
 		o := &g.ByRow[i]
-		g.b.For(kernel.Between(kernel.Int(0), n), func(j kernel.Index) {
+		g.b.For(kernel.Between(kernel.Int(0), end.Sub(first)), func(j kernel.Index) {
 			g.loop(o.Subs, func(sub []kernel.Index, s kernel.Index) {
 				at := g.at
-				at.Row, at.Sub = r.Add(j), sub
+				at.Row, at.Sub = first.Add(j), sub
 				to := j.Mul(g.rowStride(i)).Add(s.Mul(g.padded(o)))
 				g.columns(o, func(c kernel.Index, l Lanes) {
 					at.Col = c

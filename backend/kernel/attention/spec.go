@@ -92,6 +92,9 @@ type Out struct {
 	Over    Over
 	Weights int
 	Of      int
+	// Load is what Store has stored of a product over keys: where it is not nil, sums
+	// wait there from one block of keys to the next.
+	Load func(at At, l Lanes) *kernel.Value
 }
 
 // Limit bounds the keys that a row sees, from below or above, both included: by At, or

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"ptc/backend/kernel"
+	"ptc/backend/kernel/vmath"
 )
 
 // sweep makes weights of the scores of the block, row by row.
@@ -178,7 +179,7 @@ func (y *row) largest(r kernel.Index) *kernel.Value {
 	b.Store(at, top)
 	base := finite(b, y.Base(top))
 	// What has no score yet has no sums. Else the base is not below the old one.
-	scale := b.Exp(b.Sub(finite(b, y.Base(old)), base))
+	scale := vmath.ExpNormal(b, b.Sub(finite(b, y.Base(old)), base))
 	scale = b.Select(b.Eq(old, b.Like(old, inf)), b.Like(old, 0), scale)
 	b.Store(y.scale.At(r), scale)
 	return base

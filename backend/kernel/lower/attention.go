@@ -81,6 +81,7 @@ func (x *attending) products() error {
 		switch over := o.Attrs.Names("over"); {
 		case slices.Contains(over, x.Key.Name):
 			out.Of = x.operand("key", &x.spec.ByKey, other, cols)
+			out.Load = x.loadOut(o, cols)
 		default:
 			out.Over, out.Of = attention.OverRows, x.operand("row", &x.spec.ByRow, other, cols)
 			if len(over) > len(x.Rows) {
@@ -351,6 +352,30 @@ func (x *attending) storeOut(i int, at attention.At, acc *kernel.Value, l attent
 			}
 		}
 	})
+}
+
+// loadOut loads what storeOut has stored, if that is the product itself in f32.
+func (x *attending) loadOut(o *ir.Op, cols []dim) func(attention.At, attention.Lanes) *kernel.Value {
+	at := -1
+	for i, r := range x.gen.k.F.Results {
+		switch {
+		case x.dependence(r.Value).out != o:
+		case r.Value != o.Result() || r.Value.Type.DType != ir.F32 || at >= 0:
+			return nil
+		default:
+			at = i
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	return func(a attention.At, l attention.Lanes) (out *kernel.Value) {
+		x.in(a, l, func() {
+			x.place(a, false, cols, true)
+			out = x.b.Splat(x.load(x.results[at], op.Dense(o.Result().Type)), l.N)
+		})
+		return out
+	}
 }
 
 // dependence is what a value is computed from.

@@ -23,8 +23,14 @@ type limit struct {
 type position struct {
 	row, key int64
 	konst    int64
-	plus     []*ir.Value // what does not vary in a group
-	minus    []*ir.Value
+	plus     []term // what does not vary in a group
+	minus    []term
+}
+
+// term is a value, or where a device's part of a sharded axis begins.
+type term struct {
+	value *ir.Value
+	axis  ir.Axis
 }
 
 func (p position) minusOf(q position) position {
@@ -183,7 +189,7 @@ func (f *limits) position(v *ir.Value) (p position, ok bool) {
 		if c, ok := number([]*ir.Value{v}, 0); ok {
 			return position{konst: int64(c)}, c == math.Trunc(c)
 		}
-		return position{plus: []*ir.Value{v}}, !f.dependence(v).scores
+		return position{plus: []term{{value: v}}}, !f.dependence(v).scores
 	}
 	o := v.Def
 	if o == nil || v.Type.DType != ir.I32 {
@@ -197,7 +203,10 @@ func (f *limits) position(v *ir.Value) (p position, ok bool) {
 		} else {
 			p.row = 1
 		}
-		return p, len(o.Result().Type.Axes[0].Mesh) == 0
+		if a := o.Result().Type.Axes[0]; len(a.Mesh) > 0 {
+			p.plus = []term{{axis: a}}
+		}
+		return p, true
 	case o.Name == op.Add, o.Name == op.Sub:
 		a, okA := f.position(o.Args[0])
 		b, okB := f.position(o.Args[1])
@@ -218,15 +227,26 @@ func (x *attending) bounds(at attention.At) (out []attention.Limit) {
 		for _, l := range x.limits {
 			idx := kernel.Int(l.at.konst)
 			for _, v := range l.at.plus {
-				idx = idx.Add(kernel.Of(x.b.Convert(x.value(v), kernel.I64)))
+				idx = idx.Add(x.term(v))
 			}
 			for _, v := range l.at.minus {
-				idx = idx.Sub(kernel.Of(x.b.Convert(x.value(v), kernel.I64)))
+				idx = idx.Sub(x.term(v))
 			}
 			out = append(out, attention.Limit{Upper: l.upper, Row: l.row, At: idx})
 		}
 	})
 	return out
+}
+
+// term is t as an index.
+func (x *attending) term(t term) kernel.Index {
+	v := (*kernel.Value)(nil)
+	if t.value != nil {
+		v = x.value(t.value)
+	} else {
+		v = x.offset(t.axis)
+	}
+	return kernel.Of(x.b.Convert(v, kernel.I64))
 }
 
 // number is operand i where it is a constant, perhaps in another form.

@@ -87,22 +87,24 @@ func (b builder) erf(x *kernel.Value) *kernel.Value {
 // rsqrt rounds twice: root and quotient.
 func (b builder) rsqrt(x *kernel.Value) *kernel.Value { return b.Div(b.f(1), b.Sqrt(x)) }
 
-// ExpNormal is e^x for x < 88, within Bound ulp where that is at least 2^-126, and 0
-// below: what softmax and its gradient need, at two thirds of the cost of the call.
-// Larger arguments give ∞, NaN gives NaN.
+// ExpNormal is e^x for x ≤ 0, or not far above, within Bound ulp where that is at least
+// 2^-126; below it is no less exact than 2^-149, or 0. It is what softmax and its gradient
+// need, at two thirds of the cost of the call. NaN gives NaN; from 88 on the result means
+// nothing.
 func ExpNormal(b *kernel.Builder, x *kernel.Value) *kernel.Value {
 	return builder{b, x.Type}.expNormal(x)
 }
 
 func (b builder) expNormal(x *kernel.Value) *kernel.Value {
-	// The low bits of x·log₂e + magic are the exponent field of 2^n.
+	// The low bits of x·log₂e + magic are the exponent field of 2^n, which is 0 where
+	// arguments are held.
 	const magic = 3<<22 + 127
-	x = b.Select(b.Lt(b.f(89), x), b.f(89), x)
+	x = b.Select(b.Lt(x, b.f(-127*math.Ln2)), b.f(-127*math.Ln2), x)
 	t := b.FMA(x, b.f(math.Log2E), b.f(magic))
 	n := b.Sub(t, b.f(magic))
 	r := b.FMA(n, b.f(-ln2Hi), x)
 	r = b.FMA(n, b.f(-ln2Lo), r)
-	p := b.Add(b.FMA(b.Mul(r, r), b.poly(r, expPoly), r), b.f(1))
-	y := b.Mul(p, b.float(b.Shl(b.bits(t), b.i(23))))
-	return b.Select(b.Lt(x, b.f(-126*math.Ln2)), b.f(0), y)
+	one := b.f(1)
+	p := b.FMA(b.FMA(b.poly(r, expPoly), r, one), r, one)
+	return b.Mul(p, b.float(b.Shl(b.bits(t), b.i(23))))
 }
