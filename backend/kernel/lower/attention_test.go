@@ -2,12 +2,16 @@ package lower
 
 import (
 	"fmt"
+	"math"
 	"math/rand"
 	"strings"
 	"testing"
 
 	"ptc/backend/kernel"
+	"ptc/backend/kernel/kerneltest"
+	"ptc/ir"
 	"ptc/ir/fusion"
+	"ptc/ir/tensor"
 )
 
 // attend is an attention to be written as a kernel function.
@@ -284,6 +288,176 @@ func TestAttentionBackward(t *testing.T) {
 		checkKernel(t, f, int64(i))
 		if t.Failed() {
 			t.Fatalf("%+v", a)
+		}
+	}
+}
+
+// ring is a step of an attention whose keys come in blocks: what earlier blocks have left
+// is in %3, %4 and %5, and no key from %6 on is seen.
+const ring = `func @k class=kernel
+  arg %0 : f32[b=2, s=19, d=8] in
+  arg %1 : f32[b=2, t=33, d=8] in
+  arg %2 : f32[b=2, t=33, d=8] in
+  arg %3 : f32[b=2, s=19] in
+  arg %4 : f32[b=2, s=19] in
+  arg %5 : f32[b=2, s=19, d=8] in
+  arg %6 : i32[] in
+  %7 : f32[b=2, s=19, t=33] = dot %0, %1 over=(d)
+  %8 : i32[s=19] = index axis=s size=19
+  %9 : i32[t=33] = index axis=t size=33
+  %10 : i32[t=33] = add %9, %6
+  %11 : bool[s=19, t=33] = lt %8, %10
+  %12 : f32[] = const dtype=f32 value=-inf
+  %13 : f32[b=2, s=19, t=33] = select %11, %12, %7
+  %14 : f32[b=2, s=19] = reduce_max %13 over=(t)
+  %15 : f32[b=2, s=19] = max %3, %14
+  %16 : bool[b=2, s=19] = gt %15, %12
+  %17 : f32[] = const dtype=f32 value=0
+  %18 : f32[b=2, s=19] = select %16, %15, %17
+  %19 : f32[b=2, s=19, t=33] = sub %13, %18
+  %20 : f32[b=2, s=19, t=33] = exp %19
+  %21 : f32[b=2, s=19] = sub %3, %18
+  %22 : f32[b=2, s=19] = exp %21
+  %23 : f32[b=2, s=19] = reduce_sum %20 over=(t)
+  %24 : f32[b=2, s=19] = mul %4, %22
+  %25 : f32[b=2, s=19] = add %24, %23
+  %26 : f32[b=2, s=19, d=8] = dot %20, %2 over=(t)
+  %27 : f32[b=2, s=19, d=8] = mul %5, %22
+  %28 : f32[b=2, s=19, d=8] = add %27, %26
+  result %15 out
+  result %25 out
+  result %28 out
+end
+`
+
+// Steps of a ring: the first has nothing of earlier blocks, a later one hides keys from
+// some rows or all, and scores are far below zero.
+func TestAttentionRing(t *testing.T) {
+	smallCaches(t)
+	f := parse(t, ring)
+	for _, c := range []struct {
+		first float64 // position of the first key, less that of the first row
+		top   float64 // what earlier blocks have found
+		scale float64
+	}{{0, 2, 1}, {0, math.Inf(-1), 1}, {-10, math.Inf(-1), -40}, {-40, math.Inf(-1), 30}, {5, 1, 1}, {40, math.Inf(-1), 1}, {40, 3, 1}, {-5, -300, -60}} {
+		r := rand.New(rand.NewSource(3))
+		var args []*tensor.Tensor
+		for _, a := range f.Args {
+			args = append(args, randomFor(r, f, a.Value))
+		}
+		for i := range args[0].Data {
+			args[0].Data[i] *= c.scale
+		}
+		for i := range args[3].Data {
+			args[3].Data[i] = c.top
+			if math.IsInf(c.top, -1) {
+				args[4].Data[i] = 0
+				for j := range 8 {
+					args[5].Data[8*i+j] = 0
+				}
+			}
+		}
+		args[6].Data[0] = c.first
+		for _, x := range args {
+			x.Round()
+		}
+		checkArgs(t, f, args)
+	}
+}
+
+// Keys that no row sees are not computed: of scores that are no numbers nothing comes.
+func TestAttentionSkips(t *testing.T) {
+	smallCaches(t)
+	f := parse(t, `func @k class=kernel
+  arg %0 : f32[b=2, s=19, d=8] in
+  arg %1 : f32[b=2, t=133, d=8] in
+  arg %2 : i32[b=2] in
+  %3 : f32[b=2, s=19, t=133] = dot %0, %1 over=(d)
+  %4 : i32[t=133] = index axis=t size=133
+  %5 : bool[b=2, t=133] = lt %4, %2
+  %6 : f32[] = const dtype=f32 value=-inf
+  %7 : f32[b=2, s=19, t=133] = select %5, %3, %6
+  %8 : f32[b=2, s=19] = reduce_max %7 over=(t)
+  %9 : f32[b=2, s=19, t=133] = sub %7, %8
+  %10 : f32[b=2, s=19, t=133] = exp %9
+  %11 : f32[b=2, s=19] = reduce_sum %10 over=(t)
+  %12 : f32[b=2, s=19, t=133] = div %10, %11
+  %13 : f32[b=2, s=19, d=8] = dot %12, %1 out=(b, s, d) over=(t)
+  result %13 out
+end
+`)
+	r := rand.New(rand.NewSource(3))
+	var args []*tensor.Tensor
+	for _, a := range f.Args {
+		args = append(args, randomFor(r, f, a.Value))
+	}
+	lengths := []int{30, 77}
+	for b, n := range lengths {
+		args[2].Data[b] = float64(n)
+		for i := range args[1].Data[b*133*8+n*8 : (b+1)*133*8] {
+			args[1].Data[b*133*8+n*8+i] = math.NaN()
+		}
+	}
+	for _, m := range machines {
+		k, err := Kernel("k", f, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bufs, outs := buffers(f, args)
+		if err := kerneltest.Interpret(k, bufs, 0, k.Tasks); err != nil {
+			t.Fatal(err)
+		}
+		got := tensor.New(f.Results[0].Value.Type)
+		got.Get(outs[0])
+		for i, x := range got.Data {
+			if math.IsNaN(x) {
+				t.Fatalf("%d bits: element %d of the result is no number", m.VectorBits, i)
+			}
+		}
+	}
+}
+
+// A row of which no key is seen has no result, wherever the keys are hidden.
+func TestAttentionHidden(t *testing.T) {
+	smallCaches(t)
+	for _, a := range []attend{
+		{b: 2, kv: 1, g: 1, s: 23, t: 40, d: 8, e: 8, document: true, causal: true, stats: true},
+		{b: 1, kv: 1, g: 2, s: 9, t: 9, d: 8, e: 5, document: true, stats: true, dropout: true},
+	} {
+		f := parse(t, a.forward())
+		r := rand.New(rand.NewSource(1))
+		var args []*tensor.Tensor
+		for _, v := range f.Args {
+			x := randomFor(r, f, v.Value)
+			if v.Value.Type.DType == ir.I32 && v.Value.Type.Has("s") {
+				x.Data[3], x.Data[5] = 99, 99
+			}
+			args = append(args, x)
+		}
+		checkArgs(t, f, args)
+	}
+}
+
+// Scratch does not grow with the keys, nor with the rows of the forward phase.
+func TestAttentionScratch(t *testing.T) {
+	for _, m := range machines {
+		for _, back := range []bool{false, true} {
+			var sizes []int64
+			for _, n := range []int{8192, 32768} {
+				a := attend{b: 1, kv: 1, g: 1, s: n, t: n, d: 64, e: 64, causal: true}
+				text := a.forward()
+				if back {
+					text = a.backward()
+				}
+				k, err := Kernel("k", parse(t, text), m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sizes = append(sizes, k.ScratchBytes())
+			}
+			if sizes[0] != sizes[1] || sizes[0] > 2<<20 {
+				t.Errorf("%d bits, backward %v: scratch of %d bytes", m.VectorBits, back, sizes)
+			}
 		}
 	}
 }

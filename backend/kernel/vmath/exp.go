@@ -88,7 +88,7 @@ func (b builder) erf(x *kernel.Value) *kernel.Value {
 func (b builder) rsqrt(x *kernel.Value) *kernel.Value { return b.Div(b.f(1), b.Sqrt(x)) }
 
 // ExpNormal is e^x for x ≤ 0, or not far above, within Bound ulp where that is at least
-// 2^-126; below it is no less exact than 2^-149, or 0. It is what softmax and its gradient
+// 2^-126, and from 0 to that below, 0 of −∞. It is what softmax and its gradient
 // need, at two thirds of the cost of the call. NaN gives NaN; from 88 on the result means
 // nothing.
 func ExpNormal(b *kernel.Builder, x *kernel.Value) *kernel.Value {
