@@ -203,7 +203,7 @@ func (g *gen) position() {
 	g.row0, g.row1, g.base = kernel.Int(0), kernel.Int(g.Rows), kernel.Int(0)
 	if g.split {
 		g.at.Group = at[len(g.Outer) : len(sizes)-1]
-		g.row0 = at[len(sizes)-1].Mul(g.chunk)
+		g.row0 = g.order(at[len(sizes)-1]).Mul(g.chunk)
 		if g.chunks > 1 {
 			g.row1 = g.row0.Plus(g.chunk)
 			if g.Rows%g.chunk != 0 {
@@ -212,6 +212,18 @@ func (g *gen) position() {
 		}
 		g.base = g.row0.Mul(-1)
 	}
+}
+
+// order is the chunk that is number n of the tasks: where rows see different keys, the
+// first and the last, the second and the last but one take turns, so that contiguous
+// shares of the tasks have about the same work.
+func (g *gen) order(n kernel.Index) kernel.Index {
+	if !g.limited || g.chunks < 3 {
+		return n
+	}
+	half := g.b.Value(g.div(n, 2))
+	even := g.b.Eq(g.b.Value(n), g.b.Value(kernel.Of(half).Mul(2)))
+	return kernel.Of(g.b.Select(even, half, g.b.Value(kernel.Int(g.chunks-1).Sub(kernel.Of(half)))))
 }
 
 // keyBlock generates block number n of the keys.

@@ -438,25 +438,19 @@ func TestAttentionHidden(t *testing.T) {
 	}
 }
 
-// Scratch does not grow with the keys, nor with the rows of the forward phase.
+// Scratch is bounded, whatever the number of rows and keys.
 func TestAttentionScratch(t *testing.T) {
 	for _, m := range machines {
-		for _, back := range []bool{false, true} {
-			var sizes []int64
-			for _, n := range []int{8192, 32768} {
-				a := attend{b: 1, kv: 1, g: 1, s: n, t: n, d: 64, e: 64, causal: true}
-				text := a.forward()
-				if back {
-					text = a.backward()
-				}
+		for _, n := range []int{70, 1024, 8192, 32768} {
+			a := attend{b: 1, kv: 1, g: 2, s: n, t: n, d: 64, e: 64, causal: true}
+			for _, text := range []string{a.forward(), a.backward()} {
 				k, err := Kernel("k", parse(t, text), m)
 				if err != nil {
 					t.Fatal(err)
 				}
-				sizes = append(sizes, k.ScratchBytes())
-			}
-			if sizes[0] != sizes[1] || sizes[0] > 2<<20 {
-				t.Errorf("%d bits, backward %v: scratch of %d bytes", m.VectorBits, back, sizes)
+				if k.ScratchBytes() > 1<<20 {
+					t.Errorf("%d bits, %d positions: scratch of %d bytes", m.VectorBits, n, k.ScratchBytes())
+				}
 			}
 		}
 	}
