@@ -22,7 +22,7 @@ type blocking struct {
 const line = 16
 
 // wantTasks is how many tasks an attention has at least, if it is large enough.
-const wantTasks = 16
+const wantTasks = 12
 
 func newBlocking(s *Spec, m kernel.Machine) blocking {
 	p := blocking{lanes: int64(m.Lanes(kernel.F32)), split: true, limited: s.Limits != nil}
