@@ -12,6 +12,7 @@
 // (dims.go). A value is computed at the coordinates of the loops around it
 // (value.go), as a scalar or, along the vector axis, as a vector; what does not
 // change in a loop is computed before it. One file per class arranges the
-// loops: map.go, row.go, column.go, scatter.go, pieces.go, gemm.go.
-// Imports ir, ir/op, ir/fusion, backend/kernel and backend/kernel/gemm.
+// loops: map.go, row.go, column.go, scatter.go, pieces.go, gemm.go, attention.go; what
+// masks of an attention let be skipped is found in attention_limits.go.
+// Imports ir, ir/op, ir/fusion, and of backend/kernel the form, gemm, attention and vmath.
 package lower

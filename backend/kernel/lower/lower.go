@@ -50,6 +50,7 @@ var classes = map[fusion.Class]func(*gen) (*kernel.Kernel, error){
 	fusion.Scatter: (*gen).scatter,
 	fusion.Pieces:  (*gen).pieces,
 	fusion.Gemm:    (*gen).gemm,
+	fusion.Attend:  (*gen).attention,
 }
 
 // gen is the state of generating one kernel.

@@ -4,7 +4,8 @@
 // In: a kernel. Out: an equal kernel without math calls. Each expansion works
 // lane by lane, needs no memory or symbol, and is within Bound ulp of the exact
 // value over all of f32: subnormal arguments and results are not flushed;
-// infinities, zeros and NaN give what package math gives.
+// infinities, zeros and NaN give what package math gives. [ExpNormal] is the
+// exponential of softmax, which needs less.
 //
 // The methods are the usual ones: an argument is reduced to a short interval
 // with exact constants split in parts (Cody and Waite, "Software Manual for

@@ -193,3 +193,41 @@ func TestTanhDerivative(t *testing.T) {
 		}
 	}
 }
+
+// TestExpNormal compares e^x for what softmax takes it of.
+func TestExpNormal(t *testing.T) {
+	const n, lanes = 20000, 5
+	xs := []float32{0, float32(math.Copysign(0, -1)), float32(math.Inf(-1)), float32(math.NaN()), math.Float32frombits(0xffc00001),
+		-math.MaxFloat32, 5, -87.33654, -87.33655, -87.6831, -88.02, -88.03, -104, 80}
+	r := rand.New(rand.NewPCG(7, 8))
+	for len(xs) < n {
+		xs = append(xs, float32(-90*math.Pow(r.Float64(), 3)))
+	}
+	b := kernel.New("k", n/lanes)
+	x, out := b.Arg("x", kernel.F32, n, kernel.Read), b.Arg("out", kernel.F32, n, kernel.Write)
+	at := b.Task().Mul(lanes)
+	b.Store(out.At(at), ExpNormal(b, b.Load(x.At(at), lanes)))
+	k, err := b.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bits := make([]byte, 4*n)
+	if err := kerneltest.Interpret(k, [][]byte{encode(xs), bits}, 0, k.Tasks); err != nil {
+		t.Fatal(err)
+	}
+	worst, where := 0.0, float32(0)
+	for i, x := range xs {
+		got, want := math.Float32frombits(binary.LittleEndian.Uint32(bits[4*i:])), math.Exp(float64(x))
+		if want < 0x1p-126 {
+			if !(got >= 0 && got <= 0x1p-126) || math.IsInf(float64(x), -1) && got != 0 {
+				t.Errorf("of %v: %v", x, got)
+			}
+		} else if u := ulps(got, want); u > worst {
+			worst, where = u, x
+		}
+	}
+	t.Logf("%.2f ulp at %v", worst, where)
+	if worst > Bound {
+		t.Errorf("%.2f ulp at %v", worst, where)
+	}
+}
