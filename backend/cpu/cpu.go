@@ -40,7 +40,7 @@ type cpu struct{ target.Target }
 
 func (c *cpu) Name() string               { return c.Target.Name }
 func (c *cpu) Exact() bool                { return false }
-func (c *cpu) Attention() bool            { return false }
+func (c *cpu) Attention() bool            { return true }
 func (c *cpu) Vector() (bits, l1, l2 int) { return c.VectorBits, c.L1, c.L2 }
 
 // Generate compiles all kernels, and the replay driver, into a few objects.
