@@ -14,6 +14,9 @@
 // aligned; scratch is Kernel.ScratchBytes of memory, 64-byte aligned, private
 // to the calling thread.
 //
+// A kernel may be several that are launched as one, each with a share of the tasks
+// ([Join]).
+//
 // Values are in static single assignment form inside structured regions: a
 // loop carries registers explicitly (initial values in, yielded values round,
 // final values out), so accumulator tiles need no memory. Arithmetic is on

@@ -107,7 +107,7 @@ func TestInterleavings(t *testing.T) {
 // so for each where calls read and write what they say.
 func TestWaitsAreNeeded(t *testing.T) {
 	needed, all := 0, 0
-	for seed := int64(1); seed <= 6; seed++ {
+	for seed := int64(1); seed <= 36; seed++ {
 		m, in := ordered(t, seed)
 		want := execute(t, m, in, nil)
 		for _, o := range m.Funcs[0].Ops {
@@ -146,7 +146,7 @@ func TestCheck(t *testing.T) {
 			}
 		}
 	}
-	for seed := int64(1); seed <= 6; seed++ {
+	for seed := int64(1); seed <= 36; seed++ {
 		m, in := ordered(t, seed)
 		want := execute(t, m, in, nil)
 		ops := m.Funcs[0].Ops
