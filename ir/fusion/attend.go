@@ -358,7 +358,7 @@ func (a *attending) demand() error {
 	var need func(v *ir.Value, in map[*ir.Op]bool, within []ir.Axis, what string) error
 	need = func(v *ir.Value, in map[*ir.Op]bool, within []ir.Axis, what string) error {
 		o := v.Def
-		if o == nil || a.isView(o) || in[o] || a.Part[o] == PartRoot || in != nil && a.from[v].roots() {
+		if o == nil || a.isView(o) || in[o] || a.Part[o] == PartRoot || in == nil && a.Part[o] == PartLeft || in != nil && a.from[v].roots() {
 			return nil
 		}
 		if !subspace(v.Type.Axes, within) {
