@@ -133,7 +133,7 @@ func (g *growing) core(exp, less *ir.Op) *Core {
 			}
 		}
 	}
-	g.base(c, less.Args[1])
+	g.base(c, less.Args[1], map[*ir.Value]bool{})
 	for o := range c.in {
 		c.Ops = append(c.Ops, o)
 	}
@@ -157,8 +157,11 @@ func (c *Core) computes(o *ir.Op) bool {
 }
 
 // base adds what makes v of the core's reductions, and reports whether v is made of
-// them.
-func (g *growing) base(c *Core, v *ir.Value) bool {
+// them; known are values that were asked about.
+func (g *growing) base(c *Core, v *ir.Value, known map[*ir.Value]bool) bool {
+	if of, ok := known[v]; ok {
+		return of
+	}
 	o := v.Def
 	if o == nil || c.scores[v] || !g.within(c.Exp, o) {
 		return false
@@ -171,8 +174,9 @@ func (g *growing) base(c *Core, v *ir.Value) bool {
 	}
 	of := false
 	for _, a := range o.Args {
-		of = g.base(c, a) || of
+		of = g.base(c, a, known) || of
 	}
+	known[v] = of
 	if of {
 		c.in[o] = true
 	}
@@ -264,7 +268,12 @@ func (c *Core) Kernel(results []*ir.Value) *ir.Func {
 }
 
 // Free reports whether v is computed from constants and positions alone.
-func Free(v *ir.Value) bool {
+func Free(v *ir.Value) bool { return free(v, map[*ir.Value]bool{}) }
+
+func free(v *ir.Value, known map[*ir.Value]bool) bool {
+	if is, ok := known[v]; ok {
+		return is
+	}
 	o := v.Def
 	if o == nil {
 		return false
@@ -276,5 +285,6 @@ func Free(v *ir.Value) bool {
 	if d.Class != op.Elementwise && !op.Has(o, op.ByName) {
 		return false
 	}
-	return !slices.ContainsFunc(o.Args, func(a *ir.Value) bool { return !Free(a) })
+	known[v] = !slices.ContainsFunc(o.Args, func(a *ir.Value) bool { return !free(a, known) })
+	return known[v]
 }

@@ -41,7 +41,7 @@ func Flops(f *ir.Func) int64 {
 // pairs are how many pairs of query and key a mask of positions lets through, and how
 // many there are, along the axis of queries that it is of.
 func (k *Kernel) pairs() (seen, all int64) {
-	m := masks{key: k.Attention.Key.Name}
+	m := masks{key: k.Attention.Key.Name, seen: map[*ir.Value]bool{}}
 	m.hidden(k.Attention.Exp.Args[0].Def.Args[0])
 	var rows, keys int64 = 1, int64(k.Attention.Key.Size)
 	for _, x := range k.Attention.Rows {
@@ -52,6 +52,7 @@ func (k *Kernel) pairs() (seen, all int64) {
 	for i := range rows {
 		lo, hi := int64(0), keys
 		for _, c := range m.list {
+			m.left = mostOfMask
 			l, h, _ := m.interval(c.v, i, c.holds, keys)
 			lo, hi = max(lo, l), min(hi, h)
 		}
@@ -65,7 +66,12 @@ func (k *Kernel) pairs() (seen, all int64) {
 type masks struct {
 	key, row string
 	list     []mask
+	seen     map[*ir.Value]bool // values whose masks are there
+	left     int                // operations that an interval may still be made of
 }
+
+// mostOfMask is how many operations a mask is made of that is looked into.
+const mostOfMask = 1 << 8
 
 type mask struct {
 	v     *ir.Value
@@ -75,9 +81,10 @@ type mask struct {
 // hidden collects those that v, over the scores, is under.
 func (m *masks) hidden(v *ir.Value) {
 	o := v.Def
-	if o == nil {
+	if o == nil || m.seen[v] {
 		return
 	}
+	m.seen[v] = true
 	switch o.Name {
 	case op.Select:
 		if IsConst(o.Args[2], math.Inf(-1)) {
@@ -110,6 +117,7 @@ func (m *masks) add(v *ir.Value, holds bool) {
 	if v.Type.Rank() > 2 || m.row != "" && row != "" && row != m.row {
 		return
 	}
+	m.left = mostOfMask
 	if _, _, ok := m.interval(v, 0, holds, 1); ok {
 		m.list = append(m.list, mask{v, holds})
 		if row != "" {
@@ -122,7 +130,7 @@ func (m *masks) add(v *ir.Value, holds bool) {
 // condition holds, or does not; false where they are none.
 func (m *masks) interval(v *ir.Value, row int64, holds bool, keys int64) (lo, hi int64, ok bool) {
 	o := v.Def
-	if o == nil || len(o.Args) == 0 || len(o.Args) > 2 {
+	if m.left--; o == nil || len(o.Args) == 0 || len(o.Args) > 2 || m.left < 0 {
 		return 0, 0, false
 	}
 	switch {
@@ -176,7 +184,7 @@ type line struct{ of, at int64 }
 // linear is v for one query as a line over the keys: sums of positions and constants.
 func (m *masks) linear(v *ir.Value, row int64) (line, bool) {
 	o := v.Def
-	if o == nil || op.DependsOnDevice(o) || v.Type.DType.IsFloat() {
+	if m.left--; m.left < 0 || o == nil || op.DependsOnDevice(o) || v.Type.DType.IsFloat() {
 		return line{}, false
 	}
 	switch o.Name {

@@ -38,14 +38,16 @@ const (
 	// PartView: no code; the result is a view of an argument.
 	PartView Part = iota
 	// PartBody: elementwise work of map, row (see Phase), column before the
-	// reduction, scatter and pieces operands.
+	// reduction, scatter and pieces operands, and on the scores of attention.
 	PartBody
-	// PartLeft and PartRight: prologue on the contraction's operands.
+	// PartLeft and PartRight: prologue on the contraction's operands; of attention, on
+	// any of those that are not over the scores, PartLeft.
 	PartLeft
 	PartRight
-	// PartRoot: the contraction, reduction, scatter_add, concat or pad.
+	// PartRoot: the contraction, reduction, scatter_add, concat or pad; of attention, the
+	// products and the reductions.
 	PartRoot
-	// PartEpilogue: elementwise work on the root's result.
+	// PartEpilogue: elementwise work on a root's result.
 	PartEpilogue
 )
 

@@ -77,7 +77,7 @@ func testRandom(t *testing.T, kind string) {
 func run(t *testing.T, m *ir.Module) *ir.Module {
 	t.Helper()
 	m = m.Clone()
-	if err := Run(&pass.Context{}, m); err != nil {
+	if err := Run(&pass.Context{Target: pass.Target{Attention: true}}, m); err != nil {
 		t.Fatal(err)
 	}
 	return m

@@ -106,10 +106,14 @@ type factor struct {
 	v    *ir.Value
 }
 
+// mostFactors is how many are told apart; what is left is one.
+const mostFactors = 16
+
 // factors appends those of v.
 func factors(list []factor, v *ir.Value) []factor {
 	o := v.Def
 	switch {
+	case len(list) >= mostFactors:
 	case from(v, op.Mul):
 		return factors(factors(list, o.Args[0]), o.Args[1])
 	case from(v, op.Div):
