@@ -41,6 +41,9 @@ func (s *Spec) check() error {
 	if len(s.Into) == 0 || len(s.Outs) == 0 {
 		return errors.New("attention: no product makes the scores, or none reads the weights")
 	}
+	if s.Begin == nil || s.Row == nil || s.Weights == nil || s.Known == nil || s.Store == nil || s.Top && (s.Score == nil || s.Base == nil) {
+		return errors.New("attention: a callback is missing")
+	}
 	overRows := false
 	for _, o := range s.Outs {
 		overRows = overRows || o.Over != OverKeys
