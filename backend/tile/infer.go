@@ -214,6 +214,16 @@ func (o *Op) attrs(given Type) ir.Attrs {
 	return nil
 }
 
+// Attrs are the attributes of the row in ir/op that computes o.
+func (o *Op) Attrs() ir.Attrs { return o.attrs(o.Result().Type) }
+
+// Span are the dimensions that the indices of o have: of what it loads, and of what it
+// stores once that is repeated along those that it lacks.
+func (o *Op) Span() []*Range {
+	all, _ := indexed(o.At)
+	return all
+}
+
 // dims are the dimensions of what is found along r.
 func dims(r *Range) []*Range {
 	if r.Size == 1 {

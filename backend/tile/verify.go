@@ -172,7 +172,7 @@ func (v *verifier) ops(b *Block) error {
 			if nested, ok := err.(*opError); ok {
 				return nested
 			}
-			return &opError{v.p.line(o), err}
+			return &opError{v.p.Line(o), err}
 		}
 	}
 	return nil
@@ -187,8 +187,8 @@ type opError struct {
 func (e *opError) Error() string { return fmt.Sprintf("%v\n\t%s", e.err, e.line) }
 func (e *opError) Unwrap() error { return e.err }
 
-// line is the first line of o as the program's text has it.
-func (p *Program) line(o *Op) string {
+// Line is the first line of o as p's text has it.
+func (p *Program) Line(o *Op) string {
 	all := &printer{names: map[*Value]string{}}
 	for _, ph := range p.Phases {
 		all.block(ph.Body)
