@@ -90,24 +90,28 @@ const (
 	Shared              // in memory that a task's threads share, in a layout; of its dtype
 )
 
-// Layout is how a tile lies in shared memory. The zero value leaves it to the lowering.
+// Layout is how a tile of two dimensions lies in shared memory: Along is the dimension
+// whose neighbours are next to each other. Without one it is left to the lowering.
 type Layout struct {
-	Kind LayoutKind
-	N    int64
+	Kind  LayoutKind
+	Along *Range
+	N     int64
 }
 
 // LayoutKind is a family of layouts.
 type LayoutKind uint8
 
-// The layouts of tiles of two dimensions.
+// The layouts.
 const (
-	AnyLayout LayoutKind = iota
-	Rows                 // panels of N rows, in each the columns one behind the other: what the left operand of a product is packed into
-	Cols                 // panels of N columns, in each the rows one behind the other
-	Swizzle              // row-major, chunks of 16 bytes exchanged within N bytes so that reads of columns meet no bank twice
+	// Panels of N positions along Along, each with all of the other dimension, one
+	// position of it behind the other: what products read their operands from.
+	Panels LayoutKind = iota
+	// Swizzle is dense, with chunks of 16 bytes exchanged within N bytes, so that
+	// reads across Along meet no bank of memory twice.
+	Swizzle
 )
 
-var layoutNames = [...]string{AnyLayout: "", Rows: "rows", Cols: "cols", Swizzle: "swizzle"}
+var layoutNames = [...]string{Panels: "panels", Swizzle: "swizzle"}
 
 // Type is the type of a tile: an element for each combination of existing positions of
 // its dimensions, which are ranges around the tile's definition, in their order. Ranges

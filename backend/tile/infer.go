@@ -254,7 +254,7 @@ func without(x, y []*Range) []*Range {
 	return out
 }
 
-// String is the type as the text has it: shared f32[i, d] rows(6).
+// String is the type as the text has it: shared f32[i, d] panels(i by 6).
 func (t Type) String() string {
 	var names []string
 	for _, d := range t.Dims {
@@ -264,8 +264,8 @@ func (t Type) String() string {
 	if t.Space == Shared {
 		s = "shared " + s
 	}
-	if t.Layout.Kind != AnyLayout {
-		s += fmt.Sprintf(" %s(%d)", layoutNames[t.Layout.Kind], t.Layout.N)
+	if l := t.Layout; l.Along != nil {
+		s += fmt.Sprintf(" %s(%s by %d)", layoutNames[l.Kind], l.Along.Name, l.N)
 	}
 	return s
 }

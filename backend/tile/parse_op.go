@@ -132,7 +132,7 @@ func (p *parser) rangeHere() (*Range, error) {
 	return nil, p.want("a range of the phase or of a loop around it")
 }
 
-// typ is a tile's type: shared f32[i, d] rows(6).
+// typ is a tile's type: shared f32[i, d] panels(i by 6).
 func (p *parser) typ() (t Type, err error) {
 	if p.accept("shared") {
 		t.Space = Shared
@@ -156,11 +156,17 @@ func (p *parser) typ() (t Type, err error) {
 		}
 	}
 	for k, name := range layoutNames {
-		if name == "" || !p.accept(name) {
+		if !p.accept(name) {
 			continue
 		}
 		t.Layout.Kind = LayoutKind(k)
 		if err := p.expect("("); err != nil {
+			return t, err
+		}
+		if t.Layout.Along, err = p.rangeHere(); err != nil {
+			return t, err
+		}
+		if err := p.expect("by"); err != nil {
 			return t, err
 		}
 		if t.Layout.N, err = p.int("the size of the layout"); err != nil {

@@ -111,8 +111,8 @@ func (v *verifier) typ(t Type) error {
 	if t.DType.Size() == 0 {
 		return fmt.Errorf("found a tile without a dtype; expected one")
 	}
-	if t.Layout.Kind != AnyLayout && (t.Space != Shared || len(t.Dims) != 2 || t.Layout.N < 1 || t.Layout.N > maxSize) {
-		return fmt.Errorf("found a tile %s; expected a layout of a shared tile of two dimensions, with a size from 1 on", t)
+	if l := t.Layout; l.Along != nil && (t.Space != Shared || len(t.Dims) != 2 || !t.Has(l.Along) || l.N < 1 || l.N > maxSize) {
+		return fmt.Errorf("found a tile %s; expected a layout along one of two dimensions of a shared tile, with a size from 1 on", t)
 	}
 	return nil
 }
