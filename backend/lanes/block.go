@@ -1,0 +1,269 @@
+package lanes
+
+import (
+	"slices"
+
+	"ptc/backend/kernel"
+	"ptc/backend/tile"
+)
+
+// block lowers the operations of b in order. What has no dimensions is computed where
+// it is; tiles are computed where they are demanded.
+func (l *lowering) block(b *tile.Block) {
+	done := map[*tile.Op]bool{}
+	for i, o := range b.Ops {
+		l.time++
+		switch {
+		case done[o]:
+		case o.Kind == tile.For:
+			l.loop(o)
+		case o.Kind == tile.Store:
+			group := sameSpan(o, b.Ops[i+1:])
+			for _, x := range group {
+				done[x] = true
+			}
+			l.stores(group)
+		case folds[o.Kind] != nil:
+			group := l.together(o, b.Ops[i+1:])
+			for _, x := range group {
+				done[x] = true
+			}
+			l.reductions(group)
+		default:
+			if o.Kind == tile.Load {
+				l.loaded[o.Result()] = l.time
+			}
+			if len(o.Result().Type.Dims) == 0 {
+				l.value(o.Result())
+			}
+		}
+	}
+}
+
+// sameSpan are o and the stores behind it with the same dimensions, up to a loop or a
+// reduction. Stores to other dimensions between them do not mind, since those are to
+// other memory.
+func sameSpan(o *tile.Op, after []*tile.Op) []*tile.Op {
+	group := []*tile.Op{o}
+	seen := map[*tile.Buffer]bool{o.View.Buffer: true}
+	for _, x := range after {
+		if x.Kind == tile.For || folds[x.Kind] != nil || x.Kind == tile.Store && seen[x.View.Buffer] {
+			break
+		}
+		if x.Kind != tile.Store {
+			continue
+		}
+		seen[x.View.Buffer] = true
+		if slices.Equal(x.Span(), o.Span()) {
+			group = append(group, x)
+		}
+	}
+	return group
+}
+
+// together are o and those reductions after it that sweep the same ranges and need
+// neither one another nor what comes between.
+func (l *lowering) together(o *tile.Op, after []*tile.Op) []*tile.Op {
+	group := []*tile.Op{o}
+	late := map[*tile.Value]bool{o.Result(): true} // what is not known in the sweep
+	for _, x := range after {
+		if x.Kind == tile.For || x.Kind == tile.Store {
+			break
+		}
+		scalar := len(x.Result().Type.Dims) == 0
+		needs := slices.ContainsFunc(x.Args, func(a *tile.Value) bool { return late[a] })
+		for _, at := range x.At {
+			needs = needs || slices.ContainsFunc(at.Terms, func(t tile.Term) bool { return late[t.Value] })
+		}
+		switch {
+		case folds[x.Kind] != nil && !needs && slices.Equal(x.Over, o.Over):
+			group = append(group, x)
+			late[x.Result()] = true
+		case needs || scalar: // a scalar is computed where it is, after the sweep
+			late[x.Result()] = true
+		}
+	}
+	return group
+}
+
+// loop lowers a loop: over its full blocks, and then the rest of the last one.
+func (l *lowering) loop(o *tile.Op) {
+	r := o.Range
+	carried := make([]*registers, len(o.Args))
+	var init []*kernel.Value
+	for i, a := range o.Args {
+		carried[i] = l.registersFor(a.Type.Dims)
+	}
+	init = l.evaluate(o.Args, carried)
+	full := r.Extent / r.Size
+	rest := r.Extent - full*r.Size
+	l.before(o.Loop.Body)
+	body := func(n int64) func(i kernel.Index, c []*kernel.Value) []*kernel.Value {
+		return func(i kernel.Index, c []*kernel.Value) (out []*kernel.Value) {
+			l.within(func() {
+				l.first[r], l.n[r] = i, n
+				l.hold(o.Loop.Carry, carried, c)
+				l.block(o.Loop.Body)
+				out = l.evaluate(o.Loop.Body.Yield, carried)
+			})
+			return out
+		}
+	}
+	last := kernel.Int(full * r.Size)
+	if r.Reversed && rest > 0 {
+		init = body(rest)(last, init)
+	}
+	switch {
+	case full == 1:
+		init = body(r.Size)(kernel.Int(0), init)
+	case full > 1 && r.Reversed:
+		init = l.b.ForCarry(kernel.Span(full*r.Size).By(r.Size), init, func(i kernel.Index, c []*kernel.Value) []*kernel.Value {
+			return body(r.Size)(kernel.Int((full-1)*r.Size).Sub(i), c)
+		})
+	case full > 1:
+		init = l.b.ForCarry(kernel.Span(full*r.Size).By(r.Size), init, body(r.Size))
+	}
+	if !r.Reversed && rest > 0 {
+		init = body(rest)(last, init)
+	}
+	l.hold(o.Results, carried, init)
+}
+
+// before notes that loads around a loop may be demanded behind the stores in it.
+func (l *lowering) before(b *tile.Block) {
+	for _, o := range b.Ops {
+		if o.Kind == tile.Store {
+			l.time++
+			l.wrote(o.View.Buffer)
+		}
+		if o.Loop != nil {
+			l.before(o.Loop.Body)
+		}
+	}
+}
+
+// wrote notes a store to b, and to what may be in its place.
+func (l *lowering) wrote(b *tile.Buffer) {
+	l.stored[b] = l.time
+	for _, other := range l.p.Buffers {
+		if slices.Contains(b.Over, other) || slices.Contains(other.Over, b) {
+			l.stored[other] = l.time
+		}
+	}
+}
+
+// registers is a tile in registers: vectors along one range, for each position of the
+// others.
+type registers struct {
+	dims []*tile.Range
+	vec  *tile.Range // nil for a scalar
+	vals []*kernel.Value
+}
+
+// mostRegisters bounds the vectors of a tile that a loop carries.
+const mostRegisters = 32
+
+func (l *lowering) registersFor(dims []*tile.Range) *registers {
+	g := &registers{dims: dims, vec: l.vector(dims)}
+	n := int64(1)
+	for _, r := range dims {
+		if n *= l.parts(g, r); n > mostRegisters {
+			l.fail("found a tile of more than %d vectors carried by a loop; it is not lowered yet", mostRegisters)
+			return &registers{}
+		}
+	}
+	return g
+}
+
+// parts is how many vectors, or positions, g has along r.
+func (l *lowering) parts(g *registers, r *tile.Range) int64 {
+	if r == g.vec {
+		return (l.n[r] + l.wide - 1) / l.wide
+	}
+	return l.n[r]
+}
+
+// hold makes vs the tiles whose vectors are vals, one tile after the other.
+func (l *lowering) hold(vs []*tile.Value, like []*registers, vals []*kernel.Value) {
+	for i, v := range vs {
+		n := 1
+		for _, r := range like[i].dims {
+			n *= int(l.parts(like[i], r))
+		}
+		l.regs[v] = &registers{like[i].dims, like[i].vec, vals[:n:n]}
+		vals = vals[n:]
+	}
+}
+
+// evaluate is the vectors of vs. Those with the same dimensions are computed together,
+// position by position.
+func (l *lowering) evaluate(vs []*tile.Value, like []*registers) []*kernel.Value {
+	l.check(l.needed(vs))
+	out := make([][]*kernel.Value, len(vs))
+	done := make([]bool, len(vs))
+	for i := range vs {
+		if done[i] {
+			continue
+		}
+		l.each(like[i], func() {
+			for j := i; j < len(vs); j++ {
+				if !slices.Equal(like[j].dims, like[i].dims) {
+					continue
+				}
+				done[j] = true
+				x := l.value(vs[j])
+				if like[i].vec != nil {
+					x = l.b.Splat(x, l.lanes)
+				}
+				out[j] = append(out[j], x)
+			}
+		})
+	}
+	return slices.Concat(out...)
+}
+
+// each runs body at each vector of a tile in registers, unrolled.
+func (l *lowering) each(g *registers, body func()) {
+	var walk func(dims []*tile.Range)
+	walk = func(dims []*tile.Range) {
+		if len(dims) == 0 {
+			body()
+			return
+		}
+		r := dims[0]
+		for j := range l.parts(g, r) {
+			l.within(func() {
+				l.part[r] = j
+				if r != g.vec {
+					l.at[r] = coord{idx: l.first[r].Plus(j)}
+					walk(dims[1:])
+					return
+				}
+				l.at[r] = coord{idx: l.first[r].Plus(j * l.wide), vec: true}
+				l.lanes = int(l.wide)
+				if rest := l.n[r] - j*l.wide; rest < l.wide {
+					l.mask = l.b.TailMask(kernel.Int(rest), l.lanes)
+				}
+				walk(dims[1:])
+				l.mask, l.lanes = nil, 1
+			})
+			delete(l.part, r)
+			delete(l.at, r)
+		}
+	}
+	walk(g.dims)
+}
+
+// pick is the vector of a tile in registers at the present position.
+func (l *lowering) pick(g *registers) *kernel.Value {
+	k := int64(0)
+	for _, r := range g.dims {
+		j, ok := l.part[r]
+		if !ok {
+			l.fail("found a carried tile read in a loop over %s; it is not lowered yet", r.Name)
+			return g.vals[0]
+		}
+		k = k*l.parts(g, r) + j
+	}
+	return g.vals[k]
+}

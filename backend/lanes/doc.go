@@ -1,0 +1,22 @@
+// Package lanes lowers tile programs to the loop/tile form of processors with vectors.
+//
+// In: a verified tile.Program and the machine's description. Out: a kernel.Kernel for
+// each phase, whose tasks are the phase's.
+// Invariant: a kernel computes what the program means, up to the order of sums, which
+// depends on sizes and the vector width alone. Results do not depend on the seed, the
+// number of threads or what memory held before.
+//
+// How: a tile in registers is nothing until it is demanded. Stores with the same
+// dimensions, and reductions that do not need each other, become one sweep: loops over
+// the dimensions, the last of which is the one that memory has contiguous and goes in
+// vectors, with a masked tail. What does not vary in a loop of a sweep is computed
+// before that. Tiles that loops carry are vectors in registers, and what depends on them
+// is unrolled over their positions. How many positions of a block exist is static in
+// all code: the last block of an axis has code of its own.
+//
+// Not lowered yet: dot, scatter, copies, ifs, loops with bounds that are computed,
+// reductions to tiles, and tiles carried that do not fit into registers; an error says
+// so.
+//
+// Imports ir, ir/op, ir/tensor, backend/kernel, backend/tile.
+package lanes
