@@ -7,83 +7,36 @@ import (
 	"ptc/backend/tile"
 )
 
-// block lowers the operations of b in order. What has no dimensions is computed where
-// it is; tiles are computed where they are demanded.
+// block lowers the operations of b, as it is planned. What has no dimensions is computed
+// where it is; tiles are computed where they are demanded.
 func (l *lowering) block(b *tile.Block) {
-	done := map[*tile.Op]bool{}
-	for i, o := range b.Ops {
+	steps := plan(b)
+	keep(steps)
+	for _, o := range b.Ops {
+		if o.Kind == tile.Load {
+			l.loaded[o.Result()] = l.time
+		}
+	}
+	for _, s := range steps {
+		for _, v := range s.keeps {
+			if k := l.kept[v]; k != nil {
+				k.full = false
+			}
+		}
+	}
+	for _, s := range steps {
 		l.time++
 		switch {
-		case done[o]:
-		case o.Kind == tile.For:
-			l.loop(o)
-		case o.Kind == tile.Store:
-			group := sameSpan(o, b.Ops[i+1:])
-			for _, x := range group {
-				done[x] = true
-			}
-			l.stores(group)
-		case folds[o.Kind] != nil:
-			group := l.together(o, b.Ops[i+1:])
-			for _, x := range group {
-				done[x] = true
-			}
-			l.reductions(group)
+		case s.loop != nil:
+			l.loop(s.loop)
+		case s.sweeps():
+			l.sweep(s)
 		default:
-			if o.Kind == tile.Load {
-				l.loaded[o.Result()] = l.time
-			}
-			if len(o.Result().Type.Dims) == 0 {
-				l.value(o.Result())
+			for _, v := range s.scalars {
+				l.value(v)
 			}
 		}
 	}
-}
-
-// sameSpan are o and the stores behind it with the same dimensions, up to a loop or a
-// reduction. Stores to other dimensions between them do not mind, since those are to
-// other memory.
-func sameSpan(o *tile.Op, after []*tile.Op) []*tile.Op {
-	group := []*tile.Op{o}
-	seen := map[*tile.Buffer]bool{o.View.Buffer: true}
-	for _, x := range after {
-		if x.Kind == tile.For || folds[x.Kind] != nil || x.Kind == tile.Store && seen[x.View.Buffer] {
-			break
-		}
-		if x.Kind != tile.Store {
-			continue
-		}
-		seen[x.View.Buffer] = true
-		if slices.Equal(x.Span(), o.Span()) {
-			group = append(group, x)
-		}
-	}
-	return group
-}
-
-// together are o and those reductions after it that sweep the same ranges and need
-// neither one another nor what comes between.
-func (l *lowering) together(o *tile.Op, after []*tile.Op) []*tile.Op {
-	group := []*tile.Op{o}
-	late := map[*tile.Value]bool{o.Result(): true} // what is not known in the sweep
-	for _, x := range after {
-		if x.Kind == tile.For || x.Kind == tile.Store {
-			break
-		}
-		scalar := len(x.Result().Type.Dims) == 0
-		needs := slices.ContainsFunc(x.Args, func(a *tile.Value) bool { return late[a] })
-		for _, at := range x.At {
-			needs = needs || slices.ContainsFunc(at.Terms, func(t tile.Term) bool { return late[t.Value] })
-		}
-		switch {
-		case folds[x.Kind] != nil && !needs && slices.Equal(x.Over, o.Over):
-			group = append(group, x)
-			late[x.Result()] = true
-		case needs || scalar: // a scalar is computed where it is, after the sweep
-			late[x.Result()] = true
-		}
-	}
-	return group
 }
 
 // loop lowers a loop: over its full blocks, and then the rest of the last one.
@@ -133,13 +86,13 @@ func (l *lowering) loop(o *tile.Op) {
 func (l *lowering) before(b *tile.Block) {
 	for _, o := range b.Ops {
 		if o.Kind == tile.Store {
-			l.time++
 			l.wrote(o.View.Buffer)
 		}
 		if o.Loop != nil {
 			l.before(o.Loop.Body)
 		}
 	}
+	l.time++
 }
 
 // wrote notes a store to b, and to what may be in its place.

@@ -45,6 +45,7 @@ type lowering struct {
 
 	scopes []map[*tile.Value]*kernel.Value
 	regs   map[*tile.Value]*registers
+	kept   map[*tile.Value]*scratch
 	loaded map[*tile.Value]int  // when a load was reached
 	stored map[*tile.Buffer]int // when a store to memory that may be the buffer's was
 	time   int
@@ -68,12 +69,12 @@ func phase(name string, p *tile.Program, ph *tile.Phase, m kernel.Machine) (*ker
 		p: p, b: kernel.New(name, tasks), wide: int64(m.Lanes(kernel.F32)), lanes: 1,
 		bufs: map[*tile.Buffer]*kernel.Buffer{}, units: map[*tile.Range]int{},
 		first: map[*tile.Range]kernel.Index{}, n: map[*tile.Range]int64{}, at: map[*tile.Range]coord{}, part: map[*tile.Range]int64{},
-		scopes: []map[*tile.Value]*kernel.Value{{}}, regs: map[*tile.Value]*registers{},
+		scopes: []map[*tile.Value]*kernel.Value{{}}, regs: map[*tile.Value]*registers{}, kept: map[*tile.Value]*scratch{},
 		loaded: map[*tile.Value]int{}, stored: map[*tile.Buffer]int{},
 	}
 	l.declare()
 	l.countUnits(ph.Body)
-	l.position(ph.Grid)
+	l.number(ph.Grid)
 	l.variants(ph.Grid, func() { l.block(ph.Body) })
 	if l.err != nil {
 		return nil, l.err
@@ -143,8 +144,8 @@ func (l *lowering) vector(ranges []*tile.Range) *tile.Range {
 	return best
 }
 
-// position puts each range of the grid at the block that the task's number says.
-func (l *lowering) position(grid []*tile.Range) {
+// number puts each range of the grid at the block that the task's number says.
+func (l *lowering) number(grid []*tile.Range) {
 	many := slices.DeleteFunc(slices.Clone(grid), func(r *tile.Range) bool { return r.Blocks() == 1 })
 	for _, r := range grid {
 		l.enter(r, kernel.Int(0))

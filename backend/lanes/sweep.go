@@ -7,59 +7,130 @@ import (
 	"ptc/backend/tile"
 )
 
-// stores lowers stores with the same dimensions as one sweep: at each position all are
-// computed before any is stored, since one may lie over what another is computed from.
-func (l *lowering) stores(group []*tile.Op) {
-	var roots []*tile.Value
-	for _, o := range group {
-		roots = append(roots, o.Args[0])
-		for _, x := range o.At {
-			for _, t := range x.Terms {
-				if t.Value != nil {
-					roots = append(roots, t.Value)
-				}
-			}
+// sweep lowers a sweep: loops over its dimensions, in vectors along the last of them. At
+// each position everything is computed before any of it is stored, since one result may
+// lie over what another is computed from.
+func (l *lowering) sweep(s *step) {
+	needed := l.needed(s.roots())
+	l.check(needed)
+	if g := l.unrolled(needed); g != nil {
+		if len(s.reds) > 0 || !sameSet(g.dims, s.dims) {
+			l.fail("found a carried tile that is reduced, or stored over other dimensions; it is not lowered yet")
+			return
+		}
+		l.each(g, func() { l.position(s, nil) })
+		l.finish(s)
+		return
+	}
+	if len(s.dims) == 0 {
+		l.within(func() { l.position(s, nil) })
+		for _, o := range s.reds { // of one element
+			l.know(o.Result(), l.value(o.Args[0]))
+		}
+		l.finish(s)
+		return
+	}
+	dims := l.loops(s)
+	for _, v := range s.keeps {
+		l.keep(v, dims)
+	}
+	inner, outer := dims[len(dims)-1], dims[:len(dims)-1]
+	u := int64(1)
+	if len(s.reds) > 0 && l.n[inner] >= 2*chains*l.wide {
+		u = chains
+	}
+	acc := l.outerLoops(outer, dims, l.start(s.reds, u), needed, func(acc []*kernel.Value) []*kernel.Value {
+		return l.vectors(inner, int(u), acc, func(acc []*kernel.Value) []*kernel.Value { return l.position(s, acc) })
+	})
+	l.leave(dims)
+	for i, o := range s.reds {
+		l.know(o.Result(), l.join(o, acc, i, len(s.reds)))
+	}
+	l.finish(s)
+}
+
+// loops are the dimensions of a sweep in the order of its loops. Reductions keep the
+// order of the ranges, of which the last goes in vectors.
+func (l *lowering) loops(s *step) []*tile.Range {
+	if len(s.reds) > 0 {
+		return s.dims
+	}
+	vec := l.vector(s.dims)
+	return append(slices.DeleteFunc(slices.Clone(s.dims), func(r *tile.Range) bool { return r == vec }), vec)
+}
+
+// position computes a sweep at the present position: the next accumulators of its
+// reductions, and what it stores.
+func (l *lowering) position(s *step, acc []*kernel.Value) []*kernel.Value {
+	out := make([]*kernel.Value, len(s.stores))
+	for i, o := range s.stores {
+		out[i] = l.value(o.Args[0])
+	}
+	for _, v := range s.keeps {
+		if k := l.kept[v]; k != nil {
+			l.b.Store(k.ref(l).Masked(l.mask), l.b.Splat(l.value(v), l.lanes))
 		}
 	}
-	body := func() {
-		out := make([]*kernel.Value, len(group))
-		for i, o := range group {
-			out[i] = l.value(o.Args[0])
-		}
-		for i, o := range group {
-			l.store(o, out[i])
+	next := make([]*kernel.Value, len(acc))
+	for i := range acc {
+		o := s.reds[i]
+		next[i] = l.accumulate(o, acc[i], l.value(o.Args[0]))
+	}
+	for i, o := range s.stores {
+		l.store(o, out[i])
+	}
+	return next
+}
+
+// finish notes what a sweep stored: from now on what it kept is loaded.
+func (l *lowering) finish(s *step) {
+	for _, v := range s.keeps {
+		if l.kept[v] != nil {
+			l.kept[v].full = true
 		}
 	}
-	l.sweep(group[0].Span(), roots, body)
-	for _, o := range group {
+	for _, o := range s.stores {
 		l.wrote(o.View.Buffer)
 	}
 }
 
-// sweep runs body at all positions of dims, in vectors along one of them. roots is what
-// body computes: what of it does not vary in a loop is computed before.
-func (l *lowering) sweep(dims []*tile.Range, roots []*tile.Value, body func()) {
-	needed := l.needed(roots)
-	l.check(needed)
-	if g := l.unrolled(needed); g != nil {
-		if !sameSet(g.dims, dims) {
-			l.fail("found a carried tile over other dimensions than what is stored of it; it is not lowered yet")
-			return
+// scratch is a tile kept in memory, dense in the order of a sweep's loops.
+type scratch struct {
+	buf  *kernel.Buffer
+	dims []*tile.Range
+	full bool
+}
+
+// keep makes scratch for v.
+func (l *lowering) keep(v *tile.Value, dims []*tile.Range) {
+	if k := l.kept[v]; k != nil { // of code for another number of positions
+		k.dims = dims
+		return
+	}
+	n := int64(1)
+	for _, r := range dims {
+		n *= r.Size
+	}
+	e := elem(v.Type.DType).Register()
+	if e == kernel.I1 {
+		e = kernel.Bool
+	}
+	l.kept[v] = &scratch{buf: l.b.Scratch("kept", e, n), dims: dims}
+}
+
+// ref is the place of the present position.
+func (s *scratch) ref(l *lowering) kernel.Ref {
+	r := kernel.Ref{Buf: s.buf}
+	n := int64(1)
+	for _, d := range slices.Backward(s.dims) {
+		c := l.where(d)
+		r.Index = r.Index.Add(c.idx.Sub(l.first[d]).Mul(n))
+		if c.vec {
+			r.Stride += n
 		}
-		l.each(g, body)
-		return
+		n *= d.Size
 	}
-	if len(dims) == 0 {
-		l.within(body)
-		return
-	}
-	vec := l.vector(dims)
-	outer := slices.DeleteFunc(slices.Clone(dims), func(r *tile.Range) bool { return r == vec })
-	l.outerLoops(outer, append(slices.Clone(outer), vec), nil, needed, func([]*kernel.Value) []*kernel.Value {
-		l.vectors(vec, body)
-		return nil
-	})
-	l.leave(dims)
+	return r
 }
 
 func (l *lowering) leave(dims []*tile.Range) {
@@ -82,7 +153,7 @@ func (l *lowering) needed(roots []*tile.Value) []*tile.Value {
 			return
 		}
 		seen[v] = true
-		if l.regs[v] == nil {
+		if l.regs[v] == nil && !l.loads(v) {
 			for _, a := range v.Def.Args {
 				walk(a)
 			}
@@ -103,11 +174,14 @@ func (l *lowering) needed(roots []*tile.Value) []*tile.Value {
 // check refuses to load, behind a store, what was to be loaded before it.
 func (l *lowering) check(needed []*tile.Value) {
 	for _, v := range needed {
-		if l.regs[v] == nil && v.Def.Kind == tile.Load && l.stored[v.Def.View.Buffer] > l.loaded[v] {
+		if l.regs[v] == nil && !l.loads(v) && v.Def.Kind == tile.Load && l.stored[v.Def.View.Buffer] > l.loaded[v] {
 			l.fail("found a load of %s that is demanded behind a store to it; it is not lowered yet", v.Def.View.Buffer.Name)
 		}
 	}
 }
+
+// loads reports whether v is in scratch by now.
+func (l *lowering) loads(v *tile.Value) bool { return l.kept[v] != nil && l.kept[v].full }
 
 // unrolled is the tile in registers that is needed, or nil.
 func (l *lowering) unrolled(needed []*tile.Value) *registers {
@@ -143,27 +217,4 @@ func (l *lowering) outerLoops(dims, all []*tile.Range, acc []*kernel.Value, need
 		})
 		return out
 	})
-}
-
-// vectors runs body over the positions of r, a vector at a time: whole vectors in a
-// loop, then the tail under a mask.
-func (l *lowering) vectors(r *tile.Range, body func()) {
-	lo, n := l.first[r], l.n[r]
-	at := func(i kernel.Index) {
-		l.within(func() {
-			l.at[r] = coord{idx: i, vec: true}
-			body()
-		})
-	}
-	l.lanes = int(l.wide)
-	whole := n / l.wide * l.wide
-	if whole > 0 {
-		l.b.For(kernel.Between(lo, lo.Plus(whole)).By(l.wide).Unrolled(4), at)
-	}
-	if n > whole {
-		l.mask = l.b.TailMask(kernel.Int(n-whole), l.lanes)
-		at(lo.Plus(whole))
-		l.mask = nil
-	}
-	l.lanes = 1
 }

@@ -27,6 +27,11 @@ func (l *lowering) value(v *tile.Value) *kernel.Value {
 	if g := l.regs[v]; g != nil {
 		return l.pick(g)
 	}
+	if l.loads(v) {
+		x := l.b.Load(l.kept[v].ref(l).Masked(l.mask), l.lanes)
+		l.know(v, x)
+		return x
+	}
 	o := v.Def
 	var x *kernel.Value
 	if f := pure[o.Kind]; f != nil {
