@@ -29,6 +29,8 @@ func (l *lowering) block(b *tile.Block) {
 		switch {
 		case s.loop != nil:
 			l.loop(s.loop)
+		case s.scatter != nil:
+			l.scatter(s.scatter)
 		case s.sweeps():
 			l.sweep(s)
 		default:
@@ -85,7 +87,7 @@ func (l *lowering) loop(o *tile.Op) {
 // before notes that loads around a loop may be demanded behind the stores in it.
 func (l *lowering) before(b *tile.Block) {
 	for _, o := range b.Ops {
-		if o.Kind == tile.Store {
+		if o.Kind == tile.Store || o.Kind == tile.Scatter {
 			l.wrote(o.View.Buffer)
 		}
 		if o.Loop != nil {

@@ -72,6 +72,14 @@ func phase(name string, p *tile.Program, ph *tile.Phase, m kernel.Machine) (*ker
 		scopes: []map[*tile.Value]*kernel.Value{{}}, regs: map[*tile.Value]*registers{}, kept: map[*tile.Value]*scratch{},
 		loaded: map[*tile.Value]int{}, stored: map[*tile.Buffer]int{},
 	}
+	if dots(ph.Body) {
+		x, err := productOf(ph)
+		if err != nil {
+			return nil, err
+		}
+		x.lowering = l
+		return x.generate(name, m)
+	}
 	l.declare()
 	l.countUnits(ph.Body)
 	l.number(ph.Grid)
@@ -80,6 +88,11 @@ func phase(name string, p *tile.Program, ph *tile.Phase, m kernel.Machine) (*ker
 		return nil, l.err
 	}
 	return l.b.Finish()
+}
+
+// dots reports whether there is a dot in b.
+func dots(b *tile.Block) bool {
+	return slices.ContainsFunc(b.Ops, func(o *tile.Op) bool { return o.Kind == tile.Dot || o.Loop != nil && dots(o.Loop.Body) })
 }
 
 // declare makes a buffer for each of the program's.
@@ -220,7 +233,7 @@ func register(d ir.DType, lanes int) kernel.Type { return kernel.Vec(elem(d).Reg
 func supported(b *tile.Block) error {
 	for _, o := range b.Ops {
 		switch {
-		case o.Kind == tile.Dot || o.Kind == tile.Scatter || o.Kind == tile.Copy || o.Kind == tile.Wait || o.Kind == tile.If:
+		case o.Kind == tile.Copy || o.Kind == tile.Wait || o.Kind == tile.If:
 			return fmt.Errorf("found %s; it is not lowered yet", o.Kind)
 		case o.Kind == tile.For && (o.Loop.From != nil || o.Loop.To != nil):
 			return fmt.Errorf("found a loop with computed bounds; it is not lowered yet")
@@ -228,7 +241,7 @@ func supported(b *tile.Block) error {
 			if err := supported(o.Loop.Body); err != nil {
 				return err
 			}
-		case o.Kind != tile.Store && folds[o.Kind] == nil && pure[o.Kind] == nil && natives[o.Kind] == nil:
+		case o.Kind != tile.Store && o.Kind != tile.Scatter && o.Kind != tile.Dot && folds[o.Kind] == nil && pure[o.Kind] == nil && natives[o.Kind] == nil:
 			return fmt.Errorf("found %s; it has no native code", o.Kind)
 		case folds[o.Kind] != nil && len(o.Result().Type.Dims) > 0:
 			return fmt.Errorf("found %s to a tile; only scalars are lowered yet", o.Kind)

@@ -8,9 +8,10 @@ import (
 	"ptc/ir/op"
 )
 
-// step is what a block does at a time: a loop, scalars, or a sweep.
+// step is what a block does at a time: a loop, a scatter, scalars, or a sweep.
 type step struct {
 	loop    *tile.Op
+	scatter *tile.Op
 	scalars []*tile.Value
 	dims    []*tile.Range // of the sweep
 	reds    []*tile.Op    // reductions of the sweep
@@ -52,8 +53,8 @@ func operands(v *tile.Value) []*tile.Value {
 	return append(slices.Clone(v.Def.Args), lookups(v.Def)...)
 }
 
-// plan orders the operations of a block. Loops stay where they are; what is between two
-// of them is in stages, one behind what the reductions of the stage before give. A stage
+// plan orders the operations of a block. Loops and scatters stay where they are; what is
+// between two of them is in stages, one behind what the reductions of the stage before give. A stage
 // computes its scalars, and then sweeps: reductions of the same ranges together, and
 // stores with them where nothing later reads what they may overwrite.
 func plan(b *tile.Block) []*step {
@@ -64,9 +65,14 @@ func plan(b *tile.Block) []*step {
 		part = nil
 	}
 	for _, o := range b.Ops {
-		if o.Kind == tile.For {
+		switch o.Kind {
+		case tile.For:
 			flush()
 			out = append(out, &step{loop: o})
+			continue
+		case tile.Scatter:
+			flush()
+			out = append(out, &step{scatter: o})
 			continue
 		}
 		if o.Kind == tile.Load && slices.ContainsFunc(part, func(s *tile.Op) bool { return s.Kind == tile.Store && overlap(s, o) }) {

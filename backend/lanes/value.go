@@ -209,7 +209,9 @@ func (l *lowering) store(o *tile.Op, x *kernel.Value) {
 		return
 	}
 	if !vector {
-		r.Stride = 1
+		if r.Stride = 1; x.Type.Lanes > 1 { // of a product without columns, the first lane is the result
+			x = l.b.Extract(x, 0)
+		}
 		l.b.Store(r, x)
 		return
 	}

@@ -23,7 +23,8 @@ func Lanes(k *fusion.Kernel, lanes int64) schedule.Schedule {
 	case fusion.Scatter:
 		return lanesOfScatter(k, lanes)
 	}
-	return schedule.Schedule{Rows: 48, Cols: 4 * lanes, Over: 256, Grid: -1, Left: schedule.PerTask, Right: schedule.PerTask}
+	// How a product is blocked and packed is the lowering's own, as it knows the caches.
+	return schedule.Schedule{Rows: 48, Cols: 4 * lanes, Over: 256, Grid: -1}
 }
 
 func lanesOfMap(dims []dim, lanes int64) schedule.Schedule {
