@@ -42,6 +42,7 @@ type lowering struct {
 	part  map[*tile.Range]int64        // which vector, or which position, of an unrolled block
 	lanes int                          // of the vector range at present; 1 outside of a sweep
 	mask  *kernel.Value                // lanes that exist, or nil for all
+	sure  map[int]kernel.Index         // positions looked up that are in range, by axis
 
 	scopes []map[*tile.Value]*kernel.Value
 	regs   map[*tile.Value]*registers

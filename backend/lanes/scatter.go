@@ -51,25 +51,42 @@ func spans(x tile.Affine, r *tile.Range) bool {
 	})
 }
 
-// inside runs body where the positions that o looks up, scalars here, are in range.
+// inside runs body where the positions that o looks up, scalars here, are in range. It
+// finds them in l.sure.
 func (l *lowering) inside(o *tile.Op, body func()) {
 	var cond *kernel.Value
+	at := map[int]*kernel.Value{}
 	for i, x := range o.At {
 		if j := l.looked(x); j != nil {
-			_, in := l.clamp(j, int64(o.View.Axes[i].Size))
-			cond = l.both(cond, in)
+			zero, n := l.b.ConstInt(j.Type, 0), l.b.ConstInt(j.Type, int64(o.View.Axes[i].Size))
+			at[i], cond = j, l.both(cond, l.b.And(l.b.Le(zero, j), l.b.Lt(j, n)))
 		}
 	}
 	if cond == nil {
 		body()
 		return
 	}
-	l.b.If(cond, func() []*kernel.Value { l.within(body); return nil }, nil)
+	l.b.If(cond, func() []*kernel.Value {
+		l.within(func() {
+			l.sure = map[int]kernel.Index{}
+			for i := range o.At {
+				if at[i] != nil {
+					l.sure[i] = kernel.Of(l.b.Convert(at[i], kernel.I64))
+				}
+			}
+			body()
+			l.sure = nil
+		})
+		return nil
+	}, nil)
 }
 
 // addTo adds at the present position.
 func (l *lowering) addTo(o *tile.Op) {
+	sure := l.sure
+	l.sure = nil // of o alone, not of what it adds
 	x := l.value(o.Args[0])
+	l.sure = sure
 	r, vector, _ := l.ref(o)
 	if !vector {
 		r.Stride = 1

@@ -108,6 +108,10 @@ func (l *lowering) ref(o *tile.Op) (r kernel.Ref, vector bool, inside *kernel.Va
 	var gather *kernel.Value
 	for i, a := range v.Axes {
 		stride := int64(a.Stride)
+		if at, ok := l.sure[i]; ok {
+			idx = idx.Add(at.Mul(stride))
+			continue
+		}
 		if j := l.looked(o.At[i]); j != nil {
 			j, in := l.clamp(j, int64(a.Size))
 			if inside = l.both(inside, in); j.Type.Lanes == 1 {
