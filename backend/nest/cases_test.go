@@ -373,4 +373,53 @@ end
   result %10 out
 end
 `},
+	{"row of a repeated value", fusion.Row, `func @k class=kernel
+  arg %0 : f32[a=3] in
+  arg %1 : f32[a=3, b=5] in
+  %2 : f32[a=3] = neg %0
+  %3 : f32[a=3, b=5] = broadcast %2 axes={a=3, b=5}
+  %4 : f32[a=3] = reduce_sum %3 over=(b)
+  %5 : f32[a=3, b=5] = mul %1, %4
+  result %5 out
+end
+`},
+	{"row of integers below zero", fusion.Row, `func @k class=kernel
+  arg %0 : i32[a=40, b=2] in
+  %1 : i32[a=40, b=2] = neg %0
+  %2 : i32[a=40] = reduce_max %1 over=(b)
+  %3 : i32[a=40] = reduce_sum %0 over=(b)
+  result %2 out
+  result %3 out
+end
+`},
+	{"column of two reductions", fusion.Column, `func @k class=kernel
+  arg %0 : f32[a=9, c=21] in
+  arg %1 : f32[c=21] in
+  %2 : f32[a=9, c=21] = neg %0
+  %3 : f32[c=21] = reduce_max %2 over=(a)
+  %4 : f32[c=21] = reduce_sum %0 over=(a)
+  %5 : f32[c=21] = div %3, %4
+  %6 : f32[c=21] = add %5, %1
+  result %4 out
+  result %6 out
+end
+`},
+	{"gemm of a repeated value", fusion.Gemm, `func @k class=kernel
+  arg %0 : f32[k=6] in
+  arg %1 : f32[k=6, y=5] in
+  %2 : f32[k=6] = neg %0
+  %3 : f32[x=7, k=6] = broadcast %2 axes={x=7, k=6}
+  %4 : f32[x=7, y=5] = dot %3, %1 over=(k)
+  result %4 out
+end
+`},
+	{"gemm over a repeated axis", fusion.Gemm, `func @k class=kernel
+  arg %0 : f32[x=7] in
+  arg %1 : f32[k=6, y=5] in
+  %2 : f32[x=7] = neg %0
+  %3 : f32[x=7, k=6] = broadcast %2 axes={x=7, k=6}
+  %4 : f32[x=7, y=5] = dot %3, %1 over=(k)
+  result %4 out
+end
+`},
 }
