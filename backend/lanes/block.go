@@ -13,12 +13,16 @@ func (l *lowering) block(b *tile.Block) {
 	steps := plan(b)
 	keep(steps)
 	for _, o := range b.Ops {
-		if o.Kind == tile.Load {
+		if loads(o) {
 			l.loaded[o.Result()] = l.time
 		}
 	}
 	for _, s := range steps {
-		for _, v := range s.keeps {
+		kept := s.keeps
+		if s.tiled != nil {
+			kept = append(kept, s.tiled.Result())
+		}
+		for _, v := range kept { // of code for another number of positions
 			if k := l.kept[v]; k != nil {
 				k.full = false
 			}
@@ -31,7 +35,9 @@ func (l *lowering) block(b *tile.Block) {
 			l.loop(s.loop)
 		case s.scatter != nil:
 			l.scatter(s.scatter)
-		case s.sweeps():
+		case s.tiled != nil:
+			l.reduceTo(s.tiled)
+		case s.sweeps() || s.shared != nil:
 			l.sweep(s)
 		default:
 			for _, v := range s.scalars {
@@ -145,6 +151,9 @@ func (l *lowering) hold(vs []*tile.Value, like []*registers, vals []*kernel.Valu
 		for _, r := range like[i].dims {
 			n *= int(l.parts(like[i], r))
 		}
+		if k := l.kept[v]; k != nil {
+			k.full = false
+		}
 		l.regs[v] = &registers{like[i].dims, like[i].vec, vals[:n:n]}
 		vals = vals[n:]
 	}
@@ -153,7 +162,9 @@ func (l *lowering) hold(vs []*tile.Value, like []*registers, vals []*kernel.Valu
 // evaluate is the vectors of vs. Those with the same dimensions are computed together,
 // position by position.
 func (l *lowering) evaluate(vs []*tile.Value, like []*registers) []*kernel.Value {
-	l.check(l.needed(vs))
+	l.check(l.spilled(vs, func(g *registers) bool {
+		return !slices.ContainsFunc(like, func(x *registers) bool { return !slices.Equal(x.dims, g.dims) })
+	}))
 	out := make([][]*kernel.Value, len(vs))
 	done := make([]bool, len(vs))
 	for i := range vs {

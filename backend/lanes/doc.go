@@ -14,9 +14,12 @@
 // is unrolled over their positions. How many positions of a block exist is static in
 // all code: the last block of an axis has code of its own.
 //
-// Not lowered yet: dot, scatter, copies, ifs, loops with bounds that are computed,
-// reductions to tiles, and tiles carried that do not fit into registers; an error says
-// so.
+// Reductions to tiles, tiles in shared memory and carried tiles that meet other
+// dimensions are in scratch. A phase that is a matrix product becomes a kernel of
+// backend/kernel/gemm: its blocks, packing and register tiles are that package's.
 //
-// Imports ir, ir/op, ir/tensor, backend/kernel, backend/tile.
+// Not lowered yet: products inside other work, ifs, loops with bounds that are computed,
+// and tiles carried that do not fit into registers; an error says so.
+//
+// Imports ir, ir/op, ir/tensor, backend/kernel, backend/kernel/gemm, backend/tile.
 package lanes

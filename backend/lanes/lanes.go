@@ -234,7 +234,7 @@ func register(d ir.DType, lanes int) kernel.Type { return kernel.Vec(elem(d).Reg
 func supported(b *tile.Block) error {
 	for _, o := range b.Ops {
 		switch {
-		case o.Kind == tile.Copy || o.Kind == tile.Wait || o.Kind == tile.If:
+		case o.Kind == tile.If:
 			return fmt.Errorf("found %s; it is not lowered yet", o.Kind)
 		case o.Kind == tile.For && (o.Loop.From != nil || o.Loop.To != nil):
 			return fmt.Errorf("found a loop with computed bounds; it is not lowered yet")
@@ -242,14 +242,12 @@ func supported(b *tile.Block) error {
 			if err := supported(o.Loop.Body); err != nil {
 				return err
 			}
-		case o.Kind != tile.Store && o.Kind != tile.Scatter && o.Kind != tile.Dot && folds[o.Kind] == nil && pure[o.Kind] == nil && natives[o.Kind] == nil:
+		case o.Kind != tile.Store && o.Kind != tile.Scatter && o.Kind != tile.Dot && o.Kind != tile.Wait && folds[o.Kind] == nil && pure[o.Kind] == nil && natives[o.Kind] == nil:
 			return fmt.Errorf("found %s; it has no native code", o.Kind)
-		case folds[o.Kind] != nil && len(o.Result().Type.Dims) > 0:
-			return fmt.Errorf("found %s to a tile; only scalars are lowered yet", o.Kind)
 		}
 		for _, r := range o.Results {
-			if r.Type.Space == tile.Shared || r.Type.DType == ir.F64 {
-				return fmt.Errorf("found a tile %s; only floats up to f32 in registers are lowered yet", r.Type)
+			if r.Type.DType == ir.F64 {
+				return fmt.Errorf("found a tile %s; f64 has no native code", r.Type)
 			}
 		}
 	}

@@ -17,6 +17,8 @@ type step struct {
 	reds    []*tile.Op    // reductions of the sweep
 	stores  []*tile.Op    // stores of the sweep, behind all that it computes
 	keeps   []*tile.Value // what the sweep puts into scratch, since later ones read it
+	tiled   *tile.Op      // a reduction to a tile, which goes into scratch
+	shared  *tile.Value   // a tile in shared memory, which is scratch
 }
 
 // sweeps reports whether s is a sweep.
@@ -32,7 +34,20 @@ func (s *step) roots() []*tile.Value {
 		out = append(out, o.Args[0])
 		out = append(out, lookups(o)...)
 	}
+	if s.tiled != nil {
+		out = append(out, s.tiled.Args[0])
+	}
+	if s.shared != nil {
+		out = append(out, s.shared)
+	}
 	return out
+}
+
+// gives reports whether a step computes one of the tiles for good.
+func (s *step) gives(need map[*tile.Value]bool) bool {
+	return slices.ContainsFunc(s.scalars, func(v *tile.Value) bool { return need[v] }) ||
+		slices.ContainsFunc(s.reds, func(r *tile.Op) bool { return need[r.Result()] }) ||
+		s.tiled != nil && need[s.tiled.Result()] || s.shared != nil && need[s.shared]
 }
 
 // lookups are the tiles by which o looks positions up.
@@ -75,7 +90,7 @@ func plan(b *tile.Block) []*step {
 			out = append(out, &step{scatter: o})
 			continue
 		}
-		if o.Kind == tile.Load && slices.ContainsFunc(part, func(s *tile.Op) bool { return s.Kind == tile.Store && overlap(s, o) }) {
+		if loads(o) && slices.ContainsFunc(part, func(s *tile.Op) bool { return s.Kind == tile.Store && overlap(s, o) }) {
 			flush() // it reads what was stored
 		}
 		part = append(part, o)
@@ -100,8 +115,8 @@ func segment(ops []*tile.Op) []*step {
 		}
 		return n
 	}
-	scalars := map[int][]*tile.Value{}
-	var sweeps [][]*step // by stage
+	early := map[int][]*step{} // what is computed before the sweeps of a stage
+	var sweeps [][]*step       // by stage
 	last := 0
 	for _, o := range ops {
 		n := of(append(slices.Clone(o.Args), lookups(o)...))
@@ -110,22 +125,27 @@ func segment(ops []*tile.Op) []*step {
 			for len(sweeps) <= n {
 				sweeps = append(sweeps, nil)
 			}
-			addReduction(&sweeps[n], o)
+			if len(o.Result().Type.Dims) > 0 {
+				sweeps[n] = append(sweeps[n], &step{tiled: o})
+			} else {
+				addReduction(&sweeps[n], o)
+			}
 			n++
 			stage[o.Result()] = n
-		case o.Kind != tile.Store:
-			stage[o.Result()] = n
-			if len(o.Result().Type.Dims) == 0 {
-				scalars[n] = append(scalars[n], o.Result())
+		case o.Kind != tile.Store && o.Kind != tile.Wait: // a copy ends where it is issued
+			v := o.Result()
+			stage[v] = n
+			if len(v.Type.Dims) == 0 {
+				early[n] = append(early[n], &step{scalars: []*tile.Value{v}})
+			} else if v.Type.Space == tile.Shared {
+				early[n] = append(early[n], &step{shared: v, dims: v.Type.Dims, keeps: []*tile.Value{v}})
 			}
 		}
 		last = max(last, n)
 	}
 	var out []*step
 	for n := range last + 1 {
-		if len(scalars[n]) > 0 {
-			out = append(out, &step{scalars: scalars[n]})
-		}
+		out = append(out, early[n]...)
 		if n < len(sweeps) {
 			out = append(out, sweeps[n]...)
 		}
@@ -164,14 +184,13 @@ func addStore(steps []*step, o *tile.Op) []*step {
 	ready := 0
 	need := closure((&step{stores: []*tile.Op{o}}).roots())
 	for i, s := range steps {
-		if slices.ContainsFunc(s.scalars, func(v *tile.Value) bool { return need[v] }) ||
-			slices.ContainsFunc(s.reds, func(r *tile.Op) bool { return need[r.Result()] }) {
+		if s.gives(need) {
 			ready = i + 1
 		}
 	}
 	for i := ready; i < len(steps); i++ {
 		s := steps[i]
-		if s.sweeps() && sameSet(s.dims, o.Span()) && !slices.ContainsFunc(steps[i+1:], func(later *step) bool { return readsUnder(later, o) }) {
+		if s.sweeps() && s.tiled == nil && sameSet(s.dims, o.Span()) && !slices.ContainsFunc(steps[i+1:], func(later *step) bool { return readsUnder(later, o) }) {
 			s.stores = append(s.stores, o)
 			return steps
 		}
@@ -203,7 +222,7 @@ func closure(roots []*tile.Value) map[*tile.Value]bool {
 // readsUnder reports whether a step loads what store o may overwrite.
 func readsUnder(s *step, o *tile.Op) bool {
 	for v := range closure(append(s.roots(), s.scalars...)) {
-		if v.Def != nil && v.Def.Kind == tile.Load && overlap(v.Def, o) {
+		if v.Def != nil && loads(v.Def) && overlap(v.Def, o) {
 			return true
 		}
 	}
@@ -223,7 +242,7 @@ func keep(steps []*step) {
 		seen := map[*tile.Value]bool{}
 		var walk func(v *tile.Value)
 		walk = func(v *tile.Value) {
-			if seen[v] || v.Def == nil || len(v.Type.Dims) == 0 || v.Def.Kind == tile.For || folds[v.Def.Kind] != nil {
+			if seen[v] || v.Def == nil || len(v.Type.Dims) == 0 || v.Type.Space == tile.Shared || v.Def.Kind == tile.For || folds[v.Def.Kind] != nil {
 				return
 			}
 			seen[v] = true

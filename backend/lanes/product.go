@@ -26,7 +26,12 @@ type product struct {
 func productOf(ph *tile.Phase) (*product, error) {
 	x := &product{}
 	var loops []*tile.Range
-	for _, o := range ph.Body.Ops {
+	body := ph.Body
+	grid := slices.Clone(ph.Grid)
+	for inner := only(body); inner != nil; inner = only(body) {
+		grid, body = append(grid, inner.Range), inner.Loop.Body
+	}
+	for _, o := range body.Ops {
 		switch {
 		case o.Kind == tile.For || o.Kind == tile.Dot:
 			if x.dot != nil {
@@ -39,12 +44,35 @@ func productOf(ph *tile.Phase) (*product, error) {
 			x.sum = o.Result()
 		case o.Kind == tile.Store:
 			x.stores = append(x.stores, o)
-		case pure[o.Kind] == nil && natives[o.Kind] == nil:
+		case !computes(o):
 			return nil, fmt.Errorf("found %s around a dot; it is not lowered yet", o.Kind)
 		}
 	}
-	return x, x.roles(ph, loops)
+	return x, x.roles(grid, loops)
 }
+
+// only is the loop of b that carries nothing, where all else in b is computed on demand.
+func only(b *tile.Block) *tile.Op {
+	var loop *tile.Op
+	for _, o := range b.Ops {
+		switch {
+		case o.Kind == tile.For && loop == nil && len(o.Results) == 0 && o.Loop.From == nil && o.Loop.To == nil:
+			loop = o
+		case !computes(o):
+			return nil
+		}
+	}
+	return loop
+}
+
+// computes reports whether o is computed where it is demanded. A copy is a load, and
+// waiting for it nothing.
+func computes(o *tile.Op) bool {
+	return pure[o.Kind] != nil || natives[o.Kind] != nil || o.Kind == tile.Wait
+}
+
+// loads reports whether o is a load or a copy.
+func loads(o *tile.Op) bool { return o.Kind == tile.Load || o.Kind == tile.Copy }
 
 // contracted is the dot in o, which is one or a loop around one, and the ranges of the
 // loops.
@@ -64,7 +92,7 @@ func contracted(o *tile.Op) (*tile.Op, []*tile.Range, error) {
 			return nil, nil, fmt.Errorf("found a loop that carries something else than the sums of a dot; it is not lowered yet")
 		}
 		for _, other := range l.Body.Ops {
-			if other != next && pure[other.Kind] == nil && natives[other.Kind] == nil {
+			if other != next && !computes(other) {
 				return nil, nil, fmt.Errorf("found %s in a loop around a dot; it is not lowered yet", other.Kind)
 			}
 		}
@@ -83,12 +111,12 @@ func zero(o *tile.Op) bool {
 }
 
 // roles says which range is which dimension of the product.
-func (x *product) roles(ph *tile.Phase, loops []*tile.Range) error {
+func (x *product) roles(grid, loops []*tile.Range) error {
 	if x.dot == nil {
 		return fmt.Errorf("found no dot; expected one")
 	}
 	left, right := x.dot.Args[0].Type, x.dot.Args[1].Type
-	for _, r := range ph.Grid {
+	for _, r := range grid {
 		switch {
 		case slices.Contains(x.dot.Over, r):
 			x.k = append(x.k, r)
@@ -162,7 +190,7 @@ func unit(v *tile.Value, free []*tile.Range, along gemm.Along) gemm.Along {
 
 // widest is the load of most axes that v is computed from.
 func widest(v *tile.Value) *tile.Op {
-	if v.Def.Kind == tile.Load {
+	if loads(v.Def) {
 		return v.Def
 	}
 	var best *tile.Op
@@ -179,7 +207,7 @@ func (x *product) operand(v *tile.Value) func(gemm.At, gemm.Along, int, *kernel.
 	return func(at gemm.At, along gemm.Along, lanes int, mask *kernel.Value) (out *kernel.Value) {
 		x.place(at, along, lanes, mask, func() {
 			out = x.b.Convert(x.b.Splat(x.value(v), lanes), kernel.F32)
-			if v.Def.Kind != tile.Load && mask != nil {
+			if !loads(v.Def) && mask != nil {
 				out = x.b.Select(mask, out, x.b.Like(out, 0))
 			}
 		})

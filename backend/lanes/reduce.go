@@ -115,3 +115,59 @@ func (l *lowering) vectors(r *tile.Range, u int, acc []*kernel.Value, body func(
 	}
 	return slices.Concat(first, acc[n:])
 }
+
+// reduceTo lowers a reduction to a tile, which goes into scratch. Where vectors lie along
+// the result, each of its vectors is a loop over what is reduced; else each of its
+// elements is.
+func (l *lowering) reduceTo(o *tile.Op) {
+	needed := l.spilled(o.Args, func(*registers) bool { return false })
+	l.check(needed)
+	vec := l.vector(o.Args[0].Type.Dims)
+	last := func(rs []*tile.Range) []*tile.Range {
+		if !slices.Contains(rs, vec) {
+			return rs
+		}
+		return append(slices.DeleteFunc(slices.Clone(rs), func(r *tile.Range) bool { return r == vec }), vec)
+	}
+	kept := last(o.Result().Type.Dims)
+	reduced := last(slices.DeleteFunc(slices.Clone(o.Args[0].Type.Dims), o.Result().Type.Has))
+	l.keep(o.Result(), kept)
+	to := l.kept[o.Result()]
+	reds, all := []*tile.Op{o}, slices.Concat(kept, reduced)
+	add := func(acc []*kernel.Value) []*kernel.Value {
+		return []*kernel.Value{l.accumulate(o, acc[0], l.value(o.Args[0]))}
+	}
+	n := len(kept) - 1
+	if kept[n] == vec {
+		l.outerLoops(kept[:n], all, nil, needed, func([]*kernel.Value) []*kernel.Value {
+			return l.vectors(vec, 1, nil, func([]*kernel.Value) []*kernel.Value {
+				acc := l.outerLoops(reduced, reduced, l.start(reds, 1), needed, add)
+				l.b.Store(to.ref(l).Masked(l.mask), acc[0])
+				return nil
+			})
+		})
+	} else {
+		n := len(reduced) - 1
+		l.outerLoops(kept, all, nil, needed, func([]*kernel.Value) []*kernel.Value {
+			u := l.chainsOf(reduced[n])
+			acc := l.outerLoops(reduced[:n], reduced, l.start(reds, u), needed, func(acc []*kernel.Value) []*kernel.Value {
+				return l.vectors(vec, int(u), acc, add)
+			})
+			l.leave(reduced)
+			r := to.ref(l)
+			r.Stride = 1
+			l.b.Store(r, l.join(o, acc, 0, 1))
+			return nil
+		})
+	}
+	l.leave(all)
+	to.full = true
+}
+
+// chainsOf is how many chains a reduction along r has.
+func (l *lowering) chainsOf(r *tile.Range) int64 {
+	if l.n[r] >= 2*chains*l.wide {
+		return chains
+	}
+	return 1
+}

@@ -12,12 +12,8 @@ import (
 // vector never meet.
 func (l *lowering) scatter(o *tile.Op) {
 	roots := append(lookups(o), o.Args[0])
-	needed := l.needed(roots)
+	needed := l.spilled(roots, func(*registers) bool { return false })
 	l.check(needed)
-	if l.unrolled(needed) != nil {
-		l.fail("found a scatter of a carried tile; it is not lowered yet")
-		return
-	}
 	free := slices.DeleteFunc(o.Span(), func(r *tile.Range) bool {
 		return stride(o, r) == 0 || slices.ContainsFunc(o.At, func(x tile.Affine) bool { return looks(x) && spans(x, r) })
 	})

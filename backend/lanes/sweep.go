@@ -11,13 +11,11 @@ import (
 // each position everything is computed before any of it is stored, since one result may
 // lie over what another is computed from.
 func (l *lowering) sweep(s *step) {
-	needed := l.needed(s.roots())
+	needed := l.spilled(s.roots(), func(g *registers) bool {
+		return len(s.reds) == 0 && s.shared == nil && sameSet(g.dims, s.dims)
+	})
 	l.check(needed)
 	if g := l.unrolled(needed); g != nil {
-		if len(s.reds) > 0 || !sameSet(g.dims, s.dims) {
-			l.fail("found a carried tile that is reduced, or stored over other dimensions; it is not lowered yet")
-			return
-		}
 		l.each(g, func() { l.position(s, nil) })
 		l.finish(s)
 		return
@@ -36,8 +34,8 @@ func (l *lowering) sweep(s *step) {
 	}
 	inner, outer := dims[len(dims)-1], dims[:len(dims)-1]
 	u := int64(1)
-	if len(s.reds) > 0 && l.n[inner] >= 2*chains*l.wide {
-		u = chains
+	if len(s.reds) > 0 {
+		u = l.chainsOf(inner)
 	}
 	acc := l.outerLoops(outer, dims, l.start(s.reds, u), needed, func(acc []*kernel.Value) []*kernel.Value {
 		return l.vectors(inner, int(u), acc, func(acc []*kernel.Value) []*kernel.Value { return l.position(s, acc) })
@@ -153,7 +151,7 @@ func (l *lowering) needed(roots []*tile.Value) []*tile.Value {
 			return
 		}
 		seen[v] = true
-		if l.regs[v] == nil && !l.loads(v) {
+		if l.regs[v] == nil && !l.inScratch(v) {
 			for _, a := range v.Def.Args {
 				walk(a)
 			}
@@ -174,19 +172,38 @@ func (l *lowering) needed(roots []*tile.Value) []*tile.Value {
 // check refuses to load, behind a store, what was to be loaded before it.
 func (l *lowering) check(needed []*tile.Value) {
 	for _, v := range needed {
-		if l.regs[v] == nil && !l.loads(v) && v.Def.Kind == tile.Load && l.stored[v.Def.View.Buffer] > l.loaded[v] {
+		if l.regs[v] == nil && !l.inScratch(v) && loads(v.Def) && l.stored[v.Def.View.Buffer] > l.loaded[v] {
 			l.fail("found a load of %s that is demanded behind a store to it; it is not lowered yet", v.Def.View.Buffer.Name)
 		}
 	}
 }
 
-// loads reports whether v is in scratch by now.
-func (l *lowering) loads(v *tile.Value) bool { return l.kept[v] != nil && l.kept[v].full }
+// inScratch reports whether v is in scratch by now.
+func (l *lowering) inScratch(v *tile.Value) bool { return l.kept[v] != nil && l.kept[v].full }
+
+// spilled is what is needed for roots once the tiles in registers among that which do
+// not fit are in scratch.
+func (l *lowering) spilled(roots []*tile.Value, fits func(g *registers) bool) []*tile.Value {
+	for _, v := range l.needed(roots) {
+		if g := l.regs[v]; g != nil && len(g.dims) > 0 && !l.inScratch(v) && !fits(g) {
+			l.spill(v, g)
+		}
+	}
+	return l.needed(roots)
+}
+
+// spill stores a tile in registers to scratch.
+func (l *lowering) spill(v *tile.Value, g *registers) {
+	l.keep(v, append(slices.DeleteFunc(slices.Clone(g.dims), func(r *tile.Range) bool { return r == g.vec }), g.vec))
+	k := l.kept[v]
+	l.each(g, func() { l.b.Store(k.ref(l).Masked(l.mask), l.pick(g)) })
+	k.full = true
+}
 
 // unrolled is the tile in registers that is needed, or nil.
 func (l *lowering) unrolled(needed []*tile.Value) *registers {
 	for _, v := range needed {
-		if g := l.regs[v]; g != nil && len(g.dims) > 0 {
+		if g := l.regs[v]; g != nil && len(g.dims) > 0 && !l.inScratch(v) {
 			return g
 		}
 	}

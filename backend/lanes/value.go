@@ -24,20 +24,31 @@ func (l *lowering) value(v *tile.Value) *kernel.Value {
 	if x := l.known(v); x != nil {
 		return x
 	}
-	if g := l.regs[v]; g != nil {
-		return l.pick(g)
-	}
-	if l.loads(v) {
-		x := l.b.Load(l.kept[v].ref(l).Masked(l.mask), l.lanes)
+	if l.inScratch(v) {
+		r, lanes := l.kept[v].ref(l), 1
+		if r.Stride != 0 {
+			r, lanes = r.Masked(l.mask), l.lanes
+		}
+		x := l.b.Load(r, lanes)
 		l.know(v, x)
 		return x
 	}
+	if g := l.regs[v]; g != nil {
+		return l.pick(g)
+	}
 	o := v.Def
 	var x *kernel.Value
-	if f := pure[o.Kind]; f != nil {
+	switch f := pure[o.Kind]; {
+	case f != nil:
 		x = f(l, o)
-	} else {
+	case natives[o.Kind] != nil:
 		x = l.elementwise(o)
+	default:
+		l.fail("found a tile of %s demanded before it is computed; it is not lowered yet", o.Kind)
+		return l.b.Const(register(v.Type.DType, 1), 0)
+	}
+	if e := elem(v.Type.DType); v.Type.Space == tile.Shared && e.IsNarrow() && v.Def.View == nil {
+		x = l.b.Round(x, e)
 	}
 	l.know(v, x)
 	return x
@@ -49,6 +60,7 @@ var pure map[tile.Kind]func(l *lowering, o *tile.Op) *kernel.Value
 func init() {
 	pure = map[tile.Kind]func(l *lowering, o *tile.Op) *kernel.Value{
 		tile.Load: (*lowering).load,
+		tile.Copy: (*lowering).load,
 		tile.Const: func(l *lowering, o *tile.Op) *kernel.Value {
 			return l.b.Const(register(o.Result().Type.DType, 1), o.Const)
 		},

@@ -230,7 +230,9 @@ func (m *machine) loop(o *tile.Op) error {
 	}
 	var blocks []int64
 	for n := from / r.Size; n < r.Blocks() && n*r.Size < to; n++ {
-		blocks = append(blocks, n)
+		if min((n+1)*r.Size, r.Extent) > from {
+			blocks = append(blocks, n)
+		}
 	}
 	if r.Reversed {
 		slices.Reverse(blocks)
