@@ -20,7 +20,7 @@ func (l *lowering) block(b *tile.Block) {
 	for _, s := range steps {
 		kept := s.keeps
 		if s.tiled != nil {
-			kept = append(kept, s.tiled.Result())
+			kept = append(slices.Clone(kept), s.tiled.Result())
 		}
 		for _, v := range kept { // of code for another number of positions
 			if k := l.kept[v]; k != nil {
@@ -33,10 +33,12 @@ func (l *lowering) block(b *tile.Block) {
 		switch {
 		case s.loop != nil:
 			l.loop(s.loop)
+		case s.branch != nil:
+			l.branch(s.branch)
 		case s.scatter != nil:
 			l.scatter(s.scatter)
 		case s.tiled != nil:
-			l.reduceTo(s.tiled)
+			l.foldTo(s.tiled)
 		case s.sweeps() || s.shared != nil:
 			l.sweep(s)
 		default:
@@ -47,57 +49,14 @@ func (l *lowering) block(b *tile.Block) {
 	}
 }
 
-// loop lowers a loop: over its full blocks, and then the rest of the last one.
-func (l *lowering) loop(o *tile.Op) {
-	r := o.Range
-	carried := make([]*registers, len(o.Args))
-	var init []*kernel.Value
-	for i, a := range o.Args {
-		carried[i] = l.registersFor(a.Type.Dims)
-	}
-	init = l.evaluate(o.Args, carried)
-	full := r.Extent / r.Size
-	rest := r.Extent - full*r.Size
-	l.before(o.Loop.Body)
-	body := func(n int64) func(i kernel.Index, c []*kernel.Value) []*kernel.Value {
-		return func(i kernel.Index, c []*kernel.Value) (out []*kernel.Value) {
-			l.within(func() {
-				l.first[r], l.n[r] = i, n
-				l.hold(o.Loop.Carry, carried, c)
-				l.block(o.Loop.Body)
-				out = l.evaluate(o.Loop.Body.Yield, carried)
-			})
-			return out
-		}
-	}
-	last := kernel.Int(full * r.Size)
-	if r.Reversed && rest > 0 {
-		init = body(rest)(last, init)
-	}
-	switch {
-	case full == 1:
-		init = body(r.Size)(kernel.Int(0), init)
-	case full > 1 && r.Reversed:
-		init = l.b.ForCarry(kernel.Span(full*r.Size).By(r.Size), init, func(i kernel.Index, c []*kernel.Value) []*kernel.Value {
-			return body(r.Size)(kernel.Int((full-1)*r.Size).Sub(i), c)
-		})
-	case full > 1:
-		init = l.b.ForCarry(kernel.Span(full*r.Size).By(r.Size), init, body(r.Size))
-	}
-	if !r.Reversed && rest > 0 {
-		init = body(rest)(last, init)
-	}
-	l.hold(o.Results, carried, init)
-}
-
 // before notes that loads around a loop may be demanded behind the stores in it.
 func (l *lowering) before(b *tile.Block) {
 	for _, o := range b.Ops {
 		if o.Kind == tile.Store || o.Kind == tile.Scatter {
 			l.wrote(o.View.Buffer)
 		}
-		if o.Loop != nil {
-			l.before(o.Loop.Body)
+		for _, inner := range inside(o) {
+			l.before(inner)
 		}
 	}
 	l.time++
@@ -124,16 +83,16 @@ type registers struct {
 // mostRegisters bounds the vectors of a tile that a loop carries.
 const mostRegisters = 32
 
-func (l *lowering) registersFor(dims []*tile.Range) *registers {
+// registersFor is where a tile over dims would be in registers, and whether it fits.
+func (l *lowering) registersFor(dims []*tile.Range) (*registers, bool) {
 	g := &registers{dims: dims, vec: l.vector(dims)}
 	n := int64(1)
 	for _, r := range dims {
 		if n *= l.parts(g, r); n > mostRegisters {
-			l.fail("found a tile of more than %d vectors carried by a loop; it is not lowered yet", mostRegisters)
-			return &registers{}
+			return nil, false
 		}
 	}
-	return g
+	return g, true
 }
 
 // parts is how many vectors, or positions, g has along r.

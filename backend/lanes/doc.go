@@ -18,8 +18,10 @@
 // dimensions are in scratch. A phase that is a matrix product becomes a kernel of
 // backend/kernel/gemm: its blocks, packing and register tiles are that package's.
 //
-// Not lowered yet: products inside other work, ifs, loops with bounds that are computed,
-// and tiles carried that do not fit into registers; an error says so.
+// Other products are loops around multiply-adds, right but slow: what becomes of the
+// products of attention is to be seen from their shared tiles' layouts, which nothing
+// reads yet. f64, reversed loops with computed bounds, and stores to positions that are
+// looked up have no native code; an error says so.
 //
 // Imports ir, ir/op, ir/tensor, backend/kernel, backend/kernel/gemm, backend/tile.
 package lanes

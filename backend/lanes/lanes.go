@@ -47,8 +47,9 @@ type lowering struct {
 	scopes []map[*tile.Value]*kernel.Value
 	regs   map[*tile.Value]*registers
 	kept   map[*tile.Value]*scratch
-	loaded map[*tile.Value]int  // when a load was reached
-	stored map[*tile.Buffer]int // when a store to memory that may be the buffer's was
+	spare  map[*tile.Value]*scratch // where the next value of what is carried in scratch is computed
+	loaded map[*tile.Value]int      // when a load was reached
+	stored map[*tile.Buffer]int     // when a store to memory that may be the buffer's was
 	time   int
 }
 
@@ -70,16 +71,14 @@ func phase(name string, p *tile.Program, ph *tile.Phase, m kernel.Machine) (*ker
 		p: p, b: kernel.New(name, tasks), wide: int64(m.Lanes(kernel.F32)), lanes: 1,
 		bufs: map[*tile.Buffer]*kernel.Buffer{}, units: map[*tile.Range]int{},
 		first: map[*tile.Range]kernel.Index{}, n: map[*tile.Range]int64{}, at: map[*tile.Range]coord{}, part: map[*tile.Range]int64{},
-		scopes: []map[*tile.Value]*kernel.Value{{}}, regs: map[*tile.Value]*registers{}, kept: map[*tile.Value]*scratch{},
+		scopes: []map[*tile.Value]*kernel.Value{{}}, regs: map[*tile.Value]*registers{}, kept: map[*tile.Value]*scratch{}, spare: map[*tile.Value]*scratch{},
 		loaded: map[*tile.Value]int{}, stored: map[*tile.Buffer]int{},
 	}
 	if dots(ph.Body) {
-		x, err := productOf(ph)
-		if err != nil {
-			return nil, err
+		if x, err := productOf(ph); err == nil {
+			x.lowering = l
+			return x.generate(name, m)
 		}
-		x.lowering = l
-		return x.generate(name, m)
 	}
 	l.declare()
 	l.countUnits(ph.Body)
@@ -93,7 +92,7 @@ func phase(name string, p *tile.Program, ph *tile.Phase, m kernel.Machine) (*ker
 
 // dots reports whether there is a dot in b.
 func dots(b *tile.Block) bool {
-	return slices.ContainsFunc(b.Ops, func(o *tile.Op) bool { return o.Kind == tile.Dot || o.Loop != nil && dots(o.Loop.Body) })
+	return slices.ContainsFunc(b.Ops, func(o *tile.Op) bool { return o.Kind == tile.Dot || slices.ContainsFunc(inside(o), dots) })
 }
 
 // declare makes a buffer for each of the program's.
@@ -127,8 +126,8 @@ func (l *lowering) countUnits(b *tile.Block) {
 				}
 			}
 		}
-		if o.Loop != nil {
-			l.countUnits(o.Loop.Body)
+		for _, inner := range inside(o) {
+			l.countUnits(inner)
 		}
 	}
 }
@@ -198,7 +197,7 @@ func (l *lowering) variants(ranges []*tile.Range, body func()) {
 		full := l.b.Lt(first, l.b.ConstInt(first.Type, r.Extent-rest))
 		arm := func(n int64) func() []*kernel.Value {
 			return func() []*kernel.Value {
-				l.within(func() {
+				l.apart(func() {
 					l.n[r] = n
 					l.variants(ranges[i+1:], body)
 				})
@@ -233,16 +232,12 @@ func register(d ir.DType, lanes int) kernel.Type { return kernel.Vec(elem(d).Reg
 // supported says what cannot be lowered yet.
 func supported(b *tile.Block) error {
 	for _, o := range b.Ops {
-		switch {
-		case o.Kind == tile.If:
-			return fmt.Errorf("found %s; it is not lowered yet", o.Kind)
-		case o.Kind == tile.For && (o.Loop.From != nil || o.Loop.To != nil):
-			return fmt.Errorf("found a loop with computed bounds; it is not lowered yet")
-		case o.Kind == tile.For:
-			if err := supported(o.Loop.Body); err != nil {
+		for _, inner := range inside(o) {
+			if err := supported(inner); err != nil {
 				return err
 			}
-		case o.Kind != tile.Store && o.Kind != tile.Scatter && o.Kind != tile.Dot && o.Kind != tile.Wait && folds[o.Kind] == nil && pure[o.Kind] == nil && natives[o.Kind] == nil:
+		}
+		if len(inside(o)) == 0 && o.Kind != tile.Store && o.Kind != tile.Scatter && o.Kind != tile.Dot && o.Kind != tile.Wait && folds[o.Kind] == nil && pure[o.Kind] == nil && natives[o.Kind] == nil {
 			return fmt.Errorf("found %s; it has no native code", o.Kind)
 		}
 		for _, r := range o.Results {

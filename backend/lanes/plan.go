@@ -8,9 +8,10 @@ import (
 	"ptc/ir/op"
 )
 
-// step is what a block does at a time: a loop, a scatter, scalars, or a sweep.
+// step is what a block does at a time: a loop, an if, a scatter, scalars, or a sweep.
 type step struct {
 	loop    *tile.Op
+	branch  *tile.Op
 	scatter *tile.Op
 	scalars []*tile.Value
 	dims    []*tile.Range // of the sweep
@@ -50,6 +51,9 @@ func (s *step) gives(need map[*tile.Value]bool) bool {
 		s.tiled != nil && need[s.tiled.Result()] || s.shared != nil && need[s.shared]
 }
 
+// folded reports whether o sums or reduces, in a sweep of its own.
+func folded(o *tile.Op) bool { return folds[o.Kind] != nil || o.Kind == tile.Dot }
+
 // lookups are the tiles by which o looks positions up.
 func lookups(o *tile.Op) []*tile.Value {
 	var out []*tile.Value
@@ -68,7 +72,7 @@ func operands(v *tile.Value) []*tile.Value {
 	return append(slices.Clone(v.Def.Args), lookups(v.Def)...)
 }
 
-// plan orders the operations of a block. Loops and scatters stay where they are; what is
+// plan orders the operations of a block. Loops, ifs and scatters stay where they are; what is
 // between two of them is in stages, one behind what the reductions of the stage before give. A stage
 // computes its scalars, and then sweeps: reductions of the same ranges together, and
 // stores with them where nothing later reads what they may overwrite.
@@ -84,6 +88,10 @@ func plan(b *tile.Block) []*step {
 		case tile.For:
 			flush()
 			out = append(out, &step{loop: o})
+			continue
+		case tile.If:
+			flush()
+			out = append(out, &step{branch: o})
 			continue
 		case tile.Scatter:
 			flush()
@@ -121,11 +129,11 @@ func segment(ops []*tile.Op) []*step {
 	for _, o := range ops {
 		n := of(append(slices.Clone(o.Args), lookups(o)...))
 		switch {
-		case folds[o.Kind] != nil:
+		case folded(o):
 			for len(sweeps) <= n {
 				sweeps = append(sweeps, nil)
 			}
-			if len(o.Result().Type.Dims) > 0 {
+			if len(o.Result().Type.Dims) > 0 || o.Kind == tile.Dot {
 				sweeps[n] = append(sweeps[n], &step{tiled: o})
 			} else {
 				addReduction(&sweeps[n], o)
@@ -207,7 +215,7 @@ func closure(roots []*tile.Value) map[*tile.Value]bool {
 			return
 		}
 		out[v] = true
-		if v.Def != nil && v.Def.Kind != tile.For && folds[v.Def.Kind] == nil {
+		if v.Def != nil && len(inside(v.Def)) == 0 && !folded(v.Def) {
 			for _, a := range operands(v) {
 				walk(a)
 			}
@@ -242,7 +250,7 @@ func keep(steps []*step) {
 		seen := map[*tile.Value]bool{}
 		var walk func(v *tile.Value)
 		walk = func(v *tile.Value) {
-			if seen[v] || v.Def == nil || len(v.Type.Dims) == 0 || v.Type.Space == tile.Shared || v.Def.Kind == tile.For || folds[v.Def.Kind] != nil {
+			if seen[v] || v.Def == nil || len(v.Type.Dims) == 0 || v.Type.Space == tile.Shared || len(inside(v.Def)) > 0 || folded(v.Def) {
 				return
 			}
 			seen[v] = true

@@ -21,8 +21,7 @@ type product struct {
 }
 
 // productOf finds the product of a phase: a dot, or loops around one that carry its
-// sums from zero on, and then elementwise work and stores. An error says what else
-// there is.
+// sums from zero on, and then elementwise work and stores. An error says why it is none.
 func productOf(ph *tile.Phase) (*product, error) {
 	x := &product{}
 	var loops []*tile.Range
@@ -35,7 +34,7 @@ func productOf(ph *tile.Phase) (*product, error) {
 		switch {
 		case o.Kind == tile.For || o.Kind == tile.Dot:
 			if x.dot != nil {
-				return nil, fmt.Errorf("found %s besides a dot; it is not lowered yet", o.Kind)
+				return nil, fmt.Errorf("found %s besides a dot", o.Kind)
 			}
 			var err error
 			if x.dot, loops, err = contracted(o); err != nil {
@@ -45,7 +44,7 @@ func productOf(ph *tile.Phase) (*product, error) {
 		case o.Kind == tile.Store:
 			x.stores = append(x.stores, o)
 		case !computes(o):
-			return nil, fmt.Errorf("found %s around a dot; it is not lowered yet", o.Kind)
+			return nil, fmt.Errorf("found %s around a dot", o.Kind)
 		}
 	}
 	return x, x.roles(grid, loops)
@@ -78,22 +77,22 @@ func loads(o *tile.Op) bool { return o.Kind == tile.Load || o.Kind == tile.Copy 
 // loops.
 func contracted(o *tile.Op) (*tile.Op, []*tile.Range, error) {
 	if len(o.Results) != 1 || !zero(o) {
-		return nil, nil, fmt.Errorf("found a %s of other sums than one from zero on; it is not lowered yet", o.Kind)
+		return nil, nil, fmt.Errorf("found a %s of other sums than one from zero on", o.Kind)
 	}
 	var loops []*tile.Range
 	for o.Kind == tile.For {
 		l := o.Loop
 		if l.From != nil || l.To != nil || o.Range.Reversed {
-			return nil, nil, fmt.Errorf("found a loop with computed bounds around a dot; it is not lowered yet")
+			return nil, nil, fmt.Errorf("found a loop with computed bounds around a dot")
 		}
 		loops = append(loops, o.Range)
 		next := l.Body.Yield[0].Def
 		if next == nil || !slices.Contains(l.Body.Ops, next) || next.Kind != tile.For && next.Kind != tile.Dot || len(next.Results) != 1 || !slices.Contains(next.Args, l.Carry[0]) {
-			return nil, nil, fmt.Errorf("found a loop that carries something else than the sums of a dot; it is not lowered yet")
+			return nil, nil, fmt.Errorf("found a loop that carries something else than the sums of a dot")
 		}
 		for _, other := range l.Body.Ops {
 			if other != next && !computes(other) {
-				return nil, nil, fmt.Errorf("found %s in a loop around a dot; it is not lowered yet", other.Kind)
+				return nil, nil, fmt.Errorf("found %s in a loop around a dot", other.Kind)
 			}
 		}
 		o = next
@@ -136,7 +135,7 @@ func (x *product) roles(grid, loops []*tile.Range) error {
 		} else if r.Size == 1 {
 			x.outerK = append(x.outerK, r)
 		} else {
-			return fmt.Errorf("found a loop over blocks of %s around a dot that does not sum over it; it is not lowered yet", r.Name)
+			return fmt.Errorf("found a loop over blocks of %s around a dot that does not sum over it", r.Name)
 		}
 	}
 	if len(x.m) > 1 || len(x.n) > 1 || len(x.k) > 1 || len(x.dot.Over) != len(x.k) {

@@ -116,6 +116,56 @@ func (l *lowering) vectors(r *tile.Range, u int, acc []*kernel.Value, body func(
 	return slices.Concat(first, acc[n:])
 }
 
+// foldTo lowers a reduction to a tile, or a product.
+func (l *lowering) foldTo(o *tile.Op) {
+	if o.Kind == tile.Dot {
+		l.dot(o)
+	} else {
+		l.reduceTo(o)
+	}
+}
+
+// dot lowers a product that is no kernel's root: loops over the result, in vectors along
+// one dimension, and in them over what is summed, on top of the initial sum.
+func (l *lowering) dot(o *tile.Op) {
+	needed := l.spilled(o.Args, func(*registers) bool { return false })
+	l.check(needed)
+	var sum []*tile.Range
+	for _, r := range o.Over {
+		if r.Size > 1 {
+			sum = append(sum, r)
+		}
+	}
+	operand := func(i int) *kernel.Value { return l.b.Convert(l.b.Splat(l.value(o.Args[i]), l.lanes), kernel.F32) }
+	total := func() *kernel.Value {
+		acc := l.b.Const(kernel.Vec(kernel.F32, l.lanes), 0)
+		if len(o.Args) == 3 {
+			acc = operand(2)
+		}
+		return l.outerLoops(sum, sum, []*kernel.Value{acc}, needed, func(acc []*kernel.Value) []*kernel.Value {
+			return []*kernel.Value{l.b.MulAdd(operand(0), operand(1), acc[0])}
+		})[0]
+	}
+	if len(o.Result().Type.Dims) == 0 {
+		x := total()
+		l.leave(sum)
+		l.know(o.Result(), x)
+		return
+	}
+	to := l.home(o.Result())
+	n := len(to.dims) - 1
+	l.outerLoops(to.dims[:n], slices.Concat(to.dims, sum), nil, needed, func([]*kernel.Value) []*kernel.Value {
+		return l.vectors(to.dims[n], 1, nil, func([]*kernel.Value) []*kernel.Value {
+			x := total()
+			l.leave(sum)
+			l.b.Store(to.ref(l).Masked(l.mask), x)
+			return nil
+		})
+	})
+	l.leave(to.dims)
+	to.full = true
+}
+
 // reduceTo lowers a reduction to a tile, which goes into scratch. Where vectors lie along
 // the result, each of its vectors is a loop over what is reduced; else each of its
 // elements is.

@@ -19,7 +19,7 @@ import (
 )
 
 // Programs under random schedules, with blocks of several rows, whole axes, copies,
-// packed operands, store what the evaluator says.
+// packed operands, parts of sums, store what the evaluator says.
 func TestSchedules(t *testing.T) {
 	text, err := os.ReadFile("testdata/kernels.ptir")
 	if err != nil {
@@ -44,7 +44,7 @@ func TestSchedules(t *testing.T) {
 		for range 6 {
 			s := schedule.Schedule{
 				Rows: r.Int63n(5), Cols: 5 * r.Int63n(4), Over: 3 * r.Int63n(3), Grid: r.Int63n(3) - 1,
-				Left: schedule.Pack(r.Intn(3)), Right: schedule.Pack(r.Intn(3)), Stages: r.Int63n(3),
+				Left: schedule.Pack(r.Intn(3)), Right: schedule.Pack(r.Intn(3)), Stages: r.Int63n(3), Split: r.Int63n(4),
 			}
 			p, err := nest.Program("k", k, s)
 			if err != nil {
