@@ -58,8 +58,8 @@ var layers = map[string][]string{
 
 	"backend": {"internal/diag", "internal/dtype", "internal/foreign", "internal/philox", "ir", "runtime/program"},
 	// Tiles know no target: lowerings import the form, never the other way about.
-	"backend/tile": {"ir"},
-	"backend/nest": {"backend/tile", "ir"},
+	"backend/tile":  {"ir"},
+	"backend/nest":  {"backend/tile", "ir"},
 	"backend/lanes": {"backend/kernel", "backend/tile", "ir"},
 	// The oracle is the engine of its own kind of code, since the runtime may
 	// not evaluate IR.
