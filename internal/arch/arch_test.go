@@ -57,6 +57,10 @@ var layers = map[string][]string{
 	"passes/passtest": {"internal/diag", "internal/golden", "ir", "passes"},
 
 	"backend": {"internal/diag", "internal/dtype", "internal/foreign", "internal/philox", "ir", "runtime/program"},
+	// Tiles know no target: lowerings import the form, never the other way about.
+	"backend/tile":  {"ir"},
+	"backend/nest":  {"backend/tile", "ir"},
+	"backend/lanes": {"backend/kernel", "backend/tile", "ir"},
 	// The oracle is the engine of its own kind of code, since the runtime may
 	// not evaluate IR.
 	"backend/ref": {"backend", "internal/diag", "internal/dtype", "internal/philox", "ir", "runtime/device", "runtime/program"},
@@ -71,7 +75,7 @@ var layers = map[string][]string{
 }
 
 // helpers are packages for tests; only tests and other helpers import them.
-var helpers = []string{"backend/kernel/kerneltest", "internal/golden", "ir/irtest", "passes/passtest", "runtime/device/fake"}
+var helpers = []string{"backend/kernel/kerneltest", "backend/tile/tiletest", "internal/golden", "ir/irtest", "passes/passtest", "runtime/device/fake"}
 
 // libraries says where a library that shapes the code around it may be used
 // (besides tests), so that it can be replaced.

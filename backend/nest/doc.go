@@ -1,0 +1,16 @@
+// Package nest generates tile programs of fused kernels: one nest for all classes.
+//
+// In: a kernel as ir/fusion analyzes it, and a schedule. Out: a tile.Program whose
+// arguments are the function's arguments, then its results.
+// Invariant: for every schedule the program computes what the reference evaluator
+// computes for the function, up to the rounding of reordered sums.
+//
+// How: axes that every view has next to each other become one (dims.go). The grid and
+// loops bring ranges along axes; a value is computed where it is demanded, from what
+// is at those ranges, in the outermost block that has all of them, so that what does
+// not vary in a loop is before it (value.go). Reductions, products and scatters are
+// roots: the nest opens loops over what they sum, and carries their tiles. One file per
+// shape of the nest: map.go, row.go, column.go, pieces.go, gemm.go, scatter.go.
+//
+// Imports ir, ir/op, ir/fusion, backend/tile, backend/tile/schedule.
+package nest

@@ -1,0 +1,230 @@
+package nest
+
+import (
+	"math"
+	"math/rand"
+	"testing"
+
+	"ptc/backend/tile"
+	"ptc/backend/tile/schedule"
+	"ptc/backend/tile/tiletest"
+	"ptc/ir"
+	"ptc/ir/eval"
+	"ptc/ir/fusion"
+	"ptc/ir/tensor"
+	"ptc/passes/fuse"
+	"ptc/passes/pass"
+	"ptc/passes/passtest"
+)
+
+// check interprets the programs of f for several schedules, in float64 and in the
+// declared dtypes, and compares each result with the evaluator's.
+func check(t *testing.T, f *ir.Func, schedules []schedule.Schedule, seed int64) {
+	t.Helper()
+	k, err := fusion.Analyze(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := arguments(f, seed)
+	for _, exact := range []bool{true, false} {
+		want, err := eval.Func(&ir.Module{Funcs: []*ir.Func{f}}, f, args, eval.Options{Exact: exact})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range schedules {
+			p, err := Program("k", k, s)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, ir.PrintFunc(f))
+			}
+			reparse(t, p)
+			opt := tiletest.Options{Exact: exact, Seed: seed}
+			compare(t, p, f, args, want, opt, -1, -1)
+			for a := range f.Args {
+				for r := range f.Results {
+					if k.InPlace(a, r) {
+						compare(t, p, f, args, want, opt, a, r)
+					}
+				}
+			}
+			if t.Failed() {
+				t.FailNow()
+			}
+		}
+	}
+}
+
+// reparse holds the text of a generated program to be canonical.
+func reparse(t *testing.T, p *tile.Program) {
+	t.Helper()
+	q, err := tile.Parse(p.String())
+	if err != nil {
+		t.Fatalf("%v\n%s", err, p)
+	}
+	if err := tile.Verify(q); err != nil || q.String() != p.String() {
+		t.Fatalf("%v: parsed and printed, it is\n%s\nof\n%s", err, q, p)
+	}
+}
+
+// compare interprets p, where over is not negative with that result in the place of an
+// argument.
+func compare(t *testing.T, p *tile.Program, f *ir.Func, args, want []*tensor.Tensor, opt tiletest.Options, arg, over int) {
+	t.Helper()
+	var mem []*tiletest.Memory
+	for _, a := range args {
+		mem = append(mem, tiletest.Holding(a))
+	}
+	for i, r := range f.Results {
+		if i == over {
+			mem = append(mem, mem[arg])
+			continue
+		}
+		mem = append(mem, tiletest.Blank(int64(r.Value.Type.Elems())))
+	}
+	if err := opt.Run(p, mem); err != nil {
+		t.Errorf("%v\n%s\n%s", err, ir.PrintFunc(f), p)
+		return
+	}
+	for i, w := range want {
+		got := &tensor.Tensor{Type: w.Type, Data: mem[len(args)+i].Data}
+		if at, diff := worst(got, w); !(diff < tolerance(w.Type.DType, opt.Exact)) {
+			t.Errorf("exact %v, result %d over argument %d: element %d is %v, want %v\n%s\n%s", opt.Exact, i, arg, at, got.Data[at], w.Data[at], ir.PrintFunc(f), p)
+		}
+	}
+}
+
+func tolerance(d ir.DType, exact bool) float64 {
+	switch {
+	case exact:
+		return 1e-9
+	case d == ir.BF16:
+		return 2e-2
+	case d == ir.F16:
+		return 2e-3
+	}
+	return 1e-4
+}
+
+// worst is the largest difference relative to the larger of the value and the tensor's
+// root mean square.
+func worst(a, b *tensor.Tensor) (at int, diff float64) {
+	var sum float64
+	for _, v := range b.Data {
+		if !math.IsInf(v, 0) && v == v {
+			sum += v * v
+		}
+	}
+	rms := math.Sqrt(sum/float64(max(len(b.Data), 1))) + 1e-30
+	for i, v := range b.Data {
+		d := math.Abs(a.Data[i]-v) / math.Max(rms, math.Abs(v))
+		if a.Data[i] == v || a.Data[i] != a.Data[i] && v != v {
+			d = 0
+		}
+		if math.IsNaN(d) {
+			d = math.Inf(1)
+		}
+		if d > diff {
+			at, diff = i, d
+		}
+	}
+	return at, diff
+}
+
+// arguments are positive numbers, and indices a little beyond the range.
+func arguments(f *ir.Func, seed int64) []*tensor.Tensor {
+	r := rand.New(rand.NewSource(seed))
+	args := make([]*tensor.Tensor, len(f.Args))
+	for i, a := range f.Args {
+		x := tensor.New(a.Value.Type)
+		for j := range x.Data {
+			switch x.Type.DType {
+			case ir.I32:
+				x.Data[j] = float64(r.Intn(12) - 1)
+			case ir.Bool:
+				x.Data[j] = float64(r.Intn(2))
+			default:
+				x.Data[j] = 0.5 + r.Float64()
+			}
+		}
+		args[i] = x.Round()
+	}
+	return args
+}
+
+// schedules are the one for vectors, whole axes, and some at random: of large kernels,
+// which take long to interpret position by position, without the smallest blocks.
+func schedules(k *fusion.Kernel, r *rand.Rand, n int) []schedule.Schedule {
+	out := []schedule.Schedule{Lanes(k, 8), {}}
+	work := product(single(k.Space))
+	if k.Class == fusion.Gemm {
+		work *= product(single(k.Reduce))
+	}
+	pick := func(of ...int64) int64 {
+		if x := of[r.Intn(len(of))]; x < 1 || x > 3 || work < 1000 {
+			return x
+		}
+		return 7
+	}
+	for range n {
+		out = append(out, schedule.Schedule{
+			Rows: pick(0, 1, 1, 2, 3, 5), Cols: pick(0, 1, 2, 4, 16), Over: pick(0, 1, 2, 3, 8), Grid: r.Int63n(4) - 1,
+			Left: schedule.Pack(r.Intn(3)), Right: schedule.Pack(r.Intn(3)), Stages: r.Int63n(4), Split: r.Int63n(4),
+			Dot: schedule.Dot{M: 6 * r.Int63n(2), N: 16 * r.Int63n(2)},
+		})
+	}
+	return out
+}
+
+func TestCases(t *testing.T) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			m, errs := ir.Parse("k.ptir", []byte("ptir 1 fused \"\"\n\n"+c.text))
+			if len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			f := m.Funcs[0]
+			k, err := fusion.Analyze(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if k.Class != c.class {
+				t.Errorf("class %s, want %s", k.Class, c.class)
+			}
+			check(t, f, schedules(k, rand.New(rand.NewSource(1)), 5), 1)
+		})
+	}
+}
+
+// Kernels of fused random modules: of all operations, and of reductions and elementwise
+// work between them.
+func TestRandom(t *testing.T) {
+	count := map[fusion.Class]int{}
+	for name, random := range map[string]func(*rand.Rand, int) *ir.Module{"all": passtest.RandomModule, "reductions": passtest.RandomReductions} {
+		for seed := range int64(10) {
+			r := rand.New(rand.NewSource(seed))
+			m := random(r, 40)
+			m.Level = ir.Local
+			if err := fuse.Run(&pass.Context{}, m); err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range m.Funcs {
+				if f.Class != ir.Kernel {
+					continue
+				}
+				k, err := fusion.Analyze(f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				count[k.Class]++
+				check(t, f, schedules(k, r, 2), seed)
+				if t.Failed() {
+					t.Fatalf("%s, seed %d", name, seed)
+				}
+			}
+		}
+	}
+	for _, class := range []fusion.Class{fusion.Map, fusion.Row, fusion.Column, fusion.Gemm} {
+		if count[class] < 5 {
+			t.Errorf("%d kernels of class %s", count[class], class)
+		}
+	}
+}

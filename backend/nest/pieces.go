@@ -1,0 +1,79 @@
+package nest
+
+import (
+	"ptc/backend/tile"
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// pieces is concat and pad: each operand is stored at its place along the axis, and
+// what no operand covers is zero.
+//
+//	grid (outer…) { loop rest… { loop operand 0 { store }; loop operand 1 { store } … } }
+func (g *gen) pieces() {
+	root := g.k.Root
+	axis := root.Attrs.Text("axis")
+	out := root.Result().Type
+	at := out.Index(axis)
+	before, after := single(out.Axes[:at]), single(out.Axes[at+1:])
+	g.declare()
+	grid, loops := g.outer(before)
+	var inner []*tile.Range
+	for _, d := range after {
+		r := d.block(0)
+		g.set(d, r)
+		inner = append(inner, r)
+	}
+	g.blocks(grid, loops, inner, func() {
+		for _, p := range placed(root) {
+			if p.n > 0 {
+				g.piece(p, axis)
+			}
+		}
+	})
+}
+
+// placement is a run along the axis: an operand, or zeros where it is nil.
+type placement struct {
+	v     *ir.Value
+	at, n int64
+}
+
+func placed(root *ir.Op) []placement {
+	axis := root.Attrs.Text("axis")
+	if root.Name == op.Pad {
+		n := int64(root.Args[0].Type.Size(axis))
+		low, high := root.Attrs.Int("low", 0), root.Attrs.Int("high", 0)
+		return []placement{{nil, 0, low}, {root.Args[0], low, n}, {nil, low + n, high}}
+	}
+	var out []placement
+	at := int64(0)
+	for _, v := range root.Args {
+		n := int64(v.Type.Size(axis))
+		out = append(out, placement{v, at, n})
+		at += n
+	}
+	return out
+}
+
+func (g *gen) piece(p placement, axis string) {
+	d := dim{[]string{axis}, p.n}
+	r := d.block(g.s.Cols)
+	g.loop(r, 1, nil, func([]*tile.Value) []*tile.Value {
+		g.set(d, r)
+		t := g.k.Root.Result().Type
+		x := g.constant(t.DType, 0)
+		if p.v != nil {
+			x = g.find(p.v)
+		}
+		at := g.indices(g.outs[0])
+		for i, a := range g.outs[0].Axes {
+			if a.Name == axis {
+				at[i] = at[i].Plus(p.at)
+			}
+		}
+		g.b.Store(g.outs[0], x.x, at...)
+		return nil
+	})
+	delete(g.at, axis)
+}

@@ -1,0 +1,86 @@
+package nest
+
+import (
+	"ptc/backend/tile"
+	"ptc/ir"
+)
+
+// scatter adds up updates. A task owns a block of the contiguous axis of the result,
+// where that axis comes from the updates: it clears its part, and adds every update in
+// order, so that the sums do not depend on threads.
+//
+//	grid (cols) { store 0; loop summed…, shared… { loop free… { scatter } } }
+func (g *gen) scatter() {
+	root := g.k.Root
+	axis := root.Attrs.Text("axis")
+	out, idx := root.Result().Type, root.Args[1].Type
+	// free axes of the result are the updates' alone, shared ones the indices' too;
+	// summed ones are the indices' alone.
+	var own, free, shared, summed []dim
+	for i, a := range out.Axes {
+		switch {
+		case a.Name == axis || a.Size == 1:
+		case idx.Has(a.Name):
+			shared = append(shared, single([]ir.Axis{a})...)
+		case i == len(out.Axes)-1:
+			own = single([]ir.Axis{a})
+		default:
+			free = append(free, single([]ir.Axis{a})...)
+		}
+	}
+	for _, a := range root.Args[0].Type.Axes {
+		if !out.Has(a.Name) {
+			summed = append(summed, single([]ir.Axis{a})...)
+		}
+	}
+	g.declare()
+	g.phase(g.ranges(own, g.s.Cols), func() {
+		g.clear(append(append([]dim(nil), shared...), free...), dim{[]string{axis}, int64(out.Size(axis))})
+		g.sweep(append(append([]dim(nil), shared...), summed...), func() {
+			j := g.local(g.find(root.Args[1]), out, axis)
+			g.nest(free, nil, func([]*tile.Value) []*tile.Value {
+				up := g.value(root.Args[0])
+				at := g.indices(g.outs[0])
+				for i, a := range g.outs[0].Axes {
+					if a.Name == axis {
+						at[i] = tile.AtValue(j.x)
+					}
+				}
+				g.b.Scatter(g.outs[0], up, at...)
+				return nil
+			})
+		})
+	})
+}
+
+// clear stores zeros.
+func (g *gen) clear(outer []dim, axis dim) {
+	g.nest(outer, nil, func([]*tile.Value) []*tile.Value {
+		r := axis.block(0)
+		g.loop(r, 1, nil, func([]*tile.Value) []*tile.Value {
+			g.set(axis, r)
+			g.store(0, g.constant(g.k.Root.Result().Type.DType, 0).x)
+			return nil
+		})
+		delete(g.at, axis.name())
+		return nil
+	})
+}
+
+// sweep runs body over single positions of dims, and over blocks of the last one.
+func (g *gen) sweep(dims []dim, body func()) {
+	if len(dims) == 0 {
+		body()
+		return
+	}
+	n := len(dims) - 1
+	g.nest(dims[:n], nil, func([]*tile.Value) []*tile.Value {
+		r := dims[n].block(g.s.Over)
+		g.loop(r, int(g.s.Stages), nil, func([]*tile.Value) []*tile.Value {
+			g.set(dims[n], r)
+			body()
+			return nil
+		})
+		return nil
+	})
+}

@@ -1,0 +1,64 @@
+package schedule
+
+// Schedule says how a kernel is cut and what its pieces are made of. It is comparable:
+// two equal schedules of a kernel on one target are one program. The zero value is a
+// schedule: whole axes, one stage, fused multiply-adds, nothing packed.
+type Schedule struct {
+	// Sizes of blocks by the role of an axis; 0 is the whole axis.
+	Rows int64 // the second innermost axis of the result: M of a product
+	Cols int64 // the innermost axis of the result: N of a product
+	Over int64 // the innermost axis that is reduced or contracted: K of a product
+	// Grid is how many of the axes outside of rows and columns number the tasks, from
+	// the outermost; the others are loops in a task. -1 is all.
+	Grid int64
+	// Raster is the order of tasks.
+	Raster Raster
+	// Group, of a raster in groups, is how many blocks of rows take turns.
+	Group int64
+	Dot   Dot
+	// Left and Right say where the operands of a product are packed.
+	Left, Right Pack
+	// Stages is how many steps' copies are in flight; 0 and 1 are one.
+	Stages int64
+	// Split is the number of parts of a contracted axis that are summed on their own
+	// and added up in order by a phase after; 0 and 1 are one.
+	Split int64
+}
+
+// Raster is the order in which tasks visit blocks.
+type Raster uint8
+
+// The rasters.
+const (
+	RowMajor Raster = iota // columns vary fastest
+	ColMajor               // rows vary fastest
+	Grouped                // rows vary fastest within groups of them, then columns
+)
+
+// Pack says how often an operand is copied into the layout that its product wants.
+type Pack uint8
+
+// The ways to pack.
+const (
+	None     Pack = iota // not: it is read where it is
+	PerTask              // by each task that uses it
+	PerPhase             // once, by a phase before, into work memory
+)
+
+// DotKind is the instruction that multiplies.
+type DotKind uint8
+
+// The kinds of dot.
+const (
+	FMA   DotKind = iota // fused multiply-adds of vectors
+	Pair                 // instructions that sum pairs or quadruples of narrow products
+	MMA                  // a warp's matrix instruction on registers
+	WGMMA                // four warps' matrix instruction on shared memory
+)
+
+// Dot is a kind with the tile of the result, and the depth, that one instruction or
+// one set of registers holds. Zeros leave the tile to the lowering.
+type Dot struct {
+	Kind    DotKind
+	M, N, K int64
+}
