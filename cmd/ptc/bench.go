@@ -9,6 +9,10 @@ import (
 	"ptc/compiler/ceilings"
 )
 
+// arrayBytes is the size of the arrays of a measurement; 0: what is beyond the
+// caches. Tests take less.
+var arrayBytes int64
+
 func newBench(a *app) *cobra.Command {
 	var asJSON bool
 	var threads int
@@ -17,7 +21,8 @@ func newBench(a *app) *cobra.Command {
 		Short: "Measure what this machine can do at best",
 		Long: `Measure the ceilings of this machine, with one thread and with all: multiply-adds
 of f32, dot products of bf16 where the processor has instructions for them, and
-reading, copying and updating memory, in arrays that no cache holds.
+reading, copying and updating memory, in arrays that no cache holds; and how long a
+launch takes, with its barrier.
 
 The loops are generated and compiled as a plan's kernels are, which takes libLLVM,
 and run in turns in this process; each figure is a median. "ptc run --profile" holds
@@ -43,7 +48,7 @@ func (a *app) bench(ctx context.Context, threads int, asJSON bool) error {
 	if threads == 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	r, err := ceilings.Measure(ceilings.Options{Threads: threads, Alone: true})
+	r, err := ceilings.Measure(ceilings.Options{Threads: threads, Alone: true, Bytes: arrayBytes})
 	if err != nil {
 		return fileError(err)
 	}

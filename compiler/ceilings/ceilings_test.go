@@ -42,7 +42,7 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	for _, k := range []Kind{MultiplyAdd, Read, Copy, Update} {
+	for _, k := range []Kind{MultiplyAdd, Read, Copy, Update, Launch} {
 		if !(r.Best(k) > 0 && r.With(k, 1) > 0) || r.With(k, 3) != 0 {
 			t.Errorf("%s: %g with all, %g with one thread", k, r.Best(k), r.With(k, 1))
 		}

@@ -12,6 +12,7 @@ const (
 	arithmeticSteps = 1 << 16
 	arithmeticTasks = 64 // of each thread
 	piece           = 1 << 18
+	launches        = 1 << 12
 	most            = 1 << 20 // tasks that a kernel may be launched with
 )
 
@@ -23,9 +24,11 @@ type loop struct {
 	tasks func(threads int, bytes int64) int64
 	bufs  func(a *arrays) []uintptr
 	note  string // what it is, beside the kind
+	times int    // that a run launches it; 0: once
 }
 
 func tasksOfArithmetic(threads int, _ int64) int64 { return arithmeticTasks * int64(threads) }
+func taskOfEach(threads int, _ int64) int64        { return int64(threads) }
 func tasksOfMemory(_ int, bytes int64) int64       { return bytes / piece }
 
 // multiplyAdds is a loop of independent multiply-adds on as many vectors as hide
@@ -138,4 +141,13 @@ func update(t target.Target) (*kernel.Kernel, loop, error) {
 	k, err := b.Finish()
 	return k, loop{kind: Update, name: "ceiling_update", work: 2 * piece, tasks: tasksOfMemory,
 		bufs: func(a *arrays) []uintptr { return []uintptr{a.first} }}, err
+}
+
+// launch does nothing, so that what a run takes is the launches and their barriers.
+func launch(target.Target) (*kernel.Kernel, loop, error) {
+	b := kernel.New("ceiling_launch", most)
+	b.Arg("x", kernel.F32, 1, kernel.Read)
+	k, err := b.Finish()
+	return k, loop{kind: Launch, name: "ceiling_launch", tasks: taskOfEach, times: launches,
+		bufs: func(a *arrays) []uintptr { return []uintptr{a.results} }}, err
 }

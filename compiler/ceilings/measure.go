@@ -108,7 +108,7 @@ func (m *measurement) alloc(n int64) (uintptr, error) {
 func (m *measurement) prepare(lib *llvm.Library, t target.Target) error {
 	var list []loop
 	var kernels []*kernel.Kernel
-	for _, make := range []func(target.Target) (*kernel.Kernel, loop, error){multiplyAdds, read, copied, update} {
+	for _, make := range []func(target.Target) (*kernel.Kernel, loop, error){multiplyAdds, read, copied, update, launch} {
 		k, l, err := make(t)
 		if err != nil {
 			return err
@@ -168,7 +168,7 @@ func (m *measurement) add(l loop, threads int) error {
 		m.free = append(m.free, team.Close)
 	}
 	in := native.Instr{Kernel: l.name, Bufs: l.bufs(&m.mem), Tasks: l.tasks(threads, m.r.ArrayBytes)}
-	p, err := native.NewProgram(m.image, []native.Instr{in}, threads, 0)
+	p, err := native.NewProgram(m.image, slices.Repeat([]native.Instr{in}, max(1, l.times)), threads, 0)
 	if err != nil {
 		return err
 	}
@@ -233,13 +233,17 @@ func (m *measurement) run() error {
 	return nil
 }
 
-// once is the rate of a run, in units of 10⁹ a second.
+// once is the figure of a run.
 func (x *timed) once() (float64, error) {
 	start := time.Now()
-	if err := x.team.Replay(x.program, 0, 1); err != nil {
+	if err := x.team.Replay(x.program, 0, x.program.Len()); err != nil {
 		return math.NaN(), err
 	}
-	return x.work / float64(time.Since(start).Nanoseconds()), nil
+	ns := float64(time.Since(start).Nanoseconds())
+	if x.kind == Launch {
+		return ns / 1000 / float64(x.times), nil
+	}
+	return x.work / ns, nil
 }
 
 // median is the middle of what is sorted.

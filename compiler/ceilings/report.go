@@ -24,12 +24,12 @@ type Report struct {
 	NoDot      string   `json:"no_dot,omitempty"` // why no dot instruction was measured
 }
 
-// Figure is a rate, in units of 10⁹ a second: the median of the runs, and how far
-// they spread.
+// Figure is a rate, in units of 10⁹ a second, or of a launch the time in µs, with
+// the barrier behind it: the median of the runs, and how far they spread.
 type Figure struct {
-	Name        string  `json:"name"` // fma_f32, dot_bf16, read, copy, update
+	Name        string  `json:"name"` // fma_f32, dot_bf16, read, copy, update, launch
 	Instruction string  `json:"instruction,omitempty"`
-	Unit        string  `json:"unit"` // GFLOP/s, GB/s
+	Unit        string  `json:"unit"` // GFLOP/s, GB/s, µs
 	Threads     int     `json:"threads"`
 	Median      float64 `json:"median"`
 	Least       float64 `json:"min"`
@@ -46,6 +46,7 @@ const (
 	Read
 	Copy
 	Update
+	Launch
 )
 
 var kinds = [...]struct{ name, text string }{
@@ -54,13 +55,17 @@ var kinds = [...]struct{ name, text string }{
 	Read:        {"read", "read memory"},
 	Copy:        {"copy", "copy memory"},
 	Update:      {"update", "update memory in place"},
+	Launch:      {"launch", "launch of a kernel that does nothing"},
 }
 
 func (k Kind) String() string { return kinds[k].name }
 
 func (k Kind) unit() string {
-	if k <= Dot {
+	switch {
+	case k <= Dot:
 		return "GFLOP/s"
+	case k == Launch:
+		return "µs"
 	}
 	return "GB/s"
 }
@@ -95,7 +100,7 @@ func (r *Report) Text() string {
 			if f.Instruction != "" {
 				name += " (" + f.Instruction + ")"
 			}
-			fmt.Fprintf(&b, "  %-36s %7d  %9.1f %-7s  %.1f … %.1f\n", name, f.Threads, f.Median, f.Unit, f.Least, f.Most)
+			fmt.Fprintf(&b, "  %-36s %7d  %9s %-7s  %s … %s\n", name, f.Threads, f.number(f.Median), f.Unit, f.number(f.Least), f.number(f.Most))
 		}
 		if !shown && Kind(k) == Dot {
 			fmt.Fprintf(&b, "  %-36s none: %s\n", kinds[k].text, r.NoDot)
@@ -104,6 +109,13 @@ func (r *Report) Text() string {
 	fmt.Fprintf(&b, "\nMedians of %s of each loop, in turns. A FLOP is an addition or a multiplication. Arrays have %s;\n"+
 		"a copy counts what it reads and what it writes, and so does an update.\n", units.Plural(r.Rounds, "run"), units.Bytes(r.ArrayBytes))
 	return b.String()
+}
+
+func (f *Figure) number(v float64) string {
+	if f.Unit == Launch.unit() {
+		return fmt.Sprintf("%.3f", v)
+	}
+	return fmt.Sprintf("%.1f", v)
 }
 
 func orUnknown(s string) string {
