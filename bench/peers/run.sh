@@ -11,6 +11,7 @@ dir=${PEERS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/ptc-peers}
 python=${PYTHON:-python3}
 export PYTHONDONTWRITEBYTECODE=1
 mkdir -p "$dir"
+export PEERS_DIR=$dir
 
 for arg; do
   case $arg in -h | --help | --list) exec "$python" "$here/peers.py" "$@" ;; esac

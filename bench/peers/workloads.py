@@ -41,7 +41,7 @@ def workloads():
 
 def quick(w):
     """The same with sizes that show whether the harness works, and nothing else."""
-    c = dict(w.config, layers=2, embed=64, heads=4, head=16, ffn=128, batch=2, seq=32, vocab=256)
+    c = dict(w.config, layers=2, embed=64, heads=4, head=16, ffn=256, batch=2, seq=32, vocab=256)
     if w.model == "llama":
         c["kv"] = 2
     return Workload(w.name, w.model, c, w.bf16, w.peers)

@@ -52,6 +52,9 @@ func (p *profiler) plain(step int64, d time.Duration) {
 // are wanted.
 func (r *run) replay(step int64) error {
 	profiled, traced := r.profile.wants(step), r.trace.wants(step)
+	if r.profile != nil && r.trace != nil { // the steps between stay as they are
+		traced = profiled && (step-r.profile.from)/2 < r.trace.to-r.trace.from
+	}
 	start := time.Now()
 	if !profiled && !traced {
 		err := r.dev.step()
