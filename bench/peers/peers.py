@@ -224,20 +224,20 @@ def machine(args):
 
 def assemble(args, state, flags, name, notes):
     """Writes the results of all that is done."""
-    rows, versions, own = [], set(), {}
+    rows, others, versions, own = [], [], set(), {}
     for _, workload, peer in jobs():
         x = state.load(workload, peer)
         if x is None:
             continue
-        rows += x.get("rows", [])
+        (others if peer == "llmc" else rows).extend(x.get("rows", []))
         own.update(x.get("self", {}))
         versions |= {x["version"]} if x.get("version") else set()
     gflops = [r["ratio"] for r in rows if r["metric"] == "gflops"]
     if own or gflops:
         own["gemm_geomean_vs_best"] = results.geometric_mean(gflops) if gflops else None
-    out = {"machine": name, "flags": flags, "versions": sorted(versions), "rows": rows, "self": own, "notes": notes}
+    out = {"machine": name, "flags": flags, "versions": sorted(versions), "rows": rows, "self": own, "others": others, "notes": notes}
     results.write(args.output, results.text_of(out))
-    if args.document and rows:
+    if args.document and rows + others:
         with open(args.document) as f:
             text = f.read()
         results.write(args.document, results.place(text, results.table(out)))

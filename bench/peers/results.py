@@ -26,13 +26,14 @@ def geometric_mean(values):
 
 def best_of_libraries(tables, threads):
     """One row for each product, beside the library that was fastest at it.
-    `tables` maps a library to its measurements by product: (ptc, library)."""
+    `tables` maps a library to its rounds, each a table by product: (ptc,
+    library)."""
     rows = []
-    for product in next(iter(tables.values()), {}):
-        peer = max((p for p in tables if product in tables[p]), key=lambda p: tables[p][product][1])
-        ours, theirs = tables[peer][product]
-        r = row("gemm-" + product, threads, peer, "gflops", [ours], [theirs])
-        rows.append(r)
+    for product in next(iter(tables.values()))[0]:
+        rounds = {p: [t[product] for t in list_ if product in t] for p, list_ in tables.items()}
+        rounds = {p: r for p, r in rounds.items() if r}
+        peer = max(rounds, key=lambda p: statistics.median(r[1] for r in rounds[p]))
+        rows.append(row("gemm-" + product, threads, peer, "gflops", *map(list, zip(*rounds[peer]))))
     return rows
 
 
@@ -98,7 +99,7 @@ def table(results):
     """The results for people."""
     out = [f"Machine: {results['machine']}.", ""]
     out += ["| workload | threads | peer | | ptc | peer | ratio | spread |", "| --- | --- | --- | --- | --- | --- | --- | --- |"]
-    for r in results["rows"]:
+    for r in results["rows"] + results.get("others", []):
         unit, scale = UNITS[r["metric"]]
         cells = [r["workload"], str(r["threads"]), r["peer"], unit, number(r["ptc"] * scale), number(r["other"] * scale)]
         out.append("| " + " | ".join(cells + [f"{r['ratio']:.2f}", f"{100 * r['spread']:.0f}%"]) + " |")

@@ -36,7 +36,7 @@ def measure(args, root, said, has_bf16):
         plans = [Plan(args.ptc, root, folder, f32, args.threads) for _ in range(3)]
         plan, path = plans[-1], os.path.join(folder, "profile.json")
         e = plan.explain()
-        for n in sorted({1, args.threads}):
+        for n in sorted({1, min(2, args.threads), args.threads}):
             said(f"a profile with {n} threads")
             p = plan.profile(steps, n, path)
             seconds[n] = p["step_ms"]

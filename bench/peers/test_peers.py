@@ -38,7 +38,7 @@ class Results(unittest.TestCase):
         self.assertEqual(got, {"64x64x64-NN": (50, 40, 100), "48x256x256x64-NT": (80.5, 70, 99.5), "1x3072x768-NN": (9, 10, 99)})
         one = {k: v[:2] for k, v in got.items()}
         two = dict(one, **{"64x64x64-NN": (55.0, 60.0)})
-        rows = results.best_of_libraries({"openblas": one, "mkl": two}, 1)
+        rows = results.best_of_libraries({"openblas": [one, one], "mkl": [two, two]}, 1)
         best = {r["workload"]: (r["peer"], round(r["ratio"], 3)) for r in rows}
         self.assertEqual(best, {"gemm-64x64x64-NN": ("mkl", 0.917), "gemm-48x256x256x64-NT": ("openblas", 1.15), "gemm-1x3072x768-NN": ("openblas", 0.9)})
         self.assertAlmostEqual(results.geometric_mean([1, 4]), 2)

@@ -1,6 +1,5 @@
 // Package ceilings measures what this machine can do at best: multiply-adds,
-// dot products of bf16, reading, copying and
-// updating memory, and launching kernels.
+// dot products of bf16, reading, copying and updating memory, and launching kernels.
 //
 // In: a number of threads. Out: a Report of figures, with one thread and with all.
 // The loops are kernels of our own generator, run as a plan's are: compiled by
