@@ -68,13 +68,13 @@ def jobs():
 
 
 class State:
-    """Results by job, kept in a folder. They hold for one build of ptc, one
-    number of threads and one version of the harness."""
+    """Results by job, kept in a folder. They hold for one build of ptc and
+    one way to measure."""
 
     def __init__(self, folder, args):
         self.folder = os.path.join(folder, "done")
         h = hashlib.sha256(b"" if args.keep else open(args.ptc, "rb").read())
-        h.update(f"{args.threads} {args.quick}".encode())
+        h.update(f"{args.threads} {args.quick} {args.rounds} {args.seconds}".encode())
         self.key = h.hexdigest()[:16] if not args.keep else None
         self.suffix = ("quick" if args.quick else "full") + f"-{args.threads}"
         if args.fresh:

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import tempfile
 import time
 
 from worker import peak_bytes
@@ -19,6 +20,26 @@ def run(binary, *args):
     if p.returncode != 0:
         raise Failed(f"ptc {' '.join(args)}: exit status {p.returncode}\n{(p.stderr or p.stdout).strip()[-2000:]}")
     return p.stdout
+
+
+def until(path, binary, *args):
+    """Runs ptc until it has written a file, and ends it then: a validation that
+    would follow takes longer than all before. Gives its output."""
+    if os.path.exists(path):
+        os.remove(path)
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        p = subprocess.Popen([binary, *args], stdout=out, stderr=err)
+        try:
+            while p.poll() is None and not os.path.exists(path):
+                time.sleep(0.02)
+        finally:
+            p.kill()
+            p.wait()
+        out.seek(0)
+        err.seek(0)
+        if not os.path.exists(path):
+            raise Failed(f"ptc {' '.join(args)}: exit status {p.returncode}\n{err.read().strip()[-2000:]}")
+        return out.read()
 
 
 class Plan:
@@ -47,12 +68,12 @@ class Plan:
 
     def dump(self, init, batches, steps):
         """Writes what the first steps are fed, and gives their losses."""
-        out = run(self.binary, "run", self.path, "--steps", str(steps), "--threads", str(self.threads), "--log", "json",
-                  "--eval-every", "0", "--init", init, "--dump-batches", batches)  # fmt: skip
+        out = until(batches, self.binary, "run", self.path, "--steps", str(steps), "--threads", str(self.threads), "--log", "json",
+                    "--eval-every", "0", "--init", init, "--dump-batches", batches)  # fmt: skip
         return [e["loss"] for e in map(json.loads, out.splitlines()) if e["event"] == "step"]
 
     def profile(self, steps, threads, path):
-        run(self.binary, "run", self.path, "--steps", str(steps), "--threads", str(threads), "--eval-every", "0", f"--profile={path}")
+        until(path, self.binary, "run", self.path, "--steps", str(steps), "--threads", str(threads), "--eval-every", "0", f"--profile={path}")
         with open(path) as f:
             return json.load(f)
 
