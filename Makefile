@@ -92,6 +92,12 @@ fuzz: ## run every fuzz target for FUZZTIME (default 10m) each
 parity: build ## train gpt and llama here and in an independent framework, and compare
 	bench/parity/run.sh
 
+# Packages, and results of workloads that are done, are in PEERS_DIR, outside of the tree. PEERS takes
+# flags, such as PEERS='--only tiny' or PEERS=--quick.
+.PHONY: bench-peers
+bench-peers: build ## measure ptc beside JAX, PyTorch and BLAS libraries: bench/results.json, docs/performance.md
+	bench/peers/run.sh $(PEERS)
+
 .PHONY: matrix
 matrix: ## train every example under every layout of bench/matrix, and compare
 	$(GO) test ./bench/matrix -run '^TestLayouts' -all -v -timeout 0

@@ -15,6 +15,7 @@ import (
 const asMain = "PTC_TEST_AS_MAIN"
 
 func TestMain(m *testing.M) {
+	arrayBytes = 1 << 20
 	if os.Getenv(asMain) != "" {
 		main()
 	}
@@ -170,6 +171,9 @@ func TestExitCodes(t *testing.T) {
 		{2, "--checkpoint", []string{"run", "a.bin", "--keep", "2"}},
 		{2, "--keep is -1, and must be at least 0", []string{"run", "a.bin", "--keep", "-1"}},
 		{2, "--eval-every is -2, and must be at least 0", []string{"run", "a.bin", "--eval-every", "-2"}},
+		{2, "--profile=FILE", []string{"run", "a.bin", "--profile", "b"}},
+		{2, "expected a file", []string{"run", "a.bin", "--profile="}},
+		{2, "--threads is 0, and must be at least 1", []string{"bench", "--threads", "0"}},
 		{2, "--require", []string{"doctor", "--require", "luck"}},
 		{2, "quiet", []string{"compile", "p/model.ptl", "-q", "-v"}},
 
@@ -182,6 +186,7 @@ func TestExitCodes(t *testing.T) {
 		{3, "weights", []string{"run", "a.bin", "--steps", "1", "--init", "weights"}},
 		{3, "", []string{"run", "a.bin", "--steps", "1", "--checkpoint", "none", "--resume"}},
 		{3, "", []string{"run", "a.bin", "--steps", "1", "--save", "no/such/folder/x"}},
+		{3, "no/such/folder/x", []string{"run", "a.bin", "--steps", "1", "--profile=no/such/folder/x"}},
 		{3, "cannot write", []string{"compile", "p/model.ptl", "-o", "no/such/folder/x.bin"}},
 		{3, "cannot write a.bin", []string{"compile", "p/model.ptl", "--dump-ir", "a.bin"}},
 	} {

@@ -2,17 +2,22 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"ptc/compiler/ceilings"
 	"ptc/runtime/checkpoint"
 	"ptc/runtime/explain"
 	"ptc/runtime/metrics"
+	"ptc/runtime/profile"
 	"ptc/runtime/train"
 )
 
@@ -22,11 +27,33 @@ type runFlags struct {
 	log     choice
 	onNaN   choice
 	verbose bool
+	profile profileFlag
 	trust   trustFlags
 	// As the user gave them: 0 is none and all, not what the plan says or the
 	// default.
 	evalEvery int64
 	keep      int
+}
+
+// profileFlag is --profile, or --profile=FILE. Its type is bool for pflag, which
+// then asks for no value; ./true is a file of that name.
+type profileFlag struct {
+	on   bool
+	file string
+}
+
+func (p *profileFlag) String() string { return p.file }
+func (p *profileFlag) Type() string   { return "bool" }
+
+func (p *profileFlag) Set(s string) error {
+	switch {
+	case s == "":
+		return errors.New("expected a file")
+	case s != "true":
+		p.file = s
+	}
+	p.on = true
+	return nil
 }
 
 // given is a flag's value as options of a run have it: 0 where it is not given,
@@ -68,6 +95,13 @@ kernel, its module and its line; parameters are then not saved. With --on-nan
 continue it goes on and saves, and fails at the end if the last step is no
 better. Steps that adaptive loss scaling (f16) skips are no failures.
 
+--profile measures the ceilings of this machine ("ptc bench"), runs every other of
+the first 42 steps instruction by instruction, but not the first two, and shows at
+the end what each kernel took, its rates, and its share of the roofline
+min(peak, bandwidth x intensity). --profile=FILE writes it as JSON as well, with
+each launch. Results are the same; a step that is profiled takes longer, and by how
+much is said. With --trace, spans have these figures too.
+
 A plan is a program: its native code does whatever it was made to do, with all that
 you may do, and a checksum only tells damage from no damage. Run a stranger's plan
 with --rebuild, which uses its sources and none of its code, or with --no-native.
@@ -90,8 +124,9 @@ func newRun(a *app) *cobra.Command {
   ptc run plan.bin --log json > run.jsonl
   ptc run plan.bin --rebuild                       # none of the code in the plan
   mpirun -n 8 ptc run plan.bin                     # a process for each device
-  ptc run plan.bin --steps 20 --trace trace.json   # open it at ui.perfetto.dev`,
-		Args:              exactly("PLAN"),
+  ptc run plan.bin --steps 20 --trace trace.json   # open it at ui.perfetto.dev
+  ptc run plan.bin --steps 20 --profile=profile.json`,
+		Args:              f.arguments,
 		ValidArgsFunction: completeFiles("bin"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -102,6 +137,16 @@ func newRun(a *app) *cobra.Command {
 	}
 	f.add(cmd)
 	return cmd
+}
+
+// arguments asks for the plan. What follows --profile is no value of it without a
+// sign between.
+func (f *runFlags) arguments(cmd *cobra.Command, args []string) error {
+	err := exactly("PLAN")(cmd, args)
+	if err != nil && len(args) > 1 && f.profile.on && f.profile.file == "" {
+		return fmt.Errorf("%w; a file for the profile is given as --profile=FILE", err)
+	}
+	return err
 }
 
 // check holds the flags to their bounds, and gives a run those that have another
@@ -147,6 +192,8 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.BoolVar(&o.Overwrite, "overwrite", false, "start anew in a --checkpoint that has checkpoints, and replace them")
 	fl.StringVar(&o.OffloadDir, "offload-dir", "", "keep what the layout offloads to disk in `DIR` (default the system's for temporary files)")
 	fl.StringVar(&o.Trace, "trace", "", "write a trace for Perfetto to `FILE`")
+	fl.Var(&f.profile, "profile", "show what each kernel took, and write it as JSON where `[=FILE]` is given")
+	fl.Lookup("profile").NoOptDefVal = "true"
 	fl.DurationVar(&o.CommTimeout, "comm-timeout", time.Minute, "how long a device waits for another")
 	fl.Var(&f.onNaN, "on-nan", "`stop` at the first step whose loss or gradients are not finite, or continue")
 	f.trust.add(cmd)
@@ -191,6 +238,9 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	if opts.Threads == 0 {
 		opts.Threads = localThreads()
 	}
+	if f.profile.on {
+		opts.Profile, opts.ProfileFile = measured(opts.Threads), f.profile.file
+	}
 	opts.Log = a.sink(f.log.value)
 	sum, err := train.Run(ctx, plan, opts)
 	if err == nil && sum.Interrupted && sum.Ran == 0 {
@@ -199,7 +249,42 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	if e := opts.Log.Close(); err == nil && e != nil {
 		err = fileError(wrapWrite("the standard output", e))
 	}
+	if e := a.showProfile(sum.Profile, f.log.value); err == nil {
+		err = e
+	}
 	return silently(err)
+}
+
+// measured are the ceilings of this process, as far as they can be measured: a
+// profile without them is of use too.
+func measured(threads int) *profile.Ceilings {
+	if threads == 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	r, err := ceilings.Measure(ceilings.Options{Threads: threads, Rounds: 5, Bytes: arrayBytes})
+	if err != nil {
+		return &profile.Ceilings{Threads: threads, Why: err.Error()}
+	}
+	return &profile.Ceilings{Threads: threads, Flops: r.Best(ceilings.MultiplyAdd), Dot: r.Best(ceilings.Dot),
+		Read: r.Best(ceilings.Read), Copy: r.Best(ceilings.Copy), Update: r.Best(ceilings.Update)}
+}
+
+// showProfile shows a profile where there is one: among JSON lines as one of them.
+func (a *app) showProfile(r *profile.Report, log string) error {
+	if r == nil {
+		return nil
+	}
+	if log != "json" {
+		return a.print(r.Text())
+	}
+	text, err := json.Marshal(struct {
+		Event string `json:"event"`
+		*profile.Report
+	}{"profile", r})
+	if err != nil {
+		return err
+	}
+	return a.print(string(text) + "\n")
 }
 
 // sink tells a run on the standard output.

@@ -66,7 +66,10 @@ var layers = map[string][]string{
 	"backend/ref": {"backend", "internal/diag", "internal/dtype", "internal/philox", "ir", "runtime/device", "runtime/program"},
 
 	"compiler": {"backend", "internal/diag", "internal/regular", "ir", "lang", "passes", "runtime/program", "stdlib"},
-	"cmd":      {"compiler", "internal/diag", "internal/regular", "internal/units", "runtime"},
+	// Measures what this machine can do, with kernels of ours.
+	"compiler/ceilings": {"backend", "internal/units", "runtime/native"},
+
+	"cmd": {"compiler", "internal/diag", "internal/regular", "internal/units", "runtime"},
 	// The door for programs, at the module's root.
 	".":        {"compiler", "internal/diag", "runtime"},
 	"docs":     {"backend", "compiler", "ir", "lang", "passes", "runtime"}, // tests alone hold the documents to the code

@@ -333,7 +333,7 @@ func TestTrace(t *testing.T) {
 	if tr.Track("device 0", "worker 0") != worker || tr.Track("device 0", "worker 1").pid != worker.pid || other.pid == worker.pid {
 		t.Error("tracks are not told apart by their names")
 	}
-	worker.Span(Span{Name: "gemm \"3\"", Category: "kernel", From: 1_234_567, Until: 2_000_001, Module: "blocks.0", Source: "a.ptl:1:2", Flops: 7, Bytes: 8})
+	worker.Span(Span{Name: "gemm \"3\"", Category: "kernel", From: 1_234_567, Until: 2_000_001, Module: "blocks.0", Source: "a.ptl:1:2", Flops: 7, Bytes: 8, GFlops: 0.5, GBytes: 2, Roofline: 0.25})
 	tr.Tell(&Step{Step: 1, Loss: nan, GradNorm: 2, LR: nan, Ms: 1e9, TokensPerS: nan})
 	tr.Tell(&Step{Step: 2, Loss: 1, GradNorm: nan, LR: nan, Ms: 1e9, TokensPerS: nan})
 	other.Span(Span{Name: "recv", Category: "comm", From: 2_000_000, Until: 3_000_000})
@@ -357,7 +357,7 @@ func TestTrace(t *testing.T) {
 		switch {
 		case e.Ph == "X" && e.Cat == "kernel":
 			if e.Name != `gemm "3"` || e.Ts != 1234.567 || e.Dur != 765.434 || e.Pid != int(worker.pid) || e.Tid != int(worker.tid) ||
-				fmt.Sprint(e.Args) != "map[bytes:8 flop:7 module:blocks.0 source:a.ptl:1:2]" {
+				fmt.Sprint(e.Args) != "map[bytes:8 flop:7 gb_per_s:2 gflops:0.5 module:blocks.0 roofline_share:0.25 source:a.ptl:1:2]" {
 				t.Errorf("span %+v", e)
 			}
 		case e.Ph == "X" && e.Cat == "comm":

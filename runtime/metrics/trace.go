@@ -16,7 +16,8 @@ import (
 //	{"displayTimeUnit":"ms","traceEvents":[
 //	{"ph":"M","name":"process_name","pid":1,"args":{"name":"device 0"}},
 //	{"ph":"X","name":"gemm.3","cat":"kernel","pid":1,"tid":2,"ts":12.345,"dur":6.789,
-//	 "args":{"module":"blocks.3.mlp","source":"std/nn.ptl:62:9","flop":8388608,"bytes":131072}}
+//	 "args":{"module":"blocks.3.mlp","source":"std/nn.ptl:62:9","flop":8388608,"bytes":131072,
+//	 "gflops":1235.6,"gb_per_s":19.3,"roofline_share":0.61}}
 //	{"ph":"s","name":"send","cat":"flow","id":1,…} and {"ph":"f",…}: the ends of an arrow
 //	]}
 //
@@ -98,12 +99,14 @@ func (t *Trace) Track(process, thread string) Track {
 
 // Span is what ran on a track from and until a time given by Now. Module and
 // Source say where in the model and its text it comes from; Flops and Bytes are
-// its work, where that is known.
+// its work, and what follows how fast that was done, where it is known.
 type Span struct {
 	Name, Category string
 	From, Until    int64
 	Module, Source string
 	Flops, Bytes   int64
+	GFlops, GBytes float64 // of a second
+	Roofline       float64 // share of what the machine can do; 0 is not known
 }
 
 // Span records what ran.
@@ -132,6 +135,14 @@ func (t *Trace) span(k Track, s *Span) {
 	}{{"flop", s.Flops}, {"bytes", s.Bytes}} {
 		if x.value != 0 {
 			t.line.int(x.key, x.value)
+		}
+	}
+	for _, x := range [3]struct {
+		key   string
+		value float64
+	}{{"gflops", s.GFlops}, {"gb_per_s", s.GBytes}, {"roofline_share", s.Roofline}} {
+		if x.value != 0 {
+			t.line.num(x.key, x.value)
 		}
 	}
 	t.nest(args)

@@ -58,6 +58,8 @@ var rules = []rule{
 	{"OffloadDir", "--offload-dir", nil},
 	{"Trace", "--trace", nil}, // of rank 0's device
 	{"TraceSteps", "", nil},
+	{"Profile", "--profile", func(o *Options, _ *program.Plan) string { return onOff(o.Profile != nil) }},
+	{"ProfileFile", "", nil}, // rank 0 alone writes it
 	{"OnFault", "", nil},
 	{"Begun", "", nil},
 }

@@ -8,6 +8,7 @@ import (
 	"ptc/runtime/comm"
 	"ptc/runtime/data"
 	"ptc/runtime/metrics"
+	"ptc/runtime/profile"
 	"ptc/runtime/program"
 )
 
@@ -57,6 +58,12 @@ type Options struct {
 	// for their kernels in it; 0 means DefaultTraceSteps.
 	Trace      string
 	TraceSteps int
+
+	// Profile are the ceilings of this process, to which some steps' kernels are
+	// held; the Summary has the result. Nil: nothing is profiled. ProfileFile is
+	// where the result goes as JSON.
+	Profile     *profile.Ceilings
+	ProfileFile string
 
 	// Valid is how many validation batches are averaged: 0 means DefaultValid,
 	// less none at all. They are at the end and every ValidEvery steps: 0 means
@@ -120,6 +127,10 @@ type Summary struct {
 	ValLoss     float64 // NaN if it was not measured
 	Checkpoint  string  // folder of the checkpoint saved last, if any
 	Interrupted bool    // before the last step
+
+	// Profile is that of all devices, of the process with rank 0; nil where none
+	// was asked for, or no step was profiled.
+	Profile *profile.Report
 }
 
 // check finds contradictions, and the number of the last step.

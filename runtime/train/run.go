@@ -68,6 +68,7 @@ type run struct {
 	keeper  *keeper    // nil: no checkpoints
 	batches *batchDump // nil: no dump
 	trace   *tracer    // nil: no trace
+	profile *profiler  // nil: no profile
 
 	seed        uint64
 	first, last int64
@@ -93,7 +94,7 @@ func (r *run) open() (err error) {
 	if r.tensors, err = planTensors(r.plan); err != nil {
 		return err
 	}
-	for _, path := range []string{r.o.Save, r.o.DumpGrads, r.o.DumpBatches, r.o.Trace} {
+	for _, path := range []string{r.o.Save, r.o.DumpGrads, r.o.DumpBatches, r.o.Trace, r.o.ProfileFile} {
 		if path == "" || !r.root() {
 			continue
 		}
@@ -136,6 +137,7 @@ func (r *run) begin() (err error) {
 			return err
 		}
 	}
+	r.openProfile()
 	return r.openTrace()
 }
 
@@ -252,10 +254,8 @@ func (r *run) step(step int64) error {
 	switch {
 	case step == r.first && r.o.DumpGrads != "":
 		err = r.dumpGrads(step)
-	case r.trace.wants(step):
-		err = r.trace.step(r.plan, r.dev)
 	default:
-		err = r.dev.step()
+		err = r.replay(step)
 	}
 	stopped := errors.Is(err, exec.ErrNotFinite)
 	if err != nil && !stopped {
@@ -316,6 +316,9 @@ func (r *run) finish(ctx context.Context) error {
 		}
 	}
 	if err := r.finishDumps(); err != nil {
+		return err
+	}
+	if err := r.finishProfile(); err != nil {
 		return err
 	}
 	var err error

@@ -6,6 +6,7 @@ import (
 
 	"ptc/runtime/exec"
 	"ptc/runtime/metrics"
+	"ptc/runtime/profile"
 	"ptc/runtime/program"
 )
 
@@ -54,21 +55,20 @@ func (t *tracer) choose(first, last int64, n int) {
 
 func (t *tracer) wants(step int64) bool { return t != nil && t.from <= step && step < t.to }
 
-// step runs a step that was fed, kernel by kernel.
-func (t *tracer) step(plan *program.Plan, dev *devices) error {
+// add takes the spans of a step, with their rates.
+func (t *tracer) add(plan *program.Plan, spans []exec.Span, rates func(*exec.Span) profile.Rates) {
 	zero, at := time.Now(), t.file.Now()
-	var spans []exec.Span
-	err := dev.training.Trace(func(s exec.Span) { spans = append(spans, s) })
 	since := func(x time.Time) int64 { return at + int64(x.Sub(zero)) }
-	for _, s := range spans {
+	for i := range spans {
+		s := &spans[i]
+		r := rates(s)
 		t.tracks[s.Rank].Span(metrics.Span{Name: s.Kernel, Category: s.Class, From: since(s.Start), Until: since(s.End),
-			Module: s.In.Scope, Source: s.In.Pos, Flops: s.Flops, Bytes: s.Bytes})
+			Module: s.In.Scope, Source: s.In.Pos, Flops: s.Flops, Bytes: s.Bytes, GFlops: r.GFlops, GBytes: r.GBytes, Roofline: r.Roofline})
 	}
 	for _, a := range arrows(plan, spans) {
 		from, to := &spans[a.from], &spans[a.to]
 		t.file.Flow(from.In.Comm.Kind, t.tracks[from.Rank], since(from.Start), t.tracks[to.Rank], max(since(to.Start), since(to.End)-1))
 	}
-	return err
 }
 
 // arrow leads from one span to another that waits for it.

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Compares ptc with others on this machine: `bench/peers/run.sh [--only REGEX] [--quick] …`, see --help.
+# PEERS_DIR is the folder, outside of the tree, for the virtual environment, for files while measuring and
+# for results of workloads that are done: by default ptc-peers in the user's cache. PEERS_PYTHON names an
+# interpreter that has the packages already, PYTHON one to make the environment with, PTC another binary
+# than bin/ptc, LLMC_DIR a checkout of llm.c.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+dir=${PEERS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/ptc-peers}
+python=${PYTHON:-python3}
+export PYTHONDONTWRITEBYTECODE=1
+mkdir -p "$dir"
+export PEERS_DIR=$dir
+
+for arg; do
+  case $arg in -h | --help | --list) exec "$python" "$here/peers.py" "$@" ;; esac
+done
+if [ -z "${PEERS_PYTHON:-}" ]; then
+  venv=$dir/venv
+  if ! command -v "$python" >/dev/null; then
+    echo "peers: $python is not there; sudo apt-get install python3 python3-venv" >&2
+    exit 2
+  fi
+  # The copy of the requirements is written last: without it the environment is unfinished.
+  if ! cmp -s "$here/requirements.txt" "$venv/requirements.txt"; then
+    echo "peers: installing JAX, PyTorch and MKL into $venv" >&2
+    rm -rf "$venv"
+    "$python" -m venv "$venv" || { echo "peers: no virtual environment; sudo apt-get install python3-venv" >&2; exit 2; }
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$here/requirements.txt" ||
+      { echo "peers: the packages could not be installed from the Python registry" >&2; exit 2; }
+    cp "$here/requirements.txt" "$venv/requirements.txt"
+  fi
+  PEERS_PYTHON=$venv/bin/python
+fi
+if ! "$PEERS_PYTHON" "$here/test_peers.py" -q >"$dir/selftest.log" 2>&1; then
+  cat "$dir/selftest.log" >&2
+  echo "peers: the harness fails its own tests" >&2
+  exit 2
+fi
+exec "$PEERS_PYTHON" "$here/peers.py" --ptc "${PTC:-$root/bin/ptc}" --dir "$dir" "$@"
