@@ -231,6 +231,7 @@ def assemble(args, state, flags, name, notes):
             continue
         (others if peer == "llmc" else rows).extend(x.get("rows", []))
         own.update(x.get("self", {}))
+        notes = notes + x.get("notes", [])
         versions |= {x["version"]} if x.get("version") else set()
     gflops = [r["ratio"] for r in rows if r["metric"] == "gflops"]
     if own or gflops:
@@ -289,7 +290,6 @@ def main():
             notes.append(f"{workload}/{peer} failed")
             said(f"FAILED: {type(e).__name__}: {e}")
             continue
-        notes += result.get("notes", [])
         state.save(workload, peer, result, key)
         assemble(args, state, flags, name, notes)
     out = assemble(args, state, flags, name, notes)
