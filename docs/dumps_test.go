@@ -230,7 +230,7 @@ func tiles(t *testing.T, m *ir.Module) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := m.Func("gemm_2")
+	f := m.Func("gemm_1")
 	k, err := lower.Kernel(f.Name, f, emit.Machine(to))
 	if err != nil {
 		t.Fatal(err)

@@ -70,10 +70,6 @@ type known struct {
 	depth int
 }
 
-// coordArg is the path of the argument that holds the device's coordinates, an i32 for
-// each mesh axis in the order of the function's attribute mesh.
-const coordArg = "coord"
-
 func newGen(name string, k *fusion.Kernel, s schedule.Schedule) *gen {
 	g := &gen{k: k, s: s, b: tile.New(name), views: map[*ir.Value]*tile.View{}, at: map[string]tile.Affine{}, packed: map[*ir.Value]*tile.View{}, looked: map[string]bool{}}
 	g.b.Schedule(s)
@@ -87,7 +83,7 @@ func newGen(name string, k *fusion.Kernel, s schedule.Schedule) *gen {
 		t := a.Value.Type
 		buf := g.b.Buffer(fmt.Sprintf("in%d", i), t.DType, int64(t.Elems()), tile.Read)
 		g.args = append(g.args, buf)
-		if a.Path == coordArg {
+		if a.Path == fusion.Coordinates {
 			g.coords = g.b.View("coord", buf, op.Dense(t))
 		}
 	}

@@ -210,14 +210,16 @@ func TestRandom(t *testing.T) {
 				if f.Class != ir.Kernel {
 					continue
 				}
-				k, err := fusion.Analyze(f)
+				whole, err := fusion.Analyze(f)
 				if err != nil {
 					t.Fatal(err)
 				}
-				count[k.Class]++
-				check(t, f, schedules(k, r, 2), seed)
-				if t.Failed() {
-					t.Fatalf("%s, seed %d", name, seed)
+				for _, k := range whole.Apart() {
+					count[k.Class]++
+					check(t, k.F, schedules(k, r, 2), seed)
+					if t.Failed() {
+						t.Fatalf("%s, seed %d", name, seed)
+					}
 				}
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ptc/ir"
+	"ptc/ir/op"
 )
 
 // Horizontal is the class of several kernels that have nothing to do with each other
@@ -17,6 +18,11 @@ import (
 // names it. Other functions whose operations fall apart are refused as before.
 const Horizontal Class = "horizontal"
 
+// Coordinates is the path of the argument that holds the device's coordinates, an i32
+// for each mesh axis in the order of the function's attribute `mesh`. Operations that
+// depend on the device read it without naming it.
+const Coordinates = "coord"
+
 // Section is a kernel within one of class Horizontal: the operations that are joined
 // by what they compute, and the arguments that they read, some of which other sections
 // may read as well.
@@ -24,6 +30,18 @@ type Section struct {
 	*Kernel       // of the section alone: its arguments and results are those of F that Args and Results name
 	Args    []int // of the whole function's arguments
 	Results []int // of the whole function's results
+}
+
+// Apart is k, or the kernels of its sections.
+func (k *Kernel) Apart() []*Kernel {
+	if k.Class != Horizontal {
+		return []*Kernel{k}
+	}
+	var out []*Kernel
+	for _, s := range k.Sections {
+		out = append(out, s.Kernel)
+	}
+	return out
 }
 
 // horizontal analyzes a function of independent sections. No section reads what
@@ -91,11 +109,13 @@ func (k *Kernel) section(in func(*ir.Op) bool) (*Section, error) {
 	f := k.F.Clone()
 	var ops []*ir.Op
 	reads := map[*ir.Value]bool{}
+	device := false
 	for i, o := range f.Ops {
 		if !in(k.F.Ops[i]) {
 			continue
 		}
 		ops = append(ops, o)
+		device = device || op.DependsOnDevice(o)
 		for _, v := range o.Args {
 			reads[v] = true
 		}
@@ -103,7 +123,7 @@ func (k *Kernel) section(in func(*ir.Op) bool) (*Section, error) {
 	f.Ops, f.Attrs = ops, f.Attrs.With("kind", nil)
 	var args []*ir.Arg
 	for i, a := range f.Args {
-		if reads[a.Value] {
+		if reads[a.Value] || device && a.Path == Coordinates {
 			args, s.Args = append(args, a), append(s.Args, i)
 		}
 	}

@@ -315,7 +315,7 @@ func (p *program) addCoordinates(f *ir.Func, b *body) {
 	if p.coord == nil {
 		p.coord = p.f.AddArg(t.Clone(), ir.RoleCoord, "", nil, diag.Pos{})
 	}
-	f.AddArg(t, ir.RoleIn, "coord", nil, diag.Pos{})
+	f.AddArg(t, ir.RoleIn, fusion.Coordinates, nil, diag.Pos{})
 	b.ins = append(b.ins, p.coord)
 	var sizes ir.Sizes
 	for _, a := range p.mesh {

@@ -301,7 +301,7 @@ func (j *joining) section(f *ir.Func, c *ir.Op, arg func(n int) *ir.Value) {
 		}
 	}
 	for n, a := range k.Args {
-		if read[a.Value] {
+		if read[a.Value] || a.Path == fusion.Coordinates {
 			at[a.Value] = arg(n)
 		}
 	}

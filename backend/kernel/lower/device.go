@@ -1,13 +1,27 @@
 package lower
 
 import (
+	"fmt"
+	"slices"
+
 	"ptc/backend/kernel"
 	"ptc/ir"
+	"ptc/ir/fusion"
+	"ptc/ir/op"
 )
 
-// coordArg is the path of the argument that holds the device's coordinates, an
-// i32 for each mesh axis in the order of the function's attribute mesh.
-const coordArg = "coord"
+// onDevice refuses a kernel that depends on the device and is not told which one it is.
+func onDevice(f *ir.Func) error {
+	if len(f.Attrs.Sizes("mesh")) == 0 || slices.ContainsFunc(f.Args, func(a *ir.Arg) bool { return a.Path == fusion.Coordinates }) {
+		return nil
+	}
+	for _, o := range f.Ops {
+		if op.DependsOnDevice(o) {
+			return fmt.Errorf("%s depends on the device, whose coordinates are no argument", o.Name)
+		}
+	}
+	return nil
+}
 
 // meshSize is the size of a mesh axis and its place in the mesh.
 func (g *gen) meshSize(name string) (size, at int) {

@@ -26,6 +26,9 @@ func Kernel(name string, f *ir.Func, m kernel.Machine) (*kernel.Kernel, error) {
 
 // generate runs the generator of k's class.
 func generate(name string, k *fusion.Kernel, m kernel.Machine) (*kernel.Kernel, error) {
+	if err := onDevice(k.F); err != nil {
+		return nil, err
+	}
 	g := &gen{k: k, m: m, name: name, at: map[string]coord{}, readers: map[*ir.Value][]*ir.Op{}}
 	for _, o := range k.F.Ops {
 		for _, a := range o.Args {
@@ -106,7 +109,7 @@ func (g *gen) begin(tasks int64) {
 	for i, a := range f.Args {
 		buf := declare(fmt.Sprintf("in%d", i), a.Value.Type, aliased[i], kernel.Read)
 		g.args = append(g.args, buf)
-		if a.Path == coordArg {
+		if a.Path == fusion.Coordinates {
 			g.coords = buf
 		}
 	}

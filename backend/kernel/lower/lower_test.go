@@ -174,6 +174,18 @@ func TestDevices(t *testing.T) {
   %7 : f32[b=4@dp, c=7@tp] = mul %4, %6
   result %7 out
 end
+`, `func @k class=kernel kind=horizontal mesh={dp=2, tp=3}
+  arg %0 : f32[b=4@dp] in
+  arg %1 : i32[mesh=2] in "coord"
+  %2 : i32[c=7@tp] = index axis=c mesh=(tp) size=7
+  %3 : f32[c=7@tp] = cast %2 to=f32
+  %4 : f32[b=4@dp] = neg %0
+  %5 : i32[] = coordinate over=(dp, tp)
+  %6 : f32[] = cast %5 to=f32
+  result %3 out
+  result %6 out
+  result %4 out
+end
 `, `func @k class=kernel mesh={dp=2, tp=3}
   arg %0 : i32[] in
   arg %1 : i32[] in
