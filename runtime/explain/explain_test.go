@@ -96,8 +96,8 @@ func TestRepetitionIsOneLine(t *testing.T) {
 	}
 	text := Text(p, "all")
 	for _, want := range []string{
-		"     300     100 FLOP         10 B  100.0%   88.2%  gemm      gemm_0       blocks.0..299.attn m.ptl:3:1\n",
-		"       1       1 FLOP        400 B    0.0%   11.8%  map       map_0        loss m.ptl:9:1\n",
+		"     300     100 FLOP         10 B  100.0%   88.2%  gemm       gemm_0        blocks.0..299.attn m.ptl:3:1\n",
+		"       1       1 FLOP        400 B    0.0%   11.8%  map        map_0         loss m.ptl:9:1\n",
 		"     300       1000 B  100.0%  all_reduce       tp       blocks.0..299.attn: for blocks.0..299.w\n",
 		"a device has at most 300 operations, of 293 KiB",
 		"partition: blocks.0..299.attn: all_reduce for %0 (300 times)\n",

@@ -107,13 +107,13 @@ func kernelTable(b *strings.Builder, d *Description, limit int) {
 	order, total := d.by((*Kernel).work)
 	_, moved := d.by((*Kernel).moves)
 	fmt.Fprintf(b, "\nKernels (%d), by their work in a step\n", len(order))
-	fmt.Fprintf(b, "  %8s  %11s  %11s  %6s  %6s  %-9s %-12s %s\n", "launches", "each", "moves", "work", "bytes", "class", "kernel", "where")
+	fmt.Fprintf(b, "  %8s  %11s  %11s  %6s  %6s  %-10s %-13s %s\n", "launches", "each", "moves", "work", "bytes", "class", "kernel", "where")
 	for i, k := range order {
 		if i == limit {
 			fmt.Fprintf(b, "  … %d more: --section kernels\n", len(order)-i)
 			return
 		}
-		row := fmt.Sprintf("  %8d  %11s  %11s  %6s  %6s  %-9s %-12s %s", k.Launches, units.Count(k.Flops, "FLOP"), units.Bytes(k.Bytes),
+		row := fmt.Sprintf("  %8d  %11s  %11s  %6s  %6s  %-10s %-13s %s", k.Launches, units.Count(k.Flops, "FLOP"), units.Bytes(k.Bytes),
 			share(k.work(), total), share(k.moves(), moved), k.Class, k.Name, k.where())
 		b.WriteString(strings.TrimRight(row, " ") + "\n")
 	}
