@@ -24,9 +24,15 @@ func (p *program) findCores(c *pass.Context) {
 	for i, o := range p.f.Ops {
 		at[o] = i
 	}
+	readers := map[*ir.Value][]*ir.Op{}
+	for _, o := range p.f.Ops {
+		for _, v := range o.Args {
+			readers[v] = append(readers[v], o)
+		}
+	}
 	within := func(exp, o *ir.Op) bool { return !alone(o) && o.Run == exp.Run && o.Task == exp.Task }
 	for _, k := range fusion.Cores(p.f, within) {
-		why := unfit(p.f, k)
+		why := unfit(p.f, k, readers)
 		if why == "" {
 			why = inRow(p.f.Ops, at, k)
 		}
@@ -56,10 +62,21 @@ func (p *program) addMask(v *ir.Value) {
 	}
 }
 
-// unfit is why the operations of an attention are no kernel, or empty.
-func unfit(f *ir.Func, k *fusion.Core) string {
-	if k.Blocked != nil {
-		return fmt.Sprintf("scores are read by `%s`, outside of the attention", k.Blocked.Name)
+// unfit is why the operations of an attention are no kernel, or empty. Scores may be
+// read in another run or task as well, where the backward phase is no kernel.
+func unfit(f *ir.Func, k *fusion.Core, readers map[*ir.Value][]*ir.Op) string {
+	blocked := k.Blocked
+	for _, o := range k.Ops {
+		for _, v := range o.Results {
+			for _, r := range readers[v] {
+				if blocked == nil && k.Over(v) && !k.Has(r) {
+					blocked = r
+				}
+			}
+		}
+	}
+	if blocked != nil {
+		return fmt.Sprintf("scores are read by `%s`, outside of the attention", blocked.Name)
 	}
 	if _, err := fusion.Analyze(k.Kernel(k.Results(f))); err != nil {
 		return err.Error()
