@@ -166,3 +166,34 @@ func TestAttentionKinds(t *testing.T) {
 		}
 	}
 }
+
+// A learned bias of scores has a gradient that sums them over the batch: such an
+// attention stays several kernels in both phases, with a remark, and results as they are.
+func TestLearnedBiasOfScores(t *testing.T) {
+	for _, l := range attentionLayouts {
+		if testing.Short() && l.name != "single" {
+			continue
+		}
+		t.Run(l.name, func(t *testing.T) {
+			rules := strings.Replace(l.rules, "HEADS", "heads", 1)
+			fields := headFields + "\n  param slope : [heads] ~ normal(std = 0.5)"
+			body := headValues + "    p = softmax(where(see, s - outer(cast(index(s, kseq), f32), slope), -inf), over = kseq)" + headResult
+			report, r, err := compiler.Check(compiler.Options{File: "m.ptl", Source: []byte(attentionSource(fields, body, rules)), Layout: "l", Target: "ref"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, x := range report.Rows {
+				if !x.OK {
+					t.Errorf("%s changes results: %s by %.3g, tolerance %.3g", x.Pass, x.Worst, x.Diff, x.Tol)
+				}
+			}
+			told := false
+			for _, x := range r.Remarks {
+				told = told || strings.Contains(x.Text, "an attention is not one kernel")
+			}
+			if !told && l.name != "cp" {
+				t.Error("no remark says that scores are stored")
+			}
+		})
+	}
+}
