@@ -6,6 +6,7 @@ import (
 	"ptc/backend/tile"
 	"ptc/ir"
 	"ptc/ir/fusion"
+	"ptc/ir/op"
 )
 
 // row is reductions that hold the contiguous axis: for every block of rows, one stage
@@ -148,8 +149,8 @@ var folds = map[string]struct {
 	combine tile.Kind
 	least   bool
 }{
-	"reduce_sum": {"add", false},
-	"reduce_max": {"max", true},
+	op.ReduceSum: {op.Add, false},
+	op.ReduceMax: {op.Max, true},
 }
 
 // identity is what a reduction starts from.

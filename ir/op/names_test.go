@@ -46,16 +46,19 @@ var elsewhere = map[string][]string{
 	"ir/module.go":                     {"grad", "index"},  // roles
 	"ir/stack.go":                      {"enter", "leave"}, // that ir itself must know
 	"ir/task.go":                       {"accumulate", "accumulate_max", "enter_turn", "leave_turn", "add", "max"},
-	"ir/parse.go":                      {"max"},    // a reduction
-	"ir/tensor/shard.go":               {"max"},    // a reduction
-	"ir/verify/structure.go":           {"max"},    // a reduction
-	"passes/partition/steps.go":        {"max"},    // a reduction
-	"passes/passtest/mutate_change.go": {"max"},    // a reduction
-	"passes/passtest/random.go":        {"random"}, // a module
-	"passes/stage/micro.go":            {"max"},    // a reduction
-	"passes/context/context.go":        {"gather"}, // a way to compute attention
-	"ir/layout/directives.go":          {"gather"}, // a way to compute attention
-	"passes/simplify/rules_arith.go":   {"detach"}, // a rule
+	"ir/parse.go":                      {"max"},          // a reduction
+	"ir/tensor/shard.go":               {"max"},          // a reduction
+	"ir/verify/structure.go":           {"max"},          // a reduction
+	"passes/partition/steps.go":        {"max"},          // a reduction
+	"passes/passtest/mutate_change.go": {"max"},          // a reduction
+	"passes/passtest/random.go":        {"random"},       // a module
+	"passes/stage/micro.go":            {"max"},          // a reduction
+	"passes/context/context.go":        {"gather"},       // a way to compute attention
+	"ir/layout/directives.go":          {"gather"},       // a way to compute attention
+	"passes/simplify/rules_arith.go":   {"detach"},       // a rule
+	"backend/nest/gemm.go":             {"part"},         // a part of a split sum
+	"backend/tile/kinds.go":            {"store"},        // into a view
+	"backend/tile/schedule/text.go":    {"dot", "split"}, // fields of a schedule
 }
 
 // Whoever asks what an operation is like asks its row. Where a rule is about one

@@ -95,14 +95,14 @@ var (
 		0.0046806936, 0.00049225683, -0.0022344685, 0.0011248873, 0.00016372645, -0.00021123927}
 )
 
-// erf is an odd polynomial near 0, another polynomial elsewhere, and that at 3.92,
-// which is 1, from there on.
+// erf is an odd polynomial near 0, another polynomial elsewhere, and from 3.92 on 1, to
+// the bit: gelu subtracts it from 1.
 func (b builder) erf(x *kernel.Value) *kernel.Value {
 	a := b.Abs(x)
 	x2 := b.Mul(x, x)
 	small := b.FMA(x, b.FMA(x2, b.poly(x2, erfSmall), b.f(2/math.SqrtPi-1)), x)
-	held := b.Select(b.Gt(a, b.f(3.92)), b.f(3.92), a)
-	large := b.poly(b.FMA(held, b.f(1/1.31), b.f(-2.61/1.31)), erfLarge)
+	large := b.poly(b.FMA(a, b.f(1/1.31), b.f(-2.61/1.31)), erfLarge)
+	large = b.Select(b.Gt(a, b.f(3.92)), b.f(1), large)
 	return b.Select(b.Lt(a, b.f(1.3)), small, b.copySign(large, x))
 }
 
