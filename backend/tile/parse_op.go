@@ -301,7 +301,7 @@ func (p *parser) term(x *Affine, sign int64) error {
 	return err
 }
 
-// number is a floating point number, with a sign or without.
+// number is a floating-point number, with a sign or without.
 func (p *parser) number() (float64, error) {
 	sign := ""
 	if p.accept("-") {

@@ -24,10 +24,11 @@ const (
 // gradients. ("Horizontal" fusion: Wang et al., "Horizontally fused training array",
 // 2021, section 3.)
 //
-// A call moves up to the first one that it joins. So that no more memory is needed at
-// any time, what it reads must be there by then, and what it writes must be a result
-// of the step, which takes the place of an argument, or small. It does not move up to
-// where a collective that it reads may still be under way.
+// A call moves up to the first one that it joins, where what it reads must be there. So
+// that values are not kept for longer, what it writes must be a result of the step,
+// which takes the place of an argument, or small; casts of weights and products write
+// more, and move past a few calls at most. A call does not move up to where a collective
+// that it reads may still be under way.
 func joinCalls(f *ir.Func, shared *kernels) {
 	j := &joining{f: f, shared: shared, at: map[*ir.Op]int{}, readers: map[*ir.Value][]*ir.Op{}, result: map[*ir.Value]bool{}}
 	for i, o := range f.Ops {
