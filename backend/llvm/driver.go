@@ -102,7 +102,10 @@ run.whole:
   br label %ran
 
 team:
-  %several = icmp sgt i64 %tasks, 1
+  %alone.flag = and i64 %flags, 2
+  %shared = icmp eq i64 %alone.flag, 0
+  %more = icmp sgt i64 %tasks, 1
+  %several = and i1 %shared, %more
   br i1 %several, label %share, label %alone
 
 alone:

@@ -254,6 +254,9 @@ def main():
     if not os.access(args.ptc, os.X_OK):
         print(f"peers: {args.ptc} is not there; `make build` makes it", file=sys.stderr)
         return 2
+    if args.document and not os.path.isfile(args.document):
+        print(f"peers: --document {args.document} is not there; the table goes between its two marks", file=sys.stderr)
+        return 2
     os.environ["JAX_PLATFORMS"] = "cpu"
     sys.path.append(os.path.join(ROOT, "bench", "parity"))
     # All processes inherit it: JAX takes as many threads as there are processors.

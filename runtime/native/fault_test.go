@@ -70,7 +70,7 @@ func TestFaultHelper(t *testing.T) {
 		code = faulty[part[0]].arm64
 	}
 	if part[0] == "go" {
-		p, _ := counting(t, 8, 2)
+		p, _ := counting(t, 8, 2, 0)
 		if err := newTeam(t, 2).Replay(p, 0, p.Len()); err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,12 @@ type Instr struct {
 	// or any before it back to the last one that is not Independent, writes, nor
 	// write what they read: no thread need wait between the two.
 	Independent bool
+	// Alone has thread 0 run all tasks: they are less work than meeting the others.
+	Alone bool
 }
+
+// single says whether thread 0 runs all of the instruction.
+func (in *Instr) single() bool { return in.Alone || in.Tasks <= 1 }
 
 // replaySymbol is the driver that walks the instructions of a program:
 //
@@ -36,8 +41,11 @@ type code struct {
 	flags        int64
 }
 
-// flagNoBarrier: no barrier follows the instruction.
-const flagNoBarrier = 1
+// Flags of an instruction: no barrier follows it; thread 0 runs all its tasks.
+const (
+	flagNoBarrier = 1
+	flagAlone     = 2
+)
 
 // The barrier's two words, and the count of tasks that were claimed, are on pairs
 // of cache lines of their own, so that threads that wait on the second do not slow
@@ -61,6 +69,7 @@ type Program struct {
 	stride  uintptr // from one thread's scratch to the next one's
 	n       int
 	threads int
+	shared  []int // how many instructions before each are run by several threads
 	free    []func()
 }
 
@@ -125,7 +134,12 @@ func (p *Program) encode(img *Image, instrs []Instr) error {
 	out := unsafe.Slice((*code)(unsafe.Pointer(unsafe.SliceData(mem[syncBytes:]))), len(instrs))
 	list := unsafe.Slice((*uintptr)(unsafe.Pointer(unsafe.SliceData(mem[syncBytes+codeBytes:]))), bufs)
 	noBarrier := barriers(instrs)
+	p.shared = make([]int, len(instrs)+1)
 	for i, in := range instrs {
+		p.shared[i+1] = p.shared[i]
+		if !in.single() {
+			p.shared[i+1]++
+		}
 		kernel, ok := img.Symbol(in.Kernel)
 		if !ok {
 			return fmt.Errorf("native program: instruction %d: the image has no kernel %q", i, in.Kernel)
@@ -146,6 +160,9 @@ func (p *Program) encode(img *Image, instrs []Instr) error {
 		if noBarrier[i] {
 			out[i].flags |= flagNoBarrier
 		}
+		if in.Alone {
+			out[i].flags |= flagAlone
+		}
 	}
 	return nil
 }
@@ -162,8 +179,8 @@ func barriers(instrs []Instr) []bool {
 	skip := make([]bool, len(instrs))
 	alone, owed := true, false // since the last barrier
 	for i, in := range instrs {
-		alone = alone && in.Tasks <= 1
-		next := i+1 < len(instrs) && instrs[i+1].Tasks <= 1
+		alone = alone && in.single()
+		next := i+1 < len(instrs) && instrs[i+1].single()
 		switch {
 		case alone && next:
 			skip[i] = true

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 	"unsafe"
 )
 
@@ -23,8 +24,8 @@ func ints(t testing.TB, n int) ([]int64, uintptr) {
 
 // counting is a program of the probe object: bump, fill, gather (see its source
 // in backend/llvm, replay_test.go), over n tasks. After s replays b[i] is
-// s·(n-1-i) + s(s+1)/2.
-func counting(t testing.TB, n, threads int) (*Program, []int64) {
+// s·(n-1-i) + s(s+1)/2. Instruction i is thread 0's alone where alone has bit i.
+func counting(t testing.TB, n, threads, alone int) (*Program, []int64) {
 	t.Helper()
 	_, a := ints(t, n)
 	bs, b := ints(t, n)
@@ -32,9 +33,9 @@ func counting(t testing.TB, n, threads int) (*Program, []int64) {
 	sizes, size := ints(t, 1)
 	sizes[0] = int64(n)
 	p, err := NewProgram(loadProbe(t), []Instr{
-		{Kernel: "bump", Bufs: []uintptr{cell}, Tasks: 1},
-		{Kernel: "fill", Bufs: []uintptr{a, cell}, Tasks: int64(n)},
-		{Kernel: "gather", Bufs: []uintptr{a, b, size}, Tasks: int64(n)},
+		{Kernel: "bump", Bufs: []uintptr{cell}, Tasks: 1, Alone: alone&1 != 0},
+		{Kernel: "fill", Bufs: []uintptr{a, cell}, Tasks: int64(n), Alone: alone&2 != 0},
+		{Kernel: "gather", Bufs: []uintptr{a, b, size}, Tasks: int64(n), Alone: alone&4 != 0},
 	}, threads, 8)
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +60,7 @@ func TestReplayTeams(t *testing.T) {
 	const n, steps = 37, 2000
 	for _, threads := range []int{1, 2, 3, 7} {
 		steps := steps / (1 + threads/3)
-		p, b := counting(t, n, threads)
+		p, b := counting(t, n, threads, 0)
 		team := newTeam(t, threads)
 		for range steps {
 			if err := team.Replay(p, 0, p.Len()); err != nil {
@@ -77,7 +78,7 @@ func TestReplayTeams(t *testing.T) {
 // TestReplayRanges replays the same program in pieces.
 func TestReplayRanges(t *testing.T) {
 	const n, steps = 20, 50
-	p, b := counting(t, n, 2)
+	p, b := counting(t, n, 2, 0)
 	team := newTeam(t, 2)
 	for range steps {
 		for _, r := range [][2]int{{0, 2}, {2, 2}, {2, 3}} {
@@ -91,10 +92,38 @@ func TestReplayRanges(t *testing.T) {
 	}
 }
 
+// TestAlone has thread 0 run all tasks of some instructions, or of all: then no other
+// thread takes part, and how it waits cannot matter.
+func TestAlone(t *testing.T) {
+	const n, steps = 20, 200
+	for mask := range 8 {
+		for _, look := range []bool{false, true} {
+			p, b := counting(t, n, 3, mask)
+			if all := p.shared[p.n] == 0; all != (mask&6 == 6) {
+				t.Errorf("mask %d: all alone is %v", mask, all)
+			}
+			team := newTeam(t, 3)
+			team.done.look = look
+			for s := range steps {
+				if err := team.Replay(p, 0, p.Len()); err != nil {
+					t.Fatal(err)
+				}
+				if s%50 == 0 {
+					time.Sleep(2 * lookFor) // the others fall asleep
+				}
+			}
+			if want := int64(steps*(n-1) + steps*(steps+1)/2); b[0] != want {
+				t.Errorf("mask %d: b[0] = %d, want %d", mask, b[0], want)
+			}
+			team.Close()
+		}
+	}
+}
+
 // TestReplayFromManyGoroutines: replays of a team and of a program queue up.
 func TestReplayFromManyGoroutines(t *testing.T) {
 	const n, steps, callers = 8, 30, 4
-	p, b := counting(t, n, 2)
+	p, b := counting(t, n, 2, 0)
 	teams := []*Team{newTeam(t, 2), newTeam(t, 2)}
 	var wg sync.WaitGroup
 	for c := range callers {
@@ -117,7 +146,7 @@ func TestReplayFromManyGoroutines(t *testing.T) {
 
 func TestReplayDoesNotAllocate(t *testing.T) {
 	for _, threads := range []int{1, 2} {
-		p, _ := counting(t, 8, threads)
+		p, _ := counting(t, 8, threads, 0)
 		team := newTeam(t, threads)
 		if n := testing.AllocsPerRun(200, func() { _ = team.Replay(p, 0, 3) }); n != 0 {
 			t.Errorf("%d threads: %v allocations", threads, n)
@@ -126,7 +155,7 @@ func TestReplayDoesNotAllocate(t *testing.T) {
 }
 
 func TestReplayErrors(t *testing.T) {
-	p, _ := counting(t, 8, 2)
+	p, _ := counting(t, 8, 2, 0)
 	team := newTeam(t, 2)
 	for _, r := range [][2]int{{-1, 2}, {0, 4}, {2, 1}} {
 		if err := team.Replay(p, r[0], r[1]); !errors.Is(err, errRange) {
@@ -189,7 +218,7 @@ func TestBarriers(t *testing.T) {
 	for range 5000 {
 		instrs := make([]Instr, 1+rng.IntN(7))
 		for i := range instrs {
-			instrs[i] = Instr{Tasks: int64(rng.IntN(3)), Independent: rng.IntN(2) == 0}
+			instrs[i] = Instr{Tasks: int64(rng.IntN(3)), Independent: rng.IntN(2) == 0, Alone: rng.IntN(3) == 0}
 		}
 		skip := barriers(instrs)
 		for i := range instrs {
@@ -197,7 +226,7 @@ func TestBarriers(t *testing.T) {
 			for j := i + 1; j < len(instrs); j++ {
 				asked = asked || !instrs[j-1].Independent
 				kept = kept || !skip[j-1]
-				onThread0 := instrs[i].Tasks <= 1 && instrs[j].Tasks <= 1
+				onThread0 := instrs[i].single() && instrs[j].single()
 				if asked && !kept && !onThread0 {
 					t.Fatalf("%+v: %d and %d are not ordered by %v", instrs, i, j, skip)
 				}

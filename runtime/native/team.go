@@ -11,7 +11,7 @@ import (
 
 // Team is a fixed set of threads that replay programs together. The calling
 // goroutine is thread 0; the others are goroutines locked to operating-system
-// threads, created once and parked between replays.
+// threads, created once, which wait between replays (see gate).
 //
 // While a replay runs, threads that wait for one another spin, and give up the
 // processor after some microseconds: a team larger than the machine works, if
@@ -19,8 +19,10 @@ import (
 type Team struct {
 	mu      sync.Mutex // one replay at a time
 	threads int
-	start   []chan struct{} // by thread, from 1
-	done    chan struct{}
+	start   []*gate // by thread, from 1: the number of the replay to take part in, or stop
+	working atomic.Int64
+	done    *gate // the number of the replay that all workers are through
+	replays uint64
 	args    [][8]uintptr // by thread: the arguments of its native call, padded to a cache line
 	job     job
 	onFault func(Fault) // nil: the fault is printed
@@ -32,7 +34,11 @@ type Team struct {
 type job struct {
 	p        *Program
 	from, to int
+	threads  int
 }
+
+// stop, in the place of a replay's number, ends a worker.
+const stop = ^uint64(0)
 
 // NewTeam starts a team of the given number of threads, the caller included.
 func NewTeam(threads int) (*Team, error) {
@@ -44,12 +50,13 @@ func NewTeam(threads int) (*Team, error) {
 	}
 	t := &Team{
 		threads: threads,
-		start:   make([]chan struct{}, threads),
-		done:    make(chan struct{}, threads),
+		start:   make([]*gate, threads),
 		args:    make([][8]uintptr, threads),
 	}
+	look := threads <= runtime.NumCPU()
+	t.done = newGate(look)
 	for tid := 1; tid < threads; tid++ {
-		t.start[tid] = make(chan struct{}, 1)
+		t.start[tid] = newGate(look)
 		go t.work(tid)
 	}
 	return t, nil
@@ -60,14 +67,17 @@ func (t *Team) work(tid int) {
 	// Unlocked at the end: a goroutine that ends locked ends its thread, and the
 	// threads that purego makes in place of cgo crash the process when they end.
 	defer runtime.UnlockOSThread()
-	for range t.start[tid] {
+	for n := t.start[tid].await(0); n != stop; n = t.start[tid].await(n) {
 		t.run(tid)
-		t.done <- struct{}{}
+		if t.working.Add(-1) == 0 {
+			t.done.set(n)
+		}
 	}
 }
 
-// Replay runs the instructions [from, to) of p on the whole team and returns when
-// all are done. It does not allocate. Replays of one team, and of one program,
+// Replay runs the instructions [from, to) of p on the whole team, or on the caller
+// alone where no instruction is for several threads, and returns when all are done.
+// It does not allocate. Replays of one team, and of one program,
 // run one after another.
 //
 // The error is for a call that cannot be made; kernels have none.
@@ -86,14 +96,23 @@ func (t *Team) Replay(p *Program, from, to int) error {
 	case from == to:
 		return nil
 	}
+	threads := t.threads
+	if p.shared[from] == p.shared[to] { // all of it is thread 0's
+		threads = 1
+	}
 	p.resetSync()
-	t.job = job{p, from, to}
-	for tid := 1; tid < t.threads; tid++ {
-		t.start[tid] <- struct{}{}
+	t.job = job{p, from, to, threads}
+	t.working.Store(int64(threads - 1))
+	before := t.replays
+	if threads > 1 {
+		t.replays++
+	}
+	for tid := 1; tid < threads; tid++ {
+		t.start[tid].set(t.replays)
 	}
 	t.run(0)
-	for tid := 1; tid < t.threads; tid++ {
-		<-t.done
+	if threads > 1 {
+		t.done.await(before)
 	}
 	t.job = job{}
 	return nil
@@ -106,7 +125,7 @@ func (t *Team) run(tid int) {
 	p := t.job.p
 	args := t.args[tid][:7]
 	args[0], args[1], args[2] = p.code, uintptr(t.job.from), uintptr(t.job.to)
-	args[3], args[4], args[5] = uintptr(tid), uintptr(t.threads), p.sync
+	args[3], args[4], args[5] = uintptr(tid), uintptr(t.job.threads), p.sync
 	args[6] = p.scratch + uintptr(tid)*p.stride
 	runtime.LockOSThread()
 	slot := enterNative(t)
@@ -132,6 +151,6 @@ func (t *Team) Close() {
 	}
 	t.closed = true
 	for tid := 1; tid < t.threads; tid++ {
-		close(t.start[tid])
+		t.start[tid].set(stop)
 	}
 }

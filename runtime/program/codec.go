@@ -11,7 +11,7 @@ import (
 )
 
 // Format is the version of the file format that this package reads and writes.
-const Format = 4
+const Format = 5
 
 const (
 	magic      = "ptcplan\n"

@@ -77,6 +77,7 @@ func captureELF(r device.Request, arena []byte, p *program.Program, img *native.
 	base := native.Address(arena)
 	instrs := make([]native.Instr, 0, len(p.Instrs))
 	var scratch int64
+	single := alone(r.Plan, p, r.Threads)
 	for i := range p.Instrs {
 		in := &p.Instrs[i]
 		if in.Comm != nil {
@@ -89,7 +90,7 @@ func captureELF(r device.Request, arena []byte, p *program.Program, img *native.
 			bufs[j] = base + uintptr(r.Device.Buffers[b].Offset)
 		}
 		instrs = append(instrs, native.Instr{
-			Kernel: k.Symbol, Bufs: bufs, Tasks: k.Tasks,
+			Kernel: k.Symbol, Bufs: bufs, Tasks: k.Tasks, Alone: single[i],
 			// The plan says whether an instruction waits for those before it,
 			// native code whether the next one need not wait.
 			Independent: i+1 < len(p.Instrs) && p.Instrs[i+1].NoWait,
