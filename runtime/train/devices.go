@@ -2,6 +2,7 @@ package train
 
 import (
 	"math"
+	"runtime/debug"
 	"slices"
 
 	"ptc/internal/dtype"
@@ -56,6 +57,13 @@ func openDevices(plan *program.Plan, fields []data.Field, o *Options, seed uint6
 }
 
 func (d *devices) close() { d.m.Close() }
+
+// shed gives the system back the memory that tensors passed through, as large as the
+// largest of them, before the first step takes that of activations: at no time is there both.
+func (d *devices) shed() {
+	d.buf, d.raw = nil, nil
+	debug.FreeOSMemory()
+}
 
 // feed gives the step its batch and its numbers.
 func (d *devices) feed(b *batch, step int64) error {

@@ -182,6 +182,7 @@ func (r *run) openDevices(c *checkpoint.Checkpoint) (err error) {
 	if r.dev, err = openDevices(r.plan, r.feed.fields, &r.o, r.seed); err != nil {
 		return err
 	}
+	defer r.dev.shed()
 	if c != nil {
 		return r.keeper.load(c, r.dev)
 	}
