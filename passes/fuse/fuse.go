@@ -57,6 +57,7 @@ func grouped(c *pass.Context, f *ir.Func, mesh []ir.MeshAxis) *program {
 	p.mesh = mesh
 	p.group()
 	p.recompute()
+	p.beside()
 	if whole == nil || !p.circles() {
 		return p
 	}
