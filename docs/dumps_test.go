@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"ptc/backend/cpu/emit"
-	"ptc/backend/kernel/lower"
+	"ptc/backend/lanes"
 	"ptc/backend/llvm/target"
 	"ptc/compiler"
 	"ptc/ir"
@@ -231,7 +231,7 @@ func tiles(t *testing.T, m *ir.Module) string {
 		t.Fatal(err)
 	}
 	f := m.Func("gemm_1")
-	k, err := lower.Kernel(f.Name, f, emit.Machine(to))
+	k, err := lanes.Kernel(f.Name, f, emit.Machine(to))
 	if err != nil {
 		t.Fatal(err)
 	}

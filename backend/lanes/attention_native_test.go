@@ -1,4 +1,4 @@
-package lower
+package lanes
 
 import (
 	"errors"
@@ -149,11 +149,7 @@ func (c *call) intact(t testing.TB) {
 func checkNative(t *testing.T, fs []*ir.Func) {
 	var args, want [][]*tensor.Tensor
 	for i, f := range fs {
-		r := rand.New(rand.NewSource(int64(i)))
-		in := make([]*tensor.Tensor, len(f.Args))
-		for j, a := range f.Args {
-			in[j] = randomFor(r, f, a.Value)
-		}
+		in := arguments(f, int64(i))
 		out, err := eval.Func(&ir.Module{Funcs: []*ir.Func{f}}, f, in, eval.Options{})
 		if err != nil {
 			t.Fatal(err)
