@@ -79,7 +79,7 @@ func (g *gen) attention() {
 		}
 	}
 	outer, in, rows := g.dims(both), g.dims(inner), g.dims(a.Rows)
-	key := dim{[]string{a.Key.Name}, int64(a.Key.Size)}
+	key := dim{[]string{a.Key.Name}, int64(a.Key.Size)} // a range even if there is one
 	g.dimensions = slices.Concat(outer, in, rows, []dim{key})
 	columns := map[*ir.Value][]dim{}
 	for _, o := range slices.Concat(a.Into, a.Outs) {
@@ -93,45 +93,58 @@ func (g *gen) attention() {
 		}
 	}
 	g.declare()
-	n := len(outer)
-	g.phase(append(g.ranges(outer), g.whole(g.dimensions[n:])...), func() {
-		at := func(dims []dim) []*tile.Range {
-			var out []*tile.Range
-			for _, d := range dims {
-				out = append(out, rangesOf([]tile.Affine{g.at[d.name()]})...)
-			}
-			return out
-		}
-		x := &Attention{Outer: at(outer), Inner: at(in), Rows: at(rows), Key: at([]dim{key})[0]}
-		for _, o := range a.Into {
-			row, key := o.Args[0], o.Args[1]
-			if row.Type.Has(a.Key.Name) {
-				row, key = key, row
-			}
-			x.Into = append(x.Into, Into{g.value(row), g.value(key), g.value(o.Result()), at(columns[row])})
-		}
-		for _, o := range a.Outs {
-			weights, of := o.Args[0], o.Args[1]
-			if !g.scored(weights) {
-				weights, of = of, weights
-			}
-			x.Outs = append(x.Outs, Out{g.sums(o), g.value(weights), g.value(of), g.value(o.Result()), at(columns[of])})
-		}
-		for _, o := range a.Body {
-			x.Body = append(x.Body, g.value(o.Result()))
-		}
-		x.Exp, x.Base = g.value(a.Exp.Result()), g.value(a.Base)
-		for _, o := range []struct {
-			op *ir.Op
-			to **tile.Value
-		}{{a.Top, &x.Top}, {a.Sum, &x.Sum}, {a.Norm, &x.Norm}} {
-			if o.op != nil {
-				*o.to = g.value(o.op.Result())
-			}
-		}
-		g.core = x
+	problem := g.ranges(outer)
+	g.phase(slices.Concat(problem, g.whole(g.dimensions[len(outer):])), func() {
+		g.core = &Attention{Outer: problem, Inner: g.present(in), Rows: g.present(rows), Key: g.present([]dim{key})[0]}
+		g.products(columns)
+		g.softmax()
 		g.storeAll()
 	})
+}
+
+// present are the ranges that the computation is at along dims.
+func (g *gen) present(dims []dim) []*tile.Range {
+	var out []*tile.Range
+	for _, d := range dims {
+		out = append(out, rangesOf([]tile.Affine{g.at[d.name()]})...)
+	}
+	return out
+}
+
+// products generates the products of an attention, of whose operands these are columns.
+func (g *gen) products(columns map[*ir.Value][]dim) {
+	a, x := g.k.Attention, g.core
+	for _, o := range a.Into {
+		row, key := o.Args[0], o.Args[1]
+		if row.Type.Has(a.Key.Name) {
+			row, key = key, row
+		}
+		x.Into = append(x.Into, Into{g.value(row), g.value(key), g.value(o.Result()), g.present(columns[row])})
+	}
+	for _, o := range a.Outs {
+		weights, of := o.Args[0], o.Args[1]
+		if !g.scored(weights) {
+			weights, of = of, weights
+		}
+		x.Outs = append(x.Outs, Out{g.sums(o), g.value(weights), g.value(of), g.value(o.Result()), g.present(columns[of])})
+	}
+}
+
+// softmax notes the work on scores.
+func (g *gen) softmax() {
+	a, x := g.k.Attention, g.core
+	for _, o := range a.Body {
+		x.Body = append(x.Body, g.value(o.Result()))
+	}
+	x.Exp, x.Base = g.value(a.Exp.Result()), g.value(a.Base)
+	for _, o := range []struct {
+		op *ir.Op
+		to **tile.Value
+	}{{a.Top, &x.Top}, {a.Sum, &x.Sum}, {a.Norm, &x.Norm}} {
+		if o.op != nil {
+			*o.to = g.value(o.op.Result())
+		}
+	}
 }
 
 // columns are the axes of an operand that the scores do not have.
