@@ -206,10 +206,10 @@ func TestAttentionNative(t *testing.T) {
 		{b: 1, kv: 1, g: 2, s: 130, t: 520, d: 80, e: 80},
 		{b: 1, kv: 1, g: 1, s: 600, t: 600, d: 32, e: 128, causal: true, window: 100},
 	} {
-		fs = append(fs, parse(t, a.forward()))
+		fs = append(fs, parse(t, a.forward()), parse(t, a.backward()))
 	}
 	for range 8 {
-		fs = append(fs, parse(t, randomAttend(r).forward()))
+		fs = append(fs, parse(t, randomAttend(r).forward()), parse(t, randomAttend(r).backward()))
 	}
 	checkNative(t, fs)
 }
