@@ -12,10 +12,13 @@ import (
 	"time"
 
 	"ptc/backend/cpu/emit"
-	"ptc/backend/kernel/lower"
+	"ptc/backend/kernel"
+	"ptc/backend/lanes"
 	"ptc/backend/llvm/target"
+	"ptc/backend/nest"
 	"ptc/compiler"
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/lang"
 	"ptc/passes"
 	"ptc/passes/pass"
@@ -78,7 +81,7 @@ func linesShown(text string, reports bool) []string {
 			continue // between blocks, or a block of a language
 		}
 		// A block of one kind is told by what it begins with.
-		form := strings.HasPrefix(block, "\nkernel ")
+		form := strings.HasPrefix(block, "\nkernel ") || strings.HasPrefix(block, "\ntile ")
 		report := reports && (strings.HasPrefix(block, "\n  model ") || strings.HasPrefix(block, "\nCommunication in a step"))
 		for _, l := range strings.Split(block, "\n") {
 			switch l = strings.TrimRight(l, " "); {
@@ -224,16 +227,25 @@ func (e tour) dumps(t *testing.T, layout string, to printed) *ir.Module {
 	return r.Module
 }
 
-// tiles is the loop/tile form of the kernel that kernels.md shows.
+// tiles are the tile program and the loop/tile form of the kernels that kernels.md shows.
 func tiles(t *testing.T, m *ir.Module) string {
 	to, err := target.Resolve("cpu:x86-64-v3")
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := m.Func("gemm_1")
-	k, err := lower.Kernel(f.Name, f, emit.Machine(to))
+	machine := emit.Machine(to)
+	row, err := fusion.Analyze(m.Func("row_0"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return k.String()
+	p, err := nest.Program("row_0", row, nest.Lanes(row, int64(machine.Lanes(kernel.F32))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := m.Func("gemm_1")
+	k, err := lanes.Kernel(f.Name, f, machine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.String() + k.String()
 }

@@ -10,7 +10,7 @@ import (
 	"ptc/backend"
 	"ptc/backend/cpu/emit"
 	"ptc/backend/kernel"
-	"ptc/backend/kernel/lower"
+	"ptc/backend/lanes"
 	"ptc/backend/llvm"
 	"ptc/backend/llvm/target"
 	"ptc/ir"
@@ -149,7 +149,7 @@ func (c *cpu) lower(fns []*ir.Func) ([]*kernel.Kernel, error) {
 	m := emit.Machine(c.Target)
 	forms := make([]*kernel.Kernel, len(fns))
 	errs := make([]error, len(fns))
-	side(len(fns), func(i int) { forms[i], errs[i] = lower.Kernel(fns[i].Name, fns[i], m) })
+	side(len(fns), func(i int) { forms[i], errs[i] = lanes.Kernel(fns[i].Name, fns[i], m) })
 	for _, err := range errs {
 		if err != nil {
 			return nil, err

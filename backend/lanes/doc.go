@@ -1,10 +1,12 @@
 // Package lanes lowers tile programs to the loop/tile form of processors with vectors.
 //
 // In: a verified tile.Program and the machine's description. Out: a kernel.Kernel for
-// each phase, whose tasks are the phase's.
+// each phase, whose tasks are the phase's. [Kernel] makes one of a kernel function, by the
+// programs of backend/nest.
 // Invariant: a kernel computes what the program means, up to the order of sums, which
 // depends on sizes and the vector width alone. Results do not depend on the seed, the
-// number of threads or what memory held before.
+// number of threads or what memory held before. Values of low precision are kept in f32,
+// and rounded where they are cast, shared or stored.
 //
 // How: a tile in registers is nothing until it is demanded. Stores with the same
 // dimensions, and reductions that do not need each other, become one sweep: loops over
@@ -16,12 +18,14 @@
 //
 // Reductions to tiles, tiles in shared memory and carried tiles that meet other
 // dimensions are in scratch. A phase that is a matrix product becomes a kernel of
-// backend/kernel/gemm: its blocks, packing and register tiles are that package's.
+// backend/kernel/gemm: its blocks, packing and register tiles are that package's. Products
+// around a softmax become one of backend/kernel/attention (attention.go), with the bounds
+// of keys that masks leave (attention_limits.go).
 //
-// Other products are loops around multiply-adds, right but slow: what becomes of the
-// products of attention is to be seen from their shared tiles' layouts, which nothing
-// reads yet. f64, reversed loops with computed bounds, and stores to positions that are
-// looked up have no native code; an error says so.
+// Other products are loops around multiply-adds, right but slow. f64, reversed loops with
+// computed bounds, and stores to positions that are looked up have no native code; an
+// error says so.
 //
-// Imports ir, ir/op, ir/tensor, backend/kernel, backend/kernel/gemm, backend/tile.
+// Imports ir, ir/op, ir/tensor, ir/fusion, of backend/kernel the form, gemm, attention and
+// vmath, backend/nest, backend/tile.
 package lanes

@@ -36,27 +36,39 @@ type lowering struct {
 	units map[*tile.Range]int // how many accesses are contiguous along a range
 	err   error
 
-	first map[*tile.Range]kernel.Index // first position of the present block
-	n     map[*tile.Range]int64        // its existing positions
-	at    map[*tile.Range]coord        // where a sweep is
-	part  map[*tile.Range]int64        // which vector, or which position, of an unrolled block
-	lanes int                          // of the vector range at present; 1 outside of a sweep
-	mask  *kernel.Value                // lanes that exist, or nil for all
-	sure  map[int]kernel.Index         // positions looked up that are in range, by axis
+	first  map[*tile.Range]kernel.Index // first position of the present block
+	n      map[*tile.Range]int64        // its existing positions
+	at     map[*tile.Range]coord        // where a sweep is
+	part   map[*tile.Range]int64        // which vector, or which position, of an unrolled block
+	unroll int                          // vectors that a sweep takes at a time; 0 is for the compiler to choose
+	lanes  int                          // of the vector range at present; 1 outside of a sweep
+	mask   *kernel.Value                // lanes that exist, or nil for all
+	sure   map[int]kernel.Index         // positions looked up that are in range, by axis
 
-	scopes []map[*tile.Value]*kernel.Value
-	regs   map[*tile.Value]*registers
-	kept   map[*tile.Value]*scratch
-	spare  map[*tile.Value]*scratch // where the next value of what is carried in scratch is computed
-	loaded map[*tile.Value]int      // when a load was reached
-	stored map[*tile.Buffer]int     // when a store to memory that may be the buffer's was
-	time   int
+	scopes  []map[*tile.Value]*kernel.Value
+	regs    map[*tile.Value]*registers
+	kept    map[*tile.Value]*scratch
+	spare   map[*tile.Value]*scratch             // where the next value of what is carried in scratch is computed
+	instead map[*tile.Value]func() *kernel.Value // how values are computed otherwise than they are defined
+	loaded  map[*tile.Value]int                  // when a load was reached
+	stored  map[*tile.Buffer]int                 // when a store to memory that may be the buffer's was
+	time    int
 }
 
 // coord is a position along a range: lane l is at idx, plus l on the vector range.
 type coord struct {
 	idx kernel.Index
 	vec bool
+}
+
+func newLowering(p *tile.Program, m kernel.Machine) *lowering {
+	return &lowering{
+		p: p, wide: int64(m.Lanes(kernel.F32)), lanes: 1,
+		bufs: map[*tile.Buffer]*kernel.Buffer{}, units: map[*tile.Range]int{},
+		first: map[*tile.Range]kernel.Index{}, n: map[*tile.Range]int64{}, at: map[*tile.Range]coord{}, part: map[*tile.Range]int64{},
+		scopes: []map[*tile.Value]*kernel.Value{{}}, regs: map[*tile.Value]*registers{}, kept: map[*tile.Value]*scratch{}, spare: map[*tile.Value]*scratch{},
+		instead: map[*tile.Value]func() *kernel.Value{}, loaded: map[*tile.Value]int{}, stored: map[*tile.Buffer]int{},
+	}
 }
 
 func phase(name string, p *tile.Program, ph *tile.Phase, m kernel.Machine) (*kernel.Kernel, error) {
@@ -67,20 +79,15 @@ func phase(name string, p *tile.Program, ph *tile.Phase, m kernel.Machine) (*ker
 	for _, r := range ph.Grid {
 		tasks *= r.Blocks()
 	}
-	l := &lowering{
-		p: p, b: kernel.New(name, tasks), wide: int64(m.Lanes(kernel.F32)), lanes: 1,
-		bufs: map[*tile.Buffer]*kernel.Buffer{}, units: map[*tile.Range]int{},
-		first: map[*tile.Range]kernel.Index{}, n: map[*tile.Range]int64{}, at: map[*tile.Range]coord{}, part: map[*tile.Range]int64{},
-		scopes: []map[*tile.Value]*kernel.Value{{}}, regs: map[*tile.Value]*registers{}, kept: map[*tile.Value]*scratch{}, spare: map[*tile.Value]*scratch{},
-		loaded: map[*tile.Value]int{}, stored: map[*tile.Buffer]int{},
-	}
+	l := newLowering(p, m)
 	if dots(ph.Body) {
 		if x, err := productOf(ph); err == nil {
 			x.lowering = l
 			return x.generate(name, m)
 		}
 	}
-	l.declare()
+	l.begin(name, tasks)
+	l.unroll = unroll(ph.Body)
 	l.countUnits(ph.Body)
 	l.number(ph.Grid)
 	l.variants(ph.Grid, func() { l.block(ph.Body) })
@@ -95,8 +102,34 @@ func dots(b *tile.Block) bool {
 	return slices.ContainsFunc(b.Ops, func(o *tile.Op) bool { return o.Kind == tile.Dot || slices.ContainsFunc(inside(o), dots) })
 }
 
-// declare makes a buffer for each of the program's.
-func (l *lowering) declare() {
+// unroll is how many vectors a sweep takes at a time: a few where there is little work
+// on each, one where that work fills the processor's registers and queues by itself. Where
+// rows are reduced as well, it is left to the compiler.
+func unroll(b *tile.Block) int {
+	const long = 24
+	var walk func(b *tile.Block) (flops int64, folds bool)
+	walk = func(b *tile.Block) (sum int64, folds bool) {
+		for _, o := range b.Ops {
+			sum, folds = sum+flops(o), folds || folded(o)
+			for _, inner := range inside(o) {
+				n, f := walk(inner)
+				sum, folds = sum+n, folds || f
+			}
+		}
+		return sum, folds
+	}
+	switch sum, folds := walk(b); {
+	case folds:
+		return 0
+	case sum > long:
+		return 1
+	}
+	return 4
+}
+
+// begin starts the kernel, with a buffer for each of the program's.
+func (l *lowering) begin(name string, tasks int64) *kernel.Builder {
+	l.b = kernel.New(name, tasks)
 	over := map[*tile.Buffer]bool{}
 	for _, b := range l.p.Buffers {
 		for _, a := range b.Over {
@@ -113,6 +146,14 @@ func (l *lowering) declare() {
 		} else {
 			l.bufs[b] = l.b.Arg(b.Name, elem(b.DType), b.Len, use)
 		}
+	}
+	return l.b
+}
+
+// put puts the computation at positions of ranges, of those that are given.
+func (l *lowering) put(ranges []*tile.Range, at []kernel.Index) {
+	for i, r := range ranges[:min(len(ranges), len(at))] {
+		l.at[r] = coord{idx: at[i]}
 	}
 }
 

@@ -275,10 +275,13 @@ func keep(steps []*step) {
 }
 
 // costly reports whether computing an element of o costs more than a store and a load.
-func costly(o *tile.Op) bool {
+func costly(o *tile.Op) bool { return o.Kind != tile.Repeat && flops(o) > 4 }
+
+// flops is what an element of o takes, in floating-point operations.
+func flops(o *tile.Op) int64 {
 	d := op.Lookup(string(o.Kind))
-	if d == nil || o.Kind == tile.Repeat {
-		return false
+	if d == nil || len(o.Results) != 1 || folded(o) {
+		return 0
 	}
-	return d.Flops(&ir.Op{Name: string(o.Kind), Results: []*ir.Value{{Type: ir.Scalar(o.Result().Type.DType)}}}) > 4
+	return d.Flops(&ir.Op{Name: string(o.Kind), Results: []*ir.Value{{Type: ir.Scalar(o.Result().Type.DType)}}})
 }

@@ -7,6 +7,7 @@ import (
 	"ptc/backend/kernel"
 	"ptc/backend/kernel/gemm"
 	"ptc/backend/tile"
+	"ptc/ir"
 )
 
 // product is a phase that is a matrix product: what backend/kernel/gemm makes a kernel
@@ -146,36 +147,57 @@ func (x *product) roles(grid, loops []*tile.Range) error {
 
 // generate makes the kernel. Blocks of the phase do not show in it.
 func (x *product) generate(name string, m kernel.Machine) (*kernel.Kernel, error) {
-	extent := func(rs []*tile.Range) int64 {
-		if len(rs) == 0 {
-			return 1
-		}
-		return rs[0].Extent
-	}
-	extents := func(rs []*tile.Range) []int64 {
-		out := make([]int64, len(rs))
-		for i, r := range rs {
-			out[i] = r.Extent
-		}
-		return out
-	}
 	left, right := x.dot.Args[0], x.dot.Args[1]
 	k, err := gemm.Generate(gemm.Spec{
 		M: extent(x.m), N: extent(x.n), K: extent(x.k),
 		Outer: extents(x.outer), OuterK: extents(x.outerK),
-		Left:  gemm.Operand{Load: x.operand(left), Unit: unit(left, x.m, gemm.AlongM)},
-		Right: gemm.Operand{Load: x.operand(right), Unit: unit(right, x.n, gemm.AlongN)},
-		Begin: func(tasks int64) *kernel.Builder {
-			x.b = kernel.New(name, tasks)
-			x.declare()
-			return x.b
-		},
+		Left:  gemm.Operand{Load: x.operand(left), Unit: unit(left, x.m, gemm.AlongM), Cost: cost(left)},
+		Right: gemm.Operand{Load: x.operand(right), Unit: unit(right, x.n, gemm.AlongN), Cost: cost(right)},
+		Begin: func(tasks int64) *kernel.Builder { return x.begin(name, tasks) },
 		Store: x.results,
 	}, m)
 	if x.err != nil {
 		return nil, x.err
 	}
 	return k, err
+}
+
+// extent is that of the range, or 1 where there is none.
+func extent(rs []*tile.Range) int64 {
+	if len(rs) == 0 {
+		return 1
+	}
+	return rs[0].Extent
+}
+
+func extents(rs []*tile.Range) []int64 {
+	out := make([]int64, len(rs))
+	for i, r := range rs {
+		out[i] = r.Extent
+	}
+	return out
+}
+
+// cost is what computing an element of v takes besides loading, in floating-point
+// operations, and one for a conversion or a position that is looked up.
+func cost(v *tile.Value) int64 {
+	seen := map[*tile.Value]bool{}
+	var of func(v *tile.Value) int64
+	of = func(v *tile.Value) int64 {
+		if seen[v] {
+			return 0
+		}
+		seen[v] = true
+		n := max(1, flops(v.Def))
+		if loads(v.Def) && v.Type.DType == ir.F32 && len(lookups(v.Def)) == 0 || v.Def.Kind == tile.Repeat {
+			n = 0
+		}
+		for _, a := range operands(v) {
+			n += of(a)
+		}
+		return n
+	}
+	return of(v)
 }
 
 // unit finds the axis along which operand v, or the load of most axes that it is
@@ -230,19 +252,17 @@ func (x *product) results(at gemm.At, acc *kernel.Value, lanes int, mask *kernel
 
 // place runs body at a position of the product, lanes along one of its dimensions.
 func (x *product) place(at gemm.At, along gemm.Along, lanes int, mask *kernel.Value, body func()) {
-	set := func(rs []*tile.Range, idx []kernel.Index, vec bool) {
-		for i, r := range rs {
-			if i < len(idx) {
-				x.at[r] = coord{idx: idx[i], vec: vec}
-			}
+	set := func(rs []*tile.Range, idx kernel.Index, of gemm.Along) {
+		for _, r := range rs {
+			x.at[r] = coord{idx: idx, vec: along == of}
 		}
 	}
 	x.within(func() {
-		set(x.outer, at.Outer, false)
-		set(x.outerK, at.OuterK, false)
-		set(x.m, []kernel.Index{at.M}, along == gemm.AlongM)
-		set(x.n, []kernel.Index{at.N}, along == gemm.AlongN)
-		set(x.k, []kernel.Index{at.K}, along == gemm.AlongK)
+		x.put(x.outer, at.Outer)
+		x.put(x.outerK, at.OuterK)
+		set(x.m, at.M, gemm.AlongM)
+		set(x.n, at.N, gemm.AlongN)
+		set(x.k, at.K, gemm.AlongK)
 		x.lanes, x.mask = lanes, mask
 		body()
 		x.lanes, x.mask = 1, nil

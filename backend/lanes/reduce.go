@@ -94,7 +94,7 @@ func (l *lowering) vectors(r *tile.Range, u int, acc []*kernel.Value, body func(
 	if done > 0 {
 		span := kernel.Between(lo, lo.Plus(done)).By(step)
 		if len(acc) == 0 {
-			span = span.Unrolled(4)
+			span = span.Unrolled(l.unroll)
 		}
 		acc = l.b.ForCarry(span, acc, func(i kernel.Index, c []*kernel.Value) []*kernel.Value {
 			var out []*kernel.Value

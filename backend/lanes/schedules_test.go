@@ -2,9 +2,7 @@ package lanes
 
 import (
 	"bytes"
-	"math"
 	"math/rand"
-	"os"
 	"testing"
 
 	"ptc/backend/kernel"
@@ -21,21 +19,11 @@ import (
 // Programs under random schedules, with blocks of several rows, whole axes, copies,
 // packed operands, parts of sums, store what the evaluator says.
 func TestSchedules(t *testing.T) {
-	text, err := os.ReadFile("testdata/kernels.ptir")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, errs := ir.Parse("kernels.ptir", text)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
 	ran := map[fusion.Class]int{}
 	r := rand.New(rand.NewSource(4))
-	for _, f := range m.Funcs {
-		k, err := fusion.Analyze(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+	m := kernels(t)
+	for _, k := range apart(t, m) {
+		f := k.F
 		args := arguments(f, 3)
 		want, err := eval.Func(m, f, args, eval.Options{})
 		if err != nil {
@@ -69,14 +57,14 @@ func TestSchedules(t *testing.T) {
 				for i, w := range want {
 					x := tensor.New(w.Type)
 					x.Get(got[i])
-					if d := differs(x, w); !(d < tolerance(w.Type.DType)) {
+					if _, d := worst(x, w); !(d < tolerance(w.Type.DType)) {
 						t.Fatalf("@%s, in place %v: result %d differs by %g of %v\n%s\n%s", f.Name, o, i, d, machine, p, all[0])
 					}
 				}
 			}
 		}
 	}
-	for _, class := range classes {
+	for _, class := range []fusion.Class{fusion.Map, fusion.Row, fusion.Column, fusion.Pieces, fusion.Gemm, fusion.Scatter, fusion.Attend} {
 		if ran[class] < 10 {
 			t.Errorf("%d programs of class %s", ran[class], class)
 		}
@@ -104,36 +92,4 @@ func execute(t *testing.T, p *tile.Program, all []*kernel.Kernel, f *ir.Func, ar
 		}
 	}
 	return bufs[len(args) : len(args)+len(f.Results)]
-}
-
-func tolerance(d ir.DType) float64 {
-	switch d {
-	case ir.BF16:
-		return 2e-2
-	case ir.F16:
-		return 2e-3
-	}
-	return 1e-4
-}
-
-// differs is the largest difference of elements, relative to the larger of the element
-// and the root mean square of all.
-func differs(a, b *tensor.Tensor) float64 {
-	sum, most := 0.0, 0.0
-	for _, v := range b.Data {
-		if !math.IsInf(v, 0) {
-			sum += v * v
-		}
-	}
-	rms := math.Sqrt(sum/float64(len(b.Data))) + 1e-30
-	for i, v := range b.Data {
-		switch d := math.Abs(a.Data[i]-v) / math.Max(rms, math.Abs(v)); {
-		case a.Data[i] == v:
-		case math.IsNaN(d):
-			return math.Inf(1)
-		default:
-			most = math.Max(most, d)
-		}
-	}
-	return most
 }

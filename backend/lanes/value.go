@@ -36,6 +36,11 @@ func (l *lowering) value(v *tile.Value) *kernel.Value {
 	if g := l.regs[v]; g != nil {
 		return l.pick(g)
 	}
+	if f := l.instead[v]; f != nil {
+		x := f()
+		l.know(v, x)
+		return x
+	}
 	o := v.Def
 	var x *kernel.Value
 	switch f := pure[o.Kind]; {
@@ -201,19 +206,24 @@ func (l *lowering) clamp(j *kernel.Value, n int64) (*kernel.Value, *kernel.Value
 	return l.b.Min(l.b.Max(j, zero), top), inside
 }
 
-func (l *lowering) load(o *tile.Op) *kernel.Value {
+// read loads what o accesses at the present position.
+func (l *lowering) read(o *tile.Op) *kernel.Value { x, _ := l.found(o); return x }
+
+func (l *lowering) found(o *tile.Op) (x, inside *kernel.Value) {
 	r, vector, inside := l.ref(o)
-	lanes := 1
-	if vector {
-		lanes, r = l.lanes, r.Masked(l.mask)
-	} else {
+	if !vector {
 		r.Stride = 0
+		return l.b.Load(r, 1), inside
 	}
-	x := l.b.Load(r, lanes)
+	return l.b.Load(r.Masked(l.mask), l.lanes), inside
+}
+
+func (l *lowering) load(o *tile.Op) *kernel.Value {
+	x, inside := l.found(o)
 	if inside == nil {
 		return x
 	}
-	lanes = max(lanes, inside.Type.Lanes)
+	lanes := max(x.Type.Lanes, inside.Type.Lanes)
 	x = l.b.Splat(x, lanes)
 	return l.b.Select(l.b.Splat(inside, lanes), x, l.b.Like(x, 0))
 }

@@ -23,11 +23,7 @@ func (g *gen) column() {
 	grid, loops := g.outer(p[:n])
 	inner := g.ranges(p[n:], g.s.Cols)
 	if g.s.Over == 0 {
-		for _, d := range r {
-			x := d.block(0)
-			g.set(d, x)
-			inner = append(inner, x)
-		}
+		inner = append(inner, g.whole(r)...)
 	}
 	g.blocks(grid, loops, inner, func() {
 		for i, x := range g.fold(reds, p, r, func() {}) {

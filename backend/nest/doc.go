@@ -10,7 +10,9 @@
 // is at those ranges, in the outermost block that has all of them, so that what does
 // not vary in a loop is before it (value.go). Reductions, products and scatters are
 // roots: the nest opens loops over what they sum, and carries their tiles. One file per
-// shape of the nest: map.go, row.go, column.go, pieces.go, gemm.go, scatter.go.
+// shape of the nest: map.go, row.go, column.go, pieces.go, gemm.go, scatter.go. That of
+// an attention (attention.go) is not cut: how its scores are folded is the lowering's.
+// How processors cut the others is in choose.go.
 //
 // Imports ir, ir/op, ir/fusion, backend/tile, backend/tile/schedule.
 package nest

@@ -13,20 +13,25 @@ import (
 
 // Program is the tile program of kernel k, named name, as s says.
 func Program(name string, k *fusion.Kernel, s schedule.Schedule) (*tile.Program, error) {
+	_, p, err := build(name, k, s)
+	return p, err
+}
+
+func build(name string, k *fusion.Kernel, s schedule.Schedule) (*gen, *tile.Program, error) {
 	class := classes[k.Class]
 	if class == nil {
-		return nil, fmt.Errorf("kernel @%s: found class %s; expected one of map, row, column, pieces, gemm, scatter", k.F.Name, k.Class)
+		return nil, nil, fmt.Errorf("kernel @%s: found class %s; expected one of map, row, column, pieces, gemm, scatter, attention", k.F.Name, k.Class)
 	}
 	if err := supported(k.F); err != nil {
-		return nil, fmt.Errorf("kernel @%s: %w", k.F.Name, err)
+		return nil, nil, fmt.Errorf("kernel @%s: %w", k.F.Name, err)
 	}
 	g := newGen(name, k, s)
 	class(g)
 	p, err := g.b.Finish()
 	if err != nil {
-		return nil, fmt.Errorf("kernel @%s (%s, schedule %q): %w", k.F.Name, k.Class, s, err)
+		return nil, nil, fmt.Errorf("kernel @%s (%s, schedule %q): %w", k.F.Name, k.Class, s, err)
 	}
-	return p, nil
+	return g, p, nil
 }
 
 // classes holds the shape of the nest of each class of kernels.
@@ -37,6 +42,7 @@ var classes = map[fusion.Class]func(*gen){
 	fusion.Pieces:  (*gen).pieces,
 	fusion.Gemm:    (*gen).gemm,
 	fusion.Scatter: (*gen).scatter,
+	fusion.Attend:  (*gen).attention,
 }
 
 // gen is the state of generating one program.
@@ -52,6 +58,8 @@ type gen struct {
 	outs          []*tile.View             // of the results
 	packed        map[*ir.Value]*tile.View // what an earlier phase put into work memory
 	looked        map[string]bool          // axes along which positions are looked up
+	dimensions    []dim                    // of an attention
+	core          *Attention
 
 	at        map[string]tile.Affine // position by axis; 0 where it is missing
 	scopes    []map[*ir.Value]known  // by depth of blocks
@@ -158,6 +166,17 @@ func (g *gen) ranges(dims []dim, sizes ...int64) []*tile.Range {
 	return out
 }
 
+// whole makes ranges of whole dims. The computation is there from now on.
+func (g *gen) whole(dims []dim) []*tile.Range {
+	var out []*tile.Range
+	for _, d := range dims {
+		r := d.block(0)
+		g.set(d, r)
+		out = append(out, r)
+	}
+	return out
+}
+
 // outer splits the dimensions outside of rows and columns into those that number tasks
 // and those that are loops in one.
 func (g *gen) outer(dims []dim) (grid, loops []dim) {
@@ -197,6 +216,7 @@ func (g *gen) indices(v *tile.View) []tile.Affine {
 
 // supported says what no nest can hold.
 func supported(f *ir.Func) error {
+	toldDevice := slices.ContainsFunc(f.Args, func(a *ir.Arg) bool { return a.Path == fusion.Coordinates })
 	for _, o := range f.Ops {
 		d := op.Lookup(o.Name)
 		switch {
@@ -204,6 +224,8 @@ func supported(f *ir.Func) error {
 			return fmt.Errorf("found %s with %d results; expected an operation with one", o.Name, len(o.Results))
 		case d.Class == op.Elementwise && o.Name != op.Cast && len(d.Attrs) > 0:
 			return fmt.Errorf("found %s; expected elementwise operations without attributes", o.Name)
+		case op.DependsOnDevice(o) && len(f.Attrs.Sizes("mesh")) > 0 && !toldDevice:
+			return fmt.Errorf("found %s, which depends on the device; expected its coordinates as an argument", o.Name)
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package nest
 import (
 	"math"
 	"math/rand"
+	"os"
 	"testing"
 
 	"ptc/backend/tile"
@@ -174,22 +175,28 @@ func schedules(k *fusion.Kernel, r *rand.Rand, n int) []schedule.Schedule {
 	return out
 }
 
+// Kernels of each class: orders of axes, sizes of one, tails, dtypes.
 func TestCases(t *testing.T) {
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			m, errs := ir.Parse("k.ptir", []byte("ptir 1 fused \"\"\n\n"+c.text))
-			if len(errs) > 0 {
-				t.Fatal(errs)
-			}
-			f := m.Funcs[0]
-			k, err := fusion.Analyze(f)
+	text, err := os.ReadFile("testdata/kernels.ptir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, errs := ir.Parse("kernels.ptir", text)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for _, f := range m.Funcs {
+		t.Run(f.Name, func(t *testing.T) {
+			whole, err := fusion.Analyze(f)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if k.Class != c.class {
-				t.Errorf("class %s, want %s", k.Class, c.class)
+			if want := fusion.Class(f.Attrs.Text("kind")); whole.Class != want {
+				t.Errorf("class %s, want %s", whole.Class, want)
 			}
-			check(t, f, schedules(k, rand.New(rand.NewSource(1)), 5), 1)
+			for _, k := range whole.Apart() {
+				check(t, k.F, schedules(k, rand.New(rand.NewSource(1)), 5), 1)
+			}
 		})
 	}
 }

@@ -18,13 +18,7 @@ func (g *gen) pieces() {
 	before, after := single(out.Axes[:at]), single(out.Axes[at+1:])
 	g.declare()
 	grid, loops := g.outer(before)
-	var inner []*tile.Range
-	for _, d := range after {
-		r := d.block(0)
-		g.set(d, r)
-		inner = append(inner, r)
-	}
-	g.blocks(grid, loops, inner, func() {
+	g.blocks(grid, loops, g.whole(after), func() {
 		for _, p := range placed(root) {
 			if p.n > 0 {
 				g.piece(p, axis)

@@ -30,11 +30,7 @@ func (g *gen) row() {
 	}
 	var whole []*tile.Range
 	if g.s.Over == 0 {
-		for _, d := range r {
-			x := d.block(0)
-			g.set(d, x)
-			whole = append(whole, x)
-		}
+		whole = g.whole(r)
 	}
 	g.blocks(grid, loops, whole, s.block)
 }

@@ -64,6 +64,8 @@ func (g *gen) compute(v *ir.Value) known {
 		return g.find(o.Args[0])
 	case o.Name == op.Cast:
 		return g.place(g.operands(o), nil, func(x []*tile.Value) *tile.Value { return g.b.Cast(x[0], v.Type.DType) })
+	case d.Class == op.Contraction, d.Class == op.Reduction:
+		return g.folded(o)
 	case d.Class == op.Elementwise:
 		return g.apply(tile.Kind(o.Name), g.operands(o)...)
 	}

@@ -175,7 +175,7 @@ func TestRefused(t *testing.T) {
 		{"tile @k\n  arg z : f32[0] read\nend\n", "found f32[0]; expected a dtype and 1 to"},
 		{"tile @k\n  schedule rows=x\nend\n", "rows is \"x\""},
 		{"tile @k\n  phase a in a=1099511627776 by 1, b in b=2 by 1\n  end\nend\n", "found more than 1099511627776 tasks"},
-		{"tile @k\n  phase a in a=1099511627776 by 1099511627776\n    %0 : f32[a] = const 1\n  end\nend\n", "expected at most 4294967296 elements"},
+		{"tile @k\n  phase a in a=1099511627776 by 1099511627776\n    %0 : f32[a] = const 1\n  end\nend\n", "expected at most 549755813888 elements"},
 	} {
 		p, err := Parse(c.text)
 		if err == nil {

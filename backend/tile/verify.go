@@ -11,7 +11,7 @@ import (
 // Limits of what a program may say, so that no arithmetic on its numbers overflows.
 const (
 	maxSize   = 1 << 40 // extents, sizes, strides, elements of a buffer
-	maxTile   = 1 << 32 // elements of a tile
+	maxTile   = 1 << 39 // elements of a tile
 	maxStages = 16
 )
 

@@ -12,8 +12,9 @@
 // its family's file (unary.go, binary.go, choose.go, reduce.go, dot.go, movement.go,
 // reshape.go, window.go, take.go, indexed.go, source.go, symbolic.go, collective.go,
 // p2p.go, memory.go). Gradients emit through the registry, hence init rather than a
-// table literal. Its native code is in backend/kernel/lower/native.go, since the IR
-// knows nothing of kernels; a test there misses it.
+// table literal. How it is computed on tiles is in backend/nest, and its native code in
+// backend/lanes, since the IR knows nothing of kernels: elementwise operations and
+// reductions have a line in elementwise.go and reduce.go there. A test there misses it.
 //
 // Conventions that rows share:
 //   - Elementwise operands align by axis name. The result has the axes of the

@@ -1,4 +1,4 @@
-package lower
+package lanes
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 
 	"ptc/backend/kernel"
 	"ptc/backend/kernel/attention"
+	"ptc/backend/tile"
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -13,7 +14,7 @@ import (
 // limit is a comparison of positions that hides the keys beyond: where cond is not as
 // when says, the score is −∞.
 type limit struct {
-	cond       *ir.Value
+	cond       *tile.Value
 	when       bool
 	upper, row bool
 	at         position // the bound, included, without the row
@@ -23,14 +24,8 @@ type limit struct {
 type position struct {
 	row, key int64
 	konst    int64
-	plus     []term // what does not vary in a group
-	minus    []term
-}
-
-// term is a value, or where a device's part of a sharded axis begins.
-type term struct {
-	value *ir.Value
-	axis  ir.Axis
+	plus     []*tile.Value // what does not vary in a group
+	minus    []*tile.Value
 }
 
 func (p position) minusOf(q position) position {
@@ -38,16 +33,12 @@ func (p position) minusOf(q position) position {
 		slices.Concat(p.plus, q.minus), slices.Concat(p.minus, q.plus)}
 }
 
-// limitsBy finds what bounds the keys that a position of axis rows sees: none where the
-// weights of a key with score −∞ may be other than 0.
-func (x *attending) limitsBy(rows string) []limit {
+// limitsBy finds what bounds the keys that a position of rows, if there is more than
+// one, sees: none where the weights of a key with score −∞ may be other than 0.
+func (x *attending) limitsBy(rows *tile.Range) []limit {
 	f := &limits{attending: x, rows: rows}
-	for _, o := range x.Outs {
-		v := o.Args[0]
-		if !x.dependence(v).scores {
-			v = o.Args[1]
-		}
-		if !x.vanishes(v) {
+	for _, p := range x.Outs {
+		if !x.vanishes(p.Weights) {
 			return nil
 		}
 	}
@@ -56,25 +47,23 @@ func (x *attending) limitsBy(rows string) []limit {
 }
 
 // vanishes reports whether v is 0 where the exponential is.
-func (x *attending) vanishes(v *ir.Value) bool {
+func (x *attending) vanishes(v *tile.Value) bool {
 	o := v.Def
-	if o == nil || !x.dependence(v).scores {
+	if !x.dependence(v).scores {
 		return false
 	}
 	of := func(i int) bool { return x.vanishes(o.Args[i]) }
 	zero := func(i int) bool { c, ok := number(o.Args, i); return ok && c == 0 }
 	switch {
-	case o == x.Exp || o == x.Norm:
+	case v == x.Exp || v == x.Norm:
 		return true
-	case slices.Contains(x.Into, o):
-		return false
-	case o.Name == op.Mul:
+	case o.Kind == op.Mul:
 		return of(0) || of(1)
-	case o.Name == op.Div, o.Name == op.Neg, o.Name == op.Cast, o.Name == op.Detach, op.Has(o, op.ByName):
+	case o.Kind == op.Div, o.Kind == op.Neg, o.Kind == op.Cast, o.Kind == op.Detach, o.Kind == tile.Repeat:
 		return of(0)
-	case o.Name == op.Add, o.Name == op.Sub:
+	case o.Kind == op.Add, o.Kind == op.Sub:
 		return of(0) && of(1)
-	case o.Name == op.Select:
+	case o.Kind == op.Select:
 		return (zero(1) || of(1)) && (zero(2) || of(2))
 	}
 	return false
@@ -83,19 +72,16 @@ func (x *attending) vanishes(v *ir.Value) bool {
 // limits is the search for what hides scores.
 type limits struct {
 	*attending
-	rows  string
+	rows  *tile.Range
 	found []limit
 }
 
 // score finds what makes v −∞.
-func (f *limits) score(v *ir.Value) {
+func (f *limits) score(v *tile.Value) {
 	o := v.Def
-	if o == nil {
-		return
-	}
 	none := func(i int) bool { c, ok := number(o.Args, i); return ok && math.IsInf(c, -1) }
 	positive := func(i int) bool { c, ok := number(o.Args, i); return ok && c > 0 }
-	switch o.Name {
+	switch o.Kind {
 	case op.Select:
 		if none(2) {
 			f.condition(o.Args[0], true)
@@ -117,24 +103,21 @@ func (f *limits) score(v *ir.Value) {
 		if positive(1) {
 			f.score(o.Args[0])
 		}
-	case op.Detach, op.Cast, op.Broadcast, op.Transpose:
+	case op.Detach, op.Cast, tile.Repeat:
 		f.score(o.Args[0])
 	}
 }
 
 // condition finds the comparisons that v being as when says needs.
-func (f *limits) condition(v *ir.Value, when bool) {
+func (f *limits) condition(v *tile.Value, when bool) {
 	o := v.Def
-	if o == nil {
-		return
-	}
 	switch {
-	case o.Name == op.Not:
+	case o.Kind == op.Not:
 		f.condition(o.Args[0], !when)
-	case o.Name == op.And && when, o.Name == op.Or && !when:
+	case o.Kind == op.And && when, o.Kind == op.Or && !when:
 		f.condition(o.Args[0], when)
 		f.condition(o.Args[1], when)
-	case op.Has(o, op.ByName):
+	case o.Kind == tile.Repeat:
 		f.condition(o.Args[0], when)
 	default:
 		f.comparison(o, when)
@@ -143,10 +126,10 @@ func (f *limits) condition(v *ir.Value, when bool) {
 
 // comparison takes o for a limit where it compares positions so that it bounds keys: of
 // x ≥ y the difference x−y, of a row's position less a key's or of a key's less a row's.
-func (f *limits) comparison(o *ir.Op, when bool) {
-	name := o.Name
+func (f *limits) comparison(o *tile.Op, when bool) {
+	kind := o.Kind
 	if !when {
-		name = map[string]string{op.Ge: op.Lt, op.Gt: op.Le, op.Le: op.Gt, op.Lt: op.Ge}[name]
+		kind = map[tile.Kind]tile.Kind{op.Ge: op.Lt, op.Gt: op.Le, op.Le: op.Gt, op.Lt: op.Ge}[kind]
 	}
 	if len(o.Args) != 2 || o.Args[0].Type.DType != ir.I32 {
 		return
@@ -157,7 +140,7 @@ func (f *limits) comparison(o *ir.Op, when bool) {
 		return
 	}
 	var d position // not negative
-	switch name {
+	switch kind {
 	case op.Ge:
 		d = a.minusOf(b)
 	case op.Gt:
@@ -184,37 +167,33 @@ func (f *limits) comparison(o *ir.Op, when bool) {
 }
 
 // position is v as an affine function of positions.
-func (f *limits) position(v *ir.Value) (p position, ok bool) {
-	if !v.Type.Has(f.rows) && !v.Type.Has(f.Key.Name) {
-		if c, ok := number([]*ir.Value{v}, 0); ok {
+func (f *limits) position(v *tile.Value) (p position, ok bool) {
+	if !v.Type.Has(f.Key) && (f.rows == nil || !v.Type.Has(f.rows)) {
+		if c, ok := number([]*tile.Value{v}, 0); ok {
 			return position{konst: int64(c)}, c == math.Trunc(c)
 		}
-		return position{plus: []term{{value: v}}}, !f.dependence(v).scores
+		return position{plus: []*tile.Value{v}}, !f.dependence(v).scores
 	}
 	o := v.Def
-	if o == nil || v.Type.DType != ir.I32 {
+	if v.Type.DType != ir.I32 {
 		return p, false
 	}
-	switch {
-	case o.Name == op.Index:
-		p.konst = int64(op.FirstOf(o, 0))
-		if o.Attrs.Text("axis") == f.Key.Name {
+	switch o.Kind {
+	case tile.Index:
+		if o.Range == f.Key {
 			p.key = 1
 		} else {
 			p.row = 1
 		}
-		if a := o.Result().Type.Axes[0]; len(a.Mesh) > 0 {
-			p.plus = []term{{axis: a}}
-		}
 		return p, true
-	case o.Name == op.Add, o.Name == op.Sub:
+	case op.Add, op.Sub:
 		a, okA := f.position(o.Args[0])
 		b, okB := f.position(o.Args[1])
-		if o.Name == op.Add {
+		if o.Kind == op.Add {
 			b = position{}.minusOf(b)
 		}
 		return a.minusOf(b), okA && okB
-	case op.Has(o, op.ByName), o.Name == op.Detach:
+	case tile.Repeat, op.Detach:
 		return f.position(o.Args[0])
 	}
 	return p, false
@@ -222,15 +201,16 @@ func (f *limits) position(v *ir.Value) (p position, ok bool) {
 
 // bounds are the limits in the group at hand.
 func (x *attending) bounds(at attention.At) (out []attention.Limit) {
-	x.in(at, attention.Lanes{N: 1}, func() {
+	x.in(attention.Lanes{N: 1}, func() {
 		x.place(at, false, nil, false)
+		index := func(v *tile.Value) kernel.Index { return kernel.Of(x.b.Convert(x.value(v), kernel.I64)) }
 		for _, l := range x.limits {
 			idx := kernel.Int(l.at.konst)
 			for _, v := range l.at.plus {
-				idx = idx.Add(x.term(v))
+				idx = idx.Add(index(v))
 			}
 			for _, v := range l.at.minus {
-				idx = idx.Sub(x.term(v))
+				idx = idx.Sub(index(v))
 			}
 			out = append(out, attention.Limit{Upper: l.upper, Row: l.row, At: idx})
 		}
@@ -238,29 +218,18 @@ func (x *attending) bounds(at attention.At) (out []attention.Limit) {
 	return out
 }
 
-// term is t as an index.
-func (x *attending) term(t term) kernel.Index {
-	v := (*kernel.Value)(nil)
-	if t.value != nil {
-		v = x.value(t.value)
-	} else {
-		v = x.offset(t.axis)
-	}
-	return kernel.Of(x.b.Convert(v, kernel.I64))
-}
-
 // number is operand i where it is a constant, perhaps in another form.
-func number(args []*ir.Value, i int) (float64, bool) {
-	if i >= len(args) || args[i].Def == nil {
+func number(args []*tile.Value, i int) (float64, bool) {
+	if i >= len(args) {
 		return 0, false
 	}
-	switch o := args[i].Def; o.Name {
-	case op.Const:
-		return o.Attrs.Float("value", math.NaN()), true
+	switch o := args[i].Def; o.Kind {
+	case tile.Const:
+		return o.Const, true
 	case op.Neg:
 		c, ok := number(o.Args, 0)
 		return -c, ok
-	case op.Broadcast, op.Cast, op.Detach:
+	case tile.Repeat, op.Cast, op.Detach:
 		return number(o.Args, 0)
 	}
 	return 0, false

@@ -1,4 +1,4 @@
-package lower
+package lanes
 
 import (
 	"fmt"
@@ -57,10 +57,10 @@ func (a attend) over(dtype string, axes ...string) string {
 func (a attend) scores(dtype string) string { return a.over(dtype, "b", "kv", "g", "s", "t") }
 func (a attend) rows(dtype string) string   { return a.over(dtype, "b", "s", "kv", "g") }
 
-// operands are the arguments that forward and backward phase have.
-type operands struct{ q, k, v, q2, k2, bias, row, key, seed string }
+// inputs are the arguments that forward and backward phase have.
+type inputs struct{ q, k, v, q2, k2, bias, row, key, seed string }
 
-func (a attend) args(w *text) (x operands) {
+func (a attend) args(w *text) (x inputs) {
 	f := "f32"
 	if a.bf16 {
 		f = "bf16"
@@ -89,7 +89,7 @@ func (a attend) args(w *text) (x operands) {
 }
 
 // score writes the scores; the result is the name.
-func (a attend) score(w *text, x operands) string {
+func (a attend) score(w *text, x inputs) string {
 	to := ""
 	if a.bf16 {
 		to = " to=f32"
@@ -109,7 +109,7 @@ func (a attend) score(w *text, x operands) string {
 	return a.masked(w, x, s)
 }
 
-func (a attend) masked(w *text, x operands, s string) string {
+func (a attend) masked(w *text, x inputs, s string) string {
 	mask := ""
 	and := func(m, t string) {
 		if mask != "" {
@@ -141,7 +141,7 @@ func (a attend) masked(w *text, x operands, s string) string {
 }
 
 // drop writes the weights with dropout.
-func (a attend) drop(w *text, x operands, p string) string {
+func (a attend) drop(w *text, x inputs, p string) string {
 	if !a.dropout {
 		return p
 	}

@@ -1,9 +1,11 @@
-package lower
+package lanes
 
 import (
 	"fmt"
 	"math"
 	"math/rand"
+	"os"
+	"slices"
 	"testing"
 
 	"ptc/backend/kernel"
@@ -12,6 +14,9 @@ import (
 	"ptc/ir/eval"
 	"ptc/ir/fusion"
 	"ptc/ir/tensor"
+	"ptc/passes/fuse"
+	"ptc/passes/pass"
+	"ptc/passes/passtest"
 )
 
 // machines are descriptions to generate for: widths, and without masks.
@@ -24,12 +29,7 @@ var machines = []kernel.Machine{
 // with the evaluator's.
 func checkKernel(t *testing.T, f *ir.Func, seed int64) {
 	t.Helper()
-	r := rand.New(rand.NewSource(seed))
-	args := make([]*tensor.Tensor, len(f.Args))
-	for i, a := range f.Args {
-		args[i] = randomFor(r, f, a.Value)
-	}
-	checkArgs(t, f, args)
+	checkArgs(t, f, arguments(f, seed))
 }
 
 // checkArgs is checkKernel with arguments.
@@ -72,6 +72,80 @@ func checkArgs(t *testing.T, f *ir.Func, args []*tensor.Tensor) {
 					compare(fmt.Sprintf(", result %d over argument %d", i, a))
 				}
 			}
+		}
+	}
+}
+
+// kernels are those of each class that nest's tests have.
+func kernels(t *testing.T) *ir.Module {
+	t.Helper()
+	text, err := os.ReadFile("../nest/testdata/kernels.ptir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, errs := ir.Parse("kernels.ptir", text)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return m
+}
+
+// apart are the kernels of m, sections of horizontal ones each for itself.
+func apart(t *testing.T, m *ir.Module) (all []*fusion.Kernel) {
+	t.Helper()
+	for _, f := range m.Funcs {
+		if f.Class != ir.Kernel || wide(f) {
+			continue
+		}
+		k, err := fusion.Analyze(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, k.Apart()...)
+	}
+	return all
+}
+
+// wide reports whether f has f64, which runs on the reference only.
+func wide(f *ir.Func) bool {
+	return slices.ContainsFunc(f.Ops, func(o *ir.Op) bool {
+		return slices.ContainsFunc(slices.Concat(o.Results, o.Args), func(v *ir.Value) bool { return v.Type.DType == ir.F64 })
+	})
+}
+
+func TestKernels(t *testing.T) {
+	for _, f := range kernels(t).Funcs {
+		t.Run(f.Name, func(t *testing.T) { checkKernel(t, f, 1) })
+	}
+}
+
+// Kernels of fused random modules: of all operations, and of reductions and elementwise
+// work between them.
+func TestRandomKernels(t *testing.T) {
+	count := map[fusion.Class]int{}
+	for name, random := range map[string]func(*rand.Rand, int) *ir.Module{"all": passtest.RandomModule, "reductions": passtest.RandomReductions} {
+		for seed := range int64(12) {
+			m := random(rand.New(rand.NewSource(seed)), 40)
+			m.Level = ir.Local
+			if err := fuse.Run(&pass.Context{}, m); err != nil {
+				t.Fatal(err)
+			}
+			for _, k := range apart(t, m) {
+				count[k.Class]++
+			}
+			for _, f := range m.Funcs {
+				if f.Class == ir.Kernel && !wide(f) {
+					checkKernel(t, f, seed)
+				}
+			}
+			if t.Failed() {
+				t.Fatalf("%s, seed %d", name, seed)
+			}
+		}
+	}
+	for _, class := range []fusion.Class{fusion.Map, fusion.Row, fusion.Column} {
+		if count[class] < 5 {
+			t.Errorf("%d kernels of class %s", count[class], class)
 		}
 	}
 }
@@ -132,6 +206,16 @@ func worst(a, b *tensor.Tensor) (at int, diff float64) {
 	return at, diff
 }
 
+// arguments are drawn for f.
+func arguments(f *ir.Func, seed int64) []*tensor.Tensor {
+	r := rand.New(rand.NewSource(seed))
+	args := make([]*tensor.Tensor, len(f.Args))
+	for i, a := range f.Args {
+		args[i] = randomFor(r, f, a.Value)
+	}
+	return args
+}
+
 // randomFor draws values for an argument: positive for what is divided by or
 // drawn a root or logarithm of, indices a little beyond the range.
 func randomFor(r *rand.Rand, f *ir.Func, v *ir.Value) *tensor.Tensor {
@@ -148,8 +232,6 @@ func randomFor(r *rand.Rand, f *ir.Func, v *ir.Value) *tensor.Tensor {
 	}
 	return x.Round()
 }
-
-func class(f *ir.Func) fusion.Class { return fusion.Class(f.Attrs.Text("kind")) }
 
 func parse(t *testing.T, body string) *ir.Func {
 	t.Helper()
@@ -228,12 +310,8 @@ end
 `} {
 		f := parse(t, text)
 		m := &ir.Module{Level: ir.Fused, Funcs: []*ir.Func{f}, Mesh: []ir.MeshAxis{{Name: "dp", Size: 2}, {Name: "tp", Size: 3}}}
-		r := rand.New(rand.NewSource(1))
 		var args [][]*tensor.Tensor
-		shared := make([]*tensor.Tensor, len(f.Args))
-		for i, a := range f.Args {
-			shared[i] = randomFor(r, f, a.Value)
-		}
+		shared := arguments(f, 1)
 		for d := range m.Devices() {
 			mine := append([]*tensor.Tensor(nil), shared...)
 			last := len(mine) - 1

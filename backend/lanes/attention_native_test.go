@@ -1,4 +1,4 @@
-package lower
+package lanes
 
 import (
 	"errors"
@@ -149,11 +149,7 @@ func (c *call) intact(t testing.TB) {
 func checkNative(t *testing.T, fs []*ir.Func) {
 	var args, want [][]*tensor.Tensor
 	for i, f := range fs {
-		r := rand.New(rand.NewSource(int64(i)))
-		in := make([]*tensor.Tensor, len(f.Args))
-		for j, a := range f.Args {
-			in[j] = randomFor(r, f, a.Value)
-		}
+		in := arguments(f, int64(i))
 		out, err := eval.Func(&ir.Module{Funcs: []*ir.Func{f}}, f, in, eval.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -210,10 +206,10 @@ func TestAttentionNative(t *testing.T) {
 		{b: 1, kv: 1, g: 2, s: 130, t: 520, d: 80, e: 80},
 		{b: 1, kv: 1, g: 1, s: 600, t: 600, d: 32, e: 128, causal: true, window: 100},
 	} {
-		fs = append(fs, parse(t, a.forward()))
+		fs = append(fs, parse(t, a.forward()), parse(t, a.backward()))
 	}
 	for range 8 {
-		fs = append(fs, parse(t, randomAttend(r).forward()))
+		fs = append(fs, parse(t, randomAttend(r).forward()), parse(t, randomAttend(r).backward()))
 	}
 	checkNative(t, fs)
 }
