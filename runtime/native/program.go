@@ -20,6 +20,10 @@ type Instr struct {
 	// or any before it back to the last one that is not Independent, writes, nor
 	// write what they read: no thread need wait between the two.
 	Independent bool
+	// With says that the instruction is launched together with the one before it: it has
+	// the same kernel and as many tasks, and is independent of it. A launch has the tasks
+	// of all of its instructions.
+	With bool
 }
 
 // replaySymbol is the driver that walks the instructions of a program:
@@ -36,8 +40,12 @@ type code struct {
 	flags        int64
 }
 
-// flagNoBarrier: no barrier follows the instruction.
-const flagNoBarrier = 1
+// flagNoBarrier: no barrier follows the instruction. The other bits of flags are how
+// many instructions behind it are launched with it.
+const (
+	flagNoBarrier = 1
+	flagBits      = 1
+)
 
 // The barrier's two words, and the count of tasks that were claimed, are on pairs
 // of cache lines of their own, so that threads that wait on the second do not slow
@@ -146,6 +154,14 @@ func (p *Program) encode(img *Image, instrs []Instr) error {
 		if noBarrier[i] {
 			out[i].flags |= flagNoBarrier
 		}
+		if in.With && (i == 0 || out[i-1].kernel != kernel || out[i-1].tasks != in.Tasks) {
+			return fmt.Errorf("native program: instruction %d is launched with one of another kernel", i)
+		}
+	}
+	for i := len(instrs) - 1; i > 0; i-- {
+		if instrs[i].With {
+			out[i-1].flags |= out[i].flags&^flagNoBarrier + 1<<flagBits
+		}
 	}
 	return nil
 }
@@ -160,11 +176,15 @@ func (p *Program) encode(img *Image, instrs []Instr) error {
 // left out until it has been passed.
 func barriers(instrs []Instr) []bool {
 	skip := make([]bool, len(instrs))
+	with := func(i int) bool { return i < len(instrs) && instrs[i].With }
+	single := func(i int) bool { return i < len(instrs) && instrs[i].Tasks <= 1 && !with(i) && !with(i+1) }
 	alone, owed := true, false // since the last barrier
 	for i, in := range instrs {
-		alone = alone && in.Tasks <= 1
-		next := i+1 < len(instrs) && instrs[i+1].Tasks <= 1
+		alone = alone && single(i)
+		next := single(i + 1)
 		switch {
+		case with(i + 1): // of one launch
+			skip[i] = true
 		case alone && next:
 			skip[i] = true
 			owed = owed || !in.Independent
