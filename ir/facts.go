@@ -113,7 +113,13 @@ const (
 	WaitUnset Wait = iota
 	NoWait
 	WaitAll
+	// WaitFirst is of a call that is alone in its run: it waits for its first instance,
+	// and the others run beside that one.
+	WaitFirst
 )
+
+// waitFirst is how the text has WaitFirst.
+const waitFirst = Name("first")
 
 // Waits is the wait that the truth value stands for.
 func Waits(wait bool) Wait {
@@ -230,11 +236,18 @@ var (
 		{"stage", func(o *Op) AttrVal { return indexVal(o.Stage) }, func(o *Op, v AttrVal) bool { return setIndex(&o.Stage, v) }},
 		{"start", func(o *Op) AttrVal { return flagVal(o.Start) }, func(o *Op, v AttrVal) bool { return setFlag(&o.Start, v) }},
 		{"wait", func(o *Op) AttrVal {
-			if o.Wait == WaitUnset {
+			switch o.Wait {
+			case WaitUnset:
 				return nil
+			case WaitFirst:
+				return waitFirst
 			}
 			return BoolVal(o.Wait == WaitAll)
 		}, func(o *Op, v AttrVal) bool {
+			if v == waitFirst {
+				o.Wait = WaitFirst
+				return true
+			}
 			b, ok := v.(BoolVal)
 			if ok {
 				o.Wait = Waits(bool(b))

@@ -237,7 +237,10 @@ func (u *unroller) run(run *Run, ops []*Op) {
 			left[entry{o.Args[0], n + 1}] = y
 			u.at[u.of(o.Result(), k)] = y
 		default:
-			u.copy(o, run.Stack, k)
+			before := len(u.to.Ops)
+			if u.copy(o, run.Stack, k); o.Wait == WaitFirst && len(u.to.Ops) > before {
+				u.to.Ops[before].Wait = Waits(n == 0)
+			}
 		}
 	})
 }

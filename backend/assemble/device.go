@@ -124,7 +124,7 @@ func (e *entry) op(o *ir.Op, part int) error {
 		return nil
 	}
 	i := len(e.prog.Instrs)
-	in := program.Instr{Scope: o.Scope, NoWait: o.Wait != ir.WaitAll, Ahead: o.Ahead}
+	in := program.Instr{Scope: o.Scope, NoWait: o.Wait != ir.WaitAll && o.Wait != ir.WaitFirst, Ahead: o.Ahead}
 	if o.Run == nil {
 		in.Scope = ir.OfInstance(o.Scope, 0) // of an operation of a run, behind it
 	}
@@ -203,10 +203,12 @@ func (e *entry) issue(o *ir.Op, in program.Instr) {
 	}
 	if n := len(e.prog.Runs); n > 0 && e.prog.Runs[n-1].To == i && e.run == o.Run {
 		e.prog.Runs[n-1].To++
+		e.prog.Runs[n-1].Together = false
 		return
 	}
 	e.run = o.Run
-	e.prog.Runs = append(e.prog.Runs, program.Run{Stack: e.stack(o.Run.Stack), From: i, To: i + 1, Down: o.Run.Down})
+	together := in.Comm == nil && (o.Wait == ir.NoWait || o.Wait == ir.WaitFirst) // no instance for another one
+	e.prog.Runs = append(e.prog.Runs, program.Run{Stack: e.stack(o.Run.Stack), From: i, To: i + 1, Down: o.Run.Down, Together: together})
 }
 
 // stack is the number of a stack of the function.

@@ -28,7 +28,9 @@ const (
 //
 // and then waits until all have been run, unless there is one thread, the
 // instruction is the last, or bit 0 of its flags says that the next one need not
-// wait.
+// wait. Bits from 2 on are how many instructions behind it are launched with it, as far
+// as they are before to: their kernel and their number of tasks are the same, and the
+// launch has the tasks of all.
 //
 // Half of the tasks are dealt in equal contiguous shares, so that threads find in
 // their caches what they wrote before. The rest, which begins at the even share
@@ -71,6 +73,31 @@ func Driver(t target.Target) (string, error) {
 }
 
 const driverText = `
+define internal void @ptc_launch(ptr %instrs, i64 %tasks, i64 %begin, i64 %end, ptr %scratch) nounwind noinline {
+entry:
+  %kernel = load ptr, ptr %instrs
+  %any = icmp slt i64 %begin, %end
+  br i1 %any, label %part, label %exit
+
+part:
+  %at = phi i64 [ %begin, %entry ], [ %to, %part ]
+  %i = udiv i64 %at, %tasks
+  %from = mul i64 %i, %tasks
+  %full = add i64 %from, %tasks
+  %whole = icmp slt i64 %full, %end
+  %to = select i1 %whole, i64 %full, i64 %end
+  %bufs.p = getelementptr { ptr, ptr, i64, i64 }, ptr %instrs, i64 %i, i32 1
+  %bufs = load ptr, ptr %bufs.p
+  %first = sub i64 %at, %from
+  %last = sub i64 %to, %from
+  call void %kernel(ptr %bufs, i64 %first, i64 %last, ptr %scratch)
+  %more = icmp slt i64 %to, %end
+  br i1 %more, label %part, label %exit
+
+exit:
+  ret void
+}
+
 define void @ptc_replay(ptr %instrs, i64 %from, i64 %to, i64 %tid, i64 %nthreads, ptr %sync, ptr %scratch) nounwind {
 entry:
   %released = getelementptr i8, ptr %sync, i64 128
@@ -84,13 +111,20 @@ instr:
   %passed = phi i64 [ 0, %entry ], [ %passed.next, %continue ]
   %claimed = phi i64 [ 0, %entry ], [ %claimed.next, %continue ]
   %kernel.p = getelementptr { ptr, ptr, i64, i64 }, ptr %instrs, i64 %i, i32 0
-  %bufs.p = getelementptr { ptr, ptr, i64, i64 }, ptr %instrs, i64 %i, i32 1
   %tasks.p = getelementptr { ptr, ptr, i64, i64 }, ptr %instrs, i64 %i, i32 2
   %flags.p = getelementptr { ptr, ptr, i64, i64 }, ptr %instrs, i64 %i, i32 3
-  %kernel = load ptr, ptr %kernel.p
-  %bufs = load ptr, ptr %bufs.p
-  %tasks = load i64, ptr %tasks.p
-  %flags = load i64, ptr %flags.p
+  %one = load i64, ptr %tasks.p
+  %flags.first = load i64, ptr %flags.p
+  %said = lshr i64 %flags.first, 2
+  %behind = sub i64 %to, %i
+  %fit = icmp ult i64 %said, %behind
+  %cut = sub i64 %behind, 1
+  %further = select i1 %fit, i64 %said, i64 %cut
+  %last.instr = add i64 %i, %further
+  %flags.last = getelementptr { ptr, ptr, i64, i64 }, ptr %instrs, i64 %last.instr, i32 3
+  %flags = load i64, ptr %flags.last
+  %count = add i64 %further, 1
+  %tasks = mul i64 %one, %count
   br i1 %single, label %whole, label %team
 
 whole:
@@ -98,7 +132,7 @@ whole:
   br i1 %some, label %run.whole, label %ran
 
 run.whole:
-  call void %kernel(ptr %bufs, i64 0, i64 %tasks, ptr %scratch)
+  call void @ptc_launch(ptr %kernel.p, i64 %one, i64 0, i64 %tasks, ptr %scratch)
   br label %ran
 
 team:
@@ -124,7 +158,7 @@ share:
   br i1 %mine, label %run.share, label %claim
 
 run.share:
-  call void %kernel(ptr %bufs, i64 %first, i64 %last, ptr %scratch)
+  call void @ptc_launch(ptr %kernel.p, i64 %one, i64 %first, i64 %last, ptr %scratch)
   br label %claim
 
 claim:
@@ -151,12 +185,12 @@ run.claimed:
   %into = sub i64 %now, %claimed
   %begin = add i64 %into, %dealt
   %end = add i64 %begin, %chunk
-  call void %kernel(ptr %bufs, i64 %begin, i64 %end, ptr %scratch)
+  call void @ptc_launch(ptr %kernel.p, i64 %one, i64 %begin, i64 %end, ptr %scratch)
   br label %claim
 
 ran:
   %claimed.next = phi i64 [ %claimed, %whole ], [ %claimed, %run.whole ], [ %claimed, %alone ], [ %claimed.end, %try ]
-  %next = add i64 %i, 1
+  %next = add i64 %last.instr, 1
   %end.reached = icmp sge i64 %next, %to
   br i1 %end.reached, label %exit, label %wait.asked
 

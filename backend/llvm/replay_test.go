@@ -172,6 +172,52 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestReplayTogether: a launch of several instructions has the tasks of all, each with
+// the buffers of its own instruction; a replay may end or begin within one.
+func TestReplayTogether(t *testing.T) {
+	const count, steps = 5, 40
+	for _, threads := range []int{1, 2, 3, 7} {
+		for _, n := range []int{1, 3, 64} {
+			img := image(t, program)
+			cells, cell := alloc[int64](t, 1)
+			_, next := alloc[int64](t, 1)
+			instrs := []native.Instr{{Kernel: "bump", Bufs: []uintptr{cell}, Tasks: 1}}
+			var all [][]int64
+			for k := range count {
+				a, at := alloc[int64](t, n)
+				all = append(all, a)
+				instrs = append(instrs, native.Instr{Kernel: "fill", Bufs: []uintptr{at, cell}, Tasks: int64(n), Independent: k < count-1, With: k > 0})
+			}
+			instrs = append(instrs, native.Instr{Kernel: "bump", Bufs: []uintptr{next}, Tasks: 1}, native.Instr{Kernel: "bump", Bufs: []uintptr{cell}, Tasks: 1})
+			prog, err := native.NewProgram(img, instrs, threads, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			team, err := native.NewTeam(threads)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for step := range steps {
+				cut := step % (prog.Len() + 1)
+				for _, r := range [][2]int{{0, cut}, {cut, prog.Len()}} {
+					if err := team.Replay(prog, r[0], r[1]); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for k, a := range all {
+					for i, got := range a {
+						if want := int64(i) + cells[0] - 1; got != want {
+							t.Fatalf("%d threads, step %d cut at %d: element %d of instruction %d is %d, want %d", threads, step, cut, i, k, got, want)
+						}
+					}
+				}
+			}
+			team.Close()
+			prog.Close()
+		}
+	}
+}
+
 // waiting is a kernel whose task 0 ends only when all n of the others have: each of
 // them adds one to the cell bufs[0], n is at bufs[1].
 const waiting = `

@@ -23,6 +23,7 @@ type Core struct {
 	space  []ir.Axis
 	scores map[*ir.Value]bool
 	in     map[*ir.Op]bool
+	of     *growing
 }
 
 // Over reports whether v is over the scores, and computed in the attention.
@@ -88,7 +89,7 @@ func newGrowing(f *ir.Func, within func(exp, o *ir.Op) bool) *growing {
 
 // core is what hangs together with an exponential by values over the scores.
 func (g *growing) core(exp, less *ir.Op) *Core {
-	c := &Core{Exp: exp, space: less.Args[0].Type.Axes, scores: map[*ir.Value]bool{}, in: map[*ir.Op]bool{}}
+	c := &Core{Exp: exp, space: less.Args[0].Type.Axes, scores: map[*ir.Value]bool{}, in: map[*ir.Op]bool{}, of: g}
 	for _, x := range c.space {
 		if !subspace([]ir.Axis{x}, less.Args[1].Type.Axes) {
 			c.Key = x.Name
@@ -202,21 +203,13 @@ func (c *Core) attends() bool {
 	return into && out
 }
 
-// Results are the values of the attention that f reads elsewhere, but for those over
-// the scores.
-func (c *Core) Results(f *ir.Func) (out []*ir.Value) {
-	read := map[*ir.Value]bool{}
-	for _, o := range f.Ops {
-		for _, a := range o.Args {
-			read[a] = read[a] || !c.in[o]
-		}
-	}
-	for _, r := range f.Results {
-		read[r.Value] = true
-	}
+// Results are the values of the attention that the function in which it was found reads
+// elsewhere, but for those over the scores.
+func (c *Core) Results() (out []*ir.Value) {
+	elsewhere := func(o *ir.Op) bool { return !c.in[o] }
 	for _, o := range c.Ops {
 		for _, v := range o.Results {
-			if read[v] && !c.scores[v] {
+			if !c.scores[v] && (c.of.result[v] || slices.ContainsFunc(c.of.users[v], elsewhere)) {
 				out = append(out, v)
 			}
 		}

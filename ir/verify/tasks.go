@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -78,8 +79,8 @@ func (c *checker) tasks(f *ir.Func) {
 	}
 }
 
-// adds reports whether o may read what enters a turn: what adds to it does without in
-// the first one.
+// adds reports whether o may read what enters a turn: what adds something else to it does
+// without in the first one.
 func adds(o *ir.Op, entered *ir.Value) bool {
 	switch {
 	case o.Name == ir.LeaveTurn:
@@ -87,7 +88,9 @@ func adds(o *ir.Op, entered *ir.Value) bool {
 	case o.Callee != nil:
 		return o.First != nil
 	}
-	return o.Name == op.Add || o.Name == op.Max
+	return (o.Name == op.Add || o.Name == op.Max) && !slices.ContainsFunc(o.Args, func(v *ir.Value) bool {
+		return v != entered && v != nil && v.Def != nil && v.Def.Name == ir.EnterTurn
+	}) && len(o.Args) == 2 && o.Args[0] != o.Args[1]
 }
 
 // passed is what a task makes and another one reads, of its own microbatch or of all.

@@ -78,7 +78,7 @@ func unfit(f *ir.Func, k *fusion.Core, readers map[*ir.Value][]*ir.Op) string {
 	if blocked != nil {
 		return fmt.Sprintf("scores are read by `%s`, outside of the attention", blocked.Name)
 	}
-	if _, err := fusion.Analyze(k.Kernel(k.Results(f))); err != nil {
+	if _, err := fusion.Analyze(k.Kernel(k.Results())); err != nil {
 		return err.Error()
 	}
 	return ""

@@ -14,6 +14,7 @@
 // out of the union and back. Values that are cheap to compute again from
 // stored ones are not stored (recompute.go). Of the calls that are left, those that
 // do not wait for each other and write little become one launch, as do products of one
-// operand (horizontal.go).
+// operand (horizontal.go); and those of a run that need nothing of the instance before get
+// runs of their own, whose instances can be one launch (apart.go).
 // Imports ir, ir/op, ir/fusion, passes/pass.
 package fuse

@@ -35,6 +35,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 		f.JoinRuns()
 		joinTasks(f)
 		joinCalls(f, shared)
+		splitRuns(f, shared)
 		if err := firstTurns(f, shared); err != nil {
 			return err
 		}

@@ -30,16 +30,7 @@ const (
 // more, and move past a few calls at most. A call does not move up to where a collective
 // that it reads may still be under way.
 func joinCalls(f *ir.Func, shared *kernels) {
-	j := &joining{f: f, shared: shared, at: map[*ir.Op]int{}, readers: map[*ir.Value][]*ir.Op{}, result: map[*ir.Value]bool{}}
-	for i, o := range f.Ops {
-		j.at[o] = i
-		for _, v := range o.Args {
-			j.readers[v] = append(j.readers[v], o)
-		}
-	}
-	for _, r := range f.Results {
-		j.result[r.Value] = true
-	}
+	j := newJoining(f, shared)
 	var out []*ir.Op
 	for at := 0; at < len(f.Ops); {
 		end := at + 1
@@ -61,6 +52,20 @@ type joining struct {
 	at      map[*ir.Op]int
 	readers map[*ir.Value][]*ir.Op
 	result  map[*ir.Value]bool
+}
+
+func newJoining(f *ir.Func, shared *kernels) *joining {
+	j := &joining{f: f, shared: shared, at: map[*ir.Op]int{}, readers: map[*ir.Value][]*ir.Op{}, result: map[*ir.Value]bool{}}
+	for i, o := range f.Ops {
+		j.at[o] = i
+		for _, v := range o.Args {
+			j.readers[v] = append(j.readers[v], o)
+		}
+	}
+	for _, r := range f.Results {
+		j.result[r.Value] = true
+	}
+	return j
 }
 
 // stretch joins calls that follow each other.
@@ -174,24 +179,28 @@ func (j *joining) kind(c *ir.Op) kind {
 	default:
 		return stays
 	}
+	switch {
+	case j.writesLittle(c):
+		return light
+	case !slices.ContainsFunc(c.Args, func(v *ir.Value) bool { return v.Def != nil }):
+		return brief
+	}
+	return stays
+}
+
+// writesLittle reports whether what c leaves in memory is small: but for results of the
+// step, which have a place anyway.
+func (j *joining) writesLittle(c *ir.Op) bool {
 	var read, written int
-	computed := false
 	for _, v := range c.Args {
 		read += v.Type.Bytes()
-		computed = computed || v.Def != nil
 	}
 	for _, v := range c.Results {
 		if !j.result[v] {
 			written += v.Type.Bytes()
 		}
 	}
-	switch {
-	case written <= max(smallResult, read/shrinks):
-		return light
-	case !computed:
-		return brief
-	}
-	return stays
+	return written <= max(smallResult, read/shrinks)
 }
 
 // share reports whether two contractions have a large operand in common.

@@ -9,7 +9,7 @@ import (
 // `enter` and `leave` are no instructions and read nothing. Gradients are read
 // when they are computed, so being a result does not keep them. What a started
 // collective sends is in use until that is done, if it does not receive in the same
-// place. What all instances of a run read is in use until they are through, and what is
+// place. What a call has that is alone in its run is in use for all instances at once. What all instances of a run read is in use until they are through, and what is
 // in use between turns, from the first turn through the last.
 func lives(t *timeline, elsewhere map[*ir.Value]bool) map[*ir.Value]life {
 	out := map[*ir.Value]life{}
@@ -23,6 +23,9 @@ func lives(t *timeline, elsewhere map[*ir.Value]bool) map[*ir.Value]life {
 				m = t.whole(i)
 			}
 			out[v] = life{from: m, to: m, read: m}
+			if t.beside[o] {
+				out[v] = life{from: moment{m.seg, -through, m.pos}, to: t.whole(i), read: never}
+			}
 		}
 		if ends(o) {
 			continue
@@ -59,7 +62,7 @@ func lives(t *timeline, elsewhere map[*ir.Value]bool) map[*ir.Value]life {
 
 // use is when operation i uses v.
 func (t *timeline) use(i int, v *ir.Value) moment {
-	if v.In() == nil {
+	if v.In() == nil || t.beside[t.f.Ops[i]] {
 		return t.whole(i)
 	}
 	return t.of(i, 0)

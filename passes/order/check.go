@@ -66,6 +66,13 @@ func waits(f *ir.Func) diag.List {
 		}
 	}
 	starts(f, bug)
+	f.Runs(func(run *ir.Run, ops []*ir.Op) {
+		for _, o := range ops {
+			if o.Wait == ir.WaitFirst && (run == nil || len(ops) > 1 || o.Callee == nil) {
+				bug(o, "`%s` waits for its first instance, and is not a call alone in a run", o.Name)
+			}
+		}
+	})
 	x := excerpt.Of(f)
 	if len(x.F.Stacks) > 0 || len(x.F.Tasks) > 0 {
 		x.F = x.F.Unrolled()
@@ -87,7 +94,7 @@ func starts(f *ir.Func, bug func(o *ir.Op, format string, args ...any)) {
 		if ends(o) || op.Has(o, op.InPlace) || begun[o.Task] || o.TurnAhead() {
 			return // nothing to do, or in another turn
 		}
-		if begun[o.Task] = true; o.Wait != ir.WaitAll {
+		if begun[o.Task] = true; o.Wait != ir.WaitAll && o.Wait != ir.WaitFirst {
 			bug(o, "task `%s` begins with `%s`, which does not wait", o.Task.Name, o.Name)
 		}
 	}

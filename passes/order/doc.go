@@ -4,7 +4,8 @@
 // In: calls with their places. Out: attribute wait on each call: true where it
 // must not start before every earlier call has finished; false where it may
 // run beside those since the last wait, because neither touches a byte that
-// the other writes. A call of a run waits for all instances, or for none.
+// the other writes. A call of a run waits for all instances, or for none; alone in its
+// run it may wait for the first one, where no instance touches what another one writes.
 // Invariant: running calls without wait in any interleaving gives the same
 // bytes as running them in order.
 // The first call of a task waits, so that calls since the last wait are of one turn.

@@ -56,7 +56,9 @@ func Run(c *pass.Context, m *ir.Module) error {
 			if ends(o) {
 				continue
 			}
-			if o.Wait = ir.Waits(must[x.F.Ops[i]]); o.Wait == ir.WaitAll {
+			if o.Wait = must[x.F.Ops[i]]; o.Wait == ir.WaitUnset {
+				o.Wait = ir.NoWait
+			} else {
 				waits++
 			}
 		}
@@ -78,7 +80,7 @@ func ends(o *ir.Op) bool {
 // later ones; the earlier ones wait without need then, and what is behind them has
 // less to wait for. The first instruction of a task waits, so that nothing has to for
 // what is in another turn.
-func needed(x excerpt.Excerpt) map[*ir.Op]bool {
+func needed(x excerpt.Excerpt) map[*ir.Op]ir.Wait {
 	u := &use{f: x.F, x: x, at: map[*ir.Value]place{}, elsewhere: op.Memories(x.F), touched: make([]touch, len(x.Frames))}
 	for _, a := range x.F.Args {
 		u.at[a.Value] = place{a.At.Bytes(), a.Spread}
@@ -91,7 +93,7 @@ func needed(x excerpt.Excerpt) map[*ir.Op]bool {
 			}
 		}
 	}
-	must := map[*ir.Op]bool{}
+	must := map[*ir.Op]ir.Wait{}
 	var task *ir.Task // that has begun
 	visit := func(o *ir.Op, k int) {
 		if op.Has(o, op.InPlace) || ends(o) {
@@ -102,8 +104,8 @@ func needed(x excerpt.Excerpt) map[*ir.Op]bool {
 		if !o.TurnAhead() { // what is received ahead is of another turn
 			task = o.Task
 		}
-		if must[o] || first || op.Of(o).Class == op.Collective || u.clash(r, w) {
-			must[o] = true
+		if must[o] != ir.WaitUnset || first || op.Of(o).Class == op.Collective || u.clash(r, w) {
+			must[o] = ir.WaitAll
 			u.forget()
 		}
 		u.add(r, w)
@@ -113,9 +115,36 @@ func needed(x excerpt.Excerpt) map[*ir.Op]bool {
 			visit(ops[0], 0)
 			return
 		}
+		if reads, writes, ok := u.beside(run, ops); ok {
+			if first := ops[0].Task != task; first || u.clash(reads, writes) {
+				must[ops[0]] = ir.WaitFirst
+				u.forget()
+			}
+			task = ops[0].Task
+			u.add(reads, writes)
+			return
+		}
 		run.Turns(ops, func(o *ir.Op, _, k int) { visit(o, k) })
 	})
 	return must
+}
+
+// beside is what all instances of a run read and write, which is a call that none of them
+// need wait for another one with.
+func (u *use) beside(run *ir.Run, ops []*ir.Op) (reads, writes []span, ok bool) {
+	if len(ops) != 1 || ops[0].Callee == nil {
+		return nil, nil, false
+	}
+	own := &use{f: u.f, x: u.x, at: u.at, elsewhere: u.elsewhere, touched: make([]touch, len(u.touched))}
+	for _, k := range run.Numbers() {
+		r, w := own.spans(ops[0], k)
+		if own.clash(r, w) {
+			return nil, nil, false
+		}
+		own.add(r, w)
+		reads, writes = append(reads, r...), append(writes, w...)
+	}
+	return reads, writes, true
 }
 
 // place is where a value is, or its instances are.

@@ -37,10 +37,21 @@ func repeated(t *testing.T, seed int64, count, ahead int) (*ir.Module, check.Inp
 // What waits in a run does so for every instance, and written out, calls between two
 // waits give the same bytes in whatever order they run.
 func TestRuns(t *testing.T) {
+	first := 0
 	for seed := range int64(60) {
 		m, in := repeated(t, seed, []int{1, 2, 4, 9, 20}[seed%5], []int{0, 1, 0, 2}[seed%4])
 		if errs := verify.Module(m); len(errs) > 0 {
 			t.Fatalf("seed %d: %v\n%s", seed, errs, ir.Print(m))
+		}
+		for _, o := range m.Funcs[0].Ops {
+			if o.Wait == ir.WaitFirst {
+				first++
+			}
+		}
+		if text := ir.Print(m); first > 0 {
+			if again, errs := ir.Parse("again.ptir", []byte(text)); len(errs) > 0 || ir.Print(again) != text {
+				t.Fatalf("seed %d: %v\n%s", seed, errs, text)
+			}
 		}
 		out := m.Unrolled()
 		if bugs := order.Check(out); len(bugs) > 0 {
@@ -53,6 +64,9 @@ func TestRuns(t *testing.T) {
 			}
 		}
 	}
+	if first < 10 {
+		t.Errorf("%d calls wait for their first instance alone", first)
+	}
 }
 
 // A wait that is taken away from a run is missed exactly where it is missed in what is
@@ -62,7 +76,8 @@ func TestWaitsOfRuns(t *testing.T) {
 	for seed := range int64(40) {
 		m, _ := repeated(t, seed, []int{9, 12, 20}[seed%3], []int{0, 1, 0, 2}[seed%4])
 		for i, o := range m.Funcs[0].Ops {
-			if o.Wait != ir.WaitAll {
+			was := o.Wait
+			if was != ir.WaitAll && was != ir.WaitFirst {
 				continue
 			}
 			o.Wait = ir.NoWait
@@ -73,7 +88,7 @@ func TestWaitsOfRuns(t *testing.T) {
 			if missed++; !few {
 				missed, idle = missed-1, idle+1
 			}
-			o.Wait = ir.WaitAll
+			o.Wait = was
 		}
 	}
 	t.Logf("%d waits are missed, %d are not", missed, idle)

@@ -62,7 +62,7 @@ func (h *phases) apart(k, whole *fusion.Core) string {
 	if whole.Blocked != nil {
 		return "`" + whole.Blocked.Name + "` reads it, outside of the attention"
 	}
-	if _, err := fusion.Analyze(k.Kernel(k.Results(h.f))); err != nil {
+	if _, err := fusion.Analyze(k.Kernel(k.Results())); err != nil {
 		return err.Error()
 	}
 	for _, o := range whole.Ops {

@@ -7,7 +7,8 @@ import (
 	"ptc/runtime/program"
 )
 
-// Span is the time that one instruction took on one device. A communication has
+// Span is the time that one instruction took on one device, or all that are launched
+// together, of which it is the first. A communication has
 // its kind and mesh axes for a kernel, and the class comm; its time is mostly
 // that of waiting.
 type Span struct {
@@ -21,7 +22,7 @@ type Span struct {
 	Start, End time.Time
 }
 
-// Trace is Run instruction by instruction, all of which it then reports, device
+// Trace is Run launch by launch, all of which it then reports, device
 // by device of this process. The results are those of Run; the times include
 // entering native code for each instruction, and nothing runs beside it on its
 // device.
@@ -33,7 +34,7 @@ func (p *Program) Trace(report func(Span)) error {
 	err := p.m.each(func(d *logical) error {
 		instrs := d.prog.Progs[p.index].Instrs
 		list := make([]Span, 0, len(instrs))
-		for i := range instrs {
+		for i, to := 0, 0; i < len(instrs); i = to {
 			if g := &d.guards[p.index]; g.at > 0 && g.at == i {
 				bad, err := g.bad()
 				if err != nil {
@@ -45,15 +46,18 @@ func (p *Program) Trace(report func(Span)) error {
 				}
 			}
 			in := &instrs[i]
+			for to = i + 1; to < len(instrs) && instrs[to].With && to != d.guards[p.index].at; {
+				to++
+			}
 			s := Span{Rank: d.rank, Instr: i, In: in}
 			if c := in.Comm; c != nil {
 				s.Kernel, s.Class, s.Bytes = strings.TrimSpace(c.Kind+" "+strings.Join(c.Over, ",")), "comm", c.Bytes
 			} else {
 				k := &p.m.plan.Kernels[in.Kernel]
-				s.Kernel, s.Class, s.Flops, s.Bytes = k.Name, k.Class, k.Flops, k.Bytes
+				s.Kernel, s.Class, s.Flops, s.Bytes = k.Name, k.Class, k.Flops*int64(to-i), k.Bytes*int64(to-i)
 			}
 			s.Start = time.Now()
-			if err := d.step(p.index, i, i+1); err != nil {
+			if err := d.step(p.index, i, to); err != nil {
 				return err
 			}
 			s.End = time.Now()

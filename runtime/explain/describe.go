@@ -69,6 +69,7 @@ type Run struct {
 	From     int    `json:"first_instruction"` // in the plan, where it stands once
 	Task     string `json:"task,omitempty"`    // that it is in
 	Turns    int    `json:"turns"`             // how often it is issued in a step: for each microbatch
+	Together bool   `json:"together"`          // all instances are one launch
 }
 
 // Parameters counts the parameters of the model.
@@ -132,10 +133,11 @@ func Describe(p *program.Plan) *Description {
 }
 
 // called is an instruction and how often it is issued: for each instance of a run, and
-// for each microbatch.
+// for each microbatch; and in how many launches.
 type called struct {
 	*program.Instr
 	times     int
+	launches  int
 	instances int
 }
 
@@ -162,11 +164,11 @@ func stepOf(d *program.Device) []called {
 	for j := range p.Instrs {
 		in, n, times := &p.Instrs[j], d.Instances(p, j), d.Times(p, j)
 		if in.First != nil {
-			out = append(out, called{in.In(true), n, n})
+			out = append(out, called{in.In(true), n, d.Launches(p, j, n), n})
 			times -= n
 		}
 		if times > 0 {
-			out = append(out, called{in.In(false), times, n})
+			out = append(out, called{in.In(false), times, d.Launches(p, j, times), n})
 		}
 	}
 	return out
@@ -177,7 +179,7 @@ func runs(d *program.Device, p *program.Program) []Run {
 	out := []Run{}
 	for _, r := range p.Runs {
 		s := d.Stacks[r.Stack-1]
-		x := Run{Stack: s.Name, Count: s.Count, Down: r.Down, From: r.From, Turns: 1}
+		x := Run{Stack: s.Name, Count: s.Count, Down: r.Down, From: r.From, Turns: 1, Together: r.Together}
 		if t := p.TaskOf(r.From); t != nil {
 			x.Task, x.Turns = t.Name, turnsOfTask(p, t)
 		}
@@ -190,9 +192,9 @@ func runs(d *program.Device, p *program.Program) []Run {
 // issues counts launches and communications.
 func issues(list []program.Instr) (launches, communications int) {
 	for i := range list {
-		if c := list[i].Comm; c == nil {
+		if c := list[i].Comm; c == nil && !list[i].With {
 			launches++
-		} else if sends(c) {
+		} else if c != nil && sends(c) {
 			communications++
 		}
 	}

@@ -170,6 +170,21 @@ func TestRunsCount(t *testing.T) {
 	}
 }
 
+// TestTogether: instances that are one launch are counted once, with the work of all.
+func TestTogether(t *testing.T) {
+	p := rolled(300)
+	d := &p.Devices[0]
+	d.Progs[0].Runs = []program.Run{{Stack: 1, To: 1, Together: true}, {Stack: 1, From: 1, To: 2}}
+	apart, all := Describe(rolled(300)), Describe(p)
+	a, b := apart.Kernels[0], all.Kernels[0]
+	if all.LaunchesPerStep != apart.LaunchesPerStep-299 || !all.Runs[0].Together || all.Runs[1].Together {
+		t.Errorf("%d launches where %d were one by one, runs %+v", all.LaunchesPerStep, apart.LaunchesPerStep, all.Runs)
+	}
+	if a.Launches != b.Launches+299 || int64(b.Launches)*b.Bytes != int64(a.Launches)*a.Bytes || b.Where[0].Launches != 1 {
+		t.Errorf("%+v, and one by one %+v", b, a)
+	}
+}
+
 // TestUnion compares what families cover with bytes, one by one.
 func TestUnion(t *testing.T) {
 	for seed := range int64(500) {

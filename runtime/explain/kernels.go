@@ -42,13 +42,14 @@ func kernels(p *program.Plan) (launches int, out []Kernel, busiest *program.Devi
 		out[i] = Kernel{Name: k.Name, Class: k.Class, Tasks: k.Tasks, Flops: k.Flops, Bytes: k.Bytes, Scratch: k.Scratch, Where: []Site{}}
 	}
 	for i := range p.Devices {
-		calls, counts := make([][]called, len(p.Kernels)), make([]int, len(p.Kernels))
+		calls, counts, issued := make([][]called, len(p.Kernels)), make([]int, len(p.Kernels)), make([]int, len(p.Kernels))
 		all := 0
 		for _, in := range stepOf(&p.Devices[i]) {
 			if in.Comm == nil {
 				calls[in.Kernel] = append(calls[in.Kernel], in)
-				counts[in.Kernel] += in.times
-				all += in.times
+				counts[in.Kernel] += in.launches
+				issued[in.Kernel] += in.times
+				all += in.launches
 			}
 		}
 		if all > launches {
@@ -57,6 +58,7 @@ func kernels(p *program.Plan) (launches int, out []Kernel, busiest *program.Devi
 		for k, list := range calls {
 			if counts[k] > out[k].Launches {
 				out[k].Launches, out[k].Where = counts[k], sites(list)
+				out[k].of(&p.Kernels[k], int64(issued[k]))
 			}
 		}
 	}
@@ -70,7 +72,7 @@ func sites(calls []called) []Site {
 	for _, in := range calls {
 		k := key{template(in.Scope), in.Pos}
 		groups.add(k, place{in.Scope, in.instances})
-		launches[k] += in.times
+		launches[k] += in.launches
 	}
 	out := []Site{}
 	for _, k := range groups.keys {
@@ -89,6 +91,14 @@ func (k *Kernel) where() string {
 		text += fmt.Sprintf(" and %d more", n)
 	}
 	return text
+}
+
+// of sets what a launch is of where the kernel is issued so often in all: several instances
+// of a stack may be one launch, and a figure is then the mean of all launches.
+func (k *Kernel) of(one *program.Kernel, issued int64) {
+	n := int64(k.Launches)
+	mean := func(one int64) int64 { return issued/n*one + issued%n*one/n }
+	k.Tasks, k.Flops, k.Bytes = mean(one.Tasks), mean(one.Flops), mean(one.Bytes)
 }
 
 // by are the kernels in the order of a figure, the largest first, and its total.

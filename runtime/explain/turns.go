@@ -49,7 +49,7 @@ func tasks(d *program.Device, p *program.Program) []Task {
 		x := Task{Name: t.Name, Once: t.Once, Turns: turnsOfTask(p, t), From: t.From}
 		for j := t.From; j < t.To; j++ {
 			launches, sent := issues(p.Instrs[j : j+1])
-			x.Launches += launches * d.Instances(p, j)
+			x.Launches += launches * d.Launches(p, j, d.Instances(p, j))
 			x.Sends += sent * d.Instances(p, j)
 		}
 		out = append(out, x)

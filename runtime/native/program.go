@@ -22,10 +22,11 @@ type Instr struct {
 	Independent bool
 	// Alone has thread 0 run all tasks: they are less work than meeting the others.
 	Alone bool
+	// With says that the instruction is launched together with the one before it: it has
+	// the same kernel and as many tasks, and is independent of it. A launch has the tasks
+	// of all of its instructions.
+	With bool
 }
-
-// single says whether thread 0 runs all of the instruction.
-func (in *Instr) single() bool { return in.Alone || in.Tasks <= 1 }
 
 // replaySymbol is the driver that walks the instructions of a program:
 //
@@ -41,10 +42,12 @@ type code struct {
 	flags        int64
 }
 
-// Flags of an instruction: no barrier follows it; thread 0 runs all its tasks.
+// Flags of an instruction: no barrier follows it; thread 0 runs all its tasks. The other
+// bits are how many instructions behind it are launched with it.
 const (
 	flagNoBarrier = 1
 	flagAlone     = 2
+	flagBits      = 2
 )
 
 // The barrier's two words, and the count of tasks that were claimed, are on pairs
@@ -137,7 +140,7 @@ func (p *Program) encode(img *Image, instrs []Instr) error {
 	p.shared = make([]int, len(instrs)+1)
 	for i, in := range instrs {
 		p.shared[i+1] = p.shared[i]
-		if !in.single() {
+		if !single(instrs, i) {
 			p.shared[i+1]++
 		}
 		kernel, ok := img.Symbol(in.Kernel)
@@ -163,8 +166,25 @@ func (p *Program) encode(img *Image, instrs []Instr) error {
 		if in.Alone {
 			out[i].flags |= flagAlone
 		}
+		if in.With && (i == 0 || out[i-1].kernel != kernel || out[i-1].tasks != in.Tasks || instrs[i-1].Alone != in.Alone) {
+			return fmt.Errorf("native program: instruction %d is launched with one of another kernel", i)
+		}
+	}
+	for i := len(instrs) - 1; i > 0; i-- {
+		if instrs[i].With {
+			out[i-1].flags |= out[i].flags&^(flagNoBarrier|flagAlone) + 1<<flagBits
+		}
 	}
 	return nil
+}
+
+// single says whether there is an instruction i, and thread 0 runs all of its launch.
+func single(instrs []Instr, i int) bool {
+	if i >= len(instrs) {
+		return false
+	}
+	with := instrs[i].With || i+1 < len(instrs) && instrs[i+1].With
+	return instrs[i].Alone || instrs[i].Tasks <= 1 && !with
 }
 
 // barriers says after which instructions no barrier is needed: the independent
@@ -177,11 +197,15 @@ func (p *Program) encode(img *Image, instrs []Instr) error {
 // left out until it has been passed.
 func barriers(instrs []Instr) []bool {
 	skip := make([]bool, len(instrs))
+	with := func(i int) bool { return i < len(instrs) && instrs[i].With }
+	single := func(i int) bool { return single(instrs, i) }
 	alone, owed := true, false // since the last barrier
 	for i, in := range instrs {
-		alone = alone && in.single()
-		next := i+1 < len(instrs) && instrs[i+1].single()
+		alone = alone && single(i)
+		next := single(i + 1)
 		switch {
+		case with(i + 1): // of one launch
+			skip[i] = true
 		case alone && next:
 			skip[i] = true
 			owed = owed || !in.Independent

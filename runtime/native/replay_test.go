@@ -190,6 +190,7 @@ func TestNewProgramErrors(t *testing.T) {
 		{Instr{Kernel: "nobody"}, 1, 0, `no kernel "nobody"`},
 		{Instr{Kernel: "bump", Tasks: -1}, 1, 0, "-1 tasks"},
 		{Instr{Kernel: "bump", Tasks: 1, Bufs: []uintptr{8, 0}}, 1, 0, "buffer 1 of kernel"},
+		{Instr{Kernel: "bump", With: true}, 1, 0, "launched with one of another kernel"},
 		{Instr{Kernel: "bump"}, 0, 0, "0 threads"},
 		{Instr{Kernel: "bump"}, 1, -1, "-1 bytes of scratch"},
 		{Instr{Kernel: "bump"}, 2, maxAlloc, "bytes of scratch"},
@@ -219,6 +220,13 @@ func TestBarriers(t *testing.T) {
 		instrs := make([]Instr, 1+rng.IntN(7))
 		for i := range instrs {
 			instrs[i] = Instr{Tasks: int64(rng.IntN(3)), Independent: rng.IntN(2) == 0, Alone: rng.IntN(3) == 0}
+			if i > 0 && rng.IntN(4) == 0 {
+				instrs[i].With, instrs[i].Tasks, instrs[i].Alone, instrs[i-1].Independent = true, instrs[i-1].Tasks, instrs[i-1].Alone, true
+			}
+		}
+		single := func(i int) bool {
+			with := instrs[i].With || i+1 < len(instrs) && instrs[i+1].With
+			return instrs[i].Alone || instrs[i].Tasks <= 1 && !with
 		}
 		skip := barriers(instrs)
 		for i := range instrs {
@@ -226,7 +234,7 @@ func TestBarriers(t *testing.T) {
 			for j := i + 1; j < len(instrs); j++ {
 				asked = asked || !instrs[j-1].Independent
 				kept = kept || !skip[j-1]
-				onThread0 := instrs[i].single() && instrs[j].single()
+				onThread0 := single(i) && single(j)
 				if asked && !kept && !onThread0 {
 					t.Fatalf("%+v: %d and %d are not ordered by %v", instrs, i, j, skip)
 				}

@@ -239,7 +239,11 @@ func (x *expansion) program(p *Program) (out Program, at *issued) {
 		t.From += len(own)
 		write := func(i, k int) error {
 			*at.of(i, k) = len(out.Instrs)
-			out.Instrs = append(out.Instrs, x.instr(&p.Instrs[i], k, when, at))
+			one := x.instr(&p.Instrs[i], k, when, at)
+			if x.from.with(p, i, k) {
+				one.NoWait, one.With = true, true
+			}
+			out.Instrs = append(out.Instrs, one)
 			return nil
 		}
 		// The error is write's, which has none.

@@ -137,7 +137,7 @@ func (h *hazards) visit(i, k int) error {
 			return fmt.Errorf("%s: %w", at, err)
 		}
 	}
-	if !in.NoWait {
+	if !in.NoWait && !h.device.with(h.prog, i, k) {
 		if err := h.free.conflict(); err != nil {
 			return err
 		}
@@ -190,7 +190,7 @@ func (h *hazards) steady(r *Run, count int) (head, tail int, ok bool) {
 	starts := map[int]bool{}
 	for i := r.From; i < r.To; i++ {
 		in := &h.prog.Instrs[i]
-		waits = waits || !in.NoWait
+		waits = waits || !in.NoWait && !r.Together
 		if c := in.Comm; c != nil && c.Start {
 			starts[i] = true
 		} else if c != nil && c.Kind == Done {

@@ -148,6 +148,9 @@ type Instr struct {
 	Ahead int `cbor:"7,keyasint,omitempty"`
 	// First is what is called in the first turn of its task in place of Kernel, or nil.
 	First *First `cbor:"8,keyasint,omitempty"`
+	// With says that the instruction, which does not wait, is launched together with the
+	// one before it, a call of the same kernel; both are outside of runs.
+	With bool `cbor:"9,keyasint,omitempty"`
 }
 
 // Comm is one communication of a device, with the devices that differ from it
@@ -231,6 +234,10 @@ type Run struct {
 	From  int  `cbor:"2,keyasint,omitempty"`
 	To    int  `cbor:"3,keyasint,omitempty"`
 	Down  bool `cbor:"4,keyasint,omitempty"` // from the last instance to the first
+	// Together says that the only instruction, a kernel, is launched once with the tasks
+	// of all instances, which do not touch what another one writes: NoWait is that of
+	// this launch.
+	Together bool `cbor:"5,keyasint,omitempty"`
 }
 
 // Tensor names a buffer that lives between steps: a parameter or a state. Where the

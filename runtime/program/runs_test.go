@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,7 +98,12 @@ func repeated(r *rand.Rand, most int) *Plan {
 			prog.Instrs = append(prog.Instrs, Instr{Ahead: min(prog.Instrs[of].Ahead, shift), Comm: &Comm{Kind: Done, Of: of}})
 		}
 		if len(prog.Instrs) > from {
-			prog.Runs = append(prog.Runs, Run{Stack: stack, From: from, To: len(prog.Instrs), Down: r.Intn(2) == 0})
+			one := r.Intn(3) == 0
+			if from+1 < len(prog.Instrs) && one && prog.Instrs[from].Comm == nil { // alone, to be a launch
+				prog.Instrs, prog.Instrs[from].Ahead = prog.Instrs[:from+1], 0
+			}
+			one = len(prog.Instrs) == from+1 && prog.Instrs[from].Comm == nil
+			prog.Runs = append(prog.Runs, Run{Stack: stack, From: from, To: len(prog.Instrs), Down: r.Intn(2) == 0, Together: one && r.Intn(4) > 0})
 		}
 	}
 	if free >= 0 {
@@ -111,7 +117,7 @@ func repeated(r *rand.Rand, most int) *Plan {
 // TestFewTurnsStandForAll: what is found in the first and the last turns of a run is
 // what is found in the program that is written out, in which nothing is left out.
 func TestFewTurnsStandForAll(t *testing.T) {
-	tried, short, bad := 0, 0, 0
+	tried, short, bad, together := 0, 0, 0, 0
 	for seed := range int64(20000) {
 		p := repeated(rand.New(rand.NewSource(seed)), 14)
 		d := &p.Devices[0]
@@ -130,15 +136,18 @@ func TestFewTurnsStandForAll(t *testing.T) {
 		if (got == nil) != (want == nil) {
 			t.Fatalf("seed %d: %v, written out: %v\n%+v\n%+v\n%+v", seed, got, want, d.Stacks, d.Buffers, prog)
 		}
+		if want == nil && slices.ContainsFunc(q.Devices[0].Progs[0].Instrs, func(in Instr) bool { return in.With }) {
+			together++
+		}
 		if want != nil {
 			bad++
 		} else if h.walked < len(q.Devices[0].Progs[0].Instrs) {
 			short++
 		}
 	}
-	t.Logf("%d programs, %d with hazards, %d others of which less than all was gone through", tried, bad, short)
-	if tried < 10000 || bad < 3000 || short < 1000 {
-		t.Errorf("%d programs, %d with hazards, %d others of which less than all was gone through", tried, bad, short)
+	t.Logf("%d programs, %d with hazards, %d others of which less than all was gone through, %d with runs of one launch", tried, bad, short, together)
+	if tried < 10000 || bad < 3000 || short < 1000 || together < 300 {
+		t.Errorf("%d programs, %d with hazards, %d others of which less than all was gone through, %d with runs of one launch", tried, bad, short, together)
 	}
 }
 
@@ -258,6 +267,7 @@ func TestValidateRuns(t *testing.T) {
 	dev := func(f func(d *Device)) func(*Plan) { return func(p *Plan) { f(&p.Devices[0]) } }
 	buf := func(i int, f func(b *Buffer)) func(*Plan) { return dev(func(d *Device) { f(&d.Buffers[i]) }) }
 	run := func(f func(p *Program)) func(*Plan) { return dev(func(d *Device) { f(&d.Progs[2]) }) }
+	launches := func(f func(p *Program)) func(*Plan) { return dev(func(d *Device) { f(&d.Progs[5]) }) }
 	tensor := func(f func(t *Tensor)) func(*Plan) { return dev(func(d *Device) { f(&d.Tensors[3]) }) }
 	for _, c := range []struct {
 		name   string
@@ -282,6 +292,12 @@ func TestValidateRuns(t *testing.T) {
 		{"run of nothing", run(func(p *Program) { p.Runs[0].To = 0 }), "run 0 is of the instructions"},
 		{"run beyond the end", run(func(p *Program) { p.Runs[0].To = 6 }), "run 0 is of the instructions"},
 		{"nested runs", run(func(p *Program) { p.Runs = append(p.Runs, Run{Stack: 1, From: 1, To: 3}) }), "run 1 is of the instructions"},
+		{"several together", run(func(p *Program) { p.Runs[0].Together = true }), "run 0 is one launch"},
+		{"together over one place", launches(func(p *Program) { p.Instrs[2].Bufs[1] = 18 }), "does not wait for"},
+		{"with nothing", launches(func(p *Program) { p.Instrs[0].NoWait, p.Instrs[0].With = true, true }), "launched with the one before"},
+		{"with another kernel", launches(func(p *Program) { p.Instrs[0].Kernel = 1 }), "launched with the one before"},
+		{"with one that it waits for", launches(func(p *Program) { p.Instrs[1].NoWait = false }), "launched with the one before"},
+		{"with a run", launches(func(p *Program) { p.Runs[0].From, p.Runs[0].Together = 1, false }), "launched with the one before"},
 		{"far ahead", run(func(p *Program) { p.Instrs[0].Ahead = 1025 }), "1025 turns ahead"},
 		{"far behind", run(func(p *Program) { p.Instrs[0].Ahead = math.MinInt }), "turns ahead"},
 		{"ahead outside", func(p *Plan) { p.Devices[0].Progs[0].Instrs[0].Ahead = 1 }, "1 turns ahead"},

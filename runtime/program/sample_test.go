@@ -107,6 +107,11 @@ func sample() *Plan {
 				}, Runs: []Run{{Stack: 1, From: 2, To: 3}},
 					Tasks: []Task{{"before", 0, 1, true}, {"forward", 1, 3, false}, {"backward", 3, 4, false}, {"after", 4, 5, true}},
 					Turns: turns(0, 0, 1, 0, 1, 1, 2, 0, 1, 2, 2, 1, 1, 3, 2, 2, 2, 3, 3, 0)},
+				{Name: "launches", Instrs: []Instr{
+					{Kernel: 0, Bufs: []int{0, 10}},
+					{Kernel: 0, Bufs: []int{0, 2}, NoWait: true, With: true},
+					{Kernel: 1, Bufs: []int{2, 15}, Scope: "blocks.{i+1}"},
+				}, Runs: []Run{{Stack: 1, From: 2, To: 3, Together: true}}},
 			},
 			Stacks: []Stack{{"blocks", 4}},
 		}},

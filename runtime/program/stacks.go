@@ -86,6 +86,29 @@ func (r *Run) number(n, count int) int {
 	return n
 }
 
+// Launches is how many launches instruction i of a program of d is if it is issued so
+// often in all: none where it belongs to that of the one before it, and one for all
+// instances of a run of which these are one.
+func (d *Device) Launches(p *Program, i, times int) int {
+	if p.Instrs[i].With {
+		return 0
+	}
+	if r := p.RunOf(i); r != nil && r.Together {
+		times /= d.Count(r.Stack)
+	}
+	return times
+}
+
+// with reports whether instruction i is launched for instance k together with the one
+// before it.
+func (d *Device) with(p *Program, i, k int) bool {
+	if k == once {
+		return false
+	}
+	r := p.RunOf(i)
+	return r.Together && k != r.number(0, d.Count(r.Stack))
+}
+
 // turns are the first and the last turn of the run in which anything is issued.
 func (p *Program) turns(r *Run, count int) (first, last int) {
 	least, most := p.aheads(r)

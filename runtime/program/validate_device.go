@@ -248,6 +248,9 @@ func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
 		if err := p.validateInstr(d, prog, in, prog.where(i), kind); err != nil {
 			return fmt.Errorf("instruction %d: %w", i, err)
 		}
+		if in.With && !prog.joins(i) {
+			return fmt.Errorf("instruction %d is launched with the one before it, which is not a call of the same kernel for which it does not wait, outside of runs", i)
+		}
 	}
 	return p.validateHazards(d, prog)
 }

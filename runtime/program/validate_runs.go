@@ -78,6 +78,9 @@ func (d *Device) validateRuns(prog *Program) error {
 		if t := prog.TaskOf(r.From); t != nil && r.To > t.To {
 			return fmt.Errorf("run %d goes on to instruction %d, and its task %s to %d", j, r.To, t.Name, t.To)
 		}
+		if r.Together && (r.To != r.From+1 || prog.Instrs[r.From].Comm != nil) {
+			return fmt.Errorf("run %d is one launch, and is of the instructions from %d to %d", j, r.From, r.To)
+		}
 		end = r.To
 	}
 	for i := range prog.Instrs {
@@ -94,6 +97,15 @@ func (d *Device) validateRuns(prog *Program) error {
 		}
 	}
 	return nil
+}
+
+// joins reports whether instruction i can be launched with the one before it.
+func (p *Program) joins(i int) bool {
+	if i == 0 || p.RunOf(i) != nil || p.RunOf(i-1) != nil || p.TaskOf(i) != p.TaskOf(i-1) {
+		return false
+	}
+	in, before := &p.Instrs[i], &p.Instrs[i-1]
+	return in.NoWait && in.Comm == nil && before.Comm == nil && in.First == nil && before.First == nil && in.Kernel == before.Kernel
 }
 
 // validateOf checks that a done waits for an instruction of the program that there is

@@ -15,7 +15,9 @@ func TestAlone(t *testing.T) {
 		{Flops: 16 << 20, Bytes: 256 << 20},   // more than caches hold
 		{Flops: 256 << 10, Bytes: 1 << 20},    // in the cache of who wrote it
 		{Flops: 1 << 40, Bytes: 1, Tasks: 12}, // forever
+		{Flops: 128 << 10},
 	}}
+	const with = 100 // launched with the one before
 	stop := &program.Comm{}
 	prog := func(kernels ...int) *program.Program {
 		p := &program.Program{}
@@ -23,6 +25,9 @@ func TestAlone(t *testing.T) {
 			in := program.Instr{Kernel: k}
 			if k < 0 {
 				in = program.Instr{Comm: stop}
+			}
+			if k == with {
+				in = program.Instr{Kernel: p.Instrs[len(p.Instrs)-1].Kernel, With: true}
 			}
 			p.Instrs = append(p.Instrs, in)
 		}
@@ -38,6 +43,8 @@ func TestAlone(t *testing.T) {
 		{[]int{0, 2, 0, 2, 1}, 2, []bool{true, false, true, false, false}},
 		{[]int{2, 2, -1, 1, 2, -1, 0}, 2, []bool{true, true, false, false, false, false, true}},
 		{[]int{3, 4}, 2, []bool{false, true}},
+		{[]int{1, 0, with, with, 4, with, with}, 2, []bool{false, true, true, true, false, false, false}}, // together more than a cache holds
+		{[]int{1, 6, 6, with, with}, 2, []bool{false, true, false, false, false}}, // three together are worth it
 		{[]int{5}, 1, []bool{true}},
 		{nil, 2, []bool{}},
 	} {

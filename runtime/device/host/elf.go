@@ -94,6 +94,7 @@ func captureELF(r device.Request, arena []byte, p *program.Program, img *native.
 			// The plan says whether an instruction waits for those before it,
 			// native code whether the next one need not wait.
 			Independent: i+1 < len(p.Instrs) && p.Instrs[i+1].NoWait,
+			With:        in.With,
 		})
 	}
 	return native.NewProgram(img, instrs, r.Threads, int(scratch))
