@@ -174,6 +174,39 @@ func gpt(t *testing.T, precision string, set ...string) *program.Plan {
 	return p
 }
 
+// TestNarrowArenas: where activations are most of the arena, those in 16 bits make it at
+// most 0.6 of that in f32; where parameters are, no copies of them make it larger. With a
+// scaled loss there is a byte for each element of a gradient, whether it is finite.
+func TestNarrowArenas(t *testing.T) {
+	arena := func(precision string, set ...string) int64 {
+		src, err := os.ReadFile("../examples/gpt/gpt.ptl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(src) + "\nlayout of_this_test { precision { " + precision + " } }\n"
+		set = append([]string{"layers=6", "embed=64", "heads=2", "head=32", "ffn=256"}, set...)
+		p, _, err := compiler.Compile(compiler.Options{File: "gpt.ptl", Source: []byte(text), Set: set, Layout: "of_this_test", Target: "ref"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Devices[0].Arena
+	}
+	for _, c := range []struct {
+		set  []string
+		most map[string]float64
+	}{
+		{[]string{"seq=64", "batch=32", "vocab=2048"}, map[string]float64{"bf16": 0.6, "f16": 0.6}},
+		{[]string{"seq=16", "batch=1", "vocab=64"}, map[string]float64{"bf16": 1, "f16": 1 + 1.0/16}},
+	} {
+		full := arena("compute = f32", c.set...)
+		for _, half := range []string{"bf16", "f16"} {
+			if got := arena("compute = "+half, c.set...); float64(got) > c.most[half]*float64(full) {
+				t.Errorf("%v: an arena of %d bytes in %s, %d in f32: %.3f, want at most %g", c.set, got, half, full, float64(got)/float64(full), c.most[half])
+			}
+		}
+	}
+}
+
 // TestHalfTrainsLikeSingle compares losses along a run in f16 with those in f32.
 func TestHalfTrainsLikeSingle(t *testing.T) {
 	if best(t) == "ref" {
