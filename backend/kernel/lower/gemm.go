@@ -14,8 +14,8 @@ func (g *gen) gemm() (*kernel.Kernel, error) {
 	return gemm.Generate(gemm.Spec{
 		M: x.m.size, N: x.n.size, K: x.k.size,
 		Outer: sizes(x.outer), OuterK: sizes(x.outerK),
-		Left:  gemm.Operand{Load: x.load(x.left), Unit: x.unit(x.left, x.m, gemm.AlongM), Cost: x.cost(x.left)},
-		Right: gemm.Operand{Load: x.load(x.right), Unit: x.unit(x.right, x.n, gemm.AlongN), Cost: x.cost(x.right)},
+		Left:  gemm.Operand{Load: x.load(x.left), Unit: x.unit(x.left, x.m, gemm.AlongM), Cost: x.cost(x.left), BF16: x.left.Type.DType == ir.BF16},
+		Right: gemm.Operand{Load: x.load(x.right), Unit: x.unit(x.right, x.n, gemm.AlongN), Cost: x.cost(x.right), BF16: x.right.Type.DType == ir.BF16},
 		Begin: func(tasks int64) *kernel.Builder { g.begin(tasks); return g.b },
 		Store: x.store,
 	}, g.m)
