@@ -174,6 +174,85 @@ func gpt(t *testing.T, precision string, set ...string) *program.Plan {
 	return p
 }
 
+// TestNarrowArenas: where activations are most of the arena, those in 16 bits make it at
+// most 0.6 of that in f32; where parameters are, no copies of them make it larger. With a
+// scaled loss there is a byte for each element of a gradient, whether it is finite.
+func TestNarrowArenas(t *testing.T) {
+	arena := func(precision string, set ...string) int64 {
+		src, err := os.ReadFile("../examples/gpt/gpt.ptl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(src) + "\nlayout of_this_test { precision { " + precision + " } }\n"
+		set = append([]string{"layers=6", "embed=64", "heads=2", "head=32", "ffn=256"}, set...)
+		p, _, err := compiler.Compile(compiler.Options{File: "gpt.ptl", Source: []byte(text), Set: set, Layout: "of_this_test", Target: "ref"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Devices[0].Arena
+	}
+	for _, c := range []struct {
+		set  []string
+		most map[string]float64
+	}{
+		{[]string{"seq=64", "batch=32", "vocab=2048"}, map[string]float64{"bf16": 0.6, "f16": 0.6}},
+		{[]string{"seq=16", "batch=1", "vocab=64"}, map[string]float64{"bf16": 1, "f16": 1 + 1.0/16}},
+	} {
+		full := arena("compute = f32", c.set...)
+		for _, half := range []string{"bf16", "f16"} {
+			if got := arena("compute = "+half, c.set...); float64(got) > c.most[half]*float64(full) {
+				t.Errorf("%v: an arena of %d bytes in %s, %d in f32: %.3f, want at most %g", c.set, got, half, full, float64(got)/float64(full), c.most[half])
+			}
+		}
+	}
+}
+
+// TestDotInstructions: products of bf16 are made of them where the target has them, those
+// of f32 and on other targets not.
+func TestDotInstructions(t *testing.T) {
+	if best(t) == "ref" {
+		t.Skip("not applicable: PTC_LLVM=none, and the reference backend stands in")
+	}
+	src, err := os.ReadFile("../examples/gpt/gpt.ptl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		target, precision string
+		want              bool
+	}{
+		{"cpu:x86-64-v4+avx512bf16", "compute = bf16", true},
+		{"cpu:x86-64-v4+avx512bf16", "compute = f16", false},
+		{"cpu:x86-64-v4", "compute = bf16", false},
+	} {
+		p, _, err := compiler.Compile(compiler.Options{File: "gpt.ptl", Target: c.target, Layout: "of_this_test",
+			Source: []byte(string(src) + "\nlayout of_this_test { precision { " + c.precision + " } }\n"),
+			Set:    []string{"layers=1", "embed=64", "heads=2", "head=32", "seq=64", "batch=4", "ffn=256"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, code := range p.Code {
+			n += dots(code.Data)
+		}
+		if got := n > 0; got != c.want {
+			t.Errorf("%s, %s: %d dot instructions", c.target, c.precision, n)
+		}
+	}
+}
+
+// dots counts the places of code that are VDPBF16PS of 512 bits: prefix 62, map 0F38,
+// W0, pp F3, vector length 2, opcode 52 (Intel, Architectures Software Developer's Manual,
+// volume 2, section 2.7.1).
+func dots(code []byte) (n int) {
+	for i := 0; i+4 < len(code); i++ {
+		if x := code[i : i+5]; x[0] == 0x62 && x[1]&7 == 2 && x[2]&0x87 == 0x06 && x[3]&0x60 == 0x40 && x[4] == 0x52 {
+			n++
+		}
+	}
+	return n
+}
+
 // TestHalfTrainsLikeSingle compares losses along a run in f16 with those in f32.
 func TestHalfTrainsLikeSingle(t *testing.T) {
 	if best(t) == "ref" {

@@ -114,6 +114,15 @@ func (b *Builder) Shl(x, y *Value) *Value       { return b.same(OpShl, x, y) }
 func (b *Builder) LShr(x, y *Value) *Value      { return b.same(OpLShr, x, y) }
 func (b *Builder) AShr(x, y *Value) *Value      { return b.same(OpAShr, x, y) }
 
+// DotBF16 adds the products of two pairs of bf16 in each lane to c: see [OpDotBF16].
+func (b *Builder) DotBF16(c, x, y *Value) *Value { return b.same(OpDotBF16, c, x, y) }
+
+// PairBF16 puts two f32 that are bf16 into one i32: see [OpDotBF16].
+func (b *Builder) PairBF16(low, high *Value) *Value {
+	x, y := b.Bitcast(low, I32), b.Bitcast(high, I32)
+	return b.Or(b.LShr(x, b.ConstInt(x.Type, 16)), b.And(y, b.ConstInt(y.Type, ^0xffff)))
+}
+
 // Comparisons → mask.
 
 func (b *Builder) Eq(x, y *Value) *Value  { return b.compare(OpEq, x, y) }

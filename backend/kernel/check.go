@@ -179,6 +179,21 @@ var checkRound = typed(func(s *Stmt, t Type) error {
 	return mustBe(s.Args[0].Type, t)
 })
 
+var checkDot = typed(func(s *Stmt, t Type) error {
+	if err := elemIn(t, []Elem{F32}); err != nil {
+		return err
+	}
+	if err := mustBe(s.Args[0].Type, t); err != nil {
+		return err
+	}
+	for _, pairs := range s.Args[1:] {
+		if err := mustBe(pairs.Type, t.With(I32)); err != nil {
+			return err
+		}
+	}
+	return nil
+})
+
 func checkAccess(s *Stmt) error {
 	r := s.Ref
 	if r.Buf == nil {

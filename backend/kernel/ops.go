@@ -32,6 +32,11 @@ const (
 	OpSqrt
 	OpFloor
 	OpMulHi // upper half of the unsigned i32 × i32 → 64-bit product
+	// OpDotBF16 takes sums c (f32) and pairs x, y: i32 whose halves are two bf16. It
+	// is c + x₁·y₁ + x₀·y₀, the upper halves first, where each sum is rounded once; the
+	// products are exact. Machines with an instruction for it take subnormal operands
+	// for zero, and give zero for a subnormal sum.
+	OpDotBF16
 
 	// Bits: integers, and masks where it makes sense.
 	OpAnd

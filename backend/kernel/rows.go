@@ -45,6 +45,8 @@ func init() {
 		OpFloor:  {name: "floor", arity: 1, check: typed(same(float))},
 		OpMulHi:  {name: "mulhi", arity: 2, check: typed(same([]Elem{I32}))},
 
+		OpDotBF16: {name: "dot.bf16", arity: 3, check: checkDot},
+
 		OpAnd:  {name: "and", arity: 2, check: typed(same(bits))},
 		OpOr:   {name: "or", arity: 2, check: typed(same(bits))},
 		OpXor:  {name: "xor", arity: 2, check: typed(same(bits))},

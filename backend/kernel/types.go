@@ -105,6 +105,7 @@ type Machine struct {
 	VectorBits int  // widest vector register
 	Registers  int  // vector registers
 	FMA        bool // fused multiply-add in hardware
+	DotBF16    bool // OpDotBF16 in hardware
 	Masked     bool // masked loads and stores in hardware, for every element size
 	L1, L2, L3 int  // bytes of data cache: L1 and L2 of one core, L3 shared
 }

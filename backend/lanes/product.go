@@ -151,8 +151,8 @@ func (x *product) generate(name string, m kernel.Machine) (*kernel.Kernel, error
 	k, err := gemm.Generate(gemm.Spec{
 		M: extent(x.m), N: extent(x.n), K: extent(x.k),
 		Outer: extents(x.outer), OuterK: extents(x.outerK),
-		Left:  gemm.Operand{Load: x.operand(left), Unit: unit(left, x.m, gemm.AlongM), Cost: cost(left)},
-		Right: gemm.Operand{Load: x.operand(right), Unit: unit(right, x.n, gemm.AlongN), Cost: cost(right)},
+		Left:  gemm.Operand{Load: x.operand(left), Unit: unit(left, x.m, gemm.AlongM), Cost: cost(left), BF16: left.Type.DType == ir.BF16},
+		Right: gemm.Operand{Load: x.operand(right), Unit: unit(right, x.n, gemm.AlongN), Cost: cost(right), BF16: right.Type.DType == ir.BF16},
 		Begin: func(tasks int64) *kernel.Builder { return x.begin(name, tasks) },
 		Store: x.results,
 	}, m)

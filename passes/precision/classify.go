@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/ir/op"
 )
 
@@ -18,14 +19,17 @@ type plan struct {
 	leads   map[*ir.Value]bool      // a contraction depends on it
 	mix     map[*ir.Value]bool      // arithmetic on several streams
 	stored  map[*ir.Value]bool      // to be stored in the compute dtype
-	wide    map[*ir.Value]bool      // to be left in float32
+	wide    map[*ir.Value]bool      // read by statistics and the like alone
+	grad    map[*ir.Value]bool      // read by results of the function and the optimizer alone
+	scores  map[*ir.Value]bool      // over the queries and keys of an attention that is a kernel
 	moved   map[*ir.Value]bool      // see isMoved; of those that were asked for
 	next    map[*ir.Value]*ir.Value // by what enters an instance: what leaves it
 }
 
-func classify(f *ir.Func) *plan {
+// classify takes f, and whether attentions are kernels.
+func classify(f *ir.Func, attention bool) *plan {
 	p := &plan{readers: map[*ir.Value][]*ir.Op{}, results: map[*ir.Value]bool{}, inside: inside(f),
-		stat: map[*ir.Value]bool{}, norm: map[*ir.Value]bool{}, leads: map[*ir.Value]bool{}, mix: map[*ir.Value]bool{}, stored: map[*ir.Value]bool{}, wide: map[*ir.Value]bool{}, moved: map[*ir.Value]bool{}, next: next(f)}
+		stat: map[*ir.Value]bool{}, norm: map[*ir.Value]bool{}, leads: map[*ir.Value]bool{}, mix: map[*ir.Value]bool{}, stored: map[*ir.Value]bool{}, wide: map[*ir.Value]bool{}, grad: map[*ir.Value]bool{}, scores: map[*ir.Value]bool{}, moved: map[*ir.Value]bool{}, next: next(f)}
 	for _, r := range f.Results {
 		p.results[r.Value] = true
 	}
@@ -57,11 +61,25 @@ func classify(f *ir.Func) *plan {
 	for range sweeps {
 		for i := len(f.Ops) - 1; i >= 0; i-- {
 			for _, v := range f.Ops[i].Results {
-				p.wide[v] = p.isWide(v)
+				p.wide[v], p.grad[v] = p.isWide(v), p.isGrad(v)
 			}
 		}
 	}
+	if attention {
+		p.findScores(f)
+	}
 	return p
+}
+
+// findScores marks what is never stored, as a kernel of attention has it in tiles.
+func (p *plan) findScores(f *ir.Func) {
+	for _, c := range fusion.Cores(f, func(_, o *ir.Op) bool { return op.Of(o).Class != op.Boundary }) {
+		for _, o := range c.Ops {
+			for _, v := range o.Results {
+				p.scores[v] = p.scores[v] || c.Blocked == nil && c.Over(v)
+			}
+		}
+	}
 }
 
 // next are, by what enters an instance, what leaves it.
@@ -136,7 +154,23 @@ func (p *plan) low(v *ir.Value, compute ir.DType) bool {
 		return false
 	}
 	o := v.Def
-	return p.stored[v] || o != nil && p.inside[o] && op.Of(o).Class == op.Contraction && !p.wide[v]
+	return p.stored[v] || o != nil && p.inside[o] && op.Of(o).Class == op.Contraction && !p.leavesWide(o)
+}
+
+// little is how many times smaller than an operand a contraction's result is that costs
+// little to store in float32.
+const little = 8
+
+// leavesWide reports whether the result of contraction o leaves it in float32: what
+// training adds up, and otherwise what only statistics read, where that is not stored
+// or small, as the scores by which experts are chosen.
+func (p *plan) leavesWide(o *ir.Op) bool {
+	v := o.Result()
+	if !p.wide[v] {
+		return false
+	}
+	largest := max(o.Args[0].Type.Elems(), o.Args[1].Type.Elems())
+	return p.grad[v] || p.scores[v] || little*v.Type.Elems() <= largest
 }
 
 // inside holds the operations that the loss or a gradient depends on and that
@@ -352,6 +386,25 @@ func (p *plan) isWide(v *ir.Value) bool {
 		}
 		r := o.Results[0]
 		if p.stored[r] || !r.Type.DType.IsFloat() || !p.wide[r] {
+			return false
+		}
+	}
+	return len(p.readers[v]) > 0 || p.results[v]
+}
+
+// isGrad: a gradient of a parameter or another result of the function, and what one
+// is computed from elementwise.
+func (p *plan) isGrad(v *ir.Value) bool {
+	for _, o := range p.readers[v] {
+		if !p.inside[o] {
+			continue
+		}
+		switch op.Of(o).Class {
+		case op.Elementwise, op.Movement:
+		default:
+			return false
+		}
+		if !p.grad[o.Results[0]] {
 			return false
 		}
 	}

@@ -19,13 +19,16 @@
 // to the gradients:
 //
 //   - contractions read the compute dtype and accumulate in float32. Their
-//     result is stored in the compute dtype, unless only statistics, gradients
-//     of parameters or the optimizer read it: then it leaves in float32;
+//     result is stored in the compute dtype. It leaves in float32 where it is a
+//     gradient of a parameter; and, if only statistics read it, where it is never
+//     stored (scores of an attention that is a kernel) or small;
 //   - all other arithmetic is done in float32, as a fused kernel does it in
 //     registers. So softmax, normalizations and losses lose nothing;
 //   - what several operations read is stored in the compute dtype if one of
 //     them is a contraction, or if it is a sum of several streams (the residual
 //     stream): then all of them read that;
+//   - an argument is cast for each phase, so that its copy in the compute dtype is
+//     not kept between them; where there are microbatches, once for all of them;
 //   - movement, and a gather of rows, keep the dtype in which their operand is
 //     stored. What is moved on its way to a contraction, and rows gathered of
 //     what was computed that a contraction depends on, are stored in the compute
@@ -36,5 +39,5 @@
 //
 // Where the target asks for exact arithmetic, every float is f64 instead and
 // the rule is not looked at.
-// Imports internal/dtype, ir, ir/op, passes/pass.
+// Imports internal/dtype, ir, ir/fusion, ir/layout, ir/op, passes/pass.
 package precision

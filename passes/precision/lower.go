@@ -22,24 +22,30 @@ type lowering struct {
 	out    []*ir.Op
 	home   map[*ir.Value]*ir.Value // old value to the stored one
 	casts  map[castKey]*ir.Value
+	once   bool // a cast of an argument is of both phases
+	late   bool // the loss is there
 }
 
 // castKey is a cast: of an old value, to a dtype, in the instances of a stack or
-// outside.
+// outside; of an argument, before the loss or behind it.
 type castKey struct {
-	v  *ir.Value
-	d  ir.DType
-	in *ir.Stack
+	v    *ir.Value
+	d    ir.DType
+	in   *ir.Stack
+	late bool
 }
 
-// lower gives every value of f its dtype.
-func lower(c *pass.Context, f *ir.Func, rule layout.Precision) {
+// lower gives every value of f its dtype. Arguments are cast for each phase, since
+// what is cast in both is not kept between them; once says not to, where there are
+// microbatches, for all of which they are cast once.
+func lower(c *pass.Context, f *ir.Func, rule layout.Precision, once bool) {
 	compute := rule.Compute
-	l := &lowering{f: f, p: classify(f), compute: compute, master: map[*ir.Value]*ir.Arg{},
+	l := &lowering{f: f, p: classify(f, c.Target.Attention), compute: compute, once: once, master: map[*ir.Value]*ir.Arg{},
 		home: map[*ir.Value]*ir.Value{}, casts: map[castKey]*ir.Value{}}
 	l.parameters(c, rule.Params)
 	l.b = op.Builder{F: f, Sink: &l.out}
 	low, wide, kept := 0, 0, 0
+	loss := lossOf(f)
 	for _, o := range f.Ops {
 		l.b.Scope, l.b.Pos, l.b.Slot = o.Scope, o.Pos, o.Slot
 		switch class := op.Of(o).Class; {
@@ -63,6 +69,7 @@ func lower(c *pass.Context, f *ir.Func, rule layout.Precision) {
 				}
 			}
 		}
+		l.late = l.late || o == loss
 	}
 	l.results()
 	f.Ops = l.out
@@ -71,6 +78,16 @@ func lower(c *pass.Context, f *ir.Func, rule layout.Precision) {
 		c.Remarkf(nil, "@%s: %d contractions in %s, %d of them with a result in f32; %d values stored in %s",
 			f.Name, low, compute, wide, kept, compute)
 	}
+}
+
+// lossOf is the operation that makes the loss, nil where there is none.
+func lossOf(f *ir.Func) *ir.Op {
+	for _, r := range f.Results {
+		if r.Role == ir.RoleLoss {
+			return r.Value.Def
+		}
+	}
+	return nil
 }
 
 // parameters stores those of float32 in d, and adds the master of each that is
@@ -149,7 +166,7 @@ func isGather(o *ir.Op) bool { return o.Name == op.Gather }
 // contraction reads the compute dtype; it reports whether the result leaves in
 // float32.
 func (l *lowering) contraction(o *ir.Op) bool {
-	if l.p.wide[o.Result()] {
+	if l.p.leavesWide(o) {
 		l.emit(o, o.Attrs.With("to", ir.Name(ir.F32.String())), l.compute)
 		return true
 	}
@@ -203,13 +220,13 @@ func (l *lowering) stays(v *ir.Value) *ir.Value {
 }
 
 // at is the old value v in dtype d, if it is a float. A cast is emitted where
-// it is first needed, and shared.
+// it is first needed, and shared: see castKey.
 func (l *lowering) at(v *ir.Value, d ir.DType) *ir.Value {
 	h := l.stays(v)
 	if !h.Type.DType.IsFloat() || h.Type.DType == d {
 		return h
 	}
-	k := castKey{v, d, nil}
+	k := castKey{v: v, d: d, late: l.late && !l.once && v.Def == nil}
 	if run := l.b.Slot.Run; run != nil {
 		k.in = run.Stack
 	}

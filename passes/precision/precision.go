@@ -19,12 +19,16 @@ func Run(c *pass.Context, m *ir.Module) error {
 	if err != nil {
 		return err
 	}
+	microbatches := false
+	for _, r := range layout.All[*layout.Pipeline](layout.Of(m)) {
+		microbatches = microbatches || m.MeshSize(r.Over) > 1
+	}
 	for _, f := range m.Funcs {
 		if f.Class != ir.Entry {
 			continue
 		}
 		if rule.Compute != ir.F32 || rule.Params != ir.F32 {
-			lower(c, f, rule)
+			lower(c, f, rule, microbatches)
 		}
 		if rule.Reduce != ir.F32 && m.Devices() > 1 {
 			communicate(c, f, rule.Reduce)

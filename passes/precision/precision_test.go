@@ -98,3 +98,48 @@ func TestClasses(t *testing.T) {
 		return nil
 	}, nil)
 }
+
+// attending is an attention whose scores nothing else reads.
+const attending = `ptir 1 global "t"
+meta precision(compute=bf16)
+
+func @step class=entry
+  arg %0 : f32[h=2, s=4, d=8] param "q"
+  arg %1 : f32[h=2, t=4, d=8] param "k"
+  arg %2 : f32[h=2, t=4, d=8] param "v"
+  %3 : f32[h=2, s=4, t=4] = dot %0, %1 over=(d)
+  %4 : f32[h=2, s=4] = reduce_max %3 over=(t)
+  %5 : f32[h=2, s=4, t=4] = sub %3, %4
+  %6 : f32[h=2, s=4, t=4] = exp %5
+  %7 : f32[h=2, s=4] = reduce_sum %6 over=(t)
+  %8 : f32[h=2, s=4, t=4] = div %6, %7
+  %9 : f32[h=2, s=4, d=8] = dot %8, %2 over=(t)
+  %10 : f32[h=2, s=4, d=8] = tanh %9
+  %11 : f32[] = reduce_sum %10 over=(h, s, d)
+  result %11 loss
+end
+`
+
+// TestScores: scores are f32 where a kernel of attention has them in tiles, and bf16
+// where they are stored.
+func TestScores(t *testing.T) {
+	for _, kernels := range []bool{false, true} {
+		m, errs := ir.Parse("t.ptir", []byte(attending))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		c := &pass.Context{}
+		c.Target.Attention = kernels
+		if err := Run(c, m); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range m.Funcs[0].Ops {
+			if o.Name != op.Dot || !o.Result().Type.Has("t") {
+				continue
+			}
+			if want := map[bool]ir.DType{true: ir.F32, false: ir.BF16}[kernels]; o.Result().Type.DType != want {
+				t.Errorf("with kernels of attention (%v) scores are %s, want %s", kernels, o.Result().Type, want)
+			}
+		}
+	}
+}

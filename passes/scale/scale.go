@@ -64,15 +64,21 @@ func (s *scaling) run(at int) {
 	s.state()
 	loss := grad.Args[0]
 	grad.Args[0] = s.b.Mul(loss, s.b.Cast(s.scale, loss.Type.DType))
+	// Before the gradients, so that each can be divided where it is made.
+	inverse := s.b.Div(s.b.Const(ir.F32, 1), s.scale)
 	s.out = append(s.out, grad)
 
-	exact, bad := s.unscale(grad)
+	exact, bad := s.unscale(grad, inverse)
+	// Before the optimizer, so that what it computes can be selected where it does.
+	finite := s.b.Emit(op.Eq, nil, bad, s.b.Like(bad, 0))
+	for _, o := range s.out {
+		s.made[o] = true
+	}
 	s.out = append(s.out, rest...)
 	s.f.Ops = s.out
 	s.replace(exact)
 
 	s.b = op.Builder{F: s.f, Scope: "loss_scale", Pos: grad.Pos}
-	finite := s.b.Emit(op.Eq, nil, bad, s.b.Like(bad, 0))
 	s.guard(finite)
 	s.update(finite)
 }
@@ -91,8 +97,7 @@ func (s *scaling) state() {
 // unscale divides the gradients by the scale in f32, by multiplying with its
 // inverse. It returns them by result of grad, and how many of all their elements
 // are not finite.
-func (s *scaling) unscale(grad *ir.Op) (exact map[*ir.Value]*ir.Value, bad *ir.Value) {
-	inverse := s.b.Div(s.b.Const(ir.F32, 1), s.scale)
+func (s *scaling) unscale(grad *ir.Op, inverse *ir.Value) (exact map[*ir.Value]*ir.Value, bad *ir.Value) {
 	infinity := s.b.Const(ir.F32, math.Inf(1))
 	zero, one := s.b.Const(ir.F32, 0), s.b.Const(ir.F32, 1)
 	exact = map[*ir.Value]*ir.Value{}
@@ -112,11 +117,7 @@ func (s *scaling) unscale(grad *ir.Op) (exact map[*ir.Value]*ir.Value, bad *ir.V
 		}
 		bad = n
 	}
-	bad = chain.Each(nil, bad)
-	for _, o := range s.out {
-		s.made[o] = true
-	}
-	return exact, bad
+	return exact, chain.Each(nil, bad)
 }
 
 // replace has everything behind read the gradients without the scale: as f32

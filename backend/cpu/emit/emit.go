@@ -18,7 +18,7 @@ import (
 func Machine(t target.Target) kernel.Machine {
 	return kernel.Machine{
 		VectorBits: t.VectorBits, Registers: t.Registers,
-		FMA: t.HasFMA, Masked: t.HasMask,
+		FMA: t.HasFMA, DotBF16: t.HasDotBF16, Masked: t.HasMask,
 		L1: t.L1, L2: t.L2, L3: t.L3,
 	}
 }

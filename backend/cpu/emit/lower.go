@@ -34,6 +34,7 @@ func init() {
 		kernel.OpConvert: lowerConvert,
 		kernel.OpBitcast: lowerBitcast,
 		kernel.OpRound:   lowerRound,
+		kernel.OpDotBF16: lowerDotBF16,
 
 		kernel.OpLoad:  lowerLoad,
 		kernel.OpStore: lowerStore,

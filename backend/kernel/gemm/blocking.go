@@ -29,6 +29,7 @@ type blocking struct {
 	accumulate  bool // partial sums wait in scratch: more than one block of K
 	direct      bool // the right operand is loaded where it is used
 	inPlace     bool // the left one is
+	pairs       bool // two steps of K are packed as one of pairs of bf16: see pairs.go
 }
 
 // line is the number of f32 in a cache line.
@@ -39,10 +40,11 @@ func newBlocking(s *Spec, m kernel.Machine) blocking {
 	few := s.M <= fewRows/2 || s.M <= fewRows && s.Right.Cost == 0
 	p.direct = few && s.Right.Unit == AlongN && (m.Masked || s.N%p.lanes == 0)
 	p.registerTile(s, m)
+	p.pairs = s.Left.BF16 && s.Right.BF16 && m.DotBF16 && m.Masked && !p.direct
 	p.depth(s, m)
 	// Panels that fit a group are all there when a tile's turn comes.
-	group := max(1, int64(m.L2)/2/(4*p.kc*p.nr))
-	p.inPlace = s.Left.Unit == AlongK && s.Left.Cost == 0 && p.panels <= min(group, fewPanels)
+	group := max(1, int64(m.L2)/2/(4*p.kc*p.rightStep()))
+	p.inPlace = !p.pairs && s.Left.Unit == AlongK && s.Left.Cost == 0 && p.panels <= min(group, fewPanels)
 	p.blocks(s, m)
 	p.group = min(p.perBlockN, group)
 	return p
@@ -95,8 +97,8 @@ const shallow = 16
 // L1, where it stays while the tiles of the left one stream past.
 func (p *blocking) depth(s *Spec, m kernel.Machine) {
 	unit := max(p.lanes, line)
-	most := int64(m.L1) / (4 * p.nr) / unit * unit
-	most = min(max(most, 2*unit), deepest/unit*unit)
+	most := int64(m.L1) / (4 * p.rightStep()) / unit * unit
+	most = min(max(most, 2*unit), deepest*p.step()/unit*unit)
 	if p.direct {
 		most = shallow / min(2, max(1, s.M/4))
 	}
@@ -109,6 +111,7 @@ func (p *blocking) depth(s *Spec, m kernel.Machine) {
 		p.kc = ceil(ceil(s.K, p.steps), unit) * unit
 		p.steps = ceil(s.K, p.kc)
 	}
+	p.kc = ceil(p.kc, p.step()) * p.step()
 	p.accumulate = p.steps*product(s.OuterK) > 1
 }
 
@@ -183,6 +186,7 @@ var teamSizes = []int64{2, 4, 8, 16}
 func (p *blocking) cost(s *Spec, perM, perN, least, most int64) float64 {
 	rows, cols := float64(perM*p.mr), float64(perN*p.nr)
 	right, left := packRightCost+float64(s.Right.Cost), packLeftCost+float64(s.Left.Cost)
+	right, left = right*float64(p.step()), left*float64(p.step())
 	c := right/rows + left/cols
 	if p.inPlace {
 		c = right / rows
@@ -201,7 +205,7 @@ func (p *blocking) cost(s *Spec, perM, perN, least, most int64) float64 {
 // slotStride is the distance in f32 between packed tiles of the left operand:
 // more than a tile takes, as its last vector may reach past it.
 func (p *blocking) slotStride() int64 {
-	return ceil(ceil(p.kc, p.lanes)*p.lanes*p.mr, line)*line + max(p.lanes, line)
+	return ceil(ceil(p.kc, p.lanes)*p.lanes*p.leftStep(), line)*line + max(p.lanes, line)
 }
 
 // rowStride is the distance in f32 between the rows of a staged tile: an odd

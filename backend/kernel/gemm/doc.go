@@ -40,6 +40,9 @@
 //   - the left operand, where panels of all columns fit L2 beside it: tiles are
 //     then outside, so that the rows of one stay in L1 from panel to panel.
 //
+// Where the machine multiplies pairs of bf16 and both operands are bf16, two steps of K are
+// packed as one: see pairs.go.
+//
 // Results pass through scratch on their way to Store, so that what follows the
 // product is generated once, whatever the tiles are, and takes no registers
 // from the innermost loop.

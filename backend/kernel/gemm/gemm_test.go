@@ -13,6 +13,7 @@ import (
 // direction.
 var machines = map[string]kernel.Machine{
 	"masked 512": {VectorBits: 512, Registers: 32, FMA: true, Masked: true, L1: 4 << 10, L2: 16 << 10},
+	"pairs 512":  {VectorBits: 512, Registers: 32, FMA: true, DotBF16: true, Masked: true, L1: 4 << 10, L2: 16 << 10},
 	"256":        {VectorBits: 256, Registers: 16, FMA: true, L1: 2 << 10, L2: 8 << 10},
 	"128 of 16":  {VectorBits: 128, Registers: 16, L1: 2 << 10, L2: 4 << 10},
 	"128 of 32":  {VectorBits: 128, Registers: 32, FMA: true, L1: 2 << 10, L2: 4 << 10},
@@ -127,7 +128,7 @@ func TestDeterminism(t *testing.T) {
 func TestErrors(t *testing.T) {
 	good := func() Spec {
 		load := func(At, Along, int, *kernel.Value) *kernel.Value { return nil }
-		return Spec{M: 1, N: 1, K: 1, Left: Operand{load, AlongK, 0}, Right: Operand{load, AlongN, 0},
+		return Spec{M: 1, N: 1, K: 1, Left: Operand{Load: load, Unit: AlongK}, Right: Operand{Load: load, Unit: AlongN},
 			Begin: func(int64) *kernel.Builder { return nil }, Store: func(At, *kernel.Value, int, *kernel.Value) {}}
 	}
 	for want, spoil := range map[string]func(*Spec){

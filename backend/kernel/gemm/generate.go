@@ -85,14 +85,18 @@ func (g *gen) task() {
 }
 
 func (g *gen) allocate() {
+	packed := kernel.F32
+	if g.pairs {
+		packed = kernel.I32
+	}
 	if !g.inPlace {
-		g.left = g.b.Scratch("left", kernel.F32, g.perBlockM*g.slotStride())
+		g.left = g.b.Scratch("left", packed, g.perBlockM*g.slotStride())
 	}
 	if g.staged() {
 		g.rows = g.b.Scratch("rows", kernel.F32, g.mr*g.rowStride())
 	}
 	if !g.direct {
-		g.right = g.b.Scratch("right", kernel.F32, g.group*g.kc*g.nr)
+		g.right = g.b.Scratch("right", packed, g.group*g.kc*g.rightStep())
 	}
 	sums := g.mr * g.nr
 	if g.accumulate {

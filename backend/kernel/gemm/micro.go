@@ -7,19 +7,20 @@ import "ptc/backend/kernel"
 //
 //	for k: for r: for v: acc[r][v] += left[k][r] · right[k][v]
 //
-// with the accumulators in registers throughout.
+// with the accumulators in registers throughout; two steps at a time where they are
+// packed in pairs.
 func (g *gen) micro(t, p kernel.Index, rows, vecs int64) {
 	acc := g.before(t, p, rows, vecs)
 	left := g.leftElements(t)
 	load := g.rightVectors(p, vecs)
-	depth := kernel.Between(kernel.Int(0), g.depthIn(g.K)).Unrolled(1) // the body is long enough
+	depth := kernel.Between(kernel.Int(0), g.depthIn(g.K)).By(g.step()).Unrolled(1) // the body is long enough
 	acc = g.b.ForCarry(depth, acc, func(k kernel.Index, acc []*kernel.Value) []*kernel.Value {
 		right := load(k)
 		next := make([]*kernel.Value, 0, len(acc))
 		for r := range rows {
 			x := left(k, r)
 			for v := range vecs {
-				next = append(next, g.b.MulAdd(x, right[v], acc[int64(len(next))]))
+				next = append(next, g.multiplyAdd(acc[int64(len(next))], x, right[v]))
 			}
 		}
 		return next

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -233,6 +234,42 @@ func TestRegisters(t *testing.T) {
 				}
 				if found := spill[tgt.Arch].FindString(asm); found != "" {
 					t.Errorf("%s: %v: a vector register on the stack:%s", name, c, found)
+				}
+			}
+		}
+	}
+}
+
+// TestDots: where the target has the instruction, the loop over K of a product of bf16
+// is one for each accumulator and nothing is kept on the stack; elsewhere there is none.
+func TestDots(t *testing.T) {
+	stack := regexp.MustCompile(`.*zmm\d+.*\(%rsp\).*|.*\(%rsp\).*zmm\d+.*`)
+	for _, name := range []string{"cpu:x86-64-v4+avx512bf16", "cpu:x86-64-v4"} {
+		tgt := resolve(t, name)
+		for _, left := range []Along{AlongM, AlongK} {
+			for _, right := range []Along{AlongN, AlongK} {
+				c := matmul{m: 14 * 8, n: 256, k: 1024, left: left, right: right, stride: 1, elem: kernel.BF16}
+				k, err := c.generate("gemm", emit.Machine(tgt))
+				if err != nil {
+					t.Fatal(err)
+				}
+				text, err := emit.Module(tgt, k)
+				if err != nil {
+					t.Fatal(err)
+				}
+				asm, err := library(t).Assembly(text, tgt)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := 0
+				if tgt.HasDotBF16 {
+					want = 14 * 2
+				}
+				if got := strings.Count(asm, "vdpbf16ps"); got != want || stack.MatchString(asm) {
+					t.Errorf("%s: %v: %d instructions, want %d; on the stack: %q", name, c, got, want, stack.FindString(asm))
+				}
+				if tgt.HasDotBF16 && !regexp.MustCompile(`vdpbf16ps.*\{1to16\}|vpbroadcastd|vbroadcastss`).MatchString(asm) {
+					t.Errorf("%s: %v: no broadcast of the left operand", name, c)
 				}
 			}
 		}

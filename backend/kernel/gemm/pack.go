@@ -13,7 +13,7 @@ func (g *gen) packLeft() {
 	case g.inPlace:
 	case g.Left.Unit == AlongM:
 		g.strips(g.tile0, g.tile1, g.packAcross)
-	case g.mr == 1:
+	case g.mr == 1 && !g.pairs:
 		g.b.For(kernel.Between(g.tile0, g.tile1), g.packVector)
 	case g.squares():
 		g.b.For(kernel.Between(g.tile0, g.tile1), g.packSquares)
@@ -26,7 +26,7 @@ func (g *gen) packLeft() {
 
 // inLeft is where the packed block has row r of step k of tile t.
 func (g *gen) inLeft(t, k, r kernel.Index) kernel.Ref {
-	return g.left.At(t.Sub(g.tile0).Mul(g.slotStride()).Add(k.Mul(g.mr)).Add(r))
+	return g.left.At(t.Sub(g.tile0).Mul(g.slotStride()).Add(k.Mul(g.leftStep())).Add(r))
 }
 
 // squares says whether vectors are transposed in registers.
@@ -65,12 +65,11 @@ func (g *gen) packAcross(t, first, end kernel.Index) {
 		if mask != nil {
 			unroll = 1
 		}
-		g.b.For(kernel.Between(first, end).Unrolled(unroll), func(k kernel.Index) {
-			at := g.at
-			at.K = at.K.Add(k)
+		g.b.For(kernel.Between(first, end).By(g.step()).Unrolled(unroll), func(k kernel.Index) {
 			for v := range vecs {
+				at := g.at
 				at.M = row.Plus(v * g.lanes)
-				g.b.Store(g.inLeft(t, k, kernel.Int(v*g.lanes)), g.Left.Load(at, AlongM, g.width, mask))
+				g.b.Store(g.inLeft(t, k, kernel.Int(v*g.lanes)), g.packed(g.Left, at, k, AlongM, g.width, mask))
 			}
 		})
 	}
@@ -92,11 +91,11 @@ func (g *gen) packAcross(t, first, end kernel.Index) {
 func (g *gen) packSteps(t, first, end kernel.Index) {
 	row := g.row(t)
 	rows := g.row(t.Plus(1)).Sub(row)
-	g.b.For(kernel.Between(first, end).Unrolled(1), func(k kernel.Index) {
+	g.b.For(kernel.Between(first, end).By(g.step()).Unrolled(1), func(k kernel.Index) {
 		g.b.For(kernel.Between(kernel.Int(0), rows).Unrolled(1), func(r kernel.Index) {
 			at := g.at
-			at.K, at.M = at.K.Add(k), row.Add(r)
-			g.b.Store(g.inLeft(t, k, r), g.Left.Load(at, g.Left.Unit, 1, nil))
+			at.M = row.Add(r)
+			g.b.Store(g.inLeft(t, k, r), g.packed(g.Left, at, k, g.Left.Unit, 1, nil))
 		})
 	})
 }
@@ -186,9 +185,9 @@ func (g *gen) square(t, k kernel.Index, n int64, load func(r int64) *kernel.Valu
 		}
 		columns = append(columns, transpose(g.b, rows))
 	}
-	for i := range n {
+	for i := int64(0); i < n; i += g.step() {
 		for q, x := range columns {
-			g.b.Store(g.inLeft(t, k.Plus(i), kernel.Int(int64(q)*g.lanes)), x[i])
+			g.b.Store(g.inLeft(t, k.Plus(i), kernel.Int(int64(q)*g.lanes)), g.pair(x, i))
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (g *gen) packRight() {
 
 // place is where the packed group has step k of column c of panel p.
 func (g *gen) place(p, k kernel.Index, c int64) kernel.Ref {
-	return g.right.At(p.Sub(g.group0).Mul(g.kc).Add(k).Mul(g.nr).Plus(c))
+	return g.right.At(p.Sub(g.group0).Mul(g.kc).Add(k).Mul(g.rightStep()).Plus(c))
 }
 
 // packVectors copies the first vecs vectors of panel p, all of which exist.
@@ -53,7 +53,7 @@ func (g *gen) packVectors(p kernel.Index, vecs int64) {
 // copyVectors copies the first vecs vectors of panel p, steps [first, end) of
 // K, by loads along N.
 func (g *gen) copyVectors(p kernel.Index, vecs int64, first, end kernel.Index) {
-	g.b.For(kernel.Between(first, end).Unrolled(4), func(k kernel.Index) {
+	g.b.For(kernel.Between(first, end).By(g.step()).Unrolled(4), func(k kernel.Index) {
 		for v := range vecs {
 			g.copyStep(p, k, v, g.lanes)
 		}
@@ -66,7 +66,7 @@ func (g *gen) packColumns(p kernel.Index, v, n int64) {
 		g.packTransposed(p, v, n)
 		return
 	}
-	g.b.For(kernel.Between(kernel.Int(0), g.depthIn(g.K)), func(k kernel.Index) { g.copyStep(p, k, v, n) })
+	g.b.For(kernel.Between(kernel.Int(0), g.depthIn(g.K)).By(g.step()), func(k kernel.Index) { g.copyStep(p, k, v, n) })
 }
 
 // copyStep copies the n columns of vector v of panel p at step k by loads
@@ -75,11 +75,10 @@ func (g *gen) copyStep(p, k kernel.Index, v, n int64) {
 	first := p.Mul(g.nr).Plus(v * g.lanes)
 	vector := func(c kernel.Index, lanes int, mask *kernel.Value) {
 		at := g.at
-		at.K = at.K.Add(k)
 		at.N = first.Add(c)
 		to := g.place(p, k, v*g.lanes)
 		to.Index = to.Index.Add(c)
-		g.b.Store(to, g.Right.Load(at, AlongN, lanes, mask))
+		g.b.Store(to, g.packed(g.Right, at, k, AlongN, lanes, mask))
 	}
 	if n == g.lanes {
 		vector(kernel.Int(0), g.width, nil)
@@ -109,13 +108,14 @@ func (g *gen) packTransposed(p kernel.Index, v, n int64) {
 				at.N = p.Mul(g.nr).Plus(v*g.lanes + min(i, n-1))
 				rows[i] = g.Right.Load(at, AlongK, g.width, nil)
 			}
-			for i, x := range transpose(g.b, rows) {
-				g.b.Store(g.place(p, k.Plus(int64(i)), v*g.lanes), x)
+			columns := transpose(g.b, rows)
+			for i := int64(0); i < g.lanes; i += g.step() {
+				g.b.Store(g.place(p, k.Plus(i), v*g.lanes), g.pair(columns, i))
 			}
 		})
 	}
 	across := func(from kernel.Index) {
-		g.b.For(kernel.Between(from, g.depthIn(g.K)), func(k kernel.Index) { g.copyStep(p, k, v, n) })
+		g.b.For(kernel.Between(from, g.depthIn(g.K)).By(g.step()), func(k kernel.Index) { g.copyStep(p, k, v, n) })
 	}
 	switch whole {
 	case g.K:

@@ -81,7 +81,7 @@ func (c matmul) generate(name string, m kernel.Machine) (*kernel.Kernel, error) 
 		if fused || c.elem != kernel.F32 {
 			cost = 2
 		}
-		return Operand{Unit: unit, Cost: cost, Load: func(at At, along Along, lanes int, mask *kernel.Value) *kernel.Value {
+		return Operand{Unit: unit, Cost: cost, BF16: c.elem == kernel.BF16, Load: func(at At, along Along, lanes int, mask *kernel.Value) *kernel.Value {
 			free, stride := at.M, l.k
 			if i == 1 {
 				free = at.N
@@ -92,6 +92,9 @@ func (c matmul) generate(name string, m kernel.Machine) (*kernel.Kernel, error) 
 			x := b.Load(bufs[i].At(offset(l, at, free)).Strided(stride).Masked(mask), lanes)
 			if fused {
 				x = b.Add(b.Max(x, b.Like(x, -0.5)), b.Like(x, 0.25))
+				if c.elem == kernel.BF16 {
+					x = b.Round(x, kernel.BF16)
+				}
 				if mask != nil {
 					x = b.Select(mask, x, b.Like(x, 0))
 				}
@@ -201,6 +204,9 @@ func (c matmul) check(bufs [][]byte) (err error) {
 	if c.fused {
 		for i, x := range a {
 			a[i] = max(x, -0.5) + 0.25
+			if c.elem == kernel.BF16 {
+				a[i] = float64(dtype.FromBF16(dtype.ToBF16(float32(a[i]))))
+			}
 		}
 	}
 	row := make([]float64, c.n)

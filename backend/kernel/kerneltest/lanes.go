@@ -48,6 +48,11 @@ var lanewise = map[kernel.Op]lane{
 	kernel.OpSqrt:  rounding(math.Sqrt),
 	kernel.OpFloor: rounding(math.Floor),
 	kernel.OpMulHi: func(_ kernel.Elem, a [3]uint64) uint64 { return a[0] * a[1] >> 32 },
+	kernel.OpDotBF16: func(e kernel.Elem, a [3]uint64) uint64 {
+		const upper = 0xffff0000
+		sum := fma(e, [3]uint64{a[1] & upper, a[2] & upper, a[0]})
+		return fma(e, [3]uint64{a[1] << 16 & upper, a[2] << 16 & upper, sum})
+	},
 
 	kernel.OpAnd:  func(_ kernel.Elem, a [3]uint64) uint64 { return a[0] & a[1] },
 	kernel.OpOr:   func(_ kernel.Elem, a [3]uint64) uint64 { return a[0] | a[1] },

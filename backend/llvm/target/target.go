@@ -30,6 +30,9 @@ type Target struct {
 	HasFMA bool
 	// HasF16: conversions between f16 and f32 are instructions.
 	HasF16 bool
+	// HasDotBF16: multiplying pairs of bf16 and adding both products to f32 is an
+	// instruction, the VDPBF16PS of AVX512-BF16.
+	HasDotBF16 bool
 	// HasMask: loads and stores under a lane mask are instructions.
 	HasMask bool
 }
@@ -84,7 +87,7 @@ var all = []Target{
 		Requires:   append(clone(requiresV4), "avx512bf16"),
 		VectorBits: 512, Registers: 32,
 		L1: 32 * kib, L2: 1 * mib, L3: 32 * mib, CacheLine: 64,
-		HasFMA: true, HasF16: true, HasMask: true,
+		HasFMA: true, HasF16: true, HasMask: true, HasDotBF16: true,
 	},
 	{
 		Name: "cpu:arm64", Arch: "arm64", Triple: armTriple, CPU: "generic",

@@ -44,7 +44,7 @@ func TestAlone(t *testing.T) {
 		{[]int{2, 2, -1, 1, 2, -1, 0}, 2, []bool{true, true, false, false, false, false, true}},
 		{[]int{3, 4}, 2, []bool{false, true}},
 		{[]int{1, 0, with, with, 4, with, with}, 2, []bool{false, true, true, true, false, false, false}}, // together more than a cache holds
-		{[]int{1, 6, 6, with, with}, 2, []bool{false, true, false, false, false}}, // three together are worth it
+		{[]int{1, 6, 6, with, with}, 2, []bool{false, true, false, false, false}},                         // three together are worth it
 		{[]int{5}, 1, []bool{true}},
 		{nil, 2, []bool{}},
 	} {
