@@ -21,10 +21,11 @@ func Run(c *pass.Context, m *ir.Module) error {
 	if limit.Most < 2 {
 		return nil
 	}
+	data := dataOf(m)
 	for _, f := range m.Funcs {
 		seen := map[*ir.Op]bool{}
 		for {
-			p := programOf(f, limit)
+			p := programOf(f, limit, data)
 			o, axes := p.candidate(seen)
 			if o == nil {
 				break
@@ -71,13 +72,14 @@ type refusal struct {
 type program struct {
 	f      *ir.Func
 	limit  pass.Chunk
+	data   data
 	at     map[*ir.Op]int
 	users  map[*ir.Value][]*ir.Op
 	result map[*ir.Value]bool
 }
 
-func programOf(f *ir.Func, limit pass.Chunk) *program {
-	p := &program{f: f, limit: limit, at: make(map[*ir.Op]int, len(f.Ops)), users: make(map[*ir.Value][]*ir.Op, len(f.Ops)), result: map[*ir.Value]bool{}}
+func programOf(f *ir.Func, limit pass.Chunk, data data) *program {
+	p := &program{f: f, limit: limit, data: data, at: make(map[*ir.Op]int, len(f.Ops)), users: make(map[*ir.Value][]*ir.Op, len(f.Ops)), result: map[*ir.Value]bool{}}
 	for i, o := range f.Ops {
 		p.at[o] = i
 		for _, v := range o.Args {
@@ -99,7 +101,7 @@ func (p *program) candidate(seen map[*ir.Op]bool) (*ir.Op, []string) {
 			continue
 		}
 		if of == nil {
-			of = batch(p.f)
+			of = p.data.in(p.f)
 		}
 		if axes := rowAxes(o, of); axes != nil {
 			return o, axes
@@ -110,10 +112,10 @@ func (p *program) candidate(seen map[*ir.Op]bool) (*ir.Op, []string) {
 
 // rowAxes are the axes of o's result along which one operand has rows, and the other, which
 // is a weight, has none; nil where the result is not much larger than those rows.
-func rowAxes(o *ir.Op, batch map[*ir.Value]bool) []string {
+func rowAxes(o *ir.Op, data map[*ir.Value]bool) []string {
 	for i, x := range o.Args {
 		w := o.Args[1-i]
-		if batch[w] || o.Result().Type.Elems() <= larger*x.Type.Elems() {
+		if data[w] || o.Result().Type.Elems() <= larger*x.Type.Elems() {
 			continue
 		}
 		var axes []string

@@ -90,15 +90,42 @@ func exchanges(o *ir.Op, d *op.Def, axes []string) how {
 	return rows
 }
 
-// batch says which values depend on the data of the step; the others are weights and what
-// is made of them.
-func batch(f *ir.Func) map[*ir.Value]bool {
+// channel is what messages between the devices of a pipeline are told apart by.
+type channel struct {
+	of            string
+	from, to, tag int64
+}
+
+// data says which values are made of the data of the step; the others are weights and
+// what is made of them.
+type data map[channel]bool // what is sent that is
+
+// dataOf follows data through the messages of m.
+func dataOf(m *ir.Module) data {
+	d := data{}
+	for n := -1; n < len(d); {
+		n = len(d)
+		for _, f := range m.Funcs {
+			of := d.in(f)
+			for _, o := range f.Ops {
+				if op.Has(o, op.Sends) && of[o.Args[0]] {
+					d[channel{f.Of, int64(f.Stage.Or(0)), o.Attrs.Int("peer", 0), o.Attrs.Int("tag", 0)}] = true
+				}
+			}
+		}
+	}
+	return d
+}
+
+// in are the values of f that are made of data.
+func (d data) in(f *ir.Func) map[*ir.Value]bool {
 	of := map[*ir.Value]bool{}
 	for _, a := range f.Args {
 		of[a.Value] = a.Role == ir.RoleData
 	}
 	for _, o := range f.Ops {
-		is := op.Has(o, op.Receives) || op.Of(o).Class == op.Boundary ||
+		is := op.Of(o).Class == op.Boundary ||
+			op.Has(o, op.Receives) && d[channel{f.Of, o.Attrs.Int("peer", 0), int64(f.Stage.Or(0)), o.Attrs.Int("tag", 0)}] ||
 			slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return of[v] })
 		for _, v := range o.Results {
 			of[v] = is

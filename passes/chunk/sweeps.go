@@ -8,6 +8,9 @@ import (
 	"ptc/passes/pass"
 )
 
+// readLater is said of a product that is made again.
+const readLater = ", again for what reads them later,"
+
 // sweeps cuts a product of which one sweep does not do: what comes back from outside is
 // there only when all rows were through, or the backward phase is a task of its own. The
 // first sweep then leaves the numbers of each row, such as the sum of its exponentials,
@@ -16,7 +19,7 @@ import (
 func (p *program) sweeps(c *pass.Context, o *ir.Op, r *region, seen map[*ir.Op]bool) *refusal {
 	whole, ops := p.f.Clone(), slices.Clone(p.f.Ops)
 	remarks := len(c.Remarks)
-	no := p.again(c, o, r, seen)
+	no := p.again(c, o, r, seen, "")
 	if no == nil {
 		return nil
 	}
@@ -32,7 +35,7 @@ func (p *program) sweeps(c *pass.Context, o *ir.Op, r *region, seen map[*ir.Op]b
 
 // again makes the product and what follows once more, for whoever reads it later, and
 // cuts it in each place.
-func (p *program) again(c *pass.Context, o *ir.Op, r *region, seen map[*ir.Op]bool) *refusal {
+func (p *program) again(c *pass.Context, o *ir.Op, r *region, seen map[*ir.Op]bool, why string) *refusal {
 	var roots []*ir.Op
 	for _, readers := range r.later() {
 		root, no := r.copies(readers)
@@ -45,8 +48,8 @@ func (p *program) again(c *pass.Context, o *ir.Op, r *region, seen map[*ir.Op]bo
 		return &refusal{why: r.why}
 	}
 	p.f.DropDead(func(o *ir.Op) bool { return len(o.Results) == 0 || op.Of(o).Class == op.Collective })
-	axes := rowAxes(o, batch(p.f))
-	p = programOf(p.f, p.limit)
+	axes := rowAxes(o, p.data.in(p.f))
+	p = programOf(p.f, p.limit, p.data)
 	first, no := p.region(o, axes)
 	if no != nil {
 		return no
@@ -64,18 +67,18 @@ func (p *program) again(c *pass.Context, o *ir.Op, r *region, seen map[*ir.Op]bo
 	if no != nil {
 		return no
 	}
-	if first.tell(c, n, ""); n < 2 {
+	if first.tell(c, n, why); n < 2 {
 		return &refusal{}
 	}
 	for _, root := range roots {
 		seen[root] = true
-		p = programOf(p.f, p.limit)
+		p = programOf(p.f, p.limit, p.data)
 		later, no := p.region(root, axes)
 		if no == nil {
 			n, no = later.write(seen)
-			later.tell(c, n, ", again for what reads them later,")
+			later.tell(c, n, readLater)
 		} else if no.again {
-			no = p.again(c, root, later, seen)
+			no = p.again(c, root, later, seen, readLater)
 		}
 		if no != nil {
 			return no
