@@ -1,6 +1,7 @@
 package passes
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -22,7 +23,13 @@ func TestChunks(t *testing.T) {
 		t.Run(l.name, func(t *testing.T) {
 			m := irtest.Transformer(sizes)
 			m.Mesh = l.mesh
-			m.Meta = append(m.Meta, rule("layout", "name", ir.Str(l.name), "rules", l.rules))
+			rules := slices.Clone(l.rules)
+			for i, r := range rules { // of the smaller model that they are for
+				if n := r.Args.Int("budget", 0); n > 0 {
+					rules[i] = budget(5 * n)
+				}
+			}
+			m.Meta = append(m.Meta, rule("layout", "name", ir.Str(l.name), "rules", rules))
 			if errs := verify.Module(m); len(errs) > 0 {
 				t.Fatal(errs)
 			}
