@@ -61,7 +61,7 @@ func along(rule *op.Rule, axis string) how {
 	case at.Kind == op.PassThrough && !slices.Contains(at.Results, ""):
 		return rows
 	case at.Kind == op.Reduce && !slices.Contains(at.Results, axis):
-		if at.Reduction == "max" {
+		if at.Reduction == op.Max {
 			return maxes
 		}
 		return sums
