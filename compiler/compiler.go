@@ -41,6 +41,9 @@ type Options struct {
 	Target string
 	// VerifyEach verifies the module after every pass.
 	VerifyEach bool
+	// Chunk, where it is not nil, says in the place of the target which products are done
+	// for some rows at a time.
+	Chunk *pass.Chunk
 	// plan is whose library and config hold instead of the library of this ptc
 	// and of Set; nil for a compilation from files.
 	plan *program.Plan
@@ -236,6 +239,12 @@ func overrides(set []string) ([]lang.Override, error) {
 func described(t backend.Target) pass.Target {
 	d := pass.Target{Name: t.Name(), Exact: t.Exact(), Attention: t.Attention()}
 	d.VectorBits, d.L1, d.L2 = t.Vector()
+	// A product that is cut packs the weight once more for each chunk, or reads it from
+	// memory: docs/kernels.md says what that costs.
+	d.Chunk = pass.Chunk{Bytes: 8 << 20, Rows: 16384, Most: 8}
+	if d.VectorBits > 0 {
+		d.Chunk.Rows = 512
+	}
 	return d
 }
 
@@ -247,7 +256,10 @@ func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []pass
 		if err != nil {
 			return err
 		}
-		c.Target.Attention = like.Attention()
+		c.Target.Attention, c.Target.Chunk = like.Attention(), described(like).Chunk
+	}
+	if o.Chunk != nil {
+		c.Target.Chunk = *o.Chunk
 	}
 	hooks := append([]passes.Hook(nil), more...)
 	for _, h := range o.Hooks {

@@ -197,6 +197,30 @@ func TestLosses(t *testing.T) {
 	}
 	in := []input{{"x", x}, {"y", y}, {"targets", targets}}
 	near(t, "cross_entropy", compute(t, "", "nn.cross_entropy(x, targets, over = vocab)", 1, in...), func(map[string]int) float64 { return ce })
+	loss := func(options string, targets *array.Tensor, row func(b int, z, hit, mean float64) float64, count float64) {
+		t.Helper()
+		want := 0.0
+		for b := range 3 {
+			s, mean := 0.0, 0.0
+			for v := range 5 {
+				s += math.Exp(x.Data[b*5+v])
+				mean += x.Data[b*5+v] / 5
+			}
+			if n := int(targets.Data[b]); n >= 0 {
+				want += row(b, math.Log(s), x.Data[b*5+n], mean) / count
+			}
+		}
+		got := compute(t, "", "nn.cross_entropy(x, targets, over = vocab, "+options+")", 1, input{"x", x}, input{"targets", targets})
+		near(t, "cross_entropy with "+options, got, func(map[string]int) float64 { return want })
+	}
+	loss("smoothing = 0.1", targets, func(_ int, z, hit, mean float64) float64 { return z - 0.9*hit - 0.1*mean }, 3)
+	loss("z_loss = 0.5", targets, func(_ int, z, hit, _ float64) float64 { return z - hit + 0.5*z*z }, 3)
+	ignored := arr(ir.I32, "batch", 3)(4, -1, 2)
+	loss("masked = true", ignored, func(_ int, z, hit, _ float64) float64 { return z - hit }, 2)
+	loss("masked = true, smoothing = 0.2, z_loss = 0.1", ignored, func(_ int, z, hit, mean float64) float64 {
+		return z - 0.8*hit - 0.2*mean + 0.1*z*z
+	}, 2)
+	loss("masked = true", arr(ir.I32, "batch", 3)(-1, -100, -1), nil, 1)
 	near(t, "mse", compute(t, "", "nn.mse(x, y)", 1, in...), func(map[string]int) float64 { return se })
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"ptc/ir"
 	"ptc/passes/autodiff"
+	"ptc/passes/chunk"
 	"ptc/passes/collectives"
 	"ptc/passes/context"
 	"ptc/passes/fuse"
@@ -77,6 +78,8 @@ var Table = []Pass{
 		Run: schedule.Run, In: ir.Local, Out: ir.Local, Required: true, Keeps: true},
 	{Name: "offload-optimizer", Doc: "keeps optimizer states in host memory or on disk, updates them in pieces",
 		Run: offload.Optimizer, In: ir.Local, Out: ir.Local, Keeps: true},
+	{Name: "chunk", Doc: "does large products and what is made of them, as logits and their loss, for some rows at a time",
+		Run: chunk.Run, In: ir.Local, Out: ir.Local, Enabled: optional},
 	{Name: "fuse", Doc: "groups operations into kernels",
 		Run: fuse.Run, In: ir.Local, Out: ir.Fused, Required: true, Keeps: true},
 	{Name: "offload-activations", Doc: "keeps activations in host memory or on disk between forward and backward phase",
@@ -115,6 +118,9 @@ var Constraints = []Constraint{
 	{"collectives", "schedule", "slots are timed with their communication"},
 	{"schedule", "offload-activations", "an activation is kept from one task of its microbatch to another"},
 	{"schedule", "offload-optimizer", "pieces are of one device's shard, and each device of a pipeline has its own states"},
+	{"schedule", "chunk", "a sweep is in one task of a device's program"},
+	{"offload-optimizer", "chunk", "both phases of what stays elsewhere are proved in one stretch of passes that keep all values"},
+	{"chunk", "fuse", "the kernels of all chunks are the same"},
 	{"offload-optimizer", "fuse", "the update of a piece is a kernel"},
 	{"remat", "offload-activations", "what is rematerialized need not be kept anywhere"},
 	{"fuse", "offload-activations", "only what kernels leave in memory is offloaded"},

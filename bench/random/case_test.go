@@ -11,6 +11,7 @@ import (
 	"ptc/bench/matrix"
 	"ptc/compiler"
 	"ptc/internal/diag"
+	"ptc/passes/pass"
 )
 
 // Case is a program with the layouts single and many.
@@ -28,6 +29,9 @@ func New(seed uint64) *Case {
 	c.m.training(newDice(^seed))
 	c.l = newLayout(d, &c.m)
 	c.sizes = sizes(d, &c.m, &c.l)
+	if n := c.sizes["seq"]; n > 0 && newDice(seed+1<<33).chance(0.5) {
+		c.sizes["seq"] = 16 * n // rows of which chunks begin where buffers may
+	}
 	return c
 }
 
@@ -177,7 +181,11 @@ func (c *Case) train(name, target string) (r *matrix.Run, err error) {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	p, _, err := compiler.Compile(compiler.Options{File: "case.ptl", Source: []byte(c.Source()), Layout: name, Target: target, VerifyEach: true})
+	o := compiler.Options{File: "case.ptl", Source: []byte(c.Source()), Layout: name, Target: target, VerifyEach: true}
+	if name != "single" {
+		o.Chunk = &pass.Chunk{Bytes: 1, Rows: 16, Most: 4} // as if the models were large
+	}
+	p, _, err := compiler.Compile(o)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +199,8 @@ func (c *Case) Blame() (found string) {
 			found = fmt.Sprintf("panic: %v", p)
 		}
 	}()
-	report, _, err := compiler.Check(compiler.Options{File: "case.ptl", Source: []byte(c.Source()), Layout: "many", Target: "ref:f64"})
+	report, _, err := compiler.Check(compiler.Options{File: "case.ptl", Source: []byte(c.Source()), Layout: "many", Target: "ref:f64",
+		Chunk: &pass.Chunk{Bytes: 1, Rows: 16, Most: 4}})
 	var bug *compiler.Bug
 	switch {
 	case errors.As(err, &bug), err != nil:

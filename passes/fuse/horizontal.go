@@ -213,10 +213,11 @@ func share(a, b *ir.Op) bool {
 }
 
 // special reports whether c has another kernel in the first turn, or makes what other
-// devices wait for, which starts on its way as soon as it is there.
+// devices wait for, which starts on its way as soon as it is there. What is put together
+// in place goes nowhere.
 func (j *joining) special(c *ir.Op) bool {
 	return slices.ContainsFunc(c.Args, func(v *ir.Value) bool { return v.Def != nil && v.Def.Name == op.EnterTurn }) ||
-		slices.ContainsFunc(c.Results, func(v *ir.Value) bool { return slices.ContainsFunc(j.readers[v], alone) })
+		slices.ContainsFunc(c.Results, func(v *ir.Value) bool { return slices.ContainsFunc(j.readers[v], moves) })
 }
 
 // joins reports whether c can be done where first stands: what it reads is there, and
@@ -234,7 +235,7 @@ func (j *joining) joins(c *ir.Op, with []*ir.Op, k kind) bool {
 	waits := max(from-underWay, j.waits(first))
 	for n, v := range c.Args {
 		if v.Def != nil {
-			if at := j.at[v.Def]; at >= from || at > waits && alone(v.Def) {
+			if at := j.at[v.Def]; at >= from || at > waits && moves(v.Def) {
 				return false
 			}
 			continue
@@ -254,12 +255,15 @@ func (j *joining) joins(c *ir.Op, with []*ir.Op, k kind) bool {
 func (j *joining) waits(c *ir.Op) int {
 	at := -1
 	for _, v := range c.Args {
-		if v.Def != nil && alone(v.Def) {
+		if v.Def != nil && moves(v.Def) {
 			at = max(at, j.at[v.Def])
 		}
 	}
 	return at
 }
+
+// moves reports whether o is no kernel and may take a while.
+func moves(o *ir.Op) bool { return alone(o) && !op.Has(o, op.InPlace) }
 
 // overwrites reports whether a result of c may lie in the place of its operand n.
 func (j *joining) overwrites(c *ir.Op, n int) bool {

@@ -35,6 +35,16 @@ type Target struct {
 	Attention bool
 	// Exact asks for float64 everywhere (the reference's second mode).
 	Exact bool
+	// Chunk says which products are done for some rows at a time (passes/chunk).
+	Chunk Chunk
+}
+
+// Chunk are the limits within which a large product, and all that is made of it, is done
+// for some rows at a time.
+type Chunk struct {
+	Bytes int64 // a result of fewer bytes stays in full
+	Rows  int   // the fewest rows of a chunk
+	Most  int   // the most chunks; below 2, nothing is cut
 }
 
 // Remark is one decision: what, where, and because of which source.

@@ -1,0 +1,79 @@
+package passes
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"ptc/ir"
+	"ptc/ir/irtest"
+	"ptc/ir/verify"
+	"ptc/passes/check"
+	"ptc/passes/pass"
+)
+
+// TestChunks: under every layout the loss is done for some rows at a time, the program
+// computes what it did, and no value of it has all logits of a device.
+func TestChunks(t *testing.T) {
+	sizes := irtest.Sizes{Layers: 2, Batch: 8, Seq: 16, Heads: 4, Head: 4, FFN: 16, Vocab: 160, Dropout: true}
+	if testing.Short() {
+		t.Skip("training under every layout")
+	}
+	for _, l := range layouts {
+		t.Run(l.name, func(t *testing.T) {
+			m := irtest.Transformer(sizes)
+			m.Mesh = l.mesh
+			rules := slices.Clone(l.rules)
+			for i, r := range rules { // of the smaller model that they are for
+				if n := r.Args.Int("budget", 0); n > 0 {
+					rules[i] = budget(5 * n)
+				}
+			}
+			m.Meta = append(m.Meta, rule("layout", "name", ir.Str(l.name), "rules", rules))
+			if errs := verify.Module(m); len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			largest := func(m *ir.Module) (most int) {
+				for _, f := range m.Funcs {
+					for _, o := range f.Ops {
+						for _, v := range o.Results {
+							if f.Class != ir.Kernel && v.Type.Has("vocab") && (v.Type.Has("seq") || v.Type.Has("batch")) {
+								most = max(most, v.Type.Elems())
+							}
+						}
+					}
+				}
+				return most
+			}
+			var before, after int
+			see := func(_ int, name string, m *ir.Module, _ time.Duration) error {
+				switch name {
+				case "offload-optimizer":
+					before = largest(m)
+				case "order":
+					after = largest(m)
+				}
+				return nil
+			}
+			k := check.New(1)
+			c := &pass.Context{Target: pass.Target{Chunk: pass.Chunk{Bytes: 1, Rows: 16, Most: 4}}}
+			err := Run(c, m, &Options{VerifyEach: true, Hooks: []Hook{k.Hook, see}})
+			for _, r := range k.Report.Rows {
+				if !r.OK {
+					t.Errorf("%s changed the result (%s): %s by %.3g, tolerance %.3g", r.Pass, r.Kind, r.Worst, r.Diff, r.Tol)
+				}
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if before == 0 || 2*after > before {
+				t.Errorf("a value of %d logits was before, one of %d is left", before, after)
+			}
+			for _, r := range c.Remarks {
+				if r.Pass == "chunk" {
+					t.Log(r)
+				}
+			}
+		})
+	}
+}
