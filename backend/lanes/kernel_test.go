@@ -10,6 +10,7 @@ import (
 
 	"ptc/backend/kernel"
 	"ptc/backend/kernel/kerneltest"
+	"ptc/backend/nest"
 	"ptc/ir"
 	"ptc/ir/eval"
 	"ptc/ir/fusion"
@@ -116,6 +117,27 @@ func wide(f *ir.Func) bool {
 func TestKernels(t *testing.T) {
 	for _, f := range kernels(t).Funcs {
 		t.Run(f.Name, func(t *testing.T) { checkKernel(t, f, 1) })
+	}
+}
+
+// Products go to backend/kernel/gemm: what it cannot take would be slow.
+func TestProducts(t *testing.T) {
+	n := 0
+	for _, k := range apart(t, kernels(t)) {
+		if k.Class != fusion.Gemm {
+			continue
+		}
+		n++
+		p, err := nest.Program("k", k, nest.Lanes(k, 8))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := productOf(p.Phases[0]); err != nil || len(p.Phases) != 1 {
+			t.Errorf("@%s: %v, %d phases\n%s", k.F.Name, err, len(p.Phases), p)
+		}
+	}
+	if n < 8 {
+		t.Errorf("%d products", n)
 	}
 }
 
