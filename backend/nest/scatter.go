@@ -7,7 +7,8 @@ import (
 
 // scatter adds up updates. A task owns a block of the contiguous axis of the result,
 // where that axis comes from the updates: it clears its part, and adds every update in
-// order, so that the sums do not depend on threads.
+// order, so that the sums do not depend on threads. Where updates are added to a value, the
+// task stores that in the place of zeros.
 //
 //	grid (cols) { store 0; loop summed…, shared… { loop free… { scatter } } }
 func (g *gen) scatter() {
@@ -53,13 +54,17 @@ func (g *gen) scatter() {
 	})
 }
 
-// clear stores zeros.
+// clear stores zeros, or what the updates are added to.
 func (g *gen) clear(outer []dim, axis dim) {
 	g.nest(outer, nil, func([]*tile.Value) []*tile.Value {
 		r := axis.block(0)
 		g.loop(r, 1, nil, func([]*tile.Value) []*tile.Value {
 			g.set(axis, r)
-			g.store(0, g.constant(g.k.Root.Result().Type.DType, 0).x)
+			if into := g.k.Addend; into != nil {
+				g.store(0, g.value(into))
+			} else {
+				g.store(0, g.constant(g.k.Root.Result().Type.DType, 0).x)
+			}
 			return nil
 		})
 		delete(g.at, axis.name())

@@ -8,7 +8,8 @@ import (
 // InPlace reports whether result r may be written over argument a: same type,
 // the argument read only at the element being written, and no later sweep
 // reads it again. A contraction or a reduction to columns writes each element
-// once, when its sum is complete: it may be written over what is added to that.
+// once, when its sum is complete: it may be written over what is added to that. A scatter
+// may be over what its updates are added to.
 func (k *Kernel) InPlace(a, r int) bool {
 	if k.Class == Horizontal {
 		return k.horizontalInPlace(a, r)
@@ -24,6 +25,8 @@ func (k *Kernel) InPlace(a, r int) bool {
 		return SameSpace(arg.Type.Axes, k.Space) && k.lastRead(a) <= k.storePhase(res)
 	case Gemm, Column:
 		return k.readBehind(a)
+	case Scatter: // a task has what it adds to before it adds
+		return k.Addend == arg && k.readBehind(a)
 	}
 	return false
 }

@@ -69,6 +69,8 @@ type Kernel struct {
 	Reduce []ir.Axis
 	// Root is the contraction, scatter_add, concat or pad; nil for others.
 	Root *ir.Op
+	// Addend is what the updates of a scatter_add are added to, in their order; nil for zeros.
+	Addend *ir.Value
 	// Views holds the arguments and the view operations' results.
 	Views map[*ir.Value]View
 	// Part of every operation.
@@ -209,22 +211,44 @@ func (k *Kernel) mapped(body []*ir.Op) error {
 	return nil
 }
 
-// rooted checks scatter and pieces kernels: the root is the only result.
+// rooted checks scatter and pieces kernels: the root is the only result, or, of a
+// scatter_add, its sum with a value.
 func (k *Kernel) rooted(body []*ir.Op) error {
 	for _, o := range body {
 		k.Part[o] = PartBody
 	}
-	if len(k.F.Results) != 1 || k.F.Results[0].Value != k.Root.Result() {
+	if len(k.F.Results) != 1 {
 		return fmt.Errorf("%s must be the only result of its kernel", k.Root.Name)
+	}
+	out, root := k.F.Results[0].Value, k.Root.Result()
+	sum := out.Def
+	if out != root {
+		if k.Addend = addend(sum, root); k.Addend == nil || k.Class != Scatter {
+			return fmt.Errorf("%s must be the only result of its kernel", k.Root.Name)
+		}
+		k.Part[sum] = PartEpilogue
 	}
 	for _, o := range body {
 		for _, a := range o.Args {
-			if a == k.Root.Result() {
+			if a == root && o != sum {
 				return fmt.Errorf("%s reads the result of %s", o.Name, k.Root.Name)
 			}
 		}
 	}
-	k.Space = k.Root.Result().Type.Axes
+	k.Space = root.Type.Axes
+	return nil
+}
+
+// addend is what sum adds to v, or nil where it is no sum of v and a value of its axes.
+func addend(sum *ir.Op, v *ir.Value) *ir.Value {
+	if sum == nil || sum.Name != op.Add || !sameStorage(sum.Result().Type, v.Type) {
+		return nil
+	}
+	for i, a := range sum.Args {
+		if other := sum.Args[1-i]; a == v && other != v && sameStorage(other.Type, v.Type) {
+			return other
+		}
+	}
 	return nil
 }
 

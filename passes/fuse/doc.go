@@ -12,7 +12,8 @@
 // copy. Every other operation starts a group; in program order each group takes in the groups that produce its
 // operands where the union is still one loop nest (rules.go) and no path leads
 // out of the union and back. Values that are cheap to compute again from
-// stored ones are not stored (recompute.go). Of the calls that are left, those that
+// stored ones are not stored (recompute.go), and of what blocks would keep for a later
+// run, a kernel there that has its operands computes it again (beside.go). Of the calls that are left, those that
 // do not wait for each other and write little become one launch, as do products of one
 // operand (horizontal.go); and those of a run that need nothing of the instance before get
 // runs of their own, whose instances can be one launch (apart.go).

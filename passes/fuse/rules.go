@@ -1,6 +1,8 @@
 package fuse
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
@@ -31,6 +33,7 @@ var rules = []rule{
 	{fusion.Gemm, fusion.Map, func(_ *program, a, b *group, _ use) bool { return b.space == a.space }},
 	{fusion.Map, fusion.Gemm, intoGemm},
 	{fusion.Map, fusion.Scatter, intoRoot},
+	{fusion.Scatter, fusion.Map, intoSum},
 	{fusion.Map, fusion.Pieces, intoRoot},
 	{fusion.Map, fusion.Attend, intoAttention},
 	{fusion.Attend, fusion.Map, attentionInto},
@@ -200,6 +203,23 @@ func intoRoot(p *program, a, b *group, u use) bool {
 		}
 	}
 	return true
+}
+
+// intoSum: the sum of a scatter and a stored value, to which it adds.
+func intoSum(p *program, a, b *group, u use) bool {
+	if u.outside || len(b.ops) != 1 || b.ops[0].Name != op.Add {
+		return false
+	}
+	for _, v := range b.ops[0].Args {
+		t, w := a.root.Result().Type, p.stored(v)
+		if w != v || !slices.EqualFunc(v.Type.Axes, t.Axes, func(x, y ir.Axis) bool { return x.Name == y.Name && x.Size == y.Size }) {
+			return false
+		}
+		if d := v.Def; d != nil && (p.free[d] || p.of[d] == b) {
+			return false
+		}
+	}
+	return b.ops[0].Args[0] != b.ops[0].Args[1]
 }
 
 func flopsPerElement(o *ir.Op) int64 {
