@@ -1,6 +1,7 @@
 package compiler_test
 
 import (
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -9,6 +10,8 @@ import (
 
 	"ptc/compiler"
 	"ptc/passes/pass"
+	"ptc/runtime/explain"
+	"ptc/runtime/program"
 )
 
 // lossSource is a model of two blocks whose loss is body, of the rows x.
@@ -157,4 +160,29 @@ func mostLogits(module string) (most int) {
 		}
 	}
 	return most
+}
+
+// What a step needs beside parameters and states is less by what the logits need, and the
+// gradient of the weight is there once, however many chunks add to it.
+func TestChunksLeaveMemory(t *testing.T) {
+	src, err := os.ReadFile("../examples/gpt/gpt.ptl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const vocab, rows, embed, most = 16384, 4 * 256, 256, 8
+	arena := func(chunk *pass.Chunk) int64 {
+		p, _, err := compiler.Compile(compiler.Options{File: "gpt.ptl", Target: "ref", Layout: "single", Source: src, Chunk: chunk,
+			Set: []string{"layers=1", "batch=4", "seq=256", "embed=256", "heads=4", "head=64", "vocab=16384"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return explain.Describe(p).Memory.Arena[program.Activations]
+	}
+	full := arena(&pass.Chunk{})
+	cut := arena(&pass.Chunk{Bytes: 8 << 20, Rows: 1, Most: most})
+	logits, weight := int64(4*vocab*rows), int64(4*vocab*embed)
+	t.Logf("%d bytes, in chunks %d; logits %d, gradient of the weight %d", full, cut, logits, weight)
+	if saved := full - cut; saved < logits*3/4 {
+		t.Errorf("chunks of %d bytes leave %d of %d bytes", logits/most, cut, full)
+	}
 }

@@ -29,8 +29,9 @@ func New(seed uint64) *Case {
 	c.m.training(newDice(^seed))
 	c.l = newLayout(d, &c.m)
 	c.sizes = sizes(d, &c.m, &c.l)
-	if n := c.sizes["seq"]; n > 0 && newDice(seed+1<<33).chance(0.5) {
-		c.sizes["seq"] = 16 * n // rows of which chunks begin where buffers may
+	if c.sizes["seq"] > 0 && newDice(seed+1<<33).chance(0.4) {
+		c.sizes["seq"] *= 16 // rows of which chunks begin where buffers may
+		c.sizes["vocab"] *= 8
 	}
 	return c
 }
