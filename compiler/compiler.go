@@ -241,7 +241,7 @@ func described(t backend.Target) pass.Target {
 	d.VectorBits, d.L1, d.L2 = t.Vector()
 	// A product that is cut packs the weight once more for each chunk, or reads it from
 	// memory: docs/kernels.md says what that costs.
-	d.Chunk = pass.Chunk{Bytes: 8 << 20, Rows: 16384, Most: 8}
+	d.Chunk = pass.Chunk{Bytes: 8 << 20, Rows: 8192, Most: 8}
 	if d.VectorBits > 0 {
 		d.Chunk.Rows = 512
 	}
