@@ -77,7 +77,11 @@ func (fn *function) offset(x, y value.Value) value.Value {
 
 func lowerFor(fn *function, s *kernel.Stmt) value.Value {
 	l := s.Loop
-	out := fn.countedLoop(fn.index(l.Lo), fn.index(l.Hi), l.Step, fn.values(s.Args), l.Unroll,
+	loop := fn.countedLoop
+	if n := l.Hi.Sub(l.Lo); n.IsConst() && n.Const > 0 && n.Const%l.Step == 0 {
+		loop = fn.fixedLoop
+	}
+	out := loop(fn.index(l.Lo), fn.index(l.Hi), l.Step, fn.values(s.Args), l.Unroll,
 		func(i value.Value, carry []value.Value) []value.Value {
 			fn.vals[l.Var] = i
 			fn.bind(l.Carry, carry)
@@ -120,15 +124,47 @@ func (fn *function) countedLoop(lo, hi value.Value, step int64, init []value.Val
 		p.Incs = append(p.Incs, ir.NewIncoming(next[n], fn.b))
 	}
 	back := fn.b.NewBr(head)
-	if hint := fn.m.unrollHint(unroll); hint != nil {
-		back.Metadata = append(back.Metadata, &metadata.Attachment{Name: "llvm.loop", Node: hint})
-	}
+	back.Metadata = fn.m.unrollHint(unroll)
 	fn.b = exit
 	return carry
 }
 
+// fixedLoop emits a counted loop that runs at least once and ends exactly at hi, as its
+// bounds show: with its test at the end, and for equality, which is the form that passes
+// would bring it to.
+//
+//	work: i = phi, carry = phi…; body; br i + step != hi, work, exit
+func (fn *function) fixedLoop(lo, hi value.Value, step int64, init []value.Value, unroll int,
+	body func(i value.Value, carry []value.Value) []value.Value) []value.Value {
+	pre := fn.b
+	work, exit := fn.f.NewBlock(""), fn.f.NewBlock("")
+	pre.NewBr(work)
+	i := work.NewPhi(ir.NewIncoming(lo, pre))
+	carry := make([]value.Value, len(init))
+	phis := make([]*ir.InstPhi, len(init))
+	for n, v := range init {
+		phis[n] = work.NewPhi(ir.NewIncoming(v, pre))
+		carry[n] = phis[n]
+	}
+	fn.b = work
+	next := body(i, carry)
+	if fn.err != nil {
+		return carry
+	}
+	more := fn.b.NewAdd(i, constant.NewInt(types.I64, step))
+	more.OverflowFlags = []enum.OverflowFlag{enum.OverflowFlagNSW}
+	i.Incs = append(i.Incs, ir.NewIncoming(more, fn.b))
+	for n, p := range phis {
+		p.Incs = append(p.Incs, ir.NewIncoming(next[n], fn.b))
+	}
+	back := fn.b.NewCondBr(fn.b.NewICmp(enum.IPredNE, more, hi), work, exit)
+	back.Metadata = fn.m.unrollHint(unroll)
+	fn.b = exit
+	return next
+}
+
 // unrollHint is a loop's metadata: a distinct node that begins with itself.
-func (m *module) unrollHint(unroll int) metadata.MDNode {
+func (m *module) unrollHint(unroll int) ir.Metadata {
 	var fields []metadata.Field
 	switch {
 	case unroll == 0:
@@ -145,7 +181,7 @@ func (m *module) unrollHint(unroll int) metadata.MDNode {
 	loop := &metadata.Tuple{MetadataID: -1, Distinct: true}
 	loop.Fields = []metadata.Field{loop, hint}
 	m.MetadataDefs = append(m.MetadataDefs, loop, hint)
-	return loop
+	return ir.Metadata{{Name: "llvm.loop", Node: loop}}
 }
 
 func lowerIf(fn *function, s *kernel.Stmt) value.Value {
