@@ -143,3 +143,40 @@ func TestScores(t *testing.T) {
 		}
 	}
 }
+
+// TestCastsOfParameters: a parameter that both phases read is cast in each, but once for
+// all microbatches of a pipeline.
+func TestCastsOfParameters(t *testing.T) {
+	const step = `
+func @step class=entry
+  arg %0 : f32[b=3, e=4] param "x"
+  arg %1 : f32[e=4, f=6] param "w"
+  %2 : f32[b=3, f=6] = dot %0, %1 over=(e)
+  %3 : f32[b=3, f=6] = tanh %2
+  %4 : f32[] = reduce_sum %3 over=(b, f)
+  %5 : f32[b=3, f=6] = mul %3, %3
+  %6 : f32[b=3, e=4] = dot %5, %1 out=(b, e) over=(f)
+  result %4 loss
+  result %6 grad "x"
+end
+`
+	pipeline := "mesh pp=2\n" + `meta layout(name="l", rules=[pipeline(at="m.ptl:9:3", blocks="blocks", chunks=1, microbatches=2, over=(pp), schedule=gpipe)])` + "\n"
+	for head, want := range map[string]int{"": 2, pipeline: 1} {
+		m, errs := ir.Parse("t.ptir", []byte("ptir 1 global \"t\"\n"+head+"meta precision(compute=bf16)\n"+step))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		if err := Run(&pass.Context{}, m); err != nil {
+			t.Fatal(err)
+		}
+		f, casts := m.Funcs[0], 0
+		for _, o := range f.Ops {
+			if o.Name == op.Cast && o.Args[0] == f.Args[1].Value {
+				casts++
+			}
+		}
+		if casts != want {
+			t.Errorf("%q: %d casts, want %d", head, casts, want)
+		}
+	}
+}
