@@ -17,6 +17,14 @@ const readLater = ", again for what reads them later,"
 // and whoever else reads what is as large as the product makes it again for itself, for
 // some rows at a time, of what the product was made of.
 func (p *program) sweeps(c *pass.Context, o *ir.Op, r *region, seen map[*ir.Op]bool) *refusal {
+	for _, x := range r.back { // most often, and before the function is copied
+		if op.Of(x).Class == op.Contraction && r.rowed(x.Result()) {
+			if r.behind()[r.root] {
+				return &refusal{} // it is what comes back
+			}
+			return others(x)
+		}
+	}
 	whole, ops := p.f.Clone(), slices.Clone(p.f.Ops)
 	remarks := len(c.Remarks)
 	no := p.again(c, o, r, seen, "")
@@ -187,6 +195,11 @@ func (r *region) copies(readers []*ir.Op) (*ir.Op, *refusal) {
 	return root, nil
 }
 
+// others refuses because of o, a product of what the region made, or a message.
+func others(o *ir.Op) *refusal {
+	return &refusal{why: "what other products make of it comes back, at " + o.Pos.String()}
+}
+
 // returns refuses where what comes back to a later sweep went through other products, as
 // the gradients of what is inside of a model do: to compute that again is a matter of
 // rematerialization.
@@ -207,7 +220,7 @@ func (r *region) returns(later *region) *refusal {
 		case first || second || o.Task != later.root.Task || same && !from[o]:
 			return nil
 		case o.Run != nil || op.Has(o, op.Message), op.Of(o).Class == op.Contraction, op.Of(o).Class == op.Indexed:
-			return &refusal{why: "what other products make of it comes back, at " + o.Pos.String()}
+			return others(o)
 		}
 		for _, a := range o.Args {
 			if no := visit(a); no != nil {
