@@ -1,6 +1,8 @@
 package nest
 
 import (
+	"slices"
+
 	"ptc/backend/tile"
 	"ptc/ir"
 )
@@ -36,8 +38,8 @@ func (g *gen) scatter() {
 	}
 	g.declare()
 	g.phase(g.ranges(own, g.s.Cols), func() {
-		g.clear(append(append([]dim(nil), shared...), free...), dim{[]string{axis}, int64(out.Size(axis))})
-		g.sweep(append(append([]dim(nil), shared...), summed...), func() {
+		g.clear(own)
+		g.sweep(slices.Concat(summed, shared), func() {
 			j := g.local(g.find(root.Args[1]), out, axis)
 			g.nest(free, nil, func([]*tile.Value) []*tile.Value {
 				up := g.value(root.Args[0])
@@ -54,22 +56,31 @@ func (g *gen) scatter() {
 	})
 }
 
-// clear stores zeros, or what the updates are added to.
-func (g *gen) clear(outer []dim, axis dim) {
-	g.nest(outer, nil, func([]*tile.Value) []*tile.Value {
-		r := axis.block(0)
+// clear stores zeros, or what the updates are added to, in the order in which the result lies, all of its axes but own.
+func (g *gen) clear(own []dim) {
+	root := g.k.Root
+	axis := root.Attrs.Text("axis")
+	var dims []dim
+	for _, a := range root.Result().Type.Axes {
+		if a.Name == axis || a.Size > 1 && !slices.ContainsFunc(own, func(d dim) bool { return d.last() == a.Name }) {
+			dims = append(dims, dim{[]string{a.Name}, int64(a.Size)})
+		}
+	}
+	n := len(dims) - 1
+	g.nest(dims[:n], nil, func([]*tile.Value) []*tile.Value {
+		r := dims[n].block(0)
 		g.loop(r, 1, nil, func([]*tile.Value) []*tile.Value {
-			g.set(axis, r)
+			g.set(dims[n], r)
 			if into := g.k.Addend; into != nil {
 				g.store(0, g.value(into))
 			} else {
-				g.store(0, g.constant(g.k.Root.Result().Type.DType, 0).x)
+				g.store(0, g.constant(root.Result().Type.DType, 0).x)
 			}
 			return nil
 		})
-		delete(g.at, axis.name())
 		return nil
 	})
+	delete(g.at, axis)
 }
 
 // sweep runs body over single positions of dims, and over blocks of the last one.
