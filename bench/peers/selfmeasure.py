@@ -15,6 +15,10 @@ def find(name):
     return next(w for w in workloads.workloads() if w.name == name)
 
 
+def sized(w, **config):
+    return workloads.Workload(w.name, w.model, dict(w.config, **config), w.bf16, w.peers)
+
+
 def peak_share(w, shapes, profile, dot=False):
     c = profile["ranks"][0]["ceilings"]
     peak = c.get("dot_gflops" if dot else "gflops")
@@ -49,7 +53,10 @@ def measure(args, root, said, has_bf16):
         out["compile_s_gpt2"] = statistics.median(p.compile_s for p in plans)
         said("bf16")
         narrow = Plan(args.ptc, root, folder, bf16, args.threads)
-        total = [max(x["memory"]["peak_bytes_per_device"]) for x in (narrow.explain(), e)]
-        out["bf16_arena_vs_f32"] = total[0] / total[1]
+        arena = lambda plan: max(plan.explain()["memory"]["peak_bytes_per_device"])
+        out["bf16_arena_vs_f32_b4_t256"] = arena(narrow) / arena(plan)
+        wide = [arena(Plan(args.ptc, root, folder, sized(w, batch=32, seq=1024), args.threads)) for w in (bf16, f32)]
+        out["bf16_arena_vs_f32"] = wide[0] / wide[1]
+        narrow = Plan(args.ptc, root, folder, bf16, args.threads)
         out["gpt2_bf16_peak_share"] = peak_share(bf16, shapes, narrow.profile(steps, args.threads, path), True) if has_bf16 else None
     return {"self": out}

@@ -52,7 +52,10 @@ func (s *splitter) shrink() {
 		}
 		note(v, o, -1)
 		at := ir.Slot{Stage: ir.At(s.place.Stages(from)[0]), Phase: ir.Forward}
-		if v.Def != nil {
+		switch {
+		case v.Def != nil && v.Def.Accumulates() != "": // it is there behind the last microbatch
+			at = ir.Slot{Stage: v.Def.Stage, Phase: ir.Update}
+		case v.Def != nil:
 			at = v.Def.Slot
 		}
 		at.Remat, at.Run = at.Remat || o.Remat, nil
