@@ -32,6 +32,12 @@ func New(seed uint64) *Case {
 	if c.sizes["seq"] > 0 && newDice(seed+1<<33).chance(0.4) {
 		c.sizes["seq"] *= 16 // rows of which chunks begin where buffers may
 		c.sizes["vocab"] *= 8
+		for i, text := range c.l.directives { // activations are as much larger
+			if n := 0; strings.HasPrefix(text, "recompute auto") {
+				_, _ = fmt.Sscanf(text, "recompute auto { budget = %d }", &n)
+				c.l.directives[i] = fmt.Sprintf("recompute auto { budget = %d }", 16*n)
+			}
+		}
 	}
 	return c
 }

@@ -12,8 +12,8 @@ import (
 // that computes it again.
 const besideOps = 8
 
-// beside looks for values that a later run of a stack, or a later task, reads, so that
-// every instance or microbatch keeps its own in between, and that a kernel there could
+// beside looks for values that a later run of a stack, or a later task, reads, or the
+// backward phase of what the forward phase makes, so that they are kept in between, and that a kernel there could
 // compute as well: one that reads already what they are made of, such as the gradient of
 // an activation function, which has the function's argument. That kernel then has a result
 // more, which lives for a moment, in the place of a value that is kept for the backward
@@ -37,21 +37,33 @@ func (p *program) beside() {
 	}
 }
 
-// when is where a group is done: in a run of a stack, in a task.
+// when is where a group is done: in a run of a stack, in a task; or, where it is in
+// neither, before the loss or behind it.
 type when struct {
-	stack *ir.Stack
-	run   int
-	task  *ir.Task
+	stack  *ir.Stack
+	run    int
+	task   *ir.Task
+	behind bool
 }
 
-func (g *group) when() when { return when{g.stack, g.run, g.ops[0].Task} }
+func (p *program) when(g *group) when {
+	w := when{stack: g.stack, run: g.run, task: g.ops[0].Task}
+	if w.stack == nil && w.task == nil {
+		at := g.last
+		if g.root != nil { // work on its result may come later
+			at = p.index[g.root]
+		}
+		w.behind = at > p.loss
+	}
+	return w
+}
 
 // farReaders are the readers of v in each other run and task than its own, where all of
 // them read v itself.
 func (p *program) farReaders(v *ir.Value) (out [][]reader) {
-	from, at := p.of[v.Def].when(), map[when]int{}
+	from, at := p.when(p.of[v.Def]), map[when]int{}
 	for _, r := range p.readers(v) {
-		to := p.of[r.o].when()
+		to := p.when(p.of[r.o])
 		if to == from || to.stack != from.stack {
 			continue
 		}
@@ -72,7 +84,7 @@ func (p *program) farReaders(v *ir.Value) (out [][]reader) {
 func (p *program) moveBeside(v *ir.Value, readers []reader) {
 	at := p.of[readers[0].o]
 	for _, h := range p.groups {
-		if len(h.ops) == 0 || h.class != fusion.Map && h.class != fusion.Gemm || h.space != spaceOf(v.Type.Axes) || h.when() != at.when() ||
+		if len(h.ops) == 0 || h.class != fusion.Map && h.class != fusion.Gemm || h.space != spaceOf(v.Type.Axes) || p.when(h) != p.when(at) ||
 			slices.ContainsFunc(readers, func(r reader) bool { return p.of[r.o] == h || p.of[r.o].segment < h.segment }) {
 			continue
 		}
@@ -96,7 +108,7 @@ func (p *program) moveBeside(v *ir.Value, readers []reader) {
 // and task of h: what is done there does not wait for others that wait for it.
 func (p *program) waitsFor(h *group, readers []reader, seen map[*group]bool) bool {
 	for _, from := range p.inputs(h) {
-		if seen[from] || from == h || from.when() != h.when() {
+		if seen[from] || from == h || p.when(from) != p.when(h) {
 			continue
 		}
 		seen[from] = true

@@ -91,6 +91,7 @@ type program struct {
 	above   ancestry
 	seq     sequence
 	time    *timing
+	loss    int                // program index of the operation that makes the loss; of all, where there is none
 	apart   bool               // groups are of one run each
 	between []*group           // what the last search for an outside path went through
 	again   map[*ir.Value]bool // rematerialized by readers, not stored
@@ -146,13 +147,19 @@ func newProgram(c *pass.Context, f *ir.Func) *program {
 	}
 	f.Ops = materializeViews(f)
 	p.findCores(c)
+	loss := (*ir.Op)(nil)
 	for _, r := range f.Results {
-		p.result[r.Value] = true
+		if p.result[r.Value] = true; r.Role == ir.RoleLoss {
+			loss = r.Value.Def
+		}
 	}
+	p.loss = len(f.Ops)
 	segment := 0
 	var task *ir.Task
 	for i, o := range f.Ops {
-		p.index[o] = i
+		if p.index[o] = i; o == loss {
+			p.loss = i
+		}
 		if op.Has(o, op.Message) || o.Task != task {
 			segment++
 		}

@@ -207,7 +207,7 @@ func intoRoot(p *program, a, b *group, u use) bool {
 
 // intoSum: the sum of a scatter and a stored value, to which it adds.
 func intoSum(p *program, a, b *group, u use) bool {
-	if u.outside || len(b.ops) != 1 || b.ops[0].Name != op.Add {
+	if u.outside || len(b.ops) != 1 || b.ops[0].Name != op.Add || !slices.Contains(b.ops[0].Args, a.root.Result()) {
 		return false
 	}
 	for _, v := range b.ops[0].Args {
@@ -215,7 +215,7 @@ func intoSum(p *program, a, b *group, u use) bool {
 		if w != v || !slices.EqualFunc(v.Type.Axes, t.Axes, func(x, y ir.Axis) bool { return x.Name == y.Name && x.Size == y.Size }) {
 			return false
 		}
-		if d := v.Def; d != nil && (p.free[d] || p.of[d] == b) {
+		if d := v.Def; d != nil && (p.free[d] || d != a.root && p.of[d] == a) {
 			return false
 		}
 	}

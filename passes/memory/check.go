@@ -283,14 +283,17 @@ func (c *checker) pieces(i int, o *ir.Op) bool {
 	}
 	if c.at[r] = s; op.Has(o, op.Joins) {
 		c.claim(o, r, s.lo)
+		for _, a := range o.Args { // whose bytes are as they were
+			c.owner[a] = r
+		}
 	}
 	return true
 }
 
 // root is the value that owns the bytes of v.
 func (c *checker) root(v *ir.Value) *ir.Value {
-	if w := c.owner[v]; w != nil {
-		return w
+	for c.owner[v] != nil {
+		v = c.owner[v]
 	}
 	return v
 }
