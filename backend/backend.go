@@ -5,6 +5,7 @@ import (
 	"sort"
 	"strings"
 
+	"ptc/backend/tile/schedule"
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/runtime/program"
@@ -22,10 +23,11 @@ type Target interface {
 	// Attention says whether Generate takes kernels of class attention (ir/fusion);
 	// without it the operations of an attention are kernels of their own.
 	Attention() bool
-	// Generate makes code for kernel functions. It fills what only the
-	// generator knows of each kernel: Code, Symbol, Tasks, Scratch. An error
-	// says what the target cannot do, in the user's terms.
-	Generate(kernels []*ir.Func) (*Code, error)
+	// Generate makes code for kernel functions, cut as given says where it says it; nil
+	// leaves all of it to the target. It fills what only the generator knows of each
+	// kernel: Code, Symbol, Tasks, Scratch. An error says what the target cannot do, in
+	// the user's terms.
+	Generate(kernels []*ir.Func, given *schedule.Table) (*Code, error)
 }
 
 // Code is what a target generated.

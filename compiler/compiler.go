@@ -13,6 +13,7 @@ import (
 	_ "ptc/backend/cpu" // registers itself
 	"ptc/backend/llvm"
 	_ "ptc/backend/ref" // registers itself
+	"ptc/backend/tile/schedule"
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/verify"
@@ -44,6 +45,8 @@ type Options struct {
 	// Chunk, where it is not nil, says in the place of the target which products are done
 	// for some rows at a time.
 	Chunk *pass.Chunk
+	// Schedules, where it is not nil, says how kernels are cut, as `ptc tune` found it.
+	Schedules *schedule.Table
 	// plan is whose library and config hold instead of the library of this ptc
 	// and of Set; nil for a compilation from files.
 	plan *program.Plan
@@ -99,6 +102,9 @@ func Compile(o Options) (*program.Plan, *Report, error) {
 		return nil, r, err
 	}
 	r.Target = t.Name()
+	if err := scheduled(o.Schedules, t); err != nil {
+		return nil, r, err
+	}
 	m := low.result.Module
 	if err := runPasses(o, r, m, t, nil); err != nil {
 		return nil, r, err
@@ -109,11 +115,14 @@ func Compile(o Options) (*program.Plan, *Report, error) {
 	}
 	r.stage("verify", began)
 	began = time.Now()
-	p, err := assemble.Plan(m, t)
+	p, err := assemble.Scheduled(m, t, o.Schedules)
 	if err != nil {
 		return nil, r, generated(err)
 	}
 	r.stage("code", began)
+	if len(o.Schedules.Keys()) > 0 && len(p.Schedules) == 0 {
+		r.Warnings = append(r.Warnings, "none of the schedules is of a kernel of this plan")
+	}
 	finish(p, low, r)
 	if err := fits(p); err != nil {
 		return nil, r, err

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 
+	"ptc/backend/tile/schedule"
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/lang"
@@ -14,9 +15,9 @@ import (
 )
 
 // Rebuild compiles the sources in a plan anew, with its config and its layout,
-// for target, which if empty is the plan's. Nothing else of the plan is used, its
-// code least of all, and no file is read: also the standard library is the one
-// that the plan holds. The same version of ptc and of LLVM give the same bytes.
+// for target, which if empty is the plan's, and then its schedules. Nothing else of the
+// plan is used, its code least of all, and no file is read: also the standard library is
+// the one that the plan holds. The same version of ptc and of LLVM give the same bytes.
 //
 // Hooks are as in Options. The error is as Compile's; diagnostics are about the
 // sources of the plan.
@@ -27,6 +28,13 @@ func Rebuild(p *program.Plan, target string, hooks ...Hook) (*program.Plan, *Rep
 	}
 	if target == "" {
 		target = p.Target
+	}
+	var given *schedule.Table
+	if target == p.Target {
+		var err error
+		if given, err = schedulesOf(p); err != nil {
+			return nil, &Report{Source: func(string) (string, bool) { return "", false }}, err
+		}
 	}
 	texts := map[string]string{}
 	for _, s := range p.Sources {
@@ -43,8 +51,9 @@ func Rebuild(p *program.Plan, target string, hooks ...Hook) (*program.Plan, *Rep
 			}
 			return nil, fmt.Errorf("the plan does not hold it: %w", fs.ErrNotExist)
 		},
-		Hooks: hooks,
-		plan:  p,
+		Schedules: given,
+		Hooks:     hooks,
+		plan:      p,
 	})
 }
 
@@ -101,6 +110,7 @@ func Differences(a, b *program.Plan) []string {
 		{"the target", func(p *program.Plan) any { return []any{p.Target, p.Features} }},
 		{"the names", func(p *program.Plan) any { return []string{p.Name, p.Layout} }},
 		{"the sources", func(p *program.Plan) any { return p.Sources }},
+		{"the schedules", func(p *program.Plan) any { return p.Schedules }},
 		{"the config", func(p *program.Plan) any { return p.Config }},
 		{"the mesh", func(p *program.Plan) any { return []any{p.Mesh, p.Refined} }},
 		{"the code", func(p *program.Plan) any { return p.Code }},

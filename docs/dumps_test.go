@@ -243,7 +243,7 @@ func tiles(t *testing.T, m *ir.Module) string {
 		t.Fatal(err)
 	}
 	f := m.Func("gemm_1")
-	k, err := lanes.Kernel(f.Name, f, machine)
+	k, err := lanes.Kernel(f.Name, f, machine, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ptc/backend"
+	"ptc/backend/tile/schedule"
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/layout"
@@ -12,7 +13,11 @@ import (
 )
 
 // Plan builds the plan of m for target t.
-func Plan(m *ir.Module, t backend.Target) (*program.Plan, error) {
+func Plan(m *ir.Module, t backend.Target) (*program.Plan, error) { return Scheduled(m, t, nil) }
+
+// Scheduled is Plan with kernels that are cut as given says. The plan has what was used
+// of it.
+func Scheduled(m *ir.Module, t backend.Target, given *schedule.Table) (*program.Plan, error) {
 	if m.Level != ir.Planned {
 		return nil, fmt.Errorf("assemble: the module is %s, not planned", m.Level)
 	}
@@ -26,7 +31,7 @@ func Plan(m *ir.Module, t backend.Target) (*program.Plan, error) {
 		}
 	}
 	a := &assembler{plan: p, module: m, kernels: map[*ir.Func]int{}}
-	if err := a.code(t); err != nil {
+	if err := a.code(t, given); err != nil {
 		return nil, err
 	}
 	p.By = a.by()
@@ -43,7 +48,7 @@ type assembler struct {
 }
 
 // code generates the kernels.
-func (a *assembler) code(t backend.Target) error {
+func (a *assembler) code(t backend.Target, given *schedule.Table) error {
 	var fns []*ir.Func
 	for _, f := range a.module.Funcs {
 		if f.Class == ir.Kernel {
@@ -51,7 +56,7 @@ func (a *assembler) code(t backend.Target) error {
 			fns = append(fns, f)
 		}
 	}
-	c, err := t.Generate(fns)
+	c, err := t.Generate(fns, given)
 	if err != nil {
 		return err
 	}
@@ -70,6 +75,30 @@ func (a *assembler) code(t backend.Target) error {
 			k.Bytes += x.Bytes
 		}
 		a.plan.Kernels = append(a.plan.Kernels, k)
+	}
+	return a.schedules(fns, given)
+}
+
+// schedules notes what is given for a kernel, or for a section of one, in the order of
+// keys.
+func (a *assembler) schedules(fns []*ir.Func, given *schedule.Table) error {
+	if given == nil {
+		return nil
+	}
+	used := map[string]bool{}
+	for _, f := range fns {
+		k, err := fusion.Analyze(f)
+		if err != nil {
+			return fmt.Errorf("assemble: kernel @%s: %w", f.Name, err)
+		}
+		for _, part := range k.Apart() {
+			used[fusion.Key(part.F)] = true
+		}
+	}
+	for _, key := range given.Keys() {
+		if s, _ := given.Of(key); used[key] {
+			a.plan.Schedules = append(a.plan.Schedules, program.KV{Key: key, Value: s.String()})
+		}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -13,6 +14,8 @@ import (
 	"ptc/backend/lanes"
 	"ptc/backend/llvm"
 	"ptc/backend/llvm/target"
+	"ptc/backend/tile/schedule"
+	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/runtime/program"
 )
@@ -44,16 +47,17 @@ func (c *cpu) Attention() bool            { return true }
 func (c *cpu) Vector() (bits, l1, l2 int) { return c.VectorBits, c.L1, c.L2 }
 
 // Generate compiles all kernels, and the replay driver, into a few objects.
-func (c *cpu) Generate(fns []*ir.Func) (*backend.Code, error) {
+func (c *cpu) Generate(fns []*ir.Func, given *schedule.Table) (*backend.Code, error) {
 	lib, err := llvm.Load()
 	if err != nil {
 		return nil, fmt.Errorf("the target %s needs libLLVM to compile: %w", c.Name(), err)
 	}
-	forms, err := c.lower(fns)
+	forms, err := c.lower(fns, given)
 	if err != nil {
 		return nil, err
 	}
-	objects, err := c.compile(lib, shares(forms))
+	parts := shares(forms)
+	objects, err := c.compile(lib, parts)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +66,7 @@ func (c *cpu) Generate(fns []*ir.Func) (*backend.Code, error) {
 		out.Code = append(out.Code, program.Code{Kind: "elf", Data: o})
 	}
 	of := map[string]int{}
-	for i, share := range shares(forms) {
+	for i, share := range parts {
 		for _, k := range share {
 			of[k.Name] = i
 		}
@@ -75,15 +79,22 @@ func (c *cpu) Generate(fns []*ir.Func) (*backend.Code, error) {
 
 // objects is the number of object files, which compile side by side. It is
 // fixed: the plan must not depend on the machine that compiles.
-const objects = 4
+const objects = 8
 
-// shares deals the kernels to the objects in turn, so that neighbours, which
-// are of one class and cost alike, are spread.
+// shares deals the kernels to the objects, those of the longest text first, each to the
+// object that has the least: all take about as long to compile.
 func shares(forms []*kernel.Kernel) [][]*kernel.Kernel {
-	n := min(objects, max(1, len(forms)))
-	out := make([][]*kernel.Kernel, n)
+	order := make([]int, len(forms))
+	size := make([]int, len(forms))
 	for i, k := range forms {
-		out[i%n] = append(out[i%n], k)
+		order[i], size[i] = i, k.Size()
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return size[b] - size[a] })
+	out := make([][]*kernel.Kernel, min(objects, max(1, len(forms))))
+	full := make([]int, len(out))
+	for _, i := range order {
+		least := slices.Index(full, slices.Min(full))
+		out[least], full[least] = append(out[least], forms[i]), full[least]+size[i]
 	}
 	return out
 }
@@ -145,12 +156,16 @@ func side(n int, f func(i int)) {
 }
 
 // lower generates the loop/tile form of each kernel, several at a time.
-func (c *cpu) lower(fns []*ir.Func) ([]*kernel.Kernel, error) {
+func (c *cpu) lower(fns []*ir.Func, given *schedule.Table) ([]*kernel.Kernel, error) {
 	m := emit.Machine(c.Target)
 	forms := make([]*kernel.Kernel, len(fns))
 	errs := make([]error, len(fns))
-	side(len(fns), func(i int) { forms[i], errs[i] = lanes.Kernel(fns[i].Name, fns[i], m) })
+	side(len(fns), func(i int) { forms[i], errs[i] = lanes.Kernel(fns[i].Name, fns[i], m, given) })
 	for _, err := range errs {
+		var of *lanes.ScheduleError
+		if errors.As(err, &of) {
+			return nil, &diag.Error{Code: "E0703", Msg: err.Error(), Want: "a schedule that `ptc tune` wrote for this target"}
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -167,3 +167,27 @@ func (k *Kernel) Args() []*Buffer {
 }
 
 func roundUp(n, to int64) int64 { return (n + to - 1) / to * to }
+
+// Size is about how much code k is: its statements, those of an unrolled loop as often
+// as it is.
+func (k *Kernel) Size() int {
+	n := 0
+	for _, b := range k.Bodies() {
+		n += b.Body.size()
+	}
+	return n
+}
+
+func (b *Block) size() int {
+	if b == nil {
+		return 0
+	}
+	n := len(b.Stmts)
+	for _, s := range b.Stmts {
+		if s.Loop != nil {
+			n += s.Loop.Body.size() * max(1, s.Loop.Unroll)
+		}
+		n += s.Then.size() + s.Else.size()
+	}
+	return n
+}

@@ -11,8 +11,25 @@ import (
 )
 
 // Attention lowers an attention: it maps its ranges to rows, keys, columns and loops
-// around them, and leaves the nest, with its blocks, to backend/kernel/attention.
+// around them, and leaves the nest to backend/kernel/attention. It has the blocks of the
+// program's schedule where that has any; otherwise they are left to the generator.
 func Attention(a *nest.Attention, m kernel.Machine) (*kernel.Kernel, error) {
+	x, err := attendingOf(a, m)
+	if err != nil {
+		return nil, err
+	}
+	if s := a.Program.Schedule; s.Rows != 0 || s.Over != 0 || s.Task != 0 {
+		x.spec.Blocks = &attention.Blocks{Rows: whole(s.Rows), Keys: whole(s.Over), Task: whole(s.Task)}
+	}
+	k, err := attention.Generate(x.spec, m)
+	if x.err != nil {
+		return nil, x.err
+	}
+	return k, err
+}
+
+// attendingOf says what is what in a.
+func attendingOf(a *nest.Attention, m kernel.Machine) (*attending, error) {
 	p := a.Program
 	ph := p.Phases[0]
 	if err := supported(ph.Body); err != nil {
@@ -37,11 +54,7 @@ func Attention(a *nest.Attention, m kernel.Machine) (*kernel.Kernel, error) {
 		s.Limits = x.bounds
 	}
 	s.Row, s.Score, s.Base, s.Weights, s.Known, s.Store = x.row, x.score, x.base, x.weighted, x.statistics, x.storeOut
-	k, err := attention.Generate(*s, m)
-	if x.err != nil {
-		return nil, x.err
-	}
-	return k, err
+	return x, nil
 }
 
 // attending is an attention as loops around rows and keys.

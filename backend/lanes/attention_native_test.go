@@ -18,6 +18,7 @@ import (
 	"ptc/internal/foreign"
 	"ptc/ir"
 	"ptc/ir/eval"
+	"ptc/ir/irtest"
 	"ptc/ir/tensor"
 	machine "ptc/runtime/native"
 )
@@ -149,7 +150,7 @@ func (c *call) intact(t testing.TB) {
 func checkNative(t *testing.T, fs []*ir.Func) {
 	var args, want [][]*tensor.Tensor
 	for i, f := range fs {
-		in := arguments(f, int64(i))
+		in := irtest.Arguments(f, int64(i))
 		out, err := eval.Func(&ir.Module{Funcs: []*ir.Func{f}}, f, in, eval.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -160,7 +161,7 @@ func checkNative(t *testing.T, fs []*ir.Func) {
 		tgt := resolve(t, name)
 		var ks []*kernel.Kernel
 		for i, f := range fs {
-			k, err := Kernel(fmt.Sprintf("k%d", i), f, emit.Machine(tgt))
+			k, err := Kernel(fmt.Sprintf("k%d", i), f, emit.Machine(tgt), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,7 +188,7 @@ func checkNative(t *testing.T, fs []*ir.Func) {
 				n := len(f.Args) + j
 				x := tensor.New(f.Results[j].Value.Type)
 				x.Get(got.bufs[n])
-				if at, diff := worst(x, w); !(diff < tolerance(w.Type.DType)) {
+				if at, diff := irtest.Worst(x, w); !(diff < tolerance(w.Type.DType)) {
 					t.Errorf("%s: result %d differs at %d: %v, want %v\n%s", name, j, at, x.Data[at], w.Data[at], ir.PrintFunc(f))
 				}
 				if string(got.bufs[n]) != string(again.bufs[n]) {
@@ -248,7 +249,7 @@ func ready(b testing.TB, tgt target.Target, threads int, texts ...string) []*cal
 			b.Fatal(errs)
 		}
 		f := m.Funcs[0]
-		k, err := Kernel(fmt.Sprintf("k%d", i), f, emit.Machine(tgt))
+		k, err := Kernel(fmt.Sprintf("k%d", i), f, emit.Machine(tgt), nil)
 		if err != nil {
 			b.Fatal(err)
 		}

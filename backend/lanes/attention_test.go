@@ -11,6 +11,7 @@ import (
 	"ptc/backend/kernel/kerneltest"
 	"ptc/ir"
 	"ptc/ir/fusion"
+	"ptc/ir/irtest"
 	"ptc/ir/tensor"
 )
 
@@ -343,7 +344,7 @@ func TestAttentionRing(t *testing.T) {
 		r := rand.New(rand.NewSource(3))
 		var args []*tensor.Tensor
 		for _, a := range f.Args {
-			args = append(args, randomFor(r, f, a.Value))
+			args = append(args, irtest.Draw(r, a.Value.Type))
 		}
 		for i := range args[0].Data {
 			args[0].Data[i] *= c.scale
@@ -389,7 +390,7 @@ end
 	r := rand.New(rand.NewSource(3))
 	var args []*tensor.Tensor
 	for _, a := range f.Args {
-		args = append(args, randomFor(r, f, a.Value))
+		args = append(args, irtest.Draw(r, a.Value.Type))
 	}
 	lengths := []int{30, 77}
 	for b, n := range lengths {
@@ -399,7 +400,7 @@ end
 		}
 	}
 	for _, m := range machines {
-		k, err := Kernel("k", f, m)
+		k, err := Kernel("k", f, m, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -428,7 +429,7 @@ func TestAttentionHidden(t *testing.T) {
 		r := rand.New(rand.NewSource(1))
 		var args []*tensor.Tensor
 		for _, v := range f.Args {
-			x := randomFor(r, f, v.Value)
+			x := irtest.Draw(r, v.Value.Type)
 			if v.Value.Type.DType == ir.I32 && v.Value.Type.Has("s") {
 				x.Data[3], x.Data[5] = 99, 99
 			}
@@ -444,7 +445,7 @@ func TestAttentionScratch(t *testing.T) {
 		for _, n := range []int{70, 1024, 8192, 32768} {
 			a := attend{b: 1, kv: 1, g: 2, s: n, t: n, d: 64, e: 64, causal: true}
 			for _, text := range []string{a.forward(), a.backward()} {
-				k, err := Kernel("k", parse(t, text), m)
+				k, err := Kernel("k", parse(t, text), m, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

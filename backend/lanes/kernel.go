@@ -5,13 +5,15 @@ import (
 
 	"ptc/backend/kernel"
 	"ptc/backend/nest"
+	"ptc/backend/tile/schedule"
 	"ptc/ir"
 	"ptc/ir/fusion"
 )
 
 // Kernel generates the kernel function f under the symbol name: its tile program, cut as
-// [nest.Lanes] chooses, and that in the loop/tile form.
-func Kernel(name string, f *ir.Func, m kernel.Machine) (*kernel.Kernel, error) {
+// given says, or where it has nothing for the kernel or section, as [nest.Lanes] chooses,
+// and that in the loop/tile form.
+func Kernel(name string, f *ir.Func, m kernel.Machine, given *schedule.Table) (*kernel.Kernel, error) {
 	k, err := fusion.Analyze(f)
 	if err != nil {
 		return nil, fmt.Errorf("kernel @%s: %w", f.Name, err)
@@ -24,21 +26,48 @@ func Kernel(name string, f *ir.Func, m kernel.Machine) (*kernel.Kernel, error) {
 		}
 	}
 	if k.Class == fusion.Horizontal {
-		return horizontal(name, k, m)
+		return horizontal(name, k, m, given)
 	}
-	return generate(name, k, m)
+	return generate(name, k, m, given)
 }
 
 // generate makes the kernel of k, which has no sections.
-func generate(name string, k *fusion.Kernel, m kernel.Machine) (*kernel.Kernel, error) {
+func generate(name string, k *fusion.Kernel, m kernel.Machine, given *schedule.Table) (*kernel.Kernel, error) {
+	if given != nil {
+		key := fusion.Key(k.F)
+		if s, ok := given.Of(key); ok {
+			out, err := cut(name, k, s, m)
+			if err != nil {
+				err = &ScheduleError{Kernel: k.F.Name, Key: key, Schedule: s, Err: err}
+			}
+			return out, err
+		}
+	}
+	return cut(name, k, nest.Lanes(k, int64(m.Lanes(kernel.F32))), m)
+}
+
+// ScheduleError is of a schedule that was given for a kernel which cannot have it.
+type ScheduleError struct {
+	Kernel, Key string
+	Schedule    schedule.Schedule
+	Err         error
+}
+
+func (e *ScheduleError) Error() string {
+	return fmt.Sprintf("the schedule %q of kernel %s (%s): %v", e.Schedule, e.Kernel, e.Key, e.Err)
+}
+func (e *ScheduleError) Unwrap() error { return e.Err }
+
+// cut makes the kernel of k as s says.
+func cut(name string, k *fusion.Kernel, s schedule.Schedule, m kernel.Machine) (*kernel.Kernel, error) {
 	if k.Class == fusion.Attend {
-		a, err := nest.Attend(name, k)
+		a, err := nest.Attend(name, k, s)
 		if err != nil {
 			return nil, err
 		}
 		return Attention(a, m)
 	}
-	p, err := nest.Program(name, k, nest.Lanes(k, int64(m.Lanes(kernel.F32))))
+	p, err := nest.Program(name, k, s)
 	if err != nil {
 		return nil, err
 	}
@@ -54,16 +83,14 @@ func generate(name string, k *fusion.Kernel, m kernel.Machine) (*kernel.Kernel, 
 
 // horizontal generates each section as its own class is, those that are alike once, and
 // joins them.
-func horizontal(name string, k *fusion.Kernel, m kernel.Machine) (*kernel.Kernel, error) {
+func horizontal(name string, k *fusion.Kernel, m kernel.Machine, given *schedule.Table) (*kernel.Kernel, error) {
 	args := len(k.F.Args)
 	alike := map[string]*kernel.Kernel{}
 	sections := make([]kernel.Section, len(k.Sections))
 	for i, s := range k.Sections {
-		text := s.F.Clone()
-		text.Renumber()
-		key := ir.PrintFunc(text)
+		key := fusion.Key(s.F)
 		if alike[key] == nil {
-			out, err := generate(fmt.Sprintf("%s.%d", name, len(alike)), s.Kernel, m)
+			out, err := generate(fmt.Sprintf("%s.%d", name, len(alike)), s.Kernel, m, given)
 			if err != nil {
 				return nil, fmt.Errorf("kernel @%s, section %d: %w", k.F.Name, i, err)
 			}

@@ -145,21 +145,28 @@ func (x *product) roles(grid, loops []*tile.Range) error {
 	return nil
 }
 
-// generate makes the kernel. Blocks of the phase do not show in it.
+// generate makes the kernel. It has the blocks of the program's schedule where that says
+// which tile the registers have; otherwise they are left to the generator.
 func (x *product) generate(name string, m kernel.Machine) (*kernel.Kernel, error) {
+	s := x.spec(name)
+	s.Blocks = blocksOf(x.p.Schedule)
+	k, err := gemm.Generate(s, m)
+	if x.err != nil {
+		return nil, x.err
+	}
+	return k, err
+}
+
+func (x *product) spec(name string) gemm.Spec {
 	left, right := x.dot.Args[0], x.dot.Args[1]
-	k, err := gemm.Generate(gemm.Spec{
+	return gemm.Spec{
 		M: extent(x.m), N: extent(x.n), K: extent(x.k),
 		Outer: extents(x.outer), OuterK: extents(x.outerK),
 		Left:  gemm.Operand{Load: x.operand(left), Unit: unit(left, x.m, gemm.AlongM), Cost: cost(left), BF16: left.Type.DType == ir.BF16},
 		Right: gemm.Operand{Load: x.operand(right), Unit: unit(right, x.n, gemm.AlongN), Cost: cost(right), BF16: right.Type.DType == ir.BF16},
 		Begin: func(tasks int64) *kernel.Builder { return x.begin(name, tasks) },
 		Store: x.results,
-	}, m)
-	if x.err != nil {
-		return nil, x.err
 	}
-	return k, err
 }
 
 // extent is that of the range, or 1 where there is none.

@@ -9,6 +9,7 @@ import (
 	"ptc/backend/tile"
 	"ptc/backend/tile/tiletest"
 	"ptc/ir"
+	"ptc/ir/irtest"
 	"ptc/ir/tensor"
 )
 
@@ -66,7 +67,7 @@ func TestPrograms(t *testing.T) {
 				b := p.Buffers[i]
 				got := tensor.New(ir.Type{DType: b.DType, Axes: []ir.Axis{{Name: "n", Size: int(b.Len)}}})
 				got.Get(bufs[i])
-				if _, d := worst(got, &tensor.Tensor{Type: got.Type, Data: x.Data}); !(d < 1e-4) {
+				if _, d := irtest.Worst(got, &tensor.Tensor{Type: got.Type, Data: x.Data}); !(d < 1e-4) {
 					t.Errorf("%s: %s differs by %g for %d bits", name, b.Name, d, m.VectorBits)
 				}
 			}

@@ -13,6 +13,7 @@ import (
 	"ptc/ir"
 	"ptc/ir/eval"
 	"ptc/ir/fusion"
+	"ptc/ir/irtest"
 	"ptc/ir/tensor"
 )
 
@@ -24,7 +25,7 @@ func TestSchedules(t *testing.T) {
 	m := kernels(t)
 	for _, k := range apart(t, m) {
 		f := k.F
-		args := arguments(f, 3)
+		args := irtest.Arguments(f, 3)
 		want, err := eval.Func(m, f, args, eval.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -57,7 +58,7 @@ func TestSchedules(t *testing.T) {
 				for i, w := range want {
 					x := tensor.New(w.Type)
 					x.Get(got[i])
-					if _, d := worst(x, w); !(d < tolerance(w.Type.DType)) {
+					if _, d := irtest.Worst(x, w); !(d < tolerance(w.Type.DType)) {
 						t.Fatalf("@%s, in place %v: result %d differs by %g of %v\n%s\n%s", f.Name, o, i, d, machine, p, all[0])
 					}
 				}

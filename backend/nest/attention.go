@@ -52,12 +52,13 @@ const (
 	OverAll       // over rows and inner problems
 )
 
-// Attend is the tile program of kernel k of class attention, named name.
-func Attend(name string, k *fusion.Kernel) (*Attention, error) {
+// Attend is the tile program of kernel k of class attention, named name. It records the
+// schedule s, which does not show in it.
+func Attend(name string, k *fusion.Kernel, s schedule.Schedule) (*Attention, error) {
 	if k.Class != fusion.Attend {
 		return nil, fmt.Errorf("kernel @%s: found class %s; expected %s", k.F.Name, k.Class, fusion.Attend)
 	}
-	g, p, err := build(name, k, schedule.Schedule{})
+	g, p, err := build(name, k, s)
 	if err != nil {
 		return nil, err
 	}

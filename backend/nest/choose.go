@@ -22,8 +22,10 @@ func Lanes(k *fusion.Kernel, lanes int64) schedule.Schedule {
 		return lanesOfPieces(k)
 	case fusion.Scatter:
 		return lanesOfScatter(k, lanes)
+	case fusion.Attend:
+		return schedule.Schedule{} // the lowering's own, as it knows the caches
 	}
-	// How a product is blocked and packed is the lowering's own, as it knows the caches.
+	// How a product is blocked and packed is the lowering's own as well.
 	return schedule.Schedule{Rows: 48, Cols: 4 * lanes, Over: 256, Grid: -1}
 }
 

@@ -1,7 +1,6 @@
 package nest
 
 import (
-	"math"
 	"math/rand"
 	"os"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"ptc/ir"
 	"ptc/ir/eval"
 	"ptc/ir/fusion"
+	"ptc/ir/irtest"
 	"ptc/ir/tensor"
 	"ptc/passes/fuse"
 	"ptc/passes/pass"
@@ -26,7 +26,7 @@ func check(t *testing.T, f *ir.Func, schedules []schedule.Schedule, seed int64) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := arguments(f, seed)
+	args := irtest.Arguments(f, seed)
 	for _, exact := range []bool{true, false} {
 		want, err := eval.Func(&ir.Module{Funcs: []*ir.Func{f}}, f, args, eval.Options{Exact: exact})
 		if err != nil {
@@ -87,7 +87,7 @@ func compare(t *testing.T, p *tile.Program, f *ir.Func, args, want []*tensor.Ten
 	}
 	for i, w := range want {
 		got := &tensor.Tensor{Type: w.Type, Data: mem[len(args)+i].Data}
-		if at, diff := worst(got, w); !(diff < tolerance(w.Type.DType, opt.Exact)) {
+		if at, diff := irtest.Worst(got, w); !(diff < tolerance(w.Type.DType, opt.Exact)) {
 			t.Errorf("exact %v, result %d over argument %d: element %d is %v, want %v\n%s\n%s", opt.Exact, i, arg, at, got.Data[at], w.Data[at], ir.PrintFunc(f), p)
 		}
 	}
@@ -103,52 +103,6 @@ func tolerance(d ir.DType, exact bool) float64 {
 		return 2e-3
 	}
 	return 1e-4
-}
-
-// worst is the largest difference relative to the larger of the value and the tensor's
-// root mean square.
-func worst(a, b *tensor.Tensor) (at int, diff float64) {
-	var sum float64
-	for _, v := range b.Data {
-		if !math.IsInf(v, 0) && v == v {
-			sum += v * v
-		}
-	}
-	rms := math.Sqrt(sum/float64(max(len(b.Data), 1))) + 1e-30
-	for i, v := range b.Data {
-		d := math.Abs(a.Data[i]-v) / math.Max(rms, math.Abs(v))
-		if a.Data[i] == v || a.Data[i] != a.Data[i] && v != v {
-			d = 0
-		}
-		if math.IsNaN(d) {
-			d = math.Inf(1)
-		}
-		if d > diff {
-			at, diff = i, d
-		}
-	}
-	return at, diff
-}
-
-// arguments are positive numbers, and indices a little beyond the range.
-func arguments(f *ir.Func, seed int64) []*tensor.Tensor {
-	r := rand.New(rand.NewSource(seed))
-	args := make([]*tensor.Tensor, len(f.Args))
-	for i, a := range f.Args {
-		x := tensor.New(a.Value.Type)
-		for j := range x.Data {
-			switch x.Type.DType {
-			case ir.I32:
-				x.Data[j] = float64(r.Intn(12) - 1)
-			case ir.Bool:
-				x.Data[j] = float64(r.Intn(2))
-			default:
-				x.Data[j] = 0.5 + r.Float64()
-			}
-		}
-		args[i] = x.Round()
-	}
-	return args
 }
 
 // schedules are the one for vectors, whole axes, and some at random: of large kernels,

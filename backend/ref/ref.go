@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ptc/backend"
+	"ptc/backend/tile/schedule"
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/runtime/program"
@@ -49,7 +50,7 @@ func (t *target) Vector() (bits, l1, l2 int) { return 0, 0, 0 }
 func (t *target) Attention() bool { return true }
 
 // Generate prints the kernels.
-func (t *target) Generate(fns []*ir.Func) (*backend.Code, error) {
+func (t *target) Generate(fns []*ir.Func, _ *schedule.Table) (*backend.Code, error) {
 	text := ir.Print(&ir.Module{Level: ir.Fused, Name: "kernels", Funcs: fns})
 	out := &backend.Code{Code: []program.Code{{Kind: Kind, Data: []byte(text)}}}
 	for _, f := range fns {

@@ -73,6 +73,10 @@ func sweep() []shape {
 
 // generate makes the kernel of s, with operands and result in f32.
 func (s shape) generate(name string, m kernel.Machine) (*kernel.Kernel, error) {
+	return gemm.Generate(s.spec(name), m)
+}
+
+func (s shape) spec(name string) gemm.Spec {
 	var b *kernel.Builder
 	var bufs [3]*kernel.Buffer
 	operand := func(i int, n int64, unit gemm.Along) gemm.Operand {
@@ -117,7 +121,7 @@ func (s shape) generate(name string, m kernel.Machine) (*kernel.Kernel, error) {
 	if s.batch > 1 {
 		spec.Outer = []int64{s.batch}
 	}
-	return gemm.Generate(spec, m)
+	return spec
 }
 
 // peakSteps is how often the loop of peak runs in a task.

@@ -24,6 +24,7 @@ type compileFlags struct {
 	output     string
 	dump       string
 	printAfter []string
+	schedules  string
 	verifyEach bool
 	quiet      bool
 	verbose    bool
@@ -58,6 +59,7 @@ Passes, in order, for --print-after and as names of dumps:
 	fl.StringVarP(&f.output, "output", "o", "", "write the plan to `PLAN` (default FILE's name with .bin, in the current folder)")
 	fl.StringVar(&f.dump, "dump-ir", "", "write the IR after each pass to `DIR`/NN-pass.ptir; 00- is the lowered source")
 	fl.StringSliceVar(&f.printAfter, "print-after", nil, "print the IR after `PASS`, or after every pass with all")
+	fl.StringVar(&f.schedules, "schedules", "", "cut kernels as `FILE` says, which \"ptc tune\" writes")
 	fl.BoolVar(&f.verifyEach, "verify-each", false, "verify the IR after each pass")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "do not say what was compiled")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "also say how long each pass took")
@@ -81,6 +83,11 @@ func (a *app) compile(path string, f *compileFlags) error {
 	}
 	f.apply(&u.opts)
 	u.opts.VerifyEach = f.verifyEach
+	if f.schedules != "" {
+		if u.opts.Schedules, err = a.readSchedules(f.schedules); err != nil {
+			return err
+		}
+	}
 	d := &dumper{app: a, dir: f.dump, printAfter: f.printAfter}
 	if d.wanted() {
 		u.opts.Hooks = []compiler.Hook{d.hook}

@@ -1,17 +1,16 @@
 package ceilings
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
-	"ptc/backend/cpu/emit"
 	"ptc/backend/kernel"
 	"ptc/backend/llvm"
 	"ptc/backend/llvm/target"
+	"ptc/compiler/jit"
 	"ptc/runtime/native"
 )
 
@@ -120,7 +119,7 @@ func (m *measurement) prepare(lib *llvm.Library, t target.Target) error {
 		m.r.NoDot = none
 	}
 	var err error
-	if m.image, err = compile(lib, t, dot, kernels); err != nil {
+	if m.image, err = jit.Load(lib, t, dot, kernels...); err != nil {
 		return err
 	}
 	m.free = append(m.free, func() { m.image.Close() })
@@ -176,30 +175,6 @@ func (m *measurement) add(l loop, threads int) error {
 	x.program, x.work = p, l.work*float64(in.Tasks)
 	m.runs = append(m.runs, x)
 	return nil
-}
-
-// compile makes one image of the kernels, the text and the driver.
-func compile(lib *llvm.Library, t target.Target, dot string, kernels []*kernel.Kernel) (*native.Image, error) {
-	text, err := emit.Module(t, kernels...)
-	if err != nil {
-		return nil, err
-	}
-	driver, err := llvm.Driver(t)
-	if err != nil {
-		return nil, err
-	}
-	object, err := lib.Compile(text+"\n"+driver+"\n"+dot, t)
-	if err != nil {
-		return nil, err
-	}
-	missing, err := llvm.Undefined(object)
-	if err == nil && len(missing) > 0 {
-		err = errors.New("the loops need " + strings.Join(missing, ", "))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return native.Load(object)
 }
 
 // run runs every loop once, so that its memory is there and the processor is

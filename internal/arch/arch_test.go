@@ -67,9 +67,11 @@ var layers = map[string][]string{
 
 	"compiler": {"backend", "internal/diag", "internal/regular", "ir", "lang", "passes", "runtime/program", "stdlib"},
 	// Measures what this machine can do, with kernels of ours.
-	"compiler/ceilings": {"backend", "internal/units", "runtime/native"},
+	"compiler/ceilings": {"backend", "compiler/jit", "internal/units", "runtime/native"},
+	"compiler/jit":      {"backend", "runtime/native"},
+	"compiler/tune":     {"backend", "compiler/jit", "internal/dtype", "internal/units", "ir", "runtime/native", "runtime/program"},
 
-	"cmd": {"compiler", "internal/diag", "internal/regular", "internal/units", "runtime"},
+	"cmd": {"backend/tile/schedule", "compiler", "internal/diag", "internal/regular", "internal/units", "runtime"},
 	// The door for programs, at the module's root.
 	".":        {"compiler", "internal/diag", "runtime"},
 	"docs":     {"backend", "compiler", "ir", "lang", "passes", "runtime"}, // tests alone hold the documents to the code

@@ -29,8 +29,10 @@ type Description struct {
 	Parameters      Parameters `json:"parameters"`
 	LaunchesPerStep int        `json:"launches_per_step"`
 	OpsBeforeFusion int        `json:"ops_before_fusion"`
-	FlopsPerStep    float64    `json:"flops_per_step"`
-	TokensPerStep   int64      `json:"tokens_per_step"`
+	// Schedules is how many kernels, or sections of them, were cut as the compilation was told.
+	Schedules     int     `json:"schedules"`
+	FlopsPerStep  float64 `json:"flops_per_step"`
+	TokensPerStep int64   `json:"tokens_per_step"`
 
 	// Microbatches is how many the tasks of a pipeline are for; 0 where there are none.
 	Microbatches int          `json:"microbatches"`
@@ -97,7 +99,7 @@ func Describe(p *program.Plan) *Description {
 		Version: Version,
 		Model:   p.Name, Layout: p.Layout, Target: p.Target, Compiler: p.Compiler, LLVM: p.LLVM,
 		Features: append([]string{}, p.Features...), Config: map[string]string{}, Mesh: []MeshAxis{},
-		OpsBeforeFusion: p.Stats.OpsBeforeFusion, FlopsPerStep: p.Stats.FlopsPerStep, TokensPerStep: p.Stats.TokensPerStep,
+		OpsBeforeFusion: p.Stats.OpsBeforeFusion, Schedules: len(p.Schedules), FlopsPerStep: p.Stats.FlopsPerStep, TokensPerStep: p.Stats.TokensPerStep,
 		Kernels: []Kernel{}, Collectives: []Collective{}, Transfers: []Transfer{}, Passes: append([]string{}, p.Passes...),
 		Remarks: []Remark{}, Sources: []Source{}, Classes: []Class{}, Tasks: []Task{}, Runs: []Run{},
 	}

@@ -90,6 +90,9 @@ func (d *Description) overview(b *strings.Builder) {
 	if text := d.runsText(); text != "" {
 		line(b, "runs", "%s", text)
 	}
+	if d.Schedules > 0 {
+		line(b, "schedules", "%s cut as given", units.Plural(d.Schedules, "product"))
+	}
 	line(b, "memory", "%s", d.memoryText())
 }
 

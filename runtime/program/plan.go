@@ -26,6 +26,8 @@ type Plan struct {
 	// of Mesh: there is one of Devices for each combination of coordinates on them,
 	// and every rank with these coordinates runs it.
 	By []string `cbor:"18,keyasint,omitempty"`
+	// Schedules say how kernels, by their keys, were cut where the compilation was told it.
+	Schedules []KV `cbor:"19,keyasint,omitempty"`
 }
 
 // Source is one source text.

@@ -115,11 +115,12 @@ func sample() *Plan {
 			},
 			Stacks: []Stack{{"blocks", 4}},
 		}},
-		Data:    Data{Kind: "text", Options: []KV{{"", "${GOROOT}/src/**/*.go"}, {"window", "8"}}, Steps: 100, EvalEvery: 25},
-		Passes:  []string{"simplify", "autodiff"},
-		Remarks: []Remark{{"memory", "m.ptl:1:1", "block.0", "a remark"}},
-		Refined: []KV{{"tp", "model"}},
-		Stats:   Stats{OpsBeforeFusion: 9, FlopsPerStep: 12, TokensPerStep: 8},
+		Data:      Data{Kind: "text", Options: []KV{{"", "${GOROOT}/src/**/*.go"}, {"window", "8"}}, Steps: 100, EvalEvery: 25},
+		Passes:    []string{"simplify", "autodiff"},
+		Remarks:   []Remark{{"memory", "m.ptl:1:1", "block.0", "a remark"}},
+		Refined:   []KV{{"tp", "model"}},
+		Schedules: []KV{{"0123456789abcdef0123456789abcdef", "rows=96 dot=fma(6x16x1)"}},
+		Stats:     Stats{OpsBeforeFusion: 9, FlopsPerStep: 12, TokensPerStep: 8},
 	}
 }
 

@@ -99,34 +99,19 @@ func lowerFor(fn *function, s *kernel.Stmt) value.Value {
 //	body: …; br head
 func (fn *function) countedLoop(lo, hi value.Value, step int64, init []value.Value, unroll int,
 	body func(i value.Value, carry []value.Value) []value.Value) []value.Value {
-	pre := fn.b
 	head, work, exit := fn.f.NewBlock(""), fn.f.NewBlock(""), fn.f.NewBlock("")
-	pre.NewBr(head)
-	i := head.NewPhi(ir.NewIncoming(lo, pre))
-	var carry []value.Value
-	var phis []*ir.InstPhi
-	for _, v := range init {
-		p := head.NewPhi(ir.NewIncoming(v, pre))
-		phis = append(phis, p)
-		carry = append(carry, p)
-	}
-	head.NewCondBr(head.NewICmp(enum.IPredSLT, i, hi), work, exit)
-
+	c := fn.enter(head, lo, init)
+	head.NewCondBr(head.NewICmp(enum.IPredSLT, c.i, hi), work, exit)
 	fn.b = work
-	next := body(i, carry)
+	next := body(c.i, c.values)
 	if fn.err != nil {
-		return carry
+		return c.values
 	}
-	more := fn.b.NewAdd(i, constant.NewInt(types.I64, step))
-	more.OverflowFlags = []enum.OverflowFlag{enum.OverflowFlagNSW}
-	i.Incs = append(i.Incs, ir.NewIncoming(more, fn.b))
-	for n, p := range phis {
-		p.Incs = append(p.Incs, ir.NewIncoming(next[n], fn.b))
-	}
+	c.again(fn.b, step, next)
 	back := fn.b.NewBr(head)
 	back.Metadata = fn.m.unrollHint(unroll)
 	fn.b = exit
-	return carry
+	return c.values
 }
 
 // fixedLoop emits a counted loop that runs at least once and ends exactly at hi, as its
@@ -136,31 +121,48 @@ func (fn *function) countedLoop(lo, hi value.Value, step int64, init []value.Val
 //	work: i = phi, carry = phi…; body; br i + step != hi, work, exit
 func (fn *function) fixedLoop(lo, hi value.Value, step int64, init []value.Value, unroll int,
 	body func(i value.Value, carry []value.Value) []value.Value) []value.Value {
-	pre := fn.b
 	work, exit := fn.f.NewBlock(""), fn.f.NewBlock("")
-	pre.NewBr(work)
-	i := work.NewPhi(ir.NewIncoming(lo, pre))
-	carry := make([]value.Value, len(init))
-	phis := make([]*ir.InstPhi, len(init))
-	for n, v := range init {
-		phis[n] = work.NewPhi(ir.NewIncoming(v, pre))
-		carry[n] = phis[n]
-	}
+	c := fn.enter(work, lo, init)
 	fn.b = work
-	next := body(i, carry)
+	next := body(c.i, c.values)
 	if fn.err != nil {
-		return carry
+		return c.values
 	}
-	more := fn.b.NewAdd(i, constant.NewInt(types.I64, step))
-	more.OverflowFlags = []enum.OverflowFlag{enum.OverflowFlagNSW}
-	i.Incs = append(i.Incs, ir.NewIncoming(more, fn.b))
-	for n, p := range phis {
-		p.Incs = append(p.Incs, ir.NewIncoming(next[n], fn.b))
-	}
+	more := c.again(fn.b, step, next)
 	back := fn.b.NewCondBr(fn.b.NewICmp(enum.IPredNE, more, hi), work, exit)
 	back.Metadata = fn.m.unrollHint(unroll)
 	fn.b = exit
 	return next
+}
+
+// carried is what a loop has from one turn to the next: its counter and registers.
+type carried struct {
+	i      *ir.InstPhi
+	phis   []*ir.InstPhi
+	values []value.Value // phis
+}
+
+// enter branches to the first block of a loop, with what it begins with.
+func (fn *function) enter(first *ir.Block, lo value.Value, init []value.Value) carried {
+	fn.b.NewBr(first)
+	c := carried{i: first.NewPhi(ir.NewIncoming(lo, fn.b))}
+	for _, v := range init {
+		p := first.NewPhi(ir.NewIncoming(v, fn.b))
+		c.phis, c.values = append(c.phis, p), append(c.values, p)
+	}
+	return c
+}
+
+// again has the loop's first block reached from b for the next turn, whose counter it
+// returns.
+func (c *carried) again(b *ir.Block, step int64, next []value.Value) value.Value {
+	more := b.NewAdd(c.i, constant.NewInt(types.I64, step))
+	more.OverflowFlags = []enum.OverflowFlag{enum.OverflowFlagNSW}
+	c.i.Incs = append(c.i.Incs, ir.NewIncoming(more, b))
+	for n, p := range c.phis {
+		p.Incs = append(p.Incs, ir.NewIncoming(next[n], b))
+	}
+	return more
 }
 
 // unrollHint is a loop's metadata: a distinct node that begins with itself.

@@ -14,6 +14,7 @@ type blocking struct {
 	rb      int64 // rows of a block: whole tiles
 	chunk   int64 // rows of a task: whole blocks, where the task number says which rows
 	chunks  int64
+	unroll  int  // steps of a loop over a depth that are written out
 	split   bool // groups and chunks of rows are in the task number
 	limited bool
 }
@@ -24,7 +25,9 @@ const line = 16
 // wantTasks is how many tasks an attention has at least, if it is large enough.
 const wantTasks = 12
 
-func newBlocking(s *Spec, m kernel.Machine) blocking {
+// newBlocking is how s is cut for m: by its blocks where it has some, and otherwise as
+// the estimates of this file say.
+func newBlocking(s *Spec, m kernel.Machine) (blocking, error) {
 	p := blocking{lanes: int64(m.Lanes(kernel.F32)), split: true, limited: s.Limits != nil}
 	for _, o := range s.Outs {
 		p.split = p.split && o.Over == OverKeys
@@ -39,9 +42,24 @@ func newBlocking(s *Spec, m kernel.Machine) blocking {
 	}
 	most := min(16, max(1, (int64(m.Registers)-spare)/p.wide))
 	p.mr = ceil(s.Rows, ceil(s.Rows, most))
+	p.unroll = m.Steps(p.mr * p.wide)
 	p.vecs = min(p.wide, pow2(ceil(s.Keys, p.lanes)))
 	p.nr = p.vecs * p.lanes
+	if s.Blocks != nil {
+		return p, p.given(s)
+	}
+	p.cutKeys(s, p.keys(s, m))
+	rows := int64(24) // whose scores live in L1
+	if !p.split {
+		rows = 48 // over which products are summed as well
+	}
+	p.cutRows(s, rows)
+	p.cutTasks(s, p.task(s, m))
+	return p, nil
+}
 
+// keys are the most that a block has: what is packed of them lives in half of L2.
+func (p *blocking) keys(s *Spec, m kernel.Machine) int64 {
 	width := int64(0) // of what is packed of a key
 	for i := range s.ByKey {
 		uses := int64(0)
@@ -58,36 +76,44 @@ func newBlocking(s *Spec, m kernel.Machine) blocking {
 			width += p.width(&s.ByRow[o.Of])
 		}
 	}
-	// What is packed of a block of keys lives in half of L2.
-	most = min(256, max(p.nr, int64(m.L2)/2/(4*width)/p.nr*p.nr))
-	p.blocks = ceil(s.Keys, most)
+	return min(256, max(p.nr, int64(m.L2)/2/(4*width)/p.nr*p.nr))
+}
+
+// cutKeys cuts keys into nearly equal blocks of at most so many, or one panel.
+func (p *blocking) cutKeys(s *Spec, most int64) {
+	p.blocks = ceil(s.Keys, max(most, p.nr))
 	p.kb = ceil(ceil(s.Keys, p.blocks), p.nr) * p.nr
 	p.blocks = ceil(s.Keys, p.kb)
+}
 
-	rows := int64(24) // whose scores live in L1
-	if !p.split {
-		rows = 48 // over which products are summed as well
-	}
-	tiles := ceil(s.Rows, p.mr)
-	p.rb = p.mr * min(tiles, max(1, rows/p.mr))
+// cutRows cuts rows into blocks of so many, in whole tiles. A task has all of them.
+func (p *blocking) cutRows(s *Spec, rows int64) {
+	p.rb = p.mr * min(ceil(s.Rows, p.mr), max(1, rows/p.mr))
 	p.chunk, p.chunks = ceil(s.Rows, p.rb)*p.rb, 1
+}
+
+// task are the rows of one: each packs all keys that it sees, so that it is as long as
+// what waits of its rows lives in L2, but not so long that tasks are few.
+func (p *blocking) task(s *Spec, m kernel.Machine) int64 {
+	width := int64(0)
+	for i := range s.ByRow {
+		width += p.spread(p.width(&s.ByRow[i]))
+	}
+	for _, o := range s.Outs {
+		width += p.width(&s.ByKey[o.Of])
+	}
+	problems := product(s.Outer) * product(s.Groups)
+	long := min(512, max(2*p.rb, int64(m.L2)/(4*width)))
+	parts := max(ceil(s.Rows, long), min(ceil(wantTasks, problems), ceil(s.Rows, 2*p.rb)))
+	return ceil(s.Rows, parts)
+}
+
+// cutTasks gives a task so many rows, in whole blocks, where tasks may share rows out.
+func (p *blocking) cutTasks(s *Spec, rows int64) {
 	if p.split {
-		// Each chunk packs all keys that it sees: it is as long as what waits of its rows
-		// lives in L2, but not so long that tasks are few.
-		width := int64(0)
-		for i := range s.ByRow {
-			width += p.spread(p.width(&s.ByRow[i]))
-		}
-		for _, o := range s.Outs {
-			width += p.width(&s.ByKey[o.Of])
-		}
-		problems := product(s.Outer) * product(s.Groups)
-		long := min(512, max(2*p.rb, int64(m.L2)/(4*width)))
-		parts := max(ceil(s.Rows, long), min(ceil(wantTasks, problems), ceil(s.Rows, 2*p.rb)))
-		p.chunk = ceil(ceil(s.Rows, parts), p.rb) * p.rb
+		p.chunk = ceil(min(rows, s.Rows), p.rb) * p.rb
 		p.chunks = ceil(s.Rows, p.chunk)
 	}
-	return p
 }
 
 // across reports whether key operand i is packed with lanes along keys.

@@ -8,13 +8,17 @@ import (
 )
 
 // Generate makes the kernel of s for m. The cut into tasks and blocks depends on the
-// sizes and on m alone. The error is of a Spec that describes no attention, or of a
-// callback that builds no well-formed kernel.
+// sizes, on m, and on s.Blocks, where there are any, alone. The error is of a Spec that
+// describes no attention, of blocks that it cannot have, or of a callback that builds no
+// well-formed kernel.
 func Generate(s Spec, m kernel.Machine) (*kernel.Kernel, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	p := newBlocking(&s, m)
+	p, err := newBlocking(&s, m)
+	if err != nil {
+		return nil, err
+	}
 	g := &gen{Spec: &s, blocking: p, width: int(p.lanes)}
 	tasks := product(s.Outer)
 	if p.split {

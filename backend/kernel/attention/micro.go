@@ -46,7 +46,7 @@ func (g *gen) product(t tile) {
 // through is a depth of one loop.
 func (g *gen) through(from, to kernel.Index) func([]*kernel.Value, func(kernel.Index, []*kernel.Value) []*kernel.Value) []*kernel.Value {
 	return func(acc []*kernel.Value, step func(kernel.Index, []*kernel.Value) []*kernel.Value) []*kernel.Value {
-		return g.b.ForCarry(kernel.Between(from, to).Unrolled(1), acc, step) // the body is long enough
+		return g.b.ForCarry(kernel.Between(from, to).Unrolled(g.unroll), acc, step)
 	}
 }
 

@@ -54,6 +54,8 @@ type Spec struct {
 	Known func(at At, top, sum *kernel.Value, body func())
 	// Store takes lanes results of Outs[out] along its columns.
 	Store func(out int, at At, acc *kernel.Value, l Lanes)
+	// Blocks, if not nil, are the sizes to cut it by.
+	Blocks *Blocks
 }
 
 // Lanes are the lanes of a vector, those for which Mask (nil: all) holds. Where Sure is

@@ -35,18 +35,27 @@ type blocking struct {
 // line is the number of f32 in a cache line.
 const line = 16
 
-func newBlocking(s *Spec, m kernel.Machine) blocking {
+// newBlocking is how s is cut for m: by its blocks where it has some, and otherwise as
+// the estimates of this file say.
+func newBlocking(s *Spec, m kernel.Machine) (blocking, error) {
+	if s.Blocks != nil {
+		return given(s, m)
+	}
+	p := begin(s, m)
+	vecs, rows := p.registerTile(s, m)
+	p.shape(s, vecs, rows)
+	p.cut(s, p.depth(s, m))
+	p.panelsAtOnce(s, m)
+	p.divide(s, m)
+	return p, nil
+}
+
+// begin is a blocking of which is known what shape and operands say alone.
+func begin(s *Spec, m kernel.Machine) blocking {
 	p := blocking{lanes: int64(m.Lanes(kernel.F32)), outer: product(s.Outer)}
 	few := s.M <= fewRows/2 || s.M <= fewRows && s.Right.Cost == 0
 	p.direct = few && s.Right.Unit == AlongN && (m.Masked || s.N%p.lanes == 0)
-	p.registerTile(s, m)
 	p.pairs = s.Left.BF16 && s.Right.BF16 && m.DotBF16 && m.Masked && !p.direct
-	p.depth(s, m)
-	// Panels that fit a group are all there when a tile's turn comes.
-	group := max(1, int64(m.L2)/2/(4*p.kc*p.rightStep()))
-	p.inPlace = !p.pairs && s.Left.Unit == AlongK && s.Left.Cost == 0 && p.panels <= min(group, fewPanels)
-	p.blocks(s, m)
-	p.group = min(p.perBlockN, group)
 	return p
 }
 
@@ -60,26 +69,34 @@ const fewPanels = 32
 const fewRows = 16
 
 // registerTile chooses the tile that lives in registers: mr·vecs accumulators,
-// vecs vectors of the right operand and what else a step needs.
-func (p *blocking) registerTile(s *Spec, m kernel.Machine) {
-	p.vecs = 2
+// vecs vectors of the right operand and what else a step needs. It returns vecs and the
+// most rows that there is room for.
+func (p *blocking) registerTile(s *Spec, m kernel.Machine) (vecs, rows int64) {
+	vecs = 2
 	if p.lanes <= 4 && m.Registers >= 32 {
-		p.vecs = 4 // short vectors: fewer broadcasts for each of them
+		vecs = 4 // short vectors: fewer broadcasts for each of them
 	}
 	if p.direct {
-		p.vecs = max(p.vecs, min(8, (int64(m.Registers)-3)/(s.M+1)))
+		vecs = max(vecs, min(8, (int64(m.Registers)-3)/(s.M+1)))
 	}
-	p.vecs = min(p.vecs, ceil(s.N, p.lanes))
-	p.nr = p.vecs * p.lanes
-	p.panels = ceil(s.N, p.nr)
-	p.tailVecs = ceil(s.N-(p.panels-1)*p.nr, p.lanes)
-
-	spare := p.vecs + 2 // the right operand, one element of the left, and one more
+	vecs = min(vecs, ceil(s.N, p.lanes))
+	spare := vecs + 2 // the right operand, one element of the left, and one more
 	if !m.FMA {
 		spare++ // the product
 	}
-	most := min(16, max(1, (int64(m.Registers)-spare)/p.vecs))
-	p.tiles = ceil(s.M, most)
+	return vecs, min(mostRows, max(1, (int64(m.Registers)-spare)/vecs))
+}
+
+// mostRows is how many rows a register tile has at most.
+const mostRows = 16
+
+// shape cuts the rows into tiles of at most so many, and the columns into panels of
+// vecs vectors.
+func (p *blocking) shape(s *Spec, vecs, rows int64) {
+	p.vecs, p.nr = vecs, vecs*p.lanes
+	p.panels = ceil(s.N, p.nr)
+	p.tailVecs = ceil(s.N-(p.panels-1)*p.nr, p.lanes)
+	p.tiles = ceil(s.M, rows)
 	p.mr = ceil(s.M, p.tiles)
 	p.wide = s.M - p.tiles*(p.mr-1)
 }
@@ -93,26 +110,43 @@ const deepest = 256
 // a few columns of each of very many.
 const shallow = 16
 
-// depth chooses kc so that a panel of the right operand takes at most half of
-// L1, where it stays while the tiles of the left one stream past.
-func (p *blocking) depth(s *Spec, m kernel.Machine) {
-	unit := max(p.lanes, line)
-	most := int64(m.L1) / (4 * p.rightStep()) / unit * unit
-	most = min(max(most, 2*unit), deepest*p.step()/unit*unit)
+// depth chooses the most steps of K that a block has, so that a panel of the right
+// operand takes at most half of L1, where it stays while the tiles of the left one
+// stream past.
+func (p *blocking) depth(s *Spec, m kernel.Machine) int64 {
 	if p.direct {
-		most = shallow / min(2, max(1, s.M/4))
+		return shallow / min(2, max(1, s.M/4))
 	}
+	unit := p.unit()
+	most := int64(m.L1) / (4 * p.rightStep()) / unit * unit
+	return min(max(most, 2*unit), deepest*p.step()/unit*unit)
+}
+
+// unit is what the depth of a block is a multiple of, where there are several.
+func (p *blocking) unit() int64 {
+	if p.direct {
+		return p.lanes
+	}
+	return max(p.lanes, line)
+}
+
+// cut cuts K into nearly equal blocks of at most so many steps.
+func (p *blocking) cut(s *Spec, most int64) {
 	p.steps = ceil(s.K, most)
 	p.kc = s.K
 	if p.steps > 1 {
-		if p.direct {
-			unit = p.lanes
-		}
-		p.kc = ceil(ceil(s.K, p.steps), unit) * unit
+		p.kc = ceil(ceil(s.K, p.steps), p.unit()) * p.unit()
 		p.steps = ceil(s.K, p.kc)
 	}
 	p.kc = ceil(p.kc, p.step()) * p.step()
 	p.accumulate = p.steps*product(s.OuterK) > 1
+}
+
+// panelsAtOnce chooses how many panels are packed at a time: those of half of L2. Panels
+// that fit are all there when a tile's turn comes, so that it need not be packed for a few.
+func (p *blocking) panelsAtOnce(s *Spec, m kernel.Machine) {
+	p.group = max(1, int64(m.L2)/2/(4*p.kc*p.rightStep()))
+	p.inPlace = !p.pairs && s.Left.Unit == AlongK && s.Left.Cost == 0 && p.panels <= min(p.group, fewPanels)
 }
 
 // A task has at least minWork multiply-adds, if there is another way: those of some
@@ -124,8 +158,32 @@ const (
 	manyTasks = 16
 )
 
-// blocks chooses what a task computes: the cut of M and N that costs least.
-func (p *blocking) blocks(s *Spec, m kernel.Machine) {
+// divide chooses what a task computes: the part of M and N that costs least.
+func (p *blocking) divide(s *Spec, m kernel.Machine) {
+	best := part{cost: -1}
+	for _, x := range p.parts(s, m) {
+		if best.cost < 0 || x.cost < best.cost {
+			best = x
+		}
+	}
+	p.take(best)
+}
+
+// part is a task's: tiles and panels, and what it is expected to cost.
+type part struct {
+	tiles, panels int64
+	cost          float64
+}
+
+func (p *blocking) take(x part) {
+	p.perBlockM, p.perBlockN = x.tiles, x.panels
+	p.blocksM, p.blocksN = ceil(p.tiles, x.tiles), ceil(p.panels, x.panels)
+	p.group = min(p.perBlockN, p.group)
+}
+
+// parts lists what a task may compute, of which what is packed and added up fits the
+// caches.
+func (p *blocking) parts(s *Spec, m kernel.Machine) []part {
 	work := float64(s.M) * float64(s.N) * float64(s.K) * float64(product(s.OuterK))
 	most := int64(max(1, work/minWork))
 	least := int64(min(float64(ceil(manyTasks, p.outer)), work/maxWork))
@@ -134,19 +192,17 @@ func (p *blocking) blocks(s *Spec, m kernel.Machine) {
 	// block of K, so that what does not fit comes in time from L3.
 	l2 := int64(m.L2) / 4
 	fit := max(1, l2*3/2/p.slotStride())
-	best := -1.0
+	var out []part
 	for _, perM := range shares(p.tiles, fit) {
 		fit := p.panels
 		if p.accumulate {
 			fit = max(1, 2*l2/(p.mr*p.nr*perM))
 		}
 		for _, perN := range shares(p.panels, fit) {
-			if c := p.cost(s, perM, perN, least, most); best < 0 || c < best {
-				best, p.perBlockM, p.perBlockN = c, perM, perN
-			}
+			out = append(out, part{perM, perN, p.cost(s, perM, perN, least, most)})
 		}
 	}
-	p.blocksM, p.blocksN = ceil(p.tiles, p.perBlockM), ceil(p.panels, p.perBlockN)
+	return out
 }
 
 // shares lists the sizes of the parts that n things can be cut into, none larger

@@ -21,7 +21,8 @@ var machines = map[string]kernel.Machine{
 	"few":        {VectorBits: 64, Registers: 4, Masked: true, L1: 1 << 10, L2: 2 << 10},
 }
 
-func interpret(t *testing.T, name string, c matmul, m kernel.Machine) {
+// interpret checks the result of c, and returns it.
+func interpret(t *testing.T, name string, c matmul, m kernel.Machine) []byte {
 	t.Helper()
 	k, err := c.generate("gemm", m)
 	if err != nil {
@@ -34,6 +35,7 @@ func interpret(t *testing.T, name string, c matmul, m kernel.Machine) {
 	if err := c.check(bufs); err != nil {
 		t.Fatalf("%s: %v: %v", name, c, err)
 	}
+	return bufs[len(bufs)-1]
 }
 
 // TestRandomProducts interprets products of random shape, layout and fusion.
@@ -81,7 +83,10 @@ func TestCut(t *testing.T) {
 	for _, d := range []int64{1, 7, 64, 65, 127, 128, 384, 512, 1000, 1024, 2048, 4096, 50257} {
 		for _, n := range []int64{1, 17, 64, 257, 512, 4096, 50257} {
 			for _, k := range []int64{1, 64, 385, 4096} {
-				p := newBlocking(&Spec{M: d, N: n, K: k, Left: Operand{Unit: AlongK}, Right: Operand{Unit: AlongK}}, machine)
+				p, err := newBlocking(&Spec{M: d, N: n, K: k, Left: Operand{Unit: AlongK}, Right: Operand{Unit: AlongK}}, machine)
+				if err != nil {
+					t.Fatal(err)
+				}
 				if rows := p.wide*p.mr + (p.tiles-p.wide)*(p.mr-1); rows != d || p.wide < 1 || p.wide > p.tiles {
 					t.Errorf("%dx%dx%d: tiles cover %d rows: %+v", d, n, k, rows, p)
 				}

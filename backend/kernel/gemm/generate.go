@@ -8,8 +8,9 @@ import (
 )
 
 // Generate makes the kernel of s for m. The cut into tasks and blocks depends
-// on the sizes and on m alone. The error is of a Spec that describes no
-// product, or of a callback that builds no well-formed kernel.
+// on the sizes, on m, and on s.Blocks, where there are any, alone. The error is of a Spec
+// that describes no product, of blocks that it cannot have, or of a callback that builds
+// no well-formed kernel.
 func Generate(s Spec, m kernel.Machine) (*kernel.Kernel, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -17,7 +18,10 @@ func Generate(s Spec, m kernel.Machine) (*kernel.Kernel, error) {
 	if d, ok := newDots(&s, m); ok {
 		return d.generate(&s, m)
 	}
-	p := newBlocking(&s, m)
+	p, err := newBlocking(&s, m)
+	if err != nil {
+		return nil, err
+	}
 	g := &gen{Spec: &s, blocking: p, m: m, width: int(p.lanes)}
 	g.b = s.Begin(p.outer * p.blocksM * p.blocksN)
 	g.task()

@@ -13,7 +13,7 @@ func (g *gen) micro(t, p kernel.Index, rows, vecs int64) {
 	acc := g.before(t, p, rows, vecs)
 	left := g.leftElements(t)
 	load := g.rightVectors(p, vecs)
-	depth := kernel.Between(kernel.Int(0), g.depthIn(g.K)).By(g.step()).Unrolled(1) // the body is long enough
+	depth := kernel.Between(kernel.Int(0), g.depthIn(g.K)).By(g.step()).Unrolled(g.m.Steps(rows * vecs))
 	acc = g.b.ForCarry(depth, acc, func(k kernel.Index, acc []*kernel.Value) []*kernel.Value {
 		right := load(k)
 		next := make([]*kernel.Value, 0, len(acc))

@@ -20,6 +20,7 @@ type matmul struct {
 	stride        int64 // between neighbours along the unit axis
 	elem          kernel.Elem
 	fused         bool
+	blocks        *Blocks // to cut it by
 }
 
 func (c matmul) String() string {
@@ -73,6 +74,10 @@ func offset(l layout, at At, free kernel.Index) kernel.Index {
 
 // generate makes the kernel of c, named name.
 func (c matmul) generate(name string, m kernel.Machine) (*kernel.Kernel, error) {
+	return Generate(c.spec(name), m)
+}
+
+func (c matmul) spec(name string) Spec {
 	var b *kernel.Builder
 	var bufs [4]*kernel.Buffer
 	left, right, out := c.layouts()
@@ -102,8 +107,8 @@ func (c matmul) generate(name string, m kernel.Machine) (*kernel.Kernel, error) 
 			return x
 		}}
 	}
-	return Generate(Spec{
-		M: c.m, N: c.n, K: c.k, Outer: c.outer, OuterK: c.outerK,
+	return Spec{
+		M: c.m, N: c.n, K: c.k, Outer: c.outer, OuterK: c.outerK, Blocks: c.blocks,
 		Left: load(0, left, c.left, c.fused), Right: load(1, right, c.right, false),
 		Begin: func(tasks int64) *kernel.Builder {
 			b = kernel.New(name, tasks)
@@ -120,7 +125,7 @@ func (c matmul) generate(name string, m kernel.Machine) (*kernel.Kernel, error) 
 			x := at.M.Mul(out.free).Add(at.N).Add(indexOf(out.outer, at.Outer...))
 			b.Store(bufs[3].At(x).Masked(mask), acc)
 		},
-	}, m)
+	}
 }
 
 // inputs are random operands, bias and an unwritten result (NaN).

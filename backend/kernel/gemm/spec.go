@@ -26,6 +26,8 @@ type Spec struct {
 	// Store takes lanes results (f32) of row at.M from column at.N on; lanes
 	// for which mask (nil: all) does not hold do not exist. lanes may be 1.
 	Store func(at At, acc *kernel.Value, lanes int, mask *kernel.Value)
+	// Blocks, if not nil, are the sizes to cut it by.
+	Blocks *Blocks
 }
 
 // Operand loads elements of a matrix.

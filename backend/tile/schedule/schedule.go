@@ -5,9 +5,11 @@ package schedule
 // schedule: whole axes, one stage, fused multiply-adds, nothing packed.
 type Schedule struct {
 	// Sizes of blocks by the role of an axis; 0 is the whole axis.
-	Rows int64 // the second innermost axis of the result: M of a product
+	Rows int64 // the second innermost axis of the result: M of a product, queries of an attention
 	Cols int64 // the innermost axis of the result: N of a product
-	Over int64 // the innermost axis that is reduced or contracted: K of a product
+	Over int64 // the innermost axis that is reduced or contracted: K of a product, keys of an attention
+	// Task is how many rows of an attention are one task's, in whole blocks.
+	Task int64
 	// Grid is how many of the axes outside of rows and columns number the tasks, from
 	// the outermost; the others are loops in a task. -1 is all.
 	Grid int64

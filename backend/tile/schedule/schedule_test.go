@@ -13,7 +13,7 @@ func TestText(t *testing.T) {
 	for range 500 {
 		n := func() int64 { return int64(r.Intn(3) * r.Intn(1000)) }
 		s := Schedule{
-			Rows: n(), Cols: n(), Over: n(), Grid: int64(r.Intn(4) - 1), Raster: Raster(r.Intn(len(rasters))), Group: n(),
+			Rows: n(), Cols: n(), Over: n(), Task: n(), Grid: int64(r.Intn(4) - 1), Raster: Raster(r.Intn(len(rasters))), Group: n(),
 			Dot: Dot{DotKind(r.Intn(len(dots))), n(), n(), n()}, Left: Pack(r.Intn(len(packs))), Right: Pack(r.Intn(len(packs))),
 			Stages: n(), Split: n(),
 		}

@@ -43,6 +43,7 @@ var fields = []field{
 	number("rows", 0, func(s *Schedule) *int64 { return &s.Rows }),
 	number("cols", 0, func(s *Schedule) *int64 { return &s.Cols }),
 	number("over", 0, func(s *Schedule) *int64 { return &s.Over }),
+	number("task", 0, func(s *Schedule) *int64 { return &s.Task }),
 	number("grid", -1, func(s *Schedule) *int64 { return &s.Grid }),
 	word("raster", rasters[:], func(s *Schedule) *Raster { return &s.Raster }),
 	number("group", 0, func(s *Schedule) *int64 { return &s.Group }),
@@ -105,6 +106,15 @@ func (s Schedule) String() string {
 		}
 	}
 	return strings.Join(parts, " ")
+}
+
+// MarshalText gives the schedule as a string to JSON.
+func (s Schedule) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText is [Parse].
+func (s *Schedule) UnmarshalText(text []byte) (err error) {
+	*s, err = Parse(string(text))
+	return err
 }
 
 // Parse is the inverse of [Schedule.String]. Fields may come in any order, each once.

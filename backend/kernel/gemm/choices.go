@@ -1,0 +1,187 @@
+package gemm
+
+import (
+	"fmt"
+	"slices"
+
+	"ptc/backend/kernel"
+)
+
+// Blocks are the sizes that a product is cut by, where these are given, and not chosen
+// by estimates. A size beyond the product's own stands for all of it.
+type Blocks struct {
+	TileRows, TileCols int64 // of the sums that are in registers; whole vectors of columns
+	Depth              int64 // of a block of K, whose operands are packed at a time
+	Rows, Cols         int64 // of a task
+}
+
+func (b Blocks) String() string {
+	return fmt.Sprintf("tiles of %dx%d, blocks of %d along K, tasks of %dx%d", b.TileRows, b.TileCols, b.Depth, b.Rows, b.Cols)
+}
+
+// Whole is the size of a block that has all of an axis, and the largest that a size may be.
+const Whole = 1 << 40
+
+// mostScratch is what a task may keep, in f32.
+const mostScratch = 1 << 24
+
+// given is how s.Blocks cut s. The error says which of them no kernel for m can have.
+func given(s *Spec, m kernel.Machine) (blocking, error) {
+	b := s.Blocks
+	for _, n := range []int64{b.TileRows, b.TileCols, b.Depth, b.Rows, b.Cols} {
+		if n < 1 || n > Whole {
+			return blocking{}, fmt.Errorf("gemm: found %s; expected sizes from 1 to %d", b, int64(Whole))
+		}
+	}
+	p := begin(s, m)
+	if b.TileCols%p.lanes != 0 {
+		return p, fmt.Errorf("gemm: found tiles of %d columns; expected a multiple of the %d of a vector", b.TileCols, p.lanes)
+	}
+	vecs, rows := min(b.TileCols/p.lanes, ceil(s.N, p.lanes)), min(b.TileRows, s.M)
+	if need := registers(m, rows, vecs); rows > mostRows || need > max(int64(m.Registers), registers(m, 1, 2)) {
+		return p, fmt.Errorf("gemm: found tiles of %dx%d, which take %d registers; expected at most %d rows and %d registers",
+			b.TileRows, b.TileCols, need, mostRows, m.Registers)
+	}
+	p.shape(s, vecs, rows)
+	if b.Depth < s.K && b.Depth%max(p.unit(), p.step()) != 0 {
+		return p, fmt.Errorf("gemm: found blocks of %d along K; expected a multiple of %d", b.Depth, max(p.unit(), p.step()))
+	}
+	p.cut(s, b.Depth)
+	p.panelsAtOnce(s, m)
+	p.take(part{tiles: min(p.tiles, ceil(b.Rows, p.mr)), panels: min(p.panels, ceil(b.Cols, p.nr))})
+	if n := p.scratch(); n > mostScratch {
+		return p, fmt.Errorf("gemm: found tasks of %dx%d, which keep %d f32; expected at most %d", b.Rows, b.Cols, n, mostScratch)
+	}
+	return p, nil
+}
+
+// registers is how many a tile takes at least: its sums, a row of vectors of the right
+// operand, and an element of the left one.
+func registers(m kernel.Machine, rows, vecs int64) int64 {
+	n := rows*vecs + vecs
+	if !m.FMA {
+		n++
+	}
+	return n + 1
+}
+
+// scratch is the memory of a task in f32, about: what is packed, and sums that wait.
+func (p *blocking) scratch() int64 {
+	n := p.perBlockM*p.slotStride() + p.group*p.kc*p.rightStep()
+	if p.accumulate {
+		n += p.mr * p.nr * p.perBlockM * p.perBlockN
+	}
+	return n
+}
+
+// sizes are the blocks that cut a product as p does.
+func (p *blocking) sizes() Blocks {
+	return Blocks{TileRows: p.mr, TileCols: p.nr, Depth: p.kc, Rows: p.perBlockM * p.mr, Cols: p.perBlockN * p.nr}
+}
+
+// Choices lists ways to cut s for m, the one that Generate takes by itself first: other
+// depths, other register tiles, and other tasks that are estimated to cost little more.
+// There is none where s is not cut into blocks. The error is as Generate's.
+func Choices(s Spec, m kernel.Machine) ([]Blocks, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	if _, dots := newDots(&s, m); dots {
+		return nil, nil
+	}
+	s.Blocks = nil
+	own, err := newBlocking(&s, m)
+	if err != nil {
+		return nil, err
+	}
+	out := []Blocks{own.sizes()}
+	add := func(p blocking, most int64) {
+		p.cut(&s, most)
+		p.panelsAtOnce(&s, m)
+		p.divide(&s, m)
+		if b := p.sizes(); !slices.Contains(out, b) {
+			out = append(out, b)
+		}
+	}
+	for _, most := range depths(&own, s.K) {
+		add(own, most)
+	}
+	for _, t := range tiles(&s, m, &own) {
+		p := own
+		p.shape(&s, t.panels, t.tiles)
+		add(p, p.depth(&s, m))
+	}
+	for _, x := range own.apart(&s, m) {
+		p := own
+		p.panelsAtOnce(&s, m)
+		p.take(x)
+		if b := p.sizes(); !slices.Contains(out, b) {
+			out = append(out, b)
+		}
+	}
+	return out, nil
+}
+
+// depths are depths of a block besides the one that p has.
+func depths(p *blocking, k int64) []int64 {
+	var out []int64
+	unit := max(p.unit(), p.step())
+	for _, quarters := range []int64{1, 2, 3, 5, 6, 8} {
+		if n := p.kc * quarters / 4 / unit * unit; n >= unit && n < k {
+			out = append(out, n)
+		}
+	}
+	if p.kc < k {
+		out = append(out, k)
+	}
+	return out
+}
+
+// tiles are register tiles besides the one that p has: rows (as tiles) and vectors of
+// columns (as panels).
+func tiles(s *Spec, m kernel.Machine, p *blocking) []part {
+	var out []part
+	for _, vecs := range []int64{1, 2, 3, 4, 6} {
+		rows := int64(1)
+		for rows < mostRows && registers(m, rows+1, vecs) <= int64(m.Registers) {
+			rows++
+		}
+		rows = ceil(s.M, ceil(s.M, min(rows, s.M))) // of nearly equal ones
+		if registers(m, rows, vecs) > int64(m.Registers) || rows*vecs*2 < p.mr*p.vecs || vecs > ceil(s.N, p.lanes) {
+			continue
+		}
+		if rows != p.mr || vecs != p.vecs {
+			out = append(out, part{tiles: rows, panels: vecs})
+		}
+	}
+	return out
+}
+
+// alternatives is how many parts besides the cheapest are worth trying.
+const alternatives = 5
+
+// apart lists the parts of least cost that differ by half or more in tiles or panels
+// from all that come before them.
+func (p *blocking) apart(s *Spec, m kernel.Machine) []part {
+	all := p.parts(s, m)
+	slices.SortStableFunc(all, func(a, b part) int {
+		switch {
+		case a.cost < b.cost:
+			return -1
+		case a.cost > b.cost:
+			return 1
+		}
+		return 0
+	})
+	far := func(a, b int64) bool { return 2*max(a, b) >= 3*min(a, b) }
+	var out []part
+	for _, x := range all {
+		if len(out) > alternatives {
+			break
+		}
+		if !slices.ContainsFunc(out, func(o part) bool { return !far(o.tiles, x.tiles) && !far(o.panels, x.panels) }) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
