@@ -101,6 +101,7 @@ bench-peers: build ## measure ptc beside JAX, PyTorch and BLAS libraries: bench/
 .PHONY: matrix
 matrix: ## train every example under every layout of bench/matrix, and compare
 	$(GO) test ./bench/matrix -run '^TestLayouts' -all -v -timeout 0
+	$(GO) test ./compiler -run '^(TestOffloadIsExact|TestMutants|TestAttentionKinds|TestLossInChunks)$$' -slow -timeout 0
 
 .PHONY: fake
 fake: ## run the runtime and every layout of bench/matrix on an engine that delays and reorders, and with faults

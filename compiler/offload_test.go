@@ -1,6 +1,7 @@
 package compiler_test
 
 import (
+	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -8,6 +9,8 @@ import (
 	"ptc/backend/llvm"
 	"ptc/bench/matrix"
 )
+
+var slow = flag.Bool("slow", false, "all cases of tests that take long")
 
 // TestOffloadIsExact: where states and activations are makes no difference, to
 // the bit, beside the same layout with all in device memory.
@@ -20,23 +23,18 @@ func TestOffloadIsExact(t *testing.T) {
 	}
 	optimizer := "offload optimizer to host { piece = 2 KiB }"
 	both := optimizer + "  offload activations of Block to disk"
-	for _, c := range []struct {
+	type layout struct {
 		model, spec, set, extra, rest string
 		native                        bool // as native code too: kernels of pieces, of parts, of fewer bits
-	}{
+	}
+	layouts := []layout{
 		{"gpt", "single", "", both, "", true},
 		{"gpt", "single", "", "offload optimizer to disk { piece = 1 }  offload activations to host", "", true},
 		{"gpt", "single", "layers=4", optimizer, "", true},
-		{"gpt", "single", "layers=3", "offload optimizer to disk { piece = 1 }", "", true},
-		{"gpt", "dp2", "", optimizer, "", false},
 		{"gpt", "dp2 z3", "layers=4", optimizer, "", false},
 		{"gpt", "dp2 z1 1f1b:2:4 tp2 sp", "layers=6", optimizer, "", true},
 		{"gpt", "dp2 z1", "layers=3", optimizer, "precision { compute = f16 }", true},
-		{"gpt", "dp2 z1", "", both, "", false},
-		{"gpt", "dp2 z2", "", both, "", false},
 		{"gpt", "dp2 z3", "", both, "", false},
-		{"gpt", "dp2 z1 1f1b:2:2 tp2 sp", "layers=3", both, "", true},
-		{"gpt", "dp2", "", both, "recompute Block", false},
 		{"gpt", "dp2 z1", "", both, "precision { compute = f16 }", true},
 		{"gpt", "single", "", both, "precision { compute = bf16  params = bf16 }", true},
 		{"mlp", "single", "", optimizer, "", false},
@@ -46,14 +44,25 @@ func TestOffloadIsExact(t *testing.T) {
 		{"gpt", "dp2 z3", "layers=4", both, "", false},
 		{"gpt", "dp2 z1", "layers=4", both, "recompute Block", false},
 		{"gpt", "1f1b:2:4", "layers=6", both, "", false},
-		{"gpt", "gpipe:2:4", "layers=5", both, "", false},
-		{"gpt", "interleaved:2:4:2", "layers=8", both, "", false},
-		{"gpt", "zb_h1:2:4", "layers=6", both, "", false},
 		{"gpt", "zb_v:2:4", "layers=9", both, "", true},
-		{"gpt", "dualpipe_v:2:8", "layers=8", "offload activations to disk", "", false},
-		{"gpt", "dp2 z2 zb_v:2:4", "layers=8", both, "recompute Block { keep = [attn] }", false},
 		{"gpt", "dp2 z1 interleaved:2:4:2 tp2 sp", "layers=8", both, "", false},
-	} {
+	}
+	if *slow {
+		layouts = append(layouts, []layout{
+			{"gpt", "single", "layers=3", "offload optimizer to disk { piece = 1 }", "", true},
+			{"gpt", "dp2", "", optimizer, "", false},
+			{"gpt", "dp2 z1", "", both, "", false},
+			{"gpt", "dp2 z2", "", both, "", false},
+			{"gpt", "dp2 z1 1f1b:2:2 tp2 sp", "layers=3", both, "", true},
+			{"gpt", "dp2", "", both, "recompute Block", false},
+			{"gpt", "gpipe:2:4", "layers=5", both, "", false},
+			{"gpt", "interleaved:2:4:2", "layers=8", both, "", false},
+			{"gpt", "zb_h1:2:4", "layers=6", both, "", false},
+			{"gpt", "dualpipe_v:2:8", "layers=8", "offload activations to disk", "", false},
+			{"gpt", "dp2 z2 zb_v:2:4", "layers=8", both, "recompute Block { keep = [attn] }", false},
+		}...)
+	}
+	for _, c := range layouts {
 		m, err := matrix.Find(c.model)
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -136,18 +137,8 @@ func left(ways []*way) []*way {
 	return slices.DeleteFunc(slices.Clone(ways), func(w *way) bool { return w.program == nil })
 }
 
-func byMedian(a, b *way) int { return compare(median(a.seconds), median(b.seconds)) }
-func byLeast(a, b *way) int  { return compare(slices.Min(a.seconds), slices.Min(b.seconds)) }
-
-func compare(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
+func byMedian(a, b *way) int { return cmp.Compare(median(a.seconds), median(b.seconds)) }
+func byLeast(a, b *way) int  { return cmp.Compare(slices.Min(a.seconds), slices.Min(b.seconds)) }
 
 func median(x []float64) float64 {
 	x = slices.Sorted(slices.Values(x))

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -113,15 +114,7 @@ func partsOf(p *program.Plan) ([]*part, error) {
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *part) int {
-		switch {
-		case a.flops > b.flops:
-			return -1
-		case a.flops < b.flops:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(out, func(a, b *part) int { return cmp.Compare(b.flops, a.flops) })
 	return out, nil
 }
 

@@ -1,6 +1,7 @@
 package gemm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -103,12 +104,12 @@ func Choices(s Spec, m kernel.Machine) ([]Blocks, error) {
 			out = append(out, b)
 		}
 	}
-	for _, most := range depths(&own, s.K) {
+	for _, most := range own.otherDepths(s.K) {
 		add(own, most)
 	}
-	for _, t := range tiles(&s, m, &own) {
+	for _, t := range own.otherTiles(&s, m) {
 		p := own
-		p.shape(&s, t.panels, t.tiles)
+		p.shape(&s, t.vecs, t.rows)
 		add(p, p.depth(&s, m))
 	}
 	for _, x := range own.apart(&s, m) {
@@ -122,8 +123,9 @@ func Choices(s Spec, m kernel.Machine) ([]Blocks, error) {
 	return out, nil
 }
 
-// depths are depths of a block besides the one that p has.
-func depths(p *blocking, k int64) []int64 {
+// otherDepths are depths of a block besides the one that p has: quarters of it to twice
+// it, and all of K.
+func (p *blocking) otherDepths(k int64) []int64 {
 	var out []int64
 	unit := max(p.unit(), p.step())
 	for _, quarters := range []int64{1, 2, 3, 5, 6, 8} {
@@ -137,10 +139,13 @@ func depths(p *blocking, k int64) []int64 {
 	return out
 }
 
-// tiles are register tiles besides the one that p has: rows (as tiles) and vectors of
-// columns (as panels).
-func tiles(s *Spec, m kernel.Machine, p *blocking) []part {
-	var out []part
+// tileSize is the size of the sums that are in registers.
+type tileSize struct{ rows, vecs int64 }
+
+// otherTiles are register tiles besides the one that p has, for several numbers of
+// vectors the one of most rows, if it holds half as many sums or more.
+func (p *blocking) otherTiles(s *Spec, m kernel.Machine) []tileSize {
+	var out []tileSize
 	for _, vecs := range []int64{1, 2, 3, 4, 6} {
 		rows := int64(1)
 		for rows < mostRows && registers(m, rows+1, vecs) <= int64(m.Registers) {
@@ -151,7 +156,7 @@ func tiles(s *Spec, m kernel.Machine, p *blocking) []part {
 			continue
 		}
 		if rows != p.mr || vecs != p.vecs {
-			out = append(out, part{tiles: rows, panels: vecs})
+			out = append(out, tileSize{rows, vecs})
 		}
 	}
 	return out
@@ -164,15 +169,7 @@ const alternatives = 5
 // from all that come before them.
 func (p *blocking) apart(s *Spec, m kernel.Machine) []part {
 	all := p.parts(s, m)
-	slices.SortStableFunc(all, func(a, b part) int {
-		switch {
-		case a.cost < b.cost:
-			return -1
-		case a.cost > b.cost:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(all, func(a, b part) int { return cmp.Compare(a.cost, b.cost) })
 	far := func(a, b int64) bool { return 2*max(a, b) >= 3*min(a, b) }
 	var out []part
 	for _, x := range all {
