@@ -252,7 +252,7 @@ func described(t backend.Target) pass.Target {
 	// memory: docs/kernels.md says what that costs.
 	d.Chunk = pass.Chunk{Bytes: 8 << 20, Rows: 8192, Most: 8}
 	if d.VectorBits > 0 {
-		d.Chunk.Rows = 1024
+		d.Chunk.Rows = 256
 	}
 	return d
 }
