@@ -102,6 +102,7 @@ bench-peers: build ## measure ptc beside JAX, PyTorch and BLAS libraries: bench/
 matrix: ## train every example under every layout of bench/matrix, and compare
 	$(GO) test ./bench/matrix -run '^TestLayouts' -all -v -timeout 0
 	$(GO) test ./compiler -run '^(TestOffloadIsExact|TestMutants|TestAttentionKinds|TestLossInChunks)$$' -slow -timeout 0
+	$(GO) test ./passes -slow -timeout 0
 
 .PHONY: fake
 fake: ## run the runtime and every layout of bench/matrix on an engine that delays and reorders, and with faults
@@ -113,6 +114,7 @@ random: ## compare RANDOM_CASES (default 2000) random models and layouts with on
 	$(GO) test ./bench/random -run '^TestRandomLayouts$$' -v -cases $(RANDOM_CASES) -timeout 0
 	$(GO) test ./bench/random -run '^TestDamagedPrograms$$' -damaged $(RANDOM_CASES) -damaged-share 4 -timeout 0
 	$(GO) test ./passes/validate -run '^TestMutants$$' -mutants 4 -timeout 0
+	$(GO) test ./compiler -run '^TestRandomBudgets$$' -budgets 16 -timeout 0
 
 .PHONY: growth
 growth: ## compile up to 192 layers and 256 microbatches, and fail where a pass takes more than n log n

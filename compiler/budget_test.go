@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -147,16 +148,15 @@ layout chunks {
 	}
 }
 
+var budgetPrograms = flag.Int("budgets", 6, "random programs of TestRandomBudgets; make random takes more")
+
 // The same for random programs, of which all work between the loss and the embedding is
 // inside modules: written out, what a model does between its blocks is one region with
 // what it does behind them.
 func TestRandomBudgets(t *testing.T) {
 	loops := []string{"for b in LIST { x = b(x) }", "for b in LIST { x = b(x) }\n for b in LIST { x = b(x) }", "x = through(LIST, x)",
 		"for b in LIST { x = b(x)\n last = b }\n x = last(x)", "x = LIST[len(LIST) - 1](x)\n for b in LIST { x = b(x) }"}
-	programs, equal, all := 16, 0, 0
-	if testing.Short() {
-		programs = 6
-	}
+	programs, equal, all := *budgetPrograms, 0, 0
 	d := rand.New(rand.NewPCG(2, 0))
 	pick := func(list []string) string { return list[d.IntN(len(list))] }
 	for i := range programs {

@@ -19,7 +19,10 @@ func TestChunks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("training under every layout")
 	}
-	for _, l := range layouts {
+	for i, l := range layouts {
+		if left(i, 1) {
+			continue
+		}
 		t.Run(l.name, func(t *testing.T) {
 			m := irtest.Transformer(sizes)
 			m.Mesh = l.mesh

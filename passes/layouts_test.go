@@ -1,6 +1,7 @@
 package passes
 
 import (
+	"flag"
 	"testing"
 
 	"ptc/ir"
@@ -80,6 +81,12 @@ func mesh(kv ...any) []ir.MeshAxis {
 	}
 	return m
 }
+
+var slow = flag.Bool("slow", false, "all layouts for every test, not every second one for some; make matrix does it")
+
+// left reports whether layout i is left out of a test that takes those which are even,
+// or odd.
+func left(i, parity int) bool { return !*slow && i%2 != parity }
 
 // TestLayouts runs every pass under every layout, and executes the program of
 // all devices after each pass.

@@ -19,7 +19,7 @@ import (
 	"ptc/lang"
 )
 
-var damagedCases = flag.Int("damaged", 300, "how many damaged programs to compile, from the first seed on")
+var damagedCases = flag.Int("damaged", 200, "how many damaged programs to compile, from the first seed on")
 var damagedShare = flag.Uint64("damaged-share", 10, "of so many damaged programs one goes through all passes, the others through the language alone")
 var damagedSeed = flag.Uint64("damaged-seed", 1, "the first seed of damaged programs")
 

@@ -25,7 +25,7 @@ var (
 // TestRandomLayouts: random models under random layouts are what one device
 // computes, in f64.
 func TestRandomLayouts(t *testing.T) {
-	compare(t, matrix.Target{Name: "ref:f64", Tolerance: 1e-10}, 80, New)
+	compare(t, matrix.Target{Name: "ref:f64", Tolerance: 1e-10}, 56, New)
 }
 
 // TestRandomLayoutsNatively is the same for native code in f32.

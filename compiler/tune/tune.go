@@ -22,7 +22,8 @@ import (
 type Options struct {
 	Threads int     // of the team, at least 1
 	Seconds float64 // for a kernel, about; 0: DefaultSeconds
-	// Known are schedules from before; their kernels are not measured again.
+	// Known are schedules from before, for the same target. Their kernels are not measured
+	// again, and the report's table has them, whatever plan they are of.
 	Known *schedule.Table
 	// Done, if not nil, is told of each kernel as soon as it is measured. The table of
 	// the report has it by then.
@@ -50,7 +51,11 @@ func Plan(ctx context.Context, p *program.Plan, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Version: Version, Target: p.Target, Threads: o.Threads, Table: schedule.NewTable(p.Target)}
+	r := &Report{Version: Version, Target: p.Target, Threads: o.Threads, Kernels: []*Kernel{}, Table: schedule.NewTable(p.Target)}
+	for _, key := range o.Known.Keys() {
+		s, _ := o.Known.Of(key)
+		r.Table.Set(key, s, o.Known.Note(key))
+	}
 	parts, err := partsOf(p)
 	if err != nil {
 		return nil, err
@@ -130,8 +135,7 @@ type search struct {
 
 // part measures one part, if there is anything to choose.
 func (s *search) part(x *part) error {
-	if known, ok := s.Known.Of(x.key); ok {
-		s.report.Table.Set(x.key, known, s.Known.Note(x.key))
+	if _, ok := s.Known.Of(x.key); ok {
 		s.report.Known++
 		return nil
 	}
