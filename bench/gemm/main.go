@@ -129,7 +129,7 @@ func (b *bench) measure(s shape) error {
 	peakTimes := max(1, int(0.002/b.replay(ceiling)))
 	var ours, theirs, peaks []float64
 	for start := time.Now(); time.Since(start).Seconds() < b.seconds || len(ours) < 5; {
-		b.settle()
+		b.pause()
 		b.replayed(product, times) // the processors wake
 		for range turn {
 			peaks = append(peaks, 2*peakSteps*10*lanes*float64(b.threads)/b.replayed(ceiling, peakTimes)/1e9)
@@ -154,9 +154,9 @@ func (b *bench) measure(s shape) error {
 // turn is how many runs of each take turns.
 const turn = 3
 
-// settle waits until a library's threads sleep: after a call they wait busily for the next
+// pause waits until a library's threads sleep: after a call they wait busily for the next
 // one, OpenBLAS's for some 25 ms, MKL's for 200, on the processors that ours are to run on.
-func (b *bench) settle() {
+func (b *bench) pause() {
 	if b.blas != nil && b.threads > 1 {
 		time.Sleep(250 * time.Millisecond)
 	}

@@ -31,14 +31,14 @@ func newTune(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tune PLAN [-o FILE] [--threads N] [--seconds S]",
 		Short: "Find faster schedules for a plan's kernels by measuring",
-		Long: `Measure in which blocks the matrix products of a plan run fastest here, and write
-the schedules found to a file, which "ptc compile --schedules FILE" takes. The plan is
-read, never changed, and none of its code runs.
+		Long: `Measure in which blocks the matrix products and attentions of a plan run fastest
+here, and write the schedules found to a file, which "ptc compile --schedules FILE"
+takes. The plan is read, never changed, and none of its code runs.
 
 The compiler cuts a product for registers, caches and threads by estimates. This
-command compiles each product in some ten to twenty ways, runs these in turns, on
-operands that are in no cache, and keeps the fastest where it gains 2% or more; else
-what the compiler takes by itself. What a kernel computes stays the same, to the
+command compiles each in up to some twenty ways, runs these in turns, on operands
+that are in no cache, and keeps the fastest where it gains 2% or more; else what the
+compiler takes by itself. What a kernel computes stays the same, to the
 rounding of sums. Other work on the machine disturbs: stop it.
 
 A schedule is of a kernel's text and of a target: other sizes have other kernels,

@@ -91,7 +91,7 @@ func (d *Description) overview(b *strings.Builder) {
 		line(b, "runs", "%s", text)
 	}
 	if d.Schedules > 0 {
-		line(b, "schedules", "%s cut as given", units.Plural(d.Schedules, "product"))
+		line(b, "schedules", "%s cut as given", units.Plural(d.Schedules, "kernel"))
 	}
 	line(b, "memory", "%s", d.memoryText())
 }

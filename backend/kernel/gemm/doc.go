@@ -49,6 +49,8 @@
 //
 // The size of a task is that which loses least by an estimate of what packing
 // costs, with the work before it, and of threads that idle at the end: [blocking].
+// Spec.Blocks gives all sizes instead, and [Choices] lists those worth measuring; the
+// order of a sum is the same for all of them.
 //
 // Imports backend/kernel alone.
 package gemm
