@@ -13,26 +13,26 @@ const (
 
 // Alloc maps zeroed memory outside Go's heap, which the collector neither scans
 // nor moves: arenas and scratch. It starts at a multiple of 64 bytes, or of 2 MiB
-// when it is that large, where the system is asked to use huge pages. Pages
-// belong to the memory node of the thread that first touches them.
+// when it is an eighth of that or more, where the system is asked to use huge
+// pages, for the last part of one as well. Pages belong to the memory node of the thread that first touches them.
 //
 // free returns the memory; it may be called once, or never.
 func Alloc(bytes int) (mem []byte, free func(), err error) {
 	if bytes < 0 || bytes > maxAlloc {
 		return nil, nil, fmt.Errorf("native memory: cannot allocate %d bytes", bytes)
 	}
-	slack := 0
-	if bytes >= hugePage {
-		slack = hugePage
+	mapped, slack := max(bytes, 1), 0
+	if bytes >= hugePage/8 {
+		mapped, slack = int(roundUp(uint64(bytes), hugePage)), hugePage
 	}
-	whole, err := mapMemory(max(bytes, 1) + slack)
+	whole, err := mapMemory(mapped + slack)
 	if err != nil {
 		return nil, nil, err
 	}
 	start := 0
 	if slack > 0 {
 		start = int(-addressOf(whole) & (hugePage - 1))
-		adviseHuge(whole[start : start+bytes])
+		adviseHuge(whole[start : start+mapped])
 	}
 	return whole[start : start+bytes : start+bytes], func() { unmapMemory(whole) }, nil
 }

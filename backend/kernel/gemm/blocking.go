@@ -70,11 +70,13 @@ const fewRows = 16
 
 // registerTile chooses the tile that lives in registers: mr·vecs accumulators,
 // vecs vectors of the right operand and what else a step needs. It returns vecs and the
-// most rows that there is room for.
+// most rows that there is room for. Two vectors need more loads than four where both have
+// the same number of sums, and fewer stores while the left operand is packed: they are
+// for few columns, long vectors and few rows.
 func (p *blocking) registerTile(s *Spec, m kernel.Machine) (vecs, rows int64) {
 	vecs = 2
-	if p.lanes <= 4 && m.Registers >= 32 {
-		vecs = 4 // short vectors: fewer broadcasts for each of them
+	if m.Registers >= 32 && (p.lanes <= 4 || s.M > mostRows && s.N >= 6*4*p.lanes) {
+		vecs = 4
 	}
 	if p.direct {
 		vecs = max(vecs, min(8, (int64(m.Registers)-3)/(s.M+1)))
@@ -220,8 +222,9 @@ func shares(n, most int64) []int64 {
 	return out
 }
 
-// Multiply-adds that packing one element takes the time of, besides computing it. The right operand is
-// read in rows that are far apart; the left one is read once for many panels.
+// Multiply-adds that packing one element takes the time of, besides computing it, where a vector has at most
+// 8; longer ones multiply more in that time, and move no more. The right operand is read in rows that are far
+// apart; the left one is read once for many panels.
 const (
 	packRightCost = 12
 	packLeftCost  = 8
@@ -241,7 +244,8 @@ var teamSizes = []int64{2, 4, 8, 16}
 // blocks or more than most are taken only if there is no other way.
 func (p *blocking) cost(s *Spec, perM, perN, least, most int64) float64 {
 	rows, cols := float64(perM*p.mr), float64(perN*p.nr)
-	right, left := packRightCost+float64(s.Right.Cost), packLeftCost+float64(s.Left.Cost)
+	wide := max(1, float64(p.lanes)/8)
+	right, left := packRightCost*wide+float64(s.Right.Cost), packLeftCost*wide+float64(s.Left.Cost)
 	right, left = right*float64(p.step()), left*float64(p.step())
 	c := right/rows + left/cols
 	if p.inPlace {

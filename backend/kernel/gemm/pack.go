@@ -29,6 +29,16 @@ func (g *gen) inLeft(t, k, r kernel.Index) kernel.Ref {
 	return g.left.At(t.Sub(g.tile0).Mul(g.slotStride()).Add(k.Mul(g.leftStep())).Add(r))
 }
 
+// narrow is the lanes of the vectors that the left operand is packed by: not many more
+// than a tile has rows, as spare ones cost stores that cross lines.
+func (p *blocking) narrow() int64 {
+	n := p.lanes
+	for n%2 == 0 && n/2 >= max(p.mr, quad) {
+		n /= 2
+	}
+	return n
+}
+
 // squares says whether vectors are transposed in registers.
 func (g *gen) squares() bool { return g.lanes >= quad && g.lanes&(g.lanes-1) == 0 }
 
@@ -58,7 +68,8 @@ func (g *gen) strips(from, to kernel.Index, body func(i, first, end kernel.Index
 // packAcross copies steps [first, end) of tile t by loads along M. The vectors
 // of the last tiles would end past M: they are masked, or copied one by one.
 func (g *gen) packAcross(t, first, end kernel.Index) {
-	vecs := ceil(g.mr, g.lanes)
+	lanes := g.narrow()
+	vecs := ceil(g.mr, lanes)
 	row := g.row(t)
 	copies := func(mask *kernel.Value) {
 		unroll := 4
@@ -68,23 +79,23 @@ func (g *gen) packAcross(t, first, end kernel.Index) {
 		g.b.For(kernel.Between(first, end).By(g.step()).Unrolled(unroll), func(k kernel.Index) {
 			for v := range vecs {
 				at := g.at
-				at.M = row.Plus(v * g.lanes)
-				g.b.Store(g.inLeft(t, k, kernel.Int(v*g.lanes)), g.packed(g.Left, at, k, AlongM, g.width, mask))
+				at.M = row.Plus(v * lanes)
+				g.b.Store(g.inLeft(t, k, kernel.Int(v*lanes)), g.packed(g.Left, at, k, AlongM, int(lanes), mask))
 			}
 		})
 	}
 	last := func() {
 		if g.m.Masked && vecs == 1 {
-			copies(g.b.TailMask(kernel.Int(g.M).Sub(row), g.width))
+			copies(g.b.TailMask(kernel.Int(g.M).Sub(row), int(lanes)))
 			return
 		}
 		g.packSteps(t, first, end)
 	}
-	if g.M < vecs*g.lanes {
+	if g.M < vecs*lanes {
 		last()
 		return
 	}
-	g.either(g.atLeast(row, g.M-vecs*g.lanes+1), last, func() { copies(nil) })
+	g.either(g.atLeast(row, g.M-vecs*lanes+1), last, func() { copies(nil) })
 }
 
 // packSteps copies steps [first, end) of tile t one by one.
@@ -123,25 +134,25 @@ func (g *gen) alongK(m kernel.Index, store func(k kernel.Index, x *kernel.Value)
 	}
 }
 
-// packSquares copies tile t by squares of lanes rows by lanes steps, loaded
+// packSquares copies tile t by squares of as many rows as steps, loaded
 // along K and transposed in registers. A row that a tile does not have repeats
 // another.
 func (g *gen) packSquares(t kernel.Index) {
-	row := g.row(t)
+	row, lanes := g.row(t), g.narrow()
 	if g.staged() {
 		g.b.For(kernel.Between(kernel.Int(0), g.row(t.Plus(1)).Sub(row)), func(r kernel.Index) {
 			g.alongK(row.Add(r), func(k kernel.Index, x *kernel.Value) {
 				g.b.Store(g.rows.At(r.Mul(g.rowStride()).Add(k)), x)
 			})
 		})
-		g.b.For(kernel.Between(kernel.Int(0), g.depthIn(g.K)).By(g.lanes).Unrolled(1), func(k kernel.Index) {
-			g.square(t, k, g.lanes, func(r int64) *kernel.Value {
-				return g.b.Load(g.rows.At(k.Plus(r*g.rowStride())), g.width)
+		g.b.For(kernel.Between(kernel.Int(0), g.depthIn(g.K)).By(lanes).Unrolled(1), func(k kernel.Index) {
+			g.square(t, k, lanes, func(r int64) *kernel.Value {
+				return g.b.Load(g.rows.At(k.Plus(r*g.rowStride())), int(lanes))
 			})
 		})
 		return
 	}
-	whole := g.K / g.lanes * g.lanes
+	whole := g.K / lanes * lanes
 	load := func(k kernel.Index, mask *kernel.Value) func(r int64) *kernel.Value {
 		return func(r int64) *kernel.Value {
 			at := g.at
@@ -149,12 +160,12 @@ func (g *gen) packSquares(t kernel.Index) {
 			if r == g.mr-1 && g.wide < g.tiles {
 				at.M = g.least(at.M, g.M-1)
 			}
-			return g.Left.Load(at, AlongK, g.width, mask)
+			return g.Left.Load(at, AlongK, int(lanes), mask)
 		}
 	}
 	if whole > 0 {
-		g.b.For(kernel.Between(kernel.Int(0), g.depthIn(whole)).By(g.lanes).Unrolled(1), func(k kernel.Index) {
-			g.square(t, k, g.lanes, load(k, nil))
+		g.b.For(kernel.Between(kernel.Int(0), g.depthIn(whole)).By(lanes).Unrolled(1), func(k kernel.Index) {
+			g.square(t, k, lanes, load(k, nil))
 		})
 	}
 	if whole == g.K {
@@ -163,20 +174,21 @@ func (g *gen) packSquares(t kernel.Index) {
 	g.inLastDepth(func() {
 		k := g.depthIn(whole)
 		if g.m.Masked {
-			g.square(t, k, g.K-whole, load(k, g.b.TailMask(kernel.Int(g.K-whole), g.width)))
+			g.square(t, k, g.K-whole, load(k, g.b.TailMask(kernel.Int(g.K-whole), int(lanes))))
 			return
 		}
 		g.packSteps(t, k, g.depthIn(g.K))
 	})
 }
 
-// square stores the first n of the lanes steps from k on of tile t, whose row r
-// load loads.
+// square stores the first n steps of a square, from k on, of tile t, whose row r load
+// loads.
 func (g *gen) square(t, k kernel.Index, n int64, load func(r int64) *kernel.Value) {
+	lanes := g.narrow()
 	var columns [][]*kernel.Value
-	for from := int64(0); from < g.mr; from += g.lanes {
-		rows := make([]*kernel.Value, g.lanes)
-		for i := range g.lanes {
+	for from := int64(0); from < g.mr; from += lanes {
+		rows := make([]*kernel.Value, lanes)
+		for i := range lanes {
 			if from+i >= g.mr {
 				rows[i] = rows[i-1]
 				continue
@@ -187,7 +199,7 @@ func (g *gen) square(t, k kernel.Index, n int64, load func(r int64) *kernel.Valu
 	}
 	for i := int64(0); i < n; i += g.step() {
 		for q, x := range columns {
-			g.b.Store(g.inLeft(t, k.Plus(i), kernel.Int(int64(q)*g.lanes)), g.pair(x, i))
+			g.b.Store(g.inLeft(t, k.Plus(i), kernel.Int(int64(q)*lanes)), g.pair(x, i))
 		}
 	}
 }
