@@ -230,6 +230,13 @@ func checkAccess(s *Stmt) error {
 	return nil
 }
 
+func checkPrefetch(s *Stmt) error {
+	if r := s.Ref; r.Buf == nil || r.Mask != nil || r.Gather != nil || len(s.Results) != 0 {
+		return fmt.Errorf("has no buffer, or a mask, lane offsets or a result")
+	}
+	return nil
+}
+
 func checkFor(s *Stmt) error {
 	l := s.Loop
 	switch {

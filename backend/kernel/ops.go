@@ -81,6 +81,7 @@ const (
 	// Memory and control.
 	OpLoad
 	OpStore
+	OpPrefetch // asks for the line of an element in a cache that is not the nearest; anywhere, without effect
 	OpFor
 	OpIf // scalar i1 condition; yields of the taken block are the results
 

@@ -109,7 +109,7 @@ func (p *printer) stmt(s *Stmt) {
 		words = append(words, "to "+s.Elem.String())
 	case OpStore:
 		words = append(words, "to "+p.ref(s.Ref))
-	case OpLoad:
+	case OpLoad, OpPrefetch:
 		words = append(words, p.ref(s.Ref))
 	}
 	text := strings.Join(words, " ")

@@ -81,10 +81,11 @@ func init() {
 		OpPow:     {name: "pow", arity: 2, check: typed(same(f32))},
 		OpMod:     {name: "mod", arity: 2, check: typed(same(f32))},
 
-		OpLoad:  {name: "load", check: checkAccess},
-		OpStore: {name: "store", arity: 1, check: checkAccess},
-		OpFor:   {name: "for", arity: -1, check: checkFor},
-		OpIf:    {name: "if", arity: 1, check: checkIf},
+		OpLoad:     {name: "load", check: checkAccess},
+		OpStore:    {name: "store", arity: 1, check: checkAccess},
+		OpPrefetch: {name: "prefetch", check: checkPrefetch},
+		OpFor:      {name: "for", arity: -1, check: checkFor},
+		OpIf:       {name: "if", arity: 1, check: checkIf},
 	}
 }
 

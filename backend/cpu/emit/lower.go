@@ -36,10 +36,11 @@ func init() {
 		kernel.OpRound:   lowerRound,
 		kernel.OpDotBF16: lowerDotBF16,
 
-		kernel.OpLoad:  lowerLoad,
-		kernel.OpStore: lowerStore,
-		kernel.OpFor:   lowerFor,
-		kernel.OpIf:    lowerIf,
+		kernel.OpLoad:     lowerLoad,
+		kernel.OpStore:    lowerStore,
+		kernel.OpPrefetch: lowerPrefetch,
+		kernel.OpFor:      lowerFor,
+		kernel.OpIf:       lowerIf,
 	}
 	for op := range lanewise {
 		lowerings[op] = lowerLanewise

@@ -139,6 +139,15 @@ func (fn *function) mask(r kernel.Ref, lanes int) value.Value {
 	return splatOf(vector(types.I1, lanes), constant.NewBool(true))
 }
 
+// lowerPrefetch asks for a line in L2: the nearest cache has what is in use.
+func lowerPrefetch(fn *function, s *kernel.Stmt) value.Value {
+	p := fn.b.NewBitCast(fn.place(s.Ref), types.I8Ptr)
+	f := fn.m.intrinsic("llvm.prefetch.p0", types.Void, types.I8Ptr, types.I32, types.I32, types.I32)
+	const read, second, data = 0, 2, 1
+	fn.b.NewCall(f, p, constant.NewInt(types.I32, read), constant.NewInt(types.I32, second), constant.NewInt(types.I32, data))
+	return nil
+}
+
 func lowerStore(fn *function, s *kernel.Stmt) value.Value {
 	r, lanes := s.Ref, s.Args[0].Type.Lanes
 	v := fn.narrow(r.Buf.Elem, fn.vals[s.Args[0]])

@@ -72,10 +72,11 @@ const fewRows = 16
 // vecs vectors of the right operand and what else a step needs. It returns vecs and the
 // most rows that there is room for. Two vectors need more loads than four where both have
 // the same number of sums, and fewer stores while the left operand is packed: they are
-// for few columns, long vectors and few rows.
+// for few columns, long vectors and few rows, and for pairs of bf16, beside which packing
+// weighs twice as much.
 func (p *blocking) registerTile(s *Spec, m kernel.Machine) (vecs, rows int64) {
 	vecs = 2
-	if m.Registers >= 32 && (p.lanes <= 4 || s.M > mostRows && s.N >= 6*4*p.lanes) {
+	if m.Registers >= 32 && (p.lanes <= 4 || !p.pairs && s.M > mostRows && s.N >= 6*4*p.lanes) {
 		vecs = 4
 	}
 	if p.direct {

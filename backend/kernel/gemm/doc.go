@@ -43,6 +43,8 @@
 // Where the machine multiplies pairs of bf16 and both operands are bf16, two steps of K are
 // packed as one: see pairs.go.
 //
+// What is packed next is asked for before, so that it is in L2 by then: see prefetch.go.
+//
 // Results pass through scratch on their way to Store, so that what follows the
 // product is generated once, whatever the tiles are, and takes no registers
 // from the innermost loop.

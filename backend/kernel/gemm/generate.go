@@ -205,6 +205,7 @@ func (g *gen) groups(body func()) {
 // tile generates the product of tile t with panel p, and hands it to Store if
 // nothing is to be added.
 func (g *gen) tile(t, p kernel.Index) {
+	g.prefetchNext(t, p)
 	ofRows := func(vecs int64) {
 		if g.wide == g.tiles {
 			g.micro(t, p, g.mr, vecs)

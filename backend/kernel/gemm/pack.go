@@ -16,7 +16,10 @@ func (g *gen) packLeft() {
 	case g.mr == 1 && !g.pairs:
 		g.b.For(kernel.Between(g.tile0, g.tile1), g.packVector)
 	case g.squares():
-		g.b.For(kernel.Between(g.tile0, g.tile1), g.packSquares)
+		g.b.For(kernel.Between(g.tile0, g.tile1), func(t kernel.Index) {
+			g.prefetchRows(t.Plus(ahead))
+			g.packSquares(t)
+		})
 	default:
 		g.b.For(kernel.Between(g.tile0, g.tile1), func(t kernel.Index) {
 			g.packSteps(t, kernel.Int(0), g.depthIn(g.K))

@@ -113,6 +113,8 @@ func (m *machine) stmt(s *kernel.Stmt) error {
 		return m.load(s)
 	case kernel.OpStore:
 		return m.store(s)
+	case kernel.OpPrefetch:
+		return nil
 	}
 	r := s.Result()
 	out := make([]uint64, r.Type.Lanes)

@@ -1,0 +1,66 @@
+package gemm
+
+import "ptc/backend/kernel"
+
+// Packing waits for memory, and the innermost loops need none, so what is packed is
+// asked for before. Rows of a left operand that is contiguous along K are so while other tiles
+// are packed: were all of a block asked for earlier, rows a power of two apart would
+// drive each other, and what is in use, out of L2.
+
+// ahead is how many tiles before its own a row is asked for.
+const ahead = 4
+
+// prefetchRows asks for the rows of tile t in the block of K, which need not exist.
+func (g *gen) prefetchRows(t kernel.Index) {
+	row := g.row(t)
+	g.b.For(kernel.Span(g.mr), func(r kernel.Index) {
+		g.along(kernel.Int(0), g.kc, func(k kernel.Index) { g.touch(g.Left, At{M: row.Add(r), K: k}) })
+	})
+}
+
+// prefetchNext asks for what the next block of K packs, while tile t is multiplied with
+// panel p: for its share of that panel, and with the last panel of the group for the left
+// operand, if that is contiguous along M.
+func (g *gen) prefetchNext(t, p kernel.Index) {
+	if g.steps == 1 || g.direct || g.inPlace {
+		return
+	}
+	next := g.at.K.Plus(g.kc)
+	g.when(g.b.Not(g.atLeast(next, g.K)), func() {
+		if g.Left.Unit == AlongM {
+			g.when(g.b.Eq(g.b.Value(p), g.b.Value(g.group1.Plus(-1))), func() {
+				row := g.row(t)
+				g.b.For(kernel.Span(g.kc).Unrolled(4), func(k kernel.Index) { g.touch(g.Left, At{M: row, K: k.Plus(g.kc)}) })
+			})
+		}
+		g.prefetchPanel(p, t.Sub(g.tile0))
+	})
+}
+
+// prefetchPanel asks for the lines of panel p in the next block of K of which the number
+// is first, or as many more as a task has tiles.
+func (g *gen) prefetchPanel(p, first kernel.Index) {
+	column := p.Mul(g.nr)
+	if g.Right.Unit == AlongN {
+		g.b.For(kernel.Between(first, kernel.Int(g.kc)).By(g.perBlockM), func(k kernel.Index) {
+			g.along(column, g.nr, func(n kernel.Index) { g.touch(g.Right, At{N: n, K: k.Plus(g.kc)}) })
+		})
+		return
+	}
+	g.b.For(kernel.Between(first, kernel.Int(g.nr)).By(g.perBlockM), func(n kernel.Index) {
+		g.along(kernel.Int(g.kc), g.kc, func(k kernel.Index) { g.touch(g.Right, At{N: column.Add(n), K: k}) })
+	})
+}
+
+// along runs body for the first element of each cache line among n from first on.
+func (g *gen) along(first kernel.Index, n int64, body func(i kernel.Index)) {
+	for i := int64(0); i < n; i += line {
+		body(first.Plus(i))
+	}
+}
+
+// touch asks for the element of o at a position of which K counts from the block at hand.
+func (g *gen) touch(o Operand, at At) {
+	at.Outer, at.OuterK, at.K = g.at.Outer, g.at.OuterK, g.at.K.Add(at.K)
+	g.b.Prefetch(func() { o.Load(at, o.Unit, 1, nil) })
+}
