@@ -11,6 +11,8 @@ type Builder struct {
 	block   *Block
 	values  int
 	scratch int64
+	sink    func(s *Stmt) // of a stream
+	branch  Branch
 	err     error
 }
 
@@ -21,6 +23,24 @@ func New(name string, tasks int64) *Builder {
 	k.Task = b.value(Scalar(I64), nil)
 	return b
 }
+
+// Branch makes a branch of its own: what If does.
+type Branch = func(cond *Value, then, els func() []*Value) []*Value
+
+// Stream is a Builder of arithmetic alone, each statement of which goes to sink as it is
+// made, rather than into a kernel, and each call of If to branch. For, Load, Store, Arg,
+// Scratch and Finish are not for it.
+func Stream(sink func(s *Stmt), branch Branch) *Builder {
+	b := New("stream", 1)
+	b.sink, b.branch = sink, branch
+	return b
+}
+
+// Err is the first error of a call.
+func (b *Builder) Err() error { return b.err }
+
+// Fresh is a new value that no statement gives: what a sink has from elsewhere.
+func (b *Builder) Fresh(t Type) *Value { return b.value(t, nil) }
 
 // Finish verifies and returns the kernel.
 func (b *Builder) Finish() (*Kernel, error) {
@@ -82,6 +102,9 @@ func (b *Builder) ForCarry(r Range, init []*Value, body func(i Index, c []*Value
 // If appends a branch on a scalar mask; both arms return values of the same
 // types, the results. A nil arm does nothing and returns nothing.
 func (b *Builder) If(cond *Value, then, els func() []*Value) []*Value {
+	if b.branch != nil {
+		return b.branch(cond, then, els)
+	}
 	s := &Stmt{Op: OpIf, Args: []*Value{cond}, Then: &Block{}, Else: &Block{}}
 	if then != nil {
 		s.Then.Yield = b.within(s.Then, then)
@@ -117,10 +140,14 @@ func (b *Builder) emit(t Type, s *Stmt) *Value {
 }
 
 func (b *Builder) append(s *Stmt) {
-	b.block.Stmts = append(b.block.Stmts, s)
 	if err := checkStmt(s); err != nil {
 		b.fail(err)
 	}
+	if b.sink != nil {
+		b.sink(s)
+		return
+	}
+	b.block.Stmts = append(b.block.Stmts, s)
 }
 
 func (b *Builder) value(t Type, def *Stmt) *Value {

@@ -1,10 +1,9 @@
 package lanes
 
 import (
+	"ptc/backend/elementwise"
 	"ptc/backend/kernel"
 	"ptc/backend/tile"
-	"ptc/ir"
-	"ptc/ir/op"
 )
 
 // elementwise is o of its operands, which get the same number of lanes.
@@ -18,102 +17,5 @@ func (l *lowering) elementwise(o *tile.Op) *kernel.Value {
 	for i := range x {
 		x[i] = l.b.Splat(x[i], lanes)
 	}
-	return natives[o.Kind](l.b, o, x)
-}
-
-// native is how an elementwise operation becomes native code.
-type native func(b *kernel.Builder, o *tile.Op, x []*kernel.Value) *kernel.Value
-
-func unary(f func(*kernel.Builder, *kernel.Value) *kernel.Value) native {
-	return func(b *kernel.Builder, _ *tile.Op, x []*kernel.Value) *kernel.Value { return f(b, x[0]) }
-}
-
-func binary(f func(b *kernel.Builder, x, y *kernel.Value) *kernel.Value) native {
-	return func(b *kernel.Builder, _ *tile.Op, x []*kernel.Value) *kernel.Value { return f(b, x[0], x[1]) }
-}
-
-var natives = map[tile.Kind]native{
-	op.Neg:     unary((*kernel.Builder).Neg),
-	op.Abs:     unary((*kernel.Builder).Abs),
-	op.Exp:     unary((*kernel.Builder).Exp),
-	op.Log:     unary((*kernel.Builder).Log),
-	op.Sqrt:    unary((*kernel.Builder).Sqrt),
-	op.Rsqrt:   unary((*kernel.Builder).Rsqrt),
-	op.Tanh:    unary((*kernel.Builder).Tanh),
-	op.Erf:     unary((*kernel.Builder).Erf),
-	op.Sigmoid: unary((*kernel.Builder).Sigmoid),
-	op.Sin:     unary((*kernel.Builder).Sin),
-	op.Cos:     unary((*kernel.Builder).Cos),
-	op.Floor:   unary((*kernel.Builder).Floor),
-	op.Not:     unary((*kernel.Builder).Not),
-	op.Detach:  unary(func(_ *kernel.Builder, x *kernel.Value) *kernel.Value { return x }),
-	op.Sign:    unary(sign),
-	op.Add:     binary((*kernel.Builder).Add),
-	op.Sub:     binary((*kernel.Builder).Sub),
-	op.Mul:     binary((*kernel.Builder).Mul),
-	op.Div:     binary((*kernel.Builder).Div),
-	op.Max:     binary((*kernel.Builder).Max),
-	op.Min:     binary((*kernel.Builder).Min),
-	op.Pow:     binary((*kernel.Builder).Pow),
-	op.Mod:     binary(mod),
-	op.And:     binary((*kernel.Builder).And),
-	op.Or:      binary((*kernel.Builder).Or),
-	op.Lt:      binary((*kernel.Builder).Lt),
-	op.Le:      binary((*kernel.Builder).Le),
-	op.Gt:      binary((*kernel.Builder).Gt),
-	op.Ge:      binary((*kernel.Builder).Ge),
-	op.Eq:      binary(equal),
-	op.Ne:      binary(unequal),
-	op.Cast:    cast,
-	op.Select: func(b *kernel.Builder, _ *tile.Op, x []*kernel.Value) *kernel.Value {
-		return b.Select(x[0], x[1], x[2])
-	},
-}
-
-// sign is -1, 0 or 1; NaN stays NaN.
-func sign(b *kernel.Builder, v *kernel.Value) *kernel.Value {
-	zero, one := b.Like(v, 0), b.Like(v, 1)
-	return b.Select(b.Lt(zero, v), one, b.Select(b.Lt(v, zero), b.Neg(one), v))
-}
-
-// mod is the remainder of the truncated quotient, with the sign of the first operand.
-func mod(b *kernel.Builder, x, y *kernel.Value) *kernel.Value {
-	if x.Type.Elem.IsFloat() {
-		return b.Mod(x, y)
-	}
-	return b.Rem(x, y)
-}
-
-// Bools are equal where neither or both are set.
-
-func equal(b *kernel.Builder, x, y *kernel.Value) *kernel.Value {
-	if x.Type.Elem == kernel.I1 {
-		return b.Not(b.Xor(x, y))
-	}
-	return b.Eq(x, y)
-}
-
-func unequal(b *kernel.Builder, x, y *kernel.Value) *kernel.Value {
-	if x.Type.Elem == kernel.I1 {
-		return b.Xor(x, y)
-	}
-	return b.Ne(x, y)
-}
-
-// cast converts; to a type of low precision it rounds, and keeps f32.
-func cast(b *kernel.Builder, o *tile.Op, x []*kernel.Value) *kernel.Value {
-	v := x[0]
-	from, to := o.Args[0].Type.DType, o.Result().Type.DType
-	switch {
-	case to == ir.Bool:
-		if v.Type.Elem == kernel.I1 {
-			return v
-		}
-		return b.Ne(v, b.Like(v, 0))
-	case from == to:
-		return v
-	case elem(to).IsNarrow():
-		return b.Round(b.Convert(v, kernel.F32), elem(to))
-	}
-	return b.Convert(v, elem(to).Register())
+	return elementwise.Compute(l.b, o, x)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ptc/backend/elementwise"
 	"ptc/backend/kernel"
 	"ptc/backend/tile"
 	"ptc/ir"
@@ -278,7 +279,7 @@ func supported(b *tile.Block) error {
 				return err
 			}
 		}
-		if len(inside(o)) == 0 && o.Kind != tile.Store && o.Kind != tile.Scatter && o.Kind != tile.Dot && o.Kind != tile.Wait && folds[o.Kind] == nil && pure[o.Kind] == nil && natives[o.Kind] == nil {
+		if len(inside(o)) == 0 && o.Kind != tile.Store && o.Kind != tile.Scatter && o.Kind != tile.Dot && o.Kind != tile.Wait && folds[o.Kind] == nil && pure[o.Kind] == nil && !elementwise.Known(o.Kind) {
 			return fmt.Errorf("found %s; it has no native code", o.Kind)
 		}
 		for _, r := range o.Results {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ptc/backend/elementwise"
 	"ptc/backend/kernel"
 	"ptc/backend/kernel/gemm"
 	"ptc/backend/tile"
@@ -68,7 +69,7 @@ func only(b *tile.Block) *tile.Op {
 // computes reports whether o is computed where it is demanded. A copy is a load, and
 // waiting for it nothing.
 func computes(o *tile.Op) bool {
-	return pure[o.Kind] != nil || natives[o.Kind] != nil || o.Kind == tile.Wait
+	return pure[o.Kind] != nil || elementwise.Known(o.Kind) || o.Kind == tile.Wait
 }
 
 // loads reports whether o is a load or a copy.

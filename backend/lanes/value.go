@@ -1,11 +1,9 @@
 package lanes
 
 import (
-	"math"
-
+	"ptc/backend/elementwise"
 	"ptc/backend/kernel"
 	"ptc/backend/tile"
-	"ptc/ir/tensor"
 )
 
 // known is v where it has been computed for the present position, or nil.
@@ -46,7 +44,7 @@ func (l *lowering) value(v *tile.Value) *kernel.Value {
 	switch f := pure[o.Kind]; {
 	case f != nil:
 		x = f(l, o)
-	case natives[o.Kind] != nil:
+	case elementwise.Known(o.Kind):
 		x = l.elementwise(o)
 	default:
 		l.fail("found a tile of %s demanded before it is computed; it is not lowered yet", o.Kind)
@@ -263,18 +261,6 @@ func (l *lowering) random(o *tile.Op) *kernel.Value {
 		s := b.Convert(b.Iota(lanes), kernel.I64)
 		e = b.Add(b.Splat(e, lanes), b.Mul(s, b.ConstInt(s.Type, step)))
 	}
-	lo := b.Convert(e, kernel.I32)
-	hi := b.Convert(b.LShr(e, b.ConstInt(e.Type, 32)), kernel.I32)
 	word := func(i int) *kernel.Value { return b.Splat(l.value(o.Args[i]), lanes) }
-	words := b.Philox([4]*kernel.Value{lo, hi, word(2), word(1)},
-		[2]*kernel.Value{word(0), b.ConstInt(kernel.Vec(kernel.I32, lanes), tensor.RandomKey)})
-	if !o.Normal {
-		return b.Uniform(words[0])
-	}
-	// Box and Muller's transform (Ann. Math. Stat. 29, 1958), as tensor.Normal has it:
-	// u1 in (0, 1], u2 in [0, 1).
-	u1 := b.Add(b.Uniform(words[0]), b.F32(1.0/(1<<24), lanes))
-	u2 := b.Uniform(words[1])
-	r := b.Sqrt(b.Mul(b.Like(u1, -2), b.Log(u1)))
-	return b.Mul(r, b.Cos(b.Mul(b.Like(u2, 2*math.Pi), u2)))
+	return elementwise.Random(b, o.Normal, e, word(0), word(1), word(2))
 }

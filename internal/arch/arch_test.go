@@ -60,7 +60,14 @@ var layers = map[string][]string{
 	// Tiles know no target: lowerings import the form, never the other way about.
 	"backend/tile":  {"ir"},
 	"backend/nest":  {"backend/tile", "ir"},
-	"backend/lanes": {"backend/kernel", "backend/nest", "backend/tile", "ir"},
+	"backend/lanes": {"backend/elementwise", "backend/kernel", "backend/nest", "backend/tile", "ir"},
+
+	"backend/elementwise": {"backend/kernel", "backend/tile", "ir"},
+	"backend/gpu":         {"backend/elementwise", "backend/kernel", "backend/tile", "ir"},
+	"backend/gpu/emu":     {"backend/gpu/ptx"},
+	"backend/gpu/layout":  {},
+	"backend/gpu/ptx":     {},
+	"backend/gpu/thread":  {"backend/gpu/ptx", "backend/kernel"},
 	// The oracle is the engine of its own kind of code, since the runtime may
 	// not evaluate IR.
 	"backend/ref": {"backend", "internal/diag", "internal/dtype", "internal/philox", "ir", "runtime/device", "runtime/program"},

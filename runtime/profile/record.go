@@ -93,7 +93,7 @@ func (d *device) step(spans []exec.Span) {
 // work is what a span's launch does.
 func (d *device) work(s *exec.Span) Work {
 	w := Work{Flops: s.Flops, Bytes: s.Bytes, Comm: s.In.Comm != nil}
-	if s.Class == "gemm" {
+	if s.Class == "gemm" || s.Class == "horizontal" { // which may be of products
 		for _, b := range s.In.Bufs {
 			w.Dot = w.Dot || d.prog.Buffers[b].DType == "bf16"
 		}

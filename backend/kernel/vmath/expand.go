@@ -43,6 +43,12 @@ func Expand(k *kernel.Kernel) (*kernel.Kernel, error) {
 	})
 }
 
+// Call appends the expansion of s, a math call whose operands are in b, and gives its
+// result.
+func Call(b *kernel.Builder, s *kernel.Stmt) *kernel.Value {
+	return expansions[s.Op](builder{b, s.Result().Type}, s.Args)
+}
+
 func calls(b *kernel.Block) bool {
 	if b == nil {
 		return false

@@ -1,0 +1,144 @@
+package emu
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"ptc/backend/gpu/ptx"
+)
+
+// Options say in which of the orders that a GPU may take things happen.
+type Options struct {
+	// Seed is of the turns of warps and of when copies are done; 0 lets warps run from wait
+	// to wait, and does copies at once.
+	Seed uint64
+	// Late does copies when something waits for them, and not before.
+	Late bool
+	// Check finds races in shared memory.
+	Check bool
+	// Steps is how many instructions a warp may take; 0 stands for 1<<32.
+	Steps int64
+}
+
+// Device is a GPU: memory, and how it takes its time.
+type Device struct {
+	Memory
+	Options
+	Counts Counts // of all launches so far
+}
+
+// Counts is what launches did.
+type Counts struct {
+	Instructions  int64 // of warps
+	GlobalSectors int64 // of 32 bytes that global accesses touched, for each instruction of a warp
+	GlobalBytes   int64 // that they asked for
+	Conflicts     int64 // turns beyond the first that accesses to the banks of shared memory took
+}
+
+// Launch is how a kernel is started.
+type Launch struct {
+	Grid   int // blocks
+	Shared int // bytes of dynamic shared memory
+	Args   []Arg
+}
+
+// Arg is an argument: a number, or bytes.
+type Arg struct {
+	Word  uint64
+	Bytes []byte
+}
+
+// Word is a number as an argument.
+func Word(x uint64) Arg { return Arg{Word: x} }
+
+// Run launches p, and returns when all of its blocks have ended.
+func (d *Device) Run(p *Program, l Launch) error {
+	if l.Grid < 1 {
+		return fmt.Errorf("emu: %s: a grid of %d blocks", p.entry.Name, l.Grid)
+	}
+	if l.Shared > 0 && !p.entry.Dynamic {
+		return fmt.Errorf("emu: %s: %d bytes of dynamic shared memory, of which it has none", p.entry.Name, l.Shared)
+	}
+	params, err := p.pack(l.Args)
+	if err != nil {
+		return fmt.Errorf("emu: %s: %w", p.entry.Name, err)
+	}
+	var random *rand.Rand
+	if d.Seed != 0 {
+		random = rand.New(rand.NewPCG(d.Seed, 1))
+	}
+	order := make([]int, l.Grid)
+	for i := range order {
+		order[i] = i
+	}
+	if random != nil {
+		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	}
+	b := newBlock(d, p, l, params, random)
+	for _, i := range order {
+		if err := b.run(i); err != nil {
+			return fmt.Errorf("emu: %s: block %d: %w", p.entry.Name, i, err)
+		}
+	}
+	return nil
+}
+
+// pack puts arguments where `ld.param` finds them.
+func (p *Program) pack(args []Arg) ([]byte, error) {
+	if len(args) != len(p.entry.Params) {
+		return nil, fmt.Errorf("%d arguments for %d parameters", len(args), len(p.entry.Params))
+	}
+	out := make([]byte, p.paramBytes)
+	for i, x := range p.entry.Params {
+		at := out[p.symbols[x.Name]:]
+		if x.Bytes == 0 {
+			store(at[:8], args[i].Word)
+			continue
+		}
+		if len(args[i].Bytes) != x.Bytes {
+			return nil, fmt.Errorf("argument %s has %d bytes; expected %d", x.Name, len(args[i].Bytes), x.Bytes)
+		}
+		copy(at, args[i].Bytes)
+	}
+	return out, nil
+}
+
+// Program is an entry, ready to be executed.
+type Program struct {
+	entry      *ptx.Entry
+	code       []inst
+	slots      int      // of the register file of a warp
+	constants  []uint64 // of the slots from constant0 on
+	constant0  int
+	special0   int // slots of special registers, in the order of specials
+	symbols    map[string]int64
+	paramBytes int
+	static     int // bytes of shared memory before what is dynamic
+}
+
+// Entry is what p was made of.
+func (p *Program) Entry() *ptx.Entry { return p.entry }
+
+// specials are the special registers that there are.
+var specials = []string{"%tid.x", "%ntid.x", "%ctaid.x", "%nctaid.x", "%laneid", "%warpid"}
+
+// lanes is how many threads a warp has.
+const lanes = 32
+
+// row is a register of all lanes of a warp.
+type row [lanes]uint64
+
+// inst is a decoded instruction.
+type inst struct {
+	run    func(w *warp, in *inst) error
+	guard  int // slot of a predicate, or -1
+	not    bool
+	to     []int // slots of results
+	from   []int // slots of operands
+	offset int64 // of an access
+	target int   // of a branch
+	bytes  int   // of one element of an access
+	n      int   // what else is static: elements, groups
+	all    bool  // all lanes of the warp have to be here
+	at     int   // statement
+}

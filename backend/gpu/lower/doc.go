@@ -1,0 +1,15 @@
+// Package lower turns tile programs into what the threads of a block do.
+//
+// In: a program of backend/tile, and how many warps a block has. Out: an entry of PTX for each
+// phase, a task being a block of threads.
+//
+// A tile is in registers: a layout (package layout) says which thread has which elements. Values
+// are computed where they are demanded, in the layout that their reader has, so that elementwise
+// work never moves data between threads; what exists in a layout of its own, as sums and what
+// loops carry, is exchanged through shared memory if another is demanded. A layout has a power of
+// two of each dimension; what is beyond the block, or the end of its axis, does not exist.
+//
+// Invariant: a result does not depend on the order in which warps run: sums are in an order that
+// the layout says.
+// Imports backend/tile, backend/elementwise, backend/kernel, backend/gpu/{layout,ptx,thread}.
+package lower

@@ -1,0 +1,141 @@
+package lower
+
+import (
+	"ptc/backend/gpu/layout"
+	"ptc/backend/gpu/thread"
+	"ptc/backend/kernel"
+	"ptc/backend/tile"
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+var reductions = []tile.Kind{op.ReduceSum, op.ReduceMax}
+
+// reduce folds the elements of a tile along some dimensions: first those of a thread, then lanes
+// with each other, then warps through shared memory. All threads have the result.
+func (l *lowering) reduce(o *tile.Op) {
+	v := o.Args[0]
+	dims, kept := v.Type.Dims, o.Result().Type.Dims
+	at := l.held[v]
+	if at == nil {
+		at = l.natural(dims)
+	}
+	x := l.value(v, at)
+	e := kindOf(v.Type.DType)
+	none := l.b.Const(e, identity(o.Kind, v.Type.DType))
+	if in := l.exists(at, dims); in != nil {
+		all := make([]*thread.Value, len(x))
+		for r := range x {
+			all[r] = l.b.Select(in(r), x[r], none)
+		}
+		x = all
+	}
+	keep := make([]bool, len(dims))
+	for i, d := range dims {
+		for _, k := range kept {
+			keep[i] = keep[i] || k == d
+		}
+	}
+	out := over(at, dims, kept)
+	pick := at.Registers(keep)
+	// Neighbours first, so that sums are of numbers of the same size.
+	parts := make([][]*thread.Value, out.Regs())
+	for r := range x {
+		parts[pick(r)] = append(parts[pick(r)], x[r])
+	}
+	sums := make([]*thread.Value, out.Regs())
+	for i, p := range parts {
+		for len(p) > 1 {
+			for j := 0; j+1 < len(p); j += 2 {
+				p[j/2] = l.fold(o.Kind, p[j], p[j+1])
+			}
+			p = p[:len(p)/2]
+		}
+		sums[i] = p[0]
+	}
+	lanes, warps := reducedBits(at.Lane, keep), reducedBits(at.Warp, keep)
+	for bit := range layout.LaneBits {
+		if lanes>>bit&1 == 0 {
+			continue
+		}
+		for i := range sums {
+			sums[i] = l.fold(o.Kind, sums[i], l.b.Exchange(l.word(sums[i]), 1<<bit))
+		}
+	}
+	if warps != 0 {
+		sums = l.acrossWarps(o.Kind, sums, out, warps)
+	}
+	l.hold(o.Result(), out, sums)
+}
+
+// word is v in 32 bits, which lanes exchange.
+func (l *lowering) word(v *thread.Value) *thread.Value {
+	if v.Type.Elem == kernel.I64 || v.Type.Elem == kernel.F64 || v.Type.Elem == kernel.I1 {
+		l.fail("found a reduction of %s; it has no code for GPUs", v.Type)
+	}
+	return v
+}
+
+// reducedBits are the bits of a number that move along dimensions that are not kept.
+func reducedBits(bases []layout.Basis, keep []bool) int {
+	n := 0
+	for i, b := range bases {
+		for d, k := range keep {
+			if !k && b[d] != 0 {
+				n |= 1 << i
+			}
+		}
+	}
+	return n
+}
+
+// acrossWarps folds what warps have that differ in the bits of mask. Each writes its part, and
+// all read all of them, in the same order.
+func (l *lowering) acrossWarps(kind tile.Kind, sums []*thread.Value, at *layout.Layout, mask int) []*thread.Value {
+	each := 32 * len(sums) // of a warp; a lane reads what it wrote in its place
+	e := sums[0].Type.Elem
+	mem := l.b.NewShared(e, l.warps*each, 16)
+	lane := l.b.Special(thread.Lane)
+	l.b.Sync() // what was there before has been read
+	to := l.b.Within(mem, l.b.Add(l.b.Mul(l.warp(), l.i32(int64(each))), lane))
+	for i, x := range sums {
+		l.b.StoreShared(to.Plus(int64(32*i)), thread.Access{}, []*thread.Value{x})
+	}
+	l.b.Sync()
+	same := l.b.And(l.warp(), l.i32(int64(l.warps-1&^mask)))
+	from := l.b.Within(mem, l.b.Add(l.b.Mul(same, l.i32(int64(each))), lane))
+	out := make([]*thread.Value, len(sums))
+	for i := range sums {
+		for w := range l.warps {
+			if w&^mask != 0 {
+				continue
+			}
+			x := l.b.LoadShared(from.Plus(int64(w*each+32*i)), thread.Access{N: 1})[0]
+			if out[i] == nil {
+				out[i] = x
+			} else {
+				out[i] = l.fold(kind, out[i], x)
+			}
+		}
+	}
+	return out
+}
+
+func (l *lowering) fold(kind tile.Kind, x, y *thread.Value) *thread.Value {
+	if kind == op.ReduceMax {
+		return l.b.Max(x, y)
+	}
+	return l.b.Add(x, y)
+}
+
+// identity is what a reduction of nothing is.
+func identity(kind tile.Kind, d ir.DType) float64 {
+	if kind != op.ReduceMax {
+		return 0
+	}
+	if d.IsFloat() {
+		return negativeInfinity
+	}
+	lo, _ := d.Bounds()
+	return lo
+}

@@ -1,0 +1,162 @@
+package thread
+
+import (
+	"fmt"
+	"strings"
+
+	"ptc/backend/gpu/ptx"
+	"ptc/backend/kernel"
+	"ptc/backend/kernel/vmath"
+)
+
+// Value is a scalar of a thread: an i1, i32, i64, f32 or f64.
+type Value = kernel.Value
+
+// Builder makes an entry. A mistaken call records the first error, which Finish returns.
+type Builder struct {
+	*kernel.Builder // arithmetic on scalars
+	entry           *ptx.Entry
+	of              map[*Value]ptx.Operand // where values are: a register, or a number
+	next            [ptx.B64 + 1]int       // registers in use, by class
+	labels          int
+	known           []map[string]ptx.Operand // results of pure instructions, by block of code
+	shared          int                      // bytes of dynamic shared memory so far
+	err             error
+}
+
+// New begins an entry of so many threads.
+func New(name string, threads int) *Builder {
+	b := &Builder{entry: &ptx.Entry{Name: name, Threads: threads, Dynamic: true}, of: map[*Value]ptx.Operand{},
+		known: []map[string]ptx.Operand{{}}}
+	b.Builder = kernel.Stream(b.stmt, b.If)
+	return b
+}
+
+// Finish ends the entry. Shared is how many bytes of dynamic shared memory it takes.
+func (b *Builder) Finish() (e *ptx.Entry, shared int, err error) {
+	b.op("ret")
+	if err := b.Builder.Err(); err != nil {
+		b.fail(err)
+	}
+	if b.err != nil {
+		return nil, 0, fmt.Errorf("kernel %s: %w", b.entry.Name, b.err)
+	}
+	if b.entry.Dynamic = b.shared > 0; !b.entry.Dynamic {
+		return b.entry, 0, nil
+	}
+	return b.entry, b.shared, nil
+}
+
+// Entry is what has been made so far, whose limits a caller may set.
+func (b *Builder) Entry() *ptx.Entry { return b.entry }
+
+func (b *Builder) fail(err error) {
+	if b.err == nil {
+		b.err = err
+	}
+}
+
+func (b *Builder) op(name string, args ...ptx.Operand) {
+	b.entry.Body = append(b.entry.Body, ptx.Stmt{Op: name, Args: args})
+}
+
+func (b *Builder) reg(c ptx.Class) ptx.Reg {
+	b.next[c]++
+	return ptx.Reg{Class: c, N: b.next[c] - 1}
+}
+
+// class is that of the registers of elements e.
+func class(e kernel.Elem) ptx.Class {
+	switch e {
+	case kernel.I1:
+		return ptx.Pred
+	case kernel.I64, kernel.F64:
+		return ptx.B64
+	}
+	return ptx.B32
+}
+
+// value is a new value of elements e that is in o.
+func (b *Builder) value(e kernel.Elem, o ptx.Operand) *Value {
+	v := b.Fresh(kernel.Scalar(e))
+	b.of[v] = o
+	return v
+}
+
+// operand is where v is.
+func (b *Builder) operand(v *Value) ptx.Operand {
+	o, ok := b.of[v]
+	if !ok {
+		b.fail(fmt.Errorf("a value is used outside of the block of code that computes it"))
+	}
+	return o
+}
+
+// inReg is v in a register.
+func (b *Builder) inReg(v *Value) ptx.Operand {
+	o := b.operand(v)
+	if o.Kind == ptx.IsReg {
+		return o
+	}
+	return b.pure(class(v.Type.Elem), moves[class(v.Type.Elem)], o)
+}
+
+var moves = map[ptx.Class]string{ptx.B32: "mov.b32", ptx.B64: "mov.b64", ptx.B16: "mov.b16"}
+
+// pure is the result of an instruction that depends on its operands alone.
+func (b *Builder) pure(c ptx.Class, name string, args ...ptx.Operand) ptx.Operand {
+	s := ptx.Stmt{Op: name, Args: args}
+	key := s.String()
+	for i := len(b.known) - 1; i >= 0; i-- {
+		if o, ok := b.known[i][key]; ok {
+			return o
+		}
+	}
+	to := ptx.R(b.reg(c))
+	b.op(name, append([]ptx.Operand{to}, args...)...)
+	b.known[len(b.known)-1][key] = to
+	return to
+}
+
+// within makes a block of code: what it computes is not known behind it.
+func (b *Builder) within(body func()) {
+	b.known = append(b.known, map[string]ptx.Operand{})
+	body()
+	b.known = b.known[:len(b.known)-1]
+}
+
+// stmt makes instructions of a statement of the arithmetic.
+func (b *Builder) stmt(s *kernel.Stmt) {
+	if s.Op.IsMath() {
+		b.of[s.Result()] = b.operand(vmath.Call(b.Builder, s))
+		return
+	}
+	f := translations[s.Op]
+	if f == nil {
+		b.fail(fmt.Errorf("%s is not for one thread", s.Op))
+		b.of[s.Result()] = ptx.Imm(0)
+		return
+	}
+	args := make([]ptx.Operand, len(s.Args))
+	for i, a := range s.Args {
+		args[i] = b.operand(a)
+	}
+	b.of[s.Result()] = f(b, s, args)
+}
+
+// label is a new one.
+func (b *Builder) label() string {
+	b.labels++
+	return fmt.Sprintf("L%d", b.labels-1)
+}
+
+func (b *Builder) place(label string) { b.entry.Body = append(b.entry.Body, ptx.Stmt{Label: label}) }
+
+// Comment-free text of the entry so far, for errors.
+func (b *Builder) String() string {
+	var lines []string
+	for i := range b.entry.Body {
+		lines = append(lines, b.entry.Body[i].String())
+	}
+	return strings.Join(lines, "\n")
+}
