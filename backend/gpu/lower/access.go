@@ -345,3 +345,40 @@ func (l *lowering) random(o *tile.Op, at *layout.Layout) []*thread.Value {
 	}
 	return out
 }
+
+// scatter adds a tile to a view. The thread that has an element adds it; that elements of
+// one place are added in order, and by one thread, is because where they go is looked up once for
+// the whole tile, and later tiles have the same layout.
+func (l *lowering) scatter(o *tile.Op) {
+	dims := o.Span()
+	for i := range o.At {
+		for _, t := range o.At[i].Terms {
+			if t.Value != nil && len(t.Value.Type.Dims) > 0 {
+				l.fail("found a scatter whose tile goes to several places; it has no code for GPUs")
+				return
+			}
+		}
+	}
+	at := l.natural(dims)
+	p := l.place(o, dims, at)
+	in := l.exists(at, dims)
+	once := l.once(at)
+	buf := l.bufs[o.View.Buffer]
+	base := l.b.At(buf, p.base)
+	regs, pick := l.part(o.Args[0], dims, at)
+	for r := range at.Regs() {
+		a := thread.Access{N: 1, If: once}
+		if in != nil {
+			a.If = l.both(in(r), once)
+		}
+		to := base
+		if p.looked != nil {
+			more, inside := p.looked(r)
+			to = l.b.At(to, more)
+			a.If = l.both(a.If, inside)
+		}
+		to = l.b.At(to, kernel.Int(p.offset(r)))
+		old := l.b.Load(to, a)[0]
+		l.b.Store(to, thread.Access{If: a.If}, []*thread.Value{l.b.Add(old, regs[pick(r)])})
+	}
+}

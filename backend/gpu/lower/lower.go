@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"maps"
 
 	"ptc/backend/elementwise"
 	"ptc/backend/gpu/layout"
@@ -39,16 +40,17 @@ func Kernels(p *tile.Program, warps int) ([]Kernel, error) {
 
 // lowering is the state of generating a phase.
 type lowering struct {
-	b     *thread.Builder
-	p     *tile.Program
-	warps int
-	bufs  map[*tile.Buffer]thread.Pointer
-	first map[*tile.Range]*thread.Value // the first position of a range's block, i32
-	dims  map[*tile.Range]int           // its size as layouts have it
-	known []map[key][]*thread.Value     // by block of code
-	held  map[*tile.Value]*layout.Layout
-	sizes map[*tile.Buffer]int64
-	err   error
+	b      *thread.Builder
+	p      *tile.Program
+	warps  int
+	bufs   map[*tile.Buffer]thread.Pointer
+	first  map[*tile.Range]*thread.Value // the first position of a range's block, i32
+	dims   map[*tile.Range]int           // its size as layouts have it
+	known  []map[key][]*thread.Value     // by block of code
+	held   map[*tile.Value]*layout.Layout
+	placed map[*tile.Value]placed // in shared memory
+	sizes  map[*tile.Buffer]int64
+	err    error
 }
 
 // key is a value in a layout.
@@ -59,7 +61,7 @@ type key struct {
 
 func phase(p *tile.Program, ph *tile.Phase, name string, warps int) (Kernel, error) {
 	l := &lowering{b: thread.New(name, 32*warps), p: p, warps: warps, bufs: map[*tile.Buffer]thread.Pointer{},
-		first: map[*tile.Range]*thread.Value{}, known: []map[key][]*thread.Value{{}}, held: map[*tile.Value]*layout.Layout{}}
+		first: map[*tile.Range]*thread.Value{}, known: []map[key][]*thread.Value{{}}, held: map[*tile.Value]*layout.Layout{}, placed: map[*tile.Value]placed{}}
 	for i, buf := range p.Buffers {
 		l.bufs[buf] = l.b.Param(fmt.Sprintf("b%d", i), elementwise.Elem(buf.DType))
 	}
@@ -142,7 +144,10 @@ func over(l1 *layout.Layout, dims, some []*tile.Range) *layout.Layout {
 // within lowers a block of code: what it computes is not known behind it.
 func (l *lowering) within(body func()) {
 	l.known = append(l.known, map[key][]*thread.Value{})
+	outer := l.placed
+	l.placed = maps.Clone(outer)
 	body()
+	l.placed = outer
 	l.known = l.known[:len(l.known)-1]
 }
 
@@ -181,6 +186,9 @@ func (l *lowering) block(body *tile.Block) {
 			inPlace = inPlace || len(o.View.Buffer.Over) > 0
 		case f != nil:
 			flush()
+			if scatters(o) {
+				l.b.Sync() // others may have stored what is added to
+			}
 			f(l, o)
 		case computes[o.Kind] == nil && !elementwise.Known(o.Kind):
 			l.fail("found %s; it has no code for GPUs", o.Kind)
@@ -189,13 +197,28 @@ func (l *lowering) block(body *tile.Block) {
 	flush()
 }
 
+// scatters reports whether o is a loop that adds to memory.
+func scatters(o *tile.Op) bool {
+	if o.Loop == nil {
+		return false
+	}
+	for _, x := range o.Loop.Body.Ops {
+		if x.Kind == tile.Scatter || scatters(x) {
+			return true
+		}
+	}
+	return false
+}
+
 var effects map[tile.Kind]func(l *lowering, o *tile.Op)
 
 func init() {
 	effects = map[tile.Kind]func(l *lowering, o *tile.Op){
-		tile.For:  (*lowering).loop,
-		tile.If:   (*lowering).branch,
-		tile.Wait: func(*lowering, *tile.Op) {},
+		tile.Scatter: (*lowering).scatter,
+		tile.Dot:     (*lowering).dot,
+		tile.For:     (*lowering).loop,
+		tile.If:      (*lowering).branch,
+		tile.Wait:    func(*lowering, *tile.Op) {},
 	}
 	for _, k := range reductions {
 		effects[k] = (*lowering).reduce

@@ -20,7 +20,7 @@ import (
 )
 
 // classes are those that have code.
-var classes = []fusion.Class{fusion.Map, fusion.Row, fusion.Column, fusion.Pieces}
+var classes = []fusion.Class{fusion.Map, fusion.Row, fusion.Column, fusion.Pieces, fusion.Gemm, fusion.Scatter, fusion.Attend}
 
 // wide reports whether f has f64, which runs on the reference only.
 func wide(f *ir.Func) bool {
@@ -51,6 +51,9 @@ func check(t *testing.T, k *fusion.Kernel, seed int64) {
 	}
 	r := rand.New(rand.NewSource(seed))
 	for i, s := range schedules(k, r) {
+		if k.Class == fusion.Scatter {
+			s.Over = 1
+		}
 		p, err := nest.Program("k", k, s)
 		if err != nil {
 			t.Fatal(err)
