@@ -1,9 +1,8 @@
 package kernel
 
-// Prefetch asks for what body would load from arguments at places known without
-// loading: each of these loads becomes an [OpPrefetch] of its first element, and nothing
-// else of body is kept than what these places are computed from. The places may lie
-// anywhere.
+// Prefetch asks for what body loads first, of what it would load from arguments at places
+// known without loading: that load becomes an [OpPrefetch] of its first element, and nothing
+// else of body is kept than what its place is computed from. The place may lie anywhere.
 func (b *Builder) Prefetch(body func()) {
 	inner := &Block{}
 	b.within(inner, func() []*Value { body(); return nil })
@@ -13,26 +12,21 @@ func (b *Builder) Prefetch(body func()) {
 			defined[r] = s
 		}
 	}
-	needed := map[*Stmt]bool{}
-	var out []*Stmt
 	for _, s := range inner.Stmts {
 		if s.Op != OpLoad || s.Ref.Buf.Space != Global || s.Ref.Gather != nil {
 			continue
 		}
-		if of := map[*Stmt]bool{}; pure(s.Ref.Index, defined, of) {
-			for d := range of {
-				needed[d] = true
+		needed := map[*Stmt]bool{}
+		if !pure(s.Ref.Index, defined, needed) {
+			continue
+		}
+		for _, d := range inner.Stmts {
+			if needed[d] {
+				b.append(d)
 			}
-			out = append(out, &Stmt{Op: OpPrefetch, Ref: Ref{Buf: s.Ref.Buf, Index: s.Ref.Index, Stride: 1}})
 		}
-	}
-	for _, s := range inner.Stmts {
-		if needed[s] {
-			b.append(s)
-		}
-	}
-	for _, s := range out {
-		b.append(s)
+		b.append(&Stmt{Op: OpPrefetch, Ref: Ref{Buf: s.Ref.Buf, Index: s.Ref.Index, Stride: 1}})
+		return
 	}
 }
 

@@ -7,31 +7,31 @@ import (
 	"ptc/backend/kernel"
 )
 
-// A prefetch keeps what its place is computed from, and neither loads nor what is computed from them.
+// A prefetch is of the first load whose place is known, and keeps what that is computed from, but
+// neither loads nor what is computed from them.
 func TestPrefetch(t *testing.T) {
 	b := kernel.New("ahead", 4)
 	x, at := b.Arg("x", kernel.F32, 16, kernel.Read), b.Arg("at", kernel.I64, 4, kernel.Read)
+	found := b.Load(at.At(b.Task()), 1)
 	b.Prefetch(func() {
 		i := b.Value(b.Task())
 		far := kernel.Of(b.Mul(i, b.ConstInt(i.Type, 1000))) // beyond x: it is never read
 		v := b.Load(x.At(far), 4)
 		b.Add(v, v)
-		b.Load(x.At(kernel.Of(b.Load(at.At(b.Task()), 1))), 1)
+		b.Load(x.At(kernel.Int(0)), 1)
 	})
+	b.Prefetch(func() { b.Load(x.At(kernel.Of(found)), 1) })
+	b.Prefetch(func() { b.Add(i64(b, 1), i64(b, 2)) })
 	k, err := b.Finish()
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := k.String()
-	if n := strings.Count(text, "prefetch x["); n != 1 {
-		t.Errorf("%d prefetches of x; expected the one whose place is not loaded", n)
-	}
-	for _, never := range []string{" load ", " add "} {
-		if strings.Contains(text, never) {
-			t.Errorf("found%sin\n%s", never, text)
+	for word, want := range map[string]int{"prefetch x[": 2, "prefetch x[0]": 0, " = load ": 1, " = add ": 0, " = mul ": 1} {
+		if n := strings.Count(text, word); n != want {
+			t.Errorf("found `%s` %d times; expected %d\n%s", word, n, want, text)
 		}
 	}
-	if !strings.Contains(text, "prefetch at[") {
-		t.Errorf("nothing asks for at:\n%s", text)
-	}
 }
+
+func i64(b *kernel.Builder, n int64) *kernel.Value { return b.ConstInt(kernel.Scalar(kernel.I64), n) }
