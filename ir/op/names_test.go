@@ -76,7 +76,8 @@ func TestOperationsAreNotNamedByStrings(t *testing.T) {
 			case e.IsDir() && (rel == "ir/op" || e.Name() == "testdata"):
 				return fs.SkipDir
 			// The instructions of kernels have names of their own.
-			case e.IsDir(), !strings.HasSuffix(rel, ".go"), strings.HasSuffix(rel, "_test.go"), rel == "backend/kernel/rows.go", strings.HasPrefix(rel, "backend/cpu/emit/"):
+			case e.IsDir(), !strings.HasSuffix(rel, ".go"), strings.HasSuffix(rel, "_test.go"), rel == "backend/kernel/rows.go",
+				strings.HasPrefix(rel, "backend/cpu/emit/"), strings.HasPrefix(rel, "backend/gpu/emu/"), strings.HasPrefix(rel, "backend/gpu/thread/"):
 				return nil
 			}
 			fset := token.NewFileSet()
