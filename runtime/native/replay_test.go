@@ -250,13 +250,13 @@ func TestBarriers(t *testing.T) {
 }
 
 func TestAlloc(t *testing.T) {
-	for _, n := range []int{0, 1, 4096, 3 << 20} {
+	for _, n := range []int{0, 1, 4096, hugePage / 8, 3 << 20} {
 		mem, free, err := Alloc(n)
 		if err != nil {
 			t.Fatal(err)
 		}
 		align := uintptr(64)
-		if n >= hugePage {
+		if n >= hugePage/8 {
 			align = hugePage
 		}
 		if len(mem) != n || n > 0 && Address(mem)%align != 0 {

@@ -71,7 +71,7 @@ func (b *blockRun) run(n int) error {
 		if live == 0 {
 			return b.finish()
 		}
-		if !moved && !b.progress() {
+		if !moved {
 			return b.stuck()
 		}
 	}
@@ -96,9 +96,6 @@ func (b *blockRun) budget() int64 {
 	}
 	return 1 + b.random.Int64N(1<<b.random.IntN(9))
 }
-
-// progress does what runs by itself, when all warps wait; false if there is nothing.
-func (b *blockRun) progress() bool { return false }
 
 // finish looks at what the block leaves undone.
 func (b *blockRun) finish() error {

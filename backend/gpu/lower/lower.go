@@ -49,7 +49,6 @@ type lowering struct {
 	known  []map[key][]*thread.Value     // by block of code
 	held   map[*tile.Value]*layout.Layout
 	placed map[*tile.Value]placed // in shared memory
-	sizes  map[*tile.Buffer]int64
 	err    error
 }
 
@@ -353,5 +352,5 @@ func permutation(from, to []*tile.Range) ([]int, bool) {
 	return out, moved
 }
 
-// kind is the arithmetic that a dtype has.
+// kindOf is the type that an element of d is computed with.
 func kindOf(d ir.DType) kernel.Type { return elementwise.Register(d, 1) }

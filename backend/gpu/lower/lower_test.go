@@ -19,7 +19,7 @@ import (
 	"ptc/passes/passtest"
 )
 
-// classes are those that have code.
+// classes are all that a kernel without sections may have.
 var classes = []fusion.Class{fusion.Map, fusion.Row, fusion.Column, fusion.Pieces, fusion.Gemm, fusion.Scatter, fusion.Attend}
 
 // wide reports whether f has f64, which runs on the reference only.
@@ -133,6 +133,7 @@ func TestCases(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
+	count := map[fusion.Class]int{}
 	for _, f := range m.Funcs {
 		if wide(f) {
 			continue
@@ -143,11 +144,15 @@ func TestCases(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, k := range whole.Apart() {
-				if slices.Contains(classes, k.Class) {
-					check(t, k, 1)
-				}
+				count[k.Class]++
+				check(t, k, 1)
 			}
 		})
+	}
+	for _, class := range classes {
+		if count[class] < 3 {
+			t.Errorf("%d kernels of class %s", count[class], class)
+		}
 	}
 }
 
@@ -170,10 +175,8 @@ func TestRandom(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, k := range whole.Apart() {
-					if slices.Contains(classes, k.Class) {
-						count[k.Class]++
-						check(t, k, seed)
-					}
+					count[k.Class]++
+					check(t, k, seed)
 				}
 				if t.Failed() {
 					t.Fatalf("%s, seed %d", name, seed)

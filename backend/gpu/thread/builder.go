@@ -152,7 +152,7 @@ func (b *Builder) label() string {
 
 func (b *Builder) place(label string) { b.entry.Body = append(b.entry.Body, ptx.Stmt{Label: label}) }
 
-// Comment-free text of the entry so far, for errors.
+// String is the entry so far, for errors.
 func (b *Builder) String() string {
 	var lines []string
 	for i := range b.entry.Body {

@@ -63,9 +63,8 @@ func (s Shared) Plus(n int64) Shared { s.plus += n * int64(s.Elem.Bytes()); retu
 
 // Access is how memory is read and written.
 type Access struct {
-	N      int    // elements next to each other; their bytes are at most 16, and the address a multiple of them
-	If     *Value // only where it holds; what is not read is zero
-	Stream bool   // global memory that is not read again soon
+	N  int    // elements next to each other; their bytes are at most 16, and the address a multiple of them
+	If *Value // only where it holds; what is not read is zero
 }
 
 // Load reads from global memory. Numbers of 16 bits come as f32.
