@@ -36,6 +36,7 @@ type Code struct {
 	Maker    string   // version of the code generator, where it is not ptc
 	Code     []program.Code
 	Kernels  []program.Kernel // in the order given
+	Roof     *program.Roof    // what a device does at most, where the target says which that is
 }
 
 // Backend resolves the names of its targets.

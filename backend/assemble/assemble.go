@@ -60,11 +60,11 @@ func (a *assembler) code(t backend.Target, given *schedule.Table) error {
 	if err != nil {
 		return err
 	}
-	a.plan.Features, a.plan.LLVM, a.plan.Code = c.Features, c.Maker, c.Code
+	a.plan.Features, a.plan.LLVM, a.plan.Code, a.plan.Roof = c.Features, c.Maker, c.Code, c.Roof
 	for i, f := range fns {
 		k := c.Kernels[i]
 		k.Name, k.Class, k.IR = f.Name, f.Attrs.Text("kind"), ir.PrintFunc(f)
-		k.Flops = fusion.Flops(f)
+		k.Flops, k.Factors = fusion.Flops(f), fusion.Factors(f)
 		for _, x := range f.Args {
 			k.Args = append(k.Args, program.Arg{Bytes: int64(x.Value.Type.Bytes())})
 		}

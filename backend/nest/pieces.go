@@ -10,6 +10,9 @@ import (
 // what no operand covers is zero.
 //
 //	grid (outer…) { loop rest… { loop operand 0 { store }; loop operand 1 { store } … } }
+//
+// What is behind the axis is whole, or, where the schedule has blocks of the innermost axis, cut
+// into them, and tasks of their own.
 func (g *gen) pieces() {
 	root := g.k.Root
 	axis := root.Attrs.Text("axis")
@@ -18,7 +21,11 @@ func (g *gen) pieces() {
 	before, after := single(out.Axes[:at]), single(out.Axes[at+1:])
 	g.declare()
 	grid, loops := g.outer(before)
-	g.blocks(grid, loops, g.whole(after), func() {
+	inner := g.whole
+	if g.s.Over > 0 {
+		inner = func(dims []dim) []*tile.Range { return g.ranges(dims, g.s.Over) }
+	}
+	g.blocks(grid, loops, inner(after), func() {
 		for _, p := range placed(root) {
 			if p.n > 0 {
 				g.piece(p, axis)

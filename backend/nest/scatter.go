@@ -68,7 +68,7 @@ func (g *gen) clear(own []dim) {
 	}
 	n := len(dims) - 1
 	g.nest(dims[:n], nil, func([]*tile.Value) []*tile.Value {
-		r := dims[n].block(0)
+		r := dims[n].block(g.s.Rows)
 		g.loop(r, 1, nil, func([]*tile.Value) []*tile.Value {
 			g.set(dims[n], r)
 			if into := g.k.Addend; into != nil {

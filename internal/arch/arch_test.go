@@ -63,10 +63,11 @@ var layers = map[string][]string{
 	"backend/lanes": {"backend/elementwise", "backend/kernel", "backend/nest", "backend/tile", "ir"},
 
 	"backend/elementwise": {"backend/kernel", "backend/tile", "ir"},
-	"backend/gpu":         {"backend/elementwise", "backend/kernel", "backend/tile", "ir"},
+	"backend/gpu":         {"backend", "backend/elementwise", "backend/kernel", "backend/nest", "backend/tile", "internal/diag", "ir", "runtime/program"},
 	"backend/gpu/emu":     {"backend/gpu/ptx"},
 	"backend/gpu/layout":  {},
 	"backend/gpu/ptx":     {},
+	"backend/gpu/target":  {"internal/diag"},
 	"backend/gpu/thread":  {"backend/gpu/ptx", "backend/kernel"},
 	// The oracle is the engine of its own kind of code, since the runtime may
 	// not evaluate IR.

@@ -211,3 +211,24 @@ func (m *masks) linear(v *ir.Value, row int64) (line, bool) {
 	}
 	return line{}, false
 }
+
+// Factors is the dtype of what the products of a kernel function multiply, the widest of several;
+// empty where it has no product.
+func Factors(f *ir.Func) string {
+	var widest ir.DType
+	found := false
+	for _, o := range f.Ops {
+		if op.Of(o).Class != op.Contraction {
+			continue
+		}
+		for _, v := range o.Args {
+			if !found || v.Type.DType.Size() > widest.Size() {
+				widest, found = v.Type.DType, true
+			}
+		}
+	}
+	if !found {
+		return ""
+	}
+	return widest.String()
+}

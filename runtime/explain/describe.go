@@ -40,6 +40,7 @@ type Description struct {
 	Tasks        []Task       `json:"tasks"`
 	Runs         []Run        `json:"runs"`
 	Kernels      []Kernel     `json:"kernels"`
+	Roofline     *Roofline    `json:"roofline,omitempty"`
 	Collectives  []Collective `json:"collectives"`
 	Transfers    []Transfer   `json:"transfers"`
 	Passes       []string     `json:"passes"`
@@ -127,6 +128,7 @@ func Describe(p *program.Plan) *Description {
 	d.Memory = memoryOf(p)
 	var most *program.Device
 	d.LaunchesPerStep, d.Kernels, most = kernels(p)
+	d.Roofline = rooflineOf(p, d.Kernels)
 	if s := step(most); s != nil {
 		d.Microbatches, d.Tasks, d.Runs = s.Micro, tasks(most, s), runs(most, s)
 	}

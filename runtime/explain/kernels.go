@@ -19,6 +19,11 @@ type Kernel struct {
 	Flops    int64  `json:"flops"` // of a launch, as the next two
 	Bytes    int64  `json:"bytes"`
 	Scratch  int64  `json:"scratch_bytes"`
+	// Threads and Shared are of a block of a GPU's grid, which a task is there.
+	Threads int64 `json:"threads,omitempty"`
+	Shared  int64 `json:"shared_bytes,omitempty"`
+	// LeastMs is what a launch takes at least, see Roofline.
+	LeastMs float64 `json:"least_ms,omitempty"`
 	// Where are the places in the model that it computes, in program order.
 	Where []Site `json:"where"`
 }
@@ -39,7 +44,7 @@ func (k *Kernel) moves() float64 { return float64(k.Bytes) * float64(k.Launches)
 func kernels(p *program.Plan) (launches int, out []Kernel, busiest *program.Device) {
 	out = make([]Kernel, len(p.Kernels))
 	for i, k := range p.Kernels {
-		out[i] = Kernel{Name: k.Name, Class: k.Class, Tasks: k.Tasks, Flops: k.Flops, Bytes: k.Bytes, Scratch: k.Scratch, Where: []Site{}}
+		out[i] = Kernel{Name: k.Name, Class: k.Class, Tasks: k.Tasks, Flops: k.Flops, Bytes: k.Bytes, Scratch: k.Scratch, Threads: k.Threads, Shared: k.Shared, Where: []Site{}}
 	}
 	for i := range p.Devices {
 		calls, counts, issued := make([][]called, len(p.Kernels)), make([]int, len(p.Kernels)), make([]int, len(p.Kernels))

@@ -84,6 +84,9 @@ func (d *Description) overview(b *strings.Builder) {
 	}
 	line(b, "step", "%s of %s, from %s; %s", units.Plural(d.LaunchesPerStep, "launch"),
 		units.Plural(len(d.Kernels), "kernel"), units.Plural(d.OpsBeforeFusion, "operation"), units.Count(d.FlopsPerStep, "FLOP"))
+	if r := d.Roofline; r != nil {
+		line(b, "roofline", "a step takes at least %.3g ms on %s, kernel by kernel (%.3g ms to move its bytes, %.3g ms for its arithmetic)", r.StepMs, r.Device, r.MovesMs, r.MathMs)
+	}
 	if text := d.tasksText(); text != "" {
 		line(b, "tasks", "%s", text)
 	}

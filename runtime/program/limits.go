@@ -11,6 +11,8 @@ const (
 	maxArena   = 1 << 46 // bytes
 	maxTasks   = 1 << 40
 	maxScratch = 1 << 32 // bytes of one thread
+	maxThreads = 1 << 16 // of a block
+	maxShared  = 1 << 24 // bytes of a block
 	maxElems   = 1 << 52
 	maxRanks   = 1 << 24
 	maxName    = 4096    // bytes

@@ -28,6 +28,22 @@ type Plan struct {
 	By []string `cbor:"18,keyasint,omitempty"`
 	// Schedules say how kernels, by their keys, were cut where the compilation was told it.
 	Schedules []KV `cbor:"19,keyasint,omitempty"`
+	// Roof is what a device of the target does at most, where the target is so narrow that
+	// this is known.
+	Roof *Roof `cbor:"20,keyasint,omitempty"`
+}
+
+// Roof is the most that a device does in a second, by its maker's figures.
+type Roof struct {
+	Device string  `cbor:"1,keyasint,omitempty"` // "NVIDIA H200"
+	Bytes  float64 `cbor:"2,keyasint,omitempty"` // of its memory, read and written
+	Rates  []Rate  `cbor:"3,keyasint,omitempty"` // of arithmetic; f32 is that of all that no other is for
+}
+
+// Rate is the floating-point operations a second of products whose factors are of a dtype.
+type Rate struct {
+	DType string  `cbor:"1,keyasint,omitempty"`
+	Flops float64 `cbor:"2,keyasint,omitempty"`
 }
 
 // Source is one source text.
@@ -68,6 +84,13 @@ type Kernel struct {
 	Flops   int64  `cbor:"8,keyasint,omitempty"`  // of one call
 	Bytes   int64  `cbor:"9,keyasint,omitempty"`  // of one call, read and written at least
 	IR      string `cbor:"10,keyasint,omitempty"` // printed kernel function, for explain and check
+	// Threads and Shared are of a GPU, of which a task is a block of threads: how many
+	// there are, and the bytes of memory they share; 0 elsewhere.
+	Threads int64 `cbor:"11,keyasint,omitempty"`
+	Shared  int64 `cbor:"12,keyasint,omitempty"`
+	// Factors is the dtype of what its products multiply, the widest of several; empty
+	// where it has none.
+	Factors string `cbor:"13,keyasint,omitempty"`
 }
 
 // Arg is one buffer that a kernel takes.

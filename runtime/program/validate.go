@@ -49,6 +49,9 @@ func (p *Plan) Validate() error {
 			return invalid("code %d is of no kind", i)
 		}
 	}
+	if err := p.Roof.validate(); err != nil {
+		return invalid("the roofline: %w", err)
+	}
 	for i := range p.Kernels {
 		if err := p.validateKernel(&p.Kernels[i]); err != nil {
 			return invalid("kernel %d: %w", i, err)
@@ -122,6 +125,25 @@ func (p *Plan) validateMesh() error {
 	return p.validateClasses()
 }
 
+func (r *Roof) validate() error {
+	if r == nil {
+		return nil
+	}
+	positive := func(x float64) bool { return x > 0 && x <= math.MaxFloat64 }
+	if err := name(r.Device); err != nil {
+		return fmt.Errorf("device: %w", err)
+	}
+	if !positive(r.Bytes) || len(r.Rates) == 0 {
+		return fmt.Errorf("%g bytes a second, and %d rates", r.Bytes, len(r.Rates))
+	}
+	for _, x := range r.Rates {
+		if !positive(x.Flops) || DTypeSize(x.DType) == 0 {
+			return fmt.Errorf("%g operations a second of %q", x.Flops, x.DType)
+		}
+	}
+	return nil
+}
+
 func (p *Plan) validateKernel(k *Kernel) error {
 	switch {
 	case k.Code < 0 || k.Code >= len(p.Code):
@@ -136,6 +158,10 @@ func (p *Plan) validateKernel(k *Kernel) error {
 		return fmt.Errorf("%d bytes of scratch", k.Scratch)
 	case k.Scratch > maxScratch:
 		return within(SizeLimit, "%d bytes of scratch memory for a thread", k.Scratch, maxScratch)
+	case k.Threads < 0 || k.Threads > maxThreads:
+		return fmt.Errorf("blocks of %d threads", k.Threads)
+	case k.Shared < 0 || k.Shared > maxShared:
+		return fmt.Errorf("blocks with %d bytes of shared memory", k.Shared)
 	case k.Flops < 0 || k.Bytes < 0:
 		return fmt.Errorf("a cost of %d operations and %d bytes", k.Flops, k.Bytes)
 	}

@@ -6,37 +6,11 @@ import (
 
 	"ptc/backend/elementwise"
 	"ptc/backend/gpu/layout"
-	"ptc/backend/gpu/ptx"
 	"ptc/backend/gpu/thread"
 	"ptc/backend/kernel"
 	"ptc/backend/tile"
 	"ptc/ir"
 )
-
-// Kernel is a launch: an entry, and how it is started.
-type Kernel struct {
-	Entry  *ptx.Entry
-	Blocks int64 // of the grid
-	Shared int   // bytes of dynamic shared memory
-}
-
-// Kernels lowers p for blocks of so many warps, a power of two: a kernel for each phase, to
-// be run one after the other, with the buffers of p as arguments, in their order.
-func Kernels(p *tile.Program, warps int) ([]Kernel, error) {
-	var out []Kernel
-	for i, ph := range p.Phases {
-		name := p.Name
-		if len(p.Phases) > 1 {
-			name = fmt.Sprintf("%s_%d", p.Name, i)
-		}
-		k, err := phase(p, ph, name, warps)
-		if err != nil {
-			return nil, fmt.Errorf("tile %s: %w", p.Name, err)
-		}
-		out = append(out, k)
-	}
-	return out, nil
-}
 
 // lowering is the state of generating a phase.
 type lowering struct {
@@ -56,41 +30,6 @@ type lowering struct {
 type key struct {
 	v *tile.Value
 	l string
-}
-
-func phase(p *tile.Program, ph *tile.Phase, name string, warps int) (Kernel, error) {
-	l := &lowering{b: thread.New(name, 32*warps), p: p, warps: warps, bufs: map[*tile.Buffer]thread.Pointer{},
-		first: map[*tile.Range]*thread.Value{}, known: []map[key][]*thread.Value{{}}, held: map[*tile.Value]*layout.Layout{}, placed: map[*tile.Value]placed{}}
-	for i, buf := range p.Buffers {
-		l.bufs[buf] = l.b.Param(fmt.Sprintf("b%d", i), elementwise.Elem(buf.DType))
-	}
-	blocks := int64(1)
-	for _, r := range ph.Grid {
-		blocks *= r.Blocks()
-	}
-	if blocks >= 1<<31 {
-		return Kernel{}, fmt.Errorf("%d tasks; a grid has fewer than 2³¹", blocks)
-	}
-	rest := l.b.Special(thread.Block)
-	left := blocks
-	for i := len(ph.Grid) - 1; i >= 0; i-- {
-		r := ph.Grid[i]
-		n := rest
-		if left /= r.Blocks(); left > 1 {
-			size := l.i32(r.Blocks())
-			n, rest = l.b.Rem(rest, size), l.b.Div(rest, size)
-		}
-		if r.Blocks() == 1 {
-			n = l.i32(0)
-		}
-		l.enter(r, n)
-	}
-	l.block(ph.Body)
-	if l.err != nil {
-		return Kernel{}, l.err
-	}
-	e, shared, err := l.b.Finish()
-	return Kernel{Entry: e, Blocks: blocks, Shared: shared}, err
 }
 
 func (l *lowering) fail(format string, args ...any) {

@@ -21,6 +21,7 @@ type Builder struct {
 	labels          int
 	known           []map[string]ptx.Operand // results of pure instructions, by block of code
 	shared          int                      // bytes of dynamic shared memory so far
+	overlaid        int                      // and of what ended
 	err             error
 }
 
@@ -41,10 +42,9 @@ func (b *Builder) Finish() (e *ptx.Entry, shared int, err error) {
 	if b.err != nil {
 		return nil, 0, fmt.Errorf("kernel %s: %w", b.entry.Name, b.err)
 	}
-	if b.entry.Dynamic = b.shared > 0; !b.entry.Dynamic {
-		return b.entry, 0, nil
-	}
-	return b.entry, b.shared, nil
+	shared = max(b.shared, b.overlaid)
+	b.entry.Dynamic = shared > 0
+	return b.entry, shared, nil
 }
 
 // Entry is what has been made so far, whose limits a caller may set.

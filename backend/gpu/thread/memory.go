@@ -32,6 +32,26 @@ func (b *Builder) At(p Pointer, x kernel.Index) Pointer {
 	return p
 }
 
+// As is p for elements e.
+func (p Pointer) As(e kernel.Elem) Pointer { p.Elem = e; return p }
+
+// Choose is p where cond holds, and otherwise q, which is of the same elements.
+func (b *Builder) Choose(cond *Value, p, q Pointer) Pointer {
+	if p.plus != 0 || q.plus != 0 {
+		b.fail(fmt.Errorf("a choice of pointers into arrays"))
+	}
+	p.at = b.pure(ptx.B64, "selp.b64", p.at, q.at, b.operand(cond))
+	return p
+}
+
+// Overlay runs body, whose shared memory nobody has who runs another overlay.
+func (b *Builder) Overlay(body func()) {
+	from := b.shared
+	body()
+	b.overlaid = max(b.overlaid, b.shared)
+	b.shared = from
+}
+
 // Shared is an array of the memory that the threads of a block share.
 type Shared struct {
 	Elem kernel.Elem

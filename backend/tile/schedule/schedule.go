@@ -25,6 +25,8 @@ type Schedule struct {
 	// Split is the number of parts of a contracted axis that are summed on their own
 	// and added up in order by a phase after; 0 and 1 are one.
 	Split int64
+	// Warps is how many share a task on a GPU, a power of two; 0 leaves it to the lowering.
+	Warps int64
 }
 
 // Raster is the order in which tasks visit blocks.

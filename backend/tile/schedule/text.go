@@ -57,6 +57,7 @@ var fields = []field{
 	word("right", packs[:], func(s *Schedule) *Pack { return &s.Right }),
 	number("stages", 0, func(s *Schedule) *int64 { return &s.Stages }),
 	number("split", 0, func(s *Schedule) *int64 { return &s.Split }),
+	number("warps", 0, func(s *Schedule) *int64 { return &s.Warps }),
 }
 
 func number(key string, least int64, at func(*Schedule) *int64) field {

@@ -1,0 +1,173 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"ptc/backend"
+	"ptc/backend/gpu/lower"
+	"ptc/backend/gpu/ptx"
+	"ptc/backend/gpu/target"
+	"ptc/backend/nest"
+	"ptc/backend/tile"
+	"ptc/backend/tile/schedule"
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/ir/fusion"
+	"ptc/runtime/program"
+)
+
+// Kind is the kind of code that the package makes: text of PTX.
+const Kind = "ptx"
+
+func init() {
+	backend.Register(&backend.Backend{
+		Name:      "cuda",
+		Doc:       "PTX for GPUs of NVIDIA, a training step as one graph",
+		Resolve:   resolve,
+		Available: func() error { return errors.New("a GPU is a target that is asked for") },
+		Names:     target.Names,
+		Rank:      5,
+	})
+}
+
+func resolve(name string) (backend.Target, error) {
+	t, err := target.Resolve(name)
+	if err != nil {
+		return nil, err
+	}
+	return &gpu{t}, nil
+}
+
+type gpu struct{ target.Target }
+
+func (g *gpu) Name() string               { return g.Target.Name }
+func (g *gpu) Exact() bool                { return false }
+func (g *gpu) Attention() bool            { return true }
+func (g *gpu) Vector() (bits, l1, l2 int) { return 0, 0, 0 }
+
+// Generate makes the entries, and puts them into a few modules, which drivers compile side
+// by side.
+func (g *gpu) Generate(fns []*ir.Func, given *schedule.Table) (*backend.Code, error) {
+	made := make([]lower.Kernel, len(fns))
+	for i, f := range fns {
+		var err error
+		if made[i], err = Kernel(f, g.Target, given); err != nil {
+			return nil, err
+		}
+	}
+	out := &backend.Code{Roof: g.roof()}
+	parts, of := shares(made)
+	for _, share := range parts {
+		m := ptx.Module{Version: g.PTX, Target: g.Arch}
+		for _, i := range share {
+			m.Entries = append(m.Entries, made[i].Entry)
+		}
+		out.Code = append(out.Code, program.Code{Kind: Kind, Data: []byte(m.String())})
+	}
+	for i, k := range made {
+		out.Kernels = append(out.Kernels, program.Kernel{Symbol: k.Entry.Name, Code: of[i], Tasks: k.Blocks,
+			Threads: int64(k.Entry.Threads), Shared: int64(k.Shared)})
+	}
+	return out, nil
+}
+
+func (g *gpu) roof() *program.Roof {
+	r := g.Roof
+	out := &program.Roof{Device: r.Device, Bytes: r.Bytes, Rates: []program.Rate{
+		{DType: "f32", Flops: r.F32}, {DType: "bf16", Flops: r.Half}, {DType: "f16", Flops: r.Half}}}
+	return out
+}
+
+// modules is the number of modules. It is fixed: the plan must not depend on the machine
+// that compiles.
+const modules = 8
+
+// shares deals the entries to the modules, the longest first, each to the one that has
+// the least.
+func shares(made []lower.Kernel) (parts [][]int, of []int) {
+	order := make([]int, len(made))
+	for i := range made {
+		order[i] = i
+	}
+	size := func(i int) int { return len(made[i].Entry.Body) }
+	slices.SortStableFunc(order, func(a, b int) int { return size(b) - size(a) })
+	parts, of = make([][]int, min(modules, max(1, len(made)))), make([]int, len(made))
+	full := make([]int, len(parts))
+	for _, i := range order {
+		least := slices.Index(full, slices.Min(full))
+		parts[least], of[i] = append(parts[least], i), least
+		full[least] += size(i)
+	}
+	return parts, of
+}
+
+// Kernel generates the kernel function f, cut as given says, or where it has nothing for the
+// kernel or section, as [nest.Threads] chooses.
+func Kernel(f *ir.Func, t target.Target, given *schedule.Table) (lower.Kernel, error) {
+	out, err := generate(f, t, given)
+	if err == nil && out.Shared > t.Shared {
+		err = fmt.Errorf("it takes %d bytes of shared memory, and a block of %s has %d", out.Shared, t.Arch, t.Shared)
+	}
+	var of *diag.Error
+	if err != nil && !errors.As(err, &of) {
+		err = fmt.Errorf("kernel @%s for %s: %w", f.Name, t.Name, err)
+	}
+	return out, err
+}
+
+func generate(f *ir.Func, t target.Target, given *schedule.Table) (lower.Kernel, error) {
+	k, err := fusion.Analyze(f)
+	if err != nil {
+		return lower.Kernel{}, err
+	}
+	for _, o := range f.Ops {
+		for _, v := range slices.Concat(o.Results, o.Args) {
+			if v.Type.DType == ir.F64 {
+				return lower.Kernel{}, fmt.Errorf("found %s of f64; f64 runs on the target ref only", o.Name)
+			}
+		}
+	}
+	parts := k.Apart()
+	cuts := make([]schedule.Schedule, len(parts))
+	warps := int64(1)
+	for i, p := range parts {
+		if s, ok := given.Of(fusion.Key(p.F)); ok {
+			cuts[i] = s
+		} else {
+			cuts[i] = nest.Threads(p)
+		}
+		warps = max(warps, cuts[i].Warps)
+	}
+	if k.Class != fusion.Horizontal {
+		p, err := nest.Program(f.Name, k, cuts[0])
+		if err != nil {
+			return lower.Kernel{}, err
+		}
+		all, err := lower.Kernels(p, int(warps))
+		if err != nil {
+			return lower.Kernel{}, err
+		}
+		if len(all) != 1 {
+			return lower.Kernel{}, fmt.Errorf("found %d phases; expected one", len(all))
+		}
+		return all[0], nil
+	}
+	alike := map[string]*tile.Program{}
+	sections := make([]lower.Section, len(k.Sections))
+	for i, s := range k.Sections {
+		key := fusion.Key(s.F)
+		if alike[key] == nil {
+			if alike[key], err = nest.Program(fmt.Sprintf("%s.%d", f.Name, len(alike)), s.Kernel, cuts[i]); err != nil {
+				return lower.Kernel{}, fmt.Errorf("section %d: %w", i, err)
+			}
+		}
+		sections[i].Program = alike[key]
+		sections[i].Args = append(sections[i].Args, s.Args...)
+		for _, r := range s.Results {
+			sections[i].Args = append(sections[i].Args, len(f.Args)+r)
+		}
+	}
+	return lower.Join(f.Name, len(f.Args)+len(f.Results), sections, int(warps))
+}

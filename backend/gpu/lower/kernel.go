@@ -1,0 +1,165 @@
+package lower
+
+import (
+	"fmt"
+
+	"ptc/backend/elementwise"
+	"ptc/backend/gpu/layout"
+	"ptc/backend/gpu/ptx"
+	"ptc/backend/gpu/thread"
+	"ptc/backend/kernel"
+	"ptc/backend/tile"
+)
+
+// Kernel is a launch: an entry, and how it is started.
+type Kernel struct {
+	Entry  *ptx.Entry
+	Blocks int64 // of the grid
+	Shared int   // bytes of dynamic shared memory
+}
+
+// Kernels lowers p for blocks of so many warps, a power of two: a kernel for each phase, to
+// be run one after the other, with the buffers of p as arguments, in their order.
+func Kernels(p *tile.Program, warps int) ([]Kernel, error) {
+	var out []Kernel
+	for i, ph := range p.Phases {
+		name := p.Name
+		if len(p.Phases) > 1 {
+			name = fmt.Sprintf("%s_%d", p.Name, i)
+		}
+		b := thread.New(name, 32*warps)
+		bufs := make([]thread.Pointer, len(p.Buffers))
+		for i, buf := range p.Buffers {
+			bufs[i] = b.Param(fmt.Sprintf("b%d", i), elementwise.Elem(buf.DType))
+		}
+		if err := phase(b, p, ph, warps, bufs, b.Special(thread.Block)); err != nil {
+			return nil, err
+		}
+		e, shared, err := b.Finish()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Kernel{Entry: e, Blocks: blocks(ph), Shared: shared})
+	}
+	return out, checkGrids(out)
+}
+
+// Section is a program of one phase within a kernel, whose tasks are some of the kernel's. Sections
+// with one program share its code.
+type Section struct {
+	Program *tile.Program
+	Args    []int // which of the kernel's arguments the program's buffers are
+}
+
+// Join lowers programs that have nothing to do with each other as one kernel of so many arguments:
+// its blocks are those of the first section, then those of the second, and so on.
+func Join(name string, args int, sections []Section, warps int) (Kernel, error) {
+	b := thread.New(name, 32*warps)
+	params := make([]thread.Pointer, args)
+	for i := range params {
+		params[i] = b.Param(fmt.Sprintf("b%d", i), kernel.I32)
+	}
+	var order []*tile.Program
+	first := map[*tile.Program][]int64{} // the first block of each section with the program, and the end
+	of := map[*tile.Program][]Section{}
+	for _, s := range sections {
+		if len(s.Program.Phases) != 1 || len(s.Args) != len(s.Program.Buffers) {
+			return Kernel{}, fmt.Errorf("kernel %s: a section of %d phases and %d arguments", name, len(s.Program.Phases), len(s.Args))
+		}
+		if of[s.Program] == nil {
+			order = append(order, s.Program)
+		}
+		of[s.Program] = append(of[s.Program], s)
+	}
+	total := int64(0)
+	for _, p := range order {
+		for range of[p] {
+			first[p] = append(first[p], total)
+			total += blocks(p.Phases[0])
+		}
+	}
+	at := b.Special(thread.Block)
+	i32 := func(n int64) *thread.Value { return b.ConstInt(kernel.Scalar(kernel.I32), n) }
+	var err error
+	for i, p := range order {
+		body := func() {
+			n := b.Sub(at, i32(first[p][0]))
+			bufs := make([]thread.Pointer, len(p.Buffers))
+			for j, buf := range p.Buffers {
+				bufs[j] = params[of[p][0].Args[j]].As(elementwise.Elem(buf.DType))
+				for k, s := range of[p][1:] {
+					if s.Args[j] != of[p][0].Args[j] {
+						bufs[j] = b.Choose(b.Le(i32(first[p][k+1]), at), params[s.Args[j]].As(bufs[j].Elem), bufs[j])
+					}
+				}
+			}
+			if len(of[p]) > 1 {
+				n = b.Rem(n, i32(blocks(p.Phases[0])))
+			}
+			b.Overlay(func() {
+				if e := phase(b, p, p.Phases[0], warps, bufs, n); e != nil && err == nil {
+					err = e
+				}
+			})
+		}
+		if i == len(order)-1 {
+			b.When(b.Le(i32(first[p][0]), at), body)
+		} else {
+			b.When(b.And(b.Le(i32(first[p][0]), at), b.Lt(at, i32(first[order[i+1]][0]))), body)
+		}
+	}
+	if err != nil {
+		return Kernel{}, err
+	}
+	e, shared, err := b.Finish()
+	out := Kernel{Entry: e, Blocks: total, Shared: shared}
+	if err == nil {
+		err = checkGrids([]Kernel{out})
+	}
+	return out, err
+}
+
+func checkGrids(ks []Kernel) error {
+	for _, k := range ks {
+		if k.Blocks >= 1<<31 {
+			return fmt.Errorf("kernel %s: %d tasks; a grid has fewer than 2³¹", k.Entry.Name, k.Blocks)
+		}
+	}
+	return nil
+}
+
+// blocks is how many tasks a phase has.
+func blocks(ph *tile.Phase) int64 {
+	n := int64(1)
+	for _, r := range ph.Grid {
+		n *= r.Blocks()
+	}
+	return n
+}
+
+// phase generates what block number n of a phase does.
+func phase(b *thread.Builder, p *tile.Program, ph *tile.Phase, warps int, bufs []thread.Pointer, n *thread.Value) error {
+	l := &lowering{b: b, p: p, warps: warps, bufs: map[*tile.Buffer]thread.Pointer{}, first: map[*tile.Range]*thread.Value{},
+		known: []map[key][]*thread.Value{{}}, held: map[*tile.Value]*layout.Layout{}, placed: map[*tile.Value]placed{}}
+	for i, buf := range p.Buffers {
+		l.bufs[buf] = bufs[i]
+	}
+	left := blocks(ph)
+	for i := len(ph.Grid) - 1; i >= 0; i-- {
+		r := ph.Grid[i]
+		at := n
+		if left /= r.Blocks(); left > 1 {
+			size := l.i32(r.Blocks())
+			at, n = l.b.Rem(n, size), l.b.Div(n, size)
+		}
+		if r.Blocks() == 1 {
+			at = l.i32(0)
+		}
+		l.enter(r, at)
+	}
+	l.block(ph.Body)
+	if l.err != nil {
+		return fmt.Errorf("tile %s: %w", p.Name, l.err)
+	}
+	return nil
+}

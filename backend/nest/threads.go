@@ -1,0 +1,111 @@
+package nest
+
+import (
+	"ptc/backend/tile/schedule"
+	"ptc/ir/fusion"
+)
+
+// Blocks of threads, of elementwise work and reductions: a thread has four elements of each tile,
+// as one access of 16 bytes to f32.
+const (
+	blockWarps = 8
+	blockTile  = 4 * 32 * blockWarps
+	// wholeRow is the longest row of which a block has all: 32 elements of a thread.
+	wholeRow = 8 * blockTile
+	// rowsAtOnce is how much of a longer row it has at a time.
+	rowsAtOnce = 2 * blockTile
+)
+
+// Threads is the schedule for a GPU: tiles that a block of threads holds in registers, and as
+// many blocks as there are tiles.
+func Threads(k *fusion.Kernel) schedule.Schedule {
+	switch k.Class {
+	case fusion.Map:
+		return threadsOfMap(mergeable(k, k.Space))
+	case fusion.Row:
+		kept, reduced := (&gen{k: k}).split()
+		return threadsOfRow(mergeable(k, kept), mergeable(k, reduced))
+	case fusion.Column:
+		kept, _ := (&gen{k: k}).split()
+		return threadsOfColumn(mergeable(k, kept))
+	case fusion.Pieces:
+		return threadsOfPieces(k)
+	case fusion.Scatter:
+		return threadsOfScatter(k)
+	case fusion.Attend:
+		return schedule.Schedule{Warps: 4}
+	}
+	return schedule.Schedule{Rows: 64, Cols: 64, Over: 16, Grid: -1, Warps: blockWarps}
+}
+
+func threadsOfMap(dims []dim) schedule.Schedule {
+	s := schedule.Schedule{Grid: -1, Rows: 1, Warps: blockWarps}
+	if n := len(dims); n > 0 {
+		s.Cols = min(dims[n-1].size, blockTile)
+		if n > 1 {
+			s.Rows = min(dims[n-2].size, max(1, blockTile/ceilPower(s.Cols)))
+		}
+		s.Warps = warpsFor(ceilPower(s.Cols) * ceilPower(s.Rows))
+	}
+	return s
+}
+
+func threadsOfRow(kept, reduced []dim) schedule.Schedule {
+	s := schedule.Schedule{Grid: -1, Rows: 1}
+	all := int64(1)
+	for _, d := range reduced {
+		all *= ceilPower(d.size)
+	}
+	if all > wholeRow {
+		s.Over = min(rowsAtOnce, reduced[len(reduced)-1].size)
+		all = ceilPower(s.Over)
+	} else if n := len(kept); n > 0 {
+		s.Rows = min(kept[n-1].size, max(1, blockTile/2/all))
+	}
+	s.Warps = warpsFor(all * ceilPower(s.Rows))
+	return s
+}
+
+// threadsOfColumn has as many threads beside each other as read a sector, and sweeps the
+// rest with the others.
+func threadsOfColumn(kept []dim) schedule.Schedule {
+	s := schedule.Schedule{Grid: -1, Rows: 1, Over: 32, Warps: blockWarps}
+	if n := len(kept); n > 0 {
+		s.Cols = min(kept[n-1].size, 32)
+	}
+	return s
+}
+
+// threadsOfPieces has blocks of what is behind the axis, and so many positions along it as make a
+// tile of them.
+func threadsOfPieces(k *fusion.Kernel) schedule.Schedule {
+	out := k.Root.Result().Type
+	s := schedule.Schedule{Rows: 1, Cols: blockTile, Grid: -1, Warps: blockWarps}
+	if after := single(out.Axes[out.Index(k.Root.Attrs.Text("axis"))+1:]); len(after) > 0 {
+		s.Over = min(after[len(after)-1].size, blockTile)
+		s.Cols = blockTile / ceilPower(s.Over)
+	}
+	return s
+}
+
+func threadsOfScatter(k *fusion.Kernel) schedule.Schedule {
+	s := schedule.Schedule{Rows: 32, Over: 1, Warps: 1}
+	out := k.Root.Result().Type
+	if n := len(out.Axes); n > 0 && ownedByUpdates(k.Root, out.Axes[n-1]) {
+		s.Cols = min(int64(out.Axes[n-1].Size), 32)
+	}
+	return s
+}
+
+// warpsFor is how many warps have four elements of a tile in each thread, or more where there are
+// enough of them.
+func warpsFor(elems int64) int64 { return max(1, min(blockWarps, elems/(4*32))) }
+
+// ceilPower is the least power of two that is at least n.
+func ceilPower(n int64) int64 {
+	p := int64(1)
+	for p < n {
+		p *= 2
+	}
+	return p
+}
