@@ -88,14 +88,20 @@ func threadsOfPieces(k *fusion.Kernel) schedule.Schedule {
 	return s
 }
 
+// threadsOfScatter has tasks own so many positions of what is looked up that there are a few tasks for
+// each multiprocessor, and few enough updates for each to find.
 func threadsOfScatter(k *fusion.Kernel) schedule.Schedule {
-	s := schedule.Schedule{Rows: 32, Over: 1, Warps: 1}
 	out := k.Root.Result().Type
+	s := schedule.Schedule{Rows: 32, Over: 128, Warps: blockWarps}
+	s.Task = max(1, int64(out.Size(k.Root.Attrs.Text("axis")))/ownersOfScatter)
 	if n := len(out.Axes); n > 0 && ownedByUpdates(k.Root, out.Axes[n-1]) {
-		s.Cols = min(int64(out.Axes[n-1].Size), 32)
+		s.Cols = min(int64(out.Axes[n-1].Size), blockTile)
 	}
 	return s
 }
+
+// ownersOfScatter is into how many tasks the positions of a scatter are dealt.
+const ownersOfScatter = 512
 
 // warpsFor is how many warps have four elements of a tile in each thread, or more where there are
 // enough of them.
