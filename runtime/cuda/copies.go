@@ -1,0 +1,75 @@
+package cuda
+
+import (
+	"unsafe"
+
+	"ptc/runtime/program"
+)
+
+// hostEnd is bytes of the host, which must be pinned, as one side of a copy.
+func hostEnd(b []byte) copyEnd {
+	return copyEnd{memory: typeHost, host: uintptr(unsafe.Pointer(unsafe.SliceData(b)))}
+}
+
+// line is a copy of n bytes.
+func line(dst, src copyEnd, n int64) transfer {
+	return transfer{src: src, dst: dst, width: uintptr(n), height: 1, depth: 1}
+}
+
+// end is where a buffer's elements lie, as one side of a copy.
+func (e *engine) end(buffer int) copyEnd {
+	b := &e.r.Device.Buffers[buffer]
+	if b.Memory == program.Host {
+		return hostEnd(e.host.bytes[b.Offset:])
+	}
+	return e.arena.end(b.Offset)
+}
+
+// moves are the copies of a fetch or store.
+func (e *engine) moves(in *program.Instr) (out []transfer) {
+	src, dst := in.Ends()
+	for i := range src {
+		if n := e.r.Device.Buffers[src[i]].Size(); n > 0 {
+			out = append(out, line(e.end(dst[i]), e.end(src[i]), n))
+		}
+	}
+	return out
+}
+
+// maxPitch is how far apart rows of one copy may be (CU_DEVICE_ATTRIBUTE_MAX_PITCH, which is the
+// same for all GPUs).
+const maxPitch = 1<<31 - 1
+
+// ownPart are the copies of a shard_slice: the device's own part of a tensor along an axis, in
+// pieces that lie apart in the source and next to each other in the destination.
+func (e *engine) ownPart(in *program.Instr) (out []transfer) {
+	c := in.Comm
+	piece := c.Inner * int64(program.DTypeSize(c.DType))
+	every := piece * int64(e.r.Plan.Parts(c.Over))
+	src, dst := e.end(in.Bufs[0]), e.end(in.Bufs[1])
+	src.skip(piece * int64(e.r.Plan.CoordinateOver(e.r.Rank, c.Over)))
+	switch {
+	case piece == 0 || c.Outer == 0:
+		return nil
+	case c.Outer == 1 || every == piece:
+		return []transfer{line(dst, src, piece*c.Outer)}
+	case every <= maxPitch:
+		src.pitch, dst.pitch = uintptr(every), uintptr(piece)
+		return []transfer{{src: src, dst: dst, width: uintptr(piece), height: uintptr(c.Outer), depth: 1}}
+	}
+	for range c.Outer {
+		out = append(out, line(dst, src, piece))
+		src.skip(every)
+		dst.skip(piece)
+	}
+	return out
+}
+
+// skip moves one side of a copy on.
+func (c *copyEnd) skip(n int64) {
+	if c.memory == typeHost {
+		c.host += uintptr(n)
+	} else {
+		c.device += uint64(n)
+	}
+}
