@@ -55,22 +55,26 @@ func (e *engine) open() (err error) {
 	}
 	ctx, err := e.drv.retain(e.gpu().device)
 	if err != nil {
-		return fmt.Errorf("GPU %d (%s) cannot be used: %w", e.ordinal, e.gpu().name, err)
+		return e.unusable(err)
 	}
 	e.context = ctx
 	e.current = ready{"cuCtxSetCurrent", e.drv.ctxSetCurrent, []uintptr{ctx}}
 	if err := e.enter(); err != nil {
-		return err
+		return e.unusable(err)
 	}
 	defer runtime.UnlockOSThread()
 	if e.stream, err = e.drv.newStream(); err != nil {
-		return fmt.Errorf("GPU %d (%s) cannot be used: %w", e.ordinal, e.gpu().name, err)
+		return e.unusable(err)
 	}
 	e.sync = ready{"cuStreamSynchronize", e.drv.streamSynchronize, []uintptr{e.stream}}
 	if err := e.allocate(); err != nil {
 		return err
 	}
 	return e.loadModules()
+}
+
+func (e *engine) unusable(err error) error {
+	return fmt.Errorf("GPU %d (%s) cannot be used: %w", e.ordinal, e.gpu().name, err)
 }
 
 // enter makes the context that of the thread, which is the caller's alone until it unlocks it;

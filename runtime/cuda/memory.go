@@ -137,15 +137,16 @@ func (m *pinned) Close() {
 // copied does a copy and waits for it. Copies are on the stream of the programs: what is pageable
 // would otherwise still be on its way to the GPU when a program begins.
 func (e *engine) copied(copy func() error) error {
-	if err := e.enter(); err != nil {
-		return err
+	err := e.enter()
+	if err == nil {
+		defer runtime.UnlockOSThread()
+		err = copy()
 	}
-	defer runtime.UnlockOSThread()
-	if err := copy(); err != nil {
-		return fmt.Errorf("memory of GPU %d cannot be copied: %w", e.ordinal, err)
+	if err == nil {
+		err = e.drv.do(&e.sync)
 	}
-	if err := e.drv.do(&e.sync); err != nil {
-		return fmt.Errorf("memory of GPU %d cannot be copied: %w", e.ordinal, err)
+	if err != nil {
+		return fmt.Errorf("memory of GPU %d (%s) cannot be copied: %w", e.ordinal, e.gpu().name, err)
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func (e *engine) loadModules() error {
 // loadModule compiles one module, on a thread that has the context.
 func (e *engine) loadModule(i int) (uintptr, error) {
 	if err := e.enter(); err != nil {
-		return 0, err
+		return 0, e.unusable(err)
 	}
 	defer runtime.UnlockOSThread()
 	text := append(slices.Clone(e.r.Plan.Code[i].Data), 0)

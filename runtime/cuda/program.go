@@ -36,7 +36,7 @@ type captured struct {
 // Capture resolves entries, addresses and copies, and readies communication.
 func (e *engine) Capture(prog int) (device.Program, error) {
 	if err := e.enter(); err != nil {
-		return nil, err
+		return nil, e.unusable(err)
 	}
 	defer runtime.UnlockOSThread()
 	from := &e.r.Device.Progs[prog]

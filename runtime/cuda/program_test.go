@@ -231,9 +231,10 @@ func TestPorts(t *testing.T) {
 		toy.port(program.RoleStep, "", scalars[0])
 		toy.port(program.RoleSeed, "", scalars[2])
 		y := toy.buffer("", "i32", elems)
-		loss := toy.buffer("", "f32", 1)
+		loss := toy.buffer("", "f32", 1) // the first element of y, which a kernel computes
+		toy.d.Buffers[loss].Offset = toy.d.Buffers[y].Offset
 		toy.port(program.RoleLoss, "", loss)
-		toy.kernel(next, x, y)
+		toy.instr(program.Instr{Kernel: next, Bufs: []int{x, y}, NoWait: true}) // for the ports it waits
 		toy.kernel(nothing)
 		toy.kernel(next, y, x) // what went in is overwritten
 		if err := toy.Validate(); err != nil {
@@ -254,9 +255,7 @@ func TestPorts(t *testing.T) {
 		}
 		for run := range uint32(4) {
 			binary.LittleEndian.PutUint32(step, run)
-			if err := e.Memory("").CopyIn(toy.d.Buffers[loss].Offset, []byte{byte(run), 1, 2, 3}); err != nil {
-				t.Fatal(err)
-			}
+			binary.LittleEndian.PutUint32(in, 100*run)
 			if run%2 == 0 {
 				p.Launch()
 				err = p.Wait()
@@ -270,13 +269,13 @@ func TestPorts(t *testing.T) {
 			for i := range elems {
 				want[x][i], want[y][i] = uint32(i)+2, uint32(i)+1
 			}
+			want[x][0], want[y][0], want[loss][0] = 100*run+2, 100*run+1, 100*run+1
 			want[scalars[0]][0], want[scalars[2]][0] = run, 77
-			want[loss][0] = 0x03020100 | run
 			want[scalars[1]] = nil // nobody's
 			if err := toy.compare(e, want); err != nil {
 				t.Fatalf("seed %d, run %d: %v", seed, run, err)
 			}
-			if got := binary.LittleEndian.Uint32(p.Port(3)); got != 0x03020100|run {
+			if got := binary.LittleEndian.Uint32(p.Port(3)); got != 100*run+1 {
 				t.Errorf("seed %d, run %d: the loss is %#x", seed, run, got)
 			}
 		}
@@ -302,5 +301,44 @@ func TestPortRanges(t *testing.T) {
 	toy.d.Buffers[2].Offset = toy.d.Buffers[1].Offset
 	if got, overlap = e.portRanges(0, true); len(got) != 5 || !overlap {
 		t.Errorf("%+v, %v", got, overlap)
+	}
+}
+
+// TestJoins: many that need not wait, behind as many, have a node between them and not all edges.
+func TestJoins(t *testing.T) {
+	for seed := range uint64(10) {
+		toy := newToy()
+		const n = 8
+		for range 2*n + 1 {
+			toy.buffer("", "i32", elems)
+		}
+		for i := range n {
+			toy.instr(program.Instr{Kernel: next, Bufs: []int{2 * n, i}, NoWait: i > 0})
+		}
+		for i := range n {
+			toy.instr(program.Instr{Kernel: mix, Bufs: []int{i, (i + 1) % n, n + i}, NoWait: i > 0})
+		}
+		if err := toy.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		drv := onFake(t, fakecuda.Options{Seed: seed})
+		e, p, err := toy.opened(device.Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := toy.fresh(rand.New(rand.NewPCG(seed, 1)))
+		if err := toy.write(e, s); err != nil {
+			t.Fatal(err)
+		}
+		p.Launch()
+		toy.run(s, nil)
+		if err := errors.Join(p.Wait(), toy.compare(e, s)); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if got := drv.Called("cuGraphAddEmptyNode"); got != 1 {
+			t.Errorf("%d nodes of nothing", got)
+		}
+		e.Close()
+		clean(t, drv)
 	}
 }

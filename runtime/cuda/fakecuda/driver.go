@@ -52,6 +52,7 @@ type Driver struct {
 	pinned   map[uintptr][]byte
 	calls    int
 	counts   map[string]int
+	quiet    map[int]bool // calls of functions that free
 	failures []failure
 	problems []string
 	faults   []string
@@ -96,7 +97,7 @@ func New(o Options) *Driver {
 	if o.Memory == 0 {
 		o.Memory = 1 << 30
 	}
-	d := &Driver{o: o, threads: map[int]*gpu{}, objects: map[uintptr]object{}, next: 0x5a0000, pinned: map[uintptr][]byte{}, counts: map[string]int{}}
+	d := &Driver{o: o, threads: map[int]*gpu{}, objects: map[uintptr]object{}, next: 0x5a0000, pinned: map[uintptr][]byte{}, counts: map[string]int{}, quiet: map[int]bool{}}
 	if o.Seed != 0 {
 		d.rng = rand.New(rand.NewPCG(o.Seed, 7))
 	}
@@ -149,6 +150,10 @@ func (d *Driver) Calls() int { d.mu.Lock(); defer d.mu.Unlock(); return d.calls 
 // Called is how many calls of a function there were.
 func (d *Driver) Called(name string) int { d.mu.Lock(); defer d.mu.Unlock(); return d.counts[name] }
 
+// Freed says whether a call, by its number from 1, was of a function that frees: of these a caller
+// need tell no failure.
+func (d *Driver) Freed(at int) bool { d.mu.Lock(); defer d.mu.Unlock(); return d.quiet[at] }
+
 // Problems are mistakes of the caller, in order; Faults what kernels did that a GPU does not define;
 // Order the kernels in the order in which they ran.
 func (d *Driver) Problems() []string {
@@ -179,9 +184,11 @@ func (d *Driver) problem(format string, args ...any) {
 func (d *Driver) chance() bool { return d.rng != nil && d.rng.IntN(2) == 0 }
 
 // failing is the result with which a call is to fail, or 0.
-func (d *Driver) failing(name string) int {
+func (d *Driver) failing(f *function) int {
+	name := f.name
 	d.calls++
 	d.counts[name]++
+	d.quiet[d.calls] = f.frees
 	for _, f := range d.failures {
 		if f.name == "" && f.at == d.calls || f.name == name && f.at == d.counts[name] {
 			return f.result

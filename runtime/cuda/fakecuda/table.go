@@ -100,7 +100,7 @@ func (f *function) call(d *Driver, args []uintptr) int {
 	if f.name == "cuGetErrorName" || f.name == "cuGetErrorString" {
 		return f.run(d, nil, args)
 	}
-	failed := d.failing(f.name)
+	failed := d.failing(f)
 	if !d.started && f.name != "cuInit" {
 		d.problem("%s before cuInit", f.name)
 		return NotInitialized
