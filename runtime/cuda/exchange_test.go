@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -181,4 +182,20 @@ func TestStop(t *testing.T) {
 	}
 	e.Close()
 	clean(t, drv)
+}
+
+// TestPlaces: buffers that share bytes share their staging, others do not.
+func TestPlaces(t *testing.T) {
+	toy := newToy()
+	for i, at := range []int64{1024, 0, 256, 512, 1280} { // of 512 bytes each
+		toy.buffer("", "i32", elems)
+		toy.d.Buffers[i].Offset = at
+	}
+	toy.buffer(program.Host, "i32", elems)
+	p := &captured{e: &engine{r: device.Request{Device: toy.d}}}
+	got, end := p.places(&program.Instr{Bufs: []int{0, 1, 5, 2, 3, 4, 0}}, 64)
+	want := []stage{{1, 64}, {2, 64 + 256}, {3, 64 + 512}, {0, 64 + 1024}, {4, 64 + 1024 + 256}}
+	if !slices.Equal(got, want) || end != 64+1024+768 {
+		t.Errorf("%v up to %d; expected %v", got, end, want)
+	}
 }

@@ -237,6 +237,7 @@ func TestPorts(t *testing.T) {
 		toy.instr(program.Instr{Kernel: next, Bufs: []int{x, y}, NoWait: true}) // for the ports it waits
 		toy.kernel(nothing)
 		toy.kernel(next, y, x) // what went in is overwritten
+		toy.kernel(next, x, y)
 		if err := toy.Validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -260,22 +261,22 @@ func TestPorts(t *testing.T) {
 				p.Launch()
 				err = p.Wait()
 			} else {
-				err = errors.Join(p.Step(0, 2), p.Step(2, 3))
+				err = errors.Join(p.Step(0, 2), p.Step(2, 4))
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 			want := toy.fresh(rand.New(rand.NewPCG(1, 1)))
 			for i := range elems {
-				want[x][i], want[y][i] = uint32(i)+2, uint32(i)+1
+				want[x][i], want[y][i] = uint32(i)+2, uint32(i)+3
 			}
-			want[x][0], want[y][0], want[loss][0] = 100*run+2, 100*run+1, 100*run+1
+			want[x][0], want[y][0], want[loss][0] = 100*run+2, 100*run+3, 100*run+3
 			want[scalars[0]][0], want[scalars[2]][0] = run, 77
 			want[scalars[1]] = nil // nobody's
 			if err := toy.compare(e, want); err != nil {
 				t.Fatalf("seed %d, run %d: %v", seed, run, err)
 			}
-			if got := binary.LittleEndian.Uint32(p.Port(3)); got != 100*run+1 {
+			if got := binary.LittleEndian.Uint32(p.Port(3)); got != 100*run+3 {
 				t.Errorf("seed %d, run %d: the loss is %#x", seed, run, got)
 			}
 		}
