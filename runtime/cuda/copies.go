@@ -11,9 +11,20 @@ func hostEnd(b []byte) copyEnd {
 	return copyEnd{memory: typeHost, host: uintptr(unsafe.Pointer(unsafe.SliceData(b)))}
 }
 
-// line is a copy of n bytes.
-func line(dst, src copyEnd, n int64) transfer {
-	return transfer{src: src, dst: dst, width: uintptr(n), height: 1, depth: 1}
+// longest is how many bytes of a row are copied at once: a row may have no more than maxPitch.
+const longest = 1 << 30
+
+// lines are copies of n bytes that lie next to each other.
+func lines(dst, src copyEnd, n int64) (out []transfer) {
+	for n > 0 {
+		w := min(n, longest)
+		src.pitch, dst.pitch = uintptr(w), uintptr(w)
+		out = append(out, transfer{src: src, dst: dst, width: uintptr(w), height: 1, depth: 1})
+		src.skip(w)
+		dst.skip(w)
+		n -= w
+	}
+	return out
 }
 
 // end is where a buffer's elements lie, as one side of a copy.
@@ -29,9 +40,7 @@ func (e *engine) end(buffer int) copyEnd {
 func (e *engine) moves(in *program.Instr) (out []transfer) {
 	src, dst := in.Ends()
 	for i := range src {
-		if n := e.r.Device.Buffers[src[i]].Size(); n > 0 {
-			out = append(out, line(e.end(dst[i]), e.end(src[i]), n))
-		}
+		out = append(out, lines(e.end(dst[i]), e.end(src[i]), e.r.Device.Buffers[src[i]].Size())...)
 	}
 	return out
 }
@@ -52,13 +61,13 @@ func (e *engine) ownPart(in *program.Instr) (out []transfer) {
 	case piece == 0 || c.Outer == 0:
 		return nil
 	case c.Outer == 1 || every == piece:
-		return []transfer{line(dst, src, piece*c.Outer)}
+		return lines(dst, src, piece*c.Outer)
 	case every <= maxPitch:
 		src.pitch, dst.pitch = uintptr(every), uintptr(piece)
 		return []transfer{{src: src, dst: dst, width: uintptr(piece), height: uintptr(c.Outer), depth: 1}}
 	}
 	for range c.Outer {
-		out = append(out, line(dst, src, piece))
+		out = append(out, lines(dst, src, piece)...)
 		src.skip(every)
 		dst.skip(piece)
 	}

@@ -58,13 +58,15 @@ func (d *driver) errorText(fn uintptr, result int) string {
 	if r := foreign.Call(fn, uintptr(result), uintptr(unsafe.Pointer(&at))); uint32(r) != 0 || at == 0 {
 		return ""
 	}
-	text := unsafe.Slice((*byte)(foreign.Pointer(at)), maxErrorText)
-	for n := range text {
-		if text[n] == 0 {
-			return string(text[:n])
+	var text []byte
+	for len(text) < maxErrorText {
+		c := *(*byte)(foreign.Pointer(at + uintptr(len(text))))
+		if c == 0 {
+			break
 		}
+		text = append(text, c)
 	}
-	return ""
+	return string(text)
 }
 
 // maxErrorText bounds how far a text of the driver is read.

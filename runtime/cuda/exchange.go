@@ -93,13 +93,13 @@ func (p *captured) prepare(i int, places []stage, memory device.Memory, staging 
 	}
 	src, dst := in.Ends()
 	for _, b := range src {
-		if r := at(b); r.Memory == memory && r.Bytes > 0 {
-			x.ins = append(x.ins, line(hostEnd(staging[r.Offset:]), e.end(b), r.Bytes))
+		if r := at(b); r.Memory == memory {
+			x.ins = append(x.ins, lines(hostEnd(staging[r.Offset:]), e.end(b), r.Bytes)...)
 		}
 	}
 	for _, b := range dst {
-		if r := at(b); r.Memory == memory && r.Bytes > 0 {
-			x.outs = append(x.outs, line(e.end(b), hostEnd(staging[r.Offset:]), r.Bytes))
+		if r := at(b); r.Memory == memory {
+			x.outs = append(x.outs, lines(e.end(b), hostEnd(staging[r.Offset:]), r.Bytes)...)
 		}
 	}
 	x.reads = len(src) > 0
@@ -123,14 +123,14 @@ func (x *exchange) take() error {
 	if !x.reads {
 		return nil
 	}
-	if err := x.p.copy(x.ins); err != nil {
+	if err := x.p.e.begin(x.ins); err != nil {
 		return x.p.failedAt(x.instr, err)
 	}
 	return x.p.failed(x.p.e.drv.do(&x.p.e.sync))
 }
 
 // give begins to copy the destinations to where they belong.
-func (x *exchange) give() error { return x.p.failedAt(x.instr, x.p.copy(x.outs)) }
+func (x *exchange) give() error { return x.p.failedAt(x.instr, x.p.e.begin(x.outs)) }
 
 func (x *exchange) run() error {
 	if err := x.take(); err != nil {

@@ -89,8 +89,8 @@ func (m *arena) Copy(at int64, src device.Range) error {
 		if err := from.within(src.Offset, src.Bytes); err != nil {
 			return err
 		}
-		t := line(m.end(at), from.end(src.Offset), src.Bytes)
-		return m.e.copied(func() error { return m.e.drv.copy(&t, m.e.stream) })
+		all := lines(m.end(at), from.end(src.Offset), src.Bytes)
+		return m.e.copied(func() error { return m.e.begin(all) })
 	}
 	bytes, ok := src.HostBytes()
 	if !ok {

@@ -53,11 +53,11 @@ func (e *engine) newPorts(prog int) (*ports, error) {
 	}
 	for _, r := range ins {
 		host, dev, n := place(r)
-		p.ins = append(p.ins, line(dev, host, n))
+		p.ins = append(p.ins, lines(dev, host, n)...)
 	}
 	for _, r := range outs {
 		host, dev, n := place(r)
-		p.outs = append(p.outs, line(host, dev, n))
+		p.outs = append(p.outs, lines(host, dev, n)...)
 	}
 	return p, nil
 }

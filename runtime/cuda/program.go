@@ -226,7 +226,7 @@ func (p *captured) failedAt(i int, err error) error {
 func (p *captured) one(from, to int) error {
 	drv, stream := p.e.drv, p.e.stream
 	if from == 0 {
-		if err := p.copy(p.ports.ins); err != nil {
+		if err := p.e.begin(p.ports.ins); err != nil {
 			return p.failed(err)
 		}
 	}
@@ -243,19 +243,19 @@ func (p *captured) one(from, to int) error {
 				return err
 			}
 		default:
-			err = p.copy(a.copies)
+			err = p.e.begin(a.copies)
 		}
 		if err != nil {
 			return p.failedAt(i, err)
 		}
 	}
-	return p.failed(p.copy(p.ports.outs))
+	return p.failed(p.e.begin(p.ports.outs))
 }
 
-// copy begins copies, one behind the other.
-func (p *captured) copy(list []transfer) error {
+// begin begins copies, one behind the other.
+func (e *engine) begin(list []transfer) error {
 	for i := range list {
-		if err := p.e.drv.copy(&list[i], p.e.stream); err != nil {
+		if err := e.drv.copy(&list[i], e.stream); err != nil {
 			return err
 		}
 	}

@@ -45,7 +45,7 @@ func (d *Driver) readCopy(g *gpu, p uintptr) (*copied, int) {
 			return nil, InvalidValue
 		}
 		x.e.pitch = word(x.base + 72)
-		if c.height > 1 && (x.e.pitch < c.width || x.e.pitch > maxPitch) {
+		if x.e.pitch < c.width || x.e.pitch > maxPitch {
 			d.problem("a copy of rows of %d bytes, %d apart", c.width, x.e.pitch)
 			return nil, InvalidValue
 		}

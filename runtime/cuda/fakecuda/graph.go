@@ -131,6 +131,9 @@ func (d *Driver) add(a []uintptr, n *node) int {
 	if a[3] > 0 {
 		for _, h := range unsafe.Slice(pointer[uintptr](a[2]), a[3]) {
 			o, ok := get[*node](d, "node", h)
+			if ok && (o.of != x || slices.Contains(n.after, o)) {
+				d.problem("a node of another graph, or twice the same")
+			}
 			if !ok || o.of != x || slices.Contains(n.after, o) {
 				return InvalidValue
 			}

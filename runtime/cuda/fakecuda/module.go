@@ -29,21 +29,22 @@ const (
 	mostShared  = 227 << 10
 )
 
-// maxText bounds the text of a module.
-const maxText = 64 << 20
+// cString is text of the caller's, up to the zero behind it.
+func cString(at uintptr) string {
+	var text []byte
+	for c := *pointer[byte](at); c != 0; c = *pointer[byte](at + uintptr(len(text))) {
+		text = append(text, c)
+	}
+	return string(text)
+}
 
 func moduleLoad(d *Driver, g *gpu, a []uintptr) int {
-	text := unsafe.Slice(pointer[byte](a[1]), maxText)
-	n := 0
-	for text[n] != 0 {
-		n++
-	}
 	log, ok := readLog(a[2], a[3], a[4])
 	if !ok {
 		d.problem("options of a module that are not known")
 		return InvalidValue
 	}
-	m, result, err := d.load(g, string(text[:n]))
+	m, result, err := d.load(g, cString(a[1]))
 	if err != nil {
 		copy(log, err.Error()+"\x00")
 		return result
@@ -121,12 +122,7 @@ func moduleFunction(d *Driver, _ *gpu, a []uintptr) int {
 	if !ok {
 		return InvalidHandle
 	}
-	text := unsafe.Slice(pointer[byte](a[2]), maxText)
-	n := 0
-	for text[n] != 0 {
-		n++
-	}
-	k := m.kernels[string(text[:n])]
+	k := m.kernels[cString(a[2])]
 	if k == nil {
 		return NotFound
 	}
