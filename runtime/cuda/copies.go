@@ -82,3 +82,37 @@ func (c *copyEnd) skip(n int64) {
 		c.device += uint64(n)
 	}
 }
+
+// queued are copies whose calls are ready.
+type queued struct {
+	list  []transfer // what the calls point to
+	calls []ready
+}
+
+func (e *engine) queue(list []transfer) queued {
+	q := queued{list: list}
+	for i := range list {
+		q.calls = append(q.calls, ready{"cuMemcpy3DAsync", e.drv.memcpy3DAsync, []uintptr{uintptr(unsafe.Pointer(&list[i])), e.stream}})
+	}
+	return q
+}
+
+// enqueue begins copies, one behind the other. It does not allocate.
+func (e *engine) enqueue(q *queued) error {
+	for i := range q.calls {
+		if err := e.drv.do(&q.calls[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin does so for copies that are no program's.
+func (e *engine) begin(list []transfer) error {
+	for i := range list {
+		if err := e.drv.copy(&list[i], e.stream); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -14,8 +14,9 @@ type exchange struct {
 	p         *captured
 	instr     int
 	call      device.Exchange
-	ins, outs []transfer // from the arena to the staging, and back
-	reads     bool       // it has sources, which have to be complete
+	ins, outs queued       // from the arena to the staging, and back
+	reads     bool         // it has sources, which have to be complete
+	ended     func() error // what its done does, where it is only started
 }
 
 // stage is where a buffer has its staging.
@@ -52,7 +53,7 @@ func (p *captured) communicate() error {
 	}
 	for i := range p.instrs { // the ends of those that were started
 		if c := p.instrs[i].Comm; c != nil && c.Kind == program.Done && p.acts[c.Of].op != nil {
-			p.acts[i].op = p.ends[c.Of]
+			p.acts[i].op = p.exchanges[c.Of].ended
 		}
 	}
 	return nil
@@ -92,17 +93,19 @@ func (p *captured) prepare(i int, places []stage, memory device.Memory, staging 
 		return device.Range{Memory: memory, Offset: places[k].at, Bytes: b.Size()}
 	}
 	src, dst := in.Ends()
+	var ins, outs []transfer
 	for _, b := range src {
 		if r := at(b); r.Memory == memory {
-			x.ins = append(x.ins, lines(hostEnd(staging[r.Offset:]), e.end(b), r.Bytes)...)
+			ins = append(ins, lines(hostEnd(staging[r.Offset:]), e.end(b), r.Bytes)...)
 		}
 	}
 	for _, b := range dst {
 		if r := at(b); r.Memory == memory {
-			x.outs = append(x.outs, lines(e.end(b), hostEnd(staging[r.Offset:]), r.Bytes)...)
+			outs = append(outs, lines(e.end(b), hostEnd(staging[r.Offset:]), r.Bytes)...)
 		}
 	}
-	x.reads = len(src) > 0
+	p.exchanges[i] = x
+	x.ins, x.outs, x.reads = e.queue(ins), e.queue(outs), len(src) > 0
 	var err error
 	if x.call, err = e.r.Exchanges.Prepare(p.index, i, at); err != nil {
 		return err
@@ -111,9 +114,9 @@ func (p *captured) prepare(i int, places []stage, memory device.Memory, staging 
 	case !in.Comm.Start:
 		p.acts[i].op = x.run
 	case x.call.AtOnce:
-		p.acts[i].op, p.ends[i] = x.run, func() error { return nil }
+		p.acts[i].op, x.ended = x.run, func() error { return nil }
 	default:
-		p.acts[i].op, p.ends[i] = x.start, x.end
+		p.acts[i].op, x.ended = x.start, x.end
 	}
 	return nil
 }
@@ -123,14 +126,14 @@ func (x *exchange) take() error {
 	if !x.reads {
 		return nil
 	}
-	if err := x.p.e.begin(x.ins); err != nil {
+	if err := x.p.e.enqueue(&x.ins); err != nil {
 		return x.p.failedAt(x.instr, err)
 	}
 	return x.p.failed(x.p.e.drv.do(&x.p.e.sync))
 }
 
 // give begins to copy the destinations to where they belong.
-func (x *exchange) give() error { return x.p.failedAt(x.instr, x.p.e.begin(x.outs)) }
+func (x *exchange) give() error { return x.p.failedAt(x.instr, x.p.e.enqueue(&x.outs)) }
 
 func (x *exchange) run() error {
 	if err := x.take(); err != nil {

@@ -19,18 +19,18 @@ type act struct {
 
 // captured is a captured program.
 type captured struct {
-	e      *engine
-	index  int
-	name   string
-	instrs []program.Instr
-	acts   []act // by instruction
-	ports  *ports
-	hosted bool                 // the host has to do something
-	ends   map[int]func() error // by instruction: what waits for one that was started
-	spans  map[[2]int]*span     // ranges of instructions that were run; nil: once
-	job    func() error         // launch, for the engine's goroutine
-	began  bool                 // launched, and not waited for
-	err    error                // of the last launch
+	e         *engine
+	index     int
+	name      string
+	instrs    []program.Instr
+	acts      []act // by instruction
+	ports     *ports
+	hosted    bool              // the host has to do something
+	exchanges map[int]*exchange // by instruction
+	spans     map[[2]int]*span  // ranges of instructions that were run; nil: once
+	job       func() error      // launch, for the engine's goroutine
+	began     bool              // launched, and not waited for
+	err       error             // of the last launch
 }
 
 // Capture resolves entries, addresses and copies, and readies communication.
@@ -40,7 +40,7 @@ func (e *engine) Capture(prog int) (device.Program, error) {
 	}
 	defer runtime.UnlockOSThread()
 	from := &e.r.Device.Progs[prog]
-	p := &captured{e: e, index: prog, name: from.Name, instrs: from.Instrs, acts: make([]act, len(from.Instrs)), ends: map[int]func() error{}, spans: map[[2]int]*span{}}
+	p := &captured{e: e, index: prog, name: from.Name, instrs: from.Instrs, acts: make([]act, len(from.Instrs)), exchanges: map[int]*exchange{}, spans: map[[2]int]*span{}}
 	p.job = p.launch
 	e.progs = append(e.progs, p)
 	var err error
@@ -250,14 +250,4 @@ func (p *captured) one(from, to int) error {
 		}
 	}
 	return p.failed(p.e.begin(p.ports.outs))
-}
-
-// begin begins copies, one behind the other.
-func (e *engine) begin(list []transfer) error {
-	for i := range list {
-		if err := e.drv.copy(&list[i], e.stream); err != nil {
-			return err
-		}
-	}
-	return nil
 }
