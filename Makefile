@@ -63,7 +63,7 @@ test: ## install what is needed, then all checks and all tests
 	echo "$(GO) test -timeout $(TEST_TIMEOUT) ./..."; $(GO) test -timeout $(TEST_TIMEOUT) ./...
 
 # The detector is a C library. It does not see what native code reads and writes.
-RACED := ./runtime/comm/local ./runtime/device/... ./runtime/exec ./runtime/native ./runtime/program ./runtime/train
+RACED := ./runtime/comm/local ./runtime/cuda/... ./runtime/device/... ./runtime/exec ./runtime/native ./runtime/program ./runtime/train
 
 .PHONY: race
 race: ## run the tests of the runtime under the race detector (takes a C compiler)
