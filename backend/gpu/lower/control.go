@@ -17,6 +17,35 @@ func (l *lowering) layouts(vs []*tile.Value) []*layout.Layout {
 	return out
 }
 
+// carried are the layouts in which loop o carries its tiles: sums as products of its body, or of a
+// loop in it, have them.
+func (l *lowering) carried(o *tile.Op) []*layout.Layout {
+	out := l.layouts(o.Args)
+	for i, v := range o.Loop.Carry {
+		if at := l.summed(v, o.Loop.Body); at != nil {
+			out[i] = at
+		}
+	}
+	return out
+}
+
+// summed is the layout of a product in body that adds to v, or nil.
+func (l *lowering) summed(v *tile.Value, body *tile.Block) *layout.Layout {
+	for _, o := range body.Ops {
+		switch {
+		case o.Kind == tile.Dot && len(o.Args) == 3 && o.Args[2] == v:
+			return l.product(o).at
+		case o.Kind == tile.For:
+			for i, a := range o.Args {
+				if a == v {
+					return l.summed(o.Loop.Carry[i], o.Loop.Body)
+				}
+			}
+		}
+	}
+	return nil
+}
+
 func (l *lowering) all(vs []*tile.Value, at []*layout.Layout) (flat []*thread.Value) {
 	for i, v := range vs {
 		flat = append(flat, l.value(v, at[i])...)
@@ -33,11 +62,10 @@ func (l *lowering) spread(vs []*tile.Value, at []*layout.Layout, flat []*thread.
 	}
 }
 
-// loop visits the blocks of a range. Its bounds are the same for all threads.
-func (l *lowering) loop(o *tile.Op) {
+// bounds are the blocks that loop o begins with and ends before.
+func (l *lowering) bounds(o *tile.Op) (from, to *thread.Value) {
 	r := o.Range
-	at := l.layouts(o.Args)
-	from, to := l.i32(0), l.i32(r.Blocks())
+	from, to = l.i32(0), l.i32(r.Blocks())
 	if v := o.Loop.From; v != nil { // the block that position From is in
 		x := l.b.Min(l.b.Max(l.scalar(v), l.i32(0)), l.i32(r.Extent))
 		from = l.b.Div(x, l.i32(r.Size))
@@ -48,6 +76,17 @@ func (l *lowering) loop(o *tile.Op) {
 	}
 	if r.Reversed && (o.Loop.From != nil || o.Loop.To != nil) {
 		l.fail("found a loop from the last block to the first with bounds; it has no code for GPUs")
+	}
+	return from, to
+}
+
+// loop visits the blocks of a range. Its bounds are the same for all threads.
+func (l *lowering) loop(o *tile.Op) {
+	r := o.Range
+	at := l.carried(o)
+	from, to := l.bounds(o)
+	if x := l.pipeline(o); x != nil {
+		l.spread(o.Results, at, x.run(from, to, at))
 		return
 	}
 	var flat []*thread.Value

@@ -7,8 +7,9 @@ import (
 )
 
 // CopyAsync starts a copy of neighbours from global to shared memory, 4, 8 or 16 bytes. They
-// are zeros where a.If does not hold. The copy has ended when [Builder.Await] says so.
-func (b *Builder) CopyAsync(to Shared, from Pointer, a Access) {
+// are zeros where a.If does not hold, and nothing is written where only does not, if it is not nil.
+// The copy has ended when [Builder.Await] says so.
+func (b *Builder) CopyAsync(to Shared, from Pointer, a Access, only *Value) {
 	bytes := int64(max(1, a.N) * from.Elem.Bytes())
 	name := "cp.async.ca.shared.global"
 	switch {
@@ -22,7 +23,7 @@ func (b *Builder) CopyAsync(to Shared, from Pointer, a Access) {
 	if a.If != nil {
 		args = append(args, b.pure(ptx.B32, "selp.b32", ptx.Imm(bytes), ptx.Imm(0), b.operand(a.If)))
 	}
-	b.op(name, args...)
+	b.guarded(only, name, args...)
 }
 
 // Commit closes a group: the thread's copies since the last one.
