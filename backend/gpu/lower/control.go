@@ -92,6 +92,8 @@ func (l *lowering) loop(o *tile.Op) {
 	var flat []*thread.Value
 	one := func(i *thread.Value, carry []*thread.Value) (next []*thread.Value) {
 		l.within(func() {
+			l.depth++
+			defer func() { l.depth-- }()
 			l.enter(r, i)
 			l.spread(o.Loop.Carry, at, carry)
 			l.block(o.Loop.Body)

@@ -23,6 +23,7 @@ type lowering struct {
 	known  []map[key][]*thread.Value     // by block of code
 	held   map[*tile.Value]*layout.Layout
 	placed map[*tile.Value]placed // in shared memory
+	depth  int                    // of loops
 	err    error
 }
 

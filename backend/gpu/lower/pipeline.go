@@ -148,12 +148,15 @@ func (x *pipeline) run(from, to *thread.Value, at []*layout.Layout) (flat []*thr
 	l, b := x.lowering, x.b
 	init := x.all(x.o.Args, at)
 	sums := len(init)
+	used := l.depth > 0 || b.UsesShared()
 	b.Overlay(func() {
 		for _, o := range slices.Concat(x.copied, x.computed) {
 			o.p = l.slots(o.v, o.in, o.slots)
 		}
 		x.outside()
-		b.Sync() // what was there before has been read
+		if used {
+			b.Sync() // what was there before has been read
+		}
 		for i := range x.stages - 1 {
 			if len(x.copied) > 0 {
 				x.copyAhead(b.Add(from, l.i32(int64(i))), to, l.i32(int64(i)))
