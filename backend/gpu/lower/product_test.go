@@ -118,6 +118,18 @@ type launch struct {
 
 func (p problem) launch(t *testing.T) *launch {
 	t.Helper()
+	x := p.launchOnly(t)
+	var err error
+	x.args = irtest.Arguments(x.f, 7)
+	if x.want, err = eval.Func(&ir.Module{Funcs: []*ir.Func{x.f}}, x.f, x.args, eval.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// launchOnly is p without arguments.
+func (p problem) launchOnly(t *testing.T) *launch {
+	t.Helper()
 	m, errs := ir.Parse("k.ptir", []byte(p.text()))
 	if len(errs) > 0 {
 		t.Fatalf("%v\n%s", errs, p.text())
@@ -141,13 +153,10 @@ func (p problem) launch(t *testing.T) *launch {
 	if warps == 0 {
 		warps = int(s.Warps)
 	}
-	x := &launch{f: f, options: p.options, args: irtest.Arguments(f, 7)}
+	x := &launch{f: f, options: p.options}
 	x.options.Check, x.options.Steps = true, 1<<22
 	if x.kernels, err = Kernels(program, warps); err != nil {
 		t.Fatalf("%v\n%s", err, program)
-	}
-	if x.want, err = eval.Func(&ir.Module{Funcs: []*ir.Func{f}}, f, x.args, eval.Options{}); err != nil {
-		t.Fatal(err)
 	}
 	return x
 }
