@@ -128,8 +128,8 @@ func TestSwizzle(t *testing.T) {
 					seen[m.Of([]int{r, c})] = true
 				}
 			}
-			if len(seen) != m.Elems() {
-				t.Fatalf("%v: %d addresses of %d elements", sizes, len(seen), m.Elems())
+			if len(seen) != m.Elems {
+				t.Fatalf("%v: %d addresses of %d elements", sizes, len(seen), m.Elems)
 			}
 			if group == nil {
 				continue
@@ -143,6 +143,40 @@ func TestSwizzle(t *testing.T) {
 			if len(banks) != 8 {
 				t.Errorf("%v: 8 rows lie in %d of the banks", sizes, len(banks))
 			}
+		}
+	}
+}
+
+// TestSlice: slices have each element of the layout once, where it was.
+func TestSlice(t *testing.T) {
+	l, o := Sums(128, 64, 2, 2), Blocked([]int{128, 64}, 1, 8, 4)
+	fixed := l.Common(o, 3)
+	if len(fixed) < 2 {
+		t.Fatalf("%v are bits of registers of both", fixed)
+	}
+	for _, x := range []*Layout{l, o} {
+		seen := map[string]bool{}
+		for n := range 1 << len(fixed) {
+			from := Basis{0, 0}
+			for i, b := range fixed {
+				if n>>i&1 != 0 {
+					from[0] |= b[0]
+					from[1] |= b[1]
+				}
+			}
+			part, regs := x.Slice(fixed, from)
+			for r, whole := range regs {
+				for lane := range 32 {
+					if at := part.At(r, lane, 1); fmt.Sprint(at) != fmt.Sprint(x.At(whole, lane, 1)) || seen[fmt.Sprint(at)] {
+						t.Fatalf("%s: register %d of lane %d is %v, of the whole %v", part, r, lane, at, x.At(whole, lane, 1))
+					} else {
+						seen[fmt.Sprint(at)] = true
+					}
+				}
+			}
+		}
+		if len(seen) != x.Regs()*32 {
+			t.Fatalf("%s: %d elements", x, len(seen))
 		}
 	}
 }

@@ -7,19 +7,26 @@ import "math/bits"
 type Memory struct {
 	Sizes []int   // of the tile, powers of two
 	Bits  [][]int // by dimension and bit of the position
+	Elems int     // that there is room for
 }
 
 // bankChunks is how many chunks of 16 bytes the banks of shared memory have side by side.
 const bankChunks = 8
 
 // Dense is a tile with dimension fast contiguous, and the others around it, the last one innermost.
-func Dense(sizes []int, fast int) *Memory {
-	m := &Memory{Sizes: sizes, Bits: make([][]int, len(sizes))}
-	at := 1
+// There is no room for the bits that it is without: what differs in them alone has one place.
+func Dense(sizes []int, fast int, without ...Basis) *Memory {
+	m := &Memory{Sizes: sizes, Bits: make([][]int, len(sizes)), Elems: 1}
 	place := func(d int) {
 		for s := 1; s < sizes[d]; s *= 2 {
-			m.Bits[d] = append(m.Bits[d], at)
-			at *= 2
+			b := make(Basis, len(sizes))
+			b[d] = s
+			if Has(without, b) {
+				m.Bits[d] = append(m.Bits[d], 0)
+				continue
+			}
+			m.Bits[d] = append(m.Bits[d], m.Elems)
+			m.Elems *= 2
 		}
 	}
 	if fast < len(sizes) {
@@ -95,13 +102,4 @@ func (m *Memory) Of(at []int) int {
 		}
 	}
 	return a
-}
-
-// Elems is how many elements the tile has.
-func (m *Memory) Elems() int {
-	n := 1
-	for _, s := range m.Sizes {
-		n *= s
-	}
-	return n
 }

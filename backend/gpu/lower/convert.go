@@ -15,6 +15,22 @@ var negativeInfinity = math.Inf(-1)
 // element is written by one thread, and read by those that have it then.
 func (l *lowering) convert(v *tile.Value, from, to *layout.Layout) []*thread.Value {
 	x := l.value(v, from)
+	// Of a slice, only those registers are moved that have it.
+	var fixed []layout.Basis
+	for _, b := range from.Reg {
+		if to.From != nil && !layout.Has(to.Reg, b) && !layout.Has(to.Lane, b) && !layout.Has(to.Warp, b) {
+			fixed = append(fixed, b)
+		}
+	}
+	if len(fixed) > 0 {
+		part, regs := from.Slice(fixed, to.From)
+		all := x
+		x = make([]*thread.Value, len(regs))
+		for i, r := range regs {
+			x[i] = all[r]
+		}
+		from = part
+	}
 	if from.Equal(to) {
 		return x
 	}
@@ -27,7 +43,7 @@ func (l *lowering) convert(v *tile.Value, from, to *layout.Layout) []*thread.Val
 			x[r] = l.b.Convert(y, kernel.I32)
 		}
 	}
-	in := layout.Dense(from.Sizes, first(to))
+	in := layout.Dense(from.Sizes, first(to), fixed...)
 	dims := v.Type.Dims
 	p := placed{dims: dims, in: in}
 	bytes := func(at *layout.Layout) int {
@@ -38,7 +54,7 @@ func (l *lowering) convert(v *tile.Value, from, to *layout.Layout) []*thread.Val
 	in.Swizzle(vec(e), together(to, bytes(to)), together(from, bytes(from)))
 	var out []*thread.Value
 	l.b.Overlay(func() {
-		p.mem = l.b.NewShared(e, in.Elems(), 128)
+		p.mem = l.b.NewShared(e, in.Elems, 128)
 		l.b.Sync()
 		l.reach(p, dims, from).write(x, l.once(from))
 		l.b.Sync()

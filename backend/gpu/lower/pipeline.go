@@ -36,6 +36,11 @@ type operand struct {
 	width int            // elements of a copy
 	p     placed         // the first slot
 	slots int
+	// Of a copy, before the loop: where it reads if the loop's range is at 0, how far apart
+	// neighbours along that are, and where it writes.
+	from  thread.Pointer
+	apart int64
+	to    *reach
 }
 
 // pipeline is how o is one, or nil: all it does besides computing is to multiply tiles that do not
@@ -127,22 +132,6 @@ func (x *pipeline) add(v *tile.Value, in *layout.Memory) {
 	x.computed = append(x.computed, o)
 }
 
-// strides is the place of a load without its base.
-func (l *lowering) strides(o *tile.Op, dims []*tile.Range, at *layout.Layout) place {
-	outer := l.first
-	l.first = map[*tile.Range]*thread.Value{}
-	for _, a := range o.At {
-		for _, t := range a.Terms {
-			if t.Range != nil {
-				l.first[t.Range] = l.i32(0)
-			}
-		}
-	}
-	p := l.place(o, dims, at)
-	l.first = outer
-	return p
-}
-
 // run makes the loop, and gives the registers that it carries.
 func (x *pipeline) run(from, to *thread.Value, at []*layout.Layout) (flat []*thread.Value) {
 	l, b := x.lowering, x.b
@@ -153,7 +142,7 @@ func (x *pipeline) run(from, to *thread.Value, at []*layout.Layout) (flat []*thr
 		for _, o := range slices.Concat(x.copied, x.computed) {
 			o.p = l.slots(o.v, o.in, o.slots)
 		}
-		x.outside()
+		x.prepare()
 		if used {
 			b.Sync() // what was there before has been read
 		}
@@ -252,7 +241,7 @@ func (x *pipeline) turn(t, to *thread.Value, at []*layout.Layout, carry, slots [
 func (x *pipeline) slot(o *operand, n *thread.Value) placed {
 	p := o.p
 	if o.slots > 1 {
-		p.mem = x.b.Within(p.mem, x.b.Mul(n, x.i32(int64(o.in.Elems()))))
+		p.mem = x.b.Within(p.mem, x.b.Mul(n, x.i32(int64(o.in.Elems))))
 	}
 	return p
 }
@@ -277,22 +266,56 @@ func (x *pipeline) copyAhead(n, to, slot *thread.Value) {
 	x.b.Commit()
 }
 
-// copies starts the copies of the present block.
-func (x *pipeline) copies(slot *thread.Value) {
+// prepare computes, before the loop, what addresses of copies have in common, and loads what computed
+// operands are made of and does not change in the loop.
+func (x *pipeline) prepare() {
+	r := x.o.Range
+	x.first[r] = x.i32(0)
 	for _, o := range x.copied {
 		dims := o.v.Type.Dims
 		p := x.place(o.v.Def, dims, o.at)
+		o.from = x.b.At(x.bufs[o.v.Def.View.Buffer], p.base)
+		for i, a := range o.v.Def.View.Axes {
+			for _, t := range o.v.Def.At[i].Terms {
+				if t.Range == r {
+					o.apart += t.Coef * int64(a.Stride)
+				}
+			}
+		}
+		o.to = x.reach(o.p, dims, o.at)
+		for n := 0; n < o.at.Regs(); n += o.width {
+			o.to.at(o.to.number(n)) // is known from here on
+		}
+	}
+	delete(x.first, r)
+	inner := map[*tile.Op]bool{}
+	for _, o := range x.o.Loop.Body.Ops {
+		inner[o] = true
+	}
+	for _, o := range x.computed {
+		x.loads(o.v, o.at, func(o *tile.Op) bool { return !inner[o] })
+	}
+}
+
+// copies starts the copies of the present block.
+func (x *pipeline) copies(slot *thread.Value) {
+	n := kernel.Of(x.b.Convert(x.first[x.o.Range], kernel.I64))
+	for _, o := range x.copied {
+		dims := o.v.Type.Dims
+		p := x.strides(o.v.Def, dims, o.at)
 		in := x.exists(o.at, dims)
-		from := x.b.At(x.bufs[o.v.Def.View.Buffer], p.base)
-		mem := x.slot(o, slot)
-		to := x.reach(mem, dims, o.at)
+		from := x.b.At(o.from, n.Mul(o.apart))
 		a := thread.Access{N: o.width}
 		once := x.once(o.at)
 		for r := 0; r < o.at.Regs(); r += o.width {
 			if in != nil {
 				a.If = in(r)
 			}
-			x.b.CopyAsync(to.at(to.number(r)), x.b.At(from, kernel.Int(p.offset(r))), a, once)
+			to := o.to.at(o.to.number(r))
+			if o.slots > 1 {
+				to = x.b.Within(to, x.b.Mul(slot, x.i32(int64(o.in.Elems))))
+			}
+			x.b.CopyAsync(to, x.b.At(from, kernel.Int(p.offset(r))), a, once)
 		}
 	}
 }
@@ -302,17 +325,6 @@ func (x *pipeline) fill(slot *thread.Value) {
 	for _, o := range x.computed {
 		dims := o.v.Type.Dims
 		x.reach(x.slot(o, slot), dims, o.at).write(x.complete(o.v, o.at), x.once(o.at))
-	}
-}
-
-// outside loads, before the loop, what operands are made of and does not change in it.
-func (x *pipeline) outside() {
-	inner := map[*tile.Op]bool{}
-	for _, o := range x.o.Loop.Body.Ops {
-		inner[o] = true
-	}
-	for _, o := range x.computed {
-		x.loads(o.v, o.at, func(o *tile.Op) bool { return !inner[o] })
 	}
 }
 

@@ -53,6 +53,7 @@ type reach struct {
 	mem  thread.Shared
 	base *thread.Value // in elements; nil is 0
 	mask int           // the bits that base may have
+	from int           // what all registers have
 	regs []int
 }
 
@@ -65,6 +66,9 @@ func (l *lowering) reach(p placed, dims []*tile.Range, at *layout.Layout) *reach
 		return out
 	}
 	x := &reach{l: l, mem: p.mem, regs: all(at.Reg)}
+	if at.From != nil {
+		x.from = p.of(dims, at.From)
+	}
 	return x.moved(l.b.Special(thread.Lane), all(at.Lane)).moved(l.warp(), all(at.Warp))
 }
 
@@ -109,9 +113,9 @@ func (l *lowering) linear(n *thread.Value, bases []int) *thread.Value {
 	return sum
 }
 
-// number is what register r changes.
+// number is how far register r is apart.
 func (x *reach) number(r int) int {
-	a := 0
+	a := x.from
 	for i, b := range x.regs {
 		if r>>i&1 != 0 {
 			a ^= b
@@ -147,7 +151,7 @@ func (x *reach) width(bits []int) int {
 				return w
 			}
 		}
-		if !found || x.mask&w != 0 {
+		if !found || (x.mask|x.from)&w != 0 {
 			return w
 		}
 		w *= 2
@@ -290,7 +294,7 @@ func (l *lowering) share(v *tile.Value, in *layout.Memory) placed {
 
 // slots is memory for so many of v, one behind the other.
 func (l *lowering) slots(v *tile.Value, in *layout.Memory, n int) placed {
-	return placed{mem: l.b.NewShared(elementwise.Elem(v.Type.DType), n*in.Elems(), 128), dims: v.Type.Dims, in: in}
+	return placed{mem: l.b.NewShared(elementwise.Elem(v.Type.DType), n*in.Elems, 128), dims: v.Type.Dims, in: in}
 }
 
 // writers is the layout in which v is put into shared memory: neighbours of 16 bytes by a thread.
