@@ -9,7 +9,7 @@ import (
 
 // unrolled is how many multiply-adds of a thread are one behind the other at most, before
 // there is a loop.
-const unrolled = 1024
+const unrolled = 256
 
 // multiply adds the products at all positions of the contracted ranges, of which operands are zero
 // beyond the end.

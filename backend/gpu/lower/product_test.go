@@ -323,3 +323,46 @@ func TestEveryWaitIsNeeded(t *testing.T) {
 		}
 	}
 }
+
+// TestChosenCuts: what nest.Threads chooses, and the largest blocks, without banks met twice where
+// both sides are whole blocks.
+func TestChosenCuts(t *testing.T) {
+	const wide = "rows=128 cols=256 over=32 grid=-1 dot=mma(16x8x16) left=task right=task stages=3 warps=8"
+	for _, p := range []problem{
+		{m: 128, n: 256, k: 64, left: "mk", right: "nk", dtype: "bf16", out: "bf16", before: true, after: true, cut: wide},
+		{m: 128, n: 256, k: 96, left: "km", right: "kn", dtype: "f16", out: "f16", cut: wide},
+		{m: 128, n: 128, k: 64, left: "mk", right: "kn", dtype: "bf16", out: "bf16", after: true},
+		{m: 256, n: 256, k: 48, left: "mk", right: "nk", dtype: "f32", out: "f32", cut: "rows=128 cols=128 over=16 grid=-1 left=task right=task stages=3 warps=8"},
+		{m: 128, n: 128, k: 48, left: "km", right: "nk", dtype: "f32", out: "f32", before: true, after: true, cut: "rows=128 cols=128 over=16 grid=-1 left=task right=task stages=3 warps=8"},
+		{m: 128, n: 128, k: 48, left: "km", right: "kn", dtype: "f32", out: "f32"},
+		{m: 128, n: 128, k: 48, left: "mk", right: "kn", dtype: "f32", out: "f32", batch: 2},
+		{m: 128, n: 64, k: 64, left: "mk", right: "kn", dtype: "f16", out: "f32", after: true},
+	} {
+		x := p.launch(t)
+		counts, err := x.run(x.entries())
+		if err != nil {
+			t.Fatalf("%s: %v", p, err)
+		}
+		if counts.Conflicts > 0 {
+			t.Errorf("%s: %d turns of banks more than needed", p, counts.Conflicts)
+		}
+		for _, k := range x.kernels {
+			if k.Shared > 96<<10 {
+				t.Errorf("%s: %d bytes of shared memory", p, k.Shared)
+			}
+		}
+	}
+	for _, p := range []problem{ // few rows, few columns, little to sum
+		{m: 1, n: 200, k: 300, left: "mk", right: "kn", dtype: "bf16", out: "f32"},
+		{m: 4, n: 200, k: 100, left: "mk", right: "nk", dtype: "f32", out: "f32", after: true},
+		{m: 200, n: 3, k: 100, left: "km", right: "nk", dtype: "f16", out: "f16"},
+		{m: 16, n: 130, k: 77, left: "mk", right: "kn", dtype: "bf16", out: "bf16", before: true},
+		{m: 65, n: 70, k: 5, left: "mk", right: "kn", dtype: "bf16", out: "f32", batch: 3},
+		{m: 130, n: 100, k: 33, left: "mk", right: "nk", dtype: "f32", out: "f32", before: true},
+	} {
+		x := p.launch(t)
+		if _, err := x.run(x.entries()); err != nil {
+			t.Errorf("%s: %v", p, err)
+		}
+	}
+}

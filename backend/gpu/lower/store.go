@@ -29,6 +29,7 @@ func (l *lowering) stores(ops []*tile.Op) {
 		sinks[i] = l.sink(o)
 		inPlace = inPlace || len(o.View.Buffer.Over) > 0
 	}
+	agree(sinks)
 	fixed := l.cuts(sinks)
 	for n := range 1 << len(fixed) {
 		var now []func()
@@ -58,7 +59,9 @@ type sink struct {
 	o    *tile.Op
 	dims []*tile.Range
 	at   *layout.Layout
-	sums *tile.Value // what it is made of and is in a layout of its own, or nil
+	// What it is made of and is in a layout of its own, or nil; and whether it is stored in another.
+	sums  *tile.Value
+	moved bool
 }
 
 // sink stores in the layout of the sums that the tile is made of, if a warp's access then fills
@@ -80,9 +83,24 @@ func (l *lowering) sink(o *tile.Op) sink {
 	case own.Regs() < sliceRegs || l.run(o, s.dims, own)*int64(e.Bytes()) >= sector:
 		s.at = own
 	default:
-		s.at = layout.Blocked(sizes(s.dims), l.stored(o, s.dims), vec(e), l.warps)
+		s.at, s.moved = layout.Blocked(sizes(s.dims), l.stored(o, s.dims), vec(e), l.warps), true
 	}
 	return s
+}
+
+// agree gives stores of one sums one layout, that of the last which is not the sums' own, so that what
+// they have in common is computed once.
+func agree(sinks []sink) {
+	for _, s := range sinks {
+		if !s.moved {
+			continue
+		}
+		for i, other := range sinks {
+			if other.sums == s.sums {
+				sinks[i].at = s.at
+			}
+		}
+	}
 }
 
 // source is the tile in a layout of its own, of so many dimensions, that v is computed of.
