@@ -10,22 +10,23 @@ import (
 	"ptc/backend/tile"
 )
 
-// pipeline is a loop of products whose operands are put into shared memory before the turn that
+// pipeline is a loop with products whose operands are put into shared memory before the turn that
 // multiplies them, as many turns as its schedule has stages but one. With three:
 //
 //	copy 0 | copy 1 | wait 0, sync, copy 2, multiply 0 | wait 1, sync, copy 3, multiply 1 | …
 //
 // An operand that is only read is copied by itself (cp.async), into slots that take turns. The slot
 // that a turn fills is the one that the turn before has read, so one barrier is enough. An operand
-// that is computed is loaded to registers before the products of the turn before its own, and
-// computed and stored behind them, into the other one of two slots.
+// that is computed, in a loop that does nothing else than multiply, is loaded to registers before
+// the products of the turn before its own, and computed and stored behind them, into the other
+// one of two slots.
 type pipeline struct {
 	*lowering
 	o        *tile.Op
-	dots     []*tile.Op
 	copied   []*operand // by themselves
 	computed []*operand
 	stages   int
+	inner    map[*tile.Value]bool // results of the body
 }
 
 // operand is one of a product, in slots.
@@ -43,38 +44,24 @@ type operand struct {
 	to    *reach
 }
 
-// pipeline is how o is one, or nil: all it does besides computing is to multiply tiles that do not
-// depend on what it carries.
+// pipeline is how o is one, or nil where it has no operands that are known ahead.
 func (l *lowering) pipeline(o *tile.Op) *pipeline {
-	x := &pipeline{lowering: l, o: o, stages: max(1, o.Loop.Stages)}
-	inner := map[*tile.Value]bool{}
-	for _, b := range o.Loop.Body.Ops {
+	body := o.Loop.Body
+	if stores(body) {
+		return nil
+	}
+	x := &pipeline{lowering: l, o: o, stages: max(1, o.Loop.Stages), inner: map[*tile.Value]bool{}}
+	for _, b := range body.Ops {
 		for _, v := range b.Results {
-			inner[v] = true
-		}
-		switch {
-		case b.Kind == tile.Dot:
-			x.dots = append(x.dots, b)
-		case b.Kind != tile.Wait && effects[b.Kind] != nil || b.Kind == tile.Store:
-			return nil
+			x.inner[v] = true
 		}
 	}
-	for _, v := range o.Loop.Body.Yield {
-		if inner[v] && v.Def.Kind != tile.Dot {
-			return nil
-		}
-	}
-	for _, d := range x.dots {
-		if len(d.Args) == 3 && inner[d.Args[2]] && d.Args[2].Def.Kind != tile.Dot && d.Args[2].Def.Kind != tile.Const {
-			return nil
-		}
+	multiplies := x.multiplies()
+	for _, d := range dots(body) {
 		p := l.product(d)
 		for i, v := range d.Args[:2] {
-			switch {
-			case !x.free(v, map[*tile.Value]bool{}):
-				return nil
-			case inner[v]:
-				x.add(v, l.memory(p, i))
+			if x.inner[v] && x.free(v, map[*tile.Value]bool{}) {
+				x.add(v, l.memory(p, i), multiplies)
 			}
 		}
 	}
@@ -84,18 +71,60 @@ func (l *lowering) pipeline(o *tile.Op) *pipeline {
 	return x
 }
 
-// free reports whether v depends neither on what the loop carries nor on its products.
-func (x *pipeline) free(v *tile.Value, seen map[*tile.Value]bool) bool {
-	if seen[v] {
-		return true
+// stores reports whether a block of operations writes to memory, which copies ahead may read.
+func stores(body *tile.Block) bool {
+	return body != nil && slices.ContainsFunc(body.Ops, func(o *tile.Op) bool {
+		return o.Kind == tile.Store || o.Kind == tile.Scatter || stores(o.Then) || stores(o.Else) || o.Loop != nil && stores(o.Loop.Body)
+	})
+}
+
+// dots are the products of a block of operations, and of those that it has under conditions.
+func dots(body *tile.Block) (out []*tile.Op) {
+	for _, o := range body.Ops {
+		switch o.Kind {
+		case tile.Dot:
+			out = append(out, o)
+		case tile.If:
+			out = append(append(out, dots(o.Then)...), dots(o.Else)...)
+		}
 	}
-	seen[v] = true
-	if slices.Contains(x.o.Loop.Carry, v) || slices.ContainsFunc(x.dots, func(d *tile.Op) bool { return d.Result() == v }) {
+	return out
+}
+
+// multiplies reports whether the loop does nothing but multiply tiles that are known ahead.
+func (x *pipeline) multiplies() bool {
+	body := x.o.Loop.Body
+	for _, o := range body.Ops {
+		if o.Kind != tile.Dot && o.Kind != tile.Wait && effects[o.Kind] != nil {
+			return false
+		}
+		if o.Kind != tile.Dot {
+			continue
+		}
+		for i, v := range o.Args {
+			sum := i == 2 && (!x.inner[v] || v.Def.Kind == tile.Dot || v.Def.Kind == tile.Const)
+			if !sum && !x.free(v, map[*tile.Value]bool{}) {
+				return false
+			}
+		}
+	}
+	return !slices.ContainsFunc(body.Yield, func(v *tile.Value) bool { return x.inner[v] && v.Def.Kind != tile.Dot })
+}
+
+// free reports whether v depends neither on what the loop carries nor on what threads compute
+// together in it.
+func (x *pipeline) free(v *tile.Value, seen map[*tile.Value]bool) bool {
+	switch {
+	case seen[v]:
+		return true
+	case slices.Contains(x.o.Loop.Carry, v):
+		return false
+	case !x.inner[v]: // from outside
+		return true
+	case effects[v.Def.Kind] != nil:
 		return false
 	}
-	if v.Def == nil || v.Def.Kind == tile.For || v.Def.Kind == tile.If {
-		return true // from outside
-	}
+	seen[v] = true
 	for _, a := range v.Def.Args {
 		if !x.free(a, seen) {
 			return false
@@ -111,8 +140,8 @@ func (x *pipeline) free(v *tile.Value, seen map[*tile.Value]bool) bool {
 	return true
 }
 
-// add notes operand v.
-func (x *pipeline) add(v *tile.Value, in *layout.Memory) {
+// add notes operand v, if it is copied or may be computed.
+func (x *pipeline) add(v *tile.Value, in *layout.Memory, computed bool) {
 	same := func(o *operand) bool { return o.v == v }
 	if slices.ContainsFunc(x.copied, same) || slices.ContainsFunc(x.computed, same) {
 		return
@@ -128,8 +157,10 @@ func (x *pipeline) add(v *tile.Value, in *layout.Memory) {
 			return
 		}
 	}
-	o.slots = min(2, x.stages)
-	x.computed = append(x.computed, o)
+	if computed {
+		o.slots = min(2, x.stages)
+		x.computed = append(x.computed, o)
+	}
 }
 
 // run makes the loop, and gives the registers that it carries.
@@ -217,9 +248,9 @@ func (x *pipeline) turn(t, to *thread.Value, at []*layout.Layout, carry, slots [
 		for _, o := range x.computed {
 			x.put(o, slots[len(slots)-1])
 		}
-		for _, d := range x.dots {
-			l.dot(d)
-		}
+		l.depth++
+		l.block(x.o.Loop.Body)
+		l.depth--
 		next = l.all(x.o.Loop.Body.Yield, at)
 	})
 	if x.stages > 1 && len(x.computed) > 0 {
@@ -288,12 +319,8 @@ func (x *pipeline) prepare() {
 		}
 	}
 	delete(x.first, r)
-	inner := map[*tile.Op]bool{}
-	for _, o := range x.o.Loop.Body.Ops {
-		inner[o] = true
-	}
 	for _, o := range x.computed {
-		x.loads(o.v, o.at, func(o *tile.Op) bool { return !inner[o] })
+		x.loads(o.v, o.at, func(o *tile.Op) bool { return !x.inner[o.Result()] })
 	}
 }
 
