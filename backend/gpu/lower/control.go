@@ -1,6 +1,9 @@
 package lower
 
 import (
+	"slices"
+
+	"ptc/backend/elementwise"
 	"ptc/backend/gpu/layout"
 	"ptc/backend/gpu/thread"
 	"ptc/backend/tile"
@@ -29,11 +32,12 @@ func (l *lowering) carried(o *tile.Op) []*layout.Layout {
 	return out
 }
 
-// summed is the layout of a product in body that adds to v, or nil.
+// summed is the layout of a product in body that adds to v, or to what is computed of it element by
+// element, or nil.
 func (l *lowering) summed(v *tile.Value, body *tile.Block) *layout.Layout {
 	for _, o := range body.Ops {
 		switch {
-		case o.Kind == tile.Dot && len(o.Args) == 3 && o.Args[2] == v:
+		case o.Kind == tile.Dot && len(o.Args) == 3 && madeOf(o.Args[2], v):
 			return l.product(o).at
 		case o.Kind == tile.For:
 			for i, a := range o.Args {
@@ -62,6 +66,48 @@ func (l *lowering) spread(vs []*tile.Value, at []*layout.Layout, flat []*thread.
 	}
 }
 
+// madeOf reports whether x is v, or is computed of it and as many others element by element.
+func madeOf(x, v *tile.Value) bool {
+	if x == v || x.Def == nil || len(x.Type.Dims) != len(v.Type.Dims) || !elementwise.Known(x.Def.Kind) {
+		return x == v
+	}
+	return slices.ContainsFunc(x.Def.Args, func(a *tile.Value) bool { return madeOf(a, v) })
+}
+
+// ahead puts operands of the products of loop o that come from before it into shared memory now, and
+// not in each turn.
+func (l *lowering) ahead(o *tile.Op) {
+	inner := map[*tile.Value]bool{}
+	for _, v := range o.Loop.Carry {
+		inner[v] = true
+	}
+	defined(o.Loop.Body, inner)
+	for _, d := range dots(o.Loop.Body) {
+		for i, v := range d.Args[:2] {
+			if !inner[v] {
+				l.share(v, l.memory(l.product(d), i))
+			}
+		}
+	}
+}
+
+// defined adds the tiles that a block of operations makes, and those in it.
+func defined(body *tile.Block, to map[*tile.Value]bool) {
+	if body == nil {
+		return
+	}
+	for _, o := range body.Ops {
+		for _, v := range o.Results {
+			to[v] = true
+		}
+		defined(o.Then, to)
+		defined(o.Else, to)
+		if o.Loop != nil {
+			defined(o.Loop.Body, to)
+		}
+	}
+}
+
 // bounds are the blocks that loop o begins with and ends before.
 func (l *lowering) bounds(o *tile.Op) (from, to *thread.Value) {
 	r := o.Range
@@ -83,6 +129,7 @@ func (l *lowering) bounds(o *tile.Op) (from, to *thread.Value) {
 // loop visits the blocks of a range. Its bounds are the same for all threads.
 func (l *lowering) loop(o *tile.Op) {
 	r := o.Range
+	l.ahead(o)
 	at := l.carried(o)
 	from, to := l.bounds(o)
 	if x := l.pipeline(o); x != nil {
