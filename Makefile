@@ -98,6 +98,11 @@ parity: build ## train gpt and llama here and in an independent framework, and c
 bench-peers: build ## measure ptc beside JAX, PyTorch and BLAS libraries: bench/results.json, docs/performance.md
 	bench/peers/run.sh $(PEERS)
 
+# NVIDIA's assembler is in PTX_DIR, outside of the tree. PTX takes flags, such as PTX='--only gpt2'.
+.PHONY: ptx-check
+ptx-check: ## assemble the kernels of the examples, GPT-2 and Llama for GPUs with NVIDIA's assembler: bench/ptx.json
+	bench/ptx/run.sh $(PTX)
+
 .PHONY: matrix
 matrix: ## train every example under every layout of bench/matrix, and compare
 	$(GO) test ./bench/matrix -run '^TestLayouts' -all -v -timeout 0

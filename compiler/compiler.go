@@ -11,6 +11,7 @@ import (
 	"ptc/backend"
 	"ptc/backend/assemble"
 	_ "ptc/backend/cpu" // registers itself
+	_ "ptc/backend/gpu" // registers itself
 	"ptc/backend/llvm"
 	_ "ptc/backend/ref" // registers itself
 	"ptc/backend/tile/schedule"

@@ -135,6 +135,16 @@ func (g *gen) loopOf(r *tile.Range, l tile.Loop, init []*tile.Value, body func(c
 	})
 }
 
+// when appends an if, in whose body what is computed is forgotten after it.
+func (g *gen) when(cond known, body func()) {
+	g.b.If(cond.x, func() []*tile.Value {
+		g.scopes = append(g.scopes, map[*ir.Value]known{})
+		body()
+		g.scopes = g.scopes[:len(g.scopes)-1]
+		return nil
+	}, nil)
+}
+
 // nest runs body inside a loop over single positions of each of dims.
 func (g *gen) nest(dims []dim, carry []*tile.Value, body func(carry []*tile.Value) []*tile.Value) []*tile.Value {
 	if len(dims) == 0 {

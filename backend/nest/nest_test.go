@@ -108,7 +108,7 @@ func tolerance(d ir.DType, exact bool) float64 {
 // schedules are the one for vectors, whole axes, and some at random: of large kernels,
 // which take long to interpret position by position, without the smallest blocks.
 func schedules(k *fusion.Kernel, r *rand.Rand, n int) []schedule.Schedule {
-	out := []schedule.Schedule{Lanes(k, 8), {}}
+	out := []schedule.Schedule{Lanes(k, 8), Threads(k), {}}
 	work := product(single(k.Space))
 	if k.Class == fusion.Gemm {
 		work *= product(single(k.Reduce))
@@ -125,6 +125,9 @@ func schedules(k *fusion.Kernel, r *rand.Rand, n int) []schedule.Schedule {
 			Left: schedule.Pack(r.Intn(3)), Right: schedule.Pack(r.Intn(3)), Stages: r.Int63n(4), Split: r.Int63n(4),
 			Dot: schedule.Dot{M: 6 * r.Int63n(2), N: 16 * r.Int63n(2)},
 		})
+		if k.Class == fusion.Scatter {
+			out[len(out)-1].Task = pick(0, 1, 2, 5)
+		}
 	}
 	return out
 }

@@ -1,10 +1,12 @@
 package nest
 
 import (
+	"maps"
 	"slices"
 
 	"ptc/backend/tile"
 	"ptc/ir"
+	"ptc/ir/op"
 )
 
 // scatter adds up updates. A task owns a block of the contiguous axis of the result,
@@ -13,6 +15,12 @@ import (
 // task stores that in the place of zeros.
 //
 //	grid (cols) { store 0; loop summed…, shared… { loop free… { scatter } } }
+//
+// With blocks of positions along the axis that is looked up, tasks own these as well. Each looks
+// at all updates, a block of them at a time, and goes through the updates of a block only
+// where one of them is its own.
+//
+//	grid (rows, cols) { store 0; loop blocks { if any { loop updates { if own { loop free… { scatter } } } } } }
 func (g *gen) scatter() {
 	root := g.k.Root
 	axis := root.Attrs.Text("axis")
@@ -37,9 +45,15 @@ func (g *gen) scatter() {
 		}
 	}
 	g.declare()
-	g.phase(g.ranges(own, g.s.Cols), func() {
-		g.clear(own)
-		g.sweep(slices.Concat(summed, shared), func() {
+	x := &adding{gen: g, axis: dim{[]string{axis}, int64(out.Size(axis))}}
+	var grid []*tile.Range
+	if g.s.Task > 0 {
+		x.mine = x.axis.block(g.s.Task)
+		grid = append(grid, x.mine)
+	}
+	g.phase(append(grid, g.ranges(own, g.s.Cols)...), func() {
+		x.clear(own)
+		x.sweep(slices.Concat(summed, shared), func() {
 			j := g.local(g.find(root.Args[1]), out, axis)
 			g.nest(free, nil, func([]*tile.Value) []*tile.Value {
 				up := g.value(root.Args[0])
@@ -56,37 +70,74 @@ func (g *gen) scatter() {
 	})
 }
 
+// adding is the state of generating a scatter.
+type adding struct {
+	*gen
+	axis dim         // that is looked up
+	mine *tile.Range // the task's positions along it; nil for all
+}
+
 // clear stores zeros, or what the updates are added to, in the order in which the result lies, all of its axes but own.
-func (g *gen) clear(own []dim) {
-	root := g.k.Root
-	axis := root.Attrs.Text("axis")
+func (x *adding) clear(own []dim) {
+	g, root := x.gen, x.k.Root
 	var dims []dim
 	for _, a := range root.Result().Type.Axes {
-		if a.Name == axis || a.Size > 1 && !slices.ContainsFunc(own, func(d dim) bool { return d.last() == a.Name }) {
+		if a.Name == x.axis.name() || a.Size > 1 && !slices.ContainsFunc(own, func(d dim) bool { return d.last() == a.Name }) {
 			dims = append(dims, dim{[]string{a.Name}, int64(a.Size)})
 		}
 	}
-	n := len(dims) - 1
-	g.nest(dims[:n], nil, func([]*tile.Value) []*tile.Value {
-		r := dims[n].block(g.s.Rows)
-		g.loop(r, 1, nil, func([]*tile.Value) []*tile.Value {
-			g.set(dims[n], r)
-			if into := g.k.Addend; into != nil {
-				g.store(0, g.value(into))
-			} else {
-				g.store(0, g.constant(root.Result().Type.DType, 0).x)
+	store := func() {
+		v := g.constant(root.Result().Type.DType, 0).x
+		if into := g.k.Addend; into != nil {
+			v = g.value(into)
+		}
+		at := g.indices(g.outs[0])
+		for i, a := range g.outs[0].Axes {
+			if a.Name == x.axis.name() && x.mine != nil {
+				at[i] = tile.AtValue(g.positions(at[i]).x) // which of them the text says in the bounds of the loop
 			}
+		}
+		g.b.Store(g.outs[0], v, at...)
+	}
+	var clear func(dims []dim)
+	clear = func(dims []dim) {
+		if len(dims) == 0 {
+			store()
+			return
+		}
+		d, size, l := dims[0], int64(1), tile.Loop{Stages: 1}
+		switch {
+		case d.name() == x.axis.name() && x.mine != nil:
+			first, last := x.bounds()
+			l.From, l.To = first.x, g.apply(op.Add, last, g.i32(1)).x
+		case len(dims) == 1:
+			size = 0 // whole
+		}
+		r := d.block(size)
+		g.loopOf(r, l, nil, func([]*tile.Value) []*tile.Value {
+			g.set(d, r)
+			clear(dims[1:])
 			return nil
 		})
-		return nil
-	})
-	delete(g.at, axis)
+	}
+	clear(dims)
+	delete(g.at, x.axis.name())
 }
 
-// sweep runs body over single positions of dims, and over blocks of the last one.
-func (g *gen) sweep(dims []dim, body func()) {
+// bounds are the first and the last of the task's positions.
+func (x *adding) bounds() (first, last known) {
+	one := func(emit func(r *tile.Range) *tile.Value) known {
+		return x.place(nil, []*tile.Range{x.mine}, func([]*tile.Value) *tile.Value { return emit(x.mine) })
+	}
+	return one(x.b.First), one(x.b.Last)
+}
+
+// sweep runs body over single positions of dims; where tasks own positions, only for the
+// updates that are the task's.
+func (x *adding) sweep(dims []dim, body func()) {
+	g := x.gen
 	if len(dims) == 0 {
-		body()
+		x.whenMine(body)
 		return
 	}
 	n := len(dims) - 1
@@ -94,9 +145,53 @@ func (g *gen) sweep(dims []dim, body func()) {
 		r := dims[n].block(g.s.Over)
 		g.loop(r, int(g.s.Stages), nil, func([]*tile.Value) []*tile.Value {
 			g.set(dims[n], r)
-			body()
+			if r.Size == 1 || x.mine == nil {
+				x.whenMine(body)
+			} else {
+				x.each(dims[n], r, body)
+			}
 			return nil
 		})
 		return nil
 	})
+}
+
+// each runs body for the positions of block r of d that are the task's, in order, if there is
+// one.
+func (x *adding) each(d dim, r *tile.Range, body func()) {
+	g := x.gen
+	top := len(g.scopes) - 1
+	before := maps.Clone(g.scopes[top])
+	number := g.place([]known{x.isMine()}, nil, func(v []*tile.Value) *tile.Value { return g.b.Cast(v[0], ir.I32) })
+	most := g.place([]known{number}, []*tile.Range{r}, func(v []*tile.Value) *tile.Value { return g.b.Reduce(op.ReduceMax, v[0], r) })
+	any := g.apply(op.Gt, most, g.i32(0))
+	g.scopes[top] = before // what was computed is of the whole block
+	g.when(any, func() {
+		one := d.block(1)
+		bound := func(emit func(r *tile.Range) *tile.Value) known {
+			return g.place(nil, []*tile.Range{r}, func([]*tile.Value) *tile.Value { return emit(r) })
+		}
+		l := tile.Loop{Stages: 1, From: bound(g.b.First).x, To: g.apply(op.Add, bound(g.b.Last), g.i32(1)).x}
+		g.loopOf(one, l, nil, func([]*tile.Value) []*tile.Value {
+			g.set(d, one)
+			x.whenMine(body)
+			return nil
+		})
+	})
+}
+
+// isMine says of updates whether they go to the task's positions.
+func (x *adding) isMine() known {
+	j := x.local(x.find(x.k.Root.Args[1]), x.k.Root.Result().Type, x.axis.name())
+	first, last := x.bounds()
+	return x.apply(op.And, x.apply(op.Ge, j, first), x.apply(op.Le, j, last))
+}
+
+// whenMine runs body for an update that is the task's.
+func (x *adding) whenMine(body func()) {
+	if x.mine == nil {
+		body()
+		return
+	}
+	x.when(x.isMine(), body)
 }

@@ -26,8 +26,8 @@ func Threads(k *fusion.Kernel) schedule.Schedule {
 		kept, reduced := (&gen{k: k}).split()
 		return threadsOfRow(mergeable(k, kept), mergeable(k, reduced))
 	case fusion.Column:
-		kept, _ := (&gen{k: k}).split()
-		return threadsOfColumn(mergeable(k, kept))
+		kept, reduced := (&gen{k: k}).split()
+		return threadsOfColumn(mergeable(k, kept), mergeable(k, reduced))
 	case fusion.Pieces:
 		return threadsOfPieces(k)
 	case fusion.Scatter:
@@ -66,12 +66,21 @@ func threadsOfRow(kept, reduced []dim) schedule.Schedule {
 	return s
 }
 
-// threadsOfColumn has as many threads beside each other as read a sector, and sweeps the
-// rest with the others.
-func threadsOfColumn(kept []dim) schedule.Schedule {
-	s := schedule.Schedule{Grid: -1, Rows: 1, Over: 32, Warps: blockWarps}
+// threadsOfColumn has as many threads beside each other as read whole sectors, and the others beside
+// them at further positions of what is reduced.
+func threadsOfColumn(kept, reduced []dim) schedule.Schedule {
+	s := schedule.Schedule{Grid: -1, Rows: 1, Over: 1, Warps: blockWarps}
+	cols := int64(1)
 	if n := len(kept); n > 0 {
 		s.Cols = min(kept[n-1].size, 32)
+		cols = ceilPower(s.Cols)
+	}
+	if n := len(reduced); n > 0 {
+		last := reduced[n-1].size
+		for s.Split = blockTile / cols; s.Split > 1 && last%s.Split != 0; {
+			s.Split /= 2
+		}
+		s.Over = min(4, last/max(1, s.Split))
 	}
 	return s
 }
@@ -88,14 +97,20 @@ func threadsOfPieces(k *fusion.Kernel) schedule.Schedule {
 	return s
 }
 
+// threadsOfScatter has tasks own so many positions of what is looked up that there are a few tasks for
+// each multiprocessor, and few enough updates for each to find.
 func threadsOfScatter(k *fusion.Kernel) schedule.Schedule {
-	s := schedule.Schedule{Rows: 32, Over: 1, Warps: 1}
 	out := k.Root.Result().Type
+	s := schedule.Schedule{Rows: 32, Over: 128, Warps: blockWarps}
+	s.Task = max(1, int64(out.Size(k.Root.Attrs.Text("axis")))/ownersOfScatter)
 	if n := len(out.Axes); n > 0 && ownedByUpdates(k.Root, out.Axes[n-1]) {
-		s.Cols = min(int64(out.Axes[n-1].Size), 32)
+		s.Cols = min(int64(out.Axes[n-1].Size), blockTile)
 	}
 	return s
 }
+
+// ownersOfScatter is into how many tasks the positions of a scatter are dealt.
+const ownersOfScatter = 512
 
 // warpsFor is how many warps have four elements of a tile in each thread, or more where there are
 // enough of them.

@@ -13,28 +13,9 @@ import optax
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "parity"))
 
-import models
 from models import MODELS
 
 VERSION = "JAX " + jax.__version__
-
-
-def memory():
-    """Bytes of memory that the machine has."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def by_head(attention):
-    """An attention that has the scores of one head of queries at a time, and makes them again on
-    the way back. (XLA for CPUs keeps what jax.checkpoint alone would make again.)"""
-
-    def heads(q, k, v, contract):
-        group = q.shape[2] // k.shape[2]
-        each = [jnp.moveaxis(jnp.repeat(x, n, axis=2), 2, 0)[:, :, :, None] for x, n in ((q, 1), (k, group), (v, group))]
-        one = jax.checkpoint(lambda x: attention(*x, contract), prevent_cse=False)
-        return jnp.moveaxis(jax.lax.map(one, tuple(each))[:, :, :, 0], 0, 2)
-
-    return heads
 
 
 class Peer:
@@ -54,15 +35,6 @@ class Peer:
 
     def compile(self, tokens, targets):
         """Seconds to compile the step."""
-        seconds = self._compile(tokens, targets)
-        if self.compiled.memory_analysis().temp_size_in_bytes > 0.8 * memory():
-            # Scores of all layers and heads do not fit at once.
-            models.attention = by_head(models.attention)
-            jax.clear_caches()
-            seconds = self._compile(tokens, targets)
-        return seconds
-
-    def _compile(self, tokens, targets):
         start = time.perf_counter()
         self.compiled = self.jitted.lower(self.params, self.state, tokens, targets).compile()
         return time.perf_counter() - start

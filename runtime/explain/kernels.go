@@ -117,19 +117,34 @@ func (d *Description) by(figure func(*Kernel) float64) (order []*Kernel, total f
 }
 
 // kernelTable lists kernels by their share of the step's arithmetic, at most so
-// many of them.
+// many of them; where the plan says what its device does at most, by the time that they take at
+// least.
 func kernelTable(b *strings.Builder, d *Description, limit int) {
 	order, total := d.by((*Kernel).work)
 	_, moved := d.by((*Kernel).moves)
-	fmt.Fprintf(b, "\nKernels (%d), by their work in a step\n", len(order))
-	fmt.Fprintf(b, "  %8s  %11s  %11s  %6s  %6s  %-10s %-13s %s\n", "launches", "each", "moves", "work", "bytes", "class", "kernel", "where")
+	by, bounds := "work in a step", d.Roofline != nil
+	least := func(*Kernel) string { return "" }
+	if bounds {
+		by = "least time in a step"
+		var all float64
+		order, all = d.by(func(k *Kernel) float64 { return k.LeastMs * float64(k.Launches) })
+		least = func(k *Kernel) string {
+			return fmt.Sprintf("  %9.2f  %6s", 1e3*k.LeastMs, share(k.LeastMs*float64(k.Launches), all))
+		}
+	}
+	fmt.Fprintf(b, "\nKernels (%d), by their %s\n", len(order), by)
+	columns := ""
+	if bounds {
+		columns = fmt.Sprintf("  %9s  %6s", "µs each", "time")
+	}
+	fmt.Fprintf(b, "  %8s  %11s  %11s  %6s  %6s%s  %-10s %-13s %s\n", "launches", "each", "moves", "work", "bytes", columns, "class", "kernel", "where")
 	for i, k := range order {
 		if i == limit {
 			fmt.Fprintf(b, "  … %d more: --section kernels\n", len(order)-i)
 			return
 		}
-		row := fmt.Sprintf("  %8d  %11s  %11s  %6s  %6s  %-10s %-13s %s", k.Launches, units.Count(k.Flops, "FLOP"), units.Bytes(k.Bytes),
-			share(k.work(), total), share(k.moves(), moved), k.Class, k.Name, k.where())
+		row := fmt.Sprintf("  %8d  %11s  %11s  %6s  %6s%s  %-10s %-13s %s", k.Launches, units.Count(k.Flops, "FLOP"), units.Bytes(k.Bytes),
+			share(k.work(), total), share(k.moves(), moved), least(k), k.Class, k.Name, k.where())
 		b.WriteString(strings.TrimRight(row, " ") + "\n")
 	}
 }
@@ -138,4 +153,9 @@ func percent(part, whole int64) string {
 	return share(float64(part), float64(whole))
 }
 
-func share(part, whole float64) string { return fmt.Sprintf("%.1f%%", 100*part/max(whole, 1)) }
+func share(part, whole float64) string {
+	if whole <= 0 {
+		return "0.0%"
+	}
+	return fmt.Sprintf("%.1f%%", 100*part/whole)
+}

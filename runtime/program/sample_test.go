@@ -19,9 +19,11 @@ func sample() *Plan {
 		Config:   []KV{{"layers", "2"}, {"seed", "7"}},
 		Mesh:     []MeshAxis{{"dp", 1}, {"tp", 2}},
 		By:       []string{"dp"},
+		Roof:     &Roof{Device: "a device", Bytes: 1e12, Rates: []Rate{{"f32", 1e13}}},
 		Code:     []Code{{"elf", []byte{0x7f, 'E', 'L', 'F'}}},
 		Kernels: []Kernel{
-			{Name: "grad.0", Class: "map", Symbol: "k0", Tasks: 4, Args: []Arg{{Bytes: 48}, {Bytes: 48, Write: true}}, Flops: 12, Bytes: 96},
+			{Name: "grad.0", Class: "map", Symbol: "k0", Tasks: 4, Args: []Arg{{Bytes: 48}, {Bytes: 48, Write: true}}, Flops: 12, Bytes: 96,
+				Threads: 128, Shared: 1024, Factors: "bf16"},
 			{Name: "update.1", Class: "map", Code: 0, Symbol: "k1", Tasks: 1, Scratch: 64, Args: []Arg{{Bytes: 48}, {Bytes: 48, Write: true}}, IR: "func @k1"},
 			{Name: "add.2", Class: "map", Symbol: "k2", Tasks: 1, Args: []Arg{{Bytes: 48}, {Bytes: 48}, {Bytes: 48, Write: true}}},
 		},

@@ -2,6 +2,7 @@ package program
 
 import (
 	"errors"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -24,6 +25,14 @@ func TestValidate(t *testing.T) {
 	}{
 		{"code without kind", func(p *Plan) { p.Code[0].Kind = "" }, "of no kind"},
 		{"kernel's code", func(p *Plan) { p.Kernels[0].Code = 1 }, "code 1 of 1"},
+		{"threads", func(p *Plan) { p.Kernels[0].Threads = -1 }, "blocks of -1 threads"},
+		{"too many threads", func(p *Plan) { p.Kernels[0].Threads = 1 << 20 }, "blocks of 1048576 threads"},
+		{"shared memory", func(p *Plan) { p.Kernels[0].Shared = -1 }, "-1 bytes of shared memory"},
+		{"a device of no name", func(p *Plan) { p.Roof.Device = "" }, "the roofline"},
+		{"a device that moves nothing", func(p *Plan) { p.Roof.Bytes = 0 }, "the roofline"},
+		{"a device that computes nothing", func(p *Plan) { p.Roof.Rates = nil }, "0 rates"},
+		{"a rate of no dtype", func(p *Plan) { p.Roof.Rates[0].DType = "f31" }, `"f31"`},
+		{"no rate", func(p *Plan) { p.Roof.Rates[0].Flops = math.NaN() }, "NaN operations"},
 		{"kernel's code below 0", func(p *Plan) { p.Kernels[0].Code = -1 }, "code -1"},
 		{"no symbol", func(p *Plan) { p.Kernels[0].Symbol = "" }, "empty name"},
 		{"long symbol", func(p *Plan) { p.Kernels[0].Symbol = strings.Repeat("x", 5000) }, "name of 5000"},

@@ -1,0 +1,154 @@
+package gpu_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"ptc/backend/gpu/emu"
+	"ptc/backend/gpu/ptx"
+	"ptc/compiler"
+	"ptc/ir"
+	"ptc/ir/eval"
+	"ptc/ir/irtest"
+	"ptc/ir/tensor"
+	"ptc/runtime/program"
+)
+
+// models are examples small enough to be emulated, with a layout that is added to them.
+var models = []struct{ name, set, layout string }{
+	{"mlp/mlp", "batch=8 seq=4 embed=16 hidden=32 vocab=40", ""},
+	{"gpt/gpt", "layers=2 embed=16 heads=2 head=8 ffn=32 vocab=40 seq=16 batch=2", ""},
+	{"gpt/gpt", "layers=2 embed=16 heads=2 head=8 ffn=32 vocab=40 seq=16 batch=2", "precision { compute = bf16 }"},
+	{"llama/llama", "layers=1 embed=16 heads=4 kv=2 head=4 ffn=24 vocab=40 seq=16 batch=2", ""},
+	{"moe/moe", "layers=1 embed=16 heads=2 head=8 ffn=16 vocab=40 seq=16 batch=2", ""},
+	{"lora/lora", "layers=1 embed=16 heads=2 head=8 ffn=32 vocab=40 seq=16 batch=2", ""},
+}
+
+// compile is the plan of a model for a target.
+func compile(t *testing.T, name, set, layout, target string) *program.Plan {
+	t.Helper()
+	text, err := os.ReadFile("../../examples/" + name + ".ptl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := compiler.Options{File: name + ".ptl", Source: text, Target: target, Set: strings.Fields(set)}
+	if layout != "" {
+		o.Source, o.Layout = append(text, "\nlayout added {\n  "+layout+"\n}\n"...), "added"
+	}
+	p, _, err := compiler.Compile(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestPlans: each kernel of the examples' plans gives what the evaluator gives for its function,
+// under the emulator.
+func TestPlans(t *testing.T) {
+	count := map[string]int{}
+	for _, m := range models {
+		t.Run(strings.TrimSpace(m.name+" "+m.layout), func(t *testing.T) {
+			p := compile(t, m.name, m.set, m.layout, "cuda:sm_80")
+			if p.Roof == nil || p.Roof.Device == "" {
+				t.Error("the plan does not say what its device does at most")
+			}
+			var modules []*ptx.Module
+			for _, c := range p.Code {
+				x, err := ptx.Parse(string(c.Data))
+				if err != nil {
+					t.Fatal(err)
+				}
+				modules = append(modules, x)
+			}
+			for i := range p.Kernels {
+				k := &p.Kernels[i]
+				count[k.Class]++
+				run(t, k, modules[k.Code], int64(i))
+			}
+		})
+	}
+	for _, class := range []string{"map", "row", "column", "gemm", "scatter", "attention", "horizontal"} {
+		if count[class] == 0 {
+			t.Errorf("no kernel of class %s", class)
+		}
+	}
+}
+
+// run launches a kernel with random arguments.
+func run(t *testing.T, k *program.Kernel, m *ptx.Module, seed int64) {
+	t.Helper()
+	x, errs := ir.Parse(k.Name, []byte("ptir 1 fused \"kernels\"\n"+k.IR))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	f := x.Funcs[0]
+	args := irtest.Arguments(f, seed)
+	want, err := eval.Func(x, f, args, eval.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &emu.Device{Options: emu.Options{Check: true, Steps: 1 << 24, Seed: uint64(seed)}}
+	var words []emu.Arg
+	for _, a := range args {
+		b := make([]byte, a.Type.Bytes())
+		a.Put(b)
+		words = append(words, emu.Word(d.Map(b)))
+	}
+	var outs [][]byte
+	for _, r := range f.Results {
+		b := make([]byte, r.Value.Type.Bytes())
+		for i := range b {
+			b[i] = 0xa5 // every element must be written
+		}
+		outs = append(outs, b)
+		words = append(words, emu.Word(d.Map(b)))
+	}
+	for _, e := range m.Entries {
+		if e.Name != k.Symbol {
+			continue
+		}
+		entry, err := emu.Load(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if int64(e.Threads) != k.Threads {
+			t.Fatalf("%s: %d threads, the plan says %d", k.Name, e.Threads, k.Threads)
+		}
+		if err := d.Run(entry, emu.Launch{Grid: int(k.Tasks), Shared: int(k.Shared), Args: words}); err != nil {
+			t.Fatalf("%s: %v\n%s", k.Name, err, k.IR)
+		}
+	}
+	for i, w := range want {
+		got := tensor.New(f.Results[i].Value.Type)
+		got.Get(outs[i])
+		if at, diff := irtest.Worst(got, w); !(diff < tolerance(f.Results[i].Value)) {
+			t.Fatalf("%s: result %d: element %d is %v, want %v\n%s", k.Name, i, at, got.Data[at], w.Data[at], k.IR)
+		}
+	}
+}
+
+// tolerance is by which a result may differ whose sums are in another order, or of which what it is
+// computed from was rounded to 16 bits.
+func tolerance(v *ir.Value) float64 {
+	least := 1e-4
+	seen := map[*ir.Value]bool{}
+	var visit func(v *ir.Value)
+	visit = func(v *ir.Value) {
+		if seen[v] || v.Def == nil {
+			return
+		}
+		seen[v] = true
+		switch v.Type.DType {
+		case ir.BF16:
+			least = max(least, 2e-2)
+		case ir.F16:
+			least = max(least, 2e-3)
+		}
+		for _, a := range v.Def.Args {
+			visit(a)
+		}
+	}
+	visit(v)
+	return least
+}
