@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"slices"
+
 	"ptc/backend/elementwise"
 	"ptc/backend/gpu/layout"
 	"ptc/backend/gpu/thread"
@@ -89,15 +91,16 @@ func (l *lowering) sink(o *tile.Op) sink {
 }
 
 // agree gives stores of one sums one layout, that of the last which is not the sums' own, so that what
-// they have in common is computed once.
+// they have in common is computed once; and to stores of as much that is not made of sums as well.
 func agree(sinks []sink) {
 	for _, s := range sinks {
-		if !s.moved {
-			continue
-		}
-		for i, other := range sinks {
-			if other.sums == s.sums {
-				sinks[i].at = s.at
+		for i := range sinks {
+			o := &sinks[i]
+			if s.sums != nil && o.sums == nil && len(o.dims) == len(s.dims) && !slices.ContainsFunc(o.dims, func(r *tile.Range) bool { return !slices.Contains(s.dims, r) }) {
+				o.sums, o.dims, o.at = s.sums, s.dims, s.at
+			}
+			if s.moved && o.sums == s.sums {
+				o.at = s.at
 			}
 		}
 	}
