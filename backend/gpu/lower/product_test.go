@@ -110,6 +110,7 @@ func (p problem) text() string {
 // launch is a problem ready to run.
 type launch struct {
 	f       *ir.Func
+	k       *fusion.Kernel
 	kernels []Kernel
 	args    []*tensor.Tensor
 	want    []*tensor.Tensor
@@ -153,7 +154,7 @@ func (p problem) launchOnly(t *testing.T) *launch {
 	if warps == 0 {
 		warps = int(s.Warps)
 	}
-	x := &launch{f: f, options: p.options}
+	x := &launch{f: f, k: k, options: p.options}
 	x.options.Check, x.options.Steps = true, 1<<22
 	if x.kernels, err = Kernels(program, warps); err != nil {
 		t.Fatalf("%v\n%s", err, program)
@@ -161,8 +162,29 @@ func (p problem) launchOnly(t *testing.T) *launch {
 	return x
 }
 
-// run executes entries in the place of the kernels', and compares.
-func (x *launch) run(entries []*ptx.Entry) (emu.Counts, error) {
+// run executes the kernels, with results apart from arguments and in the place of each that they may
+// be over.
+func (x *launch) run() (emu.Counts, error) {
+	var entries []*ptx.Entry
+	for _, k := range x.kernels {
+		entries = append(entries, k.Entry)
+	}
+	counts, err := x.execute(entries, -1, -1)
+	for a := range x.f.Args {
+		for r := range x.f.Results {
+			if err == nil && x.k.InPlace(a, r) {
+				if _, err = x.execute(entries, a, r); err != nil {
+					err = fmt.Errorf("result %d over argument %d: %w", r, a, err)
+				}
+			}
+		}
+	}
+	return counts, err
+}
+
+// execute runs entries in the place of the kernels', and compares; result over is in the place of an
+// argument, if it is not -1.
+func (x *launch) execute(entries []*ptx.Entry, arg, over int) (emu.Counts, error) {
 	d := &emu.Device{Options: x.options}
 	var words []emu.Arg
 	for _, a := range x.args {
@@ -171,12 +193,17 @@ func (x *launch) run(entries []*ptx.Entry) (emu.Counts, error) {
 		words = append(words, emu.Word(d.Map(b)))
 	}
 	var outs [][]byte
-	for _, res := range x.f.Results {
+	for i, res := range x.f.Results {
 		b := make([]byte, res.Value.Type.Bytes())
 		for i := range b {
 			b[i] = 0xa5
 		}
-		words = append(words, emu.Word(d.Map(b)))
+		if i == over {
+			words = append(words, words[arg])
+			b, _ = d.Bytes(words[arg].Word, len(b))
+		} else {
+			words = append(words, emu.Word(d.Map(b)))
+		}
 		outs = append(outs, b)
 	}
 	for i, k := range x.kernels {
@@ -196,14 +223,6 @@ func (x *launch) run(entries []*ptx.Entry) (emu.Counts, error) {
 		}
 	}
 	return d.Counts, nil
-}
-
-func (x *launch) entries() []*ptx.Entry {
-	var out []*ptx.Entry
-	for _, k := range x.kernels {
-		out = append(out, k.Entry)
-	}
-	return out
 }
 
 // count is how many instructions begin with a name.
@@ -242,7 +261,7 @@ func TestProducts(t *testing.T) {
 						t.Errorf("there is no %s", name)
 					}
 				}
-				counts, err := x.run(x.entries())
+				counts, err := x.run()
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -281,7 +300,7 @@ func TestProductsOfAllSizes(t *testing.T) {
 		if x.count("mma") > 0 {
 			tensors++
 		}
-		if _, err := x.run(x.entries()); err != nil {
+		if _, err := x.run(); err != nil {
 			t.Fatalf("%s: %v\n%s", p, err, p.text())
 		}
 	}
@@ -310,7 +329,7 @@ func TestEveryWaitIsNeeded(t *testing.T) {
 			failed := false
 			for seed := uint64(0); seed < 6 && !failed; seed++ {
 				x.options = emu.Options{Check: true, Steps: 1 << 22, Seed: seed, Late: seed%2 == 0}
-				_, err := x.run([]*ptx.Entry{&cut})
+				_, err := x.execute([]*ptx.Entry{&cut}, -1, -1)
 				failed = err != nil
 			}
 			if !failed {
@@ -339,7 +358,7 @@ func TestChosenCuts(t *testing.T) {
 		{m: 128, n: 64, k: 64, left: "mk", right: "kn", dtype: "f16", out: "f32", after: true},
 	} {
 		x := p.launch(t)
-		counts, err := x.run(x.entries())
+		counts, err := x.run()
 		if err != nil {
 			t.Fatalf("%s: %v", p, err)
 		}
@@ -361,7 +380,7 @@ func TestChosenCuts(t *testing.T) {
 		{m: 130, n: 100, k: 33, left: "mk", right: "nk", dtype: "f32", out: "f32", before: true},
 	} {
 		x := p.launch(t)
-		if _, err := x.run(x.entries()); err != nil {
+		if _, err := x.run(); err != nil {
 			t.Errorf("%s: %v", p, err)
 		}
 	}

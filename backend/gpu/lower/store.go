@@ -33,6 +33,7 @@ func (l *lowering) stores(ops []*tile.Op) {
 	}
 	agree(sinks)
 	fixed := l.cuts(sinks)
+	apart := slices.ContainsFunc(sinks, func(s sink) bool { return !s.at.Equal(sinks[0].at) })
 	for n := range 1 << len(fixed) {
 		var now []func()
 		for _, s := range sinks {
@@ -47,8 +48,10 @@ func (l *lowering) stores(ops []*tile.Op) {
 			}
 			now = append(now, l.store(s))
 		}
-		if inPlace {
-			l.b.Sync() // other threads may have to read what is stored over
+		// Other threads may have to read what is stored over; of slices behind the first, only those do
+		// that have other elements in another store.
+		if inPlace && (n == 0 || apart) {
+			l.b.Sync()
 		}
 		for _, f := range now {
 			f()
