@@ -35,27 +35,40 @@ func (l *lowering) stores(ops []*tile.Op) {
 	fixed := l.cuts(sinks)
 	apart := slices.ContainsFunc(sinks, func(s sink) bool { return !s.at.Equal(sinks[0].at) })
 	for n := range 1 << len(fixed) {
-		var now []func()
-		for _, s := range sinks {
-			if len(fixed) > 0 {
-				from := make(layout.Basis, len(s.dims))
-				for i, b := range fixed {
-					for d := range from {
-						from[d] |= b[d] * (n >> i & 1)
-					}
-				}
-				s.at, _ = s.at.Slice(fixed, from)
-			}
-			now = append(now, l.store(s))
-		}
 		// Other threads may have to read what is stored over; of slices behind the first, only those do
 		// that have other elements in another store.
-		if inPlace && (n == 0 || apart) {
-			l.b.Sync()
+		wait := inPlace && (n == 0 || apart)
+		if len(fixed) == 0 {
+			l.storeAll(sinks, wait)
+			continue
 		}
-		for _, f := range now {
-			f()
+		part := slices.Clone(sinks)
+		for i, s := range part {
+			from := make(layout.Basis, len(s.dims))
+			for j, b := range fixed {
+				for d := range from {
+					from[d] |= b[d] * (n >> j & 1)
+				}
+			}
+			part[i].at, _ = s.at.Slice(fixed, from)
 		}
+		// Addresses that were computed before the products would take registers in their loop.
+		l.b.Anew(func() { l.storeAll(part, wait) })
+	}
+}
+
+// storeAll computes all that sinks store, waits for all threads to have done so if it has to,
+// and stores it.
+func (l *lowering) storeAll(sinks []sink, wait bool) {
+	var now []func()
+	for _, s := range sinks {
+		now = append(now, l.store(s))
+	}
+	if wait {
+		l.b.Sync()
+	}
+	for _, f := range now {
+		f()
 	}
 }
 
