@@ -11,12 +11,12 @@ import (
 
 // product is a dot: how its sums lie, and what multiplies.
 type product struct {
-	o      *tile.Op
-	dims   []*tile.Range // of the sums
-	at     *layout.Layout
-	over   []*tile.Range // what is summed, but for positions
-	tensor bool          // by matrix instructions; then left is rows × over, right cols × over
-	free   [2]int        // the dimension of the sums that an operand has; -1 for several or none
+	o     *tile.Op
+	dims  []*tile.Range // of the sums
+	at    *layout.Layout
+	over  []*tile.Range // what is summed, but for positions
+	steps int           // of a matrix instruction: then left is rows × over, right cols × over; 0: multiply-adds
+	free  [2]int        // the dimension of the sums that an operand has; -1 for several or none
 }
 
 func (l *lowering) product(o *tile.Op) product {
@@ -46,7 +46,7 @@ func (l *lowering) product(o *tile.Op) product {
 	if x.free[1] >= 0 {
 		n = size(x.dims[x.free[1]])
 	}
-	if x.tensor = l.matrices(x, m, n); x.tensor {
+	if x.steps = l.matrices(x, m, n); x.steps > 0 {
 		rows, cols := layout.Arrange(m, n, l.warps)
 		x.at = layout.Sums(m, n, rows, cols)
 	} else {
@@ -59,11 +59,21 @@ func (l *lowering) product(o *tile.Op) product {
 	return x
 }
 
-// matrices reports whether the schedule wants matrix instructions and the tiles are as large as one.
-func (l *lowering) matrices(x product, m, n int) bool {
+// matrices is how many steps of the contracted range a matrix instruction takes, if the schedule wants
+// it and the tiles are as large as one; or 0. Numbers of 16 bits have one of 16 steps, f32 one of
+// 8, which rounds them: only a schedule that says so has it.
+func (l *lowering) matrices(x product, m, n int) int {
 	d := l.p.Schedule.Dot
-	return d.Kind == schedule.MMA && (d.K == 16 || d.K == 0) && elementwise.Elem(x.o.Args[0].Type.DType).IsNarrow() &&
-		m >= 16 && n >= 8 && len(x.over) == 1 && size(x.over[0]) >= 16
+	steps := 16
+	if x.single() {
+		steps = 8
+	}
+	wanted := d.K == int64(steps) || d.K == 0 && !x.single()
+	if d.Kind != schedule.MMA || !wanted || x.o.Args[0].Type.DType.Size() > 4 ||
+		m < 16 || n < 8 || len(x.over) != 1 || size(x.over[0]) < steps {
+		return 0
+	}
+	return steps
 }
 
 // memory is how operand i lies in shared memory: contiguous as where it comes from, and such that
@@ -73,8 +83,11 @@ func (l *lowering) memory(x product, i int) *layout.Memory {
 	fast := l.contiguous(v)
 	m := layout.Dense(sizes(v.Type.Dims), fast)
 	group := x.at.Lane[:3]
-	if x.tensor {
-		group = x.fragments(i, placed{dims: v.Type.Dims, in: m}).Lane[:3]
+	if x.steps > 0 {
+		p := placed{dims: v.Type.Dims, in: m}
+		if group = x.fragments(i, p).Lane; !x.transposed(i, p) || !x.single() {
+			group = group[:3] // rows of 16 bytes
+		}
 	} else {
 		group = append([]layout.Basis(nil), group...)
 		for j, b := range group {
@@ -98,7 +111,7 @@ func (l *lowering) dot(o *tile.Op) {
 			acc[r] = l.b.Const(kernel.Scalar(kernel.F32), 0)
 		}
 	}
-	if x.tensor {
+	if x.steps > 0 {
 		acc = l.multiplyMatrices(x, left, right, acc)
 	} else {
 		acc = l.multiply(x, x.over, l.reach(left, x.dims, x.at), l.reach(right, x.dims, x.at), left, right, acc)

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"math"
 	"math/rand"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ type problem struct {
 	warps          int    // 0: those of the cut
 	options        emu.Options
 	instruction    string
+	tens           bool // arguments have no more bits than matrix instructions read of f32
 }
 
 func (p problem) String() string {
@@ -122,6 +124,13 @@ func (p problem) launch(t *testing.T) *launch {
 	x := p.launchOnly(t)
 	var err error
 	x.args = irtest.Arguments(x.f, 7)
+	for _, a := range x.args {
+		for i, v := range a.Data {
+			if p.tens {
+				a.Data[i] = float64(math.Float32frombits(math.Float32bits(float32(v)) &^ (1<<13 - 1)))
+			}
+		}
+	}
 	if x.want, err = eval.Func(&ir.Module{Funcs: []*ir.Func{x.f}}, x.f, x.args, eval.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -269,6 +278,31 @@ func TestProducts(t *testing.T) {
 					t.Errorf("%d turns of banks more than needed", counts.Conflicts)
 				}
 			})
+		}
+	}
+}
+
+// TestRoundedProducts: matrix instructions on f32, of numbers that they do not round.
+func TestRoundedProducts(t *testing.T) {
+	for i, o := range orders {
+		for _, p := range []problem{
+			{m: 64, n: 128, k: 48, warps: 4, cut: "rows=64 cols=64 over=16 grid=-1 dot=mma(16x8x8) left=task right=task stages=3"},
+			{m: 33, n: 20, k: 37, warps: 2, cut: "rows=32 cols=8 over=20 grid=-1 dot=mma(16x8x8) left=task right=none stages=2", after: true},
+			{m: 128, n: 32, k: 64, warps: 8, cut: "rows=128 cols=32 over=32 grid=-1 dot=mma(16x8x8) left=task right=task stages=4", batch: 2},
+		} {
+			p.left, p.right, p.dtype, p.out, p.tens = o[0], o[1], "f32", "f32", true
+			p.options = emu.Options{Seed: uint64(i), Late: i%2 == 0}
+			x := p.launch(t)
+			if x.count("mma.sync.aligned.m16n8k8") == 0 {
+				t.Errorf("%s: there is no matrix instruction", p)
+			}
+			counts, err := x.run()
+			if err != nil {
+				t.Errorf("%s: %v", p, err)
+			}
+			if counts.Conflicts > 0 && p.m > 33 {
+				t.Errorf("%s: %d turns of banks more than needed", p, counts.Conflicts)
+			}
 		}
 	}
 }
