@@ -17,7 +17,7 @@ import (
 
 // models are examples small enough to be emulated, with a layout that is added to them.
 var models = []struct{ name, set, layout string }{
-	{"mlp/mlp", "batch=8 seq=4 embed=16 hidden=32 vocab=40", ""},
+	{"mlp/mlp", "batch=8 seq=4 embed=16 hidden=32", ""},
 	{"gpt/gpt", "layers=2 embed=16 heads=2 head=8 ffn=32 vocab=40 seq=16 batch=2", ""},
 	{"gpt/gpt", "layers=2 embed=16 heads=2 head=8 ffn=32 vocab=40 seq=16 batch=2", "precision { compute = bf16 }"},
 	{"llama/llama", "layers=1 embed=16 heads=4 kv=2 head=4 ffn=24 vocab=40 seq=16 batch=2", ""},

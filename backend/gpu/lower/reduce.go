@@ -102,7 +102,7 @@ func (l *lowering) acrossWarps(kind tile.Kind, sums []*thread.Value, at *layout.
 		l.b.StoreShared(to.Plus(int64(32*i)), thread.Access{}, []*thread.Value{x})
 	}
 	l.b.Sync()
-	same := l.b.And(l.warp(), l.i32(int64(l.warps-1&^mask)))
+	same := l.b.And(l.warp(), l.i32(int64((l.warps-1)&^mask)))
 	from := l.b.Within(mem, l.b.Add(l.b.Mul(same, l.i32(int64(each))), lane))
 	out := make([]*thread.Value, len(sums))
 	for i := range sums {
