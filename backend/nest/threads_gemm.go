@@ -28,7 +28,11 @@ func threadsOfProduct(k *fusion.Kernel) schedule.Schedule {
 	s := schedule.Schedule{Grid: -1, Left: schedule.PerTask, Right: schedule.PerTask}
 	s.Rows, s.Cols = min(productRows, ceilPower(m)), min(productCols, ceilPower(n))
 	tasks := func() int64 { return others * ((m + s.Rows - 1) / s.Rows) * ((n + s.Cols - 1) / s.Cols) }
-	for tasks() < enoughTasks && max(s.Rows, s.Cols) > 64 {
+	least := int64(64)
+	if min(m, n) <= fewRows { // what is read decides, so many blocks read
+		least = 32
+	}
+	for tasks() < enoughTasks && max(s.Rows, s.Cols) > least {
 		if s.Rows >= s.Cols {
 			s.Rows /= 2
 		} else {
@@ -42,14 +46,14 @@ func threadsOfProduct(k *fusion.Kernel) schedule.Schedule {
 		if n%wideCols == 0 && s.Cols == productCols && s.Rows == productRows && tasks() >= 4*enoughTasks {
 			s.Cols, s.Stages = wideCols, 3
 		}
-		s.Warps = min(blockWarps, max(1, s.Rows*s.Cols/(32*64)))
 	default:
 		s.Over, s.Stages = 16, 3
-		s.Warps = min(blockWarps, max(1, s.Rows*s.Cols/(32*32)))
-		if s.Rows*s.Cols <= 64*32 { // rows and columns are few: the threads need long reads instead
-			s.Over = 64
+		// Where rows and columns are few, threads have long reads instead.
+		for area := s.Rows * s.Cols; s.Over < 128 && s.Over*area <= 512*64; {
+			s.Over *= 2
 		}
 	}
+	s.Warps = min(blockWarps, max(1, s.Rows*s.Cols/(32*32)))
 	s.Rows, s.Cols, s.Over = min(s.Rows, m), min(s.Cols, n), min(s.Over, over)
 	return s
 }
