@@ -35,7 +35,7 @@ func Threads(k *fusion.Kernel) schedule.Schedule {
 	case fusion.Attend:
 		return schedule.Schedule{Warps: 4}
 	}
-	return schedule.Schedule{Rows: 64, Cols: 64, Over: 16, Grid: -1, Warps: blockWarps}
+	return threadsOfProduct(k)
 }
 
 func threadsOfMap(dims []dim) schedule.Schedule {

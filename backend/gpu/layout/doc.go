@@ -7,6 +7,9 @@
 // added without carry. So blocks of neighbours, fragments of matrix instructions and their
 // slices are one form, and which data has to move between two layouts is algebra.
 //
+// A [Memory] says the same of shared memory: the address of an element is linear over the bits of its
+// position, so that threads which access it together can be spread over its banks.
+//
 // Invariants: sizes, and the numbers of lanes and warps, are powers of two; every element of a
 // tile has a place; several places with one element all have it.
 // Imports nothing of ptc.

@@ -15,6 +15,7 @@ type Basis []int
 type Layout struct {
 	Sizes           []int   // of the tile, powers of two
 	Reg, Lane, Warp []Basis // by bit, the lowest first
+	From            Basis   // of a slice ([Layout.Slice]): the position of its first element; else nil
 }
 
 // LaneBits is how many bits the number of a lane has.
@@ -23,6 +24,7 @@ const LaneBits = 5
 // At is the element that a register of a thread has.
 func (l *Layout) At(reg, lane, warp int) []int {
 	out := make([]int, len(l.Sizes))
+	copy(out, l.From)
 	for _, x := range []struct {
 		n     int
 		bases []Basis
@@ -62,10 +64,17 @@ func (l *Layout) String() string {
 	}{{"reg", l.Reg}, {"lane", l.Lane}, {"warp", l.Warp}} {
 		b.WriteString(" " + x.name)
 		for _, v := range x.bases {
-			b.WriteString(" (" + strings.Trim(strings.ReplaceAll(fmt.Sprint([]int(v)), " ", ","), "[]") + ")")
+			b.WriteString(" (" + v.text() + ")")
 		}
 	}
+	if l.From != nil && !isZero(l.From) {
+		b.WriteString(" from (" + l.From.text() + ")")
+	}
 	return b.String()
+}
+
+func (b Basis) text() string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint([]int(b)), " ", ","), "[]")
 }
 
 // Project is where the elements of a tile are that lacks the dimensions for which keep does not
@@ -92,6 +101,9 @@ func (l *Layout) Project(keep []bool) *Layout {
 	for d, k := range keep {
 		if k {
 			out.Sizes = append(out.Sizes, l.Sizes[d])
+			if l.From != nil {
+				out.From = append(out.From, l.From[d])
+			}
 		}
 	}
 	return out
@@ -216,6 +228,9 @@ func (l *Layout) Permute(from []int) *Layout {
 	out := &Layout{Reg: move(l.Reg), Lane: move(l.Lane), Warp: move(l.Warp), Sizes: make([]int, len(from))}
 	for d, f := range from {
 		out.Sizes[d] = l.Sizes[f]
+	}
+	if l.From != nil {
+		out.From = move([]Basis{l.From})[0]
 	}
 	return out
 }

@@ -83,3 +83,100 @@ func TestBlocked(t *testing.T) {
 		}
 	}
 }
+
+func TestOuter(t *testing.T) {
+	for _, c := range [][3]int{{128, 128, 8}, {64, 64, 8}, {64, 64, 4}, {1, 256, 8}, {16, 4, 1}, {4, 128, 2}, {2, 2, 8}, {128, 16, 4}} {
+		l := Outer(c[0], c[1], c[2])
+		places(t, l)
+		if c[0]*c[1] == 64*32*c[2] || c[0] == 64 && c[2] == 8 {
+			along := map[int]bool{}
+			for r := range l.Regs() {
+				along[l.Offset(r, 0)] = true
+			}
+			if n := len(along); n*n != l.Regs() {
+				t.Errorf("%s: %d rows of %d elements", l, n, l.Regs())
+			}
+		}
+	}
+}
+
+func TestArrange(t *testing.T) {
+	for _, c := range [][5]int{{128, 128, 8, 2, 4}, {128, 64, 4, 2, 2}, {16, 64, 4, 1, 4}, {64, 16, 2, 2, 1}, {16, 8, 4, 4, 1}, {128, 256, 8, 2, 4}} {
+		if m, n := Arrange(c[0], c[1], c[2]); m != c[3] || n != c[4] {
+			t.Errorf("%d × %d of %d warps: %d × %d; expected %d × %d", c[0], c[1], c[2], m, n, c[3], c[4])
+		}
+	}
+}
+
+// TestSwizzle: every element has an address of its own, and lanes that read rows of 16 bytes beside
+// each other meet no bank twice, whatever the length of rows.
+func TestSwizzle(t *testing.T) {
+	for _, sizes := range [][]int{{64, 8}, {64, 16}, {64, 32}, {64, 64}, {16, 128}, {64, 1}, {1, 64}} {
+		for fast := range 2 {
+			m := Dense(sizes, fast)
+			group := []Basis{{0, 0}, {0, 0}, {0, 0}}
+			for i := range group {
+				group[i][1-fast] = 1 << i
+			}
+			if sizes[1-fast] < 8 || sizes[fast] < 8 {
+				group = nil
+			}
+			m.Swizzle(8, group)
+			seen := map[int]bool{}
+			for r := range sizes[0] {
+				for c := range sizes[1] {
+					seen[m.Of([]int{r, c})] = true
+				}
+			}
+			if len(seen) != m.Elems {
+				t.Fatalf("%v: %d addresses of %d elements", sizes, len(seen), m.Elems)
+			}
+			if group == nil {
+				continue
+			}
+			banks := map[int]bool{}
+			for i := range 8 {
+				at := []int{0, 0}
+				at[1-fast] = i
+				banks[m.Of(at)/8%8] = true
+			}
+			if len(banks) != 8 {
+				t.Errorf("%v: 8 rows lie in %d of the banks", sizes, len(banks))
+			}
+		}
+	}
+}
+
+// TestSlice: slices have each element of the layout once, where it was.
+func TestSlice(t *testing.T) {
+	l, o := Sums(128, 64, 2, 2), Blocked([]int{128, 64}, 1, 8, 4)
+	fixed := l.Common(o, 3)
+	if len(fixed) < 2 {
+		t.Fatalf("%v are bits of registers of both", fixed)
+	}
+	for _, x := range []*Layout{l, o} {
+		seen := map[string]bool{}
+		for n := range 1 << len(fixed) {
+			from := Basis{0, 0}
+			for i, b := range fixed {
+				if n>>i&1 != 0 {
+					from[0] |= b[0]
+					from[1] |= b[1]
+				}
+			}
+			part, regs := x.Slice(fixed, from)
+			for r, whole := range regs {
+				for lane := range 32 {
+					if at := part.At(r, lane, 1); fmt.Sprint(at) != fmt.Sprint(x.At(whole, lane, 1)) || seen[fmt.Sprint(at)] {
+						t.Fatalf("%s: register %d of lane %d is %v, of the whole %v", part, r, lane, at, x.At(whole, lane, 1))
+					} else {
+						seen[fmt.Sprint(at)] = true
+					}
+				}
+			}
+		}
+		if len(seen) != x.Regs()*32 {
+			t.Fatalf("%s: %d elements", x, len(seen))
+		}
+	}
+}

@@ -12,6 +12,9 @@ import (
 // first one of the block; registers add to it what [layout.Layout.Offset] says.
 func (l *lowering) coordinate(at *layout.Layout, d int) *thread.Value {
 	sum := l.i32(0)
+	if at.From != nil {
+		sum = l.i32(int64(at.From[d]))
+	}
 	lane, warp := l.b.Special(thread.Lane), l.warp()
 	for _, x := range []struct {
 		n     *thread.Value
@@ -107,6 +110,26 @@ type place struct {
 }
 
 func (l *lowering) place(o *tile.Op, dims []*tile.Range, at *layout.Layout) place {
+	p := l.strides(o, dims, at)
+	for i, a := range o.View.Axes {
+		if isLooked(o.At[i]) {
+			continue
+		}
+		p.base = p.base.Plus(o.At[i].Const * int64(a.Stride))
+		for _, t := range o.At[i].Terms {
+			p.base = p.base.Add(kernel.Of(l.b.Convert(l.first[t.Range], kernel.I64)).Mul(t.Coef * int64(a.Stride)))
+		}
+	}
+	for d := range dims {
+		if p.stride[d] != 0 {
+			p.base = p.base.Add(kernel.Of(l.b.Convert(l.coordinate(at, d), kernel.I64)).Mul(p.stride[d]))
+		}
+	}
+	return p
+}
+
+// strides is a place but for what depends on the thread and the block.
+func (l *lowering) strides(o *tile.Op, dims []*tile.Range, at *layout.Layout) place {
 	p := place{base: kernel.Int(int64(o.View.Offset)), stride: make([]int64, len(dims)), whole: 1 << 20}
 	p.align(int64(o.View.Offset))
 	for i, a := range o.View.Axes {
@@ -115,11 +138,9 @@ func (l *lowering) place(o *tile.Op, dims []*tile.Range, at *layout.Layout) plac
 			p.whole = 1
 			continue
 		}
-		p.base = p.base.Plus(o.At[i].Const * int64(a.Stride))
 		p.align(o.At[i].Const * int64(a.Stride))
 		for _, t := range o.At[i].Terms {
 			by := t.Coef * int64(a.Stride)
-			p.base = p.base.Add(kernel.Of(l.b.Convert(l.first[t.Range], kernel.I64)).Mul(by))
 			p.align(by * t.Range.Size)
 			for d, r := range dims {
 				if r == t.Range {
@@ -129,11 +150,8 @@ func (l *lowering) place(o *tile.Op, dims []*tile.Range, at *layout.Layout) plac
 		}
 	}
 	for d := range dims {
-		if p.stride[d] != 0 {
-			p.base = p.base.Add(kernel.Of(l.b.Convert(l.coordinate(at, d), kernel.I64)).Mul(p.stride[d]))
-			if p.stride[d] != 1 {
-				p.align(p.stride[d])
-			}
+		if p.stride[d] != 0 && p.stride[d] != 1 {
+			p.align(p.stride[d])
 		}
 	}
 	p.offset = func(r int) int64 {
@@ -255,72 +273,6 @@ func (l *lowering) both(x, y *thread.Value) *thread.Value {
 		return x
 	}
 	return l.b.And(x, y)
-}
-
-// store computes what o stores, and gives what stores it.
-func (l *lowering) store(o *tile.Op) func() {
-	dims := o.Span()
-	v := o.Args[0]
-	at := l.natural(dims)
-	if own := l.held[v]; own != nil && len(v.Type.Dims) == len(dims) {
-		at = own
-		dims = v.Type.Dims
-	}
-	p := l.place(o, dims, at)
-	in := l.exists(at, dims)
-	buf := l.bufs[o.View.Buffer]
-	g := group{p: p, base: l.b.At(buf, p.base), n: p.width(at, dims, buf.Elem), once: l.once(at), in: in}
-	g.regs, g.pick = l.part(v, dims, at)
-	return func() {
-		for r := 0; r < at.Regs(); r += g.n {
-			l.storeGroup(g, r)
-		}
-	}
-}
-
-// storeGroup stores the registers [r, r+n), which are next to each other.
-func (l *lowering) storeGroup(g group, r int) {
-	a := thread.Access{If: g.once}
-	if g.in != nil {
-		a.If = l.both(g.in(r), g.once)
-	}
-	to := g.base
-	if g.p.looked != nil {
-		more, inside := g.p.looked(r)
-		to = l.b.At(to, more)
-		a.If = l.both(a.If, inside)
-	}
-	x := make([]*thread.Value, g.n)
-	for i := range x {
-		x[i] = g.regs[g.pick(r+i)]
-	}
-	l.b.Store(l.b.At(to, kernel.Int(g.p.offset(r))), a, x)
-}
-
-// group is what stores of one tile share.
-type group struct {
-	p    place
-	base thread.Pointer
-	n    int
-	once *thread.Value
-	in   func(r int) *thread.Value
-	regs []*thread.Value
-	pick func(r int) int
-}
-
-// once holds for one of the threads that have the same elements; nil where none do.
-func (l *lowering) once(at *layout.Layout) *thread.Value {
-	lane, warp := at.Copies()
-	var out *thread.Value
-	for _, x := range []struct {
-		n    *thread.Value
-		mask int
-	}{{l.b.Special(thread.Lane), lane}, {l.warp(), warp}} {
-		if x.mask != 0 {
-			out = l.both(out, l.b.Eq(l.b.And(x.n, l.i32(int64(x.mask))), l.i32(0)))
-		}
-	}
-	return out
 }
 
 // random is Philox at the elements' numbers, as ir/tensor.Bits has it.

@@ -1,6 +1,9 @@
 package lower
 
 import (
+	"slices"
+
+	"ptc/backend/elementwise"
 	"ptc/backend/gpu/layout"
 	"ptc/backend/gpu/thread"
 	"ptc/backend/tile"
@@ -15,6 +18,36 @@ func (l *lowering) layouts(vs []*tile.Value) []*layout.Layout {
 		}
 	}
 	return out
+}
+
+// carried are the layouts in which loop o carries its tiles: sums as products of its body, or of a
+// loop in it, have them.
+func (l *lowering) carried(o *tile.Op) []*layout.Layout {
+	out := l.layouts(o.Args)
+	for i, v := range o.Loop.Carry {
+		if at := l.summed(v, o.Loop.Body); at != nil {
+			out[i] = at
+		}
+	}
+	return out
+}
+
+// summed is the layout of a product in body that adds to v, or to what is computed of it element by
+// element, or nil.
+func (l *lowering) summed(v *tile.Value, body *tile.Block) *layout.Layout {
+	for _, o := range body.Ops {
+		switch {
+		case o.Kind == tile.Dot && len(o.Args) == 3 && madeOf(o.Args[2], v):
+			return l.product(o).at
+		case o.Kind == tile.For:
+			for i, a := range o.Args {
+				if a == v {
+					return l.summed(o.Loop.Carry[i], o.Loop.Body)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func (l *lowering) all(vs []*tile.Value, at []*layout.Layout) (flat []*thread.Value) {
@@ -33,11 +66,52 @@ func (l *lowering) spread(vs []*tile.Value, at []*layout.Layout, flat []*thread.
 	}
 }
 
-// loop visits the blocks of a range. Its bounds are the same for all threads.
-func (l *lowering) loop(o *tile.Op) {
+// madeOf reports whether x is v, or is computed of it and as many others element by element.
+func madeOf(x, v *tile.Value) bool {
+	if x == v || x.Def == nil || len(x.Type.Dims) != len(v.Type.Dims) || !elementwise.Known(x.Def.Kind) {
+		return x == v
+	}
+	return slices.ContainsFunc(x.Def.Args, func(a *tile.Value) bool { return madeOf(a, v) })
+}
+
+// ahead puts operands of the products of loop o that come from before it into shared memory now, and
+// not in each turn.
+func (l *lowering) ahead(o *tile.Op) {
+	inner := map[*tile.Value]bool{}
+	for _, v := range o.Loop.Carry {
+		inner[v] = true
+	}
+	defined(o.Loop.Body, inner)
+	for _, d := range dots(o.Loop.Body) {
+		for i, v := range d.Args[:2] {
+			if !inner[v] {
+				l.share(v, l.memory(l.product(d), i))
+			}
+		}
+	}
+}
+
+// defined adds the tiles that a block of operations makes, and those in it.
+func defined(body *tile.Block, to map[*tile.Value]bool) {
+	if body == nil {
+		return
+	}
+	for _, o := range body.Ops {
+		for _, v := range o.Results {
+			to[v] = true
+		}
+		defined(o.Then, to)
+		defined(o.Else, to)
+		if o.Loop != nil {
+			defined(o.Loop.Body, to)
+		}
+	}
+}
+
+// bounds are the blocks that loop o begins with and ends before.
+func (l *lowering) bounds(o *tile.Op) (from, to *thread.Value) {
 	r := o.Range
-	at := l.layouts(o.Args)
-	from, to := l.i32(0), l.i32(r.Blocks())
+	from, to = l.i32(0), l.i32(r.Blocks())
 	if v := o.Loop.From; v != nil { // the block that position From is in
 		x := l.b.Min(l.b.Max(l.scalar(v), l.i32(0)), l.i32(r.Extent))
 		from = l.b.Div(x, l.i32(r.Size))
@@ -48,11 +122,25 @@ func (l *lowering) loop(o *tile.Op) {
 	}
 	if r.Reversed && (o.Loop.From != nil || o.Loop.To != nil) {
 		l.fail("found a loop from the last block to the first with bounds; it has no code for GPUs")
+	}
+	return from, to
+}
+
+// loop visits the blocks of a range. Its bounds are the same for all threads.
+func (l *lowering) loop(o *tile.Op) {
+	r := o.Range
+	l.ahead(o)
+	at := l.carried(o)
+	from, to := l.bounds(o)
+	if x := l.pipeline(o); x != nil {
+		l.spread(o.Results, at, x.run(from, to, at))
 		return
 	}
 	var flat []*thread.Value
 	one := func(i *thread.Value, carry []*thread.Value) (next []*thread.Value) {
 		l.within(func() {
+			l.depth++
+			defer func() { l.depth-- }()
 			l.enter(r, i)
 			l.spread(o.Loop.Carry, at, carry)
 			l.block(o.Loop.Body)

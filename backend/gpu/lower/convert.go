@@ -15,51 +15,69 @@ var negativeInfinity = math.Inf(-1)
 // element is written by one thread, and read by those that have it then.
 func (l *lowering) convert(v *tile.Value, from, to *layout.Layout) []*thread.Value {
 	x := l.value(v, from)
+	// Of a slice, only those registers are moved that have it.
+	var fixed []layout.Basis
+	for _, b := range from.Reg {
+		if to.From != nil && !layout.Has(to.Reg, b) && !layout.Has(to.Lane, b) && !layout.Has(to.Warp, b) {
+			fixed = append(fixed, b)
+		}
+	}
+	if len(fixed) > 0 {
+		part, regs := from.Slice(fixed, to.From)
+		all := x
+		x = make([]*thread.Value, len(regs))
+		for i, r := range regs {
+			x[i] = all[r]
+		}
+		from = part
+	}
 	if from.Equal(to) {
 		return x
 	}
-	stride := make([]int, len(from.Sizes))
-	n := 1
-	for d := len(from.Sizes) - 1; d >= 0; d-- {
-		stride[d] = n
-		n *= from.Sizes[d]
-	}
 	e := kindOf(v.Type.DType).Elem
-	stored := e
-	if e == kernel.I1 {
-		stored = kernel.I32
-	}
-	mem := l.b.NewShared(stored, n, 16)
-	index := func(at *layout.Layout) (thread.Shared, func(r int) int64) {
-		sum := l.i32(0)
-		for d := range stride {
-			sum = l.b.Add(sum, l.b.Mul(l.coordinate(at, d), l.i32(int64(stride[d]))))
-		}
-		return l.b.Within(mem, sum), func(r int) int64 {
-			k := 0
-			for d := range stride {
-				k += stride[d] * at.Offset(r, d)
-			}
-			return int64(k)
+	truth := e == kernel.I1
+	if truth {
+		e = kernel.I32
+		x = append([]*thread.Value(nil), x...)
+		for r, y := range x {
+			x[r] = l.b.Convert(y, kernel.I32)
 		}
 	}
-	l.b.Sync()
-	base, offset := index(from)
-	once := l.once(from)
-	for r, y := range x {
-		if e == kernel.I1 {
-			y = l.b.Convert(y, kernel.I32)
-		}
-		l.b.StoreShared(base.Plus(offset(r)), thread.Access{If: once}, []*thread.Value{y})
+	in := layout.Dense(from.Sizes, first(to), fixed...)
+	dims := v.Type.Dims
+	p := placed{dims: dims, in: in}
+	bytes := func(at *layout.Layout) int {
+		p.mem = thread.Shared{Elem: e}
+		x := l.reach(p, dims, at)
+		return x.width(x.regs) * e.Bytes()
 	}
-	l.b.Sync()
-	base, offset = index(to)
-	out := make([]*thread.Value, to.Regs())
-	for r := range out {
-		out[r] = l.b.LoadShared(base.Plus(offset(r)), thread.Access{N: 1})[0]
-		if e == kernel.I1 {
+	in.Swizzle(vec(e), together(to, bytes(to)), together(from, bytes(from)))
+	var out []*thread.Value
+	l.b.Overlay(func() {
+		p.mem = l.b.NewShared(e, in.Elems, 128)
+		l.b.Sync()
+		l.reach(p, dims, from).write(x, l.once(from))
+		l.b.Sync()
+		out = l.reach(p, dims, to).read(to.Regs())
+	})
+	if truth {
+		for r := range out {
 			out[r] = l.b.Ne(out[r], l.i32(0))
 		}
 	}
 	return out
+}
+
+// first is the dimension along which the first registers, or else lanes, go on.
+func first(at *layout.Layout) int {
+	for _, bases := range [][]layout.Basis{at.Reg, at.Lane, at.Warp} {
+		for _, b := range bases {
+			for d, n := range b {
+				if n != 0 {
+					return d
+				}
+			}
+		}
+	}
+	return 0
 }

@@ -9,7 +9,11 @@
 // loops carry, is exchanged through shared memory if another is demanded. A layout has a power of
 // two of each dimension; what is beyond the block, or the end of its axis, does not exist.
 //
+// Products read tiles from shared memory (shared.go, layout.Memory), multiply by matrix instructions or
+// multiply-adds (dot.go, mma.go, fma.go), and in loops have their operands put there ahead
+// (pipeline.go). What is made of their sums is stored a slice after the other (store.go).
+//
 // Invariant: a result does not depend on the order in which warps run: sums are in an order that
 // the layout says.
-// Imports backend/tile, backend/elementwise, backend/kernel, backend/gpu/{layout,ptx,thread}.
+// Imports backend/tile, backend/tile/schedule, backend/elementwise, backend/kernel, backend/gpu/{layout,ptx,thread}.
 package lower

@@ -6,133 +6,115 @@ import (
 	"ptc/backend/gpu/thread"
 	"ptc/backend/kernel"
 	"ptc/backend/tile"
+	"ptc/backend/tile/schedule"
 )
 
-// placed is a tile in shared memory, dense in the order of its dimensions.
-type placed struct {
-	mem    thread.Shared
-	dims   []*tile.Range
-	stride []int // elements, by dimension
+// product is a dot: how its sums lie, and what multiplies.
+type product struct {
+	o     *tile.Op
+	dims  []*tile.Range // of the sums
+	at    *layout.Layout
+	over  []*tile.Range // what is summed, but for positions
+	steps int           // of a matrix instruction: then left is rows × over, right cols × over; 0: multiply-adds
+	free  [2]int        // the dimension of the sums that an operand has; -1 for several or none
 }
 
-// share puts v into shared memory, zero where it does not exist, and waits for all threads to
-// have done so.
-func (l *lowering) share(v *tile.Value) placed {
-	if p, ok := l.placed[v]; ok {
-		return p
-	}
-	p := placed{dims: v.Type.Dims, stride: make([]int, len(v.Type.Dims))}
-	n := 1
-	for d := len(p.dims) - 1; d >= 0; d-- {
-		p.stride[d] = n
-		n *= size(p.dims[d])
-	}
-	e := elementwise.Elem(v.Type.DType)
-	p.mem = l.b.NewShared(e, n, 16)
-	at := l.held[v]
-	if at == nil {
-		at = l.natural(p.dims)
-	}
-	x := l.value(v, at)
-	in := l.exists(at, p.dims)
-	once := l.once(at)
-	l.b.Sync() // what was there before has been read
-	base := l.b.Within(p.mem, l.inShared(p, p.dims, at))
-	for r, y := range x {
-		if in != nil {
-			y = l.b.Select(in(r), y, l.b.Const(y.Type, 0))
-		}
-		l.b.StoreShared(base.Plus(p.offset(p.dims, at, r)), thread.Access{If: once}, []*thread.Value{y})
-	}
-	l.b.Sync()
-	l.placed[v] = p
-	return p
-}
-
-// inShared is where the thread's register 0 of a layout of dims is in p.
-func (l *lowering) inShared(p placed, dims []*tile.Range, at *layout.Layout) *thread.Value {
-	sum := l.i32(0)
-	for i, r := range p.dims {
-		for d, x := range dims {
-			if x == r {
-				sum = l.b.Add(sum, l.b.Mul(l.coordinate(at, d), l.i32(int64(p.stride[i]))))
-			}
+func (l *lowering) product(o *tile.Op) product {
+	x := product{o: o, dims: o.Result().Type.Dims, free: [2]int{-1, -1}}
+	for _, r := range o.Over {
+		if r.Size > 1 {
+			x.over = append(x.over, r)
 		}
 	}
-	return sum
+	plain := true // rows of one operand, columns of the other
+	for d, r := range x.dims {
+		side := 0
+		if !o.Args[0].Type.Has(r) {
+			side = 1
+		}
+		plain = plain && x.free[side] < 0 && !o.Args[1-side].Type.Has(r)
+		x.free[side] = d
+	}
+	if !plain {
+		x.at = l.natural(x.dims)
+		return x
+	}
+	m, n := 1, 1
+	if x.free[0] >= 0 {
+		m = size(x.dims[x.free[0]])
+	}
+	if x.free[1] >= 0 {
+		n = size(x.dims[x.free[1]])
+	}
+	if x.steps = l.matrices(x, m, n); x.steps > 0 {
+		rows, cols := layout.Arrange(m, n, l.warps)
+		x.at = layout.Sums(m, n, rows, cols)
+	} else {
+		x.at = layout.Outer(m, n, l.warps)
+	}
+	x.at = x.at.Project([]bool{x.free[0] >= 0, x.free[1] >= 0})
+	if x.free[0] == 1 {
+		x.at = x.at.Permute([]int{1, 0})
+	}
+	return x
 }
 
-// offset is how far register n is from register 0 in p.
-func (p placed) offset(dims []*tile.Range, at *layout.Layout, n int) int64 {
-	k := 0
-	for i, r := range p.dims {
-		for d, x := range dims {
-			if x == r {
-				k += p.stride[i] * at.Offset(n, d)
-			}
+// matrices is how many steps of the contracted range a matrix instruction takes, if the schedule wants
+// it and the tiles are as large as one; or 0. Numbers of 16 bits have one of 16 steps, f32 one of
+// 8, which rounds them: only a schedule that says so has it.
+func (l *lowering) matrices(x product, m, n int) int {
+	d := l.p.Schedule.Dot
+	steps := 16
+	if x.single() {
+		steps = 8
+	}
+	wanted := d.K == int64(steps) || d.K == 0 && !x.single()
+	if d.Kind != schedule.MMA || !wanted || x.o.Args[0].Type.DType.Size() > 4 ||
+		m < 16 || n < 8 || len(x.over) != 1 || size(x.over[0]) < steps {
+		return 0
+	}
+	return steps
+}
+
+// memory is how operand i lies in shared memory: contiguous as where it comes from, and such that
+// those who read it together meet no bank twice.
+func (l *lowering) memory(x product, i int) *layout.Memory {
+	v := x.o.Args[i]
+	fast := l.contiguous(v)
+	m := layout.Dense(sizes(v.Type.Dims), fast)
+	group := x.at.Lane[:3]
+	if x.steps > 0 {
+		p := placed{dims: v.Type.Dims, in: m}
+		if group = x.fragments(i, p).Lane; !x.transposed(i, p) || !x.single() {
+			group = group[:3] // rows of 16 bytes
+		}
+	} else {
+		group = append([]layout.Basis(nil), group...)
+		for j, b := range group {
+			group[j] = project(b, x.dims, v.Type.Dims)
 		}
 	}
-	return int64(k)
+	m.Swizzle(vec(elementwise.Elem(v.Type.DType)), group)
+	return m
 }
 
-// along is the distance in p between neighbours along r.
-func (p placed) along(r *tile.Range) int64 {
-	for i, d := range p.dims {
-		if d == r {
-			return int64(p.stride[i])
-		}
-	}
-	return 0
-}
-
-// dot multiplies by fused multiply-adds: each thread has sums, for which it reads both
-// operands from shared memory, a step of the contracted ranges at a time.
+// dot multiplies two tiles in shared memory, on top of sums that threads have in registers.
 func (l *lowering) dot(o *tile.Op) {
-	out := o.Result()
-	dims := out.Type.Dims
-	at := l.natural(dims)
-	left, right := l.share(o.Args[0]), l.share(o.Args[1])
+	x := l.product(o)
+	left, right := l.share(o.Args[0], l.memory(x, 0)), l.share(o.Args[1], l.memory(x, 1))
 	var acc []*thread.Value
 	if len(o.Args) == 3 {
-		acc = l.value(o.Args[2], at)
+		acc = l.value(o.Args[2], x.at)
 	} else {
-		acc = make([]*thread.Value, at.Regs())
+		acc = make([]*thread.Value, x.at.Regs())
 		for r := range acc {
 			acc[r] = l.b.Const(kernel.Scalar(kernel.F32), 0)
 		}
 	}
-	a, b := l.b.Within(left.mem, l.inShared(left, dims, at)), l.b.Within(right.mem, l.inShared(right, dims, at))
-	l.hold(out, at, l.steps(o.Over, acc, a, b, left, right, func(a, b thread.Shared, acc []*thread.Value) []*thread.Value {
-		x, y := map[int64]*thread.Value{}, map[int64]*thread.Value{}
-		read := func(known map[int64]*thread.Value, from thread.Shared, n int64) *thread.Value {
-			if known[n] == nil {
-				known[n] = l.b.LoadShared(from.Plus(n), thread.Access{N: 1})[0]
-			}
-			return known[n]
-		}
-		next := make([]*thread.Value, len(acc))
-		for r := range acc {
-			next[r] = l.b.FMA(read(x, a, left.offset(dims, at, r)), read(y, b, right.offset(dims, at, r)), acc[r])
-		}
-		return next
-	}))
-}
-
-// steps runs body for each position of the contracted ranges, with where both operands are.
-func (l *lowering) steps(over []*tile.Range, acc []*thread.Value, a, b thread.Shared, left, right placed,
-	body func(a, b thread.Shared, acc []*thread.Value) []*thread.Value) []*thread.Value {
-	if len(over) == 0 {
-		return body(a, b, acc)
+	if x.steps > 0 {
+		acc = l.multiplyMatrices(x, left, right, acc)
+	} else {
+		acc = l.multiply(x, x.over, l.reach(left, x.dims, x.at), l.reach(right, x.dims, x.at), left, right, acc)
 	}
-	r := over[0]
-	if r.Size == 1 {
-		return l.steps(over[1:], acc, a, b, left, right, body)
-	}
-	to := l.limit(r)
-	if to == nil {
-		to = l.i32(r.Size)
-	}
-	return l.b.Loop(l.i32(0), to, 1, acc, func(i *thread.Value, acc []*thread.Value) []*thread.Value {
-		return l.steps(over[1:], acc, l.b.Within(a, l.b.Mul(i, l.i32(left.along(r)))), l.b.Within(b, l.b.Mul(i, l.i32(right.along(r)))), left, right, body)
-	})
+	l.hold(o.Result(), x.at, acc)
 }

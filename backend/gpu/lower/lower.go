@@ -23,6 +23,7 @@ type lowering struct {
 	known  []map[key][]*thread.Value     // by block of code
 	held   map[*tile.Value]*layout.Layout
 	placed map[*tile.Value]placed // in shared memory
+	depth  int                    // of loops
 	err    error
 }
 
@@ -100,19 +101,11 @@ func (l *lowering) hold(v *tile.Value, at *layout.Layout, x []*thread.Value) {
 }
 
 // block lowers what has an effect; what computes is lowered where it is demanded, except
-// for what threads have to do together. Stores wait for the values of those behind them:
-// a result may be in the place of what another one is made of.
+// for what threads have to do together. Stores that follow each other are one effect.
 func (l *lowering) block(body *tile.Block) {
-	var stores []func()
-	inPlace := false
+	var stores []*tile.Op
 	flush := func() {
-		if inPlace {
-			l.b.Sync() // other threads may have to read what is stored over
-		}
-		inPlace = false
-		for _, f := range stores {
-			f()
-		}
+		l.stores(stores)
 		stores = nil
 	}
 	for _, o := range body.Ops {
@@ -120,8 +113,7 @@ func (l *lowering) block(body *tile.Block) {
 		case l.err != nil:
 			return
 		case o.Kind == tile.Store:
-			stores = append(stores, l.store(o))
-			inPlace = inPlace || len(o.View.Buffer.Over) > 0
+			stores = append(stores, o)
 		case f != nil:
 			flush()
 			if scatters(o) {

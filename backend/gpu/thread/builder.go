@@ -160,3 +160,12 @@ func (b *Builder) String() string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// Anew runs body, which computes again what is known already, but for values that it is given: what is
+// known for a long time takes registers all that time.
+func (b *Builder) Anew(body func()) {
+	known := b.known
+	b.known = []map[string]ptx.Operand{{}}
+	body()
+	b.known = known
+}

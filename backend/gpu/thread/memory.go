@@ -52,6 +52,9 @@ func (b *Builder) Overlay(body func()) {
 	b.shared = from
 }
 
+// UsesShared reports whether shared memory has been declared so far.
+func (b *Builder) UsesShared() bool { return b.shared > 0 || b.overlaid > 0 }
+
 // Shared is an array of the memory that the threads of a block share.
 type Shared struct {
 	Elem kernel.Elem

@@ -1,0 +1,59 @@
+package nest
+
+import (
+	"ptc/backend/tile/schedule"
+	"ptc/ir/fusion"
+)
+
+// Blocks of products. A block of 128 × 128 reads 1/64 of an element for each multiplication, which is
+// what the second cache of a GPU sustains; fewer rows or columns leave threads without work.
+const (
+	productRows = 128
+	productCols = 128
+	wideCols    = 256
+	// enoughTasks is how many blocks a grid has at least before blocks become larger: about as many as
+	// a large GPU has multiprocessors.
+	enoughTasks = 128
+	// fewRows is how many rows, or columns, are too few for a matrix instruction to pay.
+	fewRows = 16
+)
+
+// threadsOfProduct is the schedule of a product: matrix instructions for numbers of 16 bits, register
+// tiles of multiply-adds for others, and copies of three turns ahead.
+func threadsOfProduct(k *fusion.Kernel) schedule.Schedule {
+	x := newContraction(&gen{k: k})
+	m, n, over := product(x.m), product(x.n), product(x.k)
+	others := product(x.outer)
+	narrow := x.left.Type.DType.Size() == 2
+	s := schedule.Schedule{Grid: -1, Left: schedule.PerTask, Right: schedule.PerTask}
+	s.Rows, s.Cols = min(productRows, ceilPower(m)), min(productCols, ceilPower(n))
+	tasks := func() int64 { return others * ((m + s.Rows - 1) / s.Rows) * ((n + s.Cols - 1) / s.Cols) }
+	least := int64(64)
+	if min(m, n) <= fewRows { // what is read decides, so many blocks read
+		least = 32
+	}
+	for tasks() < enoughTasks && max(s.Rows, s.Cols) > least {
+		if s.Rows >= s.Cols {
+			s.Rows /= 2
+		} else {
+			s.Cols /= 2
+		}
+	}
+	switch {
+	case narrow && m >= fewRows && n >= 8 && over >= 16:
+		s.Dot = schedule.Dot{Kind: schedule.MMA, M: 16, N: 8, K: 16}
+		s.Over, s.Stages = 32, 4
+		if n%wideCols == 0 && s.Cols == productCols && s.Rows == productRows && tasks() >= 4*enoughTasks {
+			s.Cols, s.Stages = wideCols, 3
+		}
+	default:
+		s.Over, s.Stages = 16, 3
+		// Where rows and columns are few, threads have long reads instead.
+		for area := s.Rows * s.Cols; s.Over < 128 && s.Over*area <= 512*64; {
+			s.Over *= 2
+		}
+	}
+	s.Warps = min(blockWarps, max(1, s.Rows*s.Cols/(32*32)))
+	s.Rows, s.Cols, s.Over = min(s.Rows, m), min(s.Cols, n), min(s.Over, over)
+	return s
+}

@@ -1,0 +1,48 @@
+package nest
+
+import (
+	"fmt"
+	"testing"
+
+	"ptc/ir"
+	"ptc/ir/fusion"
+)
+
+// TestThreadsOfProducts: blocks are as large as leaves enough of them, and never larger than the
+// product.
+func TestThreadsOfProducts(t *testing.T) {
+	for _, c := range []struct {
+		dtype   string
+		m, n, k int
+		want    string
+	}{
+		{"bf16", 8192, 8192, 4096, "rows=128 cols=256 over=32 grid=-1 dot=mma(16x8x16) left=task right=task stages=3 warps=8"},
+		{"bf16", 2048, 2048, 512, "rows=128 cols=128 over=32 grid=-1 dot=mma(16x8x16) left=task right=task stages=4 warps=8"},
+		{"f16", 768, 768, 8192, "rows=64 cols=64 over=32 grid=-1 dot=mma(16x8x16) left=task right=task stages=4 warps=4"},
+		{"bf16", 24, 40, 20, "rows=24 cols=40 over=20 grid=-1 dot=mma(16x8x16) left=task right=task stages=4 warps=2"},
+		{"bf16", 4, 4096, 4096, "rows=4 cols=32 over=128 grid=-1 left=task right=task stages=3 warps=1"},
+		{"f32", 4096, 4096, 4096, "rows=128 cols=128 over=16 grid=-1 left=task right=task stages=3 warps=8"},
+		{"f32", 512, 512, 8, "rows=64 cols=64 over=8 grid=-1 left=task right=task stages=3 warps=4"},
+	} {
+		text := fmt.Sprintf(`ptir 1 fused ""
+
+func @k class=kernel kind=gemm
+  arg %%0 : %[1]s[m=%[2]d, k=%[4]d] in
+  arg %%1 : %[1]s[k=%[4]d, n=%[3]d] in
+  %%2 : f32[m=%[2]d, n=%[3]d] = dot %%0, %%1 over=(k) to=f32
+  result %%2 out
+end
+`, c.dtype, c.m, c.n, c.k)
+		m, errs := ir.Parse("k.ptir", []byte(text))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		k, err := fusion.Analyze(m.Funcs[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Threads(k).String(); got != c.want {
+			t.Errorf("%s %d × %d × %d: %s\nexpected %s", c.dtype, c.m, c.n, c.k, got, c.want)
+		}
+	}
+}
