@@ -52,7 +52,7 @@ type gen struct {
 	b *tile.Builder
 
 	args, results []*tile.Buffer
-	stored        []int // which results the program has; the others are nil
+	stored        []int      // which results the program has; the others are nil
 	coords        *tile.View // the device's coordinates, or nil
 	merged        []dim      // axes that became one
 	views         map[*ir.Value]*tile.View
