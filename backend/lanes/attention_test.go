@@ -67,33 +67,8 @@ func TestAttentionBackward(t *testing.T) {
 func TestAttentionRing(t *testing.T) {
 	smallCaches(t)
 	f := parse(t, irtest.Ring)
-	for _, c := range []struct {
-		first float64 // position of the first key, less that of the first row
-		top   float64 // what earlier blocks have found
-		scale float64
-	}{{0, 2, 1}, {0, math.Inf(-1), 1}, {-10, math.Inf(-1), -40}, {-40, math.Inf(-1), 30}, {5, 1, 1}, {40, math.Inf(-1), 1}, {40, 3, 1}, {-5, -300, -60}} {
-		r := rand.New(rand.NewSource(3))
-		var args []*tensor.Tensor
-		for _, a := range f.Args {
-			args = append(args, irtest.Draw(r, a.Value.Type))
-		}
-		for i := range args[0].Data {
-			args[0].Data[i] *= c.scale
-		}
-		for i := range args[3].Data {
-			args[3].Data[i] = c.top
-			if math.IsInf(c.top, -1) {
-				args[4].Data[i] = 0
-				for j := range 8 {
-					args[5].Data[8*i+j] = 0
-				}
-			}
-		}
-		args[6].Data[0] = c.first
-		for _, x := range args {
-			x.Round()
-		}
-		checkArgs(t, f, args)
+	for _, c := range irtest.RingSteps {
+		checkArgs(t, f, c.Arguments(f))
 	}
 }
 

@@ -118,15 +118,15 @@ func (f *folding) rise(keys *tile.Range, old *tile.Value) (top, scale *tile.Valu
 	before, now := f.base(old), f.base(top)
 	f.know(f.a.Base, now)
 	acc := now.Type.DType.Acc()
-	none := f.b.Compute(op.Eq, old, f.b.Const(old.Type.DType, math.Inf(-1)))
+	none := f.b.Compute(op.Eq, old, f.constant(old.Type.DType, math.Inf(-1)).x)
 	scale = f.b.Compute(op.Exp, f.b.Compute(op.Sub, f.as(before, acc), f.as(now, acc)))
-	return top, f.b.Compute(op.Select, none, f.b.Const(acc, 0), scale)
+	return top, f.b.Compute(op.Select, none, f.constant(acc, 0).x, scale)
 }
 
 // base is the base of the maximum top, or 0 where that is −∞.
 func (f *folding) base(top *tile.Value) *tile.Value {
 	x := f.baseOf(top)
-	least, zero := f.b.Const(x.Type.DType, math.Inf(-1)), f.b.Const(x.Type.DType, 0)
+	least, zero := f.constant(x.Type.DType, math.Inf(-1)).x, f.constant(x.Type.DType, 0).x
 	return f.b.Compute(op.Select, f.b.Compute(op.Eq, x, least), zero, x)
 }
 

@@ -2,8 +2,12 @@ package irtest
 
 import (
 	"fmt"
+	"math"
 	"math/rand"
 	"strings"
+
+	"ptc/ir"
+	"ptc/ir/tensor"
 )
 
 // Attention is an attention to be written as a kernel function.
@@ -13,6 +17,7 @@ type Attention struct {
 	Window                                        int
 	Dropout, BF16, Stats, Transposed              bool
 	Latent                                        bool // a second product makes the scores, of which heads share the keys
+	Slopes                                        bool // positions of keys times a number of the head are added to the scores
 }
 
 // lines writes IR line by line.
@@ -50,7 +55,7 @@ func (a Attention) scores(dtype string) string { return a.over(dtype, "b", "kv",
 func (a Attention) rows(dtype string) string   { return a.over(dtype, "b", "s", "kv", "g") }
 
 // inputs are the arguments that forward and backward phase have.
-type inputs struct{ q, k, v, q2, k2, bias, row, key, seed string }
+type inputs struct{ q, k, v, q2, k2, bias, slopes, row, key, seed string }
 
 func (a Attention) args(w *lines) (x inputs) {
 	f := "f32"
@@ -70,6 +75,9 @@ func (a Attention) args(w *lines) (x inputs) {
 	}
 	if a.Bias {
 		x.bias = w.arg(a.over("f32", "kv", "g", "s", "t"))
+	}
+	if a.Slopes {
+		x.slopes = w.arg(a.over("f32", "kv", "g"))
 	}
 	if a.Document {
 		x.row, x.key = w.arg(a.over("i32", "b", "s")), w.arg(a.over("i32", "b", "t"))
@@ -97,6 +105,10 @@ func (a Attention) score(w *lines, x inputs) string {
 	}
 	if a.Bias {
 		s = w.add(a.scores("f32"), "add %s, %s", s, x.bias)
+	}
+	if a.Slopes {
+		at := w.add(a.over("f32", "t"), "cast %s to=f32", w.add(a.over("i32", "t"), "index axis=t size=%d", a.Keys))
+		s = w.add(a.scores("f32"), "add %s, %s", s, w.add(a.over("f32", "kv", "g", "t"), "mul %s, %s", at, x.slopes))
 	}
 	return a.masked(w, x, s)
 }
@@ -273,3 +285,36 @@ const Ring = `func @k class=kernel
   result %28 out
 end
 `
+
+// RingStep is a step of [Ring].
+type RingStep struct {
+	First float64 // position of the first key, less that of the first row
+	Top   float64 // what earlier blocks have found
+	Scale float64 // of queries
+}
+
+// RingSteps are the first, which has nothing of earlier blocks, and later ones, which hide keys
+// from some rows or all, with scores near zero and far from it.
+var RingSteps = []RingStep{{0, 2, 1}, {0, math.Inf(-1), 1}, {-10, math.Inf(-1), -40}, {-40, math.Inf(-1), 30}, {5, 1, 1}, {40, math.Inf(-1), 1}, {40, 3, 1}, {-5, -300, -60}}
+
+// Arguments are those of the step.
+func (s RingStep) Arguments(f *ir.Func) []*tensor.Tensor {
+	args := Arguments(f, 3)
+	for i := range args[0].Data {
+		args[0].Data[i] *= s.Scale
+	}
+	for i := range args[3].Data {
+		args[3].Data[i] = s.Top
+		if math.IsInf(s.Top, -1) {
+			args[4].Data[i] = 0
+			for j := range 8 {
+				args[5].Data[8*i+j] = 0
+			}
+		}
+	}
+	args[6].Data[0] = s.First
+	for _, x := range args {
+		x.Round()
+	}
+	return args
+}
