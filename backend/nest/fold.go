@@ -164,8 +164,8 @@ func (f *folding) overKeys() bool {
 }
 
 // weights are the operand of o that is over the scores, and the other one.
-func (f *folding) weights(o *ir.Op) (weights, of *ir.Value) {
-	if f.scored(o.Args[0]) {
+func (g *gen) weights(o *ir.Op) (weights, of *ir.Value) {
+	if g.scored(o.Args[0]) {
 		return o.Args[0], o.Args[1]
 	}
 	return o.Args[1], o.Args[0]

@@ -33,7 +33,7 @@ func Threads(k *fusion.Kernel) schedule.Schedule {
 	case fusion.Scatter:
 		return threadsOfScatter(k)
 	case fusion.Attend:
-		return schedule.Schedule{Warps: 4}
+		return threadsOfAttend(k)
 	}
 	return schedule.Schedule{Rows: 64, Cols: 64, Over: 16, Grid: -1, Warps: blockWarps}
 }
