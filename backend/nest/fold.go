@@ -2,6 +2,7 @@ package nest
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"ptc/backend/tile/schedule"
 	"ptc/ir"
 	"ptc/ir/fusion"
+	"ptc/ir/op"
 )
 
 // Part is a program of some of a kernel's results, one phase. The parts of a kernel share no
@@ -56,6 +58,7 @@ func fold(name string, k *fusion.Kernel, s schedule.Schedule) ([]Part, error) {
 			return nil, err
 		}
 		f.lay()
+		f.invert()
 		if f.overKeys() {
 			f.byRows()
 		} else {
@@ -156,7 +159,7 @@ type folding struct {
 	groups, rows []dim // loops of rows; rows is the one that is cut into blocks, if there is one
 	key          dim
 	cols         []dim
-	limits       []limit
+	limits       *limits
 }
 
 func (f *folding) overKeys() bool {
@@ -183,6 +186,23 @@ func (f *folding) weigh() error {
 		f.divided = append(f.divided, f.a.Sum != nil && norm)
 	}
 	return nil
+}
+
+// invert has multiplications in the place of divisions by what is the same for a row, or for all:
+// by sums of exponentials, which are not far from 1, and by constants.
+func (f *folding) invert() {
+	f.instead = map[*ir.Value]func() known{}
+	for _, o := range f.a.Body {
+		if o.Name != op.Div || o.Result().Type.DType != ir.F32 {
+			continue
+		}
+		c, is := literal(o.Args[1])
+		if c = math.Abs(c); is && c > 0x1p-100 && c < 0x1p100 || o == f.a.Norm {
+			f.instead[o.Result()] = func() known {
+				return f.apply(op.Mul, f.find(o.Args[0]), f.apply(op.Div, f.constant(ir.F32, 1), f.find(o.Args[1])))
+			}
+		}
+	}
 }
 
 // exponentials reports whether v is computed from the exponentials by their division, and
@@ -247,7 +267,7 @@ func (f *folding) chooseRows(rows []dim) {
 	for i, d := range rows {
 		limits := f.limitsBy(d.axes)
 		n := 0
-		for _, l := range limits {
+		for _, l := range limits.found {
 			if l.row {
 				n++
 			}
@@ -276,15 +296,20 @@ func (f *folding) scores() {
 	}
 }
 
-// contracted are the dimensions that o sums over.
+// contracted are the dimensions that o sums over, but for those of which there is one position.
 func (f *folding) contracted(o *ir.Op) []dim {
 	var over []dim
 	for _, d := range f.dimensions {
-		if slices.Contains(o.Attrs.Names("over"), d.last()) {
+		if slices.Contains(o.Attrs.Names("over"), d.last()) && f.larger(d) {
 			over = append(over, d)
 		}
 	}
 	return over
+}
+
+func (f *folding) larger(d dim) bool {
+	r := f.present([]dim{d})
+	return len(r) > 0 && r[0].Size > 1
 }
 
 // operand is v at the present positions with all dimensions that it has, in shared memory where

@@ -30,7 +30,6 @@ func (f *folding) byKeys() {
 // overRows adds to acc the products of a group's rows.
 func (f *folding) overRows(acc []*tile.Value) []*tile.Value {
 	step := func(acc []*tile.Value) []*tile.Value {
-		f.scores()
 		out := make([]*tile.Value, len(acc))
 		for i, o := range f.outs {
 			out[i] = f.sum(o, acc[i])
@@ -38,13 +37,24 @@ func (f *folding) overRows(acc []*tile.Value) []*tile.Value {
 		return out
 	}
 	if len(f.rows) == 0 {
+		f.scores()
 		return step(acc)
 	}
-	l := tile.Loop{Stages: int(f.s.Stages)}
-	l.From, l.To = f.rowsSeeing()
-	r := f.rows[0].block(f.s.Rows)
-	return f.loopOf(r, l, acc, func(acc []*tile.Value) []*tile.Value {
-		f.set(f.rows[0], r)
-		return step(acc)
+	for _, s := range f.rowSpans(f.rows[0].block(f.s.Rows).Size) {
+		acc = f.visit(f.rows[0], f.rows[0].block(f.s.Rows), s, acc, step)
+	}
+	return acc
+}
+
+// visit is a loop over the blocks r of d in a span, in whose body the scores are known.
+func (f *folding) visit(d dim, r *tile.Range, s span, carry []*tile.Value, body func(carry []*tile.Value) []*tile.Value) []*tile.Value {
+	l := tile.Loop{From: s.from, To: s.to, Stages: int(f.s.Stages)}
+	return f.loopOf(r, l, carry, func(carry []*tile.Value) []*tile.Value {
+		f.set(d, r)
+		f.scores()
+		if s.open {
+			f.reveal()
+		}
+		return body(carry)
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"ptc/backend/tile"
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -33,29 +32,40 @@ func (p position) minusOf(q position) position {
 // not above, with which bounds are i32 and exact: five of them are added up at most.
 const farthest = 1 << 28
 
-// limits is the search for what hides keys from the rows along an axis.
+// limits is what hides keys from the rows along an axis.
 type limits struct {
 	*folding
 	rows  []string // the axes that are cut as one; there may be none
 	found []limit
+	// open are the masks that are nothing but comparisons found: where these hold, each is the
+	// other value.
+	open []mask
+}
+
+// mask is scores of which some are −∞, and the same scores before.
+type mask struct{ masked, all *ir.Value }
+
+// upper reports whether bounds are from above alone, and there are any.
+func (l *limits) upper() bool {
+	return len(l.found) > 0 && !slices.ContainsFunc(l.found, func(x limit) bool { return !x.upper })
 }
 
 // limitsBy finds what bounds the keys that a position of rows sees: nothing where the weights of
 // a key with score −∞ may be other than 0.
-func (f *folding) limitsBy(rows []string) []limit {
+func (f *folding) limitsBy(rows []string) *limits {
+	l := &limits{folding: f, rows: rows}
 	for _, o := range f.outs {
 		if w, _ := f.weights(o); !f.vanishes(w) {
-			return nil
+			return l
 		}
 	}
 	for _, x := range f.k.Space {
 		if x.Size > farthest {
-			return nil
+			return l
 		}
 	}
-	l := &limits{folding: f, rows: rows}
 	l.score(f.a.Exp.Args[0].Def.Args[0])
-	return l.found
+	return l
 }
 
 // vanishes reports whether v is 0 where the exponential is.
@@ -91,11 +101,9 @@ func (l *limits) score(v *ir.Value) {
 	positive := func(i int) bool { c, ok := literal(o.Args[i]); return ok && c > 0 }
 	switch {
 	case o.Name == op.Select && none(2):
-		l.condition(o.Args[0], true)
-		l.score(o.Args[1])
+		l.mask(v, o.Args[0], true, o.Args[1])
 	case o.Name == op.Select && none(1):
-		l.condition(o.Args[0], false)
-		l.score(o.Args[2])
+		l.mask(v, o.Args[0], false, o.Args[2])
 	case o.Name == op.Add:
 		l.score(o.Args[0])
 		l.score(o.Args[1])
@@ -107,23 +115,31 @@ func (l *limits) score(v *ir.Value) {
 	}
 }
 
-// condition finds the comparisons that v being as when says needs.
-func (l *limits) condition(v *ir.Value, when bool) {
+// mask is v, which is all where cond is as when says, and else −∞.
+func (l *limits) mask(v, cond *ir.Value, when bool, all *ir.Value) {
+	if l.condition(cond, when) {
+		l.open = append(l.open, mask{v, all})
+	}
+	l.score(all)
+}
+
+// condition finds the comparisons that v being as when says needs, and reports whether it needs
+// nothing else.
+func (l *limits) condition(v *ir.Value, when bool) bool {
 	o := v.Def
 	if _, view := l.k.Views[v]; view || o == nil {
-		return
+		return false
 	}
 	switch {
 	case o.Name == op.Not:
-		l.condition(o.Args[0], !when)
+		return l.condition(o.Args[0], !when)
 	case o.Name == op.And && when, o.Name == op.Or && !when:
-		l.condition(o.Args[0], when)
-		l.condition(o.Args[1], when)
+		x, y := l.condition(o.Args[0], when), l.condition(o.Args[1], when)
+		return x && y
 	case op.Has(o, op.ByName):
-		l.condition(o.Args[0], when)
-	default:
-		l.comparison(o, when)
+		return l.condition(o.Args[0], when)
 	}
+	return l.comparison(o, when)
 }
 
 // otherwise is the comparison that holds where another does not.
@@ -131,18 +147,18 @@ var otherwise = map[string]string{op.Ge: op.Lt, op.Gt: op.Le, op.Le: op.Gt, op.L
 
 // comparison takes o for a limit where it compares positions so that it bounds keys: of x ≥ y
 // the difference x−y, of a row's position less a key's or of a key's less a row's.
-func (l *limits) comparison(o *ir.Op, when bool) {
+func (l *limits) comparison(o *ir.Op, when bool) bool {
 	kind := o.Name
 	if !when {
 		kind = otherwise[kind]
 	}
 	if len(o.Args) != 2 || o.Args[0].Type.DType != ir.I32 {
-		return
+		return false
 	}
 	a, okA := l.position(o.Args[0])
 	b, okB := l.position(o.Args[1])
 	if !okA || !okB {
-		return
+		return false
 	}
 	var d position // not negative
 	switch kind {
@@ -157,7 +173,7 @@ func (l *limits) comparison(o *ir.Op, when bool) {
 		d = b.minusOf(a)
 		d.konst--
 	default:
-		return
+		return false
 	}
 	x := limit{row: d.row != 0}
 	switch {
@@ -166,12 +182,13 @@ func (l *limits) comparison(o *ir.Op, when bool) {
 	case d.key == 1 && (d.row == 0 || d.row == -1): // key ≥ row − rest
 		x.at = position{}.minusOf(d)
 	default:
-		return
+		return false
 	}
 	if len(x.at.plus)+len(x.at.minus) > 3 || max(x.at.konst, -x.at.konst) > farthest {
-		return
+		return false
 	}
 	l.found = append(l.found, x)
+	return true
 }
 
 // position is v as an affine function of positions.
@@ -237,104 +254,4 @@ func literal(v *ir.Value) (float64, bool) {
 		return literal(o.Args[0])
 	}
 	return 0, false
-}
-
-// keysSeen are the keys from and to which the present rows see any: nil where they see all.
-func (f *folding) keysSeen() (from, to *tile.Value) {
-	b := f.bounding(f.key.size)
-	for _, l := range f.limits {
-		row := f.i32(0)
-		if l.row {
-			row = f.end(f.rows[0], l.upper)
-		}
-		if l.upper {
-			b.below(f.apply(op.Add, f.plus(row, l.at), f.i32(1)), l.at)
-		} else {
-			b.from(f.plus(row, l.at), l.at)
-		}
-	}
-	return b.bounds()
-}
-
-// rowsSeeing are the rows from and to which any see one of the present keys: nil where all do.
-func (f *folding) rowsSeeing() (from, to *tile.Value) {
-	b := f.bounding(f.rows[0].size)
-	for _, l := range f.limits {
-		key := f.end(f.key, !l.upper) // the one that is the most seen
-		rest := f.plus(key, position{}.minusOf(l.at))
-		switch {
-		case l.row && l.upper:
-			b.from(rest, l.at)
-		case l.row:
-			b.below(f.apply(op.Add, rest, f.i32(1)), l.at)
-		default: // all rows, or none
-			kind := tile.Kind(op.Ge)
-			if l.upper {
-				kind = op.Le
-			}
-			b.below(f.apply(op.Select, f.apply(kind, rest, f.i32(0)), f.i32(b.size), f.i32(0)), l.at)
-		}
-	}
-	return b.bounds()
-}
-
-// end is the last position of the block that the computation is at along d, or the first.
-func (f *folding) end(d dim, last bool) known {
-	r := f.present([]dim{d})[0]
-	return f.place(nil, []*tile.Range{r}, func([]*tile.Value) *tile.Value {
-		if last {
-			return f.b.Last(r)
-		}
-		return f.b.First(r)
-	})
-}
-
-// plus is x and what of p does not depend on row and key.
-func (f *folding) plus(x known, p position) known {
-	if p.konst != 0 {
-		x = f.apply(op.Add, x, f.i32(p.konst))
-	}
-	for _, v := range p.plus {
-		x = f.apply(op.Add, x, v())
-	}
-	for _, v := range p.minus {
-		x = f.apply(op.Sub, x, v())
-	}
-	return x
-}
-
-// bounding collects the bounds of a loop.
-type bounding struct {
-	*folding
-	size   int64
-	lo, hi known
-}
-
-func (f *folding) bounding(size int64) *bounding { return &bounding{folding: f, size: size} }
-
-func (b *bounding) bounds() (from, to *tile.Value) { return b.lo.x, b.hi.x }
-
-func (b *bounding) from(x known, p position) {
-	x = b.sure(x, p, 0)
-	if b.lo.x != nil {
-		x = b.apply(op.Max, b.lo, x)
-	}
-	b.lo = x
-}
-
-func (b *bounding) below(x known, p position) {
-	x = b.sure(x, p, b.size)
-	if b.hi.x != nil {
-		x = b.apply(op.Min, b.hi, x)
-	}
-	b.hi = x
-}
-
-// sure is x, or where a number in p is so large that x may have overflowed what bounds nothing.
-func (b *bounding) sure(x known, p position, open int64) known {
-	for _, v := range append(append([]func() known(nil), p.plus...), p.minus...) {
-		small := b.apply(op.And, b.apply(op.Le, v(), b.i32(farthest)), b.apply(op.Ge, v(), b.i32(-farthest)))
-		x = b.apply(op.Select, small, x, b.i32(open))
-	}
-	return x
 }

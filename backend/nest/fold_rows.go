@@ -14,25 +14,24 @@ import (
 // 2018, algorithm 3; Dao, "FlashAttention-2", 2023, algorithm 1).
 //
 //	grid (outer…, groups…, rows) {
-//	  loop keys { scores = dot …; top, sum; weights; acc = dot weights, … init acc·scale }
+//	  loop keys… { scores = dot …; top, sum; weights; acc = dot weights, … init acc·scale }
 //	  acc / sum; store
 //	}
 func (f *folding) byRows() {
 	rows := f.ranges(f.rows, f.s.Rows)
 	for _, r := range rows { // the longest tasks first: late rows see the most keys
-		r.Reversed = slices.ContainsFunc(f.limits, func(l limit) bool { return l.upper && l.row })
+		r.Reversed = slices.ContainsFunc(f.limits.found, func(l limit) bool { return l.upper && l.row })
 	}
 	f.phase(slices.Concat(f.ranges(f.outer), f.ranges(f.groups), rows, f.whole(f.cols)), func() {
-		l := tile.Loop{Stages: int(f.s.Stages)}
-		l.From, l.To = f.keysSeen()
-		r := f.key.block(f.s.Over)
-		out := f.loopOf(r, l, f.begin(), func(carry []*tile.Value) []*tile.Value {
-			f.set(f.key, r)
-			f.scores()
-			return f.step(r, f.running(carry)).flat()
-		})
+		carry := f.begin()
+		for _, s := range f.keySpans(f.key.block(f.s.Over).Size) {
+			r := f.key.block(f.s.Over)
+			carry = f.visit(f.key, r, s, carry, func(carry []*tile.Value) []*tile.Value {
+				return f.step(r, f.running(carry)).flat()
+			})
+		}
 		delete(f.at, f.key.name())
-		f.finish(f.running(out))
+		f.finish(f.running(carry))
 		f.storeAll()
 	})
 }

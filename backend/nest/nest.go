@@ -60,6 +60,7 @@ type gen struct {
 	packed        map[*ir.Value]*tile.View // what an earlier phase put into work memory
 	looked        map[string]bool          // axes along which positions are looked up
 	dimensions    []dim                    // of an attention
+	instead       map[*ir.Value]func() known
 	core          *Attention
 
 	at        map[string]tile.Affine // position by axis; 0 where it is missing

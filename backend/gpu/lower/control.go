@@ -40,7 +40,7 @@ func (l *lowering) loop(o *tile.Op) {
 	from, to := l.i32(0), l.i32(r.Blocks())
 	if v := o.Loop.From; v != nil { // the block that position From is in
 		x := l.b.Min(l.b.Max(l.scalar(v), l.i32(0)), l.i32(r.Extent))
-		from = l.b.Div(x, l.i32(r.Size))
+		from = l.b.Select(l.b.Lt(x, l.i32(r.Extent)), l.b.Div(x, l.i32(r.Size)), to)
 	}
 	if v := o.Loop.To; v != nil {
 		x := l.b.Min(l.b.Max(l.scalar(v), l.i32(0)), l.i32(r.Extent))
