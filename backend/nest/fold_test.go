@@ -179,6 +179,12 @@ const (
 `
 	seesLength = `  %20 : bool[t=32] = lt %6, %2
 `
+	seesFrom = `  %17 : bool[t=32] = lt %6, %2
+  %20 : bool[t=32] = not %17
+`
+	seesMoved = `  %17 : i32[s=32] = add %5, %2
+  %20 : bool[s=32, t=32] = ge %17, %6
+`
 )
 
 // masked is an attention of few columns with a mask: its result, or the gradient of keys.
@@ -269,14 +275,17 @@ func TestFoldSkips(t *testing.T) {
 	}
 }
 
-// Numbers at the ends of i32 hide what they say, and bound nothing.
-func TestFoldFarLengths(t *testing.T) {
-	for _, last := range []string{maskedForward, maskedBackward} {
-		f := kernel(t, masked(seesLength, last))
-		for _, n := range []float64{math.MaxInt32, 1 << 28, 1<<28 + 1, 31, 1} {
-			args := irtest.Arguments(f, 1)
-			args[2].Data[0] = n
-			checkFold(t, f, args, blocks(rand.New(rand.NewSource(6)), 3))
+// Bounds that are numbers known at run time. At the ends of i32 they bound nothing, where a bound
+// would overflow.
+func TestFoldLengths(t *testing.T) {
+	for _, mask := range []string{seesLength, seesFrom, seesMoved} {
+		for _, last := range []string{maskedForward, maskedBackward} {
+			f := kernel(t, masked(mask, last))
+			for _, n := range []float64{math.MaxInt32 - 31, 1 << 28, 1<<28 + 1, 31, 9, 1, 0, -5, -1 << 28, -1<<28 - 1, math.MinInt32} {
+				args := irtest.Arguments(f, 1)
+				args[2].Data[0] = n
+				checkFold(t, f, args, append(blocks(rand.New(rand.NewSource(6)), 1), schedule.Schedule{Rows: 8, Over: 8}))
+			}
 		}
 	}
 }
