@@ -60,7 +60,8 @@ func (l *lowering) loop(o *tile.Op) {
 		})
 		return next
 	}
-	flat = l.b.Loop(from, to, 1, l.all(o.Args, at), one)
+	init := l.all(o.Args, at)
+	l.b.Overlay(func() { flat = l.b.Loop(from, to, 1, init, one) }) // whoever writes to shared memory waits before
 	delete(l.first, r)
 	for _, v := range o.Loop.Carry {
 		delete(l.held, v)
