@@ -30,6 +30,9 @@ func checkFold(t *testing.T, f *ir.Func, args []*tensor.Tensor, r *rand.Rand, n 
 	for range n {
 		pick := func() int64 { return []int64{0, 1, 2, 3, 4, 7, 16, 30, 64}[r.Intn(9)] }
 		s := schedule.Schedule{Rows: pick(), Over: pick(), Left: schedule.Pack(r.Intn(2)), Right: schedule.Pack(r.Intn(2)), Stages: r.Int63n(3)}
+		if r.Intn(2) == 0 {
+			s.Dot = schedule.Dot{Kind: schedule.MMA, M: 16, N: 8, K: 16}
+		}
 		parts, err := nest.Fold("k", k, s)
 		if err != nil {
 			t.Fatal(err)
