@@ -15,7 +15,7 @@
 // How processors cut the others is in choose.go.
 //
 // For blocks of threads, which have few scores at a time, an attention is folded here
-// (fold.go): tasks of rows sum over keys (fold_rows.go), tasks of keys over rows
+// (fold.go, fold_operands.go): tasks of rows sum over keys (fold_rows.go), tasks of keys over rows
 // (fold_keys.go), and masks that compare positions bound their loops (fold_limits.go,
 // fold_bounds.go). How a GPU cuts that is in threads_attend.go, and the others in
 // threads.go.

@@ -290,6 +290,28 @@ func TestFoldLengths(t *testing.T) {
 	}
 }
 
+// Where the base is given there is a sum to divide by all the same; and of two products one may be
+// of weights that are divided, the other of those before.
+func TestFoldStatistics(t *testing.T) {
+	const given = `  %11 : f32[s=32, t=32] = sub %9, %3
+  %12 : f32[s=32, t=32] = exp %11
+  %13 : f32[s=32] = reduce_sum %12 over=(t)
+  %14 : f32[s=32, t=32] = div %12, %13
+  %15 : f32[s=32, d=2] = dot %14, %1 over=(t)
+  result %13 out
+  result %15 out`
+	two := strings.Replace(maskedForward, "  result %15 out", `  %16 : f32[t=32, d=2] = neg %1
+  %17 : f32[s=32, d=2] = dot %12, %16 over=(t)
+  %18 : f32[s=32, d=2] = mul %17, %10
+  result %15 out
+  result %18 out
+  result %13 out`, 1)
+	for _, last := range []string{given, two} {
+		f := kernel(t, masked(seesCausal, last))
+		checkFold(t, f, irtest.Arguments(f, 1), blocks(rand.New(rand.NewSource(7)), 6))
+	}
+}
+
 // What is no attention, and what cannot be folded, is refused.
 func TestFoldRefuses(t *testing.T) {
 	weights := kernel(t, strings.Replace(masked(seesCausal, maskedForward), "  %15 : f32[s=32, d=2] = dot %14, %1",
