@@ -301,14 +301,55 @@ func TestFoldStatistics(t *testing.T) {
   result %13 out
   result %15 out`
 	two := strings.Replace(maskedForward, "  result %15 out", `  %16 : f32[t=32, d=2] = neg %1
-  %17 : f32[s=32, d=2] = dot %12, %16 over=(t)
-  %18 : f32[s=32, d=2] = mul %17, %10
+  %27 : f32[s=32, d=2] = dot %12, %16 over=(t)
   result %15 out
-  result %18 out
+  result %27 out
   result %13 out`, 1)
 	for _, last := range []string{given, two} {
 		f := kernel(t, masked(seesCausal, last))
 		checkFold(t, f, irtest.Arguments(f, 1), blocks(rand.New(rand.NewSource(7)), 6))
+	}
+	f := kernel(t, masked(seesMoved, two))
+	args := irtest.Arguments(f, 1)
+	args[2].Data[0] = -5 // the first rows see no key
+	checkFold(t, f, args, blocks(rand.New(rand.NewSource(8)), 6))
+}
+
+// Weights of hidden keys that are not 0 are summed, wherever the keys are.
+func TestFoldKeepsHidden(t *testing.T) {
+	const last = `  %11 : f32[s=32, t=32] = sub %9, %3
+  %12 : f32[s=32, t=32] = exp %11
+  %13 : f32[] = const dtype=f32 value=1
+  %14 : f32[s=32, t=32] = add %12, %13
+  %15 : f32[s=32, d=2] = dot %14, %1 over=(t)
+  %16 : f32[t=32, d=2] = dot %14, %4 out=(t, d) over=(s)
+  result %15 out
+  result %16 out`
+	f := kernel(t, masked(seesCausal, last))
+	checkFold(t, f, irtest.Arguments(f, 1), blocks(rand.New(rand.NewSource(9)), 6))
+}
+
+// Of several axes of rows the one that masks compare is cut into blocks, or the largest.
+func TestFoldRows(t *testing.T) {
+	for _, c := range []struct {
+		a    irtest.Attention
+		want string
+	}{
+		{irtest.Attention{Batch: 1, Heads: 1, Group: 9, Rows: 7, Keys: 7, Cols: 4, Values: 4, Causal: true}, "g in g=9 by 1, s in s=7 by 2 "},
+		{irtest.Attention{Batch: 1, Heads: 2, Group: 9, Rows: 7, Keys: 7, Cols: 4, Values: 4}, "s in s=7 by 1, g in g=9 by 2,"},
+		{irtest.Attention{Batch: 1, Heads: 2, Group: 3, Rows: 7, Keys: 7, Cols: 4, Values: 4}, "g in g=3 by 1, s in s=7 by 2,"},
+	} {
+		k, err := fusion.Analyze(kernel(t, c.a.Forward()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, err := Fold("k", k, schedule.Schedule{Rows: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := parts[0].Program.String(); !strings.Contains(text, c.want) {
+			t.Errorf("no %q in\n%s", c.want, text)
+		}
 	}
 }
 
