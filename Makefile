@@ -103,6 +103,11 @@ bench-peers: build ## measure ptc beside JAX, PyTorch and BLAS libraries: bench/
 ptx-check: ## assemble the kernels of the examples, GPT-2 and Llama for GPUs with NVIDIA's assembler: bench/ptx.json
 	bench/ptx/run.sh $(PTX)
 
+# Where there is none, it says how to try the folder bin/gpu-check elsewhere; GPU_CHECK_BUILD_ONLY=1 only makes it.
+.PHONY: gpu-check
+gpu-check: ## try plans on a GPU: kernels, training, layouts, and speed beside PyTorch and JAX
+	bench/gpu/bundle.sh
+
 .PHONY: matrix
 matrix: ## train every example under every layout of bench/matrix, and compare
 	$(GO) test ./bench/matrix -run '^TestLayouts' -all -v -timeout 0
