@@ -63,7 +63,7 @@ test: ## install what is needed, then all checks and all tests
 	echo "$(GO) test -timeout $(TEST_TIMEOUT) ./..."; $(GO) test -timeout $(TEST_TIMEOUT) ./...
 
 # The detector is a C library. It does not see what native code reads and writes.
-RACED := ./runtime/comm/local ./runtime/device/... ./runtime/exec ./runtime/native ./runtime/program ./runtime/train
+RACED := ./runtime/comm/local ./runtime/cuda/... ./runtime/device/... ./runtime/exec ./runtime/native ./runtime/program ./runtime/train
 
 .PHONY: race
 race: ## run the tests of the runtime under the race detector (takes a C compiler)
@@ -102,6 +102,11 @@ bench-peers: build ## measure ptc beside JAX, PyTorch and BLAS libraries: bench/
 .PHONY: ptx-check
 ptx-check: ## assemble the kernels of the examples, GPT-2 and Llama for GPUs with NVIDIA's assembler: bench/ptx.json
 	bench/ptx/run.sh $(PTX)
+
+# Where there is none, it says how to try the folder bin/gpu-check elsewhere; GPU_CHECK_BUILD_ONLY=1 only makes it.
+.PHONY: gpu-check
+gpu-check: ## try plans on a GPU: kernels, training, layouts, and speed beside PyTorch and JAX
+	bench/gpu/bundle.sh
 
 .PHONY: matrix
 matrix: ## train every example under every layout of bench/matrix, and compare

@@ -10,7 +10,6 @@ import (
 	"ptc/backend/gpu/ptx"
 	"ptc/backend/gpu/target"
 	"ptc/backend/nest"
-	"ptc/backend/tile"
 	"ptc/backend/tile/schedule"
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -140,7 +139,7 @@ func generate(f *ir.Func, t target.Target, given *schedule.Table) (lower.Kernel,
 		}
 		warps = max(warps, cuts[i].Warps)
 	}
-	if k.Class != fusion.Horizontal {
+	if len(parts) == 1 && k.Class != fusion.Attend {
 		p, err := nest.Program(f.Name, k, cuts[0])
 		if err != nil {
 			return lower.Kernel{}, err
@@ -154,20 +153,58 @@ func generate(f *ir.Func, t target.Target, given *schedule.Table) (lower.Kernel,
 		}
 		return all[0], nil
 	}
-	alike := map[string]*tile.Program{}
-	sections := make([]lower.Section, len(k.Sections))
-	for i, s := range k.Sections {
-		key := fusion.Key(s.F)
-		if alike[key] == nil {
-			if alike[key], err = nest.Program(fmt.Sprintf("%s.%d", f.Name, len(alike)), s.Kernel, cuts[i]); err != nil {
-				return lower.Kernel{}, fmt.Errorf("section %d: %w", i, err)
-			}
-		}
-		sections[i].Program = alike[key]
-		sections[i].Args = append(sections[i].Args, s.Args...)
-		for _, r := range s.Results {
-			sections[i].Args = append(sections[i].Args, len(f.Args)+r)
-		}
+	sections, err := sections(k, cuts)
+	if err != nil {
+		return lower.Kernel{}, err
 	}
 	return lower.Join(f.Name, len(f.Args)+len(f.Results), sections, int(warps))
+}
+
+// sections are those of k, or k as one, each as its programs; those that are alike share theirs.
+func sections(k *fusion.Kernel, cuts []schedule.Schedule) ([]lower.Section, error) {
+	of := k.Sections
+	if k.Class != fusion.Horizontal {
+		of = []*fusion.Section{{Kernel: k, Args: count(len(k.F.Args)), Results: count(len(k.F.Results))}}
+	}
+	alike := map[string][]nest.Part{}
+	var out []lower.Section
+	for i, s := range of {
+		key := fusion.Key(s.F)
+		if alike[key] == nil {
+			var err error
+			if alike[key], err = programs(fmt.Sprintf("%s.%d", k.F.Name, len(alike)), s.Kernel, cuts[i]); err != nil {
+				return nil, fmt.Errorf("section %d: %w", i, err)
+			}
+		}
+		all := slices.Clone(s.Args) // of the section, in its own numbers
+		for _, r := range s.Results {
+			all = append(all, len(k.F.Args)+r)
+		}
+		for _, p := range alike[key] {
+			section := lower.Section{Program: p.Program}
+			for _, a := range p.Args {
+				section.Args = append(section.Args, all[a])
+			}
+			out = append(out, section)
+		}
+	}
+	return out, nil
+}
+
+// programs are those whose tasks are k's.
+func programs(name string, k *fusion.Kernel, s schedule.Schedule) ([]nest.Part, error) {
+	if k.Class == fusion.Attend {
+		return nest.Fold(name, k, s)
+	}
+	p, err := nest.Program(name, k, s)
+	return []nest.Part{{Program: p, Args: count(len(k.F.Args) + len(k.F.Results))}}, err
+}
+
+// count is 0, 1, … below n.
+func count(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
 }

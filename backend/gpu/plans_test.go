@@ -2,6 +2,7 @@ package gpu_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"ptc/compiler"
 	"ptc/ir"
 	"ptc/ir/eval"
+	"ptc/ir/fusion"
 	"ptc/ir/irtest"
 	"ptc/ir/tensor"
 	"ptc/runtime/program"
@@ -23,6 +25,9 @@ var models = []struct{ name, set, layout string }{
 	{"llama/llama", "layers=1 embed=16 heads=4 kv=2 head=4 ffn=24 vocab=40 seq=16 batch=2", ""},
 	{"moe/moe", "layers=1 embed=16 heads=2 head=8 ffn=16 vocab=40 seq=16 batch=2", ""},
 	{"lora/lora", "layers=1 embed=16 heads=2 head=8 ffn=32 vocab=40 seq=16 batch=2", ""},
+	{"../backend/gpu/testdata/attention", "seq=70", ""},
+	{"../backend/gpu/testdata/attention", "head=2 low=2", "precision { compute = bf16 }"},
+	{"../backend/gpu/testdata/attention", "", "mesh cp = 2\n  shard seq over cp { order = zigzag }"},
 }
 
 // compile is the plan of a model for a target.
@@ -49,6 +54,9 @@ func TestPlans(t *testing.T) {
 	count := map[string]int{}
 	for _, m := range models {
 		t.Run(strings.TrimSpace(m.name+" "+m.layout), func(t *testing.T) {
+			if testing.Short() && m.set == "seq=70" {
+				t.Skip("blocks of queries and keys, with tails: takes long")
+			}
 			p := compile(t, m.name, m.set, m.layout, "cuda:sm_80")
 			if p.Roof == nil || p.Roof.Device == "" {
 				t.Error("the plan does not say what its device does at most")
@@ -83,11 +91,7 @@ func run(t *testing.T, k *program.Kernel, m *ptx.Module, seed int64) {
 		t.Fatal(errs)
 	}
 	f := x.Funcs[0]
-	args := irtest.Arguments(f, seed)
-	want, err := eval.Func(x, f, args, eval.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	args, want := evaluate(t, x, f, seed)
 	d := &emu.Device{Options: emu.Options{Check: true, Steps: 1 << 24, Seed: uint64(seed)}}
 	var words []emu.Arg
 	for _, a := range args {
@@ -126,6 +130,43 @@ func run(t *testing.T, k *program.Kernel, m *ptx.Module, seed int64) {
 			t.Fatalf("%s: result %d: element %d is %v, want %v\n%s", k.Name, i, at, got.Data[at], w.Data[at], k.IR)
 		}
 	}
+}
+
+// evaluate is random arguments of f, and what the evaluator makes of them: on the last device, where f is
+// of several.
+func evaluate(t *testing.T, x *ir.Module, f *ir.Func, seed int64) (args, want []*tensor.Tensor) {
+	t.Helper()
+	args = irtest.Arguments(f, seed)
+	mesh := f.Attrs.Sizes("mesh")
+	if len(mesh) == 0 {
+		want, err := eval.Func(x, f, args, eval.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return args, want
+	}
+	for _, a := range mesh {
+		x.Mesh = append(x.Mesh, ir.MeshAxis{Name: a.Name, Size: a.N})
+	}
+	all := make([][]*tensor.Tensor, x.Devices())
+	for d := range all {
+		all[d] = slices.Clone(args)
+		for i, a := range f.Args {
+			if a.Path != fusion.Coordinates {
+				continue
+			}
+			at := tensor.New(a.Value.Type)
+			for j, rest := len(mesh)-1, d; j >= 0; j-- {
+				at.Data[j], rest = float64(rest%mesh[j].N), rest/mesh[j].N
+			}
+			all[d][i] = at
+		}
+	}
+	wants, err := eval.Devices(x, f, all, eval.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all[len(all)-1], wants[len(all)-1]
 }
 
 // tolerance is by which a result may differ whose sums are in another order, or of which what it is

@@ -202,22 +202,22 @@ func checkNative(t *testing.T, fs []*ir.Func) {
 func TestAttentionNative(t *testing.T) {
 	r := rand.New(rand.NewSource(5))
 	fs := []*ir.Func{}
-	for _, a := range []attend{
-		{b: 1, kv: 2, g: 1, s: 300, t: 300, d: 64, e: 64, causal: true, stats: true},
-		{b: 1, kv: 1, g: 2, s: 130, t: 520, d: 80, e: 80},
-		{b: 1, kv: 1, g: 1, s: 600, t: 600, d: 32, e: 128, causal: true, window: 100},
+	for _, a := range []irtest.Attention{
+		{Batch: 1, Heads: 2, Group: 1, Rows: 300, Keys: 300, Cols: 64, Values: 64, Causal: true, Stats: true},
+		{Batch: 1, Heads: 1, Group: 2, Rows: 130, Keys: 520, Cols: 80, Values: 80},
+		{Batch: 1, Heads: 1, Group: 1, Rows: 600, Keys: 600, Cols: 32, Values: 128, Causal: true, Window: 100},
 	} {
-		fs = append(fs, parse(t, a.forward()), parse(t, a.backward()))
+		fs = append(fs, parse(t, a.Forward()), parse(t, a.Backward()))
 	}
 	for range 8 {
-		fs = append(fs, parse(t, randomAttend(r).forward()), parse(t, randomAttend(r).backward()))
+		fs = append(fs, parse(t, irtest.RandomAttention(r).Forward()), parse(t, irtest.RandomAttention(r).Backward()))
 	}
 	checkNative(t, fs)
 }
 
 // chain is the attention of a as kernels of other classes.
-func (a attend) chain(causal bool) []string {
-	s, scores := fmt.Sprintf("b=%d, kv=%d, s=%d", a.b, a.kv, a.s), fmt.Sprintf("b=%d, kv=%d, s=%d, t=%d", a.b, a.kv, a.s, a.t)
+func chain(a irtest.Attention, causal bool) []string {
+	s, scores := fmt.Sprintf("b=%d, kv=%d, s=%d", a.Batch, a.Heads, a.Rows), fmt.Sprintf("b=%d, kv=%d, s=%d, t=%d", a.Batch, a.Heads, a.Rows, a.Keys)
 	mask := "  %3 : f32[" + scores + "] = div %0, %2\n"
 	last := "%3"
 	if causal {
@@ -226,16 +226,16 @@ func (a attend) chain(causal bool) []string {
   %%22 : bool[s=%d, t=%d] = ge %%20, %%21
   %%23 : f32[] = const dtype=f32 value=-inf
   %%24 : f32[%s] = select %%22, %%3, %%23
-`, a.s, a.s, a.t, a.t, a.s, a.t, scores)
+`, a.Rows, a.Rows, a.Keys, a.Keys, a.Rows, a.Keys, scores)
 		last = "%24"
 	}
 	return []string{
 		fmt.Sprintf("func @k class=kernel\n  arg %%0 : f32[b=%d, s=%d, kv=%d, d=%d] in\n  arg %%1 : f32[b=%d, t=%d, kv=%d, d=%d] in\n  %%2 : f32[%s] = dot %%0, %%1 out=(b, kv, s, t) over=(d)\n  result %%2 out\nend\n",
-			a.b, a.s, a.kv, a.d, a.b, a.t, a.kv, a.d, scores),
+			a.Batch, a.Rows, a.Heads, a.Cols, a.Batch, a.Keys, a.Heads, a.Cols, scores),
 		fmt.Sprintf("func @k class=kernel\n  arg %%0 : f32[%s] in\n  %%2 : f32[] = const dtype=f32 value=8\n%s  %%4 : f32[%s] = reduce_max %s over=(t)\n  %%5 : f32[%s] = sub %s, %%4\n  %%6 : f32[%s] = exp %%5\n  %%7 : f32[%s] = reduce_sum %%6 over=(t)\n  %%8 : f32[%s] = div %%6, %%7\n  result %%8 out\nend\n",
 			scores, mask, s, last, scores, last, scores, s, scores),
 		fmt.Sprintf("func @k class=kernel\n  arg %%0 : f32[%s] in\n  arg %%1 : f32[b=%d, t=%d, kv=%d, e=%d] in\n  %%2 : f32[b=%d, s=%d, kv=%d, e=%d] = dot %%0, %%1 out=(b, s, kv, e) over=(t)\n  result %%2 out\nend\n",
-			scores, a.b, a.t, a.kv, a.e, a.b, a.s, a.kv, a.e),
+			scores, a.Batch, a.Keys, a.Heads, a.Values, a.Batch, a.Rows, a.Heads, a.Values),
 	}
 }
 
@@ -303,14 +303,14 @@ func BenchmarkAttention(b *testing.B) {
 	for _, threads := range []int{1, 2} {
 		for _, n := range []int{256, 1024, 4096} {
 			for _, causal := range []bool{false, true} {
-				a := attend{b: 1, kv: 12, g: 1, s: n, t: n, d: 64, e: 64, causal: causal, stats: true}
+				a := irtest.Attention{Batch: 1, Heads: 12, Group: 1, Rows: n, Keys: n, Cols: 64, Values: 64, Causal: causal, Stats: true}
 				b.Run(fmt.Sprintf("threads=%d/n=%d/causal=%v", threads, n, causal), func(b *testing.B) {
 					start := time.Now()
-					one := ready(b, tgt, threads, a.forward())[0]
+					one := ready(b, tgt, threads, a.Forward())[0]
 					compiled := time.Since(start)
 					run := []func(){one.team}
 					if n <= 1024 {
-						chain := ready(b, tgt, threads, a.chain(causal)...)
+						chain := ready(b, tgt, threads, chain(a, causal)...)
 						run = append(run, func() {
 							for _, c := range chain {
 								c.team()
@@ -319,7 +319,7 @@ func BenchmarkAttention(b *testing.B) {
 					}
 					for b.Loop() {
 						times := medians(7, run...)
-						full := 4 * float64(a.b*a.kv*n*n*64)
+						full := 4 * float64(a.Batch*a.Heads*n*n*64)
 						done := full
 						if causal {
 							done = full / 2 * float64(n+1) / float64(n)

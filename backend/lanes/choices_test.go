@@ -31,9 +31,9 @@ func TestChoices(t *testing.T) {
 	r := rand.New(rand.NewSource(21))
 	texts := []string{scaledProduct}
 	for range 3 {
-		a, b := randomAttend(r), randomAttend(r)
-		a.document = a.document && !a.dropout // of a row that sees no key, what is dropped would be the one number
-		texts = append(texts, a.forward(), b.backward())
+		a, b := irtest.RandomAttention(r), irtest.RandomAttention(r)
+		a.Document = a.Document && !a.Dropout // of a row that sees no key, what is dropped would be the one number
+		texts = append(texts, a.Forward(), b.Backward())
 	}
 	ways := 0
 	for i, text := range texts {
@@ -135,7 +135,7 @@ end
 			t.Errorf("%s: found error %v; expected %q", s, err, want)
 		}
 	}
-	a := parse(t, attend{b: 1, kv: 1, g: 1, s: 20, t: 20, d: 8, e: 8}.forward())
+	a := parse(t, irtest.Attention{Batch: 1, Heads: 1, Group: 1, Rows: 20, Keys: 20, Cols: 8, Values: 8}.Forward())
 	key, both = fusion.Key(a), a
 	if _, err := of(schedule.Schedule{Rows: 1, Over: 1 << 41, Task: 1}); err == nil || !strings.Contains(err.Error(), "attention: found blocks of 1 rows") {
 		t.Errorf("found error %v; expected one of sizes", err)

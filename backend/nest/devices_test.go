@@ -32,6 +32,17 @@ func TestDevices(t *testing.T) {
 		if k.Class == fusion.Horizontal {
 			continue // whose sections backend/lanes joins
 		}
+		if k.Class == fusion.Attend {
+			for _, s := range blocks(rand.New(rand.NewSource(3)), 5) {
+				parts, err := Fold("k", k, s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for d := range args {
+					compareParts(t, parts, f, args[d], want[d], tiletest.Options{Seed: int64(d)})
+				}
+			}
+		}
 		for _, s := range schedules(k, rand.New(rand.NewSource(2)), 3) {
 			p, err := Program("k", k, s)
 			if err != nil {

@@ -166,7 +166,8 @@ func has(names []string, name string) bool {
 
 // declare makes the views of the results; all merging is done by then.
 func (g *gen) declare() {
-	for i, r := range g.k.F.Results {
-		g.outs = append(g.outs, g.b.View(g.results[i].Name, g.results[i], g.joined(op.Dense(r.Value.Type))))
+	g.outs = make([]*tile.View, len(g.results))
+	for _, i := range g.stored {
+		g.outs[i] = g.b.View(g.results[i].Name, g.results[i], g.joined(op.Dense(g.k.F.Results[i].Value.Type)))
 	}
 }

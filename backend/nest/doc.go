@@ -14,5 +14,11 @@
 // an attention (attention.go) is not cut: how its scores are folded is the lowering's.
 // How processors cut the others is in choose.go.
 //
+// For blocks of threads, which have few scores at a time, an attention is folded here
+// (fold.go, fold_operands.go): tasks of rows sum over keys (fold_rows.go), tasks of keys over rows
+// (fold_keys.go), and masks that compare positions bound their loops (fold_limits.go,
+// fold_bounds.go). How a GPU cuts that is in threads_attend.go, and the others in
+// threads.go.
+//
 // Imports ir, ir/op, ir/fusion, backend/tile, backend/tile/schedule.
 package nest

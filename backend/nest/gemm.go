@@ -192,14 +192,6 @@ func (x *contraction) split(root *ir.Value) {
 	})
 }
 
-// as is v of dtype d.
-func (x *contraction) as(v *tile.Value, d ir.DType) *tile.Value {
-	if v.Type.DType == d {
-		return v
-	}
-	return x.b.Cast(v, d)
-}
-
 func newContraction(g *gen) *contraction {
 	root := g.k.Root
 	x := &contraction{gen: g, left: root.Args[0], right: root.Args[1]}

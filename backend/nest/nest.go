@@ -25,7 +25,7 @@ func build(name string, k *fusion.Kernel, s schedule.Schedule) (*gen, *tile.Prog
 	if err := supported(k.F); err != nil {
 		return nil, nil, fmt.Errorf("kernel @%s: %w", k.F.Name, err)
 	}
-	g := newGen(name, k, s)
+	g := newGen(name, k, s, every(k))
 	class(g)
 	p, err := g.b.Finish()
 	if err != nil {
@@ -52,6 +52,7 @@ type gen struct {
 	b *tile.Builder
 
 	args, results []*tile.Buffer
+	stored        []int      // which results the program has; the others are nil
 	coords        *tile.View // the device's coordinates, or nil
 	merged        []dim      // axes that became one
 	views         map[*ir.Value]*tile.View
@@ -59,6 +60,7 @@ type gen struct {
 	packed        map[*ir.Value]*tile.View // what an earlier phase put into work memory
 	looked        map[string]bool          // axes along which positions are looked up
 	dimensions    []dim                    // of an attention
+	instead       map[*ir.Value]func() known
 	core          *Attention
 
 	at        map[string]tile.Affine // position by axis; 0 where it is missing
@@ -78,8 +80,17 @@ type known struct {
 	depth int
 }
 
-func newGen(name string, k *fusion.Kernel, s schedule.Schedule) *gen {
-	g := &gen{k: k, s: s, b: tile.New(name), views: map[*ir.Value]*tile.View{}, at: map[string]tile.Affine{}, packed: map[*ir.Value]*tile.View{}, looked: map[string]bool{}}
+// every is all results of k.
+func every(k *fusion.Kernel) []int {
+	var out []int
+	for i := range k.F.Results {
+		out = append(out, i)
+	}
+	return out
+}
+
+func newGen(name string, k *fusion.Kernel, s schedule.Schedule, stored []int) *gen {
+	g := &gen{k: k, s: s, stored: stored, results: make([]*tile.Buffer, len(k.F.Results)), b: tile.New(name), views: map[*ir.Value]*tile.View{}, at: map[string]tile.Affine{}, packed: map[*ir.Value]*tile.View{}, looked: map[string]bool{}}
 	g.b.Schedule(s)
 	f := k.F
 	for _, o := range f.Ops {
@@ -95,18 +106,18 @@ func newGen(name string, k *fusion.Kernel, s schedule.Schedule) *gen {
 			g.coords = g.b.View("coord", buf, op.Dense(t))
 		}
 	}
-	for i, r := range f.Results {
+	for _, i := range stored {
 		var over []*tile.Buffer
 		for a := range f.Args {
 			if k.InPlace(a, i) {
 				over = append(over, g.args[a])
 			}
 		}
-		t, use := r.Value.Type, tile.Write
+		t, use := f.Results[i].Value.Type, tile.Write
 		if k.Class == fusion.Scatter {
 			use = tile.ReadWrite
 		}
-		g.results = append(g.results, g.b.Buffer(fmt.Sprintf("out%d", i), t.DType, int64(t.Elems()), use, over...))
+		g.results[i] = g.b.Buffer(fmt.Sprintf("out%d", i), t.DType, int64(t.Elems()), use, over...)
 	}
 	return g
 }
@@ -200,12 +211,12 @@ func (g *gen) outer(dims []dim) (grid, loops []dim) {
 // storeAll computes every result at the present positions, and then stores them: one
 // may lie over an argument that another is computed from.
 func (g *gen) storeAll() {
-	out := make([]*tile.Value, len(g.k.F.Results))
-	for i, r := range g.k.F.Results {
-		out[i] = g.value(r.Value)
+	out := make([]*tile.Value, len(g.stored))
+	for n, i := range g.stored {
+		out[n] = g.value(g.k.F.Results[i].Value)
 	}
-	for i, x := range out {
-		g.store(i, x)
+	for n, i := range g.stored {
+		g.store(i, out[n])
 	}
 }
 

@@ -33,7 +33,7 @@ func Threads(k *fusion.Kernel) schedule.Schedule {
 	case fusion.Scatter:
 		return threadsOfScatter(k)
 	case fusion.Attend:
-		return schedule.Schedule{Warps: 4}
+		return threadsOfAttend(k)
 	}
 	return threadsOfProduct(k)
 }

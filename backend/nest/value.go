@@ -41,6 +41,9 @@ func (g *gen) place(operands []known, ranges []*tile.Range, emit func(x []*tile.
 }
 
 func (g *gen) compute(v *ir.Value) known {
+	if other := g.instead[v]; other != nil {
+		return other()
+	}
 	if view := g.packed[v]; view != nil {
 		return g.load(view, g.indices(view), nil)
 	}

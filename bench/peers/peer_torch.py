@@ -134,7 +134,8 @@ class Peer:
     def __init__(self, spec, params):
         torch.set_num_threads(spec["threads"])
         self.spec, self.c = spec, spec["config"]
-        self.model = Model(spec, params)
+        self.device = spec.get("device", "cpu")
+        self.model = Model(spec, params).to(self.device)
         yes, no = [], []
         for name, w in self.model.w.items():
             (yes if decays(name.replace("/", "."), w.ndim) else no).append(w)
@@ -145,7 +146,7 @@ class Peer:
         self.loss = torch.compile(self.model) if spec["peer"] == "torch-compile" else self.model
 
     def backward(self, tokens, targets):
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.spec["bf16"]):
+        with torch.autocast(self.device, torch.bfloat16, enabled=self.spec["bf16"]):
             loss = self.loss(tokens, targets)
         loss.backward()
         return loss
@@ -160,9 +161,8 @@ class Peer:
         self.optimizer.zero_grad(set_to_none=True)
         return time.perf_counter() - start
 
-    @staticmethod
-    def tensors(tokens, targets):
-        return torch.from_numpy(tokens.astype("int64")), torch.from_numpy(targets.astype("int64"))
+    def tensors(self, tokens, targets):
+        return tuple(torch.from_numpy(x.astype("int64")).to(self.device) for x in (tokens, targets))
 
     def step(self, tokens, targets):
         loss = self.backward(*self.tensors(tokens, targets))

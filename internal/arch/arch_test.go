@@ -40,7 +40,11 @@ var layers = map[string][]string{
 	// The seam: what runs a plan is below it, and all else of the runtime above.
 	"runtime/device":      {"runtime/program"},
 	"runtime/device/host": {"internal/units", "runtime/device", "runtime/native", "runtime/program"},
-	"runtime":             {"internal/dtype", "internal/foreign", "internal/openpath", "internal/philox", "internal/ranges", "internal/regular", "internal/units"},
+	// The engine of GPUs takes text of PTX, and knows nothing of what makes it; the driver for tests
+	// executes it.
+	"runtime/cuda":          {"internal/foreign", "internal/units", "runtime/device", "runtime/program"},
+	"runtime/cuda/fakecuda": {"backend/gpu/emu", "backend/gpu/ptx", "internal/foreign"},
+	"runtime":               {"internal/dtype", "internal/foreign", "internal/openpath", "internal/philox", "internal/ranges", "internal/regular", "internal/units"},
 
 	"stdlib":          nil,
 	"ir":              {"internal/diag", "internal/dtype", "internal/openpath", "internal/philox"},
@@ -88,7 +92,7 @@ var layers = map[string][]string{
 }
 
 // helpers are packages for tests; only tests and other helpers import them.
-var helpers = []string{"backend/kernel/kerneltest", "backend/tile/tiletest", "internal/golden", "ir/irtest", "passes/passtest", "runtime/device/fake"}
+var helpers = []string{"backend/kernel/kerneltest", "backend/tile/tiletest", "internal/golden", "ir/irtest", "passes/passtest", "runtime/cuda/fakecuda", "runtime/device/fake"}
 
 // libraries says where a library that shapes the code around it may be used
 // (besides tests), so that it can be replaced.
@@ -316,6 +320,8 @@ func TestRules(t *testing.T) {
 		{"backend/ref", "runtime/device/host", true},
 		{"runtime/device", "runtime/comm", false},
 		{"runtime/device/host", "runtime/exec", false},
+		{"runtime/cuda", "runtime/device", true},
+		{"runtime/cuda", "backend/gpu/ptx", false},
 		{"runtime/train", "runtime/program", true},
 		{"runtime/train", "ir", false},
 		{"runtime/train", "backend/ref", false},

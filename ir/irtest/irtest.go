@@ -1,7 +1,8 @@
 // Package irtest builds modules for tests of passes and backends, which may
 // not import the language, and draws and compares the tensors of kernel functions.
 //
-// In: sizes, seeds. Out: modules of ir(Global) with a training step; arguments.
+// In: sizes, seeds. Out: modules of ir(Global) with a training step; texts of kernel functions of
+// attention; arguments.
 // For tests only. Imports ir, ir/op, ir/tensor.
 package irtest
 

@@ -11,6 +11,7 @@ import (
 
 	"ptc/runtime/comm"
 	_ "ptc/runtime/comm/local" // how devices of one process communicate
+	_ "ptc/runtime/cuda"       // what runs PTX
 	"ptc/runtime/device"
 	_ "ptc/runtime/device/host" // what runs object code
 	"ptc/runtime/program"

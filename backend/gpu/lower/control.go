@@ -114,7 +114,7 @@ func (l *lowering) bounds(o *tile.Op) (from, to *thread.Value) {
 	from, to = l.i32(0), l.i32(r.Blocks())
 	if v := o.Loop.From; v != nil { // the block that position From is in
 		x := l.b.Min(l.b.Max(l.scalar(v), l.i32(0)), l.i32(r.Extent))
-		from = l.b.Div(x, l.i32(r.Size))
+		from = l.b.Select(l.b.Lt(x, l.i32(r.Extent)), l.b.Div(x, l.i32(r.Size)), to)
 	}
 	if v := o.Loop.To; v != nil {
 		x := l.b.Min(l.b.Max(l.scalar(v), l.i32(0)), l.i32(r.Extent))
@@ -148,7 +148,8 @@ func (l *lowering) loop(o *tile.Op) {
 		})
 		return next
 	}
-	flat = l.b.Loop(from, to, 1, l.all(o.Args, at), one)
+	init := l.all(o.Args, at)
+	l.b.Overlay(func() { flat = l.b.Loop(from, to, 1, init, one) }) // whoever writes to shared memory waits before
 	delete(l.first, r)
 	for _, v := range o.Loop.Carry {
 		delete(l.held, v)

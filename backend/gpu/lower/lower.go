@@ -127,17 +127,27 @@ func (l *lowering) block(body *tile.Block) {
 	flush()
 }
 
-// scatters reports whether o is a loop that adds to memory.
+// scatters reports whether o is a loop or an if that adds to memory.
 func scatters(o *tile.Op) bool {
-	if o.Loop == nil {
-		return false
-	}
-	for _, x := range o.Loop.Body.Ops {
-		if x.Kind == tile.Scatter || scatters(x) {
-			return true
+	for _, body := range inside(o) {
+		for _, x := range body.Ops {
+			if x.Kind == tile.Scatter || scatters(x) {
+				return true
+			}
 		}
 	}
 	return false
+}
+
+// inside are the blocks of code of a loop or an if.
+func inside(o *tile.Op) []*tile.Block {
+	switch {
+	case o.Loop != nil:
+		return []*tile.Block{o.Loop.Body}
+	case o.Kind == tile.If:
+		return []*tile.Block{o.Then, o.Else}
+	}
+	return nil
 }
 
 var effects map[tile.Kind]func(l *lowering, o *tile.Op)

@@ -1,0 +1,165 @@
+package lower
+
+import (
+	"math/rand"
+	"os"
+	"testing"
+
+	"ptc/backend/gpu/emu"
+	"ptc/backend/nest"
+	"ptc/backend/tile/schedule"
+	"ptc/ir"
+	"ptc/ir/eval"
+	"ptc/ir/fusion"
+	"ptc/ir/irtest"
+	"ptc/ir/tensor"
+)
+
+// checkFold runs an attention as schedules at random fold it.
+func checkFold(t *testing.T, f *ir.Func, args []*tensor.Tensor, r *rand.Rand, n int) {
+	t.Helper()
+	for range n {
+		pick := func() int64 { return []int64{0, 1, 2, 3, 4, 7, 16, 30, 64}[r.Intn(9)] }
+		s := schedule.Schedule{Rows: pick(), Over: pick(), Left: schedule.Pack(r.Intn(2)), Right: schedule.Pack(r.Intn(2)), Stages: r.Int63n(3)}
+		if r.Intn(2) == 0 {
+			s.Dot = schedule.Dot{Kind: schedule.MMA, M: 16, N: 8, K: 16}
+		}
+		foldAs(t, f, args, r, s)
+	}
+}
+
+// foldAs runs an attention as one kernel of the parts that s folds it into, and compares with the
+// evaluator.
+func foldAs(t *testing.T, f *ir.Func, args []*tensor.Tensor, r *rand.Rand, s schedule.Schedule) {
+	t.Helper()
+	want, err := eval.Func(&ir.Module{Funcs: []*ir.Func{f}}, f, args, eval.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := fusion.Analyze(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := nest.Fold("k", k, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sections []Section
+	for _, p := range parts {
+		sections = append(sections, Section{Program: p.Program, Args: p.Args})
+	}
+	warps := 1 << r.Intn(4)
+	joined, err := Join("k", len(f.Args)+len(f.Results), sections, warps)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, ir.PrintFunc(f))
+	}
+	d := &emu.Device{Options: emu.Options{Check: true, Steps: 1 << 24, Seed: r.Uint64()}}
+	var words []emu.Arg
+	for _, a := range args {
+		b := make([]byte, a.Type.Bytes())
+		a.Put(b)
+		words = append(words, emu.Word(d.Map(b)))
+	}
+	var outs [][]byte
+	for _, res := range f.Results {
+		b := make([]byte, res.Value.Type.Bytes())
+		for i := range b {
+			b[i] = 0xa5 // every element must be written
+		}
+		words, outs = append(words, emu.Word(d.Map(b))), append(outs, b)
+	}
+	e, err := emu.Load(joined.Entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Run(e, emu.Launch{Grid: int(joined.Blocks), Shared: joined.Shared, Args: words}); err != nil {
+		t.Fatalf("%d warps, %s: %v\n%s\n%s", warps, s, err, ir.PrintFunc(f), parts[0].Program)
+	}
+	for i, w := range want {
+		got := tensor.New(f.Results[i].Value.Type)
+		got.Get(outs[i])
+		if at, diff := irtest.Worst(got, w); !(diff < tolerance(w.Type.DType)) {
+			t.Errorf("result %d, %d warps, %s: element %d is %v, want %v\n%s", i, warps, s, at, got.Data[at], w.Data[at], ir.PrintFunc(f))
+			for _, p := range parts {
+				t.Error(p.Program)
+			}
+			t.FailNow()
+		}
+	}
+}
+
+// attention reads the text of a kernel function.
+func attention(t *testing.T, text string) *ir.Func {
+	t.Helper()
+	m, errs := ir.Parse("k.ptir", []byte("ptir 1 fused \"\"\n\n"+text))
+	if len(errs) > 0 {
+		t.Fatalf("%v\n%s", errs, text)
+	}
+	return m.Funcs[0]
+}
+
+// TestFoldCases: attentions among the kernels of each class.
+func TestFoldCases(t *testing.T) {
+	text, err := os.ReadFile("../../nest/testdata/kernels.ptir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, errs := ir.Parse("kernels.ptir", text)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	n := 0
+	for _, f := range m.Funcs {
+		if f.Attrs.Text("kind") != string(fusion.Attend) {
+			continue
+		}
+		n++
+		checkFold(t, f, irtest.Arguments(f, 1), rand.New(rand.NewSource(1)), 4)
+	}
+	if n < 5 {
+		t.Errorf("%d attentions", n)
+	}
+}
+
+// TestFoldMatrices: attentions of 16 bits whose blocks are as large as matrix instructions, with tails.
+func TestFoldMatrices(t *testing.T) {
+	r := rand.New(rand.NewSource(9))
+	for i, a := range []irtest.Attention{
+		{Batch: 1, Heads: 2, Group: 2, Rows: 45, Keys: 45, Cols: 16, Values: 16, Causal: true, Stats: true},
+		{Batch: 2, Heads: 1, Group: 1, Rows: 33, Keys: 70, Cols: 32, Values: 24, Stats: true, Bias: true},
+		{Batch: 1, Heads: 2, Group: 1, Rows: 50, Keys: 50, Cols: 20, Values: 16, Causal: true, Window: 9, Latent: true},
+		{Batch: 1, Heads: 1, Group: 1, Rows: 64, Keys: 64, Cols: 64, Values: 64, Causal: true, Dropout: true, Transposed: true},
+	} {
+		a.BF16 = true
+		for _, text := range []string{a.Forward(), a.Backward()} {
+			f := attention(t, text)
+			foldAs(t, f, irtest.Arguments(f, int64(i)), r, schedule.Schedule{Rows: 16 << r.Intn(3), Over: 16 << r.Intn(3),
+				Left: schedule.PerTask, Right: schedule.PerTask, Stages: 1 + r.Int63n(3), Dot: schedule.Dot{Kind: schedule.MMA, M: 16, N: 8, K: 16}})
+		}
+	}
+}
+
+// TestFoldRandom: attentions at random, in both phases, and steps of a ring.
+func TestFoldRandom(t *testing.T) {
+	n := 12
+	if testing.Short() {
+		n = 3
+	}
+	r := rand.New(rand.NewSource(7))
+	for i := range n {
+		a := irtest.RandomAttention(r)
+		a.Rows, a.Keys, a.Slopes = (a.Rows+1)/2, (a.Keys+1)/2, i%5 == 0
+		if a.Dropout { // of a row that sees no key, what is dropped would be the one number
+			a.Document = false
+			a.Keys = max(a.Keys, a.Rows)
+		}
+		for _, text := range []string{a.Forward(), a.Backward()} {
+			f := attention(t, text)
+			checkFold(t, f, irtest.Arguments(f, int64(i)), r, 1)
+		}
+	}
+	for _, c := range irtest.RingSteps {
+		f := attention(t, irtest.Ring)
+		checkFold(t, f, c.Arguments(f), r, 1)
+	}
+}

@@ -1,0 +1,165 @@
+package nest
+
+import (
+	"slices"
+
+	"ptc/backend/tile"
+	"ptc/ir/op"
+)
+
+// span is a part of a loop over blocks, in which masks of positions may be known to hide nothing.
+type span struct {
+	from, to *tile.Value // nil: from the first, to the last
+	open     bool
+}
+
+// keySpans are the blocks of so many keys of which the present rows see any: first those of which
+// each row sees all, if masks hide keys from above alone.
+func (f *folding) keySpans(size int64) []span {
+	seen, open := f.bounding(f.key.size), f.bounding(f.key.size)
+	for _, l := range f.limits.found {
+		at := func(last bool) known {
+			row := f.i32(0)
+			if l.row {
+				row = f.end(f.rows[0], last)
+			}
+			return f.plus(row, l.at)
+		}
+		if l.upper {
+			seen.below(f.add(at(true), 1), l.at, f.key.size)
+			if f.splits() {
+				open.below(f.add(at(false), 2-size), l.at, 0)
+			}
+		} else {
+			seen.from(at(false), l.at, 0)
+		}
+	}
+	if !f.splits() {
+		return []span{{from: seen.lo.x, to: seen.hi.x}}
+	}
+	return []span{{to: open.hi.x, open: true}, {from: f.next(open.hi, size), to: seen.hi.x}}
+}
+
+// rowSpans are the blocks of so many rows that see any of the present keys: last those of which
+// each row sees all.
+func (f *folding) rowSpans(size int64) []span {
+	n := f.rows[0].size
+	seen, open := f.bounding(n), f.bounding(n)
+	either := func(least known, none int64) known { // all rows, or none
+		return f.apply(op.Select, f.apply(op.Ge, least, f.i32(0)), f.i32(n-none), f.i32(none))
+	}
+	for _, l := range f.limits.found {
+		rest := func(last bool) known { // of the key's position less the bound
+			return f.plus(f.end(f.key, last), position{}.minusOf(l.at))
+		}
+		switch {
+		case l.row && l.upper:
+			seen.from(rest(false), l.at, 0)
+			if f.splits() {
+				open.from(rest(true), l.at, n)
+			}
+		case l.row:
+			seen.below(f.add(rest(true), 1), l.at, n)
+		case l.upper:
+			seen.below(either(f.minus(rest(false)), 0), l.at, n)
+			if f.splits() {
+				open.from(either(f.minus(rest(true)), n), l.at, n)
+			}
+		default:
+			seen.below(either(rest(true), 0), l.at, n)
+		}
+	}
+	if !f.splits() {
+		return []span{{from: seen.lo.x, to: seen.hi.x}}
+	}
+	closed := f.bounding(n)
+	closed.hi = open.lo
+	if seen.hi.x != nil {
+		closed.hi = f.apply(op.Min, seen.hi, open.lo)
+	}
+	return []span{{from: seen.lo.x, to: closed.hi.x}, {from: f.next(open.lo, size), to: seen.hi.x, open: true}}
+}
+
+// next is where the first block of a size begins that does not begin below x.
+func (f *folding) next(x known, size int64) *tile.Value {
+	n := f.i32(size)
+	return f.apply(op.Mul, f.apply(op.Div, f.add(x, size-1), n), n).x
+}
+
+// splits reports whether blocks of which all is seen have a loop of their own, in which masks are
+// not computed.
+func (f *folding) splits() bool { return f.limits.upper() && len(f.limits.open) > 0 }
+
+// reveal takes masks off the scores, where each row sees all of the present keys.
+func (f *folding) reveal() {
+	for _, m := range slices.Backward(f.limits.open) {
+		f.know(m.masked, f.value(m.all))
+	}
+}
+
+// end is the last position of the block that the computation is at along d, or the first.
+func (f *folding) end(d dim, last bool) known {
+	r := f.present([]dim{d})[0]
+	return f.place(nil, []*tile.Range{r}, func([]*tile.Value) *tile.Value {
+		if last {
+			return f.b.Last(r)
+		}
+		return f.b.First(r)
+	})
+}
+
+// plus is x and what of p does not depend on row and key.
+func (f *folding) plus(x known, p position) known {
+	x = f.add(x, p.konst)
+	for _, v := range p.plus {
+		x = f.apply(op.Add, x, v())
+	}
+	for _, v := range p.minus {
+		x = f.apply(op.Sub, x, v())
+	}
+	return x
+}
+
+func (f *folding) add(x known, n int64) known {
+	if n == 0 {
+		return x
+	}
+	return f.apply(op.Add, x, f.i32(n))
+}
+
+func (f *folding) minus(x known) known { return f.apply(op.Sub, f.i32(0), x) }
+
+// bounding collects the bounds of a loop over an axis.
+type bounding struct {
+	*folding
+	size   int64
+	lo, hi known
+}
+
+func (f *folding) bounding(size int64) *bounding { return &bounding{folding: f, size: size} }
+
+// from and below add a bound that is made of p; it is open where that is too large for one.
+func (b *bounding) from(x known, p position, open int64) {
+	x = b.sure(x, p, open)
+	if b.lo.x != nil {
+		x = b.apply(op.Max, b.lo, x)
+	}
+	b.lo = x
+}
+
+func (b *bounding) below(x known, p position, open int64) {
+	x = b.sure(x, p, open)
+	if b.hi.x != nil {
+		x = b.apply(op.Min, b.hi, x)
+	}
+	b.hi = x
+}
+
+// sure is x, or open where a number in p is so large that x may have overflowed.
+func (b *bounding) sure(x known, p position, open int64) known {
+	for _, v := range slices.Concat(p.plus, p.minus) {
+		small := b.apply(op.And, b.apply(op.Le, v(), b.i32(farthest)), b.apply(op.Ge, v(), b.i32(-farthest)))
+		x = b.apply(op.Select, small, x, b.i32(open))
+	}
+	return x
+}

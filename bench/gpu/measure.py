@@ -1,0 +1,154 @@
+"""Speed of ptc's plans on a GPU beside PyTorch and JAX: training steps of models in bf16.
+
+`measure.py --ptc PATH --examples DIR --seconds N --output FILE --table FILE`. Each workload is measured by
+processes of their own, one after the other, as long as there is time: ptc first, so that there are
+figures of it even where nothing else is installed. Losses are compared."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+TRAIN = dict(steps=4000, warmup=400, lr=6e-4, decay=0.1, clip=1.0, std=0.02)
+WORKLOADS = [
+    ("gpt2-124m", "gpt", dict(layers=12, embed=768, heads=12, head=64, ffn=3072, vocab=50257, seq=1024, batch=32)),
+    ("tiny", "gpt", dict(layers=2, embed=32, heads=2, head=16, ffn=128, vocab=256, seq=32, batch=2)),
+    ("llama-1.1b", "llama", dict(layers=22, embed=2048, heads=32, kv=4, head=64, ffn=5632, vocab=32000, seq=2048, batch=4)),
+    ("gpt2-350m", "gpt", dict(layers=24, embed=1024, heads=16, head=64, ffn=4096, vocab=50257, seq=1024, batch=16)),
+]
+PEERS = ("torch-compile", "torch-eager", "jax")
+
+
+def median(xs):
+    return sorted(xs)[len(xs) // 2]
+
+
+def corpus(path):
+    """A text to train on, the same everywhere."""
+    n, words = 1, []
+    for _ in range(400000):
+        n = n * 1103515245 + 12345 & 0x7FFFFFFF
+        words.append("abcdefghijklmnop"[n >> 8 & 15] * (1 + (n >> 16 & 3)))
+    with open(path, "w") as f:
+        f.write(" ".join(words))
+
+
+def ptc(args, name, model, config, limit):
+    """Milliseconds of a step, the loss of the first steps, and what the plan says of itself."""
+    source, plan = f"{name}.ptl", f"{name}.bin"
+    with open(os.path.join(args.examples, model, f"{model}.ptl")) as f:
+        text = f.read()
+    with open(source, "w") as f:
+        f.write(text + "\nlayout measured {\n  precision { compute = bf16 }\n}\n")
+    sets = [x for k, v in dict(config, corpus="corpus.txt").items() for x in ("--set", f"{k}={v}")]
+    began = time.time()
+    subprocess.run([args.ptc, "compile", source, "--layout", "measured", "--target", args.target, "-q", "-o", plan] + sets, check=True)
+    compiled = time.time() - began
+    explained = json.loads(subprocess.run([args.ptc, "explain", plan, "--json"], check=True, capture_output=True).stdout)
+    run = subprocess.run([args.ptc, "run", plan, "--steps", str(args.steps), "--log", "json", "--eval-every", "0"], capture_output=True, timeout=limit, text=True)
+    if run.returncode != 0:
+        raise RuntimeError(run.stderr[-2000:])
+    steps = [e for e in map(json.loads, run.stdout.splitlines()) if e.get("event") == "step"]
+    return {"ms": median([s["ms"] for s in steps[3:]]), "losses": [s["loss"] for s in steps[:3]], "compile_s": compiled,
+            "flops": explained["flops_per_step"], "launches": explained["launches_per_step"], "roofline": explained.get("roofline")}
+
+
+def shapes():
+    """The module that knows the models' parameters. It is written for JAX, which need not be here
+    for that."""
+    import types
+
+    os.environ.setdefault("JAX_PLATFORMS", "cuda")
+    for name in ("jax", "jax.numpy", "optax"):
+        try:
+            __import__(name)
+        except ImportError:
+            sys.modules[name] = types.ModuleType(name)
+            if "." in name:
+                setattr(sys.modules["jax"], "numpy", sys.modules[name])
+    import models
+
+    return models
+
+
+def peer(name, which, model, config, steps, device):
+    """In a process of its own: prints milliseconds of a step and peak bytes, as JSON."""
+    import numpy as np
+
+    tokens = np.random.default_rng(1).integers(0, config["vocab"], (config["batch"], config["seq"] + 1))
+    x, y = tokens[:, :-1], tokens[:, 1:]
+    models = shapes()
+    random = np.random.default_rng(2)
+    spec = {"peer": which, "model": model, "config": dict(TRAIN, **config), "bf16": True, "threads": os.cpu_count(), "device": device}
+    params = {k: (s.mean + s.std * random.standard_normal(s.shape)).astype("float32") for k, s in models.MODELS[model].specs(spec["config"]).items()}
+    import importlib
+
+    p = importlib.import_module("peer_jax" if which == "jax" else "peer_torch").Peer(spec, params)
+    compiled = p.compile(x, y)
+    seconds = []
+    for _ in range(steps):
+        began = time.perf_counter()
+        p.step(x, y)
+        seconds.append(time.perf_counter() - began)
+    print(json.dumps({"ms": 1e3 * median(seconds[3:]), "compile_s": compiled}))
+
+
+def main():
+    a = argparse.ArgumentParser()
+    a.add_argument("--ptc", default="./ptc")
+    a.add_argument("--examples", default="examples")
+    a.add_argument("--target", default="cuda:sm_90a")
+    a.add_argument("--seconds", type=float, default=300)
+    a.add_argument("--steps", type=int, default=30)
+    a.add_argument("--output", default="gpu.json")
+    a.add_argument("--table", default="gpu.md")
+    a.add_argument("--device", default="cuda", help="of a peer")
+    a.add_argument("--peer", nargs=2, metavar=("PEER", "WORKLOAD"))
+    args = a.parse_args()
+    if args.peer:
+        which, name = args.peer
+        _, model, config = next(w for w in WORKLOADS if w[0] == name)
+        peer(name, which, model, config, args.steps, args.device)
+        return
+    end = time.time() + args.seconds
+    corpus("corpus.txt")
+    rows = []
+
+    def save():
+        with open(args.output, "w") as f:
+            json.dump({"date": time.strftime("%Y-%m-%d"), "rows": rows}, f, indent=1)
+        with open(args.table, "w") as f:
+            f.write("| workload | who | ms a step | TFLOP/s | ratio |\n| --- | --- | --- | --- | --- |\n")
+            ours = {r["workload"]: r for r in rows if r["who"] == "ptc" and "ms" in r}
+            for r in rows:
+                own = ours.get(r["workload"])
+                if "ms" in r and own:
+                    f.write(f"| {r['workload']} | {r['who']} | {r['ms']:.2f} | {own['flops'] / r['ms'] / 1e9:.1f} | {r['ms'] / own['ms']:.2f} |\n")
+                else:
+                    f.write(f"| {r['workload']} | {r['who']} | {r.get('failed', '')} | | |\n")
+
+    for who in ("ptc",) + PEERS:
+        for name, model, config in WORKLOADS:
+            limit = end - time.time()
+            if limit < 5:
+                break
+            row = {"workload": name, "who": who}
+            try:
+                if who == "ptc":
+                    row.update(ptc(args, name, model, config, limit))
+                else:
+                    out = subprocess.run([sys.executable, __file__, "--peer", who, name, "--steps", str(args.steps)], capture_output=True, text=True, timeout=limit)
+                    if out.returncode != 0:
+                        raise RuntimeError(out.stderr[-500:])
+                    row.update(json.loads(out.stdout.splitlines()[-1]))
+            except Exception as e:  # the others are measured all the same
+                row["failed"] = f"{type(e).__name__}: {e}".replace("\n", " ")[:500]
+            rows.append(row)
+            print(row, flush=True)
+            save()
+
+
+if __name__ == "__main__":
+    main()

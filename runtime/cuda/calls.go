@@ -1,0 +1,220 @@
+package cuda
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"ptc/internal/foreign"
+)
+
+// call calls a function of the driver. What pointers among its arguments point to does not move
+// while the call lasts.
+//
+//go:uintptrescapes
+func (d *driver) call(name string, fn uintptr, args ...uintptr) error {
+	if r := foreign.Call(fn, args...); uint32(r) != 0 {
+		return d.failure(name, r)
+	}
+	return nil
+}
+
+// ready is a call whose arguments are there already: it does not allocate where it succeeds.
+type ready struct {
+	name string
+	fn   uintptr
+	args []uintptr
+}
+
+func (d *driver) do(c *ready) error {
+	if r := foreign.Call(c.fn, c.args...); uint32(r) != 0 {
+		return d.failure(c.name, r)
+	}
+	return nil
+}
+
+func (d *driver) driverVersion() (int, error) {
+	var v int32
+	err := d.call("cuDriverGetVersion", d.driverGetVersion, uintptr(unsafe.Pointer(&v)))
+	return int(v), err
+}
+
+func (d *driver) deviceCount() (int, error) {
+	var n int32
+	err := d.call("cuDeviceGetCount", d.deviceGetCount, uintptr(unsafe.Pointer(&n)))
+	return int(n), err
+}
+
+// describe looks at GPU number i.
+func (d *driver) describe(i int) (g gpu, err error) {
+	if err := d.call("cuDeviceGet", d.deviceGet, uintptr(unsafe.Pointer(&g.device)), uintptr(i)); err != nil {
+		return g, err
+	}
+	name := make([]byte, 256)
+	if err := d.call("cuDeviceGetName", d.deviceGetName, uintptr(unsafe.Pointer(unsafe.SliceData(name))), uintptr(len(name)), uintptr(g.device)); err != nil {
+		return g, err
+	}
+	name, _, _ = bytes.Cut(name, []byte{0})
+	g.name = string(name)
+	if g.major, err = d.attribute(attributeMajor, g.device); err != nil {
+		return g, err
+	}
+	g.minor, err = d.attribute(attributeMinor, g.device)
+	return g, err
+}
+
+func (d *driver) attribute(attribute int, device int32) (int, error) {
+	var v int32
+	err := d.call("cuDeviceGetAttribute", d.deviceGetAttribute, uintptr(unsafe.Pointer(&v)), uintptr(attribute), uintptr(device))
+	return int(v), err
+}
+
+// retain gives the GPU's primary context, which all engines on it share.
+func (d *driver) retain(device int32) (ctx uintptr, err error) {
+	err = d.call("cuDevicePrimaryCtxRetain", d.primaryRetain, uintptr(unsafe.Pointer(&ctx)), uintptr(device))
+	return ctx, err
+}
+
+func (d *driver) release(device int32) error {
+	return d.call("cuDevicePrimaryCtxRelease", d.primaryRelease, uintptr(device))
+}
+
+// memInfo is how many bytes of the current context's GPU are free, and how many it has.
+func (d *driver) memInfo() (free, total int64, err error) {
+	var f, t uintptr
+	err = d.call("cuMemGetInfo", d.memGetInfo, uintptr(unsafe.Pointer(&f)), uintptr(unsafe.Pointer(&t)))
+	return int64(f), int64(t), err
+}
+
+func (d *driver) alloc(n int64) (at uint64, err error) {
+	err = d.call("cuMemAlloc", d.memAlloc, uintptr(unsafe.Pointer(&at)), uintptr(n))
+	return at, err
+}
+
+func (d *driver) free(at uint64) error { return d.call("cuMemFree", d.memFree, uintptr(at)) }
+
+// allocHost is memory of the host that copies reach while other things run.
+func (d *driver) allocHost(n int64) ([]byte, error) {
+	var at uintptr
+	if err := d.call("cuMemHostAlloc", d.memHostAlloc, uintptr(unsafe.Pointer(&at)), uintptr(n), 0); err != nil {
+		return nil, err
+	}
+	return unsafe.Slice((*byte)(foreign.Pointer(at)), n), nil
+}
+
+func (d *driver) freeHost(b []byte) error {
+	return d.call("cuMemFreeHost", d.memFreeHost, uintptr(unsafe.Pointer(unsafe.SliceData(b))))
+}
+
+// toDevice copies any bytes of the host, which must not be changed before the stream is waited
+// for; toHost the other way.
+func (d *driver) toDevice(at uint64, src []byte, stream uintptr) error {
+	return d.call("cuMemcpyHtoDAsync", d.memcpyHtoDAsync, uintptr(at), uintptr(unsafe.Pointer(unsafe.SliceData(src))), uintptr(len(src)), stream)
+}
+
+func (d *driver) toHost(dst []byte, at uint64, stream uintptr) error {
+	return d.call("cuMemcpyDtoHAsync", d.memcpyDtoHAsync, uintptr(unsafe.Pointer(unsafe.SliceData(dst))), uintptr(at), uintptr(len(dst)), stream)
+}
+
+func (d *driver) copy(t *transfer, stream uintptr) error {
+	return d.call("cuMemcpy3DAsync", d.memcpy3DAsync, uintptr(unsafe.Pointer(t)), stream)
+}
+
+func (d *driver) newStream() (s uintptr, err error) {
+	err = d.call("cuStreamCreate", d.streamCreate, uintptr(unsafe.Pointer(&s)), streamNonBlocking)
+	return s, err
+}
+
+func (d *driver) freeStream(s uintptr) error {
+	return d.call("cuStreamDestroy", d.streamDestroy, s)
+}
+
+// load compiles text that ends in a zero; log is what the compiler says of its errors.
+func (d *driver) load(text []byte) (module uintptr, log string, err error) {
+	buffer := make([]byte, 16<<10)
+	values := &jitLog{unsafe.Pointer(unsafe.SliceData(buffer)), uintptr(len(buffer))}
+	err = d.call("cuModuleLoadDataEx", d.moduleLoadDataEx, uintptr(unsafe.Pointer(&module)), uintptr(unsafe.Pointer(unsafe.SliceData(text))),
+		uintptr(len(jitOptions)), uintptr(unsafe.Pointer(&jitOptions[0])), uintptr(unsafe.Pointer(values)))
+	runtime.KeepAlive(values)
+	buffer, _, _ = bytes.Cut(buffer, []byte{0})
+	return module, string(bytes.TrimSpace(buffer)), err
+}
+
+func (d *driver) unload(module uintptr) error {
+	return d.call("cuModuleUnload", d.moduleUnload, module)
+}
+
+// function finds an entry of a module.
+func (d *driver) function(module uintptr, name string) (fn uintptr, err error) {
+	text := append([]byte(name), 0)
+	err = d.call("cuModuleGetFunction", d.moduleGetFunction, uintptr(unsafe.Pointer(&fn)), module, uintptr(unsafe.Pointer(unsafe.SliceData(text))))
+	return fn, err
+}
+
+func (d *driver) allowShared(fn uintptr, n int64) error {
+	return d.call("cuFuncSetAttribute", d.funcSetAttribute, fn, attributeDynamicShared, uintptr(n))
+}
+
+// takes checks that a function takes so many addresses, where the driver can say that.
+func (d *driver) takes(fn uintptr, n int) error {
+	if d.funcGetParamInfo == 0 {
+		return nil
+	}
+	for i := range n + 1 {
+		var offset, size uintptr
+		err := d.call("cuFuncGetParamInfo", d.funcGetParamInfo, fn, uintptr(i), uintptr(unsafe.Pointer(&offset)), uintptr(unsafe.Pointer(&size)))
+		switch {
+		case code(err) == invalidValue && i == n:
+			return nil
+		case code(err) == invalidValue:
+			return fmt.Errorf("it has %d parameters; expected %d", i, n)
+		case err != nil:
+			return err
+		case i == n:
+			return fmt.Errorf("it has more than %d parameters", n)
+		case size != 8:
+			return fmt.Errorf("its parameter %d has %d bytes; expected the 8 of an address", i, size)
+		}
+	}
+	return nil
+}
+
+func (d *driver) launch(k *kernelNode, stream uintptr) error {
+	return d.call("cuLaunchKernel", d.launchKernel, k.function, uintptr(k.grid[0]), uintptr(k.grid[1]), uintptr(k.grid[2]),
+		uintptr(k.block[0]), uintptr(k.block[1]), uintptr(k.block[2]), uintptr(k.shared), stream, uintptr(k.params), 0)
+}
+
+func (d *driver) newGraph() (g uintptr, err error) {
+	err = d.call("cuGraphCreate", d.graphCreate, uintptr(unsafe.Pointer(&g)), 0)
+	return g, err
+}
+
+func (d *driver) freeGraph(g uintptr) error { return d.call("cuGraphDestroy", d.graphDestroy, g) }
+
+func (d *driver) addKernel(g uintptr, after []uintptr, k *kernelNode) (node uintptr, err error) {
+	err = d.call("cuGraphAddKernelNode", d.graphAddKernel, uintptr(unsafe.Pointer(&node)), g,
+		uintptr(unsafe.Pointer(unsafe.SliceData(after))), uintptr(len(after)), uintptr(unsafe.Pointer(k)))
+	return node, err
+}
+
+func (d *driver) addCopy(g uintptr, after []uintptr, t *transfer, ctx uintptr) (node uintptr, err error) {
+	err = d.call("cuGraphAddMemcpyNode", d.graphAddMemcpy, uintptr(unsafe.Pointer(&node)), g,
+		uintptr(unsafe.Pointer(unsafe.SliceData(after))), uintptr(len(after)), uintptr(unsafe.Pointer(t)), ctx)
+	return node, err
+}
+
+func (d *driver) addEmpty(g uintptr, after []uintptr) (node uintptr, err error) {
+	err = d.call("cuGraphAddEmptyNode", d.graphAddEmpty, uintptr(unsafe.Pointer(&node)), g,
+		uintptr(unsafe.Pointer(unsafe.SliceData(after))), uintptr(len(after)))
+	return node, err
+}
+
+func (d *driver) instantiate(g uintptr) (exec uintptr, err error) {
+	err = d.call("cuGraphInstantiateWithFlags", d.graphInstantiate, uintptr(unsafe.Pointer(&exec)), g, 0)
+	return exec, err
+}
+
+func (d *driver) freeExec(x uintptr) error {
+	return d.call("cuGraphExecDestroy", d.graphExecDestroy, x)
+}

@@ -1,0 +1,26 @@
+// Package cuda is the engine of devices that are GPUs of NVIDIA, for code of the kind "ptx".
+//
+// In comes a device of a plan, and the functions of the driver, libcuda.so.1, which is loaded at
+// run time; nothing of a toolkit is needed. Out comes a device.Engine. What is between two
+// communications with other devices is one CUDA graph, which is launched at once:
+//
+//	graph     ports in ── kernels, copies between memories ── ports out
+//	program   graph ── all_reduce, by the host ── graph
+//
+// In a graph an instruction that waits depends on all before it, back to the last that waits; one
+// that need not wait depends on what that one depends on. A copy between memories that is only
+// started is depended on by what is behind its done. Communication goes through pinned memory of
+// the host.
+//
+// A range of instructions that is stepped through for the first time is launched kernel by kernel,
+// each waited for, so that a failure has a name; from the second time on it is a graph as well.
+//
+// The invariants: what lies in memory of the device is reached by copies alone; everything is
+// in order on one stream of the device; the number of arguments of a kernel is that of its entry, so
+// that a plan that is wrong is an error and no fault of the process; all that the engine holds is
+// freed by Close, after failures, too.
+//
+// Package fakecuda is a driver for tests, which launches kernels under an emulator.
+//
+// It imports internal/foreign, internal/units, runtime/device and runtime/program.
+package cuda

@@ -1,0 +1,194 @@
+package cuda
+
+import (
+	"fmt"
+	"sync"
+
+	"ptc/internal/foreign"
+)
+
+// library is the driver's, as its installation names it.
+const library = "libcuda.so.1"
+
+// Lookup finds a function of the driver by the name of its symbol.
+type Lookup func(name string) (uintptr, error)
+
+// functions are addresses of the driver's functions.
+type functions struct {
+	init, driverGetVersion, getErrorName, getErrorString                     uintptr
+	deviceGetCount, deviceGet, deviceGetName, deviceGetAttribute             uintptr
+	primaryRetain, primaryRelease, ctxSetCurrent, memGetInfo                 uintptr
+	memAlloc, memFree, memHostAlloc, memFreeHost                             uintptr
+	memcpyHtoDAsync, memcpyDtoHAsync, memcpy3DAsync                          uintptr
+	streamCreate, streamSynchronize, streamDestroy                           uintptr
+	moduleLoadDataEx, moduleUnload, moduleGetFunction                        uintptr
+	funcSetAttribute, funcGetParamInfo, launchKernel                         uintptr
+	graphCreate, graphDestroy, graphAddKernel, graphAddMemcpy, graphAddEmpty uintptr
+	graphInstantiate, graphExecDestroy, graphLaunch                          uintptr
+}
+
+// symbol is a function and where its address goes.
+type symbol struct {
+	name     string
+	at       *uintptr
+	optional bool // drivers older than it are served, too
+}
+
+// symbols are the functions by the names that cuda.h of CUDA 12.4 gives their versions.
+func (f *functions) symbols() []symbol {
+	return []symbol{
+		{name: "cuInit", at: &f.init},
+		{name: "cuDriverGetVersion", at: &f.driverGetVersion},
+		{name: "cuGetErrorName", at: &f.getErrorName},
+		{name: "cuGetErrorString", at: &f.getErrorString},
+		{name: "cuDeviceGetCount", at: &f.deviceGetCount},
+		{name: "cuDeviceGet", at: &f.deviceGet},
+		{name: "cuDeviceGetName", at: &f.deviceGetName},
+		{name: "cuDeviceGetAttribute", at: &f.deviceGetAttribute},
+		{name: "cuDevicePrimaryCtxRetain", at: &f.primaryRetain},
+		{name: "cuDevicePrimaryCtxRelease_v2", at: &f.primaryRelease},
+		{name: "cuCtxSetCurrent", at: &f.ctxSetCurrent},
+		{name: "cuMemGetInfo_v2", at: &f.memGetInfo},
+		{name: "cuMemAlloc_v2", at: &f.memAlloc},
+		{name: "cuMemFree_v2", at: &f.memFree},
+		{name: "cuMemHostAlloc", at: &f.memHostAlloc},
+		{name: "cuMemFreeHost", at: &f.memFreeHost},
+		{name: "cuMemcpyHtoDAsync_v2", at: &f.memcpyHtoDAsync},
+		{name: "cuMemcpyDtoHAsync_v2", at: &f.memcpyDtoHAsync},
+		{name: "cuMemcpy3DAsync_v2", at: &f.memcpy3DAsync},
+		{name: "cuStreamCreate", at: &f.streamCreate},
+		{name: "cuStreamSynchronize", at: &f.streamSynchronize},
+		{name: "cuStreamDestroy_v2", at: &f.streamDestroy},
+		{name: "cuModuleLoadDataEx", at: &f.moduleLoadDataEx},
+		{name: "cuModuleUnload", at: &f.moduleUnload},
+		{name: "cuModuleGetFunction", at: &f.moduleGetFunction},
+		{name: "cuFuncSetAttribute", at: &f.funcSetAttribute},
+		{name: "cuFuncGetParamInfo", at: &f.funcGetParamInfo, optional: true}, // from CUDA 12.4 on
+		{name: "cuLaunchKernel", at: &f.launchKernel},
+		{name: "cuGraphCreate", at: &f.graphCreate},
+		{name: "cuGraphDestroy", at: &f.graphDestroy},
+		{name: "cuGraphAddKernelNode_v2", at: &f.graphAddKernel},
+		{name: "cuGraphAddMemcpyNode", at: &f.graphAddMemcpy},
+		{name: "cuGraphAddEmptyNode", at: &f.graphAddEmpty},
+		{name: "cuGraphInstantiateWithFlags", at: &f.graphInstantiate},
+		{name: "cuGraphExecDestroy", at: &f.graphExecDestroy},
+		{name: "cuGraphLaunch", at: &f.graphLaunch},
+	}
+}
+
+// driver is the driver of this machine, initialized.
+type driver struct {
+	functions
+	version int // of CUDA: 1000·major + 10·minor
+	gpus    []gpu
+}
+
+// gpu is one of the machine's.
+type gpu struct {
+	device       int32 // the driver's handle
+	name         string
+	major, minor int // of its compute capability
+}
+
+// opening is the driver that all engines of the process share.
+var opening struct {
+	sync.Mutex
+	lookup Lookup // nil: the machine's
+	driver *driver
+}
+
+// Use puts other functions into the place of the machine's driver, for what is opened after it;
+// nil ends that. It is for tests.
+func Use(l Lookup) {
+	opening.Lock()
+	defer opening.Unlock()
+	opening.lookup, opening.driver = l, nil
+}
+
+// Available says why there is no GPU of NVIDIA that plans could run on here, or nil.
+func Available() error {
+	_, err := openDriver()
+	return err
+}
+
+// openDriver gives the driver. What it cannot do may be another time, so that is not kept.
+func openDriver() (*driver, error) {
+	opening.Lock()
+	defer opening.Unlock()
+	if opening.driver != nil {
+		return opening.driver, nil
+	}
+	lookup := opening.lookup
+	if lookup == nil {
+		var err error
+		if lookup, err = loadLibrary(); err != nil {
+			return nil, fmt.Errorf("this plan is for a GPU of NVIDIA, and there is no driver of one here: %w", err)
+		}
+	}
+	d, err := newDriver(lookup)
+	if err != nil {
+		return nil, err
+	}
+	opening.driver = d
+	return d, nil
+}
+
+// loadLibrary loads the driver's library, once: loaded again, it is the same.
+func loadLibrary() (Lookup, error) {
+	if err := foreign.Available(); err != nil {
+		return nil, err
+	}
+	lib, err := foreign.Open(library, foreign.Now|foreign.Local)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be loaded: %w", library, err)
+	}
+	return func(name string) (uintptr, error) { return foreign.Symbol(lib, name) }, nil
+}
+
+// newDriver binds the functions and looks which GPUs there are.
+func newDriver(lookup Lookup) (*driver, error) {
+	d := &driver{}
+	for _, s := range d.symbols() {
+		at, err := lookup(s.name)
+		if err != nil || at == 0 {
+			if s.optional {
+				continue
+			}
+			return nil, fmt.Errorf("the driver of the GPU is too old: %s has no %s, which came with CUDA 12; install a newer driver", library, s.name)
+		}
+		*s.at = at
+	}
+	if err := d.start(); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// start initializes the driver and describes its GPUs.
+func (d *driver) start() error {
+	if err := d.call("cuInit", d.init, 0); err != nil {
+		if code(err) == noDevice {
+			return errNoGPU
+		}
+		return fmt.Errorf("the driver of the GPU does not start: %w", err)
+	}
+	var err error
+	if d.version, err = d.driverVersion(); err != nil {
+		return err
+	}
+	n, err := d.deviceCount()
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		g, err := d.describe(i)
+		if err != nil {
+			return fmt.Errorf("GPU %d cannot be used: %w", i, err)
+		}
+		d.gpus = append(d.gpus, g)
+	}
+	if len(d.gpus) == 0 {
+		return errNoGPU
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"ptc/internal/foreign"
+	"ptc/internal/units"
+	"ptc/runtime/device"
+)
+
+// Results of the driver's functions that mean something to us (cuda.h of CUDA 12.4,
+// CUresult).
+const (
+	invalidValue   = 1
+	outOfMemory    = 2
+	noDevice       = 100
+	noBinary       = 209
+	invalidPTX     = 218
+	noJIT          = 221
+	unsupportedPTX = 222
+	illegalAddress = 700
+	outOfResources = 701
+	launchTimeout  = 702
+	assertFailed   = 710
+	firstTrap      = 714 // hardware stack error, illegal instruction, misaligned address,
+	lastTrap       = 719 // address space, program counter, launch failed
+)
+
+var errNoGPU = errors.New("this plan is for a GPU of NVIDIA, and the driver finds none here")
+
+// Error is a call of the driver that failed.
+type Error struct {
+	Call string // the function
+	Code int
+	Name string // of the code, as "CUDA_ERROR_OUT_OF_MEMORY"; empty if the driver knows none
+	Text string // what the driver says of it
+}
+
+func (e *Error) Error() string {
+	if e.Name == "" {
+		return fmt.Sprintf("%s gives error %d", e.Call, e.Code)
+	}
+	return fmt.Sprintf("%s gives %s (%s)", e.Call, e.Name, e.Text)
+}
+
+// failure is the error of a result that is not 0.
+func (d *driver) failure(call string, result uintptr) error {
+	e := &Error{Call: call, Code: int(int32(result))}
+	e.Name, e.Text = d.errorText(d.getErrorName, e.Code), d.errorText(d.getErrorString, e.Code)
+	return e
+}
+
+// errorText is what one of the driver's functions says of a result.
+func (d *driver) errorText(fn uintptr, result int) string {
+	var at uintptr
+	if r := foreign.Call(fn, uintptr(result), uintptr(unsafe.Pointer(&at))); uint32(r) != 0 || at == 0 {
+		return ""
+	}
+	var text []byte
+	for len(text) < maxErrorText {
+		c := *(*byte)(foreign.Pointer(at + uintptr(len(text))))
+		if c == 0 {
+			break
+		}
+		text = append(text, c)
+	}
+	return string(text)
+}
+
+// maxErrorText bounds how far a text of the driver is read.
+const maxErrorText = 4096
+
+// code is the driver's result behind an error; 0 if it has none.
+func code(err error) int {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return 0
+}
+
+// isFault says whether an error is one of the code that the device ran.
+func isFault(err error) bool {
+	switch c := code(err); {
+	case c == illegalAddress, c == outOfResources, c == launchTimeout, c == assertFailed:
+		return true
+	default:
+		return firstTrap <= c && c <= lastTrap
+	}
+}
+
+// room is the error of what could not be made on the GPU: where there is no memory for it, a
+// *device.MemoryError that says how much is free.
+func (e *engine) room(what string, n int64, err error) error {
+	on := fmt.Sprintf("GPU %d (%s)", e.ordinal, e.gpu().name)
+	if code(err) != outOfMemory {
+		return fmt.Errorf("there is no %s on %s: %w", what, on, err)
+	}
+	text := fmt.Sprintf("there is no room for %s of %s on %s", what, units.Bytes(n), on)
+	if free, total, err := e.drv.memInfo(); err == nil {
+		text += fmt.Sprintf(", which has %s free of %s", units.Bytes(free), units.Bytes(total))
+	}
+	return &device.MemoryError{Msg: text, Err: err}
+}

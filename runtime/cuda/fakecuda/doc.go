@@ -1,0 +1,23 @@
+// Package fakecuda is a driver of GPUs for tests, made of Go functions that are called as the
+// library's are.
+//
+// In comes what a GPU is to be and which calls are to fail. Out come addresses of functions, for
+// [ptc/runtime/cuda.Use], which behave as cuda.h of CUDA 12.4 says and do nothing that helps a
+// caller who is wrong:
+//
+//	memory     of a GPU is not the host's: its addresses are those of package emu, new memory
+//	           is NaN, and what is reached outside of it is a fault, which stays
+//	modules    are read by package ptx; kernels are launched under package emu
+//	a stream   runs nothing before it is waited for, or at random times; copies then take what the
+//	           pinned memory holds
+//	a graph    runs its nodes in any order that its edges allow, from a seed
+//	a thread   has no context until it is given one
+//	strict     an unknown handle, a context that is missing, memory that is not pinned in a copy
+//	           that is not waited for, a graph whose kernels are unloaded: an error, and a problem
+//	           that tests look at
+//
+// The invariant: the same calls with the same options do the same. There is one driver at a time,
+// as C functions cannot be taken back: the last one that was made.
+//
+// It imports backend/gpu/emu, backend/gpu/ptx and internal/foreign. Only tests import it.
+package fakecuda

@@ -1,0 +1,254 @@
+package fakecuda
+
+import (
+	"slices"
+	"unsafe"
+
+	"ptc/backend/gpu/emu"
+)
+
+// graph is nodes that are made, exec one that can be launched.
+type graph struct {
+	g     *gpu
+	nodes []*node
+}
+
+type exec struct {
+	g     *gpu
+	nodes []*node
+}
+
+// node is a node of a graph.
+type node struct {
+	of     *graph
+	after  []*node
+	launch *launch // a kernel
+	copy   *copied // or a copy
+	handle uintptr // of the graph's, for errors
+}
+
+// launch is a kernel with its arguments.
+type launch struct {
+	k      *kernel
+	blocks int
+	shared int
+	args   []emu.Arg
+}
+
+// newLaunch reads a launch as a driver does: as many arguments as the kernel takes.
+func (d *Driver) newLaunch(function uintptr, grid, block [3]uint32, shared uint32, params, extra uintptr) (*launch, int) {
+	k, ok := d.function(function)
+	if !ok {
+		return nil, InvalidHandle
+	}
+	e := k.program.Entry()
+	bad := func(what string) (*launch, int) {
+		d.problem("kernel %s is launched with %s", e.Name, what)
+		return nil, InvalidValue
+	}
+	switch {
+	case grid[0] == 0 || grid[1] != 1 || grid[2] != 1:
+		return bad("a grid that is none")
+	case int(block[0]) != e.Threads || block[1] != 1 || block[2] != 1:
+		return bad("blocks of other threads than it has")
+	case int(shared) > k.shared:
+		return bad("more shared memory than it was allowed")
+	case extra != 0:
+		return bad("extra options")
+	}
+	l := &launch{k: k, blocks: int(grid[0]), shared: int(shared)}
+	for i := range e.Params {
+		if params == 0 {
+			return bad("no arguments")
+		}
+		at := *pointer[uintptr](params + 8*uintptr(i))
+		if at == 0 {
+			return bad("fewer arguments than it takes")
+		}
+		l.args = append(l.args, emu.Word(*pointer[uint64](at)))
+	}
+	return l, Success
+}
+
+// maxSteps bounds what a warp of a kernel of a test does.
+const maxSteps = 1 << 24
+
+func (d *Driver) run(g *gpu, l *launch) int {
+	if l.k.m.unloaded {
+		d.problem("kernel %s is launched after its module was unloaded", l.k.program.Entry().Name)
+		return InvalidHandle
+	}
+	g.Options = emu.Options{Check: true, Late: d.rng == nil, Steps: maxSteps}
+	if d.rng != nil {
+		g.Seed = d.rng.Uint64()
+	}
+	d.order = append(d.order, l.k.program.Entry().Name)
+	if err := g.Run(l.k.program, emu.Launch{Grid: l.blocks, Shared: l.shared, Args: l.args}); err != nil {
+		return d.fault(g, err)
+	}
+	return Success
+}
+
+func launchKernel(d *Driver, g *gpu, a []uintptr) int {
+	s, ok := get[*stream](d, "stream", a[8])
+	if !ok {
+		return InvalidHandle
+	}
+	grid, block := [3]uint32{uint32(a[1]), uint32(a[2]), uint32(a[3])}, [3]uint32{uint32(a[4]), uint32(a[5]), uint32(a[6])}
+	l, r := d.newLaunch(a[0], grid, block, uint32(a[7]), a[9], a[10])
+	if r != Success {
+		return r
+	}
+	return d.enqueue(s, func() int { return d.run(g, l) })
+}
+
+func graphCreate(d *Driver, g *gpu, a []uintptr) int {
+	if a[1] != 0 {
+		return InvalidValue
+	}
+	*pointer[uintptr](a[0]) = d.handle(&graph{g: g})
+	return Success
+}
+
+func graphDestroy(d *Driver, _ *gpu, a []uintptr) int {
+	x, ok := get[*graph](d, "graph", a[0])
+	if !ok {
+		return InvalidHandle
+	}
+	for _, n := range x.nodes {
+		delete(d.objects, n.handle)
+	}
+	delete(d.objects, a[0])
+	return Success
+}
+
+// add adds a node behind others of the graph.
+func (d *Driver) add(a []uintptr, n *node) int {
+	x, ok := get[*graph](d, "graph", a[1])
+	if !ok {
+		return InvalidHandle
+	}
+	if a[3] > 0 {
+		for _, h := range unsafe.Slice(pointer[uintptr](a[2]), a[3]) {
+			o, ok := get[*node](d, "node", h)
+			if ok && (o.of != x || slices.Contains(n.after, o)) {
+				d.problem("a node of another graph, or twice the same")
+			}
+			if !ok || o.of != x || slices.Contains(n.after, o) {
+				return InvalidValue
+			}
+			n.after = append(n.after, o)
+		}
+	}
+	n.of = x
+	x.nodes = append(x.nodes, n)
+	n.handle = d.handle(n)
+	*pointer[uintptr](a[0]) = n.handle
+	return Success
+}
+
+// addKernel reads CUDA_KERNEL_NODE_PARAMS_v2 (cuda.h of CUDA 12.4) by the offsets of its fields.
+func addKernel(d *Driver, _ *gpu, a []uintptr) int {
+	p := a[4]
+	u32 := func(at uintptr) uint32 { return *pointer[uint32](p + at) }
+	word := func(at uintptr) uintptr { return *pointer[uintptr](p + at) }
+	if word(56) != 0 || word(64) != 0 {
+		d.problem("a node with a kernel or a context")
+		return InvalidValue
+	}
+	l, r := d.newLaunch(word(0), [3]uint32{u32(8), u32(12), u32(16)}, [3]uint32{u32(20), u32(24), u32(28)}, u32(32), word(40), word(48))
+	if r != Success {
+		return r
+	}
+	return d.add(a, &node{launch: l})
+}
+
+func addCopy(d *Driver, g *gpu, a []uintptr) int {
+	if a[5] != g.context {
+		d.problem("a copy in another context")
+		return InvalidContext
+	}
+	c, r := d.readCopy(g, a[4])
+	if r != Success {
+		return r
+	}
+	return d.add(a, &node{copy: c})
+}
+
+func addEmpty(d *Driver, _ *gpu, a []uintptr) int { return d.add(a, &node{}) }
+
+func instantiate(d *Driver, _ *gpu, a []uintptr) int {
+	x, ok := get[*graph](d, "graph", a[1])
+	switch {
+	case !ok:
+		return InvalidHandle
+	case a[2] != 0:
+		return InvalidValue
+	}
+	*pointer[uintptr](a[0]) = d.handle(&exec{g: x.g, nodes: slices.Clone(x.nodes)})
+	return Success
+}
+
+func execDestroy(d *Driver, g *gpu, a []uintptr) int {
+	if _, ok := get[*exec](d, "executable graph", a[0]); !ok {
+		return InvalidHandle
+	}
+	r := d.flushAll(g)
+	delete(d.objects, a[0])
+	return r
+}
+
+func graphLaunch(d *Driver, g *gpu, a []uintptr) int {
+	x, ok := get[*exec](d, "executable graph", a[0])
+	s, ok2 := get[*stream](d, "stream", a[1])
+	if !ok || !ok2 {
+		return InvalidHandle
+	}
+	for _, n := range x.nodes {
+		if n.launch != nil && n.launch.k.m.unloaded {
+			d.problem("a graph is launched after the module of kernel %s was unloaded", n.launch.k.program.Entry().Name)
+			return InvalidHandle
+		}
+	}
+	return d.enqueue(s, func() int { return d.runGraph(x) })
+}
+
+// runGraph runs nodes in one of the orders that the edges allow: the last one that is ready, or
+// any.
+func (d *Driver) runGraph(x *exec) int {
+	left, next := map[*node]int{}, map[*node][]*node{}
+	var open []*node
+	for _, n := range x.nodes {
+		left[n] = len(n.after)
+		for _, m := range n.after {
+			next[m] = append(next[m], n)
+		}
+		if len(n.after) == 0 {
+			open = append(open, n)
+		}
+	}
+	for len(open) > 0 {
+		i := len(open) - 1
+		if d.rng != nil {
+			i = d.rng.IntN(len(open))
+		}
+		n := open[i]
+		open = slices.Delete(open, i, i+1)
+		r := Success
+		switch {
+		case n.launch != nil:
+			r = d.run(x.g, n.launch)
+		case n.copy != nil:
+			r = d.move(x.g, n.copy)
+		}
+		if r != Success {
+			return r
+		}
+		for _, m := range next[n] {
+			if left[m]--; left[m] == 0 {
+				open = append(open, m)
+			}
+		}
+	}
+	return Success
+}

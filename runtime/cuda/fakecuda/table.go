@@ -1,0 +1,126 @@
+package fakecuda
+
+import (
+	"sync"
+
+	"ptc/internal/foreign"
+)
+
+// function is one of the driver's.
+type function struct {
+	name  string
+	args  int
+	frees bool // it does so even where it fails
+	bare  bool // it needs no context
+	run   func(d *Driver, g *gpu, a []uintptr) int
+}
+
+func functions() []function {
+	return []function{
+		{name: "cuInit", args: 1, bare: true, run: start},
+		{name: "cuDriverGetVersion", args: 1, bare: true, run: version},
+		{name: "cuGetErrorName", args: 2, bare: true, run: errorName},
+		{name: "cuGetErrorString", args: 2, bare: true, run: errorText},
+		{name: "cuDeviceGetCount", args: 1, bare: true, run: deviceCount},
+		{name: "cuDeviceGet", args: 2, bare: true, run: deviceGet},
+		{name: "cuDeviceGetName", args: 3, bare: true, run: deviceName},
+		{name: "cuDeviceGetAttribute", args: 3, bare: true, run: deviceAttribute},
+		{name: "cuDevicePrimaryCtxRetain", args: 2, bare: true, run: retain},
+		{name: "cuDevicePrimaryCtxRelease_v2", args: 1, bare: true, frees: true, run: release},
+		{name: "cuCtxSetCurrent", args: 1, bare: true, run: setCurrent},
+		{name: "cuMemGetInfo_v2", args: 2, run: memInfo},
+		{name: "cuMemAlloc_v2", args: 2, run: memAlloc},
+		{name: "cuMemFree_v2", args: 1, frees: true, run: memFree},
+		{name: "cuMemHostAlloc", args: 3, run: hostAlloc},
+		{name: "cuMemFreeHost", args: 1, frees: true, run: hostFree},
+		{name: "cuMemcpyHtoDAsync_v2", args: 4, run: copyToDevice},
+		{name: "cuMemcpyDtoHAsync_v2", args: 4, run: copyToHost},
+		{name: "cuMemcpy3DAsync_v2", args: 2, run: copyAsync},
+		{name: "cuStreamCreate", args: 2, run: streamCreate},
+		{name: "cuStreamSynchronize", args: 1, run: streamSynchronize},
+		{name: "cuStreamDestroy_v2", args: 1, frees: true, run: streamDestroy},
+		{name: "cuModuleLoadDataEx", args: 5, run: moduleLoad},
+		{name: "cuModuleUnload", args: 1, frees: true, run: moduleUnload},
+		{name: "cuModuleGetFunction", args: 3, run: moduleFunction},
+		{name: "cuFuncSetAttribute", args: 3, run: setAttribute},
+		{name: "cuFuncGetParamInfo", args: 4, run: paramInfo},
+		{name: "cuLaunchKernel", args: 11, run: launchKernel},
+		{name: "cuGraphCreate", args: 2, run: graphCreate},
+		{name: "cuGraphDestroy", args: 1, frees: true, run: graphDestroy},
+		{name: "cuGraphAddKernelNode_v2", args: 5, run: addKernel},
+		{name: "cuGraphAddMemcpyNode", args: 6, run: addCopy},
+		{name: "cuGraphAddEmptyNode", args: 4, run: addEmpty},
+		{name: "cuGraphInstantiateWithFlags", args: 3, run: instantiate},
+		{name: "cuGraphExecDestroy", args: 1, frees: true, run: execDestroy},
+		{name: "cuGraphLaunch", args: 2, run: graphLaunch},
+	}
+}
+
+// addresses makes the C functions, once: a process has a limited number of them.
+var addresses = sync.OnceValue(func() map[string]uintptr {
+	out := map[string]uintptr{}
+	for _, f := range functions() {
+		out[f.name] = callback(&f)
+	}
+	return out
+})
+
+// callback is the C function of a function.
+func callback(f *function) uintptr {
+	switch f.args {
+	case 1:
+		return foreign.Callback(func(a uintptr) uintptr { return f.enter(a) })
+	case 2:
+		return foreign.Callback(func(a, b uintptr) uintptr { return f.enter(a, b) })
+	case 3:
+		return foreign.Callback(func(a, b, c uintptr) uintptr { return f.enter(a, b, c) })
+	case 4:
+		return foreign.Callback(func(a, b, c, d uintptr) uintptr { return f.enter(a, b, c, d) })
+	case 5:
+		return foreign.Callback(func(a, b, c, d, e uintptr) uintptr { return f.enter(a, b, c, d, e) })
+	case 6:
+		return foreign.Callback(func(a, b, c, d, e, g uintptr) uintptr { return f.enter(a, b, c, d, e, g) })
+	}
+	return foreign.Callback(func(a, b, c, d, e, g, h, i, j, k, l uintptr) uintptr {
+		return f.enter(a, b, c, d, e, g, h, i, j, k, l)
+	})
+}
+
+// enter is a call of the current driver.
+func (f *function) enter(args ...uintptr) uintptr {
+	current.Lock()
+	d := current.driver
+	current.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return uintptr(f.call(d, args))
+}
+
+func (f *function) call(d *Driver, args []uintptr) int {
+	if f.name == "cuGetErrorName" || f.name == "cuGetErrorString" {
+		return f.run(d, nil, args)
+	}
+	failed := d.failing(f)
+	if !d.started && f.name != "cuInit" {
+		d.problem("%s before cuInit", f.name)
+		return NotInitialized
+	}
+	g := d.threads[thread()]
+	if !f.bare && g == nil {
+		d.problem("%s on a thread without a context", f.name)
+		return InvalidContext
+	}
+	if failed >= IllegalAddress && failed != Unknown && g != nil {
+		g.sticky = failed
+	}
+	if failed == Success && g != nil && !f.bare {
+		failed = g.sticky
+	}
+	if failed != Success && !f.frees {
+		return failed
+	}
+	if r := f.run(d, g, args); failed == Success {
+		return r
+	}
+	return failed
+}

@@ -1,0 +1,64 @@
+package cuda
+
+import "unsafe"
+
+// Types of memory in a copy (cuda.h of CUDA 12.4, CUmemorytype).
+const (
+	typeHost   = 1
+	typeDevice = 2
+)
+
+// copyEnd is one of the two halves of CUDA_MEMCPY3D_v2 (cuda.h of CUDA 12.4), which have the same
+// fields in the same order.
+type copyEnd struct {
+	x, y, z, lod uintptr
+	memory       uint32 // CUmemorytype
+	_            uint32
+	host         uintptr
+	device       uint64
+	array        uintptr
+	_            uintptr // reserved
+	pitch        uintptr // bytes from one row to the next; 0 where there is one row
+	height       uintptr
+}
+
+// transfer is CUDA_MEMCPY3D_v2 (cuda.h of CUDA 12.4): rows of width bytes.
+type transfer struct {
+	src, dst             copyEnd
+	width, height, depth uintptr
+}
+
+// kernelNode is CUDA_KERNEL_NODE_PARAMS_v2 (cuda.h of CUDA 12.4). Its parameters are an array of
+// pointers, each to the value of an argument.
+type kernelNode struct {
+	function uintptr
+	grid     [3]uint32
+	block    [3]uint32
+	shared   uint32
+	params   unsafe.Pointer
+	extra    unsafe.Pointer
+	kernel   uintptr
+	context  uintptr
+}
+
+// jitLog is the array of values of the options of cuModuleLoadDataEx: a buffer for what the
+// compiler says, and how long it is.
+type jitLog struct {
+	buffer unsafe.Pointer
+	size   uintptr
+}
+
+// The options that belong to them (cuda.h of CUDA 12.4, CUjit_option): CU_JIT_ERROR_LOG_BUFFER
+// and CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES.
+var jitOptions = [2]uint32{5, 6}
+
+// Attributes (cuda.h of CUDA 12.4): CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and MINOR,
+// CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
+const (
+	attributeMajor         = 75
+	attributeMinor         = 76
+	attributeDynamicShared = 8
+)
+
+// streamNonBlocking is a stream that does not wait for the default one: CU_STREAM_NON_BLOCKING.
+const streamNonBlocking = 1

@@ -1,0 +1,181 @@
+package cuda
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	_ "ptc/backend/gpu"
+	"ptc/compiler"
+	"ptc/runtime/cuda/fakecuda"
+	"ptc/runtime/device"
+	"ptc/runtime/program"
+	"ptc/runtime/train"
+)
+
+// compiled is an example with a layout, made small.
+func compiled(t *testing.T, example, layout, target, set string) *program.Plan {
+	t.Helper()
+	file := "../../examples/" + example + "/" + example + ".ptl"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(text, "\nlayout offloaded { offload optimizer to host { piece = 4 KiB } }\n"...)
+	p, _, err := compiler.Compile(compiler.Options{File: file, Source: text, Layout: layout, Set: strings.Fields(set), Target: target})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+const (
+	smallMLP = "steps=3 batch=4 hidden=16 embed=4"
+	smallGPT = "steps=3 batch=2 seq=8 layers=2 embed=16 heads=2 head=8"
+)
+
+// TestTrains: examples train on the engine as on the reference, with one device and with several
+// on one GPU, whatever the orders of graphs.
+func TestTrains(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for some seconds")
+	}
+	for i, c := range []struct{ example, layout, set string }{
+		{"mlp", "single", smallMLP}, {"mlp", "tensor", smallMLP}, {"mlp", "offloaded", smallMLP}, {"gpt", "data", smallGPT},
+	} {
+		want, err := train.Run(context.Background(), compiled(t, c.example, c.layout, "ref", c.set), train.Options{Threads: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		drv := onFake(t, fakecuda.Options{Seed: uint64(i), GPUs: 1 + i%2})
+		got, err := train.Run(context.Background(), compiled(t, c.example, c.layout, "cuda:sm_90a", c.set), train.Options{Threads: 2})
+		if err != nil {
+			t.Fatalf("%s, layout %s: %v; faults %q", c.example, c.layout, err, drv.Faults())
+		}
+		if math.Abs(got.Loss-want.Loss) > 1e-5*want.Loss || math.Abs(got.ValLoss-want.ValLoss) > 1e-5*want.ValLoss {
+			t.Errorf("%s, layout %s: losses %v and %v; expected %v and %v", c.example, c.layout, got.Loss, got.ValLoss, want.Loss, want.ValLoss)
+		}
+		clean(t, drv)
+	}
+}
+
+// reference is a plan whose kernels are the IR that they were made of.
+func reference(p *program.Plan) *program.Plan {
+	q := *p
+	q.Code, q.Kernels = nil, append([]program.Kernel(nil), p.Kernels...)
+	for i := range q.Kernels {
+		k := &q.Kernels[i]
+		_, name, _ := strings.Cut(k.IR, "@")
+		k.Code, k.Symbol = i, strings.Fields(name)[0]
+		q.Code = append(q.Code, program.Code{Kind: "ir", Data: []byte("ptir 1 fused \"m\"\n" + k.IR)})
+	}
+	return &q
+}
+
+// TestKernels: each instruction of a plan writes what the reference writes there.
+func TestKernels(t *testing.T) {
+	p, err := compiled(t, "gpt", "single", "cuda:sm_90a", smallGPT).Expanded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	onFake(t, fakecuda.Options{Seed: 1})
+	kind, err := device.Find("ir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &p.Devices[0]
+	var progs [2]device.Program
+	var memories [2]device.Memory
+	for i, open := range []device.Opener{open, kind.Open} {
+		plan := p
+		if i == 1 {
+			plan = reference(p)
+		}
+		e, err := open(device.Request{Plan: plan, Device: &plan.Devices[0], Threads: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		if progs[i], err = e.Capture(0); err != nil {
+			t.Fatal(err)
+		}
+		memories[i] = e.Memory("")
+		begin(t, d, memories[i], progs[i])
+	}
+	arena := make([]byte, d.Arena)
+	for i, in := range d.Progs[0].Instrs {
+		if err := errors.Join(memories[1].CopyOut(arena, 0), memories[0].CopyIn(0, arena)); err != nil { // errors do not add up
+			t.Fatal(err)
+		}
+		for _, p := range progs {
+			if err := p.Step(i, i+1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for j, a := range p.Kernels[in.Kernel].Args {
+			b := &d.Buffers[in.Bufs[j]]
+			if !a.Write || b.DType != "f32" {
+				continue
+			}
+			if off := furthest(t, b, memories); off > 1e-5 {
+				t.Errorf("instruction %d, kernel %s: %g of the largest element off", i, p.Kernels[in.Kernel].Name, off)
+			}
+		}
+	}
+}
+
+// begin gives parameters and ports random values, which are the same for every engine.
+func begin(t *testing.T, d *program.Device, m device.Memory, p device.Program) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, x := range d.Tensors {
+		b := &d.Buffers[x.Buffer]
+		bytes := make([]byte, b.Size())
+		for i := 0; i < len(bytes); i += 4 {
+			binary.LittleEndian.PutUint32(bytes[i:], math.Float32bits(float32(math.Abs(rng.NormFloat64())/10)))
+		}
+		if err := m.CopyIn(b.Offset, bytes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range d.Ports {
+		if port := p.Port(i); d.Ports[i].In() {
+			for j := 0; j < len(port); j += 4 {
+				binary.LittleEndian.PutUint32(port[j:], uint32(1+rng.IntN(200)))
+			}
+		}
+	}
+}
+
+// furthest is how far the elements of a buffer are apart in two memories, beside the largest.
+func furthest(t *testing.T, b *program.Buffer, memories [2]device.Memory) float64 {
+	t.Helper()
+	var bytes [2][]byte
+	for i, m := range memories {
+		bytes[i] = make([]byte, b.Size())
+		if err := m.CopyOut(bytes[i], b.Offset); err != nil {
+			t.Fatal(err)
+		}
+	}
+	off, most := 0.0, math.SmallestNonzeroFloat32
+	for i := 0; i < len(bytes[0]); i += 4 {
+		var x [2]float64
+		for k := range x {
+			x[k] = float64(math.Float32frombits(binary.LittleEndian.Uint32(bytes[k][i:])))
+		}
+		most = max(most, math.Abs(x[1]))
+		if x[0] == x[1] {
+			continue
+		}
+		if math.IsNaN(x[0]) || math.IsNaN(x[1]) || math.IsInf(x[0], 0) || math.IsInf(x[1], 0) {
+			return math.Inf(1)
+		}
+		off = max(off, math.Abs(x[0]-x[1]))
+	}
+	return off / most
+}

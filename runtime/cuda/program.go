@@ -1,0 +1,253 @@
+package cuda
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"ptc/runtime/device"
+	"ptc/runtime/program"
+)
+
+// act is an instruction, resolved. One with none of these does nothing: a kernel of no tasks, the
+// end of a copy, which what is behind it in the graph depends on.
+type act struct {
+	kernel *kernelNode
+	copies []transfer
+	op     func() error // what the host has to do: communication
+}
+
+// captured is a captured program.
+type captured struct {
+	e         *engine
+	index     int
+	name      string
+	instrs    []program.Instr
+	acts      []act // by instruction
+	ports     *ports
+	hosted    bool              // the host has to do something
+	exchanges map[int]*exchange // by instruction
+	spans     map[[2]int]*span  // ranges of instructions that were run; nil: once
+	job       func() error      // launch, for the engine's goroutine
+	began     bool              // launched, and not waited for
+	err       error             // of the last launch
+}
+
+// Capture resolves entries, addresses and copies, and readies communication.
+func (e *engine) Capture(prog int) (device.Program, error) {
+	if err := e.enter(); err != nil {
+		return nil, e.unusable(err)
+	}
+	defer runtime.UnlockOSThread()
+	from := &e.r.Device.Progs[prog]
+	p := &captured{e: e, index: prog, name: from.Name, instrs: from.Instrs, acts: make([]act, len(from.Instrs)), exchanges: map[int]*exchange{}, spans: map[[2]int]*span{}}
+	p.job = p.launch
+	e.progs = append(e.progs, p)
+	var err error
+	if p.ports, err = e.newPorts(prog); err != nil {
+		return nil, err
+	}
+	if err := p.kernels(); err != nil {
+		return nil, err
+	}
+	for i := range p.instrs {
+		switch in := &p.instrs[i]; {
+		case in.Comm == nil || in.Comm.Kind == program.Done:
+		case in.Comm.Moves():
+			p.acts[i].copies = e.moves(in)
+		case in.Comm.Kind == program.ShardSlice:
+			p.acts[i].copies = e.ownPart(in)
+		default:
+			p.hosted = true
+		}
+	}
+	if !p.hosted {
+		return p, nil
+	}
+	if e.worker == nil {
+		e.worker = newWorker()
+	}
+	return p, p.communicate()
+}
+
+// kernels resolves the launches.
+func (p *captured) kernels() error {
+	plan, d, n := p.e.r.Plan, p.e.r.Device, 0
+	for i := range p.instrs {
+		if p.instrs[i].Comm == nil {
+			n += len(p.instrs[i].Bufs)
+		}
+	}
+	values, pointers := make([]uint64, n), make([]unsafe.Pointer, n+1)
+	for i := range p.instrs {
+		in := &p.instrs[i]
+		if in.Comm != nil {
+			continue
+		}
+		k := &plan.Kernels[in.Kernel]
+		fn, err := p.e.function(in.Kernel)
+		if err != nil {
+			return p.unable(i, err)
+		}
+		if len(in.Bufs) != len(k.Args) {
+			return p.unable(i, fmt.Errorf("it has %d buffers, and the kernel %d arguments", len(in.Bufs), len(k.Args)))
+		}
+		node := &kernelNode{function: fn, grid: [3]uint32{uint32(k.Tasks), 1, 1}, block: [3]uint32{uint32(k.Threads), 1, 1},
+			shared: uint32(k.Shared), params: unsafe.Pointer(unsafe.SliceData(pointers))}
+		for j, b := range in.Bufs {
+			values[j] = p.e.arena.base + uint64(d.Buffers[b].Offset)
+			pointers[j] = unsafe.Pointer(&values[j])
+		}
+		values, pointers = values[len(in.Bufs):], pointers[len(in.Bufs):]
+		if k.Tasks > maxGrid {
+			return p.unable(i, fmt.Errorf("it has %d tasks, and a grid at most %d blocks", k.Tasks, maxGrid))
+		}
+		if k.Tasks > 0 {
+			p.acts[i].kernel = node
+		}
+	}
+	return nil
+}
+
+// maxGrid is the most blocks of a grid along x ("CUDA C++ Programming Guide", compute capabilities).
+const maxGrid = 1<<31 - 1
+
+// unable is the error of an instruction that cannot be run.
+func (p *captured) unable(i int, err error) error {
+	return fmt.Errorf("instruction %d of program %s cannot be run: %w", i, p.name, err)
+}
+
+func (p *captured) Port(i int) []byte { return p.ports.bytes[i] }
+
+// Launch begins the program: on the caller's goroutine, which comes back while the GPU works, or
+// where the host takes part on the engine's.
+func (p *captured) Launch() {
+	p.began = true
+	if p.hosted {
+		p.e.worker.begin(p.job)
+		return
+	}
+	p.err = p.launch()
+}
+
+func (p *captured) launch() error {
+	if err := p.e.enter(); err != nil {
+		return p.failed(err)
+	}
+	defer runtime.UnlockOSThread()
+	s, err := p.span(0, len(p.instrs))
+	if err != nil {
+		return err
+	}
+	return p.run(s)
+}
+
+// Wait waits for the stream also after an error, so that nothing is under way.
+func (p *captured) Wait() error {
+	if p.hosted && p.began {
+		p.err = p.e.worker.wait()
+	}
+	p.began = false
+	if err := p.e.enter(); err != nil {
+		return p.failed(err)
+	}
+	defer runtime.UnlockOSThread()
+	if err := p.e.drv.do(&p.e.sync); err != nil && p.err == nil {
+		p.err = p.failed(err)
+	}
+	return p.err
+}
+
+func (p *captured) Step(from, to int) error {
+	if err := p.e.enter(); err != nil {
+		return p.failed(err)
+	}
+	defer runtime.UnlockOSThread()
+	s, err := p.known(from, to)
+	switch {
+	case err != nil:
+	case s == nil:
+		err = p.one(from, to)
+	default:
+		err = p.run(s)
+	}
+	if end := p.e.drv.do(&p.e.sync); err == nil {
+		err = p.failed(end)
+	}
+	return err
+}
+
+// Stop waits for communication: copies were ended by the step that started them.
+func (p *captured) Stop(at int) error {
+	if err := p.e.enter(); err != nil {
+		return p.failed(err)
+	}
+	defer runtime.UnlockOSThread()
+	var err error
+	for i := at; i < len(p.instrs) && err == nil; i++ {
+		if c := p.instrs[i].Comm; c != nil && c.Kind == program.Done && c.Of < at && p.acts[i].op != nil {
+			err = p.acts[i].op()
+		}
+	}
+	if end := p.e.drv.do(&p.e.sync); err == nil {
+		err = p.failed(end)
+	}
+	return err
+}
+
+// failed is the error of a program: a *device.KernelError where it is one of the code.
+func (p *captured) failed(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case isFault(err):
+		return &device.KernelError{Err: fmt.Errorf("a kernel of program %s failed on GPU %d (%s): %w", p.name, p.e.ordinal, p.e.gpu().name, err)}
+	}
+	return fmt.Errorf("program %s failed on GPU %d (%s): %w", p.name, p.e.ordinal, p.e.gpu().name, err)
+}
+
+// failedAt is the error of an instruction that was run by itself.
+func (p *captured) failedAt(i int, err error) error {
+	if err == nil {
+		return nil
+	}
+	what := fmt.Sprintf("instruction %d", i)
+	if in := &p.instrs[i]; in.Comm == nil {
+		what += ", kernel " + p.e.r.Plan.Kernels[in.Kernel].Name
+	}
+	err = fmt.Errorf("%s of program %s failed on GPU %d (%s): %w", what, p.name, p.e.ordinal, p.e.gpu().name, err)
+	if isFault(err) {
+		return &device.KernelError{Err: err}
+	}
+	return err
+}
+
+// one runs instructions one by one, each waited for.
+func (p *captured) one(from, to int) error {
+	drv, stream := p.e.drv, p.e.stream
+	if from == 0 {
+		if err := p.e.begin(p.ports.ins); err != nil {
+			return p.failed(err)
+		}
+	}
+	for i := from; i < to; i++ {
+		a := &p.acts[i]
+		var err error
+		switch {
+		case a.kernel != nil:
+			if err = drv.launch(a.kernel, stream); err == nil {
+				err = drv.do(&p.e.sync)
+			}
+		case a.op != nil:
+			if err := a.op(); err != nil {
+				return err
+			}
+		default:
+			err = p.e.begin(a.copies)
+		}
+		if err != nil {
+			return p.failedAt(i, err)
+		}
+	}
+	return p.failed(p.e.begin(p.ports.outs))
+}
