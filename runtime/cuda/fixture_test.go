@@ -61,7 +61,7 @@ func kernels() ([]program.Code, []program.Kernel) {
 	none := k("nothing", 1)
 	none.Tasks = 0
 	shared := k("stir", 1, read, write)
-	shared.Shared = 100 << 10
+	shared.Shared = 64 << 10
 	return []program.Code{
 			{Kind: Kind, Data: text(
 				entry("mix", 3, "mul.lo.u32 %r4, %r1, 3;\nmul.lo.u32 %r7, %r2, 5;\nadd.u32 %r4, %r4, %r7;"),

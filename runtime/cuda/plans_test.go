@@ -1,4 +1,4 @@
-package cuda
+package cuda_test
 
 import (
 	"context"
@@ -12,11 +12,30 @@ import (
 
 	_ "ptc/backend/gpu"
 	"ptc/compiler"
+	"ptc/internal/foreign"
+	"ptc/runtime/cuda"
 	"ptc/runtime/cuda/fakecuda"
 	"ptc/runtime/device"
 	"ptc/runtime/program"
 	"ptc/runtime/train"
 )
+
+// onFake has what is opened run on a driver for tests, which must be left clean.
+func onFake(t *testing.T, o fakecuda.Options) *fakecuda.Driver {
+	t.Helper()
+	if err := foreign.Available(); err != nil {
+		t.Skip(err)
+	}
+	d := fakecuda.New(o)
+	cuda.Use(d.Lookup)
+	t.Cleanup(func() {
+		cuda.Use(nil)
+		if p, l := d.Problems(), d.Leaks(); len(p) > 0 || len(l) > 0 {
+			t.Errorf("problems %q, left %q", p, l)
+		}
+	})
+	return d
+}
 
 // compiled is an example with a layout, made small.
 func compiled(t *testing.T, example, layout, target, set string) *program.Plan {
@@ -60,7 +79,6 @@ func TestTrains(t *testing.T) {
 		if math.Abs(got.Loss-want.Loss) > 1e-5*want.Loss || math.Abs(got.ValLoss-want.ValLoss) > 1e-5*want.ValLoss {
 			t.Errorf("%s, layout %s: losses %v and %v; expected %v and %v", c.example, c.layout, got.Loss, got.ValLoss, want.Loss, want.ValLoss)
 		}
-		clean(t, drv)
 	}
 }
 
@@ -84,23 +102,19 @@ func TestKernels(t *testing.T) {
 		t.Fatal(err)
 	}
 	onFake(t, fakecuda.Options{Seed: 1})
-	kind, err := device.Find("ir")
-	if err != nil {
-		t.Fatal(err)
-	}
 	d := &p.Devices[0]
 	var progs [2]device.Program
 	var memories [2]device.Memory
-	for i, open := range []device.Opener{open, kind.Open} {
-		plan := p
-		if i == 1 {
-			plan = reference(p)
-		}
-		e, err := open(device.Request{Plan: plan, Device: &plan.Devices[0], Threads: 1})
+	for i, plan := range []*program.Plan{p, reference(p)} {
+		kind, err := device.Find(plan.Code[0].Kind)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer e.Close()
+		e, err := kind.Open(device.Request{Plan: plan, Device: &plan.Devices[0], Threads: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(e.Close)
 		if progs[i], err = e.Capture(0); err != nil {
 			t.Fatal(err)
 		}

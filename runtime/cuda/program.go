@@ -67,7 +67,10 @@ func (e *engine) Capture(prog int) (device.Program, error) {
 	if e.worker == nil {
 		e.worker = newWorker()
 	}
-	return p, p.communicate()
+	if err := p.communicate(); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // kernels resolves the launches.
@@ -89,8 +92,11 @@ func (p *captured) kernels() error {
 		if err != nil {
 			return p.unable(i, err)
 		}
-		if len(in.Bufs) != len(k.Args) {
+		switch {
+		case len(in.Bufs) != len(k.Args):
 			return p.unable(i, fmt.Errorf("it has %d buffers, and the kernel %d arguments", len(in.Bufs), len(k.Args)))
+		case k.Tasks > maxGrid:
+			return p.unable(i, fmt.Errorf("it has %d tasks, and a grid at most %d blocks", k.Tasks, maxGrid))
 		}
 		node := &kernelNode{function: fn, grid: [3]uint32{uint32(k.Tasks), 1, 1}, block: [3]uint32{uint32(k.Threads), 1, 1},
 			shared: uint32(k.Shared), params: unsafe.Pointer(unsafe.SliceData(pointers))}
@@ -99,9 +105,6 @@ func (p *captured) kernels() error {
 			pointers[j] = unsafe.Pointer(&values[j])
 		}
 		values, pointers = values[len(in.Bufs):], pointers[len(in.Bufs):]
-		if k.Tasks > maxGrid {
-			return p.unable(i, fmt.Errorf("it has %d tasks, and a grid at most %d blocks", k.Tasks, maxGrid))
-		}
 		if k.Tasks > 0 {
 			p.acts[i].kernel = node
 		}

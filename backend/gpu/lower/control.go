@@ -27,9 +27,39 @@ func (l *lowering) carried(o *tile.Op) []*layout.Layout {
 	for i, v := range o.Loop.Carry {
 		if at := l.summed(v, o.Loop.Body); at != nil {
 			out[i] = at
+		} else if at := l.reduced(o.Loop.Body.Yield[i], o.Loop.Body); at != nil {
+			out[i] = at
 		}
 	}
 	return out
+}
+
+// reduced is the layout of a reduction of products in body that v is made of, or nil.
+func (l *lowering) reduced(v *tile.Value, body *tile.Block) *layout.Layout {
+	for _, o := range body.Ops {
+		if !slices.Contains(reductions, o.Kind) || !madeOf(v, o.Result()) {
+			continue
+		}
+		x := o.Args[0]
+		for _, d := range dots(body) {
+			if madeOf(x, d.Result()) {
+				return over(l.product(d).at, x.Type.Dims, o.Result().Type.Dims)
+			}
+		}
+	}
+	return nil
+}
+
+// folds reports whether a loop in body reduces what it multiplies.
+func folds(body *tile.Block) bool {
+	return slices.ContainsFunc(body.Ops, func(o *tile.Op) bool {
+		if o.Loop == nil {
+			return false
+		}
+		return folds(o.Loop.Body) || slices.ContainsFunc(o.Loop.Body.Ops, func(r *tile.Op) bool {
+			return slices.Contains(reductions, r.Kind) && slices.ContainsFunc(dots(o.Loop.Body), func(d *tile.Op) bool { return madeOf(r.Args[0], d.Result()) })
+		})
+	})
 }
 
 // summed is the layout of a product in body that adds to v, or to what is computed of it element by

@@ -48,6 +48,10 @@ func (l *lowering) product(o *tile.Op) product {
 	}
 	if x.steps = l.matrices(x, m, n); x.steps > 0 {
 		rows, cols := layout.Arrange(m, n, l.warps)
+		if l.folds { // what rows have in common stays in a warp
+			rows = min(l.warps, max(1, m/16))
+			cols = l.warps / rows
+		}
 		x.at = layout.Sums(m, n, rows, cols)
 	} else {
 		x.at = layout.Outer(m, n, l.warps)

@@ -24,6 +24,7 @@ type lowering struct {
 	held   map[*tile.Value]*layout.Layout
 	placed map[*tile.Value]placed // in shared memory
 	depth  int                    // of loops
+	folds  bool                   // a loop reduces what it multiplies, and multiplies what that scales
 	err    error
 }
 

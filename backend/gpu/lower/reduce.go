@@ -1,6 +1,9 @@
 package lower
 
 import (
+	"slices"
+
+	"ptc/backend/elementwise"
 	"ptc/backend/gpu/layout"
 	"ptc/backend/gpu/thread"
 	"ptc/backend/kernel"
@@ -16,10 +19,7 @@ var reductions = []tile.Kind{op.ReduceSum, op.ReduceMax}
 func (l *lowering) reduce(o *tile.Op) {
 	v := o.Args[0]
 	dims, kept := v.Type.Dims, o.Result().Type.Dims
-	at := l.held[v]
-	if at == nil {
-		at = l.natural(dims)
-	}
+	at := l.own(v)
 	x := l.value(v, at)
 	e := kindOf(v.Type.DType)
 	none := l.b.Const(e, identity(o.Kind, v.Type.DType))
@@ -66,6 +66,29 @@ func (l *lowering) reduce(o *tile.Op) {
 		sums = l.acrossWarps(o.Kind, sums, out, warps)
 	}
 	l.hold(o.Result(), out, sums)
+}
+
+// own is the layout that v is in, or in which it is computed without moving a tile of its size: that of
+// what it is made of element by element. Else it is the natural one.
+func (l *lowering) own(v *tile.Value) *layout.Layout {
+	var of func(x *tile.Value) *layout.Layout
+	of = func(x *tile.Value) *layout.Layout {
+		if l.held[x] != nil || x.Def == nil || !elementwise.Known(x.Def.Kind) {
+			return l.held[x]
+		}
+		for _, a := range x.Def.Args {
+			if slices.Equal(a.Type.Dims, v.Type.Dims) {
+				if at := of(a); at != nil {
+					return at
+				}
+			}
+		}
+		return nil
+	}
+	if at := of(v); at != nil {
+		return at
+	}
+	return l.natural(v.Type.Dims)
 }
 
 // word is v in 32 bits, which lanes exchange.
