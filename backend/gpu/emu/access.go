@@ -140,6 +140,9 @@ func (w *warp) place(where space, at uint64, n, lane int, write bool) ([]byte, e
 		if at+uint64(n) > uint64(len(w.b.shared)) {
 			return nil, fmt.Errorf("lane %d: %d bytes of shared memory at %d; there are %d", lane, n, at, len(w.b.shared))
 		}
+		if err := w.b.keepsOff(int(at), n); err != nil {
+			return nil, fmt.Errorf("lane %d: %w", lane, err)
+		}
 		if s := w.b.shadow; s != nil {
 			if err := s.access(w, lane, int(at), n, write); err != nil {
 				return nil, err

@@ -2,6 +2,7 @@ package emu
 
 import (
 	"fmt"
+	"strings"
 
 	"ptc/backend/gpu/ptx"
 )
@@ -20,6 +21,9 @@ type asyncCopy struct {
 // decodeCopy is cp.async.{ca,cg}.shared.global [to], [from], bytes[, bytes that are read],
 // cp.async.commit_group, cp.async.wait_group N and cp.async.wait_all.
 func decodeCopy(d *decoder, s *ptx.Stmt, _ []string, in *inst) error {
+	if strings.HasPrefix(s.Op, "cp.async.bulk.") {
+		return decodeBulk(d, s, strings.Split(s.Op, "."), in)
+	}
 	switch s.Op {
 	case "cp.async.commit_group":
 		in.run = func(w *warp, _ *inst) error { w.commit++; return nil }

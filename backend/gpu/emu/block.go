@@ -3,7 +3,10 @@ package emu
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -16,14 +19,18 @@ type blockRun struct {
 	random *rand.Rand
 	shared []byte
 	warps  []*warp
-	bars   [16]barrier
-	shadow *shadow // nil if races are not looked for
+	bars   [barriers]barrier
+	shadow *shadow           // nil if races are not looked for
+	memory map[int]*mbarrier // by address
+	loads  []*bulk           // under way
+	wakes  int               // how often all that wait were woken since the last progress
 }
 
-// barrier is one of the sixteen of a block.
+// barrier is one of those of a block that have a number.
 type barrier struct {
-	waiting int // threads
+	threads int // that arrived
 	want    int
+	view    view // what those that arrived know
 }
 
 func newBlock(d *Device, p *Program, l Launch, params []byte, random *rand.Rand) *blockRun {
@@ -37,7 +44,7 @@ func newBlock(d *Device, p *Program, l Launch, params []byte, random *rand.Rand)
 		b.warps = append(b.warps, w)
 	}
 	if d.Check {
-		b.shadow = newShadow(len(b.shared), len(b.warps))
+		b.shadow = newShadow(len(b.shared), len(b.warps), p.alone)
 	}
 	return b
 }
@@ -47,7 +54,8 @@ func (b *blockRun) run(n int) error {
 	for i := range b.shared {
 		b.shared[i] = 0xA5 // nothing is defined at first
 	}
-	b.bars = [16]barrier{}
+	b.bars = [barriers]barrier{}
+	b.memory, b.loads, b.wakes = map[int]*mbarrier{}, nil, 0
 	if b.shadow != nil {
 		b.shadow.reset()
 	}
@@ -71,7 +79,15 @@ func (b *blockRun) run(n int) error {
 		if live == 0 {
 			return b.finish()
 		}
-		if !moved {
+		if err := b.drift(); err != nil {
+			return err
+		}
+		if moved {
+			continue
+		}
+		if again, err := b.wake(); err != nil {
+			return err
+		} else if !again {
 			return b.stuck()
 		}
 	}
@@ -100,13 +116,29 @@ func (b *blockRun) budget() int64 {
 // finish looks at what the block leaves undone.
 func (b *blockRun) finish() error {
 	for i, x := range b.bars {
-		if x.waiting > 0 {
-			return fmt.Errorf("%d threads wait at barrier %d for others that have ended", x.waiting, i)
+		if x.threads > 0 {
+			return fmt.Errorf("%d threads wait at barrier %d for others that have ended", x.threads, i)
 		}
 	}
 	for _, w := range b.warps {
 		if len(w.copies) > 0 {
 			return fmt.Errorf("warp %d ends with copies to shared memory under way", w.number)
+		}
+		for _, c := range w.stores {
+			if !c.waited {
+				return fmt.Errorf("warp %d ends while `%s` may still read shared memory", w.number, c.text)
+			}
+			b.finishStore(c, true)
+		}
+	}
+	for i, w := range b.warps {
+		if !slices.Equal(w.limits, b.warps[i/groupWarps*groupWarps].limits) {
+			return fmt.Errorf("setmaxnreg is not executed by all warps of the warpgroup of warp %d", i)
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(b.memory)) {
+		if m := b.memory[at]; m.loads > m.awaited {
+			return fmt.Errorf("the block ends while copies may still be written: nobody waited for phase %d of the barrier at %d", m.loads-1, at)
 		}
 	}
 	return nil
@@ -123,33 +155,36 @@ func (b *blockRun) stuck() error {
 	return errors.New("no thread can go on: " + strings.Join(where, "; "))
 }
 
-// arrive counts threads at barrier n, and says whether it is complete.
-func (b *blockRun) arrive(n, threads, want int) (bool, error) {
+// arrive counts the threads of w at barrier n, and says whether it is complete.
+func (b *blockRun) arrive(w *warp, n, want int) (bool, error) {
 	x := &b.bars[n]
-	if x.waiting > 0 && x.want != want {
+	if x.threads > 0 && x.want != want {
 		return false, fmt.Errorf("barrier %d is for %d threads, and for %d in another place", n, x.want, want)
 	}
 	x.want = want
-	x.waiting += threads
-	if x.waiting > want {
-		return false, fmt.Errorf("%d threads at barrier %d, which is for %d", x.waiting, n, want)
+	x.threads += bits.OnesCount32(w.exists)
+	if x.threads > want {
+		return false, fmt.Errorf("%d threads at barrier %d, which is for %d", x.threads, n, want)
 	}
-	return x.waiting == want, nil
+	if b.shadow != nil {
+		b.shadow.meet(w)
+		b.shadow.release(w, w.exists, &x.view)
+	}
+	return x.threads == want, nil
 }
 
 // release lets all who wait at barrier n go on.
 func (b *blockRun) release(n int) {
-	b.bars[n] = barrier{}
-	var together []*warp
 	for _, w := range b.warps {
 		for i := range w.groups {
 			if g := &w.groups[i]; g.barrier == n+1 {
 				g.barrier = 0
-				together = append(together, w)
+				if b.shadow != nil {
+					b.shadow.acquire(w, g.mask, &b.bars[n].view)
+				}
 			}
 		}
 	}
-	if b.shadow != nil {
-		b.shadow.join(together)
-	}
+	b.bars[n] = barrier{view: view{seen: b.bars[n].view.seen[:0], fenced: b.bars[n].view.fenced[:0]}}
+	b.wakes = 0
 }

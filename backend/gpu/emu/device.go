@@ -113,7 +113,8 @@ type Program struct {
 	special0   int // slots of special registers, in the order of specials
 	symbols    map[string]int64
 	paramBytes int
-	static     int // bytes of shared memory before what is dynamic
+	static     int  // bytes of shared memory before what is dynamic
+	alone      bool // whether it has instructions of the async proxy, or barriers in memory
 }
 
 // Entry is what p was made of.

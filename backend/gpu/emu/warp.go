@@ -13,11 +13,15 @@ type warp struct {
 	exists uint32
 	file   []row
 	groups []group // of lanes at the same place, by place
-	mask   uint32  // of the lanes that the instruction at hand is for
+	at     int     // the group that the instruction at hand is for
+	mask   uint32  // of its lanes that it is for
 	steps  int64
 	copies []asyncCopy // not yet waited for, in the order of issue
 	commit int         // groups of copies that were closed
-	syncs  uint32      // how often its lanes met: see shadow
+	stores []*bulk     // of the async proxy, not yet waited for
+	closed [lanes]int  // groups of them, by lane
+	actors [lanes]int  // that stand for them; 0: none yet
+	limits []int       // of registers, that setmaxnreg gave
 }
 
 // group is lanes at the same place.
@@ -25,7 +29,13 @@ type group struct {
 	pc      int
 	mask    uint32
 	barrier int // 1 + the number of the barrier where they wait; 0 if none
+	waits   waiting
+	woken   bool // whether it waited in vain, and may be told so
 }
+
+// waiting is what lanes wait for at an instruction, which is executed again when that may have
+// happened; nil if they do not wait.
+type waiting interface{ String() string }
 
 const everyLane = 1<<lanes - 1
 
@@ -33,6 +43,7 @@ const everyLane = 1<<lanes - 1
 func (w *warp) start(n int) {
 	w.groups = append(w.groups[:0], group{mask: w.exists})
 	w.steps, w.copies, w.commit = 0, w.copies[:0], 0
+	w.stores, w.closed, w.actors, w.limits = nil, [lanes]int{}, [lanes]int{}, nil
 	p := w.b.p
 	for i := range w.file[:p.constant0] {
 		for l := range lanes {
@@ -92,7 +103,7 @@ func (w *warp) turn(budget int64) error {
 func (w *warp) pick() int {
 	for i := range w.groups {
 		g := &w.groups[i]
-		if g.barrier > 0 {
+		if g.barrier > 0 || g.waits != nil {
 			continue
 		}
 		if in := &w.b.p.code[g.pc]; in.all && g.mask != w.alive() {
@@ -116,7 +127,7 @@ func (w *warp) alive() uint32 {
 func (w *warp) step(i int) error {
 	g := &w.groups[i]
 	in := &w.b.p.code[g.pc]
-	w.mask = g.mask
+	w.at, w.mask = i, g.mask
 	if in.guard >= 0 {
 		var holds uint32
 		p := &w.file[in.guard]
@@ -140,6 +151,10 @@ func (w *warp) step(i int) error {
 		}
 	}
 	g = &w.groups[i] // a barrier may have let others go on, and changes no place
+	if g.waits != nil {
+		return nil
+	}
+	g.woken = false
 	g.pc++
 	if len(w.groups) > 1 {
 		w.meet()
@@ -178,7 +193,7 @@ func (w *warp) meet() {
 	out := w.groups[:1]
 	for _, g := range w.groups[1:] {
 		last := &out[len(out)-1]
-		if last.pc == g.pc && last.barrier == g.barrier {
+		if last.pc == g.pc && last.barrier == g.barrier && last.waits == g.waits && last.woken == g.woken {
 			last.mask |= g.mask
 		} else {
 			out = append(out, g)
@@ -192,6 +207,9 @@ func (w *warp) where() string {
 	s := fmt.Sprintf("warp %d", w.number)
 	for _, g := range w.groups {
 		s += fmt.Sprintf(" at `%s` (%d lanes)", w.b.p.text(g.pc), bits.OnesCount32(g.mask))
+		if g.waits != nil {
+			s += ", for " + g.waits.String()
+		}
 	}
 	return s
 }

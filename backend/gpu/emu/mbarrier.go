@@ -1,0 +1,360 @@
+package emu
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ptc/backend/gpu/ptx"
+)
+
+// mbarrier is a barrier in shared memory ("PTX ISA", 9.7.13.15). Its phase is complete when all
+// arrivals of it are there, and all bytes that were expected; then the next one begins.
+type mbarrier struct {
+	place   int
+	count   int    // arrivals of a phase
+	pending int    // of them, those that are missing
+	bytes   int    // expected and not yet there: the tx-count, below 0 if they come first
+	phase   int    // complete ones
+	actor   int    // what copies write that count their bytes here; its clock is the phase, from 1 on
+	next    view   // what those know that arrived in this phase
+	last    view   // and those of the last one
+	loads   int    // the phase, from 1 on, that the last copy is counted in
+	awaited int    // the phases that somebody waited for
+	init    access // by whom it was made
+	fenced  bool   // whether that is visible to the async proxy by a fence.mbarrier_init
+}
+
+const (
+	barrierBytes = 8
+	maxArrivals  = 1<<20 - 1
+	maxExpected  = 1<<20 - 1
+)
+
+// String says what is missing, for errors.
+func (m *mbarrier) String() string {
+	return fmt.Sprintf("phase %d of the barrier at %d, of which %d arrivals and %d bytes are missing", m.phase, m.place, m.pending, m.bytes)
+}
+
+// barrierAt is the barrier at an address of a lane.
+func (w *warp) barrierAt(address uint64, lane int) (*mbarrier, error) {
+	at := int(uint32(address))
+	if at%barrierBytes != 0 {
+		return nil, fmt.Errorf("lane %d: a barrier at %d, which is no multiple of 8", lane, at)
+	}
+	m := w.b.memory[at]
+	if m == nil {
+		return nil, fmt.Errorf("lane %d: no barrier was initialized at %d", lane, at)
+	}
+	if s := w.b.shadow; s != nil && !s.before(m.init, w, lane) {
+		return nil, fmt.Errorf("lane %d: the barrier at %d was initialized by warp %d, with nothing to order that before its use", lane, at, m.init.who)
+	}
+	return m, nil
+}
+
+// arrive counts n arrivals of a lane.
+func (w *warp) arrive(m *mbarrier, lane, n int) error {
+	if n < 1 || n > m.pending {
+		return fmt.Errorf("lane %d: %d arrivals at the barrier at %d, in whose phase %d are missing", lane, n, m.place, m.pending)
+	}
+	m.pending -= n
+	return nil
+}
+
+// expect adds bytes that a phase waits for; n is below 0 where they have come.
+func (m *mbarrier) expect(n int) error {
+	if m.bytes += n; m.bytes > maxExpected || m.bytes < -maxExpected {
+		return fmt.Errorf("the barrier at %d expects %d bytes", m.place, m.bytes)
+	}
+	return nil
+}
+
+// advance begins the next phase if this one is complete.
+func (b *blockRun) advance(m *mbarrier) {
+	if m.pending > 0 || m.bytes != 0 {
+		return
+	}
+	m.phase++
+	m.pending = m.count
+	m.last, m.next = m.next, m.last
+	m.next.clear()
+	if b.shadow != nil {
+		raise(&m.last.seen, m.actor, uint32(m.phase))
+	}
+	b.progress()
+}
+
+// decodeBarrier is mbarrier.init, inval, arrive, arrive.expect_tx, expect_tx, test_wait and try_wait,
+// of barriers of the same block.
+func decodeBarrier(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
+	d.p.alone = true
+	has := func(word string) bool { return slices.Contains(parts, word) }
+	known := map[string]bool{"shared": true, "shared::cta": true, "b64": true}
+	also := func(words string) {
+		for _, x := range strings.Fields(words) {
+			known[x] = true
+		}
+	}
+	if len(parts) < 3 || !has("shared") && !has("shared::cta") {
+		return fmt.Errorf("expected a barrier in shared memory")
+	}
+	var decode func(d *decoder, s *ptx.Stmt, in *inst) error
+	switch parts[1] {
+	case "init", "inval":
+		decode = decodeInit
+		if parts[1] == "inval" {
+			decode = decodeInvalid
+		}
+	case "expect_tx":
+		also("relaxed cta")
+		decode = decodeExpect
+	case "arrive":
+		also("release cta expect_tx")
+		decode = func(d *decoder, s *ptx.Stmt, in *inst) error { return decodeArrive(d, s, in, has("expect_tx")) }
+	case "test_wait", "try_wait":
+		also("acquire cta parity")
+		decode = func(d *decoder, s *ptx.Stmt, in *inst) error {
+			return decodeWait(d, s, in, has("parity"), has("try_wait"))
+		}
+	default:
+		return fmt.Errorf("the instruction is not known")
+	}
+	for _, p := range parts[2:] {
+		if !known[p] {
+			return fmt.Errorf("`%s` of it is not known", p)
+		}
+	}
+	return decode(d, s, in)
+}
+
+func decodeInit(d *decoder, s *ptx.Stmt, in *inst) error {
+	if len(s.Args) != 2 {
+		return fmt.Errorf("expected an address and a count")
+	}
+	if err := d.address(s.Args[0], in); err != nil {
+		return err
+	}
+	if err := d.read(s.Args[1], 32, in); err != nil {
+		return err
+	}
+	in.run = func(w *warp, in *inst) error {
+		return w.each(func(l int) error {
+			return w.initialize(w.file[in.from[0]][l]+uint64(in.offset), l, int(uint32(w.file[in.from[1]][l])))
+		})
+	}
+	return nil
+}
+
+func (w *warp) initialize(address uint64, lane, count int) error {
+	at := int(uint32(address))
+	if w.b.memory[at] != nil {
+		return fmt.Errorf("lane %d: the barrier at %d is initialized twice", lane, at)
+	}
+	if count < 1 || count > maxArrivals {
+		return fmt.Errorf("lane %d: a barrier of %d arrivals", lane, count)
+	}
+	if _, err := w.place(shared, uint64(at), barrierBytes, lane, true); err != nil {
+		return err
+	}
+	m := &mbarrier{place: at, count: count, pending: count}
+	if s := w.b.shadow; s != nil {
+		m.actor = s.actor()
+		m.init = access{clock: s.warps[w.number].clock, who: int32(w.number), mask: 1 << lane}
+	}
+	w.b.memory[at] = m
+	return nil
+}
+
+func decodeInvalid(d *decoder, s *ptx.Stmt, in *inst) error {
+	if len(s.Args) != 1 {
+		return fmt.Errorf("expected an address")
+	}
+	in.run = func(w *warp, in *inst) error {
+		return w.each(func(l int) error {
+			m, err := w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
+			if err != nil {
+				return err
+			}
+			delete(w.b.memory, m.place)
+			// Who still arrives or waits has nothing that orders it before this.
+			_, err = w.place(shared, uint64(m.place), barrierBytes, l, true)
+			return err
+		})
+	}
+	return d.address(s.Args[0], in)
+}
+
+func decodeExpect(d *decoder, s *ptx.Stmt, in *inst) error {
+	if len(s.Args) != 2 {
+		return fmt.Errorf("expected an address and a number of bytes")
+	}
+	if err := d.address(s.Args[0], in); err != nil {
+		return err
+	}
+	in.run = func(w *warp, in *inst) error {
+		return w.each(func(l int) error {
+			m, err := w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
+			if err != nil {
+				return err
+			}
+			return m.expect(int(uint32(w.file[in.from[1]][l])))
+		})
+	}
+	return d.read(s.Args[1], 32, in)
+}
+
+// decodeArrive is mbarrier.arrive[.expect_tx] state, [address][, count or bytes]; the state may be
+// `_`.
+func decodeArrive(d *decoder, s *ptx.Stmt, in *inst, expects bool) error {
+	if len(s.Args) < 2 || len(s.Args) > 3 || expects && len(s.Args) != 3 {
+		return fmt.Errorf("expected a state, an address and a number")
+	}
+	if s.Args[0].Kind != ptx.IsSymbol || s.Args[0].Symbol != "_" {
+		if err := d.result(s.Args[0], in); err != nil {
+			return err
+		}
+	}
+	if err := d.address(s.Args[1], in); err != nil {
+		return err
+	}
+	if len(s.Args) == 3 {
+		if err := d.read(s.Args[2], 32, in); err != nil {
+			return err
+		}
+	}
+	in.run = func(w *warp, in *inst) error { return w.arrivals(in, expects) }
+	return nil
+}
+
+// arrivals is those of all lanes at hand. What they did before is released to those that wait.
+func (w *warp) arrivals(in *inst, expects bool) error {
+	at := make([]*mbarrier, lanes)
+	if err := w.each(func(l int) (err error) {
+		at[l], err = w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
+		return err
+	}); err != nil {
+		return err
+	}
+	if s := w.b.shadow; s != nil {
+		for left := w.mask; left != 0; {
+			var same uint32
+			var m *mbarrier
+			for l := range lanes {
+				if left>>l&1 != 0 && (m == nil || at[l] == m) {
+					m, same = at[l], same|1<<l
+				}
+			}
+			s.release(w, same, &m.next)
+			left &^= same
+		}
+	}
+	return w.each(func(l int) error {
+		m, n := at[l], 1
+		if len(in.from) > 1 {
+			n = int(uint32(w.file[in.from[1]][l]))
+		}
+		if len(in.to) > 0 {
+			w.file[in.to[0]][l] = uint64(m.phase)
+		}
+		if expects {
+			if err := m.expect(n); err != nil {
+				return err
+			}
+			n = 1
+		}
+		if err := w.arrive(m, l, n); err != nil {
+			return err
+		}
+		w.b.advance(m)
+		return nil
+	})
+}
+
+// decodeWait is mbarrier.test_wait and try_wait[.parity] p, [address], state or parity[, hint].
+func decodeWait(d *decoder, s *ptx.Stmt, in *inst, parity, try bool) error {
+	if len(s.Args) != 3 && !(try && len(s.Args) == 4) {
+		return fmt.Errorf("expected a predicate, an address, and which phase")
+	}
+	if err := d.result(s.Args[0], in); err != nil {
+		return err
+	}
+	if err := d.address(s.Args[1], in); err != nil {
+		return err
+	}
+	bits := 64
+	if parity {
+		bits = 32
+	}
+	if err := d.read(s.Args[2], bits, in); err != nil {
+		return err
+	}
+	in.run = func(w *warp, in *inst) error { return w.await(in, parity) }
+	return nil
+}
+
+// await tells lanes whether a phase is complete. Where none has its own, they may wait, as test_wait
+// takes as long as it takes, and try_wait as long as it likes.
+func (w *warp) await(in *inst, parity bool) error {
+	var done uint32
+	var first *mbarrier
+	at := make([]*mbarrier, lanes)
+	if err := w.each(func(l int) error {
+		m, err := w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
+		if err != nil {
+			return err
+		}
+		at[l] = m
+		x := w.file[in.from[1]][l]
+		if parity && x > 1 {
+			return fmt.Errorf("lane %d: parity %d", l, x)
+		}
+		if parity && uint64(m.phase&1) != x || !parity && uint64(m.phase) > x {
+			done |= 1 << l
+		} else if first == nil {
+			first = m
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if done == 0 && !w.woken() && (w.b.random == nil || w.b.random.IntN(4) > 0) {
+		w.sleep(first)
+		return nil
+	}
+	for l := range lanes {
+		if done>>l&1 == 0 {
+			continue
+		}
+		if s := w.b.shadow; s != nil {
+			same := uint32(1) << l
+			if at[l] != nil && done == w.alive() && w.same(at) {
+				same = done
+			}
+			s.acquire(w, same, &at[l].last)
+			if same == done {
+				break
+			}
+		}
+	}
+	return w.each(func(l int) error {
+		if done>>l&1 != 0 {
+			at[l].awaited = at[l].phase
+		}
+		w.file[in.to[0]][l] = uint64(done >> l & 1)
+		return nil
+	})
+}
+
+// same reports whether all lanes at hand are at one barrier.
+func (w *warp) same(at []*mbarrier) bool {
+	var one *mbarrier
+	for l := range lanes {
+		if w.mask>>l&1 != 0 {
+			if one != nil && at[l] != one {
+				return false
+			}
+			one = at[l]
+		}
+	}
+	return true
+}
