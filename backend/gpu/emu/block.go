@@ -23,6 +23,7 @@ type blockRun struct {
 	shadow *shadow           // nil if races are not looked for
 	memory map[int]*mbarrier // by address
 	loads  []*bulk           // under way
+	moved  bool              // whether anything happened since all warps had their turn
 	wakes  int               // how often all that wait were woken since the last progress
 }
 
@@ -63,7 +64,8 @@ func (b *blockRun) run(n int) error {
 		w.start(n)
 	}
 	for {
-		live, moved := 0, false
+		live := 0
+		b.moved = false
 		for _, i := range b.turns() {
 			w := b.warps[i]
 			if w.done() {
@@ -74,7 +76,7 @@ func (b *blockRun) run(n int) error {
 			if err := w.turn(b.budget()); err != nil {
 				return err
 			}
-			moved = moved || w.steps != before || w.done()
+			b.moved = b.moved || w.steps != before || w.done()
 		}
 		if live == 0 {
 			return b.finish()
@@ -82,7 +84,7 @@ func (b *blockRun) run(n int) error {
 		if err := b.drift(); err != nil {
 			return err
 		}
-		if moved {
+		if b.moved {
 			continue
 		}
 		if again, err := b.wake(); err != nil {

@@ -209,12 +209,21 @@ func (w *warp) reach(c *bulk, lane int, write bool, now access) error {
 		if err := w.b.keepsOff(p.at, p.n); err != nil {
 			return fmt.Errorf("lane %d: %w", lane, err)
 		}
-		s := w.b.shadow
-		if s == nil || !write && !p.inside {
+	}
+	if w.b.shadow == nil {
+		return nil
+	}
+	for i := 0; i < len(c.pieces); {
+		p := c.pieces[i]
+		// What lies next to each other is looked at as one: pieces may share words.
+		for i++; i < len(c.pieces) && c.pieces[i].at == p.at+p.n && (write || p.inside == c.pieces[i].inside); i++ {
+			p.n += c.pieces[i].n
+		}
+		if !write && !p.inside {
 			continue
 		}
 		if err := c.each(p, func(at, _, n int) error {
-			return s.alone(w, lane, at, n, write, now, 2*len(w.b.warps))
+			return w.b.shadow.alone(w, lane, at, n, write, now, 2*len(w.b.warps))
 		}); err != nil {
 			return fmt.Errorf("lane %d: %w", lane, err)
 		}

@@ -2,6 +2,7 @@ package emu
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -235,39 +236,57 @@ func (w *warp) arrivals(in *inst, expects bool) error {
 	}); err != nil {
 		return err
 	}
-	if s := w.b.shadow; s != nil {
-		for left := w.mask; left != 0; {
-			var same uint32
-			var m *mbarrier
-			for l := range lanes {
-				if left>>l&1 != 0 && (m == nil || at[l] == m) {
-					m, same = at[l], same|1<<l
-				}
-			}
-			s.release(w, same, &m.next)
-			left &^= same
+	number := func(l int) int {
+		if len(in.from) > 1 && !expects {
+			return int(uint32(w.file[in.from[1]][l]))
 		}
+		return 1
 	}
+	known := w.releaseAll(at, number)
 	return w.each(func(l int) error {
-		m, n := at[l], 1
-		if len(in.from) > 1 {
-			n = int(uint32(w.file[in.from[1]][l]))
-		}
+		m := at[l]
 		if len(in.to) > 0 {
 			w.file[in.to[0]][l] = uint64(m.phase)
 		}
 		if expects {
-			if err := m.expect(n); err != nil {
+			if err := m.expect(int(uint32(w.file[in.from[1]][l]))); err != nil {
 				return err
 			}
-			n = 1
 		}
-		if err := w.arrive(m, l, n); err != nil {
+		if w.b.shadow != nil && known>>l&1 == 0 {
+			w.b.shadow.release(w, 1<<l, &m.next)
+		}
+		if err := w.arrive(m, l, number(l)); err != nil {
 			return err
 		}
 		w.b.advance(m)
 		return nil
 	})
+}
+
+// releaseAll releases what lanes did at the barriers whose phase all of their arrivals
+// belong to, and gives those lanes.
+func (w *warp) releaseAll(at []*mbarrier, number func(lane int) int) (known uint32) {
+	s := w.b.shadow
+	if s == nil {
+		return 0
+	}
+	for left := w.mask; left != 0; {
+		var same uint32
+		m, sum := at[bits.TrailingZeros32(left)], 0
+		for l := range lanes {
+			if left>>l&1 != 0 && at[l] == m {
+				same |= 1 << l
+				sum += number(l)
+			}
+		}
+		if sum <= m.pending {
+			s.release(w, same, &m.next)
+			known |= same
+		}
+		left &^= same
+	}
+	return known
 }
 
 // decodeWait is mbarrier.test_wait and try_wait[.parity] p, [address], state or parity[, hint].
@@ -317,7 +336,7 @@ func (w *warp) await(in *inst, parity bool) error {
 	}); err != nil {
 		return err
 	}
-	if done == 0 && !w.woken() && (w.b.random == nil || w.b.random.IntN(4) > 0) {
+	if done == 0 && !w.woken() && !w.gaveUp() {
 		w.sleep(first)
 		return nil
 	}
@@ -343,6 +362,16 @@ func (w *warp) await(in *inst, parity bool) error {
 		w.file[in.to[0]][l] = uint64(done >> l & 1)
 		return nil
 	})
+}
+
+// gaveUp reports whether lanes do not wait now: at random times, and every second time if all
+// is as late as it may be.
+func (w *warp) gaveUp() bool {
+	w.waits++
+	if w.b.d.Late {
+		return w.waits%2 == 1
+	}
+	return w.b.random != nil && w.b.random.IntN(4) == 0
 }
 
 // same reports whether all lanes at hand are at one barrier.

@@ -30,7 +30,7 @@ func (w *warp) woken() bool { return w.groups[w.at].woken }
 
 // progress is something that others may wait for: they look again.
 func (b *blockRun) progress() {
-	b.wakes = 0
+	b.wakes, b.moved = 0, true
 	b.rouse(false)
 }
 
