@@ -12,19 +12,20 @@ import (
 
 // blockRun is a block while it runs; its memory serves one block after the other.
 type blockRun struct {
-	d      *Device
-	p      *Program
-	params []byte
-	grid   int
-	random *rand.Rand
-	shared []byte
-	warps  []*warp
-	bars   [barriers]barrier
-	shadow *shadow           // nil if races are not looked for
-	memory map[int]*mbarrier // by address
-	loads  []*bulk           // under way
-	moved  bool              // whether anything happened since all warps had their turn
-	wakes  int               // how often all that wait were woken since the last progress
+	d        *Device
+	p        *Program
+	params   []byte
+	grid     int
+	random   *rand.Rand
+	shared   []byte
+	warps    []*warp
+	bars     [barriers]barrier
+	shadow   *shadow           // nil if races are not looked for
+	memory   map[int]*mbarrier // by address
+	loads    []*bulk           // under way
+	products [][]*product      // by warpgroup
+	moved    bool              // whether anything happened since all warps had their turn
+	wakes    int               // how often all that wait were woken since the last progress
 }
 
 // barrier is one of those of a block that have a number.
@@ -60,6 +61,7 @@ func (b *blockRun) run(n int) error {
 	if b.shadow != nil {
 		b.shadow.reset()
 	}
+	b.products = make([][]*product, (len(b.warps)+groupWarps-1)/groupWarps)
 	for _, w := range b.warps {
 		w.start(n)
 	}
@@ -125,6 +127,9 @@ func (b *blockRun) finish() error {
 	for _, w := range b.warps {
 		if len(w.copies) > 0 {
 			return fmt.Errorf("warp %d ends with copies to shared memory under way", w.number)
+		}
+		if err := w.productsLeft(); err != nil {
+			return err
 		}
 		for _, c := range w.stores {
 			if !c.waited {

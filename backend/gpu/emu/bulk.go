@@ -373,6 +373,7 @@ func (b *blockRun) drift() error {
 		}
 	}
 	b.loads = kept
+	b.driftProducts()
 	for _, w := range b.warps {
 		for _, c := range w.stores {
 			if b.random.IntN(4) == 0 {

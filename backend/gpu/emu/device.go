@@ -114,6 +114,7 @@ type Program struct {
 	symbols    map[string]int64
 	paramBytes int
 	static     int  // bytes of shared memory before what is dynamic
+	products   bool // whether it has products of warpgroups
 	alone      bool // whether it has instructions of the async proxy, or barriers in memory
 }
 
@@ -131,15 +132,16 @@ type row [lanes]uint64
 
 // inst is a decoded instruction.
 type inst struct {
-	run    func(w *warp, in *inst) error
-	guard  int // slot of a predicate, or -1
-	not    bool
-	to     []int // slots of results
-	from   []int // slots of operands
-	offset int64 // of an access
-	target int   // of a branch
-	bytes  int   // of one element of an access
-	n      int   // what else is static: elements, groups
-	all    bool  // all lanes of the warp have to be here
-	at     int   // statement
+	run     func(w *warp, in *inst) error
+	guard   int // slot of a predicate, or -1
+	not     bool
+	to      []int // slots of results
+	from    []int // slots of operands
+	offset  int64 // of an access
+	target  int   // of a branch
+	bytes   int   // of one element of an access
+	n       int   // what else is static: elements, groups
+	all     bool  // all lanes of the warp have to be here
+	product bool  // it is of the products of warpgroups, whose registers have rules of their own
+	at      int   // statement
 }

@@ -8,21 +8,22 @@ import (
 
 // warp is 32 threads.
 type warp struct {
-	b      *blockRun
-	number int
-	exists uint32
-	file   []row
-	groups []group // of lanes at the same place, by place
-	at     int     // the group that the instruction at hand is for
-	mask   uint32  // of its lanes that it is for
-	steps  int64
-	copies []asyncCopy // not yet waited for, in the order of issue
-	commit int         // groups of copies that were closed
-	stores []*bulk     // of the async proxy, not yet waited for
-	closed [lanes]int  // groups of them, by lane
-	actors [lanes]int  // that stand for them; 0: none yet
-	waits  int         // for barriers in memory, in vain
-	limits []int       // of registers, that setmaxnreg gave
+	b        *blockRun
+	number   int
+	exists   uint32
+	file     []row
+	groups   []group // of lanes at the same place, by place
+	at       int     // the group that the instruction at hand is for
+	mask     uint32  // of its lanes that it is for
+	steps    int64
+	copies   []asyncCopy // not yet waited for, in the order of issue
+	commit   int         // groups of copies that were closed
+	stores   []*bulk     // of the async proxy, not yet waited for
+	closed   [lanes]int  // groups of them, by lane
+	actors   [lanes]int  // that stand for them; 0: none yet
+	waits    int         // for barriers in memory, in vain
+	products warpProducts
+	limits   []int // of registers, that setmaxnreg gave
 }
 
 // group is lanes at the same place.
@@ -45,6 +46,7 @@ func (w *warp) start(n int) {
 	w.groups = append(w.groups[:0], group{mask: w.exists})
 	w.steps, w.copies, w.commit = 0, w.copies[:0], 0
 	w.stores, w.closed, w.actors, w.limits, w.waits = nil, [lanes]int{}, [lanes]int{}, nil, 0
+	w.resetProducts()
 	p := w.b.p
 	for i := range w.file[:p.constant0] {
 		for l := range lanes {
@@ -147,6 +149,11 @@ func (w *warp) step(i int) error {
 		return nil
 	}
 	if w.mask != 0 {
+		if w.b.p.products && !in.product {
+			if err := w.touch(in); err != nil {
+				return err
+			}
+		}
 		if err := in.run(w, in); err != nil {
 			return err
 		}
