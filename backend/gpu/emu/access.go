@@ -20,6 +20,7 @@ const (
 // decodeAccess is ld and st, of global and shared memory, and of parameters.
 func decodeAccess(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 	where, n := global, 1
+	nc, strong := slices.Contains(parts, "nc"), slices.Contains(parts, "relaxed")
 	for i, p := range parts[1 : len(parts)-1] {
 		switch p {
 		case "global", "nc", "L1::no_allocate", "L2::128B", "L2::256B", "relaxed", "gpu":
@@ -55,7 +56,7 @@ func decodeAccess(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 			return err
 		}
 		n = checked(n, len(in.to))
-		in.run = func(w *warp, in *inst) error { return w.load(in, where, signed) }
+		in.run = func(w *warp, in *inst) error { return w.load(in, where, signed, nc, strong) }
 	} else {
 		if err := d.address(s.Args[0], in); err != nil {
 			return err
@@ -64,7 +65,7 @@ func decodeAccess(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 			return err
 		}
 		n = checked(n, len(in.from)-1)
-		in.run = func(w *warp, in *inst) error { return w.store(in, where) }
+		in.run = func(w *warp, in *inst) error { return w.store(in, where, strong) }
 	}
 	if n < 0 || n*in.bytes > 16 {
 		return fmt.Errorf("its registers are not as many as it says, or more than 16 bytes")
@@ -81,7 +82,7 @@ func checked(n, have int) int {
 	return n
 }
 
-func (w *warp) load(in *inst, where space, signed bool) error {
+func (w *warp) load(in *inst, where space, signed, nc, strong bool) error {
 	if where == global {
 		w.sectors(in, in.from[0])
 	} else if where == shared {
@@ -91,6 +92,11 @@ func (w *warp) load(in *inst, where space, signed bool) error {
 		b, err := w.place(where, w.file[in.from[0]][l]+uint64(in.offset), in.bytes*in.n, l, false)
 		if err != nil {
 			return err
+		}
+		if where == global && !strong {
+			if err := w.reachGlobal(l, w.file[in.from[0]][l]+uint64(in.offset), in.bytes*in.n, false, nc); err != nil {
+				return err
+			}
 		}
 		for i, to := range in.to {
 			x := load(b[i*in.bytes : (i+1)*in.bytes])
@@ -106,7 +112,7 @@ func (w *warp) load(in *inst, where space, signed bool) error {
 	})
 }
 
-func (w *warp) store(in *inst, where space) error {
+func (w *warp) store(in *inst, where space, strong bool) error {
 	if where == global {
 		w.sectors(in, in.from[0])
 	} else {
@@ -116,6 +122,11 @@ func (w *warp) store(in *inst, where space) error {
 		b, err := w.place(where, w.file[in.from[0]][l]+uint64(in.offset), in.bytes*in.n, l, true)
 		if err != nil {
 			return err
+		}
+		if where == global && !strong {
+			if err := w.reachGlobal(l, w.file[in.from[0]][l]+uint64(in.offset), in.bytes*in.n, true, false); err != nil {
+				return err
+			}
 		}
 		for i, from := range in.from[1:] {
 			store(b[i*in.bytes:(i+1)*in.bytes], w.file[from][l])

@@ -94,6 +94,9 @@ func (w *warp) issue(in *inst, toOffset, fromOffset int64) error {
 			if _, err := w.b.d.Bytes(c.from, c.read); err != nil {
 				return fmt.Errorf("lane %d: %w", l, err)
 			}
+			if err := w.reachGlobal(l, c.from, c.read, false, false); err != nil {
+				return err
+			}
 		}
 		if s := w.b.shadow; s != nil {
 			s.busy(c.to, c.n, true)

@@ -205,6 +205,15 @@ func (w *warp) reach(c *bulk, lane int, write bool, now access) error {
 			if _, err := w.b.d.Bytes(p.global, p.n); err != nil {
 				return fmt.Errorf("lane %d: %w", lane, err)
 			}
+			if w.b.d.trace != nil {
+				far := now
+				if !write { // a store has read shared memory before it has written here
+					far.who--
+				}
+				if err := w.b.access(w, lane, p.global, p.n, use{write: !write, async: true, now: far}); err != nil {
+					return err
+				}
+			}
 		}
 		if err := w.b.keepsOff(p.at, p.n); err != nil {
 			return fmt.Errorf("lane %d: %w", lane, err)
@@ -300,6 +309,7 @@ func (w *warp) startStore(c *bulk, lane int) error {
 	if s := w.b.shadow; s != nil {
 		if w.actors[lane] == 0 {
 			w.actors[lane] = s.actor()
+			s.actor() // the next one stands for what they write
 		}
 		now = access{clock: uint32(c.group + 1), who: int32(^w.actors[lane])}
 	}
@@ -355,6 +365,9 @@ func (w *warp) waitStores(lane, before int, whole bool) error {
 	w.stores = kept
 	if s := w.b.shadow; s != nil && before > 0 && w.actors[lane] != 0 {
 		s.learn(w, 1<<lane, w.actors[lane], uint32(before))
+		if whole {
+			s.learn(w, 1<<lane, w.actors[lane]+1, uint32(before))
+		}
 	}
 	return nil
 }

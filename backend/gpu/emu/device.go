@@ -14,7 +14,7 @@ type Options struct {
 	Seed uint64
 	// Late does copies when something waits for them, and not before.
 	Late bool
-	// Check finds races in shared memory.
+	// Check finds races in shared and in global memory.
 	Check bool
 	// Steps is how many instructions a warp may take; 0 stands for 1<<32.
 	Steps int64
@@ -25,6 +25,7 @@ type Device struct {
 	Memory
 	Options
 	Counts Counts // of all launches so far
+	trace  *trace // of global memory, in the launch at hand; nil if races are not looked for
 }
 
 // Counts is what launches did.
@@ -75,7 +76,14 @@ func (d *Device) Run(p *Program, l Launch) error {
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	}
 	b := newBlock(d, p, l, params, random)
+	d.trace = nil
+	if d.Check {
+		d.trace = &trace{pages: map[uint64]*page{}}
+	}
 	for _, i := range order {
+		if d.trace != nil {
+			d.trace.block = int32(i + 1)
+		}
 		if err := b.run(i); err != nil {
 			return fmt.Errorf("emu: %s: block %d: %w", p.entry.Name, i, err)
 		}

@@ -191,7 +191,7 @@ func TestTileMutants(t *testing.T) {
 		{old: "tensor.2d", new: "tensor.1d", all: true}, {old: "ld.param.u32 %r3, [b];", new: "mov.u32 %r3, 1;", all: true},
 	})
 	hunt(t, ranked(source(t, "store"), 2, 4096), run("store"), []mutant{
-		{old: "fence.proxy.async;", all: true}, {old: "bar.warp.sync -1;", all: true},
+		{old: "fence.proxy.async;", all: true}, {old: "bar.warp.sync -1;", all: true}, {old: "@!%p0 bra DONE;", all: true},
 		{old: "cp.async.bulk.commit_group;", all: true}, {old: "cp.async.bulk.wait_group 0;", all: true},
 	})
 }
