@@ -15,7 +15,7 @@ func init() {
 		"mov": decodeMov, "setp": decodeSetp, "selp": decodeSelp, "cvt": decodeCvt, "cvta": decodeMov,
 		"bra": decodeBranch, "ret": decodeEnd, "exit": decodeEnd, "bar": decodeBar, "barrier": decodeBar,
 		"ld": decodeAccess, "st": decodeAccess, "shfl": decodeShuffle, "vote": decodeVote,
-		"cp": decodeCopy, "ldmatrix": decodeMatrix, "mma": decodeMMA, "mbarrier": decodeBarrier, "fence": decodeFence,
+		"cp": decodeCopy, "ldmatrix": decodeMatrix, "stmatrix": decodeMatrix, "mma": decodeMMA, "mbarrier": decodeBarrier, "fence": decodeFence,
 		"elect": decodeElect, "setmaxnreg": decodeRegisters, "prefetch": decodePrefetch, "wgmma": decodeWGMMA,
 	}
 	for name, n := range map[string]int{

@@ -158,3 +158,29 @@ func TestBulkBytes(t *testing.T) {
 		{old: "add.f32 %r3, %r3, %r3;", new: "add.f32 %r3, %r3, %r3;\nst.shared.b32 [%r0], %r3;", all: true},
 	})
 }
+
+func TestStoreMatrix(t *testing.T) {
+	for _, how := range []string{"x4.trans", "x4"} {
+		for _, o := range ways {
+			d := &Device{Options: o}
+			x, in := d.Alloc(512)
+			y, out := d.Alloc(512)
+			for i := range 256 {
+				store(in[2*i:2*i+2], uint64(i))
+			}
+			text := strings.Replace(source(t, "matrix"), "stmatrix.sync.aligned.m8n8.x4.trans", "stmatrix.sync.aligned.m8n8."+how, 1)
+			if err := launch(d, text, Launch{Grid: 1, Shared: 512, Args: []Arg{Word(x), Word(y)}}); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 256 {
+				want := i
+				if how == "x4.trans" {
+					want = i&^63 | i%8*8 | i/8%8
+				}
+				if got := int(load(out[2*i : 2*i+2])); got != want {
+					t.Fatalf("%s: %d: got %d, want %d", how, i, got, want)
+				}
+			}
+		}
+	}
+}
