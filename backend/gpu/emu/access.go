@@ -21,6 +21,9 @@ const (
 func decodeAccess(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 	where, n := global, 1
 	nc, strong := slices.Contains(parts, "nc"), slices.Contains(parts, "relaxed")
+	if len(parts) < 3 {
+		return fmt.Errorf("expected a space and a type")
+	}
 	for i, p := range parts[1 : len(parts)-1] {
 		switch p {
 		case "global", "nc", "L1::no_allocate", "L2::128B", "L2::256B", "relaxed", "gpu":

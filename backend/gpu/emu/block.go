@@ -143,6 +143,9 @@ func (b *blockRun) finish() error {
 			return fmt.Errorf("setmaxnreg is not executed by all warps of the warpgroup of warp %d", i)
 		}
 	}
+	if len(b.loads) > 0 {
+		return fmt.Errorf("the block ends while `%s` is under way", b.loads[0].text)
+	}
 	for _, at := range slices.Sorted(maps.Keys(b.memory)) {
 		if m := b.memory[at]; m.loads > m.awaited {
 			return fmt.Errorf("the block ends while copies may still be written: nobody waited for phase %d of the barrier at %d", m.loads-1, at)

@@ -149,7 +149,7 @@ func decodeTile(d *decoder, s *ptx.Stmt, in *inst, load bool) error {
 			for _, x := range in.from[2 : 2+in.n] {
 				position = append(position, int32(w.file[x][l]))
 			}
-			c, err := tileCopy(m, position, int(uint32(w.file[in.from[0]][l]+uint64(offsets[0]))))
+			c, err := tileCopy(m, position, int(uint32(w.file[in.from[0]][l]+uint64(offsets[0]))), len(w.b.shared))
 			if err != nil {
 				return fmt.Errorf("lane %d: %w", l, err)
 			}
@@ -178,8 +178,11 @@ func (w *warp) tensorMap(at uint64) (*TensorMap, error) {
 	return decodeTensorMap(b)
 }
 
-// tileCopy is the copy of a tile that lies at an address of shared memory.
-func tileCopy(m *TensorMap, position []int32, at int) (*bulk, error) {
+// tileCopy is the copy of a tile that lies at an address of shared memory, of so many bytes.
+func tileCopy(m *TensorMap, position []int32, at, size int) (*bulk, error) {
+	if n := m.bytes(); n > size {
+		return nil, fmt.Errorf("a tile of %d bytes; there are %d of shared memory", n, size)
+	}
 	if at%128 != 0 {
 		return nil, fmt.Errorf("a tile at %d in shared memory; expected a multiple of 128", at)
 	}

@@ -52,6 +52,9 @@ type Arg struct {
 // Word is a number as an argument.
 func Word(x uint64) Arg { return Arg{Word: x} }
 
+// maxShared is how many bytes of shared memory a block has at most, of any GPU so far.
+const maxShared = 227 << 10
+
 // Run launches p, and returns when all of its blocks have ended.
 func (d *Device) Run(p *Program, l Launch) error {
 	if l.Grid < 1 {
@@ -59,6 +62,12 @@ func (d *Device) Run(p *Program, l Launch) error {
 	}
 	if l.Shared > 0 && !p.entry.Dynamic {
 		return fmt.Errorf("emu: %s: %d bytes of dynamic shared memory, of which it has none", p.entry.Name, l.Shared)
+	}
+	if n := p.static + l.Shared; l.Shared < 0 || n > maxShared {
+		return fmt.Errorf("emu: %s: %d bytes of shared memory; a block has %d at most", p.entry.Name, n, maxShared)
+	}
+	if p.entry.Cluster > 1 {
+		return fmt.Errorf("emu: %s: clusters are not emulated", p.entry.Name)
 	}
 	params, err := p.pack(l.Args)
 	if err != nil {

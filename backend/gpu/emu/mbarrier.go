@@ -367,9 +367,9 @@ func (w *warp) await(in *inst, parity bool) error {
 // gaveUp reports whether lanes do not wait now: at random times, and every second time if all
 // is as late as it may be.
 func (w *warp) gaveUp() bool {
-	w.waits++
+	w.vain++
 	if w.b.d.Late {
-		return w.waits%2 == 1
+		return w.vain%2 == 1
 	}
 	return w.b.random != nil && w.b.random.IntN(4) == 0
 }

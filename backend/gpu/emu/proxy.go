@@ -20,7 +20,7 @@ func decodeFence(_ *decoder, s *ptx.Stmt, _ []string, in *inst) error {
 			}
 			return nil
 		}
-	case "fence.proxy.async.global": // copies from global memory read what was there before the launch
+	case "fence.proxy.async.global": // taken for none: who reads global memory that the launch writes needs the whole fence here
 		in.run = func(*warp, *inst) error { return nil }
 	case "fence.mbarrier_init.release.cluster":
 		in.run = func(w *warp, _ *inst) error {

@@ -21,7 +21,7 @@ type warp struct {
 	stores   []*bulk     // of the async proxy, not yet waited for
 	closed   [lanes]int  // groups of them, by lane
 	actors   [lanes]int  // that stand for them; 0: none yet
-	waits    int         // for barriers in memory, in vain
+	vain     int         // how often it looked at barriers in memory in vain
 	products warpProducts
 	limits   []int // of registers, that setmaxnreg gave
 }
@@ -45,7 +45,7 @@ const everyLane = 1<<lanes - 1
 func (w *warp) start(n int) {
 	w.groups = append(w.groups[:0], group{mask: w.exists})
 	w.steps, w.copies, w.commit = 0, w.copies[:0], 0
-	w.stores, w.closed, w.actors, w.limits, w.waits = nil, [lanes]int{}, [lanes]int{}, nil, 0
+	w.stores, w.closed, w.actors, w.limits, w.vain = nil, [lanes]int{}, [lanes]int{}, nil, 0
 	w.resetProducts()
 	p := w.b.p
 	for i := range w.file[:p.constant0] {

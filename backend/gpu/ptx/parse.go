@@ -115,7 +115,7 @@ func (p *parser) params() error {
 		var x Param
 		if name, ok := strings.CutPrefix(line, ".param .u64 "); ok {
 			x.Name = name
-		} else if n, err := fmt.Sscanf(strings.NewReplacer("[", " ", "]", "").Replace(line), ".param .align %d .b8 %s %d", &x.Align, &x.Name, &x.Bytes); n != 3 || x.Bytes < 1 || x.Bytes > 4096 {
+		} else if n, err := fmt.Sscanf(strings.NewReplacer("[", " ", "]", "").Replace(line), ".param .align %d .b8 %s %d", &x.Align, &x.Name, &x.Bytes); n != 3 || x.Bytes < 1 || x.Bytes > 4096 || x.Align < 1 {
 			return fmt.Errorf("found `%s`; expected a parameter (%v)", p.line, err)
 		}
 		p.e.Params = append(p.e.Params, x)
