@@ -14,6 +14,7 @@ type space uint8
 const (
 	global space = iota
 	shared
+	remote // of any block of the cluster
 	param
 )
 
@@ -31,6 +32,8 @@ func decodeAccess(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 			where = param
 		case "shared", "shared::cta":
 			where = shared
+		case "shared::cluster":
+			where = remote
 		case "v2":
 			n = 2
 		case "v4":
@@ -38,7 +41,7 @@ func decodeAccess(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 		default:
 			return fmt.Errorf("`%s` of it is not known", p)
 		}
-		if i == 0 && !strings.HasPrefix(p, "global") && p != "param" && p != "relaxed" && where != shared {
+		if i == 0 && !strings.HasPrefix(p, "global") && p != "param" && p != "relaxed" && where != shared && where != remote {
 			return fmt.Errorf("its space is not known")
 		}
 	}
@@ -150,25 +153,39 @@ func (w *warp) place(where space, at uint64, n, lane int, write bool) ([]byte, e
 		}
 		return w.b.params[at : at+uint64(n)], nil
 	case shared:
-		at &= 0xffffffff
-		if at+uint64(n) > uint64(len(w.b.shared)) {
-			return nil, fmt.Errorf("lane %d: %d bytes of shared memory at %d; there are %d", lane, n, at, len(w.b.shared))
+		if at &= 0xffffffff; at>>rankShift != 0 {
+			return nil, fmt.Errorf("lane %d: shared memory at %#x, which is no address of its own block", lane, at)
 		}
-		if err := w.b.keepsOff(int(at), n); err != nil {
+		return w.within(w.b, int(at), n, lane, write)
+	case remote:
+		b, at, err := w.resolve(at)
+		if err != nil {
 			return nil, fmt.Errorf("lane %d: %w", lane, err)
 		}
-		if s := w.b.shadow; s != nil {
-			if err := s.access(w, lane, int(at), n, write); err != nil {
-				return nil, err
-			}
-		}
-		return w.b.shared[at : at+uint64(n)], nil
+		b.reach(w, lane)
+		return w.within(b, at, n, lane, write)
 	}
 	b, err := w.b.d.Bytes(at, n)
 	if err != nil {
 		return nil, fmt.Errorf("lane %d: %w", lane, err)
 	}
 	return b, nil
+}
+
+// within is the shared memory of a block that a lane reaches.
+func (w *warp) within(b *blockRun, at, n, lane int, write bool) ([]byte, error) {
+	if at+n > len(b.shared) {
+		return nil, fmt.Errorf("lane %d: %d bytes of shared memory at %d; there are %d", lane, n, at, len(b.shared))
+	}
+	if err := b.keepsOff(at, n); err != nil {
+		return nil, fmt.Errorf("lane %d: %w", lane, err)
+	}
+	if s := b.shadow; s != nil {
+		if err := s.access(w, lane, b.base+at, n, write); err != nil {
+			return nil, err
+		}
+	}
+	return b.shared[at : at+n], nil
 }
 
 // sectors counts the sectors of 32 bytes that an access to global memory touches.

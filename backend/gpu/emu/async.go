@@ -99,7 +99,7 @@ func (w *warp) issue(in *inst, toOffset, fromOffset int64) error {
 			}
 		}
 		if s := w.b.shadow; s != nil {
-			s.busy(c.to, c.n, true)
+			s.busy(w.b.base+c.to, c.n, true)
 		}
 		w.copies = append(w.copies, c)
 		if at := &w.copies[len(w.copies)-1]; w.b.now() {
@@ -140,8 +140,8 @@ func (w *warp) waitCopies(n int) error {
 			w.copy(&c)
 		}
 		if s := w.b.shadow; s != nil {
-			s.busy(c.to, c.n, false)
-			if err := s.access(w, c.lane, c.to, c.n, true); err != nil {
+			s.busy(w.b.base+c.to, c.n, false)
+			if err := s.access(w, c.lane, w.b.base+c.to, c.n, true); err != nil {
 				return err
 			}
 		}

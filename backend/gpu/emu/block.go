@@ -1,17 +1,18 @@
 package emu
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
-	"strings"
 )
 
 // blockRun is a block while it runs; its memory serves one block after the other.
 type blockRun struct {
+	c        *cluster
+	rank     int // in it
+	base     int // of its memory in the shadow
 	d        *Device
 	p        *Program
 	params   []byte
@@ -24,8 +25,8 @@ type blockRun struct {
 	memory   map[int]*mbarrier // by address
 	loads    []*bulk           // under way
 	products [][]*product      // by warpgroup
-	moved    bool              // whether anything happened since all warps had their turn
-	wakes    int               // how often all that wait were woken since the last progress
+	reached  []uint32          // by thread of the cluster: its clock when it last reached this block's memory from another one
+	ended    bool
 }
 
 // barrier is one of those of a block that have a number.
@@ -35,8 +36,10 @@ type barrier struct {
 	view    view // what those that arrived know
 }
 
-func newBlock(d *Device, p *Program, l Launch, params []byte, random *rand.Rand) *blockRun {
-	b := &blockRun{d: d, p: p, params: params, grid: l.Grid, random: random, shared: make([]byte, p.static+l.Shared)}
+func newBlock(c *cluster, rank int, p *Program, l Launch, params []byte) *blockRun {
+	b := &blockRun{c: c, rank: rank, d: c.d, p: p, params: params, grid: l.Grid, random: c.random,
+		shared: make([]byte, p.static+l.Shared)}
+	b.base = rank * b.words() * wordBytes
 	threads := p.entry.Threads
 	for i := 0; i*lanes < threads; i++ {
 		w := &warp{b: b, number: i, file: make([]row, p.slots)}
@@ -45,76 +48,26 @@ func newBlock(d *Device, p *Program, l Launch, params []byte, random *rand.Rand)
 		}
 		b.warps = append(b.warps, w)
 	}
-	if d.Check {
-		b.shadow = newShadow(len(b.shared), len(b.warps), p.alone)
+	for _, w := range b.warps {
+		w.id = rank*len(b.warps) + w.number
 	}
 	return b
 }
 
-// run executes block number n.
-func (b *blockRun) run(n int) error {
+// words is how many its shared memory has.
+func (b *blockRun) words() int { return (len(b.shared) + wordBytes - 1) / wordBytes }
+
+// start is before the first instruction of block number n.
+func (b *blockRun) start(n int) {
 	for i := range b.shared {
 		b.shared[i] = 0xA5 // nothing is defined at first
 	}
 	b.bars = [barriers]barrier{}
-	b.memory, b.loads, b.wakes = map[int]*mbarrier{}, nil, 0
-	if b.shadow != nil {
-		b.shadow.reset()
-	}
+	b.memory, b.loads, b.reached, b.ended = map[int]*mbarrier{}, nil, nil, false
 	b.products = make([][]*product, (len(b.warps)+groupWarps-1)/groupWarps)
 	for _, w := range b.warps {
 		w.start(n)
 	}
-	for {
-		live := 0
-		b.moved = false
-		for _, i := range b.turns() {
-			w := b.warps[i]
-			if w.done() {
-				continue
-			}
-			live++
-			before := w.steps
-			if err := w.turn(b.budget()); err != nil {
-				return err
-			}
-			b.moved = b.moved || w.steps != before || w.done()
-		}
-		if live == 0 {
-			return b.finish()
-		}
-		if err := b.drift(); err != nil {
-			return err
-		}
-		if b.moved {
-			continue
-		}
-		if again, err := b.wake(); err != nil {
-			return err
-		} else if !again {
-			return b.stuck()
-		}
-	}
-}
-
-// turns is the order in which warps are next.
-func (b *blockRun) turns() []int {
-	if b.random != nil {
-		return b.random.Perm(len(b.warps))
-	}
-	out := make([]int, len(b.warps))
-	for i := range out {
-		out[i] = i
-	}
-	return out
-}
-
-// budget is how many instructions a warp takes before the next one.
-func (b *blockRun) budget() int64 {
-	if b.random == nil {
-		return 1 << 40
-	}
-	return 1 + b.random.Int64N(1<<b.random.IntN(9))
 }
 
 // finish looks at what the block leaves undone.
@@ -154,17 +107,6 @@ func (b *blockRun) finish() error {
 	return nil
 }
 
-// stuck says who waits where.
-func (b *blockRun) stuck() error {
-	var where []string
-	for _, w := range b.warps {
-		if !w.done() {
-			where = append(where, w.where())
-		}
-	}
-	return errors.New("no thread can go on: " + strings.Join(where, "; "))
-}
-
 // arrive counts the threads of w at barrier n, and says whether it is complete.
 func (b *blockRun) arrive(w *warp, n, want int) (bool, error) {
 	x := &b.bars[n]
@@ -196,5 +138,5 @@ func (b *blockRun) release(n int) {
 		}
 	}
 	b.bars[n] = barrier{view: view{seen: b.bars[n].view.seen[:0], fenced: b.bars[n].view.fenced[:0]}}
-	b.wakes = 0
+	b.c.wakes = 0
 }

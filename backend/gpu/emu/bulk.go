@@ -11,7 +11,8 @@ import (
 // by a barrier there, or from it, in groups of a thread.
 type bulk struct {
 	text    string
-	pieces  []piece // at being addresses of shared memory now
+	block   *blockRun // whose shared memory it is
+	pieces  []piece   // at being addresses of shared memory now
 	swizzle Swizzle
 	bytes   int
 
@@ -61,9 +62,11 @@ func decodeBulk(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 	in.n = int(rank[0] - '0')
 	switch strings.Replace(rest, ".tile", "", 1) {
 	case "shared::cluster.global.mbarrier::complete_tx::bytes", "shared::cta.global.mbarrier::complete_tx::bytes":
-		return decodeTile(d, s, in, true)
+		return decodeTile(d, s, in, true, false)
+	case "shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster":
+		return decodeTile(d, s, in, true, true)
 	case "global.shared::cta.bulk_group":
-		return decodeTile(d, s, in, false)
+		return decodeTile(d, s, in, false, false)
 	}
 	return fmt.Errorf("the instruction is not known")
 }
@@ -94,11 +97,15 @@ func decodeBulkBytes(d *decoder, s *ptx.Stmt, in *inst, load bool) error {
 			if !load {
 				to, from = from, to
 			}
-			inShared, inGlobal := int(uint32(to)), from
+			b, inShared, err := w.resolve(to)
+			if err != nil {
+				return fmt.Errorf("lane %d: %w", l, err)
+			}
+			inGlobal := from
 			if inShared%16 != 0 || inGlobal%16 != 0 || n%16 != 0 || n == 0 {
 				return fmt.Errorf("lane %d: %d bytes at %d in shared and %#x in global memory; expected multiples of 16", l, n, inShared, inGlobal)
 			}
-			c := &bulk{text: s.String(), bytes: n, pieces: []piece{{inShared, inGlobal, n, true}}}
+			c := &bulk{text: s.String(), block: b, bytes: n, pieces: []piece{{inShared, inGlobal, n, true}}}
 			if load {
 				return w.startLoad(c, l, at(3))
 			}
@@ -108,9 +115,17 @@ func decodeBulkBytes(d *decoder, s *ptx.Stmt, in *inst, load bool) error {
 	return nil
 }
 
-// decodeTile is [to], [map, {position}], [barrier] of a load, and [map, {position}], [from] of a store.
-func decodeTile(d *decoder, s *ptx.Stmt, in *inst, load bool) error {
-	if len(s.Args) != 3 && load || len(s.Args) != 2 && !load {
+// decodeTile is [to], [map, {position}], [barrier] of a load, and if blocks of the cluster get copies, bits that say
+// which; and [map, {position}], [from] of a store.
+func decodeTile(d *decoder, s *ptx.Stmt, in *inst, load, multicast bool) error {
+	want := 2
+	if load {
+		want++
+	}
+	if multicast {
+		want++
+	}
+	if len(s.Args) != want {
 		return fmt.Errorf("expected an address, a map, and a barrier for what is loaded")
 	}
 	where, tile := s.Args[0], s.Args[1]
@@ -136,6 +151,11 @@ func decodeTile(d *decoder, s *ptx.Stmt, in *inst, load bool) error {
 		}
 		offsets[1] = in.offset
 	}
+	if multicast {
+		if err := d.read(s.Args[3], 16, in); err != nil {
+			return err
+		}
+	}
 	in.run = func(w *warp, in *inst) error {
 		return w.each(func(l int) error {
 			m, err := w.tensorMap(w.file[in.from[1]][l])
@@ -149,15 +169,23 @@ func decodeTile(d *decoder, s *ptx.Stmt, in *inst, load bool) error {
 			for _, x := range in.from[2 : 2+in.n] {
 				position = append(position, int32(w.file[x][l]))
 			}
-			c, err := tileCopy(m, position, int(uint32(w.file[in.from[0]][l]+uint64(offsets[0]))), len(w.b.shared))
+			b, at, err := w.resolve(w.file[in.from[0]][l] + uint64(offsets[0]))
 			if err != nil {
 				return fmt.Errorf("lane %d: %w", l, err)
 			}
-			c.text = s.String()
-			if load {
-				return w.startLoad(c, l, w.file[in.from[2+in.n]][l]+uint64(offsets[1]))
+			c, err := tileCopy(m, position, at, len(w.b.shared))
+			if err != nil {
+				return fmt.Errorf("lane %d: %w", l, err)
 			}
-			return w.startStore(c, l)
+			c.text, c.block = s.String(), b
+			if !load {
+				return w.startStore(c, l)
+			}
+			barrier := w.file[in.from[2+in.n]][l] + uint64(offsets[1])
+			if multicast {
+				return w.multicast(c, l, barrier, uint16(w.file[in.from[3+in.n]][l]))
+			}
+			return w.startLoad(c, l, barrier)
 		})
 	}
 	return nil
@@ -201,8 +229,8 @@ func tileCopy(m *TensorMap, position []int32, at, size int) (*bulk, error) {
 // leaves in the shadow.
 func (w *warp) reach(c *bulk, lane int, write bool, now access) error {
 	for _, p := range c.pieces {
-		if p.at < 0 || p.n > len(w.b.shared) || p.at > len(w.b.shared)-p.n {
-			return fmt.Errorf("lane %d: %d bytes of shared memory at %d; there are %d", lane, p.n, p.at, len(w.b.shared))
+		if p.at < 0 || p.n > len(c.block.shared) || p.at > len(c.block.shared)-p.n {
+			return fmt.Errorf("lane %d: %d bytes of shared memory at %d; there are %d", lane, p.n, p.at, len(c.block.shared))
 		}
 		if p.inside {
 			if _, err := w.b.d.Bytes(p.global, p.n); err != nil {
@@ -218,7 +246,7 @@ func (w *warp) reach(c *bulk, lane int, write bool, now access) error {
 				}
 			}
 		}
-		if err := w.b.keepsOff(p.at, p.n); err != nil {
+		if err := c.block.keepsOff(p.at, p.n); err != nil {
 			return fmt.Errorf("lane %d: %w", lane, err)
 		}
 	}
@@ -235,7 +263,7 @@ func (w *warp) reach(c *bulk, lane int, write bool, now access) error {
 			continue
 		}
 		if err := c.each(p, func(at, _, n int) error {
-			return w.b.shadow.alone(w, lane, at, n, write, now, 2*len(w.b.warps))
+			return w.b.shadow.alone(w, lane, c.block.base+at, n, write, now, 2*len(w.b.shadow.warps))
 		}); err != nil {
 			return fmt.Errorf("lane %d: %w", lane, err)
 		}
@@ -266,6 +294,9 @@ func (w *warp) startLoad(c *bulk, lane int, barrier uint64) error {
 	if err != nil {
 		return err
 	}
+	if m.block != c.block {
+		return fmt.Errorf("lane %d: the barrier is in the memory of rank %d, and the copy goes to that of rank %d", lane, m.block.rank, c.block.rank)
+	}
 	c.barrier, c.phase, c.lane = m, m.phase, lane
 	if s := w.b.shadow; s != nil {
 		if !m.fenced && !s.visible(m.init, w, lane) {
@@ -277,9 +308,33 @@ func (w *warp) startLoad(c *bulk, lane int, barrier uint64) error {
 	}
 	m.loads = m.phase + 1
 	if w.b.now() {
-		return w.b.finishLoad(c)
+		return c.block.finishLoad(c)
 	}
-	w.b.loads = append(w.b.loads, c)
+	c.block.loads = append(c.block.loads, c)
+	return nil
+}
+
+// multicast begins a copy to each of the blocks that bits say, where it is in its own, counted by the barriers
+// that are where that one is.
+func (w *warp) multicast(c *bulk, lane int, barrier uint64, ranks uint16) error {
+	if ranks == 0 || int(ranks)>>len(w.b.c.blocks) != 0 {
+		return fmt.Errorf("lane %d: copies for the ranks %#x of a cluster of %d blocks", lane, ranks, len(w.b.c.blocks))
+	}
+	for rank := range w.b.c.blocks {
+		if ranks>>rank&1 == 0 {
+			continue
+		}
+		there := uint64(rank+1) << rankShift
+		one := *c
+		b, _, err := w.resolve(there)
+		if err != nil {
+			return fmt.Errorf("lane %d: %w", lane, err)
+		}
+		one.block = b
+		if err := w.startLoad(&one, lane, barrier&(1<<rankShift-1)|there); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -307,6 +362,9 @@ func (b *blockRun) finishLoad(c *bulk) error {
 
 // startStore begins a copy from shared memory, of the group that its thread has open.
 func (w *warp) startStore(c *bulk, lane int) error {
+	if c.block != w.b {
+		return fmt.Errorf("lane %d: a store from the memory of another block", lane)
+	}
 	c.group, c.lane = w.closed[lane], lane
 	var now access
 	if s := w.b.shadow; s != nil {

@@ -27,6 +27,9 @@ func decodeEnd(_ *decoder, _ *ptx.Stmt, _ []string, in *inst) error {
 
 // decodeBar is bar.sync and bar.arrive N[, threads] of a block, and bar.warp.sync of all lanes of a warp.
 func decodeBar(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
+	if parts[0] == "barrier" && len(parts) > 1 && parts[1] == "cluster" {
+		return decodeMeeting(d, s, parts, in)
+	}
 	in.all = true
 	switch s.Op {
 	case "bar.warp.sync":
@@ -41,8 +44,6 @@ func decodeBar(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 		}
 		return nil
 	case "bar.sync", "bar.arrive", "barrier.sync.aligned", "barrier.arrive.aligned", "barrier.cta.sync.aligned", "barrier.cta.arrive.aligned":
-	case "barrier.cluster.arrive", "barrier.cluster.wait", "barrier.cluster.arrive.release.aligned", "barrier.cluster.arrive.aligned", "barrier.cluster.wait.acquire.aligned", "barrier.cluster.wait.aligned":
-		return fmt.Errorf("clusters are not emulated")
 	default:
 		return fmt.Errorf("the instruction is not known")
 	}

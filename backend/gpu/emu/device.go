@@ -66,8 +66,8 @@ func (d *Device) Run(p *Program, l Launch) error {
 	if n := p.static + l.Shared; l.Shared < 0 || n > maxShared {
 		return fmt.Errorf("emu: %s: %d bytes of shared memory; a block has %d at most", p.entry.Name, n, maxShared)
 	}
-	if p.entry.Cluster > 1 {
-		return fmt.Errorf("emu: %s: clusters are not emulated", p.entry.Name)
+	if n := p.entry.Cluster; n > maxCluster || n > 1 && l.Grid%n != 0 {
+		return fmt.Errorf("emu: %s: a grid of %d blocks in clusters of %d", p.entry.Name, l.Grid, n)
 	}
 	params, err := p.pack(l.Args)
 	if err != nil {
@@ -77,24 +77,24 @@ func (d *Device) Run(p *Program, l Launch) error {
 	if d.Seed != 0 {
 		random = rand.New(rand.NewPCG(d.Seed, 1))
 	}
-	order := make([]int, l.Grid)
+	d.trace = nil
+	if d.Check {
+		d.trace = &trace{pages: map[uint64]*page{}}
+	}
+	c := newCluster(d, p, l, params, random)
+	order := make([]int, l.Grid/len(c.blocks))
 	for i := range order {
 		order[i] = i
 	}
 	if random != nil {
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	}
-	b := newBlock(d, p, l, params, random)
-	d.trace = nil
-	if d.Check {
-		d.trace = &trace{pages: map[uint64]*page{}}
-	}
 	for _, i := range order {
 		if d.trace != nil {
 			d.trace.block = int32(i + 1)
 		}
-		if err := b.run(i); err != nil {
-			return fmt.Errorf("emu: %s: block %d: %w", p.entry.Name, i, err)
+		if err := c.run(i); err != nil {
+			return fmt.Errorf("emu: %s: %w", p.entry.Name, err)
 		}
 	}
 	return nil
@@ -139,7 +139,8 @@ type Program struct {
 func (p *Program) Entry() *ptx.Entry { return p.entry }
 
 // specials are the special registers that there are.
-var specials = []string{"%tid.x", "%ntid.x", "%ctaid.x", "%nctaid.x", "%laneid", "%warpid"}
+var specials = []string{"%tid.x", "%ntid.x", "%ctaid.x", "%nctaid.x", "%laneid", "%warpid",
+	"%cluster_ctarank", "%cluster_nctarank", "%clusterid.x", "%nclusterid.x"}
 
 // lanes is how many threads a warp has.
 const lanes = 32

@@ -15,11 +15,12 @@
 // tiles (bulk.go, tensormap.go) and products of warpgroups (wgmma.go, descriptor.go). They are of the
 // async proxy: what threads wrote they see behind a fence.proxy.async alone, and whether a copy or product is
 // done, who waited for it knows, and who learns of it from there (view.go, shadow.go, global.go).
+// The blocks of a cluster run together, and reach each other's memory (cluster.go).
 // The registers of a product are its own until it is waited for (hold.go).
 //
 // Invariant: the same launch with the same options does the same.
 //
-// Not emulated, and an error: clusters of several blocks, what im2col and reductions of copies do,
+// Not emulated, and an error: clusters that are not along x, what im2col and reductions of copies do,
 // elements that copies change, tiles narrower than their swizzle, descriptors with a base offset,
 // sums of products in anything but f32, sparse operands. Not looked at: how many registers there are, what
 // volatile and relaxed accesses order.

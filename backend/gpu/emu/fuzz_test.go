@@ -33,7 +33,7 @@ func FuzzRun(f *testing.F) {
 			}
 			d := &Device{Options: Options{Check: true, Steps: 500, Seed: seed, Late: late}}
 			x, _ := d.Alloc(4096)
-			l := Launch{Grid: 1}
+			l := Launch{Grid: max(1, e.Cluster)}
 			if e.Dynamic {
 				l.Shared = 1 << 16
 			}

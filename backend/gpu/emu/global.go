@@ -116,6 +116,6 @@ func (w *warp) reachGlobal(lane int, at uint64, n int, write, nc bool) error {
 	if w.b.d.trace == nil {
 		return nil
 	}
-	now := access{clock: w.b.shadow.warps[w.number].clock, who: int32(w.number), mask: 1 << lane}
+	now := access{clock: w.b.shadow.warps[w.id].clock, who: int32(w.id), mask: 1 << lane}
 	return w.b.access(w, lane, at, n, use{write: write, nc: nc, now: now})
 }

@@ -12,6 +12,7 @@ import (
 // mbarrier is a barrier in shared memory ("PTX ISA", 9.7.13.15). Its phase is complete when all
 // arrivals of it are there, and all bytes that were expected; then the next one begins.
 type mbarrier struct {
+	block   *blockRun
 	place   int
 	count   int    // arrivals of a phase
 	pending int    // of them, those that are missing
@@ -37,13 +38,17 @@ func (m *mbarrier) String() string {
 	return fmt.Sprintf("phase %d of the barrier at %d, of which %d arrivals and %d bytes are missing", m.phase, m.place, m.pending, m.bytes)
 }
 
-// barrierAt is the barrier at an address of a lane.
+// barrierAt is the barrier at an address of a lane, in a block of the cluster.
 func (w *warp) barrierAt(address uint64, lane int) (*mbarrier, error) {
-	at := int(uint32(address))
+	b, at, err := w.resolve(address)
+	if err != nil {
+		return nil, fmt.Errorf("lane %d: %w", lane, err)
+	}
+	b.reach(w, lane)
 	if at%barrierBytes != 0 {
 		return nil, fmt.Errorf("lane %d: a barrier at %d, which is no multiple of 8", lane, at)
 	}
-	m := w.b.memory[at]
+	m := b.memory[at]
 	if m == nil {
 		return nil, fmt.Errorf("lane %d: no barrier was initialized at %d", lane, at)
 	}
@@ -82,21 +87,23 @@ func (b *blockRun) advance(m *mbarrier) {
 	if b.shadow != nil {
 		raise(&m.last.seen, m.actor, uint32(m.phase))
 	}
-	b.progress()
+	b.c.progress()
 }
 
 // decodeBarrier is mbarrier.init, inval, arrive, arrive.expect_tx, expect_tx, test_wait and try_wait,
-// of barriers of the same block.
+// and of barriers of other blocks arrive
+// and expect_tx.
 func decodeBarrier(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 	d.p.alone = true
 	has := func(word string) bool { return slices.Contains(parts, word) }
-	known := map[string]bool{"shared": true, "shared::cta": true, "b64": true}
+	known := map[string]bool{"shared": true, "shared::cta": true, "cluster": true, "b64": true}
 	also := func(words string) {
 		for _, x := range strings.Fields(words) {
 			known[x] = true
 		}
 	}
-	if len(parts) < 3 || !has("shared") && !has("shared::cta") {
+	far := has("shared::cluster")
+	if len(parts) < 3 || !has("shared") && !has("shared::cta") && !far {
 		return fmt.Errorf("expected a barrier in shared memory")
 	}
 	var decode func(d *decoder, s *ptx.Stmt, in *inst) error
@@ -107,10 +114,10 @@ func decodeBarrier(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 			decode = decodeInvalid
 		}
 	case "expect_tx":
-		also("relaxed cta")
+		also("relaxed cta shared::cluster")
 		decode = decodeExpect
 	case "arrive":
-		also("release cta expect_tx")
+		also("release cta expect_tx shared::cluster")
 		decode = func(d *decoder, s *ptx.Stmt, in *inst) error { return decodeArrive(d, s, in, has("expect_tx")) }
 	case "test_wait", "try_wait":
 		also("acquire cta parity")
@@ -119,6 +126,9 @@ func decodeBarrier(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 		}
 	default:
 		return fmt.Errorf("the instruction is not known")
+	}
+	if far && parts[1] == "arrive" && (len(s.Args) == 0 || s.Args[0].Kind != ptx.IsSymbol) {
+		return fmt.Errorf("an arrival at a barrier of another block has no state")
 	}
 	for _, p := range parts[2:] {
 		if !known[p] {
@@ -157,10 +167,10 @@ func (w *warp) initialize(address uint64, lane, count int) error {
 	if _, err := w.place(shared, uint64(at), barrierBytes, lane, true); err != nil {
 		return err
 	}
-	m := &mbarrier{place: at, count: count, pending: count}
+	m := &mbarrier{block: w.b, place: at, count: count, pending: count}
 	if s := w.b.shadow; s != nil {
 		m.actor = s.actor()
-		m.init = access{clock: s.warps[w.number].clock, who: int32(w.number), mask: 1 << lane}
+		m.init = access{clock: s.warps[w.id].clock, who: int32(w.id), mask: 1 << lane}
 	}
 	w.b.memory[at] = m
 	return nil
@@ -176,7 +186,7 @@ func decodeInvalid(d *decoder, s *ptx.Stmt, in *inst) error {
 			if err != nil {
 				return err
 			}
-			delete(w.b.memory, m.place)
+			delete(m.block.memory, m.place)
 			// Who still arrives or waits has nothing that orders it before this.
 			_, err = w.place(shared, uint64(m.place), barrierBytes, l, true)
 			return err
@@ -321,6 +331,9 @@ func (w *warp) await(in *inst, parity bool) error {
 		m, err := w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
 		if err != nil {
 			return err
+		}
+		if m.block != w.b {
+			return fmt.Errorf("lane %d: a wait at a barrier of another block", l)
 		}
 		at[l] = m
 		x := w.file[in.from[1]][l]

@@ -25,7 +25,7 @@ func decodeFence(_ *decoder, s *ptx.Stmt, _ []string, in *inst) error {
 	case "fence.mbarrier_init.release.cluster":
 		in.run = func(w *warp, _ *inst) error {
 			for _, m := range w.b.memory { // each on its own
-				if int(m.init.who) == w.number && m.init.mask&w.mask != 0 {
+				if int(m.init.who) == w.id && m.init.mask&w.mask != 0 {
 					m.fenced = true
 				}
 			}

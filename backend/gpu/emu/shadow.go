@@ -17,6 +17,7 @@ type shadow struct {
 	wrote   []access // by word
 	read    []access // by word: the last of each warp, of each warp's products, and of bulk stores
 	async   []bool   // by word: a copy of cp.async may write it now
+	size    int      // bytes of a block; those of a cluster are one behind the other
 }
 
 // access is the last one to a word: of lanes of a warp, or of an actor.
@@ -28,9 +29,12 @@ type access struct {
 
 const wordBytes = 4
 
-func newShadow(bytes, warps int, alone bool) *shadow {
-	words := (bytes + wordBytes - 1) / wordBytes
-	s := &shadow{threads: warps * lanes, warps: make([]warpView, warps), columns: warps,
+// newShadow is that of a cluster of blocks, each of so many words and warps.
+func newShadow(blocks, words, warps int, alone bool) *shadow {
+	size := words * wordBytes
+	words *= blocks
+	warps *= blocks
+	s := &shadow{size: size, threads: warps * lanes, warps: make([]warpView, warps), columns: warps,
 		wrote: make([]access, words), async: make([]bool, words)}
 	if alone {
 		s.columns = 2*warps + 1
@@ -63,13 +67,13 @@ func (s *shadow) before(a access, w *warp, lane int) bool {
 	if a.clock == 0 {
 		return true
 	}
-	v := &s.warps[w.number]
+	v := &s.warps[w.id]
 	if a.who < 0 {
 		return v.knows(lane, int(^a.who)) >= a.clock
 	}
 	for m := a.mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m)
-		if int(a.who) == w.number && l == lane {
+		if int(a.who) == w.id && l == lane {
 			continue
 		}
 		if v.knows(lane, int(a.who)*lanes+l) < a.clock {
@@ -81,10 +85,10 @@ func (s *shadow) before(a access, w *warp, lane int) bool {
 
 // access notes that a lane of w reads or writes bytes of shared memory.
 func (s *shadow) access(w *warp, lane, at, bytes int, write bool) error {
-	now := access{clock: s.warps[w.number].clock, who: int32(w.number), mask: 1 << lane}
+	now := access{clock: s.warps[w.id].clock, who: int32(w.id), mask: 1 << lane}
 	for i := at / wordBytes; i*wordBytes < at+bytes; i++ {
 		if s.async[i] {
-			return fmt.Errorf("lane %d reaches shared memory at %d, which a copy may be writing", lane, at)
+			return fmt.Errorf("lane %d reaches %s, which a copy may be writing", lane, s.place(i))
 		}
 		if err := s.check(w, lane, i, write); err != nil {
 			return err
@@ -93,7 +97,7 @@ func (s *shadow) access(w *warp, lane, at, bytes int, write bool) error {
 			s.wrote[i] = now
 			continue
 		}
-		r := &s.read[i*s.columns+w.number]
+		r := &s.read[i*s.columns+w.id]
 		if r.clock == now.clock {
 			r.mask |= now.mask
 		} else {
@@ -124,14 +128,14 @@ func (s *shadow) check(w *warp, lane, i int, write bool) error {
 func (s *shadow) alone(w *warp, lane, at, bytes int, write bool, now access, column int) error {
 	for i := at / wordBytes; i*wordBytes < at+bytes; i++ {
 		if s.async[i] {
-			return fmt.Errorf("shared memory at %d, which a copy may be writing", i*wordBytes)
+			return fmt.Errorf("it reaches %s, which a copy may be writing", s.place(i))
 		}
 		if err := s.check(w, lane, i, write); err != nil {
 			return err
 		}
 		if x := s.wrote[i]; !s.visible(x, w, lane) {
-			return fmt.Errorf("shared memory at %d was written by thread %d, and no fence.proxy.async makes that visible to what runs by itself",
-				i*wordBytes, int(x.who)*lanes+bits.TrailingZeros32(x.mask))
+			return fmt.Errorf("%s was written by thread %d, and no fence.proxy.async makes that visible to what runs by itself",
+				s.place(i), int(x.who)*lanes+bits.TrailingZeros32(x.mask))
 		}
 		if write {
 			s.wrote[i] = now
@@ -147,7 +151,7 @@ func (s *shadow) visible(a access, w *warp, lane int) bool {
 	if a.clock == 0 || a.who < 0 {
 		return true
 	}
-	v := &s.warps[w.number]
+	v := &s.warps[w.id]
 	for m := a.mask; m != 0; m &= m - 1 {
 		if v.fences(lane, int(a.who)*lanes+bits.TrailingZeros32(m)) < a.clock {
 			return false
@@ -157,16 +161,25 @@ func (s *shadow) visible(a access, w *warp, lane int) bool {
 }
 
 func (s *shadow) race(w *warp, lane, i int, write bool, other access, did string) error {
-	does, who := "reads", fmt.Sprintf("thread %d", w.number*lanes+lane)
+	does, who := "reads", fmt.Sprintf("thread %d", w.id*lanes+lane)
 	if write {
 		does = "writes"
 	}
 	if lane == everyone {
-		who = fmt.Sprintf("warp %d", w.number)
+		who = fmt.Sprintf("warp %d", w.id)
 	}
 	by := fmt.Sprintf("warp %d (lanes %08x)", other.who, other.mask)
 	if other.who < 0 {
 		by = "what runs by itself"
 	}
-	return fmt.Errorf("a race: %s %s shared memory at %d after a %s by %s, with nothing to order them", who, does, i*wordBytes, did, by)
+	return fmt.Errorf("a race: %s %s %s after a %s by %s, with nothing to order them", who, does, s.place(i), did, by)
+}
+
+// place says where word i is, for errors.
+func (s *shadow) place(i int) string {
+	at := i * wordBytes
+	if len(s.wrote)*wordBytes > s.size {
+		return fmt.Sprintf("shared memory of rank %d at %d", at/s.size, at%s.size)
+	}
+	return fmt.Sprintf("shared memory at %d", at)
 }

@@ -86,27 +86,27 @@ const everyone = -1
 
 // meet is the lanes of warp number n, all that are alive, at a place that orders what they did.
 func (s *shadow) meet(w *warp) {
-	v := &s.warps[w.number]
+	v := &s.warps[w.id]
 	for l := range lanes {
 		if v.lanes[l] != nil {
 			v.join(v.lanes[l])
 			v.lanes[l] = nil
 		}
-		raise(&v.seen, w.number*lanes+l, v.clock)
+		raise(&v.seen, w.id*lanes+l, v.clock)
 	}
 	v.clock++
 }
 
 // release adds to o what lanes did so far, and what they know.
 func (s *shadow) release(w *warp, mask uint32, o *view) {
-	v := &s.warps[w.number]
+	v := &s.warps[w.id]
 	o.join(&v.view)
 	for l := range lanes {
 		if mask>>l&1 != 0 {
 			if v.lanes[l] != nil {
 				o.join(v.lanes[l])
 			}
-			raise(&o.seen, w.number*lanes+l, v.clock)
+			raise(&o.seen, w.id*lanes+l, v.clock)
 		}
 	}
 	v.clock++
@@ -114,7 +114,7 @@ func (s *shadow) release(w *warp, mask uint32, o *view) {
 
 // acquire gives lanes what o knows.
 func (s *shadow) acquire(w *warp, mask uint32, o *view) {
-	v := &s.warps[w.number]
+	v := &s.warps[w.id]
 	if mask == w.alive() {
 		v.join(o)
 		return
@@ -128,7 +128,7 @@ func (s *shadow) acquire(w *warp, mask uint32, o *view) {
 
 // learn gives lanes the clock of an actor.
 func (s *shadow) learn(w *warp, mask uint32, actor int, clock uint32) {
-	v := &s.warps[w.number]
+	v := &s.warps[w.id]
 	if mask == w.alive() {
 		raise(&v.seen, actor, clock)
 		return
@@ -142,7 +142,7 @@ func (s *shadow) learn(w *warp, mask uint32, actor int, clock uint32) {
 
 // fence makes what lanes wrote, and what they know that others wrote, visible to the async proxy.
 func (s *shadow) fence(w *warp, mask uint32) {
-	v := &s.warps[w.number]
+	v := &s.warps[w.id]
 	if mask == w.alive() {
 		join(&v.fenced, v.seen)
 	}
@@ -154,13 +154,13 @@ func (s *shadow) fence(w *warp, mask uint32) {
 			if v.lanes[l] != nil {
 				join(&v.fenced, v.lanes[l].seen)
 			}
-			raise(&v.fenced, w.number*lanes+l, v.clock)
+			raise(&v.fenced, w.id*lanes+l, v.clock)
 			continue
 		}
 		o := v.own(l)
 		join(&o.fenced, v.seen)
 		join(&o.fenced, o.seen)
-		raise(&o.fenced, w.number*lanes+l, v.clock)
+		raise(&o.fenced, w.id*lanes+l, v.clock)
 	}
 	v.clock++
 }

@@ -29,15 +29,15 @@ func (w *warp) sleep(x waiting) { w.groups[w.at].waits = x }
 func (w *warp) woken() bool { return w.groups[w.at].woken }
 
 // progress is something that others may wait for: they look again.
-func (b *blockRun) progress() {
-	b.wakes, b.moved = 0, true
-	b.rouse(false)
+func (c *cluster) progress() {
+	c.wakes, c.moved = 0, true
+	c.rouse(false)
 }
 
 // rouse lets all that wait look again, and if it was in vain, tells them so.
-func (b *blockRun) rouse(vain bool) bool {
+func (c *cluster) rouse(vain bool) bool {
 	some := false
-	for _, w := range b.warps {
+	for _, w := range c.warps {
 		for i := range w.groups {
 			if g := &w.groups[i]; g.waits != nil {
 				g.waits, g.woken, some = nil, vain, true
@@ -47,18 +47,27 @@ func (b *blockRun) rouse(vain bool) bool {
 	return some
 }
 
-// wake is for a block in which no thread can go on: what runs by itself does, or else those
+// wake is for blocks in which no thread can go on: what runs by itself does, or else those
 // that may give up waiting, as mbarrier.try_wait may.
-func (b *blockRun) wake() (bool, error) {
-	if n := len(b.loads); n > 0 {
-		i := 0
-		if b.random != nil {
-			i = b.random.IntN(n)
-		}
-		c := b.loads[i]
-		b.loads = slices.Delete(b.loads, i, i+1)
-		return true, b.finishLoad(c)
+func (c *cluster) wake() (bool, error) {
+	n := 0
+	for _, b := range c.blocks {
+		n += len(b.loads)
 	}
-	b.wakes++
-	return b.wakes <= maxWakes && b.rouse(true), nil
+	if n > 0 {
+		i := 0
+		if c.random != nil {
+			i = c.random.IntN(n)
+		}
+		for _, b := range c.blocks {
+			if i < len(b.loads) {
+				x := b.loads[i]
+				b.loads = slices.Delete(b.loads, i, i+1)
+				return true, b.finishLoad(x)
+			}
+			i -= len(b.loads)
+		}
+	}
+	c.wakes++
+	return c.wakes <= maxWakes && c.rouse(true), nil
 }

@@ -10,6 +10,7 @@ import (
 type warp struct {
 	b        *blockRun
 	number   int
+	id       int // among the warps of the cluster
 	exists   uint32
 	file     []row
 	groups   []group // of lanes at the same place, by place
@@ -23,7 +24,8 @@ type warp struct {
 	actors   [lanes]int  // that stand for them; 0: none yet
 	vain     int         // how often it looked at barriers in memory in vain
 	products warpProducts
-	limits   []int // of registers, that setmaxnreg gave
+	met      struct{ arrived, waited int } // at the barrier of the cluster
+	limits   []int                         // of registers, that setmaxnreg gave
 }
 
 // group is lanes at the same place.
@@ -46,6 +48,7 @@ func (w *warp) start(n int) {
 	w.groups = append(w.groups[:0], group{mask: w.exists})
 	w.steps, w.copies, w.commit = 0, w.copies[:0], 0
 	w.stores, w.closed, w.actors, w.limits, w.vain = nil, [lanes]int{}, [lanes]int{}, nil, 0
+	w.met.arrived, w.met.waited = 0, 0
 	w.resetProducts()
 	p := w.b.p
 	for i := range w.file[:p.constant0] {
@@ -66,6 +69,11 @@ func (w *warp) start(n int) {
 		*at(3) = uint64(w.b.grid)
 		*at(4) = uint64(l)
 		*at(5) = uint64(w.number)
+		blocks := len(w.b.c.blocks)
+		*at(6) = uint64(w.b.rank)
+		*at(7) = uint64(blocks)
+		*at(8) = uint64(n / blocks)
+		*at(9) = uint64(w.b.grid / blocks)
 	}
 }
 

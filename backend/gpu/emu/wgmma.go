@@ -209,7 +209,7 @@ func (w *warp) ask(in *inst, g gmma) error {
 	}
 	w.products.asked++
 	if q.asked++; q.asked == groupWarps {
-		w.b.progress()
+		w.b.c.progress()
 		if w.b.now() {
 			w.b.multiplyUntil(n, w.products.asked)
 		}
@@ -231,8 +231,8 @@ func (w *warp) readMatrices(p *product) error {
 		if s == nil {
 			return nil
 		}
-		now := access{clock: uint32(len(w.products.closed) + 1), who: int32(^(s.threads + w.number))}
-		return s.alone(w, everyone, at, 16, false, now, len(w.b.warps)+w.number)
+		now := access{clock: uint32(len(w.products.closed) + 1), who: int32(^(s.threads + w.id))}
+		return s.alone(w, everyone, w.b.base+at, 16, false, now, len(s.warps)+w.id)
 	}
 	if !p.kind.registers {
 		first := w.number % groupWarps * 16
@@ -273,7 +273,7 @@ func (w *warp) waitProducts(n int) error {
 	}
 	x.waited = max(x.waited, before)
 	if s := w.b.shadow; s != nil {
-		s.learn(w, w.mask, s.threads+w.number, uint32(done))
+		s.learn(w, w.mask, s.threads+w.id, uint32(done))
 	}
 	return nil
 }
