@@ -188,9 +188,11 @@ func (w *warp) within(b *blockRun, at, n, lane int, write bool) ([]byte, error) 
 	return b.shared[at : at+n], nil
 }
 
-// sectors counts the sectors of 32 bytes that an access to global memory touches.
+// sector is the bytes of what global memory is counted in.
+const sector = 32
+
+// sectors counts the sectors that an access to global memory touches.
 func (w *warp) sectors(in *inst, base int) {
-	const sector = 32
 	var seen []uint64
 	_ = w.each(func(l int) error {
 		at := w.file[base][l] + uint64(in.offset)

@@ -54,6 +54,15 @@ func decodeBulk(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 	case "cp.async.bulk.global.shared::cta.bulk_group":
 		return decodeBulkBytes(d, s, in, false)
 	}
+	if op, ok := strings.CutSuffix(s.Op, ".L2::cache_hint"); ok && len(s.Args) > 0 {
+		// A policy of caches changes nothing that is seen here.
+		if policy := s.Args[len(s.Args)-1]; policy.Kind != ptx.IsImm && (policy.Kind != ptx.IsReg || policy.Reg.Class != ptx.B64) {
+			return fmt.Errorf("expected a policy of 64 bits")
+		}
+		plain := *s
+		plain.Op, plain.Args = op, s.Args[:len(s.Args)-1]
+		return decodeBulk(d, &plain, strings.Split(op, "."), in)
+	}
 	rest, ok := strings.CutPrefix(s.Op, "cp.async.bulk.tensor.")
 	rank, rest, _ := strings.Cut(rest, "d.")
 	if !ok || len(rank) != 1 || rank[0] < '1' || rank[0] > '5' {
@@ -119,11 +128,10 @@ func decodeBulkBytes(d *decoder, s *ptx.Stmt, in *inst, load bool) error {
 // which; and [map, {position}], [from] of a store.
 func decodeTile(d *decoder, s *ptx.Stmt, in *inst, load, multicast bool) error {
 	want := 2
-	if load {
-		want++
-	}
-	if multicast {
-		want++
+	for _, more := range []bool{load, multicast} {
+		if more {
+			want++
+		}
 	}
 	if len(s.Args) != want {
 		return fmt.Errorf("expected an address, a map, and a barrier for what is loaded")
@@ -236,6 +244,8 @@ func (w *warp) reach(c *bulk, lane int, write bool, now access) error {
 			if _, err := w.b.d.Bytes(p.global, p.n); err != nil {
 				return fmt.Errorf("lane %d: %w", lane, err)
 			}
+			w.b.d.Counts.GlobalBytes += int64(p.n)
+			w.b.d.Counts.GlobalSectors += int64((p.global+uint64(p.n)-1)/sector - p.global/sector + 1)
 			if w.b.d.trace != nil {
 				far := now
 				if !write { // a store has read shared memory before it has written here
