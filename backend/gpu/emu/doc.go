@@ -12,7 +12,7 @@
 // as what waits for it allows, or at some time between), a seed says: see [Options].
 //
 // What runs by itself, from mbarriers (mbarrier.go) on, is that of Hopper (sm_90a): copies of bytes and of
-// tiles (bulk.go, tensormap.go) and products of warpgroups (wgmma.go, descriptor.go). They are of the
+// tiles (bulk.go, transfer.go, tensormap.go) and products of warpgroups (wgmma.go, descriptor.go). They are of the
 // async proxy: what threads wrote they see behind a fence.proxy.async alone, and whether a copy or product is
 // done, who waited for it knows, and who learns of it from there (view.go, shadow.go, global.go).
 // The blocks of a cluster run together, and reach each other's memory (cluster.go).
