@@ -14,6 +14,16 @@ func Load(e *ptx.Entry) (*Program, error) {
 	if e.Threads < 1 || e.Threads > 1024 {
 		return nil, fmt.Errorf("emu: %s: %d threads; expected 1 to 1024", e.Name, e.Threads)
 	}
+	for _, s := range e.Static {
+		if s.Align < 1 || s.Bytes < 0 || s.Bytes > maxShared {
+			return nil, fmt.Errorf("emu: %s: %d bytes of shared memory for %s, at a multiple of %d", e.Name, s.Bytes, s.Name, s.Align)
+		}
+	}
+	for _, x := range e.Params {
+		if x.Bytes != 0 && (x.Bytes < 0 || x.Align < 1) {
+			return nil, fmt.Errorf("emu: %s: %d bytes for parameter %s, at a multiple of %d", e.Name, x.Bytes, x.Name, x.Align)
+		}
+	}
 	d.layout()
 	for i := range e.Body {
 		if s := &e.Body[i]; s.Label != "" {
