@@ -23,6 +23,8 @@ type Device interface {
 
 	// Prepare checks an operation and readies it to be run any number of times.
 	Prepare(op Op) (Call, error)
+	// Failed is the failure that has ended the communication, or nil.
+	Failed() error
 	// Abort ends the communication of all devices because of the cause. Under
 	// MPI it prints the cause and ends the processes, this one included.
 	Abort(cause error)

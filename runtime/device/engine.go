@@ -91,7 +91,8 @@ type Exchanges interface {
 
 	// Prepare readies instruction number instr of program prog, which is a
 	// communication with other devices, to be run any number of times; at says
-	// where a buffer of the device lies, in a memory that is served.
+	// where a buffer of the device lies, in a memory that is served. Where that is one on a
+	// device, the error may be ErrNotEnqueued: the buffers are then to be given in memory of the host.
 	Prepare(prog, instr int, at func(buffer int) Range) (Exchange, error)
 }
 
@@ -105,6 +106,10 @@ type Exchange struct {
 	// caches. That cannot block what could go on otherwise: the devices come to it
 	// in one order, after the same messages with their own neighbours.
 	AtOnce bool
+
+	// Enqueued is there in place of Call where the buffers are on a device, which
+	// does the communication by itself. The Exchanges are then an Enqueuer.
+	Enqueued Enqueued
 }
 
 // Call is a prepared operation among devices. It does not allocate.

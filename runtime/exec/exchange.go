@@ -26,7 +26,38 @@ func (x *exchanger) Prepare(prog, instr int, at func(buffer int) device.Range) (
 		return device.Exchange{}, err
 	}
 	call, err := x.d.comm.Prepare(op)
-	return device.Exchange{Call: call, AtOnce: x.inStep(in.Comm)}, err
+	if err != nil {
+		return device.Exchange{}, err
+	}
+	if q, ok := call.(device.Enqueued); ok {
+		return device.Exchange{Enqueued: q}, nil
+	}
+	return device.Exchange{Call: call, AtOnce: x.inStep(in.Comm)}, nil
+}
+
+// Begin connects the device where its transport has it communicate by itself; so
+// do Watch and End look after that. Other transports have nothing to do.
+func (x *exchanger) Begin() error {
+	if q, ok := x.d.comm.(device.Enqueuer); ok {
+		return q.Begin()
+	}
+	return nil
+}
+
+// Watch says why what was issued cannot end.
+func (x *exchanger) Watch() error {
+	if q, ok := x.d.comm.(device.Enqueuer); ok {
+		return q.Watch()
+	}
+	return nil
+}
+
+// End disconnects the device.
+func (x *exchanger) End() error {
+	if q, ok := x.d.comm.(device.Enqueuer); ok {
+		return q.End()
+	}
+	return nil
 }
 
 // inStep reports whether all members of a communication's group are of this

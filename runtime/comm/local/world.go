@@ -84,6 +84,13 @@ func (d *end) Serves(m device.Memory) bool {
 	return ok
 }
 
+func (d *end) Failed() error {
+	if f := d.w.failed.Load(); f != nil {
+		return comm.Aborted(d.rank, f.err)
+	}
+	return nil
+}
+
 func (d *end) Abort(err error) { _ = d.w.fail(err) }
 
 // Close fails the waits of others for this device.
@@ -96,8 +103,8 @@ func (d *end) Close() error {
 
 // usable is why the device can start nothing any more, or nil.
 func (d *end) usable() error {
-	if f := d.w.failed.Load(); f != nil {
-		return comm.Aborted(d.rank, f.err)
+	if err := d.Failed(); err != nil {
+		return err
 	}
 	if d.closed.Load() {
 		return &comm.Error{Reason: comm.ReasonInvalid, Rank: d.rank, Msg: "a device that is closed cannot communicate"}

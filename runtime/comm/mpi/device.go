@@ -228,10 +228,18 @@ func (d *end) release(b []byte) {
 	}
 }
 
-// usable is why the device can do nothing any more, or nil.
-func (d *end) usable() error {
+// Failed is the failure that ended the job, while the process still runs.
+func (d *end) Failed() error {
 	if f := d.failed.Load(); f != nil {
 		return comm.Aborted(d.rank, f.err)
+	}
+	return nil
+}
+
+// usable is why the device can do nothing any more, or nil.
+func (d *end) usable() error {
+	if err := d.Failed(); err != nil {
+		return err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

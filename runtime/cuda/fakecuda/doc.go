@@ -10,6 +10,8 @@
 //	modules    are read by package ptx; kernels are launched under package emu
 //	a stream   runs nothing before it is waited for, or at random times; copies then take what the
 //	           pinned memory holds
+//	events     are marks in a stream, which another one may wait for; a stream whose work waits for
+//	           another GPU is stuck until that one has come as far
 //	a graph    runs its nodes in any order that its edges allow, from a seed
 //	a thread   has no context until it is given one
 //	strict     an unknown handle, a context that is missing, memory that is not pinned in a copy

@@ -34,6 +34,7 @@ const (
 	InvalidPTX     = 218
 	InvalidHandle  = 400
 	NotFound       = 500
+	NotReady       = 600
 	IllegalAddress = 700
 	LaunchFailed   = 719
 	Unknown        = 999
@@ -42,6 +43,7 @@ const (
 // Driver is a driver with its GPUs.
 type Driver struct {
 	mu       sync.Mutex
+	changed  *sync.Cond // of mu: a call has been done
 	o        Options
 	rng      *rand.Rand // nil: as late as possible
 	started  bool
@@ -98,6 +100,7 @@ func New(o Options) *Driver {
 		o.Memory = 1 << 30
 	}
 	d := &Driver{o: o, threads: map[int]*gpu{}, objects: map[uintptr]object{}, next: 0x5a0000, pinned: map[uintptr][]byte{}, counts: map[string]int{}, quiet: map[int]bool{}}
+	d.changed = sync.NewCond(&d.mu)
 	if o.Seed != 0 {
 		d.rng = rand.New(rand.NewPCG(o.Seed, 7))
 	}

@@ -1,11 +1,21 @@
 package fakecuda
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // stream is work that is done in order.
 type stream struct {
 	g     *gpu
-	queue []func() int
+	queue []work
+	busy  bool // its work is being done
+}
+
+// work is done once it is ready; nil: at once.
+type work struct {
+	ready func() bool
+	do    func() int
 }
 
 func streamCreate(d *Driver, g *gpu, a []uintptr) int {
@@ -18,12 +28,31 @@ func streamCreate(d *Driver, g *gpu, a []uintptr) int {
 	return Success
 }
 
+// streamSynchronize waits for a stream; where that needs another GPU, for who gives that one its
+// work.
 func streamSynchronize(d *Driver, g *gpu, a []uintptr) int {
 	s, ok := get[*stream](d, "stream", a[0])
 	if !ok {
 		return InvalidHandle
 	}
-	return d.flush(s)
+	r := d.flush(s)
+	for len(s.queue) > 0 {
+		d.changed.Wait()
+		r = d.flush(s)
+	}
+	return r
+}
+
+// streamQuery lets a stream do something, as time passes.
+func streamQuery(d *Driver, g *gpu, a []uintptr) int {
+	s, ok := get[*stream](d, "stream", a[0])
+	if !ok {
+		return InvalidHandle
+	}
+	if r := d.flush(s); r != Success || len(s.queue) == 0 {
+		return r
+	}
+	return NotReady
 }
 
 func streamDestroy(d *Driver, g *gpu, a []uintptr) int {
@@ -32,35 +61,67 @@ func streamDestroy(d *Driver, g *gpu, a []uintptr) int {
 		return InvalidHandle
 	}
 	r := d.flush(s)
+	if len(s.queue) > 0 {
+		d.problem("a stream is destroyed whose work has not ended")
+	}
 	delete(d.objects, a[0])
 	s.g.streams = slices.DeleteFunc(s.g.streams, func(o *stream) bool { return o == s })
 	return r
 }
 
 // enqueue lets work begin at once or later.
-func (d *Driver) enqueue(s *stream, work func() int) int {
+func (d *Driver) enqueue(s *stream, do func() int) int { return d.enqueueWhen(s, nil, do) }
+
+func (d *Driver) enqueueWhen(s *stream, ready func() bool, do func() int) int {
 	if d.threads[thread()] != s.g {
 		d.problem("work for GPU %d on a thread with the context of another one", s.g.number)
 		return InvalidContext
 	}
-	s.queue = append(s.queue, work)
+	s.queue = append(s.queue, work{ready, do})
 	if d.chance() {
 		d.flush(s) // who waits is told
 	}
 	return Success
 }
 
-// flush does what a stream has to do.
+// flush does what a stream has to do. Where that is stuck, all others go on, too, as they would
+// have.
 func (d *Driver) flush(s *stream) int {
+	for d.advance(s); len(s.queue) > 0; d.advance(s) {
+		moved := false
+		for _, g := range d.gpus {
+			for _, o := range g.streams {
+				moved = d.advance(o) || moved
+			}
+		}
+		if !moved {
+			break
+		}
+	}
+	return s.g.sticky
+}
+
+// advance does what a stream can do by itself, and says whether that was something.
+func (d *Driver) advance(s *stream) (moved bool) {
+	if s.busy {
+		return false
+	}
+	s.busy = true
+	defer func() { s.busy = false }()
 	for len(s.queue) > 0 && s.g.sticky == Success {
-		work := s.queue[0]
-		s.queue = s.queue[1:]
-		if r := work(); r != Success {
+		w := s.queue[0]
+		if w.ready != nil && !w.ready() {
+			return moved
+		}
+		s.queue, moved = s.queue[1:], true
+		if r := w.do(); r != Success {
 			s.g.sticky = r
 		}
 	}
-	s.queue = nil
-	return s.g.sticky
+	if s.g.sticky != Success {
+		s.queue = nil
+	}
+	return moved
 }
 
 // flushAll does so for all streams of a GPU.
@@ -76,3 +137,47 @@ func (d *Driver) fault(g *gpu, err error) int {
 	d.faults = append(d.faults, err.Error())
 	return IllegalAddress
 }
+
+// Stream is a stream as another library sees it, that works on the GPU's memory. It is used by Use
+// alone.
+type Stream struct {
+	d *Driver
+	s *stream
+}
+
+// Use runs f while no call of the driver is done, as a library does that is called by the same
+// program.
+func (d *Driver) Use(f func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	defer d.changed.Broadcast()
+	f()
+}
+
+// Stream is the stream with a handle.
+func (d *Driver) Stream(handle uintptr) (Stream, bool) {
+	s, ok := get[*stream](d, "stream", handle)
+	return Stream{d, s}, ok
+}
+
+// Current is the number of the GPU whose context the thread has, or -1.
+func (d *Driver) Current() int {
+	if g := d.threads[thread()]; g != nil {
+		return g.number
+	}
+	return -1
+}
+
+// GPU is the number of the stream's GPU.
+func (s Stream) GPU() int { return s.s.g.number }
+
+// Enqueue gives the stream work, which is done once it is ready.
+func (s Stream) Enqueue(ready func() bool, do func()) error {
+	if r := s.d.enqueueWhen(s.s, ready, func() int { do(); return Success }); r != Success {
+		return fmt.Errorf("the driver gives %s", names[r])
+	}
+	return nil
+}
+
+// Bytes is memory of the stream's GPU.
+func (s Stream) Bytes(at uint64, n int) ([]byte, error) { return s.s.g.Bytes(at, n) }

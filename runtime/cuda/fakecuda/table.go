@@ -39,6 +39,13 @@ func functions() []function {
 		{name: "cuStreamCreate", args: 2, run: streamCreate},
 		{name: "cuStreamSynchronize", args: 1, run: streamSynchronize},
 		{name: "cuStreamDestroy_v2", args: 1, frees: true, run: streamDestroy},
+		{name: "cuStreamQuery", args: 1, run: streamQuery},
+		{name: "cuStreamWaitEvent", args: 3, run: streamWaitEvent},
+		{name: "cuEventCreate", args: 2, run: eventCreate},
+		{name: "cuEventRecord", args: 2, run: eventRecord},
+		{name: "cuEventQuery", args: 1, run: eventQuery},
+		{name: "cuEventDestroy_v2", args: 1, frees: true, run: eventDestroy},
+		{name: "cuMemsetD8Async", args: 4, run: memset},
 		{name: "cuModuleLoadDataEx", args: 5, run: moduleLoad},
 		{name: "cuModuleUnload", args: 1, frees: true, run: moduleUnload},
 		{name: "cuModuleGetFunction", args: 3, run: moduleFunction},
@@ -93,6 +100,7 @@ func (f *function) enter(args ...uintptr) uintptr {
 	current.Unlock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	defer d.changed.Broadcast()
 	return uintptr(f.call(d, args))
 }
 
