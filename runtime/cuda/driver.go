@@ -21,6 +21,8 @@ type functions struct {
 	memAlloc, memFree, memHostAlloc, memFreeHost                             uintptr
 	memcpyHtoDAsync, memcpyDtoHAsync, memcpy3DAsync                          uintptr
 	streamCreate, streamSynchronize, streamDestroy                           uintptr
+	streamQuery, streamWaitEvent, memset                                     uintptr
+	eventCreate, eventRecord, eventQuery, eventDestroy                       uintptr
 	moduleLoadDataEx, moduleUnload, moduleGetFunction                        uintptr
 	funcSetAttribute, funcGetParamInfo, launchKernel                         uintptr
 	graphCreate, graphDestroy, graphAddKernel, graphAddMemcpy, graphAddEmpty uintptr
@@ -59,6 +61,13 @@ func (f *functions) symbols() []symbol {
 		{name: "cuStreamCreate", at: &f.streamCreate},
 		{name: "cuStreamSynchronize", at: &f.streamSynchronize},
 		{name: "cuStreamDestroy_v2", at: &f.streamDestroy},
+		{name: "cuStreamQuery", at: &f.streamQuery},
+		{name: "cuStreamWaitEvent", at: &f.streamWaitEvent},
+		{name: "cuMemsetD8Async", at: &f.memset},
+		{name: "cuEventCreate", at: &f.eventCreate},
+		{name: "cuEventRecord", at: &f.eventRecord},
+		{name: "cuEventQuery", at: &f.eventQuery},
+		{name: "cuEventDestroy_v2", at: &f.eventDestroy},
 		{name: "cuModuleLoadDataEx", at: &f.moduleLoadDataEx},
 		{name: "cuModuleUnload", at: &f.moduleUnload},
 		{name: "cuModuleGetFunction", at: &f.moduleGetFunction},

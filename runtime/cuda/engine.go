@@ -17,6 +17,7 @@ type engine struct {
 	ordinal int     // of the GPU
 	context uintptr // the GPU's primary one; 0: not retained
 	stream  uintptr
+	streams streams // for a transport
 
 	current, sync ready // makes the context that of the thread; waits for the stream
 
@@ -35,6 +36,7 @@ func open(r device.Request) (device.Engine, error) {
 		return nil, err
 	}
 	e := &engine{r: r, drv: drv, ordinal: r.Rank % len(drv.gpus), functions: map[int]uintptr{}, modules: modules{handles: map[int]uintptr{}}}
+	e.streams.e = e
 	if err := e.open(); err != nil {
 		e.Close()
 		return nil, err
@@ -115,6 +117,7 @@ func (e *engine) Close() {
 	if e.stream != 0 {
 		_ = e.drv.do(&e.sync)
 	}
+	e.streams.end()
 	for _, p := range e.progs {
 		p.free()
 	}

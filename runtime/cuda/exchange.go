@@ -14,15 +14,15 @@ type exchange struct {
 	p         *captured
 	instr     int
 	call      device.Exchange
-	ins, outs queued       // from the arena to the staging, and back
-	reads     bool         // it has sources, which have to be complete
-	ended     func() error // what its done does, where it is only started
+	ins, outs queued // from the arena to the staging, and back
+	reads     bool   // it has sources, which have to be complete
 }
 
 // stage is where a buffer has its staging.
 type stage struct{ buffer, at int64 }
 
-// communicate prepares the exchanges of the program.
+// communicate prepares the exchanges of the program: those that the GPU does by itself, and the
+// others by way of the host.
 func (p *captured) communicate() error {
 	x := p.e.r.Exchanges
 	var list []int
@@ -35,12 +35,34 @@ func (p *captured) communicate() error {
 		if x == nil {
 			return p.unable(i, fmt.Errorf("it exchanges data with other devices, and there are none"))
 		}
+		if done, err := p.enqueued(i); err != nil {
+			return p.unable(i, err)
+		} else if done {
+			continue
+		}
 		if !x.Serves(device.NewHost(nil, nil)) {
 			return p.unable(i, fmt.Errorf("the transport serves neither memory of GPUs nor of the host"))
 		}
 		list = append(list, i)
 		places[i], total = p.places(&p.instrs[i], total)
 	}
+	if err := p.stage(list, places, total); err != nil {
+		return err
+	}
+	for i := range p.instrs { // the ends of those that were started
+		if c := p.instrs[i].Comm; c != nil && c.Kind == program.Done && p.ends[c.Of] != nil {
+			p.acts[i].op = p.ends[c.Of]
+		}
+	}
+	return nil
+}
+
+// stage readies exchanges by way of the host, with so many bytes of it.
+func (p *captured) stage(list []int, places map[int][]stage, total int64) error {
+	if len(list) == 0 {
+		return nil
+	}
+	p.hosted = true
 	staging, err := p.e.pin(max(total, 1))
 	if err != nil {
 		return err
@@ -49,11 +71,6 @@ func (p *captured) communicate() error {
 	for _, i := range list {
 		if err := p.prepare(i, places[i], memory, staging); err != nil {
 			return p.unable(i, err)
-		}
-	}
-	for i := range p.instrs { // the ends of those that were started
-		if c := p.instrs[i].Comm; c != nil && c.Kind == program.Done && p.acts[c.Of].op != nil {
-			p.acts[i].op = p.exchanges[c.Of].ended
 		}
 	}
 	return nil
@@ -104,7 +121,6 @@ func (p *captured) prepare(i int, places []stage, memory device.Memory, staging 
 			outs = append(outs, lines(e.end(b), hostEnd(staging[r.Offset:]), r.Bytes)...)
 		}
 	}
-	p.exchanges[i] = x
 	x.ins, x.outs, x.reads = e.queue(ins), e.queue(outs), len(src) > 0
 	var err error
 	if x.call, err = e.r.Exchanges.Prepare(p.index, i, at); err != nil {
@@ -114,9 +130,9 @@ func (p *captured) prepare(i int, places []stage, memory device.Memory, staging 
 	case !in.Comm.Start:
 		p.acts[i].op = x.run
 	case x.call.AtOnce:
-		p.acts[i].op, x.ended = x.run, func() error { return nil }
+		p.acts[i].op, p.ends[i] = x.run, func() error { return nil }
 	default:
-		p.acts[i].op, x.ended = x.start, x.end
+		p.acts[i].op, p.ends[i] = x.start, x.end
 	}
 	return nil
 }
@@ -129,7 +145,7 @@ func (x *exchange) take() error {
 	if err := x.p.e.enqueue(&x.ins); err != nil {
 		return x.p.failedAt(x.instr, err)
 	}
-	return x.p.failed(x.p.e.drv.do(&x.p.e.sync))
+	return x.p.failed(x.p.e.settle())
 }
 
 // give begins to copy the destinations to where they belong.

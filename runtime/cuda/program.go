@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"unsafe"
@@ -19,18 +20,18 @@ type act struct {
 
 // captured is a captured program.
 type captured struct {
-	e         *engine
-	index     int
-	name      string
-	instrs    []program.Instr
-	acts      []act // by instruction
-	ports     *ports
-	hosted    bool              // the host has to do something
-	exchanges map[int]*exchange // by instruction
-	spans     map[[2]int]*span  // ranges of instructions that were run; nil: once
-	job       func() error      // launch, for the engine's goroutine
-	began     bool              // launched, and not waited for
-	err       error             // of the last launch
+	e      *engine
+	index  int
+	name   string
+	instrs []program.Instr
+	acts   []act // by instruction
+	ports  *ports
+	hosted bool                 // the host has to do something
+	ends   map[int]func() error // by what they end, of communication that the GPU does
+	spans  map[[2]int]*span     // ranges of instructions that were run; nil: once
+	job    func() error         // launch, for the engine's goroutine
+	began  bool                 // launched, and not waited for
+	err    error                // of the last launch
 }
 
 // Capture resolves entries, addresses and copies, and readies communication.
@@ -40,7 +41,7 @@ func (e *engine) Capture(prog int) (device.Program, error) {
 	}
 	defer runtime.UnlockOSThread()
 	from := &e.r.Device.Progs[prog]
-	p := &captured{e: e, index: prog, name: from.Name, instrs: from.Instrs, acts: make([]act, len(from.Instrs)), exchanges: map[int]*exchange{}, spans: map[[2]int]*span{}}
+	p := &captured{e: e, index: prog, name: from.Name, instrs: from.Instrs, acts: make([]act, len(from.Instrs)), ends: map[int]func() error{}, spans: map[[2]int]*span{}}
 	p.job = p.launch
 	e.progs = append(e.progs, p)
 	var err error
@@ -57,18 +58,13 @@ func (e *engine) Capture(prog int) (device.Program, error) {
 			p.acts[i].copies = e.moves(in)
 		case in.Comm.Kind == program.ShardSlice:
 			p.acts[i].copies = e.ownPart(in)
-		default:
-			p.hosted = true
 		}
-	}
-	if !p.hosted {
-		return p, nil
-	}
-	if e.worker == nil {
-		e.worker = newWorker()
 	}
 	if err := p.communicate(); err != nil {
 		return nil, err
+	}
+	if p.hosted && e.worker == nil {
+		e.worker = newWorker()
 	}
 	return p, nil
 }
@@ -138,6 +134,9 @@ func (p *captured) launch() error {
 		return p.failed(err)
 	}
 	defer runtime.UnlockOSThread()
+	if err := p.e.streams.begin(); err != nil {
+		return err
+	}
 	s, err := p.span(0, len(p.instrs))
 	if err != nil {
 		return err
@@ -155,7 +154,7 @@ func (p *captured) Wait() error {
 		return p.failed(err)
 	}
 	defer runtime.UnlockOSThread()
-	if err := p.e.drv.do(&p.e.sync); err != nil && p.err == nil {
+	if err := p.e.settle(); err != nil && p.err == nil {
 		p.err = p.failed(err)
 	}
 	return p.err
@@ -166,6 +165,9 @@ func (p *captured) Step(from, to int) error {
 		return p.failed(err)
 	}
 	defer runtime.UnlockOSThread()
+	if err := p.e.streams.begin(); err != nil {
+		return err
+	}
 	s, err := p.known(from, to)
 	switch {
 	case err != nil:
@@ -174,7 +176,7 @@ func (p *captured) Step(from, to int) error {
 	default:
 		err = p.run(s)
 	}
-	if end := p.e.drv.do(&p.e.sync); err == nil {
+	if end := p.e.settle(); err == nil {
 		err = p.failed(end)
 	}
 	return err
@@ -192,7 +194,7 @@ func (p *captured) Stop(at int) error {
 			err = p.acts[i].op()
 		}
 	}
-	if end := p.e.drv.do(&p.e.sync); err == nil {
+	if end := p.e.settle(); err == nil {
 		err = p.failed(end)
 	}
 	return err
@@ -200,9 +202,13 @@ func (p *captured) Stop(at int) error {
 
 // failed is the error of a program: a *device.KernelError where it is one of the code.
 func (p *captured) failed(err error) error {
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
+	}
+	var link *linkError
+	switch {
+	case errors.As(err, &link):
+		return link.err
 	case isFault(err):
 		return &device.KernelError{Err: fmt.Errorf("a kernel of program %s failed on GPU %d (%s): %w", p.name, p.e.ordinal, p.e.gpu().name, err)}
 	}
@@ -213,6 +219,9 @@ func (p *captured) failed(err error) error {
 func (p *captured) failedAt(i int, err error) error {
 	if err == nil {
 		return nil
+	}
+	if link := (*linkError)(nil); errors.As(err, &link) {
+		return link.err
 	}
 	what := fmt.Sprintf("instruction %d", i)
 	if in := &p.instrs[i]; in.Comm == nil {
@@ -239,7 +248,7 @@ func (p *captured) one(from, to int) error {
 		switch {
 		case a.kernel != nil:
 			if err = drv.launch(a.kernel, stream); err == nil {
-				err = drv.do(&p.e.sync)
+				err = p.e.settle()
 			}
 		case a.op != nil:
 			if err := a.op(); err != nil {
