@@ -121,6 +121,7 @@ func (p *captured) prepare(i int, places []stage, memory device.Memory, staging 
 			outs = append(outs, lines(e.end(b), hostEnd(staging[r.Offset:]), r.Bytes)...)
 		}
 	}
+	p.exchanges[i] = x
 	x.ins, x.outs, x.reads = e.queue(ins), e.queue(outs), len(src) > 0
 	var err error
 	if x.call, err = e.r.Exchanges.Prepare(p.index, i, at); err != nil {

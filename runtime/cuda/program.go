@@ -20,18 +20,19 @@ type act struct {
 
 // captured is a captured program.
 type captured struct {
-	e      *engine
-	index  int
-	name   string
-	instrs []program.Instr
-	acts   []act // by instruction
-	ports  *ports
-	hosted bool                 // the host has to do something
-	ends   map[int]func() error // by what they end, of communication that the GPU does
-	spans  map[[2]int]*span     // ranges of instructions that were run; nil: once
-	job    func() error         // launch, for the engine's goroutine
-	began  bool                 // launched, and not waited for
-	err    error                // of the last launch
+	e         *engine
+	index     int
+	name      string
+	instrs    []program.Instr
+	acts      []act // by instruction
+	ports     *ports
+	hosted    bool                 // the host has to do something
+	exchanges map[int]*exchange    // of the host, by instruction
+	ends      map[int]func() error // by what they end, of communication that the GPU does
+	spans     map[[2]int]*span     // ranges of instructions that were run; nil: once
+	job       func() error         // launch, for the engine's goroutine
+	began     bool                 // launched, and not waited for
+	err       error                // of the last launch
 }
 
 // Capture resolves entries, addresses and copies, and readies communication.
@@ -41,7 +42,7 @@ func (e *engine) Capture(prog int) (device.Program, error) {
 	}
 	defer runtime.UnlockOSThread()
 	from := &e.r.Device.Progs[prog]
-	p := &captured{e: e, index: prog, name: from.Name, instrs: from.Instrs, acts: make([]act, len(from.Instrs)), ends: map[int]func() error{}, spans: map[[2]int]*span{}}
+	p := &captured{e: e, index: prog, name: from.Name, instrs: from.Instrs, acts: make([]act, len(from.Instrs)), exchanges: map[int]*exchange{}, ends: map[int]func() error{}, spans: map[[2]int]*span{}}
 	p.job = p.launch
 	e.progs = append(e.progs, p)
 	var err error

@@ -181,3 +181,29 @@ func TestMember(t *testing.T) {
 		t.Errorf("peers %d and %d", a, b)
 	}
 }
+
+// TestInOrder: which messages of several tags can be those of one stream.
+func TestInOrder(t *testing.T) {
+	sum, send, recv := Comm{Kind: AllReduce}, Comm{Kind: Send}, Comm{Kind: Recv}
+	tagged := func(c Comm, tag int) Comm { c.Tag = tag; return c }
+	for _, c := range []struct {
+		name          string
+		first, second []Comm
+		want          string
+	}{
+		{"nothing", []Comm{sum}, []Comm{sum}, ""},
+		{"one tag, both ways", []Comm{send, send, recv, recv}, []Comm{send, send, recv, recv}, ""},
+		{"in order", []Comm{tagged(send, 1), tagged(send, 2)}, []Comm{tagged(recv, 1), tagged(recv, 2)}, ""},
+		{"in another order", []Comm{tagged(send, 1), tagged(send, 2)}, []Comm{tagged(recv, 2), tagged(recv, 1)}, "rank 1 receives"},
+		{"too many", []Comm{send, send, send, tagged(send, 1), tagged(send, 1), sum}, []Comm{sum, recv, recv, recv, tagged(recv, 1), tagged(recv, 1)}, "deadlock"},
+	} {
+		p := stages(c.first, c.second)
+		if err := p.Validate(); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		err := p.InOrder()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}

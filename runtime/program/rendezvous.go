@@ -34,7 +34,7 @@ func (p *Plan) validateMeetings() error {
 		if len(p.Devices) == 1 && !messages(&p.Devices[0].Progs[i]) {
 			continue
 		}
-		if err := p.rehearse(i); err != nil {
+		if err := p.rehearse(i, false); err != nil {
 			return invalid("program %s: %v", p.Devices[0].Progs[i].Name, err)
 		}
 	}
@@ -61,6 +61,7 @@ type rehearsal struct {
 	device map[int]*Device   // by rank
 	events map[*Device]*part // that are run
 	words  map[word]string
+	links  bool // all messages of one device to another are one stream
 	ends   map[end]progress.Step
 }
 
@@ -122,8 +123,31 @@ type end struct {
 	c    *Comm
 }
 
-func (p *Plan) rehearse(prog int) error {
-	r := &rehearsal{plan: p, prog: prog, class: make([]*Device, len(p.Devices)), events: map[*Device]*part{}, words: map[word]string{}, ends: map[end]progress.Step{}}
+// InOrder says why the programs of a valid plan need more than one stream of messages from one
+// device to another: messages with different tags are not received in the order in which
+// they are sent, or more than [InFlight] of them have to be under way. A transport whose
+// messages have no tags can run the other plans.
+func (p *Plan) InOrder() error {
+	if len(p.Devices) == 0 {
+		return nil
+	}
+	for i := range p.Devices[0].Progs {
+		sends := false
+		for j := range p.Devices {
+			sends = sends || messages(&p.Devices[j].Progs[i])
+		}
+		if !sends {
+			continue
+		}
+		if err := p.rehearse(i, true); err != nil {
+			return fmt.Errorf("messages of program %s of all tags in one stream: %w", p.Devices[0].Progs[i].Name, err)
+		}
+	}
+	return nil
+}
+
+func (p *Plan) rehearse(prog int, links bool) error {
+	r := &rehearsal{plan: p, prog: prog, links: links, class: make([]*Device, len(p.Devices)), events: map[*Device]*part{}, words: map[word]string{}, ends: map[end]progress.Step{}}
 	for i := range p.Devices {
 		n := 0
 		for j, name := range p.By {
@@ -264,7 +288,10 @@ func (r *rehearsal) step(rank, i int) (progress.Step, bool) {
 		x.Kind = progress.Take
 	}
 	if c.Kind == Send || c.Kind == Recv {
-		x.Channel.Tag = c.Tag + c.Each*own.turns[turn].Micro
+		tag := c.Tag + c.Each*own.turns[turn].Micro
+		if x.Channel.Tag = tag; r.links {
+			x.Channel.Tag, x.What = 0, fmt.Sprintf("%s, tag %d", content(c), tag)
+		}
 	} else {
 		x.What = r.signature(r.device[rank], in, at.instance)
 	}
