@@ -1,0 +1,212 @@
+package nccl
+
+import (
+	"fmt"
+
+	"ptc/runtime/comm"
+	"ptc/runtime/device"
+)
+
+// call is a prepared operation.
+type call struct {
+	d                 *end
+	l                 *lane
+	op                comm.Op
+	tensors           []tensor
+	ready, begun, end uintptr // events: the sources are there, the lane has come to it, it is done
+}
+
+// tensor is one of an operation's: addresses, and its views in bytes.
+type tensor struct {
+	src, dst         int64
+	outer, inner     int64 // of the source, or where that is one, of the destination
+	dstOuter         int64 // of the destination of an all_to_all
+	dstInner         int64
+	bytes            int64 // of a member's slice
+	elems            int64 // of it
+	packed, unpacked int64 // where they are in the lane's memory, from its beginning; -1: not needed
+}
+
+// newCall makes what an operation needs on the device.
+func (d *end) newCall(op comm.Op) (*call, error) {
+	l, err := d.laneOf(&op)
+	if err != nil {
+		return nil, err
+	}
+	c := &call{d: d, l: l, op: op}
+	for _, e := range []*uintptr{&c.ready, &c.begun, &c.end} {
+		if *e, err = d.streams.NewEvent(); err != nil {
+			return nil, err
+		}
+	}
+	var at int64
+	for _, t := range append([]comm.Tensor{{Outer: op.Outer, Inner: op.Inner, Src: op.Src, Dst: op.Dst}}, op.Rest...) {
+		c.tensors = append(c.tensors, c.newTensor(t, &at))
+	}
+	l.reserve(at)
+	if l.sends {
+		l.slotBytes = max(l.slotBytes, c.tensors[0].bytes)
+	}
+	l.signatures = append(l.signatures, signature(&op))
+	return c, nil
+}
+
+// signature is what the members of a lane must agree on; of messages also the tag.
+func signature(op *comm.Op) string {
+	if op.Kind == comm.Send || op.Kind == comm.Recv {
+		return fmt.Sprintf("a message of %s[%d] with tag %d", op.DType, op.Elems(), op.Tag)
+	}
+	return op.Signature()
+}
+
+// newTensor places a tensor's parts in the lane's memory from at on.
+func (c *call) newTensor(t comm.Tensor, at *int64) tensor {
+	size, outer := int64(c.op.DType.Size()), int64(max(t.Outer, 1))
+	x := tensor{src: address(t.Src), dst: address(t.Dst), outer: outer, inner: int64(t.Inner) * size,
+		dstOuter: outer, dstInner: int64(t.Inner) * size, packed: -1, unpacked: -1}
+	x.elems = outer * int64(t.Inner)
+	x.bytes = x.elems * size
+	place := func() int64 {
+		from := *at
+		*at += aligned(x.bytes * int64(len(c.l.members)))
+		return from
+	}
+	many := len(c.l.members) > 1
+	switch c.op.Kind {
+	case comm.ReduceScatter:
+		if many && outer > 1 {
+			x.packed = place()
+		}
+	case comm.AllGather:
+		if many && outer > 1 {
+			x.unpacked = place()
+		}
+	case comm.AllToAll:
+		x.dstOuter, x.dstInner = int64(c.op.DstOuter), int64(c.op.DstInner)*size
+		if many && outer > 1 {
+			x.packed = place()
+		}
+		if many && x.dstOuter > 1 {
+			x.unpacked = place()
+		}
+	}
+	return x
+}
+
+// address is where a range lies on the device.
+func address(r device.Range) int64 {
+	m, ok := r.Memory.(device.Located)
+	if !ok {
+		return 0
+	}
+	return int64(m.Address()) + r.Offset
+}
+
+// Start is of the host, which does nothing here.
+func (c *call) Start() error {
+	return c.d.invalid(&c.op, "its buffers are on a GPU, which is told by its stream to start it")
+}
+
+// Wait is as Start.
+func (c *call) Wait() error { return c.Start() }
+
+// Run is as Start.
+func (c *call) Run() error { return c.Start() }
+
+// StartOn issues the operation in its lane, behind what the stream has.
+func (c *call) StartOn(stream uintptr) error {
+	if err := c.d.Failed(); err != nil {
+		return err
+	}
+	if !c.d.begun {
+		return c.d.invalid(&c.op, "the device is not connected")
+	}
+	l := c.l
+	l.issued++
+	var err error
+	if l.sends {
+		err = c.post(stream)
+	} else {
+		err = c.issue(stream)
+	}
+	if err != nil {
+		return c.d.fail(c.failed(err))
+	}
+	return nil
+}
+
+// WaitOn has the stream wait for the end; a message that is sent has left its buffer when it is
+// started.
+func (c *call) WaitOn(stream uintptr) error {
+	if c.l.sends {
+		return nil
+	}
+	if err := c.d.streams.Await(stream, c.end); err != nil {
+		return c.d.fail(c.failed(err))
+	}
+	return nil
+}
+
+// failed is the error of an operation of which the library has failed; those of waits stay what they
+// are.
+func (c *call) failed(err error) error {
+	if e, ok := err.(*comm.Error); ok {
+		return e
+	}
+	e := c.d.fault(&c.op, err)
+	e.Op = c.op.Describe(c.l.issued)
+	return e
+}
+
+// issue gives the lane all of the operation.
+func (c *call) issue(stream uintptr) error {
+	s, l := c.d.streams, c.l
+	if err := s.Record(c.ready, stream); err != nil {
+		return err
+	}
+	if err := s.Await(l.stream, c.ready); err != nil {
+		return err
+	}
+	if err := s.Record(c.begun, l.stream); err != nil {
+		return err
+	}
+	if err := c.exchange(); err != nil {
+		return err
+	}
+	if err := s.Record(c.end, l.stream); err != nil {
+		return err
+	}
+	l.opened(issue{c, l.issued, c.begun, c.end})
+	return nil
+}
+
+// post copies a message to a slot in the stream itself, and lets it travel from there.
+func (c *call) post(stream uintptr) error {
+	s, l := c.d.streams, c.l
+	t, x := &l.slots[l.issued%uint64(len(l.slots))], &c.tensors[0]
+	if err := s.Await(stream, t.free); err != nil { // of the message that had the slot
+		return err
+	}
+	if err := s.Copy(stream, line(t.at, x.src, x.bytes)); err != nil {
+		return err
+	}
+	if err := s.Record(t.copied, stream); err != nil {
+		return err
+	}
+	if err := s.Await(l.stream, t.copied); err != nil {
+		return err
+	}
+	if err := l.grouped(func() error { return l.send(uintptr(t.at), x.bytes, 1) }); err != nil {
+		return err
+	}
+	if err := s.Record(t.free, l.stream); err != nil {
+		return err
+	}
+	l.opened(issue{c, l.issued, t.copied, t.free})
+	return nil
+}
+
+// line is a copy of bytes that lie next to each other.
+func line(dst, src, n int64) device.Rows {
+	return device.Rows{Dst: uint64(dst), Src: uint64(src), DstEvery: n, SrcEvery: n, Width: n, Height: 1}
+}

@@ -1,0 +1,19 @@
+// Package fakenccl is NCCL for tests, made of Go functions that are called as the library's are.
+//
+// In comes a driver of package fakecuda, on whose GPUs the members are. Out come addresses of
+// functions, for [ptc/runtime/comm/nccl.Use], which behave as nccl.h of NCCL 2.30 says and do nothing
+// that helps a caller who is wrong:
+//
+//	a communicator   is ready when all members have called, and is in progress for some calls more
+//	a group          is issued at its end, and keeps its stream until all members have come to it
+//	a sum            is in the order of a ring, and rounds at every addition
+//	messages         meet in the order in which both ends issued them
+//	strict           members that differ in what they issue, a second stream of a communicator, a
+//	                 call while one is in progress, outside of a group or without its end, a type or
+//	                 member that is none: a problem that tests look at, and no progress
+//
+// The invariant: the same calls with the same options do the same. There is one library at a time,
+// as C functions cannot be taken back: the last one that was made.
+//
+// It imports internal/dtype, internal/foreign and runtime/cuda/fakecuda. Only tests import it.
+package fakenccl

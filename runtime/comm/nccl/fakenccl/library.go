@@ -1,0 +1,235 @@
+package fakenccl
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"ptc/internal/foreign"
+	"ptc/runtime/cuda/fakecuda"
+)
+
+// Options are of the library. The zero value is NCCL 2.30.7.
+type Options struct {
+	Seed    uint64 // of how long calls are in progress; 0: for none
+	Version int
+	Missing []string // functions that it does not have
+}
+
+// Results that the library gives (nccl.h, ncclResult_t).
+const (
+	Success         = 0
+	SystemError     = 2
+	InvalidArgument = 4
+	InvalidUsage    = 5
+	RemoteError     = 6
+	InProgress      = 7
+)
+
+// Library is the library with its communicators. What is in it is guarded by the driver's lock.
+type Library struct {
+	o        Options
+	drv      *fakecuda.Driver
+	rng      *rand.Rand
+	cliques  map[[16]uint64]*clique
+	members  map[uintptr]*member
+	groups   map[int]*group // by thread
+	next     uintptr
+	ids      uint64
+	counts   map[string]int
+	failures []failure
+	problems []string
+	broken   int32 // what all communicators have come to
+}
+
+// failure is a call that is to fail: that number at, from 1, of those of a name.
+type failure struct {
+	name       string
+	at, result int
+}
+
+// group is what a thread has called between a start and its end.
+type group struct {
+	depth int
+	calls []*issued
+}
+
+var current struct {
+	sync.Mutex
+	lib *Library
+}
+
+// New makes a library on the GPUs of a driver, which takes the place of the one before.
+func New(drv *fakecuda.Driver, o Options) *Library {
+	if o.Version == 0 {
+		o.Version = 23007
+	}
+	l := &Library{o: o, drv: drv, cliques: map[[16]uint64]*clique{}, members: map[uintptr]*member{}, groups: map[int]*group{}, next: 0x7c0000, counts: map[string]int{}}
+	if o.Seed != 0 {
+		l.rng = rand.New(rand.NewPCG(o.Seed, 11))
+	}
+	current.Lock()
+	defer current.Unlock()
+	current.lib = l
+	return l
+}
+
+// Lookup gives the address of a function.
+func (l *Library) Lookup(name string) (uintptr, error) {
+	at, ok := addresses()[name]
+	if !ok || slices.Contains(l.o.Missing, name) {
+		return 0, fmt.Errorf("undefined symbol: %s", name)
+	}
+	return at, nil
+}
+
+// Fail lets a call fail: that number at, from 1, of those of a name from now on.
+func (l *Library) Fail(name string, at, result int) {
+	l.drv.Use(func() { l.failures = append(l.failures, failure{name, at + l.counts[name], result}) })
+}
+
+// Break lets all communicators come to a result, as where a member is gone.
+func (l *Library) Break(result int) { l.drv.Use(func() { l.broken = int32(result) }) }
+
+// Called is how many calls of a function there were.
+func (l *Library) Called(name string) (n int) {
+	l.drv.Use(func() { n = l.counts[name] })
+	return n
+}
+
+// Problems are mistakes of the caller, in order.
+func (l *Library) Problems() (out []string) {
+	l.drv.Use(func() { out = slices.Clone(l.problems) })
+	return out
+}
+
+// Leaks are the communicators that were not ended, and the groups, sorted.
+func (l *Library) Leaks() (out []string) {
+	l.drv.Use(func() {
+		for _, m := range l.members {
+			out = append(out, fmt.Sprintf("the communicator of member %d of %d", m.rank, m.of.n))
+		}
+		for _, g := range l.groups {
+			if g.depth > 0 {
+				out = append(out, "a group without its end")
+			}
+		}
+	})
+	slices.Sort(out)
+	return out
+}
+
+func (l *Library) problem(format string, args ...any) {
+	l.problems = append(l.problems, fmt.Sprintf(format, args...))
+}
+
+// pointer is what an address of the caller's points to.
+func pointer[T any](at uintptr) *T { return (*T)(foreign.Pointer(at)) }
+
+// function is one of the library's.
+type function struct {
+	name string
+	args int
+	run  func(l *Library, a []uintptr) int
+}
+
+func functions() []function {
+	return []function{
+		{"ncclGetVersion", 1, version},
+		{"ncclGetUniqueId", 1, uniqueID},
+		{"ncclCommFinalize", 1, finalize},
+		{"ncclCommDestroy", 1, destroy},
+		{"ncclCommAbort", 1, abort},
+		{"ncclCommGetAsyncError", 2, asyncError},
+		{"ncclGroupStart", 0, groupStart},
+		{"ncclGroupEnd", 0, groupEnd},
+		{"ncclAllReduce", 7, allReduce},
+		{"ncclReduceScatter", 7, reduceScatter},
+		{"ncclAllGather", 6, allGather},
+		{"ncclSend", 6, send},
+		{"ncclRecv", 6, recv},
+	}
+}
+
+// addresses makes the C functions, once: a process has a limited number of them.
+var addresses = sync.OnceValue(func() map[string]uintptr {
+	out := map[string]uintptr{"ncclGetErrorString": foreign.Callback(errorString), "ncclCommInitRankConfig": initRankConfig()}
+	for _, f := range functions() {
+		switch f.args {
+		case 0:
+			out[f.name] = foreign.Callback(func() uintptr { return f.enter() })
+		case 1:
+			out[f.name] = foreign.Callback(func(a uintptr) uintptr { return f.enter(a) })
+		case 2:
+			out[f.name] = foreign.Callback(func(a, b uintptr) uintptr { return f.enter(a, b) })
+		case 6:
+			out[f.name] = foreign.Callback(func(a, b, c, d, e, g uintptr) uintptr { return f.enter(a, b, c, d, e, g) })
+		case 7:
+			out[f.name] = foreign.Callback(func(a, b, c, d, e, g, h uintptr) uintptr { return f.enter(a, b, c, d, e, g, h) })
+		}
+	}
+	return out
+})
+
+// initRankConfig is the function with an argument of 128 bytes by value, as C compilers have it.
+func initRankConfig() uintptr {
+	f := &function{name: "ncclCommInitRankConfig", run: initRank}
+	if runtime.GOARCH == "arm64" {
+		return foreign.Callback(func(comm, n, id, rank, config uintptr) uintptr {
+			words := *pointer[[16]uint64](id)
+			return f.enter(comm, n, rank, config, uintptr(unsafe.Pointer(&words)))
+		})
+	}
+	return foreign.Callback(func(comm, n, rank, config, _, _, a, b, c, d, e, g, h, i, j, k, l, m, o, p, q, r uintptr) uintptr {
+		words := [16]uint64{}
+		for x, w := range []uintptr{a, b, c, d, e, g, h, i, j, k, l, m, o, p, q, r} {
+			words[x] = uint64(w)
+		}
+		return f.enter(comm, n, rank, config, uintptr(unsafe.Pointer(&words)))
+	})
+}
+
+// enter is a call of the current library.
+//
+//go:uintptrescapes
+func (f *function) enter(args ...uintptr) uintptr {
+	current.Lock()
+	l := current.lib
+	current.Unlock()
+	r := 0
+	l.drv.Use(func() {
+		l.counts[f.name]++
+		for _, x := range l.failures {
+			if x.name == f.name && x.at == l.counts[f.name] {
+				r = x.result
+				return
+			}
+		}
+		r = f.run(l, args)
+	})
+	return uintptr(r)
+}
+
+var texts sync.Map // by result, what lives as long as the process
+
+func errorString(result uintptr) uintptr {
+	text, _ := texts.LoadOrStore(result, append(fmt.Appendf(nil, "the text of %d", result), 0))
+	return uintptr(unsafe.Pointer(unsafe.SliceData(text.([]byte))))
+}
+
+func version(l *Library, a []uintptr) int {
+	*pointer[int32](a[0]) = int32(l.o.Version)
+	return Success
+}
+
+func uniqueID(l *Library, a []uintptr) int {
+	l.ids++
+	id := pointer[[16]uint64](a[0])
+	for i := range id {
+		id[i] = l.ids*0x9e3779b97f4a7c15 + uint64(i)
+	}
+	return Success
+}

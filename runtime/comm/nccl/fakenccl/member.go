@@ -1,0 +1,234 @@
+package fakenccl
+
+import (
+	"slices"
+
+	"ptc/runtime/cuda/fakecuda"
+)
+
+// clique is the members of a communicator.
+type clique struct {
+	n       int
+	members []*member // by rank; nil: not there yet
+	joined  int
+	ops     []*collective
+	links   map[[2]int]*link // from a member to another
+}
+
+// member is one of them, as its caller has it.
+type member struct {
+	of        *clique
+	handle    uintptr
+	rank, gpu int
+	stream    uintptr // that it uses; 0: none yet
+	issued    int     // of the clique's collectives
+	sent      map[[2]int]int
+	busy      int // so many times more its calls are in progress
+	pending   int // groups on its stream
+	finalized bool
+	aborted   bool
+}
+
+// initRank is ncclCommInitRankConfig. The configuration is the head of ncclConfig_t: size, magic,
+// version and blocking.
+func initRank(l *Library, a []uintptr) int {
+	n, rank, id := int(int32(a[1])), int(int32(a[2])), *pointer[[16]uint64](a[4])
+	c := a[3]
+	if c == 0 || *pointer[uintptr](c) < 20 || *pointer[uint32](c + 8) != 0xcafebeef || *pointer[uint32](c + 12) < 21400 || *pointer[int32](c + 16) != 0 {
+		l.problem("a configuration that is none, or blocks")
+		return InvalidArgument
+	}
+	gpu := l.drv.Current()
+	q := l.cliques[id]
+	if q == nil {
+		q = &clique{n: n, members: make([]*member, max(0, n)), links: map[[2]int]*link{}}
+		l.cliques[id] = q
+	}
+	switch {
+	case gpu < 0:
+		l.problem("a communicator on a thread without a context")
+		return InvalidUsage
+	case id == [16]uint64{} || n < 1 || rank < 0 || rank >= n || q.n != n || q.members[rank] != nil:
+		l.problem("member %d of %d", rank, n)
+		return InvalidArgument
+	case slices.ContainsFunc(q.members, func(m *member) bool { return m != nil && m.gpu == gpu }):
+		l.problem("two members on GPU %d", gpu)
+		return InvalidUsage
+	}
+	l.next += 16
+	m := &member{of: q, handle: l.next, rank: rank, gpu: gpu, sent: map[[2]int]int{}}
+	q.members[rank], l.members[l.next] = m, m
+	q.joined++
+	*pointer[uintptr](a[0]) = m.handle
+	return l.busy(m, true)
+}
+
+// busy is the result of a call that may be in progress for some time.
+func (l *Library) busy(m *member, always bool) int {
+	if l.rng != nil {
+		m.busy = l.rng.IntN(4)
+	}
+	if m.busy > 0 || always {
+		return InProgress
+	}
+	return Success
+}
+
+// member is the one with a handle, whose calls are not in progress.
+func (l *Library) member(handle uintptr, what string) *member {
+	m := l.members[handle]
+	switch {
+	case m == nil:
+		l.problem("%s: there is no communicator %#x", what, handle)
+	case m.of.joined < m.of.n || m.busy > 0:
+		l.problem("%s while a call is in progress", what)
+	case l.drv.Current() != m.gpu:
+		l.problem("%s on a thread with another GPU than %d", what, m.gpu)
+	default:
+		return m
+	}
+	return nil
+}
+
+func asyncError(l *Library, a []uintptr) int {
+	m, state := l.members[a[0]], pointer[int32](a[1])
+	if m == nil {
+		l.problem("the state of no communicator")
+		return InvalidArgument
+	}
+	*state = Success
+	switch {
+	case l.broken != 0:
+		*state = l.broken
+	case m.of.joined < m.of.n:
+		*state = InProgress
+	case m.busy > 0:
+		m.busy--
+		*state = InProgress
+	}
+	return Success
+}
+
+func finalize(l *Library, a []uintptr) int {
+	m := l.member(a[0], "ncclCommFinalize")
+	if m == nil {
+		return InvalidArgument
+	}
+	if m.pending > 0 {
+		l.problem("a communicator is ended while its stream has %d groups", m.pending)
+	}
+	m.finalized = true
+	return l.busy(m, false)
+}
+
+func destroy(l *Library, a []uintptr) int {
+	m := l.member(a[0], "ncclCommDestroy")
+	if m == nil {
+		return InvalidArgument
+	}
+	if !m.finalized {
+		l.problem("a communicator is destroyed that was not finalized")
+	}
+	delete(l.members, a[0])
+	return Success
+}
+
+// abort lets go of the member's stream; those of the others stay stuck.
+func abort(l *Library, a []uintptr) int {
+	m := l.members[a[0]]
+	if m == nil {
+		l.problem("ncclCommAbort: there is no communicator %#x", a[0])
+		return InvalidArgument
+	}
+	m.aborted = true
+	delete(l.members, a[0])
+	return Success
+}
+
+func groupStart(l *Library, _ []uintptr) int {
+	t := thread()
+	if l.groups[t] == nil {
+		l.groups[t] = &group{}
+	}
+	l.groups[t].depth++
+	return Success
+}
+
+func groupEnd(l *Library, _ []uintptr) int {
+	g := l.groups[thread()]
+	if g == nil || g.depth == 0 {
+		l.problem("the end of no group")
+		return InvalidUsage
+	}
+	if g.depth--; g.depth > 0 {
+		return Success
+	}
+	calls := g.calls
+	g.calls = nil
+	r := Success
+	for len(calls) > 0 { // of one communicator after the other
+		m := calls[0].m
+		var own, rest []*issued
+		for _, c := range calls {
+			if c.m == m {
+				own = append(own, c)
+			} else {
+				rest = append(rest, c)
+			}
+		}
+		if x := l.launch(m, own); x != Success {
+			r = x
+		}
+		calls = rest
+	}
+	return r
+}
+
+// launch gives a stream the calls of a group: they arrive, and end once all others have.
+func (l *Library) launch(m *member, calls []*issued) int {
+	s, ok := l.drv.Stream(m.stream)
+	if !ok || s.GPU() != m.gpu {
+		l.problem("a stream that is none of GPU %d", m.gpu)
+		return InvalidArgument
+	}
+	for _, c := range calls {
+		c.at = s
+		l.join(c)
+	}
+	m.pending++
+	err := s.Enqueue(nil, func() {
+		for _, c := range calls {
+			c.arrived = true
+		}
+	})
+	if err == nil {
+		err = s.Enqueue(func() bool { return m.aborted || !slices.ContainsFunc(calls, (*issued).waits) }, func() {
+			m.pending--
+			for _, c := range calls {
+				if !m.aborted {
+					l.do(c)
+				}
+			}
+		})
+	}
+	if err != nil {
+		l.problem("%v", err)
+		return SystemError
+	}
+	return l.busy(m, false)
+}
+
+// issued is a call of a member.
+type issued struct {
+	m        *member
+	kind     string
+	src, dst uintptr
+	count    int
+	element  uintptr
+	by       uintptr // of a reduction
+	peer     int     // of a message
+	at       fakecuda.Stream
+	arrived  bool
+	op       *collective
+	message  *message
+}
