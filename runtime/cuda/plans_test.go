@@ -46,12 +46,25 @@ func compiled(t *testing.T, example, layout, target, set string) *program.Plan {
 		t.Fatal(err)
 	}
 	text = append(text, "\nlayout offloaded { offload optimizer to host { piece = 4 KiB } }\n"...)
+	if example == "gpt" {
+		text = append(text, piped...)
+	}
 	p, _, err := compiler.Compile(compiler.Options{File: file, Source: text, Layout: layout, Set: strings.Fields(set), Target: target})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
+
+// piped is a pipeline of stages that are sharded.
+const piped = `
+layout piped {
+  mesh pp = 2, tp = 2
+  shard heads, ffn, vocab over tp
+  shard seq over tp between Block
+  pipeline blocks over pp { schedule = 1f1b  microbatches = 4 }
+}
+`
 
 const (
 	smallMLP = "steps=3 batch=4 hidden=16 embed=4"

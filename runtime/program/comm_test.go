@@ -182,28 +182,31 @@ func TestMember(t *testing.T) {
 	}
 }
 
-// TestInOrder: which messages of several tags can be those of one stream.
-func TestInOrder(t *testing.T) {
+// TestStreams: how few streams the messages of several tags can have.
+func TestStreams(t *testing.T) {
 	sum, send, recv := Comm{Kind: AllReduce}, Comm{Kind: Send}, Comm{Kind: Recv}
 	tagged := func(c Comm, tag int) Comm { c.Tag = tag; return c }
 	for _, c := range []struct {
 		name          string
 		first, second []Comm
-		want          string
+		want          int
 	}{
-		{"nothing", []Comm{sum}, []Comm{sum}, ""},
-		{"one tag, both ways", []Comm{send, send, recv, recv}, []Comm{send, send, recv, recv}, ""},
-		{"in order", []Comm{tagged(send, 1), tagged(send, 2)}, []Comm{tagged(recv, 1), tagged(recv, 2)}, ""},
-		{"in another order", []Comm{tagged(send, 1), tagged(send, 2)}, []Comm{tagged(recv, 2), tagged(recv, 1)}, "rank 1 receives"},
-		{"too many", []Comm{send, send, send, tagged(send, 1), tagged(send, 1), sum}, []Comm{sum, recv, recv, recv, tagged(recv, 1), tagged(recv, 1)}, "deadlock"},
+		{"nothing", []Comm{sum}, []Comm{sum}, 1},
+		{"one tag, both ways", []Comm{send, send, recv, recv}, []Comm{send, send, recv, recv}, 1},
+		{"in order", []Comm{tagged(send, 1), tagged(send, 2)}, []Comm{tagged(recv, 1), tagged(recv, 2)}, 1},
+		{"in another order", []Comm{tagged(send, 1), tagged(send, 2)}, []Comm{tagged(recv, 2), tagged(recv, 1)}, 3},
+		{"too many for one", []Comm{send, send, send, tagged(send, 1), tagged(send, 1), sum}, []Comm{sum, recv, recv, recv, tagged(recv, 1), tagged(recv, 1)}, 2},
 	} {
 		p := stages(c.first, c.second)
 		if err := p.Validate(); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		err := p.InOrder()
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		if got := p.Streams(); got != c.want {
+			t.Errorf("%s: %d streams; expected %d", c.name, got, c.want)
 		}
+	}
+	p := stages([]Comm{tagged(send, 1), tagged(send, 2)}, []Comm{tagged(recv, 2), tagged(recv, 1)})
+	if err := p.inOrder(1); err == nil || !strings.Contains(err.Error(), "rank 1 receives") {
+		t.Errorf("one stream: %v", err)
 	}
 }

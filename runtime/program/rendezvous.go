@@ -34,7 +34,7 @@ func (p *Plan) validateMeetings() error {
 		if len(p.Devices) == 1 && !messages(&p.Devices[0].Progs[i]) {
 			continue
 		}
-		if err := p.rehearse(i, false); err != nil {
+		if err := p.rehearse(i, 0); err != nil {
 			return invalid("program %s: %v", p.Devices[0].Progs[i].Name, err)
 		}
 	}
@@ -53,16 +53,16 @@ func messages(prog *Program) bool {
 
 // rehearsal is a run of one program on all devices.
 type rehearsal struct {
-	plan   *Plan
-	prog   int
-	ranks  []int             // that are run
-	whole  []bool            // by mesh axis: all along it are run as one
-	class  []*Device         // by coordinates on the axes [Plan.By]
-	device map[int]*Device   // by rank
-	events map[*Device]*part // that are run
-	words  map[word]string
-	links  bool // all messages of one device to another are one stream
-	ends   map[end]progress.Step
+	plan    *Plan
+	prog    int
+	ranks   []int             // that are run
+	whole   []bool            // by mesh axis: all along it are run as one
+	class   []*Device         // by coordinates on the axes [Plan.By]
+	device  map[int]*Device   // by rank
+	events  map[*Device]*part // that are run
+	words   map[word]string
+	streams int // of messages from one device to another; 0: one of each tag
+	ends    map[end]progress.Step
 }
 
 // part is what a program of a device does among devices. Instructions that wait for
@@ -123,11 +123,31 @@ type end struct {
 	c    *Comm
 }
 
-// InOrder says why the programs of a valid plan need more than one stream of messages from one
-// device to another: messages with different tags are not received in the order in which
-// they are sent, or more than [InFlight] of them have to be under way. A transport whose
-// messages have no tags can run the other plans.
-func (p *Plan) InOrder() error {
+// Streams is into how few streams of messages from one device to another a transport may put those
+// of a valid plan that has no tags for them: message by message to stream number tag mod Streams. In each they
+// are received in the order in which they are sent, and no device waits for ever where
+// [InFlight] of a stream may be under way. 0: there is no such number.
+func (p *Plan) Streams() int {
+	classes := 1
+	for i := range p.Devices {
+		for j := range p.Devices[i].Progs {
+			for _, in := range p.Devices[i].Progs[j].Instrs {
+				if c := in.Comm; c != nil && (c.Kind == Send || c.Kind == Recv) {
+					classes = max(classes, c.Each, c.Tag+1-c.Each)
+				}
+			}
+		}
+	}
+	for _, n := range []int{1, classes} {
+		if p.inOrder(n) == nil {
+			return n
+		}
+	}
+	return 0
+}
+
+// inOrder says why so many streams are not enough.
+func (p *Plan) inOrder(streams int) error {
 	if len(p.Devices) == 0 {
 		return nil
 	}
@@ -139,15 +159,17 @@ func (p *Plan) InOrder() error {
 		if !sends {
 			continue
 		}
-		if err := p.rehearse(i, true); err != nil {
-			return fmt.Errorf("messages of program %s of all tags in one stream: %w", p.Devices[0].Progs[i].Name, err)
+		if err := p.rehearse(i, streams); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (p *Plan) rehearse(prog int, links bool) error {
-	r := &rehearsal{plan: p, prog: prog, links: links, class: make([]*Device, len(p.Devices)), events: map[*Device]*part{}, words: map[word]string{}, ends: map[end]progress.Step{}}
+// rehearse runs a program on all devices, with messages of a tag as a stream, or with so many streams
+// of all tags.
+func (p *Plan) rehearse(prog, streams int) error {
+	r := &rehearsal{plan: p, prog: prog, streams: streams, class: make([]*Device, len(p.Devices)), events: map[*Device]*part{}, words: map[word]string{}, ends: map[end]progress.Step{}}
 	for i := range p.Devices {
 		n := 0
 		for j, name := range p.By {
@@ -289,8 +311,8 @@ func (r *rehearsal) step(rank, i int) (progress.Step, bool) {
 	}
 	if c.Kind == Send || c.Kind == Recv {
 		tag := c.Tag + c.Each*own.turns[turn].Micro
-		if x.Channel.Tag = tag; r.links {
-			x.Channel.Tag, x.What = 0, fmt.Sprintf("%s, tag %d", content(c), tag)
+		if x.Channel.Tag = tag; r.streams > 0 {
+			x.Channel.Tag, x.What = tag%r.streams, fmt.Sprintf("%s, tag %d", content(c), tag)
 		}
 	} else {
 		x.What = r.signature(r.device[rank], in, at.instance)

@@ -14,8 +14,9 @@ type Options struct {
 	Timeout  time.Duration // of a wait; 0: 60 s
 	InFlight int           // messages sent and not received, for each pair of devices; 0: 4
 
-	// HostMessages leaves what is sent and received to the host's transport.
-	HostMessages bool
+	// Streams is into how many streams of messages, by their tags, those from one device to another are
+	// put, as [ptc/runtime/program.Plan.Streams] has it; 0: the host's transport has them.
+	Streams int
 }
 
 // end is one device's end. What it does not have itself is the host's.
@@ -96,7 +97,7 @@ func (d *end) does(op *comm.Op) bool {
 		_, _, ok := reduction(op)
 		return ok || op.Group.Size() == 1
 	case comm.Send, comm.Recv:
-		return !d.o.HostMessages
+		return d.o.Streams > 0
 	case comm.AllGather, comm.AllToAll, comm.Permute:
 		return true
 	}

@@ -11,11 +11,11 @@
 //	engine's stream   kernels ── ready ─────────── kernels beside it ── waits for end ── kernels
 //	a lane's stream              └ waits ── pack ── collective ── unpack ── end ┘
 //
-// A lane is a communicator and a stream of its own: one for each list of mesh axes, and one for each
-// pair of a sender and a receiver. So what waits for what is what the plan was proved with: operations
+// A lane is a communicator and a stream of its own: one for each list of mesh axes, and one, or a few, for
+// each pair of a sender and a receiver. So what waits for what is what the plan was proved with: operations
 // of one group are in order, those of different groups wait for one another only where the program says
-// so. A lane of messages has no tags; its messages are those of all tags, for which
-// [ptc/runtime/program.Plan.InOrder] proves that the order is one. A message that is sent is copied into
+// so. NCCL's messages have no tags; those of which tags are in one lane says
+// [ptc/runtime/program.Plan.Streams], which proves that they are in one order. A message that is sent is copied into
 // one of Options.InFlight places, from which it travels while the program goes on.
 //
 // Collectives of NCCL have parts that follow one another. A view [outer, parts, inner] with

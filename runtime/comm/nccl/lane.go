@@ -9,7 +9,7 @@ import (
 )
 
 // lane is a communicator with a stream of its own: of the operations over a list of mesh axes, or of
-// the messages from one device to another.
+// a stream of messages from one device to another.
 type lane struct {
 	d       *end
 	key     string // orders the lanes alike on all devices
@@ -49,8 +49,9 @@ func (d *end) laneOf(op *comm.Op) (*lane, error) {
 			l.me = 1
 			slices.Reverse(l.members)
 		}
-		l.key = fmt.Sprintf("1 %08d %08d", l.members[0], l.members[1])
-		l.name = fmt.Sprintf("messages from rank %d to rank %d", l.members[0], l.members[1])
+		class := op.Tag % d.o.Streams
+		l.key = fmt.Sprintf("1 %08d %08d %08d", l.members[0], l.members[1], class)
+		l.name = fmt.Sprintf("messages from rank %d to rank %d, stream %d", l.members[0], l.members[1], class)
 	default:
 		l.group, l.members, l.me = op.Group, op.Group.Members(d.Rank()), op.Group.Coord(d.Rank())
 		l.key, l.name = "0 "+op.Group.String(), op.Group.String()

@@ -269,5 +269,5 @@ func (f *fakes) one(host comm.Device, bytes int64, o nccl.Options, do func(r *ra
 		_ = g.On(r.enqueuer().Watch) // it lets go of the streams
 		err = fmt.Errorf("rank %d: %w", host.Rank(), err)
 	}
-	return errors.Join(err, g.On(r.enqueuer().End), g.close())
+	return errors.Join(err, g.On(r.enqueuer().End), g.close(), host.Close())
 }
