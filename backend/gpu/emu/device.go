@@ -125,10 +125,9 @@ func (p *Program) pack(args []Arg) ([]byte, error) {
 type Program struct {
 	entry      *ptx.Entry
 	code       []inst
-	slots      int      // of the register file of a warp
-	constants  []uint64 // of the slots from constant0 on
-	constant0  int
-	special0   int // slots of special registers, in the order of specials
+	slots      int   // of the register file of a warp
+	first      []row // what the register file of a warp has before it begins, but for special registers
+	special0   int   // slots of special registers, in the order of specials
 	symbols    map[string]int64
 	paramBytes int
 	static     int  // bytes of shared memory before what is dynamic
