@@ -114,7 +114,9 @@ func isZero(b Basis) bool { return !slices.ContainsFunc(b, func(x int) bool { re
 // Blocked is a layout for a tile of which dimension fast is contiguous in memory: a
 // thread has vec neighbours along it, and threads go on along it, then along the others, the last
 // first. What is left is in further registers, the smallest distance first.
-func Blocked(sizes []int, fast, vec, warps int) *Layout { return blocked(sizes, fast, vec, warps, false) }
+func Blocked(sizes []int, fast, vec, warps int) *Layout {
+	return blocked(sizes, fast, vec, warps, false)
+}
 
 // Rows is as Blocked, but that warps go on along the other dimensions: each has all that is along fast of
 // what it has, so that a sum along it stays within a warp.
