@@ -15,6 +15,7 @@ var ways = []Options{
 	{Check: true, Seed: 1, Steps: 1 << 20}, {Check: true, Seed: 2, Steps: 1 << 20}, {Check: true, Seed: 3, Late: true, Steps: 1 << 20},
 }
 
+// source is a file of testdata. Each of them an assembler takes: ptxas -arch=sm_90a.
 func source(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/" + name + ".ptx")

@@ -9,10 +9,11 @@ import (
 
 // Options say in which of the orders that a GPU may take things happen.
 type Options struct {
-	// Seed is of the turns of warps and of when copies are done; 0 lets warps run from wait
-	// to wait, and does copies at once.
+	// Seed is of the turns of warps, of when copies and products are done, and of which lane is
+	// elected; 0 lets warps run from wait to wait, and does copies and products at once.
 	Seed uint64
-	// Late does copies when something waits for them, and not before.
+	// Late does copies and products when something waits for them, and not before; who looks
+	// whether they are done does so in vain every second time.
 	Late bool
 	// Check finds races in shared and in global memory.
 	Check bool
@@ -124,10 +125,9 @@ func (p *Program) pack(args []Arg) ([]byte, error) {
 type Program struct {
 	entry      *ptx.Entry
 	code       []inst
-	slots      int      // of the register file of a warp
-	constants  []uint64 // of the slots from constant0 on
-	constant0  int
-	special0   int // slots of special registers, in the order of specials
+	slots      int   // of the register file of a warp
+	first      []row // what the register file of a warp has before it begins, but for special registers
+	special0   int   // slots of special registers, in the order of specials
 	symbols    map[string]int64
 	paramBytes int
 	static     int  // bytes of shared memory before what is dynamic

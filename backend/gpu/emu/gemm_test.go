@@ -121,7 +121,7 @@ func TestGEMMMutants(t *testing.T) {
 	mutants := []mutant{
 		{old: "[%r13], 32768", new: "[%r13], 16384"}, {old: "[%r13], 32768", new: "[%r13], 32784"}, {old: "[%r13], 32768", new: "[%r13], 32752"},
 		{old: "xor.b32 %r12, %r12, 1;"}, {old: "and.b32 %r12, %r12, 1;\n  shl", new: "and.b32 %r12, %r12, 1;\n  xor.b32 %r12, %r12, 1;\n  shl"},
-		{old: "@!%p1 bra EMPTY;"}, {old: "@!%p1 bra FULL;"},
+		{old: "@!%p1 bra END;"}, {old: "@!%p1 bra END;", nth: 2}, {old: "@!%p1 bra EMPTY;"}, {old: "@!%p1 bra FULL;"},
 		{old: "[%r9+8], 8;", new: "[%r9+8], 7;"}, {old: "[%r9+8], 8;", new: "[%r9+8], 9;"}, {old: "[%r9], 1;", new: "[%r9], 2;"},
 		{old: "wait_group.sync.aligned 1;", new: "wait_group.sync.aligned 2;"}, {old: "wait_group.sync.aligned 0;", new: "wait_group.sync.aligned 1;"},
 		{old: "wait_group.read 0;", new: "wait_group.read 1;"},

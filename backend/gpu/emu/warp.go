@@ -51,16 +51,7 @@ func (w *warp) start(n int) {
 	w.met.arrived, w.met.waited = 0, 0
 	w.resetProducts()
 	p := w.b.p
-	for i := range w.file[:p.constant0] {
-		for l := range lanes {
-			w.file[i][l] = undefined
-		}
-	}
-	for i, c := range p.constants {
-		for l := range lanes {
-			w.file[p.constant0+i][l] = c
-		}
-	}
+	copy(w.file, p.first)
 	for l := range lanes {
 		at := func(i int) *uint64 { return &w.file[p.special0+i][l] }
 		*at(0) = uint64(w.number*lanes + l)

@@ -284,6 +284,9 @@ func (p *parser) memory(inner string) (Operand, error) {
 			return base, err
 		}
 		at, err := p.operand(parts[1])
+		if err == nil && (base.Kind != IsReg && base.Kind != IsSymbol || at.Kind != IsVec) {
+			err = fmt.Errorf("found `[%s]`; expected a tensor map and a position", inner)
+		}
 		base.Kind, base.Vec = IsTensor, at.Vec
 		return base, err
 	}

@@ -59,7 +59,7 @@ func TestParseErrors(t *testing.T) {
 		".visible .entry k()\n.reqntid x\n{\n}", ".visible .entry k()\n{", ".visible .entry k()\n{\nret\n}", ".visible .entry k()\n{\n@%r1 ret;\n}",
 		".visible .entry k()\n{\nmov.u32 %r0, 0fzz;\n}", ".visible .entry k()\n{\nmov.u32 %r0, ;\n,}", ".visible .entry k()\n{\nld.b32 %r0, [5];\n}",
 		".visible .entry k()\n{\n.shared .align 0 .b8 x[4];\n}", ".visible .entry k(", ".visible .entry k(\n.param .align 0 .b8 m[128])",
-		".visible .entry k()\n{\nelect.sync %r0|%p0|%p1, -1;\n}", ".visible .entry k()\n{\nelect.sync %r0|, -1;\n}",
+		".visible .entry k()\n{\nelect.sync %r0|%p0|%p1, -1;\n}", ".visible .entry k()\n{\nelect.sync %r0|, -1;\n}", ".visible .entry k()\n{\nx [5, {%r0}];\n}", ".visible .entry k()\n{\nx [%d0, %r0];\n}",
 	} {
 		if _, err := Parse(text); err == nil {
 			t.Errorf("accepted:\n%s", text)
