@@ -12,6 +12,7 @@ import (
 	"ptc/compiler"
 	"ptc/internal/units"
 	"ptc/runtime/comm/mpi"
+	"ptc/runtime/comm/nccl"
 	"ptc/runtime/data"
 	"ptc/runtime/native"
 )
@@ -96,6 +97,7 @@ var probes = []struct {
 	{"llvm", "native code, with ptc compile --target cpu", "apt-get install libllvm19", lookLLVM},
 	{"corpus", "the text that the examples are trained on", "install Go (https://go.dev/doc/install), or name other text with --set corpus=GLOB", lookCorpus},
 	{"mpi", "a plan over several processes: mpirun -n N ptc run", mpi.Install, lookMPI},
+	{"nccl", "GPUs of several processes that exchange by themselves", nccl.Install, lookNCCL},
 	{"cuda", "NVIDIA GPUs (not in this version)", "install the driver of NVIDIA's for this GPU", lookCUDA},
 }
 
@@ -162,6 +164,15 @@ func lookMPI() (string, bool) {
 		return library + ", but no mpirun in PATH", false
 	}
 	return library + ", started by " + launcher, true
+}
+
+// lookNCCL looks for the library.
+func lookNCCL() (string, bool) {
+	library, err := nccl.Available()
+	if err != nil {
+		return err.Error(), false
+	}
+	return library, true
 }
 
 // lookCUDA looks for the device file of the driver, which is there whenever

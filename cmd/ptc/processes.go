@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"os"
 	"runtime"
 	"strconv"
@@ -23,7 +24,7 @@ func launched() (rank int, ok bool) {
 
 // connect gives this process's end of the communication, nil where no launcher
 // started it: then it runs all devices.
-func connect(plan *program.Plan, timeout time.Duration) ([]comm.Device, error) {
+func connect(plan *program.Plan, how string, timeout time.Duration, tell io.Writer) ([]comm.Device, error) {
 	if _, ok := launched(); !ok {
 		return nil, nil
 	}
@@ -31,7 +32,16 @@ func connect(plan *program.Plan, timeout time.Duration) ([]comm.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	return comm.Open("mpi", mesh, comm.Options{Timeout: timeout, InFlight: program.InFlight})
+	ends, err := comm.Open("mpi", mesh, comm.Options{Timeout: timeout, InFlight: program.InFlight})
+	if err != nil {
+		return nil, err
+	}
+	end, err := onGPUs(ends[0], plan, how, timeout, tell)
+	if err != nil {
+		ends[0].Abort(err)
+		return nil, err
+	}
+	return []comm.Device{end}, nil
 }
 
 // The process that tells an error gets this much time for it: a launcher ends

@@ -26,6 +26,7 @@ type runFlags struct {
 	seed    uint64
 	log     choice
 	onNaN   choice
+	comm    choice
 	verbose bool
 	profile profileFlag
 	trust   trustFlags
@@ -89,6 +90,10 @@ devices, each process is one of them; the one with rank 0 tells the steps and
 writes the files. The result is the same to the bit. A device that does not
 reach a communication within --comm-timeout ends the run.
 
+GPUs of several processes exchange by NCCL where all processes find it and have a
+GPU each, else through memory of the host; --comm says which. NCCL adds in an order
+of its own, so that sums may have other bits than in one process.
+
 A run whose loss, or norm of the gradients, is not finite ends at that step with
 exit code 3 and names the first tensor of the step that is not finite, with its
 kernel, its module and its line; parameters are then not saved. With --on-nan
@@ -112,6 +117,7 @@ parameter (blocks.3.attn.wq). Every file appears whole or not at all.`
 
 func newRun(a *app) *cobra.Command {
 	f := runFlags{log: choice{value: "text", words: []string{"text", "json"}},
+		comm:  choice{value: byBest, words: []string{byBest, byNCCL, byHost}},
 		onNaN: choice{value: train.NaNStop.String(), words: []string{train.NaNStop.String(), train.NaNContinue.String()}}}
 	cmd := &cobra.Command{
 		Use:   "run PLAN [--steps N] [flags]",
@@ -194,6 +200,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&o.Trace, "trace", "", "write a trace for Perfetto to `FILE`")
 	fl.Var(&f.profile, "profile", "show what each kernel took, and write it as JSON where `[=FILE]` is given")
 	fl.Lookup("profile").NoOptDefVal = "true"
+	fl.Var(&f.comm, "comm", "how GPUs of several processes exchange: by `nccl`, through the host, or auto: by NCCL where all can")
 	fl.DurationVar(&o.CommTimeout, "comm-timeout", time.Minute, "how long a device waits for another")
 	fl.Var(&f.onNaN, "on-nan", "`stop` at the first step whose loss or gradients are not finite, or continue")
 	f.trust.add(cmd)
@@ -202,6 +209,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 		panic(err)
 	}
 	complete(cmd, "log", func([]string) []string { return f.log.words })
+	complete(cmd, "comm", func([]string) []string { return f.comm.words })
 	complete(cmd, "on-nan", func([]string) []string { return f.onNaN.words })
 }
 
@@ -214,7 +222,7 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	if f.onNaN.value == train.NaNContinue.String() {
 		opts.OnNaN = train.NaNContinue
 	}
-	if opts.Comm, err = connect(plan, opts.CommTimeout); err != nil {
+	if opts.Comm, err = connect(plan, f.comm.value, opts.CommTimeout, a.err); err != nil {
 		return afterRoot(err)
 	}
 	rank, _ := launched()

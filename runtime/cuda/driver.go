@@ -21,6 +21,7 @@ type functions struct {
 	memAlloc, memFree, memHostAlloc, memFreeHost                             uintptr
 	memcpyHtoDAsync, memcpyDtoHAsync, memcpy3DAsync                          uintptr
 	streamCreate, streamSynchronize, streamDestroy                           uintptr
+	deviceGetUUID                                                            uintptr
 	streamQuery, streamWaitEvent, memset                                     uintptr
 	eventCreate, eventRecord, eventQuery, eventDestroy                       uintptr
 	moduleLoadDataEx, moduleUnload, moduleGetFunction                        uintptr
@@ -47,6 +48,7 @@ func (f *functions) symbols() []symbol {
 		{name: "cuDeviceGet", at: &f.deviceGet},
 		{name: "cuDeviceGetName", at: &f.deviceGetName},
 		{name: "cuDeviceGetAttribute", at: &f.deviceGetAttribute},
+		{name: "cuDeviceGetUuid_v2", at: &f.deviceGetUUID},
 		{name: "cuDevicePrimaryCtxRetain", at: &f.primaryRetain},
 		{name: "cuDevicePrimaryCtxRelease_v2", at: &f.primaryRelease},
 		{name: "cuCtxSetCurrent", at: &f.ctxSetCurrent},

@@ -168,6 +168,17 @@ func (s *streams) end() {
 	s.queues, s.events, s.allocs, s.enqueue = nil, nil, nil, nil
 }
 
+// UUID tells the GPU that the device of a rank runs on from all others, of other hosts too.
+func UUID(rank int) (id [16]byte, err error) {
+	d, err := openDriver()
+	if err != nil {
+		return id, err
+	}
+	at := new([16]byte) // the driver writes to it
+	err = d.call("cuDeviceGetUuid", d.deviceGetUUID, uintptr(unsafe.Pointer(at)), uintptr(d.gpus[rank%len(d.gpus)].device))
+	return *at, err
+}
+
 // notReady is what the driver gives while something is under way, eventNoTiming the kind of an event
 // that only orders (cuda.h of CUDA 12.4, CUDA_ERROR_NOT_READY and CU_EVENT_DISABLE_TIMING).
 const (

@@ -61,6 +61,15 @@ func deviceName(d *Driver, _ *gpu, a []uintptr) int {
 	return Success
 }
 
+func deviceUUID(d *Driver, _ *gpu, a []uintptr) int {
+	g := d.of(a[1])
+	if g == nil {
+		return InvalidDevice
+	}
+	*pointer[[16]byte](a[0]) = [16]byte{0: 0xfa, 15: byte(g.number)}
+	return Success
+}
+
 func deviceAttribute(d *Driver, _ *gpu, a []uintptr) int {
 	if d.of(a[2]) == nil {
 		return InvalidDevice
