@@ -49,7 +49,7 @@ func onGPUs(end comm.Device, plan *program.Plan, how string, timeout time.Durati
 	case why == errNoGPUs:
 		return end, nil
 	case how == byNCCL:
-		return nil, fmt.Errorf("GPUs cannot exchange by NCCL, as --comm nccl asks: %w", err)
+		return nil, &comm.Error{Reason: comm.ReasonLaunch, Rank: end.Rank(), Msg: "GPUs cannot exchange by NCCL, as --comm nccl asks", Err: err}
 	default:
 		if end.Rank() == 0 {
 			fmt.Fprintf(tell, "GPUs exchange through memory of the host: %v\n", err)

@@ -14,7 +14,8 @@
 //	err = call.Run()                            // or call.Start(), other work, call.Wait()
 //
 // A transport is a package below this one that registers itself: local has all
-// devices in one process over shared memory, mpi one device in each process.
+// devices in one process over shared memory, mpi one device in each process. Package nccl is
+// put over either of them, for what is in memory of GPUs.
 //
 // # Layouts of buffers
 //
@@ -39,7 +40,7 @@
 //
 // A reduction adds in the order of coordinates, f16 and bf16 in f32 with one
 // rounding at the end: the result is the same bits on every member, under every
-// transport, with any number of threads.
+// transport, with any number of threads. On GPUs, NCCL adds in an order of its own.
 //
 // Nothing waits for ever. A wait that exceeds Options.Timeout fails with an Error
 // that names the ranks that did not arrive and the operation, and from then on

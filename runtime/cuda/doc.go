@@ -9,13 +9,18 @@
 //
 // In a graph an instruction that waits depends on all before it, back to the last that waits; one
 // that need not wait depends on what that one depends on. A copy between memories that is only
-// started is depended on by what is behind its done. Communication goes through pinned memory of
-// the host.
+// started is depended on by what is behind its done.
+//
+// Communication goes through pinned memory of the host, or, where the transport is a
+// device.Enqueuer, the GPU does it in a stream beside that of the graphs, and no thread waits for it:
+//
+//	program   graph ── all_reduce starts ── graph ── done ── graph
+//	beside it            └ waits for events ─ all_reduce ┘
 //
 // A range of instructions that is stepped through for the first time is launched kernel by kernel,
 // each waited for, so that a failure has a name; from the second time on it is a graph as well.
 //
-// The invariants: what lies in memory of the device is reached by copies alone; everything is
+// The invariants: what lies in memory of the device is reached by copies alone; everything else is
 // in order on one stream of the device; the number of arguments of a kernel is that of its entry, so
 // that a plan that is wrong is an error and no fault of the process; all that the engine holds is
 // freed by Close, after failures, too.
