@@ -65,6 +65,16 @@ func (l *library) call(name string, fn uintptr, args ...uintptr) error {
 	return l.result(name, foreign.Call(fn, args...))
 }
 
+// add is a call within a group, which is not done before the group's end, whatever is in progress.
+//
+//go:uintptrescapes
+func (l *library) add(name string, fn uintptr, args ...uintptr) error {
+	if err := l.result(name, foreign.Call(fn, args...)); err != error(errInProgress) {
+		return err
+	}
+	return nil
+}
+
 // failure is a result that is not one of success.
 type failure struct {
 	call string

@@ -116,11 +116,11 @@ func (c *call) calls(x *tensor) error {
 	element, by, _ := reduction(&c.op)
 	switch c.op.Kind {
 	case comm.AllReduce:
-		return lib.call("ncclAllReduce", lib.allReduce, uintptr(x.src), uintptr(x.dst), uintptr(x.elems), element, by, l.comm.handle, l.stream)
+		return lib.add("ncclAllReduce", lib.allReduce, uintptr(x.src), uintptr(x.dst), uintptr(x.elems), element, by, l.comm.handle, l.stream)
 	case comm.ReduceScatter:
-		return lib.call("ncclReduceScatter", lib.reduceScatter, uintptr(c.from(x, 0)), uintptr(x.dst), uintptr(x.elems), element, by, l.comm.handle, l.stream)
+		return lib.add("ncclReduceScatter", lib.reduceScatter, uintptr(c.from(x, 0)), uintptr(x.dst), uintptr(x.elems), element, by, l.comm.handle, l.stream)
 	case comm.AllGather:
-		return lib.call("ncclAllGather", lib.allGather, uintptr(x.src), uintptr(c.into(x, 0)), uintptr(x.bytes), typeInt8, l.comm.handle, l.stream)
+		return lib.add("ncclAllGather", lib.allGather, uintptr(x.src), uintptr(c.into(x, 0)), uintptr(x.bytes), typeInt8, l.comm.handle, l.stream)
 	case comm.AllToAll:
 		return c.allToAll(x)
 	case comm.Permute:
@@ -165,7 +165,7 @@ func (l *lane) send(at uintptr, n int64, to int) error {
 	if n == 0 {
 		return nil
 	}
-	return lib.call("ncclSend", lib.send, at, uintptr(n), typeInt8, uintptr(to), l.comm.handle, l.stream)
+	return lib.add("ncclSend", lib.send, at, uintptr(n), typeInt8, uintptr(to), l.comm.handle, l.stream)
 }
 
 func (l *lane) recv(at uintptr, n int64, from int) error {
@@ -173,5 +173,5 @@ func (l *lane) recv(at uintptr, n int64, from int) error {
 	if n == 0 {
 		return nil
 	}
-	return lib.call("ncclRecv", lib.recv, at, uintptr(n), typeInt8, uintptr(from), l.comm.handle, l.stream)
+	return lib.add("ncclRecv", lib.recv, at, uintptr(n), typeInt8, uintptr(from), l.comm.handle, l.stream)
 }

@@ -174,7 +174,7 @@ func (l *lane) close() error {
 	}
 	err := lib.call("ncclCommDestroy", lib.destroy, l.comm.handle)
 	l.comm.handle = 0
-	if err != nil {
+	if err != nil && err != error(errInProgress) {
 		return l.fault("cannot be ended", err)
 	}
 	return nil
