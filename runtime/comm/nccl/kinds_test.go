@@ -22,6 +22,7 @@ type trial struct {
 	src    [][]byte
 	at     [][2]int // of Src and Dst in the memory of the GPU
 	dst    []int    // bytes
+	from   []int    // where what is sent waits in the memory of the GPU
 	got    comm.Call
 	start  int // when it is started and waited for
 	finish int
@@ -104,7 +105,8 @@ func newTrial(d comm.Device, rng, own *rand.Rand, axes []string, exact bool, at 
 				a = b + mine*src
 			}
 		}
-		t.at = append(t.at, [2]int{a, b})
+		t.at, t.from = append(t.at, [2]int{a, b}), append(t.from, *at)
+		*at += (src + 63) &^ 63
 	}
 	return t, nil
 }
@@ -132,6 +134,18 @@ func (t *trial) expected(d comm.Device) ([][]byte, error) {
 		err = c.Run()
 	}
 	return out, err
+}
+
+// compute makes the sources in the stream of programs, as kernels do.
+func (t *trial) compute(r *rank) error {
+	for i, b := range t.src {
+		n := int64(len(b))
+		err := r.Copy(r.stream, device.Rows{Dst: r.mem.at + uint64(t.at[i][0]), Src: r.mem.at + uint64(t.from[i]), DstEvery: n, SrcEvery: n, Width: n, Height: 1})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // check compares what is on the GPU: sums to rounding, all else to the bit.
@@ -231,7 +245,7 @@ func randomTrials(r *rank, seed uint64, names []string, exact bool) error {
 				if err := r.mem.put(t.at[i][1], bytes.Repeat([]byte{0xee}, t.dst[i])); err != nil {
 					return err
 				}
-				if err := r.mem.put(t.at[i][0], b); err != nil {
+				if err := r.mem.put(t.from[i], b); err != nil {
 					return err
 				}
 			}
@@ -240,6 +254,9 @@ func randomTrials(r *rank, seed uint64, names []string, exact bool) error {
 			for now := range len(trials) + 6 {
 				for _, t := range trials {
 					if q := t.got.(device.Enqueued); t.start == now {
+						if err := t.compute(r); err != nil {
+							return err
+						}
 						if err := q.StartOn(r.stream); err != nil {
 							return err
 						}

@@ -18,25 +18,29 @@ func TestMessages(t *testing.T) {
 	for seed := range uint64(4) {
 		const ranks, messages, most = 3, 4, 50
 		axes, _ := grid(ranks)
+		streams := 1 + int(seed)%2
 		f := onFakes(t, ranks, seed)
-		err := f.run(axes, 1<<20, nccl.Options{InFlight: messages, Streams: 1 + int(seed)%2}, func(r *rank) error {
+		err := f.run(axes, 1<<20, nccl.Options{InFlight: messages, Streams: streams}, func(r *rank) error {
 			type message struct {
 				call     comm.Call
 				recv     bool
 				at, n    int
 				from, to int
-				tag      int
+				number   int
 			}
 			var all []message
 			at := 0
 			for _, recv := range []bool{false, true} {
 				for _, peer := range []int{r.Rank() - 1, r.Rank() + 1} {
 					for i := range messages {
+						if recv && streams > 1 { // the odd ones first: another order than they are sent in
+							i = (2*i + 1) % (messages + 1)
+						}
 						if peer < 0 || peer >= ranks {
 							continue
 						}
-						m := message{recv: recv, at: at, from: r.Rank(), to: peer, tag: i % 2}
-						op := comm.Op{Kind: comm.Send, DType: dtype.I32, Peer: peer, Tag: m.tag}
+						m := message{recv: recv, at: at, from: r.Rank(), to: peer, number: i}
+						op := comm.Op{Kind: comm.Send, DType: dtype.I32, Peer: peer, Tag: i % 2}
 						if recv {
 							m.from, m.to, op.Kind = peer, r.Rank(), comm.Recv
 						}
@@ -60,13 +64,13 @@ func TestMessages(t *testing.T) {
 			if err := r.On(r.enqueuer().Begin); err != nil {
 				return err
 			}
-			text := func(round, i int, m message) []byte {
-				return bytes.Repeat([]byte{byte(round), byte(i % messages), byte(m.from), byte(m.to)}, m.n/4)
+			text := func(round int, m message) []byte {
+				return bytes.Repeat([]byte{byte(round), byte(m.number), byte(m.from), byte(m.to)}, m.n/4)
 			}
 			for round := range 5 {
-				for i, m := range all {
+				for _, m := range all {
 					if !m.recv {
-						if err := r.mem.put(m.at, text(round, i, m)); err != nil {
+						if err := r.mem.put(m.at, text(round, m)); err != nil {
 							return err
 						}
 					}
@@ -94,7 +98,7 @@ func TestMessages(t *testing.T) {
 					return err
 				}
 				for i, m := range all {
-					want := text(round, i, m)
+					want := text(round, m)
 					if got, err := r.mem.get(m.at, m.n); err != nil || m.recv && !bytes.Equal(got, want) {
 						return fmt.Errorf("round %d: message %d from rank %d is %v instead of %v (%v)", round, i, m.from, got, want, err)
 					}

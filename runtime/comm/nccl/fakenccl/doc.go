@@ -7,7 +7,8 @@
 //	a communicator   is ready when all members have called, and is in progress for some calls more
 //	a group          is issued at its end, and keeps its stream until all members have come to it
 //	a sum            is in the order of a ring, and rounds at every addition
-//	messages         meet in the order in which both ends issued them
+//	messages         meet in the order in which both ends issued them; the first from one member to
+//	                 another is in progress until both ends have issued it
 //	strict           members that differ in what they issue, a second stream of a communicator, a
 //	                 call while one is in progress, outside of a group or without its end, a type or
 //	                 member that is none: a problem that tests look at, and no progress

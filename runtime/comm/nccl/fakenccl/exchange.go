@@ -111,6 +111,9 @@ func (l *Library) meet(c *issued) {
 		x.messages = append(x.messages, &message{})
 	}
 	c.message = x.messages[i]
+	if i == 0 {
+		m.first = append(m.first, c.message)
+	}
 	if c.kind == "ncclSend" {
 		c.message.send = c
 	} else {

@@ -23,8 +23,9 @@ type member struct {
 	stream    uintptr // that it uses; 0: none yet
 	issued    int     // of the clique's collectives
 	sent      map[[2]int]int
-	busy      int // so many times more its calls are in progress
-	pending   int // groups on its stream
+	busy      int        // so many times more its calls are in progress
+	pending   int        // groups on its stream
+	first     []*message // of a link, which connect it
 	finalized bool
 	aborted   bool
 }
@@ -63,12 +64,19 @@ func initRank(l *Library, a []uintptr) int {
 	return l.busy(m, true)
 }
 
+// connecting says whether a call has to wait for another member: all of them for the first one, both
+// ends for the first message from one to another.
+func (m *member) connecting() bool {
+	m.first = slices.DeleteFunc(m.first, func(x *message) bool { return x.send != nil && x.recv != nil })
+	return m.of.joined < m.of.n || len(m.first) > 0
+}
+
 // busy is the result of a call that may be in progress for some time.
 func (l *Library) busy(m *member, always bool) int {
 	if l.rng != nil {
 		m.busy = l.rng.IntN(4)
 	}
-	if m.busy > 0 || always {
+	if m.busy > 0 || always || m.connecting() {
 		return InProgress
 	}
 	return Success
@@ -80,7 +88,7 @@ func (l *Library) member(handle uintptr, what string) *member {
 	switch {
 	case m == nil:
 		l.problem("%s: there is no communicator %#x", what, handle)
-	case m.of.joined < m.of.n || m.busy > 0:
+	case m.connecting() || m.busy > 0:
 		l.problem("%s while a call is in progress", what)
 	case l.drv.Current() != m.gpu:
 		l.problem("%s on a thread with another GPU than %d", what, m.gpu)
@@ -100,7 +108,7 @@ func asyncError(l *Library, a []uintptr) int {
 	switch {
 	case l.broken != 0:
 		*state = l.broken
-	case m.of.joined < m.of.n:
+	case m.connecting():
 		*state = InProgress
 	case m.busy > 0:
 		m.busy--
