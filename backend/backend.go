@@ -84,8 +84,12 @@ func Names() []string {
 	return out
 }
 
-// accelerators are what users may call targets that there are none of yet.
-var accelerators = map[string]bool{"cuda": true, "gpu": true, "nvptx": true, "ptx": true, "rocm": true, "hip": true, "metal": true, "tpu": true, "xpu": true}
+// accelerators are what users may call targets that there are none of yet, and nvidia what
+// they may call those that there are.
+var (
+	accelerators = map[string]bool{"rocm": true, "hip": true, "metal": true, "tpu": true, "xpu": true}
+	nvidia       = map[string]bool{"gpu": true, "nvptx": true, "nvidia": true, "ptx": true}
+)
 
 // Resolve finds the target called name; the empty name is the default: the
 // first backend that is available.
@@ -102,8 +106,11 @@ func Resolve(name string) (Target, error) {
 	b := backends[short]
 	if b == nil {
 		hint := diag.DidYouMean(name, Names())
-		if accelerators[short] {
-			hint = "this version has no target for GPUs or other accelerators; `cpu` is native code for this machine"
+		switch {
+		case accelerators[short]:
+			hint = "this version has no target for GPUs of others than NVIDIA, or for other accelerators; `cpu` is native code for this machine"
+		case nvidia[short]:
+			hint = "`cuda` is for GPUs of NVIDIA, `cuda:sm_80` for all since A100"
 		}
 		return nil, &diag.Error{Code: "E0701", Msg: fmt.Sprintf("unknown target `%s`", name), Want: diag.OneOf(Names()), Hint: hint}
 	}
