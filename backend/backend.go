@@ -35,8 +35,9 @@ type Code struct {
 	Features []string // processor features that it needs
 	Maker    string   // version of the code generator, where it is not ptc
 	Code     []program.Code
-	Kernels  []program.Kernel // in the order given
-	Roof     *program.Roof    // what a device does at most, where the target says which that is
+	Kernels  []program.Kernel  // in the order given
+	Roof     *program.Roof     // what a device does at most, where the target says which that is
+	Variants []program.Variant // the kernels for other devices as well
 }
 
 // Backend resolves the names of its targets.

@@ -45,14 +45,11 @@ func open(r device.Request) (device.Engine, error) {
 func (e *engine) gpu() gpu { return e.drv.gpus[e.ordinal] }
 
 func (e *engine) open() (err error) {
-	if e.modules.headers, err = readHeaders(e.r.Plan, e.r.Device); err != nil {
+	c, err := choose(e.r.Plan, e.r.Device, e.gpu(), e.drv.version)
+	if err != nil {
 		return err
 	}
-	for _, i := range usedCode(e.r.Plan, e.r.Device) {
-		if err := e.modules.headers[i].suits(e.gpu(), e.drv.version); err != nil {
-			return err
-		}
-	}
+	e.r.Plan, e.modules.headers = c.plan, c.headers
 	ctx, err := e.drv.retain(e.gpu().device)
 	if err != nil {
 		return e.unusable(err)

@@ -20,15 +20,9 @@ func fits(plan *program.Plan, devices []*program.Device) error {
 	need := make([]int64, len(drv.gpus))
 	many := make([]int, len(drv.gpus))
 	for i, d := range devices {
-		headers, err := readHeaders(plan, d)
-		if err != nil {
-			return err
-		}
 		at := i % len(drv.gpus)
-		for _, m := range usedCode(plan, d) {
-			if err := headers[m].suits(drv.gpus[at], drv.version); err != nil {
-				return err
-			}
+		if _, err := choose(plan, d, drv.gpus[at], drv.version); err != nil {
+			return err
 		}
 		need[at] = min(need[at], math.MaxInt64-d.Arena) + d.Arena // no overflow
 		many[at]++
