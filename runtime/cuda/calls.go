@@ -130,7 +130,8 @@ func (d *driver) freeStream(s uintptr) error {
 	return d.call("cuStreamDestroy", d.streamDestroy, s)
 }
 
-// load compiles text that ends in a zero; log is what the compiler says of its errors.
+// load loads machine code, or compiles text that ends in a zero; log is what the compiler says of its
+// errors.
 func (d *driver) load(text []byte) (module uintptr, log string, err error) {
 	buffer := make([]byte, 16<<10)
 	values := &jitLog{unsafe.Pointer(unsafe.SliceData(buffer)), uintptr(len(buffer))}

@@ -20,7 +20,10 @@
 // that a plan that is wrong is an error and no fault of the process; all that the engine holds is
 // freed by Close, after failures, too.
 //
+// The code is chosen among the plan's variants by the GPU's compute capability. What the driver makes of it
+// is kept by package cubin, where the request names a folder.
+//
 // Package fakecuda is a driver for tests, which launches kernels under an emulator.
 //
-// It imports internal/foreign, internal/units, runtime/device and runtime/program.
+// It imports internal/foreign, internal/units, runtime/cuda/cubin, runtime/device and runtime/program.
 package cuda

@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"ptc/internal/units"
+	"ptc/runtime/cuda/cubin"
 	"ptc/runtime/device"
 )
 
@@ -24,6 +25,7 @@ type engine struct {
 	host      *pinned // nil: the plan has none
 	pins      [][]byte
 	modules   modules
+	cache     *cubin.Cache    // of compiled modules; nil: none
 	functions map[int]uintptr // by kernel
 	progs     []*captured
 	worker    *worker // nil: no program communicates
@@ -34,7 +36,7 @@ func open(r device.Request) (device.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{r: r, drv: drv, ordinal: r.Rank % len(drv.gpus), functions: map[int]uintptr{}, modules: modules{handles: map[int]uintptr{}}}
+	e := &engine{r: r, drv: drv, ordinal: r.Rank % len(drv.gpus), cache: cubin.Open(r.Cache), functions: map[int]uintptr{}, modules: modules{handles: map[int]uintptr{}}}
 	if err := e.open(); err != nil {
 		e.Close()
 		return nil, err

@@ -11,6 +11,10 @@ type Request struct {
 	Threads int    // of the host that may run, at least 1
 	Dir     string // folder for the file of the memory on disk; empty: the system's for temporary files
 
+	// Cache are folders for machine code that an engine makes of the plan's, the first that can be
+	// used; what is found there is run. None: it is made each time. They need not exist.
+	Cache []string
+
 	// Exchanges readies what the programs exchange with other devices; nil where
 	// they exchange nothing.
 	Exchanges Exchanges

@@ -65,9 +65,9 @@ func (d *logical) copied(err error) error {
 
 // capture makes the device's engine and its programs. Devices of a process share
 // its threads.
-func (m *Machine) capture(d *logical, dir string) error {
+func (m *Machine) capture(d *logical, o *Options) error {
 	r := device.Request{
-		Plan: m.plan, Device: d.prog, Rank: d.rank, Dir: dir,
+		Plan: m.plan, Device: d.prog, Rank: d.rank, Dir: o.OffloadDir, Cache: o.Cache,
 		Threads:   max(1, m.threads/len(m.devices)),
 		Exchanges: &exchanger{m: m, d: d, groups: map[string]*comm.Group{}},
 	}

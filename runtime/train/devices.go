@@ -31,7 +31,7 @@ type reading struct {
 
 // openDevices captures the plan. Its tensors have no values yet.
 func openDevices(plan *program.Plan, fields []data.Field, o *Options, seed uint64) (*devices, error) {
-	m, err := exec.Open(plan, exec.Options{Threads: o.Threads, Comm: o.Comm, Timeout: o.CommTimeout, OffloadDir: o.OffloadDir, OnFault: o.OnFault})
+	m, err := exec.Open(plan, exec.Options{Threads: o.Threads, Comm: o.Comm, Timeout: o.CommTimeout, OffloadDir: o.OffloadDir, Cache: o.Cache, OnFault: o.OnFault})
 	if err != nil {
 		return nil, err
 	}

@@ -57,6 +57,7 @@ type Driver struct {
 	problems []string
 	faults   []string
 	order    []string // kernels as they ran
+	loads    int      // of machine code
 }
 
 // failure is a call that is to fail.

@@ -44,7 +44,11 @@ func moduleLoad(d *Driver, g *gpu, a []uintptr) int {
 		d.problem("options of a module that are not known")
 		return InvalidValue
 	}
-	m, result, err := d.load(g, cString(a[1]))
+	text, result, err := d.image(a[1])
+	var m *module
+	if err == nil {
+		m, result, err = d.load(g, text)
+	}
 	if err != nil {
 		copy(log, err.Error()+"\x00")
 		return result

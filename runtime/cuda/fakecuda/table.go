@@ -42,6 +42,10 @@ func functions() []function {
 		{name: "cuModuleLoadDataEx", args: 5, run: moduleLoad},
 		{name: "cuModuleUnload", args: 1, frees: true, run: moduleUnload},
 		{name: "cuModuleGetFunction", args: 3, run: moduleFunction},
+		{name: "cuLinkCreate_v2", args: 4, run: linkCreate},
+		{name: "cuLinkAddData_v2", args: 8, run: linkAddData},
+		{name: "cuLinkComplete", args: 3, run: linkComplete},
+		{name: "cuLinkDestroy", args: 1, frees: true, run: linkDestroy},
 		{name: "cuFuncSetAttribute", args: 3, run: setAttribute},
 		{name: "cuFuncGetParamInfo", args: 4, run: paramInfo},
 		{name: "cuLaunchKernel", args: 11, run: launchKernel},
@@ -80,6 +84,8 @@ func callback(f *function) uintptr {
 		return foreign.Callback(func(a, b, c, d, e uintptr) uintptr { return f.enter(a, b, c, d, e) })
 	case 6:
 		return foreign.Callback(func(a, b, c, d, e, g uintptr) uintptr { return f.enter(a, b, c, d, e, g) })
+	case 8:
+		return foreign.Callback(func(a, b, c, d, e, g, h, i uintptr) uintptr { return f.enter(a, b, c, d, e, g, h, i) })
 	}
 	return foreign.Callback(func(a, b, c, d, e, g, h, i, j, k, l uintptr) uintptr {
 		return f.enter(a, b, c, d, e, g, h, i, j, k, l)
