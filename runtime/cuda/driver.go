@@ -21,6 +21,7 @@ type functions struct {
 	memAlloc, memFree, memHostAlloc, memFreeHost                             uintptr
 	memcpyHtoDAsync, memcpyDtoHAsync, memcpy3DAsync                          uintptr
 	streamCreate, streamSynchronize, streamDestroy                           uintptr
+	eventCreate, eventRecord, eventElapsedTime, eventDestroy                 uintptr
 	moduleLoadDataEx, moduleUnload, moduleGetFunction                        uintptr
 	linkCreate, linkAddData, linkComplete, linkDestroy                       uintptr
 	funcSetAttribute, funcGetParamInfo, launchKernel                         uintptr
@@ -60,6 +61,10 @@ func (f *functions) symbols() []symbol {
 		{name: "cuStreamCreate", at: &f.streamCreate},
 		{name: "cuStreamSynchronize", at: &f.streamSynchronize},
 		{name: "cuStreamDestroy_v2", at: &f.streamDestroy},
+		{name: "cuEventCreate", at: &f.eventCreate},
+		{name: "cuEventRecord", at: &f.eventRecord},
+		{name: "cuEventElapsedTime", at: &f.eventElapsedTime},
+		{name: "cuEventDestroy_v2", at: &f.eventDestroy},
 		{name: "cuModuleLoadDataEx", at: &f.moduleLoadDataEx},
 		{name: "cuModuleUnload", at: &f.moduleUnload},
 		{name: "cuModuleGetFunction", at: &f.moduleGetFunction},

@@ -16,6 +16,7 @@ type engine struct {
 	r       device.Request
 	drv     *driver
 	ordinal int     // of the GPU
+	target  string  // what its code is for: "sm_90a"
 	context uintptr // the GPU's primary one; 0: not retained
 	stream  uintptr
 
@@ -24,6 +25,7 @@ type engine struct {
 	arena     *arena
 	host      *pinned // nil: the plan has none
 	pins      [][]byte
+	events    []uintptr // for times
 	modules   modules
 	cache     *cubin.Cache    // of compiled modules; nil: none
 	functions map[int]uintptr // by kernel
@@ -44,6 +46,12 @@ func open(r device.Request) (device.Engine, error) {
 	return e, nil
 }
 
+// On is the GPU with the code that it was given.
+func (e *engine) On() device.On {
+	g := e.gpu()
+	return device.On{Name: fmt.Sprintf("GPU %d (%s)", e.ordinal, g.name), Code: e.target, Roof: e.r.Plan.Roof}
+}
+
 func (e *engine) gpu() gpu { return e.drv.gpus[e.ordinal] }
 
 func (e *engine) open() (err error) {
@@ -51,7 +59,7 @@ func (e *engine) open() (err error) {
 	if err != nil {
 		return err
 	}
-	e.r.Plan, e.modules.headers = c.plan, c.headers
+	e.r.Plan, e.modules.headers, e.target = c.plan, c.headers, c.target
 	ctx, err := e.drv.retain(e.gpu().device)
 	if err != nil {
 		return e.unusable(err)
@@ -117,6 +125,9 @@ func (e *engine) Close() {
 	for _, p := range e.progs {
 		p.free()
 	}
+	for _, x := range e.events {
+		_ = e.drv.freeEvent(x)
+	}
 	for _, m := range usedCode(e.r.Plan, e.r.Device) {
 		if h := e.modules.handles[m]; h != 0 {
 			_ = e.drv.unload(h)
@@ -135,5 +146,5 @@ func (e *engine) Close() {
 		_ = e.drv.freeStream(e.stream)
 	}
 	_ = e.drv.release(e.gpu().device)
-	e.context, e.stream, e.pins, e.progs = 0, 0, nil, nil
+	e.context, e.stream, e.pins, e.progs, e.events = 0, 0, nil, nil, nil
 }

@@ -227,30 +227,33 @@ func (p *captured) failedAt(i int, err error) error {
 
 // one runs instructions one by one, each waited for.
 func (p *captured) one(from, to int) error {
-	drv, stream := p.e.drv, p.e.stream
 	if from == 0 {
 		if err := p.e.begin(p.ports.ins); err != nil {
 			return p.failed(err)
 		}
 	}
 	for i := from; i < to; i++ {
-		a := &p.acts[i]
-		var err error
-		switch {
-		case a.kernel != nil:
-			if err = drv.launch(a.kernel, stream); err == nil {
-				err = drv.do(&p.e.sync)
-			}
-		case a.op != nil:
-			if err := a.op(); err != nil {
-				return err
-			}
-		default:
-			err = p.e.begin(a.copies)
+		if err := p.enact(i); err != nil {
+			return err
 		}
-		if err != nil {
+		if p.acts[i].kernel == nil {
+			continue
+		}
+		if err := p.e.drv.do(&p.e.sync); err != nil {
 			return p.failedAt(i, err)
 		}
 	}
 	return p.failed(p.e.begin(p.ports.outs))
+}
+
+// enact begins an instruction, or has the host do it.
+func (p *captured) enact(i int) error {
+	switch a := &p.acts[i]; {
+	case a.kernel != nil:
+		return p.failedAt(i, p.e.drv.launch(a.kernel, p.e.stream))
+	case a.op != nil:
+		return a.op()
+	default:
+		return p.failedAt(i, p.e.begin(a.copies))
+	}
 }

@@ -96,6 +96,16 @@ func (m *Machine) capture(d *logical, o *Options) error {
 	return nil
 }
 
+// On is what the devices of this process run on, by rank, as far as their engines say it.
+func (m *Machine) On() (out []device.On) {
+	for _, d := range m.devices {
+		if x, ok := d.engine.(device.Described); ok {
+			out = append(out, x.On())
+		}
+	}
+	return out
+}
+
 // close frees what the device holds; it does nothing.
 func (d *logical) close() {
 	if d.jobs != nil {

@@ -34,6 +34,7 @@ const (
 	InvalidPTX     = 218
 	InvalidHandle  = 400
 	NotFound       = 500
+	NotReady       = 600
 	IllegalAddress = 700
 	LaunchFailed   = 719
 	Unknown        = 999
