@@ -19,6 +19,7 @@ import (
 	"ptc/runtime/explain"
 	"ptc/runtime/metrics"
 	"ptc/runtime/profile"
+	"ptc/runtime/program"
 	"ptc/runtime/train"
 )
 
@@ -102,7 +103,8 @@ the first 42 steps instruction by instruction, but not the first two, and shows 
 the end what each kernel took, its rates, and its share of the roofline
 min(peak, bandwidth x intensity). --profile=FILE writes it as JSON as well, with
 each launch. Results are the same; a step that is profiled takes longer, and by how
-much is said. With --trace, spans have these figures too.
+much is said. With --trace, spans have these figures too. On GPUs the times are those of
+events around each launch, and the ceilings the maker's figures, which the plan holds.
 
 A plan is a program: its native code does whatever it was made to do, with all that
 you may do, and a checksum only tells damage from no damage. Run a stranger's plan
@@ -251,7 +253,7 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 		opts.Threads = localThreads()
 	}
 	if f.profile.on {
-		opts.Profile, opts.ProfileFile = measured(opts.Threads), f.profile.file
+		opts.Profile, opts.ProfileFile = ceilingsOf(plan, opts.Threads), f.profile.file
 	}
 	opts.Log = a.sink(f.log.value)
 	sum, err := train.Run(ctx, plan, opts)
@@ -284,6 +286,15 @@ func (f *runFlags) caches(path string) (dirs []string) {
 		dirs = append(dirs, filepath.Join(dir, "ptc", "cubin"))
 	}
 	return dirs
+}
+
+// ceilingsOf are what a profile holds kernels to, where the devices of the plan have no figures of
+// their own.
+func ceilingsOf(plan *program.Plan, threads int) *profile.Ceilings {
+	if plan.Roof != nil {
+		return &profile.Ceilings{Why: "the plan does not say what the device does at most"}
+	}
+	return measured(threads)
 }
 
 // measured are the ceilings of this process, as far as they can be measured: a

@@ -96,11 +96,17 @@ func (m *Machine) capture(d *logical, o *Options) error {
 	return nil
 }
 
+// On is what a device runs on.
+type On struct {
+	Rank int
+	device.On
+}
+
 // On is what the devices of this process run on, by rank, as far as their engines say it.
-func (m *Machine) On() (out []device.On) {
+func (m *Machine) On() (out []On) {
 	for _, d := range m.devices {
 		if x, ok := d.engine.(device.Described); ok {
-			out = append(out, x.On())
+			out = append(out, On{d.rank, x.On()})
 		}
 	}
 	return out

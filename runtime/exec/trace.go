@@ -57,7 +57,7 @@ func (p *Program) trace(d *logical) ([]Span, error) {
 	g := &d.guards[p.index]
 	for from := 0; from < len(list); {
 		to := len(list)
-		if at := slices.Index(cuts, g.at); g.at > 0 && at == from && from < len(list) {
+		if at := slices.Index(cuts, g.at); g.at > 0 && at == from {
 			bad, err := g.bad()
 			if err != nil {
 				return nil, errorf(ReasonComm, err, "program %s failed", p.name)

@@ -65,7 +65,7 @@ type Options struct {
 	TraceSteps int
 
 	// Profile are the ceilings of this process, to which some steps' kernels are
-	// held; the Summary has the result. Nil: nothing is profiled. ProfileFile is
+	// held, unless they run on what the plan knows the ceilings of; the Summary has the result. Nil: nothing is profiled. ProfileFile is
 	// where the result goes as JSON.
 	Profile     *profile.Ceilings
 	ProfileFile string

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"ptc/runtime/checkpoint"
@@ -195,12 +197,27 @@ func (r *run) openDevices(c *checkpoint.Checkpoint) (err error) {
 	return nil
 }
 
+// onText says what devices run on: each thing once, with the code that runs there.
+func onText(on []exec.On) string {
+	var out []string
+	for _, x := range on {
+		text := x.Name
+		if x.Code != "" {
+			text += ", code for " + x.Code
+		}
+		if !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
 func (r *run) tellStart() {
 	r.log.Tell(&metrics.Start{
 		Name: r.plan.Name, Layout: r.plan.Layout, Target: r.plan.Target,
 		Data: r.feed.describe(), Resumed: r.resumed,
 		First: r.first, Last: r.last, Seed: r.seed,
-		Devices: r.plan.Ranks(), Params: count(params(r.tensors)),
+		Devices: r.plan.Ranks(), On: onText(r.dev.m.On()), Params: count(params(r.tensors)),
 		TokensPerStep: r.plan.Stats.TokensPerStep, FlopsPerStep: r.plan.Stats.FlopsPerStep,
 	})
 	if r.first > r.last {
