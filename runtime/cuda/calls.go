@@ -60,7 +60,12 @@ func (d *driver) describe(i int) (g gpu, err error) {
 	if g.major, err = d.attribute(attributeMajor, g.device); err != nil {
 		return g, err
 	}
-	g.minor, err = d.attribute(attributeMinor, g.device)
+	if g.minor, err = d.attribute(attributeMinor, g.device); err != nil {
+		return g, err
+	}
+	var bytes uintptr
+	err = d.call("cuDeviceTotalMem", d.deviceTotalMem, uintptr(unsafe.Pointer(&bytes)), uintptr(g.device))
+	g.memory = int64(bytes)
 	return g, err
 }
 

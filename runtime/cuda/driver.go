@@ -17,6 +17,7 @@ type Lookup func(name string) (uintptr, error)
 type functions struct {
 	init, driverGetVersion, getErrorName, getErrorString                     uintptr
 	deviceGetCount, deviceGet, deviceGetName, deviceGetAttribute             uintptr
+	deviceTotalMem                                                           uintptr
 	primaryRetain, primaryRelease, ctxSetCurrent, memGetInfo                 uintptr
 	memAlloc, memFree, memHostAlloc, memFreeHost                             uintptr
 	memcpyHtoDAsync, memcpyDtoHAsync, memcpy3DAsync                          uintptr
@@ -47,6 +48,7 @@ func (f *functions) symbols() []symbol {
 		{name: "cuDeviceGet", at: &f.deviceGet},
 		{name: "cuDeviceGetName", at: &f.deviceGetName},
 		{name: "cuDeviceGetAttribute", at: &f.deviceGetAttribute},
+		{name: "cuDeviceTotalMem_v2", at: &f.deviceTotalMem},
 		{name: "cuDevicePrimaryCtxRetain", at: &f.primaryRetain},
 		{name: "cuDevicePrimaryCtxRelease_v2", at: &f.primaryRelease},
 		{name: "cuCtxSetCurrent", at: &f.ctxSetCurrent},
@@ -98,6 +100,7 @@ type gpu struct {
 	device       int32 // the driver's handle
 	name         string
 	major, minor int // of its compute capability
+	memory       int64
 }
 
 // opening is the driver that all engines of the process share.

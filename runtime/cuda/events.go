@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"math"
 	"time"
 	"unsafe"
 )
@@ -21,5 +22,5 @@ func (d *driver) record(x, stream uintptr) error {
 func (d *driver) elapsed(from, to uintptr) (time.Duration, error) {
 	var ms float32
 	err := d.call("cuEventElapsedTime", d.eventElapsedTime, uintptr(unsafe.Pointer(&ms)), from, to)
-	return time.Duration(float64(ms) * float64(time.Millisecond)), err
+	return time.Duration(math.Round(float64(ms) * float64(time.Millisecond))), err
 }

@@ -12,7 +12,7 @@ import (
 const maxEvents = 4096
 
 // StepTimed launches kernels one by one, with an event between any two launches, and waits at the end alone: so
-// what is told of one is what it took, and not how long the host was about it. Around what the
+// what is told of one is what it took, as long as the host is ahead of the GPU. Around what the
 // host does, it is the host's clock that tells.
 func (p *captured) StepTimed(cuts []int, spans []device.Interval) error {
 	if len(spans) == 0 || len(cuts) != len(spans)+1 {
@@ -109,11 +109,11 @@ func (p *captured) byEvents(cuts []int, spans []device.Interval) error {
 	}
 	at := start
 	for k := range spans {
-		took, err := e.drv.elapsed(e.events[0], e.events[k+1])
+		took, err := e.drv.elapsed(e.events[k], e.events[k+1])
 		if err != nil {
 			return p.failed(err)
 		}
-		spans[k].Start, at = at, start.Add(took)
+		spans[k].Start, at = at, at.Add(took)
 		spans[k].End = at
 	}
 	return nil

@@ -28,7 +28,7 @@ func eventRecord(d *Driver, g *gpu, a []uintptr) int {
 	})
 }
 
-// eventElapsed has a clock on which an instruction of a warp takes a microsecond and a copy no time.
+// eventElapsed has a clock on which an instruction of a warp takes a nanosecond and a copy no time.
 func eventElapsed(d *Driver, _ *gpu, a []uintptr) int {
 	from, ok := get[*event](d, "event", a[1])
 	to, ok2 := get[*event](d, "event", a[2])
@@ -39,7 +39,7 @@ func eventElapsed(d *Driver, _ *gpu, a []uintptr) int {
 		d.problem("the time of an event that was not reached")
 		return NotReady
 	}
-	*pointer[float32](a[0]) = float32(to.at-from.at) / 1e3
+	*pointer[float32](a[0]) = float32(to.at-from.at) / 1e6
 	return Success
 }
 

@@ -25,6 +25,7 @@ func functions() []function {
 		{name: "cuDeviceGet", args: 2, bare: true, run: deviceGet},
 		{name: "cuDeviceGetName", args: 3, bare: true, run: deviceName},
 		{name: "cuDeviceGetAttribute", args: 3, bare: true, run: deviceAttribute},
+		{name: "cuDeviceTotalMem_v2", args: 2, bare: true, run: totalMem},
 		{name: "cuDevicePrimaryCtxRetain", args: 2, bare: true, run: retain},
 		{name: "cuDevicePrimaryCtxRelease_v2", args: 1, bare: true, frees: true, run: release},
 		{name: "cuCtxSetCurrent", args: 1, bare: true, run: setCurrent},
