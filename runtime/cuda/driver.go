@@ -118,10 +118,13 @@ func Use(l Lookup) {
 	opening.lookup, opening.driver = l, nil
 }
 
-// Available says why there is no GPU of NVIDIA that plans could run on here, or nil.
-func Available() error {
-	_, err := openDriver()
-	return err
+// driverOfPlan is the driver for a plan that needs one.
+func driverOfPlan() (*driver, error) {
+	d, err := openDriver()
+	if err != nil {
+		return nil, fmt.Errorf("this plan is for GPUs of NVIDIA: %w", err)
+	}
+	return d, nil
 }
 
 // openDriver gives the driver. What it cannot do may be another time, so that is not kept.
@@ -135,7 +138,7 @@ func openDriver() (*driver, error) {
 	if lookup == nil {
 		var err error
 		if lookup, err = loadLibrary(); err != nil {
-			return nil, fmt.Errorf("this plan is for a GPU of NVIDIA, and there is no driver of one here: %w", err)
+			return nil, fmt.Errorf("there is no driver of a GPU of NVIDIA here: %w", err)
 		}
 	}
 	d, err := newDriver(lookup)

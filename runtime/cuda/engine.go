@@ -34,7 +34,7 @@ type engine struct {
 }
 
 func open(r device.Request) (device.Engine, error) {
-	drv, err := openDriver()
+	drv, err := driverOfPlan()
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func TestCannotRun(t *testing.T) {
 		want   string
 		late   bool // Fits does not know it
 	}{
-		{"no GPU", fakecuda.Options{NoGPU: true}, nil, "a GPU of NVIDIA, and the driver finds none", false},
+		{"no GPU", fakecuda.Options{NoGPU: true}, nil, "this plan is for GPUs of NVIDIA: the driver finds no GPU", false},
 		{"old library", fakecuda.Options{Missing: []string{"cuGraphAddKernelNode_v2"}}, nil, "too old: libcuda.so.1 has no cuGraphAddKernelNode_v2", false},
 		{"old driver", fakecuda.Options{Version: 12020}, nil, "PTX 8.3, which drivers of CUDA 12.3 and later know, and this one is of 12.2", false},
 		{"old GPU", fakecuda.Options{Major: 8, Minor: 6}, nil, "sm_90a (compute capability 9.0 alone), and this one, Fake GPU 0, is of 8.6", false},

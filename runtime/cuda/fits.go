@@ -13,7 +13,7 @@ import (
 // fits says whether there are GPUs here for devices of a plan, of the kind and with the memory
 // that they need.
 func fits(plan *program.Plan, devices []*program.Device) error {
-	drv, err := openDriver()
+	drv, err := driverOfPlan()
 	if err != nil {
 		return err
 	}
