@@ -95,6 +95,25 @@ func TestRunOnGPU(t *testing.T) {
 	}
 }
 
+// TestFaultOnGPU: a kernel that fails is told with the step, and by its name in the first one.
+func TestFaultOnGPU(t *testing.T) {
+	small := project(t)
+	must(t, with(small, "compile", "p/model.ptl", "-o", "a.bin", "-q", "--target", "cuda")...)
+	d := onFake(t, fakecuda.Options{})
+	d.Fail("cuLaunchKernel", 3, fakecuda.IllegalAddress)
+	r := ptc(t, "run", "a.bin", "--steps", "3")
+	for _, want := range []string{"program step failed in step 1 on rank 0: instruction ", ", kernel ", "GPU 0 (Fake GPU 0)", "CUDA_ERROR_ILLEGAL_ADDRESS"} {
+		if r.code != exitBug || !strings.Contains(r.err, want) {
+			t.Errorf("exit code %d, no %q in\n%s", r.code, want, r.err)
+		}
+	}
+	d = onFake(t, fakecuda.Options{})
+	d.Fail("cuGraphLaunch", 2, fakecuda.IllegalAddress)
+	if r := ptc(t, "run", "a.bin", "--steps", "4"); r.code != exitBug || !strings.Contains(r.err, "program step failed in step 3 on rank 0: a kernel of program step failed on GPU 0") {
+		t.Errorf("exit code %d\n%s", r.code, r.err)
+	}
+}
+
 // lossLines are the lines of steps up to their times.
 func lossLines(text string) string {
 	var out []string

@@ -12,8 +12,9 @@
 // started is depended on by what is behind its done. Communication goes through pinned memory of
 // the host.
 //
-// A range of instructions that is stepped through for the first time is launched kernel by kernel,
-// each waited for, so that a failure has a name; from the second time on it is a graph as well.
+// What is run for the first time, a program or a range of its instructions, is launched kernel by
+// kernel, each waited for, so that a failure has a name; from the second time on it is a graph. Where times are
+// asked for, kernels are launched one by one with events between them, and waited for at the end.
 //
 // The invariants: what lies in memory of the device is reached by copies alone; everything is
 // in order on one stream of the device; the number of arguments of a kernel is that of its entry, so

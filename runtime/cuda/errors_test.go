@@ -138,8 +138,7 @@ func TestArchitectures(t *testing.T) {
 	}
 }
 
-// TestFault: a kernel that reaches beyond memory is told, by its name where it is stepped through,
-// and all is freed behind it.
+// TestFault: a kernel that reaches beyond memory is told by its name, and all is freed behind it.
 func TestFault(t *testing.T) {
 	for _, step := range []bool{false, true} {
 		toy := simple()
@@ -153,9 +152,8 @@ func TestFault(t *testing.T) {
 		if err := toy.write(e, toy.fresh(rand.New(rand.NewPCG(1, 1)))); err != nil {
 			t.Fatal(err)
 		}
-		want := "a kernel of program step failed on GPU 0 (Fake GPU 0)"
+		want := "instruction 2, kernel wild.0 of program step failed on GPU 0 (Fake GPU 0)"
 		if step {
-			want = "instruction 2, kernel wild.0 of program step failed on GPU 0 (Fake GPU 0)"
 			err = p.Step(0, 4)
 		} else {
 			p.Launch()
@@ -178,6 +176,32 @@ func TestFault(t *testing.T) {
 		e.Close()
 		clean(t, drv)
 	}
+}
+
+// TestLateFault: a kernel that fails in a later run, where it is part of a graph, is told by its program.
+func TestLateFault(t *testing.T) {
+	toy := simple()
+	drv := onFake(t, fakecuda.Options{})
+	e, p, err := toy.opened(device.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := toy.write(e, toy.fresh(rand.New(rand.NewPCG(1, 1)))); err != nil {
+		t.Fatal(err)
+	}
+	p.Launch()
+	if err := p.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	p.Launch()
+	drv.Lose(0, fakecuda.IllegalAddress)
+	var failed *device.KernelError
+	want := "a kernel of program step failed on GPU 0 (Fake GPU 0): "
+	if err := p.Wait(); !errors.As(err, &failed) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "CUDA_ERROR_ILLEGAL_ADDRESS") {
+		t.Errorf("found %v; expected %q", err, want)
+	}
+	e.Close()
+	clean(t, drv)
 }
 
 // TestLost: a GPU that is gone is an error of every call, and of Close none.

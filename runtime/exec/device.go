@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
@@ -16,6 +17,7 @@ type logical struct {
 	rank   int
 	prog   *program.Device
 	comm   comm.Device
+	at     *atomic.Int64 // the machine's step
 	engine device.Engine
 	progs  []device.Program // by program
 
@@ -142,7 +144,7 @@ func (d *logical) failed(prog int, err error) error {
 	}
 	var k *device.KernelError
 	if errors.As(err, &k) {
-		return errorf(ReasonBug, k.Err, "program %s failed on rank %d", d.prog.Progs[prog].Name, d.rank)
+		return errorf(ReasonBug, k.Err, "program %s failed in step %d on rank %d", d.prog.Progs[prog].Name, d.at.Load(), d.rank)
 	}
 	return errorf(ReasonComm, err, "program %s failed", d.prog.Progs[prog].Name)
 }

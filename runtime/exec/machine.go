@@ -148,7 +148,7 @@ func (m *Machine) connect(o Options) error {
 	for i := range m.plan.Devices {
 		d := &m.plan.Devices[i]
 		for _, rank := range m.plan.RanksOf(d) {
-			m.ranks[rank] = &logical{rank: rank, prog: d, grads: make([][]gradPart, len(d.Progs)), guards: make([]guard, len(d.Progs))}
+			m.ranks[rank] = &logical{rank: rank, prog: d, at: &m.step, grads: make([][]gradPart, len(d.Progs)), guards: make([]guard, len(d.Progs))}
 		}
 	}
 	ends := o.Comm
