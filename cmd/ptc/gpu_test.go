@@ -109,7 +109,7 @@ func TestFaultOnGPU(t *testing.T) {
 	}
 	d = onFake(t, fakecuda.Options{})
 	d.Fail("cuGraphLaunch", 2, fakecuda.IllegalAddress)
-	if r := ptc(t, "run", "a.bin", "--steps", "4"); r.code != exitBug || !strings.Contains(r.err, "program step failed in step 3 on rank 0: a kernel of program step failed on GPU 0") {
+	if r := ptc(t, "run", "a.bin", "--steps", "4"); r.code != exitBug || !strings.Contains(r.err, "program step failed in step 2 on rank 0: a kernel of program step failed on GPU 0") {
 		t.Errorf("exit code %d\n%s", r.code, r.err)
 	}
 }
