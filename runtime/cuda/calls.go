@@ -63,6 +63,11 @@ func (d *driver) describe(i int) (g gpu, err error) {
 	if g.minor, err = d.attribute(attributeMinor, g.device); err != nil {
 		return g, err
 	}
+	shared, err := d.attribute(attributeShared, g.device)
+	if err != nil {
+		return g, err
+	}
+	g.shared = int64(shared)
 	var bytes uintptr
 	err = d.call("cuDeviceTotalMem", d.deviceTotalMem, uintptr(unsafe.Pointer(&bytes)), uintptr(g.device))
 	g.memory = int64(bytes)

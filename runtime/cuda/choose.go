@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/units"
 	"ptc/runtime/program"
 )
 
@@ -22,7 +23,7 @@ type choice struct {
 func choose(plan *program.Plan, d *program.Device, g gpu, version int) (*choice, error) {
 	var best *choice
 	var all []*choice
-	var old error
+	var not error
 	for i := range len(plan.Variants) + 1 {
 		c, err := candidate(plan, d, i-1)
 		if err != nil {
@@ -32,8 +33,8 @@ func choose(plan *program.Plan, d *program.Device, g gpu, version int) (*choice,
 		if !c.runsOn(g) {
 			continue
 		}
-		if err := c.known(version); err != nil {
-			old = cmp.Or(old, err)
+		if err := cmp.Or(c.known(version), c.fits(d, g)); err != nil {
+			not = cmp.Or(not, err)
 			continue
 		}
 		if best == nil || c.arch.beats(best.arch) {
@@ -43,8 +44,8 @@ func choose(plan *program.Plan, d *program.Device, g gpu, version int) (*choice,
 	switch {
 	case best != nil:
 		return best, nil
-	case old != nil:
-		return nil, old
+	case not != nil:
+		return nil, not
 	}
 	return nil, unfit(all, g)
 }
@@ -86,6 +87,22 @@ func (c *choice) known(version int) error {
 	for _, i := range slices.Sorted(maps.Keys(c.headers)) {
 		if err := c.headers[i].known(version); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// fits says which kernel that a device calls needs more shared memory than a GPU's block may have.
+func (c *choice) fits(d *program.Device, g gpu) error {
+	for i := range d.Progs {
+		for _, in := range d.Progs[i].Instrs {
+			if in.Comm != nil {
+				continue
+			}
+			if k := &c.plan.Kernels[in.Kernel]; k.Shared > g.shared {
+				return fmt.Errorf("a block of kernel %s, of the code for %s, needs %s of shared memory, and one of %s has at most %s",
+					clip(k.Name), c.target, units.Bytes(k.Shared), g.name, units.Bytes(g.shared))
+			}
 		}
 	}
 	return nil

@@ -91,6 +91,38 @@ func TestVariants(t *testing.T) {
 	}
 }
 
+// TestNoRoom: code whose blocks a GPU has no room for is left for other code, if there is any.
+func TestNoRoom(t *testing.T) {
+	for _, c := range []struct {
+		minor  int
+		shared [2]int64 // of a kernel's code for sm_80 and sm_86
+		want   string
+	}{
+		{6, [2]int64{90 << 10, 99 << 10}, "sm_86"},
+		{6, [2]int64{90 << 10, 100 << 10}, "sm_80"},
+		{0, [2]int64{163 << 10, 0}, "sm_80"},
+		{6, [2]int64{101 << 10, 100 << 10}, "a block of kernel next.0, of the code for sm_80, needs 101 KiB of shared memory, and one of Fake GPU 0 has at most 99.0 KiB"},
+	} {
+		toy := simple()
+		for i, name := range []string{"sm_80", "sm_86"} {
+			toy.vary(name).Kernels[next].Shared = c.shared[i]
+		}
+		onFake(t, fakecuda.Options{Major: 8, Minor: c.minor})
+		fit := fits(toy.Plan, []*program.Device{toy.d})
+		e, _, err := toy.opened(device.Request{})
+		if err != nil {
+			if fit == nil || fit.Error() != err.Error() || err.Error() != c.want {
+				t.Errorf("8.%d, %d: %v and %v", c.minor, c.shared, fit, err)
+			}
+			continue
+		}
+		if got := e.(device.Described).On().Code; got != c.want || fit != nil {
+			t.Errorf("8.%d, %d: runs %s; %v", c.minor, c.shared, got, fit)
+		}
+		e.Close()
+	}
+}
+
 // TestWrongVariants: text of variants is not believed either.
 func TestWrongVariants(t *testing.T) {
 	for _, c := range []struct {
@@ -128,11 +160,11 @@ func TestNewerCode(t *testing.T) {
 	for i := range toy.Code {
 		toy.Code[i].Data = bytes.Replace(toy.Code[i].Data, []byte(".version 8.3"), []byte(".version 8.6"), 1)
 	}
-	c, err := choose(toy.Plan, toy.d, gpu{major: 9}, 12040)
+	c, err := choose(toy.Plan, toy.d, gpu{major: 9, shared: 99 << 10}, 12040)
 	if err != nil || c.target != "sm_80" {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if c, err = choose(toy.Plan, toy.d, gpu{major: 9}, 12070); err != nil || c.target != "sm_90a" {
+	if c, err = choose(toy.Plan, toy.d, gpu{major: 9, shared: 99 << 10}, 12070); err != nil || c.target != "sm_90a" {
 		t.Errorf("%+v, %v", c, err)
 	}
 }

@@ -101,6 +101,7 @@ type gpu struct {
 	name         string
 	major, minor int // of its compute capability
 	memory       int64
+	shared       int64 // memory that a block may have
 }
 
 // opening is the driver that all engines of the process share.

@@ -53,7 +53,7 @@ func TestCannotRun(t *testing.T) {
 		{"parameters", fakecuda.Options{}, retarget(".param .u64 p1", ".param .align 8 .b8 p1[128]"), "expected an address", false},
 		{"no code", fakecuda.Options{}, retarget("mov.u32", "frob.u32"), "cannot compile module 0 of the plan: cuModuleLoadDataEx gives CUDA_ERROR_INVALID_PTX", true},
 		{"log", fakecuda.Options{}, retarget("mov.u32", "frob.u32"), "\nemu: mix: `frob.u32", true},
-		{"shared memory", fakecuda.Options{}, func(t *toy) { t.Kernels[next].Shared = 228 << 10 }, "a block needs 233472 bytes of shared memory", true},
+		{"shared memory", fakecuda.Options{}, func(t *toy) { t.Kernels[next].Shared = 228 << 10 }, "a block of kernel next.0, of the code for sm_90a, needs 228 KiB of shared memory, and one of Fake GPU 0 has at most 227 KiB", false},
 		{"threads", fakecuda.Options{}, func(t *toy) { t.Kernels[next].Threads = 0 }, "how many threads", true},
 		{"kind", fakecuda.Options{}, func(t *toy) { t.Code[1].Kind = "elf" }, `code of kind "elf"`, false},
 	} {

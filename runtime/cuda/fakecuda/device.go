@@ -70,6 +70,8 @@ func deviceAttribute(d *Driver, _ *gpu, a []uintptr) int {
 		*pointer[int32](a[0]) = int32(d.o.Major)
 	case 76: // … MINOR
 		*pointer[int32](a[0]) = int32(d.o.Minor)
+	case 97: // CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+		*pointer[int32](a[0]) = int32(d.shared())
 	default:
 		return InvalidValue
 	}
