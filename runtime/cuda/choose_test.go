@@ -91,6 +91,20 @@ func TestVariants(t *testing.T) {
 	}
 }
 
+// TestMixed: devices of a plan run the same code, or none.
+func TestMixed(t *testing.T) {
+	toy := simple()
+	toy.vary("sm_80")
+	onFake(t, fakecuda.Options{GPUs: 2, Mixed: true})
+	want := "Fake GPU 0 that for sm_90a, and Fake GPU 1 that for sm_80; let ptc see GPUs of one kind alone"
+	if err := fits(toy.Plan, []*program.Device{toy.d, toy.d}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("found %v; expected %q", err, want)
+	}
+	if err := fits(toy.Plan, []*program.Device{toy.d}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestNoRoom: code whose blocks a GPU has no room for is left for other code, if there is any.
 func TestNoRoom(t *testing.T) {
 	for _, c := range []struct {

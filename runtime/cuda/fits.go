@@ -19,10 +19,18 @@ func fits(plan *program.Plan, devices []*program.Device) error {
 	}
 	need := make([]int64, len(drv.gpus))
 	many := make([]int, len(drv.gpus))
+	var first *choice
 	for i, d := range devices {
 		at := i % len(drv.gpus)
-		if _, err := choose(plan, d, drv.gpus[at], drv.version); err != nil {
+		c, err := choose(plan, d, drv.gpus[at], drv.version)
+		switch {
+		case err != nil:
 			return err
+		case first == nil:
+			first = c
+		case c.target != first.target: // what is on several devices would not stay the same
+			return fmt.Errorf("the plan's devices would run different code: %s that for %s, and %s that for %s; let ptc see GPUs of one kind alone (CUDA_VISIBLE_DEVICES)",
+				drv.gpus[0].name, first.target, drv.gpus[at].name, c.target)
 		}
 		need[at] = min(need[at], math.MaxInt64-d.Arena) + d.Arena // no overflow
 		many[at]++

@@ -24,6 +24,12 @@ type Machine struct {
 	GPUs []GPU  `json:"gpus"` // in the order of their numbers
 }
 
+// Available says why there is no GPU of NVIDIA that plans could run on here, or nil.
+func Available() error {
+	_, err := openDriver()
+	return err
+}
+
 // Find looks for GPUs that plans could run on here, or says why there are none.
 func Find() (*Machine, error) {
 	d, err := openDriver()
