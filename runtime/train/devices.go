@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"ptc/internal/dtype"
 	"ptc/runtime/checkpoint"
@@ -57,6 +58,21 @@ func openDevices(plan *program.Plan, fields []data.Field, o *Options, seed uint6
 }
 
 func (d *devices) close() { d.m.Close() }
+
+// onText says what devices run on: each thing once, with the code that runs there.
+func onText(on []exec.On) string {
+	var out []string
+	for _, x := range on {
+		text := x.Name
+		if x.Code != "" {
+			text += ", code for " + x.Code
+		}
+		if !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return strings.Join(out, "; ")
+}
 
 // shed gives the system back the memory that tensors passed through, as large as the
 // largest of them, before the first step takes that of activations: at no time is there both.

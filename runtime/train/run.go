@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 	"time"
 
 	"ptc/runtime/checkpoint"
@@ -195,21 +193,6 @@ func (r *run) openDevices(c *checkpoint.Checkpoint) (err error) {
 		return loadParams(r.o.Init, params(r.tensors), r.dev)
 	}
 	return nil
-}
-
-// onText says what devices run on: each thing once, with the code that runs there.
-func onText(on []exec.On) string {
-	var out []string
-	for _, x := range on {
-		text := x.Name
-		if x.Code != "" {
-			text += ", code for " + x.Code
-		}
-		if !slices.Contains(out, text) {
-			out = append(out, text)
-		}
-	}
-	return strings.Join(out, "; ")
 }
 
 func (r *run) tellStart() {
