@@ -119,6 +119,10 @@ fake: ## run the runtime and every layout of bench/matrix on an engine that dela
 	$(GO) test ./compiler -run '^TestFake' -fake-all -timeout 0
 	$(GO) test ./runtime/exec -run '^TestMutants$$' -mutants -timeout 0
 
+.PHONY: emulated
+emulated: ## train every layout of bench/matrix on several devices of one GPU that is emulated, and compare
+	$(GO) test ./bench/gpu -run '^TestLayouts$$' -all -timeout 0
+
 .PHONY: random
 random: ## compare RANDOM_CASES (default 2000) random models and layouts with one device, damage as many, and mutate plans
 	$(GO) test ./bench/random -run '^TestRandomLayouts$$' -v -cases $(RANDOM_CASES) -timeout 0

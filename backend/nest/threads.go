@@ -12,6 +12,8 @@ const (
 	blockTile  = 4 * 32 * blockWarps
 	// wholeRow is the longest row of which a block has all: 32 elements of a thread.
 	wholeRow = 8 * blockTile
+	// rowOfWarp is the longest row that a warp holds, so that its sums need no barrier: as long.
+	rowOfWarp = 32 * 32
 	// rowsAtOnce is how much of a longer row it has at a time.
 	rowsAtOnce = 2 * blockTile
 )
@@ -50,19 +52,27 @@ func threadsOfMap(dims []dim) schedule.Schedule {
 	return s
 }
 
+// threadsOfRow has rows that a warp holds, each in a warp of its own; longer ones in all warps of a
+// block, and those that do not fit in there piece by piece.
 func threadsOfRow(kept, reduced []dim) schedule.Schedule {
 	s := schedule.Schedule{Grid: -1, Rows: 1}
-	all := int64(1)
+	all, rows := int64(1), int64(1)
 	for _, d := range reduced {
 		all *= ceilPower(d.size)
 	}
-	if all > wholeRow {
-		s.Over = min(rowsAtOnce, reduced[len(reduced)-1].size)
-		all = ceilPower(s.Over)
-	} else if n := len(kept); n > 0 {
-		s.Rows = min(kept[n-1].size, max(1, blockTile/2/all))
+	if n := len(kept); n > 0 {
+		rows = kept[n-1].size
 	}
-	s.Warps = warpsFor(all * ceilPower(s.Rows))
+	switch {
+	case all > wholeRow:
+		s.Over = min(rowsAtOnce, reduced[len(reduced)-1].size)
+		s.Warps = warpsFor(ceilPower(s.Over))
+	case all <= rowOfWarp && rows > 1:
+		s.Rows = min(rows, max(blockWarps, blockTile/2/all))
+		s.Warps = min(blockWarps, ceilPower(s.Rows+1)/2)
+	default:
+		s.Warps = warpsFor(all)
+	}
 	return s
 }
 

@@ -53,7 +53,8 @@ func threadsOfProduct(k *fusion.Kernel) schedule.Schedule {
 			s.Over *= 2
 		}
 	}
-	s.Warps = min(blockWarps, max(1, s.Rows*s.Cols/(32*32)))
+	// A thread has 32 sums at least, and no more than as many elements of an operand that is computed.
+	s.Warps = min(blockWarps, max(1, s.Rows*s.Cols/(32*32), max(s.Rows, s.Cols)*s.Over/(32*32)))
 	s.Rows, s.Cols, s.Over = min(s.Rows, m), min(s.Cols, n), min(s.Over, over)
 	return s
 }

@@ -20,7 +20,7 @@ func TestThreadsOfProducts(t *testing.T) {
 		{"bf16", 2048, 2048, 512, "rows=128 cols=128 over=32 grid=-1 dot=mma(16x8x16) left=task right=task stages=4 warps=8"},
 		{"f16", 768, 768, 8192, "rows=64 cols=64 over=32 grid=-1 dot=mma(16x8x16) left=task right=task stages=4 warps=4"},
 		{"bf16", 24, 40, 20, "rows=24 cols=40 over=20 grid=-1 dot=mma(16x8x16) left=task right=task stages=4 warps=2"},
-		{"bf16", 4, 4096, 4096, "rows=4 cols=32 over=128 grid=-1 left=task right=task stages=3 warps=1"},
+		{"bf16", 4, 4096, 4096, "rows=4 cols=32 over=128 grid=-1 left=task right=task stages=3 warps=4"},
 		{"f32", 4096, 4096, 4096, "rows=128 cols=128 over=16 grid=-1 left=task right=task stages=3 warps=8"},
 		{"f32", 512, 512, 8, "rows=64 cols=64 over=8 grid=-1 left=task right=task stages=3 warps=4"},
 	} {

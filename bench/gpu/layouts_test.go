@@ -21,8 +21,8 @@ func TestDriver(t *testing.T) {
 	}
 }
 
-// some layouts of each model: one of each kind of communication at least.
-var some = map[string][]string{
+// some layouts, of which the emulator does not take too long; with -real, as with -all, there are more.
+var some, more = map[string][]string{"mlp": {"dp2 z3 tp2", "dp4 hidden/2 vocab/2"}}, map[string][]string{
 	"mlp":   {"dp2 z3 tp2"},
 	"gpt":   {"dp2 z1 1f1b:2:2 tp2 sp (layers=3)", "dp2 z3 zz4 tp2 (seq=16)"},
 	"llama": {"zz2 + recompute Block"},
@@ -32,6 +32,9 @@ var some = map[string][]string{
 // TestLayouts: several devices on one GPU compute what one device does.
 func TestLayouts(t *testing.T) {
 	x := &matrix.Matrix{Root: *root}
+	if *real {
+		some = more
+	}
 	on := matrix.Target{Name: target, Tolerance: 1e-5, Floor: 1e-4}
 	for _, m := range matrix.Models {
 		wanted := map[string]bool{}

@@ -2,7 +2,8 @@
 
 `measure.py --ptc PATH --examples DIR --seconds N --output FILE --table FILE`. Each workload is measured by
 processes of their own, one after the other, as long as there is time: ptc first, so that there are
-figures of it even where nothing else is installed. Losses are compared."""
+figures of it even where nothing else is installed. Parameters and data are not the same: losses are
+the tests' matter."""
 
 import argparse
 import json
@@ -144,7 +145,7 @@ def main():
                         raise RuntimeError(out.stderr[-500:])
                     row.update(json.loads(out.stdout.splitlines()[-1]))
             except Exception as e:  # the others are measured all the same
-                row["failed"] = f"{type(e).__name__}: {e}".replace("\n", " ")[:500]
+                row["failed"] = (str(e).strip() or type(e).__name__).splitlines()[-1][:200]
             rows.append(row)
             print(row, flush=True)
             save()

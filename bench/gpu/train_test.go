@@ -104,7 +104,7 @@ func TestTrains(t *testing.T) {
 		{"moe", tiny, ""},
 	} {
 		t.Run(strings.TrimSpace(m.name+" "+m.layout), func(t *testing.T) {
-			const steps = 3
+			const steps = 2
 			want, _ := run(t, m.compile(t, "ref"), steps)
 			driver(t, 1)
 			p := m.compile(t, "cuda:sm_80")

@@ -3,11 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"regexp"
+	"runtime"
 	"strings"
+	"sync"
 
 	"ptc/backend/gpu/target"
 	"ptc/runtime/program"
@@ -97,10 +100,21 @@ func check(t tools, p plan, g target.Target) ([]kernel, error) {
 	}
 	made := make([]map[string]*assembled, len(plan.Code))
 	notes := make([][]string, len(plan.Code))
+	errs := make([]error, len(plan.Code))
+	var all sync.WaitGroup
+	turn := make(chan struct{}, runtime.NumCPU())
 	for i, c := range plan.Code {
-		if made[i], notes[i], err = t.assemble(c.Data, g.Arch); err != nil {
-			return nil, err
-		}
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			turn <- struct{}{}
+			made[i], notes[i], errs[i] = t.assemble(c.Data, g.Arch)
+			<-turn
+		}()
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
 	out := make([]kernel, len(plan.Kernels))
 	for i, k := range plan.Kernels {

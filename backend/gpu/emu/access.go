@@ -14,12 +14,17 @@ type space uint8
 const (
 	global space = iota
 	shared
+	remote // of any block of the cluster
 	param
 )
 
 // decodeAccess is ld and st, of global and shared memory, and of parameters.
 func decodeAccess(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 	where, n := global, 1
+	nc, strong := slices.Contains(parts, "nc"), slices.Contains(parts, "relaxed")
+	if len(parts) < 3 {
+		return fmt.Errorf("expected a space and a type")
+	}
 	for i, p := range parts[1 : len(parts)-1] {
 		switch p {
 		case "global", "nc", "L1::no_allocate", "L2::128B", "L2::256B", "relaxed", "gpu":
@@ -27,6 +32,8 @@ func decodeAccess(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 			where = param
 		case "shared", "shared::cta":
 			where = shared
+		case "shared::cluster":
+			where = remote
 		case "v2":
 			n = 2
 		case "v4":
@@ -34,7 +41,7 @@ func decodeAccess(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 		default:
 			return fmt.Errorf("`%s` of it is not known", p)
 		}
-		if i == 0 && !strings.HasPrefix(p, "global") && p != "param" && p != "relaxed" && where != shared {
+		if i == 0 && !strings.HasPrefix(p, "global") && p != "param" && p != "relaxed" && where != shared && where != remote {
 			return fmt.Errorf("its space is not known")
 		}
 	}
@@ -55,7 +62,7 @@ func decodeAccess(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 			return err
 		}
 		n = checked(n, len(in.to))
-		in.run = func(w *warp, in *inst) error { return w.load(in, where, signed) }
+		in.run = func(w *warp, in *inst) error { return w.load(in, where, signed, nc, strong) }
 	} else {
 		if err := d.address(s.Args[0], in); err != nil {
 			return err
@@ -64,7 +71,7 @@ func decodeAccess(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 			return err
 		}
 		n = checked(n, len(in.from)-1)
-		in.run = func(w *warp, in *inst) error { return w.store(in, where) }
+		in.run = func(w *warp, in *inst) error { return w.store(in, where, strong) }
 	}
 	if n < 0 || n*in.bytes > 16 {
 		return fmt.Errorf("its registers are not as many as it says, or more than 16 bytes")
@@ -81,7 +88,7 @@ func checked(n, have int) int {
 	return n
 }
 
-func (w *warp) load(in *inst, where space, signed bool) error {
+func (w *warp) load(in *inst, where space, signed, nc, strong bool) error {
 	if where == global {
 		w.sectors(in, in.from[0])
 	} else if where == shared {
@@ -91,6 +98,11 @@ func (w *warp) load(in *inst, where space, signed bool) error {
 		b, err := w.place(where, w.file[in.from[0]][l]+uint64(in.offset), in.bytes*in.n, l, false)
 		if err != nil {
 			return err
+		}
+		if where == global && !strong {
+			if err := w.reachGlobal(l, w.file[in.from[0]][l]+uint64(in.offset), in.bytes*in.n, false, nc); err != nil {
+				return err
+			}
 		}
 		for i, to := range in.to {
 			x := load(b[i*in.bytes : (i+1)*in.bytes])
@@ -106,7 +118,7 @@ func (w *warp) load(in *inst, where space, signed bool) error {
 	})
 }
 
-func (w *warp) store(in *inst, where space) error {
+func (w *warp) store(in *inst, where space, strong bool) error {
 	if where == global {
 		w.sectors(in, in.from[0])
 	} else {
@@ -116,6 +128,11 @@ func (w *warp) store(in *inst, where space) error {
 		b, err := w.place(where, w.file[in.from[0]][l]+uint64(in.offset), in.bytes*in.n, l, true)
 		if err != nil {
 			return err
+		}
+		if where == global && !strong {
+			if err := w.reachGlobal(l, w.file[in.from[0]][l]+uint64(in.offset), in.bytes*in.n, true, false); err != nil {
+				return err
+			}
 		}
 		for i, from := range in.from[1:] {
 			store(b[i*in.bytes:(i+1)*in.bytes], w.file[from][l])
@@ -136,16 +153,17 @@ func (w *warp) place(where space, at uint64, n, lane int, write bool) ([]byte, e
 		}
 		return w.b.params[at : at+uint64(n)], nil
 	case shared:
-		at &= 0xffffffff
-		if at+uint64(n) > uint64(len(w.b.shared)) {
-			return nil, fmt.Errorf("lane %d: %d bytes of shared memory at %d; there are %d", lane, n, at, len(w.b.shared))
+		if at &= 0xffffffff; at>>rankShift != 0 {
+			return nil, fmt.Errorf("lane %d: shared memory at %#x, which is no address of its own block", lane, at)
 		}
-		if s := w.b.shadow; s != nil {
-			if err := s.access(w, lane, int(at), n, write); err != nil {
-				return nil, err
-			}
+		return w.within(w.b, int(at), n, lane, write)
+	case remote:
+		b, at, err := w.resolve(at)
+		if err != nil {
+			return nil, fmt.Errorf("lane %d: %w", lane, err)
 		}
-		return w.b.shared[at : at+uint64(n)], nil
+		b.reach(w, lane)
+		return w.within(b, at, n, lane, write)
 	}
 	b, err := w.b.d.Bytes(at, n)
 	if err != nil {
@@ -154,9 +172,27 @@ func (w *warp) place(where space, at uint64, n, lane int, write bool) ([]byte, e
 	return b, nil
 }
 
-// sectors counts the sectors of 32 bytes that an access to global memory touches.
+// within is the shared memory of a block that a lane reaches.
+func (w *warp) within(b *blockRun, at, n, lane int, write bool) ([]byte, error) {
+	if at+n > len(b.shared) {
+		return nil, fmt.Errorf("lane %d: %d bytes of shared memory at %d; there are %d", lane, n, at, len(b.shared))
+	}
+	if err := b.keepsOff(at, n); err != nil {
+		return nil, fmt.Errorf("lane %d: %w", lane, err)
+	}
+	if s := b.shadow; s != nil {
+		if err := s.access(w, lane, b.base+at, n, write); err != nil {
+			return nil, err
+		}
+	}
+	return b.shared[at : at+n], nil
+}
+
+// sector is the bytes of what global memory is counted in.
+const sector = 32
+
+// sectors counts the sectors that an access to global memory touches.
 func (w *warp) sectors(in *inst, base int) {
-	const sector = 32
 	var seen []uint64
 	_ = w.each(func(l int) error {
 		at := w.file[base][l] + uint64(in.offset)

@@ -15,7 +15,8 @@ func init() {
 		"mov": decodeMov, "setp": decodeSetp, "selp": decodeSelp, "cvt": decodeCvt, "cvta": decodeMov,
 		"bra": decodeBranch, "ret": decodeEnd, "exit": decodeEnd, "bar": decodeBar, "barrier": decodeBar,
 		"ld": decodeAccess, "st": decodeAccess, "shfl": decodeShuffle, "vote": decodeVote,
-		"cp": decodeCopy, "ldmatrix": decodeMatrix, "mma": decodeMMA,
+		"cp": decodeCopy, "ldmatrix": decodeMatrix, "stmatrix": decodeMatrix, "mma": decodeMMA, "mbarrier": decodeBarrier, "fence": decodeFence,
+		"elect": decodeElect, "setmaxnreg": decodeRegisters, "prefetch": decodePrefetch, "wgmma": decodeWGMMA, "mapa": decodeMapa,
 	}
 	for name, n := range map[string]int{
 		"add": 2, "sub": 2, "mul": 2, "div": 2, "rem": 2, "min": 2, "max": 2, "and": 2, "or": 2, "xor": 2, "shl": 2, "shr": 2,

@@ -2,6 +2,7 @@ package emu
 
 import (
 	"fmt"
+	"strings"
 
 	"ptc/backend/gpu/ptx"
 )
@@ -20,6 +21,9 @@ type asyncCopy struct {
 // decodeCopy is cp.async.{ca,cg}.shared.global [to], [from], bytes[, bytes that are read],
 // cp.async.commit_group, cp.async.wait_group N and cp.async.wait_all.
 func decodeCopy(d *decoder, s *ptx.Stmt, _ []string, in *inst) error {
+	if strings.HasPrefix(s.Op, "cp.async.bulk.") {
+		return decodeBulk(d, s, strings.Split(s.Op, "."), in)
+	}
 	switch s.Op {
 	case "cp.async.commit_group":
 		in.run = func(w *warp, _ *inst) error { w.commit++; return nil }
@@ -90,9 +94,12 @@ func (w *warp) issue(in *inst, toOffset, fromOffset int64) error {
 			if _, err := w.b.d.Bytes(c.from, c.read); err != nil {
 				return fmt.Errorf("lane %d: %w", l, err)
 			}
+			if err := w.reachGlobal(l, c.from, c.read, false, false); err != nil {
+				return err
+			}
 		}
 		if s := w.b.shadow; s != nil {
-			s.busy(c.to, c.n, true)
+			s.busy(w.b.base+c.to, c.n, true)
 		}
 		w.copies = append(w.copies, c)
 		if at := &w.copies[len(w.copies)-1]; w.b.now() {
@@ -133,8 +140,8 @@ func (w *warp) waitCopies(n int) error {
 			w.copy(&c)
 		}
 		if s := w.b.shadow; s != nil {
-			s.busy(c.to, c.n, false)
-			if err := s.access(w, c.lane, c.to, c.n, true); err != nil {
+			s.busy(w.b.base+c.to, c.n, false)
+			if err := s.access(w, c.lane, w.b.base+c.to, c.n, true); err != nil {
 				return err
 			}
 		}

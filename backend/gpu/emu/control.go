@@ -3,6 +3,7 @@ package emu
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"ptc/backend/gpu/ptx"
 )
@@ -24,54 +25,80 @@ func decodeEnd(_ *decoder, _ *ptx.Stmt, _ []string, in *inst) error {
 	return nil
 }
 
-// decodeBar is bar.sync N[, threads] of a block, and bar.warp.sync of all lanes of a warp.
+// decodeBar is bar.sync and bar.arrive N[, threads] of a block, and bar.warp.sync of all lanes of a warp.
 func decodeBar(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
+	if parts[0] == "barrier" && len(parts) > 1 && parts[1] == "cluster" {
+		return decodeMeeting(d, s, parts, in)
+	}
 	in.all = true
 	switch s.Op {
 	case "bar.warp.sync":
 		if len(s.Args) != 1 || s.Args[0].Kind != ptx.IsImm || uint32(s.Args[0].Imm) != everyLane {
 			return fmt.Errorf("expected all lanes")
 		}
-		in.run = func(w *warp, _ *inst) error { w.syncs++; return nil }
+		in.run = func(w *warp, _ *inst) error {
+			if s := w.b.shadow; s != nil {
+				s.meet(w)
+			}
+			return nil
+		}
 		return nil
-	case "bar.sync", "bar.arrive":
+	case "bar.sync", "bar.arrive", "barrier.sync.aligned", "barrier.arrive.aligned", "barrier.cta.sync.aligned", "barrier.cta.arrive.aligned":
 	default:
 		return fmt.Errorf("the instruction is not known")
 	}
 	in.n = d.p.entry.Threads
-	for i, a := range s.Args {
-		if a.Kind != ptx.IsImm || i > 1 {
-			return fmt.Errorf("expected the number of a barrier, and of threads")
-		}
-		if i == 0 {
-			in.offset = a.Imm
-		} else {
-			in.n = int(a.Imm)
-		}
+	if len(s.Args) < 1 || len(s.Args) > 2 || len(s.Args) == 2 && s.Args[1].Kind != ptx.IsImm {
+		return fmt.Errorf("expected a barrier, and a number of threads")
 	}
-	if in.offset < 0 || in.offset > 15 || in.n < lanes || in.n%lanes != 0 && in.n != d.p.entry.Threads {
-		return fmt.Errorf("barrier %d of %d threads", in.offset, in.n)
+	if len(s.Args) == 2 {
+		in.n = int(s.Args[1].Imm)
+	} else if slices.Contains(parts, "arrive") {
+		return fmt.Errorf("expected a number of threads")
 	}
-	waits := parts[1] == "sync"
-	in.run = func(w *warp, in *inst) error {
-		n := int(in.offset)
-		full, err := w.b.arrive(n, bits.OnesCount32(w.exists), in.n)
-		if err != nil {
-			return err
-		}
-		if waits {
-			w.groups[w.current()].barrier = n + 1
-		}
-		if full {
-			w.b.release(n)
-		}
-		return nil
+	if s.Args[0].Kind == ptx.IsImm && uint64(s.Args[0].Imm) >= barriers || in.n < lanes || in.n%lanes != 0 && in.n != d.p.entry.Threads {
+		return fmt.Errorf("a barrier of %d threads", in.n)
+	}
+	waits := slices.Contains(parts, "sync")
+	in.run = func(w *warp, in *inst) error { return w.barrier(in, waits) }
+	return d.read(s.Args[0], 32, in)
+}
+
+// barriers is how many a block has.
+const barriers = 16
+
+func (w *warp) barrier(in *inst, waits bool) error {
+	n, err := w.uniform(in.from[0])
+	if err != nil {
+		return err
+	}
+	if n >= barriers {
+		return fmt.Errorf("barrier %d; there are %d", n, barriers)
+	}
+	full, err := w.b.arrive(w, int(n), in.n)
+	if err != nil {
+		return err
+	}
+	if waits {
+		w.groups[w.at].barrier = int(n) + 1
+	}
+	if full {
+		w.b.release(int(n))
 	}
 	return nil
 }
 
-// current is the group whose lanes the instruction at hand is for: all of the warp's.
-func (w *warp) current() int { return 0 }
+// uniform is the value of a register that all lanes at hand have.
+func (w *warp) uniform(slot int) (uint64, error) {
+	first := bits.TrailingZeros32(w.mask)
+	x := w.file[slot][first]
+	return x, w.each(func(l int) error {
+		if w.file[slot][l] != x {
+			return fmt.Errorf("lanes %d and %d have %#x and %#x where all have the same", first, l, x, w.file[slot][l])
+		}
+		return nil
+	})
+}
 
 // decodeShuffle is shfl.sync.MODE.b32 d, a, b, c, all lanes.
 func decodeShuffle(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {

@@ -14,6 +14,16 @@ func Load(e *ptx.Entry) (*Program, error) {
 	if e.Threads < 1 || e.Threads > 1024 {
 		return nil, fmt.Errorf("emu: %s: %d threads; expected 1 to 1024", e.Name, e.Threads)
 	}
+	for _, s := range e.Static {
+		if s.Align < 1 || s.Bytes < 0 || s.Bytes > maxShared {
+			return nil, fmt.Errorf("emu: %s: %d bytes of shared memory for %s, at a multiple of %d", e.Name, s.Bytes, s.Name, s.Align)
+		}
+	}
+	for _, x := range e.Params {
+		if x.Bytes != 0 && (x.Bytes < 0 || x.Align < 1) {
+			return nil, fmt.Errorf("emu: %s: %d bytes for parameter %s, at a multiple of %d", e.Name, x.Bytes, x.Name, x.Align)
+		}
+	}
 	d.layout()
 	for i := range e.Body {
 		if s := &e.Body[i]; s.Label != "" {
@@ -37,6 +47,16 @@ func Load(e *ptx.Entry) (*Program, error) {
 	}
 	// Who comes here, ends.
 	d.p.code = append(d.p.code, inst{guard: -1, target: ended, at: len(e.Body) - 1})
+	d.p.first = make([]row, d.p.slots)
+	for i := range d.p.first {
+		x := uint64(undefined)
+		if i >= d.constant0 {
+			x = d.values[i-d.constant0]
+		}
+		for l := range lanes {
+			d.p.first[i][l] = x
+		}
+	}
 	return d.p, nil
 }
 
@@ -45,7 +65,9 @@ type decoder struct {
 	labels    map[string]int
 	length    int
 	first     [ptx.B64 + 1]int // slot of register 0 of each class
-	constants map[uint64]int   // slots
+	constants map[uint64]int   // slots, from constant0 on
+	constant0 int
+	values    []uint64 // of these slots
 }
 
 // layout gives registers their slots, and symbols their places.
@@ -57,7 +79,7 @@ func (d *decoder) layout() {
 	}
 	d.p.special0 = d.p.slots
 	d.p.slots += len(specials)
-	d.p.constant0 = d.p.slots
+	d.constant0 = d.p.slots
 	at := 0
 	for _, s := range d.p.entry.Static {
 		at = (at + s.Align - 1) / s.Align * s.Align
@@ -88,7 +110,7 @@ func (d *decoder) constant(x uint64) int {
 		return s
 	}
 	d.constants[x] = d.p.slots
-	d.p.constants = append(d.p.constants, x)
+	d.values = append(d.values, x)
 	d.p.slots++
 	return d.constants[x]
 }

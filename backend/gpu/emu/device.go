@@ -9,12 +9,13 @@ import (
 
 // Options say in which of the orders that a GPU may take things happen.
 type Options struct {
-	// Seed is of the turns of warps and of when copies are done; 0 lets warps run from wait
-	// to wait, and does copies at once.
+	// Seed is of the turns of warps, of when copies and products are done, and of which lane is
+	// elected; 0 lets warps run from wait to wait, and does copies and products at once.
 	Seed uint64
-	// Late does copies when something waits for them, and not before.
+	// Late does copies and products when something waits for them, and not before; who looks
+	// whether they are done does so in vain every second time.
 	Late bool
-	// Check finds races in shared memory.
+	// Check finds races in shared and in global memory.
 	Check bool
 	// Steps is how many instructions a warp may take; 0 stands for 1<<32.
 	Steps int64
@@ -25,6 +26,7 @@ type Device struct {
 	Memory
 	Options
 	Counts Counts // of all launches so far
+	trace  *trace // of global memory, in the launch at hand; nil if races are not looked for
 }
 
 // Counts is what launches did.
@@ -51,6 +53,9 @@ type Arg struct {
 // Word is a number as an argument.
 func Word(x uint64) Arg { return Arg{Word: x} }
 
+// maxShared is how many bytes of shared memory a block has at most, of any GPU so far.
+const maxShared = 227 << 10
+
 // Run launches p, and returns when all of its blocks have ended.
 func (d *Device) Run(p *Program, l Launch) error {
 	if l.Grid < 1 {
@@ -58,6 +63,12 @@ func (d *Device) Run(p *Program, l Launch) error {
 	}
 	if l.Shared > 0 && !p.entry.Dynamic {
 		return fmt.Errorf("emu: %s: %d bytes of dynamic shared memory, of which it has none", p.entry.Name, l.Shared)
+	}
+	if n := p.static + l.Shared; l.Shared < 0 || n > maxShared {
+		return fmt.Errorf("emu: %s: %d bytes of shared memory; a block has %d at most", p.entry.Name, n, maxShared)
+	}
+	if n := p.entry.Cluster; n > maxCluster || n > 1 && l.Grid%n != 0 {
+		return fmt.Errorf("emu: %s: a grid of %d blocks in clusters of %d", p.entry.Name, l.Grid, n)
 	}
 	params, err := p.pack(l.Args)
 	if err != nil {
@@ -67,17 +78,24 @@ func (d *Device) Run(p *Program, l Launch) error {
 	if d.Seed != 0 {
 		random = rand.New(rand.NewPCG(d.Seed, 1))
 	}
-	order := make([]int, l.Grid)
+	d.trace = nil
+	if d.Check {
+		d.trace = &trace{pages: map[uint64]*page{}}
+	}
+	c := newCluster(d, p, l, params, random)
+	order := make([]int, l.Grid/len(c.blocks))
 	for i := range order {
 		order[i] = i
 	}
 	if random != nil {
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	}
-	b := newBlock(d, p, l, params, random)
 	for _, i := range order {
-		if err := b.run(i); err != nil {
-			return fmt.Errorf("emu: %s: block %d: %w", p.entry.Name, i, err)
+		if d.trace != nil {
+			d.trace.block = int32(i + 1)
+		}
+		if err := c.run(i); err != nil {
+			return fmt.Errorf("emu: %s: %w", p.entry.Name, err)
 		}
 	}
 	return nil
@@ -107,20 +125,22 @@ func (p *Program) pack(args []Arg) ([]byte, error) {
 type Program struct {
 	entry      *ptx.Entry
 	code       []inst
-	slots      int      // of the register file of a warp
-	constants  []uint64 // of the slots from constant0 on
-	constant0  int
-	special0   int // slots of special registers, in the order of specials
+	slots      int   // of the register file of a warp
+	first      []row // what the register file of a warp has before it begins, but for special registers
+	special0   int   // slots of special registers, in the order of specials
 	symbols    map[string]int64
 	paramBytes int
-	static     int // bytes of shared memory before what is dynamic
+	static     int  // bytes of shared memory before what is dynamic
+	products   bool // whether it has products of warpgroups
+	alone      bool // whether it has instructions of the async proxy, or barriers in memory
 }
 
 // Entry is what p was made of.
 func (p *Program) Entry() *ptx.Entry { return p.entry }
 
 // specials are the special registers that there are.
-var specials = []string{"%tid.x", "%ntid.x", "%ctaid.x", "%nctaid.x", "%laneid", "%warpid"}
+var specials = []string{"%tid.x", "%ntid.x", "%ctaid.x", "%nctaid.x", "%laneid", "%warpid",
+	"%cluster_ctarank", "%cluster_nctarank", "%clusterid.x", "%nclusterid.x"}
 
 // lanes is how many threads a warp has.
 const lanes = 32
@@ -130,15 +150,16 @@ type row [lanes]uint64
 
 // inst is a decoded instruction.
 type inst struct {
-	run    func(w *warp, in *inst) error
-	guard  int // slot of a predicate, or -1
-	not    bool
-	to     []int // slots of results
-	from   []int // slots of operands
-	offset int64 // of an access
-	target int   // of a branch
-	bytes  int   // of one element of an access
-	n      int   // what else is static: elements, groups
-	all    bool  // all lanes of the warp have to be here
-	at     int   // statement
+	run     func(w *warp, in *inst) error
+	guard   int // slot of a predicate, or -1
+	not     bool
+	to      []int // slots of results
+	from    []int // slots of operands
+	offset  int64 // of an access
+	target  int   // of a branch
+	bytes   int   // of one element of an access
+	n       int   // what else is static: elements, groups
+	all     bool  // all lanes of the warp have to be here
+	product bool  // it is of the products of warpgroups, whose registers have rules of their own
+	at      int   // statement
 }

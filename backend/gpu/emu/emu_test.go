@@ -186,7 +186,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("found %v; expected `%s`", err, want)
 		}
 	}
-	for _, text := range []string{"frob.u32 %r0, %r1;", "add.q32 %r0, %r1, %r2;", "setp.l.f32 %p0, %r0, %r1;", "bra NOWHERE;", "ld.local.b32 %r0, [%d0];", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 %d0, %d1, %d2, %d3;", "mov.u32 %r0, %clock;"} {
+	for _, text := range []string{"frob.u32 %r0, %r1;", "ld;", "add.q32 %r0, %r1, %r2;", "setp.l.f32 %p0, %r0, %r1;", "bra NOWHERE;", "ld.local.b32 %r0, [%d0];", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 %d0, %d1, %d2, %d3;", "mov.u32 %r0, %clock;"} {
 		m, err := ptx.Parse(".version 8.3\n.target sm_80\n.address_size 64\n.visible .entry k()\n.reqntid 32, 1, 1\n{\n" + text + "\n}\n")
 		if err != nil {
 			t.Fatal(err)

@@ -7,38 +7,74 @@ import (
 	"ptc/backend/gpu/ptx"
 )
 
-// decodeMatrix is ldmatrix.sync.aligned.m8n8.{x1,x2,x4}[.trans].shared.b16: lane 8·i + r has the
-// address of row r of matrix i, of eight numbers of 16 bits; register i of lane l then has two of
-// its numbers, row l/4, columns 2·(l mod 4) and the next ("PTX ISA", 9.7.14.5.15).
+// decodeMatrix is ldmatrix.sync.aligned.m8n8.{x1,x2,x4}[.trans].shared.b16 and stmatrix: lane 8·i + r has
+// the address of row r of matrix i, of eight numbers of 16 bits; register i of lane l has two of
+// its numbers, row l/4, columns 2·(l mod 4) and the next ("PTX ISA", 9.7.14.5.15 and 16).
 func decodeMatrix(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
-	rest, ok := strings.CutPrefix(s.Op, "ldmatrix.sync.aligned.m8n8.x")
+	rest, ok := strings.CutPrefix(s.Op, parts[0]+".sync.aligned.m8n8.x")
 	var n int
 	var tail string
 	if _, err := fmt.Sscanf(rest, "%d.%s", &n, &tail); !ok || err != nil || n != 1 && n != 2 && n != 4 {
 		return fmt.Errorf("the instruction is not known")
 	}
-	var trans bool
-	switch tail {
-	case "shared.b16":
-	case "trans.shared.b16":
-		trans = true
-	default:
+	tail, trans := strings.CutPrefix(tail, "trans.")
+	if tail != "shared.b16" && tail != "shared::cta.b16" {
 		return fmt.Errorf("the instruction is not known")
 	}
 	if len(s.Args) != 2 {
 		return fmt.Errorf("expected registers and an address")
 	}
-	if err := d.result(s.Args[0], in); err != nil {
-		return err
-	}
-	if err := d.address(s.Args[1], in); err != nil {
-		return err
-	}
-	if len(in.to) != n {
-		return fmt.Errorf("%d registers; expected %d", len(in.to), n)
-	}
 	in.all, in.bytes, in.n = true, 16, 1
-	in.run = func(w *warp, in *inst) error { return w.loadMatrix(in, trans) }
+	registers, address := s.Args[0], s.Args[1]
+	if parts[0] == "stmatrix" {
+		address, registers = registers, address
+	}
+	if err := d.address(address, in); err != nil {
+		return err
+	}
+	have := &in.to
+	if parts[0] == "stmatrix" {
+		if err := d.read(registers, 32, in); err != nil {
+			return err
+		}
+		rest := in.from[1:]
+		have = &rest
+		in.run = func(w *warp, in *inst) error { return w.storeMatrix(in, trans) }
+	} else {
+		if err := d.result(registers, in); err != nil {
+			return err
+		}
+		in.run = func(w *warp, in *inst) error { return w.loadMatrix(in, trans) }
+	}
+	if len(*have) != n {
+		return fmt.Errorf("%d registers; expected %d", len(*have), n)
+	}
+	return nil
+}
+
+func (w *warp) storeMatrix(in *inst, trans bool) error {
+	w.banks(in, in.from[0])
+	for i, from := range in.from[1:] {
+		var m [8][8]uint64
+		for l := range lanes {
+			r, c := l/4, l%4*2
+			x, y := &m[r][c], &m[r][c+1]
+			if trans {
+				x, y = &m[c][r], &m[c+1][r]
+			}
+			*x, *y = w.file[from][l]&0xffff, w.file[from][l]>>16&0xffff
+		}
+		for r := range 8 {
+			lane := 8*i + r
+			b, err := w.place(shared, w.file[in.from[0]][lane]+uint64(in.offset), 16, lane, true)
+			if err != nil {
+				return err
+			}
+			for c := range 8 {
+				store(b[2*c:2*c+2], m[r][c])
+			}
+		}
+	}
 	return nil
 }
 

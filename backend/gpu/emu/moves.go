@@ -17,6 +17,10 @@ func decodeMov(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 	if err := d.registers(s, in, 1, 1, t.bits); err != nil {
 		return err
 	}
+	if parts[0] == "cvta" && parts[1] == "param" {
+		in.run = lanes1(func(a uint64) uint64 { return a + paramWindow })
+		return nil
+	}
 	switch to, from := len(in.to), len(in.from); {
 	case to == 1 && from == 1:
 		in.run = lanes1(func(a uint64) uint64 { return a })

@@ -8,16 +8,24 @@ import (
 
 // warp is 32 threads.
 type warp struct {
-	b      *blockRun
-	number int
-	exists uint32
-	file   []row
-	groups []group // of lanes at the same place, by place
-	mask   uint32  // of the lanes that the instruction at hand is for
-	steps  int64
-	copies []asyncCopy // not yet waited for, in the order of issue
-	commit int         // groups of copies that were closed
-	syncs  uint32      // how often its lanes met: see shadow
+	b        *blockRun
+	number   int
+	id       int // among the warps of the cluster
+	exists   uint32
+	file     []row
+	groups   []group // of lanes at the same place, by place
+	at       int     // the group that the instruction at hand is for
+	mask     uint32  // of its lanes that it is for
+	steps    int64
+	copies   []asyncCopy // not yet waited for, in the order of issue
+	commit   int         // groups of copies that were closed
+	stores   []*bulk     // of the async proxy, not yet waited for
+	closed   [lanes]int  // groups of them, by lane
+	actors   [lanes]int  // that stand for them; 0: none yet
+	vain     int         // how often it looked at barriers in memory in vain
+	products warpProducts
+	met      struct{ arrived, waited int } // at the barrier of the cluster
+	limits   []int                         // of registers, that setmaxnreg gave
 }
 
 // group is lanes at the same place.
@@ -25,7 +33,13 @@ type group struct {
 	pc      int
 	mask    uint32
 	barrier int // 1 + the number of the barrier where they wait; 0 if none
+	waits   waiting
+	woken   bool // whether it waited in vain, and may be told so
 }
+
+// waiting is what lanes wait for at an instruction, which is executed again when that may have
+// happened; nil if they do not wait.
+type waiting interface{ String() string }
 
 const everyLane = 1<<lanes - 1
 
@@ -33,17 +47,11 @@ const everyLane = 1<<lanes - 1
 func (w *warp) start(n int) {
 	w.groups = append(w.groups[:0], group{mask: w.exists})
 	w.steps, w.copies, w.commit = 0, w.copies[:0], 0
+	w.stores, w.closed, w.actors, w.limits, w.vain = nil, [lanes]int{}, [lanes]int{}, nil, 0
+	w.met.arrived, w.met.waited = 0, 0
+	w.resetProducts()
 	p := w.b.p
-	for i := range w.file[:p.constant0] {
-		for l := range lanes {
-			w.file[i][l] = undefined
-		}
-	}
-	for i, c := range p.constants {
-		for l := range lanes {
-			w.file[p.constant0+i][l] = c
-		}
-	}
+	copy(w.file, p.first)
 	for l := range lanes {
 		at := func(i int) *uint64 { return &w.file[p.special0+i][l] }
 		*at(0) = uint64(w.number*lanes + l)
@@ -52,6 +60,11 @@ func (w *warp) start(n int) {
 		*at(3) = uint64(w.b.grid)
 		*at(4) = uint64(l)
 		*at(5) = uint64(w.number)
+		blocks := len(w.b.c.blocks)
+		*at(6) = uint64(w.b.rank)
+		*at(7) = uint64(blocks)
+		*at(8) = uint64(n / blocks)
+		*at(9) = uint64(w.b.grid / blocks)
 	}
 }
 
@@ -92,7 +105,7 @@ func (w *warp) turn(budget int64) error {
 func (w *warp) pick() int {
 	for i := range w.groups {
 		g := &w.groups[i]
-		if g.barrier > 0 {
+		if g.barrier > 0 || g.waits != nil {
 			continue
 		}
 		if in := &w.b.p.code[g.pc]; in.all && g.mask != w.alive() {
@@ -116,7 +129,7 @@ func (w *warp) alive() uint32 {
 func (w *warp) step(i int) error {
 	g := &w.groups[i]
 	in := &w.b.p.code[g.pc]
-	w.mask = g.mask
+	w.at, w.mask = i, g.mask
 	if in.guard >= 0 {
 		var holds uint32
 		p := &w.file[in.guard]
@@ -135,11 +148,20 @@ func (w *warp) step(i int) error {
 		return nil
 	}
 	if w.mask != 0 {
+		if w.b.p.products && !in.product {
+			if err := w.touch(in); err != nil {
+				return err
+			}
+		}
 		if err := in.run(w, in); err != nil {
 			return err
 		}
 	}
 	g = &w.groups[i] // a barrier may have let others go on, and changes no place
+	if g.waits != nil {
+		return nil
+	}
+	g.woken = false
 	g.pc++
 	if len(w.groups) > 1 {
 		w.meet()
@@ -178,7 +200,7 @@ func (w *warp) meet() {
 	out := w.groups[:1]
 	for _, g := range w.groups[1:] {
 		last := &out[len(out)-1]
-		if last.pc == g.pc && last.barrier == g.barrier {
+		if last.pc == g.pc && last.barrier == g.barrier && last.waits == g.waits && last.woken == g.woken {
 			last.mask |= g.mask
 		} else {
 			out = append(out, g)
@@ -192,6 +214,9 @@ func (w *warp) where() string {
 	s := fmt.Sprintf("warp %d", w.number)
 	for _, g := range w.groups {
 		s += fmt.Sprintf(" at `%s` (%d lanes)", w.b.p.text(g.pc), bits.OnesCount32(g.mask))
+		if g.waits != nil {
+			s += ", for " + g.waits.String()
+		}
 	}
 	return s
 }

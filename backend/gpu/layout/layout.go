@@ -115,6 +115,14 @@ func isZero(b Basis) bool { return !slices.ContainsFunc(b, func(x int) bool { re
 // thread has vec neighbours along it, and threads go on along it, then along the others, the last
 // first. What is left is in further registers, the smallest distance first.
 func Blocked(sizes []int, fast, vec, warps int) *Layout {
+	return blocked(sizes, fast, vec, warps, false)
+}
+
+// Rows is as Blocked, but that warps go on along the other dimensions: each has all that is along fast of
+// what it has, so that a sum along it stays within a warp.
+func Rows(sizes []int, fast, vec, warps int) *Layout { return blocked(sizes, fast, vec, warps, true) }
+
+func blocked(sizes []int, fast, vec, warps int, apart bool) *Layout {
 	l := &Layout{Sizes: sizes}
 	done := make([]int, len(sizes)) // size that has places, by dimension
 	for i := range done {
@@ -129,7 +137,7 @@ func Blocked(sizes []int, fast, vec, warps int) *Layout {
 			}
 		}
 	}
-	next := func() Basis {
+	of := func(order []int) Basis {
 		b := make(Basis, len(sizes))
 		for _, d := range order {
 			if done[d] < sizes[d] {
@@ -140,6 +148,7 @@ func Blocked(sizes []int, fast, vec, warps int) *Layout {
 		}
 		return b
 	}
+	next := func() Basis { return of(order) }
 	for n := 1; len(sizes) > 0 && n < vec && done[fast] < sizes[fast]; n *= 2 {
 		l.Reg = append(l.Reg, next())
 	}
@@ -147,7 +156,11 @@ func Blocked(sizes []int, fast, vec, warps int) *Layout {
 		l.Lane = append(l.Lane, next())
 	}
 	for range bits.Len(uint(warps)) - 1 {
-		l.Warp = append(l.Warp, next())
+		if apart {
+			l.Warp = append(l.Warp, of(order[1:]))
+		} else {
+			l.Warp = append(l.Warp, next())
+		}
 	}
 	for b := next(); !isZero(b); b = next() {
 		l.Reg = append(l.Reg, b)

@@ -102,9 +102,17 @@ func (l *lowering) memory(x product, i int) *layout.Memory {
 	return m
 }
 
+// mostSums is how many sums of a product a thread may have. It has 255 registers; what is more is
+// in memory, and a mistake if it is much more.
+const mostSums = 512
+
 // dot multiplies two tiles in shared memory, on top of sums that threads have in registers.
 func (l *lowering) dot(o *tile.Op) {
 	x := l.product(o)
+	if n := x.at.Regs(); n > mostSums {
+		l.fail("found a product with %d sums for each thread; expected %d at most, so blocks of fewer rows and columns, or more warps", n, mostSums)
+		return
+	}
 	left, right := l.share(o.Args[0], l.memory(x, 0)), l.share(o.Args[1], l.memory(x, 1))
 	var acc []*thread.Value
 	if len(o.Args) == 3 {

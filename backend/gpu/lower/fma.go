@@ -7,9 +7,13 @@ import (
 	"ptc/backend/tile"
 )
 
-// unrolled is how many multiply-adds of a thread are one behind the other at most, before
-// there is a loop.
-const unrolled = 256
+// unrolled is how many multiply-adds of a thread are one behind the other at most, before there is a
+// loop. Where an operand is contiguous along the axis that is summed, four of its positions take
+// registers at once: an assembler that sees more of them reads ahead until it has none left.
+const (
+	unrolled      = 1024
+	unrolledAlong = 256
+)
 
 // multiply adds the products at all positions of the contracted ranges, of which operands are zero
 // beyond the end.
@@ -19,9 +23,12 @@ func (l *lowering) multiply(x product, over []*tile.Range, a, b *reach, left, ri
 	}
 	r, last := over[0], len(over) == 1
 	p, q := left.bits(r), right.bits(r)
-	unit := 1
+	unit, most := 1, unrolled
+	if len(p) > 0 && (p[0] == 1 || q[0] == 1) {
+		most = unrolledAlong
+	}
 	if last {
-		for unit < size(r) && (2*unit*len(acc) <= unrolled || unit < 4) {
+		for unit < size(r) && (2*unit*len(acc) <= most || unit < 4) {
 			unit *= 2
 		}
 	}

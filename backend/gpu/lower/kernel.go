@@ -157,7 +157,7 @@ func phase(b *thread.Builder, p *tile.Program, ph *tile.Phase, warps int, bufs [
 		}
 		l.enter(r, at)
 	}
-	l.folds = folds(ph.Body)
+	l.folds, l.along = folds(ph.Body), along(ph.Body)
 	l.block(ph.Body)
 	if l.err != nil {
 		return fmt.Errorf("tile %s: %w", p.Name, l.err)

@@ -3,6 +3,7 @@ package lower
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"ptc/backend/elementwise"
 	"ptc/backend/gpu/layout"
@@ -24,6 +25,7 @@ type lowering struct {
 	held   map[*tile.Value]*layout.Layout
 	placed map[*tile.Value]placed // in shared memory
 	depth  int                    // of loops
+	along  map[*tile.Range]bool   // ranges that reductions are along, where there is no product
 	folds  bool                   // a loop reduces what it multiplies, and multiplies what that scales
 	err    error
 }
@@ -67,7 +69,41 @@ func (l *lowering) natural(dims []*tile.Range) *layout.Layout {
 		sizes[i] = size(r)
 	}
 	const neighbours = 4
-	return layout.Blocked(sizes, len(dims)-1, neighbours, l.warps)
+	last := len(dims) - 1
+	if last > 0 && l.along[dims[last]] {
+		rows := 1
+		for _, n := range sizes[:last] {
+			rows *= n
+		}
+		if rows >= l.warps && sizes[last] >= neighbours*lanes {
+			return layout.Rows(sizes, last, neighbours, l.warps)
+		}
+	}
+	return layout.Blocked(sizes, last, neighbours, l.warps)
+}
+
+// lanes is how many threads a warp has.
+const lanes = 1 << layout.LaneBits
+
+// along are the ranges that the reductions of a block of operations are along; none where there is
+// a product, whose sums have a layout of their own.
+func along(body *tile.Block) map[*tile.Range]bool {
+	out := map[*tile.Range]bool{}
+	var visit func(body *tile.Block) bool
+	visit = func(body *tile.Block) bool {
+		return !slices.ContainsFunc(body.Ops, func(o *tile.Op) bool {
+			if slices.Contains(reductions, o.Kind) {
+				for _, r := range o.Over {
+					out[r] = true
+				}
+			}
+			return o.Kind == tile.Dot || slices.ContainsFunc(inside(o), func(b *tile.Block) bool { return !visit(b) })
+		})
+	}
+	if !visit(body) {
+		return nil
+	}
+	return out
 }
 
 // over is l1, of dims, for a tile that has some of them.

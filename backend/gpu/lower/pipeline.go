@@ -68,8 +68,19 @@ func (l *lowering) pipeline(o *tile.Op) *pipeline {
 	if len(x.copied)+len(x.computed) == 0 {
 		return nil
 	}
+	if e := l.b.Entry(); multiplies && l.warps <= fewWarps {
+		e.Blocks = max(e.Blocks, residentWarps/l.warps)
+	}
 	return x
 }
+
+// A multiprocessor has 128 registers for each thread of so many warps, which products in small blocks
+// need. An assembler that is not told to have no more blocks than these would keep some in memory to
+// fit another one.
+const (
+	residentWarps = 16
+	fewWarps      = 4
+)
 
 // stores reports whether a block of operations writes to memory, which copies ahead may read.
 func stores(body *tile.Block) bool {

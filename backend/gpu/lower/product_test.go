@@ -419,3 +419,23 @@ func TestChosenCuts(t *testing.T) {
 		}
 	}
 }
+
+// TestTooManySums: blocks that no thread has registers for are an error, not endless code.
+func TestTooManySums(t *testing.T) {
+	p := problem{m: 512, n: 512, k: 64, left: "mk", right: "kn", dtype: "f32", out: "f32"}
+	m, errs := ir.Parse("k.ptir", []byte(p.text()))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	k, err := fusion.Analyze(m.Funcs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := nest.Program("k", k, schedule.Schedule{Grid: -1, Over: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Kernels(program, 8); err == nil || !strings.Contains(err.Error(), "1024 sums") {
+		t.Errorf("%v", err)
+	}
+}

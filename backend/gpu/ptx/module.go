@@ -81,6 +81,7 @@ const (
 	IsVec         // {a, b, …}
 	IsTensor      // [map, {x, y}]: a tensor map and a position, of bulk copies
 	IsNot         // !%p
+	IsPair        // a|b: a result, and a predicate with it
 )
 
 // Operand is an operand of an instruction.
@@ -92,10 +93,11 @@ type Operand struct {
 	Vec    []Operand
 }
 
-// R, Imm, F32, Sym, At, AtSym and Vec make operands.
+// R, Imm, F32, Sym, At, AtSym, Vec and Pair make operands.
 func R(r Reg) Operand                      { return Operand{Kind: IsReg, Reg: r} }
 func Imm(n int64) Operand                  { return Operand{Kind: IsImm, Imm: n} }
 func Sym(s string) Operand                 { return Operand{Kind: IsSymbol, Symbol: s} }
 func At(r Reg, offset int64) Operand       { return Operand{Kind: IsMem, Reg: r, Imm: offset} }
 func AtSym(s string, offset int64) Operand { return Operand{Kind: IsMem, Symbol: s, Imm: offset} }
 func Vec(xs ...Operand) Operand            { return Operand{Kind: IsVec, Vec: xs} }
+func Pair(a, b Operand) Operand            { return Operand{Kind: IsPair, Vec: []Operand{a, b}} }

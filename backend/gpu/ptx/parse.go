@@ -115,7 +115,7 @@ func (p *parser) params() error {
 		var x Param
 		if name, ok := strings.CutPrefix(line, ".param .u64 "); ok {
 			x.Name = name
-		} else if n, err := fmt.Sscanf(strings.NewReplacer("[", " ", "]", "").Replace(line), ".param .align %d .b8 %s %d", &x.Align, &x.Name, &x.Bytes); n != 3 || x.Bytes < 1 || x.Bytes > 4096 {
+		} else if n, err := fmt.Sscanf(strings.NewReplacer("[", " ", "]", "").Replace(line), ".param .align %d .b8 %s %d", &x.Align, &x.Name, &x.Bytes); n != 3 || x.Bytes < 1 || x.Bytes > 4096 || x.Align < 1 {
 			return fmt.Errorf("found `%s`; expected a parameter (%v)", p.line, err)
 		}
 		p.e.Params = append(p.e.Params, x)
@@ -230,6 +230,9 @@ func (p *parser) operand(word string) (Operand, error) {
 	if inner, ok := between(word, "[", "]"); ok {
 		return p.memory(inner)
 	}
+	if first, second, ok := strings.Cut(word, "|"); ok {
+		return p.pair(first, second)
+	}
 	if bits, ok := strings.CutPrefix(word, "0f"); ok {
 		n, err := strconv.ParseUint(bits, 16, 32)
 		return Operand{Kind: IsF32, Imm: int64(n)}, err
@@ -254,6 +257,19 @@ func (p *parser) operand(word string) (Operand, error) {
 	return p.symbol(word), nil
 }
 
+// pair reads a|b, of which neither is a pair or in brackets.
+func (p *parser) pair(first, second string) (Operand, error) {
+	if strings.ContainsAny(first+second, "|{}[]") {
+		return Operand{}, fmt.Errorf("found `%s|%s`; expected two operands", first, second)
+	}
+	a, err := p.operand(first)
+	if err != nil {
+		return a, err
+	}
+	b, err := p.operand(second)
+	return Pair(a, b), err
+}
+
 func (p *parser) symbol(word string) Operand {
 	if word == p.e.Name+"_"+DynamicName {
 		word = DynamicName
@@ -268,6 +284,9 @@ func (p *parser) memory(inner string) (Operand, error) {
 			return base, err
 		}
 		at, err := p.operand(parts[1])
+		if err == nil && (base.Kind != IsReg && base.Kind != IsSymbol || at.Kind != IsVec) {
+			err = fmt.Errorf("found `[%s]`; expected a tensor map and a position", inner)
+		}
 		base.Kind, base.Vec = IsTensor, at.Vec
 		return base, err
 	}

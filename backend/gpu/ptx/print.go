@@ -122,6 +122,8 @@ func (o Operand) text(e *Entry) string {
 		return e.symbol(o.Symbol)
 	case IsVec:
 		return "{" + e.list(o.Vec) + "}"
+	case IsPair:
+		return o.Vec[0].text(e) + "|" + o.Vec[1].text(e)
 	case IsTensor:
 		return "[" + e.base(o) + ", {" + e.list(o.Vec) + "}]"
 	}

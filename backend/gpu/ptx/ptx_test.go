@@ -27,6 +27,8 @@ func sample() *Module {
 				{Op: "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes", Args: []Operand{
 					At(Reg{B32, 4}, 1024), {Kind: IsTensor, Symbol: "map", Vec: vec.Vec}, AtSym(DynamicName, 16)}},
 				{Op: "selp.b16", Args: []Operand{r(B16, 0), r(B16, 1), Imm(0), {Kind: IsNot, Reg: Reg{Pred, 0}}}},
+				{Op: "elect.sync", Args: []Operand{Pair(Sym("_"), r(Pred, 1)), Imm(-1)}},
+				{Op: "fence.proxy.async"},
 				{Guard: Reg{Pred, 0}, Op: "bra", Args: []Operand{Sym("L0")}},
 				{Op: "ret"},
 			},
@@ -44,7 +46,7 @@ func TestText(t *testing.T) {
 	if diff := cmp.Diff(m, again); diff != "" {
 		t.Errorf("what is read is not what was printed:\n%s", diff)
 	}
-	for _, want := range []string{".reg .b32 %r<5>;", ".reg .b64 %d<4>;", "[%d0+-8]", "@!%p0 ld.global.v2.b32 {%r0, %r1}", "0f3F800000", "[map, {%r0, %r1}]", "k_dynamic"} {
+	for _, want := range []string{".reg .b32 %r<5>;", ".reg .b64 %d<4>;", "[%d0+-8]", "@!%p0 ld.global.v2.b32 {%r0, %r1}", "0f3F800000", "[map, {%r0, %r1}]", "elect.sync _|%p1, -1;", "k_dynamic"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("`%s` is missing in\n%s", want, text)
 		}
@@ -56,7 +58,8 @@ func TestParseErrors(t *testing.T) {
 		"x", ".address_size 32", ".extern .global .b8 x[];", ".visible .func f()", ".visible .entry k(\n.param .f32 x)",
 		".visible .entry k()\n.reqntid x\n{\n}", ".visible .entry k()\n{", ".visible .entry k()\n{\nret\n}", ".visible .entry k()\n{\n@%r1 ret;\n}",
 		".visible .entry k()\n{\nmov.u32 %r0, 0fzz;\n}", ".visible .entry k()\n{\nmov.u32 %r0, ;\n,}", ".visible .entry k()\n{\nld.b32 %r0, [5];\n}",
-		".visible .entry k()\n{\n.shared .align 0 .b8 x[4];\n}", ".visible .entry k(",
+		".visible .entry k()\n{\n.shared .align 0 .b8 x[4];\n}", ".visible .entry k(", ".visible .entry k(\n.param .align 0 .b8 m[128])",
+		".visible .entry k()\n{\nelect.sync %r0|%p0|%p1, -1;\n}", ".visible .entry k()\n{\nelect.sync %r0|, -1;\n}", ".visible .entry k()\n{\nx [5, {%r0}];\n}", ".visible .entry k()\n{\nx [%d0, %r0];\n}",
 	} {
 		if _, err := Parse(text); err == nil {
 			t.Errorf("accepted:\n%s", text)

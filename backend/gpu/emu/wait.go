@@ -1,0 +1,153 @@
+package emu
+
+import (
+	"fmt"
+	"slices"
+)
+
+// keepsOff is the error of an access to bytes of a barrier.
+func (b *blockRun) keepsOff(at, n int) error {
+	if len(b.memory) == 0 {
+		return nil
+	}
+	for i := at / barrierBytes; i*barrierBytes < at+n; i++ {
+		if b.memory[i*barrierBytes] != nil {
+			return fmt.Errorf("the barrier at %d is reached as if it were ordinary memory", i*barrierBytes)
+		}
+	}
+	return nil
+}
+
+// maxWakes is how often threads that wait are told that what they wait for has not happened, while
+// nothing else does, before they are said to wait forever.
+const maxWakes = 16
+
+// sleep lets the group at hand wait for x, and be at the same instruction then.
+func (w *warp) sleep(x waiting) { w.groups[w.at].waits = x }
+
+// woken reports whether the group at hand has waited in vain.
+func (w *warp) woken() bool { return w.groups[w.at].woken }
+
+// progress is something that others may wait for: they look again.
+func (c *cluster) progress() {
+	c.wakes, c.moved = 0, true
+	c.rouse(false)
+}
+
+// rouse lets all that wait look again, and if it was in vain, tells them so.
+func (c *cluster) rouse(vain bool) bool {
+	some := false
+	for _, w := range c.warps {
+		for i := range w.groups {
+			if g := &w.groups[i]; g.waits != nil {
+				g.waits, g.woken, some = nil, vain, true
+			}
+		}
+	}
+	return some
+}
+
+// wake is for blocks in which no thread can go on: what runs by itself does, or else those
+// that may give up waiting, as mbarrier.try_wait may.
+func (c *cluster) wake() (bool, error) {
+	n := 0
+	for _, b := range c.blocks {
+		n += len(b.loads)
+	}
+	if n > 0 {
+		i := 0
+		if c.random != nil {
+			i = c.random.IntN(n)
+		}
+		for _, b := range c.blocks {
+			if i < len(b.loads) {
+				x := b.loads[i]
+				b.loads = slices.Delete(b.loads, i, i+1)
+				return true, b.finishLoad(x)
+			}
+			i -= len(b.loads)
+		}
+	}
+	c.wakes++
+	return c.wakes <= maxWakes && c.rouse(true), nil
+}
+
+// await tells lanes whether a phase is complete. Where none has its own, they may wait, as test_wait
+// takes as long as it takes, and try_wait as long as it likes.
+func (w *warp) await(in *inst, parity bool) error {
+	var done uint32
+	var first *mbarrier
+	at := make([]*mbarrier, lanes)
+	if err := w.each(func(l int) error {
+		m, err := w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
+		if err != nil {
+			return err
+		}
+		if m.block != w.b {
+			return fmt.Errorf("lane %d: a wait at a barrier of another block", l)
+		}
+		at[l] = m
+		x := w.file[in.from[1]][l]
+		if parity && x > 1 {
+			return fmt.Errorf("lane %d: parity %d", l, x)
+		}
+		if parity && uint64(m.phase&1) != x || !parity && uint64(m.phase) > x {
+			done |= 1 << l
+		} else if first == nil {
+			first = m
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if done == 0 && !w.woken() && !w.gaveUp() {
+		w.sleep(first)
+		return nil
+	}
+	for l := range lanes {
+		if done>>l&1 == 0 {
+			continue
+		}
+		if s := w.b.shadow; s != nil {
+			same := uint32(1) << l
+			if at[l] != nil && done == w.alive() && w.same(at) {
+				same = done
+			}
+			s.acquire(w, same, &at[l].last)
+			if same == done {
+				break
+			}
+		}
+	}
+	return w.each(func(l int) error {
+		if done>>l&1 != 0 {
+			at[l].awaited = at[l].phase
+		}
+		w.file[in.to[0]][l] = uint64(done >> l & 1)
+		return nil
+	})
+}
+
+// gaveUp reports whether lanes do not wait now: at random times, and every second time if all
+// is as late as it may be.
+func (w *warp) gaveUp() bool {
+	w.vain++
+	if w.b.d.Late {
+		return w.vain%2 == 1
+	}
+	return w.b.random != nil && w.b.random.IntN(4) == 0
+}
+
+// same reports whether all lanes at hand are at one barrier.
+func (w *warp) same(at []*mbarrier) bool {
+	var one *mbarrier
+	for l := range lanes {
+		if w.mask>>l&1 != 0 {
+			if one != nil && at[l] != one {
+				return false
+			}
+			one = at[l]
+		}
+	}
+	return true
+}
