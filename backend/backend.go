@@ -35,8 +35,9 @@ type Code struct {
 	Features []string // processor features that it needs
 	Maker    string   // version of the code generator, where it is not ptc
 	Code     []program.Code
-	Kernels  []program.Kernel // in the order given
-	Roof     *program.Roof    // what a device does at most, where the target says which that is
+	Kernels  []program.Kernel  // in the order given
+	Roof     *program.Roof     // what a device does at most, where the target says which that is
+	Variants []program.Variant // the kernels for other devices as well
 }
 
 // Backend resolves the names of its targets.
@@ -84,12 +85,8 @@ func Names() []string {
 	return out
 }
 
-// accelerators are what users may call targets that there are none of yet, and nvidia what
-// they may call those that there are.
-var (
-	accelerators = map[string]bool{"rocm": true, "hip": true, "metal": true, "tpu": true, "xpu": true}
-	nvidia       = map[string]bool{"gpu": true, "nvptx": true, "nvidia": true, "ptx": true}
-)
+// accelerators are what users may call targets that there are none of yet.
+var accelerators = map[string]bool{"gpu": true, "nvptx": true, "ptx": true, "rocm": true, "hip": true, "metal": true, "tpu": true, "xpu": true}
 
 // Resolve finds the target called name; the empty name is the default: the
 // first backend that is available.
@@ -106,11 +103,8 @@ func Resolve(name string) (Target, error) {
 	b := backends[short]
 	if b == nil {
 		hint := diag.DidYouMean(name, Names())
-		switch {
-		case accelerators[short]:
-			hint = "this version has no target for GPUs of others than NVIDIA, or for other accelerators; `cpu` is native code for this machine"
-		case nvidia[short]:
-			hint = "`cuda` is for GPUs of NVIDIA, `cuda:sm_80` for all since A100"
+		if accelerators[short] {
+			hint = "this version has no target for accelerators but GPUs of NVIDIA, which `cuda` is for; `cpu` is native code for this machine"
 		}
 		return nil, &diag.Error{Code: "E0701", Msg: fmt.Sprintf("unknown target `%s`", name), Want: diag.OneOf(Names()), Hint: hint}
 	}

@@ -62,14 +62,21 @@ func deviceName(d *Driver, _ *gpu, a []uintptr) int {
 }
 
 func deviceAttribute(d *Driver, _ *gpu, a []uintptr) int {
-	if d.of(a[2]) == nil {
+	g := d.of(a[2])
+	if g == nil {
 		return InvalidDevice
+	}
+	major, minor := d.o.Major, d.o.Minor
+	if d.o.Mixed && g.number > 0 {
+		major, minor = 8, 0
 	}
 	switch a[1] {
 	case 75: // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
-		*pointer[int32](a[0]) = int32(d.o.Major)
+		*pointer[int32](a[0]) = int32(major)
 	case 76: // … MINOR
-		*pointer[int32](a[0]) = int32(d.o.Minor)
+		*pointer[int32](a[0]) = int32(minor)
+	case 97: // CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+		*pointer[int32](a[0]) = int32(d.shared())
 	default:
 		return InvalidValue
 	}
@@ -123,7 +130,7 @@ var (
 		InvalidValue: "CUDA_ERROR_INVALID_VALUE", OutOfMemory: "CUDA_ERROR_OUT_OF_MEMORY", NotInitialized: "CUDA_ERROR_NOT_INITIALIZED",
 		NoDevice: "CUDA_ERROR_NO_DEVICE", InvalidDevice: "CUDA_ERROR_INVALID_DEVICE", InvalidContext: "CUDA_ERROR_INVALID_CONTEXT",
 		NoBinary: "CUDA_ERROR_NO_BINARY_FOR_GPU", InvalidPTX: "CUDA_ERROR_INVALID_PTX", InvalidHandle: "CUDA_ERROR_INVALID_HANDLE",
-		NotFound: "CUDA_ERROR_NOT_FOUND", IllegalAddress: "CUDA_ERROR_ILLEGAL_ADDRESS", LaunchFailed: "CUDA_ERROR_LAUNCH_FAILED",
+		NotFound: "CUDA_ERROR_NOT_FOUND", NotReady: "CUDA_ERROR_NOT_READY", IllegalAddress: "CUDA_ERROR_ILLEGAL_ADDRESS", LaunchFailed: "CUDA_ERROR_LAUNCH_FAILED",
 		Unknown: "CUDA_ERROR_UNKNOWN",
 	}
 	texts = map[string][]byte{}

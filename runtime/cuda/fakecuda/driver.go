@@ -15,6 +15,7 @@ type Options struct {
 	Seed         uint64 // of all orders and times; 0 runs everything as late as it may
 	GPUs         int
 	Major, Minor int
+	Mixed        bool // all but the first say that they are of 8.0
 	Version      int
 	Memory       int64    // bytes of each GPU
 	Missing      []string // functions that the driver does not have
@@ -34,6 +35,7 @@ const (
 	InvalidPTX     = 218
 	InvalidHandle  = 400
 	NotFound       = 500
+	NotReady       = 600
 	IllegalAddress = 700
 	LaunchFailed   = 719
 	Unknown        = 999
@@ -57,6 +59,7 @@ type Driver struct {
 	problems []string
 	faults   []string
 	order    []string // kernels as they ran
+	loads    int      // of machine code
 }
 
 // failure is a call that is to fail.
