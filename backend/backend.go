@@ -35,8 +35,9 @@ type Code struct {
 	Features []string // processor features that it needs
 	Maker    string   // version of the code generator, where it is not ptc
 	Code     []program.Code
-	Kernels  []program.Kernel // in the order given
-	Roof     *program.Roof    // what a device does at most, where the target says which that is
+	Kernels  []program.Kernel  // in the order given
+	Roof     *program.Roof     // what a device does at most, where the target says which that is
+	Variants []program.Variant // the kernels for other devices as well
 }
 
 // Backend resolves the names of its targets.
@@ -85,7 +86,7 @@ func Names() []string {
 }
 
 // accelerators are what users may call targets that there are none of yet.
-var accelerators = map[string]bool{"cuda": true, "gpu": true, "nvptx": true, "ptx": true, "rocm": true, "hip": true, "metal": true, "tpu": true, "xpu": true}
+var accelerators = map[string]bool{"gpu": true, "nvptx": true, "ptx": true, "rocm": true, "hip": true, "metal": true, "tpu": true, "xpu": true}
 
 // Resolve finds the target called name; the empty name is the default: the
 // first backend that is available.
@@ -103,7 +104,7 @@ func Resolve(name string) (Target, error) {
 	if b == nil {
 		hint := diag.DidYouMean(name, Names())
 		if accelerators[short] {
-			hint = "this version has no target for GPUs or other accelerators; `cpu` is native code for this machine"
+			hint = "this version has no target for accelerators but GPUs of NVIDIA, which `cuda` is for; `cpu` is native code for this machine"
 		}
 		return nil, &diag.Error{Code: "E0701", Msg: fmt.Sprintf("unknown target `%s`", name), Want: diag.OneOf(Names()), Hint: hint}
 	}

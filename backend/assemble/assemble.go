@@ -60,7 +60,7 @@ func (a *assembler) code(t backend.Target, given *schedule.Table) error {
 	if err != nil {
 		return err
 	}
-	a.plan.Features, a.plan.LLVM, a.plan.Code, a.plan.Roof = c.Features, c.Maker, c.Code, c.Roof
+	a.plan.Features, a.plan.LLVM, a.plan.Code, a.plan.Roof, a.plan.Variants = c.Features, c.Maker, c.Code, c.Roof, c.Variants
 	for i, f := range fns {
 		k := c.Kernels[i]
 		k.Name, k.Class, k.IR = f.Name, f.Attrs.Text("kind"), ir.PrintFunc(f)

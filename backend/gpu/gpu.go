@@ -46,9 +46,33 @@ func (g *gpu) Exact() bool                { return false }
 func (g *gpu) Attention() bool            { return true }
 func (g *gpu) Vector() (bits, l1, l2 int) { return 0, 0, 0 }
 
-// Generate makes the entries, and puts them into a few modules, which drivers compile side
-// by side.
+// beside are the targets for which a plan has code as well, where its own runs on one kind of
+// device alone.
+var beside = map[string][]string{"cuda:sm_90a": {"cuda:sm_80"}}
+
+// Generate makes the code of the target, and that of those beside it, for which nothing is given:
+// what was measured is the target's own.
 func (g *gpu) Generate(fns []*ir.Func, given *schedule.Table) (*backend.Code, error) {
+	out, err := g.code(fns, given)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range beside[g.Target.Name] {
+		t, err := target.Resolve(name)
+		if err != nil {
+			return nil, err
+		}
+		c, err := (&gpu{t}).code(fns, nil)
+		if err != nil {
+			return nil, err
+		}
+		out.Variants = append(out.Variants, program.Variant{Arch: t.Arch, Code: c.Code, Kernels: c.Kernels, Roof: c.Roof})
+	}
+	return out, nil
+}
+
+// code makes the entries, and puts them into a few modules, which drivers compile side by side.
+func (g *gpu) code(fns []*ir.Func, given *schedule.Table) (*backend.Code, error) {
 	made := make([]lower.Kernel, len(fns))
 	for i, f := range fns {
 		var err error

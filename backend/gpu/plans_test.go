@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"ptc/backend/gpu/emu"
 	"ptc/backend/gpu/ptx"
 	"ptc/compiler"
@@ -80,6 +82,29 @@ func TestPlans(t *testing.T) {
 		if count[class] == 0 {
 			t.Errorf("no kernel of class %s", class)
 		}
+	}
+}
+
+// TestVariants: a plan for one kind of device has its kernels for older ones as well, as a plan for
+// those has them.
+func TestVariants(t *testing.T) {
+	m := models[0]
+	p, old := compile(t, m.name, m.set, m.layout, "cuda:sm_90a"), compile(t, m.name, m.set, m.layout, "cuda:sm_80")
+	if len(p.Variants) != 1 || p.Variants[0].Arch != "sm_80" || len(old.Variants) != 0 {
+		t.Fatalf("%d variants, and %d of the plan for sm_80", len(p.Variants), len(old.Variants))
+	}
+	q := p.With(&p.Variants[0])
+	if d := cmp.Diff(old.Code, q.Code); d != "" {
+		t.Errorf("the code differs:\n%s", d)
+	}
+	if d := cmp.Diff(old.Kernels, q.Kernels); d != "" {
+		t.Errorf("the kernels differ:\n%s", d)
+	}
+	if d := cmp.Diff(old.Roof, q.Roof); d != "" {
+		t.Errorf("the rooflines differ:\n%s", d)
+	}
+	if !strings.Contains(string(p.Code[0].Data), ".target sm_90a") {
+		t.Error("the plan's own code is not that of its target")
 	}
 }
 

@@ -2,9 +2,7 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +11,7 @@ import (
 	"ptc/internal/units"
 	"ptc/runtime/comm/mpi"
 	"ptc/runtime/comm/nccl"
+	"ptc/runtime/cuda"
 	"ptc/runtime/data"
 	"ptc/runtime/native"
 )
@@ -32,6 +31,8 @@ type health struct {
 	Target   string    `json:"target"` // that ptc compile takes by itself
 	CPU      cpu       `json:"cpu"`
 	Findings []finding `json:"findings"`
+	// CUDA is the driver of NVIDIA's GPUs with those that it finds; left out where there is none.
+	CUDA *cuda.Machine `json:"cuda,omitempty"`
 }
 
 type cpu struct {
@@ -98,7 +99,7 @@ var probes = []struct {
 	{"corpus", "the text that the examples are trained on", "install Go (https://go.dev/doc/install), or name other text with --set corpus=GLOB", lookCorpus},
 	{"mpi", "a plan over several processes: mpirun -n N ptc run", mpi.Install, lookMPI},
 	{"nccl", "GPUs of several processes that exchange by themselves", nccl.Install, lookNCCL},
-	{"cuda", "NVIDIA GPUs (not in this version)", "install the driver of NVIDIA's for this GPU", lookCUDA},
+	{"cuda", "plans for NVIDIA GPUs, with ptc compile --target cuda", "install the driver of NVIDIA's for this GPU, of CUDA 12 or later", lookCUDA},
 }
 
 func findingNames() []string {
@@ -119,6 +120,7 @@ func examine() *health {
 		}
 		h.Findings = append(h.Findings, f)
 	}
+	h.CUDA, _ = cuda.Find() // why not is a finding
 	return h
 }
 
@@ -175,17 +177,24 @@ func lookNCCL() (string, bool) {
 	return library, true
 }
 
-// lookCUDA looks for the device file of the driver, which is there whenever
-// the driver is loaded.
+// lookCUDA asks the driver, and names alike GPUs once.
 func lookCUDA() (string, bool) {
-	const device = "/dev/nvidiactl"
-	if runtime.GOOS != "linux" {
-		return "GPUs are supported on Linux alone", false
+	m, err := cuda.Find()
+	if err != nil {
+		return err.Error(), false
 	}
-	if _, err := os.Stat(device); err != nil {
-		return "no driver is loaded (" + device + " is missing)", false
+	text := "driver of CUDA " + m.CUDA
+	for from, to := 0, 0; from < len(m.GPUs); from = to {
+		for to = from + 1; to < len(m.GPUs) && m.GPUs[to] == m.GPUs[from]; {
+			to++
+		}
+		number := fmt.Sprintf("GPU %d", from)
+		if to > from+1 {
+			number = fmt.Sprintf("GPUs %d to %d", from, to-1)
+		}
+		text += fmt.Sprintf("; %s: %s", number, m.GPUs[from])
 	}
-	return "the driver is loaded", true
+	return text, true
 }
 
 func (h *health) text() string {

@@ -145,7 +145,7 @@ func TestExitCodes(t *testing.T) {
 		{1, "a character device, and a regular file is expected", []string{"compile", "/dev/zero"}},
 		{1, "single", []string{"compile", "p/model.ptl", "--layout", "double"}},
 		{1, "unknown target", []string{"compile", "p/model.ptl", "--target", "abacus"}},
-		{1, "no target for GPUs", []string{"compile", "p/model.ptl", "--target", "cuda"}},
+		{1, "but GPUs of NVIDIA, which `cuda` is for", []string{"compile", "p/model.ptl", "--target", "rocm"}},
 		{1, "E0701", []string{"compile", "p/model.ptl", "--target", "cpu:foo"}},
 		{1, "did you mean `cpu:x86-64-v3`?", []string{"compile", "p/model.ptl", "--target", "cpu:x86-64-v33"}},
 		{1, "axis.ptl:30:", []string{"check", "axis.ptl"}},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"ptc/runtime/explain"
 	"ptc/runtime/metrics"
 	"ptc/runtime/profile"
+	"ptc/runtime/program"
 	"ptc/runtime/train"
 )
 
@@ -30,6 +32,7 @@ type runFlags struct {
 	verbose bool
 	profile profileFlag
 	trust   trustFlags
+	cubins  string // --cubin-cache
 	// As the user gave them: 0 is none and all, not what the plan says or the
 	// default.
 	evalEvery int64
@@ -105,12 +108,21 @@ the first 42 steps instruction by instruction, but not the first two, and shows 
 the end what each kernel took, its rates, and its share of the roofline
 min(peak, bandwidth x intensity). --profile=FILE writes it as JSON as well, with
 each launch. Results are the same; a step that is profiled takes longer, and by how
-much is said. With --trace, spans have these figures too.
+much is said. With --trace, spans have these figures too. On GPUs the times are those of
+events around each launch, and the ceilings the maker's figures, which the plan holds.
 
 A plan is a program: its native code does whatever it was made to do, with all that
 you may do, and a checksum only tells damage from no damage. Run a stranger's plan
 with --rebuild, which uses its sources and none of its code, or with --no-native.
 --trust takes only plans that "ptc sign" or minisign has signed with one of your keys.
+
+A plan for GPUs holds text, PTX, of which the driver makes machine code when the run
+starts. It is kept in the folder PLAN.cubin, by a hash of the text, the kind of GPU and
+the driver's version, and loaded from there the next time; in the folder ptc/cubin of
+the user's cache where PLAN.cubin cannot be written, and with --trust, --rebuild or
+--no-native, since what lies beside a plan may have come with it. --cubin-cache names another
+folder, or is off. Files that are damaged, of another user, or that others may write,
+are not used.
 
 Files of parameters and gradients are safetensors, keyed by the path of the
 parameter (blocks.3.attn.wq). Every file appears whole or not at all.`
@@ -197,6 +209,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.BoolVar(&o.Resume, "resume", false, "go on from the latest checkpoint in --checkpoint")
 	fl.BoolVar(&o.Overwrite, "overwrite", false, "start anew in a --checkpoint that has checkpoints, and replace them")
 	fl.StringVar(&o.OffloadDir, "offload-dir", "", "keep what the layout offloads to disk in `DIR` (default the system's for temporary files)")
+	fl.StringVar(&f.cubins, "cubin-cache", "", "keep what the driver compiles of a plan for GPUs in `DIR`, or off (default PLAN.cubin)")
 	fl.StringVar(&o.Trace, "trace", "", "write a trace for Perfetto to `FILE`")
 	fl.Var(&f.profile, "profile", "show what each kernel took, and write it as JSON where `[=FILE]` is given")
 	fl.Lookup("profile").NoOptDefVal = "true"
@@ -219,6 +232,7 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 		return afterRoot(err)
 	}
 	opts := f.opts
+	opts.Cache = f.caches(path)
 	if f.onNaN.value == train.NaNContinue.String() {
 		opts.OnNaN = train.NaNContinue
 	}
@@ -247,7 +261,7 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 		opts.Threads = localThreads()
 	}
 	if f.profile.on {
-		opts.Profile, opts.ProfileFile = measured(opts.Threads), f.profile.file
+		opts.Profile, opts.ProfileFile = ceilingsOf(plan, opts.Threads), f.profile.file
 	}
 	opts.Log = a.sink(f.log.value)
 	sum, err := train.Run(ctx, plan, opts)
@@ -261,6 +275,34 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 		err = e
 	}
 	return silently(err)
+}
+
+// caches are the folders for machine code that is made of a plan. What lies beside a plan came with it, perhaps, and no
+// signature is of it: who does not believe all of the plan does not run that.
+func (f *runFlags) caches(path string) (dirs []string) {
+	switch f.cubins {
+	case "off":
+		return nil
+	case "":
+	default:
+		return []string{f.cubins}
+	}
+	if !f.trust.careful() {
+		dirs = append(dirs, path+".cubin")
+	}
+	if dir, err := os.UserCacheDir(); err == nil {
+		dirs = append(dirs, filepath.Join(dir, "ptc", "cubin"))
+	}
+	return dirs
+}
+
+// ceilingsOf are what a profile holds kernels to, where the devices of the plan have no figures of
+// their own.
+func ceilingsOf(plan *program.Plan, threads int) *profile.Ceilings {
+	if plan.Roof != nil {
+		return &profile.Ceilings{Why: "the plan does not say what the device does at most"}
+	}
+	return measured(threads)
 }
 
 // measured are the ceilings of this process, as far as they can be measured: a

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -182,5 +184,32 @@ func TestValuesOfVariablesAreNotShown(t *testing.T) {
 	check(exitOK, "explain", "a.bin")
 	if strings.Contains(read(t, "trace")+read(t, "a.bin")+read(t, "ck/step-00000002/manifest.json"), "hunter2") {
 		t.Error("a file has the value")
+	}
+}
+
+// TestCaches: machine code is looked for beside a plan only where all of the plan is believed.
+func TestCaches(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the user's cache is named by another variable here")
+	}
+	t.Setenv("XDG_CACHE_HOME", "/cache")
+	for _, c := range []struct {
+		flags runFlags
+		env   string
+		want  string
+	}{
+		{runFlags{}, "", "[dir/plan.bin.cubin /cache/ptc/cubin]"},
+		{runFlags{cubins: "off"}, "", "[]"},
+		{runFlags{cubins: "here"}, "", "[here]"},
+		{runFlags{cubins: "here", trust: trustFlags{rebuild: true}}, "", "[here]"},
+		{runFlags{trust: trustFlags{rebuild: true}}, "", "[/cache/ptc/cubin]"},
+		{runFlags{trust: trustFlags{noNative: true}}, "", "[/cache/ptc/cubin]"},
+		{runFlags{trust: trustFlags{keys: "keys"}}, "", "[/cache/ptc/cubin]"},
+		{runFlags{}, "keys", "[/cache/ptc/cubin]"},
+	} {
+		t.Setenv(trustVar, c.env)
+		if got := fmt.Sprint(c.flags.caches("dir/plan.bin")); got != c.want {
+			t.Errorf("%+v: found %s; expected %s", c.flags, got, c.want)
+		}
 	}
 }

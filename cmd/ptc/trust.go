@@ -30,6 +30,11 @@ func (f *trustFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.keys, "trust", "", "refuse a plan without a signature PLAN.minisig by one of the public keys in `KEYS`,\na file of minisign's or a folder of files *.pub (default $"+trustVar+", if set)")
 }
 
+// careful says whether a run believes less of a plan than all of it.
+func (f *trustFlags) careful() bool {
+	return f.rebuild || f.noNative || f.keys != "" || os.Getenv(trustVar) != ""
+}
+
 // signed reads a plan whose signature has been checked, where keys are given. What
 // is checked is what is decoded: the file is read once.
 func (f *trustFlags) signed(path string) (*program.Plan, error) {

@@ -2,7 +2,11 @@
 
 package foreign
 
-import "github.com/ebitengine/purego"
+import (
+	"runtime"
+
+	"github.com/ebitengine/purego"
+)
 
 // Modes of Open, as of dlopen.
 const (
@@ -14,11 +18,19 @@ const (
 // Available says why nothing can be called, or nil.
 func Available() error { return nil }
 
-// Open loads a library.
-func Open(name string, mode int) (uintptr, error) { return purego.Dlopen(name, mode) }
+// Open loads a library. Why it cannot is known to the thread that tried.
+func Open(name string, mode int) (uintptr, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	return purego.Dlopen(name, mode)
+}
 
 // Symbol is the address of what a library exports.
-func Symbol(library uintptr, name string) (uintptr, error) { return purego.Dlsym(library, name) }
+func Symbol(library uintptr, name string) (uintptr, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	return purego.Dlsym(library, name)
+}
 
 // Bind makes the Go function that fn points to a call of the C function at addr.
 func Bind(fn any, addr uintptr) { purego.RegisterFunc(fn, addr) }

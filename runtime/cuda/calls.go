@@ -60,7 +60,17 @@ func (d *driver) describe(i int) (g gpu, err error) {
 	if g.major, err = d.attribute(attributeMajor, g.device); err != nil {
 		return g, err
 	}
-	g.minor, err = d.attribute(attributeMinor, g.device)
+	if g.minor, err = d.attribute(attributeMinor, g.device); err != nil {
+		return g, err
+	}
+	shared, err := d.attribute(attributeShared, g.device)
+	if err != nil {
+		return g, err
+	}
+	g.shared = int64(shared)
+	var bytes uintptr
+	err = d.call("cuDeviceTotalMem", d.deviceTotalMem, uintptr(unsafe.Pointer(&bytes)), uintptr(g.device))
+	g.memory = int64(bytes)
 	return g, err
 }
 
@@ -130,7 +140,8 @@ func (d *driver) freeStream(s uintptr) error {
 	return d.call("cuStreamDestroy", d.streamDestroy, s)
 }
 
-// load compiles text that ends in a zero; log is what the compiler says of its errors.
+// load loads machine code, or compiles text that ends in a zero; log is what the compiler says of its
+// errors.
 func (d *driver) load(text []byte) (module uintptr, log string, err error) {
 	buffer := make([]byte, 16<<10)
 	values := &jitLog{unsafe.Pointer(unsafe.SliceData(buffer)), uintptr(len(buffer))}

@@ -17,15 +17,19 @@
 //	program   graph ── all_reduce starts ── graph ── done ── graph
 //	beside it            └ waits for events ─ all_reduce ┘
 //
-// A range of instructions that is stepped through for the first time is launched kernel by kernel,
-// each waited for, so that a failure has a name; from the second time on it is a graph as well.
+// What is run for the first time, a program or a range of its instructions, is launched kernel by
+// kernel, each waited for, so that a failure has a name; from the second time on it is a graph. Where times are
+// asked for, kernels are launched one by one with events between them, and waited for at the end.
 //
 // The invariants: what lies in memory of the device is reached by copies alone; everything else is
 // in order on one stream of the device; the number of arguments of a kernel is that of its entry, so
 // that a plan that is wrong is an error and no fault of the process; all that the engine holds is
 // freed by Close, after failures, too.
 //
+// The code is chosen among the plan's variants by the GPU's compute capability. What the driver makes of it
+// is kept by package cubin, where the request names a folder.
+//
 // Package fakecuda is a driver for tests, which launches kernels under an emulator.
 //
-// It imports internal/foreign, internal/units, runtime/device and runtime/program.
+// It imports internal/foreign, internal/units, runtime/cuda/cubin, runtime/device and runtime/program.
 package cuda

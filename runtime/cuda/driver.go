@@ -17,14 +17,16 @@ type Lookup func(name string) (uintptr, error)
 type functions struct {
 	init, driverGetVersion, getErrorName, getErrorString                     uintptr
 	deviceGetCount, deviceGet, deviceGetName, deviceGetAttribute             uintptr
+	deviceTotalMem                                                           uintptr
 	primaryRetain, primaryRelease, ctxSetCurrent, memGetInfo                 uintptr
 	memAlloc, memFree, memHostAlloc, memFreeHost                             uintptr
 	memcpyHtoDAsync, memcpyDtoHAsync, memcpy3DAsync                          uintptr
 	streamCreate, streamSynchronize, streamDestroy                           uintptr
 	deviceGetUUID                                                            uintptr
 	streamQuery, streamWaitEvent, memset                                     uintptr
-	eventCreate, eventRecord, eventQuery, eventDestroy                       uintptr
+	eventCreate, eventRecord, eventQuery, eventElapsedTime, eventDestroy     uintptr
 	moduleLoadDataEx, moduleUnload, moduleGetFunction                        uintptr
+	linkCreate, linkAddData, linkComplete, linkDestroy                       uintptr
 	funcSetAttribute, funcGetParamInfo, launchKernel                         uintptr
 	graphCreate, graphDestroy, graphAddKernel, graphAddMemcpy, graphAddEmpty uintptr
 	graphInstantiate, graphExecDestroy, graphLaunch                          uintptr
@@ -49,6 +51,7 @@ func (f *functions) symbols() []symbol {
 		{name: "cuDeviceGetName", at: &f.deviceGetName},
 		{name: "cuDeviceGetAttribute", at: &f.deviceGetAttribute},
 		{name: "cuDeviceGetUuid_v2", at: &f.deviceGetUUID},
+		{name: "cuDeviceTotalMem_v2", at: &f.deviceTotalMem},
 		{name: "cuDevicePrimaryCtxRetain", at: &f.primaryRetain},
 		{name: "cuDevicePrimaryCtxRelease_v2", at: &f.primaryRelease},
 		{name: "cuCtxSetCurrent", at: &f.ctxSetCurrent},
@@ -69,10 +72,15 @@ func (f *functions) symbols() []symbol {
 		{name: "cuEventCreate", at: &f.eventCreate},
 		{name: "cuEventRecord", at: &f.eventRecord},
 		{name: "cuEventQuery", at: &f.eventQuery},
+		{name: "cuEventElapsedTime", at: &f.eventElapsedTime},
 		{name: "cuEventDestroy_v2", at: &f.eventDestroy},
 		{name: "cuModuleLoadDataEx", at: &f.moduleLoadDataEx},
 		{name: "cuModuleUnload", at: &f.moduleUnload},
 		{name: "cuModuleGetFunction", at: &f.moduleGetFunction},
+		{name: "cuLinkCreate_v2", at: &f.linkCreate},
+		{name: "cuLinkAddData_v2", at: &f.linkAddData},
+		{name: "cuLinkComplete", at: &f.linkComplete},
+		{name: "cuLinkDestroy", at: &f.linkDestroy},
 		{name: "cuFuncSetAttribute", at: &f.funcSetAttribute},
 		{name: "cuFuncGetParamInfo", at: &f.funcGetParamInfo, optional: true}, // from CUDA 12.4 on
 		{name: "cuLaunchKernel", at: &f.launchKernel},
@@ -99,6 +107,8 @@ type gpu struct {
 	device       int32 // the driver's handle
 	name         string
 	major, minor int // of its compute capability
+	memory       int64
+	shared       int64 // memory that a block may have
 }
 
 // opening is the driver that all engines of the process share.
@@ -116,10 +126,13 @@ func Use(l Lookup) {
 	opening.lookup, opening.driver = l, nil
 }
 
-// Available says why there is no GPU of NVIDIA that plans could run on here, or nil.
-func Available() error {
-	_, err := openDriver()
-	return err
+// driverOfPlan is the driver for a plan that needs one.
+func driverOfPlan() (*driver, error) {
+	d, err := openDriver()
+	if err != nil {
+		return nil, fmt.Errorf("this plan is for GPUs of NVIDIA: %w", err)
+	}
+	return d, nil
 }
 
 // openDriver gives the driver. What it cannot do may be another time, so that is not kept.
@@ -133,7 +146,7 @@ func openDriver() (*driver, error) {
 	if lookup == nil {
 		var err error
 		if lookup, err = loadLibrary(); err != nil {
-			return nil, fmt.Errorf("this plan is for a GPU of NVIDIA, and there is no driver of one here: %w", err)
+			return nil, fmt.Errorf("there is no driver of a GPU of NVIDIA here: %w", err)
 		}
 	}
 	d, err := newDriver(lookup)

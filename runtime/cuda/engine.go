@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"ptc/internal/units"
+	"ptc/runtime/cuda/cubin"
 	"ptc/runtime/device"
 )
 
@@ -15,6 +16,7 @@ type engine struct {
 	r       device.Request
 	drv     *driver
 	ordinal int     // of the GPU
+	target  string  // what its code is for: "sm_90a"
 	context uintptr // the GPU's primary one; 0: not retained
 	stream  uintptr
 	streams streams // for a transport
@@ -24,18 +26,20 @@ type engine struct {
 	arena     *arena
 	host      *pinned // nil: the plan has none
 	pins      [][]byte
+	events    []uintptr // for times
 	modules   modules
+	cache     *cubin.Cache    // of compiled modules; nil: none
 	functions map[int]uintptr // by kernel
 	progs     []*captured
 	worker    *worker // nil: no program communicates
 }
 
 func open(r device.Request) (device.Engine, error) {
-	drv, err := openDriver()
+	drv, err := driverOfPlan()
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{r: r, drv: drv, ordinal: r.Rank % len(drv.gpus), functions: map[int]uintptr{}, modules: modules{handles: map[int]uintptr{}}}
+	e := &engine{r: r, drv: drv, ordinal: r.Rank % len(drv.gpus), cache: cubin.Open(r.Cache), functions: map[int]uintptr{}, modules: modules{handles: map[int]uintptr{}}}
 	e.streams.e = e
 	if err := e.open(); err != nil {
 		e.Close()
@@ -44,17 +48,20 @@ func open(r device.Request) (device.Engine, error) {
 	return e, nil
 }
 
+// On is the GPU with the code that it was given.
+func (e *engine) On() device.On {
+	g := e.gpu()
+	return device.On{Name: fmt.Sprintf("GPU %d (%s)", e.ordinal, g.name), Code: e.target, Roof: e.r.Plan.Roof}
+}
+
 func (e *engine) gpu() gpu { return e.drv.gpus[e.ordinal] }
 
 func (e *engine) open() (err error) {
-	if e.modules.headers, err = readHeaders(e.r.Plan, e.r.Device); err != nil {
+	c, err := choose(e.r.Plan, e.r.Device, e.gpu(), e.drv.version)
+	if err != nil {
 		return err
 	}
-	for _, i := range usedCode(e.r.Plan, e.r.Device) {
-		if err := e.modules.headers[i].suits(e.gpu(), e.drv.version); err != nil {
-			return err
-		}
-	}
+	e.r.Plan, e.modules.headers, e.target = c.plan, c.headers, c.target
 	ctx, err := e.drv.retain(e.gpu().device)
 	if err != nil {
 		return e.unusable(err)
@@ -121,6 +128,9 @@ func (e *engine) Close() {
 	for _, p := range e.progs {
 		p.free()
 	}
+	for _, x := range e.events {
+		_ = e.drv.freeEvent(x)
+	}
 	for _, m := range usedCode(e.r.Plan, e.r.Device) {
 		if h := e.modules.handles[m]; h != 0 {
 			_ = e.drv.unload(h)
@@ -139,5 +149,5 @@ func (e *engine) Close() {
 		_ = e.drv.freeStream(e.stream)
 	}
 	_ = e.drv.release(e.gpu().device)
-	e.context, e.stream, e.pins, e.progs = 0, 0, nil, nil
+	e.context, e.stream, e.pins, e.progs, e.events = 0, 0, nil, nil, nil
 }

@@ -28,7 +28,7 @@ const (
 	lastTrap       = 719 // address space, program counter, launch failed
 )
 
-var errNoGPU = errors.New("this plan is for a GPU of NVIDIA, and the driver finds none here")
+var errNoGPU = errors.New("the driver finds no GPU of NVIDIA here")
 
 // Error is a call of the driver that failed.
 type Error struct {

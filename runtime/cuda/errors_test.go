@@ -38,7 +38,7 @@ func TestCannotRun(t *testing.T) {
 		want   string
 		late   bool // Fits does not know it
 	}{
-		{"no GPU", fakecuda.Options{NoGPU: true}, nil, "a GPU of NVIDIA, and the driver finds none", false},
+		{"no GPU", fakecuda.Options{NoGPU: true}, nil, "this plan is for GPUs of NVIDIA: the driver finds no GPU", false},
 		{"old library", fakecuda.Options{Missing: []string{"cuGraphAddKernelNode_v2"}}, nil, "too old: libcuda.so.1 has no cuGraphAddKernelNode_v2", false},
 		{"old driver", fakecuda.Options{Version: 12020}, nil, "PTX 8.3, which drivers of CUDA 12.3 and later know, and this one is of 12.2", false},
 		{"old GPU", fakecuda.Options{Major: 8, Minor: 6}, nil, "sm_90a (compute capability 9.0 alone), and this one, Fake GPU 0, is of 8.6", false},
@@ -53,7 +53,7 @@ func TestCannotRun(t *testing.T) {
 		{"parameters", fakecuda.Options{}, retarget(".param .u64 p1", ".param .align 8 .b8 p1[128]"), "expected an address", false},
 		{"no code", fakecuda.Options{}, retarget("mov.u32", "frob.u32"), "cannot compile module 0 of the plan: cuModuleLoadDataEx gives CUDA_ERROR_INVALID_PTX", true},
 		{"log", fakecuda.Options{}, retarget("mov.u32", "frob.u32"), "\nemu: mix: `frob.u32", true},
-		{"shared memory", fakecuda.Options{}, func(t *toy) { t.Kernels[next].Shared = 228 << 10 }, "a block needs 233472 bytes of shared memory", true},
+		{"shared memory", fakecuda.Options{}, func(t *toy) { t.Kernels[next].Shared = 228 << 10 }, "a block of kernel next.0, of the code for sm_90a, needs 228 KiB of shared memory, and one of Fake GPU 0 has at most 227 KiB", false},
 		{"threads", fakecuda.Options{}, func(t *toy) { t.Kernels[next].Threads = 0 }, "how many threads", true},
 		{"kind", fakecuda.Options{}, func(t *toy) { t.Code[1].Kind = "elf" }, `code of kind "elf"`, false},
 	} {
@@ -138,8 +138,7 @@ func TestArchitectures(t *testing.T) {
 	}
 }
 
-// TestFault: a kernel that reaches beyond memory is told, by its name where it is stepped through,
-// and all is freed behind it.
+// TestFault: a kernel that reaches beyond memory is told by its name, and all is freed behind it.
 func TestFault(t *testing.T) {
 	for _, step := range []bool{false, true} {
 		toy := simple()
@@ -153,9 +152,8 @@ func TestFault(t *testing.T) {
 		if err := toy.write(e, toy.fresh(rand.New(rand.NewPCG(1, 1)))); err != nil {
 			t.Fatal(err)
 		}
-		want := "a kernel of program step failed on GPU 0 (Fake GPU 0)"
+		want := "instruction 2, kernel wild.0 of program step failed on GPU 0 (Fake GPU 0)"
 		if step {
-			want = "instruction 2, kernel wild.0 of program step failed on GPU 0 (Fake GPU 0)"
 			err = p.Step(0, 4)
 		} else {
 			p.Launch()
@@ -178,6 +176,32 @@ func TestFault(t *testing.T) {
 		e.Close()
 		clean(t, drv)
 	}
+}
+
+// TestLateFault: a kernel that fails in a later run, where it is part of a graph, is told by its program.
+func TestLateFault(t *testing.T) {
+	toy := simple()
+	drv := onFake(t, fakecuda.Options{})
+	e, p, err := toy.opened(device.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := toy.write(e, toy.fresh(rand.New(rand.NewPCG(1, 1)))); err != nil {
+		t.Fatal(err)
+	}
+	p.Launch()
+	if err := p.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	p.Launch()
+	drv.Lose(0, fakecuda.IllegalAddress)
+	var failed *device.KernelError
+	want := "a kernel of program step failed on GPU 0 (Fake GPU 0): "
+	if err := p.Wait(); !errors.As(err, &failed) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "CUDA_ERROR_ILLEGAL_ADDRESS") {
+		t.Errorf("found %v; expected %q", err, want)
+	}
+	e.Close()
+	clean(t, drv)
 }
 
 // TestLost: a GPU that is gone is an error of every call, and of Close none.

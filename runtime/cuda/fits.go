@@ -13,22 +13,24 @@ import (
 // fits says whether there are GPUs here for devices of a plan, of the kind and with the memory
 // that they need.
 func fits(plan *program.Plan, devices []*program.Device) error {
-	drv, err := openDriver()
+	drv, err := driverOfPlan()
 	if err != nil {
 		return err
 	}
 	need := make([]int64, len(drv.gpus))
 	many := make([]int, len(drv.gpus))
+	var first *choice
 	for i, d := range devices {
-		headers, err := readHeaders(plan, d)
-		if err != nil {
-			return err
-		}
 		at := i % len(drv.gpus)
-		for _, m := range usedCode(plan, d) {
-			if err := headers[m].suits(drv.gpus[at], drv.version); err != nil {
-				return err
-			}
+		c, err := choose(plan, d, drv.gpus[at], drv.version)
+		switch {
+		case err != nil:
+			return err
+		case first == nil:
+			first = c
+		case c.target != first.target: // what is on several devices would not stay the same
+			return fmt.Errorf("the plan's devices would run different code: %s that for %s, and %s that for %s; let ptc see GPUs of one kind alone (CUDA_VISIBLE_DEVICES)",
+				drv.gpus[0].name, first.target, drv.gpus[at].name, c.target)
 		}
 		need[at] = min(need[at], math.MaxInt64-d.Arena) + d.Arena // no overflow
 		many[at]++

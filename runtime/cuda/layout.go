@@ -57,6 +57,7 @@ var jitOptions = [2]uint32{5, 6}
 const (
 	attributeMajor         = 75
 	attributeMinor         = 76
+	attributeShared        = 97 // of a block that is allowed more
 	attributeDynamicShared = 8
 )
 

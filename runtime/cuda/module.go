@@ -85,7 +85,7 @@ func (e *engine) loadModule(i int) (uintptr, error) {
 	}
 	defer runtime.UnlockOSThread()
 	text := append(slices.Clone(e.r.Plan.Code[i].Data), 0)
-	handle, log, err := e.drv.load(text)
+	handle, log, err := e.loadText(text)
 	if err == nil {
 		return handle, nil
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,6 +18,8 @@ import (
 	"ptc/runtime/cuda"
 	"ptc/runtime/cuda/fakecuda"
 	"ptc/runtime/device"
+	"ptc/runtime/metrics"
+	"ptc/runtime/profile"
 	"ptc/runtime/program"
 	"ptc/runtime/train"
 )
@@ -72,7 +76,7 @@ const (
 )
 
 // TestTrains: examples train on the engine as on the reference, with one device and with several
-// on one GPU, whatever the orders of graphs.
+// on one GPU, whatever the orders of graphs, with code for this GPU or for older ones.
 func TestTrains(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains for some seconds")
@@ -84,13 +88,74 @@ func TestTrains(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		drv := onFake(t, fakecuda.Options{Seed: uint64(i), GPUs: 1 + i%2})
+		drv := onFake(t, fakecuda.Options{Seed: uint64(i), GPUs: 1 + i%2, Major: 9 - i%2})
 		got, err := train.Run(context.Background(), compiled(t, c.example, c.layout, "cuda:sm_90a", c.set), train.Options{Threads: 2})
 		if err != nil {
 			t.Fatalf("%s, layout %s: %v; faults %q", c.example, c.layout, err, drv.Faults())
 		}
 		if math.Abs(got.Loss-want.Loss) > 1e-5*want.Loss || math.Abs(got.ValLoss-want.ValLoss) > 1e-5*want.ValLoss {
 			t.Errorf("%s, layout %s: losses %v and %v; expected %v and %v", c.example, c.layout, got.Loss, got.ValLoss, want.Loss, want.ValLoss)
+		}
+	}
+}
+
+// starts are the events with which runs begin.
+type starts []metrics.Start
+
+func (s *starts) Tell(e metrics.Event) {
+	if x, ok := e.(*metrics.Start); ok {
+		*s = append(*s, *x)
+	}
+}
+
+func (s *starts) Close() error { return nil }
+
+// TestProfile: a profile changes no result, has every launch with its time and its share of what the GPU's
+// kind can do, and a trace has the same.
+func TestProfile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for some seconds")
+	}
+	p := compiled(t, "mlp", "tensor", "cuda:sm_90a", strings.Replace(smallMLP, "steps=3", "steps=5", 1))
+	for _, c := range []struct {
+		major        int
+		device, code string
+	}{{9, "NVIDIA H200", "sm_90a"}, {8, "NVIDIA A100 80GB", "sm_80"}} {
+		o := fakecuda.Options{Major: c.major, GPUs: 2}
+		onFake(t, o)
+		plain, err := train.Run(context.Background(), p, train.Options{Threads: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		drv, trace, said := onFake(t, o), filepath.Join(t.TempDir(), "trace.json"), &starts{}
+		got, err := train.Run(context.Background(), p, train.Options{Threads: 2, Profile: &profile.Ceilings{}, Trace: trace, Log: said})
+		if err != nil {
+			t.Fatalf("%v; faults %q", err, drv.Faults())
+		}
+		if got.Loss != plain.Loss || got.ValLoss != plain.ValLoss {
+			t.Errorf("losses %v and %v, without a profile %v and %v", got.Loss, got.ValLoss, plain.Loss, plain.ValLoss)
+		}
+		if want := "GPU 0 (Fake GPU 0), code for " + c.code + "; GPU 1 (Fake GPU 1), code for " + c.code; len(*said) != 1 || (*said)[0].On != want {
+			t.Errorf("begins with %+v; expected %s", *said, want)
+		}
+		r := got.Profile
+		if r == nil || r.Steps != 2 || len(r.Ranks) != 2 {
+			t.Fatalf("%+v", r)
+		}
+		for i, x := range r.Ranks {
+			launches := 0
+			for _, k := range x.Kernels {
+				launches += k.Launches
+				if k.Class != "comm" && (k.Ms <= 0 || k.Source == "" || k.Flops+k.Bytes > 0 && k.Roofline <= 0) {
+					t.Errorf("kernel %+v", k)
+				}
+			}
+			if on := fmt.Sprintf("GPU %d (Fake GPU %d)", i, i); x.On != on || x.Ceilings.Device != c.device || launches != x.Launches+x.Communications || x.Launches == 0 || x.Communications == 0 {
+				t.Errorf("rank %d: %+v", i, x)
+			}
+		}
+		if text, err := os.ReadFile(trace); err != nil || !strings.Contains(string(text), `"roofline_share":`) {
+			t.Errorf("the trace has no rates (%v)", err)
 		}
 	}
 }

@@ -120,7 +120,8 @@ func (p *captured) unable(i int, err error) error {
 func (p *captured) Port(i int) []byte { return p.ports.bytes[i] }
 
 // Launch begins the program: on the caller's goroutine, which comes back while the GPU works, or
-// where the host takes part on the engine's.
+// where the host takes part on the engine's. The first time it is run kernel by kernel, since code that
+// is wrong mostly is so at once, and then has a name; from then on as graphs.
 func (p *captured) Launch() {
 	p.began = true
 	if p.hosted {
@@ -138,7 +139,12 @@ func (p *captured) launch() error {
 	if err := p.e.streams.begin(); err != nil {
 		return err
 	}
-	s, err := p.span(0, len(p.instrs))
+	all := [2]int{0, len(p.instrs)}
+	if _, seen := p.spans[all]; !seen {
+		p.spans[all] = nil
+		return p.one(all[0], all[1])
+	}
+	s, err := p.span(all[0], all[1])
 	if err != nil {
 		return err
 	}
@@ -152,7 +158,10 @@ func (p *captured) Wait() error {
 	}
 	p.began = false
 	if err := p.e.enter(); err != nil {
-		return p.failed(err)
+		if p.err == nil {
+			p.err = p.failed(err)
+		}
+		return p.err
 	}
 	defer runtime.UnlockOSThread()
 	if err := p.e.settle(); err != nil && p.err == nil {
@@ -237,30 +246,33 @@ func (p *captured) failedAt(i int, err error) error {
 
 // one runs instructions one by one, each waited for.
 func (p *captured) one(from, to int) error {
-	drv, stream := p.e.drv, p.e.stream
 	if from == 0 {
 		if err := p.e.begin(p.ports.ins); err != nil {
 			return p.failed(err)
 		}
 	}
 	for i := from; i < to; i++ {
-		a := &p.acts[i]
-		var err error
-		switch {
-		case a.kernel != nil:
-			if err = drv.launch(a.kernel, stream); err == nil {
-				err = p.e.settle()
-			}
-		case a.op != nil:
-			if err := a.op(); err != nil {
-				return err
-			}
-		default:
-			err = p.e.begin(a.copies)
+		if err := p.enact(i); err != nil {
+			return err
 		}
-		if err != nil {
+		if p.acts[i].kernel == nil {
+			continue
+		}
+		if err := p.e.settle(); err != nil {
 			return p.failedAt(i, err)
 		}
 	}
 	return p.failed(p.e.begin(p.ports.outs))
+}
+
+// enact begins an instruction, or has the host do it.
+func (p *captured) enact(i int) error {
+	switch a := &p.acts[i]; {
+	case a.kernel != nil:
+		return p.failedAt(i, p.e.drv.launch(a.kernel, p.e.stream))
+	case a.op != nil:
+		return a.op()
+	default:
+		return p.failedAt(i, p.e.begin(a.copies))
+	}
 }

@@ -90,19 +90,11 @@ var languages = map[string]int{
 	"8.6": 12070, "8.7": 12080, "8.8": 12090, "9.0": 13000,
 }
 
-// suits says why code cannot run on a GPU with this driver.
-func (h *header) suits(g gpu, version int) error {
+// known says why a driver does not know the language of a module.
+func (h *header) known(version int) error {
 	if need := languages[h.version]; need > version {
 		return fmt.Errorf("the driver of the GPU is too old: the plan has PTX %s, which drivers of CUDA %d.%d and later know, and this one is of %d.%d; install a newer driver",
 			h.version, need/1000, need%1000/10, version/1000, version%1000/10)
-	}
-	arch, err := readArch(h.target)
-	if err != nil {
-		return err
-	}
-	if !arch.runsOn(g) {
-		return fmt.Errorf("the plan is for GPUs of %s (compute capability %s), and this one, %s, is of %d.%d; compile for it, with target=cuda:sm_%d%d or what runs there",
-			h.target, arch, g.name, g.major, g.minor, g.major, g.minor)
 	}
 	return nil
 }

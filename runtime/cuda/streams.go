@@ -46,7 +46,7 @@ func (s *streams) NewStream() (uintptr, error) {
 }
 
 func (s *streams) NewEvent() (uintptr, error) {
-	x, err := s.e.drv.newEvent()
+	x, err := s.e.drv.newMark()
 	if err == nil {
 		s.events = append(s.events, x)
 	}
@@ -186,15 +186,10 @@ const (
 	eventNoTiming = 2
 )
 
-func (d *driver) newEvent() (x uintptr, err error) {
+// newMark makes an event that only orders.
+func (d *driver) newMark() (x uintptr, err error) {
 	err = d.call("cuEventCreate", d.eventCreate, uintptr(unsafe.Pointer(&x)), eventNoTiming)
 	return x, err
-}
-
-func (d *driver) freeEvent(x uintptr) error { return d.call("cuEventDestroy", d.eventDestroy, x) }
-
-func (d *driver) record(event, stream uintptr) error {
-	return d.call("cuEventRecord", d.eventRecord, event, stream)
 }
 
 func (d *driver) await(stream, event uintptr) error {

@@ -1,6 +1,10 @@
 package device
 
-import "ptc/runtime/program"
+import (
+	"time"
+
+	"ptc/runtime/program"
+)
 
 // Request is one device of a plan whose programs are to be run.
 type Request struct {
@@ -10,6 +14,10 @@ type Request struct {
 
 	Threads int    // of the host that may run, at least 1
 	Dir     string // folder for the file of the memory on disk; empty: the system's for temporary files
+
+	// Cache are folders for machine code that an engine makes of the plan's, the first that can be
+	// used; what is found there is run. None: it is made each time. They need not exist.
+	Cache []string
 
 	// Exchanges readies what the programs exchange with other devices; nil where
 	// they exchange nothing.
@@ -73,6 +81,32 @@ type Program interface {
 	// Stop ends a run that was left before instruction at: it waits for all that
 	// is under way.
 	Stop(at int) error
+}
+
+// Timed is a Program of a device with a clock of its own. What the host measures around Step is
+// also what it takes to begin work and to wait for it.
+type Timed interface {
+	Program
+
+	// StepTimed is Step(cuts[0], cuts[n]), which sets n intervals: when the instructions from each
+	// cut to the next began and ended. Work that is only started may be anywhere in them.
+	StepTimed(cuts []int, spans []Interval) error
+}
+
+// Interval is from when to when something was done.
+type Interval struct{ Start, End time.Time }
+
+// On is what an engine runs on.
+type On struct {
+	Name string        // for people: "GPU 0 (NVIDIA H200)"
+	Code string        // which code of the plan it runs: "sm_90a"
+	Roof *program.Roof // of the kind of device that this code is for; nil: not known
+}
+
+// Described is an Engine that says what it runs on.
+type Described interface {
+	Engine
+	On() On
 }
 
 // KernelError is a failure of the device's code.

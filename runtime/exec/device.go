@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
@@ -16,6 +17,7 @@ type logical struct {
 	rank   int
 	prog   *program.Device
 	comm   comm.Device
+	at     *atomic.Int64 // the machine's step
 	engine device.Engine
 	progs  []device.Program // by program
 
@@ -65,9 +67,9 @@ func (d *logical) copied(err error) error {
 
 // capture makes the device's engine and its programs. Devices of a process share
 // its threads.
-func (m *Machine) capture(d *logical, dir string) error {
+func (m *Machine) capture(d *logical, o *Options) error {
 	r := device.Request{
-		Plan: m.plan, Device: d.prog, Rank: d.rank, Dir: dir,
+		Plan: m.plan, Device: d.prog, Rank: d.rank, Dir: o.OffloadDir, Cache: o.Cache,
 		Threads:   max(1, m.threads/len(m.devices)),
 		Exchanges: &exchanger{m: m, d: d, groups: map[string]*comm.Group{}},
 	}
@@ -94,6 +96,22 @@ func (m *Machine) capture(d *logical, dir string) error {
 		d.progs = append(d.progs, p)
 	}
 	return nil
+}
+
+// On is what a device runs on.
+type On struct {
+	Rank int
+	device.On
+}
+
+// On is what the devices of this process run on, by rank, as far as their engines say it.
+func (m *Machine) On() (out []On) {
+	for _, d := range m.devices {
+		if x, ok := d.engine.(device.Described); ok {
+			out = append(out, On{d.rank, x.On()})
+		}
+	}
+	return out
 }
 
 // close frees what the device holds; it does nothing.
@@ -126,7 +144,7 @@ func (d *logical) failed(prog int, err error) error {
 	}
 	var k *device.KernelError
 	if errors.As(err, &k) {
-		return errorf(ReasonBug, k.Err, "program %s failed on rank %d", d.prog.Progs[prog].Name, d.rank)
+		return errorf(ReasonBug, k.Err, "program %s failed in step %d on rank %d", d.prog.Progs[prog].Name, d.at.Load(), d.rank)
 	}
 	return errorf(ReasonComm, err, "program %s failed", d.prog.Progs[prog].Name)
 }

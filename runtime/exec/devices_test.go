@@ -296,7 +296,7 @@ func TestFailure(t *testing.T) {
 				return errors.New("no more")
 			}
 			return nil
-		}, []string{"program step failed on rank 2", "no more"}, 4, 2 * time.Minute},
+		}, []string{"program step failed in step 0 on rank 2", "no more"}, 4, 2 * time.Minute},
 		"panic": {func(rank int) error {
 			if rank == 1 {
 				panic("at the disco")

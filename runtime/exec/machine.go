@@ -34,6 +34,10 @@ type Options struct {
 	// the system's for temporary files.
 	OffloadDir string
 
+	// Cache are folders for machine code that is made of the plan's when it is opened, as of text for
+	// GPUs; the first that can be used is. None: it is made each time.
+	Cache []string
+
 	// OnFault is called, on a goroutine of its own, where native code makes the
 	// process fault, with an *Error of ReasonBug: to say so and to end the process,
 	// which is ended after it anyway. Nil: the fault is printed.
@@ -92,7 +96,7 @@ func (m *Machine) open(o Options) error {
 		return err
 	}
 	for _, d := range m.devices {
-		if err := m.capture(d, o.OffloadDir); err != nil {
+		if err := m.capture(d, &o); err != nil {
 			return err
 		}
 	}
@@ -144,7 +148,7 @@ func (m *Machine) connect(o Options) error {
 	for i := range m.plan.Devices {
 		d := &m.plan.Devices[i]
 		for _, rank := range m.plan.RanksOf(d) {
-			m.ranks[rank] = &logical{rank: rank, prog: d, grads: make([][]gradPart, len(d.Progs)), guards: make([]guard, len(d.Progs))}
+			m.ranks[rank] = &logical{rank: rank, prog: d, at: &m.step, grads: make([][]gradPart, len(d.Progs)), guards: make([]guard, len(d.Progs))}
 		}
 	}
 	ends := o.Comm

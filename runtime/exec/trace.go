@@ -1,9 +1,11 @@
 package exec
 
 import (
+	"slices"
 	"strings"
 	"time"
 
+	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
 
@@ -23,48 +25,17 @@ type Span struct {
 }
 
 // Trace is Run launch by launch, all of which it then reports, device
-// by device of this process. The results are those of Run; the times include
-// entering native code for each instruction, and nothing runs beside it on its
-// device.
+// by device of this process. The results are those of Run, and nothing runs beside a launch
+// on its device. Times are those of the device where it has a clock; else the host's,
+// which include entering native code for each instruction.
 func (p *Program) Trace(report func(Span)) error {
 	if p.m.closed {
 		return errClosed
 	}
 	spans := make([][]Span, len(p.m.ranks))
-	err := p.m.each(func(d *logical) error {
-		instrs := d.prog.Progs[p.index].Instrs
-		list := make([]Span, 0, len(instrs))
-		for i, to := 0, 0; i < len(instrs); i = to {
-			if g := &d.guards[p.index]; g.at > 0 && g.at == i {
-				bad, err := g.bad()
-				if err != nil {
-					return errorf(ReasonComm, err, "program %s failed", p.name)
-				}
-				if bad {
-					spans[d.rank] = list
-					return d.endAt(p.index, i)
-				}
-			}
-			in := &instrs[i]
-			for to = i + 1; to < len(instrs) && instrs[to].With && to != d.guards[p.index].at; {
-				to++
-			}
-			s := Span{Rank: d.rank, Instr: i, In: in}
-			if c := in.Comm; c != nil {
-				s.Kernel, s.Class, s.Bytes = strings.TrimSpace(c.Kind+" "+strings.Join(c.Over, ",")), "comm", c.Bytes
-			} else {
-				k := &p.m.plan.Kernels[in.Kernel]
-				s.Kernel, s.Class, s.Flops, s.Bytes = k.Name, k.Class, k.Flops*int64(to-i), k.Bytes*int64(to-i)
-			}
-			s.Start = time.Now()
-			if err := d.step(p.index, i, to); err != nil {
-				return err
-			}
-			s.End = time.Now()
-			list = append(list, s)
-		}
-		spans[d.rank] = list
-		return nil
+	err := p.m.each(func(d *logical) (err error) {
+		spans[d.rank], err = p.trace(d)
+		return err
 	})
 	for _, list := range spans {
 		for _, s := range list {
@@ -78,4 +49,69 @@ func (p *Program) Trace(report func(Span)) error {
 		return e
 	}
 	return err
+}
+
+// trace runs the program on one device.
+func (p *Program) trace(d *logical) ([]Span, error) {
+	list, cuts := p.launches(d)
+	g := &d.guards[p.index]
+	for from := 0; from < len(list); {
+		to := len(list)
+		if at := slices.Index(cuts, g.at); g.at > 0 && at == from {
+			bad, err := g.bad()
+			if err != nil {
+				return nil, errorf(ReasonComm, err, "program %s failed", p.name)
+			}
+			if bad {
+				return list[:from], d.endAt(p.index, g.at)
+			}
+		} else if g.at > 0 && at > from {
+			to = min(to, at)
+		}
+		if err := d.timed(p.index, cuts[from:to+1], list[from:to]); err != nil {
+			return nil, err
+		}
+		from = to
+	}
+	return list, nil
+}
+
+// launches are those of a device, without their times, and where each begins, and all end.
+func (p *Program) launches(d *logical) (list []Span, cuts []int) {
+	instrs := d.prog.Progs[p.index].Instrs
+	for i, to := 0, 0; i < len(instrs); i = to {
+		in := &instrs[i]
+		for to = i + 1; to < len(instrs) && instrs[to].With && to != d.guards[p.index].at; {
+			to++
+		}
+		s := Span{Rank: d.rank, Instr: i, In: in}
+		if c := in.Comm; c != nil {
+			s.Kernel, s.Class, s.Bytes = strings.TrimSpace(c.Kind+" "+strings.Join(c.Over, ",")), "comm", c.Bytes
+		} else {
+			k := &p.m.plan.Kernels[in.Kernel]
+			s.Kernel, s.Class, s.Flops, s.Bytes = k.Name, k.Class, k.Flops*int64(to-i), k.Bytes*int64(to-i)
+		}
+		list, cuts = append(list, s), append(cuts, i)
+	}
+	return list, append(cuts, len(instrs))
+}
+
+// timed runs launches, each from a cut to the next, and sets their times.
+func (d *logical) timed(prog int, cuts []int, list []Span) error {
+	if t, ok := d.progs[prog].(device.Timed); ok {
+		spans := make([]device.Interval, len(list))
+		err := d.failed(prog, t.StepTimed(cuts, spans))
+		for i := range list {
+			list[i].Start, list[i].End = spans[i].Start, spans[i].End
+		}
+		return err
+	}
+	for i := range list {
+		list[i].Start = time.Now()
+		if err := d.step(prog, cuts[i], cuts[i+1]); err != nil {
+			return err
+		}
+		list[i].End = time.Now()
+	}
+	return nil
 }

@@ -16,6 +16,7 @@ type Description struct {
 	Model    string            `json:"model"`
 	Layout   string            `json:"layout"`
 	Target   string            `json:"target"`
+	Variants []string          `json:"variants,omitempty"` // other architectures that it has code for
 	Features []string          `json:"features"`
 	Compiler string            `json:"compiler"`
 	LLVM     string            `json:"llvm,omitempty"`
@@ -115,6 +116,9 @@ func Describe(p *program.Plan) *Description {
 	}
 	for _, s := range p.Sources {
 		d.Sources = append(d.Sources, Source{s.Name, s.SHA256})
+	}
+	for i := range p.Variants {
+		d.Variants = append(d.Variants, p.Variants[i].Arch)
 	}
 	d.Parameters = countParameters(p)
 	for i := range p.Devices {

@@ -39,6 +39,13 @@ func TestRoofline(t *testing.T) {
 	if text := b.String(); !strings.Contains(text, "by their least time") || strings.Index(text, "exact") > strings.Index(text, "product") {
 		t.Errorf("the table is not by time:\n%s", text)
 	}
+	p.Variants = []program.Variant{{Arch: "sm_80"}, {Arch: "sm_70"}}
+	if text := Overview(p); !strings.Contains(text, "with code for sm_80, sm_70 as well") {
+		t.Errorf("the variants are not said:\n%s", text)
+	}
+	if v := Describe(p).Variants; len(v) != 2 || v[0] != "sm_80" {
+		t.Errorf("variants %q", v)
+	}
 	p.Roof = nil
 	if d := Describe(p); d.Roofline != nil || d.Kernels[0].LeastMs != 0 {
 		t.Error("a roofline of a device that is not known")

@@ -77,6 +77,9 @@ func (d *Description) overview(b *strings.Builder) {
 		by = ", code by LLVM " + d.LLVM
 	}
 	line(b, "model", "%s, layout %s", d.Model, d.Layout)
+	if len(d.Variants) > 0 {
+		by += ", with code for " + strings.Join(d.Variants, ", ") + " as well"
+	}
 	line(b, "target", "%s on %s%s", d.Target, units.Plural(d.Devices, "device"), by)
 	line(b, "parameters", "%s in %s", units.Count(d.Parameters.Elements, ""), units.Plural(d.Parameters.Tensors, "tensor"))
 	if x := d.Parameters.Frozen; x.Tensors > 0 {

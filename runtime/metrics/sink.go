@@ -35,6 +35,7 @@ type Start struct {
 	First, Last   int64   // numbers of the first and the last step
 	Seed          uint64  //
 	Devices       int     //
+	On            string  // what they run on
 	Params        int64   // elements of all parameters
 	TokensPerStep int64   // of the global batch
 	FlopsPerStep  float64 // of the model's mathematics, all devices

@@ -72,6 +72,7 @@ func (r *report) header(e *Start) {
 	}{
 		{"parameters", count(float64(e.Params)), e.Params > 0},
 		{"devices", fmt.Sprintf("%d  %s", e.Devices, e.Target), e.Devices > 0},
+		{"on", e.On, e.On != ""},
 		{"data", e.Data, e.Data != ""},
 		{"resumed", e.Resumed, e.Resumed != ""},
 		{"steps", fmt.Sprintf("%d to %d, %s tokens each", e.First, e.Last, count(float64(e.TokensPerStep))), e.TokensPerStep > 0},

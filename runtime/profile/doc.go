@@ -2,8 +2,8 @@
 // holds them to what the machine can do.
 //
 // In: the spans of some steps, as package exec measures them, the times of steps
-// that ran as always, and the Ceilings that were measured in this process. Out: a
-// Report, by device, by kernel function and by call, as a structure and as text.
+// that ran as always, and the Ceilings: those that were measured in this process, or
+// of a GPU its maker's figures, which the plan holds. Out: a Report, by device, by kernel function and by call, as a structure and as text.
 //
 // FLOP and bytes are those that the plan states of a launch, as explain counts them;
 // a kernel whose data lie in a cache can be faster than memory, and its share above 1.

@@ -38,6 +38,40 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// TestFigures: of a device whose figures the plan has, the rate is that of the dtype that is multiplied, and
+// devices do not share it.
+func TestFigures(t *testing.T) {
+	c := Of(&program.Roof{Device: "a GPU", Bytes: 8e9, Rates: []program.Rate{{DType: "f32", Flops: 100e9}, {DType: "bf16", Flops: 400e9}}})
+	for _, x := range []struct {
+		w    Work
+		ns   float64
+		want Rates
+	}{
+		{Work{Flops: 1000, Bytes: 10, Factors: "f32"}, 20, Rates{50, 0.5, 0.5, "compute"}},
+		{Work{Flops: 1000, Bytes: 10, Factors: "bf16"}, 5, Rates{200, 2, 0.5, "compute"}},
+		{Work{Flops: 1000, Bytes: 10}, 20, Rates{50, 0.5, 0.5, "compute"}},
+		{Work{Flops: 10, Bytes: 80, Factors: "bf16"}, 20, Rates{0.5, 4, 0.5, "memory"}},
+	} {
+		if got := c.Rates(x.w, x.ns); got != x.want {
+			t.Errorf("%+v: %+v, want %+v", x.w, got, x.want)
+		}
+	}
+	p := toy()
+	p.Kernels = []program.Kernel{{Factors: "bf16"}}
+	r := New(p, 2, c)
+	r.On(0, "GPU 0 (one like it)")
+	r.Step(spansOf(0, time.Unix(0, 0), time.Microsecond), time.Microsecond)
+	x := r.Report()
+	// 4 MFLOP in 10 µs are 400 GFLOP/s; 1 MB at 8 GB/s is longer.
+	if got := x.Ranks[0].Kernels[0].Calls[0].Rates; got.GFlops != 400 || got.Bound != "memory" || !near(got.Roofline, 12.5) {
+		t.Errorf("%+v", got)
+	}
+	want := "Ceilings, GPU 0 (one like it), by the figures of a GPU: 100.0 GFLOP/s of f32, 400.0 GFLOP/s of bf16; memory 8.0 GB/s"
+	if text := x.Text(); !strings.Contains(text, want) {
+		t.Errorf("no %q in\n%s", want, text)
+	}
+}
+
 // plan of two devices: two launches of a product, one of a map, an exchange with its end.
 func toy() *program.Plan {
 	return &program.Plan{Name: "Toy", Layout: "halves", Target: "ref", Mesh: []program.MeshAxis{{Name: "dp", Size: 2}}, Devices: []program.Device{{

@@ -21,9 +21,11 @@ type Recorder struct {
 
 // device is what is known of one device.
 type device struct {
-	prog  *program.Device
-	calls map[int]*call // by instruction
-	sums  []sums        // by step
+	prog    *program.Device
+	kernels []program.Kernel
+	on      string
+	calls   map[int]*call // by instruction
+	sums    []sums        // by step
 }
 
 // call is an instruction and its times, by step.
@@ -42,11 +44,14 @@ func New(plan *program.Plan, devices int, c Ceilings) *Recorder {
 	r := &Recorder{plan: plan, ceilings: c.of(max(1, devices)), devices: map[int]*device{}}
 	for i := range plan.Devices {
 		for _, rank := range plan.RanksOf(&plan.Devices[i]) {
-			r.devices[rank] = &device{prog: &plan.Devices[i], calls: map[int]*call{}}
+			r.devices[rank] = &device{prog: &plan.Devices[i], kernels: plan.Kernels, calls: map[int]*call{}}
 		}
 	}
 	return r
 }
+
+// On says what a device runs on.
+func (r *Recorder) On(rank int, name string) { r.devices[rank].on = name }
 
 // WarmUp counts a step that is left out.
 func (r *Recorder) WarmUp() { r.warmUp++ }
@@ -93,6 +98,9 @@ func (d *device) step(spans []exec.Span) {
 // work is what a span's launch does.
 func (d *device) work(s *exec.Span) Work {
 	w := Work{Flops: s.Flops, Bytes: s.Bytes, Comm: s.In.Comm != nil}
+	if k := s.In.Kernel; !w.Comm && k < len(d.kernels) {
+		w.Factors = d.kernels[k].Factors
+	}
 	if s.Class == "gemm" || s.Class == "horizontal" { // which may be of products
 		for _, b := range s.In.Bufs {
 			w.Dot = w.Dot || d.prog.Buffers[b].DType == "bf16"
@@ -131,7 +139,7 @@ func (d *device) report(rank int, c Ceilings) Rank {
 		}
 		return median(list) / 1e6
 	}
-	out := Rank{Rank: rank, Ceilings: c, Kernels: []Kernel{},
+	out := Rank{Rank: rank, On: d.on, Ceilings: c, Kernels: []Kernel{},
 		StepMs:   of(func(s sums) float64 { return s.all }),
 		KernelMs: of(func(s sums) float64 { return s.kernels }),
 		CommMs:   of(func(s sums) float64 { return s.comm }),
@@ -178,7 +186,7 @@ func group(calls []*call, stepMs float64, c Ceilings) Kernel {
 	first := calls[0]
 	k := Kernel{Name: first.span.Kernel, Class: first.span.Class, Launches: len(calls), Flops: first.work.Flops, Bytes: first.work.Bytes,
 		Module: first.span.In.Scope, Source: first.span.In.Pos, Calls: []Call{}}
-	total, n := Work{Comm: first.work.Comm, Dot: first.work.Dot}, 0
+	total, n := Work{Comm: first.work.Comm, Dot: first.work.Dot, Factors: first.work.Factors}, 0
 	for _, x := range calls {
 		n = max(n, len(x.ns))
 		total.Flops += x.work.Flops

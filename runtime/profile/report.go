@@ -1,5 +1,7 @@
 package profile
 
+import "ptc/runtime/program"
+
 // Version is that of the JSON form of a Report. Fields may be added within a
 // version; none changes its name or meaning.
 const Version = 1
@@ -14,13 +16,53 @@ type Ceilings struct {
 	Copy    float64 `json:"copy_gb_per_s"`
 	Update  float64 `json:"update_gb_per_s"`
 	Why     string  `json:"why,omitempty"` // they are not known
+
+	// Device is what the ceilings are of, by its maker's figures, where they were not measured: then those
+	// above are 0. A device has them for itself.
+	Device     string  `json:"device,omitempty"`
+	Arithmetic []Rate  `json:"arithmetic,omitempty"` // the first is that of all that no other is for
+	Memory     float64 `json:"memory_gb_per_s,omitempty"`
+}
+
+// Rate is the arithmetic of products whose factors are of a dtype.
+type Rate struct {
+	DType  string  `json:"dtype"`
+	GFlops float64 `json:"gflops"`
+}
+
+// Of are the ceilings of the kind of device that a plan is for.
+func Of(r *program.Roof) Ceilings {
+	c := Ceilings{Device: r.Device, Memory: r.Bytes / 1e9}
+	for _, x := range r.Rates {
+		c.Arithmetic = append(c.Arithmetic, Rate{x.DType, x.Flops / 1e9})
+	}
+	return c
 }
 
 // Bandwidth is the most that moved.
-func (c *Ceilings) Bandwidth() float64 { return max(c.Read, c.Copy, c.Update) }
+func (c *Ceilings) Bandwidth() float64 { return max(c.Read, c.Copy, c.Update, c.Memory) }
+
+// peak is the most arithmetic that work could be.
+func (c *Ceilings) peak(w Work) float64 {
+	switch {
+	case len(c.Arithmetic) > 0:
+		for _, r := range c.Arithmetic {
+			if r.DType == w.Factors {
+				return r.GFlops
+			}
+		}
+		return c.Arithmetic[0].GFlops
+	case w.Dot:
+		return max(c.Flops, c.Dot)
+	}
+	return c.Flops
+}
 
 // of is what one of n devices has that share the process.
 func (c Ceilings) of(n int) Ceilings {
+	if c.Device != "" {
+		return c
+	}
 	f := 1 / float64(n)
 	c.Threads = max(1, c.Threads/n)
 	c.Flops, c.Dot, c.Read, c.Copy, c.Update = c.Flops*f, c.Dot*f, c.Read*f, c.Copy*f, c.Update*f
@@ -46,6 +88,7 @@ type Report struct {
 // Rank is the profile of a device. Times are medians, in milliseconds of a step.
 type Rank struct {
 	Rank     int      `json:"rank"`
+	On       string   `json:"on,omitempty"` // what it ran on, where its engine says that: "GPU 0 (NVIDIA H200)"
 	Ceilings Ceilings `json:"ceilings"`
 	StepMs   float64  `json:"step_ms"` // from the first instruction to the last
 	KernelMs float64  `json:"kernel_ms"`
@@ -97,7 +140,8 @@ type Rates struct {
 // Work is what a launch does.
 type Work struct {
 	Flops, Bytes int64
-	Dot          bool // its products are of bf16
+	Dot          bool   // its products are of bf16
+	Factors      string // the dtype of what they multiply, as the plan says it
 	Comm         bool
 }
 
@@ -107,10 +151,7 @@ func (c *Ceilings) Rates(w Work, ns float64) Rates {
 		return Rates{}
 	}
 	r := Rates{GFlops: float64(w.Flops) / ns, GBytes: float64(w.Bytes) / ns}
-	peak := c.Flops
-	if w.Dot {
-		peak = max(peak, c.Dot)
-	}
+	peak := c.peak(w)
 	if w.Comm || peak <= 0 || c.Bandwidth() <= 0 || w.Flops+w.Bytes == 0 {
 		return r
 	}

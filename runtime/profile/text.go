@@ -48,13 +48,26 @@ func (x *Rank) text(b *strings.Builder, several bool) {
 	if several {
 		of = fmt.Sprintf(" of rank %d", x.Rank)
 	}
-	if c.Flops > 0 {
+	if x.On != "" {
+		of += ", " + x.On
+	}
+	switch {
+	case c.Device != "":
+		fmt.Fprintf(b, "\n  Ceilings%s, by the figures of %s: ", of, c.Device)
+		for i, r := range c.Arithmetic {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			fmt.Fprintf(b, "%.1f GFLOP/s of %s", r.GFlops, r.DType)
+		}
+		fmt.Fprintf(b, "; memory %.1f GB/s\n", c.Memory)
+	case c.Flops > 0:
 		fmt.Fprintf(b, "\n  Ceilings%s, %s: %.1f GFLOP/s", of, units.Plural(c.Threads, "thread"), c.Flops)
 		if c.Dot > 0 {
 			fmt.Fprintf(b, ", %.1f of dot products of bf16", c.Dot)
 		}
 		fmt.Fprintf(b, "; read %.1f, copy %.1f, update %.1f GB/s\n", c.Read, c.Copy, c.Update)
-	} else {
+	default:
 		fmt.Fprintf(b, "\n  No ceilings, and so no shares of a roofline: %s\n", c.Why)
 	}
 	fmt.Fprintf(b, "\n  Kernels%s\n", of)

@@ -8,15 +8,16 @@ import (
 // Limits on what a plan may ask for: far above what plans need, and low enough
 // that sums and products of them do not overflow.
 const (
-	maxArena   = 1 << 46 // bytes
-	maxTasks   = 1 << 40
-	maxScratch = 1 << 32 // bytes of one thread
-	maxThreads = 1 << 16 // of a block
-	maxShared  = 1 << 24 // bytes of a block
-	maxElems   = 1 << 52
-	maxRanks   = 1 << 24
-	maxName    = 4096    // bytes
-	maxCount   = 1 << 24 // of instructions, buffers and whatever else is in a list
+	maxArena    = 1 << 46 // bytes
+	maxTasks    = 1 << 40
+	maxScratch  = 1 << 32 // bytes of one thread
+	maxThreads  = 1 << 16 // of a block
+	maxShared   = 1 << 24 // bytes of a block
+	maxVariants = 64
+	maxElems    = 1 << 52
+	maxRanks    = 1 << 24
+	maxName     = 4096    // bytes
+	maxCount    = 1 << 24 // of instructions, buffers and whatever else is in a list
 	// Align is the alignment of buffers in bytes: a cache line, and a vector
 	// register of the widest target.
 	Align = 64

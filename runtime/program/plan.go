@@ -31,6 +31,9 @@ type Plan struct {
 	// Roof is what a device of the target does at most, where the target is so narrow that
 	// this is known.
 	Roof *Roof `cbor:"20,keyasint,omitempty"`
+	// Variants are the kernels in code for other devices of the target's family. Which code a
+	// device runs, its engine chooses.
+	Variants []Variant `cbor:"21,keyasint,omitempty"`
 }
 
 // Roof is the most that a device does in a second, by its maker's figures.

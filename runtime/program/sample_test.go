@@ -27,6 +27,8 @@ func sample() *Plan {
 			{Name: "update.1", Class: "map", Code: 0, Symbol: "k1", Tasks: 1, Scratch: 64, Args: []Arg{{Bytes: 48}, {Bytes: 48, Write: true}}, IR: "func @k1"},
 			{Name: "add.2", Class: "map", Symbol: "k2", Tasks: 1, Args: []Arg{{Bytes: 48}, {Bytes: 48}, {Bytes: 48, Write: true}}},
 		},
+		Variants: []Variant{{Arch: "old", Code: []Code{{"elf", []byte{1}}, {"elf", []byte{2}}}, Roof: &Roof{Device: "an old device", Bytes: 1e11, Rates: []Rate{{"f32", 1e12}}},
+			Kernels: []Kernel{{Symbol: "o0", Code: 1, Tasks: 2, Threads: 64, Shared: 512}, {Symbol: "o1", Tasks: 1, Scratch: 32}, {Symbol: "o2", Code: 1, Tasks: 8}}}},
 		Devices: []Device{{
 			At:    []int{0},
 			Arena: 2240, Host: 48, Disk: 112,

@@ -53,7 +53,7 @@ func (p *Plan) Validate() error {
 		return invalid("the roofline: %w", err)
 	}
 	for i := range p.Kernels {
-		if err := p.validateKernel(&p.Kernels[i]); err != nil {
+		if err := p.Kernels[i].validate(len(p.Code)); err != nil {
 			return invalid("kernel %d: %w", i, err)
 		}
 	}
@@ -67,6 +67,9 @@ func (p *Plan) Validate() error {
 		if err := p.validateDevice(&p.Devices[i]); err != nil {
 			return invalid("device %d: %w", i, err)
 		}
+	}
+	if err := p.validateVariants(); err != nil {
+		return invalid("%w", err)
 	}
 	if err := p.validateAlike(); err != nil {
 		return err
@@ -144,10 +147,11 @@ func (r *Roof) validate() error {
 	return nil
 }
 
-func (p *Plan) validateKernel(k *Kernel) error {
+// validate checks a kernel, of so many pieces of code.
+func (k *Kernel) validate(codes int) error {
 	switch {
-	case k.Code < 0 || k.Code >= len(p.Code):
-		return fmt.Errorf("code %d of %d", k.Code, len(p.Code))
+	case k.Code < 0 || k.Code >= codes:
+		return fmt.Errorf("code %d of %d", k.Code, codes)
 	case name(k.Symbol) != nil:
 		return fmt.Errorf("symbol: %w", name(k.Symbol))
 	case k.Tasks < 0:

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ptc/runtime/comm"
+	"ptc/runtime/exec"
 	"ptc/runtime/program"
 )
 
@@ -56,6 +57,7 @@ var rules = []rule{
 	{"Comm", "", nil},
 	{"CommTimeout", "--comm-timeout", nil},
 	{"OffloadDir", "--offload-dir", nil},
+	{"Cache", "--cubin-cache", nil},
 	{"Trace", "--trace", nil}, // of rank 0's device
 	{"TraceSteps", "", nil},
 	{"Profile", "--profile", func(o *Options, _ *program.Plan) string { return onOff(o.Profile != nil) }},
@@ -170,11 +172,35 @@ func (r *run) sameStart() error {
 		{"the seed", fmt.Sprint(r.seed)},
 		{"the content of the data", given(r.feed.fingerprint()) + " " + r.feed.fingerprint()},
 	}, "the start")
-	if err != nil || differ == "" {
+	if err != nil {
 		return err
+	}
+	if differ == "" {
+		return r.sameCode(codeOn(r.dev.m.On()))
 	}
 	return r.everywhere(errorf(ExitFile, "the processes would train differently: %s", differ).
 		hint("give every process the same folder of checkpoints, the same data and the same seed"))
+}
+
+// sameCode compares what code of the plan every process runs: what is on several devices would not stay the
+// same under different code.
+func (r *run) sameCode(code string) error {
+	differ, err := r.compare([]fact{{"the code", code}}, "their code")
+	if err != nil || differ == "" {
+		return err
+	}
+	return r.everywhere(errorf(ExitFile, "the processes would run different code of the plan: %s", differ).
+		hint("give every process a GPU of the same kind"))
+}
+
+// codeOn is what code of the plan devices run; of one process they run the same.
+func codeOn(on []exec.On) string {
+	for _, x := range on {
+		if x.Code != "" {
+			return "that for " + x.Code
+		}
+	}
+	return "the plan's own"
 }
 
 // factBytes is what a process tells of a fact: a digest, and the beginning of its

@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"ptc/internal/dtype"
 	"ptc/runtime/checkpoint"
@@ -31,7 +32,7 @@ type reading struct {
 
 // openDevices captures the plan. Its tensors have no values yet.
 func openDevices(plan *program.Plan, fields []data.Field, o *Options, seed uint64) (*devices, error) {
-	m, err := exec.Open(plan, exec.Options{Threads: o.Threads, Comm: o.Comm, Timeout: o.CommTimeout, OffloadDir: o.OffloadDir, OnFault: o.OnFault})
+	m, err := exec.Open(plan, exec.Options{Threads: o.Threads, Comm: o.Comm, Timeout: o.CommTimeout, OffloadDir: o.OffloadDir, Cache: o.Cache, OnFault: o.OnFault})
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +58,21 @@ func openDevices(plan *program.Plan, fields []data.Field, o *Options, seed uint6
 }
 
 func (d *devices) close() { d.m.Close() }
+
+// onText says what devices run on: each thing once, with the code that runs there.
+func onText(on []exec.On) string {
+	var out []string
+	for _, x := range on {
+		text := x.Name
+		if x.Code != "" {
+			text += ", code for " + x.Code
+		}
+		if !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return strings.Join(out, "; ")
+}
 
 // shed gives the system back the memory that tensors passed through, as large as the
 // largest of them, before the first step takes that of activations: at no time is there both.

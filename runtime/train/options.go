@@ -37,6 +37,11 @@ type Options struct {
 	// empty: the system's for temporary files.
 	OffloadDir string
 
+	// Cache are folders for machine code that is made of the plan's, as of text for GPUs, to be used
+	// by the next run; the first that can be written is. What is there is run: whoever may write
+	// there is trusted. None: nothing is kept.
+	Cache []string
+
 	// Init is a safetensors file with the parameters to start from, all of
 	// them, by path. Save is where those of the end go, as f32, or f64 where
 	// they are of that. Neither has
@@ -60,7 +65,7 @@ type Options struct {
 	TraceSteps int
 
 	// Profile are the ceilings of this process, to which some steps' kernels are
-	// held; the Summary has the result. Nil: nothing is profiled. ProfileFile is
+	// held, unless they run on what the plan knows the ceilings of; the Summary has the result. Nil: nothing is profiled. ProfileFile is
 	// where the result goes as JSON.
 	Profile     *profile.Ceilings
 	ProfileFile string

@@ -14,6 +14,8 @@ import (
 
 	"ptc/runtime/comm"
 	"ptc/runtime/data"
+	"ptc/runtime/device"
+	"ptc/runtime/exec"
 	"ptc/runtime/metrics"
 	"ptc/runtime/program"
 )
@@ -91,6 +93,49 @@ func TestProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameFile(t, filepath.Join(one, "from"), filepath.Join(many, "from"))
+}
+
+// TestSameCode: processes whose devices run different code of a plan do not train.
+func TestSameCode(t *testing.T) {
+	gpu := func(code string) []exec.On { return []exec.On{{On: device.On{Code: code}}} }
+	if a, b := codeOn(nil), codeOn([]exec.On{{}}); a != "the plan's own" || a != b {
+		t.Errorf("%q, %q", a, b)
+	}
+	mesh, err := comm.NewMesh(newToyOn(2).Mesh)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ code, want string }{
+		{"sm_90a", ""},
+		{"sm_80", "the processes would run different code of the plan: the code is that for sm_90a on rank 0 and that for sm_80 on rank 1"},
+	} {
+		ends, err := comm.Open("local", mesh, comm.Options{Timeout: 2 * time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		errs := make([]error, len(ends))
+		var wg sync.WaitGroup
+		for rank, end := range ends {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				r := &run{processes: processes{end: end}}
+				errs[rank] = r.disconnect(r.sameCode(codeOn(gpu([]string{"sm_90a", c.code}[rank]))))
+			}()
+		}
+		wg.Wait()
+		if c.want == "" {
+			if err := errors.Join(errs...); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		failed(t, errs[0], ExitFile, c.want)
+		var other *Elsewhere
+		if !errors.As(errs[1], &other) {
+			t.Errorf("rank 1 ends with %v", errs[1])
+		}
+	}
 }
 
 // TestOneTells: of an error that stops all, one process says why, and all end

@@ -30,7 +30,14 @@ func (r *run) openProfile() {
 		n = 1
 	}
 	from := r.first + min(traceWarmUp, max(0, r.last-r.first))
-	r.profile = &profiler{profile.New(r.plan, n, *r.o.Profile), from, from + 2*profiledSteps}
+	ceilings, on := *r.o.Profile, r.dev.m.On()
+	if len(on) > 0 && on[0].Roof != nil {
+		ceilings = profile.Of(on[0].Roof)
+	}
+	r.profile = &profiler{profile.New(r.plan, n, ceilings), from, from + 2*profiledSteps}
+	for _, x := range on {
+		r.profile.On(x.Rank, x.Name)
+	}
 }
 
 func (p *profiler) wants(step int64) bool {

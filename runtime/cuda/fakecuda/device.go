@@ -71,14 +71,21 @@ func deviceUUID(d *Driver, _ *gpu, a []uintptr) int {
 }
 
 func deviceAttribute(d *Driver, _ *gpu, a []uintptr) int {
-	if d.of(a[2]) == nil {
+	g := d.of(a[2])
+	if g == nil {
 		return InvalidDevice
+	}
+	major, minor := d.o.Major, d.o.Minor
+	if d.o.Mixed && g.number > 0 {
+		major, minor = 8, 0
 	}
 	switch a[1] {
 	case 75: // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
-		*pointer[int32](a[0]) = int32(d.o.Major)
+		*pointer[int32](a[0]) = int32(major)
 	case 76: // … MINOR
-		*pointer[int32](a[0]) = int32(d.o.Minor)
+		*pointer[int32](a[0]) = int32(minor)
+	case 97: // CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+		*pointer[int32](a[0]) = int32(d.shared())
 	default:
 		return InvalidValue
 	}

@@ -7,12 +7,14 @@
 //
 //	memory     of a GPU is not the host's: its addresses are those of package emu, new memory
 //	           is NaN, and what is reached outside of it is a fault, which stays
-//	modules    are read by package ptx; kernels are launched under package emu
+//	modules    are read by package ptx; kernels are launched under package emu; machine code is
+//	           the text with a head, and loaded on the kind of GPU that it was made for alone
 //	a stream   runs nothing before it is waited for, or at random times; copies then take what the
 //	           pinned memory holds
 //	events     are marks in a stream, which another one may wait for; a stream whose work waits for
 //	           another GPU is stuck until that one has come as far
 //	a graph    runs its nodes in any order that its edges allow, from a seed
+//	events     take the time of a clock that counts the instructions of warps
 //	a thread   has no context until it is given one
 //	strict     an unknown handle, a context that is missing, memory that is not pinned in a copy
 //	           that is not waited for, a graph whose kernels are unloaded: an error, and a problem

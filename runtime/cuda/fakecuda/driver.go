@@ -15,6 +15,7 @@ type Options struct {
 	Seed         uint64 // of all orders and times; 0 runs everything as late as it may
 	GPUs         int
 	Major, Minor int
+	Mixed        bool // all but the first say that they are of 8.0
 	Version      int
 	Memory       int64    // bytes of each GPU
 	Missing      []string // functions that the driver does not have
@@ -59,6 +60,7 @@ type Driver struct {
 	problems []string
 	faults   []string
 	order    []string // kernels as they ran
+	loads    int      // of machine code
 }
 
 // failure is a call that is to fail.

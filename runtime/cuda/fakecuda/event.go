@@ -1,25 +1,34 @@
 package fakecuda
 
-// event is a mark in a stream: how often it was recorded, and up to which record streams have come.
-type event struct{ recorded, reached int }
+// event is a mark in a stream: how often it was recorded, up to which record streams have come, and
+// when.
+type event struct {
+	g                 *gpu
+	untimed           bool
+	recorded, reached int
+	at                int64 // in instructions of warps that the GPU has executed
+}
 
-func eventCreate(d *Driver, _ *gpu, a []uintptr) int {
-	if a[1] != 2 { // CU_EVENT_DISABLE_TIMING
+func eventCreate(d *Driver, g *gpu, a []uintptr) int {
+	if a[1] != 0 && a[1] != 2 { // CU_EVENT_DISABLE_TIMING
 		return InvalidValue
 	}
-	*pointer[uintptr](a[0]) = d.handle(&event{})
+	*pointer[uintptr](a[0]) = d.handle(&event{g: g, untimed: a[1] == 2})
 	return Success
 }
 
-func eventRecord(d *Driver, _ *gpu, a []uintptr) int {
+func eventRecord(d *Driver, g *gpu, a []uintptr) int {
 	e, ok := get[*event](d, "event", a[0])
 	s, ok2 := get[*stream](d, "stream", a[1])
-	if !ok || !ok2 {
+	if !ok || !ok2 || e.g != s.g {
 		return InvalidHandle
 	}
 	e.recorded++
 	n := e.recorded
-	return d.enqueue(s, func() int { e.reached = max(e.reached, n); return Success })
+	return d.enqueue(s, func() int {
+		e.at, e.reached = s.g.Counts.Instructions, max(e.reached, n)
+		return Success
+	})
 }
 
 // streamWaitEvent waits for the record that is the last one now.
@@ -47,6 +56,21 @@ func eventQuery(d *Driver, g *gpu, a []uintptr) int {
 	if e.reached < e.recorded {
 		return NotReady
 	}
+	return Success
+}
+
+// eventElapsed has a clock on which an instruction of a warp takes a nanosecond and a copy no time.
+func eventElapsed(d *Driver, _ *gpu, a []uintptr) int {
+	from, ok := get[*event](d, "event", a[1])
+	to, ok2 := get[*event](d, "event", a[2])
+	switch {
+	case !ok || !ok2 || from.g != to.g:
+		return InvalidHandle
+	case from.untimed || to.untimed || from.recorded == 0 || to.recorded == 0 || from.reached < from.recorded || to.reached < to.recorded:
+		d.problem("the time of an event that was not reached")
+		return NotReady
+	}
+	*pointer[float32](a[0]) = float32(to.at-from.at) / 1e6
 	return Success
 }
 

@@ -236,6 +236,19 @@ func TestMistakes(t *testing.T) {
 			c.newGraph()
 			return c.call("cuGraphAddEmptyNode", uintptr(unsafe.Pointer(&c.node)), c.graph, uintptr(unsafe.Pointer(&before)), 1)
 		}, InvalidValue, "a node of another graph"},
+		{"an event that is not reached", func(c *caller) int {
+			var a uintptr
+			var ms float32
+			c.must("cuEventCreate", uintptr(unsafe.Pointer(&a)), 0)
+			c.must("cuEventRecord", a, c.stream)
+			return c.call("cuEventElapsedTime", uintptr(unsafe.Pointer(&ms)), a, a)
+		}, NotReady, "not reached"},
+		{"a link of nothing known", func(c *caller) int {
+			var l uintptr
+			text := []byte(add)
+			c.must("cuLinkCreate_v2", 0, 0, 0, uintptr(unsafe.Pointer(&l)))
+			return c.call("cuLinkAddData_v2", l, 1, uintptr(unsafe.Pointer(&text[0])), uintptr(len(text)), 0, 0, 0, 0)
+		}, InvalidPTX, "does not end in a zero"},
 		{"no memory", func(c *caller) int {
 			return c.call("cuMemAlloc_v2", uintptr(unsafe.Pointer(&c.mem)), 1<<30)
 		}, OutOfMemory, "-"},

@@ -11,6 +11,14 @@ func memInfo(d *Driver, g *gpu, a []uintptr) int {
 	return Success
 }
 
+func totalMem(d *Driver, _ *gpu, a []uintptr) int {
+	if d.of(a[1]) == nil {
+		return InvalidDevice
+	}
+	*pointer[uintptr](a[0]) = uintptr(d.o.Memory)
+	return Success
+}
+
 func memAlloc(d *Driver, g *gpu, a []uintptr) int {
 	n := int64(a[1])
 	switch {

@@ -23,11 +23,21 @@ type kernel struct {
 	shared  int // bytes of dynamic shared memory that are allowed
 }
 
-// Limits of shared memory of a block, in bytes.
-const (
-	usualShared = 48 << 10
-	mostShared  = 227 << 10
-)
+// usualShared is how many bytes of shared memory a block has that was not allowed more.
+const usualShared = 48 << 10
+
+// shared is how many it may have ("CUDA C++ Programming Guide", compute capabilities).
+func (d *Driver) shared() int {
+	switch own := 10*d.o.Major + d.o.Minor; {
+	case own < 80:
+		return 64 << 10
+	case own == 80 || own == 87:
+		return 163 << 10
+	case own < 90 || own >= 120:
+		return 99 << 10
+	}
+	return 227 << 10
+}
 
 // cString is text of the caller's, up to the zero behind it.
 func cString(at uintptr) string {
@@ -44,7 +54,11 @@ func moduleLoad(d *Driver, g *gpu, a []uintptr) int {
 		d.problem("options of a module that are not known")
 		return InvalidValue
 	}
-	m, result, err := d.load(g, cString(a[1]))
+	text, result, err := d.image(a[1])
+	var m *module
+	if err == nil {
+		m, result, err = d.load(g, text)
+	}
 	if err != nil {
 		copy(log, err.Error()+"\x00")
 		return result
@@ -145,7 +159,7 @@ func setAttribute(d *Driver, _ *gpu, a []uintptr) int {
 	switch n := int(int32(a[2])); {
 	case !ok:
 		return InvalidHandle
-	case a[1] != 8 || n < 0 || n > mostShared: // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+	case a[1] != 8 || n < 0 || n > d.shared(): // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 		return InvalidValue
 	default:
 		k.shared = n

@@ -26,6 +26,7 @@ func functions() []function {
 		{name: "cuDeviceGetName", args: 3, bare: true, run: deviceName},
 		{name: "cuDeviceGetAttribute", args: 3, bare: true, run: deviceAttribute},
 		{name: "cuDeviceGetUuid_v2", args: 2, bare: true, run: deviceUUID},
+		{name: "cuDeviceTotalMem_v2", args: 2, bare: true, run: totalMem},
 		{name: "cuDevicePrimaryCtxRetain", args: 2, bare: true, run: retain},
 		{name: "cuDevicePrimaryCtxRelease_v2", args: 1, bare: true, frees: true, run: release},
 		{name: "cuCtxSetCurrent", args: 1, bare: true, run: setCurrent},
@@ -47,9 +48,14 @@ func functions() []function {
 		{name: "cuEventQuery", args: 1, run: eventQuery},
 		{name: "cuEventDestroy_v2", args: 1, frees: true, run: eventDestroy},
 		{name: "cuMemsetD8Async", args: 4, run: memset},
+		{name: "cuEventElapsedTime", args: 3, run: eventElapsed},
 		{name: "cuModuleLoadDataEx", args: 5, run: moduleLoad},
 		{name: "cuModuleUnload", args: 1, frees: true, run: moduleUnload},
 		{name: "cuModuleGetFunction", args: 3, run: moduleFunction},
+		{name: "cuLinkCreate_v2", args: 4, run: linkCreate},
+		{name: "cuLinkAddData_v2", args: 8, run: linkAddData},
+		{name: "cuLinkComplete", args: 3, run: linkComplete},
+		{name: "cuLinkDestroy", args: 1, frees: true, run: linkDestroy},
 		{name: "cuFuncSetAttribute", args: 3, run: setAttribute},
 		{name: "cuFuncGetParamInfo", args: 4, run: paramInfo},
 		{name: "cuLaunchKernel", args: 11, run: launchKernel},
@@ -88,6 +94,8 @@ func callback(f *function) uintptr {
 		return foreign.Callback(func(a, b, c, d, e uintptr) uintptr { return f.enter(a, b, c, d, e) })
 	case 6:
 		return foreign.Callback(func(a, b, c, d, e, g uintptr) uintptr { return f.enter(a, b, c, d, e, g) })
+	case 8:
+		return foreign.Callback(func(a, b, c, d, e, g, h, i uintptr) uintptr { return f.enter(a, b, c, d, e, g, h, i) })
 	}
 	return foreign.Callback(func(a, b, c, d, e, g, h, i, j, k, l uintptr) uintptr {
 		return f.enter(a, b, c, d, e, g, h, i, j, k, l)

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ptc/internal/foreign"
+	"ptc/runtime/cuda"
+	"ptc/runtime/cuda/fakecuda"
+)
+
+// onFake gives the machine GPUs that are emulated, or none.
+func onFake(t *testing.T, o fakecuda.Options) *fakecuda.Driver {
+	t.Helper()
+	if err := foreign.Available(); err != nil {
+		t.Skip(err)
+	}
+	d := fakecuda.New(o)
+	cuda.Use(d.Lookup)
+	t.Cleanup(func() { cuda.Use(nil) })
+	return d
+}
+
+// TestDoctorGPUs: doctor lists the GPUs with what one has to know of them.
+func TestDoctorGPUs(t *testing.T) {
+	onFake(t, fakecuda.Options{GPUs: 2, Major: 8, Minor: 9, Memory: 3 << 30})
+	text := must(t, "doctor", "--require", "cuda").out
+	for _, want := range []string{"found    cuda    driver of CUDA 12.4; GPU 0: Fake GPU 0, compute capability 8.9, 3.00 GiB; GPU 1: Fake GPU 1", "ptc compile --target cuda"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	var h health
+	if err := json.Unmarshal([]byte(must(t, "doctor", "--json").out), &h); err != nil {
+		t.Fatal(err)
+	}
+	if h.CUDA == nil || h.CUDA.CUDA != "12.4" || len(h.CUDA.GPUs) != 2 || h.CUDA.GPUs[1] != (cuda.GPU{Name: "Fake GPU 1", Capability: "8.9", Memory: 3 << 30}) {
+		t.Errorf("%+v", h.CUDA)
+	}
+	onFake(t, fakecuda.Options{NoGPU: true})
+	if r := ptc(t, "doctor", "--require", "cuda"); r.code != exitInput || !strings.Contains(r.err, "cuda is missing: the driver finds no GPU of NVIDIA here") {
+		t.Errorf("exit code %d\n%s", r.code, r.err)
+	}
+}
+
+// TestRunOnGPU: a run says on which GPU it is and with which code, keeps what the driver compiled
+// beside the plan, and profiles by the figures of the plan.
+func TestRunOnGPU(t *testing.T) {
+	small := project(t)
+	must(t, with(small, "compile", "p/model.ptl", "-o", "a.bin", "-q", "--target", "cuda")...)
+	if e := must(t, "explain", "a.bin").out; !strings.Contains(e, "cuda:sm_90a on 1 device, with code for sm_80 as well") {
+		t.Errorf("explain says\n%s", e)
+	}
+	must(t, "verify", "a.bin")
+	run := func(o fakecuda.Options, args ...string) (string, *fakecuda.Driver) {
+		t.Helper()
+		d := onFake(t, o)
+		return must(t, append([]string{"run", "a.bin", "--steps", "4"}, args...)...).out, d
+	}
+	kept := func(dir string) int {
+		files, err := filepath.Glob(filepath.Join(dir, "*.cubin"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(files)
+	}
+	text, d := run(fakecuda.Options{})
+	if !strings.Contains(text, "on          GPU 0 (Fake GPU 0), code for sm_90a\n") {
+		t.Errorf("it begins with\n%s", text)
+	}
+	n := kept("a.bin.cubin")
+	if n == 0 || d.Called("cuLinkComplete") != n {
+		t.Errorf("%d files, %d modules compiled", n, d.Called("cuLinkComplete"))
+	}
+	if again, d := run(fakecuda.Options{}); d.Called("cuLinkComplete") != 0 || lossLines(again) != lossLines(text) {
+		t.Errorf("%d modules compiled again, and\n%s", d.Called("cuLinkComplete"), again)
+	}
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(t.TempDir(), "cache"))
+	old, d := run(fakecuda.Options{Major: 8, Minor: 6}, "--rebuild", "--profile=p.json")
+	if !strings.Contains(old, "code for sm_80\n") || !strings.Contains(old, "by the figures of NVIDIA A100 80GB: 19500.0 GFLOP/s of f32") {
+		t.Errorf("on an older GPU\n%s", old)
+	}
+	if kept("a.bin.cubin") != n || kept(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "ptc", "cubin")) != d.Called("cuLinkComplete") {
+		t.Error("what a rebuilt plan is compiled to is kept elsewhere than in the user's cache")
+	}
+	if _, d := run(fakecuda.Options{}, "--cubin-cache", "off"); d.Called("cuLinkCreate_v2") != 0 {
+		t.Error("without a cache modules are linked")
+	}
+	onFake(t, fakecuda.Options{Major: 7, Minor: 5})
+	if r := ptc(t, "run", "a.bin"); r.code != exitFile || !strings.Contains(r.err, "the plan is for GPUs of sm_90a (compute capability 9.0 alone) or sm_80 (compute capability 8.0 or later), and this one, Fake GPU 0, is of 7.5") {
+		t.Errorf("exit code %d\n%s", r.code, r.err)
+	}
+}
+
+// TestFaultOnGPU: a kernel that fails is told with the step, and by its name in the first one.
+func TestFaultOnGPU(t *testing.T) {
+	small := project(t)
+	must(t, with(small, "compile", "p/model.ptl", "-o", "a.bin", "-q", "--target", "cuda")...)
+	d := onFake(t, fakecuda.Options{})
+	d.Fail("cuLaunchKernel", 3, fakecuda.IllegalAddress)
+	r := ptc(t, "run", "a.bin", "--steps", "3")
+	for _, want := range []string{"program step failed in step 1 on rank 0: instruction ", ", kernel ", "GPU 0 (Fake GPU 0)", "CUDA_ERROR_ILLEGAL_ADDRESS"} {
+		if r.code != exitBug || !strings.Contains(r.err, want) {
+			t.Errorf("exit code %d, no %q in\n%s", r.code, want, r.err)
+		}
+	}
+	d = onFake(t, fakecuda.Options{})
+	d.Fail("cuGraphLaunch", 2, fakecuda.IllegalAddress)
+	if r := ptc(t, "run", "a.bin", "--steps", "4"); r.code != exitBug || !strings.Contains(r.err, "program step failed in step 2 on rank 0: a kernel of program step failed on GPU 0") {
+		t.Errorf("exit code %d\n%s", r.code, r.err)
+	}
+}
+
+// lossLines are the lines of steps up to their times.
+func lossLines(text string) string {
+	var out []string
+	for _, line := range strings.Split(text, "\n") {
+		if step, rest, ok := strings.Cut(line, "loss "); ok && strings.HasPrefix(step, "step") {
+			out = append(out, step+strings.Fields(rest)[0])
+		}
+	}
+	return strings.Join(out, "\n")
+}

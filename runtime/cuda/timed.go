@@ -1,0 +1,135 @@
+package cuda
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"ptc/runtime/device"
+)
+
+// maxEvents bounds the events of a stretch that is timed at once.
+const maxEvents = 4096
+
+// StepTimed launches kernels one by one, with an event between any two launches, and waits at the end alone: so
+// what is told of one is what it took, as long as the host is ahead of the GPU. Around what the
+// host does, it is the host's clock that tells.
+func (p *captured) StepTimed(cuts []int, spans []device.Interval) error {
+	if len(spans) == 0 || len(cuts) != len(spans)+1 {
+		return fmt.Errorf("%d intervals between %d cuts", len(spans), len(cuts))
+	}
+	if err := p.e.enter(); err != nil {
+		return p.failed(err)
+	}
+	defer runtime.UnlockOSThread()
+	if err := p.e.streams.begin(); err != nil {
+		return err
+	}
+	err := p.timed(cuts, spans)
+	if end := p.e.settle(); err == nil {
+		err = p.failed(end)
+	}
+	return err
+}
+
+func (p *captured) timed(cuts []int, spans []device.Interval) error {
+	if cuts[0] == 0 {
+		if err := p.e.begin(p.ports.ins); err != nil {
+			return p.failed(err)
+		}
+	}
+	for k := 0; k < len(spans); {
+		to := k
+		for to < len(spans) && to-k < maxEvents-1 && !p.hosts(cuts[to], cuts[to+1]) {
+			to++
+		}
+		var err error
+		if to == k {
+			to++
+			err = p.byHost(cuts[k], cuts[to], &spans[k])
+		} else {
+			err = p.byEvents(cuts[k:to+1], spans[k:to])
+		}
+		if err != nil {
+			return err
+		}
+		k = to
+	}
+	return p.failed(p.e.begin(p.ports.outs))
+}
+
+// hosts says whether the host does something of the instructions [from, to).
+func (p *captured) hosts(from, to int) bool {
+	for i := from; i < to; i++ {
+		if p.acts[i].op != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// byHost runs instructions of which the host does some.
+func (p *captured) byHost(from, to int, span *device.Interval) error {
+	if err := p.e.settle(); err != nil {
+		return p.failed(err)
+	}
+	span.Start = time.Now()
+	for i := from; i < to; i++ {
+		if err := p.enact(i); err != nil {
+			return err
+		}
+	}
+	err := p.failed(p.e.settle())
+	span.End = time.Now()
+	return err
+}
+
+// byEvents runs instructions of which the host does none. The stream is idle when the first event is recorded,
+// so that it is now.
+func (p *captured) byEvents(cuts []int, spans []device.Interval) error {
+	e := p.e
+	if err := e.needEvents(len(cuts)); err != nil {
+		return p.failed(err)
+	}
+	if err := e.settle(); err != nil {
+		return p.failed(err)
+	}
+	start := time.Now()
+	for k := range cuts {
+		if k > 0 {
+			for i := cuts[k-1]; i < cuts[k]; i++ {
+				if err := p.enact(i); err != nil {
+					return err
+				}
+			}
+		}
+		if err := e.drv.record(e.events[k], e.stream); err != nil {
+			return p.failed(err)
+		}
+	}
+	if err := e.settle(); err != nil {
+		return p.failed(err)
+	}
+	at := start
+	for k := range spans {
+		took, err := e.drv.elapsed(e.events[k], e.events[k+1])
+		if err != nil {
+			return p.failed(err)
+		}
+		spans[k].Start, at = at, at.Add(took)
+		spans[k].End = at
+	}
+	return nil
+}
+
+// needEvents makes events up to so many.
+func (e *engine) needEvents(n int) error {
+	for len(e.events) < n {
+		x, err := e.drv.newEvent()
+		if err != nil {
+			return err
+		}
+		e.events = append(e.events, x)
+	}
+	return nil
+}
