@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/backend/elementwise"
 	"ptc/backend/gpu/layout"
@@ -9,6 +10,7 @@ import (
 	"ptc/backend/gpu/thread"
 	"ptc/backend/kernel"
 	"ptc/backend/tile"
+	"ptc/backend/tile/schedule"
 )
 
 // Kernel is a launch: an entry, and how it is started.
@@ -16,6 +18,7 @@ type Kernel struct {
 	Entry  *ptx.Entry
 	Blocks int64 // of the grid
 	Shared int   // bytes of dynamic shared memory
+	Maps   []Map // arguments behind the buffers
 }
 
 // Kernels lowers p for blocks of so many warps, a power of two: a kernel for each phase, to
@@ -28,18 +31,20 @@ func Kernels(p *tile.Program, warps int) ([]Kernel, error) {
 			name = fmt.Sprintf("%s_%d", p.Name, i)
 		}
 		b := thread.New(name, 32*warps)
-		bufs := make([]thread.Pointer, len(p.Buffers))
+		bufs, from := make([]thread.Pointer, len(p.Buffers)), make([]source, len(p.Buffers))
 		for i, buf := range p.Buffers {
+			from[i] = source{args: []int{i}}
 			bufs[i] = b.Param(fmt.Sprintf("b%d", i), elementwise.Elem(buf.DType))
 		}
-		if err := phase(b, p, ph, warps, bufs, b.Special(thread.Block)); err != nil {
+		m := &mapList{}
+		if err := phase(b, p, ph, warps, bufs, from, m, b.Special(thread.Block)); err != nil {
 			return nil, err
 		}
 		e, shared, err := b.Finish()
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Kernel{Entry: e, Blocks: blocks(ph), Shared: shared})
+		out = append(out, Kernel{Entry: e, Blocks: blocks(ph), Shared: shared, Maps: m.all})
 	}
 	return out, checkGrids(out)
 }
@@ -81,15 +86,19 @@ func Join(name string, args int, sections []Section, warps int) (Kernel, error) 
 	at := b.Special(thread.Block)
 	i32 := func(n int64) *thread.Value { return b.ConstInt(kernel.Scalar(kernel.I32), n) }
 	var err error
+	m := &mapList{}
 	for i, p := range order {
 		body := func() {
 			n := b.Sub(at, i32(first[p][0]))
-			bufs := make([]thread.Pointer, len(p.Buffers))
+			bufs, from := make([]thread.Pointer, len(p.Buffers)), make([]source, len(p.Buffers))
 			for j, buf := range p.Buffers {
+				from[j].args = of[p][0].Args[j : j+1]
 				bufs[j] = params[of[p][0].Args[j]].As(elementwise.Elem(buf.DType))
 				for k, s := range of[p][1:] {
 					if s.Args[j] != of[p][0].Args[j] {
-						bufs[j] = b.Choose(b.Le(i32(first[p][k+1]), at), params[s.Args[j]].As(bufs[j].Elem), bufs[j])
+						behind := b.Le(i32(first[p][k+1]), at)
+						bufs[j] = b.Choose(behind, params[s.Args[j]].As(bufs[j].Elem), bufs[j])
+						from[j].args, from[j].conds = append(slices.Clip(from[j].args), s.Args[j]), append(from[j].conds, behind)
 					}
 				}
 			}
@@ -97,7 +106,7 @@ func Join(name string, args int, sections []Section, warps int) (Kernel, error) 
 				n = b.Rem(n, i32(blocks(p.Phases[0])))
 			}
 			b.Overlay(func() {
-				if e := phase(b, p, p.Phases[0], warps, bufs, n); e != nil && err == nil {
+				if e := phase(b, p, p.Phases[0], warps, bufs, from, m, n); e != nil && err == nil {
 					err = e
 				}
 			})
@@ -112,7 +121,7 @@ func Join(name string, args int, sections []Section, warps int) (Kernel, error) 
 		return Kernel{}, err
 	}
 	e, shared, err := b.Finish()
-	out := Kernel{Entry: e, Blocks: total, Shared: shared}
+	out := Kernel{Entry: e, Blocks: total, Shared: shared, Maps: m.all}
 	if err == nil {
 		err = checkGrids([]Kernel{out})
 	}
@@ -138,15 +147,22 @@ func blocks(ph *tile.Phase) int64 {
 }
 
 // phase generates what block number n of a phase does.
-func phase(b *thread.Builder, p *tile.Program, ph *tile.Phase, warps int, bufs []thread.Pointer, n *thread.Value) error {
-	l := &lowering{b: b, p: p, warps: warps, bufs: map[*tile.Buffer]thread.Pointer{}, first: map[*tile.Range]*thread.Value{},
+func phase(b *thread.Builder, p *tile.Program, ph *tile.Phase, warps int, bufs []thread.Pointer, from []source, m *mapList, n *thread.Value) error {
+	l := &lowering{b: b, p: p, warps: warps, bufs: map[*tile.Buffer]thread.Pointer{}, from: map[*tile.Buffer]source{}, maps: m, first: map[*tile.Range]*thread.Value{}, least: map[*tile.Range]int{},
 		known: []map[key][]*thread.Value{{}}, held: map[*tile.Value]*layout.Layout{}, placed: map[*tile.Value]placed{}}
 	for i, buf := range p.Buffers {
-		l.bufs[buf] = bufs[i]
+		l.bufs[buf], l.from[buf] = bufs[i], from[i]
 	}
 	left := blocks(ph)
-	for i := len(ph.Grid) - 1; i >= 0; i-- {
-		r := ph.Grid[i]
+	grid := ph.Grid
+	if s := p.Schedule; s.Raster == schedule.Grouped && s.Group > 0 && len(grid) > 1 {
+		rows, cols := grid[len(grid)-2], grid[len(grid)-1]
+		grid = grid[:len(grid)-2]
+		n = l.grouping(rows, cols, s.Group, n)
+		left /= rows.Blocks() * cols.Blocks()
+	}
+	for i := len(grid) - 1; i >= 0; i-- {
+		r := grid[i]
 		at := n
 		if left /= r.Blocks(); left > 1 {
 			size := l.i32(r.Blocks())
@@ -158,9 +174,25 @@ func phase(b *thread.Builder, p *tile.Program, ph *tile.Phase, warps int, bufs [
 		l.enter(r, at)
 	}
 	l.folds, l.along = folds(ph.Body), along(ph.Body)
+	l.pad(ph.Body)
 	l.block(ph.Body)
 	if l.err != nil {
 		return fmt.Errorf("tile %s: %w", p.Name, l.err)
 	}
 	return nil
+}
+
+// grouping enters the block of rows and columns that task n has, whose neighbours share as much of what they read
+// as fits beside each other: so many blocks of rows take turns, then columns, then come the next rows. It
+// gives what is left of n.
+func (l *lowering) grouping(rows, cols *tile.Range, group int64, n *thread.Value) *thread.Value {
+	plane := l.i32(rows.Blocks() * cols.Blocks())
+	at, rest := l.b.Rem(n, plane), l.b.Div(n, plane)
+	each := l.i32(group * cols.Blocks())
+	first := l.b.Mul(l.b.Div(at, each), l.i32(group))
+	there := l.b.Min(l.i32(group), l.b.Sub(l.i32(rows.Blocks()), first)) // fewer rows in the last group
+	at = l.b.Rem(at, each)
+	l.enter(rows, l.b.Add(first, l.b.Rem(at, there)))
+	l.enter(cols, l.b.Div(at, there))
+	return rest
 }

@@ -23,20 +23,24 @@ import (
 type pipeline struct {
 	*lowering
 	o        *tile.Op
-	copied   []*operand // by themselves
+	copied   []*operand    // by themselves
+	tensors  []*operand    // by one thread
+	full     thread.Shared // of tensors, the barriers of the slots
 	computed []*operand
 	stages   int
+	flight   int                  // turns whose products are under way while the next one's begin
 	inner    map[*tile.Value]bool // results of the body
 }
 
 // operand is one of a product, in slots.
 type operand struct {
-	v     *tile.Value
-	in    *layout.Memory
-	at    *layout.Layout // in which it is put there
-	width int            // elements of a copy
-	p     placed         // the first slot
-	slots int
+	v      *tile.Value
+	in     *layout.Memory
+	at     *layout.Layout // in which it is put there
+	width  int            // elements of a copy
+	p      placed         // the first slot
+	slots  int
+	tensor *tiling // of a copy by one thread
 	// Of a copy, before the loop: where it reads if the loop's range is at 0, how far apart
 	// neighbours along that are, and where it writes.
 	from  thread.Pointer
@@ -65,20 +69,26 @@ func (l *lowering) pipeline(o *tile.Op) *pipeline {
 			}
 		}
 	}
-	if len(x.copied)+len(x.computed) == 0 {
+	if len(x.copied)+len(x.tensors)+len(x.computed) == 0 {
 		return nil
 	}
-	if e := l.b.Entry(); multiplies && l.warps <= fewWarps {
+	x.groups(multiplies)
+	switch e := l.b.Entry(); {
+	case !multiplies:
+		e.Blocks = max(e.Blocks, 1, foldWarps/l.warps)
+	case l.warps <= fewWarps:
 		e.Blocks = max(e.Blocks, residentWarps/l.warps)
 	}
 	return x
 }
 
-// A multiprocessor has 128 registers for each thread of so many warps, which products in small blocks
-// need. An assembler that is not told to have no more blocks than these would keep some in memory to
+// A multiprocessor has 128 registers for each thread of residentWarps, which products in small blocks
+// need, and for each of foldWarps all that a thread can have, which a loop takes that multiplies what it has
+// computed of products. An assembler that is not told to have no more blocks than these would keep some in memory to
 // fit another one.
 const (
 	residentWarps = 16
+	foldWarps     = 8
 	fewWarps      = 4
 )
 
@@ -154,11 +164,16 @@ func (x *pipeline) free(v *tile.Value, seen map[*tile.Value]bool) bool {
 // add notes operand v, if it is copied or may be computed.
 func (x *pipeline) add(v *tile.Value, in *layout.Memory, computed bool) {
 	same := func(o *operand) bool { return o.v == v }
-	if slices.ContainsFunc(x.copied, same) || slices.ContainsFunc(x.computed, same) {
+	if slices.ContainsFunc(x.copied, same) || slices.ContainsFunc(x.tensors, same) || slices.ContainsFunc(x.computed, same) {
 		return
 	}
 	o := &operand{v: v, in: in, at: x.writers(v)}
 	if v.Def.Kind == tile.Copy {
+		if o.tensor = x.lowering.tensor(v.Def, in); o.tensor != nil {
+			o.slots = x.stages
+			x.tensors = append(x.tensors, o)
+			return
+		}
 		e := elementwise.Elem(v.Type.DType)
 		p := x.strides(v.Def, v.Type.Dims, o.at)
 		o.width = p.width(o.at, v.Type.Dims, e)
@@ -180,16 +195,23 @@ func (x *pipeline) run(from, to *thread.Value, at []*layout.Layout) (flat []*thr
 	init := x.all(x.o.Args, at)
 	sums := len(init)
 	used := l.depth > 0 || b.UsesShared()
+	if len(x.tensors) > 0 {
+		x.full = b.NewBarriers(x.stages) // which nothing else lies over
+	}
 	b.Overlay(func() {
-		for _, o := range slices.Concat(x.copied, x.computed) {
+		for _, o := range slices.Concat(x.copied, x.tensors, x.computed) {
 			o.p = l.slots(o.v, o.in, o.slots)
 		}
 		x.prepare()
 		if used {
+			if len(x.tensors) > 0 {
+				b.FenceProxy()
+			}
 			b.Sync() // what was there before has been read
 		}
-		for i := range x.stages - 1 {
-			if len(x.copied) > 0 {
+		x.begin()
+		for i := range x.ahead() {
+			if len(x.copied)+len(x.tensors) > 0 {
 				x.copyAhead(b.Add(from, l.i32(int64(i))), to, l.i32(int64(i)))
 			}
 			if i == 0 {
@@ -200,6 +222,9 @@ func (x *pipeline) run(from, to *thread.Value, at []*layout.Layout) (flat []*thr
 			}
 		}
 		carry := append(slices.Clone(init), l.i32(0)) // the slot of the turn's copies
+		if len(x.tensors) > 0 {
+			carry = append(carry, l.i32(0)) // the parity of its barrier's phase
+		}
 		if len(x.computed) > 0 {
 			carry = append(carry, l.i32(0)) // and of what it computes
 		}
@@ -207,6 +232,10 @@ func (x *pipeline) run(from, to *thread.Value, at []*layout.Layout) (flat []*thr
 			l.within(func() { next = x.turn(t, to, at, carry[:sums], carry[sums:]) })
 			return next
 		})[:sums]
+		if x.flight > 0 {
+			b.AwaitProducts(0)
+		}
+		x.end()
 		delete(l.first, x.o.Range)
 		for _, v := range x.o.Loop.Carry {
 			delete(l.held, v)
@@ -223,6 +252,7 @@ func (x *pipeline) turn(t, to *thread.Value, at []*layout.Layout, carry, slots [
 		b.Sync() // the turn before has read
 		l.within(func() {
 			l.enter(x.o.Range, t)
+			x.tiles(slots[0])
 			if len(x.copied) > 0 {
 				x.copies(slots[0])
 				b.Commit()
@@ -232,35 +262,41 @@ func (x *pipeline) turn(t, to *thread.Value, at []*layout.Layout, carry, slots [
 		if len(x.copied) > 0 {
 			b.Await(0)
 		}
+		x.show()
 		b.Sync()
 	} else {
 		if len(x.copied) > 0 {
-			b.Await(x.stages - 2)
+			b.Await(x.ahead() - 1)
 		}
+		x.show()
 		b.Sync()
-		if len(x.copied) > 0 {
-			last := l.i32(int64(x.stages - 1))
-			x.copyAhead(b.Add(t, last), to, b.Select(b.Eq(slots[0], l.i32(0)), last, b.Sub(slots[0], l.i32(1))))
+		if len(x.copied)+len(x.tensors) > 0 {
+			ahead := int64(x.ahead())
+			back := int64(x.stages) - ahead
+			x.copyAhead(b.Add(t, l.i32(ahead)), to, b.Select(b.Lt(slots[0], l.i32(back)), b.Add(slots[0], l.i32(ahead)), b.Sub(slots[0], l.i32(back))))
 		}
 		if len(x.computed) > 0 {
-			other = b.Xor(other, l.i32(1))
+			other = x.after(other, x.computed[0].slots)
 			x.enterBefore(b.Add(t, l.i32(1)), to)
 			for _, o := range x.computed {
 				l.loads(o.v, o.at, func(*tile.Op) bool { return true })
 			}
 		}
 	}
+	if len(x.tensors) > 0 {
+		b.AwaitBarrier(x.barrier(slots[0]), slots[1])
+	}
 	l.within(func() {
 		l.enter(x.o.Range, t)
 		l.spread(x.o.Loop.Carry, at, carry)
-		for _, o := range x.copied {
+		for _, o := range slices.Concat(x.copied, x.tensors) {
 			x.put(o, slots[0])
 		}
 		for _, o := range x.computed {
 			x.put(o, slots[len(slots)-1])
 		}
 		l.depth++
-		l.block(x.o.Loop.Body)
+		x.multiplyAll()
 		l.depth--
 		next = l.all(x.o.Loop.Body.Yield, at)
 	})
@@ -270,9 +306,12 @@ func (x *pipeline) turn(t, to *thread.Value, at []*layout.Layout, carry, slots [
 	}
 	slot := slots[0]
 	if x.stages > 1 {
-		slot = b.Select(b.Eq(slot, l.i32(int64(x.stages-1))), l.i32(0), b.Add(slot, l.i32(1)))
+		slot = x.after(slot, x.stages)
 	}
 	next = append(next, slot)
+	if len(x.tensors) > 0 {
+		next = append(next, b.Xor(slots[1], b.Select(b.Eq(slots[0], l.i32(int64(x.stages-1))), l.i32(1), l.i32(0))))
+	}
 	if len(x.computed) > 0 {
 		next = append(next, other)
 	}
@@ -302,10 +341,13 @@ func (x *pipeline) copyAhead(n, to, slot *thread.Value) {
 	x.b.When(x.b.Lt(n, to), func() {
 		x.within(func() {
 			x.enter(x.o.Range, n)
+			x.tiles(slot)
 			x.copies(slot)
 		})
 	})
-	x.b.Commit()
+	if len(x.copied) > 0 {
+		x.b.Commit()
+	}
 }
 
 // prepare computes, before the loop, what addresses of copies have in common, and loads what computed

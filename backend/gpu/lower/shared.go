@@ -226,14 +226,6 @@ func together(at *layout.Layout, bytes int) []layout.Basis {
 // vec is how many elements e have 16 bytes.
 func vec(e kernel.Elem) int { return max(1, 16/e.Bytes()) }
 
-func sizes(dims []*tile.Range) []int {
-	out := make([]int, len(dims))
-	for i, r := range dims {
-		out[i] = size(r)
-	}
-	return out
-}
-
 // contiguous is the dimension of v whose neighbours are next to each other in the memory that most of
 // it is loaded from; the last one where that is none.
 func (l *lowering) contiguous(v *tile.Value) int {
@@ -287,6 +279,9 @@ func (l *lowering) share(v *tile.Value, in *layout.Memory) placed {
 	x := l.complete(v, at)
 	l.b.Sync()
 	l.reach(p, p.dims, at).write(x, l.once(at))
+	if in.Span > 0 {
+		l.b.FenceProxy()
+	}
 	l.b.Sync()
 	l.placed[v] = p
 	return p
@@ -294,7 +289,11 @@ func (l *lowering) share(v *tile.Value, in *layout.Memory) placed {
 
 // slots is memory for so many of v, one behind the other.
 func (l *lowering) slots(v *tile.Value, in *layout.Memory, n int) placed {
-	return placed{mem: l.b.NewShared(elementwise.Elem(v.Type.DType), n*in.Elems, 128), dims: v.Type.Dims, in: in}
+	align := 128
+	if in.Span > 0 {
+		align = 8 * in.Span // what is exchanged is by addresses
+	}
+	return placed{mem: l.b.NewShared(elementwise.Elem(v.Type.DType), n*in.Elems, align), dims: v.Type.Dims, in: in}
 }
 
 // writers is the layout in which v is put into shared memory: neighbours of 16 bytes by a thread.
@@ -302,7 +301,7 @@ func (l *lowering) writers(v *tile.Value) *layout.Layout {
 	if at := l.held[v]; at != nil {
 		return at
 	}
-	return layout.Blocked(sizes(v.Type.Dims), l.contiguous(v), vec(elementwise.Elem(v.Type.DType)), l.warps)
+	return layout.Blocked(l.sizes(v.Type.Dims), l.contiguous(v), vec(elementwise.Elem(v.Type.DType)), l.warps)
 }
 
 // complete is v with zeros where it does not exist.
