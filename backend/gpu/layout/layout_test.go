@@ -50,6 +50,15 @@ func TestComplete(t *testing.T) {
 			}
 		}
 	}
+	for _, c := range [][3]int{{64, 8, 4}, {128, 64, 4}, {128, 256, 8}, {64, 64, 8}, {256, 32, 8}, {64, 256, 16}} {
+		l := Groups(c[0], c[1], c[2])
+		places(t, l)
+		for w := range 4 {
+			if at := l.At(0, 0, w); at[0] != 16*w || at[1] != 0 {
+				t.Errorf("%s: warp %d begins at %v", l, w, at)
+			}
+		}
+	}
 	for _, c := range [][4]int{{16, 8, 1, 1}, {64, 64, 4, 1}, {128, 128, 2, 4}, {128, 256, 8, 1}, {64, 8, 4, 1}, {64, 32, 1, 4}} {
 		places(t, Sums(c[0], c[1], c[2], c[3]))
 	}
@@ -144,6 +153,40 @@ func TestSwizzle(t *testing.T) {
 				t.Errorf("%v: 8 rows lie in %d of the banks", sizes, len(banks))
 			}
 		}
+	}
+}
+
+// TestRows: every element has an address of its own, that of a row of so many bytes with its chunks exchanged.
+func TestRows(t *testing.T) {
+	for _, c := range []struct {
+		sizes      []int
+		fast, span int
+	}{{[]int{8, 64}, 1, 128}, {[]int{128, 64}, 0, 128}, {[]int{64, 32}, 1, 64}, {[]int{16, 256}, 1, 128}, {[]int{16, 64}, 0, 32}} {
+		m := Rows(c.sizes, c.fast, 2)
+		if m.Span != c.span {
+			t.Fatalf("%v: rows of %d bytes", c.sizes, m.Span)
+		}
+		seen := map[int]bool{}
+		for r := range c.sizes[0] {
+			for k := range c.sizes[1] {
+				x, row := k, r
+				if c.fast == 0 {
+					x, row = r, k
+				}
+				at := row*c.span + 2*x%c.span + 2*x/c.span*c.span*c.sizes[1-c.fast]
+				at ^= at / 128 % (c.span / 16) * 16
+				if got := 2 * m.Of([]int{r, k}); got != at {
+					t.Fatalf("%v: %d, %d at %d, not %d", c.sizes, r, k, got, at)
+				}
+				seen[at] = true
+			}
+		}
+		if len(seen) != m.Elems {
+			t.Errorf("%v: %d addresses", c.sizes, len(seen))
+		}
+	}
+	if Rows([]int{64, 8}, 1, 2) != nil || Rows([]int{4, 64}, 1, 2) != nil {
+		t.Error("rows that are too short, or too few")
 	}
 }
 

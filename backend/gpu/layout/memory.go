@@ -8,6 +8,9 @@ type Memory struct {
 	Sizes []int   // of the tile, powers of two
 	Bits  [][]int // by dimension and bit of the position
 	Elems int     // that there is room for
+	// Span is how many bytes a row of it has, where it is as matrix instructions of warpgroups and copies of
+	// tensors have tiles ([Rows]), or 0.
+	Span int
 }
 
 // bankChunks is how many chunks of 16 bytes the banks of shared memory have side by side.
@@ -36,6 +39,35 @@ func Dense(sizes []int, fast int, without ...Basis) *Memory {
 		if d != fast {
 			place(d)
 		}
+	}
+	return m
+}
+
+// Rows is a tile of two dimensions, of elements of so many bytes, as matrix instructions of warpgroups
+// read them and copies of tensors write them: rows of up to 128 bytes along dimension fast, one for each position of
+// the other one, in which chunks of 16 bytes are exchanged by where a row is, and further such tiles behind
+// it ("PTX ISA", 9.7.15.5). It begins at a multiple of 1024 bytes. Nil where rows are too short or too few.
+func Rows(sizes []int, fast, bytes int) *Memory {
+	const widest, chunk = 128, 16
+	if len(sizes) != 2 || sizes[fast]*bytes < 2*chunk || sizes[1-fast] < bankChunks {
+		return nil
+	}
+	m := &Memory{Sizes: sizes, Bits: make([][]int, 2), Elems: sizes[0] * sizes[1], Span: min(widest, sizes[fast]*bytes)}
+	place := func(d, at int) {
+		exchanged := m.Span/chunk - 1
+		at ^= at * bytes / widest & exchanged * chunk / bytes
+		m.Bits[d] = append(m.Bits[d], at)
+	}
+	span := m.Span / bytes
+	for n := 1; n < sizes[fast]; n *= 2 {
+		if n < span {
+			place(fast, n)
+		} else {
+			place(fast, n*sizes[1-fast])
+		}
+	}
+	for n := 1; n < sizes[1-fast]; n *= 2 {
+		place(1-fast, n*span)
 	}
 	return m
 }

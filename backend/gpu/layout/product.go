@@ -75,3 +75,25 @@ func Arrange(m, n, warps int) (rows, cols int) {
 	}
 	return rows, cols
 }
+
+// Groups is the layout of the sums of matrix instructions of warpgroups: four warps have 16 rows each of 64,
+// in pieces as [Sums] has them. Groups share the rows as far as each has 64, and then the columns.
+func Groups(m, n, warps int) *Layout {
+	const warpsOf, rowsOf = 4, 64
+	groups := warps / warpsOf
+	rows := min(groups, max(1, m/rowsOf))
+	l := Sums(rowsOf, n/(groups/rows), warpsOf, 1)
+	l.Sizes = []int{m, n}
+	cols := n / (groups / rows)
+	at := rowsOf
+	for g := 1; g < rows; g, at = 2*g, 2*at {
+		l.Warp = append(l.Warp, Basis{at, 0})
+	}
+	for ; at < m; at *= 2 {
+		l.Reg = append(l.Reg, Basis{at, 0})
+	}
+	for ; cols < n; cols *= 2 {
+		l.Warp = append(l.Warp, Basis{0, cols})
+	}
+	return l
+}

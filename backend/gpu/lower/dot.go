@@ -17,6 +17,7 @@ type product struct {
 	over  []*tile.Range // what is summed, but for positions
 	steps int           // of a matrix instruction: then left is rows × over, right cols × over; 0: multiply-adds
 	free  [2]int        // the dimension of the sums that an operand has; -1 for several or none
+	group bool          // matrix instructions are those of four warps, which read shared memory
 }
 
 func (l *lowering) product(o *tile.Op) product {
@@ -46,7 +47,10 @@ func (l *lowering) product(o *tile.Op) product {
 	if x.free[1] >= 0 {
 		n = size(x.dims[x.free[1]])
 	}
-	if x.steps = l.matrices(x, m, n); x.steps > 0 {
+	if x.group = l.grouped(x, m, n); x.group {
+		x.steps = groupSteps
+		x.at = layout.Groups(m, n, l.warps)
+	} else if x.steps = l.matrices(x, m, n); x.steps > 0 {
 		rows, cols := layout.Arrange(m, n, l.warps)
 		if l.folds { // what rows have in common stays in a warp
 			rows = min(l.warps, max(1, m/16))
@@ -73,7 +77,7 @@ func (l *lowering) matrices(x product, m, n int) int {
 		steps = 8
 	}
 	wanted := d.K == int64(steps) || d.K == 0 && !x.single()
-	if d.Kind != schedule.MMA || !wanted || x.o.Args[0].Type.DType.Size() > 4 ||
+	if d.Kind != schedule.MMA && d.Kind != schedule.WGMMA || !wanted || x.o.Args[0].Type.DType.Size() > 4 ||
 		m < 16 || n < 8 || len(x.over) != 1 || size(x.over[0]) < steps {
 		return 0
 	}
@@ -84,6 +88,9 @@ func (l *lowering) matrices(x product, m, n int) int {
 // those who read it together meet no bank twice.
 func (l *lowering) memory(x product, i int) *layout.Memory {
 	v := x.o.Args[i]
+	if m := l.rows(v); m != nil {
+		return m
+	}
 	fast := l.contiguous(v)
 	m := layout.Dense(sizes(v.Type.Dims), fast)
 	group := x.at.Lane[:3]
@@ -113,20 +120,28 @@ func (l *lowering) dot(o *tile.Op) {
 		l.fail("found a product with %d sums for each thread; expected %d at most, so blocks of fewer rows and columns, or more warps", n, mostSums)
 		return
 	}
-	left, right := l.share(o.Args[0], l.memory(x, 0)), l.share(o.Args[1], l.memory(x, 1))
-	var acc []*thread.Value
-	if len(o.Args) == 3 {
-		acc = l.value(o.Args[2], x.at)
-	} else {
-		acc = make([]*thread.Value, x.at.Regs())
-		for r := range acc {
-			acc[r] = l.b.Const(kernel.Scalar(kernel.F32), 0)
-		}
+	if x.group {
+		l.hold(o.Result(), x.at, l.dotGroups(x))
+		return
 	}
+	left, right := l.share(o.Args[0], l.memory(x, 0)), l.share(o.Args[1], l.memory(x, 1))
+	acc := l.sums(x)
 	if x.steps > 0 {
 		acc = l.multiplyMatrices(x, left, right, acc)
 	} else {
 		acc = l.multiply(x, x.over, l.reach(left, x.dims, x.at), l.reach(right, x.dims, x.at), left, right, acc)
 	}
 	l.hold(o.Result(), x.at, acc)
+}
+
+// sums are what the product is added to.
+func (l *lowering) sums(x product) []*thread.Value {
+	if len(x.o.Args) == 3 {
+		return l.value(x.o.Args[2], x.at)
+	}
+	acc := make([]*thread.Value, x.at.Regs())
+	for r := range acc {
+		acc[r] = l.b.Const(kernel.Scalar(kernel.F32), 0)
+	}
+	return acc
 }

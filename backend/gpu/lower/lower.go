@@ -26,6 +26,8 @@ type lowering struct {
 	placed map[*tile.Value]placed // in shared memory
 	depth  int                    // of loops
 	along  map[*tile.Range]bool   // ranges that reductions are along, where there is no product
+	flying bool                   // products of warpgroups are not waited for one by one, but in turns of a loop
+	carry  []*tile.Value          // of that loop
 	folds  bool                   // a loop reduces what it multiplies, and multiplies what that scales
 	err    error
 }

@@ -26,6 +26,7 @@ type pipeline struct {
 	copied   []*operand // by themselves
 	computed []*operand
 	stages   int
+	flight   int                  // turns whose products are under way while the next one's begin
 	inner    map[*tile.Value]bool // results of the body
 }
 
@@ -68,6 +69,7 @@ func (l *lowering) pipeline(o *tile.Op) *pipeline {
 	if len(x.copied)+len(x.computed) == 0 {
 		return nil
 	}
+	x.groups(multiplies)
 	if e := l.b.Entry(); multiplies && l.warps <= fewWarps {
 		e.Blocks = max(e.Blocks, residentWarps/l.warps)
 	}
@@ -188,7 +190,7 @@ func (x *pipeline) run(from, to *thread.Value, at []*layout.Layout) (flat []*thr
 		if used {
 			b.Sync() // what was there before has been read
 		}
-		for i := range x.stages - 1 {
+		for i := range x.ahead() {
 			if len(x.copied) > 0 {
 				x.copyAhead(b.Add(from, l.i32(int64(i))), to, l.i32(int64(i)))
 			}
@@ -207,6 +209,9 @@ func (x *pipeline) run(from, to *thread.Value, at []*layout.Layout) (flat []*thr
 			l.within(func() { next = x.turn(t, to, at, carry[:sums], carry[sums:]) })
 			return next
 		})[:sums]
+		if x.flight > 0 {
+			b.AwaitProducts(0)
+		}
 		delete(l.first, x.o.Range)
 		for _, v := range x.o.Loop.Carry {
 			delete(l.held, v)
@@ -232,18 +237,21 @@ func (x *pipeline) turn(t, to *thread.Value, at []*layout.Layout, carry, slots [
 		if len(x.copied) > 0 {
 			b.Await(0)
 		}
+		x.show()
 		b.Sync()
 	} else {
 		if len(x.copied) > 0 {
-			b.Await(x.stages - 2)
+			b.Await(x.ahead() - 1)
 		}
+		x.show()
 		b.Sync()
 		if len(x.copied) > 0 {
-			last := l.i32(int64(x.stages - 1))
-			x.copyAhead(b.Add(t, last), to, b.Select(b.Eq(slots[0], l.i32(0)), last, b.Sub(slots[0], l.i32(1))))
+			ahead := int64(x.ahead())
+			back := int64(x.stages) - ahead
+			x.copyAhead(b.Add(t, l.i32(ahead)), to, b.Select(b.Lt(slots[0], l.i32(back)), b.Add(slots[0], l.i32(ahead)), b.Sub(slots[0], l.i32(back))))
 		}
 		if len(x.computed) > 0 {
-			other = b.Xor(other, l.i32(1))
+			other = x.after(other, x.computed[0].slots)
 			x.enterBefore(b.Add(t, l.i32(1)), to)
 			for _, o := range x.computed {
 				l.loads(o.v, o.at, func(*tile.Op) bool { return true })
@@ -260,7 +268,7 @@ func (x *pipeline) turn(t, to *thread.Value, at []*layout.Layout, carry, slots [
 			x.put(o, slots[len(slots)-1])
 		}
 		l.depth++
-		l.block(x.o.Loop.Body)
+		x.multiplyAll()
 		l.depth--
 		next = l.all(x.o.Loop.Body.Yield, at)
 	})
@@ -270,7 +278,7 @@ func (x *pipeline) turn(t, to *thread.Value, at []*layout.Layout, carry, slots [
 	}
 	slot := slots[0]
 	if x.stages > 1 {
-		slot = b.Select(b.Eq(slot, l.i32(int64(x.stages-1))), l.i32(0), b.Add(slot, l.i32(1)))
+		slot = x.after(slot, x.stages)
 	}
 	next = append(next, slot)
 	if len(x.computed) > 0 {

@@ -287,6 +287,9 @@ func (l *lowering) share(v *tile.Value, in *layout.Memory) placed {
 	x := l.complete(v, at)
 	l.b.Sync()
 	l.reach(p, p.dims, at).write(x, l.once(at))
+	if in.Span > 0 {
+		l.b.FenceProxy()
+	}
 	l.b.Sync()
 	l.placed[v] = p
 	return p
@@ -294,7 +297,11 @@ func (l *lowering) share(v *tile.Value, in *layout.Memory) placed {
 
 // slots is memory for so many of v, one behind the other.
 func (l *lowering) slots(v *tile.Value, in *layout.Memory, n int) placed {
-	return placed{mem: l.b.NewShared(elementwise.Elem(v.Type.DType), n*in.Elems, 128), dims: v.Type.Dims, in: in}
+	align := 128
+	if in.Span > 0 {
+		align = 8 * in.Span // what is exchanged is by addresses
+	}
+	return placed{mem: l.b.NewShared(elementwise.Elem(v.Type.DType), n*in.Elems, align), dims: v.Type.Dims, in: in}
 }
 
 // writers is the layout in which v is put into shared memory: neighbours of 16 bytes by a thread.

@@ -1,0 +1,112 @@
+package lower
+
+import (
+	"fmt"
+	"math/rand"
+	"slices"
+	"testing"
+
+	"ptc/backend/gpu/emu"
+	"ptc/backend/gpu/ptx"
+)
+
+// TestGroupProducts: whole blocks by matrix instructions of warpgroups, for operands that are contiguous
+// along either axis, in spans of all lengths.
+func TestGroupProducts(t *testing.T) {
+	for _, dtype := range []string{"bf16", "f16"} {
+		for i, o := range orders {
+			for _, c := range []struct {
+				rows, cols, over, stages, warps int
+			}{{64, 64, 64, 4, 4}, {128, 64, 32, 3, 8}, {64, 128, 16, 2, 8}, {128, 32, 64, 1, 4}, {128, 128, 128, 3, 8}, {64, 256, 64, 3, 4}} {
+				if dtype == "f16" && c.over != 64 {
+					continue
+				}
+				p := problem{m: c.rows, n: 2 * c.cols, k: 3 * c.over, left: o[0], right: o[1], dtype: dtype, out: dtype, warps: c.warps,
+					cut: fmt.Sprintf("rows=%d cols=%d over=%d grid=-1 dot=wgmma(64x64x16) left=task right=task stages=%d", c.rows, c.cols, c.over, c.stages)}
+				p.options = emu.Options{Seed: uint64(i + c.over), Late: i%2 == 0}
+				x := p.launch(t)
+				for _, name := range []string{"wgmma.mma_async", "cp.async", "fence.proxy.async"} {
+					if x.count(name) == 0 {
+						t.Errorf("%s: there is no %s", p, name)
+					}
+				}
+				if _, err := x.run(); err != nil {
+					t.Errorf("%s: %v", p, err)
+				}
+			}
+		}
+	}
+}
+
+// TestGroupProductsOfAllSizes: tails along every axis, batches, operands that are computed, work behind the
+// product, and copies and products that end late or at any time.
+func TestGroupProductsOfAllSizes(t *testing.T) {
+	r := rand.New(rand.NewSource(2))
+	pick := func(of ...int) int { return of[r.Intn(len(of))] }
+	groups := 0
+	for i := range 60 {
+		o := orders[r.Intn(len(orders))]
+		p := problem{left: o[0], right: o[1],
+			m: pick(64, 72, 130), n: pick(8, 24, 64, 66, 130), k: pick(16, 36, 64, 130, 200),
+			batch: pick(0, 0, 2), before: pick(0, 1) == 1, after: pick(0, 1) == 1,
+			dtype: []string{"bf16", "f16"}[r.Intn(2)], warps: pick(4, 8)}
+		p.out = []string{"f32", p.dtype}[pick(0, 1)]
+		p.cut = fmt.Sprintf("rows=%d cols=%d over=%d grid=-1 dot=wgmma(64x64x16) left=%s right=%s stages=%d", pick(64, 72, 128), pick(8, 16, 32, 64, 128),
+			pick(16, 20, 32, 64, 80), []string{"none", "task"}[pick(0, 1)], []string{"none", "task"}[pick(0, 1)], pick(1, 2, 3, 4))
+		p.options = emu.Options{Seed: uint64(pick(0, i+1)), Late: pick(0, 1) == 1}
+		x := p.launch(t)
+		if x.count("wgmma.mma") > 0 {
+			groups++
+		}
+		if _, err := x.run(); err != nil {
+			t.Fatalf("%s: %v\n%s", p, err, p.text())
+		}
+	}
+	if groups < 30 {
+		t.Errorf("%d products by matrix instructions of warpgroups", groups)
+	}
+}
+
+// ordering are the instructions that order what runs by itself.
+var ordering = []string{"bar.sync", "cp.async.commit_group", "cp.async.wait_group", "fence.proxy.async.shared::cta",
+	"wgmma.fence.sync.aligned", "wgmma.commit_group.sync.aligned", "wgmma.wait_group.sync.aligned"}
+
+// TestEveryFenceIsNeeded takes out each of the instructions that order a product of warpgroups, one by
+// one, and waits for one group less: the emulator finds each.
+func TestEveryFenceIsNeeded(t *testing.T) {
+	for _, p := range []problem{
+		{m: 64, n: 16, k: 320, left: "mk", right: "kn", dtype: "bf16", out: "f32", cut: "rows=64 cols=16 over=32 grid=-1 dot=wgmma(64x16x16) left=task right=task stages=4", warps: 4},
+		{m: 128, n: 16, k: 320, left: "mk", right: "nk", dtype: "bf16", out: "bf16", before: true, cut: "rows=128 cols=16 over=32 grid=-1 dot=wgmma(64x16x16) left=task right=task stages=3", warps: 8},
+		{m: 64, n: 16, k: 160, left: "mk", right: "nk", dtype: "bf16", out: "bf16", cut: "rows=64 cols=16 over=32 grid=-1 dot=wgmma(64x16x16) left=task right=task stages=2", warps: 4},
+	} {
+		x := p.launch(t)
+		e := x.kernels[0].Entry
+		found := map[string]int{}
+		try := func(what string, body []ptx.Stmt) {
+			cut := *e
+			cut.Body = body
+			for seed := uint64(0); seed < 8; seed++ {
+				x.options = emu.Options{Check: true, Steps: 1 << 22, Seed: seed, Late: seed%2 == 0}
+				if _, err := x.execute([]*ptx.Entry{&cut}, -1, -1); err != nil {
+					return
+				}
+			}
+			t.Errorf("%s: %s, and nothing is wrong", p, what)
+		}
+		for i, s := range e.Body {
+			if !slices.Contains(ordering, s.Op) {
+				continue
+			}
+			try(fmt.Sprintf("without %s at %d", s.String(), i), slices.Delete(slices.Clone(e.Body), i, i+1))
+			found[s.Op]++
+			if len(s.Args) == 1 && s.Op != "bar.sync" {
+				body := slices.Clone(e.Body)
+				body[i].Args = []ptx.Operand{ptx.Imm(s.Args[0].Imm + 1)}
+				try(fmt.Sprintf("%s of one group more at %d", s.Op, i), body)
+			}
+		}
+		if len(found) != len(ordering) {
+			t.Errorf("%s: %v", p, found)
+		}
+	}
+}
