@@ -159,7 +159,10 @@ func generate(f *ir.Func, t target.Target, given *schedule.Table) (lower.Kernel,
 		if s, ok := given.Of(fusion.Key(p.F)); ok {
 			cuts[i] = s
 		} else {
-			cuts[i] = nest.Threads(p)
+			cuts[i] = nest.Threads(p, nest.GPU{Groups: t.Has(target.WGMMA), Shared: int64(t.Shared)})
+		}
+		if cuts[i].Dot.Kind == schedule.WGMMA && !t.Has(target.WGMMA) {
+			return lower.Kernel{}, fmt.Errorf("found a schedule with dot=%s; %s has no such matrix instructions", cuts[i].Dot, t.Arch)
 		}
 		warps = max(warps, cuts[i].Warps)
 	}

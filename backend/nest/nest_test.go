@@ -108,7 +108,7 @@ func tolerance(d ir.DType, exact bool) float64 {
 // schedules are the one for vectors, whole axes, and some at random: of large kernels,
 // which take long to interpret position by position, without the smallest blocks.
 func schedules(k *fusion.Kernel, r *rand.Rand, n int) []schedule.Schedule {
-	out := []schedule.Schedule{Lanes(k, 8), Threads(k), {}}
+	out := []schedule.Schedule{Lanes(k, 8), Threads(k, GPU{}), {}}
 	work := product(single(k.Space))
 	if k.Class == fusion.Gemm {
 		work *= product(single(k.Reduce))

@@ -18,9 +18,15 @@ const (
 	rowsAtOnce = 2 * blockTile
 )
 
+// GPU is what a schedule of threads has to know of what it is for.
+type GPU struct {
+	Groups bool  // matrix instructions of four warps, which read shared memory (schedule.WGMMA)
+	Shared int64 // bytes of shared memory that a block may have
+}
+
 // Threads is the schedule for a GPU: tiles that a block of threads holds in registers, and as
 // many blocks as there are tiles.
-func Threads(k *fusion.Kernel) schedule.Schedule {
+func Threads(k *fusion.Kernel, on GPU) schedule.Schedule {
 	switch k.Class {
 	case fusion.Map:
 		return threadsOfMap(mergeable(k, k.Space))
@@ -35,9 +41,9 @@ func Threads(k *fusion.Kernel) schedule.Schedule {
 	case fusion.Scatter:
 		return threadsOfScatter(k)
 	case fusion.Attend:
-		return threadsOfAttend(k)
+		return threadsOfAttend(k, on)
 	}
-	return threadsOfProduct(k)
+	return threadsOfProduct(k, on)
 }
 
 func threadsOfMap(dims []dim) schedule.Schedule {

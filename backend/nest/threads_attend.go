@@ -23,9 +23,12 @@ const (
 // with eight warps if four have too few registers, and else smaller blocks. Operands are copied by
 // each task, those of the next block ahead if there is memory for both. Numbers of 16 bits are
 // multiplied by matrix instructions.
-func threadsOfAttend(k *fusion.Kernel) schedule.Schedule {
+func threadsOfAttend(k *fusion.Kernel, on GPU) schedule.Schedule {
 	s := schedule.Schedule{Rows: attendBlock, Over: attendBlock, Warps: 4, Left: schedule.PerTask, Right: schedule.PerTask, Stages: 2}
 	s.Dot = schedule.Dot{Kind: schedule.MMA, M: 16, N: 8, K: 16}
+	if on.Groups {
+		s.Dot = schedule.Dot{Kind: schedule.WGMMA, M: 64, N: 64, K: 16}
+	}
 	for s.Rows > attendLeast || s.Over > attendLeast {
 		regs, shared := attendNeeds(k, s)
 		switch {

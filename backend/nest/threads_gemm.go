@@ -2,6 +2,7 @@ package nest
 
 import (
 	"ptc/backend/tile/schedule"
+	"ptc/ir"
 	"ptc/ir/fusion"
 )
 
@@ -16,11 +17,16 @@ const (
 	enoughTasks = 128
 	// fewRows is how many rows, or columns, are too few for a matrix instruction to pay.
 	fewRows = 16
+	// groupRows is how many rows a matrix instruction of a warpgroup has, and groupCols from how many columns on it
+	// is worth that.
+	groupRows = 64
+	groupCols = 64
 )
 
-// threadsOfProduct is the schedule of a product: matrix instructions for numbers of 16 bits, register
-// tiles of multiply-adds for others, and copies of three turns ahead.
-func threadsOfProduct(k *fusion.Kernel) schedule.Schedule {
+// threadsOfProduct is the schedule of a product: matrix instructions for numbers of 16 bits, of warpgroups
+// where there are such and the product is large enough for them, register tiles of multiply-adds for
+// others, and copies of some turns ahead.
+func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 	x := newContraction(&gen{k: k})
 	m, n, over := product(x.m), product(x.n), product(x.k)
 	others := product(x.outer)
@@ -39,11 +45,19 @@ func threadsOfProduct(k *fusion.Kernel) schedule.Schedule {
 			s.Cols /= 2
 		}
 	}
+	wide := n%wideCols == 0 && s.Cols == productCols && s.Rows == productRows && tasks() >= 4*enoughTasks
 	switch {
+	case on.Groups && narrow && m >= groupRows && n >= groupCols && over >= 16:
+		// The products of a turn are under way in the next one, which takes a slot more.
+		s.Dot = schedule.Dot{Kind: schedule.WGMMA, M: 64, N: s.Cols, K: 16}
+		s.Over, s.Stages = min(64, ceilPower(over)), 4
+		if wide && x.copied(x.left) && x.copied(x.right) { // an operand that is computed takes the registers
+			s.Cols, s.Dot.N = wideCols, wideCols
+		}
 	case narrow && m >= fewRows && n >= 8 && over >= 16:
 		s.Dot = schedule.Dot{Kind: schedule.MMA, M: 16, N: 8, K: 16}
 		s.Over, s.Stages = 32, 4
-		if n%wideCols == 0 && s.Cols == productCols && s.Rows == productRows && tasks() >= 4*enoughTasks {
+		if wide {
 			s.Cols, s.Stages = wideCols, 3
 		}
 	default:
@@ -57,4 +71,22 @@ func threadsOfProduct(k *fusion.Kernel) schedule.Schedule {
 	s.Warps = min(blockWarps, max(1, s.Rows*s.Cols/(32*32), max(s.Rows, s.Cols)*s.Over/(32*32)))
 	s.Rows, s.Cols, s.Over = min(s.Rows, m), min(s.Cols, n), min(s.Over, over)
 	return s
+}
+
+// copied reports whether v is only read, and lies such that copies of 16 bytes bring it.
+func (x *contraction) copied(v *ir.Value) bool {
+	w, view := x.gen.k.Views[v]
+	if !view {
+		return false
+	}
+	each := 16 / v.Type.DType.Size()
+	if w.Offset%each != 0 {
+		return false
+	}
+	for _, a := range w.Axes {
+		if a.Stride%each != 0 && a.Stride != 1 || a.Stride == 1 && a.Size%each != 0 {
+			return false
+		}
+	}
+	return true
 }

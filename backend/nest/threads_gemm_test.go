@@ -2,6 +2,7 @@ package nest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"ptc/ir"
@@ -16,6 +17,10 @@ func TestThreadsOfProducts(t *testing.T) {
 		m, n, k int
 		want    string
 	}{
+		{"bf16 groups", 8192, 8192, 4096, "rows=128 cols=256 over=64 grid=-1 dot=wgmma(64x256x16) left=task right=task stages=4 warps=8"},
+		{"f16 groups", 768, 768, 8192, "rows=64 cols=64 over=64 grid=-1 dot=wgmma(64x64x16) left=task right=task stages=4 warps=4"},
+		{"bf16 groups", 2048, 2056, 40, "rows=128 cols=128 over=40 grid=-1 dot=wgmma(64x128x16) left=task right=task stages=4 warps=8"},
+		{"bf16 groups", 48, 4096, 4096, "rows=48 cols=64 over=32 grid=-1 dot=mma(16x8x16) left=task right=task stages=4 warps=4"},
 		{"bf16", 8192, 8192, 4096, "rows=128 cols=256 over=32 grid=-1 dot=mma(16x8x16) left=task right=task stages=3 warps=8"},
 		{"bf16", 2048, 2048, 512, "rows=128 cols=128 over=32 grid=-1 dot=mma(16x8x16) left=task right=task stages=4 warps=8"},
 		{"f16", 768, 768, 8192, "rows=64 cols=64 over=32 grid=-1 dot=mma(16x8x16) left=task right=task stages=4 warps=4"},
@@ -24,6 +29,8 @@ func TestThreadsOfProducts(t *testing.T) {
 		{"f32", 4096, 4096, 4096, "rows=128 cols=128 over=16 grid=-1 left=task right=task stages=3 warps=8"},
 		{"f32", 512, 512, 8, "rows=64 cols=64 over=8 grid=-1 left=task right=task stages=3 warps=4"},
 	} {
+		on := GPU{}
+		c.dtype, on.Groups = strings.CutSuffix(c.dtype, " groups")
 		text := fmt.Sprintf(`ptir 1 fused ""
 
 func @k class=kernel kind=gemm
@@ -41,7 +48,7 @@ end
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Threads(k).String(); got != c.want {
+		if got := Threads(k, on).String(); got != c.want {
 			t.Errorf("%s %d × %d × %d: %s\nexpected %s", c.dtype, c.m, c.n, c.k, got, c.want)
 		}
 	}

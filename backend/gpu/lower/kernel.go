@@ -137,10 +137,6 @@ func blocks(ph *tile.Phase) int64 {
 	return n
 }
 
-// foldWarps is for how many warps a multiprocessor has the registers that folding of products takes: all that
-// a thread can have. An assembler that is not told so would keep some in memory to fit another block.
-const foldWarps = 8
-
 // phase generates what block number n of a phase does.
 func phase(b *thread.Builder, p *tile.Program, ph *tile.Phase, warps int, bufs []thread.Pointer, n *thread.Value) error {
 	l := &lowering{b: b, p: p, warps: warps, bufs: map[*tile.Buffer]thread.Pointer{}, first: map[*tile.Range]*thread.Value{},

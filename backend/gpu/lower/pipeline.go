@@ -70,17 +70,22 @@ func (l *lowering) pipeline(o *tile.Op) *pipeline {
 		return nil
 	}
 	x.groups(multiplies)
-	if e := l.b.Entry(); multiplies && l.warps <= fewWarps {
+	switch e := l.b.Entry(); {
+	case !multiplies:
+		e.Blocks = max(e.Blocks, 1, foldWarps/l.warps)
+	case l.warps <= fewWarps:
 		e.Blocks = max(e.Blocks, residentWarps/l.warps)
 	}
 	return x
 }
 
-// A multiprocessor has 128 registers for each thread of so many warps, which products in small blocks
-// need. An assembler that is not told to have no more blocks than these would keep some in memory to
+// A multiprocessor has 128 registers for each thread of residentWarps, which products in small blocks
+// need, and for each of foldWarps all that a thread can have, which a loop takes that multiplies what it has
+// computed of products. An assembler that is not told to have no more blocks than these would keep some in memory to
 // fit another one.
 const (
 	residentWarps = 16
+	foldWarps     = 8
 	fewWarps      = 4
 )
 

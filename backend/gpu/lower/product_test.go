@@ -29,6 +29,7 @@ type problem struct {
 	warps          int    // 0: those of the cut
 	options        emu.Options
 	instruction    string
+	on             nest.GPU
 	tens           bool // arguments have no more bits than matrix instructions read of f32
 }
 
@@ -151,7 +152,7 @@ func (p problem) launchOnly(t *testing.T) *launch {
 	}
 	var s schedule.Schedule
 	if p.cut == "" {
-		s = nest.Threads(k)
+		s = nest.Threads(k, p.on)
 	} else if s, err = schedule.Parse(p.cut); err != nil {
 		t.Fatal(err)
 	}
