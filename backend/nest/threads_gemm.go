@@ -17,6 +17,8 @@ const (
 	enoughTasks = 128
 	// fewRows is how many rows, or columns, are too few for a matrix instruction to pay.
 	fewRows = 16
+	// fewCols is from how many columns and steps on it takes zeros for those that are missing.
+	fewCols = 4
 	// groupRows is how many rows a matrix instruction of a warpgroup has, and groupCols from how many columns on it
 	// is worth that.
 	groupRows = 64
@@ -54,7 +56,7 @@ func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 		if wide && x.copied(x.left) && x.copied(x.right) { // an operand that is computed takes the registers
 			s.Cols, s.Dot.N = wideCols, wideCols
 		}
-	case narrow && m >= fewRows && n >= 8 && over >= 16:
+	case narrow && m >= fewRows && n >= fewCols && over >= fewCols:
 		s.Dot = schedule.Dot{Kind: schedule.MMA, M: 16, N: 8, K: 16}
 		s.Over, s.Stages = 32, 4
 		if wide {

@@ -77,7 +77,7 @@ func (l *lowering) exists(at *layout.Layout, dims []*tile.Range) func(r int) *th
 // limit is how many positions of r there are, where it is not always as many as layouts have.
 func (l *lowering) limit(r *tile.Range) *thread.Value {
 	switch whole := r.Extent%r.Size == 0; {
-	case whole && int64(size(r)) == r.Size:
+	case whole && int64(l.size(r)) == r.Size:
 		return nil
 	case whole:
 		return l.i32(r.Size)

@@ -42,10 +42,10 @@ func (l *lowering) product(o *tile.Op) product {
 	}
 	m, n := 1, 1
 	if x.free[0] >= 0 {
-		m = size(x.dims[x.free[0]])
+		m = l.size(x.dims[x.free[0]])
 	}
 	if x.free[1] >= 0 {
-		n = size(x.dims[x.free[1]])
+		n = l.size(x.dims[x.free[1]])
 	}
 	if x.group = l.grouped(x, m, n); x.group {
 		x.steps = groupSteps
@@ -78,7 +78,7 @@ func (l *lowering) matrices(x product, m, n int) int {
 	}
 	wanted := d.K == int64(steps) || d.K == 0 && !x.single()
 	if d.Kind != schedule.MMA && d.Kind != schedule.WGMMA || !wanted || x.o.Args[0].Type.DType.Size() > 4 ||
-		m < 16 || n < 8 || len(x.over) != 1 || size(x.over[0]) < steps {
+		m < 16 || n < 8 || len(x.over) != 1 || l.size(x.over[0]) < steps {
 		return 0
 	}
 	return steps
@@ -92,7 +92,7 @@ func (l *lowering) memory(x product, i int) *layout.Memory {
 		return m
 	}
 	fast := l.contiguous(v)
-	m := layout.Dense(sizes(v.Type.Dims), fast)
+	m := layout.Dense(l.sizes(v.Type.Dims), fast)
 	group := x.at.Lane[:3]
 	if x.steps > 0 {
 		p := placed{dims: v.Type.Dims, in: m}

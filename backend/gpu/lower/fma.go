@@ -28,7 +28,7 @@ func (l *lowering) multiply(x product, over []*tile.Range, a, b *reach, left, ri
 		most = unrolledAlong
 	}
 	if last {
-		for unit < size(r) && (2*unit*len(acc) <= most || unit < 4) {
+		for unit < l.size(r) && (2*unit*len(acc) <= most || unit < 4) {
 			unit *= 2
 		}
 	}
@@ -42,7 +42,7 @@ func (l *lowering) multiply(x product, over []*tile.Range, a, b *reach, left, ri
 		}
 		return l.step(x, a, b, p[:n], q[:n], acc)
 	}
-	if unit >= size(r) && last {
+	if unit >= l.size(r) && last {
 		return inner(a, b)
 	}
 	skip := 0

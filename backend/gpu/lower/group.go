@@ -22,7 +22,7 @@ const (
 // schedule wants them, and the tiles are as large as one and lie as they are read.
 func (l *lowering) grouped(x product, m, n int) bool {
 	if l.p.Schedule.Dot.Kind != schedule.WGMMA || x.single() || l.warps%groupWarps != 0 ||
-		m < groupRows || len(x.over) != 1 || size(x.over[0]) < groupSteps {
+		m < groupRows || len(x.over) != 1 || l.size(x.over[0]) < groupSteps {
 		return false
 	}
 	for _, v := range x.o.Args[:2] {
@@ -41,7 +41,7 @@ func (l *lowering) rows(v *tile.Value) *layout.Memory {
 	if l.p.Schedule.Dot.Kind != schedule.WGMMA || !e.IsNarrow() || len(v.Type.Dims) != 2 {
 		return nil
 	}
-	return layout.Rows(sizes(v.Type.Dims), l.contiguous(v), e.Bytes())
+	return layout.Rows(l.sizes(v.Type.Dims), l.contiguous(v), e.Bytes())
 }
 
 // matrix is operand i of a product for a warpgroup, at a position of its own tile.
@@ -91,7 +91,7 @@ func (l *lowering) multiplyGroups(x product, left, right placed, regs, acc []*th
 		rows = l.matrix(x, 0, left)
 	}
 	cols := l.matrix(x, 1, right)
-	over := size(x.over[0])
+	over := l.size(x.over[0])
 	count := 8 // columns of a warpgroup
 	for _, b := range x.at.Reg {
 		if n := b[x.free[1]]; n > 0 {
@@ -117,7 +117,7 @@ func (l *lowering) multiplyGroups(x product, left, right placed, regs, acc []*th
 func (l *lowering) weights(x product) []*thread.Value {
 	v := x.o.Args[0]
 	groups := l.warps / groupWarps
-	m, over := size(x.dims[x.free[0]]), size(x.over[0])
+	m, over := l.size(x.dims[x.free[0]]), l.size(x.over[0])
 	if _, shared := l.placed[v]; shared || v.Type.Dims[1] != x.over[0] || m < groups*groupRows {
 		return nil
 	}

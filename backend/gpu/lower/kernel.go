@@ -139,7 +139,7 @@ func blocks(ph *tile.Phase) int64 {
 
 // phase generates what block number n of a phase does.
 func phase(b *thread.Builder, p *tile.Program, ph *tile.Phase, warps int, bufs []thread.Pointer, n *thread.Value) error {
-	l := &lowering{b: b, p: p, warps: warps, bufs: map[*tile.Buffer]thread.Pointer{}, first: map[*tile.Range]*thread.Value{},
+	l := &lowering{b: b, p: p, warps: warps, bufs: map[*tile.Buffer]thread.Pointer{}, first: map[*tile.Range]*thread.Value{}, least: map[*tile.Range]int{},
 		known: []map[key][]*thread.Value{{}}, held: map[*tile.Value]*layout.Layout{}, placed: map[*tile.Value]placed{}}
 	for i, buf := range p.Buffers {
 		l.bufs[buf] = bufs[i]
@@ -158,6 +158,7 @@ func phase(b *thread.Builder, p *tile.Program, ph *tile.Phase, warps int, bufs [
 		l.enter(r, at)
 	}
 	l.folds, l.along = folds(ph.Body), along(ph.Body)
+	l.pad(ph.Body)
 	l.block(ph.Body)
 	if l.err != nil {
 		return fmt.Errorf("tile %s: %w", p.Name, l.err)

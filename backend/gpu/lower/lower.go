@@ -20,7 +20,7 @@ type lowering struct {
 	warps  int
 	bufs   map[*tile.Buffer]thread.Pointer
 	first  map[*tile.Range]*thread.Value // the first position of a range's block, i32
-	dims   map[*tile.Range]int           // its size as layouts have it
+	least  map[*tile.Range]int           // of its size as layouts have it
 	known  []map[key][]*thread.Value     // by block of code
 	held   map[*tile.Value]*layout.Layout
 	placed map[*tile.Value]placed // in shared memory
@@ -54,22 +54,9 @@ func (l *lowering) enter(r *tile.Range, n *thread.Value) {
 	l.first[r] = l.b.Mul(n, l.i32(r.Size))
 }
 
-// size is that of r as layouts have it: a power of two.
-func size(r *tile.Range) int {
-	n := 1
-	for int64(n) < r.Size {
-		n *= 2
-	}
-	return n
-}
-
 // natural is the layout of a tile that no matrix instruction asks for another: neighbours
 // along the last dimension are in the registers of a thread, and in threads next to each other.
 func (l *lowering) natural(dims []*tile.Range) *layout.Layout {
-	sizes := make([]int, len(dims))
-	for i, r := range dims {
-		sizes[i] = size(r)
-	}
 	const neighbours = 4
 	last := len(dims) - 1
 	if last > 0 && l.along[dims[last]] {
@@ -106,6 +93,7 @@ func along(body *tile.Block) map[*tile.Range]bool {
 		return nil
 	}
 	return out
+	return layout.Blocked(l.sizes(dims), len(dims)-1, neighbours, l.warps)
 }
 
 // over is l1, of dims, for a tile that has some of them.

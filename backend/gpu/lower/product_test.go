@@ -421,6 +421,28 @@ func TestChosenCuts(t *testing.T) {
 	}
 }
 
+// TestNarrowProducts: fewer columns, or steps, than a matrix instruction has, by matrix instructions.
+func TestNarrowProducts(t *testing.T) {
+	for i, o := range orders {
+		for _, p := range []problem{
+			{m: 70, n: 4, k: 48, dtype: "bf16", out: "f32", before: true},
+			{m: 64, n: 5, k: 40, dtype: "f16", out: "f16", after: true},
+			{m: 33, n: 24, k: 4, dtype: "bf16", out: "bf16", batch: 2},
+			{m: 64, n: 64, k: 7, dtype: "bf16", out: "f32", after: true},
+		} {
+			p.left, p.right = o[0], o[1]
+			p.options = emu.Options{Seed: uint64(i), Late: i%2 == 0}
+			x := p.launch(t)
+			if x.count("mma.sync") == 0 {
+				t.Errorf("%s: there is no matrix instruction", p)
+			}
+			if _, err := x.run(); err != nil {
+				t.Errorf("%s: %v", p, err)
+			}
+		}
+	}
+}
+
 // TestTooManySums: blocks that no thread has registers for are an error, not endless code.
 func TestTooManySums(t *testing.T) {
 	p := problem{m: 512, n: 512, k: 64, left: "mk", right: "kn", dtype: "f32", out: "f32"}

@@ -226,14 +226,6 @@ func together(at *layout.Layout, bytes int) []layout.Basis {
 // vec is how many elements e have 16 bytes.
 func vec(e kernel.Elem) int { return max(1, 16/e.Bytes()) }
 
-func sizes(dims []*tile.Range) []int {
-	out := make([]int, len(dims))
-	for i, r := range dims {
-		out[i] = size(r)
-	}
-	return out
-}
-
 // contiguous is the dimension of v whose neighbours are next to each other in the memory that most of
 // it is loaded from; the last one where that is none.
 func (l *lowering) contiguous(v *tile.Value) int {
@@ -309,7 +301,7 @@ func (l *lowering) writers(v *tile.Value) *layout.Layout {
 	if at := l.held[v]; at != nil {
 		return at
 	}
-	return layout.Blocked(sizes(v.Type.Dims), l.contiguous(v), vec(elementwise.Elem(v.Type.DType)), l.warps)
+	return layout.Blocked(l.sizes(v.Type.Dims), l.contiguous(v), vec(elementwise.Elem(v.Type.DType)), l.warps)
 }
 
 // complete is v with zeros where it does not exist.

@@ -101,7 +101,7 @@ func (l *lowering) sink(o *tile.Op) sink {
 	case own.Regs() < sliceRegs || l.run(o, s.dims, own)*int64(e.Bytes()) >= sector:
 		s.at = own
 	default:
-		s.at, s.moved = layout.Blocked(sizes(s.dims), l.stored(o, s.dims), vec(e), l.warps), true
+		s.at, s.moved = layout.Blocked(l.sizes(s.dims), l.stored(o, s.dims), vec(e), l.warps), true
 	}
 	return s
 }
