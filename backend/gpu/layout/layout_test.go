@@ -156,13 +156,13 @@ func TestSwizzle(t *testing.T) {
 	}
 }
 
-// TestRows: every element has an address of its own, that of a row of so many bytes with its chunks exchanged.
-func TestRows(t *testing.T) {
+// TestSpans: every element has an address of its own, that of a row of so many bytes with its chunks exchanged.
+func TestSpans(t *testing.T) {
 	for _, c := range []struct {
 		sizes      []int
 		fast, span int
 	}{{[]int{8, 64}, 1, 128}, {[]int{128, 64}, 0, 128}, {[]int{64, 32}, 1, 64}, {[]int{16, 256}, 1, 128}, {[]int{16, 64}, 0, 32}} {
-		m := Rows(c.sizes, c.fast, 2)
+		m := Spans(c.sizes, c.fast, 2)
 		if m.Span != c.span {
 			t.Fatalf("%v: rows of %d bytes", c.sizes, m.Span)
 		}
@@ -185,7 +185,7 @@ func TestRows(t *testing.T) {
 			t.Errorf("%v: %d addresses", c.sizes, len(seen))
 		}
 	}
-	if Rows([]int{64, 8}, 1, 2) != nil || Rows([]int{4, 64}, 1, 2) != nil {
+	if Spans([]int{64, 8}, 1, 2) != nil || Spans([]int{4, 64}, 1, 2) != nil {
 		t.Error("rows that are too short, or too few")
 	}
 }

@@ -9,7 +9,7 @@ type Memory struct {
 	Bits  [][]int // by dimension and bit of the position
 	Elems int     // that there is room for
 	// Span is how many bytes a row of it has, where it is as matrix instructions of warpgroups and copies of
-	// tensors have tiles ([Rows]), or 0.
+	// tensors have tiles ([Spans]), or 0.
 	Span int
 }
 
@@ -43,11 +43,11 @@ func Dense(sizes []int, fast int, without ...Basis) *Memory {
 	return m
 }
 
-// Rows is a tile of two dimensions, of elements of so many bytes, as matrix instructions of warpgroups
+// Spans is a tile of two dimensions, of elements of so many bytes, as matrix instructions of warpgroups
 // read them and copies of tensors write them: rows of up to 128 bytes along dimension fast, one for each position of
 // the other one, in which chunks of 16 bytes are exchanged by where a row is, and further such tiles behind
 // it ("PTX ISA", 9.7.15.5). It begins at a multiple of 1024 bytes. Nil where rows are too short or too few.
-func Rows(sizes []int, fast, bytes int) *Memory {
+func Spans(sizes []int, fast, bytes int) *Memory {
 	const widest, chunk = 128, 16
 	if len(sizes) != 2 || sizes[fast]*bytes < 2*chunk || sizes[1-fast] < bankChunks {
 		return nil

@@ -41,7 +41,7 @@ func (l *lowering) rows(v *tile.Value) *layout.Memory {
 	if l.p.Schedule.Dot.Kind != schedule.WGMMA || !e.IsNarrow() || len(v.Type.Dims) != 2 {
 		return nil
 	}
-	return layout.Rows(l.sizes(v.Type.Dims), l.contiguous(v), e.Bytes())
+	return layout.Spans(l.sizes(v.Type.Dims), l.contiguous(v), e.Bytes())
 }
 
 // matrix is operand i of a product for a warpgroup, at a position of its own tile.

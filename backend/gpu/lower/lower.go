@@ -57,6 +57,7 @@ func (l *lowering) enter(r *tile.Range, n *thread.Value) {
 // natural is the layout of a tile that no matrix instruction asks for another: neighbours
 // along the last dimension are in the registers of a thread, and in threads next to each other.
 func (l *lowering) natural(dims []*tile.Range) *layout.Layout {
+	sizes := l.sizes(dims)
 	const neighbours = 4
 	last := len(dims) - 1
 	if last > 0 && l.along[dims[last]] {
@@ -93,7 +94,6 @@ func along(body *tile.Block) map[*tile.Range]bool {
 		return nil
 	}
 	return out
-	return layout.Blocked(l.sizes(dims), len(dims)-1, neighbours, l.warps)
 }
 
 // over is l1, of dims, for a tile that has some of them.

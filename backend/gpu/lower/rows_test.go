@@ -33,7 +33,7 @@ end
 		t.Fatal(err)
 	}
 	check(t, k, 1)
-	s := nest.Threads(k)
+	s := nest.Threads(k, nest.GPU{})
 	p, err := nest.Program("k", k, s)
 	if err != nil {
 		t.Fatal(err)
