@@ -72,7 +72,11 @@ func foldAs(t *testing.T, f *ir.Func, args []*tensor.Tensor, r *rand.Rand, s sch
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Run(e, emu.Launch{Grid: int(joined.Blocks), Shared: joined.Shared, Args: words}); err != nil {
+	all, err := withMaps(words, joined.Maps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Run(e, emu.Launch{Grid: int(joined.Blocks), Shared: joined.Shared, Args: all}); err != nil {
 		t.Fatalf("%d warps, %s: %v\n%s\n%s", warps, s, err, ir.PrintFunc(f), parts[0].Program)
 	}
 	for i, w := range want {

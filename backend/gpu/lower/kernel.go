@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/backend/elementwise"
 	"ptc/backend/gpu/layout"
@@ -16,6 +17,7 @@ type Kernel struct {
 	Entry  *ptx.Entry
 	Blocks int64 // of the grid
 	Shared int   // bytes of dynamic shared memory
+	Maps   []Map // arguments behind the buffers
 }
 
 // Kernels lowers p for blocks of so many warps, a power of two: a kernel for each phase, to
@@ -28,18 +30,20 @@ func Kernels(p *tile.Program, warps int) ([]Kernel, error) {
 			name = fmt.Sprintf("%s_%d", p.Name, i)
 		}
 		b := thread.New(name, 32*warps)
-		bufs := make([]thread.Pointer, len(p.Buffers))
+		bufs, from := make([]thread.Pointer, len(p.Buffers)), make([]source, len(p.Buffers))
 		for i, buf := range p.Buffers {
+			from[i] = source{args: []int{i}}
 			bufs[i] = b.Param(fmt.Sprintf("b%d", i), elementwise.Elem(buf.DType))
 		}
-		if err := phase(b, p, ph, warps, bufs, b.Special(thread.Block)); err != nil {
+		m := &mapList{}
+		if err := phase(b, p, ph, warps, bufs, from, m, b.Special(thread.Block)); err != nil {
 			return nil, err
 		}
 		e, shared, err := b.Finish()
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Kernel{Entry: e, Blocks: blocks(ph), Shared: shared})
+		out = append(out, Kernel{Entry: e, Blocks: blocks(ph), Shared: shared, Maps: m.all})
 	}
 	return out, checkGrids(out)
 }
@@ -81,15 +85,19 @@ func Join(name string, args int, sections []Section, warps int) (Kernel, error) 
 	at := b.Special(thread.Block)
 	i32 := func(n int64) *thread.Value { return b.ConstInt(kernel.Scalar(kernel.I32), n) }
 	var err error
+	m := &mapList{}
 	for i, p := range order {
 		body := func() {
 			n := b.Sub(at, i32(first[p][0]))
-			bufs := make([]thread.Pointer, len(p.Buffers))
+			bufs, from := make([]thread.Pointer, len(p.Buffers)), make([]source, len(p.Buffers))
 			for j, buf := range p.Buffers {
+				from[j].args = of[p][0].Args[j : j+1]
 				bufs[j] = params[of[p][0].Args[j]].As(elementwise.Elem(buf.DType))
 				for k, s := range of[p][1:] {
 					if s.Args[j] != of[p][0].Args[j] {
-						bufs[j] = b.Choose(b.Le(i32(first[p][k+1]), at), params[s.Args[j]].As(bufs[j].Elem), bufs[j])
+						behind := b.Le(i32(first[p][k+1]), at)
+						bufs[j] = b.Choose(behind, params[s.Args[j]].As(bufs[j].Elem), bufs[j])
+						from[j].args, from[j].conds = append(slices.Clip(from[j].args), s.Args[j]), append(from[j].conds, behind)
 					}
 				}
 			}
@@ -97,7 +105,7 @@ func Join(name string, args int, sections []Section, warps int) (Kernel, error) 
 				n = b.Rem(n, i32(blocks(p.Phases[0])))
 			}
 			b.Overlay(func() {
-				if e := phase(b, p, p.Phases[0], warps, bufs, n); e != nil && err == nil {
+				if e := phase(b, p, p.Phases[0], warps, bufs, from, m, n); e != nil && err == nil {
 					err = e
 				}
 			})
@@ -112,7 +120,7 @@ func Join(name string, args int, sections []Section, warps int) (Kernel, error) 
 		return Kernel{}, err
 	}
 	e, shared, err := b.Finish()
-	out := Kernel{Entry: e, Blocks: total, Shared: shared}
+	out := Kernel{Entry: e, Blocks: total, Shared: shared, Maps: m.all}
 	if err == nil {
 		err = checkGrids([]Kernel{out})
 	}
@@ -138,11 +146,11 @@ func blocks(ph *tile.Phase) int64 {
 }
 
 // phase generates what block number n of a phase does.
-func phase(b *thread.Builder, p *tile.Program, ph *tile.Phase, warps int, bufs []thread.Pointer, n *thread.Value) error {
-	l := &lowering{b: b, p: p, warps: warps, bufs: map[*tile.Buffer]thread.Pointer{}, first: map[*tile.Range]*thread.Value{}, least: map[*tile.Range]int{},
+func phase(b *thread.Builder, p *tile.Program, ph *tile.Phase, warps int, bufs []thread.Pointer, from []source, m *mapList, n *thread.Value) error {
+	l := &lowering{b: b, p: p, warps: warps, bufs: map[*tile.Buffer]thread.Pointer{}, from: map[*tile.Buffer]source{}, maps: m, first: map[*tile.Range]*thread.Value{}, least: map[*tile.Range]int{},
 		known: []map[key][]*thread.Value{{}}, held: map[*tile.Value]*layout.Layout{}, placed: map[*tile.Value]placed{}}
 	for i, buf := range p.Buffers {
-		l.bufs[buf] = bufs[i]
+		l.bufs[buf], l.from[buf] = bufs[i], from[i]
 	}
 	left := blocks(ph)
 	for i := len(ph.Grid) - 1; i >= 0; i-- {

@@ -19,6 +19,8 @@ type lowering struct {
 	p      *tile.Program
 	warps  int
 	bufs   map[*tile.Buffer]thread.Pointer
+	from   map[*tile.Buffer]source
+	maps   *mapList
 	first  map[*tile.Range]*thread.Value // the first position of a range's block, i32
 	least  map[*tile.Range]int           // of its size as layouts have it
 	known  []map[key][]*thread.Value     // by block of code

@@ -23,7 +23,9 @@ import (
 type pipeline struct {
 	*lowering
 	o        *tile.Op
-	copied   []*operand // by themselves
+	copied   []*operand    // by themselves
+	tensors  []*operand    // by one thread
+	full     thread.Shared // of tensors, the barriers of the slots
 	computed []*operand
 	stages   int
 	flight   int                  // turns whose products are under way while the next one's begin
@@ -32,12 +34,13 @@ type pipeline struct {
 
 // operand is one of a product, in slots.
 type operand struct {
-	v     *tile.Value
-	in    *layout.Memory
-	at    *layout.Layout // in which it is put there
-	width int            // elements of a copy
-	p     placed         // the first slot
-	slots int
+	v      *tile.Value
+	in     *layout.Memory
+	at     *layout.Layout // in which it is put there
+	width  int            // elements of a copy
+	p      placed         // the first slot
+	slots  int
+	tensor *tiling // of a copy by one thread
 	// Of a copy, before the loop: where it reads if the loop's range is at 0, how far apart
 	// neighbours along that are, and where it writes.
 	from  thread.Pointer
@@ -66,7 +69,7 @@ func (l *lowering) pipeline(o *tile.Op) *pipeline {
 			}
 		}
 	}
-	if len(x.copied)+len(x.computed) == 0 {
+	if len(x.copied)+len(x.tensors)+len(x.computed) == 0 {
 		return nil
 	}
 	x.groups(multiplies)
@@ -161,11 +164,16 @@ func (x *pipeline) free(v *tile.Value, seen map[*tile.Value]bool) bool {
 // add notes operand v, if it is copied or may be computed.
 func (x *pipeline) add(v *tile.Value, in *layout.Memory, computed bool) {
 	same := func(o *operand) bool { return o.v == v }
-	if slices.ContainsFunc(x.copied, same) || slices.ContainsFunc(x.computed, same) {
+	if slices.ContainsFunc(x.copied, same) || slices.ContainsFunc(x.tensors, same) || slices.ContainsFunc(x.computed, same) {
 		return
 	}
 	o := &operand{v: v, in: in, at: x.writers(v)}
 	if v.Def.Kind == tile.Copy {
+		if o.tensor = x.lowering.tensor(v.Def, in); o.tensor != nil {
+			o.slots = x.stages
+			x.tensors = append(x.tensors, o)
+			return
+		}
 		e := elementwise.Elem(v.Type.DType)
 		p := x.strides(v.Def, v.Type.Dims, o.at)
 		o.width = p.width(o.at, v.Type.Dims, e)
@@ -187,16 +195,23 @@ func (x *pipeline) run(from, to *thread.Value, at []*layout.Layout) (flat []*thr
 	init := x.all(x.o.Args, at)
 	sums := len(init)
 	used := l.depth > 0 || b.UsesShared()
+	if len(x.tensors) > 0 {
+		x.full = b.NewBarriers(x.stages) // which nothing else lies over
+	}
 	b.Overlay(func() {
-		for _, o := range slices.Concat(x.copied, x.computed) {
+		for _, o := range slices.Concat(x.copied, x.tensors, x.computed) {
 			o.p = l.slots(o.v, o.in, o.slots)
 		}
 		x.prepare()
 		if used {
+			if len(x.tensors) > 0 {
+				b.FenceProxy()
+			}
 			b.Sync() // what was there before has been read
 		}
+		x.begin()
 		for i := range x.ahead() {
-			if len(x.copied) > 0 {
+			if len(x.copied)+len(x.tensors) > 0 {
 				x.copyAhead(b.Add(from, l.i32(int64(i))), to, l.i32(int64(i)))
 			}
 			if i == 0 {
@@ -207,6 +222,9 @@ func (x *pipeline) run(from, to *thread.Value, at []*layout.Layout) (flat []*thr
 			}
 		}
 		carry := append(slices.Clone(init), l.i32(0)) // the slot of the turn's copies
+		if len(x.tensors) > 0 {
+			carry = append(carry, l.i32(0)) // the parity of its barrier's phase
+		}
 		if len(x.computed) > 0 {
 			carry = append(carry, l.i32(0)) // and of what it computes
 		}
@@ -217,6 +235,7 @@ func (x *pipeline) run(from, to *thread.Value, at []*layout.Layout) (flat []*thr
 		if x.flight > 0 {
 			b.AwaitProducts(0)
 		}
+		x.end()
 		delete(l.first, x.o.Range)
 		for _, v := range x.o.Loop.Carry {
 			delete(l.held, v)
@@ -233,6 +252,7 @@ func (x *pipeline) turn(t, to *thread.Value, at []*layout.Layout, carry, slots [
 		b.Sync() // the turn before has read
 		l.within(func() {
 			l.enter(x.o.Range, t)
+			x.tiles(slots[0])
 			if len(x.copied) > 0 {
 				x.copies(slots[0])
 				b.Commit()
@@ -250,7 +270,7 @@ func (x *pipeline) turn(t, to *thread.Value, at []*layout.Layout, carry, slots [
 		}
 		x.show()
 		b.Sync()
-		if len(x.copied) > 0 {
+		if len(x.copied)+len(x.tensors) > 0 {
 			ahead := int64(x.ahead())
 			back := int64(x.stages) - ahead
 			x.copyAhead(b.Add(t, l.i32(ahead)), to, b.Select(b.Lt(slots[0], l.i32(back)), b.Add(slots[0], l.i32(ahead)), b.Sub(slots[0], l.i32(back))))
@@ -263,10 +283,13 @@ func (x *pipeline) turn(t, to *thread.Value, at []*layout.Layout, carry, slots [
 			}
 		}
 	}
+	if len(x.tensors) > 0 {
+		b.AwaitBarrier(x.barrier(slots[0]), slots[1])
+	}
 	l.within(func() {
 		l.enter(x.o.Range, t)
 		l.spread(x.o.Loop.Carry, at, carry)
-		for _, o := range x.copied {
+		for _, o := range slices.Concat(x.copied, x.tensors) {
 			x.put(o, slots[0])
 		}
 		for _, o := range x.computed {
@@ -286,6 +309,9 @@ func (x *pipeline) turn(t, to *thread.Value, at []*layout.Layout, carry, slots [
 		slot = x.after(slot, x.stages)
 	}
 	next = append(next, slot)
+	if len(x.tensors) > 0 {
+		next = append(next, b.Xor(slots[1], b.Select(b.Eq(slots[0], l.i32(int64(x.stages-1))), l.i32(1), l.i32(0))))
+	}
 	if len(x.computed) > 0 {
 		next = append(next, other)
 	}
@@ -315,10 +341,13 @@ func (x *pipeline) copyAhead(n, to, slot *thread.Value) {
 	x.b.When(x.b.Lt(n, to), func() {
 		x.within(func() {
 			x.enter(x.o.Range, n)
+			x.tiles(slot)
 			x.copies(slot)
 		})
 	})
-	x.b.Commit()
+	if len(x.copied) > 0 {
+		x.b.Commit()
+	}
 }
 
 // prepare computes, before the loop, what addresses of copies have in common, and loads what computed

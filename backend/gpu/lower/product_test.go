@@ -221,7 +221,11 @@ func (x *launch) execute(entries []*ptx.Entry, arg, over int) (emu.Counts, error
 		if err != nil {
 			return d.Counts, err
 		}
-		if err := d.Run(e, emu.Launch{Grid: int(k.Blocks), Shared: k.Shared, Args: words}); err != nil {
+		all, err := withMaps(words, k.Maps)
+		if err != nil {
+			return d.Counts, err
+		}
+		if err := d.Run(e, emu.Launch{Grid: int(k.Blocks), Shared: k.Shared, Args: all}); err != nil {
 			return d.Counts, err
 		}
 	}
@@ -233,6 +237,28 @@ func (x *launch) execute(entries []*ptx.Entry, arg, over int) (emu.Counts, error
 		}
 	}
 	return d.Counts, nil
+}
+
+// withMaps is the arguments of a kernel with its tensor maps.
+func withMaps(words []emu.Arg, maps []Map) ([]emu.Arg, error) {
+	out := slices.Clone(words)
+	for _, m := range maps {
+		x := emu.TensorMap{Type: map[ir.DType]emu.TensorType{ir.BF16: emu.BFloat16, ir.F16: emu.Float16}[m.DType], Rank: len(m.Sizes),
+			Address: words[m.Arg].Word + uint64(m.Offset), Steps: [5]uint32{1, 1, 1, 1, 1},
+			Swizzle: map[int]emu.Swizzle{32: emu.Swizzle32, 64: emu.Swizzle64, 128: emu.Swizzle128}[m.Swizzle]}
+		for i := range m.Sizes {
+			x.Sizes[i], x.Box[i] = uint64(m.Sizes[i]), uint32(m.Box[i])
+		}
+		for i, s := range m.Strides {
+			x.Strides[i] = uint64(s)
+		}
+		b, err := x.Encode()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, emu.Arg{Bytes: b})
+	}
+	return out, nil
 }
 
 // count is how many instructions begin with a name.
