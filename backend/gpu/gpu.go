@@ -91,9 +91,19 @@ func (g *gpu) code(fns []*ir.Func, given *schedule.Table) (*backend.Code, error)
 	}
 	for i, k := range made {
 		out.Kernels = append(out.Kernels, program.Kernel{Symbol: k.Entry.Name, Code: of[i], Tasks: k.Blocks,
-			Threads: int64(k.Entry.Threads), Shared: int64(k.Shared)})
+			Threads: int64(k.Entry.Threads), Shared: int64(k.Shared), Maps: maps(k.Maps)})
 	}
 	return out, nil
+}
+
+// maps are tensor maps as plans have them.
+func maps(all []lower.Map) []program.TensorMap {
+	var out []program.TensorMap
+	for _, m := range all {
+		out = append(out, program.TensorMap{Arg: m.Arg, Offset: m.Offset, DType: m.DType.String(), Sizes: m.Sizes, Strides: m.Strides,
+			Box: m.Box, Swizzle: int64(m.Swizzle)})
+	}
+	return out
 }
 
 func (g *gpu) roof() *program.Roof {

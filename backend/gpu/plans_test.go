@@ -1,6 +1,7 @@
 package gpu_test
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strings"
@@ -20,17 +21,20 @@ import (
 )
 
 // models are examples small enough to be emulated, with a layout that is added to them.
-var models = []struct{ name, set, layout string }{
-	{"mlp/mlp", "batch=8 seq=4 embed=16 hidden=32", ""},
-	{"gpt/gpt", "layers=2 embed=16 heads=2 head=8 ffn=32 vocab=40 seq=16 batch=2", ""},
-	{"gpt/gpt", "layers=2 embed=16 heads=2 head=8 ffn=32 vocab=40 seq=16 batch=2", "precision { compute = bf16 }"},
-	{"llama/llama", "layers=1 embed=16 heads=4 kv=2 head=4 ffn=24 vocab=40 seq=16 batch=2", ""},
-	{"moe/moe", "layers=1 embed=16 heads=2 head=8 ffn=16 vocab=40 seq=16 batch=2", ""},
-	{"lora/lora", "layers=1 embed=16 heads=2 head=8 ffn=32 vocab=40 seq=16 batch=2", ""},
-	{"../backend/gpu/testdata/attention", "seq=70", ""},
-	{"../backend/gpu/testdata/attention", "head=2 low=2", "precision { compute = bf16 }"},
-	{"../backend/gpu/testdata/attention", "", "mesh cp = 2\n  shard seq over cp { order = zigzag }"},
+var models = []struct{ name, set, layout, target string }{
+	{"mlp/mlp", "batch=8 seq=4 embed=16 hidden=32", "", ""},
+	{"gpt/gpt", "layers=2 embed=16 heads=2 head=8 ffn=32 vocab=40 seq=16 batch=2", "", ""},
+	{"gpt/gpt", "layers=2 embed=16 heads=2 head=8 ffn=32 vocab=40 seq=16 batch=2", "precision { compute = bf16 }", ""},
+	{"llama/llama", "layers=1 embed=16 heads=4 kv=2 head=4 ffn=24 vocab=40 seq=16 batch=2", "", ""},
+	{"gpt/gpt", "layers=1 embed=64 heads=1 head=64 ffn=128 vocab=80 seq=64 batch=1", "precision { compute = bf16 }", hopper},
+	{"moe/moe", "layers=1 embed=16 heads=2 head=8 ffn=16 vocab=40 seq=16 batch=2", "", ""},
+	{"lora/lora", "layers=1 embed=16 heads=2 head=8 ffn=32 vocab=40 seq=16 batch=2", "", ""},
+	{"../backend/gpu/testdata/attention", "seq=70", "", ""},
+	{"../backend/gpu/testdata/attention", "head=2 low=2", "precision { compute = bf16 }", ""},
+	{"../backend/gpu/testdata/attention", "", "mesh cp = 2\n  shard seq over cp { order = zigzag }", ""},
 }
+
+const hopper = "cuda:sm_90a"
 
 // compile is the plan of a model for a target.
 func compile(t *testing.T, name, set, layout, target string) *program.Plan {
@@ -59,7 +63,7 @@ func TestPlans(t *testing.T) {
 			if testing.Short() && m.set == "seq=70" {
 				t.Skip("blocks of queries and keys, with tails: takes long")
 			}
-			p := compile(t, m.name, m.set, m.layout, "cuda:sm_80")
+			p := compile(t, m.name, m.set, m.layout, cmp.Or(m.target, "cuda:sm_80"))
 			if p.Roof == nil || p.Roof.Device == "" {
 				t.Error("the plan does not say what its device does at most")
 			}
@@ -133,6 +137,9 @@ func run(t *testing.T, k *program.Kernel, m *ptx.Module, seed int64) {
 		outs = append(outs, b)
 		words = append(words, emu.Word(d.Map(b)))
 	}
+	for _, m := range k.Maps {
+		words = append(words, tensorMap(t, m, words[m.Arg].Word))
+	}
 	for _, e := range m.Entries {
 		if e.Name != k.Symbol {
 			continue
@@ -155,6 +162,25 @@ func run(t *testing.T, k *program.Kernel, m *ptx.Module, seed int64) {
 			t.Fatalf("%s: result %d: element %d is %v, want %v\n%s", k.Name, i, at, got.Data[at], w.Data[at], k.IR)
 		}
 	}
+}
+
+// tensorMap is m for an argument at an address.
+func tensorMap(t *testing.T, m program.TensorMap, at uint64) emu.Arg {
+	t.Helper()
+	x := emu.TensorMap{Type: map[string]emu.TensorType{"bf16": emu.BFloat16, "f16": emu.Float16}[m.DType], Rank: len(m.Sizes),
+		Address: at + uint64(m.Offset), Steps: [5]uint32{1, 1, 1, 1, 1},
+		Swizzle: map[int64]emu.Swizzle{32: emu.Swizzle32, 64: emu.Swizzle64, 128: emu.Swizzle128}[m.Swizzle]}
+	for i := range m.Sizes {
+		x.Sizes[i], x.Box[i] = uint64(m.Sizes[i]), uint32(m.Box[i])
+	}
+	for i, s := range m.Strides {
+		x.Strides[i] = uint64(s)
+	}
+	b, err := x.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return emu.Arg{Bytes: b}
 }
 
 // evaluate is random arguments of f, and what the evaluator makes of them: on the last device, where f is

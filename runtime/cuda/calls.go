@@ -167,8 +167,9 @@ func (d *driver) allowShared(fn uintptr, n int64) error {
 	return d.call("cuFuncSetAttribute", d.funcSetAttribute, fn, attributeDynamicShared, uintptr(n))
 }
 
-// takes checks that a function takes so many addresses, where the driver can say that.
-func (d *driver) takes(fn uintptr, n int) error {
+// takes checks that a function takes so many addresses and tensor maps, where the driver can say that.
+func (d *driver) takes(fn uintptr, p params) error {
+	n := p.addresses + p.maps
 	if d.funcGetParamInfo == 0 {
 		return nil
 	}
@@ -184,7 +185,9 @@ func (d *driver) takes(fn uintptr, n int) error {
 			return err
 		case i == n:
 			return fmt.Errorf("it has more than %d parameters", n)
-		case size != 8:
+		case i >= p.addresses && size != mapBytes:
+			return fmt.Errorf("its parameter %d has %d bytes; expected the %d of a tensor map", i, size, mapBytes)
+		case i < p.addresses && size != 8:
 			return fmt.Errorf("its parameter %d has %d bytes; expected the 8 of an address", i, size)
 		}
 	}

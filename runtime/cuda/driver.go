@@ -28,6 +28,7 @@ type functions struct {
 	funcSetAttribute, funcGetParamInfo, launchKernel                         uintptr
 	graphCreate, graphDestroy, graphAddKernel, graphAddMemcpy, graphAddEmpty uintptr
 	graphInstantiate, graphExecDestroy, graphLaunch                          uintptr
+	tensorMapEncodeTiled                                                     uintptr
 }
 
 // symbol is a function and where its address goes.
@@ -85,6 +86,7 @@ func (f *functions) symbols() []symbol {
 		{name: "cuGraphInstantiateWithFlags", at: &f.graphInstantiate},
 		{name: "cuGraphExecDestroy", at: &f.graphExecDestroy},
 		{name: "cuGraphLaunch", at: &f.graphLaunch},
+		{name: "cuTensorMapEncodeTiled", at: &f.tensorMapEncodeTiled, optional: true}, // from CUDA 12.0 on
 	}
 }
 

@@ -81,7 +81,7 @@ func TestCannotRun(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	code, _ := kernels()
 	h, err := readHeader(code[1].Data)
-	if err != nil || h.version != "8.3" || h.target != "sm_90a" || len(h.params) != 3 || h.params["stir"] != 2 || h.params["nothing"] != 0 {
+	if err != nil || h.version != "8.3" || h.target != "sm_90a" || len(h.params) != 3 || h.params["stir"] != (params{addresses: 2}) || h.params["nothing"] != (params{}) {
 		t.Errorf("%+v, %v", h, err)
 	}
 	head := ".version 8.3\n.target sm_90a\n"

@@ -133,8 +133,10 @@ func (e *engine) function(kernel int) (uintptr, error) {
 	switch {
 	case !ok:
 		return fail(fmt.Errorf("module %d has no such entry", k.Code))
-	case n != len(k.Args):
-		return fail(fmt.Errorf("the entry has %d parameters, and the kernel %d arguments", n, len(k.Args)))
+	case n.addresses != len(k.Args):
+		return fail(fmt.Errorf("the entry has %d parameters, and the kernel %d arguments", n.addresses, len(k.Args)))
+	case n.maps != len(k.Maps):
+		return fail(fmt.Errorf("the entry has %d tensor maps, and the kernel %d", n.maps, len(k.Maps)))
 	case k.Threads < 1:
 		return fail(errors.New("the plan does not say how many threads a block has"))
 	}

@@ -76,16 +76,22 @@ func (e *engine) Capture(prog int) (device.Program, error) {
 // kernels resolves the launches.
 func (p *captured) kernels() error {
 	plan, d, n := p.e.r.Plan, p.e.r.Device, 0
+	maps := 0
 	for i := range p.instrs {
 		if p.instrs[i].Comm == nil {
 			n += len(p.instrs[i].Bufs)
+			maps += len(plan.Kernels[p.instrs[i].Kernel].Maps)
 		}
 	}
-	values, pointers := make([]uint64, n), make([]unsafe.Pointer, n+1)
+	values, pointers := make([]uint64, n), make([]unsafe.Pointer, n+maps+1)
 	for i := range p.instrs {
 		in := &p.instrs[i]
 		if in.Comm != nil {
 			continue
+		}
+		maps, err := p.e.tensorMaps(in, d)
+		if err != nil {
+			return p.unable(i, err)
 		}
 		k := &plan.Kernels[in.Kernel]
 		fn, err := p.e.function(in.Kernel)
@@ -104,7 +110,10 @@ func (p *captured) kernels() error {
 			values[j] = p.e.arena.base + uint64(d.Buffers[b].Offset)
 			pointers[j] = unsafe.Pointer(&values[j])
 		}
-		values, pointers = values[len(in.Bufs):], pointers[len(in.Bufs):]
+		for j := range maps {
+			pointers[len(in.Bufs)+j] = unsafe.Pointer(&maps[j])
+		}
+		values, pointers = values[len(in.Bufs):], pointers[len(in.Bufs)+len(maps):]
 		if k.Tasks > 0 {
 			p.acts[i].kernel = node
 		}

@@ -9,17 +9,23 @@ import (
 
 // header is what the engine has to know of a module's text: the driver checks the rest.
 type header struct {
-	version, target string         // of the language, "8.3"; what it is for, "sm_90a"
-	params          map[string]int // of each entry, all of them addresses
+	version, target string            // of the language, "8.3"; what it is for, "sm_90a"
+	params          map[string]params // of each entry
 }
 
+// params are what an entry takes: addresses, and behind them tensor maps.
+type params struct{ addresses, maps int }
+
+// mapParam is how a tensor map is declared, but for its name.
+const mapParam = ".param .align 64 .b8 "
+
 // readHeader looks through the text of a module. Text in which an entry takes anything but
-// addresses is an error, as the driver reads as many bytes of arguments as the entry takes.
+// addresses and tensor maps is an error, as the driver reads as many bytes of arguments as the entry takes.
 func readHeader(text []byte) (*header, error) {
 	if i := bytes.IndexByte(text, 0); i >= 0 {
 		return nil, fmt.Errorf("byte %d of its text is zero", i)
 	}
-	h := &header{params: map[string]int{}}
+	h := &header{params: map[string]params{}}
 	rest := string(text)
 	for line := range strings.Lines(rest) {
 		word, value, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -50,7 +56,7 @@ func readHeader(text []byte) (*header, error) {
 		if _, twice := h.params[name]; twice {
 			return nil, fmt.Errorf("it has two entries %s", clip(name))
 		}
-		n, err := addresses(list)
+		n, err := readParams(list)
 		if err != nil {
 			return nil, fmt.Errorf("entry %s: %w", clip(name), err)
 		}
@@ -58,19 +64,24 @@ func readHeader(text []byte) (*header, error) {
 	}
 }
 
-// addresses counts the parameters of a list that must have nothing else.
-func addresses(list string) (int, error) {
+// readParams counts the parameters of a list that must have nothing else.
+func readParams(list string) (n params, err error) {
 	if strings.TrimSpace(list) == "" {
-		return 0, nil
+		return n, nil
 	}
-	words := strings.Split(list, ",")
-	for _, p := range words {
+	for p := range strings.SplitSeq(list, ",") {
 		f := strings.Fields(p)
-		if len(f) != 3 || f[0] != ".param" || f[1] != ".u64" {
-			return 0, fmt.Errorf("found the parameter `%s`; expected an address, .param .u64", clip(strings.TrimSpace(p)))
+		name, found := strings.CutPrefix(strings.TrimSpace(p), mapParam)
+		switch {
+		case found && len(f) == 5 && strings.HasSuffix(name, "[128]"):
+			n.maps++
+		case len(f) == 3 && f[0] == ".param" && f[1] == ".u64" && n.maps == 0:
+			n.addresses++
+		default:
+			return n, fmt.Errorf("found the parameter `%s`; expected an address, .param .u64", clip(strings.TrimSpace(p)))
 		}
 	}
-	return len(words), nil
+	return n, nil
 }
 
 // clip is text for an error, of which a plan may have any amount.

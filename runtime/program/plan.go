@@ -94,6 +94,8 @@ type Kernel struct {
 	// Factors is the dtype of what its products multiply, the widest of several; empty
 	// where it has none.
 	Factors string `cbor:"13,keyasint,omitempty"`
+	// Maps are arguments of a GPU's kernel behind Args.
+	Maps []TensorMap `cbor:"14,keyasint,omitempty"`
 }
 
 // Arg is one buffer that a kernel takes.

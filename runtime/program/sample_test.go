@@ -23,7 +23,8 @@ func sample() *Plan {
 		Code:     []Code{{"elf", []byte{0x7f, 'E', 'L', 'F'}}},
 		Kernels: []Kernel{
 			{Name: "grad.0", Class: "map", Symbol: "k0", Tasks: 4, Args: []Arg{{Bytes: 48}, {Bytes: 48, Write: true}}, Flops: 12, Bytes: 96,
-				Threads: 128, Shared: 1024, Factors: "bf16"},
+				Threads: 128, Shared: 1024, Factors: "bf16",
+				Maps: []TensorMap{{Arg: 1, Offset: 16, DType: "bf16", Sizes: []int64{16, 1}, Strides: []int64{32}, Box: []int64{16, 8}, Swizzle: 32}}},
 			{Name: "update.1", Class: "map", Code: 0, Symbol: "k1", Tasks: 1, Scratch: 64, Args: []Arg{{Bytes: 48}, {Bytes: 48, Write: true}}, IR: "func @k1"},
 			{Name: "add.2", Class: "map", Symbol: "k2", Tasks: 1, Args: []Arg{{Bytes: 48}, {Bytes: 48}, {Bytes: 48, Write: true}}},
 		},

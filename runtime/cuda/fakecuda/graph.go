@@ -57,13 +57,17 @@ func (d *Driver) newLaunch(function uintptr, grid, block [3]uint32, shared uint3
 		return bad("extra options")
 	}
 	l := &launch{k: k, blocks: int(grid[0]), shared: int(shared)}
-	for i := range e.Params {
+	for i, p := range e.Params {
 		if params == 0 {
 			return bad("no arguments")
 		}
 		at := *pointer[uintptr](params + 8*uintptr(i))
 		if at == 0 {
 			return bad("fewer arguments than it takes")
+		}
+		if p.Bytes > 0 {
+			l.args = append(l.args, emu.Arg{Bytes: slices.Clone(unsafe.Slice(pointer[byte](at), p.Bytes))})
+			continue
 		}
 		l.args = append(l.args, emu.Word(*pointer[uint64](at)))
 	}

@@ -62,6 +62,7 @@ func functions() []function {
 		{name: "cuGraphInstantiateWithFlags", args: 3, run: instantiate},
 		{name: "cuGraphExecDestroy", args: 1, frees: true, run: execDestroy},
 		{name: "cuGraphLaunch", args: 2, run: graphLaunch},
+		{name: "cuTensorMapEncodeTiled", args: 12, run: encodeTiled},
 	}
 }
 
@@ -91,6 +92,11 @@ func callback(f *function) uintptr {
 		return foreign.Callback(func(a, b, c, d, e, g uintptr) uintptr { return f.enter(a, b, c, d, e, g) })
 	case 8:
 		return foreign.Callback(func(a, b, c, d, e, g, h, i uintptr) uintptr { return f.enter(a, b, c, d, e, g, h, i) })
+	}
+	if f.args == 12 {
+		return foreign.Callback(func(a, b, c, d, e, g, h, i, j, k, l, m uintptr) uintptr {
+			return f.enter(a, b, c, d, e, g, h, i, j, k, l, m)
+		})
 	}
 	return foreign.Callback(func(a, b, c, d, e, g, h, i, j, k, l uintptr) uintptr {
 		return f.enter(a, b, c, d, e, g, h, i, j, k, l)

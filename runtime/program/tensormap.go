@@ -1,0 +1,70 @@
+package program
+
+import "fmt"
+
+// TensorMap says how a kernel for GPUs copies tiles of an argument as those of a tensor. It is an argument of
+// 128 bytes behind those of the buffers, which is made of their addresses when a program is captured.
+// Dimension 0 is the contiguous one.
+type TensorMap struct {
+	Arg     int     `cbor:"1,keyasint,omitempty"`
+	Offset  int64   `cbor:"2,keyasint,omitempty"` // bytes, from the beginning of the argument
+	DType   string  `cbor:"3,keyasint,omitempty"`
+	Sizes   []int64 `cbor:"4,keyasint,omitempty"` // elements
+	Strides []int64 `cbor:"5,keyasint,omitempty"` // bytes from one to the next, from dimension 1 on
+	Box     []int64 `cbor:"6,keyasint,omitempty"` // elements of a tile
+	Swizzle int64   `cbor:"7,keyasint,omitempty"` // bytes of a row of the tile, whose pieces of 16 are exchanged
+}
+
+// What a tensor map can say (CUDA Driver API, "Tensor Map Object Management"), and how many of them are
+// arguments besides those of the buffers: there are 4096 bytes of these.
+const (
+	maxMaps      = 24
+	maxMapDims   = 5
+	maxMapSize   = 1 << 32
+	maxMapStride = 1 << 40
+	maxMapBox    = 256
+	mapAlign     = 16
+)
+
+// validateMap holds m to what devices take, and to the bytes that the kernel's arguments have.
+func (k *Kernel) validateMap(m *TensorMap) error {
+	size := int64(DTypeSize(m.DType))
+	dims := len(m.Sizes)
+	switch {
+	case m.Arg < 0 || m.Arg >= len(k.Args):
+		return fmt.Errorf("argument %d of %d", m.Arg, len(k.Args))
+	case size == 0:
+		return fmt.Errorf("elements of %q", m.DType)
+	case m.Offset < 0 || m.Offset > maxArena || m.Offset%mapAlign != 0:
+		return fmt.Errorf("an offset of %d bytes; expected a multiple of %d", m.Offset, mapAlign)
+	case dims < 1 || dims > maxMapDims || len(m.Strides) != dims-1 || len(m.Box) != dims:
+		return fmt.Errorf("%d sizes, %d strides and %d sizes of a tile", dims, len(m.Strides), len(m.Box))
+	case m.Swizzle != 32 && m.Swizzle != 64 && m.Swizzle != 128:
+		return fmt.Errorf("rows of %d bytes; expected 32, 64 or 128", m.Swizzle)
+	}
+	end := m.Offset + size
+	for i, n := range m.Sizes {
+		stride := size
+		if i > 0 {
+			stride = m.Strides[i-1]
+		}
+		switch {
+		case n < 1 || n > maxMapSize:
+			return fmt.Errorf("%d elements of dimension %d", n, i)
+		case i > 0 && (stride < 1 || stride >= maxMapStride || stride%mapAlign != 0):
+			return fmt.Errorf("%d bytes between elements of dimension %d; expected a multiple of %d", stride, i, mapAlign)
+		case m.Box[i] < 1 || m.Box[i] > maxMapBox:
+			return fmt.Errorf("a tile with %d elements of dimension %d", m.Box[i], i)
+		case (n - 1) > (maxArena-end)/stride:
+			return fmt.Errorf("it reaches more than %d bytes", int64(maxArena))
+		}
+		end += (n - 1) * stride
+	}
+	if m.Box[0]*size != m.Swizzle {
+		return fmt.Errorf("a tile has %d bytes next to each other; expected %d", m.Box[0]*size, m.Swizzle)
+	}
+	if of := k.Args[m.Arg].Bytes; end > of {
+		return fmt.Errorf("it reaches %d bytes of argument %d, which has %d", end, m.Arg, of)
+	}
+	return nil
+}
