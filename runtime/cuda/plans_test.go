@@ -49,7 +49,7 @@ func compiled(t *testing.T, example, layout, target, set string) *program.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = append(text, "\nlayout offloaded { offload optimizer to host { piece = 4 KiB } }\n"...)
+	text = append(text, "\nlayout offloaded { offload optimizer to host { piece = 4 KiB } }\nlayout half { precision { compute = bf16 } }\n"...)
 	p, _, err := compiler.Compile(compiler.Options{File: file, Source: text, Layout: layout, Set: strings.Fields(set), Target: target})
 	if err != nil {
 		t.Fatal(err)
@@ -257,4 +257,37 @@ func furthest(t *testing.T, b *program.Buffer, memories [2]device.Memory) float6
 		off = max(off, math.Abs(x[0]-x[1]))
 	}
 	return off / most
+}
+
+// TestTensorMaps: a model whose products copy tiles by tensor maps trains as on the reference, and a driver
+// that does not know them is refused.
+func TestTensorMaps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for some seconds")
+	}
+	const set = "steps=1 batch=1 seq=64 layers=1 embed=64 heads=1 head=64 ffn=128 vocab=256"
+	want, err := train.Run(context.Background(), compiled(t, "gpt", "half", "ref", set), train.Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := compiled(t, "gpt", "half", "cuda:sm_90a", set)
+	maps := 0
+	for _, k := range plan.Kernels {
+		maps += len(k.Maps)
+	}
+	if maps < 4 {
+		t.Errorf("%d tensor maps", maps)
+	}
+	drv := onFake(t, fakecuda.Options{Seed: 3})
+	got, err := train.Run(context.Background(), plan, train.Options{Threads: 2})
+	if err != nil {
+		t.Fatalf("%v; faults %q", err, drv.Faults())
+	}
+	if math.Abs(got.Loss-want.Loss) > 1e-3*want.Loss {
+		t.Errorf("loss %v; expected %v", got.Loss, want.Loss)
+	}
+	onFake(t, fakecuda.Options{Missing: []string{"cuTensorMapEncodeTiled"}})
+	if _, err := train.Run(context.Background(), plan, train.Options{Threads: 2}); err == nil || !strings.Contains(err.Error(), "drivers of CUDA 12.0 and later") {
+		t.Errorf("%v", err)
+	}
 }
