@@ -115,14 +115,21 @@ func isZero(b Basis) bool { return !slices.ContainsFunc(b, func(x int) bool { re
 // thread has vec neighbours along it, and threads go on along it, then along the others, the last
 // first. What is left is in further registers, the smallest distance first.
 func Blocked(sizes []int, fast, vec, warps int) *Layout {
-	return blocked(sizes, fast, vec, warps, false)
+	return blocked(sizes, fast, vec, warps, false, nil)
+}
+
+// BlockedBut is as Blocked, but that the given bits are of registers, the last ones.
+func BlockedBut(sizes []int, fast, vec, warps int, last []Basis) *Layout {
+	return blocked(sizes, fast, vec, warps, false, last)
 }
 
 // Rows is as Blocked, but that warps go on along the other dimensions: each has all that is along fast of
 // what it has, so that a sum along it stays within a warp.
-func Rows(sizes []int, fast, vec, warps int) *Layout { return blocked(sizes, fast, vec, warps, true) }
+func Rows(sizes []int, fast, vec, warps int) *Layout {
+	return blocked(sizes, fast, vec, warps, true, nil)
+}
 
-func blocked(sizes []int, fast, vec, warps int, apart bool) *Layout {
+func blocked(sizes []int, fast, vec, warps int, apart bool, last []Basis) *Layout {
 	l := &Layout{Sizes: sizes}
 	done := make([]int, len(sizes)) // size that has places, by dimension
 	for i := range done {
@@ -140,10 +147,13 @@ func blocked(sizes []int, fast, vec, warps int, apart bool) *Layout {
 	of := func(order []int) Basis {
 		b := make(Basis, len(sizes))
 		for _, d := range order {
-			if done[d] < sizes[d] {
+			for done[d] < sizes[d] {
 				b[d] = done[d]
 				done[d] *= 2
-				break
+				if !Has(last, b) {
+					return b
+				}
+				b[d] = 0
 			}
 		}
 		return b
@@ -165,6 +175,7 @@ func blocked(sizes []int, fast, vec, warps int, apart bool) *Layout {
 	for b := next(); !isZero(b); b = next() {
 		l.Reg = append(l.Reg, b)
 	}
+	l.Reg = append(l.Reg, last...)
 	return l
 }
 

@@ -50,6 +50,7 @@ func TestComplete(t *testing.T) {
 			}
 		}
 	}
+	places(t, BlockedBut([]int{128, 64}, 1, 8, 8, []Basis{{0, 16}, {64, 0}}))
 	for _, c := range [][3]int{{64, 8, 4}, {128, 64, 4}, {128, 256, 8}, {64, 64, 8}, {256, 32, 8}, {64, 256, 16}} {
 		l := Groups(c[0], c[1], c[2])
 		places(t, l)

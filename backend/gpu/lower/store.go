@@ -14,6 +14,8 @@ const (
 	// sliceRegs is how many registers of a tile are computed and stored at a time, where sums
 	// are already in as many as a thread can have.
 	sliceRegs = 16
+	// longWork is of how many tiles computed from sums on slices are half as long.
+	longWork = 12
 	// sector is what a GPU moves at least between memory and caches, in bytes.
 	sector = 32
 )
@@ -27,12 +29,16 @@ func (l *lowering) stores(ops []*tile.Op) {
 	}
 	sinks := make([]sink, len(ops))
 	inPlace := false
+	most := sliceRegs
+	if l.work(ops) >= longWork {
+		most /= 2
+	}
 	for i, o := range ops {
-		sinks[i] = l.sink(o)
+		sinks[i] = l.sink(o, most)
 		inPlace = inPlace || len(o.View.Buffer.Over) > 0
 	}
 	agree(sinks)
-	fixed := l.cuts(sinks)
+	fixed := l.cuts(sinks, most)
 	apart := slices.ContainsFunc(sinks, func(s sink) bool { return !s.at.Equal(sinks[0].at) })
 	for n := range 1 << len(fixed) {
 		// Other threads may have to read what is stored over; of slices behind the first, only those do
@@ -84,7 +90,7 @@ type sink struct {
 
 // sink stores in the layout of the sums that the tile is made of, if a warp's access then fills
 // sectors, or else so that threads have as much side by side as an access has.
-func (l *lowering) sink(o *tile.Op) sink {
+func (l *lowering) sink(o *tile.Op, most int) sink {
 	s := sink{o: o, dims: o.Span()}
 	s.at = l.natural(s.dims)
 	v := o.Args[0]
@@ -101,7 +107,7 @@ func (l *lowering) sink(o *tile.Op) sink {
 	case own.Regs() < sliceRegs || l.run(o, s.dims, own)*int64(e.Bytes()) >= sector:
 		s.at = own
 	default:
-		s.at, s.moved = layout.Blocked(l.sizes(s.dims), l.stored(o, s.dims), vec(e), l.warps), true
+		s.at, s.moved = l.slices(own, l.sizes(s.dims), l.stored(o, s.dims), vec(e), most), true
 	}
 	return s
 }
@@ -177,14 +183,14 @@ func (l *lowering) stored(o *tile.Op, dims []*tile.Range) int {
 
 // cuts are the bits of positions that tell slices apart: none where the stores are not of one
 // product's sums, or threads have few.
-func (l *lowering) cuts(sinks []sink) []layout.Basis {
+func (l *lowering) cuts(sinks []sink, most int) []layout.Basis {
 	var fixed []layout.Basis
 	for i, s := range sinks {
 		if s.sums == nil || s.sums != sinks[0].sums {
 			return nil
 		}
 		own := l.held[s.sums]
-		if own.Regs() <= sliceRegs {
+		if own.Regs() <= most {
 			return nil
 		}
 		both := own.Common(s.at, 3) // an access of 8 numbers is not cut
@@ -201,10 +207,55 @@ func (l *lowering) cuts(sinks []sink) []layout.Basis {
 		fixed = kept
 	}
 	n := 0
-	for regs := l.held[sinks[0].sums].Regs(); n < len(fixed) && regs > sliceRegs; regs /= 2 {
+	for regs := l.held[sinks[0].sums].Regs(); n < len(fixed) && regs > most; regs /= 2 {
 		n++
 	}
 	return fixed[:n]
+}
+
+// work is how many tiles of the sums' size ops have computed, each of which may take registers until all
+// is stored.
+func (l *lowering) work(ops []*tile.Op) int {
+	seen := map[*tile.Value]bool{}
+	n := 0
+	var visit func(v *tile.Value, dims int)
+	visit = func(v *tile.Value, dims int) {
+		if seen[v] || v.Def == nil || len(v.Type.Dims) < dims || l.held[v] != nil {
+			return
+		}
+		seen[v] = true
+		n++
+		if elementwise.Known(v.Def.Kind) {
+			for _, a := range v.Def.Args {
+				visit(a, dims)
+			}
+		}
+	}
+	for _, o := range ops {
+		visit(o.Args[0], len(o.Span()))
+	}
+	return n
+}
+
+// slices is a layout in which threads have as much side by side as an access has, and which is cut into slices
+// as own is, the layout of sums: in so many registers of each thread.
+func (l *lowering) slices(own *layout.Layout, sizes []int, fast, vec, most int) *layout.Layout {
+	at := layout.Blocked(sizes, fast, vec, l.warps)
+	wanted := 0
+	for regs := own.Regs(); regs > most; regs /= 2 {
+		wanted++
+	}
+	if len(own.Common(at, 3)) >= wanted {
+		return at
+	}
+	var last []layout.Basis
+	for _, b := range slices.Backward(own.Reg) {
+		if len(last) < wanted && (b[fast] == 0 || b[fast] >= 2*vec) {
+			last = append(last, b)
+		}
+	}
+	slices.Reverse(last)
+	return layout.BlockedBut(sizes, fast, vec, l.warps, last)
 }
 
 // store computes what s stores, and gives what stores it.
