@@ -19,6 +19,9 @@ const (
 	fewRows = 16
 	// fewCols is from how many columns and steps on it takes zeros for those that are missing.
 	fewCols = 4
+	// rasterRows is how many blocks of rows take turns: of the blocks that run at a time on a large GPU, two for each
+	// multiprocessor, about as many as there are columns beside each other.
+	rasterRows = 16
 	// groupRows is how many rows a matrix instruction of a warpgroup has, and groupCols from how many columns on it
 	// is worth that.
 	groupRows = 64
@@ -68,6 +71,9 @@ func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 		for area := s.Rows * s.Cols; s.Over < 128 && s.Over*area <= 512*64; {
 			s.Over *= 2
 		}
+	}
+	if blocks := func(n, of int64) int64 { return (n + of - 1) / of }; blocks(m, s.Rows) > 1 && blocks(n, s.Cols) > 1 && tasks() > 2*enoughTasks {
+		s.Raster, s.Group = schedule.Grouped, rasterRows
 	}
 	// A thread has 32 sums at least, and no more than as many elements of an operand that is computed.
 	s.Warps = min(blockWarps, max(1, s.Rows*s.Cols/(32*32), max(s.Rows, s.Cols)*s.Over/(32*32)))

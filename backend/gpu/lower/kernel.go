@@ -10,6 +10,7 @@ import (
 	"ptc/backend/gpu/thread"
 	"ptc/backend/kernel"
 	"ptc/backend/tile"
+	"ptc/backend/tile/schedule"
 )
 
 // Kernel is a launch: an entry, and how it is started.
@@ -153,8 +154,15 @@ func phase(b *thread.Builder, p *tile.Program, ph *tile.Phase, warps int, bufs [
 		l.bufs[buf], l.from[buf] = bufs[i], from[i]
 	}
 	left := blocks(ph)
-	for i := len(ph.Grid) - 1; i >= 0; i-- {
-		r := ph.Grid[i]
+	grid := ph.Grid
+	if s := p.Schedule; s.Raster == schedule.Grouped && s.Group > 0 && len(grid) > 1 {
+		rows, cols := grid[len(grid)-2], grid[len(grid)-1]
+		grid = grid[:len(grid)-2]
+		n = l.grouping(rows, cols, s.Group, n)
+		left /= rows.Blocks() * cols.Blocks()
+	}
+	for i := len(grid) - 1; i >= 0; i-- {
+		r := grid[i]
 		at := n
 		if left /= r.Blocks(); left > 1 {
 			size := l.i32(r.Blocks())
@@ -172,4 +180,19 @@ func phase(b *thread.Builder, p *tile.Program, ph *tile.Phase, warps int, bufs [
 		return fmt.Errorf("tile %s: %w", p.Name, l.err)
 	}
 	return nil
+}
+
+// grouping enters the block of rows and columns that task n has, whose neighbours share as much of what they read
+// as fits beside each other: so many blocks of rows take turns, then columns, then come the next rows. It
+// gives what is left of n.
+func (l *lowering) grouping(rows, cols *tile.Range, group int64, n *thread.Value) *thread.Value {
+	plane := l.i32(rows.Blocks() * cols.Blocks())
+	at, rest := l.b.Rem(n, plane), l.b.Div(n, plane)
+	each := l.i32(group * cols.Blocks())
+	first := l.b.Mul(l.b.Div(at, each), l.i32(group))
+	there := l.b.Min(l.i32(group), l.b.Sub(l.i32(rows.Blocks()), first)) // fewer rows in the last group
+	at = l.b.Rem(at, each)
+	l.enter(rows, l.b.Add(first, l.b.Rem(at, there)))
+	l.enter(cols, l.b.Div(at, there))
+	return rest
 }

@@ -469,6 +469,20 @@ func TestNarrowProducts(t *testing.T) {
 	}
 }
 
+// TestRaster: blocks in groups of rows, of which the last has fewer, each once.
+func TestRaster(t *testing.T) {
+	for _, group := range []int{1, 2, 3, 7} {
+		for _, batch := range []int{0, 2} {
+			p := problem{m: 75, n: 50, k: 16, batch: batch, left: "mk", right: "kn", dtype: "bf16", out: "f32", warps: 1,
+				cut: fmt.Sprintf("rows=16 cols=16 over=16 grid=-1 raster=groups group=%d dot=mma(16x8x16) left=task right=task stages=2", group)}
+			x := p.launch(t)
+			if _, err := x.run(); err != nil {
+				t.Errorf("%s: %v", p, err)
+			}
+		}
+	}
+}
+
 // TestTooManySums: blocks that no thread has registers for are an error, not endless code.
 func TestTooManySums(t *testing.T) {
 	p := problem{m: 512, n: 512, k: 64, left: "mk", right: "kn", dtype: "f32", out: "f32"}
