@@ -56,8 +56,11 @@ func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 		// The products of a turn are under way in the next one, which takes a slot more.
 		s.Dot = schedule.Dot{Kind: schedule.WGMMA, M: 64, N: s.Cols, K: 16}
 		s.Over, s.Stages = min(64, ceilPower(over)), 4
-		if wide && x.copied(x.left) && x.copied(x.right) { // an operand that is computed takes the registers
+		switch copied := x.copied(x.left) && x.copied(x.right); {
+		case copied && wide: // an operand that is computed takes the registers
 			s.Cols, s.Dot.N = wideCols, wideCols
+		case copied && s.Rows*s.Cols == productRows*productCols: // so that a multiprocessor has memory for two blocks
+			s.Stages = 3
 		}
 	case narrow && m >= fewRows && n >= fewCols && over >= fewCols:
 		s.Dot = schedule.Dot{Kind: schedule.MMA, M: 16, N: 8, K: 16}
