@@ -53,7 +53,11 @@ func (p *Plan) Validate() error {
 		return invalid("the roofline: %w", err)
 	}
 	for i := range p.Kernels {
-		if err := p.Kernels[i].validate(len(p.Code)); err != nil {
+		k := &p.Kernels[i]
+		if err := k.validate(len(p.Code)); err != nil {
+			return invalid("kernel %d: %w", i, err)
+		}
+		if err := k.validateMaps(k.Args); err != nil {
 			return invalid("kernel %d: %w", i, err)
 		}
 	}
@@ -168,14 +172,6 @@ func (k *Kernel) validate(codes int) error {
 		return fmt.Errorf("blocks with %d bytes of shared memory", k.Shared)
 	case k.Flops < 0 || k.Bytes < 0:
 		return fmt.Errorf("a cost of %d operations and %d bytes", k.Flops, k.Bytes)
-	}
-	if len(k.Maps) > maxMaps {
-		return fmt.Errorf("%d tensor maps; expected at most %d", len(k.Maps), maxMaps)
-	}
-	for i := range k.Maps {
-		if err := k.validateMap(&k.Maps[i]); err != nil {
-			return fmt.Errorf("tensor map %d: %w", i, err)
-		}
 	}
 	for i, a := range k.Args {
 		if a.Bytes < 0 {
