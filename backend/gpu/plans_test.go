@@ -62,7 +62,11 @@ func TestPlans(t *testing.T) {
 			if testing.Short() && m.set == "seq=70" {
 				t.Skip("blocks of queries and keys, with tails: takes long")
 			}
-			p := compile(t, m.name, m.set, m.layout, first(m.target, "cuda:sm_80"))
+			target := m.target
+			if target == "" {
+				target = "cuda:sm_80"
+			}
+			p := compile(t, m.name, m.set, m.layout, target)
 			if p.Roof == nil || p.Roof.Device == "" {
 				t.Error("the plan does not say what its device does at most")
 			}
@@ -242,12 +246,4 @@ func tolerance(v *ir.Value) float64 {
 	}
 	visit(v)
 	return least
-}
-
-// first is a, or b where a is empty.
-func first(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

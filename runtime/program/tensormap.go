@@ -26,13 +26,26 @@ const (
 	mapAlign     = 16
 )
 
-// validateMap holds m to what devices take, and to the bytes that the kernel's arguments have.
-func (k *Kernel) validateMap(m *TensorMap) error {
+// validateMaps holds the maps of a kernel with arguments args to what devices take.
+func (k *Kernel) validateMaps(args []Arg) error {
+	if len(k.Maps) > maxMaps {
+		return fmt.Errorf("%d tensor maps; expected at most %d", len(k.Maps), maxMaps)
+	}
+	for i := range k.Maps {
+		if err := k.Maps[i].validate(args); err != nil {
+			return fmt.Errorf("tensor map %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// validate holds m to what devices take, and to the bytes that arguments have.
+func (m *TensorMap) validate(args []Arg) error {
 	size := int64(DTypeSize(m.DType))
 	dims := len(m.Sizes)
 	switch {
-	case m.Arg < 0 || m.Arg >= len(k.Args):
-		return fmt.Errorf("argument %d of %d", m.Arg, len(k.Args))
+	case m.Arg < 0 || m.Arg >= len(args):
+		return fmt.Errorf("argument %d of %d", m.Arg, len(args))
 	case size == 0:
 		return fmt.Errorf("elements of %q", m.DType)
 	case m.Offset < 0 || m.Offset > maxArena || m.Offset%mapAlign != 0:
@@ -63,7 +76,7 @@ func (k *Kernel) validateMap(m *TensorMap) error {
 	if m.Box[0]*size != m.Swizzle {
 		return fmt.Errorf("a tile has %d bytes next to each other; expected %d", m.Box[0]*size, m.Swizzle)
 	}
-	if of := k.Args[m.Arg].Bytes; end > of {
+	if of := args[m.Arg].Bytes; end > of {
 		return fmt.Errorf("it reaches %d bytes of argument %d, which has %d", end, m.Arg, of)
 	}
 	return nil

@@ -53,7 +53,11 @@ func (p *Plan) Validate() error {
 		return invalid("the roofline: %w", err)
 	}
 	for i := range p.Kernels {
-		if err := p.Kernels[i].validate(len(p.Code)); err != nil {
+		k := &p.Kernels[i]
+		if err := k.validate(len(p.Code)); err != nil {
+			return invalid("kernel %d: %w", i, err)
+		}
+		if err := k.validateMaps(k.Args); err != nil {
 			return invalid("kernel %d: %w", i, err)
 		}
 	}

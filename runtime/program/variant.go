@@ -9,7 +9,7 @@ type Variant struct {
 	Arch string `cbor:"1,keyasint,omitempty"` // what it is for, for people: "sm_80"
 	Code []Code `cbor:"2,keyasint,omitempty"` // as Plan.Code
 	// Kernels are the plan's in their order, each with what is of its code and nothing else: Code,
-	// an index in the variant's, Symbol, Tasks, Scratch, Threads, Shared.
+	// an index in the variant's, Symbol, Tasks, Scratch, Threads, Shared, Maps.
 	Kernels []Kernel `cbor:"3,keyasint,omitempty"`
 	Roof    *Roof    `cbor:"4,keyasint,omitempty"` // as Plan.Roof
 }
@@ -59,6 +59,9 @@ func (p *Plan) validateVariant(v *Variant) error {
 	for i := range v.Kernels {
 		k := &v.Kernels[i]
 		if err := k.validate(len(v.Code)); err != nil {
+			return fmt.Errorf("kernel %d: %w", i, err)
+		}
+		if err := k.validateMaps(p.Kernels[i].Args); err != nil {
 			return fmt.Errorf("kernel %d: %w", i, err)
 		}
 		if k.Name != "" || k.Class != "" || k.IR != "" || len(k.Args) > 0 || k.Flops != 0 || k.Bytes != 0 || k.Factors != "" {

@@ -3,9 +3,11 @@ package lower
 import (
 	"math/rand"
 	"os"
+	"strings"
 	"testing"
 
 	"ptc/backend/gpu/emu"
+	"ptc/backend/gpu/ptx"
 	"ptc/backend/nest"
 	"ptc/backend/tile/schedule"
 	"ptc/ir"
@@ -49,11 +51,17 @@ func foldAs(t *testing.T, f *ir.Func, args []*tensor.Tensor, r *rand.Rand, s sch
 		sections = append(sections, Section{Program: p.Program, Args: p.Args})
 	}
 	warps := 1 << r.Intn(4)
+	if s.Warps > 0 {
+		warps = int(s.Warps)
+	}
 	joined, err := Join("k", len(f.Args)+len(f.Results), sections, warps)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, ir.PrintFunc(f))
 	}
-	d := &emu.Device{Options: emu.Options{Check: true, Steps: 1 << 24, Seed: r.Uint64()}}
+	if s.Dot.Kind == schedule.WGMMA {
+		countGroups(t, joined, s)
+	}
+	d := &emu.Device{Options: emu.Options{Check: true, Steps: 1 << 24, Seed: r.Uint64(), Late: s.Warps > 0 && r.Intn(2) == 0}}
 	var words []emu.Arg
 	for _, a := range args {
 		b := make([]byte, a.Type.Bytes())
@@ -139,6 +147,46 @@ func TestFoldMatrices(t *testing.T) {
 			f := attention(t, text)
 			foldAs(t, f, irtest.Arguments(f, int64(i)), r, schedule.Schedule{Rows: 16 << r.Intn(3), Over: 16 << r.Intn(3),
 				Left: schedule.PerTask, Right: schedule.PerTask, Stages: 1 + r.Int63n(3), Dot: schedule.Dot{Kind: schedule.MMA, M: 16, N: 8, K: 16}})
+		}
+	}
+}
+
+// countGroups looks for matrix instructions of warpgroups, of which some have an operand in registers, and for copies of tiles.
+func countGroups(t *testing.T, k Kernel, s schedule.Schedule) {
+	t.Helper()
+	groups, registers, tiles := 0, 0, 0
+	for _, x := range k.Entry.Body {
+		if strings.HasPrefix(x.Op, "wgmma.mma") {
+			groups++
+			if x.Args[1].Kind == ptx.IsVec {
+				registers++
+			}
+		}
+		if strings.HasPrefix(x.Op, "cp.async.bulk.tensor") {
+			tiles++
+		}
+	}
+	fills := s.Rows >= groupRows*s.Warps/groupWarps // each warpgroup has all weights of its rows
+	if groups == 0 || fills && registers == 0 || tiles == 0 {
+		t.Errorf("%s: %d products of warpgroups, %d with an operand in registers, and %d copies of tiles", s, groups, registers, tiles)
+	}
+}
+
+// TestFoldGroups: attentions of 16 bits by matrix instructions of warpgroups, at the heads that models have, in both
+// phases, for copies and products that end at any time, or late.
+func TestFoldGroups(t *testing.T) {
+	r := rand.New(rand.NewSource(11))
+	for i, a := range []irtest.Attention{
+		{Batch: 1, Heads: 1, Group: 1, Rows: 128, Keys: 128, Cols: 64, Values: 64, Causal: true, Stats: true},
+		{Batch: 1, Heads: 1, Group: 2, Rows: 100, Keys: 100, Cols: 64, Values: 64, Causal: true, Stats: true},
+		{Batch: 1, Heads: 1, Group: 1, Rows: 200, Keys: 200, Cols: 64, Values: 64, Causal: true, Stats: true},
+		{Batch: 1, Heads: 1, Group: 1, Rows: 128, Keys: 130, Cols: 128, Values: 128, Stats: true, Bias: true},
+	} {
+		a.BF16 = true
+		for j, text := range []string{a.Forward(), a.Backward()} {
+			f := attention(t, text)
+			foldAs(t, f, irtest.Arguments(f, int64(i)), r, schedule.Schedule{Rows: int64(64 << (i / 2 % 2)), Over: 64, Warps: int64(4 << ((i + j) % 2)),
+				Left: schedule.PerTask, Right: schedule.PerTask, Stages: 1 + int64(i+j)%3, Dot: schedule.Dot{Kind: schedule.WGMMA, M: 64, N: 64, K: 16}})
 		}
 	}
 }
