@@ -173,14 +173,6 @@ func (k *Kernel) validate(codes int) error {
 	case k.Flops < 0 || k.Bytes < 0:
 		return fmt.Errorf("a cost of %d operations and %d bytes", k.Flops, k.Bytes)
 	}
-	if len(k.Maps) > maxMaps {
-		return fmt.Errorf("%d tensor maps; expected at most %d", len(k.Maps), maxMaps)
-	}
-	for i := range k.Maps {
-		if err := k.validateMap(&k.Maps[i]); err != nil {
-			return fmt.Errorf("tensor map %d: %w", i, err)
-		}
-	}
 	for i, a := range k.Args {
 		if a.Bytes < 0 {
 			return fmt.Errorf("argument %d of %d bytes", i, a.Bytes)
