@@ -94,6 +94,9 @@ type Kernel struct {
 	// Factors is the dtype of what its products multiply, the widest of several; empty
 	// where it has none.
 	Factors string `cbor:"13,keyasint,omitempty"`
+	// Products are all that the kernel does, where that is products which libraries compute as well;
+	// else there are none.
+	Products []Product `cbor:"14,keyasint,omitempty"`
 }
 
 // Arg is one buffer that a kernel takes.
