@@ -28,6 +28,7 @@ type functions struct {
 	funcSetAttribute, funcGetParamInfo, launchKernel                         uintptr
 	graphCreate, graphDestroy, graphAddKernel, graphAddMemcpy, graphAddEmpty uintptr
 	graphInstantiate, graphExecDestroy, graphLaunch                          uintptr
+	streamBeginCapture, streamEndCapture, graphAddChild                      uintptr
 }
 
 // symbol is a function and where its address goes.
@@ -85,6 +86,9 @@ func (f *functions) symbols() []symbol {
 		{name: "cuGraphInstantiateWithFlags", at: &f.graphInstantiate},
 		{name: "cuGraphExecDestroy", at: &f.graphExecDestroy},
 		{name: "cuGraphLaunch", at: &f.graphLaunch},
+		{name: "cuStreamBeginCapture_v2", at: &f.streamBeginCapture},
+		{name: "cuStreamEndCapture", at: &f.streamEndCapture},
+		{name: "cuGraphAddChildGraphNode", at: &f.graphAddChild},
 	}
 }
 

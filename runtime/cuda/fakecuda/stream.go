@@ -6,6 +6,7 @@ import "slices"
 type stream struct {
 	g     *gpu
 	queue []func() int
+	into  *graph // what its work is captured into; nil: it is done
 }
 
 func streamCreate(d *Driver, g *gpu, a []uintptr) int {
@@ -23,6 +24,10 @@ func streamSynchronize(d *Driver, g *gpu, a []uintptr) int {
 	if !ok {
 		return InvalidHandle
 	}
+	if s.into != nil {
+		d.problem("a stream that is captured is waited for")
+		return NotInCapture
+	}
 	return d.flush(s)
 }
 
@@ -30,6 +35,9 @@ func streamDestroy(d *Driver, g *gpu, a []uintptr) int {
 	s, ok := get[*stream](d, "stream", a[0])
 	if !ok {
 		return InvalidHandle
+	}
+	if s.into != nil {
+		d.problem("a stream is destroyed while it is captured")
 	}
 	r := d.flush(s)
 	delete(d.objects, a[0])
@@ -42,6 +50,10 @@ func (d *Driver) enqueue(s *stream, work func() int) int {
 	if d.threads[thread()] != s.g {
 		d.problem("work for GPU %d on a thread with the context of another one", s.g.number)
 		return InvalidContext
+	}
+	if s.into != nil {
+		d.problem("work that no library gives a stream that is captured")
+		return NotInCapture
 	}
 	s.queue = append(s.queue, work)
 	if d.chance() {

@@ -62,6 +62,9 @@ func functions() []function {
 		{name: "cuGraphInstantiateWithFlags", args: 3, run: instantiate},
 		{name: "cuGraphExecDestroy", args: 1, frees: true, run: execDestroy},
 		{name: "cuGraphLaunch", args: 2, run: graphLaunch},
+		{name: "cuStreamBeginCapture_v2", args: 2, run: beginCapture},
+		{name: "cuStreamEndCapture", args: 2, run: endCapture},
+		{name: "cuGraphAddChildGraphNode", args: 5, run: addChild},
 	}
 }
 
