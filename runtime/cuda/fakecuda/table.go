@@ -63,7 +63,7 @@ func functions() []function {
 		{name: "cuGraphExecDestroy", args: 1, frees: true, run: execDestroy},
 		{name: "cuGraphLaunch", args: 2, run: graphLaunch},
 		{name: "cuStreamBeginCapture_v2", args: 2, run: beginCapture},
-		{name: "cuStreamEndCapture", args: 2, run: endCapture},
+		{name: "cuStreamEndCapture", args: 2, frees: true, run: endCapture},
 		{name: "cuGraphAddChildGraphNode", args: 5, run: addChild},
 	}
 }
