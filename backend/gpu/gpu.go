@@ -57,6 +57,9 @@ func (g *gpu) Generate(fns []*ir.Func, given *schedule.Table) (*backend.Code, er
 	if err != nil {
 		return nil, err
 	}
+	for i, f := range fns {
+		out.Kernels[i].Products = products(f)
+	}
 	for _, name := range beside[g.Target.Name] {
 		t, err := target.Resolve(name)
 		if err != nil {

@@ -46,8 +46,10 @@ var layers = map[string][]string{
 	"runtime/cuda/cubin":    {"internal/regular", "runtime/checkpoint/atomicfile"},
 	"runtime/cuda/fakecuda": {"backend/gpu/emu", "backend/gpu/ptx", "internal/foreign"},
 	// The library for tests works on the GPUs of the driver for tests.
-	"runtime/comm/nccl/fakenccl": {"internal/dtype", "internal/foreign", "runtime/cuda/fakecuda"},
-	"runtime":                    {"internal/dtype", "internal/foreign", "internal/openpath", "internal/philox", "internal/ranges", "internal/regular", "internal/units"},
+	"runtime/comm/nccl/fakenccl":     {"internal/dtype", "internal/foreign", "runtime/cuda/fakecuda"},
+	"runtime/cuda/blaslt":            {"internal/foreign", "runtime/program"},
+	"runtime/cuda/blaslt/fakeblaslt": {"internal/foreign", "runtime/cuda/fakecuda"},
+	"runtime":                        {"internal/dtype", "internal/foreign", "internal/openpath", "internal/philox", "internal/ranges", "internal/regular", "internal/units"},
 
 	"stdlib":          nil,
 	"ir":              {"internal/diag", "internal/dtype", "internal/openpath", "internal/philox"},
@@ -95,7 +97,7 @@ var layers = map[string][]string{
 }
 
 // helpers are packages for tests; only tests and other helpers import them.
-var helpers = []string{"backend/kernel/kerneltest", "backend/tile/tiletest", "internal/golden", "ir/irtest", "passes/passtest", "runtime/comm/nccl/fakenccl", "runtime/cuda/fakecuda", "runtime/device/fake"}
+var helpers = []string{"backend/kernel/kerneltest", "backend/tile/tiletest", "internal/golden", "ir/irtest", "passes/passtest", "runtime/comm/nccl/fakenccl", "runtime/cuda/blaslt/fakeblaslt", "runtime/cuda/fakecuda", "runtime/device/fake"}
 
 // libraries says where a library that shapes the code around it may be used
 // (besides tests), so that it can be replaced.

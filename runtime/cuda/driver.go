@@ -31,6 +31,7 @@ type functions struct {
 	graphCreate, graphDestroy, graphAddKernel, graphAddMemcpy, graphAddEmpty uintptr
 	graphInstantiate, graphExecDestroy, graphLaunch                          uintptr
 	tensorMapEncodeTiled                                                     uintptr
+	streamBeginCapture, streamEndCapture, graphAddChild                      uintptr
 }
 
 // symbol is a function and where its address goes.
@@ -94,6 +95,9 @@ func (f *functions) symbols() []symbol {
 		{name: "cuGraphExecDestroy", at: &f.graphExecDestroy},
 		{name: "cuGraphLaunch", at: &f.graphLaunch},
 		{name: "cuTensorMapEncodeTiled", at: &f.tensorMapEncodeTiled, optional: true}, // from CUDA 12.0 on
+		{name: "cuStreamBeginCapture_v2", at: &f.streamBeginCapture},
+		{name: "cuStreamEndCapture", at: &f.streamEndCapture},
+		{name: "cuGraphAddChildGraphNode", at: &f.graphAddChild},
 	}
 }
 
@@ -121,8 +125,11 @@ var opening struct {
 }
 
 // Use puts other functions into the place of the machine's driver, for what is opened after it;
-// nil ends that. It is for tests.
+// nil ends that, and what was chosen by times is forgotten. It is for tests.
 func Use(l Lookup) {
+	decided.Lock()
+	decided.of = nil
+	decided.Unlock()
 	opening.Lock()
 	defer opening.Unlock()
 	opening.lookup, opening.driver = l, nil
