@@ -91,7 +91,7 @@ func (g *gpu) code(fns []*ir.Func, given *schedule.Table) (*backend.Code, error)
 	}
 	for i, k := range made {
 		out.Kernels = append(out.Kernels, program.Kernel{Symbol: k.Entry.Name, Code: of[i], Tasks: k.Blocks,
-			Threads: int64(k.Entry.Threads), Shared: int64(k.Shared), Maps: maps(k.Maps)})
+			Threads: int64(k.Entry.Threads), Shared: int64(k.Shared), Maps: maps(k.Maps), Products: products(fns[i])})
 	}
 	return out, nil
 }

@@ -22,6 +22,8 @@ type Kernel struct {
 	// Threads and Shared are of a block of a GPU's grid, which a task is there.
 	Threads int64 `json:"threads,omitempty"`
 	Shared  int64 `json:"shared_bytes,omitempty"`
+	// Product says that the kernel is products that a library may compute in its place.
+	Product bool `json:"product,omitempty"`
 	// LeastMs is what a launch takes at least, see Roofline.
 	LeastMs float64 `json:"least_ms,omitempty"`
 	// Where are the places in the model that it computes, in program order.
@@ -44,7 +46,7 @@ func (k *Kernel) moves() float64 { return float64(k.Bytes) * float64(k.Launches)
 func kernels(p *program.Plan) (launches int, out []Kernel, busiest *program.Device) {
 	out = make([]Kernel, len(p.Kernels))
 	for i, k := range p.Kernels {
-		out[i] = Kernel{Name: k.Name, Class: k.Class, Tasks: k.Tasks, Flops: k.Flops, Bytes: k.Bytes, Scratch: k.Scratch, Threads: k.Threads, Shared: k.Shared, Where: []Site{}}
+		out[i] = Kernel{Name: k.Name, Class: k.Class, Tasks: k.Tasks, Flops: k.Flops, Bytes: k.Bytes, Scratch: k.Scratch, Threads: k.Threads, Shared: k.Shared, Product: len(k.Products) > 0, Where: []Site{}}
 	}
 	for i := range p.Devices {
 		calls, counts, issued := make([][]called, len(p.Kernels)), make([]int, len(p.Kernels)), make([]int, len(p.Kernels))

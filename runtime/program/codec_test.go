@@ -73,7 +73,7 @@ func TestSampleIsFull(t *testing.T) {
 // TestTags checks that every field has a number of its own, and that the numbers
 // leave no gap that someone filled with another meaning before.
 func TestTags(t *testing.T) {
-	for _, v := range []any{Plan{}, Source{}, KV{}, MeshAxis{}, Code{}, Kernel{}, Arg{}, Buffer{}, Axis{}, Instr{}, Comm{}, View{},
+	for _, v := range []any{Plan{}, Source{}, KV{}, MeshAxis{}, Code{}, Kernel{}, Arg{}, Product{}, Matrices{}, Buffer{}, Axis{}, Instr{}, Comm{}, View{},
 		Program{}, Task{}, First{}, Run{}, Stack{}, Tensor{}, Init{}, Port{}, Device{}, Data{}, Remark{}, Stats{}, Roof{}, Rate{}, Variant{}} {
 		typ := reflect.TypeOf(v)
 		used := map[string]bool{}

@@ -96,6 +96,9 @@ type Kernel struct {
 	Factors string `cbor:"13,keyasint,omitempty"`
 	// Maps are arguments of a GPU's kernel behind Args.
 	Maps []TensorMap `cbor:"14,keyasint,omitempty"`
+	// Products are all that the kernel does, where that is products which libraries compute as well;
+	// else there are none.
+	Products []Product `cbor:"15,keyasint,omitempty"`
 }
 
 // Arg is one buffer that a kernel takes.

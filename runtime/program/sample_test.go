@@ -27,6 +27,7 @@ func sample() *Plan {
 				Maps: []TensorMap{{Arg: 1, Offset: 16, DType: "bf16", Sizes: []int64{16, 1}, Strides: []int64{32}, Box: []int64{16, 8}, Swizzle: 32}}},
 			{Name: "update.1", Class: "map", Code: 0, Symbol: "k1", Tasks: 1, Scratch: 64, Args: []Arg{{Bytes: 48}, {Bytes: 48, Write: true}}, IR: "func @k1"},
 			{Name: "add.2", Class: "map", Symbol: "k2", Tasks: 1, Args: []Arg{{Bytes: 48}, {Bytes: 48}, {Bytes: 48, Write: true}}},
+			products(),
 		},
 		Variants: []Variant{{Arch: "old", Code: []Code{{"elf", []byte{1}}, {"elf", []byte{2}}}, Roof: &Roof{Device: "an old device", Bytes: 1e11, Rates: []Rate{{"f32", 1e12}}},
 			Kernels: []Kernel{{Symbol: "o0", Code: 1, Tasks: 2, Threads: 64, Shared: 512}, {Symbol: "o1", Tasks: 1, Scratch: 32}, {Symbol: "o2", Code: 1, Tasks: 8}}}},
@@ -127,6 +128,19 @@ func sample() *Plan {
 		Schedules: []KV{{"0123456789abcdef0123456789abcdef", "rows=96 dot=fma(6x16x1)"}},
 		Stats:     Stats{OpsBeforeFusion: 9, FlopsPerStep: 12, TokensPerStep: 8},
 	}
+}
+
+// products is a kernel that is two products: of matrices that lie between those of the batch, and of
+// one that is transposed.
+func products() Kernel {
+	return Kernel{Name: "products.3", Class: "horizontal", Symbol: "k3", Tasks: 1,
+		Args: []Arg{{Bytes: 192}, {Bytes: 96}, {Bytes: 64}, {Bytes: 160, Write: true}, {Bytes: 64, Write: true}},
+		Products: []Product{
+			{Batch: 2, M: 4, N: 5, K: 3, Left: Matrices{Arg: 0, DType: "f32", Row: 6, Batch: 3}, Right: Matrices{Arg: 1, DType: "f32", Offset: 4, Row: 5},
+				Out: Matrices{Arg: 3, DType: "f32", Row: 10, Batch: 5}, Bias: &Matrices{Arg: 2, DType: "f32", Row: 5}},
+			{Batch: 1, M: 4, N: 4, K: 6, Left: Matrices{Arg: 0, DType: "bf16", Row: 6, Transposed: false}, Right: Matrices{Arg: 1, DType: "bf16", Row: 6, Transposed: true},
+				Out: Matrices{Arg: 4, DType: "f32", Row: 4}, Add: &Matrices{Arg: 2, DType: "f32", Row: 4}},
+		}}
 }
 
 // turns are those of tasks and microbatches in pairs.

@@ -86,7 +86,7 @@ func TestValidateTasks(t *testing.T) {
 		{"of each microbatch, used once", prog(func(p *Program) { p.Instrs[4].Bufs[0] = 19 }), "which every microbatch has"},
 		{"of each microbatch, in a program of none", func(p *Plan) { p.Devices[0].Progs[0].Instrs[0].Bufs[1] = 19 }, "which every microbatch has"},
 		{"first of what is once", prog(func(p *Program) { p.Instrs[4].First = &First{} }), "issued once"},
-		{"no kernel of the first turn", first(func(in *Instr) { in.First.Kernel = 3 }), "in the first turn, it calls kernel 3"},
+		{"no kernel of the first turn", first(func(in *Instr) { in.First.Kernel = 4 }), "in the first turn, it calls kernel 4"},
 		{"kernel of more in the first turn", first(func(in *Instr) { in.First.Without = nil }), "in the first turn, it gives kernel update.1 3 buffers of 2"},
 		{"without what is not", first(func(in *Instr) { in.First.Without = []int{3} }), "without the buffers [3] of 3"},
 		{"without one twice", first(func(in *Instr) { in.First.Without = []int{0, 0} }), "without the buffers [0 0] of 3"},

@@ -181,7 +181,7 @@ func (k *Kernel) validate(codes int) error {
 			return fmt.Errorf("argument %d: %w", i, err)
 		}
 	}
-	return nil
+	return k.validateProducts()
 }
 
 // validateAlike checks that devices agree on what is global: the programs in

@@ -18,6 +18,7 @@ func TestSampleIsValid(t *testing.T) {
 func TestValidate(t *testing.T) {
 	dev := func(f func(d *Device)) func(*Plan) { return func(p *Plan) { f(&p.Devices[0]) } }
 	buf := func(i int, f func(b *Buffer)) func(*Plan) { return dev(func(d *Device) { f(&d.Buffers[i]) }) }
+	product := func(i int, f func(p *Product)) func(*Plan) { return func(p *Plan) { f(&p.Kernels[3].Products[i]) } }
 	for _, c := range []struct {
 		name   string
 		change func(p *Plan)
@@ -61,6 +62,32 @@ func TestValidate(t *testing.T) {
 		{"tasks", func(p *Plan) { p.Kernels[0].Tasks = -1 }, "-1 tasks"},
 		{"scratch", func(p *Plan) { p.Kernels[0].Scratch = 1 << 40 }, "scratch"},
 		{"argument size", func(p *Plan) { p.Kernels[0].Args[0].Bytes = -8 }, "argument 0"},
+		{"a product's argument", product(0, func(p *Product) { p.Left.Arg = 5 }), "left: argument 5 of 5"},
+		{"a product of nothing", product(0, func(p *Product) { p.K = 0 }), "4 by 5 by 0"},
+		{"a huge product", product(0, func(p *Product) { p.N = 1 << 31 }), "by 2147483648"},
+		{"a product of whole numbers", product(0, func(p *Product) { p.Left.DType, p.Right.DType = "i32", "i32" }), `factors of "i32"`},
+		{"factors apart", product(1, func(p *Product) { p.Right.DType = "f16" }), `"bf16" by "f16"`},
+		{"a product's dtype", product(0, func(p *Product) { p.Out.DType = "bf16" }), `as "bf16"`},
+		{"a bias of 16 bits", product(0, func(p *Product) { p.Bias.DType = "bf16" }), `"bf16" is added`},
+		{"a matrix and a row", product(0, func(p *Product) { p.Add = p.Bias }), "both a matrix and a row"},
+		{"a result that is read", product(0, func(p *Product) { p.Left.Arg = 3 }), "argument 3 is read where"},
+		{"a result that is an argument", product(0, func(p *Product) { p.Out.Arg = 0 }), "argument 0 is read where"},
+		{"rows that meet", product(0, func(p *Product) { p.Left.Row = 2 }), "rows of 3 elements, 2 apart"},
+		{"a factor before its argument", product(0, func(p *Product) { p.Left.Offset = -1 }), "from -1 on"},
+		{"matrices backwards", product(0, func(p *Product) { p.Left.Batch = -1 }), "-1 apart"},
+		{"a factor beyond its argument", product(0, func(p *Product) { p.Left.Batch = 28 }), "left: it reaches beyond the 192 bytes"},
+		{"a factor far beyond", product(0, func(p *Product) { p.Left.Row = 1<<63 - 1 }), "left: it reaches beyond"},
+		{"an offset beyond", product(0, func(p *Product) { p.Right.Offset = 10 }), "right: it reaches beyond"},
+		{"a bias beyond", product(0, func(p *Product) { p.Bias.Offset = 12 }), "bias: it reaches beyond"},
+		{"a result transposed", product(0, func(p *Product) { p.Out.Transposed = true }), "out is transposed"},
+		{"a part of a result", product(1, func(p *Product) { p.M = 3 }), "not all of argument 4"},
+		{"results that meet", product(0, func(p *Product) { p.Out.Row, p.Out.Batch = 5, 5 }), "share elements"},
+		{"results in between", product(0, func(p *Product) { p.Out.Row, p.Out.Batch = 9, 5 }), "share elements"},
+		{"one result twice", func(p *Plan) {
+			k := &p.Kernels[3]
+			k.Products = append(k.Products, k.Products[1])
+		}, "the result of another one"},
+		{"a result of no product", func(p *Plan) { p.Kernels[3].Products = p.Kernels[3].Products[:1] }, "the result of no product"},
 		{"cost", func(p *Plan) { p.Kernels[0].Flops = -8 }, "cost"},
 		{"mesh size", func(p *Plan) { p.Mesh[1].Size = 0 }, "of size 0"},
 		{"huge mesh", func(p *Plan) { p.Mesh[0].Size, p.Mesh[1].Size = 1<<24, 1<<24 }, "mesh axis"},
@@ -102,7 +129,7 @@ func TestValidate(t *testing.T) {
 		{"copy's shape", dev(func(d *Device) { d.Buffers[1].Axes = []Axis{{Name: "flat", Size: 12, Global: 12}} }), "another shape than w"},
 		{"init of integers", dev(func(d *Device) { d.Buffers[0].DType = "i32" }), "cannot start"},
 		{"program twice", dev(func(d *Device) { d.Progs[1].Name = "step" }), "two programs"},
-		{"kernel", dev(func(d *Device) { d.Progs[0].Instrs[0].Kernel = 3 }), "kernel 3 of 3"},
+		{"kernel", dev(func(d *Device) { d.Progs[0].Instrs[0].Kernel = 4 }), "kernel 4 of 4"},
 		{"buffer", dev(func(d *Device) { d.Progs[0].Instrs[0].Bufs[0] = -1 }), "buffer -1"},
 		{"too few buffers", dev(func(d *Device) { d.Progs[0].Instrs[0].Bufs = []int{0} }), "1 buffers of 2"},
 		{"kernel needs more", func(p *Plan) { p.Kernels[0].Args[0].Bytes = 49 }, "of which it uses 49"},
