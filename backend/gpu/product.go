@@ -42,8 +42,8 @@ type factors struct {
 	root        *ir.Op
 	left, right fusion.View
 	out         op.Strided
-	dtype       ir.DType     // of the result
-	term        *fusion.View // what is added; nil: nothing
+	dtype       ir.DType      // of the result
+	terms       []fusion.View // what is added
 }
 
 // product is what a kernel of one product does; nil where it does more, or where the operands do not lie as
@@ -72,17 +72,16 @@ func (x *factors) result(k *fusion.Kernel) bool {
 		switch {
 		case o == nil:
 			return false
-		case o.Name == op.Cast && v.Type.DType == from && o.Args[0].Type.DType == ir.F32 && x.term == nil:
+		case o.Name == op.Cast && v.Type.DType == from && o.Args[0].Type.DType == ir.F32 && len(x.terms) == 0:
 			v = o.Args[0]
 		case op.Has(o, op.ByName) && fusion.SameSpace(o.Args[0].Type.Axes, v.Type.Axes):
 			v = o.Args[0]
-		case o.Name == op.Add && x.term == nil && x.dtype == ir.F32 && v.Type.DType == ir.F32:
+		case o.Name == op.Add && x.dtype == ir.F32 && v.Type.DType == ir.F32:
 			i := slices.IndexFunc(o.Args, func(a *ir.Value) bool { _, ok := k.Views[a]; return ok })
 			if i < 0 {
 				return false
 			}
-			term := k.Views[o.Args[i]]
-			x.term, v = &term, o.Args[1-i]
+			x.terms, v = append(x.terms, k.Views[o.Args[i]]), o.Args[1-i]
 		default:
 			return false
 		}
@@ -118,8 +117,8 @@ func (x *factors) product() *program.Product {
 		}
 	}
 	views := []op.Strided{left.Strided, right.Strided, x.out}
-	if x.term != nil {
-		views = append(views, x.term.Strided)
+	for _, t := range x.terms {
+		views = append(views, t.Strided)
 	}
 	b, ok := merged(views, batch)
 	rows, ok1 := merged(views, m)
@@ -136,26 +135,28 @@ func (x *factors) product() *program.Product {
 	if !ok || !ok1 || !ok2 || p.Out.Transposed {
 		return nil
 	}
-	if x.term != nil && !x.add(p, b, rows, cols) {
-		return nil
+	for i, t := range x.terms {
+		if !add(p, t, b, rows, cols, len(views)-len(x.terms)+i) {
+			return nil
+		}
 	}
 	return p
 }
 
-// add says what is added: a matrix that has all elements of the result, or a row.
-func (x *factors) add(p *program.Product, b, rows, cols line) bool {
-	const term = 3
-	flat := func(l line) bool { return l.size == 1 || l.strides[term] == 0 }
-	if flat(b) && flat(rows) && (cols.size == 1 || cols.strides[term] == 1) {
-		p.Bias = &program.Matrices{Arg: x.term.Arg, DType: ir.F32.String(), Offset: int64(x.term.Offset), Row: p.N}
+// add adds a term, which is number at of the lines' views: a matrix that has all elements of the result, or
+// a row. There is one of each at most.
+func add(p *program.Product, term fusion.View, b, rows, cols line, at int) bool {
+	flat := func(l line) bool { return l.size == 1 || l.strides[at] == 0 }
+	if flat(b) && flat(rows) && (cols.size == 1 || cols.strides[at] == 1) && p.Bias == nil {
+		p.Bias = &program.Matrices{Arg: term.Arg, DType: ir.F32.String(), Offset: int64(term.Offset), Row: p.N}
 		return true
 	}
-	at, ok := matrices(*x.term, b, rows, cols, term)
-	if !ok || at.Transposed || b.size > 1 && at.Batch == 0 {
+	m, ok := matrices(term, b, rows, cols, at)
+	if !ok || m.Transposed || b.size > 1 && m.Batch == 0 || p.Add != nil {
 		return false
 	}
-	at.DType = ir.F32.String()
-	p.Add = &at
+	m.DType = ir.F32.String()
+	p.Add = &m
 	return true
 }
 

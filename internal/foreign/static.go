@@ -30,3 +30,9 @@ func Callback(any) uintptr { panic(errStatic) }
 
 // Call: see Bind.
 func Call(uintptr, ...uintptr) uintptr { panic(errStatic) }
+
+// Many says why nothing can be called.
+func Many() error { return errStatic }
+
+// CallMany: see Bind.
+func CallMany(uintptr, ...uintptr) uintptr { panic(errStatic) }

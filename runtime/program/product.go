@@ -5,10 +5,10 @@ import "fmt"
 // Product is a matrix product that is all that a kernel does, or one of several that are, so
 // that a library may compute it in the kernel's place:
 //
-//	Out[b, m, n] = Σ over k of Left[b, m, k] · Right[b, k, n], and Add[b, m, n] or Bias[n]
+//	Out[b, m, n] = Σ over k of Left[b, m, k] · Right[b, k, n], and Add[b, m, n] and Bias[n]
 //
 // Factors are of one dtype, f32, f16 or bf16, and are multiplied and summed in f32. What is added
-// is f32 as the result then is, so that there is one rounding at most.
+// is f32 as the result then is, so that nothing is rounded to fewer bits but the result.
 type Product struct {
 	Batch int64    `cbor:"1,keyasint,omitempty"`
 	M     int64    `cbor:"2,keyasint,omitempty"`
@@ -73,9 +73,6 @@ func (p *Product) validate(args []Arg) error {
 	}
 	if err := p.validateDTypes(); err != nil {
 		return err
-	}
-	if p.Add != nil && p.Bias != nil {
-		return fmt.Errorf("both a matrix and a row are added")
 	}
 	for _, m := range []struct {
 		name       string

@@ -69,7 +69,6 @@ func TestValidate(t *testing.T) {
 		{"factors apart", product(1, func(p *Product) { p.Right.DType = "f16" }), `"bf16" by "f16"`},
 		{"a product's dtype", product(0, func(p *Product) { p.Out.DType = "bf16" }), `as "bf16"`},
 		{"a bias of 16 bits", product(0, func(p *Product) { p.Bias.DType = "bf16" }), `"bf16" is added`},
-		{"a matrix and a row", product(0, func(p *Product) { p.Add = p.Bias }), "both a matrix and a row"},
 		{"a result that is read", product(0, func(p *Product) { p.Left.Arg = 3 }), "argument 3 is read where"},
 		{"a result that is an argument", product(0, func(p *Product) { p.Out.Arg = 0 }), "argument 0 is read where"},
 		{"rows that meet", product(0, func(p *Product) { p.Left.Row = 2 }), "rows of 3 elements, 2 apart"},

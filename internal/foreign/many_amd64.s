@@ -1,0 +1,34 @@
+//go:build !static
+
+#include "textflag.h"
+
+DATA ·manyEntryPC(SB)/8, $manyEntry(SB)
+GLOBL ·manyEntryPC(SB), NOPTR, $8
+
+// manyEntry is called as a C function: DI is a *manyCall. It copies the words to the stack, where
+// the callee has them right above its return address, and fills the registers. The result stays
+// in AX.
+TEXT manyEntry(SB), NOSPLIT|NOFRAME, $0
+	PUSHQ	BP
+	MOVQ	SP, BP
+	MOVQ	DI, R11
+	MOVQ	56(R11), CX // words
+	MOVQ	64(R11), SI // stack
+	MOVQ	CX, AX
+	SHLQ	$3, AX
+	SUBQ	AX, SP      // a multiple of 16: SP stays aligned
+	MOVQ	SP, DI
+	CLD
+	REP; MOVSQ
+	MOVQ	8(R11), DI
+	MOVQ	16(R11), SI
+	MOVQ	24(R11), DX
+	MOVQ	32(R11), CX
+	MOVQ	40(R11), R8
+	MOVQ	48(R11), R9
+	XORL	AX, AX
+	MOVQ	0(R11), R10
+	CALL	R10
+	MOVQ	BP, SP
+	POPQ	BP
+	RET
