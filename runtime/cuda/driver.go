@@ -31,6 +31,7 @@ type functions struct {
 	graphCreate, graphDestroy, graphAddKernel, graphAddMemcpy, graphAddEmpty uintptr
 	graphInstantiate, graphExecDestroy, graphLaunch                          uintptr
 	tensorMapEncodeTiled                                                     uintptr
+	streamBeginCapture, streamEndCapture, graphAddChild                      uintptr
 }
 
 // symbol is a function and where its address goes.
@@ -94,6 +95,9 @@ func (f *functions) symbols() []symbol {
 		{name: "cuGraphExecDestroy", at: &f.graphExecDestroy},
 		{name: "cuGraphLaunch", at: &f.graphLaunch},
 		{name: "cuTensorMapEncodeTiled", at: &f.tensorMapEncodeTiled, optional: true}, // from CUDA 12.0 on
+		{name: "cuStreamBeginCapture_v2", at: &f.streamBeginCapture},
+		{name: "cuStreamEndCapture", at: &f.streamEndCapture},
+		{name: "cuGraphAddChildGraphNode", at: &f.graphAddChild},
 	}
 }
 

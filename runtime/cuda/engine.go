@@ -32,6 +32,7 @@ type engine struct {
 	functions map[int]uintptr // by kernel
 	progs     []*captured
 	worker    *worker // nil: no program communicates
+	blas      *blas   // nil: no library computes products
 }
 
 func open(r device.Request) (device.Engine, error) {
@@ -79,7 +80,10 @@ func (e *engine) open() (err error) {
 	if err := e.allocate(); err != nil {
 		return err
 	}
-	return e.loadModules()
+	if err := e.loadModules(); err != nil {
+		return err
+	}
+	return e.openBlas()
 }
 
 func (e *engine) unusable(err error) error {
@@ -128,6 +132,7 @@ func (e *engine) Close() {
 	for _, p := range e.progs {
 		p.free()
 	}
+	e.blas.close()
 	for _, x := range e.events {
 		_ = e.drv.freeEvent(x)
 	}
@@ -149,5 +154,5 @@ func (e *engine) Close() {
 		_ = e.drv.freeStream(e.stream)
 	}
 	_ = e.drv.release(e.gpu().device)
-	e.context, e.stream, e.pins, e.progs, e.events = 0, 0, nil, nil, nil
+	e.context, e.stream, e.pins, e.progs, e.events, e.blas = 0, 0, nil, nil, nil, nil
 }

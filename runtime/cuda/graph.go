@@ -115,6 +115,7 @@ type builder struct {
 	graph         uintptr
 	before, group []uintptr
 	started       map[int][]uintptr // by instruction
+	worked        uintptr           // what uses the library's workspace last; 0: nothing
 	nodes         int
 }
 
@@ -162,6 +163,8 @@ func (b *builder) instr(i int, in *program.Instr, a *act) error {
 		b.wait()
 	}
 	switch c := in.Comm; {
+	case a.products != nil:
+		return b.products(a.products)
 	case a.kernel != nil:
 		return b.add(func(after []uintptr) (uintptr, error) { return b.e.drv.addKernel(b.graph, after, a.kernel) })
 	case c == nil:

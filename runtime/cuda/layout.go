@@ -63,3 +63,7 @@ const (
 
 // streamNonBlocking is a stream that does not wait for the default one: CU_STREAM_NON_BLOCKING.
 const streamNonBlocking = 1
+
+// captureThread is a capture that forbids calls that are not safe beside it to the thread alone:
+// CU_STREAM_CAPTURE_MODE_THREAD_LOCAL.
+const captureThread = 1

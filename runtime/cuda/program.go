@@ -13,9 +13,10 @@ import (
 // act is an instruction, resolved. One with none of these does nothing: a kernel of no tasks, the
 // end of a copy, which what is behind it in the graph depends on.
 type act struct {
-	kernel *kernelNode
-	copies []transfer
-	op     func() error // what the host has to do: communication
+	kernel   *kernelNode
+	products []matmul // what a library does in the kernel's place; nil: nothing
+	copies   []transfer
+	op       func() error // what the host has to do: communication
 }
 
 // captured is a captured program.
@@ -112,7 +113,7 @@ func (p *captured) kernels() error {
 		}
 		values, pointers = values[len(in.Bufs):], pointers[len(in.Bufs)+len(maps):]
 		if k.Tasks > 0 {
-			p.acts[i].kernel = node
+			p.acts[i].kernel, p.acts[i].products = node, p.e.blas.of(p.index, i)
 		}
 	}
 	return nil
@@ -277,6 +278,8 @@ func (p *captured) one(from, to int) error {
 // enact begins an instruction, or has the host do it.
 func (p *captured) enact(i int) error {
 	switch a := &p.acts[i]; {
+	case a.products != nil:
+		return p.failedAt(i, p.e.blas.enqueue(a.products))
 	case a.kernel != nil:
 		return p.failedAt(i, p.e.drv.launch(a.kernel, p.e.stream))
 	case a.op != nil:

@@ -19,6 +19,14 @@ type Request struct {
 	// used; what is found there is run. None: it is made each time. They need not exist.
 	Cache []string
 
+	// Blas names a library of matrix products that may take the place of kernels which are those and
+	// no more, where it is faster: BlasNone, which is the same as empty, or BlasLt. Results then
+	// depend on the library in their last bits. What was found faster is kept in Cache.
+	Blas string
+
+	// Warn is told what the user should know that does not keep the plan from running; nil: nobody asks.
+	Warn func(text string)
+
 	// Exchanges readies what the programs exchange with other devices; nil where
 	// they exchange nothing.
 	Exchanges Exchanges
@@ -28,6 +36,12 @@ type Request struct {
 	// it. Nil: nobody asks. An engine whose code cannot fault does not call it.
 	Fault func(prog int, what string)
 }
+
+// Libraries that Request.Blas names.
+const (
+	BlasNone = "none"
+	BlasLt   = "lt" // cuBLASLt, for GPUs of NVIDIA
+)
 
 // Engine is one device. Its methods, and those of its programs, are called by one
 // goroutine at a time.

@@ -38,6 +38,7 @@ const (
 	NotReady       = 600
 	IllegalAddress = 700
 	LaunchFailed   = 719
+	NotInCapture   = 900
 	Unknown        = 999
 )
 

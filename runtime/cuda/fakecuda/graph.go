@@ -22,9 +22,11 @@ type exec struct {
 type node struct {
 	of     *graph
 	after  []*node
-	launch *launch // a kernel
-	copy   *copied // or a copy
-	handle uintptr // of the graph's, for errors
+	launch *launch    // a kernel
+	copy   *copied    // or a copy
+	work   func() int // or what a library does
+	child  []*node    // or a graph
+	handle uintptr    // of the graph's, for errors
 }
 
 // launch is a kernel with its arguments.
@@ -219,10 +221,12 @@ func graphLaunch(d *Driver, g *gpu, a []uintptr) int {
 
 // runGraph runs nodes in one of the orders that the edges allow: the last one that is ready, or
 // any.
-func (d *Driver) runGraph(x *exec) int {
+func (d *Driver) runGraph(x *exec) int { return d.runNodes(x.g, x.nodes) }
+
+func (d *Driver) runNodes(g *gpu, nodes []*node) int {
 	left, next := map[*node]int{}, map[*node][]*node{}
 	var open []*node
-	for _, n := range x.nodes {
+	for _, n := range nodes {
 		left[n] = len(n.after)
 		for _, m := range n.after {
 			next[m] = append(next[m], n)
@@ -238,14 +242,7 @@ func (d *Driver) runGraph(x *exec) int {
 		}
 		n := open[i]
 		open = slices.Delete(open, i, i+1)
-		r := Success
-		switch {
-		case n.launch != nil:
-			r = d.run(x.g, n.launch)
-		case n.copy != nil:
-			r = d.move(x.g, n.copy)
-		}
-		if r != Success {
+		if r := d.runNode(g, n); r != Success {
 			return r
 		}
 		for _, m := range next[n] {
@@ -255,4 +252,16 @@ func (d *Driver) runGraph(x *exec) int {
 		}
 	}
 	return Success
+}
+
+func (d *Driver) runNode(g *gpu, n *node) int {
+	switch {
+	case n.launch != nil:
+		return d.run(g, n.launch)
+	case n.copy != nil:
+		return d.move(g, n.copy)
+	case n.work != nil:
+		return n.work()
+	}
+	return d.runNodes(g, n.child)
 }

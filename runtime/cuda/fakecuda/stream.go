@@ -9,7 +9,8 @@ import (
 type stream struct {
 	g     *gpu
 	queue []work
-	busy  bool // its work is being done
+	busy  bool   // its work is being done
+	into  *graph // what its work is captured into; nil: it is done
 }
 
 // work is done once it is ready; nil: at once.
@@ -34,6 +35,10 @@ func streamSynchronize(d *Driver, g *gpu, a []uintptr) int {
 	s, ok := get[*stream](d, "stream", a[0])
 	if !ok {
 		return InvalidHandle
+	}
+	if s.into != nil {
+		d.problem("a stream that is captured is waited for")
+		return NotInCapture
 	}
 	r := d.flush(s)
 	for len(s.queue) > 0 {
@@ -60,6 +65,9 @@ func streamDestroy(d *Driver, g *gpu, a []uintptr) int {
 	if !ok {
 		return InvalidHandle
 	}
+	if s.into != nil {
+		d.problem("a stream is destroyed while it is captured")
+	}
 	r := d.flush(s)
 	if len(s.queue) > 0 {
 		d.problem("a stream is destroyed whose work has not ended")
@@ -76,6 +84,10 @@ func (d *Driver) enqueueWhen(s *stream, ready func() bool, do func() int) int {
 	if d.threads[thread()] != s.g {
 		d.problem("work for GPU %d on a thread with the context of another one", s.g.number)
 		return InvalidContext
+	}
+	if s.into != nil {
+		d.problem("work that no library gives a stream that is captured")
+		return NotInCapture
 	}
 	s.queue = append(s.queue, work{ready, do})
 	if d.chance() {

@@ -1,0 +1,296 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+
+	"ptc/internal/units"
+	"ptc/runtime/cuda/blaslt"
+	"ptc/runtime/device"
+	"ptc/runtime/program"
+)
+
+// maxWorkspace is how much memory of the GPU algorithms of the library may use: what NVIDIA advises
+// for the largest of them ("cuBLAS", cublasSetWorkspace).
+const maxWorkspace = 32 << 20
+
+// blas is the library that may take the place of kernels which are products. A product whose own
+// kernel is not slower is not its.
+type blas struct {
+	e         *engine
+	library   *blaslt.Library
+	handle    *blaslt.Handle
+	workspace uint64 // its address; 0: none
+	limit     int64  // its bytes
+	events    [2]uintptr
+
+	products map[[2]int]*blaslt.Product // by kernel, and number in it
+	calls    map[[2]int][]matmul        // by program and instruction
+	all, own int                        // kernels that are products; those that the library failed
+	why      error                      // the first failure
+}
+
+// openBlas chooses what computes products. Nothing has been written to the arena yet, so that
+// kernels may be tried on it.
+func (e *engine) openBlas() error {
+	switch e.r.Blas {
+	case "", device.BlasNone:
+		return nil
+	case device.BlasLt:
+	default:
+		return fmt.Errorf("there is no library of products %q; expected %q or %q", clip(e.r.Blas), device.BlasNone, device.BlasLt)
+	}
+	if !e.hasProducts() {
+		return nil
+	}
+	b := &blas{e: e, products: map[[2]int]*blaslt.Product{}, calls: map[[2]int][]matmul{}}
+	e.blas = b
+	if err := b.open(); err != nil {
+		e.warn(fmt.Sprintf("own kernels compute all products: %v", err))
+		return e.alive()
+	}
+	for prog := range e.r.Device.Progs {
+		for i := range e.r.Device.Progs[prog].Instrs {
+			if err := b.consider(prog, i); err != nil {
+				return err
+			}
+		}
+	}
+	b.trim()
+	if b.why != nil {
+		e.warn(fmt.Sprintf("own kernels compute %d of %d products that %s %d.%d was tried for: %v",
+			b.own, b.all, b.library.Name, b.library.Version/10000, b.library.Version%10000/100, b.why))
+	}
+	return nil
+}
+
+func (e *engine) hasProducts() bool {
+	for i := range e.r.Device.Progs {
+		for _, in := range e.r.Device.Progs[i].Instrs {
+			if in.Comm == nil && len(e.r.Plan.Kernels[in.Kernel].Products) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (e *engine) warn(text string) {
+	if e.r.Warn != nil {
+		e.r.Warn(text)
+	}
+}
+
+// alive says why the GPU cannot go on behind a failure, or nil.
+func (e *engine) alive() error {
+	if err := e.drv.do(&e.sync); err != nil {
+		return e.unusable(err)
+	}
+	return nil
+}
+
+func (b *blas) open() (err error) {
+	if b.library, err = blaslt.Open(b.e.drv.version); err != nil {
+		return err
+	}
+	if b.handle, err = b.library.New(); err != nil {
+		return err
+	}
+	for i := range b.events {
+		if b.events[i], err = b.e.drv.newEvent(); err != nil {
+			return err
+		}
+	}
+	switch at, err := b.e.drv.alloc(maxWorkspace); {
+	case err == nil:
+		b.workspace, b.limit = at, maxWorkspace
+	case code(err) != outOfMemory: // without, there are fewer algorithms
+		return fmt.Errorf("%s of workspace: %w", units.Bytes(maxWorkspace), err)
+	}
+	return nil
+}
+
+// trim frees a workspace that nothing uses.
+func (b *blas) trim() {
+	for _, list := range b.calls {
+		if works(list) {
+			return
+		}
+	}
+	b.freeWorkspace()
+}
+
+func (b *blas) freeWorkspace() {
+	if b.workspace != 0 {
+		_ = b.e.drv.free(b.workspace) // nothing could be done about it
+	}
+	b.workspace, b.limit = 0, 0
+}
+
+// close frees what the library holds, when no graph has any of it.
+func (b *blas) close() {
+	if b == nil {
+		return
+	}
+	for _, p := range b.products {
+		p.Close()
+	}
+	b.handle.Close()
+	for _, x := range b.events {
+		if x != 0 {
+			_ = b.e.drv.freeEvent(x)
+		}
+	}
+	b.freeWorkspace()
+}
+
+// of is what the library does for an instruction; nil: nothing.
+func (b *blas) of(prog, instr int) []matmul {
+	if b == nil {
+		return nil
+	}
+	return b.calls[[2]int{prog, instr}]
+}
+
+// launch is an instruction that is products, with where its buffers lie.
+type launch struct {
+	in      *program.Instr
+	kernel  *program.Kernel
+	buffers []uint64 // by argument
+	at      []blaslt.Addresses
+}
+
+// consider chooses for an instruction, if it is products. What the library fails is own kernels'; the
+// error is that of a GPU that has failed.
+func (b *blas) consider(prog, instr int) error {
+	in := &b.e.r.Device.Progs[prog].Instrs[instr]
+	if in.Comm != nil {
+		return nil
+	}
+	l := b.launch(in)
+	if l == nil {
+		return nil
+	}
+	if !l.apart() {
+		return nil // in another place the own kernel reads an operand before it writes there, the library does not
+	}
+	b.all++
+	algos, err := b.choose(l)
+	if err != nil {
+		b.own++
+		if b.why == nil {
+			b.why = err
+		}
+		return b.e.alive()
+	}
+	var list []matmul
+	for i, a := range algos {
+		list = append(list, matmul{b.products[[2]int{in.Kernel, i}], l.at[i], a})
+	}
+	if len(list) > 0 {
+		b.calls[[2]int{prog, instr}] = list
+	}
+	return nil
+}
+
+// launch is that of an instruction; nil where it is not products, or the plan is wrong about it, which who
+// captures it says.
+func (b *blas) launch(in *program.Instr) *launch {
+	k := &b.e.r.Plan.Kernels[in.Kernel]
+	if len(k.Products) == 0 || len(in.Bufs) != len(k.Args) || k.Tasks < 1 || k.Tasks > maxGrid {
+		return nil
+	}
+	l := &launch{in: in, kernel: k}
+	for _, n := range in.Bufs {
+		l.buffers = append(l.buffers, b.e.arena.base+uint64(b.e.r.Device.Buffers[n].Offset))
+	}
+	for i := range k.Products {
+		p := &k.Products[i]
+		at := blaslt.Addresses{Left: l.address(&p.Left), Right: l.address(&p.Right), Out: l.address(&p.Out)}
+		if p.Add != nil {
+			at.Add = l.address(p.Add)
+		}
+		if p.Bias != nil {
+			at.Bias = l.address(p.Bias)
+		}
+		l.at = append(l.at, at)
+	}
+	return l
+}
+
+// address is where matrices begin.
+func (l *launch) address(m *program.Matrices) uint64 {
+	return l.buffers[m.Arg] + uint64(m.Offset)*uint64(program.DTypeSize(m.DType))
+}
+
+// apart says whether results lie in the place of nothing that is read, but for what is added to them element by
+// element.
+func (l *launch) apart() bool {
+	for i := range l.kernel.Products {
+		out := &l.kernel.Products[i].Out
+		for j := range l.kernel.Products {
+			p := &l.kernel.Products[j]
+			for _, m := range []*program.Matrices{&p.Left, &p.Right, p.Bias} {
+				if m != nil && l.meet(out.Arg, m.Arg) {
+					return false
+				}
+			}
+			if p.Add != nil && l.meet(out.Arg, p.Add.Arg) && !(i == j && l.at[i].Add == l.at[i].Out && p.Add.Row == out.Row && p.Add.Batch == out.Batch) {
+				return false
+			}
+			if i != j && l.meet(out.Arg, p.Out.Arg) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// meet says whether two arguments have bytes in common.
+func (l *launch) meet(i, j int) bool {
+	a, b := l.kernel.Args, l.buffers
+	return b[i] < b[j]+uint64(a[j].Bytes) && b[j] < b[i]+uint64(a[i].Bytes)
+}
+
+// described are the products of a kernel as the library knows them.
+func (b *blas) described(l *launch) (out []*blaslt.Product, err error) {
+	for i := range l.kernel.Products {
+		key := [2]int{l.in.Kernel, i}
+		if b.products[key] == nil {
+			p, err := b.library.Describe(&l.kernel.Products[i])
+			if err != nil {
+				return nil, err
+			}
+			b.products[key] = p
+		}
+		out = append(out, b.products[key])
+	}
+	return out, nil
+}
+
+// errNoOffer is of a product that the library has no algorithm for.
+var errNoOffer = errors.New("the library offers no algorithm that needs so little workspace")
+
+// mostOffers is how many algorithms are tried for a product.
+const mostOffers = 8
+
+// offers are the algorithms for each product of a kernel.
+func (b *blas) offers(l *launch, products []*blaslt.Product) (out [][]blaslt.Algorithm, err error) {
+	for i, p := range products {
+		all, err := b.handle.Offers(p, l.at[i], b.limit, mostOffers)
+		if err != nil {
+			return nil, err
+		}
+		var some []blaslt.Algorithm
+		for _, a := range all {
+			if a.Workspace <= uint64(b.limit) {
+				some = append(some, a)
+			}
+		}
+		if len(some) == 0 {
+			return nil, errNoOffer
+		}
+		out = append(out, some)
+	}
+	return out, nil
+}

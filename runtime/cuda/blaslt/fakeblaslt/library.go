@@ -1,0 +1,222 @@
+package fakeblaslt
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"ptc/internal/foreign"
+	"ptc/runtime/cuda/fakecuda"
+)
+
+// Options are of the library. The zero value but for the driver is one of CUDA 12.4 with one algorithm
+// that takes no time and no workspace.
+type Options struct {
+	Driver  *fakecuda.Driver
+	Version int
+	Missing []string // functions that it does not have
+	Offers  []Offer  // its algorithms, in the order in which it offers them
+	Refuses bool     // it supports no product
+}
+
+// Offer is an algorithm that there is for every product.
+type Offer struct {
+	Time      int64 // in instructions of warps
+	Workspace int64 // bytes
+	Hidden    bool  // it is offered whatever workspace there is
+	Fails     int   // a status that its products give; 0: they are computed
+}
+
+// Statuses that functions give.
+const (
+	Success       = 0
+	InvalidValue  = 7
+	Failed        = 13
+	NotSupported  = 15
+	InternalError = 14
+)
+
+// Library is a library.
+type Library struct {
+	mu       sync.Mutex
+	o        Options
+	objects  map[uintptr]any
+	next     uintptr
+	counts   map[string]int
+	failures []failure
+	problems []string
+
+	ordering sync.Mutex // apart: the driver runs products within calls of its own and of the library
+	order    []string   // products as they ran
+}
+
+// failure is a call that is to fail: that number at, from 1, of those of a name.
+type failure struct {
+	name       string
+	at, status int
+}
+
+var current struct {
+	sync.Mutex
+	library *Library
+}
+
+// New makes a library, which takes the place of the one before.
+func New(o Options) *Library {
+	if o.Version == 0 {
+		o.Version = 120405
+	}
+	if len(o.Offers) == 0 {
+		o.Offers = []Offer{{}}
+	}
+	l := &Library{o: o, objects: map[uintptr]any{}, next: 0x7b0000, counts: map[string]int{}}
+	current.Lock()
+	defer current.Unlock()
+	current.library = l
+	return l
+}
+
+// Lookup gives the address of a function.
+func (l *Library) Lookup(name string) (uintptr, error) {
+	at, ok := addresses()[name]
+	if !ok || slices.Contains(l.o.Missing, name) {
+		return 0, fmt.Errorf("undefined symbol: %s", name)
+	}
+	return at, nil
+}
+
+// Fail lets a call fail: that number at, from 1, of those of a name from now on.
+func (l *Library) Fail(name string, at, status int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failures = append(l.failures, failure{name, at + l.counts[name], status})
+}
+
+// Called is how many calls of a function there were.
+func (l *Library) Called(name string) int { l.mu.Lock(); defer l.mu.Unlock(); return l.counts[name] }
+
+// Order is the products as they ran: the number of the algorithm, and rows, columns and depth.
+func (l *Library) Order() []string {
+	l.ordering.Lock()
+	defer l.ordering.Unlock()
+	return slices.Clone(l.order)
+}
+
+// Problems are mistakes of the caller, in order.
+func (l *Library) Problems() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.problems)
+}
+
+// Leaks are what was made and not freed, sorted.
+func (l *Library) Leaks() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []string
+	for _, o := range l.objects {
+		out = append(out, fmt.Sprintf("%T", o))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (l *Library) problem(format string, args ...any) int {
+	l.problems = append(l.problems, fmt.Sprintf(format, args...))
+	return InvalidValue
+}
+
+// handle gives an object a handle.
+func (l *Library) handle(o any) uintptr {
+	l.next += 16
+	l.objects[l.next] = o
+	return l.next
+}
+
+// get is the object of a type with a handle; for what no handle is, a problem.
+func get[T any](l *Library, handle uintptr) (o T, ok bool) {
+	if o, ok = l.objects[handle].(T); !ok {
+		l.problem("there is no %T %#x", o, handle)
+	}
+	return o, ok
+}
+
+// function is one of the library's.
+type function struct {
+	name  string
+	args  int
+	frees bool // it does so even where it fails
+	run   func(l *Library, a []uintptr) int
+}
+
+func functions() []function {
+	return []function{
+		{"cublasLtGetVersion", 0, false, func(l *Library, _ []uintptr) int { return l.o.Version }},
+		{"cublasLtCreate", 1, false, made[handle]},
+		{"cublasLtDestroy", 1, true, freed[*handle]},
+		{"cublasLtMatmulDescCreate", 3, false, descCreate},
+		{"cublasLtMatmulDescSetAttribute", 4, false, descSet},
+		{"cublasLtMatmulDescDestroy", 1, true, freed[*desc]},
+		{"cublasLtMatrixLayoutCreate", 5, false, layoutCreate},
+		{"cublasLtMatrixLayoutSetAttribute", 4, false, layoutSet},
+		{"cublasLtMatrixLayoutDestroy", 1, true, freed[*layout]},
+		{"cublasLtMatmulPreferenceCreate", 1, false, made[prefer]},
+		{"cublasLtMatmulPreferenceSetAttribute", 4, false, preferSet},
+		{"cublasLtMatmulPreferenceDestroy", 1, true, freed[*prefer]},
+		{"cublasLtMatmulAlgoGetHeuristic", 10, false, heuristic},
+		{"cublasLtMatmul", 16, false, matmul},
+	}
+}
+
+// addresses makes the C functions, once: a process has a limited number of them.
+var addresses = sync.OnceValue(func() map[string]uintptr {
+	out := map[string]uintptr{}
+	for _, f := range functions() {
+		out[f.name] = callback(&f)
+	}
+	return out
+})
+
+// callback is the C function of a function.
+func callback(f *function) uintptr {
+	switch f.args {
+	case 0:
+		return foreign.Callback(func() uintptr { return f.enter() })
+	case 1:
+		return foreign.Callback(func(a uintptr) uintptr { return f.enter(a) })
+	case 3:
+		return foreign.Callback(func(a, b, c uintptr) uintptr { return f.enter(a, b, c) })
+	case 4:
+		return foreign.Callback(func(a, b, c, d uintptr) uintptr { return f.enter(a, b, c, d) })
+	case 5:
+		return foreign.Callback(func(a, b, c, d, e uintptr) uintptr { return f.enter(a, b, c, d, e) })
+	case 10:
+		return foreign.Callback(func(a, b, c, d, e, g, h, i, j, k uintptr) uintptr { return f.enter(a, b, c, d, e, g, h, i, j, k) })
+	}
+	return foreign.Callback(func(a, b, c, d, e, g, h, i, j, k, m, n, o, p, q, r uintptr) uintptr {
+		return f.enter(a, b, c, d, e, g, h, i, j, k, m, n, o, p, q, r)
+	})
+}
+
+// enter is a call of the current library.
+func (f *function) enter(args ...uintptr) uintptr {
+	current.Lock()
+	l := current.library
+	current.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.counts[f.name]++
+	status := Success
+	for _, x := range l.failures {
+		if x.name == f.name && x.at == l.counts[f.name] {
+			status = x.status
+		}
+	}
+	if status != Success && !f.frees {
+		return uintptr(status)
+	}
+	if r := f.run(l, args); status == Success {
+		return uintptr(r)
+	}
+	return uintptr(status)
+}

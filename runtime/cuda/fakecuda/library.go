@@ -1,0 +1,86 @@
+package fakecuda
+
+import "slices"
+
+// Memory is that of a GPU, as what a library does reaches it.
+type Memory struct{ g *gpu }
+
+// Bytes is n bytes from an address on; the error says why they are not memory.
+func (m Memory) Bytes(at uint64, n int) ([]byte, error) { return m.g.Bytes(at, n) }
+
+// Work gives a stream what a library does, or where the stream is captured the graph that is made of
+// it. An instruction of a warp is what the time is counted in. It is called by libraries for
+// tests, from functions that are called as C's are; the result is that of a call of the driver.
+func (d *Driver) Work(on uintptr, instructions int64, do func(Memory) error) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s, ok := get[*stream](d, "stream", on)
+	if !ok {
+		return InvalidHandle
+	}
+	if d.threads[thread()] != s.g {
+		d.problem("a library works on a thread without the context of GPU %d", s.g.number)
+		return InvalidContext
+	}
+	work := func() int {
+		s.g.Counts.Instructions += instructions
+		if err := do(Memory{s.g}); err != nil {
+			return d.fault(s.g, err)
+		}
+		return Success
+	}
+	if s.into == nil {
+		return d.enqueue(s, work)
+	}
+	n := &node{of: s.into, work: work}
+	if k := len(s.into.nodes); k > 0 {
+		n.after = []*node{s.into.nodes[k-1]}
+	}
+	s.into.nodes = append(s.into.nodes, n)
+	n.handle = d.handle(n)
+	return Success
+}
+
+// Capturing says whether a stream is captured.
+func (d *Driver) Capturing(on uintptr) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s, ok := d.objects[on].(*stream)
+	return ok && s.into != nil
+}
+
+func beginCapture(d *Driver, g *gpu, a []uintptr) int {
+	s, ok := get[*stream](d, "stream", a[0])
+	switch {
+	case !ok:
+		return InvalidHandle
+	case a[1] != 1 || s.into != nil: // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+		d.problem("a capture within another, or for more than the thread")
+		return InvalidValue
+	}
+	s.into = &graph{g: g}
+	return Success
+}
+
+func endCapture(d *Driver, _ *gpu, a []uintptr) int {
+	s, ok := get[*stream](d, "stream", a[0])
+	if !ok {
+		return InvalidHandle
+	}
+	if s.into == nil {
+		d.problem("the end of a capture that was not begun")
+		return InvalidValue
+	}
+	*pointer[uintptr](a[1]) = d.handle(s.into)
+	s.into = nil
+	return Success
+}
+
+// addChild adds a copy of a graph as a node.
+func addChild(d *Driver, _ *gpu, a []uintptr) int {
+	x, ok := get[*graph](d, "graph", a[4])
+	if !ok {
+		return InvalidHandle
+	}
+	return d.add(a, &node{child: slices.Clone(x.nodes)})
+}
