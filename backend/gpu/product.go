@@ -147,7 +147,8 @@ func (x *factors) product() *program.Product {
 // a row. There is one of each at most.
 func add(p *program.Product, term fusion.View, b, rows, cols line, at int) bool {
 	flat := func(l line) bool { return l.size == 1 || l.strides[at] == 0 }
-	if flat(b) && flat(rows) && (cols.size == 1 || cols.strides[at] == 1) && p.Bias == nil {
+	repeats := b.size > 1 || rows.size > 1 // else a row is a matrix, which the result may be over
+	if repeats && flat(b) && flat(rows) && (cols.size == 1 || cols.strides[at] == 1) && p.Bias == nil {
 		p.Bias = &program.Matrices{Arg: term.Arg, DType: ir.F32.String(), Offset: int64(term.Offset), Row: p.N}
 		return true
 	}

@@ -16,6 +16,7 @@ import (
 
 	"ptc/compiler/ceilings"
 	"ptc/runtime/checkpoint"
+	"ptc/runtime/device"
 	"ptc/runtime/explain"
 	"ptc/runtime/metrics"
 	"ptc/runtime/profile"
@@ -29,6 +30,7 @@ type runFlags struct {
 	log     choice
 	onNaN   choice
 	comm    choice
+	blas    choice
 	verbose bool
 	profile profileFlag
 	trust   trustFlags
@@ -111,6 +113,13 @@ each launch. Results are the same; a step that is profiled takes longer, and by 
 much is said. With --trace, spans have these figures too. On GPUs the times are those of
 events around each launch, and the ceilings the maker's figures, which the plan holds.
 
+A plan for GPUs has kernels for all that it computes. With --blas lt those that are
+matrix products and no more are timed when the plan is loaded, beside NVIDIA's library
+cuBLASLt, and the library computes what it is 3% faster at. Results then depend on the
+library in their last bits, and on which of the two was faster: runs that choose alike
+have the same bits. Where the library cannot be used, a warning says why, and the plan's
+kernels compute all. All devices have to be of this process.
+
 A plan is a program: its native code does whatever it was made to do, with all that
 you may do, and a checksum only tells damage from no damage. Run a stranger's plan
 with --rebuild, which uses its sources and none of its code, or with --no-native.
@@ -130,7 +139,8 @@ parameter (blocks.3.attn.wq). Every file appears whole or not at all.`
 func newRun(a *app) *cobra.Command {
 	f := runFlags{log: choice{value: "text", words: []string{"text", "json"}},
 		comm:  choice{value: byBest, words: []string{byBest, byNCCL, byHost}},
-		onNaN: choice{value: train.NaNStop.String(), words: []string{train.NaNStop.String(), train.NaNContinue.String()}}}
+		onNaN: choice{value: train.NaNStop.String(), words: []string{train.NaNStop.String(), train.NaNContinue.String()}},
+		blas:  choice{value: device.BlasNone, words: []string{device.BlasNone, device.BlasLt}}}
 	cmd := &cobra.Command{
 		Use:   "run PLAN [--steps N] [flags]",
 		Short: "Train by a plan",
@@ -216,6 +226,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.Var(&f.comm, "comm", "how GPUs of several processes exchange: by `nccl`, through the host, or auto: by NCCL where all can")
 	fl.DurationVar(&o.CommTimeout, "comm-timeout", time.Minute, "how long a device waits for another")
 	fl.Var(&f.onNaN, "on-nan", "`stop` at the first step whose loss or gradients are not finite, or continue")
+	fl.Var(&f.blas, "blas", "let cuBLASLt (`lt`) compute products of a plan for GPUs where it is faster, or none")
 	f.trust.add(cmd)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "first say what the plan is")
 	if err := cmd.MarkFlagDirname("offload-dir"); err != nil {
@@ -224,6 +235,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	complete(cmd, "log", func([]string) []string { return f.log.words })
 	complete(cmd, "comm", func([]string) []string { return f.comm.words })
 	complete(cmd, "on-nan", func([]string) []string { return f.onNaN.words })
+	complete(cmd, "blas", func([]string) []string { return f.blas.words })
 }
 
 func (a *app) run(ctx context.Context, path string, f *runFlags) error {
@@ -233,6 +245,9 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	}
 	opts := f.opts
 	opts.Cache = f.caches(path)
+	if opts.Blas = f.blas.value; opts.Blas != device.BlasNone && !strings.HasPrefix(plan.Target, "cuda") {
+		return usagef("--blas %s is for plans for GPUs, and this one is for %s", opts.Blas, plan.Target)
+	}
 	if f.onNaN.value == train.NaNContinue.String() {
 		opts.OnNaN = train.NaNContinue
 	}

@@ -42,9 +42,11 @@ var layers = map[string][]string{
 	"runtime/device/host": {"internal/units", "runtime/device", "runtime/native", "runtime/program"},
 	// The engine of GPUs takes text of PTX, and knows nothing of what makes it; the driver for tests
 	// executes it.
-	"runtime/cuda":          {"internal/foreign", "internal/units", "runtime/device", "runtime/program"},
-	"runtime/cuda/cubin":    {"internal/regular", "runtime/checkpoint/atomicfile"},
-	"runtime/cuda/fakecuda": {"backend/gpu/emu", "backend/gpu/ptx", "internal/foreign"},
+	"runtime/cuda":                   {"internal/foreign", "internal/units", "runtime/device", "runtime/program"},
+	"runtime/cuda/cubin":             {"internal/regular", "runtime/checkpoint/atomicfile"},
+	"runtime/cuda/blaslt":            {"internal/foreign", "runtime/program"},
+	"runtime/cuda/fakecuda":          {"backend/gpu/emu", "backend/gpu/ptx", "internal/foreign"},
+	"runtime/cuda/blaslt/fakeblaslt": {"internal/foreign", "runtime/cuda/fakecuda"},
 	// The library for tests works on the GPUs of the driver for tests.
 	"runtime/comm/nccl/fakenccl": {"internal/dtype", "internal/foreign", "runtime/cuda/fakecuda"},
 	"runtime":                    {"internal/dtype", "internal/foreign", "internal/openpath", "internal/philox", "internal/ranges", "internal/regular", "internal/units"},
@@ -95,7 +97,7 @@ var layers = map[string][]string{
 }
 
 // helpers are packages for tests; only tests and other helpers import them.
-var helpers = []string{"backend/kernel/kerneltest", "backend/tile/tiletest", "internal/golden", "ir/irtest", "passes/passtest", "runtime/comm/nccl/fakenccl", "runtime/cuda/fakecuda", "runtime/device/fake"}
+var helpers = []string{"backend/kernel/kerneltest", "backend/tile/tiletest", "internal/golden", "ir/irtest", "passes/passtest", "runtime/comm/nccl/fakenccl", "runtime/cuda/blaslt/fakeblaslt", "runtime/cuda/fakecuda", "runtime/device/fake"}
 
 // libraries says where a library that shapes the code around it may be used
 // (besides tests), so that it can be replaced.

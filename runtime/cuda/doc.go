@@ -29,7 +29,12 @@
 // The code is chosen among the plan's variants by the GPU's compute capability. What the driver makes of it
 // is kept by package cubin, where the request names a folder.
 //
+// Kernels that are matrix products may be left to cuBLASLt, where that is asked for (blas.go): when
+// the engine is opened both are timed, and the faster is in the graph, the library's as a graph that
+// is captured of its calls. Those that use its workspace are behind one another.
+//
 // Package fakecuda is a driver for tests, which launches kernels under an emulator.
 //
-// It imports internal/foreign, internal/units, runtime/cuda/cubin, runtime/device and runtime/program.
+// It imports internal/foreign, internal/units, runtime/cuda/blaslt,
+// runtime/cuda/cubin, runtime/device and runtime/program.
 package cuda

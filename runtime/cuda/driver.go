@@ -125,8 +125,11 @@ var opening struct {
 }
 
 // Use puts other functions into the place of the machine's driver, for what is opened after it;
-// nil ends that. It is for tests.
+// nil ends that, and what was chosen by times is forgotten. It is for tests.
 func Use(l Lookup) {
+	decided.Lock()
+	decided.of = nil
+	decided.Unlock()
 	opening.Lock()
 	defer opening.Unlock()
 	opening.lookup, opening.driver = l, nil

@@ -69,9 +69,17 @@ func (d *logical) copied(err error) error {
 // its threads.
 func (m *Machine) capture(d *logical, o *Options) error {
 	r := device.Request{
-		Plan: m.plan, Device: d.prog, Rank: d.rank, Dir: o.OffloadDir, Cache: o.Cache,
+		Plan: m.plan, Device: d.prog, Rank: d.rank, Dir: o.OffloadDir, Cache: o.Cache, Blas: o.Blas,
 		Threads:   max(1, m.threads/len(m.devices)),
 		Exchanges: &exchanger{m: m, d: d, groups: map[string]*comm.Group{}},
+	}
+	if o.Warn != nil {
+		r.Warn = func(text string) {
+			if !m.warned[text] {
+				m.warned[text] = true
+				o.Warn(text)
+			}
+		}
 	}
 	if m.onFault != nil {
 		r.Fault = func(prog int, what string) {

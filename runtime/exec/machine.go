@@ -38,6 +38,13 @@ type Options struct {
 	// GPUs; the first that can be used is. None: it is made each time.
 	Cache []string
 
+	// Blas names a library of matrix products, as device.Request has it. Which one is faster is measured, and
+	// devices of other processes may choose otherwise: so all are to be of this one.
+	Blas string
+
+	// Warn is told what the user should know and does not end the run, each thing once; nil: nobody is.
+	Warn func(text string)
+
 	// OnFault is called, on a goroutine of its own, where native code makes the
 	// process fault, with an *Error of ReasonBug: to say so and to end the process,
 	// which is ended after it anyway. Nil: the fault is printed.
@@ -59,6 +66,7 @@ type Machine struct {
 	seeds   []*int32
 	working sync.WaitGroup // of each
 	onFault func(error)
+	warned  map[string]bool
 	step    atomic.Int64 // as SetStep has it
 	closed  bool
 }
@@ -77,7 +85,7 @@ func Open(plan *program.Plan, o Options) (*Machine, error) {
 	if o.Threads < 0 {
 		return nil, errorf(ReasonInput, nil, "%d threads cannot run", o.Threads)
 	}
-	m := &Machine{plan: plan, threads: o.Threads, onFault: o.OnFault, byPath: map[string]int{}}
+	m := &Machine{plan: plan, threads: o.Threads, onFault: o.OnFault, byPath: map[string]int{}, warned: map[string]bool{}}
 	if m.threads == 0 {
 		m.threads = runtime.GOMAXPROCS(0)
 	}
@@ -173,6 +181,9 @@ func (m *Machine) connect(o Options) error {
 	}
 	if len(m.devices) == 0 {
 		return errorf(ReasonBug, nil, "no device of the plan is in this process")
+	}
+	if o.Blas != "" && o.Blas != device.BlasNone && len(m.devices) < len(m.ranks) {
+		return errorf(ReasonInput, nil, "a library of products (%s) is chosen by its times, and processes would choose differently: all devices have to be of one process", o.Blas)
 	}
 	return nil
 }

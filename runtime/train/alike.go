@@ -58,6 +58,7 @@ var rules = []rule{
 	{"CommTimeout", "--comm-timeout", nil},
 	{"OffloadDir", "--offload-dir", nil},
 	{"Cache", "--cubin-cache", nil},
+	{"Blas", "--blas", func(o *Options, _ *program.Plan) string { return o.Blas }},
 	{"Trace", "--trace", nil}, // of rank 0's device
 	{"TraceSteps", "", nil},
 	{"Profile", "--profile", func(o *Options, _ *program.Plan) string { return onOff(o.Profile != nil) }},

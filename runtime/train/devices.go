@@ -31,8 +31,8 @@ type reading struct {
 }
 
 // openDevices captures the plan. Its tensors have no values yet.
-func openDevices(plan *program.Plan, fields []data.Field, o *Options, seed uint64) (*devices, error) {
-	m, err := exec.Open(plan, exec.Options{Threads: o.Threads, Comm: o.Comm, Timeout: o.CommTimeout, OffloadDir: o.OffloadDir, Cache: o.Cache, OnFault: o.OnFault})
+func openDevices(plan *program.Plan, fields []data.Field, o *Options, seed uint64, warn func(string)) (*devices, error) {
+	m, err := exec.Open(plan, exec.Options{Threads: o.Threads, Comm: o.Comm, Timeout: o.CommTimeout, OffloadDir: o.OffloadDir, Cache: o.Cache, Blas: o.Blas, Warn: warn, OnFault: o.OnFault})
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,11 @@ type Options struct {
 	// there is trusted. None: nothing is kept.
 	Cache []string
 
+	// Blas names a library of matrix products that takes the place of the plan's kernels where it is
+	// faster, as "lt", cuBLASLt; which ones these are is kept in Cache. The losses then depend on
+	// the library in their last bits. Empty, or "none": the plan's kernels compute all.
+	Blas string
+
 	// Init is a safetensors file with the parameters to start from, all of
 	// them, by path. Save is where those of the end go, as f32, or f64 where
 	// they are of that. Neither has

@@ -179,7 +179,7 @@ func (r *run) openCheckpoint() (c *checkpoint.Checkpoint, err error) {
 
 // openDevices captures the programs and gives the tensors their first values.
 func (r *run) openDevices(c *checkpoint.Checkpoint) (err error) {
-	if r.dev, err = openDevices(r.plan, r.feed.fields, &r.o, r.seed); err != nil {
+	if r.dev, err = openDevices(r.plan, r.feed.fields, &r.o, r.seed, r.warn); err != nil {
 		return err
 	}
 	defer r.dev.shed()
