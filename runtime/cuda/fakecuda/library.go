@@ -84,3 +84,10 @@ func addChild(d *Driver, _ *gpu, a []uintptr) int {
 	}
 	return d.add(a, &node{child: slices.Clone(x.nodes)})
 }
+
+// Instructions are those of warps that a GPU has executed, and what libraries count as those.
+func (d *Driver) Instructions(gpu int) int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.gpus[gpu].Counts.Instructions
+}

@@ -69,7 +69,7 @@ func functions() []function {
 		{name: "cuGraphLaunch", args: 2, run: graphLaunch},
 		{name: "cuTensorMapEncodeTiled", args: 12, run: encodeTiled},
 		{name: "cuStreamBeginCapture_v2", args: 2, run: beginCapture},
-		{name: "cuStreamEndCapture", args: 2, run: endCapture},
+		{name: "cuStreamEndCapture", args: 2, frees: true, run: endCapture},
 		{name: "cuGraphAddChildGraphNode", args: 5, run: addChild},
 	}
 }
