@@ -15,6 +15,7 @@ import (
 	"ptc/runtime/cuda/fakecuda"
 	"ptc/runtime/device"
 	"ptc/runtime/metrics"
+	"ptc/runtime/program"
 	"ptc/runtime/train"
 )
 
@@ -233,11 +234,14 @@ func TestLibraryFails(t *testing.T) {
 // TestDriverFailsLibrary: whichever call of the driver fails while the library is tried, there is an error, or
 // own kernels compute, and nothing is left.
 func TestDriverFailsLibrary(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
 	x := newProducts(t, two, true, nil)
 	names := []string{"cuEventCreate", "cuEventRecord", "cuEventElapsedTime", "cuStreamBeginCapture_v2", "cuStreamEndCapture",
 		"cuGraphAddChildGraphNode", "cuGraphCreate", "cuGraphInstantiateWithFlags", "cuGraphLaunch", "cuStreamSynchronize", "cuMemAlloc_v2"}
 	for _, name := range names {
-		for _, at := range []int{1, 2, 3, 5, 8, 13, 21, 34} {
+		for _, at := range []int{1, 2, 6, 21} {
 			for _, result := range []int{fakecuda.OutOfMemory, fakecuda.LaunchFailed} {
 				drv := onFake(t, fakecuda.Options{Seed: uint64(at % 3)})
 				lib := withLibrary(t, fakeblaslt.Options{Driver: drv, Offers: []fakeblaslt.Offer{{Time: 20}, {Time: 10, Workspace: 512}}})
@@ -278,8 +282,71 @@ func TestWorkspaceIsShared(t *testing.T) {
 	}
 }
 
+// TestCallsDiffer: calls of one kernel have buffers of their own, aligned as they are, in a graph and one
+// by one.
+func TestCallsDiffer(t *testing.T) {
+	x := newProducts(t, `func @call class=kernel kind=gemm
+  arg %0 : f32[m=5, k=3] in
+  arg %1 : f32[k=3, n=7] in
+  arg %2 : f32[m=5, n=7] in
+  arg %3 : f32[n=7] in
+  %4 : f32[m=5, n=7] = dot %0, %1 over=(k)
+  %5 : f32[m=5, n=7] = add %4, %3
+  %6 : f32[m=5, n=7] = add %2, %5
+  result %6 out
+end
+`, false, nil)
+	d, offset := &x.plan.Devices[0], x.plan.Devices[0].Arena
+	alignments := map[int64]bool{}
+	for call := range 3 {
+		var bufs []int
+		for _, n := range x.bufs[0] {
+			b := d.Buffers[n]
+			b.Offset = offset
+			alignments[b.Offset&255] = true
+			offset += (b.Bytes+program.Align-1)/program.Align*program.Align + program.Align*int64(call)
+			d.Buffers = append(d.Buffers, b)
+			bufs = append(bufs, len(d.Buffers)-1)
+		}
+		x.fs, x.bufs = append(x.fs, x.fs[0]), append(x.bufs, bufs)
+		d.Progs[0].Instrs = append(d.Progs[0].Instrs, program.Instr{Kernel: 0, Bufs: bufs, NoWait: true})
+	}
+	d.Arena = offset
+	if err := x.plan.Validate(); err != nil || len(alignments) < 3 {
+		t.Fatalf("%v, alignments %v", err, alignments)
+	}
+	for seed := range uint64(4) {
+		drv := onFake(t, fakecuda.Options{Seed: seed})
+		lib := withLibrary(t, fakeblaslt.Options{Driver: drv})
+		var told []string
+		e, p, err := x.open(t, "", &told)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := len(lib.Order())
+		for run := range 3 {
+			if err := x.check(e, p, int64(run), run == 1); err != nil {
+				t.Fatalf("seed %d, run %d: %v", seed, run, err)
+			}
+		}
+		if got := len(lib.Order()) - before; got != 12 || len(told) > 0 {
+			t.Errorf("seed %d: the library computed %d of 12 products, told %q", seed, got, told)
+		}
+		e.Close()
+	}
+}
+
+// TestNoSuchLibrary: a library that nobody knows is an error.
+func TestNoSuchLibrary(t *testing.T) {
+	onFake(t, fakecuda.Options{})
+	p := compiled(t, "mlp", "single", "cuda:sm_90a", smallMLP)
+	if _, err := train.Run(context.Background(), p, train.Options{Threads: 1, Steps: 1, Blas: "mkl"}); err == nil || !strings.Contains(err.Error(), `no library of products "mkl"`) {
+		t.Errorf("found %v", err)
+	}
+}
+
 // TestTrainsWithLibrary: examples train with the library as on the reference, with several devices on one GPU
-// as well, and a plan for processors does without.
+// as well.
 func TestTrainsWithLibrary(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains for some seconds")
