@@ -57,6 +57,9 @@ func (g *gpu) Generate(fns []*ir.Func, given *schedule.Table) (*backend.Code, er
 	if err != nil {
 		return nil, err
 	}
+	for i, f := range fns {
+		out.Kernels[i].Products = products(f)
+	}
 	for _, name := range beside[g.Target.Name] {
 		t, err := target.Resolve(name)
 		if err != nil {
@@ -91,7 +94,7 @@ func (g *gpu) code(fns []*ir.Func, given *schedule.Table) (*backend.Code, error)
 	}
 	for i, k := range made {
 		out.Kernels = append(out.Kernels, program.Kernel{Symbol: k.Entry.Name, Code: of[i], Tasks: k.Blocks,
-			Threads: int64(k.Entry.Threads), Shared: int64(k.Shared), Maps: maps(k.Maps), Products: products(fns[i])})
+			Threads: int64(k.Entry.Threads), Shared: int64(k.Shared), Maps: maps(k.Maps)})
 	}
 	return out, nil
 }

@@ -22,7 +22,6 @@ type blas struct {
 	handle    *blaslt.Handle
 	workspace uint64 // its address; 0: none
 	limit     int64  // its bytes
-	events    [2]uintptr
 
 	products map[[2]int]*blaslt.Product // by kernel, and number in it
 	calls    map[[2]int][]matmul        // by program and instruction
@@ -96,10 +95,8 @@ func (b *blas) open() (err error) {
 	if b.handle, err = b.library.New(); err != nil {
 		return err
 	}
-	for i := range b.events {
-		if b.events[i], err = b.e.drv.newEvent(); err != nil {
-			return err
-		}
+	if err := b.e.needEvents(2); err != nil {
+		return err
 	}
 	switch at, err := b.e.drv.alloc(maxWorkspace); {
 	case err == nil:
@@ -136,11 +133,6 @@ func (b *blas) close() {
 		p.Close()
 	}
 	b.handle.Close()
-	for _, x := range b.events {
-		if x != 0 {
-			_ = b.e.drv.freeEvent(x)
-		}
-	}
 	b.freeWorkspace()
 }
 

@@ -41,7 +41,8 @@ end
 // slow takes longer than any kernel of these tests.
 const slow = 1 << 40
 
-// run opens a plan, runs it and compares it; it gives the products that the library computed in the run.
+// run opens a plan, runs it one by one and as a graph, and compares it; it gives the products that the library
+// computed in the latter run.
 func run(t *testing.T, x *products, lib *fakeblaslt.Library, dir string) (order, told []string) {
 	t.Helper()
 	e, p, err := x.open(t, dir, &told)
@@ -49,9 +50,16 @@ func run(t *testing.T, x *products, lib *fakeblaslt.Library, dir string) (order,
 		t.Fatal(err)
 	}
 	defer e.Close()
+	first := len(lib.Order())
+	if err := x.check(e, p, 1, false); err != nil {
+		t.Fatal(err)
+	}
 	before := len(lib.Order())
 	if err := x.check(e, p, 1, false); err != nil {
 		t.Fatal(err)
+	}
+	if before-first != len(lib.Order())-before {
+		t.Errorf("the library computed %d products one by one and %d in a graph", before-first, len(lib.Order())-before)
 	}
 	return lib.Order()[before:], told
 }
@@ -104,7 +112,7 @@ func ownTime(t *testing.T, x *products, drv *fakecuda.Driver) int64 {
 	lib := withLibrary(t, fakeblaslt.Options{Driver: drv, Refuses: true})
 	before := drv.Instructions(0)
 	run(t, x, lib, "")
-	return drv.Instructions(0) - before
+	return (drv.Instructions(0) - before) / 2
 }
 
 // TestChoicesAreKept: a second run takes what the first one found, from its files; what is damaged, or is
@@ -127,7 +135,7 @@ func TestChoicesAreKept(t *testing.T) {
 	both := []fakeblaslt.Offer{{Time: 500}, {Time: 10}}
 	change := []fakeblaslt.Offer{{Time: 10}, {Time: 500}}
 	files := func() []string {
-		all, err := filepath.Glob(filepath.Join(dir, "*"))
+		all, err := filepath.Glob(filepath.Join(dir, "*.blas"))
 		if err != nil {
 			t.Fatal(err)
 		}

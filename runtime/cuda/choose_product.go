@@ -242,17 +242,17 @@ func (b *blas) time(repeats int, add adder) (time.Duration, error) {
 // measure launches a graph between events, and waits.
 func (b *blas) measure(exec uintptr) (time.Duration, error) {
 	drv, stream := b.e.drv, b.e.stream
-	if err := drv.record(b.events[0], stream); err != nil {
+	if err := drv.record(b.e.events[0], stream); err != nil {
 		return 0, err
 	}
 	if err := drv.launchGraph(exec, stream); err != nil {
 		return 0, err
 	}
-	if err := drv.record(b.events[1], stream); err != nil {
+	if err := drv.record(b.e.events[1], stream); err != nil {
 		return 0, err
 	}
 	if err := drv.do(&b.e.sync); err != nil {
 		return 0, err
 	}
-	return drv.elapsed(b.events[0], b.events[1])
+	return drv.elapsed(b.e.events[0], b.e.events[1])
 }

@@ -30,7 +30,7 @@ func sample() *Plan {
 			products(),
 		},
 		Variants: []Variant{{Arch: "old", Code: []Code{{"elf", []byte{1}}, {"elf", []byte{2}}}, Roof: &Roof{Device: "an old device", Bytes: 1e11, Rates: []Rate{{"f32", 1e12}}},
-			Kernels: []Kernel{{Symbol: "o0", Code: 1, Tasks: 2, Threads: 64, Shared: 512}, {Symbol: "o1", Tasks: 1, Scratch: 32}, {Symbol: "o2", Code: 1, Tasks: 8}}}},
+			Kernels: []Kernel{{Symbol: "o0", Code: 1, Tasks: 2, Threads: 64, Shared: 512}, {Symbol: "o1", Tasks: 1, Scratch: 32}, {Symbol: "o2", Code: 1, Tasks: 8}, {Symbol: "o3", Tasks: 1}}}},
 		Devices: []Device{{
 			At:    []int{0},
 			Arena: 2240, Host: 48, Disk: 112,

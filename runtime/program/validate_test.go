@@ -49,7 +49,7 @@ func TestValidate(t *testing.T) {
 		{"a variant of no name", func(p *Plan) { p.Variants[0].Arch = "" }, "without a name"},
 		{"two variants", func(p *Plan) { p.Variants = append(p.Variants, p.Variants[0]) }, `two variants, or one without a name: "old"`},
 		{"many variants", func(p *Plan) { p.Variants = make([]Variant, 65) }, "65 variants, more than 64"},
-		{"a variant without a kernel", func(p *Plan) { p.Variants[0].Kernels = p.Variants[0].Kernels[1:] }, "variant old: 2 kernels of the plan's 3"},
+		{"a variant without a kernel", func(p *Plan) { p.Variants[0].Kernels = p.Variants[0].Kernels[1:] }, "variant old: 3 kernels of the plan's 4"},
 		{"a variant's code", func(p *Plan) { p.Variants[0].Kernels[1].Code = 2 }, "variant old: kernel 1: code 2 of 2"},
 		{"a variant's symbol", func(p *Plan) { p.Variants[0].Kernels[2].Symbol = "" }, "kernel 2: symbol: an empty name"},
 		{"a variant's threads", func(p *Plan) { p.Variants[0].Kernels[0].Threads = 1 << 20 }, "blocks of 1048576 threads"},
@@ -86,6 +86,10 @@ func TestValidate(t *testing.T) {
 			k := &p.Kernels[3]
 			k.Products = append(k.Products, k.Products[1])
 		}, "the result of another one"},
+		{"a variant with products", func(p *Plan) {
+			v := &p.Variants[0].Kernels[3]
+			v.Args, v.Products = p.Kernels[3].Args, p.Kernels[3].Products
+		}, "says what the plan's says"},
 		{"a result of no product", func(p *Plan) { p.Kernels[3].Products = p.Kernels[3].Products[:1] }, "the result of no product"},
 		{"cost", func(p *Plan) { p.Kernels[0].Flops = -8 }, "cost"},
 		{"mesh size", func(p *Plan) { p.Mesh[1].Size = 0 }, "of size 0"},

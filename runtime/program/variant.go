@@ -23,7 +23,7 @@ func (p *Plan) With(v *Variant) *Plan {
 	for i := range out.Kernels {
 		k, own := v.Kernels[i], &p.Kernels[i]
 		k.Name, k.Class, k.IR, k.Args = own.Name, own.Class, own.IR, own.Args
-		k.Flops, k.Bytes, k.Factors = own.Flops, own.Bytes, own.Factors
+		k.Flops, k.Bytes, k.Factors, k.Products = own.Flops, own.Bytes, own.Factors, own.Products
 		out.Kernels[i] = k
 	}
 	return &out
@@ -64,7 +64,7 @@ func (p *Plan) validateVariant(v *Variant) error {
 		if err := k.validateMaps(p.Kernels[i].Args); err != nil {
 			return fmt.Errorf("kernel %d: %w", i, err)
 		}
-		if k.Name != "" || k.Class != "" || k.IR != "" || len(k.Args) > 0 || k.Flops != 0 || k.Bytes != 0 || k.Factors != "" {
+		if k.Name != "" || k.Class != "" || k.IR != "" || len(k.Args) > 0 || k.Flops != 0 || k.Bytes != 0 || k.Factors != "" || len(k.Products) > 0 {
 			return fmt.Errorf("kernel %d says what the plan's says", i)
 		}
 		if own, got := p.Code[p.Kernels[i].Code].Kind, v.Code[k.Code].Kind; own != got {
