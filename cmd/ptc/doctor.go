@@ -100,6 +100,7 @@ var probes = []struct {
 	{"mpi", "a plan over several processes: mpirun -n N ptc run", mpi.Install, lookMPI},
 	{"nccl", "GPUs of several processes that exchange by themselves", nccl.Install, lookNCCL},
 	{"cuda", "plans for NVIDIA GPUs, with ptc compile --target cuda", "install the driver of NVIDIA's for this GPU, of CUDA 12 or later", lookCUDA},
+	{"cublas", "products by cuBLASLt on NVIDIA GPUs, with ptc run --blas lt", "install cuBLAS of CUDA 12 or 13, and name its folder in LD_LIBRARY_PATH", lookBlas},
 }
 
 func findingNames() []string {
@@ -178,6 +179,14 @@ func lookNCCL() (string, bool) {
 }
 
 // lookCUDA asks the driver, and names alike GPUs once.
+func lookBlas() (string, bool) {
+	text, err := cuda.FindBlas()
+	if err != nil {
+		return err.Error(), false
+	}
+	return text, true
+}
+
 func lookCUDA() (string, bool) {
 	m, err := cuda.Find()
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 
 	"ptc/internal/foreign"
 	"ptc/runtime/cuda"
+	"ptc/runtime/cuda/blaslt"
+	"ptc/runtime/cuda/blaslt/fakeblaslt"
 	"ptc/runtime/cuda/fakecuda"
 )
 
@@ -42,6 +44,44 @@ func TestDoctorGPUs(t *testing.T) {
 	}
 	onFake(t, fakecuda.Options{NoGPU: true})
 	if r := ptc(t, "doctor", "--require", "cuda"); r.code != exitInput || !strings.Contains(r.err, "cuda is missing: the driver finds no GPU of NVIDIA here") {
+		t.Errorf("exit code %d\n%s", r.code, r.err)
+	}
+}
+
+// TestRunWithBlas: products are a library's where it is asked for and there, and how they are chosen is kept
+// beside the plan; where it is not, that is told and the losses are the plan's own.
+func TestRunWithBlas(t *testing.T) {
+	if err := foreign.Many(); err != nil {
+		t.Skip(err)
+	}
+	small := project(t)
+	must(t, with(small, "compile", "p/model.ptl", "-o", "a.bin", "-q", "--target", "cuda")...)
+	if e := must(t, "explain", "a.bin", "--json").out; !strings.Contains(e, `"product": true`) {
+		t.Error("explain knows of no products")
+	}
+	t.Cleanup(func() { blaslt.Use(nil) })
+	run := func(o fakeblaslt.Options, args ...string) (result, *fakeblaslt.Library) {
+		t.Helper()
+		o.Driver = onFake(t, fakecuda.Options{})
+		l := fakeblaslt.New(o)
+		blaslt.Use(l.Lookup)
+		return must(t, append([]string{"run", "a.bin", "--steps", "2"}, args...)...), l
+	}
+	own, l := run(fakeblaslt.Options{})
+	if l.Called("cublasLtCreate") > 0 {
+		t.Error("the library is used without being asked for")
+	}
+	for round := range 2 {
+		lib, l := run(fakeblaslt.Options{}, "--blas", "lt")
+		if files, _ := filepath.Glob("a.bin.cubin/*.blas"); len(files) == 0 || len(l.Order()) == 0 || strings.Contains(lib.out+lib.err, "own kernels") {
+			t.Errorf("round %d: %d choices kept, %d products\n%s%s", round, len(files), len(l.Order()), lib.out, lib.err)
+		}
+	}
+	old, _ := run(fakeblaslt.Options{Version: 110803}, "--blas", "lt")
+	if n := strings.Count(old.out+old.err, "own kernels compute all products: cuBLASLt is version 11.8"); n != 1 || lossLines(old.out) != lossLines(own.out) {
+		t.Errorf("an old library: told %d times\n%s%s", n, old.out, old.err)
+	}
+	if r := ptc(t, "doctor", "--require", "cublas"); r.code != exitInput || !strings.Contains(r.err, "cublas is missing: cuBLASLt is version 11.8") {
 		t.Errorf("exit code %d\n%s", r.code, r.err)
 	}
 }

@@ -173,6 +173,8 @@ func TestExitCodes(t *testing.T) {
 		{2, "--eval-every is -2, and must be at least 0", []string{"run", "a.bin", "--eval-every", "-2"}},
 		{2, "--profile=FILE", []string{"run", "a.bin", "--profile", "b"}},
 		{2, "expected a file", []string{"run", "a.bin", "--profile="}},
+		{2, "usage: ptc run PLAN", []string{"run", "a.bin", "--blas", "mkl"}},
+		{2, "--blas lt is for plans for GPUs, and this one is for ", []string{"run", "a.bin", "--blas", "lt"}},
 		{2, "--threads is 0, and must be at least 1", []string{"bench", "--threads", "0"}},
 		{2, "--require", []string{"doctor", "--require", "luck"}},
 		{2, "quiet", []string{"compile", "p/model.ptl", "-q", "-v"}},

@@ -57,10 +57,22 @@ func (e *engine) openBlas() error {
 	}
 	b.trim()
 	if b.why != nil {
-		e.warn(fmt.Sprintf("own kernels compute %d of %d products that %s %d.%d was tried for: %v",
-			b.own, b.all, b.library.Name, b.library.Version/10000, b.library.Version%10000/100, b.why))
+		e.warn(fmt.Sprintf("own kernels compute %d of %d products that %s was tried for: %v", b.own, b.all, b.library, b.why))
 	}
 	return nil
+}
+
+// FindBlas says which library may compute products here, or why there is none.
+func FindBlas() (string, error) {
+	d, err := openDriver()
+	if err != nil {
+		return "", err
+	}
+	l, err := blaslt.Open(d.version)
+	if err != nil {
+		return "", err
+	}
+	return l.String(), nil
 }
 
 func (e *engine) hasProducts() bool {

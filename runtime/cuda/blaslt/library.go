@@ -26,6 +26,10 @@ type Library struct {
 	Version int // 10000·major + 100·minor + patch
 }
 
+func (l *Library) String() string {
+	return fmt.Sprintf("%s %d.%d", l.Name, l.Version/10000, l.Version%10000/100)
+}
+
 // oldest is the version from which the library is used: that of CUDA 12.
 const oldest = 120000
 
