@@ -21,7 +21,7 @@ const (
 // GPU is what a schedule of threads has to know of what it is for.
 type GPU struct {
 	Groups bool  // matrix instructions of four warps, which read shared memory (schedule.WGMMA)
-	Shared int64 // bytes of shared memory that a block may have
+	Shared int64 // bytes of shared memory that a block may have; 0 if that is not known
 }
 
 // Threads is the schedule for a GPU: tiles that a block of threads holds in registers, and as

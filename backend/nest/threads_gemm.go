@@ -75,6 +75,10 @@ func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 			s.Over *= 2
 		}
 	}
+	bytes := (s.Rows + s.Cols) * s.Over * int64(x.left.Type.DType.Size())
+	for on.Shared > 0 && s.Stages > 2 && s.Stages*bytes > on.Shared {
+		s.Stages--
+	}
 	if blocks := func(n, of int64) int64 { return (n + of - 1) / of }; blocks(m, s.Rows) > 1 && blocks(n, s.Cols) > 1 && tasks() > 2*enoughTasks {
 		s.Raster, s.Group = schedule.Grouped, rasterRows
 	}

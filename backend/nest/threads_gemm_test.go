@@ -48,6 +48,9 @@ end
 		if err != nil {
 			t.Fatal(err)
 		}
+		if got := Threads(k, GPU{Groups: on.Groups, Shared: 48 << 10}); got.Stages > 2 && got.Stages*(got.Rows+got.Cols)*got.Over*int64(k.Root.Args[0].Type.DType.Size()) > 48<<10 {
+			t.Errorf("%s does not fit 48 KiB", got)
+		}
 		if got := Threads(k, on).String(); got != c.want {
 			t.Errorf("%s %d × %d × %d: %s\nexpected %s", c.dtype, c.m, c.n, c.k, got, c.want)
 		}

@@ -46,6 +46,7 @@ func TestValidate(t *testing.T) {
 		{"a device that computes nothing", func(p *Plan) { p.Roof.Rates = nil }, "0 rates"},
 		{"a rate of no dtype", func(p *Plan) { p.Roof.Rates[0].DType = "f31" }, `"f31"`},
 		{"no rate", func(p *Plan) { p.Roof.Rates[0].Flops = math.NaN() }, "NaN operations"},
+		{"a variant's map", func(p *Plan) { p.Variants[0].Kernels[0].Maps = []TensorMap{{Arg: 9}} }, "variant old: kernel 0: tensor map 0: argument 9 of 2"},
 		{"a variant of no name", func(p *Plan) { p.Variants[0].Arch = "" }, "without a name"},
 		{"two variants", func(p *Plan) { p.Variants = append(p.Variants, p.Variants[0]) }, `two variants, or one without a name: "old"`},
 		{"many variants", func(p *Plan) { p.Variants = make([]Variant, 65) }, "65 variants, more than 64"},

@@ -9,9 +9,12 @@
 // loops carry, is exchanged through shared memory if another is demanded. A layout has a power of
 // two of each dimension; what is beyond the block, or the end of its axis, does not exist.
 //
-// Products read tiles from shared memory (shared.go, layout.Memory), multiply by matrix instructions or
-// multiply-adds (dot.go, mma.go, fma.go), and in loops have their operands put there ahead
-// (pipeline.go). What is made of their sums is stored a slice after the other (store.go).
+// Products read tiles from shared memory (shared.go, layout.Memory), multiply by matrix instructions of
+// a warp or of four, or by multiply-adds (dot.go, mma.go, group.go, fma.go), and in loops have their operands
+// put there ahead (pipeline.go): by threads, or by tensor maps (tensor.go), which are arguments of the
+// kernel behind the buffers. Products of four warps run by themselves, those of a turn while the next one
+// begins (pipeline_group.go). What is narrower than a matrix instruction has zeros beside it (pad.go). What is
+// made of sums is stored a slice after the other (store.go).
 //
 // Invariant: a result does not depend on the order in which warps run: sums are in an order that
 // the layout says.

@@ -9,6 +9,12 @@ import (
 
 	"ptc/backend/gpu/emu"
 	"ptc/backend/gpu/ptx"
+	"ptc/backend/nest"
+	"ptc/backend/tile/schedule"
+	"ptc/ir"
+	"ptc/ir/eval"
+	"ptc/ir/fusion"
+	"ptc/ir/irtest"
 )
 
 // TestGroupProducts: whole blocks by matrix instructions of warpgroups, for operands that are contiguous
@@ -121,5 +127,62 @@ func TestEveryFenceIsNeeded(t *testing.T) {
 	}
 	if len(found) != len(ordering) {
 		t.Error(found)
+	}
+}
+
+// TestFoldFences takes out each of the instructions that order an attention by matrix instructions of warpgroups, one by
+// one: in one of the runs the emulator finds each.
+func TestFoldFences(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some hundred launches")
+	}
+	a := irtest.Attention{Batch: 1, Heads: 1, Group: 1, Rows: 64, Keys: 192, Cols: 16, Values: 16, BF16: true}
+	f := attention(t, a.Forward())
+	args := irtest.Arguments(f, 1)
+	want, err := eval.Func(&ir.Module{Funcs: []*ir.Func{f}}, f, args, eval.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := fusion.Analyze(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := nest.Fold("k", k, schedule.Schedule{Rows: 64, Over: 64, Left: schedule.PerTask, Right: schedule.PerTask, Stages: 2,
+		Dot: schedule.Dot{Kind: schedule.WGMMA, M: 64, N: 64, K: 16}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined, err := Join("k", len(f.Args)+len(f.Results), []Section{{Program: parts[0].Program, Args: parts[0].Args}}, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &launch{f: f, k: k, kernels: []Kernel{joined}, args: args, want: want}
+	e := joined.Entry
+	fails := func(body []ptx.Stmt) bool {
+		cut := *e
+		cut.Body = body
+		for seed := uint64(0); seed < 8; seed++ {
+			x.options = emu.Options{Check: true, Steps: 1 << 22, Seed: seed, Late: seed%2 == 0}
+			if _, err := x.execute([]*ptx.Entry{&cut}, -1, -1); err != nil {
+				return true
+			}
+		}
+		return false
+	}
+	if fails(e.Body) {
+		t.Fatal("nothing is taken out, and it fails")
+	}
+	// Behind what is stored before the loop come two fences, of which one does.
+	const fence = "fence.proxy.async.shared::cta"
+	if !fails(slices.DeleteFunc(slices.Clone(e.Body), func(s ptx.Stmt) bool { return s.Op == fence })) {
+		t.Error("without fences of proxies nothing is wrong")
+	}
+	for i, s := range e.Body {
+		if !slices.Contains(ordering, s.Op) || s.Op == "bar.sync" || s.Op == fence {
+			continue
+		}
+		if !fails(slices.Delete(slices.Clone(e.Body), i, i+1)) {
+			t.Errorf("without %s at %d nothing is wrong", s.String(), i)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -90,7 +91,14 @@ func (l *lowering) tensor(o *tile.Op, in *layout.Memory) *tiling {
 		Sizes: []int64{0}, Box: []int64{int64(in.Span) / e}}
 	x.pieces = in.Sizes[x.fast] / int(m.Box[0])
 	placed := 0
-	for i, a := range o.View.Axes {
+	// Further dimensions come by how far they are apart, as devices ask for.
+	order := make([]int, len(o.View.Axes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(o.View.Axes[i].Stride, o.View.Axes[j].Stride) })
+	for _, i := range order {
+		a := o.View.Axes[i]
 		d, ok := l.plain(o.At[i], int64(a.Size), dims)
 		if !ok || int64(a.Size) > mostSize {
 			return nil
