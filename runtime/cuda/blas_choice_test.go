@@ -10,10 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/runtime/comm"
 	"ptc/runtime/cuda"
 	"ptc/runtime/cuda/blaslt/fakeblaslt"
 	"ptc/runtime/cuda/fakecuda"
 	"ptc/runtime/device"
+	"ptc/runtime/exec"
 	"ptc/runtime/metrics"
 	"ptc/runtime/program"
 	"ptc/runtime/train"
@@ -341,6 +343,30 @@ end
 			t.Errorf("seed %d: the library computed %d of 12 products, told %q", seed, got, told)
 		}
 		e.Close()
+	}
+}
+
+// TestProcessesChooseApart: devices of several processes could choose differently, which is refused.
+func TestProcessesChooseApart(t *testing.T) {
+	onFake(t, fakecuda.Options{})
+	p := compiled(t, "mlp", "tensor", "cuda:sm_90a", smallMLP)
+	mesh, err := comm.NewMesh(p.Mesh)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends, err := comm.Open("local", mesh, comm.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := exec.Open(p, exec.Options{Threads: 1, Comm: ends[:1], Blas: device.BlasLt})
+	if err == nil || !strings.Contains(err.Error(), "all devices have to be of one process") {
+		t.Errorf("found %v", err)
+	}
+	if err == nil {
+		m.Close()
+	}
+	for _, end := range ends {
+		_ = end.Close()
 	}
 }
 
