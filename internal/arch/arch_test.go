@@ -48,10 +48,8 @@ var layers = map[string][]string{
 	"runtime/cuda/fakecuda":          {"backend/gpu/emu", "backend/gpu/ptx", "internal/foreign"},
 	"runtime/cuda/blaslt/fakeblaslt": {"internal/foreign", "runtime/cuda/fakecuda"},
 	// The library for tests works on the GPUs of the driver for tests.
-	"runtime/comm/nccl/fakenccl":     {"internal/dtype", "internal/foreign", "runtime/cuda/fakecuda"},
-	"runtime/cuda/blaslt":            {"internal/foreign", "runtime/program"},
-	"runtime/cuda/blaslt/fakeblaslt": {"internal/foreign", "runtime/cuda/fakecuda"},
-	"runtime":                        {"internal/dtype", "internal/foreign", "internal/openpath", "internal/philox", "internal/ranges", "internal/regular", "internal/units"},
+	"runtime/comm/nccl/fakenccl": {"internal/dtype", "internal/foreign", "runtime/cuda/fakecuda"},
+	"runtime":                    {"internal/dtype", "internal/foreign", "internal/openpath", "internal/philox", "internal/ranges", "internal/regular", "internal/units"},
 
 	"stdlib":          nil,
 	"ir":              {"internal/diag", "internal/dtype", "internal/openpath", "internal/philox"},
