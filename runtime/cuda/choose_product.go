@@ -170,9 +170,16 @@ func (b *blas) kernel(l *launch) (adder, error) {
 	if err != nil {
 		return nil, err
 	}
-	pointers := make([]unsafe.Pointer, len(l.buffers)+1)
+	maps, err := b.e.tensorMaps(l.in, b.e.r.Device)
+	if err != nil {
+		return nil, err
+	}
+	pointers := make([]unsafe.Pointer, len(l.buffers)+len(maps)+1)
 	for i := range l.buffers {
 		pointers[i] = unsafe.Pointer(&l.buffers[i])
+	}
+	for i := range maps {
+		pointers[len(l.buffers)+i] = unsafe.Pointer(&maps[i])
 	}
 	k := l.kernel
 	node := &kernelNode{function: fn, grid: [3]uint32{uint32(k.Tasks), 1, 1}, block: [3]uint32{uint32(k.Threads), 1, 1},

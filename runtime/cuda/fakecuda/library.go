@@ -14,6 +14,7 @@ func (m Memory) Bytes(at uint64, n int) ([]byte, error) { return m.g.Bytes(at, n
 func (d *Driver) Work(on uintptr, instructions int64, do func(Memory) error) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	defer d.changed.Broadcast()
 	s, ok := get[*stream](d, "stream", on)
 	if !ok {
 		return InvalidHandle
