@@ -107,7 +107,7 @@ func Differences(a, b *program.Plan) []string {
 	}{
 		{"the version of ptc", func(p *program.Plan) any { return p.Compiler }},
 		{"the version of LLVM", func(p *program.Plan) any { return p.LLVM }},
-		{"the target", func(p *program.Plan) any { return []any{p.Target, p.Features} }},
+		{"the target", func(p *program.Plan) any { return []any{p.Target, p.Features, p.Roof} }},
 		{"the names", func(p *program.Plan) any { return []string{p.Name, p.Layout} }},
 		{"the sources", func(p *program.Plan) any { return p.Sources }},
 		{"the schedules", func(p *program.Plan) any { return p.Schedules }},

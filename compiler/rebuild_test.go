@@ -129,6 +129,9 @@ func TestDifferencesLookAtEveryPart(t *testing.T) {
 			f.SetString("x")
 		case reflect.Slice:
 			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+		case reflect.Pointer:
+			f.Set(reflect.New(f.Type().Elem()))
+			setAny(t, f.Elem())
 		default:
 			setAny(t, f)
 		}

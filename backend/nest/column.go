@@ -30,7 +30,7 @@ func (g *gen) column() {
 	var part *tile.Range // of sums side by side
 	switch last := len(r) - 1; {
 	case g.s.Split > 1 && last >= 0 && r[last].size%g.s.Split == 0 && g.s.Over > 0:
-		part = &tile.Range{Name: "part", Axis: "part", Extent: g.s.Split, Size: g.s.Split}
+		part = &tile.Range{Name: "beside", Axis: "beside", Extent: g.s.Split, Size: g.s.Split}
 		inner = append(inner, part)
 	case g.s.Over == 0:
 		inner = append(inner, g.whole(r)...)
