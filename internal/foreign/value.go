@@ -2,14 +2,8 @@ package foreign
 
 import "unsafe"
 
-// valueCall is a call of a C function with a structure among its arguments that is passed by value
-// and is longer than two words. The assembly of an architecture reads it.
-type valueCall struct {
-	fn    uintptr
-	args  [6]uintptr // the others
-	words uintptr    // of the structure, an even number
-	value uintptr    // where it is
-}
+// mostCalled is how many arguments [Call] passes.
+const mostCalled = 15
 
 // valueOthers is how many other arguments there may be: those that are in registers everywhere.
 const valueOthers = 5

@@ -2,18 +2,18 @@
 
 #include "textflag.h"
 
-DATA ·manyEntryPC(SB)/8, $manyEntry(SB)
-GLOBL ·manyEntryPC(SB), NOPTR, $8
+DATA ·stackEntryPC(SB)/8, $stackEntry(SB)
+GLOBL ·stackEntryPC(SB), NOPTR, $8
 
-// manyEntry is called as a C function: DI is a *manyCall. It copies the words to the stack, where
+// stackEntry is called as a C function: DI is a *stackCall. It copies the words to the stack, where
 // the callee has them right above its return address, and fills the registers. The result stays
 // in AX.
-TEXT manyEntry(SB), NOSPLIT|NOFRAME, $0
+TEXT stackEntry(SB), NOSPLIT|NOFRAME, $0
 	PUSHQ	BP
 	MOVQ	SP, BP
 	MOVQ	DI, R11
-	MOVQ	56(R11), CX // words
-	MOVQ	64(R11), SI // stack
+	MOVQ	56(R11), CX // count
+	MOVQ	64(R11), SI // words
 	MOVQ	CX, AX
 	SHLQ	$3, AX
 	SUBQ	AX, SP      // a multiple of 16: SP stays aligned
