@@ -161,7 +161,7 @@ func run(t *testing.T, k *program.Kernel, m *ptx.Module, seed int64) {
 	for i, w := range want {
 		got := tensor.New(f.Results[i].Value.Type)
 		got.Get(outs[i])
-		if at, diff := irtest.Worst(got, w); !(diff < tolerance(f.Results[i].Value)) {
+		if at, diff := irtest.Worst(got, w); !(diff < irtest.Rounding(f.Results[i].Value)) {
 			t.Fatalf("%s: result %d: element %d is %v, want %v\n%s", k.Name, i, at, got.Data[at], w.Data[at], k.IR)
 		}
 	}
@@ -221,29 +221,4 @@ func evaluate(t *testing.T, x *ir.Module, f *ir.Func, seed int64) (args, want []
 		t.Fatal(err)
 	}
 	return all[len(all)-1], wants[len(all)-1]
-}
-
-// tolerance is by which a result may differ whose sums are in another order, or of which what it is
-// computed from was rounded to 16 bits.
-func tolerance(v *ir.Value) float64 {
-	least := 1e-4
-	seen := map[*ir.Value]bool{}
-	var visit func(v *ir.Value)
-	visit = func(v *ir.Value) {
-		if seen[v] || v.Def == nil {
-			return
-		}
-		seen[v] = true
-		switch v.Type.DType {
-		case ir.BF16:
-			least = max(least, 2e-2)
-		case ir.F16:
-			least = max(least, 2e-3)
-		}
-		for _, a := range v.Def.Args {
-			visit(a)
-		}
-	}
-	visit(v)
-	return least
 }

@@ -65,7 +65,7 @@ func TestProducts(t *testing.T) {
 			f := x.Funcs[0]
 			args, want := evaluate(t, x, f, int64(i))
 			for r, got := range compute(k, f, args) {
-				if at, diff := irtest.Worst(got, want[r]); !(diff < tolerance(f.Results[r].Value)) {
+				if at, diff := irtest.Worst(got, want[r]); !(diff < irtest.Rounding(f.Results[r].Value)) {
 					t.Errorf("%s %s: result %d: element %d is %v, want %v: %+v\n%s", m.name, k.Name, r, at, got.Data[at], want[r].Data[at], k.Products, k.IR)
 				}
 			}

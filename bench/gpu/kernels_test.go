@@ -69,7 +69,7 @@ func launch(t *testing.T, p *program.Plan, k *program.Kernel, seed int64) {
 		b := make([]byte, w.Type.Bytes())
 		must(t, mem.CopyOut(b, at[len(args)+i]))
 		got.Get(b)
-		if n, diff := irtest.Worst(got, w); !(diff < tolerance(f.Results[i].Value)) && !(math.Abs(got.Data[n]-w.Data[n]) <= leastHalf) {
+		if n, diff := irtest.Worst(got, w); !(diff < irtest.Rounding(f.Results[i].Value)) && !(math.Abs(got.Data[n]-w.Data[n]) <= leastHalf) {
 			t.Fatalf("result %d: element %d is %v, want %v\n%s", i, n, got.Data[n], w.Data[n], k.IR)
 		}
 	}
@@ -119,28 +119,3 @@ func must(t *testing.T, err error) {
 
 // leastHalf is the smallest positive number of f16: what rounds to it or to zero differs by all of it.
 const leastHalf = 1.0 / (1 << 24)
-
-// tolerance is by which a result may differ whose sums are in another order, or of which what it is
-// computed from was rounded to 16 bits.
-func tolerance(v *ir.Value) float64 {
-	least := 1e-4
-	seen := map[*ir.Value]bool{}
-	var visit func(v *ir.Value)
-	visit = func(v *ir.Value) {
-		if seen[v] || v.Def == nil {
-			return
-		}
-		seen[v] = true
-		switch v.Type.DType {
-		case ir.BF16:
-			least = max(least, 2e-2)
-		case ir.F16:
-			least = max(least, 2e-3)
-		}
-		for _, a := range v.Def.Args {
-			visit(a)
-		}
-	}
-	visit(v)
-	return least
-}

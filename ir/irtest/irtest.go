@@ -228,3 +228,28 @@ func (m *model) adamw(p, g, lr *ir.Value, path string) {
 		ir.Result{Value: n1, Role: ir.RoleState, Path: path + "/m"},
 		ir.Result{Value: n2, Role: ir.RoleState, Path: path + "/v"})
 }
+
+// Rounding is by which v may differ, as Worst has it, where sums are in another order: more where what it is
+// computed of is rounded to 16 bits on the way.
+func Rounding(v *ir.Value) float64 {
+	most := 1e-4
+	seen := map[*ir.Value]bool{}
+	var visit func(v *ir.Value)
+	visit = func(v *ir.Value) {
+		if seen[v] || v.Def == nil {
+			return
+		}
+		seen[v] = true
+		switch v.Type.DType {
+		case ir.BF16:
+			most = max(most, 2e-2)
+		case ir.F16:
+			most = max(most, 2e-3)
+		}
+		for _, a := range v.Def.Args {
+			visit(a)
+		}
+	}
+	visit(v)
+	return most
+}
