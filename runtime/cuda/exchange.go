@@ -146,7 +146,7 @@ func (x *exchange) take() error {
 	if err := x.p.e.enqueue(&x.ins); err != nil {
 		return x.p.failedAt(x.instr, err)
 	}
-	return x.p.failed(x.p.e.settle())
+	return x.p.failed(x.p.e.awaitStream())
 }
 
 // give begins to copy the destinations to where they belong.

@@ -174,7 +174,7 @@ func (p *captured) Wait() error {
 		return p.err
 	}
 	defer runtime.UnlockOSThread()
-	if err := p.e.settle(); err != nil && p.err == nil {
+	if err := p.e.awaitStream(); err != nil && p.err == nil {
 		p.err = p.failed(err)
 	}
 	return p.err
@@ -196,7 +196,7 @@ func (p *captured) Step(from, to int) error {
 	default:
 		err = p.run(s)
 	}
-	if end := p.e.settle(); err == nil {
+	if end := p.e.awaitStream(); err == nil {
 		err = p.failed(end)
 	}
 	return err
@@ -214,7 +214,7 @@ func (p *captured) Stop(at int) error {
 			err = p.acts[i].op()
 		}
 	}
-	if end := p.e.settle(); err == nil {
+	if end := p.e.awaitStream(); err == nil {
 		err = p.failed(end)
 	}
 	return err
@@ -268,7 +268,7 @@ func (p *captured) one(from, to int) error {
 		if p.acts[i].kernel == nil {
 			continue
 		}
-		if err := p.e.settle(); err != nil {
+		if err := p.e.awaitStream(); err != nil {
 			return p.failedAt(i, err)
 		}
 	}

@@ -127,8 +127,8 @@ const (
 	nap   = 50 * time.Microsecond
 )
 
-// settle waits for the stream of programs, as long as what is on it can end.
-func (e *engine) settle() error {
+// awaitStream waits for the stream of programs, as long as what is on it can end.
+func (e *engine) awaitStream() error {
 	if e.streams.enqueue == nil {
 		return e.drv.do(&e.sync)
 	}

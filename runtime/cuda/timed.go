@@ -26,7 +26,7 @@ func (p *captured) StepTimed(cuts []int, spans []device.Interval) error {
 		return err
 	}
 	err := p.timed(cuts, spans)
-	if end := p.e.settle(); err == nil {
+	if end := p.e.awaitStream(); err == nil {
 		err = p.failed(end)
 	}
 	return err
@@ -70,7 +70,7 @@ func (p *captured) hosts(from, to int) bool {
 
 // byHost runs instructions of which the host does some.
 func (p *captured) byHost(from, to int, span *device.Interval) error {
-	if err := p.e.settle(); err != nil {
+	if err := p.e.awaitStream(); err != nil {
 		return p.failed(err)
 	}
 	span.Start = time.Now()
@@ -79,7 +79,7 @@ func (p *captured) byHost(from, to int, span *device.Interval) error {
 			return err
 		}
 	}
-	err := p.failed(p.e.settle())
+	err := p.failed(p.e.awaitStream())
 	span.End = time.Now()
 	return err
 }
@@ -91,7 +91,7 @@ func (p *captured) byEvents(cuts []int, spans []device.Interval) error {
 	if err := e.needEvents(len(cuts)); err != nil {
 		return p.failed(err)
 	}
-	if err := e.settle(); err != nil {
+	if err := e.awaitStream(); err != nil {
 		return p.failed(err)
 	}
 	start := time.Now()
@@ -107,7 +107,7 @@ func (p *captured) byEvents(cuts []int, spans []device.Interval) error {
 			return p.failed(err)
 		}
 	}
-	if err := e.settle(); err != nil {
+	if err := e.awaitStream(); err != nil {
 		return p.failed(err)
 	}
 	at := start

@@ -41,7 +41,7 @@ func (l *lane) begin() error {
 	if err != nil {
 		return err
 	}
-	if err := l.settled(l.comm.connect(len(l.members), id, l.me)); err != nil {
+	if err := l.completed(l.comm.connect(len(l.members), id, l.me)); err != nil {
 		return l.fault("cannot be connected", err)
 	}
 	if l.group != nil {
@@ -174,9 +174,9 @@ func (l *lane) run(op comm.Op) error {
 	return c.Run()
 }
 
-// settled waits until the communicator is through with a call, which gave err. While it is not, no
+// completed waits until the communicator is through with a call, which gave err. While it is not, no
 // other call may be made.
-func (l *lane) settled(err error) error {
+func (l *lane) completed(err error) error {
 	since := time.Now()
 	for i := 0; err == error(errInProgress); i++ {
 		if err := l.d.Device.Failed(); err != nil {

@@ -40,7 +40,7 @@ func issue(r *rank, ops ...comm.Op) error {
 				return err
 			}
 		}
-		return r.settle(r.enqueuer().Watch)
+		return r.awaitStream(r.enqueuer().Watch)
 	})
 }
 
@@ -81,7 +81,7 @@ func TestFailures(t *testing.T) {
 					return err
 				}
 				q := c.(device.Enqueued)
-				return errors.Join(q.StartOn(r.stream), q.WaitOn(r.stream), r.settle(r.enqueuer().Watch))
+				return errors.Join(q.StartOn(r.stream), q.WaitOn(r.stream), r.awaitStream(r.enqueuer().Watch))
 			})
 		}, []string{"did not reach all_reduce #1 step over all devices", "waited for 300ms"}},
 		{"a device that fails", nil, func(r *rank) error {
@@ -97,7 +97,7 @@ func TestFailures(t *testing.T) {
 					return errors.New("this GPU is lost")
 				}
 				q := c.(device.Enqueued)
-				return errors.Join(q.StartOn(r.stream), q.WaitOn(r.stream), r.settle(r.enqueuer().Watch))
+				return errors.Join(q.StartOn(r.stream), q.WaitOn(r.stream), r.awaitStream(r.enqueuer().Watch))
 			})
 		}, []string{"rank 1: this GPU is lost", "rank 0 was ended by a failure: this GPU is lost"}},
 		{"a device that is not there", nil, func(r *rank) error {
@@ -127,7 +127,7 @@ func TestFailures(t *testing.T) {
 				if err := errors.Join(q.StartOn(r.stream), q.WaitOn(r.stream)); err != nil {
 					return err
 				}
-				return r.settle(func() error {
+				return r.awaitStream(func() error {
 					libOf(r).Break(fakenccl.RemoteError)
 					return r.enqueuer().Watch()
 				})

@@ -270,7 +270,7 @@ func randomTrials(r *rank, seed uint64, names []string, exact bool) error {
 					}
 				}
 			}
-			return r.settle(r.enqueuer().Watch)
+			return r.awaitStream(r.enqueuer().Watch)
 		})
 		if err != nil {
 			return err

@@ -125,5 +125,5 @@ func (l *lane) grouped(calls func() error) error {
 	if e := lib.call("ncclGroupEnd", lib.groupEnd); err == nil {
 		err = e
 	}
-	return l.settled(err)
+	return l.completed(err)
 }

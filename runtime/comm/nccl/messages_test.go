@@ -92,7 +92,7 @@ func TestMessages(t *testing.T) {
 							return err
 						}
 					}
-					return r.settle(r.enqueuer().Watch)
+					return r.awaitStream(r.enqueuer().Watch)
 				})
 				if err != nil {
 					return err

@@ -151,8 +151,8 @@ func (g *gpu) Zero(stream uintptr, at uint64, n int64) error {
 	return g.cu("cuMemsetD8Async", uintptr(at), 0, uintptr(n), stream)
 }
 
-// settle waits for the stream of programs as an engine does, for at most half a minute.
-func (g *gpu) settle(watch func() error) error {
+// awaitStream waits for the stream of programs as an engine does, for at most half a minute.
+func (g *gpu) awaitStream(watch func() error) error {
 	for until := time.Now().Add(30 * time.Second); ; {
 		done, err := g.asked("cuStreamQuery", g.stream)
 		if done || err != nil {

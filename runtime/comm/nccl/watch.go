@@ -169,7 +169,7 @@ func (l *lane) close() error {
 		return nil
 	}
 	lib := l.d.lib
-	if err := l.settled(lib.call("ncclCommFinalize", lib.finalize, l.comm.handle)); err != nil {
+	if err := l.completed(lib.call("ncclCommFinalize", lib.finalize, l.comm.handle)); err != nil {
 		return l.fault("cannot be ended", err)
 	}
 	err := lib.call("ncclCommDestroy", lib.destroy, l.comm.handle)
