@@ -91,6 +91,14 @@ var initializers = []struct {
 	{"zeros", nil, nil},
 }
 
+// Initializers are their names with their arguments, for tools that complete text.
+func Initializers() (out []Signature) {
+	for _, k := range initializers {
+		out = append(out, Signature{Name: k.name, Params: k.args, Names: k.args})
+	}
+	return out
+}
+
 // Initial reads `~ normal(std = 0.02)`.
 func (g *Frame) Initial(n syntax.Node, x syntax.Expr) (ir.Term, bool) {
 	if x == nil {
