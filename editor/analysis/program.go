@@ -116,10 +116,12 @@ func (p *Program) evaluate(ctx context.Context) {
 		return // a file of modules alone is no mistake
 	}
 	p.Errs = append(p.Errs, errs...)
-	if r == nil {
-		return
+	if r == nil && slices.ContainsFunc(errs, func(e *diag.Error) bool { return e.Code[:3] != "E04" }) {
+		return // others would say the same
 	}
-	p.Warn = r.Warnings
+	if r != nil {
+		p.Warn = r.Warnings
+	}
 	for _, name := range p.All[:min(len(p.All), maxLayouts)] {
 		if name == p.Layout {
 			continue

@@ -3,6 +3,7 @@ package analysis
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -110,9 +111,12 @@ func sameAxes(t, u ir.Type) bool {
 	return true
 }
 
+// folded is several numbers in a path: 0..31.
+var folded = regexp.MustCompile(`\d+\.\.\d+`)
+
 // Starred is a path with its numbers, and what stands for them, as stars.
 func Starred(path string) string {
-	parts := strings.Split(path, ".")
+	parts := strings.Split(folded.ReplaceAllString(path, "*"), ".")
 	for i, p := range parts {
 		if p != "" && (p[0] >= '0' && p[0] <= '9' || p[0] == '{') {
 			parts[i] = "*"

@@ -64,6 +64,7 @@ func (b *builder) declareFile(f *source.File) {
 			}
 		case *syntax.Fn:
 			enter(b.declare(Function, f, d.Name, d, nil))
+			b.declareFormals(f, d.Params, d)
 		case *syntax.Module:
 			enter(b.declare(Module, f, d.Name, d, nil))
 			b.declareMembers(f, d)
@@ -108,6 +109,7 @@ func (b *builder) declareMembers(f *source.File, m *syntax.Module) {
 			b.declare(Constant, f, x.Name, x, m)
 		case *syntax.Fn:
 			b.declare(Function, f, x.Name, x, m)
+			b.declareFormals(f, x.Params, x)
 		}
 	}
 }

@@ -86,7 +86,6 @@ func (s *scope) initial(x syntax.Expr) {
 // block, and each is known from where it is first set.
 func (s *scope) function(d *syntax.Fn) {
 	in := &scope{builder: s.builder, file: s.file, module: s.module, owner: d, vars: map[string]*Symbol{}}
-	in.declareFormals(s.file, d.Params, d)
 	for _, p := range d.Params {
 		in.vars[p.Name.Name] = in.byAt[p.Name]
 	}
@@ -198,7 +197,7 @@ func (s *scope) lookup(name string) *Symbol {
 func (s *scope) name(n syntax.Node, name string) {
 	if s.asAxis(n, name) {
 		t := s.axis(name)
-		t.Named = true
+		t.Named, t.Own = true, t.Own || !s.file.Std
 		s.add(s.file, n, t, false)
 		return
 	}
@@ -249,7 +248,7 @@ func (s *scope) axisName(n syntax.Node, name string) {
 	}
 	if t == nil || t.Kind != Formal && t.Kind != Constant || t.Kind == Formal && tensorTyped(t) {
 		t = s.axis(name)
-		t.Named = true
+		t.Named, t.Own = true, t.Own || !s.file.Std
 	}
 	s.add(s.file, n, t, false)
 }

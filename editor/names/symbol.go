@@ -46,6 +46,8 @@ type Symbol struct {
 	// Named is whether a name of kind Axis stands where an axis is wanted; one that does
 	// not, and has no entry, is a plain word such as `bytes`.
 	Named bool
+	// Own is Named in a file of the user's.
+	Own bool
 	// OfAxis is whether a parameter takes the name of an axis.
 	OfAxis bool
 }

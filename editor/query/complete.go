@@ -161,13 +161,30 @@ func (c *completion) expressions() {
 // axes offers the axes of the program: those of the config, then others.
 func (c *completion) axes() {
 	c.symbols(func(s *names.Symbol) bool { return s.OfAxis })
-	for _, own := range []bool{true, false} {
+	for _, ok := range []func(*names.Symbol) bool{
+		func(s *names.Symbol) bool { return s.Own && s.At != nil },
+		func(s *names.Symbol) bool { return s.Own },
+		c.whole,
+	} {
 		for _, s := range c.Names.Axes() {
-			if (s.At != nil) == own && (s.Named || own) {
+			if ok(s) {
 				c.symbol(s)
 			}
 		}
 	}
+}
+
+// whole is whether an entry of the config may be the size of an axis.
+func (c *completion) whole(s *names.Symbol) bool {
+	if s.At == nil {
+		return false
+	}
+	for _, seen := range c.Seen[s.At] {
+		if n, ok := seen.Value.(value.Number); ok && n.Whole {
+			return true
+		}
+	}
+	return false
 }
 
 // ofAxis is whether the word is the value of an argument that takes axes.

@@ -28,7 +28,7 @@ func (v *View) Renamable(p protocol.Position) (protocol.Range, string, error) {
 	}
 	s := r.Symbol
 	switch {
-	case v.Broken || len(v.Errs) > 0:
+	case v.Broken || len(v.Errs) > 0 || v.Now.String != v.TextOf(v.File).String:
 		return protocol.Range{}, "", errors.New("the program has mistakes: whether it means the same with another name can be told of one without")
 	case s.Kind == names.Builtin, s.Kind == names.Field, s.Kind == names.Axis && s.At == nil && !s.Named:
 		return protocol.Range{}, "", fmt.Errorf("`%s` is a name of the language", s.Name)

@@ -18,16 +18,27 @@ type View struct {
 	// that was analyzed.
 	URI  func(f *source.File) string
 	Text func(f *source.File) *text.Text
+
+	shifts map[*source.File]text.Shift // those found so far
 }
 
 // now is the text of a file as the editor has it, and what became of the one that was
 // analyzed.
 func (v *View) now(f *source.File) (*text.Text, text.Shift) {
 	was := v.TextOf(f)
-	if is := v.textNow(f); is != nil && is.String != was.String {
-		return is, text.Between(was.String, is.String)
+	is := v.textNow(f)
+	if is == nil || is.String == was.String {
+		return was, text.Shift{}
 	}
-	return was, text.Between("", "")
+	s, ok := v.shifts[f]
+	if !ok {
+		s = text.Between(was.String, is.String)
+		if v.shifts == nil {
+			v.shifts = map[*source.File]text.Shift{}
+		}
+		v.shifts[f] = s
+	}
+	return is, s
 }
 
 func (v *View) textNow(f *source.File) *text.Text {

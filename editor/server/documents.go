@@ -39,6 +39,7 @@ type state struct {
 	cancel    context.CancelFunc
 	done      chan struct{}
 	program   *analysis.Program
+	bug       error // of ours, for which there is none
 	compiled  chan struct{}
 	structure *analysis.Structure
 	// good is the last program without mistakes of syntax, which stands in for one with.
@@ -104,11 +105,11 @@ func (s *server) update() {
 // run checks the program, and compiles it once it was left alone for a while.
 func (n *state) run(ctx context.Context, d *document, docs []*document, layout string, delay time.Duration) {
 	in := inputOf(d, docs, layout)
-	_, _ = guarded(func() (any, error) {
-		defer close(n.done)
+	_, n.bug = guarded(func() (any, error) {
 		n.program = analysis.Check(ctx, in)
 		return nil, nil
 	})
+	close(n.done)
 	defer close(n.compiled)
 	p := n.program
 	if p == nil || len(p.Errs) > 0 || !p.Trains {
@@ -248,6 +249,9 @@ func (n *state) wait(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if n.program == nil {
+		if n.bug != nil {
+			return n.bug
+		}
 		return errStale
 	}
 	return nil

@@ -1,6 +1,6 @@
 package text
 
-import "unicode/utf8"
+import "github.com/aymanbagabas/go-udiff"
 
 // Edit replaces a range, or, where that is nil, the whole text.
 type Edit struct {
@@ -24,41 +24,44 @@ func Apply(t *Text, edits []Edit) *Text {
 	return t
 }
 
-// Shift is what became of offsets between two texts that begin and end alike: all that
-// differs is taken as one edit.
-type Shift struct{ prefix, oldEnd, newEnd int }
+// Shift is what became of offsets between two texts, by the lines in which they differ.
+type Shift struct{ edits []udiff.Edit }
 
 // Between is the shift from an old text to a new one.
 func Between(old, now string) Shift {
-	n, most := 0, min(len(old), len(now))
-	for n < most && old[n] == now[n] {
-		n++
+	if old == now {
+		return Shift{}
 	}
-	for n > 0 && (n < len(old) && !utf8.RuneStart(old[n]) || n < len(now) && !utf8.RuneStart(now[n])) {
-		n--
-	}
-	m := 0
-	for m < most-n && old[len(old)-1-m] == now[len(now)-1-m] {
-		m++
-	}
-	for m > 0 && !utf8.RuneStart(old[len(old)-m]) {
-		m--
-	}
-	return Shift{n, len(old) - m, len(now) - m}
+	return Shift{udiff.Lines(old, now)}
 }
 
 // Old is where an offset of the new text was; false inside of what was edited.
-func (s Shift) Old(offset int) (int, bool) { return s.moved(offset, s.newEnd, s.oldEnd) }
+func (s Shift) Old(offset int) (int, bool) {
+	by := 0 // how much longer the new text is, so far
+	for _, e := range s.edits {
+		from, to := e.Start+by, e.Start+by+len(e.New)
+		if offset < from || offset == from && e.Start == e.End {
+			break
+		}
+		if offset < to {
+			return 0, false
+		}
+		by += len(e.New) - (e.End - e.Start)
+	}
+	return offset - by, true
+}
 
 // New is where an offset of the old text is.
-func (s Shift) New(offset int) (int, bool) { return s.moved(offset, s.oldEnd, s.newEnd) }
-
-func (s Shift) moved(offset, from, to int) (int, bool) {
-	switch {
-	case offset <= s.prefix:
-		return offset, true
-	case offset >= from:
-		return offset - from + to, true
+func (s Shift) New(offset int) (int, bool) {
+	by := 0
+	for _, e := range s.edits {
+		if offset < e.Start {
+			break
+		}
+		if offset < e.End {
+			return 0, false
+		}
+		by += len(e.New) - (e.End - e.Start)
 	}
-	return 0, false
+	return offset + by, true
 }

@@ -35,32 +35,36 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// TestShift: an offset that is not inside of an edit has the same text before or
-// behind it, and comes back.
+// TestShift: what is before and behind an edit is where its text is, and comes back.
 func TestShift(t *testing.T) {
 	dice := rand.New(rand.NewSource(1))
-	letters := []string{"a", "b", "\n", "ö", "\U0001F600"}
-	word := func(n int) string {
+	lines := func(letters string, n int) string {
 		var b strings.Builder
 		for range dice.Intn(n) {
-			b.WriteString(letters[dice.Intn(len(letters))])
+			b.WriteString(strings.Repeat(string(letters[dice.Intn(len(letters))]), 1+dice.Intn(3)) + "ö\n")
 		}
 		return b.String()
 	}
 	for range 2000 {
-		before, behind := word(6), word(6)
-		old, now := before+word(4)+behind, before+word(4)+behind
+		a, b, c := lines("abc", 5), lines("def", 5), lines("ghi", 5)
+		old, now := a+lines("x", 3)+b+lines("x", 3)+c, a+lines("y", 3)+b+lines("y", 3)+c
 		s := Between(old, now)
-		for i := range len(now) + 1 {
-			o, ok := s.Old(i)
-			if !ok {
-				continue
+		for _, part := range []string{a, b, c} {
+			from, was := strings.Index(now, part), strings.Index(old, part)
+			for i := range len(part) {
+				if o, ok := s.Old(from + i); !ok || o != was+i {
+					t.Fatalf("%q to %q: %d was at %d (%v), want %d", old, now, from+i, o, ok, was+i)
+				}
+				if n, ok := s.New(was + i); !ok || n != from+i {
+					t.Fatalf("%q to %q: %d is at %d (%v), want %d", old, now, was+i, n, ok, from+i)
+				}
 			}
-			if o < 0 || o > len(old) || old[:o] != now[:i] && old[o:] != now[i:] {
-				t.Fatalf("%q to %q: %d was at %d", old, now, i, o)
-			}
-			if back, ok := s.New(o); !ok || back != i && o != s.prefix { // where text was put in, the place has two
-				t.Fatalf("%q to %q: %d was at %d, which is at %d", old, now, i, o, back)
+		}
+		for i := range len(now) {
+			if o, ok := s.Old(i); ok && (o < 0 || o >= len(old) || old[o] != now[i]) {
+				if o != len(old) && now[i] != 'y' {
+					t.Fatalf("%q to %q: %d was at %d", old, now, i, o)
+				}
 			}
 		}
 	}
