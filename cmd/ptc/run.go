@@ -209,6 +209,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of initialization, shuffle and dropout (default the checkpoint's, else the plan's)")
 	fl.Var(&f.log, "log", "tell the steps as `text` or json, an object on each line")
 	fl.StringVar(&o.Init, "init", "", "start from the parameters in `FILE`, a safetensors file")
+	fl.BoolVar(&o.InitPartial, "init-partial", false, "with --init: parameters that the file lacks start as the model says, and others that it has are left")
 	fl.StringVar(&o.Save, "save", "", "write the parameters of the end to `FILE`")
 	fl.StringVar(&o.DumpGrads, "dump-grads", "", "write the gradients of the first step to `FILE`")
 	fl.StringVar(&o.DumpBatches, "dump-batches", "", "write what each step was fed to `FILE`")

@@ -39,6 +39,7 @@ var rules = []rule{
 		return fmt.Sprint(*o.Seed)
 	}},
 	{"Init", "--init", func(o *Options, _ *program.Plan) string { return given(o.Init) }},
+	{"InitPartial", "--init-partial", func(o *Options, _ *program.Plan) string { return onOff(o.InitPartial) }},
 	{"Save", "--save", func(o *Options, _ *program.Plan) string { return given(o.Save) }},
 	{"DumpGrads", "--dump-grads", func(o *Options, _ *program.Plan) string { return given(o.DumpGrads) }},
 	{"DumpBatches", "--dump-batches", nil}, // rank 0 reads and writes them alone

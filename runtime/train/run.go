@@ -190,7 +190,7 @@ func (r *run) openDevices(c *checkpoint.Checkpoint) (err error) {
 		return err
 	}
 	if r.o.Init != "" {
-		return loadParams(r.o.Init, params(r.tensors), r.dev)
+		return r.loadParams()
 	}
 	return nil
 }

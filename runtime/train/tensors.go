@@ -102,34 +102,6 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
 }
 
-// loadParams gives every parameter the value that the file has for it, and its
-// copy in more bits, if it has one.
-func loadParams(path string, want []checkpoint.Tensor, dev *devices) error {
-	f, err := safetensors.Open(path)
-	if err != nil {
-		return fileError(err, "the initial parameters %s cannot be used", path)
-	}
-	defer f.Close()
-	var have []checkpoint.Tensor
-	for _, t := range f.Tensors() {
-		have = append(have, checkpoint.Tensor{Tensor: t})
-	}
-	if diff := compare(want, have); diff != "" {
-		return errorf(ExitFile, "the initial parameters %s are not those of this model: %s", path, diff)
-	}
-	for i, t := range want {
-		for _, into := range append(dev.copies(t), t) {
-			err := dev.load(into, have[i].DType, func(box safetensors.Slice, dst []byte) error {
-				return f.ReadSlice(t.Name, box, dst)
-			})
-			if err != nil {
-				return fileError(err, "the initial parameters %s cannot be used", path)
-			}
-		}
-	}
-	return nil
-}
-
 // saveTensors writes a safetensors file of tensors that read gives, in the type
 // of the list, and calls gathered after the last.
 func saveTensors(path string, tensors []checkpoint.Tensor, step int64, read func(t checkpoint.Tensor, dst []byte) error, gathered func()) error {
