@@ -211,6 +211,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&o.Init, "init", "", "start from the parameters in `FILE`, a safetensors file")
 	fl.BoolVar(&o.InitPartial, "init-partial", false, "with --init: parameters that the file lacks start as the model says, and others that it has are left")
 	fl.StringVar(&o.Save, "save", "", "write the parameters of the end to `FILE`")
+	fl.StringVar(&o.SaveAverage, "save-average", "", "write the averages of the parameters, which the optimizer keeps, to `FILE`")
 	fl.StringVar(&o.DumpGrads, "dump-grads", "", "write the gradients of the first step to `FILE`")
 	fl.StringVar(&o.DumpBatches, "dump-batches", "", "write what each step was fed to `FILE`")
 	fl.StringVar(&o.Checkpoint, "checkpoint", "", "save checkpoints in `DIR`: every --every steps, at the end and on a signal")

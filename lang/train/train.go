@@ -151,7 +151,7 @@ func (l *Lowerer) Train(t *Block) {
 	if t.Data == nil || t.entries["loss"] == nil {
 		return
 	}
-	opt := optimizerOf(f, t)
+	opts := optimizersOf(f, t)
 	if e := t.entries["freeze"]; e != nil {
 		t.freeze = patterns(f, e.Value)
 	}
@@ -160,9 +160,9 @@ func (l *Lowerer) Train(t *Block) {
 	if l.Stopped {
 		return
 	}
-	if opt != nil && loss != nil {
-		l.update(step, opt, t, loss)
-		attrs = append(attrs, ir.Attr{Key: "optimizer", Val: eval.Attr(value.Word{Name: opt.Decl.Name.Name})})
+	if len(opts) > 0 && loss != nil {
+		l.update(step, opts, t, loss)
+		attrs = append(attrs, namesOf(opts))
 	}
 	if len(l.Errs.List) > 0 || l.Stopped {
 		return

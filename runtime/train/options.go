@@ -53,6 +53,10 @@ type Options struct {
 	// states of the optimizer.
 	Init, Save string
 
+	// SaveAverage is as Save, of the averages that optimizers keep; of a parameter without
+	// one, itself.
+	SaveAverage string
+
 	// InitPartial: parameters that Init lacks start as the model says, and what Init has
 	// beside them is not read; both are told. The parts of adapters may be missing in any
 	// case.

@@ -102,56 +102,6 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
 }
 
-// saveTensors writes a safetensors file of tensors that read gives, in the type
-// of the list, and calls gathered after the last.
-func saveTensors(path string, tensors []checkpoint.Tensor, step int64, read func(t checkpoint.Tensor, dst []byte) error, gathered func()) error {
-	var list []safetensors.Tensor
-	most := int64(0)
-	for _, t := range tensors {
-		list = append(list, t.Tensor)
-		most = max(most, t.Bytes())
-	}
-	buf := make([]byte, most)
-	about := map[string]string{"producer": "ptc", "step": fmt.Sprint(step)}
-	return safetensors.WriteFile(path, list, about, func(w *safetensors.Writer) error {
-		for _, t := range tensors {
-			dst := buf[:t.Bytes()]
-			if err := read(t, dst); err != nil {
-				return err
-			}
-			if err := w.WriteSlice(t.Name, safetensors.Slice{}, dst); err != nil {
-				return err
-			}
-		}
-		gathered()
-		return nil
-	})
-}
-
-// saveParams writes the parameters, as asSaved has them. It calls gathered when it
-// has all of them.
-func saveParams(path string, ps []checkpoint.Tensor, step int64, dev *devices, gathered func()) error {
-	ps = asSaved(ps)
-	if !dev.m.Root() {
-		return dev.readAll(ps)
-	}
-	err := saveTensors(path, ps, step, dev.read, gathered)
-	if err != nil {
-		return fileError(err, "the parameters cannot be saved to %s", path)
-	}
-	return nil
-}
-
-// asSaved are the same tensors in the types of files for others, in which narrow
-// floats are computed: f32.
-func asSaved(ts []checkpoint.Tensor) []checkpoint.Tensor {
-	ts = slices.Clone(ts)
-	for i := range ts {
-		ts[i].DType = ts[i].DType.Acc()
-	}
-	return ts
-}
-
 // probe finds out before the first step whether a file could be written.
 func probe(path string) error {
 	f, err := atomicfile.Create(path)
