@@ -312,19 +312,8 @@ func (r *run) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, x := range []struct {
-		path string
-		from func(param string) string
-	}{{r.o.Save, itself}, {r.o.SaveAverage, averageOf}} {
-		if x.path == "" {
-			continue
-		}
-		if _, err := r.maySave("parameters are saved to " + x.path + " all the same"); err != nil {
-			return err
-		}
-		if err := r.written(saveParams(x.path, r.savedFrom(x.from), r.sum.Steps, r.dev, r.gathered)); err != nil {
-			return err
-		}
+	if err := r.saveParameters(); err != nil {
+		return err
 	}
 	if err := r.finishDumps(); err != nil {
 		return err

@@ -56,6 +56,25 @@ func (r *run) savedFrom(from func(param string) string) []saved {
 	return out
 }
 
+// saveParameters writes the files of parameters that were asked for.
+func (r *run) saveParameters() error {
+	for _, x := range []struct {
+		path string
+		from func(param string) string
+	}{{r.o.Save, itself}, {r.o.SaveAverage, averageOf}} {
+		if x.path == "" {
+			continue
+		}
+		if _, err := r.maySave("parameters are saved to " + x.path + " all the same"); err != nil {
+			return err
+		}
+		if err := r.written(saveParams(x.path, r.savedFrom(x.from), r.sum.Steps, r.dev, r.gathered)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func itself(param string) string { return param }
 
 // averageOf is the state that holds the average of a parameter.
