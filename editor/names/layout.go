@@ -16,6 +16,17 @@ func (s *scope) train(d *syntax.Train) {
 		s.loss = e.Key.Name == "loss"
 		s.expr(e.Value)
 	}
+	s.loss = false
+	for _, l := range d.Loras {
+		for _, e := range l.Entries {
+			s.expr(e.Value)
+		}
+		for _, on := range l.On {
+			for _, p := range on.Paths {
+				s.path(p)
+			}
+		}
+	}
 }
 
 // layout resolves the directives of a layout.

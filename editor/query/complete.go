@@ -11,6 +11,7 @@ import (
 	"ptc/lang/eval"
 	"ptc/lang/source"
 	"ptc/lang/syntax"
+	"ptc/lang/train"
 	"ptc/lang/value"
 	"ptc/stdlib"
 )
@@ -75,9 +76,10 @@ func (c *completion) offer() {
 	case c.decl == "layout":
 		c.layout(len(c.open), sign)
 	case c.decl == "train" && len(c.open) == 1 && c.starts(c.Now.String):
-		for _, k := range []string{"loss", "optimizer", "data", "eval_every", "freeze", "seed", "steps"} {
+		for _, k := range train.Entries() {
 			c.add(protocol.CompleteProperty, k, "", "")
 		}
+		c.words("lora")
 	case c.decl == "config" && len(c.open) == 1 && c.starts(c.Now.String):
 	case isModuleWord(c.decl) && len(c.open) == 1:
 		c.module(words)

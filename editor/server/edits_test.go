@@ -30,7 +30,7 @@ func TestRandomEdits(t *testing.T) {
 	c := start(t)
 	c.initialize()
 	var waiting sync.WaitGroup
-	for round := range 12 {
+	for round := range 8 {
 		src, err := os.ReadFile(names[dice.Intn(len(names))])
 		if err != nil {
 			t.Fatal(err)

@@ -118,7 +118,7 @@ func initialize(_ context.Context, s *server, params json.RawMessage) (any, erro
 		"serverInfo": map[string]any{"name": "ptc", "version": s.options.Version},
 		"capabilities": map[string]any{
 			"positionEncoding":           "utf-16",
-			"textDocumentSync":           map[string]any{"openClose": true, "change": 2},
+			"textDocumentSync":           map[string]any{"openClose": true, "change": 2, "save": true},
 			"hoverProvider":              true,
 			"definitionProvider":         true,
 			"referencesProvider":         true,

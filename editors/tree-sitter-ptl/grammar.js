@@ -73,7 +73,9 @@ module.exports = grammar({
     unit: ($) => choice(...units),
     _number: ($) => choice($.integer, $.float),
 
-    train: ($) => seq("train", field("model", $.identifier), "{", repeat($.entry), "}"),
+    train: ($) => seq("train", field("model", $.identifier), "{", repeat(choice($.entry, $.lora)), "}"),
+    lora: ($) => seq("lora", "{", repeat(choice($.entry, $.selected)), "}"),
+    selected: ($) => seq("on", "=", some($.path)),
 
     layout: ($) => seq("layout", field("name", $.identifier), "{", repeat(choice($.directive, $.entry)), "}"),
     directive: ($) => prec.right(choice(
