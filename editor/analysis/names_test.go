@@ -62,7 +62,7 @@ var word = map[string]bool{"normal": true, "zeros": true, "ones": true, "uniform
 
 func TestPath(t *testing.T) {
 	p := Check(context.Background(), Input{Name: "a.ptl", Text: "fn f(x) { return x + g(x) }\nfn g(x) { return x }\n"})
-	for offset, want := range map[int]string{17: "*syntax.Name", 19: "*syntax.Binary", 21: "*syntax.Name", 24: "*syntax.Name", 27: "*syntax.Fn"} {
+	for offset, want := range map[int]string{17: "*syntax.Name", 19: "*syntax.Binary", 21: "*syntax.Name", 24: "*syntax.Name", 27: "*syntax.Block"} {
 		path := p.Path(p.Main, offset)
 		if len(path) == 0 {
 			t.Errorf("nothing at %d", offset)

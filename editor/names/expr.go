@@ -154,7 +154,11 @@ func (s *scope) callee(x syntax.Expr) *Symbol {
 // of an axis where the function takes any.
 func (s *scope) call(x *syntax.Call) {
 	if n, ok := x.Fun.(*syntax.Name); ok {
-		s.add(s.file, n, s.callee(n), false)
+		t := s.callee(n)
+		if t == nil || t.Name != n.Name { // a variable that holds a function
+			t = s.lookup(n.Name)
+		}
+		s.add(s.file, n, t, false)
 	} else {
 		s.expr(x.Fun)
 	}

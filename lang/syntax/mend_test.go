@@ -8,10 +8,10 @@ import (
 func TestMended(t *testing.T) {
 	for src, stmts := range map[string]int{
 		"fn f(x) {\n  a = 1\n  b = dot(x,\n  c = 2\n  return a\n}\n": 3,
-		"fn f(x) {\n  a = 1\n  b = \n  return a\n}\n":                 2,
-		"fn f(x) {\n  a = 1\n  x.\n  return a\n}\n":                   2,
-		"fn f(x) {\n  a = 1 +\n}\n":                                   0,
-		"fn f(x) {\n  a = $\n  return a\n}\n":                         1,
+		"fn f(x) {\n  a = 1\n  b = \n  return a\n}\n":                2,
+		"fn f(x) {\n  a = 1\n  x.\n  return a\n}\n":                  2,
+		"fn f(x) {\n  a = 1 +\n}\n":                                  0,
+		"fn f(x) {\n  a = $\n  return a\n}\n":                        1,
 	} {
 		f, errs := ParsePart("a.ptl", []byte(src+"config { n = 1 }\n"))
 		if len(errs) == 0 || f == nil || len(f.Decls) != 2 {
