@@ -49,7 +49,12 @@ local function session()
 
   local hover = request("textDocument/hover", at("q = dot("))
   check("hover has the shape", hover and hover.contents.value:find("seq=128, heads=4, head=32", 1, true), hover)
-  check("hover has the sharding", hover and hover.contents.value:find("heads=4@tp", 1, true), hover)
+  -- An answer waits for the compilation for a second only.
+  local sharded = vim.wait(30000, function()
+    hover = request("textDocument/hover", at("q = dot("))
+    return hover ~= nil and hover.contents.value:find("heads=4@tp", 1, true) ~= nil
+  end, 200)
+  check("hover has the sharding", sharded, hover)
   local definition = request("textDocument/definition", at("LayerNorm"))
   check("definition in the standard library", definition and definition[1] and definition[1].uri:find("nn.ptl", 1, true), definition)
   local help = request("textDocument/signatureHelp", at("x, wq, over"))
