@@ -9,7 +9,7 @@
 //	navigate.go   definition, references
 //	rename.go     a new name, if the program means the same with it
 //	cursor.go     what is being written at a cursor, by the tokens before it
-//	complete.go, signature.go
+//	complete.go, complete_layout.go, signature.go
 //	outline.go    symbols, folding, formatting
 //	tokens.go     semantic tokens
 //	diagnostics.go
