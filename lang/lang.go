@@ -50,11 +50,14 @@ type Options struct {
 	// Omit leaves out instances of repeated modules that do what the one before them
 	// does: [Result.Omitted] says which.
 	Omit bool
+	// Sample asks for @sample, the forward phase from tokens to logits, in place of
+	// @step and @eval. It is for one device: of the layout, the precision alone holds.
+	Sample bool
 }
 
 // Result is a lowered program.
 type Result struct {
-	Module  *ir.Module // at Global: @step and @eval
+	Module  *ir.Module // at Global: @step and @eval, or @sample
 	Layout  string     // the layout's name
 	Layouts []string   // all of the main file, in order
 	Config  []ir.Attr  // resolved entries, in the order of the files
@@ -127,8 +130,16 @@ func lower(in *eval.Interp, o Options) *Result {
 	mod.Name = t.Model.Decl.Name.Name
 	config := in.ConfigAttrs()
 	mod.Meta = append(mod.Meta, eval.Term("config", config))
-	l.Train(t)
-	if y != nil && !in.Stopped {
+	if o.Sample {
+		l.Sample(t)
+	} else {
+		l.Train(t)
+	}
+	switch {
+	case y == nil || in.Stopped:
+	case o.Sample:
+		y.LowerPrecision(mod, o.Compute)
+	default:
 		y.Lower(mod, t.Data, unnamed, o.Compute)
 	}
 	if len(in.Errs.List) > 0 || in.Stopped {
