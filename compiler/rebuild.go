@@ -22,6 +22,10 @@ import (
 // Hooks are as in Options. The error is as Compile's; diagnostics are about the
 // sources of the plan.
 func Rebuild(p *program.Plan, target string, hooks ...Hook) (*program.Plan, *Report, error) {
+	return rebuild(p, target, nil, hooks...)
+}
+
+func rebuild(p *program.Plan, target string, sample *Sample, hooks ...Hook) (*program.Plan, *Report, error) {
 	if len(p.Sources) == 0 {
 		return nil, &Report{Source: func(string) (string, bool) { return "", false }}, &diag.Error{
 			Code: "E0231", Msg: "the plan holds no sources", Want: "a plan that `ptc compile` made"}
@@ -30,7 +34,7 @@ func Rebuild(p *program.Plan, target string, hooks ...Hook) (*program.Plan, *Rep
 		target = p.Target
 	}
 	var given *schedule.Table
-	if target == p.Target {
+	if target == p.Target && sample == nil { // kernels that sample are others
 		var err error
 		if given, err = schedulesOf(p); err != nil {
 			return nil, &Report{Source: func(string) (string, bool) { return "", false }}, err
@@ -53,6 +57,7 @@ func Rebuild(p *program.Plan, target string, hooks ...Hook) (*program.Plan, *Rep
 		},
 		Schedules: given,
 		Hooks:     hooks,
+		Sample:    sample,
 		plan:      p,
 	})
 }

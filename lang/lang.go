@@ -148,7 +148,9 @@ func lower(in *eval.Interp, o Options) *Result {
 	r := &Result{Module: mod, Layouts: y.All, Layout: y.Name, Config: config, Warnings: append(l.Warnings, y.Warnings...), Remarks: l.Remarks}
 	for _, p := range in.Params {
 		if !l.Reads(p) {
-			r.Unused = append(r.Unused, p.Path)
+			if !o.Sample { // what the loss alone reads is of no concern
+				r.Unused = append(r.Unused, p.Path)
+			}
 			continue
 		}
 		r.Params++
