@@ -20,14 +20,19 @@ type fact struct {
 }
 
 // factsOf goes through the function once. That an axis has a digit is where to cache,
-// no proof: that is of the function that is derived.
+// no proof: that is of the function that is derived. So where parts are merged to an axis
+// of positions by its name, as in a sum over what is before, they are taken at their word.
 func factsOf(f *ir.Func, tokens *ir.Value) map[*ir.Value]fact {
 	facts := map[*ir.Value]fact{}
 	axis := tokens.Type.Axes[1]
 	facts[tokens] = fact{true, map[string]digit{axis.Name: {1, axis.Size}}}
 	for _, o := range f.Ops {
 		for _, r := range o.Results {
-			facts[r] = through(o, r, facts)
+			f := through(o, r, facts)
+			if o.Name == op.Merge && f.tokens && o.Attrs.Text("into") == axis.Name && r.Type.Size(axis.Name) == axis.Size {
+				f.axes[axis.Name] = digit{1, axis.Size}
+			}
+			facts[r] = f
 		}
 	}
 	return facts

@@ -138,7 +138,7 @@ func sum(x, y *line, sign int) *line {
 // difference is the left operand less the right one of a comparison.
 func (p *prover) difference(o *ir.Op) *line {
 	switch o.Name {
-	case op.Lt, op.Le, op.Gt, op.Ge:
+	case op.Lt, op.Le, op.Gt, op.Ge, op.Eq, op.Ne:
 		return sum(p.lines[o.Args[0]], p.lines[o.Args[1]], -1)
 	}
 	return nil
@@ -178,6 +178,10 @@ func decide(name string, low, high float64) (truth float64, ok bool) {
 		yes, no = low > 0, high <= 0
 	case op.Ge:
 		yes, no = low >= 0, high < 0
+	case op.Eq:
+		no = low > 0 || high < 0
+	case op.Ne:
+		yes = low > 0 || high < 0
 	}
 	if yes {
 		return 1, true

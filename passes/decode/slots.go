@@ -165,7 +165,7 @@ func (w *deriver) guard(fill *ir.Op, at *ir.Value) {
 	}
 	one := w.b.Broadcast(w.b.Const(ir.I32, 1), at.Type)
 	now := w.b.Emit(op.ScatterAdd, ir.A("axis", ir.Name(axis), "out", out), one, at)
-	path := w.path(fill.Result(), axis)
+	path := w.path(fill.Result(), "taken")
 	old := &ir.Arg{Value: w.to.NewValue(now.Type.Clone(), nil), Role: ir.RoleState, Path: path, Attrs: zeros(), Pos: fill.Pos}
 	taken := w.b.Add(old.Value, now)
 	w.states, w.ends = append(w.states, old), append(w.ends, ir.Result{Value: taken, Role: ir.RoleState, Path: path})
