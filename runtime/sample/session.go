@@ -171,7 +171,7 @@ func (s *Session) load(path string) error {
 	return nil
 }
 
-func (s *Session) loadOne(f *safetensors.Reader, t exec.Tensor, from safetensors.Tensor) error {
+func (s *Session) loadOne(f *safetensors.File, t exec.Tensor, from safetensors.Tensor) error {
 	if from.Name == "" {
 		return fmt.Errorf("%s is missing", t.Path)
 	}
