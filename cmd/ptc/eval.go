@@ -14,16 +14,21 @@ import (
 )
 
 // paramFlags say where parameters come from.
-type paramFlags struct{ init, checkpoint string }
+type paramFlags struct {
+	init, checkpoint string
+	best             bool
+}
 
 func (f *paramFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.init, "init", "", "take the parameters from `FILE`, a safetensors file, as --save writes it")
 	fl.StringVar(&f.checkpoint, "checkpoint", "", "take the parameters of the latest checkpoint in `DIR`, or of the one that it is")
+	fl.BoolVar(&f.best, "best", false, "take the checkpoint in --checkpoint with the lowest validation loss, see --keep-best of \"ptc run\"")
 	if err := cmd.MarkFlagDirname("checkpoint"); err != nil {
 		panic(err) // the flag does not exist
 	}
 	cmd.MarkFlagsMutuallyExclusive("init", "checkpoint")
+	cmd.MarkFlagsMutuallyExclusive("init", "best")
 	cmd.MarkFlagsOneRequired("init", "checkpoint")
 }
 
@@ -32,7 +37,7 @@ func (f *paramFlags) file(a *app) (string, error) {
 	if f.checkpoint == "" {
 		return f.init, nil
 	}
-	path, err := checkpoint.Params(f.checkpoint, func(s string) { a.message("warning", s) })
+	path, err := checkpoint.Params(f.checkpoint, f.best, func(s string) { a.message("warning", s) })
 	return path, fileError(err)
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/runtime/checkpoint"
 	"ptc/runtime/train"
 )
 
@@ -198,6 +199,41 @@ func TestSampleLooksAhead(t *testing.T) {
 		t.Errorf("exit code %d: %s", r.code, r.err)
 	}
 	if r := ptc(t, "compile", "m.ptl", "-o", "s.bin", "-q", "--target", "ref", "--sample"); r.code != exitInput || !strings.Contains(r.err, "E0721") {
+		t.Errorf("exit code %d: %s", r.code, r.err)
+	}
+}
+
+// The best checkpoint stays, with its validation loss, however old it is.
+func TestKeepBest(t *testing.T) {
+	trained(t)
+	run := []string{"run", "m.bin", "--steps", "9", "--checkpoint", "best", "--keep", "1", "--keep-best", "--eval-every", "2", "--log", "json"}
+	lowest, at := math.Inf(1), 0.0
+	for _, e := range events(t, must(t, run...).out) {
+		if loss, ok := e["loss"].(float64); ok && e["event"] == "validation" && loss < lowest {
+			lowest, at = loss, e["step"].(float64)
+		} else if loss, ok := e["val_loss"].(float64); ok && e["event"] == "end" && loss < lowest {
+			lowest, at = loss, 9
+		}
+	}
+	entries, err := (&checkpoint.Store{Dir: "best"}).List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	best, ok := checkpoint.Best(entries)
+	if !ok || *best.Valid != lowest || float64(best.Step) != at || entries[0].Step != 9 || len(entries) > 2 {
+		t.Fatalf("%+v is the best of %v; validation found %v at step %v", best, entries, lowest, at)
+	}
+	// Training with a rate that ruins it leaves the best one alone.
+	write(t, "m.ptl", strings.Replace(decoder, "lr = 1e-2", "lr = 3.0", 1))
+	must(t, "compile", "m.ptl", "-o", "m.bin", "-q", "--target", "ref")
+	must(t, "run", "m.bin", "--steps", "13", "--checkpoint", "best", "--resume", "--keep", "1", "--keep-best", "--eval-every", "2")
+	if entries, err = (&checkpoint.Store{Dir: "best"}).List(); err != nil || len(entries) != 2 || entries[0].Step != 13 || entries[1].Step != best.Step {
+		t.Errorf("%v: %v", err, entries)
+	}
+	if e := evaluated(t, "eval", "m.bin", "--checkpoint", "best", "--best", "--json"); e.Loss > lowest+0.5 {
+		t.Errorf("the best checkpoint has a loss of %v, not %v", e.Loss, lowest)
+	}
+	if r := ptc(t, "run", "m.bin", "--keep-best", "--eval-every", "2"); r.code != exitUsage {
 		t.Errorf("exit code %d: %s", r.code, r.err)
 	}
 }
