@@ -28,6 +28,18 @@ func RebuildSample(p *program.Plan, target string, s Sample) (*program.Plan, *Re
 	return rebuild(p, target, &s)
 }
 
+// samples reports whether a plan is one that samples.
+func samples(p *program.Plan) bool {
+	for i := range p.Devices {
+		for _, x := range p.Devices[i].Progs {
+			if x.Name == SampleProgram {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // lowerSample lowers to @sample with the sizes that are asked for. Axes have the sizes
 // of config entries of their names, which are replaced.
 func lowerSample(p *lang.Program, o lang.Options, s *Sample, r *Report) (*lang.Result, diag.List) {

@@ -152,6 +152,7 @@ func TestSample(t *testing.T) {
 		t.Errorf("%d tokens of 64 positions", len(longer))
 	}
 	must(t, "compile", "m.ptl", "-o", "s.bin", "-q", "--target", "ref", "--sample")
+	must(t, "verify", "s.bin")
 	if got := continued(t, "s.bin", "--checkpoint", "ck", "--prompt", "what", "--greedy", "--json", "--max-tokens", "8"); !same(got, greedy) {
 		t.Errorf("a plan that samples gives %v, not %v", got, greedy)
 	}

@@ -44,7 +44,7 @@ func (s *Session) Generate(ctx context.Context, r Request) ([][]int32, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.begin(); err != nil {
+	if err := s.Begin(); err != nil {
 		return nil, err
 	}
 	var room []candidate
@@ -56,7 +56,7 @@ func (s *Session) Generate(ctx context.Context, r Request) ([][]int32, error) {
 		for i := range qs {
 			tokens[i] = qs[i].at(t)
 		}
-		logits, err := s.position(t, tokens)
+		logits, err := s.Position(t, tokens)
 		if err != nil {
 			return added(qs), err
 		}

@@ -1,11 +1,13 @@
 package sample
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ptc/internal/dtype"
@@ -97,6 +99,7 @@ func Open(plan *program.Plan, o Options) (s *Session, err error) {
 	}
 	s = &Session{m: m, p: m.Program(Program)}
 	if err = s.bind(); err == nil {
+		s.Length = cmp.Or(s.Length, window(plan))
 		err = s.load(o.Init)
 	}
 	if err != nil {
@@ -129,10 +132,17 @@ func (s *Session) bind() error {
 			}
 		}
 	}
-	if s.Length == 0 {
-		s.Length = math.MaxInt32
-	}
 	return nil
+}
+
+// window is how many positions the plan's data has, for a model without a cache.
+func window(plan *program.Plan) int {
+	for _, kv := range plan.Data.Options {
+		if n, err := strconv.Atoi(kv.Value); kv.Key == "window" && err == nil && n > 0 {
+			return n
+		}
+	}
+	return math.MaxInt32
 }
 
 // pathEnd is what a state is called in its module.
@@ -196,8 +206,8 @@ func (s *Session) loadOne(f *safetensors.File, t exec.Tensor, from safetensors.T
 	return s.m.WriteBytes(t.Path, raw)
 }
 
-// begin forgets all positions.
-func (s *Session) begin() error {
+// Begin forgets all positions.
+func (s *Session) Begin() error {
 	for _, t := range s.caches() {
 		if err := s.m.WriteBytes(t.Path, make([]byte, t.Bytes())); err != nil {
 			return err
@@ -206,9 +216,10 @@ func (s *Session) begin() error {
 	return nil
 }
 
-// position runs one position, with a token of each sequence, and gives the logits of
-// what follows: Vocab numbers for each sequence, valid until the next call.
-func (s *Session) position(t int, tokens []int32) ([]float64, error) {
+// Position runs one position, with a token of each sequence, and gives the logits of
+// what follows: Vocab numbers for each sequence, valid until the next call. Positions
+// are run in their order, from 0 on.
+func (s *Session) Position(t int, tokens []int32) ([]float64, error) {
 	for i := range s.Batch {
 		binary.LittleEndian.PutUint32(s.fed[4*i:], uint32(tokens[i]))
 	}
