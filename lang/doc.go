@@ -97,5 +97,6 @@
 //	E0510  freeze leaves nothing to train
 //	E0511  a parameter that there is not, since its condition is false
 //	E0512  a parameter that validation alone reads
+//	E0513  an adapter of a parameter that no product reads
 //	E0720  a model of which nothing says what follows tokens
 package lang

@@ -100,7 +100,7 @@ func Open(plan *program.Plan, o Options) (s *Session, err error) {
 	s = &Session{m: m, p: m.Program(Program)}
 	if err = s.bind(); err == nil {
 		s.Length = cmp.Or(s.Length, window(plan))
-		err = s.load(o.Init)
+		err = s.load(plan, o.Init)
 	}
 	if err != nil {
 		s.Close()
@@ -159,8 +159,14 @@ func (s *Session) caches() (out []exec.Tensor) {
 }
 
 // load gives each parameter the value that the file has for it. The file may have more:
-// the states of an optimizer, or what only the loss reads.
-func (s *Session) load(path string) error {
+// the states of an optimizer, or what only the loss reads. It may lack adapters, which
+// add nothing before they are trained.
+func (s *Session) load(plan *program.Plan, path string) error {
+	if len(plan.Adapters) > 0 {
+		if err := s.m.Initialize(0); err != nil {
+			return err
+		}
+	}
 	f, err := safetensors.Open(path)
 	if err != nil {
 		return errorf(err, "the parameters %s cannot be used", path)
@@ -171,7 +177,7 @@ func (s *Session) load(path string) error {
 		have[t.Name] = t
 	}
 	for _, t := range s.m.Tensors() {
-		if strings.Contains(t.Path, "/") {
+		if strings.Contains(t.Path, "/") || have[t.Path].Name == "" && adapts(plan, t.Path) {
 			continue
 		}
 		if err := s.loadOne(f, t, have[t.Path]); err != nil {
@@ -179,6 +185,16 @@ func (s *Session) load(path string) error {
 		}
 	}
 	return nil
+}
+
+// adapts is whether a parameter is a part of an adapter.
+func adapts(p *program.Plan, path string) bool {
+	for _, part := range []string{".lora_down", ".lora_up"} {
+		if base, ok := strings.CutSuffix(path, part); ok {
+			return p.AdapterOf(base) != nil
+		}
+	}
+	return false
 }
 
 func (s *Session) loadOne(f *safetensors.File, t exec.Tensor, from safetensors.Tensor) error {

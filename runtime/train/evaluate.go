@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"ptc/runtime/data"
+	"ptc/runtime/metrics"
 	"ptc/runtime/program"
 )
 
@@ -117,14 +118,15 @@ func (e *evaluator) open(plan *program.Plan) (err error) {
 	if err != nil {
 		return err
 	}
-	warn := e.o.Warn
-	if warn == nil {
-		warn = func(string) {}
-	}
-	if e.dev, err = openDevices(e.plan, e.fields, &e.o.Options, 0, warn); err != nil {
+	r := &run{plan: e.plan, o: e.o.Options, log: warner{e.o.Warn}, tensors: tensors, seed: planSeed(e.plan)}
+	if r.dev, err = openDevices(e.plan, e.fields, &r.o, r.seed, r.warn); err != nil {
 		return err
 	}
-	err = loadParams(e.o.Init, params(tensors), e.dev)
+	e.dev = r.dev
+	err = r.dev.m.Initialize(r.seed) // for what the file may lack
+	if err == nil {
+		err = r.loadParams()
+	}
 	if err == nil && !e.dev.hasEval() {
 		err = errorf(ExitFile, "the plan has no program eval: it does not validate")
 	}
@@ -133,6 +135,17 @@ func (e *evaluator) open(plan *program.Plan) (err error) {
 	}
 	return err
 }
+
+// warner is a sink of which warnings alone are told.
+type warner struct{ warn func(string) }
+
+func (w warner) Tell(e metrics.Event) {
+	if x, ok := e.(*metrics.Warning); ok && w.warn != nil {
+		w.warn(x.Message)
+	}
+}
+
+func (warner) Close() error { return nil }
 
 // windows are examples, one by one.
 type windows struct {
