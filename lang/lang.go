@@ -62,11 +62,14 @@ type Options struct {
 	// Watch, where it is not nil, is told what every expression evaluates to, and ends
 	// the lowering by returning false: without a result then, and without an error.
 	Watch func(Seen) bool
+	// Sample asks for @sample, the forward phase from tokens to logits, in place of
+	// @step and @eval. It is for one device: of the layout, the precision alone holds.
+	Sample bool
 }
 
 // Result is a lowered program.
 type Result struct {
-	Module  *ir.Module // at Global: @step and @eval
+	Module  *ir.Module // at Global: @step and @eval, or @sample
 	Layout  string     // the layout's name
 	Layouts []string   // all of the main file, in order
 	Config  []ir.Attr  // resolved entries, in the order of the files
@@ -155,8 +158,16 @@ func lower(in *eval.Interp, o Options) *Result {
 		l.See(t)
 		return nil
 	}
-	l.Train(t)
-	if y != nil && !in.Stopped {
+	if o.Sample {
+		l.Sample(t)
+	} else {
+		l.Train(t)
+	}
+	switch {
+	case y == nil || in.Stopped:
+	case o.Sample:
+		y.LowerPrecision(mod, o.Compute)
+	default:
 		y.Lower(mod, t.Data, unnamed, o.Compute)
 	}
 	if len(in.Errs.List) > 0 || in.Stopped {
@@ -165,7 +176,9 @@ func lower(in *eval.Interp, o Options) *Result {
 	r := &Result{Module: mod, Layouts: y.All, Layout: y.Name, Config: config, Warnings: append(l.Warnings, y.Warnings...), Remarks: l.Remarks}
 	for _, p := range in.Params {
 		if !l.Reads(p) {
-			r.Unused = append(r.Unused, p.Path)
+			if !o.Sample { // what the loss alone reads is of no concern
+				r.Unused = append(r.Unused, p.Path)
+			}
 			continue
 		}
 		r.Params++
