@@ -20,8 +20,11 @@ const (
 
 // GPU is what a schedule of threads has to know of what it is for.
 type GPU struct {
-	Groups bool  // matrix instructions of four warps, which read shared memory (schedule.WGMMA)
-	Shared int64 // bytes of shared memory that a block may have; 0 if that is not known
+	Groups     bool  // matrix instructions of four warps, which read shared memory (schedule.WGMMA)
+	Tensor     bool  // copies of tiles by one thread
+	Clusters   bool  // blocks that reach each other's shared memory
+	Shared     int64 // bytes of shared memory that a block may have; 0 if that is not known
+	Processors int64 // multiprocessors; 0 if that is not known
 }
 
 // Threads is the schedule for a GPU: tiles that a block of threads holds in registers, and as

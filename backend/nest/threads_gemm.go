@@ -27,6 +27,10 @@ const (
 	groupRows  = 64
 	leastCols  = 8
 	groupWarps = 4
+	// mostParts is how many blocks a cluster has at most on all GPUs that have clusters, and leastTurns how many turns
+	// are worth a part: its copies are three turns ahead, so fewer would be nothing but waiting for the first one.
+	mostParts  = 8
+	leastTurns = 4
 )
 
 // threadsOfProduct is the schedule of a product: matrix instructions for numbers of 16 bits, of warpgroups
@@ -84,6 +88,14 @@ func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 	if blocks := func(n, of int64) int64 { return (n + of - 1) / of }; blocks(m, s.Rows) > 1 && blocks(n, s.Cols) > 1 && tasks() > 2*enoughTasks {
 		s.Raster, s.Group = schedule.Grouped, rasterRows
 	}
+	if wgmma := s.Dot.Kind == schedule.WGMMA; wgmma && on.Tensor && s.Cols == wideCols && on.Processors > 0 {
+		// One such block fits a multiprocessor. Nothing would multiply there while it stores its 64 KiB, for which
+		// the multiprocessor's share of the memory takes as long as 200 steps of the contracted axis, or waits for its
+		// first copies; so blocks stay, and a producer copies for the next task meanwhile.
+		s.Producers, s.Persistent = 1, on.Processors
+	} else if on.Clusters && len(x.outerK) == 0 {
+		s.Cluster = parts(tasks(), (over+s.Over-1)/s.Over, on.Processors)
+	}
 	// A thread has 32 sums at least, and no more than as many elements of an operand that is computed.
 	s.Warps = min(blockWarps, max(1, s.Rows*s.Cols/(32*32), max(s.Rows, s.Cols)*s.Over/(32*32)))
 	if groups {
@@ -91,6 +103,19 @@ func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 	}
 	s.Rows, s.Cols, s.Over = min(s.Rows, m), min(s.Cols, n), min(s.Over, over)
 	return s
+}
+
+// parts is how many blocks share each of so few tasks that most multiprocessors would have none: as many as there is room
+// for, of leastTurns turns of the loop at least, which take longer than to add up sums through shared memory. 0 is one.
+func parts(tasks, turns, processors int64) int64 {
+	n := int64(1)
+	for n < mostParts && 2*n*tasks <= processors && turns >= 2*n*leastTurns {
+		n *= 2
+	}
+	if n == 1 {
+		return 0
+	}
+	return n
 }
 
 // copied reports whether v is only read, and lies such that copies of 16 bytes bring it.

@@ -22,6 +22,7 @@ type Builder struct {
 	known           []map[string]ptx.Operand // results of pure instructions, by block of code
 	shared          int                      // bytes of dynamic shared memory so far
 	overlaid        int                      // and of what ended
+	party           int                      // threads that wait for each other; 0 is all
 	err             error
 }
 
