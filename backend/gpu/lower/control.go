@@ -163,7 +163,9 @@ func (l *lowering) loop(o *tile.Op) {
 	from, to := l.bounds(o)
 	turns := l.turns
 	if l.main != nil && l.main.loop() == o {
-		turns = func(_ *tile.Op, from, to *thread.Value, at []*layout.Layout) []*thread.Value { return l.main.turns(from, to, at) }
+		turns = func(_ *tile.Op, from, to *thread.Value, at []*layout.Layout) []*thread.Value {
+			return l.main.turns(from, to, at)
+		}
 	}
 	l.spread(o.Results, at, turns(o, from, to, at))
 }

@@ -3,9 +3,14 @@ package lower
 import (
 	"fmt"
 	"math/rand"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"ptc/backend/gpu/emu"
+	"ptc/backend/gpu/ptx"
 )
 
 // specials are products of specialized warps whose operands tensor maps copy.
@@ -61,6 +66,156 @@ func TestClusters(t *testing.T) {
 		}
 		if _, err := x.run(); err != nil {
 			t.Fatalf("%s: %v\n%s", p, err, p.text())
+		}
+	}
+}
+
+// mutate runs an entry with another body, from some seeds, until something is found wrong.
+func (x *launch) mutate(change func(e *ptx.Entry)) bool {
+	cut := *x.kernels[0].Entry
+	cut.Body = slices.Clone(cut.Body)
+	change(&cut)
+	for seed := uint64(0); seed < 8; seed++ {
+		x.options = emu.Options{Check: true, Steps: 1 << 20, Seed: seed, Late: seed%2 == 0}
+		if _, err := x.execute([]*ptx.Entry{&cut}, -1, -1); err != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// without has an instruction that does nothing in the place of number i.
+func without(i int) func(e *ptx.Entry) {
+	return func(e *ptx.Entry) { e.Body = slices.Delete(e.Body, i, i+1) }
+}
+
+// with has another operand n of instruction i.
+func with(i, n int, o ptx.Operand) func(e *ptx.Entry) {
+	return func(e *ptx.Entry) {
+		e.Body[i].Args = slices.Clone(e.Body[i].Args)
+		e.Body[i].Args[n] = o
+	}
+}
+
+// TestSpecialMutants: without any of the instructions that order specialized warps, or with a wrong count, parity or
+// number of registers, a product is not accepted.
+func TestSpecialMutants(t *testing.T) {
+	p := problem{m: 128, n: 64, k: 160, left: "mk", right: "kn", dtype: "bf16", out: "bf16", warps: 4,
+		cut: "rows=64 cols=32 over=32 grid=-1 dot=wgmma(64x32x16) left=task right=task stages=3 producers=1 persistent=2"}
+	x := p.launch(t)
+	if x.mutate(func(*ptx.Entry) {}) {
+		t.Fatal("nothing is changed, and it fails")
+	}
+	found := map[string]int{}
+	e := x.kernels[0].Entry
+	for i, s := range e.Body {
+		name := strings.Join(strings.Split(s.Op, ".")[:min(2, strings.Count(s.Op, ".")+1)], ".")
+		try := func(what string, change func(e *ptx.Entry)) {
+			found[name]++
+			if !x.mutate(change) {
+				t.Errorf("%s at %d: %s, and nothing is wrong", s.String(), i, what)
+			}
+		}
+		number := func(n int, plus ...int64) {
+			for _, d := range plus {
+				try(fmt.Sprint(d, " more"), with(i, n, ptx.Imm(s.Args[n].Imm+d)))
+			}
+		}
+		switch name {
+		case "mbarrier.init":
+			try("it is missing", without(i))
+			number(1, 1)
+			if s.Args[1].Imm > 1 {
+				number(1, -1)
+			}
+		case "mbarrier.try_wait":
+			try("it is missing", without(i))
+			for parity := range int64(2) {
+				try(fmt.Sprint("parity ", parity), with(i, 2, ptx.Imm(parity)))
+			}
+		case "mbarrier.arrive":
+			try("it is missing", without(i))
+			if len(s.Args) > 2 {
+				number(2, -16, 16)
+			}
+		case "setmaxnreg.dec":
+			try("it is missing", without(i))
+			number(0, 8)
+		case "setmaxnreg.inc":
+			number(0, 8)
+		case "wgmma.wait_group":
+			number(0, 1)
+		case "cp.async", "wgmma.fence", "wgmma.commit_group", "fence.mbarrier_init":
+			try("it is missing", without(i))
+		case "bar.sync":
+			try("it is missing", without(i))
+			if len(s.Args) > 1 {
+				try("it is of all threads", with(i, 1, ptx.Imm(int64(e.Threads))))
+			}
+		}
+	}
+	if len(found) < 9 {
+		t.Error(found)
+	}
+}
+
+// TestClusterMutants: without any of the meetings of a cluster, with one that releases nothing, or with another rank, sums
+// are not accepted.
+func TestClusterMutants(t *testing.T) {
+	p := problem{m: 64, n: 16, k: 160, left: "mk", right: "kn", dtype: "bf16", out: "f32", warps: 4,
+		cut: "rows=64 cols=16 over=16 grid=-1 dot=wgmma(64x16x16) left=task right=task stages=3 cluster=4"}
+	x := p.launch(t)
+	if x.mutate(func(*ptx.Entry) {}) {
+		t.Fatal("nothing is changed, and it fails")
+	}
+	meetings, ranks := 0, 0
+	e := x.kernels[0].Entry
+	for i, s := range e.Body {
+		try := func(what string, change func(e *ptx.Entry)) {
+			if !x.mutate(change) {
+				t.Errorf("%s at %d: %s, and nothing is wrong", s.String(), i, what)
+			}
+		}
+		switch {
+		case strings.HasPrefix(s.Op, "barrier.cluster.arrive"):
+			meetings++
+			try("it is missing", without(i))
+			try("so is its wait", func(e *ptx.Entry) { e.Body = slices.Delete(e.Body, i, i+2) })
+			try("it releases nothing", func(e *ptx.Entry) { e.Body[i].Op = "barrier.cluster.arrive.relaxed.aligned" })
+		case strings.HasPrefix(s.Op, "barrier.cluster.wait"):
+			try("it is missing", without(i))
+		case strings.HasPrefix(s.Op, "mapa"):
+			ranks++
+			try("it is missing", without(i))
+		}
+	}
+	for _, n := range []int{2, 8} {
+		if !x.mutate(func(e *ptx.Entry) { e.Cluster = n }) {
+			t.Errorf("a cluster of %d blocks in the place of 4, and nothing is wrong", n)
+		}
+	}
+	if meetings != 2 || ranks != 3 {
+		t.Errorf("%d meetings and %d ranks", meetings, ranks)
+	}
+}
+
+// TestClusterOrder: the sums of a cluster are added in one order, whatever the order of its blocks.
+func TestClusterOrder(t *testing.T) {
+	p := problem{m: 64, n: 16, k: 300, left: "mk", right: "nk", dtype: "bf16", out: "f32", warps: 4,
+		cut: "rows=64 cols=16 over=16 grid=-1 dot=wgmma(64x16x16) left=task right=task stages=3 cluster=8"}
+	x := p.launch(t)
+	var first [][]byte
+	for seed := range uint64(4) {
+		x.options = emu.Options{Check: true, Steps: 1 << 20, Seed: seed, Late: seed%2 == 1}
+		outs, _, err := x.results([]*ptx.Entry{x.kernels[0].Entry}, -1, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = outs
+		}
+		if d := cmp.Diff(first, outs); d != "" {
+			t.Errorf("seed %d gives other bits:\n%s", seed, d)
 		}
 	}
 }
