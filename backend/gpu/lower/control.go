@@ -167,7 +167,9 @@ func (l *lowering) loop(o *tile.Op) {
 			return l.main.turns(from, to, at)
 		}
 	}
-	l.spread(o.Results, at, turns(o, from, to, at))
+	var flat []*thread.Value
+	l.b.Near(l.near(o), func() { flat = turns(o, from, to, at) })
+	l.spread(o.Results, at, flat)
 }
 
 // turns makes loop o for the blocks [from, to), and gives the registers that it carries.
