@@ -7,27 +7,30 @@ import (
 	"ptc/backend/gpu/thread"
 	"ptc/backend/kernel"
 	"ptc/backend/tile"
+	"ptc/ir/op"
 )
 
-// clustered is a phase each of whose tasks the blocks of a cluster share: each sums a part of the contracted axis, and
-// the first adds up, in the order of their ranks, what the others have in their shared memory, and stores:
+// clustered is a phase each of whose tasks the blocks of a cluster share: each sums a part of the contracted or reduced
+// axis, and the first adds up, in the order of their ranks, what the others have in their shared memory, and stores:
 //
 //	rank 0:  sum blocks [0, n/2)    │ meet │ add rank 1's │ meet │ store
 //	rank 1:  sum blocks [n/2, n)    │ meet │              │ meet │
 //
-// So nothing but the sums of one task's threads is exchanged, and a result is the same in all runs.
+// So nothing but what threads carry is exchanged, and a result is the same in all runs.
 type clustered struct {
 	*lowering
 	ph    *tile.Phase
 	o     *tile.Op
 	parts int64
+	kinds []tile.Kind // of the reductions that the loop carries
 }
 
-// mostParts is how many blocks a cluster has at most ("PTX ISA", 5.1.? of kernels that run on all GPUs with clusters).
+// mostParts is how many blocks a cluster has at most on all GPUs that have clusters ("CUDA C++ Programming Guide",
+// "Thread Block Clusters").
 const mostParts = 8
 
-// cluster is ph as blocks of a cluster do it, or nil where the schedule does not want that, or ph is no sum of
-// products that begins at zero, of as many turns as there are blocks.
+// cluster is ph as blocks of a cluster do it, or nil where the schedule does not want that, or ph is no sum or maximum
+// that begins at nothing, of as many turns as there are blocks.
 func (l *lowering) cluster(ph *tile.Phase) *clustered {
 	parts := l.p.Schedule.Cluster
 	if parts < 2 || len(l.p.Phases) != 1 {
@@ -37,18 +40,50 @@ func (l *lowering) cluster(ph *tile.Phase) *clustered {
 		l.fail("found a cluster of %d blocks; expected 2, 4 or 8", parts)
 		return nil
 	}
-	o := only(ph.Body)
-	if o == nil || o.Range.Blocks() < parts || o.Range.Reversed {
+	o := only(ph.Body, reductions...)
+	if o == nil || o.Range.Blocks() < parts || o.Range.Reversed || len(o.Loop.Carry) == 0 {
 		return nil
 	}
-	for i, v := range o.Loop.Body.Yield {
-		d, from := v.Def, o.Args[i].Def
-		if d == nil || d.Kind != tile.Dot || len(d.Args) != 3 || d.Args[2] != o.Loop.Carry[i] ||
-			from == nil || from.Kind != tile.Const || from.Const != 0 || kindOf(v.Type.DType).Elem != kernel.F32 {
+	x := &clustered{lowering: l, ph: ph, o: o, parts: parts}
+	for i, v := range o.Loop.Carry {
+		kind, from := carries(o, i), o.Args[i].Def
+		if kind == "" || from == nil || from.Kind != tile.Const || from.Const != identity(kind, v.Type.DType) || kindOf(v.Type.DType).Elem != kernel.F32 {
 			return nil
 		}
+		x.kinds = append(x.kinds, kind)
 	}
-	return &clustered{lowering: l, ph: ph, o: o, parts: parts}
+	return x
+}
+
+// carries is the reduction that loop o carries as its i-th value, or none: what it, or a loop in it, adds to that, or
+// the larger of both.
+func carries(o *tile.Op, i int) tile.Kind {
+	v := o.Loop.Carry[i]
+	d := o.Loop.Body.Yield[i].Def
+	switch {
+	case d == nil:
+	case d.Kind == tile.Dot && len(d.Args) == 3 && d.Args[2] == v, d.Kind == op.Add && d.Args[0] == v && !uses(d.Args[1], o.Loop.Carry, map[*tile.Value]bool{}):
+		return op.ReduceSum
+	case d.Kind == op.Max && d.Args[0] == v && !uses(d.Args[1], o.Loop.Carry, map[*tile.Value]bool{}):
+		return op.ReduceMax
+	case d.Kind == tile.For:
+		if j := slices.Index(d.Results, o.Loop.Body.Yield[i]); j >= 0 && d.Args[j] == v {
+			return carries(d, j)
+		}
+	}
+	return ""
+}
+
+// uses reports whether v is computed of one of some values; not, of those seen before.
+func uses(v *tile.Value, some []*tile.Value, seen map[*tile.Value]bool) bool {
+	if slices.Contains(some, v) {
+		return true
+	}
+	if seen[v] || v.Def == nil {
+		return false
+	}
+	seen[v] = true
+	return slices.ContainsFunc(v.Def.Args, func(a *tile.Value) bool { return uses(a, some, seen) })
 }
 
 func (x *clustered) loop() *tile.Op { return x.o }
@@ -61,11 +96,9 @@ func (x *clustered) run() int64 {
 	l.main = x
 	l.loop(x.o)
 	l.main = nil
-	l.b.When(x.leads(), func() {
-		l.within(func() {
-			l.stores(slices.DeleteFunc(slices.Clone(x.ph.Body.Ops), func(o *tile.Op) bool { return o.Kind != tile.Store }))
-		})
-	})
+	rest := *x.ph.Body
+	rest.Ops = slices.DeleteFunc(slices.Clone(rest.Ops), func(o *tile.Op) bool { return o == x.o })
+	l.b.When(x.leads(), func() { l.within(func() { l.block(&rest) }) })
 	return blocks(x.ph) * x.parts
 }
 
@@ -76,11 +109,15 @@ func (x *clustered) leads() *thread.Value { return x.b.Eq(x.b.Special(thread.Ran
 func (x *clustered) turns(_, _ *thread.Value, at []*layout.Layout) []*thread.Value {
 	b, rank, all := x.b, x.b.Special(thread.Rank), x.o.Range.Blocks()
 	share := func(n *thread.Value) *thread.Value { return b.Div(b.Mul(n, x.i32(all)), x.i32(x.parts)) }
-	return x.addUp(x.lowering.turns(x.o, share(rank), share(b.Add(rank, x.i32(1))), at))
+	var kinds []tile.Kind // by register
+	for i, l := range at {
+		kinds = append(kinds, slices.Repeat(x.kinds[i:i+1], l.Regs())...)
+	}
+	return x.addUp(kinds, x.lowering.turns(x.o, share(rank), share(b.Add(rank, x.i32(1))), at))
 }
 
-// addUp is, in the first block, the sum of what all have in a register of a thread.
-func (x *clustered) addUp(own []*thread.Value) (sums []*thread.Value) {
+// addUp is, in the first block, the sum of what all have in a register of a thread, or the maximum.
+func (x *clustered) addUp(kinds []tile.Kind, own []*thread.Value) (sums []*thread.Value) {
 	b := x.b
 	threads := int64(lanes * x.warps)
 	each := 4 // of an access
@@ -104,7 +141,7 @@ func (x *clustered) addUp(own []*thread.Value) (sums []*thread.Value) {
 				from := b.In(mine, x.i32(rank))
 				for r := 0; r < len(own); r += each {
 					for i, v := range b.LoadCluster(at(from, r), thread.Access{N: each}) {
-						out[r+i] = b.Add(out[r+i], v)
+						out[r+i] = x.fold(kinds[r+i], out[r+i], v)
 					}
 				}
 			}

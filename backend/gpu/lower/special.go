@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"slices"
+
 	"ptc/backend/gpu/layout"
 	"ptc/backend/gpu/thread"
 	"ptc/backend/tile"
@@ -13,19 +15,20 @@ type main interface {
 	turns(from, to *thread.Value, at []*layout.Layout) []*thread.Value
 }
 
-// only is the loop of a phase that multiplies and then stores, and does nothing else that threads do together; or nil.
-func only(body *tile.Block) *tile.Op {
+// only is the loop of a phase that does nothing else that threads do together than to store, and what behind allows; or
+// nil.
+func only(body *tile.Block, behind ...tile.Kind) *tile.Op {
 	var loop *tile.Op
 	for _, o := range body.Ops {
 		switch {
 		case o.Kind == tile.For && loop == nil:
 			loop = o
-		case o.Kind == tile.Store || o.Kind == tile.Wait:
+		case o.Kind == tile.Store || o.Kind == tile.Wait || loop != nil && slices.Contains(behind, o.Kind):
 		case effects[o.Kind] != nil:
 			return nil
 		}
 	}
-	if loop == nil || loop.Loop.From != nil || loop.Loop.To != nil || loop.Range.Blocks() < 1 || len(dots(loop.Loop.Body)) == 0 {
+	if loop == nil || loop.Loop.From != nil || loop.Loop.To != nil {
 		return nil
 	}
 	return loop
@@ -67,7 +70,7 @@ func (l *lowering) specialize(ph *tile.Phase) *special {
 		return nil
 	}
 	o := only(ph.Body)
-	if o == nil {
+	if o == nil || len(dots(o.Loop.Body)) == 0 {
 		return nil
 	}
 	resident := l.b.Entry().Blocks // which a pipeline sets for itself

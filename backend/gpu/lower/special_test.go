@@ -11,6 +11,11 @@ import (
 
 	"ptc/backend/gpu/emu"
 	"ptc/backend/gpu/ptx"
+	"ptc/backend/nest"
+	"ptc/ir"
+	"ptc/ir/eval"
+	"ptc/ir/fusion"
+	"ptc/ir/irtest"
 )
 
 // specials are products of specialized warps whose operands tensor maps copy.
@@ -37,7 +42,7 @@ func specials(r *rand.Rand, n int) []problem {
 // TestSpecialized: tails along every axis, batches, rasters, fewer and more blocks than tasks, copies and products that
 // end late or at any time.
 func TestSpecialized(t *testing.T) {
-	for _, p := range specials(rand.New(rand.NewSource(3)), 40) {
+	for _, p := range specials(rand.New(rand.NewSource(3)), 24) {
 		x := p.launch(t)
 		if x.count("mbarrier.arrive.shared::cta") == 0 {
 			t.Errorf("%s: warps are not specialized", p)
@@ -52,7 +57,7 @@ func TestSpecialized(t *testing.T) {
 func TestClusters(t *testing.T) {
 	r := rand.New(rand.NewSource(5))
 	pick := func(of ...int) int { return of[r.Intn(len(of))] }
-	for i := range 40 {
+	for i := range 24 {
 		o := orders[i%len(orders)]
 		p := problem{m: pick(64, 100), n: pick(24, 64, 72), k: pick(128, 200, 300), left: o[0], right: o[1], batch: pick(0, 0, 2),
 			before: pick(0, 1) == 1, after: pick(0, 1) == 1, dtype: []string{"bf16", "f16", "f32"}[r.Intn(3)], warps: pick(4, 8)}
@@ -216,6 +221,52 @@ func TestClusterOrder(t *testing.T) {
 		}
 		if d := cmp.Diff(first, outs); d != "" {
 			t.Errorf("seed %d gives other bits:\n%s", seed, d)
+		}
+	}
+}
+
+// TestClusterColumns: sums and maxima over columns by the blocks of a cluster, as nest.Threads has them where columns are
+// few.
+func TestClusterColumns(t *testing.T) {
+	r := rand.New(rand.NewSource(6))
+	for i, size := range [][3]int{{600, 1, 40}, {1030, 1, 8}, {8192, 1, 3}, {64, 16, 40}, {2048, 1, 100}} {
+		m, errs := ir.Parse("k.ptir", []byte(fmt.Sprintf(`ptir 1 fused ""
+func @k class=kernel kind=column
+  arg %%0 : f32[a=%[1]d, b=%[2]d, c=%[3]d] in
+  arg %%1 : f32[a=%[1]d, b=%[2]d] in
+  %%2 : f32[a=%[1]d, b=%[2]d, c=%[3]d] = mul %%0, %%1
+  %%3 : f32[c=%[3]d] = reduce_sum %%2 over=(a, b)
+  %%4 : f32[c=%[3]d] = reduce_max %%0 over=(a, b)
+  %%5 : f32[c=%[3]d] = mul %%3, %%4
+  result %%5 out
+  result %%4 out
+end
+`, size[0], size[1], size[2])))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		f := m.Funcs[0]
+		k, err := fusion.Analyze(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := nest.Threads(k, nest.GPU{Clusters: true, Processors: 132})
+		p, err := nest.Program("k", k, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := &launch{f: f, k: k, args: irtest.Arguments(f, int64(i)), options: emu.Options{Check: true, Steps: 1 << 22, Seed: r.Uint64()}}
+		if x.want, err = eval.Func(m, f, x.args, eval.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if x.kernels, err = Kernels(p, int(s.Warps)); err != nil {
+			t.Fatal(err)
+		}
+		if c := x.kernels[0].Entry.Cluster; c < 2 || int64(c) != s.Cluster {
+			t.Errorf("%v, %s: clusters of %d blocks", size, s, c)
+		}
+		if _, err := x.run(); err != nil {
+			t.Errorf("%v, %s: %v", size, s, err)
 		}
 	}
 }
