@@ -179,6 +179,9 @@ func generate(f *ir.Func, t target.Target, given *schedule.Table) (lower.Kernel,
 		if cuts[i].Dot.Kind == schedule.WGMMA && !t.Has(target.WGMMA) {
 			return lower.Kernel{}, fmt.Errorf("found a schedule with dot=%s; %s has no such matrix instructions", cuts[i].Dot, t.Arch)
 		}
+		if cuts[i].Cluster > 1 && !t.Clusters {
+			return lower.Kernel{}, fmt.Errorf("found a schedule with cluster=%d; %s has no clusters", cuts[i].Cluster, t.Arch)
+		}
 		warps = max(warps, cuts[i].Warps)
 	}
 	if len(parts) == 1 && k.Class != fusion.Attend {

@@ -103,3 +103,35 @@ func TestForms(t *testing.T) {
 		}
 	}
 }
+
+// TestRefused: schedules that a target or the lowering has no code for.
+func TestRefused(t *testing.T) {
+	m, errs := ir.Parse("k.ptir", []byte(product))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for _, c := range []struct{ target, cut, want string }{
+		{"cuda:sm_80", "rows=64 cols=64 over=16 grid=-1 left=task right=task cluster=2 warps=4", "sm_80 has no clusters"},
+		{hopper, "rows=64 cols=64 over=16 grid=-1 left=task right=task cluster=3 warps=4", "expected 2, 4 or 8"},
+		{hopper, "rows=64 cols=64 over=16 grid=-1 left=task right=task cluster=16 warps=4", "expected 2, 4 or 8"},
+		{hopper, "rows=64 cols=64 over=16 grid=-1 dot=wgmma(64x64x16) left=task right=task stages=3 producers=2 warps=4", "expected one at most"},
+	} {
+		to, err := target.Resolve(c.target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := schedule.Parse(c.cut)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, err := fusion.Analyze(m.Funcs[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		given := schedule.NewTable(c.target)
+		given.Set(fusion.Key(k.F), s, "")
+		if _, err := gpu.Kernel(m.Funcs[0], to, given); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v; expected %q", c.cut, err, c.want)
+		}
+	}
+}

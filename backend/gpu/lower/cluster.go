@@ -60,11 +60,14 @@ func (l *lowering) cluster(ph *tile.Phase) *clustered {
 func carries(o *tile.Op, i int) tile.Kind {
 	v := o.Loop.Carry[i]
 	d := o.Loop.Body.Yield[i].Def
+	with := func(kind tile.Kind) bool { // what the turn has
+		return d.Kind == kind && d.Args[0] == v && !uses(d.Args[1], o.Loop.Carry, map[*tile.Value]bool{})
+	}
 	switch {
 	case d == nil:
-	case d.Kind == tile.Dot && len(d.Args) == 3 && d.Args[2] == v, d.Kind == op.Add && d.Args[0] == v && !uses(d.Args[1], o.Loop.Carry, map[*tile.Value]bool{}):
+	case d.Kind == tile.Dot && len(d.Args) == 3 && d.Args[2] == v, with(op.Add):
 		return op.ReduceSum
-	case d.Kind == op.Max && d.Args[0] == v && !uses(d.Args[1], o.Loop.Carry, map[*tile.Value]bool{}):
+	case with(op.Max):
 		return op.ReduceMax
 	case d.Kind == tile.For:
 		if j := slices.Index(d.Results, o.Loop.Body.Yield[i]); j >= 0 && d.Args[j] == v {

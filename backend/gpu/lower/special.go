@@ -66,6 +66,10 @@ const (
 // specialize is ph as specialized warps do it, or nil where the schedule does not want that, or something else is to be
 // done than to copy by tensor maps, to multiply by warpgroups, and to store.
 func (l *lowering) specialize(ph *tile.Phase) *special {
+	if n := l.p.Schedule.Producers; n > 1 {
+		l.fail("found %d warpgroups that only copy; expected one at most", n)
+		return nil
+	}
 	if l.p.Schedule.Producers == 0 || len(l.p.Phases) != 1 || blocks(ph) >= mostTasks {
 		return nil
 	}
@@ -113,12 +117,13 @@ func (x *special) run() int64 {
 	b.FenceBarriers()
 	b.Sync() // barriers are made
 	// The slot, and the parity of its barrier, go on from task to task.
-	all := func(one func(n *thread.Value)) {
-		b.Loop(b.Special(thread.Block), l.i32(tasks), grid, []*thread.Value{l.i32(0), l.i32(0)}, func(n *thread.Value, carry []*thread.Value) []*thread.Value {
+	begin := []*thread.Value{l.i32(0), l.i32(0)}
+	all := func(one func()) {
+		b.Loop(b.Special(thread.Block), l.i32(tasks), grid, begin, func(n *thread.Value, carry []*thread.Value) []*thread.Value {
 			x.slot, x.parity = carry[0], carry[1]
 			l.within(func() {
 				l.locate(x.ph, n)
-				one(n)
+				one()
 			})
 			return []*thread.Value{x.slot, x.parity}
 		})
@@ -129,14 +134,14 @@ func (x *special) run() int64 {
 		if multiplies > 0 {
 			b.Registers(copies, false)
 		}
-		b.When(b.Eq(b.Special(thread.Thread), l.i32(int64(threads))), func() { all(func(*thread.Value) { x.produce() }) })
+		b.When(b.Eq(b.Special(thread.Thread), l.i32(int64(threads))), func() { all(x.produce) })
 		return nil
 	}, func() []*thread.Value {
 		if multiplies > 0 {
 			b.Registers(multiplies, true)
 		}
 		l.main = x
-		b.Among(threads, func() { all(func(*thread.Value) { l.block(x.ph.Body) }) })
+		b.Among(threads, func() { all(func() { l.block(x.ph.Body) }) })
 		l.main = nil
 		return nil
 	})
@@ -162,7 +167,7 @@ func (x *special) produce() {
 		l.within(func() {
 			slot, parity := carry[0], carry[1]
 			// Of a barrier of which no phase is complete, that before the first one counts as such.
-			b.AwaitBarrier(x.barrierOf(x.empty, slot), b.Xor(parity, l.i32(1)))
+			b.AwaitBarrier(b.Within(x.empty, slot), b.Xor(parity, l.i32(1)))
 			l.enter(x.o.Range, t)
 			x.tiles(slot, nil)
 			next = x.next(slot, parity)
@@ -181,7 +186,7 @@ func (x *special) turns(from, to *thread.Value, at []*layout.Layout) []*thread.V
 	out := b.Loop(from, to, 1, append(init, x.slot, x.parity), func(t *thread.Value, carry []*thread.Value) (next []*thread.Value) {
 		l.within(func() {
 			slot, parity := carry[sums], carry[sums+1]
-			b.AwaitBarrier(x.barrier(slot), parity)
+			b.AwaitBarrier(b.Within(x.full, slot), parity)
 			l.enter(x.o.Range, t)
 			l.spread(x.o.Loop.Carry, at, carry[:sums])
 			for _, o := range x.tensors {
@@ -191,24 +196,19 @@ func (x *special) turns(from, to *thread.Value, at []*layout.Layout) []*thread.V
 			x.multiplyAll()
 			l.depth--
 			next = l.all(x.o.Loop.Body.Yield, at)
-			b.Arrive(x.barrierOf(x.empty, x.before(slot)), b.And(first, b.Lt(from, t)))
+			b.Arrive(b.Within(x.empty, x.before(slot)), b.And(first, b.Lt(from, t)))
 			next = append(next, x.next(slot, parity)...)
 		})
 		return next
 	})
 	x.slot, x.parity = out[sums], out[sums+1]
 	b.AwaitProducts(0)
-	b.Arrive(x.barrierOf(x.empty, x.before(x.slot)), first)
+	b.Arrive(b.Within(x.empty, x.before(x.slot)), first)
 	delete(l.first, x.o.Range)
 	for _, v := range x.o.Loop.Carry {
 		delete(l.held, v)
 	}
 	return out[:sums]
-}
-
-// barrierOf is that of a slot among those of all.
-func (x *special) barrierOf(all thread.Shared, slot *thread.Value) thread.Shared {
-	return x.b.Within(all, slot)
 }
 
 // next is the slot behind a slot, and the parity of its barrier's phase.
