@@ -34,6 +34,8 @@ type Plan struct {
 	// Variants are the kernels in code for other devices of the target's family. Which code a
 	// device runs, its engine chooses.
 	Variants []Variant `cbor:"21,keyasint,omitempty"`
+	// Memory is the bytes that one device has, where the layout says so; else 0.
+	Memory int64 `cbor:"22,keyasint,omitempty"`
 }
 
 // Roof is the most that a device does in a second, by its maker's figures.
