@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ptc/runtime/program"
@@ -112,7 +113,7 @@ func (s *simulation) turn(i int) bool {
 	t := &d.prog.Tasks[turn.Task]
 	start, taken := d.free, map[channel]int{}
 	for _, m := range d.messages[turn.Task] {
-		if m.sends {
+		if m.sends || t.Once { // what is before and after all microbatches takes no time, and is not drawn
 			continue
 		}
 		c := channel{m.peer, i, m.tag + m.each*turn.Micro}
@@ -125,7 +126,7 @@ func (s *simulation) turn(i int) bool {
 	for c, n := range taken {
 		s.sent[c] = s.sent[c][n:]
 	}
-	end := start + cost(t)
+	end := start + cost(t, d.prog.Tasks)
 	for _, m := range d.messages[turn.Task] {
 		if m.sends {
 			c := channel{i, m.peer, m.tag + m.each*turn.Micro}
@@ -175,14 +176,26 @@ func (s *simulation) number(name string) int {
 	return n
 }
 
-// cost is the time of a task. A backward pass is one task, or two of which each takes
-// half of it.
-func cost(t *program.Task) int {
-	name, _, _ := strings.Cut(t.Name, "_") // backward, backward_input_3, forward_1
-	switch {
-	case t.Once:
+// Names of tasks; those of a device with several stages end with the stage's number.
+const (
+	backward = "backward"
+	input    = "backward_input"
+	weight   = "backward_weight"
+)
+
+// cost is the time of a task of a device. A backward pass is one task, or two of which each
+// takes half of it; the first stage, whose input has no gradient, has all of it in one.
+func cost(t *program.Task, of []program.Task) int {
+	if t.Once {
 		return 0
-	case name == "backward" && !strings.HasPrefix(t.Name, "backward_input") && !strings.HasPrefix(t.Name, "backward_weight"):
+	}
+	if rest, ok := strings.CutPrefix(t.Name, weight); ok {
+		if slices.ContainsFunc(of, func(x program.Task) bool { return x.Name == input+rest }) {
+			return 1
+		}
+		return 2
+	}
+	if strings.HasPrefix(t.Name, backward) && !strings.HasPrefix(t.Name, input) {
 		return 2
 	}
 	return 1
