@@ -3,12 +3,10 @@ package report
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"os"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -277,21 +275,4 @@ func encoded(t *testing.T, p *program.Plan) []byte {
 		t.Fatal(err)
 	}
 	return b
-}
-
-// documentIn is the document of a page.
-func documentIn(t *testing.T, page []byte) (d struct {
-	Plan  map[string]json.RawMessage `json:"plan"`
-	Other map[string]json.RawMessage `json:"other"`
-}) {
-	t.Helper()
-	_, text, _ := strings.Cut(string(page), `<script type="application/json" id="document">`)
-	text, _, ok := strings.Cut(text, "</script>")
-	if !ok {
-		t.Fatal("the page has no document")
-	}
-	if err := json.Unmarshal([]byte(text), &d); err != nil {
-		t.Fatal(err)
-	}
-	return d
 }

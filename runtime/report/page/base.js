@@ -42,17 +42,19 @@ const percent = (v) => (100 * v).toFixed(1) + "%";
 // lineOf is the file and the line of a place: gpt.ptl:63 of gpt.ptl:63:9.
 const lineOf = (source) => (source || "").split(":").slice(0, 2).join(":");
 
-// drawers draw again where the width of their picture changes.
+// drawn draws a picture, and again where its width changes: in the frame after, since
+// what is drawn may change the width of what is observed.
 function drawn(id, draw) {
   const at = byID(id);
   if (!at) return;
-  let width = 0;
-  new ResizeObserver(() => {
+  let width = at.clientWidth;
+  at.replaceChildren(draw(width));
+  new ResizeObserver(() => requestAnimationFrame(() => {
     if (at.clientWidth !== width) {
       width = at.clientWidth;
       at.replaceChildren(draw(width));
     }
-  }).observe(at);
+  })).observe(at);
 }
 
 // frame is an empty picture.
