@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -142,7 +144,10 @@ func settings(d *Document) map[string]string {
 	return out
 }
 
-// shards are what each tensor is sharded over.
+// open is the number of an instance, open or not, in a path.
+var open = regexp.MustCompile(`\.(\{[^}]*\}|[0-9]+)(\.|$)`)
+
+// shards are what each tensor is sharded over; those of all instances of a stack are one.
 func shards(d *Document) map[string]string {
 	out := map[string]string{}
 	for _, s := range d.Report.Shardings {
@@ -152,10 +157,15 @@ func shards(d *Document) map[string]string {
 				axes = append(axes, a.Name+" over "+strings.Join(a.Over, ", "))
 			}
 		}
-		out[s.Path] = "replicated"
+		how := "replicated"
 		if len(axes) > 0 {
-			out[s.Path] = strings.Join(axes, "; ")
+			how = strings.Join(axes, "; ")
 		}
+		path := open.ReplaceAllString(s.Path, ".*$2")
+		if had := out[path]; had != "" && !strings.Contains(had, how) {
+			how = had + ", or " + how
+		}
+		out[path] = how
 	}
 	return out
 }
@@ -164,7 +174,7 @@ func words(a, b map[string]string) (rows []differenceRow) {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
 	for _, n := range slices.Sorted(maps.Keys(all)) {
-		rows = append(rows, differenceRow{Name: n, A: a[n], B: b[n]})
+		rows = append(rows, differenceRow{Name: n, A: cmp.Or(a[n], "–"), B: cmp.Or(b[n], "–")})
 	}
 	return rows
 }
