@@ -62,10 +62,11 @@ function frame(width, height) {
   return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
 }
 
-// steps are round numbers up to the most, about so many.
-function steps(most, about, base) {
+// steps are round numbers up to the most, about so many: powers of 2 for bytes, else 1, 2
+// or 5 with zeros.
+function steps(most, about, binary) {
   let step = 1;
-  while (most / step > about) step *= base;
+  for (let n = 0; most / step > about; n++) step = binary ? 2 * step : step * (n % 3 === 1 ? 2.5 : 2);
   const out = [];
   for (let v = 0; v <= most; v += step) out.push(v);
   return out;

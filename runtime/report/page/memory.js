@@ -9,17 +9,20 @@ function memory(width) {
   const pic = frame(width, top + height + bottom);
   const x = (t) => left + (t / map.instructions) * (width - left - 1);
   const y = (at) => top + height - (at / map.arena_bytes) * height;
-  for (const v of steps(map.arena_bytes, 8, 2)) {
+  for (const v of steps(map.arena_bytes, 8, true)) {
     svg("line", { class: "grid", x1: left, x2: width, y1: y(v), y2: y(v) }, pic);
     if (y(v) - top > 12) svg("text", { x: left - 6, y: y(v) + 4, "text-anchor": "end" }, pic, bytes(v));
   }
-  for (const v of steps(map.instructions, Math.max(3, width / 160), 10)) {
-    if (x(v) < width - 30) svg("text", { x: x(v), y: top + height + 15 }, pic, v);
+  for (const v of steps(map.instructions, Math.max(3, width / 110), false)) {
+    if (x(v) < width - 130) svg("text", { x: x(v), y: top + height + 15 }, pic, v);
   }
   svg("text", { x: width - 1, y: top + height + 15, "text-anchor": "end" }, pic, map.instructions + (width > 500 ? " instructions" : ""));
   const values = svg("g", { id: "values" }, pic);
   const order = map.groups.map((_, i) => i).sort((a, b) => map.groups[b].bytes - map.groups[a].bytes);
-  for (const i of order) svg("path", { class: "v " + map.groups[i].space, "data-group": i, d: outline(map.groups[i], x, y) }, values);
+  for (const i of order) {
+    const thin = (map.groups[i].bytes / map.arena_bytes) * height < 3;
+    svg("path", { class: "v " + map.groups[i].space + (thin ? " thin" : ""), "data-group": i, d: outline(map.groups[i], x, y, thin) }, values);
+  }
   svg("line", { class: "edge", id: "arena", x1: left, x2: width, y1: y(map.arena_bytes), y2: y(map.arena_bytes) }, pic);
   svg("text", { x: left - 6, y: top + 4, "text-anchor": "end" }, pic, bytes(map.arena_bytes));
   curve(pic, x, width);
@@ -35,12 +38,18 @@ function memory(width) {
   return pic;
 }
 
-// outline is the rectangles of a group.
-function outline(g, x, y) {
+// outline is the rectangles of a group; thin ones lie on whole pixels, so that what is
+// full looks full.
+function outline(g, x, y, thin) {
   let d = "";
   for (let k = 0; k < g.count; k++) {
     const from = x(g.from + k * (g.step_from || 0)), until = x(g.until + k * (g.step_until || 0));
-    const at = g.at + k * (g.step_at || 0), low = y(at), high = y(at + g.bytes);
+    const at = g.at + k * (g.step_at || 0);
+    let low = y(at), high = y(at + g.bytes);
+    if (thin) {
+      high = Math.floor(high);
+      low = Math.max(high + 1, Math.floor(low));
+    }
     d += `M${from.toFixed(2)} ${low.toFixed(2)}H${until.toFixed(2)}V${high.toFixed(2)}H${from.toFixed(2)}Z`;
   }
   return d;

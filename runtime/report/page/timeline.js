@@ -23,7 +23,7 @@ function gantt(width) {
     }
   });
   const bottom = time.rows.length * row + 13;
-  for (const v of steps(time.end, Math.max(4, width / 90), 2)) {
+  for (const v of steps(time.end, Math.max(4, width / 90), false)) {
     if (unit * (time.end - v) > 30 || v === 0) svg("text", { x: names + unit * v, y: bottom }, pic, v);
   }
   svg("text", { x: names + unit * time.end, y: bottom, "text-anchor": "end" }, pic, time.end);
