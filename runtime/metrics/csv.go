@@ -19,6 +19,8 @@ type CSV struct {
 	w    io.WriteCloser
 	line line
 	err  error
+
+	validated int64 // the last step of which a validation was told
 }
 
 // csvHeader is the first line of a file.
@@ -84,13 +86,15 @@ func (c *CSV) Tell(e Event) {
 		}
 		l = measured(l, e.Ms)
 		l = measured(l, e.TokensPerS)
-	case *Validation:
-		l = strconv.AppendInt(l, e.Step, 10)
-		l = append(l, ',')
-		l = cell(l, e.Loss)
-		l = append(l, ",,,,,"...)
 	default:
-		return
+		v := validation(e, &c.validated)
+		if v == nil {
+			return
+		}
+		l = strconv.AppendInt(l, v.Step, 10)
+		l = append(l, ',')
+		l = cell(l, v.Loss)
+		l = append(l, ",,,,,"...)
 	}
 	c.line = append(l, '\n')
 	if c.err == nil {

@@ -34,6 +34,8 @@ type Events struct {
 	event  []byte
 	value  []byte
 	err    error
+
+	validated int64 // the last step of which a validation was told
 }
 
 // openEvents begins a file of its own in a folder: TensorBoard reads those of one folder
@@ -94,11 +96,13 @@ func (v *Events) Tell(e Event) {
 		if e.LossScale != 0 {
 			add("scale", e.LossScale)
 		}
-	case *Validation:
-		v.begin(e.Step)
-		add("validation", e.Loss)
 	default:
-		return
+		x := validation(e, &v.validated)
+		if x == nil {
+			return
+		}
+		v.begin(x.Step)
+		add("validation", x.Loss)
 	}
 	v.event = appendText(v.event, 5, string(summary))
 	v.end()

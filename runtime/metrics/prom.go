@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"sort"
 	"strconv"
@@ -103,6 +104,10 @@ func (p *Prom) Tell(e Event) {
 		}
 	case *Validation:
 		set("ptc_validation_loss", e.Loss)
+	case *End:
+		if !math.IsNaN(e.ValLoss) {
+			set("ptc_validation_loss", e.ValLoss)
+		}
 	case *Checkpoint:
 		set("ptc_checkpoint_step", float64(e.Step))
 	case *Warning:
