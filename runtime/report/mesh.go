@@ -29,14 +29,14 @@ type Class struct {
 
 // Sharding is how the devices of the mesh share a tensor.
 type Sharding struct {
-	Path   string        `json:"path"` // blocks.{i}.attn.wq stands for all instances
-	Count  int           `json:"count"`
-	DType  string        `json:"dtype"`
-	Space  program.Space `json:"space"`
-	Memory string        `json:"memory,omitempty"` // host, disk; else the device's own
-	Bytes  int64         `json:"bytes"`            // of one, on one device
-	Axes   []Sharded     `json:"axes"`
-	Class  int           `json:"device_class"` // the first that has it
+	Path    string        `json:"path"` // blocks.{i}.attn.wq stands for all instances
+	Count   int           `json:"count"`
+	DType   string        `json:"dtype"`
+	Space   program.Space `json:"space"`
+	Memory  string        `json:"memory,omitempty"` // host, disk; else the device's own
+	Bytes   int64         `json:"bytes"`            // of one, on one device
+	Axes    []Sharded     `json:"axes"`
+	Classes []int         `json:"device_classes"` // that have it
 }
 
 // Sharded is an axis of a tensor.
@@ -101,16 +101,17 @@ func issued(d *program.Device, p *program.Program) int {
 // shardings are those of every tensor, in the order of the devices and their lists; a
 // tensor that several devices have is there once.
 func shardings(p *program.Plan) []Sharding {
-	out, seen := []Sharding{}, map[string]bool{}
+	out, seen := []Sharding{}, map[string]int{}
 	for i := range p.Devices {
 		d := &p.Devices[i]
 		for _, t := range d.Tensors {
-			if seen[t.Path] {
+			if n, ok := seen[t.Path]; ok {
+				out[n].Classes = append(out[n].Classes, i)
 				continue
 			}
-			seen[t.Path] = true
+			seen[t.Path] = len(out)
 			b := &d.Buffers[t.Buffer]
-			x := Sharding{Path: t.Path, Count: d.Count(b.Stack), DType: b.DType, Space: b.Space, Memory: b.Memory, Bytes: b.Bytes, Axes: []Sharded{}, Class: i}
+			x := Sharding{Path: t.Path, Count: d.Count(b.Stack), DType: b.DType, Space: b.Space, Memory: b.Memory, Bytes: b.Bytes, Axes: []Sharded{}, Classes: []int{i}}
 			for _, a := range b.Axes {
 				x.Axes = append(x.Axes, Sharded{a.Name, max(a.Global, a.Size), a.Size, append([]string{}, a.Mesh...)})
 			}

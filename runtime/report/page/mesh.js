@@ -25,11 +25,8 @@ function classOf(rank) {
 
 // shardOf is which shard of a tensor a device has; -1 where it has none.
 function shardOf(rank, s) {
-  const at = placeOf(rank, parts), own = report.device_classes[s.device_class].at;
-  // A tensor of a stage is where that stage is.
-  for (const k in own) {
-    if (own[k] !== at[k] && !s.axes.some((a) => a.over.includes(k))) return -1;
-  }
+  if (!s.device_classes.includes(classOf(rank))) return -1;
+  const at = placeOf(rank, parts);
   let n = 0;
   for (const a of s.axes) {
     for (const name of a.over) {
