@@ -23,6 +23,7 @@
 
   function count(v) {
     if (v === null || v === undefined) return "–";
+    if (v === 0) return "0";
     let unit = "";
     for (const u of ["k", "M", "G", "T", "P"]) {
       if (v < 1000) break;
@@ -57,7 +58,7 @@
       if (ms) rows.push(["predicted of measured", ((100 * plan.least_ms) / ms).toFixed(1) + "%"]);
     }
     if (start && start.peak_flops && start.flops_per_step && ms) rows.push(["share of peak", ((100 * start.flops_per_step) / (ms / 1e3) / start.peak_flops).toFixed(1) + "%"]);
-    if (start && start.flops_per_step && ms) rows.push(["arithmetic", count(start.flops_per_step / (ms / 1e3)) + "FLOP/s"]);
+    if (start && start.flops_per_step && ms) rows.push(["arithmetic", count(start.flops_per_step / (ms / 1e3)).replace(/([kMGTP]?)$/, " $1FLOP/s")]);
     if (plan.arena_bytes > 0) rows.push(["memory of a device", bytes(plan.arena_bytes)]);
     if (plan.idle_share > 0) rows.push(["pipeline idle, predicted", (100 * plan.idle_share).toFixed(1) + "%"]);
     if (ms && start && last && !ended && start.last_step > last.step) {
@@ -67,18 +68,32 @@
     byID("figures").replaceChildren(...rows.map(([name, value]) => html("div", {}, html("dt", { textContent: name }), html("dd", { textContent: value }))));
   }
 
-  // curve draws values over steps; what is not finite leaves a gap.
-  function curve(id, value, more) {
-    const at = byID(id), width = Math.max(200, at.clientWidth), height = 220, left = 58, bottom = 20, top = 8;
+  // ticks are about four round numbers around a range.
+  function ticks(low, high) {
+    const raw = (high - low) / 4, ten = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 2.5, 5, 10].find((n) => n * ten >= raw * 0.999) * ten;
+    const out = [];
+    for (let n = Math.floor(low / step + 1e-9); ; n++) {
+      out.push(n * step);
+      if (n * step >= high - step * 1e-9) return out;
+    }
+  }
+
+  // curve draws values over steps, upwards from zero where that says more; what is not
+  // finite leaves a gap.
+  function curve(id, value, more, zero) {
+    const place = byID(id), width = Math.max(200, place.clientWidth), height = 220, left = 58, bottom = 20, top = 8;
     const pic = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
     const all = steps.map(value).concat(more.map((v) => v.val_loss)).filter((v) => v !== null && v !== undefined);
     if (all.length) {
       let low = Math.min(...all), high = Math.max(...all);
+      if (zero) low = Math.min(0, low);
       if (high === low) { high += Math.abs(high) / 10 || 1; low -= Math.abs(low) / 10; }
+      const at = ticks(low, high);
+      low = at[0];
+      high = at[at.length - 1];
       const from = steps.length ? steps[0].step : more[0].step, to = Math.max(from + 1, last ? last.step : from + 1);
       const x = (s) => left + ((s - from) / (to - from)) * (width - left - 6), y = (v) => height - bottom - ((v - low) / (high - low)) * (height - bottom - top);
-      for (let i = 0; i <= 4; i++) {
-        const v = low + ((high - low) * i) / 4;
+      for (const v of at) {
         svg("line", { class: "grid", x1: left, x2: width, y1: y(v), y2: y(v) }, pic);
         svg("text", { x: left - 6, y: y(v) + 4, "text-anchor": "end" }, pic, id === "rate" ? count(v) : short(v));
       }
@@ -94,16 +109,16 @@
       svg("path", { class: "curve params", d }, pic);
       for (const v of more) if (v.val_loss !== null) svg("circle", { class: "dot grads", cx: x(v.step), cy: y(v.val_loss), r: 3.5 }, pic);
     }
-    at.replaceChildren(pic);
+    place.replaceChildren(pic);
   }
 
   function draw() {
     drawing = false;
     figures();
-    curve("loss", (s) => s.loss, validations);
-    curve("rate", (s) => s.tokens_per_s, []);
-    curve("lr", (s) => s.lr, []);
-    curve("norm", (s) => s.grad_norm, []);
+    curve("loss", (s) => s.loss, validations, false);
+    curve("rate", (s) => s.tokens_per_s, [], true);
+    curve("lr", (s) => s.lr, [], true);
+    curve("norm", (s) => s.grad_norm, [], true);
     if (last) {
       const v = validations.length ? `, validation ${short(validations[validations.length - 1].val_loss)}` : "";
       byID("loss-now").textContent = short(last.loss) + v;
