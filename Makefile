@@ -114,6 +114,12 @@ report-check: ## try the pages of `ptc report` and `ptc run --serve` in Chromium
 events-check: build ## read event files of a run with TensorBoard's own reader
 	bench/events/run.sh
 
+# TREE_SITTER may name the binary of tree-sitter, which then takes the grammar too.
+.PHONY: editor-check
+editor-check: ## hold a session of Neovim with ptc lsp, as editors/nvim has it
+	@GO="$(GO)" scripts/setup.sh nvim
+	bench/editor/run.sh
+
 # Where there is none, it says how to try the folder bin/gpu-check elsewhere; GPU_CHECK_BUILD_ONLY=1 only makes it.
 .PHONY: gpu-check
 gpu-check: ## try plans on a GPU: kernels, training, layouts, and speed beside PyTorch and JAX

@@ -20,6 +20,8 @@ type (
 	Library  = source.Library
 	// Override sets a config entry, as --set key=value does.
 	Override = eval.Override
+	// Seen is what a node of a program evaluated to.
+	Seen = eval.Seen
 )
 
 // ErrOutside is a file outside the folder that imports may come from.
@@ -38,6 +40,13 @@ func LoadWith(name string, src []byte, read Importer, library Library) (*Program
 	return &Program{p}, errs
 }
 
+// LoadPart is Load for texts that somebody is still writing: with errors of syntax the
+// program has what is left without them, and can be lowered to be watched.
+func LoadPart(name string, src []byte, read Importer) (*Program, diag.List) {
+	p, errs := source.LoadPart(name, src, read, stdlib.Read)
+	return &Program{p}, errs
+}
+
 // Options say what a program is lowered to.
 type Options struct {
 	Set []eval.Override // config entries to replace
@@ -50,6 +59,9 @@ type Options struct {
 	// Omit leaves out instances of repeated modules that do what the one before them
 	// does: [Result.Omitted] says which.
 	Omit bool
+	// Watch, where it is not nil, is told what every expression evaluates to, and ends
+	// the lowering by returning false: without a result then, and without an error.
+	Watch func(Seen) bool
 }
 
 // Result is a lowered program.
@@ -89,7 +101,7 @@ func (p *Program) Lower(o Options) (*Result, diag.List) {
 	}
 	irregular := map[string]bool{}
 	for o.Omit && len(irregular) < maxIrregular {
-		in := eval.New(p.Program, o.Set)
+		in := eval.NewWatched(p.Program, o.Set, o.Watch)
 		in.Omits = func(list string) bool { return !irregular[list] }
 		in, r := lowerTwice(in, o)
 		if in.Irregular == "" && len(in.Errs.List) == 0 {
@@ -100,7 +112,7 @@ func (p *Program) Lower(o Options) (*Result, diag.List) {
 		}
 		irregular[in.Irregular] = true
 	}
-	in, r := lowerTwice(eval.New(p.Program, o.Set), o)
+	in, r := lowerTwice(eval.NewWatched(p.Program, o.Set, o.Watch), o)
 	if len(in.Errs.List) > 0 {
 		return nil, in.Errs.List.Sort()
 	}
@@ -115,7 +127,7 @@ func lowerTwice(in *eval.Interp, o Options) (*eval.Interp, *Result) {
 	if in.Contractions == nil || len(in.Errs.List) > 0 || in.Stopped {
 		return in, r
 	}
-	again := eval.New(in.Prog, o.Set)
+	again := eval.NewWatched(in.Prog, o.Set, o.Watch)
 	again.Omits, again.Contractions = in.Omits, in.Contractions
 	return again, lower(again, o)
 }
