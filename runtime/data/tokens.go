@@ -14,15 +14,16 @@ type tokens struct {
 func (t *tokens) len() int64 { return int64(max(len(t.narrow), len(t.wide))) }
 
 // copyTo writes the tokens from pos on.
-func (t *tokens) copyTo(dst []int32, pos int64) {
+func (t *tokens) copyTo(dst []int32, pos int64) error {
 	if t.wide != nil {
 		copy(dst, t.wide[pos:])
-		return
+		return nil
 	}
 	src := t.narrow[pos : pos+int64(len(dst))]
 	for i, b := range src {
 		dst[i] = int32(b)
 	}
+	return nil
 }
 
 func (t *tokens) hashTo(h hash.Hash) {
