@@ -92,7 +92,7 @@ func compare(name string, t *tokenizer.Tokenizer, docs []string, want vectors) (
 			}
 		}
 		// Where bytes make no character the library puts marks; ours stay.
-		if said := t.Decode(want.IDs[i]); utf8.Valid(said) && !strings.Contains(want.Text[i], "\uFFFD") {
+		if said := t.Decode(want.IDs[i]); i < len(want.Text) && utf8.Valid(said) && !strings.Contains(want.Text[i], "\uFFFD") {
 			if texts++; string(said) != want.Text[i] {
 				if wrong < 2 {
 					fmt.Printf("%s: document %d: text\n  %q, want\n  %q\n", name, i, said, want.Text[i])

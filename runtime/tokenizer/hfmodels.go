@@ -346,7 +346,7 @@ func parseUnigram(raw json.RawMessage) (*unigram, error) {
 	for i, v := range c.Vocab {
 		var s string
 		var score float64
-		if json.Unmarshal(v[0], &s) != nil || json.Unmarshal(v[1], &score) != nil {
+		if json.Unmarshal(v[0], &s) != nil || !readScore(v[1], &score) {
 			return nil, fmt.Errorf("its token %d is no pair of text and number", i)
 		}
 		u.vocab[s] = int32(i)

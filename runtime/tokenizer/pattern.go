@@ -186,16 +186,25 @@ func (t *translator) quantifier(i, start int) int {
 	if end == i {
 		return i
 	}
-	// Of Oniguruma's Ruby syntax {1,3}+ repeats; of the other it is possessive.
-	possessive := end < len(t.in) && t.in[end] == '+' && (t.in[i] != '{' || !t.lines)
 	t.out.WriteString(t.in[i:end])
-	if possessive {
-		all := t.out.String()
-		t.out.Reset()
-		t.out.WriteString(all[:start] + "(?>" + all[start:] + ")")
-		return end + 1
+	if end == len(t.in) || t.in[end] != '+' {
+		return end
 	}
-	return end
+	// In Oniguruma's Ruby syntax {1,3}+ repeats what {1,3} does; in the other it is
+	// possessive, as all others are in both.
+	if t.in[i] == '{' && t.lines {
+		t.wrap(start, "(?:")
+		return t.quantifier(end, start)
+	}
+	t.wrap(start, "(?>")
+	return end + 1
+}
+
+// wrap puts what was written from start on into a group.
+func (t *translator) wrap(start int, head string) {
+	all := t.out.String()
+	t.out.Reset()
+	t.out.WriteString(all[:start] + head + all[start:] + ")")
 }
 
 // atom translates one group, class, escape or character.
@@ -206,7 +215,7 @@ func (t *translator) atom(i int, fold bool, depth int) (int, error) {
 	case '[':
 		return t.class(i, fold)
 	case '\\':
-		return t.escape(i)
+		return t.escape(i, false)
 	default:
 		_, n := utf8.DecodeRuneInString(t.in[i:])
 		if fold && isLetter(c) {
@@ -266,7 +275,7 @@ func (t *translator) class(i int, fold bool) (int, error) {
 			t.out.WriteByte(']')
 			return i + 1, nil
 		case c == '\\':
-			end, err := t.escape(i)
+			end, err := t.escape(i, true)
 			if err != nil {
 				return i, err
 			}
@@ -288,20 +297,22 @@ func (t *translator) class(i int, fold bool) (int, error) {
 }
 
 // escape copies a backslash and what belongs to it.
-func (t *translator) escape(i int) (int, error) {
+func (t *translator) escape(i int, inClass bool) (int, error) {
 	if i+1 >= len(t.in) {
 		return i, fmt.Errorf("nothing follows the last \\")
 	}
 	_, n := utf8.DecodeRuneInString(t.in[i+1:])
 	end := i + 1 + n
 	switch t.in[i+1] {
+	case 'w', 'W':
+		return t.word(i, inClass)
 	case 'p', 'P':
 		n := strings.IndexByte(t.in[i:], '}')
 		if end >= len(t.in) || t.in[end] != '{' || n < 0 {
 			return i, fmt.Errorf("a \\p without {…}")
 		}
 		end = i + n + 1
-	case 'h', 'H', 'R', 'X', 'K', 'k', 'g', 'G', 'y', 'Y', 'O', 'N', 'Z', 'x', 'u', 'c':
+	case 'b', 'B', 'h', 'H', 'R', 'X', 'K', 'k', 'g', 'G', 'y', 'Y', 'O', 'N', 'Z', 'x', 'u', 'c':
 		if t.in[i+1] != 'x' && t.in[i+1] != 'u' {
 			return i, fmt.Errorf("the escape \\%c is not known here", t.in[i+1])
 		}
@@ -320,6 +331,24 @@ func (t *translator) escape(i int) (int, error) {
 	}
 	t.out.WriteString(t.in[i:end])
 	return end, nil
+}
+
+// wordClass is what \w of Oniguruma matches; regexp2's lacks some marks.
+const wordClass = `\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}` + "\u24b6-\u24e9\U0001f130-\U0001f149\U0001f150-\U0001f169\U0001f170-\U0001f189"
+
+// word translates \w and \W.
+func (t *translator) word(i int, inClass bool) (int, error) {
+	switch {
+	case !inClass && t.in[i+1] == 'w':
+		t.out.WriteString("[" + wordClass + "]")
+	case !inClass:
+		t.out.WriteString("[^" + wordClass + "]")
+	case t.in[i+1] == 'w':
+		t.out.WriteString(wordClass)
+	default:
+		return i, fmt.Errorf("\\W within a class is not known here")
+	}
+	return i + 2, nil
 }
 
 // escapeRune writes a character so that it stands for itself.

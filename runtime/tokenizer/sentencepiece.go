@@ -178,7 +178,8 @@ func (m *spModel) normalizer(n protowire.Number, _ protowire.Type, v uint64, b [
 // index prepares the look-ups.
 func (m *spModel) index(t *Tokenizer) error {
 	m.lookup, m.trie, m.user = map[string]int32{}, newTrie(), newTrie()
-	m.worst, m.greatest = math.MaxFloat32, -math.MaxFloat32
+	// The reference begins with the smallest number above 0, not below all.
+	m.worst, m.greatest = math.MaxFloat32, 0x1p-126
 	for b := range m.bytes {
 		m.bytes[b] = -1
 	}
@@ -322,10 +323,10 @@ func (m *spModel) bestPieces(text string) []spSpan {
 	}
 	for at, r := range text {
 		size, whole := utf8.RuneLen(r), false
-		offer := func(length int, id int32, score float64) {
+		offer := func(length int, id int32, score float32) {
 			n := &best[at+length]
-			if score += float64(best[at].score); n.from < 0 || score > float64(n.score) {
-				*n = node{float32(score), at, id}
+			if score += best[at].score; n.from < 0 || score > n.score {
+				*n = node{score, at, id}
 			}
 		}
 		m.trie.each(text[at:], func(length int, id int32) {
@@ -333,14 +334,14 @@ func (m *spModel) bestPieces(text string) []spSpan {
 			case pieceUnused:
 				return
 			case pieceUserDefined:
-				offer(length, id, float64(float32(length)*m.greatest)-0.1)
+				offer(length, id, float32(length)*m.greatest-0.1)
 			default:
-				offer(length, id, float64(p.score))
+				offer(length, id, p.score)
 			}
 			whole = whole || length == size
 		})
 		if !whole {
-			offer(size, m.unk, float64(m.worst-unkPenalty))
+			offer(size, m.unk, m.worst-unkPenalty)
 		}
 	}
 	var out []spSpan
