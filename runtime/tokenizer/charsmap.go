@@ -64,7 +64,7 @@ func (m *charsmap) to(value uint32) string {
 		return ""
 	}
 	s, _, _ := strings.Cut(m.texts[value:], "\x00")
-	return s
+	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
 func (m *charsmap) shortest(text string) (to string, ok bool) {

@@ -24,6 +24,14 @@ const (
 	spBPE     = 2
 )
 
+// A user-defined piece is better than any way of ordinary ones. By how much
+// matters where rounded sums of two ways are nearly equal; with these numbers they
+// are rounded as in version 0.2.3, see bench/tokenizers.
+const (
+	userBonus = 0.1 // for each byte
+	userCost  = 0.1
+)
+
 // space is what SentencePiece writes a space as.
 const space = "\u2581"
 
@@ -45,12 +53,12 @@ type spModel struct {
 	squeeze      bool // spaces at both ends go, several become one
 	escape       bool
 
-	lookup          map[string]int32 // what text can become
-	bytes           [256]int32
-	unk             int32
-	trie            *trie
-	user            *trie
-	worst, greatest float32
+	lookup map[string]int32 // what text can become
+	bytes  [256]int32
+	unk    int32
+	trie   *trie
+	user   *trie
+	worst  float32
 }
 
 func parseSentencePiece(raw []byte) (*Tokenizer, error) {
@@ -64,8 +72,8 @@ func parseSentencePiece(raw []byte) (*Tokenizer, error) {
 	}
 	all := map[string]int32{}
 	for i, p := range m.pieces {
-		if _, twice := all[p.text]; twice || p.text == "" {
-			return nil, fmt.Errorf("its piece %d is empty or there twice", i)
+		if _, twice := all[p.text]; twice || p.text == "" || !utf8.ValidString(p.text) {
+			return nil, fmt.Errorf("its piece %d is empty, there twice, or not UTF-8", i)
 		}
 		all[p.text] = int32(i)
 	}
@@ -178,8 +186,7 @@ func (m *spModel) normalizer(n protowire.Number, _ protowire.Type, v uint64, b [
 // index prepares the look-ups.
 func (m *spModel) index(t *Tokenizer) error {
 	m.lookup, m.trie, m.user = map[string]int32{}, newTrie(), newTrie()
-	// The reference begins with the smallest number above 0, not below all.
-	m.worst, m.greatest = math.MaxFloat32, 0x1p-126
+	m.worst = math.MaxFloat32
 	for b := range m.bytes {
 		m.bytes[b] = -1
 	}
@@ -202,7 +209,7 @@ func (m *spModel) index(t *Tokenizer) error {
 				m.user.add(p.text, id)
 			}
 			if p.kind == pieceNormal {
-				m.worst, m.greatest = min(m.worst, p.score), max(m.greatest, p.score)
+				m.worst = min(m.worst, p.score)
 			}
 		default:
 			return fmt.Errorf("its piece %d has the unknown kind %d", i, p.kind)
@@ -334,7 +341,7 @@ func (m *spModel) bestPieces(text string) []spSpan {
 			case pieceUnused:
 				return
 			case pieceUserDefined:
-				offer(length, id, float32(length)*m.greatest-0.1)
+				offer(length, id, float32(length)*userBonus-userCost)
 			default:
 				offer(length, id, p.score)
 			}
