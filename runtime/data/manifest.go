@@ -18,6 +18,7 @@ type Manifest struct {
 	Vocab     int     `json:"vocab"`
 	Tokenizer string  `json:"tokenizer"` // SHA-256 of the file, in hexadecimal digits
 	Separator string  `json:"separator,omitempty"`
+	Input     string  `json:"input"` // SHA-256 of the names and sizes of the files that the tokens are of, and of how they were read
 	Tokens    int64   `json:"tokens"`
 	Documents int64   `json:"documents"`
 	Shards    []Shard `json:"files"`
@@ -33,6 +34,12 @@ type Shard struct {
 	Documents int64  `json:"documents"`
 	SHA256    string `json:"sha256"`
 }
+
+// ManifestName is the manifest's file in its folder.
+const ManifestName = manifestName
+
+// ReadManifest reads a manifest.
+func ReadManifest(path string) (*Manifest, error) { return readManifest(path) }
 
 func readManifest(path string) (*Manifest, error) {
 	raw, err := readAll(path, maxManifest)

@@ -100,24 +100,54 @@ func openTokens(opts []Option, b Batch) (Source, error) {
 	if s.fields, s.parts, err = windowFields(b.Fields, b.Size, s.window, s.last, s.docs); err != nil {
 		return nil, err
 	}
-	files, err := findFiles(o.files, o.exclude, b.Vars)
+	files, stores, total, err := openStores(o, b)
 	if err != nil {
 		return nil, err
 	}
+	return s, s.split(files, stores, total, o)
+}
+
+func openStores(o shardOptions, b Batch) (files []textFile, stores []*store, total int64, err error) {
+	if files, err = findFiles(o.files, o.exclude, b.Vars); err != nil {
+		return nil, nil, 0, err
+	}
 	files = leaveOutCompanions(files)
-	stores := make([]*store, len(files))
-	var total int64
-	for i, f := range files {
-		if stores[i], err = openStore(f, o.dtype); err != nil {
-			return nil, err
+	for _, f := range files {
+		s, err := openStore(f, o.dtype)
+		if err != nil {
+			return nil, nil, 0, err
 		}
-		stores[i].vocab = b.Vocab
-		total += stores[i].n
+		s.vocab = b.Vocab
+		stores, total = append(stores, s), total+s.n
 	}
 	if total == 0 {
-		return nil, errorf("all %d files are empty", len(files))
+		return nil, nil, 0, errorf("all %d files are empty", len(files))
 	}
-	return s, s.split(files, stores, total, o)
+	return files, stores, total, nil
+}
+
+// ReadTokens reads some tokens of files from the token of a number on, and counts
+// all.
+func ReadTokens(patterns []string, dtype string, from, count int64) (ids []int32, total int64, err error) {
+	if _, ok := findNumber(dtype); !ok && dtype != "auto" {
+		return nil, 0, asError("tokens", errorf("there is no type %q for tokens", dtype))
+	}
+	_, stores, total, err := openStores(shardOptions{files: patterns, dtype: dtype}, Batch{})
+	if err != nil {
+		return nil, 0, asError("tokens", err)
+	}
+	var list []segment
+	for _, s := range stores {
+		list = append(list, segment{s, 0, s.n})
+	}
+	if from > total {
+		return nil, total, asError("tokens", errorf("there are %d tokens, and the first to show is %d", total, from))
+	}
+	ids = make([]int32, min(count, total-from))
+	if err := joinSegments(list, -1).copyTo(ids, from); err != nil {
+		return nil, total, asError("tokens", err)
+	}
+	return ids, total, nil
 }
 
 // split holds out whole files or, where there are few, the ends of all.

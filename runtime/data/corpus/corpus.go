@@ -46,7 +46,9 @@ func Structured(name string) bool {
 }
 
 // Compressed says whether a name is that of a compressed stream.
-func Compressed(name string) bool { return strings.HasSuffix(name, ".gz") || strings.HasSuffix(name, ".zst") }
+func Compressed(name string) bool {
+	return strings.HasSuffix(name, ".gz") || strings.HasSuffix(name, ".zst")
+}
 
 // format is the ending of a name without that of a compressed stream.
 func format(name string) string {
