@@ -279,6 +279,7 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 		opts.Profile, opts.ProfileFile = ceilingsOf(plan, opts.Threads), f.profile.file
 	}
 	opts.Log = a.sink(f.log.value)
+	opts.Folder = filepath.Dir(path)
 	sum, err := train.Run(ctx, plan, opts)
 	if err == nil && sum.Interrupted && sum.Ran == 0 {
 		err = &fault{code: exitInterrupt, err: context.Canceled, silent: true}

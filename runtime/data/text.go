@@ -23,7 +23,7 @@ const DefaultLimit = 64 << 20
 //
 //	files      glob with ** and ${NAME}; may repeat; also the positional argument
 //	exclude    glob on the path below the base of files; may repeat
-//	tokenizer  bytes
+//	tokenizer  bytes, or the path of a file; tokenizer_sha256 is that file's hash
 //	window     tokens in an example, if the batch does not say
 //	predict    next: targets [batch, window]; last: targets [batch]
 //	valid      share held out, 0.05; absent, it yields to a text that is too short
@@ -43,6 +43,7 @@ type text struct {
 type textOptions struct {
 	files, exclude []string
 	tokenizer      string
+	hash           string // of the tokenizer's file when the plan was compiled
 	window         int
 	predict        string
 	valid          float64
@@ -58,6 +59,7 @@ func readTextOptions(opts []Option, b Batch) (t textOptions, err error) {
 		files:      append(o.all(""), o.all("files")...),
 		exclude:    o.all("exclude"),
 		tokenizer:  o.str("tokenizer", "bytes"),
+		hash:       o.str("tokenizer_sha256", ""),
 		window:     o.integer("window", b.Window, 1, math.MaxInt32),
 		predict:    o.oneOf("predict", "next", "last"),
 		valid:      o.float("valid", 0.05, 0, 0.9),
@@ -95,8 +97,11 @@ func openText(opts []Option, b Batch) (Source, error) {
 	if t.fields, t.parts, err = windowFields(b.Fields, b.Size, t.window, t.last, false); err != nil {
 		return nil, err
 	}
-	tok, err := findTokenizer(o.tokenizer)
+	tok, err := findTokenizer(o.tokenizer, o.hash, b.Folder)
 	if err != nil {
+		return nil, err
+	}
+	if err := fitsVocabulary(tok, b.Vocab); err != nil {
 		return nil, err
 	}
 	files, err := findFiles(o.files, o.exclude, b.Vars)
@@ -111,6 +116,15 @@ func openText(opts []Option, b Batch) (Source, error) {
 		return nil, err
 	}
 	return t, t.load(files, total, tok, o, b.Vocab)
+}
+
+// fitsVocabulary refuses a file's tokenizer with more tokens than the model has;
+// of bytes, text may use few.
+func fitsVocabulary(tok Tokenizer, vocab int) error {
+	if _, file := tok.(fileTokenizer); file && vocab > 0 && tok.Vocab() > vocab {
+		return errorf("the tokenizer has %d tokens, and the model's vocabulary %d", tok.Vocab(), vocab)
+	}
+	return nil
 }
 
 // load splits and tokenizes the files.

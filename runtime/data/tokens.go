@@ -74,7 +74,9 @@ func tokenize(pieces []piece, tok Tokenizer, vocab int) (tokens, error) {
 		if err != nil {
 			return t, err
 		}
-		t.push(tok.Separator())
+		if sep := tok.Separator(); sep >= 0 {
+			t.push(sep)
+		}
 	}
 	return t, nil
 }
