@@ -21,6 +21,8 @@ func init() { Register("tokens", openTokens) }
 //	files      glob with ** and ${NAME}; may repeat; also the positional argument
 //	exclude    glob on the path below the base of files; may repeat
 //	dtype      auto, or what a token of a file without a header is: u16, u32, …
+//	column     the text, or the tokens, of a record of JSON lines and parquet
+//	tokenizer  of text: bytes, or the path of a file; with it all files are text
 //	window     tokens in an example, if the batch does not say
 //	predict    next: targets [batch, window]; last: targets [batch]
 //	valid      share held out, 0.05; absent, it yields to data that is too short
@@ -43,6 +45,9 @@ type shards struct {
 type shardOptions struct {
 	files, exclude []string
 	dtype          string
+	column         string
+	tokenizer      string
+	hash           string // of the tokenizer's file when the plan was compiled
 	window         int
 	predict        string
 	valid          float64
@@ -62,6 +67,9 @@ func readShardOptions(opts []Option, b Batch) (s shardOptions, err error) {
 		files:      append(o.all(""), o.all("files")...),
 		exclude:    o.all("exclude"),
 		dtype:      o.oneOf("dtype", words...),
+		column:     o.str("column", "text"),
+		tokenizer:  o.str("tokenizer", ""),
+		hash:       o.str("tokenizer_sha256", ""),
 		window:     o.integer("window", b.Window, 1, math.MaxInt32),
 		predict:    o.oneOf("predict", "next", "last"),
 		valid:      o.float("valid", 0.05, 0, 0.9),
@@ -112,8 +120,21 @@ func openStores(o shardOptions, b Batch) (files []textFile, stores []*store, tot
 		return nil, nil, 0, err
 	}
 	files = leaveOutCompanions(files)
+	var tok Tokenizer
+	if o.tokenizer != "" {
+		if tok, err = findTokenizer(o.tokenizer, o.hash, b.Folder); err != nil {
+			return nil, nil, 0, err
+		}
+		if err := fitsVocabulary(tok, b.Vocab); err != nil {
+			return nil, nil, 0, err
+		}
+	}
 	for _, f := range files {
-		s, err := openStore(f, o.dtype)
+		open := func() (*store, error) { return openStore(f, o.dtype) }
+		if needsSpool(f) || tok != nil {
+			open = func() (*store, error) { return spooled(f, o, tok) }
+		}
+		s, err := open()
 		if err != nil {
 			return nil, nil, 0, err
 		}

@@ -2,6 +2,7 @@ package data
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ptc/runtime/tokenizer"
 )
 
 // ids are random tokens below vocab.
@@ -241,6 +244,86 @@ func TestShardsDocuments(t *testing.T) {
 				t.Errorf("%s: %s: %s", name, s.Fields()[i].Name, d)
 			}
 		}
+	}
+}
+
+// TestRecords: documents of JSON lines and parquet, and compressed streams, give
+// the tokens that they have, or that a tokenizer makes of their text.
+func TestRecords(t *testing.T) {
+	list := ids(5, 900, 200)
+	var lines, both, texts bytes.Buffer
+	var want []int32
+	for i := 0; i < len(list); i += 90 {
+		fmt.Fprintf(&lines, "{\"x\": %s}\n", strings.ReplaceAll(fmt.Sprint(list[i:i+90]), " ", ", "))
+		text := fmt.Sprintf("document %d", i)
+		fmt.Fprintf(&texts, "{\"text\": %q}\n\n", text)
+		for _, b := range []byte(text) {
+			want = append(want, int32(b))
+		}
+		want = append(want, 0)
+	}
+	z := gzip.NewWriter(&both)
+	if _, err := z.Write(encode("u16", list)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir := writeFiles(t, map[string][]byte{"a.jsonl": lines.Bytes(), "b.bin.gz": both.Bytes(), "c.jsonl": texts.Bytes()})
+	for _, c := range []struct {
+		name string
+		want []int32
+		opts []Option
+	}{
+		{"a.jsonl", list, []Option{{"column", "x"}}},
+		{"b.bin.gz", list, nil},
+		{"c.jsonl", want, []Option{{"tokenizer", "bytes"}}},
+	} {
+		s, err := Sequential("tokens", append(c.opts, Option{"files", filepath.Join(dir, c.name)}), Batch{Size: 1, Window: 7, Vocab: 256})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens, _ := all(t, s, 1)
+		if d := cmp.Diff(c.want[:(len(c.want)-1)/7*7], tokens); d != "" {
+			t.Errorf("%s: %s", c.name, d)
+		}
+	}
+	if _, err := Open("tokens", []Option{{"files", dir + "/c.jsonl"}}, Batch{Size: 1, Window: 7}); err == nil || !strings.Contains(err.Error(), "no tokenizer is given") {
+		t.Error(err)
+	}
+}
+
+// TestTokenizerFile: a text is cut by a tokenizer's file, which must be the one
+// that the plan was compiled with, and have no more tokens than the model.
+func TestTokenizerFile(t *testing.T) {
+	const name = "../tokenizer/testdata/gpt2.json"
+	k, err := tokenizer.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := writeFiles(t, map[string][]byte{"a.txt": []byte(strings.Repeat("Some text. ", 99))})
+	want, err := k.Encode([]byte(strings.Repeat("Some text. ", 99)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := []Option{{"files", dir}, {"tokenizer", name}, {"tokenizer_sha256", k.Hash()}}
+	s, err := Sequential("text", opts, Batch{Size: 1, Window: 4, Vocab: k.Vocab()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens, _ := all(t, s, 1)
+	if d := cmp.Diff(want[:(len(want)-1)/4*4], tokens); d != "" {
+		t.Error(d)
+	}
+	if _, err := Open("text", opts, Batch{Size: 1, Window: 4, Vocab: k.Vocab() - 1}); err == nil || !strings.Contains(err.Error(), "and the model's vocabulary") {
+		t.Error(err)
+	}
+	opts[2].Value = strings.Repeat("0", 64)
+	if _, err := Open("text", opts, Batch{Size: 1, Window: 4}); err == nil || !strings.Contains(err.Error(), "another tokenizer") {
+		t.Error(err)
+	}
+	if _, err := Open("text", []Option{{"files", dir}, {"tokenizer", "gpt2.json"}}, Batch{Size: 1, Window: 4, Folder: "../tokenizer/testdata"}); err != nil {
+		t.Error(err)
 	}
 }
 

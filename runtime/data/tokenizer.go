@@ -65,7 +65,7 @@ func findTokenizer(name, hash, folder string) (Tokenizer, error) {
 		return nil, wrong
 	}
 	return nil, &Error{Path: name, Msg: "there is no such file of a tokenizer",
-		Hint: "it is looked for from the current directory and beside the plan; without a file there is " + strings.Join(slices.Sorted(maps.Keys(tokenizers)), ", ")}
+		Hint: "it is looked for from the current directory and beside the plan; known: " + strings.Join(slices.Sorted(maps.Keys(tokenizers)), ", ")}
 }
 
 // fileTokenizer is a tokenizer of a file. It puts nothing between documents.
