@@ -20,6 +20,8 @@ func newData(a *app) *cobra.Command {
 		Short: "Turn text into files of tokens, and show them",
 		Long: `Turn text into files of tokens that data.tokens reads, and show what is in such
 files.`,
+		Example: `  ptc data prepare "corpus/**/*.txt" --tokenizer tokenizer.json -o tokens
+  ptc data show tokens --tokenizer tokenizer.json`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
