@@ -36,9 +36,9 @@ type File struct {
 	Size int64
 }
 
-// Files lists the regular files that the patterns match, in the order of a
+// List gives the regular files that the patterns match, in the order of a
 // source that has them.
-func Files(patterns []string) ([]File, error) {
+func List(patterns []string) ([]File, error) {
 	found, err := findFiles(patterns, nil, nil)
 	if err != nil {
 		return nil, err
@@ -82,6 +82,20 @@ func findFiles(globs, excludes []string, vars []Option) ([]textFile, error) {
 		}
 	}
 	return files, nil
+}
+
+// Files are the paths of what patterns match, in the order in which a source takes them.
+// The error is an *Error.
+func Files(globs, excludes []string, vars []Option) ([]string, error) {
+	files, err := findFiles(globs, excludes, vars)
+	if err != nil {
+		return nil, asError("files", err)
+	}
+	var paths []string
+	for _, f := range files {
+		paths = append(paths, f.path)
+	}
+	return paths, nil
 }
 
 func matchFiles(glob string, excludes []string, vars []Option) ([]textFile, error) {

@@ -42,7 +42,7 @@ const partialName = "manifest.partial.json"
 
 // Run makes the shards that are not there yet.
 func Run(ctx context.Context, o Options) (*data.Manifest, error) {
-	files, err := data.Files(o.Patterns)
+	files, err := data.List(o.Patterns)
 	if err != nil {
 		return nil, err
 	}
