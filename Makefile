@@ -98,6 +98,11 @@ parity: build ## train gpt and llama here and in an independent framework, and c
 bench-peers: build ## measure ptc beside JAX, PyTorch and BLAS libraries: bench/results.json, docs/performance.md
 	bench/peers/run.sh $(PEERS)
 
+# The libraries are in TOKENIZERS_DIR, outside of the tree.
+.PHONY: tokenizer-check
+tokenizer-check: ## compare tokens with the libraries tokenizers, tiktoken and sentencepiece
+	bench/tokenizers/run.sh
+
 # NVIDIA's assembler is in PTX_DIR, outside of the tree. PTX takes flags, such as PTX='--only gpt2'.
 .PHONY: ptx-check
 ptx-check: ## assemble the kernels of the examples, GPT-2 and Llama for GPUs with NVIDIA's assembler: bench/ptx.json

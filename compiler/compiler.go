@@ -36,7 +36,10 @@ type Options struct {
 	// Read reads a file that the main file imports; its path is relative to
 	// where the main file's path is.
 	Read func(path string) ([]byte, error)
-	Set  []string // "key=value" replacements of config entries
+	// Tokenizer reads the file of a tokenizer that the data names, by its path from
+	// the main file's folder; nil: it is not looked at.
+	Tokenizer func(path string) ([]byte, error)
+	Set       []string // "key=value" replacements of config entries
 	// Layout is the layout's name; empty for the file's first.
 	Layout string
 	// Target is cpu, ref, or a full name; empty for the best there is here.
@@ -109,6 +112,9 @@ func Compile(o Options) (*program.Plan, *Report, error) {
 		return nil, r, err
 	}
 	m := low.result.Module
+	if err := pinTokenizer(o, r, m); err != nil {
+		return nil, r, err
+	}
 	if err := runPasses(o, r, m, t, nil); err != nil {
 		return nil, r, err
 	}

@@ -294,6 +294,7 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 		return err
 	}
 	opts.Log = told
+	opts.Folder = filepath.Dir(path)
 	sum, err := train.Run(ctx, plan, opts)
 	if err == nil && sum.Interrupted && sum.Ran == 0 {
 		err = &fault{code: exitInterrupt, err: context.Canceled, silent: true}

@@ -82,7 +82,7 @@ var layers = map[string][]string{
 	// not evaluate IR.
 	"backend/ref": {"backend", "internal/diag", "internal/dtype", "internal/philox", "ir", "runtime/device", "runtime/program"},
 
-	"compiler": {"backend", "internal/diag", "internal/regular", "ir", "lang", "passes", "runtime/program", "stdlib"},
+	"compiler": {"backend", "internal/diag", "internal/regular", "ir", "lang", "passes", "runtime/program", "runtime/tokenizer", "stdlib"},
 	// Measures what this machine can do, with kernels of ours.
 	"compiler/ceilings": {"backend", "compiler/jit", "internal/units", "runtime/native"},
 	"compiler/jit":      {"backend", "runtime/native"},
@@ -119,6 +119,8 @@ var libraries = map[string][]string{
 	"github.com/spf13/cobra":              {"cmd/ptc"},
 	"github.com/fxamacker/cbor/v2":        {"runtime/program"},
 	"github.com/ebitengine/purego":        {"internal/foreign"},
+	"github.com/dlclark/regexp2":          {"runtime/tokenizer"},
+	"github.com/parquet-go/parquet-go":    {"runtime/data/corpus"},
 }
 
 // file is a source file of the module.
