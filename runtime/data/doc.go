@@ -16,6 +16,6 @@
 //
 // A kind of source is one file that calls Register in its init; so is a
 // tokenizer (RegisterTokenizer). Of the module the package imports
-// internal/dtype, philox, regular and units, runtime/tokenizer and its own corpus,
-// which reads documents of files.
+// internal/dtype, philox, regular and units, runtime/tokenizer,
+// runtime/checkpoint/safetensors and its own corpus, which reads documents of files.
 package data
