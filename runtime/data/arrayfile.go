@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 
 	"ptc/internal/dtype"
-	"ptc/internal/regular"
 	"ptc/runtime/checkpoint/safetensors"
+	"ptc/runtime/data/storage"
 )
 
 // element is how a number is kept in a file of an array.
@@ -108,19 +107,15 @@ func tensorFile(f textFile, tensor string) (*arrayFile, error) {
 	return newArray(f.name, file, t.DType.String(), t.Shape, 8+int64(binary.LittleEndian.Uint64(head[:]))+t.Offset)
 }
 
-func openSized(f textFile) (file *os.File, size int64, err error) {
-	if file, err = regular.Open(f.path); err != nil {
-		return nil, 0, &Error{Path: f.name, Msg: "cannot read", Err: cause(err)}
-	}
-	st, err := file.Stat()
+func openSized(f textFile) (storage.File, int64, error) {
+	file, err := storage.Open(f.path)
 	if err != nil {
-		_ = file.Close()
 		return nil, 0, &Error{Path: f.name, Msg: "cannot read", Err: cause(err)}
 	}
-	return file, st.Size(), nil
+	return file, file.Size(), nil
 }
 
-func newArray(name string, file *os.File, kind string, shape []int64, offset int64) (*arrayFile, error) {
+func newArray(name string, file storage.File, kind string, shape []int64, offset int64) (*arrayFile, error) {
 	a := &arrayFile{file: file, name: name, shape: shape, row: 1, offset: offset, scale: 1}
 	var ok bool
 	var err *Error

@@ -9,8 +9,8 @@ import (
 	"os"
 	"runtime"
 
-	"ptc/internal/regular"
 	"ptc/runtime/data/corpus"
+	"ptc/runtime/data/storage"
 )
 
 // needsSpool says that a file cannot be read at any place: it has records, or is
@@ -93,7 +93,7 @@ func (s *store) record(d corpus.Document, tok Tokenizer, separator int32, push f
 func unpacked(f textFile, dtype string) (*store, error) {
 	size := int64(0)
 	file, err := toSpool(func(w *bufio.Writer) error {
-		in, err := regular.Open(f.path)
+		in, err := storage.Open(f.path)
 		if err != nil {
 			return err
 		}
