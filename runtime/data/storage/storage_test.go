@@ -2,108 +2,21 @@ package storage
 
 import (
 	"bytes"
-	"encoding/xml"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"ptc/runtime/data/storage/fakestore"
 )
 
-// fake is a store with one bucket, "bkt".
-type fake struct {
-	mu      sync.Mutex
-	objects map[string][]byte
-	fail    func(r *http.Request) (status int, code string) // 0: not
-	cut     int                                             // answers to end too early
-	gets    int
-}
-
-func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	refuse := func(status int, code string) {
-		w.Header().Set("Content-Type", "application/xml")
-		w.WriteHeader(status)
-		if r.Method != http.MethodHead {
-			fmt.Fprintf(w, "<Error><Code>%s</Code><Message>no</Message></Error>", code)
-		}
-	}
-	if f.fail != nil {
-		if status, code := f.fail(r); status != 0 {
-			refuse(status, code)
-			return
-		}
-	}
-	key, ok := strings.CutPrefix(r.URL.Path, "/bkt/")
-	if !ok {
-		refuse(http.StatusNotFound, "NoSuchBucket")
-		return
-	}
-	if r.URL.Query().Has("list-type") {
-		f.list(w, r.URL.Query().Get("prefix"))
-		return
-	}
-	body, ok := f.objects[key]
-	if !ok {
-		refuse(http.StatusNotFound, "NoSuchKey")
-		return
-	}
-	etag := fmt.Sprintf(`"%x"`, len(body))
-	if match := r.Header.Get("If-Match"); match != "" && strings.Trim(match, `"`) != strings.Trim(etag, `"`) {
-		refuse(http.StatusPreconditionFailed, "PreconditionFailed")
-		return
-	}
-	w.Header().Set("ETag", etag)
-	w.Header().Set("Last-Modified", time.Unix(0, 0).UTC().Format(http.TimeFormat))
-	if r.Method == http.MethodGet {
-		f.gets++
-		if f.cut > 0 {
-			f.cut--
-			w.Header().Set("Content-Length", strconv.Itoa(len(body)+1))
-			_, _ = w.Write(body[:1])
-			return
-		}
-	}
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
-}
-
-func (f *fake) list(w http.ResponseWriter, prefix string) {
-	type entry struct {
-		Key          string
-		Size         int
-		ETag         string
-		LastModified string
-	}
-	var out struct {
-		XMLName     xml.Name `xml:"ListBucketResult"`
-		IsTruncated bool
-		Contents    []entry
-	}
-	var keys []string
-	for k := range f.objects {
-		if strings.HasPrefix(k, prefix) {
-			keys = append(keys, k)
-		}
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
-		out.Contents = append(out.Contents, entry{k, len(f.objects[k]), "x", "2020-01-01T00:00:00.000Z"})
-	}
-	w.Header().Set("Content-Type", "application/xml")
-	_ = xml.NewEncoder(w).Encode(out)
-}
-
 // serve starts the store, and gives a client whose waits are counted, not slept.
-func serve(t *testing.T, f *fake) (s *store, waited *time.Duration) {
+func serve(t *testing.T, f *fakestore.Store) (s *store, waited *time.Duration) {
 	t.Helper()
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
@@ -132,7 +45,7 @@ func random(n int) []byte {
 // TestRead: what is read at any place, and from the start, is what is there.
 func TestRead(t *testing.T) {
 	body := random(chunkSize + 3*blockSize + 17)
-	s, _ := serve(t, &fake{objects: map[string][]byte{"d/a.bin": body, "empty": nil}})
+	s, _ := serve(t, &fakestore.Store{Objects: map[string][]byte{"d/a.bin": body, "empty": nil}})
 	f, err := s.open("s3://bkt/d/a.bin")
 	if err != nil || f.Size() != int64(len(body)) {
 		t.Fatal(err)
@@ -160,7 +73,7 @@ func TestRead(t *testing.T) {
 
 // TestBlocks: places that lie together are one request.
 func TestBlocks(t *testing.T) {
-	store := &fake{objects: map[string][]byte{"a": random(4 * blockSize)}}
+	store := &fakestore.Store{Objects: map[string][]byte{"a": random(4 * blockSize)}}
 	s, _ := serve(t, store)
 	f, err := s.open("s3://bkt/a")
 	if err != nil {
@@ -171,13 +84,13 @@ func TestBlocks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if store.gets != 1 {
-		t.Errorf("%d requests", store.gets)
+	if store.Gets != 1 {
+		t.Errorf("%d requests", store.Gets)
 	}
 }
 
 func TestList(t *testing.T) {
-	s, _ := serve(t, &fake{objects: map[string][]byte{"d/a.bin": {1}, "d/b.bin": {1, 2}, "d/c.txt": nil, "d/e/f.bin": nil, "d/mark/": nil, "da": nil}})
+	s, _ := serve(t, &fakestore.Store{Objects: map[string][]byte{"d/a.bin": {1}, "d/b.bin": {1, 2}, "d/c.txt": nil, "d/e/f.bin": nil, "d/mark/": nil, "da": nil}})
 	for pattern, want := range map[string]string{
 		"s3://bkt/d/*.bin":    "a.bin b.bin",
 		"s3://bkt/d/**/*.bin": "a.bin b.bin e/f.bin",
@@ -206,8 +119,8 @@ func TestList(t *testing.T) {
 func TestRetries(t *testing.T) {
 	body := random(1000)
 	failures := 3
-	store := &fake{objects: map[string][]byte{"a": body}, cut: 2}
-	store.fail = func(*http.Request) (int, string) {
+	store := &fakestore.Store{Objects: map[string][]byte{"a": body}, Cut: 2}
+	store.Fail = func(*http.Request) (int, string) {
 		if failures--; failures >= 0 {
 			return http.StatusServiceUnavailable, "SlowDown"
 		}
@@ -219,8 +132,8 @@ func TestRetries(t *testing.T) {
 		t.Fatalf("%v after %v", err, *waited)
 	}
 	got := make([]byte, len(body))
-	if _, err := f.ReadAt(got, 0); err != nil || !bytes.Equal(got, body) || store.gets != 3 {
-		t.Errorf("%v after %d requests", err, store.gets)
+	if _, err := f.ReadAt(got, 0); err != nil || !bytes.Equal(got, body) || store.Gets != 3 {
+		t.Errorf("%v after %d requests", err, store.Gets)
 	}
 	failures = 1000
 	if _, err := s.open("s3://bkt/a"); err == nil || !strings.Contains(err.Error(), "again and again") || failures != 1000-attempts {
@@ -229,7 +142,7 @@ func TestRetries(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	store := &fake{objects: map[string][]byte{"a": random(3 * blockSize)}}
+	store := &fakestore.Store{Objects: map[string][]byte{"a": random(3 * blockSize)}}
 	s, waited := serve(t, store)
 	if _, err := s.open("s3://bkt/none"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "no such object") {
 		t.Errorf("%v", err)
@@ -250,7 +163,7 @@ func TestErrors(t *testing.T) {
 	if _, err := f.ReadAt(one, 0); err != nil {
 		t.Fatal(err)
 	}
-	store.fail = func(*http.Request) (int, string) { return http.StatusForbidden, "ExpiredToken" }
+	store.Fail = func(*http.Request) (int, string) { return http.StatusForbidden, "ExpiredToken" }
 	if _, err := f.ReadAt(one, blockSize); err == nil || !strings.Contains(err.Error(), "takes the credentials no longer") || !strings.Contains(err.Error(), "ExpiredToken") {
 		t.Errorf("%v", err)
 	}
@@ -260,8 +173,8 @@ func TestErrors(t *testing.T) {
 	if *waited != 0 {
 		t.Errorf("waited %v for what does not pass", *waited)
 	}
-	store.fail = nil
-	store.objects["a"] = random(3*blockSize + 1)
+	store.Fail = nil
+	store.Objects["a"] = random(3*blockSize + 1)
 	if _, err := f.ReadAt(one, blockSize); err == nil || !strings.Contains(err.Error(), "has changed") {
 		t.Errorf("%v", err)
 	}
