@@ -47,7 +47,7 @@ func (fn *function) configureTiles(k *kernel.Kernel) (release func()) {
 	}
 	if fn.m.tiles == nil {
 		c := tileConfiguration()
-		fn.m.tiles = fn.m.NewGlobalDef("tiles", constant.NewCharArray(c[:]))
+		fn.m.tiles = fn.m.NewGlobalDef("tile.configuration", constant.NewCharArray(c[:]))
 		fn.m.tiles.Immutable, fn.m.tiles.Linkage, fn.m.tiles.Align = true, enum.LinkageInternal, 64
 	}
 	fn.tileCall("ldtilecfg", fn.b.NewBitCast(fn.m.tiles, types.I8Ptr))
