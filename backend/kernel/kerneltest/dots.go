@@ -58,11 +58,11 @@ func addOdd(x, y float32) float32 {
 // odd, where there are two. rest is less than the last place of x.
 func toOdd(x, rest float64) float32 {
 	f := float32(x)
-	if math.IsNaN(x) || math.IsInf(x, 0) || float64(f) == x && rest == 0 {
+	switch {
+	case math.IsNaN(x) || math.Abs(x) >= 0x1p128 || float64(f) == x && rest == 0:
 		return flush(f)
-	}
-	if math.IsInf(float64(f), 0) && math.Abs(x) < 0x1p128 {
-		f = float32(math.Copysign(math.MaxFloat32, x)) // rounding alone does not overflow
+	case math.IsInf(float64(f), 0): // rounding alone does not overflow
+		f = float32(math.Copysign(math.MaxFloat32, x))
 	}
 	bits := math.Float32bits(f)
 	far := math.Abs(float64(f)) - math.Abs(x) // exact: both have nearly the same exponent
