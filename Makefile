@@ -103,6 +103,12 @@ bench-peers: build ## measure ptc beside JAX, PyTorch and BLAS libraries: bench/
 ptx-check: ## assemble the kernels of the examples, GPT-2 and Llama for GPUs with NVIDIA's assembler: bench/ptx.json
 	bench/ptx/run.sh $(PTX)
 
+# Libraries of arm64 are in ARM_DIR, outside of the tree. ARM takes flags of go test and packages, such as
+# ARM='-run TestNative ./backend/kernel/gemm'.
+.PHONY: arm-check
+arm-check: ## run native code for arm64 under an emulator (takes qemu-aarch64, and downloads libraries)
+	bench/arm/run.sh $(ARM)
+
 # Where there is none, it says how to try the folder bin/gpu-check elsewhere; GPU_CHECK_BUILD_ONLY=1 only makes it.
 .PHONY: gpu-check
 gpu-check: ## try plans on a GPU: kernels, training, layouts, and speed beside PyTorch and JAX
