@@ -181,12 +181,12 @@ func (g *gen) kBlocks(body func()) {
 	})
 }
 
-// rowsOf is how many rows tile t has.
-func (g *gen) rowsOf(t kernel.Index) kernel.Index {
+// rowsOf is how many rows tile t has, the first of which is row.
+func (g *gen) rowsOf(t, row kernel.Index) kernel.Index {
 	if g.by == tiles {
-		return g.least(kernel.Int(g.M).Sub(g.row(t)), g.mr)
+		return g.least(kernel.Int(g.M).Sub(row), g.mr)
 	}
-	return g.row(t.Plus(1)).Sub(g.row(t))
+	return g.row(t.Plus(1)).Sub(row)
 }
 
 // row is the first row of tile t.
@@ -279,7 +279,7 @@ func (g *gen) sum(t, p, r kernel.Index, v int64) kernel.Ref {
 // finish hands the sums of tile t and panel p to Store.
 func (g *gen) finish(t, p kernel.Index) {
 	row := g.row(t)
-	rows := g.rowsOf(t)
+	rows := g.rowsOf(t, row)
 	whole := g.N / g.lanes * g.lanes
 	vecs := kernel.Int(g.vecs) // whole ones of the panel
 	switch {

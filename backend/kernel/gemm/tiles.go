@@ -30,7 +30,7 @@ func (g *gen) packTile(t kernel.Index) {
 	const deep = 2 * line
 	row := g.row(t)
 	whole := g.K / deep * deep
-	g.b.For(kernel.Between(kernel.Int(0), g.rowsOf(t)), func(r kernel.Index) {
+	g.b.For(kernel.Between(kernel.Int(0), g.rowsOf(t, row)), func(r kernel.Index) {
 		at := g.at
 		at.M = row.Add(r)
 		steps := func(k kernel.Index, exist int64) {
