@@ -109,6 +109,12 @@ ptx-check: ## assemble the kernels of the examples, GPT-2 and Llama for GPUs wit
 arm-check: ## run native code for arm64 under an emulator (takes qemu-aarch64, and downloads libraries)
 	bench/arm/run.sh $(ARM)
 
+# TREE_SITTER may name the binary of tree-sitter, which then takes the grammar too.
+.PHONY: editor-check
+editor-check: ## hold a session of Neovim with ptc lsp, as editors/nvim has it
+	@GO="$(GO)" scripts/setup.sh nvim
+	bench/editor/run.sh
+
 # Where there is none, it says how to try the folder bin/gpu-check elsewhere; GPU_CHECK_BUILD_ONLY=1 only makes it.
 .PHONY: gpu-check
 gpu-check: ## try plans on a GPU: kernels, training, layouts, and speed beside PyTorch and JAX
