@@ -119,6 +119,12 @@ report-check: ## try the pages of `ptc report` and `ptc run --serve` in Chromium
 events-check: build ## read event files of a run with TensorBoard's own reader
 	bench/events/run.sh
 
+# Libraries of arm64 are in ARM_DIR, outside of the tree. ARM takes flags of go test and packages, such as
+# ARM='-run TestNative ./backend/kernel/gemm'.
+.PHONY: arm-check
+arm-check: ## run native code for arm64 under an emulator (takes qemu-aarch64, and downloads libraries)
+	bench/arm/run.sh $(ARM)
+
 # TREE_SITTER may name the binary of tree-sitter, which then takes the grammar too.
 .PHONY: editor-check
 editor-check: ## hold a session of Neovim with ptc lsp, as editors/nvim has it

@@ -40,8 +40,8 @@
 //   - the left operand, where panels of all columns fit L2 beside it: tiles are
 //     then outside, so that the rows of one stay in L1 from panel to panel.
 //
-// Where the machine multiplies pairs of bf16 and both operands are bf16, two steps of K are
-// packed as one: see pairs.go.
+// Where the machine has an instruction for products of bf16 and both operands are bf16,
+// steps of K are packed together as it takes them: see pairs.go, matrices.go, tiles.go.
 //
 // What is packed next is asked for before, so that it is in L2 by then: see prefetch.go.
 //
