@@ -17,6 +17,7 @@ import (
 	"ptc/backend/tile/schedule"
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/ir/verify"
 	"ptc/lang"
 	"ptc/passes"
@@ -267,7 +268,9 @@ func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []pass
 			return err
 		}
 		c.Target.Attention, c.Target.Chunk = like.Attention(), described(like).Chunk
+		t = like
 	}
+	c.Target.Parts = func(k *fusion.Kernel) int64 { return t.Parts(k, o.Schedules) }
 	if o.Chunk != nil {
 		c.Target.Chunk = *o.Chunk
 	}

@@ -1,0 +1,153 @@
+package fuse
+
+import (
+	"slices"
+
+	"ptc/ir"
+	"ptc/ir/fusion"
+	"ptc/ir/op"
+	"ptc/passes/pass"
+)
+
+// Parts sums long contractions of few results in parts, as many as the target says: a
+// call of such a kernel becomes two, of which the first leaves the partial sums in memory
+// and the second adds them up (package fusion, InParts). What is in memory in between is
+// a value as any other, so that all that plans and proves memory, order and waits needs
+// to know nothing of it.
+func Parts(c *pass.Context, m *ir.Module) error {
+	if c.Target.Parts == nil {
+		return nil
+	}
+	p := &parting{shared: sharedOf(m), of: map[*ir.Func]*fusion.Parts{}}
+	for _, f := range slices.Clone(m.Funcs) {
+		if f.Class == ir.Kernel {
+			p.of[f] = inParts(c, f)
+		}
+	}
+	for _, f := range m.Funcs {
+		if f.Class == ir.Kernel {
+			continue
+		}
+		calls, bytes := p.calls, p.bytes
+		p.rewrite(f)
+		if n := p.calls - calls; n > 0 {
+			c.Remarkf(nil, "@%s: %d products are summed in parts, of %s together", f.Name, n, pass.Bytes(p.bytes-bytes))
+		}
+	}
+	if p.calls > 0 {
+		keepCalled(m)
+	}
+	return nil
+}
+
+// sharedOf has the kernels that m has.
+func sharedOf(m *ir.Module) *kernels {
+	k := &kernels{module: m, byText: map[string]*ir.Func{}, count: map[string]int{}}
+	for _, f := range m.Funcs {
+		if f.Class == ir.Kernel {
+			name := f.Name
+			f.Name = "kernel"
+			k.byText[ir.PrintFunc(f)] = f
+			f.Name = name
+		}
+	}
+	return k
+}
+
+// inParts is kernel f in parts, or nil where the target wants none or f cannot have them.
+func inParts(c *pass.Context, f *ir.Func) *fusion.Parts {
+	p, err := fusion.InParts(f, c.Target.Parts)
+	if err != nil {
+		return nil
+	}
+	return p
+}
+
+// parting is the state of rewriting the calls of a module.
+type parting struct {
+	shared *kernels
+	of     map[*ir.Func]*fusion.Parts // nil for kernels that stay
+	calls  int                        // that were rewritten
+	bytes  int64                      // of their partial sums
+}
+
+func (p *parting) rewrite(f *ir.Func) {
+	var out []*ir.Op
+	for _, o := range f.Ops {
+		if two := p.split(f, o); two != nil {
+			out = append(out, two...)
+			p.calls++
+		} else {
+			out = append(out, o)
+		}
+	}
+	f.Ops = out
+}
+
+// split is call o as two, or nil where it stays.
+func (p *parting) split(f *ir.Func, o *ir.Op) []*ir.Op {
+	if o.Callee == nil || p.of[o.Callee] == nil {
+		return nil
+	}
+	whole := p.of[o.Callee]
+	products := p.call(o, whole.Products, nil, whole.ProductArgs, whole.ProductResults)
+	var sums []*ir.Value
+	for _, r := range whole.Products.Results[:whole.N] {
+		sums = append(sums, f.NewValue(r.Value.Type.Clone(), products))
+	}
+	sum := p.call(o, whole.Sum, sums, whole.SumArgs, whole.SumResults)
+	if o.First != nil && !p.first(o, products, sum) {
+		return nil
+	}
+	for _, v := range sums {
+		p.bytes += int64(v.Type.Bytes())
+	}
+	products.Results = append(sums, products.Results...)
+	for _, c := range []*ir.Op{products, sum} {
+		c.Callee = p.shared.add(c.Callee)
+		if c.First != nil {
+			c.First = p.shared.add(c.First)
+		}
+		for _, v := range c.Results {
+			v.Def = c
+		}
+	}
+	return []*ir.Op{products, sum}
+}
+
+// call is a call of kernel k where o is: of the values before, and those of o's operands
+// and results that are named.
+func (p *parting) call(o *ir.Op, k *ir.Func, before []*ir.Value, args, results []int) *ir.Op {
+	c := &ir.Op{Name: op.Call, Args: slices.Clone(before), Attrs: o.Attrs, Slot: o.Slot, Callee: k, Scope: o.Scope, Pos: o.Pos}
+	for _, i := range args {
+		c.Args = append(c.Args, o.Args[i])
+	}
+	for _, i := range results {
+		c.Results = append(c.Results, o.Results[i])
+	}
+	return c
+}
+
+// first gives both calls the kernels of the first turn of o's task, in which nothing is
+// added to. It reports whether these are cut alike.
+func (p *parting) first(o *ir.Op, products, sum *ir.Op) bool {
+	whole := p.of[o.First]
+	if whole == nil || whole.N != p.of[o.Callee].N {
+		return false
+	}
+	for _, x := range []struct {
+		call  *ir.Op
+		first *ir.Func
+	}{{products, whole.Products}, {sum, whole.Sum}} {
+		if slices.ContainsFunc(x.call.Args, enters) {
+			x.call.First = x.first
+		} else if fusion.Key(x.call.Callee) != fusion.Key(x.first) {
+			return false
+		}
+	}
+	return true
+}
+
+// enters reports whether v is what the turn before left.
+func enters(v *ir.Value) bool { return v.Def != nil && v.Def.Name == op.EnterTurn }
+
