@@ -43,7 +43,7 @@ func inParts(k *fusion.Kernel, m kernel.Machine) []cutting {
 		depth *= int64(a.Size)
 	}
 	var out []cutting
-	for _, n := range gemm.Numbers(int64(k.Root.Result().Type.Elems()), depth) {
+	for _, n := range gemm.Numbers(int64(k.Root.Result().Type.Elems()), depth, m) {
 		p, err := fusion.InParts(k.F, func(*fusion.Kernel) int64 { return n })
 		if err != nil {
 			continue

@@ -9,22 +9,17 @@ import (
 	"ptc/passes/pass"
 )
 
-// Parts sums long contractions of few results in parts, as many as the target says: a
+// sumInParts sums long contractions of few results in parts, as many as the target says: a
 // call of such a kernel becomes two, of which the first leaves the partial sums in memory
 // and the second adds them up (package fusion, InParts). What is in memory in between is
 // a value as any other, so that all that plans and proves memory, order and waits needs
 // to know nothing of it.
-func Parts(c *pass.Context, m *ir.Module) error {
+func sumInParts(c *pass.Context, m *ir.Module, shared *kernels) {
 	if c.Target.Parts == nil {
-		return nil
+		return
 	}
-	p := &parting{shared: sharedOf(m), of: map[*ir.Func]*fusion.Parts{}}
-	for _, f := range slices.Clone(m.Funcs) {
-		if f.Class == ir.Kernel {
-			p.of[f] = inParts(c, f)
-		}
-	}
-	for _, f := range m.Funcs {
+	p := &parting{c: c, shared: shared, of: map[*ir.Func]*fusion.Parts{}}
+	for _, f := range slices.Clone(m.Funcs) { // which gets more kernels
 		if f.Class == ir.Kernel {
 			continue
 		}
@@ -34,37 +29,11 @@ func Parts(c *pass.Context, m *ir.Module) error {
 			c.Remarkf(nil, "@%s: %d products are summed in parts, of %s together", f.Name, n, pass.Bytes(p.bytes-bytes))
 		}
 	}
-	if p.calls > 0 {
-		keepCalled(m)
-	}
-	return nil
-}
-
-// sharedOf has the kernels that m has.
-func sharedOf(m *ir.Module) *kernels {
-	k := &kernels{module: m, byText: map[string]*ir.Func{}, count: map[string]int{}}
-	for _, f := range m.Funcs {
-		if f.Class == ir.Kernel {
-			name := f.Name
-			f.Name = "kernel"
-			k.byText[ir.PrintFunc(f)] = f
-			f.Name = name
-		}
-	}
-	return k
-}
-
-// inParts is kernel f in parts, or nil where the target wants none or f cannot have them.
-func inParts(c *pass.Context, f *ir.Func) *fusion.Parts {
-	p, err := fusion.InParts(f, c.Target.Parts)
-	if err != nil {
-		return nil
-	}
-	return p
 }
 
 // parting is the state of rewriting the calls of a module.
 type parting struct {
+	c      *pass.Context
 	shared *kernels
 	of     map[*ir.Func]*fusion.Parts // nil for kernels that stay
 	calls  int                        // that were rewritten
@@ -84,12 +53,28 @@ func (p *parting) rewrite(f *ir.Func) {
 	f.Ops = out
 }
 
+// inParts is kernel k in parts, or nil where the target wants none or k cannot have them.
+func (p *parting) inParts(k *ir.Func) *fusion.Parts {
+	x, known := p.of[k]
+	if !known {
+		var err error
+		if x, err = fusion.InParts(k, p.c.Target.Parts); err != nil {
+			x = nil
+		}
+		p.of[k] = x
+	}
+	return x
+}
+
 // split is call o as two, or nil where it stays.
 func (p *parting) split(f *ir.Func, o *ir.Op) []*ir.Op {
-	if o.Callee == nil || p.of[o.Callee] == nil {
+	if o.Callee == nil {
 		return nil
 	}
-	whole := p.of[o.Callee]
+	whole := p.inParts(o.Callee)
+	if whole == nil {
+		return nil
+	}
 	products := p.call(o, whole.Products, nil, whole.ProductArgs, whole.ProductResults)
 	var sums []*ir.Value
 	for _, r := range whole.Products.Results[:whole.N] {
@@ -131,7 +116,7 @@ func (p *parting) call(o *ir.Op, k *ir.Func, before []*ir.Value, args, results [
 // first gives both calls the kernels of the first turn of o's task, in which nothing is
 // added to. It reports whether these are cut alike.
 func (p *parting) first(o *ir.Op, products, sum *ir.Op) bool {
-	whole := p.of[o.First]
+	whole := p.inParts(o.First)
 	if whole == nil || whole.N != p.of[o.Callee].N {
 		return false
 	}
@@ -150,4 +135,3 @@ func (p *parting) first(o *ir.Op, products, sum *ir.Op) bool {
 
 // enters reports whether v is what the turn before left.
 func enters(v *ir.Value) bool { return v.Def != nil && v.Def.Name == op.EnterTurn }
-

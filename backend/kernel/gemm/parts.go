@@ -11,22 +11,21 @@ const (
 
 // A product is summed in parts where that is estimated to save so much of its time at
 // least: estimates err by some hundredths. A part has leastDepth steps of K at least, and
-// all parts have mostSums elements at most, which caches hold.
+// all partial sums together take half of the second cache at most.
 const (
-	leastGain  = 0.08
+	leastGain  = 0.1
 	leastDepth = 256
-	mostSums   = 1 << 20
 )
 
 // numbers are those of parts that are tried.
 var numbers = []int64{2, 3, 4, 6, 8, 12, 16}
 
 // Numbers lists how many equal parts the sum over k, of a product with so many results,
-// may be cut into.
-func Numbers(results, k int64) []int64 {
+// may be cut into on m.
+func Numbers(results, k int64, m kernel.Machine) []int64 {
 	var out []int64
 	for _, n := range numbers {
-		if k%n == 0 && k/n >= leastDepth && results*n <= mostSums {
+		if k%n == 0 && k/n >= leastDepth && 4*results*n <= int64(m.L2)/2 {
 			out = append(out, n)
 		}
 	}
