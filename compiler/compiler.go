@@ -73,6 +73,9 @@ type Report struct {
 	Remarks  []pass.Remark
 	Stages   []Stage
 	Total    time.Duration
+	// parted are the products that were asked about in how many parts they are summed, where
+	// schedules are given.
+	parted []string
 	// Source is the text of a source that was read, for rendering errors. It is
 	// set also when the compilation fails.
 	Source func(file string) (string, bool)
@@ -122,6 +125,7 @@ func Compile(o Options) (*program.Plan, *Report, error) {
 		return nil, r, generated(err)
 	}
 	r.stage("code", began)
+	noteParts(p, o.Schedules, r.parted)
 	if len(o.Schedules.Keys()) > 0 && len(p.Schedules) == 0 {
 		r.Warnings = append(r.Warnings, "none of the schedules is of a kernel of this plan")
 	}
@@ -270,7 +274,12 @@ func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []pass
 		c.Target.Attention, c.Target.Chunk = like.Attention(), described(like).Chunk
 		t = like
 	}
-	c.Target.Parts = func(k *fusion.Kernel) int64 { return t.Parts(k, o.Schedules) }
+	c.Target.Parts = func(k *fusion.Kernel) int64 {
+		if o.Schedules != nil {
+			r.parted = append(r.parted, fusion.Key(k.F))
+		}
+		return t.Parts(k, o.Schedules)
+	}
 	if o.Chunk != nil {
 		c.Target.Chunk = *o.Chunk
 	}

@@ -3,6 +3,7 @@ package fusion
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -137,9 +138,21 @@ func (c *cutting) product(w *writer, o *ir.Op, n int64) (*ir.Value, error) {
 	return w.b.EmitStated(o.Name, o.Attrs.With("out", out).With("to", ir.Name(t.DType.Acc().String())), args...), nil
 }
 
+// Parted reports whether product k is of the partial sums of another one.
+func (k *Kernel) Parted() bool {
+	out := k.Root.Result().Type.Axes
+	return len(out) > 0 && slices.ContainsFunc(k.F.Ops, func(o *ir.Op) bool {
+		into := o.Attrs.Sizes("into")
+		return o.Name == op.Split && len(into) == 2 && into[0].Name == out[0].Name && strings.HasPrefix(into[0].Name, partName)
+	})
+}
+
+// partName is how the axis of the parts is called.
+const partName = "part"
+
 // fresh is a name that no axis of the kernel has.
 func (c *cutting) fresh() string {
-	name := "part"
+	name := partName
 	has := func(v *ir.Value) bool { return v.Type.Has(name) }
 	for {
 		taken := slices.ContainsFunc(c.k.F.Args, func(a *ir.Arg) bool { return has(a.Value) }) ||

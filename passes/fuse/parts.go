@@ -18,7 +18,7 @@ func sumInParts(c *pass.Context, m *ir.Module, shared *kernels) {
 	if c.Target.Parts == nil {
 		return
 	}
-	p := &parting{c: c, shared: shared, of: map[*ir.Func]*fusion.Parts{}}
+	p := &parting{c: c, shared: shared, of: map[alike]*fusion.Parts{}, numbers: map[*ir.Func][]int64{}}
 	for _, f := range slices.Clone(m.Funcs) { // which gets more kernels
 		if f.Class == ir.Kernel {
 			continue
@@ -35,10 +35,15 @@ func sumInParts(c *pass.Context, m *ir.Module, shared *kernels) {
 type parting struct {
 	c      *pass.Context
 	shared *kernels
-	of     map[*ir.Func]*fusion.Parts // nil for kernels that stay
-	calls  int                        // that were rewritten
-	bytes  int64                      // of their partial sums
+	of     map[alike]*fusion.Parts // nil for kernels that stay
+	// numbers are the parts of each product of a kernel.
+	numbers map[*ir.Func][]int64
+	calls   int   // that were rewritten
+	bytes   int64 // of their partial sums
 }
+
+// alike is kernel f, cut as kernel to is.
+type alike struct{ f, to *ir.Func }
 
 func (p *parting) rewrite(f *ir.Func) {
 	var out []*ir.Op
@@ -55,10 +60,30 @@ func (p *parting) rewrite(f *ir.Func) {
 
 // inParts is kernel k in parts, or nil where the target wants none or k cannot have them.
 func (p *parting) inParts(k *ir.Func) *fusion.Parts {
+	return p.cut(alike{k, k}, func(x *fusion.Kernel) int64 {
+		n := p.c.Target.Parts(x)
+		p.numbers[k] = append(p.numbers[k], n)
+		return n
+	})
+}
+
+// like is kernel k cut as kernel to is.
+func (p *parting) like(k, to *ir.Func) *fusion.Parts {
+	left := p.numbers[to]
+	return p.cut(alike{k, to}, func(*fusion.Kernel) int64 {
+		n := int64(1)
+		if len(left) > 0 {
+			n, left = left[0], left[1:]
+		}
+		return n
+	})
+}
+
+func (p *parting) cut(k alike, parts func(*fusion.Kernel) int64) *fusion.Parts {
 	x, known := p.of[k]
 	if !known {
 		var err error
-		if x, err = fusion.InParts(k, p.c.Target.Parts); err != nil {
+		if x, err = fusion.InParts(k.f, parts); err != nil {
 			x = nil
 		}
 		p.of[k] = x
@@ -81,7 +106,7 @@ func (p *parting) split(f *ir.Func, o *ir.Op) []*ir.Op {
 		sums = append(sums, f.NewValue(r.Value.Type.Clone(), products))
 	}
 	sum := p.call(o, whole.Sum, sums, whole.SumArgs, whole.SumResults)
-	if o.First != nil && !p.first(o, products, sum) {
+	if o.First != nil && !p.first(o, whole, products, sum) {
 		return nil
 	}
 	for _, v := range sums {
@@ -115,9 +140,9 @@ func (p *parting) call(o *ir.Op, k *ir.Func, before []*ir.Value, args, results [
 
 // first gives both calls the kernels of the first turn of o's task, in which nothing is
 // added to. It reports whether these are cut alike.
-func (p *parting) first(o *ir.Op, products, sum *ir.Op) bool {
-	whole := p.inParts(o.First)
-	if whole == nil || whole.N != p.of[o.Callee].N {
+func (p *parting) first(o *ir.Op, later *fusion.Parts, products, sum *ir.Op) bool {
+	whole := p.like(o.First, o.Callee)
+	if whole == nil || whole.N != later.N {
 		return false
 	}
 	for _, x := range []struct {
