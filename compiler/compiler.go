@@ -47,6 +47,9 @@ type Options struct {
 	// Chunk, where it is not nil, says in the place of the target which products are done
 	// for some rows at a time.
 	Chunk *pass.Chunk
+	// Parts, where it is not nil, says in the place of the target into how many parts the
+	// sum of a product is cut.
+	Parts func(product *fusion.Kernel) int64
 	// Schedules, where it is not nil, says how kernels are cut, as `ptc tune` found it.
 	Schedules *schedule.Table
 	// plan is whose library and config hold instead of the library of this ptc
@@ -279,6 +282,9 @@ func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []pass
 			r.parted = append(r.parted, fusion.Key(k.F))
 		}
 		return t.Parts(k, o.Schedules)
+	}
+	if o.Parts != nil {
+		c.Target.Parts = o.Parts
 	}
 	if o.Chunk != nil {
 		c.Target.Chunk = *o.Chunk
