@@ -64,6 +64,7 @@ func TestParts(t *testing.T) {
 		o.Layout = layout
 		cases["gpt "+layout] = o
 	}
+	first := 0
 	for name, o := range cases {
 		t.Run(name, func(t *testing.T) {
 			o.Target, o.VerifyEach = "ref:f64", true
@@ -79,6 +80,11 @@ func TestParts(t *testing.T) {
 				if n := len(sums(p)); (n > 0) != parts {
 					t.Fatalf("found %d sums of parts", n)
 				}
+				for _, i := range sums(p) {
+					if p.Devices[0].Progs[0].Instrs[i].First != nil {
+						first++
+					}
+				}
 				if runs[parts], err = matrix.TrainOn(p, 3, 2); err != nil {
 					t.Fatal(err)
 				}
@@ -87,6 +93,9 @@ func TestParts(t *testing.T) {
 				t.Error(r)
 			}
 		})
+	}
+	if first == 0 {
+		t.Error("no sum of parts has another kernel in the first turn")
 	}
 }
 
@@ -161,7 +170,7 @@ func beside(p *program.Plan, i int) bool {
 // TestPartsOfTeams: a step with sums in parts, as native code, gives the same bytes with
 // one, two and three threads.
 func TestPartsOfTeams(t *testing.T) {
-	o := example(t, "gpt", "layers=2", "embed=32", "heads=2", "head=16", "seq=32", "batch=16")
+	o := example(t, "gpt", "layers=1", "embed=32", "heads=2", "head=16", "seq=16", "batch=16")
 	o.Target, o.Parts = best(t), halves
 	p, _, err := compiler.Compile(o)
 	if err != nil {

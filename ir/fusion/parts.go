@@ -33,8 +33,8 @@ type Parts struct {
 }
 
 // InParts cuts the products of kernel f, or of its sections, for each of which parts says
-// into how many; 1 leaves one as it is. It is nil where that says so of all. The error
-// says what cannot be cut: f is then as good as it was.
+// into how many; 1 leaves one as it is, and so stays a section that cannot be cut. It is
+// nil where all stay. The error says why f, which is as it was, cannot be cut.
 func InParts(f *ir.Func, parts func(*Kernel) int64) (*Parts, error) {
 	k, err := Analyze(f)
 	if err != nil {
@@ -45,13 +45,24 @@ func InParts(f *ir.Func, parts func(*Kernel) int64) (*Parts, error) {
 		if s.Class != Gemm {
 			continue
 		}
-		if n := parts(s); n > 1 {
+		n := parts(s)
+		if n > 1 && k.Class == Horizontal {
+			if _, err := inParts(s, map[*ir.Op]int64{s.Root: n}); err != nil {
+				n = 1
+			}
+		}
+		if n > 1 {
 			roots[k.root(i)] = n
 		}
 	}
 	if len(roots) == 0 {
 		return nil, nil
 	}
+	return inParts(k, roots)
+}
+
+// inParts cuts the products roots, each into so many parts.
+func inParts(k *Kernel, roots map[*ir.Op]int64) (*Parts, error) {
 	c := &cutting{k: k, parts: roots, sums: map[*ir.Op]*ir.Value{}}
 	out := &Parts{N: len(roots)}
 	if err := c.products(out); err != nil {
