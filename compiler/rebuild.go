@@ -111,6 +111,7 @@ func Differences(a, b *program.Plan) []string {
 		{"the names", func(p *program.Plan) any { return []string{p.Name, p.Layout} }},
 		{"the sources", func(p *program.Plan) any { return p.Sources }},
 		{"the schedules", func(p *program.Plan) any { return p.Schedules }},
+		{"the adapters", func(p *program.Plan) any { return p.Adapters }},
 		{"the config", func(p *program.Plan) any { return p.Config }},
 		{"the mesh", func(p *program.Plan) any { return []any{p.Mesh, p.Refined} }},
 		{"the code", func(p *program.Plan) any { return []any{p.Code, p.Variants} }},

@@ -94,4 +94,5 @@
 //	E0510  freeze leaves nothing to train
 //	E0511  a parameter that there is not, since its condition is false
 //	E0512  a parameter that validation alone reads
+//	E0513  an adapter of a parameter that no product reads
 package lang

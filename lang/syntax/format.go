@@ -109,7 +109,7 @@ func (p *formatter) learn(n Node) bool {
 		return p.learnList(at, n.Axes)
 	case *Device:
 		return p.learnList(at, n.Entries)
-	case *Entry:
+	case *Entry, *Selected:
 		p.starts[at] = kindEntry
 	case *ParamDecl:
 		p.starts[at] = kindParam
@@ -117,7 +117,7 @@ func (p *formatter) learn(n Node) bool {
 		p.starts[at] = kindModule
 	case *Let:
 		p.starts[at] = kindLet
-	case Decl, Stmt, Directive:
+	case Decl, Stmt, Directive, *Lora:
 		p.starts[at] = kindPlain
 	case *Unary:
 		p.unary[at] = n.Op == "-"

@@ -17,7 +17,7 @@ var productions = map[string]string{
 	"ident": "a name", "int": "a number", "string": "a quoted path",
 	"Ident": "a name", "Expr": "an expression", "Type": "a type, such as `[batch, embed]`",
 	"Block": "`{`", "Options": "`{` and the options", "Path": "a name or path, such as `blocks.*.mlp`",
-	"Param": "a parameter", "Entry": "`name = value`", "Else": "`else`",
+	"Param": "a parameter", "Entry": "`name = value`", "Lora": "`lora { … }`", "Selected": "`on = path`", "Else": "`else`",
 	"Decl": placeFile.what, "Member": placeMember.what, "Stmt": placeStmt.what, "Directive": placeDirective.what,
 }
 
