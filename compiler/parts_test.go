@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/backend/tile/schedule"
 	"ptc/bench/matrix"
 	"ptc/compiler"
+	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/runtime/program"
 )
@@ -188,5 +190,48 @@ func TestPartsOfTeams(t *testing.T) {
 		if err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%d threads: other bytes than one thread's, or %v", threads, err)
 		}
+	}
+}
+
+// TestGivenParts: a schedule that cuts a sum in parts makes other kernels of the product; the
+// plan has the schedule, though its kernel is no more, and is rebuilt from itself.
+func TestGivenParts(t *testing.T) {
+	o := example(t, "mlp", "batch=8", "embed=4", "hidden=12", "vocab=16", "seq=4")
+	if o.Target = best(t); o.Target == "ref" {
+		t.Skip("not applicable: the reference cuts nothing")
+	}
+	whole, _, err := compiler.Compile(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(sums(whole)); n > 0 {
+		t.Fatalf("found %d sums of parts of a small model", n)
+	}
+	o.Schedules = schedule.NewTable(whole.Target)
+	for _, k := range whole.Kernels {
+		if k.Class != "gemm" {
+			continue
+		}
+		m, errs := ir.Parse("kernel.ptir", []byte("ptir 1 fused \"k\"\n\n"+k.IR))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		o.Schedules.Set(fusion.Key(m.Funcs[0]), schedule.Schedule{Split: 2}, "")
+	}
+	p, _, err := compiler.Compile(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sums(p)) == 0 || len(p.Schedules) != len(o.Schedules.Keys()) {
+		t.Fatalf("found %d sums of parts and %d schedules; expected some, and %d", len(sums(p)), len(p.Schedules), len(o.Schedules.Keys()))
+	}
+	again, _, err := compiler.Rebuild(p, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, want := stored(t, p)
+	again, got := stored(t, again)
+	if !bytes.Equal(got, want) {
+		t.Errorf("other bytes; the plans differ in %v", compiler.Differences(p, again))
 	}
 }
