@@ -26,10 +26,11 @@ type blocking struct {
 	perBlockN   int64 // panels of a task
 	blocksM     int64
 	blocksN     int64
-	accumulate  bool // partial sums wait in scratch: more than one block of K
-	direct      bool // the right operand is loaded where it is used
-	inPlace     bool // the left one is
-	by          by   // the instruction: see pairs.go
+	accumulate  bool    // partial sums wait in scratch: more than one block of K
+	direct      bool    // the right operand is loaded where it is used
+	inPlace     bool    // the left one is
+	lost        float64 // what the time beside multiply-adds is estimated at, in theirs
+	by          by      // the instruction: see pairs.go
 }
 
 // line is the number of f32 in a cache line.
@@ -183,6 +184,7 @@ func (p *blocking) divide(s *Spec, m kernel.Machine) {
 		}
 	}
 	p.take(best)
+	p.lost = best.cost
 }
 
 // part is a task's: tiles and panels, and what it is expected to cost.

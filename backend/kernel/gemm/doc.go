@@ -54,5 +54,8 @@
 // Spec.Blocks gives all sizes instead, and [Choices] lists those worth measuring; the
 // order of a sum is the same for all of them.
 //
+// [Saves] estimates by the same measure what a product would gain from a sum in parts,
+// which its caller writes: as a product with one more axis outside, and a sum.
+//
 // Imports backend/kernel alone.
 package gemm
