@@ -37,7 +37,7 @@ func (l *Lowerer) trainFile() *source.File {
 			continue
 		}
 		g := l.Prog.Main.Imports[source.ImportName(d).Name]
-		if g == nil || g.Std || g.Tree == nil || g == home {
+		if g == nil || g.Tree == nil || g == home {
 			continue
 		}
 		t := has(g)
