@@ -84,6 +84,9 @@ func (l *Lowerer) Block() *Block {
 	}
 	f := l.Frame()
 	m, ok := f.Lookup(t.Node.Model, t.Node.Model.Name).(value.ModuleRef)
+	if !ok {
+		m, ok = l.imported(t.Node.Model.Name)
+	}
 	if !ok || m.Decl.Kind != "model" {
 		var names []string
 		for _, d := range models {
@@ -94,6 +97,20 @@ func (l *Lowerer) Block() *Block {
 	}
 	t.Model = m
 	return l.trainEntries(f, t)
+}
+
+// imported is the model of that name in a file that the train block's imports.
+func (l *Lowerer) imported(name string) (value.ModuleRef, bool) {
+	for _, d := range l.home.Tree.Decls {
+		d, ok := d.(*syntax.Import)
+		if !ok {
+			continue
+		}
+		if g := l.home.Imports[source.ImportName(d).Name]; g != nil && g.Modules[name] != nil {
+			return value.ModuleRef{Decl: g.Modules[name], File: g}, true
+		}
+	}
+	return value.ModuleRef{}, false
 }
 
 func (l *Lowerer) noTrain(models []*syntax.Module) {
