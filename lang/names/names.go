@@ -14,6 +14,7 @@ type Map struct {
 	Format       string   // one of Formats
 	Architecture string   // what the other program calls the model
 	Prefix       string   // of names, which a file may lack
+	Refuse       string   // what of this model the format cannot say
 	Skip         []string // names that a file may have, with open numbers: h.{i}.bias
 	Tensors      []Tensor
 	Keys         []Key
@@ -138,10 +139,12 @@ func (l *lowerer) entry(x *syntax.Entry) {
 		l.Wants("E0710", x.Value, diag.OneOf(Formats), "", "not a format of files")
 	case "architecture":
 		l.out.Architecture = l.text(x)
+	case "refuse":
+		l.out.Refuse = l.text(x)
 	case "prefix":
 		l.out.Prefix = l.text(x)
 	default:
-		known := []string{"architecture", "format", "prefix"}
+		known := []string{"architecture", "format", "prefix", "refuse"}
 		l.Wants("E0710", x.Key, diag.OneOf(known), diag.DidYouMean(x.Key.Name, known), "`names` has no entry `%s`", x.Key.Name)
 	}
 }

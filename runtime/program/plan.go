@@ -34,6 +34,8 @@ type Plan struct {
 	// Variants are the kernels in code for other devices of the target's family. Which code a
 	// device runs, its engine chooses.
 	Variants []Variant `cbor:"21,keyasint,omitempty"`
+	// Names are how other programs call the parameters, by which files of theirs are written.
+	Names []Names `cbor:"22,keyasint,omitempty"`
 }
 
 // Roof is the most that a device does in a second, by its maker's figures.
