@@ -89,7 +89,7 @@ var layers = map[string][]string{
 	"compiler/jit":      {"backend", "runtime/native"},
 	"compiler/tune":     {"backend", "compiler/jit", "internal/dtype", "internal/units", "ir", "runtime/native", "runtime/program"},
 
-	"cmd": {"backend/tile/schedule", "compiler", "internal/diag", "internal/regular", "internal/units", "runtime"},
+	"cmd": {"backend/tile/schedule", "compiler", "internal/diag", "internal/dtype", "internal/regular", "internal/units", "runtime"},
 	// The door for programs, at the module's root.
 	".":        {"compiler", "internal/diag", "runtime"},
 	"docs":     {"backend", "compiler", "ir", "lang", "passes", "runtime"}, // tests alone hold the documents to the code

@@ -119,3 +119,15 @@ func Reads(n *syntax.Names, text string) []Read {
 	}
 	return out
 }
+
+// FormatOf is the format of a block, as it is written.
+func FormatOf(n *syntax.Names) string {
+	for _, x := range n.Items {
+		if e, ok := x.(*syntax.Entry); ok && e.Key.Name == "format" {
+			if w, ok := e.Value.(*syntax.Name); ok {
+				return w.Name
+			}
+		}
+	}
+	return "hf"
+}
