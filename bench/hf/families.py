@@ -40,9 +40,11 @@ def write(out, name, config, kind, seed, seq):
     config._attn_implementation = "eager"
     config._experts_implementation = "eager"
     model = kind(config).eval()
+    width = config.n_embd if name == "gpt2" else config.hidden_size
     with torch.no_grad():  # far from what they start as, so that each parameter matters
         for key, p in model.named_parameters():
-            p.copy_(torch.randn_like(p) * (0.5 if p.ndim > 1 else 0.3) + (1.0 if "norm" in key and "gemma" not in name or "ln_" in key and "weight" in key else 0.0))
+            around = 1.0 if key.endswith("weight") and p.ndim == 1 and name != "gemma2" else 0.0  # of a norm
+            p.copy_(around + torch.randn_like(p) * (0.5 * (8 / width) ** 0.5 if p.ndim > 1 else 0.3))
     folder = out / name
     shutil.rmtree(folder, ignore_errors=True)
     model.save_pretrained(folder, max_shard_size="20KB" if seq > 16 else "5GB")

@@ -155,6 +155,10 @@ func (d *dims) misfit(n syntax.Node, name string, twice bool) bool {
 			msg = "axis `" + name + "` is named in the brackets already"
 		}
 	}
-	d.l.Wants("E0713", n, "each of these once: "+diag.OneOf(want), diag.DidYouMean(name, want), "%s", msg)
+	hint := ""
+	if !d.p.Type.Has(name) {
+		hint = diag.DidYouMean(name, want)
+	}
+	d.l.Wants("E0713", n, "each of these once: "+diag.OneOf(want), hint, "%s", msg)
 	return false
 }

@@ -17,8 +17,8 @@
 //	E0712  a path that is of no parameter
 //	E0713  axes after `as` that are not the parameter's
 //	E0714  two rows of one tensor
-//	E0715  a parameter, or part of one, without a row
-//	E0716  a parameter, or part of one, with two rows
+//	E0715  a parameter without a row
+//	E0716  a parameter in two rows
 //	E0717  pieces that cannot be put together
 //	E0718  a key of the other program's config
 package names

@@ -175,37 +175,20 @@ func (l *lowerer) complete() {
 	}
 }
 
-// covered reports elements of a parameter that are in several pieces or none. Pieces
-// are whole axes, or one position of some of them.
+// covered reports a parameter that is in two rows. A row has every position of the axes
+// in its brackets, so that its pieces are the whole parameter.
 func (l *lowerer) covered(p *value.Param) {
-	pieces := l.used[p.Path]
-	total, seen := int64(0), map[string]syntax.Node{}
+	pieces, total := l.used[p.Path], int64(0)
 	for _, h := range pieces {
 		n := int64(1)
-		key := ""
-		for i := range h.From {
-			n *= h.Extent[i]
-			if h.Extent[i] != int64(p.Type.Axes[i].Size) || h.Extent[i] == 1 {
-				key += value.FormatNumber(value.Whole(int(h.From[i]))) + " "
-			} else {
-				key += "* "
-			}
+		for _, e := range h.Extent {
+			n *= e
 		}
-		if old := seen[key]; old != nil {
+		if total += n; total > int64(p.Type.Elems()) {
 			e := source.ErrorAt("E0716", h.at, "the parameter `%s` is in two rows", p.Path)
-			e.Note = []diag.Note{{Pos: old.At(), Msg: "the other one"}}
+			e.Note = []diag.Note{{Pos: pieces[0].at.At(), Msg: "the other one"}}
 			l.Interp.Errs.Add(e)
 			return
 		}
-		seen[key] = h.at
-		total += n
-	}
-	switch all := int64(p.Type.Elems()); {
-	case total > all:
-		e := source.ErrorAt("E0716", pieces[1].at, "parts of the parameter `%s` are in two rows", p.Path)
-		e.Note = []diag.Note{{Pos: pieces[0].at.At(), Msg: "the other one"}}
-		l.Interp.Errs.Add(e)
-	case total < all:
-		l.Wants("E0715", pieces[0].at, "", "", "the rows of the parameter `%s` have %d of its %d elements", p.Path, total, all)
 	}
 }
