@@ -104,6 +104,10 @@ ptx-check: ## assemble the kernels of the examples, GPT-2 and Llama for GPUs wit
 	bench/ptx/run.sh $(PTX)
 
 # Where there is none, it says how to try the folder bin/gpu-check elsewhere; GPU_CHECK_BUILD_ONLY=1 only makes it.
+.PHONY: hf-check
+hf-check: build ## hold the families of std.models to transformers: logits, import, export, GGUF
+	bench/hf/run.sh
+
 .PHONY: gpu-check
 gpu-check: ## try plans on a GPU: kernels, training, layouts, and speed beside PyTorch and JAX
 	bench/gpu/bundle.sh
