@@ -26,6 +26,8 @@ type RunOptions struct {
 
 	Init, Save string // safetensors files of parameters, to start from and to write at the end
 
+	InitPartial bool // what Init lacks starts as the model says, and what it has besides is left
+
 	Checkpoint string // folder of checkpoints; empty: none are saved
 	Every      int64  // steps between them; 0: only at the end
 	Resume     bool   // go on from the latest
@@ -53,7 +55,7 @@ type RunOptions struct {
 func Run(ctx context.Context, p *Plan, o RunOptions) (Summary, error) {
 	return train.Run(ctx, p.p, train.Options{
 		Steps: o.Steps, Threads: o.Threads, Seed: o.Seed,
-		Init: o.Init, Save: o.Save,
+		Init: o.Init, InitPartial: o.InitPartial, Save: o.Save,
 		Checkpoint: o.Checkpoint, Every: o.Every, Resume: o.Resume,
 		OffloadDir: o.OffloadDir, Trace: o.Trace, CommTimeout: o.CommTimeout,
 		Log: newListener(&o),

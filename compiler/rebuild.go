@@ -112,6 +112,7 @@ func Differences(a, b *program.Plan) []string {
 		{"the sources", func(p *program.Plan) any { return p.Sources }},
 		{"the names of other programs", func(p *program.Plan) any { return p.Names }},
 		{"the schedules", func(p *program.Plan) any { return p.Schedules }},
+		{"the adapters", func(p *program.Plan) any { return p.Adapters }},
 		{"the config", func(p *program.Plan) any { return p.Config }},
 		{"the mesh", func(p *program.Plan) any { return []any{p.Mesh, p.Refined} }},
 		{"the code", func(p *program.Plan) any { return []any{p.Code, p.Variants} }},

@@ -94,7 +94,7 @@ func (p *Program) Lower(o Options) (*Result, diag.List) {
 	for o.Omit && len(irregular) < maxIrregular {
 		in := eval.New(p.Program, o.Set)
 		in.Omits = func(list string) bool { return !irregular[list] }
-		r := lower(in, o)
+		in, r := lowerTwice(in, o)
 		if in.Irregular == "" && len(in.Errs.List) == 0 {
 			return r, nil
 		}
@@ -103,12 +103,24 @@ func (p *Program) Lower(o Options) (*Result, diag.List) {
 		}
 		irregular[in.Irregular] = true
 	}
-	in := eval.New(p.Program, o.Set)
-	r := lower(in, o)
+	in, r := lowerTwice(eval.New(p.Program, o.Set), o)
 	if len(in.Errs.List) > 0 {
 		return nil, in.Errs.List.Sort()
 	}
 	return r, nil
+}
+
+// lowerTwice lowers with in, and where the program asks for adapters, which depend on
+// how products read parameters, once more with what that has shown.
+func lowerTwice(in *eval.Interp, o Options) (*eval.Interp, *Result) {
+	in.Products = map[string]eval.Contraction{}
+	r := lower(in, o)
+	if in.Contractions == nil || len(in.Errs.List) > 0 || in.Stopped {
+		return in, r
+	}
+	again := eval.New(in.Prog, o.Set)
+	again.Omits, again.Contractions = in.Omits, in.Contractions
+	return again, lower(again, o)
 }
 
 func lower(in *eval.Interp, o Options) *Result {
@@ -130,6 +142,10 @@ func lower(in *eval.Interp, o Options) *Result {
 	mod.Name = t.Model.Decl.Name.Name
 	config := in.ConfigAttrs()
 	mod.Meta = append(mod.Meta, eval.Term("config", config))
+	if len(in.Adapters) > 0 && in.Contractions == nil {
+		l.See(t)
+		return nil
+	}
 	l.Train(t)
 	if y != nil && !in.Stopped {
 		y.Lower(mod, t.Data, unnamed, o.Compute)

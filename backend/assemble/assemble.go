@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"fmt"
+	"strings"
 
 	"ptc/backend"
 	"ptc/backend/tile/schedule"
@@ -116,6 +117,11 @@ func (a *assembler) meta() {
 	}
 	if t := m.MetaTerm("train"); t != nil {
 		p.Data.Steps, p.Data.EvalEvery = t.Args.Int("steps", 0), t.Args.Int("eval_every", 0)
+	}
+	if t := m.MetaTerm("adapters"); t != nil {
+		for _, r := range t.Args.Terms("rules") {
+			p.Adapters = append(p.Adapters, program.Adapter{On: strings.Split(r.Args.Text("on"), ", "), Scale: r.Args.Float("scale", 1)})
+		}
 	}
 	if t := m.MetaTerm("stats"); t != nil {
 		p.Stats.OpsBeforeFusion = int(t.Args.Int("ops", 0))

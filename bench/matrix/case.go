@@ -30,6 +30,7 @@ type Run struct {
 	Losses  []float64
 	Grads   map[string][]float64 // of the first step
 	Params  map[string][]float64 // after the last
+	States  map[string][]float64 // of the optimizer, after the last
 }
 
 // Compile makes the plan of a case. root is the folder of the module, target as
@@ -83,7 +84,7 @@ func TrainOn(p *program.Plan, steps, below int) (*Run, error) {
 	if step == nil {
 		return nil, fmt.Errorf("the plan has no step")
 	}
-	r := &Run{Devices: p.Ranks(), Grads: map[string][]float64{}, Params: map[string][]float64{}}
+	r := &Run{Devices: p.Ranks(), Grads: map[string][]float64{}, Params: map[string][]float64{}, States: map[string][]float64{}}
 	for n := range steps {
 		m.SetStep(int64(n) + 1)
 		m.SetSeed(seed)
@@ -103,14 +104,15 @@ func TrainOn(p *program.Plan, steps, below int) (*Run, error) {
 		r.Losses = append(r.Losses, step.Loss())
 	}
 	for _, t := range m.Tensors() {
-		if t.State {
-			continue
-		}
 		raw := make([]byte, t.Bytes())
 		if err := m.ReadBytes(t.Path, raw); err != nil {
 			return nil, err
 		}
-		r.Params[t.Path] = floats(t.DType, raw)
+		into := r.Params
+		if t.State {
+			into = r.States
+		}
+		into[t.Path] = floats(t.DType, raw)
 	}
 	return r, nil
 }

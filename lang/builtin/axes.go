@@ -62,7 +62,7 @@ func dot(f *eval.Frame, c *eval.Call) value.Value {
 		}
 		attrs = attrs.With("to", ir.Name(ir.DType(d).String()))
 	}
-	return f.Emit(c.Site, "dot", attrs, a, b)
+	return f.Product(c.Site, attrs, c.Axes[2], a, b)
 }
 
 // indexOf is index(axis) or index(x, axis), with x a tensor or a type: the

@@ -83,6 +83,12 @@ func (f *Frame) read(n syntax.Node, v value.Value) value.Value {
 	}
 	w := f.Interp.Builder.Param(p.Param)
 	f.Saw(w.Type)
+	if p.Adapter != nil {
+		return f.adapted(n, p.Param, value.Tensor{V: w})
+	}
+	if f.Interp.Products != nil && f.Interp.adaptersOf(p.Path) != nil {
+		f.Interp.Builder.adaptable[w] = p.Param
+	}
 	return value.Tensor{V: w}
 }
 

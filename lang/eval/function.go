@@ -24,6 +24,11 @@ type Builder struct {
 	omitted int
 	inside  bool
 	edges   []edge
+	// Of parameters with adapters, or that are to have one: which a value is of, its sum
+	// with the adapter, and the operations that only give such sums.
+	adaptable map[*ir.Value]*value.Param
+	sums      map[*value.Param]*ir.Value
+	spare     []*ir.Op
 }
 
 // edge is the operations of a loop that are before a gap, and those behind it.
@@ -74,7 +79,8 @@ func (fb *Builder) Param(p *value.Param) *ir.Value {
 }
 
 func NewBuilder(name string, training bool) *Builder {
-	fb := &Builder{Func: &ir.Func{Name: name, Class: ir.Entry}, Training: training, Values: map[*value.Param]*ir.Value{}}
+	fb := &Builder{Func: &ir.Func{Name: name, Class: ir.Entry}, Training: training, Values: map[*value.Param]*ir.Value{},
+		adaptable: map[*ir.Value]*value.Param{}, sums: map[*value.Param]*ir.Value{}}
 	fb.Ops.F = fb.Func
 	if training {
 		fb.Step = fb.Func.NewValue(ir.Scalar(ir.I32), nil)

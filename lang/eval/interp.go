@@ -32,6 +32,13 @@ type Interp struct {
 	Stopped bool            // a bound was exceeded, or a list is irregular
 	missing map[string]bool // imports that were reported to be missing
 
+	// Adapters are those that the train block asks for. An evaluation with Products sees
+	// how products read such parameters, and one with Contractions, which is that, makes
+	// them.
+	Adapters     []*Adapters
+	Products     map[string]Contraction
+	Contractions map[string]Contraction
+
 	// Omits is whether instances of a list may be omitted; where it is nil, all are
 	// written. Irregular is then a list that must be written, or empty.
 	Omits     func(list string) bool

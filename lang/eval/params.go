@@ -46,6 +46,7 @@ func (g *Frame) declareParams(i *value.Instance, x *syntax.ParamDecl) {
 			continue
 		}
 		g.Interp.addParam(g, n, p)
+		g.adapt(p)
 	}
 }
 

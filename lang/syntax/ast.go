@@ -111,12 +111,27 @@ type Fn struct {
 	Body   *Block   `parser:"@@"`
 }
 
-// Train is `train Model { key = expr … }`.
+// Train is `train Model { key = expr …  lora { … } }`.
 type Train struct {
 	Span
 	Doc     string
 	Model   *Ident   `parser:"'train' @@"`
-	Entries []*Entry `parser:"'{' ';'* ( @@ ';'* )* '}'"`
+	Loras   []*Lora  `parser:"'{' ';'* ( ( (?= 'lora' '{' ) @@"`
+	Entries []*Entry `parser:"| @@ ) ';'* )* '}'"`
+}
+
+// Lora is `lora { rank = 8  on = blocks.*.attn.wq, blocks.*.attn.wv }` of a train
+// block: which parameters get a low-rank adapter.
+type Lora struct {
+	Span
+	On      []*Selected `parser:"'lora' '{' ';'* ( ( (?= 'on' '=' ) @@"`
+	Entries []*Entry    `parser:"| @@ ) ';'* )* '}'"`
+}
+
+// Selected is `on = path, path`: the parameters that any of the paths selects.
+type Selected struct {
+	Span
+	Paths []*Path `parser:"'on' '=' @@ ( ',' @@ )*"`
 }
 
 // Layout is a named list of directives.

@@ -110,7 +110,7 @@ func (p *formatter) learn(n Node) bool {
 		return p.learnList(at, n.Axes)
 	case *Device:
 		return p.learnList(at, n.Entries)
-	case *Entry, *TensorRow, *KeyRow:
+	case *Entry, *TensorRow, *KeyRow, *Selected:
 		p.starts[at] = kindEntry
 	case *ParamDecl:
 		p.starts[at] = kindParam
@@ -122,7 +122,7 @@ func (p *formatter) learn(n Node) bool {
 		if n.Var != "" {
 			p.open[at], p.open[n.EndPos.Offset-1] = true, true
 		}
-	case Decl, Stmt, Directive, NamesItem:
+	case Decl, Stmt, Directive, NamesItem, *Lora:
 		p.starts[at] = kindPlain
 	case *Unary:
 		p.unary[at] = n.Op == "-"

@@ -21,8 +21,8 @@ func (l *Lowerer) trained(f *eval.Frame, fb *eval.Builder, t *Block) []*value.Pa
 		if !fb.Reads(p) {
 			continue
 		}
-		frozen := value.MatchesAny(t.freeze, p.Path)
-		if p.Like != nil && frozen != value.MatchesAny(t.freeze, p.Like.Path) {
+		frozen := t.frozen(p)
+		if p.Like != nil && frozen != t.frozen(p.Like) {
 			l.Irregularly(p.Path)
 			return nil
 		}
@@ -35,6 +35,18 @@ func (l *Lowerer) trained(f *eval.Frame, fb *eval.Builder, t *Block) []*value.Pa
 			"`freeze` leaves nothing to train: it has all %s that the loss reads", value.Count(len(fb.Order), "parameter"))
 	}
 	return out
+}
+
+// frozen is whether no step changes p: as `freeze` says, or, where that says nothing and
+// there are adapters, all but these. Parts of adapters are trained in any case.
+func (t *Block) frozen(p *value.Param) bool {
+	switch {
+	case p.Adapts != nil:
+		return false
+	case t.entries["freeze"] == nil:
+		return len(t.Node.Loras) > 0
+	}
+	return value.MatchesAny(t.freeze, p.Path)
 }
 
 // warnUnreached warns of parameters whose gradient is zero wherever the loss is

@@ -3,6 +3,7 @@ package train
 import (
 	"slices"
 
+	"ptc/ir"
 	"ptc/lang/eval"
 	"ptc/lang/syntax"
 	"ptc/lang/value"
@@ -18,20 +19,69 @@ type optimizer struct {
 	chosen  []*syntax.Arg // decay and no_decay, as written
 	decay   []string      // patterns of paths
 	noDecay []string
+	on      []string // patterns of the parameters that are its own; nil: all that are left
+	average *syntax.Arg
 	update  *syntax.Fn
 }
 
 // commonOptions are taken by the compiler from the arguments of any optimizer
 // that does not declare them itself.
-var commonOptions = []string{"clip", "decay", "no_decay"}
+var commonOptions = []string{"average", "clip", "decay", "no_decay", "on"}
 
-// optimizer resolves the entry of the train block.
-func optimizerOf(f *eval.Frame, t *Block) *optimizer {
+// optimizersOf resolves the entry of the train block: one optimizer, or several, of
+// which each has the parameters of its `on` that none before it has.
+func optimizersOf(f *eval.Frame, t *Block) []*optimizer {
 	e := t.entries["optimizer"]
 	if e == nil {
 		return nil
 	}
 	v := f.Expr(e.Value)
+	list, several := v.(value.Tuple)
+	if !several {
+		list = value.Tuple{v}
+	}
+	var out []*optimizer
+	for i, v := range list {
+		o := optimizerOf(f, e, v)
+		if o == nil {
+			return nil
+		}
+		if o.on == nil && i < len(list)-1 {
+			f.Wants("E0506", o.At, "`on = …` in all but the last", "", "%s has all parameters, so that what follows has none", o.What())
+			return nil
+		}
+		out = append(out, o)
+	}
+	if len(out) == 0 {
+		f.Wants("E0506", e.Value, "an optimizer with its options, such as `optim.AdamW(lr = 3e-4)`", "", "an empty list")
+	}
+	return out
+}
+
+// of is the optimizer of a parameter, nil where none has it.
+func of(opts []*optimizer, p *value.Param) *optimizer {
+	for _, o := range opts {
+		if o.on == nil || value.MatchesAny(o.on, p.Path) {
+			return o
+		}
+	}
+	return nil
+}
+
+// namesOf is what the module says of its optimizers.
+func namesOf(opts []*optimizer) ir.Attr {
+	var names ir.Names
+	for _, o := range opts {
+		names = append(names, o.Decl.Name.Name)
+	}
+	if len(names) == 1 {
+		return ir.Attr{Key: "optimizer", Val: ir.Name(names[0])}
+	}
+	return ir.Attr{Key: "optimizer", Val: names}
+}
+
+// optimizerOf is one optimizer of the entry.
+func optimizerOf(f *eval.Frame, e *syntax.Entry, v value.Value) *optimizer {
 	ref, ok := v.(value.OptimizerRef)
 	if !ok {
 		switch v := v.(type) {
@@ -59,8 +109,17 @@ func optimizerOf(f *eval.Frame, t *Block) *optimizer {
 			o.own = append(o.own, a)
 			continue
 		}
-		if a.Name.Name == "clip" {
+		switch a.Name.Name {
+		case "clip":
 			o.clip = a
+			continue
+		case "average":
+			o.average = a
+			continue
+		case "on":
+			if o.on = patterns(f, a.Value); o.on == nil {
+				return nil
+			}
 			continue
 		}
 		if !slices.Contains(declared, "weight_decay") {

@@ -96,6 +96,9 @@ func (l *Lowerer) Block() *Block {
 		return nil
 	}
 	t.Model = m
+	for _, x := range t.Node.Loras {
+		l.Adapters = append(l.Adapters, f.ReadAdapters(x))
+	}
 	return l.trainEntries(f, t)
 }
 
@@ -165,7 +168,7 @@ func (l *Lowerer) Train(t *Block) {
 	if t.Data == nil || t.entries["loss"] == nil {
 		return
 	}
-	opt := optimizerOf(f, t)
+	opts := optimizersOf(f, t)
 	if e := t.entries["freeze"]; e != nil {
 		t.freeze = patterns(f, e.Value)
 	}
@@ -174,9 +177,9 @@ func (l *Lowerer) Train(t *Block) {
 	if l.Stopped {
 		return
 	}
-	if opt != nil && loss != nil {
-		l.update(step, opt, t, loss)
-		attrs = append(attrs, ir.Attr{Key: "optimizer", Val: eval.Attr(value.Word{Name: opt.Decl.Name.Name})})
+	if len(opts) > 0 && loss != nil {
+		l.update(step, opts, t, loss)
+		attrs = append(attrs, namesOf(opts))
 	}
 	if len(l.Errs.List) > 0 || l.Stopped {
 		return
@@ -191,6 +194,30 @@ func (l *Lowerer) Train(t *Block) {
 	valid.Func.Results = []ir.Result{{Value: loss, Role: ir.RoleLoss}}
 	l.finishFunc(valid, fields)
 	l.Mod.Meta = append(l.Mod.Meta, eval.Term("train", attrs), t.Data.Term)
+	if len(l.Adapters) > 0 {
+		var list ir.Terms
+		for _, a := range l.Adapters {
+			list = append(list, ir.Term{Head: "lora", Args: ir.A("on", ir.Str(strings.Join(a.On, ", ")), "rank", ir.Int(a.Rank), "scale", ir.Float(a.Scale))})
+		}
+		l.Mod.Meta = append(l.Mod.Meta, ir.Term{Head: "adapters", Args: ir.A("rules", list)})
+	}
+}
+
+// See evaluates the loss, and nothing that follows it, for what reads parameters.
+func (l *Lowerer) See(t *Block) {
+	f := l.Frame()
+	if e := t.entries["data"]; e != nil {
+		t.Data = dataOf(f, e.Value)
+	}
+	if t.Data == nil || t.entries["loss"] == nil {
+		return
+	}
+	for _, training := range []bool{true, false} {
+		if loss, _ := l.loss(eval.NewBuilder("step", training), t); loss == nil || l.Stopped {
+			return
+		}
+	}
+	l.Contractions = f.SeeProducts()
 }
 
 // runAttrs are the numbers of a train block: eval_every, steps and seed.
@@ -282,6 +309,7 @@ func (l *Lowerer) finishFunc(fb *eval.Builder, fields []*ir.Arg) {
 		args = append(args, &ir.Arg{Value: fb.Step, Role: ir.RoleStep}, &ir.Arg{Value: fb.Seed, Role: ir.RoleSeed})
 	}
 	fb.Func.Args = args
+	fb.DropSpare()
 	fb.Func.Renumber()
 	l.Mod.Funcs = append(l.Mod.Funcs, fb.Func)
 	l.Built = append(l.Built, fb)

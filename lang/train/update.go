@@ -15,7 +15,7 @@ import (
 
 // update emits all that follows the loss: gradients, their norm, clipping, and
 // the optimizer for every parameter. Results are placed in their order.
-func (l *Lowerer) update(fb *eval.Builder, o *optimizer, t *Block, loss *ir.Value) {
+func (l *Lowerer) update(fb *eval.Builder, opts []*optimizer, t *Block, loss *ir.Value) {
 	l.Builder = fb
 	defer func() { l.Builder = nil }()
 	for _, p := range l.Params {
@@ -37,8 +37,7 @@ func (l *Lowerer) update(fb *eval.Builder, o *optimizer, t *Block, loss *ir.Valu
 	if len(trained) == 0 {
 		return
 	}
-	if path := o.differs(trained); path != "" {
-		l.Irregularly(path)
+	if !l.assigned(f, opts, trained) {
 		return
 	}
 	written := slices.DeleteFunc(slices.Clone(trained), func(p *value.Param) bool { return p.Like != nil })
@@ -53,27 +52,66 @@ func (l *Lowerer) update(fb *eval.Builder, o *optimizer, t *Block, loss *ir.Valu
 		f.ShapeError(site, nil, err)
 		return
 	}
-	u := &updater{l: l, fb: fb, o: o, f: f}
-	if !u.prepare(trained, grads) {
-		return
+	norm := l.norm(fb, t.entries["optimizer"], trained, grads)
+	results := []ir.Result{{Value: loss, Role: ir.RoleLoss}, {Value: norm, Role: ir.RoleStat, Path: "grad_norm"}}
+	updaters := map[*optimizer]*updater{}
+	var lr *ir.Value // of the last optimizer, which has what no other does
+	for _, o := range opts {
+		u := &updater{l: l, fb: fb, o: o, f: f, norm: norm}
+		if !u.prepare() {
+			return
+		}
+		updaters[o], lr = u, u.lr
 	}
-	results := []ir.Result{{Value: loss, Role: ir.RoleLoss}, {Value: u.norm, Role: ir.RoleStat, Path: "grad_norm"}}
-	if u.lr != nil {
-		results = append(results, ir.Result{Value: u.lr, Role: ir.RoleStat, Path: "lr"})
+	if lr != nil {
+		results = append(results, ir.Result{Value: lr, Role: ir.RoleStat, Path: "lr"})
 	}
 	for i, p := range written {
 		results = append(results, ir.Result{Value: grads[i], Role: ir.RoleGrad, Path: p.Path})
 	}
+	var states []ir.Result
 	done := l.each(trained, func(i int, p *value.Param) bool {
+		u := updaters[of(opts, p)]
 		w, ok := u.one(p, grads[i])
 		results = append(results, ir.Result{Value: w, Role: ir.RoleParam, Path: p.Path})
+		states, u.states = append(states, u.states...), nil
 		return ok
 	})
 	if !done {
 		return
 	}
-	fb.Func.Results = append(results, u.states...)
-	l.remarkDecay(u, trained)
+	fb.Func.Results = append(results, states...)
+	for _, o := range opts {
+		l.remarkDecay(updaters[o], slices.DeleteFunc(slices.Clone(trained), func(p *value.Param) bool { return of(opts, p) != o }))
+	}
+}
+
+// assigned is whether every parameter that is trained has an optimizer, and omitted ones
+// that of those that they are like, with the same options.
+func (l *Lowerer) assigned(f *eval.Frame, opts []*optimizer, trained []*value.Param) bool {
+	own := map[*optimizer][]*value.Param{}
+	for _, p := range trained {
+		o := of(opts, p)
+		if p.Like != nil && o != of(opts, p.Like) {
+			l.Irregularly(p.Path)
+			return false
+		}
+		if o == nil {
+			f.Wants("E0506", opts[len(opts)-1].entry.Value, "a last optimizer without `on`, or `freeze`", "", "no optimizer has the parameter `%s`", p.Path)
+			return false
+		}
+		own[o] = append(own[o], p)
+	}
+	for _, o := range opts {
+		if path := o.differs(own[o]); path != "" {
+			l.Irregularly(path)
+			return false
+		}
+		if len(own[o]) == 0 {
+			l.Warnings = append(l.Warnings, o.What()+" has no parameter: those of its `on` are frozen, or an optimizer before it has them")
+		}
+	}
+	return true
 }
 
 // each calls do for the parameters that are written, with their numbers, as long as it
@@ -104,15 +142,16 @@ type updater struct {
 	norm   *ir.Value       // of all gradients together, before clipping
 	lr     *ir.Value       // nil where the optimizer has none
 	scale  *ir.Value       // of the gradients; nil without clipping
-	states []ir.Result
+	keep   *value.Number   // what an average keeps of itself in a step; nil without one
+	states []ir.Result     // of the parameter under way
 }
 
-// prepare emits what is computed once in a step.
-func (u *updater) prepare(trained []*value.Param, grads []*ir.Value) bool {
-	b := &u.fb.Ops
-	b.Scope, b.Pos = "optimizer.norm", u.o.entry.At()
+// norm emits the norm of all gradients together.
+func (l *Lowerer) norm(fb *eval.Builder, at *syntax.Entry, trained []*value.Param, grads []*ir.Value) *ir.Value {
+	b := &fb.Ops
+	b.Scope, b.Pos = "optimizer.norm", at.At()
 	var sum *ir.Value
-	u.l.each(trained, func(i int, _ *value.Param) bool {
+	l.each(trained, func(i int, _ *value.Param) bool {
 		g := b.Cast(grads[i], ir.F32)
 		s := b.Sum(b.Mul(g, g), g.Type.Names()...)
 		if sum == nil {
@@ -122,8 +161,12 @@ func (u *updater) prepare(trained []*value.Param, grads []*ir.Value) bool {
 		}
 		return true
 	})
-	u.norm = b.Emit("sqrt", nil, sum)
-	if !u.clipScale() {
+	return b.Emit("sqrt", nil, sum)
+}
+
+// prepare emits what is computed once in a step.
+func (u *updater) prepare() bool {
+	if !u.clipScale() || !u.averaging() {
 		return false
 	}
 	u.f.Scope = "optimizer"
@@ -229,7 +272,7 @@ func (u *updater) one(p *value.Param, grad *ir.Value) (*ir.Value, bool) {
 	if !ok {
 		return nil, false
 	}
-	own := u.fb.Func.Args[states:]
+	own, full := u.fb.Func.Args[states:], v
 	if i := slices.IndexFunc(own, func(a *ir.Arg) bool { return a.Value == w.V }); i >= 0 { // parameters get their arguments later
 		m := own[i]
 		m.Path = ir.StatePath(ir.NamedOf(own), p.Path, "master")
@@ -247,97 +290,7 @@ func (u *updater) one(p *value.Param, grad *ir.Value) (*ir.Value, bool) {
 		}
 		u.states = append(u.states, ir.Result{Value: next, Role: ir.RoleState, Path: p.Path + "/" + s.name})
 	}
-	return v, true
-}
-
-// master is what the optimizer updates: the parameter, or, of one that the model
-// has in fewer bits than f32, a state that holds it in f32. Updates are often less
-// than half a unit of a bf16 weight's last place, and would be lost. Micikevicius
-// et al., "Mixed Precision Training" (2018), section 3.1.
-func (u *updater) master(p *value.Param) (value.Tensor, ir.Type) {
-	w := u.fb.Values[p]
-	if !p.Type.DType.IsNarrow() {
-		return value.Tensor{V: w}, p.Type
-	}
-	wide := p.Type.WithDType(p.Type.DType.Acc())
-	// Its path is given when those of the optimizer's own states are known.
-	return value.Tensor{V: u.fb.Func.AddArg(wide, ir.RoleState, "", ir.A("init", p.Init, ir.AttrCopyOf, ir.Str(p.Path)), p.Pos)}, wide
-}
-
-// reads is whether an operation reads the value.
-func reads(ops []*ir.Op, v *ir.Value) bool {
-	for _, o := range ops {
-		for _, a := range o.Args {
-			if a == v {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// dropArg removes the argument of a state that an update does not need, as the
-// momentum of SGD without momentum.
-func (u *updater) dropArg(v *ir.Value) {
-	args := u.fb.Func.Args
-	for i, a := range slices.Backward(args) { // it is one of the last
-		if a.Value == v {
-			u.fb.Func.Args = slices.Delete(args, i, i+1)
-			return
-		}
-	}
-}
-
-type state struct {
-	name string
-	node syntax.Node
-	typ  ir.Type
-	arg  *ir.Value
-}
-
-// newStates declares the states of a parameter as arguments and variables.
-// A state like the parameter is of type wide.
-func (u *updater) newStates(g *eval.Frame, p *value.Param, wide ir.Type) ([]state, bool) {
-	var out []state
-	for _, m := range u.o.Decl.Members {
-		x, ok := m.(*syntax.ParamDecl)
-		if !ok {
-			continue
-		}
-		t, ok := stateType(g, x.Type, wide)
-		if !ok {
-			return nil, false
-		}
-		for _, n := range x.Names {
-			init, ok := g.Initial(n, x.Init)
-			if !ok {
-				return nil, false
-			}
-			v := u.fb.Func.AddArg(t, ir.RoleState, p.Path+"/"+n.Name, ir.A("init", init), x.At())
-			g.Vars[n.Name] = value.Tensor{V: v}
-			out = append(out, state{n.Name, n, t, v})
-		}
-	}
-	return out, true
-}
-
-// stateType is `like param`, `f32 like param`, or a scalar's dtype.
-func stateType(g *eval.Frame, t syntax.Type, p ir.Type) (ir.Type, bool) {
-	switch t := t.(type) {
-	case *syntax.LikeType:
-		if t.Of.Name != "param" {
-			g.Wants("E0201", t.Of, "`param`, the parameter that is updated", "", "a state like `%s`", t.Of.Name)
-			return p, false
-		}
-		d, ok := g.DTypeOf(t.DType, p.DType)
-		return p.WithDType(d), ok
-	case *syntax.NamedType:
-		if d, ok := ir.ParseDType(t.Name); ok {
-			return ir.Scalar(d), true
-		}
-	}
-	g.Wants("E0506", t, "`like param`, or a dtype for a scalar", "", "not the type of a state")
-	return p, false
+	return v, u.averaged(p, u.fb.Func.Args[states:], full)
 }
 
 // result checks what an update computes and stores it in the order of axes of

@@ -3,13 +3,13 @@ package value
 import (
 	"strings"
 
-	"ptc/ir/layout"
+	"ptc/internal/openpath"
 )
 
 // MatchPath reports whether a dotted path matches a pattern: * stands for one
 // part or a piece of one, ** for any number of parts.
 func MatchPath(pattern, p string) bool {
-	return layout.Match(strings.Split(pattern, "."), strings.Split(p, "."))
+	return openpath.Match(strings.Split(pattern, "."), strings.Split(p, "."))
 }
 
 func MatchesAny(patterns []string, p string) bool {

@@ -123,6 +123,18 @@ type Param struct {
 	Absent syntax.Expr
 	// Like is the parameter that it is like, of an instance that is omitted.
 	Like *Param
+	// Adapter is what is added to the parameter where it is read; nil for none. Adapts
+	// is the parameter that this one adapts, as a part of its adapter.
+	Adapter *Adapter
+	Adapts  *Param
+}
+
+// Adapter is a low-rank addition to a parameter: Scale · Down · Up. Products that
+// contract Over do so with Down first.
+type Adapter struct {
+	Down, Up *Param
+	Over     []string
+	Scale    float64
 }
 
 // ParamRef is a parameter as a value; reading it gives its tensor.

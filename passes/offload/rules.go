@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/openpath"
 	"ptc/ir"
 	"ptc/ir/layout"
 )
@@ -45,6 +46,6 @@ func (r rule) inside(scope string) bool {
 	}
 	at := strings.Split(scope, ".")
 	return slices.ContainsFunc(r.patterns, func(p string) bool {
-		return layout.Match(strings.Split(p+".**", "."), at)
+		return openpath.Match(strings.Split(p+".**", "."), at)
 	})
 }

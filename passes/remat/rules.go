@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ptc/internal/diag"
+	"ptc/internal/openpath"
 	"ptc/ir"
 	"ptc/ir/layout"
 )
@@ -38,7 +39,7 @@ func (r rule) inside(scope string) (string, bool) {
 	at := strings.Split(ir.OfInstance(scope, 0), ".") // rules are of all instances of a stack, or of none
 	for n := 1; n <= len(at); n++ {
 		for _, p := range r.patterns {
-			if !layout.Match(strings.Split(p, "."), at[:n]) {
+			if !openpath.Match(strings.Split(p, "."), at[:n]) {
 				continue
 			}
 			if n < len(at) && slices.Contains(r.keep, at[n]) {
@@ -55,7 +56,7 @@ func (r rule) keeps(scope string) bool {
 	at := strings.Split(ir.OfInstance(scope, 0), ".") // rules are of all instances of a stack, or of none
 	for n := 1; n < len(at); n++ {
 		for _, p := range r.patterns {
-			if slices.Contains(r.keep, at[n]) && layout.Match(strings.Split(p, "."), at[:n]) {
+			if slices.Contains(r.keep, at[n]) && openpath.Match(strings.Split(p, "."), at[:n]) {
 				return true
 			}
 		}

@@ -1,5 +1,11 @@
 package program
 
+import (
+	"strings"
+
+	"ptc/internal/openpath"
+)
+
 // Plan is everything that `ptc run` and `ptc explain` need: nothing of the
 // machine that compiled, and nothing else is read beside it.
 type Plan struct {
@@ -36,6 +42,29 @@ type Plan struct {
 	Variants []Variant `cbor:"21,keyasint,omitempty"`
 	// Names are how other programs call the parameters, by which files of theirs are written.
 	Names []Names `cbor:"22,keyasint,omitempty"`
+	// Adapters are rules for the parameters that have a low-rank adapter: of those that
+	// hold for one, the first.
+	Adapters []Adapter `cbor:"23,keyasint,omitempty"`
+}
+
+// Adapter says of parameters, by patterns of their paths, that PATH stands for
+// PATH + Scale · PATH.lora_down · PATH.lora_up, where the last two are parameters too.
+type Adapter struct {
+	On    []string `cbor:"1,keyasint,omitempty"`
+	Scale float64  `cbor:"2,keyasint,omitempty"`
+}
+
+// AdapterOf is the rule for the adapter of a parameter; nil where it has none.
+func (p *Plan) AdapterOf(path string) *Adapter {
+	parts := strings.Split(path, ".")
+	for i := range p.Adapters {
+		for _, on := range p.Adapters[i].On {
+			if openpath.Match(strings.Split(on, "."), parts) {
+				return &p.Adapters[i]
+			}
+		}
+	}
+	return nil
 }
 
 // Roof is the most that a device does in a second, by its maker's figures.

@@ -61,6 +61,11 @@ func (p *Plan) Validate() error {
 			return invalid("kernel %d: %w", i, err)
 		}
 	}
+	for _, a := range p.Adapters {
+		if len(a.On) == 0 || math.IsNaN(a.Scale) || math.IsInf(a.Scale, 0) {
+			return invalid("an adapter of %q times %g", a.On, a.Scale)
+		}
+	}
 	if p.Data.Steps < 0 {
 		return invalid("training of %d steps", p.Data.Steps)
 	}

@@ -41,6 +41,8 @@ func TestValidate(t *testing.T) {
 		{"map's row", func(p *Plan) { p.Kernels[0].Maps[0].Box[0] = 8 }, "16 bytes next to each other; expected 32"},
 		{"map's swizzle", func(p *Plan) { p.Kernels[0].Maps[0].Swizzle = 16 }, "rows of 16 bytes"},
 		{"maps", func(p *Plan) { p.Kernels[0].Maps = make([]TensorMap, 25) }, "25 tensor maps"},
+		{"an adapter of nothing", func(p *Plan) { p.Adapters[0].On = nil }, "an adapter of []"},
+		{"an adapter times what is no number", func(p *Plan) { p.Adapters[0].Scale = math.NaN() }, "times NaN"},
 		{"a device of no name", func(p *Plan) { p.Roof.Device = "" }, "the roofline"},
 		{"a device that moves nothing", func(p *Plan) { p.Roof.Bytes = 0 }, "the roofline"},
 		{"a device that computes nothing", func(p *Plan) { p.Roof.Rates = nil }, "0 rates"},

@@ -39,7 +39,9 @@ var rules = []rule{
 		return fmt.Sprint(*o.Seed)
 	}},
 	{"Init", "--init", func(o *Options, _ *program.Plan) string { return given(o.Init) }},
+	{"InitPartial", "--init-partial", func(o *Options, _ *program.Plan) string { return onOff(o.InitPartial) }},
 	{"Save", "--save", func(o *Options, _ *program.Plan) string { return given(o.Save) }},
+	{"SaveAverage", "--save-average", func(o *Options, _ *program.Plan) string { return given(o.SaveAverage) }},
 	{"DumpGrads", "--dump-grads", func(o *Options, _ *program.Plan) string { return given(o.DumpGrads) }},
 	{"DumpBatches", "--dump-batches", nil}, // rank 0 reads and writes them alone
 	{"Checkpoint", "--checkpoint", func(o *Options, _ *program.Plan) string { return given(o.Checkpoint) }},

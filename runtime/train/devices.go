@@ -158,7 +158,10 @@ func (d *devices) gradients() ([]checkpoint.Tensor, error) {
 		}
 		out = append(out, t)
 	}
-	return asSaved(out), nil
+	for i := range out {
+		out[i].DType = out[i].DType.Acc() // as in files for others
+	}
+	return out, nil
 }
 
 // stepWithGradients runs the step that was fed, and gives the gradients' boxes

@@ -9,12 +9,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"ptc/internal/dtype"
 	"ptc/runtime/checkpoint/safetensors"
 	"ptc/runtime/data"
 	"ptc/runtime/exec"
+	"ptc/runtime/metrics"
 )
 
 var le = binary.LittleEndian
@@ -109,6 +111,37 @@ func TestInitAndSaveRoundTrip(t *testing.T) {
 	if w := drawn["w"]; w[0] == w[1] || slices.Max(w) > 3 || !slices.Equal(drawn["b"], []float64{0, 0}) {
 		t.Errorf("drawn from the seed: %v", drawn)
 	}
+}
+
+// warnings are those that a run tells.
+type warnings []string
+
+func (w *warnings) Tell(e metrics.Event) {
+	if x, ok := e.(*metrics.Warning); ok {
+		*w = append(*w, x.Message)
+	}
+}
+
+func (w *warnings) Close() error { return nil }
+
+// TestInitPartial: what the file lacks is drawn from the seed as without a file, what it
+// has besides is left, and both are told; a file of nothing of the model is a mistake.
+func TestInitPartial(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "init")
+	drawn := initial(t, Options{})
+	writeFloats(t, path, "F32", map[string][]float64{"b": {3, -0.125}, "z": {1, 2}})
+	failsT(t, newToy(), Options{Init: path}, ExitFile, "missing: w; unknown: z")
+	var log warnings
+	got := initial(t, Options{Init: path, InitPartial: true, Log: &log})
+	if len(got) != 2 || !slices.Equal(got["w"], drawn["w"]) || !slices.Equal(got["b"], []float64{3, -0.125}) {
+		t.Errorf("from a part: %v, drawn %v", got, drawn)
+	}
+	if said := strings.Join(log, "\n"); !strings.Contains(said, "lacks start as the model says: w") || !strings.Contains(said, "are not read, as the model has no such parameters: z") {
+		t.Errorf("told %q", said)
+	}
+	writeFloats(t, path, "F32", map[string][]float64{"z": {1, 2}})
+	failsT(t, newToy(), Options{Init: path, InitPartial: true}, ExitFile, "have none of this model")
+	failsT(t, newToy(), Options{InitPartial: true}, ExitUsage, "there is none")
 }
 
 func TestInitThatDoesNotFit(t *testing.T) {

@@ -53,6 +53,15 @@ type Options struct {
 	// states of the optimizer.
 	Init, Save string
 
+	// SaveAverage is as Save, of the averages that optimizers keep; of a parameter without
+	// one, itself.
+	SaveAverage string
+
+	// InitPartial: parameters that Init lacks start as the model says, and what Init has
+	// beside them is not read; both are told. The parts of adapters may be missing in any
+	// case.
+	InitPartial bool
+
 	// DumpGrads is where the gradients of the first step that is executed go,
 	// before clipping, by the path of their parameter; DumpBatches where every
 	// batch goes, as step.N.field.
@@ -159,6 +168,8 @@ func (o *Options) check(plan *program.Plan) (last int64, err error) {
 	case o.Resume && o.Overwrite:
 		return 0, errorf(ExitUsage, "a run either goes on from the checkpoints of a folder or replaces them").
 			hint("drop --resume or --overwrite")
+	case o.InitPartial && o.Init == "":
+		return 0, errorf(ExitUsage, "--init-partial is about the file of --init, and there is none")
 	case o.Resume && o.Init != "":
 		return 0, errorf(ExitUsage, "a run starts either from a checkpoint or from given parameters, not from both").
 			hint("drop --resume or --init")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"ptc/runtime/checkpoint"
@@ -94,7 +95,10 @@ func (r *run) open() (err error) {
 	if r.tensors, err = planTensors(r.plan); err != nil {
 		return err
 	}
-	for _, path := range []string{r.o.Save, r.o.DumpGrads, r.o.DumpBatches, r.o.Trace, r.o.ProfileFile} {
+	if r.o.SaveAverage != "" && !slices.ContainsFunc(r.tensors, isAverage) {
+		return errorf(ExitUsage, "the plan keeps no average of parameters").hint("`average = 0.999` in the optimizer keeps one")
+	}
+	for _, path := range []string{r.o.Save, r.o.SaveAverage, r.o.DumpGrads, r.o.DumpBatches, r.o.Trace, r.o.ProfileFile} {
 		if path == "" || !r.root() {
 			continue
 		}
@@ -190,7 +194,7 @@ func (r *run) openDevices(c *checkpoint.Checkpoint) (err error) {
 		return err
 	}
 	if r.o.Init != "" {
-		return loadParams(r.o.Init, params(r.tensors), r.dev)
+		return r.loadParams()
 	}
 	return nil
 }
@@ -308,13 +312,8 @@ func (r *run) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	if r.o.Save != "" {
-		if _, err := r.maySave("parameters are saved to " + r.o.Save + " all the same"); err != nil {
-			return err
-		}
-		if err := r.written(saveParams(r.o.Save, params(r.tensors), r.sum.Steps, r.dev, r.gathered)); err != nil {
-			return err
-		}
+	if err := r.saveParameters(); err != nil {
+		return err
 	}
 	if err := r.finishDumps(); err != nil {
 		return err
