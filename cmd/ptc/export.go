@@ -90,6 +90,9 @@ func (a *app) export(path string, f *exportFlags) error {
 		return fileError(err)
 	}
 	defer closeSource()
+	if p := adapted(plan, n, src); p != "" {
+		return inputf("cannot export %s: the parameter %s has an adapter, %s.lora_down, and adapters are not merged into what is exported", path, p, p)
+	}
 	defer a.signals.hold()()
 	if o.Origin = f.like; o.Origin == "" {
 		o.Origin = a.origin(plan)
@@ -103,6 +106,18 @@ func (a *app) export(path string, f *exportFlags) error {
 		return fileError(fmt.Errorf("cannot export %s: %w", path, cause(err)))
 	}
 	return a.print(fmt.Sprintf("%s -> %s: %s, %d tensors\n", path, f.out, n.Architecture, len(n.Tensors)))
+}
+
+// adapted is a parameter of names that has an adapter in the source; empty where none has.
+func adapted(plan *program.Plan, n *program.Names, src weights.Source) string {
+	for _, t := range n.Tensors {
+		for _, p := range t.Pieces {
+			if plan.AdapterOf(p.Param) != nil && src.Describe(p.Param+".lora_down") != nil {
+				return p.Param
+			}
+		}
+	}
+	return ""
 }
 
 // origin is the folder that the model was imported to, as the plan's config has it; empty,

@@ -41,7 +41,7 @@ func TestImportTrainExport(t *testing.T) {
 		t.Errorf("over a folder: %d, %s", r.code, r.err)
 	}
 	// A plan that is made anew of its sources has the same names.
-	must(t, "verify", "p.bin", "--rebuild")
+	must(t, "verify", "p.bin", "--sources")
 }
 
 func TestImportRefuses(t *testing.T) {

@@ -1,6 +1,8 @@
 package names
 
 import (
+	"slices"
+
 	"ptc/internal/diag"
 	"ptc/lang/eval"
 	"ptc/lang/source"
@@ -81,9 +83,9 @@ func Lower(in *eval.Interp, home *source.File) []Map {
 			continue
 		}
 		l := &lowerer{Frame: in.NewFrame(home), block: n, out: &Map{Family: n.Family.Name},
-			params: map[string]*value.Param{}, absent: map[string]*value.Param{}, order: in.Params,
+			params: map[string]*value.Param{}, absent: map[string]*value.Param{}, order: own(in.Params),
 			rows: map[string]syntax.Node{}, used: map[string][]held{}}
-		for _, p := range in.Params {
+		for _, p := range l.order {
 			l.params[p.Path] = p
 		}
 		for _, p := range in.Absent() {
@@ -98,6 +100,12 @@ func Lower(in *eval.Interp, home *source.File) []Map {
 		out = append(out, *l.out)
 	}
 	return out
+}
+
+// own are the parameters that the model declares: no other program has the adapters that
+// training adds.
+func own(ps []*value.Param) []*value.Param {
+	return slices.DeleteFunc(slices.Clone(ps), func(p *value.Param) bool { return p.Adapts != nil })
 }
 
 func (l *lowerer) lower() {

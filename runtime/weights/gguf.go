@@ -14,7 +14,8 @@ import (
 	"ptc/runtime/program"
 )
 
-// Numbers of the format, version 3: docs/gguf.md of ggml.
+// Numbers of the format, version 3, as the specification of GGUF in the documents of ggml
+// has them.
 const (
 	ggufMagic   = "GGUF"
 	ggufVersion = 3
