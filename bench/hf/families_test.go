@@ -238,3 +238,25 @@ func TestRoundTrip(t *testing.T) {
 		})
 	}
 }
+
+// A source may train the model of an import in its own way; the import's train block is
+// then not taken.
+func TestOwnTraining(t *testing.T) {
+	source := "import std.models.llama\nimport std.nn\nimport std.optim\nimport std.data\n" +
+		"config { layers = 1  embed = 8  heads = 2  kv = 1  head = 4  ffn = 6  vocab = 11  seq = 4 }\n" +
+		"train Llama {\n  loss = nn.cross_entropy(Llama(tokens), targets, over = vocab)\n  optimizer = optim.SGD(lr = 1)\n  data = data.synthetic_tokens()\n  steps = 3\n}\n"
+	p, r, err := compiler.Compile(compiler.Options{File: "m.ptl", Source: []byte(source), Target: "ref"})
+	if err != nil {
+		t.Fatal(err, r.Warnings)
+	}
+	if p.Data.Steps != 3 || len(p.Names) != 2 {
+		t.Errorf("%d steps and %d blocks of names", p.Data.Steps, len(p.Names))
+	}
+	again, _, err := compiler.Rebuild(p, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := compiler.Differences(p, again); len(diff) > 0 {
+		t.Errorf("made anew of its sources, the plan differs in %v", diff)
+	}
+}
