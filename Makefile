@@ -103,6 +103,12 @@ bench-peers: build ## measure ptc beside JAX, PyTorch and BLAS libraries: bench/
 ptx-check: ## assemble the kernels of the examples, GPT-2 and Llama for GPUs with NVIDIA's assembler: bench/ptx.json
 	bench/ptx/run.sh $(PTX)
 
+# TREE_SITTER may name the binary of tree-sitter, which then takes the grammar too.
+.PHONY: editor-check
+editor-check: ## hold a session of Neovim with ptc lsp, as editors/nvim has it
+	@GO="$(GO)" scripts/setup.sh nvim
+	bench/editor/run.sh
+
 # Where there is none, it says how to try the folder bin/gpu-check elsewhere; GPU_CHECK_BUILD_ONLY=1 only makes it.
 .PHONY: hf-check
 hf-check: build ## hold the families of std.models to transformers: logits, import, export, GGUF

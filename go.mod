@@ -13,6 +13,7 @@ require (
 	github.com/klauspost/cpuid/v2 v2.2.10
 	github.com/llir/llvm v0.3.6
 	github.com/schollz/progressbar/v3 v3.18.0
+	github.com/sourcegraph/jsonrpc2 v0.2.3
 	github.com/spf13/cobra v1.10.2
 	github.com/x448/float16 v0.8.4
 	golang.org/x/sync v0.12.0

@@ -48,6 +48,8 @@ type Options struct {
 	Chunk *pass.Chunk
 	// Schedules, where it is not nil, says how kernels are cut, as `ptc tune` found it.
 	Schedules *schedule.Table
+	// Sample, where it is not nil, asks for a plan that samples in place of one that trains.
+	Sample *Sample
 	// plan is whose library and config hold instead of the library of this ptc
 	// and of Set; nil for a compilation from files.
 	plan *program.Plan
@@ -195,7 +197,12 @@ func lower(o Options, r *Report) (*lowered, error) {
 		return nil, errs
 	}
 	rolled := &pass.Context{Pass: "roll"}
-	res, errs := lowerOnce(p, lang.Options{Set: set, Layout: o.Layout}, rolled)
+	var res *lang.Result
+	if with := (lang.Options{Set: set, Layout: o.Layout}); o.Sample != nil {
+		res, errs = lowerSample(p, with, o.Sample, r)
+	} else {
+		res, errs = lowerOnce(p, with, rolled)
+	}
 	if len(errs) > 0 {
 		return nil, errs
 	}

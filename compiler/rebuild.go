@@ -14,7 +14,7 @@ import (
 	"ptc/stdlib"
 )
 
-// Rebuild compiles the sources in a plan anew, with its config and its layout,
+// Rebuild compiles the sources in a plan anew, to one that trains or samples as it does, with its config and its layout,
 // for target, which if empty is the plan's, and then its schedules. Nothing else of the
 // plan is used, its code least of all, and no file is read: also the standard library is
 // the one that the plan holds. The same version of ptc and of LLVM give the same bytes.
@@ -22,6 +22,13 @@ import (
 // Hooks are as in Options. The error is as Compile's; diagnostics are about the
 // sources of the plan.
 func Rebuild(p *program.Plan, target string, hooks ...Hook) (*program.Plan, *Report, error) {
+	if samples(p) {
+		return rebuild(p, target, &Sample{}, hooks...)
+	}
+	return rebuild(p, target, nil, hooks...)
+}
+
+func rebuild(p *program.Plan, target string, sample *Sample, hooks ...Hook) (*program.Plan, *Report, error) {
 	if len(p.Sources) == 0 {
 		return nil, &Report{Source: func(string) (string, bool) { return "", false }}, &diag.Error{
 			Code: "E0231", Msg: "the plan holds no sources", Want: "a plan that `ptc compile` made"}
@@ -30,7 +37,7 @@ func Rebuild(p *program.Plan, target string, hooks ...Hook) (*program.Plan, *Rep
 		target = p.Target
 	}
 	var given *schedule.Table
-	if target == p.Target {
+	if target == p.Target && sample == nil { // kernels that sample are others
 		var err error
 		if given, err = schedulesOf(p); err != nil {
 			return nil, &Report{Source: func(string) (string, bool) { return "", false }}, err
@@ -53,6 +60,7 @@ func Rebuild(p *program.Plan, target string, hooks ...Hook) (*program.Plan, *Rep
 		},
 		Schedules: given,
 		Hooks:     hooks,
+		Sample:    sample,
 		plan:      p,
 	})
 }

@@ -17,6 +17,9 @@
 // With [Options].Omit, instances of repeated modules that are alike are omitted, and
 // [Result].Omitted says which; a package above makes stacks of the rest.
 //
+// With [Options].Sample the module has @sample alone, the forward phase from tokens to
+// logits.
+//
 // Functions are inlined and loops unrolled, so that the module is one straight
 // line of operations; an operation's scope is the path of the module instance
 // (blocks.3.attn) and its position that of the expression.
@@ -28,7 +31,7 @@
 //	value      what expressions evaluate to
 //	eval       names, config, shapes, calls, modules
 //	builtin    the functions of the language
-//	train      the train block: @step and @eval
+//	train      the train block: @step and @eval; @sample
 //	directive  the layout: directives as typed rules
 //	names      what other programs call the parameters
 //
@@ -105,4 +108,5 @@
 //	E0716  a parameter in two rows
 //	E0717  pieces that cannot be put together
 //	E0718  a key of the other program's config
+//	E0720  a model of which nothing says what follows tokens
 package lang

@@ -21,6 +21,8 @@ type (
 	Library  = source.Library
 	// Override sets a config entry, as --set key=value does.
 	Override = eval.Override
+	// Seen is what a node of a program evaluated to.
+	Seen = eval.Seen
 )
 
 // ErrOutside is a file outside the folder that imports may come from.
@@ -39,6 +41,13 @@ func LoadWith(name string, src []byte, read Importer, library Library) (*Program
 	return &Program{p}, errs
 }
 
+// LoadPart is Load for texts that somebody is still writing: with errors of syntax the
+// program has what is left without them, and can be lowered to be watched.
+func LoadPart(name string, src []byte, read Importer) (*Program, diag.List) {
+	p, errs := source.LoadPart(name, src, read, stdlib.Read)
+	return &Program{p}, errs
+}
+
 // Options say what a program is lowered to.
 type Options struct {
 	Set []eval.Override // config entries to replace
@@ -51,11 +60,17 @@ type Options struct {
 	// Omit leaves out instances of repeated modules that do what the one before them
 	// does: [Result.Omitted] says which.
 	Omit bool
+	// Watch, where it is not nil, is told what every expression evaluates to, and ends
+	// the lowering by returning false: without a result then, and without an error.
+	Watch func(Seen) bool
+	// Sample asks for @sample, the forward phase from tokens to logits, in place of
+	// @step and @eval. It is for one device: of the layout, the precision alone holds.
+	Sample bool
 }
 
 // Result is a lowered program.
 type Result struct {
-	Module  *ir.Module // at Global: @step and @eval
+	Module  *ir.Module // at Global: @step and @eval, or @sample
 	Layout  string     // the layout's name
 	Layouts []string   // all of the main file, in order
 	Config  []ir.Attr  // resolved entries, in the order of the files
@@ -92,7 +107,7 @@ func (p *Program) Lower(o Options) (*Result, diag.List) {
 	}
 	irregular := map[string]bool{}
 	for o.Omit && len(irregular) < maxIrregular {
-		in := eval.New(p.Program, o.Set)
+		in := eval.NewWatched(p.Program, o.Set, o.Watch)
 		in.Omits = func(list string) bool { return !irregular[list] }
 		in, r := lowerTwice(in, o)
 		if in.Irregular == "" && len(in.Errs.List) == 0 {
@@ -103,7 +118,7 @@ func (p *Program) Lower(o Options) (*Result, diag.List) {
 		}
 		irregular[in.Irregular] = true
 	}
-	in, r := lowerTwice(eval.New(p.Program, o.Set), o)
+	in, r := lowerTwice(eval.NewWatched(p.Program, o.Set, o.Watch), o)
 	if len(in.Errs.List) > 0 {
 		return nil, in.Errs.List.Sort()
 	}
@@ -118,7 +133,7 @@ func lowerTwice(in *eval.Interp, o Options) (*eval.Interp, *Result) {
 	if in.Contractions == nil || len(in.Errs.List) > 0 || in.Stopped {
 		return in, r
 	}
-	again := eval.New(in.Prog, o.Set)
+	again := eval.NewWatched(in.Prog, o.Set, o.Watch)
 	again.Omits, again.Contractions = in.Omits, in.Contractions
 	return again, lower(again, o)
 }
@@ -146,8 +161,16 @@ func lower(in *eval.Interp, o Options) *Result {
 		l.See(t)
 		return nil
 	}
-	l.Train(t)
-	if y != nil && !in.Stopped {
+	if o.Sample {
+		l.Sample(t)
+	} else {
+		l.Train(t)
+	}
+	switch {
+	case y == nil || in.Stopped:
+	case o.Sample:
+		y.LowerPrecision(mod, o.Compute)
+	default:
 		y.Lower(mod, t.Data, unnamed, o.Compute)
 	}
 	var maps []names.Map
@@ -160,7 +183,9 @@ func lower(in *eval.Interp, o Options) *Result {
 	r := &Result{Module: mod, Layouts: y.All, Layout: y.Name, Names: maps, Config: config, Warnings: append(l.Warnings, y.Warnings...), Remarks: l.Remarks}
 	for _, p := range in.Params {
 		if !l.Reads(p) {
-			r.Unused = append(r.Unused, p.Path)
+			if !o.Sample { // what the loss alone reads is of no concern
+				r.Unused = append(r.Unused, p.Path)
+			}
 			continue
 		}
 		r.Params++

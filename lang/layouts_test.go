@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ptc/internal/diag"
+	"ptc/ir/layout"
 	"ptc/lang"
 )
 
@@ -205,5 +206,75 @@ func TestDecayOfNothing(t *testing.T) {
 		if got := strings.Join(r.Warnings, "\n"); got != want {
 			t.Errorf("%s: %q, expected %q", args, got, want)
 		}
+	}
+}
+
+// TestOptionsAreThoseOfTheTable: what a directive says of an option that it has not is
+// the list of the table, by which editors complete.
+func TestOptionsAreThoseOfTheTable(t *testing.T) {
+	src := "config { n = 4  batch = 2  k = 3 }\nimport std.data\nimport std.optim\n" +
+		"module B { param w : [n, k] ~ zeros  fn apply(x: [batch, n]) { return dot(x, w, over = n) } }\n" +
+		"model Net { b : B\n fn apply(x) { return b(x) } }\n" +
+		"train Net { loss = mean(Net(x)) + mean(y)  optimizer = optim.AdamW(lr = 1e-2)  data = data.synthetic(n, k) }\n"
+	forms := map[string]string{"shard": "shard n over d", "zero": "zero 1 over d", "pipeline": "pipeline b over d", "recompute": "recompute B",
+		"precision": "precision", "offload": "offload optimizer to host", "device": "device nope = 1"}
+	for _, row := range layout.Table {
+		if len(row.Keys) == 0 {
+			continue
+		}
+		var names []string
+		for _, k := range row.Keys {
+			names = append(names, k.Name)
+		}
+		form := forms[row.Word]
+		if row.Word != "device" {
+			form += " { nope = 1 }"
+		}
+		p, errs := lang.Load("t.ptl", []byte(src+"layout l { mesh d = 2\n "+form+" }"), nil)
+		if len(errs) > 0 {
+			t.Fatalf("%s: %v", row.Word, errs)
+		}
+		_, errs = p.Lower(lang.Options{})
+		want := strings.TrimPrefix(diag.OneOf(names), "one of ")
+		found := false
+		for _, e := range errs {
+			found = found || strings.TrimPrefix(e.Want, "one of ") == want
+		}
+		if !found {
+			t.Errorf("%s: no mistake wants %s: %v", row.Word, want, errs)
+		}
+	}
+}
+
+// TestWatch: what expressions evaluate to is told as it is found, in a program of which
+// a declaration does not parse; and the lowering ends where nobody wants more.
+func TestWatch(t *testing.T) {
+	src, err := os.ReadFile("../examples/mlp/mlp.ptl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, errs := lang.LoadPart("mlp.ptl", append(src, "\nfn broken(x) {\n  y = x +\n  return y\n}\n"...), nil)
+	if len(errs) != 1 || p.Main.Tree == nil {
+		t.Fatalf("%v", errs)
+	}
+	seen := 0
+	r, errs := p.Lower(lang.Options{Watch: func(s lang.Seen) bool {
+		seen++
+		return true
+	}})
+	if r == nil || len(errs) > 0 || seen < 50 {
+		t.Fatalf("%d values, %v", seen, errs)
+	}
+	all := seen
+	seen = 0
+	r, errs = p.Lower(lang.Options{Watch: func(lang.Seen) bool {
+		seen++
+		return seen < 20
+	}})
+	if r != nil || len(errs) > 0 || seen != 20 {
+		t.Errorf("ended after 20 of %d values: %d, %v, %v", all, seen, r, errs)
+	}
+	if _, declared := p.Main.Funcs["broken"]; !declared {
+		t.Error("what is left of a function without the lines at fault is not declared")
 	}
 }

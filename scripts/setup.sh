@@ -2,7 +2,7 @@
 # Makes a machine ready: checks Go, builds bin/ptc, and installs from the
 # distribution what is asked for and ptc does not find:
 #
-#   scripts/setup.sh [llvm] [mpi]
+#   scripts/setup.sh [llvm] [mpi] [nvim]
 #
 # ptc works without either, on its reference backend and more slowly, or with
 # all devices in one process, so that what cannot be installed is told and is no
@@ -33,6 +33,7 @@ has() {
   case $1 in
     llvm) [ -n "${PTC_LLVM:-}" ] && { say "PTC_LLVM is '$PTC_LLVM', so no LLVM is installed"; return 0; } ;;
     mpi) [ -n "${PTC_MPI:-}" ] && { say "PTC_MPI is '$PTC_MPI', so no MPI is installed"; return 0; } ;;
+    nvim) command -v nvim >/dev/null; return ;; # a program, of which ptc knows nothing
   esac
   bin/ptc doctor --require "$1" >/dev/null 2>&1
 }
@@ -76,6 +77,7 @@ for name in "${@:-llvm}"; do
   case $name in
     llvm) provide llvm libllvm19 "ptc goes on without it: plans run on the reference backend, many times slower." ;;
     mpi) provide mpi openmpi-bin "ptc goes on without it: all devices of a plan run in one process, and the tests of MPI are left out." ;;
+    nvim) provide nvim neovim "make editor-check cannot run without it." ;;
     *) say "unknown: $name"; exit 2 ;;
   esac
 done

@@ -127,7 +127,7 @@ func (a *assembler) meta() {
 		p.Stats.OpsBeforeFusion = int(t.Args.Int("ops", 0))
 	}
 	for _, f := range m.Funcs {
-		if programName(f) == "step" {
+		if name := programName(f); name == "step" || name == "sample" {
 			a.stats(f)
 		}
 	}

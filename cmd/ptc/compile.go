@@ -26,6 +26,7 @@ type compileFlags struct {
 	printAfter []string
 	schedules  string
 	verifyEach bool
+	sample     bool
 	quiet      bool
 	verbose    bool
 }
@@ -60,6 +61,7 @@ Passes, in order, for --print-after and as names of dumps:
 	fl.StringVar(&f.dump, "dump-ir", "", "write the IR after each pass to `DIR`/NN-pass.ptir; 00- is the lowered source")
 	fl.StringSliceVar(&f.printAfter, "print-after", nil, "print the IR after `PASS`, or after every pass with all")
 	fl.StringVar(&f.schedules, "schedules", "", "cut kernels as `FILE` says, which \"ptc tune\" writes")
+	fl.BoolVar(&f.sample, "sample", false, "make a plan that \"ptc sample\" uses as it is, in place of one that trains")
 	fl.BoolVar(&f.verifyEach, "verify-each", false, "verify the IR after each pass")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "do not say what was compiled")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "also say how long each pass took")
@@ -83,6 +85,9 @@ func (a *app) compile(path string, f *compileFlags) error {
 	}
 	f.apply(&u.opts)
 	u.opts.VerifyEach = f.verifyEach
+	if f.sample {
+		u.opts.Sample = &compiler.Sample{}
+	}
 	if f.schedules != "" {
 		if u.opts.Schedules, err = a.readSchedules(f.schedules); err != nil {
 			return err

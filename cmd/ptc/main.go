@@ -112,8 +112,8 @@ type group struct {
 
 func commands(a *app) []group {
 	return []group{
-		{"work", "From a model to a trained one:", []*cobra.Command{newNew(a), newCompile(a), newRun(a), newImport(a), newExport(a)}},
+		{"work", "From a model to a trained one:", []*cobra.Command{newNew(a), newCompile(a), newRun(a), newEval(a), newSample(a), newImport(a), newExport(a)}},
 		{"look", "To look inside:", []*cobra.Command{newExplain(a), newCheck(a), newVerify(a), newOpt(a)}},
-		{"tool", "Tools:", []*cobra.Command{newFmt(a), newSign(a), newBench(a), newTune(a), newDoctor(a), newVersion(a)}},
+		{"tool", "Tools:", []*cobra.Command{newFmt(a), newLSP(a), newSign(a), newBench(a), newTune(a), newDoctor(a), newVersion(a)}},
 	}
 }

@@ -217,6 +217,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&o.Checkpoint, "checkpoint", "", "save checkpoints in `DIR`: every --every steps, at the end and on a signal")
 	fl.Int64Var(&o.Every, "every", 0, "save a checkpoint every `N` steps")
 	fl.IntVar(&f.keep, "keep", 0, fmt.Sprintf("keep the last `N` checkpoints, 0 all of them (default %d)", checkpoint.DefaultKeep))
+	fl.BoolVar(&o.KeepBest, "keep-best", false, "save after each validation that is the best so far, and keep that checkpoint besides the last ones")
 	fl.Int64Var(&f.evalEvery, "eval-every", 0, "validate every `N` steps, 0 only at the end (default as the source says)")
 	fl.BoolVar(&o.Resume, "resume", false, "go on from the latest checkpoint in --checkpoint")
 	fl.BoolVar(&o.Overwrite, "overwrite", false, "start anew in a --checkpoint that has checkpoints, and replace them")

@@ -93,11 +93,15 @@ func rebuilt(path string, plan *program.Plan, target string) (*program.Plan, err
 	if _, ok := diag.As(err); !ok {
 		err = fmt.Errorf("%s cannot be rebuilt for %s: %w", path, orTarget(target, plan), err)
 	}
-	// The names are those in the plan, not of files here.
-	return nil, &fault{code: exitFile, err: err, source: func(file string) (string, string, bool) {
+	return nil, &fault{code: exitFile, err: err, source: planSource(path, r)}
+}
+
+// planSource shows the sources in a plan: the names are those there, not of files here.
+func planSource(path string, r *compiler.Report) sources {
+	return func(file string) (string, string, bool) {
 		text, ok := r.Source(file)
 		return text, filepath.Base(path) + ":" + file, ok
-	}}
+	}
 }
 
 func orTarget(target string, plan *program.Plan) string {

@@ -89,7 +89,17 @@ var layers = map[string][]string{
 	"compiler/jit":      {"backend", "runtime/native"},
 	"compiler/tune":     {"backend", "compiler/jit", "internal/dtype", "internal/units", "ir", "runtime/native", "runtime/program"},
 
-	"cmd": {"backend/tile/schedule", "compiler", "internal/diag", "internal/dtype", "internal/regular", "internal/units", "runtime"},
+	// What an editor asks: places and messages know nothing of the language, and nothing below
+	// knows of editors.
+	"editor":          {"compiler", "internal/diag", "internal/units", "ir", "lang", "runtime/checkpoint/atomicfile", "runtime/explain", "stdlib"},
+	"editor/text":     {},
+	"editor/protocol": {"editor/text"},
+	"editor/names":    {"internal/dtype", "ir/layout", "lang", "stdlib"},
+	"editor/analysis": {"compiler", "editor/names", "editor/text", "internal/diag", "ir", "lang", "runtime/explain"},
+	"editor/query":    {"editor/analysis", "editor/names", "editor/protocol", "editor/text", "internal/diag", "internal/units", "ir", "lang", "stdlib"},
+	"editors":         {"lang/syntax"}, // tests alone hold the grammars to the lexer
+
+	"cmd": {"backend/tile/schedule", "compiler", "editor", "internal/diag", "internal/dtype", "internal/regular", "internal/units", "runtime"},
 	// The door for programs, at the module's root.
 	".":        {"compiler", "internal/diag", "runtime"},
 	"docs":     {"backend", "compiler", "ir", "lang", "passes", "runtime"}, // tests alone hold the documents to the code
@@ -106,6 +116,7 @@ var libraries = map[string][]string{
 	"aead.dev/minisign":                   {"runtime/signature"},
 	"github.com/alecthomas/participle/v2": {"lang/syntax"},
 	"github.com/llir/llvm":                {"backend/cpu/emit"},
+	"github.com/sourcegraph/jsonrpc2":     {"editor/server"},
 	"github.com/spf13/cobra":              {"cmd/ptc"},
 	"github.com/fxamacker/cbor/v2":        {"runtime/program"},
 	"github.com/ebitengine/purego":        {"internal/foreign"},
@@ -317,6 +328,10 @@ func TestRules(t *testing.T) {
 		{"lang/eval", "lang", false},
 		{"lang/value", "lang/eval", false},
 		{"lang/directive", "lang/train", false},
+		{"editor/query", "editor/analysis", true},
+		{"editor/query", "compiler", false},
+		{"editor/protocol", "lang", false},
+		{"lang", "editor/names", false},
 		{"passes/fuse", "lang", false},
 		{"passes/fuse", "backend", false},
 		{"passes/fuse", "internal/golden", false},

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ptc/internal/diag"
+	"ptc/ir/pipeline"
 )
 
 // Rule is a directive of a layout, decoded: a pointer to one of the types of this
@@ -35,8 +36,16 @@ type Row struct {
 	Form   Form
 	// New is the directive where its term says nothing; nil for what has no term.
 	New func() Rule
+	// Keys are its options in braces; of device, those that follow the word.
+	Keys []Key
 	// Option says what it is where it is written as an entry of the layout, `word = 1 MiB`.
 	Option *Option
+}
+
+// Key is an option of a directive, and the words that it may be, where it is a word.
+type Key struct {
+	Name  string
+	Words []string
 }
 
 // Option is a directive that is a number of bytes.
@@ -48,21 +57,35 @@ type Option struct {
 // Table lists the directives of the language.
 var Table = []Row{
 	{Word: "mesh", Passes: []string{"propagate"}, Form: InMesh},
-	{Word: "shard", Passes: []string{"propagate", "context"}, New: func() Rule { return &Shard{} }},
+	{Word: "shard", Passes: []string{"propagate", "context"}, New: func() Rule { return &Shard{} },
+		Keys: []Key{{"attention", Attentions}, {"order", Orders}}},
 	{Word: "replicate", Passes: []string{"propagate"}, New: func() Rule { return &Replicate{} }},
-	{Word: "zero", Passes: []string{"propagate", "overlap"}, New: func() Rule { return &Zero{Level: 1, Prefetch: Unsaid} }},
+	{Word: "zero", Passes: []string{"propagate", "overlap"}, New: func() Rule { return &Zero{Level: 1, Prefetch: Unsaid} },
+		Keys: []Key{{Name: "prefetch"}}},
 	{Word: "pipeline", Passes: []string{"stage", "schedule"},
-		New: func() Rule { return &Pipeline{Schedule: "1f1b", Microbatches: 1, Chunks: 1} }},
-	{Word: "recompute", Passes: []string{"remat"}, New: func() Rule { return &Recompute{} }},
-	{Word: "precision", Passes: []string{"precision", "scale"}, Form: InMeta, New: func() Rule { p := Float32(); return &p }},
-	{Word: "offload", Passes: []string{"offload-optimizer", "offload-activations"}, New: func() Rule { return &Offload{} }},
+		New:  func() Rule { return &Pipeline{Schedule: "1f1b", Microbatches: 1, Chunks: 1} },
+		Keys: []Key{{"schedule", pipeline.Names()}, {Name: "microbatches"}, {Name: "chunks"}, {Name: "stages"}}},
+	{Word: "recompute", Passes: []string{"remat"}, New: func() Rule { return &Recompute{} },
+		Keys: []Key{{Name: "keep"}, {Name: "budget"}}},
+	{Word: "precision", Passes: []string{"precision", "scale"}, Form: InMeta, New: func() Rule { p := Float32(); return &p },
+		Keys: []Key{{"compute", precisions("compute")}, {"params", precisions("params")}, {"reduce", precisions("reduce")}, {"loss_scale", []string{"dynamic"}}}},
+	{Word: "offload", Passes: []string{"offload-optimizer", "offload-activations"}, New: func() Rule { return &Offload{} },
+		Keys: []Key{{Name: "piece"}}},
 	{Word: "forbid", Passes: []string{"partition", "collectives"}, New: func() Rule { return &Forbid{} }},
-	{Word: "device", Passes: []string{"memory", "remat"}, New: func() Rule { return &Device{} }},
+	{Word: "device", Passes: []string{"memory", "remat"}, New: func() Rule { return &Device{} }, Keys: []Key{{Name: "memory"}}},
 	{Word: "overlap", Passes: []string{"overlap"}, New: func() Rule { return &Overlap{} }},
 	{Word: "bucket", Passes: []string{"overlap"}, New: func() Rule { return &Bucket{Bytes: Unsaid} },
 		Option: &Option{"the size of a bucket", "25 MiB", func(n int64) Rule { return &Bucket{Bytes: n} }}},
 	{Word: "two_level", Passes: []string{"collectives"}, New: func() Rule { return &TwoLevel{Bytes: Unsaid} },
 		Option: &Option{"the payload from which a collective has two levels", "64 KiB", func(n int64) Rule { return &TwoLevel{Bytes: n} }}},
+}
+
+// precisions are the names of the dtypes that a setting may have.
+func precisions(key string) (out []string) {
+	for _, d := range Precisions[key] {
+		out = append(out, d.String())
+	}
+	return out
 }
 
 // Words are the words of the table, sorted.

@@ -65,6 +65,30 @@ func (y *Layout) Lower(mod *ir.Module, data *value.Data, unnamed bool, compute s
 		y.checkIdle()
 		y.checkPointless()
 	}
+	y.computeIn(compute)
+	rules, instances := (&layout.Layout{Name: y.Name, Rules: y.rules, Instances: y.instancePaths()}).Terms()
+	mod.Meta = append(mod.Meta, rules, layout.Encode(&y.precision), instances)
+}
+
+// LowerPrecision appends the metadata of a layout of one device that computes in the
+// precision of this one.
+func (y *Layout) LowerPrecision(mod *ir.Module, compute string) {
+	y.mod = mod
+	if y.decl != nil {
+		for _, d := range y.decl.Directives {
+			if p, ok := d.(*syntax.Precision); ok {
+				y.setPrecision(p)
+			}
+		}
+	}
+	y.computeIn(compute)
+	y.precision.Scale = layout.Scale{} // of gradients, which there are none of
+	rules, instances := (&layout.Layout{Name: y.Name, Instances: y.instancePaths()}).Terms()
+	mod.Meta = append(mod.Meta, rules, layout.Encode(&y.precision), instances)
+}
+
+// computeIn replaces the dtype in which the layout computes, unless it is empty.
+func (y *Layout) computeIn(compute string) {
 	if compute != "" {
 		d, ok := ir.ParseDType(compute)
 		if !ok || !slices.Contains(layout.Precisions["compute"], d) {
@@ -75,8 +99,6 @@ func (y *Layout) Lower(mod *ir.Module, data *value.Data, unnamed bool, compute s
 	if y.precision.Compute != ir.F16 {
 		y.precision.Scale = layout.Scale{}
 	}
-	rules, instances := (&layout.Layout{Name: y.Name, Rules: y.rules, Instances: y.instancePaths()}).Terms()
-	mod.Meta = append(mod.Meta, rules, layout.Encode(&y.precision), instances)
 }
 
 // instancePaths lists, for each module, the paths of its instances; a repeated

@@ -11,6 +11,7 @@ func (f *Frame) call(x *syntax.Call) value.Value {
 	var fun value.Value
 	if n, ok := x.Fun.(*syntax.Name); ok {
 		fun = f.callable(n, n.Name)
+		f.watch(n, fun, nil)
 	} else {
 		fun = f.Expr(x.Fun)
 	}
@@ -64,7 +65,9 @@ func (f *Frame) Bind(callee *Frame, site syntax.Node, who string, ps []*syntax.P
 		} else {
 			from, x = callee, p.Default
 		}
-		set(p.Name.Name, from.argument(callee, p, x))
+		v := from.argument(callee, p, x)
+		callee.watch(p.Name, v, nil)
+		set(p.Name.Name, v)
 	}
 	return true
 }
@@ -100,6 +103,7 @@ func (f *Frame) Finish(g *Frame, site syntax.Node, fn *syntax.Fn) value.Value {
 		f.Report(&diag.Error{Code: "E0217", Pos: fn.Name.At(), Len: fn.Name.Len(), Msg: "`" + fn.Name.Name + "` ends without a `return`"})
 		return value.Unknown{}
 	}
+	g.watch(fn.Name, g.result, nil)
 	if t, ok := g.result.(value.Tensor); ok {
 		f.Saw(t.V.Type)
 	}

@@ -87,6 +87,7 @@ func (in *Interp) eval(e *entry) value.Value {
 		v = n
 	}
 	e.val, e.state = v, evaluated
+	f.watch(e.node.Key, v, nil)
 	return v
 }
 
@@ -216,8 +217,11 @@ func Term(head string, args []ir.Attr) ir.Term {
 }
 
 // New evaluates p, whose config it reads first.
-func New(p *source.Program, set []Override) *Interp {
-	in := &Interp{Prog: p, Bounds: map[*syntax.Module][]ir.Type{}, missing: map[string]bool{}}
+func New(p *source.Program, set []Override) *Interp { return NewWatched(p, set, nil) }
+
+// NewWatched is New with what sees the values, those of the config among them.
+func NewWatched(p *source.Program, set []Override, watch func(Seen) bool) *Interp {
+	in := &Interp{Prog: p, Bounds: map[*syntax.Module][]ir.Type{}, missing: map[string]bool{}, Watch: watch}
 	in.loadConfig(set)
 	return in
 }

@@ -13,6 +13,12 @@ import (
 
 // Expr evaluates an expression. It never gives nil.
 func (f *Frame) Expr(x syntax.Expr) value.Value {
+	v := f.expr(x)
+	f.watch(x, v, nil)
+	return v
+}
+
+func (f *Frame) expr(x syntax.Expr) value.Value {
 	if !f.Interp.tick(f, x) {
 		return value.Unknown{}
 	}
@@ -196,10 +202,12 @@ func (f *Frame) Axes(x syntax.Expr) ([]string, bool) {
 		return f.axisList(t.Elems)
 	}
 	if n, ok := x.(*syntax.Name); ok {
-		if names, ok := axesOf(f.Lookup(n, n.Name)); ok {
-			return names, true
+		names, ok := axesOf(f.Lookup(n, n.Name))
+		if !ok {
+			names = []string{n.Name}
 		}
-		return []string{n.Name}, true
+		f.watch(n, nil, names)
+		return names, true
 	}
 	v := f.Expr(x)
 	if names, ok := axesOf(v); ok {

@@ -33,9 +33,11 @@ func (f *Frame) Instantiate(m value.ModuleRef, args []*syntax.Arg, site syntax.N
 		case *syntax.SubModule:
 			for _, n := range x.Names {
 				i.Subs[n.Name] = g.subModule(x.Value, value.Join(path, n.Name))
+				g.watch(n, i.Subs[n.Name], nil)
 			}
 		case *syntax.Let:
 			i.Lets[x.Name.Name] = g.Expr(x.Value)
+			g.watch(x.Name, i.Lets[x.Name.Name], nil)
 		}
 	}
 	f.Interp.note(i)

@@ -43,6 +43,9 @@ type Interp struct {
 	// written. Irregular is then a list that must be written, or empty.
 	Omits     func(list string) bool
 	Irregular string
+
+	// Watch, where it is not nil, sees what expressions and names evaluate to.
+	Watch func(Seen) bool
 }
 
 // Override sets a config entry, as --set key=value does.

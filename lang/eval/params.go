@@ -47,6 +47,7 @@ func (g *Frame) declareParams(i *value.Instance, x *syntax.ParamDecl) {
 		}
 		g.Interp.addParam(g, n, p)
 		g.adapt(p)
+		g.watch(n, value.ParamRef{Param: p}, nil)
 	}
 }
 
@@ -89,6 +90,14 @@ var initializers = []struct {
 	{"ones", nil, nil},
 	{"uniform", []string{"low", "high"}, []float64{-1, 1}},
 	{"zeros", nil, nil},
+}
+
+// Initializers are their names with their arguments, for tools that complete text.
+func Initializers() (out []Signature) {
+	for _, k := range initializers {
+		out = append(out, Signature{Name: k.name, Params: k.args, Names: k.args})
+	}
+	return out
 }
 
 // Initial reads `~ normal(std = 0.02)`.

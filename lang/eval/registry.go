@@ -53,6 +53,49 @@ func Define(name, signature string, run func(f *Frame, c *Call) value.Value) {
 	builtins[name] = b
 }
 
+// Signature is a built-in function as text: `dot(a, b, over: axis, to?)`.
+type Signature struct {
+	Name   string
+	Params []string // as they are written there
+	Names  []string // of the parameters; `*` and `**` have none
+	Axes   []bool   // by name: whether it takes axes
+	Any    bool     // takes any further named arguments, whose names are axes
+}
+
+// Text is the signature as it is shown.
+func (s Signature) Text() string { return s.Name + "(" + strings.Join(s.Params, ", ") + ")" }
+
+// Signatures are the built-in functions, sorted by name.
+func Signatures() []Signature {
+	var out []Signature
+	for _, name := range builtinNames() {
+		b := builtins[name]
+		s := Signature{Name: name, Any: b.extra}
+		for i, p := range b.formals {
+			if i == b.rest {
+				s.Params = append(s.Params, "*")
+			}
+			text := p.name
+			if !p.required {
+				text += "?"
+			}
+			if p.axis {
+				text += ": axis"
+			}
+			s.Params = append(s.Params, text)
+			s.Names, s.Axes = append(s.Names, p.name), append(s.Axes, p.axis)
+		}
+		if b.rest == len(b.formals) {
+			s.Params = append(s.Params, "*")
+		}
+		if b.extra {
+			s.Params = append(s.Params, "**")
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
 func builtinNames() []string {
 	var out []string
 	for n := range builtins {

@@ -42,7 +42,7 @@ func (f *Frame) stmt(s syntax.Stmt) {
 // is checked before that: of several names, that of each one, or a tuple of them.
 func (f *Frame) assign(s *syntax.Assign) {
 	if len(s.Names) == 1 {
-		f.Vars[s.Names[0].Name] = f.typed(f, s.Names[0].Name, s.Type, s.Value)
+		f.set(s.Names[0], f.typed(f, s.Names[0].Name, s.Type, s.Value))
 		return
 	}
 	v := f.Expr(s.Value)
@@ -69,11 +69,17 @@ func (f *Frame) assign(s *syntax.Assign) {
 	}
 	for i, n := range s.Names {
 		if t == nil || types[i] != nil && !f.hasType(f, s.Value, n.Name, t[i], types[i]) {
-			f.Vars[n.Name] = value.Unknown{}
+			f.set(n, value.Unknown{})
 		} else {
-			f.Vars[n.Name] = t[i]
+			f.set(n, t[i])
 		}
 	}
+}
+
+// set gives a variable its value.
+func (f *Frame) set(name *syntax.Ident, v value.Value) {
+	f.Vars[name.Name] = v
+	f.watch(name, v, nil)
 }
 
 // loop unrolls over a repeated module or a tuple.
@@ -103,7 +109,7 @@ func (f *Frame) loop(s *syntax.For) {
 		if f.done || !f.Interp.tick(f, s.Over) {
 			return
 		}
-		f.Vars[s.Var.Name] = i
+		f.set(s.Var, i)
 		f.block(s.Body)
 	}
 }

@@ -63,7 +63,17 @@ type Library func(name string) (text string, ok bool)
 // standard library's text. The Program is never nil: with errors it serves to
 // show their sources.
 func Load(name string, src []byte, read Importer, library Library) (*Program, diag.List) {
-	ld := &loader{prog: &Program{}, read: read, library: library, byName: map[string]*File{}}
+	return load(name, src, read, library, syntax.Parse)
+}
+
+// LoadPart is Load for texts that somebody is still writing: a file with errors of
+// syntax has a tree of what is left without them.
+func LoadPart(name string, src []byte, read Importer, library Library) (*Program, diag.List) {
+	return load(name, src, read, library, syntax.ParsePart)
+}
+
+func load(name string, src []byte, read Importer, library Library, parse func(string, []byte) (*syntax.File, diag.List)) (*Program, diag.List) {
+	ld := &loader{userText: parse, prog: &Program{}, read: read, library: library, byName: map[string]*File{}}
 	ld.prog.Main = ld.parse(name, src, false)
 	for _, s := range stdlib.Implicit {
 		ld.std(s, nil)
@@ -119,6 +129,8 @@ func fileKey(name string, std bool) string {
 }
 
 type loader struct {
+	userText func(name string, src []byte) (*syntax.File, diag.List)
+
 	prog    *Program
 	read    Importer
 	library Library
@@ -132,7 +144,7 @@ func (ld *loader) parse(name string, src []byte, std bool) *File {
 	ld.byName[fileKey(name, std)] = f
 	ld.sources = append(ld.sources, Source{Name: name, Text: string(src)})
 	ld.prog.Files = append(ld.prog.Files, f)
-	parse := syntax.Parse
+	parse := ld.userText
 	if std {
 		parse = parseStd
 	}

@@ -16,7 +16,7 @@ import (
 // errors is not touched: the errors are returned. Formatting twice changes
 // nothing more.
 func Format(file string, src []byte) ([]byte, diag.List) {
-	f, toks, errs := parseTokens(file, src)
+	f, toks, errs := parseTokens(file, src, false)
 	if len(errs) > 0 {
 		return nil, errs
 	}

@@ -12,12 +12,16 @@ import (
 // has every syntax error found, in source order: at most one for each
 // declaration, and one for each bad character, string or number.
 func Parse(file string, src []byte) (*File, diag.List) {
-	f, _, errs := parseTokens(file, src)
-	return f, errs
+	f, _, errs := parseTokens(file, src, false)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	return f, nil
 }
 
-// parseTokens is Parse, and the tokens.
-func parseTokens(file string, src []byte) (*File, []lexer.Token, diag.List) {
+// parseTokens is Parse, and the tokens. With errors the File has the declarations
+// without one; where mend is true, also what can be saved of the others.
+func parseTokens(file string, src []byte, mend bool) (*File, []lexer.Token, diag.List) {
 	toks, errs := lex(file, src)
 	if len(toks) == 1 && len(errs) > 0 {
 		return nil, toks, errs
@@ -36,18 +40,20 @@ func parseTokens(file string, src []byte) (*File, []lexer.Token, diag.List) {
 	}
 	for _, c := range split(toks) {
 		d, err := c.parse()
+		if err != nil && mend {
+			d = c.mended(err)
+		}
+		if err == nil || mend && d != nil {
+			f.Decls = append(f.Decls, d)
+		}
 		switch {
 		case err == nil:
-			f.Decls = append(f.Decls, d)
 		case !badLines[err.Pos.Line]: // else it follows from a bad character
 			errs = append(errs, err)
 		}
 	}
-	if len(errs) > 0 {
-		return nil, toks, errs.Sort()
-	}
 	attachDocs(f, toks)
-	return f, toks, nil
+	return f, toks, errs.Sort()
 }
 
 func emptyFile(file string) *diag.Error {

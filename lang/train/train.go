@@ -2,6 +2,8 @@ package train
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 
@@ -15,6 +17,21 @@ import (
 
 // trainKeys are the entries of a train block; those marked are required.
 var trainKeys = map[string]bool{"loss": true, "optimizer": true, "data": true, "eval_every": false, "freeze": false, "seed": false, "steps": false}
+
+// Entries are the names of the entries of a train block: those that it needs come first.
+func Entries() []string {
+	names := slices.Sorted(maps.Keys(trainKeys))
+	slices.SortStableFunc(names, func(a, b string) int {
+		switch {
+		case trainKeys[a] == trainKeys[b]:
+			return 0
+		case trainKeys[a]:
+			return -1
+		}
+		return 1
+	})
+	return names
+}
 
 // trainFile is where the train block is: the main file, or, where that has
 // none, a file that it imports. So layouts can be in a file of their own.

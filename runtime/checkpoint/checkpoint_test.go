@@ -135,7 +135,7 @@ func TestSaveAndLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if c.Meta != (Meta{10, 1 << 63, nil, "m", "s", "d"}) {
+	if c.Meta != (Meta{10, 1 << 63, nil, "m", "s", "d", nil}) {
 		t.Errorf("meta %+v", c.Meta)
 	}
 	if x := c.Tensors()[2]; x.Name != "blocks.0.wq/m" || x.DType != dtype.BF16 || !slices.Equal(x.Axes, []string{"embed", "head"}) {

@@ -31,6 +31,8 @@ type Meta struct {
 	Model  string   `json:"model_hash"`       // of the model's mathematics
 	Source string   `json:"source_hash"`      // of the source text
 	Data   string   `json:"data_fingerprint"` // of the data
+	// Valid is the validation loss after them; nil: it was not measured before the save.
+	Valid *float64 `json:"validation_loss,omitempty"`
 }
 
 // formatVersion is raised when a manifest is no longer read by older programs.

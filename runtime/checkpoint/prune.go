@@ -20,9 +20,11 @@ func (s *Store) prune() {
 		s.warn("%v", err)
 		return
 	}
+	best, hasBest := Best(entries)
 	kept := 0
 	for _, e := range entries {
 		switch {
+		case kept == keep && s.KeepBest && hasBest && e.Dir == best.Dir:
 		case kept == keep:
 			s.remove(e.Dir)
 		case e.readable:

@@ -21,6 +21,9 @@ type Store struct {
 	// Keep is how many checkpoints remain: 0 means DefaultKeep, less keeps all.
 	Keep int
 
+	// KeepBest keeps the checkpoint with the lowest validation loss as well.
+	KeepBest bool
+
 	// Overwrite says that what Lock finds is to be replaced: it is removed when
 	// the first new checkpoint is complete.
 	Overwrite bool
@@ -89,7 +92,21 @@ type Entry struct {
 	// it is what the steps make likely.
 	Sequence int64
 
+	// Valid is the validation loss of the checkpoint, nil where it is not known.
+	Valid *float64
+
 	readable bool // the manifest is
+}
+
+// Best is the checkpoint with the lowest validation loss, of equal ones the one saved
+// last; false where none has one.
+func Best(entries []Entry) (best Entry, ok bool) {
+	for _, e := range entries {
+		if e.Valid != nil && (!ok || *e.Valid < *best.Valid) {
+			best, ok = e, true
+		}
+	}
+	return best, ok
 }
 
 // List gives the checkpoints, the one saved last first, which need not have the
@@ -110,7 +127,7 @@ func (s *Store) List() ([]Entry, error) {
 		}
 		e := Entry{Step: step, Dir: filepath.Join(s.Dir, n.Name())}
 		if m, err := manifestOf(e.Dir); err == nil {
-			e.Sequence, e.readable = m.Sequence, true
+			e.Sequence, e.Valid, e.readable = m.Sequence, m.Valid, true
 		}
 		entries = append(entries, e)
 	}

@@ -63,6 +63,20 @@ func findFiles(globs, excludes []string, vars []Option) ([]textFile, error) {
 	return files, nil
 }
 
+// Files are the paths of what patterns match, in the order in which a source takes them.
+// The error is an *Error.
+func Files(globs, excludes []string, vars []Option) ([]string, error) {
+	files, err := findFiles(globs, excludes, vars)
+	if err != nil {
+		return nil, asError("files", err)
+	}
+	var paths []string
+	for _, f := range files {
+		paths = append(paths, f.path)
+	}
+	return paths, nil
+}
+
 func matchFiles(glob string, excludes []string, vars []Option) ([]textFile, error) {
 	expanded, err := expand(filepath.ToSlash(glob), vars)
 	if err != nil {

@@ -29,6 +29,26 @@ func RegisterTokenizer(t Tokenizer) {
 	tokenizers[t.Name()] = t
 }
 
+// Decoder is a tokenizer that can tell what a token stands for.
+type Decoder interface {
+	Tokenizer
+	// Decode is the text of a token, which may be a part of a character.
+	Decode(id int32) []byte
+}
+
+// FindTokenizer is the tokenizer of a plan's data; empty stands for bytes. The error is
+// an *Error.
+func FindTokenizer(name string) (Tokenizer, error) {
+	if name == "" {
+		name = bytesTokenizer{}.Name()
+	}
+	t, err := findTokenizer(name)
+	if err != nil {
+		return nil, asError("tokenizer", err)
+	}
+	return t, nil
+}
+
 func findTokenizer(name string) (Tokenizer, error) {
 	if t, ok := tokenizers[name]; ok {
 		return t, nil
@@ -47,6 +67,8 @@ type bytesTokenizer struct{}
 func (bytesTokenizer) Name() string     { return "bytes" }
 func (bytesTokenizer) Vocab() int       { return 256 }
 func (bytesTokenizer) Separator() int32 { return 0 }
+
+func (bytesTokenizer) Decode(id int32) []byte { return []byte{byte(id)} }
 
 func (bytesTokenizer) Encode(text []byte, emit func([]int32) error) error {
 	var piece [4096]int32

@@ -149,11 +149,12 @@ type called struct {
 	instances int
 }
 
-// step is the program of a training step, or nil.
+// step is the program of a training step, or, of a plan that does not train, its only
+// one, as that of one position; or nil.
 func step(d *program.Device) *program.Program {
 	if d != nil {
 		for i := range d.Progs {
-			if d.Progs[i].Name == "step" {
+			if d.Progs[i].Name == "step" || len(d.Progs) == 1 {
 				return &d.Progs[i]
 			}
 		}

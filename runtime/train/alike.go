@@ -47,6 +47,7 @@ var rules = []rule{
 	{"Checkpoint", "--checkpoint", func(o *Options, _ *program.Plan) string { return given(o.Checkpoint) }},
 	{"Every", "--every", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.Every) }},
 	{"Keep", "--keep", nil}, // rank 0 alone removes old checkpoints
+	{"KeepBest", "--keep-best", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.KeepBest) }},
 	{"Resume", "--resume", func(o *Options, _ *program.Plan) string { return onOff(o.Resume) }},
 	{"Overwrite", "--overwrite", func(o *Options, _ *program.Plan) string { return onOff(o.Overwrite) }},
 	{"Valid", "", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.Valid) }},

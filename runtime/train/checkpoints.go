@@ -51,7 +51,7 @@ type keeper struct {
 func newKeeper(o *Options, plan *program.Plan, tensors []checkpoint.Tensor, warn func(string)) *keeper {
 	of := copiesOf(plan)
 	return &keeper{
-		store:   checkpoint.Store{Dir: o.Checkpoint, Keep: o.Keep, Overwrite: o.Overwrite, Warn: warn},
+		store:   checkpoint.Store{Dir: o.Checkpoint, Keep: o.Keep, KeepBest: o.KeepBest, Overwrite: o.Overwrite, Warn: warn},
 		tensors: tensors,
 		of:      of,
 		meta:    checkpoint.Meta{Model: modelHash(ofModel(tensors, of)), Source: sourceHash(plan)},
@@ -175,6 +175,25 @@ func (k *keeper) load(c *checkpoint.Checkpoint, dev *devices) error {
 	return nil
 }
 
+// best is the lowest validation loss of a checkpoint that is there, or infinity.
+func (k *keeper) best() float64 {
+	entries, err := k.store.List()
+	if err != nil {
+		return math.Inf(1) // what cannot be listed will not be kept either
+	}
+	if e, ok := checkpoint.Best(entries); ok {
+		return *e.Valid
+	}
+	return math.Inf(1)
+}
+
+// validated notes the validation loss after the last step, for the next save.
+func (k *keeper) validated(loss float64) {
+	if k.meta.Valid = nil; !math.IsNaN(loss) && !math.IsInf(loss, 0) {
+		k.meta.Valid = &loss
+	}
+}
+
 // save saves the state after a step, which had that loss, and gives the folder.
 // It calls gathered when it has all tensors.
 func (k *keeper) save(step int64, loss float64, dev *devices, gathered func()) (dir string, err error) {
@@ -183,7 +202,7 @@ func (k *keeper) save(step int64, loss float64, dev *devices, gathered func()) (
 		k.meta.Loss = &loss
 	}
 	if !dev.m.Root() {
-		k.saved = step
+		k.saved, k.meta.Valid = step, nil
 		return "", dev.readAll(k.tensors)
 	}
 	w, err := k.store.Begin(k.meta, k.tensors)
@@ -211,7 +230,7 @@ func (k *keeper) save(step int64, loss float64, dev *devices, gathered func()) (
 	if dir, err = w.Commit(); err != nil {
 		return "", saveError(err)
 	}
-	k.saved = step
+	k.saved, k.meta.Valid = step, nil
 	return dir, nil
 }
 

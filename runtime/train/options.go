@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"time"
@@ -70,6 +71,7 @@ type Options struct {
 	Checkpoint string // folder of checkpoints, "": none are saved
 	Every      int64  // steps between them; 0: only at the end and when interrupted
 	Keep       int    // as checkpoint.Store has it
+	KeepBest   bool   // save after each validation that is the best so far, and keep that checkpoint
 	Resume     bool   // go on from the latest in Checkpoint
 	Overwrite  bool   // start anew, and replace what Checkpoint has once the first new one is saved
 
@@ -175,6 +177,10 @@ func (o *Options) check(plan *program.Plan) (last int64, err error) {
 			hint("drop --resume or --init")
 	case o.Keep != 0 && o.Checkpoint == "":
 		return 0, errorf(ExitUsage, "there is no folder in which to keep checkpoints").hint("pass --checkpoint DIR")
+	case o.KeepBest && o.Checkpoint == "":
+		return 0, errorf(ExitUsage, "there is no folder in which to keep the best checkpoint").hint("pass --checkpoint DIR")
+	case o.KeepBest && cmp.Or(o.ValidEvery, plan.Data.EvalEvery) <= 0:
+		return 0, errorf(ExitUsage, "which checkpoint is the best is not known without validation while training").hint("pass --eval-every N")
 	case o.Every > 0 && o.Checkpoint == "":
 		return 0, errorf(ExitUsage, "there is no folder for a checkpoint every %d steps", o.Every).hint("pass --checkpoint DIR")
 	}

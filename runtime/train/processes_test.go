@@ -228,6 +228,7 @@ func TestOptionsAreCompared(t *testing.T) {
 		"--on-nan":         func(o *Options) { o.OnNaN = NaNContinue },
 		"the option Valid": func(o *Options) { o.Valid = 1 },
 		"--eval-every":     func(o *Options) { o.ValidEvery = 2 },
+		"--keep-best":      func(o *Options) { o.KeepBest, o.ValidEvery = true, 2 },
 		"the option Data":  func(o *Options) { o.Data = []data.Option{{Key: "hidden", Value: "3"}} },
 	} {
 		errs, _ := jobT(t, context.Background(), toyOnTwo, func(rank int) Options {

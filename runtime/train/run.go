@@ -73,10 +73,11 @@ type run struct {
 
 	seed        uint64
 	first, last int64
-	resumed     string // folder of the checkpoint, if any
-	bad         int    // steps in a row that were not finite
-	warned      bool   // of the first such step
-	skips       int    // steps that were skipped because scaled gradients were not
+	resumed     string  // folder of the checkpoint, if any
+	bad         int     // steps in a row that were not finite
+	warned      bool    // of the first such step
+	best        float64 // validation loss of the best checkpoint
+	skips       int     // steps that were skipped because scaled gradients were not
 	sum         Summary
 	told        metrics.Step // the last
 }
@@ -169,7 +170,8 @@ func (r *run) openCheckpoint() (c *checkpoint.Checkpoint, err error) {
 			return nil, err
 		}
 	}
-	if r.o.Resume {
+	if r.best = math.Inf(1); r.o.Resume {
+		r.best = r.keeper.best()
 		if c, err = r.keeper.latest(r.o.Seed); err != nil {
 			return nil, err
 		}
@@ -230,20 +232,50 @@ func (r *run) train(ctx context.Context) error {
 		if step == r.last {
 			break
 		}
-		if r.o.Every > 0 && step%r.o.Every == 0 {
-			if err := r.saveCheckpoint(); err != nil {
-				return err
-			}
-		}
-		if every := cmp.Or(r.o.ValidEvery, r.plan.Data.EvalEvery); every > 0 && step%every == 0 {
-			loss, err := r.validate(ctx)
-			if err != nil {
-				return err
-			}
-			r.log.Tell(&metrics.Validation{Step: step, Loss: loss})
+		if err := r.between(ctx, step); err != nil {
+			return err
 		}
 	}
 	return r.finish(ctx)
+}
+
+// between saves and validates after a step that is not the last: what was trained is
+// safe before more time is spent, unless what validation finds is to be saved with it.
+func (r *run) between(ctx context.Context, step int64) error {
+	every := cmp.Or(r.o.ValidEvery, r.plan.Data.EvalEvery)
+	save, validate := r.o.Every > 0 && step%r.o.Every == 0, every > 0 && step%every == 0
+	if save && !(validate && r.o.KeepBest) {
+		if err := r.saveCheckpoint(); err != nil {
+			return err
+		}
+		save = false
+	}
+	if validate {
+		loss, err := r.validate(ctx)
+		if err != nil {
+			return err
+		}
+		r.log.Tell(&metrics.Validation{Step: step, Loss: loss})
+		save = r.isBest(loss) || save
+	}
+	if save {
+		return r.saveCheckpoint()
+	}
+	return nil
+}
+
+// isBest notes a validation loss, and reports whether the checkpoint of it is to be kept
+// as the best so far. All processes have the same loss.
+func (r *run) isBest(loss float64) bool {
+	if !r.o.KeepBest {
+		return false
+	}
+	r.keeper.validated(loss)
+	if !(loss < r.best) {
+		return false
+	}
+	r.best = loss
+	return true
 }
 
 // step runs one step and tells it.
@@ -307,6 +339,14 @@ func (r *run) saveCheckpoint() error {
 // finish saves what is to be saved at the end, then validates: what was trained
 // is safe before more time is spent.
 func (r *run) finish(ctx context.Context) error {
+	validated := r.o.KeepBest && r.sum.Ran > 0 && r.keeper.saved != r.sum.Steps
+	if validated { // the checkpoint of the end has its validation loss
+		var err error
+		if r.sum.ValLoss, err = r.validate(ctx); err != nil {
+			return err
+		}
+		r.isBest(r.sum.ValLoss)
+	}
 	if r.keeper != nil && r.sum.Ran > 0 && r.keeper.saved != r.sum.Steps {
 		if err := r.saveCheckpoint(); err != nil {
 			return err
@@ -321,9 +361,11 @@ func (r *run) finish(ctx context.Context) error {
 	if err := r.finishProfile(); err != nil {
 		return err
 	}
-	var err error
-	if r.sum.ValLoss, err = r.validate(ctx); err != nil {
-		return err
+	if !validated {
+		var err error
+		if r.sum.ValLoss, err = r.validate(ctx); err != nil {
+			return err
+		}
 	}
 	r.log.Tell(&metrics.End{Steps: r.sum.Steps, Loss: r.sum.Loss, ValLoss: r.sum.ValLoss})
 	return r.diverged()

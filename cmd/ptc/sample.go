@@ -1,0 +1,385 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ptc/compiler"
+	"ptc/internal/diag"
+	"ptc/runtime/data"
+	"ptc/runtime/program"
+	"ptc/runtime/sample"
+)
+
+type sampleFlags struct {
+	paramFlags
+	trust   trustFlags
+	target  string
+	length  int
+	threads int
+
+	prompt, prompts string
+	ids             []int32
+	most            int
+	choice          sample.Choice
+	greedy, json    bool
+	stopIDs         []int32
+	stop            string
+}
+
+// maxPrompts bounds how many prompts there may be, and maxPromptFile their file.
+const (
+	maxPrompts    = 4096
+	maxPromptFile = 64 << 20
+)
+
+func newSample(a *app) *cobra.Command {
+	var f sampleFlags
+	cmd := &cobra.Command{
+		Use:   "sample PLAN --init FILE|--checkpoint DIR --prompt TEXT [flags]",
+		Short: "Continue text by a model",
+		Long: `Continue prompts by a model, token by token.
+
+The sources in the plan are compiled once more, for one device, to a function of one
+position with a cache of keys and values; "ptc compile --sample" writes a plan that
+has it already. A model whose positions depend on later ones cannot be sampled, and
+the error names the line.
+
+Without --greedy a token is drawn by the softmax of the logits over --temperature,
+among the --top-k most probable, and among the fewest that have --top-p of the
+probability. The same seed, prompt and parameters give the same text.
+
+Text is turned into tokens as the plan's data says. SIGINT (Ctrl-C) ends the text
+where it is.`,
+		Example: `  ptc sample plan.bin --init trained.safetensors --prompt "func main"
+  ptc sample plan.bin --checkpoint ckpt/ --prompt-ids 5,17 --greedy --json
+  ptc sample plan.bin --init t.safetensors --prompts lines.txt --top-p 0.9 --seed 7`,
+		Args:              exactly("PLAN"),
+		ValidArgsFunction: completeFiles("bin"),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := f.check(cmd); err != nil {
+			return err
+		}
+		return a.sample(cmd.Context(), args[0], &f)
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func (f *sampleFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	f.paramFlags.add(cmd)
+	fl.StringVar(&f.prompt, "prompt", "", "continue `TEXT`")
+	fl.Int32SliceVar(&f.ids, "prompt-ids", nil, "continue these `TOKENS`, such as 5,17")
+	fl.StringVar(&f.prompts, "prompts", "", "continue each line of `FILE`; `-` is the standard input")
+	cmd.MarkFlagsMutuallyExclusive("prompt", "prompt-ids", "prompts")
+	cmd.MarkFlagsOneRequired("prompt", "prompt-ids", "prompts")
+	fl.IntVar(&f.most, "max-tokens", 256, "add at most `N` tokens, and no more than there are positions")
+	fl.Float64Var(&f.choice.Temperature, "temperature", 1, "divide the logits by `T`")
+	fl.IntVar(&f.choice.TopK, "top-k", 0, "choose among the `K` most probable tokens, 0 all")
+	fl.Float64Var(&f.choice.TopP, "top-p", 0, "choose among the most probable tokens that have the share `P` together, 0 all")
+	fl.Uint64Var(&f.choice.Seed, "seed", 0, "seed of the choices")
+	fl.BoolVar(&f.greedy, "greedy", false, "take the most probable token")
+	fl.Int32SliceVar(&f.stopIDs, "stop-id", nil, "end at one of these `TOKENS`")
+	fl.StringVar(&f.stop, "stop", "", "end at `TEXT`, which is not shown")
+	fl.BoolVar(&f.json, "json", false, "write an object of JSON, a list of them for --prompts")
+	fl.IntVar(&f.length, "length", 0, "how many positions there are (default as the plan has them)")
+	fl.StringVar(&f.target, "target", "", "compile for `TARGET` (default the plan's)")
+	fl.IntVar(&f.threads, "threads", 0, "use `N` threads (default one for each processor)")
+	f.trust.add(cmd)
+	complete(cmd, "target", func([]string) []string { return compiler.Targets() })
+}
+
+func (f *sampleFlags) check(cmd *cobra.Command) error {
+	c := &f.choice
+	switch {
+	case f.most < 1:
+		return usagef("--max-tokens is %d, and must be at least 1", f.most)
+	case !(c.Temperature >= 0):
+		return usagef("--temperature is %v, and must be at least 0", c.Temperature)
+	case c.TopK < 0:
+		return usagef("--top-k is %d, and must be at least 0", c.TopK)
+	case !(c.TopP >= 0 && c.TopP <= 1):
+		return usagef("--top-p is %v, and must be from 0 to 1", c.TopP)
+	case cmd.Flags().Changed("length") && f.length < 1:
+		return usagef("--length is %d, and must be at least 1", f.length)
+	case cmd.Flags().Changed("threads") && f.threads < 1:
+		return usagef("--threads is %d, and must be at least 1", f.threads)
+	}
+	if f.greedy {
+		*c = sample.Choice{Seed: c.Seed}
+	}
+	return nil
+}
+
+func (a *app) sample(ctx context.Context, path string, f *sampleFlags) error {
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		return usagef("%s is a folder, and checkpoints do not hold their model: ptc sample PLAN --checkpoint %s", path, path)
+	}
+	plan, err := f.trust.signed(path)
+	if err != nil {
+		return err
+	}
+	w := &writer{app: a, flags: f}
+	if err := w.open(plan); err != nil {
+		return err
+	}
+	prompts, err := w.prompts()
+	if err != nil {
+		return err
+	}
+	if plan, err = f.plan(path, plan, len(prompts)); err != nil {
+		return err
+	}
+	o := sample.Options{Threads: f.threads}
+	if o.Init, err = f.file(a); err != nil {
+		return err
+	}
+	run := runFlags{trust: f.trust}
+	o.Cache = run.caches(path)
+	o.Warn = func(s string) { a.message("warning", s) }
+	o.OnFault = func(err error) { os.Exit(a.reportBug(err.Error(), nil, os.Args[1:])) }
+	s, err := sample.Open(plan, o)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a.signals.finish(func(os.Signal) { cancel() })
+	return w.run(ctx, s, prompts)
+}
+
+// plan is the one that samples: the given one, or one of its sources.
+func (f *sampleFlags) plan(path string, p *program.Plan, prompts int) (*program.Plan, error) {
+	if sample.Samples(p) && !f.trust.rebuild && !f.trust.noNative && f.target == "" && f.length == 0 {
+		return p, nil
+	}
+	target := f.target
+	if f.trust.noNative {
+		if target = "ref"; p.Target == "ref:f64" {
+			target = p.Target
+		}
+	}
+	again, r, err := compiler.RebuildSample(p, target, compiler.Sample{Batch: prompts, Length: f.length})
+	if err == nil {
+		return again, nil
+	}
+	return nil, rebuildError(path, p, target, r, err)
+}
+
+// writer turns prompts into tokens, and tokens into text.
+type writer struct {
+	app   *app
+	flags *sampleFlags
+	text  data.Decoder // nil: the plan's data does not say, or tokens are given
+	list  bool
+	held  bytes.Buffer // what may be the beginning of --stop
+	ended bool         // by --stop
+}
+
+// open finds the tokenizer, where text is given or to be shown.
+func (w *writer) open(plan *program.Plan) error {
+	name, ok := "", plan.Data.Kind == "text"
+	for _, kv := range plan.Data.Options {
+		if kv.Key == "tokenizer" {
+			name, ok = kv.Value, true
+		}
+	}
+	f := w.flags
+	if ok {
+		t, err := data.FindTokenizer(name)
+		if d, is := t.(data.Decoder); is && err == nil {
+			w.text = d
+		} else if err != nil && len(f.ids) == 0 {
+			return fileError(err)
+		}
+	}
+	if w.text == nil && (len(f.ids) == 0 || f.stop != "") {
+		return usagef("the plan's data has no tokenizer, so that text is not tokens: give --prompt-ids")
+	}
+	return nil
+}
+
+func (w *writer) prompts() ([][]int32, error) {
+	f := w.flags
+	switch {
+	case len(f.ids) > 0:
+		return [][]int32{f.ids}, nil
+	case f.prompts == "":
+		ids, err := w.encode(f.prompt)
+		return [][]int32{ids}, err
+	}
+	w.list = true
+	text, err := w.app.readText(f.prompts, maxPromptFile)
+	if err != nil {
+		return nil, err
+	}
+	var out [][]int32
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Buffer(nil, maxPromptFile)
+	for lines.Scan() {
+		ids, err := w.encode(lines.Text())
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, ids)
+	}
+	if n := len(out); n == 0 || n > maxPrompts {
+		return nil, inputf("%s has %d prompts, and may have from 1 to %d", f.prompts, n, maxPrompts)
+	}
+	return out, nil
+}
+
+func (w *writer) encode(text string) (ids []int32, err error) {
+	err = w.text.Encode([]byte(text), func(piece []int32) error {
+		ids = append(ids, piece...)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, inputf("the prompt cannot be turned into tokens: %w", err)
+	case len(ids) == 0:
+		return nil, inputf("an empty prompt has no token to continue")
+	}
+	return ids, nil
+}
+
+// continuation is what is told of a prompt.
+type continuation struct {
+	Tokens []int32 `json:"tokens"`
+	Text   *string `json:"text,omitempty"`
+}
+
+// errStop ends a continuation at --stop.
+var errStop = errors.New("the text has come to its end")
+
+// run continues all prompts, as many at a time as the plan takes.
+func (w *writer) run(ctx context.Context, s *sample.Session, prompts [][]int32) error {
+	var all []continuation
+	for first := 0; first < len(prompts); first += s.Batch {
+		n := min(s.Batch, len(prompts)-first)
+		r := sample.Request{Prompts: append([][]int32(nil), prompts[first:first+n]...), Most: w.flags.most, Stop: w.flags.stopIDs, Choice: w.flags.choice}
+		for len(r.Prompts) < s.Batch {
+			r.Prompts = append(r.Prompts, r.Prompts[0])
+		}
+		if !w.list {
+			r.Token = func(sequence int, id int32) error {
+				if sequence > 0 {
+					return nil
+				}
+				return w.token(id)
+			}
+		}
+		out, err := s.Generate(ctx, r)
+		if err != nil && !errors.Is(err, errStop) && !errors.Is(err, context.Canceled) {
+			return err
+		}
+		for _, tokens := range out[:n] {
+			all = append(all, w.continuation(tokens))
+		}
+		if err != nil {
+			break
+		}
+	}
+	return w.finish(all)
+}
+
+// continuation is what came of a prompt, up to --stop.
+func (w *writer) continuation(tokens []int32) continuation {
+	c := continuation{Tokens: append([]int32{}, tokens...)}
+	if w.text == nil {
+		return c
+	}
+	var b strings.Builder
+	for i, id := range tokens {
+		b.Write(w.text.Decode(id))
+		if at := strings.Index(b.String(), w.flags.stop); w.flags.stop != "" && at >= 0 {
+			text := b.String()[:at]
+			c.Tokens, c.Text = c.Tokens[:i+1], &text
+			return c
+		}
+	}
+	text := b.String()
+	c.Text = &text
+	return c
+}
+
+// token shows a token as soon as it cannot be of --stop.
+func (w *writer) token(id int32) error {
+	if w.text == nil {
+		if w.flags.json {
+			return nil
+		}
+		return w.show([]byte(strconv.Itoa(int(id)) + " "))
+	}
+	w.held.Write(w.text.Decode(id))
+	text, stop := w.held.Bytes(), []byte(w.flags.stop)
+	if at := bytes.Index(text, stop); len(stop) > 0 && at >= 0 {
+		err := w.show(text[:at])
+		w.held.Reset()
+		if err == nil {
+			err = errStop
+		}
+		return err
+	}
+	keep := 0
+	for n := 1; n < len(stop) && n <= len(text); n++ {
+		if bytes.HasSuffix(text, stop[:n]) {
+			keep = n
+		}
+	}
+	return w.show(w.held.Next(len(text) - keep))
+}
+
+func (w *writer) show(text []byte) error {
+	if w.flags.json {
+		return nil
+	}
+	_, err := w.app.out.Write(text)
+	return fileError(wrapWrite("the standard output", err))
+}
+
+// finish shows what is left.
+func (w *writer) finish(all []continuation) error {
+	switch {
+	case w.flags.json && w.list:
+		return w.app.printJSON(all)
+	case w.flags.json:
+		return w.app.printJSON(all[0])
+	case !w.list:
+		if err := w.show(w.held.Bytes()); err != nil {
+			return err
+		}
+		return w.app.print("\n")
+	}
+	for i, c := range all {
+		if _, err := io.WriteString(w.app.out, fmt.Sprintf("[%d] %s\n", i+1, *c.Text)); err != nil {
+			return fileError(wrapWrite("the standard output", err))
+		}
+	}
+	return nil
+}
+
+// rebuildError is why the sources in a plan cannot be compiled to sample: a model that
+// looks ahead is the user's, and its lines are shown.
+func rebuildError(path string, p *program.Plan, target string, r *compiler.Report, err error) error {
+	var bug *compiler.Bug
+	if errors.As(err, &bug) {
+		return &fault{code: exitBug, err: err}
+	}
+	if _, ok := diag.As(err); !ok {
+		err = fmt.Errorf("%s cannot be compiled to sample for %s: %w", path, orTarget(target, p), err)
+	}
+	return &fault{code: exitFile, err: err, source: planSource(path, r)}
+}

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"ptc/runtime/checkpoint"
+	"ptc/runtime/train"
+)
+
+// decoder is a small model that samples.
+const decoder = `import std.nn
+import std.optim
+import std.data
+config {
+  batch = 3
+  seq   = 24
+  embed = 16
+  heads = 2
+  head  = 8
+  vocab = 256
+  corpus = "*.txt"
+}
+module Block {
+  norm : nn.RMSNorm
+  attn : nn.CausalAttention(std = 0.3, out_std = 0.3)
+  fn apply(x) { return x + attn(norm(x)) }
+}
+model Small {
+  param wte : [vocab, embed] ~ normal(std = 0.5)
+  blocks : Block[2]
+  fn apply(tokens: i32[batch, seq]) -> [batch, seq, vocab] {
+    x = wte[vocab = tokens]
+    for b in blocks { x = b(x) }
+    return dot(x, wte, over = embed)
+  }
+}
+train Small {
+  loss      = nn.cross_entropy(Small(tokens), targets, over = vocab)
+  optimizer = optim.AdamW(lr = 1e-2)
+  data      = data.text(corpus, window = seq, valid = 0.1)
+  steps     = 3
+}
+`
+
+// trained is a plan of decoder, trained for a few steps.
+func trained(t *testing.T, set ...string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	write(t, "m.ptl", decoder)
+	write(t, "a.txt", strings.Repeat("what comes of it, and what comes then. ", 30))
+	write(t, "b.txt", strings.Repeat("0123456789", 40))
+	must(t, with(set, "compile", "m.ptl", "-o", "m.bin", "-q", "--target", "ref")...)
+	must(t, "run", "m.bin", "--save", "m.st", "--checkpoint", "ck")
+}
+
+func evaluated(t *testing.T, args ...string) (e train.Evaluation) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(must(t, args...).out), &e); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestEval(t *testing.T) {
+	trained(t)
+	must(t, "compile", "m.ptl", "-o", "one.bin", "-q", "--target", "ref", "--set", "batch=1")
+	e := evaluated(t, "eval", "m.bin", "--init", "m.st", "--data", "*.txt", "--json", "--per-file")
+	one := evaluated(t, "eval", "one.bin", "--init", "m.st", "--data", "*.txt", "--json")
+	if e.Windows%3 == 0 || e.Windows != one.Windows || e.Tokens != 24*e.Windows {
+		t.Fatalf("%d and %d windows, %d tokens: the last batch is to be in part", e.Windows, one.Windows, e.Tokens)
+	}
+	if math.Abs(e.Loss-one.Loss) > 1e-5 || math.Abs(math.Exp(e.Loss)-e.Perplexity) > 1e-6*e.Perplexity || e.Note != "" {
+		t.Errorf("a batch of 3 gives %v, and one of 1 %v", e, one)
+	}
+	if len(e.Files) != 2 || e.Files[0].File != "a.txt" || e.Files[0].Loss == e.Files[1].Loss {
+		t.Errorf("the files have %+v", e.Files)
+	}
+	if c := evaluated(t, "eval", "m.bin", "--checkpoint", "ck", "--data", "*.txt", "--json"); c.Loss != e.Loss {
+		t.Errorf("the checkpoint gives %v, the file %v", c.Loss, e.Loss)
+	}
+	if v := evaluated(t, "eval", "m.bin", "--init", "m.st", "--json"); v.Windows == 0 || v.Windows >= e.Windows {
+		t.Errorf("%d of %d windows are held out", v.Windows, e.Windows)
+	}
+}
+
+// What is not a mean over windows is said.
+func TestEvalNotes(t *testing.T) {
+	trained(t)
+	masked := strings.Replace(decoder, "targets, over = vocab", "where(targets == 99, -1, targets), over = vocab, masked = true", 1)
+	write(t, "m.ptl", masked)
+	must(t, "compile", "m.ptl", "-o", "m.bin", "-q", "--target", "ref")
+	e := evaluated(t, "eval", "m.bin", "--init", "m.st", "--data", "*.txt", "--json")
+	if e.Note == "" || e.Windows%3 != 0 {
+		t.Errorf("%+v says nothing of a loss with weights", e)
+	}
+}
+
+func TestEvalRefuses(t *testing.T) {
+	trained(t)
+	write(t, "half.st", read(t, "m.st")[:3000])
+	for _, c := range []struct {
+		code int
+		args []string
+	}{
+		{exitFile, []string{"eval", "m.bin", "--init", "half.st", "--data", "*.txt"}},
+		{exitFile, []string{"eval", "m.bin", "--init", "m.st", "--data", "none/*.txt"}},
+		{exitFile, []string{"eval", "m.bin", "--checkpoint", "none"}},
+		{exitUsage, []string{"eval", "m.bin", "--data", "*.txt"}},
+		{exitUsage, []string{"eval", "m.bin", "--init", "m.st", "--per-file"}},
+		{exitFile, []string{"sample", "m.bin", "--init", "half.st", "--prompt", "what"}},
+		{exitFile, []string{"sample", "m.bin", "--init", "m.st", "--prompt", strings.Repeat("x", 25)}},
+		{exitFile, []string{"sample", "m.bin", "--init", "m.st", "--prompt-ids", "300"}},
+		{exitInput, []string{"sample", "m.bin", "--init", "m.st", "--prompt", ""}},
+		{exitUsage, []string{"sample", "m.bin", "--init", "m.st"}},
+		{exitUsage, []string{"sample", "ck", "--init", "m.st", "--prompt", "what"}},
+		{exitUsage, []string{"sample", "m.bin", "--init", "m.st", "--prompt", "what", "--top-p", "2"}},
+	} {
+		if r := ptc(t, c.args...); r.code != c.code || r.err == "" || r.out != "" {
+			t.Errorf("%v: exit code %d, not %d: %s", c.args, r.code, c.code, r.err)
+		}
+	}
+}
+
+func continued(t *testing.T, args ...string) (tokens []int32) {
+	t.Helper()
+	var c continuation
+	if err := json.Unmarshal([]byte(must(t, append([]string{"sample"}, args...)...).out), &c); err != nil {
+		t.Fatal(err)
+	}
+	return c.Tokens
+}
+
+func same(a, b []int32) bool {
+	text := func(x []int32) string { s, _ := json.Marshal(x); return string(s) }
+	return text(a) == text(b)
+}
+
+func TestSample(t *testing.T) {
+	trained(t)
+	greedy := continued(t, "m.bin", "--init", "m.st", "--prompt", "what", "--greedy", "--json", "--max-tokens", "8")
+	if len(greedy) != 8 {
+		t.Fatalf("%d tokens", len(greedy))
+	}
+	if long := continued(t, "m.bin", "--init", "m.st", "--prompt-ids", "119,104,97,116", "--greedy", "--json", "--max-tokens", "99"); len(long) != 21 || !same(long[:8], greedy) {
+		t.Errorf("%v is not the beginning of %v, or these do not fill the positions", greedy, long)
+	}
+	longer := continued(t, "m.bin", "--init", "m.st", "--prompt", "what", "--greedy", "--json", "--max-tokens", "40", "--length", "64")
+	if len(longer) != 40 {
+		t.Errorf("%d tokens of 64 positions", len(longer))
+	}
+	must(t, "compile", "m.ptl", "-o", "s.bin", "-q", "--target", "ref", "--sample")
+	must(t, "verify", "s.bin")
+	if got := continued(t, "s.bin", "--checkpoint", "ck", "--prompt", "what", "--greedy", "--json", "--max-tokens", "8"); !same(got, greedy) {
+		t.Errorf("a plan that samples gives %v, not %v", got, greedy)
+	}
+
+	// What is drawn depends on the seed and the prompt, not on what is beside it.
+	draw := []string{"m.bin", "--init", "m.st", "--json", "--max-tokens", "9", "--temperature", "2", "--top-k", "90", "--top-p", "0.95"}
+	alone := continued(t, append(draw, "--prompt", "45", "--seed", "7")...)
+	if again := continued(t, append(draw, "--prompt", "45", "--seed", "7")...); !same(again, alone) {
+		t.Error("a seed draws differently the second time")
+	}
+	if other := continued(t, append(draw, "--prompt", "45", "--seed", "8")...); same(other, alone) {
+		t.Error("another seed draws the same")
+	}
+	write(t, "prompts", "what\n45\n45\nand\n")
+	var list []continuation
+	out := must(t, append(append([]string{"sample"}, draw...), "--prompts", "prompts", "--seed", "7")...).out
+	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) != 4 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if !same(list[1].Tokens, alone) || same(list[2].Tokens, alone) {
+		t.Errorf("among others %v and %v follow, alone %v", list[1].Tokens, list[2].Tokens, alone)
+	}
+	text := must(t, "sample", "m.bin", "--init", "m.st", "--prompt", "what", "--greedy", "--max-tokens", "8").out
+	if want := new(strings.Builder); true {
+		for _, id := range greedy {
+			want.WriteByte(byte(id))
+		}
+		if text != want.String()+"\n" {
+			t.Errorf("%q is shown, not %q", text, want)
+		}
+	}
+	stop := string([]byte{byte(greedy[2]), byte(greedy[3])})
+	if cut := must(t, "sample", "m.bin", "--init", "m.st", "--prompt", "what", "--greedy", "--max-tokens", "8", "--stop", stop).out; len(cut) > 3 || strings.Contains(cut, stop) {
+		t.Errorf("%q does not end at %q", cut, stop)
+	}
+}
+
+// A model that looks ahead cannot be sampled, and the error names the line.
+func TestSampleLooksAhead(t *testing.T) {
+	trained(t)
+	write(t, "m.ptl", strings.Replace(decoder, "x = wte[vocab = tokens]\n", "x = wte[vocab = tokens]\n    x = x - mean(x, over = seq)\n", 1))
+	must(t, "compile", "m.ptl", "-o", "m.bin", "-q", "--target", "ref")
+	r := ptc(t, "sample", "m.bin", "--init", "m.st", "--prompt", "what")
+	if r.code != exitFile || !strings.Contains(r.err, "E0721") || !strings.Contains(r.err, "mean(x, over = seq)") {
+		t.Errorf("exit code %d: %s", r.code, r.err)
+	}
+	if r := ptc(t, "compile", "m.ptl", "-o", "s.bin", "-q", "--target", "ref", "--sample"); r.code != exitInput || !strings.Contains(r.err, "E0721") {
+		t.Errorf("exit code %d: %s", r.code, r.err)
+	}
+}
+
+// The best checkpoint stays, with its validation loss, however old it is.
+func TestKeepBest(t *testing.T) {
+	trained(t)
+	run := []string{"run", "m.bin", "--steps", "9", "--checkpoint", "best", "--keep", "1", "--keep-best", "--eval-every", "2", "--log", "json"}
+	lowest, at := math.Inf(1), 0.0
+	for _, e := range events(t, must(t, run...).out) {
+		if loss, ok := e["loss"].(float64); ok && e["event"] == "validation" && loss < lowest {
+			lowest, at = loss, e["step"].(float64)
+		} else if loss, ok := e["val_loss"].(float64); ok && e["event"] == "end" && loss < lowest {
+			lowest, at = loss, 9
+		}
+	}
+	entries, err := (&checkpoint.Store{Dir: "best"}).List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	best, ok := checkpoint.Best(entries)
+	if !ok || *best.Valid != lowest || float64(best.Step) != at || entries[0].Step != 9 || len(entries) > 2 {
+		t.Fatalf("%+v is the best of %v; validation found %v at step %v", best, entries, lowest, at)
+	}
+	// Training with a rate that ruins it leaves the best one alone.
+	write(t, "m.ptl", strings.Replace(decoder, "lr = 1e-2", "lr = 3.0", 1))
+	must(t, "compile", "m.ptl", "-o", "m.bin", "-q", "--target", "ref")
+	must(t, "run", "m.bin", "--steps", "13", "--checkpoint", "best", "--resume", "--keep", "1", "--keep-best", "--eval-every", "2")
+	if entries, err = (&checkpoint.Store{Dir: "best"}).List(); err != nil || len(entries) != 2 || entries[0].Step != 13 || entries[1].Step != best.Step {
+		t.Errorf("%v: %v", err, entries)
+	}
+	if e := evaluated(t, "eval", "m.bin", "--checkpoint", "best", "--best", "--json"); e.Loss > lowest+0.5 {
+		t.Errorf("the best checkpoint has a loss of %v, not %v", e.Loss, lowest)
+	}
+	if r := ptc(t, "run", "m.bin", "--keep-best", "--eval-every", "2"); r.code != exitUsage {
+		t.Errorf("exit code %d: %s", r.code, r.err)
+	}
+}

@@ -1,0 +1,119 @@
+package compiler
+
+import (
+	"fmt"
+	"strconv"
+
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/lang"
+	"ptc/passes/decode"
+	"ptc/passes/pass"
+	"ptc/runtime/program"
+)
+
+// Sample asks for a plan that samples: its one program, sample, computes the logits of
+// one position after the other. It is for one device.
+type Sample struct {
+	Batch  int // how many prompts at once; 0: the batch of the source
+	Length int // how many positions; 0: as the source has it
+}
+
+// SampleProgram is the name of the program of a plan that samples.
+const SampleProgram = "sample"
+
+// RebuildSample compiles the sources in a plan to one that samples, as [Rebuild] does.
+// A plan that samples already is compiled anew too.
+func RebuildSample(p *program.Plan, target string, s Sample) (*program.Plan, *Report, error) {
+	return rebuild(p, target, &s)
+}
+
+// samples reports whether a plan is one that samples.
+func samples(p *program.Plan) bool {
+	for i := range p.Devices {
+		for _, x := range p.Devices[i].Progs {
+			if x.Name == SampleProgram {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lowerSample lowers to @sample with the sizes that are asked for. Axes have the sizes
+// of config entries of their names, which are replaced.
+func lowerSample(p *lang.Program, o lang.Options, s *Sample, r *Report) (*lang.Result, diag.List) {
+	o.Sample = true
+	res, errs := p.Lower(o)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	tokens := res.Module.Func(SampleProgram).Args
+	axes := tokensOf(tokens).Axes
+	resize := false
+	for i, n := range []int{s.Batch, s.Length} {
+		name, has := axes[i].Name, axes[i].Size
+		if n == 0 || n == has {
+			continue
+		}
+		if a := holder(tokens, name); i == 1 && a != nil {
+			return nil, diag.List{{Code: "E0723", Pos: a.Pos, Msg: fmt.Sprintf("the parameter `%s` has the axis `%s`, so that there are %d positions, not %d", a.Path, name, has, n)}}
+		}
+		if !p.HasConfig(name) {
+			return nil, diag.List{{Code: "E0723", Msg: fmt.Sprintf("`%s` is %d, and no entry of the config gives it another size, such as %d", name, has, n)}}
+		}
+		o.Set = append(o.Set, lang.Override{Key: name, Value: strconv.Itoa(n)})
+		resize = true
+	}
+	if resize {
+		if res, errs = p.Lower(o); len(errs) > 0 {
+			return nil, errs
+		}
+	}
+	if errs := derive(res, s, r); len(errs) > 0 {
+		return nil, errs
+	}
+	return res, nil
+}
+
+// derive puts the function of one position in the place of that of all.
+func derive(res *lang.Result, s *Sample, r *Report) diag.List {
+	m := res.Module
+	axes := tokensOf(m.Funcs[0].Args).Axes
+	for i, n := range []int{s.Batch, s.Length} {
+		if n != 0 && axes[i].Size != n {
+			return diag.List{{Code: "E0723", Msg: fmt.Sprintf("`%s` is %d, whatever the config entry of that name says, and not %d", axes[i].Name, axes[i].Size, n)}}
+		}
+	}
+	d, err := decode.Derive(m.Funcs[0])
+	if e, ok := diag.As(err); ok {
+		return e
+	} else if err != nil {
+		return diag.List{{Code: "E0722", Msg: err.Error()}}
+	}
+	m.Funcs[0] = d.Func
+	for _, x := range d.Remarks {
+		r.Remarks = append(r.Remarks, pass.Remark{Pass: "decode", Text: x})
+	}
+	return nil
+}
+
+// tokensOf is the type of the tokens among arguments.
+func tokensOf(args []*ir.Arg) (t ir.Type) {
+	for _, a := range args {
+		if a.Role == ir.RoleData {
+			t = a.Value.Type
+		}
+	}
+	return t
+}
+
+// holder is a parameter with the axis, or nil.
+func holder(args []*ir.Arg, axis string) *ir.Arg {
+	for _, a := range args {
+		if a.Role == ir.RoleParam && a.Value.Type.Has(axis) {
+			return a
+		}
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package names
+
+import (
+	"slices"
+	"strings"
+
+	"ptc/ir/layout"
+	"ptc/lang/source"
+	"ptc/lang/syntax"
+)
+
+// train resolves the train block: the model, and the entries.
+func (s *scope) train(d *syntax.Train) {
+	s.add(s.file, d.Model, s.own(s.file, d.Model.Name), false)
+	for _, e := range d.Entries {
+		s.loss = e.Key.Name == "loss"
+		s.expr(e.Value)
+	}
+	s.loss = false
+	for _, l := range d.Loras {
+		for _, e := range l.Entries {
+			s.expr(e.Value)
+		}
+		for _, on := range l.On {
+			for _, p := range on.Paths {
+				s.path(p)
+			}
+		}
+	}
+}
+
+// layout resolves the directives of a layout.
+func (s *scope) layout(d *syntax.Layout) {
+	mesh := map[string]*Symbol{}
+	for _, x := range d.Directives {
+		if m, ok := x.(*syntax.Mesh); ok {
+			for _, e := range m.Axes {
+				mesh[e.Key.Name] = s.declare(MeshAxis, s.file, e.Key, e, d)
+				s.expr(e.Value)
+			}
+		}
+	}
+	over := func(ids ...*syntax.Ident) {
+		for _, id := range ids {
+			if id != nil {
+				s.add(s.file, id, mesh[id.Name], false)
+			}
+		}
+	}
+	for _, x := range d.Directives {
+		switch x := x.(type) {
+		case *syntax.Shard:
+			for _, a := range x.Axes {
+				s.axisName(a, a.Name)
+			}
+			over(x.Over...)
+			s.options("shard", x.Options)
+		case *syntax.Replicate:
+			over(x.Over...)
+		case *syntax.Pipeline:
+			over(x.Over)
+			s.options("pipeline", x.Options)
+		case *syntax.Zero:
+			s.expr(x.Stage)
+			over(x.Over...)
+			s.options("zero", x.Options)
+		case *syntax.Recompute:
+			s.options("recompute", x.Options)
+		case *syntax.Offload:
+			s.options("offload", x.Options)
+		case *syntax.Device:
+			for _, e := range x.Entries {
+				s.expr(e.Value)
+			}
+		case *syntax.Entry:
+			s.expr(x.Value)
+		}
+		syntax.Inspect(x, func(n syntax.Node) bool {
+			if p, ok := n.(*syntax.Path); ok {
+				s.path(p)
+			}
+			return true
+		})
+	}
+}
+
+// options resolves the values of options that are expressions; the others are words.
+func (s *scope) options(directive string, o *syntax.Options) {
+	if o == nil {
+		return
+	}
+	i := slices.IndexFunc(layout.Table, func(r layout.Row) bool { return r.Word == directive })
+	for _, e := range o.Entries {
+		k := slices.IndexFunc(layout.Table[i].Keys, func(k layout.Key) bool { return k.Name == e.Key.Name })
+		if k >= 0 && len(layout.Table[i].Keys[k].Words) == 0 && e.Key.Name != "keep" {
+			s.expr(e.Value)
+		}
+	}
+}
+
+// path resolves the parts of a path into the model. A first part that names a module
+// stands for its instances; after `**`, or a pattern, nothing is known.
+func (s *scope) path(p *syntax.Path) {
+	f, model := s.model()
+	at := p.Pos.Offset
+	m := model
+	for i, part := range p.Parts {
+		from := at
+		at += len(part) + 1
+		if p.EndPos.Offset-p.Pos.Offset != len(p.String()) {
+			return // with spaces or comments in it
+		}
+		if part == "*" || part[0] >= '0' && part[0] <= '9' {
+			continue
+		}
+		if m == nil || strings.Contains(part, "*") {
+			return
+		}
+		t := s.Member(m, part)
+		if i == 0 && (t == nil || t.Kind != SubModule && t.Kind != Parameter) {
+			t = s.moduleNamed(f, part)
+		}
+		if t == nil {
+			return
+		}
+		s.refs[s.file] = append(s.refs[s.file], Ref{File: s.file, From: from, To: from + len(part), Symbol: t})
+		switch d := t.Decl.(type) {
+		case *syntax.SubModule:
+			m = s.subModule(s.scopeOf(t), t)
+		case *syntax.Module:
+			m = d
+		default:
+			m = nil
+		}
+	}
+}
+
+// model is what the program trains, and the file that it is in.
+func (b *builder) model() (*source.File, *syntax.Module) {
+	for _, f := range b.prog.Files {
+		if f.Tree == nil || f.Std {
+			continue
+		}
+		for _, d := range f.Tree.Decls {
+			if t, ok := d.(*syntax.Train); ok && f.Modules[t.Model.Name] != nil {
+				return f, f.Modules[t.Model.Name]
+			}
+		}
+	}
+	return nil, nil
+}
+
+// moduleNamed is a module of this name: of the file, then of what is read otherwise.
+func (b *builder) moduleNamed(f *source.File, name string) *Symbol {
+	files := b.prog.Files
+	if f != nil {
+		files = append([]*source.File{f}, files...)
+	}
+	for _, g := range files {
+		if t := b.own(g, name); t != nil && t.Kind == Module {
+			return t
+		}
+	}
+	return nil
+}

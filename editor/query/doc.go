@@ -1,0 +1,21 @@
+// Package query answers what an editor asks about a place or a file.
+//
+// In: a [View]: a program, as far as it is known, and the text as it is in the editor
+// now, which may be further. Out: messages of the protocol.
+//
+//	view.go       places between the text that was analyzed and the one that is edited
+//	describe.go   what is shown of a value or symbol
+//	hover.go, hints.go, lens.go
+//	navigate.go   definition, references
+//	rename.go     a new name, if the program means the same with it
+//	cursor.go     what is being written at a cursor, by the tokens before it
+//	complete.go, complete_layout.go, signature.go
+//	outline.go    symbols, folding, formatting
+//	tokens.go     semantic tokens
+//	diagnostics.go
+//
+// Invariant: no text, and no place in it, makes a query panic; what is not known is
+// left out of the answer.
+// Imports editor/analysis, editor/names, editor/protocol, editor/text, internal/diag,
+// internal/units, ir, lang, stdlib.
+package query

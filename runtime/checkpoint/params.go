@@ -1,0 +1,34 @@
+package checkpoint
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// Params is the file of the parameters in dir, which is a checkpoint or a folder of
+// them: then it is that of the one saved last, or, with best, of the one with the lowest
+// validation loss. The checkpoint is sound: its hashes have been checked.
+func Params(dir string, best bool, warn func(string)) (path string, err error) {
+	var c *Checkpoint
+	if best {
+		entries, err := (&Store{Dir: dir}).List()
+		if err != nil {
+			return "", err
+		}
+		e, ok := Best(entries)
+		if !ok {
+			return "", &Error{Dir: dir, Msg: "no checkpoint in it has a validation loss", Err: ErrNone}
+		}
+		dir = e.Dir
+	}
+	if _, e := os.Stat(filepath.Join(dir, manifestName)); e == nil {
+		c, err = Load(dir)
+	} else {
+		c, err = (&Store{Dir: dir, Warn: warn}).Latest()
+	}
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(c.Dir, dataFiles[0])
+	return path, c.Close()
+}

@@ -1,0 +1,129 @@
+package sample
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Request is what to continue, and how.
+type Request struct {
+	Prompts [][]int32 // as many as the session's batch, none of them empty
+	Most    int       // tokens to add to each
+	Stop    []int32   // tokens that end a sequence; they are not part of it
+	Choice  Choice
+	// Token is told each token as it is chosen, with the number of its prompt; nil:
+	// nobody is. An error ends the run.
+	Token func(sequence int, id int32) error
+}
+
+// sequence is a prompt while it is continued.
+type sequence struct {
+	stream
+	prompt []int32
+	more   []int32
+	done   bool
+}
+
+// at is the token at a position that is known already, the last one behind the end.
+func (q *sequence) at(t int) int32 {
+	switch {
+	case t < len(q.prompt):
+		return q.prompt[t]
+	case t < len(q.prompt)+len(q.more):
+		return q.more[t-len(q.prompt)]
+	}
+	return q.prompt[0]
+}
+
+// Generate continues the prompts until each has as many tokens as were asked for, one
+// that ends it, or no more positions. When ctx is done it returns what there is, with
+// the error of ctx.
+func (s *Session) Generate(ctx context.Context, r Request) ([][]int32, error) {
+	qs, err := s.sequences(&r)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Begin(); err != nil {
+		return nil, err
+	}
+	var room []candidate
+	tokens := make([]int32, s.Batch)
+	for t := 0; t < s.Length && slices.ContainsFunc(qs, func(q sequence) bool { return !q.done }); t++ {
+		if err := ctx.Err(); err != nil {
+			return added(qs), err
+		}
+		for i := range qs {
+			tokens[i] = qs[i].at(t)
+		}
+		logits, err := s.Position(t, tokens)
+		if err != nil {
+			return added(qs), err
+		}
+		for i := range qs {
+			if q := &qs[i]; !q.done && t >= len(q.prompt)-1 {
+				if err := q.add(&r, i, t, logits[i*s.Vocab:(i+1)*s.Vocab], &room); err != nil {
+					return added(qs), err
+				}
+			}
+		}
+	}
+	return added(qs), nil
+}
+
+func added(qs []sequence) [][]int32 {
+	out := make([][]int32, len(qs))
+	for i := range qs {
+		out[i] = qs[i].more
+	}
+	return out
+}
+
+// add chooses the token after position t.
+func (q *sequence) add(r *Request, number, t int, logits []float64, room *[]candidate) error {
+	for _, x := range logits {
+		if x != x {
+			return &Error{Msg: fmt.Sprintf("the logits of position %d of prompt %d are not numbers", t, number+1)}
+		}
+	}
+	id := r.Choice.choose(logits, q.stream, t, room)
+	if slices.Contains(r.Stop, id) {
+		q.done = true
+		return nil
+	}
+	q.more = append(q.more, id)
+	q.done = len(q.more) >= r.Most
+	if r.Token != nil {
+		return r.Token(number, id)
+	}
+	return nil
+}
+
+// sequences checks the prompts.
+func (s *Session) sequences(r *Request) ([]sequence, error) {
+	if len(r.Prompts) != s.Batch {
+		return nil, &Error{Msg: fmt.Sprintf("the plan continues %d prompts at once, and there are %d", s.Batch, len(r.Prompts))}
+	}
+	qs := make([]sequence, len(r.Prompts))
+	for i, p := range r.Prompts {
+		switch {
+		case len(p) == 0:
+			return nil, &Error{Msg: fmt.Sprintf("prompt %d has no token, and something must come first", i+1)}
+		case len(p) > s.Length:
+			return nil, &Error{Msg: fmt.Sprintf("prompt %d has %d tokens, and the plan %d positions", i+1, len(p), s.Length)}
+		}
+		for _, id := range p {
+			if id < 0 || int(id) >= s.Vocab {
+				return nil, &Error{Msg: fmt.Sprintf("prompt %d has the token %d, and the model has %d", i+1, id, s.Vocab)}
+			}
+		}
+		copies := 0
+		for _, other := range r.Prompts[:i] {
+			if slices.Equal(other, p) {
+				copies++
+			}
+		}
+		qs[i] = sequence{stream: newStream(r.Choice.Seed, p, copies), prompt: p, done: r.Most < 1}
+	}
+	return qs, nil
+}

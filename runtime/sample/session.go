@@ -1,0 +1,261 @@
+package sample
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ptc/internal/dtype"
+	"ptc/runtime/checkpoint/safetensors"
+	"ptc/runtime/exec"
+	"ptc/runtime/program"
+)
+
+// Program is the name of the program of a plan that samples; Position its field beside
+// the tokens, and Logits the state that it leaves.
+const (
+	Program  = "sample"
+	Position = "position"
+	Logits   = "sample/logits"
+)
+
+// Options of a session.
+type Options struct {
+	Init    string   // a safetensors file with the parameters
+	Threads int      // 0: one for each processor
+	Cache   []string // as exec.Options has it
+	Warn    func(string)
+	OnFault func(error)
+}
+
+// Session is a plan that is open, with its parameters.
+type Session struct {
+	m      *exec.Machine
+	p      *exec.Program
+	tokens exec.Field
+	// Batch is how many prompts it continues at once, Length how many positions there
+	// are, Vocab how many tokens.
+	Batch, Length, Vocab int
+
+	logits exec.Tensor
+	raw    []byte
+	values []float64
+	fed    []byte
+}
+
+// Error is why sampling cannot begin or go on: a plan, a file or a prompt that cannot
+// be used.
+type Error struct {
+	Msg string
+	Err error // cause, may be nil
+}
+
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return e.Msg + ": " + e.Err.Error()
+	}
+	return e.Msg
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// ExitCode is what the process should exit with.
+func (e *Error) ExitCode() int { return 3 }
+
+func errorf(err error, format string, args ...any) error {
+	var coded interface{ ExitCode() int }
+	if errors.As(err, &coded) {
+		return err
+	}
+	return &Error{fmt.Sprintf(format, args...), err}
+}
+
+// Samples reports whether a plan is one that samples.
+func Samples(plan *program.Plan) bool {
+	for i := range plan.Devices {
+		for _, p := range plan.Devices[i].Progs {
+			if p.Name == Program {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Open captures a plan that samples and gives it its parameters. It has to be closed.
+func Open(plan *program.Plan, o Options) (s *Session, err error) {
+	if !Samples(plan) || plan.Ranks() != 1 {
+		return nil, &Error{Msg: "the plan does not sample: it has no program sample for one device"}
+	}
+	m, err := exec.Open(plan, exec.Options{Threads: o.Threads, Cache: o.Cache, Warn: o.Warn, OnFault: o.OnFault})
+	if err != nil {
+		return nil, err
+	}
+	s = &Session{m: m, p: m.Program(Program)}
+	if err = s.bind(); err == nil {
+		s.Length = cmp.Or(s.Length, window(plan))
+		err = s.load(plan, o.Init)
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close frees what the session holds.
+func (s *Session) Close() { s.m.Close() }
+
+// bind finds the fields and states of the program.
+func (s *Session) bind() error {
+	for _, f := range s.p.Fields() {
+		if f.Name != Position {
+			s.tokens = f
+		}
+	}
+	t, ok := s.m.Tensor(Logits)
+	if !ok || len(t.Shape) != 2 || len(s.tokens.Shape) != 1 || t.Shape[0] != s.tokens.Shape[0] || s.tokens.DType != dtype.I32 {
+		return &Error{Msg: "the plan does not sample as this ptc does; compile it again"}
+	}
+	s.logits, s.Batch, s.Vocab = t, t.Shape[0], t.Shape[1]
+	s.raw, s.values, s.fed = make([]byte, t.Bytes()), make([]float64, t.Elems()), make([]byte, 4*s.Batch)
+	for _, x := range s.caches() {
+		for i, a := range x.Axes {
+			if x.Path != Logits && a != s.tokens.Axes[0] && strings.HasPrefix(pathEnd(x.Path), a) {
+				s.Length = max(s.Length, x.Shape[i])
+			}
+		}
+	}
+	return nil
+}
+
+// window is how many positions the plan's data has, for a model without a cache.
+func window(plan *program.Plan) int {
+	for _, kv := range plan.Data.Options {
+		if n, err := strconv.Atoi(kv.Value); kv.Key == "window" && err == nil && n > 0 {
+			return n
+		}
+	}
+	return math.MaxInt32
+}
+
+// pathEnd is what a state is called in its module.
+func pathEnd(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// caches are the states, the logits among them.
+func (s *Session) caches() (out []exec.Tensor) {
+	for _, t := range s.m.Tensors() {
+		if strings.Contains(t.Path, "/") {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// load gives each parameter the value that the file has for it. The file may have more:
+// the states of an optimizer, or what only the loss reads. It may lack adapters, which
+// add nothing before they are trained.
+func (s *Session) load(plan *program.Plan, path string) error {
+	if len(plan.Adapters) > 0 {
+		if err := s.m.Initialize(0); err != nil {
+			return err
+		}
+	}
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return errorf(err, "the parameters %s cannot be used", path)
+	}
+	defer f.Close()
+	have := map[string]safetensors.Tensor{}
+	for _, t := range f.Tensors() {
+		have[t.Name] = t
+	}
+	for _, t := range s.m.Tensors() {
+		if strings.Contains(t.Path, "/") || have[t.Path].Name == "" && adapts(plan, t.Path) {
+			continue
+		}
+		if err := s.loadOne(f, t, have[t.Path]); err != nil {
+			return errorf(err, "the parameters %s are not those of this model", path)
+		}
+	}
+	return nil
+}
+
+// adapts is whether a parameter is a part of an adapter.
+func adapts(p *program.Plan, path string) bool {
+	for _, part := range []string{".lora_down", ".lora_up"} {
+		if base, ok := strings.CutSuffix(path, part); ok {
+			return p.AdapterOf(base) != nil
+		}
+	}
+	return false
+}
+
+func (s *Session) loadOne(f *safetensors.File, t exec.Tensor, from safetensors.Tensor) error {
+	if from.Name == "" {
+		return fmt.Errorf("%s is missing", t.Path)
+	}
+	shape := make([]int64, len(t.Shape))
+	for i, n := range t.Shape {
+		shape[i] = int64(n)
+	}
+	if !slices.Equal(shape, from.Shape) || from.DType != t.DType && !(from.DType.IsFloat() && t.DType.IsFloat()) {
+		return fmt.Errorf("%s is %s%v, not %s%v", t.Path, from.DType.Safetensors(), from.Shape, t.DType.Safetensors(), shape)
+	}
+	raw := make([]byte, from.Bytes())
+	if err := f.ReadSlice(t.Path, safetensors.Slice{}, raw); err != nil {
+		return err
+	}
+	if from.DType != t.DType {
+		dst := make([]byte, t.Bytes())
+		if err := exec.Convert(dst, t.DType, raw, from.DType); err != nil {
+			return err
+		}
+		raw = dst
+	}
+	return s.m.WriteBytes(t.Path, raw)
+}
+
+// Begin forgets all positions.
+func (s *Session) Begin() error {
+	for _, t := range s.caches() {
+		if err := s.m.WriteBytes(t.Path, make([]byte, t.Bytes())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Position runs one position, with a token of each sequence, and gives the logits of
+// what follows: Vocab numbers for each sequence, valid until the next call. Positions
+// are run in their order, from 0 on.
+func (s *Session) Position(t int, tokens []int32) ([]float64, error) {
+	for i := range s.Batch {
+		binary.LittleEndian.PutUint32(s.fed[4*i:], uint32(tokens[i]))
+	}
+	var at [4]byte
+	binary.LittleEndian.PutUint32(at[:], uint32(t))
+	for _, f := range s.p.Fields() {
+		bytes := s.fed
+		if f.Name == Position {
+			bytes = at[:]
+		}
+		if err := s.p.Feed(f.Name, bytes); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.p.Run(); err != nil {
+		return nil, err
+	}
+	if err := s.m.ReadBytes(Logits, s.raw); err != nil {
+		return nil, err
+	}
+	s.logits.DType.Decode(s.values, s.raw)
+	return s.values, nil
+}
