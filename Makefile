@@ -103,6 +103,17 @@ bench-peers: build ## measure ptc beside JAX, PyTorch and BLAS libraries: bench/
 ptx-check: ## assemble the kernels of the examples, GPT-2 and Llama for GPUs with NVIDIA's assembler: bench/ptx.json
 	bench/ptx/run.sh $(PTX)
 
+# Without Chromium this says so and fails: a page that no browser has shown is not tried.
+.PHONY: report-check
+report-check: ## try the pages of `ptc report` and `ptc run --serve` in Chromium
+	@GO="$(GO)" scripts/setup.sh chromium
+	$(GO) test -count=1 -tags browser ./bench/report
+
+# TensorBoard is in PEERS_DIR, outside of the tree, as for bench-peers; PYTHON names another.
+.PHONY: events-check
+events-check: build ## read event files of a run with TensorBoard's own reader
+	bench/events/run.sh
+
 # TREE_SITTER may name the binary of tree-sitter, which then takes the grammar too.
 .PHONY: editor-check
 editor-check: ## hold a session of Neovim with ptc lsp, as editors/nvim has it

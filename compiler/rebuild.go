@@ -122,7 +122,7 @@ func Differences(a, b *program.Plan) []string {
 		{"the schedules", func(p *program.Plan) any { return p.Schedules }},
 		{"the adapters", func(p *program.Plan) any { return p.Adapters }},
 		{"the config", func(p *program.Plan) any { return p.Config }},
-		{"the mesh", func(p *program.Plan) any { return []any{p.Mesh, p.Refined} }},
+		{"the mesh", func(p *program.Plan) any { return []any{p.Mesh, p.Refined, p.Memory} }},
 		{"the code", func(p *program.Plan) any { return []any{p.Code, p.Variants} }},
 		{"the kernels", func(p *program.Plan) any { return p.Kernels }},
 		{"the programs of the devices", func(p *program.Plan) any { return []any{p.By, p.Devices} }},

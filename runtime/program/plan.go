@@ -45,6 +45,8 @@ type Plan struct {
 	// Adapters are rules for the parameters that have a low-rank adapter: of those that
 	// hold for one, the first.
 	Adapters []Adapter `cbor:"23,keyasint,omitempty"`
+	// Memory is the bytes that one device has, where the layout says so; else 0.
+	Memory int64 `cbor:"24,keyasint,omitempty"`
 }
 
 // Adapter says of parameters, by patterns of their paths, that PATH stands for

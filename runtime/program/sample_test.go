@@ -19,6 +19,7 @@ func sample() *Plan {
 		Config:   []KV{{"layers", "2"}, {"seed", "7"}},
 		Mesh:     []MeshAxis{{"dp", 1}, {"tp", 2}},
 		By:       []string{"dp"},
+		Memory:   1 << 20,
 		Adapters: []Adapter{{On: []string{"blocks.*.w"}, Scale: 2}},
 		Roof:     &Roof{Device: "a device", Bytes: 1e12, Rates: []Rate{{"f32", 1e13}}},
 		Code:     []Code{{"elf", []byte{0x7f, 'E', 'L', 'F'}}},

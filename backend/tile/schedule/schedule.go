@@ -27,6 +27,14 @@ type Schedule struct {
 	Split int64
 	// Warps is how many share a task on a GPU, a power of two; 0 leaves it to the lowering.
 	Warps int64
+	// Producers is how many warpgroups beside them only copy ahead what the others multiply.
+	Producers int64
+	// Persistent is how many blocks of a GPU's threads take tasks in turn, where there are producers; 0 is a
+	// block for each task.
+	Persistent int64
+	// Cluster is how many blocks of a GPU's threads share a task: each sums a part of the contracted axis, and one of
+	// them adds up the sums in order. 0 and 1 are one.
+	Cluster int64
 }
 
 // Raster is the order in which tasks visit blocks.
