@@ -132,6 +132,10 @@ editor-check: ## hold a session of Neovim with ptc lsp, as editors/nvim has it
 	bench/editor/run.sh
 
 # Where there is none, it says how to try the folder bin/gpu-check elsewhere; GPU_CHECK_BUILD_ONLY=1 only makes it.
+.PHONY: hf-check
+hf-check: build ## hold the families of std.models to transformers: logits, import, export, GGUF
+	bench/hf/run.sh
+
 .PHONY: gpu-check
 gpu-check: ## try plans on a GPU: kernels, training, layouts, and speed beside PyTorch and JAX
 	bench/gpu/bundle.sh

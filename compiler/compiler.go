@@ -159,6 +159,7 @@ func finish(p *program.Plan, low *lowered, r *Report) {
 		sum := sha256.Sum256([]byte(s.Text))
 		p.Sources = append(p.Sources, program.Source{Name: s.Name, Text: s.Text, SHA256: hex.EncodeToString(sum[:])})
 	}
+	p.Names = planNames(low.result.Names)
 	p.Config = p.Config[:0]
 	for _, a := range low.result.Config {
 		v := a.Val.String()

@@ -54,7 +54,7 @@ func (l *Lowerer) trainFile() *source.File {
 			continue
 		}
 		g := l.Prog.Main.Imports[source.ImportName(d).Name]
-		if g == nil || g.Std || g.Tree == nil || g == home {
+		if g == nil || g.Tree == nil || g == home {
 			continue
 		}
 		t := has(g)
@@ -101,6 +101,9 @@ func (l *Lowerer) Block() *Block {
 	}
 	f := l.Frame()
 	m, ok := f.Lookup(t.Node.Model, t.Node.Model.Name).(value.ModuleRef)
+	if !ok {
+		m, ok = l.imported(t.Node.Model.Name)
+	}
 	if !ok || m.Decl.Kind != "model" {
 		var names []string
 		for _, d := range models {
@@ -114,6 +117,20 @@ func (l *Lowerer) Block() *Block {
 		l.Adapters = append(l.Adapters, f.ReadAdapters(x))
 	}
 	return l.trainEntries(f, t)
+}
+
+// imported is the model of that name in a file that the train block's imports.
+func (l *Lowerer) imported(name string) (value.ModuleRef, bool) {
+	for _, d := range l.home.Tree.Decls {
+		d, ok := d.(*syntax.Import)
+		if !ok {
+			continue
+		}
+		if g := l.home.Imports[source.ImportName(d).Name]; g != nil && g.Modules[name] != nil {
+			return value.ModuleRef{Decl: g.Modules[name], File: g}, true
+		}
+	}
+	return value.ModuleRef{}, false
 }
 
 func (l *Lowerer) noTrain(models []*syntax.Module) {

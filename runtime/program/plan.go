@@ -40,6 +40,8 @@ type Plan struct {
 	// Variants are the kernels in code for other devices of the target's family. Which code a
 	// device runs, its engine chooses.
 	Variants []Variant `cbor:"21,keyasint,omitempty"`
+	// Names are how other programs call the parameters, by which files of theirs are written.
+	Names []Names `cbor:"22,keyasint,omitempty"`
 	// Adapters are rules for the parameters that have a low-rank adapter: of those that
 	// hold for one, the first.
 	Adapters []Adapter `cbor:"23,keyasint,omitempty"`
