@@ -30,7 +30,8 @@ model.safetensors, or shards of at most --max-shard-size with their index. The f
 tokenizer are copied from the folder that "ptc import" wrote, or from --like. --format gguf
 writes a file for llama.cpp with the model's sizes and tensors, and without a tokenizer.
 
-Elements are written as they are, or rounded to --dtype. A file or folder appears whole or
+Low-rank adapters are added to the parameters that they are of. Elements are written as
+they are, or rounded to --dtype. A file or folder appears whole or
 not at all, and a folder must be new or empty.`
 
 func newExport(a *app) *cobra.Command {
@@ -90,8 +91,8 @@ func (a *app) export(path string, f *exportFlags) error {
 		return fileError(err)
 	}
 	defer closeSource()
-	if p := adapted(plan, n, src); p != "" {
-		return inputf("cannot export %s: the parameter %s has an adapter, %s.lora_down, and adapters are not merged into what is exported", path, p, p)
+	if src, err = weights.Merged(src, plan); err != nil {
+		return fileError(err)
 	}
 	defer a.signals.hold()()
 	if o.Origin = f.like; o.Origin == "" {
@@ -106,18 +107,6 @@ func (a *app) export(path string, f *exportFlags) error {
 		return fileError(fmt.Errorf("cannot export %s: %w", path, cause(err)))
 	}
 	return a.print(fmt.Sprintf("%s -> %s: %s, %d tensors\n", path, f.out, n.Architecture, len(n.Tensors)))
-}
-
-// adapted is a parameter of names that has an adapter in the source; empty where none has.
-func adapted(plan *program.Plan, n *program.Names, src weights.Source) string {
-	for _, t := range n.Tensors {
-		for _, p := range t.Pieces {
-			if plan.AdapterOf(p.Param) != nil && src.Describe(p.Param+".lora_down") != nil {
-				return p.Param
-			}
-		}
-	}
-	return ""
 }
 
 // origin is the folder that the model was imported to, as the plan's config has it; empty,

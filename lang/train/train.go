@@ -210,14 +210,20 @@ func (l *Lowerer) Train(t *Block) {
 	}
 	valid.Func.Results = []ir.Result{{Value: loss, Role: ir.RoleLoss}}
 	l.finishFunc(valid, fields)
+	l.meta(t, attrs)
+}
+
+// meta adds what the module says of training.
+func (l *Lowerer) meta(t *Block, attrs []ir.Attr) {
 	l.Mod.Meta = append(l.Mod.Meta, eval.Term("train", attrs), t.Data.Term)
-	if len(l.Adapters) > 0 {
-		var list ir.Terms
-		for _, a := range l.Adapters {
-			list = append(list, ir.Term{Head: "lora", Args: ir.A("on", ir.Str(strings.Join(a.On, ", ")), "rank", ir.Int(a.Rank), "scale", ir.Float(a.Scale))})
-		}
-		l.Mod.Meta = append(l.Mod.Meta, ir.Term{Head: "adapters", Args: ir.A("rules", list)})
+	if len(l.Adapters) == 0 {
+		return
 	}
+	var list ir.Terms
+	for _, a := range l.Adapters {
+		list = append(list, ir.Term{Head: "lora", Args: ir.A("on", ir.Str(strings.Join(a.On, ", ")), "rank", ir.Int(a.Rank), "scale", ir.Float(a.Scale))})
+	}
+	l.Mod.Meta = append(l.Mod.Meta, ir.Term{Head: "adapters", Args: ir.A("rules", list)})
 }
 
 // See evaluates the loss, and nothing that follows it, for what reads parameters.
