@@ -7,6 +7,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/google/go-containerregistry v0.20.7
 	github.com/goreleaser/nfpm/v2 v2.43.0
+	github.com/yuin/goldmark v1.8.7
 )
 
 require (

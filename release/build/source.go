@@ -116,7 +116,7 @@ func (s *Source) Licences(b *Binary) (tree.File, error) {
 	return tree.File{Path: "THIRD-PARTY.txt", Mode: 0o644, Data: text.Bytes()}, nil
 }
 
-var isLicence = regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying|notice|patents)(\.(md|txt))?$`)
+var isLicence = regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying|notice|patents)(-[a-z0-9]+)?(\.(md|txt))?$`)
 
 // notices adds the licence files of a folder. Where the module at hand has none, that
 // is a mistake of the release.

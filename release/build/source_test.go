@@ -64,7 +64,7 @@ func TestNotices(t *testing.T) {
 	if err := notices(&b, "lib v1", dir); err == nil {
 		t.Error("a library without a licence is handed out")
 	}
-	for _, name := range []string{"LICENSE", "NOTICE.txt", "license_test.go"} {
+	for _, name := range []string{"LICENSE-MIT", "NOTICE.txt", "license_test.go"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("text of "+name), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestNotices(t *testing.T) {
 	if err := notices(&b, "lib v1", dir); err != nil {
 		t.Fatal(err)
 	}
-	if s := b.String(); !strings.Contains(s, "text of LICENSE") || !strings.Contains(s, "text of NOTICE.txt") || strings.Contains(s, "_test") {
+	if s := b.String(); !strings.Contains(s, "text of LICENSE-MIT") || !strings.Contains(s, "text of NOTICE.txt") || strings.Contains(s, "_test") {
 		t.Error(s)
 	}
 }
