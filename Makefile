@@ -98,10 +98,32 @@ parity: build ## train gpt and llama here and in an independent framework, and c
 bench-peers: build ## measure ptc beside JAX, PyTorch and BLAS libraries: bench/results.json, docs/performance.md
 	bench/peers/run.sh $(PEERS)
 
+# The libraries are in TOKENIZERS_DIR, outside of the tree.
+.PHONY: tokenizer-check
+tokenizer-check: ## compare tokens with the libraries tokenizers, tiktoken and sentencepiece
+	bench/tokenizers/run.sh
+
 # NVIDIA's assembler is in PTX_DIR, outside of the tree. PTX takes flags, such as PTX='--only gpt2'.
 .PHONY: ptx-check
 ptx-check: ## assemble the kernels of the examples, GPT-2 and Llama for GPUs with NVIDIA's assembler: bench/ptx.json
 	bench/ptx/run.sh $(PTX)
+
+# Without Chromium this says so and fails: a page that no browser has shown is not tried.
+.PHONY: report-check
+report-check: ## try the pages of `ptc report` and `ptc run --serve` in Chromium
+	@GO="$(GO)" scripts/setup.sh chromium
+	$(GO) test -count=1 -tags browser ./bench/report
+
+# TensorBoard is in PEERS_DIR, outside of the tree, as for bench-peers; PYTHON names another.
+.PHONY: events-check
+events-check: build ## read event files of a run with TensorBoard's own reader
+	bench/events/run.sh
+
+# Libraries of arm64 are in ARM_DIR, outside of the tree. ARM takes flags of go test and packages, such as
+# ARM='-run TestNative ./backend/kernel/gemm'.
+.PHONY: arm-check
+arm-check: ## run native code for arm64 under an emulator (takes qemu-aarch64, and downloads libraries)
+	bench/arm/run.sh $(ARM)
 
 # TREE_SITTER may name the binary of tree-sitter, which then takes the grammar too.
 .PHONY: editor-check
@@ -110,6 +132,10 @@ editor-check: ## hold a session of Neovim with ptc lsp, as editors/nvim has it
 	bench/editor/run.sh
 
 # Where there is none, it says how to try the folder bin/gpu-check elsewhere; GPU_CHECK_BUILD_ONLY=1 only makes it.
+.PHONY: hf-check
+hf-check: build ## hold the families of std.models to transformers: logits, import, export, GGUF
+	bench/hf/run.sh
+
 .PHONY: gpu-check
 gpu-check: ## try plans on a GPU: kernels, training, layouts, and speed beside PyTorch and JAX
 	bench/gpu/bundle.sh

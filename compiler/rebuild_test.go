@@ -127,6 +127,8 @@ func TestDifferencesLookAtEveryPart(t *testing.T) {
 		switch f.Kind() {
 		case reflect.String:
 			f.SetString("x")
+		case reflect.Int64:
+			f.SetInt(1)
 		case reflect.Slice:
 			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
 		case reflect.Pointer:

@@ -2,11 +2,11 @@
 # Makes a machine ready: checks Go, builds bin/ptc, and installs from the
 # distribution what is asked for and ptc does not find:
 #
-#   scripts/setup.sh [llvm] [mpi] [nvim]
+#   scripts/setup.sh [llvm] [mpi] [chromium] [nvim]
 #
 # ptc works without either, on its reference backend and more slowly, or with
 # all devices in one process, so that what cannot be installed is told and is no
-# failure.
+# failure. Chromium is for `make report-check` alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
@@ -31,6 +31,7 @@ make --no-print-directory build GO="$go"
 # has NAME: ptc finds it, or was told to do without.
 has() {
   case $1 in
+    chromium) command -v chromium >/dev/null || command -v google-chrome >/dev/null; return ;;
     llvm) [ -n "${PTC_LLVM:-}" ] && { say "PTC_LLVM is '$PTC_LLVM', so no LLVM is installed"; return 0; } ;;
     mpi) [ -n "${PTC_MPI:-}" ] && { say "PTC_MPI is '$PTC_MPI', so no MPI is installed"; return 0; } ;;
     nvim) command -v nvim >/dev/null; return ;; # a program, of which ptc knows nothing
@@ -77,6 +78,7 @@ for name in "${@:-llvm}"; do
   case $name in
     llvm) provide llvm libllvm19 "ptc goes on without it: plans run on the reference backend, many times slower." ;;
     mpi) provide mpi openmpi-bin "ptc goes on without it: all devices of a plan run in one process, and the tests of MPI are left out." ;;
+    chromium) provide chromium chromium "make report-check cannot try the pages." ;;
     nvim) provide nvim neovim "make editor-check cannot run without it." ;;
     *) say "unknown: $name"; exit 2 ;;
   esac

@@ -108,6 +108,9 @@ func (a *assembler) schedules(fns []*ir.Func, given *schedule.Table) error {
 func (a *assembler) meta() {
 	m, p := a.module, a.plan
 	p.Layout = layout.Of(m).Name
+	for _, r := range layout.All[*layout.Device](layout.Of(m)) {
+		p.Memory = r.Memory
+	}
 	if t := m.MetaTerm("config"); t != nil {
 		p.Config = pairs(t.Args, "")
 	}

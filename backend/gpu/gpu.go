@@ -46,6 +46,9 @@ func (g *gpu) Exact() bool                { return false }
 func (g *gpu) Attention() bool            { return true }
 func (g *gpu) Vector() (bits, l1, l2 int) { return 0, 0, 0 }
 
+// Parts is one: how many would be worth it was not measured on a GPU.
+func (g *gpu) Parts(*fusion.Kernel, *schedule.Table) int64 { return 1 }
+
 // beside are the targets for which a plan has code as well, where its own runs on one kind of
 // device alone.
 var beside = map[string][]string{"cuda:sm_90a": {"cuda:sm_80"}}
@@ -168,14 +171,19 @@ func generate(f *ir.Func, t target.Target, given *schedule.Table) (lower.Kernel,
 	parts := k.Apart()
 	cuts := make([]schedule.Schedule, len(parts))
 	warps := int64(1)
+	on := nest.GPU{Groups: t.Has(target.WGMMA), Tensor: t.Tensor, Shared: int64(t.Shared), Processors: int64(t.Processors)}
+	on.Clusters = t.Clusters && len(parts) == 1 // sections of a kernel are not of one size
 	for i, p := range parts {
 		if s, ok := given.Of(fusion.Key(p.F)); ok {
 			cuts[i] = s
 		} else {
-			cuts[i] = nest.Threads(p, nest.GPU{Groups: t.Has(target.WGMMA), Shared: int64(t.Shared)})
+			cuts[i] = nest.Threads(p, on)
 		}
 		if cuts[i].Dot.Kind == schedule.WGMMA && !t.Has(target.WGMMA) {
 			return lower.Kernel{}, fmt.Errorf("found a schedule with dot=%s; %s has no such matrix instructions", cuts[i].Dot, t.Arch)
+		}
+		if cuts[i].Cluster > 1 && !t.Clusters {
+			return lower.Kernel{}, fmt.Errorf("found a schedule with cluster=%d; %s has no clusters", cuts[i].Cluster, t.Arch)
 		}
 		warps = max(warps, cuts[i].Warps)
 	}

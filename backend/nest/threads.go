@@ -20,8 +20,11 @@ const (
 
 // GPU is what a schedule of threads has to know of what it is for.
 type GPU struct {
-	Groups bool  // matrix instructions of four warps, which read shared memory (schedule.WGMMA)
-	Shared int64 // bytes of shared memory that a block may have; 0 if that is not known
+	Groups     bool  // matrix instructions of four warps, which read shared memory (schedule.WGMMA)
+	Tensor     bool  // copies of tiles by one thread
+	Clusters   bool  // blocks that reach each other's shared memory
+	Shared     int64 // bytes of shared memory that a block may have; 0 if that is not known
+	Processors int64 // multiprocessors; 0 if that is not known
 }
 
 // Threads is the schedule for a GPU: tiles that a block of threads holds in registers, and as
@@ -35,7 +38,7 @@ func Threads(k *fusion.Kernel, on GPU) schedule.Schedule {
 		return threadsOfRow(mergeable(k, kept), mergeable(k, reduced))
 	case fusion.Column:
 		kept, reduced := (&gen{k: k}).split()
-		return threadsOfColumn(mergeable(k, kept), mergeable(k, reduced))
+		return threadsOfColumn(mergeable(k, kept), mergeable(k, reduced), on)
 	case fusion.Pieces:
 		return threadsOfPieces(k)
 	case fusion.Scatter:
@@ -83,8 +86,8 @@ func threadsOfRow(kept, reduced []dim) schedule.Schedule {
 }
 
 // threadsOfColumn has as many threads beside each other as read whole sectors, and the others beside
-// them at further positions of what is reduced.
-func threadsOfColumn(kept, reduced []dim) schedule.Schedule {
+// them at further positions of what is reduced. Where columns are few, blocks of a cluster share them.
+func threadsOfColumn(kept, reduced []dim, on GPU) schedule.Schedule {
 	s := schedule.Schedule{Grid: -1, Rows: 1, Over: 1, Warps: blockWarps}
 	cols := int64(1)
 	if n := len(kept); n > 0 {
@@ -97,6 +100,13 @@ func threadsOfColumn(kept, reduced []dim) schedule.Schedule {
 			s.Split /= 2
 		}
 		s.Over = min(4, last/max(1, s.Split))
+		if turns := reduced[0].size; on.Clusters && s.Cols > 0 {
+			if len(reduced) == 1 {
+				turns = last / max(1, s.Split) / max(1, s.Over)
+			}
+			cols := kept[len(kept)-1].size
+			s.Cluster = parts(product(kept)/cols*((cols+s.Cols-1)/s.Cols), turns, on.Processors)
+		}
 	}
 	return s
 }

@@ -22,10 +22,15 @@ const (
 	// rasterRows is how many blocks of rows take turns: of the blocks that run at a time on a large GPU, two for each
 	// multiprocessor, about as many as there are columns beside each other.
 	rasterRows = 16
-	// groupRows is how many rows a matrix instruction of a warpgroup has, and groupCols from how many columns on it
-	// is worth that.
-	groupRows = 64
-	groupCols = 64
+	// groupRows is how many rows a matrix instruction of a warpgroup has, leastCols how many columns at least, and
+	// groupWarps how many warps.
+	groupRows  = 64
+	leastCols  = 8
+	groupWarps = 4
+	// mostParts is how many blocks a cluster has at most on all GPUs that have clusters, and leastTurns how many turns
+	// are worth a part: its copies are three turns ahead, so fewer would be nothing but waiting for the first one.
+	mostParts  = 8
+	leastTurns = 4
 )
 
 // threadsOfProduct is the schedule of a product: matrix instructions for numbers of 16 bits, of warpgroups
@@ -39,8 +44,9 @@ func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 	s := schedule.Schedule{Grid: -1, Left: schedule.PerTask, Right: schedule.PerTask}
 	s.Rows, s.Cols = min(productRows, ceilPower(m)), min(productCols, ceilPower(n))
 	tasks := func() int64 { return others * ((m + s.Rows - 1) / s.Rows) * ((n + s.Cols - 1) / s.Cols) }
+	groups := on.Groups && narrow && m >= groupRows && n >= fewCols && over >= fewCols
 	least := int64(64)
-	if min(m, n) <= fewRows { // what is read decides, so many blocks read
+	if min(m, n) <= fewRows && !groups { // what is read decides, so many blocks read
 		least = 32
 	}
 	for tasks() < enoughTasks && max(s.Rows, s.Cols) > least {
@@ -52,9 +58,9 @@ func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 	}
 	wide := n%wideCols == 0 && s.Cols == productCols && s.Rows == productRows && tasks() >= 4*enoughTasks
 	switch {
-	case on.Groups && narrow && m >= groupRows && n >= groupCols && over >= 16:
+	case groups: // with zeros for the columns and steps that an instruction has and the product has not
 		// The products of a turn are under way in the next one, which takes a slot more.
-		s.Dot = schedule.Dot{Kind: schedule.WGMMA, M: 64, N: s.Cols, K: 16}
+		s.Dot = schedule.Dot{Kind: schedule.WGMMA, M: groupRows, N: max(leastCols, s.Cols), K: 16}
 		s.Over, s.Stages = min(64, ceilPower(over)), 4
 		switch copied := x.copied(x.left) && x.copied(x.right); {
 		case copied && wide: // an operand that is computed takes the registers
@@ -82,10 +88,34 @@ func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 	if blocks := func(n, of int64) int64 { return (n + of - 1) / of }; blocks(m, s.Rows) > 1 && blocks(n, s.Cols) > 1 && tasks() > 2*enoughTasks {
 		s.Raster, s.Group = schedule.Grouped, rasterRows
 	}
+	if wgmma := s.Dot.Kind == schedule.WGMMA; wgmma && on.Tensor && s.Cols == wideCols && on.Processors > 0 {
+		// One such block fits a multiprocessor. Nothing would multiply there while it stores its 64 KiB, for which
+		// the multiprocessor's share of the memory takes as long as 200 steps of the contracted axis, or waits for its
+		// first copies; so blocks stay, and a producer copies for the next task meanwhile.
+		s.Producers, s.Persistent = 1, on.Processors
+	} else if on.Clusters && len(x.outerK) == 0 {
+		s.Cluster = parts(tasks(), (over+s.Over-1)/s.Over, on.Processors)
+	}
 	// A thread has 32 sums at least, and no more than as many elements of an operand that is computed.
 	s.Warps = min(blockWarps, max(1, s.Rows*s.Cols/(32*32), max(s.Rows, s.Cols)*s.Over/(32*32)))
+	if groups {
+		s.Warps = max(s.Warps, groupWarps)
+	}
 	s.Rows, s.Cols, s.Over = min(s.Rows, m), min(s.Cols, n), min(s.Over, over)
 	return s
+}
+
+// parts is how many blocks share each of so few tasks that most multiprocessors would have none: as many as there is room
+// for, of leastTurns turns of the loop at least, which take longer than to add up sums through shared memory. 0 is one.
+func parts(tasks, turns, processors int64) int64 {
+	n := int64(1)
+	for n < mostParts && 2*n*tasks <= processors && turns >= 2*n*leastTurns {
+		n *= 2
+	}
+	if n == 1 {
+		return 0
+	}
+	return n
 }
 
 // copied reports whether v is only read, and lies such that copies of 16 bytes bring it.

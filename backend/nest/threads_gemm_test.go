@@ -21,6 +21,16 @@ func TestThreadsOfProducts(t *testing.T) {
 		{"f16 groups", 768, 768, 8192, "rows=64 cols=64 over=64 grid=-1 dot=wgmma(64x64x16) left=task right=task stages=4 warps=4"},
 		{"bf16 groups", 2048, 2056, 40, "rows=128 cols=128 over=40 grid=-1 raster=groups group=16 dot=wgmma(64x128x16) left=task right=task stages=3 warps=8"},
 		{"bf16 groups", 48, 4096, 4096, "rows=48 cols=64 over=32 grid=-1 dot=mma(16x8x16) left=task right=task stages=4 warps=4"},
+		{"bf16 groups", 4096, 4, 4096, "rows=64 cols=4 over=64 grid=-1 dot=wgmma(64x8x16) left=task right=task stages=4 warps=4"},
+		{"f16 groups", 4096, 128, 4, "rows=64 cols=64 over=4 grid=-1 dot=wgmma(64x64x16) left=task right=task stages=4 warps=4"},
+		{"bf16 groups", 128, 8, 4, "rows=64 cols=8 over=4 grid=-1 dot=wgmma(64x8x16) left=task right=task stages=4 warps=4"},
+		{"bf16 special", 8192, 8192, 4096, "rows=128 cols=256 over=64 grid=-1 raster=groups group=16 dot=wgmma(64x256x16) left=task right=task stages=4 warps=8 producers=1 persistent=132"},
+		{"bf16 special", 2048, 2048, 512, "rows=128 cols=128 over=64 grid=-1 dot=wgmma(64x128x16) left=task right=task stages=3 warps=8"},
+		{"bf16 special", 256, 512, 4096, "rows=64 cols=64 over=64 grid=-1 dot=wgmma(64x64x16) left=task right=task stages=4 warps=4 cluster=4"},
+		{"bf16 special", 128, 128, 4096, "rows=64 cols=64 over=64 grid=-1 dot=wgmma(64x64x16) left=task right=task stages=4 warps=4 cluster=8"},
+		{"bf16 special", 128, 128, 960, "rows=64 cols=64 over=64 grid=-1 dot=wgmma(64x64x16) left=task right=task stages=4 warps=4 cluster=2"},
+		{"bf16 special", 128, 128, 256, "rows=64 cols=64 over=64 grid=-1 dot=wgmma(64x64x16) left=task right=task stages=4 warps=4"},
+		{"f32 special", 128, 128, 4096, "rows=64 cols=64 over=16 grid=-1 left=task right=task stages=3 warps=4 cluster=8"},
 		{"bf16", 8192, 8192, 4096, "rows=128 cols=256 over=32 grid=-1 raster=groups group=16 dot=mma(16x8x16) left=task right=task stages=3 warps=8"},
 		{"bf16", 2048, 2048, 512, "rows=128 cols=128 over=32 grid=-1 dot=mma(16x8x16) left=task right=task stages=4 warps=8"},
 		{"f16", 768, 768, 8192, "rows=64 cols=64 over=32 grid=-1 dot=mma(16x8x16) left=task right=task stages=4 warps=4"},
@@ -30,7 +40,11 @@ func TestThreadsOfProducts(t *testing.T) {
 		{"f32", 512, 512, 8, "rows=64 cols=64 over=8 grid=-1 left=task right=task stages=3 warps=4"},
 	} {
 		on := GPU{}
-		c.dtype, on.Groups = strings.CutSuffix(c.dtype, " groups")
+		if c.dtype, on.Groups = strings.CutSuffix(c.dtype, " special"); on.Groups {
+			on.Tensor, on.Clusters, on.Processors = true, true, 132
+		} else {
+			c.dtype, on.Groups = strings.CutSuffix(c.dtype, " groups")
+		}
 		text := fmt.Sprintf(`ptir 1 fused ""
 
 func @k class=kernel kind=gemm

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ptc/runtime/explain"
+	"ptc/runtime/report"
 )
 
 func newExplain(a *app) *cobra.Command {
@@ -38,7 +39,7 @@ more than the arena.`,
 				return err
 			}
 			if asJSON {
-				return a.printJSON(explain.Describe(plan))
+				return a.printJSON(report.Of(plan))
 			}
 			return a.print(explain.Text(plan, section.value))
 		},

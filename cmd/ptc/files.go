@@ -15,6 +15,7 @@ import (
 	"ptc/internal/units"
 	"ptc/runtime/checkpoint/atomicfile"
 	"ptc/runtime/program"
+	"ptc/runtime/tokenizer"
 )
 
 // maxSource bounds a source, far above any that is meant: what is longer is
@@ -80,6 +81,7 @@ func (a *app) openUnit(path string, below string) (*unit, error) {
 	}
 	u := &unit{path: path, dir: filepath.Dir(path)}
 	u.opts.File, u.opts.Source = filepath.Base(path), text
+	u.opts.Tokenizer = u.readTokenizer
 	if below == "" {
 		below = u.dir
 	}
@@ -87,6 +89,20 @@ func (a *app) openUnit(path string, below string) (*unit, error) {
 		return nil, usagef("--imports-below: %w", err)
 	}
 	return u, nil
+}
+
+// readTokenizer reads the file of a tokenizer. It may be anywhere, as no line of it
+// is ever shown.
+func (u *unit) readTokenizer(path string) ([]byte, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(u.dir, filepath.FromSlash(path))
+	}
+	f, err := regular.Open(path)
+	if err != nil {
+		return nil, cause(err)
+	}
+	defer f.Close()
+	return regular.ReadAll(f, tokenizer.MaxFile)
 }
 
 // sources shows the user's files by their path and those of the standard

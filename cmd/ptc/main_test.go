@@ -305,6 +305,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"compile", "--print-after", ""}, "autodiff\n"},
 		{[]string{"opt", "--passes", ""}, "memory\n"},
 		{[]string{"run", "--log", ""}, "json\n"},
+		{[]string{"run", "--log", ""}, "tb:\n"},
 		{[]string{"doctor", "--require", ""}, "llvm\n"},
 	} {
 		r := ptc(t, append([]string{"__complete"}, c.args...)...)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,7 +17,6 @@ import (
 	"ptc/runtime/checkpoint"
 	"ptc/runtime/device"
 	"ptc/runtime/explain"
-	"ptc/runtime/metrics"
 	"ptc/runtime/profile"
 	"ptc/runtime/program"
 	"ptc/runtime/train"
@@ -27,7 +25,8 @@ import (
 type runFlags struct {
 	opts    train.Options
 	seed    uint64
-	log     choice
+	log     logFlag
+	serve   string // --serve
 	onNaN   choice
 	comm    choice
 	blas    choice
@@ -133,11 +132,17 @@ the user's cache where PLAN.cubin cannot be written, and with --trust, --rebuild
 folder, or is off. Files that are damaged, of another user, or that others may write,
 are not used.
 
+--log may be given again. text and json say how the standard output is told; kind:target
+is told besides: json:FILE and csv:FILE, to which is added; tb:DIR, event files of
+TensorBoard; prom:ADDR, text for Prometheus at /metrics while the run lasts. --serve shows the
+run in a browser. An address without a host, such as :8080, is of this machine alone.
+Who reads along never slows the run.
+
 Files of parameters and gradients are safetensors, keyed by the path of the
 parameter (blocks.3.attn.wq). Every file appears whole or not at all.`
 
 func newRun(a *app) *cobra.Command {
-	f := runFlags{log: choice{value: "text", words: []string{"text", "json"}},
+	f := runFlags{log: newLogFlag(),
 		comm:  choice{value: byBest, words: []string{byBest, byNCCL, byHost}},
 		onNaN: choice{value: train.NaNStop.String(), words: []string{train.NaNStop.String(), train.NaNContinue.String()}},
 		blas:  choice{value: device.BlasNone, words: []string{device.BlasNone, device.BlasLt}}}
@@ -150,6 +155,8 @@ func newRun(a *app) *cobra.Command {
   ptc run plan.bin --eval-every 100                # validation besides that of the end
   ptc run plan.bin --checkpoint ckpt/ --resume --steps 2000
   ptc run plan.bin --log json > run.jsonl
+  ptc run plan.bin --log csv:run.csv --log tb:runs/a   # besides what it prints
+  ptc run plan.bin --serve :8080                   # a page that follows the run
   ptc run plan.bin --rebuild                       # none of the code in the plan
   mpirun -n 8 ptc run plan.bin                     # a process for each device
   ptc run plan.bin --steps 20 --trace trace.json   # open it at ui.perfetto.dev
@@ -207,7 +214,8 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.Int64Var(&o.Steps, "steps", 0, "train to step `N` (default as the source says)")
 	fl.IntVar(&o.Threads, "threads", 0, "use `N` threads; the result does not depend on it (default one for each processor)")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of initialization, shuffle and dropout (default the checkpoint's, else the plan's)")
-	fl.Var(&f.log, "log", "tell the steps as `text` or json, an object on each line")
+	fl.Var(&f.log, "log", "tell the steps as `text` or json, an object on each line; besides, as often as it is given,\nto "+sinkHelp())
+	fl.StringVar(&f.serve, "serve", "", "show the run at `ADDR` while it lasts, as :8080 (of 127.0.0.1, unless it names a host)")
 	fl.StringVar(&o.Init, "init", "", "start from the parameters in `FILE`, a safetensors file")
 	fl.BoolVar(&o.InitPartial, "init-partial", false, "with --init: parameters that the file lacks start as the model says, and others that it has are left")
 	fl.StringVar(&o.Save, "save", "", "write the parameters of the end to `FILE`")
@@ -235,7 +243,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	if err := cmd.MarkFlagDirname("offload-dir"); err != nil {
 		panic(err)
 	}
-	complete(cmd, "log", func([]string) []string { return f.log.words })
+	complete(cmd, "log", func([]string) []string { return f.log.completions() })
 	complete(cmd, "comm", func([]string) []string { return f.comm.words })
 	complete(cmd, "on-nan", func([]string) []string { return f.onNaN.words })
 	complete(cmd, "blas", func([]string) []string { return f.blas.words })
@@ -281,15 +289,20 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	if f.profile.on {
 		opts.Profile, opts.ProfileFile = ceilingsOf(plan, opts.Threads), f.profile.file
 	}
-	opts.Log = a.sink(f.log.value)
+	told, err := a.openLogs(&f.log, f.serve, plan, rank)
+	if err != nil {
+		return err
+	}
+	opts.Log = told
+	opts.Folder = filepath.Dir(path)
 	sum, err := train.Run(ctx, plan, opts)
 	if err == nil && sum.Interrupted && sum.Ran == 0 {
 		err = &fault{code: exitInterrupt, err: context.Canceled, silent: true}
 	}
-	if e := opts.Log.Close(); err == nil && e != nil {
-		err = fileError(wrapWrite("the standard output", e))
+	if e := told.Close(); err == nil && e != nil {
+		err = fileError(e)
 	}
-	if e := a.showProfile(sum.Profile, f.log.value); err == nil {
+	if e := a.showProfile(sum.Profile, f.log.output.value); err == nil {
 		err = e
 	}
 	return silently(err)
@@ -353,15 +366,4 @@ func (a *app) showProfile(r *profile.Report, log string) error {
 		return err
 	}
 	return a.print(string(text) + "\n")
-}
-
-// sink tells a run on the standard output.
-func (a *app) sink(log string) metrics.Sink {
-	if log == "json" {
-		return metrics.NewJSON(struct{ io.Writer }{a.out}) // not ours to close
-	}
-	if f, ok := a.out.(*os.File); ok {
-		return metrics.NewTerminal(f)
-	}
-	return metrics.NewLines(a.out)
 }

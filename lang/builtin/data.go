@@ -14,6 +14,7 @@ import (
 func init() {
 	eval.Define("source", "kind, **", newSource)
 	eval.Define("one_of", "x, *", oneOf)
+	eval.Define("file_or", "x, *", fileOr)
 }
 
 // oneOf is one_of(x, a, b, …): x as a word, which must be one of those that
@@ -41,6 +42,15 @@ func oneOf(f *eval.Frame, c *eval.Call) value.Value {
 	return value.Unknown{}
 }
 
+// fileOr is file_or(x, a, b, …): x as the path of a file if it is a string, else
+// as one_of has it.
+func fileOr(f *eval.Frame, c *eval.Call) value.Value {
+	if s, ok := c.Vals[0].(value.Text); ok && s != "" {
+		return s
+	}
+	return oneOf(f, c)
+}
+
 // plainWord is a word or string; a name that happens to be that of a config
 // entry or function counts as the word.
 func plainWord(v value.Value) (string, bool) {
@@ -61,7 +71,7 @@ func plainWord(v value.Value) (string, bool) {
 
 // SourceKinds are the kinds of readers of data that a plan may ask for: those
 // that the runtime has.
-var SourceKinds = []string{"synthetic", "text"}
+var SourceKinds = []string{"synthetic", "text", "tokens"}
 
 // newSource is source(kind, …): types are fields, all else options. Empty
 // strings are options not given.

@@ -16,7 +16,7 @@ import (
 func (in *Interp) loadConfig(set []Override) {
 	in.configIndex = map[string]*entry{}
 	for _, g := range in.Prog.Files {
-		if g.Tree == nil || g.Std {
+		if g.Tree == nil {
 			continue
 		}
 		for _, d := range g.Tree.Decls {

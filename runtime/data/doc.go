@@ -5,13 +5,17 @@
 // step program reads. Out go the elements of those fields for a step number,
 // written into memory that the caller owns.
 //
+// Text and tokens are in files: text is tokenized when a source is opened, files
+// of tokens stay where they are.
+//
 // The invariant: what step s is fed is a function of (data, seed, s) alone.
 // There is no cursor. A resumed run needs nothing but its step number, a device
 // may ask for any rows and columns of the global batch, and the parts that
 // devices ask for are always parts of the same batch. After Open nothing
-// allocates and nothing is written to, so devices may fill concurrently.
+// allocates (but for documents of windows) and nothing is written to, so devices may fill concurrently.
 //
 // A kind of source is one file that calls Register in its init; so is a
 // tokenizer (RegisterTokenizer). Of the module the package imports
-// internal/dtype, philox, regular and units.
+// internal/dtype, philox, regular and units, runtime/tokenizer and its own corpus,
+// which reads documents of files.
 package data

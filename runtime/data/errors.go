@@ -18,7 +18,9 @@ type Error struct {
 
 func (e *Error) Error() string {
 	var b strings.Builder
-	b.WriteString("data." + e.Kind + ": ")
+	if e.Kind != "" {
+		b.WriteString("data." + e.Kind + ": ")
+	}
 	if e.Path != "" {
 		b.WriteString(e.Path + ": ")
 	}

@@ -29,6 +29,27 @@ type textFile struct {
 	hash [sha256.Size]byte // of text
 }
 
+// File is a file that a pattern matched.
+type File struct {
+	Path string // to open it
+	Name string // below the pattern's base
+	Size int64
+}
+
+// List gives the regular files that the patterns match, in the order of a
+// source that has them.
+func List(patterns []string) ([]File, error) {
+	found, err := findFiles(patterns, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]File, len(found))
+	for i, f := range found {
+		out[i] = File{Path: f.path, Name: f.rel, Size: f.size}
+	}
+	return out, nil
+}
+
 // findFiles lists the regular files that the globs match and the excludes,
 // patterns on rel, do not: each once, by glob and then by rel, so that the order
 // depends on neither the file system nor the place of the base.

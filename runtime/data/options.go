@@ -131,6 +131,16 @@ func (o *options) size(key string, def int64) int64 {
 	if !o.has(key) {
 		return def
 	}
+	n, err := ParseSize(v)
+	if err != nil {
+		o.fail("%s = %q, must be a size such as 64MiB", key, v)
+		return def
+	}
+	return n
+}
+
+// ParseSize reads a number of bytes as the option limit of text has it.
+func ParseSize(v string) (int64, error) {
 	num, unit := strings.TrimSpace(v), 1.0
 	for _, u := range sizeUnits {
 		if s, ok := strings.CutSuffix(num, u.suffix); ok {
@@ -140,8 +150,7 @@ func (o *options) size(key string, def int64) int64 {
 	}
 	x, err := strconv.ParseFloat(num, 64)
 	if n := x * unit; err == nil && n >= 1 && n < math.MaxInt64 {
-		return int64(n)
+		return int64(n), nil
 	}
-	o.fail("%s = %q, must be a size such as 64MiB", key, v)
-	return def
+	return 0, errorf("%q is no size such as 64MiB", v)
 }

@@ -52,6 +52,10 @@ type Batch struct {
 	Seed   uint64  // of the run; a source's `seed` option replaces it
 	Fields []Field // what to fill, in this order; none takes all that the source has
 
+	// Folder is where the plan is: the file of a tokenizer is looked for there
+	// too. Empty: nowhere else.
+	Folder string
+
 	// Vars gives values for ${NAME} in paths, before the environment does.
 	Vars []Option
 }

@@ -1,9 +1,15 @@
 package data
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"ptc/runtime/tokenizer"
 )
 
 // Tokenizer turns text into tokens below Vocab.
@@ -11,7 +17,7 @@ type Tokenizer interface {
 	Name() string
 	Vocab() int
 
-	// Separator is the token put after each file.
+	// Separator is the token put after each file; -1: none.
 	Separator() int32
 
 	// Encode hands the tokens of a whole file to emit, piece by piece; emit
@@ -42,20 +48,62 @@ func FindTokenizer(name string) (Tokenizer, error) {
 	if name == "" {
 		name = bytesTokenizer{}.Name()
 	}
-	t, err := findTokenizer(name)
+	t, err := findTokenizer(name, "", "")
 	if err != nil {
 		return nil, asError("tokenizer", err)
 	}
 	return t, nil
 }
 
-func findTokenizer(name string) (Tokenizer, error) {
+// findTokenizer gives a registered tokenizer by its name, or opens a file: from
+// the current directory, or beside the plan. hash is the file's SHA-256 as it was
+// when the plan was compiled, empty where it was not there.
+func findTokenizer(name, hash, folder string) (Tokenizer, error) {
 	if t, ok := tokenizers[name]; ok {
 		return t, nil
 	}
-	e := errorf("there is no tokenizer %q", name)
-	e.Hint = "known: " + strings.Join(slices.Sorted(maps.Keys(tokenizers)), ", ")
-	return nil, e
+	paths := []string{name}
+	if folder != "" && !filepath.IsAbs(name) {
+		paths = append(paths, filepath.Join(folder, name))
+	}
+	var wrong *Error
+	for _, path := range paths {
+		t, err := tokenizer.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, &Error{Path: path, Msg: "the tokenizer cannot be used", Err: cause(err)}
+		}
+		if hash == "" || t.Hash() == hash {
+			return fileTokenizer{t}, nil
+		}
+		wrong = &Error{Path: path, Msg: fmt.Sprintf("this is another tokenizer (%.12s) than the plan was compiled with (%.12s)", t.Hash(), hash),
+			Hint: "compile the plan again, or put the file back"}
+	}
+	if wrong != nil {
+		return nil, wrong
+	}
+	return nil, &Error{Path: name, Msg: "there is no such file of a tokenizer",
+		Hint: "it is looked for from the current directory and beside the plan; known: " + strings.Join(slices.Sorted(maps.Keys(tokenizers)), ", ")}
+}
+
+// fileTokenizer is a tokenizer of a file. It puts nothing between documents.
+type fileTokenizer struct{ t *tokenizer.Tokenizer }
+
+func (f fileTokenizer) Name() string     { return "sha256:" + f.t.Hash() }
+func (f fileTokenizer) Vocab() int       { return f.t.Vocab() }
+func (f fileTokenizer) Separator() int32 { return -1 }
+
+// Decode is Decoder's.
+func (f fileTokenizer) Decode(id int32) []byte { return f.t.Decode([]int32{id}) }
+
+func (f fileTokenizer) Encode(text []byte, emit func([]int32) error) error {
+	ids, err := f.t.Encode(text)
+	if err != nil {
+		return err
+	}
+	return emit(ids)
 }
 
 func init() { RegisterTokenizer(bytesTokenizer{}) }

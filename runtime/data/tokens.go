@@ -14,15 +14,16 @@ type tokens struct {
 func (t *tokens) len() int64 { return int64(max(len(t.narrow), len(t.wide))) }
 
 // copyTo writes the tokens from pos on.
-func (t *tokens) copyTo(dst []int32, pos int64) {
+func (t *tokens) copyTo(dst []int32, pos int64) error {
 	if t.wide != nil {
 		copy(dst, t.wide[pos:])
-		return
+		return nil
 	}
 	src := t.narrow[pos : pos+int64(len(dst))]
 	for i, b := range src {
 		dst[i] = int32(b)
 	}
+	return nil
 }
 
 func (t *tokens) hashTo(h hash.Hash) {
@@ -73,7 +74,9 @@ func tokenize(pieces []piece, tok Tokenizer, vocab int) (tokens, error) {
 		if err != nil {
 			return t, err
 		}
-		t.push(tok.Separator())
+		if sep := tok.Separator(); sep >= 0 {
+			t.push(sep)
+		}
 	}
 	return t, nil
 }

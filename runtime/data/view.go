@@ -53,6 +53,15 @@ func (f *Field) viewError(v *View, why string) error {
 	return errorf("view lo=%v hi=%v of field %s: %s", lo, hi, f, why)
 }
 
+// rowSize is the number of elements on axes 1..
+func (b *box) rowSize() int {
+	n := 1
+	for i := 1; i < b.rank; i++ {
+		n *= b.hi[i] - b.lo[i]
+	}
+	return n
+}
+
 // first is the index of the box's first element.
 func (b *box) first() [maxRank]int { return b.lo }
 

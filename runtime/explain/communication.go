@@ -28,6 +28,12 @@ type Collective struct {
 	at place // the scope as the plan has it
 }
 
+// Sends is what the device with the most bytes of communication has of it in a step.
+type Sends struct {
+	Count int   `json:"count"`
+	Bytes int64 `json:"bytes"`
+}
+
 // sends reports whether an instruction is a communication that sends anything.
 func sends(c *program.Comm) bool {
 	return c != nil && c.Kind != program.ShardSlice && c.Kind != program.Done && !c.Moves()

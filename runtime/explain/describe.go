@@ -43,6 +43,7 @@ type Description struct {
 	Kernels      []Kernel     `json:"kernels"`
 	Roofline     *Roofline    `json:"roofline,omitempty"`
 	Collectives  []Collective `json:"collectives"`
+	Sends        Sends        `json:"sends"`
 	Transfers    []Transfer   `json:"transfers"`
 	Passes       []string     `json:"passes"`
 	Remarks      []Remark     `json:"remarks"`
@@ -137,6 +138,7 @@ func Describe(p *program.Plan) *Description {
 		d.Microbatches, d.Tasks, d.Runs = s.Micro, tasks(most, s), runs(most, s)
 	}
 	d.Collectives, d.Transfers = collectives(p), transfers(p)
+	d.Sends.Count, d.Sends.Bytes = busiest(p)
 	return d
 }
 

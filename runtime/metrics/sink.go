@@ -1,6 +1,9 @@
 package metrics
 
-import "errors"
+import (
+	"errors"
+	"math"
+)
 
 // Sink is told the events of a run: a Start, then Steps with whatever else
 // happens between them, then an End, then Close. A run that fails or is
@@ -72,6 +75,21 @@ type Warning struct{ Message string }
 type End struct {
 	Steps         int64 // that are done, with those before a resume
 	Loss, ValLoss float64
+}
+
+// validation is the measurement of an event: of an End that at its last step, unless
+// that was told already, which was so at the step before.
+func validation(e Event, before *int64) *Validation {
+	switch e := e.(type) {
+	case *Validation:
+		*before = e.Step
+		return e
+	case *End:
+		if !math.IsNaN(e.ValLoss) && *before != e.Steps {
+			return &Validation{e.Steps, e.ValLoss}
+		}
+	}
+	return nil
 }
 
 // Multi tells several sinks, in order.

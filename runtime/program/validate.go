@@ -72,10 +72,16 @@ func (p *Plan) Validate() error {
 	if p.Data.EvalEvery < 0 {
 		return invalid("validation every %d steps", p.Data.EvalEvery)
 	}
+	if p.Memory < 0 {
+		return invalid("devices of %d bytes", p.Memory)
+	}
 	for i := range p.Devices {
 		if err := p.validateDevice(&p.Devices[i]); err != nil {
 			return invalid("device %d: %w", i, err)
 		}
+	}
+	if err := p.validateNames(); err != nil {
+		return invalid("%w", err)
 	}
 	if err := p.validateVariants(); err != nil {
 		return invalid("%w", err)

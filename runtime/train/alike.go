@@ -54,7 +54,8 @@ var rules = []rule{
 	{"ValidEvery", "--eval-every", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.ValidEvery) }},
 	{"OnNaN", "--on-nan", func(o *Options, _ *program.Plan) string { return o.OnNaN.String() }},
 	{"Data", "", func(o *Options, _ *program.Plan) string { return fmt.Sprintf("%q", o.Data) }},
-	{"Vars", "", nil}, // places of files; what is in the files is compared
+	{"Folder", "", nil}, // a place, as Vars are
+	{"Vars", "", nil},   // places of files; what is in the files is compared
 	{"Threads", "--threads", nil},
 	{"Log", "--log", nil},
 	{"Comm", "", nil},

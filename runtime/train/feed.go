@@ -77,7 +77,7 @@ func openFeed(plan *program.Plan, o *Options, seed uint64, rank int) (*feed, err
 	if plan.Data.Kind == "" {
 		return nil, errorf(ExitFile, "the plan reads the field %s, but says of no data", fields[0])
 	}
-	b := data.Batch{Size: fields[0].Shape[0], Vocab: vocabulary(plan), Seed: seed, Fields: fields, Vars: o.Vars}
+	b := data.Batch{Size: fields[0].Shape[0], Vocab: vocabulary(plan), Seed: seed, Fields: fields, Folder: o.Folder, Vars: o.Vars}
 	if f.src, err = data.Open(plan.Data.Kind, dataOptions(plan.Data.Options, o.Data), b); err != nil {
 		return nil, dataError(err)
 	}

@@ -107,6 +107,10 @@ type Options struct {
 	// values for ${NAME} in its paths.
 	Data []data.Option
 	Vars []data.Option
+
+	// Folder is where the plan is; files that the data names by a relative path,
+	// such as a tokenizer, may be there.
+	Folder string
 }
 
 // What holds where options say nothing.

@@ -157,7 +157,7 @@ func float32s(name string, has func(string) bool) any {
 	case "rsqrt":
 		return one(func(x float64) float64 { return 1 / math.Sqrt(x) })
 	case "ex2":
-		return one(math.Exp2)
+		return fn1(func(a uint64) uint64 { return near(float32(math.Exp2(float64(f32(a)))), a, has("ftz")) })
 	case "lg2":
 		return one(math.Log2)
 	case "tanh":
@@ -168,6 +168,20 @@ func float32s(name string, has func(string) bool) any {
 		return one(math.Cos)
 	}
 	return nil
+}
+
+// near is x of an operand, 2 units in the last place beside it at most, as an approximation may be: nothing may rely on
+// its last bits. Which way is always the same for an operand.
+func near(x float32, operand uint64, flush bool) uint64 {
+	const smallest = 0x1p-126
+	bits := of32(x)
+	switch {
+	case x == 0 || x != x || math.IsInf(float64(x), 0) || x == 1:
+		return bits
+	case x < smallest && flush:
+		return 0
+	}
+	return bits + uint64(uint32(operand)*0x9e3779b1>>16%5) - 2
 }
 
 // least is the smaller number, and the other one if one is none; NaN if that is asked for.

@@ -27,6 +27,7 @@ type blockRun struct {
 	products [][]*product      // by warpgroup
 	reached  []uint32          // by thread of the cluster: its clock when it last reached this block's memory from another one
 	ended    bool
+	free     int // registers of each thread of a warp, that warps have given up
 }
 
 // barrier is one of those of a block that have a number.
@@ -63,7 +64,7 @@ func (b *blockRun) start(n int) {
 		b.shared[i] = 0xA5 // nothing is defined at first
 	}
 	b.bars = [barriers]barrier{}
-	b.memory, b.loads, b.reached, b.ended = map[int]*mbarrier{}, nil, nil, false
+	b.memory, b.loads, b.reached, b.ended, b.free = map[int]*mbarrier{}, nil, nil, false, 0
 	b.products = make([][]*product, (len(b.warps)+groupWarps-1)/groupWarps)
 	for _, w := range b.warps {
 		w.start(n)

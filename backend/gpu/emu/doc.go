@@ -22,7 +22,7 @@
 //
 // Not emulated, and an error: clusters that are not along x, what im2col and reductions of copies do,
 // elements that copies change, tiles narrower than their swizzle, descriptors with a base offset,
-// sums of products in anything but f32, sparse operands. Not looked at: how many registers there are, what
-// volatile and relaxed accesses order.
+// sums of products in anything but f32, sparse operands. Not looked at: how many registers code takes (but what
+// setmaxnreg moves from warps to others is, group.go), what volatile and relaxed accesses order.
 // Imports backend/gpu/ptx.
 package emu

@@ -19,7 +19,7 @@ func program(t *testing.T, threads int, params, body string) *Program {
 		}
 		text += "\n  .param .u64 " + p
 	}
-	text += ")\n.reqntid " + itoa(threads) + ", 1, 1\n{\n" + strings.ReplaceAll(body, "\t", "") + "\n}\n"
+	text += ")\n.reqntid " + itoa(threads) + ", 1, 1\n.minnctapersm 1\n{\n" + strings.ReplaceAll(body, "\t", "") + "\n}\n"
 	m, err := ptx.Parse(text)
 	if err != nil {
 		t.Fatal(err)

@@ -133,6 +133,8 @@ func TestGEMMMutants(t *testing.T) {
 		{old: "add.u64 %d3, %d3, 2;", new: "add.u64 %d3, %d3, 4;"}, {old: "add.u64 %d4, %d4, 2;"},
 		{old: "%r22, 128;", new: "%r22, 256;"}, {old: "bar.sync %r22, 128;", new: "bar.sync 1, 128;"},
 		{old: "4611686293305360384", new: "4611686155866406912"}, // 512 bytes from 8 rows to the next
+		{old: "setmaxnreg.dec.sync.aligned.u32 40;", all: true}, {old: "setmaxnreg.dec.sync.aligned.u32 40;", new: "setmaxnreg.dec.sync.aligned.u32 48;", all: true},
+		{old: "setmaxnreg.inc.sync.aligned.u32 232;", new: "setmaxnreg.inc.sync.aligned.u32 240;", all: true}, {old: ".minnctapersm 1", new: ".minnctapersm 2", all: true},
 		{old: "setmaxnreg.inc.sync.aligned.u32 232;", new: "setp.lt.u32 %p0, %r1, 192;\n@%p0 setmaxnreg.inc.sync.aligned.u32 232;\n@!%p0 setmaxnreg.inc.sync.aligned.u32 240;"},
 	}
 	for _, line := range strings.Split(text, "\n") {

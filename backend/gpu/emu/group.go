@@ -56,9 +56,9 @@ func decodeElect(d *decoder, s *ptx.Stmt, _ []string, in *inst) error {
 	return nil
 }
 
-// decodeRegisters is setmaxnreg.{inc,dec}.sync.aligned.u32 N. How many registers a kernel has is not
-// known here; that all warps of a warpgroup say the same is.
-func decodeRegisters(_ *decoder, s *ptx.Stmt, parts []string, in *inst) error {
+// decodeRegisters is setmaxnreg.{inc,dec}.sync.aligned.u32 N. A warp gives registers back at once, and waits until
+// there are as many as it asks for ("PTX ISA", 9.7.19.5).
+func decodeRegisters(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 	switch s.Op {
 	case "setmaxnreg.inc.sync.aligned.u32", "setmaxnreg.dec.sync.aligned.u32":
 	default:
@@ -72,20 +72,57 @@ func decodeRegisters(_ *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 		return fmt.Errorf("%d registers; expected a multiple of 8, 24 to 256", n)
 	}
 	in.all = true
+	first := registersOf(d.p.entry)
+	if first == 0 {
+		return fmt.Errorf("how many registers there are at the beginning is not said, by .minnctapersm")
+	}
 	inc := parts[1] == "inc"
 	in.run = func(w *warp, _ *inst) error {
 		if _, err := w.warpgroup(); err != nil {
 			return err
 		}
+		last := first
 		if k := len(w.limits); k > 0 {
-			if last := w.limits[k-1]; inc && n < last || !inc && n > last {
-				return fmt.Errorf("%d registers, where %d were asked for before", n, last)
-			}
+			last = w.limits[k-1]
 		}
+		if inc && n < last || !inc && n > last {
+			return fmt.Errorf("%d registers, where the thread has %d", n, last)
+		}
+		if inc && n-last > w.b.free {
+			w.sleep(&registers{n - last, w.b})
+			return nil
+		}
+		w.b.free += last - n
 		w.limits = append(w.limits, n)
+		w.b.c.progress()
 		return nil
 	}
 	return nil
+}
+
+const (
+	// fileRegisters is how many registers a multiprocessor has, and mostRegisters how many a thread.
+	fileRegisters = 64 << 10
+	mostRegisters = 256
+)
+
+// registersOf is how many registers a thread has at the beginning: an equal share of what its block may have at most, which
+// the limits of an entry say; 0 if they do not.
+func registersOf(e *ptx.Entry) int {
+	if e.Blocks < 1 || e.Threads < 1 {
+		return 0
+	}
+	return min(mostRegisters, fileRegisters/(e.Threads*e.Blocks)/8*8)
+}
+
+// registers is what a warp waits for that asks for more of each thread than the block has.
+type registers struct {
+	more int
+	b    *blockRun
+}
+
+func (r *registers) String() string {
+	return fmt.Sprintf("%d registers more for each thread, where others of the block have given up %d", r.more, r.b.free)
 }
 
 // decodePrefetch is prefetch.tensormap of a generic address, and prefetch.param.tensormap of a parameter.

@@ -95,10 +95,11 @@ func TestHopperErrors(t *testing.T) {
 		operands + "setp.lt.u32 %p2, %r1, 32;\nwgmma.fence.sync.aligned;\n" + product:                                                                                                   "has other operands",
 		operands + "wgmma.fence.sync.aligned;\nsetp.lt.u32 %p1, %r1, 32;\n@%p1 bra E;\n" + product + product + "E:\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;": "of the 4 warps",
 		"setp.lt.u32 %p1, %r1, 32;\n@%p1 setmaxnreg.dec.sync.aligned.u32 24;":                                                                                                           "setmaxnreg is not executed",
-		"setmaxnreg.dec.sync.aligned.u32 40;\nsetmaxnreg.dec.sync.aligned.u32 48;":                                                                                                      "where 40 were asked for",
+		"setmaxnreg.inc.sync.aligned.u32 256;\nsetmaxnreg.dec.sync.aligned.u32 24;\nsetmaxnreg.inc.sync.aligned.u32 248;\nsetmaxnreg.inc.sync.aligned.u32 240;":                         "where the thread has 248",
+		"setmaxnreg.dec.sync.aligned.u32 40;\nsetmaxnreg.dec.sync.aligned.u32 48;":                                                                                                      "where the thread has 40",
 		"mov.u32 %r4, %laneid;\nbar.sync %r4, 128;":                                                                                                                                     "where all have the same",
-		"barrier.cluster.wait.aligned;":                                                                                                                                                 "has not arrived",
-		"barrier.cluster.arrive.aligned;\nbarrier.cluster.arrive.aligned;":                                                                                                              "twice",
+		"barrier.cluster.wait.aligned;":                                    "has not arrived",
+		"barrier.cluster.arrive.aligned;\nbarrier.cluster.arrive.aligned;": "twice",
 	} {
 		text := first + body
 		if !strings.Contains(body, "E:") {

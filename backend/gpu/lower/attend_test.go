@@ -151,6 +151,38 @@ func TestFoldMatrices(t *testing.T) {
 	}
 }
 
+// TestNearExponentials: attentions of 16 bits have the hardware's exponentials, in both phases, and those of f32 have not.
+func TestNearExponentials(t *testing.T) {
+	for _, bf16 := range []bool{true, false} {
+		a := irtest.Attention{Batch: 1, Heads: 1, Group: 1, Rows: 32, Keys: 32, Cols: 16, Values: 16, Stats: true, BF16: bf16}
+		for _, text := range []string{a.Forward(), a.Backward()} {
+			k, err := fusion.Analyze(attention(t, text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts, err := nest.Fold("k", k, nest.Threads(k, nest.GPU{}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range parts {
+				all, err := Kernels(p.Program, 4)
+				if err != nil {
+					t.Fatal(err)
+				}
+				near := 0
+				for _, s := range all[0].Entry.Body {
+					if s.Op == "ex2.approx.ftz.f32" {
+						near++
+					}
+				}
+				if bf16 != (near > 0) {
+					t.Errorf("bf16 %v: %d of the hardware's exponentials\n%s", bf16, near, p.Program)
+				}
+			}
+		}
+	}
+}
+
 // countGroups looks for matrix instructions of warpgroups, of which some have an operand in registers, and for copies of tiles.
 func countGroups(t *testing.T, k Kernel, s schedule.Schedule) {
 	t.Helper()

@@ -158,20 +158,31 @@ func (l *lowering) bounds(o *tile.Op) (from, to *thread.Value) {
 
 // loop visits the blocks of a range. Its bounds are the same for all threads.
 func (l *lowering) loop(o *tile.Op) {
-	r := o.Range
 	l.ahead(o)
 	at := l.carried(o)
 	from, to := l.bounds(o)
+	turns := l.turns
+	if l.main != nil && l.main.loop() == o {
+		turns = func(_ *tile.Op, from, to *thread.Value, at []*layout.Layout) []*thread.Value {
+			return l.main.turns(from, to, at)
+		}
+	}
+	var flat []*thread.Value
+	l.b.Near(l.near(o), func() { flat = turns(o, from, to, at) })
+	l.spread(o.Results, at, flat)
+}
+
+// turns makes loop o for the blocks [from, to), and gives the registers that it carries.
+func (l *lowering) turns(o *tile.Op, from, to *thread.Value, at []*layout.Layout) []*thread.Value {
 	if x := l.pipeline(o); x != nil {
-		l.spread(o.Results, at, x.run(from, to, at))
-		return
+		return x.run(from, to, at)
 	}
 	var flat []*thread.Value
 	one := func(i *thread.Value, carry []*thread.Value) (next []*thread.Value) {
 		l.within(func() {
 			l.depth++
 			defer func() { l.depth-- }()
-			l.enter(r, i)
+			l.enter(o.Range, i)
 			l.spread(o.Loop.Carry, at, carry)
 			l.block(o.Loop.Body)
 			next = l.all(o.Loop.Body.Yield, at)
@@ -180,11 +191,11 @@ func (l *lowering) loop(o *tile.Op) {
 	}
 	init := l.all(o.Args, at)
 	l.b.Overlay(func() { flat = l.b.Loop(from, to, 1, init, one) }) // whoever writes to shared memory waits before
-	delete(l.first, r)
+	delete(l.first, o.Range)
 	for _, v := range o.Loop.Carry {
 		delete(l.held, v)
 	}
-	l.spread(o.Results, at, flat)
+	return flat
 }
 
 // scalar is the number that a tile without dimensions is.

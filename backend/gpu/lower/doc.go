@@ -13,8 +13,10 @@
 // a warp or of four, or by multiply-adds (dot.go, mma.go, group.go, fma.go), and in loops have their operands
 // put there ahead (pipeline.go): by threads, or by tensor maps (tensor.go), which are arguments of the
 // kernel behind the buffers. Products of four warps run by themselves, those of a turn while the next one
-// begins (pipeline_group.go). What is narrower than a matrix instruction has zeros beside it (pad.go). What is
-// made of sums is stored a slice after the other (store.go).
+// begins (pipeline_group.go), or warps are specialized in copying or multiplying (special.go). The blocks of a cluster may
+// share a task (cluster.go). What is narrower than a matrix instruction has zeros beside it (pad.go). What is
+// made of sums is stored a slice after the other (store.go). Exponentials are those of processors but in attentions of 16
+// bits (exp.go).
 //
 // Invariant: a result does not depend on the order in which warps run: sums are in an order that
 // the layout says.

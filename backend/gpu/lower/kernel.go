@@ -37,14 +37,16 @@ func Kernels(p *tile.Program, warps int) ([]Kernel, error) {
 			bufs[i] = b.Param(fmt.Sprintf("b%d", i), elementwise.Elem(buf.DType))
 		}
 		m := &mapList{}
-		if err := phase(b, p, ph, warps, bufs, from, m, b.Special(thread.Block)); err != nil {
+		l := begin(b, p, warps, bufs, from, m)
+		grid := l.launch(ph)
+		if err := l.end(); err != nil {
 			return nil, err
 		}
 		e, shared, err := b.Finish()
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Kernel{Entry: e, Blocks: blocks(ph), Shared: shared, Maps: m.all})
+		out = append(out, Kernel{Entry: e, Blocks: grid, Shared: shared, Maps: m.all})
 	}
 	return out, checkGrids(out)
 }
@@ -106,7 +108,10 @@ func Join(name string, args int, sections []Section, warps int) (Kernel, error) 
 				n = b.Rem(n, i32(blocks(p.Phases[0])))
 			}
 			b.Overlay(func() {
-				if e := phase(b, p, p.Phases[0], warps, bufs, from, m, n); e != nil && err == nil {
+				l := begin(b, p, warps, bufs, from, m)
+				l.look(p.Phases[0])
+				l.task(p.Phases[0], n)
+				if e := l.end(); e != nil && err == nil {
 					err = e
 				}
 			})
@@ -146,16 +151,55 @@ func blocks(ph *tile.Phase) int64 {
 	return n
 }
 
-// phase generates what block number n of a phase does.
-func phase(b *thread.Builder, p *tile.Program, ph *tile.Phase, warps int, bufs []thread.Pointer, from []source, m *mapList, n *thread.Value) error {
+// begin is the state before the first phase of p.
+func begin(b *thread.Builder, p *tile.Program, warps int, bufs []thread.Pointer, from []source, m *mapList) *lowering {
 	l := &lowering{b: b, p: p, warps: warps, bufs: map[*tile.Buffer]thread.Pointer{}, from: map[*tile.Buffer]source{}, maps: m, first: map[*tile.Range]*thread.Value{}, least: map[*tile.Range]int{},
 		known: []map[key][]*thread.Value{{}}, held: map[*tile.Value]*layout.Layout{}, placed: map[*tile.Value]placed{}}
 	for i, buf := range p.Buffers {
 		l.bufs[buf], l.from[buf] = bufs[i], from[i]
 	}
+	return l
+}
+
+// end is what went wrong.
+func (l *lowering) end() error {
+	if l.err != nil {
+		return fmt.Errorf("tile %s: %w", l.p.Name, l.err)
+	}
+	return nil
+}
+
+// launch generates a kernel that has nothing but a phase, and gives the number of its blocks of threads: one for each
+// task, some that take tasks in turn, or several for a task.
+func (l *lowering) launch(ph *tile.Phase) int64 {
+	l.look(ph)
+	if x := l.specialize(ph); x != nil {
+		return x.run()
+	}
+	if x := l.cluster(ph); x != nil {
+		return x.run()
+	}
+	l.task(ph, l.b.Special(thread.Block))
+	return blocks(ph)
+}
+
+// look notes what the code of a phase depends on.
+func (l *lowering) look(ph *tile.Phase) {
+	l.folds, l.along = folds(ph.Body), along(ph.Body)
+	l.pad(ph.Body)
+}
+
+// task generates task number n of a phase.
+func (l *lowering) task(ph *tile.Phase, n *thread.Value) {
+	l.locate(ph, n)
+	l.block(ph.Body)
+}
+
+// locate enters the blocks of the grid's ranges that task number n has.
+func (l *lowering) locate(ph *tile.Phase, n *thread.Value) {
 	left := blocks(ph)
 	grid := ph.Grid
-	if s := p.Schedule; s.Raster == schedule.Grouped && s.Group > 0 && len(grid) > 1 {
+	if s := l.p.Schedule; s.Raster == schedule.Grouped && s.Group > 0 && len(grid) > 1 {
 		rows, cols := grid[len(grid)-2], grid[len(grid)-1]
 		grid = grid[:len(grid)-2]
 		n = l.grouping(rows, cols, s.Group, n)
@@ -173,13 +217,6 @@ func phase(b *thread.Builder, p *tile.Program, ph *tile.Phase, warps int, bufs [
 		}
 		l.enter(r, at)
 	}
-	l.folds, l.along = folds(ph.Body), along(ph.Body)
-	l.pad(ph.Body)
-	l.block(ph.Body)
-	if l.err != nil {
-		return fmt.Errorf("tile %s: %w", p.Name, l.err)
-	}
-	return nil
 }
 
 // grouping enters the block of rows and columns that task n has, whose neighbours share as much of what they read

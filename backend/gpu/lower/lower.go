@@ -30,6 +30,7 @@ type lowering struct {
 	along  map[*tile.Range]bool   // ranges that reductions are along, where there is no product
 	flying bool                   // products of warpgroups are not waited for one by one, but in turns of a loop
 	carry  []*tile.Value          // of that loop
+	main   main                   // the loop that blocks of threads share in another way, or nil
 	folds  bool                   // a loop reduces what it multiplies, and multiplies what that scales
 	err    error
 }

@@ -2,10 +2,12 @@ package lower
 
 import (
 	"fmt"
+	"math/rand"
 	"slices"
 	"testing"
 
 	"ptc/backend/gpu/emu"
+	"ptc/backend/nest"
 	"ptc/ir"
 )
 
@@ -49,6 +51,30 @@ func TestNarrowProducts(t *testing.T) {
 			if _, err := x.run(); err != nil {
 				t.Errorf("%s: %v", p, err)
 			}
+		}
+	}
+}
+
+// TestNarrowGroups: fewer columns, or steps, than a matrix instruction of a warpgroup has, as a router's products
+// have, by such instructions.
+func TestNarrowGroups(t *testing.T) {
+	r := rand.New(rand.NewSource(4))
+	pick := func(of ...int) int { return of[r.Intn(len(of))] }
+	for i := range 24 {
+		o := orders[i%len(orders)]
+		p := problem{m: pick(64, 70, 128, 200), n: pick(4, 5, 7, 8, 12), k: pick(40, 48, 70, 128), left: o[0], right: o[1], dtype: []string{"bf16", "f16"}[i/4%2],
+			batch: pick(0, 2), before: pick(0, 1) == 1, after: pick(0, 1) == 1, on: nest.GPU{Groups: true}}
+		if i%3 == 0 {
+			p.n, p.k = pick(8, 24, 64, 70), pick(4, 5, 8, 15)
+		}
+		p.out = []string{"f32", p.dtype}[pick(0, 1)]
+		p.options = emu.Options{Seed: uint64(i), Late: i%2 == 0}
+		x := p.launch(t)
+		if x.count("wgmma.mma_async") == 0 {
+			t.Errorf("%s: there is no matrix instruction of a warpgroup", p)
+		}
+		if _, err := x.run(); err != nil {
+			t.Errorf("%s: %v", p, err)
 		}
 	}
 }

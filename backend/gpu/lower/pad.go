@@ -24,8 +24,12 @@ func (l *lowering) sizes(dims []*tile.Range) []int {
 	return out
 }
 
+// shortestSpan is how many bytes next to each other a matrix of a warpgroup has at least ([layout.Spans]).
+const shortestSpan = 32
+
 // pad notes which ranges of the products of body, in which matrix instructions are wanted, are narrower than
-// one: fewer than 8 columns, or 16 steps. Operands are zero where there is nothing.
+// one: fewer than 8 columns, or 16 where a warpgroup reads columns next to each other, or 16 steps. Operands are zero
+// where there is nothing.
 func (l *lowering) pad(body *tile.Block) {
 	d := l.p.Schedule.Dot
 	if d.Kind != schedule.MMA && d.Kind != schedule.WGMMA || d.K != 0 && d.K != 16 {
@@ -59,6 +63,10 @@ func (l *lowering) padProduct(o *tile.Op) {
 		l.size(rows) < 16 || cols.Size < 2 {
 		return
 	}
-	l.least[cols] = max(l.least[cols], 8)
 	l.least[over[0]] = max(l.least[over[0]], 16)
+	l.least[cols] = max(l.least[cols], 8)
+	if right := o.Args[1]; l.p.Schedule.Dot.Kind == schedule.WGMMA && l.warps%groupWarps == 0 && l.size(rows) >= groupRows &&
+		right.Type.Dims[l.contiguous(right)] == cols {
+		l.least[cols] = max(l.least[cols], shortestSpan/elementwise.Elem(right.Type.DType).Bytes())
+	}
 }

@@ -183,7 +183,7 @@ func (x *pipeline) turn(t, to *thread.Value, at []*layout.Layout, carry, slots [
 		b.Sync() // the turn before has read
 		l.within(func() {
 			l.enter(x.o.Range, t)
-			x.tiles(slots[0])
+			x.tiles(slots[0], x.lead())
 			if len(x.copied) > 0 {
 				x.copies(slots[0])
 				b.Commit()
@@ -272,7 +272,7 @@ func (x *pipeline) copyAhead(n, to, slot *thread.Value) {
 	x.b.When(x.b.Lt(n, to), func() {
 		x.within(func() {
 			x.enter(x.o.Range, n)
-			x.tiles(slot)
+			x.tiles(slot, x.lead())
 			x.copies(slot)
 		})
 	})

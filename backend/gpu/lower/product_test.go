@@ -195,6 +195,22 @@ func (x *launch) run() (emu.Counts, error) {
 // execute runs entries in the place of the kernels', and compares; result over is in the place of an
 // argument, if it is not -1.
 func (x *launch) execute(entries []*ptx.Entry, arg, over int) (emu.Counts, error) {
+	outs, counts, err := x.results(entries, arg, over)
+	if err != nil {
+		return counts, err
+	}
+	for i, w := range x.want {
+		got := tensor.New(x.f.Results[i].Value.Type)
+		got.Get(outs[i])
+		if at, diff := irtest.Worst(got, w); !(diff < tolerance(w.Type.DType)) {
+			return counts, fmt.Errorf("result %d: element %d is %v, want %v", i, at, got.Data[at], w.Data[at])
+		}
+	}
+	return counts, nil
+}
+
+// results is the bytes of the results of entries in the place of the kernels'.
+func (x *launch) results(entries []*ptx.Entry, arg, over int) ([][]byte, emu.Counts, error) {
 	d := &emu.Device{Options: x.options}
 	var words []emu.Arg
 	for _, a := range x.args {
@@ -219,24 +235,17 @@ func (x *launch) execute(entries []*ptx.Entry, arg, over int) (emu.Counts, error
 	for i, k := range x.kernels {
 		e, err := emu.Load(entries[i])
 		if err != nil {
-			return d.Counts, err
+			return nil, d.Counts, err
 		}
 		all, err := withMaps(words, k.Maps)
 		if err != nil {
-			return d.Counts, err
+			return nil, d.Counts, err
 		}
 		if err := d.Run(e, emu.Launch{Grid: int(k.Blocks), Shared: k.Shared, Args: all}); err != nil {
-			return d.Counts, err
+			return nil, d.Counts, err
 		}
 	}
-	for i, w := range x.want {
-		got := tensor.New(x.f.Results[i].Value.Type)
-		got.Get(outs[i])
-		if at, diff := irtest.Worst(got, w); !(diff < tolerance(w.Type.DType)) {
-			return d.Counts, fmt.Errorf("result %d: element %d is %v, want %v", i, at, got.Data[at], w.Data[at])
-		}
-	}
-	return d.Counts, nil
+	return outs, d.Counts, nil
 }
 
 // count is how many instructions begin with a name.

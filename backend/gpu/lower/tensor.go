@@ -186,12 +186,13 @@ func (l *lowering) position(at tile.Affine) *thread.Value {
 // lead holds for the thread that starts the copies of tiles.
 func (l *lowering) lead() *thread.Value { return l.b.Eq(l.b.Special(thread.Thread), l.i32(0)) }
 
-// tiles starts the copies of the present block into a slot, for which its barrier waits.
-func (x *pipeline) tiles(slot *thread.Value) {
+// tiles starts the copies of the present block into a slot, for which its barrier waits, by the thread for which lead
+// holds; nil is the only one here.
+func (x *pipeline) tiles(slot, lead *thread.Value) {
 	if len(x.tensors) == 0 {
 		return
 	}
-	lead, full, bytes := x.lead(), x.barrier(slot), 0
+	full, bytes := x.barrier(slot), 0
 	for _, o := range x.tensors {
 		bytes += o.tensor.bytes
 	}
@@ -227,7 +228,7 @@ func (x *pipeline) begin() {
 	}
 	lead := x.lead()
 	for i := range x.stages {
-		x.b.InitBarrier(x.full.Plus(int64(i)), lead)
+		x.b.InitBarrier(x.full.Plus(int64(i)), 1, lead)
 	}
 	x.b.FenceBarriers()
 }

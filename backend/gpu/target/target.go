@@ -14,13 +14,14 @@ type Target struct {
 	Arch string // what PTX is for: "sm_90a"
 	PTX  string // version of the language that knows it
 
-	Registers int // of 32 bits, of a multiprocessor
-	Warps     int // that a multiprocessor has at a time
-	Shared    int // bytes of shared memory that a block may have
-	Dots      []Dot
-	Async     bool // copies to shared memory that run by themselves
-	Tensor    bool // copies of blocks of tensors by one thread, and barriers that count their bytes
-	Clusters  bool // blocks that reach each other's shared memory
+	Processors int // multiprocessors of the device that Roof names
+	Registers  int // of 32 bits, of a multiprocessor
+	Warps      int // that a multiprocessor has at a time
+	Shared     int // bytes of shared memory that a block may have
+	Dots       []Dot
+	Async      bool // copies to shared memory that run by themselves
+	Tensor     bool // copies of blocks of tensors by one thread, and barriers that count their bytes
+	Clusters   bool // blocks that reach each other's shared memory
 
 	Roof Roof
 }
@@ -46,15 +47,15 @@ type Roof struct {
 
 // all are the targets; the first is the default.
 var all = []Target{
-	{Name: "cuda:sm_90a", Arch: "sm_90a", PTX: "8.3", Registers: 65536, Warps: 64, Shared: 227 << 10,
+	{Name: "cuda:sm_90a", Arch: "sm_90a", PTX: "8.3", Processors: 132, Registers: 65536, Warps: 64, Shared: 227 << 10,
 		Dots: []Dot{MMA, WGMMA}, Async: true, Tensor: true, Clusters: true,
 		// NVIDIA H200 Tensor Core GPU data sheet, SXM.
 		Roof: Roof{Device: "NVIDIA H200", Bytes: 4.8e12, F32: 67e12, TF32: 494.5e12, Half: 989.5e12, FP8: 1979e12}},
-	{Name: "cuda:sm_80", Arch: "sm_80", PTX: "8.3", Registers: 65536, Warps: 64, Shared: 163 << 10,
+	{Name: "cuda:sm_80", Arch: "sm_80", PTX: "8.3", Processors: 108, Registers: 65536, Warps: 64, Shared: 163 << 10,
 		Dots: []Dot{MMA}, Async: true,
 		// NVIDIA A100 80GB data sheet, SXM.
 		Roof: Roof{Device: "NVIDIA A100 80GB", Bytes: 2.039e12, F32: 19.5e12, TF32: 156e12, Half: 312e12}},
-	{Name: "cuda:sm_89", Arch: "sm_89", PTX: "8.3", Registers: 65536, Warps: 48, Shared: 99 << 10,
+	{Name: "cuda:sm_89", Arch: "sm_89", PTX: "8.3", Processors: 142, Registers: 65536, Warps: 48, Shared: 99 << 10,
 		Dots: []Dot{MMA}, Async: true,
 		// NVIDIA L40S data sheet.
 		Roof: Roof{Device: "NVIDIA L40S", Bytes: 864e9, F32: 91.6e12, TF32: 183e12, Half: 362e12, FP8: 733e12}},

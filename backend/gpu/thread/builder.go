@@ -22,6 +22,8 @@ type Builder struct {
 	known           []map[string]ptx.Operand // results of pure instructions, by block of code
 	shared          int                      // bytes of dynamic shared memory so far
 	overlaid        int                      // and of what ended
+	party           int                      // threads that wait for each other; 0 is all
+	near            bool                     // exponentials are the hardware's
 	err             error
 }
 
@@ -127,6 +129,10 @@ func (b *Builder) within(body func()) {
 
 // stmt makes instructions of a statement of the arithmetic.
 func (b *Builder) stmt(s *kernel.Stmt) {
+	if s.Op == kernel.OpExp && b.near {
+		b.of[s.Result()] = b.nearExp(b.operand(s.Args[0]))
+		return
+	}
 	if s.Op.IsMath() {
 		b.of[s.Result()] = b.operand(vmath.Call(b.Builder, s))
 		return

@@ -121,14 +121,17 @@ func (b *Builder) assign(to []ptx.Operand, from []*Value) {
 	}
 }
 
-// Special is the number of the thread in its block, of its lane, of its warp, or of the block.
+// Special is the number of the thread in its block, of its lane, of its warp, of the block, of the block in its
+// cluster, or of the cluster.
 type Special string
 
 // The special registers.
 const (
-	Thread Special = "%tid.x"
-	Lane   Special = "%laneid"
-	Block  Special = "%ctaid.x"
+	Thread  Special = "%tid.x"
+	Lane    Special = "%laneid"
+	Block   Special = "%ctaid.x"
+	Rank    Special = "%cluster_ctarank"
+	Cluster Special = "%clusterid.x"
 )
 
 // Special is an i32, the same throughout the kernel.
@@ -136,8 +139,22 @@ func (b *Builder) Special(s Special) *Value {
 	return b.value(kernel.I32, b.pure(ptx.B32, "mov.u32", ptx.Sym(string(s))))
 }
 
-// Sync waits until all threads of the block are here.
-func (b *Builder) Sync() { b.op("bar.sync", ptx.Imm(0)) }
+// Sync waits until all threads of the block are here, or of the party that [Builder.Among] says.
+func (b *Builder) Sync() {
+	if b.party > 0 {
+		b.op("bar.sync", ptx.Imm(1), ptx.Imm(int64(b.party)))
+		return
+	}
+	b.op("bar.sync", ptx.Imm(0))
+}
+
+// Among runs body, which only so many threads of the block execute.
+func (b *Builder) Among(threads int, body func()) {
+	before := b.party
+	b.party = threads
+	body()
+	b.party = before
+}
 
 // SyncWarp waits until all lanes of the warp are here.
 func (b *Builder) SyncWarp() { b.op("bar.warp.sync", ptx.Imm(-1)) }

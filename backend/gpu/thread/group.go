@@ -105,3 +105,12 @@ func (b *Builder) AwaitProducts(n int) {
 
 // FenceProxy has what runs by itself, behind a barrier, see what the thread wrote to shared memory.
 func (b *Builder) FenceProxy() { b.op("fence.proxy.async.shared::cta") }
+
+// Registers gives each thread of a warpgroup so many registers, a multiple of 8, of those that the block has: fewer than
+// before, or, if more holds, more, for which it waits until others have given up theirs.
+func (b *Builder) Registers(n int, more bool) {
+	if n < 24 || n > 256 || n%8 != 0 {
+		b.fail(fmt.Errorf("%d registers for a thread", n))
+	}
+	b.op(map[bool]string{true: "setmaxnreg.inc.sync.aligned.u32", false: "setmaxnreg.dec.sync.aligned.u32"}[more], ptx.Imm(int64(n)))
+}

@@ -67,10 +67,15 @@ func (b *Builder) CopyTensor(to Shared, m Map, at []*Value, barrier Shared, only
 // NewBarriers declares n barriers in shared memory.
 func (b *Builder) NewBarriers(n int) Shared { return b.NewShared(kernel.I64, n, 8) }
 
-// InitBarrier makes a barrier of one arrival, by the threads for which only holds, which see to it that
+// InitBarrier makes a barrier of so many arrivals, by the threads for which only holds, which see to it that
 // copies know it ([Builder.FenceBarriers]).
-func (b *Builder) InitBarrier(s Shared, only *Value) {
-	b.guarded(only, "mbarrier.init.shared::cta.b64", ptx.At(s.at.Reg, s.plus), ptx.Imm(1))
+func (b *Builder) InitBarrier(s Shared, arrivals int, only *Value) {
+	b.guarded(only, "mbarrier.init.shared::cta.b64", ptx.At(s.at.Reg, s.plus), ptx.Imm(int64(arrivals)))
+}
+
+// Arrive arrives at a barrier, by the threads for which only holds.
+func (b *Builder) Arrive(s Shared, only *Value) {
+	b.guarded(only, "mbarrier.arrive.shared::cta.b64", ptx.Sym("_"), ptx.At(s.at.Reg, s.plus))
 }
 
 // FenceBarriers is between the making of barriers and copies that count their bytes there.

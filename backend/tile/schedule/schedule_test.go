@@ -15,7 +15,7 @@ func TestText(t *testing.T) {
 		s := Schedule{
 			Rows: n(), Cols: n(), Over: n(), Task: n(), Grid: int64(r.Intn(4) - 1), Raster: Raster(r.Intn(len(rasters))), Group: n(),
 			Dot: Dot{DotKind(r.Intn(len(dots))), n(), n(), n()}, Left: Pack(r.Intn(len(packs))), Right: Pack(r.Intn(len(packs))),
-			Stages: n(), Split: n(), Warps: n(),
+			Stages: n(), Split: n(), Warps: n(), Producers: n(), Persistent: n(), Cluster: n(),
 		}
 		got, err := Parse(s.String())
 		if err != nil || got != s {

@@ -58,6 +58,9 @@ var fields = []field{
 	number("stages", 0, func(s *Schedule) *int64 { return &s.Stages }),
 	number("split", 0, func(s *Schedule) *int64 { return &s.Split }),
 	number("warps", 0, func(s *Schedule) *int64 { return &s.Warps }),
+	number("producers", 0, func(s *Schedule) *int64 { return &s.Producers }),
+	number("persistent", 0, func(s *Schedule) *int64 { return &s.Persistent }),
+	number("cluster", 0, func(s *Schedule) *int64 { return &s.Cluster }),
 }
 
 func number(key string, least int64, at func(*Schedule) *int64) field {

@@ -1,0 +1,263 @@
+//go:build browser
+
+package report
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"ptc/compiler"
+	"ptc/runtime/live"
+	"ptc/runtime/metrics"
+	"ptc/runtime/program"
+	"ptc/runtime/report"
+)
+
+const layout = `
+layout tried { mesh dp = 2, pp = 2, tp = 2  shard batch over dp  shard heads, ffn, vocab over tp
+  pipeline blocks over pp { schedule = 1f1b  microbatches = 4 }  zero 1 over dp  device memory = 1 GiB }
+`
+
+func planOf(t *testing.T) *program.Plan {
+	t.Helper()
+	text, err := os.ReadFile("../../examples/gpt/gpt.ptl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _, err := compiler.Compile(compiler.Options{File: "gpt.ptl", Source: append(text, layout...), Layout: "tried", Target: "ref",
+		Set: []string{"layers=4", "embed=16", "heads=2", "head=8", "ffn=32", "vocab=16", "seq=8", "batch=8"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// browser is a tab, and what went wrong in it.
+type browser struct {
+	context.Context
+	mu       sync.Mutex
+	errors   []string
+	requests []string
+}
+
+func open(t *testing.T, url string) *browser {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WindowSize(1600, 1200))
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 3*time.Minute)
+	t.Cleanup(cancel)
+	b := &browser{Context: ctx}
+	chromedp.ListenTarget(ctx, func(e any) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		switch e := e.(type) {
+		case *runtime.EventExceptionThrown:
+			b.errors = append(b.errors, e.ExceptionDetails.Error())
+		case *runtime.EventConsoleAPICalled:
+			b.errors = append(b.errors, fmt.Sprintf("console.%s", e.Type))
+		case *log.EventEntryAdded:
+			b.errors = append(b.errors, e.Entry.Text)
+		case *network.EventRequestWillBeSent:
+			b.requests = append(b.requests, e.Request.URL)
+		}
+	})
+	b.do(t, network.Enable(), log.Enable(), chromedp.Navigate(url))
+	return b
+}
+
+func (b *browser) do(t *testing.T, actions ...chromedp.Action) {
+	t.Helper()
+	if err := chromedp.Run(b, actions...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eval is the value of an expression in the page.
+func eval[T any](t *testing.T, b *browser, expression string) (out T) {
+	t.Helper()
+	b.do(t, chromedp.Evaluate(expression, &out))
+	return out
+}
+
+// clean holds that the console said nothing, and every request was for one of these.
+func (b *browser) clean(t *testing.T, urls ...string) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.errors {
+		t.Errorf("the console says: %s", e)
+	}
+	for _, r := range b.requests {
+		if !slices.Contains(urls, r) && !strings.HasPrefix(r, "data:") {
+			t.Errorf("a request of %s", r)
+		}
+	}
+}
+
+func TestReport(t *testing.T) {
+	p := planOf(t)
+	page, err := report.Page(p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "plan.html")
+	if err := os.WriteFile(file, page, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	url := "file://" + file
+	b := open(t, url)
+	m := report.Of(p).Report.Memory
+	t.Run("map", func(t *testing.T) { tryMap(t, b, p, m) })
+	t.Run("timeline", func(t *testing.T) { tryTimeline(t, b, p) })
+	t.Run("links", func(t *testing.T) { tryLinks(t, b, m) })
+	t.Run("mesh", func(t *testing.T) {
+		b.do(t, chromedp.Click(`#devices button:nth-child(2)`, chromedp.ByQuery))
+		if text := eval[string](t, b, `document.getElementById("device-detail").textContent`); !strings.Contains(text, "Device 1 at dp = 0, pp = 0, tp = 1") {
+			t.Errorf("device 1 is %q", text)
+		}
+		b.do(t, chromedp.Evaluate(`[...document.querySelectorAll("[data-tensor]")].find((e) => e.textContent === "wte").click()`, nil))
+		shards := eval[string](t, b, `[...document.querySelectorAll("#devices button")].map((e) => e.textContent).join(" ")`)
+		if shards != "0 1 – – 0 1 – –" { // the second stage gets it by messages
+			t.Errorf("the shards of wte are on devices as %s", shards)
+		}
+	})
+	t.Run("widths", func(t *testing.T) {
+		for _, w := range []int64{400, 900, 1600} {
+			b.do(t, chromedp.EmulateViewport(w, 1000), chromedp.Sleep(300*time.Millisecond))
+			if wide := eval[int64](t, b, `document.documentElement.scrollWidth`); wide > w {
+				t.Errorf("at %d pixels the page has %d", w, wide)
+			}
+			if drawn := eval[float64](t, b, `document.querySelector("#memory-map svg").getBoundingClientRect().width`); int64(drawn) > w {
+				t.Errorf("at %d pixels the map has %g", w, drawn)
+			}
+		}
+	})
+	b.clean(t, url)
+}
+
+// tryMap: the rectangles are the values of the plan, and the highest reaches the end of
+// the arena.
+func tryMap(t *testing.T, b *browser, p *program.Plan, m *report.Map) {
+	values, bytes := 0, int64(0)
+	for _, g := range m.Groups {
+		values += g.Count
+		bytes += int64(g.Count) * g.Bytes
+	}
+	drawn := eval[int](t, b, `[...document.querySelectorAll("#values path")].reduce((n, e) => n + e.getAttribute("d").split("M").length - 1, 0)`)
+	if drawn != values || values != m.Values {
+		t.Errorf("%d rectangles of %d values", drawn, m.Values)
+	}
+	sum := eval[int64](t, b, `(() => { const d = JSON.parse(document.getElementById("document").textContent).report.memory_map;
+		return [...document.querySelectorAll("#values path")].reduce((n, e) => n + (e.getAttribute("d").split("M").length - 1) * d.groups[e.dataset.group].bytes, 0); })()`)
+	if sum != bytes {
+		t.Errorf("rectangles of %d bytes, and values of %d", sum, bytes)
+	}
+	edge := eval[float64](t, b, `document.getElementById("values").getBBox().y - document.getElementById("arena").y1.baseVal.value`)
+	if math.Abs(edge) > 1 {
+		t.Errorf("the highest rectangle ends %g pixels from the end of the arena", edge)
+	}
+	if m.Arena != p.Devices[m.Class].Arena {
+		t.Errorf("an arena of %d bytes, and the plan's has %d", m.Arena, p.Devices[m.Class].Arena)
+	}
+}
+
+// tryTimeline: the idle share is the bubble, and so are the gaps of the picture.
+func tryTimeline(t *testing.T, b *browser, p *program.Plan) {
+	bubble := ""
+	for _, r := range p.Remarks {
+		if found := regexp.MustCompile(`^@step: a bubble of ([0-9.]+%)`).FindStringSubmatch(r.Text); found != nil {
+			bubble = found[1]
+		}
+	}
+	if idle := eval[string](t, b, `document.getElementById("idle").textContent`); bubble == "" || idle != bubble {
+		t.Errorf("idle for %s, and the bubble is %s", idle, bubble)
+	}
+	gaps := eval[float64](t, b, `(() => { const width = (s) => [...document.querySelectorAll("#gantt " + s)].reduce((n, e) => n + e.width.baseVal.value, 0);
+		return 1 - width("rect.slot") / width('rect[fill^="url"]'); })()`)
+	if text := fmt.Sprintf("%.1f%%", 100*gaps); text != bubble {
+		t.Errorf("the gaps are %s of the picture, and the bubble is %s", text, bubble)
+	}
+}
+
+// tryLinks: a rectangle leads to its line, a line to its rectangles, by mouse and by keys.
+func tryLinks(t *testing.T, b *browser, m *report.Map) {
+	chosen := `[...document.querySelectorAll(".code .chosen")].map((e) => e.closest("details").querySelector("summary").firstChild.textContent.trim() + ":" + e.id.split("-")[1]).join(" ")`
+	hits := `document.querySelectorAll("#memory-map .hit").length`
+	tried := 0
+	for i, g := range m.Groups {
+		source := m.Sites[g.Site].Source
+		if source == "" || i%7 != 0 {
+			continue
+		}
+		tried++
+		b.do(t, chromedp.Evaluate(fmt.Sprintf(`document.querySelector('[data-group="%d"]').dispatchEvent(new MouseEvent("click", {bubbles: true}))`, i), nil))
+		want := source[:strings.LastIndex(source, ":")]
+		if got := eval[string](t, b, chosen); got != want {
+			t.Errorf("a click on a value of %s chooses %q", want, got)
+		}
+	}
+	if tried < 3 {
+		t.Errorf("%d values were tried", tried)
+	}
+	b.do(t, chromedp.Focus("#memory-map", chromedp.ByQuery), chromedp.KeyEvent("\u001b"))
+	if n := eval[int](t, b, hits); n != 0 {
+		t.Errorf("Escape leaves %d rectangles chosen", n)
+	}
+	b.do(t, chromedp.KeyEvent("\u0301")) // any other key does nothing
+	b.do(t, chromedp.Evaluate(`document.getElementById("memory-map").dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight"}))`, nil))
+	if n := eval[int](t, b, hits); n != 1 {
+		t.Errorf("an arrow chooses %d rectangles", n)
+	}
+	b.do(t, chromedp.Evaluate(`document.querySelector(".code li.has").click()`, nil))
+	if n := eval[int](t, b, hits); n == 0 {
+		t.Error("a line chooses no rectangle")
+	}
+}
+
+func TestLive(t *testing.T) {
+	s, err := live.Serve("127.0.0.1:0", live.Plan{Name: "M", Layout: "two", Arena: 1 << 20, LeastMs: 0.5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	url := "http://" + s.Addr() + "/"
+	s.Tell(&metrics.Start{Name: "M", First: 1, Last: 40, FlopsPerStep: 1e9, PeakFlops: 4e12})
+	for i := int64(1); i <= 20; i++ {
+		s.Tell(&metrics.Step{Step: i, Loss: 5 / float64(i), GradNorm: 1, LR: 1e-3, Ms: 1, TokensPerS: 1e5})
+	}
+	b := open(t, url)
+	b.do(t, chromedp.WaitVisible("#loss .curve", chromedp.ByQuery))
+	for i := int64(21); i <= 40; i++ {
+		s.Tell(&metrics.Step{Step: i, Loss: 5 / float64(i), GradNorm: math.NaN(), LR: 1e-3, Ms: 1, TokensPerS: 1e5})
+	}
+	s.Tell(&metrics.Validation{Step: 40, Loss: 0.25})
+	s.Tell(&metrics.End{Steps: 40, Loss: 0.125, ValLoss: 0.25})
+	b.do(t, chromedp.WaitVisible("#loss .dot", chromedp.ByQuery))
+	if text := eval[string](t, b, `document.getElementById("state").textContent`); text != "Done: 40 steps, loss 0.125, validation 0.25." {
+		t.Errorf("the page says %q", text)
+	}
+	figures := eval[string](t, b, `document.getElementById("figures").textContent`)
+	for _, want := range []string{"40 of 40", "predicted of measured50.0%", "share of peak25.0%", "1.00 MiB"} {
+		if !strings.Contains(figures, want) {
+			t.Errorf("%q is not in %q", want, figures)
+		}
+	}
+	b.clean(t, url, url+"events")
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"ptc/internal/units"
+	"ptc/runtime/data"
+	"ptc/runtime/data/prepare"
+	"ptc/runtime/tokenizer"
+)
+
+func newData(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "data COMMAND",
+		Short: "Turn text into files of tokens, and show them",
+		Long: `Turn text into files of tokens that data.tokens reads, and show what is in such
+files.`,
+		Example: `  ptc data prepare "corpus/**/*.txt" --tokenizer tokenizer.json -o tokens
+  ptc data show tokens --tokenizer tokenizer.json`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	for _, c := range []*cobra.Command{newDataPrepare(a), newDataShow(a)} {
+		c.DisableFlagsInUseLine = true
+		c.RunE = started(c.RunE)
+		cmd.AddCommand(c)
+	}
+	return cmd
+}
+
+func newDataPrepare(a *app) *cobra.Command {
+	var o prepare.Options
+	var tok, size string
+	cmd := &cobra.Command{
+		Use:   "prepare FILES… --tokenizer FILE -o DIR",
+		Short: "Turn text into files of tokens",
+		Long: `Turn text into files of tokens in DIR: shards of u16, or of u32 where the tokenizer
+has more than 65536 tokens, and manifest.json, which says what they are. A file is
+a document; of JSON lines (.jsonl) and parquet each record is one. Streams may be
+compressed (.gz, .zst). FILES are paths or patterns, with ** for any folders.
+
+The tokenizer is a tokenizer.json, ranks of tiktoken, or a model of SentencePiece.
+Nothing is put between documents, unless --separator names a token.
+
+What an interrupted call has done is kept: the same call goes on from there. Equal
+files give equal bytes.`,
+		Example: `  ptc data prepare "corpus/**/*.txt" --tokenizer tokenizer.json -o tokens
+  ptc data prepare dump.jsonl.zst --tokenizer my.cl100k.tiktoken --separator "<|endoftext|>" -o tokens`,
+		Args: oneOrMore("FILES"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case tok == "":
+				return usagef("--tokenizer is missing: a tokenizer.json, ranks of tiktoken, or a model of SentencePiece")
+			case o.Dir == "":
+				return usagef("-o is missing: the folder for the files of tokens")
+			}
+			var err error
+			if o.ShardSize, err = data.ParseSize(size); err != nil {
+				return usagef("--shard-size: %w", err)
+			}
+			o.Patterns = args
+			return a.prepare(cmd.Context(), o, tok)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&tok, "tokenizer", "", "tokenize with the tokenizer in `FILE`")
+	f.StringVarP(&o.Dir, "output", "o", "", "write to the folder `DIR`")
+	f.StringVar(&size, "shard-size", "256MiB", "end a file of tokens behind the document with which it has `SIZE`")
+	f.StringVar(&o.Separator, "separator", "", "put the token `TEXT` behind each document (default none)")
+	f.StringVar(&o.Column, "text-column", "text", "the text of a record is in the column `NAME`")
+	f.IntVar(&o.Threads, "threads", 0, "tokenize in `N` threads (default one for each processor)")
+	return cmd
+}
+
+func (a *app) prepare(ctx context.Context, o prepare.Options, tok string) error {
+	var err error
+	if o.Tokenizer, err = tokenizer.Open(tok); err != nil {
+		return fileError(fmt.Errorf("the tokenizer cannot be used: %w", err))
+	}
+	kept := 0
+	o.Progress = func(p prepare.Progress) {
+		kept = p.Kept
+		fmt.Fprintf(a.err, "%d of %d files, %s of %s, %s in %s\n", p.Files, p.AllFiles, units.Bytes(p.Bytes), units.Bytes(p.AllBytes),
+			units.Count(p.Tokens, "token"), units.Plural(p.Shards, "shard"))
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a.signals.finish(func(os.Signal) { cancel() })
+	defer a.signals.finish(nil)
+	m, err := prepare.Run(ctx, o)
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintln(a.err, "interrupted; the same command goes on from the last shard that is done")
+		return &fault{code: exitInterrupt, err: err, silent: true}
+	}
+	if err != nil {
+		return fileError(err)
+	}
+	note := ""
+	if kept > 0 {
+		note = fmt.Sprintf(", %s kept of an earlier call", units.Plural(kept, "shard"))
+	}
+	fmt.Fprintf(a.err, "%s: %s of %s in %s of %s%s\n", o.Dir, units.Count(m.Tokens, "token"), units.Plural(int(m.Documents), "document"),
+		units.Plural(len(m.Shards), "file"), m.DType, note)
+	return nil
+}
+
+func newDataShow(a *app) *cobra.Command {
+	var tok string
+	var from, count int64
+	var dtype string
+	cmd := &cobra.Command{
+		Use:   "show FILES… [--tokenizer FILE]",
+		Short: "Show tokens of files, and their text",
+		Example: `  ptc data show "tokens/*.bin" --tokenizer tokenizer.json
+  ptc data show tokens --from 1000 --count 20`,
+		Args: oneOrMore("FILES"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if from < 0 || count < 1 || count > 1<<20 {
+				return usagef("--from is at least 0, --count from 1 to %d", 1<<20)
+			}
+			return a.showData(args, tok, dtype, from, count)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&tok, "tokenizer", "", "show the text of the tokens by the tokenizer in `FILE`")
+	f.Int64Var(&from, "from", 0, "begin with token `N`")
+	f.Int64Var(&count, "count", 64, "show `N` tokens")
+	f.StringVar(&dtype, "dtype", "auto", "what a token of a file without a header is: `TYPE` auto, u16, u32, …")
+	return cmd
+}
+
+func (a *app) showData(files []string, tok, dtype string, from, count int64) error {
+	ids, total, err := data.ReadTokens(files, dtype, from, count)
+	if err != nil {
+		return fileError(err)
+	}
+	text := fmt.Sprintf("%s; from %d on:\n%v\n", units.Count(total, "token"), from, ids)
+	if tok != "" {
+		t, err := tokenizer.Open(tok)
+		if err != nil {
+			return fileError(fmt.Errorf("the tokenizer cannot be used: %w", err))
+		}
+		text += fmt.Sprintf("%q\n", t.Decode(ids))
+	}
+	return a.print(text)
+}

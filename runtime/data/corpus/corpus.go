@@ -1,0 +1,179 @@
+package corpus
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"ptc/internal/regular"
+	"ptc/internal/units"
+)
+
+// MaxDocument bounds a document, which is in memory as a whole.
+const MaxDocument = 1 << 30
+
+// maxWindow bounds what a stranger's compressed file makes the decoder keep.
+const maxWindow = 512 << 20
+
+// Document is one of a file's: text, or tokens. Prompt is what comes before the
+// text where a record has two columns.
+type Document struct {
+	Prompt, Text []byte
+	Tokens       []int32
+}
+
+// Columns are the names of what is read of a record.
+type Columns struct {
+	Text   string // "text" if empty
+	Prompt string // none if empty
+}
+
+// Structured says whether a name is that of a file of records.
+func Structured(name string) bool {
+	switch format(name) {
+	case ".jsonl", ".ndjson", ".parquet":
+		return true
+	}
+	return false
+}
+
+// Compressed says whether a name is that of a compressed stream.
+func Compressed(name string) bool {
+	return strings.HasSuffix(name, ".gz") || strings.HasSuffix(name, ".zst")
+}
+
+// format is the ending of a name without that of a compressed stream.
+func format(name string) string {
+	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
+	return strings.ToLower(filepath.Ext(name))
+}
+
+// Read calls do for every document of the file, in order, until one fails.
+func Read(path string, c Columns, do func(Document) error) error {
+	if c.Text == "" {
+		c.Text = "text"
+	}
+	f, err := regular.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if format(path) == ".parquet" {
+		if Compressed(path) {
+			return errors.New("a parquet file is compressed inside; decompress the file")
+		}
+		st, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		return readParquet(f, st.Size(), c, do)
+	}
+	r, done, err := Decompress(f, path)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if Structured(path) {
+		return readLines(r, c, do)
+	}
+	text, err := io.ReadAll(io.LimitReader(r, MaxDocument+1))
+	if err != nil {
+		return err
+	}
+	if len(text) > MaxDocument {
+		return fmt.Errorf("the text is longer than %s, which a document may have; split the file", units.Bytes(MaxDocument))
+	}
+	return do(Document{Text: text})
+}
+
+// Decompress reads a stream by the ending of its name.
+func Decompress(r io.Reader, name string) (out io.Reader, done func(), err error) {
+	switch {
+	case strings.HasSuffix(name, ".gz"):
+		z, err := gzip.NewReader(bufio.NewReaderSize(r, 1<<16))
+		if err != nil {
+			return nil, nil, fmt.Errorf("it is no gzip stream: %w", err)
+		}
+		return z, func() { _ = z.Close() }, nil
+	case strings.HasSuffix(name, ".zst"):
+		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, nil, fmt.Errorf("it is no zstd stream: %w", err)
+		}
+		return z, z.Close, nil
+	}
+	return r, func() {}, nil
+}
+
+// readLines reads a JSON object from every line that is not empty.
+func readLines(r io.Reader, c Columns, do func(Document) error) error {
+	in := bufio.NewReaderSize(r, 1<<16)
+	for n := 1; ; n++ {
+		line, err := readLine(in)
+		if err != nil && err != io.EOF {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+		if text := bytes.TrimSpace(line); len(text) > 0 {
+			d, bad := parseRecord(text, c)
+			if bad != nil {
+				return fmt.Errorf("line %d: %w", n, bad)
+			}
+			if bad := do(d); bad != nil {
+				return bad
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+	}
+}
+
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		if len(line)+len(part) > MaxDocument {
+			return nil, fmt.Errorf("it is longer than %s", units.Bytes(MaxDocument))
+		}
+		line = append(line, part...)
+		if err != bufio.ErrBufferFull {
+			return line, err
+		}
+	}
+}
+
+// parseRecord takes the columns out of a JSON object.
+func parseRecord(line []byte, c Columns) (d Document, err error) {
+	var record map[string]json.RawMessage
+	if err := json.Unmarshal(line, &record); err != nil {
+		return d, fmt.Errorf("it is no JSON object: %w", err)
+	}
+	raw, ok := record[c.Text]
+	if !ok {
+		return d, fmt.Errorf("it has no column %q", c.Text)
+	}
+	var text string
+	switch {
+	case json.Unmarshal(raw, &text) == nil && raw[0] == '"':
+		d.Text = []byte(text)
+	case json.Unmarshal(raw, &d.Tokens) == nil && raw[0] == '[':
+	default:
+		return d, fmt.Errorf("its column %q is neither text nor a list of tokens", c.Text)
+	}
+	if c.Prompt != "" {
+		var prompt string
+		if raw, ok := record[c.Prompt]; !ok || json.Unmarshal(raw, &prompt) != nil {
+			return d, fmt.Errorf("it has no text in the column %q", c.Prompt)
+		}
+		d.Prompt = []byte(prompt)
+	}
+	return d, nil
+}

@@ -1,0 +1,129 @@
+package data
+
+import "slices"
+
+// rows are examples that can be had by their number, in the order of the files.
+type rows interface {
+	count() int64
+
+	// read writes the part b of field number field of example n, whose axes from
+	// the second on count, to i32 or to f32, whichever is the field's type. The
+	// box goes by value, as a pointer would move it to the heap.
+	read(field int, n int64, b box, i32 []int32, f32 []float32) error
+}
+
+// examples are batches of rows: a side for training and one that is held out.
+type examples struct {
+	kind    string
+	fields  []Field
+	batch   int
+	shuffle bool
+	seed    uint64
+
+	train, valid       rows // valid is nil where nothing is held out
+	trainOrd, validOrd permutation
+	epoch              int64 // tokens, 0 if a row has none
+	about, print       string
+}
+
+// validSeed orders what is held out. It is not the run's seed, so that runs with
+// different seeds are measured on the same batches.
+const validSeed = 0
+
+// order makes the permutations, when both sides are known.
+func (e *examples) order() {
+	e.trainOrd = newPermutation(e.train.count(), newStream(e.seed, streamTrain))
+	e.validOrd = newPermutation(e.held(), newStream(validSeed, streamValid))
+}
+
+// held counts the examples that are held out.
+func (e *examples) held() int64 {
+	if e.valid == nil {
+		return 0
+	}
+	return e.valid.count()
+}
+
+func (e *examples) Fields() []Field     { return e.fields }
+func (e *examples) Tokens() int64       { return e.epoch }
+func (e *examples) Describe() string    { return e.about }
+func (e *examples) Fingerprint() string { return e.print }
+func (e *examples) Examples() int64     { return e.train.count() }
+
+// ValidationBatches rounds down, but where fewer examples than a batch are held
+// out they still make one, in which they repeat.
+func (e *examples) ValidationBatches() int {
+	if e.held() == 0 {
+		return 0
+	}
+	return int(max(1, e.held()/int64(e.batch)))
+}
+
+func (e *examples) Fill(step int64, dst []View) error {
+	first, err := firstRow(step, e.batch)
+	if err != nil {
+		return asError(e.kind, err)
+	}
+	return e.fill(e.train, &e.trainOrd, e.shuffle, first, dst)
+}
+
+func (e *examples) Validation(i int, dst []View) error {
+	if i < 0 || i >= e.ValidationBatches() {
+		return asError(e.kind, errorf("there is no validation batch %d of %d", i, e.ValidationBatches()))
+	}
+	return e.fill(e.valid, &e.validOrd, true, int64(i)*int64(e.batch), dst)
+}
+
+// At is Sequence's.
+func (e *examples) At(numbers []int64, dst []View) error {
+	if len(numbers) != e.batch {
+		return asError(e.kind, errorf("%d numbers of examples for a batch of %d", len(numbers), e.batch))
+	}
+	if n := e.train.count(); len(numbers) > 0 && (slices.Min(numbers) < 0 || slices.Max(numbers) >= n) {
+		return asError(e.kind, errorf("examples from %d to %d are asked for, and there are %d", slices.Min(numbers), slices.Max(numbers), n))
+	}
+	return e.each(dst, e.train, func(row int) int64 { return numbers[row] })
+}
+
+// fill writes the examples numbered from first on: number g is element g mod n
+// of the order of epoch g / n.
+func (e *examples) fill(from rows, order *permutation, shuffle bool, first int64, dst []View) error {
+	n := int64(order.n)
+	return e.each(dst, from, func(row int) int64 {
+		g := first + int64(row)
+		if !shuffle {
+			return g % n
+		}
+		return order.at(g/n, g%n)
+	})
+}
+
+// each fills the rows of the views with the examples that number gives.
+func (e *examples) each(dst []View, from rows, number func(row int) int64) error {
+	if err := checkViews(e.fields, dst); err != nil {
+		return asError(e.kind, err)
+	}
+	for i := range dst {
+		if dst[i].skipped() {
+			continue
+		}
+		b, err := e.fields[i].box(&dst[i])
+		if err != nil {
+			return asError(e.kind, err)
+		}
+		i32, f32, size := dst[i].I32, dst[i].F32, b.rowSize()
+		for row := b.lo[0]; row < b.hi[0]; row++ {
+			var ints []int32
+			var floats []float32
+			if i32 != nil {
+				ints, i32 = i32[:size], i32[size:]
+			} else {
+				floats, f32 = f32[:size], f32[size:]
+			}
+			if err := from.read(i, number(row), b, ints, floats); err != nil {
+				return asError(e.kind, err)
+			}
+		}
+	}
+	return nil
+}

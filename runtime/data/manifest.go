@@ -1,0 +1,64 @@
+package data
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// manifestName is the file beside shards that says what they are.
+const manifestName = "manifest.json"
+
+// maxManifest bounds a manifest, which has a line for each shard and each file.
+const maxManifest = 256 << 20
+
+// Manifest describes the shards of a folder.
+type Manifest struct {
+	Format    string  `json:"format"` // ManifestFormat
+	DType     string  `json:"dtype"`  // u16 or u32
+	Vocab     int     `json:"vocab"`
+	Tokenizer string  `json:"tokenizer"` // SHA-256 of the file, in hexadecimal digits
+	Separator string  `json:"separator,omitempty"`
+	Input     string  `json:"input"` // SHA-256 of the names and sizes of the files that the tokens are of, and of how they were read
+	Tokens    int64   `json:"tokens"`
+	Documents int64   `json:"documents"`
+	Shards    []Shard `json:"files"`
+}
+
+// ManifestFormat is the first line of a manifest of this version.
+const ManifestFormat = "ptc tokens 1"
+
+// Shard is one file of tokens.
+type Shard struct {
+	Name      string `json:"name"`
+	Tokens    int64  `json:"tokens"`
+	Documents int64  `json:"documents"`
+	SHA256    string `json:"sha256"`
+}
+
+// ManifestName is the manifest's file in its folder.
+const ManifestName = manifestName
+
+// ReadManifest reads a manifest.
+func ReadManifest(path string) (*Manifest, error) { return readManifest(path) }
+
+func readManifest(path string) (*Manifest, error) {
+	raw, err := readAll(path, maxManifest)
+	if err != nil {
+		return nil, err
+	}
+	return parseManifest(raw)
+}
+
+func parseManifest(raw []byte) (*Manifest, error) {
+	m := &Manifest{}
+	if err := json.Unmarshal(raw, m); err != nil {
+		return nil, fmt.Errorf("it is not in JSON: %w", err)
+	}
+	if m.Format != ManifestFormat {
+		return nil, fmt.Errorf("its format is %q, and %q is known", m.Format, ManifestFormat)
+	}
+	if m.DType != "u16" && m.DType != "u32" {
+		return nil, fmt.Errorf("its dtype is %q, and u16 and u32 are known", m.DType)
+	}
+	return m, nil
+}

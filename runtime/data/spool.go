@@ -1,0 +1,110 @@
+package data
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"runtime"
+
+	"ptc/internal/regular"
+	"ptc/runtime/data/corpus"
+)
+
+// needsSpool says that a file cannot be read at any place: it has records, or is
+// a compressed stream.
+func needsSpool(f textFile) bool { return corpus.Structured(f.path) || corpus.Compressed(f.path) }
+
+// spooled reads a file once, and puts its tokens into a temporary file, which has
+// no name any more once it is open, so that nothing is left of it whatever
+// happens.
+func spooled(f textFile, o shardOptions, tok Tokenizer) (*store, error) {
+	if !corpus.Structured(f.path) && tok == nil {
+		return unpacked(f, o.dtype)
+	}
+	s := &store{name: f.name, docs: []int64{}}
+	s.number, _ = findNumber("i32")
+	file, err := toSpool(func(w *bufio.Writer) error {
+		return corpus.Read(f.path, corpus.Columns{Text: o.column}, func(d corpus.Document) error {
+			s.docs = append(s.docs, s.n)
+			push := func(ids []int32) error {
+				var raw [4]byte
+				for _, id := range ids {
+					binary.LittleEndian.PutUint32(raw[:], uint32(id))
+					if _, err := w.Write(raw[:]); err != nil {
+						return err
+					}
+				}
+				s.n += int64(len(ids))
+				return nil
+			}
+			switch {
+			case d.Tokens != nil:
+				return push(d.Tokens)
+			case tok == nil:
+				return errors.New("it has text, and no tokenizer is given")
+			}
+			if err := tok.Encode(d.Text, push); err != nil || tok.Separator() < 0 {
+				return err
+			}
+			return push([]int32{tok.Separator()})
+		})
+	})
+	if err != nil {
+		return nil, &Error{Path: f.name, Msg: "cannot be read", Err: cause(err)}
+	}
+	s.file = file
+	return s, nil
+}
+
+// unpacked decompresses a file of numbers.
+func unpacked(f textFile, dtype string) (*store, error) {
+	size := int64(0)
+	file, err := toSpool(func(w *bufio.Writer) error {
+		in, err := regular.Open(f.path)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		r, done, err := corpus.Decompress(in, f.path)
+		if err != nil {
+			return err
+		}
+		defer done()
+		size, err = io.Copy(w, io.LimitReader(r, math.MaxInt64))
+		return err
+	})
+	if err != nil {
+		return nil, &Error{Path: f.name, Msg: "cannot be decompressed", Err: cause(err)}
+	}
+	s, err := formatOf(f, file, size, dtype)
+	if err != nil {
+		_ = file.Close()
+	}
+	return s, err
+}
+
+// toSpool gives a temporary file of what fill writes.
+func toSpool(fill func(w *bufio.Writer) error) (*os.File, error) {
+	file, err := os.CreateTemp("", "ptc-tokens-*")
+	if err != nil {
+		return nil, err
+	}
+	if runtime.GOOS != "windows" { // where an open file has to keep its name
+		if err := os.Remove(file.Name()); err != nil {
+			_ = file.Close()
+			return nil, err
+		}
+	}
+	w := bufio.NewWriterSize(file, 1<<16)
+	if err = fill(w); err == nil {
+		err = w.Flush()
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
+}

@@ -1,0 +1,123 @@
+package data
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"sync"
+)
+
+// number is how a token is kept in a file.
+type number struct {
+	name   string
+	bytes  int
+	signed bool
+}
+
+// numbers are the types that tokens may have; all little-endian.
+var numbers = []number{{"u8", 1, false}, {"u16", 2, false}, {"u32", 4, false}, {"u64", 8, false},
+	{"i8", 1, true}, {"i16", 2, true}, {"i32", 4, true}, {"i64", 8, true}}
+
+func findNumber(name string) (number, bool) {
+	for _, n := range numbers {
+		if n.name == name {
+			return n, true
+		}
+	}
+	return number{}, false
+}
+
+// at reads a token; what does not fit 32 bits is -1, which no vocabulary has.
+func (n number) at(b []byte) int32 {
+	var v uint64
+	switch n.bytes {
+	case 1:
+		v = uint64(b[0])
+		if n.signed {
+			v = uint64(int64(int8(b[0])))
+		}
+	case 2:
+		v = uint64(binary.LittleEndian.Uint16(b))
+		if n.signed {
+			v = uint64(int64(int16(v)))
+		}
+	case 4:
+		v = uint64(binary.LittleEndian.Uint32(b))
+		if n.signed {
+			v = uint64(int64(int32(v)))
+		}
+	default:
+		v = binary.LittleEndian.Uint64(b)
+	}
+	if v > math.MaxInt32 {
+		return -1
+	}
+	return int32(v)
+}
+
+// store is the tokens of a file, which stay there: they are read where a batch
+// needs them, so that a corpus may be larger than memory. To read and not to map
+// the file makes an error of one that is cut short, where a mapping would be a
+// fault; what is read again is in the system's cache either way.
+type store struct {
+	file   io.ReaderAt
+	name   string // for errors
+	offset int64  // of the first token
+	number number
+	n      int64 // tokens
+	vocab  int   // tokens must be below it; 0: any
+
+	// docs are the first tokens of documents, ascending; nil where the format
+	// does not say, so that the file is one.
+	docs []int64
+}
+
+// pieces are read at once, in memory that is used again.
+var pieces = sync.Pool{New: func() any { return new([1 << 14]byte) }}
+
+func (s *store) len() int64 { return s.n }
+
+func (s *store) copyTo(dst []int32, pos int64) error {
+	buf := pieces.Get().(*[1 << 14]byte)
+	defer pieces.Put(buf)
+	most := len(buf) / s.number.bytes
+	for len(dst) > 0 {
+		n := min(len(dst), most)
+		raw := buf[:n*s.number.bytes]
+		if got, err := s.file.ReadAt(raw, s.offset+pos*int64(s.number.bytes)); got < len(raw) {
+			if errors.Is(err, io.EOF) {
+				err = errors.New("the file has become shorter since it was opened")
+			}
+			return &Error{Path: s.name, Msg: "cannot read", Err: cause(err)}
+		}
+		for i := range dst[:n] {
+			v := s.number.at(raw[i*s.number.bytes:])
+			if v < 0 || s.vocab > 0 && int(v) >= s.vocab {
+				return s.badToken(pos+int64(i), raw[i*s.number.bytes:][:s.number.bytes])
+			}
+			dst[i] = v
+		}
+		dst, pos = dst[n:], pos+int64(n)
+	}
+	return nil
+}
+
+func (s *store) badToken(pos int64, raw []byte) error {
+	var b [8]byte
+	if s.number.signed && raw[len(raw)-1] >= 0x80 {
+		b = [8]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+	}
+	copy(b[:], raw)
+	v := fmt.Sprint(binary.LittleEndian.Uint64(b[:]))
+	if s.number.signed {
+		v = fmt.Sprint(int64(binary.LittleEndian.Uint64(b[:])))
+	}
+	e := errorf("token %d is %s, read as %s", pos, v, s.number.name)
+	if s.vocab > 0 {
+		e.Msg += fmt.Sprintf(", but the vocabulary has %d", s.vocab)
+	}
+	e.Path, e.Hint = s.name, "was it made with another tokenizer, or with another dtype?"
+	return e
+}

@@ -1,0 +1,45 @@
+package metrics
+
+import (
+	"fmt"
+	"os"
+)
+
+// Kind is a kind of sinks that have a target, as `ptc run --log kind:target` names them.
+type Kind struct {
+	Name   string
+	Target string // what the target is, for help: FILE, DIR, ADDR
+	Doc    string
+	Open   func(target string) (Sink, error)
+}
+
+// kinds are all of them, in the order in which help lists them.
+var kinds = []Kind{
+	{"json", "FILE", "an object on each line, as --log json prints", openJSON},
+	{"csv", "FILE", "a row for each step and each validation", openCSV},
+	{"tb", "DIR", "event files of TensorBoard", openEvents},
+	{"prom", "ADDR", "text for Prometheus at http://ADDR/metrics, as long as the run lasts", openProm},
+}
+
+// Kinds are the sinks that have a target.
+func Kinds() []Kind { return kinds }
+
+// appended opens a log: who runs twice, or resumes, has both runs in it, and nothing that
+// was told is lost.
+func appended(path string) (f *os.File, empty bool, err error) {
+	st, err := os.Stat(path)
+	if err == nil && !st.Mode().IsRegular() && st.Mode()&(os.ModeNamedPipe|os.ModeCharDevice) == 0 {
+		return nil, false, fmt.Errorf("%s is no file", path)
+	}
+	empty = err != nil || st.Size() == 0
+	f, err = os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	return f, empty, err
+}
+
+func openJSON(path string) (Sink, error) {
+	f, _, err := appended(path)
+	if err != nil {
+		return nil, err
+	}
+	return NewJSON(f), nil
+}

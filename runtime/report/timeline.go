@@ -1,0 +1,230 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ptc/runtime/program"
+)
+
+// Timeline is what the devices of a pipeline do in a step, if all stages take the same
+// time, a backward pass twice that of a forward pass, and messages none: the times of
+// the usual figures (Narayanan et al., "Efficient Large-Scale Language Model Training on
+// GPU Clusters Using Megatron-LM", 2021, figures 3 and 4). The unit is a forward pass.
+type Timeline struct {
+	Microbatches int      `json:"microbatches"`
+	Tasks        []string `json:"tasks"` // names that slots refer to
+	Rows         []Row    `json:"rows"`
+	End          int      `json:"end"`
+	Idle         float64  `json:"idle_share"` // of all rows' time
+}
+
+// Row is the work of a class of devices.
+type Row struct {
+	Device string `json:"device"`       // coordinates: "pp=0"
+	Class  int    `json:"device_class"` //
+	Slots  []Slot `json:"slots"`
+}
+
+// Slot is one turn of a task: the number of its name, its microbatch, and when it begins
+// and ends.
+type Slot [4]int
+
+// maxSlots bounds the turns that are drawn.
+const maxSlots = 1 << 15
+
+// timelineOf is nil where there is no pipeline, or more turns than a picture shows.
+func timelineOf(p *program.Plan) *Timeline {
+	s := &simulation{plan: p, sent: map[channel][]int{}, task: map[string]int{}}
+	turns := 0
+	for i := range p.Devices {
+		prog := stepOf(&p.Devices[i])
+		if prog == nil || len(prog.Tasks) == 0 {
+			return nil
+		}
+		turns += len(prog.Turns)
+		s.devices = append(s.devices, stage{prog: prog})
+	}
+	if turns == 0 || turns > maxSlots {
+		return nil
+	}
+	for i := range s.devices {
+		s.devices[i].messages = s.messages(i)
+	}
+	if !s.run() {
+		return nil
+	}
+	return s.timeline()
+}
+
+// simulation runs the turns of all classes of devices, of each its first rank.
+type simulation struct {
+	plan    *program.Plan
+	devices []stage
+	task    map[string]int // numbers of names
+	names   []string
+	sent    map[channel][]int // when messages arrive, of those not yet received
+}
+
+// stage is a device, the turn that is next, and when it is free.
+type stage struct {
+	prog       *program.Program
+	messages   [][]message // of each task
+	next, free int
+	slots      []Slot
+}
+
+// message is what a task sends to another class of devices, or receives from it.
+type message struct {
+	sends           bool
+	peer, tag, each int
+}
+
+// channel is what messages of one kind go through, in order.
+type channel struct{ from, to, tag int }
+
+// run goes on with every device as far as it can, until none can any more: it reports
+// whether all turns are done.
+func (s *simulation) run() bool {
+	for moved := true; moved; {
+		moved = false
+		for i := range s.devices {
+			for s.turn(i) {
+				moved = true
+			}
+		}
+	}
+	for i := range s.devices {
+		if s.devices[i].next < len(s.devices[i].prog.Turns) {
+			return false
+		}
+	}
+	return true
+}
+
+// turn does the next turn of a device, if what it receives is there.
+func (s *simulation) turn(i int) bool {
+	d := &s.devices[i]
+	if d.next == len(d.prog.Turns) {
+		return false
+	}
+	turn := d.prog.Turns[d.next]
+	t := &d.prog.Tasks[turn.Task]
+	start, taken := d.free, map[channel]int{}
+	for _, m := range d.messages[turn.Task] {
+		if m.sends || t.Once { // what is before and after all microbatches takes no time, and is not drawn
+			continue
+		}
+		c := channel{m.peer, i, m.tag + m.each*turn.Micro}
+		n := taken[c]
+		if n >= len(s.sent[c]) {
+			return false
+		}
+		start, taken[c] = max(start, s.sent[c][n]), n+1
+	}
+	for c, n := range taken {
+		s.sent[c] = s.sent[c][n:]
+	}
+	end := start + cost(t, d.prog.Tasks)
+	for _, m := range d.messages[turn.Task] {
+		if m.sends {
+			c := channel{i, m.peer, m.tag + m.each*turn.Micro}
+			s.sent[c] = append(s.sent[c], end)
+		}
+	}
+	if !t.Once {
+		d.slots = append(d.slots, Slot{s.number(t.Name), turn.Micro, start, end})
+	}
+	d.free = end
+	d.next++
+	return true
+}
+
+// messages are those of the tasks of a device. Devices of one class exchange with devices
+// of one class: the one that the first rank meets stands for all of them.
+func (s *simulation) messages(i int) [][]message {
+	prog, rank := s.devices[i].prog, s.plan.RanksOf(&s.plan.Devices[i])[0]
+	out := make([][]message, len(prog.Tasks))
+	for n, t := range prog.Tasks {
+		for j := t.From; j < t.To; j++ {
+			if c := prog.Instrs[j].Comm; c != nil && (c.Kind == program.Send || c.Kind == program.Recv) {
+				out[n] = append(out[n], message{c.Kind == program.Send, s.class(s.plan.PeerOf(rank, c)), c.Tag, c.Each})
+			}
+		}
+	}
+	return out
+}
+
+// class is the number of the class that a rank is of.
+func (s *simulation) class(rank int) int {
+	for i := range s.plan.Devices {
+		if s.plan.HasRank(&s.plan.Devices[i], rank) {
+			return i
+		}
+	}
+	return -1
+}
+
+// number is that of a task's name.
+func (s *simulation) number(name string) int {
+	n, ok := s.task[name]
+	if !ok {
+		n = len(s.names)
+		s.task[name], s.names = n, append(s.names, name)
+	}
+	return n
+}
+
+// Names of tasks; those of a device with several stages end with the stage's number.
+const (
+	backward = "backward"
+	input    = "backward_input"
+	weight   = "backward_weight"
+)
+
+// cost is the time of a task of a device. A backward pass is one task, or two of which each
+// takes half of it; the first stage, whose input has no gradient, has all of it in one.
+func cost(t *program.Task, of []program.Task) int {
+	if t.Once {
+		return 0
+	}
+	if rest, ok := strings.CutPrefix(t.Name, weight); ok {
+		if slices.ContainsFunc(of, func(x program.Task) bool { return x.Name == input+rest }) {
+			return 1
+		}
+		return 2
+	}
+	if strings.HasPrefix(t.Name, backward) && !strings.HasPrefix(t.Name, input) {
+		return 2
+	}
+	return 1
+}
+
+func (s *simulation) timeline() *Timeline {
+	out := &Timeline{Tasks: s.names, Rows: []Row{}}
+	busy := 0
+	for i := range s.devices {
+		d := &s.devices[i]
+		out.Microbatches = max(out.Microbatches, d.prog.Micro)
+		row := Row{Device: at(s.plan, i), Class: i, Slots: d.slots}
+		for _, x := range d.slots {
+			busy += x[3] - x[2]
+			out.End = max(out.End, x[3])
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	if whole := out.End * len(out.Rows); whole > 0 {
+		out.Idle = float64(whole-busy) / float64(whole)
+	}
+	return out
+}
+
+// at is the coordinates of a class of devices.
+func at(p *program.Plan, class int) string {
+	var out []string
+	for j, axis := range p.By {
+		out = append(out, fmt.Sprintf("%s=%d", axis, p.Devices[class].At[j]))
+	}
+	return strings.Join(out, " ")
+}
