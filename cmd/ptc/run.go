@@ -283,7 +283,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.Var(&f.resume, "resume", "go on from the latest checkpoint in --checkpoint; with `[=auto]` start where there is none")
 	fl.Lookup("resume").NoOptDefVal = "true"
 	fl.BoolVar(&o.CheckpointSync, "checkpoint-sync", false, "let steps wait until a checkpoint is written; else it is copied to memory of the host, and they go on")
-	fl.DurationVar(&o.Grace, "grace", 0, "how long the scheduler waits between its signal and the end: warn if a save may take longer, and heed one signal in it")
+	fl.DurationVar(&o.Grace, "grace", 0, "the scheduler waits `DURATION` between its signal and the end: warn if a save may take longer, and heed one signal in it")
 	fl.IntVar(&f.requeue, "requeue-exit-code", 0, "exit with `N` when SIGTERM or SIGUSR1 has ended the run early, so that the scheduler starts it again")
 	fl.BoolVar(&o.Overwrite, "overwrite", false, "start anew in a --checkpoint that has checkpoints, and replace them")
 	fl.StringVar(&o.OffloadDir, "offload-dir", "", "keep what the layout offloads to disk in `DIR` (default the system's for temporary files)")
