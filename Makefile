@@ -108,6 +108,11 @@ tokenizer-check: ## compare tokens with the libraries tokenizers, tiktoken and s
 ptx-check: ## assemble the kernels of the examples, GPT-2 and Llama for GPUs with NVIDIA's assembler: bench/ptx.json
 	bench/ptx/run.sh $(PTX)
 
+# The types are those of a module of its own, which Go fetches.
+.PHONY: operators-check
+operators-check: ## hold the manifests of `ptc deploy` to the types of the MPI operator and of Kueue
+	cd bench/operators && $(GO) test -count=1 ./...
+
 # Without Chromium this says so and fails: a page that no browser has shown is not tried.
 .PHONY: report-check
 report-check: ## try the pages of `ptc report` and `ptc run --serve` in Chromium
@@ -119,6 +124,12 @@ report-check: ## try the pages of `ptc report` and `ptc run --serve` in Chromium
 events-check: build ## read event files of a run with TensorBoard's own reader
 	bench/events/run.sh
 
+# Libraries of arm64 are in ARM_DIR, outside of the tree. ARM takes flags of go test and packages, such as
+# ARM='-run TestNative ./backend/kernel/gemm'.
+.PHONY: arm-check
+arm-check: ## run native code for arm64 under an emulator (takes qemu-aarch64, and downloads libraries)
+	bench/arm/run.sh $(ARM)
+
 # TREE_SITTER may name the binary of tree-sitter, which then takes the grammar too.
 .PHONY: editor-check
 editor-check: ## hold a session of Neovim with ptc lsp, as editors/nvim has it
@@ -126,6 +137,10 @@ editor-check: ## hold a session of Neovim with ptc lsp, as editors/nvim has it
 	bench/editor/run.sh
 
 # Where there is none, it says how to try the folder bin/gpu-check elsewhere; GPU_CHECK_BUILD_ONLY=1 only makes it.
+.PHONY: hf-check
+hf-check: build ## hold the families of std.models to transformers: logits, import, export, GGUF
+	bench/hf/run.sh
+
 .PHONY: gpu-check
 gpu-check: ## try plans on a GPU: kernels, training, layouts, and speed beside PyTorch and JAX
 	bench/gpu/bundle.sh
@@ -169,6 +184,46 @@ bench: ## run the benchmarks once each
 bench-gemm: ## measure matrix products on THREADS (default 1) threads, and those of the library BLAS
 	$(GO) run ./bench/gemm -threads $(or $(THREADS),1) -blas '$(BLAS)'
 
+# What is handed out is in dist, and docs/releases.md says what it is. It is made by a module of its own, so
+# that its libraries are none of ptc's. VERSION replaces the version that the sources have.
+RELEASE := cd release && $(GO) run . $(if $(VERSION),-version $(VERSION))
+EPOCH   := $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null),0)
+HOST    := $(shell $(GO) env GOARCH)
+
+.PHONY: man
+man: ## write the manual pages and the completions of shells to dist/man
+	rm -rf dist/man
+	SOURCE_DATE_EPOCH=$(EPOCH) $(GO) test ./cmd/ptc -run '^TestManual$$' -count 1 -manual '$(CURDIR)/dist/man'
+
+.PHONY: release
+release: man ## make archives, packages, wheels and an image of a release, with checksums, in dist
+	$(RELEASE) archives debs wheels image sums
+
+.PHONY: image
+image: ## make a container image, for amd64 and arm64, in dist; look at it, and start what is in it
+	$(RELEASE) image
+	cd release && $(GO) test ./image && $(GO) test ./check -run '^TestImage$$' -count 1 -dist '$(CURDIR)/dist'
+
+.PHONY: package-check
+package-check: man ## make the Debian package, install it below a folder, run it, and remove it
+	$(RELEASE) -arch $(HOST) debs
+	cd release && $(GO) test ./deb && $(GO) test ./check -run '^TestPackage$$' -count 1 -dist '$(CURDIR)/dist'
+
+# numpy, which the test of parameters reads them with, comes from the Python registry.
+.PHONY: wheel
+wheel: ## make the Python wheel of this machine, and train with it in an environment of its own
+	$(RELEASE) -arch $(HOST) wheels
+	cd release && $(GO) test ./wheel && $(GO) test ./check -run '^TestWheel$$' -count 1 -dist '$(CURDIR)/dist'
+
+.PHONY: site
+site: ## write the documents as HTML to dist/site, and check its links
+	$(RELEASE) site
+	cd release && $(GO) test ./site -count 1
+
+.PHONY: release-check
+release-check: ## test what makes releases, and that two of them have the same bytes
+	cd release && $(GO) vet ./... && $(GO) test . ./build ./deb ./image ./sbom ./site ./tree ./wheel
+
 .PHONY: clean
 clean: ## remove what make built
-	rm -rf bin
+	rm -rf bin dist

@@ -2,8 +2,11 @@ package ptc
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
+	"ptc/runtime/device"
 	"ptc/runtime/metrics"
 	"ptc/runtime/train"
 )
@@ -36,6 +39,12 @@ type RunOptions struct {
 	Trace       string        // file for a trace for Perfetto
 	CommTimeout time.Duration // how long a device waits for another; 0: a minute
 
+	// Of a plan for GPUs. BLAS lets a library compute its products where it is faster: "lt" is cuBLASLt,
+	// and the last bits of the losses then depend on it. CodeCache is a folder for machine code that the
+	// driver makes of the plan's; what is there is run, so that whoever may write there is trusted.
+	BLAS      string // empty or "none": the plan's kernels compute all
+	CodeCache string // empty: nothing is kept
+
 	// The run calls these as things happen, one at a time, and goes on when they
 	// return; each may be nil.
 	OnStart      func(Start)
@@ -53,11 +62,36 @@ type RunOptions struct {
 // save at the end, and returns without an error; the summary says that it was
 // interrupted.
 func Run(ctx context.Context, p *Plan, o RunOptions) (Summary, error) {
+	if err := checkBLAS(p, o.BLAS); err != nil {
+		return Summary{}, err
+	}
 	return train.Run(ctx, p.p, train.Options{
 		Steps: o.Steps, Threads: o.Threads, Seed: o.Seed,
 		Init: o.Init, InitPartial: o.InitPartial, Save: o.Save,
 		Checkpoint: o.Checkpoint, Every: o.Every, Resume: o.Resume,
 		OffloadDir: o.OffloadDir, Trace: o.Trace, CommTimeout: o.CommTimeout,
+		Blas: o.BLAS, Cache: folders(o.CodeCache),
 		Log: newListener(&o),
 	})
+}
+
+// checkBLAS refuses a library that the engine of a plan would not look at.
+func checkBLAS(p *Plan, name string) error {
+	switch {
+	case name == "" || name == device.BlasNone:
+		return nil
+	case name != device.BlasLt:
+		return &train.Error{Code: train.ExitUsage, Msg: fmt.Sprintf("no library of products is %q; there is %q", name, device.BlasLt)}
+	case !strings.HasPrefix(p.p.Target, "cuda"):
+		return &train.Error{Code: train.ExitUsage, Msg: fmt.Sprintf("the library of products %q is for plans for GPUs, and this one is for %s", name, p.p.Target)}
+	}
+	return nil
+}
+
+// folders are the caches of a run.
+func folders(dir string) []string {
+	if dir == "" {
+		return nil
+	}
+	return []string{dir}
 }

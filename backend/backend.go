@@ -8,6 +8,7 @@ import (
 	"ptc/backend/tile/schedule"
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/runtime/program"
 )
 
@@ -23,6 +24,9 @@ type Target interface {
 	// Attention says whether Generate takes kernels of class attention (ir/fusion);
 	// without it the operations of an attention are kernels of their own.
 	Attention() bool
+	// Parts is into how many parts the sum of a product, a kernel or a section of one, is
+	// cut (passes/fuse): as given says, or by the target's estimates; 1 is one.
+	Parts(product *fusion.Kernel, given *schedule.Table) int64
 	// Generate makes code for kernel functions, cut as given says where it says it; nil
 	// leaves all of it to the target. It fills what only the generator knows of each
 	// kernel: Code, Symbol, Tasks, Scratch. An error says what the target cannot do, in

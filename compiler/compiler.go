@@ -17,6 +17,7 @@ import (
 	"ptc/backend/tile/schedule"
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/ir/verify"
 	"ptc/lang"
 	"ptc/passes"
@@ -49,6 +50,9 @@ type Options struct {
 	// Chunk, where it is not nil, says in the place of the target which products are done
 	// for some rows at a time.
 	Chunk *pass.Chunk
+	// Parts, where it is not nil, says in the place of the target into how many parts the
+	// sum of a product is cut.
+	Parts func(product *fusion.Kernel) int64
 	// Schedules, where it is not nil, says how kernels are cut, as `ptc tune` found it.
 	Schedules *schedule.Table
 	// Sample, where it is not nil, asks for a plan that samples in place of one that trains.
@@ -77,6 +81,9 @@ type Report struct {
 	Remarks  []pass.Remark
 	Stages   []Stage
 	Total    time.Duration
+	// parted are the products that were asked about in how many parts they are summed, where
+	// schedules are given.
+	parted []string
 	// Source is the text of a source that was read, for rendering errors. It is
 	// set also when the compilation fails.
 	Source func(file string) (string, bool)
@@ -129,6 +136,7 @@ func Compile(o Options) (*program.Plan, *Report, error) {
 		return nil, r, generated(err)
 	}
 	r.stage("code", began)
+	noteParts(p, o.Schedules, r.parted)
 	if len(o.Schedules.Keys()) > 0 && len(p.Schedules) == 0 {
 		r.Warnings = append(r.Warnings, "none of the schedules is of a kernel of this plan")
 	}
@@ -151,6 +159,7 @@ func finish(p *program.Plan, low *lowered, r *Report) {
 		sum := sha256.Sum256([]byte(s.Text))
 		p.Sources = append(p.Sources, program.Source{Name: s.Name, Text: s.Text, SHA256: hex.EncodeToString(sum[:])})
 	}
+	p.Names = planNames(low.result.Names)
 	p.Config = p.Config[:0]
 	for _, a := range low.result.Config {
 		v := a.Val.String()
@@ -280,6 +289,16 @@ func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []pass
 			return err
 		}
 		c.Target.Attention, c.Target.Chunk = like.Attention(), described(like).Chunk
+		t = like
+	}
+	c.Target.Parts = func(k *fusion.Kernel) int64 {
+		if o.Schedules != nil {
+			r.parted = append(r.parted, fusion.Key(k.F))
+		}
+		return t.Parts(k, o.Schedules)
+	}
+	if o.Parts != nil {
+		c.Target.Parts = o.Parts
 	}
 	if o.Chunk != nil {
 		c.Target.Chunk = *o.Chunk

@@ -198,7 +198,7 @@ func vectors(t *testing.T) []string {
 	x := f.AddArg(ir.Type{DType: ir.F32, Axes: []ir.Axis{{Name: "x", Size: wide}}}, ir.RoleData, "x", nil, diag.Pos{})
 	f.Results = []ir.Result{{Value: b.Emit("exp", nil, x), Role: ir.RoleGrad, Path: "r"}}
 	m := &ir.Module{Name: "probe", Level: ir.Local, Funcs: []*ir.Func{f}}
-	all := []string{"cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:x86-64-v4+avx512bf16", "cpu:arm64", "cpu:neoverse-v2"}
+	all := []string{"cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:x86-64-v4+avx512bf16", "cpu:x86-64-v4+amx", "cpu:arm64", "cpu:arm64+bf16", "cpu:neoverse-v2"}
 	var out []string
 	for _, name := range all {
 		if native.Supported(planOf(t, m, name).Features) == nil {

@@ -207,7 +207,12 @@ func choose(r *rand.Rand, x *exchanged, f func(*program.Instr) bool) (int, bool)
 func result(p *program.Plan, wrap func(device.Opener) device.Opener) ([]byte, error) {
 	device.Wrap(wrap)
 	defer device.Wrap(nil)
-	m, err := exec.Open(p, exec.Options{Threads: 1, Timeout: 20 * time.Second})
+	return resultOf(p, 1)
+}
+
+// resultOf is the same with so many threads.
+func resultOf(p *program.Plan, threads int) ([]byte, error) {
+	m, err := exec.Open(p, exec.Options{Threads: threads, Timeout: 20 * time.Second})
 	if err != nil {
 		return nil, err
 	}

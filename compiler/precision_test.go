@@ -223,6 +223,8 @@ func TestDotInstructions(t *testing.T) {
 	}{
 		{"cpu:x86-64-v4+avx512bf16", "compute = bf16", true},
 		{"cpu:x86-64-v4+avx512bf16", "compute = f16", false},
+		{"cpu:x86-64-v4+amx", "compute = bf16", true},
+		{"cpu:arm64+bf16", "compute = bf16", true},
 		{"cpu:x86-64-v4", "compute = bf16", false},
 	} {
 		p, _, err := compiler.Compile(compiler.Options{File: "gpt.ptl", Target: c.target, Layout: "of_this_test",
@@ -233,7 +235,7 @@ func TestDotInstructions(t *testing.T) {
 		}
 		n := 0
 		for _, code := range p.Code {
-			n += dots(code.Data)
+			n += dots(c.target, code.Data)
 		}
 		if got := n > 0; got != c.want {
 			t.Errorf("%s, %s: %d dot instructions", c.target, c.precision, n)
@@ -241,12 +243,25 @@ func TestDotInstructions(t *testing.T) {
 	}
 }
 
-// dots counts the places of code that are VDPBF16PS of 512 bits: prefix 62, map 0F38,
-// W0, pp F3, vector length 2, opcode 52 (Intel, Architectures Software Developer's Manual,
-// volume 2, section 2.7.1).
-func dots(code []byte) (n int) {
+// dots counts the places of code that are the target's instruction for products of bf16.
+// VDPBF16PS of 512 bits: prefix 62, map 0F38, W0, pp F3, vector length 2, opcode 52 (Intel,
+// Architectures Software Developer's Manual, volume 2, section 2.7.1); TDPBF16PS: prefix
+// C4, map 0F38, W0, L0, pp F3, opcode 5C, of registers (2.3.5). BFMMLA is a word of which
+// three registers are left open (Arm, Architecture Reference Manual for A-profile, C7.2).
+func dots(target string, code []byte) (n int) {
+	is := func(x []byte) bool {
+		return x[0] == 0x62 && x[1]&7 == 2 && x[2]&0x87 == 0x06 && x[3]&0x60 == 0x40 && x[4] == 0x52
+	}
+	switch {
+	case strings.HasSuffix(target, "amx"):
+		is = func(x []byte) bool {
+			return x[0] == 0xc4 && x[1]&0x1f == 2 && x[2]&0x87 == 0x02 && x[3] == 0x5c && x[4]&0xc0 == 0xc0
+		}
+	case strings.HasPrefix(target, "cpu:arm64"):
+		is = func(x []byte) bool { return binary.LittleEndian.Uint32(x)&0xffe0fc00 == 0x6e40ec00 }
+	}
 	for i := 0; i+4 < len(code); i++ {
-		if x := code[i : i+5]; x[0] == 0x62 && x[1]&7 == 2 && x[2]&0x87 == 0x06 && x[3]&0x60 == 0x40 && x[4] == 0x52 {
+		if is(code[i : i+5]) {
 			n++
 		}
 	}

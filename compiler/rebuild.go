@@ -118,6 +118,7 @@ func Differences(a, b *program.Plan) []string {
 		{"the target", func(p *program.Plan) any { return []any{p.Target, p.Features, p.Roof} }},
 		{"the names", func(p *program.Plan) any { return []string{p.Name, p.Layout} }},
 		{"the sources", func(p *program.Plan) any { return p.Sources }},
+		{"the names of other programs", func(p *program.Plan) any { return p.Names }},
 		{"the schedules", func(p *program.Plan) any { return p.Schedules }},
 		{"the adapters", func(p *program.Plan) any { return p.Adapters }},
 		{"the config", func(p *program.Plan) any { return p.Config }},

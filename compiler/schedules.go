@@ -2,6 +2,7 @@ package compiler
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/backend"
 	"ptc/backend/tile/schedule"
@@ -32,4 +33,21 @@ func schedulesOf(p *program.Plan) (*schedule.Table, error) {
 		t.Set(x.Key, s, "")
 	}
 	return t, nil
+}
+
+// noteParts adds the schedules of kernels that p has in parts, and which so are none of its
+// own, in the order of keys.
+func noteParts(p *program.Plan, given *schedule.Table, kernels []string) {
+	if given == nil {
+		return
+	}
+	used := p.Schedules
+	p.Schedules = nil
+	for _, key := range given.Keys() {
+		s, _ := given.Of(key)
+		at := slices.IndexFunc(used, func(x program.KV) bool { return x.Key == key })
+		if at >= 0 || s.Split > 1 && slices.Contains(kernels, key) {
+			p.Schedules = append(p.Schedules, program.KV{Key: key, Value: s.String()})
+		}
+	}
 }

@@ -33,6 +33,7 @@
 //	builtin    the functions of the language
 //	train      the train block: @step and @eval; @sample
 //	directive  the layout: directives as typed rules
+//	names      what other programs call the parameters
 //
 // Imports these, ir, internal/diag, stdlib.
 //
@@ -98,5 +99,14 @@
 //	E0511  a parameter that there is not, since its condition is false
 //	E0512  a parameter that validation alone reads
 //	E0513  an adapter of a parameter that no product reads
+//	E0710  an entry of a block of names
+//	E0711  an open number that a name and a path do not share
+//	E0712  a path that is of no parameter
+//	E0713  axes after `as` that are not the parameter's
+//	E0714  two rows of one tensor
+//	E0715  a parameter without a row
+//	E0716  a parameter in two rows
+//	E0717  pieces that cannot be put together
+//	E0718  a key of the other program's config
 //	E0720  a model of which nothing says what follows tokens
 package lang

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"ptc/internal/diag"
@@ -13,11 +14,12 @@ import (
 // The standard library and the examples are laid out as the formatter does it.
 func TestOwnSourcesAreFormatted(t *testing.T) {
 	std, _ := filepath.Glob("../stdlib/*.ptl")
+	models, _ := filepath.Glob("../stdlib/models/*.ptl")
 	examples, _ := filepath.Glob("../examples/*/*.ptl")
 	if len(std) < 5 || len(examples) < 3 {
 		t.Fatalf("found %d files of the standard library and %d examples", len(std), len(examples))
 	}
-	for _, p := range append(std, examples...) {
+	for _, p := range slices.Concat(std, models, examples) {
 		src, err := os.ReadFile(p)
 		if err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	_ "ptc/lang/builtin" // the functions of the language
 	"ptc/lang/directive"
 	"ptc/lang/eval"
+	"ptc/lang/names"
 	"ptc/lang/source"
 	"ptc/lang/train"
 	"ptc/stdlib"
@@ -82,6 +83,8 @@ type Result struct {
 	Warnings []string
 	// Remarks are decisions that the source does not show.
 	Remarks []string
+	// Names are the blocks of names of the model, resolved.
+	Names []names.Map
 	// Omitted says what the functions of the module lack.
 	Omitted []Omitted
 }
@@ -170,10 +173,14 @@ func lower(in *eval.Interp, o Options) *Result {
 	default:
 		y.Lower(mod, t.Data, unnamed, o.Compute)
 	}
+	var maps []names.Map
+	if len(in.Errs.List) == 0 && !in.Stopped {
+		maps = names.Lower(in, t.Model.File)
+	}
 	if len(in.Errs.List) > 0 || in.Stopped {
 		return nil
 	}
-	r := &Result{Module: mod, Layouts: y.All, Layout: y.Name, Config: config, Warnings: append(l.Warnings, y.Warnings...), Remarks: l.Remarks}
+	r := &Result{Module: mod, Layouts: y.All, Layout: y.Name, Names: maps, Config: config, Warnings: append(l.Warnings, y.Warnings...), Remarks: l.Remarks}
 	for _, p := range in.Params {
 		if !l.Reads(p) {
 			if !o.Sample { // what the loss alone reads is of no concern

@@ -17,7 +17,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("std.%s cannot be read", n)
 		}
 	}
-	for _, n := range []string{"", "none", "../stdlib/nn", "nn.ptl"} {
+	for _, n := range []string{"", "none", "../stdlib/nn", "nn.ptl", "models", "models/", "models/none", "models/../nn", "models/llama.ptl"} {
 		if _, ok := Read(n); ok {
 			t.Errorf("%q is a file", n)
 		}

@@ -17,6 +17,7 @@ import (
 	"ptc/backend/tile/schedule"
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/runtime/program"
 )
 
@@ -45,6 +46,11 @@ func (c *cpu) Name() string               { return c.Target.Name }
 func (c *cpu) Exact() bool                { return false }
 func (c *cpu) Attention() bool            { return true }
 func (c *cpu) Vector() (bits, l1, l2 int) { return c.VectorBits, c.L1, c.L2 }
+
+// Parts are as many as the estimates of package lanes want.
+func (c *cpu) Parts(product *fusion.Kernel, given *schedule.Table) int64 {
+	return lanes.Parts(product, emit.Machine(c.Target), given)
+}
 
 // Generate compiles all kernels, and the replay driver, into a few objects.
 func (c *cpu) Generate(fns []*ir.Func, given *schedule.Table) (*backend.Code, error) {

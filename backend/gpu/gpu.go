@@ -46,6 +46,9 @@ func (g *gpu) Exact() bool                { return false }
 func (g *gpu) Attention() bool            { return true }
 func (g *gpu) Vector() (bits, l1, l2 int) { return 0, 0, 0 }
 
+// Parts is one: how many would be worth it was not measured on a GPU.
+func (g *gpu) Parts(*fusion.Kernel, *schedule.Table) int64 { return 1 }
+
 // beside are the targets for which a plan has code as well, where its own runs on one kind of
 // device alone.
 var beside = map[string][]string{"cuda:sm_90a": {"cuda:sm_80"}}

@@ -28,7 +28,7 @@ func (b *bounds) block(body *Block) error {
 		switch s.Op {
 		case OpToValue:
 			b.sums[s.Result()] = b.resolve(s.Index)
-		case OpLoad, OpStore:
+		case OpLoad, OpStore, OpTileLoad, OpTileStore:
 			if err := b.access(s); err != nil {
 				return err
 			}
@@ -87,16 +87,25 @@ func (b *bounds) access(s *Stmt) error {
 		e.lo += min(t.Coef*v.lo, t.Coef*v.hi)
 		e.hi += max(t.Coef*v.lo, t.Coef*v.hi)
 	}
-	lanes := 1
-	if s.Op == OpLoad {
-		lanes = s.Result().Type.Lanes
-	} else {
-		lanes = s.Args[0].Type.Lanes
-	}
-	reach := r.Stride * int64(lanes-1)
-	e.lo, e.hi = e.lo+min(reach, 0), e.hi+max(reach, 0)
+	least, most := reach(s)
+	e.lo, e.hi = e.lo+least, e.hi+most
 	if e.lo < 0 || e.hi >= r.Buf.Len {
 		return fmt.Errorf("%s: reaches elements %d to %d of %s[%d]", s.Op, e.lo, e.hi, r.Buf.Name, r.Buf.Len)
 	}
 	return nil
+}
+
+// reach is how far the elements of an access lie from the place of its first one.
+func reach(s *Stmt) (least, most int64) {
+	lanes, row := 1, int64(1)
+	switch s.Op {
+	case OpLoad:
+		lanes = s.Result().Type.Lanes
+	case OpStore:
+		lanes = s.Args[0].Type.Lanes
+	default:
+		lanes, row = TileRows, TileBytes/int64(s.Ref.Buf.Elem.Bytes())
+	}
+	last := s.Ref.Stride * int64(lanes-1)
+	return min(last, 0), max(last, 0) + row - 1
 }

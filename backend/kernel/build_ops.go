@@ -117,6 +117,9 @@ func (b *Builder) AShr(x, y *Value) *Value      { return b.same(OpAShr, x, y) }
 // DotBF16 adds the products of two pairs of bf16 in each lane to c: see [OpDotBF16].
 func (b *Builder) DotBF16(c, x, y *Value) *Value { return b.same(OpDotBF16, c, x, y) }
 
+// MatBF16 adds the products of matrices of bf16 to c: see [OpMatBF16].
+func (b *Builder) MatBF16(c, x, y *Value) *Value { return b.same(OpMatBF16, c, x, y) }
+
 // PairBF16 puts two f32 that are bf16 into one i32: see [OpDotBF16].
 func (b *Builder) PairBF16(low, high *Value) *Value {
 	x, y := b.Bitcast(low, I32), b.Bitcast(high, I32)

@@ -194,6 +194,13 @@ var checkDot = typed(func(s *Stmt, t Type) error {
 	return nil
 })
 
+var checkMat = typed(func(s *Stmt, t Type) error {
+	if t.Lanes%4 != 0 {
+		return fmt.Errorf("%d lanes, must be a multiple of four", t.Lanes)
+	}
+	return checkDot(s)
+})
+
 func checkAccess(s *Stmt) error {
 	r := s.Ref
 	if r.Buf == nil {

@@ -37,6 +37,12 @@ const (
 	// products are exact. Machines with an instruction for it take subnormal operands
 	// for zero, and give zero for a subnormal sum.
 	OpDotBF16
+	// OpMatBF16 takes sums c (f32) and x, y: i32 whose halves are two bf16. In every four
+	// lanes c is a matrix of 2 × 2 by rows, x two rows of four bf16 and y two columns of
+	// four, and c + x·y is the result, as BFMMLA of Arm's has it: a pair of products is
+	// added up, then added to c, the first pair before the second; what is rounded is
+	// rounded to odd; subnormal operands and sums are zero.
+	OpMatBF16
 
 	// Bits: integers, and masks where it makes sense.
 	OpAnd
@@ -81,7 +87,11 @@ const (
 	// Memory and control.
 	OpLoad
 	OpStore
-	OpPrefetch // asks for the line of an element in a cache that is not the nearest; anywhere, without effect
+	OpPrefetch  // asks for the line of an element in a cache that is not the nearest; anywhere, without effect
+	OpTileZero  // tile register Lanes[0] = 0
+	OpTileLoad  // tile register Lanes[0] = rows of 64 bytes from Ref on, Ref.Stride elements apart
+	OpTileStore // the inverse, into f32
+	OpTileDot   // tile register Lanes[0] += Lanes[1] · Lanes[2]: see tiles.go
 	OpFor
 	OpIf // scalar i1 condition; yields of the taken block are the results
 

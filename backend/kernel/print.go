@@ -111,6 +111,10 @@ func (p *printer) stmt(s *Stmt) {
 		words = append(words, "to "+p.ref(s.Ref))
 	case OpLoad, OpPrefetch:
 		words = append(words, p.ref(s.Ref))
+	case OpTileZero, OpTileDot:
+		words = append(words, fmt.Sprint(s.Lanes))
+	case OpTileLoad, OpTileStore:
+		words = append(words, fmt.Sprint(s.Lanes), p.ref(s.Ref))
 	}
 	text := strings.Join(words, " ")
 	if len(s.Results) == 1 {

@@ -46,6 +46,7 @@ func init() {
 		OpMulHi:  {name: "mulhi", arity: 2, check: typed(same([]Elem{I32}))},
 
 		OpDotBF16: {name: "dot.bf16", arity: 3, check: checkDot},
+		OpMatBF16: {name: "mat.bf16", arity: 3, check: checkMat},
 
 		OpAnd:  {name: "and", arity: 2, check: typed(same(bits))},
 		OpOr:   {name: "or", arity: 2, check: typed(same(bits))},
@@ -81,11 +82,15 @@ func init() {
 		OpPow:     {name: "pow", arity: 2, check: typed(same(f32))},
 		OpMod:     {name: "mod", arity: 2, check: typed(same(f32))},
 
-		OpLoad:     {name: "load", check: checkAccess},
-		OpStore:    {name: "store", arity: 1, check: checkAccess},
-		OpPrefetch: {name: "prefetch", check: checkPrefetch},
-		OpFor:      {name: "for", arity: -1, check: checkFor},
-		OpIf:       {name: "if", arity: 1, check: checkIf},
+		OpLoad:      {name: "load", check: checkAccess},
+		OpStore:     {name: "store", arity: 1, check: checkAccess},
+		OpPrefetch:  {name: "prefetch", check: checkPrefetch},
+		OpTileZero:  {name: "tile.zero", check: checkTile},
+		OpTileLoad:  {name: "tile.load", check: checkTile},
+		OpTileStore: {name: "tile.store", check: checkTile},
+		OpTileDot:   {name: "tile.dot", check: checkTile},
+		OpFor:       {name: "for", arity: -1, check: checkFor},
+		OpIf:        {name: "if", arity: 1, check: checkIf},
 	}
 }
 

@@ -106,6 +106,8 @@ type Machine struct {
 	Registers  int  // vector registers
 	FMA        bool // fused multiply-add in hardware
 	DotBF16    bool // OpDotBF16 in hardware
+	MatBF16    bool // OpMatBF16 in hardware, on vectors of 128 bits
+	TileBF16   bool // tile registers and OpTileDot in hardware
 	Masked     bool // masked loads and stores in hardware, for every element size
 	L1, L2, L3 int  // bytes of data cache: L1 and L2 of one core, L3 shared
 }

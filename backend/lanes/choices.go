@@ -1,7 +1,9 @@
 package lanes
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"ptc/backend/kernel"
 	"ptc/backend/kernel/attention"
@@ -38,7 +40,24 @@ func choicesOfProduct(k *fusion.Kernel, m kernel.Machine) (out []schedule.Schedu
 	for _, b := range list {
 		out = append(out, scheduleOf(b))
 	}
-	return out, err
+	return append(out, inPartsToTry(k, m)...), err
+}
+
+// inPartsToTry are schedules of product k in parts, those that are estimated best. Blocks
+// of these are the kernel's that sums the parts.
+func inPartsToTry(k *fusion.Kernel, m kernel.Machine) (out []schedule.Schedule) {
+	const most, lost = 2, -0.1
+	if k.Parted() {
+		return nil
+	}
+	all := inParts(k, m)
+	slices.SortStableFunc(all, func(a, b cutting) int { return cmp.Compare(b.saves, a.saves) })
+	for _, c := range all {
+		if len(out) < most && c.saves > lost {
+			out = append(out, schedule.Schedule{Split: c.n})
+		}
+	}
+	return out
 }
 
 func choicesOfAttention(k *fusion.Kernel, m kernel.Machine) (out []schedule.Schedule, err error) {

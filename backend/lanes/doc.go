@@ -2,7 +2,8 @@
 //
 // In: a verified tile.Program and the machine's description. Out: a kernel.Kernel for
 // each phase, whose tasks are the phase's. [Kernel] makes one of a kernel function, by the
-// programs of backend/nest.
+// programs of backend/nest; [Launches] are all kernels of one, two where a sum is in parts,
+// of which [Parts] chooses how many.
 // Invariant: a kernel computes what the program means, up to the order of sums, which
 // depends on sizes and the vector width alone. Results do not depend on the seed, the
 // number of threads or what memory held before. Values of low precision are kept in f32,

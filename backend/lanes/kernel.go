@@ -35,7 +35,7 @@ func Kernel(name string, f *ir.Func, m kernel.Machine, given *schedule.Table) (*
 func generate(name string, k *fusion.Kernel, m kernel.Machine, given *schedule.Table) (*kernel.Kernel, error) {
 	if given != nil {
 		key := fusion.Key(k.F)
-		if s, ok := given.Of(key); ok {
+		if s, ok := given.Of(key); ok && !(s.Split > 1 && k.Class == fusion.Gemm) { // fuse made two kernels of it, if it could
 			out, err := cut(name, k, s, m)
 			if err != nil {
 				err = &ScheduleError{Kernel: k.F.Name, Key: key, Schedule: s, Err: err}

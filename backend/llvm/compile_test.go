@@ -72,8 +72,8 @@ func TestEveryTargetCompiles(t *testing.T) {
 	l := library(t)
 	want := map[string]string{ // an instruction that only this vector width gives
 		"cpu:x86-64-v2": "%xmm", "cpu:x86-64-v3": "%ymm",
-		"cpu:x86-64-v4": "%zmm", "cpu:x86-64-v4+avx512bf16": "%zmm",
-		"cpu:arm64": "fmla\tv", "cpu:neoverse-v2": "fmla\tv",
+		"cpu:x86-64-v4": "%zmm", "cpu:x86-64-v4+avx512bf16": "%zmm", "cpu:x86-64-v4+amx": "%zmm",
+		"cpu:arm64": "fmla\tv", "cpu:arm64+bf16": "fmla\tv", "cpu:neoverse-v2": "fmla\tv",
 	}
 	for _, name := range target.Names() {
 		tgt := resolve(t, name)

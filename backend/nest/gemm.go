@@ -25,8 +25,7 @@ type contraction struct {
 //	grid (outer…, rows, cols) { loop contracted… { acc = dot left, right init acc }; compute; store }
 //
 // Operands that the schedule packs for all tasks are stored to work memory by a phase
-// before. Where it splits the contracted axis, each part's sums are, and a phase behind
-// adds them up in order.
+// before. A sum in parts is two kernels (package fusion, InParts), and none of this.
 func (g *gen) gemm() {
 	x := newContraction(g)
 	g.declare()
@@ -39,13 +38,9 @@ func (g *gen) gemm() {
 		}
 	}
 	root := g.k.Root.Result()
-	if g.s.Split > 1 && len(x.k) > 0 {
-		x.split(root)
-		return
-	}
 	grid, loops := g.outer(x.outer)
 	x.tasks(grid, loops, func() {
-		g.know(root, x.sum(nil))
+		g.know(root, x.sum())
 		g.storeAll()
 	})
 }
@@ -58,9 +53,8 @@ func (x *contraction) tasks(grid, loops []dim, body func()) {
 	})
 }
 
-// sum is the product at the present rows and columns, summed over the part of the
-// contracted axis that within, if it is not nil, has the bounds of.
-func (x *contraction) sum(within *bounds) *tile.Value {
+// sum is the product at the present rows and columns.
+func (x *contraction) sum() *tile.Value {
 	root := x.gen.k.Root
 	acc := []*tile.Value{x.b.Const(root.Result().Type.DType, 0, x.along(root.Result(), x.results())...)}
 	return x.nest(x.outerK, acc, func(acc []*tile.Value) []*tile.Value {
@@ -68,19 +62,12 @@ func (x *contraction) sum(within *bounds) *tile.Value {
 			return []*tile.Value{x.product(acc[0])}
 		}
 		r := x.k[0].block(x.s.Over)
-		l := tile.Loop{Stages: int(x.s.Stages)}
-		if within != nil {
-			l.From, l.To = within.from, within.to
-		}
-		return x.loopOf(r, l, acc, func(acc []*tile.Value) []*tile.Value {
+		return x.loop(r, int(x.s.Stages), acc, func(acc []*tile.Value) []*tile.Value {
 			x.set(x.k[0], r)
 			return []*tile.Value{x.product(acc[0])}
 		})
 	})[0]
 }
-
-// bounds are the positions of a part of an axis.
-type bounds struct{ from, to *tile.Value }
 
 // product is acc and the product at the present positions.
 func (x *contraction) product(acc *tile.Value) *tile.Value {
@@ -154,42 +141,6 @@ func (x *contraction) work(name string, d ir.DType, dims []dim) *tile.View {
 	x.works++
 	buf := x.b.Buffer(name+string(rune('0'+x.works)), d, int64(n), tile.Work)
 	return x.b.View(buf.Name, buf, s)
-}
-
-// split computes sums of parts of the contracted axis, and then their sum.
-func (x *contraction) split(root *ir.Value) {
-	k := x.k[0]
-	block := k.block(x.s.Over).Size
-	parts := min(x.s.Split, (k.size+block-1)/block)
-	each := (k.size + parts*block - 1) / (parts * block) * block // whole blocks
-	part := dim{[]string{"part"}, (k.size + each - 1) / each}
-	if part.size == 1 {
-		grid, loops := x.gen.outer(x.outer)
-		x.tasks(grid, loops, func() {
-			x.know(root, x.sum(nil))
-			x.storeAll()
-		})
-		return
-	}
-	view := x.work("part", root.Type.DType.Acc(), append([]dim{part}, x.results()...))
-	x.tasks(append([]dim{part}, x.outer...), nil, func() {
-		first := x.positions(x.at[part.name()])
-		from := x.apply(op.Mul, first, x.i32(each))
-		to := x.apply(op.Add, from, x.i32(each))
-		sum := x.sum(&bounds{from.x, to.x})
-		x.b.Store(view, x.as(sum, view.Buffer.DType), x.indices(view)...)
-	})
-	grid, loops := x.gen.outer(x.outer)
-	x.tasks(grid, loops, func() {
-		zero := x.b.Const(view.Buffer.DType, 0, x.along(root, x.results())...)
-		r := part.block(1)
-		sum := x.loop(r, 1, []*tile.Value{zero}, func(acc []*tile.Value) []*tile.Value {
-			x.set(part, r)
-			return []*tile.Value{x.b.Compute(op.Add, acc[0], x.b.Load(view, x.indices(view)...))}
-		})
-		x.know(root, x.as(sum[0], root.Type.DType))
-		x.storeAll()
-	})
 }
 
 func newContraction(g *gen) *contraction {

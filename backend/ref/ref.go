@@ -7,6 +7,7 @@ import (
 	"ptc/backend/tile/schedule"
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/runtime/program"
 )
 
@@ -48,6 +49,9 @@ func (t *target) Vector() (bits, l1, l2 int) { return 0, 0, 0 }
 
 // Attention is evaluated like any other kernel function.
 func (t *target) Attention() bool { return true }
+
+// Parts is one: nothing runs side by side.
+func (t *target) Parts(*fusion.Kernel, *schedule.Table) int64 { return 1 }
 
 // Generate prints the kernels.
 func (t *target) Generate(fns []*ir.Func, _ *schedule.Table) (*backend.Code, error) {

@@ -6,6 +6,7 @@ import (
 	"ptc/backend/cpu/emit"
 	"ptc/backend/kernel"
 	"ptc/backend/kernel/gemm"
+	"ptc/backend/lanes"
 	"ptc/compiler/jit"
 	"ptc/runtime/native"
 )
@@ -42,7 +43,7 @@ func (b *bench) choices(s shape) error {
 	programs := make([]*native.Program, len(kernels))
 	rates := make([][]float64, len(kernels))
 	for i, k := range kernels {
-		if programs[i], err = b.program(img, k, left, right, out); err != nil {
+		if programs[i], err = b.program(img, []lanes.Launch{{Kernel: k, Bufs: []int{0, 1, 2}}}, left, right, out); err != nil {
 			return err
 		}
 		defer programs[i].Close()

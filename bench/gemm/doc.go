@@ -9,4 +9,6 @@
 //
 // GFLOP/s are 2·M·N·K (times the batch) over seconds; threads are those of a
 // team of runtime/native, launch and barrier included.
+// A product is what the compiler makes of it: where it sums in parts, both kernels are
+// measured as one, and tasks are those of the first.
 package main

@@ -13,6 +13,7 @@ import (
 
 	"ptc/backend/cpu/emit"
 	"ptc/backend/kernel"
+	"ptc/backend/lanes"
 	"ptc/backend/llvm"
 	"ptc/backend/llvm/target"
 	"ptc/compiler/jit"
@@ -84,7 +85,7 @@ type bench struct {
 
 // measure prints the line of s.
 func (b *bench) measure(s shape) error {
-	k, err := s.generate("product", emit.Machine(b.target))
+	list, between, err := s.launches("product", emit.Machine(b.target))
 	if err != nil {
 		return err
 	}
@@ -92,7 +93,11 @@ func (b *bench) measure(s shape) error {
 	if err != nil {
 		return err
 	}
-	img, err := jit.Load(b.lib, b.target, "", k, p)
+	kernels := []*kernel.Kernel{p}
+	for _, l := range list {
+		kernels = append(kernels, l.Kernel)
+	}
+	img, err := jit.Load(b.lib, b.target, "", kernels...)
 	if err != nil {
 		return err
 	}
@@ -102,21 +107,25 @@ func (b *bench) measure(s shape) error {
 	left, right := mem.random(s.batch*s.m*s.k, 1), mem.random(s.batch*s.k*s.n, 2)
 	out, want := mem.random(s.batch*s.m*s.n, 3), mem.random(s.batch*s.m*s.n, 4)
 	vectors := mem.random(p.Args()[0].Len, 5)
+	bufs := [][]byte{left, right, out}
+	for i, n := range between {
+		bufs = append(bufs, mem.random(n/4, uint64(6+i)))
+	}
 	if mem.err != nil {
 		return mem.err
 	}
-	product, err := b.program(img, k, left, right, out)
+	product, err := b.program(img, list, bufs...)
 	if err != nil {
 		return err
 	}
 	defer product.Close()
-	ceiling, err := b.program(img, p, vectors)
+	ceiling, err := b.program(img, []lanes.Launch{{Kernel: p, Bufs: []int{0}}}, vectors)
 	if err != nil {
 		return err
 	}
 	defer ceiling.Close()
 
-	once := b.replay(product)
+	once := b.replayed(product, len(list)) * float64(len(list))
 	reference(b.blas, s, left, right, want)
 	if err := compare(floats(out), floats(want), s.k); err != nil {
 		return err
@@ -124,7 +133,7 @@ func (b *bench) measure(s shape) error {
 	lanes := float64(emit.Machine(b.target).Lanes(kernel.F32))
 	// A run of a short product is many of it: the clock and waking a team cost
 	// microseconds.
-	times := max(1, int(0.002/once))
+	times := max(1, min(most/len(list), int(0.002/once)))
 	b.replay(ceiling) // wakes the team
 	peakTimes := max(1, int(0.002/b.replay(ceiling)))
 	var ours, theirs, peaks []float64
@@ -133,7 +142,7 @@ func (b *bench) measure(s shape) error {
 		b.replayed(product, times) // the processors wake
 		for range turn {
 			peaks = append(peaks, 2*peakSteps*10*lanes*float64(b.threads)/b.replayed(ceiling, peakTimes)/1e9)
-			ours = append(ours, s.flops()/b.replayed(product, times)/1e9)
+			ours = append(ours, s.flops()/b.replayed(product, times*len(list))/float64(len(list))/1e9)
 		}
 		for range turn {
 			if b.blas == nil {
@@ -147,7 +156,7 @@ func (b *bench) measure(s shape) error {
 		}
 	}
 	mid := func(x []float64) float64 { return quantile(x, b.quantile) }
-	fmt.Printf("%-24s %5d %8.1f %5.0f%% %8.1f %6.2f %8.1f\n", s, k.Tasks, mid(ours), 100*mid(ours)/mid(peaks), mid(theirs), mid(ours)/mid(theirs), mid(peaks))
+	fmt.Printf("%-24s %5d %8.1f %5.0f%% %8.1f %6.2f %8.1f\n", s, list[0].Tasks, mid(ours), 100*mid(ours)/mid(peaks), mid(theirs), mid(ours)/mid(theirs), mid(peaks))
 	return nil
 }
 
@@ -162,20 +171,26 @@ func (b *bench) pause() {
 	}
 }
 
-func (b *bench) program(img *native.Image, k *kernel.Kernel, bufs ...[]byte) (*native.Program, error) {
-	in := native.Instr{Kernel: k.Name, Tasks: k.Tasks}
-	for _, buf := range bufs {
-		in.Bufs = append(in.Bufs, native.Address(buf))
+// program is the launches again and again.
+func (b *bench) program(img *native.Image, list []lanes.Launch, bufs ...[]byte) (*native.Program, error) {
+	var instrs []native.Instr
+	scratch := 0
+	for _, l := range list {
+		in := native.Instr{Kernel: l.Name, Tasks: l.Tasks}
+		for _, n := range l.Bufs {
+			in.Bufs = append(in.Bufs, native.Address(bufs[n]))
+		}
+		instrs, scratch = append(instrs, in), max(scratch, int(l.ScratchBytes()))
 	}
-	return native.NewProgram(img, slices.Repeat([]native.Instr{in}, most), b.threads, int(k.ScratchBytes()))
+	return native.NewProgram(img, slices.Repeat(instrs, most/len(list)), b.threads, scratch)
 }
 
-// most is the number of launches of a program, of which a run takes some.
+// most is the number of kernels of a program, of which a run takes some.
 const most = 4096
 
 func (b *bench) replay(p *native.Program) float64 { return b.replayed(p, 1) }
 
-// replayed is the seconds that each of n launches takes.
+// replayed is the seconds that each of the first n kernels takes.
 func (b *bench) replayed(p *native.Program, n int) float64 {
 	n = min(n, most)
 	start := time.Now()

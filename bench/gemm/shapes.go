@@ -2,10 +2,13 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ptc/backend/kernel"
 	"ptc/backend/kernel/gemm"
+	"ptc/backend/lanes"
+	"ptc/ir"
 )
 
 // shape is a product batch × [m, k] · [k, n], dense, with the batch outermost.
@@ -71,9 +74,40 @@ func sweep() []shape {
 	return out
 }
 
-// generate makes the kernel of s, with operands and result in f32.
-func (s shape) generate(name string, m kernel.Machine) (*kernel.Kernel, error) {
-	return gemm.Generate(s.spec(name), m)
+// launches are what the compiler makes of s, with operands and result in f32: one kernel,
+// or where it sums in parts two, with so many bytes between them.
+func (s shape) launches(name string, m kernel.Machine) (list []lanes.Launch, between []int64, err error) {
+	operand := func(free string, n int64, unit gemm.Along) string {
+		axes := []string{fmt.Sprintf("%s=%d", free, n), fmt.Sprintf("k=%d", s.k)}
+		if unit != gemm.AlongK {
+			slices.Reverse(axes)
+		}
+		return strings.Join(append(s.outer("batch=%d", s.batch), axes...), ", ")
+	}
+	text := fmt.Sprintf(`ptir 1 fused "gemm"
+
+func @%s class=kernel kind=gemm
+  arg %%0 : f32[%s] in
+  arg %%1 : f32[%s] in
+  %%2 : f32[%s] = dot %%0, %%1 out=(%s) over=(k)
+  result %%2 out
+end
+`, name, operand("m", s.m, s.leftUnit()), operand("n", s.n, s.rightUnit()),
+		strings.Join(append(s.outer("batch=%d", s.batch), fmt.Sprintf("m=%d, n=%d", s.m, s.n)), ", "),
+		strings.Join(append(s.outer("batch"), "m", "n"), ", "))
+	module, errs := ir.Parse("gemm.ptir", []byte(text))
+	if len(errs) > 0 {
+		return nil, nil, errs
+	}
+	return lanes.Launches(name, module.Funcs[0], m, nil)
+}
+
+// outer is the text of the batch, where there is one.
+func (s shape) outer(format string, args ...any) []string {
+	if s.batch == 1 {
+		return nil
+	}
+	return []string{fmt.Sprintf(format, args...)}
 }
 
 func (s shape) spec(name string) gemm.Spec {

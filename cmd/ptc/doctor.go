@@ -39,6 +39,8 @@ type cpu struct {
 	Model    string   `json:"model"`
 	Cores    int      `json:"cores"`
 	Features []string `json:"features"`
+	// Refused are those that the system does not give, with the reason.
+	Refused []string `json:"refused,omitempty"`
 }
 
 func newDoctor(a *app) *cobra.Command {
@@ -113,7 +115,7 @@ func findingNames() []string {
 
 func examine() *health {
 	c := native.DescribeCPU()
-	h := &health{Version: versionLine(), Target: defaultTarget(), CPU: cpu{c.Model, c.Cores, append([]string{}, c.Features...)}}
+	h := &health{Version: versionLine(), Target: defaultTarget(), CPU: cpu{c.Model, c.Cores, append([]string{}, c.Features...), c.Refused}}
 	for _, p := range probes {
 		f := finding{Name: p.name, Use: p.use}
 		if f.Detail, f.Found = p.look(); !f.Found {
@@ -215,6 +217,9 @@ func (h *health) text() string {
 	fmt.Fprintf(&b, "ptc %s\n", h.Version)
 	fmt.Fprintf(&b, "cpu     %s, %s\n", model, units.Plural(h.CPU.Cores, "processor"))
 	fmt.Fprintf(&b, "        %s\n", strings.Join(h.CPU.Features, " "))
+	for _, r := range h.CPU.Refused {
+		fmt.Fprintf(&b, "        refused: %s\n", r)
+	}
 	fmt.Fprintf(&b, "target  %s\n\n", h.Target)
 	for _, f := range h.Findings {
 		state := "found  "

@@ -228,6 +228,10 @@ func TestSampleTokenizer(t *testing.T) {
 				if err := os.Rename("at/llama2.json", "elsewhere.json"); err != nil {
 					t.Fatal(err)
 				}
+				must(t, sample...) // by the copy beside the shards
+				if err := os.Remove("shards/llama2.json"); err != nil {
+					t.Fatal(err)
+				}
 				if r := ptc(t, sample...); r.code != exitFile || !strings.Contains(r.err, "no such file of a tokenizer") {
 					t.Errorf("without the tokenizer beside the shards: exit code %d: %s", r.code, r.err)
 				}

@@ -5,8 +5,6 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/klauspost/cpuid/v2"
-
 	"ptc/runtime/native"
 )
 
@@ -24,7 +22,8 @@ func dots(arch string) []instruction {
 	switch arch {
 	case "amd64":
 		return []instruction{
-			{"AMX-BF16", 16 * 16 * 32 * 2, amxText(), allowAMX},
+			{"AMX-BF16", 16 * 16 * 32 * 2, amxText(),
+				func() error { return native.Supported([]string{"avx512f", "amx-tile", "amx-bf16"}) }},
 			{"AVX512-BF16", 16 * 2 * 2, vectorDot("llvm.x86.avx512bf16.dpbf16ps.512", 16, 32, "+avx512f,+avx512bf16"),
 				func() error { return native.Supported([]string{"avx512f", "avx512bf16"}) }},
 		}
@@ -167,13 +166,4 @@ done:
 }
 `
 	return strings.NewReplacer("$STORE", store.String(), "$ZERO", zero.String(), "$DOT", dot.String(), "$STEPS", fmt.Sprint(arithmeticSteps)).Replace(text)
-}
-
-// allowAMX asks the system for the registers, which are of a process that asked
-// for them alone.
-func allowAMX() error {
-	if !cpuid.CPU.Supports(cpuid.AMXTILE, cpuid.AMXBF16, cpuid.AVX512F) {
-		return fmt.Errorf("no AMX")
-	}
-	return permitTiles()
 }

@@ -31,20 +31,32 @@ const (
 type way struct {
 	schedule schedule.Schedule
 	program  *native.Program
+	instrs   int       // of a launch: two where sums are in parts
 	seconds  []float64 // of a launch
 }
 
 // measure finds which of the choices is the fastest.
 func (s *search) measure(x *part, choices []schedule.Schedule, k *Kernel) error {
 	var kernels []*kernel.Kernel
+	var each [][]lanes.Launch
+	var between []int64
 	for i, c := range choices {
 		given := schedule.NewTable(s.target.Name)
 		given.Set(x.key, c, "")
-		one, err := lanes.Kernel(fmt.Sprintf("way_%d", i), x.F, s.machine, given)
+		list, bytes, err := lanes.Launches(fmt.Sprintf("way_%d", i), x.F, s.machine, given)
 		if err != nil {
 			return err
 		}
-		kernels = append(kernels, one)
+		for _, l := range list {
+			kernels = append(kernels, l.Kernel)
+		}
+		each = append(each, list)
+		for len(between) < len(bytes) {
+			between = append(between, 0)
+		}
+		for n, b := range bytes {
+			between[n] = max(between[n], b)
+		}
 	}
 	image, err := jit.Load(s.lib, s.target, "", kernels...)
 	if err != nil {
@@ -53,23 +65,20 @@ func (s *search) measure(x *part, choices []schedule.Schedule, k *Kernel) error 
 	defer image.Close()
 	var mem memory
 	defer mem.free()
-	sets, err := mem.operands(x.F)
+	sets, err := mem.operands(x.F, between)
 	if err != nil {
 		return err
 	}
-	ways := make([]*way, len(kernels))
-	for i, one := range kernels {
-		ways[i] = &way{schedule: choices[i]}
-		var launches []native.Instr
-		for _, bufs := range sets {
-			launches = append(launches, native.Instr{Kernel: one.Name, Tasks: one.Tasks, Bufs: bufs})
-		}
-		if ways[i].program, err = native.NewProgram(image, repeat(launches), s.Threads, int(one.ScratchBytes())); err != nil {
+	ways := make([]*way, len(each))
+	for i, list := range each {
+		ways[i] = &way{schedule: choices[i], instrs: len(list)}
+		instrs, scratch := launches(list, sets)
+		if ways[i].program, err = native.NewProgram(image, repeat(instrs, len(sets)), s.Threads, scratch); err != nil {
 			return err
 		}
 		defer ways[i].program.Close()
 	}
-	if err := s.race(ways, len(repeat(make([]native.Instr, len(sets))))); err != nil {
+	if err := s.race(ways, len(repeat(make([]native.Instr, len(sets)), len(sets)))); err != nil {
 		return err
 	}
 	own := ways[0]
@@ -84,9 +93,24 @@ func (s *search) measure(x *part, choices []schedule.Schedule, k *Kernel) error 
 // mostLaunches is how many launches a program has.
 const mostLaunches = 1024
 
-// repeat is the launches again and again, up to mostLaunches.
-func repeat(launches []native.Instr) []native.Instr {
-	return slices.Repeat(launches, max(1, mostLaunches/len(launches)))
+// repeat is the instructions of n launches again and again, up to mostLaunches.
+func repeat(instrs []native.Instr, n int) []native.Instr {
+	return slices.Repeat(instrs, max(1, mostLaunches/n))
+}
+
+// launches are the instructions of list on each set of operands, and the scratch that one
+// of them takes.
+func launches(list []lanes.Launch, sets [][]uintptr) (out []native.Instr, scratch int) {
+	for _, set := range sets {
+		for _, l := range list {
+			in := native.Instr{Kernel: l.Name, Tasks: l.Tasks}
+			for _, n := range l.Bufs {
+				in.Bufs = append(in.Bufs, set[n])
+			}
+			out, scratch = append(out, in), max(scratch, int(l.ScratchBytes()))
+		}
+	}
+	return out, scratch
 }
 
 // race runs the ways in turns, for s.Seconds or until each has run often enough. The
@@ -128,7 +152,7 @@ func (s *search) race(ways []*way, launches int) error {
 // run is the seconds that each of n launches of w takes.
 func (s *search) run(w *way, n int) (float64, error) {
 	from := time.Now()
-	err := s.team.Replay(w.program, 0, n)
+	err := s.team.Replay(w.program, 0, n*w.instrs)
 	return time.Since(from).Seconds() / float64(n), err
 }
 
@@ -157,10 +181,14 @@ func (m *memory) free() {
 // sets of operands are as many as no cache holds, up to mostSets.
 const mostSets = 16
 
-// operands are buffers for the arguments and results of f, several sets of them where
-// they are small: a step's other kernels leave nothing of them in the caches.
-func (m *memory) operands(f *ir.Func) ([][]uintptr, error) {
+// operands are buffers for the arguments and results of f, and of so many bytes behind
+// these, several sets of them where they are small: a step's other kernels leave nothing of
+// them in the caches.
+func (m *memory) operands(f *ir.Func, between []int64) ([][]uintptr, error) {
 	bytes := int64(0)
+	for _, n := range between {
+		bytes += n
+	}
 	var values []*ir.Value
 	for _, a := range f.Args {
 		values = append(values, a.Value)
@@ -180,19 +208,35 @@ func (m *memory) operands(f *ir.Func) ([][]uintptr, error) {
 	for range sets {
 		var bufs []uintptr
 		for i, v := range values {
-			mem, free, err := native.Alloc(int(max(1, v.Type.Bytes())))
+			mem, err := m.alloc(int64(v.Type.Bytes()))
 			if err != nil {
-				return nil, errors.Join(errors.New("no memory for its operands"), err)
+				return nil, err
 			}
-			m.frees = append(m.frees, free)
 			if i < len(f.Args) {
 				fill(mem, v.Type.DType, uint32(i+1))
+			}
+			bufs = append(bufs, native.Address(mem))
+		}
+		for _, n := range between {
+			mem, err := m.alloc(n)
+			if err != nil {
+				return nil, err
 			}
 			bufs = append(bufs, native.Address(mem))
 		}
 		out = append(out, bufs)
 	}
 	return out, nil
+}
+
+// alloc is memory of n bytes, and of one at least.
+func (m *memory) alloc(n int64) ([]byte, error) {
+	mem, free, err := native.Alloc(int(max(1, n)))
+	if err != nil {
+		return nil, errors.Join(errors.New("no memory for its operands"), err)
+	}
+	m.frees = append(m.frees, free)
+	return mem, nil
 }
 
 // fill gives floating-point numbers from -1 to 1, the same ones again and again. Integers

@@ -2,7 +2,7 @@
 // more than the language does, as an editor must: what is wrong is the server's to say.
 
 const reserved = ["and", "else", "false", "fn", "for", "if", "inf", "let", "like", "not", "or", "return", "true"];
-const declarations = ["config", "fn", "import", "layout", "model", "module", "optimizer", "train"];
+const declarations = ["config", "fn", "import", "layout", "model", "module", "names", "optimizer", "train"];
 const members = ["fn", "let", "param", "state"];
 const directives = ["device", "forbid", "mesh", "offload", "overlap", "pipeline", "precision", "recompute", "replicate", "shard", "zero"];
 const units = ["GB", "GiB", "KB", "KiB", "MB", "MiB", "TB", "TiB"];
@@ -20,7 +20,7 @@ module.exports = grammar({
   conflicts: ($) => [[$._expression, $.conditional]],
 
   rules: {
-    file: ($) => repeat(choice($.import, $.config, $.module, $.function, $.train, $.layout)),
+    file: ($) => repeat(choice($.import, $.config, $.module, $.function, $.train, $.layout, $.names)),
 
     import: ($) => seq("import", choice($.string, seq($.identifier, repeat(seq(".", $.identifier)))), optional(seq("as", field("alias", $.identifier)))),
     config: ($) => seq("config", "{", repeat($.entry), "}"),
@@ -76,6 +76,15 @@ module.exports = grammar({
     train: ($) => seq("train", field("model", $.identifier), "{", repeat(choice($.entry, $.lora)), "}"),
     lora: ($) => seq("lora", "{", repeat(choice($.entry, $.selected)), "}"),
     selected: ($) => seq("on", "=", some($.path)),
+
+    names: ($) => seq("names", field("family", $.identifier), "{", repeat(choice($.tensor, $.skip, $.keys, $.entry)), "}"),
+    tensor: ($) => seq($.string, "=", choice($.piece, seq("concat", "(", some($.piece), ",", "over", "=", $._expression, ")"))),
+    piece: ($) => seq($.open_path, optional(seq("[", some(seq($.identifier, "=", $.identifier)), "]")), optional(seq("as", $._expression))),
+    open_path: ($) => seq($._open, repeat(seq(".", $._open))),
+    _open: ($) => choice($.identifier, $.integer, seq("{", $.identifier, "}")),
+    skip: ($) => seq("skip", $.string),
+    keys: ($) => seq("config", "{", repeat($.key), "}"),
+    key: ($) => seq(some(seq($.identifier, repeat(seq(".", $.identifier)))), "=", $._expression),
 
     layout: ($) => seq("layout", field("name", $.identifier), "{", repeat(choice($.directive, $.entry)), "}"),
     directive: ($) => prec.right(choice(

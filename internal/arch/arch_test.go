@@ -61,6 +61,7 @@ var layers = map[string][]string{
 	"lang/builtin":    {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang/train":      {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang/directive":  {"internal/diag", "internal/dtype", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
+	"lang/names":      {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang":            {"internal/diag", "ir", "stdlib"},
 	"passes":          {"internal/diag", "internal/dtype", "internal/openpath", "internal/progress", "internal/ranges", "ir"},
 	"passes/passtest": {"internal/diag", "internal/golden", "ir", "passes"},
@@ -98,7 +99,7 @@ var layers = map[string][]string{
 	"editor/query":    {"editor/analysis", "editor/names", "editor/protocol", "editor/text", "internal/diag", "internal/units", "ir", "lang", "stdlib"},
 	"editors":         {"lang/syntax"}, // tests alone hold the grammars to the lexer
 
-	"cmd": {"backend/tile/schedule", "compiler", "editor", "internal/diag", "internal/regular", "internal/units", "runtime"},
+	"cmd": {"backend/tile/schedule", "compiler", "editor", "internal/diag", "internal/dtype", "internal/regular", "internal/units", "runtime"},
 	// The door for programs, at the module's root.
 	".":        {"compiler", "internal/diag", "runtime"},
 	"docs":     {"backend", "compiler", "ir", "lang", "passes", "runtime"}, // tests alone hold the documents to the code

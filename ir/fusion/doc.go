@@ -8,5 +8,6 @@
 // attend.go says which functions are of it.
 // Invariant: every function that Analyze accepts can be generated for every
 // target.
-// Imports ir, ir/op.
+// [InParts] makes two kernels of one: parts of sums, and their sum (parts.go).
+// Imports internal/diag, ir, ir/op.
 package fusion

@@ -56,7 +56,7 @@ var elsewhere = map[string][]string{
 	"passes/context/context.go":        {"gather"},       // a way to compute attention
 	"ir/layout/directives.go":          {"gather"},       // a way to compute attention
 	"passes/simplify/rules_arith.go":   {"detach"},       // a rule
-	"backend/nest/gemm.go":             {"part"},         // a part of a split sum
+	"ir/fusion/parts.go":               {"part"},         // a part of a split sum
 	"backend/tile/kinds.go":            {"store"},        // into a view
 	"backend/tile/schedule/text.go":    {"dot", "split"}, // fields of a schedule
 }

@@ -139,6 +139,9 @@ func (in *Interp) boundary(i *value.Instance, v value.Value) {
 	in.Bounds[i.Decl] = append(in.Bounds[i.Decl], t.V.Type)
 }
 
+// Absent are the parameters whose condition is false.
+func (in *Interp) Absent() []*value.Param { return in.absent }
+
 // Selects is whether a pattern is of any parameter. One that a condition leaves
 // out counts: a program says the same of it whatever its config is.
 func (in *Interp) Selects(pattern string) bool {

@@ -33,6 +33,11 @@ type Program struct {
 	Files []*File // in the order read
 }
 
+// IsModel says whether the file is a model of the standard library.
+func (f *File) IsModel() bool {
+	return f.Std && stdlib.IsModel(strings.TrimPrefix(f.Name, StdPrefix))
+}
+
 // File is one parsed source with its top-level names.
 type File struct {
 	Name    string
@@ -95,10 +100,10 @@ func (p *Program) Source(name string) (string, bool) {
 	return "", false
 }
 
-// HasConfig says whether a config entry of this name is in the user's files.
+// HasConfig says whether a config entry of this name is in a file.
 func (p *Program) HasConfig(name string) bool {
 	for _, f := range p.Files {
-		if f.Tree == nil || f.Std {
+		if f.Tree == nil {
 			continue
 		}
 		for _, d := range f.Tree.Decls {
@@ -187,7 +192,7 @@ func (ld *loader) declare(f *File) {
 			for _, e := range d.Entries {
 				enter(e.Key)
 			}
-			if f.Std {
+			if f.Std && !f.IsModel() {
 				ld.errs.Add(ErrorAt("E0221", d, "a file of the standard library has no config"))
 			}
 		case *syntax.Fn:
@@ -287,13 +292,14 @@ func importPath(d *syntax.Import) string {
 // follow reads what an import names, once.
 func (ld *loader) follow(f *File, d *syntax.Import) *File {
 	if len(d.Parts) > 0 && d.Parts[0].Name == "std" {
-		if len(d.Parts) != 2 {
+		name, ok := libraryName(d)
+		if !ok {
 			e := ErrorAt("E0212", d, "`%s` names no file of the standard library", d.Path())
 			e.Want = stdNames()
 			ld.errs.Add(e)
 			return nil
 		}
-		return ld.std(d.Parts[1].Name, d)
+		return ld.std(name, d)
 	}
 	p := importPath(d)
 	if path.IsAbs(p) {
@@ -311,6 +317,19 @@ func (ld *loader) follow(f *File, d *syntax.Import) *File {
 		return g
 	}
 	return ld.user(p, d)
+}
+
+// libraryName is what package stdlib calls the file that std.nn or std.models.llama
+// names.
+func libraryName(d *syntax.Import) (string, bool) {
+	switch {
+	case len(d.Parts) == 2:
+		return d.Parts[1].Name, true
+	case len(d.Parts) == 3:
+		name := d.Parts[1].Name + "/" + d.Parts[2].Name
+		return name, stdlib.IsModel(name)
+	}
+	return "", false
 }
 
 func (ld *loader) user(p string, d *syntax.Import) *File {
@@ -355,9 +374,12 @@ func (ld *loader) std(name string, d *syntax.Import) *File {
 	if !ok {
 		e := &diag.Error{Code: "E0212", Msg: fmt.Sprintf("there is no `std.%s`", name)} // of a plan, where every file imports it
 		if d != nil {
-			e = ErrorAt("E0212", d, "there is no `std.%s`", name)
+			e = ErrorAt("E0212", d, "there is no `std.%s`", strings.ReplaceAll(name, "/", "."))
 		}
 		e.Want, e.Hint = stdNames(), diag.DidYouMean(name, stdlib.Names())
+		if stdlib.IsModel(name) {
+			e.Want, e.Hint = modelNames(), diag.DidYouMean(path.Base(name), stdlib.Models())
+		}
 		ld.errs.Add(e)
 		return nil
 	}
@@ -376,10 +398,13 @@ func Importable() []string {
 	return out
 }
 
-func stdNames() string {
-	names := stdlib.Names()
+func stdNames() string { return prefixed("std.", stdlib.Names()) }
+
+func modelNames() string { return prefixed("std.models.", stdlib.Models()) }
+
+func prefixed(before string, names []string) string {
 	for i, n := range names {
-		names[i] = "std." + n
+		names[i] = before + n
 	}
 	return diag.OneOf(names)
 }

@@ -8,7 +8,7 @@ type File struct {
 }
 
 // Decl is a top-level declaration: [Import], [Config], [Module] (which is
-// also a model or an optimizer), [Fn], [Train] or [Layout].
+// also a model or an optimizer), [Fn], [Train], [Layout] or [Names].
 type Decl interface {
 	Node
 	decl()

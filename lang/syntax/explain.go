@@ -91,10 +91,11 @@ type place struct {
 }
 
 var (
-	placeFile      = place{"a declaration (`import`, `config`, `module`, `model`, `optimizer`, `fn`, `train`, `layout`)", declWords, ""}
+	placeFile      = place{"a declaration (`import`, `config`, `module`, `model`, `optimizer`, `fn`, `train`, `layout`, `names`)", declWords, ""}
 	placeMember    = place{"a member (`param`, `let`, `fn`, or `name : Module`)", memberWords, ":"}
 	placeStmt      = place{"a statement (`name = …`, `return`, `for`, `if`)", stmtWords, "="}
 	placeEntry     = place{"an entry `name = value`", nil, "="}
+	placeNames     = place{"a row (`\"tensor\" = parameter`, `skip \"tensor\"`, `config { … }`, or `option = value`)", []string{"skip", "config"}, "="}
 	placeDirective = place{"a directive (`" + strings.Join(directiveWords, "`, `") + "`, or `option = value`)", directiveWords, "="}
 )
 
@@ -129,6 +130,10 @@ func (c chunk) placeOf(sig []lexer.Token, i int) (at place, inBraces bool) {
 	case "layout":
 		if depth == 1 {
 			return placeDirective, inBraces
+		}
+	case "names":
+		if depth == 1 {
+			return placeNames, inBraces
 		}
 	}
 	return placeEntry, inBraces

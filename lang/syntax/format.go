@@ -20,7 +20,7 @@ func Format(file string, src []byte) ([]byte, diag.List) {
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	p := &formatter{starts: map[int]string{}, unary: map[int]bool{}, depth: -1}
+	p := &formatter{starts: map[int]string{}, unary: map[int]bool{}, open: map[int]bool{}, depth: -1}
 	Inspect(f, p.learn)
 	breaks, open := 0, opened(toks)
 	for _, t := range toks {
@@ -82,6 +82,7 @@ type level struct {
 type formatter struct {
 	starts map[int]string // offset of the first token of an item → its kind
 	unary  map[int]bool   // offset of a minus sign with one operand
+	open   map[int]bool   // offsets of the braces of an open number, which stand close
 
 	lines  []*line
 	levels []level
@@ -109,7 +110,7 @@ func (p *formatter) learn(n Node) bool {
 		return p.learnList(at, n.Axes)
 	case *Device:
 		return p.learnList(at, n.Entries)
-	case *Entry, *Selected:
+	case *Entry, *TensorRow, *KeyRow, *Selected:
 		p.starts[at] = kindEntry
 	case *ParamDecl:
 		p.starts[at] = kindParam
@@ -117,7 +118,11 @@ func (p *formatter) learn(n Node) bool {
 		p.starts[at] = kindModule
 	case *Let:
 		p.starts[at] = kindLet
-	case Decl, Stmt, Directive, *Lora:
+	case *PathPart:
+		if n.Var != "" {
+			p.open[at], p.open[n.EndPos.Offset-1] = true, true
+		}
+	case Decl, Stmt, Directive, NamesItem, *Lora:
 		p.starts[at] = kindPlain
 	case *Unary:
 		p.unary[at] = n.Op == "-"
@@ -220,7 +225,7 @@ func (p *formatter) beginsCell(t lexer.Token) bool {
 }
 
 // loose are the words before which a bracket does not make a call.
-var loose = map[string]bool{"over": true, "in": true, "of": true, "on": true, "between": true}
+var loose = map[string]bool{"over": true, "in": true, "of": true, "on": true, "between": true, "as": true}
 
 // gap is the space between the previous token and t on one line.
 func (p *formatter) gap(t lexer.Token) string {
@@ -236,6 +241,8 @@ func (p *formatter) gap(t lexer.Token) string {
 		}
 		return " "
 	case is(t, ";"), is(t, ","):
+		return ""
+	case p.open[t.Pos.Offset], p.open[prev.Pos.Offset] && is(prev, "{"):
 		return ""
 	case is(t, "}"), is(t, "{"), is(prev, "{"):
 		return " "

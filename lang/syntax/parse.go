@@ -159,6 +159,16 @@ func docField(n Node) *string {
 		return &n.Doc
 	case *Layout:
 		return &n.Doc
+	case *Names:
+		return &n.Doc
+	case *TensorRow:
+		return &n.Doc
+	case *SkipRow:
+		return &n.Doc
+	case *KeyRows:
+		return &n.Doc
+	case *KeyRow:
+		return &n.Doc
 	}
 	return nil
 }

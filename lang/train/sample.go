@@ -49,7 +49,7 @@ func (l *Lowerer) Sample(t *Block) {
 	}
 	fb.Func.Results = []ir.Result{{Value: logits, Role: ir.RoleStat, Path: SampleLogits}}
 	l.finishFunc(fb, []*ir.Arg{arg})
-	l.Mod.Meta = append(l.Mod.Meta, eval.Term("train", nil), t.Data.Term)
+	l.meta(t, nil)
 }
 
 // tokens is the field of the data that `apply` takes: that of its parameter's name, or

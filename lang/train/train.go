@@ -54,7 +54,7 @@ func (l *Lowerer) trainFile() *source.File {
 			continue
 		}
 		g := l.Prog.Main.Imports[source.ImportName(d).Name]
-		if g == nil || g.Std || g.Tree == nil || g == home {
+		if g == nil || g.Tree == nil || g == home {
 			continue
 		}
 		t := has(g)
@@ -101,6 +101,9 @@ func (l *Lowerer) Block() *Block {
 	}
 	f := l.Frame()
 	m, ok := f.Lookup(t.Node.Model, t.Node.Model.Name).(value.ModuleRef)
+	if !ok {
+		m, ok = l.imported(t.Node.Model.Name)
+	}
 	if !ok || m.Decl.Kind != "model" {
 		var names []string
 		for _, d := range models {
@@ -114,6 +117,20 @@ func (l *Lowerer) Block() *Block {
 		l.Adapters = append(l.Adapters, f.ReadAdapters(x))
 	}
 	return l.trainEntries(f, t)
+}
+
+// imported is the model of that name in a file that the train block's imports.
+func (l *Lowerer) imported(name string) (value.ModuleRef, bool) {
+	for _, d := range l.home.Tree.Decls {
+		d, ok := d.(*syntax.Import)
+		if !ok {
+			continue
+		}
+		if g := l.home.Imports[source.ImportName(d).Name]; g != nil && g.Modules[name] != nil {
+			return value.ModuleRef{Decl: g.Modules[name], File: g}, true
+		}
+	}
+	return value.ModuleRef{}, false
 }
 
 func (l *Lowerer) noTrain(models []*syntax.Module) {
@@ -193,14 +210,20 @@ func (l *Lowerer) Train(t *Block) {
 	}
 	valid.Func.Results = []ir.Result{{Value: loss, Role: ir.RoleLoss}}
 	l.finishFunc(valid, fields)
+	l.meta(t, attrs)
+}
+
+// meta adds what the module says of training.
+func (l *Lowerer) meta(t *Block, attrs []ir.Attr) {
 	l.Mod.Meta = append(l.Mod.Meta, eval.Term("train", attrs), t.Data.Term)
-	if len(l.Adapters) > 0 {
-		var list ir.Terms
-		for _, a := range l.Adapters {
-			list = append(list, ir.Term{Head: "lora", Args: ir.A("on", ir.Str(strings.Join(a.On, ", ")), "rank", ir.Int(a.Rank), "scale", ir.Float(a.Scale))})
-		}
-		l.Mod.Meta = append(l.Mod.Meta, ir.Term{Head: "adapters", Args: ir.A("rules", list)})
+	if len(l.Adapters) == 0 {
+		return
 	}
+	var list ir.Terms
+	for _, a := range l.Adapters {
+		list = append(list, ir.Term{Head: "lora", Args: ir.A("on", ir.Str(strings.Join(a.On, ", ")), "rank", ir.Int(a.Rank), "scale", ir.Float(a.Scale))})
+	}
+	l.Mod.Meta = append(l.Mod.Meta, ir.Term{Head: "adapters", Args: ir.A("rules", list)})
 }
 
 // See evaluates the loss, and nothing that follows it, for what reads parameters.

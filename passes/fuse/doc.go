@@ -16,6 +16,7 @@
 // run, a kernel there that has its operands computes it again (beside.go). Of the calls that are left, those that
 // do not wait for each other and write little become one launch, as do products of one
 // operand (horizontal.go); and those of a run that need nothing of the instance before get
-// runs of their own, whose instances can be one launch (apart.go).
+// runs of their own, whose instances can be one launch (apart.go). Last, long sums of few
+// results are cut in parts, for more tasks (parts.go).
 // Imports ir, ir/op, ir/fusion, passes/pass.
 package fuse

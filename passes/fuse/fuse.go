@@ -41,6 +41,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 		}
 		c.Remarkf(nil, "@%s: %d operations in %d kernel calls", f.Name, before, len(f.Ops))
 	}
+	sumInParts(c, m, shared)
 	keepCalled(m)
 	m.Level = ir.Fused
 	return nil

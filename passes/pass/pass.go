@@ -1,7 +1,7 @@
 // Package pass is what every pass takes and gives: its context and remarks.
 //
 // It is apart from the table (package passes), which imports every pass.
-// Imports ir.
+// Imports ir, ir/fusion.
 package pass
 
 import (
@@ -9,6 +9,7 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/fusion"
 )
 
 // Func is a pass: it rewrites m in place. A returned error is the user's
@@ -37,6 +38,9 @@ type Target struct {
 	Exact bool
 	// Chunk says which products are done for some rows at a time (passes/chunk).
 	Chunk Chunk
+	// Parts is into how many parts the sums of a product are cut (passes/fuse); nil is
+	// one, of every product.
+	Parts func(product *fusion.Kernel) int64
 }
 
 // Chunk are the limits within which a large product, and all that is made of it, is done

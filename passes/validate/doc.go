@@ -18,6 +18,7 @@
 // (messages) and that a read finds what was written (memory).
 //
 // Numbers do not look through algebra: a pass that rewrites x+0 as x changes
-// them. The table of passes says which passes keep them.
+// them. The order of sums is the exception: a reduction in two rounds is one, and so is a
+// contraction of which parts are summed (parts.go). The table of passes says which passes keep them.
 // Imports ir, ir/op.
 package validate

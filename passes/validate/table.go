@@ -22,7 +22,7 @@ type Table struct {
 
 // node is an expression: what is done to which others. what is its operation,
 // constants and type; for an argument of a function, its role and path. over
-// are the axes of a reduction; inverse, where there is one, is the operation
+// are the axes of a reduction or contraction; inverse, where there is one, is the operation
 // that gives back the operand; attrs and index are what, with the type, what
 // says; piece is the range of a piece.
 type node struct {
@@ -119,7 +119,15 @@ func (t *Table) result(m *ir.Module, o *ir.Op, i int, args []Number) Number {
 		if in := t.nodes[args[0]]; in.op == o.Name {
 			n.over, n.args = sorted(append(n.over, in.over...)), in.args
 		}
+		if o.Name == op.ReduceSum && len(n.over) == 1 && len(n.args) == 1 {
+			if whole := t.unparted(n.args[0], n.over[0]); whole >= 0 {
+				return whole
+			}
+		}
 		attrs = attrs.With("over", n.over)
+	}
+	if d.Class == op.Contraction {
+		return t.contraction(n, attrs)
 	}
 	if len(args) == 1 && t.nodes[args[0]].inverse == o.Name+attrs.String() {
 		return t.nodes[args[0]].args[0]

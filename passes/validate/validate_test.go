@@ -55,6 +55,24 @@ func @step class=entry
   result %6 grad "x"
 end
 `,
+	"a product in parts": `ptir 1 local "m"
+mesh tp=2
+func @step class=entry
+  arg %0 : f32[a=4, k=6] data "x"
+  arg %1 : f32[b=3, k=6] param "w"
+  %7 : f32[a=4, part=2, k=3] = split %0 axis=k into={part=2, k=3}
+  %8 : f32[b=3, part=2, k=3] = split %1 axis=k into={part=2, k=3}
+  %9 : f32[part=2, a=4, b=3] = dot %7, %8 out=(part, a, b) over=(k)
+  %2 : f32[a=4, b=3] = reduce_sum %9 over=(part)
+  %3 : f32[a=4, b=3] = exp %2
+  %4 : f32[b=3] = reduce_sum %3 over=(a)
+  %5 : f32[] = reduce_sum %3 over=(a, b)
+  %6 : f32[a=4, k=6] = broadcast %5 axes={a=4, k=6}
+  result %5 loss
+  result %4 grad "b"
+  result %6 grad "x"
+end
+`,
 	"local, in another order, twice, sums in two rounds, copies": `ptir 1 local "m"
 mesh tp=2
 func @step class=entry
@@ -167,6 +185,8 @@ func TestDifferent(t *testing.T) {
 		{"sharded", "param \"w\"", "param \"v\"", "argument param \"v\""},
 		{"kernels", "%2 : f32[a=4, b=3] = dot %0, %1 over=(k)\n  %3 : f32[a=4, b=3] = exp %2", "%3 : f32[a=4, b=3] = dot %0, %1 over=(k)", "from dot"},
 		{"kernels", "reduce_sum %0 over=(b)", "reduce_max %0 over=(b)", "reduce_max"},
+		{"a product in parts", "%8 : f32[b=3, part=2, k=3] = split %1 axis=k into={part=2, k=3}", "%8 : f32[b=3, k=3, part=2] = split %1 axis=k into={k=3, part=2}", "is computed otherwise"},
+		{"a product in parts", "reduce_sum %9 over=(part)", "reduce_max %9 over=(part)", "is computed otherwise"},
 		{"programs of a pipeline", "send %5", "send %9", "is computed otherwise"},
 		{"programs of a pipeline", "result %4 grad \"b\"", "result %4 grad \"b\"\n  result %9 grad \"x\"", "is a result of two programs"},
 	} {

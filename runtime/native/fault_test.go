@@ -26,6 +26,13 @@ var faulty = map[string]struct {
 	"division": {[]byte{0x31, 0xc9, 0xf7, 0xf1}, nil, "floating point exception, at instruction ptc_replay+0x2"},
 }
 
+// again is this test as another process: by the command that PTC_TEST_EXEC has, where it
+// is run by an emulator (bench/arm).
+func again(args ...string) *exec.Cmd {
+	words := append(strings.Fields(os.Getenv("PTC_TEST_EXEC")), os.Args[0])
+	return exec.Command(words[0], append(words[1:], args...)...)
+}
+
 const faultVariable = "PTC_TEST_FAULT"
 
 // TestFaults: code that faults ends the process with what can be reported, and
@@ -37,7 +44,7 @@ func TestFaults(t *testing.T) {
 		}
 		for _, threads := range []string{"1", "3"} {
 			for _, said := range []string{"hook", "default"} {
-				cmd := exec.Command(os.Args[0], "-test.run=^TestFaultHelper$")
+				cmd := again("-test.run=^TestFaultHelper$")
 				cmd.Env = append(os.Environ(), faultVariable+"="+name+"/"+threads+"/"+said)
 				out, err := cmd.CombinedOutput()
 				var exit *exec.ExitError
@@ -51,7 +58,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	// A fault of Go's own is the runtime's, before and after native code has run.
-	cmd := exec.Command(os.Args[0], "-test.run=^TestFaultHelper$")
+	cmd := again("-test.run=^TestFaultHelper$")
 	cmd.Env = append(os.Environ(), faultVariable+"=go/2/hook")
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "recovered: runtime error: invalid memory address") {
 		t.Errorf("a fault of Go: %v\n%s", err, out)

@@ -14,6 +14,7 @@ import (
 // x86Features gives cpuid's test for each feature name of LLVM's that a plan may
 // require. The tests include that the system saves the registers.
 var x86Features = map[string]cpuid.FeatureID{
+	"amx-bf16": cpuid.AMXBF16, "amx-tile": cpuid.AMXTILE,
 	"avx": cpuid.AVX, "avx2": cpuid.AVX2, "avx512bf16": cpuid.AVX512BF16,
 	"avx512bw": cpuid.AVX512BW, "avx512cd": cpuid.AVX512CD, "avx512dq": cpuid.AVX512DQ,
 	"avx512f": cpuid.AVX512F, "avx512vl": cpuid.AVX512VL,
@@ -25,7 +26,16 @@ var x86Features = map[string]cpuid.FeatureID{
 // Supported says whether this host has every listed processor feature. The error
 // names those it lacks, and those that this version cannot test for.
 func Supported(features []string) error {
-	return supported(features, hostHas)
+	return supported(features, hostHas, refused)
+}
+
+// refused says why the system does not give what the processor has of a feature; nil
+// where it gives it.
+func refused(feature string) error {
+	if feature != "amx-tile" || runtime.GOARCH != "amd64" || !cpuid.CPU.Supports(cpuid.AMXTILE) {
+		return nil
+	}
+	return permitTiles()
 }
 
 // hostHas answers for one feature; known is false for a name that this
@@ -34,20 +44,23 @@ func hostHas(feature string) (has, known bool) {
 	switch runtime.GOARCH {
 	case "amd64":
 		id, ok := x86Features[feature]
-		return ok && cpuid.CPU.Supports(id), ok
+		return ok && cpuid.CPU.Supports(id) && refused(feature) == nil, ok
 	case "arm64":
 		return armHas(feature)
 	}
 	return false, false
 }
 
-func supported(features []string, has func(string) (bool, bool)) error {
+func supported(features []string, has func(string) (bool, bool), refused func(string) error) error {
 	var lacks, unknown []string
 	for _, f := range features {
 		switch ok, known := has(f); {
 		case !known:
 			unknown = append(unknown, f)
 		case !ok:
+			if err := refused(f); err != nil {
+				f = fmt.Sprintf("%s, which its processor has: %v", f, err)
+			}
 			lacks = append(lacks, f)
 		}
 	}
@@ -74,6 +87,7 @@ type CPU struct {
 	Cores      int      // processors that the system lets this process use
 	L1, L2, L3 int      // data caches in bytes, -1 where unknown
 	Features   []string // of those that plans may require, sorted
+	Refused    []string // those that the processor has and the system does not give, each with the reason
 }
 
 // DescribeCPU looks at this host.
@@ -85,6 +99,8 @@ func DescribeCPU() CPU {
 	for _, f := range slices.AppendSeq(slices.Sorted(maps.Keys(x86Features)), maps.Keys(armFeatures)) {
 		if has, _ := hostHas(f); has {
 			c.Features = append(c.Features, f)
+		} else if err := refused(f); err != nil {
+			c.Refused = append(c.Refused, fmt.Sprintf("%s: %v", f, err))
 		}
 	}
 	sort.Strings(c.Features)

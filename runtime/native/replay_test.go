@@ -276,15 +276,21 @@ func TestAlloc(t *testing.T) {
 }
 
 func TestSupported(t *testing.T) {
-	if err := supported(nil, hostHas); err != nil {
+	if err := supported(nil, hostHas, refused); err != nil {
 		t.Error(err)
 	}
 	if err := Supported(DescribeCPU().Features); err != nil {
 		t.Error(err)
 	}
 	has := func(f string) (bool, bool) { return f == "avx", f != "warp" }
-	err := supported([]string{"fma", "avx", "bmi", "warp"}, has)
+	given := func(string) error { return nil }
+	err := supported([]string{"fma", "avx", "bmi", "warp"}, has, given)
 	if err == nil || !strings.Contains(err.Error(), "lacks bmi, fma;") || !strings.Contains(err.Error(), "no warp;") {
+		t.Errorf("error %v", err)
+	}
+	denied := func(string) error { return errors.New("denied") }
+	if err := supported([]string{"avx", "amx-tile"}, func(f string) (bool, bool) { return f == "avx", true }, denied); err == nil ||
+		!strings.Contains(err.Error(), "lacks amx-tile, which its processor has: denied; compile") {
 		t.Errorf("error %v", err)
 	}
 	auxv := words(16, 0, 1<<8, 0, 26, 0, 1<<14, 0, 0, 0, 0, 0)

@@ -40,6 +40,8 @@ type Plan struct {
 	// Variants are the kernels in code for other devices of the target's family. Which code a
 	// device runs, its engine chooses.
 	Variants []Variant `cbor:"21,keyasint,omitempty"`
+	// Names are how other programs call the parameters, by which files of theirs are written.
+	Names []Names `cbor:"22,keyasint,omitempty"`
 	// Adapters are rules for the parameters that have a low-rank adapter: of those that
 	// hold for one, the first.
 	Adapters []Adapter `cbor:"23,keyasint,omitempty"`
@@ -52,6 +54,22 @@ type Plan struct {
 type Adapter struct {
 	On    []string `cbor:"1,keyasint,omitempty"`
 	Scale float64  `cbor:"2,keyasint,omitempty"`
+}
+
+// AdapterDown and AdapterUp are what the paths of an adapter's parts have behind that of
+// their parameter.
+const (
+	AdapterDown = ".lora_down"
+	AdapterUp   = ".lora_up"
+)
+
+// IsAdapter is whether a parameter is a part of an adapter.
+func (p *Plan) IsAdapter(path string) bool {
+	base, part := strings.CutSuffix(path, AdapterDown)
+	if !part {
+		base, part = strings.CutSuffix(path, AdapterUp)
+	}
+	return part && p.AdapterOf(base) != nil
 }
 
 // AdapterOf is the rule for the adapter of a parameter; nil where it has none.

@@ -80,6 +80,9 @@ func (p *Plan) Validate() error {
 			return invalid("device %d: %w", i, err)
 		}
 	}
+	if err := p.validateNames(); err != nil {
+		return invalid("%w", err)
+	}
 	if err := p.validateVariants(); err != nil {
 		return invalid("%w", err)
 	}

@@ -177,7 +177,7 @@ func (s *Session) load(plan *program.Plan, path string) error {
 		have[t.Name] = t
 	}
 	for _, t := range s.m.Tensors() {
-		if strings.Contains(t.Path, "/") || have[t.Path].Name == "" && adapts(plan, t.Path) {
+		if strings.Contains(t.Path, "/") || have[t.Path].Name == "" && plan.IsAdapter(t.Path) {
 			continue
 		}
 		if err := s.loadOne(f, t, have[t.Path]); err != nil {
@@ -185,16 +185,6 @@ func (s *Session) load(plan *program.Plan, path string) error {
 		}
 	}
 	return nil
-}
-
-// adapts is whether a parameter is a part of an adapter.
-func adapts(p *program.Plan, path string) bool {
-	for _, part := range []string{".lora_down", ".lora_up"} {
-		if base, ok := strings.CutSuffix(path, part); ok {
-			return p.AdapterOf(base) != nil
-		}
-	}
-	return false
 }
 
 func (s *Session) loadOne(f *safetensors.File, t exec.Tensor, from safetensors.Tensor) error {

@@ -6,7 +6,6 @@ import (
 
 	"ptc/runtime/checkpoint"
 	"ptc/runtime/checkpoint/safetensors"
-	"ptc/runtime/program"
 )
 
 // loadParams gives every parameter the value that the file of Options.Init has for it,
@@ -43,12 +42,14 @@ func (r *run) loadParams() error {
 	return nil
 }
 
-// common leaves out what may be on one side alone, and tells of it.
+// common leaves out what may be on one side alone, and tells of it: but for adapters,
+// which a base never has.
 func (r *run) common(want, have []checkpoint.Tensor) (both, of []checkpoint.Tensor, err error) {
 	var missing, extra []string
 	both = slices.DeleteFunc(slices.Clone(want), func(t checkpoint.Tensor) bool {
-		lacks := !contains(have, t.Name) && (r.o.InitPartial || isAdapter(r.plan, t.Name))
-		if lacks {
+		part := r.plan.IsAdapter(t.Name)
+		lacks := !contains(have, t.Name) && (r.o.InitPartial || part)
+		if lacks && !part {
 			missing = append(missing, t.Name)
 		}
 		return lacks
@@ -75,13 +76,4 @@ func (r *run) common(want, have []checkpoint.Tensor) (both, of []checkpoint.Tens
 func contains(ts []checkpoint.Tensor, name string) bool {
 	_, found := slices.BinarySearchFunc(ts, name, func(t checkpoint.Tensor, n string) int { return strings.Compare(t.Name, n) })
 	return found
-}
-
-// isAdapter is whether a parameter is a part of an adapter.
-func isAdapter(p *program.Plan, path string) bool {
-	base, part := strings.CutSuffix(path, ".lora_down")
-	if !part {
-		base, part = strings.CutSuffix(path, ".lora_up")
-	}
-	return part && p.AdapterOf(base) != nil
 }

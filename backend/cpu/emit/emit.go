@@ -18,7 +18,7 @@ import (
 func Machine(t target.Target) kernel.Machine {
 	return kernel.Machine{
 		VectorBits: t.VectorBits, Registers: t.Registers,
-		FMA: t.HasFMA, DotBF16: t.HasDotBF16, Masked: t.HasMask,
+		FMA: t.HasFMA, DotBF16: t.HasDotBF16, MatBF16: t.HasMatBF16, TileBF16: t.HasTileBF16, Masked: t.HasMask,
 		L1: t.L1, L2: t.L2, L3: t.L3,
 	}
 }
@@ -45,6 +45,7 @@ type module struct {
 	*ir.Module
 	t          target.Target
 	intrinsics map[string]*ir.Func
+	tiles      *ir.Global // the configuration of tile registers, where one is needed
 }
 
 // function is the emission of one kernel's body: the open block, and what the
@@ -106,11 +107,13 @@ func (m *module) body(k *kernel.Kernel) *function {
 	fn.f.Linkage = enum.LinkageInternal
 	fn.f.FuncAttrs = append(m.attributes(), enum.FuncAttrNoInline)
 	fn.b = fn.f.NewBlock("entry")
+	release := fn.configureTiles(k)
 	fn.countedLoop(begin, end, 1, nil, 0, func(task value.Value, _ []value.Value) []value.Value {
 		fn.vals[k.Task] = task
 		fn.stmts(k.Body)
 		return nil
 	})
+	release()
 	fn.b.NewRet(nil)
 	return fn
 }

@@ -35,6 +35,12 @@ func init() {
 		kernel.OpBitcast: lowerBitcast,
 		kernel.OpRound:   lowerRound,
 		kernel.OpDotBF16: lowerDotBF16,
+		kernel.OpMatBF16: lowerMatBF16,
+
+		kernel.OpTileZero:  lowerTileZero,
+		kernel.OpTileLoad:  lowerTileMove,
+		kernel.OpTileStore: lowerTileMove,
+		kernel.OpTileDot:   lowerTileDot,
 
 		kernel.OpLoad:     lowerLoad,
 		kernel.OpStore:    lowerStore,

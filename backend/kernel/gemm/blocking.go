@@ -26,10 +26,11 @@ type blocking struct {
 	perBlockN   int64 // panels of a task
 	blocksM     int64
 	blocksN     int64
-	accumulate  bool // partial sums wait in scratch: more than one block of K
-	direct      bool // the right operand is loaded where it is used
-	inPlace     bool // the left one is
-	pairs       bool // two steps of K are packed as one of pairs of bf16: see pairs.go
+	accumulate  bool    // partial sums wait in scratch: more than one block of K
+	direct      bool    // the right operand is loaded where it is used
+	inPlace     bool    // the left one is
+	lost        float64 // what the time beside multiply-adds is estimated at, in theirs
+	by          by      // the instruction: see pairs.go
 }
 
 // line is the number of f32 in a cache line.
@@ -55,7 +56,10 @@ func begin(s *Spec, m kernel.Machine) blocking {
 	p := blocking{lanes: int64(m.Lanes(kernel.F32)), outer: product(s.Outer)}
 	few := s.M <= fewRows/2 || s.M <= fewRows && s.Right.Cost == 0
 	p.direct = few && s.Right.Unit == AlongN && (m.Masked || s.N%p.lanes == 0)
-	p.pairs = s.Left.BF16 && s.Right.BF16 && m.DotBF16 && m.Masked && !p.direct
+	p.by = instruction(s, m)
+	if p.direct {
+		p.by = multiplyAdds
+	}
 	return p
 }
 
@@ -76,7 +80,13 @@ const fewRows = 16
 // weighs twice as much.
 func (p *blocking) registerTile(s *Spec, m kernel.Machine) (vecs, rows int64) {
 	vecs = 2
-	if m.Registers >= 32 && (p.lanes <= 4 || !p.pairs && s.M > mostRows && s.N >= 6*4*p.lanes) {
+	switch p.by {
+	case matrices:
+		return p.matrixTile(s, m)
+	case tiles:
+		return min(tileVecs, ceil(s.N, p.lanes)), tileSize
+	}
+	if m.Registers >= 32 && (p.lanes <= 4 || p.by == multiplyAdds && s.M > mostRows && s.N >= 6*4*p.lanes) {
 		vecs = 4
 	}
 	if p.direct {
@@ -101,6 +111,10 @@ func (p *blocking) shape(s *Spec, vecs, rows int64) {
 	p.tailVecs = ceil(s.N-(p.panels-1)*p.nr, p.lanes)
 	p.tiles = ceil(s.M, rows)
 	p.mr = ceil(s.M, p.tiles)
+	if p.by == tiles { // whole registers, the last tile but for its last rows
+		p.mr, p.wide = min(rows, ceil(s.M, kernel.TileRows)*kernel.TileRows), p.tiles
+		return
+	}
 	p.wide = s.M - p.tiles*(p.mr-1)
 }
 
@@ -122,7 +136,7 @@ func (p *blocking) depth(s *Spec, m kernel.Machine) int64 {
 	}
 	unit := p.unit()
 	most := int64(m.L1) / (4 * p.rightStep()) / unit * unit
-	return min(max(most, 2*unit), deepest*p.step()/unit*unit)
+	return min(max(most, 2*unit), deepest*min(2, p.step())/unit*unit)
 }
 
 // unit is what the depth of a block is a multiple of, where there are several.
@@ -130,7 +144,7 @@ func (p *blocking) unit() int64 {
 	if p.direct {
 		return p.lanes
 	}
-	return max(p.lanes, line)
+	return max(p.lanes, line, p.deep())
 }
 
 // cut cuts K into nearly equal blocks of at most so many steps.
@@ -141,7 +155,7 @@ func (p *blocking) cut(s *Spec, most int64) {
 		p.kc = ceil(ceil(s.K, p.steps), p.unit()) * p.unit()
 		p.steps = ceil(s.K, p.kc)
 	}
-	p.kc = ceil(p.kc, p.step()) * p.step()
+	p.kc = ceil(p.kc, p.deep()) * p.deep()
 	p.accumulate = p.steps*product(s.OuterK) > 1
 }
 
@@ -149,7 +163,7 @@ func (p *blocking) cut(s *Spec, most int64) {
 // that fit are all there when a tile's turn comes, so that it need not be packed for a few.
 func (p *blocking) panelsAtOnce(s *Spec, m kernel.Machine) {
 	p.group = max(1, int64(m.L2)/2/(4*p.kc*p.rightStep()))
-	p.inPlace = !p.pairs && s.Left.Unit == AlongK && s.Left.Cost == 0 && p.panels <= min(p.group, fewPanels)
+	p.inPlace = p.by == multiplyAdds && s.Left.Unit == AlongK && s.Left.Cost == 0 && p.panels <= min(p.group, fewPanels)
 }
 
 // A task has at least minWork multiply-adds, if there is another way: those of some
@@ -170,6 +184,7 @@ func (p *blocking) divide(s *Spec, m kernel.Machine) {
 		}
 	}
 	p.take(best)
+	p.lost = best.cost
 }
 
 // part is a task's: tiles and panels, and what it is expected to cost.
@@ -247,7 +262,7 @@ func (p *blocking) cost(s *Spec, perM, perN, least, most int64) float64 {
 	rows, cols := float64(perM*p.mr), float64(perN*p.nr)
 	wide := max(1, float64(p.lanes)/8)
 	right, left := packRightCost*wide+float64(s.Right.Cost), packLeftCost*wide+float64(s.Left.Cost)
-	right, left = right*float64(p.step()), left*float64(p.step())
+	right, left = right*p.gain(), left*p.gain()
 	c := right/rows + left/cols
 	if p.inPlace {
 		c = right / rows

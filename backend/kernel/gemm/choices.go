@@ -39,13 +39,19 @@ func given(s *Spec, m kernel.Machine) (blocking, error) {
 		return p, fmt.Errorf("gemm: found tiles of %d columns; expected a multiple of the %d of a vector", b.TileCols, p.lanes)
 	}
 	vecs, rows := min(b.TileCols/p.lanes, ceil(s.N, p.lanes)), min(b.TileRows, s.M)
-	if need := registers(m, rows, vecs); rows > mostRows || need > max(int64(m.Registers), registers(m, 1, 2)) {
+	if p.by == tiles {
+		if b.TileRows%kernel.TileRows != 0 || b.TileRows > tileSize || vecs > tileVecs {
+			return p, fmt.Errorf("gemm: found tiles of %dx%d; expected %d or %d rows, and at most %d columns",
+				b.TileRows, b.TileCols, kernel.TileRows, tileSize, tileVecs*p.lanes)
+		}
+		rows = b.TileRows
+	} else if need := p.registers(m, rows, vecs); rows > mostRows || need > max(int64(m.Registers), p.registers(m, 1, 2)) {
 		return p, fmt.Errorf("gemm: found tiles of %dx%d, which take %d registers; expected at most %d rows and %d registers",
 			b.TileRows, b.TileCols, need, mostRows, m.Registers)
 	}
 	p.shape(s, vecs, rows)
-	if b.Depth < s.K && b.Depth%max(p.unit(), p.step()) != 0 {
-		return p, fmt.Errorf("gemm: found blocks of %d along K; expected a multiple of %d", b.Depth, max(p.unit(), p.step()))
+	if b.Depth < s.K && b.Depth%max(p.unit(), p.deep()) != 0 {
+		return p, fmt.Errorf("gemm: found blocks of %d along K; expected a multiple of %d", b.Depth, max(p.unit(), p.deep()))
 	}
 	p.cut(s, b.Depth)
 	p.panelsAtOnce(s, m)
@@ -58,7 +64,10 @@ func given(s *Spec, m kernel.Machine) (blocking, error) {
 
 // registers is how many a tile takes at least: its sums, a row of vectors of the right
 // operand, and an element of the left one.
-func registers(m kernel.Machine, rows, vecs int64) int64 {
+func (p *blocking) registers(m kernel.Machine, rows, vecs int64) int64 {
+	if p.by == matrices {
+		return matrixRegisters(rows, vecs)
+	}
 	n := rows*vecs + vecs
 	if !m.FMA {
 		n++
@@ -127,7 +136,7 @@ func Choices(s Spec, m kernel.Machine) ([]Blocks, error) {
 // it, and all of K.
 func (p *blocking) otherDepths(k int64) []int64 {
 	var out []int64
-	unit := max(p.unit(), p.step())
+	unit := max(p.unit(), p.deep())
 	for _, quarters := range []int64{1, 2, 3, 5, 6, 8} {
 		if n := p.kc * quarters / 4 / unit * unit; n >= unit && n < k {
 			out = append(out, n)
@@ -139,24 +148,27 @@ func (p *blocking) otherDepths(k int64) []int64 {
 	return out
 }
 
-// tileSize is the size of the sums that are in registers.
-type tileSize struct{ rows, vecs int64 }
+// tileSizes is the size of the sums that are in registers.
+type tileSizes struct{ rows, vecs int64 }
 
 // otherTiles are register tiles besides the one that p has, for several numbers of
 // vectors the one of most rows, if it holds half as many sums or more.
-func (p *blocking) otherTiles(s *Spec, m kernel.Machine) []tileSize {
-	var out []tileSize
+func (p *blocking) otherTiles(s *Spec, m kernel.Machine) []tileSizes {
+	var out []tileSizes
+	if p.by == tiles {
+		return nil
+	}
 	for _, vecs := range []int64{1, 2, 3, 4, 6} {
 		rows := int64(1)
-		for rows < mostRows && registers(m, rows+1, vecs) <= int64(m.Registers) {
+		for rows < mostRows && p.registers(m, rows+1, vecs) <= int64(m.Registers) {
 			rows++
 		}
 		rows = ceil(s.M, ceil(s.M, min(rows, s.M))) // of nearly equal ones
-		if registers(m, rows, vecs) > int64(m.Registers) || rows*vecs*2 < p.mr*p.vecs || vecs > ceil(s.N, p.lanes) {
+		if p.registers(m, rows, vecs) > int64(m.Registers) || rows*vecs*2 < p.mr*p.vecs || vecs > ceil(s.N, p.lanes) {
 			continue
 		}
 		if rows != p.mr || vecs != p.vecs {
-			out = append(out, tileSize{rows, vecs})
+			out = append(out, tileSizes{rows, vecs})
 		}
 	}
 	return out

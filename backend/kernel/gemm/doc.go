@@ -40,8 +40,8 @@
 //   - the left operand, where panels of all columns fit L2 beside it: tiles are
 //     then outside, so that the rows of one stay in L1 from panel to panel.
 //
-// Where the machine multiplies pairs of bf16 and both operands are bf16, two steps of K are
-// packed as one: see pairs.go.
+// Where the machine has an instruction for products of bf16 and both operands are bf16,
+// steps of K are packed together as it takes them: see pairs.go, matrices.go, tiles.go.
 //
 // What is packed next is asked for before, so that it is in L2 by then: see prefetch.go.
 //
@@ -53,6 +53,9 @@
 // costs, with the work before it, and of threads that idle at the end: [blocking].
 // Spec.Blocks gives all sizes instead, and [Choices] lists those worth measuring; the
 // order of a sum is the same for all of them.
+//
+// [Saves] estimates by the same measure what a product would gain from a sum in parts,
+// which its caller writes: as a product with one more axis outside, and a sum.
 //
 // Imports backend/kernel alone.
 package gemm

@@ -14,6 +14,8 @@ import (
 var machines = map[string]kernel.Machine{
 	"masked 512": {VectorBits: 512, Registers: 32, FMA: true, Masked: true, L1: 4 << 10, L2: 16 << 10},
 	"pairs 512":  {VectorBits: 512, Registers: 32, FMA: true, DotBF16: true, Masked: true, L1: 4 << 10, L2: 16 << 10},
+	"tiles":      {VectorBits: 512, Registers: 32, FMA: true, DotBF16: true, TileBF16: true, Masked: true, L1: 4 << 10, L2: 16 << 10},
+	"matrices":   {VectorBits: 128, Registers: 32, FMA: true, MatBF16: true, L1: 2 << 10, L2: 8 << 10},
 	"256":        {VectorBits: 256, Registers: 16, FMA: true, L1: 2 << 10, L2: 8 << 10},
 	"128 of 16":  {VectorBits: 128, Registers: 16, L1: 2 << 10, L2: 4 << 10},
 	"128 of 32":  {VectorBits: 128, Registers: 32, FMA: true, L1: 2 << 10, L2: 4 << 10},

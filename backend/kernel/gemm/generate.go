@@ -55,6 +55,7 @@ type gen struct {
 	left    *kernel.Buffer // the packed block of the left operand: [tile][k][row]
 	rows    *kernel.Buffer // rows of one tile on their way to it: [row][k]; nil where they are loaded in place
 	right   *kernel.Buffer // packed panels of the group: [panel][k][column]
+	stage   *kernel.Buffer // of tile registers: pairs on their way to the left block: [pair of steps][row]
 	results *kernel.Buffer // sums: [panel][tile][row][column] of the block if accumulate, else of one tile
 
 	at     At           // the outer loops of the running code
@@ -90,7 +91,7 @@ func (g *gen) task() {
 
 func (g *gen) allocate() {
 	packed := kernel.F32
-	if g.pairs {
+	if g.by != multiplyAdds {
 		packed = kernel.I32
 	}
 	if !g.inPlace {
@@ -105,6 +106,9 @@ func (g *gen) allocate() {
 	sums := g.mr * g.nr
 	if g.accumulate {
 		sums *= g.perBlockM * g.perBlockN
+	}
+	if g.by == tiles && g.Left.Unit == AlongM {
+		g.stage = g.b.Scratch("stage", kernel.I32, kernel.TileRows*line)
 	}
 	g.results = g.b.Scratch("results", kernel.F32, sums)
 }
@@ -177,6 +181,14 @@ func (g *gen) kBlocks(body func()) {
 	})
 }
 
+// rowsOf is how many rows tile t has, the first of which is row.
+func (g *gen) rowsOf(t, row kernel.Index) kernel.Index {
+	if g.by == tiles {
+		return g.least(kernel.Int(g.M).Sub(row), g.mr)
+	}
+	return g.row(t.Plus(1)).Sub(row)
+}
+
 // row is the first row of tile t.
 func (g *gen) row(t kernel.Index) kernel.Index {
 	if g.wide == g.tiles {
@@ -207,6 +219,10 @@ func (g *gen) groups(body func()) {
 func (g *gen) tile(t, p kernel.Index) {
 	g.prefetchNext(t, p)
 	ofRows := func(vecs int64) {
+		if g.by == tiles {
+			g.tilesOfRows(t, p, vecs)
+			return
+		}
 		if g.wide == g.tiles {
 			g.micro(t, p, g.mr, vecs)
 			return
@@ -263,7 +279,7 @@ func (g *gen) sum(t, p, r kernel.Index, v int64) kernel.Ref {
 // finish hands the sums of tile t and panel p to Store.
 func (g *gen) finish(t, p kernel.Index) {
 	row := g.row(t)
-	rows := g.row(t.Plus(1)).Sub(row)
+	rows := g.rowsOf(t, row)
 	whole := g.N / g.lanes * g.lanes
 	vecs := kernel.Int(g.vecs) // whole ones of the panel
 	switch {

@@ -10,6 +10,10 @@ import "ptc/backend/kernel"
 // with the accumulators in registers throughout; two steps at a time where they are
 // packed in pairs.
 func (g *gen) micro(t, p kernel.Index, rows, vecs int64) {
+	if g.by == matrices {
+		g.microMatrices(t, p, rows, vecs)
+		return
+	}
 	acc := g.before(t, p, rows, vecs)
 	left := g.leftElements(t)
 	load := g.rightVectors(p, vecs)

@@ -11,9 +11,16 @@ import "ptc/backend/kernel"
 func (g *gen) packLeft() {
 	switch {
 	case g.inPlace:
+	case g.by == tiles:
+		g.b.For(kernel.Between(g.tile0, g.tile1), func(t kernel.Index) {
+			if g.Left.Unit == AlongK {
+				g.prefetchRows(t.Plus(ahead))
+			}
+			g.packTile(t)
+		})
 	case g.Left.Unit == AlongM:
 		g.strips(g.tile0, g.tile1, g.packAcross)
-	case g.mr == 1 && !g.pairs:
+	case g.mr == 1 && g.by == multiplyAdds:
 		g.b.For(kernel.Between(g.tile0, g.tile1), g.packVector)
 	case g.squares():
 		g.b.For(kernel.Between(g.tile0, g.tile1), func(t kernel.Index) {
@@ -29,7 +36,7 @@ func (g *gen) packLeft() {
 
 // inLeft is where the packed block has row r of step k of tile t.
 func (g *gen) inLeft(t, k, r kernel.Index) kernel.Ref {
-	return g.left.At(t.Sub(g.tile0).Mul(g.slotStride()).Add(k.Mul(g.leftStep())).Add(r))
+	return g.left.At(t.Sub(g.tile0).Mul(g.slotStride()).Add(k.Mul(g.leftStep())).Add(r.Mul(g.words())))
 }
 
 // narrow is the lanes of the vectors that the left operand is packed by: not many more
@@ -48,7 +55,7 @@ func (g *gen) squares() bool { return g.lanes >= quad && g.lanes&(g.lanes-1) == 
 // staged says whether the rows of a tile are computed into scratch before they
 // are transposed: a prologue is then generated once, not once for each row.
 func (g *gen) staged() bool {
-	return g.Left.Unit == AlongK && !g.inPlace && g.mr > 1 && g.squares() && g.Left.Cost > 0
+	return g.Left.Unit == AlongK && !g.inPlace && g.mr > 1 && g.squares() && g.Left.Cost > 0 && g.by != tiles
 }
 
 // strip is the number of steps of K that are copied of one tile or panel before
@@ -144,6 +151,7 @@ func (g *gen) packSquares(t kernel.Index) {
 	row, lanes := g.row(t), g.narrow()
 	if g.staged() {
 		g.b.For(kernel.Between(kernel.Int(0), g.row(t.Plus(1)).Sub(row)), func(r kernel.Index) {
+			g.zerosBehind(r)
 			g.alongK(row.Add(r), func(k kernel.Index, x *kernel.Value) {
 				g.b.Store(g.rows.At(r.Mul(g.rowStride()).Add(k)), x)
 			})
@@ -184,6 +192,18 @@ func (g *gen) packSquares(t kernel.Index) {
 	})
 }
 
+// zerosBehind makes zeros of the steps behind the last one in staged row r, which the
+// last steps are packed with. Masked vectors have them by themselves.
+func (g *gen) zerosBehind(r kernel.Index) {
+	whole := g.K / g.lanes * g.lanes
+	if g.by == multiplyAdds || g.m.Masked || whole == g.K {
+		return
+	}
+	g.inLastDepth(func() {
+		g.clear(g.rows.At(r.Mul(g.rowStride()).Add(g.depthIn(whole))))
+	})
+}
+
 // square stores the first n steps of a square, from k on, of tile t, whose row r load
 // loads.
 func (g *gen) square(t, k kernel.Index, n int64, load func(r int64) *kernel.Value) {
@@ -202,7 +222,7 @@ func (g *gen) square(t, k kernel.Index, n int64, load func(r int64) *kernel.Valu
 	}
 	for i := int64(0); i < n; i += g.step() {
 		for q, x := range columns {
-			g.b.Store(g.inLeft(t, k.Plus(i), kernel.Int(int64(q)*lanes)), g.pair(x, i))
+			g.b.Store(g.inLeft(t, k.Plus(i), kernel.Int(int64(q)*lanes)), g.together(x, i))
 		}
 	}
 }

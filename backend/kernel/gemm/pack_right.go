@@ -20,6 +20,9 @@ func (g *gen) packRight() {
 	} else {
 		g.b.For(kernel.Between(g.group0, to), func(p kernel.Index) { g.packVectors(p, g.vecs) })
 	}
+	if g.by == tiles {
+		g.clearRight()
+	}
 	if perPanel == g.panels {
 		return
 	}
@@ -36,7 +39,7 @@ func (g *gen) packRight() {
 
 // place is where the packed group has step k of column c of panel p.
 func (g *gen) place(p, k kernel.Index, c int64) kernel.Ref {
-	return g.right.At(p.Sub(g.group0).Mul(g.kc).Add(k).Mul(g.rightStep()).Plus(c))
+	return g.right.At(p.Sub(g.group0).Mul(g.kc).Add(k).Mul(g.rightStep()).Plus(c * g.words()))
 }
 
 // packVectors copies the first vecs vectors of panel p, all of which exist.
@@ -77,7 +80,7 @@ func (g *gen) copyStep(p, k kernel.Index, v, n int64) {
 		at := g.at
 		at.N = first.Add(c)
 		to := g.place(p, k, v*g.lanes)
-		to.Index = to.Index.Add(c)
+		to.Index = to.Index.Add(c.Mul(g.words()))
 		g.b.Store(to, g.packed(g.Right, at, k, AlongN, lanes, mask))
 	}
 	if n == g.lanes {
@@ -85,7 +88,7 @@ func (g *gen) copyStep(p, k kernel.Index, v, n int64) {
 		return
 	}
 	if !g.m.Masked {
-		g.b.Store(g.place(p, k, v*g.lanes), g.b.F32(0, g.width))
+		g.clear(g.place(p, k, v*g.lanes))
 	}
 	g.tail(kernel.Int(0), n, vector)
 }
@@ -110,7 +113,7 @@ func (g *gen) packTransposed(p kernel.Index, v, n int64) {
 			}
 			columns := transpose(g.b, rows)
 			for i := int64(0); i < g.lanes; i += g.step() {
-				g.b.Store(g.place(p, k.Plus(i), v*g.lanes), g.pair(columns, i))
+				g.b.Store(g.place(p, k.Plus(i), v*g.lanes), g.together(columns, i))
 			}
 		})
 	}

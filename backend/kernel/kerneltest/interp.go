@@ -21,7 +21,7 @@ func Interpret(k *kernel.Kernel, bufs [][]byte, begin, end int64) error {
 // Run runs the tasks [begin, end) of k on bufs. It returns an error, where
 // native code would go wrong silently: on buffers of the wrong number or size,
 // tasks out of range, and any access outside its buffer. Scratch starts as
-// 0xff bytes (NaN), so that reading it before writing shows.
+// 0xff bytes (NaN), as do tile registers, so that reading them before writing shows.
 func (opt Interp) Run(k *kernel.Kernel, bufs [][]byte, begin, end int64) (err error) {
 	args := k.Args()
 	if len(bufs) != len(args) {
@@ -51,6 +51,11 @@ func (opt Interp) Run(k *kernel.Kernel, bufs [][]byte, begin, end int64) (err er
 				for i := range mem {
 					mem[i] = 0xff
 				}
+			}
+		}
+		for i := range m.tiles {
+			for j := range m.tiles[i] {
+				m.tiles[i][j] = 0xff
 			}
 		}
 		m.regs[k.Task] = []uint64{uint64(t)}
@@ -84,6 +89,7 @@ type machine struct {
 	opt  Interp
 	mem  map[*kernel.Buffer][]byte
 	regs map[*kernel.Value][]uint64
+	tiles
 }
 
 func (m *machine) index(x kernel.Index) int64 {
@@ -116,11 +122,16 @@ func (m *machine) stmt(s *kernel.Stmt) error {
 	case kernel.OpPrefetch:
 		return nil
 	}
+	if s.Op.OfTiles() {
+		return m.tile(s)
+	}
 	r := s.Result()
 	out := make([]uint64, r.Type.Lanes)
 	switch {
 	case s.Op == kernel.OpMulAdd && m.opt.NoFMA:
 		m.lanes(s, mulThenAdd, out)
+	case s.Op == kernel.OpMatBF16:
+		matBF16(m.regs[s.Args[0]], m.regs[s.Args[1]], m.regs[s.Args[2]], out)
 	case lanewise[s.Op] != nil:
 		m.lanes(s, lanewise[s.Op], out)
 	case s.Op.Fold() != kernel.InvalidOp:

@@ -33,6 +33,12 @@ type Target struct {
 	// HasDotBF16: multiplying pairs of bf16 and adding both products to f32 is an
 	// instruction, the VDPBF16PS of AVX512-BF16.
 	HasDotBF16 bool
+	// HasMatBF16: multiplying matrices of 2 × 4 bf16 and adding to 2 × 2 of f32 is an
+	// instruction, the BFMMLA of NEON.
+	HasMatBF16 bool
+	// HasTileBF16: tile registers and multiplying them are instructions, AMX and its
+	// TDPBF16PS.
+	HasTileBF16 bool
 	// HasMask: loads and stores under a lane mask are instructions.
 	HasMask bool
 }
@@ -90,11 +96,28 @@ var all = []Target{
 		HasFMA: true, HasF16: true, HasMask: true, HasDotBF16: true,
 	},
 	{
+		// AMX came to servers with the 2 MiB of L2 that a core has from then on.
+		Name: "cpu:x86-64-v4+amx", Arch: "x86-64", Triple: x86Triple, CPU: "x86-64-v4",
+		Features:   "+avx512bf16,+amx-tile,+amx-bf16",
+		Requires:   append(clone(requiresV4), "amx-bf16", "amx-tile", "avx512bf16"),
+		VectorBits: 512, Registers: 32,
+		L1: 48 * kib, L2: 2 * mib, L3: 32 * mib, CacheLine: 64,
+		HasFMA: true, HasF16: true, HasMask: true, HasDotBF16: true, HasTileBF16: true,
+	},
+	{
 		Name: "cpu:arm64", Arch: "arm64", Triple: armTriple, CPU: "generic",
 		Requires:   []string{"neon"},
 		VectorBits: 128, Registers: 32,
 		L1: 32 * kib, L2: 512 * kib, L3: 4 * mib, CacheLine: 64,
 		HasFMA: true, HasF16: true,
+	},
+	{
+		Name: "cpu:arm64+bf16", Arch: "arm64", Triple: armTriple, CPU: "generic",
+		Features:   "+bf16",
+		Requires:   []string{"bf16", "neon"},
+		VectorBits: 128, Registers: 32,
+		L1: 64 * kib, L2: 1 * mib, L3: 32 * mib, CacheLine: 64,
+		HasFMA: true, HasF16: true, HasMatBF16: true,
 	},
 	{
 		// The scalable vectors of this core are 128 bits wide, so NEON loses no
@@ -103,7 +126,7 @@ var all = []Target{
 		Requires:   []string{"bf16", "dotprod", "fullfp16", "i8mm", "lse", "neon", "sve", "sve2"},
 		VectorBits: 128, Registers: 32,
 		L1: 64 * kib, L2: 1 * mib, L3: 32 * mib, CacheLine: 64,
-		HasFMA: true, HasF16: true,
+		HasFMA: true, HasF16: true, HasMatBF16: true,
 	},
 }
 

@@ -22,8 +22,9 @@ type Schedule struct {
 	Left, Right Pack
 	// Stages is how many steps' copies are in flight; 0 and 1 are one.
 	Stages int64
-	// Split is the number of parts of a contracted axis that are summed on their own
-	// and added up in order by a phase after; 0 and 1 are one.
+	// Split is the number of parts of an axis that are summed on their own and added up
+	// in order; 0 and 1 are one. Of a product these are two kernels (ir/fusion, InParts), and
+	// the rest of the schedule is not looked at: each of them has one of its own.
 	Split int64
 	// Warps is how many share a task on a GPU, a power of two; 0 leaves it to the lowering.
 	Warps int64

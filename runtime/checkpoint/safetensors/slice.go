@@ -24,6 +24,18 @@ func (s Slice) check(t *Tensor, bytes int64) (Slice, error) {
 	return s, nil
 }
 
+// Copy copies the slice of a tensor out of the bytes of all of it.
+func (s Slice) Copy(t *Tensor, dst, whole []byte) error {
+	s, err := s.check(t, int64(len(dst)))
+	if err != nil {
+		return err
+	}
+	return s.runs(t, func(global, local, n int64) error {
+		copy(dst[local:local+n], whole[global:global+n])
+		return nil
+	})
+}
+
 // runs calls do for each contiguous part of a checked slice, in order: where it
 // starts in the tensor and in the slice, and its length, in bytes.
 func (s Slice) runs(t *Tensor, do func(global, local, n int64) error) error {

@@ -1,0 +1,180 @@
+package gemm
+
+import "ptc/backend/kernel"
+
+// Where a machine has tile registers, a register tile is up to 32 rows and 32 columns,
+// four of them for sums, two for the left operand and two for the right one, so that four
+// loads are used by four products (Intel, Optimization Reference Manual, volume 1, 20.5):
+//
+//	     6    7          sums 0 1    of rows  0 to 15
+//	4    0    1               2 3    of rows 16 to 31
+//	5    2    3
+//
+// They are always whole. Rows behind the last one, and columns, are what is in scratch,
+// and their sums are not stored; steps behind the last one are zeros in both operands.
+const (
+	tileSize = 2 * kernel.TileRows
+	tileVecs = 2
+
+	leftTile  = 4
+	rightTile = 6
+)
+
+// packTile copies tile t of the left operand: steps of K in 32 at a time, of which each
+// row has 16 pairs.
+func (g *gen) packTile(t kernel.Index) {
+	if g.Left.Unit == AlongM {
+		g.packTurned(t)
+		return
+	}
+	const deep = 2 * line
+	row := g.row(t)
+	whole := g.K / deep * deep
+	g.b.For(kernel.Between(kernel.Int(0), g.rowsOf(t, row)), func(r kernel.Index) {
+		at := g.at
+		at.M = row.Add(r)
+		steps := func(k kernel.Index, exist int64) {
+			half := func(first int64) *kernel.Value {
+				at.K = g.at.K.Add(k).Plus(first)
+				switch n := exist - first; {
+				case n <= 0:
+					return g.b.F32(0, g.width)
+				case n < line:
+					return g.Left.Load(at, AlongK, g.width, g.b.TailMask(kernel.Int(n), g.width))
+				}
+				return g.Left.Load(at, AlongK, g.width, nil)
+			}
+			x, y := half(0), half(line)
+			even, odd := make([]int, line), make([]int, line)
+			for i := range line {
+				even[i], odd[i] = 2*i, 2*i+1
+			}
+			words := g.b.PairBF16(g.b.Shuffle(x, y, even...), g.b.Shuffle(x, y, odd...))
+			g.b.Store(g.inTile(t, k, r), words)
+		}
+		g.b.For(kernel.Between(kernel.Int(0), g.depthIn(whole)).By(deep), func(k kernel.Index) { steps(k, deep) })
+		if whole < g.K {
+			g.inLastDepth(func() { steps(g.depthIn(whole), g.K-whole) })
+		}
+	})
+}
+
+// inTile is where the packed block has the 16 pairs of row r of tile t from step k on, a
+// multiple of 32.
+func (g *gen) inTile(t, k, r kernel.Index) kernel.Ref {
+	return g.left.At(t.Sub(g.tile0).Mul(g.slotStride()).Add(k.Mul(g.leftStep())).Add(r.Mul(line)))
+}
+
+// packTurned is packTile of an operand that is contiguous along M: vectors of rows, of
+// 16 pairs of steps, are transposed by way of a buffer, so that what is done before the
+// product is generated once.
+func (g *gen) packTurned(t kernel.Index) {
+	half := func(first int64) {
+		var mask *kernel.Value
+		if g.M%line != 0 {
+			mask = g.b.TailMask(kernel.Int(g.M).Sub(g.row(t)).Plus(-first), g.width)
+		}
+		at := g.at
+		at.M = g.row(t).Plus(first)
+		g.b.For(kernel.Between(kernel.Int(0), g.depthIn(g.K)).By(2*line), func(k kernel.Index) {
+			exist := kernel.Int(line) // pairs, of which the last may have a step alone
+			if g.K%(2*line) != 0 {
+				left := g.depthIn(g.K).Sub(k).Plus(1)
+				v := g.b.Value(left)
+				exist = g.least(kernel.Of(g.b.Div(v, g.b.ConstInt(v.Type, 2))), line)
+			}
+			g.b.For(kernel.Between(kernel.Int(0), exist), func(i kernel.Index) {
+				g.b.Store(g.stage.At(i.Mul(line)), g.packed(g.Left, at, k.Add(i.Mul(2)), AlongM, g.width, mask))
+			})
+			if !exist.IsConst() {
+				g.b.For(kernel.Between(exist, kernel.Int(line)), func(i kernel.Index) { g.clear(g.stage.At(i.Mul(line))) })
+			}
+			pairs := make([]*kernel.Value, line)
+			for i := range pairs {
+				pairs[i] = g.b.Load(g.stage.At(kernel.Int(int64(i)*line)), g.width)
+			}
+			for r, x := range transpose(g.b, pairs) {
+				g.b.Store(g.inTile(t, k, kernel.Int(first+int64(r))), x)
+			}
+		})
+	}
+	half(0)
+	if g.mr > kernel.TileRows {
+		g.ifBothHalves(t, func() { half(kernel.TileRows) }, nil)
+	}
+}
+
+// ifBothHalves runs both where tile t has more rows than a tile register, and else one,
+// if that is not nil. Only the last tile may have fewer.
+func (g *gen) ifBothHalves(t kernel.Index, both, one func()) {
+	last := g.M - (g.tiles-1)*g.mr
+	switch {
+	case last > kernel.TileRows:
+		both()
+	case g.tiles == 1:
+		if one != nil {
+			one()
+		}
+	case one == nil:
+		g.when(g.b.Not(g.atLeast(t, g.tiles-1)), both)
+	default:
+		g.either(g.atLeast(t, g.tiles-1), one, both)
+	}
+}
+
+// clearRight makes zeros of the steps behind the last one, up to the end of its tile
+// register.
+func (g *gen) clearRight() {
+	first, end := ceil(g.K, 2)*2, ceil(g.K, 2*line)*2*line
+	if first == end {
+		return
+	}
+	g.inLastDepth(func() {
+		base := g.depthIn(g.K).Plus(-g.K) // where step 0 of K would be
+		g.b.For(kernel.Between(g.group0, g.group1), func(p kernel.Index) {
+			g.b.For(kernel.Between(kernel.Int(first), kernel.Int(end)).By(2), func(k kernel.Index) {
+				for v := range g.vecs {
+					g.clear(g.place(p, base.Add(k), v*g.lanes))
+				}
+			})
+		})
+	})
+}
+
+// tilesOfRows generates the product of tile t, of as many tile registers as its rows
+// take, with panel p.
+func (g *gen) tilesOfRows(t, p kernel.Index, vecs int64) {
+	if g.mr <= kernel.TileRows {
+		g.microTiles(t, p, 1, vecs)
+		return
+	}
+	g.ifBothHalves(t, func() { g.microTiles(t, p, 2, vecs) }, func() { g.microTiles(t, p, 1, vecs) })
+}
+
+// microTiles is [gen.micro] by tile registers, halves of them along the rows of tile t
+// and vecs along the columns of panel p.
+func (g *gen) microTiles(t, p kernel.Index, halves, vecs int64) {
+	each := func(body func(tile int, sums kernel.Ref)) {
+		for h := range halves {
+			for v := range vecs {
+				body(int(tileVecs*h+v), g.sum(t, p, kernel.Int(kernel.TileRows*h), v).Strided(g.nr))
+			}
+		}
+	}
+	zeros := func() { each(func(tile int, _ kernel.Ref) { g.b.TileZero(tile) }) }
+	if g.accumulate {
+		g.either(g.atLeast(g.depthDone(), 1), func() { each(func(tile int, sums kernel.Ref) { g.b.TileLoad(tile, sums) }) }, zeros)
+	} else {
+		zeros()
+	}
+	g.b.For(kernel.Between(kernel.Int(0), g.depthIn(g.K)).By(2*line).Unrolled(1), func(k kernel.Index) {
+		for v := range vecs {
+			g.b.TileLoad(rightTile+int(v), g.place(p, k, v*g.lanes).Strided(g.nr))
+		}
+		for h := range halves {
+			g.b.TileLoad(leftTile+int(h), g.inTile(t, k, kernel.Int(kernel.TileRows*h)).Strided(line))
+		}
+		each(func(tile int, _ kernel.Ref) { g.b.TileDot(tile, leftTile+tile/tileVecs, rightTile+tile%tileVecs) })
+	})
+	each(func(tile int, sums kernel.Ref) { g.b.TileStore(sums, tile) })
+}

@@ -1,0 +1,287 @@
+package gemm
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"ptc/backend/cpu/emit"
+	"ptc/backend/kernel"
+	"ptc/backend/kernel/kerneltest"
+	"ptc/backend/llvm"
+)
+
+// narrow are products of bf16 of odd sizes and layouts of all kinds.
+func narrow(most int64, n int) []matmul {
+	r := rand.New(rand.NewPCG(12, 4))
+	var out []matmul
+	for len(out) < n {
+		c := random(r, most)
+		c.elem = kernel.BF16
+		if len(out)%3 == 0 {
+			c.k += 60 + r.Int64N(3*most)
+		}
+		if len(out)%2 == 0 {
+			c.m, c.n = c.m+30, c.n+30
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// TestNarrow interprets products of bf16 by each instruction that takes several steps.
+func TestNarrow(t *testing.T) {
+	for _, name := range []string{"pairs 512", "tiles", "matrices"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, c := range narrow(40, 60) {
+				interpret(t, name, c, machines[name])
+			}
+		})
+	}
+}
+
+// TestMatrices: where the target has the instruction, a step of the loop over K is one
+// for each register of sums, and none of these is on the stack.
+func TestMatrices(t *testing.T) {
+	stack := regexp.MustCompile(`.*\bq\d+,.*\[sp.*`)
+	for _, name := range []string{"cpu:arm64", "cpu:arm64+bf16", "cpu:neoverse-v2"} {
+		tgt := resolve(t, name)
+		for _, left := range []Along{AlongM, AlongK} {
+			for _, right := range []Along{AlongN, AlongK} {
+				c := matmul{m: 8 * matrixRows, n: 96, k: 2048, left: left, right: right, stride: 1, elem: kernel.BF16}
+				asm := assembled(t, name, c)
+				want := 0
+				if tgt.HasMatBF16 {
+					want = matrixRows * matrixVecs
+				}
+				if got := strings.Count(asm, "bfmmla"); got != want || stack.MatchString(asm) {
+					t.Errorf("%s: %v: %d instructions, want %d; on the stack: %q", name, c, got, want, stack.FindString(asm))
+				}
+			}
+		}
+	}
+}
+
+func assembled(t *testing.T, name string, c matmul) string {
+	t.Helper()
+	tgt := resolve(t, name)
+	k, err := c.generate("gemm", emit.Machine(tgt))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := emit.Module(tgt, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asm, err := library(t).Assembly(text, tgt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return asm
+}
+
+const tiled = "cpu:x86-64-v4+amx"
+
+// TestTiles: four products by tile registers for four loads in the loop over K, zeros or
+// sums before it and stores behind it, one configuration, and no tile register or vector
+// on the stack. Products of f32 have none of it.
+func TestTiles(t *testing.T) {
+	stack := regexp.MustCompile(`.*[zt]mm\d+.*\(%r[sb]p\).*|.*\(%r[sb]p\).*[zt]mm\d+.*`)
+	loop := regexp.MustCompile(`(?s)\n(\.LBB\d+_\d+):[^:]*?(?:tdpbf16ps[^:]*?){4}j\w+\t(\.LBB\d+_\d+)`)
+	for _, left := range []Along{AlongM, AlongK} {
+		for _, right := range []Along{AlongN, AlongK} {
+			c := matmul{m: 96, n: 96, k: 2048, left: left, right: right, stride: 1, elem: kernel.BF16}
+			asm := assembled(t, tiled, c)
+			for what, want := range map[string]int{
+				"tdpbf16ps": 4, "tileloadd": 4 + 4, "tilezero": 4, "tilestored": 4, "ldtilecfg": 1, "tilerelease": 1, "vdpbf16ps": 0,
+			} {
+				if got := strings.Count(asm, "\t"+what); got != want {
+					t.Errorf("%v: %d of %s, want %d", c, got, what, want)
+				}
+			}
+			if m := loop.FindStringSubmatch(asm); m == nil || m[1] != m[2] {
+				t.Errorf("%v: no loop of four products:\n%s", c, asm)
+			}
+			if found := stack.FindString(asm); found != "" {
+				t.Errorf("%v: on the stack: %s", c, found)
+			}
+			c.elem = kernel.F32
+			if asm := assembled(t, tiled, c); strings.Contains(asm, "tile") {
+				t.Errorf("%v has tile registers", c)
+			}
+		}
+	}
+}
+
+// emulation is what the instructions of tile registers do (Intel, Software Developer's
+// Manual, volume 2), for a processor that has none: functions on memory in their place.
+// The product of two bf16 is exact, so that a multiplication and an addition are fused.
+const emulation = `
+@state = internal global [8192 x i8] zeroinitializer, align 64
+define internal ptr @emu.place(i8 %t, i64 %row) alwaysinline {
+  %n = zext i8 %t to i64
+  %a = mul i64 %n, 1024
+  %b = mul i64 %row, 64
+  %c = add i64 %a, %b
+  %p = getelementptr i8, ptr @state, i64 %c
+  ret ptr %p
+}
+define internal void @emu.ldtilecfg(ptr %c) noinline {
+  call void @emu.tilezero(i8 0)
+  ret void
+}
+define internal void @emu.tilerelease() noinline {
+  ret void
+}
+define internal void @emu.tilezero(i8 %t) noinline {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %j, %loop ]
+  %p = call ptr @emu.place(i8 %t, i64 %i)
+  store <16 x i32> zeroinitializer, ptr %p, align 4
+  %j = add i64 %i, 1
+  %more = icmp ult i64 %j, 16
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+define internal void @emu.tileloadd64(i8 %t, ptr %from, i64 %stride) noinline {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %j, %loop ]
+  %p = call ptr @emu.place(i8 %t, i64 %i)
+  %at = mul i64 %i, %stride
+  %q = getelementptr i8, ptr %from, i64 %at
+  %x = load <16 x i32>, ptr %q, align 4
+  store <16 x i32> %x, ptr %p, align 4
+  %j = add i64 %i, 1
+  %more = icmp ult i64 %j, 16
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+define internal void @emu.tilestored64(i8 %t, ptr %to, i64 %stride) noinline {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %j, %loop ]
+  %p = call ptr @emu.place(i8 %t, i64 %i)
+  %at = mul i64 %i, %stride
+  %q = getelementptr i8, ptr %to, i64 %at
+  %x = load <16 x i32>, ptr %p, align 4
+  store <16 x i32> %x, ptr %q, align 4
+  %j = add i64 %i, 1
+  %more = icmp ult i64 %j, 16
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+define internal void @emu.tdpbf16ps(i8 %c, i8 %a, i8 %b) noinline {
+entry:
+  br label %rows
+rows:
+  %m = phi i64 [ 0, %entry ], [ %m1, %next ]
+  %row = call ptr @emu.place(i8 %a, i64 %m)
+  br label %steps
+steps:
+  %k = phi i64 [ 0, %rows ], [ %k1, %steps ]
+  %even = phi <16 x float> [ zeroinitializer, %rows ], [ %even1, %steps ]
+  %odd = phi <16 x float> [ zeroinitializer, %rows ], [ %odd1, %steps ]
+  %xp = getelementptr i32, ptr %row, i64 %k
+  %x = load i32, ptr %xp, align 4
+  %x0 = insertelement <16 x i32> poison, i32 %x, i32 0
+  %xs = shufflevector <16 x i32> %x0, <16 x i32> poison, <16 x i32> zeroinitializer
+  %yp = call ptr @emu.place(i8 %b, i64 %k)
+  %ys = load <16 x i32>, ptr %yp, align 4
+  %xl = shl <16 x i32> %xs, $SIXTEEN
+  %yl = shl <16 x i32> %ys, $SIXTEEN
+  %xlf = bitcast <16 x i32> %xl to <16 x float>
+  %ylf = bitcast <16 x i32> %yl to <16 x float>
+  %low = fmul <16 x float> %xlf, %ylf
+  %even1 = fadd <16 x float> %even, %low
+  %xh = and <16 x i32> %xs, $UPPER
+  %yh = and <16 x i32> %ys, $UPPER
+  %xhf = bitcast <16 x i32> %xh to <16 x float>
+  %yhf = bitcast <16 x i32> %yh to <16 x float>
+  %high = fmul <16 x float> %xhf, %yhf
+  %odd1 = fadd <16 x float> %odd, %high
+  %k1 = add i64 %k, 1
+  %mores = icmp ult i64 %k1, 16
+  br i1 %mores, label %steps, label %next
+next:
+  %cp = call ptr @emu.place(i8 %c, i64 %m)
+  %old = load <16 x float>, ptr %cp, align 4
+  %both = fadd <16 x float> %even1, %odd1
+  %new = fadd <16 x float> %old, %both
+  store <16 x float> %new, ptr %cp, align 4
+  %m1 = add i64 %m, 1
+  %morer = icmp ult i64 %m1, 16
+  br i1 %morer, label %rows, label %done
+done:
+  ret void
+}
+`
+
+// emulated is the text of kernels for the target with tile registers, for this host's
+// processor and with functions in their place.
+func emulated(text, cpu string) string {
+	every := func(n string) string { return "<" + strings.TrimSuffix(strings.Repeat("i32 "+n+", ", 16), ", ") + ">" }
+	text = regexp.MustCompile(`(?m)^declare void @llvm\.x86\..*\n`).ReplaceAllString(text, "")
+	text = strings.ReplaceAll(text, "@llvm.x86.", "@emu.")
+	text = strings.ReplaceAll(text, `"target-cpu"="x86-64-v4"`, `"target-cpu"="`+cpu+`"`)
+	text = regexp.MustCompile(`"target-features"="[^"]*"`).ReplaceAllString(text, "")
+	return text + strings.NewReplacer("$SIXTEEN", every("16"), "$UPPER", every("-65536")).Replace(emulation)
+}
+
+// TestTilesNative runs products by tile registers as machine code of this host, with
+// functions that do what the instructions do: all else is what a machine with tile
+// registers executes, places and strides among it. The bits are those of the
+// interpreter.
+func TestTilesNative(t *testing.T) {
+	host, tgt := resolve(t, "cpu"), resolve(t, tiled)
+	cs := append(narrow(120, 12), matmul{m: 96, n: 96, k: 2048, left: AlongM, right: AlongK, stride: 1, elem: kernel.BF16, fused: true},
+		matmul{m: 48, n: 70, k: 1100, left: AlongK, right: AlongN, stride: 1, elem: kernel.BF16})
+	var ks []*kernel.Kernel
+	for i, c := range cs {
+		k, err := c.generate(fmt.Sprintf("gemm%d", i), emit.Machine(tgt))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ks = append(ks, k)
+	}
+	text, err := emit.Module(tgt, ks...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text, "tdpbf16ps") {
+		t.Fatal("no kernel has tile registers")
+	}
+	obj, err := library(t).Compile(emulated(text, host.CPU), host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if missing, err := llvm.Undefined(obj); err != nil || len(missing) > 0 {
+		t.Fatalf("undefined %v, %v", missing, err)
+	}
+	img := load(t, obj)
+	for i, c := range cs {
+		in := c.inputs(uint64(i))
+		got := prepare(t, img, ks[i], in)
+		got.run(0, ks[i].Tasks)
+		if err := c.check(got.bufs); err != nil {
+			t.Errorf("%v: %v", c, err)
+		}
+		got.intact(t)
+		if err := kerneltest.Interpret(ks[i], in, 0, ks[i].Tasks); err != nil {
+			t.Fatal(err)
+		}
+		if string(got.bufs[3]) != string(in[3]) {
+			t.Errorf("%v: other bits than the interpreter's", c)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ptc/internal/dtype"
+	"ptc/runtime/checkpoint"
+	"ptc/runtime/program"
+	"ptc/runtime/weights"
+)
+
+type exportFlags struct {
+	plan, out, like string
+	format, dtype   choice
+	shard           string
+}
+
+const exportLong = `Write parameters as other programs read them.
+
+CHECKPOINT is a file that "ptc run --save" wrote, or a folder of checkpoints, of which the
+latest is taken, or one of them. The plan says what other programs call the parameters:
+it has that of the block ` + "`names`" + ` of the model's source, which each model of std.models has.
+
+--format hf writes a folder for from_pretrained of transformers: config.json, and
+model.safetensors, or shards of at most --max-shard-size with their index. The files of the
+tokenizer are copied from the folder that "ptc import" wrote, or from --like. --format gguf
+writes a file for llama.cpp with the model's sizes and tensors, and without a tokenizer.
+
+Low-rank adapters are added to the parameters that they are of. Elements are written as
+they are, or rounded to --dtype. A file or folder appears whole or
+not at all, and a folder must be new or empty.`
+
+func newExport(a *app) *cobra.Command {
+	f := exportFlags{format: choice{value: "hf", words: []string{"hf", "gguf"}}, dtype: choice{words: []string{"f32", "bf16", "f16"}}}
+	cmd := &cobra.Command{
+		Use:   "export CHECKPOINT --plan PLAN -o OUT [flags]",
+		Short: "Write parameters for other programs",
+		Long:  exportLong,
+		Example: `  ptc export trained.safetensors --plan llama.bin -o llama-tuned
+  ptc export ckpt/ --plan llama.bin --dtype bf16 --max-shard-size 2GB -o llama-tuned
+  ptc export trained.safetensors --plan llama.bin --format gguf -o llama.gguf`,
+		Args: exactly("CHECKPOINT"),
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.plan, "plan", "", "the `PLAN` that the parameters are of")
+	fl.StringVarP(&f.out, "output", "o", "", "write the folder or file `OUT`")
+	fl.StringVar(&f.like, "like", "", "take the tokenizer from the folder `DIR` (default the one that was imported)")
+	fl.Var(&f.format, "format", "write for transformers, `hf`, or for llama.cpp, gguf")
+	fl.Var(&f.dtype, "dtype", "round elements to `f32`, bf16 or f16 (default as they are)")
+	fl.StringVar(&f.shard, "max-shard-size", "", "begin a new file after `SIZE`, such as 2GB (default 5GiB)")
+	complete(cmd, "format", func([]string) []string { return f.format.words })
+	complete(cmd, "dtype", func([]string) []string { return f.dtype.words })
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case f.plan == "":
+			return usagef("--plan PLAN is missing: it says what other programs call the parameters")
+		case f.out == "":
+			return usagef("-o OUT is missing")
+		}
+		return a.export(args[0], &f)
+	}
+	return cmd
+}
+
+func (a *app) export(path string, f *exportFlags) error {
+	o := weights.Options{}
+	if f.dtype.value != "" {
+		o.DType, _ = dtype.Parse(f.dtype.value) // one of the words
+	}
+	if f.shard != "" {
+		n, err := parseSize(f.shard)
+		if err != nil {
+			return usagef("--max-shard-size: %w", err)
+		}
+		o.Shard = n
+	}
+	plan, err := readPlan(f.plan)
+	if err != nil {
+		return err
+	}
+	n := namesFor(plan.Names, f.format.value)
+	if n == nil {
+		return inputf("the plan %s has no names for %s: the file of the model %s needs a block `names … { format = %s … }`", f.plan, f.format.value, plan.Name, f.format.value)
+	}
+	src, closeSource, err := openSource(path)
+	if err != nil {
+		return fileError(err)
+	}
+	defer closeSource()
+	if src, err = weights.Merged(src, plan); err != nil {
+		return fileError(err)
+	}
+	defer a.signals.hold()()
+	if o.Origin = f.like; o.Origin == "" {
+		o.Origin = a.origin(plan)
+	}
+	if f.format.value == "gguf" {
+		err = weights.ExportGGUF(src, n, f.out, o)
+	} else {
+		err = weights.Export(src, n, f.out, o)
+	}
+	if err != nil {
+		return fileError(fmt.Errorf("cannot export %s: %w", path, cause(err)))
+	}
+	return a.print(fmt.Sprintf("%s -> %s: %s, %d tensors\n", path, f.out, n.Architecture, len(n.Tensors)))
+}
+
+// origin is the folder that the model was imported to, as the plan's config has it; empty,
+// with a word about it, where it is no longer there.
+func (a *app) origin(plan *program.Plan) string {
+	for _, kv := range plan.Config {
+		if kv.Key != "origin" || kv.Value == "" {
+			continue
+		}
+		if isFolder(kv.Value) {
+			return kv.Value
+		}
+		fmt.Fprintf(a.err, "note: the folder %s, from which the model was imported, is not here: no tokenizer is copied; --like names another\n", kv.Value)
+	}
+	return ""
+}
+
+// openSource opens a safetensors file, a checkpoint, or the latest one of a folder.
+func openSource(path string) (weights.Source, func(), error) {
+	if !isFolder(path) {
+		f, err := weights.OpenFile(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		return f, f.Close, nil
+	}
+	c, err := (&checkpoint.Store{Dir: path}).Latest()
+	if errors.Is(err, checkpoint.ErrNone) {
+		c, err = checkpoint.Load(path)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	s := weights.OfCheckpoint(c)
+	return s, s.Close, nil
+}
+
+// parseSize reads 2GB, 500 MiB or a number of bytes.
+func parseSize(s string) (int64, error) {
+	units := []struct {
+		name  string
+		bytes int64
+	}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"", 1}}
+	for _, u := range units {
+		text, ok := strings.CutSuffix(s, u.name)
+		if !ok {
+			continue
+		}
+		var n int64
+		if _, err := fmt.Sscanf(strings.TrimSpace(text)+"\n", "%d\n", &n); err != nil || n < 1 || n > (1<<50)/u.bytes {
+			break
+		}
+		return n * u.bytes, nil
+	}
+	return 0, fmt.Errorf("%q is no size; expected a whole number and KB, MB, GB, KiB, MiB or GiB", s)
+}

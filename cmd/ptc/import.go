@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"ptc/compiler"
+	"ptc/compiler/family"
+	"ptc/runtime/program"
+	"ptc/runtime/weights"
+)
+
+// Files of a folder that `ptc import` writes.
+const (
+	modelFile = "model.ptl"
+	initFile  = "init.safetensors"
+)
+
+const importLong = `Make a model and its parameters of a folder as transformers writes it: config.json with
+model.safetensors, or with model.safetensors.index.json and its shards, in f32, f16 or
+bf16.
+
+OUT is a new folder with model.ptl, a source that imports the family from the standard
+library and has the sizes of config.json; init.safetensors, the parameters by their paths,
+bit by bit those of the folder; config.json and the files of the tokenizer, copied. What the
+model does not compute as config.json says, a tensor that is missing, unknown or of another
+shape: each is an error, and nothing is written.`
+
+func newImport(a *app) *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "import DIR -o OUT",
+		Short: "Take over a model that transformers wrote",
+		Long:  importLong,
+		Example: `  ptc import Llama-3.2-1B -o llama
+  ptc compile llama/model.ptl --set "corpus=tokens/*.bin" -o llama.bin
+  ptc run llama.bin --init llama/init.safetensors --steps 100`,
+		Args: exactly("DIR"),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", "", "write the new folder `OUT`")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if out == "" {
+			return usagef("-o OUT is missing: the folder to be written")
+		}
+		return a.importModel(args[0], out)
+	}
+	return cmd
+}
+
+func (a *app) importModel(dir, out string) error {
+	config, err := weights.ReadConfig(dir)
+	if err != nil {
+		return fileError(err)
+	}
+	kind, _ := config.Get("model_type")
+	name, _ := kind.(string)
+	text, err := family.Source(name, config.Get, filepath.ToSlash(out))
+	if err != nil {
+		return inputf("cannot import %s: %w", dir, err)
+	}
+	names, r, err := compiler.Names(compiler.Options{File: modelFile, Source: []byte(text)})
+	if err != nil {
+		u := &unit{path: modelFile}
+		u.opts.File = modelFile
+		return compileError(err, u.sources(r))
+	}
+	n := namesFor(names, "hf")
+	if n == nil {
+		return inputf("cannot import %s: std.models.%s has no names for config.json", dir, name)
+	}
+	if err := config.Check(n); err != nil {
+		return inputf("cannot import %s: %w", dir, err)
+	}
+	f, err := weights.Open(dir)
+	if err != nil {
+		return fileError(err)
+	}
+	defer f.Close()
+	defer a.signals.hold()()
+	err = weights.WriteFolder(out, func(tmp string) error {
+		if err := weights.Import(f, n, filepath.Join(tmp, initFile)); err != nil {
+			return err
+		}
+		if err := weights.CopyOrigin(dir, tmp); err != nil {
+			return err
+		}
+		return a.writeFile(filepath.Join(tmp, modelFile), []byte(text))
+	})
+	if err != nil {
+		return fileError(fmt.Errorf("cannot import %s: %w", dir, cause(err)))
+	}
+	return a.print(fmt.Sprintf("%s -> %s, %s: %s, %d parameters\n", dir, filepath.Join(out, modelFile), initFile, n.Architecture, params(n)))
+}
+
+// namesFor are the names for a format, nil where there are none.
+func namesFor(names []program.Names, format string) *program.Names {
+	for i := range names {
+		if names[i].Format == format {
+			return &names[i]
+		}
+	}
+	return nil
+}
+
+// params counts the parameters that names are of.
+func params(n *program.Names) int {
+	seen := map[string]bool{}
+	for _, t := range n.Tensors {
+		for _, p := range t.Pieces {
+			seen[p.Param] = true
+		}
+	}
+	return len(seen)
+}
+
+// isFolder is whether a path is a folder; one that is not there is none.
+func isFolder(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir() && !errors.Is(err, os.ErrNotExist)
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// llamaFolder is a copy of a model that transformers wrote.
+func llamaFolder(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "llama")
+	if err := os.CopyFS(dir, os.DirFS("../../bench/hf/testdata/llama")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// A model is imported, trained and exported, with its tokenizer, and imported again.
+func TestImportTrainExport(t *testing.T) {
+	dir := llamaFolder(t)
+	t.Chdir(t.TempDir())
+	write(t, filepath.Join(dir, "tokenizer.json"), "{}")
+	must(t, "import", dir, "-o", "m")
+	must(t, "fmt", "--check", "m/model.ptl")
+	must(t, "compile", "m/model.ptl", "--target", "ref", "--set", "batch=2", "--set", "seq=8", "-q", "-o", "p.bin")
+	must(t, "export", "m/init.safetensors", "--plan", "p.bin", "-o", "same")
+	must(t, "import", "same", "-o", "again")
+	if read(t, "m/init.safetensors") != read(t, "again/init.safetensors") {
+		t.Error("what is exported and imported again differs")
+	}
+	if read(t, "same/tokenizer.json") != "{}" {
+		t.Error("the tokenizer is not copied")
+	}
+	must(t, "export", "m/init.safetensors", "--plan", "p.bin", "--format", "gguf", "--dtype", "bf16", "-o", "m.gguf")
+	if !strings.HasPrefix(read(t, "m.gguf"), "GGUF") {
+		t.Error("not a GGUF file")
+	}
+	if r := ptc(t, "export", "m/init.safetensors", "--plan", "p.bin", "-o", "same"); r.code != exitFile || !strings.Contains(r.err, "not empty") {
+		t.Errorf("over a folder: %d, %s", r.code, r.err)
+	}
+	// A plan that is made anew of its sources has the same names.
+	must(t, "verify", "p.bin", "--sources")
+}
+
+func TestImportRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(t *testing.T, dir string)
+		code   int
+		want   string
+	}{
+		"family":  {replaceIn("config.json", `"llama"`, `"lama"`), exitInput, "did you mean `llama`?"},
+		"config":  {replaceIn("config.json", `"hidden_size": 8,`, ``), exitInput, "config.json lacks hidden_size"},
+		"act":     {replaceIn("config.json", `"silu"`, `"relu"`), exitInput, `hidden_act = "relu"`},
+		"shape":   {replaceIn("config.json", `"vocab_size": 11`, `"vocab_size": 12`), exitFile, "the model's is [12 8]"},
+		"missing": {replaceIn("config.json", `"num_hidden_layers": 2`, `"num_hidden_layers": 3`), exitFile, "lacks model.layers.2."},
+		"extra":   {replaceIn("config.json", `"num_hidden_layers": 2`, `"num_hidden_layers": 1`), exitFile, "does not: model.layers.1."},
+		"half": {func(t *testing.T, dir string) {
+			if err := os.Truncate(filepath.Join(dir, "model.safetensors"), 3000); err != nil {
+				t.Fatal(err)
+			}
+		}, exitFile, "model.safetensors"},
+		"none": {func(t *testing.T, dir string) {
+			if err := os.Remove(filepath.Join(dir, "config.json")); err != nil {
+				t.Fatal(err)
+			}
+		}, exitFile, "config.json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := llamaFolder(t)
+			t.Chdir(t.TempDir())
+			c.change(t, dir)
+			r := ptc(t, "import", dir, "-o", "m")
+			if r.code != c.code || !strings.Contains(r.err, c.want) {
+				t.Errorf("exit code %d, %s; want %d, %q", r.code, r.err, c.code, c.want)
+			}
+			if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+func replaceIn(file, old, text string) func(t *testing.T, dir string) {
+	return func(t *testing.T, dir string) {
+		path := filepath.Join(dir, file)
+		was := read(t, path)
+		if !strings.Contains(was, old) {
+			t.Fatalf("%s lacks %s", file, old)
+		}
+		write(t, path, strings.ReplaceAll(was, old, text))
+	}
+}
+
+func TestExportRefuses(t *testing.T) {
+	dir := llamaFolder(t)
+	t.Chdir(t.TempDir())
+	must(t, "import", dir, "-o", "m")
+	must(t, "new", "other")
+	must(t, "compile", "other/model.ptl", "--target", "ref", "-q", "-o", "other.bin")
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"no plan":  {[]string{"-o", "x"}, exitUsage, "--plan"},
+		"no names": {[]string{"--plan", "other.bin", "-o", "x"}, exitInput, "no names for hf"},
+		"size":     {[]string{"--plan", "other.bin", "-o", "x", "--max-shard-size", "2 XB"}, exitUsage, "no size"},
+		"format":   {[]string{"--plan", "other.bin", "-o", "x", "--format", "hg"}, exitUsage, "gguf"},
+	} {
+		r := ptc(t, append([]string{"export", "m/init.safetensors"}, c.args...)...)
+		if r.code != c.code || !strings.Contains(r.err, c.want) {
+			t.Errorf("%s: exit code %d, %s; want %d, %q", name, r.code, r.err, c.code, c.want)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package weights
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"ptc/runtime/program"
+)
+
+// Config is a config.json.
+type Config map[string]any
+
+// ReadConfig reads that of a folder.
+func ReadConfig(dir string) (Config, error) {
+	path := filepath.Join(dir, configFile)
+	text, err := readFile(path, maxConfig)
+	if err != nil {
+		return nil, err
+	}
+	c, err := parseConfig(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+func parseConfig(text []byte) (Config, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var c Config
+	if err := d.Decode(&c); err != nil {
+		return nil, fmt.Errorf("not a config: %w", err)
+	}
+	if c == nil {
+		return nil, fmt.Errorf("not a config: no object")
+	}
+	return c, nil
+}
+
+// Get is the value of a key with points, and whether it is there and not null.
+func (c Config) Get(key string) (any, bool) {
+	at := map[string]any(c)
+	parts := strings.Split(key, ".")
+	for _, p := range parts[:len(parts)-1] {
+		next, ok := at[p].(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		at = next
+	}
+	v := at[parts[len(parts)-1]]
+	return v, v != nil
+}
+
+// set writes the value of a key with points.
+func (c Config) set(key string, v any) {
+	at := map[string]any(c)
+	parts := strings.Split(key, ".")
+	for _, p := range parts[:len(parts)-1] {
+		next, ok := at[p].(map[string]any)
+		if !ok {
+			next = map[string]any{}
+			at[p] = next
+		}
+		at = next
+	}
+	at[parts[len(parts)-1]] = v
+}
+
+// Check reports a key whose value is not the model's: what the model computes is then
+// not what the config says.
+func (c Config) Check(n *program.Names) error {
+	for _, k := range n.Keys {
+		for _, name := range k.Names {
+			have, ok := c.Get(name)
+			if !ok || same(have, k.Value) {
+				continue
+			}
+			text, err := json.Marshal(have)
+			if err != nil {
+				return err
+			}
+			return fmt.Errorf("%s says %s = %s, and a model of the family %s as std.models.%s has it computes with %s", configFile, name, text, n.Family, n.Family, k.Value)
+		}
+	}
+	return nil
+}
+
+// same compares a value with one in JSON; null is 0.
+func same(have any, want string) bool {
+	if want == "null" {
+		want = "0"
+	}
+	if n, ok := have.(json.Number); ok {
+		var w json.Number
+		if json.Unmarshal([]byte(want), &w) != nil {
+			return false
+		}
+		x, err1 := n.Float64()
+		y, err2 := w.Float64()
+		return err1 == nil && err2 == nil && x == y
+	}
+	text, err := json.Marshal(have)
+	return err == nil && string(text) == want
+}
+
+// tokens are keys about the tokenizer: the model does not depend on them.
+var tokens = []string{"bos_token_id", "eos_token_id", "pad_token_id"}
+
+// config is the config.json of names, with what origin, which may be nil, says of the
+// tokenizer.
+func config(n *program.Names, origin Config, d string) ([]byte, error) {
+	c := Config{"model_type": n.Family, "architectures": []string{n.Architecture}, "torch_dtype": d}
+	for _, k := range n.Keys {
+		if k.Default {
+			continue
+		}
+		for _, name := range k.Names {
+			c.set(name, json.RawMessage(k.Value))
+		}
+	}
+	for _, t := range tokens {
+		if v, ok := origin[t]; ok {
+			c[t] = v
+		}
+	}
+	text, err := json.MarshalIndent(c, "", "  ") // in order of key
+	return append(text, '\n'), err
+}

@@ -1,0 +1,120 @@
+package weights
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"ptc/internal/regular"
+	"ptc/runtime/checkpoint/safetensors"
+)
+
+// Names of files of a folder.
+const (
+	configFile = "config.json"
+	wholeFile  = "model.safetensors"
+	indexFile  = "model.safetensors.index.json"
+)
+
+// Limits of what is read of a folder.
+const (
+	maxConfig = 16 << 20 // bytes
+	maxIndex  = 64 << 20
+	maxShards = 10_000
+)
+
+// Folder is the tensors in a folder, in one file or in shards.
+type Folder struct {
+	dir   string
+	files []*safetensors.File
+	at    map[string]*safetensors.File
+}
+
+// Open opens the tensors in a folder.
+func Open(dir string) (*Folder, error) {
+	names := []string{wholeFile}
+	text, err := readFile(filepath.Join(dir, indexFile), maxIndex)
+	switch {
+	case err == nil:
+		if names, err = shards(text); err != nil {
+			return nil, fmt.Errorf("%s: %w", filepath.Join(dir, indexFile), err)
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	f := &Folder{dir: dir, at: map[string]*safetensors.File{}}
+	for _, name := range names {
+		if err := f.add(name); err != nil {
+			f.Close()
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+func (f *Folder) add(name string) error {
+	path := filepath.Join(f.dir, name)
+	file, err := safetensors.Open(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	f.files = append(f.files, file)
+	for _, t := range file.Tensors() {
+		if f.at[t.Name] != nil {
+			return fmt.Errorf("%s: the tensor %s is in another file as well", path, t.Name)
+		}
+		f.at[t.Name] = file
+	}
+	return nil
+}
+
+// shards are the files that an index names, sorted. They are in its folder.
+func shards(text []byte) ([]string, error) {
+	var index struct {
+		Map map[string]string `json:"weight_map"`
+	}
+	if err := json.Unmarshal(text, &index); err != nil {
+		return nil, fmt.Errorf("not an index of shards: %w", err)
+	}
+	seen := map[string]bool{}
+	for _, s := range index.Map {
+		if s == "" || s != filepath.Base(s) || strings.ContainsAny(s, `/\`) || s == ".." || s == "." {
+			return nil, fmt.Errorf("%q is no file of this folder", s)
+		}
+		seen[s] = true
+	}
+	if len(seen) == 0 || len(seen) > maxShards {
+		return nil, fmt.Errorf("an index of %d shards, not of 1 to %d", len(seen), maxShards)
+	}
+	var out []string
+	for s := range seen {
+		out = append(out, s)
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// Close closes the files.
+func (f *Folder) Close() {
+	for _, file := range f.files {
+		_ = file.Close() // was only read
+	}
+}
+
+// readFile reads a regular file of at most limit bytes.
+func readFile(path string, limit int64) ([]byte, error) {
+	f, err := regular.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := regular.ReadAll(f, limit)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return text, nil
+}
