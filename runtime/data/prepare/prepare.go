@@ -55,7 +55,7 @@ func Run(ctx context.Context, o Options) (*data.Manifest, error) {
 		}
 		w.separator = id
 	}
-	w.m = data.Manifest{Format: data.ManifestFormat, DType: "u16", Vocab: o.Tokenizer.Vocab(), Tokenizer: o.Tokenizer.Hash(), 
+	w.m = data.Manifest{Format: data.ManifestFormat, DType: "u16", Vocab: o.Tokenizer.Vocab(), Tokenizer: o.Tokenizer.Hash(),
 		Separator: o.Separator, Input: inputHash(files, o)}
 	if o.Tokenizer.Vocab() > 1<<16 {
 		w.m.DType = "u32"
