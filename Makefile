@@ -216,8 +216,8 @@ site: ## write the documents as HTML to dist/site, and check its links
 	cd release && $(GO) test ./site -count 1
 
 .PHONY: release-check
-release-check: ## test what makes releases, and that two of them have the same bytes
-	cd release && $(GO) vet ./... && $(GO) test . ./build ./deb ./image ./sbom ./site ./tree ./wheel
+release-check: man ## test what makes releases, and that two of them have the same bytes
+	cd release && $(GO) vet ./... && $(GO) test -count 1 . ./build ./deb ./image ./sbom ./site ./tree ./wheel
 
 .PHONY: clean
 clean: ## remove what make built

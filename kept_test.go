@@ -12,8 +12,10 @@ import (
 	"ptc/compiler"
 )
 
-// kept are plans that earlier versions made, below testdata/format-N, with the losses
-// that those versions had. docs/compatibility.md says what they are for; they are never made
+// keptIn is the folder that the data of kept plans is relative to.
+const keptIn = "runtime/program"
+
+// kept are plans that earlier versions made, with the losses that those versions had. docs/compatibility.md says what they are for; they are never made
 // anew.
 var kept = map[string]struct {
 	steps int64
@@ -27,6 +29,7 @@ var kept = map[string]struct {
 
 // TestKeptPlans: what was compiled once can be read, explained and run.
 func TestKeptPlans(t *testing.T) {
+	t.Chdir(keptIn)
 	found, err := filepath.Glob("testdata/format-*/*.plan")
 	if err != nil || len(found) != len(kept) {
 		t.Errorf("%d files of %d kept plans (%v)", len(found), len(kept), err)
@@ -53,6 +56,7 @@ func TestKeptPlans(t *testing.T) {
 // TestKeptCheckpoints: a training that an earlier version began goes on, to the loss that
 // it would have had.
 func TestKeptCheckpoints(t *testing.T) {
+	t.Chdir(keptIn)
 	folders, err := filepath.Glob("testdata/format-*")
 	if err != nil || len(folders) == 0 {
 		t.Fatalf("no kept files (%v)", err)
@@ -77,6 +81,7 @@ func TestKeptCheckpoints(t *testing.T) {
 // TestKeptDumps: printed IR of every level can be read, and what is printed of it then
 // can be read again.
 func TestKeptDumps(t *testing.T) {
+	t.Chdir(keptIn)
 	dumps, err := filepath.Glob("testdata/format-*/ir/*.ptir")
 	if err != nil || len(dumps) < 5 {
 		t.Fatalf("%d kept dumps (%v)", len(dumps), err)
