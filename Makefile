@@ -108,6 +108,11 @@ tokenizer-check: ## compare tokens with the libraries tokenizers, tiktoken and s
 ptx-check: ## assemble the kernels of the examples, GPT-2 and Llama for GPUs with NVIDIA's assembler: bench/ptx.json
 	bench/ptx/run.sh $(PTX)
 
+# The types are those of a module of its own, which Go fetches.
+.PHONY: operators-check
+operators-check: ## hold the manifests of `ptc deploy` to the types of the MPI operator and of Kueue
+	cd bench/operators && $(GO) test -count=1 ./...
+
 # Without Chromium this says so and fails: a page that no browser has shown is not tried.
 .PHONY: report-check
 report-check: ## try the pages of `ptc report` and `ptc run --serve` in Chromium

@@ -120,29 +120,26 @@ func (p *Plan) DecodeText(tokens []int32) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d, ok := t.(data.Decoder)
-	if !ok {
-		return "", fmt.Errorf("the tokenizer %s does not tell what its tokens stand for", t.Name())
-	}
+	stream := t.Stream()
 	var text []byte
 	for _, id := range tokens {
 		if id < 0 || int(id) >= t.Vocab() {
 			return "", fmt.Errorf("%d is no token of the tokenizer %s", id, t.Name())
 		}
-		text = append(text, d.Decode(id)...)
+		text = append(text, stream.Next(id)...)
 	}
+	text = append(text, stream.Rest()...)
 	return string(text), nil
 }
 
-func (p *Plan) tokenizer() (data.Tokenizer, error) {
-	if p.p.Data.Kind != "text" {
-		return nil, errNoTokenizer
-	}
-	name := ""
+func (p *Plan) tokenizer() (data.Decoder, error) {
+	var opts []data.Option
 	for _, kv := range p.p.Data.Options {
-		if kv.Key == "tokenizer" {
-			name = kv.Value
-		}
+		opts = append(opts, data.Option{Key: kv.Key, Value: kv.Value})
 	}
-	return data.FindTokenizer(name)
+	t, err := data.TokenizerOf(p.p.Data.Kind, opts, "", data.Batch{})
+	if t == nil && err == nil {
+		err = errNoTokenizer
+	}
+	return t, err
 }

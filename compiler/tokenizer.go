@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -17,6 +18,10 @@ const (
 	hashKey      = "tokenizer_sha256"
 )
 
+// sourcesKey has the sources of a mixture, whose options a plan has with the number
+// of the source, from 1, and a dot before the key.
+const sourcesKey = "sources"
+
 // pinTokenizer notes in the module which file of a tokenizer its data is meant
 // for, so that a run with another one is refused, and checks that the model has
 // all of its tokens. A file that is not here is looked at when the plan runs. A plan
@@ -26,12 +31,31 @@ func pinTokenizer(o Options, r *Report, m *ir.Module) error {
 	if term == nil {
 		return nil
 	}
+	if err := pinSource(o, r, m, term, ""); err != nil {
+		return err
+	}
+	sources := slices.Clone(term.Args.Terms(sourcesKey))
+	if len(sources) == 0 {
+		return nil
+	}
+	for i := range sources {
+		if err := pinSource(o, r, m, &sources[i], fmt.Sprintf("%d.", i+1)); err != nil {
+			return err
+		}
+	}
+	term.Args = term.Args.With(sourcesKey, ir.Terms(sources))
+	return nil
+}
+
+// pinSource does it for one source, of whose options a plan has the keys with the
+// prefix.
+func pinSource(o Options, r *Report, m *ir.Module, term *ir.Term, prefix string) error {
 	path, ok := term.Args.Get(tokenizerKey).(ir.Str)
 	if !ok {
 		return nil
 	}
 	if o.plan != nil {
-		if hash := optionOf(o.plan, hashKey); hash != "" {
+		if hash := optionOf(o.plan, prefix+hashKey); hash != "" {
 			term.Args = term.Args.With(hashKey, ir.Str(hash))
 		}
 		return nil

@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ptc/backend"
@@ -112,11 +113,16 @@ func (a *assembler) meta() {
 		p.Memory = r.Memory
 	}
 	if t := m.MetaTerm("config"); t != nil {
-		p.Config = pairs(t.Args, "")
+		p.Config = pairs(t.Args)
 	}
 	if t := m.MetaTerm("data"); t != nil {
 		p.Data.Kind = t.Args.Text("kind")
-		p.Data.Options = pairs(t.Args, "kind")
+		p.Data.Options = pairs(t.Args, "kind", "sources")
+		for i, s := range t.Args.Terms("sources") { // of a mixture
+			for _, kv := range pairs(s.Args) {
+				p.Data.Options = append(p.Data.Options, program.KV{Key: fmt.Sprintf("%d.%s", i+1, kv.Key), Value: kv.Value})
+			}
+		}
 	}
 	if t := m.MetaTerm("train"); t != nil {
 		p.Data.Steps, p.Data.EvalEvery = t.Args.Int("steps", 0), t.Args.Int("eval_every", 0)
@@ -161,10 +167,10 @@ func (a *assembler) stats(f *ir.Func) {
 }
 
 // pairs are attributes as text; strings lose their quotes.
-func pairs(attrs ir.Attrs, without string) []program.KV {
+func pairs(attrs ir.Attrs, without ...string) []program.KV {
 	var out []program.KV
 	for _, x := range attrs {
-		if x.Key == without {
+		if slices.Contains(without, x.Key) {
 			continue
 		}
 		v := x.Val.String()

@@ -82,6 +82,7 @@ func (a *app) prepare(ctx context.Context, o prepare.Options, tok string) error 
 	if o.Tokenizer, err = tokenizer.Open(tok); err != nil {
 		return fileError(fmt.Errorf("the tokenizer cannot be used: %w", err))
 	}
+	o.File = tok
 	kept := 0
 	o.Progress = func(p prepare.Progress) {
 		kept = p.Kept

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -85,6 +86,7 @@ func (a *app) eval(ctx context.Context, path string, f *evalFlags) error {
 		return err
 	}
 	o := f.opts
+	o.Folder = filepath.Dir(path)
 	if o.Init, err = f.file(a); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,8 @@ type runFlags struct {
 	profile profileFlag
 	trust   trustFlags
 	cubins  string // --cubin-cache
+	resume  resumeFlag
+	requeue int // --requeue-exit-code
 	// As the user gave them: 0 is none and all, not what the plan says or the
 	// default.
 	evalEvery int64
@@ -61,6 +64,23 @@ func (p *profileFlag) Set(s string) error {
 	return nil
 }
 
+// resumeFlag is --resume, or --resume=auto; as for profileFlag its type is bool.
+type resumeFlag struct{ value string }
+
+func (r *resumeFlag) String() string { return r.value }
+func (r *resumeFlag) Type() string   { return "bool" }
+
+func (r *resumeFlag) Set(s string) error {
+	if s != "true" && s != "false" && s != resumeAuto {
+		return fmt.Errorf("expected nothing or =%s", resumeAuto)
+	}
+	r.value = s
+	return nil
+}
+
+// resumeAuto is to resume if there is something to resume from.
+const resumeAuto = "auto"
+
 // given is a flag's value as options of a run have it: 0 where it is not given,
 // and less for 0.
 func given[T int | int64](cmd *cobra.Command, name string, n T) T {
@@ -87,6 +107,19 @@ step. Without --checkpoint nothing of the run is kept. In a job of MPI a signal 
 any process ends all of them after the same step. mpirun itself ends a job that it
 is told to end by SIGTERM without waiting for its processes: send it SIGUSR1, which
 it passes on.
+
+For a scheduler that takes machines back, one command line starts a run and goes on
+with it: --resume=auto goes on where the folder has a checkpoint and starts where it
+has none, and --requeue-exit-code N ends a run that SIGTERM or SIGUSR1 (not Ctrl-C)
+has stopped before its last step with N, by which the scheduler starts it again; 75,
+EX_TEMPFAIL, is free for that. --grace DURATION says how long the scheduler waits
+between its signal and the end: if saving may take longer a warning says so, and
+further signals of the scheduler within that time are not heeded.
+
+Checkpoints are copied into memory of the host and written while steps go on, one
+at a time; the next one waits for the one before. Where the copy takes more than
+half of the memory that is free, or with --checkpoint-sync, steps wait until it is
+written. The files are the same.
 
 A plan for several devices runs all of them in this process. Started by mpirun,
 by srun or as a Kubernetes MPIJob, with as many processes as the plan has
@@ -181,6 +214,9 @@ func (f *runFlags) arguments(cmd *cobra.Command, args []string) error {
 	if err != nil && len(args) > 1 && f.profile.on && f.profile.file == "" {
 		return fmt.Errorf("%w; a file for the profile is given as --profile=FILE", err)
 	}
+	if err != nil && len(args) > 1 && slices.Contains(args, resumeAuto) {
+		return fmt.Errorf("%w; what --resume does is given as --resume=%s", err, resumeAuto)
+	}
 	return err
 }
 
@@ -202,9 +238,18 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 		return usagef("--keep is %d, and must be at least 0", f.keep)
 	case cmd.Flags().Changed("threads") && f.opts.Threads < 1:
 		return usagef("--threads is %d, and must be at least 1", f.opts.Threads)
+	case f.requeue < 0 || f.requeue > 255:
+		return usagef("--requeue-exit-code is %d, and must be from 1 to 255, or 0 for none", f.requeue)
+	case slices.Contains([]int{exitInput, exitUsage, exitFile, exitBug}, f.requeue):
+		return usagef("--requeue-exit-code is %d, which says that a run has failed: starting it again would fail again", f.requeue)
+	case f.requeue > 0 && f.opts.Checkpoint == "":
+		return usagef("--requeue-exit-code is for runs that save what they did; pass --checkpoint DIR")
+	case cmd.Flags().Changed("grace") && f.opts.Grace <= 0:
+		return usagef("--grace is %v, and must be more than 0", f.opts.Grace)
 	case f.opts.CommTimeout <= 0:
 		return usagef("--comm-timeout is %v, and must be more than 0", f.opts.CommTimeout)
 	}
+	f.opts.Resume, f.opts.ResumeIfAny = f.resume.value == "true", f.resume.value == resumeAuto
 	f.opts.ValidEvery, f.opts.Keep = given(cmd, "eval-every", f.evalEvery), given(cmd, "keep", f.keep)
 	return nil
 }
@@ -227,7 +272,11 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.IntVar(&f.keep, "keep", 0, fmt.Sprintf("keep the last `N` checkpoints, 0 all of them (default %d)", checkpoint.DefaultKeep))
 	fl.BoolVar(&o.KeepBest, "keep-best", false, "save after each validation that is the best so far, and keep that checkpoint besides the last ones")
 	fl.Int64Var(&f.evalEvery, "eval-every", 0, "validate every `N` steps, 0 only at the end (default as the source says)")
-	fl.BoolVar(&o.Resume, "resume", false, "go on from the latest checkpoint in --checkpoint")
+	fl.Var(&f.resume, "resume", "go on from the latest checkpoint in --checkpoint; with `[=auto]` start where there is none")
+	fl.Lookup("resume").NoOptDefVal = "true"
+	fl.BoolVar(&o.CheckpointSync, "checkpoint-sync", false, "let steps wait until a checkpoint is written; else it is copied to memory of the host, and they go on")
+	fl.DurationVar(&o.Grace, "grace", 0, "how long the scheduler waits between its signal and the end: warn if a save may take longer, and heed one signal in it")
+	fl.IntVar(&f.requeue, "requeue-exit-code", 0, "exit with `N` when SIGTERM or SIGUSR1 has ended the run early, so that the scheduler starts it again")
 	fl.BoolVar(&o.Overwrite, "overwrite", false, "start anew in a --checkpoint that has checkpoints, and replace them")
 	fl.StringVar(&o.OffloadDir, "offload-dir", "", "keep what the layout offloads to disk in `DIR` (default the system's for temporary files)")
 	fl.StringVar(&f.cubins, "cubin-cache", "", "keep what the driver compiles of a plan for GPUs in `DIR`, or off (default PLAN.cubin)")
@@ -266,14 +315,19 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 		return afterRoot(err)
 	}
 	rank, _ := launched()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	a.signals.preemptible(f.requeue, opts.Grace)
 	opts.Begun = func() {
 		a.signals.finish(func(s os.Signal) {
 			if rank == 0 {
-				fmt.Fprintf(a.err, "\n%s: finishing the step; once more ends at once\n", s)
+				fmt.Fprintf(a.err, "\n%s: finishing the step; %s\n", s, a.signals.again(s))
 			}
-			cancel()
+			if bySchedulers(s) {
+				cancel(train.ErrPreempted)
+			} else {
+				cancel(nil)
+			}
 		})
 	}
 	if f.verbose && rank == 0 {
@@ -296,7 +350,11 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	opts.Log = told
 	opts.Folder = filepath.Dir(path)
 	sum, err := train.Run(ctx, plan, opts)
-	if err == nil && sum.Interrupted && sum.Ran == 0 {
+	switch {
+	case err != nil || !sum.Interrupted:
+	case sum.Preempted && f.requeue > 0:
+		err = &fault{code: f.requeue, err: train.ErrPreempted, silent: true}
+	case sum.Ran == 0:
 		err = &fault{code: exitInterrupt, err: context.Canceled, silent: true}
 	}
 	if e := told.Close(); err == nil && e != nil {

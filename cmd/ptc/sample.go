@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -28,6 +29,7 @@ type sampleFlags struct {
 	threads int
 
 	prompt, prompts string
+	tokenizer       string
 	ids             []int32
 	most            int
 	choice          sample.Choice
@@ -58,7 +60,8 @@ Without --greedy a token is drawn by the softmax of the logits over --temperatur
 among the --top-k most probable, and among the fewest that have --top-p of the
 probability. The same seed, prompt and parameters give the same text.
 
-Text is turned into tokens as the plan's data says. SIGINT (Ctrl-C) ends the text
+Text is turned into tokens as the plan's data says; for files of tokens the manifest
+beside them names the tokenizer, or --tokenizer does. SIGINT (Ctrl-C) ends the text
 where it is.`,
 		Example: `  ptc sample plan.bin --init trained.safetensors --prompt "func main"
   ptc sample plan.bin --checkpoint ckpt/ --prompt-ids 5,17 --greedy --json
@@ -84,6 +87,7 @@ func (f *sampleFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.prompts, "prompts", "", "continue each line of `FILE`; `-` is the standard input")
 	cmd.MarkFlagsMutuallyExclusive("prompt", "prompt-ids", "prompts")
 	cmd.MarkFlagsOneRequired("prompt", "prompt-ids", "prompts")
+	fl.StringVar(&f.tokenizer, "tokenizer", "", "text is tokens by the tokenizer in `FILE` (default the one of the plan's data)")
 	fl.IntVar(&f.most, "max-tokens", 256, "add at most `N` tokens, and no more than there are positions")
 	fl.Float64Var(&f.choice.Temperature, "temperature", 1, "divide the logits by `T`")
 	fl.IntVar(&f.choice.TopK, "top-k", 0, "choose among the `K` most probable tokens, 0 all")
@@ -131,7 +135,7 @@ func (a *app) sample(ctx context.Context, path string, f *sampleFlags) error {
 		return err
 	}
 	w := &writer{app: a, flags: f}
-	if err := w.open(plan); err != nil {
+	if err := w.open(path, plan); err != nil {
 		return err
 	}
 	prompts, err := w.prompts()
@@ -183,32 +187,40 @@ type writer struct {
 	app   *app
 	flags *sampleFlags
 	text  data.Decoder // nil: the plan's data does not say, or tokens are given
+	out   data.Stream  // of what is shown
 	list  bool
 	held  bytes.Buffer // what may be the beginning of --stop
 	ended bool         // by --stop
 }
 
 // open finds the tokenizer, where text is given or to be shown.
-func (w *writer) open(plan *program.Plan) error {
-	name, ok := "", plan.Data.Kind == "text"
-	for _, kv := range plan.Data.Options {
-		if kv.Key == "tokenizer" {
-			name, ok = kv.Value, true
-		}
-	}
+func (w *writer) open(path string, plan *program.Plan) error {
 	f := w.flags
-	if ok {
-		t, err := data.FindTokenizer(name)
-		if d, is := t.(data.Decoder); is && err == nil {
-			w.text = d
-		} else if err != nil && len(f.ids) == 0 {
-			return fileError(err)
-		}
+	var opts []data.Option
+	for _, kv := range plan.Data.Options {
+		opts = append(opts, data.Option{Key: kv.Key, Value: kv.Value})
+	}
+	t, err := data.TokenizerOf(plan.Data.Kind, opts, f.tokenizer, data.Batch{Folder: filepath.Dir(path)})
+	if err != nil && (len(f.ids) == 0 || f.tokenizer != "" || f.stop != "") {
+		return fileError(err)
+	}
+	if err == nil {
+		w.text = t
 	}
 	if w.text == nil && (len(f.ids) == 0 || f.stop != "") {
-		return usagef("the plan's data has no tokenizer, so that text is not tokens: give --prompt-ids")
+		return usagef("the plan's data has no tokenizer, so that text is not tokens: give --tokenizer or --prompt-ids")
 	}
 	return nil
+}
+
+// stream begins to decode what follows a prompt. The prompt goes before, as
+// decoders leave out what is at the start of a text alone.
+func (w *writer) stream(prompt []int32) data.Stream {
+	s := w.text.Stream()
+	for _, id := range prompt {
+		s.Next(id)
+	}
+	return s
 }
 
 func (w *writer) prompts() ([][]int32, error) {
@@ -273,6 +285,9 @@ func (w *writer) run(ctx context.Context, s *sample.Session, prompts [][]int32) 
 		for len(r.Prompts) < s.Batch {
 			r.Prompts = append(r.Prompts, r.Prompts[0])
 		}
+		if w.text != nil {
+			w.out = w.stream(prompts[first])
+		}
 		if !w.list {
 			r.Token = func(sequence int, id int32) error {
 				if sequence > 0 {
@@ -285,8 +300,8 @@ func (w *writer) run(ctx context.Context, s *sample.Session, prompts [][]int32) 
 		if err != nil && !errors.Is(err, errStop) && !errors.Is(err, context.Canceled) {
 			return err
 		}
-		for _, tokens := range out[:n] {
-			all = append(all, w.continuation(tokens))
+		for i, tokens := range out[:n] {
+			all = append(all, w.continuation(prompts[first+i], tokens))
 		}
 		if err != nil {
 			break
@@ -296,20 +311,22 @@ func (w *writer) run(ctx context.Context, s *sample.Session, prompts [][]int32) 
 }
 
 // continuation is what came of a prompt, up to --stop.
-func (w *writer) continuation(tokens []int32) continuation {
+func (w *writer) continuation(prompt, tokens []int32) continuation {
 	c := continuation{Tokens: append([]int32{}, tokens...)}
 	if w.text == nil {
 		return c
 	}
 	var b strings.Builder
+	stream := w.stream(prompt)
 	for i, id := range tokens {
-		b.Write(w.text.Decode(id))
+		b.Write(stream.Next(id))
 		if at := strings.Index(b.String(), w.flags.stop); w.flags.stop != "" && at >= 0 {
 			text := b.String()[:at]
 			c.Tokens, c.Text = c.Tokens[:i+1], &text
 			return c
 		}
 	}
+	b.Write(stream.Rest())
 	text := b.String()
 	c.Text = &text
 	return c
@@ -323,11 +340,12 @@ func (w *writer) token(id int32) error {
 		}
 		return w.show([]byte(strconv.Itoa(int(id)) + " "))
 	}
-	w.held.Write(w.text.Decode(id))
+	w.held.Write(w.out.Next(id))
 	text, stop := w.held.Bytes(), []byte(w.flags.stop)
 	if at := bytes.Index(text, stop); len(stop) > 0 && at >= 0 {
 		err := w.show(text[:at])
 		w.held.Reset()
+		w.ended = true
 		if err == nil {
 			err = errStop
 		}
@@ -358,6 +376,9 @@ func (w *writer) finish(all []continuation) error {
 	case w.flags.json:
 		return w.app.printJSON(all[0])
 	case !w.list:
+		if w.out != nil && !w.ended {
+			w.held.Write(w.out.Rest())
+		}
 		if err := w.show(w.held.Bytes()); err != nil {
 			return err
 		}

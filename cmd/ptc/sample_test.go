@@ -3,10 +3,12 @@ package main
 import (
 	"encoding/json"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
 	"ptc/runtime/checkpoint"
+	"ptc/runtime/tokenizer"
 	"ptc/runtime/train"
 )
 
@@ -187,6 +189,73 @@ func TestSample(t *testing.T) {
 	stop := string([]byte{byte(greedy[2]), byte(greedy[3])})
 	if cut := must(t, "sample", "m.bin", "--init", "m.st", "--prompt", "what", "--greedy", "--max-tokens", "8", "--stop", stop).out; len(cut) > 3 || strings.Contains(cut, stop) {
 		t.Errorf("%q does not end at %q", cut, stop)
+	}
+}
+
+// Text and tokens are turned into one another by the tokenizer of the plan's data: a
+// file that lies beside the plan, or the one that the manifest beside shards names.
+func TestSampleTokenizer(t *testing.T) {
+	vocabulary, err := os.ReadFile("../../runtime/tokenizer/testdata/llama2.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, data string }{
+		{"text", `data.text(corpus, tokenizer = "llama2.json", window = seq, valid = 0.1)`},
+		{"tokens", `data.tokens("shards/*.bin", window = seq, valid = 0.1)`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			if err := os.Mkdir("at", 0o777); err != nil {
+				t.Fatal(err)
+			}
+			write(t, "at/llama2.json", string(vocabulary))
+			write(t, "a.txt", strings.Repeat("what comes of it, and what comes then ☂ ", 60))
+			must(t, "data", "prepare", "a.txt", "--tokenizer", "at/llama2.json", "-o", "shards")
+			model := strings.Replace(decoder, "data.text(corpus, window = seq, valid = 0.1)", c.data, 1)
+			write(t, "at/m.ptl", strings.Replace(model, "vocab = 256", "vocab = 512", 1))
+			must(t, "compile", "at/m.ptl", "-o", "at/m.bin", "-q", "--target", "ref")
+			must(t, "run", "at/m.bin", "--save", "m.st")
+			tok, err := tokenizer.Open("at/llama2.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			prompt, err := tok.Encode([]byte("what comes ☂"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sample := []string{"sample", "at/m.bin", "--init", "m.st", "--prompt", "what comes ☂", "--seed", "3", "--max-tokens", "8"}
+			if c.name == "tokens" {
+				if err := os.Rename("at/llama2.json", "elsewhere.json"); err != nil {
+					t.Fatal(err)
+				}
+				must(t, sample...) // by the copy beside the shards
+				if err := os.Remove("shards/llama2.json"); err != nil {
+					t.Fatal(err)
+				}
+				if r := ptc(t, sample...); r.code != exitFile || !strings.Contains(r.err, "no such file of a tokenizer") {
+					t.Errorf("without the tokenizer beside the shards: exit code %d: %s", r.code, r.err)
+				}
+				write(t, "shards/llama2.json", string(vocabulary))
+				must(t, sample...)
+				write(t, "shards/llama2.json", strings.Replace(string(vocabulary), "{", "{ ", 1))
+				if r := ptc(t, sample...); r.code != exitFile || !strings.Contains(r.err, "another tokenizer") {
+					t.Errorf("with another tokenizer beside the shards: exit code %d: %s", r.code, r.err)
+				}
+				sample = append(sample, "--tokenizer", "elsewhere.json")
+			}
+			var out continuation
+			if err := json.Unmarshal([]byte(must(t, append(sample, "--json")...).out), &out); err != nil {
+				t.Fatal(err)
+			}
+			whole, begin := string(tok.Decode(append(prompt, out.Tokens...))), string(tok.Decode(prompt))
+			want := strings.TrimPrefix(whole, begin)
+			if len(out.Tokens) != 8 || *out.Text != string([]rune(want)) {
+				t.Errorf("%v is %q, not %q", out.Tokens, *out.Text, want)
+			}
+			if shown := must(t, sample...).out; shown != want+"\n" {
+				t.Errorf("%q is shown, and %q is the text", shown, want)
+			}
+		})
 	}
 }
 

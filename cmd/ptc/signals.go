@@ -4,16 +4,23 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"time"
 )
 
 // signals decides what a signal does. From the first instruction on, one ends the
 // process with exitInterrupt as soon as no file is being written; a run that has
-// begun asks for the first one, and then the second ends the process.
+// begun asks for the first one, and then the second ends the process. Schedulers
+// signal more than once before they end a process by force: theirs count as one
+// within the time that a run was given to end.
 type signals struct {
 	files sync.RWMutex // held for reading while a file is written
 
 	mu    sync.Mutex
 	first func(os.Signal) // of a run that has begun; nil: there is none, or it was called
+
+	requeue int           // exit code of a process that a scheduler ends before it has done anything; 0: exitInterrupt
+	grace   time.Duration // during which further signals of a scheduler are not heeded
+	until   time.Time     // end of that time; zero: none came yet
 }
 
 // listen begins to take signals.
@@ -23,8 +30,11 @@ func (s *signals) listen() {
 	go func() {
 		ending := false
 		for sig := range heard {
-			if f := s.take(); f != nil {
+			if f := s.take(sig); f != nil {
 				f(sig)
+				continue
+			}
+			if s.known(sig) {
 				continue
 			}
 			if ending {
@@ -33,18 +43,62 @@ func (s *signals) listen() {
 			ending = true
 			go func() {
 				s.files.Lock()
-				os.Exit(exitInterrupt)
+				os.Exit(s.code(sig))
 			}()
 		}
 	}()
 }
 
-func (s *signals) take() func(os.Signal) {
+func (s *signals) take(sig os.Signal) func(os.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.first
 	s.first = nil
+	if f != nil && bySchedulers(sig) && s.grace > 0 {
+		s.until = time.Now().Add(s.grace)
+	}
 	return f
+}
+
+// bySchedulers says whether a signal is one that schedulers send; a person at a
+// keyboard sends os.Interrupt.
+func bySchedulers(sig os.Signal) bool { return sig != os.Interrupt }
+
+// known says whether a signal repeats what the run was told.
+func (s *signals) known(sig os.Signal) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return bySchedulers(sig) && time.Now().Before(s.until)
+}
+
+// again says what a second signal would do.
+func (s *signals) again(sig os.Signal) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if bySchedulers(sig) && s.grace > 0 {
+		return "SIGINT ends at once, and others in " + s.grace.String()
+	}
+	return "once more ends at once"
+}
+
+// preemptible says what a run makes of the signals of a scheduler.
+func (s *signals) preemptible(requeue int, grace time.Duration) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requeue, s.grace = requeue, grace
+}
+
+// code is what the process exits with that has not begun.
+func (s *signals) code(sig os.Signal) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.requeue > 0 && bySchedulers(sig) {
+		return s.requeue
+	}
+	return exitInterrupt
 }
 
 // finish lets the first signal call f instead of ending the process.

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"slices"
+	"strings"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -13,6 +14,7 @@ import (
 
 func init() {
 	eval.Define("source", "kind, **", newSource)
+	eval.Define("mixture", "*", newMixture)
 	eval.Define("one_of", "x, *", oneOf)
 	eval.Define("file_or", "x, *", fileOr)
 }
@@ -71,7 +73,7 @@ func plainWord(v value.Value) (string, bool) {
 
 // SourceKinds are the kinds of readers of data that a plan may ask for: those
 // that the runtime has.
-var SourceKinds = []string{"synthetic", "text", "tokens"}
+var SourceKinds = []string{"mix", "synthetic", "text", "tokens"}
 
 // newSource is source(kind, …): types are fields, all else options. Empty
 // strings are options not given.
@@ -118,4 +120,51 @@ func newSource(f *eval.Frame, c *eval.Call) value.Value {
 		}
 	}
 	return d
+}
+
+// newMixture is mixture(a, b, …): one source of several with the same fields, each
+// with its weight. The name `none` is no source.
+func newMixture(f *eval.Frame, c *eval.Call) value.Value {
+	var first *value.Data
+	var sources ir.Terms
+	for i, v := range c.Rest {
+		node := c.Site
+		if w, ok := plainWord(v); ok && w == "none" {
+			continue
+		}
+		d, ok := v.(*value.Data)
+		if !ok {
+			return f.NotA(node, v, "a source of data")
+		}
+		if d.Term.Args.Text("kind") == "mix" {
+			return f.Wants("E0509", node, "all sources in one mixture", "", "the source %d is a mixture", i+1)
+		}
+		if first == nil {
+			first = d
+		}
+		if have := fieldsOf(d); have != fieldsOf(first) {
+			return f.Wants("E0706", node, "sources with the same fields", "", "source 1 has %s, and source %d has %s", fieldsOf(first), i+1, have)
+		}
+		weight := d.Weight
+		if weight == 0 {
+			weight = 1
+		}
+		sources = append(sources, ir.Term{Head: "source", Args: d.Term.Args.With("weight", ir.Float(weight))})
+	}
+	if first == nil {
+		return f.Errorf("E0509", c.Site, "a mixture without sources")
+	}
+	return &value.Data{Fields: first.Fields, Term: ir.Term{Head: "data", Args: ir.A("kind", ir.Str("mix"), "sources", sources)}}
+}
+
+// fieldsOf are the fields of a source as text.
+func fieldsOf(d *value.Data) string {
+	var b strings.Builder
+	for i, x := range d.Fields {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(x.Name + ": " + x.Type.String())
+	}
+	return b.String()
 }

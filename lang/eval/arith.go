@@ -60,8 +60,15 @@ func (f *Frame) binary(x *syntax.Binary) value.Value {
 	}
 	switch u := a.(type) {
 	case value.Number:
-		if w, ok := b.(value.Number); ok {
+		switch w := b.(type) {
+		case value.Number:
 			return f.arith(x, u, w)
+		case *value.Data:
+			return f.weighted(x, x.X, u, w)
+		}
+	case *value.Data:
+		if w, ok := b.(value.Number); ok {
+			return f.weighted(x, x.Y, w, u)
 		}
 	case value.Truth:
 		if w, ok := b.(value.Truth); ok {
@@ -89,6 +96,21 @@ func (f *Frame) binary(x *syntax.Binary) value.Value {
 		}
 	}
 	return value.Unknown{}
+}
+
+// weighted is a source of data times a number, which is its weight in a mixture.
+func (f *Frame) weighted(x *syntax.Binary, number syntax.Expr, n value.Number, d *value.Data) value.Value {
+	if x.Op != "*" {
+		return f.Wants("E0209", x, "a number times a source", "", "`%s` of %s and %s", x.Op, n.What(), d.What())
+	}
+	if !(n.V > 0) || math.IsInf(n.V, 0) {
+		return f.Wants("E0206", number, "a weight above 0", "", "found %s", n.What())
+	}
+	w := *d
+	if w.Weight = n.V; d.Weight != 0 {
+		w.Weight *= d.Weight
+	}
+	return &w
 }
 
 // equal compares names and constants; a word equals the string of its name.

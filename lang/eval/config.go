@@ -2,6 +2,7 @@ package eval
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"ptc/internal/diag"
@@ -11,11 +12,11 @@ import (
 	"ptc/lang/value"
 )
 
-// loadConfig gathers the entries of every file: the main file's come first and
-// win over those of files it imports.
+// loadConfig gathers the entries of every file: a file's come before those of the
+// files that it imports and win over them, whoever else imports these.
 func (in *Interp) loadConfig(set []Override) {
 	in.configIndex = map[string]*entry{}
-	for _, g := range in.Prog.Files {
+	for _, g := range importersFirst(in.Prog) {
 		if g.Tree == nil {
 			continue
 		}
@@ -39,6 +40,31 @@ func (in *Interp) loadConfig(set []Override) {
 	for _, e := range in.config {
 		in.eval(e)
 	}
+}
+
+// importersFirst are the files of a program, each before all that it imports, and
+// otherwise in the order of the imports.
+func importersFirst(p *source.Program) []*source.File {
+	var out []*source.File
+	seen := map[*source.File]bool{}
+	var visit func(g *source.File)
+	visit = func(g *source.File) {
+		if g == nil || seen[g] {
+			return
+		}
+		seen[g] = true
+		if g.Tree != nil {
+			for _, d := range slices.Backward(g.Tree.Decls) {
+				if d, ok := d.(*syntax.Import); ok {
+					visit(g.Imports[source.ImportName(d).Name])
+				}
+			}
+		}
+		out = append(out, g)
+	}
+	visit(p.Main)
+	slices.Reverse(out)
+	return out
 }
 
 // setFile is the file name in positions of overrides.

@@ -344,6 +344,8 @@ func dataOf(f *eval.Frame, x syntax.Expr) *value.Data {
 	d, ok := v.(*value.Data)
 	if !ok {
 		notSource(f, x, v)
+	} else if d.Weight != 0 {
+		f.Wants("E0509", x, "a source, or `data.mix(…)` of several", "", "found a source with a weight")
 	}
 	return d
 }

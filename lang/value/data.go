@@ -9,6 +9,10 @@ import (
 type Data struct {
 	Fields []Field
 	Term   ir.Term
+
+	// Weight is the number that the source was multiplied by, of which a mixture
+	// takes the proportion; 0: none.
+	Weight float64
 }
 
 // Field is one tensor of a batch; its first axis is the batch.

@@ -3,6 +3,7 @@ package data
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 )
 
 // manifestName is the file beside shards that says what they are.
@@ -13,15 +14,18 @@ const maxManifest = 256 << 20
 
 // Manifest describes the shards of a folder.
 type Manifest struct {
-	Format    string  `json:"format"` // ManifestFormat
-	DType     string  `json:"dtype"`  // u16 or u32
-	Vocab     int     `json:"vocab"`
-	Tokenizer string  `json:"tokenizer"` // SHA-256 of the file, in hexadecimal digits
-	Separator string  `json:"separator,omitempty"`
-	Input     string  `json:"input"` // SHA-256 of the names and sizes of the files that the tokens are of, and of how they were read
-	Tokens    int64   `json:"tokens"`
-	Documents int64   `json:"documents"`
-	Shards    []Shard `json:"files"`
+	Format    string `json:"format"` // ManifestFormat
+	DType     string `json:"dtype"`  // u16 or u32
+	Vocab     int    `json:"vocab"`
+	Tokenizer string `json:"tokenizer"` // SHA-256 of the file, in hexadecimal digits
+	// TokenizerFile is the name of that file without its folder: where to look for it
+	// when tokens are to be text again.
+	TokenizerFile string  `json:"tokenizer_file,omitempty"`
+	Separator     string  `json:"separator,omitempty"`
+	Input         string  `json:"input"` // SHA-256 of the names and sizes of the files that the tokens are of, and of how they were read
+	Tokens        int64   `json:"tokens"`
+	Documents     int64   `json:"documents"`
+	Shards        []Shard `json:"files"`
 }
 
 // ManifestFormat is the first line of a manifest of this version.
@@ -59,6 +63,9 @@ func parseManifest(raw []byte) (*Manifest, error) {
 	}
 	if m.DType != "u16" && m.DType != "u32" {
 		return nil, fmt.Errorf("its dtype is %q, and u16 and u32 are known", m.DType)
+	}
+	if n := m.TokenizerFile; n != "" && n != filepath.Base(n) {
+		return nil, fmt.Errorf("its tokenizer_file is %q, which is no name of a file", n)
 	}
 	return m, nil
 }

@@ -14,6 +14,7 @@ const (
 	streamTrain streamID = 1 + iota
 	streamValid
 	streamTeacher
+	streamMix
 	streamNoise streamID = 1 << 8 // added to train or valid
 )
 

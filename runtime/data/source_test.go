@@ -21,6 +21,7 @@ func sources(t testing.TB) map[string]Source {
 		"random":     openT(t, "synthetic", b),
 		"ramp":       openT(t, "synthetic", b, Option{"pattern", "ramp"}, Option{"predict", "last"}),
 		"function":   openT(t, "synthetic", images, Option{"noise", "0.1"}),
+		"mix":        openT(t, "mix", b, mixOf(t, mixFiles(t))...),
 		"one output": openT(t, "synthetic", scalar),
 	}
 }

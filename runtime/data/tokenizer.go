@@ -35,36 +35,18 @@ func RegisterTokenizer(t Tokenizer) {
 	tokenizers[t.Name()] = t
 }
 
-// Decoder is a tokenizer that can tell what a token stands for.
-type Decoder interface {
-	Tokenizer
-	// Decode is the text of a token, which may be a part of a character.
-	Decode(id int32) []byte
-}
-
-// FindTokenizer is the tokenizer of a plan's data; empty stands for bytes. The error is
-// an *Error.
-func FindTokenizer(name string) (Tokenizer, error) {
-	if name == "" {
-		name = bytesTokenizer{}.Name()
-	}
-	t, err := findTokenizer(name, "", "")
-	if err != nil {
-		return nil, asError("tokenizer", err)
-	}
-	return t, nil
-}
-
 // findTokenizer gives a registered tokenizer by its name, or opens a file: from
-// the current directory, or beside the plan. hash is the file's SHA-256 as it was
+// the current directory, or in one of the folders, as beside the plan. hash is the file's SHA-256 as it was
 // when the plan was compiled, empty where it was not there.
-func findTokenizer(name, hash, folder string) (Tokenizer, error) {
+func findTokenizer(name, hash string, folders ...string) (Tokenizer, error) {
 	if t, ok := tokenizers[name]; ok {
 		return t, nil
 	}
 	paths := []string{name}
-	if folder != "" && !filepath.IsAbs(name) {
-		paths = append(paths, filepath.Join(folder, name))
+	for _, folder := range folders {
+		if folder != "" && !filepath.IsAbs(name) {
+			paths = append(paths, filepath.Join(folder, name))
+		}
 	}
 	var wrong *Error
 	for _, path := range paths {
@@ -95,9 +77,6 @@ func (f fileTokenizer) Name() string     { return "sha256:" + f.t.Hash() }
 func (f fileTokenizer) Vocab() int       { return f.t.Vocab() }
 func (f fileTokenizer) Separator() int32 { return -1 }
 
-// Decode is Decoder's.
-func (f fileTokenizer) Decode(id int32) []byte { return f.t.Decode([]int32{id}) }
-
 func (f fileTokenizer) Encode(text []byte, emit func([]int32) error) error {
 	ids, err := f.t.Encode(text)
 	if err != nil {
@@ -115,8 +94,6 @@ type bytesTokenizer struct{}
 func (bytesTokenizer) Name() string     { return "bytes" }
 func (bytesTokenizer) Vocab() int       { return 256 }
 func (bytesTokenizer) Separator() int32 { return 0 }
-
-func (bytesTokenizer) Decode(id int32) []byte { return []byte{byte(id)} }
 
 func (bytesTokenizer) Encode(text []byte, emit func([]int32) error) error {
 	var piece [4096]int32

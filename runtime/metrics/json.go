@@ -52,6 +52,12 @@ func (j *JSON) Tell(e Event) {
 		l.text(`{"event":"checkpoint"`)
 		l.int("step", e.Step)
 		l.str("dir", e.Dir)
+		if e.WaitMs > 0 {
+			l.num("wait_ms", e.WaitMs)
+		}
+		if e.WriteMs > 0 {
+			l.num("write_ms", e.WriteMs)
+		}
 	case *Warning:
 		l.text(`{"event":"warning"`)
 		l.str("message", e.Message)

@@ -24,7 +24,7 @@ func run(s Sink, first, last int64) {
 		s.Tell(&Step{Step: i, Loss: 5.5 / float64(i), GradNorm: 1.25, LR: 3e-4, Ms: 12.5, TokensPerS: 163840})
 	}
 	s.Tell(&Validation{last, 2.5})
-	s.Tell(&Checkpoint{last, "ck/step-00000002"})
+	s.Tell(&Checkpoint{last, "ck/step-00000002", 0, 0})
 	s.Tell(&Warning{"a \"quoted\"\nwarning"})
 	s.Tell(&End{Steps: last, Loss: 2.75, ValLoss: 2.5})
 }
@@ -207,7 +207,7 @@ func TestBar(t *testing.T) {
 	for i := int64(16); i <= 21; i++ { // one too many
 		s.Tell(&Step{Step: i, Loss: float64(i)})
 	}
-	s.Tell(&Checkpoint{20, "ck"})
+	s.Tell(&Checkpoint{20, "ck", 0, 0})
 	s.Tell(&End{Steps: 20, Loss: 20, ValLoss: nan})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

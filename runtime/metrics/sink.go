@@ -66,6 +66,9 @@ type Validation struct {
 type Checkpoint struct {
 	Step int64
 	Dir  string
+
+	WaitMs  float64 // milliseconds that steps waited for it; 0: not measured
+	WriteMs float64 // milliseconds of writing while steps went on; 0: none
 }
 
 // Warning is something that the user should know and that does not end the run.

@@ -49,7 +49,11 @@ func (r *report) tell(e Event) {
 	case *Validation:
 		r.print("step %d  validation loss %.4f", e.Step, e.Loss)
 	case *Checkpoint:
-		r.print("step %d  saved %s", e.Step, e.Dir)
+		wait := ""
+		if e.WaitMs > 0 {
+			wait = ", steps waited " + duration(e.WaitMs)
+		}
+		r.print("step %d  saved %s%s", e.Step, e.Dir, wait)
 	case *Warning:
 		r.print("warning: %s", e.Message)
 	case *End:

@@ -138,7 +138,7 @@ func (s *Session) bind() error {
 // window is how many positions the plan's data has, for a model without a cache.
 func window(plan *program.Plan) int {
 	for _, kv := range plan.Data.Options {
-		if n, err := strconv.Atoi(kv.Value); kv.Key == "window" && err == nil && n > 0 {
+		if n, err := strconv.Atoi(kv.Value); (kv.Key == "window" || strings.HasSuffix(kv.Key, ".window")) && err == nil && n > 0 {
 			return n
 		}
 	}

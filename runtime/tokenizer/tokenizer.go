@@ -40,6 +40,19 @@ type encoder interface {
 
 // Open reads a tokenizer from a file.
 func Open(path string) (*Tokenizer, error) {
+	raw, err := ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := Parse(path, raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}
+
+// ReadFile reads the bytes of a tokenizer's file, which are not too many.
+func ReadFile(path string) ([]byte, error) {
 	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
@@ -52,11 +65,7 @@ func Open(path string) (*Tokenizer, error) {
 	if len(raw) > MaxFile {
 		return nil, fmt.Errorf("%s is longer than %s, which no tokenizer is", path, units.Bytes(MaxFile))
 	}
-	t, err := Parse(path, raw)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return t, nil
+	return raw, nil
 }
 
 // Parse makes a tokenizer of a file's bytes. The name tells apart what the bytes

@@ -49,6 +49,7 @@ var rules = []rule{
 	{"Keep", "--keep", nil}, // rank 0 alone removes old checkpoints
 	{"KeepBest", "--keep-best", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.KeepBest) }},
 	{"Resume", "--resume", func(o *Options, _ *program.Plan) string { return onOff(o.Resume) }},
+	{"ResumeIfAny", "--resume=auto", func(o *Options, _ *program.Plan) string { return onOff(o.ResumeIfAny) }},
 	{"Overwrite", "--overwrite", func(o *Options, _ *program.Plan) string { return onOff(o.Overwrite) }},
 	{"Valid", "", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.Valid) }},
 	{"ValidEvery", "--eval-every", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.ValidEvery) }},
@@ -69,6 +70,10 @@ var rules = []rule{
 	{"ProfileFile", "", nil}, // rank 0 alone writes it
 	{"OnFault", "", nil},
 	{"Begun", "", nil},
+	{"CheckpointSync", "--checkpoint-sync", nil}, // rank 0 alone writes
+	{"Grace", "--grace", nil},
+	{"held", "", nil},
+	{"free", "", nil},
 }
 
 func given(s string) string {

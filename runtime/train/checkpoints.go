@@ -10,6 +10,7 @@ import (
 
 	"ptc/runtime/checkpoint"
 	"ptc/runtime/checkpoint/safetensors"
+	"ptc/runtime/device/host"
 	"ptc/runtime/program"
 )
 
@@ -46,25 +47,38 @@ type keeper struct {
 	of      map[string]string // parameters by their copies
 	buf     []byte            // of the largest tensor
 	saved   int64             // step of the checkpoint saved last, or gone on from; -1: none
+
+	copies  [][]byte                            // of the tensors, for one that is written behind the run; nil: not yet
+	cramped bool                                // there is no room for copies
+	behind  *writing                            // nil: none
+	free    func() (int64, bool)                // memory that the host has left, if that is known
+	held    func(step int64, when string) error // for tests, see Options
 }
 
 func newKeeper(o *Options, plan *program.Plan, tensors []checkpoint.Tensor, warn func(string)) *keeper {
 	of := copiesOf(plan)
-	return &keeper{
+	k := &keeper{
 		store:   checkpoint.Store{Dir: o.Checkpoint, Keep: o.Keep, KeepBest: o.KeepBest, Overwrite: o.Overwrite, Warn: warn},
 		tensors: tensors,
 		of:      of,
 		meta:    checkpoint.Meta{Model: modelHash(ofModel(tensors, of)), Source: sourceHash(plan)},
 		saved:   -1,
+		held:    o.held,
+		free:    o.free,
 	}
+	if k.free == nil {
+		k.free = host.Free
+	}
+	return k
 }
 
 // prepare makes the folder and locks it, so that what could keep checkpoints from
 // being saved there is found out before the first step. A run that starts from the
 // first step does not go into a folder that has checkpoints, unless it was told to
 // replace them: else a second start of the same command would undo the first one.
-func (k *keeper) prepare(resume bool) error {
-	if resume { // no folder is made where nothing can be resumed
+// With ifAny both are as they should be.
+func (k *keeper) prepare(resume, ifAny bool) error {
+	if resume && !ifAny { // no folder is made where nothing can be resumed
 		if entries, err := k.store.List(); err == nil && len(entries) == 0 {
 			return k.nothing()
 		}
@@ -77,7 +91,7 @@ func (k *keeper) prepare(resume bool) error {
 		}
 		return e
 	}
-	if resume || k.store.Overwrite {
+	if resume || ifAny || k.store.Overwrite {
 		return nil
 	}
 	entries, err := k.store.List()
@@ -89,6 +103,15 @@ func (k *keeper) prepare(resume bool) error {
 			hint("go on from them with --resume, replace them with --overwrite, or give another folder")
 	}
 	return nil
+}
+
+// any says whether the folder has a checkpoint.
+func (k *keeper) any() (bool, error) {
+	entries, err := k.store.List()
+	if err != nil {
+		return false, checkpointError(err)
+	}
+	return len(entries) > 0, nil
 }
 
 // close lets other runs save into the folder.
@@ -194,22 +217,24 @@ func (k *keeper) validated(loss float64) {
 	}
 }
 
+// metaOf is what a checkpoint says of itself.
+func (k *keeper) metaOf(step int64, loss float64) checkpoint.Meta {
+	meta := k.meta
+	meta.Step, meta.Loss = step, nil
+	if !math.IsNaN(loss) && !math.IsInf(loss, 0) {
+		meta.Loss = &loss
+	}
+	k.saved, k.meta.Valid = step, nil
+	return meta
+}
+
 // save saves the state after a step, which had that loss, and gives the folder.
 // It calls gathered when it has all tensors.
 func (k *keeper) save(step int64, loss float64, dev *devices, gathered func()) (dir string, err error) {
-	k.meta.Step, k.meta.Loss = step, nil
-	if !math.IsNaN(loss) && !math.IsInf(loss, 0) {
-		k.meta.Loss = &loss
-	}
+	meta := k.metaOf(step, loss)
 	if !dev.m.Root() {
-		k.saved, k.meta.Valid = step, nil
 		return "", dev.readAll(k.tensors)
 	}
-	w, err := k.store.Begin(k.meta, k.tensors)
-	if err != nil {
-		return "", saveError(err)
-	}
-	defer w.Abort()
 	if k.buf == nil {
 		most := int64(0)
 		for _, t := range k.tensors {
@@ -217,21 +242,48 @@ func (k *keeper) save(step int64, loss float64, dev *devices, gathered func()) (
 		}
 		k.buf = make([]byte, most)
 	}
-	for _, t := range k.tensors {
-		dst := k.buf[:t.Bytes()]
-		if err := dev.read(t, dst); err != nil {
+	return k.write(meta, func(i int) ([]byte, error) {
+		dst := k.buf[:k.tensors[i].Bytes()]
+		return dst, dev.read(k.tensors[i], dst)
+	}, gathered)
+}
+
+// write writes a checkpoint of the tensors that read gives, in order, and calls
+// gathered after the last.
+func (k *keeper) write(meta checkpoint.Meta, read func(i int) ([]byte, error), gathered func()) (dir string, err error) {
+	if err := k.hold(meta.Step, "begin"); err != nil {
+		return "", saveError(err)
+	}
+	w, err := k.store.Begin(meta, k.tensors)
+	if err != nil {
+		return "", saveError(err)
+	}
+	defer w.Abort()
+	for i, t := range k.tensors {
+		data, err := read(i)
+		if err != nil {
 			return "", err
 		}
-		if err := w.Write(t.Name, checkpoint.Slice{}, dst); err != nil {
+		if err := w.Write(t.Name, checkpoint.Slice{}, data); err != nil {
 			return "", saveError(err)
 		}
 	}
 	gathered()
+	if err := k.hold(meta.Step, "commit"); err != nil {
+		return "", saveError(err)
+	}
 	if dir, err = w.Commit(); err != nil {
 		return "", saveError(err)
 	}
-	k.saved, k.meta.Valid = step, nil
 	return dir, nil
+}
+
+// hold lets a test stop a save.
+func (k *keeper) hold(step int64, when string) error {
+	if k.held == nil {
+		return nil
+	}
+	return k.held(step, when)
 }
 
 func saveError(err error) error {

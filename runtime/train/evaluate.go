@@ -155,7 +155,7 @@ type windows struct {
 
 // source opens the data of patterns, in the order of the files, or what is held out.
 func (e *evaluator) source(patterns []string) (*windows, error) {
-	b := data.Batch{Size: 1, Vocab: vocabulary(e.plan), Vars: e.o.Vars}
+	b := data.Batch{Size: 1, Vocab: vocabulary(e.plan), Folder: e.o.Folder, Vars: e.o.Vars}
 	for _, f := range e.fields {
 		f.Shape = append([]int{1}, f.Shape[1:]...)
 		b.Fields = append(b.Fields, f)

@@ -34,20 +34,24 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	limited := old
-	limited.Cur = 64 << 10
+	limited.Cur = 512 << 10 // above the log of files that go test keeps
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limited); err != nil {
 		t.Fatal(err)
 	}
 	_, _, errSave := runLog(context.Background(), toy, Options{Steps: 4, Save: save})
 	_, _, errKeep := runLog(context.Background(), toy, Options{Steps: 4, Checkpoint: ck, Resume: true})
+	_, _, errBehind := runLog(context.Background(), toy, Options{Steps: 5, Checkpoint: ck, Resume: true, Every: 4})
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
 		t.Fatal(err)
 	}
 
 	failed(t, errSave, ExitFile, save)
 	failed(t, errKeep, ExitFile, "intact")
-	if !errors.Is(errSave, syscall.EFBIG) || !errors.Is(errKeep, syscall.EFBIG) {
-		t.Errorf("errors %v and %v, want EFBIG for their cause", errSave, errKeep)
+	failed(t, errBehind, ExitFile, "intact")
+	for _, err := range []error{errSave, errKeep, errBehind} {
+		if !errors.Is(err, syscall.EFBIG) {
+			t.Errorf("error %v, want EFBIG for its cause", err)
+		}
 	}
 	if after, err := os.ReadFile(save); err != nil || string(after) != string(before) {
 		t.Errorf("the parameters saved before are not what they were (%v)", err)

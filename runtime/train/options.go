@@ -2,6 +2,7 @@ package train
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"strconv"
 	"time"
@@ -68,12 +69,20 @@ type Options struct {
 	// batch goes, as step.N.field.
 	DumpGrads, DumpBatches string
 
-	Checkpoint string // folder of checkpoints, "": none are saved
-	Every      int64  // steps between them; 0: only at the end and when interrupted
-	Keep       int    // as checkpoint.Store has it
-	KeepBest   bool   // save after each validation that is the best so far, and keep that checkpoint
-	Resume     bool   // go on from the latest in Checkpoint
-	Overwrite  bool   // start anew, and replace what Checkpoint has once the first new one is saved
+	Checkpoint  string // folder of checkpoints, "": none are saved
+	Every       int64  // steps between them; 0: only at the end and when interrupted
+	Keep        int    // as checkpoint.Store has it
+	KeepBest    bool   // save after each validation that is the best so far, and keep that checkpoint
+	Resume      bool   // go on from the latest in Checkpoint
+	ResumeIfAny bool   // go on from the latest in Checkpoint if there is one, else start
+	Overwrite   bool   // start anew, and replace what Checkpoint has once the first new one is saved
+
+	// CheckpointSync lets steps wait until a checkpoint is written. Else it is copied into memory
+	// of the host, where there is room for that, and written while steps go on.
+	CheckpointSync bool
+	// Grace is how long a scheduler waits between telling a run to end and ending it: what takes
+	// longer is warned of. 0: nobody knows.
+	Grace time.Duration
 
 	// Trace is the file for a trace, and TraceSteps how many steps have spans
 	// for their kernels in it; 0 means DefaultTraceSteps.
@@ -111,7 +120,16 @@ type Options struct {
 	// Folder is where the plan is; files that the data names by a relative path,
 	// such as a tokenizer, may be there.
 	Folder string
+
+	// For tests: held is called before a checkpoint is begun and before it is committed, and
+	// may wait or fail.
+	held func(step int64, when string) error
+	free func() (int64, bool) // memory that the host has left; nil: what it says
 }
+
+// ErrPreempted is the cause of a context that ends a run so that the machine can do other work,
+// and the run go on later from its checkpoint.
+var ErrPreempted = errors.New("preempted")
 
 // What holds where options say nothing.
 const (
@@ -152,6 +170,7 @@ type Summary struct {
 	ValLoss     float64 // NaN if it was not measured
 	Checkpoint  string  // folder of the checkpoint saved last, if any
 	Interrupted bool    // before the last step
+	Preempted   bool    // and that by a context whose cause is ErrPreempted: it is to be started again
 
 	// Profile is that of all devices, of the process with rank 0; nil where none
 	// was asked for, or no step was profiled.
@@ -171,7 +190,13 @@ func (o *Options) check(plan *program.Plan) (last int64, err error) {
 		return 0, errorf(ExitUsage, "to resume, the folder of the checkpoints is needed").hint("pass --checkpoint DIR")
 	case o.Overwrite && o.Checkpoint == "":
 		return 0, errorf(ExitUsage, "there is no folder whose checkpoints could be replaced").hint("pass --checkpoint DIR")
-	case o.Resume && o.Overwrite:
+	case o.ResumeIfAny && o.Checkpoint == "":
+		return 0, errorf(ExitUsage, "to resume if there is a checkpoint, the folder of the checkpoints is needed").hint("pass --checkpoint DIR")
+	case o.Grace < 0:
+		return 0, errorf(ExitUsage, "%v is no time in which a run could end", o.Grace)
+	case o.Grace > 0 && o.Checkpoint == "":
+		return 0, errorf(ExitUsage, "there is no folder for a checkpoint to be saved within %v", o.Grace).hint("pass --checkpoint DIR")
+	case (o.Resume || o.ResumeIfAny) && o.Overwrite:
 		return 0, errorf(ExitUsage, "a run either goes on from the checkpoints of a folder or replaces them").
 			hint("drop --resume or --overwrite")
 	case o.InitPartial && o.Init == "":

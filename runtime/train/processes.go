@@ -114,6 +114,16 @@ func (p *processes) stopped(ctx context.Context) (bool, error) {
 	return p.stop(ctx.Err() != nil)
 }
 
+// preempted says whether a run that was stopped is to be started again: on all
+// processes when one of them was told so.
+func (p *processes) preempted(ctx context.Context) (bool, error) {
+	mine := errors.Is(context.Cause(ctx), ErrPreempted)
+	if p.end == nil {
+		return mine, nil
+	}
+	return p.stop(mine)
+}
+
 // disconnect ends the communication after a run, by force if the other processes
 // do not know of its error.
 func (p *processes) disconnect(err error) error {

@@ -322,7 +322,7 @@ func TestTwoRunsInOneFolder(t *testing.T) {
 	}
 	afterStep.Store(&f)
 	defer afterStep.Store(nil)
-	runT(t, newToy(), Options{Steps: 9, Checkpoint: dir, Every: 3})
+	runT(t, newToy(), Options{Steps: 9, Checkpoint: dir, Every: 3, CheckpointSync: true})
 	if len(errs) != 4 {
 		t.Fatalf("%d runs were tried", len(errs))
 	}
@@ -341,7 +341,7 @@ func TestCheckpointThatCannotBeSaved(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "step-00000008"), nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	sum, lines, err := runLog(context.Background(), newToy(), Options{Checkpoint: dir, Resume: true, Every: 4})
+	sum, lines, err := runLog(context.Background(), newToy(), Options{Checkpoint: dir, Resume: true, Every: 4, CheckpointSync: true})
 	failed(t, err, ExitFile, "cannot be saved", "intact", "step-00000008")
 	if sum.Steps != 8 || len(named(lines, "end")) != 0 {
 		t.Errorf("summary %+v", sum)

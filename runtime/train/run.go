@@ -73,11 +73,13 @@ type run struct {
 
 	seed        uint64
 	first, last int64
-	resumed     string  // folder of the checkpoint, if any
-	bad         int     // steps in a row that were not finite
-	warned      bool    // of the first such step
-	best        float64 // validation loss of the best checkpoint
-	skips       int     // steps that were skipped because scaled gradients were not
+	resumed     string        // folder of the checkpoint, if any
+	bad         int           // steps in a row that were not finite
+	warned      bool          // of the first such step
+	best        float64       // validation loss of the best checkpoint
+	skips       int           // steps that were skipped because scaled gradients were not
+	longest     time.Duration // of the steps
+	hurried     bool          // it was told that a save takes longer than a scheduler waits
 	sum         Summary
 	told        metrics.Step // the last
 }
@@ -143,6 +145,9 @@ func (r *run) begin() (err error) {
 		}
 	}
 	r.openProfile()
+	if err := r.probeGrace(); err != nil {
+		return err
+	}
 	return r.openTrace()
 }
 
@@ -166,7 +171,12 @@ func (r *run) openCheckpoint() (c *checkpoint.Checkpoint, err error) {
 	}
 	r.keeper = newKeeper(&r.o, r.plan, r.tensors, r.warn)
 	if r.root() { // before the latest is looked for, so that no other run adds one
-		if err := r.keeper.prepare(r.o.Resume); err != nil {
+		if err := r.keeper.prepare(r.o.Resume, r.o.ResumeIfAny); err != nil {
+			return nil, err
+		}
+	}
+	if r.o.ResumeIfAny {
+		if r.o.Resume, err = r.keeper.any(); err != nil {
 			return nil, err
 		}
 	}
@@ -224,7 +234,13 @@ func (r *run) train(ctx context.Context) error {
 		}
 		if stop {
 			r.sum.Interrupted = true
+			if r.sum.Preempted, err = r.preempted(ctx); err != nil {
+				return err
+			}
 			break
+		}
+		if err := r.checkpointWritten(); err != nil {
+			return err
 		}
 		if err := r.step(step); err != nil {
 			return err
@@ -245,7 +261,7 @@ func (r *run) between(ctx context.Context, step int64) error {
 	every := cmp.Or(r.o.ValidEvery, r.plan.Data.EvalEvery)
 	save, validate := r.o.Every > 0 && step%r.o.Every == 0, every > 0 && step%every == 0
 	if save && !(validate && r.o.KeepBest) {
-		if err := r.saveCheckpoint(); err != nil {
+		if err := r.saveCheckpoint(false); err != nil {
 			return err
 		}
 		save = false
@@ -259,7 +275,7 @@ func (r *run) between(ctx context.Context, step int64) error {
 		save = r.isBest(loss) || save
 	}
 	if save {
-		return r.saveCheckpoint()
+		return r.saveCheckpoint(false)
 	}
 	return nil
 }
@@ -298,7 +314,11 @@ func (r *run) step(step int64) error {
 	if err != nil && !stopped {
 		return err
 	}
-	s := time.Since(begin).Seconds()
+	took := time.Since(begin)
+	if r.sum.Ran > 0 { // the first one reads data, and starts threads
+		r.longest = max(r.longest, took)
+	}
+	s := took.Seconds()
 	m := &r.told
 	*m = metrics.Step{Step: step, Loss: r.dev.loss(), GradNorm: r.dev.gradNorm(), LR: r.dev.lr(), LossScale: r.dev.lossScale(), Ms: 1e3 * s, TokensPerS: math.NaN()}
 	if n := r.plan.Stats.TokensPerStep; n > 0 && s > 0 {
@@ -321,18 +341,28 @@ func (r *run) step(step int64) error {
 	return r.watch(m, b, stopped)
 }
 
-// saveCheckpoint saves the state after the last step that is done.
-func (r *run) saveCheckpoint() error {
-	step := r.sum.Steps
+// saveCheckpoint saves the state after the last step that is done: behind the steps
+// that follow, if any do.
+func (r *run) saveCheckpoint(last bool) error {
+	step, begun := r.sum.Steps, time.Now()
 	if ok, err := r.maySave(fmt.Sprintf("no checkpoint of step %d is saved", step)); !ok {
 		return err
 	}
-	dir, err := r.keeper.save(step, r.sum.Loss, r.dev, r.gathered)
-	if err = r.written(err); err != nil {
+	if err := r.awaitCheckpoint(fmt.Sprintf("the checkpoint of step %d", step)); err != nil {
 		return err
 	}
-	r.sum.Checkpoint = dir
-	r.log.Tell(&metrics.Checkpoint{Step: step, Dir: dir})
+	if r.root() && !last && !r.o.CheckpointSync && r.keeper.hasRoom() {
+		if err := r.written(r.keeper.copyAll(r.dev)); err != nil {
+			return err
+		}
+		r.keeper.writeBehind(step, r.sum.Loss, begun)
+		return nil
+	}
+	dir, err := r.keeper.save(step, r.sum.Loss, r.dev, r.gathered)
+	if err = r.written(err); err != nil || !r.root() {
+		return err
+	}
+	r.tellCheckpoint(&writing{step: step, dir: dir, wait: time.Since(begun)})
 	return nil
 }
 
@@ -348,9 +378,12 @@ func (r *run) finish(ctx context.Context) error {
 		r.isBest(r.sum.ValLoss)
 	}
 	if r.keeper != nil && r.sum.Ran > 0 && r.keeper.saved != r.sum.Steps {
-		if err := r.saveCheckpoint(); err != nil {
+		if err := r.saveCheckpoint(true); err != nil {
 			return err
 		}
+	}
+	if err := r.awaitCheckpoint(""); err != nil {
+		return err
 	}
 	if err := r.saveParameters(); err != nil {
 		return err
@@ -429,6 +462,7 @@ func (r *run) close() {
 		r.dev.close()
 	}
 	if r.keeper != nil {
+		r.leaveNothing()
 		r.keeper.close()
 	}
 }

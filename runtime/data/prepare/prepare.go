@@ -19,6 +19,7 @@ import (
 type Options struct {
 	Patterns  []string
 	Tokenizer *tokenizer.Tokenizer
+	File      string // of the tokenizer, which is copied beside the shards; may be empty
 	Dir       string
 	ShardSize int64  // bytes, after which a shard ends with its document
 	Separator string // a token behind each document; none if empty
@@ -54,12 +55,15 @@ func Run(ctx context.Context, o Options) (*data.Manifest, error) {
 		}
 		w.separator = id
 	}
-	w.m = data.Manifest{Format: data.ManifestFormat, DType: "u16", Vocab: o.Tokenizer.Vocab(), Tokenizer: o.Tokenizer.Hash(),
+	w.m = data.Manifest{Format: data.ManifestFormat, DType: "u16", Vocab: o.Tokenizer.Vocab(), Tokenizer: o.Tokenizer.Hash(), 
 		Separator: o.Separator, Input: inputHash(files, o)}
 	if o.Tokenizer.Vocab() > 1<<16 {
 		w.m.DType = "u32"
 	}
 	if err := atomicfile.MkdirAll(o.Dir); err != nil {
+		return nil, err
+	}
+	if err := w.keepTokenizer(); err != nil {
 		return nil, err
 	}
 	if done, err := w.resume(); done || err != nil {

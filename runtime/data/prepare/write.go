@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"hash"
@@ -14,6 +15,7 @@ import (
 	"ptc/internal/regular"
 	"ptc/runtime/checkpoint/atomicfile"
 	"ptc/runtime/data"
+	"ptc/runtime/tokenizer"
 )
 
 // writer puts documents into shards, one after another.
@@ -167,4 +169,21 @@ func (w *writer) check(s data.Shard) error {
 		return fmt.Errorf("%s is not what was written; delete %s to begin anew", path, w.o.Dir)
 	}
 	return nil
+}
+
+// keepTokenizer copies the tokenizer's file beside the shards, so that what their tokens
+// stand for goes with them.
+func (w *writer) keepTokenizer() error {
+	if w.o.File == "" {
+		return nil
+	}
+	raw, err := tokenizer.ReadFile(w.o.File)
+	if err != nil {
+		return err
+	}
+	if sum := sha256.Sum256(raw); hex.EncodeToString(sum[:]) != w.m.Tokenizer {
+		return fmt.Errorf("%s has changed since it was read", w.o.File)
+	}
+	w.m.TokenizerFile = filepath.Base(w.o.File)
+	return atomicfile.WriteFile(filepath.Join(w.o.Dir, w.m.TokenizerFile), raw)
 }

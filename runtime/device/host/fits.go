@@ -75,14 +75,8 @@ func available(read func(string) ([]byte, error)) (n int64, ok bool) {
 			n, ok = free, true
 		}
 	}
-	for _, limit := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		text, err := read(limit)
-		if err != nil {
-			continue
-		}
-		if max, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && max > 0 { // or the word max
-			n, ok = min(n, max), true
-		}
+	if limit, has := groupLimit(read); has {
+		n, ok = min(n, limit), true
 	}
 	return n, ok
 }
@@ -98,4 +92,43 @@ func memInfo(info []byte, key string) (int64, bool) {
 		return kb << 10, err == nil && kb >= 0 && kb < math.MaxInt64>>10
 	}
 	return 0, false
+}
+
+// Free is how many bytes of memory this process can still take without swapping: of
+// what the system has available, of what its control group leaves to it, and of its
+// address space; not ok where nothing says so.
+func Free() (n int64, ok bool) { return free(os.ReadFile, native.AddressSpace) }
+
+func free(read func(string) ([]byte, error), space func() (limit, used int64, ok bool)) (n int64, ok bool) {
+	n = math.MaxInt64
+	if info, err := read("/proc/meminfo"); err == nil {
+		if mem, has := memInfo(info, "MemAvailable"); has {
+			n, ok = mem, true
+		}
+	}
+	if limit, has := groupLimit(read); has {
+		used := int64(0)
+		if status, err := read("/proc/self/status"); err == nil {
+			used, _ = memInfo(status, "VmRSS")
+		}
+		n, ok = min(n, limit-used), true
+	}
+	if limit, used, has := space(); has {
+		n, ok = min(n, limit-used-spareSpace), true
+	}
+	return n, ok
+}
+
+// groupLimit is the memory that the process's control group may take.
+func groupLimit(read func(string) ([]byte, error)) (n int64, ok bool) {
+	for _, limit := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		text, err := read(limit)
+		if err != nil {
+			continue
+		}
+		if max, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && max > 0 && (!ok || max < n) { // or the word max
+			n, ok = max, true
+		}
+	}
+	return n, ok
 }

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ptc/internal/diag"
+	"ptc/runtime/deploy"
+)
+
+func newDeploy(a *app) *cobra.Command {
+	kind := choice{words: deploy.Kinds()}
+	var o deploy.Options
+	var there, out string
+	cmd := &cobra.Command{
+		Use:   "deploy PLAN --for KIND [flags]",
+		Short: "Write a job file for a cluster: Slurm, MPIJob, Kueue",
+		Long: `Write the file of a job that trains by a plan, with a process for each of its
+devices and the memory that they need.
+
+  slurm   a batch script for sbatch
+  mpijob  a manifest for the MPI operator of Kubernetes (kubeflow.org/v2beta1)
+  kueue   the same with a queue of Kueue that admits it
+
+One command line starts the training and goes on with it. What the scheduler signals
+before it takes the machines back becomes a checkpoint and an exit code by which the
+job is started again.
+
+--checkpoint names a folder that all processes see. An image has ptc, the plan, at
+--plan, and Open MPI, as mpioperator/openmpi has it.`,
+		Example: `  ptc deploy plan.bin --for slurm > train.sbatch && sbatch train.sbatch
+  ptc deploy plan.bin --for mpijob --image registry.example/train:1 --plan /plan.bin | kubectl apply -f -
+  ptc deploy plan.bin --for kueue --queue team --image registry.example/train:1 --plan /plan.bin -o job.yaml`,
+		Args:              exactly("PLAN"),
+		ValidArgsFunction: completeFiles("bin"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if kind.value == "" {
+				return usagef("--for is missing: %s", diag.OneOf(kind.words))
+			}
+			plan, err := readPlan(args[0])
+			if err != nil {
+				return err
+			}
+			if o.Plan = there; there == "" {
+				o.Plan = args[0]
+			}
+			text, err := deploy.Text(kind.value, plan, o)
+			if err != nil {
+				return usagef("%w", err)
+			}
+			return a.writeFile(out, []byte(text))
+		},
+	}
+	fl := cmd.Flags()
+	fl.Var(&kind, "for", "what the file is for: `"+strings.Join(kind.words, ", ")+"`")
+	fl.StringVarP(&out, "output", "o", stdio, "write to `FILE`")
+	fl.StringVar(&there, "plan", "", "where processes find the plan: `PATH` (default PLAN)")
+	fl.StringVar(&o.Ptc, "ptc", "", "where they find ptc: `PATH` (default ptc, and /usr/local/bin/ptc in an image)")
+	fl.StringVar(&o.Name, "name", "", "call the job `NAME` (default after the plan)")
+	fl.StringVar(&o.Checkpoint, "checkpoint", "", "save checkpoints in `DIR` (default checkpoints, and /checkpoints in an image)")
+	fl.Int64Var(&o.Every, "every", deploy.DefaultEvery, "save a checkpoint every `N` steps")
+	fl.IntVar(&o.CPUs, "cpus", deploy.DefaultCPUs, "give each process `N` processors")
+	fl.IntVar(&o.PerNode, "per-node", 0, "put `N` processes on a node, or in a pod (default as Slurm does, and 1)")
+	fl.DurationVar(&o.Time, "time", deploy.DefaultTime, "let Slurm end the job after `DURATION`")
+	fl.DurationVar(&o.Grace, "grace", deploy.DefaultGrace, "let the scheduler wait `DURATION` between its signal and the end")
+	fl.IntVar(&o.Restarts, "restarts", deploy.DefaultRestarts, "start the launcher of an MPIJob up to `N` times more")
+	fl.StringVar(&o.Image, "image", "", "run containers of `IMAGE`")
+	fl.StringVar(&o.Claim, "claim", "", "keep checkpoints in the persistent volume claim `NAME` (default after the job)")
+	fl.StringVar(&o.Queue, "queue", "", "have the job admitted by the local queue `NAME` of Kueue")
+	complete(cmd, "for", func([]string) []string { return kind.words })
+	return cmd
+}

@@ -1,0 +1,293 @@
+package data
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+func init() { Register("mix", openMix) }
+
+// mixBlock is the number of examples in which every source has exactly its share:
+// weights in hundredths of a percent are what they say.
+const mixBlock = 10000
+
+// maxMix bounds the sources of a mixture.
+const maxMix = 64
+
+// mix is examples of several sources with the same fields. Of each block of
+// mixBlock examples, source k has n_k, its weight; a permutation of the block by
+// the seed says where. Place p of the permuted block is example
+//
+//	block·n_k + p − (n_1 + … + n_{k−1})    of the source k with n_1 + … + n_{k−1} ≤ p < n_1 + … + n_k
+//
+// so that which example is where is a function of its number alone, every example
+// of a source comes once in each of its epochs, and nothing is counted.
+//
+// What is held out is that of each source, in the proportion of the weights of
+// those that hold anything out, and as much as makes none repeat.
+//
+// Options: those of source k, from 1, with "k." before the key; k.kind and k.weight
+// are its kind and its weight, of which only the proportion matters. seed is that of
+// the order.
+type mix struct {
+	fields  []Field
+	batch   int
+	sources []mixed
+	order   permutation
+	held    permutation
+	first   []int64 // places of a block: those of source k are [first[k], first[k+1])
+	firstV  []int64 // the same of what is held out
+	boxes   sync.Pool
+	about   string
+	print   string
+}
+
+// mixed is one source, of which single examples are taken.
+type mixed struct {
+	Source
+	kind   string
+	weight float64
+}
+
+func openMix(opts []Option, b Batch) (Source, error) {
+	o := &options{list: slices.DeleteFunc(slices.Clone(opts), func(o Option) bool {
+		number, _, dot := strings.Cut(o.Key, ".")
+		n, err := strconv.Atoi(number)
+		return dot && err == nil && 1 <= n && n <= maxMix
+	})}
+	seed := o.seed(b.Seed)
+	if err := o.done(); err != nil {
+		return nil, err
+	}
+	m := &mix{batch: b.Size, boxes: sync.Pool{New: func() any { return new(rowView) }}}
+	for k := 1; ; k++ {
+		kind, weight, own := sourceOptions(opts, k)
+		if kind == "" && len(own) == 0 {
+			break
+		}
+		if err := m.add(k, kind, weight, own, b, seed); err != nil {
+			return nil, err
+		}
+	}
+	if len(m.sources) == 0 {
+		return nil, errorf("no sources are given")
+	}
+	for _, f := range m.sources[0].Fields() {
+		f.Shape = append([]int{b.Size}, f.Shape[1:]...)
+		m.fields = append(m.fields, f)
+	}
+	weights := make([]float64, len(m.sources))
+	for k, s := range m.sources {
+		weights[k] = s.weight
+	}
+	var err error
+	if m.first, err = shares(weights, mixBlock); err != nil {
+		return nil, err
+	}
+	m.firstV = m.validation()
+	m.order = newPermutation(mixBlock, newStream(seed, streamMix))
+	m.held = newPermutation(m.firstV[len(m.firstV)-1], newStream(validSeed, streamMix))
+	m.describe()
+	return m, nil
+}
+
+// add opens the source of a number for single examples.
+func (m *mix) add(number int, kind, weight string, own []Option, b Batch, seed uint64) error {
+	w, err := strconv.ParseFloat(weight, 64)
+	if err != nil || !(w > 0) || math.IsInf(w, 0) {
+		return errorf("the weight of source %d is %q, and must be a number above 0", number, weight)
+	}
+	if kind == "mix" {
+		return errorf("source %d is a mixture itself; give all sources to one", number)
+	}
+	// Two sources of the same files must not come in the same order.
+	b.Seed = seed + uint64(number-1)*0x9e3779b97f4a7c15
+	b.Size = 1
+	b.Fields = slices.Clone(b.Fields)
+	for i, f := range b.Fields {
+		b.Fields[i].Shape = append([]int{1}, f.Shape[1:]...)
+	}
+	s, err := Open(kind, own, b)
+	if err != nil {
+		return &Error{Kind: "mix", Msg: fmt.Sprintf("source %d", number), Err: err}
+	}
+	if len(m.sources) > 0 {
+		if want, have := fieldList(m.sources[0].Fields()), fieldList(s.Fields()); want != have {
+			return errorf("source 1 has the fields %s, and source %d %s", want, number, have)
+		}
+	}
+	m.sources = append(m.sources, mixed{Source: s, kind: kind, weight: w})
+	return nil
+}
+
+// shares divides total among weights, by the largest remainders: the places of
+// weight k are [first[k], first[k+1]).
+func shares(weights []float64, total int64) (first []int64, err error) {
+	sum := 0.0
+	for _, w := range weights {
+		sum += w
+	}
+	counts, order, left := make([]int64, len(weights)), make([]int, len(weights)), total
+	rest := make([]float64, len(weights))
+	for k, w := range weights {
+		exact := w / sum * float64(total)
+		counts[k] = int64(exact)
+		rest[k], order[k] = exact-float64(counts[k]), k
+		left -= counts[k]
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rest[b], rest[a]) })
+	for _, k := range order[:left] {
+		counts[k]++
+	}
+	first = make([]int64, len(weights)+1)
+	for k, n := range counts {
+		if n == 0 && weights[k] > 0 {
+			return nil, errorf("the weight of source %d is %.3g of all, and a source has 1 in %d at least", k+1, weights[k]/sum, mixBlock)
+		}
+		first[k+1] = first[k] + n
+	}
+	return first, nil
+}
+
+// validation divides what is held out.
+func (m *mix) validation() []int64 {
+	sum, most := 0.0, math.Inf(1)
+	for _, s := range m.sources {
+		if s.ValidationBatches() > 0 {
+			sum += s.weight
+		}
+	}
+	for _, s := range m.sources {
+		if n := s.ValidationBatches(); n > 0 {
+			most = min(most, float64(n)*sum/s.weight)
+		}
+	}
+	first := make([]int64, len(m.sources)+1)
+	for k, s := range m.sources {
+		n := int64(0)
+		if held := s.ValidationBatches(); held > 0 {
+			n = min(int64(held), max(1, int64(math.Round(most*s.weight/sum))))
+		}
+		first[k+1] = first[k] + n
+	}
+	return first
+}
+
+func (m *mix) describe() {
+	h := sha256.New()
+	fmt.Fprintf(h, "mix 1\n")
+	var parts []string
+	for k, s := range m.sources {
+		n := m.first[k+1] - m.first[k]
+		fmt.Fprintf(h, "%d %s %s\n", n, s.kind, s.Fingerprint())
+		parts = append(parts, fmt.Sprintf("%.4g%% %s", float64(n)*100/mixBlock, s.Describe()))
+	}
+	m.about = "mix: " + strings.Join(parts, "; ")
+	m.print = fmt.Sprintf("sha256:%x", h.Sum(nil))
+}
+
+func (m *mix) Fields() []Field     { return m.fields }
+func (m *mix) Describe() string    { return m.about }
+func (m *mix) Fingerprint() string { return m.print }
+
+// Tokens is the sum over the sources: as many as in an epoch of each.
+func (m *mix) Tokens() int64 {
+	sum := int64(0)
+	for _, s := range m.sources {
+		n := s.Tokens()
+		if n == 0 {
+			return 0
+		}
+		sum += n
+	}
+	return sum
+}
+
+func (m *mix) ValidationBatches() int {
+	if m.held.n == 0 {
+		return 0
+	}
+	return int(max(1, int64(m.held.n)/int64(m.batch)))
+}
+
+// find is the source that has an example, and its number there.
+func find(first []int64, place int64) (source int, number int64) {
+	behind, _ := slices.BinarySearch(first, place+1)
+	return behind - 1, place - first[behind-1]
+}
+
+func (m *mix) Fill(step int64, dst []View) error {
+	first, err := firstRow(step, m.batch)
+	if err != nil {
+		return asError("mix", err)
+	}
+	return m.each(dst, func(row int, one []View) error {
+		g := first + int64(row)
+		block := g / mixBlock
+		k, number := find(m.first, m.order.at(block, g%mixBlock))
+		return m.sources[k].Fill(block*(m.first[k+1]-m.first[k])+number+1, one)
+	})
+}
+
+func (m *mix) Validation(i int, dst []View) error {
+	if i < 0 || i >= m.ValidationBatches() {
+		return asError("mix", errorf("there is no validation batch %d of %d", i, m.ValidationBatches()))
+	}
+	n := int64(m.held.n)
+	return m.each(dst, func(row int, one []View) error {
+		k, number := find(m.firstV, m.held.at(0, (int64(i)*int64(m.batch)+int64(row))%n))
+		return m.sources[k].Validation(int(number), one)
+	})
+}
+
+// rowView is a view of one example, with room for its bounds.
+type rowView struct {
+	views  []View
+	lo, hi [maxRank]int
+}
+
+// each fills the rows of the views, one field after another, by one for single
+// examples.
+func (m *mix) each(dst []View, one func(row int, one []View) error) error {
+	if err := checkViews(m.fields, dst); err != nil {
+		return asError("mix", err)
+	}
+	r := m.boxes.Get().(*rowView)
+	defer m.boxes.Put(r)
+	if len(r.views) != len(dst) {
+		r.views = make([]View, len(dst))
+	}
+	for i := range dst {
+		if dst[i].skipped() {
+			continue
+		}
+		b, err := m.fields[i].box(&dst[i])
+		if err != nil {
+			return asError("mix", err)
+		}
+		clear(r.views)
+		r.lo, r.hi = b.lo, b.hi
+		r.lo[0], r.hi[0] = 0, 1
+		v := &r.views[i]
+		v.Lo, v.Hi = r.lo[:b.rank], r.hi[:b.rank]
+		size := b.rowSize()
+		for row := b.lo[0]; row < b.hi[0]; row++ {
+			at := (row - b.lo[0]) * size
+			if dst[i].I32 != nil {
+				v.I32 = dst[i].I32[at : at+size]
+			} else {
+				v.F32 = dst[i].F32[at : at+size]
+			}
+			if err := one(row, r.views); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
