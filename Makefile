@@ -198,6 +198,7 @@ man: ## write the manual pages and the completions of shells to dist/man
 .PHONY: release
 release: man ## make archives, packages, wheels and an image of a release, with checksums, in dist
 	$(RELEASE) archives debs wheels image sums
+	cd release && $(GO) test ./check -run '^TestArchives$$' -count 1 -dist '$(CURDIR)/dist'
 
 .PHONY: image
 image: ## make a container image, for amd64 and arm64, in dist; look at it, and start what is in it
