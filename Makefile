@@ -197,6 +197,7 @@ man: ## write the manual pages and the completions of shells to dist/man
 
 .PHONY: release
 release: man ## make archives, packages, wheels and an image of a release, with checksums, in dist
+	rm -f dist/ptc* dist/SHA256SUMS
 	$(RELEASE) archives debs wheels image sums
 	cd release && $(GO) test ./check -run '^TestArchives$$' -count 1 -dist '$(CURDIR)/dist'
 
