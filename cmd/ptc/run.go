@@ -238,10 +238,6 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 		return usagef("--keep is %d, and must be at least 0", f.keep)
 	case cmd.Flags().Changed("threads") && f.opts.Threads < 1:
 		return usagef("--threads is %d, and must be at least 1", f.opts.Threads)
-	case f.requeue < 0 || f.requeue > 255:
-		return usagef("--requeue-exit-code is %d, and must be from 1 to 255, or 0 for none", f.requeue)
-	case slices.Contains([]int{exitInput, exitUsage, exitFile, exitBug}, f.requeue):
-		return usagef("--requeue-exit-code is %d, which says that a run has failed: starting it again would fail again", f.requeue)
 	case f.requeue > 0 && f.opts.Checkpoint == "":
 		return usagef("--requeue-exit-code is for runs that save what they did; pass --checkpoint DIR")
 	case cmd.Flags().Changed("grace") && f.opts.Grace <= 0:
@@ -251,6 +247,18 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	}
 	f.opts.Resume, f.opts.ResumeIfAny = f.resume.value == "true", f.resume.value == resumeAuto
 	f.opts.ValidEvery, f.opts.Keep = given(cmd, "eval-every", f.evalEvery), given(cmd, "keep", f.keep)
+	return checkRequeue(f.requeue)
+}
+
+// checkRequeue refuses exit codes by which no scheduler could tell a run that was
+// preempted from others.
+func checkRequeue(code int) error {
+	switch {
+	case code < 0 || code > 255:
+		return usagef("--requeue-exit-code is %d, and must be from 1 to 255, or 0 for none", code)
+	case slices.Contains([]int{exitInput, exitUsage, exitFile, exitBug}, code):
+		return usagef("--requeue-exit-code is %d, which says that a run has failed: starting it again would fail again", code)
+	}
 	return nil
 }
 
@@ -275,7 +283,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.Var(&f.resume, "resume", "go on from the latest checkpoint in --checkpoint; with `[=auto]` start where there is none")
 	fl.Lookup("resume").NoOptDefVal = "true"
 	fl.BoolVar(&o.CheckpointSync, "checkpoint-sync", false, "let steps wait until a checkpoint is written; else it is copied to memory of the host, and they go on")
-	fl.DurationVar(&o.Grace, "grace", 0, "how long the scheduler waits between its signal and the end: warn if a save may take longer, and heed one signal in it")
+	fl.DurationVar(&o.Grace, "grace", 0, "the scheduler waits `DURATION` between its signal and the end: warn if a save may take longer, and heed one signal in it")
 	fl.IntVar(&f.requeue, "requeue-exit-code", 0, "exit with `N` when SIGTERM or SIGUSR1 has ended the run early, so that the scheduler starts it again")
 	fl.BoolVar(&o.Overwrite, "overwrite", false, "start anew in a --checkpoint that has checkpoints, and replace them")
 	fl.StringVar(&o.OffloadDir, "offload-dir", "", "keep what the layout offloads to disk in `DIR` (default the system's for temporary files)")

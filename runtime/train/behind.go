@@ -195,6 +195,10 @@ func (r *run) graceWarning(how string, save time.Duration) {
 		return
 	}
 	r.hurried = true
-	r.warn(fmt.Sprintf("--grace is %s, and to end a run may take %s: a checkpoint takes %s, %s, and a step up to %s; ask the scheduler for more time",
-		r.o.Grace, round(need), round(save), how, round(r.longest)))
+	step := ""
+	if r.longest > 0 {
+		step = fmt.Sprintf(", and a step up to %s", round(r.longest))
+	}
+	r.warn(fmt.Sprintf("--grace is %s, and to end a run may take %s: a checkpoint takes %s, %s%s; ask the scheduler for more time",
+		r.o.Grace, round(need), round(save), how, step))
 }

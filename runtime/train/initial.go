@@ -42,12 +42,14 @@ func (r *run) loadParams() error {
 	return nil
 }
 
-// common leaves out what may be on one side alone, and tells of it.
+// common leaves out what may be on one side alone, and tells of it: but for adapters,
+// which a base never has.
 func (r *run) common(want, have []checkpoint.Tensor) (both, of []checkpoint.Tensor, err error) {
 	var missing, extra []string
 	both = slices.DeleteFunc(slices.Clone(want), func(t checkpoint.Tensor) bool {
-		lacks := !contains(have, t.Name) && (r.o.InitPartial || r.plan.IsAdapter(t.Name))
-		if lacks {
+		part := r.plan.IsAdapter(t.Name)
+		lacks := !contains(have, t.Name) && (r.o.InitPartial || part)
+		if lacks && !part {
 			missing = append(missing, t.Name)
 		}
 		return lacks
