@@ -103,6 +103,11 @@ bench-peers: build ## measure ptc beside JAX, PyTorch and BLAS libraries: bench/
 tokenizer-check: ## compare tokens with the libraries tokenizers, tiktoken and sentencepiece
 	bench/tokenizers/run.sh
 
+# MinIO's server is built from its Go module into MINIO_DIR, outside of the tree.
+.PHONY: minio-check
+minio-check: ## read and prepare data from MinIO's server
+	bench/minio/run.sh
+
 # NVIDIA's assembler is in PTX_DIR, outside of the tree. PTX takes flags, such as PTX='--only gpt2'.
 .PHONY: ptx-check
 ptx-check: ## assemble the kernels of the examples, GPT-2 and Llama for GPUs with NVIDIA's assembler: bench/ptx.json
@@ -197,7 +202,9 @@ man: ## write the manual pages and the completions of shells to dist/man
 
 .PHONY: release
 release: man ## make archives, packages, wheels and an image of a release, with checksums, in dist
+	rm -f dist/ptc* dist/SHA256SUMS
 	$(RELEASE) archives debs wheels image sums
+	cd release && $(GO) test ./check -run '^TestArchives$$' -count 1 -dist '$(CURDIR)/dist'
 
 .PHONY: image
 image: ## make a container image, for amd64 and arm64, in dist; look at it, and start what is in it
@@ -221,8 +228,8 @@ site: ## write the documents as HTML to dist/site, and check its links
 	cd release && $(GO) test ./site -count 1
 
 .PHONY: release-check
-release-check: ## test what makes releases, and that two of them have the same bytes
-	cd release && $(GO) vet ./... && $(GO) test . ./build ./deb ./image ./sbom ./site ./tree ./wheel
+release-check: man ## test what makes releases, and that two of them have the same bytes
+	cd release && $(GO) vet ./... && $(GO) test -count 1 . ./build ./deb ./image ./sbom ./site ./tree ./wheel
 
 .PHONY: clean
 clean: ## remove what make built

@@ -1,5 +1,6 @@
-// Package ptc compiles models with their parallel layouts to plans, explains plans
-// and runs them: what the command of this name does, for Go programs.
+// Package ptc compiles models with their parallel layouts to plans, explains plans,
+// runs them, and evaluates and samples what they trained: what the command of this name
+// does, for Go programs.
 //
 //	plan, report, err := ptc.CompileFile(ctx, "model.ptl", ptc.CompileOptions{Layout: "single"})
 //	fmt.Println(ptc.Explain(plan).Memory)

@@ -1,6 +1,8 @@
 package compiler
 
 import (
+	"strings"
+
 	"ptc/backend"
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -63,6 +65,38 @@ func ConfigEntries(file string, src []byte) []string {
 			for _, e := range c.Entries {
 				out = append(out, e.Key.Name)
 			}
+		}
+	}
+	return out
+}
+
+// SweepAxes are those of a source's own block `sweep`, each as name=value,value…; none
+// where it has none or does not parse.
+func SweepAxes(file string, src []byte) []string {
+	f, errs := syntax.Parse(file, src)
+	if len(errs) > 0 {
+		return nil
+	}
+	text := func(x syntax.Expr) string {
+		at := x.Extent()
+		return strings.TrimSpace(string(src[at.Pos.Offset:at.EndPos.Offset]))
+	}
+	var out []string
+	for _, d := range f.Decls {
+		s, ok := d.(*syntax.Sweep)
+		if !ok {
+			continue
+		}
+		for _, a := range s.Axes {
+			var values []string
+			if list, ok := a.First.(*syntax.List); ok {
+				for _, x := range list.Elems {
+					values = append(values, text(x))
+				}
+			} else if a.Last != nil {
+				values = []string{text(a.First) + ".." + text(a.Last)}
+			}
+			out = append(out, a.Key.Name+"="+strings.Join(values, ","))
 		}
 	}
 	return out

@@ -141,7 +141,8 @@ func (p *parser) header() {
 	p.space()
 	at := p.at
 	if v := p.word(); v != strconv.Itoa(textVersion) {
-		p.failAt(at, codeHeader, "unknown version `"+v+"` of the IR text", "`"+strconv.Itoa(textVersion)+"`", "")
+		p.failAt(at, codeHeader, "unknown version `"+v+"` of the IR text", "`"+strconv.Itoa(textVersion)+"`",
+			"the ptc that wrote it reads it; or compile the source again with --dump-ir")
 		return
 	}
 	p.space()

@@ -142,6 +142,7 @@ func lower(in *eval.Interp, o Options) *Result {
 	if len(in.Errs.List) > 0 {
 		return nil
 	}
+	checkSweep(in)
 	mod := &ir.Module{Level: ir.Global}
 	y := directive.Choose(in, o.Layout)
 	l := &train.Lowerer{Interp: in, Mod: mod}

@@ -66,8 +66,10 @@ func (r *release) run(names []string) error {
 		}
 		delete(wanted, k.name)
 	}
-	for n := range wanted {
-		return fmt.Errorf("unknown artifact %q", n)
+	for _, n := range names {
+		if wanted[n] {
+			return fmt.Errorf("unknown artifact %q", n)
+		}
 	}
 	return nil
 }

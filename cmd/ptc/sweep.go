@@ -37,11 +37,12 @@ type sweepFlags struct {
 func newSweep(a *app) *cobra.Command {
 	var f sweepFlags
 	cmd := &cobra.Command{
-		Use:   "sweep FILE --over name=value,value... -o DIR [--list | --point K]",
+		Use:   "sweep FILE [--over name=value,value...] -o DIR [--list | --point K]",
 		Short: "Train a model with every combination of some settings",
-		Long: `Compile and train a model once for each combination of the values that --over gives
-to config entries, and to seed, which need not be one. a..b stands for all whole
-numbers from a to b. Of several --over the last one's values are in turn first.
+		Long: `Compile and train a model once for each combination of the values that its block
+"sweep { lr = [1e-3, 3e-3]  seed = 1..3 }", or --over in its place, gives to config
+entries, and to seed, which need not be one. a..b stands for all whole numbers from a
+to b. Of several axes the last one's values are in turn first.
 
 Point K has the folder DIR/point-K with the log, checkpoints and the result. Points
 that have a result are kept, so that the same command goes on after it was stopped;
@@ -57,6 +58,13 @@ the command without it makes the table.`,
 		ValidArgsFunction: completeFiles("ptl"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(f.over) == 0 {
+			src, err := a.readText(args[0], maxSource)
+			if err != nil {
+				return err
+			}
+			f.over = compiler.SweepAxes(args[0], src)
+		}
 		points, err := f.check(cmd)
 		if err != nil {
 			return err
@@ -93,7 +101,7 @@ func (f *sweepFlags) check(cmd *cobra.Command) ([]sweep.Point, error) {
 		axes = append(axes, axis)
 	}
 	if len(axes) == 0 {
-		return nil, usagef("--over is missing: the settings to go through, as lr=1e-3,3e-3")
+		return nil, usagef("there is nothing to go through: the source has no block `sweep { lr = [1e-3, 3e-3] }`, and --over lr=1e-3,3e-3 is not given")
 	}
 	points, err := sweep.Points(axes)
 	if err != nil {

@@ -2,7 +2,7 @@
 // more than the language does, as an editor must: what is wrong is the server's to say.
 
 const reserved = ["and", "else", "false", "fn", "for", "if", "inf", "let", "like", "not", "or", "return", "true"];
-const declarations = ["config", "fn", "import", "layout", "model", "module", "names", "optimizer", "train"];
+const declarations = ["config", "fn", "import", "layout", "model", "module", "names", "optimizer", "sweep", "train"];
 const members = ["fn", "let", "param", "state"];
 const directives = ["device", "forbid", "mesh", "offload", "overlap", "pipeline", "precision", "recompute", "replicate", "shard", "zero"];
 const units = ["GB", "GiB", "KB", "KiB", "MB", "MiB", "TB", "TiB"];
@@ -20,7 +20,7 @@ module.exports = grammar({
   conflicts: ($) => [[$._expression, $.conditional]],
 
   rules: {
-    file: ($) => repeat(choice($.import, $.config, $.module, $.function, $.train, $.layout, $.names)),
+    file: ($) => repeat(choice($.import, $.config, $.module, $.function, $.train, $.layout, $.names, $.sweep)),
 
     import: ($) => seq("import", choice($.string, seq($.identifier, repeat(seq(".", $.identifier)))), optional(seq("as", field("alias", $.identifier)))),
     config: ($) => seq("config", "{", repeat($.entry), "}"),
@@ -85,6 +85,9 @@ module.exports = grammar({
     skip: ($) => seq("skip", $.string),
     keys: ($) => seq("config", "{", repeat($.key), "}"),
     key: ($) => seq(some(seq($.identifier, repeat(seq(".", $.identifier)))), "=", $._expression),
+
+    sweep: ($) => seq("sweep", "{", repeat($.sweep_axis), "}"),
+    sweep_axis: ($) => seq($.identifier, "=", choice($.list, seq($._expression, "..", $._expression))),
 
     layout: ($) => seq("layout", field("name", $.identifier), "{", repeat(choice($.directive, $.entry)), "}"),
     directive: ($) => prec.right(choice(

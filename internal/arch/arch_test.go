@@ -104,7 +104,17 @@ var layers = map[string][]string{
 	".":        {"compiler", "internal/diag", "runtime"},
 	"docs":     {"backend", "compiler", "ir", "lang", "passes", "runtime"}, // tests alone hold the documents to the code
 	"examples": {"compiler", "passes", "runtime"},                          // tests alone train and explain them
-	"bench":    {"backend", "compiler", "internal/diag", "internal/dtype", "internal/foreign", "ir", "lang", "passes", "runtime"},
+	// A module of its own, which takes ptc as sources and as a binary.
+	"release":       {},
+	"release/build": {"release/tree"},
+	"release/check": {},
+	"release/deb":   {"release/tree"},
+	"release/image": {"release/tree"},
+	"release/sbom":  {"release/build"},
+	"release/site":  {"release/tree"},
+	"release/tree":  {},
+	"release/wheel": {"release/tree"},
+	"bench":         {"backend", "compiler", "internal/diag", "internal/dtype", "internal/foreign", "ir", "lang", "passes", "runtime"},
 }
 
 // helpers are packages for tests; only tests and other helpers import them.
@@ -120,9 +130,14 @@ var libraries = map[string][]string{
 	"github.com/spf13/cobra":              {"cmd/ptc"},
 	"github.com/fxamacker/cbor/v2":        {"runtime/program"},
 	"github.com/ebitengine/purego":        {"internal/foreign"},
-	"github.com/dlclark/regexp2":          {"runtime/tokenizer"},
-	"github.com/parquet-go/parquet-go":    {"runtime/data/corpus"},
-	"github.com/minio/minio-go/v7":        {"runtime/data/storage"},
+
+	"github.com/CycloneDX/cyclonedx-go":      {"release/sbom"},
+	"github.com/google/go-containerregistry": {"release/image"},
+	"github.com/goreleaser/nfpm/v2":          {"release/deb"},
+	"github.com/yuin/goldmark":               {"release/site"},
+	"github.com/dlclark/regexp2":             {"runtime/tokenizer"},
+	"github.com/parquet-go/parquet-go":       {"runtime/data/corpus"},
+	"github.com/minio/minio-go/v7":           {"runtime/data/storage", "bench/minio"},
 }
 
 // file is a source file of the module.
@@ -358,6 +373,9 @@ func TestRules(t *testing.T) {
 		{".", "compiler", true},
 		{".", "cmd/ptc", false},
 		{"compiler", ".", false},
+		{"release", "release/site", true},
+		{"release/deb", "release/image", false},
+		{"release/build", "compiler", false},
 		{"nowhere", "ir", false},
 	} {
 		if got := allowed(c.from, c.to); got != c.want {

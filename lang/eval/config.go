@@ -76,12 +76,18 @@ func (in *Interp) override(o *Override) {
 		e.set = o
 		return
 	}
+	names := in.ConfigNames()
+	in.Errs.Add(&diag.Error{Code: "E0214", Msg: "--set " + value.Clip(o.Key) + ": the config has no entry `" + value.Clip(o.Key) + "`",
+		Want: diag.OneOf(names), Hint: diag.DidYouMean(o.Key, names)})
+}
+
+// ConfigNames are the entries of all files, in their order.
+func (in *Interp) ConfigNames() []string {
 	var names []string
 	for _, c := range in.config {
 		names = append(names, c.name)
 	}
-	in.Errs.Add(&diag.Error{Code: "E0214", Msg: "--set " + value.Clip(o.Key) + ": the config has no entry `" + value.Clip(o.Key) + "`",
-		Want: diag.OneOf(names), Hint: diag.DidYouMean(o.Key, names)})
+	return names
 }
 
 // ConfigValue is the value of an entry.

@@ -8,7 +8,7 @@ type File struct {
 }
 
 // Decl is a top-level declaration: [Import], [Config], [Module] (which is
-// also a model or an optimizer), [Fn], [Train], [Layout] or [Names].
+// also a model or an optimizer), [Fn], [Train], [Layout], [Names] or [Sweep].
 type Decl interface {
 	Node
 	decl()
@@ -142,12 +142,29 @@ type Layout struct {
 	Directives []Directive `parser:"'{' ';'* ( @@ ';'* )* '}'"`
 }
 
+// Sweep is `sweep { lr = [1e-3, 3e-3]  seed = 1..3 }`: what `ptc sweep` goes through.
+type Sweep struct {
+	Span
+	Doc  string
+	Axes []*SweepAxis `parser:"'sweep' '{' ';'* ( @@ ';'* )* '}'"`
+}
+
+// SweepAxis is the values of one config entry: a list, or whole numbers from First to
+// Last, which is nil for a list.
+type SweepAxis struct {
+	Span
+	Key   *Ident `parser:"@@ '='"`
+	First Expr   `parser:"@@"`
+	Last  Expr   `parser:"( '..' @@ )?"`
+}
+
 func (*Import) decl() {}
 func (*Config) decl() {}
 func (*Module) decl() {}
 func (*Fn) decl()     {}
 func (*Train) decl()  {}
 func (*Layout) decl() {}
+func (*Sweep) decl()  {}
 
 func (*ParamDecl) member() {}
 func (*SubModule) member() {}

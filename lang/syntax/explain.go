@@ -91,7 +91,7 @@ type place struct {
 }
 
 var (
-	placeFile      = place{"a declaration (`import`, `config`, `module`, `model`, `optimizer`, `fn`, `train`, `layout`, `names`)", declWords, ""}
+	placeFile      = place{"a declaration (`import`, `config`, `module`, `model`, `optimizer`, `fn`, `train`, `layout`, `names`, `sweep`)", declWords, ""}
 	placeMember    = place{"a member (`param`, `let`, `fn`, or `name : Module`)", memberWords, ":"}
 	placeStmt      = place{"a statement (`name = …`, `return`, `for`, `if`)", stmtWords, "="}
 	placeEntry     = place{"an entry `name = value`", nil, "="}

@@ -110,7 +110,7 @@ func (p *formatter) learn(n Node) bool {
 		return p.learnList(at, n.Axes)
 	case *Device:
 		return p.learnList(at, n.Entries)
-	case *Entry, *TensorRow, *KeyRow, *Selected:
+	case *Entry, *TensorRow, *KeyRow, *Selected, *SweepAxis:
 		p.starts[at] = kindEntry
 	case *ParamDecl:
 		p.starts[at] = kindParam

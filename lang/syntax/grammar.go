@@ -21,7 +21,7 @@ var grammar = sync.OnceValue(func() *participle.Parser[declaration] {
 		participle.UseLookahead(0),
 		participle.ParseTypeWith(parseExpr),
 		participle.ParseTypeWith(parseType),
-		participle.Union[Decl](&Import{}, &Config{}, &Module{}, &Fn{}, &Train{}, &Layout{}, &Names{}),
+		participle.Union[Decl](&Import{}, &Config{}, &Module{}, &Fn{}, &Train{}, &Layout{}, &Names{}, &Sweep{}),
 		participle.Union[Member](&ParamDecl{}, &Let{}, &Fn{}, &SubModule{}),
 		participle.Union[Stmt](&Return{}, &For{}, &If{}, &Assign{}),
 		participle.Union[Directive](&Mesh{}, &Shard{}, &Replicate{}, &Pipeline{}, &Zero{}, &Recompute{},
@@ -32,7 +32,7 @@ var grammar = sync.OnceValue(func() *participle.Parser[declaration] {
 
 // The words that begin something, for messages and their suggestions.
 var (
-	declWords      = []string{"import", "config", "module", "model", "optimizer", "fn", "train", "layout", "names"}
+	declWords      = []string{"import", "config", "module", "model", "optimizer", "fn", "train", "layout", "names", "sweep"}
 	memberWords    = []string{"param", "state", "let", "fn"}
 	stmtWords      = []string{"return", "for", "if"}
 	directiveWords = []string{"mesh", "shard", "replicate", "pipeline", "zero", "recompute", "precision",

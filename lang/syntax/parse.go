@@ -159,6 +159,8 @@ func docField(n Node) *string {
 		return &n.Doc
 	case *Layout:
 		return &n.Doc
+	case *Sweep:
+		return &n.Doc
 	case *Names:
 		return &n.Doc
 	case *TensorRow:

@@ -26,7 +26,7 @@ def load(path):
         header = json.loads(text)
         header.pop("__metadata__", None)
         return {name: _tensor(numpy, entry, data) for name, entry in header.items()}
-    except (AttributeError, KeyError, TypeError, ValueError) as e:
+    except (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError) as e:
         raise ValueError("%s is no safetensors file: %s" % (path, e)) from e
 
 
@@ -34,6 +34,8 @@ def _tensor(numpy, entry, data):
     begin, end = entry["data_offsets"]
     if not 0 <= begin <= end <= len(data):
         raise ValueError("a tensor is outside of the file")
+    if any(size < 0 for size in entry["shape"]):  # numpy would take -1 for whatever fits
+        raise ValueError("a size is negative")
     if entry["dtype"] == "BF16":
         halves = numpy.frombuffer(data[begin:end], "<u2").astype("<u4")
         return (halves << 16).view("<f4").reshape(entry["shape"])

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import random
 import struct
 import subprocess
 import sys
@@ -64,12 +65,36 @@ def read():
         ({"x": {**whole, "shape": [2]}}, bytes(8)),
         ({"x": {**whole, "data_offsets": [-8, 0]}}, bytes(8)),
         ({"x": {**whole, "dtype": "F8_E4M3"}}, bytes(8)),
+        ({"x": {**whole, "shape": [-1]}}, bytes(8)),
+        ({"x": {**whole, "shape": [1 << 70]}}, bytes(8)),
         ({"x": 5}, b""),
         ([1], b""),
     ):
         refused(lambda: ptc.load(file(header, data)), ValueError)
-    open("x.safetensors", "wb").write(struct.pack("<Q", 1 << 40))
-    refused(lambda: ptc.load("x.safetensors"), ValueError)
+    for text in (struct.pack("<Q", 1 << 40), struct.pack("<Q", 100_000) + b"[" * 100_000, b""):
+        write("x.safetensors", text)
+        refused(lambda: ptc.load("x.safetensors"), ValueError)
+
+    # Damaged files are refused or read, and nothing else happens.
+    with open("trained.safetensors", "rb") as source:
+        sound = source.read()
+    chance = random.Random(1)
+    refusals = 0
+    for _ in range(500):
+        damaged = bytearray(sound[: chance.choice([len(sound), chance.randrange(1, len(sound))])])
+        for _ in range(chance.randrange(1, 4)):
+            damaged[chance.randrange(min(len(damaged), 300))] = chance.randrange(256)
+        write("x.safetensors", damaged)
+        try:
+            ptc.load("x.safetensors")
+        except ValueError:
+            refusals += 1
+    assert refusals > 100, refusals
+
+
+def write(name, data):
+    with open(name, "wb") as out:
+        out.write(data)
 
 
 def refused(call, kind=None):

@@ -22,13 +22,13 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// groups is the order in which pages are listed; what is in none comes at the end, by
-// its title.
+// groups is the order in which pages are listed; what of docs is in none comes at the
+// end, by its title, and what is not of docs only on its own page.
 var groups = []struct {
 	title string
 	pages []string
 }{
-	{"Use", []string{"README.md", "docs/language.md", "docs/sampling.md", "docs/editors.md", "docs/releases.md", "docs/compatibility.md"}},
+	{"Use", []string{"README.md", "docs/language.md", "docs/data.md", "docs/weights.md", "docs/sampling.md", "docs/report.md", "docs/clusters.md", "docs/editors.md", "docs/releases.md", "docs/compatibility.md"}},
 	{"How it works", []string{"docs/architecture.md", "docs/ir.md", "docs/parallel.md", "docs/memory.md", "docs/numerics.md", "docs/kernels.md", "docs/runtime.md", "docs/proofs.md", "docs/performance.md"}},
 	{"More", []string{"docs/packages.md", "docs/dependencies.md", "docs/next.md"}},
 }
@@ -245,7 +245,7 @@ func (s *site) navigation(here *page) []section {
 	}
 	rest := section{Title: "Others"}
 	for _, p := range s.order {
-		if !listed[p] {
+		if !listed[p] && (p == here || path.Dir(p.source) == "docs") {
 			rest.Entries = append(rest.Entries, entry{p.file, p.title, p == here})
 		}
 	}

@@ -79,8 +79,8 @@ func TestRepository(t *testing.T) {
 
 func small() fstest.MapFS {
 	return fstest.MapFS{
-		"README.md":       {Data: []byte("# ptc\n\nSee [docs](docs/a.md#two-words), [models](models) and [here](#more).\n\n## More\n\n<script>alert(1)</script>\n")},
-		"docs/a.md":       {Data: []byte("# A\n\n## Two `words`\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n## Same\n\n## Same\n\n[up](../README.md)\n")},
+		"README.md":       {Data: []byte("# ptc\n\nSee [docs](docs/a-page.md#two-words), [models](models) and [here](#more).\n\n## More\n\n<script>alert(1)</script>\n")},
+		"docs/a-page.md":  {Data: []byte("# A\n\n## Two `words`\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n## Same\n\n## Same\n\n[up](../README.md)\n")},
 		"models/m.ptl":    {Data: []byte("model M { }  // <b>\n")},
 		"models/x/n.ptl":  {Data: []byte("model N { }\n")},
 		"models/x/no.txt": {Data: []byte("not shown")},
@@ -97,8 +97,8 @@ func TestPages(t *testing.T) {
 		texts[p.Path] = string(p.Data)
 	}
 	for file, wants := range map[string][]string{
-		"index.html":         {`<a href="a.html#two-words">docs</a>`, `<a href="models-README.html">models</a>`, `<a href="index.html#more">here</a>`, `<title>ptc</title>`, "ptc 1.2.3"},
-		"a.html":             {`<h2 id="two-words">Two <code>words</code></h2>`, `<td>2</td>`, `id="same-1"`, `<a href="index.html">up</a>`, `<title>A · ptc</title>`},
+		"index.html":         {`<a href="a-page.html#two-words">docs</a>`, `<a href="models-README.html">models</a>`, `<a href="index.html#more">here</a>`, `<title>ptc</title>`, "ptc 1.2.3"},
+		"a-page.html":        {`<h2 id="two-words">Two <code>words</code></h2>`, `<td>2</td>`, `id="same-1"`, `<a href="index.html">up</a>`, `<title>A · ptc</title>`},
 		"models-README.html": {`<h2 id="modelsmptl">models/m.ptl</h2>`, "model M { }  // &lt;b&gt;", "model N { }"},
 	} {
 		for _, want := range wants {
@@ -114,7 +114,7 @@ func TestPages(t *testing.T) {
 
 // TestBrokenLinks: a site with a link to nowhere is not made.
 func TestBrokenLinks(t *testing.T) {
-	for _, link := range []string{"docs/b.md", "docs/a.md#three", "#nowhere", "../outside.md", "empty"} {
+	for _, link := range []string{"docs/no-page.md", "docs/a-page.md#three", "#nowhere", "../outside.md", "empty"} {
 		files := small()
 		files["empty/x.txt"] = &fstest.MapFile{}
 		files["README.md"] = &fstest.MapFile{Data: []byte("# ptc\n\n[x](" + link + ")\n")}

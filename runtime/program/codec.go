@@ -29,26 +29,41 @@ var (
 	ErrTooLarge  = fmt.Errorf("the plan is larger than %d bytes", MaxBytes)
 )
 
-// VersionError is of a plan in another format.
-type VersionError struct{ Format uint32 }
+// VersionError is of a plan in another format, or with what a later ptc added to this one.
+type VersionError struct {
+	Format   uint32
+	Compiler string // that made the plan, where the format is this one
+}
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("the plan was made by format %d, and this ptc reads %d; compile again", e.Format, Format)
+	switch {
+	case e.Format < Format:
+		return fmt.Sprintf("the plan is of format %d, and this ptc reads format %d: compile its source again, or take the ptc that made it", e.Format, Format)
+	case e.Format > Format:
+		return fmt.Sprintf("the plan is of format %d, which is later than format %d of this ptc: take a later ptc, or compile its source again with this one", e.Format, Format)
+	}
+	return fmt.Sprintf("the plan has entries that this ptc does not know; ptc %q made it: take that version or a later one, or compile its source again with this one", e.Compiler)
 }
 
 var (
 	encMode = mode(encOptions().EncMode())
-	decMode = mode(cbor.DecOptions{
+	decMode = mode(decOptions(cbor.ExtraDecErrorUnknownField).DecMode())
+	// Knows nothing but what it is asked for.
+	laxMode = mode(decOptions(cbor.ExtraDecErrorNone).DecMode())
+)
+
+func decOptions(unknown cbor.ExtraDecErrorCond) cbor.DecOptions {
+	return cbor.DecOptions{
 		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
 		IndefLength:       cbor.IndefLengthForbidden,
 		TagsMd:            cbor.TagsForbidden,
-		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
+		ExtraReturnErrors: unknown,
 		IntDec:            cbor.IntDecConvertNone,
 		MaxNestedLevels:   16,
 		MaxArrayElements:  1 << 24,
 		MaxMapPairs:       64, // no struct has as many fields
-	}.DecMode())
-)
+	}
+}
 
 func encOptions() cbor.EncOptions {
 	o := cbor.CoreDetEncOptions()
@@ -106,12 +121,28 @@ func Decode(file []byte) (*Plan, error) {
 	}
 	p := new(Plan)
 	if err := decMode.Unmarshal(body, p); err != nil {
+		if later := addedLater(body, err); later != nil {
+			return nil, later
+		}
 		return nil, invalid("%v", err)
 	}
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+// addedLater is the error of a body with entries that are not known, where another
+// version of ptc says that it wrote them; nil for any other body.
+func addedLater(body []byte, err error) error {
+	var unknown *cbor.UnknownFieldError
+	var by struct {
+		Compiler string `cbor:"3,keyasint,omitempty"` // as Plan has it
+	}
+	if !errors.As(err, &unknown) || laxMode.Unmarshal(body, &by) != nil || by.Compiler == "" || len(by.Compiler) > maxName {
+		return nil
+	}
+	return &VersionError{Format, by.Compiler}
 }
 
 // open checks the header and the checksum, and gives the body.
@@ -127,7 +158,7 @@ func open(file []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: it ends after %d bytes", ErrTruncated, len(file))
 	}
 	if v := le.Uint32(file[len(magic):]); v != Format {
-		return nil, &VersionError{v}
+		return nil, &VersionError{Format: v}
 	}
 	if len(file) < headerSize {
 		return nil, fmt.Errorf("%w: it ends after %d bytes", ErrTruncated, len(file))

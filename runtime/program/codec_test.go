@@ -121,10 +121,27 @@ func TestBadBytes(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
-	_, err := Decode(edit(func(b []byte) []byte { b[8] = 2; return b }))
+}
+
+// TestOtherVersions: who has a plan of another version is told what to do.
+func TestOtherVersions(t *testing.T) {
+	good := encode(t, sample())
+	for format, want := range map[byte]string{2: "compile its source again, or take the ptc that made it", 99: "take a later ptc"} {
+		other := bytes.Clone(good)
+		other[8] = format
+		_, err := Decode(other)
+		var v *VersionError
+		if !errors.As(err, &v) || v.Format != uint32(format) || !strings.Contains(err.Error(), want) {
+			t.Errorf("format %d: %v", format, err)
+		}
+	}
+	added, err := encMode.Marshal(map[int]any{3: "9.9.9\x1b[2J", 63: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var v *VersionError
-	if !errors.As(err, &v) || v.Format != 2 || !strings.Contains(err.Error(), "compile again") {
-		t.Errorf("format 2: %v", err)
+	if _, err := Decode(seal(added)); !errors.As(err, &v) || !strings.Contains(err.Error(), `ptc "9.9.9\x1b[2J" made it`) {
+		t.Errorf("an entry of a later version: %v", err)
 	}
 }
 

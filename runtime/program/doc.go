@@ -17,7 +17,8 @@
 //
 // The body is not compressed: plans are small, and so their bytes depend on no
 // compressor's version. A number in a tag is never given to another meaning
-// without a new format version; a key that is not known is an error.
+// without a new format version; a key that is not known is an error. What is added may
+// so be read by later versions and not by earlier ones (docs/compatibility.md).
 //
 // What is repeated, such as a block, is there once: a [Program] has runs, and buffers,
 // tensors and ports are those of every instance of a [Stack]. So is what a pipeline

@@ -1,0 +1,36 @@
+package lang
+
+import (
+	"ptc/internal/diag"
+	"ptc/lang/eval"
+	"ptc/lang/source"
+	"ptc/lang/syntax"
+)
+
+// checkSweep reports what of the main file's sweep nothing could go through.
+func checkSweep(in *eval.Interp) {
+	for _, d := range in.Prog.Main.Tree.Decls {
+		x, ok := d.(*syntax.Sweep)
+		if !ok {
+			continue
+		}
+		said := map[string]bool{}
+		for _, a := range x.Axes {
+			name := a.Key.Name
+			if said[name] {
+				in.Errs.Add(source.ErrorAt("E0202", a.Key, "`%s` is declared twice", name))
+			}
+			said[name] = true
+			if _, known := in.ConfigValue(name); !known && name != "seed" {
+				e := source.ErrorAt("E0730", a.Key, "the config has no entry `%s`", name)
+				e.Want, e.Hint = "an entry of the config, or `seed`", diag.DidYouMean(name, in.ConfigNames())
+				in.Errs.Add(e)
+			}
+			if _, list := a.First.(*syntax.List); list == (a.Last != nil) {
+				e := source.ErrorAt("E0731", a.First, "`%s` has neither a list of values nor a range", name)
+				e.Want = "`[a, b]`, or `1..3` for whole numbers"
+				in.Errs.Add(e)
+			}
+		}
+	}
+}
