@@ -43,3 +43,40 @@ func TestMixture(t *testing.T) {
 		}
 	}
 }
+
+// Labelled arrays train a classifier.
+func TestArraysTrain(t *testing.T) {
+	t.Chdir(t.TempDir())
+	npy := func(name, kind, shape string, body []byte) {
+		head := "{'descr': '" + kind + "', 'fortran_order': False, 'shape': (" + shape + "), }\n"
+		raw := binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(head)))
+		write(t, name, string(append(append(raw, head...), body...)))
+	}
+	var images, labels []byte
+	for i := range 40 {
+		images = append(images, make([]byte, 4)...)
+		images[4*i+i%4] = 255
+		labels = binary.LittleEndian.AppendUint64(labels, uint64(i%4))
+	}
+	npy("x.npy", "|u1", "40, 4", images)
+	npy("y.npy", "<i8", "40", labels)
+	write(t, "m.ptl", `import std.nn
+import std.optim
+import std.data
+config { batch = 6  pixels = 4  classes = 4 }
+model M {
+  param w : [pixels, classes] ~ zeros
+  fn apply(x: [batch, pixels]) -> [batch, classes] { return dot(x, w, over = pixels) }
+}
+train M {
+  loss      = nn.cross_entropy(M(x), y, over = classes)
+  optimizer = optim.SGD(lr = 1.0)
+  data      = data.arrays(x = "x.npy", y = "y.npy", x_type = f32[batch, pixels], y_type = i32[batch], scale = 1 / 255, valid = 0.2)
+}
+`)
+	must(t, "compile", "m.ptl", "-o", "m.bin", "-q", "--target", "ref")
+	out := losses(t, must(t, "run", "m.bin", "--steps", "60", "--log", "json").out)
+	if first, valid := out[0], out[len(out)-1]; first < 1.3 || valid > 0.3 {
+		t.Errorf("the loss goes from %v to %v", first, valid)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ptc/runtime/data/storage"
 	"ptc/runtime/tokenizer"
 )
 
@@ -110,9 +111,11 @@ func manifestOf(opts []Option, b Batch) (m *Manifest, folder string) {
 			continue
 		}
 		for _, f := range files {
-			folder := filepath.Dir(f.path)
-			if m, err := readManifest(filepath.Join(folder, manifestName)); err == nil {
-				return m, folder
+			if m, err := readManifest(storage.Beside(f.path, manifestName)); err == nil {
+				if storage.Remote(f.path) {
+					return m, ""
+				}
+				return m, filepath.Dir(f.path)
 			} else if !errors.Is(err, fs.ErrNotExist) {
 				break
 			}

@@ -12,10 +12,11 @@
 // There is no cursor. A resumed run needs nothing but its step number, a device
 // may ask for any rows and columns of the global batch, and the parts that
 // devices ask for are always parts of the same batch. After Open nothing
-// allocates (but for documents of windows) and nothing is written to, so devices may fill concurrently.
+// allocates (but for documents of windows, and objects of stores) and nothing is written to, so devices may fill concurrently.
 //
 // A kind of source is one file that calls Register in its init; so is a
 // tokenizer (RegisterTokenizer). Of the module the package imports
-// internal/dtype, philox, regular and units, runtime/tokenizer and its own corpus,
-// which reads documents of files.
+// internal/dtype, philox and units, runtime/tokenizer,
+// runtime/checkpoint/safetensors, and its own storage, which opens files and objects of
+// stores, and corpus, which reads documents of files.
 package data

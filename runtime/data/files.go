@@ -15,7 +15,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/sync/errgroup"
 
-	"ptc/internal/regular"
+	"ptc/runtime/data/storage"
 )
 
 // textFile is a file that a glob matched.
@@ -71,7 +71,10 @@ func findFiles(globs, excludes []string, vars []Option) ([]textFile, error) {
 				Hint: "a relative pattern starts at the current directory"}
 		}
 		for _, f := range found {
-			abs, err := filepath.Abs(f.path)
+			abs, err := f.path, error(nil)
+			if !storage.Remote(abs) {
+				abs, err = filepath.Abs(f.path)
+			}
 			if err != nil {
 				return nil, &Error{Path: f.name, Msg: "cannot resolve", Err: cause(err)}
 			}
@@ -102,6 +105,9 @@ func matchFiles(glob string, excludes []string, vars []Option) ([]textFile, erro
 	expanded, err := expand(filepath.ToSlash(glob), vars)
 	if err != nil {
 		return nil, err
+	}
+	if storage.Remote(expanded) {
+		return matchObjects(glob, expanded, excludes)
 	}
 	base, pattern := splitGlob(expanded)
 	if pattern == "" || !doublestar.ValidatePattern(pattern) {
@@ -147,6 +153,26 @@ func matchFiles(glob string, excludes []string, vars []Option) ([]textFile, erro
 		return nil, &Error{Path: glob, Msg: "cannot list the files", Err: cause(err)}
 	}
 	slices.SortFunc(files, func(a, b textFile) int { return cmp.Compare(a.rel, b.rel) })
+	return files, nil
+}
+
+// matchObjects does it for a pattern of objects in a store.
+func matchObjects(glob, expanded string, excludes []string) (files []textFile, err error) {
+	found, err := storage.List(expanded)
+	if err != nil {
+		return nil, &Error{Path: glob, Msg: "cannot list the objects", Err: err}
+	}
+	for _, o := range found {
+		if slices.ContainsFunc(excludes, func(x string) bool { return doublestar.MatchUnvalidated(x, o.Rel) }) {
+			continue
+		}
+		sum := sha256.Sum256([]byte(o.Rel))
+		name := o.Place
+		if hasVariable(glob) {
+			name = glob + ": " + o.Rel
+		}
+		files = append(files, textFile{path: o.Place, name: name, rel: o.Rel, rank: binary.LittleEndian.Uint64(sum[:]), size: o.Size})
+	}
 	return files, nil
 }
 
@@ -199,7 +225,7 @@ func readFiles(files []textFile) error {
 }
 
 func (f *textFile) read() error {
-	r, err := regular.Open(f.path) // again, as the name may have changed hands since it was listed
+	r, err := storage.Open(f.path) // again, as the name may have changed hands since it was listed
 	if err != nil {
 		return &Error{Path: f.name, Msg: "cannot read", Err: cause(err)}
 	}

@@ -6,13 +6,12 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"ptc/internal/regular"
 	"ptc/internal/units"
+	"ptc/runtime/data/storage"
 )
 
 // leaveOutCompanions drops what lies beside tokens and describes them: the
@@ -33,15 +32,11 @@ func openStore(f textFile, dtype string) (*store, error) {
 	if bin, ok := strings.CutSuffix(f.path, ".idx"); ok {
 		f.path, f.name = bin+".bin", strings.TrimSuffix(f.name, ".idx")+".bin"
 	}
-	file, err := regular.Open(f.path)
+	file, err := storage.Open(f.path)
 	if err != nil {
 		return nil, &Error{Path: f.name, Msg: "cannot read", Err: cause(err)}
 	}
-	st, err := file.Stat()
-	if err != nil {
-		return nil, &Error{Path: f.name, Msg: "cannot read", Err: cause(err)}
-	}
-	s, err := formatOf(f, file, st.Size(), dtype)
+	s, err := formatOf(f, file, file.Size(), dtype)
 	if err != nil {
 		_ = file.Close()
 		return nil, err
@@ -56,7 +51,11 @@ func formatOf(f textFile, file io.ReaderAt, size int64, dtype string) (*store, e
 	}
 	s := &store{file: file, name: f.name}
 	if index, ok := strings.CutSuffix(f.path, ".bin"); ok {
-		if _, err := os.Stat(index + ".idx"); err == nil {
+		there, err := storage.Exists(index + ".idx")
+		if err != nil {
+			return nil, &Error{Path: f.name, Msg: "cannot look for its index .idx", Err: cause(err)}
+		}
+		if there {
 			return s, s.megatron(index+".idx", size)
 		}
 	}
@@ -73,7 +72,7 @@ func formatOf(f textFile, file io.ReaderAt, size int64, dtype string) (*store, e
 // (np.memmap of uint16).
 func (s *store) raw(f textFile, size int64, dtype string) error {
 	if dtype == "auto" {
-		m, err := readManifest(filepath.Join(filepath.Dir(f.path), manifestName))
+		m, err := readManifest(storage.Beside(f.path, manifestName))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return &Error{Path: f.name, Msg: "the " + manifestName + " beside it cannot be used", Err: err}
 		}

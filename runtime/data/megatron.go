@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
-	"ptc/internal/regular"
 	"ptc/internal/units"
+	"ptc/runtime/data/storage"
 )
 
 // megatronMagic begins the index of Megatron's indexed datasets. Behind it
@@ -85,7 +85,7 @@ func (s *store) megatronIndex(raw []byte, size int64) error {
 
 // readAll reads a file of at most limit bytes.
 func readAll(path string, limit int64) ([]byte, error) {
-	f, err := regular.Open(path)
+	f, err := storage.Open(path)
 	if err != nil {
 		return nil, err
 	}

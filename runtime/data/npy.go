@@ -25,10 +25,10 @@ type array struct {
 	offset int64 // of the first element
 }
 
-// npyTypes are NumPy's names of types; f2 and bool are not read.
+// npyTypes are NumPy's names of types; bool is not read.
 var npyTypes = map[string]string{
 	"|u1": "u8", "|i1": "i8", "<u2": "u16", "<i2": "i16", "<u4": "u32", "<i4": "i32",
-	"<u8": "u64", "<i8": "i64", "<f4": "f32", "<f8": "f64",
+	"<u8": "u64", "<i8": "i64", "<f2": "f16", "<f4": "f32", "<f8": "f64",
 }
 
 var (

@@ -15,6 +15,7 @@ const (
 	streamValid
 	streamTeacher
 	streamMix
+	streamSplit
 	streamNoise streamID = 1 << 8 // added to train or valid
 )
 

@@ -101,3 +101,18 @@ func (s *segments) startsBehind(dst []bool, pos int64) error {
 	}
 	return nil
 }
+
+// mask is prompts'.
+func (s *segments) mask(dst []int32, pos int64) {
+	end := pos + int64(len(dst))
+	for i := sort.Search(len(s.ends), func(i int) bool { return s.ends[i] > pos }); i < len(s.list) && s.begin(i) < end; i++ {
+		g, shift := s.list[i], s.begin(i)-s.list[i].from
+		lo, hi := max(pos, s.begin(i)), min(end, s.ends[i])
+		ranges := g.store.prompts
+		for k := sort.Search(len(ranges), func(k int) bool { return ranges[k].to+shift > lo }); k < len(ranges) && ranges[k].from+shift < hi; k++ {
+			for at := max(lo, ranges[k].from+shift); at < min(hi, ranges[k].to+shift); at++ {
+				dst[at-pos] = notATarget
+			}
+		}
+	}
+}

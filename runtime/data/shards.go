@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"ptc/internal/units"
+	"ptc/runtime/data/corpus"
 )
 
 func init() { Register("tokens", openTokens) }
@@ -22,6 +23,7 @@ func init() { Register("tokens", openTokens) }
 //	exclude    glob on the path below the base of files; may repeat
 //	dtype      auto, or what a token of a file without a header is: u16, u32, …
 //	column     the text, or the tokens, of a record of JSON lines and parquet
+//	prompt     the text before it, of which no token is a target, is in this column
 //	tokenizer  of text: bytes, or the path of a file; with it all files are text
 //	window     tokens in an example, if the batch does not say
 //	predict    next: targets [batch, window]; last: targets [batch]
@@ -40,12 +42,13 @@ type shards struct {
 	parts  []part
 	docs   bool
 	sep    int32
+	prompt bool
 }
 
 type shardOptions struct {
 	files, exclude []string
 	dtype          string
-	column         string
+	column, prompt string
 	tokenizer      string
 	hash           string // of the tokenizer's file when the plan was compiled
 	window         int
@@ -68,6 +71,7 @@ func readShardOptions(opts []Option, b Batch) (s shardOptions, err error) {
 		exclude:    o.all("exclude"),
 		dtype:      o.oneOf("dtype", words...),
 		column:     o.str("column", "text"),
+		prompt:     o.str("prompt", ""),
 		tokenizer:  o.str("tokenizer", ""),
 		hash:       o.str("tokenizer_sha256", ""),
 		window:     o.integer("window", b.Window, 1, math.MaxInt32),
@@ -90,6 +94,8 @@ func readShardOptions(opts []Option, b Batch) (s shardOptions, err error) {
 	switch {
 	case len(s.files) == 0:
 		return s, errorf("no files are given")
+	case s.prompt != "" && s.tokenizer == "":
+		return s, errorf("prompt = %q needs a tokenizer, as prompts are text", s.prompt)
 	case s.window < 1:
 		return s, errorf("no window is given: how many tokens make an example")
 	case b.Window != 0 && b.Window != s.window:
@@ -103,7 +109,7 @@ func openTokens(opts []Option, b Batch) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &shards{window: o.window, last: o.predict == "last", docs: o.docs, sep: int32(o.separator),
+	s := &shards{window: o.window, last: o.predict == "last", docs: o.docs, sep: int32(o.separator), prompt: o.prompt != "",
 		examples: examples{kind: "tokens", batch: b.Size, shuffle: o.shuffle, seed: o.seed}}
 	if s.fields, s.parts, err = windowFields(b.Fields, b.Size, s.window, s.last, s.docs); err != nil {
 		return nil, err
@@ -130,6 +136,9 @@ func openStores(o shardOptions, b Batch) (files []textFile, stores []*store, tot
 		}
 	}
 	for _, f := range files {
+		if o.prompt != "" && !corpus.Structured(f.path) {
+			return nil, nil, 0, &Error{Path: f.name, Msg: "prompts are in records, and this is no file of JSON lines or parquet"}
+		}
 		open := func() (*store, error) { return openStore(f, o.dtype) }
 		if needsSpool(f) || tok != nil {
 			open = func() (*store, error) { return spooled(f, o, tok) }
@@ -204,6 +213,9 @@ func (s *shards) cut(list []segment) *windows {
 	if s.docs {
 		w.docs = seq
 	}
+	if s.prompt {
+		w.masked = seq
+	}
 	return w
 }
 
@@ -248,10 +260,16 @@ const (
 func (s *shards) fingerprint(files []textFile, stores []*store, o shardOptions) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "tokens 1 window=%d last=%t shuffle=%t documents=%t separator=%d valid=%g\n", s.window, s.last, o.shuffle, s.docs, s.sep, o.valid)
+	if s.prompt {
+		fmt.Fprintf(h, "prompt %q\n", o.prompt)
+	}
 	buf := make([]byte, sampleBytes)
 	for i, st := range stores {
 		size := st.n * int64(st.number.bytes)
 		fmt.Fprintf(h, "%q %s %d\n", files[i].rel, st.number.name, st.n)
+		for _, r := range st.prompts {
+			fmt.Fprintf(h, "%d %d\n", r.from, r.to)
+		}
 		for k := range int64(sampleCount) {
 			at := max(0, size-sampleBytes) / (sampleCount - 1) * k
 			n, err := st.file.ReadAt(buf[:min(sampleBytes, size)], st.offset+at)

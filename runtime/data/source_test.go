@@ -22,6 +22,7 @@ func sources(t testing.TB) map[string]Source {
 		"ramp":       openT(t, "synthetic", b, Option{"pattern", "ramp"}, Option{"predict", "last"}),
 		"function":   openT(t, "synthetic", images, Option{"noise", "0.1"}),
 		"mix":        openT(t, "mix", b, mixOf(t, mixFiles(t))...),
+		"arrays":     openT(t, "arrays", images, arrayOptions(t)...),
 		"one output": openT(t, "synthetic", scalar),
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"os"
 	"runtime"
 
-	"ptc/internal/regular"
 	"ptc/runtime/data/corpus"
+	"ptc/runtime/data/storage"
 )
 
 // needsSpool says that a file cannot be read at any place: it has records, or is
@@ -27,7 +27,7 @@ func spooled(f textFile, o shardOptions, tok Tokenizer) (*store, error) {
 	s := &store{name: f.name, docs: []int64{}}
 	s.number, _ = findNumber("i32")
 	file, err := toSpool(func(w *bufio.Writer) error {
-		return corpus.Read(f.path, corpus.Columns{Text: o.column}, func(d corpus.Document) error {
+		return corpus.Read(f.path, corpus.Columns{Text: o.column, Prompt: o.prompt}, func(d corpus.Document) error {
 			s.docs = append(s.docs, s.n)
 			push := func(ids []int32) error {
 				var raw [4]byte
@@ -39,6 +39,9 @@ func spooled(f textFile, o shardOptions, tok Tokenizer) (*store, error) {
 				}
 				s.n += int64(len(ids))
 				return nil
+			}
+			if o.prompt != "" {
+				return s.record(d, tok, int32(o.separator), push)
 			}
 			switch {
 			case d.Tokens != nil:
@@ -59,11 +62,38 @@ func spooled(f textFile, o shardOptions, tok Tokenizer) (*store, error) {
 	return s, nil
 }
 
+// record pushes the tokens of a prompt, of what follows it, and of what ends both:
+// the separator that the user names, or that of the tokenizer, which a model has to
+// learn. The two texts are turned into tokens apart, so that no token is of both.
+// The first token of a record is no target even without a prompt, as it would be
+// predicted from another record.
+func (s *store) record(d corpus.Document, tok Tokenizer, separator int32, push func([]int32) error) error {
+	from := s.n
+	if err := tok.Encode(d.Prompt, push); err != nil {
+		return err
+	}
+	s.prompts = append(s.prompts, tokenRange{from, max(s.n, from+1)})
+	if d.Tokens != nil {
+		if err := push(d.Tokens); err != nil {
+			return err
+		}
+	} else if err := tok.Encode(d.Text, push); err != nil {
+		return err
+	}
+	if separator < 0 {
+		separator = tok.Separator()
+	}
+	if separator < 0 || s.n == from {
+		return nil
+	}
+	return push([]int32{separator})
+}
+
 // unpacked decompresses a file of numbers.
 func unpacked(f textFile, dtype string) (*store, error) {
 	size := int64(0)
 	file, err := toSpool(func(w *bufio.Writer) error {
-		in, err := regular.Open(f.path)
+		in, err := storage.Open(f.path)
 		if err != nil {
 			return err
 		}

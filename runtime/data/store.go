@@ -72,7 +72,14 @@ type store struct {
 	// docs are the first tokens of documents, ascending; nil where the format
 	// does not say, so that the file is one.
 	docs []int64
+
+	// prompts are the tokens that no target is, where records have a prompt:
+	// ranges, ascending.
+	prompts []tokenRange
 }
+
+// tokenRange is the tokens [from, to).
+type tokenRange struct{ from, to int64 }
 
 // pieces are read at once, in memory that is used again.
 var pieces = sync.Pool{New: func() any { return new([1 << 14]byte) }}

@@ -30,6 +30,13 @@ type windows struct {
 	parts  []part // for each field
 	last   bool   // targets are the one behind the window
 	docs   documents
+	masked prompts // nil: no token is of a prompt
+}
+
+// prompts are tokens that a model is given, and need not predict.
+type prompts interface {
+	// mask writes notATarget for those of the tokens from pos on that are of one.
+	mask(dst []int32, pos int64)
 }
 
 // documents says where documents begin, if that is asked for.
@@ -51,8 +58,14 @@ func (w *windows) read(field int, n int64, b box, out []int32, _ []float32) erro
 	case partTokens:
 		return w.seq.copyTo(out[:hi-lo], first+int64(lo))
 	case partTargets:
-		if err := w.seq.copyTo(out[:hi-lo], first+int64(lo)+1); err != nil || w.docs == nil {
+		if err := w.seq.copyTo(out[:hi-lo], first+int64(lo)+1); err != nil {
 			return err
+		}
+		if w.masked != nil {
+			w.masked.mask(out[:hi-lo], first+int64(lo)+1)
+		}
+		if w.docs == nil {
+			return nil
 		}
 		return w.cutTargets(out[:hi-lo], first+int64(lo)+1)
 	default:

@@ -13,8 +13,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"ptc/internal/regular"
 	"ptc/internal/units"
+	"ptc/runtime/data/storage"
 )
 
 // MaxDocument bounds a document, which is in memory as a whole.
@@ -61,7 +61,7 @@ func Read(path string, c Columns, do func(Document) error) error {
 	if c.Text == "" {
 		c.Text = "text"
 	}
-	f, err := regular.Open(path)
+	f, err := storage.Open(path)
 	if err != nil {
 		return err
 	}
@@ -70,11 +70,7 @@ func Read(path string, c Columns, do func(Document) error) error {
 		if Compressed(path) {
 			return errors.New("a parquet file is compressed inside; decompress the file")
 		}
-		st, err := f.Stat()
-		if err != nil {
-			return err
-		}
-		return readParquet(f, st.Size(), c, do)
+		return readParquet(f, f.Size(), c, do)
 	}
 	r, done, err := Decompress(f, path)
 	if err != nil {

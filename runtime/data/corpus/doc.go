@@ -6,5 +6,6 @@
 //
 // The invariant: a file gives the same documents every time, memory is bounded by
 // the largest document and not by the file, and what is broken is an error that
-// names the place. Of the module the package imports internal/regular and units.
+// names the place. Of the module the package imports internal/units and
+// runtime/data/storage.
 package corpus

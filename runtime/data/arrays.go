@@ -1,0 +1,197 @@
+package data
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"ptc/internal/units"
+)
+
+func init() { Register("arrays", openArrays) }
+
+// fileKey is what follows the name of a field in the option with its file.
+const fileKey = "_file"
+
+// arrays are examples along the first axis of arrays in files, which stay there: row
+// n of every field is row n of its array.
+//
+// Options:
+//
+//	x_file   of the field x: a .npy file, or "file.safetensors:name"; may have ${NAME}
+//	scale    the number that whole numbers of a field f32 are multiplied by, 1
+//	valid    share held out, 0.05; absent, it yields to few rows
+//	shuffle  true, or false for the order of the rows
+//	seed     of the shuffle, else the run's
+//
+// Fields: those that are asked for, i32 of whole numbers and f32 of any. What is held
+// out are rows of a fixed random order, as rows are often sorted; the last ones if
+// shuffle is false.
+type arrays struct {
+	examples
+	list []*arrayFile // for each field
+}
+
+func openArrays(opts []Option, b Batch) (Source, error) {
+	o := &options{list: opts}
+	scale := o.float("scale", 1, -1e30, 1e30)
+	share, given := o.float("valid", 0.05, 0, 0.9), o.has("valid")
+	s := &arrays{examples: examples{kind: "arrays", batch: b.Size, shuffle: o.oneOf("shuffle", "true", "false") == "true", seed: o.seed(b.Seed)}}
+	names := arrayFields(opts)
+	paths := map[string]string{}
+	for _, n := range names {
+		paths[n] = o.str(n+fileKey, "")
+	}
+	if err := o.done(); err != nil {
+		return nil, err
+	}
+	if len(b.Fields) > 0 {
+		names = names[:0]
+		for _, f := range b.Fields {
+			names = append(names, f.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, errorf("no files are given")
+	}
+	for i, name := range names {
+		if paths[name] == "" {
+			return nil, errorf("there is no file for the field %q: give %s%s", name, name, fileKey)
+		}
+		a, err := openArray(paths[name], b.Vars)
+		if err != nil {
+			return nil, err
+		}
+		f := a.field(name, b.Size, scale)
+		if len(b.Fields) > 0 {
+			f = b.Fields[i]
+		}
+		if err := a.fits(f, b.Size, scale); err != nil {
+			return nil, &Error{Path: a.name, Msg: err.Error()}
+		}
+		s.fields, s.list = append(s.fields, f), append(s.list, a)
+	}
+	return s, s.split(share, given)
+}
+
+// arrayFields are the names of the fields that have files, in the order of the options.
+func arrayFields(opts []Option) (names []string) {
+	for _, o := range opts {
+		if n, ok := strings.CutSuffix(o.Key, fileKey); ok && n != "" && !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+// split holds rows out.
+func (s *arrays) split(share float64, given bool) error {
+	n := s.list[0].shape[0]
+	for i, a := range s.list {
+		if a.shape[0] != n {
+			return errorf("%s has %d rows for the field %s, and %s has %d for %s", a.name, a.shape[0], s.fields[i].Name, s.list[0].name, n, s.fields[0].Name)
+		}
+	}
+	held := int64(math.Round(share * float64(n)))
+	if n-held < 1 {
+		return errorf("there are %d rows, of which %d are held out", n, held)
+	}
+	if given && share > 0 && held == 0 {
+		return errorf("valid = %g holds out none of %d rows", share, n)
+	}
+	order := newPermutation(n, newStream(validSeed, streamSplit))
+	s.train = &arrayRows{s.list, s.fields, order, s.shuffle, 0, n - held}
+	s.valid = &arrayRows{s.list, s.fields, order, s.shuffle, n - held, held}
+	s.order()
+	s.about = fmt.Sprintf("arrays: %s of %s, %d for validation", units.Count(n, "row"), fieldList(s.fields), held)
+	h := sha256.New()
+	fmt.Fprintf(h, "arrays 1 shuffle=%t valid=%g\n", s.shuffle, share)
+	for i, a := range s.list {
+		fmt.Fprintf(h, "%s %s %v %g\n", s.fields[i].Name, a.kind.name, a.shape, a.scale)
+		if err := a.sample(h); err != nil {
+			return err
+		}
+	}
+	s.print = fmt.Sprintf("sha256:%x", h.Sum(nil))
+	return nil
+}
+
+// sample writes samples of the bytes, as the fingerprint of files of tokens has them.
+func (a *arrayFile) sample(h io.Writer) error {
+	size := a.shape[0] * int64(a.row) * int64(a.kind.bytes)
+	buf := make([]byte, min(size, sampleBytes))
+	for k := range int64(sampleCount) {
+		if err := a.readAt(buf, max(0, size-sampleBytes)/(sampleCount-1)*k); err != nil {
+			return err
+		}
+		if _, err := h.Write(buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// arrayRows are some of the rows.
+type arrayRows struct {
+	list   []*arrayFile
+	fields []Field
+	order  permutation
+	mixed  bool
+	from   int64
+	n      int64
+}
+
+func (r *arrayRows) count() int64 { return r.n }
+
+func (r *arrayRows) read(field int, n int64, b box, i32 []int32, f32 []float32) error {
+	if n += r.from; r.mixed {
+		n = r.order.at(0, n)
+	}
+	if b.rowEmpty() {
+		return nil
+	}
+	f, a := &r.fields[field], r.list[field]
+	// The axes from the run on are whole, but for the first of them: their elements
+	// lie together.
+	run := len(f.Shape) - 1
+	for run > 1 && b.lo[run] == 0 && b.hi[run] == f.Shape[run] {
+		run--
+	}
+	length := 1
+	for i := max(run, 1); i < len(f.Shape); i++ {
+		length *= b.hi[i] - b.lo[i]
+	}
+	outer := b
+	outer.rank = max(run, 1)
+	for idx, at := b.first(), 0; ; at += length {
+		if err := a.elements(n*int64(a.row)+int64(f.flat(&idx)), at, length, i32, f32); err != nil {
+			return err
+		}
+		if !outer.next(&idx) {
+			return nil
+		}
+	}
+}
+
+// openArray opens what an option names.
+func openArray(path string, vars []Option) (*arrayFile, error) {
+	tensor := ""
+	if at := strings.LastIndex(path, ".safetensors:"); at >= 0 {
+		path, tensor = path[:at+len(".safetensors")], path[at+len(".safetensors:"):]
+	}
+	files, err := findFiles([]string{path}, nil, vars)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) != 1 {
+		return nil, &Error{Path: path, Msg: fmt.Sprintf("an array is in one file, and %d match", len(files))}
+	}
+	if filepath.Ext(files[0].path) == ".safetensors" {
+		return tensorFile(files[0], tensor)
+	}
+	return npyArray(files[0])
+}
