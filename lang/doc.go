@@ -108,7 +108,7 @@
 //	E0716  a parameter in two rows
 //	E0717  pieces that cannot be put together
 //	E0718  a key of the other program's config
+//	E0720  a model of which nothing says what follows tokens
 //	E0730  an axis of a sweep that is no entry of the config
 //	E0731  an axis of a sweep without values
-//	E0720  a model of which nothing says what follows tokens
 package lang
