@@ -103,6 +103,11 @@ bench-peers: build ## measure ptc beside JAX, PyTorch and BLAS libraries: bench/
 tokenizer-check: ## compare tokens with the libraries tokenizers, tiktoken and sentencepiece
 	bench/tokenizers/run.sh
 
+# MinIO's server is built from its Go module into MINIO_DIR, outside of the tree.
+.PHONY: minio-check
+minio-check: ## read and prepare data from MinIO's server
+	bench/minio/run.sh
+
 # NVIDIA's assembler is in PTX_DIR, outside of the tree. PTX takes flags, such as PTX='--only gpt2'.
 .PHONY: ptx-check
 ptx-check: ## assemble the kernels of the examples, GPT-2 and Llama for GPUs with NVIDIA's assembler: bench/ptx.json
