@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/binary"
+	"os"
 	"strings"
 	"testing"
 )
@@ -78,5 +79,27 @@ train M {
 	out := losses(t, must(t, "run", "m.bin", "--steps", "60", "--log", "json").out)
 	if first, valid := out[0], out[len(out)-1]; first < 1.3 || valid > 0.3 {
 		t.Errorf("the loss goes from %v to %v", first, valid)
+	}
+}
+
+// A plan holds the tokenizer of each source of a mixture, and refuses another file.
+func TestMixtureTokenizer(t *testing.T) {
+	vocabulary, err := os.ReadFile("../../runtime/tokenizer/testdata/llama2.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	write(t, "llama2.json", string(vocabulary))
+	shard(t, "a.bin", 2000, 97)
+	write(t, "b.txt", strings.Repeat("what comes of it, and what comes then. ", 60))
+	source := withData(`data.mix(data.tokens("a.bin", window = seq), data.text("b.txt", tokenizer = "llama2.json", window = seq))`)
+	write(t, "m.ptl", strings.Replace(source, "vocab = 256", "vocab = 512", 1))
+	must(t, "compile", "m.ptl", "-o", "m.bin", "-q", "--target", "ref")
+	must(t, "verify", "m.bin")
+	must(t, "run", "m.bin", "--save", "m.st")
+	must(t, "sample", "m.bin", "--init", "m.st", "--prompt", "what", "--max-tokens", "2")
+	write(t, "llama2.json", strings.Replace(string(vocabulary), "{", "{ ", 1))
+	if r := ptc(t, "run", "m.bin"); r.code != exitFile || !strings.Contains(r.err, "another tokenizer") {
+		t.Errorf("exit code %d: %s", r.code, r.err)
 	}
 }

@@ -137,11 +137,7 @@ var libraries = map[string][]string{
 	"github.com/yuin/goldmark":               {"release/site"},
 	"github.com/dlclark/regexp2":             {"runtime/tokenizer"},
 	"github.com/parquet-go/parquet-go":       {"runtime/data/corpus"},
-<<<<<<< HEAD
 	"github.com/minio/minio-go/v7":           {"runtime/data/storage", "bench/minio"},
-=======
-	"github.com/minio/minio-go/v7":           {"runtime/data/storage"},
->>>>>>> main
 }
 
 // file is a source file of the module.
