@@ -1,11 +1,5 @@
 package program
 
-import (
-	"strings"
-
-	"ptc/internal/openpath"
-)
-
 // Plan is everything that `ptc run` and `ptc explain` need: nothing of the
 // machine that compiled, and nothing else is read beside it.
 type Plan struct {
@@ -47,42 +41,6 @@ type Plan struct {
 	Adapters []Adapter `cbor:"23,keyasint,omitempty"`
 	// Memory is the bytes that one device has, where the layout says so; else 0.
 	Memory int64 `cbor:"24,keyasint,omitempty"`
-}
-
-// Adapter says of parameters, by patterns of their paths, that PATH stands for
-// PATH + Scale · PATH.lora_down · PATH.lora_up, where the last two are parameters too.
-type Adapter struct {
-	On    []string `cbor:"1,keyasint,omitempty"`
-	Scale float64  `cbor:"2,keyasint,omitempty"`
-}
-
-// AdapterDown and AdapterUp are what the paths of an adapter's parts have behind that of
-// their parameter.
-const (
-	AdapterDown = ".lora_down"
-	AdapterUp   = ".lora_up"
-)
-
-// IsAdapter is whether a parameter is a part of an adapter.
-func (p *Plan) IsAdapter(path string) bool {
-	base, part := strings.CutSuffix(path, AdapterDown)
-	if !part {
-		base, part = strings.CutSuffix(path, AdapterUp)
-	}
-	return part && p.AdapterOf(base) != nil
-}
-
-// AdapterOf is the rule for the adapter of a parameter; nil where it has none.
-func (p *Plan) AdapterOf(path string) *Adapter {
-	parts := strings.Split(path, ".")
-	for i := range p.Adapters {
-		for _, on := range p.Adapters[i].On {
-			if openpath.Match(strings.Split(on, "."), parts) {
-				return &p.Adapters[i]
-			}
-		}
-	}
-	return nil
 }
 
 // Roof is the most that a device does in a second, by its maker's figures.

@@ -1,0 +1,93 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"ptc/runtime/metrics"
+)
+
+// finish saves what is to be saved at the end, then validates: what was trained
+// is safe before more time is spent.
+func (r *run) finish(ctx context.Context) error {
+	validated := r.o.KeepBest && r.sum.Ran > 0 && r.keeper.saved != r.sum.Steps
+	if validated { // the checkpoint of the end has its validation loss
+		var err error
+		if r.sum.ValLoss, err = r.validate(ctx); err != nil {
+			return err
+		}
+		r.isBest(r.sum.ValLoss)
+	}
+	if r.keeper != nil && r.sum.Ran > 0 && r.keeper.saved != r.sum.Steps {
+		if err := r.saveCheckpoint(true); err != nil {
+			return err
+		}
+	}
+	if err := r.awaitCheckpoint(""); err != nil {
+		return err
+	}
+	if err := r.saveParameters(); err != nil {
+		return err
+	}
+	if err := r.finishDumps(); err != nil {
+		return err
+	}
+	if err := r.finishProfile(); err != nil {
+		return err
+	}
+	if !validated {
+		var err error
+		if r.sum.ValLoss, err = r.validate(ctx); err != nil {
+			return err
+		}
+	}
+	r.log.Tell(&metrics.End{Steps: r.sum.Steps, Loss: r.sum.Loss, ValLoss: r.sum.ValLoss})
+	return r.diverged()
+}
+
+// finishDumps puts the batches in their place. Without a step there is nothing
+// to write, and files of an earlier run stay as they are.
+func (r *run) finishDumps() error {
+	if r.sum.Ran > 0 {
+		if r.batches != nil {
+			return r.batches.finish()
+		}
+		return nil
+	}
+	for _, path := range []string{r.o.DumpGrads, r.o.DumpBatches} {
+		if path != "" {
+			r.warn(fmt.Sprintf("no step was run, so nothing is written to %s", path))
+		}
+	}
+	return nil
+}
+
+// validate is the mean loss of the first validation batches, NaN if there are
+// none or ctx is done.
+func (r *run) validate(ctx context.Context) (float64, error) {
+	n := r.o.Valid
+	if n == 0 {
+		n = DefaultValid
+	}
+	n = min(n, r.feed.validations())
+	if n <= 0 || !r.dev.hasEval() {
+		return math.NaN(), nil
+	}
+	sum := 0.0
+	for i := range n {
+		if stop, err := r.stopped(ctx); stop || err != nil {
+			return math.NaN(), err
+		}
+		b, err := r.feed.validation(i)
+		if err != nil {
+			return 0, err
+		}
+		loss, err := r.dev.eval(b)
+		if err != nil {
+			return 0, err
+		}
+		sum += loss
+	}
+	return sum / float64(n), nil
+}
