@@ -109,6 +109,27 @@ func TestASweepThatIsStopped(t *testing.T) {
 	}
 }
 
+// The block of a source is what --over takes the place of.
+func TestSweepBlock(t *testing.T) {
+	small := project(t)
+	text, err := os.ReadFile("p/model.ptl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, "p/model.ptl", string(text)+"\nsweep {\n  lr   = [1e-3, 2 * 3e-3]\n  seed = 1..2\n}\n")
+	args := with(small, "sweep", "p/model.ptl", "--list")
+	if got, want := must(t, args...).out, "1  lr=1e-3 seed=1\n2  lr=1e-3 seed=2\n3  lr=2 * 3e-3 seed=1\n4  lr=2 * 3e-3 seed=2\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := must(t, append(args, "--over", "seed=7")...).out, "1  seed=7\n"; got != want {
+		t.Errorf("with --over %q, want %q", got, want)
+	}
+	must(t, with(small, "sweep", "p/model.ptl", "--target", "ref", "-o", "s", "--point", "3", "--steps", "1")...)
+	if _, err := os.Stat("s/point-3/result.json"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestSweepFlags(t *testing.T) {
 	small := project(t)
 	for _, c := range []struct {
@@ -116,7 +137,7 @@ func TestSweepFlags(t *testing.T) {
 		say  string
 		args []string
 	}{
-		{exitUsage, "--over is missing", nil},
+		{exitUsage, "there is nothing to go through", nil},
 		{exitUsage, "no axis", []string{"--over", "lr"}},
 		{exitUsage, "-o is missing", []string{"--over", "lr=1"}},
 		{exitUsage, "--set and --over", []string{"--over", "hidden=1"}},
