@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"ptc/runtime/comm/mpi"
 )
 
 // ended is the exit code of a process that has ended.
@@ -112,19 +111,7 @@ func TestPreemptionFlags(t *testing.T) {
 // TestAPreemptedJob: of a job of MPI every process ends with the code, whichever
 // was told.
 func TestAPreemptedJob(t *testing.T) {
-	if os.Getenv("PTC_MPI") == "none" {
-		t.Skip("PTC_MPI=none")
-	}
-	if _, err := exec.LookPath("mpirun"); err != nil {
-		t.Fatalf("mpirun is not installed: %s (or set PTC_MPI=none)", mpi.Install)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	small := project(t)
-	write(t, "p/model.ptl", read(t, "p/model.ptl")+"\nlayout data {\n  mesh dp = 2\n  shard batch over dp\n}\n")
-	must(t, with(small, "compile", "p/model.ptl", "--layout", "data", "-o", "a.bin", "-q")...)
+	self := twoProcesses(t)
 	// Rank 1 alone is told, by its own shell.
 	script := `if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then (while [ ! -e go ]; do sleep 0.05; done; kill -TERM $$) & fi; exec ` + self +
 		` run a.bin --steps 100000000 --checkpoint ck --every 100 --resume=auto --requeue-exit-code 75`

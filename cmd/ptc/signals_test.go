@@ -94,9 +94,10 @@ func TestASignalBeforeTheFirstStep(t *testing.T) {
 	}
 }
 
-// TestASignalEndsAJobCleanly: what mpirun passes on ends all processes after one
-// step, saved, with exit code 0 of mpirun as well.
-func TestASignalEndsAJobCleanly(t *testing.T) {
+// twoProcesses makes a.bin, a plan for two processes of MPI, which run the binary that it
+// gives.
+func twoProcesses(t *testing.T) (self string) {
+	t.Helper()
 	if os.Getenv("PTC_MPI") == "none" {
 		t.Skip("PTC_MPI=none")
 	}
@@ -110,6 +111,13 @@ func TestASignalEndsAJobCleanly(t *testing.T) {
 	small := project(t)
 	write(t, "p/model.ptl", read(t, "p/model.ptl")+"\nlayout data {\n  mesh dp = 2\n  shard batch over dp\n}\n")
 	must(t, with(small, "compile", "p/model.ptl", "--layout", "data", "-o", "a.bin", "-q")...)
+	return self
+}
+
+// TestASignalEndsAJobCleanly: what mpirun passes on ends all processes after one
+// step, saved, with exit code 0 of mpirun as well.
+func TestASignalEndsAJobCleanly(t *testing.T) {
+	self := twoProcesses(t)
 	cmd := exec.Command("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", self, "run", "a.bin", "--steps", "100000000", "--checkpoint", "ck")
 	cmd.Env = append(os.Environ(), asMain+"=1")
 	var out watched

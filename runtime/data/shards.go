@@ -86,22 +86,14 @@ func readShardOptions(opts []Option, b Batch) (s shardOptions, err error) {
 	if err := o.done(); err != nil {
 		return s, err
 	}
-	for _, f := range b.Fields {
-		if f.Name == "tokens" && len(f.Shape) == 2 && s.window == 0 {
-			s.window = f.Shape[1]
-		}
-	}
 	switch {
 	case len(s.files) == 0:
 		return s, errorf("no files are given")
 	case s.prompt != "" && s.tokenizer == "":
 		return s, errorf("prompt = %q needs a tokenizer, as prompts are text", s.prompt)
-	case s.window < 1:
-		return s, errorf("no window is given: how many tokens make an example")
-	case b.Window != 0 && b.Window != s.window:
-		return s, errorf("window = %d, but the batch has windows of %d", s.window, b.Window)
 	}
-	return s, nil
+	s.window, err = windowOf(s.window, b)
+	return s, err
 }
 
 func openTokens(opts []Option, b Batch) (Source, error) {

@@ -71,20 +71,28 @@ func readTextOptions(opts []Option, b Batch) (t textOptions, err error) {
 	if err := o.done(); err != nil {
 		return t, err
 	}
+	if len(t.files) == 0 {
+		return t, errorf("no files are given")
+	}
+	t.window, err = windowOf(t.window, b)
+	return t, err
+}
+
+// windowOf is how many tokens an example has: as the option says, else as the field of
+// tokens does, and in no contradiction to the batch.
+func windowOf(window int, b Batch) (int, error) {
 	for _, f := range b.Fields {
-		if f.Name == "tokens" && len(f.Shape) == 2 && t.window == 0 {
-			t.window = f.Shape[1]
+		if f.Name == "tokens" && len(f.Shape) == 2 && window == 0 {
+			window = f.Shape[1]
 		}
 	}
 	switch {
-	case len(t.files) == 0:
-		return t, errorf("no files are given")
-	case t.window < 1:
-		return t, errorf("no window is given: how many tokens make an example")
-	case b.Window != 0 && b.Window != t.window:
-		return t, errorf("window = %d, but the batch has windows of %d", t.window, b.Window)
+	case window < 1:
+		return 0, errorf("no window is given: how many tokens make an example")
+	case b.Window != 0 && b.Window != window:
+		return 0, errorf("window = %d, but the batch has windows of %d", window, b.Window)
 	}
-	return t, nil
+	return window, nil
 }
 
 func openText(opts []Option, b Batch) (Source, error) {
