@@ -164,6 +164,23 @@ func TestLate(t *testing.T) {
 	}
 }
 
+// TestPatience: who asks for an event and does nothing else comes to an end, however late all is done.
+func TestPatience(t *testing.T) {
+	c := newCaller(t, Options{})
+	event := new(uintptr)
+	c.must("cuEventCreate", uintptr(unsafe.Pointer(event)), 2)
+	defer c.must("cuEventDestroy_v2", *event)
+	c.must("cuEventRecord", *event, c.stream)
+	for i := 0; ; i++ {
+		switch r := c.call("cuEventQuery", *event); {
+		case r == Success && i > 0:
+			return
+		case r != NotReady || i > 1000:
+			t.Fatalf("asked %d times: %d", i+1, r)
+		}
+	}
+}
+
 // TestMistakes: each mistake of a caller is an error, and noted.
 func TestMistakes(t *testing.T) {
 	for _, m := range []struct {
