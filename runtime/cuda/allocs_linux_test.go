@@ -1,6 +1,8 @@
 package cuda
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"ptc/internal/foreign"
@@ -50,7 +52,7 @@ func TestNoAllocations(t *testing.T) {
 		*s.at = zero
 	}
 	x.current.fn, x.sync.fn = zero, zero
-	spans := p.(*captured).spans
+	spans := slices.AppendSeq(slices.Collect(maps.Values(p.(*captured).spans)), maps.Values(p.(*captured).joints))
 	launch := map[*ready]uintptr{}
 	for i := range p.(*captured).acts {
 		x := p.(*captured).exchanges[i]

@@ -31,7 +31,7 @@ type functions struct {
 	graphCreate, graphDestroy, graphAddKernel, graphAddMemcpy, graphAddEmpty uintptr
 	graphInstantiate, graphExecDestroy, graphLaunch                          uintptr
 	tensorMapEncodeTiled                                                     uintptr
-	streamBeginCapture, streamEndCapture, graphAddChild                      uintptr
+	streamBeginCapture, streamEndCapture, graphAddChild, graphGetNodes       uintptr
 }
 
 // symbol is a function and where its address goes.
@@ -98,6 +98,7 @@ func (f *functions) symbols() []symbol {
 		{name: "cuStreamBeginCapture_v2", at: &f.streamBeginCapture},
 		{name: "cuStreamEndCapture", at: &f.streamEndCapture},
 		{name: "cuGraphAddChildGraphNode", at: &f.graphAddChild},
+		{name: "cuGraphGetNodes", at: &f.graphGetNodes},
 	}
 }
 

@@ -20,6 +20,7 @@ type engine struct {
 	context uintptr // the GPU's primary one; 0: not retained
 	stream  uintptr
 	streams streams // for a transport
+	mark    uint64  // memory with the number 1; 0: none
 
 	current, sync ready // makes the context that of the thread; waits for the stream
 
@@ -128,10 +129,10 @@ func (e *engine) Close() {
 	if e.stream != 0 {
 		_ = e.drv.do(&e.sync)
 	}
-	e.streams.end()
 	for _, p := range e.progs {
 		p.free()
 	}
+	e.streams.end() // which waits until no graph has anything of it
 	e.blas.close()
 	for _, x := range e.events {
 		_ = e.drv.freeEvent(x)

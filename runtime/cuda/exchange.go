@@ -21,6 +21,12 @@ type exchange struct {
 // stage is where a buffer has its staging.
 type stage struct{ buffer, at int64 }
 
+// isExchange says whether an instruction exchanges something with other devices.
+func isExchange(in *program.Instr) bool {
+	c := in.Comm
+	return c != nil && !c.Moves() && c.Kind != program.ShardSlice && c.Kind != program.Done
+}
+
 // communicate prepares the exchanges of the program: those that the GPU does by itself, and the
 // others by way of the host.
 func (p *captured) communicate() error {
@@ -29,7 +35,7 @@ func (p *captured) communicate() error {
 	var total int64
 	places := map[int][]stage{}
 	for i := range p.instrs {
-		if c := p.instrs[i].Comm; c == nil || c.Moves() || c.Kind == program.ShardSlice || c.Kind == program.Done {
+		if !isExchange(&p.instrs[i]) {
 			continue
 		}
 		if x == nil {
@@ -54,6 +60,7 @@ func (p *captured) communicate() error {
 			p.acts[i].op = p.ends[c.Of]
 		}
 	}
+	p.captures()
 	return nil
 }
 

@@ -15,6 +15,7 @@ type part struct {
 	exec   uintptr
 	launch ready
 	op     func() error
+	mixed  *mixed // exchanges that the graph has; nil: it is not to have any
 }
 
 // maxSpans bounds the ranges of a program that are graphs, or will be when they recur: a search
@@ -38,27 +39,50 @@ func (p *captured) span(from, to int) (*span, error) {
 	if s := p.spans[[2]int{from, to}]; s != nil {
 		return s, nil
 	}
+	s, err := p.newSpan(from, to, nil)
+	if err == nil {
+		p.spans[[2]int{from, to}] = s
+	}
+	return s, err
+}
+
+// newSpan makes the graphs of a range. Where exchanges are captured, that is one.
+func (p *captured) newSpan(from, to int, capturer device.Capturer) (*span, error) {
 	s := &span{}
 	at := from
 	for i := from; i <= to; i++ {
-		if i < to && p.acts[i].op == nil {
+		if i < to && (p.acts[i].op == nil || capturer != nil) {
 			continue
 		}
-		exec, err := p.graph(at, i, at == 0 && from == 0, i == to)
+		x, err := p.newPart(at, i, at == 0 && from == 0, i == to, capturer)
 		if err != nil {
 			p.freeSpan(s)
-			return nil, p.failed(p.noGraph(i-at, err))
+			return nil, err
 		}
-		if exec != 0 {
-			s.parts = append(s.parts, part{exec: exec, launch: ready{"cuGraphLaunch", p.e.drv.graphLaunch, []uintptr{exec, p.e.stream}}})
-		}
+		s.parts = append(s.parts, x...)
 		if i < to {
 			s.parts = append(s.parts, part{op: p.acts[i].op})
 		}
 		at = i + 1
 	}
-	p.spans[[2]int{from, to}] = s
 	return s, nil
+}
+
+// newPart makes the graph of instructions, if there is something to do.
+func (p *captured) newPart(from, to int, ins, outs bool, capturer device.Capturer) ([]part, error) {
+	m, err := p.mix(from, to, capturer)
+	if err != nil {
+		return nil, err
+	}
+	defer m.free(p.e.drv)
+	exec, err := p.graph(from, to, ins, outs, m)
+	switch {
+	case err != nil:
+		return nil, p.failed(p.noGraph(to-from, err))
+	case exec == 0:
+		return nil, nil
+	}
+	return []part{{exec: exec, launch: ready{"cuGraphLaunch", p.e.drv.graphLaunch, []uintptr{exec, p.e.stream}}, mixed: m}}, nil
 }
 
 // noGraph is the error of a graph of so many instructions that could not be made.
@@ -79,6 +103,9 @@ func (p *captured) run(s *span) error {
 			}
 			continue
 		}
+		if err := x.mixed.replay(p.e.stream); err != nil {
+			return err
+		}
 		if err := p.e.drv.do(&x.launch); err != nil {
 			return p.failed(err)
 		}
@@ -90,7 +117,10 @@ func (p *captured) free() {
 	for _, s := range p.spans {
 		p.freeSpan(s)
 	}
-	p.spans = nil
+	for _, s := range p.joints {
+		p.freeSpan(s)
+	}
+	p.spans, p.joints = nil, nil
 }
 
 func (p *captured) freeSpan(s *span) {
@@ -109,25 +139,27 @@ func (p *captured) freeSpan(s *span) {
 //	before   what all nodes of the group depend on
 //	group    an instruction that waits, and those behind it that need not
 //
-// A copy that is only started is in no group: nothing but its done depends on it.
+// A copy that is only started is in no group: nothing but its done depends on it. Nor is an exchange that is,
+// or a message that is sent, once it was copied to where it travels from.
 type builder struct {
 	e             *engine
 	graph         uintptr
 	before, group []uintptr
 	started       map[int][]uintptr // by instruction
 	worked        uintptr           // what uses the library's workspace last; 0: nothing
+	mixed         *mixed            // exchanges; nil: there are none
 	nodes         int
 }
 
 // graph makes a graph of the instructions [from, to), of which the host does none; 0 if there is
 // nothing to do.
-func (p *captured) graph(from, to int, ins, outs bool) (exec uintptr, err error) {
+func (p *captured) graph(from, to int, ins, outs bool, m *mixed) (exec uintptr, err error) {
 	g, err := p.e.drv.newGraph()
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = p.e.drv.freeGraph(g) }()
-	b := &builder{e: p.e, graph: g, started: map[int][]uintptr{}}
+	b := &builder{e: p.e, graph: g, started: map[int][]uintptr{}, mixed: m}
 	if ins {
 		if err := b.copies(p.ports.ins, p.ports.overlap); err != nil {
 			return 0, err
@@ -169,6 +201,8 @@ func (b *builder) instr(i int, in *program.Instr, a *act) error {
 		return b.add(func(after []uintptr) (uintptr, error) { return b.e.drv.addKernel(b.graph, after, a.kernel) })
 	case c == nil:
 		return nil
+	case a.enqueued != nil:
+		return b.exchange(i, c.Start)
 	case c.Kind == program.Done:
 		if nodes := b.started[c.Of]; len(nodes) > 0 {
 			b.before = append(append([]uintptr(nil), b.before...), nodes...)

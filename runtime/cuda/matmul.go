@@ -28,20 +28,7 @@ func (b *blas) enqueue(list []matmul) error {
 // capture makes a graph of what the library does for products: its kernels and their arguments, which it
 // does not tell otherwise.
 func (b *blas) capture(list []matmul) (graph uintptr, err error) {
-	drv := b.e.drv
-	if err := drv.beginCapture(b.e.stream); err != nil {
-		return 0, err
-	}
-	err = b.enqueue(list)
-	graph, end := drv.endCapture(b.e.stream)
-	if err == nil {
-		err = end
-	}
-	if err != nil && graph != 0 {
-		_ = drv.freeGraph(graph)
-		graph = 0
-	}
-	return graph, err
+	return b.e.drv.capture(b.e.stream, func() error { return b.enqueue(list) })
 }
 
 // works says whether products use the workspace.
@@ -68,6 +55,30 @@ func (b *builder) products(list []matmul) error {
 		b.worked = n
 		return n, err
 	})
+}
+
+// capture makes a graph of what f gives a stream.
+func (d *driver) capture(stream uintptr, f func() error) (graph uintptr, err error) {
+	if err := d.beginCapture(stream); err != nil {
+		return 0, err
+	}
+	err = f()
+	graph, end := d.endCapture(stream)
+	if err == nil {
+		err = end
+	}
+	if err != nil && graph != 0 {
+		_ = d.freeGraph(graph)
+		graph = 0
+	}
+	return graph, err
+}
+
+// nodes is how many nodes a graph has.
+func (d *driver) nodes(g uintptr) (n int, err error) {
+	var count uintptr
+	err = d.call("cuGraphGetNodes", d.graphGetNodes, g, 0, uintptr(unsafe.Pointer(&count)))
+	return int(count), err
 }
 
 func (d *driver) beginCapture(stream uintptr) error {

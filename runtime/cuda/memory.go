@@ -17,11 +17,9 @@ func (e *engine) allocate() error {
 		return fmt.Errorf("the plan offloads %s to disk, which a GPU does not do; offload to the host", units.Bytes(d.Disk))
 	}
 	// An arena of no bytes is one too; the driver allocates some, at a multiple of 256.
-	at, err := e.drv.alloc(max(d.Arena, 1))
-	if err != nil {
-		return e.room("an arena", d.Arena, err)
+	if err := e.newArena(d.Arena); err != nil {
+		return err
 	}
-	e.arena = &arena{e: e, base: at, size: d.Arena}
 	if d.Host == 0 {
 		return nil
 	}
@@ -34,6 +32,42 @@ func (e *engine) allocate() error {
 	}
 	e.host = &pinned{Memory: device.NewHost(bytes, nil), e: e, bytes: bytes}
 	return nil
+}
+
+// newArena allocates the arena: where the device exchanges what is in it with others, by the transport, which may
+// have memory that needs no copies of its own.
+func (e *engine) newArena(n int64) error {
+	if a, ok := e.r.Exchanges.(device.Allocator); ok && e.communicates() {
+		at, free, err := a.Allocate(max(n, 1))
+		if err != nil {
+			if left, _, e2 := e.drv.memInfo(); e2 == nil && left < n {
+				return &device.MemoryError{Msg: fmt.Sprintf("an arena of %s does not fit in the %s that GPU %d (%s) has free", units.Bytes(n), units.Bytes(left), e.ordinal, e.gpu().name), Err: err}
+			}
+			return e.unusable(err)
+		}
+		if free != nil {
+			e.arena = &arena{e: e, base: at, size: n, free: free}
+			return nil
+		}
+	}
+	at, err := e.drv.alloc(max(n, 1))
+	if err != nil {
+		return e.room("an arena", n, err)
+	}
+	e.arena = &arena{e: e, base: at, size: n}
+	return nil
+}
+
+// communicates says whether the device exchanges anything with others.
+func (e *engine) communicates() bool {
+	for i := range e.r.Device.Progs {
+		for j := range e.r.Device.Progs[i].Instrs {
+			if isExchange(&e.r.Device.Progs[i].Instrs[j]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (e *engine) Memory(name string) device.Memory {
@@ -51,6 +85,7 @@ type arena struct {
 	e    *engine
 	base uint64
 	size int64
+	free func() error // of who gave the memory; nil: the driver
 }
 
 func (m *arena) Size() int64               { return m.size }
@@ -106,8 +141,12 @@ func (m *arena) end(at int64) copyEnd {
 
 // Close frees the memory, which the engine does.
 func (m *arena) Close() {
-	if m.base != 0 {
-		_ = m.e.drv.free(m.base) // nothing could be done about it
+	switch { // nothing could be done about an error
+	case m.base == 0:
+	case m.free != nil:
+		_ = m.free()
+	default:
+		_ = m.e.drv.free(m.base)
 	}
 	m.base = 0
 }

@@ -16,7 +16,8 @@ type act struct {
 	kernel   *kernelNode
 	products []matmul // what a library does in the kernel's place; nil: nothing
 	copies   []transfer
-	op       func() error // what the host has to do: communication
+	op       func() error    // what the host has to do: communication
+	enqueued device.Enqueued // what op has the GPU do; nil: the host does it, or it is an end
 }
 
 // captured is a captured program.
@@ -31,6 +32,8 @@ type captured struct {
 	exchanges map[int]*exchange    // of the host, by instruction
 	ends      map[int]func() error // by what they end, of communication that the GPU does
 	spans     map[[2]int]*span     // ranges of instructions that were run; nil: once
+	joints    map[[2]int]*span     // those that all devices run at the same point
+	capturer  device.Capturer      // captures exchanges in graphs of joint ranges; nil: they end graphs
 	job       func() error         // launch, for the engine's goroutine
 	began     bool                 // launched, and not waited for
 	err       error                // of the last launch
@@ -43,7 +46,7 @@ func (e *engine) Capture(prog int) (device.Program, error) {
 	}
 	defer runtime.UnlockOSThread()
 	from := &e.r.Device.Progs[prog]
-	p := &captured{e: e, index: prog, name: from.Name, instrs: from.Instrs, acts: make([]act, len(from.Instrs)), exchanges: map[int]*exchange{}, ends: map[int]func() error{}, spans: map[[2]int]*span{}}
+	p := &captured{e: e, index: prog, name: from.Name, instrs: from.Instrs, acts: make([]act, len(from.Instrs)), exchanges: map[int]*exchange{}, ends: map[int]func() error{}, spans: map[[2]int]*span{}, joints: map[[2]int]*span{}}
 	p.job = p.launch
 	e.progs = append(e.progs, p)
 	var err error
@@ -149,14 +152,23 @@ func (p *captured) launch() error {
 	if err := p.e.streams.begin(); err != nil {
 		return err
 	}
-	all := [2]int{0, len(p.instrs)}
-	if _, seen := p.spans[all]; !seen {
-		p.spans[all] = nil
-		return p.one(all[0], all[1])
+	return p.joint(0, len(p.instrs))
+}
+
+// joint runs a range that all devices run at the same point, from the second time on as graphs.
+func (p *captured) joint(from, to int) error {
+	key := [2]int{from, to}
+	s, seen := p.joints[key]
+	if !seen {
+		p.joints[key] = nil
+		return p.one(from, to)
 	}
-	s, err := p.span(all[0], all[1])
-	if err != nil {
-		return err
+	if s == nil {
+		var err error
+		if s, err = p.newSpan(from, to, p.capturer); err != nil {
+			return err
+		}
+		p.joints[key] = s
 	}
 	return p.run(s)
 }
@@ -180,7 +192,28 @@ func (p *captured) Wait() error {
 	return p.err
 }
 
+var _ device.Joint = (*captured)(nil)
+
+// StepJoint is Step, with exchanges in the graph where they are captured.
+func (p *captured) StepJoint(from, to int) error {
+	return p.stepBy(func() error { return p.joint(from, to) })
+}
+
 func (p *captured) Step(from, to int) error {
+	return p.stepBy(func() error {
+		s, err := p.known(from, to)
+		switch {
+		case err != nil:
+			return err
+		case s == nil:
+			return p.one(from, to)
+		}
+		return p.run(s)
+	})
+}
+
+// stepBy runs instructions and waits for them.
+func (p *captured) stepBy(run func() error) error {
 	if err := p.e.enter(); err != nil {
 		return p.failed(err)
 	}
@@ -188,14 +221,7 @@ func (p *captured) Step(from, to int) error {
 	if err := p.e.streams.begin(); err != nil {
 		return err
 	}
-	s, err := p.known(from, to)
-	switch {
-	case err != nil:
-	case s == nil:
-		err = p.one(from, to)
-	default:
-		err = p.run(s)
-	}
+	err := run()
 	if end := p.e.awaitStream(); err == nil {
 		err = p.failed(end)
 	}

@@ -68,6 +68,19 @@ func (s *streams) Reached(event uintptr) (bool, error) {
 	return s.e.drv.ended("cuEventQuery", s.e.drv.eventQuery, event)
 }
 
+func (s *streams) Capture(stream uintptr, f func() error) (uintptr, error) {
+	g, err := s.e.drv.capture(stream, f)
+	if err != nil {
+		return 0, err
+	}
+	n, err := s.e.drv.nodes(g)
+	if err == nil && n > 0 {
+		return g, nil
+	}
+	_ = s.e.drv.freeGraph(g)
+	return 0, err
+}
+
 func (s *streams) Copy(stream uintptr, r device.Rows) error {
 	list := rows(copyEnd{memory: typeDevice, device: r.Dst}, copyEnd{memory: typeDevice, device: r.Src}, r)
 	for i := range list {
@@ -238,6 +251,7 @@ func (p *captured) enqueued(i int) (bool, error) {
 	}
 	e.streams.enqueue = watch
 	q, stream := x.Enqueued, e.stream
+	p.acts[i].enqueued = q
 	begin := func() error { return q.StartOn(stream) }
 	end := func() error { return q.WaitOn(stream) }
 	if in.Comm.Start {

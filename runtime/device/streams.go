@@ -36,6 +36,10 @@ type Streams interface {
 	Await(stream, event uintptr) error
 	Reached(event uintptr) (bool, error)
 
+	// Capture makes a graph of what f gives a stream, which does none of it; 0 where that is nothing. f
+	// records no events, and waits for none. The graph is the caller's.
+	Capture(stream uintptr, f func() error) (graph uintptr, err error)
+
 	// Copy enqueues a copy of rows, Zero one of zeros.
 	Copy(stream uintptr, r Rows) error
 	Zero(stream uintptr, address uint64, bytes int64) error

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"errors"
 	"strings"
 
 	"ptc/internal/dtype"
@@ -52,6 +53,60 @@ func (x *exchanger) Watch() error {
 	return nil
 }
 
+// capturer is what a transport has that is captured.
+type capturer interface {
+	device.Enqueuer
+	Captures() error
+	Does(op comm.Op) bool
+	Capture(ops []device.Enqueued) ([]device.Captured, error)
+	Replay(stream uintptr, ops []device.Enqueued, marks []uint32) error
+}
+
+// errNotCaptured is of a transport whose operations are the host's.
+var errNotCaptured = errors.New("the transport works on the host")
+
+// Captures says why what is exchanged is not captured in graphs, or nil.
+func (x *exchanger) Captures() error {
+	if q, ok := x.d.comm.(capturer); ok {
+		return q.Captures()
+	}
+	return errNotCaptured
+}
+
+// Enqueues says whether an instruction of any device is done by that device.
+func (x *exchanger) Enqueues(in *program.Instr) bool {
+	q, ok := x.d.comm.(capturer)
+	if !ok {
+		return false
+	}
+	op, err := x.kind(in)
+	return err == nil && q.Does(op)
+}
+
+// Capture makes graphs of operations.
+func (x *exchanger) Capture(ops []device.Enqueued) ([]device.Captured, error) {
+	if q, ok := x.d.comm.(capturer); ok {
+		return q.Capture(ops)
+	}
+	return nil, errNotCaptured
+}
+
+// Replay says that a graph with operations is about to be launched.
+func (x *exchanger) Replay(stream uintptr, ops []device.Enqueued, marks []uint32) error {
+	if q, ok := x.d.comm.(capturer); ok {
+		return q.Replay(stream, ops, marks)
+	}
+	return errNotCaptured
+}
+
+// Allocate gives memory of the transport, where it has any.
+func (x *exchanger) Allocate(bytes int64) (uint64, func() error, error) {
+	if q, ok := x.d.comm.(device.Allocator); ok {
+		return q.Allocate(bytes)
+	}
+	return 0, nil, nil
+}
+
 // End disconnects the device.
 func (x *exchanger) End() error {
 	if q, ok := x.d.comm.(device.Enqueuer); ok {
@@ -77,14 +132,9 @@ func (x *exchanger) inStep(c *program.Comm) bool {
 // operation is an instruction as comm has it.
 func (x *exchanger) operation(in *program.Instr, at func(buffer int) device.Range) (comm.Op, error) {
 	c := in.Comm
-	op := comm.Op{Label: in.Scope, Outer: int(c.Outer), Inner: int(c.Inner), From: c.From, Tag: c.Tag}
-	op.DType, _ = dtype.Parse(c.DType) // the plan was validated
-	var err error
-	if op.Kind, err = comm.ParseKind(c.Kind); err != nil {
+	op, err := x.kind(in)
+	if err != nil {
 		return op, err
-	}
-	if c.Reduce == "max" {
-		op.Reduce = comm.Max
 	}
 	src, dst := in.Ends()
 	if len(src) > 0 {
@@ -102,6 +152,21 @@ func (x *exchanger) operation(in *program.Instr, at func(buffer int) device.Rang
 		return op, nil
 	case comm.AllToAll:
 		op.DstOuter, op.DstInner = int(c.DstOuter), int(c.DstInner)
+	}
+	return op, nil
+}
+
+// kind is what of an instruction is the same for all who take part in it.
+func (x *exchanger) kind(in *program.Instr) (comm.Op, error) {
+	c := in.Comm
+	op := comm.Op{Label: in.Scope, Outer: int(c.Outer), Inner: int(c.Inner), From: c.From, Tag: c.Tag}
+	op.DType, _ = dtype.Parse(c.DType) // the plan was validated
+	var err error
+	if op.Kind, err = comm.ParseKind(c.Kind); err != nil || op.Kind == comm.Send || op.Kind == comm.Recv {
+		return op, err
+	}
+	if c.Reduce == "max" {
+		op.Reduce = comm.Max
 	}
 	op.Group, err = x.group(c.Over)
 	return op, err

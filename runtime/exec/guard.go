@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ptc/runtime/comm"
+	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
 
@@ -198,7 +199,7 @@ func (d *logical) runGuarded(prog int) error {
 	if g.at == 0 {
 		return d.run(prog)
 	}
-	if err := d.step(prog, 0, g.at); err != nil {
+	if err := d.stepJoint(prog, 0, g.at); err != nil {
 		return err
 	}
 	if bad, err := g.bad(); err != nil {
@@ -206,7 +207,15 @@ func (d *logical) runGuarded(prog int) error {
 	} else if bad {
 		return d.endAt(prog, g.at)
 	}
-	return d.step(prog, g.at, all)
+	return d.stepJoint(prog, g.at, all)
+}
+
+// stepJoint is step, of a range at whose ends all devices are where no communication is between them.
+func (d *logical) stepJoint(prog, from, to int) error {
+	if p, ok := d.progs[prog].(device.Joint); ok {
+		return d.failed(prog, p.StepJoint(from, to))
+	}
+	return d.step(prog, from, to)
 }
 
 // endAt ends a program before an instruction: it waits for what has been started.

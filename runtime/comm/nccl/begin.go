@@ -44,6 +44,9 @@ func (l *lane) begin() error {
 	if err := l.completed(l.comm.connect(len(l.members), id, l.me)); err != nil {
 		return l.fault("cannot be connected", err)
 	}
+	if err := l.register(); err != nil {
+		return err
+	}
 	if l.group != nil {
 		return nil
 	}

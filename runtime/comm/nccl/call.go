@@ -176,14 +176,14 @@ func (c *call) issue(stream uintptr) error {
 	if err := s.Record(c.end, l.stream); err != nil {
 		return err
 	}
-	l.opened(issue{c, l.issued, c.begun, c.end})
+	l.opened(issue{call: c, seq: l.issued, begun: c.begun, end: c.end})
 	return nil
 }
 
 // post copies a message to a slot in the stream itself, and lets it travel from there.
 func (c *call) post(stream uintptr) error {
 	s, l := c.d.streams, c.l
-	t, x := &l.slots[l.issued%uint64(len(l.slots))], &c.tensors[0]
+	t, x := l.slot(l.issued), &c.tensors[0]
 	if err := s.Await(stream, t.free); err != nil { // of the message that had the slot
 		return err
 	}
@@ -196,14 +196,19 @@ func (c *call) post(stream uintptr) error {
 	if err := s.Await(l.stream, t.copied); err != nil {
 		return err
 	}
-	if err := l.grouped(func() error { return l.send(uintptr(t.at), x.bytes, 1) }); err != nil {
+	if err := c.depart(t); err != nil {
 		return err
 	}
 	if err := s.Record(t.free, l.stream); err != nil {
 		return err
 	}
-	l.opened(issue{c, l.issued, t.copied, t.free})
+	l.opened(issue{call: c, seq: l.issued, begun: t.copied, end: t.free})
 	return nil
+}
+
+// depart sends what a slot has.
+func (c *call) depart(t *slot) error {
+	return c.l.grouped(func() error { return c.l.send(uintptr(t.at), c.tensors[0].bytes, 1) })
 }
 
 // line is a copy of bytes that lie next to each other.

@@ -3,6 +3,7 @@ package nccl
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"ptc/runtime/comm"
@@ -24,14 +25,17 @@ type end struct {
 	comm.Device
 	lib     *library
 	o       Options
+	version int            // the oldest that a device has
 	streams device.Streams // of the device; nil: nothing is prepared
+	blocks  []*block       // memory of the library, in the order in which it was made
 	lanes   map[string]*lane
 	order   []*lane // by key
 	begun   bool
-	err     error // that ended the communication
+	aborts  sync.WaitGroup // communicators that are given up
+	err     error          // that ended the communication
 }
 
-// Over puts the transport over that of the host.
+// Over puts the transport over that of the host, on all devices of it at the same point.
 func Over(host comm.Device, o Options) (comm.Device, error) {
 	lib, err := open()
 	if err != nil {
@@ -39,7 +43,8 @@ func Over(host comm.Device, o Options) (comm.Device, error) {
 	}
 	d := comm.Options{Timeout: o.Timeout, InFlight: o.InFlight}.WithDefaults()
 	o.Timeout, o.InFlight = d.Timeout, d.InFlight
-	return &end{Device: host, lib: lib, o: o, lanes: map[string]*lane{}}, nil
+	e := &end{Device: host, lib: lib, o: o, lanes: map[string]*lane{}}
+	return e, e.agree()
 }
 
 // Serves memory of GPUs, and what the host's transport does.

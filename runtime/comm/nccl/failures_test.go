@@ -106,7 +106,7 @@ func TestFailures(t *testing.T) {
 				return nil
 			}
 			return issue(r, reduce(r, 8, "step"))
-		}, []string{"ended before all_gather #1 set-up of NCCL"}},
+		}, []string{"ended before all_gather #2 set-up of NCCL"}},
 		{"the library fails to connect", func(f *fakes) { f.lib.Fail("ncclCommInitRankConfig", 2, fakenccl.SystemError) }, func(r *rank) error {
 			return issue(r, reduce(r, 8, "step"))
 		}, []string{"NCCL over all devices, on rank", "cannot be connected: ncclCommInitRankConfig gives error 2 (the text of 2)"}},

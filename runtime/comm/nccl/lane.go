@@ -19,9 +19,12 @@ type lane struct {
 	me      int   // which of them
 	sends   bool  // it is the sender's end of messages
 
-	comm   communicator
-	stream uintptr
+	comm     communicator
+	stream   uintptr
+	captured bool      // a graph has operations of it
+	handles  []*handle // of what is registered
 
+	own                   *block // of the library; nil: its memory is the device's
 	scratch, scratchBytes int64
 	slots                 []slot // of a sender
 	slotBytes             int64
@@ -103,7 +106,7 @@ func (l *lane) allocate() error {
 	if total == 0 {
 		return nil
 	}
-	at, err := l.d.streams.Alloc(total)
+	at, err := l.alloc(total)
 	if err != nil {
 		return err
 	}
@@ -113,6 +116,23 @@ func (l *lane) allocate() error {
 	}
 	return nil
 }
+
+// alloc gives memory of the kind that the device's buffers have: NCCL wants both ends of an operation
+// registered, or neither.
+func (l *lane) alloc(n int64) (uint64, error) {
+	if len(l.d.blocks) == 0 || l.alone() {
+		return l.d.streams.Alloc(n)
+	}
+	b, err := l.d.newBlock(n)
+	if err != nil {
+		return 0, l.fault("has no memory to communicate", err)
+	}
+	l.own = b
+	return b.at, nil
+}
+
+// slot is the place of message number i.
+func (l *lane) slot(i uint64) *slot { return &l.slots[i%uint64(len(l.slots))] }
 
 // grouped has the library do calls at once, and returns when it has issued them.
 func (l *lane) grouped(calls func() error) error {

@@ -27,34 +27,40 @@ type library struct {
 	getUniqueID, initRank, finalize, destroy, abort, state uintptr
 	groupStart, groupEnd                                   uintptr
 	allReduce, reduceScatter, allGather, send, recv        uintptr
+	memAlloc, memFree, register, deregister                uintptr // from NCCL 2.19 on; 0: it has none
 	version32                                              int32
 	version                                                int
 }
 
 func (l *library) symbols() []symbol {
 	return []symbol{
-		{"ncclGetVersion", &l.getVersion},
-		{"ncclGetErrorString", &l.getErrorString},
-		{"ncclGetUniqueId", &l.getUniqueID},
-		{"ncclCommInitRankConfig", &l.initRank},
-		{"ncclCommFinalize", &l.finalize},
-		{"ncclCommDestroy", &l.destroy},
-		{"ncclCommAbort", &l.abort},
-		{"ncclCommGetAsyncError", &l.state},
-		{"ncclGroupStart", &l.groupStart},
-		{"ncclGroupEnd", &l.groupEnd},
-		{"ncclAllReduce", &l.allReduce},
-		{"ncclReduceScatter", &l.reduceScatter},
-		{"ncclAllGather", &l.allGather},
-		{"ncclSend", &l.send},
-		{"ncclRecv", &l.recv},
+		{name: "ncclGetVersion", at: &l.getVersion},
+		{name: "ncclGetErrorString", at: &l.getErrorString},
+		{name: "ncclGetUniqueId", at: &l.getUniqueID},
+		{name: "ncclCommInitRankConfig", at: &l.initRank},
+		{name: "ncclCommFinalize", at: &l.finalize},
+		{name: "ncclCommDestroy", at: &l.destroy},
+		{name: "ncclCommAbort", at: &l.abort},
+		{name: "ncclCommGetAsyncError", at: &l.state},
+		{name: "ncclGroupStart", at: &l.groupStart},
+		{name: "ncclGroupEnd", at: &l.groupEnd},
+		{name: "ncclAllReduce", at: &l.allReduce},
+		{name: "ncclReduceScatter", at: &l.reduceScatter},
+		{name: "ncclAllGather", at: &l.allGather},
+		{name: "ncclSend", at: &l.send},
+		{name: "ncclRecv", at: &l.recv},
+		{name: "ncclMemAlloc", at: &l.memAlloc, optional: true},
+		{name: "ncclMemFree", at: &l.memFree, optional: true},
+		{name: "ncclCommRegister", at: &l.register, optional: true},
+		{name: "ncclCommDeregister", at: &l.deregister, optional: true},
 	}
 }
 
 // symbol is a function and where its address goes.
 type symbol struct {
-	name string
-	at   *uintptr
+	name     string
+	at       *uintptr
+	optional bool // libraries older than it are served, too
 }
 
 // opening is the library that all devices of the process share.
@@ -78,7 +84,12 @@ func Available() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("NCCL %d.%d.%d", l.version/10000, l.version/100%100, l.version%100), nil
+	return versionText(l.version), nil
+}
+
+// versionText is a version as ncclGetVersion has it, for people.
+func versionText(v int) string {
+	return fmt.Sprintf("NCCL %d.%d.%d", v/10000, v/100%100, v%100)
 }
 
 func open() (*library, error) {
@@ -98,6 +109,9 @@ func open() (*library, error) {
 	for _, s := range l.symbols() {
 		at, err := lookup(s.name)
 		if err != nil || at == 0 {
+			if s.optional {
+				continue
+			}
 			return nil, launchError(nil, "%s has no %s, which came with NCCL 2.14; install a newer one: %s", name, s.name, Install)
 		}
 		*s.at = at

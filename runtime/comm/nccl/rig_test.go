@@ -130,6 +130,20 @@ func (g *gpu) asked(name string, what uintptr) (bool, error) {
 	}
 }
 
+// Capture is thread-local, as the engine's.
+func (g *gpu) Capture(stream uintptr, f func() error) (uintptr, error) {
+	if err := g.cu("cuStreamBeginCapture_v2", stream, 1); err != nil {
+		return 0, err
+	}
+	err := f()
+	graph, nodes := new(uintptr), new(uintptr)
+	err = errors.Join(err, g.cu("cuStreamEndCapture", stream, uintptr(unsafe.Pointer(graph))), g.cu("cuGraphGetNodes", *graph, 0, uintptr(unsafe.Pointer(nodes))))
+	if err == nil && *nodes > 0 {
+		return *graph, nil
+	}
+	return 0, errors.Join(err, g.cu("cuGraphDestroy", *graph))
+}
+
 func (g *gpu) Reached(event uintptr) (bool, error) { return g.asked("cuEventQuery", event) }
 
 // Copy is CUDA_MEMCPY3D_v2 by the offsets of its fields.

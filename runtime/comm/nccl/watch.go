@@ -7,18 +7,19 @@ import (
 	"ptc/runtime/comm"
 )
 
-// issue is an operation that was issued.
+// issue is an operation that was issued, or is of a graph that was launched.
 type issue struct {
 	call       *call
 	seq        uint64
-	begun, end uintptr // events
+	begun, end uintptr  // events
+	marks      []uint32 // of a graph, in their place
 }
 
 // opened notes an operation of the lane. Its events are those of the same operation a run before,
 // of a message those of the one that had the slot: what is older is then no longer looked at.
 func (l *lane) opened(x issue) {
 	for i := range l.open {
-		if l.open[i].end == x.end {
+		if l.open[i].marks == nil && l.open[i].end == x.end {
 			l.open = append(l.open[:0], l.open[i+1:]...)
 			break
 		}
@@ -52,7 +53,7 @@ func (d *end) Watch() error {
 func (l *lane) watch() error {
 	s := l.d.streams
 	for len(l.open) > 0 {
-		done, err := s.Reached(l.open[0].end)
+		done, err := l.open[0].hasEnded(s)
 		if err != nil {
 			return err
 		}
@@ -61,14 +62,14 @@ func (l *lane) watch() error {
 		}
 		l.open = append(l.open[:0], l.open[1:]...)
 	}
-	if len(l.open) == 0 || l.sends && len(l.open) < len(l.slots) {
-		return nil // nobody waits for a message that is sent while there is room
+	if len(l.open) == 0 || l.sends && l.open[0].marks == nil && len(l.open) < len(l.slots) {
+		return nil // nobody waits for a message that is sent while there is room, but for the end of a graph
 	}
 	if err := l.comm.ask(); err != nil && err != error(errInProgress) {
 		return l.open[0].failed(err)
 	}
 	x := &l.open[0]
-	begun, err := s.Reached(x.begun)
+	begun, err := x.hasBegun(s)
 	switch {
 	case err != nil:
 		return err
@@ -111,18 +112,27 @@ func (d *end) fail(err error) error {
 	return err
 }
 
-// abort ends a communicator at once. That it fails changes nothing any more.
+// abort ends a communicator at once. That it fails changes nothing any more. Where graphs have what was captured of
+// it, the library lets go of streams at once, too, but comes back when those are gone (init.cc of NCCL 2.30,
+// commDestroySync): who waits for streams to end them is not to wait for it.
 func (l *lane) abort() {
-	if l.comm.handle != 0 {
-		_ = l.d.lib.call("ncclCommAbort", l.d.lib.abort, l.comm.handle)
-		l.comm.handle = 0
+	if h := l.comm.handle; h != 0 && l.captured {
+		d, s := l.d, l.d.streams
+		d.aborts.Add(1)
+		go func() {
+			defer d.aborts.Done()
+			_ = s.On(func() error { return d.lib.call("ncclCommAbort", d.lib.abort, h) })
+		}()
+	} else if h != 0 {
+		_ = l.d.lib.call("ncclCommAbort", l.d.lib.abort, h)
 	}
-	l.open = nil
+	l.comm.handle, l.open, l.handles = 0, nil, nil
 }
 
 // End waits until all messages have left, and ends the communicators. After a failure these were
-// aborted.
+// aborted. Graphs are gone by then.
 func (d *end) End() error {
+	d.aborts.Wait()
 	if d.err == nil {
 		if err := d.drain(); err != nil {
 			return d.fail(err)
@@ -133,7 +143,12 @@ func (d *end) End() error {
 			}
 		}
 	}
-	d.order, d.lanes, d.streams = nil, nil, nil
+	for _, l := range d.order {
+		if l.own != nil {
+			_ = d.freeBlock(l.own)
+		}
+	}
+	d.order, d.lanes, d.streams, d.blocks = nil, nil, nil, nil
 	return nil
 }
 
@@ -142,7 +157,7 @@ func (d *end) drain() error {
 	since := time.Now()
 	for _, l := range d.order {
 		for i := 0; len(l.open) > 0; i++ {
-			switch done, err := d.streams.Reached(l.open[0].end); {
+			switch done, err := l.open[0].hasEnded(d.streams); {
 			case err != nil:
 				return err
 			case done:
@@ -169,6 +184,9 @@ func (l *lane) close() error {
 		return nil
 	}
 	lib := l.d.lib
+	if err := l.deregister(); err != nil {
+		return err
+	}
 	if err := l.completed(lib.call("ncclCommFinalize", lib.finalize, l.comm.handle)); err != nil {
 		return l.fault("cannot be ended", err)
 	}

@@ -66,7 +66,7 @@ func TestCaptureMistakes(t *testing.T) {
 		note string
 	}{
 		{"waiting", func(c *caller) int { return c.sync() }, NotInCapture, "is waited for"},
-		{"a launch", func(c *caller) int { return c.launch(params(c.mem, c.mem)) }, NotInCapture, "that no library gives"},
+		{"a launch", func(c *caller) int { return c.launch(params(c.mem, c.mem)) }, NotInCapture, "which cannot be"},
 		{"twice", func(c *caller) int { return c.call("cuStreamBeginCapture_v2", c.stream, 1) }, InvalidValue, "within another"},
 		{"of a stream that is gone", func(c *caller) int { return c.call("cuStreamDestroy_v2", c.stream) }, Success, "while it is captured"},
 		{"ended twice", func(c *caller) int {

@@ -95,5 +95,8 @@ func copyAsync(d *Driver, g *gpu, a []uintptr) int {
 	if r != Success {
 		return r
 	}
+	if s.into != nil {
+		return d.capture(s, &node{copy: c})
+	}
 	return d.enqueue(s, func() int { return d.move(g, c) })
 }

@@ -39,6 +39,7 @@ const (
 	IllegalAddress = 700
 	LaunchFailed   = 719
 	NotInCapture   = 900
+	WrongThread    = 908
 	Unknown        = 999
 )
 
@@ -60,8 +61,10 @@ type Driver struct {
 	failures []failure
 	problems []string
 	faults   []string
-	order    []string // kernels as they ran
-	loads    int      // of machine code
+	order    []string        // kernels as they ran
+	loads    int             // of machine code
+	moves    int             // what nodes of graphs have done
+	captures map[int]*stream // that a thread captures
 }
 
 // failure is a call that is to fail.
@@ -102,7 +105,7 @@ func New(o Options) *Driver {
 	if o.Memory == 0 {
 		o.Memory = 1 << 30
 	}
-	d := &Driver{o: o, threads: map[int]*gpu{}, objects: map[uintptr]object{}, next: 0x5a0000, pinned: map[uintptr][]byte{}, counts: map[string]int{}, quiet: map[int]bool{}}
+	d := &Driver{o: o, threads: map[int]*gpu{}, objects: map[uintptr]object{}, next: 0x5a0000, pinned: map[uintptr][]byte{}, counts: map[string]int{}, quiet: map[int]bool{}, captures: map[int]*stream{}}
 	d.changed = sync.NewCond(&d.mu)
 	if o.Seed != 0 {
 		d.rng = rand.New(rand.NewPCG(o.Seed, 7))

@@ -99,7 +99,7 @@ func memset(d *Driver, g *gpu, a []uintptr) int {
 		d.problem("memory is set: %v", err)
 		return InvalidValue
 	}
-	return d.enqueue(s, func() int {
+	set := func() int {
 		b, err := g.Bytes(uint64(a[0]), int(a[2]))
 		if err != nil {
 			return d.fault(g, err)
@@ -108,5 +108,9 @@ func memset(d *Driver, g *gpu, a []uintptr) int {
 			b[i] = byte(a[1])
 		}
 		return Success
-	})
+	}
+	if s.into != nil {
+		return d.capture(s, &node{work: set})
+	}
+	return d.enqueue(s, set)
 }

@@ -25,8 +25,20 @@ type node struct {
 	launch *launch    // a kernel
 	copy   *copied    // or a copy
 	work   func() int // or what a library does
+	start  begin      // or what it does with other GPUs
+	hold   *int       // how many graphs have it, for that library
 	child  []*node    // or a graph
 	handle uintptr    // of the graph's, for errors
+}
+
+// countGraphs counts the graphs that have nodes, by more or fewer.
+func countGraphs(nodes []*node, by int) {
+	for _, n := range nodes {
+		if n.hold != nil {
+			*n.hold += by
+		}
+		countGraphs(n.child, by)
+	}
 }
 
 // launch is a kernel with its arguments.
@@ -124,6 +136,7 @@ func graphDestroy(d *Driver, _ *gpu, a []uintptr) int {
 	for _, n := range x.nodes {
 		delete(d.objects, n.handle)
 	}
+	countGraphs(x.nodes, -1)
 	delete(d.objects, a[0])
 	return Success
 }
@@ -183,6 +196,19 @@ func addCopy(d *Driver, g *gpu, a []uintptr) int {
 
 func addEmpty(d *Driver, _ *gpu, a []uintptr) int { return d.add(a, &node{}) }
 
+// graphNodes counts nodes, for who asks for none of them.
+func graphNodes(d *Driver, _ *gpu, a []uintptr) int {
+	x, ok := get[*graph](d, "graph", a[0])
+	switch {
+	case !ok:
+		return InvalidHandle
+	case a[1] != 0:
+		return InvalidValue
+	}
+	*pointer[uintptr](a[2]) = uintptr(len(x.nodes))
+	return Success
+}
+
 func instantiate(d *Driver, _ *gpu, a []uintptr) int {
 	x, ok := get[*graph](d, "graph", a[1])
 	switch {
@@ -191,15 +217,18 @@ func instantiate(d *Driver, _ *gpu, a []uintptr) int {
 	case a[2] != 0:
 		return InvalidValue
 	}
+	countGraphs(x.nodes, 1)
 	*pointer[uintptr](a[0]) = d.handle(&exec{g: x.g, nodes: slices.Clone(x.nodes)})
 	return Success
 }
 
 func execDestroy(d *Driver, g *gpu, a []uintptr) int {
-	if _, ok := get[*exec](d, "executable graph", a[0]); !ok {
+	x, ok := get[*exec](d, "executable graph", a[0])
+	if !ok {
 		return InvalidHandle
 	}
 	r := d.flushAll(g)
+	countGraphs(x.nodes, -1)
 	delete(d.objects, a[0])
 	return r
 }
@@ -216,52 +245,5 @@ func graphLaunch(d *Driver, g *gpu, a []uintptr) int {
 			return InvalidHandle
 		}
 	}
-	return d.enqueue(s, func() int { return d.runGraph(x) })
-}
-
-// runGraph runs nodes in one of the orders that the edges allow: the last one that is ready, or
-// any.
-func (d *Driver) runGraph(x *exec) int { return d.runNodes(x.g, x.nodes) }
-
-func (d *Driver) runNodes(g *gpu, nodes []*node) int {
-	left, next := map[*node]int{}, map[*node][]*node{}
-	var open []*node
-	for _, n := range nodes {
-		left[n] = len(n.after)
-		for _, m := range n.after {
-			next[m] = append(next[m], n)
-		}
-		if len(n.after) == 0 {
-			open = append(open, n)
-		}
-	}
-	for len(open) > 0 {
-		i := len(open) - 1
-		if d.rng != nil {
-			i = d.rng.IntN(len(open))
-		}
-		n := open[i]
-		open = slices.Delete(open, i, i+1)
-		if r := d.runNode(g, n); r != Success {
-			return r
-		}
-		for _, m := range next[n] {
-			if left[m]--; left[m] == 0 {
-				open = append(open, m)
-			}
-		}
-	}
-	return Success
-}
-
-func (d *Driver) runNode(g *gpu, n *node) int {
-	switch {
-	case n.launch != nil:
-		return d.run(g, n.launch)
-	case n.copy != nil:
-		return d.move(g, n.copy)
-	case n.work != nil:
-		return n.work()
-	}
-	return d.runNodes(g, n.child)
+	return d.replay(s, x)
 }

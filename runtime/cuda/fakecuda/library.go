@@ -33,12 +33,18 @@ func (d *Driver) Work(on uintptr, instructions int64, do func(Memory) error) int
 	if s.into == nil {
 		return d.enqueue(s, work)
 	}
-	n := &node{of: s.into, work: work}
+	return d.capture(s, &node{work: work})
+}
+
+// capture puts a node behind what the stream was given before.
+func (d *Driver) capture(s *stream, n *node) int {
+	n.of = s.into
 	if k := len(s.into.nodes); k > 0 {
 		n.after = []*node{s.into.nodes[k-1]}
 	}
 	s.into.nodes = append(s.into.nodes, n)
 	n.handle = d.handle(n)
+	countGraphs([]*node{n}, 1)
 	return Success
 }
 
@@ -58,8 +64,12 @@ func beginCapture(d *Driver, g *gpu, a []uintptr) int {
 	case a[1] != 1 || s.into != nil: // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
 		d.problem("a capture within another, or for more than the thread")
 		return InvalidValue
+	case d.captures[thread()] != nil:
+		d.problem("a thread captures two streams")
+		return InvalidValue
 	}
 	s.into = &graph{g: g}
+	d.captures[thread()] = s
 	return Success
 }
 
@@ -72,6 +82,11 @@ func endCapture(d *Driver, _ *gpu, a []uintptr) int {
 		d.problem("the end of a capture that was not begun")
 		return InvalidValue
 	}
+	if d.captures[thread()] != s {
+		d.problem("a capture is ended on a thread that did not begin it")
+		return WrongThread
+	}
+	delete(d.captures, thread())
 	*pointer[uintptr](a[1]) = d.handle(s.into)
 	s.into = nil
 	return Success
@@ -83,7 +98,12 @@ func addChild(d *Driver, _ *gpu, a []uintptr) int {
 	if !ok {
 		return InvalidHandle
 	}
-	return d.add(a, &node{child: slices.Clone(x.nodes)})
+	n := &node{child: slices.Clone(x.nodes)}
+	r := d.add(a, n)
+	if r == Success {
+		countGraphs(n.child, 1)
+	}
+	return r
 }
 
 // Instructions are those of warps that a GPU has executed, and what libraries count as those.

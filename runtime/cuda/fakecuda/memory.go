@@ -27,12 +27,16 @@ func memAlloc(d *Driver, g *gpu, a []uintptr) int {
 	case n > d.o.Memory-g.used:
 		return OutOfMemory
 	}
+	*pointer[uint64](a[0]) = d.alloc(g, n)
+	return Success
+}
+
+func (d *Driver) alloc(g *gpu, n int64) uint64 {
 	at, data := g.Alloc(int(n))
 	spoil(data)
 	g.used += n
 	g.allocs[at] = n
-	*pointer[uint64](a[0]) = at
-	return Success
+	return at
 }
 
 // spoil makes f32 and f64 that are no numbers.

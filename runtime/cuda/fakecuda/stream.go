@@ -54,6 +54,10 @@ func streamQuery(d *Driver, g *gpu, a []uintptr) int {
 	if !ok {
 		return InvalidHandle
 	}
+	if s.into != nil {
+		d.problem("a stream that is captured is asked for")
+		return NotInCapture
+	}
 	if r := d.flush(s); r != Success || len(s.queue) == 0 {
 		return r
 	}
@@ -86,7 +90,7 @@ func (d *Driver) enqueueWhen(s *stream, ready func() bool, do func() int) int {
 		return InvalidContext
 	}
 	if s.into != nil {
-		d.problem("work that no library gives a stream that is captured")
+		d.problem("work in a stream that is captured, which cannot be")
 		return NotInCapture
 	}
 	s.queue = append(s.queue, work{ready, do})
@@ -119,7 +123,8 @@ func (d *Driver) advance(s *stream) (moved bool) {
 		return false
 	}
 	s.busy = true
-	defer func() { s.busy = false }()
+	before := d.moves
+	defer func() { s.busy, moved = false, moved || d.moves != before }()
 	for len(s.queue) > 0 && s.g.sticky == Success {
 		w := s.queue[0]
 		if w.ready != nil && !w.ready() {
@@ -182,6 +187,40 @@ func (d *Driver) Current() int {
 
 // GPU is the number of the stream's GPU.
 func (s Stream) GPU() int { return s.s.g.number }
+
+// Wait waits, within Use, until something has been done by a call.
+func (d *Driver) Wait() { d.changed.Wait() }
+
+// Alloc gives memory of the thread's GPU, if there is room, and Free takes it back; both within Use.
+func (d *Driver) Alloc(n int64) (at uint64, ok bool) {
+	g := d.threads[thread()]
+	if g == nil || n <= 0 || n > d.o.Memory-g.used {
+		return 0, false
+	}
+	return d.alloc(g, n), true
+}
+
+// Free takes memory of Alloc back.
+func (d *Driver) Free(at uint64) {
+	g := d.threads[thread()]
+	if g == nil {
+		d.problem("memory is freed on a thread without a context")
+		return
+	}
+	memFree(d, g, []uintptr{uintptr(at)})
+}
+
+// Capturing says whether the stream is captured.
+func (s Stream) Capturing() bool { return s.s.into != nil }
+
+// Capture puts into the graph what each launch of it begins, and does once that is ready. The graphs
+// that have it are counted.
+func (s Stream) Capture(graphs *int, start func() (ready func() bool, do func())) {
+	s.d.capture(s.s, &node{hold: graphs, start: func() (func() bool, func() int) {
+		ready, do := start()
+		return ready, func() int { do(); return Success }
+	}})
+}
 
 // Enqueue gives the stream work, which is done once it is ready.
 func (s Stream) Enqueue(ready func() bool, do func()) error {

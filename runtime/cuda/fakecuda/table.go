@@ -12,6 +12,7 @@ type function struct {
 	args  int
 	frees bool // it does so even where it fails
 	bare  bool // it needs no context
+	waits bool // for the GPU, perhaps: not while the thread captures a stream for itself
 	run   func(d *Driver, g *gpu, a []uintptr) int
 }
 
@@ -31,10 +32,10 @@ func functions() []function {
 		{name: "cuDevicePrimaryCtxRelease_v2", args: 1, bare: true, frees: true, run: release},
 		{name: "cuCtxSetCurrent", args: 1, bare: true, run: setCurrent},
 		{name: "cuMemGetInfo_v2", args: 2, run: memInfo},
-		{name: "cuMemAlloc_v2", args: 2, run: memAlloc},
-		{name: "cuMemFree_v2", args: 1, frees: true, run: memFree},
-		{name: "cuMemHostAlloc", args: 3, run: hostAlloc},
-		{name: "cuMemFreeHost", args: 1, frees: true, run: hostFree},
+		{name: "cuMemAlloc_v2", waits: true, args: 2, run: memAlloc},
+		{name: "cuMemFree_v2", waits: true, args: 1, frees: true, run: memFree},
+		{name: "cuMemHostAlloc", waits: true, args: 3, run: hostAlloc},
+		{name: "cuMemFreeHost", waits: true, args: 1, frees: true, run: hostFree},
 		{name: "cuMemcpyHtoDAsync_v2", args: 4, run: copyToDevice},
 		{name: "cuMemcpyDtoHAsync_v2", args: 4, run: copyToHost},
 		{name: "cuMemcpy3DAsync_v2", args: 2, run: copyAsync},
@@ -45,12 +46,12 @@ func functions() []function {
 		{name: "cuStreamWaitEvent", args: 3, run: streamWaitEvent},
 		{name: "cuEventCreate", args: 2, run: eventCreate},
 		{name: "cuEventRecord", args: 2, run: eventRecord},
-		{name: "cuEventQuery", args: 1, run: eventQuery},
+		{name: "cuEventQuery", waits: true, args: 1, run: eventQuery},
 		{name: "cuEventDestroy_v2", args: 1, frees: true, run: eventDestroy},
 		{name: "cuMemsetD8Async", args: 4, run: memset},
 		{name: "cuEventElapsedTime", args: 3, run: eventElapsed},
-		{name: "cuModuleLoadDataEx", args: 5, run: moduleLoad},
-		{name: "cuModuleUnload", args: 1, frees: true, run: moduleUnload},
+		{name: "cuModuleLoadDataEx", waits: true, args: 5, run: moduleLoad},
+		{name: "cuModuleUnload", waits: true, args: 1, frees: true, run: moduleUnload},
 		{name: "cuModuleGetFunction", args: 3, run: moduleFunction},
 		{name: "cuLinkCreate_v2", args: 4, run: linkCreate},
 		{name: "cuLinkAddData_v2", args: 8, run: linkAddData},
@@ -64,6 +65,7 @@ func functions() []function {
 		{name: "cuGraphAddKernelNode_v2", args: 5, run: addKernel},
 		{name: "cuGraphAddMemcpyNode", args: 6, run: addCopy},
 		{name: "cuGraphAddEmptyNode", args: 4, run: addEmpty},
+		{name: "cuGraphGetNodes", args: 3, run: graphNodes},
 		{name: "cuGraphInstantiateWithFlags", args: 3, run: instantiate},
 		{name: "cuGraphExecDestroy", args: 1, frees: true, run: execDestroy},
 		{name: "cuGraphLaunch", args: 2, run: graphLaunch},
@@ -135,6 +137,10 @@ func (f *function) call(d *Driver, args []uintptr) int {
 	if !f.bare && g == nil {
 		d.problem("%s on a thread without a context", f.name)
 		return InvalidContext
+	}
+	if f.waits && d.captures[thread()] != nil {
+		d.problem("%s while the thread captures a stream", f.name)
+		return NotInCapture
 	}
 	if failed >= IllegalAddress && failed != Unknown && g != nil {
 		g.sticky = failed

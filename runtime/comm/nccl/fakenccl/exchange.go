@@ -6,23 +6,6 @@ import (
 	"ptc/internal/dtype"
 )
 
-// collective is one that all members of a clique issue.
-type collective struct {
-	calls []*issued // by rank
-	stuck bool      // the members differ
-	done  bool
-}
-
-// link is messages from a member to another.
-type link struct{ messages []*message }
-
-// message is its two ends, nil until they are issued.
-type message struct {
-	send, recv *issued
-	stuck      bool
-	done       bool
-}
-
 // types are those of nccl.h that there are.
 var types = map[uintptr]dtype.DType{0: dtype.U8, 1: dtype.U8, 2: dtype.I32, 4: dtype.I64, 6: dtype.F16, 7: dtype.F32, 8: dtype.F64, 9: dtype.BF16}
 
@@ -71,96 +54,24 @@ func (l *Library) call(comm, stream uintptr, c issued) int {
 	return Success
 }
 
-// join puts a call beside those of the others, and compares it with them.
-func (l *Library) join(c *issued) {
-	m, q := c.m, c.m.of
-	if c.kind == "ncclSend" || c.kind == "ncclRecv" {
-		l.meet(c)
-		return
-	}
-	if m.issued == len(q.ops) {
-		q.ops = append(q.ops, &collective{calls: make([]*issued, q.n)})
-	}
-	o := q.ops[m.issued]
-	m.issued++
-	o.calls[m.rank], c.op = c, o
-	for _, x := range o.calls {
-		if x != nil && (x.kind != c.kind || x.count != c.count || x.element != c.element || x.by != c.by) {
-			l.problem("member %d issues %s of %d, member %d %s of %d", m.rank, c.kind, c.count, x.m.rank, x.kind, x.count)
-			o.stuck = true
-		}
-	}
-}
-
-func (l *Library) meet(c *issued) {
-	m, q := c.m, c.m.of
-	key := [2]int{m.rank, c.peer}
-	if c.kind == "ncclRecv" {
-		key = [2]int{c.peer, m.rank}
-	}
-	x := q.links[key]
-	if x == nil {
-		x = &link{}
-		q.links[key] = x
-	}
-	i := m.sent[key]
-	if m.sent[key]++; key[0] == key[1] {
-		l.problem("a message of member %d to itself", m.rank)
-	}
-	if i == len(x.messages) {
-		x.messages = append(x.messages, &message{})
-	}
-	c.message = x.messages[i]
-	if i == 0 {
-		m.first = append(m.first, c.message)
-	}
-	if c.kind == "ncclSend" {
-		c.message.send = c
-	} else {
-		c.message.recv = c
-	}
-	if s, r := c.message.send, c.message.recv; s != nil && r != nil && (s.count != r.count || s.element != r.element) {
-		l.problem("member %d sends %d elements to member %d, which receives %d", key[0], s.count, key[1], r.count)
-		c.message.stuck = true
-	}
-}
-
-// waits says whether others have not come to what a call needs them for.
-func (c *issued) waits() bool {
-	if x := c.message; x != nil {
-		return x.stuck || !x.done && (x.send == nil || x.recv == nil || !x.send.arrived || !x.recv.arrived)
-	}
-	if c.op.done {
-		return false
-	}
-	for _, x := range c.op.calls {
-		if x == nil || !x.arrived {
-			return true
-		}
-	}
-	return c.op.stuck
-}
-
 // do exchanges what is there, when the first member comes to it.
 func (l *Library) do(c *issued) {
-	if x := c.message; x != nil {
-		if !x.done {
-			x.done = true
-			copy(l.bytes(x.recv, x.recv.dst, 1), l.bytes(x.send, x.send.src, 1))
-		}
+	if c.at.done {
 		return
 	}
-	if c.op.done {
+	c.at.done = true
+	if c.series.link {
+		s, r := c.at.calls[0], c.at.calls[1]
+		copy(l.bytes(r, r.dst, 1), l.bytes(s, s.src, 1))
 		return
 	}
-	c.op.done = true
-	n := len(c.op.calls)
+	n := len(c.at.calls)
 	parts := map[string][2]int{"ncclAllReduce": {1, 1}, "ncclReduceScatter": {n, 1}, "ncclAllGather": {1, n}}[c.kind]
 	srcs := make([][]byte, n)
-	for i, x := range c.op.calls {
+	for i, x := range c.at.calls {
 		srcs[i] = append([]byte(nil), l.bytes(x, x.src, parts[0])...)
 	}
-	for i, x := range c.op.calls {
+	for i, x := range c.at.calls {
 		dst := l.bytes(x, x.dst, parts[1])
 		switch c.kind {
 		case "ncclAllReduce":
@@ -211,7 +122,7 @@ func ring(c *issued, dst []byte, srcs [][]byte, lo, behind int) {
 
 // bytes are those of a call's buffer of so many times its elements.
 func (l *Library) bytes(c *issued, at uintptr, times int) []byte {
-	b, err := c.at.Bytes(uint64(at), c.count*times*types[c.element].Size())
+	b, err := c.on.Bytes(uint64(at), c.count*times*types[c.element].Size())
 	if err != nil {
 		l.problem("%s: %v", c.kind, err)
 	}

@@ -22,6 +22,7 @@ type Options struct {
 // Results that the library gives (nccl.h, ncclResult_t).
 const (
 	Success         = 0
+	CUDAError       = 1
 	SystemError     = 2
 	InvalidArgument = 4
 	InvalidUsage    = 5
@@ -43,6 +44,7 @@ type Library struct {
 	failures []failure
 	problems []string
 	broken   int32 // what all communicators have come to
+	blocks   map[place]block
 }
 
 // failure is a call that is to fail: that number at, from 1, of those of a name.
@@ -67,7 +69,7 @@ func New(drv *fakecuda.Driver, o Options) *Library {
 	if o.Version == 0 {
 		o.Version = 23007
 	}
-	l := &Library{o: o, drv: drv, cliques: map[[16]uint64]*clique{}, members: map[uintptr]*member{}, groups: map[int]*group{}, next: 0x7c0000, counts: map[string]int{}}
+	l := &Library{o: o, drv: drv, cliques: map[[16]uint64]*clique{}, members: map[uintptr]*member{}, groups: map[int]*group{}, next: 0x7c0000, counts: map[string]int{}, blocks: map[place]block{}}
 	if o.Seed != 0 {
 		l.rng = rand.New(rand.NewPCG(o.Seed, 11))
 	}
@@ -112,6 +114,9 @@ func (l *Library) Leaks() (out []string) {
 		for _, m := range l.members {
 			out = append(out, fmt.Sprintf("the communicator of member %d of %d", m.rank, m.of.n))
 		}
+		for range l.blocks {
+			out = append(out, "memory of the library")
+		}
 		for _, g := range l.groups {
 			if g.depth > 0 {
 				out = append(out, "a group without its end")
@@ -151,6 +156,10 @@ func functions() []function {
 		{"ncclAllGather", 6, allGather},
 		{"ncclSend", 6, send},
 		{"ncclRecv", 6, recv},
+		{"ncclMemAlloc", 2, memAlloc},
+		{"ncclMemFree", 1, memFree},
+		{"ncclCommRegister", 4, register},
+		{"ncclCommDeregister", 2, deregister},
 	}
 }
 
@@ -165,6 +174,8 @@ var addresses = sync.OnceValue(func() map[string]uintptr {
 			out[f.name] = foreign.Callback(func(a uintptr) uintptr { return f.enter(a) })
 		case 2:
 			out[f.name] = foreign.Callback(func(a, b uintptr) uintptr { return f.enter(a, b) })
+		case 4:
+			out[f.name] = foreign.Callback(func(a, b, c, d uintptr) uintptr { return f.enter(a, b, c, d) })
 		case 6:
 			out[f.name] = foreign.Callback(func(a, b, c, d, e, g uintptr) uintptr { return f.enter(a, b, c, d, e, g) })
 		case 7:

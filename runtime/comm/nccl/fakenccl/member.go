@@ -11,8 +11,9 @@ type clique struct {
 	n       int
 	members []*member // by rank; nil: not there yet
 	joined  int
-	ops     []*collective
-	links   map[[2]int]*link // from a member to another
+	links   map[[2]int]*series // from a member to another
+
+	collectives series
 }
 
 // member is one of them, as its caller has it.
@@ -21,11 +22,16 @@ type member struct {
 	handle    uintptr
 	rank, gpu int
 	stream    uintptr // that it uses; 0: none yet
-	issued    int     // of the clique's collectives
-	sent      map[[2]int]int
+	issued    map[*series]int
+	captured  map[*series]int
+	replayed  map[*meeting]int
+	came      map[*series]int
 	busy      int        // so many times more its calls are in progress
 	pending   int        // groups on its stream
-	first     []*message // of a link, which connect it
+	running   int        // those that it has come to
+	graphs    int        // that have a group of it
+	first     []*meeting // of a link, which connect it, and what it captures
+	buffers   map[uintptr]block
 	finalized bool
 	aborted   bool
 }
@@ -42,7 +48,7 @@ func initRank(l *Library, a []uintptr) int {
 	gpu := l.drv.Current()
 	q := l.cliques[id]
 	if q == nil {
-		q = &clique{n: n, members: make([]*member, max(0, n)), links: map[[2]int]*link{}}
+		q = &clique{n: n, members: make([]*member, max(0, n)), links: map[[2]int]*series{}, collectives: *newSeries(false, n)}
 		l.cliques[id] = q
 	}
 	switch {
@@ -57,7 +63,7 @@ func initRank(l *Library, a []uintptr) int {
 		return InvalidUsage
 	}
 	l.next += 16
-	m := &member{of: q, handle: l.next, rank: rank, gpu: gpu, sent: map[[2]int]int{}}
+	m := &member{of: q, handle: l.next, rank: rank, gpu: gpu, issued: map[*series]int{}, captured: map[*series]int{}, replayed: map[*meeting]int{}, came: map[*series]int{}, buffers: map[uintptr]block{}}
 	q.members[rank], l.members[l.next] = m, m
 	q.joined++
 	*pointer[uintptr](a[0]) = m.handle
@@ -65,9 +71,9 @@ func initRank(l *Library, a []uintptr) int {
 }
 
 // connecting says whether a call has to wait for another member: all of them for the first one, both
-// ends for the first message from one to another.
+// ends for the first message from one to another, all that take part where it is captured.
 func (m *member) connecting() bool {
-	m.first = slices.DeleteFunc(m.first, func(x *message) bool { return x.send != nil && x.recv != nil })
+	m.first = slices.DeleteFunc(m.first, (*meeting).whole)
 	return m.of.joined < m.of.n || len(m.first) > 0
 }
 
@@ -122,8 +128,13 @@ func finalize(l *Library, a []uintptr) int {
 	if m == nil {
 		return InvalidArgument
 	}
-	if m.pending > 0 {
+	switch {
+	case m.pending > 0:
 		l.problem("a communicator is ended while its stream has %d groups", m.pending)
+	case m.graphs > 0:
+		l.problem("a communicator is ended while %d graphs have what was captured of it", m.graphs)
+	case len(m.buffers) > 0:
+		l.problem("a communicator is ended with %d registered buffers", len(m.buffers))
 	}
 	m.finalized = true
 	return l.busy(m, false)
@@ -141,7 +152,8 @@ func destroy(l *Library, a []uintptr) int {
 	return Success
 }
 
-// abort lets go of the member's stream; those of the others stay stuck.
+// abort lets go of the member's stream; those of the others stay stuck. It comes back when no graph has
+// what was captured of the communicator.
 func abort(l *Library, a []uintptr) int {
 	m := l.members[a[0]]
 	if m == nil {
@@ -150,6 +162,9 @@ func abort(l *Library, a []uintptr) int {
 	}
 	m.aborted = true
 	delete(l.members, a[0])
+	for m.graphs > 0 {
+		l.drv.Wait()
+	}
 	return Success
 }
 
@@ -192,7 +207,8 @@ func groupEnd(l *Library, _ []uintptr) int {
 	return r
 }
 
-// launch gives a stream the calls of a group: they arrive, and end once all others have.
+// launch gives a stream the calls of a group: they arrive, and end once all others have. Where the stream is
+// captured, each launch of a graph does that.
 func (l *Library) launch(m *member, calls []*issued) int {
 	s, ok := l.drv.Stream(m.stream)
 	if !ok || s.GPU() != m.gpu {
@@ -200,24 +216,25 @@ func (l *Library) launch(m *member, calls []*issued) int {
 		return InvalidArgument
 	}
 	for _, c := range calls {
-		c.at = s
+		c.on = s
+		l.find(c)
+	}
+	if s.Capturing() {
+		l.capture(s, m, calls)
+		return l.busy(m, false)
+	}
+	for _, c := range calls {
+		c.turn.n = m.issued[c.series]
+		m.issued[c.series]++
 		l.join(c)
+		if c.turn.n == 0 && c.series.link {
+			m.first = append(m.first, c.at)
+		}
 	}
 	m.pending++
-	err := s.Enqueue(nil, func() {
-		for _, c := range calls {
-			c.arrived = true
-		}
-	})
+	err := s.Enqueue(nil, func() { l.begin(m, calls) })
 	if err == nil {
-		err = s.Enqueue(func() bool { return m.aborted || !slices.ContainsFunc(calls, (*issued).waits) }, func() {
-			m.pending--
-			for _, c := range calls {
-				if !m.aborted {
-					l.do(c)
-				}
-			}
-		})
+		err = s.Enqueue(m.ready(calls), func() { l.end(m, calls) })
 	}
 	if err != nil {
 		l.problem("%v", err)
@@ -226,17 +243,53 @@ func (l *Library) launch(m *member, calls []*issued) int {
 	return l.busy(m, false)
 }
 
-// issued is a call of a member.
-type issued struct {
-	m        *member
-	kind     string
-	src, dst uintptr
-	count    int
-	element  uintptr
-	by       uintptr // of a reduction
-	peer     int     // of a message
-	at       fakecuda.Stream
-	arrived  bool
-	op       *collective
-	message  *message
+// capture puts a group into a graph.
+func (l *Library) capture(s fakecuda.Stream, m *member, calls []*issued) {
+	for _, c := range calls {
+		if c.series.link && m.issued[c.series] == 0 {
+			l.problem("the first message between members %d and %d is captured", m.rank, c.peer)
+		}
+		c.turn = turn{captured: true, n: m.captured[c.series]}
+		m.captured[c.series]++
+		l.join(c)
+		m.first = append(m.first, c.at)
+	}
+	s.Capture(&m.graphs, func() (func() bool, func()) {
+		again := make([]*issued, len(calls))
+		for i, c := range calls {
+			m.replayed[c.at]++
+			x := *c
+			x.turn.replay = m.replayed[c.at]
+			again[i] = &x
+			l.join(&x)
+			x.at.stuck = x.at.stuck || c.at.stuck
+		}
+		m.pending++
+		l.begin(m, again)
+		return m.ready(again), func() { l.end(m, again) }
+	})
+}
+
+// begin is when a member's GPU comes to a group.
+func (l *Library) begin(m *member, calls []*issued) {
+	if m.running++; m.running > 1 {
+		l.problem("member %d does %d groups of a communicator at once", m.rank, m.running)
+	}
+	for _, c := range calls {
+		l.come(c)
+	}
+}
+
+func (m *member) ready(calls []*issued) func() bool {
+	return func() bool { return m.aborted || !slices.ContainsFunc(calls, (*issued).waits) }
+}
+
+func (l *Library) end(m *member, calls []*issued) {
+	m.pending--
+	m.running--
+	for _, c := range calls {
+		if !m.aborted {
+			l.do(c)
+		}
+	}
 }

@@ -1,0 +1,153 @@
+package nccl
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+
+	"ptc/runtime/comm"
+	"ptc/runtime/device"
+)
+
+// oldestCaptured is the first version whose operations are captured. Graphs have them from 2.9 on, those that
+// are captured and those that are not may be mixed from 2.13 on, a communicator that is ended waits for its graphs
+// from 2.14.3 on, and 2.15.5 ended a hang where one graph after the other is captured (release notes of NCCL;
+// "Using NCCL with CUDA Graphs" in its guide).
+const oldestCaptured = 21505
+
+// agree finds the oldest version of the library that a device has. What is captured, and what
+// registered, has to be so on all who take part.
+func (d *end) agree() error {
+	all, err := comm.Gather(d.Device, binary.LittleEndian.AppendUint32(nil, uint32(d.lib.version)), "the version of NCCL")
+	if err != nil {
+		return err
+	}
+	d.version = d.lib.version
+	for ; len(all) > 0; all = all[4:] {
+		d.version = min(d.version, int(binary.LittleEndian.Uint32(all)))
+	}
+	return nil
+}
+
+// Captures says why operations are not captured, or nil.
+func (d *end) Captures() error {
+	if d.version < oldestCaptured {
+		return fmt.Errorf("%s of a process captures no operations in graphs; NCCL does from %s on", versionText(d.version), versionText(oldestCaptured))
+	}
+	return nil
+}
+
+// Does says whether NCCL has an operation, whatever its buffers are.
+func (d *end) Does(op comm.Op) bool { return d.does(&op) }
+
+// Capture makes a graph of each operation, lane by lane: members of a lane may wait for one another
+// there, as NCCL does where it registers buffers of a graph, and the order of the lanes is the same on all devices,
+// while that of the program is not.
+func (d *end) Capture(ops []device.Enqueued) ([]device.Captured, error) {
+	of := map[*lane][]int{}
+	for i, q := range ops {
+		c, ok := q.(*call)
+		if !ok || c.d != d {
+			return nil, fmt.Errorf("operation %d is of another transport", i)
+		}
+		of[c.l] = append(of[c.l], i)
+	}
+	out := make([]device.Captured, len(ops))
+	for _, l := range d.order {
+		for k, i := range of[l] {
+			c := ops[i].(*call)
+			out[i] = device.Captured{Behind: -1, Room: -1, Sends: l.sends}
+			var err error
+			if out[i].Graph, err = c.capture(k); err != nil {
+				return out, d.fail(c.failed(err))
+			}
+		}
+		l.link(out, of[l], ops)
+	}
+	return out, nil
+}
+
+// capture makes the graph of the operation, which comes as number k of its lane.
+func (c *call) capture(k int) (uintptr, error) {
+	if err := c.d.Failed(); err != nil {
+		return 0, err
+	}
+	c.l.captured = true
+	return c.d.streams.Capture(c.l.stream, func() error {
+		if c.l.sends {
+			return c.depart(c.l.slot(uint64(k)))
+		}
+		return c.exchange()
+	})
+}
+
+// link says which operations of a lane are behind one another: all of them, and a message is not copied to a place
+// before the one that had it has left.
+func (l *lane) link(out []device.Captured, list []int, ops []device.Enqueued) {
+	before := -1
+	for k, i := range list {
+		out[i].Behind = before
+		if out[i].Graph != 0 {
+			before = i
+		}
+		if !l.sends {
+			continue
+		}
+		x := &ops[i].(*call).tensors[0]
+		out[i].Post = line(l.slot(uint64(k)).at, x.src, x.bytes)
+		if back := k - len(l.slots); back >= 0 && out[list[back]].Graph != 0 {
+			out[i].Room = list[back]
+		}
+	}
+}
+
+// Replay notes the operations of a graph that is about to be launched, behind all that was issued before.
+func (d *end) Replay(stream uintptr, ops []device.Enqueued, marks []uint32) error {
+	if err := d.Failed(); err != nil {
+		return err
+	}
+	for _, l := range d.order {
+		if err := l.settle(stream); err != nil {
+			return d.fail(l.fault("is out of order", err))
+		}
+	}
+	for i, q := range ops {
+		c := q.(*call)
+		c.l.issued++
+		c.l.open = append(c.l.open, issue{call: c, seq: c.l.issued, marks: marks[2*i : 2*i+2]})
+	}
+	return nil
+}
+
+// settle has a stream wait for what was issued by itself, of which messages may still be under way. What was
+// replayed before has ended.
+func (l *lane) settle(stream uintptr) error {
+	kept := l.open[:0]
+	for _, x := range l.open {
+		if x.marks == nil {
+			kept = append(kept, x)
+		}
+	}
+	l.open = kept
+	for i := range l.open {
+		if err := l.d.streams.Await(stream, l.open[i].end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begun says whether the lane has come to the operation, and ended whether it is done.
+func (x *issue) hasBegun(s device.Streams) (bool, error) {
+	if x.marks != nil {
+		return atomic.LoadUint32(&x.marks[0]) != 0, nil
+	}
+	return s.Reached(x.begun)
+}
+
+func (x *issue) hasEnded(s device.Streams) (bool, error) {
+	if x.marks != nil {
+		return atomic.LoadUint32(&x.marks[1]) != 0, nil
+	}
+	return s.Reached(x.end)
+}
