@@ -33,6 +33,11 @@ func onLibrary(t *testing.T, drv *fakecuda.Driver, seed uint64) *fakenccl.Librar
 
 // trained trains with each device as if in a process and on a GPU of its own.
 func trained(plan *program.Plan, o nccl.Options, options func(rank int) train.Options) (train.Summary, error) {
+	return trainedBy(plan, o, func(d comm.Device) comm.Device { return d }, options)
+}
+
+// trainedBy does so by what is made of the transport.
+func trainedBy(plan *program.Plan, o nccl.Options, by func(comm.Device) comm.Device, options func(rank int) train.Options) (train.Summary, error) {
 	mesh, err := comm.NewMesh(plan.Mesh)
 	if err != nil {
 		return train.Summary{}, err
@@ -53,7 +58,7 @@ func trained(plan *program.Plan, o nccl.Options, options func(rank int) train.Op
 				return
 			}
 			opts := options(rank)
-			opts.Comm, opts.Threads = []comm.Device{end}, 1
+			opts.Comm, opts.Threads = []comm.Device{by(end)}, 1
 			results[rank], errs[rank] = train.Run(context.Background(), plan, opts)
 		}()
 	}

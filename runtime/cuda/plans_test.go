@@ -68,6 +68,12 @@ layout piped {
   shard seq over tp between Block
   pipeline blocks over pp { schedule = 1f1b  microbatches = 4 }
 }
+layout staged {
+  mesh pp = 2, tp = 2
+  shard heads, ffn over tp
+  shard seq over tp between Block
+  pipeline blocks over pp { schedule = 1f1b  microbatches = 4 }
+}
 `
 
 const (

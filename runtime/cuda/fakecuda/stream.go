@@ -188,8 +188,13 @@ func (d *Driver) Current() int {
 // GPU is the number of the stream's GPU.
 func (s Stream) GPU() int { return s.s.g.number }
 
-// Wait waits, within Use, until something has been done by a call.
-func (d *Driver) Wait() { d.changed.Wait() }
+// Until waits, within Use, until something is so.
+func (d *Driver) Until(so func() bool) {
+	d.changed.Broadcast() // others may wait for what the caller has done
+	for !so() {
+		d.changed.Wait()
+	}
+}
 
 // Alloc gives memory of the thread's GPU, if there is room, and Free takes it back; both within Use.
 func (d *Driver) Alloc(n int64) (at uint64, ok bool) {

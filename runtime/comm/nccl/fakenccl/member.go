@@ -162,9 +162,7 @@ func abort(l *Library, a []uintptr) int {
 	}
 	m.aborted = true
 	delete(l.members, a[0])
-	for m.graphs > 0 {
-		l.drv.Wait()
-	}
+	l.drv.Until(func() bool { return m.graphs == 0 })
 	return Success
 }
 
