@@ -64,8 +64,8 @@ var rules = []rule{
 	{"OffloadDir", "--offload-dir", nil},
 	{"Cache", "--cubin-cache", nil},
 	{"Blas", "--blas", func(o *Options, _ *program.Plan) string { return o.Blas }},
-	{"Trace", "--trace", nil}, // of rank 0's device
-	{"TraceSteps", "", nil},
+	{"Trace", "--trace", func(o *Options, _ *program.Plan) string { return onOff(o.Trace != "") }}, // of rank 0's device, which runs its steps as all others do
+	{"TraceSteps", "", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.TraceSteps) }},
 	{"Profile", "--profile", func(o *Options, _ *program.Plan) string { return onOff(o.Profile != nil) }},
 	{"ProfileFile", "", nil}, // rank 0 alone writes it
 	{"OnFault", "", nil},

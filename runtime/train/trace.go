@@ -16,7 +16,7 @@ const traceWarmUp = 2
 
 // tracer records the kernels of some steps.
 type tracer struct {
-	file     *metrics.Trace
+	file     *metrics.Trace // of rank 0; nil: the device goes along, as what GPUs exchange is in a graph on all or on none
 	from, to int64 // steps with spans: [from, to)
 	tracks   []metrics.Track
 }
@@ -25,7 +25,12 @@ type tracer struct {
 // before the first step, so that a trace of an earlier run is not lost to a
 // mistake.
 func (r *run) openTrace() error {
-	if r.o.Trace == "" || !r.root() {
+	if r.o.Trace == "" {
+		return nil
+	}
+	if !r.root() {
+		r.trace = &tracer{}
+		r.trace.choose(r.first, r.last, r.o.TraceSteps)
 		return nil
 	}
 	file, err := metrics.CreateTrace(r.o.Trace)
@@ -57,6 +62,9 @@ func (t *tracer) wants(step int64) bool { return t != nil && t.from <= step && s
 
 // add takes the spans of a step, with their rates.
 func (t *tracer) add(plan *program.Plan, spans []exec.Span, rates func(*exec.Span) profile.Rates) {
+	if t.file == nil {
+		return
+	}
 	zero, at := time.Now(), t.file.Now()
 	since := func(x time.Time) int64 { return at + int64(x.Sub(zero)) }
 	for i := range spans {
@@ -119,7 +127,7 @@ func arrows(plan *program.Plan, spans []exec.Span) []arrow {
 
 // closeTrace puts the trace in its place, also that of a run that failed.
 func (r *run) closeTrace() error {
-	if r.trace == nil {
+	if r.trace == nil || r.trace.file == nil {
 		return nil
 	}
 	if err := r.trace.file.Close(); err != nil {

@@ -85,6 +85,10 @@ func (c *call) capture(k int) (uintptr, error) {
 // before the one that had it has left.
 func (l *lane) link(out []device.Captured, list []int, ops []device.Enqueued) {
 	before := -1
+	places := make([]int, len(l.slots)) // by slot, the message that has it
+	for k := range places {
+		places[k] = -1
+	}
 	for k, i := range list {
 		out[i].Behind = before
 		if out[i].Graph != 0 {
@@ -94,10 +98,12 @@ func (l *lane) link(out []device.Captured, list []int, ops []device.Enqueued) {
 			continue
 		}
 		x := &ops[i].(*call).tensors[0]
-		out[i].Post = line(l.slot(uint64(k)).at, x.src, x.bytes)
-		if back := k - len(l.slots); back >= 0 && out[list[back]].Graph != 0 {
-			out[i].Room = list[back]
+		if x.bytes == 0 {
+			continue
 		}
+		has := &places[k%len(places)]
+		out[i].Post = line(l.slot(uint64(k)).at, x.src, x.bytes)
+		out[i].Room, *has = *has, i
 	}
 }
 
