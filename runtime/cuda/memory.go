@@ -47,7 +47,7 @@ func (e *engine) newArena(n int64) error {
 		}
 		if free != nil {
 			e.arena = &arena{e: e, base: at, size: n, free: free}
-			return nil
+			return e.roomBeside()
 		}
 	}
 	at, err := e.drv.alloc(max(n, 1))
@@ -56,6 +56,18 @@ func (e *engine) newArena(n int64) error {
 	}
 	e.arena = &arena{e: e, base: at, size: n}
 	return nil
+}
+
+// roomBeside says where what is left beside the arena may not do for communicators. What these take nobody
+// knows before.
+func (e *engine) roomBeside() error {
+	least, most := e.r.Plan.CommunicatorsOf(e.r.Device).Bytes()
+	left, _, err := e.drv.memInfo()
+	if err == nil && left < least {
+		e.warn(fmt.Sprintf("beside its arena GPU %d (%s) has %s free, and communicators of NCCL are estimated to take %s to %s",
+			e.ordinal, e.gpu().name, units.Bytes(left), units.Bytes(least), units.Bytes(most)))
+	}
+	return err
 }
 
 // communicates says whether the device exchanges anything with others.

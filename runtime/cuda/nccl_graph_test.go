@@ -13,6 +13,7 @@ import (
 	"ptc/runtime/cuda"
 	"ptc/runtime/cuda/fakecuda"
 	"ptc/runtime/device"
+	"ptc/runtime/explain"
 	"ptc/runtime/metrics"
 	"ptc/runtime/program"
 	"ptc/runtime/train"
@@ -203,5 +204,29 @@ func TestGraphMutants(t *testing.T) {
 		case c.want != "" && !strings.Contains(found, c.want), c.want == "" && found == "" && err == nil && sum.Loss == plain[c.layout]:
 			t.Errorf("%s: nothing is found: %v, problems %q", c.name, err, found)
 		}
+	}
+}
+
+// TestRoomForCommunicators: where a GPU may have too little memory beside the arena, that is said, as an estimate.
+func TestRoomForCommunicators(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for some seconds")
+	}
+	plan := compiled(t, "mlp", "tensor", "cuda:sm_90a", smallMLP)
+	for _, memory := range []int64{1 << 20, 1 << 30} {
+		drv := onFake(t, fakecuda.Options{Seed: 4, GPUs: plan.Ranks(), Memory: memory})
+		onLibrary(t, drv, 4)
+		log := &said{}
+		_, err := trained(plan, nccl.Options{InFlight: program.InFlight, Streams: plan.Streams()}, func(rank int) train.Options {
+			o := few(1, train.NaNContinue)(rank)
+			o.Log = log
+			return o
+		})
+		if has := strings.Contains(log.all(), "communicators of NCCL are estimated to take 20.0 MiB to 640 MiB"); err != nil || has != (memory == 1<<20) {
+			t.Errorf("%d bytes: %v, said %q", memory, err, log.all())
+		}
+	}
+	if c := explain.Describe(plan).Memory.Communicators; c == nil || c.Groups != 1 || c.Links != 0 || c.Least != 20<<20 {
+		t.Errorf("%+v", c)
 	}
 }

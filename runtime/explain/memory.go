@@ -15,6 +15,31 @@ type Memory struct {
 	Host  []int64                 `json:"host_bytes_per_device"` // what is offloaded, by class
 	Disk  []int64                 `json:"disk_bytes_per_device"`
 	Arena map[program.Space]int64 `json:"arena"` // of the device with the largest
+
+	// Communicators are those of NCCL that the device with the most needs where its processes exchange by
+	// that: memory beside the arena, which is an estimate; nil where there are none, or no GPUs.
+	Communicators *Communicators `json:"communicators,omitempty"`
+}
+
+// Communicators are how many of NCCL's there are, and what they are estimated to take.
+type Communicators struct {
+	program.Communicators
+	Least int64 `json:"least_bytes"`
+	Most  int64 `json:"most_bytes"`
+}
+
+func communicatorsOf(p *program.Plan) (out *Communicators) {
+	if !strings.HasPrefix(p.Target, "cuda") {
+		return nil
+	}
+	for i := range p.Devices {
+		c := p.CommunicatorsOf(&p.Devices[i])
+		least, most := c.Bytes()
+		if most > 0 && (out == nil || most > out.Most) {
+			out = &Communicators{c, least, most}
+		}
+	}
+	return out
 }
 
 // spaces are the kinds of memory in the order in which they are shown.
@@ -35,6 +60,7 @@ func memoryOf(p *program.Plan) Memory {
 	for _, s := range spaces {
 		m.Arena[s] = covered(largest, s)
 	}
+	m.Communicators = communicatorsOf(p)
 	return m
 }
 
@@ -65,6 +91,9 @@ func memoryTable(b *strings.Builder, d *Description) {
 		if n := most(x.bytes); n > 0 {
 			fmt.Fprintf(b, "  %-11s %10s\n", x.label, units.Bytes(n))
 		}
+	}
+	if c := d.Memory.Communicators; c != nil {
+		fmt.Fprintf(b, "  beside it, where GPUs exchange by NCCL, an estimated %s to %s for %d communicators\n", units.Bytes(c.Least), units.Bytes(c.Most), c.Groups+c.Links)
 	}
 	if least := slices.Min(append([]int64{most(d.Memory.Peak)}, d.Memory.Peak...)); least < most(d.Memory.Peak) {
 		fmt.Fprintf(b, "  devices need from %s to %s\n", units.Bytes(least), units.Bytes(most(d.Memory.Peak)))

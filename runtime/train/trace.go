@@ -17,7 +17,7 @@ const traceWarmUp = 2
 // tracer records the kernels of some steps.
 type tracer struct {
 	file     *metrics.Trace // of rank 0; nil: the device goes along, as what GPUs exchange is in a graph on all or on none
-	from, to int64 // steps with spans: [from, to)
+	from, to int64          // steps with spans: [from, to)
 	tracks   []metrics.Track
 }
 

@@ -197,3 +197,25 @@ func TestLinks(t *testing.T) {
 	}
 	f.clean(t)
 }
+
+// TestEndedTooEarly: the library for tests notices who ends a communicator that a graph has something of.
+func TestEndedTooEarly(t *testing.T) {
+	axes, _ := grid(2)
+	f := onFakes(t, 2, 3)
+	err := f.run(axes, 1<<16, nccl.Options{Streams: 1, Timeout: 20 * time.Second}, func(r *rank) error {
+		calls, err := prepared(r, reduce(r, 8, ""))
+		if err != nil {
+			return err
+		}
+		return r.On(func() error {
+			if err := r.enqueuer().Begin(); err != nil {
+				return err
+			}
+			list, err := r.capturer().Capture(calls)
+			return errors.Join(err, r.enqueuer().End(), r.cu("cuGraphDestroy", list[0].Graph))
+		})
+	})
+	if p := f.lib.Problems(); err != nil || len(p) != 2 || !strings.Contains(p[0], "is ended while 1 graphs have what was captured of it") {
+		t.Errorf("%v, problems %q", err, p)
+	}
+}

@@ -67,6 +67,16 @@ func TestCaptureMistakes(t *testing.T) {
 	}{
 		{"waiting", func(c *caller) int { return c.sync() }, NotInCapture, "is waited for"},
 		{"a launch", func(c *caller) int { return c.launch(params(c.mem, c.mem)) }, NotInCapture, "which cannot be"},
+		{"asking", func(c *caller) int { return c.call("cuStreamQuery", c.stream) }, NotInCapture, "is asked for"},
+		{"an event", func(c *caller) int {
+			var x uintptr
+			c.must("cuEventCreate", uintptr(unsafe.Pointer(&x)), 2)
+			return c.call("cuEventRecord", x, c.stream)
+		}, NotInCapture, "which cannot be"},
+		{"memory", func(c *caller) int {
+			var x uintptr
+			return c.call("cuMemAlloc_v2", uintptr(unsafe.Pointer(&x)), 64)
+		}, NotInCapture, "while the thread captures"},
 		{"twice", func(c *caller) int { return c.call("cuStreamBeginCapture_v2", c.stream, 1) }, InvalidValue, "within another"},
 		{"of a stream that is gone", func(c *caller) int { return c.call("cuStreamDestroy_v2", c.stream) }, Success, "while it is captured"},
 		{"ended twice", func(c *caller) int {
@@ -113,4 +123,51 @@ func TestEvents(t *testing.T) {
 	}
 	c.must("cuEventDestroy_v2", from)
 	c.must("cuEventDestroy_v2", to)
+}
+
+// TestCapturedNodes: copies are captured, too; what waits for another GPU keeps no node beside it, and is counted
+// as long as there is a graph that has it.
+func TestCapturedNodes(t *testing.T) {
+	for seed := range uint64(4) {
+		c := newCaller(t, Options{Seed: seed})
+		c.must("cuMemsetD8Async", uintptr(c.mem), 0, size, c.stream)
+		_ = c.sync()
+		var child, count uintptr
+		var graphs, began, done int
+		open := false
+		c.must("cuStreamBeginCapture_v2", c.stream, 1)
+		c.d.Use(func() {
+			s, _ := c.d.Stream(c.stream)
+			s.Capture(&graphs, func() (func() bool, func()) {
+				began++
+				return func() bool { return open }, func() { done++ }
+			})
+		})
+		c.must("cuMemsetD8Async", uintptr(c.mem), 7, size, c.stream)
+		c.must("cuStreamEndCapture", c.stream, uintptr(unsafe.Pointer(&child)))
+		c.must("cuGraphGetNodes", child, 0, uintptr(unsafe.Pointer(&count)))
+		c.newGraph()
+		c.must("cuGraphAddChildGraphNode", uintptr(unsafe.Pointer(&c.node)), c.graph, 0, 0, child)
+		c.must("cuGraphDestroy", child)
+		c.instantiate()
+		for n := 1; n < 3; n++ {
+			open = false
+			c.must("cuGraphLaunch", c.exec, c.stream)
+			if r := c.call("cuStreamQuery", c.stream); r != NotReady || began != n || done != n-1 {
+				t.Fatalf("%d: begun %d times, done %d", r, began, done)
+			}
+			open = true
+			if r := c.sync(); r != Success || done != n {
+				t.Fatalf("%d: done %d times", r, done)
+			}
+		}
+		if got := c.first(); got != 7 || count != 2 || graphs == 0 {
+			t.Errorf("found %d, %d nodes, %d graphs", got, count, graphs)
+		}
+		c.must("cuGraphExecDestroy", c.exec)
+		c.must("cuGraphDestroy", c.graph)
+		if p := c.d.Problems(); graphs != 0 || len(p) > 0 {
+			t.Errorf("%d graphs are left, problems %q", graphs, p)
+		}
+	}
 }

@@ -126,7 +126,7 @@ func (c *issued) waits() bool {
 		return false
 	}
 	for _, x := range c.at.calls {
-		if x == nil || !x.arrived {
+		if x == nil || !x.arrived || x.m.aborted { // what one has given up nobody ends
 			return true
 		}
 	}
