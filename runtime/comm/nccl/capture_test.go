@@ -36,19 +36,22 @@ func prepared(r *rank, ops ...comm.Op) (calls []device.Enqueued, err error) {
 	return calls, nil
 }
 
-// chain makes a graph of what was captured, in the order of a list, each behind the one before, and frees it.
-func (r *rank) chain(list []device.Captured, order []int) (exec uintptr, err error) {
-	graph, node, x := new(uintptr), new(uintptr), new(uintptr)
+// chain makes a graph of what was captured, in the order of a list, each behind another one, and frees it.
+func (r *rank) chain(list []device.Captured, order []int, behind func(k int) int) (exec uintptr, err error) {
+	graph, x := new(uintptr), new(uintptr)
+	nodes := make([]uintptr, len(list))
 	if err := r.cu("cuGraphCreate", uintptr(unsafe.Pointer(graph)), 0); err != nil {
 		return 0, err
 	}
 	for k, i := range order {
 		var after uintptr
 		before := new(uintptr)
-		if *before = *node; k > 0 {
-			after = 1
+		if b := behind(k); b >= 0 {
+			*before, after = nodes[b], 1
 		}
-		err = errors.Join(err, r.cu("cuGraphAddChildGraphNode", uintptr(unsafe.Pointer(node)), *graph, uintptr(unsafe.Pointer(before)), after, list[i].Graph))
+		if list[i].Graph != 0 {
+			err = errors.Join(err, r.cu("cuGraphAddChildGraphNode", uintptr(unsafe.Pointer(&nodes[i])), *graph, uintptr(unsafe.Pointer(before)), after, list[i].Graph))
+		}
 	}
 	err = errors.Join(err, r.cu("cuGraphInstantiateWithFlags", uintptr(unsafe.Pointer(x)), *graph, 0), r.cu("cuGraphDestroy", *graph))
 	for i := range list {
@@ -73,7 +76,7 @@ func replayed(r *rank, order []int, rounds int) error {
 		if err != nil {
 			return err
 		}
-		exec, err := r.chain(list, order)
+		exec, err := r.chain(list, order, func(k int) int { return append([]int{-1}, order...)[k] })
 		marks := make([]uint32, 2*len(calls))
 		for range rounds {
 			clear(marks)
