@@ -17,14 +17,21 @@
 //	program   graph ── all_reduce starts ── graph ── done ── graph
 //	beside it            └ waits for events ─ all_reduce ┘
 //
+// or, where the transport is a device.Capturer and all that the program exchanges on any device is its, in the
+// graph itself (mixed.go), as child graphs behind what they wait for:
+//
+//	graph     kernels ─┬─ kernels ────┬─ kernels
+//	                   └─ all_reduce ─┘
+//
 // What is run for the first time, a program or a range of its instructions, is launched kernel by
 // kernel, each waited for, so that a failure has a name; from the second time on it is a graph. Where times are
-// asked for, kernels are launched one by one with events between them, and waited for at the end.
+// asked for, kernels are launched one by one with events between them, and waited for at the end. Exchanges
+// are in graphs of ranges alone that all devices run at the same point: a launch of the whole program, and StepJoint.
 //
 // The invariants: what lies in memory of the device is reached by copies alone; everything else is
 // in order on one stream of the device; the number of arguments of a kernel is that of its entry, so
 // that a plan that is wrong is an error and no fault of the process; all that the engine holds is
-// freed by Close, after failures, too.
+// freed by Close, after failures, too: graphs before what the transport has in them.
 //
 // The code is chosen among the plan's variants by the GPU's compute capability. What the driver makes of it
 // is kept by package cubin, where the request names a folder.

@@ -30,6 +30,9 @@
 // waits for it. A program that is looked at on the way (gradients, dumps, checks of
 // numbers) is stepped through in ranges of instructions instead of launched.
 //
+// Where a device does its work in streams, a transport may enqueue there what it exchanges (streams.go), and
+// have it captured in the device's graphs (capture.go).
+//
 // The invariant: what a program computes is a function of its plan, of the
 // memories and of the ports that go in. It does not depend on the number of
 // threads, on the ranges in which it is stepped through, or on when an engine runs

@@ -18,6 +18,17 @@
 // [ptc/runtime/program.Plan.Streams], which proves that they are in one order. A message that is sent is copied into
 // one of Options.InFlight places, from which it travels while the program goes on.
 //
+// Operations that are captured do the same as nodes of a graph of the engine, see [device.Captured]: in their
+// lane's order, packed and unpacked there. They are captured lane by lane, in the order in which lanes are connected,
+// since members of a lane may wait for one another there, too; what the libraries of all devices can do is
+// asked once, by Over. How far they are, the graph writes to marks.
+//
+//	kernels ─┬─ kernels beside it ──────────────┬─ kernels
+//	         └─ pack ── collective ── unpack ───┘
+//
+// Memory of the arena and of lanes is the library's own where it registers any, and is registered with each
+// communicator.
+//
 // Collectives of NCCL have parts that follow one another. A view [outer, parts, inner] with
 // outer above 1 is packed and unpacked by copies of rows, in memory of the lane.
 //

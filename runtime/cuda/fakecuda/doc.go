@@ -13,7 +13,10 @@
 //	           pinned memory holds
 //	events     are marks in a stream, which another one may wait for; a stream whose work waits for
 //	           another GPU is stuck until that one has come as far
-//	a graph    runs its nodes in any order that its edges allow, from a seed
+//	a graph    runs its nodes in any order that its edges allow, from a seed; one that waits for another
+//	           GPU keeps no others
+//	a capture  takes copies and what libraries do; all that it may not have, or the thread not call
+//	           meanwhile, is a problem
 //	events     take the time of a clock that counts the instructions of warps
 //	a thread   has no context until it is given one
 //	strict     an unknown handle, a context that is missing, memory that is not pinned in a copy

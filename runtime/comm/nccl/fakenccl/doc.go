@@ -9,7 +9,11 @@
 //	a sum            is in the order of a ring, and rounds at every addition
 //	messages         meet in the order in which both ends issued them; the first from one member to
 //	                 another is in progress until both ends have issued it
-//	strict           members that differ in what they issue, a second stream of a communicator, a
+//	capture          a group in a stream that is captured is in progress until all members have captured
+//	                 the same, and is done by each launch of the graph; launches meet launch by launch
+//	registered       memory of the library alone, by all members of an operation or by none
+//	strict           members that come to operations in different orders, or to two at once; one that
+//	                 ends with graphs or registered memory left; members that differ in what they issue, a second stream of a communicator, a
 //	                 call while one is in progress, outside of a group or without its end, a type or
 //	                 member that is none: a problem that tests look at, and no progress
 //
