@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"ptc/runtime/device"
@@ -13,24 +14,42 @@ import (
 // one exchange by way of the host, on any device, leaves the program as it is.
 func (p *captured) captures() {
 	x, ok := p.e.r.Exchanges.(device.Capturer)
-	if !ok || p.hosted || !p.enqueues() {
+	if !ok || !p.enqueues() {
 		return
 	}
-	if err := x.Captures(); err != nil {
+	err := x.Captures()
+	if err == nil {
+		err = p.viaHost(x)
+	}
+	if err == nil && p.hosted {
+		err = fmt.Errorf("the host takes part")
+	}
+	if err != nil {
 		p.e.warn(fmt.Sprintf("exchanges are between graphs, not in them: %v", err))
 		return
 	}
+	p.capturer = x
+}
+
+// viaHost says what devices of the plan exchange by way of the host in the program, or nil.
+func (p *captured) viaHost(x device.Capturer) error {
 	plan := p.e.r.Plan
 	for i := range plan.Devices {
 		d := &plan.Devices[i]
 		for j := range d.Progs[p.index].Instrs {
 			in := &d.Progs[p.index].Instrs[j]
-			if isExchange(in) && (!x.Enqueues(in) || slices.ContainsFunc(in.Bufs, func(b int) bool { return d.Buffers[b].Memory != "" })) {
-				return
+			if !isExchange(in) {
+				continue
+			}
+			if c := in.Comm; !x.Enqueues(in) {
+				return fmt.Errorf("%s goes by way of the host", strings.Join(strings.Fields(c.Kind+" "+c.Reduce+" of "+c.DType), " "))
+			}
+			if slices.ContainsFunc(in.Bufs, func(b int) bool { return d.Buffers[b].Memory != "" }) {
+				return fmt.Errorf("%s of what is offloaded goes by way of the host", in.Comm.Kind)
 			}
 		}
 	}
-	p.capturer = x
+	return nil
 }
 
 // enqueues says whether the GPU exchanges anything by itself in the program.

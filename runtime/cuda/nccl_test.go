@@ -88,8 +88,8 @@ func TestTrainsByNCCL(t *testing.T) {
 				t.Fatal("its messages need tags")
 			}
 			// The first step is gone through in pieces, for its gradients.
-			file := filepath.Join(t.TempDir(), "grads")
-			got, err := trained(plan, nccl.Options{InFlight: program.InFlight, Streams: streams}, func(int) train.Options { return train.Options{DumpGrads: file} })
+			file, log := filepath.Join(t.TempDir(), "grads"), &said{}
+			got, err := trained(plan, nccl.Options{InFlight: program.InFlight, Streams: streams}, func(int) train.Options { return train.Options{DumpGrads: file, Log: log} })
 			if err != nil {
 				t.Fatalf("%v; faults %q", err, drv.Faults())
 			}
@@ -98,6 +98,9 @@ func TestTrainsByNCCL(t *testing.T) {
 			}
 			if p, l := lib.Problems(), lib.Leaks(); len(p)+len(l) > 0 {
 				t.Errorf("problems %q, left %q", p, l)
+			}
+			if has := strings.Contains(log.all(), "reduce_scatter max of f32 goes by way of the host"); has != (c.layout == "piped") {
+				t.Errorf("said %q", log.all())
 			}
 			if lib.Called("ncclGroupEnd") == 0 {
 				t.Error("NCCL was not used")
