@@ -74,10 +74,10 @@ func (s *store) meaning(err error, before string) *Error {
 	case r.StatusCode == http.StatusNotFound:
 		return &Error{Msg: "there is no such object at " + s.host, Err: fs.ErrNotExist}
 	case r.StatusCode == http.StatusPreconditionFailed:
-		if before == wrote {
-			return &Error{Msg: "the object is there already: another process has written it", Err: fs.ErrExist}
+		if before == read {
+			return &Error{Msg: "the object has changed since it was opened"}
 		}
-		return &Error{Msg: "the object has changed since it was opened"}
+		return &Error{Msg: "the object is there already: another process has written it", Err: fs.ErrExist}
 	case r.StatusCode == http.StatusUnauthorized || r.StatusCode == http.StatusForbidden || r.Code == "ExpiredToken" || r.Code == "InvalidToken":
 		if before != "" {
 			return &Error{fault: true, Msg: "the object store " + s.host + " takes the credentials no longer: they have expired or were revoked while the run " + before + " (" + r.Code + ")",

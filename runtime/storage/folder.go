@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/minio/minio-go/v7"
 )
@@ -22,6 +23,16 @@ type Folder struct {
 	s      *store
 	bucket string
 	prefix string // of keys: empty, or it ends with /
+	used   atomic.Bool
+}
+
+// before is what this process has done with the store, for errors: once it has written there, what
+// gives no permission is credentials that hold no longer.
+func (f *Folder) before() string {
+	if f.used.Load() {
+		return wrote
+	}
+	return ""
 }
 
 // OpenFolder makes no request: that there is such a bucket, the first one finds out.
@@ -56,7 +67,7 @@ func (f *Folder) patient() *store {
 func (f *Folder) List() ([]Object, error) {
 	found, err := f.s.keys(f.bucket, f.prefix)
 	if err != nil {
-		return nil, f.s.explain(err, "")
+		return nil, f.s.explain(err, f.before())
 	}
 	var out []Object
 	for _, o := range found {
@@ -68,7 +79,7 @@ func (f *Folder) List() ([]Object, error) {
 
 // Open opens an object for reading.
 func (f *Folder) Open(name string) (File, error) {
-	return f.s.openKey(f.bucket, f.prefix+name)
+	return f.s.openKey(f.bucket, f.prefix+name, f.before())
 }
 
 // ReadAll reads an object that is to have at most limit bytes.
@@ -87,10 +98,10 @@ func (f *Folder) ReadAll(name string, limit int64) ([]byte, error) {
 // Put writes an object in one request: it is there whole or not at all. With fresh, one that is
 // there already is an fs.ErrExist, from stores that know the condition.
 func (f *Folder) Put(name string, data []byte, fresh bool) error {
-	return f.put(f.s, name, data, fresh, "")
+	return f.put(f.patient(), name, data, fresh)
 }
 
-func (f *Folder) put(s *store, name string, data []byte, fresh bool, before string) error {
+func (f *Folder) put(s *store, name string, data []byte, fresh bool) error {
 	sum := sha256.Sum256(data)
 	tries := 0
 	err := s.try(func(ctx context.Context) error {
@@ -98,17 +109,12 @@ func (f *Folder) put(s *store, name string, data []byte, fresh bool, before stri
 		_, err := minio.Core{Client: s.client}.PutObject(ctx, f.bucket, f.prefix+name, bytes.NewReader(data), int64(len(data)), "", hex.EncodeToString(sum[:]), condition(fresh))
 		return err
 	})
-	if err == nil {
-		return nil
-	}
 	// An answer that was lost on its way may have been that it is written.
-	if tries > 1 && f.has(name, int64(len(data)), sum) {
+	if err == nil || tries > 1 && f.has(name, int64(len(data)), sum) {
+		f.used.Store(true)
 		return nil
 	}
-	if fresh && before == "" {
-		before = wrote
-	}
-	return s.explain(err, before)
+	return s.explain(err, f.before())
 }
 
 // condition is that of a request that makes an object. Its bytes are hashed by who makes it, not in
@@ -139,7 +145,7 @@ func (f *Folder) Delete(name string) error {
 		return s.client.RemoveObject(ctx, f.bucket, f.prefix+name, minio.RemoveObjectOptions{})
 	})
 	if err != nil {
-		return s.explain(err, "")
+		return s.explain(err, f.before())
 	}
 	return nil
 }
@@ -159,12 +165,12 @@ func (f *Folder) EndUploads(prefix string) error {
 		return err
 	})
 	if err != nil {
-		return s.explain(err, "")
+		return s.explain(err, f.before())
 	}
 	for _, u := range found.Uploads {
 		err := s.try(func(ctx context.Context) error { return core.AbortMultipartUpload(ctx, f.bucket, u.Key, u.UploadID) })
 		if err != nil && minio.ToErrorResponse(err).Code != "NoSuchUpload" {
-			return s.explain(err, "")
+			return s.explain(err, f.before())
 		}
 	}
 	return nil

@@ -184,10 +184,10 @@ func (s *store) open(place string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.openKey(bucket, key)
+	return s.openKey(bucket, key, "")
 }
 
-func (s *store) openKey(bucket, key string) (File, error) {
+func (s *store) openKey(bucket, key, before string) (File, error) {
 	f := &object{store: s, bucket: bucket, key: key}
 	err := s.try(func(ctx context.Context) error {
 		info, err := s.client.StatObject(ctx, bucket, key, minio.StatObjectOptions{})
@@ -195,7 +195,7 @@ func (s *store) openKey(bucket, key string) (File, error) {
 		return err
 	})
 	if err != nil {
-		return nil, s.explain(err, "")
+		return nil, s.explain(err, before)
 	}
 	return f, nil
 }

@@ -143,17 +143,10 @@ func (u *Upload) begin() error {
 		return err
 	})
 	if err != nil {
-		return u.s.explain(err, u.before())
+		return u.s.explain(err, u.f.before())
 	}
+	u.f.used.Store(true)
 	return nil
-}
-
-// before is what this process did with the store: who writes fresh objects has written others.
-func (u *Upload) before() string {
-	if u.fresh || u.id != "" {
-		return wrote
-	}
-	return ""
 }
 
 // put sends a part. The store checks its hash.
@@ -166,7 +159,7 @@ func (u *Upload) put(number int, body []byte) (minio.CompletePart, error) {
 		return err
 	})
 	if err != nil {
-		return minio.CompletePart{}, u.s.explain(err, u.before())
+		return minio.CompletePart{}, u.s.explain(err, u.f.before())
 	}
 	return minio.CompletePart{PartNumber: number, ETag: p.ETag}, nil
 }
@@ -193,7 +186,7 @@ func (u *Upload) Commit() error {
 		return err
 	}
 	if u.id == "" {
-		return u.f.put(u.s, u.name, u.part, u.fresh, u.before())
+		return u.f.put(u.s, u.name, u.part, u.fresh)
 	}
 	slices.SortFunc(u.parts, func(a, b minio.CompletePart) int { return a.PartNumber - b.PartNumber })
 	tries := 0
@@ -208,7 +201,7 @@ func (u *Upload) Commit() error {
 	}
 	if err != nil {
 		u.Abort()
-		return u.s.explain(err, u.before())
+		return u.s.explain(err, u.f.before())
 	}
 	u.id = ""
 	return u.check()
