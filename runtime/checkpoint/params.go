@@ -18,18 +18,22 @@ func Params(dir string, best bool, warn func(string)) (path string, err error) {
 		}
 		dir = e.Dir
 	}
-	one, err := storage.Exists(storage.Join(dir, manifestName))
-	switch {
-	case err != nil:
-		return "", &Error{Dir: dir, Msg: "cannot be read", Err: err}
-	case one:
-		c, err = Load(dir)
-	default:
-		c, err = (&Store{Dir: dir, Warn: warn}).Latest()
-	}
-	if err != nil {
+	if c, err = Open(dir, warn); err != nil {
 		return "", err
 	}
 	path = storage.Join(c.Dir, dataFiles[0])
 	return path, c.Close()
+}
+
+// Open opens the checkpoint in dir, which is a checkpoint or a folder of them: then it is
+// the one saved last.
+func Open(dir string, warn func(string)) (*Checkpoint, error) {
+	one, err := storage.Exists(storage.Join(dir, manifestName))
+	switch {
+	case err != nil:
+		return nil, &Error{Dir: dir, Msg: "cannot be read", Err: err}
+	case one:
+		return Load(dir)
+	}
+	return (&Store{Dir: dir, Warn: warn}).Latest()
 }
