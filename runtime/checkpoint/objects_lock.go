@@ -22,9 +22,16 @@ const maxLock = 64 << 10
 
 func (o *objects) locked() bool { return o.token != "" }
 
-// held reads the lock; nil: there is none. One that nobody can read is another's.
+// held reads the lock; nil: there is none. One that nobody can read is another's; one
+// that is written while it is read is read again.
 func (o *objects) held() (*objectLock, error) {
-	text, err := o.f.ReadAll(lockName, maxLock)
+	var text []byte
+	var err error
+	for try := 0; try < 3; try++ {
+		if text, err = o.f.ReadAll(lockName, maxLock); err == nil || storage.Fault(err) || errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

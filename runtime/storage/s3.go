@@ -27,6 +27,9 @@ const (
 	maxObjects = 1 << 20                // that a pattern may match
 )
 
+// Environment is what the address of a store and the credentials are taken from.
+var Environment = []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"}
+
 // store is a client of an object store.
 type store struct {
 	client   *minio.Client
