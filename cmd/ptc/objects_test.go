@@ -52,6 +52,9 @@ func TestObjectStore(t *testing.T) {
 			t.Errorf("%v: exit code %d\n%s", args, r.code, r.err)
 		}
 	}
+	if r := ptc(t, append(sweepT(small), "-o", "s3://bkt/out")...); r.code != exitUsage || !strings.Contains(r.err, "of this machine") {
+		t.Errorf("exit code %d\n%s", r.code, r.err)
+	}
 	must(t, sweepT(small, "--checkpoint", "s3://bkt/sweep", "--point", "2")...)
 	if keys := strings.Join(f.Keys(), " "); !strings.Contains(keys, "sweep/point-2/step-00000006/manifest.json") {
 		t.Errorf("a sweep's checkpoints: %s", keys)

@@ -115,6 +115,8 @@ func (f *sweepFlags) check(cmd *cobra.Command) ([]sweep.Point, error) {
 	switch {
 	case f.output == "" && !f.list:
 		return nil, usagef("-o is missing: the folder for the points")
+	case storage.Remote(f.output):
+		return nil, usagef("-o is a folder of this machine; --checkpoint takes a place in an object store")
 	case cmd.Flags().Changed("point") && (f.point < 1 || f.point > len(points)):
 		return nil, usagef("--point is %d, and the sweep has the points 1 to %d", f.point, len(points))
 	case cmd.Flags().Changed("steps") && f.steps < 1 || f.every < 0 || f.threads < 0:

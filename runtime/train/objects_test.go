@@ -3,6 +3,7 @@ package train
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -180,6 +181,33 @@ func put(place, text string) error {
 		return err
 	}
 	return out.Commit()
+}
+
+// TestObjectStoreProcesses: a job of several processes saves to a store and goes on from it, and ends
+// on all of them when the one that writes cannot.
+func TestObjectStoreProcesses(t *testing.T) {
+	f := serveT(t)
+	straight := filepath.Join(t.TempDir(), "straight")
+	runT(t, newToyOn(2), Options{Save: straight})
+	for _, steps := range []int64{7, 20} {
+		o := Options{Steps: steps, Checkpoint: bucket + "/ck", Every: 3, ResumeIfAny: true, Save: bucket + "/end"}
+		errs, _ := jobT(t, context.Background(), toyOnTwo, func(int) Options { return o })
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sameObject(t, f, "run/end", straight)
+	f.Fail = func(r *http.Request) (int, string) {
+		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "model") {
+			return http.StatusForbidden, "ExpiredToken"
+		}
+		return 0, ""
+	}
+	o := Options{Checkpoint: bucket + "/other", Every: 3, CheckpointSync: true}
+	errs, _ := jobT(t, context.Background(), toyOnTwo, func(int) Options { return o })
+	if errs[0] == nil || errs[1] == nil || !strings.Contains(errs[0].Error(), "takes the credentials no longer") {
+		t.Errorf("the job ends with %v", errs)
+	}
 }
 
 // TestObjectStoreGrace: what a save is likely to take is found out in a store as well.
