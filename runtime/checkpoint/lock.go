@@ -7,8 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"ptc/internal/regular"
 	"ptc/runtime/checkpoint/atomicfile"
@@ -35,7 +38,16 @@ func (h holder) String() string {
 	if h.PID == 0 {
 		return "another process"
 	}
-	return fmt.Sprintf("process %d on host %s", h.PID, h.Host)
+	return fmt.Sprintf("process %d on host %s", h.PID, hostText(h.Host))
+}
+
+// hostText is the name of a host for a terminal, whatever a lock says.
+func hostText(s string) string {
+	const most = 80
+	if len(s) > most || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
+		return strconv.QuoteToASCII(s[:min(most, len(s))])
+	}
+	return s
 }
 
 // errHeld is of a lock that another process has.

@@ -38,11 +38,19 @@ func (o *objects) held() (*objectLock, error) {
 	if storage.Fault(err) {
 		return nil, err
 	}
-	l := &objectLock{}
-	if err != nil || json.Unmarshal(text, l) != nil {
-		return &objectLock{}, nil
+	if err != nil {
+		text = nil
 	}
-	return l, nil
+	return decodeLock(text), nil
+}
+
+// decodeLock reads a lock; what is none has no token.
+func decodeLock(text []byte) *objectLock {
+	l := &objectLock{}
+	if json.Unmarshal(text, l) != nil {
+		return &objectLock{}
+	}
+	return l
 }
 
 // take writes the lock, and so finds out before the first step whether anything can be

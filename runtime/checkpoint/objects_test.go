@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -452,4 +453,31 @@ func TestObjectsProbe(t *testing.T) {
 	if diff := cmp.Diff([]string{"run/ck/.lock"}, f.Keys()); diff != "" || len(f.Uploads()) != 0 {
 		t.Error(diff)
 	}
+}
+
+// FuzzLock: whatever stands in a lock, it is of another process, and who it names is one line of
+// printable text.
+func FuzzLock(f *testing.F) {
+	for _, text := range []string{"", "{}", `{"host":"a","pid":7,"token":"t"}`, `{"host":"\u001b[31m","pid":1}`, `{"pid":1,"host":"` + strings.Repeat("x", 500) + `"}`, "[1]"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		by := decodeLock(text).String()
+		if len(by) > 1000 || strings.ContainsFunc(by, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			t.Errorf("%q", by)
+		}
+	})
+}
+
+// FuzzName: a name of a folder is read as what writes it, or not at all.
+func FuzzName(f *testing.F) {
+	for _, name := range []string{"step-00000001", "step-00000001.7", "step-00000001.new", "step-1", "step-00000001.07", "step-00000001.", "step-00000001.-1", "step-100000000.old"} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		step, suffix, ok := parseName(name)
+		if ok && (stepName(step)+suffix != name || strings.ContainsAny(name, "/\\")) {
+			t.Errorf("%q is step %d, %q", name, step, suffix)
+		}
+	})
 }
