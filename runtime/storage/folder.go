@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ type Folder struct {
 	bucket string
 	prefix string // of keys: empty, or it ends with /
 	used   atomic.Bool
+	plain  atomic.Bool // the store does not know conditions of requests that write
 }
 
 // before is what this process has done with the store, for errors: once it has written there, what
@@ -104,9 +106,9 @@ func (f *Folder) Put(name string, data []byte, fresh bool) error {
 func (f *Folder) put(s *store, name string, data []byte, fresh bool) error {
 	sum := sha256.Sum256(data)
 	tries := 0
-	err := s.try(func(ctx context.Context) error {
+	err := f.make(s, fresh, func(ctx context.Context, o minio.PutObjectOptions) error {
 		tries++
-		_, err := minio.Core{Client: s.client}.PutObject(ctx, f.bucket, f.prefix+name, bytes.NewReader(data), int64(len(data)), "", hex.EncodeToString(sum[:]), condition(fresh))
+		_, err := minio.Core{Client: s.client}.PutObject(ctx, f.bucket, f.prefix+name, bytes.NewReader(data), int64(len(data)), "", hex.EncodeToString(sum[:]), o)
 		return err
 	})
 	// An answer that was lost on its way may have been that it is written.
@@ -117,14 +119,22 @@ func (f *Folder) put(s *store, name string, data []byte, fresh bool) error {
 	return s.explain(err, f.before())
 }
 
-// condition is that of a request that makes an object. Its bytes are hashed by who makes it, not in
-// pieces by the library.
-func condition(fresh bool) (o minio.PutObjectOptions) {
-	o.DisableContentSha256 = true
-	if fresh {
-		o.SetMatchETagExcept("*")
+// make makes a request by which an object appears: with fresh, on the condition that none is there.
+// A store that does not know the condition, and says so, is asked without, from then on: names are
+// free where they are chosen, and the condition guards against two that choose at once.
+func (f *Folder) make(s *store, fresh bool, request func(ctx context.Context, o minio.PutObjectOptions) error) error {
+	// Bytes are hashed by who has them, not in pieces by the library.
+	o := minio.PutObjectOptions{DisableContentSha256: true}
+	if fresh && !f.plain.Load() {
+		conditional := o
+		conditional.SetMatchETagExcept("*")
+		err := s.try(func(ctx context.Context) error { return request(ctx, conditional) })
+		if err == nil || minio.ToErrorResponse(err).StatusCode != http.StatusNotImplemented {
+			return err
+		}
+		f.plain.Store(true)
 	}
-	return o
+	return s.try(func(ctx context.Context) error { return request(ctx, o) })
 }
 
 // has says whether an object has these bytes.

@@ -101,7 +101,7 @@ func passes(err error) bool {
 	if !errors.As(err, &r) {
 		return true // of the network
 	}
-	if r.StatusCode == http.StatusInsufficientStorage || slices.Contains(full, r.Code) {
+	if r.StatusCode == http.StatusInsufficientStorage || r.StatusCode == http.StatusNotImplemented || slices.Contains(full, r.Code) {
 		return false
 	}
 	return r.StatusCode >= 500 || r.StatusCode == http.StatusTooManyRequests || r.StatusCode == http.StatusRequestTimeout ||

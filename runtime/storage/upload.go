@@ -188,9 +188,9 @@ func (u *Upload) Commit() error {
 	}
 	slices.SortFunc(u.parts, func(a, b minio.CompletePart) int { return a.PartNumber - b.PartNumber })
 	tries := 0
-	err := u.s.try(func(ctx context.Context) error {
+	err := u.f.make(u.s, u.fresh, func(ctx context.Context, o minio.PutObjectOptions) error {
 		tries++
-		_, err := minio.Core{Client: u.s.client}.CompleteMultipartUpload(ctx, u.f.bucket, u.f.prefix+u.name, u.id, u.parts, condition(u.fresh))
+		_, err := minio.Core{Client: u.s.client}.CompleteMultipartUpload(ctx, u.f.bucket, u.f.prefix+u.name, u.id, u.parts, o)
 		return err
 	})
 	// An answer that was lost on its way may have been that it is complete.

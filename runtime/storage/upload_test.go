@@ -147,6 +147,21 @@ func TestFresh(t *testing.T) {
 	}
 }
 
+// TestPlainStore: a store that does not know conditions is written to without.
+func TestPlainStore(t *testing.T) {
+	store := &fakestore.Store{Plain: true}
+	f, waited := folderT(t, store)
+	for _, n := range []int{10, 2*smallPart + 1, 20} {
+		body, name := random(n), fmt.Sprint("n", n)
+		if err := upload(f, name, body, true); err != nil || !bytes.Equal(store.Objects["run/ck/"+name], body) {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+	}
+	if *waited != 0 || len(store.Uploads()) != 0 {
+		t.Errorf("waited %v, %v are left", *waited, store.Uploads())
+	}
+}
+
 // TestLostAnswers: an answer that is lost is not taken for a failure, nor the object for another's.
 func TestLostAnswers(t *testing.T) {
 	for _, n := range []int{10, smallPart + 10} {

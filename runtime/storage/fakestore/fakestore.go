@@ -26,7 +26,8 @@ type Store struct {
 	Gets    int
 	Quota   int // bytes of objects and uploads that there is room for; 0: no bound
 
-	LeastPart int // bytes of every part of an upload but the last
+	Plain     bool // it does not know conditions of requests that write
+	LeastPart int  // bytes of every part of an upload but the last
 
 	uploads map[string]*upload
 	begun   int
@@ -152,6 +153,10 @@ func (f *Store) mayWrite(w answer, key string, more int) bool {
 	}
 	if f.Quota > 0 && used > f.Quota {
 		w.refuse(http.StatusInsufficientStorage, "XMinioStorageFull")
+		return false
+	}
+	if f.Plain && w.r.Header.Get("If-None-Match") != "" {
+		w.refuse(http.StatusNotImplemented, "NotImplemented")
 		return false
 	}
 	if _, there := f.Objects[key]; there && w.r.Header.Get("If-None-Match") == "*" {
