@@ -245,7 +245,7 @@ func TestLive(t *testing.T) {
 	b := open(t, url)
 	b.do(t, chromedp.WaitVisible("#loss .curve", chromedp.ByQuery))
 	for i := int64(21); i <= 40; i++ {
-		s.Tell(&metrics.Step{Step: i, Loss: 5 / float64(i), GradNorm: math.NaN(), LR: 1e-3, Ms: 1, TokensPerS: 1e5})
+		s.Tell(&metrics.Step{Step: i, Loss: 5 / float64(i), GradNorm: math.NaN(), LR: 1e-3, Ms: 1, TokensPerS: 1e5, WaitMs: []float64{0.5, 0.125, 0.25}})
 	}
 	s.Tell(&metrics.Validation{Step: 40, Loss: 0.25})
 	s.Tell(&metrics.End{Steps: 40, Loss: 0.125, ValLoss: 0.25})
@@ -258,6 +258,14 @@ func TestLive(t *testing.T) {
 		if !strings.Contains(figures, want) {
 			t.Errorf("%q is not in %q", want, figures)
 		}
+	}
+	rows := eval[string](t, b, `[...document.querySelectorAll("#ranks tr")].map((e) => e.innerText.replace(/\s+/g, " ").trim()).join("; ")`)
+	if want := "0 0.5 50.0%; 1 0.125 12.5% slowest; 2 0.25 25.0%"; rows != want {
+		t.Errorf("the waits are %q, want %q", rows, want)
+	}
+	bars := eval[string](t, b, `(() => { const w = [...document.querySelectorAll("#ranks i")].map((e) => e.getBoundingClientRect().width); return w.map((v) => (v / w[0]).toFixed(2)).join(" "); })()`)
+	if bars != "1.00 0.25 0.50" {
+		t.Errorf("the bars are %s of the longest", bars)
 	}
 	b.clean(t, url, url+"events")
 }
