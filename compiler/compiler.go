@@ -47,6 +47,9 @@ type Options struct {
 	Target string
 	// VerifyEach verifies the module after every pass.
 	VerifyEach bool
+	// CheckMemory is how many bytes Check may take: sizes that need more are an error. 0: no
+	// matter how many.
+	CheckMemory int64
 	// Chunk, where it is not nil, says in the place of the target which products are done
 	// for some rows at a time.
 	Chunk *pass.Chunk
