@@ -118,7 +118,7 @@ var layers = map[string][]string{
 }
 
 // helpers are packages for tests; only tests and other helpers import them.
-var helpers = []string{"backend/kernel/kerneltest", "backend/tile/tiletest", "internal/golden", "ir/irtest", "passes/passtest", "runtime/comm/nccl/fakenccl", "runtime/cuda/blaslt/fakeblaslt", "runtime/cuda/fakecuda", "runtime/data/storage/fakestore", "runtime/device/fake"}
+var helpers = []string{"backend/kernel/kerneltest", "backend/tile/tiletest", "internal/golden", "ir/irtest", "passes/passtest", "runtime/checkpoint/safetensors/safetensorstest", "runtime/comm/nccl/fakenccl", "runtime/cuda/blaslt/fakeblaslt", "runtime/cuda/fakecuda", "runtime/data/storage/fakestore", "runtime/device/fake"}
 
 // libraries says where a library that shapes the code around it may be used
 // (besides tests), so that it can be replaced.
