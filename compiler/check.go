@@ -68,7 +68,8 @@ func affordable(o Options) (*Report, error) {
 	var n check.Needs
 	o.Hooks, o.VerifyEach = nil, false
 	low, r, err := watched(o, n.Hook)
-	if err != nil || n.Bytes <= o.CheckMemory {
+	need := n.Bytes + n.Bytes/8 // operations need some for themselves
+	if err != nil || need <= o.CheckMemory {
 		return r, err
 	}
 	at := "the module as it is written"
@@ -76,7 +77,7 @@ func affordable(o Options) (*Report, error) {
 		at = "the module behind pass `" + n.Pass + "`"
 	}
 	return r, &diag.Error{Code: "E0619", Msg: fmt.Sprintf("a check of these sizes needs about %s of memory, to execute %s in float64, and %s are available",
-		units.Bytes(n.Bytes), at, units.Bytes(o.CheckMemory)), Hint: smaller(low)}
+		units.Bytes(need), at, units.Bytes(o.CheckMemory)), Hint: smaller(low)}
 }
 
 // smaller says which entries of the config are sizes that can be set.

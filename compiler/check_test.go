@@ -59,7 +59,7 @@ layout half { precision { compute = bf16 } }
 		if _, _, err := watched(o, n.Hook); err != nil {
 			t.Fatal(err)
 		}
-		o.CheckMemory = n.Bytes
+		o.CheckMemory = n.Bytes + n.Bytes/8
 		took := liveWhile(func() {
 			if _, _, err := Check(o); err != nil {
 				t.Error(err)
@@ -69,7 +69,7 @@ layout half { precision { compute = bf16 } }
 		if ratio := float64(n.Bytes) / float64(took); math.Abs(math.Log(ratio)) > math.Log(2) {
 			t.Errorf("%s: %d bytes are said to be needed, and %d are", layout, n.Bytes, took)
 		}
-		o.CheckMemory = n.Bytes - 1
+		o.CheckMemory--
 		_, _, err := Check(o)
 		var e *diag.Error
 		if !errors.As(err, &e) || e.Code != "E0619" || !strings.Contains(e.Hint, "instead of batch = 2, seq = 4, embed = 32") || !strings.Contains(e.Msg, "needs about") {
