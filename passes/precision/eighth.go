@@ -45,7 +45,7 @@ func (l *lowering) eighth(v *ir.Value) eighth {
 	x := l.b.Cast(stored, ir.F32)
 	top := l.b.Emit(op.Abs, nil, x)
 	if names := x.Type.Names(); len(names) > 0 {
-		top = l.b.Emit(op.ReduceMax, ir.A("over", ir.Names(names)), top)
+		top = l.b.Emit(op.ReduceMax, ir.A("over", ir.Names(names), op.AttrOwn, ir.BoolVal(true)), top)
 	}
 	top = l.b.Emit(op.Max, nil, top, l.b.Const(ir.F32, least))
 	largest := l.b.Const(ir.F32, k.d.Max())
