@@ -30,6 +30,25 @@ func (l *lowering) product(o *ir.Op) (wide bool) {
 	return wide
 }
 
+// mostRows is how many rows a tensor has at most whose maxima are found one by one, before that of all.
+const mostRows = 1 << 16
+
+// largest is the maximum of x: that of each row first, so that there are many which do not depend on one another, and
+// which a kernel can find that has whole rows.
+func (l *lowering) largest(x *ir.Value) *ir.Value {
+	names, kept, rows := x.Type.Names(), 0, 1
+	for kept < len(names)-1 && rows*x.Type.Axes[kept].Size <= mostRows {
+		rows *= x.Type.Axes[kept].Size
+		kept++
+	}
+	for _, over := range [][]string{names[kept:], names[:kept]} {
+		if len(over) > 0 {
+			x = l.b.Emit(op.ReduceMax, ir.A("over", ir.Names(over), op.AttrOwn, ir.BoolVal(true)), x)
+		}
+	}
+	return x
+}
+
 // eighth is the old value v in eight bits. As a cast it is made where it is first needed,
 // and shared: see castKey. What is computed is stored in the compute dtype first, and not
 // once more in f32: the maximum must be known before the first element is rounded.
@@ -43,10 +62,7 @@ func (l *lowering) eighth(v *ir.Value) eighth {
 		stored = l.at(v, l.compute)
 	}
 	x := l.b.Cast(stored, ir.F32)
-	top := l.b.Emit(op.Abs, nil, x)
-	if names := x.Type.Names(); len(names) > 0 {
-		top = l.b.Emit(op.ReduceMax, ir.A("over", ir.Names(names), op.AttrOwn, ir.BoolVal(true)), top)
-	}
+	top := l.largest(l.b.Emit(op.Abs, nil, x))
 	top = l.b.Emit(op.Max, nil, top, l.b.Const(ir.F32, least))
 	largest := l.b.Const(ir.F32, k.d.Max())
 	e := eighth{unit: l.b.Div(top, largest)}
