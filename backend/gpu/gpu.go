@@ -126,8 +126,13 @@ func maps(all []lower.Map) []program.TensorMap {
 
 func (g *gpu) roof() *program.Roof {
 	r := g.Roof
+	eighths := r.FP8
+	if !g.Eighths { // they are multiplied as bf16
+		eighths = r.Half
+	}
 	out := &program.Roof{Device: r.Device, Bytes: r.Bytes, Rates: []program.Rate{
-		{DType: "f32", Flops: r.F32}, {DType: "bf16", Flops: r.Half}, {DType: "f16", Flops: r.Half}}}
+		{DType: "f32", Flops: r.F32}, {DType: "bf16", Flops: r.Half}, {DType: "f16", Flops: r.Half},
+		{DType: "f8e4m3", Flops: eighths}, {DType: "f8e5m2", Flops: eighths}}}
 	return out
 }
 
