@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"slices"
+
 	"ptc/backend/elementwise"
 	"ptc/backend/gpu/layout"
 	"ptc/backend/gpu/thread"
@@ -56,6 +58,14 @@ func (l *lowering) fast(x product, i int) int {
 		}
 	}
 	return l.contiguous(v)
+}
+
+// converts reports whether products of body have operands that become bf16, for which a thread needs more registers than
+// the share of four blocks.
+func (l *lowering) converts(body *tile.Block) bool {
+	return slices.ContainsFunc(dots(body), func(d *tile.Op) bool {
+		return slices.ContainsFunc(d.Args[:2], func(v *tile.Value) bool { return l.operandElem(v) != elementwise.Elem(v.Type.DType) })
+	})
 }
 
 // straight reports whether copies bring v to memory as it is: of the same elements, and contiguous along the same axis.

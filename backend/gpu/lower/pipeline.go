@@ -76,7 +76,7 @@ func (l *lowering) pipeline(o *tile.Op) *pipeline {
 	switch e := l.b.Entry(); {
 	case !multiplies:
 		e.Blocks = max(e.Blocks, 1, foldWarps/l.warps)
-	case l.warps <= fewWarps:
+	case l.warps <= fewWarps && !l.converts(body):
 		e.Blocks = max(e.Blocks, residentWarps/l.warps)
 	}
 	return x
