@@ -12,15 +12,40 @@ import (
 	"ptc/runtime/program"
 )
 
-// Sample asks for a plan that samples: its one program, sample, computes the logits of
-// one position after the other. It is for one device.
+// Sample asks for a plan that samples: its program sample computes the logits of one
+// position after the other, and prefill fills the caches for a block of them. It is for
+// one device.
 type Sample struct {
 	Batch  int // how many prompts at once; 0: the batch of the source
 	Length int // how many positions; 0: as the source has it
+	Prompt int // how many tokens the shortest prompt has; 0: not known
 }
 
 // SampleProgram is the name of the program of a plan that samples.
 const SampleProgram = "sample"
+
+const (
+	// blockRows is how many positions of a prompt are computed at once, at most: enough
+	// for products that do not wait for memory. blockTokens bounds them in all sequences.
+	blockRows, blockTokens = 128, 8192
+	// fewRows are run one by one: a second program would cost more to compile.
+	fewRows = 8
+)
+
+// block is how many positions a block has, with the caches of length positions; less
+// than 2 where there is to be none. The last token of a prompt is run by itself, for its
+// logits; the others are cut into blocks that are alike.
+func (s *Sample) block(batch, length int) int {
+	rows, most := length-1, min(blockRows, blockTokens/batch)
+	if s.Prompt > 0 {
+		rows = min(rows, s.Prompt-1)
+	}
+	if rows < fewRows && s.Prompt > 0 || rows < 1 || most < 2 {
+		return 0
+	}
+	blocks := (rows + most - 1) / most
+	return (rows + blocks - 1) / blocks
+}
 
 // RebuildSample compiles the sources in a plan to one that samples, as [Rebuild] does.
 // A plan that samples already is compiled anew too.
@@ -92,6 +117,15 @@ func derive(res *lang.Result, s *Sample, r *Report) diag.List {
 		return diag.List{{Code: "E0722", Msg: err.Error()}}
 	}
 	m.Funcs[0] = d.Func
+	if n := s.block(axes[0].Size, d.Length); n > 1 {
+		f, err := d.Block(n)
+		if err != nil {
+			d.Remarks = append(d.Remarks, fmt.Sprintf("prompts are read token by token: %v", err))
+		} else {
+			m.Funcs = append(m.Funcs, f)
+			d.Remarks = append(d.Remarks, fmt.Sprintf("prompts fill the caches by blocks of %d positions", n))
+		}
+	}
 	for _, x := range d.Remarks {
 		r.Remarks = append(r.Remarks, pass.Remark{Pass: "decode", Text: x})
 	}

@@ -121,6 +121,16 @@ func example(t *testing.T, name string) string {
 
 var smallSizes = []string{"layers=2", "embed=8", "heads=4", "head=4", "ffn=12", "seq=12", "batch=2", "vocab=16"}
 
+// sizesIn are the small sizes of which a source has entries.
+func sizesIn(source string) (set []string) {
+	for _, s := range smallSizes {
+		if k, _, _ := strings.Cut(s, "="); strings.Contains(source, "  "+k+" ") {
+			set = append(set, s)
+		}
+	}
+	return set
+}
+
 // attends is a model of one layer of attention; what its scores become is given.
 func attends(scores string) string {
 	return fmt.Sprintf(`import std.nn
@@ -185,11 +195,7 @@ func TestDecodeEqualsForward(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var set []string
 			if masks[name] == "" {
-				for _, s := range smallSizes {
-					if k, _, _ := strings.Cut(s, "="); strings.Contains(source, "  "+k+" ") {
-						set = append(set, s)
-					}
-				}
+				set = sizesIn(source)
 			}
 			m := sampled(t, name+".ptl", source, set...)
 			d, err := decode.Derive(m.Funcs[0])

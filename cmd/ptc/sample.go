@@ -142,7 +142,7 @@ func (a *app) sample(ctx context.Context, path string, f *sampleFlags) error {
 	if err != nil {
 		return err
 	}
-	if plan, err = f.plan(path, plan, len(prompts)); err != nil {
+	if plan, err = f.plan(path, plan, prompts); err != nil {
 		return err
 	}
 	o := sample.Options{Threads: f.threads}
@@ -165,7 +165,7 @@ func (a *app) sample(ctx context.Context, path string, f *sampleFlags) error {
 }
 
 // plan is the one that samples: the given one, or one of its sources.
-func (f *sampleFlags) plan(path string, p *program.Plan, prompts int) (*program.Plan, error) {
+func (f *sampleFlags) plan(path string, p *program.Plan, prompts [][]int32) (*program.Plan, error) {
 	if sample.Samples(p) && !f.trust.rebuild && !f.trust.noNative && f.target == "" && f.length == 0 {
 		return p, nil
 	}
@@ -175,7 +175,7 @@ func (f *sampleFlags) plan(path string, p *program.Plan, prompts int) (*program.
 			target = p.Target
 		}
 	}
-	again, r, err := compiler.RebuildSample(p, target, compiler.Sample{Batch: prompts, Length: f.length})
+	again, r, err := compiler.RebuildSample(p, target, compiler.Sample{Batch: len(prompts), Length: f.length, Prompt: sample.Shortest(prompts)})
 	if err == nil {
 		return again, nil
 	}

@@ -22,7 +22,21 @@ type Derived struct {
 	Func    *ir.Func
 	Batch   string // the first axis of tokens
 	Axis    string // the second one, of positions
+	Length  int    // how many positions there are
 	Remarks []string
+
+	caches []cache
+	slots  bool // tokens have slots, which a state counts
+	tokens *ir.Arg
+	at     *ir.Value // the position
+}
+
+// cache is a value that is kept for all positions.
+type cache struct {
+	axis string    // of positions
+	row  *ir.Value // what is computed at the position
+	old  *ir.Arg   // the rows before
+	now  *ir.Value // these and that of the position
 }
 
 // deriver makes one function of another.
@@ -33,10 +47,12 @@ type deriver struct {
 	axis    string
 	length  int
 	at      *ir.Value // the position
+	row     *ir.Arg   // the tokens of the position
 	facts   map[*ir.Value]fact
 	made    map[want]*ir.Value
 	caches  map[*ir.Value]*ir.Value // of values that are wanted as a whole
 	args    map[*ir.Value]*ir.Value
+	kept    []cache // those, in order
 	states  []*ir.Arg
 	ends    []ir.Result
 	names   map[string]int // caches in each scope
@@ -83,7 +99,10 @@ func Derive(f *ir.Func) (d *Derived, err error) {
 	w.b.F = w.to
 	w.ahead = newProver(w)
 	w.derive(tokens)
-	return &Derived{Func: w.to, Batch: x[0].Name, Axis: w.axis, Remarks: w.remarks}, nil
+	return &Derived{
+		Func: w.to, Batch: x[0].Name, Axis: w.axis, Length: w.length, Remarks: w.remarks,
+		caches: w.kept, slots: len(w.guards) > 0, tokens: w.row, at: w.at,
+	}, nil
 }
 
 // dataOf is the tokens of f, nil where it has other data.
@@ -114,7 +133,7 @@ func (w *deriver) derive(tokens *ir.Arg) {
 	}
 	row := *tokens
 	row.Value = w.to.NewValue(tokens.Value.Type.Drop(w.axis), nil)
-	w.args[tokens.Value] = row.Value
+	w.args[tokens.Value], w.row = row.Value, &row
 	w.at = w.to.NewValue(ir.Scalar(ir.I32), nil)
 	logits := w.from.Results[0].Value
 	v := w.get(logits, rows{w.axis: digit{1, w.length}})
@@ -152,7 +171,7 @@ func (w *deriver) cached(v *ir.Value, axis string) *ir.Value {
 	now := w.b.Emit(op.Select, nil, here, row, old.Value)
 	now = w.b.Reorder(now, v.Type)
 	w.states, w.ends = append(w.states, old), append(w.ends, ir.Result{Value: now, Role: ir.RoleState, Path: path})
-	w.caches[v] = now
+	w.caches[v], w.kept = now, append(w.kept, cache{axis, row, old, now})
 	w.ahead.begin(now, axis)
 	return now
 }

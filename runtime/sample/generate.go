@@ -3,6 +3,7 @@ package sample
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -36,6 +37,15 @@ func (q *sequence) at(t int) int32 {
 	return q.prompt[0]
 }
 
+// Shortest is how many tokens the shortest of some prompts has.
+func Shortest(prompts [][]int32) int {
+	least := math.MaxInt
+	for _, p := range prompts {
+		least = min(least, len(p))
+	}
+	return least
+}
+
 // Generate continues the prompts until each has as many tokens as were asked for, one
 // that ends it, or no more positions. When ctx is done it returns what there is, with
 // the error of ctx.
@@ -47,9 +57,13 @@ func (s *Session) Generate(ctx context.Context, r Request) ([][]int32, error) {
 	if err := s.Begin(); err != nil {
 		return nil, err
 	}
+	first, err := s.prefill(ctx, qs)
+	if err != nil {
+		return added(qs), err
+	}
 	var room []candidate
 	tokens := make([]int32, s.Batch)
-	for t := 0; t < s.Length && slices.ContainsFunc(qs, func(q sequence) bool { return !q.done }); t++ {
+	for t := first; t < s.Length && slices.ContainsFunc(qs, func(q sequence) bool { return !q.done }); t++ {
 		if err := ctx.Err(); err != nil {
 			return added(qs), err
 		}
@@ -69,6 +83,35 @@ func (s *Session) Generate(ctx context.Context, r Request) ([][]int32, error) {
 		}
 	}
 	return added(qs), nil
+}
+
+// prefill fills the caches with what all prompts have, but for the last token of the
+// shortest one, and gives the position that comes next. Blocks of which less than an
+// eighth is of use are left to be run one by one.
+func (s *Session) prefill(ctx context.Context, qs []sequence) (next int, err error) {
+	known := s.Length
+	for i := range qs {
+		known = min(known, len(qs[i].prompt)-1)
+	}
+	if s.Block == 0 || !slices.ContainsFunc(qs, func(q sequence) bool { return !q.done }) {
+		return 0, nil
+	}
+	tokens := make([]int32, s.Batch*s.Block)
+	for next < known && 8*(known-next) >= s.Block {
+		if err := ctx.Err(); err != nil {
+			return next, err
+		}
+		for i := range qs {
+			for k := range s.Block {
+				tokens[i*s.Block+k] = qs[i].at(next + k)
+			}
+		}
+		if err := s.Fill(next, tokens); err != nil {
+			return next, err
+		}
+		next = min(next+s.Block, known)
+	}
+	return next, nil
 }
 
 func added(qs []sequence) [][]int32 {

@@ -16,10 +16,12 @@ import (
 	"ptc/runtime/program"
 )
 
-// Program is the name of the program of a plan that samples; Position its field beside
-// the tokens, and Logits the state that it leaves.
+// Program is the name of the program of a plan that samples, and Prefill that of the one
+// that fills the caches for a block of positions; Position is their field beside the
+// tokens, and Logits the state that the first leaves.
 const (
 	Program  = "sample"
+	Prefill  = "prefill"
 	Position = "position"
 	Logits   = "sample/logits"
 )
@@ -37,10 +39,13 @@ type Options struct {
 type Session struct {
 	m      *exec.Machine
 	p      *exec.Program
+	fill   *exec.Program // nil: there is none
 	tokens exec.Field
 	// Batch is how many prompts it continues at once, Length how many positions there
 	// are, Vocab how many tokens.
 	Batch, Length, Vocab int
+	// Block is how many positions [Session.Fill] runs at once; 0: it cannot.
+	Block int
 
 	logits exec.Tensor
 	raw    []byte
@@ -97,7 +102,7 @@ func Open(plan *program.Plan, o Options) (s *Session, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s = &Session{m: m, p: m.Program(Program)}
+	s = &Session{m: m, p: m.Program(Program), fill: m.Program(Prefill)}
 	if err = s.bind(); err == nil {
 		s.Length = cmp.Or(s.Length, window(plan))
 		err = s.load(plan, o.Init)
@@ -114,17 +119,20 @@ func (s *Session) Close() { s.m.Close() }
 
 // bind finds the fields and states of the program.
 func (s *Session) bind() error {
-	for _, f := range s.p.Fields() {
-		if f.Name != Position {
-			s.tokens = f
-		}
-	}
+	s.tokens = tokensOf(s.p)
 	t, ok := s.m.Tensor(Logits)
 	if !ok || len(t.Shape) != 2 || len(s.tokens.Shape) != 1 || t.Shape[0] != s.tokens.Shape[0] || s.tokens.DType != dtype.I32 {
 		return &Error{Msg: "the plan does not sample as this ptc does; compile it again"}
 	}
 	s.logits, s.Batch, s.Vocab = t, t.Shape[0], t.Shape[1]
-	s.raw, s.values, s.fed = make([]byte, t.Bytes()), make([]float64, t.Elems()), make([]byte, 4*s.Batch)
+	s.raw, s.values = make([]byte, t.Bytes()), make([]float64, t.Elems())
+	if s.fill != nil {
+		block := tokensOf(s.fill)
+		if len(block.Shape) != 2 || block.Shape[0] != s.Batch || block.DType != dtype.I32 || block.Name != s.tokens.Name {
+			return &Error{Msg: "the plan does not read prompts as this ptc does; compile it again"}
+		}
+		s.Block = block.Shape[1]
+	}
 	for _, x := range s.caches() {
 		for i, a := range x.Axes {
 			if x.Path != Logits && a != s.tokens.Axes[0] && strings.HasPrefix(pathEnd(x.Path), a) {
@@ -133,6 +141,16 @@ func (s *Session) bind() error {
 		}
 	}
 	return nil
+}
+
+// tokensOf is the field of tokens of a program.
+func tokensOf(p *exec.Program) (tokens exec.Field) {
+	for _, f := range p.Fields() {
+		if f.Name != Position {
+			tokens = f
+		}
+	}
+	return tokens
 }
 
 // window is how many positions the plan's data has, for a model without a cache.
@@ -226,21 +244,7 @@ func (s *Session) Begin() error {
 // what follows: Vocab numbers for each sequence, valid until the next call. Positions
 // are run in their order, from 0 on.
 func (s *Session) Position(t int, tokens []int32) ([]float64, error) {
-	for i := range s.Batch {
-		binary.LittleEndian.PutUint32(s.fed[4*i:], uint32(tokens[i]))
-	}
-	var at [4]byte
-	binary.LittleEndian.PutUint32(at[:], uint32(t))
-	for _, f := range s.p.Fields() {
-		bytes := s.fed
-		if f.Name == Position {
-			bytes = at[:]
-		}
-		if err := s.p.Feed(f.Name, bytes); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.p.Run(); err != nil {
+	if err := s.run(s.p, t, tokens); err != nil {
 		return nil, err
 	}
 	if err := s.m.ReadBytes(Logits, s.raw); err != nil {
@@ -248,4 +252,29 @@ func (s *Session) Position(t int, tokens []int32) ([]float64, error) {
 	}
 	s.logits.DType.Decode(s.values, s.raw)
 	return s.values, nil
+}
+
+// Fill runs Block positions from t on, with as many tokens of each sequence, one
+// sequence after the other: the caches are what Position would make of them. Tokens that
+// are not known yet may be any: what they leave is written again when they are.
+func (s *Session) Fill(t int, tokens []int32) error { return s.run(s.fill, t, tokens) }
+
+// run runs a program from position t on.
+func (s *Session) run(p *exec.Program, t int, tokens []int32) error {
+	s.fed = s.fed[:0]
+	for _, id := range tokens {
+		s.fed = binary.LittleEndian.AppendUint32(s.fed, uint32(id))
+	}
+	var at [4]byte
+	binary.LittleEndian.PutUint32(at[:], uint32(t))
+	for _, f := range p.Fields() {
+		bytes := s.fed
+		if f.Name == Position {
+			bytes = at[:]
+		}
+		if err := p.Feed(f.Name, bytes); err != nil {
+			return err
+		}
+	}
+	return p.Run()
 }

@@ -1,0 +1,233 @@
+package compiler
+
+import (
+	"math"
+	"math/rand"
+	"slices"
+	"strings"
+	"testing"
+
+	"ptc/ir"
+	"ptc/ir/op"
+	"ptc/ir/tensor"
+	"ptc/passes/decode"
+)
+
+// text is what a model is fed in tests, and what it gives.
+type text struct {
+	m             *ir.Module
+	d             *decode.Derived
+	by            map[string]*tensor.Tensor // parameters
+	tokens, all   *tensor.Tensor            // of all positions, and their logits
+	field, axis   string
+	batch, length int
+	most          float64 // the largest logit
+}
+
+func newText(t *testing.T, m *ir.Module, d *decode.Derived, vocab int) *text {
+	t.Helper()
+	full := m.Funcs[0]
+	arg := full.Args[len(full.Args)-1]
+	x := &text{m: m, d: d, field: arg.Path, axis: d.Axis, batch: arg.Value.Type.Axes[0].Size, length: d.Length}
+	x.by = numbers(rand.New(rand.NewSource(7)), full, vocab, map[string]*tensor.Tensor{})
+	out, err := run(m, full, x.by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.tokens, x.all = x.by[arg.Path], out[0]
+	delete(x.by, arg.Path)
+	for _, y := range x.all.Data {
+		x.most = max(x.most, math.Abs(y))
+	}
+	return x
+}
+
+// begin are parameters, and caches that nothing is in.
+func (x *text) begin() map[string]*tensor.Tensor {
+	by := map[string]*tensor.Tensor{decode.Position: tensor.New(ir.Scalar(ir.I32))}
+	for k, v := range x.by {
+		by[k] = v
+	}
+	for _, a := range x.d.Func.Args {
+		if a.Role == ir.RoleState {
+			by[a.Path] = tensor.New(a.Value.Type)
+		}
+	}
+	return by
+}
+
+// step runs a function from position at on, with n tokens of each sequence; those behind
+// known are others.
+func (x *text) step(t *testing.T, f *ir.Func, by map[string]*tensor.Tensor, at, n, known int) {
+	t.Helper()
+	by[decode.Position].Data[0] = float64(at)
+	for _, a := range f.Args {
+		if a.Path == x.field {
+			by[x.field] = tensor.New(a.Value.Type)
+		}
+	}
+	for b := range x.batch {
+		for i := range n {
+			if v := 3.0; at+i < known {
+				v = x.tokens.Data[b*x.length+at+i]
+				by[x.field].Data[b*n+i] = v
+			} else {
+				by[x.field].Data[b*n+i] = v
+			}
+		}
+	}
+	got, err := run(x.m, f, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range f.Results {
+		by[r.Path] = got[i]
+	}
+}
+
+// off is by how much the logits of a position are not those of all positions.
+func (x *text) off(by map[string]*tensor.Tensor, at int) (worst float64) {
+	logits := by[decode.Logits]
+	want := x.all.Reordered(ir.Type{DType: x.all.Type.DType, Axes: append([]ir.Axis{{Name: x.axis, Size: x.length}}, logits.Type.Axes...)})
+	for i, y := range logits.Data {
+		if d := math.Abs(y - want.Data[at*len(logits.Data)+i]); !(d <= worst) {
+			worst = d
+		}
+	}
+	return worst / x.most
+}
+
+// rows are those of a cache that are before a position.
+func rows(c *tensor.Tensor, axis string, before int) []float64 {
+	first := ir.Type{DType: c.Type.DType, Axes: []ir.Axis{{Name: axis, Size: c.Type.Size(axis)}}}
+	first.Axes = append(first.Axes, c.Type.Drop(axis).Axes...)
+	return c.Reordered(first).Data[:before*len(c.Data)/c.Type.Size(axis)]
+}
+
+// axisOf is the axis of positions of a cache, by its path.
+func axisOf(t *testing.T, a *ir.Arg) string {
+	t.Helper()
+	end := a.Path[strings.LastIndexByte(a.Path, '/')+1:]
+	for _, n := range a.Value.Type.Names() {
+		if strings.HasPrefix(end, n) {
+			return n
+		}
+	}
+	t.Fatalf("no axis of %s is named by its path", a.Path)
+	return ""
+}
+
+// prefilled is by how much what comes of a prompt by blocks of n positions differs from
+// what comes of it token by token, and from the logits of all positions.
+func prefilled(t *testing.T, x *text, f *ir.Func, n, prompt int) (worst float64) {
+	t.Helper()
+	one, by := x.begin(), x.begin()
+	for at := range prompt {
+		x.step(t, x.d.Func, one, at, 1, x.length)
+	}
+	for at := 0; at < prompt; at += n {
+		x.step(t, f, by, at, n, prompt)
+	}
+	for _, a := range f.Args {
+		if a.Role != ir.RoleState {
+			continue
+		}
+		axis := axisOf(t, a)
+		want := rows(one[a.Path], axis, prompt)
+		for i, y := range rows(by[a.Path], axis, prompt) {
+			if d := math.Abs(y - want[i]); !(d <= worst) {
+				worst = d
+			}
+		}
+	}
+	for at := prompt; at < x.length; at++ {
+		x.step(t, x.d.Func, by, at, 1, x.length)
+		if d := x.off(by, at); !(d <= worst) {
+			worst = d
+		}
+	}
+	return worst
+}
+
+// A prompt fills the caches by blocks as it does token by token, also where the last
+// block is in part behind the prompt, or behind the last position.
+func TestBlocksFillCaches(t *testing.T) {
+	sources := map[string]string{}
+	for _, name := range []string{"gpt", "llama"} {
+		sources[name] = example(t, name)
+	}
+	for name, scores := range masks {
+		sources[name] = attends(scores)
+	}
+	for name, source := range sources {
+		t.Run(name, func(t *testing.T) {
+			var set []string
+			if masks[name] == "" {
+				set = sizesIn(source)
+			}
+			m := sampled(t, name+".ptl", source, set...)
+			d, err := decode.Derive(m.Funcs[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := newText(t, m, d, 16)
+			for _, n := range []int{3, 5, d.Length} {
+				f, err := d.Block(n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, prompt := range []int{1, 4, 6, d.Length - 1} {
+					if diff := prefilled(t, x, f, n, prompt); !(diff <= 1e-12) {
+						t.Fatalf("a prompt of %d by blocks of %d differs by %.2g\n%s", prompt, n, diff, ir.Print(&ir.Module{Level: ir.Global, Name: "M", Funcs: []*ir.Func{f}}))
+					}
+				}
+			}
+		})
+	}
+}
+
+// Mutants of the function of a block are found by the comparison.
+func TestBlockMutants(t *testing.T) {
+	m := sampled(t, "m.ptl", attends(masks["causal"]))
+	d, err := decode.Derive(m.Funcs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := newText(t, m, d, 16)
+	first := func(f *ir.Func, name string) *ir.Op {
+		i := slices.IndexFunc(f.Ops, func(o *ir.Op) bool { return o.Name == name })
+		return f.Ops[i]
+	}
+	for name, mutate := range map[string]func(f *ir.Func){
+		"a row too early": func(f *ir.Func) { first(f, op.Ge).Name = op.Gt },
+		"a row too few": func(f *ir.Func) {
+			c := first(f, op.Lt).Args[1].Def
+			c.Attrs = c.Attrs.With("value", ir.Float(2))
+		},
+		"the wrong rows": func(f *ir.Func) { first(f, op.Sub).Name = op.Add },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := d.Block(3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mutate(f)
+			if diff := prefilled(t, x, f, 3, 6); diff <= 1e-12 {
+				t.Error("the comparison does not see it")
+			}
+		})
+	}
+}
+
+// Experts count who is in a slot, which padding must not be.
+func TestBlockRefusesSlots(t *testing.T) {
+	source := example(t, "moe")
+	m := sampled(t, "moe.ptl", source, sizesIn(source)...)
+	d, err := decode.Derive(m.Funcs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Block(4); err == nil || !strings.Contains(err.Error(), "slots") {
+		t.Errorf("%v, and experts have slots", err)
+	}
+}
