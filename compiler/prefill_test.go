@@ -19,7 +19,7 @@ type text struct {
 	d             *decode.Derived
 	by            map[string]*tensor.Tensor // parameters
 	tokens, all   *tensor.Tensor            // of all positions, and their logits
-	field, axis   string
+	axis          string
 	batch, length int
 	most          float64 // the largest logit
 }
@@ -28,7 +28,7 @@ func newText(t *testing.T, m *ir.Module, d *decode.Derived, vocab int) *text {
 	t.Helper()
 	full := m.Funcs[0]
 	arg := full.Args[len(full.Args)-1]
-	x := &text{m: m, d: d, field: arg.Path, axis: d.Axis, batch: arg.Value.Type.Axes[0].Size, length: d.Length}
+	x := &text{m: m, d: d, axis: d.Axis, batch: arg.Value.Type.Axes[0].Size, length: d.Length}
 	x.by = numbers(rand.New(rand.NewSource(7)), full, vocab, map[string]*tensor.Tensor{})
 	out, err := run(m, full, x.by)
 	if err != nil {
@@ -61,18 +61,17 @@ func (x *text) begin() map[string]*tensor.Tensor {
 func (x *text) step(t *testing.T, f *ir.Func, by map[string]*tensor.Tensor, at, n, known int) {
 	t.Helper()
 	by[decode.Position].Data[0] = float64(at)
+	var fed *tensor.Tensor
 	for _, a := range f.Args {
-		if a.Path == x.field {
-			by[x.field] = tensor.New(a.Value.Type)
+		if a.Role == ir.RoleData && a.Path != decode.Position {
+			fed = tensor.New(a.Value.Type)
+			by[a.Path] = fed
 		}
 	}
 	for b := range x.batch {
 		for i := range n {
-			if v := 3.0; at+i < known {
-				v = x.tokens.Data[b*x.length+at+i]
-				by[x.field].Data[b*n+i] = v
-			} else {
-				by[x.field].Data[b*n+i] = v
+			if fed.Data[b*n+i] = 3; at+i < known {
+				fed.Data[b*n+i] = x.tokens.Data[b*x.length+at+i]
 			}
 		}
 	}

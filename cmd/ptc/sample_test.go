@@ -192,6 +192,33 @@ func TestSample(t *testing.T) {
 	}
 }
 
+// A prompt that is read by blocks goes on as one that is read token by token, beside a
+// prompt that has but one.
+func TestSampleReadsPrompts(t *testing.T) {
+	trained(t)
+	lines := []string{"w", "what comes", "what comes of it, a", "and what comes then. wh", "what comes of it, and wh"}
+	write(t, "lines", strings.Join(lines, "\n")+"\n")
+	var all []continuation
+	if err := json.Unmarshal([]byte(must(t, "sample", "m.bin", "--init", "m.st", "--prompts", "lines", "--greedy", "--json", "--target", "ref:f64").out), &all); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "compile", "m.ptl", "-o", "s.bin", "-q", "--target", "ref:f64", "--sample", "--set", "batch=1")
+	for i, line := range lines[1:] {
+		for _, plan := range []string{"m.bin", "s.bin"} {
+			args := []string{plan, "--init", "m.st", "--prompt", line, "--greedy", "--json"}
+			if plan == "m.bin" {
+				args = append(args, "--target", "ref:f64")
+			}
+			if got := continued(t, args...); !same(got, all[i+1].Tokens) || len(got) != 25-len(line) {
+				t.Errorf("%s continues %q by %v, not %v", plan, line, got, all[i+1].Tokens)
+			}
+		}
+	}
+	if e := must(t, "explain", "s.bin", "--section", "remarks").out; !strings.Contains(e, "by blocks of 23 positions") {
+		t.Errorf("nothing says how prompts are read:\n%s", e)
+	}
+}
+
 // Text and tokens are turned into one another by the tokenizer of the plan's data: a
 // file that lies beside the plan, or the one that the manifest beside shards names.
 func TestSampleTokenizer(t *testing.T) {

@@ -105,6 +105,7 @@ func (m *blocker) arguments() {
 		c, t := *a, a.Value.Type.Clone()
 		if a == m.d.tokens {
 			t.Axes = append(t.Axes, ir.Axis{Name: m.axis, Size: m.n})
+			c.Path += "_" + m.axis // a field of another shape has a place of its own
 		}
 		c.Value = m.to.NewValue(t, nil)
 		m.to.Args = append(m.to.Args, &c)

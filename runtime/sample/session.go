@@ -128,7 +128,7 @@ func (s *Session) bind() error {
 	s.raw, s.values = make([]byte, t.Bytes()), make([]float64, t.Elems())
 	if s.fill != nil {
 		block := tokensOf(s.fill)
-		if len(block.Shape) != 2 || block.Shape[0] != s.Batch || block.DType != dtype.I32 || block.Name != s.tokens.Name {
+		if len(block.Shape) != 2 || block.Shape[0] != s.Batch || block.DType != dtype.I32 {
 			return &Error{Msg: "the plan does not read prompts as this ptc does; compile it again"}
 		}
 		s.Block = block.Shape[1]
