@@ -155,13 +155,15 @@ func TestBlocksFillCaches(t *testing.T) {
 	for _, name := range []string{"gpt", "llama"} {
 		sources[name] = example(t, name)
 	}
-	for name, scores := range masks {
-		sources[name] = attends(scores)
+	for _, list := range []map[string]string{masks, moves} {
+		for name, scores := range list {
+			sources[name] = attends(scores)
+		}
 	}
 	for name, source := range sources {
 		t.Run(name, func(t *testing.T) {
 			var set []string
-			if masks[name] == "" {
+			if masks[name]+moves[name] == "" {
 				set = sizesIn(source)
 			}
 			m := sampled(t, name+".ptl", source, set...)

@@ -166,7 +166,7 @@ func (w *deriver) cached(v *ir.Value, axis string) *ir.Value {
 	w.clean(row, v.Def)
 	w.place(v.Def)
 	path := w.path(v, axis)
-	old := &ir.Arg{Value: w.to.NewValue(v.Type.Clone(), nil), Role: ir.RoleState, Path: path, Attrs: zeros(), Pos: v.Def.Pos}
+	old := &ir.Arg{Value: w.to.NewValue(v.Type.Clone(), nil), Role: ir.RoleState, Path: path, Attrs: zeros(), Pos: w.b.Pos}
 	here := w.b.Emit(op.Eq, nil, w.index(axis, w.length), w.at)
 	now := w.b.Emit(op.Select, nil, here, row, old.Value)
 	now = w.b.Reorder(now, v.Type)
@@ -178,9 +178,9 @@ func (w *deriver) cached(v *ir.Value, axis string) *ir.Value {
 
 // path is where a cache is: in the module that the value is of.
 func (w *deriver) path(v *ir.Value, axis string) string {
-	scope := v.Def.Scope
-	if scope == "" {
-		scope = "loss"
+	scope := "loss"
+	if v.Def != nil && v.Def.Scope != "" {
+		scope = v.Def.Scope
 	}
 	p := scope + "/" + axis
 	n := w.names[p]

@@ -66,7 +66,7 @@ func (w *deriver) compute(v *ir.Value, r rows) *ir.Value {
 	switch {
 	case o == nil && w.facts[v].tokens:
 		if len(r) == 0 {
-			fail("E0722", nil, "the model needs all tokens at once, which the position has not")
+			return w.cached(v, w.axis)
 		}
 		return w.args[v]
 	case o == nil:
@@ -104,8 +104,8 @@ func (w *deriver) operands(o *ir.Op, r rows) (out []*ir.Value) {
 }
 
 // whole is a value that depends on tokens, at all positions. Where it has one row for
-// each, it is a cache; else it is computed of what has. What only moves is moved again,
-// so that a cache holds nothing twice.
+// each, which is there at its position, it is a cache; else it is computed of what has.
+// What only moves is moved again, so that a cache holds nothing twice.
 func (w *deriver) whole(v *ir.Value) *ir.Value {
 	o, axis := v.Def, ""
 	for _, a := range v.Type.Axes {
@@ -114,7 +114,8 @@ func (w *deriver) whole(v *ir.Value) *ir.Value {
 		}
 	}
 	class := op.Of(o).Class
-	if axis != "" && !(class == op.Movement && len(o.Args) == 1 && w.hasRows(o.Args[0])) {
+	moves := class == op.Movement && len(o.Args) == 1 && w.hasRows(o.Args[0])
+	if axis != "" && !moves && !w.ahead.open(w.get(v, rows{axis: digit{1, w.length}})) {
 		return w.cached(v, axis)
 	}
 	switch class {
@@ -185,7 +186,7 @@ func (w *deriver) indexed(o *ir.Op, r rows) *ir.Value {
 		}
 		return w.emit(o, o.Attrs, r.names(o.Result().Type), w.operands(o, r)...)
 	}
-	return w.emit(o, without(o.Attrs, "out", r), r.names(o.Result().Type), w.operands(o, r)...)
+	return w.emit(o, less(o.Attrs, "out", r), r.names(o.Result().Type), w.operands(o, r)...)
 }
 
 // moved is a movement at rows.
@@ -195,7 +196,7 @@ func (w *deriver) moved(o *ir.Op, r rows) *ir.Value {
 	case op.Transpose:
 		return w.emit(o, ir.A("order", ir.Names(r.names(t))), r.names(t), w.get(x, r))
 	case op.Broadcast:
-		return w.emit(o, without(o.Attrs, "axes", r), r.names(t), w.get(x, r.of(x.Type)))
+		return w.emit(o, less(o.Attrs, "axes", r), r.names(t), w.get(x, r.of(x.Type)))
 	case op.Rename:
 		return w.rename(o, r)
 	case op.Split:
@@ -203,11 +204,9 @@ func (w *deriver) moved(o *ir.Op, r rows) *ir.Value {
 	case op.Merge:
 		return w.merge(o, r)
 	case op.Slice, op.Pad, op.Concat, op.Take:
-		if axis := o.Attrs.Text("axis"); has(r, axis) {
-			if !w.facts[o.Result()].tokens {
-				return w.pick(w.get(o.Result(), rows{}), r)
-			}
-			fail("E0722", o, "`%s` moves values along `%s`, so that a position has those of another one", wordOf(o), axis)
+		if axis := o.Attrs.Text("axis"); has(r, axis) { // a row of what is moved as a whole, which is that of another position
+			at := rows{axis: r[axis]}
+			return w.pick(w.get(o.Result(), without(r, axis)), at)
 		}
 		return w.emit(o, o.Attrs, r.names(t), w.operands(o, r)...)
 	}
@@ -217,8 +216,15 @@ func (w *deriver) moved(o *ir.Op, r rows) *ir.Value {
 
 func has(r rows, axis string) bool { _, ok := r[axis]; return ok }
 
-// without are attributes less the sizes of rows under key.
-func without(attrs ir.Attrs, key string, r rows) ir.Attrs {
+// without are rows less that along an axis.
+func without(r rows, axis string) rows {
+	out := maps.Clone(r)
+	delete(out, axis)
+	return out
+}
+
+// less are attributes less the sizes of rows under key.
+func less(attrs ir.Attrs, key string, r rows) ir.Attrs {
 	var left ir.Sizes
 	for _, s := range attrs.Sizes(key) {
 		if !has(r, s.Name) {
