@@ -75,6 +75,9 @@ func lowerSample(p *lang.Program, o lang.Options, s *Sample, r *Report) (*lang.R
 	}
 	tokens := res.Module.Func(SampleProgram).Args
 	axes := tokensOf(tokens).Axes
+	if len(axes) == 0 {
+		return nil, diag.List{{Code: "E0720", Msg: "the logits of the model do not depend on its tokens"}}
+	}
 	resize := false
 	for i, n := range []int{s.Batch, s.Length} {
 		name, has := axes[i].Name, axes[i].Size
@@ -101,7 +104,8 @@ func lowerSample(p *lang.Program, o lang.Options, s *Sample, r *Report) (*lang.R
 	return res, nil
 }
 
-// derive puts the function of one position in the place of that of all.
+// derive puts the function of one position in the place of that of all, or where there
+// is none one that computes all of it for each token.
 func derive(res *lang.Result, s *Sample, r *Report) diag.List {
 	m := res.Module
 	axes := tokensOf(m.Funcs[0].Args).Axes
@@ -110,9 +114,20 @@ func derive(res *lang.Result, s *Sample, r *Report) diag.List {
 			return diag.List{{Code: "E0723", Msg: fmt.Sprintf("`%s` is %d, whatever the config entry of that name says, and not %d", axes[i].Name, axes[i].Size, n)}}
 		}
 	}
+	remark := func(format string, args ...any) {
+		r.Remarks = append(r.Remarks, pass.Remark{Pass: "decode", Text: fmt.Sprintf(format, args...)})
+	}
+	if decode.Slides(m.Funcs[0]) {
+		remark("the window slides: each token is computed of the %d before it", axes[1].Size)
+		return whole(m)
+	}
 	d, err := decode.Derive(m.Funcs[0])
 	if e, ok := diag.As(err); ok {
-		return e
+		if e[0].Code != "E0722" {
+			return e
+		}
+		remark("%s, so that each token is computed of all positions anew (%s)", e[0].Msg, e[0].Pos)
+		return whole(m)
 	} else if err != nil {
 		return diag.List{{Code: "E0722", Msg: err.Error()}}
 	}
@@ -120,15 +135,25 @@ func derive(res *lang.Result, s *Sample, r *Report) diag.List {
 	if n := s.block(axes[0].Size, d.Length); n > 1 {
 		f, err := d.Block(n)
 		if err != nil {
-			d.Remarks = append(d.Remarks, fmt.Sprintf("prompts are read token by token: %v", err))
+			remark("prompts are read token by token: %v", err)
 		} else {
 			m.Funcs = append(m.Funcs, f)
-			d.Remarks = append(d.Remarks, fmt.Sprintf("prompts fill the caches by blocks of %d positions", n))
+			remark("prompts fill the caches by blocks of %d positions", n)
 		}
 	}
 	for _, x := range d.Remarks {
-		r.Remarks = append(r.Remarks, pass.Remark{Pass: "decode", Text: x})
+		remark("%s", x)
 	}
+	return nil
+}
+
+// whole puts the function that has no caches in the place of that of all positions.
+func whole(m *ir.Module) diag.List {
+	f, err := decode.Window(m.Funcs[0])
+	if err != nil {
+		return diag.List{{Code: "E0722", Msg: err.Error()}}
+	}
+	m.Funcs[0] = f
 	return nil
 }
 

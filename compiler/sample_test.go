@@ -139,6 +139,8 @@ import std.data
 fn before(x, by) { return concat(0 * x[seq = 0..by], x[seq = 0..8 - by], over = seq) }
 config { batch = 2
   seq = 8
+  chunk = 4
+  inner = 2
   embed = 8
   heads = 2
   head = 4
@@ -200,6 +202,18 @@ var moves = map[string]string{
     x = x + wte[vocab = concat(tokens[seq = 0..1], tokens[seq = 0..7], over = seq)]`,
 	"rows by number": `p = softmax(where(` + causal + `, s, -inf), over = kseq)
     x = x + x.rename(seq = kseq)[kseq = max(index(seq) - 2, 0)]`,
+	"chunks": `p = softmax(where(` + causal + `, s, -inf), over = kseq)
+    c = x.split(seq = (chunk, inner))
+    d = concat(0 * c[chunk = 0..1], c[chunk = 0..3], over = chunk)
+    x = x + d.merge(seq = (chunk, inner))`,
+	"sums of chunks": `p = softmax(where(` + causal + `, s, -inf), over = kseq)
+    c = x.split(seq = (chunk, inner))
+    d = sum(c.rename(inner = other), over = other)
+    e = concat(0 * d[chunk = 0..1], d[chunk = 0..3], over = chunk)
+    x = x + (c + broadcast(e, as = c)).merge(seq = (chunk, inner))`,
+	"chunks of a shift": `p = softmax(where(` + causal + `, s, -inf), over = kseq)
+    c = before(x, 2).split(seq = (chunk, inner))
+    x = x + c.merge(seq = (chunk, inner))`,
 	"taps": `p = softmax(where(` + causal + `, s, -inf), over = kseq)
     x = x + sum(x.rename(seq = kseq)[kseq = broadcast(index(seq), as = i32[seq, heads]) - index(heads)], over = heads)`,
 }
@@ -251,6 +265,14 @@ func TestDecodeRefuses(t *testing.T) {
     p = where(far, exp(concat(s[kseq = 1..8], s[kseq = 0..1], over = kseq)), 0)`, "E0721", "looks ahead"},
 		"a row from behind": {`p = softmax(where(` + causal + `, s, -inf), over = kseq)
     x = x + concat(x[seq = 1..8], x[seq = 0..1], over = seq)`, "E0721", "looks ahead"},
+		"sums of its chunk": {`p = softmax(where(` + causal + `, s, -inf), over = kseq)
+    c = x.split(seq = (chunk, inner))
+    d = sum(c.rename(inner = other), over = other)
+    x = x + (c + broadcast(d, as = c)).merge(seq = (chunk, inner))`, "E0721", "looks ahead"},
+		"the chunk behind": {`p = softmax(where(` + causal + `, s, -inf), over = kseq)
+    c = x.split(seq = (chunk, inner))
+    d = concat(c[chunk = 1..4], 0 * c[chunk = 0..1], over = chunk)
+    x = x + d.merge(seq = (chunk, inner))`, "E0721", "looks ahead"},
 		"the other end": {`p = softmax(where(` + causal + `, s, -inf), over = kseq)
     x = x + concat(x[seq = 7..8], x[seq = 0..7], over = seq)`, "E0721", "looks ahead"},
 	} {

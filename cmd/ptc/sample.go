@@ -52,9 +52,11 @@ func newSample(a *app) *cobra.Command {
 		Long: `Continue prompts by a model, token by token.
 
 The sources in the plan are compiled once more, for one device, to a function of one
-position with a cache of keys and values; "ptc compile --sample" writes a plan that
-has it already. A model whose positions depend on later ones cannot be sampled, and
-the error names the line.
+position with a cache of keys and values, and one of a block of positions, by which
+prompts are read; "ptc compile --sample" writes a plan that has them already. A model
+whose positions depend on later ones cannot be sampled, and the error names the line.
+A model that tells the token behind a window alone is given the last tokens again and
+again, and a prompt has to fill the window.
 
 Without --greedy a token is drawn by the softmax of the logits over --temperature,
 among the --top-k most probable, and among the fewest that have --top-p of the
@@ -158,6 +160,9 @@ func (a *app) sample(ctx context.Context, path string, f *sampleFlags) error {
 		return err
 	}
 	defer s.Close()
+	if s.Window > 0 && !s.Slides {
+		a.message("note", fmt.Sprintf("positions depend on each other in a way that has no caches: each token is computed of all %d positions anew", s.Window))
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a.signals.finish(func(os.Signal) { cancel() })

@@ -156,9 +156,12 @@ func (w *deriver) follow(v *ir.Value) *ir.Value {
 	return v
 }
 
-// pick is a value that is there as a whole at rows.
+// pick is a value that is there as a whole at rows, of which those of major digits come
+// first.
 func (w *deriver) pick(v *ir.Value, r rows) *ir.Value {
-	for _, axis := range slices.Sorted(maps.Keys(r)) {
+	axes := slices.Sorted(maps.Keys(r))
+	slices.SortStableFunc(axes, func(a, b string) int { return r[b].div - r[a].div })
+	for _, axis := range axes {
 		at := w.digit(r[axis])
 		v = w.b.Emit(op.Gather, ir.A("axis", ir.Name(axis)), v, at)
 		w.ahead.picked(v.Def, axis, r[axis])
@@ -186,6 +189,9 @@ func (w *deriver) indexed(o *ir.Op, r rows) *ir.Value {
 		}
 		return w.emit(o, o.Attrs, r.names(o.Result().Type), w.operands(o, r)...)
 	}
+	if axis := o.Attrs.Text("axis"); has(r, axis) {
+		fail("E0722", o, "`%s` moves values along `%s`, so that a position has those of another one", wordOf(o), axis)
+	}
 	return w.emit(o, less(o.Attrs, "out", r), r.names(o.Result().Type), w.operands(o, r)...)
 }
 
@@ -204,9 +210,8 @@ func (w *deriver) moved(o *ir.Op, r rows) *ir.Value {
 	case op.Merge:
 		return w.merge(o, r)
 	case op.Slice, op.Pad, op.Concat, op.Take:
-		if axis := o.Attrs.Text("axis"); has(r, axis) { // a row of what is moved as a whole, which is that of another position
-			at := rows{axis: r[axis]}
-			return w.pick(w.get(o.Result(), without(r, axis)), at)
+		if has(r, o.Attrs.Text("axis")) { // a row of what is moved as a whole is that of another position
+			return w.pick(w.get(o.Result(), rows{}), r)
 		}
 		return w.emit(o, o.Attrs, r.names(t), w.operands(o, r)...)
 	}
@@ -215,13 +220,6 @@ func (w *deriver) moved(o *ir.Op, r rows) *ir.Value {
 }
 
 func has(r rows, axis string) bool { _, ok := r[axis]; return ok }
-
-// without are rows less that along an axis.
-func without(r rows, axis string) rows {
-	out := maps.Clone(r)
-	delete(out, axis)
-	return out
-}
 
 // less are attributes less the sizes of rows under key.
 func less(attrs ir.Attrs, key string, r rows) ir.Attrs {

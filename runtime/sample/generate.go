@@ -54,6 +54,9 @@ func (s *Session) Generate(ctx context.Context, r Request) ([][]int32, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Slides {
+		return s.slide(ctx, &r, qs)
+	}
 	if err := s.Begin(); err != nil {
 		return nil, err
 	}
@@ -62,15 +65,16 @@ func (s *Session) Generate(ctx context.Context, r Request) ([][]int32, error) {
 		return added(qs), err
 	}
 	var room []candidate
-	tokens := make([]int32, s.Batch)
-	for t := first; t < s.Length && slices.ContainsFunc(qs, func(q sequence) bool { return !q.done }); t++ {
+	for t := first; t < s.Length && going(qs); t++ {
 		if err := ctx.Err(); err != nil {
 			return added(qs), err
 		}
-		for i := range qs {
-			tokens[i] = qs[i].at(t)
+		if n := t - first + 1; s.Window > 0 && n&(n-1) == 0 { // the 1st, 2nd, 4th …
+			if err := s.causal(qs, t); err != nil {
+				return added(qs), err
+			}
 		}
-		logits, err := s.Position(t, tokens)
+		logits, err := s.behind(t, qs)
 		if err != nil {
 			return added(qs), err
 		}
@@ -85,28 +89,48 @@ func (s *Session) Generate(ctx context.Context, r Request) ([][]int32, error) {
 	return added(qs), nil
 }
 
+// going reports whether a sequence is to be continued.
+func going(qs []sequence) bool {
+	return slices.ContainsFunc(qs, func(q sequence) bool { return !q.done })
+}
+
+// behind are the logits behind position t.
+func (s *Session) behind(t int, qs []sequence) ([]float64, error) {
+	if s.Window > 0 {
+		return s.Position(t, s.upTo(qs, t, 0))
+	}
+	s.ids = s.ids[:0]
+	for i := range qs {
+		s.ids = append(s.ids, qs[i].at(t))
+	}
+	return s.Position(t, s.ids)
+}
+
 // prefill fills the caches with what all prompts have, but for the last token of the
 // shortest one, and gives the position that comes next. Blocks of which less than an
-// eighth is of use are left to be run one by one.
+// eighth is of use are left to be run one by one. Without caches nothing is to be filled.
 func (s *Session) prefill(ctx context.Context, qs []sequence) (next int, err error) {
 	known := s.Length
 	for i := range qs {
 		known = min(known, len(qs[i].prompt)-1)
 	}
-	if s.Block == 0 || !slices.ContainsFunc(qs, func(q sequence) bool { return !q.done }) {
+	switch {
+	case s.Window > 0:
+		return known, nil
+	case s.Block == 0 || !going(qs):
 		return 0, nil
 	}
-	tokens := make([]int32, s.Batch*s.Block)
 	for next < known && 8*(known-next) >= s.Block {
 		if err := ctx.Err(); err != nil {
 			return next, err
 		}
+		s.ids = s.ids[:0]
 		for i := range qs {
 			for k := range s.Block {
-				tokens[i*s.Block+k] = qs[i].at(next + k)
+				s.ids = append(s.ids, qs[i].at(next+k))
 			}
 		}
-		if err := s.Fill(next, tokens); err != nil {
+		if err := s.Fill(next, s.ids); err != nil {
 			return next, err
 		}
 		next = min(next+s.Block, known)
@@ -152,6 +176,8 @@ func (s *Session) sequences(r *Request) ([]sequence, error) {
 		switch {
 		case len(p) == 0:
 			return nil, &Error{Msg: fmt.Sprintf("prompt %d has no token, and something must come first", i+1)}
+		case s.Slides && len(p) < s.Window:
+			return nil, &Error{Msg: fmt.Sprintf("prompt %d has %s, and the model reads the %d before the one that comes: give it so many", i+1, count(len(p)), s.Window)}
 		case len(p) > s.Length:
 			return nil, &Error{Msg: fmt.Sprintf("prompt %d has %d tokens, and the plan %d positions", i+1, len(p), s.Length)}
 		}
@@ -169,4 +195,11 @@ func (s *Session) sequences(r *Request) ([]sequence, error) {
 		qs[i] = sequence{stream: newStream(r.Choice.Seed, p, copies), prompt: p, done: r.Most < 1}
 	}
 	return qs, nil
+}
+
+func count(tokens int) string {
+	if tokens == 1 {
+		return "1 token"
+	}
+	return fmt.Sprintf("%d tokens", tokens)
 }

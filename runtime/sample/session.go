@@ -46,11 +46,17 @@ type Session struct {
 	Batch, Length, Vocab int
 	// Block is how many positions [Session.Fill] runs at once; 0: it cannot.
 	Block int
+	// Window is how many tokens are computed for each new one, where the plan has no
+	// caches; 0: it has. Slides says that it gives the logits of the token behind them
+	// alone; then there is no end of positions.
+	Window int
+	Slides bool
 
 	logits exec.Tensor
 	raw    []byte
 	values []float64
 	fed    []byte
+	ids    []int32
 }
 
 // Error is why sampling cannot begin or go on: a plan, a file or a prompt that cannot
@@ -121,11 +127,23 @@ func (s *Session) Close() { s.m.Close() }
 func (s *Session) bind() error {
 	s.tokens = tokensOf(s.p)
 	t, ok := s.m.Tensor(Logits)
-	if !ok || len(t.Shape) != 2 || len(s.tokens.Shape) != 1 || t.Shape[0] != s.tokens.Shape[0] || s.tokens.DType != dtype.I32 {
+	if rank := len(s.tokens.Shape); !ok || len(t.Shape) != 2 || rank < 1 || rank > 2 || t.Shape[0] != s.tokens.Shape[0] || s.tokens.DType != dtype.I32 {
 		return &Error{Msg: "the plan does not sample as this ptc does; compile it again"}
 	}
 	s.logits, s.Batch, s.Vocab = t, t.Shape[0], t.Shape[1]
 	s.raw, s.values = make([]byte, t.Bytes()), make([]float64, t.Elems())
+	if len(s.tokens.Shape) == 2 {
+		s.Window, s.Slides = s.tokens.Shape[1], len(s.p.Fields()) == 1
+		if s.Length = s.Window; s.Slides {
+			s.Length = math.MaxInt32
+		}
+		return nil
+	}
+	return s.bindCaches()
+}
+
+// bindCaches finds how many positions the caches have, and the program that fills them.
+func (s *Session) bindCaches() error {
 	if s.fill != nil {
 		block := tokensOf(s.fill)
 		if len(block.Shape) != 2 || block.Shape[0] != s.Batch || block.DType != dtype.I32 {
@@ -240,9 +258,10 @@ func (s *Session) Begin() error {
 	return nil
 }
 
-// Position runs one position, with a token of each sequence, and gives the logits of
-// what follows: Vocab numbers for each sequence, valid until the next call. Positions
-// are run in their order, from 0 on.
+// Position runs position t, with a token of each sequence, and gives the logits of what
+// follows: Vocab numbers for each sequence, valid until the next call. Positions are run
+// in their order, from 0 on. Where there are no caches, it is given the Window tokens of
+// each sequence, one sequence after the other, and positions are run in any order.
 func (s *Session) Position(t int, tokens []int32) ([]float64, error) {
 	if err := s.run(s.p, t, tokens); err != nil {
 		return nil, err
