@@ -70,7 +70,7 @@ func Sample(ctx context.Context, p *Plan, prompts [][]int32, o SampleOptions) ([
 		return nil, &sample.Error{Msg: "an empty prompt has no token to continue"}
 	}
 	plan, _, err := finish(ctx, func(compiler.Hook) (*program.Plan, *Report, error) {
-		return compiler.RebuildSample(p.p, "", compiler.Sample{Batch: len(prompts), Length: o.Length, Prompt: sample.Shortest(prompts)})
+		return compiler.RebuildSample(p.p, "", compiler.Sample{Batch: len(prompts), Length: o.Length, Prompt: sample.Longest(prompts)})
 	})
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ import (
 type Sample struct {
 	Batch  int // how many prompts at once; 0: the batch of the source
 	Length int // how many positions; 0: as the source has it
-	Prompt int // how many tokens the shortest prompt has; 0: not known
+	Prompt int // how many tokens the longest prompt has; 0: not known
 }
 
 // SampleProgram is the name of the program of a plan that samples.
@@ -132,9 +132,15 @@ func derive(res *lang.Result, s *Sample, r *Report) diag.List {
 		return diag.List{{Code: "E0722", Msg: err.Error()}}
 	}
 	m.Funcs[0] = d.Func
+	if axes[0].Size > 1 {
+		if f, err := d.Apart(); err != nil {
+			remark("all sequences are at the same position: %v", err)
+		} else {
+			m.Funcs[0] = f
+		}
+	}
 	if n := s.block(axes[0].Size, d.Length); n > 1 {
-		f, err := d.Block(n)
-		if err != nil {
+		if f, err := d.Block(n); err != nil {
 			remark("prompts are read token by token: %v", err)
 		} else {
 			m.Funcs = append(m.Funcs, f)

@@ -180,7 +180,7 @@ func (f *sampleFlags) plan(path string, p *program.Plan, prompts [][]int32) (*pr
 			target = p.Target
 		}
 	}
-	again, r, err := compiler.RebuildSample(p, target, compiler.Sample{Batch: len(prompts), Length: f.length, Prompt: sample.Shortest(prompts)})
+	again, r, err := compiler.RebuildSample(p, target, compiler.Sample{Batch: len(prompts), Length: f.length, Prompt: sample.Longest(prompts)})
 	if err == nil {
 		return again, nil
 	}

@@ -3,7 +3,6 @@ package sample
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -23,6 +22,7 @@ type sequence struct {
 	stream
 	prompt []int32
 	more   []int32
+	next   int // the position that is run next
 	done   bool
 }
 
@@ -37,13 +37,12 @@ func (q *sequence) at(t int) int32 {
 	return q.prompt[0]
 }
 
-// Shortest is how many tokens the shortest of some prompts has.
-func Shortest(prompts [][]int32) int {
-	least := math.MaxInt
+// Longest is how many tokens the longest of some prompts has.
+func Longest(prompts [][]int32) (most int) {
 	for _, p := range prompts {
-		least = min(least, len(p))
+		most = max(most, len(p))
 	}
-	return least
+	return most
 }
 
 // Generate continues the prompts until each has as many tokens as were asked for, one
@@ -60,29 +59,35 @@ func (s *Session) Generate(ctx context.Context, r Request) ([][]int32, error) {
 	if err := s.Begin(); err != nil {
 		return nil, err
 	}
-	first, err := s.prefill(ctx, qs)
-	if err != nil {
+	if err := s.prefill(ctx, qs); err != nil {
 		return added(qs), err
 	}
 	var room []candidate
-	for t := first; t < s.Length && going(qs); t++ {
+	for n := 1; going(qs); n++ {
 		if err := ctx.Err(); err != nil {
 			return added(qs), err
 		}
-		if n := t - first + 1; s.Window > 0 && n&(n-1) == 0 { // the 1st, 2nd, 4th …
-			if err := s.causal(qs, t); err != nil {
+		if s.Window > 0 && n&(n-1) == 0 { // the 1st, 2nd, 4th …
+			if err := s.causal(qs, qs[0].next); err != nil {
 				return added(qs), err
 			}
 		}
-		logits, err := s.behind(t, qs)
+		logits, err := s.behind(qs)
 		if err != nil {
 			return added(qs), err
 		}
 		for i := range qs {
-			if q := &qs[i]; !q.done && t >= len(q.prompt)-1 {
+			q := &qs[i]
+			t := q.next
+			if !q.done && t >= len(q.prompt)-1 {
 				if err := q.add(&r, i, t, logits[i*s.Vocab:(i+1)*s.Vocab], &room); err != nil {
 					return added(qs), err
 				}
+			}
+			if t+1 < s.Length {
+				q.next++
+			} else { // one that has no more positions stays at its last
+				q.done = true
 			}
 		}
 	}
@@ -94,48 +99,55 @@ func going(qs []sequence) bool {
 	return slices.ContainsFunc(qs, func(q sequence) bool { return !q.done })
 }
 
-// behind are the logits behind position t.
-func (s *Session) behind(t int, qs []sequence) ([]float64, error) {
+// behind are the logits behind the position that comes in each sequence.
+func (s *Session) behind(qs []sequence) ([]float64, error) {
 	if s.Window > 0 {
-		return s.Position(t, s.upTo(qs, t, 0))
+		return s.Position(qs[0].next, s.upTo(qs, qs[0].next, 0))
 	}
-	s.ids = s.ids[:0]
+	s.ids, s.at = s.ids[:0], s.at[:0]
 	for i := range qs {
-		s.ids = append(s.ids, qs[i].at(t))
+		s.ids, s.at = append(s.ids, qs[i].at(qs[i].next)), append(s.at, qs[i].next)
 	}
-	return s.Position(t, s.ids)
+	return s.positions(s.at, s.ids)
 }
 
-// prefill fills the caches with what all prompts have, but for the last token of the
-// shortest one, and gives the position that comes next. Blocks of which less than an
-// eighth is of use are left to be run one by one. Without caches nothing is to be filled.
-func (s *Session) prefill(ctx context.Context, qs []sequence) (next int, err error) {
-	known := s.Length
+// prefill fills the caches with what comes before the last token of each prompt, and
+// says for each sequence which position comes next. Of a prompt that is shorter than
+// others, blocks have what is behind it too, which does not count. Blocks of which less
+// than an eighth is of use are left to be run one by one. Where all sequences are at the
+// same position, as where there are no caches to be filled, it is that of the shortest
+// prompt.
+func (s *Session) prefill(ctx context.Context, qs []sequence) error {
+	short, long := s.Length, 0
 	for i := range qs {
-		known = min(known, len(qs[i].prompt)-1)
+		short, long = min(short, len(qs[i].prompt)-1), max(long, len(qs[i].prompt)-1)
 	}
-	switch {
-	case s.Window > 0:
-		return known, nil
-	case s.Block == 0 || !going(qs):
-		return 0, nil
+	known, filled := long, 0
+	if !s.apart {
+		known = short
 	}
-	for next < known && 8*(known-next) >= s.Block {
+	if s.Window > 0 {
+		filled = short
+	}
+	for s.Block > 0 && going(qs) && filled < known && 8*(known-filled) >= s.Block {
 		if err := ctx.Err(); err != nil {
-			return next, err
+			return err
 		}
 		s.ids = s.ids[:0]
 		for i := range qs {
 			for k := range s.Block {
-				s.ids = append(s.ids, qs[i].at(next+k))
+				s.ids = append(s.ids, qs[i].at(filled+k))
 			}
 		}
-		if err := s.Fill(next, s.ids); err != nil {
-			return next, err
+		if err := s.Fill(filled, s.ids); err != nil {
+			return err
 		}
-		next = min(next+s.Block, known)
+		filled += s.Block
 	}
-	return next, nil
+	for i := range qs {
+		qs[i].next = min(filled, known, len(qs[i].prompt)-1)
+	}
+	return nil
 }
 
 func added(qs []sequence) [][]int32 {

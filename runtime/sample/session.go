@@ -18,7 +18,7 @@ import (
 
 // Program is the name of the program of a plan that samples, and Prefill that of the one
 // that fills the caches for a block of positions; Position is their field beside the
-// tokens, and Logits the state that the first leaves.
+// tokens, one number or one for each sequence, and Logits the state that the first leaves.
 const (
 	Program  = "sample"
 	Prefill  = "prefill"
@@ -52,11 +52,13 @@ type Session struct {
 	Window int
 	Slides bool
 
+	apart  bool // each sequence is at a position of its own
 	logits exec.Tensor
 	raw    []byte
 	values []float64
 	fed    []byte
 	ids    []int32
+	at     []int
 }
 
 // Error is why sampling cannot begin or go on: a plan, a file or a prompt that cannot
@@ -131,6 +133,7 @@ func (s *Session) bind() error {
 		return &Error{Msg: "the plan does not sample as this ptc does; compile it again"}
 	}
 	s.logits, s.Batch, s.Vocab = t, t.Shape[0], t.Shape[1]
+	s.apart = slices.ContainsFunc(s.p.Fields(), func(f exec.Field) bool { return f.Name == Position && len(f.Shape) == 1 && f.Shape[0] == s.Batch })
 	s.raw, s.values = make([]byte, t.Bytes()), make([]float64, t.Elems())
 	if len(s.tokens.Shape) == 2 {
 		s.Window, s.Slides = s.tokens.Shape[1], len(s.p.Fields()) == 1
@@ -263,7 +266,17 @@ func (s *Session) Begin() error {
 // in their order, from 0 on. Where there are no caches, it is given the Window tokens of
 // each sequence, one sequence after the other, and positions are run in any order.
 func (s *Session) Position(t int, tokens []int32) ([]float64, error) {
-	if err := s.run(s.p, t, tokens); err != nil {
+	s.at = s.at[:0]
+	for range s.Batch {
+		s.at = append(s.at, t)
+	}
+	return s.positions(s.at, tokens)
+}
+
+// positions is Position with one of each sequence, which may differ where the plan says
+// so.
+func (s *Session) positions(at []int, tokens []int32) ([]float64, error) {
+	if err := s.run(s.p, at, tokens); err != nil {
 		return nil, err
 	}
 	if err := s.m.ReadBytes(Logits, s.raw); err != nil {
@@ -276,22 +289,28 @@ func (s *Session) Position(t int, tokens []int32) ([]float64, error) {
 // Fill runs Block positions from t on, with as many tokens of each sequence, one
 // sequence after the other: the caches are what Position would make of them. Tokens that
 // are not known yet may be any: what they leave is written again when they are.
-func (s *Session) Fill(t int, tokens []int32) error { return s.run(s.fill, t, tokens) }
+func (s *Session) Fill(t int, tokens []int32) error {
+	return s.run(s.fill, append(s.at[:0], t), tokens)
+}
 
-// run runs a program from position t on.
-func (s *Session) run(p *exec.Program, t int, tokens []int32) error {
-	s.fed = s.fed[:0]
-	for _, id := range tokens {
-		s.fed = binary.LittleEndian.AppendUint32(s.fed, uint32(id))
-	}
-	var at [4]byte
-	binary.LittleEndian.PutUint32(at[:], uint32(t))
+// run runs a program, whose field of positions is one number or all.
+func (s *Session) run(p *exec.Program, at []int, tokens []int32) error {
 	for _, f := range p.Fields() {
-		bytes := s.fed
+		s.fed = s.fed[:0]
 		if f.Name == Position {
-			bytes = at[:]
+			n := 1
+			if len(f.Shape) > 0 {
+				n = len(at)
+			}
+			for _, t := range at[:n] {
+				s.fed = binary.LittleEndian.AppendUint32(s.fed, uint32(t))
+			}
+		} else {
+			for _, id := range tokens {
+				s.fed = binary.LittleEndian.AppendUint32(s.fed, uint32(id))
+			}
 		}
-		if err := p.Feed(f.Name, bytes); err != nil {
+		if err := p.Feed(f.Name, s.fed); err != nil {
 			return err
 		}
 	}
