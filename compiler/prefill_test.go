@@ -187,6 +187,92 @@ func TestBlocksFillCaches(t *testing.T) {
 	}
 }
 
+// Sequences that are at different positions have the logits that they have alone, though
+// one is behind the other, or stays where it is.
+func TestSequencesApart(t *testing.T) {
+	sources := map[string]string{}
+	for _, name := range []string{"gpt", "llama"} {
+		sources[name] = example(t, name)
+	}
+	for _, list := range []map[string]string{masks, moves} {
+		for name, scores := range list {
+			sources[name] = attends(scores)
+		}
+	}
+	for name, source := range sources {
+		t.Run(name, func(t *testing.T) {
+			var set []string
+			if masks[name]+moves[name] == "" {
+				set = sizesIn(source)
+			}
+			m := sampled(t, name+".ptl", source, set...)
+			d, err := decode.Derive(m.Funcs[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := d.Apart()
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := newText(t, m, d, 16)
+			by := x.begin()
+			by[decode.Position] = tensor.New(ir.Type{DType: ir.I32, Axes: []ir.Axis{{Name: d.Batch, Size: x.batch}}})
+			for n := range x.length + 3 {
+				for b := range x.batch {
+					at := min(max(n-3*b, 0), x.length-1)
+					by[decode.Position].Data[b] = float64(at)
+				}
+				if diff := x.apart(t, f, by); !(diff <= 1e-12) {
+					t.Fatalf("at %v logits differ by %.2g\n%s", by[decode.Position].Data, diff, ir.Print(&ir.Module{Level: ir.Global, Name: "M", Funcs: []*ir.Func{f}}))
+				}
+			}
+		})
+	}
+}
+
+// apart runs each sequence at its position, and gives by how much its logits are not those
+// of all positions.
+func (x *text) apart(t *testing.T, f *ir.Func, by map[string]*tensor.Tensor) (worst float64) {
+	t.Helper()
+	at := by[decode.Position].Data
+	for _, a := range f.Args {
+		if a.Role == ir.RoleData && a.Path != decode.Position {
+			by[a.Path] = tensor.New(a.Value.Type)
+			for b := range x.batch {
+				by[a.Path].Data[b] = x.tokens.Data[b*x.length+int(at[b])]
+			}
+		}
+	}
+	got, err := run(x.m, f, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range f.Results {
+		by[r.Path] = got[i]
+	}
+	logits := by[decode.Logits]
+	want := x.all.Reordered(ir.Type{DType: x.all.Type.DType, Axes: append([]ir.Axis{{Name: x.axis, Size: x.length}}, logits.Type.Axes...)})
+	vocab := len(logits.Data) / x.batch
+	for i, y := range logits.Data {
+		if d := math.Abs(y - want.Data[int(at[i/vocab])*len(logits.Data)+i]); !(d <= worst) {
+			worst = d
+		}
+	}
+	return worst / x.most
+}
+
+// What mixes sequences is at one position for all.
+func TestApartRefusesMixtures(t *testing.T) {
+	m := sampled(t, "m.ptl", attends("p = softmax(where("+causal+", s, -inf), over = kseq)\n    x = x + broadcast(mean(x, over = batch), as = x)"))
+	d, err := decode.Derive(m.Funcs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Apart(); err == nil || !strings.Contains(err.Error(), "batch") {
+		t.Errorf("%v, and sequences are mixed", err)
+	}
+}
+
 // Mutants of the function of a block are found by the comparison.
 func TestBlockMutants(t *testing.T) {
 	m := sampled(t, "m.ptl", attends(masks["causal"]))
