@@ -217,6 +217,9 @@ func TestSampleReadsPrompts(t *testing.T) {
 	if e := must(t, "explain", "s.bin", "--section", "remarks").out; !strings.Contains(e, "by blocks of 23 positions") {
 		t.Errorf("nothing says how prompts are read:\n%s", e)
 	}
+	if e := must(t, "explain", "s.bin").out; strings.Contains(e, " 0 launches") || !strings.Contains(e, "launches") {
+		t.Errorf("the step is not that of a position:\n%s", e)
+	}
 }
 
 // Text and tokens are turned into one another by the tokenizer of the plan's data: a
