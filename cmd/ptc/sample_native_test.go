@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ptc/compiler"
+	"ptc/runtime/cuda/fakecuda"
 	"ptc/runtime/sample"
 )
 
@@ -125,5 +126,18 @@ func TestNativeLogits(t *testing.T) {
 				t.Errorf("prompts are continued otherwise (-reference +native):\n%s", diff)
 			}
 		})
+	}
+}
+
+// On a GPU, prompts of different lengths are read and continued as by the reference.
+func TestSampleOnGPU(t *testing.T) {
+	onFake(t, fakecuda.Options{GPUs: 1, Major: 8, Minor: 9, Memory: 1 << 30})
+	trained(t)
+	write(t, "lines", "w\nwhat comes of it, a\n")
+	sampled := func(target string) string {
+		return must(t, "sample", "m.bin", "--init", "m.st", "--prompts", "lines", "--greedy", "--json", "--max-tokens", "4", "--target", target).out
+	}
+	if diff := cmp.Diff(sampled("ref"), sampled("cuda:sm_89")); diff != "" {
+		t.Errorf("the GPU continues otherwise (-reference +GPU):\n%s", diff)
 	}
 }
