@@ -141,6 +141,7 @@ config { batch = 2
   seq = 8
   chunk = 4
   inner = 2
+  kseq = 8
   embed = 8
   heads = 2
   head = 4
