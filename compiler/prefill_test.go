@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/ir/tensor"
@@ -129,6 +131,12 @@ func prefilled(t *testing.T, x *text, f *ir.Func, n, prompt int) (worst float64)
 	}
 	for _, a := range f.Args {
 		if a.Role != ir.RoleState {
+			continue
+		}
+		if strings.Contains(a.Path, "/"+decode.Taken) {
+			if diff := cmp.Diff(one[a.Path].Data, by[a.Path].Data); diff != "" {
+				t.Fatalf("%s counts otherwise (-one by one +blocks):\n%s", a.Path, diff)
+			}
 			continue
 		}
 		axis := axisOf(t, a)
@@ -306,15 +314,40 @@ func TestBlockMutants(t *testing.T) {
 	}
 }
 
-// Experts count who is in a slot, which padding must not be.
-func TestBlockRefusesSlots(t *testing.T) {
+// Experts with a capacity take the tokens of a block at once. They count who is in a slot,
+// so that blocks have no padding, and a slot that two tokens of a block share is found.
+func TestBlockOfSlots(t *testing.T) {
 	source := example(t, "moe")
 	m := sampled(t, "moe.ptl", source, sizesIn(source)...)
 	d, err := decode.Derive(m.Funcs[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Block(4); err == nil || !strings.Contains(err.Error(), "slots") {
-		t.Errorf("%v, and experts have slots", err)
+	if !d.Counts() {
+		t.Fatal("nothing counts")
+	}
+	if _, err := d.Apart(); err == nil {
+		t.Error("sequences are apart, though slots are counted")
+	}
+	x := newText(t, m, d, 16)
+	for _, c := range [][2]int{{3, 6}, {5, 5}, {4, 8}, {11, 11}} {
+		f, err := d.Block(c[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := prefilled(t, x, f, c[0], c[1]); !(diff <= 1e-12) {
+			t.Fatalf("a prompt of %d by blocks of %d differs by %.2g\n%s", c[1], c[0], diff, ir.Print(&ir.Module{Level: ir.Global, Name: "M", Funcs: []*ir.Func{f}}))
+		}
+	}
+	f, err := d.Block(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := x.begin()
+	for range 2 { // the second time, slots are taken
+		x.step(t, f, by, 0, 4, 4)
+	}
+	if x.step(t, d.Func, by, 4, 1, x.length); !math.IsNaN(x.off(by, 4)) {
+		t.Error("tokens share slots, and nothing tells")
 	}
 }

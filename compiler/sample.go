@@ -34,8 +34,9 @@ const (
 
 // block is how many positions a block has, with the caches of length positions; less
 // than 2 where there is to be none. The last token of a prompt is run by itself, for its
-// logits; the others are cut into blocks that are alike.
-func (s *Sample) block(batch, length int) int {
+// logits; the others are cut into blocks that are alike, of which the last one is padded
+// if it may be.
+func (s *Sample) block(batch, length int, pads bool) int {
 	rows, most := length-1, min(blockRows, blockTokens/batch)
 	if s.Prompt > 0 {
 		rows = min(rows, s.Prompt-1)
@@ -44,6 +45,9 @@ func (s *Sample) block(batch, length int) int {
 		return 0
 	}
 	blocks := (rows + most - 1) / most
+	if !pads {
+		return rows / blocks
+	}
 	return (rows + blocks - 1) / blocks
 }
 
@@ -139,7 +143,7 @@ func derive(res *lang.Result, s *Sample, r *Report) diag.List {
 			m.Funcs[0] = f
 		}
 	}
-	if n := s.block(axes[0].Size, d.Length); n > 1 {
+	if n := s.block(axes[0].Size, d.Length, !d.Counts()); n > 1 {
 		if f, err := d.Block(n); err != nil {
 			remark("prompts are read token by token: %v", err)
 		} else {

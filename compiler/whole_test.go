@@ -70,7 +70,7 @@ func TestHowItSamples(t *testing.T) {
 		"caches":         {attends(masks["causal"]), Sample{}, 2, "by blocks of 7 positions"},
 		"a short prompt": {attends(masks["causal"]), Sample{Prompt: 4}, 1, "2 caches"},
 		"shift":          {attends(moves["shift"]), Sample{Batch: 1}, 2, "by blocks of 7 positions"},
-		"experts":        {strings.Replace(example(t, "moe"), "data.text(corpus, tokenizer = bytes, window = seq, valid = 0.05)", "data.synthetic_tokens(seq, vocab)", 1), Sample{}, 1, "token by token"},
+		"experts":        {strings.Replace(example(t, "moe"), "data.text(corpus, tokenizer = bytes, window = seq, valid = 0.05)", "data.synthetic_tokens(seq, vocab)", 1), Sample{}, 2, "the same position"},
 		"scatter":        {attends(scattered), Sample{}, 1, "of all positions anew"},
 		"the last alone": {last, Sample{}, 1, "the window slides"},
 	} {
@@ -102,8 +102,11 @@ func TestBlockSizes(t *testing.T) {
 		{0, 1, 1, 0}, {0, 1, 2, 1}, {0, 1, 128, 127}, {0, 1, 1024, 128}, {0, 64, 1024, 128},
 		{0, 4096, 1024, 2}, {0, 9000, 1024, 0}, {8, 1, 1024, 0}, {9, 1, 1024, 8}, {130, 1, 1024, 65}, {2000, 1, 64, 63},
 	} {
-		if got := (&Sample{Prompt: c.prompt}).block(c.batch, c.length); got != c.want {
+		if got := (&Sample{Prompt: c.prompt}).block(c.batch, c.length, true); got != c.want {
 			t.Errorf("prompts of %d, %d of them, %d positions: blocks of %d, not %d", c.prompt, c.batch, c.length, got, c.want)
 		}
+	}
+	if got := (&Sample{Prompt: 130}).block(1, 1024, false); got != 64 {
+		t.Errorf("without padding, 129 positions are in blocks of %d", got)
 	}
 }

@@ -12,8 +12,8 @@ import (
 // for each sequence, as long as no operation mixes them; where one does, there is an
 // error.
 func (d *Derived) Apart() (*ir.Func, error) {
-	if d.slots {
-		return nil, fmt.Errorf("experts count the tokens in their slots position by position")
+	if d.Counts() {
+		return nil, fmt.Errorf("experts count the tokens in their slots, and none may be run twice")
 	}
 	m := newLifter(d, d.Func.Name, d.Batch, d.tokens.Value.Type.Size(d.Batch))
 	for _, a := range d.Func.Args {

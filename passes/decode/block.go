@@ -24,15 +24,15 @@ const Prefill = "prefill"
 // no harm either: each is written again before it counts. Positions that the caches have
 // not are left out.
 //
+// Into slots of experts all tokens of a block are scattered at once, each into its own,
+// so that experts compute as much as for one. Who is in a slot is counted: there,
+// no position may be run twice, nor for padding.
+//
 // There are no logits: those of a prompt's last position are what the function of one
-// position gives. The error is why there is none: experts count who is in a slot, which
-// padding must not be, and an operation may not take an axis more.
+// position gives. The error is why there is none: an operation may not take an axis more.
 func (d *Derived) Block(n int) (*ir.Func, error) {
-	switch {
-	case len(d.caches) == 0:
+	if len(d.caches)+len(d.taken) == 0 {
 		return nil, fmt.Errorf("no position reads another one")
-	case d.slots:
-		return nil, fmt.Errorf("experts count the tokens in their slots one by one")
 	}
 	axis := "block"
 	for d.has(axis) {
@@ -75,12 +75,17 @@ func (m *lifter) fillAll(from *ir.Value) error {
 	for _, o := range m.d.Func.Ops {
 		if c, ok := caches[o.Result()]; ok {
 			m.of[c.now] = m.fill(o, c, from)
+		} else if m.d.fills[o] && m.lifted(o.Args[1]) {
+			m.scatter(o)
 		} else if err := m.again(o); err != nil {
 			return err
 		}
 	}
 	for _, c := range m.d.caches {
 		m.to.Results = append(m.to.Results, ir.Result{Value: m.of[c.now], Role: ir.RoleState, Path: c.old.Path})
+	}
+	for _, r := range m.d.taken {
+		m.to.Results = append(m.to.Results, ir.Result{Value: m.of[r.Value], Role: r.Role, Path: r.Path})
 	}
 	return nil
 }
@@ -100,4 +105,11 @@ func (m *lifter) fill(o *ir.Op, c cache, from *ir.Value) *ir.Value {
 		row = m.b.Emit(op.Gather, ir.A("axis", ir.Name(m.axis)), row, number)
 	}
 	return m.b.Reorder(m.b.Select(here, row, old), t)
+}
+
+// scatter is a scatter into slots of all tokens of the block.
+func (m *lifter) scatter(o *ir.Op) {
+	m.b.Scope, m.b.Pos = o.Scope, o.Pos
+	x := m.b.Broadcast(m.of[o.Args[0]], m.typed(o.Args[0].Type))
+	m.of[o.Result()] = m.b.Emit(op.ScatterAdd, o.Attrs, x, m.of[o.Args[1]])
 }

@@ -15,6 +15,8 @@ const (
 	Position = "position"
 	// Logits is the state that holds those of the position.
 	Logits = "sample/logits"
+	// Taken begins the names of states that count the tokens in slots.
+	Taken = "taken"
 )
 
 // Derived is what Derive makes.
@@ -26,7 +28,8 @@ type Derived struct {
 	Remarks []string
 
 	caches []cache
-	slots  bool // tokens have slots, which a state counts
+	taken  []ir.Result     // states that count the tokens in slots
+	fills  map[*ir.Op]bool // scatters of the tokens of the position into slots
 	tokens *ir.Arg
 	at     *ir.Value // the position
 }
@@ -38,6 +41,10 @@ type cache struct {
 	old  *ir.Arg   // the rows before
 	now  *ir.Value // these and that of the position
 }
+
+// Counts reports whether states count the tokens in slots: then no position may be run
+// twice, nor for padding.
+func (d *Derived) Counts() bool { return len(d.taken) > 0 }
 
 // deriver makes one function of another.
 type deriver struct {
@@ -57,7 +64,9 @@ type deriver struct {
 	ends    []ir.Result
 	names   map[string]int // caches in each scope
 	slots   map[slotWant]*ir.Value
-	guards  []*ir.Value // of slots: whether a token has its slots for itself
+	guards  []*ir.Value // of slots: whether each is of one token
+	taken   []ir.Result
+	fills   map[*ir.Op]bool
 	ahead   *prover
 	remarks []string
 }
@@ -94,14 +103,14 @@ func Derive(f *ir.Func) (d *Derived, err error) {
 	x := tokens.Value.Type.Axes
 	w := &deriver{
 		from: f, to: &ir.Func{Name: f.Name, Class: ir.Entry}, axis: x[1].Name, length: x[1].Size,
-		facts: factsOf(f, tokens.Value), made: map[want]*ir.Value{}, caches: map[*ir.Value]*ir.Value{}, args: map[*ir.Value]*ir.Value{}, names: map[string]int{}, slots: map[slotWant]*ir.Value{},
+		facts: factsOf(f, tokens.Value), made: map[want]*ir.Value{}, caches: map[*ir.Value]*ir.Value{}, args: map[*ir.Value]*ir.Value{}, names: map[string]int{}, slots: map[slotWant]*ir.Value{}, fills: map[*ir.Op]bool{},
 	}
 	w.b.F = w.to
 	w.ahead = newProver(w)
 	w.derive(tokens)
 	return &Derived{
 		Func: w.to, Batch: x[0].Name, Axis: w.axis, Length: w.length, Remarks: w.remarks,
-		caches: w.kept, slots: len(w.guards) > 0, tokens: w.row, at: w.at,
+		caches: w.kept, taken: w.taken, fills: w.fills, tokens: w.row, at: w.at,
 	}, nil
 }
 

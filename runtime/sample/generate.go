@@ -113,8 +113,7 @@ func (s *Session) behind(qs []sequence) ([]float64, error) {
 
 // prefill fills the caches with what comes before the last token of each prompt, and
 // says for each sequence which position comes next. Of a prompt that is shorter than
-// others, blocks have what is behind it too, which does not count. Blocks of which less
-// than an eighth is of use are left to be run one by one. Where all sequences are at the
+// others, blocks have what is behind it too, which does not count. Where all sequences are at the
 // same position, as where there are no caches to be filled, it is that of the shortest
 // prompt.
 func (s *Session) prefill(ctx context.Context, qs []sequence) error {
@@ -129,7 +128,7 @@ func (s *Session) prefill(ctx context.Context, qs []sequence) error {
 	if s.Window > 0 {
 		filled = short
 	}
-	for s.Block > 0 && going(qs) && filled < known && 8*(known-filled) >= s.Block {
+	for s.Block > 0 && going(qs) && s.worth(known-filled) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -148,6 +147,15 @@ func (s *Session) prefill(ctx context.Context, qs []sequence) error {
 		qs[i].next = min(filled, known, len(qs[i].prompt)-1)
 	}
 	return nil
+}
+
+// worth reports whether a block is run for so many positions. One of which less than an
+// eighth is of use is not, nor where tokens are counted one that is not full.
+func (s *Session) worth(positions int) bool {
+	if s.counts {
+		return positions >= s.Block
+	}
+	return positions > 0 && 8*positions >= s.Block
 }
 
 func added(qs []sequence) [][]int32 {

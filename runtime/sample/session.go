@@ -18,12 +18,14 @@ import (
 
 // Program is the name of the program of a plan that samples, and Prefill that of the one
 // that fills the caches for a block of positions; Position is their field beside the
-// tokens, one number or one for each sequence, and Logits the state that the first leaves.
+// tokens, one number or one for each sequence, and Logits the state that the first
+// leaves. States that begin with Taken count the tokens in slots of experts.
 const (
 	Program  = "sample"
 	Prefill  = "prefill"
 	Position = "position"
 	Logits   = "sample/logits"
+	Taken    = "taken"
 )
 
 // Options of a session.
@@ -53,6 +55,7 @@ type Session struct {
 	Slides bool
 
 	apart  bool // each sequence is at a position of its own
+	counts bool // tokens in slots are counted, so that none may be run that does not come
 	logits exec.Tensor
 	raw    []byte
 	values []float64
@@ -155,6 +158,7 @@ func (s *Session) bindCaches() error {
 		s.Block = block.Shape[1]
 	}
 	for _, x := range s.caches() {
+		s.counts = s.counts || strings.HasPrefix(pathEnd(x.Path), Taken)
 		for i, a := range x.Axes {
 			if x.Path != Logits && a != s.tokens.Axes[0] && strings.HasPrefix(pathEnd(x.Path), a) {
 				s.Length = max(s.Length, x.Shape[i])
