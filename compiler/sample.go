@@ -130,7 +130,7 @@ func derive(res *lang.Result, s *Sample, r *Report) diag.List {
 		if e[0].Code != "E0722" {
 			return e
 		}
-		remark("%s, so that each token is computed of all positions anew (%s)", e[0].Msg, e[0].Pos)
+		remark("each token is computed of all positions anew: %s (%s)", e[0].Msg, e[0].Pos)
 		return whole(m)
 	} else if err != nil {
 		return diag.List{{Code: "E0722", Msg: err.Error()}}

@@ -96,6 +96,15 @@ func TestHowItSamples(t *testing.T) {
 	}
 }
 
+// Logits that no token changes are the user's mistake.
+func TestSampleWithoutTokens(t *testing.T) {
+	source := strings.Replace(attends(masks["causal"]), "x = wte[vocab = tokens]", "x = broadcast(mean(wte, over = vocab), as = f32[batch, seq, embed])", 1)
+	_, _, err := Compile(Options{File: "m.ptl", Source: []byte(source), Target: "ref", Sample: &Sample{}})
+	if list, ok := diag.As(err); !ok || list[0].Code != "E0720" {
+		t.Errorf("%v, want E0720", err)
+	}
+}
+
 // A block is cut so that those of a prompt are alike.
 func TestBlockSizes(t *testing.T) {
 	for _, c := range []struct{ prompt, batch, length, want int }{
