@@ -57,7 +57,8 @@ type SampleOptions struct {
 // Sample continues prompts, which are tokens, and gives what follows each. The sources in
 // the plan are compiled once more, to a function of one position: a mistake there is in
 // [Diagnostics], as where positions depend on later ones. Prompts are continued at the same
-// time, and no one depends on the others but for rounding.
+// time, and no one depends on the others but for rounding. A model that tells the token
+// behind a window alone has no end of positions, and a prompt has to fill the window.
 //
 // When ctx is done, Sample gives what there is, with the error of ctx.
 func Sample(ctx context.Context, p *Plan, prompts [][]int32, o SampleOptions) ([][]int32, error) {
@@ -70,7 +71,7 @@ func Sample(ctx context.Context, p *Plan, prompts [][]int32, o SampleOptions) ([
 		return nil, &sample.Error{Msg: "an empty prompt has no token to continue"}
 	}
 	plan, _, err := finish(ctx, func(compiler.Hook) (*program.Plan, *Report, error) {
-		return compiler.RebuildSample(p.p, "", compiler.Sample{Batch: len(prompts), Length: o.Length})
+		return compiler.RebuildSample(p.p, "", compiler.Sample{Batch: len(prompts), Length: o.Length, Prompt: sample.Longest(prompts)})
 	})
 	if err != nil {
 		return nil, err

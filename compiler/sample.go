@@ -12,15 +12,44 @@ import (
 	"ptc/runtime/program"
 )
 
-// Sample asks for a plan that samples: its one program, sample, computes the logits of
-// one position after the other. It is for one device.
+// Sample asks for a plan that samples: its program sample computes the logits of one
+// position after the other, and prefill fills the caches for a block of them. It is for
+// one device.
 type Sample struct {
 	Batch  int // how many prompts at once; 0: the batch of the source
 	Length int // how many positions; 0: as the source has it
+	Prompt int // how many tokens the longest prompt has; 0: not known
 }
 
 // SampleProgram is the name of the program of a plan that samples.
 const SampleProgram = "sample"
+
+const (
+	// blockRows is how many positions of a prompt are computed at once, at most: enough
+	// for products that do not wait for memory. blockTokens bounds them in all sequences.
+	blockRows, blockTokens = 128, 8192
+	// fewRows are run one by one: a second program would cost more to compile.
+	fewRows = 8
+)
+
+// block is how many positions a block has, with the caches of length positions; less
+// than 2 where there is to be none. The last token of a prompt is run by itself, for its
+// logits; the others are cut into blocks that are alike, of which the last one is padded
+// if it may be.
+func (s *Sample) block(batch, length int, pads bool) int {
+	rows, most := length-1, min(blockRows, blockTokens/batch)
+	if s.Prompt > 0 {
+		rows = min(rows, s.Prompt-1)
+	}
+	if rows < fewRows && s.Prompt > 0 || rows < 1 || most < 2 {
+		return 0
+	}
+	blocks := (rows + most - 1) / most
+	if !pads {
+		return rows / blocks
+	}
+	return (rows + blocks - 1) / blocks
+}
 
 // RebuildSample compiles the sources in a plan to one that samples, as [Rebuild] does.
 // A plan that samples already is compiled anew too.
@@ -50,6 +79,9 @@ func lowerSample(p *lang.Program, o lang.Options, s *Sample, r *Report) (*lang.R
 	}
 	tokens := res.Module.Func(SampleProgram).Args
 	axes := tokensOf(tokens).Axes
+	if len(axes) == 0 {
+		return nil, diag.List{{Code: "E0720", Msg: "the logits of the model do not depend on its tokens"}}
+	}
 	resize := false
 	for i, n := range []int{s.Batch, s.Length} {
 		name, has := axes[i].Name, axes[i].Size
@@ -76,7 +108,8 @@ func lowerSample(p *lang.Program, o lang.Options, s *Sample, r *Report) (*lang.R
 	return res, nil
 }
 
-// derive puts the function of one position in the place of that of all.
+// derive puts the function of one position in the place of that of all, or where there
+// is none one that computes all of it for each token.
 func derive(res *lang.Result, s *Sample, r *Report) diag.List {
 	m := res.Module
 	axes := tokensOf(m.Funcs[0].Args).Axes
@@ -85,16 +118,52 @@ func derive(res *lang.Result, s *Sample, r *Report) diag.List {
 			return diag.List{{Code: "E0723", Msg: fmt.Sprintf("`%s` is %d, whatever the config entry of that name says, and not %d", axes[i].Name, axes[i].Size, n)}}
 		}
 	}
+	remark := func(format string, args ...any) {
+		r.Remarks = append(r.Remarks, pass.Remark{Pass: "decode", Text: fmt.Sprintf(format, args...)})
+	}
+	if decode.Slides(m.Funcs[0]) {
+		remark("the window slides: each token is computed of the %d before it", axes[1].Size)
+		return whole(m)
+	}
 	d, err := decode.Derive(m.Funcs[0])
 	if e, ok := diag.As(err); ok {
-		return e
+		if e[0].Code != "E0722" {
+			return e
+		}
+		remark("each token is computed of all positions anew: %s (%s)", e[0].Msg, e[0].Pos)
+		return whole(m)
 	} else if err != nil {
 		return diag.List{{Code: "E0722", Msg: err.Error()}}
 	}
 	m.Funcs[0] = d.Func
-	for _, x := range d.Remarks {
-		r.Remarks = append(r.Remarks, pass.Remark{Pass: "decode", Text: x})
+	if axes[0].Size > 1 {
+		if f, err := d.Apart(); err != nil {
+			remark("all sequences are at the same position: %v", err)
+		} else {
+			m.Funcs[0] = f
+		}
 	}
+	if n := s.block(axes[0].Size, d.Length, !d.Counts()); n > 1 {
+		if f, err := d.Block(n); err != nil {
+			remark("prompts are read token by token: %v", err)
+		} else {
+			m.Funcs = append(m.Funcs, f)
+			remark("prompts fill the caches by blocks of %d positions", n)
+		}
+	}
+	for _, x := range d.Remarks {
+		remark("%s", x)
+	}
+	return nil
+}
+
+// whole puts the function that has no caches in the place of that of all positions.
+func whole(m *ir.Module) diag.List {
+	f, err := decode.Window(m.Funcs[0])
+	if err != nil {
+		return diag.List{{Code: "E0722", Msg: err.Error()}}
+	}
+	m.Funcs[0] = f
 	return nil
 }
 

@@ -121,13 +121,27 @@ func example(t *testing.T, name string) string {
 
 var smallSizes = []string{"layers=2", "embed=8", "heads=4", "head=4", "ffn=12", "seq=12", "batch=2", "vocab=16"}
 
+// sizesIn are the small sizes of which a source has entries.
+func sizesIn(source string) (set []string) {
+	for _, s := range smallSizes {
+		if k, _, _ := strings.Cut(s, "="); strings.Contains(source, "  "+k+" ") {
+			set = append(set, s)
+		}
+	}
+	return set
+}
+
 // attends is a model of one layer of attention; what its scores become is given.
 func attends(scores string) string {
 	return fmt.Sprintf(`import std.nn
 import std.optim
 import std.data
+fn before(x, by) { return concat(0 * x[seq = 0..by], x[seq = 0..8 - by], over = seq) }
 config { batch = 2
   seq = 8
+  chunk = 4
+  inner = 2
+  kseq = 8
   embed = 8
   heads = 2
   head = 4
@@ -172,24 +186,55 @@ var masks = map[string]string{
     p = e / (1 + sum(e, over = kseq))`,
 }
 
+// moves are models of which a position has rows of those before it, without attention
+// and with it.
+var moves = map[string]string{
+	"shift": `p = softmax(where(` + causal + `, s, -inf), over = kseq)
+    x = x + before(x, 1)`,
+	"convolution": `p = softmax(where(` + causal + `, s, -inf), over = kseq)
+    x = x + 0.5 * before(x, 1) + 0.25 * before(x, 2) + 0.125 * before(x, 3)`,
+	"of a convolution": `p = softmax(where(` + causal + `, s, -inf), over = kseq)
+    x = x + tanh(before(x, 1))
+    x = x + tanh(before(x, 2))`,
+	"shifted scores": "p = softmax(where(" + causal + ", before(s, 2), -inf), over = kseq)",
+	"shifted keys": `far = index(seq) > index(kseq)
+    p = where(far, exp(concat(s[kseq = 1..8], s[kseq = 0..1], over = kseq)), 0)`,
+	"a token shift": `p = softmax(where(` + causal + `, s, -inf), over = kseq)
+    x = x + wte[vocab = concat(tokens[seq = 0..1], tokens[seq = 0..7], over = seq)]`,
+	"rows by number": `p = softmax(where(` + causal + `, s, -inf), over = kseq)
+    x = x + x.rename(seq = kseq)[kseq = max(index(seq) - 2, 0)]`,
+	"chunks": `p = softmax(where(` + causal + `, s, -inf), over = kseq)
+    c = x.split(seq = (chunk, inner))
+    d = concat(0 * c[chunk = 0..1], c[chunk = 0..3], over = chunk)
+    x = x + d.merge(seq = (chunk, inner))`,
+	"sums of chunks": `p = softmax(where(` + causal + `, s, -inf), over = kseq)
+    c = x.split(seq = (chunk, inner))
+    d = sum(c.rename(inner = other), over = other)
+    e = concat(0 * d[chunk = 0..1], d[chunk = 0..3], over = chunk)
+    x = x + (c + broadcast(e, as = c)).merge(seq = (chunk, inner))`,
+	"chunks of a shift": `p = softmax(where(` + causal + `, s, -inf), over = kseq)
+    c = before(x, 2).split(seq = (chunk, inner))
+    x = x + c.merge(seq = (chunk, inner))`,
+	"taps": `p = softmax(where(` + causal + `, s, -inf), over = kseq)
+    x = x + sum(x.rename(seq = kseq)[kseq = broadcast(index(seq), as = i32[seq, heads]) - index(heads)], over = heads)`,
+}
+
 // One position after the other gives what all positions together give.
 func TestDecodeEqualsForward(t *testing.T) {
 	sources := map[string]string{}
 	for _, name := range []string{"gpt", "llama", "moe"} {
 		sources[name] = example(t, name)
 	}
-	for name, scores := range masks {
-		sources[name] = attends(scores)
+	for _, list := range []map[string]string{masks, moves} {
+		for name, scores := range list {
+			sources[name] = attends(scores)
+		}
 	}
 	for name, source := range sources {
 		t.Run(name, func(t *testing.T) {
 			var set []string
-			if masks[name] == "" {
-				for _, s := range smallSizes {
-					if k, _, _ := strings.Cut(s, "="); strings.Contains(source, "  "+k+" ") {
-						set = append(set, s)
-					}
-				}
+			if masks[name]+moves[name] == "" {
+				set = sizesIn(source)
 			}
 			m := sampled(t, name+".ptl", source, set...)
 			d, err := decode.Derive(m.Funcs[0])
@@ -214,7 +259,23 @@ func TestDecodeRefuses(t *testing.T) {
 		"finite":       {"p = softmax(where(" + causal + ", s, -100), over = kseq)", "E0721", "looks ahead"},
 		"over rows":    {"p = softmax(where(" + causal + ", s, -inf), over = seq)", "E0721", "looks ahead"},
 		"shift": {`u = concat(s[seq = 1..8], s[seq = 0..1], over = seq)
-    p = softmax(where(` + causal + `, u, -inf), over = kseq)`, "E0722", "another one"},
+    p = softmax(where(` + causal + `, u, -inf), over = kseq)`, "E0721", "looks ahead"},
+		"one too far": {`p = softmax(where(` + causal + `, s, -inf), over = kseq)
+    x = x + x.rename(seq = kseq)[kseq = index(seq) + 1]`, "E0721", "looks ahead"},
+		"keys from behind": {`far = index(seq) >= index(kseq)
+    p = where(far, exp(concat(s[kseq = 1..8], s[kseq = 0..1], over = kseq)), 0)`, "E0721", "looks ahead"},
+		"a row from behind": {`p = softmax(where(` + causal + `, s, -inf), over = kseq)
+    x = x + concat(x[seq = 1..8], x[seq = 0..1], over = seq)`, "E0721", "looks ahead"},
+		"sums of its chunk": {`p = softmax(where(` + causal + `, s, -inf), over = kseq)
+    c = x.split(seq = (chunk, inner))
+    d = sum(c.rename(inner = other), over = other)
+    x = x + (c + broadcast(d, as = c)).merge(seq = (chunk, inner))`, "E0721", "looks ahead"},
+		"the chunk behind": {`p = softmax(where(` + causal + `, s, -inf), over = kseq)
+    c = x.split(seq = (chunk, inner))
+    d = concat(c[chunk = 1..4], 0 * c[chunk = 0..1], over = chunk)
+    x = x + d.merge(seq = (chunk, inner))`, "E0721", "looks ahead"},
+		"the other end": {`p = softmax(where(` + causal + `, s, -inf), over = kseq)
+    x = x + concat(x[seq = 7..8], x[seq = 0..7], over = seq)`, "E0721", "looks ahead"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := sampled(t, "m.ptl", attends(c.scores))

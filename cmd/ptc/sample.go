@@ -52,9 +52,11 @@ func newSample(a *app) *cobra.Command {
 		Long: `Continue prompts by a model, token by token.
 
 The sources in the plan are compiled once more, for one device, to a function of one
-position with a cache of keys and values; "ptc compile --sample" writes a plan that
-has it already. A model whose positions depend on later ones cannot be sampled, and
-the error names the line.
+position with a cache of keys and values, and one of a block of positions, by which
+prompts are read; "ptc compile --sample" writes a plan that has them already. A model
+whose positions depend on later ones cannot be sampled, and the error names the line.
+A model that tells the token behind a window alone is given the last tokens again and
+again, and a prompt has to fill the window.
 
 Without --greedy a token is drawn by the softmax of the logits over --temperature,
 among the --top-k most probable, and among the fewest that have --top-p of the
@@ -142,7 +144,7 @@ func (a *app) sample(ctx context.Context, path string, f *sampleFlags) error {
 	if err != nil {
 		return err
 	}
-	if plan, err = f.plan(path, plan, len(prompts)); err != nil {
+	if plan, err = f.plan(path, plan, prompts); err != nil {
 		return err
 	}
 	o := sample.Options{Threads: f.threads}
@@ -158,6 +160,9 @@ func (a *app) sample(ctx context.Context, path string, f *sampleFlags) error {
 		return err
 	}
 	defer s.Close()
+	if s.Window > 0 && !s.Slides {
+		a.message("note", fmt.Sprintf("positions depend on each other in a way that has no caches: each token is computed of all %d positions anew", s.Window))
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a.signals.finish(func(os.Signal) { cancel() })
@@ -165,7 +170,7 @@ func (a *app) sample(ctx context.Context, path string, f *sampleFlags) error {
 }
 
 // plan is the one that samples: the given one, or one of its sources.
-func (f *sampleFlags) plan(path string, p *program.Plan, prompts int) (*program.Plan, error) {
+func (f *sampleFlags) plan(path string, p *program.Plan, prompts [][]int32) (*program.Plan, error) {
 	if sample.Samples(p) && !f.trust.rebuild && !f.trust.noNative && f.target == "" && f.length == 0 {
 		return p, nil
 	}
@@ -175,7 +180,7 @@ func (f *sampleFlags) plan(path string, p *program.Plan, prompts int) (*program.
 			target = p.Target
 		}
 	}
-	again, r, err := compiler.RebuildSample(p, target, compiler.Sample{Batch: prompts, Length: f.length})
+	again, r, err := compiler.RebuildSample(p, target, compiler.Sample{Batch: len(prompts), Length: f.length, Prompt: sample.Longest(prompts)})
 	if err == nil {
 		return again, nil
 	}

@@ -192,6 +192,36 @@ func TestSample(t *testing.T) {
 	}
 }
 
+// A prompt that is read by blocks goes on as one that is read token by token, beside a
+// prompt that has but one.
+func TestSampleReadsPrompts(t *testing.T) {
+	trained(t)
+	lines := []string{"w", "what comes", "what comes of it, a", "and what comes then. wh", "what comes of it, and wh"}
+	write(t, "lines", strings.Join(lines, "\n")+"\n")
+	var all []continuation
+	if err := json.Unmarshal([]byte(must(t, "sample", "m.bin", "--init", "m.st", "--prompts", "lines", "--greedy", "--json", "--target", "ref:f64").out), &all); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "compile", "m.ptl", "-o", "s.bin", "-q", "--target", "ref:f64", "--sample", "--set", "batch=1")
+	for i, line := range lines[1:] {
+		for _, plan := range []string{"m.bin", "s.bin"} {
+			args := []string{plan, "--init", "m.st", "--prompt", line, "--greedy", "--json"}
+			if plan == "m.bin" {
+				args = append(args, "--target", "ref:f64")
+			}
+			if got := continued(t, args...); !same(got, all[i+1].Tokens) || len(got) != 25-len(line) {
+				t.Errorf("%s continues %q by %v, not %v", plan, line, got, all[i+1].Tokens)
+			}
+		}
+	}
+	if e := must(t, "explain", "s.bin", "--section", "remarks").out; !strings.Contains(e, "by blocks of 23 positions") {
+		t.Errorf("nothing says how prompts are read:\n%s", e)
+	}
+	if e := must(t, "explain", "s.bin").out; strings.Contains(e, " 0 launches") || !strings.Contains(e, "launches") {
+		t.Errorf("the step is not that of a position:\n%s", e)
+	}
+}
+
 // Text and tokens are turned into one another by the tokenizer of the plan's data: a
 // file that lies beside the plan, or the one that the manifest beside shards names.
 func TestSampleTokenizer(t *testing.T) {
@@ -270,6 +300,90 @@ func TestSampleLooksAhead(t *testing.T) {
 	}
 	if r := ptc(t, "compile", "m.ptl", "-o", "s.bin", "-q", "--target", "ref", "--sample"); r.code != exitInput || !strings.Contains(r.err, "E0721") {
 		t.Errorf("exit code %d: %s", r.code, r.err)
+	}
+}
+
+// moved is decoder with values that are moved by one position, as it says.
+func moved(by string) string {
+	return strings.Replace(decoder, "x = wte[vocab = tokens]\n", "x = wte[vocab = tokens]\n    x = x + "+by+"\n", 1)
+}
+
+const (
+	shift   = "concat(0 * x[seq = 0..1], x[seq = 0..seq - 1], over = seq)"
+	scatter = "scatter(x.rename(seq = kseq), index(kseq) + 1, over = kseq, into = seq, size = seq)"
+)
+
+// A model without caches is continued as one that does the same with caches, and is said
+// to be slower; what it looks at behind is found when it runs.
+func TestSampleWithoutCaches(t *testing.T) {
+	trained(t)
+	args := []string{"m.bin", "--init", "m.st", "--prompt", "what comes of", "--greedy", "--json", "--target", "ref:f64"}
+	write(t, "m.ptl", moved(shift))
+	must(t, "compile", "m.ptl", "-o", "m.bin", "-q", "--target", "ref")
+	want := continued(t, args...)
+	write(t, "m.ptl", moved(scatter))
+	must(t, "compile", "m.ptl", "-o", "m.bin", "-q", "--target", "ref")
+	if got := continued(t, args...); !same(got, want) || len(got) != 12 {
+		t.Errorf("by a scatter %v, by a shift %v", got, want)
+	}
+	if r := must(t, append([]string{"sample"}, args...)...); !strings.Contains(r.err, "all 24 positions anew") {
+		t.Errorf("nothing says that it is slow: %s", r.err)
+	}
+	write(t, "lines", "w\nwhat comes of\n")
+	var both []continuation
+	lines := []string{"sample", "m.bin", "--init", "m.st", "--prompts", "lines", "--greedy", "--json", "--target", "ref:f64"}
+	if err := json.Unmarshal([]byte(must(t, lines...).out), &both); err != nil {
+		t.Fatal(err)
+	}
+	if !same(both[1].Tokens, want) || len(both[0].Tokens) != 24 {
+		t.Errorf("beside another one %v, alone %v", both[1].Tokens, want)
+	}
+	write(t, "m.ptl", moved(strings.Replace(scatter, "index(kseq) + 1", "index(kseq) - 1", 1)))
+	must(t, "compile", "m.ptl", "-o", "m.bin", "-q", "--target", "ref")
+	if r := ptc(t, append([]string{"sample"}, args...)...); r.code != exitFile || !strings.Contains(r.err, "looks ahead") || r.out != "" {
+		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
+	}
+}
+
+// The model that `ptc new` writes knows the token behind a window: it slides, and what
+// it says goes on as if it had been in the prompt.
+func TestSampleSlides(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, "new", "my")
+	t.Chdir("my")
+	write(t, "a.txt", strings.Repeat("what comes of it, and what comes then. ", 30))
+	must(t, "compile", "model.ptl", "-q", "--target", "ref", "--set", "corpus=a.txt", "--set", "batch=8", "--set", "steps=20")
+	must(t, "run", "model.bin", "--save", "m.st")
+	prompt := "and what comes"
+	args := []string{"model.bin", "--init", "m.st", "--temperature", "0", "--json", "--max-tokens", "20", "--target", "ref:f64", "--prompt"}
+	all := continued(t, append(args, prompt)...)
+	if len(all) != 20 {
+		t.Fatalf("%d tokens", len(all))
+	}
+	for _, n := range []int{3, 12} {
+		text := prompt
+		for _, id := range all[:n] {
+			text += string(rune(id))
+		}
+		if rest := continued(t, append(args, text)...); !same(rest[:20-n], all[n:]) {
+			t.Errorf("behind %q comes %v, not %v", text, rest, all[n:])
+		}
+	}
+	write(t, "lines", prompt+"\nwhat com\n")
+	var both []continuation
+	if err := json.Unmarshal([]byte(must(t, "sample", "model.bin", "--init", "m.st", "--prompts", "lines", "--greedy", "--json", "--max-tokens", "20", "--target", "ref:f64").out), &both); err != nil {
+		t.Fatal(err)
+	}
+	if !same(both[0].Tokens, all) || !same(both[1].Tokens, continued(t, append(args, "what com")...)) {
+		t.Errorf("beside one another %v", both)
+	}
+	if r := ptc(t, append(append([]string{"sample"}, args...), "what")...); r.code != exitFile || !strings.Contains(r.err, "prompt 1 has 4 tokens, and the model reads the 8 before") || r.out != "" {
+		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
+	}
+	must(t, "compile", "model.ptl", "-o", "s.bin", "-q", "--target", "ref:f64", "--set", "corpus=a.txt", "--sample", "--set", "batch=1")
+	must(t, "verify", "s.bin")
+	if got := continued(t, "s.bin", "--init", "m.st", "--prompt", prompt, "--greedy", "--json", "--max-tokens", "20"); !same(got, all) {
+		t.Errorf("a plan that samples gives %v, not %v", got, all)
 	}
 }
 

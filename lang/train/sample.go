@@ -19,7 +19,8 @@ const (
 
 // Sample builds @sample in place of @step and @eval: the forward phase alone, of a
 // model whose `apply` takes tokens, i32[batch, positions], and whose first result has
-// a number for each token of the vocabulary at each position. The functions of a train
+// a number for each token of the vocabulary at each position, or for the token behind
+// the last one alone. The functions of a train
 // block know the model by its loss; this one calls `apply` itself, since a loss may hide
 // the logits.
 func (l *Lowerer) Sample(t *Block) {
@@ -110,8 +111,11 @@ func (l *Lowerer) apply(fb *eval.Builder, t *Block, tokens *value.Field) (*ir.Va
 		return nil, nil
 	}
 	x := tokens.Type.Axes
-	if y := w.V.Type; y.Rank() != 3 || !y.DType.IsFloat() || y.Size(x[0].Name) != x[0].Size || y.Size(x[1].Name) != x[1].Size {
-		f.Wants("E0720", at, "a float for each token of the vocabulary at each position: ["+x[0].Name+", "+x[1].Name+", vocab]", "",
+	y := w.V.Type
+	each := y.Rank() == 3 && y.Size(x[1].Name) == x[1].Size
+	behind := y.Rank() == 2 && !y.Has(x[1].Name)
+	if !each && !behind || !y.DType.IsFloat() || y.Size(x[0].Name) != x[0].Size {
+		f.Wants("E0720", at, "a float for each token of the vocabulary at each position, ["+x[0].Name+", "+x[1].Name+", vocab], or behind the last one, ["+x[0].Name+", vocab]", "",
 			"the model `%s` gives %s for tokens %s", name, w.V.Type, tokens.Type)
 		return nil, nil
 	}

@@ -2,6 +2,7 @@ package decode
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -17,19 +18,35 @@ import (
 //	[major, minor]  what becomes of it by `split`: (major, minor) > (t / n, t % n)
 //	[minor]         of its row major = t / n: minor > t % n
 //	[major] from    of its sum over minor: major ≥ t / n
+//	[seq] plus 1    of rows that are moved on by one: seq > t + 1
 type area struct {
 	axes   []string
 	digits []digit
 	from   bool
+	plus   int // to the first digit
 }
 
 func (a area) String() string {
-	return fmt.Sprint(strings.Join(a.axes, " "), a.digits, a.from)
+	return fmt.Sprint(strings.Join(a.axes, " "), a.digits, a.from, a.plus)
 }
 
 // within reports whether a is a part of b.
 func (a area) within(b area) bool {
-	return slices.Equal(a.axes, b.axes) && slices.Equal(a.digits, b.digits) && (b.from || !a.from)
+	if !slices.Equal(a.axes, b.axes) || !slices.Equal(a.digits, b.digits) {
+		return false
+	}
+	if len(a.axes) == 1 {
+		return a.first() >= b.first()
+	}
+	return a.plus > b.plus || a.plus == b.plus && (b.from || !a.from)
+}
+
+// first is the least index of an area along one axis, from the digit on.
+func (a area) first() int {
+	if a.from {
+		return a.plus
+	}
+	return a.plus + 1
 }
 
 // over is an area of a value in which it is a number, or open: what it is there is not
@@ -60,6 +77,9 @@ func newProver(w *deriver) *prover {
 	return &prover{w: w, overs: map[*ir.Value][]over{}, lines: map[*ir.Value]*line{}}
 }
 
+// maxShift bounds what is told apart of a position, so that it can be added up.
+const maxShift = 1 << 40
+
 // begin says that v is a cache along the axis.
 func (p *prover) begin(v *ir.Value, axis string) {
 	p.overs[v] = []over{{area: area{axes: []string{axis}, digits: []digit{{1, p.w.length}}}, open: true}}
@@ -73,11 +93,14 @@ func (p *prover) number(v *ir.Value, d digit) {
 // clean ends the derivation where v is open: o is what it is of the function of all
 // positions.
 func (w *deriver) clean(v *ir.Value, o *ir.Op) {
-	for _, x := range w.ahead.overs[v] {
-		if x.open {
-			w.ahead.fails(o)
-		}
+	if w.ahead.open(v) {
+		w.ahead.fails(o)
 	}
+}
+
+// open reports whether v is open somewhere.
+func (p *prover) open(v *ir.Value) bool {
+	return slices.ContainsFunc(p.overs[v], func(x over) bool { return x.open })
 }
 
 func (p *prover) fails(o *ir.Op) {
@@ -122,6 +145,10 @@ func (p *prover) areas(o *ir.Op) (out []area) {
 			for n := range d.digit {
 				add(area{axes: []string{axis}, digits: []digit{n}})
 				add(area{axes: []string{axis}, digits: []digit{n}, from: true})
+				if at := -d.plus / float64(d.index[axis]); at == math.Trunc(at) && math.Abs(at) < maxShift { // where it is 0
+					add(area{axes: []string{axis}, digits: []digit{n}, plus: int(at)})
+					add(area{axes: []string{axis}, digits: []digit{n}, plus: int(at), from: true})
+				}
 			}
 		}
 	}
@@ -222,17 +249,16 @@ func lost(a area, names []string) (area, bool) {
 			return area{}, false
 		}
 	}
-	return area{axes: a.axes[:first], digits: a.digits[:first], from: true}, true
+	return area{axes: a.axes[:first], digits: a.digits[:first], from: true, plus: a.plus}, true
 }
 
 // moved: areas go with their axes.
 func (p *prover) moved(o *ir.Op) (out []over) {
+	if axis := o.Attrs.Text("axis"); o.Name == op.Concat {
+		return p.joined(o, axis)
+	}
 	for _, a := range p.areas(o) {
 		x := p.there(o.Args[0], a)
-		for _, v := range o.Args[1:] { // parts of one axis
-			y := p.there(v, a)
-			x = partial{known: x.known && y.known && x.value == y.value, open: x.open || y.open, value: x.value}
-		}
 		to, ok := moveArea(o, a)
 		switch {
 		case !ok && x.open:
@@ -247,13 +273,46 @@ func (p *prover) moved(o *ir.Op) (out []over) {
 	return out
 }
 
+// joined: along the axis, what is open of a part is open as far on as the part is; the
+// parts behind it are taken to be open too. Along others, parts are beside one another.
+func (p *prover) joined(o *ir.Op, axis string) (out []over) {
+	for _, a := range p.areas(o) {
+		if slices.Contains(a.axes, axis) {
+			continue
+		}
+		x := p.there(o.Args[0], a)
+		for _, v := range o.Args[1:] {
+			y := p.there(v, a)
+			x = partial{known: x.known && y.known && x.value == y.value, open: x.open || y.open, value: x.value}
+		}
+		if x.open || x.known {
+			out = append(out, over{area: a, open: x.open, value: x.value})
+		}
+	}
+	at := 0
+	for _, v := range o.Args {
+		for _, x := range p.overs[v] {
+			switch i := slices.Index(x.axes, axis); {
+			case i < 0 || !x.open:
+			case i > 0:
+				fail("E0722", o, "`%s` moves values along `%s`, so that a position has those of another one", wordOf(o), p.w.axis)
+			default:
+				x.plus += at
+				out = append(out, x)
+			}
+		}
+		at += v.Type.Size(axis)
+	}
+	return out
+}
+
 // moveArea is where an area of the operand is in the result of a movement.
 func moveArea(o *ir.Op, a area) (area, bool) {
 	switch o.Name {
 	case op.Transpose, op.Broadcast:
 		return a, true
 	case op.Rename:
-		to := area{digits: a.digits, from: a.from}
+		to := area{digits: a.digits, from: a.from, plus: a.plus}
 		for _, n := range a.axes {
 			to.axes = append(to.axes, renamed(o, n))
 		}
@@ -270,7 +329,7 @@ func moveArea(o *ir.Op, a area) (area, bool) {
 		for _, s := range into {
 			names, digits = append(names, s.Name), append(digits, parts[s.Name])
 		}
-		return area{slices.Concat(a.axes[:i], names, a.axes[i+1:]), slices.Concat(a.digits[:i], digits, a.digits[i+1:]), a.from}, len(a.axes) == 1 && !a.from
+		return area{slices.Concat(a.axes[:i], names, a.axes[i+1:]), slices.Concat(a.digits[:i], digits, a.digits[i+1:]), a.from, 0}, len(a.axes) == 1 && !a.from && a.plus == 0
 	case op.Merge:
 		names := o.Attrs.Names("axes")
 		if !slices.ContainsFunc(a.axes, func(n string) bool { return slices.Contains(names, n) }) {
@@ -281,12 +340,24 @@ func moveArea(o *ir.Op, a area) (area, bool) {
 			axes[n] = a.digits[i]
 		}
 		d, ok := wholeOf(names, axes)
-		return area{[]string{o.Attrs.Text("into")}, []digit{d}, a.from}, ok && slices.Equal(a.axes, names)
+		return area{[]string{o.Attrs.Text("into")}, []digit{d}, a.from, 0}, ok && slices.Equal(a.axes, names) && a.plus == 0
 	}
-	return a, !slices.Contains(a.axes, o.Attrs.Text("axis"))
+	axis := o.Attrs.Text("axis")
+	switch i := slices.Index(a.axes, axis); {
+	case i < 0:
+		return a, true
+	case i == 0 && o.Name == op.Slice:
+		a.plus -= int(o.Attrs.Int("start", 0))
+		return a, true
+	case i == 0 && o.Name == op.Pad:
+		a.plus += int(o.Attrs.Int("low", 0))
+		return a, true
+	}
+	return a, false
 }
 
-// picked: of the row of the position, what is behind it within the row is left.
+// picked: of the row of the position, what is behind it within the row is left. Of rows
+// that are moved on, nothing is.
 func (p *prover) picked(o *ir.Op, axis string, d digit) {
 	var out []over
 	for _, x := range p.overs[o.Args[0]] {
@@ -294,9 +365,9 @@ func (p *prover) picked(o *ir.Op, axis string, d digit) {
 		switch {
 		case i < 0:
 			out = append(out, x)
-		case i == 0 && x.digits[0] == d && len(x.axes) > 1:
-			out = append(out, over{area{x.axes[1:], x.digits[1:], x.from}, x.open, x.value})
-		case i == 0 && x.digits[0] == d && !x.from, !x.open:
+		case i == 0 && x.digits[0] == d && x.plus == 0 && len(x.axes) > 1:
+			out = append(out, over{area{x.axes[1:], x.digits[1:], x.from, 0}, x.open, x.value})
+		case i == 0 && x.digits[0] == d && (x.plus > 0 || x.plus == 0 && !x.from), !x.open:
 		default:
 			p.fails(o)
 		}
@@ -313,6 +384,7 @@ func (p *prover) indexed(o *ir.Op) (out []over) {
 		nothing := o.Name == op.ScatterAdd && x.known && x.value == 0
 		switch {
 		case !x.open && !at.open || nothing:
+		case o.Name == op.Gather && !at.open && p.before(o.Args[1], axis, a):
 		case gone:
 			p.fails(o)
 		default:

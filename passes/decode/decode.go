@@ -15,6 +15,8 @@ const (
 	Position = "position"
 	// Logits is the state that holds those of the position.
 	Logits = "sample/logits"
+	// Taken begins the names of states that count the tokens in slots.
+	Taken = "taken"
 )
 
 // Derived is what Derive makes.
@@ -22,8 +24,27 @@ type Derived struct {
 	Func    *ir.Func
 	Batch   string // the first axis of tokens
 	Axis    string // the second one, of positions
+	Length  int    // how many positions there are
 	Remarks []string
+
+	caches []cache
+	taken  []ir.Result     // states that count the tokens in slots
+	fills  map[*ir.Op]bool // scatters of the tokens of the position into slots
+	tokens *ir.Arg
+	at     *ir.Value // the position
 }
+
+// cache is a value that is kept for all positions.
+type cache struct {
+	axis string    // of positions
+	row  *ir.Value // what is computed at the position
+	old  *ir.Arg   // the rows before
+	now  *ir.Value // these and that of the position
+}
+
+// Counts reports whether states count the tokens in slots: then no position may be run
+// twice, nor for padding.
+func (d *Derived) Counts() bool { return len(d.taken) > 0 }
 
 // deriver makes one function of another.
 type deriver struct {
@@ -33,15 +54,19 @@ type deriver struct {
 	axis    string
 	length  int
 	at      *ir.Value // the position
+	row     *ir.Arg   // the tokens of the position
 	facts   map[*ir.Value]fact
 	made    map[want]*ir.Value
 	caches  map[*ir.Value]*ir.Value // of values that are wanted as a whole
 	args    map[*ir.Value]*ir.Value
+	kept    []cache // those, in order
 	states  []*ir.Arg
 	ends    []ir.Result
 	names   map[string]int // caches in each scope
 	slots   map[slotWant]*ir.Value
-	guards  []*ir.Value // of slots: whether a token has its slots for itself
+	guards  []*ir.Value // of slots: whether each is of one token
+	taken   []ir.Result
+	fills   map[*ir.Op]bool
 	ahead   *prover
 	remarks []string
 }
@@ -78,12 +103,15 @@ func Derive(f *ir.Func) (d *Derived, err error) {
 	x := tokens.Value.Type.Axes
 	w := &deriver{
 		from: f, to: &ir.Func{Name: f.Name, Class: ir.Entry}, axis: x[1].Name, length: x[1].Size,
-		facts: factsOf(f, tokens.Value), made: map[want]*ir.Value{}, caches: map[*ir.Value]*ir.Value{}, args: map[*ir.Value]*ir.Value{}, names: map[string]int{}, slots: map[slotWant]*ir.Value{},
+		facts: factsOf(f, tokens.Value), made: map[want]*ir.Value{}, caches: map[*ir.Value]*ir.Value{}, args: map[*ir.Value]*ir.Value{}, names: map[string]int{}, slots: map[slotWant]*ir.Value{}, fills: map[*ir.Op]bool{},
 	}
 	w.b.F = w.to
 	w.ahead = newProver(w)
 	w.derive(tokens)
-	return &Derived{Func: w.to, Batch: x[0].Name, Axis: w.axis, Remarks: w.remarks}, nil
+	return &Derived{
+		Func: w.to, Batch: x[0].Name, Axis: w.axis, Length: w.length, Remarks: w.remarks,
+		caches: w.kept, taken: w.taken, fills: w.fills, tokens: w.row, at: w.at,
+	}, nil
 }
 
 // dataOf is the tokens of f, nil where it has other data.
@@ -114,7 +142,7 @@ func (w *deriver) derive(tokens *ir.Arg) {
 	}
 	row := *tokens
 	row.Value = w.to.NewValue(tokens.Value.Type.Drop(w.axis), nil)
-	w.args[tokens.Value] = row.Value
+	w.args[tokens.Value], w.row = row.Value, &row
 	w.at = w.to.NewValue(ir.Scalar(ir.I32), nil)
 	logits := w.from.Results[0].Value
 	v := w.get(logits, rows{w.axis: digit{1, w.length}})
@@ -147,21 +175,21 @@ func (w *deriver) cached(v *ir.Value, axis string) *ir.Value {
 	w.clean(row, v.Def)
 	w.place(v.Def)
 	path := w.path(v, axis)
-	old := &ir.Arg{Value: w.to.NewValue(v.Type.Clone(), nil), Role: ir.RoleState, Path: path, Attrs: zeros(), Pos: v.Def.Pos}
+	old := &ir.Arg{Value: w.to.NewValue(v.Type.Clone(), nil), Role: ir.RoleState, Path: path, Attrs: zeros(), Pos: w.b.Pos}
 	here := w.b.Emit(op.Eq, nil, w.index(axis, w.length), w.at)
 	now := w.b.Emit(op.Select, nil, here, row, old.Value)
 	now = w.b.Reorder(now, v.Type)
 	w.states, w.ends = append(w.states, old), append(w.ends, ir.Result{Value: now, Role: ir.RoleState, Path: path})
-	w.caches[v] = now
+	w.caches[v], w.kept = now, append(w.kept, cache{axis, row, old, now})
 	w.ahead.begin(now, axis)
 	return now
 }
 
 // path is where a cache is: in the module that the value is of.
 func (w *deriver) path(v *ir.Value, axis string) string {
-	scope := v.Def.Scope
-	if scope == "" {
-		scope = "loss"
+	scope := "loss"
+	if v.Def != nil && v.Def.Scope != "" {
+		scope = v.Def.Scope
 	}
 	p := scope + "/" + axis
 	n := w.names[p]

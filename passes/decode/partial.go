@@ -144,8 +144,8 @@ func (p *prover) difference(o *ir.Op) *line {
 	return nil
 }
 
-// compares is what a comparison is in an area where an index is that of the position,
-// or behind it, by δ ≥ 0 or 1: k·(index − digit) + c = k·δ + c.
+// compares is what a comparison is in an area where an index is from a distance to that
+// of the position on, δ ≥ the distance: k·(index − digit) + c = k·δ + c.
 func (p *prover) compares(o *ir.Op, a area) (truth float64, ok bool) {
 	d := p.difference(o)
 	if d == nil || len(a.axes) != 1 || len(d.index) != 1 || len(d.digit) != 1 {
@@ -155,10 +155,7 @@ func (p *prover) compares(o *ir.Op, a area) (truth float64, ok bool) {
 	if k == 0 || d.digit[a.digits[0]] != -k {
 		return 0, false
 	}
-	least := d.plus // of k·δ + c where k > 0, the most where k < 0
-	if !a.from {
-		least += float64(k)
-	}
+	least := d.plus + float64(k*a.first()) // of k·δ + c where k > 0, the most where k < 0
 	low, high := least, math.Inf(1)
 	if k < 0 {
 		low, high = math.Inf(-1), least
@@ -187,4 +184,49 @@ func decide(name string, low, high float64) (truth float64, ok bool) {
 		return 1, true
 	}
 	return 0, no
+}
+
+// before reports whether an index along an axis is always before an area of it.
+func (p *prover) before(v *ir.Value, axis string, a area) bool {
+	if len(a.axes) != 1 || a.axes[0] != axis {
+		return false
+	}
+	most, ok := p.most(v, a.digits[0])
+	return ok && most < float64(a.first())
+}
+
+// most is by how much v is more than a digit of the position at most.
+func (p *prover) most(v *ir.Value, d digit) (most float64, ok bool) {
+	if l := p.lines[v]; l != nil {
+		if len(l.digit) > 1 || len(l.digit) == 1 && l.digit[d] != 1 {
+			return 0, false
+		}
+		most = l.plus // a digit is never below 0
+		for n, k := range l.index {
+			most += float64(max(k, 0) * (v.Type.Size(n) - 1))
+		}
+		return most, true
+	}
+	if v.Def == nil {
+		return 0, false
+	}
+	args := v.Def.Args
+	switch v.Def.Name {
+	case op.Broadcast, op.Transpose, op.Rename:
+		return p.most(args[0], d)
+	case op.Select:
+		args = args[1:]
+	case op.Max, op.Min:
+	default:
+		return 0, false
+	}
+	x, okx := p.most(args[0], d)
+	y, oky := p.most(args[1], d)
+	if v.Def.Name == op.Min {
+		if !okx || oky && y < x {
+			return y, oky
+		}
+		return x, true
+	}
+	return max(x, y), okx && oky
 }

@@ -66,7 +66,7 @@ func (w *deriver) compute(v *ir.Value, r rows) *ir.Value {
 	switch {
 	case o == nil && w.facts[v].tokens:
 		if len(r) == 0 {
-			fail("E0722", nil, "the model needs all tokens at once, which the position has not")
+			return w.cached(v, w.axis)
 		}
 		return w.args[v]
 	case o == nil:
@@ -104,8 +104,8 @@ func (w *deriver) operands(o *ir.Op, r rows) (out []*ir.Value) {
 }
 
 // whole is a value that depends on tokens, at all positions. Where it has one row for
-// each, it is a cache; else it is computed of what has. What only moves is moved again,
-// so that a cache holds nothing twice.
+// each, which is there at its position, it is a cache; else it is computed of what has.
+// What only moves is moved again, so that a cache holds nothing twice.
 func (w *deriver) whole(v *ir.Value) *ir.Value {
 	o, axis := v.Def, ""
 	for _, a := range v.Type.Axes {
@@ -114,7 +114,8 @@ func (w *deriver) whole(v *ir.Value) *ir.Value {
 		}
 	}
 	class := op.Of(o).Class
-	if axis != "" && !(class == op.Movement && len(o.Args) == 1 && w.hasRows(o.Args[0])) {
+	moves := class == op.Movement && len(o.Args) == 1 && w.hasRows(o.Args[0])
+	if axis != "" && !moves && !w.ahead.open(w.get(v, rows{axis: digit{1, w.length}})) {
 		return w.cached(v, axis)
 	}
 	switch class {
@@ -155,9 +156,12 @@ func (w *deriver) follow(v *ir.Value) *ir.Value {
 	return v
 }
 
-// pick is a value that is there as a whole at rows.
+// pick is a value that is there as a whole at rows, of which those of major digits come
+// first.
 func (w *deriver) pick(v *ir.Value, r rows) *ir.Value {
-	for _, axis := range slices.Sorted(maps.Keys(r)) {
+	axes := slices.Sorted(maps.Keys(r))
+	slices.SortStableFunc(axes, func(a, b string) int { return r[b].div - r[a].div })
+	for _, axis := range axes {
 		at := w.digit(r[axis])
 		v = w.b.Emit(op.Gather, ir.A("axis", ir.Name(axis)), v, at)
 		w.ahead.picked(v.Def, axis, r[axis])
@@ -185,7 +189,10 @@ func (w *deriver) indexed(o *ir.Op, r rows) *ir.Value {
 		}
 		return w.emit(o, o.Attrs, r.names(o.Result().Type), w.operands(o, r)...)
 	}
-	return w.emit(o, without(o.Attrs, "out", r), r.names(o.Result().Type), w.operands(o, r)...)
+	if axis := o.Attrs.Text("axis"); has(r, axis) {
+		fail("E0722", o, "`%s` moves values along `%s`, so that a position has those of another one", wordOf(o), axis)
+	}
+	return w.emit(o, less(o.Attrs, "out", r), r.names(o.Result().Type), w.operands(o, r)...)
 }
 
 // moved is a movement at rows.
@@ -195,7 +202,7 @@ func (w *deriver) moved(o *ir.Op, r rows) *ir.Value {
 	case op.Transpose:
 		return w.emit(o, ir.A("order", ir.Names(r.names(t))), r.names(t), w.get(x, r))
 	case op.Broadcast:
-		return w.emit(o, without(o.Attrs, "axes", r), r.names(t), w.get(x, r.of(x.Type)))
+		return w.emit(o, less(o.Attrs, "axes", r), r.names(t), w.get(x, r.of(x.Type)))
 	case op.Rename:
 		return w.rename(o, r)
 	case op.Split:
@@ -203,11 +210,8 @@ func (w *deriver) moved(o *ir.Op, r rows) *ir.Value {
 	case op.Merge:
 		return w.merge(o, r)
 	case op.Slice, op.Pad, op.Concat, op.Take:
-		if axis := o.Attrs.Text("axis"); has(r, axis) {
-			if !w.facts[o.Result()].tokens {
-				return w.pick(w.get(o.Result(), rows{}), r)
-			}
-			fail("E0722", o, "`%s` moves values along `%s`, so that a position has those of another one", wordOf(o), axis)
+		if has(r, o.Attrs.Text("axis")) { // a row of what is moved as a whole is that of another position
+			return w.pick(w.get(o.Result(), rows{}), r)
 		}
 		return w.emit(o, o.Attrs, r.names(t), w.operands(o, r)...)
 	}
@@ -217,8 +221,8 @@ func (w *deriver) moved(o *ir.Op, r rows) *ir.Value {
 
 func has(r rows, axis string) bool { _, ok := r[axis]; return ok }
 
-// without are attributes less the sizes of rows under key.
-func without(attrs ir.Attrs, key string, r rows) ir.Attrs {
+// less are attributes less the sizes of rows under key.
+func less(attrs ir.Attrs, key string, r rows) ir.Attrs {
 	var left ir.Sizes
 	for _, s := range attrs.Sizes(key) {
 		if !has(r, s.Name) {

@@ -96,7 +96,17 @@ func (s *slots) fill(o *ir.Op, axes []string) *ir.Value {
 		return nil
 	}
 	s.from = o
-	return w.emit(o, o.Attrs, o.Result().Type.Names(), w.get(x, s.rows.of(x.Type)), w.get(cell, s.rows))
+	into := w.emit(o, o.Attrs, o.Result().Type.Names(), w.get(x, s.rows.of(x.Type)), w.get(cell, s.rows))
+	w.fills[scatterOf(into)] = true
+	return into
+}
+
+// scatterOf is the scatter whose result v is, in some order.
+func scatterOf(v *ir.Value) *ir.Op {
+	if v.Def.Name == op.Transpose {
+		v = v.Def.Args[0]
+	}
+	return v.Def
 }
 
 // apart reports whether o computes each slot of its result of the same slot of its
@@ -151,9 +161,9 @@ func apartSplit(o *ir.Op, axes []string) ([]string, bool) {
 	return append(back, o.Attrs.Text("axis")), true
 }
 
-// guard counts the tokens in each slot, and notes whether those of the position are
-// alone in theirs. A later token that comes to a slot of an earlier one is found when
-// it comes.
+// guard counts the tokens in each slot, and notes whether all are alone in theirs. A
+// later token that comes to a slot of an earlier one is found when it comes, or at the
+// next position whose logits are asked for.
 func (w *deriver) guard(fill *ir.Op, at *ir.Value) {
 	axis := fill.Attrs.Text("axis")
 	w.place(fill)
@@ -165,12 +175,13 @@ func (w *deriver) guard(fill *ir.Op, at *ir.Value) {
 	}
 	one := w.b.Broadcast(w.b.Const(ir.I32, 1), at.Type)
 	now := w.b.Emit(op.ScatterAdd, ir.A("axis", ir.Name(axis), "out", out), one, at)
-	path := w.path(fill.Result(), "taken")
+	w.fills[now.Def] = true
+	path := w.path(fill.Result(), Taken)
 	old := &ir.Arg{Value: w.to.NewValue(now.Type.Clone(), nil), Role: ir.RoleState, Path: path, Attrs: zeros(), Pos: fill.Pos}
 	taken := w.b.Add(old.Value, now)
 	w.states, w.ends = append(w.states, old), append(w.ends, ir.Result{Value: taken, Role: ir.RoleState, Path: path})
-	beside := w.b.Emit(op.Gather, ir.A("axis", ir.Name(axis)), taken, at)
-	w.guards = append(w.guards, w.b.Emit(op.Le, nil, beside, w.b.Const(ir.I32, 1)))
+	w.taken = append(w.taken, w.ends[len(w.ends)-1])
+	w.guards = append(w.guards, w.b.Emit(op.Le, nil, taken, w.b.Const(ir.I32, 1)))
 	w.remark("tokens have slots along `%s` for themselves, which a run checks (%s)", axis, fill.Pos)
 }
 

@@ -151,12 +151,12 @@ type called struct {
 	instances int
 }
 
-// step is the program of a training step, or, of a plan that does not train, its only
-// one, as that of one position; or nil.
+// step is the program of a training step, or, of a plan that samples, that of one
+// position; of others their only one, or nil.
 func step(d *program.Device) *program.Program {
 	if d != nil {
 		for i := range d.Progs {
-			if d.Progs[i].Name == "step" || len(d.Progs) == 1 {
+			if d.Progs[i].Name == "step" || d.Progs[i].Name == "sample" || len(d.Progs) == 1 {
 				return &d.Progs[i]
 			}
 		}

@@ -22,6 +22,7 @@ type sequence struct {
 	stream
 	prompt []int32
 	more   []int32
+	next   int // the position that is run next
 	done   bool
 }
 
@@ -36,6 +37,14 @@ func (q *sequence) at(t int) int32 {
 	return q.prompt[0]
 }
 
+// Longest is how many tokens the longest of some prompts has.
+func Longest(prompts [][]int32) (most int) {
+	for _, p := range prompts {
+		most = max(most, len(p))
+	}
+	return most
+}
+
 // Generate continues the prompts until each has as many tokens as were asked for, one
 // that ends it, or no more positions. When ctx is done it returns what there is, with
 // the error of ctx.
@@ -44,31 +53,109 @@ func (s *Session) Generate(ctx context.Context, r Request) ([][]int32, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Slides {
+		return s.slide(ctx, &r, qs)
+	}
 	if err := s.Begin(); err != nil {
 		return nil, err
 	}
+	if err := s.prefill(ctx, qs); err != nil {
+		return added(qs), err
+	}
 	var room []candidate
-	tokens := make([]int32, s.Batch)
-	for t := 0; t < s.Length && slices.ContainsFunc(qs, func(q sequence) bool { return !q.done }); t++ {
+	for n := 1; going(qs); n++ {
 		if err := ctx.Err(); err != nil {
 			return added(qs), err
 		}
-		for i := range qs {
-			tokens[i] = qs[i].at(t)
+		if s.Window > 0 && n&(n-1) == 0 { // the 1st, 2nd, 4th …
+			if err := s.causal(qs, qs[0].next); err != nil {
+				return added(qs), err
+			}
 		}
-		logits, err := s.Position(t, tokens)
+		logits, err := s.behind(qs)
 		if err != nil {
 			return added(qs), err
 		}
 		for i := range qs {
-			if q := &qs[i]; !q.done && t >= len(q.prompt)-1 {
+			q := &qs[i]
+			t := q.next
+			if !q.done && t >= len(q.prompt)-1 {
 				if err := q.add(&r, i, t, logits[i*s.Vocab:(i+1)*s.Vocab], &room); err != nil {
 					return added(qs), err
 				}
 			}
+			if t+1 < s.Length {
+				q.next++
+			} else { // one that has no more positions stays at its last
+				q.done = true
+			}
 		}
 	}
 	return added(qs), nil
+}
+
+// going reports whether a sequence is to be continued.
+func going(qs []sequence) bool {
+	return slices.ContainsFunc(qs, func(q sequence) bool { return !q.done })
+}
+
+// behind are the logits behind the position that comes in each sequence.
+func (s *Session) behind(qs []sequence) ([]float64, error) {
+	if s.Window > 0 {
+		return s.Position(qs[0].next, s.upTo(qs, qs[0].next, 0))
+	}
+	s.ids, s.at = s.ids[:0], s.at[:0]
+	for i := range qs {
+		s.ids, s.at = append(s.ids, qs[i].at(qs[i].next)), append(s.at, qs[i].next)
+	}
+	return s.positions(s.at, s.ids)
+}
+
+// prefill fills the caches with what comes before the last token of each prompt, and
+// says for each sequence which position comes next. Of a prompt that is shorter than
+// others, blocks have what is behind it too, which does not count. Where all sequences are at the
+// same position, as where there are no caches to be filled, it is that of the shortest
+// prompt.
+func (s *Session) prefill(ctx context.Context, qs []sequence) error {
+	short, long := s.Length, 0
+	for i := range qs {
+		short, long = min(short, len(qs[i].prompt)-1), max(long, len(qs[i].prompt)-1)
+	}
+	known, filled := long, 0
+	if !s.apart {
+		known = short
+	}
+	if s.Window > 0 {
+		filled = short
+	}
+	for s.Block > 0 && going(qs) && s.worth(known-filled) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s.ids = s.ids[:0]
+		for i := range qs {
+			for k := range s.Block {
+				s.ids = append(s.ids, qs[i].at(filled+k))
+			}
+		}
+		if err := s.Fill(filled, s.ids); err != nil {
+			return err
+		}
+		filled += s.Block
+	}
+	for i := range qs {
+		qs[i].next = min(filled, known, len(qs[i].prompt)-1)
+	}
+	return nil
+}
+
+// worth reports whether a block is run for so many positions. One of which less than an
+// eighth is of use is not, nor where tokens are counted one that is not full.
+func (s *Session) worth(positions int) bool {
+	if s.counts {
+		return positions >= s.Block
+	}
+	return positions > 0 && 8*positions >= s.Block
 }
 
 func added(qs []sequence) [][]int32 {
@@ -109,6 +196,8 @@ func (s *Session) sequences(r *Request) ([]sequence, error) {
 		switch {
 		case len(p) == 0:
 			return nil, &Error{Msg: fmt.Sprintf("prompt %d has no token, and something must come first", i+1)}
+		case s.Slides && len(p) < s.Window:
+			return nil, &Error{Msg: fmt.Sprintf("prompt %d has %s, and the model reads the %d before the one that comes: give it so many", i+1, count(len(p)), s.Window)}
 		case len(p) > s.Length:
 			return nil, &Error{Msg: fmt.Sprintf("prompt %d has %d tokens, and the plan %d positions", i+1, len(p), s.Length)}
 		}
@@ -126,4 +215,11 @@ func (s *Session) sequences(r *Request) ([]sequence, error) {
 		qs[i] = sequence{stream: newStream(r.Choice.Seed, p, copies), prompt: p, done: r.Most < 1}
 	}
 	return qs, nil
+}
+
+func count(tokens int) string {
+	if tokens == 1 {
+		return "1 token"
+	}
+	return fmt.Sprintf("%d tokens", tokens)
 }

@@ -16,12 +16,16 @@ import (
 	"ptc/runtime/program"
 )
 
-// Program is the name of the program of a plan that samples; Position its field beside
-// the tokens, and Logits the state that it leaves.
+// Program is the name of the program of a plan that samples, and Prefill that of the one
+// that fills the caches for a block of positions; Position is their field beside the
+// tokens, one number or one for each sequence, and Logits the state that the first
+// leaves. States that begin with Taken count the tokens in slots of experts.
 const (
 	Program  = "sample"
+	Prefill  = "prefill"
 	Position = "position"
 	Logits   = "sample/logits"
+	Taken    = "taken"
 )
 
 // Options of a session.
@@ -37,15 +41,27 @@ type Options struct {
 type Session struct {
 	m      *exec.Machine
 	p      *exec.Program
+	fill   *exec.Program // nil: there is none
 	tokens exec.Field
 	// Batch is how many prompts it continues at once, Length how many positions there
 	// are, Vocab how many tokens.
 	Batch, Length, Vocab int
+	// Block is how many positions [Session.Fill] runs at once; 0: it cannot.
+	Block int
+	// Window is how many tokens are computed for each new one, where the plan has no
+	// caches; 0: it has. Slides says that it gives the logits of the token behind them
+	// alone; then there is no end of positions.
+	Window int
+	Slides bool
 
+	apart  bool // each sequence is at a position of its own
+	counts bool // tokens in slots are counted, so that none may be run that does not come
 	logits exec.Tensor
 	raw    []byte
 	values []float64
 	fed    []byte
+	ids    []int32
+	at     []int
 }
 
 // Error is why sampling cannot begin or go on: a plan, a file or a prompt that cannot
@@ -97,7 +113,7 @@ func Open(plan *program.Plan, o Options) (s *Session, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s = &Session{m: m, p: m.Program(Program)}
+	s = &Session{m: m, p: m.Program(Program), fill: m.Program(Prefill)}
 	if err = s.bind(); err == nil {
 		s.Length = cmp.Or(s.Length, window(plan))
 		err = s.load(plan, o.Init)
@@ -114,18 +130,35 @@ func (s *Session) Close() { s.m.Close() }
 
 // bind finds the fields and states of the program.
 func (s *Session) bind() error {
-	for _, f := range s.p.Fields() {
-		if f.Name != Position {
-			s.tokens = f
-		}
-	}
+	s.tokens = tokensOf(s.p)
 	t, ok := s.m.Tensor(Logits)
-	if !ok || len(t.Shape) != 2 || len(s.tokens.Shape) != 1 || t.Shape[0] != s.tokens.Shape[0] || s.tokens.DType != dtype.I32 {
+	if rank := len(s.tokens.Shape); !ok || len(t.Shape) != 2 || rank < 1 || rank > 2 || t.Shape[0] != s.tokens.Shape[0] || s.tokens.DType != dtype.I32 {
 		return &Error{Msg: "the plan does not sample as this ptc does; compile it again"}
 	}
 	s.logits, s.Batch, s.Vocab = t, t.Shape[0], t.Shape[1]
-	s.raw, s.values, s.fed = make([]byte, t.Bytes()), make([]float64, t.Elems()), make([]byte, 4*s.Batch)
+	s.apart = slices.ContainsFunc(s.p.Fields(), func(f exec.Field) bool { return f.Name == Position && len(f.Shape) == 1 && f.Shape[0] == s.Batch })
+	s.raw, s.values = make([]byte, t.Bytes()), make([]float64, t.Elems())
+	if len(s.tokens.Shape) == 2 {
+		s.Window, s.Slides = s.tokens.Shape[1], len(s.p.Fields()) == 1
+		if s.Length = s.Window; s.Slides {
+			s.Length = math.MaxInt32
+		}
+		return nil
+	}
+	return s.bindCaches()
+}
+
+// bindCaches finds how many positions the caches have, and the program that fills them.
+func (s *Session) bindCaches() error {
+	if s.fill != nil {
+		block := tokensOf(s.fill)
+		if len(block.Shape) != 2 || block.Shape[0] != s.Batch || block.DType != dtype.I32 {
+			return &Error{Msg: "the plan does not read prompts as this ptc does; compile it again"}
+		}
+		s.Block = block.Shape[1]
+	}
 	for _, x := range s.caches() {
+		s.counts = s.counts || strings.HasPrefix(pathEnd(x.Path), Taken)
 		for i, a := range x.Axes {
 			if x.Path != Logits && a != s.tokens.Axes[0] && strings.HasPrefix(pathEnd(x.Path), a) {
 				s.Length = max(s.Length, x.Shape[i])
@@ -133,6 +166,16 @@ func (s *Session) bind() error {
 		}
 	}
 	return nil
+}
+
+// tokensOf is the field of tokens of a program.
+func tokensOf(p *exec.Program) (tokens exec.Field) {
+	for _, f := range p.Fields() {
+		if f.Name != Position {
+			tokens = f
+		}
+	}
+	return tokens
 }
 
 // window is how many positions the plan's data has, for a model without a cache.
@@ -222,25 +265,22 @@ func (s *Session) Begin() error {
 	return nil
 }
 
-// Position runs one position, with a token of each sequence, and gives the logits of
-// what follows: Vocab numbers for each sequence, valid until the next call. Positions
-// are run in their order, from 0 on.
+// Position runs position t, with a token of each sequence, and gives the logits of what
+// follows: Vocab numbers for each sequence, valid until the next call. Positions are run
+// in their order, from 0 on. Where there are no caches, it is given the Window tokens of
+// each sequence, one sequence after the other, and positions are run in any order.
 func (s *Session) Position(t int, tokens []int32) ([]float64, error) {
-	for i := range s.Batch {
-		binary.LittleEndian.PutUint32(s.fed[4*i:], uint32(tokens[i]))
+	s.at = s.at[:0]
+	for range s.Batch {
+		s.at = append(s.at, t)
 	}
-	var at [4]byte
-	binary.LittleEndian.PutUint32(at[:], uint32(t))
-	for _, f := range s.p.Fields() {
-		bytes := s.fed
-		if f.Name == Position {
-			bytes = at[:]
-		}
-		if err := s.p.Feed(f.Name, bytes); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.p.Run(); err != nil {
+	return s.positions(s.at, tokens)
+}
+
+// positions is Position with one of each sequence, which may differ where the plan says
+// so.
+func (s *Session) positions(at []int, tokens []int32) ([]float64, error) {
+	if err := s.run(s.p, at, tokens); err != nil {
 		return nil, err
 	}
 	if err := s.m.ReadBytes(Logits, s.raw); err != nil {
@@ -248,4 +288,35 @@ func (s *Session) Position(t int, tokens []int32) ([]float64, error) {
 	}
 	s.logits.DType.Decode(s.values, s.raw)
 	return s.values, nil
+}
+
+// Fill runs Block positions from t on, with as many tokens of each sequence, one
+// sequence after the other: the caches are what Position would make of them. Tokens that
+// are not known yet may be any: what they leave is written again when they are.
+func (s *Session) Fill(t int, tokens []int32) error {
+	return s.run(s.fill, append(s.at[:0], t), tokens)
+}
+
+// run runs a program, whose field of positions is one number or all.
+func (s *Session) run(p *exec.Program, at []int, tokens []int32) error {
+	for _, f := range p.Fields() {
+		s.fed = s.fed[:0]
+		if f.Name == Position {
+			n := 1
+			if len(f.Shape) > 0 {
+				n = len(at)
+			}
+			for _, t := range at[:n] {
+				s.fed = binary.LittleEndian.AppendUint32(s.fed, uint32(t))
+			}
+		} else {
+			for _, id := range tokens {
+				s.fed = binary.LittleEndian.AppendUint32(s.fed, uint32(id))
+			}
+		}
+		if err := p.Feed(f.Name, s.fed); err != nil {
+			return err
+		}
+	}
+	return p.Run()
 }
