@@ -54,12 +54,22 @@ const (
 var functions = map[string]any{
 	"abs": math.Abs, "cos": math.Cos, "exp": math.Exp, "floor": math.Floor, "log": math.Log, "sin": math.Sin,
 	"sqrt": math.Sqrt, "tanh": math.Tanh,
+	Whole: func(a float64) float64 {
+		if a != math.Trunc(a) {
+			return math.NaN()
+		}
+		return a
+	},
 	"max": func(a, b float64) float64 { return max(a, b) },
 	"min": func(a, b float64) float64 { return min(a, b) },
 }
 
-// Neg is the operation of a sign.
-const Neg = "neg"
+// Neg is the operation of a sign, and Whole what a whole number is itself in: of any other
+// it is no number.
+const (
+	Neg   = "neg"
+	Whole = "whole"
+)
 
 func truth(b bool) float64 {
 	if b {

@@ -15,10 +15,11 @@ func init() {
 			continue
 		}
 		name, g := d.Name, d.Scalar
-		eval.Define(name, "x", func(f *eval.Frame, c *eval.Call) value.Value {
-			if n, ok := c.Vals[0].(value.Number); ok {
+		eval.DefineTraced(name, "x", func(f *eval.Frame, c *eval.Call) value.Value {
+			if n, ok := value.NumberOf(c.Vals[0]); ok {
 				r := g(n.V)
-				return value.Number{V: r, Whole: r == math.Trunc(r) && math.Abs(r) <= 1<<53 && (n.Whole || name == "floor" || name == "sign")}
+				whole := r == math.Trunc(r) && math.Abs(r) <= 1<<53 && (n.Whole || name == "floor" || name == "sign")
+				return f.Formula(c.Site, name, value.Number{V: r, Whole: whole}, c.Vals[0])
 			}
 			x, ok := f.TensorArg(c, 0)
 			if !ok {
@@ -27,8 +28,8 @@ func init() {
 			return f.Emit(c.Site, name, nil, x)
 		})
 	}
-	eval.Define("stop_gradient", "x", func(f *eval.Frame, c *eval.Call) value.Value {
-		if _, ok := c.Vals[0].(value.Number); ok {
+	eval.DefineTraced("stop_gradient", "x", func(f *eval.Frame, c *eval.Call) value.Value {
+		if _, ok := value.NumberOf(c.Vals[0]); ok {
 			return c.Vals[0]
 		}
 		x, ok := f.TensorArg(c, 0)
@@ -37,20 +38,20 @@ func init() {
 		}
 		return f.Emit(c.Site, "detach", nil, x)
 	})
-	eval.Define("max", "x, y?, over?: axis", func(f *eval.Frame, c *eval.Call) value.Value { return extremum(f, c, "max") })
-	eval.Define("min", "x, y?, over?: axis", func(f *eval.Frame, c *eval.Call) value.Value { return extremum(f, c, "min") })
-	eval.Define("pow", "x, y", func(f *eval.Frame, c *eval.Call) value.Value {
-		x, okX := c.Vals[0].(value.Number)
-		y, okY := c.Vals[1].(value.Number)
+	eval.DefineTraced("max", "x, y?, over?: axis", func(f *eval.Frame, c *eval.Call) value.Value { return extremum(f, c, "max") })
+	eval.DefineTraced("min", "x, y?, over?: axis", func(f *eval.Frame, c *eval.Call) value.Value { return extremum(f, c, "min") })
+	eval.DefineTraced("pow", "x, y", func(f *eval.Frame, c *eval.Call) value.Value {
+		x, okX := value.NumberOf(c.Vals[0])
+		y, okY := value.NumberOf(c.Vals[1])
 		if okX && okY {
-			return value.Number{V: math.Pow(x.V, y.V)}
+			return f.Formula(c.Site, "**", value.Number{V: math.Pow(x.V, y.V)}, c.Vals[0], c.Vals[1])
 		}
 		return pairwise(f, c, "pow")
 	})
-	eval.Define("where", "condition, x, y", where)
+	eval.DefineTraced("where", "condition, x, y", where)
 	eval.Define("sum", "x, over?: axis", func(f *eval.Frame, c *eval.Call) value.Value { return reduce(f, c, "reduce_sum", 1) })
 	eval.Define("mean", "x, over?: axis", mean)
-	eval.Define("cast", "x, to", cast)
+	eval.DefineTraced("cast", "x, to", cast)
 }
 
 // pairwise emits an elementwise operation of the first two arguments.
@@ -68,14 +69,14 @@ func extremum(f *eval.Frame, c *eval.Call, name string) value.Value {
 		if c.Axes[2] != nil {
 			return f.Errorf("E0206", c.Site, "`%s` takes two values or `over`, not both", name)
 		}
-		x, okX := c.Vals[0].(value.Number)
-		y, okY := c.Vals[1].(value.Number)
+		x, okX := value.NumberOf(c.Vals[0])
+		y, okY := value.NumberOf(c.Vals[1])
 		if okX && okY {
 			r := max(x.V, y.V)
 			if name == "min" {
 				r = min(x.V, y.V)
 			}
-			return value.Number{V: r, Whole: x.Whole && y.Whole}
+			return f.Formula(c.Site, name, value.Number{V: r, Whole: x.Whole && y.Whole}, c.Vals[0], c.Vals[1])
 		}
 		return pairwise(f, c, name)
 	}
@@ -164,8 +165,8 @@ func cast(f *eval.Frame, c *eval.Call) value.Value {
 	default:
 		return f.NotA(c.Nodes[1], d, "a dtype, such as f32, or a tensor that has it")
 	}
-	if n, ok := c.Vals[0].(value.Number); ok {
-		return f.ConstTensor(c.Nodes[0], n, to)
+	if _, ok := value.NumberOf(c.Vals[0]); ok {
+		return f.Scalar(c.Nodes[0], c.Vals[0], to)
 	}
 	x, ok := f.TensorArg(c, 0)
 	switch {

@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	eval.Define("require", "x, condition, what", require)
+	eval.DefineTraced("require", "x, condition, what", require)
 	eval.Define("byte_size", "x", byteSize)
 }
 
@@ -32,7 +32,7 @@ func require(f *eval.Frame, c *eval.Call) value.Value {
 		return c.Vals[0]
 	}
 	name, found := "", c.Vals[0].What()
-	if n, ok := c.Vals[0].(value.Number); ok {
+	if n, ok := value.NumberOf(c.Vals[0]); ok {
 		found = value.FormatNumber(n)
 	}
 	if n, ok := c.Nodes[0].(*syntax.Name); ok {

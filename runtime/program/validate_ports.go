@@ -12,13 +12,14 @@ import (
 // validatePorts checks what programs are fed and what is read of them.
 func (p *Plan) validatePorts(d *Device, progs map[string]*Program) error {
 	byPath := d.tensorsByPath()
+	settings := map[string]bool{}
 	all := paths[*Port]{meet: func(a, _ *Port, _ string, i, _ int) error {
 		return fmt.Errorf("program %s has the port %s %q twice", a.Program, a.Role, of(a.Path, i))
 	}}
 	for i := range d.Ports {
 		x := &d.Ports[i]
 		path := x.Path
-		if x.Role == RoleStep || x.Role == RoleSeed || x.Role == RoleLoss || x.Role == RoleCoord {
+		if x.Role == RoleStep || x.Role == RoleSeed || x.Role == RoleLoss || x.Role == RoleCoord || x.Role == RoleSetting {
 			path = ""
 		}
 		prog := progs[x.Program]
@@ -37,6 +38,14 @@ func (p *Plan) validatePorts(d *Device, progs map[string]*Program) error {
 		}
 		if err != nil {
 			return fmt.Errorf("port %s %q of program %s: %w", x.Role, x.Path, x.Program, err)
+		}
+		if x.Role == RoleSetting { // a formula is no path
+			if key := x.Program + " " + x.Path; settings[key] {
+				return fmt.Errorf("program %s has the port %s %q twice", x.Program, x.Role, x.Path)
+			} else {
+				settings[key] = true
+			}
+			continue
 		}
 		if err := all.add(x.Program+" "+x.Role, path, d.family(x.Buffer), x); err != nil {
 			return err
@@ -86,6 +95,15 @@ func (p *Plan) validatePort(d *Device, x *Port, b *Buffer, byPath map[string]int
 	switch x.Role {
 	case RoleStep, RoleSeed, RoleIndex:
 		return scalar(dtype.I32)
+	case RoleSetting:
+		if err := scalar(dtype.F32, dtype.F64, dtype.I32); err != nil {
+			return err
+		}
+		f, err := p.formula(x.Path)
+		if err == nil {
+			_, err = p.settingOf(f, b.DType)
+		}
+		return err
 	case RoleCoord:
 		if b.DType != dtype.I32.String() || len(b.Axes) != 1 || b.Axes[0].Size != len(p.Mesh) || b.Axes[0].Global != len(p.Mesh) {
 			return fmt.Errorf("not an i32 for each of %d mesh axes", len(p.Mesh))
