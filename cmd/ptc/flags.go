@@ -126,6 +126,9 @@ func settingsIn(args []string) []string {
 	return out
 }
 
+// portsIn lists the config entries of the file being named.
+func portsIn(args []string) []string { return compiler.ConfigEntries("main.ptl", named(args)) }
+
 // named is the text of the file that is the first argument, nothing where it
 // cannot be read.
 func named(args []string) []byte {

@@ -178,7 +178,10 @@ func (p *Plan) Set(values map[string]float64) (*Plan, error) {
 			}
 		}
 	}
-	return &q, q.settled()
+	if err := q.settled(); err != nil {
+		return nil, err
+	}
+	return &q, nil
 }
 
 // settled checks guards and what ports are fed.
