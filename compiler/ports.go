@@ -6,7 +6,9 @@ import (
 
 	"ptc/ir"
 	"ptc/ir/layout"
+	"ptc/lang"
 	"ptc/runtime/program"
+	"ptc/stdlib"
 )
 
 // Outline is what a compilation with these options says of its config, without the
@@ -39,13 +41,7 @@ func (l *lowered) sources() (out []program.Source) {
 
 // config is the config as a plan has it.
 func (l *lowered) config() (out []program.KV) {
-	for _, a := range l.result.Config {
-		v := a.Val.String()
-		if s, ok := a.Val.(ir.Str); ok {
-			v = string(s)
-		}
-		out = append(out, program.KV{Key: a.Key, Value: v})
-	}
+	out = pairs(l.result.Config)
 	m := l.result.Module
 	if t := m.MetaTerm("train"); t != nil && t.Args.Has("seed") && m.MetaTerm("config").Args.Get("seed") == nil {
 		out = append(out, program.KV{Key: "seed", Value: t.Args.Get("seed").String()})
@@ -62,4 +58,31 @@ func (l *lowered) settings() (settings []program.Setting, guards []program.Guard
 		guards = append(guards, program.Guard{Text: g.X.String(), Holds: g.Holds})
 	}
 	return settings, guards
+}
+
+// Configs reads the program of these options once, and gives what evaluates its config
+// with other overrides than the options': the resolved entries as [program.Plan.Config]
+// has them. It is false where there are mistakes: compiling says which.
+func Configs(o Options) func(set []string) ([]program.KV, bool) {
+	p, errs := lang.LoadWith(o.File, o.Source, o.Read, stdlib.Read)
+	return func(set []string) ([]program.KV, bool) {
+		list, err := overrides(set)
+		if err != nil || len(errs) > 0 {
+			return nil, false
+		}
+		config, errs := p.Config(list)
+		return pairs(config), len(errs) == 0
+	}
+}
+
+// pairs are entries of a config as text.
+func pairs(attrs []ir.Attr) (out []program.KV) {
+	for _, a := range attrs {
+		v := a.Val.String()
+		if s, ok := a.Val.(ir.Str); ok {
+			v = string(s)
+		}
+		out = append(out, program.KV{Key: a.Key, Value: v})
+	}
+	return out
 }

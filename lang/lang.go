@@ -104,6 +104,15 @@ type Omitted struct {
 	eval.Omitted
 }
 
+// Config is the config with overrides, as [Result.Config], and nothing else of the program.
+func (p *Program) Config(set []Override) ([]ir.Attr, diag.List) {
+	if p.Main == nil || p.Main.Tree == nil {
+		return nil, diag.List{{Code: "E0501", Msg: "nothing was parsed"}}
+	}
+	in := eval.New(p.Program, set)
+	return in.ConfigAttrs(), in.Errs.List
+}
+
 // maxIrregular is after how many lists of which instances turned out to differ all
 // lists are written.
 const maxIrregular = 3
