@@ -221,6 +221,10 @@ func (x *Expr) write(b *strings.Builder) {
 	case x.Name != "":
 		b.WriteString(x.Name)
 	default:
-		b.WriteString(strconv.FormatFloat(x.Num, 'g', -1, 64))
+		form := byte('g')
+		if x.Num == math.Trunc(x.Num) && x.Num <= 1<<53 {
+			form = 'f'
+		}
+		b.WriteString(strconv.FormatFloat(x.Num, form, -1, 64))
 	}
 }
