@@ -30,7 +30,7 @@ func Check(o Options) (*CheckReport, *Report, error) {
 	k := check.New(1)
 	o.VerifyEach = true
 	// What every pass is compared with has all instances of repeated modules.
-	written, errs := low.program.Lower(lang.Options{Set: low.set, Layout: o.Layout})
+	written, errs := low.program.Lower(lang.Options{Set: low.set, Layout: o.Layout, Ports: o.Ports})
 	if len(errs) > 0 {
 		return nil, r, errs
 	}

@@ -78,7 +78,7 @@ func withPorts(t *testing.T, m matrix.Model, l matrix.Layout, target string, val
 
 // portCases are layouts of each kind.
 var portCases = map[string][]string{
-	"gpt":   {"dp2 z2", "tp2 sp", "zb_h1:2:4 (layers=3)", "dp2 z1 interleaved:2:2:2 tp2 + offload optimizer to host { piece = 1 KiB } offload activations of Block to disk (layers=5)"},
+	"gpt":   {"dp2 z2", "zb_h1:2:4 (layers=3)", "dp2 z1 interleaved:2:2:2 tp2 + offload optimizer to host { piece = 1 KiB } offload activations of Block to disk (layers=5)"},
 	"llama": {"dp2 z3 1f1b:2:2 (layers=3)", "zz2 + recompute Block"},
 }
 
@@ -161,6 +161,23 @@ func TestPortsOnEngines(t *testing.T) {
 			}
 		}
 		losses = want.Losses
+	}
+}
+
+// TestPortsAreChecked: passes keep what modules with ports compute.
+func TestPortsAreChecked(t *testing.T) {
+	m, err := matrix.Find("gpt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := matrix.Layouts[slices.IndexFunc(matrix.Layouts, func(l matrix.Layout) bool { return l.Name() == "tp2 1f1b:2:2 (layers=3)" })]
+	r, _, err := compiler.Check(compiler.Options{File: "gpt.ptl", Source: []byte(portedSource(t, m, l)), Set: append(slices.Clone(m.Set), "seq=4", "batch=4"),
+		Layout: "of_the_test", Target: "ref", Ports: ported})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bad := r.First(); bad != nil {
+		t.Errorf("%+v", bad)
 	}
 }
 

@@ -28,6 +28,7 @@ The reference evaluator executes it, in float64: take small sizes with --set.`,
 		RunE:              func(_ *cobra.Command, args []string) error { return a.check(args[0], &f, asJSON) },
 	}
 	f.add(cmd)
+	f.addPorts(cmd)
 	a.diagnosticsFlag(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -25,7 +25,6 @@ type compileFlags struct {
 	dump       string
 	printAfter []string
 	schedules  string
-	ports      []string
 	verifyEach bool
 	sample     bool
 	quiet      bool
@@ -62,7 +61,7 @@ Passes, in order, for --print-after and as names of dumps:
 	fl.StringVarP(&f.output, "output", "o", "", "write the plan to `PLAN` (default FILE's name with .bin, in the current folder)")
 	fl.StringVar(&f.dump, "dump-ir", "", "write the IR after each pass to `DIR`/NN-pass.ptir; 00- is the lowered source")
 	fl.StringSliceVar(&f.printAfter, "print-after", nil, "print the IR after `PASS`, or after every pass with all")
-	fl.StringSliceVar(&f.ports, "port", nil, "let \"ptc run --set\" give the config entry `NAME` another value; several with commas")
+	f.addPorts(cmd)
 	fl.StringVar(&f.schedules, "schedules", "", "cut kernels as `FILE` says, which \"ptc tune\" writes")
 	fl.BoolVar(&f.sample, "sample", false, "make a plan that \"ptc sample\" uses as it is, in place of one that trains")
 	fl.BoolVar(&f.verifyEach, "verify-each", false, "verify the IR after each pass")
@@ -70,7 +69,6 @@ Passes, in order, for --print-after and as names of dumps:
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "also say how long each pass took")
 	cmd.MarkFlagsMutuallyExclusive("quiet", "verbose")
 	cmd.MarkFlagsMutuallyExclusive("port", "sample")
-	complete(cmd, "port", portsIn)
 	complete(cmd, "print-after", func([]string) []string { return printable() })
 	return cmd
 }
@@ -89,7 +87,7 @@ func (a *app) compile(path string, f *compileFlags) error {
 		return err
 	}
 	f.apply(&u.opts)
-	u.opts.VerifyEach, u.opts.Ports = f.verifyEach, f.ports
+	u.opts.VerifyEach = f.verifyEach
 	if f.sample {
 		u.opts.Sample = &compiler.Sample{}
 	}

@@ -121,7 +121,6 @@ func (r *run) sameOptions() error {
 		}
 		facts = append(facts, fact{name, rule.value(&r.o, r.plan)})
 	}
-	facts = append(facts, fact{"--set", settingsText(settingsOf(r.plan))})
 	differ, err := r.compare(facts, "options")
 	if err != nil {
 		return err

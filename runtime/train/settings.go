@@ -32,18 +32,6 @@ func settingText(name string, value float64) string {
 	return name + "=" + strconv.FormatFloat(value, 'g', -1, 64)
 }
 
-// settingsText is what all processes of a job have to have alike.
-func settingsText(settings []metrics.Setting) string {
-	if len(settings) == 0 {
-		return "not given"
-	}
-	var parts []string
-	for _, s := range settings {
-		parts = append(parts, settingText(s.Name, s.Value))
-	}
-	return strings.Join(parts, " ")
-}
-
 // settingsDiffer says which ports have another value now than in a checkpoint; empty
 // where none has, as far as both know it.
 func settingsDiffer(had, have []checkpoint.Setting) string {
