@@ -40,11 +40,17 @@ func TestPorts(t *testing.T) {
 		t.Errorf("the run that goes on says\n%s%s", r.out, r.err)
 	}
 
+	write(t, "p/smooth.ptl", strings.NewReplacer("config {", "config {\n  smooth = 0.0", "over = vocab)", "over = vocab, smoothing = smooth)").Replace(text))
+	must(t, with(small, "compile", "p/smooth.ptl", "-o", "smooth.bin", "-q", "--target", "ref", "--port", "smooth", "--set", "smooth=0.1")...)
+	if a, b := must(t, "eval", "smooth.bin", "--init", "ports").out, must(t, "eval", "smooth.bin", "--init", "ports", "--set", "smooth=0.5").out; a == b {
+		t.Errorf("the loss with other smoothing is the same: %s", a)
+	}
 	for _, c := range []struct {
 		code int
 		say  string
 		args []string
 	}{
+		{exitUsage, "`smooth == 0` is not true", []string{"eval", "smooth.bin", "--init", "ports", "--set", "smooth=0"}},
 		{exitUsage, "hidden is no port of the plan; its ports are clip, lr", []string{"run", "a.bin", "--set", "hidden=8"}},
 		{exitUsage, "it has no ports: compile it with --port NAME", []string{"run", "b.bin", "--set", "lr=1"}},
 		{exitUsage, "`clip > 0` is true, which does not hold of clip=0", []string{"run", "a.bin", "--set", "clip=0"}},
