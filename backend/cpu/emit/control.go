@@ -135,6 +135,45 @@ func (fn *function) fixedLoop(lo, hi value.Value, step int64, init []value.Value
 	return next
 }
 
+// turns emits the loop over the tasks from begin to end of a kernel that does several at
+// once: see [kernel.Together].
+//
+//	head: task = phi; br task < end, work, exit
+//	work: last = …; body; task = last; br head
+func (fn *function) turns(k *kernel.Kernel, begin, end value.Value) {
+	x := k.Together
+	head, work, exit := fn.f.NewBlock(""), fn.f.NewBlock(""), fn.f.NewBlock("")
+	c := fn.enter(head, begin, nil)
+	head.NewCondBr(head.NewICmp(enum.IPredSLT, c.i, end), work, exit)
+	fn.b = work
+	last := fn.last(x, c.i, end)
+	fn.vals[k.Task], fn.vals[x.End] = c.i, last
+	fn.stmts(k.Body)
+	if fn.err != nil {
+		return
+	}
+	c.i.Incs = append(c.i.Incs, ir.NewIncoming(last, fn.b))
+	fn.b.NewBr(head)
+	fn.b = exit
+}
+
+// last is the end of the turn that begins with a task: see [kernel.Together.Last].
+func (fn *function) last(x *kernel.Together, task, end value.Value) value.Value {
+	b := fn.b
+	number := func(n int64) value.Value { return constant.NewInt(types.I64, n) }
+	least := func(p, q value.Value) value.Value { return b.NewSelect(b.NewICmp(enum.IPredSLT, p, q), p, q) }
+	row := b.NewUDiv(task, number(x.Row))
+	first := b.NewMul(row, number(x.Row))
+	part := least(least(end, b.NewAdd(task, number(x.Most))), b.NewAdd(first, number(x.Row)))
+	if x.Most < x.Row {
+		return part
+	}
+	rows := least(b.NewUDiv(b.NewSub(end, task), number(x.Row)), number(x.MostRows))
+	rows = least(rows, b.NewSub(number(x.Rows), b.NewURem(row, number(x.Rows))))
+	whole := b.NewAnd(b.NewICmp(enum.IPredEQ, task, first), b.NewICmp(enum.IPredSGT, rows, number(0)))
+	return b.NewSelect(whole, b.NewAdd(task, b.NewMul(rows, number(x.Row))), part)
+}
+
 // carried is what a loop has from one turn to the next: its counter and registers.
 type carried struct {
 	i      *ir.InstPhi

@@ -24,8 +24,13 @@ type blocking struct {
 	group       int64 // panels of the right operand that are packed at a time
 	perBlockM   int64 // tiles of a task
 	perBlockN   int64 // panels of a task
+	mostTiles   int64 // tiles and panels that a thread has at once
+	mostPanels  int64
 	blocksM     int64
 	blocksN     int64
+	fitTiles    int64   // packed tiles that there is room for at once
+	fitSums     int64   // sums that may wait
+	turns       turns   // which tasks a thread does at once
 	accumulate  bool    // partial sums wait in scratch: more than one block of K
 	direct      bool    // the right operand is loaded where it is used
 	inPlace     bool    // the left one is
@@ -53,7 +58,7 @@ func newBlocking(s *Spec, m kernel.Machine) (blocking, error) {
 
 // begin is a blocking of which is known what shape and operands say alone.
 func begin(s *Spec, m kernel.Machine) blocking {
-	p := blocking{lanes: int64(m.Lanes(kernel.F32)), outer: product(s.Outer)}
+	p := blocking{lanes: int64(m.Lanes(kernel.F32)), outer: product(s.Outer), fitSums: int64(m.L2) / 2}
 	few := s.M <= fewRows/2 || s.M <= fewRows && s.Right.Cost == 0
 	p.direct = few && s.Right.Unit == AlongN && (m.Masked || s.N%p.lanes == 0)
 	p.by = instruction(s, m)
@@ -163,6 +168,10 @@ func (p *blocking) cut(s *Spec, most int64) {
 // that fit are all there when a tile's turn comes, so that it need not be packed for a few.
 func (p *blocking) panelsAtOnce(s *Spec, m kernel.Machine) {
 	p.group = max(1, int64(m.L2)/2/(4*p.kc*p.rightStep()))
+	// The packed tiles of a task live in L2, and sums that wait beside or behind
+	// them. Both are read in order, tiles once for every panel, sums once for every
+	// block of K, so that what does not fit comes in time from L3.
+	p.fitTiles = max(1, int64(m.L2)*3/8/p.slotStride())
 	p.inPlace = p.by == multiplyAdds && s.Left.Unit == AlongK && s.Left.Cost == 0 && p.panels <= min(p.group, fewPanels)
 }
 
@@ -187,16 +196,19 @@ func (p *blocking) divide(s *Spec, m kernel.Machine) {
 	p.lost = best.cost
 }
 
-// part is a task's: tiles and panels, and what it is expected to cost.
+// part is a task's: tiles and panels, what of them is done at once, and what it is expected
+// to cost.
 type part struct {
 	tiles, panels int64
+	turns         turns
 	cost          float64
 }
 
 func (p *blocking) take(x part) {
-	p.perBlockM, p.perBlockN = x.tiles, x.panels
+	p.perBlockM, p.perBlockN, p.turns = x.tiles, x.panels, x.turns
 	p.blocksM, p.blocksN = ceil(p.tiles, x.tiles), ceil(p.panels, x.panels)
 	p.group = min(p.perBlockN, p.group)
+	p.mostTiles, p.mostPanels = p.largest(x, x.turns)
 }
 
 // parts lists what a task may compute, of which what is packed and added up fits the
@@ -205,19 +217,19 @@ func (p *blocking) parts(s *Spec, m kernel.Machine) []part {
 	work := float64(s.M) * float64(s.N) * float64(s.K) * float64(product(s.OuterK))
 	most := int64(max(1, work/minWork))
 	least := int64(min(float64(ceil(manyTasks, p.outer)), work/maxWork))
-	// The packed tiles of a task live in L2, and sums that wait beside or behind
-	// them. Both are read in order, tiles once for every panel, sums once for every
-	// block of K, so that what does not fit comes in time from L3.
-	l2 := int64(m.L2) / 4
-	fit := max(1, l2*3/2/p.slotStride())
 	var out []part
-	for _, perM := range shares(p.tiles, fit) {
+	best := -1.0
+	for _, perM := range shares(p.tiles, p.fitTiles) {
 		fit := p.panels
 		if p.accumulate {
-			fit = max(1, 2*l2/(p.mr*p.nr*perM))
+			fit = max(1, p.fitSums/(p.mr*p.nr*perM))
 		}
 		for _, perN := range shares(p.panels, fit) {
-			out = append(out, part{perM, perN, p.cost(s, perM, perN, least, most)})
+			x := p.priced(s, part{tiles: perM, panels: perN}, least, most, best)
+			if best < 0 || x.cost < best {
+				best = x.cost
+			}
+			out = append(out, x)
 		}
 	}
 	return out
@@ -254,28 +266,45 @@ const narrowCost = 32
 // will be is not known; each counts half as much as the one before it.
 var teamSizes = []int64{2, 4, 8, 16}
 
-// cost estimates the time lost, as a share of the multiply-adds: each element
-// of the right operand is packed for every block of M and each of the left for
-// every block of N; and threads idle at the end of the launch. Fewer than least
-// blocks or more than most are taken only if there is no other way.
-func (p *blocking) cost(s *Spec, perM, perN, least, most int64) float64 {
-	rows, cols := float64(perM*p.mr), float64(perN*p.nr)
+// priced is x with what it costs, the time lost as a share of the multiply-adds: what is packed
+// for each turn, in rows of tasks along M or N, whichever takes less; and threads that idle at
+// the end of the launch. Fewer than least blocks or more than most are taken only if there is no
+// other way. What costs more than twice best, if that is not negative, is not looked at closely.
+func (p *blocking) priced(s *Spec, x part, least, most int64, best float64) part {
 	wide := max(1, float64(p.lanes)/8)
 	right, left := packRightCost*wide+float64(s.Right.Cost), packLeftCost*wide+float64(s.Left.Cost)
 	right, left = right*p.gain(), left*p.gain()
-	c := right/rows + left/cols
-	if p.inPlace {
-		c = right / rows
-	}
-	if p.direct {
-		c = right*(1-float64(perM)/float64(p.tiles)) + narrowCost/cols
-	}
-	cut := ceil(p.tiles, perM) * ceil(p.panels, perN)
+	cut := ceil(p.tiles, x.tiles) * ceil(p.panels, x.panels)
+	c := 100 * float64(max(0, least-cut, cut-most))
 	for _, team := range teamSizes {
-		used := float64(p.tiles*p.panels*p.outer) / float64(ceil(cut*p.outer, team)*team*perM*perN)
+		used := float64(p.tiles*p.panels*p.outer) / float64(ceil(cut*p.outer, team)*team*x.tiles*x.panels)
 		c += (1 - min(1, used)) / float64(team)
 	}
-	return c + 100*float64(max(0, least-cut, cut-most))
+	if p.direct {
+		c += right*(1-float64(x.tiles)/float64(p.tiles)) + narrowCost/float64(x.panels*p.nr)
+		right = 0
+	}
+	if p.inPlace {
+		left = 0
+	}
+	for _, down := range []bool{false, true} {
+		t := p.turnsOf(x, down)
+		pack := 0.0
+		if at := c + left/float64(p.panels*p.nr) + right/float64(p.tiles*p.mr); best >= 0 && at > 2*best {
+			pack = at // it would be more
+		} else {
+			weights := 0.0
+			for _, team := range teamSizes {
+				pack += p.packing(x, t, team, left, right) / float64(team)
+				weights += 1 / float64(team)
+			}
+			pack = c + pack/weights
+		}
+		if !down || pack < x.cost {
+			x.turns, x.cost = t, pack
+		}
+	}
+	return x
 }
 
 // slotStride is the distance in f32 between packed tiles of the left operand:
