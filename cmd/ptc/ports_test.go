@@ -70,7 +70,7 @@ func TestPorts(t *testing.T) {
 // TestPortsOverProcesses: processes with a device each take the values that one process does.
 func TestPortsOverProcesses(t *testing.T) {
 	small := gpt(t)
-	must(t, append([]string{"compile", "gpt.ptl", "-o", "a.bin", "-q", "--layout", "pp2", "--port", "lr,decay"}, small...)...)
+	must(t, append([]string{"compile", "gpt.ptl", "-o", "a.bin", "-q", "--layout", "test_pp2", "--port", "lr,decay"}, small...)...)
 	args := []string{"run", "a.bin", "--steps", "2", "--set", "lr=5e-3", "--set", "decay=0.2", "--save"}
 	must(t, append(args, "one")...)
 	if out, code := mpirun(t, 2, append(args, "many")...); code != 0 || read(t, "one") != read(t, "many") {
