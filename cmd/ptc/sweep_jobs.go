@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,21 +50,12 @@ func (s *sweeping) atOnce(all []*placed, results []*sweep.Result) (err error) {
 		})
 	})
 	defer s.signals.finish(nil)
-	running, worst := 0, job{}
-	await := func() {
-		x := <-j.done
-		running--
-		if x.err != nil || x.code != 0 {
-			worst = x
+	running := 0
+	var failed error // the first; what runs then goes on
+	end := func(err error) {
+		if running--; err != nil {
 			j.stop()
-			return
-		}
-		results[x.at], x.err = sweep.Load(s.f.output, all[x.at].Number)
-		if x.err != nil || results[x.at] == nil {
-			worst = x
-			j.stop()
-		} else if e := results[x.at].Error; e != "" {
-			fmt.Fprintf(s.err, "point %d failed: %s\n", all[x.at].Number, e)
+			failed = cmp.Or(failed, err)
 		}
 	}
 	for i, p := range all {
@@ -71,33 +63,45 @@ func (s *sweeping) atOnce(all []*placed, results []*sweep.Result) (err error) {
 			continue
 		}
 		for running >= s.f.jobs {
-			await()
+			end(s.ended(<-j.done, all, results))
 		}
 		if j.stopped() {
 			break
 		}
 		file, err := s.planFile(plans, p)
-		if err != nil {
-			worst = job{err: err}
-			j.stop()
-			break
-		}
-		if j.start(i, p.Number, s.child(p, file)) {
+		running++
+		if err == nil && j.start(i, p.Number, s.child(p, file)) {
 			s.tell(p)
-			running++
+			continue
 		}
+		end(err) // or a signal has come
 	}
 	for running > 0 {
-		await()
+		end(s.ended(<-j.done, all, results))
 	}
+	if failed == nil && j.stopped() {
+		failed = &fault{code: exitInterrupt, err: context.Canceled, silent: true}
+	}
+	return failed
+}
+
+// ended notes the result of a point whose process has ended; the error is that it has none.
+func (s *sweeping) ended(x job, all []*placed, results []*sweep.Result) error {
 	switch {
-	case worst.err != nil:
-		return worst.err
-	case worst.code != 0:
-		return &fault{code: worst.code, err: errors.New("a point has ended early"), silent: true}
-	case j.stopped():
-		return &fault{code: exitInterrupt, err: context.Canceled, silent: true}
+	case x.err != nil:
+		return x.err
+	case x.code != 0: // it has said why
+		return &fault{code: x.code, err: errors.New("a point has ended early"), silent: true}
 	}
+	p := all[x.at]
+	r, err := sweep.Load(s.f.output, p.Number)
+	if err == nil && r == nil {
+		err = fmt.Errorf("point %d has left no result", p.Number)
+	}
+	if err != nil {
+		return fileError(err)
+	}
+	results[x.at] = r
 	return nil
 }
 
