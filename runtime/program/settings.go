@@ -20,33 +20,35 @@ func (p *Plan) validateSettings() error {
 	if len(p.Settings) > maxSettings || len(p.Guards) > maxSettings {
 		return fmt.Errorf("%d settings and %d guards", len(p.Settings), len(p.Guards))
 	}
+	have, seen := p.portValues(), map[string]bool{}
 	for i, s := range p.Settings {
 		if err := name(s.Name); err != nil {
 			return fmt.Errorf("setting %d: %w", i, err)
 		}
-		if slices.ContainsFunc(p.Settings[:i], func(t Setting) bool { return t.Name == s.Name }) {
+		if seen[s.Name] {
 			return fmt.Errorf("two settings %q", s.Name)
 		}
+		seen[s.Name] = true
 		if err := s.check(s.Value); err != nil {
 			return fmt.Errorf("the setting %w", err)
 		}
 		if s.Is == "" {
 			continue
 		}
-		f, err := p.formula(s.Is)
+		f, err := have.formula(s.Is)
 		if err != nil {
 			return fmt.Errorf("the setting %s: %w", s.Name, err)
 		}
-		if v := f.Eval(p.setting); v != s.Value {
+		if v := f.Eval(have.of); v != s.Value {
 			return fmt.Errorf("the setting %s is %v, and %s is %v", s.Name, s.Value, s.Is, v)
 		}
 	}
 	for _, g := range p.Guards {
-		f, err := p.formula(g.Text)
+		f, err := have.formula(g.Text)
 		if err != nil {
 			return err
 		}
-		if (f.Eval(p.setting) != 0) != g.Holds {
+		if (f.Eval(have.of) != 0) != g.Holds {
 			return &GuardError{Guard: g}
 		}
 	}
@@ -64,33 +66,46 @@ func (s *Setting) check(v float64) error {
 	return nil
 }
 
-// setting is the value of a setting that a run may set.
-func (p *Plan) setting(name string) (float64, bool) {
-	for i := range p.Settings {
-		if s := &p.Settings[i]; s.Name == name && s.Is == "" {
-			return s.Value, true
+// portValues are the values of the settings that a run may set, of which all others are
+// computed.
+type portValues map[string]float64
+
+func (p *Plan) portValues() portValues {
+	out := portValues{}
+	for _, s := range p.Settings {
+		if s.Is == "" {
+			out[s.Name] = s.Value
 		}
 	}
-	return 0, false
+	return out
+}
+
+func (n portValues) of(name string) (float64, bool) {
+	v, ok := n[name]
+	return v, ok
 }
 
 // formula reads a formula of the settings.
-func (p *Plan) formula(text string) (*formula.Expr, error) {
+func (n portValues) formula(text string) (*formula.Expr, error) {
 	f, err := formula.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("%.40q: %w", text, err)
 	}
-	for _, n := range f.Names() {
-		if _, ok := p.setting(n); !ok {
-			return nil, fmt.Errorf("%.40q is of %.40q, which is no setting", text, n)
+	for _, name := range f.Names() {
+		if _, ok := n[name]; !ok {
+			return nil, fmt.Errorf("%.40q is of %.40q, which is no setting", text, name)
 		}
 	}
 	return f, nil
 }
 
-// settingOf is what a formula comes to, as a port of that dtype can hold it.
-func (p *Plan) settingOf(f *formula.Expr, d string) (float64, error) {
-	v := f.Eval(p.setting)
+// port is what a formula comes to, as a port of that dtype can hold it.
+func (n portValues) port(text, d string) (float64, error) {
+	f, err := n.formula(text)
+	if err != nil {
+		return 0, err
+	}
+	v := f.Eval(n.of)
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0) || d == dtype.F32.String() && math.Abs(v) > math.MaxFloat32:
 		return 0, fmt.Errorf("%s is %v, and has to be a number that %s has", f, v, d)
@@ -103,11 +118,7 @@ func (p *Plan) settingOf(f *formula.Expr, d string) (float64, error) {
 // Setting is what a port of RoleSetting is fed: the formula, of the plan's settings, in the
 // dtype of its buffer.
 func (p *Plan) Setting(port *Port, d string) (float64, error) {
-	f, err := p.formula(port.Path)
-	if err != nil {
-		return 0, err
-	}
-	return p.settingOf(f, d)
+	return p.portValues().port(port.Path, d)
 }
 
 // Ports are the names of the settings that a run may set, in the order of the config.
@@ -160,13 +171,14 @@ func (p *Plan) Set(values map[string]float64) (*Plan, error) {
 	if left > 0 {
 		return nil, p.noSettings(values)
 	}
+	have := q.portValues()
 	for i := range q.Settings {
 		if s := &q.Settings[i]; s.Is != "" {
-			f, err := q.formula(s.Is)
+			f, err := have.formula(s.Is)
 			if err != nil {
 				return nil, err
 			}
-			if s.Value = f.Eval(q.setting); s.check(s.Value) != nil {
+			if s.Value = f.Eval(have.of); s.check(s.Value) != nil {
 				return nil, s.check(s.Value)
 			}
 		}
@@ -186,13 +198,12 @@ func (p *Plan) Set(values map[string]float64) (*Plan, error) {
 
 // settled checks guards and what ports are fed.
 func (p *Plan) settled() error {
-	err := p.validateSettings()
+	err, have := p.validateSettings(), p.portValues()
 	var g *GuardError
 	if errors.As(err, &g) {
-		f, _ := p.formula(g.Text)
+		f, _ := have.formula(g.Text)
 		for _, n := range f.Names() {
-			v, _ := p.setting(n)
-			g.Values = append(g.Values, n+"="+strconv.FormatFloat(v, 'g', -1, 64))
+			g.Values = append(g.Values, n+"="+strconv.FormatFloat(have[n], 'g', -1, 64))
 		}
 	}
 	if err != nil {
@@ -202,7 +213,7 @@ func (p *Plan) settled() error {
 		d := &p.Devices[i]
 		for j := range d.Ports {
 			if x := &d.Ports[j]; x.Role == RoleSetting {
-				if _, err := p.Setting(x, d.Buffers[x.Buffer].DType); err != nil {
+				if _, err := have.port(x.Path, d.Buffers[x.Buffer].DType); err != nil {
 					return err
 				}
 			}

@@ -12,7 +12,7 @@ import (
 // validatePorts checks what programs are fed and what is read of them.
 func (p *Plan) validatePorts(d *Device, progs map[string]*Program) error {
 	byPath := d.tensorsByPath()
-	settings := map[string]bool{}
+	have, settings := p.portValues(), map[string]bool{}
 	all := paths[*Port]{meet: func(a, _ *Port, _ string, i, _ int) error {
 		return fmt.Errorf("program %s has the port %s %q twice", a.Program, a.Role, of(a.Path, i))
 	}}
@@ -34,17 +34,17 @@ func (p *Plan) validatePorts(d *Device, progs map[string]*Program) error {
 		b := &d.Buffers[x.Buffer]
 		err := d.validateInstances(x, prog, b, path)
 		if err == nil {
-			err = p.validatePort(d, x, b, byPath)
+			err = p.validatePort(d, x, b, byPath, have)
 		}
 		if err != nil {
 			return fmt.Errorf("port %s %q of program %s: %w", x.Role, x.Path, x.Program, err)
 		}
 		if x.Role == RoleSetting { // a formula is no path
-			if key := x.Program + " " + x.Path; settings[key] {
+			key := x.Program + " " + x.Path
+			if settings[key] {
 				return fmt.Errorf("program %s has the port %s %q twice", x.Program, x.Role, x.Path)
-			} else {
-				settings[key] = true
 			}
+			settings[key] = true
 			continue
 		}
 		if err := all.add(x.Program+" "+x.Role, path, d.family(x.Buffer), x); err != nil {
@@ -81,7 +81,7 @@ func (d *Device) validateInstances(x *Port, prog *Program, b *Buffer, path strin
 	return nil
 }
 
-func (p *Plan) validatePort(d *Device, x *Port, b *Buffer, byPath map[string]int) error {
+func (p *Plan) validatePort(d *Device, x *Port, b *Buffer, byPath map[string]int, have portValues) error {
 	if b.Memory != "" {
 		return fmt.Errorf("it is in %s memory", b.Memory)
 	}
@@ -99,10 +99,7 @@ func (p *Plan) validatePort(d *Device, x *Port, b *Buffer, byPath map[string]int
 		if err := scalar(dtype.F32, dtype.F64, dtype.I32); err != nil {
 			return err
 		}
-		f, err := p.formula(x.Path)
-		if err == nil {
-			_, err = p.settingOf(f, b.DType)
-		}
+		_, err := have.port(x.Path, b.DType)
 		return err
 	case RoleCoord:
 		if b.DType != dtype.I32.String() || len(b.Axes) != 1 || b.Axes[0].Size != len(p.Mesh) || b.Axes[0].Global != len(p.Mesh) {
