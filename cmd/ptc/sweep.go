@@ -9,21 +9,23 @@ import (
 
 	"ptc/compiler"
 	"ptc/runtime/program"
+	"ptc/runtime/storage"
 	"ptc/runtime/sweep"
 )
 
 type sweepFlags struct {
 	sourceFlags
-	over    []string
-	output  string
-	list    bool
-	point   int
-	steps   int64
-	every   int64
-	threads int
-	jobs    int
-	plan    string // --plan: of a point that another process has compiled
-	requeue int
+	over       []string
+	output     string
+	checkpoint string // --checkpoint
+	list       bool
+	point      int
+	steps      int64
+	every      int64
+	threads    int
+	jobs       int
+	plan       string // --plan: of a point that another process has compiled
+	requeue    int
 }
 
 func newSweep(a *app) *cobra.Command {
@@ -41,7 +43,8 @@ arithmetic, as a learning rate, its warm-up, a weight decay or a seed: these are
 of the plan (ptc compile --port). What changes a shape or what is computed, as a number
 of layers, is compiled for each value, and why is said.
 
-Point K has the folder DIR/point-K with the log, checkpoints and the result. Points
+Point K has the folder DIR/point-K with the log, checkpoints and the result; with
+--checkpoint the checkpoints are below that place. Points
 that have a result are kept, so that the same command goes on after it was stopped;
 those that failed are tried again. A result of other settings or of another model is
 an error. At the end there is a table, and DIR/results.csv and DIR/results.json.
@@ -80,6 +83,7 @@ the command without it makes the table.`,
 	fl.IntVar(&f.point, "point", 0, "run point `K` alone")
 	fl.Int64Var(&f.steps, "steps", 0, "train to step `N` (default as the source says)")
 	fl.Int64Var(&f.every, "every", 0, "save a checkpoint every `N` steps, to go on from within a point")
+	fl.StringVar(&f.checkpoint, "checkpoint", "", "keep the points' checkpoints below `DIR`, which may be s3://bucket/key (default each in its folder)")
 	fl.IntVar(&f.threads, "threads", 0, "use `N` threads (default one for each processor)")
 	fl.IntVar(&f.jobs, "jobs", 1, "train `N` points at once")
 	fl.StringVar(&f.plan, "plan", "", "train --point by the plan in `FILE`, of which nothing but values of ports differ")
@@ -118,6 +122,8 @@ func (f *sweepFlags) check(cmd *cobra.Command) ([]sweep.Point, error) {
 	switch {
 	case f.output == "" && !f.list:
 		return nil, usagef("-o is missing: the folder for the points")
+	case storage.Remote(f.output):
+		return nil, usagef("-o is a folder of this machine; --checkpoint takes a place in an object store")
 	case cmd.Flags().Changed("point") && (f.point < 1 || f.point > len(points)):
 		return nil, usagef("--point is %d, and the sweep has the points 1 to %d", f.point, len(points))
 	case f.jobs < 1:

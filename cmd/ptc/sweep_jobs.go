@@ -141,7 +141,7 @@ func (s *sweeping) child(p *placed, plan string) *exec.Cmd {
 	for _, x := range f.set {
 		args = append(args, "--set", x)
 	}
-	for _, x := range [][2]string{{"--layout", f.layout}, {"--target", f.target}, {"--imports-below", f.importsBelow}} {
+	for _, x := range [][2]string{{"--layout", f.layout}, {"--target", f.target}, {"--imports-below", f.importsBelow}, {"--checkpoint", f.checkpoint}} {
 		if x[1] != "" {
 			args = append(args, x[0], x[1])
 		}

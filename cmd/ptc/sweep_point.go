@@ -12,6 +12,7 @@ import (
 	"ptc/runtime/checkpoint"
 	"ptc/runtime/metrics"
 	"ptc/runtime/program"
+	"ptc/runtime/storage"
 	"ptc/runtime/sweep"
 	"ptc/runtime/train"
 )
@@ -78,7 +79,7 @@ func (s *sweeping) train(ctx context.Context, cancel context.CancelCauseFunc, pl
 	if err != nil {
 		return fileError(err)
 	}
-	o := train.Options{Steps: s.f.steps, Seed: seed, Threads: s.f.threads, Every: s.f.every, Checkpoint: filepath.Join(dir, "checkpoints"),
+	o := train.Options{Steps: s.f.steps, Seed: seed, Threads: s.f.threads, Every: s.f.every, Checkpoint: s.checkpoints(r.Point),
 		ResumeIfAny: true, Log: metrics.NewJSON(log), Folder: filepath.Dir(s.path)}
 	o.OnFault = func(err error) { os.Exit(s.reportBug(err.Error(), nil, os.Args[1:])) }
 	s.signals.preemptible(s.f.requeue, 0)
@@ -113,6 +114,14 @@ func (s *sweeping) train(ctx context.Context, cancel context.CancelCauseFunc, pl
 	}
 	r.Steps, r.Loss, r.ValLoss = sum.Steps, known(sum.Loss), known(sum.ValLoss)
 	return nil
+}
+
+// checkpoints is the folder of a point's checkpoints.
+func (s *sweeping) checkpoints(point int) string {
+	if s.f.checkpoint == "" {
+		return filepath.Join(sweep.Dir(s.f.output, point), "checkpoints")
+	}
+	return storage.Join(s.f.checkpoint, filepath.Base(sweep.Dir(s.f.output, point)))
 }
 
 // known is a number that JSON has; nil for any other.
