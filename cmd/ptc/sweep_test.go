@@ -147,7 +147,7 @@ func TestSweepCompilesOnce(t *testing.T) {
 	}
 
 	// Several at once have the same results, of each of which the log has the values.
-	cmd, lines := start(t, append(line, "-o", "jobs", "--jobs", "3")...)
+	cmd, lines := start(t, append(line, "-o", "jobs", "--jobs", "3", "--checkpoint", "cks")...)
 	var said []string
 	for lines.Scan() {
 		said = append(said, lines.Text())
@@ -157,6 +157,9 @@ func TestSweepCompilesOnce(t *testing.T) {
 	}
 	if log := read(t, "jobs/point-24/log.jsonl"); !strings.Contains(log, `"settings":{"decay":0.03,"seed":2,"lr":0.003}`) {
 		t.Errorf("the log of point 24 is\n%s", log)
+	}
+	if read(t, "cks/point-24/step-00000002/model.safetensors") != read(t, "out/point-24/checkpoints/step-00000002/model.safetensors") {
+		t.Error("the parameters of point 24 are others")
 	}
 	if _, err := os.Stat("jobs/plans"); err == nil {
 		t.Error("plans are left")
