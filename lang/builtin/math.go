@@ -15,7 +15,7 @@ func init() {
 			continue
 		}
 		name, g := d.Name, d.Scalar
-		eval.DefineTraced(name, "x", func(f *eval.Frame, c *eval.Call) value.Value {
+		eval.DefineTraced(name, "x", d.Doc+" Elementwise, with the axes of `x`; of a number, at compile time.", func(f *eval.Frame, c *eval.Call) value.Value {
 			if n, ok := value.NumberOf(c.Vals[0]); ok {
 				r := g(n.V)
 				whole := r == math.Trunc(r) && math.Abs(r) <= 1<<53 && (n.Whole || name == "floor" || name == "sign")
@@ -28,30 +28,52 @@ func init() {
 			return f.Emit(c.Site, name, nil, x)
 		})
 	}
-	eval.DefineTraced("stop_gradient", "x", func(f *eval.Frame, c *eval.Call) value.Value {
-		if _, ok := value.NumberOf(c.Vals[0]); ok {
-			return c.Vals[0]
-		}
-		x, ok := f.TensorArg(c, 0)
-		if !ok {
-			return value.Unknown{}
-		}
-		return f.Emit(c.Site, "detach", nil, x)
-	})
-	eval.DefineTraced("max", "x, y?, over?: axis", func(f *eval.Frame, c *eval.Call) value.Value { return extremum(f, c, "max") })
-	eval.DefineTraced("min", "x, y?, over?: axis", func(f *eval.Frame, c *eval.Call) value.Value { return extremum(f, c, "min") })
-	eval.DefineTraced("pow", "x, y", func(f *eval.Frame, c *eval.Call) value.Value {
-		x, okX := value.NumberOf(c.Vals[0])
-		y, okY := value.NumberOf(c.Vals[1])
-		if okX && okY {
-			return f.Formula(c.Site, "**", value.Number{V: math.Pow(x.V, y.V)}, c.Vals[0], c.Vals[1])
-		}
-		return pairwise(f, c, "pow")
-	})
-	eval.DefineTraced("where", "condition, x, y", where)
-	eval.Define("sum", "x, over?: axis", func(f *eval.Frame, c *eval.Call) value.Value { return reduce(f, c, "reduce_sum", 1) })
-	eval.Define("mean", "x, over?: axis", mean)
-	eval.DefineTraced("cast", "x, to", cast)
+	eval.DefineTraced("stop_gradient", "x",
+		"`x`, with the same axes, as a constant for the gradient.",
+		func(f *eval.Frame, c *eval.Call) value.Value {
+			if _, ok := value.NumberOf(c.Vals[0]); ok {
+				return c.Vals[0]
+			}
+			x, ok := f.TensorArg(c, 0)
+			if !ok {
+				return value.Unknown{}
+			}
+			return f.Emit(c.Site, "detach", nil, x)
+		})
+	eval.DefineTraced("max", "x, y?, over?: axis",
+		"The larger of `x` and `y`, elementwise: axes align by name, so `f32[batch, ffn]` and `f32[ffn]` give "+
+			"`f32[batch, ffn]`. With `over` instead of `y`, the largest along those axes, which are gone: `max(x, "+
+			"over = vocab)` of `f32[batch, vocab]` is `f32[batch]`. Elements that tie share the gradient.",
+		func(f *eval.Frame, c *eval.Call) value.Value { return extremum(f, c, "max") })
+	eval.DefineTraced("min", "x, y?, over?: axis",
+		"The smaller of `x` and `y`, elementwise, or with `over` the smallest along axes, as for `max`.",
+		func(f *eval.Frame, c *eval.Call) value.Value { return extremum(f, c, "min") })
+	eval.DefineTraced("pow", "x, y",
+		"`x ** y`, elementwise: axes align by name.",
+		func(f *eval.Frame, c *eval.Call) value.Value {
+			x, okX := value.NumberOf(c.Vals[0])
+			y, okY := value.NumberOf(c.Vals[1])
+			if okX && okY {
+				return f.Formula(c.Site, "**", value.Number{V: math.Pow(x.V, y.V)}, c.Vals[0], c.Vals[1])
+			}
+			return pairwise(f, c, "pow")
+		})
+	eval.DefineTraced("where", "condition, x, y",
+		"`x` where the condition holds, else `y`, element by element: the result has the axes of all three, which"+
+			" align by name. A condition known at compile time chooses one of them.",
+		where)
+	eval.Define("sum", "x, over?: axis",
+		"The sum along axes, which are gone: `sum(x, over = ffn)` of `f32[batch, ffn]` is `f32[batch]`; without "+
+			"`over`, of all elements.",
+		func(f *eval.Frame, c *eval.Call) value.Value { return reduce(f, c, "reduce_sum", 1) })
+	eval.Define("mean", "x, over?: axis",
+		"The mean along axes, which are gone: `mean(x, over = ffn)` of `f32[batch, ffn]` is `f32[batch]`; without"+
+			" `over`, of all elements.",
+		mean)
+	eval.DefineTraced("cast", "x, to",
+		"`x` as another dtype, with the same axes: `cast(x, f32)`, or `cast(x, y)` to the dtype of the tensor "+
+			"`y`. Float to i32 truncates.",
+		cast)
 }
 
 // pairwise emits an elementwise operation of the first two arguments.
