@@ -144,7 +144,7 @@ func TestLowPrecisionIsChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, spec := range []string{"single", "dp2 z1", "dp2 z3 tp2", "dp2 z1 1f1b:2:2 tp2 sp"} {
-		for _, precision := range []string{"compute = bf16  params = bf16  reduce = bf16", "compute = f16  params = f16  reduce = bf16  loss_scale = 256"} {
+		for _, precision := range []string{"compute = bf16  params = bf16  reduce = bf16", "compute = f16  params = f16  reduce = bf16  loss_scale = 256", "compute = bf16  products = f8"} {
 			rules, err := matrix.Layout{Spec: spec, Extra: "precision { " + precision + " }"}.Rules(m)
 			if err != nil {
 				t.Fatal(err)

@@ -228,6 +228,7 @@ func TestDotInstructions(t *testing.T) {
 		{"cpu:x86-64-v4+amx", "compute = bf16", true},
 		{"cpu:arm64+bf16", "compute = bf16", true},
 		{"cpu:x86-64-v4", "compute = bf16", false},
+		{"cpu:x86-64-v4+avx512bf16", "products = f8", true},
 	} {
 		p, _, err := compiler.Compile(compiler.Options{File: "gpt.ptl", Target: c.target, Layout: "of_this_test",
 			Source: []byte(string(src) + "\nlayout of_this_test { precision { " + c.precision + " } }\n"),
