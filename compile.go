@@ -42,6 +42,7 @@ type CompileOptions struct {
 	Layout string   // a layout's name; empty for the file's first
 	Target string   // cpu, ref, or a full name such as cpu:x86-64-v3
 	Set    []string // replacements of config entries, "name=value"
+	Ports  []string // config entries that [Plan.Set] can give other values; see Report.Static
 
 	// ImportsBelow is the folder that CompileFile may read imports from; empty for
 	// the main file's. Compile takes all of its file system.
@@ -88,7 +89,7 @@ func CompileFile(ctx context.Context, name string, o CompileOptions) (*Plan, *Re
 
 func compile(ctx context.Context, name string, text []byte, o CompileOptions, read func(string) ([]byte, error)) (*Plan, *Report, error) {
 	return finish(ctx, func(each compiler.Hook) (*program.Plan, *Report, error) {
-		return compiler.Compile(compiler.Options{File: name, Source: text, Read: read, Set: o.Set, Layout: o.Layout, Target: o.Target,
+		return compiler.Compile(compiler.Options{File: name, Source: text, Read: read, Set: o.Set, Ports: o.Ports, Layout: o.Layout, Target: o.Target,
 			Hooks: []compiler.Hook{each}})
 	})
 }

@@ -44,6 +44,19 @@ func (p *Plan) WriteFile(path string) error {
 	return atomicfile.WriteFile(path, data)
 }
 
+// Ports are the config entries that [Plan.Set] can give other values.
+func (p *Plan) Ports() []string { return p.p.Ports() }
+
+// Set is the plan with other values of ports; p stays as it is. The error says what is no
+// port, or that the plan is not for these values, as one with weight decay for none.
+func (p *Plan) Set(values map[string]float64) (*Plan, error) {
+	q, err := p.p.Set(values)
+	if err != nil {
+		return nil, err
+	}
+	return &Plan{q}, nil
+}
+
 // Rebuild compiles the sources in a plan anew, with its config and layout, for
 // target, which if empty is the plan's; for "ref" the result has no native code.
 // No code of the plan is used and no file read. The same versions of ptc and of

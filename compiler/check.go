@@ -50,7 +50,7 @@ func watched(o Options, hook passes.Hook) (*lowered, *Report, error) {
 		return nil, r, err
 	}
 	r.Target = t.Name()
-	written, errs := low.program.Lower(lang.Options{Set: low.set, Layout: o.Layout})
+	written, errs := low.program.Lower(lang.Options{Set: low.set, Layout: o.Layout, Ports: o.Ports})
 	if len(errs) > 0 {
 		return nil, r, errs
 	}

@@ -1,8 +1,6 @@
 package compiler
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -41,6 +39,10 @@ type Options struct {
 	// the main file's folder; nil: it is not looked at.
 	Tokenizer func(path string) ([]byte, error)
 	Set       []string // "key=value" replacements of config entries
+	// Ports are config entries that the plan is told when it runs, in place of constants.
+	// Those of which more than arithmetic depends are constants all the same; the report
+	// says which, and why. A plan that samples has none.
+	Ports []string
 	// Layout is the layout's name; empty for the file's first.
 	Layout string
 	// Target is cpu, ref, or a full name; empty for the best there is here.
@@ -82,6 +84,7 @@ type Report struct {
 	Params   int // parameters: tensors and elements
 	Elements int
 	Warnings []string
+	Static   []Static // of the ports that were asked for
 	Remarks  []pass.Remark
 	Stages   []Stage
 	Total    time.Duration
@@ -92,6 +95,12 @@ type Report struct {
 	// set also when the compilation fails.
 	Source func(file string) (string, bool)
 }
+
+// Static is a config entry that cannot be a port, and why, as "changes shapes m.ptl:3:4".
+type Static struct{ Name, Why string }
+
+// String is a sentence about it.
+func (s Static) String() string { return "`" + s.Name + "` " + s.Why + ": compiled for each value" }
 
 // Stage is the time of one part of a compilation.
 type Stage struct {
@@ -159,22 +168,10 @@ func (r *Report) stage(name string, began time.Time) {
 // finish adds what only the compiler knows.
 func finish(p *program.Plan, low *lowered, r *Report) {
 	p.Compiler = Version
-	for _, s := range low.program.Sources {
-		sum := sha256.Sum256([]byte(s.Text))
-		p.Sources = append(p.Sources, program.Source{Name: s.Name, Text: s.Text, SHA256: hex.EncodeToString(sum[:])})
-	}
+	p.Sources = low.sources()
 	p.Names = planNames(low.result.Names)
-	p.Config = p.Config[:0]
-	for _, a := range low.result.Config {
-		v := a.Val.String()
-		if s, ok := a.Val.(ir.Str); ok {
-			v = string(s)
-		}
-		p.Config = append(p.Config, program.KV{Key: a.Key, Value: v})
-	}
-	if t := low.result.Module.MetaTerm("train"); t != nil && t.Args.Has("seed") && low.result.Module.MetaTerm("config").Args.Get("seed") == nil {
-		p.Config = append(p.Config, program.KV{Key: "seed", Value: t.Args.Get("seed").String()})
-	}
+	p.Config = low.config()
+	p.Settings, p.Guards = low.settings()
 	for _, s := range r.Stages {
 		if passes.Index(s.Name) > 0 {
 			p.Passes = append(p.Passes, s.Name)
@@ -216,7 +213,8 @@ func lower(o Options, r *Report) (*lowered, error) {
 	}
 	rolled := &pass.Context{Pass: "roll"}
 	var res *lang.Result
-	if with := (lang.Options{Set: set, Layout: o.Layout}); o.Sample != nil {
+	if with := (lang.Options{Set: set, Layout: o.Layout, Ports: o.Ports}); o.Sample != nil {
+		with.Ports = nil
 		res, errs = lowerSample(p, with, o.Sample, r)
 	} else {
 		res, errs = lowerOnce(p, with, rolled)
@@ -229,6 +227,9 @@ func lower(o Options, r *Report) (*lowered, error) {
 		r.Warnings = append(r.Warnings, "the loss does not read parameter `"+u+"`: it is not trained")
 	}
 	r.Warnings = append(r.Warnings, res.Warnings...)
+	for _, s := range res.Static {
+		r.Static = append(r.Static, Static(s))
+	}
 	for _, s := range res.Remarks {
 		r.Remarks = append(r.Remarks, pass.Remark{Pass: "lower", Text: s})
 	}

@@ -62,6 +62,7 @@ func rebuild(p *program.Plan, target string, sample *Sample, hooks ...Hook) (*pr
 		Hooks:     hooks,
 		Sample:    sample,
 		plan:      p,
+		Ports:     p.Ports(),
 	})
 }
 
@@ -97,6 +98,11 @@ func planConfig(p *program.Plan, prog *lang.Program) []lang.Override {
 			continue
 		}
 		v := kv.Value
+		for _, s := range p.Settings {
+			if s.Name == kv.Key && s.Is != "" { // computed of others still
+				v = s.Is
+			}
+		}
 		if strings.HasPrefix(v, `"`) { // an override in quotes is read as a literal
 			v = ir.Str(v).String()
 		}
@@ -122,6 +128,7 @@ func Differences(a, b *program.Plan) []string {
 		{"the schedules", func(p *program.Plan) any { return p.Schedules }},
 		{"the adapters", func(p *program.Plan) any { return p.Adapters }},
 		{"the config", func(p *program.Plan) any { return p.Config }},
+		{"the ports", func(p *program.Plan) any { return []any{p.Settings, p.Guards} }},
 		{"the mesh", func(p *program.Plan) any { return []any{p.Mesh, p.Refined, p.Memory} }},
 		{"the code", func(p *program.Plan) any { return []any{p.Code, p.Variants} }},
 		{"the kernels", func(p *program.Plan) any { return p.Kernels }},

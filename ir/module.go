@@ -102,23 +102,27 @@ type Func struct {
 
 // Roles of arguments and results of entry functions.
 const (
-	RoleParam = "param" // a trained parameter; path is the module path
-	RoleState = "state" // optimizer state; path is "blocks.3.attn.wq/m"
-	RoleData  = "data"  // a field of the batch; path is the field's name
-	RoleStep  = "step"  // i32 scalar: the number of the step, from 1
-	RoleSeed  = "seed"  // i32 scalar: the run's seed
-	RoleCoord = "coord" // i32[mesh=n]: this device's coordinate on each mesh axis
-	RoleIndex = "index" // i32 scalar: the number of an instance of a stack, which AttrNumber is; path is its module
-	RoleLoss  = "loss"  // result: the scalar loss
-	RoleStat  = "stat"  // result: a scalar to report; path is grad_norm, lr, …
-	RoleGrad  = "grad"  // result: a raw gradient, readable when it is computed; it need not live to the end of the step
-	RoleIn    = "in"    // an argument of a kernel function
-	RoleOut   = "out"   // a result of a kernel function
+	RoleParam   = "param"   // a trained parameter; path is the module path
+	RoleState   = "state"   // optimizer state; path is "blocks.3.attn.wq/m"
+	RoleData    = "data"    // a field of the batch; path is the field's name
+	RoleStep    = "step"    // i32 scalar: the number of the step, from 1
+	RoleSeed    = "seed"    // i32 scalar: the run's seed
+	RoleSetting = "setting" // scalar of f32, i32 or f64 that the plan is told for a run; path is its formula, see internal/formula
+	RoleCoord   = "coord"   // i32[mesh=n]: this device's coordinate on each mesh axis
+	RoleIndex   = "index"   // i32 scalar: the number of an instance of a stack, which AttrNumber is; path is its module
+	RoleLoss    = "loss"    // result: the scalar loss
+	RoleStat    = "stat"    // result: a scalar to report; path is grad_norm, lr, …
+	RoleGrad    = "grad"    // result: a raw gradient, readable when it is computed; it need not live to the end of the step
+	RoleIn      = "in"      // an argument of a kernel function
+	RoleOut     = "out"     // a result of a kernel function
 )
 
 // AttrCopyOf names the parameter of which a state is a copy of more bits, and
 // whose initial values it has before they are rounded.
 const AttrCopyOf = "of"
+
+// AttrDefault is what an argument of role setting holds where nobody says otherwise.
+const AttrDefault = "default"
 
 // AttrNumber is the number that an argument of role index holds; of one that every
 // instance of a stack has, the first instance's, if it is not 0.

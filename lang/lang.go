@@ -57,6 +57,9 @@ type Options struct {
 	// Compute, where not empty, replaces the dtype in which the layout
 	// computes: f32, bf16 or f16.
 	Compute string
+	// Ports are entries of the config that a plan is told when it runs; see [eval.Ports].
+	// Those that cannot be are in Result.Static.
+	Ports []string
 	// Omit leaves out instances of repeated modules that do what the one before them
 	// does: [Result.Omitted] says which.
 	Omit bool
@@ -85,6 +88,11 @@ type Result struct {
 	Remarks []string
 	// Names are the blocks of names of the model, resolved.
 	Names []names.Map
+	// Settings are the entries of the config that are ports or computed of some, Guards the
+	// comparisons of theirs that decided something, and Static the ports that are none.
+	Settings []eval.Setting
+	Guards   []eval.Guard
+	Static   []eval.Static
 	// Omitted says what the functions of the module lack.
 	Omitted []Omitted
 }
@@ -96,20 +104,47 @@ type Omitted struct {
 	eval.Omitted
 }
 
+// Config is the config with overrides, as [Result.Config], and nothing else of the program.
+func (p *Program) Config(set []Override) ([]ir.Attr, diag.List) {
+	if p.Main == nil || p.Main.Tree == nil {
+		return nil, diag.List{{Code: "E0501", Msg: "nothing was parsed"}}
+	}
+	in := eval.New(p.Program, set)
+	return in.ConfigAttrs(), in.Errs.List
+}
+
 // maxIrregular is after how many lists of which instances turned out to differ all
 // lists are written.
 const maxIrregular = 3
 
-// Lower resolves the program to a module, or to the list of its mistakes.
+// Lower resolves the program to a module, or to the list of its mistakes. Where ports turn
+// out to be none, it is lowered again without them.
 func (p *Program) Lower(o Options) (*Result, diag.List) {
 	if p.Main == nil || p.Main.Tree == nil {
 		return nil, diag.List{{Code: "E0501", Msg: "nothing was parsed"}}
 	}
+	if len(o.Ports) == 0 {
+		return p.lower(o, nil)
+	}
+	ports := &eval.Ports{Names: o.Ports}
+	for {
+		r, errs := p.lower(o, ports)
+		if ports.Again() {
+			continue
+		}
+		if r != nil {
+			r.Guards, r.Static = ports.Guards(), ports.Static()
+		}
+		return r, errs
+	}
+}
+
+func (p *Program) lower(o Options, ports *eval.Ports) (*Result, diag.List) {
 	irregular := map[string]bool{}
 	for o.Omit && len(irregular) < maxIrregular {
-		in := eval.NewWatched(p.Program, o.Set, o.Watch)
+		in := eval.NewWatched(p.Program, o.Set, ports, o.Watch)
 		in.Omits = func(list string) bool { return !irregular[list] }
-		in, r := lowerTwice(in, o)
+		in, r := lowerTwice(in, o, ports)
 		if in.Irregular == "" && len(in.Errs.List) == 0 {
 			return r, nil
 		}
@@ -118,7 +153,7 @@ func (p *Program) Lower(o Options) (*Result, diag.List) {
 		}
 		irregular[in.Irregular] = true
 	}
-	in, r := lowerTwice(eval.NewWatched(p.Program, o.Set, o.Watch), o)
+	in, r := lowerTwice(eval.NewWatched(p.Program, o.Set, ports, o.Watch), o, ports)
 	if len(in.Errs.List) > 0 {
 		return nil, in.Errs.List.Sort()
 	}
@@ -127,13 +162,13 @@ func (p *Program) Lower(o Options) (*Result, diag.List) {
 
 // lowerTwice lowers with in, and where the program asks for adapters, which depend on
 // how products read parameters, once more with what that has shown.
-func lowerTwice(in *eval.Interp, o Options) (*eval.Interp, *Result) {
+func lowerTwice(in *eval.Interp, o Options, ports *eval.Ports) (*eval.Interp, *Result) {
 	in.Products = map[string]eval.Contraction{}
 	r := lower(in, o)
 	if in.Contractions == nil || len(in.Errs.List) > 0 || in.Stopped {
 		return in, r
 	}
-	again := eval.NewWatched(in.Prog, o.Set, o.Watch)
+	again := eval.NewWatched(in.Prog, o.Set, ports, o.Watch)
 	again.Omits, again.Contractions = in.Omits, in.Contractions
 	return again, lower(again, o)
 }
@@ -181,7 +216,7 @@ func lower(in *eval.Interp, o Options) *Result {
 	if len(in.Errs.List) > 0 || in.Stopped {
 		return nil
 	}
-	r := &Result{Module: mod, Layouts: y.All, Layout: y.Name, Names: maps, Config: config, Warnings: append(l.Warnings, y.Warnings...), Remarks: l.Remarks}
+	r := &Result{Module: mod, Layouts: y.All, Layout: y.Name, Names: maps, Config: config, Settings: in.Settings(), Warnings: append(l.Warnings, y.Warnings...), Remarks: l.Remarks}
 	for _, p := range in.Params {
 		if !l.Reads(p) {
 			if !o.Sample { // what the loss alone reads is of no concern

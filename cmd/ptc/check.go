@@ -32,6 +32,7 @@ says how much; --ignore-memory goes on all the same.`,
 		RunE:              func(_ *cobra.Command, args []string) error { return a.check(args[0], &f, asJSON, ignore) },
 	}
 	f.add(cmd)
+	f.addPorts(cmd)
 	a.diagnosticsFlag(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&ignore, "ignore-memory", false, "check sizes that need more memory than there is")

@@ -48,6 +48,7 @@ Passes, in order, for --print-after and as names of dumps:
 		Example: `  ptc compile examples/gpt/gpt.ptl -o plan.bin
   ptc compile gpt.ptl --layout single --set layers=12 --set embed=768
   ptc compile gpt.ptl --target ref
+  ptc compile gpt.ptl --port lr,decay && ptc run gpt.bin --set lr=1e-3
   ptc compile gpt.ptl --dump-ir ir/ --verify-each
   ptc compile gpt.ptl --print-after fuse | less`,
 		Args:              exactly("FILE"),
@@ -60,12 +61,14 @@ Passes, in order, for --print-after and as names of dumps:
 	fl.StringVarP(&f.output, "output", "o", "", "write the plan to `PLAN` (default FILE's name with .bin, in the current folder)")
 	fl.StringVar(&f.dump, "dump-ir", "", "write the IR after each pass to `DIR`/NN-pass.ptir; 00- is the lowered source")
 	fl.StringSliceVar(&f.printAfter, "print-after", nil, "print the IR after `PASS`, or after every pass with all")
+	f.addPorts(cmd)
 	fl.StringVar(&f.schedules, "schedules", "", "cut kernels as `FILE` says, which \"ptc tune\" writes")
 	fl.BoolVar(&f.sample, "sample", false, "make a plan that \"ptc sample\" uses as it is, in place of one that trains")
 	fl.BoolVar(&f.verifyEach, "verify-each", false, "verify the IR after each pass")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "do not say what was compiled")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "also say how long each pass took")
 	cmd.MarkFlagsMutuallyExclusive("quiet", "verbose")
+	cmd.MarkFlagsMutuallyExclusive("port", "sample")
 	complete(cmd, "print-after", func([]string) []string { return printable() })
 	return cmd
 }
@@ -107,6 +110,9 @@ func (a *app) compile(path string, f *compileFlags) error {
 	}
 	for _, w := range r.Warnings {
 		a.message("warning", w)
+	}
+	for _, s := range r.Static {
+		a.message("warning", "no port: "+s.String())
 	}
 	data, err := program.Encode(plan)
 	if errors.Is(err, program.ErrTooLarge) {

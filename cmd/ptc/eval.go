@@ -47,6 +47,7 @@ type evalFlags struct {
 	trust trustFlags
 	opts  train.EvalOptions
 	json  bool
+	set   []string // --set
 }
 
 func newEval(a *app) *cobra.Command {
@@ -71,6 +72,7 @@ a router, a note says so, and windows that fill no batch are left out.`,
 	f.paramFlags.add(cmd)
 	fl.StringArrayVar(&f.opts.Data, "data", nil, "evaluate on the files that the pattern `FILES` matches; may be given again")
 	fl.BoolVar(&f.opts.PerFile, "per-file", false, "give the loss of each file as well")
+	fl.StringArrayVar(&f.set, "set", nil, "give a port of the plan another value: `name=value`; may be given again")
 	fl.BoolVar(&f.json, "json", false, "write an object of JSON")
 	fl.IntVar(&f.opts.Threads, "threads", 0, "use `N` threads; the result does not depend on it (default one for each processor)")
 	f.trust.add(cmd)
@@ -83,6 +85,9 @@ func (a *app) eval(ctx context.Context, path string, f *evalFlags) error {
 	}
 	plan, err := openPlan(path, &f.trust)
 	if err != nil {
+		return err
+	}
+	if plan, err = withSettings(plan, f.set); err != nil {
 		return err
 	}
 	o := f.opts

@@ -64,6 +64,13 @@ type sourceFlags struct {
 	set            []string
 	layout, target string
 	importsBelow   string // a folder; empty for the main file's
+	ports          []string
+}
+
+// addPorts adds --port, for commands that make one plan.
+func (f *sourceFlags) addPorts(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVar(&f.ports, "port", nil, "let \"ptc run --set\" give the config entry `NAME` another value; several with commas")
+	complete(cmd, "port", portsIn)
 }
 
 func (f *sourceFlags) add(cmd *cobra.Command) {
@@ -80,7 +87,7 @@ func (f *sourceFlags) add(cmd *cobra.Command) {
 }
 
 func (f *sourceFlags) apply(o *compiler.Options) {
-	o.Set, o.Layout, o.Target = f.set, f.layout, f.target
+	o.Set, o.Layout, o.Target, o.Ports = f.set, f.layout, f.target, f.ports
 }
 
 // complete offers words for a flag in the shell.
@@ -125,6 +132,9 @@ func settingsIn(args []string) []string {
 	}
 	return out
 }
+
+// portsIn lists the config entries of the file being named.
+func portsIn(args []string) []string { return compiler.ConfigEntries("main.ptl", named(args)) }
 
 // named is the text of the file that is the first argument, nothing where it
 // cannot be read.

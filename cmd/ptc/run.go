@@ -26,6 +26,7 @@ import (
 type runFlags struct {
 	opts    train.Options
 	seed    uint64
+	set     []string // --set
 	log     logFlag
 	serve   string // --serve
 	onNaN   choice
@@ -102,7 +103,9 @@ const runLong = `Train by a plan, and tell each step's loss.
 
 --steps counts from the first step of training, so that --resume --steps 20
 after 10 steps runs 10 more, and after 20 none. Whatever is not said is as the
-plan has it.
+plan has it. --set gives another value to a config entry that "ptc compile --port"
+has made a port of the plan; others are constants of it. The value is a number, or
+arithmetic of numbers such as 3e-4/2.
 
 A folder of checkpoints is of one run at a time, and of one training: where it has
 checkpoints already, --resume goes on from them, and --overwrite starts anew and
@@ -283,6 +286,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.Int64Var(&o.Steps, "steps", 0, "train to step `N` (default as the source says)")
 	fl.IntVar(&o.Threads, "threads", 0, "use `N` threads; the result does not depend on it (default one for each processor)")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of initialization, shuffle and dropout (default the checkpoint's, else the plan's)")
+	fl.StringArrayVar(&f.set, "set", nil, "give a port of the plan another value: `name=value`; may be given again")
 	fl.Var(&f.log, "log", "tell the steps as `text` or json, an object on each line; besides, as often as it is given,\nto "+sinkHelp())
 	fl.StringVar(&f.serve, "serve", "", "show the run at `ADDR` while it lasts, as :8080 (of 127.0.0.1, unless it names a host)")
 	fl.StringVar(&o.Init, "init", "", "start from the parameters in `FILE`, a safetensors file")
@@ -325,6 +329,9 @@ func (f *runFlags) add(cmd *cobra.Command) {
 func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	plan, err := openPlan(path, &f.trust)
 	if err != nil {
+		return afterRoot(err)
+	}
+	if plan, err = withSettings(plan, f.set); err != nil {
 		return afterRoot(err)
 	}
 	opts := f.opts

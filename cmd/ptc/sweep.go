@@ -2,25 +2,15 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"errors"
 	"fmt"
-	"math"
-	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"ptc/compiler"
-	"ptc/runtime/checkpoint"
-	"ptc/runtime/metrics"
 	"ptc/runtime/program"
 	"ptc/runtime/storage"
 	"ptc/runtime/sweep"
-	"ptc/runtime/train"
 )
 
 type sweepFlags struct {
@@ -33,6 +23,8 @@ type sweepFlags struct {
 	steps      int64
 	every      int64
 	threads    int
+	jobs       int
+	plan       string // --plan: of a point that another process has compiled
 	requeue    int
 }
 
@@ -41,10 +33,15 @@ func newSweep(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sweep FILE [--over name=value,value...] -o DIR [--list | --point K]",
 		Short: "Train a model with every combination of some settings",
-		Long: `Compile and train a model once for each combination of the values that its block
+		Long: `Train a model once for each combination of the values that its block
 "sweep { lr = [1e-3, 3e-3]  seed = 1..3 }", or --over in its place, gives to config
 entries, and to seed, which need not be one. a..b stands for all whole numbers from a
 to b. Of several axes the last one's values are in turn first.
+
+The model is compiled once for all points that differ in numbers which only enter its
+arithmetic, as a learning rate, its warm-up, a weight decay or a seed: these are ports
+of the plan (ptc compile --port). What changes a shape or what is computed, as a number
+of layers, is compiled for each value, and why is said.
 
 Point K has the folder DIR/point-K with the log, checkpoints and the result; with
 --checkpoint the checkpoints are below that place. Points
@@ -52,10 +49,14 @@ that have a result are kept, so that the same command goes on after it was stopp
 those that failed are tried again. A result of other settings or of another model is
 an error. At the end there is a table, and DIR/results.csv and DIR/results.json.
 
+--jobs N trains N points at once, each in a process of its own with its share of the
+processors, unless --threads says how many. A signal lets all of them finish their step.
+
 --point K runs that point alone, for jobs of their own, as of an array of Slurm; then
 the command without it makes the table.`,
 		Example: `  ptc sweep model.ptl --over lr=1e-3,3e-3 --over seed=1..3 -o sweep
   ptc sweep model.ptl --over lr=1e-3,3e-3 --over seed=1..3 -o sweep --list
+  ptc sweep model.ptl --over lr=1e-3,3e-3 --over seed=1..3 -o sweep --jobs 4
   sbatch --array=1-6 --wrap 'ptc sweep model.ptl --over lr=1e-3,3e-3 --over seed=1..3 -o sweep --point $SLURM_ARRAY_TASK_ID'`,
 		Args:              exactly("FILE"),
 		ValidArgsFunction: completeFiles("ptl"),
@@ -84,8 +85,14 @@ the command without it makes the table.`,
 	fl.Int64Var(&f.every, "every", 0, "save a checkpoint every `N` steps, to go on from within a point")
 	fl.StringVar(&f.checkpoint, "checkpoint", "", "keep the points' checkpoints below `DIR`, which may be s3://bucket/key (default each in its folder)")
 	fl.IntVar(&f.threads, "threads", 0, "use `N` threads (default one for each processor)")
+	fl.IntVar(&f.jobs, "jobs", 1, "train `N` points at once")
+	fl.StringVar(&f.plan, "plan", "", "train --point by the plan in `FILE`, of which nothing but values of ports differ")
+	if err := fl.MarkHidden("plan"); err != nil {
+		panic(err) // the flag does not exist
+	}
 	fl.IntVar(&f.requeue, "requeue-exit-code", 0, "exit with `N` when SIGTERM or SIGUSR1 has ended the sweep early")
 	cmd.MarkFlagsMutuallyExclusive("list", "point")
+	cmd.MarkFlagsMutuallyExclusive("jobs", "point")
 	return cmd
 }
 
@@ -119,6 +126,8 @@ func (f *sweepFlags) check(cmd *cobra.Command) ([]sweep.Point, error) {
 		return nil, usagef("-o is a folder of this machine; --checkpoint takes a place in an object store")
 	case cmd.Flags().Changed("point") && (f.point < 1 || f.point > len(points)):
 		return nil, usagef("--point is %d, and the sweep has the points 1 to %d", f.point, len(points))
+	case f.jobs < 1:
+		return nil, usagef("--jobs is %d, and must be at least 1", f.jobs)
 	case cmd.Flags().Changed("steps") && f.steps < 1 || f.every < 0 || f.threads < 0:
 		return nil, usagef("numbers of steps and threads are above 0")
 	case job:
@@ -133,9 +142,7 @@ type sweeping struct {
 	f       *sweepFlags
 	path    string
 	entries []string // of the source's config
-
-	set  []string // that plan was compiled with
-	plan *program.Plan
+	of      int      // points
 }
 
 func (a *app) sweep(ctx context.Context, path string, f *sweepFlags, points []sweep.Point) error {
@@ -146,181 +153,103 @@ func (a *app) sweep(ctx context.Context, path string, f *sweepFlags, points []sw
 		}
 		return a.print(b.String())
 	}
-	s := &sweeping{app: a, f: f, path: path, entries: compiler.ConfigEntries("main.ptl", named([]string{path}))}
+	s := &sweeping{app: a, f: f, path: path, entries: compiler.ConfigEntries("main.ptl", named([]string{path})), of: len(points)}
 	todo := points
 	if f.point > 0 {
 		todo = points[f.point-1 : f.point]
 	}
+	all, err := s.place(todo)
+	if err != nil {
+		return err
+	}
+	results := make([]*sweep.Result, len(all))
+	for i, p := range all {
+		if results[i], err = s.have(p); err != nil {
+			return err
+		}
+		if results[i] == nil {
+			p.group.left++
+		}
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var results []sweep.Result
-	failed := 0
-	for _, p := range todo {
-		r, err := s.point(ctx, cancel, p, len(points))
+	if f.jobs > 1 {
+		err = s.atOnce(all, results)
+	} else {
+		err = s.inTurn(ctx, cancel, all, results)
+	}
+	if err != nil || f.plan != "" {
+		return err
+	}
+	return s.finish(results)
+}
+
+// inTurn runs what has no result yet, one point after the other.
+func (s *sweeping) inTurn(ctx context.Context, cancel context.CancelCauseFunc, all []*placed, results []*sweep.Result) error {
+	for i, p := range all {
+		if results[i] != nil {
+			continue
+		}
+		plan, err := s.planOf(p)
 		if err != nil {
 			return err
 		}
-		if r.Error != "" {
-			failed++
+		s.tell(p)
+		if results[i], err = s.run(ctx, cancel, p, plan); err != nil {
+			return err
 		}
-		results = append(results, *r)
-	}
-	if err := s.finish(results); err != nil {
-		return err
-	}
-	if failed > 0 {
-		return fileError(fmt.Errorf("%d of %d points failed; the same command tries them again", failed, len(todo)))
 	}
 	return nil
 }
 
+// planOf is the plan of a point's group, which is compiled where it is needed first and
+// dropped after it was needed last.
+func (s *sweeping) planOf(p *placed) (plan *program.Plan, err error) {
+	g := p.group
+	if g.plan == nil {
+		if s.f.plan != "" {
+			g.plan, err = openPlan(s.f.plan, &trustFlags{})
+		} else {
+			g.plan, err = s.compile(g)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	plan = g.plan
+	if g.left--; g.left == 0 {
+		g.plan = nil
+	}
+	return plan, nil
+}
+
+// tell says which point begins, where no other process has said it.
+func (s *sweeping) tell(p *placed) {
+	if s.f.plan == "" {
+		fmt.Fprintf(s.err, "point %d of %d: %s\n", p.Number, s.of, p)
+	}
+}
+
 // finish shows the results, and writes those of all points.
-func (s *sweeping) finish(results []sweep.Result) error {
+func (s *sweeping) finish(points []*sweep.Result) error {
+	var results []sweep.Result
+	failed := 0
+	for _, r := range points {
+		if results = append(results, *r); r.Error != "" {
+			failed++
+		}
+	}
 	if s.f.point == 0 {
 		defer s.signals.hold()()
 		if err := sweep.Write(s.f.output, results); err != nil {
 			return fileError(wrapWrite(s.f.output, err))
 		}
 	}
-	return s.print(sweep.Table(results))
-}
-
-// compile makes the plan of a point. The seed is the run's where the source's config has
-// no entry for it, so that points that differ by it alone share a plan.
-func (s *sweeping) compile(p sweep.Point) (seed *uint64, err error) {
-	set := slices.Clone(s.f.set)
-	for _, x := range p.Settings {
-		if x.Name == "seed" && !slices.Contains(s.entries, "seed") {
-			n, err := strconv.ParseUint(x.Value, 10, 64)
-			if err != nil {
-				return nil, usagef("--over: the seed %s is no whole number from 0", x.Value)
-			}
-			seed = &n
-			continue
-		}
-		set = append(set, x.Name+"="+x.Value)
+	if err := s.print(sweep.Table(results)); err != nil {
+		return err
 	}
-	if s.plan != nil && slices.Equal(set, s.set) {
-		return seed, nil
+	if failed > 0 {
+		return fileError(fmt.Errorf("%d of %d points failed; the same command tries them again", failed, len(points)))
 	}
-	u, err := s.openUnit(s.path, s.f.importsBelow)
-	if err != nil {
-		return nil, err
-	}
-	s.f.apply(&u.opts)
-	u.opts.Set = set
-	plan, r, err := compiler.Compile(u.opts)
-	if err != nil {
-		return nil, compileError(err, u.sources(r))
-	}
-	s.set, s.plan = set, plan
-	return seed, nil
-}
-
-// modelOf is a hash of what a plan was compiled from, on whatever machine.
-func modelOf(plan *program.Plan) string {
-	h := sha256.New()
-	fmt.Fprintf(h, "sweep 1\n%q\n", plan.Layout)
-	for _, x := range plan.Sources {
-		fmt.Fprintf(h, "%q %x\n", x.Name, sha256.Sum256([]byte(x.Text)))
-	}
-	for _, kv := range plan.Config {
-		fmt.Fprintf(h, "%q %q\n", kv.Key, kv.Value)
-	}
-	return fmt.Sprintf("sha256:%x", h.Sum(nil))
-}
-
-// point gives the result of a point, which it runs where there is none.
-func (s *sweeping) point(ctx context.Context, cancel context.CancelCauseFunc, p sweep.Point, of int) (*sweep.Result, error) {
-	seed, err := s.compile(p)
-	if err != nil {
-		return nil, err
-	}
-	model := modelOf(s.plan)
-	have, err := sweep.Load(s.f.output, p.Number)
-	if err != nil {
-		return nil, fileError(err)
-	}
-	if have != nil {
-		if err := have.Of(p, model); err != nil {
-			return nil, fileError(fmt.Errorf("%s has a result already: %w; give another folder", sweep.Dir(s.f.output, p.Number), err))
-		}
-		last := s.f.steps
-		if last == 0 {
-			last = s.plan.Data.Steps
-		}
-		if have.Error == "" && have.Steps >= last {
-			return have, nil
-		}
-	}
-	fmt.Fprintf(s.err, "point %d of %d: %s\n", p.Number, of, p)
-	if err := sweep.MkdirAll(s.f.output, p.Number); err != nil {
-		return nil, fileError(err)
-	}
-	r := &sweep.Result{Point: p.Number, Settings: p.Settings, Model: model}
-	if err := s.train(ctx, cancel, r, seed); err != nil {
-		return nil, err
-	}
-	defer s.signals.hold()()
-	return r, fileError(r.Save(s.f.output))
-}
-
-// train runs a point. What fails is of its result; an error is that the sweep cannot go on.
-func (s *sweeping) train(ctx context.Context, cancel context.CancelCauseFunc, r *sweep.Result, seed *uint64) error {
-	dir := sweep.Dir(s.f.output, r.Point)
-	log, err := os.OpenFile(filepath.Join(dir, "log.jsonl"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
-	if err != nil {
-		return fileError(err)
-	}
-	o := train.Options{Steps: s.f.steps, Seed: seed, Threads: s.f.threads, Every: s.f.every, Checkpoint: s.checkpoints(r.Point),
-		ResumeIfAny: true, Log: metrics.NewJSON(log), Folder: filepath.Dir(s.path)}
-	o.OnFault = func(err error) { os.Exit(s.reportBug(err.Error(), nil, os.Args[1:])) }
-	s.signals.preemptible(s.f.requeue, 0)
-	o.Begun = func() {
-		s.signals.finish(func(sig os.Signal) {
-			fmt.Fprintf(s.err, "\n%s: finishing the step; once more ends at once\n", sig)
-			if bySchedulers(sig) {
-				cancel(train.ErrPreempted)
-			} else {
-				cancel(nil)
-			}
-		})
-	}
-	sum, err := train.Run(ctx, s.plan, o)
-	s.signals.finish(nil)
-	if e := o.Log.Close(); err == nil && e != nil {
-		return fileError(e)
-	}
-	switch {
-	case err == nil && sum.Interrupted && sum.Preempted && s.f.requeue > 0:
-		return &fault{code: s.f.requeue, err: train.ErrPreempted, silent: true}
-	case err == nil && (sum.Interrupted || ctx.Err() != nil):
-		return &fault{code: exitInterrupt, err: context.Canceled, silent: true}
-	case err != nil:
-		var coded interface{ ExitCode() int }
-		var held *checkpoint.HeldError // another job runs the point
-		if !errors.As(err, &coded) || coded.ExitCode() != train.ExitFile || errors.As(err, &held) {
-			return err
-		}
-		r.Error = err.Error()
-		fmt.Fprintf(s.err, "point %d failed: %v\n", r.Point, err)
-	}
-	r.Steps, r.Loss, r.ValLoss = sum.Steps, known(sum.Loss), known(sum.ValLoss)
 	return nil
-}
-
-// checkpoints is the folder of a point's checkpoints.
-func (s *sweeping) checkpoints(point int) string {
-	if s.f.checkpoint == "" {
-		return filepath.Join(sweep.Dir(s.f.output, point), "checkpoints")
-	}
-	return storage.Join(s.f.checkpoint, filepath.Base(sweep.Dir(s.f.output, point)))
-}
-
-// known is a number that JSON has; nil for any other.
-func known(x float64) *float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil
-	}
-	return &x
 }

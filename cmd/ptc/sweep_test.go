@@ -130,8 +130,83 @@ func TestSweepBlock(t *testing.T) {
 	}
 }
 
+// TestSweepCompilesOnce: points that differ in numbers of arithmetic share a plan; a shape and
+// whether there is decay divide them. Each has the numbers of a run of its own.
+func TestSweepCompilesOnce(t *testing.T) {
+	small := project(t)
+	write(t, "p/model.ptl", strings.NewReplacer("config {", "config {\n  decay = 0.1\n  seed = 1", "weight_decay = 0.01", "weight_decay = decay").Replace(read(t, "p/model.ptl")))
+	line := append(with(small, "sweep", "p/model.ptl", "--target", "ref", "--steps", "2"), "--over", "embed=4,8", "--over", "lr=1e-3,3e-3", "--over", "decay=0,0.1,10*lr", "--over", "seed=1..2")
+	r := must(t, append(line, "-o", "out")...)
+	if !strings.HasPrefix(r.err, "4 plans for 24 points\n  `embed` changes shapes model.ptl:") || strings.Count(r.err, "compiled for each value") != 1 {
+		t.Errorf("the sweep says\n%s", r.err)
+	}
+	must(t, with(small, "compile", "p/model.ptl", "-o", "a.bin", "-q", "--target", "ref", "--set", "embed=8", "--set", "lr=3e-3", "--set", "decay=0.03", "--set", "seed=2")...)
+	must(t, "run", "a.bin", "--steps", "2", "--checkpoint", "ck")
+	if read(t, "ck/step-00000002/model.safetensors") != read(t, "out/point-24/checkpoints/step-00000002/model.safetensors") {
+		t.Error("point 24 is not the run with its settings as constants")
+	}
+
+	// Several at once have the same results, of each of which the log has the values.
+	cmd, lines := start(t, append(line, "-o", "jobs", "--jobs", "3", "--checkpoint", "cks")...)
+	var said []string
+	for lines.Scan() {
+		said = append(said, lines.Text())
+	}
+	if code := ended(t, cmd); code != 0 || read(t, "jobs/results.json") != read(t, "out/results.json") {
+		t.Errorf("exit code %d\n%s", code, strings.Join(said, "\n"))
+	}
+	if log := read(t, "jobs/point-24/log.jsonl"); !strings.Contains(log, `"settings":{"decay":0.03,"seed":2,"lr":0.003}`) {
+		t.Errorf("the log of point 24 is\n%s", log)
+	}
+	if read(t, "cks/point-24/step-00000002/model.safetensors") != read(t, "out/point-24/checkpoints/step-00000002/model.safetensors") {
+		t.Error("the parameters of point 24 are others")
+	}
+	if _, err := os.Stat("jobs/plans"); err == nil {
+		t.Error("plans are left")
+	}
+}
+
+// TestJobsThatAreStopped: a signal ends all points after their step, and the same command goes on.
+func TestJobsThatAreStopped(t *testing.T) {
+	small := project(t)
+	line := append(with(small, "sweep", "p/model.ptl", "--target", "ref", "-o", "out", "--steps", "400", "--every", "50", "--requeue-exit-code", "75", "--jobs", "2"), "--over", "lr=1e-3,1e30,3e-3")
+	cmd, lines := start(t, line...)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "point 3 of 3") {
+			for { // the run has begun when it has a step
+				if text, _ := os.ReadFile("out/point-3/log.jsonl"); strings.Contains(string(text), `"event":"step"`) {
+					break
+				}
+			}
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if code := ended(t, cmd); code != 75 {
+		t.Errorf("exit code %d", code)
+	}
+	for _, name := range []string{"out/point-3/result.json", "out/results.json", "out/plans"} {
+		if _, err := os.Stat(name); err == nil {
+			t.Errorf("there is %s", name)
+		}
+	}
+	cmd, lines = start(t, line...)
+	var said strings.Builder
+	for lines.Scan() {
+		said.WriteString(lines.Text() + "\n")
+	}
+	if code := ended(t, cmd); code != exitFile || !strings.Contains(said.String(), "1 of 3 points failed") || !strings.Contains(read(t, "out/point-3/log.jsonl"), `"resumed":`) {
+		t.Errorf("exit code %d; it goes on with\n%s", code, said.String())
+	}
+	if table := read(t, "out/results.csv"); !strings.Contains(table, "\n1,1e-3,400,") || !strings.Contains(table, "\n3,3e-3,400,") {
+		t.Errorf("the table is\n%s", table)
+	}
+}
+
 func TestSweepFlags(t *testing.T) {
 	small := project(t)
+	must(t, with(small, "compile", "p/model.ptl", "-o", "other.bin", "-q", "--target", "ref", "--port", "lr", "--set", "embed=4")...)
 	for _, c := range []struct {
 		code int
 		say  string
@@ -143,6 +218,9 @@ func TestSweepFlags(t *testing.T) {
 		{exitUsage, "--set and --over", []string{"--over", "hidden=1"}},
 		{exitUsage, "points 1 to 2", []string{"--over", "lr=1,2", "-o", "x", "--point", "3"}},
 		{exitUsage, "none of the others can be", []string{"--over", "lr=1,2", "-o", "x", "--point", "1", "--list"}},
+		{exitUsage, "--jobs is 0", []string{"--over", "lr=1,2", "-o", "x", "--jobs", "0"}},
+		{exitUsage, "none of the others can be", []string{"--over", "lr=1,2", "-o", "x", "--jobs", "2", "--point", "1"}},
+		{exitFile, "the plan is of another model than point 1", []string{"--over", "lr=1,2", "-o", "x", "--point", "1", "--plan", "other.bin"}},
 		{exitUsage, "would fail again", []string{"--over", "lr=1,2", "-o", "x", "--requeue-exit-code", "2"}},
 		{exitUsage, "the seed 1.5", []string{"--over", "seed=1.5", "-o", "x"}},
 		{exitInput, "did you mean `hidden`?", []string{"--over", "hiden=8", "-o", "x"}},

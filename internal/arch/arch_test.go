@@ -31,12 +31,13 @@ var layers = map[string][]string{
 	"internal/arch":     nil,
 	"internal/foreign":  nil, // calls of C functions, shared by LLVM, MPI and native code
 	"internal/units":    nil,
+	"internal/formula":  nil, // arithmetic of ports, for the language and for plans
 	"internal/openpath": nil, // paths of repeated modules, for modules and for plans
 	"internal/ranges":   nil, // what lies at a range of bytes, for proofs and for plans
 
 	"internal/progress": nil, // who waits for whom, for schedules, programs and plans
 
-	"runtime/program": {"internal/dtype", "internal/openpath", "internal/progress", "internal/ranges", "internal/regular"}, // the plan is data
+	"runtime/program": {"internal/dtype", "internal/formula", "internal/openpath", "internal/progress", "internal/ranges", "internal/regular"}, // the plan is data
 	// The seam: what runs a plan is below it, and all else of the runtime above.
 	"runtime/device":      {"runtime/program"},
 	"runtime/device/host": {"internal/units", "runtime/device", "runtime/native", "runtime/program"},
@@ -58,8 +59,8 @@ var layers = map[string][]string{
 	"ir/pipeline":     {"internal/progress"},
 	"lang/syntax":     {"internal/diag"},
 	"lang/source":     {"internal/diag", "lang/syntax", "stdlib"},
-	"lang/value":      {"internal/diag", "internal/openpath", "ir", "lang/source", "lang/syntax"},
-	"lang/eval":       {"internal/diag", "internal/dtype", "ir", "lang/source", "lang/syntax", "lang/value", "stdlib"},
+	"lang/value":      {"internal/diag", "internal/formula", "internal/openpath", "ir", "lang/source", "lang/syntax"},
+	"lang/eval":       {"internal/diag", "internal/dtype", "internal/formula", "ir", "lang/source", "lang/syntax", "lang/value", "stdlib"},
 	"lang/builtin":    {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang/train":      {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang/directive":  {"internal/diag", "internal/dtype", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
@@ -101,7 +102,7 @@ var layers = map[string][]string{
 	"editor/query":    {"editor/analysis", "editor/names", "editor/protocol", "editor/text", "internal/diag", "internal/units", "ir", "lang", "stdlib"},
 	"editors":         {"lang/syntax"}, // tests alone hold the grammars to the lexer
 
-	"cmd": {"backend/tile/schedule", "compiler", "editor", "internal/diag", "internal/dtype", "internal/regular", "internal/units", "runtime"},
+	"cmd": {"backend/tile/schedule", "compiler", "editor", "internal/diag", "internal/dtype", "internal/formula", "internal/regular", "internal/units", "runtime"},
 	// The door for programs, at the module's root.
 	".":        {"compiler", "internal/diag", "runtime"},
 	"docs":     {"backend", "compiler", "ir", "lang", "passes", "runtime"}, // tests alone hold the documents to the code

@@ -18,18 +18,19 @@ type role struct {
 }
 
 var roles = map[string]role{
-	ir.RoleParam: {arg: true, result: true},
-	ir.RoleState: {arg: true, result: true},
-	ir.RoleData:  {arg: true},
-	ir.RoleStep:  {arg: true, scalar: true, ok: func(d ir.DType) bool { return d == ir.I32 }, want: "i32[]"},
-	ir.RoleSeed:  {arg: true, scalar: true, ok: func(d ir.DType) bool { return d == ir.I32 }, want: "i32[]"},
-	ir.RoleCoord: {arg: true, ok: func(d ir.DType) bool { return d == ir.I32 }, want: "i32[mesh=n]"},
-	ir.RoleIndex: {arg: true, scalar: true, ok: func(d ir.DType) bool { return d == ir.I32 }, want: "i32[]"},
-	ir.RoleLoss:  {result: true, scalar: true, ok: ir.DType.IsFloat, want: "a float scalar"},
-	ir.RoleStat:  {result: true, scalar: true, want: "a scalar"},
-	ir.RoleGrad:  {result: true},
-	ir.RoleIn:    {arg: true, many: true, kernel: true},
-	ir.RoleOut:   {result: true, many: true, kernel: true},
+	ir.RoleParam:   {arg: true, result: true},
+	ir.RoleState:   {arg: true, result: true},
+	ir.RoleData:    {arg: true},
+	ir.RoleStep:    {arg: true, scalar: true, ok: func(d ir.DType) bool { return d == ir.I32 }, want: "i32[]"},
+	ir.RoleSeed:    {arg: true, scalar: true, ok: func(d ir.DType) bool { return d == ir.I32 }, want: "i32[]"},
+	ir.RoleSetting: {arg: true, scalar: true, ok: func(d ir.DType) bool { return d == ir.F32 || d == ir.F64 || d == ir.I32 }, want: "f32[], f64[] or i32[]"},
+	ir.RoleCoord:   {arg: true, ok: func(d ir.DType) bool { return d == ir.I32 }, want: "i32[mesh=n]"},
+	ir.RoleIndex:   {arg: true, scalar: true, ok: func(d ir.DType) bool { return d == ir.I32 }, want: "i32[]"},
+	ir.RoleLoss:    {result: true, scalar: true, ok: ir.DType.IsFloat, want: "a float scalar"},
+	ir.RoleStat:    {result: true, scalar: true, want: "a scalar"},
+	ir.RoleGrad:    {result: true},
+	ir.RoleIn:      {arg: true, many: true, kernel: true},
+	ir.RoleOut:     {result: true, many: true, kernel: true},
 }
 
 // roles checks the interface of a function: which roles there are, that each

@@ -200,7 +200,7 @@ func splitSizes(f *eval.Frame, a *syntax.Arg, x value.Tensor, from string) (ir.S
 	var into ir.Sizes
 	open, known := -1, 1
 	for i, n := range names {
-		size := knownSize(f, n)
+		size := knownSize(f, a, n)
 		if size == 0 && open < 0 {
 			open = i
 		} else if size == 0 {
@@ -222,12 +222,12 @@ func splitSizes(f *eval.Frame, a *syntax.Arg, x value.Tensor, from string) (ir.S
 }
 
 // knownSize is the size of an axis, or 0.
-func knownSize(f *eval.Frame, name string) int {
+func knownSize(f *eval.Frame, n syntax.Node, name string) int {
 	if s := f.Sizes[name]; s > 0 {
 		return s
 	}
 	if v, ok := f.Interp.ConfigValue(name); ok {
-		if c, ok := v.(value.Number); ok {
+		if c, ok := f.Static(n, v).(value.Number); ok {
 			if s, ok := c.Int(); ok && s > 0 && s <= source.MaxSize {
 				return s
 			}

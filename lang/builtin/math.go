@@ -15,10 +15,11 @@ func init() {
 			continue
 		}
 		name, g := d.Name, d.Scalar
-		eval.Define(name, "x", d.Doc+" Elementwise, with the axes of `x`; of a number, at compile time.", func(f *eval.Frame, c *eval.Call) value.Value {
-			if n, ok := c.Vals[0].(value.Number); ok {
+		eval.DefineTraced(name, "x", d.Doc+" Elementwise, with the axes of `x`; of a number, at compile time.", func(f *eval.Frame, c *eval.Call) value.Value {
+			if n, ok := value.NumberOf(c.Vals[0]); ok {
 				r := g(n.V)
-				return value.Number{V: r, Whole: r == math.Trunc(r) && math.Abs(r) <= 1<<53 && (n.Whole || name == "floor" || name == "sign")}
+				whole := r == math.Trunc(r) && math.Abs(r) <= 1<<53 && (n.Whole || name == "floor" || name == "sign")
+				return f.Formula(c.Site, name, value.Number{V: r, Whole: whole}, c.Vals[0])
 			}
 			x, ok := f.TensorArg(c, 0)
 			if !ok {
@@ -27,10 +28,10 @@ func init() {
 			return f.Emit(c.Site, name, nil, x)
 		})
 	}
-	eval.Define("stop_gradient", "x",
+	eval.DefineTraced("stop_gradient", "x",
 		"`x`, with the same axes, as a constant for the gradient.",
 		func(f *eval.Frame, c *eval.Call) value.Value {
-			if _, ok := c.Vals[0].(value.Number); ok {
+			if _, ok := value.NumberOf(c.Vals[0]); ok {
 				return c.Vals[0]
 			}
 			x, ok := f.TensorArg(c, 0)
@@ -39,25 +40,25 @@ func init() {
 			}
 			return f.Emit(c.Site, "detach", nil, x)
 		})
-	eval.Define("max", "x, y?, over?: axis",
+	eval.DefineTraced("max", "x, y?, over?: axis",
 		"The larger of `x` and `y`, elementwise: axes align by name, so `f32[batch, ffn]` and `f32[ffn]` give "+
 			"`f32[batch, ffn]`. With `over` instead of `y`, the largest along those axes, which are gone: `max(x, "+
 			"over = vocab)` of `f32[batch, vocab]` is `f32[batch]`. Elements that tie share the gradient.",
 		func(f *eval.Frame, c *eval.Call) value.Value { return extremum(f, c, "max") })
-	eval.Define("min", "x, y?, over?: axis",
+	eval.DefineTraced("min", "x, y?, over?: axis",
 		"The smaller of `x` and `y`, elementwise, or with `over` the smallest along axes, as for `max`.",
 		func(f *eval.Frame, c *eval.Call) value.Value { return extremum(f, c, "min") })
-	eval.Define("pow", "x, y",
+	eval.DefineTraced("pow", "x, y",
 		"`x ** y`, elementwise: axes align by name.",
 		func(f *eval.Frame, c *eval.Call) value.Value {
-			x, okX := c.Vals[0].(value.Number)
-			y, okY := c.Vals[1].(value.Number)
+			x, okX := value.NumberOf(c.Vals[0])
+			y, okY := value.NumberOf(c.Vals[1])
 			if okX && okY {
-				return value.Number{V: math.Pow(x.V, y.V)}
+				return f.Formula(c.Site, "**", value.Number{V: math.Pow(x.V, y.V)}, c.Vals[0], c.Vals[1])
 			}
 			return pairwise(f, c, "pow")
 		})
-	eval.Define("where", "condition, x, y",
+	eval.DefineTraced("where", "condition, x, y",
 		"`x` where the condition holds, else `y`, element by element: the result has the axes of all three, which"+
 			" align by name. A condition known at compile time chooses one of them.",
 		where)
@@ -69,7 +70,7 @@ func init() {
 		"The mean along axes, which are gone: `mean(x, over = ffn)` of `f32[batch, ffn]` is `f32[batch]`; without"+
 			" `over`, of all elements.",
 		mean)
-	eval.Define("cast", "x, to",
+	eval.DefineTraced("cast", "x, to",
 		"`x` as another dtype, with the same axes: `cast(x, f32)`, or `cast(x, y)` to the dtype of the tensor "+
 			"`y`. Float to i32 truncates.",
 		cast)
@@ -90,14 +91,14 @@ func extremum(f *eval.Frame, c *eval.Call, name string) value.Value {
 		if c.Axes[2] != nil {
 			return f.Errorf("E0206", c.Site, "`%s` takes two values or `over`, not both", name)
 		}
-		x, okX := c.Vals[0].(value.Number)
-		y, okY := c.Vals[1].(value.Number)
+		x, okX := value.NumberOf(c.Vals[0])
+		y, okY := value.NumberOf(c.Vals[1])
 		if okX && okY {
 			r := max(x.V, y.V)
 			if name == "min" {
 				r = min(x.V, y.V)
 			}
-			return value.Number{V: r, Whole: x.Whole && y.Whole}
+			return f.Formula(c.Site, name, value.Number{V: r, Whole: x.Whole && y.Whole}, c.Vals[0], c.Vals[1])
 		}
 		return pairwise(f, c, name)
 	}
@@ -186,8 +187,8 @@ func cast(f *eval.Frame, c *eval.Call) value.Value {
 	default:
 		return f.NotA(c.Nodes[1], d, "a dtype, such as f32, or a tensor that has it")
 	}
-	if n, ok := c.Vals[0].(value.Number); ok {
-		return f.ConstTensor(c.Nodes[0], n, to)
+	if _, ok := value.NumberOf(c.Vals[0]); ok {
+		return f.Scalar(c.Nodes[0], c.Vals[0], to)
 	}
 	x, ok := f.TensorArg(c, 0)
 	switch {

@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	eval.Define("require", "x, condition, what",
+	eval.DefineTraced("require", "x, condition, what",
 		"`x`, if the condition holds; else an error where it was given, which says what must hold. For arguments "+
 			"of modules.",
 		require)
@@ -37,7 +37,7 @@ func require(f *eval.Frame, c *eval.Call) value.Value {
 		return c.Vals[0]
 	}
 	name, found := "", c.Vals[0].What()
-	if n, ok := c.Vals[0].(value.Number); ok {
+	if n, ok := value.NumberOf(c.Vals[0]); ok {
 		found = value.FormatNumber(n)
 	}
 	if n, ok := c.Nodes[0].(*syntax.Name); ok {

@@ -3,6 +3,7 @@ package eval
 import (
 	"math"
 
+	"ptc/internal/formula"
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/lang/source"
@@ -11,7 +12,12 @@ import (
 )
 
 func (f *Frame) unary(x *syntax.Unary) value.Value {
-	switch v := f.Expr(x.X).(type) {
+	switch v := f.Symbolic(x.X).(type) {
+	case value.Traced:
+		if x.Op == "-" {
+			return f.Formula(x, formula.Neg, value.Number{V: -v.V, Whole: v.Whole}, v)
+		}
+		return f.NotA(x.X, v, "true or false")
 	case value.Number:
 		if x.Op == "-" {
 			return value.Number{V: -v.V, Whole: v.Whole}
@@ -44,7 +50,7 @@ var opNames = func() map[string]string {
 }()
 
 func (f *Frame) binary(x *syntax.Binary) value.Value {
-	a, b := f.Expr(x.X), f.Expr(x.Y)
+	a, b := f.Symbolic(x.X), f.Symbolic(x.Y)
 	if value.IsUnknown(a, b) {
 		return value.Unknown{}
 	}
@@ -52,6 +58,14 @@ func (f *Frame) binary(x *syntax.Binary) value.Value {
 	_, tensorB := b.(value.Tensor)
 	if tensorA || tensorB {
 		return f.binaryTensor(x, a, b)
+	}
+	if traced(a) || traced(b) {
+		u, okA := value.NumberOf(a)
+		w, okB := value.NumberOf(b)
+		if okA && okB {
+			return f.arithTraced(x, f.arith(x, u, w), a, b)
+		}
+		a, b = f.Static(x.X, a), f.Static(x.Y, b)
 	}
 	if x.Op == "==" || x.Op == "!=" {
 		if same, ok := equal(a, b); ok {
@@ -135,6 +149,17 @@ func equal(a, b value.Value) (same, ok bool) {
 	return false, false
 }
 
+// arithTraced is what an operator gives of numbers of which one is traced.
+func (f *Frame) arithTraced(x *syntax.Binary, r value.Value, a, b value.Value) value.Value {
+	switch r := r.(type) {
+	case value.Truth:
+		return f.holds(x, x.Op, bool(r), a, b)
+	case value.Number:
+		return f.Formula(x, x.Op, r, a, b)
+	}
+	return r
+}
+
 // arith is the arithmetic of compile-time numbers, in float64. Whole numbers
 // stay whole as far as the result is one: 384 / 6 is 64, 1 / 2 is 0.5.
 func (f *Frame) arith(x *syntax.Binary, a, b value.Number) value.Value {
@@ -204,8 +229,8 @@ func (f *Frame) Alike(nodes []syntax.Node, vs ...value.Value) ([]value.Value, bo
 		switch v := v.(type) {
 		case value.Tensor:
 			out[i] = v
-		case value.Number:
-			c := f.ConstTensor(nodes[i], v, d)
+		case value.Number, value.Traced:
+			c := f.Scalar(nodes[i], v, d)
 			if value.IsUnknown(c) {
 				return nil, false
 			}

@@ -37,6 +37,7 @@ func (in *Interp) loadConfig(set []Override) {
 	for i := range set {
 		in.override(&set[i])
 	}
+	in.checkPorts()
 	for _, e := range in.config {
 		in.eval(e)
 	}
@@ -114,7 +115,11 @@ func (in *Interp) eval(e *entry) value.Value {
 	if e.set != nil {
 		v = f.overridden(e, v)
 	}
-	if n, ok := v.(value.Number); ok {
+	switch n := in.port(f, e, v).(type) {
+	case value.Number:
+		n.Name = e.name
+		v = n
+	case value.Traced:
 		n.Name = e.name
 		v = n
 	}
@@ -126,8 +131,8 @@ func (in *Interp) eval(e *entry) value.Value {
 // constant evaluates an expression that must give a number, a string or true
 // or false.
 func (f *Frame) constant(x syntax.Expr, who string) value.Value {
-	switch v := f.Expr(x).(type) {
-	case value.Number, value.Text, value.Truth, value.Unknown:
+	switch v := f.Symbolic(x).(type) {
+	case value.Number, value.Traced, value.Text, value.Truth, value.Unknown:
 		return v
 	case value.Word:
 		return f.Wants("E0201", v.At, "", orElse(diag.DidYouMean(v.Name, f.known()), "a string is written \""+value.Clip(v.Name)+"\""), "unknown name `%s`", v.Name)
@@ -160,12 +165,18 @@ func (f *Frame) overridden(e *entry, old value.Value) value.Value {
 		return fail(want)
 	}
 	g := *f
-	quiet := Interp{Prog: f.Interp.Prog, config: f.Interp.config, configIndex: f.Interp.configIndex}
+	quiet := Interp{Prog: f.Interp.Prog, config: f.Interp.config, configIndex: f.Interp.configIndex, ports: f.Interp.ports}
 	g.Interp = &quiet
-	v := g.Expr(x)
+	v := g.Symbolic(x)
+	o, number := value.NumberOf(old)
 	switch v := v.(type) {
 	case value.Number:
-		if o, ok := old.(value.Number); ok && (!o.Whole || v.V == math.Trunc(v.V)) {
+		if number && (!o.Whole || v.V == math.Trunc(v.V)) {
+			v.Whole = o.Whole
+			return v
+		}
+	case value.Traced:
+		if number && (!o.Whole || v.V == math.Trunc(v.V)) {
 			v.Whole = o.Whole
 			return v
 		}
@@ -185,6 +196,9 @@ func (f *Frame) overridden(e *entry, old value.Value) value.Value {
 }
 
 func kindOf(v value.Value) string {
+	if t, ok := v.(value.Traced); ok {
+		v = t.Number
+	}
 	switch v := v.(type) {
 	case value.Number:
 		if v.Whole {
@@ -201,6 +215,8 @@ func describe(v value.Value) string {
 	switch v := v.(type) {
 	case value.Number:
 		return value.FormatNumber(v)
+	case value.Traced:
+		return value.FormatNumber(v.Number)
 	case value.Text:
 		return value.Clip(ir.Str(v).String())
 	}
@@ -210,6 +226,8 @@ func describe(v value.Value) string {
 // Attr is a compile-time value as metadata has it.
 func Attr(v value.Value) ir.AttrVal {
 	switch v := v.(type) {
+	case value.Traced:
+		return Attr(v.Number)
 	case value.Number:
 		if n, ok := v.Int(); ok && v.Whole {
 			return ir.Int(n)
@@ -249,11 +267,13 @@ func Term(head string, args []ir.Attr) ir.Term {
 }
 
 // New evaluates p, whose config it reads first.
-func New(p *source.Program, set []Override) *Interp { return NewWatched(p, set, nil) }
+func New(p *source.Program, set []Override) *Interp { return NewWatched(p, set, nil, nil) }
 
-// NewWatched is New with what sees the values, those of the config among them.
-func NewWatched(p *source.Program, set []Override, watch func(Seen) bool) *Interp {
-	in := &Interp{Prog: p, Bounds: map[*syntax.Module][]ir.Type{}, missing: map[string]bool{}, Watch: watch}
+// NewWatched is New with entries of the config that are to be ports, nil for none, and
+// with what sees the values, those of the config among them.
+func NewWatched(p *source.Program, set []Override, ports *Ports, watch func(Seen) bool) *Interp {
+	in := &Interp{Prog: p, Bounds: map[*syntax.Module][]ir.Type{}, missing: map[string]bool{}, ports: ports, Watch: watch}
+	ports.begin()
 	in.loadConfig(set)
 	return in
 }

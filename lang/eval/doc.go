@@ -10,10 +10,11 @@
 //
 // In: a program and overrides of its config. Out: values, and operations in the
 // Builder; the parameters and instances of a model.
+// Entries of the config may stay open, as ports of the plan (ports.go).
 // Instances of a repeated module that do the same as the one before them may be
 // omitted (omit.go); how that is known is said there.
 // Invariants: a mistake yields an unknown value that silences what follows from
 // it; evaluation takes bounded time and memory.
 // Built-in functions register with [Define]; package lang/builtin has them.
-// Imports internal/diag, ir, ir/op, lang/source, lang/syntax, lang/value, stdlib.
+// Imports internal/diag, internal/formula, ir, ir/op, lang/source, lang/syntax, lang/value, stdlib.
 package eval

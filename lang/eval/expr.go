@@ -11,8 +11,12 @@ import (
 	"ptc/lang/value"
 )
 
-// Expr evaluates an expression. It never gives nil.
-func (f *Frame) Expr(x syntax.Expr) value.Value {
+// Expr evaluates an expression. It never gives nil, nor a traced number: what asks for a
+// value needs it now.
+func (f *Frame) Expr(x syntax.Expr) value.Value { return f.Static(x, f.Symbolic(x)) }
+
+// Symbolic is Expr for what can do with a traced number; see [Ports].
+func (f *Frame) Symbolic(x syntax.Expr) value.Value {
 	v := f.expr(x)
 	f.watch(x, v, nil)
 	return v
@@ -49,9 +53,9 @@ func (f *Frame) expr(x syntax.Expr) value.Value {
 		case !ok:
 			return value.Unknown{}
 		case c:
-			return f.Expr(x.Then)
+			return f.Symbolic(x.Then)
 		}
-		return f.Expr(x.Else)
+		return f.Symbolic(x.Else)
 	case *syntax.Dot:
 		return f.dot(x)
 	case *syntax.Call:
@@ -101,7 +105,7 @@ func (f *Frame) read(n syntax.Node, v value.Value) value.Value {
 // dot is `x.name`: a declaration of an import, a member of an instance, or a
 // built-in function with x as its first argument.
 func (f *Frame) dot(x *syntax.Dot) value.Value {
-	switch v := f.Expr(x.X).(type) {
+	switch v := f.Symbolic(x.X).(type) {
 	case value.Unknown:
 		return v
 	case value.Namespace:
@@ -113,7 +117,7 @@ func (f *Frame) dot(x *syntax.Dot) value.Value {
 		return f.Wants("E0201", x.Sel, diag.OneOf(v.Names()), diag.DidYouMean(x.Sel.Name, v.Names()), "%s has no `%s`", v.What(), x.Sel.Name)
 	case value.Word:
 		return f.Undefined(v)
-	case value.Tensor, value.Number:
+	case value.Tensor, value.Number, value.Traced:
 		if b := builtins[x.Sel.Name]; b != nil {
 			return Primitive{b, v}
 		}
@@ -126,7 +130,7 @@ func (f *Frame) dot(x *syntax.Dot) value.Value {
 // index is `x[…]`: a slice or gather of a tensor, an element of a tuple or of
 // a repeated module, or a type.
 func (f *Frame) index(x *syntax.Index) value.Value {
-	switch v := f.Expr(x.X).(type) {
+	switch v := f.Symbolic(x.X).(type) {
 	case value.Unknown:
 		return v
 	case value.Tensor:
@@ -188,6 +192,16 @@ func (f *Frame) Number(x syntax.Expr) (value.Number, bool) {
 	return c, ok
 }
 
+// count is Number for what shapes depend on.
+func (f *Frame) count(x syntax.Expr) (value.Number, bool) {
+	v := f.plain(x, f.Symbolic(x), shapes)
+	c, ok := v.(value.Number)
+	if !ok {
+		f.NotA(x, v, "a number")
+	}
+	return c, ok
+}
+
 // Axes evaluates what names an axis or several. A name that is bound to
 // something else, such as a tensor that is called like its axis, still names
 // the axis.
@@ -209,7 +223,7 @@ func (f *Frame) Axes(x syntax.Expr) ([]string, bool) {
 		f.watch(n, nil, names)
 		return names, true
 	}
-	v := f.Expr(x)
+	v := f.Symbolic(x)
 	if names, ok := axesOf(v); ok {
 		return names, true
 	}
@@ -237,6 +251,8 @@ func axesOf(v value.Value) ([]string, bool) {
 		if v.Name != "" {
 			return []string{v.Name}, true
 		}
+	case value.Traced: // its name is the same whatever it is
+		return axesOf(v.Number)
 	case value.Tuple:
 		var names []string
 		for _, e := range v {

@@ -17,7 +17,8 @@ type Builder struct {
 	Order    []*value.Param             // that all get an argument, once known
 	Step     *ir.Value
 	Seed     *ir.Value
-	Sites    int // random operations so far
+	Settings []*ir.Arg // of traced numbers so far
+	Sites    int       // random operations so far
 	// Omitted are the lists of which instances are omitted, omitted how many operations
 	// those would have, and inside is set while a loop over one runs.
 	Omitted []Omitted

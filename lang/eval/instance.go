@@ -36,7 +36,7 @@ func (f *Frame) Instantiate(m value.ModuleRef, args []*syntax.Arg, site syntax.N
 				g.watch(n, i.Subs[n.Name], nil)
 			}
 		case *syntax.Let:
-			i.Lets[x.Name.Name] = g.Expr(x.Value)
+			i.Lets[x.Name.Name] = g.Symbolic(x.Value)
 			g.watch(x.Name, i.Lets[x.Name.Name], nil)
 		}
 	}
@@ -67,7 +67,7 @@ func (g *Frame) repeated(x *syntax.Index, path string) value.Value {
 	if len(x.Args) != 1 || x.Args[0].Name != nil {
 		return g.Wants("E0206", x, "a number in brackets: how many", "", "a module repeated by %s", value.Count(len(x.Args), "argument"))
 	}
-	c, ok := g.Number(x.Args[0].Value)
+	c, ok := g.count(x.Args[0].Value)
 	if !ok {
 		return value.Unknown{}
 	}

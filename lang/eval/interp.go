@@ -44,6 +44,8 @@ type Interp struct {
 	Omits     func(list string) bool
 	Irregular string
 
+	ports *Ports // nil: every number of the config is a constant
+
 	// Watch, where it is not nil, sees what expressions and names evaluate to.
 	Watch func(Seen) bool
 }

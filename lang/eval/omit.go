@@ -212,6 +212,9 @@ func (f *Frame) alike(v, w value.Value, a, b round) bool {
 	switch v := v.(type) {
 	case value.Number, value.Text, value.Truth, value.Word, value.DType, value.Namespace, value.ModuleRef:
 		return v == w
+	case value.Traced:
+		w, ok := w.(value.Traced)
+		return ok && v.Number == w.Number && v.X.String() == w.X.String()
 	case value.Tensor:
 		w, ok := w.(value.Tensor)
 		return ok && (v.V == w.V || v.V.Type.Equal(w.V.Type) && f.ownTensor(v.V, w.V, a, b))

@@ -17,7 +17,9 @@ type builtin struct {
 	// of further positional arguments is taken, and the other formals by name.
 	rest  int
 	extra bool // takes any further named arguments
-	run   func(f *Frame, c *Call) value.Value
+	// traced is whether it takes traced numbers as they are; else they are no longer ports.
+	traced bool
+	run    func(f *Frame, c *Call) value.Value
 }
 
 // Call is a call of one, with its arguments evaluated.
@@ -54,6 +56,12 @@ func Define(name, signature, doc string, run func(f *Frame, c *Call) value.Value
 		b.formals = append(b.formals, formal{p, axis, !optional})
 	}
 	builtins[name] = b
+}
+
+// DefineTraced is Define for a function that takes traced numbers; see [Ports].
+func DefineTraced(name, signature, doc string, run func(f *Frame, c *Call) value.Value) {
+	Define(name, signature, doc, run)
+	builtins[name].traced = true
 }
 
 // Signature is a built-in function as text: `dot(a, b, over: axis, to?)`.

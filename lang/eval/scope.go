@@ -51,7 +51,7 @@ func (f *Frame) Lookup(id syntax.Node, name string) value.Value {
 func (f *Frame) callable(id syntax.Node, name string) value.Value {
 	v := f.Lookup(id, name)
 	switch v.(type) {
-	case value.Number, value.Text, value.Truth, value.Tensor:
+	case value.Number, value.Traced, value.Text, value.Truth, value.Tensor:
 		if w, ok := own(f.file, name); ok {
 			return w
 		}
@@ -207,7 +207,7 @@ func (f *Frame) axisSize(n syntax.Node, name string) (int, bool) {
 		if value.IsUnknown(v) {
 			return 0, false
 		}
-		if c, ok := v.(value.Number); ok && c.Whole {
+		if c, ok := f.plain(n, v, shapes).(value.Number); ok && c.Whole {
 			return f.Size(n, c, name)
 		}
 		f.Interp.noSize(name, v)
@@ -220,7 +220,7 @@ func (f *Frame) axisSize(n syntax.Node, name string) (int, bool) {
 	}
 	var names []string
 	for _, e := range f.Interp.config {
-		if _, ok := e.val.(value.Number); ok {
+		if _, ok := value.NumberOf(e.val); ok {
 			names = append(names, e.name)
 		}
 	}
@@ -237,7 +237,7 @@ func (f *Frame) axisSize(n syntax.Node, name string) (int, bool) {
 func (in *Interp) noSize(name string, v value.Value) {
 	e := in.configIndex[name]
 	what := v.What()
-	if c, ok := v.(value.Number); ok {
+	if c, ok := value.NumberOf(v); ok {
 		what = value.FormatNumber(c)
 	}
 	x := source.ErrorAt("E0216", e.node.Value, "the size of axis `%s` is %s", name, what)

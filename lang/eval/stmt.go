@@ -23,7 +23,7 @@ func (f *Frame) stmt(s syntax.Stmt) {
 	case *syntax.Return:
 		f.done = true
 		if len(s.Values) == 1 {
-			f.result = f.Expr(s.Values[0])
+			f.result = f.Symbolic(s.Values[0])
 			return
 		}
 		var t value.Tuple

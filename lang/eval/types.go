@@ -26,7 +26,7 @@ func (f *Frame) typeAxes(axes []*syntax.Axis) ([]axisRef, bool) {
 		names := f.AxisName(a.Name.Name)
 		size := 0
 		if a.Size != nil {
-			c, isNumber := f.Number(a.Size)
+			c, isNumber := f.count(a.Size)
 			if !isNumber {
 				ok = false
 				continue
@@ -35,7 +35,7 @@ func (f *Frame) typeAxes(axes []*syntax.Axis) ([]axisRef, bool) {
 				ok = false
 				continue
 			}
-		} else if c, isNumber := f.local(a.Name.Name).(value.Number); isNumber {
+		} else if c, isNumber := f.plain(a, f.local(a.Name.Name), shapes).(value.Number); isNumber {
 			if size, isNumber = f.Size(a, c, a.Name.Name); !isNumber {
 				ok = false
 				continue
@@ -148,7 +148,7 @@ func (f *Frame) hasNamedType(from *Frame, n syntax.Node, who string, v value.Val
 	case t.Name == "axis":
 		return true
 	case t.Name == "number":
-		if _, ok := v.(value.Number); ok {
+		if _, ok := value.NumberOf(v); ok {
 			return true
 		}
 		want = "a number known at compile time"
@@ -180,7 +180,7 @@ func (f *Frame) hasNamedType(from *Frame, n syntax.Node, who string, v value.Val
 // fitsScalar is whether v can be a scalar of dtype d.
 func fitsScalar(v value.Value, d ir.DType) bool {
 	switch u := v.(type) {
-	case value.Number:
+	case value.Number, value.Traced:
 		return d != ir.Bool
 	case value.Truth:
 		return d == ir.Bool
@@ -202,7 +202,7 @@ func (f *Frame) hasTensorType(from *Frame, n syntax.Node, who string, v value.Va
 	want := writtenType(t, refs)
 	u, ok := v.(value.Tensor)
 	if !ok {
-		if _, isNumber := v.(value.Number); isNumber && len(refs) == 0 {
+		if _, isNumber := value.NumberOf(v); isNumber && len(refs) == 0 {
 			return true
 		}
 		if w, isWord := v.(value.Word); isWord {
@@ -317,7 +317,7 @@ func (f *Frame) typed(callee *Frame, name string, typ syntax.Type, x syntax.Expr
 		}
 		return v
 	}
-	v := f.Expr(x)
+	v := f.Symbolic(x)
 	if t, ok := v.(value.Tensor); ok {
 		callee.Saw(t.V.Type)
 	}

@@ -105,13 +105,18 @@ func (u *updater) averaging() bool {
 		return true
 	}
 	x := u.o.average.Value
-	c, ok := u.f.Number(x)
-	if ok && !(c.V > 0 && c.V < 1) {
+	v := u.f.Symbolic(x)
+	c, ok := value.NumberOf(v)
+	if !ok {
+		u.f.NotA(x, v, "a number")
+		return false
+	}
+	if !u.f.Between(x, v, 0, 1) {
 		u.f.Wants("E0506", x, "a number between 0 and 1, such as 0.999", "leave `average` out for no average", "`average` is %s", value.FormatNumber(c))
 		return false
 	}
-	u.keep = &c
-	return ok
+	u.keep = v
+	return true
 }
 
 // averaged adds the exponential average of a parameter that now is next, a state that
@@ -129,7 +134,8 @@ func (u *updater) averaged(p *value.Param, own []*ir.Arg, next *ir.Value) bool {
 	a := value.Tensor{V: u.fb.Func.AddArg(wide, ir.RoleState, path, ir.A("init", p.Init, ir.AttrCopyOf, ir.Str(p.Path)), p.Pos)}
 	u.fb.Ops.Scope, u.fb.Ops.Pos = u.f.Scope, site.At()
 	w := value.Tensor{V: next}
-	rest := u.f.ConstTensor(site, value.Number{V: 1 - u.keep.V}, wide.DType)
+	keep, _ := value.NumberOf(u.keep)
+	rest := u.f.Scalar(site, u.f.Formula(site, "-", value.Number{V: 1 - keep.V}, value.Whole(1), u.keep), wide.DType)
 	v, ok := u.f.Emit(site, "add", nil, a, u.f.Emit(site, "mul", nil, rest, u.f.Emit(site, "sub", nil, w, a))).(value.Tensor)
 	u.states = append(u.states, ir.Result{Value: v.V, Role: ir.RoleState, Path: path})
 	return ok

@@ -251,7 +251,7 @@ func (l *Lowerer) runAttrs(f *eval.Frame, t *Block) []ir.Attr {
 		if e == nil {
 			continue
 		}
-		c, ok := f.Number(e.Value)
+		c, ok := runNumber(f, k, e.Value)
 		if !ok {
 			continue
 		}
@@ -264,6 +264,17 @@ func (l *Lowerer) runAttrs(f *eval.Frame, t *Block) []ir.Attr {
 		out = append(out, ir.Attr{Key: k, Val: ir.Int(n)})
 	}
 	return out
+}
+
+// runNumber is the number of one of these entries. A run is told its seed in any case, so
+// that the config's entry `seed` may be a port.
+func runNumber(f *eval.Frame, key string, x syntax.Expr) (value.Number, bool) {
+	if key == "seed" {
+		if t, ok := f.Symbolic(x).(value.Traced); ok && t.X.Name == key && f.Between(x, t, -1, source.MaxSize+1) {
+			return t.Number, true
+		}
+	}
+	return f.Number(x)
 }
 
 // loss emits the forward pass in fb; fields are the arguments of the batch.
@@ -330,6 +341,11 @@ func (l *Lowerer) finishFunc(fb *eval.Builder, fields []*ir.Arg) {
 	}
 	if fb.Training {
 		args = append(args, &ir.Arg{Value: fb.Step, Role: ir.RoleStep}, &ir.Arg{Value: fb.Seed, Role: ir.RoleSeed})
+	}
+	for _, a := range fb.Settings {
+		if used[a.Value] > 0 {
+			args = append(args, a)
+		}
 	}
 	fb.Func.Args = args
 	fb.DropSpare()

@@ -142,7 +142,7 @@ type updater struct {
 	norm   *ir.Value       // of all gradients together, before clipping
 	lr     *ir.Value       // nil where the optimizer has none
 	scale  *ir.Value       // of the gradients; nil without clipping
-	keep   *value.Number   // what an average keeps of itself in a step; nil without one
+	keep   value.Value     // what an average keeps of itself in a step; nil without one
 	states []ir.Result     // of the parameter under way
 }
 
@@ -180,7 +180,7 @@ func (u *updater) prepare() bool {
 	u.checkDecay()
 	for _, m := range u.o.Decl.Members {
 		if x, ok := m.(*syntax.Let); ok {
-			u.inst.Lets[x.Name.Name] = g.Expr(x.Value)
+			u.inst.Lets[x.Name.Name] = g.Symbolic(x.Value)
 		}
 	}
 	return u.learningRate()
@@ -192,18 +192,20 @@ func (u *updater) clipScale() bool {
 		return true
 	}
 	x := u.o.clip.Value
-	c, ok := u.f.Number(x)
+	v := u.f.Symbolic(x)
+	c, ok := value.NumberOf(v)
 	if !ok {
+		u.f.NotA(x, v, "a number")
 		return false
 	}
-	if !(c.V > 0) || math.IsInf(c.V, 0) {
+	if !u.f.Between(x, v, 0, math.Inf(1)) {
 		u.f.Wants("E0506", x, "a positive finite limit", "leave `clip` out to clip nothing", "`clip` is %s", value.FormatNumber(c))
 		return false
 	}
 	u.f.Scope = "optimizer.clip"
 	std := u.l.StdFile("math")
 	g := u.f.Child(x, "clip_scale", std, nil)
-	g.Vars["norm"], g.Vars["limit"] = value.Tensor{V: u.norm}, c
+	g.Vars["norm"], g.Vars["limit"] = value.Tensor{V: u.norm}, v
 	s, ok := u.f.Finish(g, x, std.Funcs["clip_scale"]).(value.Tensor)
 	if ok {
 		u.scale = s.V
@@ -223,8 +225,8 @@ func (u *updater) learningRate() bool {
 			n = a.Value
 		}
 	}
-	if c, ok := v.(value.Number); ok {
-		v = u.f.ConstTensor(n, c, ir.F32)
+	if _, ok := value.NumberOf(v); ok {
+		v = u.f.Scalar(n, v, ir.F32)
 	}
 	t, ok := v.(value.Tensor)
 	switch {
@@ -299,8 +301,8 @@ func (u *updater) result(v value.Value, n syntax.Node, who string, t ir.Type) (*
 	if value.IsUnknown(v) {
 		return nil, false
 	}
-	if c, ok := v.(value.Number); ok {
-		v = u.f.ConstTensor(n, c, t.DType)
+	if _, ok := value.NumberOf(v); ok {
+		v = u.f.Scalar(n, v, t.DType)
 	}
 	w, ok := v.(value.Tensor)
 	if !ok || w.V.Type.DType != t.DType || eval.Missing(t, w.V.Type) != "" {
@@ -315,7 +317,7 @@ func (u *updater) result(v value.Value, n syntax.Node, who string, t ir.Type) (*
 
 // checkDecay warns of a choice of what decays where nothing does.
 func (u *updater) checkDecay() {
-	c, ok := u.inst.Args["weight_decay"].(value.Number)
+	c, ok := value.NumberOf(u.inst.Args["weight_decay"])
 	if !ok || c.V != 0 {
 		return
 	}
@@ -326,7 +328,7 @@ func (u *updater) checkDecay() {
 
 // remarkDecay says to which parameters weight decay applies, and to which not.
 func (l *Lowerer) remarkDecay(u *updater, trained []*value.Param) {
-	switch w, ok := u.inst.Args["weight_decay"].(value.Number); {
+	switch w, ok := value.NumberOf(u.inst.Args["weight_decay"]); {
 	case ok && w.V == 0, u.inst.Args["weight_decay"] == nil:
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"ptc/internal/diag"
+	"ptc/internal/formula"
 	"ptc/ir"
 	"ptc/lang/source"
 	"ptc/lang/syntax"
@@ -25,6 +26,12 @@ type (
 		V     float64
 		Whole bool
 		Name  string
+	}
+	// Traced is a number of which a plan is told another value when it runs: what it is
+	// while the program is compiled, and how it is computed of such entries of the config.
+	Traced struct {
+		Number
+		X *formula.Expr
 	}
 	Text  string
 	Truth bool
@@ -89,6 +96,17 @@ func (n Number) Int() (int, bool) {
 		return 0, false
 	}
 	return int(n.V), true
+}
+
+// NumberOf is a number, or what a traced one is while the program is compiled.
+func NumberOf(v Value) (Number, bool) {
+	switch v := v.(type) {
+	case Number:
+		return v, true
+	case Traced:
+		return v.Number, true
+	}
+	return Number{}, false
 }
 
 func FormatNumber(n Number) string {

@@ -109,6 +109,8 @@ func element(a *ir.Arg, init ir.Term, r *rand.Rand, bound int) float64 {
 		return 3
 	case a.Role == ir.RoleSeed:
 		return 7
+	case a.Role == ir.RoleSetting:
+		return a.Attrs.Float(ir.AttrDefault, 0)
 	case a.Value.Type.DType == ir.Bool:
 		return float64(r.Intn(2))
 	case a.Value.Type.DType.IsInt():

@@ -113,7 +113,7 @@ func arenas(f *ir.Func) map[ir.Memory]int64 {
 
 // persists says whether a role's arguments stay in memory between functions.
 func persists(role string) bool {
-	return role == ir.RoleParam || role == ir.RoleState || role == ir.RoleCoord || role == ir.RoleIndex
+	return role == ir.RoleParam || role == ir.RoleState || role == ir.RoleCoord || role == ir.RoleIndex || role == ir.RoleSetting
 }
 
 func (d *device) arguments(f *ir.Func, bug func(*ir.Func, string, ...any)) {

@@ -54,7 +54,7 @@ func (t *tagger) everywhere(o *ir.Op) bool {
 	for _, v := range o.Args {
 		if v.Def == nil {
 			a := t.arg[v]
-			if a == nil || a.Role != ir.RoleStep && a.Role != ir.RoleSeed {
+			if a == nil || a.Role != ir.RoleStep && a.Role != ir.RoleSeed && a.Role != ir.RoleSetting {
 				return false
 			}
 			continue

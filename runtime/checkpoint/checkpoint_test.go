@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"ptc/internal/dtype"
 	"ptc/runtime/checkpoint/safetensors"
 )
@@ -37,7 +39,7 @@ func content(t Tensor, step int64) []byte {
 }
 
 func save(s *Store, step int64) (string, error) {
-	w, err := s.Begin(Meta{Step: step, Seed: 1 << 63, Model: "m", Source: "s", Data: "d"}, testTensors)
+	w, err := s.Begin(Meta{Step: step, Seed: 1 << 63, Model: "m", Source: "s", Data: "d", Settings: []Setting{{"lr", 1e-3}}}, testTensors)
 	if err != nil {
 		return "", err
 	}
@@ -135,8 +137,8 @@ func TestSaveAndLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if c.Meta != (Meta{10, 1 << 63, nil, "m", "s", "d", nil}) {
-		t.Errorf("meta %+v", c.Meta)
+	if diff := cmp.Diff(Meta{10, 1 << 63, nil, "m", "s", "d", nil, []Setting{{"lr", 1e-3}}}, c.Meta); diff != "" {
+		t.Error(diff)
 	}
 	if x := c.Tensors()[2]; x.Name != "blocks.0.wq/m" || x.DType != dtype.BF16 || !slices.Equal(x.Axes, []string{"embed", "head"}) {
 		t.Errorf("tensor %+v", x)

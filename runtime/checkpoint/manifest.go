@@ -32,6 +32,14 @@ type Meta struct {
 	Data   string   `json:"data_fingerprint"` // of the data
 	// Valid is the validation loss after them; nil: it was not measured before the save.
 	Valid *float64 `json:"validation_loss,omitempty"`
+	// Settings are the values of the plan's ports, such as a learning rate.
+	Settings []Setting `json:"settings,omitempty"`
+}
+
+// Setting is the value of a port of the plan.
+type Setting struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
 }
 
 // formatVersion is raised when a manifest is no longer read by older programs.

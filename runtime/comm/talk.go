@@ -65,6 +65,6 @@ func SamePlan(d Device, hash [sha256.Size]byte) error {
 		return nil
 	}
 	return &Error{Reason: ReasonMismatch, Rank: d.Rank(), Ranks: others, Msg: fmt.Sprintf(
-		"%s and rank 0 run different plans (%x and %x): give every process the same plan file",
+		"%s and rank 0 run different plans (%x and %x): give every process the same plan file, and the same values of its ports",
 		RankList(others), part(others[0])[:6], part(0)[:6])}
 }

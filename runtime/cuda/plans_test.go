@@ -108,6 +108,39 @@ func TestTrains(t *testing.T) {
 	}
 }
 
+// TestPorts: what a plan's ports are set to reaches GPUs.
+func TestPorts(t *testing.T) {
+	const file = "../../examples/mlp/mlp.ptl"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(target string) train.Summary {
+		p, _, err := compiler.Compile(compiler.Options{File: file, Source: text, Layout: "tensor", Set: strings.Fields(smallMLP), Target: target, Ports: []string{"lr", "clip"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, err = p.Set(map[string]float64{"lr": 0.1, "clip": 0.2}); err != nil {
+			t.Fatal(err)
+		}
+		sum, err := train.Run(context.Background(), p, train.Options{Threads: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sum
+	}
+	want := run("ref")
+	onFake(t, fakecuda.Options{GPUs: 2})
+	if got := run("cuda:sm_90a"); math.Abs(got.Loss-want.Loss) > 1e-5*want.Loss || math.Abs(got.ValLoss-want.ValLoss) > 1e-5*want.ValLoss {
+		t.Errorf("losses %v and %v; expected %v and %v", got.Loss, got.ValLoss, want.Loss, want.ValLoss)
+	}
+	onFake(t, fakecuda.Options{})
+	plain, err := train.Run(context.Background(), compiled(t, "mlp", "tensor", "cuda:sm_90a", smallMLP), train.Options{Threads: 2})
+	if err != nil || plain.Loss == want.Loss {
+		t.Errorf("another learning rate changes nothing: %v, %v", plain.Loss, err)
+	}
+}
+
 // starts are the events with which runs begin.
 type starts []metrics.Start
 

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"math"
 	"slices"
 	"unsafe"
 
@@ -180,6 +181,8 @@ func (p *Program) bind(d *logical, i int) {
 		p.m.steps = append(p.m.steps, &elements[int32](mem)[0])
 	case port.Role == program.RoleSeed:
 		p.m.seeds = append(p.m.seeds, &elements[int32](mem)[0])
+	case port.Role == program.RoleSetting:
+		p.m.settings(d, port, mem)
 	case port.Role == program.RoleCoord:
 		for k, at := range p.m.plan.Coordinates(d.rank) {
 			elements[int32](mem)[k] = int32(at)
@@ -201,6 +204,24 @@ func (p *Program) bindData(d *logical, port *program.Port, mem []byte) {
 		p.feeds = append(p.feeds, nil)
 	}
 	p.feeds[i] = append(p.feeds[i], fed{p.m.box(d, b), mem})
+}
+
+// settings gives a port what the plan's settings come to. The plan was checked: there is
+// nothing that cannot be.
+func (m *Machine) settings(d *logical, port *program.Port, mem []byte) {
+	of := d.prog.Buffers[port.Buffer].DType
+	v, err := m.plan.Setting(port, of)
+	if err != nil {
+		v = math.NaN() // which ends the run at its first step
+	}
+	switch of {
+	case dtype.I32.String():
+		elements[int32](mem)[0] = int32(v)
+	case dtype.F64.String():
+		elements[float64](mem)[0] = v
+	default:
+		elements[float32](mem)[0] = float32(v)
+	}
 }
 
 // unbind drops every reference into the memory of the devices.

@@ -21,6 +21,7 @@ type Description struct {
 	Compiler string            `json:"compiler"`
 	LLVM     string            `json:"llvm,omitempty"`
 	Config   map[string]string `json:"config"`
+	Ports    []string          `json:"ports,omitempty"` // entries of Config that a run may set
 	Mesh     []MeshAxis        `json:"mesh"`
 	Devices  int               `json:"devices"`
 	// Classes are the devices that have one program each, in the order of the lists
@@ -109,6 +110,7 @@ func Describe(p *program.Plan) *Description {
 	for _, c := range p.Config {
 		d.Config[c.Key] = c.Value
 	}
+	d.Ports = p.Ports()
 	for _, m := range p.Declared() {
 		d.Mesh = append(d.Mesh, MeshAxis(m))
 	}

@@ -26,6 +26,9 @@ func summary(b *strings.Builder, d *Description, p *program.Plan) {
 		}
 		line(b, "config", "%s", strings.Join(config, " "))
 	}
+	if ports := p.Ports(); len(ports) > 0 {
+		line(b, "ports", "%s: of these `ptc run --set` takes other values", strings.Join(ports, ", "))
+	}
 	memoryTable(b, d)
 	kernelTable(b, d, rowsOfSummary)
 	communicationTotals(b, d, p)

@@ -150,8 +150,28 @@ func configList(b *strings.Builder, _ *Description, p *program.Plan) {
 	}
 	b.WriteString("\nConfig\n")
 	for _, c := range p.Config {
-		fmt.Fprintf(b, "  %s = %s\n", c.Key, c.Value)
+		fmt.Fprintf(b, "  %s = %s%s\n", c.Key, c.Value, port(p, c.Key))
 	}
+	for _, g := range p.Guards {
+		not := ""
+		if !g.Holds {
+			not = "not "
+		}
+		fmt.Fprintf(b, "  for values of which %s is %strue\n", g.Text, not)
+	}
+}
+
+// port says that a run can set a config entry, or what it is computed of then.
+func port(p *program.Plan, name string) string {
+	for _, s := range p.Settings {
+		switch {
+		case s.Name == name && s.Is == "":
+			return "  (a port)"
+		case s.Name == name:
+			return "  (" + s.Is + ")"
+		}
+	}
+	return ""
 }
 
 func sourceList(b *strings.Builder, d *Description, _ *program.Plan) {

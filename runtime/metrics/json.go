@@ -106,6 +106,20 @@ func (l *line) start(e *Start) {
 			l.num(f.key, f.value)
 		}
 	}
+	if len(e.Settings) == 0 {
+		return
+	}
+	l.key("settings")
+	l.text("{")
+	for i, s := range e.Settings {
+		if i > 0 {
+			l.text(",")
+		}
+		*l = strconv.AppendQuote(*l, s.Name)
+		l.text(":")
+		*l = strconv.AppendFloat(*l, s.Value, 'g', -1, 64)
+	}
+	l.text("}")
 }
 
 // Close closes the writer and gives the first error of a write.

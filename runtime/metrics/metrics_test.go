@@ -19,7 +19,7 @@ var nan = math.NaN()
 // run tells a sink of a run with the steps.
 func run(s Sink, first, last int64) {
 	s.Tell(&Start{Name: "GPT", Layout: "three_d", Target: "cpu:x86-64-v3", Data: "text: 3 files", First: first, Last: last,
-		Devices: 8, Params: 10_200_000, TokensPerStep: 2048, FlopsPerStep: 2e9, PeakFlops: 1e12})
+		Devices: 8, Params: 10_200_000, TokensPerStep: 2048, FlopsPerStep: 2e9, PeakFlops: 1e12, Settings: []Setting{{"lr", 3e-4}, {"warmup", 60}}})
 	for i := first; i <= last; i++ {
 		s.Tell(&Step{Step: i, Loss: 5.5 / float64(i), GradNorm: 1.25, LR: 3e-4, Ms: 12.5, TokensPerS: 163840})
 	}
@@ -38,7 +38,7 @@ func TestJSONLines(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	want := `{"event":"start","name":"GPT","layout":"three_d","target":"cpu:x86-64-v3","data":"text: 3 files","first_step":1,"last_step":2,"seed":0,"devices":8,"params":10200000,"tokens_per_step":2048,"flops_per_step":2e+09,"peak_flops":1e+12}
+	want := `{"event":"start","name":"GPT","layout":"three_d","target":"cpu:x86-64-v3","data":"text: 3 files","first_step":1,"last_step":2,"seed":0,"devices":8,"params":10200000,"tokens_per_step":2048,"flops_per_step":2e+09,"peak_flops":1e+12,"settings":{"lr":0.0003,"warmup":60}}
 {"event":"step","step":1,"loss":5.5,"grad_norm":1.25,"lr":0.0003,"ms":12.5,"tokens_per_s":163840}
 {"event":"step","step":2,"loss":2.75,"grad_norm":1.25,"lr":0.0003,"ms":12.5,"tokens_per_s":163840}
 {"event":"validation","step":2,"val_loss":2.5}

@@ -43,6 +43,13 @@ type Start struct {
 	TokensPerStep int64   // of the global batch
 	FlopsPerStep  float64 // of the model's mathematics, all devices
 	PeakFlops     float64 // per second, all devices
+	Settings      []Setting
+}
+
+// Setting is the value of a port of the plan.
+type Setting struct {
+	Name  string
+	Value float64
 }
 
 // Step is a step that is done. What was not measured is NaN.

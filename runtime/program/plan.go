@@ -41,6 +41,27 @@ type Plan struct {
 	Adapters []Adapter `cbor:"23,keyasint,omitempty"`
 	// Memory is the bytes that one device has, where the layout says so; else 0.
 	Memory int64 `cbor:"24,keyasint,omitempty"`
+	// Settings are the entries of Config that a run may give another value, and those that are
+	// computed of some; Guards what has to hold of the values for the plan to be of them.
+	Settings []Setting `cbor:"25,keyasint,omitempty"`
+	Guards   []Guard   `cbor:"26,keyasint,omitempty"`
+}
+
+// Setting is an entry of the config that is a port of the plan: ports of RoleSetting are
+// computed of the values of all. Where Is is not empty, it is the formula by which the entry
+// is computed of others, and a run cannot set it.
+type Setting struct {
+	Name  string  `cbor:"1,keyasint,omitempty"`
+	Value float64 `cbor:"2,keyasint,omitempty"`
+	Whole bool    `cbor:"3,keyasint,omitempty"` // it has to be a whole number
+	Is    string  `cbor:"4,keyasint,omitempty"`
+}
+
+// Guard is a comparison of settings, such as `decay != 0`, and whether it holds in the
+// plan: which operations there are may depend on it.
+type Guard struct {
+	Text  string `cbor:"1,keyasint,omitempty"`
+	Holds bool   `cbor:"2,keyasint,omitempty"`
 }
 
 // Roof is the most that a device does in a second, by its maker's figures.
@@ -308,14 +329,15 @@ type Init struct {
 
 // Roles of ports.
 const (
-	RoleData  = "data"  // fed: a field of the batch, i32 or f32
-	RoleStep  = "step"  // fed: i32 scalar, the number of the step, from 1
-	RoleCoord = "coord" // fed once: i32[mesh]: the device's coordinate on each mesh axis
-	RoleIndex = "index" // fed once: i32 scalar: Port.Number
-	RoleSeed  = "seed"  // fed: i32 scalar, the low bits of the run's seed
-	RoleLoss  = "loss"  // read: f32 or f64 scalar
-	RoleStat  = "stat"  // read: f32 or f64 scalar, such as grad_norm or lr
-	RoleGrad  = "grad"  // read after Port.After instructions: a parameter's gradient
+	RoleData    = "data"    // fed: a field of the batch, i32 or f32
+	RoleStep    = "step"    // fed: i32 scalar, the number of the step, from 1
+	RoleCoord   = "coord"   // fed once: i32[mesh]: the device's coordinate on each mesh axis
+	RoleIndex   = "index"   // fed once: i32 scalar: Port.Number
+	RoleSeed    = "seed"    // fed: i32 scalar, the low bits of the run's seed
+	RoleSetting = "setting" // fed once: f32, f64 or i32 scalar: the formula Path of the plan's settings
+	RoleLoss    = "loss"    // read: f32 or f64 scalar
+	RoleStat    = "stat"    // read: f32 or f64 scalar, such as grad_norm or lr
+	RoleGrad    = "grad"    // read after Port.After instructions: a parameter's gradient
 )
 
 // Port is a value that the runtime feeds or reads. Where the buffer is one of every
@@ -323,8 +345,8 @@ const (
 // of a number (RoleIndex), the same holds of microbatches.
 type Port struct {
 	Program string `cbor:"1,keyasint,omitempty"` // step or eval
-	Role    string `cbor:"2,keyasint,omitempty"` // RoleData, RoleStep, RoleSeed, RoleCoord, RoleIndex; RoleLoss, RoleStat, RoleGrad
-	Path    string `cbor:"3,keyasint,omitempty"` // field name, stat name, parameter path
+	Role    string `cbor:"2,keyasint,omitempty"` // RoleData, RoleStep, RoleSeed, RoleCoord, RoleIndex, RoleSetting; RoleLoss, RoleStat, RoleGrad
+	Path    string `cbor:"3,keyasint,omitempty"` // field name, stat name, parameter path, formula
 	Buffer  int    `cbor:"4,keyasint,omitempty"`
 	// After is, for a gradient, the number of instructions after which the
 	// buffer holds it (and before the next one it may be reused); else 0. Where the
@@ -341,7 +363,7 @@ type Port struct {
 // In says whether the runtime feeds the port: else it reads it.
 func (p *Port) In() bool {
 	switch p.Role {
-	case RoleData, RoleStep, RoleSeed, RoleCoord, RoleIndex:
+	case RoleData, RoleStep, RoleSeed, RoleCoord, RoleIndex, RoleSetting:
 		return true
 	}
 	return false

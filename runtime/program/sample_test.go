@@ -20,6 +20,8 @@ func sample() *Plan {
 		Mesh:     []MeshAxis{{"dp", 1}, {"tp", 2}},
 		By:       []string{"dp"},
 		Memory:   1 << 20,
+		Settings: []Setting{{"layers", 2, true, ""}, {"deep", 3, false, "layers + 1"}},
+		Guards:   []Guard{{"layers > 1", true}},
 		Adapters: []Adapter{{On: []string{"blocks.*.w"}, Scale: 2}},
 		Roof:     &Roof{Device: "a device", Bytes: 1e12, Rates: []Rate{{"f32", 1e13}}},
 		Code:     []Code{{"elf", []byte{0x7f, 'E', 'L', 'F'}}},
@@ -78,6 +80,7 @@ func sample() *Plan {
 				{Program: "blocks", Role: RoleGrad, Path: "blocks.{i+1}.w", Buffer: 16, After: 4},
 				{Program: "tasks", Role: RoleIndex, Path: "microbatch.{i}", Buffer: 20},
 				{Program: "tasks", Role: RoleGrad, Path: "w", Buffer: 21, After: 4},
+				{Program: "step", Role: RoleSetting, Path: "layers * 0.5", Buffer: 5},
 			},
 			Progs: []Program{
 				{Name: "step", Instrs: []Instr{

@@ -75,6 +75,9 @@ func (p *Plan) Validate() error {
 	if p.Memory < 0 {
 		return invalid("devices of %d bytes", p.Memory)
 	}
+	if err := p.validateSettings(); err != nil {
+		return invalid("%w", err)
+	}
 	for i := range p.Devices {
 		if err := p.validateDevice(&p.Devices[i]); err != nil {
 			return invalid("device %d: %w", i, err)

@@ -12,13 +12,14 @@ import (
 // validatePorts checks what programs are fed and what is read of them.
 func (p *Plan) validatePorts(d *Device, progs map[string]*Program) error {
 	byPath := d.tensorsByPath()
+	have, settings := p.portValues(), map[string]bool{}
 	all := paths[*Port]{meet: func(a, _ *Port, _ string, i, _ int) error {
 		return fmt.Errorf("program %s has the port %s %q twice", a.Program, a.Role, of(a.Path, i))
 	}}
 	for i := range d.Ports {
 		x := &d.Ports[i]
 		path := x.Path
-		if x.Role == RoleStep || x.Role == RoleSeed || x.Role == RoleLoss || x.Role == RoleCoord {
+		if x.Role == RoleStep || x.Role == RoleSeed || x.Role == RoleLoss || x.Role == RoleCoord || x.Role == RoleSetting {
 			path = ""
 		}
 		prog := progs[x.Program]
@@ -33,10 +34,18 @@ func (p *Plan) validatePorts(d *Device, progs map[string]*Program) error {
 		b := &d.Buffers[x.Buffer]
 		err := d.validateInstances(x, prog, b, path)
 		if err == nil {
-			err = p.validatePort(d, x, b, byPath)
+			err = p.validatePort(d, x, b, byPath, have)
 		}
 		if err != nil {
 			return fmt.Errorf("port %s %q of program %s: %w", x.Role, x.Path, x.Program, err)
+		}
+		if x.Role == RoleSetting { // a formula is no path
+			key := x.Program + " " + x.Path
+			if settings[key] {
+				return fmt.Errorf("program %s has the port %s %q twice", x.Program, x.Role, x.Path)
+			}
+			settings[key] = true
+			continue
 		}
 		if err := all.add(x.Program+" "+x.Role, path, d.family(x.Buffer), x); err != nil {
 			return err
@@ -72,7 +81,7 @@ func (d *Device) validateInstances(x *Port, prog *Program, b *Buffer, path strin
 	return nil
 }
 
-func (p *Plan) validatePort(d *Device, x *Port, b *Buffer, byPath map[string]int) error {
+func (p *Plan) validatePort(d *Device, x *Port, b *Buffer, byPath map[string]int, have portValues) error {
 	if b.Memory != "" {
 		return fmt.Errorf("it is in %s memory", b.Memory)
 	}
@@ -86,6 +95,12 @@ func (p *Plan) validatePort(d *Device, x *Port, b *Buffer, byPath map[string]int
 	switch x.Role {
 	case RoleStep, RoleSeed, RoleIndex:
 		return scalar(dtype.I32)
+	case RoleSetting:
+		if err := scalar(dtype.F32, dtype.F64, dtype.I32); err != nil {
+			return err
+		}
+		_, err := have.port(x.Path, b.DType)
+		return err
 	case RoleCoord:
 		if b.DType != dtype.I32.String() || len(b.Axes) != 1 || b.Axes[0].Size != len(p.Mesh) || b.Axes[0].Global != len(p.Mesh) {
 			return fmt.Errorf("not an i32 for each of %d mesh axes", len(p.Mesh))

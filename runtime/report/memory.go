@@ -48,7 +48,7 @@ func livesOf(p *program.Plan, d *program.Device, prog *program.Program) []value 
 	for _, x := range d.Ports {
 		if x.Program == prog.Name && x.In() {
 			name := strings.TrimSpace(x.Role + " " + x.Path)
-			l.begin(0, x.Buffer, origin{name: name}, x.Role == program.RoleCoord || x.Role == program.RoleIndex)
+			l.begin(0, x.Buffer, origin{name: name}, x.Role == program.RoleCoord || x.Role == program.RoleIndex || x.Role == program.RoleSetting)
 		}
 	}
 	for i := range prog.Instrs {

@@ -64,7 +64,7 @@ func newKeeper(o *Options, plan *program.Plan, tensors []checkpoint.Tensor, warn
 		tensors: tensors,
 		order:   checkpoint.Order(tensors),
 		of:      of,
-		meta:    checkpoint.Meta{Model: modelHash(ofModel(tensors, of)), Source: sourceHash(plan)},
+		meta:    checkpoint.Meta{Model: modelHash(ofModel(tensors, of)), Source: sourceHash(plan), Settings: keptSettings(plan)},
 		saved:   -1,
 		held:    o.held,
 		free:    o.free,
@@ -170,7 +170,10 @@ func (k *keeper) match(c *checkpoint.Checkpoint, seed *uint64) error {
 		return errorf(ExitFile, "checkpoint %s is of a run with seed %d, not %d", c.Dir, c.Meta.Seed, *seed).
 			hint("drop --seed to go on with the seed of the checkpoint")
 	}
-	if c.Meta.Source != k.meta.Source {
+	switch differ := settingsDiffer(c.Meta.Settings, k.meta.Settings); {
+	case differ != "":
+		k.store.Warn(fmt.Sprintf("checkpoint %s is of a run with %s; the run goes on with the new values", c.Dir, differ))
+	case c.Meta.Source != k.meta.Source:
 		k.store.Warn(fmt.Sprintf("the model's source or configuration is not that of checkpoint %s; the run goes on with the new one", c.Dir))
 	}
 	return nil

@@ -236,6 +236,7 @@ func (r *run) tellStart() {
 		First: r.first, Last: r.last, Seed: r.seed,
 		Devices: r.plan.Ranks(), On: onText(r.dev.m.On()), Params: count(params(r.tensors)),
 		TokensPerStep: r.plan.Stats.TokensPerStep, FlopsPerStep: r.plan.Stats.FlopsPerStep,
+		Settings: settingsOf(r.plan),
 	})
 	if r.first > r.last {
 		r.warn(fmt.Sprintf("training already has %d steps, and %d were asked for: nothing is left to do", r.first-1, r.last))
