@@ -46,6 +46,10 @@ func (g *gpu) Exact() bool                { return false }
 func (g *gpu) Attention() bool            { return true }
 func (g *gpu) Vector() (bits, l1, l2 int) { return 0, 0, 0 }
 
+// Rows are multiples of what a tensor map and the longest access need, and had best be whole lines of the caches, of
+// which a copy of a tile then takes no more than it has.
+func (g *gpu) Rows() (least, best int) { return 16, 128 }
+
 // Parts is one: how many would be worth it was not measured on a GPU.
 func (g *gpu) Parts(*fusion.Kernel, *schedule.Table) int64 { return 1 }
 
