@@ -50,7 +50,7 @@ type Type struct {
 	Axes    []Axis
 	Partial []Partial
 	// Pad is how many elements that hold nothing follow each row, which is what is along the last
-	// axis. Only what kernels alone write and read has any (passes/pitch); what is computed from
+	// axis. Only what kernels alone write and read has any (passes/memory/pitch); what is computed from
 	// such a value has none by itself.
 	Pad int
 }

@@ -15,7 +15,6 @@ import (
 	"ptc/passes/overlap"
 	"ptc/passes/partition"
 	"ptc/passes/pass"
-	"ptc/passes/pitch"
 	"ptc/passes/precision"
 	"ptc/passes/propagate"
 	"ptc/passes/remat"
@@ -87,8 +86,6 @@ var Table = []Pass{
 		Run: offload.Activations, In: ir.Fused, Out: ir.Fused, Keeps: true},
 	{Name: "overlap", Doc: "puts collectives into buckets, starts them and transfers early, waits late",
 		Run: overlap.Run, In: ir.Fused, Out: ir.Fused, Enabled: optional, Keeps: true},
-	{Name: "pitch", Doc: "pads rows of values between kernels, so that products copy them in large pieces",
-		Run: pitch.Run, In: ir.Fused, Out: ir.Fused, Enabled: optional, Keeps: true},
 	{Name: "memory", Doc: "gives every buffer an offset in the arena of its memory",
 		Run: memory.Run, In: ir.Fused, Out: ir.Planned, Required: true, Keeps: true},
 	{Name: "order", Doc: "fixes the order of instructions, and which of them wait",
@@ -131,9 +128,6 @@ var Constraints = []Constraint{
 	{"schedule", "fuse", "a kernel must not span two slots"},
 	{"fuse", "overlap", "kernels are what a collective runs beside"},
 	{"overlap", "memory", "what is under way keeps its memory"},
-	{"overlap", "pitch", "what is moved or sent has no padding, and that is decided by then"},
-	{"fuse", "pitch", "which values lie between kernels is known"},
-	{"pitch", "memory", "buffers have room for the padding"},
 	{"fuse", "memory", "only kernel boundaries are buffers"},
 	{"memory", "order", "waits protect the reuse of memory"},
 }

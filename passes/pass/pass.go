@@ -38,7 +38,7 @@ type Target struct {
 	Exact bool
 	// Chunk says which products are done for some rows at a time (passes/chunk).
 	Chunk Chunk
-	// Rows says which rows of values between kernels are padded (passes/pitch).
+	// Rows says which rows of values between kernels are padded (passes/memory/pitch).
 	Rows Rows
 	// Parts is into how many parts the sums of a product are cut (passes/fuse); nil is
 	// one, of every product.

@@ -73,6 +73,7 @@ layout piped {
 const (
 	smallMLP = "steps=3 batch=4 hidden=16 embed=4"
 	smallGPT = "steps=3 batch=2 seq=8 layers=2 embed=16 heads=2 head=8"
+	oddGPT   = smallGPT + " vocab=257" // rows of logits that are no multiple of 16 bytes
 )
 
 // TestTrains: examples train on the engine as on the reference, with one device and with several
@@ -82,7 +83,7 @@ func TestTrains(t *testing.T) {
 		t.Skip("trains for some seconds")
 	}
 	for i, c := range []struct{ example, layout, set string }{
-		{"mlp", "single", smallMLP}, {"mlp", "tensor", smallMLP}, {"mlp", "offloaded", smallMLP}, {"gpt", "data", smallGPT},
+		{"mlp", "single", smallMLP}, {"mlp", "tensor", smallMLP}, {"mlp", "offloaded", smallMLP}, {"gpt", "data", smallGPT}, {"gpt", "single", oddGPT}, {"gpt", "half", oddGPT},
 	} {
 		want, err := train.Run(context.Background(), compiled(t, c.example, c.layout, "ref", c.set), train.Options{Threads: 2})
 		if err != nil {

@@ -83,7 +83,7 @@ func (p *Plan) validateBuffer(d *Device, b *Buffer) error {
 	}
 	if b.Pad > 0 {
 		row := int64(b.Axes[len(b.Axes)-1].Size)
-		if err := within(SizeLimit, "%d elements with padding", row+int64(b.Pad), maxElems/(part/row)); err != nil {
+		if err := within(SizeLimit, "%d elements of padding", int64(b.Pad), maxElems/(part/row)-row); err != nil {
 			return err
 		}
 		part = part / row * (row + int64(b.Pad))

@@ -5,7 +5,7 @@
 //	before                                        after
 //	%1 : bf16[seq=1024, vocab=50257] = call …     %1 : bf16[seq=1024, vocab=50257+47] = call …
 //
-// In: entry functions of kernel calls (ir(Fused)). Out: the same; types of such values, and
+// In: a module of ir(Fused), and what the target says of rows. Out: the same; types of such values, and
 // of the arguments and results of the kernels that have them, have padding (ir.Type). A
 // kernel that is called with and without is there twice.
 // Invariant: elements are as they were: what pads a row is read by nobody as a number. Nothing has
