@@ -125,7 +125,9 @@ func TestValidate(t *testing.T) {
 		{"padding on the host", buf(11, func(b *Buffer) { b.Pad = 1 }), "1 elements of padding"},
 		{"padding beyond the buffer", buf(18, func(b *Buffer) { b.Pad = 2 }), "48 bytes for 14 elements"},
 		{"endless padding", buf(18, func(b *Buffer) { b.Pad = math.MaxInt }), "elements of padding, more than"},
-		{"padding of a tensor", buf(15, func(b *Buffer) { b.Axes, b.Pad = []Axis{{Name: "x", Size: 2, Global: 2}, {Name: "y", Size: 5, Global: 5}}, 1 }), "tensor blocks.{i+1}.w has 1 elements of padding"},
+		{"padding of a tensor", buf(15, func(b *Buffer) {
+			b.Axes, b.Pad = []Axis{{Name: "x", Size: 2, Global: 2}, {Name: "y", Size: 5, Global: 5}}, 1
+		}), "tensor blocks.{i+1}.w has 1 elements of padding"},
 		{"padding of a port", buf(3, func(b *Buffer) { b.Axes[0], b.Pad = Axis{Name: "batch", Size: 7, Global: 7}, 1 }), "1 elements of padding behind each row"},
 		{"padding that is sent", buf(6, func(b *Buffer) { b.Axes[0], b.Pad = Axis{Name: "x", Size: 39, Global: 39}, 1 }), "all_to_all of buffer 6, whose rows have padding"},
 		{"axis twice", buf(0, func(b *Buffer) { b.Axes[1].Name = "out" }), "two axes"},

@@ -95,9 +95,9 @@ func TestPaddedProducts(t *testing.T) {
 		problem
 		instruction string
 	}{
-		{problem{m: 64, n: 80, k: 77, left: "mk", right: "kn", dtype: "bf16", out: "f32", cut: mma, warps: 4}, "cp.async.cg"},    // the gradient of activations
-		{problem{m: 77, n: 80, k: 96, left: "km", right: "kn", dtype: "bf16", out: "f32", cut: mma, warps: 4}, "cp.async.cg"},    // that of a table
-		{problem{m: 64, n: 77, k: 96, left: "mk", right: "nk", dtype: "bf16", out: "bf16", cut: mma, warps: 4}, "cp.async.cg"},   // logits
+		{problem{m: 64, n: 80, k: 77, left: "mk", right: "kn", dtype: "bf16", out: "f32", cut: mma, warps: 4}, "cp.async.cg"},     // the gradient of activations
+		{problem{m: 77, n: 80, k: 96, left: "km", right: "kn", dtype: "bf16", out: "f32", cut: mma, warps: 4}, "cp.async.cg"},     // that of a table
+		{problem{m: 64, n: 77, k: 96, left: "mk", right: "nk", dtype: "bf16", out: "bf16", cut: mma, warps: 4}, "cp.async.cg"},    // logits
 		{problem{m: 64, n: 77, k: 77, left: "mk", right: "nk", dtype: "f16", out: "f16", cut: mma, warps: 4, after: true}, "cp."}, // all of them
 		{problem{m: 65, n: 77, k: 45, left: "mk", right: "kn", dtype: "f32", out: "f32", cut: plainCut, warps: 8, after: true}, "cp.async"},
 		{problem{m: 64, n: 80, k: 77, left: "mk", right: "kn", dtype: "bf16", out: "f32", cut: group, warps: 4}, "cp.async.bulk.tensor"},
