@@ -124,6 +124,20 @@ func TestPaddedProducts(t *testing.T) {
 	}
 }
 
+// TestPaddedSpecialized: specialized warps copy rows of odd length, and store such.
+func TestPaddedSpecialized(t *testing.T) {
+	for i, p := range specials(rand.New(rand.NewSource(9)), 12) {
+		p.m, p.n, p.k, p.pitch = p.m-i%2, p.n-1, p.k-3, true
+		x := p.launch(t)
+		if x.count("mbarrier.arrive.shared::cta") == 0 {
+			t.Errorf("%s: warps are not specialized", p)
+		}
+		if _, err := x.run(); err != nil {
+			t.Fatalf("%s: %v\n%s", p, err, ir.PrintFunc(x.f))
+		}
+	}
+}
+
 // TestPaddedProductsOfAllSizes: as TestProductsOfAllSizes, with rows padded to 16 bytes.
 func TestPaddedProductsOfAllSizes(t *testing.T) {
 	r := rand.New(rand.NewSource(3))
