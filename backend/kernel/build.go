@@ -56,6 +56,13 @@ func (b *Builder) Finish() (*Kernel, error) {
 // Task is the number of the running task as an index.
 func (b *Builder) Task() Index { return Of(b.k.Task) }
 
+// Together has the body do several tasks at once, at most so many, and all of one group of
+// of. It returns the number behind the last one.
+func (b *Builder) Together(of, most int64) Index {
+	b.k.Together = &Together{Of: of, Most: most, End: b.value(Scalar(I64), nil)}
+	return Of(b.k.Together.End)
+}
+
 // Arg declares the next entry of bufs: n elements e that no other argument
 // overlaps.
 func (b *Builder) Arg(name string, e Elem, n int64, use Use) *Buffer {

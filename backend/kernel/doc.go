@@ -14,6 +14,9 @@
 // aligned; scratch is Kernel.ScratchBytes of memory, 64-byte aligned, private
 // to the calling thread.
 //
+// A body may do several neighbouring tasks at once ([Together]), so that what they share is
+// done once for all of a thread's range.
+//
 // A kernel may be several that are launched as one, each with a share of the tasks
 // ([Join]).
 //

@@ -8,9 +8,29 @@ type Kernel struct {
 	Buffers []*Buffer // Global buffers first, in ABI order, then scratch
 	Task    *Value    // the task number, i64
 	Body    *Block
+	// Together, if not nil, has the body do several tasks at once.
+	Together *Together
 	// Sections, where there are any, are what the kernel does instead of a body: see
 	// [Join].
 	Sections []Section
+}
+
+// Together says which tasks a body does at once, so that it does once what they share:
+// those from Kernel.Task up to End, which does not belong to them. A thread that is given
+// a range of tasks does it in as few turns as there may be, and what a task computes does
+// not depend on which others are done with it.
+type Together struct {
+	Of   int64  // tasks of one turn are of one group of so many, which begin at its multiples
+	Most int64  // of one turn
+	End  *Value // i64, above the task number
+}
+
+// Last is the end of the turn that begins with task t of a range that ends at end.
+func (x *Together) Last(t, end int64) int64 {
+	if x == nil {
+		return t + 1
+	}
+	return min(end, t+x.Most, (t/x.Of+1)*x.Of)
 }
 
 // Space is where a buffer lives.

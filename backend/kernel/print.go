@@ -20,6 +20,10 @@ func (k *Kernel) String() string {
 		p.sections(k)
 	} else {
 		p.names[k.Task] = "task"
+		if x := k.Together; x != nil {
+			p.names[x.End] = "end"
+			p.line("together most=%d of=%d", x.Most, x.Of)
+		}
 		p.block(k.Body)
 	}
 	p.indent--

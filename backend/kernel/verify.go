@@ -38,6 +38,12 @@ func (v *verifier) kernel(k *Kernel) error {
 		return sections(k)
 	}
 	v.defined[k.Task] = true
+	if x := k.Together; x != nil {
+		if x.Of < 1 || x.Most < 1 {
+			return fmt.Errorf("does %d tasks of %d together", x.Most, x.Of)
+		}
+		v.defined[x.End] = true
+	}
 	if len(k.Body.Yield) != 0 {
 		return fmt.Errorf("the task body yields values")
 	}

@@ -135,6 +135,37 @@ func (fn *function) fixedLoop(lo, hi value.Value, step int64, init []value.Value
 	return next
 }
 
+// turns emits the loop over the tasks from begin to end of a kernel that does several at
+// once: see [kernel.Together].
+//
+//	head: task = phi; br task < end, work, exit
+//	work: last = min(end, task + most, (task / of + 1) * of); body; task = last; br head
+func (fn *function) turns(k *kernel.Kernel, begin, end value.Value) {
+	x := k.Together
+	number := func(n int64) value.Value { return constant.NewInt(types.I64, n) }
+	head, work, exit := fn.f.NewBlock(""), fn.f.NewBlock(""), fn.f.NewBlock("")
+	c := fn.enter(head, begin, nil)
+	head.NewCondBr(head.NewICmp(enum.IPredSLT, c.i, end), work, exit)
+	fn.b = work
+	least := func(a, b value.Value) value.Value { return fn.b.NewSelect(fn.b.NewICmp(enum.IPredSLT, a, b), a, b) }
+	var last value.Value = end
+	if x.Of < k.Tasks {
+		group := fn.b.NewUDiv(c.i, number(x.Of))
+		last = least(last, fn.b.NewMul(fn.b.NewAdd(group, number(1)), number(x.Of)))
+	}
+	if x.Most < x.Of {
+		last = least(last, fn.b.NewAdd(c.i, number(x.Most)))
+	}
+	fn.vals[k.Task], fn.vals[x.End] = c.i, last
+	fn.stmts(k.Body)
+	if fn.err != nil {
+		return
+	}
+	c.i.Incs = append(c.i.Incs, ir.NewIncoming(last, fn.b))
+	fn.b.NewBr(head)
+	fn.b = exit
+}
+
 // carried is what a loop has from one turn to the next: its counter and registers.
 type carried struct {
 	i      *ir.InstPhi

@@ -26,6 +26,8 @@ type blocking struct {
 	perBlockN   int64 // panels of a task
 	blocksM     int64
 	blocksN     int64
+	fit         int64   // sums that may wait
+	atATime     int64   // tasks, neighbours along N, that a thread may do at once
 	accumulate  bool    // partial sums wait in scratch: more than one block of K
 	direct      bool    // the right operand is loaded where it is used
 	inPlace     bool    // the left one is
@@ -53,7 +55,7 @@ func newBlocking(s *Spec, m kernel.Machine) (blocking, error) {
 
 // begin is a blocking of which is known what shape and operands say alone.
 func begin(s *Spec, m kernel.Machine) blocking {
-	p := blocking{lanes: int64(m.Lanes(kernel.F32)), outer: product(s.Outer)}
+	p := blocking{lanes: int64(m.Lanes(kernel.F32)), outer: product(s.Outer), fit: int64(m.L2) / 2}
 	few := s.M <= fewRows/2 || s.M <= fewRows && s.Right.Cost == 0
 	p.direct = few && s.Right.Unit == AlongN && (m.Masked || s.N%p.lanes == 0)
 	p.by = instruction(s, m)
@@ -197,7 +199,24 @@ func (p *blocking) take(x part) {
 	p.perBlockM, p.perBlockN = x.tiles, x.panels
 	p.blocksM, p.blocksN = ceil(p.tiles, x.tiles), ceil(p.panels, x.panels)
 	p.group = min(p.perBlockN, p.group)
+	p.atATime = p.atOnce(x)
 }
+
+// atOnce is how many tasks of x a thread may do at once, so that it packs the left operand
+// for all of them: those whose sums, where they wait, stay near.
+func (p *blocking) atOnce(x part) int64 {
+	blocks := ceil(p.panels, x.panels)
+	switch {
+	case p.inPlace:
+		return 1
+	case p.accumulate:
+		return max(1, min(blocks, p.fit/(p.mr*p.nr*x.tiles*x.panels)))
+	}
+	return blocks
+}
+
+// mostPanels is how many panels a thread has at a time.
+func (p *blocking) mostPanels() int64 { return min(p.panels, p.perBlockN*p.atATime) }
 
 // parts lists what a task may compute, of which what is packed and added up fits the
 // caches.
@@ -208,16 +227,17 @@ func (p *blocking) parts(s *Spec, m kernel.Machine) []part {
 	// The packed tiles of a task live in L2, and sums that wait beside or behind
 	// them. Both are read in order, tiles once for every panel, sums once for every
 	// block of K, so that what does not fit comes in time from L3.
-	l2 := int64(m.L2) / 4
-	fit := max(1, l2*3/2/p.slotStride())
+	fit := max(1, int64(m.L2)*3/8/p.slotStride())
 	var out []part
 	for _, perM := range shares(p.tiles, fit) {
 		fit := p.panels
 		if p.accumulate {
-			fit = max(1, 2*l2/(p.mr*p.nr*perM))
+			fit = max(1, p.fit/(p.mr*p.nr*perM))
 		}
 		for _, perN := range shares(p.panels, fit) {
-			out = append(out, part{perM, perN, p.cost(s, perM, perN, least, most)})
+			x := part{tiles: perM, panels: perN}
+			x.cost = p.cost(s, x, least, most)
+			out = append(out, x)
 		}
 	}
 	return out
@@ -255,27 +275,46 @@ const narrowCost = 32
 var teamSizes = []int64{2, 4, 8, 16}
 
 // cost estimates the time lost, as a share of the multiply-adds: each element
-// of the right operand is packed for every block of M and each of the left for
-// every block of N; and threads idle at the end of the launch. Fewer than least
+// of the right operand is packed for every block of M, and each of the left as often as
+// its block is begun, with one task or several; and threads idle at the end of the launch. Fewer than least
 // blocks or more than most are taken only if there is no other way.
-func (p *blocking) cost(s *Spec, perM, perN, least, most int64) float64 {
-	rows, cols := float64(perM*p.mr), float64(perN*p.nr)
+func (p *blocking) cost(s *Spec, x part, least, most int64) float64 {
+	rows, cols := float64(x.tiles*p.mr), float64(x.panels*p.nr)
 	wide := max(1, float64(p.lanes)/8)
 	right, left := packRightCost*wide+float64(s.Right.Cost), packLeftCost*wide+float64(s.Left.Cost)
 	right, left = right*p.gain(), left*p.gain()
-	c := right/rows + left/cols
-	if p.inPlace {
-		c = right / rows
-	}
+	c := right / rows
 	if p.direct {
-		c = right*(1-float64(perM)/float64(p.tiles)) + narrowCost/cols
+		c = right*(1-float64(x.tiles)/float64(p.tiles)) + narrowCost/cols
 	}
-	cut := ceil(p.tiles, perM) * ceil(p.panels, perN)
+	cut := ceil(p.tiles, x.tiles) * ceil(p.panels, x.panels)
 	for _, team := range teamSizes {
-		used := float64(p.tiles*p.panels*p.outer) / float64(ceil(cut*p.outer, team)*team*perM*perN)
+		used := float64(p.tiles*p.panels*p.outer) / float64(ceil(cut*p.outer, team)*team*x.tiles*x.panels)
 		c += (1 - min(1, used)) / float64(team)
+		if !p.inPlace && !p.direct {
+			c += left / cols * p.begun(x, cut*p.outer, team) / float64(team)
+		}
 	}
 	return c + 100*float64(max(0, least-cut, cut-most))
+}
+
+// begun is how many times the left block is packed for each of n tasks of part x, at most
+// once, by a team that is given half of them in equal shares and takes 1/2n of the rest at a time
+// (package llvm, Driver).
+func (p *blocking) begun(x part, n, team int64) float64 {
+	at := p.atOnce(x)
+	turns := func(n int64) float64 { return 1 + float64(n-1)/float64(at) }
+	share := n / (2 * team)
+	times := 0.0
+	if share > 0 {
+		times = float64(team) * turns(share)
+	}
+	for rest := n - share*team; rest > 0; {
+		claim := max(1, rest/(2*team))
+		times += turns(claim)
+		rest -= claim
+	}
+	return min(1, times/float64(n))
 }
 
 // slotStride is the distance in f32 between packed tiles of the left operand:

@@ -79,7 +79,7 @@ func (p *blocking) registers(m kernel.Machine, rows, vecs int64) int64 {
 func (p *blocking) scratch() int64 {
 	n := p.perBlockM*p.slotStride() + p.group*p.kc*p.rightStep()
 	if p.accumulate {
-		n += p.mr * p.nr * p.perBlockM * p.perBlockN
+		n += p.mr * p.nr * p.perBlockM * p.mostPanels()
 	}
 	return n
 }

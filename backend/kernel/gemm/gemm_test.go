@@ -1,7 +1,10 @@
 package gemm
 
 import (
+	"bytes"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,6 +63,68 @@ func TestRandomProducts(t *testing.T) {
 	}
 }
 
+// TestTogether interprets random products over random ranges of their tasks, in any order,
+// which must not matter; some of them do several tasks at once.
+func TestTogether(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 2))
+	several := 0
+	for _, name := range slices.Sorted(maps.Keys(machines)) {
+		for range 12 {
+			c := random(r, 40)
+			c.n += 40
+			c.k += r.Int64N(90)
+			own, err := Choices(c.spec("gemm"), machines[name])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(own) > 0 {
+				c.blocks = &own[0]
+				c.blocks.Rows, c.blocks.Cols = c.blocks.TileRows*(1+r.Int64N(3)), c.blocks.TileCols*(1+r.Int64N(2))
+			}
+			want := interpret(t, name, c, machines[name])
+			k, err := c.generate("gemm", machines[name])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if k.Together != nil {
+				several++
+			}
+			bufs := c.inputs(1)
+			var ranges [][2]int64
+			for at := int64(0); at < k.Tasks; {
+				n := 1 + r.Int64N(k.Tasks-at)
+				ranges = append(ranges, [2]int64{at, at + n})
+				at += n
+			}
+			r.Shuffle(len(ranges), func(i, j int) { ranges[i], ranges[j] = ranges[j], ranges[i] })
+			for _, x := range ranges {
+				if err := (kerneltest.Interp{NoFMA: !machines[name].FMA}).Run(k, bufs, x[0], x[1]); err != nil {
+					t.Fatalf("%s: %v: %v", name, c, err)
+				}
+			}
+			if !bytes.Equal(bufs[len(bufs)-1], want) {
+				t.Errorf("%s: %v: tasks in ranges %v give other results", name, c, ranges)
+			}
+		}
+	}
+	if several < 10 {
+		t.Errorf("%d products do several tasks at once", several)
+	}
+}
+
+// TestOnce: a thread that has all tasks packs the left operand of a product of long sums
+// once for many columns, where a task has few.
+func TestOnce(t *testing.T) {
+	m := kernel.Machine{VectorBits: 512, Registers: 32, FMA: true, Masked: true, L1: 48 << 10, L2: 1 << 20}
+	p, err := newBlocking(&Spec{M: 1024, N: 768, K: 50257, Left: Operand{Unit: AlongK}, Right: Operand{Unit: AlongN}}, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.mostPanels() < 4*p.perBlockN || p.blocksM*p.blocksN < manyTasks {
+		t.Errorf("%+v", p)
+	}
+}
+
 // TestDegenerate interprets the corners: every size 1, a vector, or one off.
 func TestDegenerate(t *testing.T) {
 	for name, m := range machines {
@@ -104,7 +169,7 @@ func TestCut(t *testing.T) {
 				if bytes := 4 * p.group * p.nr * p.kc; bytes > int64(machine.L2) {
 					t.Errorf("%dx%dx%d: panels of %d bytes", d, n, k, bytes)
 				}
-				if sums := 4 * p.perBlockM * p.mr * p.perBlockN * p.nr; p.accumulate && sums > 2*int64(machine.L2) {
+				if sums := 4 * p.perBlockM * p.mr * p.mostPanels() * p.nr; p.accumulate && sums > 2*int64(machine.L2) {
 					t.Errorf("%dx%dx%d: %d bytes of sums", d, n, k, sums)
 				}
 				tasks := p.blocksM * p.blocksN

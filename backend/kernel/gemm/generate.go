@@ -69,8 +69,8 @@ type gen struct {
 
 // task generates the body: see the package comment.
 func (g *gen) task() {
-	g.allocate()
 	g.position()
+	g.allocate()
 	g.contract(g.OuterK, func() {
 		g.packLeft()
 		g.groups(func() {
@@ -105,7 +105,7 @@ func (g *gen) allocate() {
 	}
 	sums := g.mr * g.nr
 	if g.accumulate {
-		sums *= g.perBlockM * g.perBlockN
+		sums *= g.perBlockM * g.mostPanels()
 	}
 	if g.by == tiles && g.Left.Unit == AlongM {
 		g.stage = g.b.Scratch("stage", kernel.I32, kernel.TileRows*line)
@@ -113,14 +113,28 @@ func (g *gen) allocate() {
 	g.results = g.b.Scratch("results", kernel.F32, sums)
 }
 
-// position decodes the task number: outer loops, then blocks of N, then blocks
-// of M, so that neighbours share the right block.
+// position decodes the task number: outer loops, then blocks of M, then blocks of N, so
+// that neighbours share the left block, and may be done together.
 func (g *gen) position() {
-	at := decode(g.b, append(append([]int64(nil), g.Outer...), g.blocksN, g.blocksM))
+	at := decode(g.b, append(append([]int64(nil), g.Outer...), g.blocksM, g.blocksN))
 	outer := len(g.Outer)
 	g.at.Outer = at[:outer]
-	g.tile0, g.tile1 = g.share(at[outer+1], g.perBlockM, g.tiles)
-	g.panel0, g.panel1 = g.share(at[outer], g.perBlockN, g.panels)
+	g.tile0, g.tile1 = g.share(at[outer], g.perBlockM, g.tiles)
+	g.panel0, g.panel1 = g.columns(at[outer+1])
+}
+
+// columns is the range of panels of the tasks that are done at once, of which the first
+// has block i.
+func (g *gen) columns(i kernel.Index) (from, to kernel.Index) {
+	if g.atATime == 1 {
+		return g.share(i, g.perBlockN, g.panels)
+	}
+	end := g.b.Together(g.blocksN, g.atATime)
+	from, to = i.Mul(g.perBlockN), i.Add(end).Sub(g.b.Task()).Mul(g.perBlockN)
+	if g.panels%g.perBlockN != 0 {
+		to = g.least(to, g.panels)
+	}
+	return from, to
 }
 
 // decode is the position of the task in a space of the given sizes, the last of
@@ -200,7 +214,7 @@ func (g *gen) row(t kernel.Index) kernel.Index {
 // groups runs body for every group of panels of the task, with group0 and group1
 // where it begins and ends.
 func (g *gen) groups(body func()) {
-	if g.group >= g.perBlockN {
+	if g.group >= g.mostPanels() {
 		g.group0, g.group1 = g.panel0, g.panel1
 		body()
 		return

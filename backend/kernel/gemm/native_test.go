@@ -176,8 +176,10 @@ func products(t *testing.T, tgt target.Target, cs []matmul) {
 		in := c.inputs(uint64(i))
 		got, again := prepare(t, img, ks[i], in), prepare(t, img, ks[i], in)
 		got.run(0, ks[i].Tasks)
-		for task := ks[i].Tasks - 1; task >= 0; task-- {
-			again.run(task, task+1)
+		for task := ks[i].Tasks; task > 0; { // some alone, some together
+			n := min(task, 1+task%3)
+			again.run(task-n, task)
+			task -= n
 		}
 		if err := c.check(got.bufs); err != nil {
 			t.Errorf("%s: %v: %v", tgt.Name, c, err)

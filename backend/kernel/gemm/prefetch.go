@@ -19,8 +19,8 @@ func (g *gen) prefetchRows(t kernel.Index) {
 }
 
 // prefetchNext asks for what the next block of K packs, while tile t is multiplied with
-// panel p: for its share of that panel, and with the last panel of the group for the left
-// operand, if that is contiguous along M.
+// panel p: for its share of that panel, and with the last panel for the left operand,
+// if that is contiguous along M.
 func (g *gen) prefetchNext(t, p kernel.Index) {
 	if g.steps == 1 || g.direct || g.inPlace {
 		return
@@ -28,7 +28,7 @@ func (g *gen) prefetchNext(t, p kernel.Index) {
 	next := g.at.K.Plus(g.kc)
 	g.when(g.b.Not(g.atLeast(next, g.K)), func() {
 		if g.Left.Unit == AlongM {
-			g.when(g.b.Eq(g.b.Value(p), g.b.Value(g.group1.Plus(-1))), func() {
+			g.when(g.b.Eq(g.b.Value(p), g.b.Value(g.panel1.Plus(-1))), func() {
 				row := g.row(t)
 				g.b.For(kernel.Span(g.kc).Unrolled(4), func(k kernel.Index) { g.touch(g.Left, At{M: row, K: k.Plus(g.kc)}) })
 			})

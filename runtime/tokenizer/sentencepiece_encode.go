@@ -1,0 +1,159 @@
+package tokenizer
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// spSpan is a piece of the normalized text and its number.
+type spSpan struct {
+	text string
+	id   int32
+}
+
+func (m *spModel) encode(raw []byte) ([]int32, error) {
+	text := m.normalize(string(raw))
+	var spans []spSpan
+	if m.kind == spBPE {
+		spans = m.mergePieces(text)
+	} else {
+		spans = m.bestPieces(text)
+	}
+	out := make([]int32, 0, len(spans))
+	unknown := false
+	for _, s := range spans {
+		switch {
+		case s.id != m.unk:
+			out = append(out, s.id)
+		case m.byteFallback:
+			for i := range len(s.text) {
+				out = append(out, m.bytes[s.text[i]])
+			}
+		case !unknown: // several in a row are one
+			out = append(out, m.unk)
+		}
+		unknown = s.id == m.unk
+	}
+	return out, nil
+}
+
+// bestPieces is the unigram model. Sums are rounded to f32 where the reference
+// keeps them, as near ties depend on it.
+func (m *spModel) bestPieces(text string) []spSpan {
+	type node struct {
+		score float32
+		from  int
+		id    int32
+	}
+	best := make([]node, len(text)+1)
+	for i := range best {
+		best[i].from = -1
+	}
+	for at, r := range text {
+		size, whole := utf8.RuneLen(r), false
+		offer := func(length int, id int32, score float32) {
+			n := &best[at+length]
+			if score += best[at].score; n.from < 0 || score > n.score {
+				*n = node{score, at, id}
+			}
+		}
+		m.trie.each(text[at:], func(length int, id int32) {
+			switch p := &m.pieces[id]; p.kind {
+			case pieceUnused:
+				return
+			case pieceUserDefined:
+				offer(length, id, float32(length)*userBonus-userCost)
+			default:
+				offer(length, id, p.score)
+			}
+			whole = whole || length == size
+		})
+		if !whole {
+			offer(size, m.unk, m.worst-unkPenalty)
+		}
+	}
+	var out []spSpan
+	for end := len(text); end > 0; end = best[end].from {
+		out = append(out, spSpan{text[best[end].from:end], best[end].id})
+	}
+	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
+		out[i], out[j] = out[j], out[i]
+	}
+	return out
+}
+
+// mergePieces is byte pair encoding, in which the piece of the highest score is
+// merged first. A piece that is not to be used is taken apart again.
+func (m *spModel) mergePieces(text string) []spSpan {
+	var symbols []symbol
+	for at := 0; at < len(text); {
+		n, _ := m.user.longest(text[at:])
+		frozen := n > 0
+		if !frozen {
+			_, n = utf8.DecodeRuneInString(text[at:])
+		}
+		symbols = append(symbols, symbol{from: at, to: at + n, id: -1, frozen: frozen})
+		at += n
+	}
+	link(symbols)
+	parts := map[string]int{} // of unused pieces: the length of the left one
+	merge(symbols, func(a, b *symbol) (pair, bool) {
+		id, ok := m.lookup[text[a.from:b.to]]
+		if !ok {
+			return pair{}, false
+		}
+		if m.pieces[id].kind == pieceUnused {
+			parts[text[a.from:b.to]] = a.to - a.from
+		}
+		return pair{-float64(m.pieces[id].score), id}, true
+	})
+	var out []spSpan
+	for i := range symbols {
+		if s := &symbols[i]; !s.gone {
+			out = m.apart(text[s.from:s.to], parts, out)
+		}
+	}
+	return out
+}
+
+func (m *spModel) apart(s string, parts map[string]int, out []spSpan) []spSpan {
+	id, ok := m.lookup[s]
+	if !ok {
+		id = m.unk
+	}
+	if left, unused := parts[s]; unused && ok {
+		return m.apart(s[left:], parts, m.apart(s[:left], parts, out))
+	}
+	return append(out, spSpan{s, id})
+}
+
+// decode joins pieces, with spaces for what stands for them, and without the one
+// that was put at the start.
+func (m *spModel) decode(_ *Tokenizer, ids []int32) []byte {
+	var out []byte
+	start := true
+	for _, id := range ids {
+		if id < 0 || int(id) >= len(m.pieces) {
+			continue
+		}
+		p := &m.pieces[id]
+		switch p.kind {
+		case pieceControl:
+		case pieceUnknown:
+			out, start = append(out, m.unkSurface...), false
+		case pieceByte:
+			b, _ := byteToken(p.text)
+			out, start = append(out, b), false
+		default:
+			s := p.text
+			if start && (m.dummyPrefix || m.squeeze) {
+				var had bool
+				s, had = strings.CutPrefix(s, space)
+				start = !had || m.squeeze
+			}
+			out = append(out, strings.ReplaceAll(s, space, " ")...)
+			start = start && len(out) == 0
+		}
+	}
+	return out
+}
