@@ -68,7 +68,7 @@ func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 		s.Dot = schedule.Dot{Kind: schedule.WGMMA, M: groupRows, N: max(leastCols, s.Cols), K: 16}
 		s.Over, s.Stages = min(64, ceilPower(over)), 4
 		switch copied := x.copied(x.left) && x.copied(x.right); {
-		case copied && wide: // an operand that is computed takes the registers
+		case copied && wide && !on.Section: // an operand that is computed takes the registers
 			s.Cols, s.Dot.N = wideCols, wideCols
 		case copied && s.Rows*s.Cols == productRows*productCols: // so that a multiprocessor has memory for two blocks
 			s.Stages = 3

@@ -38,6 +38,9 @@ type Target struct {
 	Exact bool
 	// Chunk says which products are done for some rows at a time (passes/chunk).
 	Chunk Chunk
+	// Block is of how many rows or columns of a product's result a block is, which casts what it reads itself; 0: as
+	// many as there are.
+	Block int64
 	// Rows says which rows of values between kernels are padded (passes/memory/pitch).
 	Rows Rows
 	// Parts is into how many parts the sums of a product are cut (passes/fuse); nil is
