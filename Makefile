@@ -105,7 +105,7 @@ tokenizer-check: ## compare tokens with the libraries tokenizers, tiktoken and s
 
 # MinIO's server is built from its Go module into MINIO_DIR, outside of the tree.
 .PHONY: minio-check
-minio-check: ## read and prepare data from MinIO's server
+minio-check: ## read and prepare data from MinIO's server, and save checkpoints to it
 	bench/minio/run.sh
 
 # NVIDIA's assembler is in PTX_DIR, outside of the tree. PTX takes flags, such as PTX='--only gpt2'.

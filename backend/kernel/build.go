@@ -56,11 +56,12 @@ func (b *Builder) Finish() (*Kernel, error) {
 // Task is the number of the running task as an index.
 func (b *Builder) Task() Index { return Of(b.k.Task) }
 
-// Together has the body do several tasks at once, at most so many, and all of one group of
-// of. It returns the number behind the last one.
-func (b *Builder) Together(of, most int64) Index {
-	b.k.Together = &Together{Of: of, Most: most, End: b.value(Scalar(I64), nil)}
-	return Of(b.k.Together.End)
+// Together has the body do several tasks at once, as x says but for its End, the number
+// behind the last of them, which is the result.
+func (b *Builder) Together(x Together) Index {
+	x.End = b.value(Scalar(I64), nil)
+	b.k.Together = &x
+	return Of(x.End)
 }
 
 // Arg declares the next entry of bufs: n elements e that no other argument

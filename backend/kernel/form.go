@@ -15,14 +15,17 @@ type Kernel struct {
 	Sections []Section
 }
 
-// Together says which tasks a body does at once, so that it does once what they share:
-// those from Kernel.Task up to End, which does not belong to them. A thread that is given
-// a range of tasks does it in as few turns as there may be, and what a task computes does
-// not depend on which others are done with it.
+// Together says which tasks a body does at once, in a turn, so that it does once what they
+// share: those from Kernel.Task up to End, which does not belong to them. Tasks lie in
+// grids, of Rows rows of Row tasks. A turn is within a row, or some whole rows of one grid. A
+// thread that is given a range of tasks does it in as few turns as there may be, and
+// what a task computes does not depend on which others are done with it.
 type Together struct {
-	Of   int64  // tasks of one turn are of one group of so many, which begin at its multiples
-	Most int64  // of one turn
-	End  *Value // i64, above the task number
+	Row, Rows int64
+	// Most is how many tasks a turn has that is within a row; MostRows how many rows one
+	// has, where a whole row may be one.
+	Most, MostRows int64
+	End            *Value // i64, above the task number
 }
 
 // Last is the end of the turn that begins with task t of a range that ends at end.
@@ -30,7 +33,11 @@ func (x *Together) Last(t, end int64) int64 {
 	if x == nil {
 		return t + 1
 	}
-	return min(end, t+x.Most, (t/x.Of+1)*x.Of)
+	row := t / x.Row
+	if whole := min((end-t)/x.Row, x.MostRows, x.Rows-row%x.Rows); t == row*x.Row && x.Most >= x.Row && whole > 0 {
+		return t + whole*x.Row
+	}
+	return min(end, t+x.Most, (row+1)*x.Row)
 }
 
 // Space is where a buffer lives.

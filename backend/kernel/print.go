@@ -22,7 +22,7 @@ func (k *Kernel) String() string {
 		p.names[k.Task] = "task"
 		if x := k.Together; x != nil {
 			p.names[x.End] = "end"
-			p.line("together most=%d of=%d", x.Most, x.Of)
+			p.line("together tasks=%d of %d rows=%d of %d", x.Most, x.Row, x.MostRows, x.Rows)
 		}
 		p.block(k.Body)
 	}

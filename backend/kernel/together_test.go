@@ -6,10 +6,10 @@ import (
 )
 
 // turns is a kernel that writes to each task's element how many tasks are done at once.
-func turns(of, most int64) *Builder {
+func turns(x Together) *Builder {
 	b := New("turns", 12)
 	out := b.Arg("out", I64, 12, Write)
-	end := b.Together(of, most)
+	end := b.Together(x)
 	n := b.Value(end.Sub(b.Task()))
 	b.For(Between(b.Task(), end), func(i Index) { b.Store(out.At(i), n) })
 	return b
@@ -17,12 +17,19 @@ func turns(of, most int64) *Builder {
 
 // TestTogether checks which tasks are done at once.
 func TestTogether(t *testing.T) {
-	for _, c := range []struct{ of, most, task, end, want int64 }{
-		{4, 4, 0, 12, 4}, {4, 4, 1, 12, 4}, {4, 4, 3, 12, 4}, {4, 4, 4, 6, 6}, {4, 3, 0, 12, 3}, {4, 3, 2, 12, 4}, {12, 12, 5, 6, 6},
+	row, part := Together{Row: 4, Rows: 3, Most: 4, MostRows: 1}, Together{Row: 4, Rows: 3, Most: 3, MostRows: 2}
+	rows, all := Together{Row: 4, Rows: 3, Most: 4, MostRows: 2}, Together{Row: 4, Rows: 3, Most: 4, MostRows: 3}
+	for _, c := range []struct {
+		x               Together
+		task, end, want int64
+	}{
+		{row, 0, 12, 4}, {row, 1, 12, 4}, {row, 3, 12, 4}, {row, 4, 6, 6}, {row, 20, 24, 24},
+		{part, 0, 12, 3}, {part, 2, 12, 4}, {part, 4, 6, 6},
+		{rows, 0, 12, 8}, {rows, 0, 7, 4}, {rows, 1, 12, 4}, {rows, 8, 24, 12}, {rows, 0, 3, 3},
+		{all, 0, 24, 12}, {all, 4, 24, 12}, {all, 12, 23, 20},
 	} {
-		x := &Together{Of: c.of, Most: c.most}
-		if got := x.Last(c.task, c.end); got != c.want {
-			t.Errorf("tasks from %d of a range up to %d, groups of %d, at most %d: %d, want %d", c.task, c.end, c.of, c.most, got, c.want)
+		if got := c.x.Last(c.task, c.end); got != c.want {
+			t.Errorf("%+v, tasks from %d of a range up to %d: %d, want %d", c.x, c.task, c.end, got, c.want)
 		}
 	}
 	if got := (*Together)(nil).Last(3, 12); got != 4 {
@@ -32,7 +39,7 @@ func TestTogether(t *testing.T) {
 
 // TestTogetherIsKept: the text has it, and a copy.
 func TestTogetherIsKept(t *testing.T) {
-	k, err := turns(4, 3).Finish()
+	k, err := turns(Together{Row: 4, Rows: 3, Most: 3, MostRows: 1}).Finish()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,12 +47,12 @@ func TestTogetherIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := k.String(); again.String() != text || !strings.Contains(text, "together most=3 of=4") || !strings.Contains(text, "for i0 = task to end {") {
+	if text := k.String(); again.String() != text || !strings.Contains(text, "together tasks=3 of 4 rows=1 of 3") || !strings.Contains(text, "for i0 = task to end {") {
 		t.Errorf("%s, copied\n%s", text, again)
 	}
-	for _, n := range [][2]int64{{0, 1}, {1, 0}} {
-		if _, err := turns(n[0], n[1]).Finish(); err == nil || !strings.Contains(err.Error(), "together") {
-			t.Errorf("%d of %d: %v", n[1], n[0], err)
+	for _, x := range []Together{{Rows: 1, Most: 1, MostRows: 1}, {Row: 1, Most: 1, MostRows: 1}, {Row: 1, Rows: 1, MostRows: 1}, {Row: 1, Rows: 1, Most: 1}} {
+		if _, err := turns(x).Finish(); err == nil || !strings.Contains(err.Error(), "together") {
+			t.Errorf("%+v: %v", x, err)
 		}
 	}
 }

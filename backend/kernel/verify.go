@@ -39,8 +39,8 @@ func (v *verifier) kernel(k *Kernel) error {
 	}
 	v.defined[k.Task] = true
 	if x := k.Together; x != nil {
-		if x.Of < 1 || x.Most < 1 {
-			return fmt.Errorf("does %d tasks of %d together", x.Most, x.Of)
+		if x.Row < 1 || x.Rows < 1 || x.Most < 1 || x.MostRows < 1 {
+			return fmt.Errorf("does %d tasks of %d and %d rows of %d together", x.Most, x.Row, x.MostRows, x.Rows)
 		}
 		v.defined[x.End] = true
 	}

@@ -33,14 +33,68 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: minio SERVER")
 		os.Exit(2)
 	}
-	if err := check(os.Args[1]); err != nil {
+	do := check
+	if os.Args[1] == "saver" {
+		do = func(string) error { return saver() }
+	}
+	if err := do(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "minio:", err)
 		os.Exit(1)
 	}
 }
 
+// server is MinIO's, on a port of its own.
+type server struct {
+	program, address, folder string
+
+	cmd *exec.Cmd
+}
+
+func (s *server) start(password string) error {
+	s.cmd = exec.Command(s.program, "server", "--quiet", "--address", s.address, s.folder)
+	s.cmd.Env = append(os.Environ(), "MINIO_ROOT_USER="+user, "MINIO_ROOT_PASSWORD="+password, "MINIO_BROWSER=off")
+	s.cmd.Stderr = os.Stderr
+	return s.cmd.Start()
+}
+
+func (s *server) stop() error {
+	err := s.cmd.Process.Kill()
+	_ = s.cmd.Wait() // it was killed
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return err
+}
+
+// client talks to the server past what is tried.
+func (s *server) client(password string) (*minio.Client, error) {
+	return minio.New(s.address, &minio.Options{Creds: credentials.NewStaticV4(user, password, ""), Region: "us-east-1"})
+}
+
+// restart starts the server with another password, and waits until it answers.
+func (s *server) restart(password string) error {
+	if err := errors.Join(s.stop(), s.start(password)); err != nil {
+		return err
+	}
+	c, err := s.client(password)
+	if err != nil {
+		return err
+	}
+	return answers(func(ctx context.Context) error { _, err := c.BucketExists(ctx, bucket); return err })
+}
+
+// answers asks until the store answers.
+func answers(ask func(ctx context.Context) error) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for err = errors.New("none yet"); err != nil && ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
+		err = ask(ctx)
+	}
+	return err
+}
+
 // check starts the server, tries everything, and ends it.
-func check(server string) error {
+func check(program string) error {
 	dir, err := os.MkdirTemp("", "ptc-minio-*")
 	if err != nil {
 		return err
@@ -50,20 +104,22 @@ func check(server string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(server, "server", "--quiet", "--address", address, filepath.Join(dir, "store"))
-	cmd.Env = append(os.Environ(), "MINIO_ROOT_USER="+user, "MINIO_ROOT_PASSWORD="+password, "MINIO_BROWSER=off")
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
+	s := &server{program: program, address: address, folder: filepath.Join(dir, "store")}
+	if err := s.start(password); err != nil {
 		return err
 	}
-	defer func() { _, _ = cmd.Process.Kill(), cmd.Wait() }()
+	defer func() { _ = s.stop() }()
 	for key, value := range map[string]string{"AWS_ENDPOINT_URL": "http://" + address, "AWS_ACCESS_KEY_ID": user, "AWS_SECRET_ACCESS_KEY": password} {
 		if err := os.Setenv(key, value); err != nil {
 			return err
 		}
 	}
 	files := filepath.Join(dir, "files")
-	if err := fill(files, address); err != nil {
+	c, err := s.client(password)
+	if err != nil {
+		return err
+	}
+	if err := fill(files, c); err != nil {
 		return err
 	}
 	for _, step := range []struct {
@@ -73,7 +129,12 @@ func check(server string) error {
 		{"sources", func() error { return sources(files) }},
 		{"prepare", func() error { return prepared(files, dir) }},
 		{"permission", permission},
-		{"a store that is gone", func() error { return gone(cmd) }},
+		{"checkpoints", kept},
+		{"a run that is killed", func() error { return killed(c) }},
+		{"two runs of one place", takenOver},
+		{"a key that is revoked", func() error { return revoked(s.restart) }},
+		{"a store that is gone while a run saves", func() error { return goneSaving(s.stop) }},
+		{"a store that is gone", func() error { return errors.Join(s.restart(password), gone(s.stop)) }},
 	} {
 		if err := step.try(); err != nil {
 			return fmt.Errorf("%s: %w", step.what, err)
@@ -92,19 +153,12 @@ func freePort() (string, error) {
 }
 
 // fill writes files, and puts them into the store once it answers.
-func fill(dir, address string) error {
-	c, err := minio.New(address, &minio.Options{Creds: credentials.NewStaticV4(user, password, ""), Region: "us-east-1"})
+func fill(dir string, c *minio.Client) error {
+	err := answers(func(ctx context.Context) error { return c.MakeBucket(ctx, bucket, minio.MakeBucketOptions{}) })
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	for err = errors.New("none yet"); err != nil && ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
-		err = c.MakeBucket(ctx, bucket, minio.MakeBucketOptions{})
-	}
-	if err != nil {
-		return err
-	}
+	ctx := context.Background()
 	var tokens []byte
 	for i := range 1 << 20 {
 		tokens = binary.LittleEndian.AppendUint16(tokens, uint16(i*i%997))
@@ -200,15 +254,14 @@ func permission() error {
 }
 
 // gone ends the server while a source reads.
-func gone(cmd *exec.Cmd) error {
+func gone(stop func() error) error {
 	s, views, err := open("tokens", "s3://"+bucket+"/tokens/*")
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(s.Fill(1, views), cmd.Process.Kill()); err != nil {
+	if err := errors.Join(s.Fill(1, views), stop()); err != nil {
 		return err
 	}
-	_ = cmd.Wait()
 	for step := int64(2); step < 400 && err == nil; step++ {
 		err = s.Fill(step, views)
 	}

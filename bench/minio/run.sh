@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tries data in an object store with MinIO's server, see doc.go. The server is built from its Go
+# Tries data and checkpoints in an object store with MinIO's server, see doc.go. The server is built from its Go
 # module into MINIO_DIR, a folder outside of the tree: by default ptc-minio in the user's cache.
 # MINIO names a server that is there already.
 set -euo pipefail

@@ -27,7 +27,9 @@ One command line starts the training and goes on with it. What the scheduler sig
 before it takes the machines back becomes a checkpoint and an exit code by which the
 job is started again.
 
---checkpoint names a folder that all processes see. An image has ptc, the plan, at
+--checkpoint names a folder that all processes see, or a place in an object store,
+s3://bucket/key: Kubernetes then gives the environment in --secret to the processes, and
+mounts no volume. An image has ptc, the plan, at
 --plan, and Open MPI, as mpioperator/openmpi has it.`,
 		Example: `  ptc deploy plan.bin --for slurm > train.sbatch && sbatch train.sbatch
   ptc deploy plan.bin --for mpijob --image registry.example/train:1 --plan /plan.bin | kubectl apply -f -
@@ -58,7 +60,7 @@ job is started again.
 	fl.StringVar(&there, "plan", "", "where processes find the plan: `PATH` (default PLAN)")
 	fl.StringVar(&o.Ptc, "ptc", "", "where they find ptc: `PATH` (default ptc, and /usr/local/bin/ptc in an image)")
 	fl.StringVar(&o.Name, "name", "", "call the job `NAME` (default after the plan)")
-	fl.StringVar(&o.Checkpoint, "checkpoint", "", "save checkpoints in `DIR` (default checkpoints, and /checkpoints in an image)")
+	fl.StringVar(&o.Checkpoint, "checkpoint", "", "save checkpoints in `DIR`, which may be s3://bucket/key (default checkpoints, and /checkpoints in an image)")
 	fl.Int64Var(&o.Every, "every", deploy.DefaultEvery, "save a checkpoint every `N` steps")
 	fl.IntVar(&o.CPUs, "cpus", deploy.DefaultCPUs, "give each process `N` processors")
 	fl.IntVar(&o.PerNode, "per-node", 0, "put `N` processes on a node, or in a pod (default as Slurm does, and 1)")
@@ -67,6 +69,7 @@ job is started again.
 	fl.IntVar(&o.Restarts, "restarts", deploy.DefaultRestarts, "start the launcher of an MPIJob up to `N` times more")
 	fl.StringVar(&o.Image, "image", "", "run containers of `IMAGE`")
 	fl.StringVar(&o.Claim, "claim", "", "keep checkpoints in the persistent volume claim `NAME` (default after the job)")
+	fl.StringVar(&o.Secret, "secret", "", "take the address and the credentials of the object store from the secret `NAME` (default after the job)")
 	fl.StringVar(&o.Queue, "queue", "", "have the job admitted by the local queue `NAME` of Kueue")
 	complete(cmd, "for", func([]string) []string { return kind.words })
 	return cmd

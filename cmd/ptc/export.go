@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	"ptc/internal/dtype"
 	"ptc/runtime/checkpoint"
 	"ptc/runtime/program"
+	"ptc/runtime/storage"
 	"ptc/runtime/weights"
 )
 
@@ -124,19 +124,17 @@ func (a *app) origin(plan *program.Plan) string {
 	return ""
 }
 
-// openSource opens a safetensors file, a checkpoint, or the latest one of a folder.
+// openSource opens a safetensors file, a checkpoint, or the latest one of a folder. In an object
+// store a file is what has such a name.
 func openSource(path string) (weights.Source, func(), error) {
-	if !isFolder(path) {
+	if storage.Remote(path) && strings.HasSuffix(path, ".safetensors") || !storage.Remote(path) && !isFolder(path) {
 		f, err := weights.OpenFile(path)
 		if err != nil {
 			return nil, nil, err
 		}
 		return f, f.Close, nil
 	}
-	c, err := (&checkpoint.Store{Dir: path}).Latest()
-	if errors.Is(err, checkpoint.ErrNone) {
-		c, err = checkpoint.Load(path)
-	}
+	c, err := checkpoint.Open(path, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -92,7 +92,7 @@ func TestPreemptionFlags(t *testing.T) {
 		args []string
 	}{
 		{"--resume=auto", []string{"--resume", "auto"}},
-		{"expected nothing or =auto", []string{"--resume=maybe"}},
+		{"expected nothing, =auto", []string{"--resume=maybe"}},
 		{"pass --checkpoint DIR", []string{"--resume=auto"}},
 		{"pass --checkpoint DIR", []string{"--requeue-exit-code", "75"}},
 		{"would fail again", []string{"--requeue-exit-code", "3", "--checkpoint", "ck"}},

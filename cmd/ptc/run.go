@@ -64,18 +64,26 @@ func (p *profileFlag) Set(s string) error {
 	return nil
 }
 
-// resumeFlag is --resume, or --resume=auto; as for profileFlag its type is bool.
+// resumeFlag is --resume, --resume=auto, or --resume=PLACE; as for profileFlag its type is bool.
 type resumeFlag struct{ value string }
 
 func (r *resumeFlag) String() string { return r.value }
 func (r *resumeFlag) Type() string   { return "bool" }
 
 func (r *resumeFlag) Set(s string) error {
-	if s != "true" && s != "false" && s != resumeAuto {
-		return fmt.Errorf("expected nothing or =%s", resumeAuto)
+	if !slices.Contains([]string{"true", "false", resumeAuto}, s) && !strings.ContainsAny(s, `/\`) { // a slip of a word
+		return fmt.Errorf("expected nothing, =%s, or a place as ./DIR and s3://bucket/key", resumeAuto)
 	}
 	r.value = s
 	return nil
+}
+
+// from is the place to go on from, if one is given.
+func (r *resumeFlag) from() string {
+	if strings.ContainsAny(r.value, `/\`) {
+		return r.value
+	}
+	return ""
 }
 
 // resumeAuto is to resume if there is something to resume from.
@@ -98,7 +106,13 @@ plan has it.
 
 A folder of checkpoints is of one run at a time, and of one training: where it has
 checkpoints already, --resume goes on from them, and --overwrite starts anew and
-removes them once the first new one is saved.
+removes them once the first new one is saved. --resume=PLACE goes on from the checkpoint
+PLACE, or from the latest in it, and saves to --checkpoint; a folder here is ./DIR.
+
+Checkpoints, and the files of --init, --save, --save-average and --dump-grads, may be in
+an object store, as s3://bucket/key; the environment has its address and credentials. A
+store has no locks: of two runs that save to one place, the one that began last goes on,
+and the other ends when it would save.
 
 SIGINT (Ctrl-C), SIGTERM and SIGUSR1 let the step that is under way finish, save
 a checkpoint where --checkpoint names a folder, and end with exit code 0; a second
@@ -187,6 +201,7 @@ func newRun(a *app) *cobra.Command {
   ptc run plan.bin --checkpoint ckpt/ --every 100 --keep 5
   ptc run plan.bin --eval-every 100                # validation besides that of the end
   ptc run plan.bin --checkpoint ckpt/ --resume --steps 2000
+  ptc run plan.bin --checkpoint s3://bucket/run/ckpt --every 100 --resume=auto
   ptc run plan.bin --log json > run.jsonl
   ptc run plan.bin --log csv:run.csv --log tb:runs/a   # besides what it prints
   ptc run plan.bin --serve :8080                   # a page that follows the run
@@ -214,8 +229,8 @@ func (f *runFlags) arguments(cmd *cobra.Command, args []string) error {
 	if err != nil && len(args) > 1 && f.profile.on && f.profile.file == "" {
 		return fmt.Errorf("%w; a file for the profile is given as --profile=FILE", err)
 	}
-	if err != nil && len(args) > 1 && slices.Contains(args, resumeAuto) {
-		return fmt.Errorf("%w; what --resume does is given as --resume=%s", err, resumeAuto)
+	if err != nil && len(args) > 1 && f.resume.value == "true" {
+		return fmt.Errorf("%w; what --resume goes on from is given as --resume=%s or --resume=PLACE", err, resumeAuto)
 	}
 	return err
 }
@@ -246,6 +261,7 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 		return usagef("--comm-timeout is %v, and must be more than 0", f.opts.CommTimeout)
 	}
 	f.opts.Resume, f.opts.ResumeIfAny = f.resume.value == "true", f.resume.value == resumeAuto
+	f.opts.ResumeFrom = f.resume.from()
 	f.opts.ValidEvery, f.opts.Keep = given(cmd, "eval-every", f.evalEvery), given(cmd, "keep", f.keep)
 	return checkRequeue(f.requeue)
 }
@@ -280,7 +296,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.IntVar(&f.keep, "keep", 0, fmt.Sprintf("keep the last `N` checkpoints, 0 all of them (default %d)", checkpoint.DefaultKeep))
 	fl.BoolVar(&o.KeepBest, "keep-best", false, "save after each validation that is the best so far, and keep that checkpoint besides the last ones")
 	fl.Int64Var(&f.evalEvery, "eval-every", 0, "validate every `N` steps, 0 only at the end (default as the source says)")
-	fl.Var(&f.resume, "resume", "go on from the latest checkpoint in --checkpoint; with `[=auto]` start where there is none")
+	fl.Var(&f.resume, "resume", "go on from the latest checkpoint in --checkpoint; with `[=auto]` start where there is none;\nwith =PLACE from the checkpoint, or the latest in the folder, that is there")
 	fl.Lookup("resume").NoOptDefVal = "true"
 	fl.BoolVar(&o.CheckpointSync, "checkpoint-sync", false, "let steps wait until a checkpoint is written; else it is copied to memory of the host, and they go on")
 	fl.DurationVar(&o.Grace, "grace", 0, "the scheduler waits `DURATION` between its signal and the end: warn if a save may take longer, and heed one signal in it")

@@ -18,20 +18,22 @@ import (
 	"ptc/runtime/checkpoint"
 	"ptc/runtime/metrics"
 	"ptc/runtime/program"
+	"ptc/runtime/storage"
 	"ptc/runtime/sweep"
 	"ptc/runtime/train"
 )
 
 type sweepFlags struct {
 	sourceFlags
-	over    []string
-	output  string
-	list    bool
-	point   int
-	steps   int64
-	every   int64
-	threads int
-	requeue int
+	over       []string
+	output     string
+	checkpoint string // --checkpoint
+	list       bool
+	point      int
+	steps      int64
+	every      int64
+	threads    int
+	requeue    int
 }
 
 func newSweep(a *app) *cobra.Command {
@@ -44,7 +46,8 @@ func newSweep(a *app) *cobra.Command {
 entries, and to seed, which need not be one. a..b stands for all whole numbers from a
 to b. Of several axes the last one's values are in turn first.
 
-Point K has the folder DIR/point-K with the log, checkpoints and the result. Points
+Point K has the folder DIR/point-K with the log, checkpoints and the result; with
+--checkpoint the checkpoints are below that place. Points
 that have a result are kept, so that the same command goes on after it was stopped;
 those that failed are tried again. A result of other settings or of another model is
 an error. At the end there is a table, and DIR/results.csv and DIR/results.json.
@@ -79,6 +82,7 @@ the command without it makes the table.`,
 	fl.IntVar(&f.point, "point", 0, "run point `K` alone")
 	fl.Int64Var(&f.steps, "steps", 0, "train to step `N` (default as the source says)")
 	fl.Int64Var(&f.every, "every", 0, "save a checkpoint every `N` steps, to go on from within a point")
+	fl.StringVar(&f.checkpoint, "checkpoint", "", "keep the points' checkpoints below `DIR`, which may be s3://bucket/key (default each in its folder)")
 	fl.IntVar(&f.threads, "threads", 0, "use `N` threads (default one for each processor)")
 	fl.IntVar(&f.requeue, "requeue-exit-code", 0, "exit with `N` when SIGTERM or SIGUSR1 has ended the sweep early")
 	cmd.MarkFlagsMutuallyExclusive("list", "point")
@@ -111,6 +115,8 @@ func (f *sweepFlags) check(cmd *cobra.Command) ([]sweep.Point, error) {
 	switch {
 	case f.output == "" && !f.list:
 		return nil, usagef("-o is missing: the folder for the points")
+	case storage.Remote(f.output):
+		return nil, usagef("-o is a folder of this machine; --checkpoint takes a place in an object store")
 	case cmd.Flags().Changed("point") && (f.point < 1 || f.point > len(points)):
 		return nil, usagef("--point is %d, and the sweep has the points 1 to %d", f.point, len(points))
 	case cmd.Flags().Changed("steps") && f.steps < 1 || f.every < 0 || f.threads < 0:
@@ -266,7 +272,7 @@ func (s *sweeping) train(ctx context.Context, cancel context.CancelCauseFunc, r 
 	if err != nil {
 		return fileError(err)
 	}
-	o := train.Options{Steps: s.f.steps, Seed: seed, Threads: s.f.threads, Every: s.f.every, Checkpoint: filepath.Join(dir, "checkpoints"),
+	o := train.Options{Steps: s.f.steps, Seed: seed, Threads: s.f.threads, Every: s.f.every, Checkpoint: s.checkpoints(r.Point),
 		ResumeIfAny: true, Log: metrics.NewJSON(log), Folder: filepath.Dir(s.path)}
 	o.OnFault = func(err error) { os.Exit(s.reportBug(err.Error(), nil, os.Args[1:])) }
 	s.signals.preemptible(s.f.requeue, 0)
@@ -301,6 +307,14 @@ func (s *sweeping) train(ctx context.Context, cancel context.CancelCauseFunc, r 
 	}
 	r.Steps, r.Loss, r.ValLoss = sum.Steps, known(sum.Loss), known(sum.ValLoss)
 	return nil
+}
+
+// checkpoints is the folder of a point's checkpoints.
+func (s *sweeping) checkpoints(point int) string {
+	if s.f.checkpoint == "" {
+		return filepath.Join(sweep.Dir(s.f.output, point), "checkpoints")
+	}
+	return storage.Join(s.f.checkpoint, filepath.Base(sweep.Dir(s.f.output, point)))
 }
 
 // known is a number that JSON has; nil for any other.

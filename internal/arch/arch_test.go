@@ -49,7 +49,9 @@ var layers = map[string][]string{
 	"runtime/cuda/blaslt/fakeblaslt": {"internal/foreign", "runtime/cuda/fakecuda"},
 	// The library for tests works on the GPUs of the driver for tests.
 	"runtime/comm/nccl/fakenccl": {"internal/dtype", "internal/foreign", "runtime/cuda/fakecuda"},
-	"runtime":                    {"internal/dtype", "internal/foreign", "internal/openpath", "internal/philox", "internal/ranges", "internal/regular", "internal/units"},
+	// Files by their place, for data and for checkpoints.
+	"runtime/storage": {"internal/regular", "runtime/checkpoint/atomicfile"},
+	"runtime":         {"internal/dtype", "internal/foreign", "internal/openpath", "internal/philox", "internal/ranges", "internal/regular", "internal/units"},
 
 	"stdlib":          nil,
 	"ir":              {"internal/diag", "internal/dtype", "internal/openpath", "internal/philox"},
@@ -118,7 +120,7 @@ var layers = map[string][]string{
 }
 
 // helpers are packages for tests; only tests and other helpers import them.
-var helpers = []string{"backend/kernel/kerneltest", "backend/tile/tiletest", "internal/golden", "ir/irtest", "passes/passtest", "runtime/comm/nccl/fakenccl", "runtime/cuda/blaslt/fakeblaslt", "runtime/cuda/fakecuda", "runtime/data/storage/fakestore", "runtime/device/fake"}
+var helpers = []string{"backend/kernel/kerneltest", "backend/tile/tiletest", "internal/golden", "ir/irtest", "passes/passtest", "runtime/comm/nccl/fakenccl", "runtime/cuda/blaslt/fakeblaslt", "runtime/cuda/fakecuda", "runtime/storage/fakestore", "runtime/device/fake"}
 
 // libraries says where a library that shapes the code around it may be used
 // (besides tests), so that it can be replaced.
@@ -137,7 +139,7 @@ var libraries = map[string][]string{
 	"github.com/yuin/goldmark":               {"release/site"},
 	"github.com/dlclark/regexp2":             {"runtime/tokenizer"},
 	"github.com/parquet-go/parquet-go":       {"runtime/data/corpus"},
-	"github.com/minio/minio-go/v7":           {"runtime/data/storage", "bench/minio"},
+	"github.com/minio/minio-go/v7":           {"runtime/storage", "bench/minio"},
 }
 
 // file is a source file of the module.

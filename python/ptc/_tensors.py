@@ -50,7 +50,7 @@ def checkpoint(folder):
     best, found = -1, None
     for name in sorted(os.listdir(folder)):
         manifest = os.path.join(folder, name, "manifest.json")
-        if not re.fullmatch(r"step-\d+", name) or not os.path.exists(manifest):
+        if not re.fullmatch(r"step-\d+(\.\d+)?", name) or not os.path.exists(manifest):
             continue
         with open(manifest, encoding="utf-8") as file:
             sequence = json.load(file)["sequence"]

@@ -9,16 +9,21 @@
 //	DIR/step-00000010/manifest.json         step, number of the save, hashes, shapes, names of axes
 //	DIR/.lock                               which process saves, while it does
 //
+// DIR is a folder of this machine, or s3://bucket/key, below which the same files are
+// objects; what differs is behind the interfaces place, folder and draft.
+//
 // The invariant: a folder step-N is whole. It is written under another name,
-// put on disk, and renamed; whatever fails or is killed before leaves the older
+// put on disk, and renamed; in an object store it is there when its manifest is, which
+// is written last. Whatever fails or is killed before leaves the older
 // checkpoints as they were. What is loaded has the hashes of what was saved, and
 // manifest.json has one of itself: the SHA-256 of its text with nothing between
 // the quotes after "manifest_sha256", which a person can compute as well.
 //
 // The manifests number the saves into a folder, and the highest number is the
 // latest: nothing outside of a checkpoint says so, which could be out of step
-// with it. One process at a time saves below a folder, by a lock on an open file;
-// any number may read.
+// with it. One process at a time saves below a folder, by a lock on an open file, or by
+// an object that the last one to take it has signed; any number may read.
 //
-// Besides safetensors and atomicfile below it, it imports internal/regular alone.
+// Besides safetensors and atomicfile below it, it imports internal/regular and
+// runtime/storage.
 package checkpoint

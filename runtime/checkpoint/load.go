@@ -3,15 +3,13 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
 
-	"ptc/internal/regular"
 	"ptc/runtime/checkpoint/safetensors"
+	"ptc/runtime/storage"
 )
 
 // Checkpoint is a loaded checkpoint. It may be read concurrently.
@@ -21,7 +19,7 @@ type Checkpoint struct {
 
 	format  int
 	tensors []Tensor // in order of name
-	files   [len(dataFiles)]*os.File
+	files   [len(dataFiles)]storage.File
 	readers [len(dataFiles)]*safetensors.Reader
 }
 
@@ -31,6 +29,9 @@ type Checkpoint struct {
 // *Error.
 func Load(dir string) (*Checkpoint, error) {
 	c, err := load(dir)
+	if storage.Fault(err) {
+		return nil, &Error{Dir: dir, Msg: "cannot be read", Err: err}
+	}
 	if err != nil {
 		return nil, &Error{Dir: dir, Msg: "is damaged", Err: err}
 	}
@@ -47,7 +48,7 @@ func load(dir string) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	if step, _, ok := parseName(filepath.Base(dir)); ok && step != m.Step {
+	if step, _, ok := parseName(storage.Base(dir)); ok && step != m.Step {
 		return nil, fmt.Errorf("%s has step %d, and the folder's name step %d", manifestName, m.Step, step)
 	}
 	c := &Checkpoint{Dir: dir, Meta: m.Meta, format: m.Format}
@@ -70,21 +71,9 @@ func load(dir string) (*Checkpoint, error) {
 	return c, nil
 }
 
-// openFolder opens a folder, and does not wait for what is none.
-func openFolder(dir string) (*os.Root, error) {
-	st, err := os.Stat(dir)
-	if err != nil {
-		return nil, err
-	}
-	if !st.IsDir() {
-		return nil, fmt.Errorf("it is %s, and a checkpoint is a folder", regular.Kind(st.Mode()))
-	}
-	return os.OpenRoot(dir)
-}
-
-func (c *Checkpoint) open(dir *os.Root, i int, m *manifest) (err error) {
+func (c *Checkpoint) open(dir folder, i int, m *manifest) (err error) {
 	want := m.Files[i]
-	f, err := regular.OpenIn(dir, want.Name)
+	f, err := dir.open(want.Name)
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"ptc/internal/regular"
 	"ptc/runtime/checkpoint/atomicfile"
@@ -35,7 +38,16 @@ func (h holder) String() string {
 	if h.PID == 0 {
 		return "another process"
 	}
-	return fmt.Sprintf("process %d on host %s", h.PID, h.Host)
+	return fmt.Sprintf("process %d on host %s", h.PID, hostText(h.Host))
+}
+
+// hostText is the name of a host for a terminal, whatever a lock says.
+func hostText(s string) string {
+	const most = 80
+	if len(s) > most || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
+		return strconv.QuoteToASCII(s[:min(most, len(s))])
+	}
+	return s
 }
 
 // errHeld is of a lock that another process has.
@@ -46,19 +58,20 @@ var errHeld = errors.New("locked")
 // away what a killed run has left unfinished. Where the file system has no locks,
 // a warning says so and nothing is cleared away: each save has temporary names of
 // its own and appears whole, yet two runs would remove each other's checkpoints.
+// A folder of an object store is taken over from who has it, see objects.
 func (s *Store) Lock() error {
-	if s.lock != nil {
+	p, err := s.place()
+	if err != nil {
+		return &Error{Dir: s.Dir, Msg: "cannot be locked", Err: err}
+	}
+	if p.locked() {
 		return nil
 	}
-	if err := atomicfile.MkdirAll(s.Dir); err != nil {
-		return &Error{Dir: s.Dir, Msg: "cannot be made", Err: err}
-	}
-	l, err := s.take()
-	if err != nil {
+	if err := p.take(); err != nil {
 		return err
 	}
-	s.lock, s.sequence, s.replaced = l, 0, nil
-	if err := s.ready(); err != nil {
+	s.sequence, s.replaced = 0, nil
+	if err := s.ready(p); err != nil {
 		s.Unlock()
 		return &Error{Dir: s.Dir, Msg: "cannot be prepared", Err: err}
 	}
@@ -66,13 +79,9 @@ func (s *Store) Lock() error {
 }
 
 // ready puts the folder in order, and finds out what it has.
-func (s *Store) ready() error {
-	if s.lock.real {
-		if err := errors.Join(s.removeLeftovers(), s.finishReplacing()); err != nil {
-			return err
-		}
-	} else {
-		s.warn("the file system of %s has no locks: make sure that no other run saves there", s.Dir)
+func (s *Store) ready(p place) error {
+	if err := p.tidy(); err != nil {
+		return err
 	}
 	entries, err := s.List()
 	if err != nil {
@@ -86,6 +95,30 @@ func (s *Store) ready() error {
 	}
 	return nil
 }
+
+// take makes the folder and takes its lock.
+func (d disk) take() error {
+	if err := atomicfile.MkdirAll(d.Dir); err != nil {
+		return &Error{Dir: d.Dir, Msg: "cannot be made", Err: err}
+	}
+	l, err := d.Store.take()
+	if err != nil {
+		return err
+	}
+	d.lock = l
+	return nil
+}
+
+// tidy clears away what a killed run has left.
+func (d disk) tidy() error {
+	if d.lock.real {
+		return errors.Join(d.removeLeftovers(), d.finishReplacing())
+	}
+	d.warn("the file system of %s has no locks: make sure that no other run saves there", d.Dir)
+	return nil
+}
+
+func (d disk) locked() bool { return d.lock != nil }
 
 // take takes the lock.
 func (s *Store) take() (*lock, error) {
@@ -174,27 +207,40 @@ func holderOf(f *os.File) (h holder) {
 
 // stillLocked finds out whether the lock is the one that others would meet. If
 // the folder was removed during the run, it is made and locked again.
-func (s *Store) stillLocked() error {
-	if s.lock == nil {
-		return &Error{Dir: s.Dir, Msg: "is not locked"}
+func (s *Store) stillLocked() (place, error) {
+	p, err := s.place()
+	if err != nil {
+		return nil, &Error{Dir: s.Dir, Msg: "cannot be used", Err: err}
 	}
-	if leadsTo(filepath.Join(s.Dir, lockName), s.lock.file) {
-		return nil
+	if !p.locked() {
+		return nil, &Error{Dir: s.Dir, Msg: "is not locked"}
+	}
+	mine, err := p.mine()
+	if err != nil {
+		return nil, &Error{Dir: s.Dir, Msg: "cannot be saved into any more", Err: err}
+	}
+	if mine {
+		return p, nil
 	}
 	s.Unlock()
-	err := s.Lock()
+	err = s.Lock()
 	s.replaced = nil // of the folder that there is now, nothing is this run's to replace
-	return err
+	return p, err
 }
+
+func (d disk) mine() (bool, error) { return leadsTo(filepath.Join(d.Dir, lockName), d.lock.file), nil }
 
 // Unlock ends what Lock began. It may be called without.
 func (s *Store) Unlock() {
-	if s.lock == nil {
-		return
+	if p, err := s.place(); err == nil && p.locked() {
+		p.release()
 	}
-	if path := filepath.Join(s.Dir, lockName); leadsTo(path, s.lock.file) {
+}
+
+func (d disk) release() {
+	if path := filepath.Join(d.Dir, lockName); leadsTo(path, d.lock.file) {
 		_ = os.Remove(path) // while it is locked: who opened it meanwhile looks again
 	}
-	_ = s.lock.file.Close()
-	s.lock = nil
+	_ = d.lock.file.Close()
+	d.lock = nil
 }

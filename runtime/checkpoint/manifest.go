@@ -6,11 +6,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"os"
+	"io"
 	"slices"
 	"strings"
 
-	"ptc/internal/regular"
 	"ptc/runtime/checkpoint/safetensors"
 )
 
@@ -123,13 +122,16 @@ func newManifest(meta Meta, tensors []Tensor) *manifest {
 }
 
 // readManifest reads the manifest of an open folder.
-func readManifest(dir *os.Root) (*manifest, error) {
-	f, err := regular.OpenIn(dir, manifestName)
+func readManifest(dir folder) (*manifest, error) {
+	f, err := dir.open(manifestName)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := regular.ReadAll(f, maxManifest)
+	if f.Size() > maxManifest {
+		return nil, fmt.Errorf("%s is longer than %d bytes", manifestName, maxManifest)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxManifest))
 	if err != nil {
 		return nil, err
 	}

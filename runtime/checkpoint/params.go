@@ -1,9 +1,6 @@
 package checkpoint
 
-import (
-	"os"
-	"path/filepath"
-)
+import "ptc/runtime/storage"
 
 // Params is the file of the parameters in dir, which is a checkpoint or a folder of
 // them: then it is that of the one saved last, or, with best, of the one with the lowest
@@ -21,14 +18,22 @@ func Params(dir string, best bool, warn func(string)) (path string, err error) {
 		}
 		dir = e.Dir
 	}
-	if _, e := os.Stat(filepath.Join(dir, manifestName)); e == nil {
-		c, err = Load(dir)
-	} else {
-		c, err = (&Store{Dir: dir, Warn: warn}).Latest()
-	}
-	if err != nil {
+	if c, err = Open(dir, warn); err != nil {
 		return "", err
 	}
-	path = filepath.Join(c.Dir, dataFiles[0])
+	path = storage.Join(c.Dir, dataFiles[0])
 	return path, c.Close()
+}
+
+// Open opens the checkpoint in dir, which is a checkpoint or a folder of them: then it is
+// the one saved last.
+func Open(dir string, warn func(string)) (*Checkpoint, error) {
+	one, err := storage.Exists(storage.Join(dir, manifestName))
+	switch {
+	case err != nil:
+		return nil, &Error{Dir: dir, Msg: "cannot be read", Err: err}
+	case one:
+		return Load(dir)
+	}
+	return (&Store{Dir: dir, Warn: warn}).Latest()
 }

@@ -10,7 +10,7 @@ import (
 // prune removes what is not to be kept, after a checkpoint was saved and found
 // sound: of those that can be read, the ones saved last remain, and others only as
 // long as they are newer than one of these. Nothing here is worth failing a run for.
-func (s *Store) prune() {
+func (s *Store) prune(p place) {
 	keep := cmp.Or(s.Keep, DefaultKeep)
 	if keep < 0 {
 		return
@@ -26,7 +26,7 @@ func (s *Store) prune() {
 		switch {
 		case kept == keep && s.KeepBest && hasBest && e.Dir == best.Dir:
 		case kept == keep:
-			s.remove(e.Dir)
+			p.remove(e.Dir)
 		case e.readable:
 			kept++
 		}
@@ -35,10 +35,10 @@ func (s *Store) prune() {
 
 // removeReplaced removes the checkpoints of an earlier run that this one
 // overwrites, once this one has saved one of its own.
-func (s *Store) removeReplaced(saved string) {
+func (s *Store) removeReplaced(p place, saved string) {
 	for _, dir := range s.replaced {
 		if dir != saved {
-			s.remove(dir)
+			p.remove(dir)
 		}
 	}
 	s.replaced = nil

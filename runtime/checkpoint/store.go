@@ -5,16 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"ptc/runtime/storage"
 )
 
-// Store is the folder with the checkpoints of a run. To read it needs nothing; to
-// save into it, it has to be locked.
+// Store is the folder with the checkpoints of a run: one of this machine, or the
+// objects below s3://bucket/key. To read it needs nothing; to save into it, it has
+// to be locked.
 type Store struct {
 	Dir string
 
@@ -32,6 +32,7 @@ type Store struct {
 	Warn func(message string)
 
 	lock     *lock    // nil: not locked
+	away     *objects // where Dir is of an object store, once it is used
 	sequence int64    // the highest number of a save into the folder
 	replaced []string // folders to remove after the first save
 
@@ -60,21 +61,30 @@ const (
 
 func stepName(step int64) string { return fmt.Sprintf("%s%08d", stepPrefix, step) }
 
-// parseName is the inverse of stepName and a suffix.
+// parseName is the inverse of stepName and a suffix: one of those above, or the
+// number that tells folders of one step in an object store apart, see free.
 func parseName(name string) (step int64, suffix string, ok bool) {
 	rest, ok := strings.CutPrefix(name, stepPrefix)
 	if !ok {
 		return 0, "", false
 	}
 	digits := rest
-	for _, s := range []string{newSuffix, oldSuffix} {
-		if d, has := strings.CutSuffix(rest, s); has {
-			digits, suffix = d, s
-		}
+	if i := strings.IndexByte(rest, '.'); i >= 0 {
+		digits, suffix = rest[:i], rest[i:]
 	}
 	step, err := strconv.ParseInt(digits, 10, 64)
-	return step, suffix, err == nil && step >= 0 && stepName(step)+suffix == name
+	return step, suffix, err == nil && step >= 0 && stepName(step)+suffix == name && isSuffix(suffix)
 }
+
+func isSuffix(s string) bool {
+	if s == "" || s == newSuffix || s == oldSuffix {
+		return true
+	}
+	n, err := strconv.ParseInt(s[1:], 10, 64)
+	return err == nil && n > 0 && numberSuffix(n) == s
+}
+
+func numberSuffix(n int64) string { return fmt.Sprintf(".%d", n) }
 
 func (s *Store) warn(format string, args ...any) {
 	if s.Warn != nil {
@@ -112,21 +122,26 @@ func Best(entries []Entry) (best Entry, ok bool) {
 // List gives the checkpoints, the one saved last first, which need not have the
 // highest step: a run may have been taken back to an older one.
 func (s *Store) List() ([]Entry, error) {
-	names, err := os.ReadDir(s.Dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	p, err := s.place()
+	if err != nil {
+		return nil, &Error{Dir: s.Dir, Msg: "cannot list", Err: err}
 	}
+	names, err := p.names()
 	if err != nil {
 		return nil, &Error{Dir: s.Dir, Msg: "cannot list", Err: err}
 	}
 	var entries []Entry
-	for _, n := range names {
-		step, _, ok := parseName(n.Name())
-		if !ok || !n.IsDir() {
+	for _, name := range names {
+		step, _, ok := parseName(name)
+		if !ok {
 			continue
 		}
-		e := Entry{Step: step, Dir: filepath.Join(s.Dir, n.Name())}
-		if m, err := manifestOf(e.Dir); err == nil {
+		e := Entry{Step: step, Dir: storage.Join(s.Dir, name)}
+		m, err := manifestOf(e.Dir)
+		if storage.Fault(err) { // which says nothing of the checkpoint
+			return nil, &Error{Dir: e.Dir, Msg: "cannot be read", Err: err}
+		}
+		if err == nil {
 			e.Sequence, e.Valid, e.readable = m.Sequence, m.Valid, true
 		}
 		entries = append(entries, e)
@@ -187,7 +202,10 @@ func (s *Store) Latest() (*Checkpoint, error) {
 		if len(entries) == 0 {
 			return nil, &Error{Dir: s.Dir, Msg: "nothing to load", Err: ErrNone}
 		}
-		c, errs := s.first(entries)
+		c, errs, err := s.first(entries)
+		if err != nil {
+			return nil, err
+		}
 		if len(errs) > 0 && try < tries && s.changed(entries) {
 			if c != nil {
 				_ = c.Close()
@@ -208,17 +226,20 @@ func (s *Store) Latest() (*Checkpoint, error) {
 }
 
 // first loads the first checkpoint that is sound, and says what is wrong with
-// those before it.
-func (s *Store) first(entries []Entry) (*Checkpoint, []error) {
-	var errs []error
+// those before it. That an object store cannot be read is no reason to go back to
+// an older one.
+func (s *Store) first(entries []Entry) (c *Checkpoint, wrong []error, err error) {
 	for _, e := range entries {
 		c, err := Load(e.Dir)
 		if err == nil {
-			return c, errs
+			return c, wrong, nil
 		}
-		errs = append(errs, err)
+		if storage.Fault(err) {
+			return nil, nil, err
+		}
+		wrong = append(wrong, err)
 	}
-	return nil, errs
+	return nil, wrong, nil
 }
 
 // changed says whether the folder has other checkpoints than were listed.

@@ -9,7 +9,7 @@ import (
 
 	"ptc/internal/dtype"
 	"ptc/runtime/checkpoint/safetensors"
-	"ptc/runtime/data/storage"
+	"ptc/runtime/storage"
 )
 
 // element is how a number is kept in a file of an array.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ptc/runtime/data/storage"
+	"ptc/runtime/storage"
 	"ptc/runtime/tokenizer"
 )
 

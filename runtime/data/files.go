@@ -15,7 +15,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/sync/errgroup"
 
-	"ptc/runtime/data/storage"
+	"ptc/runtime/storage"
 )
 
 // textFile is a file that a glob matched.

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"ptc/internal/units"
-	"ptc/runtime/data/storage"
+	"ptc/runtime/storage"
 )
 
 // leaveOutCompanions drops what lies beside tokens and describes them: the

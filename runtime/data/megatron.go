@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"ptc/internal/units"
-	"ptc/runtime/data/storage"
+	"ptc/runtime/storage"
 )
 
 // megatronMagic begins the index of Megatron's indexed datasets. Behind it

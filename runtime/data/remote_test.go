@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ptc/runtime/data/storage/fakestore"
+	"ptc/runtime/storage/fakestore"
 )
 
 // remote serves files as the objects of a store, whose bucket is s3://bkt.

@@ -10,7 +10,7 @@ import (
 	"runtime"
 
 	"ptc/runtime/data/corpus"
-	"ptc/runtime/data/storage"
+	"ptc/runtime/storage"
 )
 
 // needsSpool says that a file cannot be read at any place: it has records, or is

@@ -34,6 +34,7 @@ var cases = []struct {
 	{"slurm-gpu.sbatch", "slurm", planT("cuda:sm_90a", 16), Options{Plan: "/models/it's gpt.bin", Checkpoint: "/scratch/a b", PerNode: 8, CPUs: 12, Time: 26*time.Hour + 90*time.Second, Grace: 5 * time.Minute, Every: 100}},
 	{"mpijob.yaml", "mpijob", planT("cpu:x86-64-v3", 8), Options{Plan: "/plan.bin", Image: "registry.example/train:1"}},
 	{"mpijob-gpu.yaml", "mpijob", planT("cuda:sm_80", 16), Options{Plan: "/plan: #1.bin", Image: "registry.example/train@sha256:0123", PerNode: 8, Claim: "shared", Name: "gpt", Restarts: 3}},
+	{"mpijob-store.yaml", "mpijob", planT("cpu:x86-64-v3", 8), Options{Plan: "/plan.bin", Image: "registry.example/train:1", Checkpoint: "s3://bucket/run/ck", Secret: "keys"}},
 	{"kueue.yaml", "kueue", planT("cuda:sm_80", 4), Options{Plan: "/plan.bin", Image: "registry.example/train:1", Queue: "team"}},
 }
 
@@ -78,6 +79,7 @@ func TestMistakes(t *testing.T) {
 		{"kueue", "is missing", func(o *Options) { o.Queue = "" }},
 		{"mpijob", "is Kueue's", func(*Options) {}},
 		{"kueue", "name of the claim", func(o *Options) { o.Claim = "c: d" }},
+		{"kueue", "name of the secret", func(o *Options) { o.Secret = "a: b" }},
 		{"kueue", "cannot be an image", func(o *Options) { o.Image = "a b" }},
 		{"kueue", "absolute paths", func(o *Options) { o.Plan = "p.bin" }},
 		{"slurm", "above 0", func(o *Options) { o.CPUs = -1 }},

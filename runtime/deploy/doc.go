@@ -9,5 +9,5 @@
 // The invariant: the text depends on the plan and the options alone, and nothing that
 // the user gives can be more than one word of a shell or one string of YAML.
 //
-// It imports runtime/program.
+// It imports runtime/program, and runtime/storage for what an object is.
 package deploy

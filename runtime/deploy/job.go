@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ptc/runtime/program"
+	"ptc/runtime/storage"
 )
 
 // Options are what a job has besides its plan. The zero value of most stands for a
@@ -17,7 +18,7 @@ type Options struct {
 	Plan       string        // file of the plan, where the processes see it
 	Ptc        string        // command; "": ptc for Slurm, /usr/local/bin/ptc in an image
 	Name       string        // of the job; "": after the plan
-	Checkpoint string        // folder that all processes see; "": checkpoints, and /checkpoints in an image
+	Checkpoint string        // folder that all processes see, or s3://bucket/key; "": checkpoints, and /checkpoints in an image
 	Every      int64         // steps between checkpoints; 0: DefaultEvery
 	CPUs       int           // processors of a process; 0: DefaultCPUs
 	PerNode    int           // processes on a node, or in a pod; 0: as Slurm has it, and 1
@@ -26,6 +27,7 @@ type Options struct {
 	Restarts   int           // of the launcher of an MPIJob; 0: DefaultRestarts
 	Image      string        // of the containers
 	Claim      string        // persistent volume claim of the checkpoints; "": NAME-checkpoints
+	Secret     string        // with the object store's address and credentials; "": NAME-store
 	Queue      string        // Kueue's local queue
 }
 
@@ -122,6 +124,7 @@ func (j *job) defaults(container bool) {
 	base := nameOf(j.Plan)
 	or(&j.Name, base, base)
 	or(&j.Claim, "", j.Name+"-checkpoints")
+	or(&j.Secret, "", j.Name+"-store")
 	for _, n := range []struct {
 		to *int
 		or int
@@ -163,7 +166,7 @@ func (j *job) check(container bool) error {
 			return fmt.Errorf("the %s %q would be taken for a flag", s.what, s.text)
 		}
 	}
-	for _, s := range []struct{ what, text string }{{"job", j.Name}, {"claim", j.Claim}, {"queue", j.Queue}} {
+	for _, s := range []struct{ what, text string }{{"job", j.Name}, {"claim", j.Claim}, {"secret", j.Secret}, {"queue", j.Queue}} {
 		if s.text != "" && !name.MatchString(s.text) {
 			return fmt.Errorf("%q cannot be the name of the %s: at most 40 of a to z, 0 to 9 and -, none of these at an end", s.text, s.what)
 		}
@@ -171,7 +174,7 @@ func (j *job) check(container bool) error {
 	switch {
 	case container && !image.MatchString(j.Image):
 		return fmt.Errorf("%q cannot be an image with ptc and the plan in it; name one with --image", j.Image)
-	case container && !(filepath.IsAbs(j.Plan) && filepath.IsAbs(j.Checkpoint)):
+	case container && !(filepath.IsAbs(j.Plan) && (j.remote() || filepath.IsAbs(j.Checkpoint))):
 		return fmt.Errorf("in a container the plan and the folder of checkpoints have absolute paths, not %s and %s", j.Plan, j.Checkpoint)
 	case j.Every < 1 || j.CPUs < 1 || j.PerNode < 0 || j.Restarts < 0:
 		return fmt.Errorf("numbers of steps, processors, processes and restarts are above 0")
@@ -184,6 +187,9 @@ func (j *job) check(container bool) error {
 	}
 	return nil
 }
+
+// remote says that checkpoints are in an object store.
+func (j *job) remote() bool { return storage.Remote(j.Checkpoint) }
 
 // command is the words that every process runs; the same the first time and each
 // time after.

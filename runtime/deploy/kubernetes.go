@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"ptc/runtime/storage"
 )
 
 // The fields are those of MPIJob in kubeflow.org/v2beta1 (github.com/kubeflow/mpi-operator,
@@ -132,7 +134,7 @@ metadata:
           containers:
             - name: launcher
               image: %s
-              securityContext:
+%s              securityContext:
                 runAsUser: 1000
               command: [/bin/sh, -c]
               args:
@@ -158,17 +160,46 @@ metadata:
                       - -c
                       - |
 %s              resources:
-%s              volumeMounts:
+%s%s`, comment(j.model), j.Name, labels, j.PerNode, j.Restarts,
+		j.podGrace(), yaml(j.Image), j.secret(), block(18, fmt.Sprintf(launch, j.ranks, j.exported()+line(j.command()))), j.resources(launcherCPUs, launcherMemory, 0),
+		j.ranks/j.PerNode, j.podGrace(), yaml(j.Image), block(24, fmt.Sprintf(linger, shell(base(j.Ptc)))),
+		j.resources(int64(j.PerNode*j.CPUs), j.podMemory(), j.PerNode), j.volume())
+	return b.String()
+}
+
+// volume mounts the claim of the checkpoints in the workers.
+func (j *job) volume() string {
+	if j.remote() {
+		return ""
+	}
+	return fmt.Sprintf(`              volumeMounts:
                 - name: checkpoints
                   mountPath: %s
           volumes:
             - name: checkpoints
               persistentVolumeClaim:
                 claimName: %s
-`, comment(j.model), j.Name, labels, j.PerNode, j.Restarts,
-		j.podGrace(), yaml(j.Image), block(18, fmt.Sprintf(launch, j.ranks, line(j.command()))), j.resources(launcherCPUs, launcherMemory, 0),
-		j.ranks/j.PerNode, j.podGrace(), yaml(j.Image), block(24, fmt.Sprintf(linger, shell(base(j.Ptc)))),
-		j.resources(int64(j.PerNode*j.CPUs), j.podMemory(), j.PerNode), yaml(j.Checkpoint), j.Claim)
+`, yaml(j.Checkpoint), j.Claim)
+}
+
+// secret gives the launcher the environment by which the object store is reached.
+func (j *job) secret() string {
+	if !j.remote() {
+		return ""
+	}
+	return fmt.Sprintf("              envFrom:\n                - secretRef:\n                    name: %s\n", j.Secret)
+}
+
+// exported are the options by which mpirun hands that environment on to the workers, whose
+// processes sshd starts, without that of their containers. What is not set is not named.
+func (j *job) exported() string {
+	if !j.remote() {
+		return ""
+	}
+	var b strings.Builder
+	for _, name := range storage.Environment {
+		fmt.Fprintf(&b, "${%[1]s:+-x %[1]s} ", name)
+	}
 	return b.String()
 }
 

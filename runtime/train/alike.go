@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"ptc/runtime/comm"
 	"ptc/runtime/exec"
 	"ptc/runtime/program"
+	"ptc/runtime/storage"
 )
 
 // rule says of a field of Options whether the processes of a job need the same.
@@ -50,6 +50,7 @@ var rules = []rule{
 	{"KeepBest", "--keep-best", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.KeepBest) }},
 	{"Resume", "--resume", func(o *Options, _ *program.Plan) string { return onOff(o.Resume) }},
 	{"ResumeIfAny", "--resume=auto", func(o *Options, _ *program.Plan) string { return onOff(o.ResumeIfAny) }},
+	{"ResumeFrom", "--resume=PLACE", func(o *Options, _ *program.Plan) string { return given(o.ResumeFrom) }},
 	{"Overwrite", "--overwrite", func(o *Options, _ *program.Plan) string { return onOff(o.Overwrite) }},
 	{"Valid", "", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.Valid) }},
 	{"ValidEvery", "--eval-every", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.ValidEvery) }},
@@ -146,14 +147,14 @@ func (r *run) sameOptions() error {
 
 // contentOf is the digest of a file.
 func contentOf(path string) (string, error) {
-	f, err := os.Open(path)
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+		return "not a regular file", nil // opening it for its values says more
+	}
+	f, err := storage.Open(path)
 	if err != nil {
 		return "", fileError(err, "%s cannot be read", path)
 	}
 	defer f.Close()
-	if st, err := f.Stat(); err == nil && !st.Mode().IsRegular() {
-		return "not a regular file", nil // opening it for its values says more
-	}
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
 		return "", fileError(err, "%s cannot be read", path)
@@ -169,7 +170,7 @@ func (r *run) sameStart() error {
 	}
 	ck := "none"
 	if r.resumed != "" {
-		sum, err := contentOf(filepath.Join(r.resumed, "manifest.json"))
+		sum, err := contentOf(storage.Join(r.resumed, "manifest.json"))
 		if err = r.agree(err); err != nil {
 			return err
 		}

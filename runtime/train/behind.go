@@ -63,8 +63,8 @@ func stateBytes(ts []checkpoint.Tensor) (n int64) {
 
 // copyAll copies the state. Every process takes part; the root has the copies.
 func (k *keeper) copyAll(dev *devices) error {
-	for i, t := range k.tensors {
-		if err := dev.read(t, k.copies[i]); err != nil {
+	for _, i := range k.order {
+		if err := dev.read(k.tensors[i], k.copies[i]); err != nil {
 			return err
 		}
 	}

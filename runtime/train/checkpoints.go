@@ -1,17 +1,18 @@
 package train
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 
 	"ptc/runtime/checkpoint"
 	"ptc/runtime/checkpoint/safetensors"
 	"ptc/runtime/device/host"
 	"ptc/runtime/program"
+	"ptc/runtime/storage"
 )
 
 // modelHash is of what a layout cannot change about the state of a model: the
@@ -43,6 +44,7 @@ func sourceHash(plan *program.Plan) string {
 type keeper struct {
 	store   checkpoint.Store
 	tensors []checkpoint.Tensor
+	order   []int // of the tensors, in which they are copied out and written
 	meta    checkpoint.Meta
 	of      map[string]string // parameters by their copies
 	buf     []byte            // of the largest tensor
@@ -60,6 +62,7 @@ func newKeeper(o *Options, plan *program.Plan, tensors []checkpoint.Tensor, warn
 	k := &keeper{
 		store:   checkpoint.Store{Dir: o.Checkpoint, Keep: o.Keep, KeepBest: o.KeepBest, Overwrite: o.Overwrite, Warn: warn},
 		tensors: tensors,
+		order:   checkpoint.Order(tensors),
 		of:      of,
 		meta:    checkpoint.Meta{Model: modelHash(ofModel(tensors, of)), Source: sourceHash(plan)},
 		saved:   -1,
@@ -80,7 +83,13 @@ func newKeeper(o *Options, plan *program.Plan, tensors []checkpoint.Tensor, warn
 func (k *keeper) prepare(resume, ifAny bool) error {
 	if resume && !ifAny { // no folder is made where nothing can be resumed
 		if entries, err := k.store.List(); err == nil && len(entries) == 0 {
-			return k.nothing()
+			return k.nothing(k.store.Dir)
+		}
+	}
+	mayStart := resume || ifAny || k.store.Overwrite
+	if storage.Remote(k.store.Dir) && !mayStart { // whose lock would be taken from a run that lives
+		if err := k.empty(); err != nil {
+			return err
 		}
 	}
 	if err := k.store.Lock(); err != nil {
@@ -91,9 +100,14 @@ func (k *keeper) prepare(resume, ifAny bool) error {
 		}
 		return e
 	}
-	if resume || ifAny || k.store.Overwrite {
+	if mayStart {
 		return nil
 	}
+	return k.empty()
+}
+
+// empty refuses a folder that has checkpoints.
+func (k *keeper) empty() error {
 	entries, err := k.store.List()
 	if err != nil {
 		return checkpointError(err)
@@ -117,17 +131,17 @@ func (k *keeper) any() (bool, error) {
 // close lets other runs save into the folder.
 func (k *keeper) close() { k.store.Unlock() }
 
-func (k *keeper) nothing() error {
-	return errorf(ExitFile, "there is no checkpoint in %s to resume from", k.store.Dir).
+func (k *keeper) nothing(in string) error {
+	return errorf(ExitFile, "there is no checkpoint in %s to resume from", in).
 		hint("without --resume, the run starts from the first step")
 }
 
-// latest opens the checkpoint to go on from, and checks that it is of this
-// model. seed is what the user asked for, nil if nothing.
-func (k *keeper) latest(seed *uint64) (*checkpoint.Checkpoint, error) {
-	c, err := k.store.Latest()
+// latest opens the checkpoint to go on from, the latest at from or else in the folder,
+// and checks that it is of this model. seed is what the user asked for, nil if nothing.
+func (k *keeper) latest(from string, seed *uint64) (*checkpoint.Checkpoint, error) {
+	c, err := checkpoint.Open(cmp.Or(from, k.store.Dir), k.store.Warn)
 	if errors.Is(err, checkpoint.ErrNone) {
-		return nil, k.nothing()
+		return nil, k.nothing(cmp.Or(from, k.store.Dir))
 	}
 	if err != nil {
 		return nil, checkpointError(err)
@@ -169,7 +183,7 @@ func (k *keeper) matchData(c *checkpoint.Checkpoint) error {
 		return nil
 	}
 	return errorf(ExitFile, "checkpoint %s is of a run on other data: files, window or tokenizer have changed", c.Dir).
-		hint("to train its parameters on this data, start a run with --init %s", filepath.Join(c.Dir, "model.safetensors"))
+		hint("to train its parameters on this data, start a run with --init %s", storage.Join(c.Dir, "model.safetensors"))
 }
 
 // load gives every tensor the value that the checkpoint has for it.
@@ -233,7 +247,7 @@ func (k *keeper) metaOf(step int64, loss float64) checkpoint.Meta {
 func (k *keeper) save(step int64, loss float64, dev *devices, gathered func()) (dir string, err error) {
 	meta := k.metaOf(step, loss)
 	if !dev.m.Root() {
-		return "", dev.readAll(k.tensors)
+		return "", k.readAll(dev)
 	}
 	if k.buf == nil {
 		most := int64(0)
@@ -248,6 +262,16 @@ func (k *keeper) save(step int64, loss float64, dev *devices, gathered func()) (
 	}, gathered)
 }
 
+// readAll takes part in copying the state out, for a process that has no use for it.
+func (k *keeper) readAll(dev *devices) error {
+	for _, i := range k.order {
+		if err := dev.read(k.tensors[i], nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // write writes a checkpoint of the tensors that read gives, in order, and calls
 // gathered after the last.
 func (k *keeper) write(meta checkpoint.Meta, read func(i int) ([]byte, error), gathered func()) (dir string, err error) {
@@ -259,12 +283,12 @@ func (k *keeper) write(meta checkpoint.Meta, read func(i int) ([]byte, error), g
 		return "", saveError(err)
 	}
 	defer w.Abort()
-	for i, t := range k.tensors {
+	for _, i := range k.order {
 		data, err := read(i)
 		if err != nil {
 			return "", err
 		}
-		if err := w.Write(t.Name, checkpoint.Slice{}, data); err != nil {
+		if err := w.Write(k.tensors[i].Name, checkpoint.Slice{}, data); err != nil {
 			return "", saveError(err)
 		}
 	}

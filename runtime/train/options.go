@@ -75,6 +75,7 @@ type Options struct {
 	KeepBest    bool   // save after each validation that is the best so far, and keep that checkpoint
 	Resume      bool   // go on from the latest in Checkpoint
 	ResumeIfAny bool   // go on from the latest in Checkpoint if there is one, else start
+	ResumeFrom  string // go on from a checkpoint, or the latest in a folder, which need not be Checkpoint
 	Overwrite   bool   // start anew, and replace what Checkpoint has once the first new one is saved
 
 	// CheckpointSync lets steps wait until a checkpoint is written. Else it is copied into memory
@@ -186,7 +187,7 @@ func (o *Options) check(plan *program.Plan) (last int64, err error) {
 		return 0, errorf(ExitUsage, "a negative number of steps between checkpoints")
 	case o.Threads < 0:
 		return 0, errorf(ExitUsage, "%d threads cannot run", o.Threads)
-	case o.Resume && o.Checkpoint == "":
+	case (o.Resume || o.ResumeFrom != "") && o.Checkpoint == "":
 		return 0, errorf(ExitUsage, "to resume, the folder of the checkpoints is needed").hint("pass --checkpoint DIR")
 	case o.Overwrite && o.Checkpoint == "":
 		return 0, errorf(ExitUsage, "there is no folder whose checkpoints could be replaced").hint("pass --checkpoint DIR")
@@ -196,12 +197,14 @@ func (o *Options) check(plan *program.Plan) (last int64, err error) {
 		return 0, errorf(ExitUsage, "%v is no time in which a run could end", o.Grace)
 	case o.Grace > 0 && o.Checkpoint == "":
 		return 0, errorf(ExitUsage, "there is no folder for a checkpoint to be saved within %v", o.Grace).hint("pass --checkpoint DIR")
+	case o.ResumeFrom != "" && (o.Resume || o.ResumeIfAny):
+		return 0, errorf(ExitUsage, "a run goes on from one checkpoint: that of %s or the latest of its own", o.ResumeFrom)
 	case (o.Resume || o.ResumeIfAny) && o.Overwrite:
 		return 0, errorf(ExitUsage, "a run either goes on from the checkpoints of a folder or replaces them").
 			hint("drop --resume or --overwrite")
 	case o.InitPartial && o.Init == "":
 		return 0, errorf(ExitUsage, "--init-partial is about the file of --init, and there is none")
-	case o.Resume && o.Init != "":
+	case (o.Resume || o.ResumeFrom != "") && o.Init != "":
 		return 0, errorf(ExitUsage, "a run starts either from a checkpoint or from given parameters, not from both").
 			hint("drop --resume or --init")
 	case o.Keep != 0 && o.Checkpoint == "":

@@ -13,6 +13,7 @@ import (
 	"ptc/runtime/exec"
 	"ptc/runtime/metrics"
 	"ptc/runtime/program"
+	"ptc/runtime/storage"
 )
 
 // Run trains: from the first step, or from the one after a checkpoint's, to the
@@ -101,13 +102,8 @@ func (r *run) open() (err error) {
 	if r.o.SaveAverage != "" && !slices.ContainsFunc(r.tensors, isAverage) {
 		return errorf(ExitUsage, "the plan keeps no average of parameters").hint("`average = 0.999` in the optimizer keeps one")
 	}
-	for _, path := range []string{r.o.Save, r.o.SaveAverage, r.o.DumpGrads, r.o.DumpBatches, r.o.Trace, r.o.ProfileFile} {
-		if path == "" || !r.root() {
-			continue
-		}
-		if err := probe(path); err != nil {
-			return err
-		}
+	if err := r.probeFiles(); err != nil {
+		return err
 	}
 	c, err := r.openCheckpoint()
 	if err != nil {
@@ -131,6 +127,22 @@ func (r *run) open() (err error) {
 		return err
 	}
 	return r.dev.watchNumbers()
+}
+
+// probeFiles finds out whether all files could be written that a run writes at its end.
+func (r *run) probeFiles() error {
+	for _, f := range []struct {
+		path  string
+		probe func(string) error
+	}{{r.o.Save, probe}, {r.o.SaveAverage, probe}, {r.o.DumpGrads, probe}, {r.o.DumpBatches, probeLocal}, {r.o.Trace, probeLocal}, {r.o.ProfileFile, probeLocal}} {
+		if f.path == "" || !r.root() {
+			continue
+		}
+		if err := f.probe(f.path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // begin makes the files that grow while the run goes on. Before, a run leaves
@@ -169,6 +181,9 @@ func (r *run) openCheckpoint() (c *checkpoint.Checkpoint, err error) {
 	if r.o.Checkpoint == "" {
 		return nil, nil
 	}
+	if from := r.o.ResumeFrom; from != "" && storage.Join(from) == storage.Join(r.o.Checkpoint) {
+		r.o.Resume, r.o.ResumeFrom = true, ""
+	}
 	r.keeper = newKeeper(&r.o, r.plan, r.tensors, r.warn)
 	if r.root() { // before the latest is looked for, so that no other run adds one
 		if err := r.keeper.prepare(r.o.Resume, r.o.ResumeIfAny); err != nil {
@@ -180,9 +195,11 @@ func (r *run) openCheckpoint() (c *checkpoint.Checkpoint, err error) {
 			return nil, err
 		}
 	}
-	if r.best = math.Inf(1); r.o.Resume {
-		r.best = r.keeper.best()
-		if c, err = r.keeper.latest(r.o.Seed); err != nil {
+	if r.best = math.Inf(1); r.o.Resume || r.o.ResumeFrom != "" {
+		if r.o.ResumeFrom == "" {
+			r.best = r.keeper.best()
+		}
+		if c, err = r.keeper.latest(r.o.ResumeFrom, r.o.Seed); err != nil {
 			return nil, err
 		}
 		r.seed, r.resumed, r.first = c.Meta.Seed, c.Dir, c.Meta.Step+1

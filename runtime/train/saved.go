@@ -10,7 +10,7 @@ import (
 )
 
 // saveTensors writes a safetensors file of tensors that read gives, in the type
-// of the list, and calls gathered after the last.
+// and order of the list, and calls gathered after the last.
 func saveTensors(path string, tensors []checkpoint.Tensor, step int64, read func(t checkpoint.Tensor, dst []byte) error, gathered func()) error {
 	var list []safetensors.Tensor
 	most := int64(0)
@@ -84,6 +84,8 @@ func isAverage(t checkpoint.Tensor) bool { return strings.HasSuffix(t.Name, "/av
 
 // saveParams writes the parameters. It calls gathered when it has all of them.
 func saveParams(path string, ps []saved, step int64, dev *devices, gathered func()) error {
+	ps = slices.Clone(ps)
+	slices.SortFunc(ps, func(a, b saved) int { return safetensors.FileOrder(&a.Tensor.Tensor, &b.Tensor.Tensor) })
 	of := make([]checkpoint.Tensor, len(ps))
 	as, from := slices.Clone(of), map[string]checkpoint.Tensor{}
 	for i, p := range ps {

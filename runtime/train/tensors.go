@@ -7,9 +7,9 @@ import (
 
 	"ptc/internal/dtype"
 	"ptc/runtime/checkpoint"
-	"ptc/runtime/checkpoint/atomicfile"
 	"ptc/runtime/checkpoint/safetensors"
 	"ptc/runtime/program"
+	"ptc/runtime/storage"
 )
 
 // planTensors lists the global tensors that live between steps, on whichever
@@ -104,10 +104,16 @@ func few(names []string) string {
 
 // probe finds out before the first step whether a file could be written.
 func probe(path string) error {
-	f, err := atomicfile.Create(path)
-	if err != nil {
+	if err := storage.Probe(path); err != nil {
 		return fileError(err, "%s cannot be written", path)
 	}
-	f.Abort()
 	return nil
+}
+
+// probeLocal is probe for files that grow while they are written, which objects do not.
+func probeLocal(path string) error {
+	if storage.Remote(path) {
+		return errorf(ExitUsage, "%s cannot be written: parameters and checkpoints may be in an object store, and this file is of this machine", path)
+	}
+	return probe(path)
 }

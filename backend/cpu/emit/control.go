@@ -139,23 +139,14 @@ func (fn *function) fixedLoop(lo, hi value.Value, step int64, init []value.Value
 // once: see [kernel.Together].
 //
 //	head: task = phi; br task < end, work, exit
-//	work: last = min(end, task + most, (task / of + 1) * of); body; task = last; br head
+//	work: last = …; body; task = last; br head
 func (fn *function) turns(k *kernel.Kernel, begin, end value.Value) {
 	x := k.Together
-	number := func(n int64) value.Value { return constant.NewInt(types.I64, n) }
 	head, work, exit := fn.f.NewBlock(""), fn.f.NewBlock(""), fn.f.NewBlock("")
 	c := fn.enter(head, begin, nil)
 	head.NewCondBr(head.NewICmp(enum.IPredSLT, c.i, end), work, exit)
 	fn.b = work
-	least := func(a, b value.Value) value.Value { return fn.b.NewSelect(fn.b.NewICmp(enum.IPredSLT, a, b), a, b) }
-	var last value.Value = end
-	if x.Of < k.Tasks {
-		group := fn.b.NewUDiv(c.i, number(x.Of))
-		last = least(last, fn.b.NewMul(fn.b.NewAdd(group, number(1)), number(x.Of)))
-	}
-	if x.Most < x.Of {
-		last = least(last, fn.b.NewAdd(c.i, number(x.Most)))
-	}
+	last := fn.last(x, c.i, end)
 	fn.vals[k.Task], fn.vals[x.End] = c.i, last
 	fn.stmts(k.Body)
 	if fn.err != nil {
@@ -164,6 +155,23 @@ func (fn *function) turns(k *kernel.Kernel, begin, end value.Value) {
 	c.i.Incs = append(c.i.Incs, ir.NewIncoming(last, fn.b))
 	fn.b.NewBr(head)
 	fn.b = exit
+}
+
+// last is the end of the turn that begins with a task: see [kernel.Together.Last].
+func (fn *function) last(x *kernel.Together, task, end value.Value) value.Value {
+	b := fn.b
+	number := func(n int64) value.Value { return constant.NewInt(types.I64, n) }
+	least := func(p, q value.Value) value.Value { return b.NewSelect(b.NewICmp(enum.IPredSLT, p, q), p, q) }
+	row := b.NewUDiv(task, number(x.Row))
+	first := b.NewMul(row, number(x.Row))
+	part := least(least(end, b.NewAdd(task, number(x.Most))), b.NewAdd(first, number(x.Row)))
+	if x.Most < x.Row {
+		return part
+	}
+	rows := least(b.NewUDiv(b.NewSub(end, task), number(x.Row)), number(x.MostRows))
+	rows = least(rows, b.NewSub(number(x.Rows), b.NewURem(row, number(x.Rows))))
+	whole := b.NewAnd(b.NewICmp(enum.IPredEQ, task, first), b.NewICmp(enum.IPredSGT, rows, number(0)))
+	return b.NewSelect(whole, b.NewAdd(task, b.NewMul(rows, number(x.Row))), part)
 }
 
 // carried is what a loop has from one turn to the next: its counter and registers.

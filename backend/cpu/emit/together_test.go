@@ -12,11 +12,14 @@ import (
 func TestTogether(t *testing.T) {
 	_, runnable := targets(t)
 	tgt := runnable[len(runnable)-1]
-	const tasks = 11
-	for _, x := range []kernel.Together{{Of: 4, Most: 4}, {Of: 4, Most: 3}, {Of: tasks, Most: 2}, {Of: tasks, Most: tasks}, {Of: 1, Most: 1}} {
+	const tasks = 24
+	for _, x := range []kernel.Together{
+		{Row: 4, Rows: 3, Most: 4, MostRows: 1}, {Row: 4, Rows: 3, Most: 3, MostRows: 1}, {Row: tasks, Rows: 1, Most: 2, MostRows: 1},
+		{Row: tasks, Rows: 1, Most: tasks, MostRows: 1}, {Row: 1, Rows: 8, Most: 1, MostRows: 3}, {Row: 4, Rows: 3, Most: 4, MostRows: 2}, {Row: 4, Rows: 6, Most: 4, MostRows: 6},
+	} {
 		b := kernel.New("turns", tasks)
 		out := b.Arg("out", kernel.I64, tasks, kernel.ReadWrite)
-		end := b.Together(x.Of, x.Most)
+		end := b.Together(x)
 		n := b.Value(end.Sub(b.Task()))
 		b.For(kernel.Between(b.Task(), end), func(i kernel.Index) { b.Store(out.At(i), b.Add(n, b.Load(out.At(i), 1))) })
 		k := build(t, b)
@@ -28,7 +31,7 @@ func TestTogether(t *testing.T) {
 					t.Fatal(err)
 				}
 				if d := differ(kernel.I64, run(t, img, k, [][]byte{make([]byte, 8*tasks)}, begin, end)[0], want[0]); d != "" {
-					t.Fatalf("%d of %d, tasks %d to %d: %s", x.Most, x.Of, begin, end, d)
+					t.Fatalf("%+v, tasks %d to %d: %s", x, begin, end, d)
 				}
 			}
 		}

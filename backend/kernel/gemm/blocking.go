@@ -24,10 +24,13 @@ type blocking struct {
 	group       int64 // panels of the right operand that are packed at a time
 	perBlockM   int64 // tiles of a task
 	perBlockN   int64 // panels of a task
+	mostTiles   int64 // tiles and panels that a thread has at once
+	mostPanels  int64
 	blocksM     int64
 	blocksN     int64
-	fit         int64   // sums that may wait
-	atATime     int64   // tasks, neighbours along N, that a thread may do at once
+	fitTiles    int64   // packed tiles that there is room for at once
+	fitSums     int64   // sums that may wait
+	turns       turns   // which tasks a thread does at once
 	accumulate  bool    // partial sums wait in scratch: more than one block of K
 	direct      bool    // the right operand is loaded where it is used
 	inPlace     bool    // the left one is
@@ -55,7 +58,7 @@ func newBlocking(s *Spec, m kernel.Machine) (blocking, error) {
 
 // begin is a blocking of which is known what shape and operands say alone.
 func begin(s *Spec, m kernel.Machine) blocking {
-	p := blocking{lanes: int64(m.Lanes(kernel.F32)), outer: product(s.Outer), fit: int64(m.L2) / 2}
+	p := blocking{lanes: int64(m.Lanes(kernel.F32)), outer: product(s.Outer), fitSums: int64(m.L2) / 2}
 	few := s.M <= fewRows/2 || s.M <= fewRows && s.Right.Cost == 0
 	p.direct = few && s.Right.Unit == AlongN && (m.Masked || s.N%p.lanes == 0)
 	p.by = instruction(s, m)
@@ -165,6 +168,10 @@ func (p *blocking) cut(s *Spec, most int64) {
 // that fit are all there when a tile's turn comes, so that it need not be packed for a few.
 func (p *blocking) panelsAtOnce(s *Spec, m kernel.Machine) {
 	p.group = max(1, int64(m.L2)/2/(4*p.kc*p.rightStep()))
+	// The packed tiles of a task live in L2, and sums that wait beside or behind
+	// them. Both are read in order, tiles once for every panel, sums once for every
+	// block of K, so that what does not fit comes in time from L3.
+	p.fitTiles = max(1, int64(m.L2)*3/8/p.slotStride())
 	p.inPlace = p.by == multiplyAdds && s.Left.Unit == AlongK && s.Left.Cost == 0 && p.panels <= min(p.group, fewPanels)
 }
 
@@ -189,34 +196,20 @@ func (p *blocking) divide(s *Spec, m kernel.Machine) {
 	p.lost = best.cost
 }
 
-// part is a task's: tiles and panels, and what it is expected to cost.
+// part is a task's: tiles and panels, what of them is done at once, and what it is expected
+// to cost.
 type part struct {
 	tiles, panels int64
+	turns         turns
 	cost          float64
 }
 
 func (p *blocking) take(x part) {
-	p.perBlockM, p.perBlockN = x.tiles, x.panels
+	p.perBlockM, p.perBlockN, p.turns = x.tiles, x.panels, x.turns
 	p.blocksM, p.blocksN = ceil(p.tiles, x.tiles), ceil(p.panels, x.panels)
 	p.group = min(p.perBlockN, p.group)
-	p.atATime = p.atOnce(x)
+	p.mostTiles, p.mostPanels = p.largest(x, x.turns)
 }
-
-// atOnce is how many tasks of x a thread may do at once, so that it packs the left operand
-// for all of them: those whose sums, where they wait, stay near.
-func (p *blocking) atOnce(x part) int64 {
-	blocks := ceil(p.panels, x.panels)
-	switch {
-	case p.inPlace:
-		return 1
-	case p.accumulate:
-		return max(1, min(blocks, p.fit/(p.mr*p.nr*x.tiles*x.panels)))
-	}
-	return blocks
-}
-
-// mostPanels is how many panels a thread has at a time.
-func (p *blocking) mostPanels() int64 { return min(p.panels, p.perBlockN*p.atATime) }
 
 // parts lists what a task may compute, of which what is packed and added up fits the
 // caches.
@@ -224,19 +217,18 @@ func (p *blocking) parts(s *Spec, m kernel.Machine) []part {
 	work := float64(s.M) * float64(s.N) * float64(s.K) * float64(product(s.OuterK))
 	most := int64(max(1, work/minWork))
 	least := int64(min(float64(ceil(manyTasks, p.outer)), work/maxWork))
-	// The packed tiles of a task live in L2, and sums that wait beside or behind
-	// them. Both are read in order, tiles once for every panel, sums once for every
-	// block of K, so that what does not fit comes in time from L3.
-	fit := max(1, int64(m.L2)*3/8/p.slotStride())
 	var out []part
-	for _, perM := range shares(p.tiles, fit) {
+	best := -1.0
+	for _, perM := range shares(p.tiles, p.fitTiles) {
 		fit := p.panels
 		if p.accumulate {
-			fit = max(1, p.fit/(p.mr*p.nr*perM))
+			fit = max(1, p.fitSums/(p.mr*p.nr*perM))
 		}
 		for _, perN := range shares(p.panels, fit) {
-			x := part{tiles: perM, panels: perN}
-			x.cost = p.cost(s, x, least, most)
+			x := p.priced(s, part{tiles: perM, panels: perN}, least, most, best)
+			if best < 0 || x.cost < best {
+				best = x.cost
+			}
 			out = append(out, x)
 		}
 	}
@@ -274,47 +266,45 @@ const narrowCost = 32
 // will be is not known; each counts half as much as the one before it.
 var teamSizes = []int64{2, 4, 8, 16}
 
-// cost estimates the time lost, as a share of the multiply-adds: each element
-// of the right operand is packed for every block of M, and each of the left as often as
-// its block is begun, with one task or several; and threads idle at the end of the launch. Fewer than least
-// blocks or more than most are taken only if there is no other way.
-func (p *blocking) cost(s *Spec, x part, least, most int64) float64 {
-	rows, cols := float64(x.tiles*p.mr), float64(x.panels*p.nr)
+// priced is x with what it costs, the time lost as a share of the multiply-adds: what is packed
+// for each turn, in rows of tasks along M or N, whichever takes less; and threads that idle at
+// the end of the launch. Fewer than least blocks or more than most are taken only if there is no
+// other way. What costs more than twice best, if that is not negative, is not looked at closely.
+func (p *blocking) priced(s *Spec, x part, least, most int64, best float64) part {
 	wide := max(1, float64(p.lanes)/8)
 	right, left := packRightCost*wide+float64(s.Right.Cost), packLeftCost*wide+float64(s.Left.Cost)
 	right, left = right*p.gain(), left*p.gain()
-	c := right / rows
-	if p.direct {
-		c = right*(1-float64(x.tiles)/float64(p.tiles)) + narrowCost/cols
-	}
 	cut := ceil(p.tiles, x.tiles) * ceil(p.panels, x.panels)
+	c := 100 * float64(max(0, least-cut, cut-most))
 	for _, team := range teamSizes {
 		used := float64(p.tiles*p.panels*p.outer) / float64(ceil(cut*p.outer, team)*team*x.tiles*x.panels)
 		c += (1 - min(1, used)) / float64(team)
-		if !p.inPlace && !p.direct {
-			c += left / cols * p.begun(x, cut*p.outer, team) / float64(team)
+	}
+	if p.direct {
+		c += right*(1-float64(x.tiles)/float64(p.tiles)) + narrowCost/float64(x.panels*p.nr)
+		right = 0
+	}
+	if p.inPlace {
+		left = 0
+	}
+	for _, down := range []bool{false, true} {
+		t := p.turnsOf(x, down)
+		pack := 0.0
+		if at := c + left/float64(p.panels*p.nr) + right/float64(p.tiles*p.mr); best >= 0 && at > 2*best {
+			pack = at // it would be more
+		} else {
+			weights := 0.0
+			for _, team := range teamSizes {
+				pack += p.packing(x, t, team, left, right) / float64(team)
+				weights += 1 / float64(team)
+			}
+			pack = c + pack/weights
+		}
+		if !down || pack < x.cost {
+			x.turns, x.cost = t, pack
 		}
 	}
-	return c + 100*float64(max(0, least-cut, cut-most))
-}
-
-// begun is how many times the left block is packed for each of n tasks of part x, at most
-// once, by a team that is given half of them in equal shares and takes 1/2n of the rest at a time
-// (package llvm, Driver).
-func (p *blocking) begun(x part, n, team int64) float64 {
-	at := p.atOnce(x)
-	turns := func(n int64) float64 { return 1 + float64(n-1)/float64(at) }
-	share := n / (2 * team)
-	times := 0.0
-	if share > 0 {
-		times = float64(team) * turns(share)
-	}
-	for rest := n - share*team; rest > 0; {
-		claim := max(1, rest/(2*team))
-		times += turns(claim)
-		rest -= claim
-	}
-	return min(1, times/float64(n))
+	return x
 }
 
 // slotStride is the distance in f32 between packed tiles of the left operand:

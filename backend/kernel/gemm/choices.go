@@ -55,7 +55,7 @@ func given(s *Spec, m kernel.Machine) (blocking, error) {
 	}
 	p.cut(s, b.Depth)
 	p.panelsAtOnce(s, m)
-	p.take(part{tiles: min(p.tiles, ceil(b.Rows, p.mr)), panels: min(p.panels, ceil(b.Cols, p.nr))})
+	p.take(p.priced(s, part{tiles: min(p.tiles, ceil(b.Rows, p.mr)), panels: min(p.panels, ceil(b.Cols, p.nr))}, 0, Whole, -1))
 	if n := p.scratch(); n > mostScratch {
 		return p, fmt.Errorf("gemm: found tasks of %dx%d, which keep %d f32; expected at most %d", b.Rows, b.Cols, n, mostScratch)
 	}
@@ -77,9 +77,9 @@ func (p *blocking) registers(m kernel.Machine, rows, vecs int64) int64 {
 
 // scratch is the memory of a task in f32, about: what is packed, and sums that wait.
 func (p *blocking) scratch() int64 {
-	n := p.perBlockM*p.slotStride() + p.group*p.kc*p.rightStep()
+	n := p.mostTiles*p.slotStride() + p.group*p.kc*p.rightStep()
 	if p.accumulate {
-		n += p.mr * p.nr * p.perBlockM * p.mostPanels()
+		n += p.mr * p.nr * p.mostTiles * p.mostPanels
 	}
 	return n
 }

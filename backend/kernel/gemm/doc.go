@@ -11,7 +11,7 @@
 // Multiplication", ACM TOMS 34, 2008; the register tile as in BLIS: Van Zee and
 // van de Geijn, ACM TOMS 41, 2015):
 //
-//	tasks (outer, block of M, blocks of N)
+//	tasks (outer, blocks of M, blocks of N)
 //	  for each position of the outer contracted loops, for each block of K
 //	    pack the left block: tiles [k][MR]                           → L2
 //	    for each group of panels
@@ -22,9 +22,9 @@
 //	          keep acc in scratch
 //	          if nothing is to be added: Store the tile
 //
-// A task is one block, and a thread does those of its range that share the left block
-// together ([kernel.Together]): it packs each element of its operands once for all of them, so that tasks may
-// be as small as an even share of the work wants. In the innermost loop but one a
+// A task is one block, and a thread does those of its range together that share rows or
+// columns ([kernel.Together]; turns.go): it packs each element of its operands once for all of
+// them, so that tasks may be as small as an even share of the work wants. In the innermost loop but one a
 // panel stays in L1 while the tiles stream past it in the order they lie in: a
 // few bytes a cycle, which L2 gives in time, and L3 as well.
 //

@@ -55,7 +55,8 @@ func (d dots) generate(s *Spec, m kernel.Machine) (*kernel.Kernel, error) {
 	g.sums = b.Scratch("sums", kernel.F32, s.M*d.each)
 	at := decode(b, append(append([]int64(nil), s.Outer...), d.blocks))
 	g.at.Outer = at[:len(s.Outer)]
-	g.col0, g.col1 = g.share(at[len(s.Outer)], d.each, s.N)
+	block := at[len(s.Outer)]
+	g.col0, g.col1 = g.share(block, block.Plus(1), d.each, s.N)
 	g.task()
 	return b.Finish()
 }

@@ -112,15 +112,15 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestOnce: a thread that has all tasks packs the left operand of a product of long sums
-// once for many columns, where a task has few.
+// TestOnce: a thread that has all tasks packs most of what it packs of a product of long sums once,
+// where a task has few rows and columns.
 func TestOnce(t *testing.T) {
 	m := kernel.Machine{VectorBits: 512, Registers: 32, FMA: true, Masked: true, L1: 48 << 10, L2: 1 << 20}
 	p, err := newBlocking(&Spec{M: 1024, N: 768, K: 50257, Left: Operand{Unit: AlongK}, Right: Operand{Unit: AlongN}}, m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.mostPanels() < 4*p.perBlockN || p.blocksM*p.blocksN < manyTasks {
+	if p.mostTiles < p.tiles/2 || p.mostPanels < p.panels/2 || p.blocksM*p.blocksN < manyTasks {
 		t.Errorf("%+v", p)
 	}
 }
@@ -163,13 +163,13 @@ func TestCut(t *testing.T) {
 				if (p.steps-1)*p.kc >= k || p.steps*p.kc < k {
 					t.Errorf("%dx%dx%d: %d blocks of %d", d, n, k, p.steps, p.kc)
 				}
-				if bytes := 4 * p.perBlockM * p.slotStride(); bytes > int64(machine.L2)*3/2 && p.perBlockM > 1 {
+				if bytes := 4 * p.mostTiles * p.slotStride(); bytes > int64(machine.L2)*3/2 && p.perBlockM > 1 && !p.inPlace {
 					t.Errorf("%dx%dx%d: tiles of %d bytes", d, n, k, bytes)
 				}
 				if bytes := 4 * p.group * p.nr * p.kc; bytes > int64(machine.L2) {
 					t.Errorf("%dx%dx%d: panels of %d bytes", d, n, k, bytes)
 				}
-				if sums := 4 * p.perBlockM * p.mr * p.mostPanels() * p.nr; p.accumulate && sums > 2*int64(machine.L2) {
+				if sums := 4 * p.mostTiles * p.mr * p.mostPanels * p.nr; p.accumulate && sums > 2*int64(machine.L2) {
 					t.Errorf("%dx%dx%d: %d bytes of sums", d, n, k, sums)
 				}
 				tasks := p.blocksM * p.blocksN

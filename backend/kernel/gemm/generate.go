@@ -95,7 +95,7 @@ func (g *gen) allocate() {
 		packed = kernel.I32
 	}
 	if !g.inPlace {
-		g.left = g.b.Scratch("left", packed, g.perBlockM*g.slotStride())
+		g.left = g.b.Scratch("left", packed, g.mostTiles*g.slotStride())
 	}
 	if g.staged() {
 		g.rows = g.b.Scratch("rows", kernel.F32, g.mr*g.rowStride())
@@ -105,7 +105,7 @@ func (g *gen) allocate() {
 	}
 	sums := g.mr * g.nr
 	if g.accumulate {
-		sums *= g.perBlockM * g.mostPanels()
+		sums *= g.mostTiles * g.mostPanels
 	}
 	if g.by == tiles && g.Left.Unit == AlongM {
 		g.stage = g.b.Scratch("stage", kernel.I32, kernel.TileRows*line)
@@ -113,28 +113,28 @@ func (g *gen) allocate() {
 	g.results = g.b.Scratch("results", kernel.F32, sums)
 }
 
-// position decodes the task number: outer loops, then blocks of M, then blocks of N, so
-// that neighbours share the left block, and may be done together.
+// position decodes the task number: outer loops, then rows of blocks, along N or along M,
+// and which blocks of them are done at once.
 func (g *gen) position() {
-	at := decode(g.b, append(append([]int64(nil), g.Outer...), g.blocksM, g.blocksN))
+	x := g.grid(part{tiles: g.perBlockM, panels: g.perBlockN}, g.turns)
+	at := decode(g.b, append(append([]int64(nil), g.Outer...), x.Rows, x.Row))
 	outer := len(g.Outer)
 	g.at.Outer = at[:outer]
-	g.tile0, g.tile1 = g.share(at[outer], g.perBlockM, g.tiles)
-	g.panel0, g.panel1 = g.columns(at[outer+1])
-}
-
-// columns is the range of panels of the tasks that are done at once, of which the first
-// has block i.
-func (g *gen) columns(i kernel.Index) (from, to kernel.Index) {
-	if g.atATime == 1 {
-		return g.share(i, g.perBlockN, g.panels)
+	row, column := at[outer], at[outer+1]
+	rowEnd, columnEnd := row.Plus(1), column.Plus(1)
+	if x.Most > 1 || x.MostRows > 1 {
+		count := g.b.Together(x).Sub(g.b.Task())
+		columnEnd = g.least(column.Add(count), x.Row)
+		if x.MostRows > 1 {
+			n := g.b.Value(count)
+			rowEnd = row.Add(kernel.Of(g.b.Max(g.b.Div(n, g.b.ConstInt(n.Type, x.Row)), g.b.ConstInt(n.Type, 1))))
+		}
 	}
-	end := g.b.Together(g.blocksN, g.atATime)
-	from, to = i.Mul(g.perBlockN), i.Add(end).Sub(g.b.Task()).Mul(g.perBlockN)
-	if g.panels%g.perBlockN != 0 {
-		to = g.least(to, g.panels)
+	if g.turns.down {
+		row, rowEnd, column, columnEnd = column, columnEnd, row, rowEnd
 	}
-	return from, to
+	g.tile0, g.tile1 = g.share(row, rowEnd, g.perBlockM, g.tiles)
+	g.panel0, g.panel1 = g.share(column, columnEnd, g.perBlockN, g.panels)
 }
 
 // decode is the position of the task in a space of the given sizes, the last of
@@ -159,10 +159,9 @@ func decode(b *kernel.Builder, sizes []int64) []kernel.Index {
 	return at
 }
 
-// share is the range of block i when n things are cut into blocks of each.
-func (g *gen) share(i kernel.Index, each, n int64) (from, to kernel.Index) {
-	from = i.Mul(each)
-	to = from.Plus(each)
+// share is the range of blocks [i, end) when n things are cut into blocks of each.
+func (g *gen) share(i, end kernel.Index, each, n int64) (from, to kernel.Index) {
+	from, to = i.Mul(each), end.Mul(each)
 	if n%each != 0 {
 		to = g.least(to, n)
 	}
@@ -214,7 +213,7 @@ func (g *gen) row(t kernel.Index) kernel.Index {
 // groups runs body for every group of panels of the task, with group0 and group1
 // where it begins and ends.
 func (g *gen) groups(body func()) {
-	if g.group >= g.mostPanels() {
+	if g.group >= g.mostPanels {
 		g.group0, g.group1 = g.panel0, g.panel1
 		body()
 		return
@@ -284,7 +283,7 @@ func (g *gen) lastDepth() int64 {
 func (g *gen) sum(t, p, r kernel.Index, v int64) kernel.Ref {
 	at := r.Mul(g.nr).Plus(v * g.lanes)
 	if g.accumulate {
-		slot := p.Sub(g.panel0).Mul(g.perBlockM).Add(t.Sub(g.tile0))
+		slot := p.Sub(g.panel0).Mul(g.mostTiles).Add(t.Sub(g.tile0))
 		at = at.Add(slot.Mul(g.mr * g.nr))
 	}
 	return g.results.At(at)

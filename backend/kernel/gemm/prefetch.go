@@ -33,7 +33,12 @@ func (g *gen) prefetchNext(t, p kernel.Index) {
 				g.b.For(kernel.Span(g.kc).Unrolled(4), func(k kernel.Index) { g.touch(g.Left, At{M: row, K: k.Plus(g.kc)}) })
 			})
 		}
-		g.prefetchPanel(p, t.Sub(g.tile0))
+		first := t.Sub(g.tile0)
+		if g.mostTiles == g.perBlockM {
+			g.prefetchPanel(p, first)
+			return
+		}
+		g.when(g.b.Not(g.atLeast(first, g.perBlockM)), func() { g.prefetchPanel(p, first) })
 	})
 }
 

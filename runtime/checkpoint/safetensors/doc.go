@@ -14,5 +14,5 @@
 // once. Both take a tensor in slices, so that the layout that wrote it and the
 // one that reads it need not be the same.
 //
-// It imports atomicfile, internal/dtype and internal/regular.
+// It imports internal/dtype and runtime/storage.
 package safetensors

@@ -5,11 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
-	"ptc/internal/regular"
+	"ptc/runtime/storage"
 )
 
 // Reader gives the tensors of a file. It may be used concurrently.
@@ -168,21 +167,16 @@ func (r *Reader) ReadSlice(name string, s Slice, dst []byte) error {
 // File is a Reader on a file of its own.
 type File struct {
 	*Reader
-	f *os.File
+	f storage.File
 }
 
-// Open opens a regular file for reading.
+// Open opens a regular file for reading, or an object, s3://bucket/key.
 func Open(path string) (*File, error) {
-	f, err := regular.Open(path)
+	f, err := storage.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	st, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	r, err := NewReader(f, st.Size())
+	r, err := NewReader(f, f.Size())
 	if err != nil {
 		f.Close()
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"ptc/runtime/checkpoint/atomicfile"
+	"ptc/runtime/storage"
 )
 
 // Writer writes a file, its tensors in any order and in any slices. Slices may
@@ -79,15 +79,18 @@ func checkTensor(t *Tensor) error {
 	return nil
 }
 
+// FileOrder compares the places of two tensors of one file.
+func FileOrder(a, b *Tensor) int {
+	return cmp.Or(cmp.Compare(b.DType.Size(), a.DType.Size()), strings.Compare(a.Name, b.Name))
+}
+
 // layOut gives every tensor its offset, and the end of the data.
 func (w *Writer) layOut() (end int64, err error) {
 	order := make([]int, len(w.tensors))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(w.tensors[b].DType.Size(), w.tensors[a].DType.Size()), cmp.Compare(a, b))
-	})
+	slices.SortFunc(order, func(a, b int) int { return FileOrder(&w.tensors[a], &w.tensors[b]) })
 	for _, i := range order {
 		t := &w.tensors[i]
 		t.Offset = end
@@ -157,9 +160,14 @@ func (w *Writer) Finish() error {
 }
 
 // WriteFile writes a file of which write gives the elements. If anything fails,
-// what was at path before is untouched.
+// what was at path before is untouched. To an object store, s3://bucket/key, tensors
+// are written whole and in the order of FileOrder.
 func WriteFile(path string, tensors []Tensor, metadata map[string]string, write func(*Writer) error) error {
-	f, err := atomicfile.Create(path)
+	size := int64(0)
+	for i := range tensors {
+		size += tensors[i].Bytes()
+	}
+	f, err := storage.Create(path, size)
 	if err != nil {
 		return err
 	}

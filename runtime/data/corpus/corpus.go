@@ -14,7 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"ptc/internal/units"
-	"ptc/runtime/data/storage"
+	"ptc/runtime/storage"
 )
 
 // MaxDocument bounds a document, which is in memory as a whole.

@@ -7,5 +7,5 @@
 // The invariant: a file gives the same documents every time, memory is bounded by
 // the largest document and not by the file, and what is broken is an error that
 // names the place. Of the module the package imports internal/units and
-// runtime/data/storage.
+// runtime/storage.
 package corpus

@@ -27,11 +27,16 @@ const (
 	maxObjects = 1 << 20                // that a pattern may match
 )
 
+// Environment is what the address of a store and the credentials are taken from.
+var Environment = []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"}
+
 // store is a client of an object store.
 type store struct {
-	client *minio.Client
-	host   string
-	wait   func(time.Duration)
+	client   *minio.Client
+	host     string
+	attempts int   // of a request
+	part     int64 // bytes of the parts of an object that is written, at least
+	wait     func(time.Duration)
 }
 
 // transport is shared, so that files use connections again.
@@ -62,7 +67,7 @@ func fromEnvironment() (*store, error) {
 	if err != nil {
 		return nil, &Error{Msg: "the object store cannot be used", Err: err}
 	}
-	return &store{client: c, host: u.Host, wait: time.Sleep}, nil
+	return &store{client: c, host: u.Host, attempts: attempts, part: partSize, wait: time.Sleep}, nil
 }
 
 // split cuts a place into bucket and key.
@@ -76,7 +81,7 @@ func split(place string) (bucket, key string, err error) {
 
 // try makes a request until it succeeds, fails for good, or was made often enough.
 func (s *store) try(request func(ctx context.Context) error) (err error) {
-	for i, wait := 0, firstWait; i < attempts; i, wait = i+1, 2*wait {
+	for i, wait := 0, firstWait; i < s.attempts; i, wait = i+1, 2*wait {
 		if i > 0 {
 			s.wait(wait / 2)
 		}
@@ -96,8 +101,16 @@ func passes(err error) bool {
 	if !errors.As(err, &r) {
 		return true // of the network
 	}
-	return r.StatusCode >= 500 || r.StatusCode == http.StatusTooManyRequests || r.StatusCode == http.StatusRequestTimeout
+	if r.StatusCode == http.StatusInsufficientStorage || r.StatusCode == http.StatusNotImplemented || slices.Contains(full, r.Code) {
+		return false
+	}
+	return r.StatusCode >= 500 || r.StatusCode == http.StatusTooManyRequests || r.StatusCode == http.StatusRequestTimeout ||
+		slices.Contains(transient, r.Code)
 }
+
+// transient are codes of what may pass that come with another status: bytes that were damaged on
+// their way, and failures that a store tells of in the body of an answer that it had begun.
+var transient = []string{"BadDigest", "IncompleteBody", "InternalError", "RequestTimeout", "ServiceUnavailable", "SlowDown", "XAmzContentSHA256Mismatch"}
 
 func (s *store) list(pattern string) ([]Object, error) {
 	bucket, key, err := split(pattern)
@@ -116,7 +129,7 @@ func (s *store) list(pattern string) ([]Object, error) {
 	}
 	found, err := s.keys(bucket, base+prefixOf(glob))
 	if err != nil {
-		return nil, s.explain(err, false)
+		return nil, s.explain(err, "")
 	}
 	match := func(base string, want func(rel string) bool) (out []Object) {
 		for _, o := range found {
@@ -174,14 +187,18 @@ func (s *store) open(place string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.openKey(bucket, key, "")
+}
+
+func (s *store) openKey(bucket, key, before string) (File, error) {
 	f := &object{store: s, bucket: bucket, key: key}
-	err = s.try(func(ctx context.Context) error {
+	err := s.try(func(ctx context.Context) error {
 		info, err := s.client.StatObject(ctx, bucket, key, minio.StatObjectOptions{})
 		f.size, f.etag = info.Size, info.ETag
 		return err
 	})
 	if err != nil {
-		return nil, s.explain(err, false)
+		return nil, s.explain(err, before)
 	}
 	return f, nil
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"ptc/runtime/data/storage/fakestore"
+	"ptc/runtime/storage/fakestore"
 )
 
 // serve starts the store, and gives a client whose waits are counted, not slept.

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/minio/minio-go/v7"
+	"golang.org/x/sync/errgroup"
 )
 
 // What is read at once: a block where any place is asked for, of which an object keeps a
@@ -16,6 +17,8 @@ const (
 	blockSize  = 64 << 10
 	keptBlocks = 8
 	chunkSize  = 4 << 20
+
+	chunksAtOnce = 4
 )
 
 // object is an open object of a store. ReadAt may be called concurrently.
@@ -63,7 +66,7 @@ func (o *object) get(p []byte, at int64) error {
 		return err
 	})
 	if err != nil {
-		return o.store.explain(err, true)
+		return o.store.explain(err, read)
 	}
 	return nil
 }
@@ -86,10 +89,13 @@ func (o *object) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// ReadAt reads by blocks.
+// ReadAt reads by blocks, and what is long by chunks, some at once.
 func (o *object) ReadAt(p []byte, at int64) (n int, err error) {
 	if at < 0 {
 		return 0, errors.New("a place before the start of the object")
+	}
+	if len(p) >= chunkSize/4 && at < o.size {
+		return o.readChunks(p, at)
 	}
 	for n < len(p) {
 		if at >= o.size {
@@ -101,6 +107,24 @@ func (o *object) ReadAt(p []byte, at int64) (n int, err error) {
 		}
 		k := copy(p[n:], b[at%blockSize:])
 		n, at = n+k, at+int64(k)
+	}
+	return n, nil
+}
+
+// readChunks reads a long range past the blocks that are kept.
+func (o *object) readChunks(p []byte, at int64) (n int, err error) {
+	n = int(min(int64(len(p)), o.size-at))
+	var g errgroup.Group
+	g.SetLimit(chunksAtOnce)
+	for from := 0; from < n; from += chunkSize {
+		part := p[from:min(from+chunkSize, n)]
+		g.Go(func() error { return o.get(part, at+int64(from)) })
+	}
+	if err := g.Wait(); err != nil {
+		return 0, err
+	}
+	if n < len(p) {
+		return n, io.EOF
 	}
 	return n, nil
 }

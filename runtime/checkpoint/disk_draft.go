@@ -1,0 +1,207 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// diskDraft is a checkpoint that is being written to a folder of its own, which then
+// gets the checkpoint's name.
+type diskDraft struct {
+	s     *Store
+	step  int64
+	tmp   string   // of this draft alone
+	dir   *os.Root // the same folder: what is written goes there, whoever has its name
+	files [len(dataFiles)]*os.File
+}
+
+func (d disk) begin(step int64) (draft, error) {
+	w := &diskDraft{s: d.Store, step: step}
+	var err error
+	if w.tmp, err = d.makeTemp(stepName(step)); err != nil {
+		return nil, err
+	}
+	if w.dir, err = os.OpenRoot(w.tmp); err != nil {
+		w.abort()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *diskDraft) at() string { return w.tmp }
+
+// makeTemp makes a folder that no other process has.
+func (s *Store) makeTemp(name string) (string, error) {
+	for i := 0; ; i++ {
+		tmp := filepath.Join(s.Dir, fmt.Sprintf("%s%s-%d-%d", tmpPrefix, name, os.Getpid(), i))
+		err := s.step("make the temporary folder", func() error { return os.Mkdir(tmp, 0o777) })
+		if err == nil {
+			return tmp, nil
+		}
+		if !errors.Is(err, fs.ErrExist) || i == maxTemps {
+			return "", err
+		}
+	}
+}
+
+// maxTemps bounds the search for a free name: one may be left by a killed process
+// that had this one's number, where folders cannot be locked.
+const maxTemps = 1000
+
+func (w *diskDraft) make(name string) (f *os.File, err error) {
+	err = w.s.step("create "+name, func() error {
+		f, err = w.dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		return err
+	})
+	return f, err
+}
+
+func (w *diskDraft) create(i int, _ int64) (_ io.WriterAt, err error) {
+	if w.files[i], err = w.make(dataFiles[i]); err != nil {
+		return nil, err
+	}
+	return w.files[i], nil
+}
+
+func (w *diskDraft) finish(i int, size int64) (manifestFile, error) {
+	f := w.files[i]
+	if err := w.s.step("sync "+dataFiles[i], f.Sync); err != nil {
+		return manifestFile{}, err
+	}
+	// Hashed from what the system has, which is what a reader will get.
+	st, err := f.Stat()
+	if err != nil {
+		return manifestFile{}, err
+	}
+	info, err := hashFile(diskFile{f, st.Size()}, dataFiles[i])
+	if err != nil {
+		return manifestFile{}, err
+	}
+	if info.Bytes != size {
+		return manifestFile{}, fmt.Errorf("%s has %d bytes, %d were written", dataFiles[i], info.Bytes, size)
+	}
+	w.files[i] = nil
+	return info, f.Close()
+}
+
+// publish puts everything on disk below the temporary folder, and then gives it its
+// name.
+func (w *diskDraft) publish(manifest []byte) (string, *Error) {
+	err := w.writeManifest(manifest)
+	if err == nil {
+		err = w.s.step("sync the temporary folder", func() error { return syncRoot(w.dir) })
+	}
+	if err != nil {
+		return "", &Error{Dir: w.tmp, Msg: "cannot be finished", Err: err}
+	}
+	dir := filepath.Join(w.s.Dir, stepName(w.step))
+	if err := w.name(dir); err != nil {
+		return "", &Error{Dir: dir, Msg: "cannot be put in its place", Err: err}
+	}
+	w.tmp = ""
+	w.closeAll()
+	return dir, nil
+}
+
+// writeManifest goes through the open folder, so that a manifest is never among
+// the files of another writer. Nothing reads it before the folder has its name.
+func (w *diskDraft) writeManifest(text []byte) error {
+	f, err := w.make(manifestName)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := w.s.step("write "+manifestName, func() error { _, err := f.Write(text); return err }); err != nil {
+		return err
+	}
+	if err := w.s.step("sync "+manifestName, f.Sync); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// name gives a finished folder its name. Where a checkpoint of the same step
+// has it, of a run that is passing this step again, both stay readable throughout,
+// each under one of the names that List knows:
+//
+//	.tmp-step-7-…   step-7.new   step-7.new   step-7
+//	step-7          step-7       step-7.old   step-7.old   then removed
+func (w *diskDraft) name(dir string) error {
+	s := w.s
+	if err := w.isAt(w.tmp); err != nil {
+		return err
+	}
+	st, err := os.Lstat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := s.rename(w.tmp, dir); err != nil {
+			return err
+		}
+		return s.sync()
+	case err != nil:
+		return err
+	case !st.IsDir():
+		return fmt.Errorf("%s is in the way and is no folder", filepath.Base(dir))
+	}
+	if err := s.rename(w.tmp, dir+newSuffix); err != nil {
+		return err
+	}
+	w.tmp = dir + newSuffix // to be removed if it gets no further
+	return s.replace(dir)
+}
+
+// replace puts step-N.new in the place of step-N.
+func (s *Store) replace(dir string) error {
+	s.remove(dir + oldSuffix)
+	if err := s.rename(dir, dir+oldSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := s.rename(dir+newSuffix, dir); err != nil {
+		_ = s.rename(dir+oldSuffix, dir) // else it stays readable as old
+		return err
+	}
+	if err := s.sync(); err != nil {
+		return err
+	}
+	s.remove(dir + oldSuffix)
+	return nil
+}
+
+// isAt checks that a name still leads to the folder that was written.
+func (w *diskDraft) isAt(path string) error {
+	mine, err := w.dir.Stat(".")
+	if err != nil {
+		return err
+	}
+	st, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(mine, st) {
+		return fmt.Errorf("%s was replaced by another process", filepath.Base(path))
+	}
+	return nil
+}
+
+func (w *diskDraft) abort() {
+	w.closeAll()
+	if w.tmp != "" { // what remains is a leftover for the next Lock
+		_ = w.s.step("remove the temporary folder", func() error { return os.RemoveAll(w.tmp) })
+	}
+}
+
+func (w *diskDraft) closeAll() {
+	for i, f := range w.files {
+		if f != nil {
+			_ = f.Close()
+			w.files[i] = nil
+		}
+	}
+	if w.dir != nil {
+		_ = w.dir.Close()
+	}
+}

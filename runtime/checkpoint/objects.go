@@ -1,0 +1,246 @@
+package checkpoint
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"ptc/runtime/storage"
+)
+
+// objects is a place in an object store. A checkpoint has the objects that it has
+// files elsewhere,
+//
+//	step-00000010/model.safetensors
+//	step-00000010/optimizer.safetensors
+//	step-00000010/manifest.json          written last, removed first
+//
+// and is there when its manifest is: a store renames nothing, but an object appears
+// whole. None is written a second time. A step that is saved again, by a run that was
+// taken back, has another folder, step-00000010.7 for the seventh save; the older one
+// is removed afterwards.
+//
+// An object store has no locks. The object .lock has the token of the process that
+// took the place last; one that had it before finds that out before each object of a
+// checkpoint appears, and saves no more. So of two runs the newer goes on, which where
+// machines are taken back is the one that is meant, and what a dead run has left in the
+// way keeps nobody out.
+type objects struct {
+	s      *Store
+	f      *storage.Folder
+	token  string // of the lock; "": not locked
+	tidied bool
+}
+
+// contents are the names of files by the folder that they are in.
+func (o *objects) contents() (names []string, files map[string][]string, err error) {
+	list, err := o.f.List()
+	if err != nil {
+		return nil, nil, err
+	}
+	files = map[string][]string{}
+	for _, x := range list {
+		name, file, in := strings.Cut(x.Rel, "/")
+		if _, _, ok := parseName(name); !ok || !in {
+			continue
+		}
+		if files[name] == nil {
+			names = append(names, name)
+		}
+		files[name] = append(files[name], file)
+	}
+	slices.Sort(names)
+	return names, files, nil
+}
+
+func (o *objects) names() ([]string, error) {
+	names, files, err := o.contents()
+	return slices.DeleteFunc(names, func(n string) bool { return !slices.Contains(files[n], manifestName) }), err
+}
+
+// tidy does nothing yet: a run that is refused a place where another one saves would
+// remove what that one is uploading. clear does it before the first save.
+func (o *objects) tidy() error { return nil }
+
+// clear removes what killed runs have left: files without a manifest, and uploads that
+// were never finished.
+func (o *objects) clear() error {
+	if o.tidied {
+		return nil
+	}
+	names, files, err := o.contents()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if slices.Contains(files[name], manifestName) {
+			continue
+		}
+		for _, file := range files[name] {
+			if err := o.delete(name + "/" + file); err != nil {
+				return err
+			}
+		}
+	}
+	for _, prefix := range []string{stepPrefix, tmpPrefix} {
+		if err := o.s.step("end uploads", func() error { return o.f.EndUploads(prefix) }); err != nil {
+			// Who may write need not be allowed to list uploads, nor can every store.
+			o.s.warn("whether killed runs have left uploads below %s is not known: %v", o.s.Dir, err)
+			break
+		}
+	}
+	o.tidied = true
+	return nil
+}
+
+func (o *objects) delete(name string) error {
+	return o.s.step("delete "+name, func() error { return o.f.Delete(name) })
+}
+
+// remove removes the manifest first, so that what is half removed is not taken for a
+// checkpoint. That it fails is not worth failing a run for.
+func (o *objects) remove(dir string) {
+	name := storage.Base(dir)
+	err := o.delete(name + "/" + manifestName)
+	for _, file := range dataFiles {
+		if err == nil {
+			err = o.delete(name + "/" + file)
+		}
+	}
+	if err != nil {
+		o.s.warn("checkpoint %s cannot be removed: %v", dir, err)
+	}
+}
+
+// probe uploads an object and removes it.
+func (o *objects) probe(n int64) (time.Duration, error) {
+	name := tmpPrefix + "probe"
+	u := o.f.Create(name, n, false)
+	defer u.Abort()
+	begun := time.Now()
+	err := o.s.fill(u, n)
+	if err == nil {
+		err = o.s.step("write the probe", u.Commit)
+	}
+	took := time.Since(begun)
+	if err == nil {
+		err = o.delete(name)
+	}
+	return took, err
+}
+
+// objectFolder reads the objects of a checkpoint.
+type objectFolder struct{ f *storage.Folder }
+
+func (o objectFolder) open(name string) (storage.File, error) { return o.f.Open(name) }
+func (o objectFolder) Close() error                           { return nil }
+
+// objectDraft is a checkpoint that is being uploaded.
+type objectDraft struct {
+	o     *objects
+	name  string // of its folder
+	files [len(dataFiles)]*storage.Upload
+	there []string // files that have appeared
+}
+
+func (o *objects) begin(step int64) (draft, error) {
+	if err := o.clear(); err != nil {
+		return nil, err
+	}
+	name, err := o.free(step)
+	if err != nil {
+		return nil, err
+	}
+	return &objectDraft{o: o, name: name}, nil
+}
+
+// free is a name for a folder of a step below which nothing is.
+func (o *objects) free(step int64) (string, error) {
+	names, _, err := o.contents()
+	if err != nil {
+		return "", err
+	}
+	name := stepName(step)
+	for n := o.s.sequence + 1; slices.Contains(names, name); n++ {
+		name = stepName(step) + numberSuffix(n)
+	}
+	return name, nil
+}
+
+func (d *objectDraft) at() string { return storage.Join(d.o.s.Dir, d.name) }
+
+func (d *objectDraft) create(i int, size int64) (io.WriterAt, error) {
+	d.files[i] = d.o.f.Create(d.name+"/"+dataFiles[i], size, true)
+	return d.files[i], nil
+}
+
+// appear lets an object appear, if no other process has taken the place over. One that
+// came and went has left no lock.
+func (d *objectDraft) appear(file string, do func() error) error {
+	mine, err := d.o.mine()
+	if err == nil && !mine {
+		err = d.o.sign()
+	}
+	if err != nil {
+		return err
+	}
+	if err := d.o.s.step("complete "+file, do); err != nil {
+		return err
+	}
+	d.there = append(d.there, file)
+	return nil
+}
+
+// finish hashes what was sent: the store holds each part to its hash, and the object
+// to its size.
+func (d *objectDraft) finish(i int, size int64) (manifestFile, error) {
+	n, sum, err := d.files[i].Finish()
+	if err == nil && n != size {
+		err = errors.New("not all of it was written")
+	}
+	if err == nil {
+		err = d.appear(dataFiles[i], d.files[i].Commit)
+	}
+	return manifestFile{Name: dataFiles[i], Bytes: n, SHA256: sum}, err
+}
+
+// publish writes the manifest, and removes other checkpoints of the step.
+func (d *objectDraft) publish(manifest []byte) (string, *Error) {
+	dir := d.at()
+	err := d.appear(manifestName, func() error { return d.o.f.Put(d.name+"/"+manifestName, manifest, true) })
+	if err != nil {
+		return "", &Error{Dir: dir, Msg: "cannot be put in its place", Err: err}
+	}
+	step, _, _ := parseName(d.name)
+	names, err := d.o.names()
+	if err != nil {
+		d.o.s.warn("%v", err)
+	}
+	for _, name := range names {
+		if other, _, ok := parseName(name); ok && other == step && name != d.name {
+			d.o.remove(storage.Join(d.o.s.Dir, name))
+		}
+	}
+	return dir, nil
+}
+
+// abort removes what has appeared, which without a manifest is nothing to a reader,
+// unless another process has taken over and may have objects of the same names.
+func (d *objectDraft) abort() {
+	for _, u := range d.files {
+		if u != nil {
+			u.Abort()
+		}
+	}
+	if mine, err := d.o.mine(); !mine || err != nil || slices.Contains(d.there, manifestName) {
+		return
+	}
+	for _, file := range d.there {
+		if err := d.o.delete(d.name + "/" + file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return // a leftover for the next run
+		}
+	}
+}
