@@ -47,6 +47,9 @@ type Options struct {
 	Target string
 	// VerifyEach verifies the module after every pass.
 	VerifyEach bool
+	// CheckMemory is how many bytes Check may take: sizes that need more are an error. 0: no
+	// matter how many.
+	CheckMemory int64
 	// Chunk, where it is not nil, says in the place of the target which products are done
 	// for some rows at a time.
 	Chunk *pass.Chunk
@@ -60,9 +63,10 @@ type Options struct {
 	// plan is whose library and config hold instead of the library of this ptc
 	// and of Set; nil for a compilation from files.
 	plan *program.Plan
-	// forms is the target whose kernels the plan has, where it is not Target: plans of
-	// two targets can then be compared kernel by kernel.
-	forms string
+	// Forms is the target whose kernels and memory the plan has, where it is not Target: one of
+	// the reference, for which no code is made, then says what one of another target needs, and
+	// plans of two targets can be compared kernel by kernel.
+	Forms string
 	// Hooks see the lowered module (index 0) and that after each pass.
 	Hooks []Hook
 }
@@ -285,8 +289,8 @@ func described(t backend.Target) pass.Target {
 // runPasses runs the table for target t.
 func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []passes.Hook) error {
 	c := &pass.Context{Target: described(t)}
-	if o.forms != "" {
-		like, err := backend.Resolve(o.forms)
+	if o.Forms != "" {
+		like, err := backend.Resolve(o.Forms)
 		if err != nil {
 			return err
 		}

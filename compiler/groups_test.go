@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"ptc/bench/matrix"
-	"ptc/runtime/checkpoint/safetensors"
+	"ptc/runtime/checkpoint/safetensors/safetensorstest"
 	"ptc/runtime/train"
 )
 
@@ -109,7 +109,7 @@ func TestSaveAverage(t *testing.T) {
 	if _, err := train.Run(context.Background(), p, train.Options{Steps: 1, Init: at("start"), Save: at("w"), SaveAverage: at("a"), Valid: -1}); err != nil {
 		t.Fatal(err)
 	}
-	start, w, a := floatsOf(t, at("start")), floatsOf(t, at("w")), floatsOf(t, at("a"))
+	start, w, a := safetensorstest.Floats(t, at("start")), safetensorstest.Floats(t, at("w")), safetensorstest.Floats(t, at("a"))
 	for path, x := range w {
 		for i := range x {
 			want := start[path][i] + 0.25*(x[i]-start[path][i])
@@ -125,23 +125,4 @@ func TestSaveAverage(t *testing.T) {
 	if _, err := train.Run(none, plain, train.Options{SaveAverage: at("none")}); err == nil || !strings.Contains(err.Error(), "keeps no average") {
 		t.Errorf("a plan without averages: %v", err)
 	}
-}
-
-func floatsOf(t *testing.T, name string) map[string][]float64 {
-	t.Helper()
-	f, err := safetensors.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	out := map[string][]float64{}
-	for _, x := range f.Tensors() {
-		raw := make([]byte, x.Bytes())
-		if err := f.ReadSlice(x.Name, safetensors.Slice{}, raw); err != nil {
-			t.Fatal(err)
-		}
-		out[x.Name] = make([]float64, len(raw)/x.DType.Size())
-		x.DType.Decode(out[x.Name], raw)
-	}
-	return out
 }

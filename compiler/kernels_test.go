@@ -61,7 +61,7 @@ func compileAs(t *testing.T, name, target, forms string, set []string) *program.
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, r, err := Compile(Options{File: name + ".ptl", Source: src, Set: set, Target: target, forms: forms})
+	p, r, err := Compile(Options{File: name + ".ptl", Source: src, Set: set, Target: target, Forms: forms})
 	if err != nil {
 		t.Fatalf("%v (%v)", err, r)
 	}

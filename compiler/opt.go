@@ -37,6 +37,12 @@ func Opt(file string, src []byte, names []string, target string) (string, []pass
 	return ir.Print(m), c.Remarks, nil
 }
 
+// HasTarget is whether a target has this name, whether or not code can be made for it here.
+func HasTarget(name string) bool {
+	_, err := backend.Resolve(name)
+	return err == nil
+}
+
 // Format is the source in its canonical layout; comments and tokens stay.
 func Format(file string, src []byte) ([]byte, diag.List) { return syntax.Format(file, src) }
 

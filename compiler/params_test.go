@@ -12,7 +12,7 @@ import (
 	"ptc/bench/matrix"
 	"ptc/compiler"
 	"ptc/internal/dtype"
-	"ptc/runtime/checkpoint/safetensors"
+	"ptc/runtime/checkpoint/safetensors/safetensorstest"
 	"ptc/runtime/exec"
 	"ptc/runtime/program"
 	"ptc/runtime/train"
@@ -144,7 +144,7 @@ func TestLowPrecisionIsChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, spec := range []string{"single", "dp2 z1", "dp2 z3 tp2", "dp2 z1 1f1b:2:2 tp2 sp"} {
-		for _, precision := range []string{"compute = bf16  params = bf16  reduce = bf16", "compute = f16  params = f16  reduce = bf16  loss_scale = 256"} {
+		for _, precision := range []string{"compute = bf16  params = bf16  reduce = bf16", "compute = f16  params = f16  reduce = bf16  loss_scale = 256", "compute = bf16  products = f8"} {
 			rules, err := matrix.Layout{Spec: spec, Extra: "precision { " + precision + " }"}.Rules(m)
 			if err != nil {
 				t.Fatal(err)
@@ -208,21 +208,8 @@ func TestInitFillsMasters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := func(name, tensor string) []byte {
-		t.Helper()
-		f, err := safetensors.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		dst := make([]byte, 16*32*4)
-		if err := f.ReadSlice(tensor, safetensors.Slice{}, dst); err != nil {
-			t.Fatal(err)
-		}
-		return dst
-	}
-	want := read(file, "blocks.0.mlp.w1")
-	if got := read(filepath.Join(s.Checkpoint, "optimizer.safetensors"), "blocks.0.mlp.w1/master"); !bytes.Equal(got, want) {
+	want := safetensorstest.Bytes(t, file)["blocks.0.mlp.w1"]
+	if got := safetensorstest.Bytes(t, filepath.Join(s.Checkpoint, "optimizer.safetensors"))["blocks.0.mlp.w1/master"]; !bytes.Equal(got, want) {
 		t.Errorf("the master starts with %x, the file has %x", got[:16], want[:16])
 	}
 	if x := math.Float32frombits(binary.LittleEndian.Uint32(want)); x == 0 {

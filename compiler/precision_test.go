@@ -4,16 +4,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"ptc/backend/llvm"
 	"ptc/bench/matrix"
 	"ptc/compiler"
-	"ptc/runtime/checkpoint/safetensors"
+	"ptc/runtime/checkpoint/safetensors/safetensorstest"
 	"ptc/runtime/exec"
 	"ptc/runtime/metrics"
 	"ptc/runtime/program"
@@ -226,6 +228,7 @@ func TestDotInstructions(t *testing.T) {
 		{"cpu:x86-64-v4+amx", "compute = bf16", true},
 		{"cpu:arm64+bf16", "compute = bf16", true},
 		{"cpu:x86-64-v4", "compute = bf16", false},
+		{"cpu:x86-64-v4+avx512bf16", "products = f8", true},
 	} {
 		p, _, err := compiler.Compile(compiler.Options{File: "gpt.ptl", Target: c.target, Layout: "of_this_test",
 			Source: []byte(string(src) + "\nlayout of_this_test { precision { " + c.precision + " } }\n"),
@@ -360,13 +363,17 @@ func TestResumeInAnotherPrecision(t *testing.T) {
 	small := []string{"layers=1", "embed=16", "heads=1", "head=16", "ffn=32", "seq=16", "batch=2"}
 	idle := append([]string{"lr=0.0"}, small...)
 	dir := t.TempDir()
-	run := func(p *program.Plan, steps int64, resume bool) []byte {
+	run := func(p *program.Plan, steps int64, resume bool) (out []byte) {
 		t.Helper()
 		s, err := train.Run(context.Background(), p, train.Options{Steps: steps, Checkpoint: dir, Resume: resume, Keep: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return allTensors(t, filepath.Join(s.Checkpoint, "model.safetensors"))
+		all := safetensorstest.Bytes(t, filepath.Join(s.Checkpoint, "model.safetensors"))
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			out = append(out, all[name]...)
+		}
+		return out
 	}
 	want := run(gpt(t, "compute = f32", small...), 3, false)
 	narrow := run(gpt(t, "compute = f16  params = bf16", idle...), 4, true)
@@ -381,22 +388,4 @@ func TestResumeInAnotherPrecision(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "is not of this model") {
 		t.Errorf("another model's checkpoint: %v", err)
 	}
-}
-
-// allTensors are the bytes of all tensors of a file, one after the other.
-func allTensors(t *testing.T, name string) (out []byte) {
-	t.Helper()
-	f, err := safetensors.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for _, x := range f.Tensors() {
-		dst := make([]byte, x.Bytes())
-		if err := f.ReadSlice(x.Name, safetensors.Slice{}, dst); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, dst...)
-	}
-	return out
 }

@@ -10,7 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"ptc/lang"
+	"ptc/lang/eval"
 	"ptc/lang/syntax"
 	"ptc/passes"
 )
@@ -100,6 +103,28 @@ func TestPassesAreThoseOfTheTable(t *testing.T) {
 	table, _, _ := strings.Cut(text, "\n\n")
 	if got := strings.Split(table, "\n"); !slices.Equal(got, want) {
 		t.Errorf("architecture.md has\n%s\nthe table is\n%s", table, strings.Join(want, "\n"))
+	}
+}
+
+// TestBuiltins: the table of language.md has every function of the language, with the text
+// that editors show.
+func TestBuiltins(t *testing.T) {
+	var want []string
+	for _, g := range eval.Signatures() {
+		if g.Doc == "" || strings.ContainsAny(g.Doc, "|\n") || !strings.HasSuffix(g.Doc, ".") {
+			t.Errorf("the text of %s is %q", g.Name, g.Doc)
+		}
+		want = append(want, "| `"+g.Text()+"` | "+g.Doc+" |")
+	}
+	_, text, _ := strings.Cut(pages(t)["language.md"], "\n| function | |\n| --- | --- |\n")
+	table, _, _ := strings.Cut(text, "\n\n")
+	if diff := cmp.Diff(want, strings.Split(table, "\n")); diff != "" {
+		t.Errorf("language.md has another table than the functions have texts (-want +got):\n%s", diff)
+	}
+	for _, g := range eval.Initializers() {
+		if g.Doc == "" {
+			t.Errorf("%s has no text", g.Name)
+		}
 	}
 }
 

@@ -106,7 +106,7 @@ func axes(n int) string {
 
 func TestParseErrorText(t *testing.T) {
 	for text, want := range map[string]string{
-		body("arg %0 : bf61[]"): "a.ptir:3:10: error[E0304]: unknown dtype `bf61`; expected one of bf16, bool, f16, f32, f64, i32; did you mean `bf16`?",
+		body("arg %0 : bf61[]"): "a.ptir:3:10: error[E0304]: unknown dtype `bf61`; expected one of bf16, bool, f16, f32, f64, f8e4m3, f8e5m2, i32; did you mean `bf16`?",
 		"ptir 1 globl \"\"":     "a.ptir:1:8: error[E0301]: unknown level `globl`; expected one of fused, global, local, planned, sharded; did you mean `global`?",
 		body("add %1"):          "a.ptir:3:1: error[E0302]: unexpected `add`; expected `arg`, `result`, `end` or an operation such as %3 : f32[] = add %1, %2",
 	} {

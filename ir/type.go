@@ -12,12 +12,14 @@ type DType = dtype.DType
 
 // The dtypes that the compiler itself makes values of; internal/dtype has them all.
 const (
-	Bool = dtype.Bool
-	I32  = dtype.I32
-	F16  = dtype.F16
-	BF16 = dtype.BF16
-	F32  = dtype.F32
-	F64  = dtype.F64
+	Bool   = dtype.Bool
+	I32    = dtype.I32
+	F16    = dtype.F16
+	BF16   = dtype.BF16
+	F8E4M3 = dtype.F8E4M3
+	F8E5M2 = dtype.F8E5M2
+	F32    = dtype.F32
+	F64    = dtype.F64
 )
 
 // ParseDType is the inverse of DType's String.

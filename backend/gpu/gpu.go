@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"ptc/backend"
 	"ptc/backend/gpu/lower"
@@ -98,6 +99,9 @@ func (g *gpu) code(fns []*ir.Func, given *schedule.Table) (*backend.Code, error)
 	for _, share := range parts {
 		m := ptx.Module{Version: g.PTX, Target: g.Arch}
 		for _, i := range share {
+			if multipliesEighths(made[i].Entry) {
+				m.Version = eighthsPTX
+			}
 			m.Entries = append(m.Entries, made[i].Entry)
 		}
 		out.Code = append(out.Code, program.Code{Kind: Kind, Data: []byte(m.String())})
@@ -107,6 +111,14 @@ func (g *gpu) code(fns []*ir.Func, given *schedule.Table) (*backend.Code, error)
 			Threads: int64(k.Entry.Threads), Shared: int64(k.Shared), Maps: maps(k.Maps)})
 	}
 	return out, nil
+}
+
+// eighthsPTX is the version of the language from which on warps multiply floats of eight bits ("PTX ISA", mma); others
+// keep the older one, which more drivers know.
+const eighthsPTX = "8.4"
+
+func multipliesEighths(e *ptx.Entry) bool {
+	return slices.ContainsFunc(e.Body, func(s ptx.Stmt) bool { return strings.HasPrefix(s.Op, "mma.sync.aligned.m16n8k32.") })
 }
 
 // maps are tensor maps as plans have them.
@@ -121,8 +133,13 @@ func maps(all []lower.Map) []program.TensorMap {
 
 func (g *gpu) roof() *program.Roof {
 	r := g.Roof
+	eighths := r.FP8
+	if !g.Eighths { // they are multiplied as bf16
+		eighths = r.Half
+	}
 	out := &program.Roof{Device: r.Device, Bytes: r.Bytes, Rates: []program.Rate{
-		{DType: "f32", Flops: r.F32}, {DType: "bf16", Flops: r.Half}, {DType: "f16", Flops: r.Half}}}
+		{DType: "f32", Flops: r.F32}, {DType: "bf16", Flops: r.Half}, {DType: "f16", Flops: r.Half},
+		{DType: "f8e4m3", Flops: eighths}, {DType: "f8e5m2", Flops: eighths}}}
 	return out
 }
 
@@ -178,7 +195,7 @@ func generate(f *ir.Func, t target.Target, given *schedule.Table) (lower.Kernel,
 	parts := k.Apart()
 	cuts := make([]schedule.Schedule, len(parts))
 	warps := int64(1)
-	on := nest.GPU{Groups: t.Has(target.WGMMA), Tensor: t.Tensor, Shared: int64(t.Shared), Processors: int64(t.Processors)}
+	on := nest.GPU{Groups: t.Has(target.WGMMA), Tensor: t.Tensor, Eighths: t.Eighths, Shared: int64(t.Shared), Processors: int64(t.Processors)}
 	on.Clusters, on.Section = t.Clusters && len(parts) == 1, len(parts) > 1 // sections of a kernel are not of one size
 	for i, p := range parts {
 		if s, ok := given.Of(fusion.Key(p.F)); ok {
@@ -199,7 +216,7 @@ func generate(f *ir.Func, t target.Target, given *schedule.Table) (lower.Kernel,
 		if err != nil {
 			return lower.Kernel{}, err
 		}
-		all, err := lower.Kernels(p, int(warps))
+		all, err := lower.Kernels(p, int(warps), features(t)...)
 		if err != nil {
 			return lower.Kernel{}, err
 		}
@@ -212,7 +229,15 @@ func generate(f *ir.Func, t target.Target, given *schedule.Table) (lower.Kernel,
 	if err != nil {
 		return lower.Kernel{}, err
 	}
-	return lower.Join(f.Name, len(f.Args)+len(f.Results), sections, int(warps))
+	return lower.Join(f.Name, len(f.Args)+len(f.Results), sections, int(warps), features(t)...)
+}
+
+// features are what lowering has to know of t.
+func features(t target.Target) (all []lower.Feature) {
+	if t.Eighths {
+		all = append(all, lower.Eighths)
+	}
+	return all
 }
 
 // sections are those of k, or k as one, each as its programs; those that are alike share theirs.

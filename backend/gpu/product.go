@@ -56,7 +56,7 @@ func product(k *fusion.Kernel) *program.Product {
 	var isLeft, isRight bool
 	x.left, isLeft = k.Views[k.Root.Args[0]]
 	x.right, isRight = k.Views[k.Root.Args[1]]
-	if !isLeft || !isRight || k.Root.Args[0].Type.DType == ir.F64 || !x.result(k) {
+	if !isLeft || !isRight || k.Root.Args[0].Type.DType == ir.F64 || k.Root.Args[0].Type.DType.IsScaled() || !x.result(k) {
 		return nil
 	}
 	return x.product()

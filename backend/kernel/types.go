@@ -10,7 +10,7 @@ import (
 // I1.
 type Elem uint8
 
-// The element types that generators name. Some dtypes (BF16, F16, Bool) exist in
+// The element types that generators name. Some dtypes (BF16, F16, F8E4M3, F8E5M2, Bool) exist in
 // memory only: in registers they are what they are computed in, and I1. I1 exists in
 // registers only.
 const (
@@ -19,6 +19,8 @@ const (
 	F64         = Elem(dtype.F64)
 	BF16        = Elem(dtype.BF16)
 	F16         = Elem(dtype.F16)
+	F8E4M3      = Elem(dtype.F8E4M3)
+	F8E5M2      = Elem(dtype.F8E5M2)
 	I32         = Elem(dtype.I32)
 	I64         = Elem(dtype.I64)
 	Bool        = Elem(dtype.Bool)  // one byte in memory, zero or one

@@ -163,8 +163,8 @@ func (x *product) spec(name string) gemm.Spec {
 	return gemm.Spec{
 		M: extent(x.m), N: extent(x.n), K: extent(x.k),
 		Outer: extents(x.outer), OuterK: extents(x.outerK),
-		Left:  gemm.Operand{Load: x.operand(left), Unit: unit(left, x.m, gemm.AlongM), Cost: cost(left), BF16: left.Type.DType == ir.BF16},
-		Right: gemm.Operand{Load: x.operand(right), Unit: unit(right, x.n, gemm.AlongN), Cost: cost(right), BF16: right.Type.DType == ir.BF16},
+		Left:  gemm.Operand{Load: x.operand(left), Unit: unit(left, x.m, gemm.AlongM), Cost: cost(left), BF16: left.Type.DType.Within(ir.BF16)},
+		Right: gemm.Operand{Load: x.operand(right), Unit: unit(right, x.n, gemm.AlongN), Cost: cost(right), BF16: right.Type.DType.Within(ir.BF16)},
 		Begin: func(tasks int64) *kernel.Builder { return x.begin(name, tasks) },
 		Store: x.results,
 	}

@@ -43,7 +43,16 @@ func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 	x := newContraction(&gen{k: k})
 	m, n, over := product(x.m), product(x.n), product(x.k)
 	others := product(x.outer)
-	narrow := x.left.Type.DType.Size() == 2
+	eighths := x.left.Type.DType.IsScaled()
+	narrow := x.left.Type.DType.Size() == 2 || eighths
+	// Floats of eight bits are multiplied by instructions that take twice as many steps, or as bf16.
+	steps, size := int64(16), int64(x.left.Type.DType.Size())
+	switch {
+	case eighths && on.Eighths:
+		steps = 32
+	case eighths:
+		size = 2
+	}
 	s := schedule.Schedule{Grid: -1, Left: schedule.PerTask, Right: schedule.PerTask}
 	s.Rows, s.Cols = min(productRows, ceilPower(m)), min(productCols, ceilPower(n))
 	tasks := func() int64 { return others * ((m + s.Rows - 1) / s.Rows) * ((n + s.Cols - 1) / s.Cols) }
@@ -65,8 +74,8 @@ func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 	switch {
 	case groups: // with zeros for the columns and steps that an instruction has and the product has not
 		// The products of a turn are under way in the next one, which takes a slot more.
-		s.Dot = schedule.Dot{Kind: schedule.WGMMA, M: groupRows, N: max(leastCols, s.Cols), K: 16}
-		s.Over, s.Stages = min(64, ceilPower(over)), 4
+		s.Dot = schedule.Dot{Kind: schedule.WGMMA, M: groupRows, N: max(leastCols, s.Cols), K: steps}
+		s.Over, s.Stages = min(4*steps, ceilPower(over)), 4
 		switch copied := x.copied(x.left) && x.copied(x.right); {
 		case copied && wide && !on.Section: // an operand that is computed takes the registers
 			s.Cols, s.Dot.N = wideCols, wideCols
@@ -74,8 +83,8 @@ func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 			s.Stages = 3
 		}
 	case narrow && m >= fewRows && n >= fewCols && over >= fewCols:
-		s.Dot = schedule.Dot{Kind: schedule.MMA, M: 16, N: 8, K: 16}
-		s.Over, s.Stages = 32, 4
+		s.Dot = schedule.Dot{Kind: schedule.MMA, M: 16, N: 8, K: steps}
+		s.Over, s.Stages = 2*steps, 4
 		if wide {
 			s.Cols, s.Stages = wideCols, 3
 		}
@@ -86,7 +95,7 @@ func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 			s.Over *= 2
 		}
 	}
-	bytes := (s.Rows + s.Cols) * s.Over * int64(x.left.Type.DType.Size())
+	bytes := (s.Rows + s.Cols) * s.Over * size
 	for on.Shared > 0 && s.Stages > 2 && s.Stages*bytes > on.Shared {
 		s.Stages--
 	}

@@ -146,8 +146,8 @@ func (o *Op) random() (Type, error) {
 
 func (o *Op) dot(given Type) (Type, error) {
 	a, b := o.Args[0].Type, o.Args[1].Type
-	if a.DType != b.DType || !a.DType.IsFloat() || !given.DType.IsFloat() {
-		return Type{}, fmt.Errorf("found a product of %s and %s as %s; expected floats, both of one dtype", a.DType, b.DType, given.DType)
+	if a.DType != b.DType && !(a.DType.IsScaled() && b.DType.IsScaled()) || !a.DType.IsFloat() || !given.DType.IsFloat() {
+		return Type{}, fmt.Errorf("found a product of %s and %s as %s; expected floats, both of one dtype or of one byte", a.DType, b.DType, given.DType)
 	}
 	for i, r := range o.Over {
 		if slices.Contains(o.Over[:i], r) {

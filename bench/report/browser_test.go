@@ -23,6 +23,7 @@ import (
 	"ptc/compiler"
 	"ptc/runtime/live"
 	"ptc/runtime/metrics"
+	"ptc/runtime/profile"
 	"ptc/runtime/program"
 	"ptc/runtime/report"
 )
@@ -113,7 +114,7 @@ func (b *browser) clean(t *testing.T, urls ...string) {
 
 func TestReport(t *testing.T) {
 	p := planOf(t)
-	page, err := report.Page(p, nil)
+	page, err := report.Page(p, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,6 +232,57 @@ func tryLinks(t *testing.T, b *browser, m *report.Map) {
 	}
 }
 
+// TestMeasured: a ring is where a kernel was measured, below what the roofline allows.
+func TestMeasured(t *testing.T) {
+	p := planOf(t)
+	c := profile.Ceilings{Threads: 1, Flops: 100, Read: 20}
+	r := &profile.Report{Version: profile.Version, Model: p.Name, Layout: p.Layout, Target: p.Target, Steps: 3, StepMs: 4, ProfiledMs: 8,
+		Ranks: []profile.Rank{{Ceilings: c, StepMs: 8, KernelMs: 6}}}
+	rings := 0
+	for i := range p.Kernels {
+		k := &p.Kernels[i]
+		w := profile.Work{Flops: k.Flops, Bytes: k.Bytes}
+		ns := 10 * max(float64(k.Flops)/100, float64(k.Bytes)/20) // a tenth of the roofline
+		r.Ranks[0].Kernels = append(r.Ranks[0].Kernels, profile.Kernel{Name: k.Name, Class: k.Class, Launches: 1, Ms: ns / 1e6, Flops: k.Flops, Bytes: k.Bytes, Rates: c.Rates(w, ns)})
+		if k.Flops > 0 && k.Bytes > 0 && report.Of(p).Kernels[i].Launches > 0 {
+			rings++
+		}
+	}
+	page, err := report.Page(p, nil, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "plan.html")
+	if err := os.WriteFile(file, page, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	url := "file://" + file
+	b := open(t, url)
+	// A decade of the picture is the distance between its lines for 1 and 10.
+	apart := eval[[]float64](t, b, `(() => {
+		const lines = [...document.querySelectorAll("#roofline .grid")].filter((e) => e.y1.baseVal.value === e.y2.baseVal.value).map((e) => e.y1.baseVal.value);
+		const decade = (lines[0] - lines[1]) / Math.ceil((lines.length - 1) / 7 || 1);
+		const dots = new Map([...document.querySelectorAll("#roofline circle:not(.ring)")].map((e) => [e.dataset.kernel, e]));
+		return [...document.querySelectorAll("#roofline .ring")].map((e) => (e.cy.baseVal.value - dots.get(e.dataset.kernel).cy.baseVal.value) / decade);
+	})()`)
+	if len(apart) != rings || rings < 5 {
+		t.Errorf("%d rings of %d kernels", len(apart), rings)
+	}
+	for _, d := range apart {
+		if math.Abs(d-1) > 0.01 {
+			t.Errorf("a ring is %g decades below the roofline, want 1", d)
+		}
+	}
+	b.do(t, chromedp.Evaluate(`document.querySelector("#roofline .ring").dispatchEvent(new MouseEvent("click", {bubbles: true}))`, nil))
+	if text := eval[string](t, b, `document.getElementById("kernel-detail").textContent`); !strings.Contains(text, "10.0% of the roofline") {
+		t.Errorf("the kernel is %q", text)
+	}
+	if n := eval[int](t, b, `document.querySelectorAll("#measured-ranks tbody tr").length`); n != 1 {
+		t.Errorf("%d rows of ranks", n)
+	}
+	b.clean(t, url)
+}
+
 func TestLive(t *testing.T) {
 	s, err := live.Serve("127.0.0.1:0", live.Plan{Name: "M", Layout: "two", Arena: 1 << 20, LeastMs: 0.5})
 	if err != nil {
@@ -245,7 +297,7 @@ func TestLive(t *testing.T) {
 	b := open(t, url)
 	b.do(t, chromedp.WaitVisible("#loss .curve", chromedp.ByQuery))
 	for i := int64(21); i <= 40; i++ {
-		s.Tell(&metrics.Step{Step: i, Loss: 5 / float64(i), GradNorm: math.NaN(), LR: 1e-3, Ms: 1, TokensPerS: 1e5})
+		s.Tell(&metrics.Step{Step: i, Loss: 5 / float64(i), GradNorm: math.NaN(), LR: 1e-3, Ms: 1, TokensPerS: 1e5, WaitMs: []float64{0.5, 0.125, 0.25}})
 	}
 	s.Tell(&metrics.Validation{Step: 40, Loss: 0.25})
 	s.Tell(&metrics.End{Steps: 40, Loss: 0.125, ValLoss: 0.25})
@@ -258,6 +310,14 @@ func TestLive(t *testing.T) {
 		if !strings.Contains(figures, want) {
 			t.Errorf("%q is not in %q", want, figures)
 		}
+	}
+	rows := eval[string](t, b, `[...document.querySelectorAll("#ranks tr")].map((e) => e.innerText.replace(/\s+/g, " ").trim()).join("; ")`)
+	if want := "0 0.5 50.0%; 1 0.125 12.5% slowest; 2 0.25 25.0%"; rows != want {
+		t.Errorf("the waits are %q, want %q", rows, want)
+	}
+	bars := eval[string](t, b, `(() => { const w = [...document.querySelectorAll("#ranks i")].map((e) => e.getBoundingClientRect().width); return w.map((v) => (v / w[0]).toFixed(2)).join(" "); })()`)
+	if bars != "1.00 0.25 0.50" {
+		t.Errorf("the bars are %s of the longest", bars)
 	}
 	b.clean(t, url, url+"events")
 }

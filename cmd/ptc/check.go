@@ -2,17 +2,19 @@ package main
 
 import (
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"ptc/compiler"
+	"ptc/runtime/device/host"
 )
 
 func newCheck(a *app) *cobra.Command {
 	var f sourceFlags
-	var asJSON bool
+	var asJSON, ignore bool
 	cmd := &cobra.Command{
 		Use:   "check FILE [--layout NAME] [--set name=value]... [--json]",
 		Short: "Execute the IR before and after every pass, and compare",
@@ -20,25 +22,33 @@ func newCheck(a *app) *cobra.Command {
 largest relative difference that each pass made. Exit code 1 names the first pass
 that changed the result by more than the reordering of sums explains.
 
-The reference evaluator executes it, in float64: take small sizes with --set.`,
+The reference evaluator executes it, in float64: take small sizes with --set. Sizes
+that need more memory than there is are an error before anything is executed, which
+says how much; --ignore-memory goes on all the same.`,
 		Example: `  ptc check examples/gpt/gpt.ptl --set batch=2 --set seq=16
   ptc check gpt.ptl --layout three_d --set batch=8 --json`,
 		Args:              exactly("FILE"),
 		ValidArgsFunction: completeFiles("ptl"),
-		RunE:              func(_ *cobra.Command, args []string) error { return a.check(args[0], &f, asJSON) },
+		RunE:              func(_ *cobra.Command, args []string) error { return a.check(args[0], &f, asJSON, ignore) },
 	}
 	f.add(cmd)
 	a.diagnosticsFlag(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&ignore, "ignore-memory", false, "check sizes that need more memory than there is")
 	return cmd
 }
 
-func (a *app) check(path string, f *sourceFlags, asJSON bool) error {
+func (a *app) check(path string, f *sourceFlags, asJSON, ignore bool) error {
 	u, err := a.openUnit(path, f.importsBelow)
 	if err != nil {
 		return err
 	}
 	f.apply(&u.opts)
+	if free, ok := host.Free(); ok && !ignore {
+		u.opts.CheckMemory = max(free, 1)
+		// What is needed is what is reachable: garbage is collected before it takes the rest.
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(u.opts.CheckMemory))
+	}
 	found, r, err := compiler.Check(u.opts)
 	if err != nil {
 		return compileError(err, u.sources(r))

@@ -170,4 +170,20 @@ func TestCheck(t *testing.T) {
 	if len(rows.Rows) < len(passNames()) || !rows.Rows[0].OK {
 		t.Errorf("check --json says %+v", rows)
 	}
+	must(t, with(small, "check", "p/model.ptl", "--ignore-memory")...)
+}
+
+// TestCheckOfLargeSizes: sizes that no machine has memory for are refused at once, with how
+// much they need and what to set.
+func TestCheckOfLargeSizes(t *testing.T) {
+	small := project(t)
+	r := ptc(t, append(with(small, "check", "p/model.ptl"), "--set", "batch=2000000000")...)
+	if r.code != exitInput {
+		t.Errorf("exit code %d", r.code)
+	}
+	for _, want := range []string{"E0619", "a check of these sizes needs about ", "TiB of memory", " are available", "--set name=size", "batch = 2000000000"} {
+		if !strings.Contains(r.err, want) {
+			t.Errorf("no %q in\n%s", want, r.err)
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/runtime/checkpoint/safetensors/safetensorstest"
 	"ptc/runtime/explain"
 )
 
@@ -20,7 +21,7 @@ func TestFreeze(t *testing.T) {
 		plan := compiled(t, small, layout, "")
 		must(t, "run", plan, "--steps", "1", "--save", "one")
 		log := must(t, "run", plan, "--steps", "4", "--save", "four", "--checkpoint", layout, "--every", "1", "--keep", "2", "--dump-grads", "grads")
-		one, four, grads := values(t, "one"), values(t, "four"), values(t, "grads")
+		one, four, grads := safetensorstest.Floats(t, "one"), safetensorstest.Floats(t, "four"), safetensorstest.Floats(t, "grads")
 		frozen := 0
 		for path := range one {
 			is := strings.HasPrefix(path, "blocks.0.")

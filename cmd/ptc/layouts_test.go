@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"ptc/runtime/checkpoint/safetensors"
+	"ptc/runtime/checkpoint/safetensors/safetensorstest"
 	"ptc/runtime/comm/mpi"
 	"ptc/runtime/explain"
 )
@@ -72,40 +72,10 @@ func compiled(t *testing.T, small []string, layout, target string) string {
 	return plan
 }
 
-// values reads a file of float tensors by name.
-func values(t *testing.T, path string) map[string][]float64 {
-	t.Helper()
-	f, err := safetensors.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	out := map[string][]float64{}
-	for _, x := range f.Tensors() {
-		raw := make([]byte, x.Bytes())
-		if err := f.ReadSlice(x.Name, safetensors.Slice{}, raw); err != nil {
-			t.Fatal(err)
-		}
-		n := int(x.DType.Size())
-		for i := 0; i < len(raw); i += n {
-			bits := uint64(0)
-			for k := range n {
-				bits |= uint64(raw[i+k]) << (8 * k)
-			}
-			v := math.Float64frombits(bits)
-			if n == 4 {
-				v = float64(math.Float32frombits(uint32(bits)))
-			}
-			out[x.Name] = append(out[x.Name], v)
-		}
-	}
-	return out
-}
-
 // near compares the tensors of two files, relative to their norms.
 func near(t *testing.T, what, want, got string, tolerance float64) {
 	t.Helper()
-	a, b := values(t, want), values(t, got)
+	a, b := safetensorstest.Floats(t, want), safetensorstest.Floats(t, got)
 	if len(a) == 0 || len(a) != len(b) {
 		t.Errorf("%s: %d tensors, %d expected", what, len(b), len(a))
 	}

@@ -48,9 +48,25 @@ func TestProfile(t *testing.T) {
 			t.Errorf("%v: the last event is %v", c, last["event"])
 		}
 		checkProfile(t, read(t, "p.json"), c.ranks, explained(t))
+		must(t, "report", "a.bin", "--profile", "p.json", "-o", "p.html")
+		if page := read(t, "p.html"); strings.Count(page, `<th scope="row">0</th>`) != 1 || !strings.Contains(page, "Measured: <b>") {
+			t.Errorf("%v: the page has no measured times", c)
+		}
 		if trace := read(t, "trace.json"); !strings.Contains(trace, `"gb_per_s":`) || c.target == "" && hasLLVM() && !strings.Contains(trace, `"roofline_share":`) {
 			t.Errorf("%v: the trace has no rates", c)
 		}
+	}
+	for _, c := range []struct {
+		file, say string
+		code      int
+	}{{"trace.json", "trace.json is no profile of a run: it is a trace", exitFile}, {"none.json", "none.json", exitFile}, {"a.bin", "no JSON", exitFile}} {
+		if r := ptc(t, "report", "a.bin", "--profile", c.file, "-o", "none.html"); r.code != c.code || !strings.Contains(r.err, c.say) {
+			t.Errorf("%s: exit code %d\n%s", c.file, r.code, r.err)
+		}
+	}
+	must(t, with(small, "compile", "p/model.ptl", "-o", "b.bin", "-q")...)
+	if r := ptc(t, "report", "b.bin", "--profile", "p.json"); r.code != exitFile || !strings.Contains(r.err, "the profile is of another plan") {
+		t.Errorf("a profile of another plan: exit code %d\n%s", r.code, r.err)
 	}
 	table := must(t, "run", "a.bin", "--steps", "5", "--profile").out
 	for _, want := range []string{"Profile of 2 steps, medians (2 steps before left out)", "instruction by instruction", "Kernels of rank ", "model.ptl:", " comm ", "all_reduce dp"} {

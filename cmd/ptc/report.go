@@ -1,33 +1,39 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"ptc/internal/regular"
+	"ptc/runtime/profile"
 	"ptc/runtime/program"
 	"ptc/runtime/report"
 )
 
 func newReport(a *app) *cobra.Command {
-	var output, compare string
+	var output, compare, profiled string
 	cmd := &cobra.Command{
-		Use:   "report PLAN [-o FILE] [--compare PLAN]",
+		Use:   "report PLAN [-o FILE] [--compare PLAN] [--profile FILE]",
 		Short: "Show a plan as a page for a browser",
 		Long: `Write a page that shows a plan: whether it fits, the memory of a step as a map, the
 pipeline's timeline, who has which shard of what, kernels under the roofline where the
 plan knows its device, communication, and the source, linked both ways.
 
 The page is one file. It asks nothing of any network, and runs no script but its own.
---compare says what is different in another plan. The same document, for programs, is
+--compare says what is different in another plan. --profile shows what a run of the plan
+was measured to take, by the file that "ptc run --profile=FILE" wrote: where the time of
+each rank went, and each kernel beside what the roofline allows. The same document, for programs, is
 what "ptc explain --json" prints.
 
 Without -o the page is written to the current folder, under the plan's name with the
 extension .html.`,
 		Example: `  ptc report plan.bin
   ptc report plan.bin -o plan.html
-  ptc report plan.bin --compare other.bin -o both.html`,
+  ptc report plan.bin --compare other.bin -o both.html
+  ptc report plan.bin --profile profile.json`,
 		Args:              exactly("PLAN"),
 		ValidArgsFunction: completeFiles("bin"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -41,9 +47,13 @@ extension .html.`,
 					return err
 				}
 			}
-			page, err := report.Page(plan, other)
+			measured, err := readProfile(profiled)
 			if err != nil {
 				return err
+			}
+			page, err := report.Page(plan, other, measured)
+			if err != nil {
+				return fileError(err)
 			}
 			if output == "" {
 				name := filepath.Base(args[0])
@@ -54,5 +64,23 @@ extension .html.`,
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write the page to `FILE` (default PLAN's name with .html, in the current folder)")
 	cmd.Flags().StringVar(&compare, "compare", "", "say what differs in another `PLAN`")
+	cmd.Flags().StringVar(&profiled, "profile", "", "show what a run took, by the `FILE` of \"ptc run --profile=FILE\"")
 	return cmd
+}
+
+// readProfile reads what a run measured; nil without a file.
+func readProfile(path string) (*profile.Report, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := regular.Open(path)
+	if err != nil {
+		return nil, fileError(err)
+	}
+	defer f.Close()
+	p, err := profile.Read(f)
+	if err != nil {
+		return nil, fileError(fmt.Errorf("%s is no profile of a run: %w", path, err))
+	}
+	return p, nil
 }

@@ -75,3 +75,14 @@ func TestPath(t *testing.T) {
 }
 
 func typeName(n syntax.Node) string { return fmt.Sprintf("%T", n) }
+
+// TestPatternsOfEndlessModels: a text may have modules that hold themselves, and patterns
+// that no parameter ends; they are left out.
+func TestPatternsOfEndlessModels(t *testing.T) {
+	for _, pattern := range []string{"**.x", "**.**.**.**.x", "a.a.*.b", "", ".", "**", "[", "a.", "\\u002a"} {
+		p := Check(context.Background(), Input{Name: "a.ptl", Text: "module A { a, b, c : A }\nmodel M { a : A  l : A[2] }\ntrain M { freeze = [\"" + pattern + "\"] optimizer = F(on = \"" + pattern + "\") }\n"})
+		if p == nil || p.Names == nil {
+			t.Errorf("%q: no names", pattern)
+		}
+	}
+}

@@ -22,6 +22,8 @@ type Input struct {
 	// Layout is the layout of which values are shown; the first one where it is empty, or
 	// where there is none of this name.
 	Layout string
+	// Target is the target whose plan is described; where it is empty, this machine's processor.
+	Target string
 }
 
 // Program is what the language says of one.

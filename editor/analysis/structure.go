@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -20,7 +21,8 @@ const shards = "propagate"
 // Structure is what a compilation of a program says of it.
 type Structure struct {
 	Errs diag.List // of the passes: too little memory, and the like
-	// Plan describes the plan for the reference; nil with errors.
+	// Plan describes the plan, with the memory that it has for the input's target; nil with
+	// errors.
 	Plan *explain.Description
 	// Ops are the types of what each expression of @step computes, by its place, in the
 	// order of the step; Params those of parameters, by their path with stars.
@@ -46,7 +48,7 @@ func Compile(ctx context.Context, in Input, layout string) *Structure {
 		return nil
 	}
 	plan, _, err := compiler.Compile(compiler.Options{File: in.Name, Source: []byte(in.Text), Read: in.Read, Layout: layout,
-		Target: "ref", Hooks: []compiler.Hook{hook}})
+		Target: reference, Forms: forms(in.Target), Hooks: []compiler.Hook{hook}})
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -59,6 +61,18 @@ func Compile(ctx context.Context, in Input, layout string) *Structure {
 	}
 	s.Plan = explain.Describe(plan)
 	return s
+}
+
+// reference is the target that a program is compiled for: no code has to be made for it.
+const reference = "ref"
+
+// forms is the target whose kernels and memory are looked at: the one that is named, or
+// what a compilation without a name has where libLLVM is, if it knows this processor.
+func forms(target string) string {
+	if target == "" && compiler.HasTarget("cpu") {
+		return "cpu"
+	}
+	return cmp.Or(target, reference)
 }
 
 // read notes the shardings of the step.

@@ -10,6 +10,7 @@
 //	resolve.go  scopes, statements and names
 //	expr.go     expressions
 //	layout.go   layouts, and paths into the model
+//	pattern.go  strings that select parameters
 //
 // Names are looked up in the order of package lang/eval. A name that is bound to
 // nothing is that of an axis, as is an entry of the config: both are one symbol, since

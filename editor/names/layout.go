@@ -15,6 +15,12 @@ func (s *scope) train(d *syntax.Train) {
 	for _, e := range d.Entries {
 		s.loss = e.Key.Name == "loss"
 		s.expr(e.Value)
+		switch e.Key.Name {
+		case "freeze":
+			s.patterns(e.Value)
+		case "optimizer":
+			s.selections(e.Value)
+		}
 	}
 	s.loss = false
 	for _, l := range d.Loras {

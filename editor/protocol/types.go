@@ -38,9 +38,11 @@ type InitializeParams struct {
 	} `json:"capabilities"`
 }
 
-// Settings are what a user may choose: the layout whose shardings are shown, by name.
+// Settings are what a user may choose: the layout whose shardings are shown, and the target
+// whose memory is, by their names.
 type Settings struct {
 	Layout string `json:"layout"`
+	Target string `json:"target"`
 }
 
 type ConfigurationParams struct {

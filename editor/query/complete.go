@@ -115,7 +115,7 @@ func (c *completion) module(words syntax.Vocabulary) {
 		c.words(words.Members...)
 	case prev == "~":
 		for _, g := range eval.Initializers() {
-			c.add(protocol.CompleteFunction, g.Name, g.Text(), "")
+			c.add(protocol.CompleteFunction, g.Name, g.Text(), g.Doc)
 		}
 	case prev == ":":
 		c.symbols(func(s *names.Symbol) bool { return s.Kind == names.Module && !isModel(s) || s.Kind == names.Import })
@@ -154,7 +154,7 @@ func (c *completion) symbol(s *names.Symbol) {
 func (c *completion) expressions() {
 	c.symbols(func(s *names.Symbol) bool { return s.Kind != names.Layout })
 	for _, g := range eval.Signatures() {
-		c.add(protocol.CompleteFunction, g.Name, g.Text(), "")
+		c.add(protocol.CompleteFunction, g.Name, g.Text(), g.Doc)
 	}
 	c.words("if", "else", "and", "or", "not", "true", "false", "inf")
 }
@@ -291,7 +291,7 @@ func (c *completion) members() {
 	}
 	for _, g := range eval.Signatures() {
 		if len(g.Names) > 0 && g.Name != "source" && g.Name != "one_of" && g.Name != "require" && g.Name != "byte_size" {
-			c.add(protocol.CompleteFunction, g.Name, g.Text(), "")
+			c.add(protocol.CompleteFunction, g.Name, g.Text(), g.Doc)
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"ptc/internal/units"
 	"ptc/ir"
 	"ptc/ir/layout"
-	"ptc/lang/eval"
 	"ptc/lang/syntax"
 	"ptc/lang/value"
 )
@@ -130,10 +129,8 @@ func (v *View) heading(s *names.Symbol) string {
 	}
 	switch s.Kind {
 	case names.Builtin:
-		for _, g := range eval.Signatures() {
-			if g.Name == s.Name {
-				return g.Text()
-			}
+		if b := builtin(s.Name); b != nil {
+			return b.builtin.Text()
 		}
 	case names.Import:
 		if s.Target != nil {

@@ -6,6 +6,7 @@ import (
 	"ptc/editor/analysis"
 	"ptc/editor/names"
 	"ptc/editor/protocol"
+	"ptc/lang/eval"
 	"ptc/lang/syntax"
 )
 
@@ -20,6 +21,9 @@ func (v *View) Hover(p protocol.Position) *protocol.Hover {
 	}
 	path := v.Path(v.File, at)
 	if h := v.hoverDirective(path, at); h != nil {
+		return h
+	}
+	if h := v.hoverInitializer(path, at); h != nil {
 		return h
 	}
 	for i := len(path) - 1; i >= 0; i-- {
@@ -60,7 +64,11 @@ func (v *View) hoverName(r *names.Ref, at int) *protocol.Hover {
 	if n != nil || s.Kind == names.Parameter {
 		note = v.sharding(n, s)
 	}
-	h := v.card(n, v.heading(s), values, note, s.Doc())
+	doc := s.Doc()
+	if b := builtin(s.Name); b != nil && s.Kind == names.Builtin {
+		doc = b.doc
+	}
+	h := v.card(n, v.heading(s), values, note, doc)
 	if h == nil {
 		return nil
 	}
@@ -139,6 +147,30 @@ func (v *View) hoverDirective(path []syntax.Node, at int) *protocol.Hover {
 		}
 		if r, ok := v.span(v.File, from, from+len(word)); ok {
 			return &protocol.Hover{Contents: protocol.Markdown("**" + word + "**\n\n" + text), Range: r}
+		}
+	}
+	return nil
+}
+
+// hoverInitializer is about the word behind `~` of a parameter.
+func (v *View) hoverInitializer(path []syntax.Node, at int) *protocol.Hover {
+	for _, n := range path {
+		d, ok := n.(*syntax.ParamDecl)
+		if !ok || d.Init == nil {
+			continue
+		}
+		word := d.Init
+		if c, ok := word.(*syntax.Call); ok {
+			word = c.Fun
+		}
+		id, ok := word.(*syntax.Name)
+		if e := word.Extent(); !ok || at < e.Pos.Offset || at > e.EndPos.Offset {
+			continue
+		}
+		for _, g := range eval.Initializers() {
+			if g.Name == id.Name {
+				return v.card(id, g.Text(), nil, "", g.Doc)
+			}
 		}
 	}
 	return nil

@@ -40,7 +40,11 @@ func (v *View) LensText(module string) string {
 		return "not compiled"
 	}
 	if d.Kind == "model" {
-		return fmt.Sprintf("%s, %s per device under %s", units.Plural(v.Structure.Collectives(nil), "collective"), units.Bytes(v.Structure.Memory()), v.layoutName())
+		on := ""
+		if v.Input.Target != "" {
+			on = " on " + v.Input.Target
+		}
+		return fmt.Sprintf("%s, %s per device under %s%s", units.Plural(v.Structure.Collectives(nil), "collective"), units.Bytes(v.Structure.Memory()), v.layoutName(), on)
 	}
 	paths := v.Structure.Paths[module]
 	if len(paths) == 0 {

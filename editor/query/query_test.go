@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sort"
@@ -38,7 +39,7 @@ func marks(t *testing.T, src string) (string, map[string]int) {
 func TestCases(t *testing.T) {
 	golden.Run(t, "testdata/*.txtar", func(t *testing.T, c *golden.Case) {
 		src, at := marks(t, c.Input("main.ptl"))
-		in := analysis.Input{Name: "main.ptl", Text: src, Layout: c.Option("layout"), Read: func(p string) ([]byte, error) {
+		in := analysis.Input{Name: "main.ptl", Text: src, Layout: c.Option("layout"), Target: cmp.Or(c.Option("target"), "ref"), Read: func(p string) ([]byte, error) {
 			if !c.Has(p) {
 				return nil, source.ErrOutside
 			}

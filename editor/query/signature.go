@@ -104,7 +104,7 @@ func (v *View) calleeBefore(c *cursor, open int, p protocol.Position) *callee {
 	if open >= 2 && c.prev[open-2].Text == "~" {
 		for _, g := range eval.Initializers() {
 			if g.Name == name {
-				return &callee{builtin: &g, name: name}
+				return &callee{builtin: &g, name: name, doc: g.Doc}
 			}
 		}
 	}
@@ -119,7 +119,7 @@ func (v *View) calleeBefore(c *cursor, open int, p protocol.Position) *callee {
 func builtin(name string) *callee {
 	for _, g := range eval.Signatures() {
 		if g.Name == name {
-			return &callee{builtin: &g, name: name}
+			return &callee{builtin: &g, name: name, doc: g.Doc}
 		}
 	}
 	return nil

@@ -94,7 +94,7 @@ func (s *server) update() {
 		if y := s.layouts[uri]; y != "" {
 			layout = y
 		}
-		go n.run(ctx, d, docs, layout, s.options.Delay)
+		go n.run(ctx, d, docs, layout, s.target, s.options.Delay)
 	}
 	for _, o := range old {
 		o.cancel()
@@ -103,8 +103,9 @@ func (s *server) update() {
 }
 
 // run checks the program, and compiles it once it was left alone for a while.
-func (n *state) run(ctx context.Context, d *document, docs []*document, layout string, delay time.Duration) {
+func (n *state) run(ctx context.Context, d *document, docs []*document, layout, target string, delay time.Duration) {
 	in := inputOf(d, docs, layout)
+	in.Target = target
 	_, n.bug = guarded(func() (any, error) {
 		n.program = analysis.Check(ctx, in)
 		return nil, nil

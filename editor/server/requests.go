@@ -111,7 +111,7 @@ func initialize(_ context.Context, s *server, params json.RawMessage) (any, erro
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.started, s.layout = true, settings.Layout
+	s.started, s.layout, s.target = true, settings.Layout, settings.Target
 	s.refresh.hints = p.Capabilities.Workspace.InlayHint.RefreshSupport
 	s.refresh.lenses = p.Capabilities.Workspace.CodeLens.RefreshSupport
 	return map[string]any{
@@ -251,7 +251,7 @@ var notifications = map[string]func(*server, json.RawMessage) error{
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.layout = p.Settings.PTC.Layout
+		s.layout, s.target = p.Settings.PTC.Layout, p.Settings.PTC.Target
 		s.layouts = map[string]string{}
 		s.update()
 		return nil

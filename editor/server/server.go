@@ -78,6 +78,7 @@ type server struct {
 	docs     map[string]*document // open ones, by URI
 	programs map[string]*state    // of open documents, by URI
 	layout   string               // that the settings name
+	target   string               // as well
 	layouts  map[string]string    // that were chosen, by URI of the main file
 	told     map[string]bool      // URIs that have diagnostics
 	timer    *time.Timer

@@ -179,6 +179,14 @@ func TestSession(t *testing.T) {
 		t.Errorf("%q", title)
 	}
 
+	// Another target, by the settings.
+	c.notify("workspace/didChangeConfiguration", map[string]any{"settings": map[string]any{"ptc": map[string]any{"layout": "single", "target": "cuda"}}})
+	c.must("textDocument/codeLens", map[string]any{"textDocument": map[string]any{"uri": uri}}, &lenses)
+	c.must("codeLens/resolve", lenses[2], &lenses[2])
+	if title := lenses[2].Command.Title; !strings.Contains(title, "MiB per device under single on cuda") {
+		t.Errorf("%q", title)
+	}
+
 	// A mistake, and its end.
 	c.change(uri, strings.Replace(src, "over = embed)\n    k", "over = embd)\n    k", 1), 2)
 	c.shows(uri, 1, "unknown axis `embd`")

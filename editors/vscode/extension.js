@@ -12,7 +12,7 @@ exports.activate = () => {
     { command: settings.get("path"), args: ["lsp"] },
     {
       documentSelector: [{ language: "ptl" }],
-      initializationOptions: { layout: settings.get("layout") },
+      initializationOptions: { layout: settings.get("layout"), target: settings.get("target") },
       synchronize: { configurationSection: "ptc" },
     },
   );

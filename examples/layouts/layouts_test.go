@@ -20,7 +20,7 @@ import (
 
 	"ptc/compiler"
 	"ptc/ir/pipeline"
-	"ptc/runtime/checkpoint/safetensors"
+	"ptc/runtime/checkpoint/safetensors/safetensorstest"
 	"ptc/runtime/metrics"
 	"ptc/runtime/program"
 	"ptc/runtime/train"
@@ -338,26 +338,7 @@ func run(t *testing.T, p *program.Plan) *outcome {
 	if _, err := train.Run(context.Background(), p, train.Options{Steps: 3, Seed: &seed, Save: save, Log: log, Valid: 1, CommTimeout: 5 * time.Minute}); err != nil {
 		t.Fatal(err)
 	}
-	f, err := safetensors.Open(save)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	out := &outcome{log.all, map[string][]float64{}}
-	for _, x := range f.Tensors() {
-		raw := make([]byte, x.Bytes())
-		if err := f.ReadSlice(x.Name, safetensors.Slice{}, raw); err != nil {
-			t.Fatal(err)
-		}
-		for i := 0; i+8 <= len(raw); i += 8 {
-			bits := uint64(0)
-			for k := range 8 {
-				bits |= uint64(raw[i+k]) << (8 * k)
-			}
-			out.params[x.Name] = append(out.params[x.Name], math.Float64frombits(bits))
-		}
-	}
-	return out
+	return &outcome{log.all, safetensorstest.Floats(t, save)}
 }
 
 // same compares, each tensor by its Euclidean norm.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"ptc/compiler"
-	"ptc/runtime/checkpoint/safetensors"
+	"ptc/runtime/checkpoint/safetensors/safetensorstest"
 	"ptc/runtime/program"
 	"ptc/runtime/train"
 )
@@ -50,25 +50,6 @@ func run(t *testing.T, p *program.Plan, o train.Options) train.Summary {
 	return s
 }
 
-// parameters are the bytes of each parameter in a file.
-func parameters(t *testing.T, name string) map[string][]byte {
-	t.Helper()
-	f, err := safetensors.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	out := map[string][]byte{}
-	for _, x := range f.Tensors() {
-		b := make([]byte, x.Bytes())
-		if err := f.ReadSlice(x.Name, safetensors.Slice{}, b); err != nil {
-			t.Fatal(err)
-		}
-		out[x.Name] = b
-	}
-	return out
-}
-
 // TestAdapts trains a base, then adapters on other text: they leave the base as it was, to
 // the bit, have states for themselves alone, and lower the loss. Under two stages and two
 // halves of the batch the same is frozen.
@@ -99,7 +80,7 @@ func TestAdapts(t *testing.T) {
 // same checks that the parameters of a base are the same with adapters.
 func same(t *testing.T, base, adapted string) {
 	t.Helper()
-	a, b := parameters(t, base), parameters(t, adapted)
+	a, b := safetensorstest.Bytes(t, base), safetensorstest.Bytes(t, adapted)
 	if len(b) <= len(a) {
 		t.Errorf("%d parameters with adapters, %d without", len(b), len(a))
 	}

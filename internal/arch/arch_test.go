@@ -85,7 +85,7 @@ var layers = map[string][]string{
 	// not evaluate IR.
 	"backend/ref": {"backend", "internal/diag", "internal/dtype", "internal/philox", "ir", "runtime/device", "runtime/program"},
 
-	"compiler": {"backend", "internal/diag", "internal/regular", "ir", "lang", "passes", "runtime/program", "runtime/tokenizer", "stdlib"},
+	"compiler": {"backend", "internal/diag", "internal/regular", "internal/units", "ir", "lang", "passes", "runtime/program", "runtime/tokenizer", "stdlib"},
 	// Measures what this machine can do, with kernels of ours.
 	"compiler/ceilings": {"backend", "compiler/jit", "internal/units", "runtime/native"},
 	"compiler/jit":      {"backend", "runtime/native"},
@@ -120,7 +120,7 @@ var layers = map[string][]string{
 }
 
 // helpers are packages for tests; only tests and other helpers import them.
-var helpers = []string{"backend/kernel/kerneltest", "backend/tile/tiletest", "internal/golden", "ir/irtest", "passes/passtest", "runtime/comm/nccl/fakenccl", "runtime/cuda/blaslt/fakeblaslt", "runtime/cuda/fakecuda", "runtime/storage/fakestore", "runtime/device/fake"}
+var helpers = []string{"backend/kernel/kerneltest", "backend/tile/tiletest", "internal/golden", "ir/irtest", "passes/passtest", "runtime/checkpoint/safetensors/safetensorstest", "runtime/comm/nccl/fakenccl", "runtime/cuda/blaslt/fakeblaslt", "runtime/cuda/fakecuda", "runtime/storage/fakestore", "runtime/device/fake"}
 
 // libraries says where a library that shapes the code around it may be used
 // (besides tests), so that it can be replaced.

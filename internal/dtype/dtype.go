@@ -19,6 +19,11 @@ const (
 	F64
 	I64 // of files and of kernels' registers
 	U8  // of files
+	// The floats of eight bits, of operands of products with a scale: the first holds
+	// more digits, the second more range. Micikevicius et al., "FP8 Formats for Deep
+	// Learning" (2022), section 3; OCP 8-bit Floating Point Specification, revision 1.0.
+	F8E4M3
+	F8E5M2
 
 	Count // how many there are, Invalid among them
 )
@@ -41,6 +46,9 @@ type row struct {
 	// exponent and mantissa are the bits that a float has of each; the mantissa's
 	// are those stored.
 	exponent, mantissa int
+	// finite: there are no infinities, and of the codes whose exponent is all ones only
+	// those whose mantissa is too are NaN.
+	finite bool
 	// min and max bound what is not a float: the largest float64 that it has.
 	min, max float64
 	// acc is the dtype in which arithmetic on elements is done, sums among it.
@@ -70,6 +78,10 @@ var rows = [Count]row{
 		safetensors: "F64", aliases: []string{"float64", "fp64", "double"}, codec: codec{decode: decodeF64, encode: encodeF64}},
 	I64: {name: "i64", size: 8, class: Integer, min: math.MinInt64, max: 1<<63 - 1<<10, acc: I64,
 		safetensors: "I64", aliases: []string{"int64", "long"}, codec: codec{decode: decodeI64, encode: encodeI64}},
+	F8E4M3: {name: "f8e4m3", size: 1, class: Float, exponent: 4, mantissa: 3, finite: true, acc: F32, tensor: true,
+		safetensors: "F8_E4M3", aliases: []string{"float8_e4m3fn", "e4m3", "fp8"}, codec: eighth(e4m3)},
+	F8E5M2: {name: "f8e5m2", size: 1, class: Float, exponent: 5, mantissa: 2, acc: F32, tensor: true,
+		safetensors: "F8_E5M2", aliases: []string{"float8_e5m2", "e5m2"}, codec: eighth(e5m2)},
 	U8: {name: "u8", size: 1, class: Integer, max: math.MaxUint8, acc: U8,
 		safetensors: "U8", aliases: []string{"uint8", "byte"}, codec: codec{decode: decodeU8, encode: encodeU8}},
 }
@@ -82,8 +94,9 @@ func Tensors() []DType { return where(func(r row) bool { return r.tensor }) }
 
 // Compute lists the dtypes that a program's matrix products may be computed in,
 // and its parameters stored in, widest first: f32 and the floats whose sums are f32.
+// Those of a byte hold too few numbers without a scale of their own: see [DType.IsScaled].
 func Compute() []DType {
-	all := where(func(r row) bool { return r.class == Float && r.acc == F32 })
+	all := where(func(r row) bool { return r.class == Float && r.acc == F32 && r.size > 1 })
 	slices.SortStableFunc(all, func(a, b DType) int { return 8*(b.Size()-a.Size()) + rows[b].exponent - rows[a].exponent })
 	return all
 }
@@ -207,9 +220,30 @@ func (d DType) Within(e DType) bool {
 	return a.min >= b.min && a.max <= b.max
 }
 
+// IsScaled reports whether d is a float that holds too few numbers to be used without a
+// scale of the tensor's own: one of a byte.
+func (d DType) IsScaled() bool { return rows[d].class == Float && rows[d].size == 1 }
+
+// Max is the largest finite number of a float; 0 for others.
+func (d DType) Max() float64 {
+	r := &rows[d]
+	if r.class != Float {
+		return 0
+	}
+	bias := 1<<(r.exponent-1) - 1
+	if r.finite { // one more exponent, whose last mantissa is NaN
+		return math.Ldexp(2-math.Ldexp(2, -r.mantissa), bias+1)
+	}
+	return math.Ldexp(2-math.Ldexp(1, -r.mantissa), bias)
+}
+
 // Masks are the bits of a float's exponent and mantissa: all of the exponent's set,
-// the number is not finite, and NaN if any of the mantissa's is. Zero for others.
+// the number is not finite, and NaN if any of the mantissa's is. Zero for others. Where
+// the only such number is NaN, the exponent's bits are those of both.
 func (d DType) Masks() (exponent, mantissa uint64) {
 	r := &rows[d]
+	if r.finite {
+		return 1<<(r.exponent+r.mantissa) - 1, 1<<r.mantissa - 1
+	}
 	return (1<<r.exponent - 1) << r.mantissa, 1<<r.mantissa - 1
 }

@@ -97,12 +97,14 @@ func TestWithin(t *testing.T) {
 		d    DType
 		want []DType
 	}{
-		{Bool, []DType{Bool, I32, F16, BF16, F32, F64, I64, U8}},
+		{Bool, []DType{Bool, I32, F16, BF16, F32, F64, I64, U8, F8E4M3, F8E5M2}},
 		{U8, []DType{I32, F16, BF16, F32, F64, I64, U8}},
 		{I32, []DType{I32, F64, I64}},
 		{I64, []DType{I64}},
 		{F16, []DType{F16, F32, F64}},
 		{BF16, []DType{BF16, F32, F64}},
+		{F8E4M3, []DType{F16, BF16, F32, F64, F8E4M3}},
+		{F8E5M2, []DType{F16, BF16, F32, F64, F8E5M2}},
 		{F32, []DType{F32, F64}},
 		{F64, []DType{F64}},
 	} {
@@ -125,7 +127,7 @@ func TestChoices(t *testing.T) {
 	if got := Names(Reduce()); !slices.Equal(got, []string{"f32", "bf16"}) {
 		t.Error(got)
 	}
-	if got := Names(Tensors()); !slices.Equal(got, []string{"bool", "i32", "f16", "bf16", "f32", "f64"}) {
+	if got := Names(Tensors()); !slices.Equal(got, []string{"bool", "i32", "f16", "bf16", "f32", "f64", "f8e4m3", "f8e5m2"}) {
 		t.Error(got)
 	}
 }

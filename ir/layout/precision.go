@@ -8,14 +8,23 @@ import (
 )
 
 // Precision is `precision { compute = bf16 }`, which has a term of its own:
-// precision(compute=bf16, params=bf16, reduce=f32, scale=dynamic).
+// precision(compute=bf16, params=bf16, reduce=f32, scale=dynamic, products=f8, on="blocks.*").
 type Precision struct {
 	source
 	Compute ir.DType // of the operands of contractions, and of what is stored for them
 	Params  ir.DType // in which parameters are stored, gathered and sent
 	Reduce  ir.DType // in which gradients are added up across devices
 	Scale   Scale
+	// Products is Eighth where operands of linear products are floats of eight bits with
+	// a scale for each tensor; empty where they are of Compute.
+	Products string
+	// On are the modules of whose products this holds, patterns of paths or names; none:
+	// all, but the first product and the last.
+	On []string
 }
+
+// Eighth is the word for floats of eight bits: f8e4m3, and f8e5m2 for gradients.
+const Eighth = "f8"
 
 // Float32 is the precision of a layout that says nothing of it.
 func Float32() Precision { return Precision{Compute: ir.F32, Params: ir.F32, Reduce: ir.F32} }
@@ -29,7 +38,7 @@ func (p *Precision) Set(key string) *ir.DType {
 }
 
 func (p *Precision) fields() []field {
-	out := []field{{key: "scale", at: &p.Scale}}
+	out := []field{{key: "scale", at: &p.Scale}, {key: "products", at: (*word)(&p.Products), from: []string{Eighth}}, {key: "on", at: (*paths)(&p.On)}}
 	for _, k := range []string{"compute", "params", "reduce"} {
 		f := field{key: k, at: p.Set(k)}
 		for _, d := range Precisions[k] {

@@ -8,7 +8,7 @@ import (
 
 func init() {
 	Register(&Def{
-		Name: "dot", Word: "dot", Doc: "The product summed over the axes `over`; other axes that both operands have are batch axes. `out` orders the result's axes, `to` is its dtype. Sums accumulate in f32, or f64 for f64 operands.",
+		Name: "dot", Word: "dot", Doc: "The product summed over the axes `over`; other axes that both operands have are batch axes. `out` orders the result's axes, `to` is its dtype. Sums accumulate in f32, or f64 for f64 operands; operands of f8e4m3 and f8e5m2 may be mixed, and give f32.",
 		Class: Contraction, MinArgs: 2, MaxArgs: 2,
 		Attrs: []AttrSpec{{"over", ir.Names(nil), true}, {"out", ir.Names(nil), false}, {"to", ir.Name(""), false}},
 		Infer: inferDot, Grad: gradDot,
@@ -18,7 +18,7 @@ func init() {
 
 func inferDot(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 	a, b := args[0], args[1]
-	d, err := sameDType(args)
+	d, err := dotDType(args)
 	if err != nil {
 		return nil, err
 	}
@@ -53,6 +53,15 @@ func inferDot(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 		}
 	}
 	return one(t)
+}
+
+// dotDType is the dtype of a result of which none is asked for: that of both operands. Floats
+// of a byte may be mixed, and their result is f32, since another would need a scale.
+func dotDType(args []ir.Type) (ir.DType, error) {
+	if args[0].DType.IsScaled() && args[1].DType.IsScaled() {
+		return ir.F32, nil
+	}
+	return sameDType(args)
 }
 
 func checkOver(a, b ir.Type, over []string) error {
@@ -114,10 +123,15 @@ func gradDot(b *Builder, o *ir.Op, grads []*ir.Value) []*ir.Value {
 		return []*ir.Value{nil, nil}
 	}
 	over := o.Attrs.Names("over")
-	g := b.Cast(grads[0], o.Args[0].Type.DType)
+	d := o.Args[0].Type.DType
+	if d.IsScaled() { // the gradient has no scale of its own
+		d = ir.F32
+	}
+	g := b.Cast(grads[0], d)
 	side := func(self, other *ir.Value) *ir.Value {
 		free := without(other.Type.Names(), append(self.Type.Names(), over...)...)
-		return b.Emit("dot", ir.A("over", ir.Names(free), "out", ir.Names(self.Type.Names())), g, other)
+		x := b.Emit("dot", ir.A("over", ir.Names(free), "out", ir.Names(self.Type.Names())), g, b.Cast(other, d))
+		return b.Cast(x, self.Type.DType)
 	}
 	return []*ir.Value{side(o.Args[0], o.Args[1]), side(o.Args[1], o.Args[0])}
 }

@@ -159,12 +159,15 @@ func sampleDot(r *rand.Rand) Example {
 		}
 		attrs = attrs.With("out", out)
 	}
-	d := ir.F32
-	if r.Intn(4) == 0 {
-		d, attrs = ir.BF16, attrs.With("to", ir.Name("f32"))
+	d, e := ir.F32, ir.F32
+	switch r.Intn(8) {
+	case 0, 1:
+		d, e, attrs = ir.BF16, ir.BF16, attrs.With("to", ir.Name("f32"))
+	case 2:
+		d, e = ir.F8E4M3, ir.F8E5M2
 	}
 	return Example{Attrs: attrs, Args: []*tensor.Tensor{
 		filled(typed(d, shuffled(r, a)), away(r, 0.1, 2)),
-		filled(typed(d, shuffled(r, b)), away(r, 0.1, 2)),
+		filled(typed(e, shuffled(r, b)), away(r, 0.1, 2)),
 	}}
 }

@@ -42,7 +42,7 @@ func TestShapeErrors(t *testing.T) {
 		{"not", []ir.Type{x}, nil, "`not` of f32", ""},
 		{"select", []ir.Type{x, x, x}, nil, "the condition of `select` is f32", ""},
 		{"select", []ir.Type{typ(ir.Bool, "seq", 2), x, x}, nil, "axis `seq` is 2 in operand 1 and 128 in operand 2", ""},
-		{"cast", []ir.Type{x}, ir.A("to", ir.Name("float")), "unknown dtype `float`", "bool i32 f16 bf16 f32 f64"},
+		{"cast", []ir.Type{x}, ir.A("to", ir.Name("float")), "unknown dtype `float`", "bool i32 f16 bf16 f32 f64 f8e4m3 f8e5m2"},
 		{"reduce_sum", []ir.Type{x}, over("head"), "unknown axis `head`: the operand does not have it", "seq embed"},
 		{"reduce_sum", []ir.Type{x}, over("seq", "seq"), "axis `seq` is reduced twice", ""},
 		{"reduce_sum", []ir.Type{x}, ir.A("ovr", ir.Names{"seq"}, "over", ir.Names{"seq"}), "`reduce_sum` takes no `ovr`", "over"},

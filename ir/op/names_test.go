@@ -52,7 +52,7 @@ var elsewhere = map[string][]string{
 	"passes/partition/steps.go":        {"max"},          // a reduction
 	"passes/passtest/mutate_change.go": {"max"},          // a reduction
 	"passes/passtest/random.go":        {"random"},       // a module
-	"passes/stage/micro.go":            {"max"},          // a reduction
+	"passes/stage/pieces.go":           {"max"},          // a reduction
 	"passes/context/context.go":        {"gather"},       // a way to compute attention
 	"ir/layout/directives.go":          {"gather"},       // a way to compute attention
 	"passes/simplify/rules_arith.go":   {"detach"},       // a rule

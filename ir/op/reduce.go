@@ -25,8 +25,8 @@ func init() {
 		Flops: reduceFlops, Sample: sampleReduce, Linear: Linearity{All: true, Early: true},
 	})
 	Register(&Def{
-		Name: "reduce_max", Word: "max", Doc: "The maximum over the axes `over`, NaN if any is; elements that tie share the gradient equally.",
-		Class: Reduction, MinArgs: 1, MaxArgs: 1, Attrs: over,
+		Name: "reduce_max", Word: "max", Doc: "The maximum over the axes `over`, NaN if any is; elements that tie share the gradient equally. With `own`, a microbatch has its own.",
+		Class: Reduction, MinArgs: 1, MaxArgs: 1, Attrs: append(slices.Clip(over), AttrSpec{AttrOwn, ir.BoolVal(false), false}),
 		Infer: inferReduce("reduce_max"), Grad: gradReduceMax, Shard: reduceRule(maxes),
 		Eval: func(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
 			return results(fold(o.Result().Type, args[0], math.Inf(-1), func(x, y float64) float64 { return max(x, y) }))
@@ -34,6 +34,10 @@ func init() {
 		Flops: reduceFlops, Sample: sampleReduce,
 	})
 }
+
+// AttrOwn marks a maximum that each microbatch has of its own elements: what is made of it does not depend on
+// which elements it is of, up to rounding, as the unit of numbers that are rounded.
+const AttrOwn = "own"
 
 func inferReduce(name string) func([]ir.Type, ir.Attrs) ([]ir.Type, error) {
 	return func(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {

@@ -8,8 +8,14 @@ import (
 )
 
 func init() {
-	eval.Define("broadcast", "x, as", broadcast)
-	eval.Define("outer", "a, b", outer)
+	eval.Define("broadcast", "x, as",
+		"`x` repeated to the axes of `as`, in their order: `broadcast(x, as = y)` of `f32[ffn]` and `f32[batch, "+
+			"ffn]` is `f32[batch, ffn]`. `as` is a tensor, a type such as `f32[batch, kseq]`, whose dtype does not "+
+			"matter, or several of these in brackets, which together have the axes.",
+		broadcast)
+	eval.Define("outer", "a, b",
+		"The product over the axes of both: of `f32[seq]` and `f32[head]` it is `f32[seq, head]`.",
+		outer)
 }
 
 // outer is outer(a, b): the product over the axes of both.

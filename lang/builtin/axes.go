@@ -11,31 +11,61 @@ import (
 )
 
 func init() {
-	eval.Define("dot", "a, b, over: axis, to?", dot)
-	eval.Define("index", "x, axis: axis", indexOf) // index(axis) is callIndex
-	eval.Define("size", "x, axis: axis", sizeOf)
-	eval.Define("len", "x", func(f *eval.Frame, c *eval.Call) value.Value {
-		switch v := c.Vals[0].(type) {
-		case value.Instances:
-			return value.Whole(len(v))
-		case value.Tuple:
-			return value.Whole(len(v))
-		}
-		return f.NotA(c.Nodes[0], c.Vals[0], "a repeated module or a list")
-	})
-	eval.Define("rename", "x, **", rename)
-	eval.Define("split", "x, **", split)
-	eval.Define("merge", "x, **", merge)
-	eval.Define("transpose", "x, order: axis", func(f *eval.Frame, c *eval.Call) value.Value {
-		x, ok := f.TensorArg(c, 0)
-		if !ok {
-			return value.Unknown{}
-		}
-		return f.Emit(c.Site, "transpose", ir.A("order", ir.Names(c.Axes[1])), x)
-	})
-	eval.Define("concat", "a, *, over: axis", concat)
-	for _, dist := range []string{"uniform", "normal"} {
-		eval.Define("random_"+dist, "x", func(f *eval.Frame, c *eval.Call) value.Value { return random(f, c, dist) })
+	eval.Define("dot", "a, b, over: axis, to?",
+		"The contraction over axes that both have: `f32[batch, embed]` and `f32[embed, ffn]` over `embed` give "+
+			"`f32[batch, ffn]`. Other axes that both have stay, once. `to` is the dtype of the result.",
+		dot)
+	eval.Define("index", "x, axis: axis",
+		"The position along an axis, as i32: `index(seq)` is `i32[seq]` of 0, 1, 2, …, with the size that the "+
+			"axis has in the function or the config; `index(x, seq)` takes it from a tensor or a type.",
+		indexOf) // index(axis) is callIndex
+	eval.Define("size", "x, axis: axis",
+		"The number of elements of a tensor or a type along one axis, or several together, as a number.",
+		sizeOf)
+	eval.Define("len", "x",
+		"How many a repeated module or a list has, as a number.",
+		func(f *eval.Frame, c *eval.Call) value.Value {
+			switch v := c.Vals[0].(type) {
+			case value.Instances:
+				return value.Whole(len(v))
+			case value.Tuple:
+				return value.Whole(len(v))
+			}
+			return f.NotA(c.Nodes[0], c.Vals[0], "a repeated module or a list")
+		})
+	eval.Define("rename", "x, **",
+		"`x` with other names for axes, all at once: `x.rename(seq = kseq)` of `f32[batch, seq]` is `f32[batch, kseq]`.",
+		rename)
+	eval.Define("split", "x, **",
+		"One axis as several, the first one major: `x.split(embed = (heads, head))` of `f32[seq, embed]` is "+
+			"`f32[seq, heads, head]`. One of them may be without a size.",
+		split)
+	eval.Define("merge", "x, **",
+		"Several axes as one, the first one major: `x.merge(embed = (heads, head))` of `f32[seq, heads, head]` is"+
+			" `f32[seq, embed]`.",
+		merge)
+	eval.Define("transpose", "x, order: axis",
+		"`x` with its axes in another order in memory. Names say which is which, so no result depends on it.",
+		func(f *eval.Frame, c *eval.Call) value.Value {
+			x, ok := f.TensorArg(c, 0)
+			if !ok {
+				return value.Unknown{}
+			}
+			return f.Emit(c.Site, "transpose", ir.A("order", ir.Names(c.Axes[1])), x)
+		})
+	eval.Define("concat", "a, *, over: axis",
+		"Tensors one after the other along an axis that all have: of `f32[seq=4]` and `f32[seq=2]` over `seq` it "+
+			"is `f32[seq=6]`. Their other axes are the same.",
+		concat)
+	for _, r := range [][2]string{
+		{"uniform", "Uniform numbers from 0 to 1, as f32 with the axes of `x`; only while `training`. They depend on the " +
+			"seed, the step, the place in the program and the global index, so that they are the same under every " +
+			"layout."},
+		{"normal", "Normal numbers of mean 0 and deviation 1, as f32 with the axes of `x`; only while `training`. They " +
+			"depend on what those of `random_uniform` do."},
+	} {
+		dist := r[0]
+		eval.Define("random_"+dist, "x", r[1], func(f *eval.Frame, c *eval.Call) value.Value { return random(f, c, dist) })
 	}
 }
 

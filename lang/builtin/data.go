@@ -13,10 +13,20 @@ import (
 )
 
 func init() {
-	eval.Define("source", "kind, **", newSource)
-	eval.Define("mixture", "*", newMixture)
-	eval.Define("one_of", "x, *", oneOf)
-	eval.Define("file_or", "x, *", fileOr)
+	eval.Define("source", "kind, **",
+		"A source of data of one kind: arguments that are types are fields, all else options. The functions of "+
+			"`std.data` call it.",
+		newSource)
+	eval.Define("mixture", "*",
+		"One source of several with the same fields, each with the number that it is multiplied by as its weight;"+
+			" `none` is left out.",
+		newMixture)
+	eval.Define("one_of", "x, *",
+		"`x` as a word, if it is one of those that follow; else an error where it was given.",
+		oneOf)
+	eval.Define("file_or", "x, *",
+		"`x` as the path of a file if it is a string, else as a word that is one of those that follow.",
+		fileOr)
 }
 
 // oneOf is one_of(x, a, b, …): x as a word, which must be one of those that

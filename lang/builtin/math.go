@@ -15,7 +15,7 @@ func init() {
 			continue
 		}
 		name, g := d.Name, d.Scalar
-		eval.Define(name, "x", func(f *eval.Frame, c *eval.Call) value.Value {
+		eval.Define(name, "x", d.Doc+" Elementwise, with the axes of `x`; of a number, at compile time.", func(f *eval.Frame, c *eval.Call) value.Value {
 			if n, ok := c.Vals[0].(value.Number); ok {
 				r := g(n.V)
 				return value.Number{V: r, Whole: r == math.Trunc(r) && math.Abs(r) <= 1<<53 && (n.Whole || name == "floor" || name == "sign")}
@@ -27,30 +27,52 @@ func init() {
 			return f.Emit(c.Site, name, nil, x)
 		})
 	}
-	eval.Define("stop_gradient", "x", func(f *eval.Frame, c *eval.Call) value.Value {
-		if _, ok := c.Vals[0].(value.Number); ok {
-			return c.Vals[0]
-		}
-		x, ok := f.TensorArg(c, 0)
-		if !ok {
-			return value.Unknown{}
-		}
-		return f.Emit(c.Site, "detach", nil, x)
-	})
-	eval.Define("max", "x, y?, over?: axis", func(f *eval.Frame, c *eval.Call) value.Value { return extremum(f, c, "max") })
-	eval.Define("min", "x, y?, over?: axis", func(f *eval.Frame, c *eval.Call) value.Value { return extremum(f, c, "min") })
-	eval.Define("pow", "x, y", func(f *eval.Frame, c *eval.Call) value.Value {
-		x, okX := c.Vals[0].(value.Number)
-		y, okY := c.Vals[1].(value.Number)
-		if okX && okY {
-			return value.Number{V: math.Pow(x.V, y.V)}
-		}
-		return pairwise(f, c, "pow")
-	})
-	eval.Define("where", "condition, x, y", where)
-	eval.Define("sum", "x, over?: axis", func(f *eval.Frame, c *eval.Call) value.Value { return reduce(f, c, "reduce_sum", 1) })
-	eval.Define("mean", "x, over?: axis", mean)
-	eval.Define("cast", "x, to", cast)
+	eval.Define("stop_gradient", "x",
+		"`x`, with the same axes, as a constant for the gradient.",
+		func(f *eval.Frame, c *eval.Call) value.Value {
+			if _, ok := c.Vals[0].(value.Number); ok {
+				return c.Vals[0]
+			}
+			x, ok := f.TensorArg(c, 0)
+			if !ok {
+				return value.Unknown{}
+			}
+			return f.Emit(c.Site, "detach", nil, x)
+		})
+	eval.Define("max", "x, y?, over?: axis",
+		"The larger of `x` and `y`, elementwise: axes align by name, so `f32[batch, ffn]` and `f32[ffn]` give "+
+			"`f32[batch, ffn]`. With `over` instead of `y`, the largest along those axes, which are gone: `max(x, "+
+			"over = vocab)` of `f32[batch, vocab]` is `f32[batch]`. Elements that tie share the gradient.",
+		func(f *eval.Frame, c *eval.Call) value.Value { return extremum(f, c, "max") })
+	eval.Define("min", "x, y?, over?: axis",
+		"The smaller of `x` and `y`, elementwise, or with `over` the smallest along axes, as for `max`.",
+		func(f *eval.Frame, c *eval.Call) value.Value { return extremum(f, c, "min") })
+	eval.Define("pow", "x, y",
+		"`x ** y`, elementwise: axes align by name.",
+		func(f *eval.Frame, c *eval.Call) value.Value {
+			x, okX := c.Vals[0].(value.Number)
+			y, okY := c.Vals[1].(value.Number)
+			if okX && okY {
+				return value.Number{V: math.Pow(x.V, y.V)}
+			}
+			return pairwise(f, c, "pow")
+		})
+	eval.Define("where", "condition, x, y",
+		"`x` where the condition holds, else `y`, element by element: the result has the axes of all three, which"+
+			" align by name. A condition known at compile time chooses one of them.",
+		where)
+	eval.Define("sum", "x, over?: axis",
+		"The sum along axes, which are gone: `sum(x, over = ffn)` of `f32[batch, ffn]` is `f32[batch]`; without "+
+			"`over`, of all elements.",
+		func(f *eval.Frame, c *eval.Call) value.Value { return reduce(f, c, "reduce_sum", 1) })
+	eval.Define("mean", "x, over?: axis",
+		"The mean along axes, which are gone: `mean(x, over = ffn)` of `f32[batch, ffn]` is `f32[batch]`; without"+
+			" `over`, of all elements.",
+		mean)
+	eval.Define("cast", "x, to",
+		"`x` as another dtype, with the same axes: `cast(x, f32)`, or `cast(x, y)` to the dtype of the tensor "+
+			"`y`. Float to i32 truncates.",
+		cast)
 }
 
 // pairwise emits an elementwise operation of the first two arguments.

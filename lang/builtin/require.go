@@ -12,8 +12,13 @@ import (
 )
 
 func init() {
-	eval.Define("require", "x, condition, what", require)
-	eval.Define("byte_size", "x", byteSize)
+	eval.Define("require", "x, condition, what",
+		"`x`, if the condition holds; else an error where it was given, which says what must hold. For arguments "+
+			"of modules.",
+		require)
+	eval.Define("byte_size", "x",
+		"`x`, if it is a size such as `64 MiB` or `\"64MiB\"`; else an error where it was given.",
+		byteSize)
 }
 
 // require is require(x, condition, "what must hold"): x, if the condition

@@ -10,7 +10,11 @@ import (
 )
 
 func init() {
-	eval.Define("scatter", "x, at, over: axis, into: axis, size", scatter)
+	eval.Define("scatter", "x, at, over: axis, into: axis, size",
+		"The opposite of `x[into = at]`: zeros with a new axis `into` of size `size`, to which the elements of "+
+			"`x` along `over` are added at the positions `at`. Of `f32[seq, embed]` over `seq` into `slot` it is "+
+			"`f32[slot, embed]`; a position out of range is dropped.",
+		scatter)
 }
 
 // scatter is the opposite of x[axis = at]: the elements of x along the axes

@@ -191,12 +191,35 @@ func (y *Layout) setPrecision(d *syntax.Precision) {
 			*y.precision.Set(k), _ = ir.ParseDType(w)
 		}
 	}
-	var scaled syntax.Expr
+	var scaled, on syntax.Expr
 	readers["loss_scale"] = func(x syntax.Expr) { scaled = x }
+	readers["on"] = func(x syntax.Expr) { on = x }
+	readers["products"] = func(x syntax.Expr) {
+		if w, ok := y.word(x); ok && w != layout.Eighth {
+			y.f.Wants("E0413", x, "`"+layout.Eighth+"`, or no `products`: they are of the dtype of `compute` then", "", "`products` cannot be %s", value.Clip(w))
+		} else if ok {
+			y.precision.Products = layout.Eighth
+		}
+	}
 	y.options(d.Options, readers)
 	if scaled != nil {
 		y.setScale(scaled)
 	}
+	if on != nil {
+		y.setProducts(on)
+	}
+}
+
+// setProducts reads `on = [Block, "head.*"]`: the modules of whose products `products`
+// speaks. A path with points is a string.
+func (y *Layout) setProducts(x syntax.Expr) {
+	if y.precision.Products == "" {
+		y.f.Wants("E0413", x, "`products = f8`, or no `on`", "", "`on` names modules, but nothing is said of their products")
+		return
+	}
+	ps := y.paths(x)
+	y.modulesOf(ps, "computed in "+layout.Eighth)
+	y.precision.On = y.patterns(ps)
 }
 
 // setScale reads `loss_scale = dynamic` or a number. Only in f16 do gradients

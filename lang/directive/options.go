@@ -1,7 +1,9 @@
 package directive
 
 import (
+	"slices"
 	"sort"
+	"strings"
 
 	"ptc/internal/diag"
 	"ptc/lang/source"
@@ -67,6 +69,35 @@ func (y *Layout) words(x syntax.Expr) []string {
 		if w, ok := y.word(e); ok {
 			out = append(out, w)
 		}
+	}
+	return out
+}
+
+// paths is one path of modules or a list of them: a word, or a string where the path has
+// points.
+func (y *Layout) paths(x syntax.Expr) []*syntax.Path {
+	xs := []syntax.Expr{x}
+	if l, ok := x.(*syntax.List); ok {
+		xs = l.Elems
+	}
+	var out []*syntax.Path
+	for _, e := range xs {
+		w, ok := y.word(e)
+		if !ok {
+			continue
+		}
+		p := &syntax.Path{Parts: strings.Split(w, ".")}
+		switch e := e.(type) {
+		case *syntax.Name:
+			p.Span = e.Span
+		case *syntax.String:
+			p.Span = e.Span
+		}
+		if slices.Contains(p.Parts, "") {
+			y.f.Wants("E0412", e, "a module such as `Block`, or the path of one, \"blocks.*.mlp\"", "", "`%s` is no path", value.Clip(w))
+			continue
+		}
+		out = append(out, p)
 	}
 	return out
 }

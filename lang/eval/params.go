@@ -84,18 +84,19 @@ var initializers = []struct {
 	name string
 	args []string
 	def  []float64 // NaN-free; required where missing
+	doc  string
 }{
-	{"constant", []string{"value"}, nil},
-	{"normal", []string{"std", "mean"}, []float64{1, 0}},
-	{"ones", nil, nil},
-	{"uniform", []string{"low", "high"}, []float64{-1, 1}},
-	{"zeros", nil, nil},
+	{"constant", []string{"value"}, nil, "Each element is `value` before the first step."},
+	{"normal", []string{"std", "mean"}, []float64{1, 0}, "Normal numbers before the first step, by the seed; `std` is 1 and `mean` 0 where they are not given."},
+	{"ones", nil, nil, "Each element is 1 before the first step."},
+	{"uniform", []string{"low", "high"}, []float64{-1, 1}, "Uniform numbers from `low` to `high`, -1 and 1 where they are not given, before the first step, by the seed."},
+	{"zeros", nil, nil, "Each element is 0 before the first step."},
 }
 
 // Initializers are their names with their arguments, for tools that complete text.
 func Initializers() (out []Signature) {
 	for _, k := range initializers {
-		out = append(out, Signature{Name: k.name, Params: k.args, Names: k.args})
+		out = append(out, Signature{Name: k.name, Params: k.args, Names: k.args, Doc: k.doc})
 	}
 	return out
 }

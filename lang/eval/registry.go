@@ -11,6 +11,7 @@ import (
 // builtin is a function that the language itself defines.
 type builtin struct {
 	Name    string
+	doc     string
 	formals []formal
 	// rest, where not negative, is how many formals are positional: any number
 	// of further positional arguments is taken, and the other formals by name.
@@ -34,9 +35,11 @@ var builtins = map[string]*builtin{}
 
 // Define adds a function. The signature reads `x, over?: axis, *, **`: a
 // question mark makes an argument optional; a star takes any number of further
-// positional ones, and what follows it by name only; two stars take any named.
-func Define(name, signature string, run func(f *Frame, c *Call) value.Value) {
-	b := &builtin{Name: name, run: run, rest: -1}
+// positional ones, and what follows it by name only; two stars take any named. The text
+// says in a sentence or two what it gives, with shapes: for hover, and for
+// docs/language.md.
+func Define(name, signature, doc string, run func(f *Frame, c *Call) value.Value) {
+	b := &builtin{Name: name, doc: doc, run: run, rest: -1}
 	for _, p := range strings.Split(signature, ", ") {
 		switch p {
 		case "*":
@@ -59,6 +62,7 @@ type Signature struct {
 	Params []string // as they are written there
 	Names  []string // of the parameters; `*` and `**` have none
 	Axes   []bool   // by name: whether it takes axes
+	Doc    string   // in Markdown, a line
 	Any    bool     // takes any further named arguments, whose names are axes
 }
 
@@ -70,7 +74,7 @@ func Signatures() []Signature {
 	var out []Signature
 	for _, name := range builtinNames() {
 		b := builtins[name]
-		s := Signature{Name: name, Any: b.extra}
+		s := Signature{Name: name, Doc: b.doc, Any: b.extra}
 		for i, p := range b.formals {
 			if i == b.rest {
 				s.Params = append(s.Params, "*")

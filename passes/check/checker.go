@@ -20,6 +20,10 @@ const (
 	// 2^-9, since errors of a few units add up over the layers. It says that
 	// the precision is usable, not that it is correct, which TolExact says.
 	TolRounded = 64.0 / 512
+	// TolEighth is for values rounded to floats of eight bits: four times the unit
+	// roundoff 2^-3 of f8e5m2. A scale that is missing, or another operand, makes a
+	// difference of 1 and more.
+	TolEighth = 4.0 / 8
 	// TolGradient is for a gradient against central differences.
 	TolGradient = 1e-5
 )
@@ -156,7 +160,11 @@ func (c *Checker) rounded(index int, name string, m *ir.Module) error {
 			}
 		}
 	}
-	c.add(index, name, "rounded", TolRounded, before, after)
+	tol := TolRounded
+	if has(m, ir.DType.IsScaled) {
+		tol = TolEighth
+	}
+	c.add(index, name, "rounded", tol, before, after)
 	return nil
 }
 
@@ -254,11 +262,14 @@ func notFinite(out Outcome) []string {
 }
 
 // low reports whether any value has a float dtype below float32.
-func low(m *ir.Module) bool {
+func low(m *ir.Module) bool { return has(m, ir.DType.IsNarrow) }
+
+// has reports whether a dtype of which that holds is that of any value.
+func has(m *ir.Module, holds func(ir.DType) bool) bool {
 	for _, f := range m.Funcs {
 		for _, o := range f.Ops {
 			for _, v := range o.Results {
-				if v.Type.DType.IsNarrow() {
+				if holds(v.Type.DType) {
 					return true
 				}
 			}

@@ -34,10 +34,17 @@
 //     what was computed that a contraction depends on, are stored in the compute
 //     dtype first: so tokens travel to experts and back in it.
 //
+// With products=f8, linear products (products.go: those of parameters and activations, of
+// the modules that `on` names, and their gradients) read f8e4m3, and f8e5m2 where an
+// operand is a gradient, each a multiple of its unit: the largest magnitude that the tensor has now, by
+// the largest number of the format (eighth.go; Micikevicius et al., "FP8 Formats for Deep
+// Learning", 2022). Sums are float32, and are multiplied by both units. Each microbatch
+// has units of its own.
+//
 // What comes after a gradient (clipping, the optimizer) and what no loss
 // depends on (the learning rate) stays float32.
 //
 // Where the target asks for exact arithmetic, every float is f64 instead and
 // the rule is not looked at.
-// Imports internal/dtype, ir, ir/fusion, ir/layout, ir/op, passes/pass.
+// Imports internal/diag, internal/dtype, internal/openpath, ir, ir/fusion, ir/layout, ir/op, passes/pass.
 package precision

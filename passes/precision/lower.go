@@ -20,6 +20,8 @@ type lowering struct {
 	master map[*ir.Value]*ir.Arg
 	b      op.Builder
 	out    []*ir.Op
+	eights *products
+	made   map[castKey]eighth      // operands in eight bits
 	home   map[*ir.Value]*ir.Value // old value to the stored one
 	casts  map[castKey]*ir.Value
 	once   bool // a cast of an argument is of both phases
@@ -38,13 +40,14 @@ type castKey struct {
 // lower gives every value of f its dtype. Arguments are cast for each phase, since
 // what is cast in both is not kept between them; once says not to, where there are
 // microbatches, for all of which they are cast once.
-func lower(c *pass.Context, f *ir.Func, rule layout.Precision, once bool) {
+func lower(c *pass.Context, m *ir.Module, f *ir.Func, rule layout.Precision, once bool) {
 	compute := rule.Compute
 	l := &lowering{f: f, p: classify(f, c.Target.Attention), compute: compute, once: once, master: map[*ir.Value]*ir.Arg{},
-		home: map[*ir.Value]*ir.Value{}, casts: map[castKey]*ir.Value{}}
+		home: map[*ir.Value]*ir.Value{}, casts: map[castKey]*ir.Value{}, made: map[castKey]eighth{}}
+	l.eights = findProducts(f, l.p, layout.Of(m), rule)
 	l.parameters(c, rule.Params)
 	l.b = op.Builder{F: f, Sink: &l.out}
-	low, wide, kept := 0, 0, 0
+	low, wide, kept, eighths := 0, 0, 0, 0
 	loss := lossOf(f)
 	for _, o := range f.Ops {
 		l.b.Scope, l.b.Pos, l.b.Slot = o.Scope, o.Pos, o.Slot
@@ -53,6 +56,11 @@ func lower(c *pass.Context, f *ir.Func, rule layout.Precision, once bool) {
 			l.enter(o)
 		case o.Name == op.Leave:
 			l.emit(o, o.Attrs, l.stays(o.Args[0]).Type.DType)
+		case l.eights.of[o]:
+			eighths++
+			if l.product(o) {
+				wide++
+			}
 		case l.p.inside[o] && class == op.Contraction && compute != ir.F32:
 			if l.contraction(o) {
 				wide++
@@ -74,6 +82,9 @@ func lower(c *pass.Context, f *ir.Func, rule layout.Precision, once bool) {
 	l.results()
 	f.Ops = l.out
 	f.JoinRuns()
+	if rule.Products != "" {
+		c.Remarkf(nil, "@%s: %d products of operands in %s", f.Name, eighths, rule.Products)
+	}
 	if compute != ir.F32 {
 		c.Remarkf(nil, "@%s: %d contractions in %s, %d of them with a result in f32; %d values stored in %s",
 			f.Name, low, compute, wide, kept, compute)
@@ -226,12 +237,18 @@ func (l *lowering) at(v *ir.Value, d ir.DType) *ir.Value {
 	if !h.Type.DType.IsFloat() || h.Type.DType == d {
 		return h
 	}
-	k := castKey{v: v, d: d, late: l.late && !l.once && v.Def == nil}
-	if run := l.b.Slot.Run; run != nil {
-		k.in = run.Stack
-	}
+	k := l.key(v, d)
 	if l.casts[k] == nil {
 		l.casts[k] = l.b.Cast(h, d)
 	}
 	return l.casts[k]
+}
+
+// key is the castKey of v where the builder is.
+func (l *lowering) key(v *ir.Value, d ir.DType) castKey {
+	k := castKey{v: v, d: d, late: l.late && !l.once && v.Def == nil}
+	if run := l.b.Slot.Run; run != nil {
+		k.in = run.Stack
+	}
+	return k
 }

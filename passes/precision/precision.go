@@ -27,8 +27,8 @@ func Run(c *pass.Context, m *ir.Module) error {
 		if f.Class != ir.Entry {
 			continue
 		}
-		if rule.Compute != ir.F32 || rule.Params != ir.F32 {
-			lower(c, f, rule, microbatches)
+		if rule.Compute != ir.F32 || rule.Params != ir.F32 || rule.Products != "" {
+			lower(c, m, f, rule, microbatches)
 		}
 		if rule.Reduce != ir.F32 && m.Devices() > 1 {
 			communicate(c, f, rule.Reduce)

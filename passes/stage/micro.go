@@ -19,8 +19,14 @@ const microAxis = "microbatch"
 type state struct {
 	part *ir.Value // one for each microbatch
 	axis string    // the part is cut along this axis; empty where parts are partial sums
-	kind string    // of partial sums: sum or max
+	kind string    // of partial sums: sum or max; or own
 }
+
+// own is the kind of what each microbatch has by itself, of which there is none of all (op.AttrOwn).
+const own = "own"
+
+// isOwn reports whether v is such.
+func (s *splitter) isOwn(v *ir.Value) bool { return s.of[v] != nil && s.of[v].kind == own }
 
 // splitter makes what works on the batch work on one microbatch.
 type splitter struct {
@@ -150,7 +156,7 @@ func (s *splitter) operation(o *ir.Op) error {
 	if o.Run != nil && !s.alike(o, rule) {
 		return errApart
 	}
-	if f := s.factor(o, rule); f != nil || s.staysPartial(o) {
+	if f := s.factor(o, rule); f != nil || s.staysPartial(o) || s.staysOwn(o) {
 		return s.each(o, f)
 	}
 	if o.Run == nil && len(o.Results) > 0 && s.given[o.Results[0]] && op.Of(o).Class != op.Source {
@@ -189,7 +195,7 @@ func (s *splitter) operation(o *ir.Op) error {
 // updates alone.
 func (s *splitter) alike(o *ir.Op, rule op.Rule) bool {
 	f := s.factor(o, rule)
-	if f == nil && s.staysPartial(o) {
+	if f == nil && (s.staysPartial(o) || s.staysOwn(o)) {
 		return true
 	}
 	for i, v := range o.Args {
@@ -200,7 +206,7 @@ func (s *splitter) alike(o *ir.Op, rule op.Rule) bool {
 				return false
 			}
 		case f.Args[i] == "":
-			if st != nil {
+			if st != nil && st.kind != own {
 				return false
 			}
 		case st == nil || st.axis != f.Args[i]:
@@ -239,9 +245,25 @@ func (s *splitter) factor(o *ir.Op, rule op.Rule) *op.Factor {
 	return named
 }
 
+// staysOwn reports whether o is arithmetic on what each microbatch has by itself.
+func (s *splitter) staysOwn(o *ir.Op) bool {
+	if op.Of(o).Class != op.Elementwise || !slices.ContainsFunc(o.Args, s.isOwn) {
+		return false
+	}
+	return !slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return s.of[v] != nil && !s.isOwn(v) || s.late[v] })
+}
+
 // staysPartial reports whether o is linear, and all its operands are partial sums of
-// one stage.
+// one stage, or one is and each microbatch has the others by itself.
 func (s *splitter) staysPartial(o *ir.Op) bool {
+	if i := slices.IndexFunc(o.Args, func(v *ir.Value) bool { return !s.isOwn(v) }); i >= 0 && len(o.Args) > 1 {
+		st := s.of[o.Args[i]]
+		linear := slices.ContainsFunc(op.Of(o).Linear.In, func(in []int) bool { return slices.Equal(in, []int{i}) })
+		others := slices.Delete(slices.Clone(o.Args), i, i+1)
+		if linear && st != nil && st.axis == "" && st.kind == "sum" && !slices.ContainsFunc(others, func(v *ir.Value) bool { return !s.isOwn(v) }) {
+			return true
+		}
+	}
 	if !op.Of(o).Linear.Carries() || len(o.Args) == 0 {
 		return false
 	}
@@ -279,14 +301,17 @@ func (s *splitter) part(v *ir.Value, axis string, stage int) (*ir.Value, error) 
 	return s.cuts[key], nil
 }
 
-// each makes o one of each microbatch. f is the factor that is cut; without one, all
-// its operands are partial sums.
+// each makes o one of each microbatch. f is the factor that is cut; without one, its
+// operands are partial sums, or what each microbatch has by itself.
 func (s *splitter) each(o *ir.Op, f *op.Factor) error {
 	args := make([]*ir.Value, len(o.Args))
 	for i, v := range o.Args {
 		var err error
 		switch {
-		case f == nil:
+		case f == nil && s.of[v] == nil:
+			args[i] = v
+			continue
+		case f == nil || f.Args[i] == "" && s.isOwn(v):
 			args[i] = s.of[v].part
 			continue
 		case f.Args[i] != "":
@@ -308,6 +333,9 @@ func (s *splitter) each(o *ir.Op, f *op.Factor) error {
 	for j, r := range o.Results {
 		states[j], types[j] = &state{kind: "sum"}, r.Type.Clone()
 		if f == nil {
+			if s.staysOwn(o) {
+				states[j].kind = own
+			}
 			continue
 		}
 		if axis := f.Results[j]; axis != "" {
@@ -315,6 +343,9 @@ func (s *splitter) each(o *ir.Op, f *op.Factor) error {
 			types[j].Axes[types[j].Index(axis)].Size /= s.m
 		} else {
 			states[j].kind = f.Reduction
+			if o.Attrs.Bool(op.AttrOwn) {
+				states[j].kind = own
+			}
 		}
 	}
 	for j, r := range s.one(o, args, types, states) {

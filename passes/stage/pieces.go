@@ -81,6 +81,9 @@ func (s *splitter) join(v *ir.Value) (*ir.Value, error) {
 	}
 	st := s.of[v]
 	d := st.part.Def
+	if st.kind == own {
+		return nil, s.tooLate(d)
+	}
 	s.b.Scope, s.b.Pos, s.b.Slot = d.Scope, d.Pos, d.Slot
 	if d.Name == op.Leave {
 		s.b.Slot.Run = nil

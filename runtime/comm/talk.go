@@ -11,13 +11,23 @@ import (
 // Gather gives what each device has to say, by rank, one after the other. Every
 // device calls it, with as many bytes.
 func Gather(d Device, mine []byte, label string) ([]byte, error) {
+	gather, err := Gathering(d, mine, label)
+	if err != nil {
+		return nil, err
+	}
+	return gather()
+}
+
+// Gathering readies a Gather that every device does at the same points, of what mine
+// holds then. To gather does not allocate, and what it gives is valid until the next time.
+func Gathering(d Device, mine []byte, label string) (gather func() ([]byte, error), err error) {
 	all := make([]byte, len(mine)*d.Mesh().Size())
 	call, err := d.Prepare(Op{Kind: AllGather, Group: d.Mesh().World(), DType: dtype.Bool, Inner: len(mine),
 		Src: device.Bytes(mine), Dst: device.Bytes(all), Label: label})
-	if err == nil {
-		err = call.Run()
-	}
-	return all, err
+	return func() ([]byte, error) {
+		err := call.Run()
+		return all, err
+	}, err
 }
 
 // Any readies a question that every device asks at the same point: the answer is

@@ -50,7 +50,7 @@ func compiled(t *testing.T, example, layout, target, set string) *program.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = append(text, "\nlayout offloaded { offload optimizer to host { piece = 4 KiB } }\nlayout half { precision { compute = bf16 } }\n"...)
+	text = append(text, "\nlayout offloaded { offload optimizer to host { piece = 4 KiB } }\nlayout half { precision { compute = bf16 } }\nlayout eighth { precision { products = f8 } }\n"...)
 	if example == "gpt" {
 		text = append(text, piped...)
 	}
@@ -73,6 +73,8 @@ layout piped {
 
 const (
 	smallMLP = "steps=3 batch=4 hidden=16 embed=4"
+	// Of one step: further ones differ where a sum has rounded to the next number of eight bits.
+	wideGPT  = "steps=1 batch=2 seq=32 layers=1 embed=32 heads=2 head=16"
 	smallGPT = "steps=3 batch=2 seq=8 layers=2 embed=16 heads=2 head=8"
 	oddGPT   = smallGPT + " vocab=257" // rows of logits that are no multiple of 16 bytes
 )
@@ -85,6 +87,7 @@ func TestTrains(t *testing.T) {
 	}
 	for i, c := range []struct{ example, layout, set string }{
 		{"mlp", "single", smallMLP}, {"mlp", "tensor", smallMLP}, {"mlp", "offloaded", smallMLP}, {"gpt", "data", smallGPT}, {"gpt", "single", oddGPT},
+		{"gpt", "eighth", wideGPT}, {"gpt", "eighth", wideGPT},
 	} {
 		want, err := train.Run(context.Background(), compiled(t, c.example, c.layout, "ref", c.set), train.Options{Threads: 2})
 		if err != nil {

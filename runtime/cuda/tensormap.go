@@ -17,9 +17,9 @@ const (
 // tensorMap is a CUtensorMap.
 type tensorMap [mapBytes]byte
 
-// mapTypes are numbers of CUtensorMapDataType, mapSwizzles of CUtensorMapSwizzle.
+// mapTypes are numbers of CUtensorMapDataType, where floats of eight bits are bytes, mapSwizzles of CUtensorMapSwizzle.
 var (
-	mapTypes    = map[string]uintptr{"f16": 6, "f32": 7, "bf16": 9}
+	mapTypes    = map[string]uintptr{"f16": 6, "f32": 7, "bf16": 9, "f8e4m3": 0, "f8e5m2": 0}
 	mapSwizzles = map[int64]uintptr{32: 1, 64: 2, 128: 3}
 )
 

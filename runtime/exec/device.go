@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
@@ -23,6 +24,9 @@ type logical struct {
 
 	grads  [][]gradPart // by program, by when they are computed
 	guards []guard      // by program
+
+	blocked  time.Duration // in communication, by the host's clock
+	enqueues bool          // it communicates by itself, and the host does not see when
 
 	scratch []byte                    // of the host, for what is read and written
 	jobs    chan func(*logical) error // of the device's goroutine, where it has one

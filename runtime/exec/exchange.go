@@ -30,9 +30,10 @@ func (x *exchanger) Prepare(prog, instr int, at func(buffer int) device.Range) (
 		return device.Exchange{}, err
 	}
 	if q, ok := call.(device.Enqueued); ok {
+		x.d.enqueues = true
 		return device.Exchange{Enqueued: q}, nil
 	}
-	return device.Exchange{Call: call, AtOnce: x.inStep(in.Comm)}, nil
+	return device.Exchange{Call: blocking{call, x.d}, AtOnce: x.inStep(in.Comm)}, nil
 }
 
 // Begin connects the device where its transport has it communicate by itself; so

@@ -24,7 +24,7 @@ type CSV struct {
 }
 
 // csvHeader is the first line of a file.
-const csvHeader = "step,loss,validation,grad_norm,lr,loss_scale,ms,tokens_per_s\n"
+const csvHeader = "step,loss,validation,grad_norm,lr,loss_scale,ms,tokens_per_s,wait_ms,least_wait_ms,slowest_rank\n"
 
 // openCSV adds to a file that has this header, or begins one.
 func openCSV(path string) (Sink, error) {
@@ -86,6 +86,12 @@ func (c *CSV) Tell(e Event) {
 		}
 		l = measured(l, e.Ms)
 		l = measured(l, e.TokensPerS)
+		slowest, least, most := e.Slowest()
+		l = measured(l, most)
+		l = measured(l, least)
+		if l = append(l, ','); slowest >= 0 {
+			l = strconv.AppendInt(l, int64(slowest), 10)
+		}
 	default:
 		v := validation(e, &c.validated)
 		if v == nil {
@@ -94,7 +100,7 @@ func (c *CSV) Tell(e Event) {
 		l = strconv.AppendInt(l, v.Step, 10)
 		l = append(l, ',')
 		l = cell(l, v.Loss)
-		l = append(l, ",,,,,"...)
+		l = append(l, ",,,,,,,,"...)
 	}
 	c.line = append(l, '\n')
 	if c.err == nil {

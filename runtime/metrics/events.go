@@ -83,12 +83,14 @@ func (v *Events) Tell(e Event) {
 	}
 	switch e := e.(type) {
 	case *Step:
+		_, least, most := e.Slowest()
 		v.begin(e.Step)
 		add("loss", e.Loss)
 		for _, x := range []struct {
 			tag   string
 			value float64
-		}{{"grad_norm", e.GradNorm}, {"lr", e.LR}, {"ms", e.Ms}, {"tokens_per_second", e.TokensPerS}} {
+		}{{"grad_norm", e.GradNorm}, {"lr", e.LR}, {"ms", e.Ms}, {"tokens_per_second", e.TokensPerS},
+			{"wait_ms", most}, {"least_wait_ms", least}} {
 			if !math.IsNaN(x.value) {
 				add(x.tag, x.value)
 			}

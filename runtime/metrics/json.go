@@ -44,6 +44,9 @@ func (j *JSON) Tell(e Event) {
 		}
 		l.num("ms", e.Ms)
 		l.num("tokens_per_s", e.TokensPerS)
+		if e.WaitMs != nil {
+			l.nums("wait_ms", e.WaitMs)
+		}
 	case *Validation:
 		l.text(`{"event":"validation"`)
 		l.int("step", e.Step)

@@ -32,6 +32,19 @@ func (l *line) num(k string, v float64) {
 	*l = strconv.AppendFloat(*l, v, 'g', -1, 64)
 }
 
+// nums writes a list of numbers.
+func (l *line) nums(k string, list []float64) {
+	l.key(k)
+	l.text("[")
+	for i, v := range list {
+		if i > 0 {
+			l.text(",")
+		}
+		*l = strconv.AppendFloat(*l, v, 'g', -1, 64)
+	}
+	l.text("]")
+}
+
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // appendString writes a string, without allocating if it needs no escape.

@@ -33,7 +33,7 @@ func TestJSONLines(t *testing.T) {
 	var b bytes.Buffer
 	j := NewJSON(&b)
 	run(j, 1, 2)
-	j.Tell(&Step{Step: 3, Loss: nan, GradNorm: math.Inf(1), LR: 0, Ms: 1e-7, TokensPerS: 1e21})
+	j.Tell(&Step{Step: 3, Loss: nan, GradNorm: math.Inf(1), LR: 0, Ms: 1e-7, TokensPerS: 1e21, WaitMs: []float64{0.25, 0}})
 	j.Tell(&End{Steps: 3, Loss: math.Inf(-1), ValLoss: nan})
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestJSONLines(t *testing.T) {
 {"event":"checkpoint","step":2,"dir":"ck/step-00000002"}
 {"event":"warning","message":"a \"quoted\"\nwarning"}
 {"event":"end","steps":2,"loss":2.75,"val_loss":2.5}
-{"event":"step","step":3,"loss":null,"grad_norm":null,"lr":0,"ms":1e-07,"tokens_per_s":1e+21}
+{"event":"step","step":3,"loss":null,"grad_norm":null,"lr":0,"ms":1e-07,"tokens_per_s":1e+21,"wait_ms":[0.25,0]}
 {"event":"end","steps":3,"loss":null,"val_loss":null}
 `
 	if b.String() != want {

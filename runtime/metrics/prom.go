@@ -16,9 +16,13 @@ import (
 type Prom struct {
 	server *Server
 	mu     sync.Mutex
-	labels string
+	model  string // the labels of all figures
 	values map[string]float64
+	waits  []float64 // by rank
 }
+
+// waitSeconds has a line for each device.
+const waitSeconds = "ptc_wait_seconds"
 
 // promHelp says what each figure is, all of them gauges.
 var promHelp = map[string]string{
@@ -38,6 +42,7 @@ var promHelp = map[string]string{
 	"ptc_parameters":               "Elements of all parameters.",
 	"ptc_devices":                  "Devices of the run.",
 	"ptc_tokens_per_step":          "Tokens of a batch.",
+	waitSeconds:                    "How long a device was blocked in communication in the last step, mostly waiting; the slowest least.",
 	"ptc_share_of_peak_arithmetic": "Share of the most that the devices do.",
 }
 
@@ -60,16 +65,34 @@ func (p *Prom) Addr() string { return p.server.Addr() }
 func (p *Prom) text() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	names := make([]string, 0, len(p.values))
+	names := make([]string, 0, len(p.values)+1)
 	for n := range p.values {
 		names = append(names, n)
+	}
+	if p.waits != nil {
+		names = append(names, waitSeconds)
 	}
 	sort.Strings(names)
 	var b strings.Builder
 	for _, n := range names {
-		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s gauge\n%s%s %s\n", n, promHelp[n], n, n, p.labels, strconv.FormatFloat(p.values[n], 'g', -1, 64))
+		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s gauge\n", n, promHelp[n], n)
+		if n != waitSeconds {
+			p.line(&b, n, p.model, p.values[n])
+			continue
+		}
+		for rank, v := range p.waits {
+			p.line(&b, n, strings.TrimPrefix(fmt.Sprintf(`%s,rank="%d"`, p.model, rank), ","), v)
+		}
 	}
 	return b.String()
+}
+
+// line writes a figure.
+func (p *Prom) line(b *strings.Builder, name, labels string, v float64) {
+	if labels != "" {
+		labels = "{" + labels + "}"
+	}
+	fmt.Fprintf(b, "%s%s %s\n", name, labels, strconv.FormatFloat(v, 'g', -1, 64))
 }
 
 // Tell notes the figures of an event.
@@ -84,7 +107,7 @@ func (p *Prom) Tell(e Event) {
 	}
 	switch e := e.(type) {
 	case *Start:
-		p.labels = fmt.Sprintf(`{model="%s",layout="%s"}`, promLabel.Replace(e.Name), promLabel.Replace(e.Layout))
+		p.model = fmt.Sprintf(`model="%s",layout="%s"`, promLabel.Replace(e.Name), promLabel.Replace(e.Layout))
 		set("ptc_last_step", float64(e.Last))
 		known("ptc_devices", float64(e.Devices))
 		known("ptc_parameters", float64(e.Params))
@@ -99,6 +122,12 @@ func (p *Prom) Tell(e Event) {
 		known("ptc_loss_scale", e.LossScale)
 		set("ptc_step_seconds", e.Ms/1e3)
 		set("ptc_tokens_per_second", e.TokensPerS)
+		if p.waits = p.waits[:0]; len(e.WaitMs) == 0 {
+			p.waits = nil
+		}
+		for _, v := range e.WaitMs {
+			p.waits = append(p.waits, v/1e3)
+		}
 		if peak := p.values["ptc_peak_flops_per_second"]; peak > 0 && e.Ms > 0 {
 			known("ptc_share_of_peak_arithmetic", p.values["ptc_flops_per_step"]/(e.Ms/1e3)/peak)
 		}

@@ -54,6 +54,26 @@ type Step struct {
 	LossScale  float64 // of the next step; 0 where the loss is not scaled
 	Ms         float64 // milliseconds of the whole step
 	TokensPerS float64
+
+	// WaitMs is how long each device, by rank, was blocked in communication: mostly
+	// waiting for others, so that the one which has waited least is the slowest. Nil: not measured.
+	WaitMs []float64
+}
+
+// Slowest is the rank that waited least, and so had the others wait, with its time and the most that
+// one waited. It is -1 where that is not measured, or of one device alone.
+func (s *Step) Slowest() (rank int, least, most float64) {
+	if len(s.WaitMs) < 2 {
+		return -1, math.NaN(), math.NaN()
+	}
+	least, most = s.WaitMs[0], s.WaitMs[0]
+	for i, v := range s.WaitMs {
+		if v < least {
+			rank, least = i, v
+		}
+		most = max(most, v)
+	}
+	return rank, least, most
 }
 
 // Validation is a measurement on the text that is held out.

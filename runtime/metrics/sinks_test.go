@@ -23,7 +23,7 @@ func tell(s Sink) {
 	s.Tell(&Validation{1, 5.25})
 	s.Tell(&Step{Step: 2, Loss: nan, GradNorm: math.Inf(1), LR: 3e-4, LossScale: 1024, Ms: nan, TokensPerS: nan})
 	s.Tell(&Warning{"w"})
-	s.Tell(&Step{Step: 3, Loss: 5, GradNorm: 1, LR: 3e-4, Ms: 0.5, TokensPerS: 100})
+	s.Tell(&Step{Step: 3, Loss: 5, GradNorm: 1, LR: 3e-4, Ms: 0.5, TokensPerS: 100, WaitMs: []float64{0.25, 0.125, 0.375}})
 	s.Tell(&End{Steps: 3, Loss: 5, ValLoss: 4.5})
 }
 
@@ -39,11 +39,11 @@ func TestCSV(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rows := `1,5.5,,1.25,0.0003,,0.5,100
-1,,5.25,,,,,
-2,NaN,,+Inf,0.0003,1024,,
-3,5,,1,0.0003,,0.5,100
-3,,4.5,,,,,
+	rows := `1,5.5,,1.25,0.0003,,0.5,100,,,
+1,,5.25,,,,,,,,
+2,NaN,,+Inf,0.0003,1024,,,,,
+3,5,,1,0.0003,,0.5,100,0.375,0.125,1
+3,,4.5,,,,,,,,
 `
 	got, err := os.ReadFile(path)
 	if err != nil {
@@ -166,7 +166,8 @@ func TestEvents(t *testing.T) {
 	inf := float32(math.Inf(1))
 	want := []scalar{{1, "loss", 5.5}, {1, "grad_norm", 1.25}, {1, "lr", 3e-4}, {1, "ms", 0.5}, {1, "tokens_per_second", 100}, {1, "validation", 5.25},
 		{2, "loss", float32(nan)}, {2, "grad_norm", inf}, {2, "lr", 3e-4}, {2, "scale", 1024},
-		{3, "loss", 5}, {3, "grad_norm", 1}, {3, "lr", 3e-4}, {3, "ms", 0.5}, {3, "tokens_per_second", 100}, {3, "validation", 4.5}}
+		{3, "loss", 5}, {3, "grad_norm", 1}, {3, "lr", 3e-4}, {3, "ms", 0.5}, {3, "tokens_per_second", 100},
+		{3, "wait_ms", 0.375}, {3, "least_wait_ms", 0.125}, {3, "validation", 4.5}}
 	equal := cmp.Comparer(func(a, b float32) bool { return a == b || a != a && b != b })
 	if diff := cmp.Diff(want, got, equal); diff != "" {
 		t.Error(diff)
@@ -232,7 +233,8 @@ func TestProm(t *testing.T) {
 	}
 	for _, want := range []string{
 		"# HELP ptc_loss The loss of the last step.\n# TYPE ptc_loss gauge\nptc_loss{model=\"a \\\"name\\\"\",layout=\"two\"} 5\n",
-		"ptc_validation_loss{model=\"a \\\"name\\\"\",layout=\"two\"} 4.5\n", "\"} 3\n", "ptc_warnings{", "ptc_share_of_peak_arithmetic{model=\"a \\\"name\\\"\",layout=\"two\"} 0.5\n",
+		"ptc_validation_loss{model=\"a \\\"name\\\"\",layout=\"two\"} 4.5\n", "\"} 3\n", "ptc_warnings{",
+		"# TYPE ptc_wait_seconds gauge\nptc_wait_seconds{model=\"a \\\"name\\\"\",layout=\"two\",rank=\"0\"} 0.00025\nptc_wait_seconds{model=\"a \\\"name\\\"\",layout=\"two\",rank=\"1\"} 0.000125\n", "ptc_share_of_peak_arithmetic{model=\"a \\\"name\\\"\",layout=\"two\"} 0.5\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)

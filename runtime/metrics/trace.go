@@ -285,6 +285,10 @@ func (t *Trace) step(e *Step) {
 		t.counter("loss_scale", now, e.LossScale)
 	}
 	t.counter("tokens_per_s", now, e.TokensPerS)
+	if rank, least, most := e.Slowest(); rank >= 0 {
+		t.counter("wait_ms", now, most)
+		t.counter("least_wait_ms", now, least)
+	}
 }
 
 // Close finishes the file, also that of a run that was interrupted, and puts it

@@ -1,7 +1,8 @@
 // Package report shows a plan: as one document for programs, and as one page for a
 // browser that is made of it.
 //
-// In: a plan that Validate accepts, or two to be compared. Out: a [Document], which is
+// In: a plan that Validate accepts, or two to be compared, and what a run of the first was
+// measured to take. Out: a [Document], which is
 // the description of runtime/explain with what pictures need besides; and from [Page]
 // the bytes of a self-contained HTML page, with its style, its script and the document
 // in it.
@@ -21,5 +22,5 @@
 // asks nothing of any network, runs no script but its own, and shows text of a plan
 // as text.
 //
-// Imports internal/ranges, internal/units, runtime/explain, runtime/program.
+// Imports internal/ranges, internal/units, runtime/explain, runtime/profile, runtime/program.
 package report

@@ -29,6 +29,8 @@ type Report struct {
 	// NoMemory says why there is no map.
 	NoMemory string `json:"no_memory_map,omitempty"`
 	Texts    []Text `json:"texts"`
+	// Measured is what a run of the plan took, where a profile says that.
+	Measured *Measured `json:"measured,omitempty"`
 }
 
 // Verdict is what one wants to know first.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ptc/internal/units"
+	"ptc/runtime/profile"
 	"ptc/runtime/program"
 )
 
@@ -19,9 +20,16 @@ var files embed.FS
 // scripts are the parts of the page's script, in order.
 var scripts = []string{"base.js", "memory.js", "timeline.js", "mesh.js", "kernels.js", "source.js"}
 
-// Page is the page of a plan; with another plan it says what differs there.
-func Page(p, other *program.Plan) ([]byte, error) {
-	v := newView(Of(p))
+// Page is the page of a plan; with another plan it says what differs there, and with a
+// profile of a run of the plan what was measured.
+func Page(p, other *program.Plan, measured *profile.Report) ([]byte, error) {
+	d := Of(p)
+	if measured != nil {
+		if err := d.Measure(p, measured); err != nil {
+			return nil, err
+		}
+	}
+	v := newView(d)
 	if other != nil {
 		v.Compared = compare(v.Plan, Of(other))
 		v.Sections = append([]section{{"compared", "Compared"}}, v.Sections...)

@@ -15,7 +15,7 @@ import (
 
 func pageOf(t *testing.T, p, other *program.Plan) string {
 	t.Helper()
-	page, err := Page(p, other)
+	page, err := Page(p, other, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -259,7 +259,7 @@ func TestSameBytes(t *testing.T) {
 		if documents[i], err = Of(x).JSON(); err != nil {
 			t.Fatal(err)
 		}
-		if pages[i], err = Page(x, nil); err != nil {
+		if pages[i], err = Page(x, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -29,6 +29,7 @@ type view struct {
 	Spaces    []spaceBytes
 	Largest   []valueRow
 	Timeline  *Timeline
+	Measured  *Measured
 	Rows      []deviceRow
 	Kernels   []kernelRow
 	Traffic   []trafficRow
@@ -62,6 +63,7 @@ type (
 		Index     int // in the document
 		Share     float64
 		Intensity string
+		Measured  *MeasuredKernel // nil: it did not run, or nothing was measured
 	}
 	trafficRow struct {
 		Axis, Kind    string
@@ -84,7 +86,7 @@ type (
 var spaces = []program.Space{program.Params, program.Grads, program.Optimizer, program.Activations, program.Scratch, program.Inputs}
 
 func newView(d *Document) *view {
-	v := &view{Plan: d, Map: d.Report.Memory, Timeline: d.Report.Timeline, number: map[string]int{}}
+	v := &view{Plan: d, Map: d.Report.Memory, Timeline: d.Report.Timeline, Measured: d.Report.Measured, number: map[string]int{}}
 	for i, t := range d.Report.Texts {
 		v.number[t.Name] = i
 		v.Files = append(v.Files, file{t.Name, strings.Split(strings.TrimSuffix(t.Text, "\n"), "\n"), i == 0})
@@ -95,7 +97,11 @@ func newView(d *Document) *view {
 	if v.Timeline != nil {
 		v.Sections = append(v.Sections, section{"pipeline", "Pipeline"})
 	}
-	v.Sections = append(v.Sections, section{"mesh", "Mesh"}, section{"kernels", "Kernels"}, section{"communication", "Communication"},
+	v.Sections = append(v.Sections, section{"mesh", "Mesh"})
+	if v.Measured != nil {
+		v.Sections = append(v.Sections, section{"measured", "Measured"})
+	}
+	v.Sections = append(v.Sections, section{"kernels", "Kernels"}, section{"communication", "Communication"},
 		section{"remarks", "Remarks"}, section{"source", "Source"})
 	v.memory()
 	v.timeline()
@@ -130,6 +136,9 @@ func (v *view) verdict() {
 	v.Verdict = append(v.Verdict, sentence{"", "", units.Count(d.FlopsPerStep, "FLOP"), "in " + units.Plural(d.LaunchesPerStep, "launch") + " of " + units.Plural(len(d.Kernels), "kernel") + "."})
 	if r := d.Roofline; r != nil {
 		v.Verdict = append(v.Verdict, sentence{"", "At least", milliseconds(r.StepMs), "on " + r.Device + "."})
+	}
+	if m := v.Measured; m != nil {
+		v.Verdict = append(v.Verdict, sentence{"", "Measured:", milliseconds(m.stepMs()), "a step" + shareOf(d.Roofline, m.stepMs()) + "."})
 	}
 }
 
@@ -222,10 +231,22 @@ func (v *view) timeline() {
 	}
 }
 
-// kernels are those of a step, by their share of the least time, or of the bytes.
+// kernels are those of a step, by their share of the time that was measured, else of the
+// least time, or of the bytes.
 func (v *view) kernels() {
-	weigh := func(k *explain.Kernel) float64 {
-		if v.Plan.Roofline != nil {
+	measured := map[int]*MeasuredKernel{}
+	if v.Measured != nil {
+		for i := range v.Measured.Kernels {
+			measured[v.Measured.Kernels[i].Kernel] = &v.Measured.Kernels[i]
+		}
+	}
+	weigh := func(i int, k *explain.Kernel) float64 {
+		switch m := measured[i]; {
+		case m != nil:
+			return m.Ms
+		case v.Measured != nil:
+			return 0
+		case v.Plan.Roofline != nil:
 			return k.LeastMs * float64(k.Launches)
 		}
 		return float64(k.Bytes) * float64(k.Launches)
@@ -233,10 +254,10 @@ func (v *view) kernels() {
 	total := 0.0
 	for i := range v.Plan.Kernels {
 		k := &v.Plan.Kernels[i]
-		if total += weigh(k); k.Launches == 0 {
+		if total += weigh(i, k); k.Launches == 0 {
 			continue
 		}
-		x := kernelRow{Kernel: *k, Index: i, Share: weigh(k)}
+		x := kernelRow{Kernel: *k, Index: i, Share: weigh(i, k), Measured: measured[i]}
 		if k.Bytes > 0 {
 			x.Intensity = fmt.Sprintf("%.3g", float64(k.Flops)/float64(k.Bytes))
 		}

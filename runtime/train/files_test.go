@@ -14,8 +14,8 @@ import (
 
 	"ptc/internal/dtype"
 	"ptc/runtime/checkpoint/safetensors"
+	"ptc/runtime/checkpoint/safetensors/safetensorstest"
 	"ptc/runtime/data"
-	"ptc/runtime/exec"
 	"ptc/runtime/metrics"
 )
 
@@ -26,29 +26,7 @@ var toyShapes = map[string][]int64{"w": {toyFrom, toyTo}, "b": {toyTo}}
 // readFloats reads a file of f32 tensors.
 func readFloats(t *testing.T, path string) map[string][]float64 {
 	t.Helper()
-	f, err := safetensors.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	out := map[string][]float64{}
-	for _, x := range f.Tensors() {
-		raw := make([]byte, x.Bytes())
-		if err := f.ReadSlice(x.Name, safetensors.Slice{}, raw); err != nil {
-			t.Fatal(err)
-		}
-		if x.DType != dtype.F32 {
-			t.Fatalf("%s of %s is %s", x.Name, path, x.DType)
-		}
-		wide := make([]byte, 2*len(raw))
-		if err := exec.Convert(wide, dtype.F64, raw, dtype.F32); err != nil {
-			t.Fatal(err)
-		}
-		for i := 0; i < len(wide); i += 8 {
-			out[x.Name] = append(out[x.Name], math.Float64frombits(le.Uint64(wide[i:])))
-		}
-	}
-	return out
+	return safetensorstest.Floats(t, path, dtype.F32)
 }
 
 // writeFloats writes values as a type of a file.
@@ -63,25 +41,7 @@ func writeFloats(t *testing.T, path, typ string, values map[string][]float64) {
 		}
 		list = append(list, safetensors.Tensor{Name: name, DType: to, Shape: shape})
 	}
-	err := safetensors.WriteFile(path, list, nil, func(w *safetensors.Writer) error {
-		for name, v := range values {
-			var wide []byte
-			for _, x := range v {
-				wide = le.AppendUint64(wide, math.Float64bits(x))
-			}
-			raw := make([]byte, len(v)*to.Size())
-			if err := exec.Convert(raw, to, wide, dtype.F64); err != nil {
-				return err
-			}
-			if err := w.WriteSlice(name, safetensors.Slice{}, raw); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	safetensorstest.Write(t, path, list, func(x *safetensors.Tensor) []float64 { return values[x.Name] })
 }
 
 // initial gives the parameters that a run starts from.

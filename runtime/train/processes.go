@@ -16,6 +16,7 @@ import (
 type processes struct {
 	end   comm.Device
 	stop  func(mine bool) (bool, error) // whether one of all is to end
+	ended *stepEnd                      // what all say after a step
 	heart *heart                        // of the root, while it writes a file
 
 	// alike says that the error which ends the run is one that every process
@@ -55,7 +56,9 @@ func (p *processes) connect(plan *program.Plan, ends []comm.Device) error {
 		}
 		return err
 	}
-	p.stop, err = comm.Any(p.end, "between two steps")
+	if p.stop, err = comm.Any(p.end, "between two steps"); err == nil {
+		p.ended, err = newStepEnd(p.end)
+	}
 	return err
 }
 
@@ -108,8 +111,12 @@ func (p *processes) agree(err error) error {
 // stopped says whether the run is to end before the next step: on all processes
 // when it is on one.
 func (p *processes) stopped(ctx context.Context) (bool, error) {
-	if p.end == nil {
+	switch {
+	case p.end == nil:
 		return ctx.Err() != nil, nil
+	case p.ended.asked:
+		p.ended.asked = false
+		return p.ended.stop, nil
 	}
 	return p.stop(ctx.Err() != nil)
 }

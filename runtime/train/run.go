@@ -83,6 +83,7 @@ type run struct {
 	hurried     bool          // it was told that a save takes longer than a scheduler waits
 	sum         Summary
 	told        metrics.Step // the last
+	waits       waits
 }
 
 func (r *run) warn(message string) { r.log.Tell(&metrics.Warning{Message: message}) }
@@ -259,7 +260,7 @@ func (r *run) train(ctx context.Context) error {
 		if err := r.checkpointWritten(); err != nil {
 			return err
 		}
-		if err := r.step(step); err != nil {
+		if err := r.step(ctx, step); err != nil {
 			return err
 		}
 		if step == r.last {
@@ -277,6 +278,9 @@ func (r *run) train(ctx context.Context) error {
 func (r *run) between(ctx context.Context, step int64) error {
 	every := cmp.Or(r.o.ValidEvery, r.plan.Data.EvalEvery)
 	save, validate := r.o.Every > 0 && step%r.o.Every == 0, every > 0 && step%every == 0
+	if save || validate {
+		r.askAgain()
+	}
 	if save && !(validate && r.o.KeepBest) {
 		if err := r.saveCheckpoint(false); err != nil {
 			return err
@@ -312,7 +316,7 @@ func (r *run) isBest(loss float64) bool {
 }
 
 // step runs one step and tells it.
-func (r *run) step(step int64) error {
+func (r *run) step(ctx context.Context, step int64) error {
 	begin := time.Now()
 	b, err := r.feed.next(step)
 	if err != nil {
@@ -321,6 +325,7 @@ func (r *run) step(step int64) error {
 	if err := r.dev.feed(b, step); err != nil {
 		return err
 	}
+	r.waits.begin(r.dev.m)
 	switch {
 	case step == r.first && r.o.DumpGrads != "":
 		err = r.dumpGrads(step)
@@ -335,12 +340,13 @@ func (r *run) step(step int64) error {
 	if r.sum.Ran > 0 { // the first one reads data, and starts threads
 		r.longest = max(r.longest, took)
 	}
-	s := took.Seconds()
-	m := &r.told
-	*m = metrics.Step{Step: step, Loss: r.dev.loss(), GradNorm: r.dev.gradNorm(), LR: r.dev.lr(), LossScale: r.dev.lossScale(), Ms: 1e3 * s, TokensPerS: math.NaN()}
-	if n := r.plan.Stats.TokensPerStep; n > 0 && s > 0 {
-		m.TokensPerS = float64(n) / s
+	waits, ended := r.stepEnded(ctx, r.waits.end(r.dev.m))
+	if ended != nil {
+		return ended
 	}
+	m := &r.told
+	r.measure(m, step, took)
+	m.WaitMs = waits
 	if stopped {
 		m.LR = math.NaN() // it may not have been computed yet
 	}
@@ -356,6 +362,15 @@ func (r *run) step(step int64) error {
 		}
 	}
 	return r.watch(m, b, stopped)
+}
+
+// measure says what the devices reported of a step, which took so long.
+func (r *run) measure(m *metrics.Step, step int64, took time.Duration) {
+	s := took.Seconds()
+	*m = metrics.Step{Step: step, Loss: r.dev.loss(), GradNorm: r.dev.gradNorm(), LR: r.dev.lr(), LossScale: r.dev.lossScale(), Ms: 1e3 * s, TokensPerS: math.NaN()}
+	if n := r.plan.Stats.TokensPerStep; n > 0 && s > 0 {
+		m.TokensPerS = float64(n) / s
+	}
 }
 
 // saveCheckpoint saves the state after the last step that is done: behind the steps

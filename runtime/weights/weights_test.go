@@ -12,6 +12,7 @@ import (
 
 	"ptc/internal/dtype"
 	"ptc/runtime/checkpoint/safetensors"
+	"ptc/runtime/checkpoint/safetensors/safetensorstest"
 	"ptc/runtime/program"
 )
 
@@ -40,42 +41,21 @@ func tensors(d dtype.DType) []safetensors.Tensor {
 // write makes a file of tensors whose elements count up.
 func write(t *testing.T, path string, list []safetensors.Tensor) {
 	t.Helper()
-	err := safetensors.WriteFile(path, list, nil, func(w *safetensors.Writer) error {
-		for _, x := range list {
-			data := make([]byte, x.Bytes())
-			v := make([]float64, len(data)/x.DType.Size())
-			for i := range v {
-				v[i] = float64(i + 1)
-			}
-			x.DType.Encode(data, v)
-			if err := w.WriteSlice(x.Name, safetensors.Slice{}, data); err != nil {
-				return err
-			}
+	safetensorstest.Write(t, path, list, func(x *safetensors.Tensor) []float64 {
+		v := make([]float64, x.Bytes()/int64(x.DType.Size()))
+		for i := range v {
+			v[i] = float64(i + 1)
 		}
-		return nil
+		return v
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func read(t *testing.T, path, name string) []float64 {
 	t.Helper()
-	f, err := safetensors.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	x := f.Find(name)
-	if x == nil {
+	v, ok := safetensorstest.Floats(t, path)[name]
+	if !ok {
 		t.Fatalf("%s lacks %s", path, name)
 	}
-	data := make([]byte, x.Bytes())
-	if err := f.ReadSlice(name, safetensors.Slice{}, data); err != nil {
-		t.Fatal(err)
-	}
-	v := make([]float64, len(data)/x.DType.Size())
-	x.DType.Decode(v, data)
 	return v
 }
 

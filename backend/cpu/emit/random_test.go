@@ -174,7 +174,7 @@ func (g *generator) op(pool []*kernel.Value) *kernel.Value {
 	x := one(kernel.F32)
 	switch g.IntN(4) {
 	case 0:
-		return b.Round(x, []kernel.Elem{kernel.BF16, kernel.F16}[g.IntN(2)])
+		return b.Round(x, []kernel.Elem{kernel.BF16, kernel.F16, kernel.F8E4M3, kernel.F8E5M2}[g.IntN(4)])
 	case 1:
 		return []func(*kernel.Value) *kernel.Value{b.Exp, b.Log, b.Tanh, b.Erf, b.Sigmoid, b.Sin}[g.IntN(6)](x)
 	case 2:
@@ -269,6 +269,9 @@ func isNaN(e kernel.Elem, b []byte) bool {
 		return f != f
 	case kernel.F16:
 		f := dtype.FromF16(binary.LittleEndian.Uint16(b))
+		return f != f
+	case kernel.F8E4M3, kernel.F8E5M2:
+		f := e.DType().FromBits(uint32(b[0]))
 		return f != f
 	}
 	return false

@@ -59,7 +59,7 @@ func decodeArith(d *decoder, s *ptx.Stmt, parts []string, in *inst, n int) error
 type numType struct {
 	kind byte // f, s, u, b, p
 	bits int
-	half string // bf16 or f16
+	half string // bf16, f16, e4m3 or e5m2
 	two  bool   // two of them in a register
 }
 
@@ -68,6 +68,7 @@ func typeOf(word string) (numType, error) {
 		"f32": {kind: 'f', bits: 32}, "f64": {kind: 'f', bits: 64}, "pred": {kind: 'p', bits: 1},
 		"bf16": {kind: 'h', bits: 16, half: "bf16"}, "f16": {kind: 'h', bits: 16, half: "f16"},
 		"bf16x2": {kind: 'h', bits: 32, half: "bf16", two: true}, "f16x2": {kind: 'h', bits: 32, half: "f16", two: true},
+		"e4m3x2": {kind: 'h', bits: 16, half: "e4m3", two: true}, "e5m2x2": {kind: 'h', bits: 16, half: "e5m2", two: true},
 		"tf32": {kind: 'f', bits: 32, half: "tf32"},
 	}
 	if t, ok := types[word]; ok {

@@ -109,12 +109,17 @@ func (w *warp) loadMatrix(in *inst, trans bool) error {
 type tensor struct {
 	k    int // steps
 	half string
+	b    string // of the right operand, where that is another
 }
 
 var tensors = map[string]tensor{
-	"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32": {16, "bf16"},
-	"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32":   {16, "f16"},
-	"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32":  {8, "tf32"},
+	"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32": {16, "bf16", ""},
+	"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32":   {16, "f16", ""},
+	"mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32": {32, "e4m3", ""},
+	"mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32": {32, "e4m3", "e5m2"},
+	"mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e4m3.f32": {32, "e5m2", "e4m3"},
+	"mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32": {32, "e5m2", ""},
+	"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32":  {8, "tf32", ""},
 }
 
 func decodeMMA(d *decoder, s *ptx.Stmt, _ []string, in *inst) error {
@@ -142,16 +147,20 @@ func decodeMMA(d *decoder, s *ptx.Stmt, _ []string, in *inst) error {
 }
 
 func (w *warp) multiply(in *inst, t tensor) {
-	var a [16][16]float32
-	var b [16][8]float32
+	var a [16][32]float32
+	var b [32][8]float32
 	var sum [16][8]float32
+	right := t
+	if t.b != "" {
+		right.half = t.b
+	}
 	for l := range lanes {
 		g, q := l/4, l%4
 		for r := range 4 { // of A: rows g and g+8, then the second half of the steps
 			t.unpack(w.file[in.from[r]][l], q, func(i, k int, x float32) { a[g+r%2*8][k+r/2*t.k/2] = x })
 		}
 		for r := range 2 {
-			t.unpack(w.file[in.from[4+r]][l], q, func(i, k int, x float32) { b[k+r*t.k/2][g] = x })
+			right.unpack(w.file[in.from[4+r]][l], q, func(i, k int, x float32) { b[k+r*t.k/2][g] = x })
 		}
 		for r := range 4 {
 			sum[g+r/2*8][2*q+r%2] = f32(w.file[in.from[6+r]][l])
@@ -179,6 +188,12 @@ func (w *warp) multiply(in *inst, t tensor) {
 func (t tensor) unpack(x uint64, q int, f func(i, k int, x float32)) {
 	if t.half == "tf32" {
 		f(0, q, f32(x&^0x1fff))
+		return
+	}
+	if fraction := fractions[t.half]; fraction > 0 {
+		for i := range 4 {
+			f(i, 4*q+i, fromFP8(byte(x>>(8*i)), fraction))
+		}
 		return
 	}
 	h := numType{kind: 'h', bits: 16, half: t.half}

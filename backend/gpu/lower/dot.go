@@ -1,7 +1,6 @@
 package lower
 
 import (
-	"ptc/backend/elementwise"
 	"ptc/backend/gpu/layout"
 	"ptc/backend/gpu/thread"
 	"ptc/backend/kernel"
@@ -17,11 +16,12 @@ type product struct {
 	over  []*tile.Range // what is summed, but for positions
 	steps int           // of a matrix instruction: then left is rows × over, right cols × over; 0: multiply-adds
 	free  [2]int        // the dimension of the sums that an operand has; -1 for several or none
+	as    int64         // the steps of the schedule's instruction
 	group bool          // matrix instructions are those of four warps, which read shared memory
 }
 
 func (l *lowering) product(o *tile.Op) product {
-	x := product{o: o, dims: o.Result().Type.Dims, free: [2]int{-1, -1}}
+	x := product{o: o, dims: o.Result().Type.Dims, free: [2]int{-1, -1}, as: l.p.Schedule.Dot.K}
 	for _, r := range o.Over {
 		if r.Size > 1 {
 			x.over = append(x.over, r)
@@ -48,7 +48,7 @@ func (l *lowering) product(o *tile.Op) product {
 		n = l.size(x.dims[x.free[1]])
 	}
 	if x.group = l.grouped(x, m, n); x.group {
-		x.steps = groupSteps
+		x.steps = x.depth()
 		x.at = layout.Groups(m, n, l.warps)
 	} else if x.steps = l.matrices(x, m, n); x.steps > 0 {
 		rows, cols := layout.Arrange(m, n, l.warps)
@@ -68,11 +68,11 @@ func (l *lowering) product(o *tile.Op) product {
 }
 
 // matrices is how many steps of the contracted range a matrix instruction takes, if the schedule wants
-// it and the tiles are as large as one; or 0. Numbers of 16 bits have one of 16 steps, f32 one of
-// 8, which rounds them: only a schedule that says so has it.
+// it and the tiles are as large as one; or 0. Numbers of 16 bits have one of 16 steps, those of 8
+// one of 32 or that of bf16, f32 one of 8, which rounds them: only a schedule that says so has it.
 func (l *lowering) matrices(x product, m, n int) int {
 	d := l.p.Schedule.Dot
-	steps := 16
+	steps := x.depth()
 	if x.single() {
 		steps = 8
 	}
@@ -88,10 +88,10 @@ func (l *lowering) matrices(x product, m, n int) int {
 // those who read it together meet no bank twice.
 func (l *lowering) memory(x product, i int) *layout.Memory {
 	v := x.o.Args[i]
-	if m := l.rows(v); m != nil {
+	if m := l.rows(x, i); m != nil {
 		return m
 	}
-	fast := l.contiguous(v)
+	fast := l.fast(x, i)
 	m := layout.Dense(l.sizes(v.Type.Dims), fast)
 	group := x.at.Lane[:3]
 	if x.steps > 0 {
@@ -105,7 +105,7 @@ func (l *lowering) memory(x product, i int) *layout.Memory {
 			group[j] = project(b, x.dims, v.Type.Dims)
 		}
 	}
-	m.Swizzle(vec(elementwise.Elem(v.Type.DType)), group)
+	m.Swizzle(vec(l.operandElem(v)), group)
 	return m
 }
 

@@ -3,7 +3,6 @@ package lower
 import (
 	"slices"
 
-	"ptc/backend/elementwise"
 	"ptc/backend/gpu/layout"
 	"ptc/backend/gpu/thread"
 	"ptc/backend/tile"
@@ -15,18 +14,18 @@ const (
 	groupWarps = 4
 	groupRows  = 64
 	groupCols  = 256 // at most
-	groupSteps = 16
+	groupSteps = 16  // of numbers of 16 bits
 )
 
 // grouped reports whether the matrix instructions of warpgroups multiply x, of m rows and n columns: the
 // schedule wants them, and the tiles are as large as one and lie as they are read.
 func (l *lowering) grouped(x product, m, n int) bool {
 	if l.p.Schedule.Dot.Kind != schedule.WGMMA || x.single() || l.warps%groupWarps != 0 ||
-		m < groupRows || len(x.over) != 1 || l.size(x.over[0]) < groupSteps {
+		m < groupRows || len(x.over) != 1 || l.size(x.over[0]) < x.depth() {
 		return false
 	}
-	for _, v := range x.o.Args[:2] {
-		if l.rows(v) == nil {
+	for i := range 2 {
+		if l.rows(x, i) == nil {
 			return false
 		}
 	}
@@ -34,14 +33,23 @@ func (l *lowering) grouped(x product, m, n int) bool {
 	return n/(groups/min(groups, m/groupRows)) >= 8
 }
 
-// rows is v in shared memory as matrix instructions of warpgroups read it, where the schedule wants these,
+// depth is how many steps a matrix instruction has of numbers that are narrower than f32.
+func (x product) depth() int {
+	if x.eighths() {
+		return eighthSteps
+	}
+	return groupSteps
+}
+
+// rows is operand i in shared memory as matrix instructions of warpgroups read it, where the schedule wants these,
 // or nil.
-func (l *lowering) rows(v *tile.Value) *layout.Memory {
-	e := elementwise.Elem(v.Type.DType)
+func (l *lowering) rows(x product, i int) *layout.Memory {
+	v := x.o.Args[i]
+	e := l.operandElem(v)
 	if l.p.Schedule.Dot.Kind != schedule.WGMMA || !e.IsNarrow() || len(v.Type.Dims) != 2 {
 		return nil
 	}
-	return layout.Spans(l.sizes(v.Type.Dims), l.contiguous(v), e.Bytes())
+	return layout.Spans(l.sizes(v.Type.Dims), l.fast(x, i), e.Bytes())
 }
 
 // matrix is operand i of a product for a warpgroup, at a position of its own tile.
@@ -81,11 +89,11 @@ func (m *matrix) at(n, k int) thread.Matrix {
 	return out
 }
 
-// multiplyGroups starts the products of tiles of 16 bits, on top of registers that it changes: of so many
+// multiplyGroups starts the products of tiles of 16 or 8 bits, on top of registers that it changes: of so many
 // rows and columns as an instruction has the steps of the contracted range, one after the other. The left
 // operand is in registers where regs is not nil.
 func (l *lowering) multiplyGroups(x product, left, right placed, regs, acc []*thread.Value) {
-	e := elementwise.Elem(x.o.Args[0].Type.DType)
+	e, f := l.operandElem(x.o.Args[0]), l.operandElem(x.o.Args[1])
 	var rows *matrix
 	if regs == nil {
 		rows = l.matrix(x, 0, left)
@@ -99,15 +107,15 @@ func (l *lowering) multiplyGroups(x product, left, right placed, regs, acc []*th
 		}
 	}
 	piece := min(count, groupCols)
-	for k := 0; k < over; k += groupSteps {
+	for k := 0; k < over; k += x.steps {
 		for r := 0; r < len(acc); r += piece / 2 {
 			m, n := x.at.Offset(r, x.free[0]), x.at.Offset(r, x.free[1])
 			if regs == nil {
-				l.b.MultiplyGroup(e, nil, rows.at(m, k), cols.at(n, k), acc[r:r+piece/2])
+				l.b.MultiplyGroup(e, f, nil, rows.at(m, k), cols.at(n, k), acc[r:r+piece/2])
 				continue
 			}
 			first := (m/groupRows*over + k) / 4 // of the packed registers: 16 rows by as many steps are 4
-			l.b.MultiplyGroup(e, regs[first:first+4], thread.Matrix{}, cols.at(n, k), acc[r:r+piece/2])
+			l.b.MultiplyGroup(e, f, regs[first:first+4], thread.Matrix{}, cols.at(n, k), acc[r:r+piece/2])
 		}
 	}
 }
@@ -118,14 +126,14 @@ func (l *lowering) weights(x product) []*thread.Value {
 	v := x.o.Args[0]
 	groups := l.warps / groupWarps
 	m, over := l.size(x.dims[x.free[0]]), l.size(x.over[0])
-	if _, shared := l.placed[v]; shared || v.Type.Dims[1] != x.over[0] || m < groups*groupRows {
+	if _, shared := l.placed[v]; shared || x.eighths() || v.Type.Dims[1] != x.over[0] || m < groups*groupRows {
 		return nil
 	}
 	at := layout.Groups(m, over, l.warps)
 	if !l.own(v).Equal(at) {
 		return nil
 	}
-	e := elementwise.Elem(v.Type.DType)
+	e := l.operandElem(v)
 	y := l.complete(v, at)
 	out := make([]*thread.Value, len(y)/2)
 	for i := range out {

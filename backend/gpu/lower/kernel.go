@@ -23,14 +23,14 @@ type Kernel struct {
 
 // Kernels lowers p for blocks of so many warps, a power of two: a kernel for each phase, to
 // be run one after the other, with the buffers of p as arguments, in their order.
-func Kernels(p *tile.Program, warps int) ([]Kernel, error) {
+func Kernels(p *tile.Program, warps int, has ...Feature) ([]Kernel, error) {
 	var out []Kernel
 	for i, ph := range p.Phases {
 		name := p.Name
 		if len(p.Phases) > 1 {
 			name = fmt.Sprintf("%s_%d", p.Name, i)
 		}
-		b := thread.New(name, 32*warps)
+		b := builder(name, warps, has)
 		bufs, from := make([]thread.Pointer, len(p.Buffers)), make([]source, len(p.Buffers))
 		for i, buf := range p.Buffers {
 			from[i] = source{args: []int{i}}
@@ -60,8 +60,8 @@ type Section struct {
 
 // Join lowers programs that have nothing to do with each other as one kernel of so many arguments:
 // its blocks are those of the first section, then those of the second, and so on.
-func Join(name string, args int, sections []Section, warps int) (Kernel, error) {
-	b := thread.New(name, 32*warps)
+func Join(name string, args int, sections []Section, warps int, has ...Feature) (Kernel, error) {
+	b := builder(name, warps, has)
 	params := make([]thread.Pointer, args)
 	for i := range params {
 		params[i] = b.Param(fmt.Sprintf("b%d", i), kernel.I32)

@@ -128,7 +128,7 @@ func (f *fragment) read(n, k int) []*thread.Value {
 // multiplyMatrices adds products by matrix instructions: of some steps of the contracted range after
 // the other, a warp reads its columns, and then its rows, 16 at a time.
 func (l *lowering) multiplyMatrices(x product, left, right placed, acc []*thread.Value) []*thread.Value {
-	e := elementwise.Elem(x.o.Args[0].Type.DType)
+	e, f := l.operandElem(x.o.Args[0]), l.operandElem(x.o.Args[1])
 	rows, cols := l.fragment(x, 0, left), l.fragment(x, 1, right)
 	acc = slices.Clone(acc)
 	for k := 0; int64(k) < x.over[0].Size; k += x.steps {
@@ -142,7 +142,7 @@ func (l *lowering) multiplyMatrices(x product, left, right placed, acc []*thread
 			a := rows.read(m, k)
 			for r := 0; r < x.at.Regs(); r += 4 {
 				if x.at.Offset(r, x.free[0]) == m {
-					copy(acc[r:r+4], l.b.Multiply(e, a, b[x.at.Offset(r, x.free[1])], acc[r:r+4]))
+					copy(acc[r:r+4], l.b.Multiply(e, f, a, b[x.at.Offset(r, x.free[1])], acc[r:r+4]))
 				}
 			}
 		}

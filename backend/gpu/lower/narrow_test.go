@@ -15,7 +15,7 @@ import (
 func withMaps(words []emu.Arg, maps []Map) ([]emu.Arg, error) {
 	out := slices.Clone(words)
 	for _, m := range maps {
-		x := emu.TensorMap{Type: map[ir.DType]emu.TensorType{ir.BF16: emu.BFloat16, ir.F16: emu.Float16}[m.DType], Rank: len(m.Sizes),
+		x := emu.TensorMap{Type: map[ir.DType]emu.TensorType{ir.BF16: emu.BFloat16, ir.F16: emu.Float16, ir.F8E4M3: emu.Uint8, ir.F8E5M2: emu.Uint8}[m.DType], Rank: len(m.Sizes),
 			Address: words[m.Arg].Word + uint64(m.Offset), Steps: [5]uint32{1, 1, 1, 1, 1},
 			Swizzle: map[int]emu.Swizzle{32: emu.Swizzle32, 64: emu.Swizzle64, 128: emu.Swizzle128}[m.Swizzle]}
 		for i := range m.Sizes {

@@ -32,7 +32,7 @@ const shortestSpan = 32
 // where there is nothing.
 func (l *lowering) pad(body *tile.Block) {
 	d := l.p.Schedule.Dot
-	if d.Kind != schedule.MMA && d.Kind != schedule.WGMMA || d.K != 0 && d.K != 16 {
+	if d.Kind != schedule.MMA && d.Kind != schedule.WGMMA || d.K != 0 && d.K != groupSteps && d.K != eighthSteps {
 		return
 	}
 	for _, o := range body.Ops {
@@ -63,10 +63,11 @@ func (l *lowering) padProduct(o *tile.Op) {
 		l.size(rows) < 16 || cols.Size < 2 {
 		return
 	}
-	l.least[over[0]] = max(l.least[over[0]], 16)
+	x := product{o: o, over: over, as: l.p.Schedule.Dot.K}
+	l.least[over[0]] = max(l.least[over[0]], x.depth())
 	l.least[cols] = max(l.least[cols], 8)
 	if right := o.Args[1]; l.p.Schedule.Dot.Kind == schedule.WGMMA && l.warps%groupWarps == 0 && l.size(rows) >= groupRows &&
-		right.Type.Dims[l.contiguous(right)] == cols {
-		l.least[cols] = max(l.least[cols], shortestSpan/elementwise.Elem(right.Type.DType).Bytes())
+		right.Type.Dims[l.fast(x, 1)] == cols {
+		l.least[cols] = max(l.least[cols], shortestSpan/l.operandElem(right).Bytes())
 	}
 }

@@ -76,7 +76,7 @@ func (l *lowering) pipeline(o *tile.Op) *pipeline {
 	switch e := l.b.Entry(); {
 	case !multiplies:
 		e.Blocks = max(e.Blocks, 1, foldWarps/l.warps)
-	case l.warps <= fewWarps:
+	case l.warps <= fewWarps && !l.converts(body):
 		e.Blocks = max(e.Blocks, residentWarps/l.warps)
 	}
 	return x
@@ -98,8 +98,8 @@ func (x *pipeline) add(v *tile.Value, in *layout.Memory, computed bool) {
 	if slices.ContainsFunc(x.copied, same) || slices.ContainsFunc(x.tensors, same) || slices.ContainsFunc(x.computed, same) {
 		return
 	}
-	o := &operand{v: v, in: in, at: x.writers(v)}
-	if v.Def.Kind == tile.Copy {
+	o := &operand{v: v, in: in, at: x.writers(v, in)}
+	if v.Def.Kind == tile.Copy && x.straight(v, in) {
 		if o.tensor = x.lowering.tensor(v.Def, in); o.tensor != nil {
 			o.slots = x.stages
 			x.tensors = append(x.tensors, o)

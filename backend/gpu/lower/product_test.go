@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand"
@@ -24,6 +25,8 @@ type problem struct {
 	m, n, k, batch int
 	left, right    string // axes: "mk", "km", "kn", "nk"
 	dtype, out     string
+	other          string // dtype of the right operand; empty: as the left one's
+	has            []Feature
 	before, after  bool   // a prologue that scales rows and casts; an epilogue with a bias and a residual
 	cut            string // as text; empty: that of nest.Threads
 	warps          int    // 0: those of the cut
@@ -74,7 +77,7 @@ func (p problem) text() string {
 	if p.before {
 		from = "f32"
 	}
-	l, r := arg(typ(from, p.left)), arg(typ(p.dtype, p.right))
+	l, r := arg(typ(from, p.left)), arg(typ(cmp.Or(p.other, p.dtype), p.right))
 	var scale, bias, rest string
 	if p.before {
 		scale = arg(typ("f32", "m"))
@@ -175,7 +178,7 @@ func (p problem) launchOnly(t *testing.T) *launch {
 	}
 	x := &launch{f: f, k: k, options: p.options}
 	x.options.Check, x.options.Steps = true, 1<<22
-	if x.kernels, err = Kernels(program, warps); err != nil {
+	if x.kernels, err = Kernels(program, warps, p.has...); err != nil {
 		t.Fatalf("%v\n%s", err, program)
 	}
 	return x

@@ -275,7 +275,7 @@ func (l *lowering) share(v *tile.Value, in *layout.Memory) placed {
 		return p
 	}
 	p := l.slots(v, in, 1)
-	at := l.writers(v)
+	at := l.writers(v, in)
 	x := l.complete(v, at)
 	l.b.Sync()
 	l.reach(p, p.dims, at).write(x, l.once(at))
@@ -293,11 +293,14 @@ func (l *lowering) slots(v *tile.Value, in *layout.Memory, n int) placed {
 	if in.Span > 0 {
 		align = 8 * in.Span // what is exchanged is by addresses
 	}
-	return placed{mem: l.b.NewShared(elementwise.Elem(v.Type.DType), n*in.Elems, align), dims: v.Type.Dims, in: in}
+	return placed{mem: l.b.NewShared(l.operandElem(v), n*in.Elems, align), dims: v.Type.Dims, in: in}
 }
 
 // writers is the layout in which v is put into shared memory: neighbours of 16 bytes by a thread.
-func (l *lowering) writers(v *tile.Value) *layout.Layout {
+func (l *lowering) writers(v *tile.Value, in *layout.Memory) *layout.Layout {
+	if l.turned(v, in) {
+		return l.turners(v)
+	}
 	if at := l.held[v]; at != nil {
 		return at
 	}

@@ -286,16 +286,23 @@ func convert(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 	return b.pure(class(to), "cvt"+how+"."+suffix(to, true)+"."+suffix(from, true), b.inReg(s.Args[0]))
 }
 
-// round is an f32 rounded to bf16 or f16, and back.
+// round is an f32 rounded to bf16, f16 or a float of eight bits, and back.
 func round(b *Builder, s *kernel.Stmt, _ []ptx.Operand) ptx.Operand {
+	if s.Elem.DType().IsScaled() {
+		return b.inReg(b.widenEighths(s.Elem, b.narrowEighths(s.Elem, ptx.B16, s.Args), 1)[0])
+	}
 	half := halfName(s.Elem)
 	h := b.pure(ptx.B16, "cvt.rn."+half+".f32", b.inReg(s.Args[0]))
 	return b.widen(half, h)
 }
 
+// halfName is what instructions call numbers e of 16 or 8 bits.
 func halfName(e kernel.Elem) string {
 	if e == kernel.BF16 {
 		return "bf16"
+	}
+	if x, ok := eighths[e]; ok {
+		return x.name
 	}
 	return "f16"
 }

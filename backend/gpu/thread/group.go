@@ -7,7 +7,7 @@ import (
 	"ptc/backend/kernel"
 )
 
-// Matrix is a matrix of numbers of 16 bits in shared memory, as products of a warpgroup find it: a tile
+// Matrix is a matrix of numbers of 16 or 8 bits in shared memory, as products of a warpgroup find it: a tile
 // whose rows of 32, 64 or 128 bytes have their pieces of 16 exchanged ("PTX ISA", 9.7.15.5.1).
 type Matrix struct {
 	At     Shared // a multiple of 16 bytes, which is the same for all threads of the warpgroup
@@ -49,11 +49,12 @@ func (b *Builder) Sums(vs []*Value) []*Value {
 
 // MultiplyGroup starts the product of 64 rows, of which the 16 of the warp are in registers as
 // [Builder.Multiply] has them, or all in shared memory where x is nil, and as many columns as there are
-// sums, of 16 numbers e along the axis that is summed. It is added to sums by itself: these are
+// sums, of 16 numbers of 16 bits along the axis that is summed, or 32 of 8, for which rows go along that axis: of the left matrix e, of the right one f. It is added to sums by itself: these are
 // registers of [Builder.Sums] or of a loop, which nothing else touches until [Builder.AwaitProducts] says so.
-func (b *Builder) MultiplyGroup(e kernel.Elem, x []*Value, rows, cols Matrix, sums []*Value) {
+func (b *Builder) MultiplyGroup(e, f kernel.Elem, x []*Value, rows, cols Matrix, sums []*Value) {
 	n := 2 * len(sums)
-	if !e.IsNarrow() || n < 8 || n > 256 || n%8 != 0 || x != nil && len(x) != 4 {
+	eighths := e.DType().IsScaled()
+	if !e.IsNarrow() || e != f && !b.mixed(e, f) || eighths && (x != nil || rows.Rows || cols.Rows || !b.eighths) || n < 8 || n > 256 || n%8 != 0 || x != nil && len(x) != 4 {
 		b.fail(fmt.Errorf("a product of a warpgroup of %s, of %d registers on top of %d", e, len(x), len(sums)))
 		return
 	}
@@ -69,7 +70,6 @@ func (b *Builder) MultiplyGroup(e kernel.Elem, x []*Value, rows, cols Matrix, su
 	}
 	zero := b.pure(ptx.B32, "mov.b32", ptx.Imm(0))
 	add := b.pure(ptx.Pred, "setp.eq.u32", zero, ptx.Imm(0))
-	kind := halfName(e)
 	args := []ptx.Operand{ptx.Vec(to...)}
 	var signs []ptx.Operand
 	if x != nil {
@@ -83,8 +83,12 @@ func (b *Builder) MultiplyGroup(e kernel.Elem, x []*Value, rows, cols Matrix, su
 		signs = append(signs, number(rows.Rows))
 	}
 	args = append(args, b.descriptor(cols), add, ptx.Imm(1), ptx.Imm(1))
-	args = append(args, append(signs, number(cols.Rows))...)
-	b.op(fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s", n, kind, kind), args...)
+	steps := 32
+	if !eighths {
+		steps = 16
+		args = append(args, append(signs, number(cols.Rows))...)
+	}
+	b.op(fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s", n, steps, halfName(e), halfName(f)), args...)
 }
 
 // Pack is pairs of numbers e in 32 bits, which [Builder.MultiplyGroup] and [Builder.Multiply] take.

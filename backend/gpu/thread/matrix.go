@@ -26,16 +26,20 @@ func (b *Builder) LoadMatrix(s Shared, n int, trans bool) []*Value {
 }
 
 // Multiply is x·y + sums of 16×8 sums in f32, by the lanes of a warp: x has 16 rows, y 8 columns,
-// and both 16 numbers e of 16 bits along the axis that is summed, or 8 of f32, in fragments as
-// [Builder.LoadMatrix] gives them. Those of f32 are rounded as [Builder.Tensor32] does.
-func (b *Builder) Multiply(e kernel.Elem, x, y, sums []*Value) []*Value {
-	if !e.IsNarrow() && e != kernel.F32 || len(x) != 4 || len(y) != 2 || len(sums) != 4 {
+// and both 16 numbers of 16 bits along the axis that is summed, or 32 of 8 or 8 of f32, in fragments as
+// [Builder.LoadMatrix] gives them: of x numbers e, of y numbers f, which differ at most if they have 8 bits. Those of
+// f32 are rounded as [Builder.Tensor32] does.
+func (b *Builder) Multiply(e, f kernel.Elem, x, y, sums []*Value) []*Value {
+	if !e.IsNarrow() && e != kernel.F32 || e != f && !b.mixed(e, f) || e.DType().IsScaled() && !b.eighths || len(x) != 4 || len(y) != 2 || len(sums) != 4 {
 		b.fail(fmt.Errorf("a product of %s in %d and %d registers on top of %d", e, len(x), len(y), len(sums)))
 		return sums
 	}
-	steps, kind := "k16", halfName(e)
-	if e == kernel.F32 {
-		steps, kind = "k8", "tf32"
+	steps, kinds := "k16", halfName(e)+"."+halfName(f)
+	switch {
+	case e == kernel.F32:
+		steps, kinds = "k8", "tf32.tf32"
+	case e.DType().IsScaled():
+		steps = "k32"
 	}
 	list := func(vs []*Value) ptx.Operand {
 		regs := make([]ptx.Operand, len(vs))
@@ -50,9 +54,12 @@ func (b *Builder) Multiply(e kernel.Elem, x, y, sums []*Value) []*Value {
 		to[i] = ptx.R(b.reg(ptx.B32))
 		out[i] = b.value(kernel.F32, to[i])
 	}
-	b.op("mma.sync.aligned.m16n8"+steps+".row.col.f32."+kind+"."+kind+".f32", ptx.Vec(to...), list(x), list(y), list(sums))
+	b.op("mma.sync.aligned.m16n8"+steps+".row.col.f32."+kinds+".f32", ptx.Vec(to...), list(x), list(y), list(sums))
 	return out
 }
+
+// mixed reports whether matrix instructions multiply numbers e by numbers f, which are others.
+func (b *Builder) mixed(e, f kernel.Elem) bool { return e.DType().IsScaled() && f.DType().IsScaled() }
 
 // Tensor32 is the bits of an f32 rounded to the 10 of its significand that matrix instructions read.
 func (b *Builder) Tensor32(x *Value) *Value {

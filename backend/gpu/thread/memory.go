@@ -92,7 +92,7 @@ type Access struct {
 	Have *Value
 }
 
-// Load reads from global memory. Numbers of 16 bits come as f32.
+// Load reads from global memory. Numbers of 16 and 8 bits come as f32.
 func (b *Builder) Load(p Pointer, a Access) []*Value {
 	return b.load("ld.global", p.Elem, ptx.At(p.at.Reg, p.plus), a)
 }
@@ -102,7 +102,7 @@ func (b *Builder) LoadShared(s Shared, a Access) []*Value {
 	return b.load("ld.shared", s.Elem, ptx.At(s.at.Reg, s.plus), a)
 }
 
-// Store writes to global memory. Numbers are rounded where it has 16 bits.
+// Store writes to global memory. Numbers are rounded where it has 16 bits or 8.
 func (b *Builder) Store(p Pointer, a Access, vs []*Value) {
 	b.store("st.global", p.Elem, ptx.At(p.at.Reg, p.plus), a, vs)
 }
@@ -158,6 +158,8 @@ func (b *Builder) load(name string, e kernel.Elem, at ptx.Operand, a Access) []*
 func (b *Builder) unpack(e kernel.Elem, r ptx.Operand, each int) []*Value {
 	half := halfName(e)
 	switch {
+	case e.DType().IsScaled():
+		return b.widenEighths(e, r, each)
 	case e == kernel.BF16 && each == 2: // a shift and a mask, where moves of halves are two instructions
 		return []*Value{b.value(kernel.F32, b.pure(ptx.B32, "shl.b32", r, ptx.Imm(16))),
 			b.value(kernel.F32, b.pure(ptx.B32, "and.b32", r, ptx.Imm(-65536)))}
@@ -204,6 +206,8 @@ func (b *Builder) store(name string, e kernel.Elem, at ptx.Operand, a Access, vs
 func (b *Builder) pack(e kernel.Elem, c ptx.Class, vs []*Value) ptx.Operand {
 	half := halfName(e)
 	switch {
+	case e.DType().IsScaled():
+		return b.narrowEighths(e, c, vs)
 	case e.IsNarrow() && len(vs) == 2:
 		return b.pure(ptx.B32, "cvt.rn."+half+"x2.f32", b.inReg(vs[1]), b.inReg(vs[0]))
 	case e.IsNarrow():

@@ -43,7 +43,7 @@ type Operand struct {
 	// Cost is what an element takes besides being loaded, in multiply-adds. Where
 	// it is 0, Load is a load alone: it may be generated, and run, many times over.
 	Cost int64
-	// BF16 says that all elements are bf16, so that machines which multiply pairs of
+	// BF16 says that all elements are numbers of bf16, so that machines which multiply pairs of
 	// these may pack them as such.
 	BF16 bool
 }

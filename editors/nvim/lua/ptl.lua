@@ -1,4 +1,4 @@
--- Starts `ptc lsp` for .ptl files: require("ptl").setup({ cmd = { "ptc", "lsp" }, layout = "tensor" }).
+-- Starts `ptc lsp` for .ptl files: require("ptl").setup({ cmd = { "ptc", "lsp" }, layout = "tensor", target = "cuda" }).
 -- For Neovim 0.7 and later, without other plugins.
 local M = {}
 
@@ -11,7 +11,7 @@ function M.start(options)
       name = "ptc",
       cmd = options.cmd or { "ptc", "lsp" },
       root_dir = root,
-      init_options = { layout = options.layout or "" },
+      init_options = { layout = options.layout or "", target = options.target or "" },
       on_attach = options.on_attach,
       on_exit = function() clients[root] = nil end,
     })

@@ -68,6 +68,24 @@
     byID("figures").replaceChildren(...rows.map(([name, value]) => html("div", {}, html("dt", { textContent: name }), html("dd", { textContent: value }))));
   }
 
+  // waits draws a bar for each rank, of steps that were told of late.
+  function waits() {
+    const recent = steps.slice(-20).filter((s) => s.wait_ms), ranks = recent.length ? recent[recent.length - 1].wait_ms.length : 0;
+    byID("waits").hidden = ranks === 0;
+    if (ranks === 0) return;
+    const all = Array.from({ length: ranks }, (_, r) => median(recent.map((s) => s.wait_ms[r])));
+    const least = Math.min(...all), most = Math.max(...all), slowest = most > least ? all.indexOf(least) : -1;
+    const step = median(recent.map((s) => s.ms).filter((v) => v !== null));
+    byID("waits-now").textContent = slowest < 0 ? short(most) + " ms" : `${short(least)} to ${short(most)} ms, the slowest is rank ${slowest}`;
+    byID("ranks").replaceChildren(...all.map((v, r) => {
+      const bar = html("i", {});
+      bar.style.width = `${most ? (90 * v) / most : 0}%`;
+      const name = html("th", { scope: "row", className: "n", textContent: r });
+      return html("tr", { className: r === slowest ? "slowest" : "" }, name, html("td", { className: "n", textContent: short(v) }),
+        html("td", { className: "n", textContent: step ? ((100 * v) / step).toFixed(1) + "%" : "–" }), html("td", { className: "bar" }, bar, r === slowest ? "slowest" : ""));
+    }));
+  }
+
   // ticks are about four round numbers around a range.
   function ticks(low, high) {
     const raw = (high - low) / 4, ten = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 2.5, 5, 10].find((n) => n * ten >= raw * 0.999) * ten;
@@ -115,6 +133,7 @@
   function draw() {
     drawing = false;
     figures();
+    waits();
     curve("loss", (s) => s.loss, validations, false);
     curve("rate", (s) => s.tokens_per_s, [], true);
     curve("lr", (s) => s.lr, [], true);

@@ -1,0 +1,99 @@
+package train
+
+import (
+	"context"
+	"encoding/binary"
+	"time"
+
+	"ptc/runtime/comm"
+	"ptc/runtime/exec"
+)
+
+// waits measures how long devices are blocked in the communication of a step.
+type waits struct {
+	before, after []time.Duration // by device of this process, since it was opened
+}
+
+func (w *waits) begin(m *exec.Machine) { w.before = m.Blocked(w.before[:0]) }
+
+// end gives the time of each device of this process; none where it is not measured.
+func (w *waits) end(m *exec.Machine) []time.Duration {
+	w.after = m.Blocked(w.after[:0])
+	for i := range w.after {
+		w.after[i] -= w.before[i]
+	}
+	return w.after
+}
+
+// stepEnd is what processes say to one another after a step, in one exchange: whether
+// one of them is to stop, which they would ask before the next step, and how long each
+// was blocked. So the root has the waits of all, and none waits once more for that.
+//
+//	byte 0       1 where the process was told to stop
+//	bytes 1..8   nanoseconds, -1 where they are not measured
+type stepEnd struct {
+	mine   [9]byte
+	gather func() ([]byte, error)
+	asked  bool // stop is the answer for the next step
+	stop   bool
+}
+
+func newStepEnd(end comm.Device) (*stepEnd, error) {
+	s := new(stepEnd)
+	var err error
+	s.gather, err = comm.Gathering(end, s.mine[:], "between two steps")
+	return s, err
+}
+
+// stepEnded gives the milliseconds that each device of the plan was blocked, nil where
+// that is not measured. Every process calls it behind a step, and between it and the next
+// question of stopped nothing may take long, unless askAgain is called.
+func (r *run) stepEnded(ctx context.Context, mine []time.Duration) ([]float64, error) {
+	out := r.told.WaitMs[:0]
+	if r.end == nil {
+		for _, d := range mine {
+			out = append(out, ms(d))
+		}
+		return some(out), nil
+	}
+	s := r.ended
+	ns := int64(-1)
+	if len(mine) == 1 {
+		ns = int64(mine[0])
+	}
+	if s.mine[0] = 0; ctx.Err() != nil {
+		s.mine[0] = 1
+	}
+	binary.LittleEndian.PutUint64(s.mine[1:], uint64(ns))
+	all, err := s.gather()
+	if err != nil {
+		return nil, err
+	}
+	s.asked, s.stop = true, false
+	known := true
+	for ; len(all) > 0; all = all[len(s.mine):] {
+		s.stop = s.stop || all[0] != 0
+		ns := int64(binary.LittleEndian.Uint64(all[1:]))
+		known = known && ns >= 0
+		out = append(out, ms(time.Duration(ns)))
+	}
+	if !known {
+		return nil, nil
+	}
+	return some(out), nil
+}
+
+func some(list []float64) []float64 {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
+// askAgain has stopped ask anew: what follows a step takes so long that a process may
+// be told to stop meanwhile. Every process calls it at the same point.
+func (p *processes) askAgain() {
+	if p.ended != nil {
+		p.ended.asked = false
+	}
+}
