@@ -24,6 +24,12 @@ type Target interface {
 	// Attention says whether Generate takes kernels of class attention (ir/fusion);
 	// without it the operations of an attention are kernels of their own.
 	Attention() bool
+	// Rows are multiples of how many bytes rows of matrices in memory have to be for kernels
+	// to read and write them in large pieces, and had best be; zero where any will do.
+	Rows() (least, best int)
+	// Block is of how many rows or columns of a product's result a block is, where blocks read operands
+	// from common caches, each what it needs; 0 where a task keeps what it has read.
+	Block() int64
 	// Parts is into how many parts the sum of a product, a kernel or a section of one, is
 	// cut (passes/fuse): as given says, or by the target's estimates; 1 is one.
 	Parts(product *fusion.Kernel, given *schedule.Table) int64

@@ -276,6 +276,8 @@ func overrides(set []string) ([]lang.Override, error) {
 func described(t backend.Target) pass.Target {
 	d := pass.Target{Name: t.Name(), Exact: t.Exact(), Attention: t.Attention()}
 	d.VectorBits, d.L1, d.L2 = t.Vector()
+	d.Rows.Least, d.Rows.Best = t.Rows()
+	d.Block = t.Block()
 	// A product that is cut packs the weight once more for each chunk, or reads it from
 	// memory: docs/kernels.md says what that costs.
 	d.Chunk = pass.Chunk{Bytes: 8 << 20, Rows: 8192, Most: 8}
@@ -293,7 +295,7 @@ func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []pass
 		if err != nil {
 			return err
 		}
-		c.Target.Attention, c.Target.Chunk = like.Attention(), described(like).Chunk
+		c.Target.Attention, c.Target.Chunk, c.Target.Rows, c.Target.Block = like.Attention(), described(like).Chunk, described(like).Rows, like.Block()
 		t = like
 	}
 	c.Target.Parts = func(k *fusion.Kernel) int64 {

@@ -248,7 +248,13 @@ func (p *parser) typ() Type {
 		}
 		p.expect('=')
 		a.Size = p.size()
-		p.grow(&total, a.Size, len(t.Axes), at)
+		if t.Pad > 0 {
+			p.failAt(at, codeSize, "an axis behind one with padding", "padding of the last axis alone: vocab=50257+7", "")
+		}
+		if p.accept('+') {
+			t.Pad = p.size()
+		}
+		p.grow(&total, a.Size+t.Pad, len(t.Axes), at)
 		for p.accept('@') {
 			if len(a.Mesh) == MaxRank {
 				p.failAt(at, codeSize, "axis `"+clip(a.Name)+"` is sharded over too many mesh axes", "", "")

@@ -30,6 +30,7 @@ func @step class=entry
   _ = call fn=@k3 // "a:b"
   %7 : f16[] = x a=() b=[] c=[()] d={} e={:} f=[-1, 2] g={seq=4, k=8} h={seq:kseq} i=-inf j=nan k=1e-05 l=true m="\x00\n" n=f32 o=-3 p=-0.0 // "":3:0
   %15 : f64[] = add %7, %7 // blocks.0
+  %8 : bf16[seq=256, vocab=25129+7@tp] = add %7, %7
   %16 : f32[größe=2, x̂=3@dp] = x_ä über=(größe, x̂) ключ=数 // "blöcke.0" "ä.ptl":1:2
   result %12 loss
   result %7 param "wte" at=64

@@ -51,6 +51,10 @@ type Type struct {
 	DType   DType
 	Axes    []Axis
 	Partial []Partial
+	// Pad is how many elements that hold nothing follow each row, which is what is along the last
+	// axis. Only what kernels alone write and read has any (passes/memory/pitch); what is computed from
+	// such a value has none by itself.
+	Pad int
 }
 
 // Scalar is the type with no axes.
@@ -68,8 +72,17 @@ func (t Type) Elems() int {
 	return n
 }
 
-// Bytes is the size in memory, without padding.
-func (t Type) Bytes() int { return t.Elems() * t.DType.Size() }
+// Room is the number of elements that there is memory for: those of the rows, and what pads them.
+func (t Type) Room() int {
+	if t.Pad == 0 || len(t.Axes) == 0 {
+		return t.Elems()
+	}
+	row := t.Axes[len(t.Axes)-1].Size
+	return t.Elems() / row * (row + t.Pad)
+}
+
+// Bytes is the size in memory.
+func (t Type) Bytes() int { return t.Room() * t.DType.Size() }
 
 // Index is the position of the axis called name, or -1.
 func (t Type) Index(name string) int {
@@ -103,7 +116,7 @@ func (t Type) Names() []string {
 
 // Clone is a copy that shares no slice with t.
 func (t Type) Clone() Type {
-	c := Type{DType: t.DType}
+	c := Type{DType: t.DType, Pad: t.Pad}
 	if t.Axes != nil {
 		c.Axes = make([]Axis, len(t.Axes))
 		for i, a := range t.Axes {
@@ -115,16 +128,17 @@ func (t Type) Clone() Type {
 	return c
 }
 
-// WithDType is t with another dtype.
+// WithDType is t with another dtype, and no padding.
 func (t Type) WithDType(d DType) Type {
 	c := t.Clone()
-	c.DType = d
+	c.DType, c.Pad = d, 0
 	return c
 }
 
-// Drop is t without the named axes.
+// Drop is t without the named axes, and without padding.
 func (t Type) Drop(names ...string) Type {
 	c := t.Clone()
+	c.Pad = 0
 	out := c.Axes[:0]
 	for _, a := range c.Axes {
 		keep := true
@@ -140,13 +154,19 @@ func (t Type) Drop(names ...string) Type {
 }
 
 // Strides are the distances, in elements, between neighbours along each axis
-// in row-major storage.
-func (t Type) Strides() []int {
+// in row-major storage, without padding: those of a tensor of the evaluator.
+func (t Type) Strides() []int { return t.strides(0) }
+
+// Steps are such distances in memory, with padding.
+func (t Type) Steps() []int { return t.strides(t.Pad) }
+
+func (t Type) strides(pad int) []int {
 	s := make([]int, len(t.Axes))
 	n := 1
 	for i := len(t.Axes) - 1; i >= 0; i-- {
 		s[i] = n
-		n *= t.Axes[i].Size
+		n *= t.Axes[i].Size + pad
+		pad = 0
 	}
 	return s
 }
@@ -171,7 +191,7 @@ func (t Type) SameShape(u Type) bool {
 	return true
 }
 
-// Equal reports whether dtype, axes, shardings and reductions are the same.
+// Equal reports whether dtype, axes, shardings and reductions are the same, whatever the padding.
 func (t Type) Equal(u Type) bool { return t.DType == u.DType && t.SameShape(u) }
 
 func sameStrings(a, b []string) bool {
@@ -189,6 +209,7 @@ func sameStrings(a, b []string) bool {
 // String is the type as the IR's text has it:
 //
 //	f32[batch=8@dp, seq=256@cp@tp, embed=384] partial(tp, max dp)
+//	bf16[batch=8, vocab=50257+7]
 func (t Type) String() string {
 	var b strings.Builder
 	b.WriteString(t.DType.String())
@@ -200,6 +221,10 @@ func (t Type) String() string {
 		b.WriteString(a.Name)
 		b.WriteByte('=')
 		b.WriteString(strconv.Itoa(a.Size))
+		if i == len(t.Axes)-1 && t.Pad > 0 {
+			b.WriteByte('+')
+			b.WriteString(strconv.Itoa(t.Pad))
+		}
 		for _, m := range a.Mesh {
 			b.WriteByte('@')
 			b.WriteString(m)

@@ -344,7 +344,7 @@ func (d *device) describe(t ir.Type, memory ir.Memory, at int64, stack int, spre
 	if memory != ir.Device {
 		name = memory.String()
 	}
-	b := program.Buffer{Space: space, Memory: name, Offset: at, Bytes: int64(t.Bytes()), DType: t.DType.String(), Axes: axesOf(d.module, t), Stack: stack}
+	b := program.Buffer{Space: space, Memory: name, Offset: at, Bytes: int64(t.Bytes()), DType: t.DType.String(), Axes: axesOf(d.module, t), Stack: stack, Pad: t.Pad}
 	if ring := min(spread.Ring, d.Count(stack)); ring > 1 && spread.Step != 0 {
 		b.Step, b.Ring = spread.Step, ring
 	}
@@ -356,7 +356,7 @@ func (d *device) describe(t ir.Type, memory ir.Memory, at int64, stack int, spre
 
 // add is the number of a buffer, which is added if it is not yet here.
 func (d *device) add(b program.Buffer) int {
-	key := fmt.Sprint(b.Memory, " ", b.Offset, " ", b.Bytes, " ", b.DType, " ", b.Axes, " ", b.Stack, " ", b.Step, " ", b.Ring, " ", b.MicroStep, " ", b.MicroRing)
+	key := fmt.Sprint(b.Memory, " ", b.Offset, " ", b.Bytes, " ", b.DType, " ", b.Axes, " ", b.Stack, " ", b.Step, " ", b.Ring, " ", b.MicroStep, " ", b.MicroRing, " ", b.Pad)
 	if i, ok := d.index[key]; ok {
 		return i
 	}

@@ -47,6 +47,13 @@ func (g *gpu) Exact() bool                { return false }
 func (g *gpu) Attention() bool            { return true }
 func (g *gpu) Vector() (bits, l1, l2 int) { return 0, 0, 0 }
 
+// Rows are multiples of what a tensor map and the longest access need, and had best be whole lines of the caches, of
+// which a copy of a tile then takes no more than it has.
+func (g *gpu) Rows() (least, best int) { return 16, 128 }
+
+// Block is that of products with work for most multiprocessors (package nest).
+func (g *gpu) Block() int64 { return 128 }
+
 // Parts is one: how many would be worth it was not measured on a GPU.
 func (g *gpu) Parts(*fusion.Kernel, *schedule.Table) int64 { return 1 }
 
@@ -189,7 +196,7 @@ func generate(f *ir.Func, t target.Target, given *schedule.Table) (lower.Kernel,
 	cuts := make([]schedule.Schedule, len(parts))
 	warps := int64(1)
 	on := nest.GPU{Groups: t.Has(target.WGMMA), Tensor: t.Tensor, Eighths: t.Eighths, Shared: int64(t.Shared), Processors: int64(t.Processors)}
-	on.Clusters = t.Clusters && len(parts) == 1 // sections of a kernel are not of one size
+	on.Clusters, on.Section = t.Clusters && len(parts) == 1, len(parts) > 1 // sections of a kernel are not of one size
 	for i, p := range parts {
 		if s, ok := given.Of(fusion.Key(p.F)); ok {
 			cuts[i] = s

@@ -23,9 +23,9 @@ import (
 var models = []struct{ name, set, layout, target string }{
 	{"mlp/mlp", "batch=8 seq=4 embed=16 hidden=32", "", ""},
 	{"gpt/gpt", "layers=2 embed=16 heads=2 head=8 ffn=32 vocab=40 seq=16 batch=2", "", ""},
-	{"gpt/gpt", "layers=2 embed=16 heads=2 head=8 ffn=32 vocab=40 seq=16 batch=2", "precision { compute = bf16 }", ""},
+	{"gpt/gpt", "layers=2 embed=16 heads=2 head=8 ffn=32 vocab=43 seq=16 batch=2", "precision { compute = bf16 }", ""}, // rows of 86 bytes
 	{"llama/llama", "layers=1 embed=16 heads=4 kv=2 head=4 ffn=24 vocab=40 seq=16 batch=2", "", ""},
-	{"gpt/gpt", "layers=1 embed=64 heads=1 head=64 ffn=128 vocab=80 seq=64 batch=1", "precision { compute = bf16 }", hopper},
+	{"gpt/gpt", "layers=1 embed=64 heads=1 head=64 ffn=128 vocab=83 seq=64 batch=1", "precision { compute = bf16 }", hopper},
 	{"gpt/gpt", "layers=1 embed=64 heads=1 head=64 ffn=128 vocab=80 seq=64 batch=1", "precision { compute = bf16  products = f8 }", hopper},
 	{"gpt/gpt", "layers=1 embed=32 heads=2 head=16 ffn=64 vocab=40 seq=32 batch=1", "precision { products = f8 }", "cuda:sm_89"},
 	{"gpt/gpt", "layers=1 embed=32 heads=2 head=16 ffn=64 vocab=40 seq=16 batch=2", "precision { compute = bf16  products = f8 }", ""},

@@ -100,7 +100,7 @@ func newGen(name string, k *fusion.Kernel, s schedule.Schedule, stored []int) *g
 	}
 	for i, a := range f.Args {
 		t := a.Value.Type
-		buf := g.b.Buffer(fmt.Sprintf("in%d", i), t.DType, int64(t.Elems()), tile.Read)
+		buf := g.b.Buffer(fmt.Sprintf("in%d", i), t.DType, int64(t.Room()), tile.Read)
 		g.args = append(g.args, buf)
 		if a.Path == fusion.Coordinates {
 			g.coords = g.b.View("coord", buf, op.Dense(t))
@@ -117,7 +117,7 @@ func newGen(name string, k *fusion.Kernel, s schedule.Schedule, stored []int) *g
 		if k.Class == fusion.Scatter {
 			use = tile.ReadWrite
 		}
-		g.results[i] = g.b.Buffer(fmt.Sprintf("out%d", i), t.DType, int64(t.Elems()), use, over...)
+		g.results[i] = g.b.Buffer(fmt.Sprintf("out%d", i), t.DType, int64(t.Room()), use, over...)
 	}
 	return g
 }

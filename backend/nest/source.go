@@ -21,6 +21,7 @@ func meshSize(f *ir.Func, name string) (size, at int) {
 func numbering(f *ir.Func, o *ir.Op) op.Strided {
 	t := o.Result().Type
 	whole := t.Clone()
+	whole.Pad = 0 // elements are numbered, not places
 	for i, a := range t.Axes {
 		parts := 1
 		for _, m := range a.Mesh {

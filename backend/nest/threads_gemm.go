@@ -12,6 +12,9 @@ const (
 	productRows = 128
 	productCols = 128
 	wideCols    = 256
+	// missingShare: wide blocks may have so large a share of columns that do not exist. What blocks of 128 columns
+	// read more of the left operand is the same for any number of columns.
+	missingShare = 64
 	// enoughTasks is how many blocks a grid has at least before blocks become larger: about as many as
 	// a large GPU has multiprocessors.
 	enoughTasks = 128
@@ -65,14 +68,16 @@ func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 			s.Cols /= 2
 		}
 	}
-	wide := n%wideCols == 0 && s.Cols == productCols && s.Rows == productRows && tasks() >= 4*enoughTasks
+	// Of the last block of wide ones, columns that there are not cost as much as others.
+	missing := (n+wideCols-1)/wideCols*wideCols - n
+	wide := missing*missingShare <= n && s.Cols == productCols && s.Rows == productRows && tasks() >= 4*enoughTasks
 	switch {
 	case groups: // with zeros for the columns and steps that an instruction has and the product has not
 		// The products of a turn are under way in the next one, which takes a slot more.
 		s.Dot = schedule.Dot{Kind: schedule.WGMMA, M: groupRows, N: max(leastCols, s.Cols), K: steps}
 		s.Over, s.Stages = min(4*steps, ceilPower(over)), 4
 		switch copied := x.copied(x.left) && x.copied(x.right); {
-		case copied && wide: // an operand that is computed takes the registers
+		case copied && wide && !on.Section: // an operand that is computed takes the registers
 			s.Cols, s.Dot.N = wideCols, wideCols
 		case copied && s.Rows*s.Cols == productRows*productCols: // so that a multiprocessor has memory for two blocks
 			s.Stages = 3
@@ -138,7 +143,7 @@ func (x *contraction) copied(v *ir.Value) bool {
 		return false
 	}
 	for _, a := range w.Axes {
-		if a.Stride%each != 0 && a.Stride != 1 || a.Stride == 1 && a.Size%each != 0 {
+		if a.Stride%each != 0 && a.Stride != 1 || a.Stride == 1 && (a.Size+each-1)/each*each > a.Size+a.Pad {
 			return false
 		}
 	}

@@ -70,3 +70,32 @@ end
 		}
 	}
 }
+
+// TestThreadsOfPaddedRows: rows of odd length with padding are copied as even ones are, and the last block of wide ones may lack
+// a few columns.
+func TestThreadsOfPaddedRows(t *testing.T) {
+	const wide = "rows=128 cols=256 over=64 grid=-1 raster=groups group=16 dot=wgmma(64x256x16) left=task right=task stages=4 warps=8 producers=1 persistent=132"
+	const other = "rows=128 cols=128 over=64 grid=-1 raster=groups group=16 dot=wgmma(64x128x16) left=task right=task stages=4 warps=8"
+	for _, c := range []struct{ left, right, out, want string }{
+		{"m=8192, k=768", "n=50257, k=768", "m=8192, n=50257+47", wide},
+		{"m=8192, k=768", "n=4224, k=768", "m=8192, n=4224", strings.Replace(other, "stages=4", "stages=3", 1)}, // half a block is missing
+		{"m=8192, k=50257+47", "k=50257, n=4096", "m=8192, n=4096", wide},
+		{"m=8192, k=50257+6", "k=50257, n=4096", "m=8192, n=4096", other},
+		{"k=8192, m=50257+47", "k=8192, n=768", "m=50257, n=768", wide},
+		{"k=8192, m=50257", "k=8192, n=768", "m=50257, n=768", other},
+	} {
+		text := fmt.Sprintf("ptir 1 fused \"\"\n\nfunc @k class=kernel kind=gemm\n  arg %%0 : bf16[%s] in\n  arg %%1 : bf16[%s] in\n  %%2 : bf16[%s] = dot %%0, %%1 over=(k)\n  result %%2 out\nend\n",
+			c.left, c.right, c.out)
+		m, errs := ir.Parse("k.ptir", []byte(text))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		k, err := fusion.Analyze(m.Funcs[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Threads(k, GPU{Groups: true, Tensor: true, Clusters: true, Processors: 132}).String(); got != c.want {
+			t.Errorf("%s by %s: %s\nexpected %s", c.left, c.right, got, c.want)
+		}
+	}
+}

@@ -48,6 +48,12 @@ func (t *target) Exact() bool                { return t.exact }
 func (t *target) Vector() (bits, l1, l2 int) { return 0, 0, 0 }
 
 // Attention is evaluated like any other kernel function.
+// Rows are as they come: its tensors have no memory of a device.
+func (t *target) Rows() (least, best int) { return 0, 0 }
+
+// Block is none: a product has its operands as a whole.
+func (t *target) Block() int64 { return 0 }
+
 func (t *target) Attention() bool { return true }
 
 // Parts is one: nothing runs side by side.

@@ -291,7 +291,7 @@ func (p *parser) view() error {
 	return p.expect("]")
 }
 
-// axis is name=size:stride.
+// axis is name=size:stride, or name=size+padding:stride.
 func (p *parser) axis() (a op.StridedAxis, err error) {
 	if a.Name, err = p.ident("the name of an axis"); err != nil {
 		return a, err
@@ -302,6 +302,12 @@ func (p *parser) axis() (a op.StridedAxis, err error) {
 	size, err := p.int("the axis' size")
 	if err != nil {
 		return a, err
+	}
+	if p.accept("+") {
+		pad, err := p.int("the padding behind the axis")
+		if a.Pad = int(pad); err != nil {
+			return a, err
+		}
 	}
 	if err := p.expect(":"); err != nil {
 		return a, err

@@ -56,7 +56,11 @@ func (b *Buffer) String() string {
 func (v *View) String() string {
 	var axes []string
 	for _, a := range v.Axes {
-		axes = append(axes, fmt.Sprintf("%s=%d:%d", a.Name, a.Size, a.Stride))
+		pad := ""
+		if a.Pad > 0 {
+			pad = fmt.Sprintf("+%d", a.Pad)
+		}
+		axes = append(axes, fmt.Sprintf("%s=%d%s:%d", a.Name, a.Size, pad, a.Stride))
 	}
 	at := ""
 	if v.Offset != 0 {

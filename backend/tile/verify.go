@@ -112,7 +112,10 @@ func (v *verifier) view(w *View) error {
 		if a.Size < 1 || a.Size > maxSize || a.Stride < 0 || a.Stride > maxSize {
 			return fmt.Errorf("axis %s: found size %d, stride %d; expected 1 to %d and 0 to %d", a.Name, a.Size, a.Stride, int64(maxSize), int64(maxSize))
 		}
-		step, ok := mul(int64(a.Size-1), int64(a.Stride))
+		if a.Pad < 0 || a.Pad > maxSize || a.Pad > 0 && a.Stride != 1 {
+			return fmt.Errorf("axis %s: found %d elements of padding, stride %d; expected padding of neighbours, up to %d", a.Name, a.Pad, a.Stride, int64(maxSize))
+		}
+		step, ok := mul(int64(a.Size+a.Pad-1), int64(a.Stride))
 		if last, ok = add(last, step, ok); !ok {
 			return fmt.Errorf("axis %s: found positions beyond all memory; expected fewer", a.Name)
 		}

@@ -301,7 +301,7 @@ func (d *device) step(ctx *op.Context, o *ir.Op, env values, round bool) ([]*ten
 		if !sameAxes(t, res[i].Type) || t.DType != res[i].Type.DType || len(res[i].Data) != t.Elems() {
 			return nil, fmt.Errorf("%%%d is %s, its evaluation %s", r.ID, t, res[i].Type)
 		}
-		if !res[i].Type.Equal(t) { // a called function's result under the caller's type
+		if !res[i].Type.Equal(t) || res[i].Type.Pad != t.Pad { // padding is of the value, or a called function's result under the caller's type
 			res[i] = &tensor.Tensor{Type: t, Data: res[i].Data}
 		}
 		if round && row.Class != op.Control {

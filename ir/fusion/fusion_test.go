@@ -169,7 +169,7 @@ result %3 out`))
 		t.Fatal(err)
 	}
 	v := k.Views[k.F.Ops[1].Result()]
-	if got := fmt.Sprint(v); got != "{0 {16 [{a 3 8} {c 2 4} {d 4 1}]}}" {
+	if got := fmt.Sprint(v); got != "{0 {16 [{a 3 8 0} {c 2 4 0} {d 4 1 0}]}}" {
 		t.Errorf("the slice of the split is %s", got)
 	}
 	if _, ok := k.Views[k.F.Ops[2].Result()]; ok {

@@ -46,7 +46,7 @@ func (k *Kernel) readBehind(a int) bool {
 
 // sameStorage reports whether both types lie in memory alike.
 func sameStorage(t, u ir.Type) bool {
-	if t.DType != u.DType || len(t.Axes) != len(u.Axes) {
+	if t.DType != u.DType || len(t.Axes) != len(u.Axes) || t.Pad != u.Pad {
 		return false
 	}
 	for i, a := range t.Axes {

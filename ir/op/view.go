@@ -13,13 +13,19 @@ type Strided struct {
 type StridedAxis struct {
 	Name         string
 	Size, Stride int
+	// Pad is how many elements follow the last one that hold nothing and are nobody else's: they
+	// may be read and overwritten.
+	Pad int
 }
 
-// Dense is the view of a buffer that stores t row-major.
+// Dense is the view of a buffer that stores t row-major, rows with their padding.
 func Dense(t ir.Type) Strided {
 	v := Strided{Axes: make([]StridedAxis, len(t.Axes))}
-	for i, s := range t.Strides() {
-		v.Axes[i] = StridedAxis{t.Axes[i].Name, t.Axes[i].Size, s}
+	for i, s := range t.Steps() {
+		v.Axes[i] = StridedAxis{Name: t.Axes[i].Name, Size: t.Axes[i].Size, Stride: s}
+	}
+	if n := len(v.Axes); n > 0 {
+		v.Axes[n-1].Pad = t.Pad
 	}
 	return v
 }
@@ -90,7 +96,7 @@ func viewSplit(o *ir.Op, in Strided) (Strided, bool) {
 		stride := a.Stride * a.Size
 		for _, p := range into {
 			stride /= p.N
-			out.Axes = append(out.Axes, StridedAxis{p.Name, p.N, stride})
+			out.Axes = append(out.Axes, StridedAxis{Name: p.Name, Size: p.N, Stride: stride})
 		}
 	}
 	return out, true
@@ -129,7 +135,10 @@ func viewSlice(o *ir.Op, in Strided) (Strided, bool) {
 		if a.Name == axis {
 			start := int(o.Attrs.Int("start", 0))
 			out.Offset += start * a.Stride
-			out.Axes[i].Size = int(o.Attrs.Int("limit", int64(a.Size))) - start
+			limit := int(o.Attrs.Int("limit", int64(a.Size)))
+			if out.Axes[i].Size = limit - start; limit < a.Size {
+				out.Axes[i].Pad = 0
+			}
 		}
 	}
 	return out, true

@@ -159,7 +159,7 @@ func (c *checker) call(f *ir.Func, o *ir.Op) {
 		return
 	}
 	for i, a := range callee.Args {
-		if !sameAxes(o.Args[i].Type, a.Value.Type) {
+		if !sameAxes(o.Args[i].Type, a.Value.Type) || o.Args[i].Type.Pad != a.Value.Type.Pad {
 			c.add(codeCall, o.Pos, at(f, o), fmt.Sprintf("operand %d has type %s", i+1, o.Args[i].Type), a.Value.Type.String(), "")
 		}
 	}
@@ -168,6 +168,11 @@ func (c *checker) call(f *ir.Func, o *ir.Op) {
 		want[i] = r.Value.Type
 	}
 	c.results(f, o, want, codeCall)
+	for i, r := range o.Results {
+		if i < len(want) && r.Type.Pad != want[i].Pad {
+			c.add(codeCall, o.Pos, at(f, o), fmt.Sprintf("%%%d has type %s", r.ID, r.Type), want[i].String(), "")
+		}
+	}
 }
 
 // recursion reports functions that call themselves, directly or not: those

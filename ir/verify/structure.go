@@ -102,6 +102,7 @@ func (c *checker) function(f *ir.Func) {
 	}
 	c.stacks(f)
 	c.roles(f)
+	c.padding(f)
 }
 
 // typ checks one type against the limits of the text and the mesh.

@@ -11,7 +11,7 @@
 // indices, masks made of them) and views are free: each reader gets its own
 // copy. Every other operation starts a group; in program order each group takes in the groups that produce its
 // operands where the union is still one loop nest (rules.go) and no path leads
-// out of the union and back. Values that are cheap to compute again from
+// out of the union and back, but for casts of weights that many blocks of a product would do (casts.go). Values that are cheap to compute again from
 // stored ones are not stored (recompute.go), and of what blocks would keep for a later
 // run, a kernel there that has its operands computes it again (beside.go). Of the calls that are left, those that
 // do not wait for each other and write little become one launch, as do products of one

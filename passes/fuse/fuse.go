@@ -57,6 +57,7 @@ func grouped(c *pass.Context, f *ir.Func, mesh []ir.MeshAxis) *program {
 	}
 	p := newProgram(c, f)
 	p.mesh = mesh
+	p.castsApart(c)
 	p.group()
 	p.recompute()
 	p.beside()
@@ -66,6 +67,7 @@ func grouped(c *pass.Context, f *ir.Func, mesh []ir.MeshAxis) *program {
 	*f = *whole
 	p = newProgram(&pass.Context{Target: c.Target}, f) // its remarks are there
 	p.mesh, p.apart = mesh, true
+	p.castsApart(c)
 	p.group()
 	p.recompute()
 	return p
@@ -96,6 +98,7 @@ type program struct {
 	apart   bool               // groups are of one run each
 	between []*group           // what the last search for an outside path went through
 	again   map[*ir.Value]bool // rematerialized by readers, not stored
+	before  map[*ir.Op]bool    // casts that products find done
 	keep    map[*ir.Value]bool // stored so that others can be rematerialized
 }
 
@@ -144,7 +147,7 @@ func newProgram(c *pass.Context, f *ir.Func) *program {
 	p := &program{
 		f: f, index: map[*ir.Op]int{}, segment: map[*ir.Op]int{}, late: map[*ir.Op]bool{}, free: map[*ir.Op]bool{}, views: map[*ir.Value]*view{},
 		of: map[*ir.Op]*group{}, users: map[*ir.Value][]*ir.Op{}, read: map[*ir.Value][]reader{}, result: map[*ir.Value]bool{}, again: map[*ir.Value]bool{}, keep: map[*ir.Value]bool{},
-		readBys: map[*ir.Value]map[*group]bool{},
+		readBys: map[*ir.Value]map[*group]bool{}, before: map[*ir.Op]bool{},
 	}
 	f.Ops = materializeViews(f)
 	p.findCores(c)

@@ -41,6 +41,26 @@ func joinCalls(f *ir.Func, shared *kernels) {
 		at = end
 	}
 	f.Ops = out
+	f.Replace(j.same)
+}
+
+// once are calls without those that do what another one of them does: casts of a weight for both phases, of
+// which the loss is computed in one sweep.
+func (j *joining) once(calls []*ir.Op) []*ir.Op {
+	var out []*ir.Op
+	for _, c := range calls {
+		i := slices.IndexFunc(out, func(x *ir.Op) bool {
+			return x.Callee == c.Callee && slices.Equal(x.Args, c.Args) && x.First == nil && c.First == nil
+		})
+		if i < 0 || slices.ContainsFunc(c.Results, func(v *ir.Value) bool { return j.result[v] }) {
+			out = append(out, c)
+			continue
+		}
+		for n, v := range c.Results {
+			j.same[v] = out[i].Results[n]
+		}
+	}
+	return out
 }
 
 // beside reports whether a and b are of one run and one task.
@@ -52,10 +72,11 @@ type joining struct {
 	at      map[*ir.Op]int
 	readers map[*ir.Value][]*ir.Op
 	result  map[*ir.Value]bool
+	same    map[*ir.Value]*ir.Value // results of calls that are done once, and of those in whose place that is
 }
 
 func newJoining(f *ir.Func, shared *kernels) *joining {
-	j := &joining{f: f, shared: shared, at: map[*ir.Op]int{}, readers: map[*ir.Value][]*ir.Op{}, result: map[*ir.Value]bool{}}
+	j := &joining{f: f, shared: shared, at: map[*ir.Op]int{}, readers: map[*ir.Value][]*ir.Op{}, result: map[*ir.Value]bool{}, same: map[*ir.Value]*ir.Value{}}
 	for i, o := range f.Ops {
 		j.at[o] = i
 		for _, v := range o.Args {
@@ -97,7 +118,11 @@ func (j *joining) stretch(ops []*ir.Op) []*ir.Op {
 		for _, c := range calls {
 			gone[c] = true
 		}
-		instead[calls[0]] = j.join(calls)
+		if calls = j.once(calls); len(calls) > 1 {
+			instead[calls[0]] = j.join(calls)
+		} else {
+			instead[calls[0]] = calls[0]
+		}
 	}
 	if len(instead) == 0 {
 		return ops

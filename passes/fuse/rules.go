@@ -170,7 +170,7 @@ func sameRows(_ *program, a, b *group, _ use) bool {
 // result's space.
 func intoGemm(p *program, a, b *group, u use) bool {
 	if u.root {
-		if u.outside || u.rest || !a.cheap {
+		if u.outside || u.rest || !a.cheap || p.castBefore(a) {
 			return false
 		}
 		left, right := p.feeds(a, b.root.Args[0]), p.feeds(a, b.root.Args[1])

@@ -26,7 +26,8 @@
 // has a turn between those that make or read it, and those come in the same order
 // before and behind all others.
 //
-// The planner, in order: update.go has new parameters written last, or copies them;
+// The planner, in order: passes/memory/pitch pads rows that products had best copy in large pieces, where the
+// target says so; update.go has new parameters written last, or copies them;
 // accumulate.go has turns add in place, or copies; chain.go makes what goes from instance
 // to instance such that it can lie in a row, or copies it; args.go places arguments;
 // layout.go puts values together that share a place; frame.go arranges what instances
@@ -35,5 +36,5 @@
 // task stand once. When something is in use is a moment (moment.go): the place in the
 // text, and in a run the turn.
 // Imports internal/diag, internal/ranges, ir, ir/excerpt, ir/layout, ir/op, ir/fusion,
-// ir/verify, passes/pass, passes/memory/place.
+// ir/verify, passes/pass, passes/memory/pitch, passes/memory/place.
 package memory

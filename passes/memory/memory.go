@@ -6,6 +6,7 @@ import (
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
+	"ptc/passes/memory/pitch"
 	"ptc/passes/memory/place"
 	"ptc/passes/pass"
 )
@@ -18,6 +19,9 @@ const Align = 64
 // arenas, of which there is one for each memory: they never run at the same
 // time, and parameters and states are common to them.
 func Run(c *pass.Context, m *ir.Module) error {
+	if err := pitch.Run(c, m); err != nil {
+		return err
+	}
 	kernels, entries, err := analyze(m)
 	if err != nil {
 		return err

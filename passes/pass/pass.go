@@ -38,6 +38,11 @@ type Target struct {
 	Exact bool
 	// Chunk says which products are done for some rows at a time (passes/chunk).
 	Chunk Chunk
+	// Block is of how many rows or columns of a product's result a block is, which casts what it reads itself; 0: as
+	// many as there are.
+	Block int64
+	// Rows says which rows of values between kernels are padded (passes/memory/pitch).
+	Rows Rows
 	// Parts is into how many parts the sums of a product are cut (passes/fuse); nil is
 	// one, of every product.
 	Parts func(product *fusion.Kernel) int64
@@ -49,6 +54,12 @@ type Chunk struct {
 	Bytes int64 // a result of fewer bytes stays in full
 	Rows  int   // the fewest rows of a chunk
 	Most  int   // the most chunks; below 2, nothing is cut
+}
+
+// Rows are the multiples of bytes that rows in memory are padded to.
+type Rows struct {
+	Least int // rows of a multiple of it stay as they are; 0: all do
+	Best  int // what they are padded to, where that is not much of a row; a multiple of Least
 }
 
 // Remark is one decision: what, where, and because of which source.

@@ -170,6 +170,6 @@ func global(m *ir.Module, t ir.Type) ir.Type {
 		}
 		t.Axes[i].Mesh = nil
 	}
-	t.Partial = nil
+	t.Partial, t.Pad = nil, 0
 	return t
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -222,14 +223,33 @@ func describe(b *program.Buffer) string {
 // finite.
 func (s *search) note(buffer int, mem []byte, n NonFinite, reads []int) {
 	size := int64(len(mem))
-	n.NaN, n.Inf = countNonFinite(s.d.prog.Buffers[buffer].DType, mem)
+	b := &s.d.prog.Buffers[buffer]
+	for row := range rows(b, mem) {
+		nan, inf := countNonFinite(b.DType, row)
+		n.NaN, n.Inf, n.Of = n.NaN+nan, n.Inf+inf, n.Of+len(row)/program.DTypeSize(b.DType)
+	}
 	if n.NaN+n.Inf == 0 {
 		s.put(buffer, size, -1)
 		return
 	}
-	n.Of = len(mem) / program.DTypeSize(s.d.prog.Buffers[buffer].DType)
 	s.put(buffer, size, len(s.nodes))
 	s.nodes, s.from = append(s.nodes, n), append(s.from, reads)
+}
+
+// rows are the parts of the beginning of a buffer between which there is padding, in which anything may be.
+func rows(b *program.Buffer, mem []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		row, pad := len(mem), 0
+		if b.Pad > 0 {
+			size := program.DTypeSize(b.DType)
+			row, pad = b.Axes[len(b.Axes)-1].Size*size, b.Pad*size
+		}
+		for at := 0; at < len(mem); at += row + pad {
+			if !yield(mem[at:min(at+row, len(mem))]) {
+				return
+			}
+		}
+	}
 }
 
 // put says who wrote the beginning of a buffer last; -1: it is finite.

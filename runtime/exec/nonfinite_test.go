@@ -62,3 +62,21 @@ func TestFirstIsTheCause(t *testing.T) {
 		t.Errorf("with a finite loss, the cause is %+v", n)
 	}
 }
+
+// TestPaddingIsNoNumber: what pads rows may be anything, and the last row is looked at.
+func TestPaddingIsNoNumber(t *testing.T) {
+	nan := binary.LittleEndian.AppendUint32(nil, 0x7fc00000)
+	b := program.Buffer{Bytes: 48, DType: "f32", Axes: []program.Axis{{Name: "a", Size: 2, Global: 2}, {Name: "b", Size: 4, Global: 4}}, Pad: 2}
+	s := newSearch(&logical{prog: &program.Device{Buffers: []program.Buffer{b}}}, &Program{name: "step"})
+	mem := make([]byte, b.Size())
+	for _, at := range []int{4, 5, 10, 11} {
+		copy(mem[4*at:], nan)
+	}
+	if s.note(0, mem, NonFinite{}, nil); len(s.nodes) != 0 {
+		t.Errorf("found %+v", s.nodes)
+	}
+	copy(mem[4*9:], nan) // the last element
+	if s.note(0, mem, NonFinite{}, nil); len(s.nodes) != 1 || s.nodes[0].NaN != 1 || s.nodes[0].Of != 8 {
+		t.Errorf("found %+v; expected one NaN of 8", s.nodes)
+	}
+}

@@ -54,8 +54,14 @@ func Elems(axes []Axis) int {
 	return n
 }
 
-// Size is the number of bytes of the buffer's elements.
-func (b *Buffer) Size() int64 { return int64(Elems(b.Axes) * DTypeSize(b.DType)) }
+// Size is the number of bytes of the buffer's elements, and of what pads their rows.
+func (b *Buffer) Size() int64 {
+	n := Elems(b.Axes)
+	if last := len(b.Axes) - 1; b.Pad > 0 && last >= 0 {
+		n = n / b.Axes[last].Size * (b.Axes[last].Size + b.Pad)
+	}
+	return int64(n * DTypeSize(b.DType))
+}
 
 // DTypeSize is the number of bytes of one element, or 0 for an unknown dtype.
 func DTypeSize(name string) int {

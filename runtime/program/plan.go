@@ -173,6 +173,9 @@ type Buffer struct {
 	// MicroStep is a multiple of 64, at least Bytes, and MicroRing at least 2; or both are 0.
 	MicroStep int64 `cbor:"10,keyasint,omitempty"`
 	MicroRing int   `cbor:"11,keyasint,omitempty"`
+	// Pad is how many elements that hold nothing follow each row, which is what is along the last axis.
+	// Only what kernels alone write and read has any.
+	Pad int `cbor:"12,keyasint,omitempty"`
 }
 
 // Axis is one named axis of a buffer's tensor, the last one contiguous. Global

@@ -16,7 +16,7 @@ type Product struct {
 	K     int64    `cbor:"4,keyasint,omitempty"`
 	Left  Matrices `cbor:"5,keyasint,omitempty"`
 	Right Matrices `cbor:"6,keyasint,omitempty"`
-	Out   Matrices `cbor:"7,keyasint,omitempty"` // all elements of its argument
+	Out   Matrices `cbor:"7,keyasint,omitempty"` // all elements of its argument, but for what pads its rows
 	// Add is what is added to the product, or nil. Its argument may be given the buffer of Out, as
 	// that of a sum over microbatches is, if it lies there as Out does.
 	Add *Matrices `cbor:"8,keyasint,omitempty"`
@@ -135,11 +135,16 @@ func (m *Matrices) validate(args []Arg, out bool, batch, rows, cols int64) error
 	return nil
 }
 
-// validateOut checks that the result is all of its argument, each element once.
+// validateOut checks that the result is all of its argument, each element once. Rows of the argument may have
+// padding behind them, up to the next row or, behind the last one, the end.
 func (p *Product) validateOut(args []Arg) error {
 	o, size := &p.Out, int64(DTypeSize(p.Out.DType))
 	all := args[o.Arg].Bytes / size
-	if o.Offset != 0 || p.M*p.N > all || p.M*p.N*p.Batch != all || all*size != args[o.Arg].Bytes {
+	row := p.N
+	if (p.Batch == 1 || o.Batch == p.M*o.Row) && o.Row <= all {
+		row = o.Row
+	}
+	if o.Offset != 0 || p.M*row > all || p.M*row*p.Batch != all || all*size != args[o.Arg].Bytes {
 		return fmt.Errorf("out: it is not all of argument %d", o.Arg)
 	}
 	apart := p.Batch == 1 || o.Batch >= (p.M-1)*o.Row+p.N

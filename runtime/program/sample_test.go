@@ -57,7 +57,7 @@ func sample() *Plan {
 				{Space: Params, Offset: 1088, Bytes: 48, DType: "f32", Axes: axes, Stack: 1, Step: 64, Ring: 4},
 				{Space: Grads, Offset: 1344, Bytes: 48, DType: "f32", Axes: axes, Stack: 1, Step: 64, Ring: 2},
 				{Space: Inputs, Offset: 1472, Bytes: 4, DType: "i32", Stack: 1, Step: 64, Ring: 4},
-				{Space: Scratch, Offset: 1728, Bytes: 48, DType: "f32", Axes: axes, Stack: 1},
+				{Space: Scratch, Offset: 1728, Bytes: 48, DType: "f32", Axes: []Axis{{Name: "x", Size: 2, Global: 2}, {Name: "y", Size: 5, Global: 5}}, Pad: 1, Stack: 1},
 				{Space: Activations, Offset: 1792, Bytes: 48, DType: "f32", Axes: axes, MicroStep: 64, MicroRing: 2},
 				{Space: Inputs, Offset: 1920, Bytes: 4, DType: "i32", MicroStep: 64, MicroRing: 4},
 				{Space: Grads, Offset: 2176, Bytes: 48, DType: "f32", Axes: axes},

@@ -78,6 +78,16 @@ func (p *Plan) validateBuffer(d *Device, b *Buffer) error {
 		}
 		part, whole = part*int64(a.Size), whole*int64(a.Global)
 	}
+	if b.Pad < 0 || b.Pad > 0 && (len(b.Axes) == 0 || b.Memory != "") {
+		return fmt.Errorf("%d elements of padding behind each row of %d axes", b.Pad, len(b.Axes))
+	}
+	if b.Pad > 0 {
+		row := int64(b.Axes[len(b.Axes)-1].Size)
+		if err := within(SizeLimit, "%d elements of padding", int64(b.Pad), maxElems/(part/row)-row); err != nil {
+			return err
+		}
+		part = part / row * (row + int64(b.Pad))
+	}
 	if part*elem > b.Bytes {
 		return fmt.Errorf("%d bytes for %d elements of %s", b.Bytes, part, b.DType)
 	}
@@ -146,6 +156,9 @@ func (d *Device) validateTensors() error {
 			return fmt.Errorf("tensor %s is in buffer %d of %d", t.Path, t.Buffer, len(d.Buffers))
 		}
 		b := &d.Buffers[t.Buffer]
+		if b.Pad != 0 {
+			return fmt.Errorf("tensor %s has %d elements of padding behind each row", t.Path, b.Pad)
+		}
 		count := d.Count(b.Stack)
 		if err := openPath(t.Path, b.Stack > 0, count); err != nil {
 			return fmt.Errorf("tensor %w", err)
@@ -290,6 +303,11 @@ func (p *Plan) validateInstr(d *Device, prog *Program, in *Instr, at where, kind
 		return err
 	}
 	if in.Comm != nil {
+		for _, n := range in.Bufs {
+			if d.Buffers[n].Pad != 0 {
+				return fmt.Errorf("%s of buffer %d, whose rows have padding", in.Comm.Kind, n)
+			}
+		}
 		if err := p.validateComm(d, in, at); err != nil {
 			return err
 		}

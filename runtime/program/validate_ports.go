@@ -85,6 +85,9 @@ func (p *Plan) validatePort(d *Device, x *Port, b *Buffer, byPath map[string]int
 	if b.Memory != "" {
 		return fmt.Errorf("it is in %s memory", b.Memory)
 	}
+	if b.Pad != 0 {
+		return fmt.Errorf("it has %d elements of padding behind each row", b.Pad)
+	}
 	scalar := func(dtypes ...dtype.DType) error {
 		names := dtype.Names(dtypes)
 		if len(b.Axes) != 0 || !slices.Contains(names, b.DType) {

@@ -83,6 +83,10 @@ func TestValidate(t *testing.T) {
 		{"a huge product", product(0, func(p *Product) { p.N = 1 << 31 }), "by 2147483648"},
 		{"a product of whole numbers", product(0, func(p *Product) { p.Left.DType, p.Right.DType = "i32", "i32" }), `factors of "i32"`},
 		{"factors apart", product(1, func(p *Product) { p.Right.DType = "f16" }), `"bf16" by "f16"`},
+		{"a result with padding", func(p *Plan) {
+			o := &p.Kernels[3].Products[0]
+			o.Out.Row++
+		}, "out: it"},
 		{"a product's dtype", product(0, func(p *Product) { p.Out.DType = "bf16" }), `as "bf16"`},
 		{"a bias of 16 bits", product(0, func(p *Product) { p.Bias.DType = "bf16" }), `"bf16" is added`},
 		{"a result that is read", product(0, func(p *Product) { p.Left.Arg = 3 }), "argument 3 is read where"},
@@ -129,6 +133,16 @@ func TestValidate(t *testing.T) {
 		{"negative size", buf(0, func(b *Buffer) { b.Bytes = -1 }), "not in the arena"},
 		{"dtype", buf(0, func(b *Buffer) { b.DType = "f31" }), `"f31"`},
 		{"small buffer", buf(6, func(b *Buffer) { b.Bytes = 8 }), "40 elements"},
+		{"padding below nothing", buf(18, func(b *Buffer) { b.Pad = -1 }), "-1 elements of padding behind each row of 2 axes"},
+		{"padding without rows", buf(5, func(b *Buffer) { b.Pad = 1 }), "1 elements of padding behind each row of 0 axes"},
+		{"padding on the host", buf(11, func(b *Buffer) { b.Pad = 1 }), "1 elements of padding"},
+		{"padding beyond the buffer", buf(18, func(b *Buffer) { b.Pad = 2 }), "48 bytes for 14 elements"},
+		{"endless padding", buf(18, func(b *Buffer) { b.Pad = math.MaxInt }), "elements of padding, more than"},
+		{"padding of a tensor", buf(15, func(b *Buffer) {
+			b.Axes, b.Pad = []Axis{{Name: "x", Size: 2, Global: 2}, {Name: "y", Size: 5, Global: 5}}, 1
+		}), "tensor blocks.{i+1}.w has 1 elements of padding"},
+		{"padding of a port", buf(3, func(b *Buffer) { b.Axes[0], b.Pad = Axis{Name: "batch", Size: 7, Global: 7}, 1 }), "1 elements of padding behind each row"},
+		{"padding that is sent", buf(6, func(b *Buffer) { b.Axes[0], b.Pad = Axis{Name: "x", Size: 39, Global: 39}, 1 }), "all_to_all of buffer 6, whose rows have padding"},
 		{"axis twice", buf(0, func(b *Buffer) { b.Axes[1].Name = "out" }), "two axes"},
 		{"axis size", buf(3, func(b *Buffer) { b.Axes[0].Size = 0 }), "of size 0"},
 		{"elements overflow", buf(3, func(b *Buffer) { b.Axes = []Axis{{"a", 1 << 40, 1 << 40, nil}, {"b", 1 << 40, 1 << 40, nil}} }), "axis b"},

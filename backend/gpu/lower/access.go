@@ -106,6 +106,7 @@ type place struct {
 	offset func(r int) int64
 	looked func(r int) (kernel.Index, *thread.Value)
 	stride []int64 // by dimension
+	pad    []int64 // by dimension: how many elements that hold nothing are behind its last one
 	whole  int64   // what the base is a multiple of, whatever the thread
 }
 
@@ -130,7 +131,7 @@ func (l *lowering) place(o *tile.Op, dims []*tile.Range, at *layout.Layout) plac
 
 // strides is a place but for what depends on the thread and the block.
 func (l *lowering) strides(o *tile.Op, dims []*tile.Range, at *layout.Layout) place {
-	p := place{base: kernel.Int(int64(o.View.Offset)), stride: make([]int64, len(dims)), whole: 1 << 20}
+	p := place{base: kernel.Int(int64(o.View.Offset)), stride: make([]int64, len(dims)), pad: make([]int64, len(dims)), whole: 1 << 20}
 	p.align(int64(o.View.Offset))
 	for i, a := range o.View.Axes {
 		if isLooked(o.At[i]) {
@@ -141,10 +142,15 @@ func (l *lowering) strides(o *tile.Op, dims []*tile.Range, at *layout.Layout) pl
 		p.align(o.At[i].Const * int64(a.Stride))
 		for _, t := range o.At[i].Terms {
 			by := t.Coef * int64(a.Stride)
-			p.align(by * t.Range.Size)
+			if t.Range.Blocks() > 1 { // else it is at 0
+				p.align(by * t.Range.Size)
+			}
 			for d, r := range dims {
 				if r == t.Range {
 					p.stride[d] += by
+					if len(o.At[i].Terms) == 1 && o.At[i].Const == 0 && by == 1 && r.Extent == int64(a.Size) {
+						p.pad[d] = int64(a.Pad)
+					}
 				}
 			}
 		}
@@ -230,8 +236,8 @@ func (p *place) width(at *layout.Layout, dims []*tile.Range, e kernel.Elem) int 
 	for n*2 <= at.Regs() && n*2*e.Bytes() <= 16 && p.offset(n) == int64(n) && p.whole%int64(n*2) == 0 {
 		n *= 2
 	}
-	for d := range dims { // where a limit cuts through neighbours, they are apart
-		for n > 1 && p.stride[d] == 1 && (dims[d].Extent%int64(n) != 0 || dims[d].Size%int64(n) != 0) {
+	for d, r := range dims { // where a limit cuts through neighbours, they are apart, unless what is behind it is padding
+		for n > 1 && p.stride[d] == 1 && (p.past(d, r, n) > p.pad[d] || r.Size%int64(n) != 0 && r.Blocks() > 1) {
 			n /= 2
 		}
 		if n > 1 && p.stride[d] == 1 && !at.Steps(d, n) {
@@ -241,6 +247,15 @@ func (p *place) width(at *layout.Layout, dims []*tile.Range, e kernel.Elem) int 
 	return n
 }
 
+// past is how many elements behind the last of r, dimension d, an access of n neighbours reaches.
+func (p *place) past(d int, r *tile.Range, n int) int64 {
+	if p.stride[d] != 1 {
+		return 0
+	}
+	return (r.Extent+int64(n)-1)/int64(n)*int64(n) - r.Extent
+}
+
+// load is zero where nothing exists, but for padding that comes with elements.
 func (l *lowering) load(o *tile.Op, at *layout.Layout) []*thread.Value {
 	dims := o.Result().Type.Dims
 	p := l.place(o, dims, at)

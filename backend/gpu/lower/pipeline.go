@@ -314,13 +314,16 @@ func (x *pipeline) copies(slot *thread.Value) {
 	for _, o := range x.copied {
 		dims := o.v.Type.Dims
 		p := x.strides(o.v.Def, dims, o.at)
-		in := x.exists(o.at, dims)
+		in, have := x.exists(o.at, dims), x.have(o, p)
 		from := x.b.At(o.from, n.Mul(o.apart))
 		a := thread.Access{N: o.width}
 		once := x.once(o.at)
 		for r := 0; r < o.at.Regs(); r += o.width {
 			if in != nil {
 				a.If = in(r)
+			}
+			if have != nil {
+				a.Have = have(r)
 			}
 			to := o.to.at(o.to.number(r))
 			if o.slots > 1 {
@@ -329,6 +332,20 @@ func (x *pipeline) copies(slot *thread.Value) {
 			x.b.CopyAsync(to, x.b.At(from, kernel.Int(p.offset(r))), a, once)
 		}
 	}
+}
+
+// have is, for each register from which on a copy has its elements, how many of them there are; nil where all are: only
+// padding may be copied with others.
+func (x *pipeline) have(o *operand, p place) func(r int) *thread.Value {
+	for d, r := range o.v.Type.Dims {
+		if limit := x.limit(r); limit != nil && p.past(d, r, o.width) > 0 {
+			left := x.b.Sub(limit, x.coordinate(o.at, d))
+			return func(n int) *thread.Value {
+				return x.b.Min(x.b.Sub(left, x.i32(int64(o.at.Offset(n, d)))), x.i32(int64(o.width)))
+			}
+		}
+	}
+	return nil
 }
 
 // fill computes the present block of what is not copied, and stores it to slots.

@@ -33,6 +33,7 @@ type problem struct {
 	options        emu.Options
 	instruction    string
 	on             nest.GPU
+	pitch          bool // rows are padded to multiples of 16 bytes
 	tens           bool // arguments have no more bits than matrix instructions read of f32
 }
 
@@ -51,6 +52,9 @@ func (p problem) text() string {
 		var words []string
 		for _, a := range []byte(axes) {
 			words = append(words, fmt.Sprintf("%c=%d", a, size[a]))
+		}
+		if n := 16 / max(dtypeSize(d), 1); p.pitch && len(words) > 1 && size[axes[len(axes)-1]]%n != 0 {
+			words[len(words)-1] += fmt.Sprintf("+%d", n-size[axes[len(axes)-1]]%n)
 		}
 		return d + "[" + strings.Join(words, ", ") + "]"
 	}
@@ -111,6 +115,11 @@ func (p problem) text() string {
 	line("  result %s out", out)
 	line("end")
 	return b.String()
+}
+
+func dtypeSize(name string) int {
+	d, _ := ir.ParseDType(name)
+	return d.Size()
 }
 
 // launch is a problem ready to run.

@@ -4,10 +4,11 @@ import (
 	"fmt"
 
 	"ptc/backend/gpu/ptx"
+	"ptc/backend/kernel"
 )
 
 // CopyAsync starts a copy of neighbours from global to shared memory, 4, 8 or 16 bytes. They
-// are zeros where a.If does not hold, and nothing is written where only does not, if it is not nil.
+// are zeros where a.If does not hold and behind those that a.Have says, and nothing is written where only does not, if it is not nil.
 // The copy has ended when [Builder.Await] says so.
 func (b *Builder) CopyAsync(to Shared, from Pointer, a Access, only *Value) {
 	bytes := int64(max(1, a.N) * from.Elem.Bytes())
@@ -20,8 +21,15 @@ func (b *Builder) CopyAsync(to Shared, from Pointer, a Access, only *Value) {
 		return
 	}
 	args := []ptx.Operand{ptx.At(to.at.Reg, to.plus), ptx.At(from.at.Reg, from.plus), ptx.Imm(bytes)}
-	if a.If != nil {
-		args = append(args, b.pure(ptx.B32, "selp.b32", ptx.Imm(bytes), ptx.Imm(0), b.operand(a.If)))
+	have := ptx.Imm(bytes)
+	if a.Have != nil {
+		have = b.product(kernel.I32, b.operand(a.Have), ptx.Imm(int64(from.Elem.Bytes())))
+	}
+	switch {
+	case a.If != nil:
+		args = append(args, b.pure(ptx.B32, "selp.b32", have, ptx.Imm(0), b.operand(a.If)))
+	case a.Have != nil:
+		args = append(args, have)
 	}
 	b.guarded(only, name, args...)
 }

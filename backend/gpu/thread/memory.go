@@ -88,6 +88,8 @@ func (s Shared) Plus(n int64) Shared { s.plus += n * int64(s.Elem.Bytes()); retu
 type Access struct {
 	N  int    // elements next to each other; their bytes are at most 16, and the address a multiple of them
 	If *Value // only where it holds; what is not read is zero
+	// Have, of a copy, is how many of the elements there are, N or fewer; the others are zero. nil: all.
+	Have *Value
 }
 
 // Load reads from global memory. Numbers of 16 and 8 bits come as f32.
