@@ -15,7 +15,8 @@ const (
 	maxSections = 64   // of one kernel: what its code and its list of arguments grow with
 	smallResult = 4096 // bytes that a kernel may leave in memory earlier than it would have
 	shrinks     = 8    // or a part this small of what it reads
-	near        = 6    // calls that one which writes more than that moves up by at most
+	near        = 6    // calls that a product moves up by at most
+	nearCasts   = 16   // and casts of weights: those of a layer, whose copies are little beside its activations
 	underWay    = 16   // operations after a collective, in which it may be under way
 )
 
@@ -26,7 +27,7 @@ const (
 //
 // A call moves up to the first one that it joins, where what it reads must be there. So
 // that values are not kept for longer, what it writes must be a result of the step,
-// which takes the place of an argument, or small; casts of weights and products write
+// which takes the place of an argument, or small; products and casts of weights write
 // more, and move past a few calls at most. A call does not move up to where a collective
 // that it reads may still be under way.
 func joinCalls(f *ir.Func, shared *kernels) {
@@ -251,7 +252,7 @@ func (j *joining) special(c *ir.Op) bool {
 func (j *joining) joins(c *ir.Op, with []*ir.Op, k kind) bool {
 	first := with[0]
 	from := j.at[first]
-	if k != light && j.at[c]-from > near {
+	if k == product && j.at[c]-from > near || k == brief && j.at[c]-from > nearCasts {
 		return false
 	}
 	if k == product && !slices.ContainsFunc(with, func(x *ir.Op) bool { return share(c, x) }) {
