@@ -267,7 +267,8 @@ const narrowCost = 32
 var teamSizes = []int64{2, 4, 8, 16}
 
 // priced is x with what it costs, the time lost as a share of the multiply-adds: what is packed
-// for each turn, in rows of tasks along M or N, whichever takes less; and threads that idle at
+// for each turn, in rows of tasks along N or M, whichever takes less (along M where that is the same: threads then
+// read the same columns at the same time); and threads that idle at
 // the end of the launch. Fewer than least blocks or more than most are taken only if there is no
 // other way. What costs more than twice best, if that is not negative, is not looked at closely.
 func (p *blocking) priced(s *Spec, x part, least, most int64, best float64) part {
@@ -287,7 +288,7 @@ func (p *blocking) priced(s *Spec, x part, least, most int64, best float64) part
 	if p.inPlace {
 		left = 0
 	}
-	for _, down := range []bool{false, true} {
+	for _, down := range []bool{true, false} {
 		t := p.turnsOf(x, down)
 		pack := 0.0
 		if at := c + left/float64(p.panels*p.nr) + right/float64(p.tiles*p.mr); best >= 0 && at > 2*best {
@@ -300,7 +301,7 @@ func (p *blocking) priced(s *Spec, x part, least, most int64, best float64) part
 			}
 			pack = c + pack/weights
 		}
-		if !down || pack < x.cost {
+		if down || pack < x.cost {
 			x.turns, x.cost = t, pack
 		}
 	}
