@@ -18,7 +18,7 @@ import numpy as np
 
 jax.config.update("jax_enable_x64", True)
 
-import safetensors
+import tensorfile
 from compare import Tolerance, compare, initial_problems, relative, tensor_errors
 from models import FIXED, MODELS
 from reference import Trace, train
@@ -124,11 +124,11 @@ def initial(case, binary, root, folder):
     path = os.path.join(folder, "init.safetensors")
     if not case.own_init:
         values = random_init(specs, SEED)
-        safetensors.save(path, values)
+        tensorfile.save(path, values)
         return path, values, []
     still = compile_case(case, binary, root, folder, "still.bin", lr=0.0)
     ptc(binary, "run", still, "--steps", "1", "--seed", str(SEED), "--save", path)
-    values = safetensors.load(path)
+    values = tensorfile.load(path)
     return path, values, initial_problems(values, specs)
 
 
@@ -146,12 +146,12 @@ def run_ptc(case, binary, plan, init, folder):
         raise Failed(f"{case.name}: steps {[e['step'] for e in steps]}, not 1 to {STEPS}")
     if len(start) != 1 or len(end) != 1 or (end[0]["steps"], end[0]["loss"]) != (STEPS, steps[-1]["loss"]):
         raise Failed(f"{case.name}: starts with {start} and ends with {end}")
-    fed = safetensors.load(f["batches"])
+    fed = tensorfile.load(f["batches"])
     batches = [(fed.pop(f"step.{i}.tokens"), fed.pop(f"step.{i}.targets")) for i in range(1, STEPS + 1)]
     if fed:
         raise Failed(f"{case.name}: batches of no step: {sorted(fed)}")
     check_batches(case, batches)
-    trace = Trace(steps, safetensors.load(f["grads"]), safetensors.load(f["last"]))
+    trace = Trace(steps, tensorfile.load(f["grads"]), tensorfile.load(f["last"]))
     return start[0]["target"], trace, batches
 
 

@@ -15,7 +15,7 @@ jax.config.update("jax_enable_x64", True)
 import jax.numpy as jnp
 import numpy as np
 
-import safetensors
+import tensorfile
 from compare import Tolerance, compare, initial_problems
 from models import MODELS, attention, rope
 from parity import random_init
@@ -166,8 +166,8 @@ class Safetensors(unittest.TestCase):
         t = {"a.b": np.arange(6, dtype=np.float32).reshape(2, 3), "c": np.array(7, np.int32), "e": np.zeros((0, 2), np.float64)}
         with tempfile.TemporaryDirectory() as d:
             path = os.path.join(d, "t.safetensors")
-            safetensors.save(path, t)
-            got = safetensors.load(path)
+            tensorfile.save(path, t)
+            got = tensorfile.load(path)
             self.assertEqual(got.keys(), t.keys())
             for k in t:
                 np.testing.assert_array_equal(got[k], t[k])
@@ -177,7 +177,7 @@ class Safetensors(unittest.TestCase):
             for bad in (whole[:4], whole[:40], whole[:-1], whole + b"\0"):
                 with open(path, "wb") as f:
                     f.write(bad)
-                self.assertRaises(ValueError, safetensors.load, path)
+                self.assertRaises(ValueError, tensorfile.load, path)
 
 
 if __name__ == "__main__":

@@ -142,7 +142,7 @@ def measure(args, w, peer, said):
     import numpy as np
 
     sys.path.append(os.path.join(ROOT, "bench", "parity"))
-    import safetensors
+    import tensorfile
 
     if args.quick:
         w = workloads.quick(w)
@@ -150,7 +150,7 @@ def measure(args, w, peer, said):
         specs = specs_of(w)
         rng = np.random.default_rng(7)
         init, batches = os.path.join(folder, "init.safetensors"), os.path.join(folder, "batches.safetensors")
-        safetensors.save(init, {k: (s.mean + s.std * rng.standard_normal(s.shape, np.float32)).astype(np.float32) for k, s in sorted(specs.items())})
+        tensorfile.save(init, {k: (s.mean + s.std * rng.standard_normal(s.shape, np.float32)).astype(np.float32) for k, s in sorted(specs.items())})
         said("compiling")
         plan = Plan(args.ptc, ROOT, folder, w, args.threads)
         losses = plan.dump(init, batches, VERIFIED)

@@ -38,11 +38,11 @@ def main():
     else:
         import peer_llmc as peer
     sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "parity"))
-    import safetensors
+    import tensorfile
 
-    fed = safetensors.load(spec["batches"])
+    fed = tensorfile.load(spec["batches"])
     batches = [(fed[f"step.{i}.tokens"], fed[f"step.{i}.targets"]) for i in range(1, spec["steps"] + 1)]
-    params = safetensors.load(spec["init"])
+    params = tensorfile.load(spec["init"])
     p = peer.Peer(spec, params)
     del params, fed
     compile_s = p.compile(*batches[0])

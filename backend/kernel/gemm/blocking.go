@@ -267,8 +267,8 @@ const narrowCost = 32
 var teamSizes = []int64{2, 4, 8, 16}
 
 // priced is x with what it costs, the time lost as a share of the multiply-adds: what is packed
-// for each turn, in rows of tasks along N or M, whichever takes less (along M where that is the same: threads then
-// read the same columns at the same time); and threads that idle at
+// for each turn, in rows of tasks along N or M, whichever takes less, along M where that is the same, as threads then
+// read the same columns at a time; and threads that idle at
 // the end of the launch. Fewer than least blocks or more than most are taken only if there is no
 // other way. What costs more than twice best, if that is not negative, is not looked at closely.
 func (p *blocking) priced(s *Spec, x part, least, most int64, best float64) part {
