@@ -165,24 +165,7 @@ func TestLowPrecisionIsChecked(t *testing.T) {
 func TestLayoutsOfBF16(t *testing.T) {
 	losses := func(spec, set string) []float64 {
 		t.Helper()
-		p := gptUnder(t, spec, set, "precision { compute = bf16  params = bf16  reduce = bf16 }", "ref")
-		m, err := exec.Open(p, exec.Options{Threads: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer m.Close()
-		if err := m.Initialize(5); err != nil {
-			t.Fatal(err)
-		}
-		var out []float64
-		for n := range 5 {
-			feedZeros(t, m, int64(n)+1)
-			if err := m.Program("step").Run(); err != nil {
-				t.Fatal(err)
-			}
-			out = append(out, m.Program("step").Loss())
-		}
-		return out
+		return lossesOf(t, gptUnder(t, spec, set, "precision { compute = bf16  params = bf16  reduce = bf16 }", "ref"))
 	}
 	for _, l := range [][2]string{{"dp2 z1", ""}, {"dp2 z3 tp2", ""}, {"dp2 1f1b:2:2 tp2 sp", "layers=3"}} {
 		want, got := losses("single", l[1]), losses(l[0], l[1])

@@ -159,83 +159,43 @@ func prefilled(t *testing.T, x *text, f *ir.Func, n, prompt int) (worst float64)
 // A prompt fills the caches by blocks as it does token by token, also where the last
 // block is in part behind the prompt, or behind the last position.
 func TestBlocksFillCaches(t *testing.T) {
-	sources := map[string]string{}
-	for _, name := range []string{"gpt", "llama"} {
-		sources[name] = example(t, name)
-	}
-	for _, list := range []map[string]string{masks, moves} {
-		for name, scores := range list {
-			sources[name] = attends(scores)
-		}
-	}
-	for name, source := range sources {
-		t.Run(name, func(t *testing.T) {
-			var set []string
-			if masks[name]+moves[name] == "" {
-				set = sizesIn(source)
-			}
-			m := sampled(t, name+".ptl", source, set...)
-			d, err := decode.Derive(m.Funcs[0])
+	derived(t, []string{"gpt", "llama"}, func(t *testing.T, m *ir.Module, d *decode.Derived) {
+		x := newText(t, m, d, 16)
+		for _, n := range []int{3, 5, d.Length} {
+			f, err := d.Block(n)
 			if err != nil {
 				t.Fatal(err)
 			}
-			x := newText(t, m, d, 16)
-			for _, n := range []int{3, 5, d.Length} {
-				f, err := d.Block(n)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, prompt := range []int{1, 4, 6, d.Length - 1} {
-					if diff := prefilled(t, x, f, n, prompt); !(diff <= 1e-12) {
-						t.Fatalf("a prompt of %d by blocks of %d differs by %.2g\n%s", prompt, n, diff, ir.Print(&ir.Module{Level: ir.Global, Name: "M", Funcs: []*ir.Func{f}}))
-					}
+			for _, prompt := range []int{1, 4, 6, d.Length - 1} {
+				if diff := prefilled(t, x, f, n, prompt); !(diff <= 1e-12) {
+					t.Fatalf("a prompt of %d by blocks of %d differs by %.2g\n%s", prompt, n, diff, ir.Print(&ir.Module{Level: ir.Global, Name: "M", Funcs: []*ir.Func{f}}))
 				}
 			}
-		})
-	}
+		}
+	})
 }
 
 // Sequences that are at different positions have the logits that they have alone, though
 // one is behind the other, or stays where it is.
 func TestSequencesApart(t *testing.T) {
-	sources := map[string]string{}
-	for _, name := range []string{"gpt", "llama"} {
-		sources[name] = example(t, name)
-	}
-	for _, list := range []map[string]string{masks, moves} {
-		for name, scores := range list {
-			sources[name] = attends(scores)
+	derived(t, []string{"gpt", "llama"}, func(t *testing.T, m *ir.Module, d *decode.Derived) {
+		f, err := d.Apart()
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	for name, source := range sources {
-		t.Run(name, func(t *testing.T) {
-			var set []string
-			if masks[name]+moves[name] == "" {
-				set = sizesIn(source)
+		x := newText(t, m, d, 16)
+		by := x.begin()
+		by[decode.Position] = tensor.New(ir.Type{DType: ir.I32, Axes: []ir.Axis{{Name: d.Batch, Size: x.batch}}})
+		for n := range x.length + 3 {
+			for b := range x.batch {
+				at := min(max(n-3*b, 0), x.length-1)
+				by[decode.Position].Data[b] = float64(at)
 			}
-			m := sampled(t, name+".ptl", source, set...)
-			d, err := decode.Derive(m.Funcs[0])
-			if err != nil {
-				t.Fatal(err)
+			if diff := x.apart(t, f, by); !(diff <= 1e-12) {
+				t.Fatalf("at %v logits differ by %.2g\n%s", by[decode.Position].Data, diff, ir.Print(&ir.Module{Level: ir.Global, Name: "M", Funcs: []*ir.Func{f}}))
 			}
-			f, err := d.Apart()
-			if err != nil {
-				t.Fatal(err)
-			}
-			x := newText(t, m, d, 16)
-			by := x.begin()
-			by[decode.Position] = tensor.New(ir.Type{DType: ir.I32, Axes: []ir.Axis{{Name: d.Batch, Size: x.batch}}})
-			for n := range x.length + 3 {
-				for b := range x.batch {
-					at := min(max(n-3*b, 0), x.length-1)
-					by[decode.Position].Data[b] = float64(at)
-				}
-				if diff := x.apart(t, f, by); !(diff <= 1e-12) {
-					t.Fatalf("at %v logits differ by %.2g\n%s", by[decode.Position].Data, diff, ir.Print(&ir.Module{Level: ir.Global, Name: "M", Funcs: []*ir.Func{f}}))
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // apart runs each sequence at its position, and gives by how much its logits are not those

@@ -219,10 +219,10 @@ var moves = map[string]string{
     x = x + sum(x.rename(seq = kseq)[kseq = broadcast(index(seq), as = i32[seq, heads]) - index(heads)], over = heads)`,
 }
 
-// One position after the other gives what all positions together give.
-func TestDecodeEqualsForward(t *testing.T) {
+// derived has f look at what is derived of the examples with these names, and of models with all masks and moves.
+func derived(t *testing.T, examples []string, f func(t *testing.T, m *ir.Module, d *decode.Derived)) {
 	sources := map[string]string{}
-	for _, name := range []string{"gpt", "llama", "moe"} {
+	for _, name := range examples {
 		sources[name] = example(t, name)
 	}
 	for _, list := range []map[string]string{masks, moves} {
@@ -241,11 +241,18 @@ func TestDecodeEqualsForward(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := apart(t, m, d.Func, 16); !(diff <= 1e-12) {
-				t.Errorf("logits differ by %.2g\n%s", diff, ir.Print(&ir.Module{Level: ir.Global, Name: "M", Funcs: []*ir.Func{d.Func}}))
-			}
+			f(t, m, d)
 		})
 	}
+}
+
+// One position after the other gives what all positions together give.
+func TestDecodeEqualsForward(t *testing.T) {
+	derived(t, []string{"gpt", "llama", "moe"}, func(t *testing.T, m *ir.Module, d *decode.Derived) {
+		if diff := apart(t, m, d.Func, 16); !(diff <= 1e-12) {
+			t.Errorf("logits differ by %.2g\n%s", diff, ir.Print(&ir.Module{Level: ir.Global, Name: "M", Funcs: []*ir.Func{d.Func}}))
+		}
+	})
 }
 
 // What depends on later positions is an error that says where.

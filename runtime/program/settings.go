@@ -190,14 +190,14 @@ func (p *Plan) Set(values map[string]float64) (*Plan, error) {
 			}
 		}
 	}
-	if err := q.settled(); err != nil {
+	if err := q.checkSettings(); err != nil {
 		return nil, err
 	}
 	return &q, nil
 }
 
-// settled checks guards and what ports are fed.
-func (p *Plan) settled() error {
+// checkSettings checks guards and what ports are fed.
+func (p *Plan) checkSettings() error {
 	err, have := p.validateSettings(), p.portValues()
 	var g *GuardError
 	if errors.As(err, &g) {

@@ -173,7 +173,7 @@ func (r *run) feedRank() int {
 }
 
 // openCheckpoint prepares the folder of checkpoints, opens the one to go on
-// from, if any, and settles the seed and the first step.
+// from, if any, and decides the seed and the first step.
 func (r *run) openCheckpoint() (c *checkpoint.Checkpoint, err error) {
 	r.first, r.seed = 1, planSeed(r.plan)
 	if r.o.Seed != nil {

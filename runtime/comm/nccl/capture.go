@@ -113,7 +113,7 @@ func (d *end) Replay(stream uintptr, ops []device.Enqueued, marks []uint32) erro
 		return err
 	}
 	for _, l := range d.order {
-		if err := l.settle(stream); err != nil {
+		if err := l.awaitIssued(stream); err != nil {
 			return d.fail(l.fault("is out of order", err))
 		}
 	}
@@ -125,9 +125,9 @@ func (d *end) Replay(stream uintptr, ops []device.Enqueued, marks []uint32) erro
 	return nil
 }
 
-// settle has a stream wait for what was issued by itself, of which messages may still be under way. What was
+// awaitIssued has a stream wait for what was issued by itself, of which messages may still be under way. What was
 // replayed before has ended.
-func (l *lane) settle(stream uintptr) error {
+func (l *lane) awaitIssued(stream uintptr) error {
 	kept := l.open[:0]
 	for _, x := range l.open {
 		if x.marks == nil {
