@@ -123,8 +123,9 @@ func tolerance(d ir.DType) float64 {
 	return 1e-4
 }
 
-// TestCases: orders of axes, sizes of one, tails, dtypes.
-func TestCases(t *testing.T) {
+// kernels are those that tests of tile programs have.
+func kernels(t *testing.T) *ir.Module {
+	t.Helper()
 	text, err := os.ReadFile("../../nest/testdata/kernels.ptir")
 	if err != nil {
 		t.Fatal(err)
@@ -133,6 +134,12 @@ func TestCases(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
+	return m
+}
+
+// TestCases: orders of axes, sizes of one, tails, dtypes.
+func TestCases(t *testing.T) {
+	m := kernels(t)
 	count := map[fusion.Class]int{}
 	for _, f := range m.Funcs {
 		if wide(f) {

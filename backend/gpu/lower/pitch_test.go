@@ -1,9 +1,7 @@
 package lower
 
 import (
-	"fmt"
 	"math/rand"
-	"os"
 	"strings"
 	"testing"
 
@@ -50,14 +48,7 @@ func pitched(f *ir.Func, r *rand.Rand) *fusion.Kernel {
 // TestPaddedRows: kernels of all classes whose arguments and results have padding, which is not a number,
 // give what they give without.
 func TestPaddedRows(t *testing.T) {
-	text, err := os.ReadFile("../../nest/testdata/kernels.ptir")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, errs := ir.Parse("kernels.ptir", text)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	m := kernels(t)
 	count := map[fusion.Class]int{}
 	for i, f := range m.Funcs {
 		whole, err := fusion.Analyze(f)
@@ -149,17 +140,7 @@ func TestPaddedProductsOfAllSizes(t *testing.T) {
 			m: pick(5, 16, 17, 33, 64, 71), n: pick(5, 9, 24, 43, 66), k: pick(7, 17, 36, 51, 65),
 			batch: pick(0, 0, 2), before: pick(0, 1) == 1, after: pick(0, 1) == 1,
 			dtype: []string{"bf16", "f16", "f32"}[r.Intn(3)], warps: pick(1, 2, 4, 8)}
-		p.out = p.dtype
-		if pick(0, 1) == 1 {
-			p.out = "f32"
-		}
-		dot := " dot=mma(16x8x16)"
-		if pick(0, 1, 2, 3) == 0 {
-			dot = ""
-		}
-		p.cut = fmt.Sprintf("rows=%d cols=%d over=%d grid=%d%s left=%s right=%s stages=%d", pick(16, 32, 48, 64), pick(8, 16, 32, 64), pick(16, 32, 20),
-			pick(-1, 0), dot, []string{"none", "task"}[pick(0, 1)], []string{"none", "task"}[pick(0, 1)], pick(1, 2, 3, 4))
-		p.options = emu.Options{Seed: uint64(pick(0, i+1)), Late: pick(0, 1) == 1}
+		p.anyCut(pick, i)
 		x := p.launch(t)
 		if strings.Contains(ir.PrintFunc(x.f), "+") {
 			padded++

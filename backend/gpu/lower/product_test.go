@@ -333,6 +333,21 @@ func TestRoundedProducts(t *testing.T) {
 	}
 }
 
+// anyCut cuts p and has its copies end by what pick picks.
+func (p *problem) anyCut(pick func(of ...int) int, seed int) {
+	p.out = p.dtype
+	if pick(0, 1) == 1 {
+		p.out = "f32"
+	}
+	dot := " dot=mma(16x8x16)"
+	if pick(0, 1, 2, 3) == 0 {
+		dot = ""
+	}
+	p.cut = fmt.Sprintf("rows=%d cols=%d over=%d grid=%d%s left=%s right=%s stages=%d", pick(16, 32, 48, 64), pick(8, 16, 32, 64), pick(16, 32, 20),
+		pick(-1, 0), dot, []string{"none", "task"}[pick(0, 1)], []string{"none", "task"}[pick(0, 1)], pick(1, 2, 3, 4))
+	p.options = emu.Options{Seed: uint64(pick(0, seed+1)), Late: pick(0, 1) == 1}
+}
+
 // TestProductsOfAllSizes: tails along every axis, batches, work before and after, numbers of stages
 // and warps, and copies that end late or at any time.
 func TestProductsOfAllSizes(t *testing.T) {
@@ -345,17 +360,7 @@ func TestProductsOfAllSizes(t *testing.T) {
 			m: pick(1, 5, 16, 17, 33, 64, 72), n: pick(1, 5, 8, 24, 40, 64, 66), k: pick(1, 7, 16, 36, 48, 80, 65),
 			batch: pick(0, 0, 2), before: pick(0, 1) == 1, after: pick(0, 1) == 1,
 			dtype: []string{"bf16", "f16", "f32"}[r.Intn(3)], warps: pick(1, 2, 4, 8)}
-		p.out = p.dtype
-		if pick(0, 1) == 1 {
-			p.out = "f32"
-		}
-		dot := " dot=mma(16x8x16)"
-		if pick(0, 1, 2, 3) == 0 {
-			dot = ""
-		}
-		p.cut = fmt.Sprintf("rows=%d cols=%d over=%d grid=%d%s left=%s right=%s stages=%d", pick(16, 32, 48, 64), pick(8, 16, 32, 64), pick(16, 32, 20),
-			pick(-1, 0), dot, []string{"none", "task"}[pick(0, 1)], []string{"none", "task"}[pick(0, 1)], pick(1, 2, 3, 4))
-		p.options = emu.Options{Seed: uint64(pick(0, i+1)), Late: pick(0, 1) == 1}
+		p.anyCut(pick, i)
 		x := p.launch(t)
 		if x.count("mma") > 0 {
 			tensors++
