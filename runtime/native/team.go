@@ -81,7 +81,12 @@ func (t *Team) work(tid int) {
 // run one after another.
 //
 // The error is for a call that cannot be made; kernels have none.
-func (t *Team) Replay(p *Program, from, to int) error {
+func (t *Team) Replay(p *Program, from, to int) error { return t.replay(p, from, to, t.threads) }
+
+// ReplayAlone is Replay on the caller alone.
+func (t *Team) ReplayAlone(p *Program, from, to int) error { return t.replay(p, from, to, 1) }
+
+func (t *Team) replay(p *Program, from, to, threads int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p.mu.Lock()
@@ -96,7 +101,6 @@ func (t *Team) Replay(p *Program, from, to int) error {
 	case from == to:
 		return nil
 	}
-	threads := t.threads
 	if p.shared[from] == p.shared[to] { // all of it is thread 0's
 		threads = 1
 	}

@@ -3,6 +3,7 @@ package host
 import (
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"ptc/runtime/device"
 	"ptc/runtime/native"
@@ -17,15 +18,17 @@ func init() { Register(KindELF, loadELF) }
 
 // nativeKernels replays object code on a team of threads.
 type nativeKernels struct {
-	img   *native.Image
-	team  *native.Team
-	progs []*native.Program
-	at    [][]int // by program: how many kernels are before an instruction
-	prog  atomic.Int32
+	img     *native.Image
+	threads int
+	team    *native.Team
+	progs   []*native.Program
+	at      [][]int           // by program: how many kernels are before an instruction
+	tries   map[[3]int]*trial // by program, from and to
+	prog    atomic.Int32
 }
 
 func loadELF(r device.Request, arena []byte) (Kernels, error) {
-	e := &nativeKernels{}
+	e := &nativeKernels{threads: r.Threads, tries: map[[3]int]*trial{}}
 	var err error
 	if e.img, err = native.Load(objects(r.Plan)...); err != nil {
 		return nil, err
@@ -100,10 +103,29 @@ func captureELF(r device.Request, arena []byte, p *program.Program, img *native.
 	return native.NewProgram(img, instrs, r.Threads, int(scratch))
 }
 
-// Replay enters native code once on each thread.
+// Replay enters native code once on each thread, or on one where that was faster.
 func (e *nativeKernels) Replay(prog, from, to int) error {
 	e.prog.Store(int32(prog))
-	return e.team.Replay(e.progs[prog], e.at[prog][from], e.at[prog][to])
+	p, first, end := e.progs[prog], e.at[prog][from], e.at[prog][to]
+	if e.threads == 1 || end-first <= 1 { // a single one is looked at, or shared if that is worth it
+		return e.team.Replay(p, first, end)
+	}
+	x := e.tries[[3]int{prog, from, to}]
+	if x == nil {
+		x = &trial{}
+		e.tries[[3]int{prog, from, to}] = x
+	}
+	replay := e.team.Replay
+	if x.next() {
+		replay = e.team.ReplayAlone
+	}
+	if x.decided {
+		return replay(p, first, end)
+	}
+	start := time.Now()
+	err := replay(p, first, end)
+	x.ended(time.Since(start))
+	return err
 }
 
 func (e *nativeKernels) Close() {
