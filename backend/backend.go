@@ -24,6 +24,8 @@ type Target interface {
 	// Attention says whether Generate takes kernels of class attention (ir/fusion);
 	// without it the operations of an attention are kernels of their own.
 	Attention() bool
+	// Unfit is why the target cannot have k, a kernel of class attention, as one; empty where it can.
+	Unfit(k *fusion.Kernel) string
 	// Rows are multiples of how many bytes rows of matrices in memory have to be for kernels
 	// to read and write them in large pieces, and had best be; zero where any will do.
 	Rows() (least, best int)
