@@ -2,6 +2,7 @@ package backend
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -115,6 +116,9 @@ func Resolve(name string) (Target, error) {
 	b := backends[short]
 	if b == nil {
 		hint := diag.DidYouMean(name, Names())
+		if i := slices.IndexFunc(Names(), func(n string) bool { return strings.HasSuffix(n, ":"+name) }); i >= 0 {
+			hint = "did you mean `" + Names()[i] + "`?"
+		}
 		if accelerators[short] {
 			hint = "this version has no target for accelerators but GPUs of NVIDIA, which `cuda` is for; `cpu` is native code for this machine"
 		}

@@ -143,6 +143,9 @@ func Compile(o Options) (*program.Plan, *Report, error) {
 		return nil, r, &Bug{fmt.Errorf("the finished module is invalid: %w", bad)}
 	}
 	r.stage("verify", began)
+	if err := sizes(m); err != nil {
+		return nil, r, err
+	}
 	began = time.Now()
 	p, err := assemble.Scheduled(m, t, o.Schedules)
 	if err != nil {
