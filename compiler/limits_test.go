@@ -25,7 +25,7 @@ func TestLimits(t *testing.T) {
 		{name: "parameter", old: "w2", new: long, code: "E0223", want: "a name of 5000 bytes"},
 		{name: "axis", old: "hidden", new: long, code: "E0223", want: "a name of 5000 bytes"},
 		{name: "arena", code: "E0615", want: "an arena of", set: []string{"embed=1048576", "hidden=1048576", "vocab=1048576", "seq=1", "batch=1"}},
-		{name: "elements", code: "E0615", want: "elements on a device", set: []string{"batch=1000000000", "hidden=2000"}},
+		{name: "elements", code: "E0615", want: "elements on a device", set: []string{"batch=1000000000", "hidden=20000"}},
 	} {
 		text := strings.ReplaceAll(string(source), c.old, c.new)
 		if c.old == "" {
