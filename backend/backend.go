@@ -27,6 +27,8 @@ type Target interface {
 	Attention() bool
 	// Unfit is why the target cannot have k, a kernel of class attention, as one; empty where it can.
 	Unfit(k *fusion.Kernel) string
+	// Disk says whether a device of the target can offload to disk, and not to memory of the host alone.
+	Disk() bool
 	// Rows are multiples of how many bytes rows of matrices in memory have to be for kernels
 	// to read and write them in large pieces, and had best be; zero where any will do.
 	Rows() (least, best int)

@@ -143,7 +143,7 @@ func Compile(o Options) (*program.Plan, *Report, error) {
 		return nil, r, &Bug{fmt.Errorf("the finished module is invalid: %w", bad)}
 	}
 	r.stage("verify", began)
-	if err := sizes(m); err != nil {
+	if err := errors.Join(memories(m, t), sizes(m)); err != nil {
 		return nil, r, err
 	}
 	began = time.Now()

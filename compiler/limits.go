@@ -3,9 +3,12 @@ package compiler
 import (
 	"errors"
 	"fmt"
+	"slices"
 
+	"ptc/backend"
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/layout"
 	"ptc/runtime/program"
 )
 
@@ -35,6 +38,22 @@ func exceeds(l *program.LimitError) error {
 	x := excess[l.Kind]
 	return &diag.Error{Code: x.code, Msg: "the plan has " + l.Text(),
 		Want: fmt.Sprintf("at most %d", l.Most), Hint: x.hint}
+}
+
+// memories checks that the target has the memories that the layout offloads to.
+func memories(m *ir.Module, t backend.Target) error {
+	onDisk := func(f *ir.Func) bool { return f.Attrs.Int(ir.Disk.String(), 0) > 0 }
+	if t.Disk() || !slices.ContainsFunc(m.Funcs, onDisk) {
+		return nil
+	}
+	e := &diag.Error{Code: "E0418", Msg: fmt.Sprintf("devices of %s cannot offload to disk", t.Name()), Want: "`host`"}
+	for _, r := range layout.All[*layout.Offload](layout.Of(m)) {
+		if r.To == ir.Disk.String() {
+			e.Pos = r.At
+			break
+		}
+	}
+	return e
 }
 
 // mostElems is how many elements of a tensor a kernel may read or write: code computes positions in it

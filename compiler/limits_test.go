@@ -39,6 +39,25 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// What a layout offloads to disk is refused where the directive stands, for a target that cannot.
+func TestOffloadToDisk(t *testing.T) {
+	source, err := os.ReadFile("../examples/mlp/mlp.ptl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		target, to string
+		refused    bool
+	}{{"cuda:sm_80", "disk", true}, {"cuda:sm_80", "host", false}, {"ref", "disk", false}} {
+		o := Options{File: "mlp.ptl", Source: append(source, "\nlayout added {\n  offload optimizer to "+c.to+"\n}\n"...), Layout: "added", Target: c.target}
+		_, _, err := Compile(o)
+		d, _ := diag.As(err)
+		if refused := len(d) == 1 && d[0].Code == "E0418" && d[0].Pos.IsValid(); refused != c.refused || (err != nil) != c.refused {
+			t.Errorf("to %s for %s: %v", c.to, c.target, err)
+		}
+	}
+}
+
 // Each excess of a plan has the code of its kind; a contradiction in a plan stays a
 // fault of the compiler.
 func TestExcess(t *testing.T) {

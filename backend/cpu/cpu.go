@@ -45,6 +45,7 @@ type cpu struct{ target.Target }
 func (c *cpu) Name() string                { return c.Target.Name }
 func (c *cpu) Exact() bool                 { return false }
 func (c *cpu) Rows() (least, best int)     { return 0, 0 }
+func (c *cpu) Disk() bool                  { return true }
 func (c *cpu) Block() int64                { return 0 }
 func (c *cpu) Attention() bool             { return true }
 func (c *cpu) Unfit(*fusion.Kernel) string { return "" }

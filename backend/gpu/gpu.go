@@ -45,6 +45,7 @@ type gpu struct{ target.Target }
 func (g *gpu) Name() string               { return g.Target.Name }
 func (g *gpu) Exact() bool                { return false }
 func (g *gpu) Attention() bool            { return true }
+func (g *gpu) Disk() bool                 { return false } // runtime/cuda copies from and to pinned memory
 func (g *gpu) Vector() (bits, l1, l2 int) { return 0, 0, 0 }
 
 // Rows are multiples of what a tensor map and the longest access need, and had best be whole lines of the caches, of
