@@ -2,6 +2,7 @@ package backend
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -24,6 +25,10 @@ type Target interface {
 	// Attention says whether Generate takes kernels of class attention (ir/fusion);
 	// without it the operations of an attention are kernels of their own.
 	Attention() bool
+	// Unfit is why the target cannot have k, a kernel of class attention, as one; empty where it can.
+	Unfit(k *fusion.Kernel) string
+	// Disk says whether a device of the target can offload to disk, and not to memory of the host alone.
+	Disk() bool
 	// Rows are multiples of how many bytes rows of matrices in memory have to be for kernels
 	// to read and write them in large pieces, and had best be; zero where any will do.
 	Rows() (least, best int)
@@ -113,6 +118,9 @@ func Resolve(name string) (Target, error) {
 	b := backends[short]
 	if b == nil {
 		hint := diag.DidYouMean(name, Names())
+		if i := slices.IndexFunc(Names(), func(n string) bool { return strings.HasSuffix(n, ":"+name) }); i >= 0 {
+			hint = "did you mean `" + Names()[i] + "`?"
+		}
 		if accelerators[short] {
 			hint = "this version has no target for accelerators but GPUs of NVIDIA, which `cuda` is for; `cpu` is native code for this machine"
 		}

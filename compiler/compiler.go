@@ -143,6 +143,9 @@ func Compile(o Options) (*program.Plan, *Report, error) {
 		return nil, r, &Bug{fmt.Errorf("the finished module is invalid: %w", bad)}
 	}
 	r.stage("verify", began)
+	if err := errors.Join(memories(m, t), sizes(m)); err != nil {
+		return nil, r, err
+	}
 	began = time.Now()
 	p, err := assemble.Scheduled(m, t, o.Schedules)
 	if err != nil {
@@ -274,7 +277,7 @@ func overrides(set []string) ([]lang.Override, error) {
 
 // described is what passes may know of a target.
 func described(t backend.Target) pass.Target {
-	d := pass.Target{Name: t.Name(), Exact: t.Exact(), Attention: t.Attention()}
+	d := pass.Target{Name: t.Name(), Exact: t.Exact(), Attention: t.Attention(), Unfit: t.Unfit}
 	d.VectorBits, d.L1, d.L2 = t.Vector()
 	d.Rows.Least, d.Rows.Best = t.Rows()
 	d.Block = t.Block()
@@ -295,7 +298,8 @@ func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []pass
 		if err != nil {
 			return err
 		}
-		c.Target.Attention, c.Target.Chunk, c.Target.Rows, c.Target.Block = like.Attention(), described(like).Chunk, described(like).Rows, like.Block()
+		d := described(like)
+		c.Target.Attention, c.Target.Unfit, c.Target.Chunk, c.Target.Rows, c.Target.Block = d.Attention, d.Unfit, d.Chunk, d.Rows, d.Block
 		t = like
 	}
 	c.Target.Parts = func(k *fusion.Kernel) int64 {

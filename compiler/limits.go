@@ -3,8 +3,12 @@ package compiler
 import (
 	"errors"
 	"fmt"
+	"slices"
 
+	"ptc/backend"
 	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/ir/layout"
 	"ptc/runtime/program"
 )
 
@@ -27,7 +31,53 @@ func fits(p *program.Plan) error {
 	if !errors.As(err, &l) {
 		return &Bug{err}
 	}
+	return exceeds(l)
+}
+
+func exceeds(l *program.LimitError) error {
 	x := excess[l.Kind]
 	return &diag.Error{Code: x.code, Msg: "the plan has " + l.Text(),
 		Want: fmt.Sprintf("at most %d", l.Most), Hint: x.hint}
+}
+
+// memories checks that the target has the memories that the layout offloads to.
+func memories(m *ir.Module, t backend.Target) error {
+	onDisk := func(f *ir.Func) bool { return f.Attrs.Int(ir.Disk.String(), 0) > 0 }
+	if t.Disk() || !slices.ContainsFunc(m.Funcs, onDisk) {
+		return nil
+	}
+	e := &diag.Error{Code: "E0418", Msg: fmt.Sprintf("devices of %s cannot offload to disk", t.Name()), Want: "`host`"}
+	for _, r := range layout.All[*layout.Offload](layout.Of(m)) {
+		if r.To == ir.Disk.String() {
+			e.Pos = r.At
+			break
+		}
+	}
+	return e
+}
+
+// mostElems is how many elements of a tensor a kernel may read or write: code computes positions in it
+// (backend/tile).
+const mostElems = 1 << 40
+
+// sizes checks what code is generated for, before it is.
+func sizes(m *ir.Module) error {
+	for _, f := range m.Funcs {
+		if f.Class != ir.Kernel {
+			continue
+		}
+		var all []*ir.Value
+		for _, a := range f.Args {
+			all = append(all, a.Value)
+		}
+		for _, r := range f.Results {
+			all = append(all, r.Value)
+		}
+		for _, v := range all {
+			if n := v.Type.Room(); n > mostElems {
+				return exceeds(&program.LimitError{Kind: program.SizeLimit, What: "a tensor of %d elements on a device", Got: int64(n), Most: mostElems})
+			}
+		}
+	}
+	return nil
 }

@@ -25,6 +25,7 @@ func TestLimits(t *testing.T) {
 		{name: "parameter", old: "w2", new: long, code: "E0223", want: "a name of 5000 bytes"},
 		{name: "axis", old: "hidden", new: long, code: "E0223", want: "a name of 5000 bytes"},
 		{name: "arena", code: "E0615", want: "an arena of", set: []string{"embed=1048576", "hidden=1048576", "vocab=1048576", "seq=1", "batch=1"}},
+		{name: "elements", code: "E0615", want: "elements on a device", set: []string{"batch=1000000000", "hidden=20000"}},
 	} {
 		text := strings.ReplaceAll(string(source), c.old, c.new)
 		if c.old == "" {
@@ -34,6 +35,25 @@ func TestLimits(t *testing.T) {
 		d, _ := diag.As(err)
 		if len(d) == 0 || d[0].Code != c.code || !strings.Contains(d[0].Msg, c.want) {
 			t.Errorf("%s: %.200v, want %s with %q", c.name, err, c.code, c.want)
+		}
+	}
+}
+
+// What a layout offloads to disk is refused where the directive stands, for a target that cannot.
+func TestOffloadToDisk(t *testing.T) {
+	source, err := os.ReadFile("../examples/mlp/mlp.ptl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		target, to string
+		refused    bool
+	}{{"cuda:sm_80", "disk", true}, {"cuda:sm_80", "host", false}, {"ref", "disk", false}} {
+		o := Options{File: "mlp.ptl", Source: append(source, "\nlayout added {\n  offload optimizer to "+c.to+"\n}\n"...), Layout: "added", Target: c.target}
+		_, _, err := Compile(o)
+		d, _ := diag.As(err)
+		if refused := len(d) == 1 && d[0].Code == "E0418" && d[0].Pos.IsValid(); refused != c.refused || (err != nil) != c.refused {
+			t.Errorf("to %s for %s: %v", c.to, c.target, err)
 		}
 	}
 }

@@ -42,12 +42,14 @@ func resolve(name string) (backend.Target, error) {
 
 type cpu struct{ target.Target }
 
-func (c *cpu) Name() string               { return c.Target.Name }
-func (c *cpu) Exact() bool                { return false }
-func (c *cpu) Rows() (least, best int)    { return 0, 0 }
-func (c *cpu) Block() int64               { return 0 }
-func (c *cpu) Attention() bool            { return true }
-func (c *cpu) Vector() (bits, l1, l2 int) { return c.VectorBits, c.L1, c.L2 }
+func (c *cpu) Name() string                { return c.Target.Name }
+func (c *cpu) Exact() bool                 { return false }
+func (c *cpu) Rows() (least, best int)     { return 0, 0 }
+func (c *cpu) Disk() bool                  { return true }
+func (c *cpu) Block() int64                { return 0 }
+func (c *cpu) Attention() bool             { return true }
+func (c *cpu) Unfit(*fusion.Kernel) string { return "" }
+func (c *cpu) Vector() (bits, l1, l2 int)  { return c.VectorBits, c.L1, c.L2 }
 
 // Parts are as many as the estimates of package lanes want.
 func (c *cpu) Parts(product *fusion.Kernel, given *schedule.Table) int64 {

@@ -1,12 +1,17 @@
 package gpu_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"ptc/backend/gpu"
 	"ptc/backend/gpu/ptx"
 	"ptc/backend/gpu/target"
+	"ptc/backend/tile/schedule"
+	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/ir/irtest"
 	"ptc/runtime/program"
 )
@@ -22,6 +27,7 @@ func TestAttentionsFit(t *testing.T) {
 		{Batch: 1, Heads: 2, Group: 1, Rows: 300, Keys: 300, Cols: 256, Values: 256, Causal: true, Stats: true},
 		{Batch: 1, Heads: 4, Group: 1, Rows: 512, Keys: 512, Cols: 128, Values: 128, Causal: true, Stats: true, BF16: true, Latent: true},
 		{Batch: 1, Heads: 4, Group: 8, Rows: 1, Keys: 512, Cols: 128, Values: 128, BF16: true},
+		{Batch: 1, Heads: 2, Group: 1, Rows: 512, Keys: 512, Cols: 192, Values: 64, Causal: true, Latent: true, Slopes: true, Stats: true, BF16: true},
 	} {
 		for _, text := range []string{a.Forward(), a.Backward()} {
 			m, errs := ir.Parse("k.ptir", []byte("ptir 1 fused \"\"\n\n"+text))
@@ -37,6 +43,53 @@ func TestAttentionsFit(t *testing.T) {
 					t.Errorf("%+v: %v", a, err)
 				}
 			}
+		}
+	}
+}
+
+// An attention of which no block fits is several kernels, and a remark says why: of the target, or of one for
+// which the plan has code as well.
+func TestAttentionsTooLarge(t *testing.T) {
+	for _, c := range []struct{ head, target, why string }{
+		{"512", "cuda:sm_89", "102400 bytes of shared memory, and a block of sm_89 has 101376"},
+		{"800", hopper, "bytes of shared memory, and a block of sm_80 has 166912"},
+		{"512", hopper, ""},
+	} {
+		p := compile(t, "gpt/gpt", "layers=1 embed=16 heads=1 ffn=16 vocab=40 seq=20 batch=1 head="+c.head, "", c.target)
+		why := ""
+		for _, r := range p.Remarks {
+			if strings.Contains(r.Text, "an attention is not one kernel") {
+				why += r.Text + "; "
+			}
+		}
+		if one := !strings.Contains(why, "shared memory"); one != (c.why == "") || !strings.Contains(why, c.why) {
+			t.Errorf("heads of %s for %s: the remarks say %q, want %q", c.head, c.target, why, c.why)
+		}
+	}
+}
+
+// A schedule that a kernel cannot have is a mistake of the table that gives it.
+func TestScheduleRefused(t *testing.T) {
+	m, errs := ir.Parse("k.ptir", []byte("ptir 1 fused \"\"\n\n"+sections))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	k, err := fusion.Analyze(m.Funcs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := target.Resolve("cuda:sm_80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []schedule.Schedule{{Dot: schedule.Dot{Kind: schedule.WGMMA}}, {Cluster: 2}, {Cluster: 3}} {
+		given := schedule.NewTable(to.Name)
+		for _, part := range k.Apart() {
+			given.Set(fusion.Key(part.F), s, "")
+		}
+		var of *diag.Error
+		if _, err := gpu.Kernel(m.Funcs[0], to, given); !errors.As(err, &of) || of.Code != "E0703" {
+			t.Errorf("%s: %v", s, err)
 		}
 	}
 }

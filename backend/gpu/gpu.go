@@ -45,6 +45,7 @@ type gpu struct{ target.Target }
 func (g *gpu) Name() string               { return g.Target.Name }
 func (g *gpu) Exact() bool                { return false }
 func (g *gpu) Attention() bool            { return true }
+func (g *gpu) Disk() bool                 { return false } // runtime/cuda copies from and to pinned memory
 func (g *gpu) Vector() (bits, l1, l2 int) { return 0, 0, 0 }
 
 // Rows are multiples of what a tensor map and the longest access need, and had best be whole lines of the caches, of
@@ -169,18 +170,20 @@ func shares(made []lower.Kernel) (parts [][]int, of []int) {
 // Kernel generates the kernel function f, cut as given says, or where it has nothing for the
 // kernel or section, as [nest.Threads] chooses.
 func Kernel(f *ir.Func, t target.Target, given *schedule.Table) (lower.Kernel, error) {
-	out, err := generate(f, t, given)
-	if err == nil && out.Shared > t.Shared {
-		err = fmt.Errorf("it takes %d bytes of shared memory, and a block of %s has %d", out.Shared, t.Arch, t.Shared)
-	}
+	out, err := fitting(f, t, given)
 	var of *diag.Error
-	if err != nil && !errors.As(err, &of) {
-		err = fmt.Errorf("kernel @%s for %s: %w", f.Name, t.Name, err)
+	if err == nil || errors.As(err, &of) {
+		return out, err
+	}
+	err = fmt.Errorf("kernel @%s for %s: %w", f.Name, t.Name, err)
+	if scheduled(f, given) {
+		err = &diag.Error{Code: "E0703", Msg: err.Error(), Want: "a schedule that `ptc tune` wrote for this target"}
 	}
 	return out, err
 }
 
-func generate(f *ir.Func, t target.Target, given *schedule.Table) (lower.Kernel, error) {
+// generate is the kernel of which [nest.Threads] leaves so many bytes of shared memory more than it would.
+func generate(f *ir.Func, t target.Target, given *schedule.Table, spare int) (lower.Kernel, error) {
 	k, err := fusion.Analyze(f)
 	if err != nil {
 		return lower.Kernel{}, err
@@ -195,7 +198,7 @@ func generate(f *ir.Func, t target.Target, given *schedule.Table) (lower.Kernel,
 	parts := k.Apart()
 	cuts := make([]schedule.Schedule, len(parts))
 	warps := int64(1)
-	on := nest.GPU{Groups: t.Has(target.WGMMA), Tensor: t.Tensor, Eighths: t.Eighths, Shared: int64(t.Shared), Processors: int64(t.Processors)}
+	on := nest.GPU{Groups: t.Has(target.WGMMA), Tensor: t.Tensor, Eighths: t.Eighths, Shared: int64(t.Shared), Processors: int64(t.Processors), Spare: int64(spare)}
 	on.Clusters, on.Section = t.Clusters && len(parts) == 1, len(parts) > 1 // sections of a kernel are not of one size
 	for i, p := range parts {
 		if s, ok := given.Of(fusion.Key(p.F)); ok {

@@ -27,6 +27,7 @@ type GPU struct {
 	Clusters   bool  // blocks that reach each other's shared memory
 	Shared     int64 // bytes of shared memory that a block may have; 0 if that is not known
 	Processors int64 // multiprocessors; 0 if that is not known
+	Spare      int64 // bytes of shared memory that an attention leaves besides those that it leaves for exchanges
 }
 
 // Threads is the schedule for a GPU: tiles that a block of threads holds in registers, and as

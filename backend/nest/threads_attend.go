@@ -31,6 +31,7 @@ func threadsOfAttend(k *fusion.Kernel, on GPU) schedule.Schedule {
 	}
 	for s.Rows > attendLeast || s.Over > attendLeast {
 		regs, shared := attendNeeds(k, s)
+		shared += on.Spare
 		switch {
 		case shared <= attendShared && regs <= attendRegs:
 			return s
@@ -46,6 +47,12 @@ func threadsOfAttend(k *fusion.Kernel, on GPU) schedule.Schedule {
 	}
 	s.Warps, s.Stages = blockWarps, 1
 	return s
+}
+
+// LeastShared estimates the bytes of shared memory that an attention takes with the fewest queries and keys at a time.
+func LeastShared(k *fusion.Kernel) int64 {
+	_, shared := attendNeeds(k, schedule.Schedule{Rows: attendLeast, Over: attendLeast, Warps: blockWarps, Stages: 1})
+	return shared
 }
 
 // attendNeeds estimates what the largest of the parts of k takes as s cuts it: registers of a

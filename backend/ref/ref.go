@@ -56,6 +56,12 @@ func (t *target) Block() int64 { return 0 }
 
 func (t *target) Attention() bool { return true }
 
+// Disk is what devices of this process have.
+func (t *target) Disk() bool { return true }
+
+// Unfit is none.
+func (t *target) Unfit(*fusion.Kernel) string { return "" }
+
 // Parts is one: nothing runs side by side.
 func (t *target) Parts(*fusion.Kernel, *schedule.Table) int64 { return 1 }
 

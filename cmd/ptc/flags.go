@@ -76,7 +76,7 @@ func (f *sourceFlags) addPorts(cmd *cobra.Command) {
 func (f *sourceFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, "replace the config entry `name=value`; may be given again")
 	cmd.Flags().StringVar(&f.layout, "layout", "", "compile for the layout `NAME` (default the file's first)")
-	cmd.Flags().StringVar(&f.target, "target", "", "compile for `TARGET`: cpu, ref or a full name such as cpu:x86-64-v3\n(default cpu where libLLVM is found, else ref)")
+	cmd.Flags().StringVar(&f.target, "target", "", "compile for `TARGET`: cpu, cuda, ref or a full name such as cpu:x86-64-v3\n(default cpu where libLLVM is found, else ref)")
 	cmd.Flags().StringVar(&f.importsBelow, "imports-below", "", "imports may be any file below `DIR` (default FILE's folder)")
 	if err := cmd.MarkFlagDirname("imports-below"); err != nil {
 		panic(err) // the flag does not exist

@@ -32,7 +32,7 @@ func (p *program) findCores(c *pass.Context) {
 	}
 	within := func(exp, o *ir.Op) bool { return !alone(o) && o.Run == exp.Run && o.Task == exp.Task }
 	for _, k := range fusion.Cores(p.f, within) {
-		why := unfit(p.f, k, readers)
+		why := unfit(p.f, k, readers, c.Target.Unfit)
 		if why == "" {
 			why = inRow(p.f.Ops, at, k)
 		}
@@ -62,9 +62,9 @@ func (p *program) addMask(v *ir.Value) {
 	}
 }
 
-// unfit is why the operations of an attention are no kernel, or empty. Scores may be
-// read in another run or task as well, where the backward phase is no kernel.
-func unfit(f *ir.Func, k *fusion.Core, readers map[*ir.Value][]*ir.Op) string {
+// unfit is why the operations of an attention are no kernel, or none for the target, or empty.
+// Scores may be read in another run or task as well, where the backward phase is no kernel.
+func unfit(f *ir.Func, k *fusion.Core, readers map[*ir.Value][]*ir.Op, target func(*fusion.Kernel) string) string {
 	blocked := k.Blocked
 	for _, o := range k.Ops {
 		for _, v := range o.Results {
@@ -78,8 +78,12 @@ func unfit(f *ir.Func, k *fusion.Core, readers map[*ir.Value][]*ir.Op) string {
 	if blocked != nil {
 		return fmt.Sprintf("scores are read by `%s`, outside of the attention", blocked.Name)
 	}
-	if _, err := fusion.Analyze(k.Kernel(k.Results())); err != nil {
+	a, err := fusion.Analyze(k.Kernel(k.Results()))
+	switch {
+	case err != nil:
 		return err.Error()
+	case target != nil:
+		return target(a)
 	}
 	return ""
 }

@@ -34,6 +34,8 @@ type Target struct {
 	// Attention says that kernels of class attention (ir/fusion) can be generated: whatever
 	// is over the queries and keys of an attention is then never stored.
 	Attention bool
+	// Unfit is why the target cannot have a kernel of class attention, or empty; nil is a target that can have all.
+	Unfit func(attention *fusion.Kernel) string
 	// Exact asks for float64 everywhere (the reference's second mode).
 	Exact bool
 	// Chunk says which products are done for some rows at a time (passes/chunk).

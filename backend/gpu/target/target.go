@@ -84,8 +84,11 @@ func Resolve(name string) (Target, error) {
 			return t, nil
 		}
 	}
-	hint := diag.DidYouMean(name, Names())
-	if arch := strings.TrimPrefix(name, "cuda:"); strings.HasPrefix(arch, "sm_1") {
+	hint, arch := diag.DidYouMean(name, Names()), strings.TrimPrefix(name, "cuda:")
+	switch {
+	case slices.Contains(Names(), name+"a"):
+		hint = fmt.Sprintf("did you mean `%sa`?", name)
+	case strings.HasPrefix(arch, "sm_1"), strings.HasPrefix(arch, "sm_8"):
 		hint = fmt.Sprintf("there are no schedules for %s yet; PTX for sm_80, `cuda:sm_80`, runs on it as well", arch)
 	}
 	return Target{}, &diag.Error{Code: "E0701", Msg: fmt.Sprintf("unknown target `%s`", name), Want: diag.OneOf(Names()), Hint: hint}
