@@ -42,3 +42,25 @@ func TestAttentionKeepsNoScores(t *testing.T) {
 		}
 	}
 }
+
+// TestMovedGradients: gradients lie where activations were, but for less than those of one block, as those that
+// are made at the end of a turn need not be moved to another block's place. Parameters, two states and gradients
+// are four times the parameters.
+func TestMovedGradients(t *testing.T) {
+	src, err := os.ReadFile("../examples/gpt/gpt.ptl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := func(layers string) (arena, params int64) {
+		p, _, err := compiler.Compile(compiler.Options{File: "gpt.ptl", Target: "ref", Source: src, Set: []string{"layers=" + layers, "batch=1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Devices[0].Arena, explain.Describe(p).Memory.Arena[program.Params]
+	}
+	_, before := memory("11")
+	arena, params := memory("12")
+	if more, block := arena-4*params, params-before; more <= 0 || more >= block {
+		t.Errorf("%d bytes of %d are no parameter, state or gradient; a block's gradients are %d", more, arena, block)
+	}
+}

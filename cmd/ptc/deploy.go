@@ -36,9 +36,12 @@ mounts no volume. An image has ptc, the plan, at
   ptc deploy plan.bin --for kueue --queue team --image registry.example/train:1 --plan /plan.bin -o job.yaml`,
 		Args:              exactly("PLAN"),
 		ValidArgsFunction: completeFiles("bin"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if kind.value == "" {
 				return usagef("--for is missing: %s", diag.OneOf(kind.words))
+			}
+			if err := checkDeploy(cmd, &o); err != nil {
+				return err
 			}
 			plan, err := readPlan(args[0])
 			if err != nil {
@@ -73,4 +76,24 @@ mounts no volume. An image has ptc, the plan, at
 	fl.StringVar(&o.Queue, "queue", "", "have the job admitted by the local queue `NAME` of Kueue")
 	complete(cmd, "for", func([]string) []string { return kind.words })
 	return cmd
+}
+
+// checkDeploy holds what was said to its bounds, as 0 is what was not said to package
+// deploy.
+func checkDeploy(cmd *cobra.Command, o *deploy.Options) error {
+	for _, x := range []struct {
+		name string
+		n    int64
+	}{{"every", o.Every}, {"cpus", int64(o.CPUs)}, {"per-node", int64(o.PerNode)}, {"time", int64(o.Time)}, {"grace", int64(o.Grace)}} {
+		if f := cmd.Flag(x.name); f.Changed && x.n <= 0 {
+			return usagef("--%s is %s, and must be above 0", x.name, f.Value)
+		}
+	}
+	switch {
+	case o.Restarts < 0:
+		return usagef("--restarts is %d, and must be at least 0", o.Restarts)
+	case o.Restarts == 0:
+		o.Restarts = deploy.NoRestarts
+	}
+	return nil
 }

@@ -17,6 +17,9 @@ func TestDeploy(t *testing.T) {
 	if text := read(t, "job.yaml"); !strings.Contains(text, "replicas: 2\n") {
 		t.Errorf("for the MPI operator:\n%s", text)
 	}
+	if text := must(t, "deploy", "a.bin", "--for", "mpijob", "--image", "x:1", "--plan", "/plan.bin", "--restarts", "0").out; !strings.Contains(text, "backoffLimit: 0\n") {
+		t.Errorf("without restarts:\n%s", text)
+	}
 	for _, c := range []struct {
 		code int
 		say  string
@@ -28,7 +31,11 @@ func TestDeploy(t *testing.T) {
 		{exitUsage, "absolute paths", []string{"--for", "mpijob", "--image", "x"}},
 		{exitUsage, "--queue", []string{"--for", "kueue", "--image", "x", "--plan", "/p"}},
 		{exitUsage, "not 3 on each node", []string{"--for", "slurm", "--per-node", "3"}},
-		{exitUsage, "above 0", []string{"--for", "slurm", "--every", "-1"}},
+		{exitUsage, "in a container plans have", []string{"--for", "mpijob", "--image", "x", "--checkpoint", "s3://b/k"}},
+		{exitUsage, "--every is -1, and must be above 0", []string{"--for", "slurm", "--every", "-1"}},
+		{exitUsage, "--cpus is 0", []string{"--for", "slurm", "--cpus", "0"}},
+		{exitUsage, "--grace is 0s", []string{"--for", "slurm", "--grace", "0s"}},
+		{exitUsage, "--restarts is -1", []string{"--for", "slurm", "--restarts", "-1"}},
 		{exitUsage, "name of the job", []string{"--for", "slurm", "--name", "a b"}},
 		{exitFile, "cannot write", []string{"--for", "slurm", "-o", "no/such/x"}},
 	} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"ptc/internal/diag"
@@ -46,6 +47,11 @@ func (f *logFlag) Set(s string) error {
 		}
 		if target == "" {
 			return fmt.Errorf("%s takes a target, as %s:%s", name, name, k.Target)
+		}
+		for _, s := range f.sinks { // two of them would write between one another's lines
+			if k.Target != "ADDR" && filepath.Clean(s.target) == filepath.Clean(target) {
+				return fmt.Errorf("%s is told already, by %s:%s", target, s.kind.Name, s.target)
+			}
 		}
 		f.sinks = append(f.sinks, sinkFlag{k, target})
 		return nil

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,6 +83,20 @@ func TestPreemptedBeforeTheFirstStep(t *testing.T) {
 	}
 	if (&signals{}).code(syscall.SIGTERM) != exitInterrupt {
 		t.Error("without a code, a signal ends as an interrupt does")
+	}
+}
+
+// TestPreemptedWhileAPlanIsRead: what a signal means is known before a plan is read, or compiled.
+func TestPreemptedWhileAPlanIsRead(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, args := range [][]string{
+		{"run", "none.bin", "--checkpoint", "ck", "--requeue-exit-code", "75"},
+		{"sweep", "none.ptl", "--over", "lr=1", "-o", "out", "--requeue-exit-code", "75"},
+	} {
+		a := &app{in: strings.NewReader(""), out: io.Discard, err: io.Discard, signals: &signals{}}
+		if code := a.execute(context.Background(), args); code != exitFile && code != exitInput || a.signals.code(syscall.SIGTERM) != 75 {
+			t.Errorf("%s: exit code %d, and of a signal %d", args[0], code, a.signals.code(syscall.SIGTERM))
+		}
 	}
 }
 

@@ -77,6 +77,7 @@ func TestLogs(t *testing.T) {
 	}{
 		{exitUsage, "csv takes a target, as csv:FILE", []string{"--log", "csv:"}},
 		{exitUsage, "tb:DIR", []string{"--log", "wandb:x"}},
+		{exitUsage, "./run.csv is told already, by csv:run.csv", []string{"--log", "csv:run.csv", "--log", "json:./run.csv"}},
 		{3, "other columns", []string{"--log", "csv:other.csv"}},
 		{3, "is no address", []string{"--serve", "nowhere"}},
 		{3, "is no address", []string{"--log", "prom:nowhere"}},

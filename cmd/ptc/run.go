@@ -327,6 +327,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 }
 
 func (a *app) run(ctx context.Context, path string, f *runFlags) error {
+	a.signals.preemptible(f.requeue, f.opts.Grace) // also while the plan is read or compiled
 	plan, err := openPlan(path, &f.trust)
 	if err != nil {
 		return afterRoot(err)
@@ -348,7 +349,6 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	rank, _ := launched()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	a.signals.preemptible(f.requeue, opts.Grace)
 	opts.Begun = func() {
 		a.signals.finish(func(s os.Signal) {
 			if rank == 0 {

@@ -248,7 +248,7 @@ func (w *writer) prompts() ([][]int32, error) {
 	for lines.Scan() {
 		ids, err := w.encode(lines.Text())
 		if err != nil {
-			return nil, err
+			return nil, inputf("line %d of %s: %w", len(out)+1, f.prompts, err)
 		}
 		out = append(out, ids)
 	}

@@ -80,6 +80,16 @@ func TestEval(t *testing.T) {
 	if len(e.Files) != 2 || e.Files[0].File != "a.txt" || e.Files[0].Loss == e.Files[1].Loss {
 		t.Errorf("the files have %+v", e.Files)
 	}
+	write(t, "short.txt", "few")
+	write(t, "empty.txt", "")
+	if s := evaluated(t, "eval", "m.bin", "--init", "m.st", "--data", "*.txt", "--json", "--per-file"); len(s.Files) != 2 || s.Files[1] != e.Files[1] || !strings.Contains(s.Note, "2 of 4 files are shorter") {
+		t.Errorf("with short files there are %+v", s)
+	}
+	for _, name := range []string{"short.txt", "empty.txt"} {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if c := evaluated(t, "eval", "m.bin", "--checkpoint", "ck", "--data", "*.txt", "--json"); c.Loss != e.Loss {
 		t.Errorf("the checkpoint gives %v, the file %v", c.Loss, e.Loss)
 	}
@@ -115,6 +125,7 @@ func TestEvalRefuses(t *testing.T) {
 		{exitFile, []string{"sample", "m.bin", "--init", "half.st", "--prompt", "what"}},
 		{exitFile, []string{"sample", "m.bin", "--init", "m.st", "--prompt", strings.Repeat("x", 25)}},
 		{exitFile, []string{"sample", "m.bin", "--init", "m.st", "--prompt-ids", "300"}},
+		{exitFile, []string{"sample", "m.bin", "--init", "m.st", "--prompt", "what", "--stop-id", "300"}},
 		{exitInput, []string{"sample", "m.bin", "--init", "m.st", "--prompt", ""}},
 		{exitUsage, []string{"sample", "m.bin", "--init", "m.st"}},
 		{exitUsage, []string{"sample", "ck", "--init", "m.st", "--prompt", "what"}},
@@ -123,6 +134,15 @@ func TestEvalRefuses(t *testing.T) {
 		if r := ptc(t, c.args...); r.code != c.code || r.err == "" || r.out != "" {
 			t.Errorf("%v: exit code %d, not %d: %s", c.args, r.code, c.code, r.err)
 		}
+	}
+}
+
+// TestPromptsNameTheirLine: of many prompts the wrong one is found.
+func TestPromptsNameTheirLine(t *testing.T) {
+	trained(t)
+	write(t, "lines.txt", "what\n\nis\n")
+	if r := ptc(t, "sample", "m.bin", "--init", "m.st", "--prompts", "lines.txt"); r.code != exitInput || !strings.Contains(r.err, "line 2 of lines.txt: an empty prompt") {
+		t.Errorf("exit code %d\n%s", r.code, r.err)
 	}
 }
 

@@ -153,6 +153,7 @@ func (a *app) sweep(ctx context.Context, path string, f *sweepFlags, points []sw
 		}
 		return a.print(b.String())
 	}
+	a.signals.preemptible(f.requeue, 0) // also while plans are compiled
 	s := &sweeping{app: a, f: f, path: path, entries: compiler.ConfigEntries("main.ptl", named([]string{path})), of: len(points)}
 	todo := points
 	if f.point > 0 {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -21,6 +22,7 @@ type jobs struct {
 	mu    sync.Mutex
 	under map[int]*exec.Cmd // by number of the point
 	ended bool              // no further one starts
+	told  os.Signal         // that ended it, if one did
 	done  chan job
 }
 
@@ -40,7 +42,6 @@ func (s *sweeping) atOnce(all []*placed, results []*sweep.Result) (err error) {
 		}
 	}()
 	j := &jobs{under: map[int]*exec.Cmd{}, done: make(chan job)}
-	s.signals.preemptible(s.f.requeue, 0)
 	s.signals.finish(func(sig os.Signal) {
 		fmt.Fprintf(s.err, "\n%s: all points finish their step; once more ends them at once\n", sig)
 		j.end(sig)
@@ -79,8 +80,8 @@ func (s *sweeping) atOnce(all []*placed, results []*sweep.Result) (err error) {
 	for running > 0 {
 		end(s.ended(<-j.done, all, results))
 	}
-	if failed == nil && j.stopped() {
-		failed = &fault{code: exitInterrupt, err: context.Canceled, silent: true}
+	if failed == nil && slices.Contains(results, nil) { // a signal came where no process had to end for it
+		failed = &fault{code: s.signals.code(j.signal()), err: context.Canceled, silent: true}
 	}
 	return failed
 }
@@ -203,11 +204,18 @@ func (j *jobs) stopped() bool {
 	return j.ended
 }
 
+// signal is the one that ended the sweep.
+func (j *jobs) signal() os.Signal {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.told
+}
+
 // end passes a signal on to all processes, and has no further one start.
 func (j *jobs) end(sig os.Signal) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.ended = true
+	j.ended, j.told = true, sig
 	for _, cmd := range j.under {
 		if cmd.Process.Signal(sig) != nil {
 			_ = cmd.Process.Kill() // where there are no such signals; it may have ended

@@ -82,7 +82,6 @@ func (s *sweeping) train(ctx context.Context, cancel context.CancelCauseFunc, pl
 	o := train.Options{Steps: s.f.steps, Seed: seed, Threads: s.f.threads, Every: s.f.every, Checkpoint: s.checkpoints(r.Point),
 		ResumeIfAny: true, Log: metrics.NewJSON(log), Folder: filepath.Dir(s.path)}
 	o.OnFault = func(err error) { os.Exit(s.reportBug(err.Error(), nil, os.Args[1:])) }
-	s.signals.preemptible(s.f.requeue, 0)
 	o.Begun = func() {
 		s.signals.finish(func(sig os.Signal) {
 			fmt.Fprintf(s.err, "\n%s: finishing the step; once more ends at once\n", sig)
@@ -99,9 +98,9 @@ func (s *sweeping) train(ctx context.Context, cancel context.CancelCauseFunc, pl
 		return fileError(e)
 	}
 	switch {
-	case err == nil && sum.Interrupted && sum.Preempted && s.f.requeue > 0:
+	case err == nil && ctx.Err() != nil && errors.Is(context.Cause(ctx), train.ErrPreempted) && s.f.requeue > 0:
 		return &fault{code: s.f.requeue, err: train.ErrPreempted, silent: true}
-	case err == nil && (sum.Interrupted || ctx.Err() != nil):
+	case err == nil && ctx.Err() != nil: // the last validation may have been stopped, so that there is no result yet
 		return &fault{code: exitInterrupt, err: context.Canceled, silent: true}
 	case err != nil:
 		var coded interface{ ExitCode() int }

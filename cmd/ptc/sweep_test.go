@@ -1,10 +1,14 @@
 package main
 
 import (
+	"context"
+	"io"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
+
+	"ptc/runtime/train"
 )
 
 // sweepT is a command line of a sweep over two learning rates and two seeds.
@@ -106,6 +110,37 @@ func TestASweepThatIsStopped(t *testing.T) {
 	must(t, straight...)
 	if read(t, "out/results.json") != read(t, "whole/results.json") {
 		t.Error("the sweep that was stopped has other results")
+	}
+}
+
+// TestASweepThatIsStoppedBesideSteps: a scheduler's signal means the same where no step is
+// under way: while plans are made, and in the last validation of a point.
+func TestASweepThatIsStoppedBesideSteps(t *testing.T) {
+	small := project(t)
+	line := sweepT(small, "--requeue-exit-code", "75")
+	cmd, lines := start(t, append(line, "--jobs", "2")...)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "1 plan for 4 points") {
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if code := ended(t, cmd); code != 75 {
+		t.Errorf("exit code %d of what had no point under way", code)
+	}
+	must(t, line...)
+	if err := os.Remove("out/point-2/result.json"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(train.ErrPreempted)
+	a := &app{in: strings.NewReader(""), out: io.Discard, err: io.Discard}
+	if code := a.execute(ctx, line); code != 75 {
+		t.Errorf("exit code %d of what had all its steps", code)
+	}
+	if _, err := os.Stat("out/point-2/result.json"); err == nil {
+		t.Error("a point that was not validated has a result")
 	}
 }
 

@@ -3,15 +3,18 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
 
 // llamaFolder is a copy of a model that transformers wrote.
-func llamaFolder(t *testing.T) string {
+func llamaFolder(t *testing.T) string { return folderOf(t, "llama") }
+
+func folderOf(t *testing.T, family string) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "llama")
-	if err := os.CopyFS(dir, os.DirFS("../../bench/hf/testdata/llama")); err != nil {
+	dir := filepath.Join(t.TempDir(), family)
+	if err := os.CopyFS(dir, os.DirFS("../../bench/hf/testdata/"+family)); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -51,6 +54,7 @@ func TestImportRefuses(t *testing.T) {
 		want   string
 	}{
 		"family":  {replaceIn("config.json", `"llama"`, `"lama"`), exitInput, "did you mean `llama`?"},
+		"no type": {replaceIn("config.json", `"model_type"`, `"kind"`), exitInput, "config.json lacks model_type"},
 		"config":  {replaceIn("config.json", `"hidden_size": 8,`, ``), exitInput, "config.json lacks hidden_size"},
 		"act":     {replaceIn("config.json", `"silu"`, `"relu"`), exitInput, `hidden_act = "relu"`},
 		"shape":   {replaceIn("config.json", `"vocab_size": 11`, `"vocab_size": 12`), exitFile, "the model's is [12 8]"},
@@ -90,6 +94,33 @@ func replaceIn(file, old, text string) func(t *testing.T, dir string) {
 			t.Fatalf("%s lacks %s", file, old)
 		}
 		write(t, path, strings.ReplaceAll(was, old, text))
+	}
+}
+
+// The layers of Gemma 2 are pairs of one that sees a window and one that sees all, as its
+// config says or leaves out.
+func TestImportGemma2Layers(t *testing.T) {
+	const first = `"hidden_size": 8,`
+	for config, want := range map[string]string{
+		`"layer_types": ["sliding_attention", "full_attention"],`:    "",
+		`"layer_types": ["full_attention", "sliding_attention"],`:    `layer_types = ["full_attention","sliding_attention"]`,
+		`"layer_types": ["sliding_attention", "sliding_attention"],`: "layer_types = ",
+		`"layer_types": "full_attention",`:                           "layer_types = ",
+		`"use_bidirectional_attention": true,`:                       "use_bidirectional_attention = true",
+	} {
+		dir := folderOf(t, "gemma2")
+		path := filepath.Join(dir, "config.json")
+		text := regexp.MustCompile(`(?s)"layer_types": \[.*?\],|"use_bidirectional_attention": null,`).ReplaceAllString(read(t, path), "")
+		write(t, path, strings.Replace(text, first, first+config, 1))
+		r := ptc(t, "import", dir, "-o", filepath.Join(t.TempDir(), "m"))
+		if (r.code == exitOK) != (want == "") || !strings.Contains(r.err, want) {
+			t.Errorf("%s: exit code %d, %s; want %q", config, r.code, r.err, want)
+		}
+	}
+	dir := folderOf(t, "gemma2")
+	replaceIn("config.json", `"num_hidden_layers": 2`, `"num_hidden_layers": 3`)(t, dir)
+	if r := ptc(t, "import", dir, "-o", filepath.Join(t.TempDir(), "m")); r.code != exitInput || !strings.Contains(r.err, "expected an even number") {
+		t.Errorf("an odd number of layers: exit code %d, %s", r.code, r.err)
 	}
 }
 

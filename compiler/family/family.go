@@ -2,6 +2,7 @@ package family
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"strconv"
@@ -26,8 +27,11 @@ const window = 1024
 // parameters and tokenizer will be, for those who export it again.
 func Source(family string, config Config, folder string) (string, error) {
 	text, ok := stdlib.Read(path.Join("models", family))
-	if !ok || family == "" {
-		err := fmt.Errorf("the family %q is not known; known are %s", family, diag.OneOf(Known()))
+	if family == "" {
+		return "", errors.New("config.json lacks model_type, which names the family")
+	}
+	if !ok {
+		err := fmt.Errorf("the family %q is not known; expected %s", family, diag.OneOf(Known()))
 		if hint := diag.DidYouMean(family, Known()); hint != "" {
 			err = fmt.Errorf("%w; %s", err, hint)
 		}

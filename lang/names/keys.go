@@ -33,6 +33,9 @@ func (l *lowerer) key(r *syntax.KeyRow) {
 		}
 		k.Default = equal(v, d)
 	}
+	if _, list := x.(*syntax.List); list { // how often it is repeated is not known
+		k.Default = true
+	}
 	l.out.Keys = append(l.out.Keys, k)
 }
 
@@ -74,12 +77,31 @@ func (l *lowerer) json(x syntax.Expr) (string, bool) {
 		return string(b), err == nil
 	case value.Truth:
 		return strconv.FormatBool(bool(v)), true
+	case value.Tuple:
+		if list, ok := x.(*syntax.List); ok && len(list.Elems) > 0 {
+			return l.jsonList(list)
+		}
+		l.Wants("E0718", x, "a list with elements", "", "found %s", v.What())
+		return "", false
 	case value.Unknown:
 		return "", false
 	default:
 		l.Wants("E0718", x, "an entry of the config, a number, a string, or true or false", "", "found %s", v.What())
 		return "", false
 	}
+}
+
+// jsonList is a list, which the other program's repeats.
+func (l *lowerer) jsonList(x *syntax.List) (string, bool) {
+	var elems []string
+	for _, e := range x.Elems {
+		s, ok := l.json(e)
+		if !ok {
+			return "", false
+		}
+		elems = append(elems, s)
+	}
+	return "[" + strings.Join(elems, ",") + "]", true
 }
 
 // Read is how a row of config is read: Names are the keys, Entry the entry of the

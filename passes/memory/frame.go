@@ -17,8 +17,9 @@ import (
 // k+1 is free when instance k has its turn, since its own activations were read in
 // the turn before. So gradients lie in the places of activations of which not one
 // has to be over in the same turn, for the room of one instance's gradients behind
-// the last place. What is waited for a turn later, such as the shards of gradients, which
-// are made of these, may be moved by two.
+// the last place; those that are made last in a turn may stay (see stay). What is waited
+// for a turn later, such as the shards of gradients, which are made of these, may be moved
+// by two.
 //
 //	place     0      1      2     …    N-1     N
 //	forward   a(0)   a(1)   a(2)       a(N-1)
@@ -162,8 +163,28 @@ func (x *frame) arrange(t *timeline) {
 			}
 		}
 		move(r, best)
+		x.stay(born[r], best, &least, cost)
 	}
 	x.take(x.offsets(x.problem(t), place.Options{Work: arrangement}))
+}
+
+// stay has those of members, all moved by slot, stay in their places that need not be moved,
+// from the last one to the first: gradients that are made at the end of a turn, when
+// activations of the same place are not read any more.
+func (x *frame) stay(members []*buffer, slot int, least *int64, cost func() int64) {
+	if slot == 0 || len(members) > filling {
+		return
+	}
+	members = slices.Clone(members)
+	slices.SortStableFunc(members, func(a, b *buffer) int { return b.from.compare(a.from) })
+	for _, b := range members {
+		b.slot = 0
+		if c := cost(); c <= *least {
+			*least = c
+			continue
+		}
+		b.slot = slot
+	}
 }
 
 // moved is the most runs whose members are tried elsewhere: those with the most bytes.

@@ -5,6 +5,9 @@ import os
 import subprocess
 import tempfile
 
+# What the command writes is UTF-8, whatever the locale is.
+_TEXT = {"encoding": "utf-8", "errors": "replace"}
+
 
 class Error(Exception):
     """What ptc refused: ``code`` is its exit code, and ``diagnostics`` are the
@@ -26,34 +29,37 @@ def version():
     return _output(["version"]).strip()
 
 
-def compile(source, output=None, *, layout=None, target=None, set=None):
+def compile(source, output=None, *, layout=None, target=None, set=None, port=None):
     """Compiles a source to the file output, by default its name with .bin in
-    the current folder, and gives the path. set replaces entries of the config."""
+    the current folder, and gives the path. set replaces entries of the config, port
+    is a list of those that run(plan, set=…) may give other values."""
     if output is None:
         output = os.path.splitext(os.path.basename(os.fspath(source)))[0] + ".bin"
     args = ["compile", "-o", os.fspath(output), "--quiet", "--diagnostics", "json"]
-    args += _flags(layout=layout, target=target)
-    for name, value in (set or {}).items():
-        args += ["--set", "%s=%s" % (name, _word(value))]
+    args += _flags(layout=layout, target=target, set=set, port=port)
     _output(args + ["--", os.fspath(source)])
     return os.fspath(output)
 
 
 def run(plan, **options):
     """Trains by a plan, and yields each event of "ptc run --log json" as it happens.
-    Options are the command's: steps=200, checkpoint="ckpt", resume=True, save="file".
-    A caller that takes no more events ends the run after the step that is under way."""
+    Options are the command's: steps=200, checkpoint="ckpt", resume=True, save="file". One
+    that may be given again takes a list, log=["csv:run.csv"], and set a dictionary.
+    A caller that takes no more events ends the run after the step that is under way, which
+    is saved where there is a checkpoint."""
     args = [binary(), "run", "--log", "json", *_flags(**options), "--", os.fspath(plan)]
     # A pipe that nobody empties would stop the command once it is full; a file does not.
-    with tempfile.TemporaryFile("w+") as said:
-        with subprocess.Popen(args, stdout=subprocess.PIPE, stderr=said, text=True) as process:
+    # In a session of its own Ctrl-C is Python's alone, so that the command is told to end once.
+    with tempfile.TemporaryFile("w+", **_TEXT) as said:
+        with subprocess.Popen(args, stdout=subprocess.PIPE, stderr=said, start_new_session=True, **_TEXT) as process:
             try:
                 for line in process.stdout:
                     yield json.loads(line)
             finally:
                 if process.poll() is None:
-                    process.stdout.close()
                     process.terminate()
+                    for _ in process.stdout:  # to a pipe that is closed the command could tell, and save, nothing more
+                        pass
         if process.returncode:
             said.seek(0)
             raise _error(process.returncode, said.read())
@@ -65,7 +71,7 @@ def explain(plan):
 
 
 def _output(args):
-    done = subprocess.run([binary(), *args], capture_output=True, text=True)
+    done = subprocess.run([binary(), *args], capture_output=True, **_TEXT)
     if done.returncode:
         raise _error(done.returncode, done.stderr)
     return done.stdout
@@ -80,7 +86,8 @@ def _error(code, text):
             value = None
         if isinstance(value, dict):
             diagnostics.append(value)
-            lines.append("%(file)s:%(line)s:%(column)s: %(code)s: %(message)s" % value)
+            where = ("%(file)s:%(line)s:%(column)s: " if value["file"] else "") + ("%(code)s: " if value["code"] else "")
+            lines.append((where + "%(message)s") % value)
         else:
             lines.append(line)
     return Error(code, "\n".join(lines) or "ptc ended with %d" % code, diagnostics)
@@ -93,6 +100,9 @@ def _word(value):
 def _flags(**options):
     out = []
     for name, value in options.items():
-        if value is not None:
-            out.append("--%s=%s" % (name.replace("_", "-"), _word(value)))
+        if isinstance(value, dict):
+            value = ["%s=%s" % (key, _word(v)) for key, v in value.items()]
+        for v in value if isinstance(value, (list, tuple)) else [value]:
+            if v is not None:
+                out.append("--%s=%s" % (name.replace("_", "-"), _word(v)))
     return out

@@ -26,9 +26,20 @@ def train():
     assert [e["event"] for e in events] == ["start", "step", "step", "step", "checkpoint", "end"], events
     assert abs(events[1]["loss"] - math.log(256)) < 1, events[1]
 
-    for event in ptc.run(plan, steps=100_000):  # a caller that has seen enough
-        if event["event"] == "step":
+    steps = 0
+    for event in ptc.run(plan, steps=1_000_000, checkpoint="seen"):  # a caller that has seen enough
+        steps += event["event"] == "step"
+        if steps == 5:
             break
+    assert os.path.exists(ptc.checkpoint("seen")), "what was trained is not saved"
+
+    ported = ptc.compile("p/model.ptl", "ported.bin", target="ref", set=SMALL, port=["lr"])
+    logs = ["csv:run \u00e9.csv", "json:run.jsonl"]
+    last = list(ptc.run(ported, steps=2, set={"lr": 0.5}, log=logs))[-1]
+    assert last["event"] == "end" and all(os.path.exists(x.split(":")[1]) for x in logs), last
+    assert '"lr":0.5' in open("run.jsonl").read(), "the port has another value"
+    error = refused(lambda: ptc.compile("p/model.ptl", set={"none": 1}))
+    assert str(error).startswith("E0214: --set none"), error
 
     with open("wrong.ptl", "w") as file:
         file.write(open("p/model.ptl").read().replace("(seq, embed))", "(seq, embedd))"))

@@ -14,6 +14,8 @@ type Error struct {
 	Msg  string // what was found, and what was expected
 	Hint string // what to do
 	Err  error  // cause, may be nil
+
+	Short bool // the files are sound, and have not one window
 }
 
 func (e *Error) Error() string {
@@ -39,6 +41,13 @@ func (e *Error) Unwrap() error { return e.Err }
 
 func errorf(format string, args ...any) *Error {
 	return &Error{Msg: fmt.Sprintf(format, args...)}
+}
+
+// short is that the files have not one window.
+func short(format string, args ...any) *Error {
+	e := errorf(format, args...)
+	e.Short = true
+	return e
 }
 
 // asError makes any error an *Error of the kind.

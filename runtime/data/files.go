@@ -15,6 +15,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/sync/errgroup"
 
+	"ptc/runtime/data/corpus"
 	"ptc/runtime/storage"
 )
 
@@ -249,21 +250,9 @@ func cause(err error) error {
 	return err
 }
 
-// maxNul is the share of NUL bytes above which a file is not text. Compressed
-// and encrypted files have 1 in 256, UTF-16 text has about 1 in 2.
-const maxNul = 1.0 / 1000
-
 func checkText(path string, text []byte) error {
-	nul := 0
-	for _, b := range text {
-		if b == 0 {
-			nul++
-		}
-	}
-	if float64(nul) > maxNul*float64(len(text)) {
-		e := errorf("this is a binary file: %d of its %d bytes are NUL", nul, len(text))
-		e.Path, e.Hint = path, "narrow the pattern, or add an exclude"
-		return e
+	if err := corpus.CheckText(text); err != nil {
+		return &Error{Path: path, Msg: err.Error(), Hint: "narrow the pattern, or add an exclude"}
 	}
 	return nil
 }

@@ -11,19 +11,29 @@ import (
 	"strings"
 
 	"ptc/internal/units"
+	"ptc/runtime/checkpoint/atomicfile"
 	"ptc/runtime/storage"
 )
 
 // leaveOutCompanions drops what lies beside tokens and describes them: the
-// manifest, and the index of a file that is listed itself.
+// manifest and the tokenizer that it names, the index of a file that is listed itself,
+// and what a process that was killed has left of a file that it had begun.
 func leaveOutCompanions(files []textFile) []textFile {
 	listed := map[string]bool{}
+	drop := map[string]bool{}
 	for _, f := range files {
 		listed[f.path] = true
+		if name := filepath.Base(f.path); name != ManifestName && name != PartialName {
+			continue
+		}
+		drop[f.path] = true
+		if m, err := readManifest(f.path); err == nil && m.TokenizerFile != "" { // what is wrong is told where tokens are read by it
+			drop[storage.Beside(f.path, m.TokenizerFile)] = true
+		}
 	}
 	return slices.DeleteFunc(files, func(f textFile) bool {
 		bin, index := strings.CutSuffix(f.path, ".idx")
-		return filepath.Base(f.path) == manifestName || index && listed[bin+".bin"]
+		return drop[f.path] || index && listed[bin+".bin"] || atomicfile.Temporary(filepath.Base(f.path))
 	})
 }
 

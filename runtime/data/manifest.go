@@ -39,8 +39,11 @@ type Shard struct {
 	SHA256    string `json:"sha256"`
 }
 
-// ManifestName is the manifest's file in its folder.
-const ManifestName = manifestName
+// Names of files beside shards: the manifest, and that of shards which are not all there yet.
+const (
+	ManifestName = manifestName
+	PartialName  = "manifest.partial.json"
+)
 
 // ReadManifest reads a manifest.
 func ReadManifest(path string) (*Manifest, error) { return readManifest(path) }

@@ -25,9 +25,9 @@ type array struct {
 	offset int64 // of the first element
 }
 
-// npyTypes are NumPy's names of types; bool is not read.
+// npyTypes are NumPy's names of types.
 var npyTypes = map[string]string{
-	"|u1": "u8", "|i1": "i8", "<u2": "u16", "<i2": "i16", "<u4": "u32", "<i4": "i32",
+	"|b1": "bool", "|u1": "u8", "|i1": "i8", "<u2": "u16", "<i2": "i16", "<u4": "u32", "<i4": "i32",
 	"<u8": "u64", "<i8": "i64", "<f2": "f16", "<f4": "f32", "<f8": "f64",
 }
 
@@ -88,6 +88,6 @@ func readNPY(head []byte, size int64) (a array, err error) {
 
 // npyWidth is the bytes of an element.
 func npyWidth(dtype string) int {
-	bits, _ := strconv.Atoi(dtype[1:])
-	return bits / 8
+	e, _ := findElement(dtype) // one of npyTypes
+	return e.bytes
 }

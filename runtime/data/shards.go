@@ -143,7 +143,7 @@ func openStores(o shardOptions, b Batch) (files []textFile, stores []*store, tot
 		stores, total = append(stores, s), total+s.n
 	}
 	if total == 0 {
-		return nil, nil, 0, errorf("all %d files are empty", len(files))
+		return nil, nil, 0, short("all %d files are empty", len(files))
 	}
 	return files, stores, total, nil
 }
@@ -183,7 +183,7 @@ func (s *shards) split(files []textFile, stores []*store, total int64, o shardOp
 	}
 	w := s.cut(train)
 	if w.count() == 0 {
-		return errorf("the files have %d tokens for training, and a window needs %d", w.seq.len(), s.window+1)
+		return short("the files have %d tokens for training, and a window needs %d", w.seq.len(), s.window+1)
 	}
 	s.train, s.valid = w, s.cut(valid)
 	s.order()

@@ -118,7 +118,7 @@ func openText(opts []Option, b Batch) (Source, error) {
 	}
 	files, total := limitFiles(files, o.limit)
 	if total == 0 {
-		return nil, errorf("all %d files are empty", len(files))
+		return nil, short("all %d files are empty", len(files))
 	}
 	if err := readFiles(files); err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (t *text) load(files []textFile, total int64, tok Tokenizer, o textOptions,
 		return err
 	}
 	if t.train = t.cut(&train); t.train.count() == 0 {
-		return errorf("the text has %d tokens for training, and a window needs %d", train.len(), t.window+1)
+		return short("the text has %d tokens for training, and a window needs %d", train.len(), t.window+1)
 	}
 	t.examples.train, t.examples.valid = &t.train, &t.valid
 	t.order()

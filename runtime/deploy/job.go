@@ -24,7 +24,7 @@ type Options struct {
 	PerNode    int           // processes on a node, or in a pod; 0: as Slurm has it, and 1
 	Time       time.Duration // limit of Slurm's job; 0: DefaultTime
 	Grace      time.Duration // between the signal and the end; 0: DefaultGrace
-	Restarts   int           // of the launcher of an MPIJob; 0: DefaultRestarts
+	Restarts   int           // of the launcher of an MPIJob; 0: DefaultRestarts, NoRestarts: none
 	Image      string        // of the containers
 	Claim      string        // persistent volume claim of the checkpoints; "": NAME-checkpoints
 	Secret     string        // with the object store's address and credentials; "": NAME-store
@@ -39,6 +39,9 @@ const (
 	DefaultGrace    = 2 * time.Minute
 	DefaultRestarts = 100
 )
+
+// NoRestarts has a launcher that fails end the job.
+const NoRestarts = -1
 
 // Requeue is the exit code of a run that is to be started again: EX_TEMPFAIL of BSD's
 // sysexits.h, "the user is invited to retry later", which no other end of a run has.
@@ -125,13 +128,14 @@ func (j *job) defaults(container bool) {
 	or(&j.Name, base, base)
 	or(&j.Claim, "", j.Name+"-checkpoints")
 	or(&j.Secret, "", j.Name+"-store")
-	for _, n := range []struct {
-		to *int
-		or int
-	}{{&j.CPUs, DefaultCPUs}, {&j.Restarts, DefaultRestarts}} {
-		if *n.to == 0 {
-			*n.to = n.or
-		}
+	if j.CPUs == 0 {
+		j.CPUs = DefaultCPUs
+	}
+	switch j.Restarts {
+	case 0:
+		j.Restarts = DefaultRestarts
+	case NoRestarts:
+		j.Restarts = 0
 	}
 	if j.PerNode == 0 && container {
 		j.PerNode = 1
@@ -174,8 +178,10 @@ func (j *job) check(container bool) error {
 	switch {
 	case container && !image.MatchString(j.Image):
 		return fmt.Errorf("%q cannot be an image with ptc and the plan in it; name one with --image", j.Image)
-	case container && !(filepath.IsAbs(j.Plan) && (j.remote() || filepath.IsAbs(j.Checkpoint))):
-		return fmt.Errorf("in a container the plan and the folder of checkpoints have absolute paths, not %s and %s", j.Plan, j.Checkpoint)
+	case container && !filepath.IsAbs(j.Plan):
+		return fmt.Errorf("in a container plans have absolute paths, not %s; say with --plan where it is there", j.Plan)
+	case container && !j.remote() && !filepath.IsAbs(j.Checkpoint):
+		return fmt.Errorf("in a container folders of checkpoints have absolute paths, not %s", j.Checkpoint)
 	case j.Every < 1 || j.CPUs < 1 || j.PerNode < 0 || j.Restarts < 0:
 		return fmt.Errorf("numbers of steps, processors, processes and restarts are above 0")
 	case j.PerNode > 0 && j.ranks%j.PerNode != 0:

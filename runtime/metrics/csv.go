@@ -35,6 +35,9 @@ func openCSV(path string) (Sink, error) {
 	if !empty {
 		err = sameHeader(path)
 	}
+	if err == nil && !empty {
+		err = endLine(path, f)
+	}
 	if err != nil {
 		f.Close()
 		return nil, err

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"fmt"
+	"io"
 	"os"
 )
 
@@ -36,9 +37,34 @@ func appended(path string) (f *os.File, empty bool, err error) {
 	return f, empty, err
 }
 
-func openJSON(path string) (Sink, error) {
-	f, _, err := appended(path)
+// endLine ends a line that a full disk left unfinished, so that it spoils no other one.
+func endLine(path string, to io.Writer) error {
+	f, err := os.Open(path)
 	if err != nil {
+		return err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() || st.Size() == 0 {
+		return err
+	}
+	last := make([]byte, 1)
+	if _, err := f.ReadAt(last, st.Size()-1); err != nil || last[0] == '\n' {
+		return err
+	}
+	_, err = to.Write([]byte("\n"))
+	return err
+}
+
+func openJSON(path string) (Sink, error) {
+	f, empty, err := appended(path)
+	if err == nil && !empty {
+		err = endLine(path, f)
+	}
+	if err != nil {
+		if f != nil {
+			f.Close()
+		}
 		return nil, err
 	}
 	return NewJSON(f), nil

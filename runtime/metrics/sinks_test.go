@@ -69,6 +69,53 @@ func TestCSV(t *testing.T) {
 	}
 }
 
+// TestUnfinishedLines: what a full disk left of a line spoils none of the next run.
+func TestUnfinishedLines(t *testing.T) {
+	for name, open := range map[string]func(string) (Sink, error){"a.csv": openCSV, "a.jsonl": openJSON} {
+		path := filepath.Join(t.TempDir(), name)
+		for i := range 2 {
+			s, err := open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tell(s)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			st, err := os.Stat(path)
+			if err == nil && i == 0 {
+				err = os.Truncate(path, st.Size()-3)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, again := map[string]string{"a.csv": "1,5.5,,", "a.jsonl": `{"event":"start"`}[name], 0
+		for _, line := range strings.Split(string(text), "\n") {
+			if strings.HasPrefix(line, first) {
+				again++
+			}
+		}
+		if again != 2 {
+			t.Errorf("the first line of the second run is not one by itself:\n%s", text)
+		}
+	}
+	other := filepath.Join(t.TempDir(), "other.csv")
+	if err := os.WriteFile(other, []byte("a,b"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openCSV(other); err == nil {
+		t.Error("a file of another kind is taken")
+	}
+	if text, _ := os.ReadFile(other); string(text) != "a,b" {
+		t.Errorf("a file of another kind is changed: %q", text)
+	}
+}
+
 // TestSinksThatCannotBe: what cannot be opened is an error that names it.
 func TestSinksThatCannotBe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")

@@ -191,6 +191,11 @@ func (s *Session) sequences(r *Request) ([]sequence, error) {
 	if len(r.Prompts) != s.Batch {
 		return nil, &Error{Msg: fmt.Sprintf("the plan continues %d prompts at once, and there are %d", s.Batch, len(r.Prompts))}
 	}
+	for _, id := range r.Stop {
+		if id < 0 || int(id) >= s.Vocab {
+			return nil, &Error{Msg: fmt.Sprintf("the token %d, which is to end a text, is none of the model's, 0 to %d", id, s.Vocab-1)}
+		}
+	}
 	qs := make([]sequence, len(r.Prompts))
 	for i, p := range r.Prompts {
 		switch {

@@ -85,6 +85,9 @@ func (s *store) meaning(err error, before string) *Error {
 		}
 		return &Error{fault: true, Msg: "the object store " + s.host + " gives no permission (" + r.Code + ")",
 			Hint: "credentials are AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN of the environment"}
+	case r.StatusCode == http.StatusBadRequest && r.Code == "400 Bad Request": // to HEAD, whose answer has no text
+		return &Error{fault: true, Msg: "the object store " + s.host + " refuses (400 Bad Request), and says no more to a question about an object",
+			Hint: "so it is where credentials have expired, or where AWS_REGION is not the bucket's"}
 	case passes(err):
 		return &Error{fault: true, Msg: "the object store " + s.host + " has failed again and again", Err: err}
 	}

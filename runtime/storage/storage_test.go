@@ -170,6 +170,10 @@ func TestErrors(t *testing.T) {
 	if _, err := s.open("s3://bkt/a"); err == nil || !strings.Contains(err.Error(), "gives no permission") {
 		t.Errorf("%v", err)
 	}
+	store.Fail = func(*http.Request) (int, string) { return http.StatusBadRequest, "ExpiredToken" }
+	if _, err := s.open("s3://bkt/a"); err == nil || !strings.Contains(err.Error(), "credentials have expired") {
+		t.Errorf("to a question about an object: %v", err)
+	}
 	if *waited != 0 {
 		t.Errorf("waited %v for what does not pass", *waited)
 	}

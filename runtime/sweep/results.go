@@ -111,15 +111,27 @@ func Write(below string, results []Result) error {
 		atomicfile.WriteFile(filepath.Join(below, "results.csv"), table))
 }
 
+// figures are the columns behind the settings.
+var figures = []string{"steps", "loss", "val_loss", "error"}
+
+// column is that of a setting. One that a figure has the name of, such as steps, is told
+// apart: who reads a table finds columns by their names.
+func column(name string) string {
+	if name == "point" || slices.Contains(figures, name) {
+		return "over." + name
+	}
+	return name
+}
+
 // rows are the cells of a table, its head first.
 func rows(results []Result, number func(*float64) string) [][]string {
 	head := []string{"point"}
 	if len(results) > 0 {
 		for _, s := range results[0].Settings {
-			head = append(head, s.Name)
+			head = append(head, column(s.Name))
 		}
 	}
-	out := [][]string{append(head, "steps", "loss", "val_loss", "error")}
+	out := [][]string{append(head, figures...)}
 	for _, r := range results {
 		row := []string{strconv.Itoa(r.Point)}
 		for _, s := range r.Settings {

@@ -119,6 +119,15 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// TestColumnsDiffer: a setting may have the name of a figure.
+func TestColumnsDiffer(t *testing.T) {
+	r := Result{Point: 1, Settings: []Setting{{"steps", "30"}, {"loss", "2"}, {"lr", "1"}}, Steps: 20}
+	text, err := CSV([]Result{r})
+	if diff := cmp.Diff("point,over.steps,over.loss,lr,steps,loss,val_loss,error\n1,30,2,1,20,,,\n", string(text)); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
 // FuzzDecode: what lies in a folder never panics.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"point":2,"settings":[{"name":"lr","value":"1"}],"loss":null}`))

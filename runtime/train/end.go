@@ -14,7 +14,7 @@ func (r *run) finish(ctx context.Context) error {
 	validated := r.o.KeepBest && r.sum.Ran > 0 && r.keeper.saved != r.sum.Steps
 	if validated { // the checkpoint of the end has its validation loss
 		var err error
-		if r.sum.ValLoss, err = r.validate(ctx); err != nil {
+		if r.sum.ValLoss, _, err = r.validate(ctx); err != nil {
 			return err
 		}
 		r.isBest(r.sum.ValLoss)
@@ -38,7 +38,7 @@ func (r *run) finish(ctx context.Context) error {
 	}
 	if !validated {
 		var err error
-		if r.sum.ValLoss, err = r.validate(ctx); err != nil {
+		if r.sum.ValLoss, _, err = r.validate(ctx); err != nil {
 			return err
 		}
 	}
@@ -64,30 +64,30 @@ func (r *run) finishDumps() error {
 }
 
 // validate is the mean loss of the first validation batches, NaN if there are
-// none or ctx is done.
-func (r *run) validate(ctx context.Context) (float64, error) {
+// none. One that is stopped by ctx is not whole, and has no loss either.
+func (r *run) validate(ctx context.Context) (loss float64, whole bool, err error) {
 	n := r.o.Valid
 	if n == 0 {
 		n = DefaultValid
 	}
 	n = min(n, r.feed.validations())
 	if n <= 0 || !r.dev.hasEval() {
-		return math.NaN(), nil
+		return math.NaN(), true, nil
 	}
 	sum := 0.0
 	for i := range n {
 		if stop, err := r.stopped(ctx); stop || err != nil {
-			return math.NaN(), err
+			return math.NaN(), false, err
 		}
 		b, err := r.feed.validation(i)
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		loss, err := r.dev.eval(b)
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		sum += loss
 	}
-	return sum / float64(n), nil
+	return sum / float64(n), true, nil
 }

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -63,22 +64,43 @@ func Evaluate(ctx context.Context, plan *program.Plan, o EvalOptions) (*Evaluati
 	if !o.PerFile {
 		return out, nil
 	}
-	files, err := data.Files(o.Data, nil, o.Vars)
+	return out, e.perFile(ctx, out)
+}
+
+// perFile adds the loss of each file. One that is shorter than a window has none by
+// itself, though with the others it counts.
+func (e *evaluator) perFile(ctx context.Context, out *Evaluation) error {
+	files, err := data.Files(e.o.Data, nil, e.o.Vars)
 	if err != nil {
-		return nil, dataError(err)
+		return dataError(err)
 	}
+	left := 0
 	for _, f := range files {
 		src, err := e.source([]string{f})
+		if d := (*data.Error)(nil); errors.As(err, &d) && d.Short {
+			left++
+			continue
+		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		m, err := e.mean(ctx, src)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		out.Files = append(out.Files, FileEvaluation{f, m.loss, math.Exp(m.loss), m.windows * int64(e.window)})
 	}
-	return out, nil
+	if left > 0 {
+		out.addNote(fmt.Sprintf("%d of %d files are shorter than a window of %d tokens and the one after, and have no loss by themselves", left, len(files), e.window))
+	}
+	return nil
+}
+
+func (x *Evaluation) addNote(note string) {
+	if x.Note != "" {
+		note = x.Note + "; " + note
+	}
+	x.Note = note
 }
 
 // evaluator has the devices, and a batch that it fills window by window.

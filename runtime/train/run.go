@@ -289,11 +289,13 @@ func (r *run) between(ctx context.Context, step int64) error {
 		save = false
 	}
 	if validate {
-		loss, err := r.validate(ctx)
+		loss, whole, err := r.validate(ctx)
 		if err != nil {
 			return err
 		}
-		r.log.Tell(&metrics.Validation{Step: step, Loss: loss})
+		if whole { // else a NaN would look like a model that diverged
+			r.log.Tell(&metrics.Validation{Step: step, Loss: loss})
+		}
 		save = r.isBest(loss) || save
 	}
 	if save {

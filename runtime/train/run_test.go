@@ -228,6 +228,15 @@ func TestPeriodicValidation(t *testing.T) {
 	}
 }
 
+// TestStopsWithinAValidation: one that is not whole has no loss, and none is told; a loss
+// that is NaN is.
+func TestStopsWithinAValidation(t *testing.T) {
+	sum, lines, err := runLog(stopAfter(t, 4), newToy(), Options{Steps: 6, ValidEvery: 2})
+	if vs := named(lines, "validation"); err != nil || !sum.Interrupted || len(vs) != 1 || vs[0]["step"] != 2.0 || vs[0]["val_loss"] == nil {
+		t.Errorf("summary %+v, error %v, validations %v", sum, err, vs)
+	}
+}
+
 func TestContradictions(t *testing.T) {
 	noSteps := newToy()
 	noSteps.Data.Steps = 0

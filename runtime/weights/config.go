@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -30,11 +31,15 @@ func ReadConfig(dir string) (Config, error) {
 func parseConfig(text []byte) (Config, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	var c Config
-	if err := d.Decode(&c); err != nil {
+	var v any
+	if err := d.Decode(&v); err != nil {
 		return nil, fmt.Errorf("not a config: %w", err)
 	}
-	if c == nil {
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("not a config: there is text behind the object")
+	}
+	c, ok := v.(map[string]any)
+	if !ok {
 		return nil, fmt.Errorf("not a config: no object")
 	}
 	return c, nil
@@ -89,8 +94,21 @@ func (c Config) Check(n *program.Names) error {
 	return nil
 }
 
-// same compares a value with one in JSON; null is 0.
+// same compares a value with one in JSON; null is 0, and a list is repeated.
 func same(have any, want string) bool {
+	if strings.HasPrefix(want, "[") {
+		var elems []json.RawMessage
+		list, ok := have.([]any)
+		if !ok || json.Unmarshal([]byte(want), &elems) != nil || len(elems) == 0 {
+			return false
+		}
+		for i, v := range list {
+			if !same(v, string(elems[i%len(elems)])) {
+				return false
+			}
+		}
+		return true
+	}
 	if want == "null" {
 		want = "0"
 	}

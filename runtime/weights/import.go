@@ -110,7 +110,10 @@ func (f *Folder) match(n *program.Names) (map[string][]part, error) {
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("%s lacks %s", f.dir, few(missing))
 	}
-	return out, f.unknown(n, strip, known)
+	if err := f.unknown(n, strip, known); err != nil {
+		return nil, err
+	}
+	return out, f.tied(n, known)
 }
 
 // unknown reports tensors that the names do not have.

@@ -103,6 +103,57 @@ func TestPrefixMayLack(t *testing.T) {
 	}
 }
 
+// TestTiedOutput: an output that a file has besides an embedding which is the output has to
+// be it, as transformers would take another one.
+func TestTiedOutput(t *testing.T) {
+	for _, c := range []struct {
+		shape []int64
+		first float64
+		want  string
+	}{{[]int64{3, 6}, 1, ""}, {[]int64{3, 6}, 2, "is not the embedding"}, {[]int64{6, 3}, 1, "is not the embedding"}} {
+		dir := t.TempDir()
+		list := append(tensors(dtype.F32), safetensors.Tensor{Name: outputName, DType: dtype.F32, Shape: c.shape})
+		safetensorstest.Write(t, filepath.Join(dir, wholeFile), list, func(x *safetensors.Tensor) []float64 {
+			v := make([]float64, x.Bytes()/4)
+			if v[0] = 1; x.Name == outputName {
+				v[0] = c.first
+			}
+			return v
+		})
+		f, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := names()
+		n.Skip = append(n.Skip, outputName)
+		err = Import(f, n, filepath.Join(t.TempDir(), "init.safetensors"))
+		f.Close()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v from %g on: %v, want %q", c.shape, c.first, err, c.want)
+		}
+	}
+}
+
+// TestConfigLists: a list of a row is repeated along the other program's.
+func TestConfigLists(t *testing.T) {
+	n := &program.Names{Family: "m", Keys: []program.Key{{Names: []string{"kinds"}, Value: `["a","b"]`, Default: true}}}
+	for text, want := range map[string]bool{`{}`: true, `{"kinds": []}`: true, `{"kinds": ["a"]}`: true, `{"kinds": ["a", "b", "a"]}`: true,
+		`{"kinds": ["b", "a"]}`: false, `{"kinds": ["a", "a"]}`: false, `{"kinds": "a"}`: false, `{"kinds": [1]}`: false} {
+		c, err := parseConfig([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Check(n) == nil; got != want {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+	for _, text := range []string{`[1]`, `{} x`, `null`, `{`} {
+		if _, err := parseConfig([]byte(text)); err == nil || strings.Contains(err.Error(), "Go value") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func TestImportRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(list []safetensors.Tensor) []safetensors.Tensor

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"ptc/internal/regular"
@@ -46,7 +47,7 @@ func Create(path string) (*File, error) {
 		file.copy, dir = true, os.TempDir()
 	}
 	for i := 0; ; i++ {
-		name := filepath.Join(dir, fmt.Sprintf(".%s.tmp-%d-%d", base, os.Getpid(), i))
+		name := filepath.Join(dir, fmt.Sprintf(".%s"+tempMark+"%d-%d", base, os.Getpid(), i))
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 		if err == nil {
 			file.File = f
@@ -57,6 +58,22 @@ func Create(path string) (*File, error) {
 		}
 	}
 }
+
+// tempMark is in the name of a temporary file, behind that of what it becomes.
+const tempMark = ".tmp-"
+
+// Temporary says whether a name, without its folder, is that of a temporary file, as a
+// killed process leaves it.
+func Temporary(name string) bool {
+	at := strings.LastIndex(name, tempMark)
+	if at < 1 || name[0] != '.' {
+		return false
+	}
+	pid, number, ok := strings.Cut(name[at+len(tempMark):], "-")
+	return ok && digits(pid) && digits(number)
+}
+
+func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // maxTemps bounds the search for a free name; a name is taken by another file
 // of this process, or left by a killed one that had its number.

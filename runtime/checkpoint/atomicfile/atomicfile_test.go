@@ -114,3 +114,16 @@ func TestErrorsNameTheDestination(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestTemporary(t *testing.T) {
+	f, err := Create(filepath.Join(t.TempDir(), "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Abort()
+	for name, want := range map[string]bool{filepath.Base(f.Name()): true, ".f.tmp-x-1": false, "f.tmp-1-1": false, ".f.tmp-1": false, ".tmp-1-1": false} {
+		if Temporary(name) != want {
+			t.Errorf("Temporary(%q) is %t", name, !want)
+		}
+	}
+}

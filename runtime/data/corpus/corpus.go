@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"strings"
 
@@ -47,13 +48,14 @@ func Structured(name string) bool {
 
 // Compressed says whether a name is that of a compressed stream.
 func Compressed(name string) bool {
+	name = strings.ToLower(name)
 	return strings.HasSuffix(name, ".gz") || strings.HasSuffix(name, ".zst")
 }
 
 // format is the ending of a name without that of a compressed stream.
 func format(name string) string {
-	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
-	return strings.ToLower(filepath.Ext(name))
+	name = strings.ToLower(name)
+	return filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"))
 }
 
 // Read calls do for every document of the file, in order, until one fails.
@@ -87,12 +89,27 @@ func Read(path string, c Columns, do func(Document) error) error {
 	if len(text) > MaxDocument {
 		return fmt.Errorf("the text is longer than %s, which a document may have; split the file", units.Bytes(MaxDocument))
 	}
+	if err := CheckText(text); err != nil {
+		return err
+	}
 	return do(Document{Text: text})
+}
+
+// maxNul is the share of NUL bytes above which a file is not text. Compressed
+// and encrypted files have 1 in 256, UTF-16 text has about 1 in 2.
+const maxNul = 1.0 / 1000
+
+// CheckText says that the bytes of a file are no text.
+func CheckText(text []byte) error {
+	if nul := bytes.Count(text, []byte{0}); float64(nul) > maxNul*float64(len(text)) {
+		return fmt.Errorf("this is a binary file: %d of its %d bytes are NUL", nul, len(text))
+	}
+	return nil
 }
 
 // Decompress reads a stream by the ending of its name.
 func Decompress(r io.Reader, name string) (out io.Reader, done func(), err error) {
-	switch {
+	switch name = strings.ToLower(name); {
 	case strings.HasSuffix(name, ".gz"):
 		z, err := gzip.NewReader(bufio.NewReaderSize(r, 1<<16))
 		if err != nil {
@@ -109,6 +126,9 @@ func Decompress(r io.Reader, name string) (out io.Reader, done func(), err error
 	return r, func() {}, nil
 }
 
+// byteOrderMark is what some editors begin a file in UTF-8 with.
+const byteOrderMark = "\ufeff"
+
 // readLines reads a JSON object from every line that is not empty.
 func readLines(r io.Reader, c Columns, do func(Document) error) error {
 	in := bufio.NewReaderSize(r, 1<<16)
@@ -116,6 +136,9 @@ func readLines(r io.Reader, c Columns, do func(Document) error) error {
 		line, err := readLine(in)
 		if err != nil && err != io.EOF {
 			return fmt.Errorf("line %d: %w", n, err)
+		}
+		if n == 1 {
+			line = bytes.TrimPrefix(line, []byte(byteOrderMark))
 		}
 		if text := bytes.TrimSpace(line); len(text) > 0 {
 			d, bad := parseRecord(text, c)
@@ -149,7 +172,11 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 // parseRecord takes the columns out of a JSON object.
 func parseRecord(line []byte, c Columns) (d Document, err error) {
 	var record map[string]json.RawMessage
-	if err := json.Unmarshal(line, &record); err != nil {
+	var kind *json.UnmarshalTypeError
+	switch err := json.Unmarshal(line, &record); {
+	case errors.As(err, &kind):
+		return d, fmt.Errorf("it is no JSON object but a JSON %s", kind.Value)
+	case err != nil:
 		return d, fmt.Errorf("it is no JSON object: %w", err)
 	}
 	raw, ok := record[c.Text]
@@ -157,10 +184,18 @@ func parseRecord(line []byte, c Columns) (d Document, err error) {
 		return d, fmt.Errorf("it has no column %q", c.Text)
 	}
 	var text string
-	switch {
-	case json.Unmarshal(raw, &text) == nil && raw[0] == '"':
+	switch raw[0] {
+	case '"':
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return d, fmt.Errorf("its column %q: %w", c.Text, err)
+		}
 		d.Text = []byte(text)
-	case json.Unmarshal(raw, &d.Tokens) == nil && raw[0] == '[':
+	case '[':
+		if d.Tokens, err = tokensOf(raw); err != nil {
+			return d, fmt.Errorf("its column %q: %w", c.Text, err)
+		}
+	case 'n': // null: a document without tokens
+		d.Tokens = []int32{}
 	default:
 		return d, fmt.Errorf("its column %q is neither text nor a list of tokens", c.Text)
 	}
@@ -172,4 +207,19 @@ func parseRecord(line []byte, c Columns) (d Document, err error) {
 		d.Prompt = []byte(prompt)
 	}
 	return d, nil
+}
+
+// tokensOf reads a list of whole numbers from 0 on.
+func tokensOf(raw []byte) ([]int32, error) {
+	var out []int32
+	// Of a null among numbers the library would make a 0.
+	if err := json.Unmarshal(raw, &out); err != nil || bytes.IndexByte(raw, 'n') >= 0 {
+		return nil, fmt.Errorf("it is no list of tokens, which are whole numbers from 0 to %d", math.MaxInt32)
+	}
+	for _, id := range out {
+		if id < 0 {
+			return nil, fmt.Errorf("the token %d is out of range", id)
+		}
+	}
+	return out, nil
 }

@@ -23,49 +23,109 @@ func readParquet(r io.ReaderAt, size int64, c Columns, do func(Document) error) 
 	if err != nil {
 		return fmt.Errorf("it is no parquet file: %w", err)
 	}
-	text, err := leaf(f, c.Text)
-	if err != nil {
+	rows := rowReader{prompt: column{index: -1}}
+	if rows.text, err = findColumn(f, c.Text); err != nil {
 		return err
 	}
-	prompt := -1
 	if c.Prompt != "" {
-		if prompt, err = leaf(f, c.Prompt); err != nil {
+		if rows.prompt, err = findColumn(f, c.Prompt); err != nil {
 			return err
 		}
+		if !rows.prompt.text() {
+			return fmt.Errorf("the column %q has no text, and prompts are text", c.Prompt)
+		}
 	}
-	row := 0
 	for _, g := range f.RowGroups() {
-		if err := readRows(g, text, prompt, &row, do); err != nil {
+		if g.NumRows() == 0 { // which the library cannot read
+			continue
+		}
+		if err := rows.group(g, do); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// leaf finds a column by its name; a list's is below it.
-func leaf(f *parquet.File, name string) (int, error) {
-	var names []string
-	for i, path := range f.Schema().Columns() {
-		if path[0] == name {
-			return i, nil
-		}
-		names = append(names, path[0])
-	}
-	return 0, fmt.Errorf("there is no column %q; there are %s", name, strings.Join(names, ", "))
+// column is a leaf of the schema: text, a whole number, or a list of whole numbers.
+type column struct {
+	index   int
+	kind    parquet.Kind
+	element int // the definition level from which on a null is an element of a list; 0: no list
 }
 
-func readRows(g parquet.RowGroup, text, prompt int, row *int, do func(Document) error) error {
+func (c column) text() bool { return c.kind == parquet.ByteArray }
+
+// findColumn finds a column by its name, which is that of groups and of what is in them with
+// points between, meta.text. What is in a list is found by the list's.
+func findColumn(f *parquet.File, name string) (column, error) {
+	var all, below []string
+	var found []string
+	at := -1
+	for i, path := range f.Schema().Columns() {
+		full := strings.Join(path, ".")
+		all = append(all, full)
+		if full == name || strings.HasPrefix(full, name+".") {
+			at, found, below = i, path, append(below, full)
+		}
+	}
+	switch {
+	case at < 0:
+		return column{}, fmt.Errorf("there is no column %q; there are %s", name, strings.Join(all, ", "))
+	case len(below) > 1:
+		return column{}, fmt.Errorf("the column %q is a group; name one of %s", name, strings.Join(below, ", "))
+	}
+	return newColumn(f, name, found, at)
+}
+
+func newColumn(f *parquet.File, name string, path []string, index int) (column, error) {
+	c := column{index: index}
+	var node parquet.Node = f.Schema()
+	level, lists := 0, 0
+	for _, part := range path {
+		for _, field := range node.Fields() {
+			if field.Name() == part {
+				node = field
+				break
+			}
+		}
+		if node.Optional() || node.Repeated() {
+			level++
+		}
+		if node.Repeated() {
+			c.element = level
+			lists++
+		}
+	}
+	if t := node.Type().LogicalType(); t != nil && t.Unknown != nil {
+		return c, fmt.Errorf("the column %q has nulls alone", name)
+	}
+	switch c.kind = node.Type().Kind(); {
+	case c.kind != parquet.ByteArray && c.kind != parquet.Int32 && c.kind != parquet.Int64:
+		return c, fmt.Errorf("the column %q has %s, and text or whole numbers are read", name, c.kind)
+	case lists > 1 || lists > 0 && c.text():
+		return c, fmt.Errorf("the column %q has several texts or lists in a row, and a document is one text or one list of whole numbers", name)
+	}
+	return c, nil
+}
+
+// rowReader makes documents of rows.
+type rowReader struct {
+	text, prompt column
+	row          int // the next one, in the file
+}
+
+func (r *rowReader) group(g parquet.RowGroup, do func(Document) error) error {
 	rows := g.Rows()
 	defer rows.Close()
 	buf := make([]parquet.Row, 64)
 	for {
 		n, err := rows.ReadRows(buf)
-		for _, r := range buf[:n] {
-			d, bad := rowDocument(r, text, prompt)
+		for _, row := range buf[:n] {
+			d, bad := r.document(row)
 			if bad != nil {
-				return fmt.Errorf("row %d: %w", *row, bad)
+				return fmt.Errorf("row %d: %w", r.row, bad)
 			}
-			*row++
+			r.row++
 			if bad := do(d); bad != nil {
 				return bad
 			}
@@ -74,30 +134,34 @@ func readRows(g parquet.RowGroup, text, prompt int, row *int, do func(Document) 
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("row %d: %w", *row, err)
+			return fmt.Errorf("row %d: %w", r.row, err)
 		}
 	}
 }
 
-func rowDocument(r parquet.Row, text, prompt int) (d Document, err error) {
-	for _, v := range r {
+// document is a row's; one that is null has no tokens.
+func (r *rowReader) document(row parquet.Row) (d Document, err error) {
+	d.Tokens = []int32{}
+	for _, v := range row {
 		switch {
-		case v.Column() == prompt:
+		case v.Column() == r.prompt.index:
 			d.Prompt = append([]byte(nil), v.ByteArray()...)
-		case v.Column() != text || v.IsNull():
-		case v.Kind() == parquet.ByteArray:
-			d.Text = append([]byte{}, v.ByteArray()...)
-		case v.Kind() == parquet.Int32 || v.Kind() == parquet.Int64:
+		case v.Column() != r.text.index:
+		case v.IsNull():
+			if r.text.element > 0 && v.DefinitionLevel() >= r.text.element {
+				return d, errors.New("a token of its list is null")
+			}
+		case r.text.text():
+			d.Text, d.Tokens = append([]byte{}, v.ByteArray()...), nil
+		default:
 			n := v.Int64()
-			if v.Kind() == parquet.Int32 {
+			if r.text.kind == parquet.Int32 {
 				n = int64(v.Int32())
 			}
 			if n < 0 || n > math.MaxInt32 {
 				return d, fmt.Errorf("the token %d is out of range", n)
 			}
 			d.Tokens = append(d.Tokens, int32(n))
-		default:
-			return d, fmt.Errorf("the column has %s, and text or whole numbers are read", v.Kind())
 		}
 	}
 	return d, nil

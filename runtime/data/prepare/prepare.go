@@ -38,9 +38,6 @@ type Progress struct {
 	Shards, Kept      int // kept are those of an earlier call
 }
 
-// partialName is the manifest of work that is not done.
-const partialName = "manifest.partial.json"
-
 // Run makes the shards that are not there yet.
 func Run(ctx context.Context, o Options) (*data.Manifest, error) {
 	files, err := data.List(o.Patterns)
@@ -63,10 +60,15 @@ func Run(ctx context.Context, o Options) (*data.Manifest, error) {
 	if err := atomicfile.MkdirAll(o.Dir); err != nil {
 		return nil, err
 	}
-	if err := w.keepTokenizer(); err != nil {
+	tok, err := w.tokenizerFile()
+	if err != nil {
 		return nil, err
 	}
-	if done, err := w.resume(); done || err != nil {
+	done, err := w.resume()
+	if err == nil { // a folder with shards of something else stays as it is
+		err = w.keepTokenizer(tok)
+	}
+	if done || err != nil {
 		return &w.m, err
 	}
 	for _, f := range files {
@@ -91,7 +93,7 @@ func inputHash(files []data.File, o Options) string {
 
 // resume takes up what an earlier call has done, and says whether that is all.
 func (w *writer) resume() (done bool, err error) {
-	for _, name := range []string{data.ManifestName, partialName} {
+	for _, name := range []string{data.ManifestName, data.PartialName} {
 		path := filepath.Join(w.o.Dir, name)
 		old, err := data.ReadManifest(path)
 		if errors.Is(err, os.ErrNotExist) {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"ptc/internal/regular"
 	"ptc/runtime/checkpoint/atomicfile"
@@ -123,23 +124,27 @@ func (w *writer) end() error {
 	w.now = data.Shard{}
 	w.file = nil
 	w.report()
-	return w.write(partialName)
+	return w.write(data.PartialName)
 }
 
 // finish ends the last shard and puts the manifest in its place.
 func (w *writer) finish() error {
+	if w.m.Tokens+w.now.Tokens == 0 {
+		w.drop()
+		return fmt.Errorf("the files have no text")
+	}
 	if err := w.end(); err != nil {
 		return err
 	}
-	if w.m.Tokens == 0 {
-		return fmt.Errorf("the files have no text")
+	if err := w.sweep(); err != nil {
+		return err
 	}
 	if err := w.write(data.ManifestName); err != nil {
 		return err
 	}
 	w.p.Files, w.p.Bytes = w.p.AllFiles, w.p.AllBytes
 	w.report()
-	return os.Remove(filepath.Join(w.o.Dir, partialName))
+	return os.Remove(filepath.Join(w.o.Dir, data.PartialName))
 }
 
 func (w *writer) write(name string) error {
@@ -171,19 +176,48 @@ func (w *writer) check(s data.Shard) error {
 	return nil
 }
 
-// keepTokenizer copies the tokenizer's file beside the shards, so that what their tokens
-// stand for goes with them.
-func (w *writer) keepTokenizer() error {
+// tokenizerFile reads the file of the tokenizer, of which a copy is to lie beside the shards.
+func (w *writer) tokenizerFile() ([]byte, error) {
 	if w.o.File == "" {
-		return nil
+		return nil, nil
+	}
+	name := filepath.Base(w.o.File)
+	if shard, _ := filepath.Match("shard-*.bin", name); shard || name == data.ManifestName || name == data.PartialName {
+		return nil, fmt.Errorf("%s has the name of a file that %s will have itself; copy it to another name", w.o.File, w.o.Dir)
 	}
 	raw, err := tokenizer.ReadFile(w.o.File)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if sum := sha256.Sum256(raw); hex.EncodeToString(sum[:]) != w.m.Tokenizer {
-		return fmt.Errorf("%s has changed since it was read", w.o.File)
+		return nil, fmt.Errorf("%s has changed since it was read", w.o.File)
 	}
-	w.m.TokenizerFile = filepath.Base(w.o.File)
+	w.m.TokenizerFile = name
+	return raw, nil
+}
+
+// keepTokenizer copies the tokenizer's file beside the shards, so that what their tokens
+// stand for goes with them.
+func (w *writer) keepTokenizer(raw []byte) error {
+	if raw == nil || w.m.TokenizerFile == "" {
+		return nil
+	}
 	return atomicfile.WriteFile(filepath.Join(w.o.Dir, w.m.TokenizerFile), raw)
+}
+
+// sweep removes what a process that was killed has left of a shard that it had begun.
+func (w *writer) sweep() error {
+	list, err := os.ReadDir(w.o.Dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if !strings.HasPrefix(e.Name(), ".shard-") || !atomicfile.Temporary(e.Name()) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(w.o.Dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,0 +1,65 @@
+package weights
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"ptc/runtime/checkpoint/safetensors"
+	"ptc/runtime/program"
+)
+
+// outputName is what transformers calls the output of a model. Where the embedding is the
+// output, a file may have it nevertheless, and transformers then takes it, if it is another one.
+const outputName = "lm_head.weight"
+
+// compareBytes bounds what is read at once of two tensors that are compared.
+const compareBytes = 1 << 22
+
+// tied holds an output that nothing reads against the tensors that it may be: the model has
+// one of that shape, its embedding.
+func (f *Folder) tied(n *program.Names, known map[string]bool) error {
+	file := f.at[outputName]
+	if file == nil || known[outputName] {
+		return nil
+	}
+	out := file.Find(outputName)
+	for name := range known {
+		other := f.at[name].Find(name)
+		if other.DType != out.DType || !slices.Equal(other.Shape, out.Shape) {
+			continue
+		}
+		same, err := f.equal(outputName, name)
+		if same || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%s: the tensor %s is not the embedding, and the output of this model of the family %s is; with \"tie_word_embeddings\": false in %s it is one of its own",
+		f.dir, outputName, n.Family, configFile)
+}
+
+// equal compares two tensors of one shape and type, bit by bit.
+func (f *Folder) equal(a, b string) (bool, error) {
+	t := f.at[a].Find(a)
+	if len(t.Shape) == 0 || t.Bytes() == 0 {
+		return true, nil
+	}
+	row := t.Bytes() / t.Shape[0]
+	step := max(1, compareBytes/row)
+	x, y := make([]byte, step*row), make([]byte, step*row)
+	for at := int64(0); at < t.Shape[0]; at += step {
+		s := safetensors.Slice{Offset: make([]int64, len(t.Shape)), Extent: slices.Clone(t.Shape)}
+		s.Offset[0], s.Extent[0] = at, min(step, t.Shape[0]-at)
+		n := s.Extent[0] * row
+		if err := f.at[a].ReadSlice(a, s, x[:n]); err != nil {
+			return false, err
+		}
+		if err := f.at[b].ReadSlice(b, s, y[:n]); err != nil {
+			return false, err
+		}
+		if !bytes.Equal(x[:n], y[:n]) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
