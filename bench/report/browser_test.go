@@ -112,6 +112,44 @@ func (b *browser) clean(t *testing.T, urls ...string) {
 	}
 }
 
+// whole holds that no text is cut: none of a picture is outside of it, none in a table is
+// wider than its cell.
+func (b *browser) whole(t *testing.T, width int64) {
+	t.Helper()
+	for _, text := range eval[[]string](t, b, `[...document.querySelectorAll("svg text")].filter((e) => {
+		const r = e.closest("svg").getBoundingClientRect(), s = e.getBoundingClientRect();
+		return s.width && (s.left < r.left - 1 || s.right > r.right + 1 || s.top < r.top - 1 || s.bottom > r.bottom + 1);
+	}).concat([...document.querySelectorAll("th, td")].filter((e) => getComputedStyle(e).overflowX === "hidden" && e.scrollWidth > e.clientWidth)).map((e) => e.textContent)`) {
+		t.Errorf("at %d pixels %q is cut", width, text)
+	}
+}
+
+func TestCompared(t *testing.T) {
+	text, err := os.ReadFile("../../examples/gpt/gpt.ptl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, _, err := compiler.Compile(compiler.Options{File: "gpt.ptl", Layout: "fsdp", Target: "cuda",
+		Source: append(text, "layout fsdp { mesh node = 2, dp = 2, tp = 2  shard batch over (node, dp)  shard heads, ffn over tp  zero 3 over (node, dp) }"...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := report.Page(q, planOf(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "plan.html")
+	if err := os.WriteFile(file, page, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, "file://"+file)
+	for _, w := range []int64{400, 900, 1600} {
+		b.do(t, chromedp.EmulateViewport(w, 1000), chromedp.Sleep(300*time.Millisecond))
+		b.whole(t, w)
+	}
+	b.clean(t, "file://"+file)
+}
+
 func TestReport(t *testing.T) {
 	p := planOf(t)
 	page, err := report.Page(p, nil, nil)
@@ -148,6 +186,7 @@ func TestReport(t *testing.T) {
 			if drawn := eval[float64](t, b, `document.querySelector("#memory-map svg").getBoundingClientRect().width`); int64(drawn) > w {
 				t.Errorf("at %d pixels the map has %g", w, drawn)
 			}
+			b.whole(t, w)
 		}
 	})
 	b.clean(t, url)
@@ -280,6 +319,7 @@ func TestMeasured(t *testing.T) {
 	if n := eval[int](t, b, `document.querySelectorAll("#measured-ranks tbody tr").length`); n != 1 {
 		t.Errorf("%d rows of ranks", n)
 	}
+	b.whole(t, 1600)
 	b.clean(t, url)
 }
 

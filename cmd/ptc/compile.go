@@ -125,6 +125,9 @@ func (a *app) compile(path string, f *compileFlags) error {
 	if output == "" {
 		output = strings.TrimSuffix(u.opts.File, filepath.Ext(u.opts.File)) + ".bin"
 	}
+	if err := keepsInputs(output, path); err != nil {
+		return err
+	}
 	if err := a.writeFile(output, data); err != nil {
 		return err
 	}

@@ -189,3 +189,17 @@ func (a *app) print(text string) error {
 	}
 	return nil
 }
+
+// keepsInputs reports an output that is one of the files which were read: it would be lost.
+func keepsInputs(output string, inputs ...string) error {
+	to, err := os.Stat(output)
+	if err != nil {
+		return nil // it is new, or writing says what is wrong
+	}
+	for _, in := range inputs {
+		if from, err := os.Stat(in); err == nil && os.SameFile(from, to) {
+			return usagef("%s is the file that is read, and would be lost: write to another one", output)
+		}
+	}
+	return nil
+}

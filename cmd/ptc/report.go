@@ -59,6 +59,9 @@ extension .html.`,
 				name := filepath.Base(args[0])
 				output = strings.TrimSuffix(name, filepath.Ext(name)) + ".html"
 			}
+			if err := keepsInputs(output, args[0], compare, profiled); err != nil {
+				return err
+			}
 			return a.writeFile(output, page)
 		},
 	}

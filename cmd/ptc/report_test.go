@@ -87,3 +87,17 @@ func TestLogs(t *testing.T) {
 		}
 	}
 }
+
+// TestInputsAreKept: an output does not replace the file that it is made of.
+func TestInputsAreKept(t *testing.T) {
+	small := project(t)
+	source := read(t, "p/model.ptl")
+	if r := ptc(t, with(small, "compile", "p/model.ptl", "--target", "ref", "-o", "./p/model.ptl", "-q")...); r.code != exitUsage || read(t, "p/model.ptl") != source {
+		t.Errorf("code %d, %s", r.code, r.err)
+	}
+	must(t, with(small, "compile", "p/model.ptl", "--target", "ref", "-o", "a.bin", "-q")...)
+	plan := read(t, "a.bin")
+	if r := ptc(t, "report", "a.bin", "-o", "a.bin"); r.code != exitUsage || read(t, "a.bin") != plan {
+		t.Errorf("code %d, %s", r.code, r.err)
+	}
+}

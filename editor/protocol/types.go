@@ -21,10 +21,17 @@ type TextDocument struct {
 	URI string `json:"uri"`
 }
 
+// Folder is one that the editor has open.
+type Folder struct {
+	URI string `json:"uri"`
+}
+
 // InitializeParams is what an editor says first. Settings are also those of
 // [ConfigurationParams].
 type InitializeParams struct {
 	Options      json.RawMessage `json:"initializationOptions"`
+	RootURI      string          `json:"rootUri"` // of editors that have one folder, or none
+	Folders      []Folder        `json:"workspaceFolders"`
 	Capabilities struct {
 		Workspace struct {
 			InlayHint struct{ RefreshSupport bool } `json:"inlayHint"`

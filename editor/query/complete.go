@@ -79,6 +79,12 @@ func (c *completion) offer() {
 			c.add(protocol.CompleteProperty, k, "", "")
 		}
 		c.words("lora")
+	case c.adapted():
+		c.paths()
+	case c.decl == "train" && sign == "{" && len(c.open) == 2 && c.starts(c.Now.String):
+		for _, k := range eval.AdapterEntries() {
+			c.add(protocol.CompleteProperty, k, "", "")
+		}
 	case c.decl == "config" && len(c.open) == 1 && c.starts(c.Now.String):
 	case isModuleWord(c.decl) && len(c.open) == 1:
 		c.module(words)
@@ -89,6 +95,9 @@ func (c *completion) offer() {
 		}
 	case c.ofAxis():
 		c.axes()
+	case sign == "(" && prev.Text == ":":
+		c.words("axis", "number", "string")
+		c.words(eval.DTypes()...)
 	default:
 		if sign == "{" && c.starts(c.Now.String) {
 			c.words(words.Statements...)
@@ -97,6 +106,21 @@ func (c *completion) offer() {
 			c.arguments()
 		}
 		c.expressions()
+	}
+}
+
+// adapted is whether the word is part of a path behind `on =` of adapters.
+func (c *completion) adapted() bool {
+	if c.decl != "train" || len(c.open) != 2 {
+		return false
+	}
+	for n := 1; ; n++ {
+		switch t := c.before(n); {
+		case t.Text == "=":
+			return c.before(n+1).Text == "on"
+		case t.Text == "", t.Class != syntax.ClassName && t.Text != "." && t.Text != "," && t.Text != "*" && t.Text != "**":
+			return false
+		}
 	}
 }
 
@@ -156,6 +180,7 @@ func (c *completion) expressions() {
 	for _, g := range eval.Signatures() {
 		c.add(protocol.CompleteFunction, g.Name, g.Text(), g.Doc)
 	}
+	c.words(eval.DTypes()...)
 	c.words("if", "else", "and", "or", "not", "true", "false", "inf")
 }
 
@@ -268,7 +293,7 @@ func (c *completion) members() {
 		}
 		return
 	}
-	if c.decl == "layout" {
+	if c.decl == "layout" || c.adapted() {
 		return
 	}
 	if owner.Class == syntax.ClassName && c.before(3).Text != "." {

@@ -94,7 +94,7 @@ func (s *server) update() {
 		if y := s.layouts[uri]; y != "" {
 			layout = y
 		}
-		go n.run(ctx, d, docs, layout, s.target, s.options.Delay)
+		go n.run(ctx, inputOf(d, docs, s.folders, layout, s.target), s.options.Delay)
 	}
 	for _, o := range old {
 		o.cancel()
@@ -103,9 +103,7 @@ func (s *server) update() {
 }
 
 // run checks the program, and compiles it once it was left alone for a while.
-func (n *state) run(ctx context.Context, d *document, docs []*document, layout, target string, delay time.Duration) {
-	in := inputOf(d, docs, layout)
-	in.Target = target
+func (n *state) run(ctx context.Context, in analysis.Input, delay time.Duration) {
 	_, n.bug = guarded(func() (any, error) {
 		n.program = analysis.Check(ctx, in)
 		return nil, nil
@@ -128,19 +126,20 @@ func (n *state) run(ctx context.Context, d *document, docs []*document, layout, 
 }
 
 // inputOf is a program whose imports are read as they are in the editor, or else from
-// below the main file's folder.
-func inputOf(d *document, docs []*document, layout string) analysis.Input {
-	in := analysis.Input{Name: d.uri, Text: d.text.String, Layout: layout}
+// below the folder that the editor has open.
+func inputOf(d *document, docs []*document, folders []string, layout, target string) analysis.Input {
+	in := analysis.Input{Name: d.uri, Text: d.text.String, Layout: layout, Target: target}
 	if d.path == "" {
 		in.Name = filepath.ToSlash(filepath.Base(d.uri))
 		return in
 	}
 	dir := filepath.Dir(d.path)
 	in.Name = filepath.Base(d.path)
-	disk, err := compiler.ImportsBelow(dir, dir)
+	root := folderOf(dir, folders)
+	disk, err := compiler.ImportsBelow(root, dir)
 	in.Read = func(p string) ([]byte, error) {
 		path := filepath.Join(dir, filepath.FromSlash(p))
-		if !filepath.IsLocal(filepath.FromSlash(p)) {
+		if !below(root, path) {
 			return nil, source.ErrOutside
 		}
 		for _, o := range docs {
@@ -154,6 +153,27 @@ func inputOf(d *document, docs []*document, layout string) analysis.Input {
 		return disk(p)
 	}
 	return in
+}
+
+// folderOf is the folder that a program in dir imports from, and from below it: the
+// innermost of those that the editor has open, or else dir itself.
+func folderOf(dir string, folders []string) string {
+	root := ""
+	for _, f := range folders {
+		if below(f, dir) && len(f) > len(root) {
+			root = f
+		}
+	}
+	if root == "" {
+		return dir
+	}
+	return root
+}
+
+// below is whether a path is a folder, or in it.
+func below(folder, path string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // uriOfFile is where an editor finds a file of a program.

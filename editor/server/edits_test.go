@@ -97,7 +97,7 @@ func FuzzView(f *testing.F) {
 		defer cancel()
 		n := &state{main: d, cancel: cancel, done: make(chan struct{}), compiled: make(chan struct{})}
 		s.docs[d.uri], s.programs[d.uri] = d, n
-		n.run(ctx, d, []*document{d}, "", "", 0)
+		n.run(ctx, inputOf(d, []*document{d}, nil, "", ""), 0)
 		if n.bug != nil {
 			t.Fatal(n.bug)
 		}

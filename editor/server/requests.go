@@ -112,6 +112,11 @@ func initialize(_ context.Context, s *server, params json.RawMessage) (any, erro
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.started, s.layout, s.target = true, settings.Layout, settings.Target
+	for _, f := range append(p.Folders, protocol.Folder{URI: p.RootURI}) {
+		if path := pathOf(f.URI); path != "" {
+			s.folders = append(s.folders, path)
+		}
+	}
 	s.refresh.hints = p.Capabilities.Workspace.InlayHint.RefreshSupport
 	s.refresh.lenses = p.Capabilities.Workspace.CodeLens.RefreshSupport
 	return map[string]any{

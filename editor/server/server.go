@@ -79,6 +79,7 @@ type server struct {
 	programs map[string]*state    // of open documents, by URI
 	layout   string               // that the settings name
 	target   string               // as well
+	folders  []string             // paths of those that the editor has open
 	layouts  map[string]string    // that were chosen, by URI of the main file
 	told     map[string]bool      // URIs that have diagnostics
 	timer    *time.Timer

@@ -251,6 +251,36 @@ func TestImports(t *testing.T) {
 	c.quit()
 }
 
+// TestFolders: what is imported lies below a folder that the editor has open, or below
+// the main file's own.
+func TestFolders(t *testing.T) {
+	path, err := filepath.Abs("../../examples/layouts/ddp.ptl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, all := uriOf(filepath.Dir(path)), uriOf(filepath.Dir(filepath.Dir(path)))
+	for _, x := range []struct {
+		params   map[string]any
+		mistakes int
+	}{
+		{map[string]any{"rootUri": nil, "workspaceFolders": nil}, 1},
+		{map[string]any{"rootUri": all}, 0},
+		{map[string]any{"workspaceFolders": []any{map[string]any{"uri": all}}}, 0},
+		{map[string]any{"workspaceFolders": []any{map[string]any{"uri": all}, map[string]any{"uri": own}}}, 1},
+		{map[string]any{"rootUri": all + "/gpt"}, 1},
+	} {
+		c := start(t)
+		c.must("initialize", x.params, nil)
+		c.open(uriOf(path), string(text))
+		c.shows(uriOf(path), x.mistakes, "outside the folder")
+		c.quit()
+	}
+}
+
 // TestProtocol: requests out of turn, and how a session ends.
 func TestProtocol(t *testing.T) {
 	code := func(err error) int64 {

@@ -17,23 +17,29 @@ func (y *Layout) checkShards() {
 	y.checkStages()
 	y.checkReplicas()
 	y.checkWhole()
+	var rules []shardRule // what a second rule of an axis would clash with follows from there being two
 	for i, r := range y.shards {
+		twice := false
 		for _, o := range y.shards[:i] {
 			if o.axis == r.axis && sameScope(o, r) {
 				y.again(o, r)
+				twice = true
 			}
+		}
+		if !twice {
+			rules = append(rules, r)
 		}
 	}
 	all, params := y.tensors(false), []placed(nil)
 	if slices.ContainsFunc(y.shards, func(r shardRule) bool { return len(r.of) > 0 }) {
 		params = y.tensors(true)
 	}
-	for i, r := range y.shards {
+	for i, r := range rules {
 		scope := y.scoped(r, all, params)
 		y.checkScope(r, scope)
 		for _, p := range scope {
 			y.checkSize(r, p)
-			for _, o := range y.shards[:i] {
+			for _, o := range rules[:i] {
 				y.checkTwice(o, r, p)
 			}
 		}

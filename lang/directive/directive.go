@@ -29,7 +29,7 @@ func Choose(in *eval.Interp, name string) *Layout {
 			all = append(all, d.Name.Name)
 		}
 	}
-	y := &Layout{in: in, f: in.NewFrame(in.Prog.Main), Name: "single", All: all, precision: layout.Float32(), once: map[string]syntax.Node{}, recomputed: map[*value.Instance]*syntax.Recompute{}, oneChunk: map[*syntax.Pipeline]string{}}
+	y := &Layout{in: in, f: in.NewFrame(in.Prog.Main), Name: "single", All: all, precision: layout.Float32(), once: map[string]syntax.Node{}, unsized: map[string]bool{}, recomputed: map[*value.Instance]*syntax.Recompute{}, oneChunk: map[*syntax.Pipeline]string{}}
 	switch {
 	case name == "" && len(all) > 0:
 		name = all[0]
@@ -150,12 +150,14 @@ func (y *Layout) mesh(d *syntax.Mesh) {
 	for _, e := range d.Axes {
 		c, ok := y.f.Number(e.Value)
 		if !ok {
+			y.unsized[e.Key.Name] = true
 			continue
 		}
 		n, ok := c.Int()
 		switch {
 		case !ok || n < 1 || n > source.MaxDevices || y.mod.Devices()*n > source.MaxDevices:
 			y.f.Wants("E0414", e.Value, fmt.Sprintf("at least 1, and at most %d devices in all", source.MaxDevices), "", "mesh axis `%s` of size %s", e.Key.Name, value.FormatNumber(c))
+			y.unsized[e.Key.Name] = true
 		case y.mod.MeshSize(e.Key.Name) != 0:
 			y.f.Errorf("E0414", e.Key, "mesh axis `%s` is declared twice", e.Key.Name)
 		default:

@@ -34,6 +34,7 @@ type Layout struct {
 	shards    []shardRule
 	precision layout.Precision
 	once      map[string]syntax.Node    // directives that may occur once
+	unsized   map[string]bool           // mesh axes that are declared, in a size with a mistake
 	holders   map[string]*syntax.Module // of each instance, by path; made when needed
 	// recomputed has the rule that names each instance.
 	recomputed map[*value.Instance]*syntax.Recompute
@@ -74,6 +75,9 @@ func (y *Layout) meshNames(ids []*syntax.Ident) []string {
 	out := []string{}
 	for _, id := range ids {
 		if y.mod.MeshSize(id.Name) == 0 {
+			if y.unsized[id.Name] {
+				continue
+			}
 			var names []string
 			for _, a := range y.mod.Mesh {
 				names = append(names, a.Name)

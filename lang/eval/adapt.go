@@ -252,6 +252,11 @@ func (fb *Builder) DropSpare() {
 	fb.spare = nil
 }
 
+var adapterEntries = []string{"alpha", "on", "rank"}
+
+// AdapterEntries are the names of entries of a `lora` block.
+func AdapterEntries() []string { return slices.Clone(adapterEntries) }
+
 // ReadAdapters checks a `lora` block's options.
 func (f *Frame) ReadAdapters(x *syntax.Lora) *Adapters {
 	a := &Adapters{Node: x, Rank: 8}
@@ -266,8 +271,7 @@ func (f *Frame) ReadAdapters(x *syntax.Lora) *Adapters {
 		switch k {
 		case "rank", "alpha":
 		default:
-			names := []string{"alpha", "on", "rank"}
-			f.Wants("E0503", e.Key, diag.OneOf(names), diag.DidYouMean(k, names), "`lora` has no entry `%s`", k)
+			f.Wants("E0503", e.Key, diag.OneOf(adapterEntries), diag.DidYouMean(k, adapterEntries), "`lora` has no entry `%s`", k)
 			continue
 		}
 		c, ok := f.Number(e.Value)

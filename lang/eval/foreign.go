@@ -1,7 +1,9 @@
 package eval
 
 import (
+	"regexp"
 	"slices"
+	"strings"
 
 	"ptc/internal/diag"
 	"ptc/lang/source"
@@ -41,6 +43,9 @@ func init() {
 		{"`nn.cross_entropy(logits, targets, over = axis)`", []string{"cross_entropy", "CrossEntropyLoss", "nll_loss"}},
 		{"`nn.mse(x, y)`", []string{"mse", "mse_loss", "MSELoss"}},
 		{"`cast(x, dtype)`", []string{"astype", "to", "type", "convert"}},
+		{"axes have names, so that no product needs a transpose: `dot(x, w, over = axis)`", []string{"T", "mT", "t"}},
+		{"an axis is its size where a number is wanted, as in `sqrt(head)`; of a tensor it is `size(x, axis)`", []string{"shape", "ndim", "numel"}},
+		{"members are called by their names alone: `attn(x)`", []string{"self", "this"}},
 	} {
 		for _, n := range x.names {
 			foreign[n] = x.hint
@@ -58,5 +63,15 @@ func instead(name string, known []string) string {
 	if slices.Contains(source.Importable(), name) {
 		return "add `import std." + name + "`"
 	}
+	if m := sizeWord.FindStringSubmatch(name); m != nil {
+		unit := strings.ToUpper(m[2]) + "iB"
+		if m[3] == "" && len(m[4]) > 0 {
+			unit = strings.ToUpper(m[2]) + "B"
+		}
+		return "a space stands between a number and its unit: `" + m[1] + " " + unit + "`"
+	}
 	return diag.DidYouMean(name, known)
 }
+
+// sizeWord is a size in bytes without the space before its unit.
+var sizeWord = regexp.MustCompile(`(?i)^([0-9][0-9_]*)([kmgt])(i?)(b?)$`)

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"slices"
+	"strings"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -189,9 +190,10 @@ func (f *Frame) Child(site syntax.Node, name string, file *source.File, inst *va
 	return c
 }
 
-// Report adds an error found while the frame runs. In a file of the standard
-// library it is moved to where the user's code called, and the place in the
-// library becomes a note; then come the calls that led there, but for that of
+// Report adds an error found while the frame runs. One in a file of the standard
+// library is moved to where the user's code called, and the place in the
+// library becomes a note; what the user's code gave it, such as a word that names
+// nothing, is shown where it is written. Then come the calls that led there, but for that of
 // the train block. name, where not empty, is the axis or word at fault: the place
 // is where the user's call has it, if it does.
 func (f *Frame) Report(e *diag.Error) { f.ReportNamed(e, "") }
@@ -202,7 +204,7 @@ func (f *Frame) ReportNamed(e *diag.Error, name string) {
 		for f.up != nil && f.file.Std {
 			f = f.up
 		}
-		if !f.file.Std && inner.outer() != nil {
+		if inLibrary := strings.HasPrefix(e.Pos.File, source.StdPrefix); inLibrary && !f.file.Std && inner.outer() != nil {
 			site := inner.outer()
 			e.Note = append(e.Note, diag.Note{Pos: e.Pos, Msg: "found in `" + inner.name + "`"})
 			if n := naming(site, name); n != nil {

@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"slices"
+
 	"ptc/internal/diag"
 	"ptc/lang/syntax"
 	"ptc/lang/value"
@@ -26,6 +28,7 @@ type matched struct {
 func (f *Frame) match(site syntax.Node, who string, formals []formal, args []*syntax.Arg, skip, rest int, extra bool) (matched, bool) {
 	m := matched{args: make([]*syntax.Arg, len(formals))}
 	next, ok, positional := skip, true, len(formals)
+	misnamed := false // an argument with a wrong name may be the one that seems to be missing
 	if rest >= 0 {
 		positional = rest
 	}
@@ -49,8 +52,8 @@ func (f *Frame) match(site syntax.Node, who string, formals []formal, args []*sy
 			m.extra = append(m.extra, a)
 		case i < 0:
 			names := append(formalNames(formals), f.Common...)
-			f.Wants("E0206", a.Name, diag.OneOf(names), diag.DidYouMean(a.Name.Name, names), "%s has no parameter `%s`", who, a.Name.Name)
-			ok = false
+			f.Wants("E0206", a.Name, diag.OneOf(names), insteadOf(a.Name.Name, names), "%s has no parameter `%s`", who, a.Name.Name)
+			ok, misnamed = false, true
 		case m.args[i] != nil || i < skip:
 			f.Errorf("E0206", a.Name, "`%s` is given twice", a.Name.Name)
 			ok = false
@@ -59,12 +62,21 @@ func (f *Frame) match(site syntax.Node, who string, formals []formal, args []*sy
 		}
 	}
 	for i, p := range formals {
-		if i >= skip && m.args[i] == nil && p.required {
+		if i >= skip && m.args[i] == nil && p.required && !misnamed {
 			f.Wants("E0206", site, "", "", "%s needs `%s`", who, p.name)
 			ok = false
 		}
 	}
 	return m, ok
+}
+
+// insteadOf is what to write for an argument's name that there is not: `over` for
+// what other frameworks call the numbers of axes, or the nearest name.
+func insteadOf(name string, names []string) string {
+	if slices.Contains(names, "over") && slices.Contains([]string{"axis", "axes", "dim", "dims", "keepdim", "keepdims"}, name) {
+		return "an axis is named: `over = axis`"
+	}
+	return diag.DidYouMean(name, names)
 }
 
 func formalIndex(fs []formal, name string) int {

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"slices"
 	"strings"
 
 	"ptc/internal/diag"
@@ -99,6 +100,9 @@ func (f *Frame) DTypeOf(id *syntax.Ident, def ir.DType) (ir.DType, bool) {
 }
 
 var dtypeNames = dtypes.Names(dtypes.Tensors())
+
+// DTypes are the names of the dtypes that tensors have.
+func DTypes() []string { return slices.Clone(dtypeNames) }
 
 // hasType checks a value against a written type, which f resolves; reports go
 // to from, at n. The axes must be the same set: their order in the type of an

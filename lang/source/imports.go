@@ -54,7 +54,11 @@ func (ld *loader) follow(f *File, d *syntax.Import) *File {
 	p = path.Join(path.Dir(f.Name), p)
 	if g := ld.byName[fileKey(p, false)]; g != nil {
 		if g.state == loading {
-			ld.errs.Add(ErrorAt("E0212", d, "`%s` imports itself, over %s", p, f.Name))
+			over := ", over " + f.Name
+			if g == f {
+				over = ""
+			}
+			ld.errs.Add(ErrorAt("E0212", d, "`%s` imports itself%s", p, over))
 			return nil
 		}
 		return g

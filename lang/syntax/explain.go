@@ -193,6 +193,10 @@ func (c chunk) misfit(u *participle.UnexpectedTokenError) *diag.Error {
 		e.Hint = "a constant is `let name = expression`; a submodule is `name : Module`"
 	case where.what == placeDirective.what && is(found, ".") && slices.Contains(want, "`over`"):
 		e.Hint = "parameters are selected with `of`: `shard embed of blocks.*.w1 over dp`"
+	case slices.Contains(want, "`{`") && is(found, "="):
+		e.Hint = "`==` compares"
+	case slices.Contains(want, "`{`") && is(found, ".."):
+		e.Hint = "a loop goes through a repeated module or a list: `for b in blocks { … }`"
 	case slices.Contains(want, "`)`") || slices.Contains(want, "`]`"):
 		e.Want = "`,` or " + e.Want
 	}

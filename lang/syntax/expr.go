@@ -110,7 +110,11 @@ func (p *exprParser) expr() (Expr, error) {
 		return then, nil
 	}
 	if !p.accept("else") {
-		return nil, unexpected(*p.peek(), "`else` and the other value")
+		e := unexpected(*p.peek(), "`else` and the other value")
+		if p.at("=") {
+			e.Hint = "`==` compares"
+		}
+		return nil, e
 	}
 	els, err := p.expr()
 	if err != nil {
@@ -218,11 +222,18 @@ func (p *exprParser) args(closer string, ranges bool) (args []*Arg, err error) {
 		}
 		args = append(args, arg)
 		if !p.accept(",") && !p.at(closer) {
-			return nil, unexpected(*p.peek(), "`,` or `"+closer+"`")
+			e := unexpected(*p.peek(), "`,` or `"+closer+"`")
+			if ranges && p.at(":") {
+				e.Hint = rangeHint
+			}
+			return nil, e
 		}
 	}
 	return args, nil
 }
+
+// rangeHint is for the colons by which other languages write parts of tensors.
+const rangeHint = "a part of a tensor names its axis: `x[seq = 0..4]`"
 
 func (p *exprParser) arg(ranges bool) (*Arg, error) {
 	from := Pos(p.peek().Pos)
@@ -298,8 +309,11 @@ func (p *exprParser) operand() (Expr, error) {
 		return infinity(p.span(Pos(t.Pos))), nil
 	}
 	e := unexpected(t, "an expression")
-	if is(t, ".") {
+	switch {
+	case is(t, "."):
 		e.Hint = "a number begins with a digit: `0.5`"
+	case is(t, ":"):
+		e.Hint = rangeHint
 	}
 	return nil, e
 }

@@ -46,14 +46,26 @@ func parseTokens(file string, src []byte, mend bool) (*File, []lexer.Token, diag
 		if err == nil || mend && d != nil {
 			f.Decls = append(f.Decls, d)
 		}
-		switch {
-		case err == nil:
-		case !badLines[err.Pos.Line]: // else it follows from a bad character
+		if err != nil && !badLines[err.Pos.Line] && !badLines[c.lineBefore(err.Pos)] { // else it follows from a bad character
 			errs = append(errs, err)
 		}
 	}
 	attachDocs(f, toks)
 	return f, toks, errs.Sort()
+}
+
+// lineBefore is the line of the last token before a place.
+func (c chunk) lineBefore(p diag.Pos) int {
+	line := 0
+	for _, t := range c.toks {
+		if at := Pos(t.Pos).Diag(); at.Line > p.Line || at.Line == p.Line && at.Col >= p.Col {
+			break
+		}
+		if !trivia(t) {
+			line = t.Pos.Line
+		}
+	}
+	return line
 }
 
 func emptyFile(file string) *diag.Error {

@@ -151,9 +151,12 @@ func (l *Lowerer) trainEntries(f *eval.Frame, t *Block) *Block {
 		names = append(names, k)
 	}
 	sort.Strings(names)
+	misspelt := map[string]bool{} // entries that a slip stands for
 	for _, e := range t.Node.Entries {
 		k := e.Key.Name
 		if _, known := trainKeys[k]; !known {
+			near, _ := diag.Nearest(k, names)
+			misspelt[near] = true
 			f.Wants("E0503", e.Key, diag.OneOf(names), diag.DidYouMean(k, names), "`train` has no entry `%s`", k)
 			continue
 		}
@@ -165,7 +168,7 @@ func (l *Lowerer) trainEntries(f *eval.Frame, t *Block) *Block {
 	}
 	var missing []string
 	for _, k := range names {
-		if trainKeys[k] && t.entries[k] == nil {
+		if trainKeys[k] && t.entries[k] == nil && !misspelt[k] {
 			missing = append(missing, k)
 		}
 	}

@@ -134,7 +134,12 @@ func total(list []Collective) (all, beside int64) {
 	return all, beside
 }
 
-func communicationFoot(b *strings.Builder, list []Collective) {
+// communicationFoot says what of the bytes is hidden, and where devices differ, that rows
+// are of all of them.
+func communicationFoot(b *strings.Builder, p *program.Plan, list []Collective) {
+	if n := len(p.Devices); n > 1 {
+		fmt.Fprintf(b, "  devices run %d programs: a row counts what any of them has, so rows add up to more than one device's\n", n)
+	}
 	if all, beside := total(list); beside > 0 {
 		fmt.Fprintf(b, "  * runs beside other work until its result is read: %s of the bytes\n", percent(beside, all))
 	}
@@ -155,7 +160,7 @@ func communicationTable(b *strings.Builder, d *Description, p *program.Plan) {
 		}
 		fmt.Fprintf(b, "  %6d  %11s  %6s  %-16s %-8s %s: %s\n", c.Count, units.Bytes(c.Bytes), percent(c.all(), all), c.kind(), c.Axis, where, c.Why)
 	}
-	communicationFoot(b, d.Collectives)
+	communicationFoot(b, p, d.Collectives)
 }
 
 // communicationTotals adds up the communications of each kind over each mesh
@@ -185,5 +190,5 @@ func communicationTotals(b *strings.Builder, d *Description, p *program.Plan) {
 		first := groups.items[k][0]
 		fmt.Fprintf(b, "  %6d  %11s  %6s  %-16s %-8s %s: %s\n", count, units.Bytes(bytes), percent(bytes, all), k.kind, k.axis, first.Scope, first.Why)
 	}
-	communicationFoot(b, list)
+	communicationFoot(b, p, list)
 }

@@ -226,3 +226,20 @@ func TestClasses(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// TestDevicesThatDiffer: what is of one device and what is of all is told apart, and rows
+// of several programs are said to be so.
+func TestDevicesThatDiffer(t *testing.T) {
+	p := deep(2)
+	p.Stats.FlopsPerStep = 404 // of two devices, by the mesh
+	alone := Text(p, "summary")
+	p.Devices = append(p.Devices, p.Devices[0])
+	for text, want := range map[string]bool{"at most 3 launches on a device, of 42 kernels": true, "404 FLOP on all devices": true, "devices run 2 programs": false} {
+		if strings.Contains(alone, text) != want || !strings.Contains(Text(p, "summary"), text) {
+			t.Errorf("%q: %v of one program\n%s\nand of two\n%s", text, want, alone, Text(p, "summary"))
+		}
+	}
+	if p.Devices, p.Mesh = p.Devices[:1], nil; !strings.Contains(Text(p, "summary"), "  3 launches of 42 kernels, from") {
+		t.Errorf("of one device:\n%s", Text(p, "summary"))
+	}
+}

@@ -85,8 +85,7 @@ func (d *Description) overview(b *strings.Builder) {
 	if x := d.Parameters.Frozen; x.Tensors > 0 {
 		line(b, "frozen", "%s of them in %s", units.Count(x.Elements, ""), units.Plural(x.Tensors, "tensor"))
 	}
-	line(b, "step", "%s of %s, from %s; %s", units.Plural(d.LaunchesPerStep, "launch"),
-		units.Plural(len(d.Kernels), "kernel"), units.Plural(d.OpsBeforeFusion, "operation"), units.Count(d.FlopsPerStep, "FLOP"))
+	line(b, "step", "%s", d.step())
 	if r := d.Roofline; r != nil {
 		line(b, "roofline", "a step takes at least %.3g ms on %s, kernel by kernel (%.3g ms to move its bytes, %.3g ms for its arithmetic)", r.StepMs, r.Device, r.MovesMs, r.MathMs)
 	}
@@ -179,4 +178,15 @@ func sourceList(b *strings.Builder, d *Description, _ *program.Plan) {
 	for _, s := range d.Sources {
 		fmt.Fprintf(b, "  %s  %s\n", s.SHA256, s.Name)
 	}
+}
+
+// step is the work of a step. Launches are those of the device with the most, arithmetic is
+// that of all.
+func (d *Description) step() string {
+	launches, of, flops := units.Plural(d.LaunchesPerStep, "launch"), units.Plural(len(d.Kernels), "kernel"), units.Count(d.FlopsPerStep, "FLOP")
+	from := units.Plural(d.OpsBeforeFusion, "operation")
+	if d.Devices > 1 {
+		return fmt.Sprintf("at most %s on a device, of %s, from %s; %s on all devices", launches, of, from, flops)
+	}
+	return fmt.Sprintf("%s of %s, from %s; %s", launches, of, from, flops)
 }

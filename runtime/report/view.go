@@ -133,7 +133,11 @@ func (v *view) verdict() {
 	if x.Sends > 0 {
 		v.Verdict = append(v.Verdict, sentence{"", "A device exchanges", units.Bytes(x.Sends), "a step, in " + units.Plural(d.Sends.Count, "operation") + "."})
 	}
-	v.Verdict = append(v.Verdict, sentence{"", "", units.Count(d.FlopsPerStep, "FLOP"), "in " + units.Plural(d.LaunchesPerStep, "launch") + " of " + units.Plural(len(d.Kernels), "kernel") + "."})
+	work := "in " + units.Plural(d.LaunchesPerStep, "launch")
+	if d.Devices > 1 {
+		work = "on all devices, at most " + units.Plural(d.LaunchesPerStep, "launch") + " on one,"
+	}
+	v.Verdict = append(v.Verdict, sentence{"", "", units.Count(d.FlopsPerStep, "FLOP"), work + " of " + units.Plural(len(d.Kernels), "kernel") + "."})
 	if r := d.Roofline; r != nil {
 		v.Verdict = append(v.Verdict, sentence{"", "At least", milliseconds(r.StepMs), "on " + r.Device + "."})
 	}

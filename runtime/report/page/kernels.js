@@ -17,7 +17,7 @@ function decades(values) {
 }
 
 function roofline(width) {
-  const height = Math.round(Math.min(380, Math.max(220, width * 0.34))), top = 12, left = 74, bottom = 34;
+  const height = Math.round(Math.min(380, Math.max(220, width * 0.34))), top = 12, left = 82, right = 22, bottom = 36;
   const pic = frame(width, height);
   if (!kernels.length) {
     svg("text", { x: 0, y: 20 }, pic, "No kernel computes anything.");
@@ -25,21 +25,21 @@ function roofline(width) {
   }
   const xs = kernels.map(intensity).concat(roof ? [roof.flops_per_s / roof.bytes_per_s] : []);
   const [x0, x1] = decades(xs), [y0, y1] = decades(kernels.map(reached).concat(rings.map((k) => times.get(k).flops_per_s), roof ? [roof.flops_per_s] : []));
-  const x = (v) => left + ((Math.log10(v) - x0) / (x1 - x0)) * (width - left - 16);
+  const x = (v) => left + ((Math.log10(v) - x0) / (x1 - x0)) * (width - left - right);
   const y = (v) => height - bottom - ((Math.log10(v) - y0) / (y1 - y0)) * (height - bottom - top);
   for (let e = x0; e <= x1; e++) {
     svg("line", { class: "grid", x1: x(10 ** e), x2: x(10 ** e), y1: top, y2: height - bottom }, pic);
-    svg("text", { x: x(10 ** e), y: height - bottom + 14, "text-anchor": "middle" }, pic, e < 0 ? (10 ** e).toFixed(-e) : count(10 ** e, "").trim());
+    svg("text", { x: x(10 ** e), y: height - bottom + 16, "text-anchor": "middle" }, pic, e < 0 ? (10 ** e).toFixed(-e) : count(10 ** e, "").trim());
   }
   const every = Math.ceil((y1 - y0) / 7);
   for (let e = y0; e <= y1; e += every) {
-    svg("line", { class: "grid", x1: left, x2: width - 16, y1: y(10 ** e), y2: y(10 ** e) }, pic);
+    svg("line", { class: "grid", x1: left, x2: width - right, y1: y(10 ** e), y2: y(10 ** e) }, pic);
     svg("text", { x: left - 6, y: y(10 ** e) + 4, "text-anchor": "end" }, pic, e < 0 ? "" : count(10 ** e, roof ? "FLOP/s" : "FLOP").replace(/\.\d+/, ""));
   }
-  svg("text", { x: width - 16, y: height - 4, "text-anchor": "end" }, pic, "FLOP per byte");
+  svg("text", { x: width - right, y: height - 4, "text-anchor": "end" }, pic, "FLOP per byte");
   if (roof) {
     const ridge = roof.flops_per_s / roof.bytes_per_s, from = Math.max(10 ** x0, 10 ** y0 / roof.bytes_per_s);
-    svg("path", { class: "roof", d: `M${x(from)} ${y(from * roof.bytes_per_s)}L${x(ridge)} ${y(roof.flops_per_s)}H${width - 16}` }, pic);
+    svg("path", { class: "roof", d: `M${x(from)} ${y(from * roof.bytes_per_s)}L${x(ridge)} ${y(roof.flops_per_s)}H${width - right}` }, pic);
   }
   const all = kernels.reduce((n, k) => n + weigh(k), 0);
   const order = [...kernels].sort((a, b) => weigh(b) - weigh(a));
