@@ -6,6 +6,7 @@ import (
 	"ptc/backend/tile/schedule"
 	"ptc/ir"
 	"ptc/ir/fusion"
+	"ptc/ir/op"
 )
 
 // What a block of threads may have of an attention.
@@ -17,6 +18,8 @@ const (
 	// attendShared is how many bytes of operands and weights there may be: a block of any target
 	// has 99 KiB, of which exchanges between threads take the rest.
 	attendShared = 80 << 10
+	// randomRegs is how many registers of a thread random numbers, as those of dropout, take besides.
+	randomRegs = 48
 )
 
 // threadsOfAttend has 64 queries and keys at a time where registers and shared memory hold that,
@@ -103,6 +106,9 @@ func attendNeeds(k *fusion.Kernel, s schedule.Schedule) (regs, shared int64) {
 			elems += block(o.Result())
 		}
 		regs, shared = max(regs, elems/(32*s.Warps)), max(shared, bytes)
+	}
+	if slices.ContainsFunc(k.F.Ops, func(o *ir.Op) bool { return o.Name == op.Random }) {
+		regs += randomRegs
 	}
 	return regs, shared
 }
