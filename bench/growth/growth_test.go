@@ -158,11 +158,12 @@ func TestGrowth(t *testing.T) {
 
 // exponent is how fast the last of counts grew: the logarithm to the base 2 of what
 // it is more than the one before, by what that is more than the one before it.
-// What does not grow at all, or by less than a hundredth, has no part in it.
+// What does not grow at all, or by less than a hundredth, has no part in it, nor has a
+// small step after no growth, which no power is: another choice that pays from a size on.
 func exponent(n []int64) float64 {
 	i := len(n) - 1
 	last, before := n[i]-n[i-1], n[i-1]-n[i-2]
-	if last <= n[i]/100 || before <= 0 {
+	if last <= n[i]/100 || before <= 0 || last <= n[i]/32 && before < last/64 {
 		return 0
 	}
 	return math.Log2(float64(last) / float64(before))

@@ -44,8 +44,10 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	defer cancel()
 	s := &server{options: o, running: map[jsonrpc2.ID]context.CancelFunc{}, docs: map[string]*document{}, programs: map[string]*state{},
 		told: map[string]bool{}, layouts: map[string]string{}}
-	s.conn = jsonrpc2.NewConn(ctx, jsonrpc2.NewBufferedStream(stream{in, out}, protocol.Codec{}), handler{s},
+	made := make(chan struct{}) // messages may come before NewConn returns
+	s.conn = jsonrpc2.NewConn(ctx, jsonrpc2.NewBufferedStream(stream{in, out}, protocol.Codec{}), handler{s, made},
 		jsonrpc2.SetLogger(log.New(io.Discard, "", 0)))
+	close(made)
 	select {
 	case <-s.conn.DisconnectNotify():
 	case <-ctx.Done():
@@ -86,7 +88,10 @@ type server struct {
 }
 
 // handler takes messages in their order.
-type handler struct{ *server }
+type handler struct {
+	*server
+	made <-chan struct{} // closed once the server knows its connection
+}
 
 // Errors of the protocol that JSON-RPC does not have.
 const (
@@ -98,6 +103,7 @@ const (
 
 // Handle takes one message. Requests are answered beside it.
 func (s handler) Handle(ctx context.Context, conn *jsonrpc2.Conn, r *jsonrpc2.Request) {
+	<-s.made
 	var params json.RawMessage
 	if r.Params != nil {
 		params = *r.Params

@@ -136,17 +136,21 @@ func (x *frame) arrange(t *timeline) {
 		born[at] = append(born[at], b)
 	}
 	slices.Sort(runs)
-	cost := func() int64 { // at least: of all places, and of what is moved behind the last one
-		all := x.problem(t)
-		var moved []place.Buffer
+	bounds := func() (all, moved int64) { // at least: of a place, and of what is moved behind the last one
+		bufs := x.problem(t)
+		var behind []place.Buffer
 		for i, b := range x.members {
 			if b.slot != 0 {
-				y := all[i]
+				y := bufs[i]
 				y.Size *= int64(abs(b.slot))
-				moved = append(moved, y)
+				behind = append(behind, y)
 			}
 		}
-		return int64(x.stack.Count)*place.Bound(all) + place.Bound(moved)
+		return place.Bound(bufs), place.Bound(behind)
+	}
+	cost := func() int64 { // of all places, and of what is moved
+		all, moved := bounds()
+		return int64(x.stack.Count)*all + moved
 	}
 	move := func(run, slot int) int64 {
 		for _, b := range born[run] {
@@ -163,24 +167,28 @@ func (x *frame) arrange(t *timeline) {
 			}
 		}
 		move(r, best)
-		x.stay(born[r], best, &least, cost)
+	}
+	for _, r := range runs {
+		stay(born[r], bounds)
 	}
 	x.take(x.offsets(x.problem(t), place.Options{Work: arrangement}))
 }
 
-// stay has those of members, all moved by slot, stay in their places that need not be moved,
-// from the last one to the first: gradients that are made at the end of a turn, when
+// stay has those of members that are moved and need not be stay in their places, from the
+// last one to the first: gradients that are made at the end of a turn, when
 // activations of the same place are not read any more.
-func (x *frame) stay(members []*buffer, slot int, least *int64, cost func() int64) {
-	if slot == 0 || len(members) > filling {
+func stay(members []*buffer, bounds func() (all, moved int64)) {
+	if len(members) > filling {
 		return
 	}
-	members = slices.Clone(members)
+	members = slices.DeleteFunc(slices.Clone(members), func(b *buffer) bool { return b.slot == 0 })
 	slices.SortStableFunc(members, func(a, b *buffer) int { return b.from.compare(a.from) })
+	all, moved := bounds()
 	for _, b := range members {
+		slot := b.slot
 		b.slot = 0
-		if c := cost(); c <= *least {
-			*least = c
+		if a, m := bounds(); a <= all && m <= moved {
+			all, moved = a, m
 			continue
 		}
 		b.slot = slot
