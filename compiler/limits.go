@@ -66,18 +66,24 @@ func sizes(m *ir.Module) error {
 		if f.Class != ir.Kernel {
 			continue
 		}
-		var all []*ir.Value
 		for _, a := range f.Args {
-			all = append(all, a.Value)
+			if err := size(a.Value.Type); err != nil {
+				return err
+			}
 		}
 		for _, r := range f.Results {
-			all = append(all, r.Value)
-		}
-		for _, v := range all {
-			if n := v.Type.Room(); n > mostElems {
-				return exceeds(&program.LimitError{Kind: program.SizeLimit, What: "a tensor of %d elements on a device", Got: int64(n), Most: mostElems})
+			if err := size(r.Value.Type); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+func size(t ir.Type) error {
+	n := t.Room()
+	if n <= mostElems {
+		return nil
+	}
+	return exceeds(&program.LimitError{Kind: program.SizeLimit, What: "a tensor of %d elements on a device", Got: int64(n), Most: mostElems})
 }
