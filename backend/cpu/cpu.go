@@ -3,7 +3,6 @@ package cpu
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"ptc/backend/llvm/target"
 	"ptc/backend/tile/schedule"
 	"ptc/internal/diag"
+	"ptc/internal/processors"
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/runtime/program"
@@ -141,7 +141,7 @@ func side(n int, f func(i int)) {
 	var wg sync.WaitGroup
 	panics := make([]any, n)
 	next := make(chan int)
-	for range min(n, runtime.GOMAXPROCS(0)) {
+	for range min(n, processors.Count()) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()

@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
 	"ptc/compiler/ceilings"
+	"ptc/internal/processors"
 )
 
 // arrayBytes is the size of the arrays of a measurement; 0: what is beyond the
@@ -46,7 +46,7 @@ it, or repeat.`,
 
 func (a *app) bench(ctx context.Context, threads int, asJSON bool) error {
 	if threads == 0 {
-		threads = runtime.GOMAXPROCS(0)
+		threads = processors.Count()
 	}
 	r, err := ceilings.Measure(ceilings.Options{Threads: threads, Alone: true, Bytes: arrayBytes})
 	if err != nil {

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"io"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
 
+	"ptc/internal/processors"
 	"ptc/runtime/comm"
 	"ptc/runtime/comm/mpi"
 	"ptc/runtime/program"
@@ -75,7 +75,7 @@ func localThreads() int {
 		return 0
 	}
 	online, _ := os.ReadFile("/sys/devices/system/cpu/online") // or it is unknown
-	return share(runtime.GOMAXPROCS(0), countRange(string(online)), localProcesses(os.Getenv))
+	return share(processors.Count(), countRange(string(online)), localProcesses(os.Getenv))
 }
 
 // share is a process's part of a host's processors, of which it may use some; 0

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ptc/compiler/ceilings"
+	"ptc/internal/processors"
 	"ptc/runtime/checkpoint"
 	"ptc/runtime/device"
 	"ptc/runtime/explain"
@@ -429,7 +429,7 @@ func ceilingsOf(plan *program.Plan, threads int) *profile.Ceilings {
 // profile without them is of use too.
 func measured(threads int) *profile.Ceilings {
 	if threads == 0 {
-		threads = runtime.GOMAXPROCS(0)
+		threads = processors.Count()
 	}
 	r, err := ceilings.Measure(ceilings.Options{Threads: threads, Rounds: 5, Bytes: arrayBytes})
 	if err != nil {

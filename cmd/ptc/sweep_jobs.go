@@ -8,11 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"sync"
 
+	"ptc/internal/processors"
 	"ptc/runtime/program"
 	"ptc/runtime/sweep"
 )
@@ -149,7 +149,7 @@ func (s *sweeping) child(p *placed, plan string) *exec.Cmd {
 	}
 	threads := f.threads
 	if threads == 0 {
-		threads = max(1, runtime.GOMAXPROCS(0)/f.jobs)
+		threads = max(1, processors.Count()/f.jobs)
 	}
 	args = append(args, "--every", strconv.FormatInt(f.every, 10), "--threads", strconv.Itoa(threads), "--requeue-exit-code", strconv.Itoa(f.requeue))
 	if f.steps > 0 {

@@ -8,13 +8,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"ptc/backend/tile/schedule"
 	"ptc/compiler/tune"
+	"ptc/internal/processors"
 	"ptc/internal/units"
 )
 
@@ -80,7 +80,7 @@ func (a *app) tune(ctx context.Context, cmd *cobra.Command, path string, f *tune
 	}
 	o := tune.Options{Threads: f.threads, Seconds: f.seconds}
 	if o.Threads == 0 {
-		o.Threads = runtime.GOMAXPROCS(0)
+		o.Threads = processors.Count()
 	}
 	if !f.fresh {
 		if o.Known, err = a.knownSchedules(output, plan.Target); err != nil {

@@ -23,17 +23,18 @@ const module = "ptc"
 // name that holds a package is the one that counts, and a package without a row
 // is an error.
 var layers = map[string][]string{
-	"internal/diag":     nil,
-	"internal/dtype":    nil, // element types, shared by IR, kernels, plans and runtime
-	"internal/philox":   nil, // the generator, shared by evaluation, data and initialization
-	"internal/golden":   nil,
-	"internal/regular":  nil, // opening files, shared by plans, data, checkpoints and sources
-	"internal/arch":     nil,
-	"internal/foreign":  nil, // calls of C functions, shared by LLVM, MPI and native code
-	"internal/units":    nil,
-	"internal/formula":  nil, // arithmetic of ports, for the language and for plans
-	"internal/openpath": nil, // paths of repeated modules, for modules and for plans
-	"internal/ranges":   nil, // what lies at a range of bytes, for proofs and for plans
+	"internal/diag":       nil,
+	"internal/dtype":      nil, // element types, shared by IR, kernels, plans and runtime
+	"internal/philox":     nil, // the generator, shared by evaluation, data and initialization
+	"internal/golden":     nil,
+	"internal/regular":    nil, // opening files, shared by plans, data, checkpoints and sources
+	"internal/arch":       nil,
+	"internal/foreign":    nil, // calls of C functions, shared by LLVM, MPI and native code
+	"internal/units":      nil,
+	"internal/processors": nil, // how many threads compute, for whoever divides work
+	"internal/formula":    nil, // arithmetic of ports, for the language and for plans
+	"internal/openpath":   nil, // paths of repeated modules, for modules and for plans
+	"internal/ranges":     nil, // what lies at a range of bytes, for proofs and for plans
 
 	"internal/progress": nil, // who waits for whom, for schedules, programs and plans
 
@@ -52,7 +53,7 @@ var layers = map[string][]string{
 	"runtime/comm/nccl/fakenccl": {"internal/dtype", "internal/foreign", "runtime/cuda/fakecuda"},
 	// Files by their place, for data and for checkpoints.
 	"runtime/storage": {"internal/regular", "runtime/checkpoint/atomicfile"},
-	"runtime":         {"internal/dtype", "internal/foreign", "internal/openpath", "internal/philox", "internal/ranges", "internal/regular", "internal/units"},
+	"runtime":         {"internal/dtype", "internal/foreign", "internal/openpath", "internal/philox", "internal/processors", "internal/ranges", "internal/regular", "internal/units"},
 
 	"stdlib":          nil,
 	"ir":              {"internal/diag", "internal/dtype", "internal/openpath", "internal/philox"},
@@ -69,7 +70,7 @@ var layers = map[string][]string{
 	"passes":          {"internal/diag", "internal/dtype", "internal/openpath", "internal/progress", "internal/ranges", "ir"},
 	"passes/passtest": {"internal/diag", "internal/golden", "ir", "passes"},
 
-	"backend": {"internal/diag", "internal/dtype", "internal/foreign", "internal/philox", "ir", "runtime/program"},
+	"backend": {"internal/diag", "internal/dtype", "internal/foreign", "internal/philox", "internal/processors", "ir", "runtime/program"},
 	// Tiles know no target: lowerings import the form, never the other way about.
 	"backend/tile":  {"ir"},
 	"backend/nest":  {"backend/tile", "ir"},
@@ -102,7 +103,7 @@ var layers = map[string][]string{
 	"editor/query":    {"editor/analysis", "editor/names", "editor/protocol", "editor/text", "internal/diag", "internal/units", "ir", "lang", "stdlib"},
 	"editors":         {"lang/syntax"}, // tests alone hold the grammars to the lexer
 
-	"cmd": {"backend/tile/schedule", "compiler", "editor", "internal/diag", "internal/dtype", "internal/formula", "internal/regular", "internal/units", "runtime"},
+	"cmd": {"backend/tile/schedule", "compiler", "editor", "internal/diag", "internal/dtype", "internal/formula", "internal/processors", "internal/regular", "internal/units", "runtime"},
 	// The door for programs, at the module's root.
 	".":        {"compiler", "internal/diag", "runtime"},
 	"docs":     {"backend", "compiler", "ir", "lang", "passes", "runtime"}, // tests alone hold the documents to the code

@@ -9,12 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/sync/errgroup"
 
+	"ptc/internal/processors"
 	"ptc/runtime/data/corpus"
 	"ptc/runtime/storage"
 )
@@ -208,7 +208,7 @@ func limitFiles(files []textFile, limit int64) (kept []textFile, total int64) {
 // readFiles reads the text of all files and checks that it is text.
 func readFiles(files []textFile) error {
 	var g errgroup.Group
-	g.SetLimit(max(4, runtime.GOMAXPROCS(0)))
+	g.SetLimit(max(4, processors.Count()))
 	errs := make([]error, len(files)) // so that the first by order is reported
 	for i := range files {
 		g.Go(func() error {

@@ -2,13 +2,13 @@ package exec
 
 import (
 	"hash/fnv"
-	"runtime"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
 	"ptc/internal/dtype"
 	"ptc/internal/philox"
+	"ptc/internal/processors"
 	"ptc/runtime/program"
 )
 
@@ -52,7 +52,7 @@ func (m *Machine) Initialize(seed uint64) error {
 			}
 		}
 	}
-	threads := min(m.threads, runtime.GOMAXPROCS(0), len(jobs))
+	threads := min(m.threads, processors.Count(), len(jobs))
 	var next atomic.Int64
 	var group errgroup.Group
 	for range threads {

@@ -3,12 +3,12 @@ package exec
 import (
 	"errors"
 	"maps"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"ptc/internal/processors"
 	"ptc/runtime/comm"
 	_ "ptc/runtime/comm/local" // how devices of one process communicate
 	_ "ptc/runtime/cuda"       // what runs PTX
@@ -87,7 +87,7 @@ func Open(plan *program.Plan, o Options) (*Machine, error) {
 	}
 	m := &Machine{plan: plan, threads: o.Threads, onFault: o.OnFault, byPath: map[string]int{}, warned: map[string]bool{}}
 	if m.threads == 0 {
-		m.threads = runtime.GOMAXPROCS(0)
+		m.threads = processors.Count()
 	}
 	if err := m.open(o); err != nil {
 		m.Close()

@@ -25,5 +25,5 @@
 // that refers to a symbol it does not define is rejected by name, and Replay
 // does not allocate.
 //
-// Of the module it imports internal/foreign only.
+// Of the module it imports internal/foreign and internal/processors only.
 package native

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"ptc/internal/foreign"
+	"ptc/internal/processors"
 )
 
 // Team is a fixed set of threads that replay programs together. The calling
@@ -48,6 +49,7 @@ func NewTeam(threads int) (*Team, error) {
 	if err := installFaults(); err != nil {
 		return nil, err
 	}
+	processors.Keep()
 	t := &Team{
 		threads: threads,
 		start:   make([]*gate, threads),

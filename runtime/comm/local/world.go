@@ -1,11 +1,11 @@
 package local
 
 import (
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"ptc/internal/processors"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
 )
@@ -41,7 +41,7 @@ type link struct{ from, to, tag int }
 
 // Open makes all devices of a mesh.
 func Open(m *comm.Mesh, o comm.Options) ([]comm.Device, error) {
-	w := &world{mesh: m, opts: o.WithDefaults(), patient: m.Size() <= runtime.GOMAXPROCS(0), rooms: map[meeting]*room{}, streams: map[link]*stream{}}
+	w := &world{mesh: m, opts: o.WithDefaults(), patient: m.Size() <= processors.Count(), rooms: map[meeting]*room{}, streams: map[link]*stream{}}
 	devs := make([]comm.Device, m.Size())
 	for r := range devs {
 		d := &end{w: w, rank: r}

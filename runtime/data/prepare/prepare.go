@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 
+	"ptc/internal/processors"
 	"ptc/runtime/checkpoint/atomicfile"
 	"ptc/runtime/data"
 	"ptc/runtime/data/corpus"
@@ -133,7 +133,7 @@ func (w *writer) all(ctx context.Context, files []data.File) error {
 	defer cancel()
 	threads := w.o.Threads
 	if threads < 1 {
-		threads = runtime.GOMAXPROCS(0)
+		threads = processors.Count()
 	}
 	work, order := make(chan *job), make(chan *job, 4*threads)
 	for range threads {
