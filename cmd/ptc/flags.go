@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,6 +36,45 @@ func (c *choice) Set(s string) error {
 		err = fmt.Errorf("%w; %s", err, hint)
 	}
 	return err
+}
+
+// flagError says what a flag expects where its value is none of that: of numbers, truths and
+// durations the message would else be that of Go's parsers.
+func flagError(_ *cobra.Command, err error) error {
+	var value interface {
+		GetValue() string
+		Unwrap() error
+	}
+	if !errors.As(err, &value) {
+		return err // the flag itself is unknown, or has no value
+	}
+	cause := value.Unwrap()
+	if want := expected(cause); want != "" {
+		return fmt.Errorf("%s%s", strings.TrimSuffix(err.Error(), cause.Error()), want)
+	}
+	return err
+}
+
+// expected says what a parser of Go's would have taken; empty for errors of others.
+func expected(cause error) string {
+	var number *strconv.NumError
+	if !errors.As(cause, &number) {
+		if strings.HasPrefix(cause.Error(), "time: ") { // its errors have no type
+			return "expected a duration, such as 90s, 5m or 1h30m"
+		}
+		return ""
+	}
+	want := map[string]string{"ParseInt": "a whole number", "Atoi": "a whole number", "ParseUint": "a whole number from 0",
+		"ParseFloat": "a number", "ParseBool": "true or false"}[number.Func]
+	switch {
+	case want == "":
+		return ""
+	case errors.Is(number, strconv.ErrRange):
+		return "expected " + want + ", and `" + number.Num + "` is too large"
+	case len(number.Num) > 1 && strings.Trim(number.Num, "0123456789") == "": // digits that are refused are read in base 8
+		return "expected " + want + " without a 0 in front"
+	}
+	return "expected " + want + ", found `" + number.Num + "`"
 }
 
 // exactly asks for one argument for each name.

@@ -85,6 +85,7 @@ is wrong is an error of "ptc compile", with the source line.`,
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
+	root.SetFlagErrorFunc(flagError)
 	a.telling = newTelling()
 	root.PersistentFlags().Var(&a.telling.color, "color", "color messages: `auto`, always or never")
 	complete(root, "color", func([]string) []string { return a.telling.color.words })
