@@ -75,6 +75,7 @@ a router, a note says so, and windows that fill no batch are left out.`,
 	fl.StringArrayVar(&f.set, "set", nil, "give a port of the plan another value: `name=value`; may be given again")
 	fl.BoolVar(&f.json, "json", false, "write an object of JSON")
 	fl.IntVar(&f.opts.Threads, "threads", 0, "use `N` threads; the result does not depend on it (default one for each processor)")
+	complete(cmd, "set", portsOf)
 	f.trust.add(cmd)
 	return cmd
 }

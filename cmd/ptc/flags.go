@@ -12,6 +12,7 @@ import (
 	"ptc/compiler"
 	"ptc/internal/diag"
 	"ptc/internal/regular"
+	"ptc/runtime/program"
 )
 
 // choice is a flag that takes one of some words; any other is a mistake in the
@@ -176,6 +177,23 @@ func settingsIn(args []string) []string {
 
 // portsIn lists the config entries of the file being named.
 func portsIn(args []string) []string { return compiler.ConfigEntries("main.ptl", named(args)) }
+
+// portsOf lists the ports of the plan being named, each with the sign that a value follows; none
+// where it cannot be read.
+func portsOf(args []string) []string {
+	if len(args) == 0 {
+		return nil
+	}
+	plan, err := program.ReadFile(args[0])
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, n := range plan.Ports() {
+		out = append(out, n+"=")
+	}
+	return out
+}
 
 // named is the text of the file that is the first argument, nothing where it
 // cannot be read.

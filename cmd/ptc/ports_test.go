@@ -21,6 +21,11 @@ func TestPorts(t *testing.T) {
 	if out := must(t, "explain", "a.bin", "--section", "config").out; !strings.Contains(out, "clip = 1.0  (a port)") || !strings.Contains(out, "for values of which clip > 0 is true") {
 		t.Errorf("explain says\n%s", out)
 	}
+	for _, command := range []string{"run", "eval"} {
+		if out := ptc(t, "__complete", command, "a.bin", "--set", "").out; !strings.HasPrefix(out, "clip=\nlr=\n") {
+			t.Errorf("completion of ptc %s --set offers\n%s", command, out)
+		}
+	}
 	must(t, "verify", "a.bin")
 	must(t, with(small, "check", "p/model.ptl", "--port", "lr,clip", "--set", "embed=4")...)
 

@@ -320,6 +320,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	if err := cmd.MarkFlagDirname("offload-dir"); err != nil {
 		panic(err)
 	}
+	complete(cmd, "set", portsOf)
 	complete(cmd, "log", func([]string) []string { return f.log.completions() })
 	complete(cmd, "comm", func([]string) []string { return f.comm.words })
 	complete(cmd, "on-nan", func([]string) []string { return f.onNaN.words })

@@ -146,15 +146,11 @@ type sweeping struct {
 }
 
 func (a *app) sweep(ctx context.Context, path string, f *sweepFlags, points []sweep.Point) error {
+	s := &sweeping{app: a, f: f, path: path, entries: compiler.ConfigEntries("main.ptl", named([]string{path})), of: len(points)}
 	if f.list {
-		var b strings.Builder
-		for _, p := range points {
-			fmt.Fprintf(&b, "%d  %s\n", p.Number, p)
-		}
-		return a.print(b.String())
+		return s.list(points)
 	}
 	a.signals.preemptible(f.requeue, 0) // also while plans are compiled
-	s := &sweeping{app: a, f: f, path: path, entries: compiler.ConfigEntries("main.ptl", named([]string{path})), of: len(points)}
 	todo := points
 	if f.point > 0 {
 		todo = points[f.point-1 : f.point]
@@ -183,6 +179,19 @@ func (a *app) sweep(ctx context.Context, path string, f *sweepFlags, points []sw
 		return err
 	}
 	return s.finish(results)
+}
+
+// list shows the points, once their settings are known to be the source's: a name or a value that
+// is wrong is found before a job is made of each.
+func (s *sweeping) list(points []sweep.Point) error {
+	if _, err := s.place(points); err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, p := range points {
+		fmt.Fprintf(&b, "%d  %s\n", p.Number, p)
+	}
+	return s.print(b.String())
 }
 
 // inTurn runs what has no result yet, one point after the other.

@@ -120,7 +120,7 @@ func valuesOf(plan *program.Plan, config []program.KV) map[string]float64 {
 
 // tellGroups says how many plans there are, and which axes make more than one.
 func (s *sweeping) tellGroups(groups []*planGroup, points int) {
-	if s.f.plan != "" || points == 0 {
+	if s.f.plan != "" || s.f.list || points == 0 {
 		return
 	}
 	plural := func(n int, what string) string {

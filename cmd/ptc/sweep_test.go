@@ -259,6 +259,8 @@ func TestSweepFlags(t *testing.T) {
 		{exitUsage, "would fail again", []string{"--over", "lr=1,2", "-o", "x", "--requeue-exit-code", "2"}},
 		{exitUsage, "the seed 1.5", []string{"--over", "seed=1.5", "-o", "x"}},
 		{exitInput, "did you mean `hidden`?", []string{"--over", "hiden=8", "-o", "x"}},
+		{exitInput, "did you mean `hidden`?", []string{"--over", "hiden=8", "--list"}},
+		{exitInput, "lr=fast is not a number", []string{"--over", "lr=1e-3,fast", "--list"}},
 		{exitFile, "", []string{"--over", "lr=1e-3", "-o", "text.txt"}},
 	} {
 		if r := ptc(t, append(with(small, "sweep", "p/model.ptl", "--target", "ref"), c.args...)...); r.code != c.code || !strings.Contains(r.err, c.say) {

@@ -36,7 +36,7 @@ func (r *run) finish(ctx context.Context) error {
 	if err := r.finishProfile(); err != nil {
 		return err
 	}
-	if !validated {
+	if !validated && math.IsNaN(r.sum.ValLoss) {
 		var err error
 		if r.sum.ValLoss, _, err = r.validate(ctx); err != nil {
 			return err
@@ -44,6 +44,28 @@ func (r *run) finish(ctx context.Context) error {
 	}
 	r.log.Tell(&metrics.End{Steps: r.sum.Steps, Loss: r.sum.Loss, ValLoss: r.sum.ValLoss})
 	return r.diverged()
+}
+
+// makeUp validates the checkpoint that the run goes on from, where a signal has stopped its
+// validation: it may be the best one, and would else never be compared with the others.
+func (r *run) makeUp(ctx context.Context) error {
+	step := r.first - 1
+	if !r.o.KeepBest || !r.unmeasured || step < 1 || step < r.last && !r.validates(step) {
+		return nil
+	}
+	loss, whole, err := r.validate(ctx)
+	if err != nil || !whole {
+		return err
+	}
+	if step < r.last {
+		r.log.Tell(&metrics.Validation{Step: step, Loss: loss})
+	} else {
+		r.sum.ValLoss = loss
+	}
+	if r.isBest(loss) {
+		return r.saveCheckpoint(step >= r.last)
+	}
+	return nil
 }
 
 // finishDumps puts the batches in their place. Without a step there is nothing

@@ -78,6 +78,7 @@ type run struct {
 	bad         int           // steps in a row that were not finite
 	warned      bool          // of the first such step
 	best        float64       // validation loss of the best checkpoint
+	unmeasured  bool          // the checkpoint that the run goes on from has no validation loss
 	skips       int           // steps that were skipped because scaled gradients were not
 	longest     time.Duration // of the steps
 	hurried     bool          // it was told that a save takes longer than a scheduler waits
@@ -203,7 +204,7 @@ func (r *run) openCheckpoint() (c *checkpoint.Checkpoint, err error) {
 		if c, err = r.keeper.latest(r.o.ResumeFrom, r.o.Seed); err != nil {
 			return nil, err
 		}
-		r.seed, r.resumed, r.first = c.Meta.Seed, c.Dir, c.Meta.Step+1
+		r.seed, r.resumed, r.first, r.unmeasured = c.Meta.Seed, c.Dir, c.Meta.Step+1, c.Meta.Valid == nil
 		if r.sum.Steps = c.Meta.Step; c.Meta.Loss != nil {
 			r.sum.Loss = *c.Meta.Loss
 		}
@@ -246,6 +247,9 @@ func (r *run) tellStart() {
 // train runs the steps, then saves and validates.
 func (r *run) train(ctx context.Context) error {
 	r.feed.start(r.first, r.last)
+	if err := r.makeUp(ctx); err != nil {
+		return err
+	}
 	for step := r.first; step <= r.last; step++ {
 		stop, err := r.stopped(ctx)
 		if err != nil {
@@ -277,8 +281,7 @@ func (r *run) train(ctx context.Context) error {
 // between saves and validates after a step that is not the last: what was trained is
 // safe before more time is spent, unless what validation finds is to be saved with it.
 func (r *run) between(ctx context.Context, step int64) error {
-	every := cmp.Or(r.o.ValidEvery, r.plan.Data.EvalEvery)
-	save, validate := r.o.Every > 0 && step%r.o.Every == 0, every > 0 && step%every == 0
+	save, validate := r.o.Every > 0 && step%r.o.Every == 0, r.validates(step)
 	if save || validate {
 		r.askAgain()
 	}
@@ -302,6 +305,12 @@ func (r *run) between(ctx context.Context, step int64) error {
 		return r.saveCheckpoint(false)
 	}
 	return nil
+}
+
+// validates is whether there is a validation after a step that is not the last.
+func (r *run) validates(step int64) bool {
+	every := cmp.Or(r.o.ValidEvery, r.plan.Data.EvalEvery)
+	return every > 0 && step%every == 0
 }
 
 // isBest notes a validation loss, and reports whether the checkpoint of it is to be kept
