@@ -22,7 +22,8 @@ type Manifest struct {
 	// when tokens are to be text again.
 	TokenizerFile string  `json:"tokenizer_file,omitempty"`
 	Separator     string  `json:"separator,omitempty"`
-	Input         string  `json:"input"` // SHA-256 of the names and sizes of the files that the tokens are of, and of how they were read
+	Input         string  `json:"input"`             // SHA-256 of the names and sizes of the files that the tokens are of, and of how they were read
+	Content       string  `json:"content,omitempty"` // SHA-256 of the SHA-256 of each of these files
 	Tokens        int64   `json:"tokens"`
 	Documents     int64   `json:"documents"`
 	Shards        []Shard `json:"files"`

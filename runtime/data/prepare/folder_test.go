@@ -82,3 +82,57 @@ func TestOtherTokenizer(t *testing.T) {
 		}
 	}
 }
+
+// TestChangedInPlace: a file that has other bytes and the same size is another input, whether the
+// shards are all there or not. What an older program wrote does not say of which bytes it is.
+func TestChangedInPlace(t *testing.T) {
+	in := corpusOf(t, texts(25))
+	for _, whole := range []bool{true, false} {
+		o := withFile(t, "tokenizer.json", "\n")
+		o.Patterns, o.Dir = []string{in + "/*.txt"}, t.TempDir()
+		ctx, cancel := context.WithCancel(context.Background())
+		o.Progress = func(p Progress) {
+			if p.Shards == 1 && !whole {
+				cancel()
+			}
+		}
+		o.ShardSize = 500
+		if _, err := Run(ctx, o); (err == nil) != whole {
+			t.Fatal(err)
+		}
+		cancel()
+		if _, err := Run(context.Background(), o); err != nil {
+			t.Errorf("the same files: %v", err)
+		}
+		path := filepath.Join(in, "a20.txt")
+		was, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(strings.Replace(string(was), "document", "DOCUMENT", 1)), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		want := bytesOf(t, o.Dir)
+		if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "the files have changed since") {
+			t.Errorf("changed in place: %v", err)
+		}
+		if d := cmp.Diff(want, bytesOf(t, o.Dir)); d != "" {
+			t.Error(d)
+		}
+		manifest := filepath.Join(o.Dir, data.ManifestName)
+		m, err := data.ReadManifest(manifest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		older := strings.Replace(want[data.ManifestName], `"content": "`+m.Content+`",`, "", 1)
+		if err := os.WriteFile(manifest, []byte(older), 0o666); err != nil || older == want[data.ManifestName] {
+			t.Fatal(err)
+		}
+		if _, err := Run(context.Background(), o); err != nil {
+			t.Errorf("shards of an older program: %v", err)
+		}
+		if err := os.WriteFile(path, was, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

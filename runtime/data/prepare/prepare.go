@@ -52,7 +52,15 @@ func Run(ctx context.Context, o Options) (*data.Manifest, error) {
 		}
 		w.separator = id
 	}
-	w.m = data.Manifest{Format: data.ManifestFormat, DType: "u16", Vocab: o.Tokenizer.Vocab(), Tokenizer: o.Tokenizer.Hash(),
+	threads := o.Threads
+	if threads < 1 {
+		threads = processors.Count()
+	}
+	content, err := contentHash(ctx, files, threads)
+	if err != nil {
+		return nil, err
+	}
+	w.m = data.Manifest{Content: content, Format: data.ManifestFormat, DType: "u16", Vocab: o.Tokenizer.Vocab(), Tokenizer: o.Tokenizer.Hash(),
 		Separator: o.Separator, Input: inputHash(files, o)}
 	if o.Tokenizer.Vocab() > 1<<16 {
 		w.m.DType = "u32"
@@ -75,7 +83,7 @@ func Run(ctx context.Context, o Options) (*data.Manifest, error) {
 		w.p.AllBytes += f.Size
 	}
 	w.p.AllFiles = len(files)
-	if err := w.all(ctx, files); err != nil {
+	if err := w.all(ctx, files, threads); err != nil {
 		return nil, err
 	}
 	return &w.m, w.finish()
@@ -105,6 +113,9 @@ func (w *writer) resume() (done bool, err error) {
 		if old.Tokenizer != w.m.Tokenizer || old.Separator != w.m.Separator || old.Input != w.m.Input || old.DType != w.m.DType {
 			return false, fmt.Errorf("%s has shards of other files, of another tokenizer or with other options; name another folder, or delete it", w.o.Dir)
 		}
+		if old.Content != "" && old.Content != w.m.Content { // older programs did not write it down
+			return false, fmt.Errorf("the files have changed since %s was begun, though not in their names and sizes; name another folder, or delete it", w.o.Dir)
+		}
 		for _, s := range old.Shards {
 			if err := w.check(s); err != nil {
 				return false, err
@@ -128,13 +139,9 @@ type job struct {
 }
 
 // all reads the files in order, encodes documents in threads, and writes in order.
-func (w *writer) all(ctx context.Context, files []data.File) error {
+func (w *writer) all(ctx context.Context, files []data.File, threads int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	threads := w.o.Threads
-	if threads < 1 {
-		threads = processors.Count()
-	}
 	work, order := make(chan *job), make(chan *job, 4*threads)
 	for range threads {
 		go func() {
