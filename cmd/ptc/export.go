@@ -78,6 +78,9 @@ func (a *app) export(path string, f *exportFlags) error {
 		}
 		o.Shard = n
 	}
+	if err := keepsInputs(f.out, path, f.plan); err != nil {
+		return err
+	}
 	plan, err := readPlan(f.plan)
 	if err != nil {
 		return err

@@ -86,6 +86,7 @@ type logs struct {
 	metrics.Sink
 	all   []metrics.Sink
 	names []string
+	made  []freshLog
 }
 
 // openLogs opens what the run is told to. Of several processes the one with rank 0 tells.
@@ -98,6 +99,7 @@ func (a *app) openLogs(f *logFlag, serve string, plan *program.Plan, rank int) (
 	}
 	if err != nil {
 		l.Close()
+		l.forget()
 		return nil, err
 	}
 	l.Sink = metrics.Multi(l.all...)
@@ -106,7 +108,9 @@ func (a *app) openLogs(f *logFlag, serve string, plan *program.Plan, rank int) (
 
 func (a *app) openSinks(l *logs, sinks []sinkFlag, serve string, plan *program.Plan) error {
 	for _, s := range sinks {
+		fresh := freshOf(s)
 		sink, err := s.kind.Open(s.target)
+		l.made = append(l.made, fresh.opened())
 		if err != nil {
 			return fileError(fmt.Errorf("--log %s:%s: %w", s.kind.Name, s.target, err))
 		}
@@ -145,6 +149,13 @@ func (l *logs) Close() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// forget removes the files of sinks that are closed and were told nothing.
+func (l *logs) forget() {
+	for _, f := range l.made {
+		f.forget()
+	}
 }
 
 // sink tells a run on the standard output.

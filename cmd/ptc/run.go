@@ -219,6 +219,9 @@ func newRun(a *app) *cobra.Command {
 		if err := f.check(cmd); err != nil {
 			return err
 		}
+		if err := f.keepsInputs(args[0]); err != nil {
+			return err
+		}
 		return a.run(cmd.Context(), args[0], &f)
 	}
 	f.add(cmd)
@@ -267,6 +270,33 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	f.opts.ResumeFrom = f.resume.from()
 	f.opts.ValidEvery, f.opts.Keep = given(cmd, "eval-every", f.evalEvery), given(cmd, "keep", f.keep)
 	return checkRequeue(f.requeue)
+}
+
+// keepsInputs holds every file that the run writes against those that it reads, and against the
+// others that it writes.
+func (f *runFlags) keepsInputs(plan string) error {
+	o := &f.opts
+	outputs := []string{o.Save, o.SaveAverage, o.DumpGrads, o.DumpBatches, o.Trace, f.profile.file}
+	for _, s := range f.log.sinks {
+		if s.kind.Target == "FILE" {
+			outputs = append(outputs, s.target)
+		}
+	}
+	seen := map[string]bool{}
+	for _, path := range outputs {
+		if path == "" {
+			continue
+		}
+		if err := keepsInputs(path, plan, o.Init); err != nil {
+			return err
+		}
+		st, err := os.Stat(path)
+		if device := err == nil && !st.Mode().IsRegular(); seen[filepath.Clean(path)] && !device {
+			return usagef("%s is to be written twice, and would keep one of the two: give them names of their own", path)
+		}
+		seen[filepath.Clean(path)] = true
+	}
+	return nil
 }
 
 // checkRequeue refuses exit codes by which no scheduler could tell a run that was
@@ -391,6 +421,9 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	}
 	if e := told.Close(); err == nil && e != nil {
 		err = fileError(e)
+	}
+	if err != nil && sum.Ran == 0 {
+		told.forget()
 	}
 	if e := a.showProfile(sum.Profile, f.log.output.value); err == nil {
 		err = e

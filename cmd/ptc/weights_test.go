@@ -124,6 +124,35 @@ func TestImportGemma2Layers(t *testing.T) {
 	}
 }
 
+// Rope that is stretched by 1 is not stretched: the import takes it, the export gives it back, and
+// the model computes what it does without.
+func TestImportRopeStretchedByOne(t *testing.T) {
+	dir := llamaFolder(t)
+	const plain = `"rope_type": "default"`
+	t.Chdir(t.TempDir())
+	must(t, "import", dir, "-o", "plain")
+	replaceIn("config.json", plain, `"rope_type": "llama3", "factor": 1.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8`)(t, dir)
+	must(t, "import", dir, "-o", "one")
+	var found []string
+	for _, name := range []string{"plain", "one"} {
+		must(t, "compile", name+"/model.ptl", "--target", "ref", "--set", "batch=2", "--set", "seq=8", "-q", "-o", name+".bin", "--sample")
+		found = append(found, must(t, "sample", name+".bin", "--init", name+"/init.safetensors", "--prompt-ids", "1,2,3", "--greedy", "--json").out)
+	}
+	if found[0] != found[1] || found[0] == "" {
+		t.Errorf("the models write\n%s%s", found[0], found[1])
+	}
+	must(t, "export", "one/init.safetensors", "--plan", "one.bin", "-o", "back")
+	if text := read(t, "back/config.json"); !strings.Contains(text, `"rope_type": "llama3"`) {
+		t.Errorf("exported as\n%s", text)
+	}
+	must(t, "import", "back", "-o", "again")
+	replaceIn("config.json", `"factor": 1.0, `, `"factor": 1.0, "beta_fast": 2, `)(t, dir)
+	replaceIn("config.json", `"llama3"`, `"yarn"`)(t, dir)
+	if r := ptc(t, "import", dir, "-o", "yarn"); r.code != exitInput || !strings.Contains(r.err, "rope_type") {
+		t.Errorf("yarn: exit code %d, %s", r.code, r.err)
+	}
+}
+
 func TestExportRefuses(t *testing.T) {
 	dir := llamaFolder(t)
 	t.Chdir(t.TempDir())

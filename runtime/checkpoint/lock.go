@@ -96,8 +96,22 @@ func (s *Store) ready(p place) error {
 	return nil
 }
 
-// take makes the folder and takes its lock.
-func (d disk) take() error {
+// takeTries bounds how often a folder is made anew that others remove.
+const takeTries = 1000
+
+// take makes the folder and takes its lock. A run that made the folder and saved nothing removes
+// it at its end, which may be now: then it is made again.
+func (d disk) take() (err error) {
+	for range takeTries {
+		if err = d.takeOnce(); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return err
+}
+
+func (d disk) takeOnce() error {
+	d.made = missing(d.Dir)
 	if err := atomicfile.MkdirAll(d.Dir); err != nil {
 		return &Error{Dir: d.Dir, Msg: "cannot be made", Err: err}
 	}
@@ -243,4 +257,20 @@ func (d disk) release() {
 	}
 	_ = d.lock.file.Close()
 	d.lock = nil
+	for _, dir := range d.made {
+		if os.Remove(dir) != nil { // it has something, as after the first save
+			break
+		}
+	}
+	d.made = nil
+}
+
+// missing are the folders of a path that are not there, the deepest first.
+func missing(dir string) (out []string) {
+	for dir = filepath.Clean(dir); ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			return out
+		}
+		out = append(out, dir)
+	}
 }

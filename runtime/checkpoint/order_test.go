@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,6 +30,19 @@ func asFormat1(t *testing.T, dir string) {
 		}
 		return out
 	})
+}
+
+// Which one is the best is an error of its own where there are checkpoints, and none was validated.
+func TestBestOfNone(t *testing.T) {
+	s, _ := newStore(t)
+	if _, err := Params(s.Dir, true, nil); !errors.Is(err, ErrNone) {
+		t.Errorf("of an empty folder: %v", err)
+	}
+	saveT(t, s, 4)
+	_, err := Params(s.Dir, true, nil)
+	if err == nil || errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "none of its 1 was validated") || !strings.Contains(err.Error(), "--keep-best") {
+		t.Errorf("of one that was not validated: %v", err)
+	}
 }
 
 // Checkpoints of older programs are read, with a warning, and come before all

@@ -1,6 +1,10 @@
 package checkpoint
 
-import "ptc/runtime/storage"
+import (
+	"fmt"
+
+	"ptc/runtime/storage"
+)
 
 // Params is the file of the parameters in dir, which is a checkpoint or a folder of
 // them: then it is that of the one saved last, or, with best, of the one with the lowest
@@ -12,9 +16,13 @@ func Params(dir string, best bool, warn func(string)) (path string, err error) {
 		if err != nil {
 			return "", err
 		}
+		if len(entries) == 0 {
+			return "", &Error{Dir: dir, Msg: "there is no best one", Err: ErrNone}
+		}
 		e, ok := Best(entries)
 		if !ok {
-			return "", &Error{Dir: dir, Msg: "no checkpoint in it has a validation loss", Err: ErrNone}
+			return "", &Error{Dir: dir, Msg: fmt.Sprintf("which is the best is not known: none of its %d was validated before it was saved, as a run with --keep-best does; without --best the latest is taken",
+				len(entries))}
 		}
 		dir = e.Dir
 	}

@@ -32,6 +32,7 @@ type Store struct {
 	Warn func(message string)
 
 	lock     *lock    // nil: not locked
+	made     []string // folders that Lock made, the deepest first; without a checkpoint they go again
 	away     *objects // where Dir is of an object store, once it is used
 	sequence int64    // the highest number of a save into the folder
 	replaced []string // folders to remove after the first save

@@ -113,7 +113,7 @@ func (f *Folder) match(n *program.Names) (map[string][]part, error) {
 	if err := f.unknown(n, strip, known); err != nil {
 		return nil, err
 	}
-	return out, f.tied(n, known)
+	return out, f.tied(n, strip, known)
 }
 
 // unknown reports tensors that the names do not have.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,6 +60,9 @@ func Open(dir string) (*Folder, error) {
 func (f *Folder) add(name string) error {
 	path := filepath.Join(f.dir, name)
 	file, err := safetensors.Open(path)
+	if hint := f.otherForm(); hint != "" && errors.Is(err, fs.ErrNotExist) {
+		return errors.New(hint)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -70,6 +74,21 @@ func (f *Folder) add(name string) error {
 		f.at[t.Name] = file
 	}
 	return nil
+}
+
+// pickles are the files of a folder that PyTorch's serialization wrote.
+var pickles = []string{"pytorch_model.bin", "pytorch_model.bin.index.json"}
+
+// otherForm says how to convert a folder whose parameters are in a form that is not read: it
+// may run any program when it is loaded. Empty where there is no such file.
+func (f *Folder) otherForm() string {
+	for _, name := range pickles {
+		if _, err := os.Stat(filepath.Join(f.dir, name)); err == nil {
+			return fmt.Sprintf("%s has its parameters in %s, and only safetensors are read; transformers converts them: AutoModelForCausalLM.from_pretrained(%q).save_pretrained(DIR, safe_serialization=True)",
+				f.dir, name, f.dir)
+		}
+	}
+	return ""
 }
 
 // shards are the files that an index names, sorted. They are in its folder.

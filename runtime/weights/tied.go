@@ -4,38 +4,47 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	"ptc/runtime/checkpoint/safetensors"
 	"ptc/runtime/program"
 )
 
-// outputName is what transformers calls the output of a model. Where the embedding is the
-// output, a file may have it nevertheless, and transformers then takes it, if it is another one.
-const outputName = "lm_head.weight"
-
 // compareBytes bounds what is read at once of two tensors that are compared.
 const compareBytes = 1 << 22
 
-// tied holds an output that nothing reads against the tensors that it may be: the model has
-// one of that shape, its embedding.
-func (f *Folder) tied(n *program.Names, known map[string]bool) error {
-	file := f.at[outputName]
-	if file == nil || known[outputName] {
-		return nil
+// tied holds the tensors that the names skip, one by one, against those of the model. Where the
+// embedding is the output, a file may have an output nevertheless, and its program then takes that,
+// if it is another one. Skipped names with an open number are of what each layer has, such as a
+// mask, and no program takes them for a parameter.
+func (f *Folder) tied(n *program.Names, strip string, known map[string]bool) error {
+	for _, s := range n.Skip {
+		name := strings.TrimPrefix(s, strip)
+		if f.at[name] == nil || known[name] || strings.Contains(name, "{") {
+			continue
+		}
+		if err := f.copies(n, name, known); err != nil {
+			return err
+		}
 	}
-	out := file.Find(outputName)
+	return nil
+}
+
+// copies is an error where a tensor is none of the model's, bit by bit.
+func (f *Folder) copies(n *program.Names, skipped string, known map[string]bool) error {
+	out := f.at[skipped].Find(skipped)
 	for name := range known {
 		other := f.at[name].Find(name)
 		if other.DType != out.DType || !slices.Equal(other.Shape, out.Shape) {
 			continue
 		}
-		same, err := f.equal(outputName, name)
+		same, err := f.equal(skipped, name)
 		if same || err != nil {
 			return err
 		}
 	}
 	return fmt.Errorf("%s: the tensor %s is not the embedding, and the output of this model of the family %s is; with \"tie_word_embeddings\": false in %s it is one of its own",
-		f.dir, outputName, n.Family, configFile)
+		f.dir, skipped, n.Family, configFile)
 }
 
 // equal compares two tensors of one shape and type, bit by bit.

@@ -2,6 +2,7 @@ package weights
 
 import (
 	"encoding/binary"
+	"errors"
 	"math/rand"
 	"os"
 	"path/filepath"
@@ -109,13 +110,16 @@ func TestTiedOutput(t *testing.T) {
 	for _, c := range []struct {
 		shape []int64
 		first float64
+		name  string
 		want  string
-	}{{[]int64{3, 6}, 1, ""}, {[]int64{3, 6}, 2, "is not the embedding"}, {[]int64{6, 3}, 1, "is not the embedding"}} {
+	}{{[]int64{3, 6}, 1, "lm_head.weight", ""}, {[]int64{3, 6}, 2, "lm_head.weight", "lm_head.weight is not the embedding"},
+		{[]int64{6, 3}, 1, "lm_head.weight", "is not the embedding"}, {[]int64{3, 6}, 1, "top.out", ""},
+		{[]int64{3, 6}, 2, "top.out", "top.out is not the embedding"}, {[]int64{3, 6}, 2, "top.3.mask", ""}} {
 		dir := t.TempDir()
-		list := append(tensors(dtype.F32), safetensors.Tensor{Name: outputName, DType: dtype.F32, Shape: c.shape})
+		list := append(tensors(dtype.F32), safetensors.Tensor{Name: c.name, DType: dtype.F32, Shape: c.shape})
 		safetensorstest.Write(t, filepath.Join(dir, wholeFile), list, func(x *safetensors.Tensor) []float64 {
 			v := make([]float64, x.Bytes()/4)
-			if v[0] = 1; x.Name == outputName {
+			if v[0] = 1; x.Name == c.name {
 				v[0] = c.first
 			}
 			return v
@@ -125,7 +129,7 @@ func TestTiedOutput(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := names()
-		n.Skip = append(n.Skip, outputName)
+		n.Skip = append(n.Skip, "lm_head.weight", "top.out")
 		err = Import(f, n, filepath.Join(t.TempDir(), "init.safetensors"))
 		f.Close()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -409,4 +413,24 @@ func FuzzFiles(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestOpenSaysHowToConvert: of a folder with parameters in another form the error says which files
+// are read, and how to get them.
+func TestOpenSaysHowToConvert(t *testing.T) {
+	for _, name := range []string{"", "pytorch_model.bin", "pytorch_model.bin.index.json"} {
+		dir := t.TempDir()
+		if name != "" {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := Open(dir)
+		if err == nil || name == "" && !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%q: %v", name, err)
+		}
+		if has := err != nil && strings.Contains(err.Error(), "save_pretrained(DIR, safe_serialization=True)"); has != (name != "") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
 }
