@@ -66,7 +66,12 @@ a router, a note says so, and windows that fill no batch are left out.`,
   ptc eval plan.bin --checkpoint ckpt/ --json`,
 		Args:              exactly("PLAN"),
 		ValidArgsFunction: completeFiles("bin"),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.eval(cmd.Context(), args[0], &f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("threads") && f.opts.Threads < 1 {
+				return usagef("--threads is %d, and must be at least 1", f.opts.Threads)
+			}
+			return a.eval(cmd.Context(), args[0], &f)
+		},
 	}
 	fl := cmd.Flags()
 	f.paramFlags.add(cmd)

@@ -128,8 +128,12 @@ func (f *sweepFlags) check(cmd *cobra.Command) ([]sweep.Point, error) {
 		return nil, usagef("--point is %d, and the sweep has the points 1 to %d", f.point, len(points))
 	case f.jobs < 1:
 		return nil, usagef("--jobs is %d, and must be at least 1", f.jobs)
-	case cmd.Flags().Changed("steps") && f.steps < 1 || f.every < 0 || f.threads < 0:
-		return nil, usagef("numbers of steps and threads are above 0")
+	case cmd.Flags().Changed("steps") && f.steps < 1:
+		return nil, usagef("--steps is %d, and must be at least 1", f.steps)
+	case cmd.Flags().Changed("every") && f.every < 1:
+		return nil, usagef("--every is %d, and must be at least 1", f.every)
+	case cmd.Flags().Changed("threads") && f.threads < 1:
+		return nil, usagef("--threads is %d, and must be at least 1", f.threads)
 	case job:
 		return nil, usagef("a sweep trains in one process; start `ptc run` for a job of several")
 	}

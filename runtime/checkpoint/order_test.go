@@ -39,6 +39,9 @@ func TestBestOfNone(t *testing.T) {
 		t.Errorf("of an empty folder: %v", err)
 	}
 	saveT(t, s, 4)
+	if path, err := Params(filepath.Join(s.Dir, "step-00000004"), true, nil); err != nil || filepath.Base(path) != modelFile {
+		t.Errorf("of a checkpoint: %s, %v", path, err)
+	}
 	_, err := Params(s.Dir, true, nil)
 	if err == nil || errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "none of its 1 was validated") || !strings.Contains(err.Error(), "--keep-best") {
 		t.Errorf("of one that was not validated: %v", err)

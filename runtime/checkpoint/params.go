@@ -8,10 +8,14 @@ import (
 
 // Params is the file of the parameters in dir, which is a checkpoint or a folder of
 // them: then it is that of the one saved last, or, with best, of the one with the lowest
-// validation loss. The checkpoint is sound: its hashes have been checked.
+// validation loss; one alone is both. The checkpoint is sound: its hashes have been checked.
 func Params(dir string, best bool, warn func(string)) (path string, err error) {
 	var c *Checkpoint
-	if best {
+	one, err := storage.Exists(storage.Join(dir, manifestName))
+	if err != nil {
+		return "", &Error{Dir: dir, Msg: "cannot be read", Err: err}
+	}
+	if best && !one {
 		entries, err := (&Store{Dir: dir}).List()
 		if err != nil {
 			return "", err
