@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -69,6 +70,9 @@ a router, a note says so, and windows that fill no batch are left out.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("threads") && f.opts.Threads < 1 {
 				return usagef("--threads is %d, and must be at least 1", f.opts.Threads)
+			}
+			if slices.Contains(f.opts.Data, "") { // else it would be every file of the current folder
+				return usagef("--data is empty, and must be a pattern of files")
 			}
 			return a.eval(cmd.Context(), args[0], &f)
 		},

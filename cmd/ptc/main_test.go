@@ -179,6 +179,7 @@ func TestExitCodes(t *testing.T) {
 		{2, "usage: ptc run PLAN", []string{"run", "a.bin", "--blas", "mkl"}},
 		{2, "--blas lt is for plans for GPUs, and this one is for ", []string{"run", "a.bin", "--blas", "lt"}},
 		{2, "--threads is 0, and must be at least 1", []string{"bench", "--threads", "0"}},
+		{2, "--data is empty", []string{"eval", "a.bin", "--init", "weights", "--data", ""}},
 		{2, "--threads is -3, and must be at least 1", []string{"eval", "a.bin", "--init", "weights", "--threads", "-3"}},
 		{2, "--require", []string{"doctor", "--require", "luck"}},
 		{2, "quiet", []string{"compile", "p/model.ptl", "-q", "-v"}},

@@ -45,6 +45,11 @@ func TestImportTrainExport(t *testing.T) {
 	}
 	// A plan that is made anew of its sources has the same names.
 	must(t, "verify", "p.bin", "--sources")
+	for _, args := range [][]string{{"import", dir}, {"export", "m/init.safetensors", "--plan", "p.bin"}} {
+		if r := ptc(t, append(args, "-o", "no/where")...); r.code != exitFile || !strings.Contains(r.err, "cannot make no/where: no such file") {
+			t.Errorf("below no folder: %d, %s", r.code, r.err)
+		}
+	}
 }
 
 func TestImportRefuses(t *testing.T) {

@@ -2,7 +2,9 @@ package weights
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -218,7 +220,11 @@ func WriteFolder(dir string, fill func(tmp string) error) error {
 	clean := filepath.Clean(dir)
 	tmp := filepath.Join(filepath.Dir(clean), fmt.Sprintf(".%s.tmp-%d", filepath.Base(clean), os.Getpid()))
 	if err := os.Mkdir(tmp, 0o777); err != nil {
-		return err
+		var p *fs.PathError
+		if errors.As(err, &p) { // the user knows the folder, and not the one beside it
+			err = p.Err
+		}
+		return fmt.Errorf("cannot make %s: %w", dir, err)
 	}
 	defer os.RemoveAll(tmp) // nothing is there after a rename
 	if err := fill(tmp); err != nil {
