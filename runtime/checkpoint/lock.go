@@ -258,7 +258,8 @@ func (d disk) release() {
 	_ = d.lock.file.Close()
 	d.lock = nil
 	for _, dir := range d.made {
-		if os.Remove(dir) != nil { // it has something, as after the first save
+		st, err := os.Lstat(dir)
+		if err != nil || !st.IsDir() || os.Remove(dir) != nil { // it has something, as after the first save, or is another's
 			break
 		}
 	}
