@@ -59,7 +59,10 @@ files give equal bytes.`,
 			case o.Dir == "":
 				return usagef("-o is missing: the folder for the files of tokens")
 			}
-			var err error
+			err := checkThreads(cmd, o.Threads)
+			if err != nil {
+				return err
+			}
 			if o.ShardSize, err = data.ParseSize(size); err != nil {
 				return usagef("--shard-size: %w", err)
 			}

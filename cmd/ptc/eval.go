@@ -66,7 +66,12 @@ a router, a note says so, and windows that fill no batch are left out.`,
   ptc eval plan.bin --checkpoint ckpt/ --json`,
 		Args:              exactly("PLAN"),
 		ValidArgsFunction: completeFiles("bin"),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.eval(cmd.Context(), args[0], &f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkThreads(cmd, f.opts.Threads); err != nil {
+				return err
+			}
+			return a.eval(cmd.Context(), args[0], &f)
+		},
 	}
 	fl := cmd.Flags()
 	f.paramFlags.add(cmd)

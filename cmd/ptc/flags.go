@@ -10,6 +10,7 @@ import (
 	"ptc/compiler"
 	"ptc/internal/diag"
 	"ptc/internal/regular"
+	"ptc/runtime/native"
 )
 
 // choice is a flag that takes one of some words; any other is a mistake in the
@@ -34,6 +35,17 @@ func (c *choice) Set(s string) error {
 		err = fmt.Errorf("%w; %s", err, hint)
 	}
 	return err
+}
+
+// checkThreads holds --threads to its bounds, before anything is read or compiled.
+func checkThreads(cmd *cobra.Command, n int) error {
+	switch {
+	case cmd.Flags().Changed("threads") && n < 1:
+		return usagef("--threads is %d, and must be at least 1", n)
+	case n > native.MaxThreads:
+		return usagef("--threads is %d, and must be at most %d", n, native.MaxThreads)
+	}
+	return nil
 }
 
 // exactly asks for one argument for each name.

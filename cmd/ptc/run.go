@@ -189,7 +189,8 @@ run in a browser. An address without a host, such as :8080, is of this machine a
 Who reads along never slows the run.
 
 Files of parameters and gradients are safetensors, keyed by the path of the
-parameter (blocks.3.attn.wq). Every file appears whole or not at all.`
+parameter (blocks.3.attn.wq). Every file appears whole or not at all. None may be the
+plan, and no two may be one file.`
 
 func newRun(a *app) *cobra.Command {
 	f := runFlags{log: newLogFlag(),
@@ -217,6 +218,9 @@ func newRun(a *app) *cobra.Command {
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := f.check(cmd); err != nil {
+			return err
+		}
+		if err := f.keepsFiles(args[0]); err != nil {
 			return err
 		}
 		return a.run(cmd.Context(), args[0], &f)
@@ -254,8 +258,6 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 		return usagef("--eval-every is %d, and must be at least 0", f.evalEvery)
 	case f.keep < 0:
 		return usagef("--keep is %d, and must be at least 0", f.keep)
-	case cmd.Flags().Changed("threads") && f.opts.Threads < 1:
-		return usagef("--threads is %d, and must be at least 1", f.opts.Threads)
 	case f.requeue > 0 && f.opts.Checkpoint == "":
 		return usagef("--requeue-exit-code is for runs that save what they did; pass --checkpoint DIR")
 	case cmd.Flags().Changed("grace") && f.opts.Grace <= 0:
@@ -266,6 +268,9 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	f.opts.Resume, f.opts.ResumeIfAny = f.resume.value == "true", f.resume.value == resumeAuto
 	f.opts.ResumeFrom = f.resume.from()
 	f.opts.ValidEvery, f.opts.Keep = given(cmd, "eval-every", f.evalEvery), given(cmd, "keep", f.keep)
+	if err := checkThreads(cmd, f.opts.Threads); err != nil {
+		return err
+	}
 	return checkRequeue(f.requeue)
 }
 

@@ -128,10 +128,13 @@ func (f *sweepFlags) check(cmd *cobra.Command) ([]sweep.Point, error) {
 		return nil, usagef("--point is %d, and the sweep has the points 1 to %d", f.point, len(points))
 	case f.jobs < 1:
 		return nil, usagef("--jobs is %d, and must be at least 1", f.jobs)
-	case cmd.Flags().Changed("steps") && f.steps < 1 || f.every < 0 || f.threads < 0:
-		return nil, usagef("numbers of steps and threads are above 0")
+	case cmd.Flags().Changed("steps") && f.steps < 1 || f.every < 0:
+		return nil, usagef("numbers of steps are above 0")
 	case job:
 		return nil, usagef("a sweep trains in one process; start `ptc run` for a job of several")
+	}
+	if err := checkThreads(cmd, f.threads); err != nil {
+		return nil, err
 	}
 	return points, checkRequeue(f.requeue)
 }
