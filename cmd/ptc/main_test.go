@@ -182,6 +182,7 @@ func TestExitCodes(t *testing.T) {
 		{2, "--require", []string{"doctor", "--require", "luck"}},
 		{2, "quiet", []string{"compile", "p/model.ptl", "-q", "-v"}},
 
+		{3, "cannot be used: nowhere.json: no such file", []string{"data", "prepare", "p/README.md", "--tokenizer", "nowhere.json", "-o", "tokens"}},
 		{3, "cut off", []string{"run", "cut.bin"}},
 		{3, "damaged", []string{"run", "flipped.bin"}},
 		{3, "not a ptc plan", []string{"run", "empty.bin"}},
