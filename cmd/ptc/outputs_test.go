@@ -53,6 +53,17 @@ func TestRunsKeepTheirFiles(t *testing.T) {
 	must(t, "run", "a.bin", "--steps", "1", "--trace", os.DevNull, "--dump-batches", os.DevNull)
 }
 
+// TestASamplingPlanDoesNotTrain: no number of steps is asked for where none would help.
+func TestASamplingPlanDoesNotTrain(t *testing.T) {
+	small := project(t)
+	must(t, with(small, "compile", "p/model.ptl", "--target", "ref", "--sample", "-o", "s.bin", "-q")...)
+	for _, args := range [][]string{{"run", "s.bin"}, {"run", "s.bin", "--steps", "1"}} {
+		if r := ptc(t, args...); r.code != exitFile || !strings.Contains(r.err, "it does not train") {
+			t.Errorf("%v: code %d, %s", args, r.code, r.err)
+		}
+	}
+}
+
 // TestThreadsAreBounded: what no team can have is a mistake in the command line, before anything is read.
 func TestThreadsAreBounded(t *testing.T) {
 	for _, args := range [][]string{
