@@ -33,8 +33,8 @@ it, or repeat.`,
   ptc bench --json | jq '.figures[] | select(.name == "read")'`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("threads") && threads < 1 {
-				return usagef("--threads is %d, and must be at least 1", threads)
+			if err := checkThreads(cmd, threads); err != nil {
+				return err
 			}
 			return a.bench(cmd.Context(), threads, asJSON)
 		},

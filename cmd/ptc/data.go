@@ -61,7 +61,10 @@ files give equal bytes.`,
 			case cmd.Flags().Changed("threads") && o.Threads < 1:
 				return usagef("--threads is %d, and must be at least 1", o.Threads)
 			}
-			var err error
+			err := checkThreads(cmd, o.Threads)
+			if err != nil {
+				return err
+			}
 			if o.ShardSize, err = data.ParseSize(size); err != nil {
 				return usagef("--shard-size: %w", err)
 			}
@@ -82,7 +85,7 @@ files give equal bytes.`,
 func (a *app) prepare(ctx context.Context, o prepare.Options, tok string) error {
 	var err error
 	if o.Tokenizer, err = tokenizer.Open(tok); err != nil {
-		return fileError(fmt.Errorf("the tokenizer cannot be used: %w", err))
+		return fileError(tokenizerError(tok, err))
 	}
 	o.File = tok
 	kept := 0
@@ -137,6 +140,14 @@ func newDataShow(a *app) *cobra.Command {
 	return cmd
 }
 
+// tokenizerError says which file is no tokenizer; errors of what is in it have its name already.
+func tokenizerError(path string, err error) error {
+	if c := cause(err); c != err {
+		err = fmt.Errorf("%s: %w", path, c)
+	}
+	return fmt.Errorf("the tokenizer cannot be used: %w", err)
+}
+
 func (a *app) showData(files []string, tok, dtype string, from, count int64) error {
 	ids, total, err := data.ReadTokens(files, dtype, from, count)
 	if err != nil {
@@ -146,7 +157,7 @@ func (a *app) showData(files []string, tok, dtype string, from, count int64) err
 	if tok != "" {
 		t, err := tokenizer.Open(tok)
 		if err != nil {
-			return fileError(fmt.Errorf("the tokenizer cannot be used: %w", err))
+			return fileError(tokenizerError(tok, err))
 		}
 		text += fmt.Sprintf("%q\n", t.Decode(ids))
 	}

@@ -43,6 +43,9 @@ mounts no volume. An image has ptc, the plan, at
 			if err := checkDeploy(cmd, &o); err != nil {
 				return err
 			}
+			if err := keepsInputs(out, args[0]); err != nil {
+				return err
+			}
 			plan, err := readPlan(args[0])
 			if err != nil {
 				return err

@@ -68,8 +68,8 @@ a router, a note says so, and windows that fill no batch are left out.`,
 		Args:              exactly("PLAN"),
 		ValidArgsFunction: completeFiles("bin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("threads") && f.opts.Threads < 1 {
-				return usagef("--threads is %d, and must be at least 1", f.opts.Threads)
+			if err := checkThreads(cmd, f.opts.Threads); err != nil {
+				return err
 			}
 			if slices.Contains(f.opts.Data, "") { // else it would be every file of the current folder
 				return usagef("--data is empty, and must be a pattern of files")

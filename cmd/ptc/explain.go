@@ -23,7 +23,12 @@ What repeats with the blocks of a model is one line: blocks.0..31.attn.
 
 The bytes of a kind of memory are those of the arena that ever hold it. Buffers
 that are not alive at the same time share memory, so that the kinds can add up to
-more than the arena.`,
+more than the arena.
+
+The bytes of a communication are those of what one device exchanges: of an all_reduce
+the tensor, of an all_gather the gathered result, of a reduce_scatter its input, of a send,
+a recv and the others what leaves the device or arrives. What an algorithm sends of it is less:
+of n devices, the part (n-1)/n for an all_gather or a reduce_scatter.`,
 		Example: `  ptc explain plan.bin
   ptc explain plan.bin --section communication
   ptc explain plan.bin --section all | less

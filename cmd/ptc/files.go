@@ -48,6 +48,9 @@ func (a *app) readText(path string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, inputf("cannot read %s: %w", path, cause(err))
 	}
+	if program.IsPlan(text) {
+		return nil, inputf("cannot read %s: it is a plan, and a text is expected; `ptc verify %s --sources` prints its sources", path, path)
+	}
 	if int64(len(text)) > limit {
 		return nil, inputf("cannot read %s: it is longer than %s", path, units.Bytes(limit))
 	}

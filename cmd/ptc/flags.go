@@ -12,6 +12,7 @@ import (
 	"ptc/compiler"
 	"ptc/internal/diag"
 	"ptc/internal/regular"
+	"ptc/runtime/native"
 	"ptc/runtime/program"
 )
 
@@ -76,6 +77,17 @@ func expected(cause error) string {
 		return "expected " + want + " without a 0 in front"
 	}
 	return "expected " + want + ", found `" + number.Num + "`"
+}
+
+// checkThreads holds --threads to its bounds, before anything is read or compiled.
+func checkThreads(cmd *cobra.Command, n int) error {
+	switch {
+	case cmd.Flags().Changed("threads") && n < 1:
+		return usagef("--threads is %d, and must be at least 1", n)
+	case n > native.MaxThreads:
+		return usagef("--threads is %d, and must be at most %d", n, native.MaxThreads)
+	}
+	return nil
 }
 
 // exactly asks for one argument for each name.

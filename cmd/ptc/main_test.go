@@ -140,6 +140,8 @@ func TestExitCodes(t *testing.T) {
 		{1, "override", []string{"compile", "p/model.ptl", "--set", "hidden"}},
 		{1, "hidden", []string{"compile", "p/model.ptl", "--set", "hidden=-1"}},
 		{1, "no such file", []string{"compile", "nowhere.ptl"}},
+		{1, "`ptc verify a.bin --sources` prints its sources", []string{"compile", "a.bin"}},
+		{1, "cannot read a.bin: it is a plan", []string{"opt", "a.bin"}},
 		{1, "cannot read p:", []string{"compile", "p"}},
 		{1, "longer than", []string{"compile", "long.ptl"}},
 		{1, "a character device, and a regular file is expected", []string{"compile", "/dev/zero"}},
@@ -184,6 +186,7 @@ func TestExitCodes(t *testing.T) {
 		{2, "--require", []string{"doctor", "--require", "luck"}},
 		{2, "quiet", []string{"compile", "p/model.ptl", "-q", "-v"}},
 
+		{3, "cannot be used: nowhere.json: no such file", []string{"data", "prepare", "p/README.md", "--tokenizer", "nowhere.json", "-o", "tokens"}},
 		{3, "cut off", []string{"run", "cut.bin"}},
 		{3, "damaged", []string{"run", "flipped.bin"}},
 		{3, "not a ptc plan", []string{"run", "empty.bin"}},

@@ -25,6 +25,9 @@ Passes, with the level of the IR that they take and leave:
 		Args:              exactly("IR"),
 		ValidArgsFunction: completeFiles("ptir"),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if err := keepsInputs(output, args[0]); err != nil {
+				return err
+			}
 			src, err := a.readText(args[0], maxIR)
 			if err != nil {
 				return err

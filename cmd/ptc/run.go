@@ -189,7 +189,8 @@ run in a browser. An address without a host, such as :8080, is of this machine a
 Who reads along never slows the run.
 
 Files of parameters and gradients are safetensors, keyed by the path of the
-parameter (blocks.3.attn.wq). Every file appears whole or not at all.`
+parameter (blocks.3.attn.wq). Every file appears whole or not at all. None may be the
+plan, and no two may be one file.`
 
 func newRun(a *app) *cobra.Command {
 	f := runFlags{log: newLogFlag(),
@@ -219,7 +220,7 @@ func newRun(a *app) *cobra.Command {
 		if err := f.check(cmd); err != nil {
 			return err
 		}
-		if err := f.keepsInputs(args[0]); err != nil {
+		if err := f.keepsFiles(args[0]); err != nil {
 			return err
 		}
 		return a.run(cmd.Context(), args[0], &f)
@@ -257,8 +258,6 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 		return usagef("--eval-every is %d, and must be at least 0", f.evalEvery)
 	case f.keep < 0:
 		return usagef("--keep is %d, and must be at least 0", f.keep)
-	case cmd.Flags().Changed("threads") && f.opts.Threads < 1:
-		return usagef("--threads is %d, and must be at least 1", f.opts.Threads)
 	case f.requeue > 0 && f.opts.Checkpoint == "":
 		return usagef("--requeue-exit-code is for runs that save what they did; pass --checkpoint DIR")
 	case cmd.Flags().Changed("grace") && f.opts.Grace <= 0:
@@ -269,34 +268,10 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	f.opts.Resume, f.opts.ResumeIfAny = f.resume.value == "true", f.resume.value == resumeAuto
 	f.opts.ResumeFrom = f.resume.from()
 	f.opts.ValidEvery, f.opts.Keep = given(cmd, "eval-every", f.evalEvery), given(cmd, "keep", f.keep)
+	if err := checkThreads(cmd, f.opts.Threads); err != nil {
+		return err
+	}
 	return checkRequeue(f.requeue)
-}
-
-// keepsInputs holds every file that the run writes against those that it reads, and against the
-// others that it writes.
-func (f *runFlags) keepsInputs(plan string) error {
-	o := &f.opts
-	outputs := []string{o.Save, o.SaveAverage, o.DumpGrads, o.DumpBatches, o.Trace, f.profile.file}
-	for _, s := range f.log.sinks {
-		if s.kind.Target == "FILE" {
-			outputs = append(outputs, s.target)
-		}
-	}
-	seen := map[string]bool{}
-	for _, path := range outputs {
-		if path == "" {
-			continue
-		}
-		if err := keepsInputs(path, plan, o.Init); err != nil {
-			return err
-		}
-		st, err := os.Stat(path)
-		if device := err == nil && !st.Mode().IsRegular(); seen[filepath.Clean(path)] && !device {
-			return usagef("%s is to be written twice, and would keep one of the two: give them names of their own", path)
-		}
-		seen[filepath.Clean(path)] = true
-	}
-	return nil
 }
 
 // checkRequeue refuses exit codes by which no scheduler could tell a run that was

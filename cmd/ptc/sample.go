@@ -119,13 +119,11 @@ func (f *sampleFlags) check(cmd *cobra.Command) error {
 		return usagef("--top-p is %v, and must be from 0 to 1", c.TopP)
 	case cmd.Flags().Changed("length") && f.length < 1:
 		return usagef("--length is %d, and must be at least 1", f.length)
-	case cmd.Flags().Changed("threads") && f.threads < 1:
-		return usagef("--threads is %d, and must be at least 1", f.threads)
 	}
 	if f.greedy {
 		*c = sample.Choice{Seed: c.Seed}
 	}
-	return nil
+	return checkThreads(cmd, f.threads)
 }
 
 func (a *app) sample(ctx context.Context, path string, f *sampleFlags) error {

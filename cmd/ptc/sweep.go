@@ -132,10 +132,11 @@ func (f *sweepFlags) check(cmd *cobra.Command) ([]sweep.Point, error) {
 		return nil, usagef("--steps is %d, and must be at least 1", f.steps)
 	case cmd.Flags().Changed("every") && f.every < 1:
 		return nil, usagef("--every is %d, and must be at least 1", f.every)
-	case cmd.Flags().Changed("threads") && f.threads < 1:
-		return nil, usagef("--threads is %d, and must be at least 1", f.threads)
 	case job:
 		return nil, usagef("a sweep trains in one process; start `ptc run` for a job of several")
+	}
+	if err := checkThreads(cmd, f.threads); err != nil {
+		return nil, err
 	}
 	return points, checkRequeue(f.requeue)
 }

@@ -151,9 +151,12 @@ func (s *sweeping) child(p *placed, plan string) *exec.Cmd {
 	if threads == 0 {
 		threads = max(1, processors.Count()/f.jobs)
 	}
-	args = append(args, "--every", strconv.FormatInt(f.every, 10), "--threads", strconv.Itoa(threads), "--requeue-exit-code", strconv.Itoa(f.requeue))
+	args = append(args, "--threads", strconv.Itoa(threads), "--requeue-exit-code", strconv.Itoa(f.requeue))
 	if f.steps > 0 {
 		args = append(args, "--steps", strconv.FormatInt(f.steps, 10))
+	}
+	if f.every > 0 {
+		args = append(args, "--every", strconv.FormatInt(f.every, 10))
 	}
 	cmd := exec.Command(self, args...)
 	cmd.Stderr = s.err

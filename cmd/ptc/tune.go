@@ -61,10 +61,10 @@ kernels that are in it already are not measured again, unless --fresh is given.`
 }
 
 func (a *app) tune(ctx context.Context, cmd *cobra.Command, path string, f *tuneFlags) error {
-	switch {
-	case cmd.Flags().Changed("threads") && f.threads < 1:
-		return usagef("--threads is %d, and must be at least 1", f.threads)
-	case !(f.seconds > 0 && f.seconds <= math.MaxInt32):
+	if err := checkThreads(cmd, f.threads); err != nil {
+		return err
+	}
+	if !(f.seconds > 0 && f.seconds <= math.MaxInt32) {
 		return usagef("--seconds is %g, and must be more than 0", f.seconds)
 	}
 	plan, err := readPlan(path)
@@ -77,6 +77,9 @@ func (a *app) tune(ctx context.Context, cmd *cobra.Command, path string, f *tune
 	output := f.output
 	if output == "" {
 		output = strings.TrimSuffix(path, filepath.Ext(path)) + ".schedules"
+	}
+	if err := keepsInputs(output, path); err != nil {
+		return err
 	}
 	o := tune.Options{Threads: f.threads, Seconds: f.seconds}
 	if o.Threads == 0 {

@@ -274,6 +274,16 @@ func TestBarOfAnInterruptedRun(t *testing.T) {
 	s.Tell(&End{Steps: 4, Loss: nan, ValLoss: nan})
 }
 
+// TestNothingToDo: a run that is at its last step already has no steps to name.
+func TestNothingToDo(t *testing.T) {
+	var b bytes.Buffer
+	l := NewLines(&b)
+	l.Tell(&Start{Name: "GPT", First: 5, Last: 4, TokensPerStep: 8})
+	if err := l.Close(); err != nil || strings.Contains(b.String(), "5 to 4") {
+		t.Errorf("%v, wrote %q", err, &b)
+	}
+}
+
 func TestPipeGetsLines(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -79,7 +79,7 @@ func (r *report) header(e *Start) {
 		{"on", e.On, e.On != ""},
 		{"data", e.Data, e.Data != ""},
 		{"resumed", e.Resumed, e.Resumed != ""},
-		{"steps", fmt.Sprintf("%d to %d, %s tokens each", e.First, e.Last, count(float64(e.TokensPerStep))), e.TokensPerStep > 0},
+		{"steps", fmt.Sprintf("%d to %d, %s tokens each", e.First, e.Last, count(float64(e.TokensPerStep))), e.TokensPerStep > 0 && e.Last >= e.First},
 	} {
 		if f.known {
 			r.print("  %-11s %s", f.label, strings.TrimSpace(f.value))

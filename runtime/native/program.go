@@ -76,10 +76,10 @@ type Program struct {
 	free    []func()
 }
 
-const (
-	maxThreads = 4096
-	maxTasks   = 1 << 40
-)
+// MaxThreads is how many threads a team may have.
+const MaxThreads = 4096
+
+const maxTasks = 1 << 40
 
 // NewProgram resolves instrs against img, for teams of the given number of
 // threads, each with scratchBytes of memory of its own (at a multiple of 64
@@ -89,8 +89,8 @@ func NewProgram(img *Image, instrs []Instr, threads int, scratchBytes int) (*Pro
 	if !ok {
 		return nil, fmt.Errorf("native program: the image has no symbol %s", replaySymbol)
 	}
-	if threads < 1 || threads > maxThreads {
-		return nil, fmt.Errorf("native program: %d threads, want 1 to %d", threads, maxThreads)
+	if threads < 1 || threads > MaxThreads {
+		return nil, fmt.Errorf("native program: %d threads, want 1 to %d", threads, MaxThreads)
 	}
 	if scratchBytes < 0 || scratchBytes > maxAlloc/threads {
 		return nil, fmt.Errorf("native program: %d bytes of scratch for each of %d threads", scratchBytes, threads)

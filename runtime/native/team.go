@@ -45,8 +45,8 @@ const stop = ^uint64(0)
 
 // NewTeam starts a team of the given number of threads, the caller included.
 func NewTeam(threads int) (*Team, error) {
-	if threads < 1 || threads > maxThreads {
-		return nil, fmt.Errorf("native team: %d threads, want 1 to %d", threads, maxThreads)
+	if threads < 1 || threads > MaxThreads {
+		return nil, fmt.Errorf("native team: %d threads, want 1 to %d", threads, MaxThreads)
 	}
 	if err := installFaults(); err != nil {
 		return nil, err

@@ -29,6 +29,9 @@ var (
 	ErrTooLarge  = fmt.Errorf("the plan is larger than %d bytes", MaxBytes)
 )
 
+// IsPlan reports whether a file begins as plans do, whatever follows.
+func IsPlan(file []byte) bool { return bytes.HasPrefix(file, []byte(magic)) }
+
 // VersionError is of a plan in another format, or with what a later ptc added to this one.
 type VersionError struct {
 	Format   uint32

@@ -39,7 +39,7 @@ func openDevices(plan *program.Plan, fields []data.Field, o *Options, seed uint6
 	d := &devices{m: m, seed: seed, training: m.Program("step"), testing: m.Program("eval")}
 	if d.training == nil {
 		m.Close()
-		return nil, errorf(ExitFile, "the plan has no program step: it does not train")
+		return nil, errNoStep
 	}
 	for i, p := range []*exec.Program{d.training, d.testing} {
 		if p == nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -178,6 +179,16 @@ type Summary struct {
 	Profile *profile.Report
 }
 
+// errNoStep is of a plan that "ptc compile --sample" made.
+var errNoStep = errorf(ExitFile, "the plan has no program step: it does not train")
+
+// trains reports whether a plan has the program of a step.
+func trains(plan *program.Plan) bool {
+	return slices.ContainsFunc(plan.Devices, func(d program.Device) bool {
+		return slices.ContainsFunc(d.Progs, func(p program.Program) bool { return p.Name == "step" })
+	})
+}
+
 // check finds contradictions, and the number of the last step.
 func (o *Options) check(plan *program.Plan) (last int64, err error) {
 	switch {
@@ -220,6 +231,8 @@ func (o *Options) check(plan *program.Plan) (last int64, err error) {
 		last = plan.Data.Steps
 	}
 	switch {
+	case last < 1 && !trains(plan):
+		return 0, errNoStep
 	case last < 1:
 		return 0, errorf(ExitUsage, "the plan does not say how many steps to train").hint("pass --steps N")
 	case last > math.MaxInt32:
