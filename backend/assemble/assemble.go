@@ -66,15 +66,12 @@ func (a *assembler) code(t backend.Target, given *schedule.Table) error {
 	for i, f := range fns {
 		k := c.Kernels[i]
 		k.Name, k.Class, k.IR = f.Name, f.Attrs.Text("kind"), ir.PrintFunc(f)
-		k.Flops, k.Factors = fusion.Flops(f), fusion.Factors(f)
+		k.Flops, k.Bytes, k.Factors = fusion.Flops(f), fusion.Moves(f), fusion.Factors(f)
 		for _, x := range f.Args {
 			k.Args = append(k.Args, program.Arg{Bytes: int64(x.Value.Type.Bytes())})
 		}
 		for _, r := range f.Results {
 			k.Args = append(k.Args, program.Arg{Bytes: int64(r.Value.Type.Bytes()), Write: true})
-		}
-		for _, x := range k.Args {
-			k.Bytes += x.Bytes
 		}
 		a.plan.Kernels = append(a.plan.Kernels, k)
 	}

@@ -60,12 +60,13 @@ def close(got, want, tolerance):
     return out
 
 
-def sweep_share(profile, least=32 << 20):
+def sweep_share(profile, least=32 << 20, alone=0):
     """What sweeps over much memory reach of the machine's rate of updating it:
-    kernels that are no products and whose launch moves more than a cache holds.
-    None where there are none, or the rate is not known."""
+    kernels that are no products and whose launch moves more than a cache holds. The
+    rate is the larger one of that beside the steps and that alone, since other work
+    on the machine only ever lowers it. None where there are none, or it is not known."""
     r = profile["ranks"][0]
-    limit = r["ceilings"]["update_gb_per_s"]
+    limit = max(r["ceilings"]["update_gb_per_s"] or 0, alone)
     moved = time = 0
     for k in r["kernels"]:
         if k["class"] in ("gemm", "attention", "scatter", "comm") or k["bytes"] < least or k.get("bound") != "memory":

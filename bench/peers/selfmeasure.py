@@ -50,7 +50,7 @@ def measure(args, root, said, has_bf16):
             seconds[n] = p["step_ms"]
             out[f"gpt2_f32_peak_share_{n}t"] = peak_share(f32, shapes, p, bench)
         out["two_threads"] = seconds[1] / seconds[2] if 2 in seconds else None
-        out["sweep_bandwidth_share"] = results.sweep_share(p, 1 if args.quick else 32 << 20)
+        out["sweep_bandwidth_share"] = results.sweep_share(p, 1 if args.quick else 32 << 20, max(f["max"] for f in bench["figures"] if f["name"] == "update"))
         out["launch_reduction"] = 1 - e["launches_per_step"] / e["ops_before_fusion"]
         out["replay_us_per_kernel"] = next(f["median"] for f in bench["figures"] if f["name"] == "launch" and f["threads"] == args.threads)
         out["compile_s_gpt2"] = statistics.median(p.compile_s for p in plans)

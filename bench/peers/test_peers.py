@@ -54,6 +54,7 @@ class Results(unittest.TestCase):
         k = {"class": "map", "bytes": 100 << 20, "launches_per_step": 2, "ms_per_step": 20, "bound": "memory"}
         rank = {"ceilings": {"update_gb_per_s": 20.0}, "kernels": [k, dict(k, **{"class": "gemm"}), dict(k, bytes=1), dict(k, bound="compute")]}
         self.assertAlmostEqual(results.sweep_share({"ranks": [rank]}), 200 * 2**20 / 20e6 / 20)
+        self.assertAlmostEqual(results.sweep_share({"ranks": [rank]}, alone=40), 200 * 2**20 / 20e6 / 40)
         rank["kernels"] = rank["kernels"][1:]
         self.assertIsNone(results.sweep_share({"ranks": [rank]}))
 

@@ -25,6 +25,8 @@ type Team struct {
 	done    *gate // the number of the replay that all workers are through
 	replays uint64
 	args    [][8]uintptr // by thread: the arguments of its native call, padded to a cache line
+	seats   []seat       // by thread
+	spread  bool         // whether each thread can have a processor of its own
 	job     job
 	onFault func(Fault) // nil: the fault is printed
 	closed  bool
@@ -54,8 +56,10 @@ func NewTeam(threads int) (*Team, error) {
 		threads: threads,
 		start:   make([]*gate, threads),
 		args:    make([][8]uintptr, threads),
+		seats:   make([]seat, threads),
 	}
 	look := threads <= runtime.NumCPU()
+	t.spread = look && threads > 1
 	t.done = newGate(look)
 	for tid := 1; tid < threads; tid++ {
 		t.start[tid] = newGate(look)
@@ -70,6 +74,7 @@ func (t *Team) work(tid int) {
 	// threads that purego makes in place of cgo crash the process when they end.
 	defer runtime.UnlockOSThread()
 	for n := t.start[tid].await(0); n != stop; n = t.start[tid].await(n) {
+		t.apart(tid)
 		t.run(tid)
 		if t.working.Add(-1) == 0 {
 			t.done.set(n)
@@ -113,10 +118,17 @@ func (t *Team) replay(p *Program, from, to, threads int) error {
 	if threads > 1 {
 		t.replays++
 	}
+	if threads > 1 {
+		runtime.LockOSThread()
+		t.apart(0)
+	}
 	for tid := 1; tid < threads; tid++ {
 		t.start[tid].set(t.replays)
 	}
 	t.run(0)
+	if threads > 1 {
+		runtime.UnlockOSThread()
+	}
 	if threads > 1 {
 		t.done.await(before)
 	}
