@@ -95,9 +95,12 @@ func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 			s.Over *= 2
 		}
 	}
-	bytes := (s.Rows + s.Cols) * s.Over * size
-	for on.Shared > 0 && s.Stages > 2 && s.Stages*bytes > on.Shared {
+	large := func() bool { return on.Shared > 0 && s.Stages*(s.Rows+s.Cols)*s.Over*size > on.Shared }
+	for s.Stages > 2 && large() {
 		s.Stages--
+	}
+	for s.Over > steps && large() { // few columns beside many rows, of long reads
+		s.Over /= 2
 	}
 	if blocks := func(n, of int64) int64 { return (n + of - 1) / of }; blocks(m, s.Rows) > 1 && blocks(n, s.Cols) > 1 && tasks() > 2*enoughTasks {
 		s.Raster, s.Group = schedule.Grouped, rasterRows

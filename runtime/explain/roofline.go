@@ -9,7 +9,7 @@ import "ptc/runtime/program"
 type Roofline struct {
 	Device    string  `json:"device"`
 	Bandwidth float64 `json:"bytes_per_s"`
-	Flops     float64 `json:"flops_per_s"` // of products of the narrowest dtype that it knows
+	Flops     float64 `json:"flops_per_s"` // the highest rate that arithmetic of the step is counted at
 	StepMs    float64 `json:"step_ms"`
 	MovesMs   float64 `json:"moves_ms"`      // all bytes
 	MathMs    float64 `json:"arithmetic_ms"` // all arithmetic
@@ -23,9 +23,6 @@ func rooflineOf(p *program.Plan, kernels []Kernel) *Roofline {
 		return nil
 	}
 	out := &Roofline{Device: r.Device, Bandwidth: r.Bytes}
-	for _, x := range r.Rates {
-		out.Flops = max(out.Flops, x.Flops)
-	}
 	for i := range kernels {
 		k := &kernels[i]
 		rate := r.Rates[0].Flops
@@ -40,6 +37,12 @@ func rooflineOf(p *program.Plan, kernels []Kernel) *Roofline {
 		out.StepMs += n * k.LeastMs
 		out.MovesMs += n * moves
 		out.MathMs += n * math
+		if k.Launches > 0 && k.Flops > 0 {
+			out.Flops = max(out.Flops, rate)
+		}
+	}
+	if out.Flops == 0 { // a step that only moves
+		out.Flops = r.Rates[0].Flops
 	}
 	return out
 }

@@ -34,6 +34,13 @@ func TestRoofline(t *testing.T) {
 	near("a step", d.Roofline.StepMs, 4e-3+0.4+2*2e-3)
 	near("moves", d.Roofline.MovesMs, 2*0.25e-3+2*2e-3)
 	near("arithmetic", d.Roofline.MathMs, 4e-3+0.4+2*1e-7)
+	near("the rate", d.Roofline.Flops, 1e15)
+	p.Roof.Rates = append(p.Roof.Rates, program.Rate{DType: "f8e4m3", Flops: 2e15})
+	near("the rate where nothing is of the narrowest", Describe(p).Roofline.Flops, 1e15)
+	p.Kernels[0].Factors = "f32"
+	near("the rate of products of f32", Describe(p).Roofline.Flops, 1e13)
+	p.Kernels[0].Flops, p.Kernels[1].Flops, p.Kernels[2].Flops = 0, 0, 0
+	near("the rate of a step that only moves", Describe(p).Roofline.Flops, 1e13)
 	var b strings.Builder
 	kernelTable(&b, d, 10)
 	if text := b.String(); !strings.Contains(text, "by their least time") || strings.Index(text, "exact") > strings.Index(text, "product") {
