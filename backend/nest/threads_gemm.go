@@ -95,13 +95,7 @@ func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 			s.Over *= 2
 		}
 	}
-	large := func() bool { return on.Shared > 0 && s.Stages*(s.Rows+s.Cols)*s.Over*size > on.Shared }
-	for s.Stages > 2 && large() {
-		s.Stages--
-	}
-	for s.Over > steps && large() { // few columns beside many rows, of long reads
-		s.Over /= 2
-	}
+	fitShared(&s, on.Shared, steps, size)
 	if blocks := func(n, of int64) int64 { return (n + of - 1) / of }; blocks(m, s.Rows) > 1 && blocks(n, s.Cols) > 1 && tasks() > 2*enoughTasks {
 		s.Raster, s.Group = schedule.Grouped, rasterRows
 	}
@@ -120,6 +114,18 @@ func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 	}
 	s.Rows, s.Cols, s.Over = min(s.Rows, m), min(s.Cols, n), min(s.Over, over)
 	return s
+}
+
+// fitShared takes stages, and then steps of a turn, from s, until its copies of elements of size fit shared bytes,
+// if these are known.
+func fitShared(s *schedule.Schedule, shared, steps, size int64) {
+	large := func() bool { return shared > 0 && s.Stages*(s.Rows+s.Cols)*s.Over*size > shared }
+	for s.Stages > 2 && large() {
+		s.Stages--
+	}
+	for s.Over > steps && large() { // few columns beside many rows, of long reads
+		s.Over /= 2
+	}
 }
 
 // parts is how many blocks share each of so few tasks that most multiprocessors would have none: as many as there is room

@@ -58,8 +58,6 @@ files give equal bytes.`,
 				return usagef("--tokenizer is missing: a tokenizer.json, ranks of tiktoken, or a model of SentencePiece")
 			case o.Dir == "":
 				return usagef("-o is missing: the folder for the files of tokens")
-			case cmd.Flags().Changed("threads") && o.Threads < 1:
-				return usagef("--threads is %d, and must be at least 1", o.Threads)
 			}
 			err := checkThreads(cmd, o.Threads)
 			if err != nil {

@@ -85,9 +85,6 @@ func (a *app) export(path string, f *exportFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := keepsInputs(f.out, path, f.plan); err != nil {
-		return err
-	}
 	n := namesFor(plan.Names, f.format.value)
 	if n == nil {
 		return inputf("the plan %s has no names for %s: the file of the model %s needs a block `names … { format = %s … }`", f.plan, f.format.value, plan.Name, f.format.value)
