@@ -113,6 +113,11 @@ minio-check: ## read and prepare data from MinIO's server, and save checkpoints 
 ptx-check: ## assemble the kernels of the examples, GPT-2 and Llama for GPUs with NVIDIA's assembler: bench/ptx.json
 	bench/ptx/run.sh $(PTX)
 
+# Triton is in TRITON_DIR, outside of the tree. TRITON takes flags, such as TRITON='--only attention'.
+.PHONY: triton-check
+triton-check: ## run kernels that Triton compiles for GPUs under the emulator, and compare with float64
+	bench/triton/run.sh $(TRITON)
+
 # The types are those of a module of its own, which Go fetches.
 .PHONY: operators-check
 operators-check: ## hold the manifests of `ptc deploy` to the types of the MPI operator and of Kueue

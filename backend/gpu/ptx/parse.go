@@ -127,6 +127,9 @@ func (p *parser) params() error {
 }
 
 func (p *parser) directive() error {
+	if p.line == ".explicitcluster" {
+		return nil // printed where there are clusters
+	}
 	word, rest, _ := strings.Cut(p.line, " ")
 	first, _, _ := strings.Cut(rest, ",")
 	n, err := strconv.Atoi(first)

@@ -40,7 +40,8 @@ func (e *Entry) print(b *strings.Builder) {
 		fmt.Fprintf(b, ".minnctapersm %d\n", e.Blocks)
 	}
 	if e.Cluster > 1 {
-		fmt.Fprintf(b, ".reqnctapercluster %d, 1, 1\n", e.Cluster)
+		// Both, as NVIDIA's compiler has for kernels whose size of clusters is their own, so that launches need not say it.
+		fmt.Fprintf(b, ".explicitcluster\n.reqnctapercluster %d, 1, 1\n", e.Cluster)
 	}
 	b.WriteString("{\n")
 	for c, n := range e.Registers() {
