@@ -45,7 +45,7 @@ var kernels = []struct {
 // for each: behind a kernel that faults nothing runs in the process any more.
 func TestKernels(t *testing.T) {
 	for n, c := range kernels {
-		if c.long && !*real {
+		if c.long && !*real && !*every {
 			continue
 		}
 		_, arch, _ := strings.Cut(c.target, ":")
@@ -62,12 +62,19 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-// launch runs k on random arguments.
-func launch(t *testing.T, p *program.Plan, k *program.Kernel, seed int64) {
+// function is the module of one function that k computes.
+func function(t *testing.T, k *program.Kernel) *ir.Module {
+	t.Helper()
 	m, errs := ir.Parse(k.Name, []byte("ptir 1 fused \"kernels\"\n"+k.IR))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
+	return m
+}
+
+// launch runs k on random arguments.
+func launch(t *testing.T, p *program.Plan, k *program.Kernel, seed int64) {
+	m := function(t, k)
 	f := m.Funcs[0]
 	args := irtest.Arguments(f, seed)
 	want, err := eval.Func(m, f, args, eval.Options{})

@@ -36,6 +36,7 @@ part() { # SECONDS TESTS
       part 60 "^TestKernels\$/^$kind\$/^$model\$"
     done
   done
+  part 60 '^TestCuts$'
   part 60 '^TestTrains$'
   part 60 '^TestLayouts$'
 } >"$out/check.txt"

@@ -96,18 +96,24 @@ const (
 
 // TestTrains: the models train, with the losses of the reference, and twice to the same bits.
 func TestTrains(t *testing.T) {
-	for _, m := range []model{
-		{"mlp", "batch=8 seq=4 embed=16 hidden=32", ""},
-		{"gpt", tiny, ""},
-		{"gpt", tiny, "precision { compute = bf16 }"},
-		{"llama", llama, ""},
-		{"moe", tiny, ""},
+	for _, c := range []struct {
+		target string
+		model
+	}{
+		{target, model{"mlp", "batch=8 seq=4 embed=16 hidden=32", ""}},
+		{target, model{"gpt", tiny, ""}},
+		{target, model{"gpt", tiny, "precision { compute = bf16 }"}},
+		{target, model{"llama", llama, ""}},
+		{target, model{"moe", tiny, ""}},
+		{hopper, model{"gpt", "layers=2 embed=64 heads=1 head=64 ffn=128 seq=64 batch=2", "precision { compute = bf16 }"}},
+		{hopper, model{"moe", "layers=1 batch=4 seq=12 embed=20 heads=4 head=6 ffn=12 experts=4", "precision { compute = bf16 }"}},
 	} {
-		t.Run(strings.TrimSpace(m.name+" "+m.layout), func(t *testing.T) {
+		m := c.model
+		t.Run(strings.TrimSpace(c.target+" "+m.name+" "+m.layout), func(t *testing.T) {
 			const steps = 2
 			want, _ := run(t, m.compile(t, "ref"), steps)
 			driver(t, 1)
-			p := m.compile(t, "cuda:sm_80")
+			p := m.compile(t, c.target)
 			got, first := run(t, p, steps)
 			within := 1e-4
 			if m.layout != "" {
