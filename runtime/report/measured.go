@@ -99,7 +99,7 @@ func (d *Document) Measure(plan *program.Plan, p *profile.Report) error {
 	slices.SortStableFunc(m.Kernels, longest)
 	slices.SortStableFunc(m.Communications, longest)
 	if d.Roofline == nil {
-		m.Roofline = roofOf(&p.Ranks[0])
+		m.Roofline = roofOf(plan, &p.Ranks[0])
 	}
 	d.Report.Measured = m
 	return nil
@@ -146,12 +146,15 @@ func shareOf(r *explain.Roofline, ms float64) string {
 // multiple says whether work is that of so many launches, which a profile may have as one.
 func multiple(n, of int64) bool { return n == of || of > 0 && n > 0 && n%of == 0 }
 
-// roofOf is nil where the ceilings are not known.
-func roofOf(r *profile.Rank) *MeasuredRoof {
+// roofOf is nil where the ceilings are not known. Of the dtypes that a device multiplies, those of the plan's products
+// count.
+func roofOf(plan *program.Plan, r *profile.Rank) *MeasuredRoof {
 	c := &r.Ceilings
 	out := &MeasuredRoof{Device: c.Device, Bandwidth: 1e9 * c.Bandwidth(), Flops: 1e9 * max(c.Flops, c.Dot)}
-	for _, a := range c.Arithmetic {
-		out.Flops = max(out.Flops, 1e9*a.GFlops)
+	for i, a := range c.Arithmetic {
+		if i == 0 || slices.ContainsFunc(plan.Kernels, func(k program.Kernel) bool { return k.Factors == a.DType }) {
+			out.Flops = max(out.Flops, 1e9*a.GFlops)
+		}
 	}
 	if out.Device == "" {
 		out.Device = "the machine of the run, measured"

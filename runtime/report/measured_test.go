@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,6 +79,24 @@ func TestMeasuredBesideTheRoofline(t *testing.T) {
 	}
 	if want := "a step, of which the roofline predicts 25.0%."; !strings.Contains(string(page), want) || strings.Contains(string(page), "the machine of the run") {
 		t.Errorf("the page lacks %q, or has another roofline", want)
+	}
+}
+
+// TestMeasuredRoof: of a device's rates, those of dtypes that no product of the plan has do not count.
+func TestMeasuredRoof(t *testing.T) {
+	p := *planOf(t, "pipe")
+	r := profileOf(&p, 1)
+	r.Ranks[0].Ceilings = profile.Ceilings{Device: "a GPU", Memory: 1000, Arithmetic: []profile.Rate{{DType: "f32", GFlops: 100}, {DType: "bf16", GFlops: 900}}}
+	for _, factors := range []string{"f32", "bf16"} {
+		p.Kernels = slices.Clone(p.Kernels)
+		for i := range p.Kernels {
+			if p.Kernels[i].Factors != "" {
+				p.Kernels[i].Factors = factors
+			}
+		}
+		if got, want := roofOf(&p, &r.Ranks[0]).Flops, map[string]float64{"f32": 100e9, "bf16": 900e9}[factors]; got != want {
+			t.Errorf("products of %s: %v FLOP a second; expected %v", factors, got, want)
+		}
 	}
 }
 
