@@ -8,10 +8,10 @@ import (
 	"ptc/runtime/program"
 )
 
-// mapBytes is the size of a CUtensorMap (cuda.h of CUDA 12.4), and mapAlign what its address is a multiple of.
+// mapBytes is the size of a CUtensorMap, and mapAlign what its address is a multiple of (cuda.h of CUDA 13; before, 64).
 const (
 	mapBytes = 128
-	mapAlign = 64
+	mapAlign = 128
 )
 
 // tensorMap is a CUtensorMap.
