@@ -62,19 +62,12 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-// function is the module of one function that k computes.
-func function(t *testing.T, k *program.Kernel) *ir.Module {
-	t.Helper()
+// launch runs k on random arguments.
+func launch(t *testing.T, p *program.Plan, k *program.Kernel, seed int64) {
 	m, errs := ir.Parse(k.Name, []byte("ptir 1 fused \"kernels\"\n"+k.IR))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	return m
-}
-
-// launch runs k on random arguments.
-func launch(t *testing.T, p *program.Plan, k *program.Kernel, seed int64) {
-	m := function(t, k)
 	f := m.Funcs[0]
 	args := irtest.Arguments(f, seed)
 	want, err := eval.Func(m, f, args, eval.Options{})

@@ -9,7 +9,7 @@ import (
 	"ptc/runtime/cuda"
 )
 
-var every = flag.Bool("all", false, "compare all layouts of the matrix, not some for each model")
+var every = flag.Bool("all", false, "compare all layouts of the matrix, and kernels and models that the emulator takes long for")
 
 // target is that of one GPU of any kind that there are schedules for.
 const target = "cuda:sm_80"

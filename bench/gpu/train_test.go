@@ -99,7 +99,7 @@ func TestTrains(t *testing.T) {
 	for _, c := range []struct {
 		target string
 		model
-		long bool // only on a GPU: the emulator takes long
+		long bool // only on a GPU or with -all: the emulator takes long
 	}{
 		{target, model{"mlp", "batch=8 seq=4 embed=16 hidden=32", ""}, false},
 		{target, model{"gpt", tiny, ""}, false},

@@ -8,14 +8,9 @@ cd "$here/../.."
 export HF_HUB_OFFLINE=1 TRANSFORMERS_VERBOSITY=error PYTHONDONTWRITEBYTECODE=1
 dir=${HF_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/ptc-hf}
 python=${HF_PYTHON:-$dir/bin/python}
-if [ -z "${HF_PYTHON:-}" ] && ! cmp -s "$here/requirements.txt" "$dir/requirements.txt"; then
-  echo "hf: installing transformers into $dir" >&2
-  rm -rf "$dir"
-  "${PYTHON:-python3}" -m venv "$dir" || { echo "hf: no virtual environment; sudo apt-get install python3 python3-venv" >&2; exit 2; }
-  "$python" -m pip install --quiet --disable-pip-version-check -r "$here/requirements.txt" ||
-    { echo "hf: the packages could not be installed from the Python registry" >&2; exit 2; }
-  # The copy of the requirements is written last: without it the environment is unfinished.
-  cp "$here/requirements.txt" "$dir/requirements.txt"
+if [ -z "${HF_PYTHON:-}" ]; then
+  . scripts/venv.sh
+  venv hf "$dir" "$here/requirements.txt" transformers
 fi
 if [ "${1:-}" = --vectors ]; then
   "$python" "$here/families.py" "$here/testdata" tiny

@@ -17,21 +17,9 @@ for arg; do
   case $arg in -h | --help | --list) exec "$python" "$here/peers.py" "$@" ;; esac
 done
 if [ -z "${PEERS_PYTHON:-}" ]; then
-  venv=$dir/venv
-  if ! command -v "$python" >/dev/null; then
-    echo "peers: $python is not there; sudo apt-get install python3 python3-venv" >&2
-    exit 2
-  fi
-  # The copy of the requirements is written last: without it the environment is unfinished.
-  if ! cmp -s "$here/requirements.txt" "$venv/requirements.txt"; then
-    echo "peers: installing JAX, PyTorch and MKL into $venv" >&2
-    rm -rf "$venv"
-    "$python" -m venv "$venv" || { echo "peers: no virtual environment; sudo apt-get install python3-venv" >&2; exit 2; }
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$here/requirements.txt" ||
-      { echo "peers: the packages could not be installed from the Python registry" >&2; exit 2; }
-    cp "$here/requirements.txt" "$venv/requirements.txt"
-  fi
-  PEERS_PYTHON=$venv/bin/python
+  . "$root/scripts/venv.sh"
+  venv peers "$dir/venv" "$here/requirements.txt" "JAX, PyTorch and MKL"
+  PEERS_PYTHON=$dir/venv/bin/python
 fi
 if ! "$PEERS_PYTHON" "$here/test_peers.py" -q >"$dir/selftest.log" 2>&1; then
   cat "$dir/selftest.log" >&2

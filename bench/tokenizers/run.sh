@@ -8,14 +8,8 @@ cd "$here/../.."
 dir=${TOKENIZERS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/ptc-tokenizers}
 python=${TOKENIZERS_PYTHON:-}
 if [ -z "$python" ]; then
-  # The copy of the requirements is written last: without it the environment is unfinished.
-  if ! cmp -s "$here/requirements.txt" "$dir/requirements.txt"; then
-    rm -rf "$dir"
-    python3 -m venv "$dir" || { echo "tokenizers: no virtual environment; sudo apt-get install python3 python3-venv" >&2; exit 2; }
-    "$dir/bin/python" -m pip install --quiet --disable-pip-version-check -r "$here/requirements.txt" ||
-      { echo "tokenizers: the packages could not be installed from the Python registry" >&2; exit 2; }
-    cp "$here/requirements.txt" "$dir/requirements.txt"
-  fi
+  . scripts/venv.sh
+  venv tokenizers "$dir" "$here/requirements.txt" "the libraries of tokenizers"
   python=$dir/bin/python
 fi
 if [ "${1:-}" = --vectors ]; then

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"ptc/backend/gpu/emu"
+	"ptc/internal/dtype"
 )
 
 // kernel is an entry of index.json, as kernels.py writes it.
@@ -201,12 +202,7 @@ func value(kind string, b []byte) float64 {
 	case "fp32":
 		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
 	case "bf16":
-		return float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16))
+		return float64(dtype.FromBF16(binary.LittleEndian.Uint16(b)))
 	}
-	h := binary.LittleEndian.Uint16(b)
-	sign := 1 - 2*float64(h>>15)
-	if e := int(h >> 10 & 31); e > 0 {
-		return sign * math.Ldexp(1+float64(h&1023)/1024, e-15)
-	}
-	return sign * math.Ldexp(float64(h&1023), -24)
+	return float64(dtype.FromF16(binary.LittleEndian.Uint16(b)))
 }

@@ -6,17 +6,9 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$here/../.."
 dir=${TRITON_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/ptc-triton}
-python=${PYTHON:-python3}
 if [ -z "${TRITON_PYTHON:-}" ]; then
-  # The copy of the requirements is written last: without it the environment is unfinished.
-  if ! cmp -s "$here/requirements.txt" "$dir/requirements.txt"; then
-    echo "triton: installing Triton into $dir" >&2
-    rm -rf "$dir"
-    "$python" -m venv "$dir" || { echo "triton: no virtual environment; sudo apt-get install python3 python3-venv" >&2; exit 2; }
-    "$dir/bin/python" -m pip install --quiet --disable-pip-version-check -r "$here/requirements.txt" ||
-      { echo "triton: the packages could not be installed from the Python registry" >&2; exit 2; }
-    cp "$here/requirements.txt" "$dir/requirements.txt"
-  fi
+  . scripts/venv.sh
+  venv triton "$dir" "$here/requirements.txt" Triton
   TRITON_PYTHON=$dir/bin/python
 fi
 made=$(mktemp -d)
