@@ -8,9 +8,9 @@ import (
 	"ptc/compiler"
 )
 
-// tokens is a model of tokens with two blocks in f64, by the members of a block, the
-// members of the model and its loss over `logits` of x.
-func tokens(block, members, body string) string {
+// tokens is a program of two blocks that reads tokens, by its sizes, the members of a
+// block, the members of the model, and what follows them.
+func tokens(sizes, block, members, body string) string {
 	return `import std.nn
 import std.optim
 import std.data
