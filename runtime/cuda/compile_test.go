@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -75,8 +76,10 @@ func TestCompilerWarns(t *testing.T) {
 			t.Fatal(err)
 		}
 		var want []string
-		for _, line := range c.want {
-			want = append(want, "the driver's compiler says of module 0 of the plan: "+line)
+		for module := range len(simple().Code) {
+			for _, line := range c.want {
+				want = append(want, fmt.Sprintf("the driver's compiler says of module %d of the plan: %s", module, line))
+			}
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("of %.60q it warns\n%q\nexpected\n%q", c.says, got, want)
