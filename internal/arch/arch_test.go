@@ -45,7 +45,6 @@ var layers = map[string][]string{
 	// The engine of GPUs takes text of PTX, and knows nothing of what makes it; the driver for tests
 	// executes it.
 	"runtime/cuda":                   {"internal/foreign", "internal/units", "runtime/device", "runtime/program"},
-	"runtime/cuda/cubin":             {"internal/regular", "runtime/checkpoint/atomicfile"},
 	"runtime/cuda/blaslt":            {"internal/foreign", "runtime/program"},
 	"runtime/cuda/fakecuda":          {"backend/gpu/emu", "backend/gpu/ptx", "internal/foreign"},
 	"runtime/cuda/blaslt/fakeblaslt": {"internal/foreign", "runtime/cuda/fakecuda"},
