@@ -53,8 +53,7 @@ func namesFor(f *ir.Func) names {
 
 // fields cuts the batch's fields.
 func (s *splitter) fields(m *ir.Module) error {
-	rows := 0
-	var over []int
+	var rows []int // of a microbatch, by field
 	for _, a := range s.f.Args {
 		if a.Role != ir.RoleData {
 			continue
@@ -64,18 +63,9 @@ func (s *splitter) fields(m *ir.Module) error {
 			return &diag.Error{Code: "E0608", Pos: s.rule.At, Msg: fmt.Sprintf("the field `%s` of %s cannot be cut into %d microbatches", a.Path, t, s.m)}
 		}
 		s.batch[t.Axes[0].Name] = true
-		rows = gcd(rows, t.Axes[0].Size/s.m)
-		if over == nil {
-			over = shardsOf(m, t.Axes[0])
-		}
+		rows = append(rows, t.Axes[0].Size/s.m)
 	}
-	s.shards = 1
-	for _, n := range over {
-		part := gcd(rows/s.shards, n)
-		if s.shards *= part; part < n {
-			break
-		}
-	}
+	s.shards = s.shardsOf(m, rows)
 	for _, a := range slices.Clone(s.f.Args) {
 		if a.Role != ir.RoleData {
 			continue
@@ -88,31 +78,22 @@ func (s *splitter) fields(m *ir.Module) error {
 	return nil
 }
 
-// shardsOf are the sizes of the mesh axes over which the layout shards axis a of what is
-// no parameter.
-func shardsOf(m *ir.Module, a ir.Axis) (sizes []int) {
-	n, seen := 1, map[string]bool{}
-	for _, r := range layout.All[*layout.Pipeline](layout.Of(m)) {
-		seen[r.Over] = true
-	}
+// shardsOf is into how many shards the layout cuts the batch, over mesh axes that divide a
+// microbatch's rows of every field.
+func (s *splitter) shardsOf(m *ir.Module, rows []int) int {
+	shards, seen := 1, map[string]bool{s.rule.Over: true}
 	for _, r := range layout.All[*layout.Shard](layout.Of(m)) {
-		if len(r.Of) > 0 || !slices.Contains(r.Axes, a.Name) {
+		if len(r.Of) > 0 || !slices.ContainsFunc(r.Axes, func(a string) bool { return s.batch[a] }) {
 			continue
 		}
 		for _, x := range r.Over {
-			if size := m.MeshSize(x); !seen[x] && size > 1 && a.Size%(n*size) == 0 {
-				seen[x], n, sizes = true, n*size, append(sizes, size)
+			more := shards * max(1, m.MeshSize(x))
+			if !seen[x] && !slices.ContainsFunc(rows, func(n int) bool { return n%more != 0 }) {
+				seen[x], shards = true, more
 			}
 		}
 	}
-	return sizes
-}
-
-func gcd(a, b int) int {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
+	return shards
 }
 
 // divides reports whether microbatches can be parts of factor f of o: whole rows of each
