@@ -113,13 +113,12 @@ func (r *region) enter(v *ir.Value) int {
 	}
 	a, b := r.node(), r.node()
 	r.in[v], r.out[v] = a, b
-	times := int64(2)
+	times, size := int64(2), r.l.mesh.Bytes(v.Type)
 	if i, _ := r.l.share(v.Type, r.m.Name); i >= 0 {
 		times = 1 // scattered
 	}
-	size := r.l.mesh.Bytes(v.Type)
-	if factor.Over(v.Type, r.m.Name) {
-		size *= int64(r.m.Size)
+	if factor.Over(v.Type, r.m.Name) { // as what is reduced before it was
+		times, size = 1, size*int64(r.m.Size)
 	}
 	r.connect(a, b, times*size+1) // of equal bytes the fewest values
 	return a

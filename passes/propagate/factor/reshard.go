@@ -57,7 +57,9 @@ func (x *Flow) reshard(reader, by *ir.Op, v *ir.Value, t ir.Type, why string) *i
 	}
 	of := reader
 	if apart := x.Apart[v] || len(reader.Results) > 0 && x.Apart[reader.Results[0]]; !apart {
-		of = by
+		if of = by; by == v.Def && Root(v).Def != nil { // what a sum is cast from, not where it is needed cast
+			of = Root(v).Def
+		}
 	}
 	o.Scope, o.Pos, o.Slot = of.Scope, of.Pos, x.timesOf(v, by.Slot)
 	if x.run == nil && v.In() != nil { // a result
