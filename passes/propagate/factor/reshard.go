@@ -29,7 +29,7 @@ func (x *Flow) Reshard(reader *ir.Op, v *ir.Value, t ir.Type, from Origins, whos
 		by = v.Def
 	}
 	// What microbatches share is there for all of them.
-	key := made{v.ID, x.place(by), !reader.PerMicro() && slices.ContainsFunc(x.Policies, func(p Policy) bool { return p.Afresh(reader, v, t) })}
+	key := made{v.ID, x.place(by), reader.PerMicro() == v.PerMicro() && slices.ContainsFunc(x.Policies, func(p Policy) bool { return p.Afresh(reader, v, t) })}
 	for _, w := range x.made[key] {
 		if w.Type.Equal(t) {
 			return w
