@@ -143,7 +143,14 @@ func (r *region) carrier(i int, o *ir.Op) []int {
 	if len(o.Results) != 1 || r.facts.update[o.Results[0]] || r.flow.Required(o.Results[0], r.m.Name) || r.born(o) {
 		return nil
 	}
+	if op.Of(o).Class == op.Boundary && o.Accumulates() == "" && o.Results[0].Type.Rank() > 0 {
+		return nil // instances of a stack hand on what is reduced
+	}
 	const far = math.MaxInt // more steps than there are
+	step := 1
+	if op.Has(o, op.Converts) {
+		step = 0 // in every precision as many
+	}
 	var best []int
 	for _, in := range op.LinearIn(o) {
 		steps, all := far, true
@@ -154,7 +161,7 @@ func (r *region) carrier(i int, o *ir.Op) []int {
 			case r.flow.Crosses(o, v):
 				all = all && !over // it is reduced before it is sent
 			case r.inside(v):
-				steps = min(steps, r.steps[v]+1)
+				steps = min(steps, r.steps[v]+step)
 			case !r.flow.Free(v.Def):
 				all = all && !over && !factor.Partial(v.Type, r.m.Name)
 			}
