@@ -55,12 +55,19 @@ type region struct {
 	steps map[*ir.Value]int
 	// gathered are the nodes of values that would have to be gathered.
 	gathered map[*ir.Value]int
+	// whole are values that some operation has gathered in any case.
+	whole map[*ir.Value]bool
 }
 
 // deferOver adds to through the operations that partial sums over m pass through
 // though they are not linear in all operands.
 func (t *trial) deferOver(m ir.MeshAxis, through map[factor.Choice]bool) {
-	r := &region{trial: t, network: newNetwork(), m: m, in: map[*ir.Value]int{}, out: map[*ir.Value]int{}, gathered: map[*ir.Value]int{}, steps: map[*ir.Value]int{}}
+	r := &region{trial: t, network: newNetwork(), m: m, in: map[*ir.Value]int{}, out: map[*ir.Value]int{}, gathered: map[*ir.Value]int{}, steps: map[*ir.Value]int{}, whole: map[*ir.Value]bool{}}
+	for _, o := range t.f.Ops {
+		if op.Of(o).Class == op.Placement && factor.Over(o.Args[0].Type, m.Name) && !factor.Over(o.Result().Type, m.Name) && !factor.Partial(o.Result().Type, m.Name) {
+			r.whole[o.Args[0]] = true
+		}
+	}
 	var carriers []*ir.Op
 	for i, o := range t.ops {
 		if len(o.Results) == 0 || t.flow.Free(o) {
@@ -178,6 +185,9 @@ func (r *region) carrier(i int, o *ir.Op) []int {
 func (r *region) gather(i int, o *ir.Op, in []int) {
 	for j, v := range r.args[i] {
 		if slices.Contains(in, j) || r.flow.Free(v.Def) || !factor.Over(v.Type, r.m.Name) {
+			continue
+		}
+		if v = r.flow.Moved(v); r.whole[v] {
 			continue
 		}
 		n, ok := r.gathered[v]
