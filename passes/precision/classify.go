@@ -314,7 +314,7 @@ func (p *plan) isNorm(o *ir.Op) bool {
 }
 
 // isMix: a sum, or other arithmetic, of at least two different tensors of the
-// result's own size that are not all inner values of a normalization; and what
+// result's own size that are not all inner values of one normalization; and what
 // its only reader makes of it elementwise.
 func (p *plan) isMix(o *ir.Op) bool {
 	v := o.Results[0]
@@ -331,10 +331,17 @@ func (p *plan) isMix(o *ir.Op) bool {
 			return true
 		}
 		two = two || first != nil && a != first
-		stream = stream || !p.norm[a]
+		stream = stream || !p.norm[a] || first != nil && apart(first, a)
 		first = a
 	}
 	return two && stream
+}
+
+// apart reports whether a and b are computed in different modules: inner values of normalizations there are of two.
+func apart(a, b *ir.Value) bool {
+	s, _ := scopeOf(a)
+	t, _ := scopeOf(b)
+	return s != t
 }
 
 // isStored: what several operations read, one of them a contraction (which

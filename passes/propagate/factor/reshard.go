@@ -146,8 +146,8 @@ func (x *Flow) widens(v *ir.Value) int {
 	if main < 0 {
 		return -1
 	}
-	from := o.Args[main].Type.DType
-	if op.Has(o, op.Converts) && from.IsFloat() && from.Size() < v.Type.DType.Size() || x.widens(o.Args[main]) >= 0 {
+	from, to := o.Args[main].Type.DType, v.Type.DType
+	if from.IsFloat() && (op.Has(o, op.Converts) && from.Size() < to.Size() || from.Size() <= to.Size() && x.widens(o.Args[main]) >= 0) {
 		return main
 	}
 	return -1
