@@ -115,7 +115,7 @@ func (s *splitter) join(v *ir.Value) (*ir.Value, error) {
 	if w := s.whole[v]; w != nil {
 		return w, nil
 	}
-	if s.given[v] {
+	if s.given[v] || v.Def != nil && s.stage[v.Def] == anywhere {
 		return s.again(v), nil
 	}
 	st := s.of[v]
