@@ -12,7 +12,7 @@ var related = map[string]string{
 	"groups": `g = r.split(batch = (pairs, two))
   return mean(((g - mean(g, over = two)).merge(batch = (pairs, two)) * r) ** 2)`,
 	// All tokens in a row.
-	"rows": `z = mean(y, over = %[1]s).merge(rows = (batch, %[2]s))
+	"rows": `z = %[1]s.merge(rows = (batch, %[2]s))
   return mean(z * z * cast(index(z, rows), f32)) / size(z, rows)`,
 	"halves": `n = size(r, batch) / 2
   return mean((r[batch = 0..n] - r[batch = n..2 * n]) ** 2)`,
@@ -40,14 +40,13 @@ func (m *model) relatedText() string {
 	if m.rows == "" {
 		return ""
 	}
-	last, inner := "vocab", "seq"
-	over := "(seq, vocab)"
+	z, inner, over := "mean(y, over = vocab)", "seq", "(seq, vocab)"
 	switch {
 	case m.numbers:
-		last, inner, over = "()", "outputs", "outputs"
+		z, inner, over = "y", "outputs", "outputs"
 	case m.pool != "":
-		last, inner, over = "()", "vocab", "vocab"
+		z, inner, over = "y", "vocab", "vocab"
 	}
-	body := fmt.Sprintf(related[m.rows]+"%.0[1]s%.0[2]s", last, inner)
+	body := fmt.Sprintf(related[m.rows]+"%.0[1]s%.0[2]s", z, inner)
 	return fmt.Sprintf("fn related(y) {\n  r = mean(y, over = %s)\n  %s\n}\n\n", over, body)
 }

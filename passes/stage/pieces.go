@@ -142,7 +142,7 @@ func (s *splitter) join(v *ir.Value) (*ir.Value, error) {
 	s.stage[w.Def], s.phase[w.Def] = s.stage[d], s.phase[d]
 	w = s.reordered(w, v.Type)
 	s.whole[v] = w
-	s.late[w] = nil
+	s.late[w] = cause{of: d, rows: st.axis != ""}
 	return w, nil
 }
 
