@@ -28,7 +28,7 @@ type splitter struct {
 	names
 	m      int
 	shards int             // of the batch, each of which has rows of every microbatch
-	batch  map[string]bool // the axes of fields that count the rows of the batch
+	batch  map[string]bool // axes of the batch's rows: of the fields, and what is made of these
 	b      op.Builder
 	out    []*ir.Op
 	of     map[*ir.Value]*state
@@ -319,7 +319,7 @@ func (s *splitter) each(o *ir.Op, f *op.Factor) error {
 			continue
 		}
 		if axis := f.Results[j]; axis != "" {
-			states[j].axis = axis
+			states[j].axis, s.batch[axis] = axis, true
 			types[j].Axes[types[j].Index(axis)].Size /= s.m
 		} else {
 			states[j].kind = f.Reduction
