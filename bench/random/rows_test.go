@@ -29,7 +29,7 @@ var related = map[string]string{
 
 // relate draws whether and how the loss relates rows of the batch, with dice of its own.
 func (m *model) relate(d *dice) {
-	if !d.chance(1.2) {
+	if !d.chance(0.2) {
 		return
 	}
 	m.rows = d.one("pairs", "pairs", "pairs", "groups", "groups", "rows", "rows", "halves", "joined", "sums", "contrast", "next")
