@@ -115,7 +115,7 @@ func (s *splitter) join(v *ir.Value) (*ir.Value, error) {
 	if w := s.whole[v]; w != nil {
 		return w, nil
 	}
-	if s.given[v] {
+	if s.given[v] || v.Def != nil && s.stage[v.Def] == anywhere {
 		return s.again(v), nil
 	}
 	st := s.of[v]
@@ -142,7 +142,7 @@ func (s *splitter) join(v *ir.Value) (*ir.Value, error) {
 	s.stage[w.Def], s.phase[w.Def] = s.stage[d], s.phase[d]
 	w = s.reordered(w, v.Type)
 	s.whole[v] = w
-	s.late[w] = nil
+	s.late[w] = cause{of: d, rows: st.axis != ""}
 	return w, nil
 }
 

@@ -176,7 +176,10 @@ func (t *tagger) backward(grads map[*ir.Value]bool) {
 		}
 		kept := !leads[o] // a scale of the loss is kept, and no update
 		for _, v := range o.Args {
-			if grads[v] || update[v] {
+			// The gradient of a factor is the other one: a value of the forward phase, which the
+			// backward phase may read for other gradients.
+			both := leads[o] && (v.Def == nil || t.phase[v.Def] == ir.Forward)
+			if grads[v] && !both || update[v] {
 				t.phase[o] = ir.Update
 			}
 			floats := v.Def != nil && t.stage[v.Def] == anywhere
