@@ -127,7 +127,8 @@ func (t *tagger) latest(o *ir.Op) (int, bool) {
 	return s, ok
 }
 
-// homes puts each argument on the first stage that reads it before the loss.
+// homes puts each argument on the first stage that reads it before the loss, and a
+// parameter of a block that nothing reads on the stage of the block.
 func (t *tagger) homes() {
 	for _, a := range t.f.Args {
 		t.home[a.Value] = -1
@@ -144,6 +145,11 @@ func (t *tagger) homes() {
 	}
 	args := t.f.Named()
 	for _, a := range t.f.Args {
+		if a.Role == ir.RoleParam && t.home[a.Value] < 0 {
+			t.home[a.Value] = t.ofBlock(a)
+		}
+	}
+	for _, a := range t.f.Args {
 		if a.Role != ir.RoleState || t.home[a.Value] >= 0 {
 			continue
 		}
@@ -159,6 +165,15 @@ func (t *tagger) homes() {
 	for v, h := range t.home {
 		t.home[v] = max(h, 0)
 	}
+}
+
+// ofBlock is the stage of the block that parameter a belongs to; the first for all others.
+func (t *tagger) ofBlock(a *ir.Arg) int {
+	if s := a.Value.Each; s != nil {
+		return t.stacks[s]
+	}
+	k, _ := t.number(a.Path)
+	return t.of[k]
 }
 
 // backward tags the operations after the loss.
