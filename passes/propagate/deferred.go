@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"ptc/internal/wide"
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/passes/propagate/factor"
@@ -194,7 +195,7 @@ func (r *region) gather(i int, o *ir.Op, in []int) {
 		if !ok {
 			n = r.node()
 			r.gathered[v] = n
-			r.connect(n, 1, r.l.mesh.Bytes(v.Type)*int64(r.m.Size))
+			r.connect(n, 1, min(forever, wide.Mul(r.l.mesh.Bytes(v.Type), int64(r.m.Size))))
 		}
 		r.connect(r.in[o.Results[0]], n, forever)
 	}

@@ -3,6 +3,7 @@ package propagate
 import (
 	"slices"
 
+	"ptc/internal/wide"
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/passes/pass"
@@ -104,7 +105,7 @@ func (l *layout) once(f *ir.Func, by []maker, carried map[int]ir.Type) *trial {
 	t.flow = factor.Run(p)
 	for _, o := range f.Ops {
 		if op.Of(o).Class == op.Placement {
-			t.sent += f.TimesOf(o) * l.planner.Plan(o.Args[0].Type, o.Result().Type, nil).Cost().Sent
+			t.sent = wide.Add(t.sent, wide.Mul(f.TimesOf(o), l.planner.Plan(o.Args[0].Type, o.Result().Type, nil).Cost().Sent))
 		}
 	}
 	return t
