@@ -32,6 +32,7 @@ var layers = map[string][]string{
 	"internal/foreign":    nil, // calls of C functions, shared by LLVM, MPI and native code
 	"internal/units":      nil,
 	"internal/processors": nil, // how many threads compute, for whoever divides work
+	"internal/amx":        nil, // tile registers, asked for where code is chosen and where it is loaded
 	"internal/formula":    nil, // arithmetic of ports, for the language and for plans
 	"internal/openpath":   nil, // paths of repeated modules, for modules and for plans
 	"internal/ranges":     nil, // what lies at a range of bytes, for proofs and for plans
@@ -52,7 +53,7 @@ var layers = map[string][]string{
 	"runtime/comm/nccl/fakenccl": {"internal/dtype", "internal/foreign", "runtime/cuda/fakecuda"},
 	// Files by their place, for data and for checkpoints.
 	"runtime/storage": {"internal/regular", "runtime/checkpoint/atomicfile"},
-	"runtime":         {"internal/dtype", "internal/foreign", "internal/openpath", "internal/philox", "internal/processors", "internal/ranges", "internal/regular", "internal/units"},
+	"runtime":         {"internal/dtype", "internal/foreign", "internal/openpath", "internal/philox", "internal/processors", "internal/ranges", "internal/regular", "internal/amx", "internal/units"},
 
 	"stdlib":          nil,
 	"ir":              {"internal/diag", "internal/dtype", "internal/openpath", "internal/philox"},
@@ -69,7 +70,7 @@ var layers = map[string][]string{
 	"passes":          {"internal/diag", "internal/dtype", "internal/openpath", "internal/progress", "internal/ranges", "ir"},
 	"passes/passtest": {"internal/diag", "internal/golden", "ir", "passes"},
 
-	"backend": {"internal/diag", "internal/dtype", "internal/foreign", "internal/philox", "internal/processors", "ir", "runtime/program"},
+	"backend": {"internal/diag", "internal/dtype", "internal/foreign", "internal/philox", "internal/processors", "internal/amx", "ir", "runtime/program"},
 	// Tiles know no target: lowerings import the form, never the other way about.
 	"backend/tile":  {"ir"},
 	"backend/nest":  {"backend/tile", "ir"},

@@ -38,8 +38,8 @@ type Module struct {
 }
 
 // maxLong bounds the instructions of steps that are written out for their stages, together: those of the stages with the
-// largest arenas come first. It is some seconds of a processor.
-const maxLong = 1 << 18
+// largest arenas come first. It is about a second of a processor.
+const maxLong = 1 << 17
 
 func stagesOf(p *program.Plan) []Stage {
 	out := []Stage{}
