@@ -38,8 +38,8 @@ type Module struct {
 }
 
 // maxLong bounds the instructions of steps that are written out for their stages, together: those of the stages with the
-// largest arenas come first. It is about a second of a processor.
-const maxLong = 1 << 17
+// largest arenas come first. It is about two seconds of a processor.
+const maxLong = 1 << 19
 
 func stagesOf(p *program.Plan) []Stage {
 	out := []Stage{}
@@ -113,8 +113,7 @@ func (s *Stage) live(p *program.Plan) bool {
 	if len(prog.Instrs) == 0 {
 		return false
 	}
-	peak, _ := lives.Sweep(values, len(prog.Instrs), 1)
-	at := peak.Instruction
+	at := fullest(values, len(prog.Instrs))
 	moves := instances(prog)
 	modules := map[string]*moduleOf{}
 	for i := range values {
@@ -142,6 +141,23 @@ func (s *Stage) live(p *program.Plan) bool {
 	slices.SortFunc(s.Modules, func(a, b Module) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Scope, b.Scope)) })
 	s.Peak, s.Exact = template(prog.Instrs[at].Scope), true
 	return true
+}
+
+// fullest is the instruction at which values hold most bytes, the first of several. No two of them overlap.
+func fullest(values []lives.Value, instructions int) (at int) {
+	change := make([]int64, instructions+1)
+	for i := range values {
+		v := &values[i]
+		change[v.From] += v.Bytes
+		change[v.Until] -= v.Bytes
+	}
+	held, most := int64(0), int64(-1)
+	for i, n := range change[:instructions] {
+		if held += n; held > most {
+			at, most = i, held
+		}
+	}
+	return at
 }
 
 // moduleOf is the activations of one module in all of its instances.

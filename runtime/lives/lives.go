@@ -37,12 +37,13 @@ type lives struct {
 	device *program.Device
 	prog   *program.Program
 	values []Value
+	types  []string        // of buffers, as far as they were asked for
 	at     ranges.Map[int] // at each byte the number of the value there, from 1
 }
 
 // Of are the values of a program of a device, which is written out: those of an expanded plan.
 func Of(p *program.Plan, d *program.Device, prog *program.Program) []Value {
-	l := &lives{plan: p, device: d, prog: prog}
+	l := &lives{plan: p, device: d, prog: prog, types: make([]string, len(d.Buffers))}
 	for _, t := range d.Tensors {
 		l.begin(0, t.Buffer, Origin{Name: t.Path}, true)
 	}
@@ -92,7 +93,7 @@ func (l *lives) begin(i, buffer int, of Origin, lasts bool) {
 	if kept {
 		return
 	}
-	of.Type = typeOf(b)
+	of.Type = l.typeOf(buffer)
 	l.values = append(l.values, Value{From: i, Until: i + 1, Lo: lo, Bytes: b.Bytes, Space: b.Space, Of: of, Lasts: lasts})
 	l.at.Set(lo, hi, len(l.values))
 }
@@ -118,7 +119,7 @@ func (l *lives) write(i, buffer int, of Origin) {
 		return
 	}
 	goes := false
-	of.Type = typeOf(b)
+	of.Type = l.typeOf(buffer)
 	l.at.Each(lo, hi, func(_, _ int64, n int) bool {
 		v := &l.values[n-1]
 		if v.Lasts || v.Until <= i {
@@ -165,6 +166,13 @@ func (l *lives) instr(i int) {
 }
 
 // typeOf is the type of a buffer: f32[batch=4, seq=64].
+func (l *lives) typeOf(buffer int) string {
+	if l.types[buffer] == "" {
+		l.types[buffer] = typeOf(&l.device.Buffers[buffer])
+	}
+	return l.types[buffer]
+}
+
 func typeOf(b *program.Buffer) string {
 	var axes []string
 	for _, a := range b.Axes {
