@@ -22,21 +22,14 @@ func (s *splitter) source(o *ir.Op, args []*ir.Value, t ir.Type, axis string, at
 		x = note(s.b.Scale(x, float64(s.m)))
 		return []*ir.Value{note(s.b.Add(x, s.number()))}
 	}
-	wide := t.Clone()
-	wide.Axes = nil
-	for _, a := range t.Axes {
-		wide.Axes = append(wide.Axes, a)
-		if a.Name == axis {
-			wide.Axes = append(wide.Axes, ir.Axis{Name: microAxis, Size: 1})
-		}
-	}
+	// Position k of part i is k·m + i of the whole, for random numbers as well.
 	var axes ir.Sizes
-	for _, a := range wide.Axes {
+	for _, a := range t.Axes {
 		axes = append(axes, ir.SizeOf{Name: a.Name, N: a.Size})
 	}
-	attrs := op.Window(o.Attrs.With("axes", axes), wide, microAxis, s.m, 0).With(ir.AttrMoves, ir.Name(microAxis))
-	x := note(s.b.Emit(o.Name, attrs, append(slices.Clone(args), s.number())...))
-	return []*ir.Value{note(s.b.Emit(op.Merge, ir.A("axes", ir.Names{axis, microAxis}, "into", ir.Name(axis)), x))}
+	attrs := op.Window(o.Attrs.With("axes", axes), t, axis, t.Size(axis)*s.m, 0).
+		With(ir.AttrRuns, ir.Sizes{{Name: axis, N: 1}}).With(ir.AttrMoves, ir.Name(axis))
+	return []*ir.Value{note(s.b.Emit(o.Name, attrs, append(slices.Clone(args), s.number())...))}
 }
 
 // cut is what the microbatch has of v along axis, on a stage: v is split into
