@@ -10,8 +10,8 @@ import (
 
 func init() {
 	Register(&Def{
-		Name: Surrogate, Doc: "The first operand, differentiated as the second, which is the same mathematics: one form to compute, the other for the backward phase.",
-		Class: Elementwise, MinArgs: 2, MaxArgs: 2,
+		Name: Surrogate, Doc: "The first operand, differentiated as the second, which is the same mathematics: one form to compute, the other for the backward phase; resolved by autodiff.",
+		Class: Symbolic, MinArgs: 2, MaxArgs: 2,
 		Infer: func(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) {
 			if x, y := args[0], args[1]; !sameAxes(x, y) {
 				return nil, &ShapeError{Msg: fmt.Sprintf("`surrogate` of %s by %s", x, y), Want: "one type, in any order of axes"}

@@ -40,7 +40,7 @@ func (p *plan) findCarried(f *ir.Func, terms map[*ir.Value]*fusion.Core) {
 			case c == nil:
 			case of == nil:
 				of = c
-			case of != c:
+			case of != c || of == several && op.Of(o).Class == op.Elementwise:
 				joins[o] = true
 			}
 		}
