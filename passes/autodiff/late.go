@@ -124,7 +124,7 @@ func (s *sinker) sink(o *ir.Op, run *ir.Run) {
 	}
 	n := s.f.NewOp(o.Name, args, o.Attrs, types...)
 	n.Scope, n.Pos, n.Slot = o.Scope, o.Pos, o.Slot
-	n.Run = run
+	n.Remat, n.Run = true, run
 	for i, r := range o.Results {
 		s.made[sunk{r, run}] = n.Results[i]
 	}

@@ -55,7 +55,9 @@ func (t *blocks) at(x *ir.Value, v view) *ir.Value {
 	case !q && !k:
 		return x
 	case !k:
-		v = view{queries: v.queries, step: stepOf(v.queries, v.step)}
+		// A chosen piece of the backward phase is apart, so that its gradient is added to
+		// those of both pieces when the step has made it.
+		v = view{queries: v.queries, step: stepOf(v.queries, v.step), back: v.back && v.queries == chosen}
 	case !q:
 		v = view{keys: v.keys, step: v.step, back: v.back}
 	}

@@ -64,17 +64,33 @@ func (t *blocks) result(c *carried, a *terms) *ir.Value {
 //	forward   step 0 ──▶ step 1 ──▶ step 2 ──▶ step 3
 //	backward  step 0 ──▶ step 3 ──▶ step 2 ──▶ step 1     values
 //	          step 0 ◀── step 1 ◀── step 2 ◀── step 3     gradients
+//
+// The way of the gradients is a forward one that nothing computes, beside the terms of
+// each step, so that a step's gradient leaves before the next step's is made.
 func (t *blocks) back(x *ir.Value, axis string, step int) *ir.Value {
 	v := t.returned(x, axis, step)
 	if !x.Type.DType.IsFloat() {
 		return v
 	}
-	return t.emit(op.Surrogate, nil, v, t.moved(x, axis, step))
+	return t.emit(op.Surrogate, nil, v, t.away(x, axis, step))
+}
+
+// away is what the value of back is the gradient of.
+func (t *blocks) away(x *ir.Value, axis string, step int) *ir.Value {
+	key := blockKey{x, view{step: step, queries: chosen, visible: true, back: true}} // no view of one axis is visible alone
+	if t.made[key] == nil {
+		before := t.moved(x, axis, 0)
+		if step > 1 {
+			before = t.away(x, axis, step-1)
+		}
+		t.made[key] = t.take(before, t.neighbours(-1))
+	}
+	return t.made[key]
 }
 
 // returned is the value of back.
 func (t *blocks) returned(x *ir.Value, axis string, step int) *ir.Value {
-	key := blockKey{x, view{step: step, visible: true, back: true}} // no view of one axis is visible alone
+	key := blockKey{x, view{step: step, visible: true, back: true}}
 	if t.made[key] == nil {
 		before := t.moved(x, axis, 0)
 		if step < t.devices-1 {

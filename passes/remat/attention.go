@@ -14,12 +14,13 @@ type attentions struct {
 	cores []*fusion.Core
 	of    map[*ir.Value]*fusion.Core // by values over queries and keys, of the forward phase
 	in    map[*ir.Op]bool            // operations of the forward phase
+	core  map[*ir.Op]*fusion.Core    // by those operations
 	over  map[int]bool               // numbers of the values over them, of both phases
 }
 
 // attentionsOf finds them where the target has such kernels.
 func attentionsOf(c *pass.Context, h *phases) *attentions {
-	a := &attentions{of: map[*ir.Value]*fusion.Core{}, in: map[*ir.Op]bool{}, over: map[int]bool{}}
+	a := &attentions{of: map[*ir.Value]*fusion.Core{}, in: map[*ir.Op]bool{}, core: map[*ir.Op]*fusion.Core{}, over: map[int]bool{}}
 	if !c.Target.Attention {
 		return a
 	}
@@ -42,7 +43,7 @@ func attentionsOf(c *pass.Context, h *phases) *attentions {
 		}
 		a.cores = append(a.cores, k)
 		for _, o := range k.Ops {
-			a.in[o] = true
+			a.in[o], a.core[o] = true, k
 		}
 		for _, o := range whole.Ops {
 			for _, v := range o.Results {
