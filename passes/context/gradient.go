@@ -68,16 +68,19 @@ func (t *blocks) result(c *carried, a *terms) *ir.Value {
 // The way of the gradients is a forward one that nothing computes, beside the terms of
 // each step, so that a step's gradient leaves before the next step's is made.
 func (t *blocks) back(x *ir.Value, axis string, step int) *ir.Value {
-	v := t.returned(x, axis, step)
-	if !x.Type.DType.IsFloat() {
-		return v
+	key := blockKey{x, view{step: step, queries: low, visible: true, back: true}} // no view of one axis is visible alone
+	if t.made[key] == nil {
+		t.made[key] = t.returned(x, axis, step)
+		if x.Type.DType.IsFloat() {
+			t.made[key] = t.emit(op.Surrogate, nil, t.made[key], t.away(x, axis, step))
+		}
 	}
-	return t.emit(op.Surrogate, nil, v, t.away(x, axis, step))
+	return t.made[key]
 }
 
 // away is what the value of back is the gradient of.
 func (t *blocks) away(x *ir.Value, axis string, step int) *ir.Value {
-	key := blockKey{x, view{step: step, queries: chosen, visible: true, back: true}} // no view of one axis is visible alone
+	key := blockKey{x, view{step: step, queries: high, visible: true, back: true}}
 	if t.made[key] == nil {
 		before := t.moved(x, axis, 0)
 		if step > 1 {

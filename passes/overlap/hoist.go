@@ -41,7 +41,6 @@ func (o *options) hoist(t *text) {
 // ring, before the first kernel that reads that: so it runs beside one step, and a
 // device has what two steps read, not what all do.
 func (t *text) rings(early map[*ir.Op][]*ir.Op, moved map[*ir.Op]bool) {
-	made := t.made()
 	reader := map[*ir.Value]*ir.Op{} // the first kernel
 	var steps []*ir.Op
 	for _, x := range t.ops {
@@ -52,10 +51,8 @@ func (t *text) rings(early map[*ir.Op][]*ir.Op, moved map[*ir.Op]bool) {
 					reader[a] = x
 				}
 			}
-		case !moved[x] && exchanges(x) && len(x.Args) == 1:
-			if at, here := made[x.Args[0]]; here && exchanges(t.ops[at]) {
-				steps = append(steps, x)
-			}
+		case !moved[x] && passesOn(x):
+			steps = append(steps, x)
 		}
 	}
 	index := make(map[*ir.Op]int, len(t.ops))
@@ -72,8 +69,10 @@ func (t *text) rings(early map[*ir.Op][]*ir.Op, moved map[*ir.Op]bool) {
 	}
 }
 
-// exchanges reports whether x sends a value on as it is.
-func exchanges(x *ir.Op) bool { return x.Name == op.Permute }
+// passesOn reports whether x sends on what an exchange of the kind has brought.
+func passesOn(x *ir.Op) bool {
+	return x.Name == op.Permute && !slices.ContainsFunc(x.Args, func(a *ir.Value) bool { return a.Def == nil || a.Def.Name != op.Permute || a.Def.Run != x.Run })
+}
 
 // order is the text with the head first, the gathers of early before the operations
 // that they are to stand before, and every other collective behind its last operand.
