@@ -106,6 +106,7 @@ type rewriter struct {
 	attentions *attentions
 	scores     map[*ir.Value]*ir.Value
 	cores      map[*fusion.Core]bool // of which there is a copy
+	behind     map[*fusion.Core][]*ir.Op
 	out        []*ir.Op
 	run        *ir.Run // in which the operation is that is rewritten
 	head       int     // the place in out where that begins
@@ -156,7 +157,10 @@ func (r *rewriter) copyCore(o *ir.Op) {
 		return
 	}
 	r.cores[k] = true
-	for _, x := range k.Ops {
+	if r.behind == nil {
+		r.behind = r.attentions.carries(r.f)
+	}
+	for _, x := range slices.Concat(k.Ops, r.behind[k]) {
 		if r.again[x] {
 			r.copy(x)
 		}
