@@ -27,6 +27,7 @@ func New(seed uint64) *Case {
 	d := newDice(seed)
 	c := &Case{Seed: seed, m: newModel(d)}
 	c.m.training(newDice(^seed))
+	c.m.rare(newDice(seed + 1<<34))
 	c.l = newLayout(d, &c.m)
 	c.sizes = sizes(d, &c.m, &c.l)
 	if c.sizes["seq"] > 0 && newDice(seed+1<<33).chance(0.4) {
@@ -91,6 +92,9 @@ func sizes(d *dice, m *model, l *layout) map[string]int {
 			s[k.hidden] = max(s[k.hidden], n(k.hidden, 4, 6, 9))
 		case "low":
 			s["rank"] = n("rank", 2, 3)
+		}
+		if k.extra == "shared" {
+			s["taps"] = 3
 		}
 		if k.ffn == "moe" {
 			s["experts"] = max(s["experts"], n("experts", 2, 3, 4))
