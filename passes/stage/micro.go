@@ -6,7 +6,6 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
-	"ptc/ir/layout"
 	"ptc/ir/op"
 )
 
@@ -45,11 +44,11 @@ type splitter struct {
 	// before the first microbatch, on its own stage.
 	given map[*ir.Value]bool
 	// runs are those of microbatches; rest is what a run has once for all of them,
-	// and at the place in out where the run begins.
-	runs map[*ir.Run]*ir.Run
-	rest map[*ir.Run][]*ir.Op
-	at   map[int][]*ir.Run
-	num  *ir.Value // the number of the microbatch
+	// and heads the place in out where the run begins.
+	runs  map[*ir.Run]*ir.Run
+	rest  map[*ir.Run][]*ir.Op
+	heads map[int][]*ir.Run
+	num   *ir.Value // the number of the microbatch
 }
 
 // run is what r is for a microbatch.
@@ -65,9 +64,9 @@ func (s *splitter) run(r *ir.Run) *ir.Run {
 
 // microbatch rewrites f so that what depends on the batch works on one of its m
 // parts, for each of them.
-func microbatch(f *ir.Func, t *tagger, r *layout.Pipeline) error {
-	s := &splitter{tagger: t, m: r.Microbatches, of: map[*ir.Value]*state{}, whole: map[*ir.Value]*ir.Value{}, cuts: map[string]*ir.Value{}, wide: map[string]*ir.Value{},
-		late: map[*ir.Value]bool{}, given: givenOf(f), runs: map[*ir.Run]*ir.Run{}, rest: map[*ir.Run][]*ir.Op{}, at: map[int][]*ir.Run{}}
+func microbatch(f *ir.Func, t *tagger) error {
+	s := &splitter{tagger: t, m: t.micro, of: map[*ir.Value]*state{}, whole: map[*ir.Value]*ir.Value{}, cuts: map[string]*ir.Value{}, wide: map[string]*ir.Value{},
+		late: map[*ir.Value]bool{}, given: givenOf(f), runs: map[*ir.Run]*ir.Run{}, rest: map[*ir.Run][]*ir.Op{}, heads: map[int][]*ir.Run{}}
 	f.Micro = s.m
 	s.b = op.Builder{F: f, Sink: &s.out}
 	if err := s.fields(); err != nil {
@@ -77,7 +76,7 @@ func microbatch(f *ir.Func, t *tagger, r *layout.Pipeline) error {
 	for _, o := range f.Ops {
 		if run != o.Run {
 			if run = o.Run; run != nil {
-				s.at[len(s.out)] = append(s.at[len(s.out)], run)
+				s.heads[len(s.out)] = append(s.heads[len(s.out)], run)
 			}
 		}
 		if err := s.operation(o); err != nil {
@@ -95,7 +94,7 @@ func microbatch(f *ir.Func, t *tagger, r *layout.Pipeline) error {
 	}
 	f.Ops = make([]*ir.Op, 0, len(s.out))
 	for i := range len(s.out) + 1 {
-		for _, run := range s.at[i] {
+		for _, run := range s.heads[i] {
 			f.Ops = append(f.Ops, s.rest[run]...)
 		}
 		if i < len(s.out) {
@@ -135,7 +134,7 @@ func (s *splitter) fields() error {
 		}
 		t := a.Value.Type
 		if t.Rank() == 0 || t.Axes[0].Size%s.m != 0 {
-			return &diag.Error{Code: "E0608", Pos: s.rule.At, Msg: fmt.Sprintf("the field `%s` of %s cannot be cut into %d microbatches", a.Path, t, s.m)}
+			return &diag.Error{Code: "E0608", Pos: s.at, Msg: fmt.Sprintf("the field `%s` of %s cannot be cut into %d microbatches", a.Path, t, s.m)}
 		}
 		s.batch = t.Axes[0].Name
 	}
@@ -355,9 +354,12 @@ func (s *splitter) each(o *ir.Op, f *op.Factor) error {
 	return nil
 }
 
+// tooLate is the code of an error for what relates the rows of several microbatches.
+const tooLate = "E0609"
+
 func (s *splitter) tooLate(o *ir.Op) error {
-	return &diag.Error{Code: "E0609", Pos: o.Pos, Msg: fmt.Sprintf("`%s` works on one microbatch but needs a value of all of them", o.Name),
-		Want: "a loss and gradients that are sums over the batch, of terms that need one microbatch of what depends on parameters", Note: notes(s.rule.At)}
+	return &diag.Error{Code: tooLate, Pos: o.Pos, Msg: fmt.Sprintf("`%s` works on one microbatch but needs a value of all of them", o.Name),
+		Want: "a loss and gradients that are sums over the batch, of terms that need one microbatch of what depends on parameters", Note: notes(s.at)}
 }
 
 // one is o for one microbatch.
@@ -377,7 +379,7 @@ func (s *splitter) one(o *ir.Op, args []*ir.Value, types []ir.Type, states []*st
 // number is the number of the microbatch.
 func (s *splitter) number() *ir.Value {
 	if s.num == nil {
-		s.num = s.f.AddArg(ir.Scalar(ir.I32), ir.RoleIndex, "microbatch.{i}", nil, s.rule.At)
+		s.num = s.f.AddArg(ir.Scalar(ir.I32), ir.RoleIndex, "microbatch.{i}", nil, s.at)
 		s.num.Micro = true
 	}
 	return s.num
