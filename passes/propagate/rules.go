@@ -31,6 +31,9 @@ type layout struct {
 	zero      []string
 	zeroLevel int
 	zeroAt    string
+	// inTurns is whether microbatches reduce gradients and gather parameters each for
+	// itself where zero shards these; otherwise it is done once for all of them.
+	inTurns bool
 	// stages are mesh axes that hold pipeline stages: nothing is sharded over
 	// them.
 	stages map[string]bool
@@ -59,7 +62,7 @@ func rulesOf(c *pass.Context, m *ir.Module) *layout {
 		case *directives.Zero:
 			l.zeroLevel, l.zeroAt, l.zero = r.Level, r.Where(), r.Over
 		case *directives.Pipeline:
-			if l.stages[r.Over] = true; l.place == nil {
+			if l.stages[r.Over] = true; l.place == nil && m.MeshSize(r.Over) > 1 {
 				l.place, _ = stage.Placed(m, r) // which has reported what is wrong
 			}
 		case *directives.Replicate:
@@ -68,6 +71,7 @@ func rulesOf(c *pass.Context, m *ir.Module) *layout {
 			}
 		}
 	}
+	l.inTurns = l.place == nil || directives.Rounds(m) > 1
 	l.refine(c, m, lists)
 	l.mesh, l.planner = order(m.Mesh, lists, axes, l.zero), partition.NewPlanner(m)
 	l.zero = l.mesh.Sorted(l.zero)
