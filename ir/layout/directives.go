@@ -144,6 +144,24 @@ func Microbatches(m *ir.Module) int {
 	return n
 }
 
+// ZeroInTurns is the level of zero where a step accumulates gradients, 0 elsewhere: from
+// level 2 on each microbatch reduces its gradients before they are added to those of the
+// others, and with 3 it gathers the parameters that it reads. The microbatches of a
+// pipeline alone share what is gathered, and are reduced together: a stage has many of
+// them in flight, and few parameters.
+func ZeroInTurns(m *ir.Module) int {
+	l := Of(m)
+	for _, r := range All[*Pipeline](l) {
+		if m.MeshSize(r.Over) > 1 && Rounds(m) == 1 {
+			return 0
+		}
+	}
+	for _, r := range All[*Zero](l) {
+		return r.Level
+	}
+	return 0
+}
+
 // Recompute is `recompute Block { keep = attn }`: modules whose inner values the
 // backward pass computes again, or `recompute auto`.
 type Recompute struct {

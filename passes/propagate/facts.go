@@ -34,7 +34,7 @@ func (l *layout) factsOf(p *factor.Problem) *facts {
 	for _, r := range p.Func.Results {
 		x.loss[r.Value] = x.loss[r.Value] || r.Role == ir.RoleLoss
 		if r.Role == ir.RoleGrad {
-			x.want(r.Value, uses, l.inTurns && l.zeroLevel >= 2)
+			x.want(r.Value, uses, l.inTurns >= 2)
 		}
 	}
 	x.follow(p.Func)

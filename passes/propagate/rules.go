@@ -31,9 +31,9 @@ type layout struct {
 	zero      []string
 	zeroLevel int
 	zeroAt    string
-	// inTurns is whether microbatches reduce gradients and gather parameters each for
-	// itself where zero shards these; otherwise it is done once for all of them.
-	inTurns bool
+	// inTurns is the level of zero at which each microbatch reduces its gradients, from 2
+	// on, and gathers parameters, from 3 on; otherwise all of them do so once.
+	inTurns int
 	// stages are mesh axes that hold pipeline stages: nothing is sharded over
 	// them.
 	stages map[string]bool
@@ -71,7 +71,7 @@ func rulesOf(c *pass.Context, m *ir.Module) *layout {
 			}
 		}
 	}
-	l.inTurns = l.place == nil || directives.Rounds(m) > 1
+	l.inTurns = directives.ZeroInTurns(m)
 	l.refine(c, m, lists)
 	l.mesh, l.planner = order(m.Mesh, lists, axes, l.zero), partition.NewPlanner(m)
 	l.zero = l.mesh.Sorted(l.zero)

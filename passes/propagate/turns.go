@@ -11,9 +11,6 @@ import (
 //
 //	zero 1   %7 partial(dp) = accumulate %5       zero 2   %6 embed@dp = reshard %5
 //	         %8 embed@dp = reshard %7, once                %7 embed@dp = accumulate %6
-//
-// In a pipeline alone the microbatches share what is gathered, and are reduced together:
-// a stage has as many in flight, and few parameters.
 type turns struct {
 	factor.Silent
 	*trial
@@ -22,7 +19,7 @@ type turns struct {
 func newTurns(t *trial) factor.Policy { return &turns{trial: t} }
 
 func (p *turns) Before(x *factor.Flow, o *ir.Op) {
-	if !p.l.inTurns || p.l.zeroLevel < 2 || o.Accumulates() == "" {
+	if p.l.inTurns < 2 || o.Accumulates() == "" {
 		return
 	}
 	if w, ok := p.facts.wanted[o.Result()]; ok {
@@ -33,5 +30,5 @@ func (p *turns) Before(x *factor.Flow, o *ir.Op) {
 // anew reports whether each microbatch gathers v for itself: a parameter that zero
 // shards.
 func (l *layout) anew(v *ir.Value) bool {
-	return l.inTurns && l.zeroLevel >= 3 && factor.Root(v).Def == nil
+	return l.inTurns >= 3 && factor.Root(v).Def == nil
 }

@@ -263,7 +263,7 @@ func (s *splitter) staysPartial(o *ir.Op) bool {
 			return true
 		}
 	}
-	if !op.Of(o).Linear.Carries() || len(o.Args) == 0 {
+	if !op.Of(o).Linear.Carries() && !s.rounds(o) || len(o.Args) == 0 {
 		return false
 	}
 	at := -2
@@ -279,6 +279,13 @@ func (s *splitter) staysPartial(o *ir.Op) bool {
 		}
 	}
 	return true
+}
+
+// rounds reports whether o rounds a gradient that is about to be reduced, or widens one
+// again that was, where each microbatch reduces its own. Elsewhere what is rounded is the
+// sum over all of them.
+func (s *splitter) rounds(o *ir.Op) bool {
+	return s.turns && (o.Attrs.Bool(op.AttrPartial) || o.Name == op.Cast && o.Args[0].Def != nil && o.Args[0].Def.Attrs.Bool(op.AttrPartial))
 }
 
 // part is what the microbatch has of v along axis.

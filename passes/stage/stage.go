@@ -56,12 +56,13 @@ type plan struct {
 	rule   *layout.Pipeline // nil where each device has the whole model
 	stages int
 	micro  int      // microbatches
+	turns  bool     // gradients are reduced by each microbatch, before they are added up
 	at     diag.Pos // where the layout asks for them
 }
 
 // planOf is m's plan, or nil where there is nothing to cut.
 func planOf(c *pass.Context, m *ir.Module) (*plan, error) {
-	p := &plan{Context: c, rule: Of(m), stages: 1, micro: layout.Microbatches(m)}
+	p := &plan{Context: c, rule: Of(m), stages: 1, micro: layout.Microbatches(m), turns: layout.ZeroInTurns(m) >= 2}
 	for _, r := range layout.All[*layout.Pipeline](layout.Of(m)) {
 		p.at = r.At
 	}
