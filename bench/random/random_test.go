@@ -104,7 +104,7 @@ func TestKindsOccur(t *testing.T) {
 		"optim.AdamW", "optim.Adam(", "optim.SGD", "optim.Lion", "optim.SignEC", "Layerwise(", "clip", "weight_decay", "no_decay", "freeze", "cast(target % 3 != 0, f32)", "random_uniform(cast(target, f32))",
 		"nn.cross_entropy", "nn.mse", "logsumexp", "predict = last", "synthetic_tokens", "data.synthetic(",
 		"chunks = 2", "chunks = 3", "pipeline tail", "zero 1", "zero 2", "zero 3",
-		"shard batch", "shard seq", "between Block", "shard experts", " of blocks.0", " of blocks.*", "replicate", "recompute", "keep = [", "two_level", "offload optimizer to host", "offload activations to disk", "offload activations of ",
+		"shard batch", "shard seq", "between Block", "shard experts", " of blocks.0", " of blocks.*", "replicate", "recompute", "accumulate = 3", "keep = [", "two_level", "offload optimizer to host", "offload activations to disk", "offload activations of ",
 		"bucket", "overlap", "prefetch", "attention = ring", "attention = gather", "order = zigzag", "over (", "= 3", "= 8",
 	} {
 		if !strings.Contains(all.String(), kind) {
