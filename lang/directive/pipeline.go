@@ -128,8 +128,7 @@ func (y *Layout) checkAccumulate() {
 	if local == 0 || local%max(1, y.micro) != 0 { // E0406 and E0407 say so
 		return
 	}
-	n, _ := y.f.Number(y.rounds.Value)
-	times, _ := n.Int()
+	times := y.times()
 	if local%(times*max(1, y.micro)) == 0 {
 		return
 	}
@@ -139,6 +138,16 @@ func (y *Layout) checkAccumulate() {
 	}
 	most := local / max(1, y.micro)
 	y.f.Wants("E0407", y.rounds.Value, "a divisor of "+value.FormatNumber(value.Whole(most)), "", "%s cannot be cut into %d parts%s", ofBatch(axis, local, parts), times, beside)
+}
+
+// times is what `accumulate` says, 1 where it says nothing.
+func (y *Layout) times() int {
+	if y.rounds == nil {
+		return 1
+	}
+	c, _ := y.f.Number(y.rounds.Value)
+	n, _ := c.Int()
+	return max(1, n)
 }
 
 // ofBatch is what an error calls the part of the batch that one of so many devices has.
