@@ -1,6 +1,7 @@
 package offload
 
 import (
+	"fmt"
 	"slices"
 
 	"ptc/ir"
@@ -27,13 +28,16 @@ func Activations(c *pass.Context, m *ir.Module) error {
 	if len(rules) == 0 {
 		return nil
 	}
-	forward := forwardPhase(m)
+	forward, used := forwardPhase(m), make([]bool, len(rules))
 	for _, f := range m.Funcs {
 		if f.Class == ir.Kernel {
 			continue
 		}
 		a := newActivations(f, rules, forward)
 		a.find()
+		for d := range a.stores {
+			used[d.rule] = true
+		}
 		if a.n == 0 {
 			continue
 		}
@@ -41,6 +45,11 @@ func Activations(c *pass.Context, m *ir.Module) error {
 		c.Remarkf(nil, "@%s: %d activations of %d bytes are offloaded until the backward phase", f.Name, a.n, a.bytes)
 		if a.soon > 0 {
 			c.Remarkf(nil, "@%s: %d of them are read again within %d kernels: all instances of a module are offloaded alike", f.Name, a.soon, distance)
+		}
+	}
+	for i, r := range rules {
+		if !used[i] {
+			r.warnIdle(c, m, "activations", fmt.Sprintf("the backward phase reads nothing of these modules that is of at least %d bytes and %d kernels away", least, distance))
 		}
 	}
 	return nil
