@@ -2,6 +2,8 @@ package compiler_test
 
 import (
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -11,8 +13,10 @@ import (
 )
 
 // accumulating are layouts of [stacked] in which gradients of several parts of the batch
-// add up.
-var accumulating = []string{"accumulate", "zero1", "zero2", "zero3", "tensor", "rounds", "rounds_zb"}
+// add up, and no device rounds a part of a product.
+var accumulating = []string{"accumulate", "zero1", "zero2", "zero3", "rounds", "rounds_zb"}
+
+var layouts = regexp.MustCompile(`layout (\w+) \{ `)
 
 // TestAccumulateRounds: in a precision that rounds, parts of a batch compute what the whole batch
 // does, row by row, and add up in f32. Only the order of sums differs, but for reduce =
@@ -25,9 +29,7 @@ func TestAccumulateRounds(t *testing.T) {
 		{"compute = bf16", 1e-5}, {"compute = bf16  params = bf16", 1e-5}, {"compute = f16  loss_scale = 64", 1e-5}, {"compute = bf16  reduce = bf16", 2e-2},
 	} {
 		for _, name := range []string{"a masked loss", "read by several stages"} {
-			src := strings.ReplaceAll(pipelined[name], " { ", " { precision { "+c.precision+" }  ")
-			src = strings.NewReplacer("config { precision { "+c.precision+" } ", "config { ", "fn of(p, q) { precision { "+c.precision+" } ", "fn of(p, q) { ",
-				"fn apply(x) { precision { "+c.precision+" } ", "fn apply(x) { ", "over pp { precision { "+c.precision+" } ", "over pp { ").Replace(src)
+			src := layouts.ReplaceAllString(pipelined[name], "layout $1 { precision { "+c.precision+" } ")
 			var want *matrix.Run
 			for _, layout := range append([]string{"single"}, accumulating...) {
 				p, _, err := compiler.Compile(compiler.Options{File: "m.ptl", Source: []byte(src), Layout: layout, Target: "ref", VerifyEach: true})
@@ -142,13 +144,14 @@ func TestAccumulateTakesLess(t *testing.T) {
 }
 
 // TestValidationTakesLess: validation goes through a pipeline, and through parts of a
-// batch, in the same microbatches as a step: more of them take less.
+// batch, in the same microbatches as a step: more of them take less, but for messages that
+// are received ahead.
 func TestValidationTakesLess(t *testing.T) {
 	for _, rules := range []string{"mesh pp = 2  pipeline blocks over pp { microbatches = %d }", "mesh pp = 2  pipeline blocks over pp { schedule = gpipe  microbatches = %d }", "accumulate = %d"} {
 		one := uses(compiled(t, fmt.Sprintf(rules, 1)), "eval")
 		for _, n := range []int64{2, 4} {
 			p := compiled(t, fmt.Sprintf(rules, n))
-			if now := uses(p, "eval"); now > one/n+one/8 || now > uses(p, "step") {
+			if now := uses(p, "eval"); now > one/n+one/4 || now > uses(p, "step") {
 				t.Errorf(rules+": validation takes %d bytes, of %d for one microbatch, and a step %d", n, now, one, uses(p, "step"))
 			}
 		}
@@ -165,11 +168,12 @@ func TestIdleRulesOfPasses(t *testing.T) {
 		"offload optimizer to host":            "",
 		"recompute auto { budget = 1 GiB }":    "",
 	} {
-		src, err := mustFind(t, "gpt").Source("..")
+		src, err := os.ReadFile("../examples/gpt/gpt.ptl")
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, r, err := compiler.Compile(compiler.Options{File: "gpt.ptl", Source: []byte(src + "\nlayout idle {\n" + rules + "\n}\n"), Set: mustFind(t, "gpt").Set, Layout: "idle", Target: "ref"})
+		_, r, err := compiler.Compile(compiler.Options{File: "gpt.ptl", Source: []byte(string(src) + "\nlayout idle {\n" + rules + "\n}\n"),
+			Set: []string{"layers=2", "embed=64", "heads=2", "head=32", "seq=64", "batch=4"}, Layout: "idle", Target: "ref"})
 		if err != nil {
 			t.Fatal(err)
 		}

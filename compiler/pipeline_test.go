@@ -81,7 +81,7 @@ func TestPipelined(t *testing.T) {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			var want *matrix.Run
 			for _, layout := range []string{"single", "gpipe", "f1b", "interleaved", "zb_h1", "zb_h2", "zb_v", "interleaved_zb", "dualpipe_v", "breadth_first",
-				"accumulate", "alone", "zero1", "zero2", "zero3", "rounds", "rounds_zb"} {
+				"accumulate", "alone", "zero1", "zero2", "zero3", "tensor", "rounds", "rounds_zb"} {
 				p, _, err := compiler.Compile(compiler.Options{File: "m.ptl", Source: []byte(src), Layout: layout, Target: "ref:f64", VerifyEach: true})
 				if err != nil {
 					t.Fatalf("%s: %v", layout, err)
