@@ -46,7 +46,7 @@ layout alone { mesh pp = 1  pipeline blocks over pp { microbatches = 2 } }
 layout zero1 { mesh dp = 2  shard batch over dp  zero 1 over dp  accumulate = 4 }
 layout zero2 { mesh dp = 2  shard batch over dp  zero 2 over dp  accumulate = 2 }
 layout zero3 { mesh dp = 2  shard batch over dp  zero 3 over dp  accumulate = 4  recompute Block }
-layout tensor { mesh dp = 2, tp = 2  shard batch over dp  shard m over tp  zero 2 over dp  accumulate = 2 }
+layout tensor { mesh dp = 2, tp = 2  shard batch over dp  shard n over tp  zero 2 over dp  accumulate = 2 }
 layout rounds { mesh dp = 2, pp = 2  shard batch over dp  accumulate = 2  pipeline blocks over pp { schedule = gpipe  microbatches = 2 } }
 layout rounds_zb { mesh dp = 2, pp = 2  shard batch over dp  zero 3 over dp  accumulate = 2  pipeline blocks over pp { schedule = zb_v  microbatches = 4 } }
 layout breadth_first { mesh dp = 2, pp = 2  shard batch over dp  zero 3 over dp  pipeline blocks over pp { schedule = breadth_first  microbatches = 4 } }
