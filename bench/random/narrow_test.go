@@ -257,6 +257,31 @@ func TestRandomPrecisions(t *testing.T) {
 	}
 }
 
+// TestCoarserRoundingIsSeen: a plan that rounds products to eight bits is not within the
+// rounding of bf16.
+func TestCoarserRoundingIsSeen(t *testing.T) {
+	c := New(11).Smooth()
+	under := func(precision string) (*Case, snapshots) {
+		x := *c
+		x.l.directives = append(slices.Clone(c.l.directives), "precision { "+precision+" }")
+		s, err := x.compile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &x, s
+	}
+	narrow, s := under("compute = bf16")
+	var same, coarser Result
+	if err := narrow.rounded(s, &same); err != nil || len(same.Diffs) > 0 {
+		t.Fatalf("the same precision: %v, %v", err, same.Diffs)
+	}
+	_, eight := under("compute = bf16  products = f8")
+	s.planned = eight.planned
+	if err := narrow.rounded(s, &coarser); err != nil || len(coarser.Diffs) == 0 {
+		t.Errorf("products of eight bits pass for bf16: %v", err)
+	}
+}
+
 // TestDitherIsFair: stochastic rounding gives numbers of the dtype, whose mean is exact.
 func TestDitherIsFair(t *testing.T) {
 	for d, f := range formats {

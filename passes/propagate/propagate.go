@@ -3,6 +3,7 @@ package propagate
 import (
 	"slices"
 
+	"ptc/internal/wide"
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/passes/pass"
@@ -40,6 +41,7 @@ var policies = []struct {
 	{always: newRegather},  // regather.go: what is gathered for each phase
 	{always: newTurns},     // turns.go: what each microbatch reduces and gathers for itself
 	{try: gatherStored},    // storage.go: parameters that zero shards are gathered, not followed
+	{try: gatherScattered}, // scatter.go: rows are gathered before they are scattered, not their sums reduced
 	{try: deferReductions}, // deferred.go: where partial sums are reduced
 }
 
@@ -96,7 +98,7 @@ func (l *layout) once(f *ir.Func, by []maker, carried map[int]ir.Type) *trial {
 		t.args = append(t.args, slices.Clone(o.Args))
 	}
 	p := l.problem(f)
-	p.Carried, p.Anew = carried, l.anew
+	p.Carried, p.InTurns = carried, l.gathersInTurns
 	t.facts = l.factsOf(&p)
 	for _, make := range by {
 		p.Policies = append(p.Policies, make(t))
@@ -104,7 +106,7 @@ func (l *layout) once(f *ir.Func, by []maker, carried map[int]ir.Type) *trial {
 	t.flow = factor.Run(p)
 	for _, o := range f.Ops {
 		if op.Of(o).Class == op.Placement {
-			t.sent += f.TimesOf(o) * l.planner.Plan(o.Args[0].Type, o.Result().Type, nil).Cost().Sent
+			t.sent = wide.Add(t.sent, wide.Mul(f.TimesOf(o), l.planner.Plan(o.Args[0].Type, o.Result().Type, nil).Cost().Sent))
 		}
 	}
 	return t

@@ -109,7 +109,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 // all assigns every function.
 func (p *plan) all(m *ir.Module) error {
 	for _, f := range m.Funcs {
-		if err := p.function(f); err != nil {
+		if err := p.function(m, f); err != nil {
 			return err
 		}
 	}
@@ -118,16 +118,16 @@ func (p *plan) all(m *ir.Module) error {
 
 // function cuts f. A validation that relates rows of several microbatches takes the
 // whole batch at once.
-func (p *plan) function(f *ir.Func) error {
+func (p *plan) function(m *ir.Module, f *ir.Func) error {
 	if f.Name == "step" {
-		return p.assign(f, true)
+		return p.assign(m, f, true)
 	}
 	parts := f.Clone()
-	err := p.assign(parts, true)
+	err := p.assign(m, parts, true)
 	var e *diag.Error
-	if errors.As(err, &e) && e.Code == tooLate {
+	if errors.As(err, &e) && e.Code == related {
 		p.Remarkf(nil, "@%s takes the whole batch at once: %s", f.Name, e.Msg)
-		return p.assign(f, false)
+		return p.assign(m, f, false)
 	}
 	if err == nil {
 		*f = *parts
@@ -141,7 +141,7 @@ var errApart = errors.New("instances differ")
 
 // assign tags f and, where it is to be in microbatches, has the operations on the batch
 // done for each.
-func (p *plan) assign(f *ir.Func, micro bool) error {
+func (p *plan) assign(m *ir.Module, f *ir.Func, micro bool) error {
 	t, err := newTagger(f, p)
 	if err == nil && len(f.Stacks) > 0 && p.rule != nil {
 		if err = t.split(); err == nil {
@@ -165,7 +165,7 @@ func (p *plan) assign(f *ir.Func, micro bool) error {
 	default:
 		p.Remarkf(nil, "gradients of %d microbatches add up", p.micro)
 	}
-	return microbatch(f, t)
+	return microbatch(m, f, t)
 }
 
 // tagger finds stage and half of every operation of one function.
