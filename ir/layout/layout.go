@@ -66,7 +66,11 @@ func (l *Layout) Terms() (rules, instances ir.Term) {
 
 // NoEffect is the warning of a directive, or an option of one, that changes nothing.
 func NoEffect(layout, what string, at diag.Pos, why string) string {
-	return fmt.Sprintf("layout `%s`: `%s` of line %d has no effect: %s (W0401)", layout, what, at.Line, why)
+	where := ""
+	if at.IsValid() {
+		where = fmt.Sprintf(" of line %d", at.Line)
+	}
+	return fmt.Sprintf("layout `%s`: `%s`%s has no effect: %s (W0401)", layout, what, where, why)
 }
 
 // Patterns are what names stand for: patterns of paths as they are, and those of a

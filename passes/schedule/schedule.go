@@ -274,7 +274,7 @@ func (s *splitter) schedule() ([][]pipeline.Slot, error) {
 	x, err := pipeline.New(s.rule.Schedule, shape, pipeline.Costs{})
 	if err == nil {
 		x = x.Rounds(layout.Rounds(s.m))
-		shape.Microbatches = s.f.Micro
+		shape = x.Shape
 		// Each value that is sent has a channel of its own, so none is ever full.
 		err = pipeline.Prove(x, shape, pipeline.Unbounded)
 	}
