@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -341,6 +342,11 @@ func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []pass
 	})
 	err := passes.Run(c, m, &passes.Options{VerifyEach: o.VerifyEach || verifyAlways, Hooks: hooks})
 	r.Remarks = append(r.Remarks, c.Remarks...)
+	for _, x := range c.Remarks {
+		if x.Warning && !slices.Contains(r.Warnings, x.Text) {
+			r.Warnings = append(r.Warnings, x.Text)
+		}
+	}
 	return classify(err)
 }
 

@@ -41,6 +41,14 @@ layout zb_h2 { mesh pp = 4  pipeline blocks over pp { schedule = zb_h2  microbat
 layout zb_v { mesh dp = 2, pp = 2  shard batch over dp  zero 2 over dp  pipeline blocks over pp { schedule = zb_v  microbatches = 4 } }
 layout interleaved_zb { mesh pp = 2  pipeline blocks over pp { schedule = interleaved_zb  microbatches = 8 } }
 layout dualpipe_v { mesh dp = 2, pp = 2  shard batch over dp  pipeline blocks over pp { schedule = dualpipe_v  microbatches = 8 } }
+layout accumulate { accumulate = 4 }
+layout alone { mesh pp = 1  pipeline blocks over pp { microbatches = 2 } }
+layout zero1 { mesh dp = 2  shard batch over dp  zero 1 over dp  accumulate = 4 }
+layout zero2 { mesh dp = 2  shard batch over dp  zero 2 over dp  accumulate = 2 }
+layout zero3 { mesh dp = 2  shard batch over dp  zero 3 over dp  accumulate = 4  recompute Block }
+layout tensor { mesh dp = 2, tp = 2  shard batch over dp  shard n over tp  zero 2 over dp  accumulate = 2 }
+layout rounds { mesh dp = 2, pp = 2  shard batch over dp  accumulate = 2  pipeline blocks over pp { schedule = gpipe  microbatches = 2 } }
+layout rounds_zb { mesh dp = 2, pp = 2  shard batch over dp  zero 3 over dp  accumulate = 2  pipeline blocks over pp { schedule = zb_v  microbatches = 4 } }
 layout breadth_first { mesh dp = 2, pp = 2  shard batch over dp  zero 3 over dp  pipeline blocks over pp { schedule = breadth_first  microbatches = 4 } }
 `
 }
@@ -72,13 +80,15 @@ var pipelined = map[string]string{
 	"weights of the batch": stacked(plain, "param e : [n] ~ ones", "x * e", "sum(softmax(q, over = batch) * (p - q) ** 2) + "+masked+"sum(cast(q > 0.2, f32))"),
 }
 
-// TestPipelined: losses, gradients and parameters are those of one device, under
-// every schedule, alone and with data parallelism.
+// TestPipelined: losses, also of validation, gradients and parameters are those of one
+// device, under every schedule, alone and with data parallelism, and where gradients
+// accumulate.
 func TestPipelined(t *testing.T) {
 	for name, src := range pipelined {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			var want *matrix.Run
-			for _, layout := range []string{"single", "gpipe", "f1b", "interleaved", "zb_h1", "zb_h2", "zb_v", "interleaved_zb", "dualpipe_v", "breadth_first"} {
+			for _, layout := range []string{"single", "gpipe", "f1b", "interleaved", "zb_h1", "zb_h2", "zb_v", "interleaved_zb", "dualpipe_v", "breadth_first",
+				"accumulate", "alone", "zero1", "zero2", "zero3", "tensor", "rounds", "rounds_zb"} {
 				p, _, err := compiler.Compile(compiler.Options{File: "m.ptl", Source: []byte(src), Layout: layout, Target: "ref:f64", VerifyEach: true})
 				if err != nil {
 					t.Fatalf("%s: %v", layout, err)

@@ -31,6 +31,7 @@ type Run struct {
 	Grads   map[string][]float64 // of the first step
 	Params  map[string][]float64 // after the last
 	States  map[string][]float64 // of the optimizer, after the last
+	Valid   []float64            // loss of validation after the last step, on its batch
 }
 
 // Compile makes the plan of a case. root is the folder of the module, target as
@@ -103,6 +104,9 @@ func TrainOn(p *program.Plan, steps, below int) (*Run, error) {
 		}
 		r.Losses = append(r.Losses, step.Loss())
 	}
+	if err := r.validate(m, uint64(steps-1), below); err != nil {
+		return nil, err
+	}
 	for _, t := range m.Tensors() {
 		raw := make([]byte, t.Bytes())
 		if err := m.ReadBytes(t.Path, raw); err != nil {
@@ -115,6 +119,24 @@ func TrainOn(p *program.Plan, steps, below int) (*Run, error) {
 		into[t.Path] = floats(t.DType, raw)
 	}
 	return r, nil
+}
+
+// validate runs validation, if the plan has one, on the batch of a step.
+func (r *Run) validate(m *exec.Machine, step uint64, below int) error {
+	valid := m.Program("eval")
+	if valid == nil {
+		return nil
+	}
+	for i, f := range valid.Fields() {
+		if err := valid.Feed(f.Name, batch(f, step, uint64(i), below)); err != nil {
+			return err
+		}
+	}
+	if err := valid.Run(); err != nil {
+		return fmt.Errorf("validation: %w", err)
+	}
+	r.Valid = append(r.Valid, valid.Loss())
+	return nil
 }
 
 // first runs the first step and keeps its gradients.

@@ -108,6 +108,9 @@ func Compare(want, got *Run, t Target) Result {
 	for i := range want.Losses {
 		all = append(all, diff{fmt.Sprintf("loss %d", i+1), distance(want.Losses[i:i+1], got.Losses[i:i+1])})
 	}
+	if len(want.Valid) > 0 && len(got.Valid) > 0 {
+		all = append(all, diff{"loss of validation", distance(want.Valid, got.Valid)})
+	}
 	for _, s := range []struct {
 		what      string
 		want, got map[string][]float64

@@ -42,6 +42,11 @@ var decoders = []Layout{
 	{Spec: "single", Extra: "recompute auto { budget = 310 KiB }", Models: "gpt llama"},
 	{Spec: "dp2 z3 tp2 sp", Extra: "recompute auto { budget = 100 KiB }", Models: "gpt llama"},
 	{Spec: "dp2 1f1b:2:4 tp2", Set: "layers=3", Extra: "recompute auto { budget = 48 KiB }", Models: "gpt llama"},
+	// Gradients of several parts of the batch add up.
+	{Spec: "single", Extra: "accumulate = 2"}, {Spec: "dp2", Extra: "accumulate = 4"}, {Spec: "dp2 z1", Extra: "accumulate = 2"},
+	{Spec: "dp2 z2 tp2", Extra: "accumulate = 2"}, {Spec: "dp2 z3 tp2 sp", Extra: "accumulate = 4  recompute Block"}, {Spec: "zz2", Extra: "accumulate = 2"},
+	{Spec: "1f1b:1:4"}, {Spec: "dp2 z3 1f1b:2:2", Set: "layers=3", Extra: "accumulate = 2"}, {Spec: "dp2 z1 gpipe:2:2 tp2", Extra: "accumulate = 2"},
+	{Spec: "ep2", Extra: "accumulate = 2", Models: "moe"}, {Spec: "dp2", Extra: "accumulate = 2  recompute Block  " + offload},
 	// States and activations in other memories.
 	{Spec: "on1", Extra: offload}, {Spec: "dp2", Extra: offload}, {Spec: "dp2 z1", Extra: offload}, {Spec: "dp2 z2", Extra: offload}, {Spec: "dp2 z3", Extra: offload},
 	{Spec: "tp2 sp", Extra: offload}, {Spec: "1f1b:2:2", Extra: offload}, {Spec: "dp2 z1 interleaved:2:2:2 tp2", Set: "layers=5", Extra: offload},

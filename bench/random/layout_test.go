@@ -56,6 +56,7 @@ func newLayout(d *dice, m *model) layout {
 	k.zero()
 	k.replicate()
 	k.recompute()
+	k.accumulate()
 	k.moving()
 	k.levels()
 	k.offload()
@@ -319,6 +320,14 @@ func (k *maker) recompute() {
 		k.add("recompute %s.0", s.name)
 	default:
 		k.add("recompute auto { budget = %d }", k.size(12<<10, 24<<10, 48<<10, 96<<10))
+	}
+}
+
+// accumulate works on the batch in parts, of which those of a pipeline have several.
+func (k *maker) accumulate() {
+	if n := k.size(2, 2, 3, 4); k.chance(0.35) {
+		k.add("accumulate = %d", n)
+		k.needs("batch", n)
 	}
 }
 

@@ -105,7 +105,7 @@ func TestKindsOccur(t *testing.T) {
 		"r[two = 0] - r[two = 1]", "merge(batch = (pairs, two))", "merge(rows = ", "r[batch = 0..n]", "concat(r, 2 * r", "cumsum(r, over = batch)", "logsumexp(z, over = other)", "r.rename(batch = other)[other = ",
 		"nn.cross_entropy", "nn.mse", "logsumexp", "predict = last", "synthetic_tokens", "data.synthetic(",
 		"chunks = 2", "chunks = 3", "pipeline tail", "zero 1", "zero 2", "zero 3",
-		"shard batch", "shard seq", "between Block", "shard experts", " of blocks.0", " of blocks.*", "replicate", "recompute", "keep = [", "two_level", "offload optimizer to host", "offload activations to disk", "offload activations of ",
+		"shard batch", "shard seq", "between Block", "shard experts", " of blocks.0", " of blocks.*", "replicate", "recompute", "accumulate = 3", "keep = [", "two_level", "offload optimizer to host", "offload activations to disk", "offload activations of ",
 		"bucket", "overlap", "prefetch", "attention = ring", "attention = gather", "order = zigzag", "over (", "= 3", "= 8",
 	} {
 		if !strings.Contains(all.String(), kind) {

@@ -112,6 +112,56 @@ func (r *Pipeline) fields() []field {
 	}
 }
 
+// Accumulate is `accumulate = 8`: the batch is worked on in so many parts, one after
+// the other, whose gradients add up. Beside a pipeline each part goes through it in the
+// pipeline's microbatches.
+type Accumulate struct {
+	source
+	Times int
+}
+
+func (r *Accumulate) fields() []field {
+	return []field{{key: "times", at: &r.Times, required: true, least: 1}}
+}
+
+// Rounds are how often a step does its forward and backward phase, as `accumulate` says:
+// 1 where nothing is said.
+func Rounds(m *ir.Module) int {
+	n := 1
+	for _, r := range All[*Accumulate](Of(m)) {
+		n *= max(1, r.Times)
+	}
+	return n
+}
+
+// Microbatches are the parts that the batch of a step is worked on in: those of a
+// pipeline, also of one with a single stage, in each round.
+func Microbatches(m *ir.Module) int {
+	n := Rounds(m)
+	for _, r := range All[*Pipeline](Of(m)) {
+		n *= max(1, r.Microbatches)
+	}
+	return n
+}
+
+// ZeroInTurns is the level of zero where a step accumulates gradients, 0 elsewhere: from
+// level 2 on each microbatch reduces its gradients before they are added to those of the
+// others, and with 3 it gathers the parameters that it reads. The microbatches of a
+// pipeline alone share what is gathered, and are reduced together: a stage has many of
+// them in flight, and few parameters.
+func ZeroInTurns(m *ir.Module) int {
+	l := Of(m)
+	for _, r := range All[*Pipeline](l) {
+		if m.MeshSize(r.Over) > 1 && Rounds(m) == 1 {
+			return 0
+		}
+	}
+	for _, r := range All[*Zero](l) {
+		return r.Level
+	}
+	return 0
+}
+
 // Recompute is `recompute Block { keep = attn }`: modules whose inner values the
 // backward pass computes again, or `recompute auto`.
 type Recompute struct {

@@ -64,6 +64,15 @@ func (l *Layout) Terms() (rules, instances ir.Term) {
 	return ir.Term{Head: "layout", Args: ir.A("name", ir.Str(l.Name), "rules", list)}, instances
 }
 
+// NoEffect is the warning of a directive, or an option of one, that changes nothing.
+func NoEffect(layout, what string, at diag.Pos, why string) string {
+	where := ""
+	if at.IsValid() {
+		where = fmt.Sprintf(" of line %d", at.Line)
+	}
+	return fmt.Sprintf("layout `%s`: `%s`%s has no effect: %s (W0401)", layout, what, where, why)
+}
+
 // Patterns are what names stand for: patterns of paths as they are, and those of a
 // module's instances for its name.
 func (l *Layout) Patterns(names []string) []string {

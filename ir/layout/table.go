@@ -48,10 +48,11 @@ type Key struct {
 	Words []string
 }
 
-// Option is a directive that is a number of bytes.
+// Option is a directive that is a number: of bytes, or a count from 1 on.
 type Option struct {
 	What, Example string
-	Rule          func(bytes int64) Rule
+	Counts        bool
+	Rule          func(n int64) Rule
 }
 
 // Table lists the directives of the language.
@@ -65,6 +66,8 @@ var Table = []Row{
 	{Word: "pipeline", Passes: []string{"stage", "schedule"},
 		New:  func() Rule { return &Pipeline{Schedule: "1f1b", Microbatches: 1, Chunks: 1} },
 		Keys: []Key{{"schedule", pipeline.Names()}, {Name: "microbatches"}, {Name: "chunks"}, {Name: "stages"}}},
+	{Word: "accumulate", Passes: []string{"stage", "schedule"}, New: func() Rule { return &Accumulate{} },
+		Option: &Option{What: "the number of parts of the batch whose gradients add up", Example: "8", Counts: true, Rule: func(n int64) Rule { return &Accumulate{Times: int(n)} }}},
 	{Word: "recompute", Passes: []string{"remat"}, New: func() Rule { return &Recompute{} },
 		Keys: []Key{{Name: "keep"}, {Name: "budget"}}},
 	{Word: "precision", Passes: []string{"precision", "scale"}, Form: InMeta, New: func() Rule { p := Float32(); return &p },
@@ -75,9 +78,9 @@ var Table = []Row{
 	{Word: "device", Passes: []string{"memory", "remat"}, New: func() Rule { return &Device{} }, Keys: []Key{{Name: "memory"}}},
 	{Word: "overlap", Passes: []string{"overlap"}, New: func() Rule { return &Overlap{} }},
 	{Word: "bucket", Passes: []string{"overlap"}, New: func() Rule { return &Bucket{Bytes: Unsaid} },
-		Option: &Option{"the size of a bucket", "25 MiB", func(n int64) Rule { return &Bucket{Bytes: n} }}},
+		Option: &Option{What: "the size of a bucket", Example: "25 MiB", Rule: func(n int64) Rule { return &Bucket{Bytes: n} }}},
 	{Word: "two_level", Passes: []string{"collectives"}, New: func() Rule { return &TwoLevel{Bytes: Unsaid} },
-		Option: &Option{"the payload from which a collective has two levels", "64 KiB", func(n int64) Rule { return &TwoLevel{Bytes: n} }}},
+		Option: &Option{What: "the payload from which a collective has two levels", Example: "64 KiB", Rule: func(n int64) Rule { return &TwoLevel{Bytes: n} }}},
 }
 
 // precisions are the names of the dtypes that a setting may have.

@@ -26,7 +26,7 @@ import (
 func TestGolden(t *testing.T) {
 	golden.Run(t, "testdata/*.txtar", func(t *testing.T, c *golden.Case) {
 		n := numbers(t, c.Option("shape"))
-		shape := Shape{n[0], n[1], n[2]}
+		shape := Shape{Devices: n[0], Microbatches: n[1], Chunks: n[2]}
 		u := Unit{1, 0.5, 0.5, 0}
 		if text := c.Option("unit"); text != "" {
 			var err error
@@ -150,7 +150,7 @@ func TestPicturesInComments(t *testing.T) {
 			continue
 		}
 		number := func(text []byte) int { n, _ := strconv.Atoi(string(text)); return n }
-		shape := Shape{number(found[1]), number(found[3]), max(row.Least, number(found[2]))}
+		shape := Shape{Devices: number(found[1]), Microbatches: number(found[3]), Chunks: max(row.Least, number(found[2]))}
 		s, err := New(row.Name, shape, Costs{})
 		if err != nil {
 			t.Fatal(err)

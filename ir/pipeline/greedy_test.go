@@ -12,7 +12,7 @@ import (
 func TestListScheduler(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	for range 400 {
-		shape := Shape{1 + rng.IntN(5), 1 + rng.IntN(9), 1 + rng.IntN(4)}
+		shape := Shape{Devices: 1 + rng.IntN(5), Microbatches: 1 + rng.IntN(9), Chunks: 1 + rng.IntN(4)}
 		devices := Loop(shape.Devices, shape.Chunks)
 		if rng.IntN(2) == 0 {
 			rng.Shuffle(len(devices), func(i, j int) { devices[i], devices[j] = devices[j], devices[i] })
@@ -48,7 +48,7 @@ func TestCostsDriveTheList(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 24))
 	shorter := 0
 	for range 60 {
-		shape := Shape{2 + rng.IntN(5), 8 + rng.IntN(9), 2}
+		shape := Shape{Devices: 2 + rng.IntN(5), Microbatches: 8 + rng.IntN(9), Chunks: 2}
 		c := randomCosts(rng, shape)
 		step := func(made Costs) float64 {
 			s, err := New("zb_v", shape, made)

@@ -55,14 +55,14 @@ func (c *tally) finish(t *testing.T, rules ...Rule) {
 // original returns a random correct schedule: a registered one or any other.
 func original(t *testing.T, rng *rand.Rand) *Schedule {
 	if rng.IntN(3) == 0 {
-		return randomSchedule(rng, Shape{1 + rng.IntN(3), 1 + rng.IntN(4), 1 + rng.IntN(2)})
+		return randomSchedule(rng, Shape{Devices: 1 + rng.IntN(3), Microbatches: 1 + rng.IntN(4), Chunks: 1 + rng.IntN(2)})
 	}
 	names := Names()
 	row, err := Lookup(names[rng.IntN(len(names))])
 	if err != nil {
 		t.Fatal(err)
 	}
-	shape := Shape{1 + rng.IntN(4), 1 + rng.IntN(7), min(row.Most, row.Least+rng.IntN(2))}
+	shape := Shape{Devices: 1 + rng.IntN(4), Microbatches: 1 + rng.IntN(7), Chunks: min(row.Most, row.Least+rng.IntN(2))}
 	s, err := New(row.Name, shape, Costs{})
 	if err != nil {
 		t.Fatal(err)

@@ -66,6 +66,8 @@ type Shape struct {
 	Microbatches int
 	// Chunks is v, the number of virtual stages on each device.
 	Chunks int
+	// ForwardOnly is whether there are no backward passes, as in validation.
+	ForwardOnly bool
 }
 
 // maxSlots bounds a schedule so that a mistyped number is an error and not an
@@ -99,7 +101,11 @@ func (s Shape) Stages() int { return s.Devices * s.Chunks }
 
 // String says the shape in words.
 func (s Shape) String() string {
-	return fmt.Sprintf("%d devices × %d chunks and %d microbatches", s.Devices, s.Chunks, s.Microbatches)
+	text := fmt.Sprintf("%d devices × %d chunks and %d microbatches", s.Devices, s.Chunks, s.Microbatches)
+	if s.ForwardOnly {
+		text += ", forward only"
+	}
+	return text
 }
 
 // Schedule assigns to each device the slots that it runs, in order.

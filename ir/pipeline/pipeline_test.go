@@ -18,7 +18,7 @@ func everyShape(t *testing.T, maxDevices, maxMicrobatches int, fn func(t *testin
 		for p := 1; p <= maxDevices; p++ {
 			for m := 1; m <= maxMicrobatches; m++ {
 				for v := 1; v <= 4; v++ {
-					s, err := New(name, Shape{p, m, v}, Costs{})
+					s, err := New(name, Shape{Devices: p, Microbatches: m, Chunks: v}, Costs{})
 					if err != nil {
 						continue
 					}
@@ -123,7 +123,7 @@ func TestMeasured(t *testing.T) {
 		{"interleaved_zb", 8, 11, 2, 5, 8, "13.2%"},
 		{"dualpipe_v", 8, 11, 2, 3.5, 8.5, "9.6%"},
 	} {
-		shape := Shape{c.p, c.m, c.v}
+		shape := Shape{Devices: c.p, Microbatches: c.m, Chunks: c.v}
 		u := Unit{1 / float64(c.v), 1 / float64(c.v), 1 / float64(c.v), 0}
 		s, err := New(c.name, shape, Uniform(shape, u))
 		if err != nil {
@@ -152,7 +152,7 @@ func TestPublishedForms(t *testing.T) {
 			P, M := float64(p), float64(m)
 			for v := 1; v <= 4; v++ {
 				bubble := func(name string, u Unit) float64 {
-					s, err := New(name, Shape{p, m, v}, Costs{})
+					s, err := New(name, Shape{Devices: p, Microbatches: m, Chunks: v}, Costs{})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -259,8 +259,11 @@ func checkTimes(t *testing.T, s *Schedule, c Costs, r *Result) {
 }
 
 func TestBadInput(t *testing.T) {
-	sch := func(name string, p, m, v int) error { _, err := New(name, Shape{p, m, v}, Costs{}); return err }
-	shape := Shape{2, 3, 1}
+	sch := func(name string, p, m, v int) error {
+		_, err := New(name, Shape{Devices: p, Microbatches: m, Chunks: v}, Costs{})
+		return err
+	}
+	shape := Shape{Devices: 2, Microbatches: 3, Chunks: 1}
 	good, _ := New("1f1b", shape, Costs{})
 	costs := Uniform(shape, Unit{1, 1, 1, 0})
 	sim := func(c Costs, room int) error { _, err := Simulate(good, c, room); return err }
@@ -324,7 +327,7 @@ func TestRegister(t *testing.T) {
 // TestTimelineOfShortSlots: slots under half a column may vanish, and no column
 // is added for the rounding of sums.
 func TestTimelineOfShortSlots(t *testing.T) {
-	s, _ := New("gpipe", Shape{1, 3, 1}, Costs{})
+	s, _ := New("gpipe", Shape{Devices: 1, Microbatches: 3, Chunks: 1}, Costs{})
 	r := simulate(t, s, Unit{Forward: 0.1, Input: 0.1, Weight: 0.1})
 	for unit, want := range map[float64]string{
 		0.1: "device 0  F0 F1 F2 B0 -- B1 -- B2 --\n",

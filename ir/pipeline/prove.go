@@ -120,8 +120,8 @@ func (s *Schedule) checkSlot(d, k int, slot Slot) error {
 	return nil
 }
 
-// proveWork: each stage runs each microbatch forward once and backward once,
-// whole or split.
+// proveWork: each stage runs each microbatch forward once and, unless the schedule is
+// forward only, backward once, whole or split.
 func proveWork(s *Schedule) error {
 	runs := map[Slot]bool{}
 	for d, slots := range s.Devices {
@@ -152,6 +152,10 @@ func (s *Schedule) workAt(runs map[Slot]bool, stage, i int) error {
 	switch {
 	case !has(Forward):
 		return missing(Forward)
+	case s.Shape.ForwardOnly && (whole || input || weight):
+		return faultf(Misplaced, "device %d runs the backward of microbatch %d at stage %d, and the schedule is forward only", d, i, stage)
+	case s.Shape.ForwardOnly:
+		return nil
 	case whole && (input || weight):
 		return faultf(Duplicate, "device %d runs the backward of microbatch %d at stage %d both whole and split", d, i, stage)
 	case whole:

@@ -101,7 +101,7 @@ func randomSchedule(rng *rand.Rand, s Shape) *Schedule {
 }
 
 func randomShape(rng *rand.Rand) Shape {
-	return Shape{1 + rng.IntN(4), 1 + rng.IntN(6), 1 + rng.IntN(3)}
+	return Shape{Devices: 1 + rng.IntN(4), Microbatches: 1 + rng.IntN(6), Chunks: 1 + rng.IntN(3)}
 }
 
 // TestProofIsExact: over random schedules in random placements the proof says that
@@ -131,9 +131,12 @@ func TestProofIsExact(t *testing.T) {
 // TestProofOfOtherShape: a schedule of other numbers than wanted is not proved, nor
 // one whose placement is of others.
 func TestProofOfOtherShape(t *testing.T) {
-	make := func() *Schedule { s, _ := New("1f1b", Shape{2, 4, 1}, Costs{}); return s }
-	shape := Shape{2, 4, 1}
-	wantRule(t, Prove(make(), Shape{2, 5, 1}, 1), BadShape)
+	make := func() *Schedule {
+		s, _ := New("1f1b", Shape{Devices: 2, Microbatches: 4, Chunks: 1}, Costs{})
+		return s
+	}
+	shape := Shape{Devices: 2, Microbatches: 4, Chunks: 1}
+	wantRule(t, Prove(make(), Shape{Devices: 2, Microbatches: 5, Chunks: 1}, 1), BadShape)
 	wantRule(t, Prove(make(), Shape{}, 1), BadShape)
 	wantRule(t, Prove(make(), shape, 0), BadShape)
 	for _, place := range []*Placement{nil, Place([]int{0}), Place([]int{0, 0}), Place([]int{0, 1, 1}), Place([]int{0, 2})} {
@@ -151,9 +154,9 @@ func TestGarbage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(17, 18))
 	number := func() int { return []int{-1 << 62, -1, 0, 1, 2, 3, 1 << 62}[rng.IntN(7)] }
 	for range 3000 {
-		shape := Shape{number(), number(), number()}
+		shape := Shape{Devices: number(), Microbatches: number(), Chunks: number()}
 		if rng.IntN(2) == 0 {
-			shape = Shape{2, 2, 2}
+			shape = Shape{Devices: 2, Microbatches: 2, Chunks: 2}
 		}
 		s := &Schedule{Shape: shape, Place: Place([]int{0, 1, 1, 0})}
 		for range rng.IntN(4) {
@@ -162,7 +165,7 @@ func TestGarbage(t *testing.T) {
 		if Prove(s, shape, Unbounded) == nil {
 			t.Fatalf("accepted %+v", s)
 		}
-		if _, err := Simulate(s, Uniform(Shape{2, 2, 2}, Unit{1, 1, 1, 0}), 1); err == nil {
+		if _, err := Simulate(s, Uniform(Shape{Devices: 2, Microbatches: 2, Chunks: 2}, Unit{1, 1, 1, 0}), 1); err == nil {
 			t.Fatalf("simulated %+v", s)
 		}
 	}
@@ -170,7 +173,7 @@ func TestGarbage(t *testing.T) {
 
 // BenchmarkProve is the proof of a large pipeline.
 func BenchmarkProve(b *testing.B) {
-	s, err := New("interleaved", Shape{16, 128, 4}, Costs{})
+	s, err := New("interleaved", Shape{Devices: 16, Microbatches: 128, Chunks: 4}, Costs{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -184,7 +187,7 @@ func BenchmarkProve(b *testing.B) {
 // BenchmarkList is the list scheduler on a large pipeline.
 func BenchmarkList(b *testing.B) {
 	for b.Loop() {
-		if _, err := New("zb_v", Shape{32, 256, 2}, Costs{}); err != nil {
+		if _, err := New("zb_v", Shape{Devices: 32, Microbatches: 256, Chunks: 2}, Costs{}); err != nil {
 			b.Fatal(err)
 		}
 	}

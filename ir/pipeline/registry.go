@@ -84,7 +84,7 @@ func PlacementOf(name string, devices, chunks int) (*Placement, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := (Shape{devices, 1, chunks}).Validate(); err != nil {
+	if err := (Shape{Devices: devices, Microbatches: 1, Chunks: chunks}).Validate(); err != nil {
 		return nil, err
 	}
 	if chunks < row.Least || chunks > row.Most {
@@ -116,6 +116,8 @@ func (r *Row) chunks() string {
 // New returns the schedule of that name for a shape, or an error in terms of
 // the user's numbers if there is none. No costs are the same for all stages: one
 // unit for each of forward, input and weight gradients, and no time for messages.
+// A schedule without backward passes has the forward passes of the one with them, in
+// its order.
 func New(name string, s Shape, c Costs) (*Schedule, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -130,7 +132,30 @@ func New(name string, s Shape, c Costs) (*Schedule, error) {
 	if err := c.check(s); err != nil {
 		return nil, err
 	}
-	return &Schedule{Name: name, Shape: s, Place: place, Devices: rows[name].Slots(s, place, c)}, nil
+	devices := rows[name].Slots(s, place, c)
+	if s.ForwardOnly {
+		for d := range devices {
+			devices[d] = slices.DeleteFunc(devices[d], func(x Slot) bool { return x.Kind != Forward })
+		}
+	}
+	return &Schedule{Name: name, Shape: s, Place: place, Devices: devices}, nil
+}
+
+// Rounds is s for rounds times as many microbatches: each device runs its slots over and
+// over, each time for the next microbatches. What a device holds at once stays that of
+// one round, since a device ends a round before it begins the next one.
+func (s *Schedule) Rounds(rounds int) *Schedule {
+	out := &Schedule{Name: s.Name, Shape: s.Shape, Place: s.Place, Devices: make([][]Slot, len(s.Devices))}
+	out.Shape.Microbatches *= rounds
+	for d, slots := range s.Devices {
+		for r := range rounds {
+			for _, x := range slots {
+				x.Microbatch += r * s.Shape.Microbatches
+				out.Devices[d] = append(out.Devices[d], x)
+			}
+		}
+	}
+	return out
 }
 
 // each makes the slots of a schedule of a fixed order device by device.

@@ -21,8 +21,8 @@ type Result struct {
 	Bubble float64
 	// Peak is, for each device, the greatest number of activations held at
 	// once. One is held for each virtual stage and microbatch from the start of
-	// its forward pass to the end of its backward pass or weight backward. A chunk
-	// has 1/v of a device's share of the model, so Peak / v is in shares.
+	// its forward pass to the end of its backward pass or weight backward; of a
+	// forward pass alone, to its own end. A chunk has 1/v of a device's share of the model, so Peak / v is in shares.
 	Peak []int
 }
 
@@ -50,6 +50,9 @@ func Simulate(s *Schedule, c Costs, room int) (*Result, error) {
 				held--
 			}
 			peak = max(peak, held)
+			if s.Shape.ForwardOnly {
+				held-- // nothing reads its activations later
+			}
 		}
 		r.Idle, r.Peak = append(r.Idle, rest), append(r.Peak, peak)
 		idle += rest

@@ -61,6 +61,7 @@ func (y *Layout) Lower(mod *ir.Module, data *value.Data, unnamed bool, compute s
 		for _, d := range y.decl.Directives {
 			y.directive(d)
 		}
+		y.checkAccumulate()
 		y.checkShards()
 		y.checkIdle()
 		y.checkPointless()

@@ -42,6 +42,10 @@ type Layout struct {
 	// oneChunk are the schedules of pipelines with one chunk for each device, of those
 	// that are for several.
 	oneChunk map[*syntax.Pipeline]string
+	// rounds is the `accumulate` of the layout, nil where there is none, and micro the
+	// microbatches of its pipeline.
+	rounds *syntax.Entry
+	micro  int
 }
 
 // shardRule is one axis of a shard directive.

@@ -1,10 +1,12 @@
 package directive
 
 import (
+	"fmt"
 	"slices"
 	"sort"
 
 	"ptc/internal/diag"
+	"ptc/ir"
 	"ptc/ir/layout"
 	"ptc/ir/pipeline"
 	"ptc/lang/source"
@@ -38,7 +40,7 @@ func (y *Layout) pipeline(d *syntax.Pipeline) {
 		},
 		"microbatches": func(x syntax.Expr) {
 			if n, ok := y.count(x, "E0407", "the number of microbatches", 1, source.MaxSize); ok {
-				micro = n
+				micro, y.micro = n, n
 				y.checkMicrobatches(x, n)
 			}
 		},
@@ -106,14 +108,64 @@ func (y *Layout) stages(x syntax.Expr, stages, chunks, blocks int) (out []int) {
 	return out
 }
 
-// checkMicrobatches checks that the part of the batch that one device has is
-// cut evenly.
+// checkMicrobatches checks that n microbatches divide the part of the batch that one
+// device has.
 func (y *Layout) checkMicrobatches(x syntax.Expr, n int) {
-	if y.data == nil {
-		return // what is wrong with it was said
+	axis, local, parts := y.localBatch()
+	if local == 0 || local%n == 0 {
+		return
 	}
-	a := y.data.Fields[0].Type.Axes[0]
-	parts := 1
+	y.f.Wants("E0407", x, "a divisor of "+value.FormatNumber(value.Whole(local)), "", "%s cannot be cut into %d microbatches", ofBatch(axis, local, parts), n)
+}
+
+// checkAccumulate checks that `accumulate` divides what a device has of the batch, and
+// that the microbatches of a pipeline divide each part.
+func (y *Layout) checkAccumulate() {
+	if y.rounds == nil {
+		return
+	}
+	axis, local, parts := y.localBatch()
+	if local == 0 || local%max(1, y.micro) != 0 { // E0406 and E0407 say so
+		return
+	}
+	times := y.times()
+	if local%(times*max(1, y.micro)) == 0 {
+		return
+	}
+	beside := ""
+	if y.micro > 1 {
+		beside = fmt.Sprintf(", each in the %d microbatches of the pipeline", y.micro)
+	}
+	most := local / max(1, y.micro)
+	y.f.Wants("E0407", y.rounds.Value, "a divisor of "+value.FormatNumber(value.Whole(most)), "", "%s cannot be cut into %d parts%s", ofBatch(axis, local, parts), times, beside)
+}
+
+// times is what `accumulate` says, 1 where it says nothing.
+func (y *Layout) times() int {
+	if y.rounds == nil {
+		return 1
+	}
+	c, _ := y.f.Number(y.rounds.Value)
+	n, _ := c.Int()
+	return max(1, n)
+}
+
+// ofBatch is what an error calls the part of the batch that one of so many devices has.
+func ofBatch(axis ir.Axis, local, parts int) string {
+	what := "`" + axis.Name + "` of " + value.FormatNumber(value.Whole(axis.Size))
+	if parts > 1 {
+		what += ", of which each device has " + value.FormatNumber(value.Whole(local)) + ","
+	}
+	return what
+}
+
+// localBatch is the axis of the batch, how much of it one device has, and how many
+// devices share it. A local size of 0 says that a mistake in it was reported.
+func (y *Layout) localBatch() (a ir.Axis, local, parts int) {
+	if y.data == nil {
+		return a, 0, 0
+	}
+	a, parts = y.data.Fields[0].Type.Axes[0], 1
 	for _, d := range y.decl.Directives {
 		s, ok := d.(*syntax.Shard)
 		if !ok {
@@ -128,15 +180,9 @@ func (y *Layout) checkMicrobatches(x syntax.Expr, n int) {
 		}
 	}
 	if a.Size%parts != 0 {
-		return // E0406 says so
+		return a, 0, parts // E0406 says so
 	}
-	if local := a.Size / parts; local%n != 0 {
-		what := "`" + a.Name + "` of " + value.FormatNumber(value.Whole(a.Size))
-		if parts > 1 {
-			what += ", of which each device has " + value.FormatNumber(value.Whole(local)) + ","
-		}
-		y.f.Wants("E0407", x, "a divisor of "+value.FormatNumber(value.Whole(local)), "", "%s cannot be cut into %d microbatches", what, n)
-	}
+	return a, a.Size / parts, parts
 }
 
 // repeatedPaths are the paths of the repeated modules in m, sorted.

@@ -6,6 +6,7 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir/layout"
+	"ptc/lang/source"
 	"ptc/lang/syntax"
 	"ptc/lang/value"
 )
@@ -136,6 +137,13 @@ func (y *Layout) entry(d *syntax.Entry) {
 		return
 	}
 	y.single(d, d.Key.Name)
+	if e.Counts {
+		if n, ok := y.count(d.Value, "E0415", e.What, 1, source.MaxSize); ok {
+			y.rounds = d
+			y.rule(d, e.Rule(int64(n)))
+		}
+		return
+	}
 	if n, ok := y.bytes(d.Value, "E0415", e.What, e.Example, 0); ok {
 		y.rule(d, e.Rule(int64(n)))
 	}

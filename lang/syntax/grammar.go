@@ -37,5 +37,5 @@ var (
 	stmtWords      = []string{"return", "for", "if"}
 	directiveWords = []string{"mesh", "shard", "replicate", "pipeline", "zero", "recompute", "precision",
 		"offload", "forbid", "device", "overlap"}
-	optionWords = []string{"bucket", "two_level"} // plain entries of a layout
+	optionWords = []string{"accumulate", "bucket", "two_level"} // plain entries of a layout
 )

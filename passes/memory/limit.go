@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 	"sort"
+	"strings"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -37,13 +38,16 @@ func (p *planner) fits(temps map[*ir.Func][]*buffer) error {
 	e := &diag.Error{Code: "E0611", Pos: pos,
 		Msg:  fmt.Sprintf("a device needs %s of memory", pass.Bytes(p.peak[ir.Device])),
 		Want: "at most " + pass.Bytes(most) + ", as the layout says",
-		Hint: "shard more (zero, tensor or pipeline parallel), use smaller or more microbatches, recompute, or offload"}
+		Hint: "shard more (zero, tensor or pipeline parallel), use more microbatches (accumulate, or those of a pipeline), recompute, or offload"}
 	grads := accumulators(p.entries[0])
 	text := fmt.Sprintf("parameters %s, optimizer state %s, ", pass.Bytes(kinds[ir.RoleParam]), pass.Bytes(kinds[ir.RoleState]))
 	if grads > 0 {
 		text += fmt.Sprintf("gradients that microbatches add up %s, ", pass.Bytes(grads))
 	}
 	text += "temporaries " + pass.Bytes(p.peak[ir.Device]-p.top[ir.Device]-grads)
+	if of := p.each(temps); len(of) > 1 {
+		text += ": " + strings.Join(of, ", ")
+	}
 	e.Note = append(e.Note, diag.Note{Msg: text})
 	for _, b := range p.atPeak(temps) {
 		e.Note = append(e.Note, diag.Note{Msg: b})
@@ -60,6 +64,19 @@ func accumulators(f *ir.Func) (sum int64) {
 		}
 	}
 	return sum
+}
+
+// each is what the temporaries of each function take, which lie in one place: training and
+// validation never run at the same time.
+func (p *planner) each(temps map[*ir.Func][]*buffer) (out []string) {
+	for _, f := range p.entries {
+		end := p.top[ir.Device]
+		for _, b := range temps[f] {
+			end = max(end, b.offset+b.size())
+		}
+		out = append(out, fmt.Sprintf("%s of @%s", pass.Bytes(end-p.top[ir.Device]), f.Name))
+	}
+	return out
 }
 
 // atPeak describes the largest temporaries that live when most are.

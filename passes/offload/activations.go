@@ -1,7 +1,11 @@
 package offload
 
 import (
+	"fmt"
+	"slices"
+
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/ir/op"
 	"ptc/passes/pass"
 )
@@ -24,13 +28,16 @@ func Activations(c *pass.Context, m *ir.Module) error {
 	if len(rules) == 0 {
 		return nil
 	}
-	forward := forwardPhase(m)
+	forward, used := forwardPhase(m), make([]bool, len(rules))
 	for _, f := range m.Funcs {
 		if f.Class == ir.Kernel {
 			continue
 		}
 		a := newActivations(f, rules, forward)
 		a.find()
+		for d := range a.stores {
+			used[d.rule] = true
+		}
 		if a.n == 0 {
 			continue
 		}
@@ -38,6 +45,11 @@ func Activations(c *pass.Context, m *ir.Module) error {
 		c.Remarkf(nil, "@%s: %d activations of %d bytes are offloaded until the backward phase", f.Name, a.n, a.bytes)
 		if a.soon > 0 {
 			c.Remarkf(nil, "@%s: %d of them are read again within %d kernels: all instances of a module are offloaded alike", f.Name, a.soon, distance)
+		}
+	}
+	for i, r := range rules {
+		if !used[i] {
+			r.warnIdle(c, m, "activations", fmt.Sprintf("the backward phase reads nothing of these modules that is of at least %d bytes and %d kernels away", least, distance))
 		}
 	}
 	return nil
@@ -71,15 +83,16 @@ func forwardPhase(m *ir.Module) map[*ir.Op]bool {
 			}
 		}
 	}
-	out := map[*ir.Op]bool{}
+	out, seen := map[*ir.Op]bool{}, map[*ir.Value]bool{}
 	for len(work) > 0 {
-		x := work[len(work)-1].Def
+		v := work[len(work)-1]
 		work = work[:len(work)-1]
-		if x == nil || out[x] {
+		x := v.Def
+		if x == nil || seen[v] {
 			continue
 		}
-		out[x] = true
-		work = append(work, x.Args...)
+		seen[v], out[x] = true, true
+		work = append(work, reads(x, v)...)
 		if op.Has(x, op.Receives) {
 			f := of[x]
 			for _, s := range sends[message{f.Of, x.Attrs.Int("peer", 0), x.Attrs.Int("tag", 0), int64(f.Stage.Or(0))}] {
@@ -87,6 +100,43 @@ func forwardPhase(m *ir.Module) map[*ir.Op]bool {
 				work = append(work, s.Args...)
 			}
 		}
+	}
+	return out
+}
+
+// reads are the operands of x that its result v is computed from. A kernel may do several
+// things beside each other, the loss of all microbatches and the norm of gradients, say.
+func reads(x *ir.Op, v *ir.Value) []*ir.Value {
+	f := x.Callee
+	if f == nil || len(f.Results) != len(x.Results) {
+		return x.Args
+	}
+	needs := map[*ir.Value]bool{}
+	for i, r := range x.Results {
+		if r == v {
+			needs[f.Results[i].Value] = true
+		}
+	}
+	for i := len(f.Ops) - 1; i >= 0; i-- {
+		if o := f.Ops[i]; slices.ContainsFunc(o.Results, func(r *ir.Value) bool { return needs[r] }) {
+			for _, a := range o.Args {
+				needs[a] = true
+			}
+		}
+	}
+	var out []*ir.Value
+	n := 0
+	for _, a := range f.Args {
+		if a.Path == fusion.Coordinates {
+			continue
+		}
+		if n < len(x.Args) && needs[a.Value] {
+			out = append(out, x.Args[n])
+		}
+		n++
+	}
+	if n != len(x.Args) {
+		return x.Args
 	}
 	return out
 }

@@ -34,5 +34,5 @@
 // stores that are not started: package overlap does that.
 // Invariant: each byte of a state is fetched before it is stored, so that the new
 // state can lie where the old one does; pieces begin at multiples of 64 bytes.
-// Imports ir, ir/op, passes/pass.
+// Imports internal/diag, internal/openpath, ir, ir/fusion, ir/layout, ir/op, passes/pass.
 package offload

@@ -16,6 +16,7 @@ func Optimizer(c *pass.Context, m *ir.Module) error {
 		return nil
 	}
 	r := rules[len(rules)-1]
+	moved := int64(0)
 	for _, f := range m.Funcs {
 		o := &optimizer{f: f, rule: r}
 		o.run()
@@ -26,6 +27,10 @@ func Optimizer(c *pass.Context, m *ir.Module) error {
 			c.Remarkf(nil, "@%s: %d bytes of optimizer state in %s memory, updated in %d pieces; %d tensors are fetched at once",
 				f.Name, o.bytes, r.memory, o.pieces, o.atOnces)
 		}
+		moved += o.bytes
+	}
+	if moved == 0 {
+		r.warnIdle(c, m, "optimizer", "there are no states that can leave device memory")
 	}
 	return nil
 }

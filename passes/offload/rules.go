@@ -4,9 +4,11 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/diag"
 	"ptc/internal/openpath"
 	"ptc/ir"
 	"ptc/ir/layout"
+	"ptc/passes/pass"
 )
 
 // defaultPiece is how many bytes of state are on their way at once, where the
@@ -19,6 +21,7 @@ type rule struct {
 	piece    int64     // bytes
 	patterns []string  // of module paths; nil: all
 	why      ir.Str    // what says so, and where
+	at       diag.Pos
 }
 
 // rulesOf are the layout's rules that offload what, in order.
@@ -34,9 +37,14 @@ func rulesOf(m *ir.Module, what string) []rule {
 			piece = defaultPiece
 		}
 		to, _ := ir.ParseMemory(x.To) // one of layout.Memories, which are these
-		out = append(out, rule{to, piece, l.Patterns(x.Of), ir.Str(strings.TrimSpace("offload " + what + " " + x.Where()))})
+		out = append(out, rule{to, piece, l.Patterns(x.Of), ir.Str(strings.TrimSpace("offload " + what + " " + x.Where())), x.At})
 	}
 	return out
+}
+
+// warnIdle warns of a rule that moves nothing.
+func (r rule) warnIdle(c *pass.Context, m *ir.Module, what, why string) {
+	c.Warnf("%s", layout.NoEffect(layout.Of(m).Name, "offload "+what, r.at, why))
 }
 
 // inside reports whether scope is in a module that the rule names.

@@ -70,6 +70,8 @@ type Remark struct {
 	Pos   diag.Pos
 	Scope string
 	Text  string
+	// Warning is whether the user should see it without asking.
+	Warning bool
 }
 
 // String is the remark on one line.
@@ -84,6 +86,12 @@ func (c *Context) Remarkf(o *ir.Op, format string, args ...any) {
 		r.Pos, r.Scope = o.Pos, o.Scope
 	}
 	c.Remarks = append(c.Remarks, r)
+}
+
+// Warnf records a decision that the user should see: something that was asked for and is
+// not done.
+func (c *Context) Warnf(format string, args ...any) {
+	c.Remarks = append(c.Remarks, Remark{Pass: c.Pass, Text: fmt.Sprintf(format, args...), Warning: true})
 }
 
 // Bytes is a number of bytes as people write it.

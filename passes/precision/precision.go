@@ -19,7 +19,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 	if err != nil {
 		return err
 	}
-	microbatches := false
+	microbatches := layout.Microbatches(m) > 1
 	for _, r := range layout.All[*layout.Pipeline](layout.Of(m)) {
 		microbatches = microbatches || m.MeshSize(r.Over) > 1
 	}

@@ -25,7 +25,8 @@
 // (propagate.go): what the user's rules say (rules.go; order.go and refine.go have
 // the mesh axes, in their order and in the parts that the rules need), what crosses
 // the stages of a pipeline (stages.go), how parameters, gradients and optimizer state
-// lie (storage.go), and what each phase gathers for itself (regather.go). What one
+// lie (storage.go), what each phase gathers for itself (regather.go), and what each
+// microbatch does (turns.go). What one
 // operation at a time does not show is tried on a copy, and followed if devices then
 // send less: gathering parameters that zero shards, and where partial sums pass
 // products (deferred.go, by a minimum cut).

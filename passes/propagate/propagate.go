@@ -39,6 +39,7 @@ var policies = []struct {
 	{always: newStages},    // stages.go: what is sent to another stage of a pipeline
 	{always: newStorage},   // storage.go: how parameters, their gradients and state lie
 	{always: newRegather},  // regather.go: what is gathered for each phase
+	{always: newTurns},     // turns.go: what each microbatch reduces and gathers for itself
 	{try: gatherStored},    // storage.go: parameters that zero shards are gathered, not followed
 	{try: gatherScattered}, // scatter.go: rows are gathered before they are scattered, not their sums reduced
 	{try: deferReductions}, // deferred.go: where partial sums are reduced
@@ -97,7 +98,7 @@ func (l *layout) once(f *ir.Func, by []maker, carried map[int]ir.Type) *trial {
 		t.args = append(t.args, slices.Clone(o.Args))
 	}
 	p := l.problem(f)
-	p.Carried = carried
+	p.Carried, p.InTurns = carried, l.gathersInTurns
 	t.facts = l.factsOf(&p)
 	for _, make := range by {
 		p.Policies = append(p.Policies, make(t))

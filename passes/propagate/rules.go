@@ -31,6 +31,9 @@ type layout struct {
 	zero      []string
 	zeroLevel int
 	zeroAt    string
+	// inTurns is the level of zero at which each microbatch reduces its gradients, from 2
+	// on, and gathers parameters, from 3 on; otherwise all of them do so once.
+	inTurns int
 	// stages are mesh axes that hold pipeline stages: nothing is sharded over
 	// them.
 	stages map[string]bool
@@ -60,7 +63,7 @@ func rulesOf(c *pass.Context, m *ir.Module) *layout {
 		case *directives.Zero:
 			l.zeroLevel, l.zeroAt, l.zero = r.Level, r.Where(), r.Over
 		case *directives.Pipeline:
-			if l.stages[r.Over] = true; l.place == nil {
+			if l.stages[r.Over] = true; l.place == nil && m.MeshSize(r.Over) > 1 {
 				l.place, _ = stage.Placed(m, r) // which has reported what is wrong
 			}
 		case *directives.Replicate:
@@ -69,6 +72,7 @@ func rulesOf(c *pass.Context, m *ir.Module) *layout {
 			}
 		}
 	}
+	l.inTurns = directives.ZeroInTurns(m)
 	l.refine(c, m, lists)
 	l.refineZero(c, m, lists)
 	l.mesh, l.planner = order(m.Mesh, lists, axes, l.zero), partition.NewPlanner(m)

@@ -22,13 +22,18 @@ func Run(c *pass.Context, m *ir.Module) error {
 		copies: map[*ir.Value]*ir.Value{}, scores: map[*ir.Value]*ir.Value{}, cores: map[*fusion.Core]bool{}}
 	for _, x := range rules {
 		if x.auto {
-			return auto(c, m, x, rules, r)
+			err := auto(c, m, x, rules, r)
+			if err == nil {
+				warnIdle(c, m, rules, r)
+			}
+			return err
 		}
 	}
 	r.rewrite()
 	if len(rules) == 0 {
 		return nil
 	}
+	warnIdle(c, m, rules, r)
 	c.Remarkf(nil, "@step: %d operations are rematerialized in the backward phase, %.3g more flops", r.count, r.flops)
 	return nil
 }

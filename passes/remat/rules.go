@@ -8,6 +8,7 @@ import (
 	"ptc/internal/openpath"
 	"ptc/ir"
 	"ptc/ir/layout"
+	"ptc/passes/pass"
 )
 
 // rule is one recompute rule: patterns of module paths, and members to keep;
@@ -31,6 +32,26 @@ func rulesOf(m *ir.Module) []rule {
 		out = append(out, r)
 	}
 	return out
+}
+
+// warnIdle warns of rules whose modules have nothing that w rematerialized. What is over
+// queries and keys counts as rematerialized by them, since targets without kernels of
+// attention would store it.
+func warnIdle(c *pass.Context, m *ir.Module, rules []rule, w *rewriter) {
+	for _, x := range rules {
+		idle := !x.auto
+		for _, o := range w.phases.f.Ops {
+			if !idle {
+				break
+			}
+			if _, ok := x.inside(o.Scope); ok {
+				idle = !o.Remat && !w.attentions.in[o]
+			}
+		}
+		if idle {
+			c.Warnf("%s", layout.NoEffect(layout.Of(m).Name, "recompute", x.at, "the backward phase reads nothing that these modules compute inside"))
+		}
+	}
 }
 
 // inside is the path of the instance that scope is in, and whether the rule

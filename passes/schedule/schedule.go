@@ -11,10 +11,12 @@ import (
 	"ptc/passes/stage"
 )
 
-// Run splits every entry function of a pipeline.
+// Run splits every entry function of a pipeline, and has those of a device with the
+// whole model do its microbatches in turns.
 func Run(c *pass.Context, m *ir.Module) error {
 	r := stage.Of(m)
 	if r == nil {
+		inTurns(m)
 		return nil
 	}
 	place, err := stage.Placed(m, r)
@@ -37,8 +39,12 @@ func Run(c *pass.Context, m *ir.Module) error {
 		for _, p := range s.progs {
 			out = append(out, p.f)
 		}
-		c.Remarkf(nil, "@%s: schedule %s over %s, %d messages", f.Name, r.Schedule, r.Over, s.messages)
-		if s.proved != nil {
+		only := ""
+		if s.proved != nil && s.proved.Shape.ForwardOnly {
+			only = ", forward only"
+		}
+		c.Remarkf(nil, "@%s: schedule %s over %s%s, %d messages", f.Name, r.Schedule, r.Over, only, s.messages)
+		if s.proved != nil && only == "" {
 			if err := draw(c, s.proved); err != nil {
 				return err
 			}
@@ -66,7 +72,7 @@ type splitter struct {
 	kept     map[string]int
 	progs    []*program
 	messages int
-	// proved is the schedule of a training step.
+	// proved is the schedule of a function with microbatches.
 	proved *pipeline.Schedule
 	whole  bool // activations are sent as they are
 	// tags are those of messages, by what is sent: few, as those of each microbatch are
@@ -264,9 +270,11 @@ func apart(ops []*ir.Op, input map[*ir.Run]bool) {
 
 // schedule is the slots of each device, as the layout's schedule has them.
 func (s *splitter) schedule() ([][]pipeline.Slot, error) {
-	shape := pipeline.Shape{Devices: s.devices, Microbatches: s.rule.Microbatches, Chunks: s.rule.Chunks}
+	shape := pipeline.Shape{Devices: s.devices, Microbatches: s.rule.Microbatches, Chunks: s.rule.Chunks, ForwardOnly: s.f.Name != "step"}
 	x, err := pipeline.New(s.rule.Schedule, shape, pipeline.Costs{})
 	if err == nil {
+		x = x.Rounds(layout.Rounds(s.m))
+		shape = x.Shape
 		// Each value that is sent has a channel of its own, so none is ever full.
 		err = pipeline.Prove(x, shape, pipeline.Unbounded)
 	}

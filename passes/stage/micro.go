@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"ptc/ir"
-	"ptc/ir/layout"
 	"ptc/ir/op"
 )
 
@@ -41,11 +40,11 @@ type splitter struct {
 	// before the first microbatch, on its own stage.
 	given map[*ir.Value]bool
 	// runs are those of microbatches; rest is what a run has once for all of them,
-	// and at the place in out where the run begins.
-	runs map[*ir.Run]*ir.Run
-	rest map[*ir.Run][]*ir.Op
-	at   map[int][]*ir.Run
-	num  *ir.Value // the number of the microbatch
+	// and heads the place in out where the run begins.
+	runs  map[*ir.Run]*ir.Run
+	rest  map[*ir.Run][]*ir.Op
+	heads map[int][]*ir.Run
+	num   *ir.Value // the number of the microbatch
 }
 
 // run is what r is for a microbatch.
@@ -61,9 +60,9 @@ func (s *splitter) run(r *ir.Run) *ir.Run {
 
 // microbatch rewrites f so that what depends on the batch works on one of its m
 // parts, for each of them.
-func microbatch(m *ir.Module, f *ir.Func, t *tagger, r *layout.Pipeline) error {
-	s := &splitter{tagger: t, names: namesFor(f), m: r.Microbatches, batch: map[string]bool{}, of: map[*ir.Value]*state{}, whole: map[*ir.Value]*ir.Value{}, cuts: map[string]*ir.Value{}, wide: map[string]*ir.Value{},
-		late: map[*ir.Value]cause{}, given: givenOf(f), runs: map[*ir.Run]*ir.Run{}, rest: map[*ir.Run][]*ir.Op{}, at: map[int][]*ir.Run{}}
+func microbatch(m *ir.Module, f *ir.Func, t *tagger) error {
+	s := &splitter{tagger: t, names: namesFor(f), m: t.micro, batch: map[string]bool{}, of: map[*ir.Value]*state{}, whole: map[*ir.Value]*ir.Value{}, cuts: map[string]*ir.Value{}, wide: map[string]*ir.Value{},
+		late: map[*ir.Value]cause{}, given: givenOf(f), runs: map[*ir.Run]*ir.Run{}, rest: map[*ir.Run][]*ir.Op{}, heads: map[int][]*ir.Run{}}
 	f.Micro = s.m
 	s.b = op.Builder{F: f, Sink: &s.out}
 	if err := s.fields(m); err != nil {
@@ -73,7 +72,7 @@ func microbatch(m *ir.Module, f *ir.Func, t *tagger, r *layout.Pipeline) error {
 	for _, o := range f.Ops {
 		if run != o.Run {
 			if run = o.Run; run != nil {
-				s.at[len(s.out)] = append(s.at[len(s.out)], run)
+				s.heads[len(s.out)] = append(s.heads[len(s.out)], run)
 			}
 		}
 		if err := s.operation(o); err != nil {
@@ -91,7 +90,7 @@ func microbatch(m *ir.Module, f *ir.Func, t *tagger, r *layout.Pipeline) error {
 	}
 	f.Ops = make([]*ir.Op, 0, len(s.out))
 	for i := range len(s.out) + 1 {
-		for _, run := range s.at[i] {
+		for _, run := range s.heads[i] {
 			f.Ops = append(f.Ops, s.rest[run]...)
 		}
 		if i < len(s.out) {
@@ -236,7 +235,7 @@ func (s *splitter) staysPartial(o *ir.Op) bool {
 			return true
 		}
 	}
-	if !op.Of(o).Linear.Carries() || len(o.Args) == 0 {
+	if !op.Of(o).Linear.Carries() && !s.rounds(o) || len(o.Args) == 0 {
 		return false
 	}
 	at := -2
@@ -252,6 +251,13 @@ func (s *splitter) staysPartial(o *ir.Op) bool {
 		}
 	}
 	return true
+}
+
+// rounds reports whether o rounds a gradient that is about to be reduced, or widens one
+// again that was, where each microbatch reduces its own. Elsewhere what is rounded is the
+// sum over all of them.
+func (s *splitter) rounds(o *ir.Op) bool {
+	return s.turns && (o.Attrs.Bool(op.AttrPartial) || o.Name == op.Cast && o.Args[0].Def != nil && o.Args[0].Def.Attrs.Bool(op.AttrPartial))
 }
 
 // part is what the microbatch has of v, an operand of o, along axis.
@@ -352,7 +358,7 @@ func (s *splitter) one(o *ir.Op, args []*ir.Value, types []ir.Type, states []*st
 // number is the number of the microbatch.
 func (s *splitter) number() *ir.Value {
 	if s.num == nil {
-		s.num = s.f.AddArg(ir.Scalar(ir.I32), ir.RoleIndex, "microbatch.{i}", nil, s.rule.At)
+		s.num = s.f.AddArg(ir.Scalar(ir.I32), ir.RoleIndex, "microbatch.{i}", nil, s.at)
 		s.num.Micro = true
 	}
 	return s.num

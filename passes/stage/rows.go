@@ -60,7 +60,7 @@ func (s *splitter) fields(m *ir.Module) error {
 		}
 		t := a.Value.Type
 		if t.Rank() == 0 || t.Axes[0].Size%s.m != 0 {
-			return &diag.Error{Code: "E0608", Pos: s.rule.At, Msg: fmt.Sprintf("the field `%s` of %s cannot be cut into %d microbatches", a.Path, t, s.m)}
+			return &diag.Error{Code: "E0608", Pos: s.at, Msg: fmt.Sprintf("the field `%s` of %s cannot be cut into %d microbatches", a.Path, t, s.m)}
 		}
 		s.batch[t.Axes[0].Name] = true
 		rows = append(rows, t.Axes[0].Size/s.m)
@@ -81,7 +81,10 @@ func (s *splitter) fields(m *ir.Module) error {
 // shardsOf is into how many shards the layout cuts the batch, over mesh axes that divide a
 // microbatch's rows of every field.
 func (s *splitter) shardsOf(m *ir.Module, rows []int) int {
-	shards, seen := 1, map[string]bool{s.rule.Over: true}
+	shards, seen := 1, map[string]bool{}
+	if s.rule != nil {
+		seen[s.rule.Over] = true
+	}
 	for _, r := range layout.All[*layout.Shard](layout.Of(m)) {
 		if len(r.Of) > 0 || !slices.ContainsFunc(r.Axes, func(a string) bool { return s.batch[a] }) {
 			continue
@@ -133,6 +136,9 @@ func (s *splitter) fromShards(v *ir.Value, axis, inner string) *ir.Value {
 	return s.b.Emit(op.Merge, ir.A("axes", ir.Names{axis, inner}, "into", ir.Name(axis)), v)
 }
 
+// related is the code of an error for what relates the rows of several microbatches.
+const related = "E0609"
+
 // cause is why a value is known only after the last microbatch: it is rows of all of them,
 // which of has made; or of combines microbatches, by a sum or because it relates rows.
 type cause struct {
@@ -165,14 +171,14 @@ func (s *splitter) tooLate(o *ir.Op, v *ir.Value) error {
 		c = cause{of: o, relates: true}
 	}
 	if c.relates {
-		return &diag.Error{Code: "E0609", Pos: c.of.Pos, Msg: fmt.Sprintf("`%s` relates rows of the batch that are in different microbatches", c.of.Name),
-			Want: "operations on each row, or on groups of consecutive rows that one microbatch has of one shard of the batch", Note: notes(s.rule.At)}
+		return &diag.Error{Code: related, Pos: c.of.Pos, Msg: fmt.Sprintf("`%s` relates rows of the batch that are in different microbatches", c.of.Name),
+			Want: "operations on each row, or on groups of consecutive rows that one microbatch has of one shard of the batch", Note: notes(s.at)}
 	}
-	e := &diag.Error{Code: "E0609", Pos: o.Pos, Msg: fmt.Sprintf("`%s` works on one microbatch but needs a value of all of them", o.Name),
+	e := &diag.Error{Code: related, Pos: o.Pos, Msg: fmt.Sprintf("`%s` works on one microbatch but needs a value of all of them", o.Name),
 		Want: "a loss and gradients that are sums over the batch, of terms that need one microbatch of what depends on parameters"}
 	if c.of != nil && c.of.Pos != o.Pos && c.of.Pos.IsValid() {
 		e.Note = append(e.Note, diag.Note{Pos: c.of.Pos, Msg: fmt.Sprintf("`%s` combines all microbatches", c.of.Name)})
 	}
-	e.Note = append(e.Note, notes(s.rule.At)...)
+	e.Note = append(e.Note, notes(s.at)...)
 	return e
 }

@@ -58,6 +58,10 @@ func (t *tagger) stagesOf(s *ir.Stack) ([]int, error) {
 // places notes the stage of each stack, which all that its instances do is on.
 func (t *tagger) places() error {
 	for _, s := range t.f.Stacks {
+		if t.rule == nil {
+			t.stacks[s] = 0
+			continue
+		}
 		at, err := t.stagesOf(s)
 		if err != nil {
 			return err

@@ -50,53 +50,102 @@ func Refused(r *layout.Pipeline, err error) error {
 	return &diag.Error{Code: "E0610", Pos: r.At, Msg: err.Error()}
 }
 
-// Run tags and, for @step, clones.
-func Run(c *pass.Context, m *ir.Module) error {
-	r := Of(m)
-	if r == nil {
-		return nil
+// plan is how the functions of a module are cut.
+type plan struct {
+	*pass.Context
+	rule   *layout.Pipeline // nil where each device has the whole model
+	stages int
+	micro  int      // microbatches
+	turns  bool     // gradients are reduced by each microbatch, before they are added up
+	at     diag.Pos // where the layout asks for them
+}
+
+// planOf is m's plan, or nil where there is nothing to cut.
+func planOf(c *pass.Context, m *ir.Module) (*plan, error) {
+	p := &plan{Context: c, rule: Of(m), stages: 1, micro: layout.Microbatches(m), turns: layout.ZeroInTurns(m) >= 2}
+	for _, r := range layout.All[*layout.Pipeline](layout.Of(m)) {
+		p.at = r.At
 	}
-	if _, err := Placed(m, r); err != nil {
+	for _, r := range layout.All[*layout.Accumulate](layout.Of(m)) {
+		p.at = r.At
+	}
+	if p.rule == nil && p.micro == 1 {
+		return nil, nil
+	}
+	if p.rule == nil {
+		return p, nil
+	}
+	if _, err := Placed(m, p.rule); err != nil {
+		return nil, err
+	}
+	p.stages = m.MeshSize(p.rule.Over) * p.rule.Chunks
+	// A parameter has one home: blocks lie in every function as they do in @step.
+	if f := m.Func("step"); f != nil && len(p.rule.Stages) == 0 {
+		t, err := newTagger(f, p)
+		if err != nil {
+			return nil, err
+		}
+		p.rule.Stages = t.counts
+	}
+	return p, nil
+}
+
+// Run tags the operations of every function and has those on the batch done for each
+// microbatch.
+func Run(c *pass.Context, m *ir.Module) error {
+	p, err := planOf(c, m)
+	if p == nil || err != nil {
 		return err
 	}
-	stages := m.MeshSize(r.Over) * r.Chunks
-	// A parameter has one home: blocks lie in every function as they do in @step.
-	if f := m.Func("step"); f != nil && len(r.Stages) == 0 {
-		t, err := newTagger(f, r, stages)
-		if err != nil {
-			return err
-		}
-		r.Stages = t.counts
-	}
 	whole, remarks := m.Clone(), len(c.Remarks)
-	err := all(c, m, r, stages)
+	err = p.all(m)
 	if errors.Is(err, errApart) { // each instance for itself, then
 		*m, c.Remarks = *whole.Unrolled(), c.Remarks[:remarks]
-		err = all(c, m, r, stages)
+		err = p.all(m)
 	}
 	return err
 }
 
 // all assigns every function.
-func all(c *pass.Context, m *ir.Module, r *layout.Pipeline, stages int) error {
+func (p *plan) all(m *ir.Module) error {
 	for _, f := range m.Funcs {
-		if err := assign(c, m, f, r, stages); err != nil {
+		if err := p.function(m, f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// function cuts f. A validation that relates rows of several microbatches takes the
+// whole batch at once.
+func (p *plan) function(m *ir.Module, f *ir.Func) error {
+	if f.Name == "step" {
+		return p.assign(m, f, true)
+	}
+	parts := f.Clone()
+	err := p.assign(m, parts, true)
+	var e *diag.Error
+	if errors.As(err, &e) && e.Code == related {
+		p.Remarkf(nil, "@%s takes the whole batch at once: %s", f.Name, e.Msg)
+		return p.assign(m, f, false)
+	}
+	if err == nil {
+		*f = *parts
+	}
+	return err
+}
+
 // errApart says that what instances of a stack do is not on one stage, in one phase,
 // or not alike in all microbatches.
 var errApart = errors.New("instances differ")
 
-// assign tags f and, where it is @step, clones.
-func assign(c *pass.Context, m *ir.Module, f *ir.Func, r *layout.Pipeline, stages int) error {
-	t, err := newTagger(f, r, stages)
-	if err == nil && len(f.Stacks) > 0 {
+// assign tags f and, where it is to be in microbatches, has the operations on the batch
+// done for each.
+func (p *plan) assign(m *ir.Module, f *ir.Func, micro bool) error {
+	t, err := newTagger(f, p)
+	if err == nil && len(f.Stacks) > 0 && p.rule != nil {
 		if err = t.split(); err == nil {
-			t, err = newTagger(f, r, stages)
+			t, err = newTagger(f, p)
 		}
 	}
 	if err != nil {
@@ -105,15 +154,21 @@ func assign(c *pass.Context, m *ir.Module, f *ir.Func, r *layout.Pipeline, stage
 	if err := t.run(); err != nil {
 		return err
 	}
-	if f.Name != "step" {
+	if !micro {
 		t.stamp()
 		return nil
 	}
-	c.Remarkf(nil, "blocks per stage: %v; %d microbatches", t.counts, r.Microbatches)
-	if err := microbatch(m, f, t, r); err != nil {
+	switch {
+	case f.Name != "step":
+	case p.rule != nil:
+		p.Remarkf(nil, "blocks per stage: %v; %d microbatches", t.counts, p.micro)
+	default:
+		p.Remarkf(nil, "gradients of %d microbatches add up", p.micro)
+	}
+	if err := microbatch(m, f, t); err != nil || p.rule == nil {
 		return err
 	}
-	return inOrder(f, r)
+	return inOrder(f, p.rule)
 }
 
 // inOrder refuses what no schedule can do: a microbatch goes through the stages once, from
@@ -139,8 +194,8 @@ func inOrder(f *ir.Func, r *layout.Pipeline) error {
 
 // tagger finds stage and half of every operation of one function.
 type tagger struct {
-	f      *ir.Func
-	rule   *layout.Pipeline
+	f *ir.Func
+	*plan
 	counts []int       // blocks per virtual stage
 	of     map[int]int // block → virtual stage
 	last   int         // last virtual stage
@@ -158,8 +213,12 @@ type tagger struct {
 // reads them computes them itself.
 const anywhere = -1
 
-func newTagger(f *ir.Func, r *layout.Pipeline, stages int) (*tagger, error) {
-	t := &tagger{f: f, rule: r, last: stages - 1, of: map[int]int{}, stage: map[*ir.Op]int{}, phase: map[*ir.Op]ir.Phase{}, home: map[*ir.Value]int{}, arg: map[*ir.Value]*ir.Arg{}, loose: map[*ir.Op]bool{}, stacks: map[*ir.Stack]int{}}
+func newTagger(f *ir.Func, p *plan) (*tagger, error) {
+	t := &tagger{f: f, plan: p, last: p.stages - 1, of: map[int]int{}, stage: map[*ir.Op]int{}, phase: map[*ir.Op]ir.Phase{}, home: map[*ir.Value]int{}, arg: map[*ir.Value]*ir.Arg{}, loose: map[*ir.Op]bool{}, stacks: map[*ir.Stack]int{}}
+	r, stages := p.rule, p.stages
+	if r == nil {
+		return t, nil
+	}
 	blocks, flops := 0, 0.0
 	for _, o := range f.Ops {
 		if k, ok := t.block(o); ok {
@@ -193,6 +252,9 @@ func newTagger(f *ir.Func, r *layout.Pipeline, stages int) (*tagger, error) {
 func (t *tagger) block(o *ir.Op) (int, bool) { return t.number(ir.OfInstance(o.Scope, 0)) }
 
 func (t *tagger) number(scope string) (int, bool) {
+	if t.rule == nil {
+		return 0, false
+	}
 	rest, ok := strings.CutPrefix(scope, t.rule.Blocks+".")
 	if !ok {
 		return 0, false

@@ -33,7 +33,10 @@ type Problem struct {
 	Phases map[*ir.Op]ir.Phase
 	// Apart are results of operations that stand apart, as the optimizer's: what is
 	// reduced for one of them has its scope, not that of what made the sum.
-	Apart    map[*ir.Value]bool
+	Apart map[*ir.Value]bool
+	// InTurns are the values that each microbatch brings into other states for itself; what
+	// microbatches share is brought there once for all of them otherwise. It may be nil.
+	InTurns  func(*ir.Value) bool
 	Policies []Policy
 }
 

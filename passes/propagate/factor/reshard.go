@@ -31,8 +31,8 @@ func (x *Flow) Reshard(reader *ir.Op, v *ir.Value, t ir.Type, from Origins, whos
 	if len(v.Type.Partial) > 0 && v.Def != nil && !x.Crosses(reader, v) {
 		by = v.Def
 	}
-	// What microbatches share is there for all of them.
-	key := made{v.ID, x.place(by), reader.PerMicro() == v.PerMicro() && slices.ContainsFunc(x.Policies, func(p Policy) bool { return p.Afresh(reader, v, t) })}
+	// What microbatches share is there for all of them, unless each brings it here anew.
+	key := made{v.ID, x.place(by), (reader.PerMicro() == v.PerMicro() || x.inTurns(v)) && slices.ContainsFunc(x.Policies, func(p Policy) bool { return p.Afresh(reader, v, t) })}
 	for _, w := range x.made[key] {
 		if w.Type.Equal(t) {
 			return w
@@ -79,7 +79,7 @@ func (x *Flow) timesOf(v *ir.Value, slot ir.Slot) ir.Slot {
 	if sum {
 		slot.Phase = ir.Update
 	}
-	if !slot.Micro || v.PerMicro() {
+	if !slot.Micro || v.PerMicro() || x.inTurns(v) {
 		return slot
 	}
 	if slot.Micro = false; slot.Run != nil {
@@ -110,6 +110,8 @@ func (x *Flow) again(o, slot *ir.Op, t ir.Type, args ...*ir.Value) *ir.Value {
 	x.put(n, o.Results[0])
 	return n.Result()
 }
+
+func (x *Flow) inTurns(v *ir.Value) bool { return x.InTurns != nil && x.InTurns(v) }
 
 // place is where o runs, -1 where that is everywhere.
 func (x *Flow) place(o *ir.Op) int {

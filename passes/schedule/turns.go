@@ -1,0 +1,58 @@
+package schedule
+
+import (
+	"ptc/ir"
+	"ptc/ir/op"
+)
+
+// inTurns gives the functions of devices that have the whole model tasks, where they
+// have microbatches: one for what a microbatch does, forward and backward, between one
+// before and one after all of them.
+//
+//	before  step:0  step:1  …  after
+//
+// Both phases of a microbatch are one task, as without microbatches, so that what is
+// fused, overlapped and placed in memory does not depend on how many there are.
+func inTurns(m *ir.Module) {
+	for i, f := range m.Funcs {
+		if f.Micro == 0 {
+			continue
+		}
+		s := &splitter{m: m, f: f, devices: 1, index: map[*ir.Op]int{}, kept: map[string]int{}, tags: map[*ir.Value]int{}}
+		w := s.together()
+		p := newProgram(s, 0, w)
+		p.f.Name, p.f.Of, p.f.Stage = f.Name, "", 0
+		p.home, p.results = map[*ir.Value]int{}, f.Results
+		for _, a := range f.Args { // which stay, though nothing may read them
+			if a.Role == ir.RoleParam || a.Role == ir.RoleState {
+				p.home[a.Value] = 0
+			}
+		}
+		p.build(w)
+		m.Funcs[i] = p.f
+	}
+}
+
+// together is the work of a device that does all stages.
+func (s *splitter) together() *work {
+	begin, each, end := &ir.Task{Name: "before", Once: true}, &ir.Task{Name: s.f.Name}, &ir.Task{Name: "after", Once: true}
+	pieces := []piece{{task: begin}, {task: each}, {task: end}}
+	for _, o := range s.f.Ops {
+		at := 0
+		switch _, somewhere := o.Stage.Get(); {
+		case !somewhere && op.Of(o).Class != op.Boundary: // whoever reads it has it made
+			continue
+		case o.Phase == ir.Update:
+			at = 2
+		case o.Micro:
+			at = 1
+		}
+		pieces[at].ops = append(pieces[at].ops, o)
+	}
+	w := &work{pieces: pieces, turns: []ir.Turn{{Task: begin}}}
+	for i := range s.f.Micro {
+		w.turns = append(w.turns, ir.Turn{Task: each, Micro: i})
+	}
+	w.turns = append(w.turns, ir.Turn{Task: end})
+	return w
+}
