@@ -337,6 +337,7 @@ func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []pass
 	})
 	err := passes.Run(c, m, &passes.Options{VerifyEach: o.VerifyEach || verifyAlways, Hooks: hooks})
 	r.Remarks = append(r.Remarks, c.Remarks...)
+	r.Warnings = append(r.Warnings, warnings(c.Remarks)...)
 	return classify(err)
 }
 

@@ -70,6 +70,8 @@ type Remark struct {
 	Pos   diag.Pos
 	Scope string
 	Text  string
+	// Warning: the layout asked for something else, so that the compiler says it as well.
+	Warning bool
 }
 
 // String is the remark on one line.
@@ -84,6 +86,12 @@ func (c *Context) Remarkf(o *ir.Op, format string, args ...any) {
 		r.Pos, r.Scope = o.Pos, o.Scope
 	}
 	c.Remarks = append(c.Remarks, r)
+}
+
+// Warnf records a decision about o (which may be nil) that a layout did not ask for.
+func (c *Context) Warnf(o *ir.Op, format string, args ...any) {
+	c.Remarkf(o, format, args...)
+	c.Remarks[len(c.Remarks)-1].Warning = true
 }
 
 // Bytes is a number of bytes as people write it.
