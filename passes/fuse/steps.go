@@ -110,3 +110,12 @@ func ofRing(k *fusion.Core) bool {
 		return op.Of(o).Class == op.Contraction && slices.ContainsFunc(o.Args, brought)
 	})
 }
+
+// choices reports whether b chooses by the number of a step from what a makes for others
+// too: the choices of all steps would then be made at once, and kept until theirs comes.
+func (p *program) choices(a, b *group, u use) bool {
+	return len(p.steps) > 0 && u.outside && a.class != fusion.Attend && b.class == fusion.Map &&
+		slices.ContainsFunc(b.ops, func(o *ir.Op) bool {
+			return slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return v.Def != nil && p.steps[v.Def] })
+		})
+}
