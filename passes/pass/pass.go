@@ -70,7 +70,7 @@ type Remark struct {
 	Pos   diag.Pos
 	Scope string
 	Text  string
-	// Warning is whether the user should see it without asking.
+	// Warning: the user should see it without asking, since the layout asked for something else.
 	Warning bool
 }
 
@@ -88,10 +88,11 @@ func (c *Context) Remarkf(o *ir.Op, format string, args ...any) {
 	c.Remarks = append(c.Remarks, r)
 }
 
-// Warnf records a decision that the user should see: something that was asked for and is
-// not done.
-func (c *Context) Warnf(format string, args ...any) {
-	c.Remarks = append(c.Remarks, Remark{Pass: c.Pass, Text: fmt.Sprintf(format, args...), Warning: true})
+// Warnf records a decision about o (which may be nil) that the user should see: something
+// that the layout asked for and that is not done.
+func (c *Context) Warnf(o *ir.Op, format string, args ...any) {
+	c.Remarkf(o, format, args...)
+	c.Remarks[len(c.Remarks)-1].Warning = true
 }
 
 // Bytes is a number of bytes as people write it.
