@@ -30,7 +30,8 @@
 //   - an argument is cast for each phase, so that its copy in the compute dtype is
 //     not kept between them; where there are microbatches, once for all of them;
 //   - movement, and a gather of rows, keep the dtype in which their operand is
-//     stored. What is moved on its way to a contraction, and rows gathered of
+//     stored. A weighted sum of rows that were gathered is stored in the compute dtype, as
+//     a contraction's result. What is moved on its way to a contraction, and rows gathered of
 //     what was computed that a contraction depends on, are stored in the compute
 //     dtype first: so tokens travel to experts and back in it.
 //
