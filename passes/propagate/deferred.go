@@ -154,9 +154,6 @@ func (r *region) carrier(i int, o *ir.Op) []int {
 	if op.Of(o).Class == op.Boundary && o.Accumulates() == "" && o.Results[0].Type.Rank() > 0 {
 		return nil // instances of a stack hand on what is reduced
 	}
-	if _, grad := r.facts.wanted[o.Results[0]]; grad && narrows(o) && !op.IsLinear(o) {
-		return nil // gradients of parameters are reduced in the dtype that the layout says
-	}
 	const far = math.MaxInt // more steps than there are
 	step := 1
 	if op.Has(o, op.Converts) {
@@ -183,11 +180,6 @@ func (r *region) carrier(i int, o *ir.Op) []int {
 		}
 	}
 	return best
-}
-
-// narrows reports whether o converts to a dtype of fewer bytes.
-func narrows(o *ir.Op) bool {
-	return op.Has(o, op.Converts) && o.Results[0].Type.DType.Size() < o.Args[0].Type.DType.Size()
 }
 
 // gather notes what o needs unsharded besides, where its result is partial.
