@@ -24,7 +24,7 @@ var (
 		{"bf16", "precision { compute = bf16 }", 2, 2},
 		{"f8", "precision { compute = bf16  products = f8 }", 2, 1},
 	}
-	narrow = precisions[len(precisions)-2:]
+	lowPrecisions = precisions[len(precisions)-2:]
 )
 
 // planWithout is planFor of a model that has no dropout if it has experts: their gradients, of which it keeps a part, are
@@ -73,7 +73,7 @@ func TestPrecisionTraffic(t *testing.T) {
 		micro      int64
 		boundaries int // between stages of two devices, behind which shards of an activation are gathered
 		precisions []precision
-	}{{"", 1, 0, precisions}, {"1f1b:2:4", 4, 1, narrow}, {"interleaved:2:4:2", 4, 3, narrow[:1]}, {"zb_h1:2:4", 4, 1, narrow[:1]}} {
+	}{{"", 1, 0, precisions}, {"1f1b:2:4", 4, 1, lowPrecisions}, {"interleaved:2:4:2", 4, 3, lowPrecisions[:1]}, {"zb_h1:2:4", 4, 1, lowPrecisions[:1]}} {
 		for _, c := range []struct {
 			model, spec   string
 			inputs, moved int // gathers of what products read, and of what is scattered first
