@@ -112,7 +112,7 @@ func trainedDropped(t *testing.T, rules, precision, target string) *matrix.Run {
 	forward, backward := 0, 0 // attentions by instances and phases
 	for _, f := range m.Funcs {
 		if f.Class == ir.Kernel {
-			narrow(t, f)
+			storesFewBits(t, f)
 			continue
 		}
 		if f.Name != "step" && f.Of != "step" {
@@ -142,9 +142,9 @@ func trainedDropped(t *testing.T, rules, precision, target string) *matrix.Run {
 	return got
 }
 
-// narrow fails where a kernel stores what is made of random numbers and constants alone in
+// storesFewBits fails where a kernel stores what is made of random numbers and constants alone in
 // more than a byte an element.
-func narrow(t *testing.T, f *ir.Func) {
+func storesFewBits(t *testing.T, f *ir.Func) {
 	t.Helper()
 	drawn := map[*ir.Value]bool{}
 	for _, a := range f.Args {

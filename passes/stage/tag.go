@@ -129,7 +129,8 @@ func (t *tagger) latest(o *ir.Op) (int, bool) {
 	return s, ok
 }
 
-// homes puts each argument on the first stage that reads it before the loss.
+// homes puts each argument on the first stage that reads it before the loss, and a
+// parameter of a block that nothing reads on the stage of the block.
 func (t *tagger) homes() {
 	for _, a := range t.f.Args {
 		t.home[a.Value] = -1
@@ -145,6 +146,11 @@ func (t *tagger) homes() {
 		}
 	}
 	args := t.f.Named()
+	for _, a := range t.f.Args {
+		if a.Role == ir.RoleParam && t.home[a.Value] < 0 {
+			t.home[a.Value] = t.ofBlock(a)
+		}
+	}
 	for _, a := range t.f.Args {
 		if a.Role != ir.RoleState || t.home[a.Value] >= 0 {
 			continue
@@ -163,8 +169,37 @@ func (t *tagger) homes() {
 	}
 }
 
-// backward tags the operations after the loss.
+// ofBlock is the stage of the block that parameter a belongs to; the first for all others.
+func (t *tagger) ofBlock(a *ir.Arg) int {
+	if s := a.Value.Each; s != nil {
+		return t.stacks[s]
+	}
+	k, _ := t.number(a.Path)
+	return t.of[k]
+}
+
+// backward tags the operations after the loss. What no block holds is where [tagger.follow]
+// says, within the bounds that gradients set: they go from the last stage to the first.
 func (t *tagger) backward(grads map[*ir.Value]bool) {
+	t.phases(grads)
+	least := t.least()
+	for i, o := range t.f.Ops {
+		if i <= t.loss || t.stage[o] == anywhere {
+			continue
+		}
+		if at, ok := t.held(o); ok {
+			t.stage[o] = at
+			continue
+		}
+		t.stage[o] = t.follow(o)
+		if t.phase[o] == ir.Backward {
+			t.stage[o] = min(max(t.stage[o], least[o]), t.most(o))
+		}
+	}
+}
+
+// phases finds which operations after the loss update, and which are anywhere.
+func (t *tagger) phases(grads map[*ir.Value]bool) {
 	update := map[*ir.Value]bool{}
 	leads := t.leads(grads)
 	for i, o := range t.f.Ops {
@@ -178,7 +213,7 @@ func (t *tagger) backward(grads map[*ir.Value]bool) {
 		}
 		kept := !leads[o] // a scale of the loss is kept, and no update
 		for _, v := range o.Args {
-			if grads[v] || update[v] {
+			if !leads[o] && (grads[v] || update[v]) { // else another gradient is made of this one
 				t.phase[o] = ir.Update
 			}
 			floats := v.Def != nil && t.loose[v.Def]
@@ -195,16 +230,51 @@ func (t *tagger) backward(grads map[*ir.Value]bool) {
 				update[r] = true
 			}
 		}
-		if o.Run != nil {
-			t.stage[o] = t.stacks[o.Run.Stack]
-			continue
-		}
-		if k, ok := t.block(o); ok && t.phase[o] == ir.Backward {
-			t.stage[o] = t.of[k]
-			continue
-		}
-		t.stage[o] = t.follow(o)
 	}
+}
+
+// held is the stage of the block that o is in, for what has to be there.
+func (t *tagger) held(o *ir.Op) (int, bool) {
+	if o.Run != nil {
+		return t.stacks[o.Run.Stack], true
+	}
+	if k, ok := t.block(o); ok && t.phase[o] == ir.Backward {
+		return t.of[k], true
+	}
+	return 0, false
+}
+
+// least is the first stage that each operation of the backward phase may be on: the last
+// one of those that read its results.
+func (t *tagger) least() map[*ir.Op]int {
+	least := map[*ir.Op]int{}
+	for i := len(t.f.Ops) - 1; i > t.loss; i-- {
+		o := t.f.Ops[i]
+		if t.phase[o] != ir.Backward || t.stage[o] == anywhere {
+			continue
+		}
+		if at, ok := t.held(o); ok {
+			least[o] = at
+		}
+		for _, v := range o.Args {
+			if d := v.Def; d != nil {
+				least[d] = max(least[d], least[o])
+			}
+		}
+	}
+	return least
+}
+
+// most is the last stage that o of the backward phase may be on: the first of those that
+// make the gradients that it reads.
+func (t *tagger) most(o *ir.Op) int {
+	most := t.last
+	for _, v := range o.Args {
+		if d := v.Def; d != nil && t.phase[d] == ir.Backward && t.stage[d] >= 0 {
+			most = min(most, t.stage[d])
+		}
+	}
+	return most
 }
 
 // leads are the operations that a gradient depends on.
