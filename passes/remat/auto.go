@@ -2,6 +2,7 @@ package remat
 
 import (
 	"fmt"
+	"maps"
 	"sort"
 
 	"ptc/internal/diag"
@@ -42,8 +43,10 @@ func plans(m *ir.Module, x rule, rules []rule, p *phases, a *attentions, named m
 	if err != nil {
 		return nil, nil
 	}
+	drawn := p.drawn()
+	maps.Copy(drawn, named)
 	b := &builder{phases: p, attentions: a, bytes: l.kept, shards: l.shards,
-		device: device, forced: forcedBy(rules, named)}
+		device: device, forced: forcedBy(rules, drawn)}
 	b.build()
 	out := &budgeted{b: b}
 	fronts := map[string]front{}

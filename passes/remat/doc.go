@@ -17,7 +17,10 @@
 // the gradients beside them.
 //
 // What is over the queries and keys of an attention is rematerialized in any case,
-// where the target has kernels of that class (attention.go): nothing stores it.
+// where the target has kernels of that class (attention.go): nothing stores it. The
+// statistics of the softmax are kept where the result is. Under a pipeline, random numbers of
+// a microbatch and masks made of them are drawn again by the backward phase, as every
+// microbatch on its way would keep its own.
 //
 // By budget (auto.go): the forward phase falls into regions, blocks and what is
 // between them (region.go, uses.go). For each, front.go finds all ways to keep or redo
