@@ -132,10 +132,11 @@ func (b *builder) build() {
 	}
 }
 
-// isFree reports whether o computes from constants and positions alone, or is
-// computed by every stage that reads it.
+// isFree reports whether o computes from constants and positions alone, is computed by
+// every stage that reads it, or once for all microbatches, as the cast of a weight is:
+// such a result stays to the end of the step, whatever the backward phase reads.
 func (b *builder) isFree(o *ir.Op) bool {
-	if b.tagged && o.Stage == 0 {
+	if b.tagged && (o.Stage == 0 || !o.Micro) {
 		return true
 	}
 	d := op.Of(o)
