@@ -67,12 +67,21 @@ func Run(c *pass.Context, m *ir.Module, o *Options) error {
 		return err
 	}
 	v := &validation{table: validate.New()}
-	for i, p := range list {
+	note := ""
+	for i := range list {
+		if list[i].Name == "split-stacks" {
+			var rest []*Pass
+			if rest, note, err = settle(c, m, list[i:]); err != nil {
+				return err
+			}
+			list = append(list[:i:i], rest...)
+		}
+		p := list[i]
 		if err := v.before(m, p); err != nil {
 			return err
 		}
 		if err := step(c, m, p, o); err != nil {
-			return err
+			return noted(err, note)
 		}
 		if o.VerifyEach || i+1 == len(list) || !p.Keeps || !list[i+1].Keeps {
 			if err := v.after(m, p); err != nil {

@@ -22,6 +22,7 @@ type device struct {
 	units  []unit
 	flight map[int]inFlight // by stage
 	apart  bool             // instances of a run may have different options
+	effort effort
 }
 
 // one reports whether each stage holds one microbatch at a time.
@@ -158,13 +159,13 @@ func (d *device) choose(budget int64) (plan, bool) {
 			continue
 		}
 		lists, of := d.lists(most, false)
-		p, ok := pack(lists, room)
+		p, ok := pack(lists, room, d.effort)
 		fits := true // as far as is known
 		if len(lists) == len(singles) {
 			low, fits = p.bound, ok
 		} else if len(singles) <= 2*exact {
 			var x packing
-			x, fits = pack(singles, room)
+			x, fits = pack(singles, room, d.effort)
 			low = x.bound
 		}
 		if !fits {

@@ -23,12 +23,18 @@ type packing struct {
 	bound int64
 }
 
-// states is how many partial packings are looked at side by side before some
+// effort is how many partial packings are looked at side by side before some
 // that differ little are left out: first few, whose best packing limits the
-// next search. gap is the part of the flops that a proof may leave open.
-var states = []int{1 << 8, 1 << 10, 1 << 12}
+// next search; and the part of the flops that a proof may leave open.
+type effort struct {
+	states []int
+	gap    float64
+}
 
-const gap = 1e-4
+var (
+	exactly = effort{[]int{1 << 8, 1 << 10, 1 << 12}, 1e-4}
+	quickly = effort{[]int{1 << 8}, 1e-3} // of several choices that are tried
+)
 
 // pack chooses one item of each list, so that before each list the loads of
 // those chosen, and its own top, are at most the budget; with the fewest flops,
@@ -39,11 +45,11 @@ const gap = 1e-4
 // which no other is better in load and flops, without those whose Lagrangian
 // bound is above a packing already found. It is exact unless there are very
 // many of them; then the bound says how far off it can be.
-func pack(lists [][]item, budget int64) (packing, bool) {
+func pack(lists [][]item, budget int64, effort effort) (packing, bool) {
 	b := relax(lists, budget)
 	var found packing
 	limit := int64(-1)
-	for _, n := range states {
+	for _, n := range effort.states {
 		p, slack, ok := b.search(lists, budget, n, limit)
 		if !ok {
 			break
@@ -54,7 +60,7 @@ func pack(lists [][]item, budget int64) (packing, bool) {
 			found, limit = p, p.flops
 		}
 		found.bound = min(found.flops, max(found.bound, bound))
-		if float64(found.flops-found.bound) <= gap*float64(found.flops) {
+		if float64(found.flops-found.bound) <= effort.gap*float64(found.flops) {
 			break
 		}
 	}
@@ -108,7 +114,15 @@ func (b *relaxation) search(lists [][]item, budget int64, states int, limit int6
 // delta more flops. Load ascends in what is left, and flops descend.
 func best(list []partial, delta int64) []partial {
 	slices.SortFunc(list, func(a, b partial) int {
-		return cmp.Or(cmp.Compare(a.load, b.load), cmp.Compare(a.flops, b.flops), cmp.Compare(a.prev, b.prev), cmp.Compare(a.pick, b.pick))
+		switch { // most differ in the first
+		case a.load != b.load:
+			return cmp.Compare(a.load, b.load)
+		case a.flops != b.flops:
+			return cmp.Compare(a.flops, b.flops)
+		case a.prev != b.prev:
+			return cmp.Compare(a.prev, b.prev)
+		}
+		return cmp.Compare(a.pick, b.pick)
 	})
 	out := list[:0]
 	for _, s := range list {

@@ -65,6 +65,7 @@ type builder struct {
 	*phases
 	*attentions
 	bytes   func(*ir.Value) int64 // on one device, when kept
+	swept   func(*ir.Value) bool  // never there in full, whoever reads it
 	shards  func(*ir.Op) int64    // devices that share the work of an operation
 	device  func(stage int) int
 	forced  func(*ir.Op) decision
@@ -221,6 +222,9 @@ func (b *builder) add(o *ir.Op) {
 		b.node[o] = len(r.nodes)
 		r.nodes = append(r.nodes, n)
 		return
+	}
+	if b.swept(o.Results[0]) && n.must == undecided {
+		n.must = keep
 	}
 	d := op.Of(o)
 	folds := d.Class == op.Elementwise || d.Class == op.Source

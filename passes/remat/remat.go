@@ -109,6 +109,7 @@ type rewriter struct {
 	head       int     // the place in out where that begins
 	count      int
 	flops      float64
+	added      func(o *ir.Op, flops float64) // sees what is rematerialized; may be nil
 }
 
 // rewrite makes the operations after the loss read copies.
@@ -149,7 +150,10 @@ func (r *rewriter) copyOf(v *ir.Value, reader *ir.Op) *ir.Value {
 	}
 	n, times := r.clone(o, args)
 	r.count += times
-	r.flops += float64(times) * float64(op.Of(o).Flops(o))
+	flops := float64(times) * float64(op.Of(o).Flops(o))
+	if r.flops += flops; r.added != nil {
+		r.added(o, flops)
+	}
 	for i, x := range o.Results {
 		r.copies[x] = n.Results[i]
 	}

@@ -1,0 +1,154 @@
+package remat
+
+import (
+	"cmp"
+	"slices"
+)
+
+// side is the search of one device. It looks for the most bytes, by the count, of which
+// the plan fits, from both ends; then among written rules.
+type side struct {
+	dev     *device
+	limit   int64 // what there is
+	guess   int64 // bytes for activations, before anything was tried
+	tried   []*pick
+	written []*pick // not tried, those that need least by the count first
+	best    *pick   // that fits, with the least work
+	// fitting is the most that is known to fit, by the count, failing the least that is
+	// known not to; 0 where nothing is.
+	fitting, failing int64
+	counted          bool // nothing more is to be found by the count
+}
+
+// side begins the search of device d.
+func (s *Search) side(d int, dev *device, written []written) *side {
+	x := &side{dev: dev, limit: s.memory, guess: 1 << 61}
+	arguments, gradients := s.of.l.persistent(s.of.b.device, d)
+	work := s.of.l.backward(s.of.b.device, d)
+	if s.memory > 0 {
+		x.guess = s.memory - arguments - gradients - work
+	}
+	if b := s.rule.budget; b > 0 {
+		x.guess = min(x.guess, b-gradients-work)
+		x.limit = b
+	}
+	if len(dev.units) == 0 {
+		x.tried, x.counted = []*pick{{by: byCount}}, true
+		return x
+	}
+	for _, w := range written {
+		x.written = append(x.written, s.pickOf(d, dev, w))
+	}
+	slices.SortStableFunc(x.written, func(a, b *pick) int { return cmp.Compare(a.plan.peak, b.plan.peak) })
+	return x
+}
+
+// byCount is what a choice is called that no written rule says.
+const byCount = "`recompute auto`"
+
+// next is what to try next on the device, or nil.
+func (x *side) next() *pick {
+	for !x.counted {
+		plan, ok := x.dev.choose(x.aim())
+		if !ok {
+			plan = x.dev.least()
+		}
+		if known := x.known(plan); known != nil {
+			if x.counted = known.fits() || !ok || x.narrow(); x.counted {
+				break
+			}
+			x.failing = min(x.failing, known.plan.peak)
+			continue
+		}
+		if x.best != nil && float64(plan.flops) > 0.999*float64(x.best.plan.flops) {
+			break
+		}
+		return x.add(&pick{by: byCount, plan: plan})
+	}
+	x.counted = true
+	for len(x.written) > 0 {
+		p := x.written[0]
+		x.written = x.written[1:]
+		if x.promises(p) {
+			return x.add(p)
+		}
+	}
+	return nil
+}
+
+func (x *side) add(p *pick) *pick {
+	x.tried = append(x.tried, p)
+	return p
+}
+
+// aim is the budget by the count that is tried next.
+func (x *side) aim() int64 {
+	if len(x.tried) == 0 {
+		return max(0, x.guess)
+	}
+	last := x.tried[len(x.tried)-1]
+	room := last.plan.peak - last.excess - x.limit>>9
+	switch {
+	case x.failing > 0 && (room >= x.failing || room <= x.fitting):
+		room = (x.fitting + x.failing) / 2
+	case room <= x.fitting:
+		room = x.fitting + 1
+	}
+	return max(0, room)
+}
+
+// narrow reports whether the ends are so near that nothing is to be found between them.
+func (x *side) narrow() bool {
+	return x.failing > 0 && x.failing-x.fitting <= 1+x.limit>>10
+}
+
+// known is the pick of this plan that was tried, or nil.
+func (x *side) known(p plan) *pick {
+	for _, y := range x.tried {
+		if y.again == nil && slices.EqualFunc(y.plan.picks, p.picks, slices.Equal[[]int]) {
+			return y
+		}
+	}
+	return nil
+}
+
+// promises reports whether a written rule may be better than what fits so far: it does
+// less, and would not need much more than there is.
+func (x *side) promises(p *pick) bool {
+	if x.best == nil {
+		return true
+	}
+	last := x.tried[len(x.tried)-1]
+	return p.plan.flops < x.best.plan.flops && p.plan.peak-last.plan.peak+last.excess < x.limit>>3
+}
+
+// took notes what p takes.
+func (x *side) took(p *pick) {
+	if p.fits() && (x.best == nil || p.work < x.best.work) {
+		x.best = p
+	}
+	if p.again != nil || x.counted {
+		return
+	}
+	switch {
+	case !p.fits():
+		if x.failing == 0 || p.plan.peak < x.failing {
+			x.failing = p.plan.peak
+		}
+	case p.plan.peak > x.fitting:
+		x.fitting = p.plan.peak
+	}
+	// Nothing is left to save, or all is within a part of a percent.
+	x.counted = p.fits() && p.work == 0 || x.narrow()
+	if p.work == 0 && p.fits() {
+		x.written = nil
+	}
+}
+
+// standing is what the device does if nothing better is found.
+func (x *side) standing() *pick {
+	if x.best != nil {
+		return x.best
+	}
+	return slices.MinFunc(x.tried, func(a, b *pick) int { return cmp.Compare(a.excess, b.excess) })
+}
