@@ -187,8 +187,8 @@ func TestBounded(t *testing.T) {
 			lists = append(lists, list)
 		}
 		budget := int64(8000 + r.Intn(30000))
-		best, ok := pack(lists, budget, effort{[]int{1 << 16}, 1e-4})
-		few, found := pack(lists, budget, effort{[]int{4}, 1e-4})
+		best, ok := pack(lists, budget, effort{states: []int{1 << 16}, gap: 1e-4})
+		few, found := pack(lists, budget, effort{states: []int{4}, gap: 1e-4})
 		if ok != found || ok && (few.flops < best.flops || few.bound > best.flops || best.bound != best.flops && float64(best.flops-best.bound) > exactly.gap*float64(best.flops)) {
 			t.Errorf("seed %d: %d flops, bound %d; best %d, bound %d", seed, few.flops, few.bound, best.flops, best.bound)
 		}

@@ -66,7 +66,7 @@ func (d *device) lists(most int64, each bool) (lists [][]item, of []group) {
 			}
 			list, known := by[n]
 			if !known {
-				list = u.items(fl, one, most, int64(n))
+				list = d.effort.some(u.items(fl, one, most, int64(n)))
 				by[n] = list
 			}
 			for range times {
@@ -136,7 +136,15 @@ func (d *device) allowances() []int64 {
 		}
 	}
 	slices.Sort(out)
-	return slices.Compact(out)
+	out = slices.Compact(out)
+	if n := d.effort.allowances; n > 0 && len(out) > n { // evenly among them, with both ends
+		few := make([]int64, n)
+		for i := range few {
+			few[i] = out[i*(len(out)-1)/(n-1)]
+		}
+		return few
+	}
+	return out
 }
 
 // choose is the plan with the fewest flops whose peak is at most the budget;

@@ -70,6 +70,9 @@ func NewSearch(c *pass.Context, m *ir.Module) (*Search, error) {
 	return s, nil
 }
 
+// thorough is from how many trials on every flop counts.
+const thorough = 8
+
 // trials are how many plans may be made: many of a small program, few of a large one.
 func trials(f *ir.Func) (least, most int) {
 	const work = 40000 // operations

@@ -14,10 +14,12 @@ type side struct {
 	tried   []*pick
 	written []*pick // not tried, those that need least by the count first
 	best    *pick   // that fits, with the least work
+	from    *pick   // the written rule that was gone on from
 	// fitting is the most that is known to fit, by the count, failing the least that is
 	// known not to; 0 where nothing is.
 	fitting, failing int64
-	counted          bool // nothing more is to be found by the count
+	counted          bool  // nothing more is to be found by the count
+	little           int64 // flops that are not worth a trial of a large program
 }
 
 // side begins the search of device d.
@@ -35,6 +37,13 @@ func (s *Search) side(d int, dev *device, written []written) *side {
 	if len(dev.units) == 0 {
 		x.tried, x.counted = []*pick{{by: byCount}}, true
 		return x
+	}
+	for _, u := range dev.units {
+		for _, r := range u.regions {
+			if s.least < thorough {
+				x.little += r.flops() * int64(u.count) / 1000
+			}
+		}
 	}
 	for _, w := range written {
 		x.written = append(x.written, s.pickOf(d, dev, w))
@@ -60,20 +69,60 @@ func (x *side) next() *pick {
 			x.failing = min(x.failing, known.plan.peak)
 			continue
 		}
-		if x.best != nil && float64(plan.flops) > 0.999*float64(x.best.plan.flops) {
+		if x.best != nil && plan.flops+x.little >= x.best.plan.flops {
 			break
 		}
 		return x.add(&pick{by: byCount, plan: plan})
 	}
 	x.counted = true
-	for len(x.written) > 0 {
-		p := x.written[0]
-		x.written = x.written[1:]
-		if x.promises(p) {
-			return x.add(p)
-		}
+	if p := x.beyond(); p != nil {
+		return x.add(p)
+	}
+	if at := x.promising(); at >= 0 {
+		p := x.written[at]
+		x.written = slices.Delete(x.written, at, at+1)
+		return x.add(p)
 	}
 	return nil
+}
+
+// beyond is the choice by the count of all that the best written rule takes and leaves, or
+// nil: where the count is wrong about what needs least, it may be right from there.
+func (x *side) beyond() *pick {
+	b := x.best
+	if b == nil || b.again == nil || x.from == b {
+		return nil
+	}
+	x.from = b
+	plan, ok := x.dev.choose(b.plan.peak - b.excess - x.limit>>9)
+	if !ok || plan.flops+x.little >= b.plan.flops || x.known(plan) != nil {
+		return nil
+	}
+	return &pick{by: byCount, plan: plan}
+}
+
+// promising is the number of the written rule to try next, or -1: while nothing fits the
+// one that needs least by the count, then the one with the least work of those that would
+// not need much more than there is.
+func (x *side) promising() int {
+	if x.best == nil {
+		return min(len(x.written), 1) - 1
+	}
+	at := -1
+	for i, p := range x.written {
+		if p.work+float64(x.little) < x.best.work && x.expects(p) < x.limit>>2 && (at < 0 || p.work < x.written[at].work) {
+			at = i
+		}
+	}
+	return at
+}
+
+// expects is how much more than there is p needs, by the count and by what was tried that
+// is nearest to it there.
+func (x *side) expects(p *pick) int64 {
+	apart := func(q *pick) int64 { return max(q.plan.peak-p.plan.peak, p.plan.peak-q.plan.peak) }
+	q := slices.MinFunc(x.tried, func(a, b *pick) int { return cmp.Compare(apart(a), apart(b)) })
+	return p.plan.peak - q.plan.peak + q.excess
 }
 
 func (x *side) add(p *pick) *pick {
@@ -112,16 +161,6 @@ func (x *side) known(p plan) *pick {
 	return nil
 }
 
-// promises reports whether a written rule may be better than what fits so far: it does
-// less, and would not need much more than there is.
-func (x *side) promises(p *pick) bool {
-	if x.best == nil {
-		return true
-	}
-	last := x.tried[len(x.tried)-1]
-	return p.plan.flops < x.best.plan.flops && p.plan.peak-last.plan.peak+last.excess < x.limit>>3
-}
-
 // took notes what p takes.
 func (x *side) took(p *pick) {
 	if p.fits() && (x.best == nil || p.work < x.best.work) {
@@ -138,11 +177,7 @@ func (x *side) took(p *pick) {
 	case p.plan.peak > x.fitting:
 		x.fitting = p.plan.peak
 	}
-	// Nothing is left to save, or all is within a part of a percent.
-	x.counted = p.fits() && p.work == 0 || x.narrow()
-	if p.work == 0 && p.fits() {
-		x.written = nil
-	}
+	x.counted = p.fits() && p.plan.flops <= x.little || x.narrow()
 }
 
 // standing is what the device does if nothing better is found.

@@ -9,12 +9,14 @@ import (
 
 	"ptc/ir"
 	"ptc/ir/layout"
+	"ptc/ir/op"
 )
 
 // written is a rule that a user could write in the place of auto.
 type written struct {
 	text  string
 	again map[*ir.Op]bool
+	work  []float64 // flops that it adds, by device
 }
 
 // mostMembers is of how many members of a module all sets are kept; of more, one or all
@@ -41,7 +43,7 @@ func (s *Search) written(m *ir.Module, have []rule) (out []written) {
 		}
 		if !seen[key.String()] {
 			seen[key.String()] = true
-			out = append(out, written{text, again})
+			out = append(out, written{text, again, s.work(again)})
 		}
 	}
 	add("no rule")
@@ -50,7 +52,9 @@ func (s *Search) written(m *ir.Module, have []rule) (out []written) {
 	for _, n := range names {
 		add("`recompute "+n+"`", ruleOf(l, n))
 	}
-	add("`recompute \"*\"`", rule{patterns: []string{"*"}})
+	for _, path := range append(tops(l), "*") { // lists of modules as one, and everything
+		add("`recompute "+path+"`", rule{patterns: []string{path}})
+	}
 	for _, n := range names {
 		for _, keep := range subsets(h.members(ruleOf(l, n))) {
 			r := ruleOf(l, n)
@@ -64,6 +68,18 @@ func (s *Search) written(m *ir.Module, have []rule) (out []written) {
 		}
 	}
 	return out
+}
+
+// tops are the first parts of the paths of modules.
+func tops(l *layout.Layout) []string {
+	seen := map[string]bool{}
+	for _, paths := range l.Instances {
+		for _, p := range paths {
+			first, _, _ := strings.Cut(p, ".")
+			seen[first] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
 }
 
 func ruleOf(l *layout.Layout, module string) rule { return rule{patterns: l.Instances[module]} }
@@ -110,7 +126,7 @@ func subsets(members []string) (out [][]string) {
 
 // pickOf is what rule w does on device d, with what it takes by the count.
 func (s *Search) pickOf(d int, dev *device, w written) *pick {
-	p := &pick{by: w.text, again: map[int]bool{}}
+	p := &pick{by: w.text, again: map[int]bool{}, work: w.work[d]}
 	for i, o := range s.f.Ops {
 		if w.again[o] && (o.Stage == 0 || s.of.b.device(o.Stage.Or(0)) == d) {
 			p.again[i] = true
@@ -135,24 +151,57 @@ func (s *Search) pickOf(d int, dev *device, w written) *pick {
 }
 
 // by is the option of the region where these operations are rematerialized, as far as
-// there is a choice.
+// there is a choice. Elementwise work is done again wherever that takes less, as fusion
+// does it of its own accord.
 func (r *region) by(redo map[*ir.Op]bool) option {
-	o := option{keep: r.fixed, work: r.fixed}
-	wanted := make([]bool, len(r.nodes))
-	for i := len(r.nodes) - 1; i >= 0; i-- {
-		n := r.nodes[i]
-		switch {
-		case !wanted[i] && !n.needed:
-		case n.must == again || n.must == undecided && redo[n.o]:
-			o.work += n.work
-			o.flops += n.flops
-			for _, j := range n.from {
-				wanted[j] = true
-			}
-		default:
-			o.keep += n.bytes
-			o.work += n.bytes
+	q := &region{fixed: r.fixed, nodes: slices.Clone(r.nodes)}
+	for i := range q.nodes {
+		switch n := &q.nodes[i]; {
+		case n.must != undecided:
+		case redo[n.o]:
+			n.must = again
+		case n.o != nil && op.Of(n.o).Class != op.Elementwise:
+			n.must = keep
 		}
 	}
-	return o
+	return slices.MinFunc(frontOf(q).options, func(a, b option) int { return cmp.Or(cmp.Compare(a.keep, b.keep), cmp.Compare(a.work, b.work)) })
+}
+
+// work is what rematerializing these operations adds, by device, as [rewriter] would: each
+// once, if the backward phase or one that is rematerialized reads it.
+func (s *Search) work(again map[*ir.Op]bool) []float64 {
+	out := make([]float64, len(s.of.devices))
+	scores, copied, scored := s.of.b.attentions, map[*ir.Op]bool{}, map[*ir.Op]bool{}
+	var copy, score func(v *ir.Value, reader *ir.Op)
+	copy = func(v *ir.Value, reader *ir.Op) {
+		o := v.Def
+		if o == nil || copied[o] || !again[o] || crosses(o, reader) {
+			return
+		}
+		copied[o] = true
+		out[s.of.b.device(o.Stage.Or(0))] += float64(o.Times()) * float64(op.Of(o).Flops(o))
+		for _, a := range o.Args {
+			copy(a, o)
+		}
+	}
+	score = func(v *ir.Value, reader *ir.Op) {
+		if scores.of[v] == nil || crosses(v.Def, reader) {
+			copy(v, reader)
+			return
+		}
+		if !scored[v.Def] {
+			scored[v.Def] = true
+			for _, a := range v.Def.Args {
+				score(a, v.Def)
+			}
+		}
+	}
+	for _, o := range s.f.Ops {
+		if !s.of.b.forward[o] && !scores.in[o] {
+			for _, v := range o.Args {
+				score(v, o)
+			}
+		}
+	}
+	return out
 }

@@ -1,0 +1,165 @@
+package compiler
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"ptc/backend"
+	"ptc/internal/diag"
+	"ptc/ir"
+	"ptc/ir/op"
+	"ptc/lang"
+	"ptc/passes"
+	"ptc/passes/pass"
+)
+
+var autoCases = flag.Int("autos", 4, "random layouts of TestAutoIsNeverWorse; make random takes more")
+
+// planned is what a plan takes under some rules: bytes of a device, and the arithmetic
+// that the backward phase repeats.
+type planned struct {
+	peak, step int64
+	flops      float64
+}
+
+// plannedUnder takes a program with rules in its layout through all passes, up to the
+// places of buffers.
+func plannedUnder(t *testing.T, source, rules string, set []string) (p planned, err error) {
+	t.Helper()
+	source = strings.ReplaceAll(source, "RULES", rules)
+	prog, errs := lang.Load("m.ptl", []byte(source), nil)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	sets, err := overrides(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	low, errs := prog.Lower(lang.Options{Layout: "auto", Set: sets})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	target, err := backend.Resolve("ref")
+	if err != nil {
+		t.Fatal(err)
+	}
+	see := func(_ int, name string, m *ir.Module, _ time.Duration) error {
+		switch name {
+		case "remat":
+			for _, o := range m.Func("step").Ops {
+				if o.Remat {
+					p.flops += float64(o.Times()) * float64(op.Of(o).Flops(o))
+				}
+			}
+		case "memory":
+			for _, f := range m.Funcs {
+				if f.Name == "step" || f.Of == "step" {
+					p.peak = max(p.peak, f.Attrs.Int("arena", 0))
+				}
+			}
+		}
+		return nil
+	}
+	err = passes.Run(&pass.Context{Target: described(target)}, low.Module, &passes.Options{Stop: "memory", Hooks: []passes.Hook{see}})
+	return p, err
+}
+
+// writtenRules are rules that a user would write for these models.
+var writtenRules = []string{"", "recompute Block", "recompute Attention", "recompute MLP", "recompute Attention\n recompute MLP",
+	"recompute Block { keep = [attn] }", "recompute Block { keep = [mlp] }", "recompute Block { keep = [ln1, ln2] }", "recompute blocks", "recompute *"}
+
+// compareAuto compares what auto does within budgets, from the least that a written rule
+// takes to all that is kept without one, with those rules: where one fits auto fits, and
+// repeats no more.
+func compareAuto(t *testing.T, source string, set, rules []string, parts []float64) {
+	t.Helper()
+	var all []planned
+	for _, r := range rules {
+		p, err := plannedUnder(t, source, r, set)
+		if err != nil {
+			t.Fatalf("%s: %v", r, err)
+		}
+		all = append(all, p)
+	}
+	least, most := all[0].peak, all[0].peak
+	for _, p := range all {
+		least = min(least, p.peak)
+	}
+	for _, part := range parts {
+		budget := least + int64(part*float64(most-least))
+		best, by := -1.0, ""
+		for i, p := range all {
+			if p.peak <= budget && (best < 0 || p.flops < best) {
+				best, by = p.flops, rules[i]
+			}
+		}
+		got, err := plannedUnder(t, source, fmt.Sprintf("recompute auto\n device memory = %d", budget), set)
+		switch {
+		case err != nil:
+			t.Errorf("%.2f: %d bytes: %v; %q fits", part, budget, err, by)
+		case got.peak > budget:
+			t.Errorf("%.2f: %d bytes of %d", part, got.peak, budget)
+		case got.flops > best*(1+1e-9):
+			t.Errorf("%.2f: %d bytes: %.5g FLOP are repeated, by %q %.5g", part, budget, got.flops, by, best)
+		default:
+			t.Logf("%.2f: %d bytes of %d: %.5g FLOP, by %q %.5g", part, got.peak, budget, got.flops, by, best)
+		}
+	}
+}
+
+// autoLayouts are layouts of which all stages, shards and microbatches differ.
+var autoLayouts = []string{
+	"mesh dp = 1",
+	"mesh dp = 2\n shard batch over dp\n zero 3 over dp\n precision { compute = bf16 }",
+	"mesh dp = 2, tp = 2\n shard batch over dp\n shard heads, ffn, vocab over tp\n shard seq over tp between Block\n zero 1 over dp\n precision { compute = bf16 params = bf16 }",
+	"mesh pp = 2\n pipeline blocks over pp { schedule = 1f1b microbatches = 4 }",
+	"mesh pp = 2\n pipeline blocks over pp { schedule = interleaved chunks = 2 microbatches = 4 }\n precision { compute = bf16 }",
+	"mesh dp = 2, pp = 2\n shard batch over dp\n pipeline blocks over pp { schedule = zb_h1 microbatches = 4 }\n zero 2 over dp",
+	"mesh pp = 4\n pipeline blocks over pp { schedule = interleaved chunks = 2 microbatches = 4 }",
+	"mesh pp = 2\n pipeline blocks over pp { schedule = gpipe microbatches = 2 }\n precision { compute = bf16 }",
+}
+
+func autoSource(t *testing.T, layout string) string {
+	t.Helper()
+	src, err := os.ReadFile("../examples/gpt/gpt.ptl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(src) + "\nlayout auto {\n " + layout + "\n RULES\n}\n"
+}
+
+// If a rule that a user could write fits a device's memory, so does `recompute auto`, and
+// it repeats no more: in pipelines of several depths, with shards of several kinds.
+func TestAutoIsNeverWorse(t *testing.T) {
+	d := rand.New(rand.NewPCG(27, 6))
+	for i, layout := range autoLayouts {
+		if i >= *autoCases && testing.Short() {
+			break
+		}
+		set := []string{fmt.Sprint("layers=", []int{4, 8, 12}[d.IntN(3)]), "batch=16", "seq=64", "embed=64", "heads=4", "head=16", "ffn=256", "vocab=" + fmt.Sprint([]int{64, 1024}[d.IntN(2)])}
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Log(layout, set)
+			compareAuto(t, autoSource(t, layout), set, writtenRules, []float64{0, 0.03, 0.2, 0.5, 0.8, 1})
+		})
+	}
+}
+
+// What is said of a budget in which nothing fits is true: the least that was found, and by
+// which rule.
+func TestAutoTooLittle(t *testing.T) {
+	source := autoSource(t, autoLayouts[0])
+	set := []string{"layers=4", "batch=4", "seq=32", "embed=64", "heads=4", "head=16", "ffn=256", "vocab=64"}
+	for rules, code := range map[string]string{"recompute auto\n device memory = 300 KiB": "E0611", "recompute auto { budget = 8 KiB }": "E0613"} {
+		_, err := plannedUnder(t, source, rules, set)
+		e, ok := err.(*diag.Error)
+		if !ok || e.Code != code || len(e.Note) == 0 || !strings.Contains(e.Note[0].Msg, "the least of") {
+			t.Errorf("%s: %v", rules, err)
+		}
+		t.Log(e, e.Note)
+	}
+}
