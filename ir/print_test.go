@@ -26,7 +26,7 @@ func @step class=entry
   arg %2 : i32[] step
   arg %3 : bool[] a=1
   %12 : bf16[batch=8@dp, seq=256, ffn=1536] partial(tp) = dot %0, %1 over=(embed) // blocks.3.mlp gpt.ptl:24:7
-  %13 : f32[] partial(tp, max dp), %14 : f32[] = call %12, %2 fn=@k3 // "a scope" "my file.ptl":1:2
+  %13 : f32[] partial(max dp, tp), %14 : f32[] = call %12, %2 fn=@k3 // "a scope" "my file.ptl":1:2
   _ = call fn=@k3 // "a:b"
   %7 : f16[] = x a=() b=[] c=[()] d={} e={:} f=[-1, 2] g={seq=4, k=8} h={seq:kseq} i=-inf j=nan k=1e-05 l=true m="\x00\n" n=f32 o=-3 p=-0.0 // "":3:0
   %15 : f64[] = add %7, %7 // blocks.0
@@ -84,7 +84,7 @@ func TestParseStructure(t *testing.T) {
 	if call.Scope != "a scope" || call.Pos.File != "my file.ptl" || len(call.Results) != 2 {
 		t.Errorf("call: %+v", call)
 	}
-	if p := call.Results[0].Type.Partial; len(p) != 2 || p[1] != (ir.Partial{Mesh: "dp", Reduce: "max"}) {
+	if p := call.Results[0].Type.Partial; len(p) != 2 || p[0] != (ir.Partial{Mesh: "dp", Reduce: "max"}) {
 		t.Errorf("partial: %v", p)
 	}
 	x := f.Ops[3].Attrs

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,7 +39,8 @@ type Axis struct {
 }
 
 // Partial is a reduction over a mesh axis that is still to be done: every device of it
-// has a partial sum or maximum.
+// has a partial sum or maximum. The reductions of a type are a set: passes derive them in
+// different orders, so no reader depends on the order.
 type Partial struct {
 	Mesh   string // mesh axis
 	Reduce string // "sum" or "max"
@@ -183,8 +185,16 @@ func (t Type) SameShape(u Type) bool {
 			return false
 		}
 	}
-	for i := range t.Partial {
-		if t.Partial[i] != u.Partial[i] {
+	return SamePartial(t.Partial, u.Partial)
+}
+
+// SamePartial reports whether a and b are the same reductions, in any order.
+func SamePartial(a, b []Partial) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for _, p := range a {
+		if !slices.Contains(b, p) {
 			return false
 		}
 	}
@@ -208,8 +218,10 @@ func sameStrings(a, b []string) bool {
 
 // String is the type as the IR's text has it:
 //
-//	f32[batch=8@dp, seq=256@cp@tp, embed=384] partial(tp, max dp)
+//	f32[batch=8@dp, seq=256@cp@tp, embed=384] partial(max dp, tp)
 //	bf16[batch=8, vocab=50257+7]
+//
+// Equal types have equal texts: reductions are printed in the order of their mesh axes' names.
 func (t Type) String() string {
 	var b strings.Builder
 	b.WriteString(t.DType.String())
@@ -231,7 +243,7 @@ func (t Type) String() string {
 		}
 	}
 	b.WriteByte(']')
-	for i, p := range t.Partial {
+	for i, p := range sortedPartial(t.Partial) {
 		if i == 0 {
 			b.WriteString(" partial(")
 		} else {
@@ -246,4 +258,11 @@ func (t Type) String() string {
 		b.WriteByte(')')
 	}
 	return b.String()
+}
+
+func sortedPartial(p []Partial) []Partial {
+	if len(p) < 2 {
+		return p
+	}
+	return slices.SortedFunc(slices.Values(p), func(a, b Partial) int { return strings.Compare(a.Mesh, b.Mesh) })
 }

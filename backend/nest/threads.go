@@ -114,15 +114,27 @@ func threadsOfColumn(kept, reduced []dim, on GPU) schedule.Schedule {
 	return s
 }
 
-// threadsOfPieces has blocks of what is behind the axis, and so many positions along it as make a
-// tile of them.
+// threadsOfPieces has blocks of what is behind the axis, and so many positions along it as make a tile of them. Where
+// nothing is behind it, a block has as many rows of the longest piece as make one: what all of these rows share, as the
+// angles of a rotary embedding, which its heads share, is computed once.
 func threadsOfPieces(k *fusion.Kernel) schedule.Schedule {
 	out := k.Root.Result().Type
+	at := out.Index(k.Root.Attrs.Text("axis"))
 	s := schedule.Schedule{Rows: 1, Cols: blockTile, Grid: -1, Warps: blockWarps}
-	if after := single(out.Axes[out.Index(k.Root.Attrs.Text("axis"))+1:]); len(after) > 0 {
+	if after := single(out.Axes[at+1:]); len(after) > 0 {
 		s.Over = min(after[len(after)-1].size, blockTile)
 		s.Cols = blockTile / ceilPower(s.Over)
+		return s
 	}
+	longest := int64(1)
+	for _, p := range placed(k.Root) {
+		longest = max(longest, p.n)
+	}
+	s.Cols = min(longest, blockTile)
+	if before := single(out.Axes[:at]); len(before) > 0 {
+		s.Rows = min(before[len(before)-1].size, blockTile/ceilPower(s.Cols))
+	}
+	s.Warps = max(1, warpsFor(ceilPower(s.Cols)*ceilPower(s.Rows))/4) // each of which computes the angles
 	return s
 }
 

@@ -31,6 +31,7 @@ var layers = map[string][]string{
 	"internal/arch":       nil,
 	"internal/foreign":    nil, // calls of C functions, shared by LLVM, MPI and native code
 	"internal/units":      nil,
+	"internal/wide":       nil,
 	"internal/processors": nil, // how many threads compute, for whoever divides work
 	"internal/formula":    nil, // arithmetic of ports, for the language and for plans
 	"internal/openpath":   nil, // paths of repeated modules, for modules and for plans
@@ -45,7 +46,6 @@ var layers = map[string][]string{
 	// The engine of GPUs takes text of PTX, and knows nothing of what makes it; the driver for tests
 	// executes it.
 	"runtime/cuda":                   {"internal/foreign", "internal/units", "runtime/device", "runtime/program"},
-	"runtime/cuda/cubin":             {"internal/regular", "runtime/checkpoint/atomicfile"},
 	"runtime/cuda/blaslt":            {"internal/foreign", "runtime/program"},
 	"runtime/cuda/fakecuda":          {"backend/gpu/emu", "backend/gpu/ptx", "internal/foreign"},
 	"runtime/cuda/blaslt/fakeblaslt": {"internal/foreign", "runtime/cuda/fakecuda"},
@@ -56,7 +56,7 @@ var layers = map[string][]string{
 	"runtime":         {"internal/dtype", "internal/foreign", "internal/openpath", "internal/philox", "internal/processors", "internal/ranges", "internal/regular", "internal/units"},
 
 	"stdlib":          nil,
-	"ir":              {"internal/diag", "internal/dtype", "internal/openpath", "internal/philox"},
+	"ir":              {"internal/diag", "internal/dtype", "internal/openpath", "internal/philox", "internal/wide"},
 	"ir/pipeline":     {"internal/progress"},
 	"lang/syntax":     {"internal/diag"},
 	"lang/source":     {"internal/diag", "lang/syntax", "stdlib"},
@@ -67,7 +67,7 @@ var layers = map[string][]string{
 	"lang/directive":  {"internal/diag", "internal/dtype", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang/names":      {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang":            {"internal/diag", "ir", "stdlib"},
-	"passes":          {"internal/diag", "internal/dtype", "internal/openpath", "internal/progress", "internal/ranges", "ir"},
+	"passes":          {"internal/diag", "internal/dtype", "internal/openpath", "internal/progress", "internal/ranges", "internal/wide", "ir"},
 	"passes/passtest": {"internal/diag", "internal/golden", "ir", "passes"},
 
 	"backend": {"internal/diag", "internal/dtype", "internal/foreign", "internal/philox", "internal/processors", "ir", "runtime/program"},

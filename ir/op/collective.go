@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/wide"
 	"ptc/ir"
 	"ptc/ir/tensor"
 )
@@ -86,11 +87,11 @@ func Sent(name string, bytes, n int64) int64 {
 	case t&Exchanges == 0:
 		return 0
 	case t&Scatters != 0:
-		return bytes * (n - 1) / n
+		return wide.MulDiv(bytes, n-1, n)
 	case t&Gathers != 0:
-		return bytes * (n - 1)
+		return wide.Mul(bytes, n-1)
 	case t&Reduces != 0:
-		return 2 * bytes * (n - 1) / n
+		return wide.MulDiv(2*bytes, n-1, n)
 	}
 	return bytes
 }

@@ -83,7 +83,7 @@ func init() {
 			a := ir.Axis{Name: attrs.Text("axis"), Size: int(attrs.Int("size", 0)), Mesh: attrs.Names("mesh")}
 			return one(ir.Type{DType: ir.I32, Axes: cloneAxes(a)})
 		},
-		Shard: elemRule,
+		Shard: elemRule, Positions: alongAxis,
 		Eval: func(c *Context, o *ir.Op, _ []*tensor.Tensor) ([]*tensor.Tensor, error) {
 			out := tensor.New(o.Result().Type)
 			off := c.Offset(out.Type.Axes[0]) + FirstOf(o, 0)
@@ -128,7 +128,8 @@ func init() {
 		Class: Source, MinArgs: 2, MaxArgs: 4,
 		Attrs: []AttrSpec{{"axes", ir.Sizes(nil), true}, {"dist", ir.Name(""), true}, {ir.AttrSite, ir.Int(0), true}, {ir.AttrEach, ir.Int(0), false}, {"mesh", ir.Pairs(nil), false}, firstAttr, wholeAttr, {ir.AttrMoves, ir.Name(""), false}},
 		Infer: inferRandom, Shard: elemRule, Eval: evalRandom,
-		Flops: flopsPer(100), Sample: sampleRandom, Localize: localRandom,
+		Positions: func(o *ir.Op) []string { return o.Result().Type.Names() },
+		Flops:     flopsPer(100), Sample: sampleRandom, Localize: localRandom,
 	})
 }
 

@@ -159,6 +159,9 @@ func LinearIn(o *ir.Op) [][]int {
 	if len(o.Results) != 1 || !o.Results[0].Type.DType.IsFloat() {
 		return nil // quotients of integers are rounded
 	}
+	if Has(o, Converts) && !roundsTerms(o) {
+		return nil
+	}
 	return d.Linear.In
 }
 
@@ -180,7 +183,7 @@ func partialIn(o *ir.Op, in []int) ([]ir.Partial, error) {
 		if i == in[0] {
 			partial = a.Type.Partial
 		}
-		if !samePartial(partial, a.Type.Partial) {
+		if !ir.SamePartial(partial, a.Type.Partial) {
 			return nil, &ShapeError{Msg: fmt.Sprintf("operand %d is %s, operand %d is %s", in[0]+1, o.Args[in[0]].Type, i+1, a.Type), Want: "operands that are partial over the same"}
 		}
 		for _, p := range a.Type.Partial {
@@ -192,22 +195,10 @@ func partialIn(o *ir.Op, in []int) ([]ir.Partial, error) {
 	return partial, nil
 }
 
-func samePartial(a, b []ir.Partial) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for _, p := range a {
-		if !slices.Contains(b, p) {
-			return false
-		}
-	}
-	return true
-}
-
 // SameState reports whether types note the same parts and the same reductions,
 // in any order.
 func SameState(t, u ir.Type) bool {
-	if len(t.Axes) != len(u.Axes) || !samePartial(t.Partial, u.Partial) {
+	if len(t.Axes) != len(u.Axes) || !ir.SamePartial(t.Partial, u.Partial) {
 		return false
 	}
 	for i, a := range t.Axes {

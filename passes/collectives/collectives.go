@@ -21,8 +21,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		x := &rewriter{c: c, m: m, f: f, l: l, planner: planner}
 		x.relabel()
-		for x.merge() {
-		}
+		x.sweeps()
 		x.levels()
 	}
 	return nil
@@ -78,6 +77,7 @@ type rewriter struct {
 	// dirty are values whose readers have changed in this sweep.
 	dirty map[*ir.Value]bool
 	seen  map[string]*ir.Value // collectives of this phase, by what they do
+	fired string               // the rule that was applied last
 }
 
 // relabel takes mesh axes of size 1 off all types: over one device nothing
@@ -105,6 +105,17 @@ func (x *rewriter) relabel() {
 		if op.Reorders(o) {
 			mesh := slices.DeleteFunc(slices.Clone(o.Attrs.Pairs("mesh")), func(p ir.Pair) bool { return alone(p.To) })
 			o.Attrs = o.Attrs.With("mesh", ir.Pairs(mesh))
+		}
+	}
+}
+
+// sweeps applies the rules until none fits. A slice moves by one operation in a sweep, so
+// a function may take as many sweeps as it has operations. A rule that fits for longer
+// undoes what another does, or what it did itself.
+func (x *rewriter) sweeps() {
+	for most := len(x.f.Ops) + 100; x.merge(); most-- {
+		if most == 0 {
+			panic(fmt.Sprintf("collectives: rule \"%s\" rewrites @%s for ever", x.fired, x.f.Name))
 		}
 	}
 }
@@ -176,6 +187,7 @@ func (x *rewriter) try(o *ir.Op) bool {
 			x.out = x.out[:from]
 			continue
 		}
+		x.fired = r.name
 		kept := map[*ir.Value]bool{w: true}
 		saved := int64(0)
 		for _, n := range x.out[from:] {

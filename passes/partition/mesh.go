@@ -44,7 +44,11 @@ func planReshards(c *pass.Context, m *ir.Module, rules []*layout.Forbid) map[*ir
 			x.reshards, x.of[r] = append(x.reshards, r), o
 		}
 	}
+	most := maxParts * len(x.m.Mesh) // each refinement writes a mesh axis in more parts
 	for x.plan(); x.refine(); x.plan() {
+		if most--; most < 0 {
+			panic("partition: mesh axes are refined for ever")
+		}
 	}
 	x.write()
 	out := make(map[*ir.Op]*Reshard, len(x.reshards))

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/wide"
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -72,7 +73,7 @@ func (r *Reshard) bytes(units int64) int64 {
 	for i, a := range r.p.sizes { // what stays sharded is not in the problem
 		size = size / int64(r.from.Axes[i].Size) * int64(a)
 	}
-	return units * size / r.p.local(sharding{})
+	return wide.MulDiv(units, size, r.p.local(sharding{}))
 }
 
 // name finds the axes of the module that the mesh axes of the plan are, of which

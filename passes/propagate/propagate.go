@@ -3,6 +3,7 @@ package propagate
 import (
 	"slices"
 
+	"ptc/internal/wide"
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/passes/pass"
@@ -39,6 +40,7 @@ var policies = []struct {
 	{always: newStorage},   // storage.go: how parameters, their gradients and state lie
 	{always: newRegather},  // regather.go: what is gathered for each phase
 	{try: gatherStored},    // storage.go: parameters that zero shards are gathered, not followed
+	{try: gatherScattered}, // scatter.go: rows are gathered before they are scattered, not their sums reduced
 	{try: deferReductions}, // deferred.go: where partial sums are reduced
 }
 
@@ -103,7 +105,7 @@ func (l *layout) once(f *ir.Func, by []maker, carried map[int]ir.Type) *trial {
 	t.flow = factor.Run(p)
 	for _, o := range f.Ops {
 		if op.Of(o).Class == op.Placement {
-			t.sent += f.TimesOf(o) * l.planner.Plan(o.Args[0].Type, o.Result().Type, nil).Cost().Sent
+			t.sent = wide.Add(t.sent, wide.Mul(f.TimesOf(o), l.planner.Plan(o.Args[0].Type, o.Result().Type, nil).Cost().Sent))
 		}
 	}
 	return t

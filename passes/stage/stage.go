@@ -110,7 +110,7 @@ func assign(c *pass.Context, m *ir.Module, f *ir.Func, r *layout.Pipeline, stage
 		return nil
 	}
 	c.Remarkf(nil, "blocks per stage: %v; %d microbatches", t.counts, r.Microbatches)
-	return microbatch(f, t, r)
+	return microbatch(m, f, t, r)
 }
 
 // tagger finds stage and half of every operation of one function.
