@@ -18,7 +18,7 @@ import (
 	"ptc/passes/pass"
 )
 
-var autoCases = flag.Int("autos", 4, "random layouts of TestAutoIsNeverWorse; make random takes more")
+var autoCases = flag.Int("autos", 2, "layouts of TestAutoIsNeverWorse; make random takes more")
 
 // planned is what a plan takes under some rules: bytes of a device, and the arithmetic
 // that the backward phase repeats.
@@ -112,39 +112,74 @@ func compareAuto(t *testing.T, source string, set, rules []string, parts []float
 	}
 }
 
-// autoLayouts are layouts of which all stages, shards and microbatches differ.
+// autoLayouts are layouts of which all stages, shards and microbatches differ; the first
+// are those of every run of the tests.
 var autoLayouts = []string{
-	"mesh dp = 1",
 	"mesh dp = 2\n shard batch over dp\n zero 3 over dp\n precision { compute = bf16 }",
+	"mesh pp = 2\n pipeline blocks over pp { schedule = interleaved chunks = 2 microbatches = 4 }\n precision { compute = bf16 }",
+	"mesh dp = 1",
 	"mesh dp = 2, tp = 2\n shard batch over dp\n shard heads, ffn, vocab over tp\n shard seq over tp between Block\n zero 1 over dp\n precision { compute = bf16 params = bf16 }",
 	"mesh pp = 2\n pipeline blocks over pp { schedule = 1f1b microbatches = 4 }",
-	"mesh pp = 2\n pipeline blocks over pp { schedule = interleaved chunks = 2 microbatches = 4 }\n precision { compute = bf16 }",
 	"mesh dp = 2, pp = 2\n shard batch over dp\n pipeline blocks over pp { schedule = zb_h1 microbatches = 4 }\n zero 2 over dp",
 	"mesh pp = 4\n pipeline blocks over pp { schedule = interleaved chunks = 2 microbatches = 4 }",
 	"mesh pp = 2\n pipeline blocks over pp { schedule = gpipe microbatches = 2 }\n precision { compute = bf16 }",
 }
 
-func autoSource(t *testing.T, layout string) string {
+// randomAuto is a layout of up to three dimensions.
+func randomAuto(d *rand.Rand) string {
+	mesh, rules := "mesh dp = 2", "shard batch over dp"
+	if d.IntN(2) == 0 {
+		rules += fmt.Sprintf("\n zero %d over dp", 1+d.IntN(3))
+	}
+	if d.IntN(3) == 0 {
+		mesh, rules = mesh+", tp = 2", rules+"\n shard heads, ffn, vocab over tp"
+		if d.IntN(2) == 0 {
+			rules += "\n shard seq over tp between Block"
+		}
+	}
+	if d.IntN(2) == 0 {
+		mesh += fmt.Sprint(", pp = ", 2*(1+d.IntN(2)))
+		schedules := []string{"gpipe", "1f1b", "zb_h1", "interleaved chunks = 2", "zb_v chunks = 2", "breadth_first chunks = 2"}
+		rules += fmt.Sprintf("\n pipeline blocks over pp { schedule = %s microbatches = 4 }", schedules[d.IntN(len(schedules))])
+	}
+	return mesh + "\n " + rules + []string{"", "\n precision { compute = bf16 }", "\n precision { compute = bf16 params = bf16 }"}[d.IntN(3)]
+}
+
+// autoSource is a model of blocks, with dropout or without.
+func autoSource(t *testing.T, layout string, dropout bool) string {
 	t.Helper()
 	src, err := os.ReadFile("../examples/gpt/gpt.ptl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(src) + "\nlayout auto {\n " + layout + "\n RULES\n}\n"
+	text := string(src)
+	if dropout {
+		text = strings.Replace(text, "  fn apply(x) {\n    h = x + attn(ln1(x))\n    return h + mlp(ln2(h))", "  drop : nn.Dropout(rate = 0.1)\n\n  fn apply(x) {\n    h = x + drop(attn(ln1(x)))\n    return h + drop(mlp(ln2(h)))", 1)
+		if !strings.Contains(text, "drop(") {
+			t.Fatal("the example has no such block")
+		}
+	}
+	return text + "\nlayout auto {\n " + layout + "\n RULES\n}\n"
 }
 
 // If a rule that a user could write fits a device's memory, so does `recompute auto`, and
 // it repeats no more: in pipelines of several depths, with shards of several kinds.
 func TestAutoIsNeverWorse(t *testing.T) {
 	d := rand.New(rand.NewPCG(27, 6))
-	for i, layout := range autoLayouts {
-		if i >= *autoCases && testing.Short() {
-			break
+	for i := range *autoCases {
+		layout, parts := "", []float64{0, 0.1, 0.6, 1}
+		if i < len(autoLayouts) {
+			layout = autoLayouts[i]
+		} else {
+			layout = randomAuto(d)
+			parts = []float64{0, 0.3 * d.Float64(), 0.3 + 0.7*d.Float64(), 1}
 		}
-		set := []string{fmt.Sprint("layers=", []int{4, 8, 12}[d.IntN(3)]), "batch=16", "seq=64", "embed=64", "heads=4", "head=16", "ffn=256", "vocab=" + fmt.Sprint([]int{64, 1024}[d.IntN(2)])}
+		sizes := []int{[]int{64, 1024}[d.IntN(2)], 8 + 4*d.IntN(2)}
+		set := []string{fmt.Sprint("layers=", sizes[1]), "batch=16", "seq=64", "embed=64", "heads=4", "head=16", "ffn=256", fmt.Sprint("vocab=", sizes[0])}
+		dropout := d.IntN(3) == 0
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			t.Log(layout, set)
-			compareAuto(t, autoSource(t, layout), set, writtenRules, []float64{0, 0.03, 0.2, 0.5, 0.8, 1})
+			t.Log(layout, set, dropout)
+			compareAuto(t, autoSource(t, layout, dropout), set, writtenRules, parts)
 		})
 	}
 }
@@ -152,8 +187,8 @@ func TestAutoIsNeverWorse(t *testing.T) {
 // What is said of a budget in which nothing fits is true: the least that was found, and by
 // which rule.
 func TestAutoTooLittle(t *testing.T) {
-	source := autoSource(t, autoLayouts[0])
-	set := []string{"layers=4", "batch=4", "seq=32", "embed=64", "heads=4", "head=16", "ffn=256", "vocab=64"}
+	source := autoSource(t, "mesh dp = 1", false)
+	set := []string{"layers=2", "batch=4", "seq=32", "embed=64", "heads=4", "head=16", "ffn=256", "vocab=64"}
 	for rules, code := range map[string]string{"recompute auto\n device memory = 300 KiB": "E0611", "recompute auto { budget = 8 KiB }": "E0613"} {
 		_, err := plannedUnder(t, source, rules, set)
 		e, ok := err.(*diag.Error)
