@@ -24,6 +24,7 @@ type Search struct {
 	memory int64
 	of     *counted
 	sides  []*side
+	rules  []written // that a user could write, once they are asked for
 	tried  []*Choice
 	least  int // trials that are left, but for devices on which nothing fits so far
 	most   int // for those
@@ -62,10 +63,9 @@ func NewSearch(c *pass.Context, m *ir.Module) (*Search, error) {
 		return nil, err
 	}
 	s.least, s.most = trials(f)
-	written := s.written(m, rules)
 	for d, dev := range s.of.devices {
 		dev.effort = quickly
-		s.sides = append(s.sides, s.side(d, dev, written))
+		s.sides = append(s.sides, s.side(d, dev))
 	}
 	return s, nil
 }
@@ -146,24 +146,29 @@ func (s *Search) Best() (x *Choice, note string, err error) {
 	if x == nil {
 		x = s.choice(picks)
 	}
+	x.told = s.tell(x)
 	worst := 0
 	for d, p := range x.picks {
 		if p.excess > x.picks[worst].excess {
 			worst = d
 		}
 	}
-	if p := x.picks[worst]; p.tried && p.excess > 0 {
-		note = fmt.Sprintf("the least of %d plans that were tried, by %s, takes %s on a device, of which %s are temporaries of @step",
-			len(s.tried), p.by, pass.Bytes(p.use.All), pass.Bytes(p.use.Step))
-		if b := s.rule.budget; b > 0 && p.use.Step > b {
+	p := x.picks[worst]
+	if !p.tried || p.excess <= 0 {
+		return x, "", nil
+	}
+	note = fmt.Sprintf("the least of %d plans that were tried, by %s, takes %s on a device, of which %s are temporaries of @step",
+		len(s.tried), p.by, pass.Bytes(p.use.All), pass.Bytes(p.use.Step))
+	if b := s.rule.budget; b > 0 && p.use.Step > b {
+		if !s.sides[worst].counts(b) {
 			return nil, "", &diag.Error{Code: "E0613", Pos: s.rule.at,
 				Msg:  fmt.Sprintf("@step needs at least %s on a device, besides parameters, state and data", pass.Bytes(p.use.Step)),
 				Want: fmt.Sprintf("at most %s, the budget", pass.Bytes(b)),
 				Note: []diag.Note{{Msg: note}},
 				Hint: "say at least so much, use smaller or more microbatches, or shard more"}
 		}
+		x.told = append(x.told, fmt.Sprintf("auto: more than the budget of %s, which activations alone are within: %s", pass.Bytes(b), note))
 	}
-	x.told = s.tell(x)
 	return x, note, nil
 }
 

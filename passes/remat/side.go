@@ -8,11 +8,14 @@ import (
 // side is the search of one device. It looks for the most bytes, by the count, of which
 // the plan fits, from both ends; then among written rules.
 type side struct {
+	s       *Search
+	d       int
 	dev     *device
 	limit   int64 // what there is
 	guess   int64 // bytes for activations, before anything was tried
 	tried   []*pick
 	written []*pick // not tried, those that need least by the count first
+	asked   bool    // for written
 	best    *pick   // that fits, with the least work
 	from    *pick   // the written rule that was gone on from
 	// fitting is the most that is known to fit, by the count, failing the least that is
@@ -23,8 +26,8 @@ type side struct {
 }
 
 // side begins the search of device d.
-func (s *Search) side(d int, dev *device, written []written) *side {
-	x := &side{dev: dev, limit: s.memory, guess: 1 << 61}
+func (s *Search) side(d int, dev *device) *side {
+	x := &side{s: s, d: d, dev: dev, limit: s.memory, guess: 1 << 61}
 	arguments, gradients := s.of.l.persistent(s.of.b.device, d)
 	work := s.of.l.backward(s.of.b.device, d)
 	if s.memory > 0 {
@@ -35,7 +38,7 @@ func (s *Search) side(d int, dev *device, written []written) *side {
 		x.limit = b
 	}
 	if len(dev.units) == 0 {
-		x.tried, x.counted = []*pick{{by: byCount}}, true
+		x.tried, x.counted, x.asked = []*pick{{by: byCount}}, true, true
 		return x
 	}
 	for _, u := range dev.units {
@@ -45,10 +48,6 @@ func (s *Search) side(d int, dev *device, written []written) *side {
 			}
 		}
 	}
-	for _, w := range written {
-		x.written = append(x.written, s.pickOf(d, dev, w))
-	}
-	slices.SortStableFunc(x.written, func(a, b *pick) int { return cmp.Compare(a.plan.peak, b.plan.peak) })
 	return x
 }
 
@@ -57,6 +56,9 @@ const byCount = "`recompute auto`"
 
 // next is what to try next on the device, or nil.
 func (x *side) next() *pick {
+	if p := x.nothing(); p != nil {
+		return x.add(p)
+	}
 	for !x.counted {
 		plan, ok := x.dev.choose(x.aim())
 		if !ok {
@@ -106,10 +108,13 @@ func (x *side) beyond() *pick {
 // not need much more than there is.
 func (x *side) promising() int {
 	if x.best == nil {
-		return min(len(x.written), 1) - 1
+		return min(len(x.rules()), 1) - 1
 	}
 	at := -1
-	for i, p := range x.written {
+	if x.best.plan.flops <= x.little {
+		return at
+	}
+	for i, p := range x.rules() {
 		if p.work+float64(x.little) < x.best.work && x.expects(p) < x.limit>>2 && (at < 0 || p.work < x.written[at].work) {
 			at = i
 		}
@@ -123,6 +128,33 @@ func (x *side) expects(p *pick) int64 {
 	apart := func(q *pick) int64 { return max(q.plan.peak-p.plan.peak, p.plan.peak-q.plan.peak) }
 	q := slices.MinFunc(x.tried, func(a, b *pick) int { return cmp.Compare(apart(a), apart(b)) })
 	return p.plan.peak - q.plan.peak + q.excess
+}
+
+// rules is what rules that a user could write do on the device, and were not tried.
+func (x *side) rules() []*pick {
+	if x.asked {
+		return x.written
+	}
+	x.asked = true
+	for _, w := range x.s.written() {
+		x.written = append(x.written, x.s.pickOf(x.d, x.dev, w))
+	}
+	slices.SortStableFunc(x.written, func(a, b *pick) int { return cmp.Compare(a.plan.peak, b.plan.peak) })
+	return x.written
+}
+
+// nothing is the rule that adds no work, where that seems to fit by what was tried, or nil.
+func (x *side) nothing() *pick {
+	if len(x.tried) == 0 || x.best != nil && x.best.plan.flops <= x.little {
+		return nil
+	}
+	at := slices.IndexFunc(x.rules(), func(p *pick) bool { return p.work == 0 })
+	if at < 0 || x.expects(x.written[at]) > x.limit>>4 {
+		return nil
+	}
+	p := x.written[at]
+	x.written = slices.Delete(x.written, at, at+1)
+	return p
 }
 
 func (x *side) add(p *pick) *pick {
@@ -166,6 +198,7 @@ func (x *side) took(p *pick) {
 	if p.fits() && (x.best == nil || p.work < x.best.work) {
 		x.best = p
 	}
+	x.counted = x.counted || p.fits() && p.work == 0
 	if p.again != nil || x.counted {
 		return
 	}
@@ -186,4 +219,9 @@ func (x *side) standing() *pick {
 		return x.best
 	}
 	return slices.MinFunc(x.tried, func(a, b *pick) int { return cmp.Compare(a.excess, b.excess) })
+}
+
+// counts reports whether activations alone, as they are counted, are within a budget.
+func (x *side) counts(budget int64) bool {
+	return slices.ContainsFunc(x.tried, func(p *pick) bool { return p.plan.peak <= budget })
 }

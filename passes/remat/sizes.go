@@ -23,10 +23,11 @@ type local struct {
 
 func localOf(m *ir.Module, chunks pass.Chunk) (*local, error) {
 	l := &local{m: m.Clone(), value: map[int]*ir.Value{}, op: map[int]*ir.Op{}, held: map[int]int64{}, rows: map[int]int64{}}
+	f := l.m.Func("step")
+	l.m.Funcs = []*ir.Func{f}
 	if err := propagate.Run(&pass.Context{}, l.m); err != nil {
 		return nil, err
 	}
-	f := l.m.Func("step")
 	h := phasesOf(f)
 	for _, a := range f.Args {
 		l.value[a.Value.ID] = a.Value

@@ -26,8 +26,12 @@ const mostMembers = 5
 // written are rules that a user could write in the place of auto, beside those that the
 // layout has: nothing, everything, each module with each list of members to keep, and two
 // modules. Of those that rematerialize the same the first counts.
-func (s *Search) written(m *ir.Module, have []rule) (out []written) {
-	have = slices.DeleteFunc(slices.Clone(have), func(r rule) bool { return r.auto })
+func (s *Search) written() []written {
+	if s.rules != nil {
+		return s.rules
+	}
+	m := s.of.m
+	have := slices.DeleteFunc(rulesOf(m), func(r rule) bool { return r.auto })
 	h := s.of.b.phases
 	seen := map[string]bool{}
 	add := func(text string, rules ...rule) {
@@ -43,7 +47,7 @@ func (s *Search) written(m *ir.Module, have []rule) (out []written) {
 		}
 		if !seen[key.String()] {
 			seen[key.String()] = true
-			out = append(out, written{text, again, s.work(again)})
+			s.rules = append(s.rules, written{text, again, s.work(again)})
 		}
 	}
 	add("no rule")
@@ -67,7 +71,7 @@ func (s *Search) written(m *ir.Module, have []rule) (out []written) {
 			add(fmt.Sprintf("`recompute %s` and `recompute %s`", n, k), ruleOf(l, n), ruleOf(l, k))
 		}
 	}
-	return out
+	return s.rules
 }
 
 // tops are the first parts of the paths of modules.
