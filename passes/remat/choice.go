@@ -15,8 +15,11 @@ type Choice struct {
 	marked map[*ir.Op]bool  // what Split found for Run
 	device func(stage int) int
 	flops  []float64 // by device, for each microbatch: what Run added
-	told   []string  // what Run remarks
+	told   []string
 }
+
+// Told is what was found, in words, once a search is over.
+func (x *Choice) Told() []string { return x.told }
 
 // Split makes several stacks of those of which instances differ, in place of [Split].
 func (x *Choice) Split(c *pass.Context, m *ir.Module) error {
@@ -80,9 +83,6 @@ func (x *Choice) Run(c *pass.Context, m *ir.Module) error {
 	w := &rewriter{f: f, phases: h, again: x.marked, attentions: attentionsOf(c, h),
 		copies: map[*ir.Value]*ir.Value{}, scores: map[*ir.Value]*ir.Value{},
 		added: func(o *ir.Op, flops float64) { x.flops[x.device(o.Stage.Or(0))] += flops }}
-	for _, text := range x.told {
-		c.Remarkf(nil, "%s", text)
-	}
 	w.rewrite()
 	c.Remarkf(nil, "@step: %d operations are rematerialized in the backward phase, %.3g more flops", w.count, w.flops)
 	return nil
