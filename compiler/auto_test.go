@@ -198,3 +198,32 @@ func TestAutoTooLittle(t *testing.T) {
 		t.Log(e, e.Note)
 	}
 }
+
+// A plan that was tried and chosen is the one that is made anew where hooks look at modules.
+func TestAutoTriedIsMade(t *testing.T) {
+	defer func(old bool) { verifyAlways = old }(verifyAlways)
+	verifyAlways = false
+	set := []string{"layers=2", "batch=4", "seq=32", "embed=64", "heads=4", "head=16", "ffn=256", "vocab=64"}
+	source := strings.ReplaceAll(autoSource(t, "mesh dp = 1", false), "RULES", "recompute auto { budget = 900 KiB }")
+	o := Options{File: "m.ptl", Source: []byte(source), Layout: "auto", Target: "ref", Set: set}
+	got, r, err := Compile(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Hooks = []Hook{func(int, string, func() string, time.Duration) error { return nil }}
+	want, q, err := Compile(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := Differences(got, want); len(d) > 0 {
+		t.Error("they differ in", d)
+	}
+	if len(r.Stages) != len(q.Stages) {
+		t.Error("stages", r.Stages, q.Stages)
+	}
+	for _, x := range r.Remarks {
+		if x.Pass == "remat" {
+			t.Log(x.Text)
+		}
+	}
+}

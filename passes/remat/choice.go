@@ -77,12 +77,9 @@ func runsOf(f *ir.Func) map[*ir.Stack][][]*ir.Op {
 
 // Run rematerializes what is chosen, in place of [Run].
 func (x *Choice) Run(c *pass.Context, m *ir.Module) error {
-	f := m.Func("step")
-	h := phasesOf(f)
 	x.flops = make([]float64, len(x.picks))
-	w := &rewriter{f: f, phases: h, again: x.marked, attentions: attentionsOf(c, h),
-		copies: map[*ir.Value]*ir.Value{}, scores: map[*ir.Value]*ir.Value{},
-		added: func(o *ir.Op, flops float64) { x.flops[x.device(o.Stage.Or(0))] += flops }}
+	w := newRewriter(c, phasesOf(m.Func("step")), x.marked)
+	w.added = func(o *ir.Op, flops float64) { x.flops[x.device(o.Stage.Or(0))] += flops }
 	w.rewrite()
 	c.Remarkf(nil, "@step: %d operations are rematerialized in the backward phase, %.3g more flops", w.count, w.flops)
 	return nil

@@ -18,8 +18,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 		return nil
 	}
 	h := phasesOf(f)
-	r := &rewriter{f: f, phases: h, again: named(h, rules), attentions: attentionsOf(c, h),
-		copies: map[*ir.Value]*ir.Value{}, scores: map[*ir.Value]*ir.Value{}, cores: map[*fusion.Core]bool{}}
+	r := newRewriter(c, h, named(h, rules))
 	for _, x := range rules {
 		if x.auto {
 			return auto(c, m, x, rules, r)
@@ -113,6 +112,11 @@ type rewriter struct {
 	count      int
 	flops      float64
 	added      func(o *ir.Op, flops float64) // sees what is rematerialized; may be nil
+}
+
+func newRewriter(c *pass.Context, h *phases, again map[*ir.Op]bool) *rewriter {
+	return &rewriter{f: h.f, phases: h, again: again, attentions: attentionsOf(c, h),
+		copies: map[*ir.Value]*ir.Value{}, scores: map[*ir.Value]*ir.Value{}, cores: map[*fusion.Core]bool{}}
 }
 
 // rewrite makes the operations after the loss read copies.

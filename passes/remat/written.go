@@ -36,6 +36,7 @@ func (s *Search) written() []written {
 	seen := map[string]bool{}
 	add := func(text string, rules ...rule) {
 		again := named(h, append(slices.Clone(have), rules...))
+		s.of.b.attentions.keepStatistics(again)
 		var key strings.Builder
 		for i, o := range s.f.Ops {
 			if again[o] && slices.ContainsFunc(have, func(r rule) bool { return r.keeps(o.Scope) }) {
@@ -177,9 +178,10 @@ func (s *Search) work(again map[*ir.Op]bool) []float64 {
 	out := make([]float64, len(s.of.devices))
 	scores, copied, scored := s.of.b.attentions, map[*ir.Op]bool{}, map[*ir.Op]bool{}
 	var copy, score func(v *ir.Value, reader *ir.Op)
-	copy = func(v *ir.Value, reader *ir.Op) {
-		o := v.Def
-		if o == nil || copied[o] || !again[o] || crosses(o, reader) {
+	behind := scores.carries(s.f)
+	var whole func(o *ir.Op)
+	whole = func(o *ir.Op) {
+		if copied[o] || !again[o] {
 			return
 		}
 		copied[o] = true
@@ -187,6 +189,18 @@ func (s *Search) work(again map[*ir.Op]bool) []float64 {
 		for _, a := range o.Args {
 			copy(a, o)
 		}
+	}
+	copy = func(v *ir.Value, reader *ir.Op) {
+		o := v.Def
+		if o == nil || copied[o] || !again[o] || crosses(o, reader) {
+			return
+		}
+		if k := scores.core[o]; k != nil {
+			for _, x := range slices.Concat(k.Ops, behind[k]) {
+				whole(x)
+			}
+		}
+		whole(o)
 	}
 	score = func(v *ir.Value, reader *ir.Op) {
 		if scores.of[v] == nil || crosses(v.Def, reader) {
