@@ -22,6 +22,9 @@ type Context struct {
 	Pass string
 	// Target describes where the plan will run.
 	Target Target
+	// Trial says that the module shows what a plan would take: that a device has less is no
+	// error.
+	Trial bool
 	// Remarks collects decisions in order.
 	Remarks []Remark
 }
@@ -63,6 +66,10 @@ type Rows struct {
 	Least int // rows of a multiple of it stay as they are; 0: all do
 	Best  int // what they are padded to, where that is not much of a row; a multiple of Least
 }
+
+// Use is what a plan takes of a device's own memory at the worst moment, in bytes: all that
+// is there, and what @step has besides its arguments.
+type Use struct{ All, Step int64 }
 
 // Remark is one decision: what, where, and because of which source.
 type Remark struct {

@@ -22,8 +22,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 	if len(rules) == 0 && !c.Target.Attention && !h.tagged {
 		return nil
 	}
-	r := &rewriter{f: f, phases: h, again: named(h, rules), attentions: attentionsOf(c, h),
-		copies: map[*ir.Value]*ir.Value{}, scores: map[*ir.Value]*ir.Value{}, cores: map[*fusion.Core]bool{}}
+	r := newRewriter(c, h, named(h, rules))
 	for _, x := range rules {
 		if x.auto {
 			err := auto(c, m, x, rules, r)
@@ -143,6 +142,12 @@ type rewriter struct {
 	head       int     // the place in out where that begins
 	count      int
 	flops      float64
+	added      func(o *ir.Op, flops float64) // sees what is rematerialized; may be nil
+}
+
+func newRewriter(c *pass.Context, h *phases, again map[*ir.Op]bool) *rewriter {
+	return &rewriter{f: h.f, phases: h, again: again, attentions: attentionsOf(c, h),
+		copies: map[*ir.Value]*ir.Value{}, scores: map[*ir.Value]*ir.Value{}, cores: map[*fusion.Core]bool{}}
 }
 
 // rewrite makes the operations after the loss read copies.
@@ -214,7 +219,10 @@ func (r *rewriter) copy(o *ir.Op) {
 	}
 	n, times := r.clone(o, args)
 	r.count += times
-	r.flops += float64(times) * float64(op.Of(o).Flops(o))
+	flops := float64(times) * float64(op.Of(o).Flops(o))
+	if r.flops += flops; r.added != nil {
+		r.added(o, flops)
+	}
 	for i, x := range o.Results {
 		r.copies[x] = n.Results[i]
 	}
