@@ -60,7 +60,8 @@ test: ## install what is needed, then all checks and all tests
 	@$(MAKE) --no-print-directory check
 	@bin/ptc doctor --require llvm >/dev/null 2>&1 || { export PTC_LLVM=none; echo "make test: no libLLVM, so the tests of native code are left out"; }; \
 	bin/ptc doctor --require mpi >/dev/null 2>&1 || { export PTC_MPI=none; echo "make test: no MPI, so the tests of several processes are left out"; }; \
-	echo "$(GO) test -timeout $(TEST_TIMEOUT) ./..."; $(GO) test -timeout $(TEST_TIMEOUT) ./...
+	export PTC_VERIFY_EACH=1; \
+	echo "PTC_VERIFY_EACH=1 $(GO) test -timeout $(TEST_TIMEOUT) ./..."; $(GO) test -timeout $(TEST_TIMEOUT) ./...
 
 # The detector is a C library. It does not see what native code reads and writes.
 RACED := ./runtime/comm/local ./runtime/cuda/... ./runtime/device/... ./runtime/exec ./runtime/native ./runtime/program ./runtime/train
@@ -173,9 +174,15 @@ emulated: ## train every layout of bench/matrix on several devices of one GPU th
 .PHONY: random
 random: ## compare RANDOM_CASES (default 2000) random models and layouts with one device, damage as many, and mutate plans
 	$(GO) test ./bench/random -run '^TestRandomLayouts$$' -v -cases $(RANDOM_CASES) -timeout 0
+	$(GO) test ./bench/random -run '^TestRandomPrecisions$$' -v -cases $(RANDOM_CASES) -timeout 0
 	$(GO) test ./bench/random -run '^TestDamagedPrograms$$' -damaged $(RANDOM_CASES) -damaged-share 4 -timeout 0
 	$(GO) test ./passes/validate -run '^TestMutants$$' -mutants 4 -timeout 0
 	$(GO) test ./compiler -run '^TestRandomBudgets$$' -budgets 16 -timeout 0
+
+# RECIPES takes flags, such as RECIPES='-only 405B'.
+.PHONY: recipes
+recipes: ## compile thirty published recipes at their sizes, and compare memory and traffic with closed forms
+	$(GO) test ./bench/recipes -run '^TestRecipes$$' -v -all -timeout 0 $(RECIPES)
 
 .PHONY: growth
 growth: ## compile up to 192 layers and 256 microbatches, and fail where a pass takes more than n log n

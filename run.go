@@ -40,10 +40,10 @@ type RunOptions struct {
 	CommTimeout time.Duration // how long a device waits for another; 0: a minute
 
 	// Of a plan for GPUs. BLAS lets a library compute its products where it is faster: "lt" is cuBLASLt,
-	// and the last bits of the losses then depend on it. CodeCache is a folder for machine code that the
-	// driver makes of the plan's; what is there is run, so that whoever may write there is trusted.
+	// and the last bits of the losses then depend on it. BLASCache is a folder in which
+	// the choices are kept, so that the next run makes the same ones without measuring.
 	BLAS      string // empty or "none": the plan's kernels compute all
-	CodeCache string // empty: nothing is kept
+	BLASCache string // empty: nothing is kept
 
 	// The run calls these as things happen, one at a time, and goes on when they
 	// return; each may be nil.
@@ -70,7 +70,7 @@ func Run(ctx context.Context, p *Plan, o RunOptions) (Summary, error) {
 		Init: o.Init, InitPartial: o.InitPartial, Save: o.Save,
 		Checkpoint: o.Checkpoint, Every: o.Every, Resume: o.Resume,
 		OffloadDir: o.OffloadDir, Trace: o.Trace, CommTimeout: o.CommTimeout,
-		Blas: o.BLAS, Cache: folders(o.CodeCache),
+		Blas: o.BLAS, Cache: folders(o.BLASCache),
 		Log: newListener(&o),
 	})
 }

@@ -22,7 +22,7 @@ type EvalOptions struct {
 	Data      []string // patterns of files; none: what the plan's data holds out for validation
 	PerFile   bool     // the loss of each file as well
 	Threads   int      // 0: one for each processor; the result does not depend on it
-	CodeCache string   // as RunOptions has it
+	BLASCache string   // as RunOptions has it
 	OnWarning func(message string)
 }
 
@@ -30,7 +30,7 @@ type EvalOptions struct {
 // code in the plan, as [Run] does.
 func Evaluate(ctx context.Context, p *Plan, o EvalOptions) (*Evaluation, error) {
 	return train.Evaluate(ctx, p.p, train.EvalOptions{
-		Options: train.Options{Init: o.Params, Threads: o.Threads, Cache: folders(o.CodeCache)},
+		Options: train.Options{Init: o.Params, Threads: o.Threads, Cache: folders(o.BLASCache)},
 		Data:    o.Data, PerFile: o.PerFile, Warn: orNobody(o.OnWarning),
 	})
 }
@@ -48,7 +48,7 @@ type SampleOptions struct {
 
 	Length    int    // how many positions there are; 0: as the source has it
 	Threads   int    // 0: one for each processor
-	CodeCache string // as RunOptions has it
+	BLASCache string // as RunOptions has it
 
 	OnToken   func(prompt int, token int32) // each token as it is chosen; nil: nobody is told
 	OnWarning func(message string)
@@ -76,7 +76,7 @@ func Sample(ctx context.Context, p *Plan, prompts [][]int32, o SampleOptions) ([
 	if err != nil {
 		return nil, err
 	}
-	s, err := sample.Open(plan.p, sample.Options{Init: o.Params, Threads: o.Threads, Cache: folders(o.CodeCache), Warn: orNobody(o.OnWarning)})
+	s, err := sample.Open(plan.p, sample.Options{Init: o.Params, Threads: o.Threads, Cache: folders(o.BLASCache), Warn: orNobody(o.OnWarning)})
 	if err != nil {
 		return nil, err
 	}

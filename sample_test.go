@@ -165,7 +165,7 @@ func TestLibrariesOfProducts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, ok := range map[string]bool{"": true, "none": true, "lt": false, "mkl": false} {
-		s, err := ptc.Run(ctx, plan, ptc.RunOptions{Steps: 1, BLAS: name, CodeCache: t.TempDir()})
+		s, err := ptc.Run(ctx, plan, ptc.RunOptions{Steps: 1, BLAS: name, BLASCache: t.TempDir()})
 		if ok && (err != nil || math.IsNaN(s.Loss)) {
 			t.Errorf("%q: %v", name, err)
 		} else if c, is := err.(interface{ ExitCode() int }); !ok && (!is || c.ExitCode() != 2) {

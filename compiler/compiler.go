@@ -3,6 +3,7 @@ package compiler
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -21,12 +22,20 @@ import (
 	"ptc/passes"
 	"ptc/passes/pass"
 	"ptc/passes/roll"
+	"ptc/runtime/explain"
 	"ptc/runtime/program"
 	"ptc/stdlib"
 )
 
 // Version is ptc's version; the build sets it.
 var Version = "0.1.0-dev"
+
+// EnvVerify is the environment variable that turns on Options.VerifyEach for every
+// compilation. `make test` sets it, so that every test that compiles also finds the
+// first pass that leaves an invalid module.
+const EnvVerify = "PTC_VERIFY_EACH"
+
+var verifyAlways = os.Getenv(EnvVerify) != ""
 
 // Options say what to compile, for what, and who watches.
 type Options struct {
@@ -47,7 +56,8 @@ type Options struct {
 	Layout string
 	// Target is cpu, ref, or a full name; empty for the best there is here.
 	Target string
-	// VerifyEach verifies the module after every pass.
+	// VerifyEach verifies the module after every pass. The environment variable
+	// [EnvVerify] turns it on for every compilation of the process.
 	VerifyEach bool
 	// CheckMemory is how many bytes Check may take: sizes that need more are an error. 0: no
 	// matter how many.
@@ -155,6 +165,9 @@ func Compile(o Options) (*program.Plan, *Report, error) {
 	noteParts(p, o.Schedules, r.parted)
 	if len(o.Schedules.Keys()) > 0 && len(p.Schedules) == 0 {
 		r.Warnings = append(r.Warnings, "none of the schedules is of a kernel of this plan")
+	}
+	if text := explain.IdleWarning(p); text != "" {
+		r.Warnings = append(r.Warnings, text)
 	}
 	finish(p, low, r)
 	if err := fits(p); err != nil {
@@ -326,7 +339,7 @@ func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []pass
 		}
 		return nil
 	})
-	err := passes.Run(c, m, &passes.Options{VerifyEach: o.VerifyEach, Hooks: hooks})
+	err := passes.Run(c, m, &passes.Options{VerifyEach: o.VerifyEach || verifyAlways, Hooks: hooks})
 	r.Remarks = append(r.Remarks, c.Remarks...)
 	return classify(err)
 }

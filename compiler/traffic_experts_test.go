@@ -107,12 +107,12 @@ func TestReplicasOfExperts(t *testing.T) {
 	}
 }
 
-// TestExpertsOfAll: experts over the devices of data and of sequence parallelism.
-// Of the S bytes that the slots of a part of the batch take, a device of dp by tp
-// has a sum over tp, which is scattered among its T devices, (T−1)/T · S, and then
-// exchanged over dp, (D−1)/D · S/T, in place of an exchange of S and sums of them.
-// Lepikhin et al., "GShard" (2020), section 3.2: an all-to-all of what a device
-// holds once.
+// TestExpertsOfAll: experts over the devices of data and of sequence parallelism. The
+// tokens of a part of the batch are gathered over tp, forward, and their gradients,
+// backward, as bytes of an activation; each device scatters them into its T-th of the S
+// bytes of all slots, which it exchanges over dp, (D−1)/D · S/T there and as much back, in
+// place of an exchange of S and sums of them. Lepikhin et al., "GShard" (2020), section
+// 3.2: an all-to-all of what a device holds once.
 func TestExpertsOfAll(t *testing.T) {
 	const dp = 2
 	for _, c := range []struct {
@@ -124,8 +124,9 @@ func TestExpertsOfAll(t *testing.T) {
 		s := held(dp)
 		n := count(t, d)
 		for m, want := range map[message]int{
-			{"reduce_scatter", "tp", true, s}:                    2 * moeLayers,
-			{"all_to_all", "dp", true, s / c.tp * (dp - 1) / dp}: 2 * moeLayers,
+			{"all_gather", "tp", true, activation / dp}:          2 * moeLayers,
+			{"reduce_scatter", "tp", true, s}:                    0,
+			{"all_to_all", "dp", true, s / c.tp * (dp - 1) / dp}: 4 * moeLayers,
 			{"all_reduce", "tp", true, s}:                        0,
 			{"all_gather", "dp,tp", true, 2 * s}:                 0,
 		} {

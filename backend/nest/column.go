@@ -31,7 +31,7 @@ func (g *gen) column() {
 	switch last := len(r) - 1; {
 	case g.s.Split > 1 && last >= 0 && r[last].size%g.s.Split == 0 && g.s.Over > 0:
 		part = &tile.Range{Name: "beside", Axis: "beside", Extent: g.s.Split, Size: g.s.Split}
-		inner = append(inner, part)
+		inner = append([]*tile.Range{part}, inner...) // neighbours are columns
 	case g.s.Over == 0:
 		inner = append(inner, g.whole(r)...)
 	}
@@ -57,7 +57,7 @@ func (g *gen) partial(reds []*ir.Op, kept, dims []dim, part *tile.Range) []*tile
 	last := dim{dims[n].axes, dims[n].size / part.Extent}
 	acc := make([]*tile.Value, len(reds))
 	for i, o := range reds {
-		acc[i] = g.b.Const(o.Result().Type.DType, identity(o), append(g.along(o.Result(), kept), part)...)
+		acc[i] = g.b.Const(o.Result().Type.DType, identity(o), append([]*tile.Range{part}, g.along(o.Result(), kept)...)...)
 	}
 	sums := g.nest(dims[:n], acc, func(acc []*tile.Value) []*tile.Value {
 		r := last.block(g.s.Over)

@@ -27,7 +27,8 @@ type GPU struct {
 	Clusters   bool  // blocks that reach each other's shared memory
 	Shared     int64 // bytes of shared memory that a block may have; 0 if that is not known
 	Processors int64 // multiprocessors; 0 if that is not known
-	Spare      int64 // bytes of shared memory that an attention leaves besides those that it leaves for exchanges
+	Spare      int64 // bytes of shared memory that an attention or a product leaves besides those that it leaves for exchanges
+	Less       int   // how often other kernels are made smaller, as an earlier schedule took too much
 }
 
 // Threads is the schedule for a GPU: tiles that a block of threads holds in registers, and as
@@ -35,21 +36,37 @@ type GPU struct {
 func Threads(k *fusion.Kernel, on GPU) schedule.Schedule {
 	switch k.Class {
 	case fusion.Map:
-		return threadsOfMap(mergeable(k, k.Space))
+		return smaller(threadsOfMap(mergeable(k, k.Space)), on.Less)
 	case fusion.Row:
 		kept, reduced := (&gen{k: k}).split()
-		return threadsOfRow(mergeable(k, kept), mergeable(k, reduced))
+		return smaller(threadsOfRow(mergeable(k, kept), mergeable(k, reduced)), on.Less)
 	case fusion.Column:
 		kept, reduced := (&gen{k: k}).split()
-		return threadsOfColumn(mergeable(k, kept), mergeable(k, reduced), on)
+		return smaller(threadsOfColumn(mergeable(k, kept), mergeable(k, reduced), on), on.Less)
 	case fusion.Pieces:
-		return threadsOfPieces(k)
+		return smaller(threadsOfPieces(k), on.Less)
 	case fusion.Scatter:
-		return threadsOfScatter(k)
+		return smaller(threadsOfScatter(k), on.Less)
 	case fusion.Attend:
 		return threadsOfAttend(k, on)
 	}
+	if on.Shared > 0 {
+		on.Shared = max(1, on.Shared-on.Spare)
+	}
 	return threadsOfProduct(k, on)
+}
+
+// smaller is s with fewer threads in a block, and fewer rows, so many times by half: what
+// they exchange takes shared memory.
+func smaller(s schedule.Schedule, times int) schedule.Schedule {
+	for range times {
+		s.Cluster = 0
+		s.Warps, s.Rows = max(1, s.Warps/2), max(1, s.Rows/2)
+		if s.Split > 1 {
+			s.Split /= 2
+		}
+	}
+	return s
 }
 
 func threadsOfMap(dims []dim) schedule.Schedule {
@@ -114,15 +131,27 @@ func threadsOfColumn(kept, reduced []dim, on GPU) schedule.Schedule {
 	return s
 }
 
-// threadsOfPieces has blocks of what is behind the axis, and so many positions along it as make a
-// tile of them.
+// threadsOfPieces has blocks of what is behind the axis, and so many positions along it as make a tile of them. Where
+// nothing is behind it, a block has as many rows of the longest piece as make one: what all of these rows share, as the
+// angles of a rotary embedding, which its heads share, is computed once.
 func threadsOfPieces(k *fusion.Kernel) schedule.Schedule {
 	out := k.Root.Result().Type
+	at := out.Index(k.Root.Attrs.Text("axis"))
 	s := schedule.Schedule{Rows: 1, Cols: blockTile, Grid: -1, Warps: blockWarps}
-	if after := single(out.Axes[out.Index(k.Root.Attrs.Text("axis"))+1:]); len(after) > 0 {
+	if after := single(out.Axes[at+1:]); len(after) > 0 {
 		s.Over = min(after[len(after)-1].size, blockTile)
 		s.Cols = blockTile / ceilPower(s.Over)
+		return s
 	}
+	longest := int64(1)
+	for _, p := range placed(k.Root) {
+		longest = max(longest, p.n)
+	}
+	s.Cols = min(longest, blockTile)
+	if before := single(out.Axes[:at]); len(before) > 0 {
+		s.Rows = min(before[len(before)-1].size, blockTile/ceilPower(s.Cols))
+	}
+	s.Warps = max(1, warpsFor(ceilPower(s.Cols)*ceilPower(s.Rows))/4) // each of which computes the angles
 	return s
 }
 

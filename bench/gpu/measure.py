@@ -2,12 +2,15 @@
 
 `measure.py --ptc PATH --examples DIR --seconds N --output FILE --table FILE`. Each workload is measured by
 processes of their own, one after the other, as long as there is time: ptc first, so that there are
-figures of it even where nothing else is installed. Parameters and data are not the same: losses are
-the tests' matter."""
+figures of it even where nothing else is installed. Everyone trains on the same batch; parameters are
+not the same, as losses are the tests' matter."""
 
 import argparse
+import array
 import json
 import os
+import random
+import re
 import subprocess
 import sys
 import time
@@ -26,26 +29,47 @@ def median(xs):
     return sorted(xs)[len(xs) // 2]
 
 
-def corpus(path):
-    """A text to train on, the same everywhere."""
-    n, words = 1, []
-    for _ in range(400000):
-        n = n * 1103515245 + 12345 & 0x7FFFFFFF
-        words.append("abcdefghijklmnop"[n >> 8 & 15] * (1 + (n >> 16 & 3)))
-    with open(path, "w") as f:
-        f.write(" ".join(words))
+def tokens(config, path):
+    """A batch of uniformly random tokens, the same for ptc and its peers, written to path as u16: windows that share
+    the token where they meet. Text of few letters would put most of an embedding's gradient into few rows."""
+    rng = random.Random(1)
+    out = array.array("H", (rng.randrange(config["vocab"]) for _ in range(config["batch"] * config["seq"] + 1)))
+    if sys.byteorder == "big":
+        out.byteswap()
+    with open(path, "wb") as f:
+        out.tofile(f)
+
+
+def windows(config, path):
+    """The tokens of a file as inputs and targets, [batch, seq] each."""
+    import numpy as np
+
+    t = np.fromfile(path, dtype="<u2").astype(np.int64)
+    shape = (config["batch"], config["seq"])
+    return t[:-1].reshape(shape), t[1:].reshape(shape)
+
+
+DATA = re.compile(r"data\.text\(corpus,[^\n]*\)")
+
+
+def source(examples, name, model, config):
+    """Writes NAME.ptl, the example on the batch of NAME.tokens, and both files' names are by the workload's."""
+    with open(os.path.join(examples, model, f"{model}.ptl")) as f:
+        text, n = DATA.subn("data.tokens(corpus, dtype = u16, window = seq, valid = 0)", f.read())
+    if n != 1:
+        raise RuntimeError(f"{model}.ptl has {n} sources of text; expected one")
+    with open(f"{name}.ptl", "w") as f:
+        f.write(text + "\nlayout measured {\n  precision { compute = bf16 }\n}\n")
+    tokens(config, f"{name}.tokens")
 
 
 def ptc(args, name, model, config, limit):
     """Milliseconds of a step, the loss of the first steps, and what the plan says of itself."""
-    source, plan = f"{name}.ptl", f"{name}.bin"
-    with open(os.path.join(args.examples, model, f"{model}.ptl")) as f:
-        text = f.read()
-    with open(source, "w") as f:
-        f.write(text + "\nlayout measured {\n  precision { compute = bf16 }\n}\n")
-    sets = [x for k, v in dict(config, corpus="corpus.txt").items() for x in ("--set", f"{k}={v}")]
+    plan = f"{name}.bin"
+    source(args.examples, name, model, config)
+    sets = [x for k, v in dict(config, corpus=f"{name}.tokens").items() for x in ("--set", f"{k}={v}")]
     began = time.time()
-    subprocess.run([args.ptc, "compile", source, "--layout", "measured", "--target", args.target, "-q", "-o", plan] + sets, check=True, timeout=limit)
+    subprocess.run([args.ptc, "compile", f"{name}.ptl", "--layout", "measured", "--target", args.target, "-q", "-o", plan] + sets, check=True, timeout=limit)
     compiled = time.time() - began
     explained = json.loads(subprocess.run([args.ptc, "explain", plan, "--json"], check=True, capture_output=True, timeout=limit).stdout)
     run = subprocess.run([args.ptc, "run", plan, "--steps", str(args.steps), "--log", "json", "--eval-every", "0"], capture_output=True, timeout=limit, text=True)
@@ -78,12 +102,12 @@ def peer(name, which, model, config, steps, device):
     """In a process of its own: prints milliseconds of a step and peak bytes, as JSON."""
     import numpy as np
 
-    tokens = np.random.default_rng(1).integers(0, config["vocab"], (config["batch"], config["seq"] + 1))
-    x, y = tokens[:, :-1], tokens[:, 1:]
+    tokens(config, f"{name}.tokens")
+    x, y = windows(config, f"{name}.tokens")
     models = shapes()
-    random = np.random.default_rng(2)
+    normal = np.random.default_rng(2).standard_normal
     spec = {"peer": which, "model": model, "config": dict(TRAIN, **config), "bf16": True, "threads": os.cpu_count(), "device": device}
-    params = {k: (s.mean + s.std * random.standard_normal(s.shape)).astype("float32") for k, s in models.MODELS[model].specs(spec["config"]).items()}
+    params = {k: (s.mean + s.std * normal(s.shape)).astype("float32") for k, s in models.MODELS[model].specs(spec["config"]).items()}
     import importlib
 
     p = importlib.import_module("peer_jax" if which == "jax" else "peer_torch").Peer(spec, params)
@@ -114,7 +138,6 @@ def main():
         peer(name, which, model, config, args.steps, args.device)
         return
     end = time.time() + args.seconds
-    corpus("corpus.txt")
     rows = []
 
     def save():

@@ -43,8 +43,8 @@ func newLayout(d *dice, m *model) layout {
 	left := devices
 	for i, n := 0, 1+k.below(3); i < n; i++ {
 		size := k.size(2, 2, 2, 2, 3, 4, 4, 1)
-		if k.chance(0.05) {
-			size = 8
+		if k.chance(0.08) {
+			size = k.size(6, 8, 12) // 12 is mostly a multiple of what divides
 		}
 		if size > left {
 			break

@@ -77,6 +77,7 @@ func (c *Case) simplerModel(try func(change func(x *Case) bool)) {
 	set(func(m *model) { m.pool = "" })
 	set(func(m *model) { m.tied = false })
 	set(func(m *model) { m.freeze = "" })
+	set(func(m *model) { m.rows = "" })
 	set(func(m *model) { m.optimizer = "optim.SGD(lr = 0.1, momentum = 0)" })
 	if !c.m.numbers {
 		set(func(m *model) { m.loss = "cross_entropy" })
@@ -86,12 +87,17 @@ func (c *Case) simplerModel(try func(change func(x *Case) bool)) {
 // Minimize is the smallest case found that fails as c does: with an error, or
 // with a difference.
 func (c *Case) Minimize(t matrix.Target) *Case {
-	failed := c.Run(t)
+	return c.minimize(func(x *Case) Result { return x.Run(t) })
+}
+
+// minimize is [Case.Minimize] of what any comparison finds.
+func (c *Case) minimize(run func(*Case) Result) *Case {
+	failed := run(c)
 	for tries := 0; tries < 400; {
 		smaller := (*Case)(nil)
 		for _, x := range c.simpler() {
 			tries++
-			if r := x.Run(t); !r.OK() && r.Refused == "" && same(r.Err, failed.Err) {
+			if r := run(x); !r.OK() && r.Refused == "" && same(r.Err, failed.Err) {
 				smaller = x
 				break
 			}

@@ -16,6 +16,7 @@ type model struct {
 	bias      bool   // of the output
 	pool      string // over the positions, where one token is predicted
 	loss      string
+	rows      string // how the loss relates rows of the batch; empty for not at all
 	optimizer string
 	freeze    string // a pattern; empty for none
 }
@@ -47,7 +48,7 @@ func (m *model) rare(d *dice) {
 			m.stacks[i].extra = d.one("gain", "unused", "shared", "read")
 		}
 	}
-	if !m.numbers && m.pool == "" && d.chance(0.12) {
+	if !m.numbers && m.pool == "" && m.rows == "" && d.chance(0.12) {
 		m.loss = "hidden"
 	}
 	if d.chance(0.12) {

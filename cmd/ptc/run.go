@@ -35,7 +35,7 @@ type runFlags struct {
 	verbose bool
 	profile profileFlag
 	trust   trustFlags
-	cubins  string // --cubin-cache
+	choices string // --blas-cache
 	resume  resumeFlag
 	requeue int // --requeue-exit-code
 	// As the user gave them: 0 is none and all, not what the plan says or the
@@ -174,13 +174,15 @@ you may do, and a checksum only tells damage from no damage. Run a stranger's pl
 with --rebuild, which uses its sources and none of its code, or with --no-native.
 --trust takes only plans that "ptc sign" or minisign has signed with one of your keys.
 
-A plan for GPUs holds text, PTX, of which the driver makes machine code when the run
-starts. It is kept in the folder PLAN.cubin, by a hash of the text, the kind of GPU and
-the driver's version, and loaded from there the next time; in the folder ptc/cubin of
-the user's cache where PLAN.cubin cannot be written, and with --trust, --rebuild or
---no-native, since what lies beside a plan may have come with it. --cubin-cache names another
-folder, or is off. Files that are damaged, of another user, or that others may write,
-are not used.
+Which products the library computes is kept in the folder PLAN.blas; in the folder
+ptc/blas of the user's cache if PLAN.blas cannot be written, and with --trust, --rebuild
+or --no-native, since what lies beside a plan may have come with it. --blas-cache names
+another folder, or is off.
+
+A plan for GPUs holds text, PTX, which the driver compiles when the run starts. The driver
+keeps the machine code in a cache of its own, ~/.nv/ComputeCache or the folder
+CUDA_CACHE_PATH, and loads it from there the next time. What its compiler warns of is a
+warning of the run that compiles.
 
 --log may be given again. text and json say how the standard output is told; kind:target
 is told besides: json:FILE and csv:FILE, to which is added; tb:DIR, event files of
@@ -312,7 +314,9 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.IntVar(&f.requeue, "requeue-exit-code", 0, "exit with `N` when SIGTERM or SIGUSR1 has ended the run early, so that the scheduler starts it again")
 	fl.BoolVar(&o.Overwrite, "overwrite", false, "start anew in a --checkpoint that has checkpoints, and replace them")
 	fl.StringVar(&o.OffloadDir, "offload-dir", "", "keep what the layout offloads to disk in `DIR` (default the system's for temporary files)")
-	fl.StringVar(&f.cubins, "cubin-cache", "", "keep what the driver compiles of a plan for GPUs in `DIR`, or off (default PLAN.cubin)")
+	fl.StringVar(&f.choices, "blas-cache", "", "keep in `DIR` which products cuBLASLt computes, or off (default PLAN.blas)")
+	fl.StringVar(&f.choices, "cubin-cache", "", "")
+	_ = fl.MarkDeprecated("cubin-cache", "the driver keeps machine code in its own cache; --blas-cache names the folder for choices")
 	fl.StringVar(&o.Trace, "trace", "", "write a trace for Perfetto to `FILE`")
 	fl.Var(&f.profile, "profile", "show what each kernel took, and write it as JSON where `[=FILE]` is given")
 	fl.Lookup("profile").NoOptDefVal = "true"
@@ -406,21 +410,21 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	return silently(err)
 }
 
-// caches are the folders for machine code that is made of a plan. What lies beside a plan came with it, perhaps, and no
-// signature is of it: who does not believe all of the plan does not run that.
+// caches are the folders for choices of products. What lies beside a plan may have come with it, and no signature
+// covers it: a run that does not trust all of the plan does not look there.
 func (f *runFlags) caches(path string) (dirs []string) {
-	switch f.cubins {
+	switch f.choices {
 	case "off":
 		return nil
 	case "":
 	default:
-		return []string{f.cubins}
+		return []string{f.choices}
 	}
 	if !f.trust.careful() {
-		dirs = append(dirs, path+".cubin")
+		dirs = append(dirs, path+".blas")
 	}
 	if dir, err := os.UserCacheDir(); err == nil {
-		dirs = append(dirs, filepath.Join(dir, "ptc", "cubin"))
+		dirs = append(dirs, filepath.Join(dir, "ptc", "blas"))
 	}
 	return dirs
 }

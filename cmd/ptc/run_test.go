@@ -187,7 +187,7 @@ func TestValuesOfVariablesAreNotShown(t *testing.T) {
 	}
 }
 
-// TestCaches: machine code is looked for beside a plan only where all of the plan is believed.
+// TestCaches: choices are looked for beside a plan only where all of the plan is believed.
 func TestCaches(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the user's cache is named by another variable here")
@@ -198,14 +198,14 @@ func TestCaches(t *testing.T) {
 		env   string
 		want  string
 	}{
-		{runFlags{}, "", "[dir/plan.bin.cubin /cache/ptc/cubin]"},
-		{runFlags{cubins: "off"}, "", "[]"},
-		{runFlags{cubins: "here"}, "", "[here]"},
-		{runFlags{cubins: "here", trust: trustFlags{rebuild: true}}, "", "[here]"},
-		{runFlags{trust: trustFlags{rebuild: true}}, "", "[/cache/ptc/cubin]"},
-		{runFlags{trust: trustFlags{noNative: true}}, "", "[/cache/ptc/cubin]"},
-		{runFlags{trust: trustFlags{keys: "keys"}}, "", "[/cache/ptc/cubin]"},
-		{runFlags{}, "keys", "[/cache/ptc/cubin]"},
+		{runFlags{}, "", "[dir/plan.bin.blas /cache/ptc/blas]"},
+		{runFlags{choices: "off"}, "", "[]"},
+		{runFlags{choices: "here"}, "", "[here]"},
+		{runFlags{choices: "here", trust: trustFlags{rebuild: true}}, "", "[here]"},
+		{runFlags{trust: trustFlags{rebuild: true}}, "", "[/cache/ptc/blas]"},
+		{runFlags{trust: trustFlags{noNative: true}}, "", "[/cache/ptc/blas]"},
+		{runFlags{trust: trustFlags{keys: "keys"}}, "", "[/cache/ptc/blas]"},
+		{runFlags{}, "keys", "[/cache/ptc/blas]"},
 	} {
 		t.Setenv(trustVar, c.env)
 		if got := fmt.Sprint(c.flags.caches("dir/plan.bin")); got != c.want {

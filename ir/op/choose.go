@@ -18,8 +18,8 @@ func init() {
 		Name: "cast", Word: "cast", Doc: "The operand as dtype `to`: float to i32 truncates and saturates (NaN gives 0), bool gives 0 or 1, to bool is whether it is not 0.",
 		Class: Elementwise, MinArgs: 1, MaxArgs: 1,
 		Attrs:  []AttrSpec{{"to", ir.Name(""), true}, {AttrPartial, ir.BoolVal(false), false}},
-		Traits: Converts,
-		Infer:  inferCast, Grad: gradCast, Shard: elemRule,
+		Traits: Converts, Linear: Linearity{In: [][]int{{0}}},
+		Infer: inferCast, Grad: gradCast, Shard: elemRule,
 		Eval: evalCast, Flops: noFlops, Sample: sampleCast,
 	})
 	Register(&Def{
@@ -45,6 +45,13 @@ const AttrPartial = "partial"
 
 // IsLinear reports whether partial sums pass through o: its row is linear, or it is a cast that says so.
 func IsLinear(o *ir.Op) bool { return Of(o).Linear.Carries() || o.Attrs.Bool(AttrPartial) }
+
+// roundsTerms reports whether cast o is linear up to rounding: between floats that hold terms of a sum as well as the
+// sum. Eight bits do not: their unit is that of the whole tensor.
+func roundsTerms(o *ir.Op) bool {
+	from, to := o.Args[0].Type.DType, o.Results[0].Type.DType
+	return from.IsFloat() && to.IsFloat() && from.Size() > 1 && to.Size() > 1
+}
 
 // dtypeAttr is the dtype under key, or def where the key is not set.
 func dtypeAttr(attrs ir.Attrs, key string, def ir.DType) (ir.DType, error) {

@@ -30,7 +30,7 @@ const (
 	Indexed
 	// Collective: moves data between devices.
 	Collective
-	// Symbolic: exists only until a pass expands it (grad).
+	// Symbolic: exists only until autodiff expands it (grad, surrogate).
 	Symbolic
 	// Control: call.
 	Control
@@ -73,6 +73,10 @@ type Def struct {
 	Grad func(b *Builder, o *ir.Op, grads []*ir.Value) []*ir.Value
 	// Shard is the sharding rule for these operand and result types.
 	Shard func(o *ir.Op) Rule
+	// Positions are the axes whose positions in the whole value the operation reads: a
+	// shard of one is computed from where it lies as well as from the operands' shards.
+	// Nil where there are none.
+	Positions func(o *ir.Op) []string
 	// State, for operations that move data between devices, is the result types
 	// with the states that follow from those of the operands, or a *ShapeError
 	// where these are not what the operation needs. Nil where the sharding rule

@@ -1,6 +1,10 @@
 package op
 
-import "ptc/ir"
+import (
+	"slices"
+
+	"ptc/ir"
+)
 
 // role is what sharding an axis means, told by its name.
 type role struct {
@@ -43,6 +47,17 @@ func named(o *ir.Op, of func(name string) role) Rule {
 	return rule
 }
 
+// Placed reports whether o reads the positions of factor f in the whole value.
+func Placed(o *ir.Op, f *Factor) bool {
+	d := Of(o)
+	if d.Positions == nil {
+		return false
+	}
+	axes := d.Positions(o)
+	in := func(name string) bool { return name != "" && slices.Contains(axes, name) }
+	return slices.ContainsFunc(f.Args, in) || slices.ContainsFunc(f.Results, in)
+}
+
 func newFactor(o *ir.Op, r role, size int) Factor {
 	return Factor{
 		Kind: r.kind, Reduction: r.reduce, Size: size,
@@ -70,6 +85,9 @@ func replicated(o *ir.Op) Rule {
 	}
 	return rule
 }
+
+// alongAxis is the axis that o names.
+func alongAxis(o *ir.Op) []string { return []string{o.Attrs.Text("axis")} }
 
 // along is the rule in which one axis must not be sharded.
 func along(o *ir.Op, axis string) Rule {

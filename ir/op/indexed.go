@@ -18,7 +18,7 @@ func init() {
 			attrs := ir.A("axis", ir.Name(o.Attrs.Text("axis")), "out", sizesOf(o.Args[0].Type))
 			return b.Emit("scatter_add", attrs, g, o.Args[1])
 		}),
-		Shard: ruleGather, Linear: Linearity{In: [][]int{{0}}}, Eval: evalGather, Flops: noFlops, Sample: sampleGather,
+		Shard: ruleGather, Positions: alongAxis, Linear: Linearity{In: [][]int{{0}}}, Eval: evalGather, Flops: noFlops, Sample: sampleGather,
 	})
 	Register(&Def{
 		Name: "scatter_add", Word: "scatter", Doc: "Zeros with axes `out`, to which the first operand is added at the positions along `axis` that the second (i32) gives; a position out of range is dropped. The adjoint of gather.",
@@ -29,7 +29,7 @@ func init() {
 			r := b.Emit("gather", ir.A("axis", ir.Name(o.Attrs.Text("axis"))), g, o.Args[1])
 			return b.Reorder(r, o.Args[0].Type)
 		}),
-		Shard: ruleScatterAdd, Linear: Linearity{In: [][]int{{0}}}, Eval: evalScatterAdd, Sample: sampleScatterAdd, Localize: localSizes("out"),
+		Shard: ruleScatterAdd, Positions: alongAxis, Linear: Linearity{In: [][]int{{0}}}, Eval: evalScatterAdd, Sample: sampleScatterAdd, Localize: localSizes("out"),
 		Flops: func(o *ir.Op) int64 { return int64(o.Args[0].Type.Elems()) },
 	})
 }

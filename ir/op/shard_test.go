@@ -66,6 +66,45 @@ func TestShardedFactors(t *testing.T) {
 	}
 }
 
+// TestPositions holds that a shard is computed from where it lies only along axes of which
+// the row says that it reads positions: along others, every device computes what the first
+// one would of the same operands.
+func TestPositions(t *testing.T) {
+	reads := map[string]bool{}
+	mesh := []ir.MeshAxis{{Name: "d", Size: 2}}
+	cases(t, 40, alone, func(t *testing.T, d *op.Def, e op.Example) {
+		_, _, o := single(t, d, e)
+		for _, factor := range d.Shard(o).Factors {
+			if factor.Kind != op.PassThrough && factor.Kind != op.Reduce || factor.Size%2 != 0 {
+				continue
+			}
+			local, g := localized(t, o, factor, mesh)
+			parts, err := eval.ShardArgs(local, g, e.Args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			there, err := eval.Devices(local, g, parts, eval.Options{Exact: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range parts {
+				here := run(t, &ir.Module{Name: "test", Funcs: local.Funcs}, g, parts[i], eval.Options{Exact: true})
+				if diff, _ := eval.Worst(here, there[i]); diff > 0 {
+					reads[d.Name] = true
+					if !op.Placed(o, &factor) {
+						t.Errorf("factor %+v: device %d computes something else than device 0", factor, i)
+					}
+				}
+			}
+		}
+	})
+	for _, d := range op.All() {
+		if alone(d) && (d.Positions != nil) != reads[d.Name] {
+			t.Errorf("%s: does its row name positions: %v; does it read them: %v", d.Name, d.Positions != nil, reads[d.Name])
+		}
+	}
+}
+
 // checkFactor holds the form of a factor.
 func checkFactor(t *testing.T, o *ir.Op, f op.Factor) {
 	if len(f.Args) != len(o.Args) || len(f.Results) != len(o.Results) {

@@ -177,6 +177,9 @@ func LinearIn(o *ir.Op) [][]int {
 	if len(o.Results) != 1 || !o.Results[0].Type.DType.IsFloat() {
 		return nil // quotients of integers are rounded
 	}
+	if Has(o, Converts) && !roundsTerms(o) {
+		return nil
+	}
 	return d.Linear.In
 }
 

@@ -31,7 +31,7 @@ func (c *checker) tasks(f *ir.Func) {
 		return
 	}
 	last, late := 0, early(f)
-	entered := map[*ir.Value]bool{}
+	entered, after := map[*ir.Value]bool{}, map[*ir.Value]bool{}
 	for _, o := range f.Ops {
 		n, known := number[o.Task]
 		switch {
@@ -51,8 +51,13 @@ func (c *checker) tasks(f *ir.Func) {
 			if v != nil && v.Def != nil && v.Def.Name == ir.EnterTurn && !adds(o, v) {
 				bad(o, "it reads %%%d, of which there is none in the first turn", v.ID)
 			}
-			if v != nil && v.Def != nil && v.Def.Accumulates() != "" && o.PerMicro() {
+			if after[v] && o.PerMicro() {
 				bad(o, "it runs for each microbatch and reads %%%d, which is known after all of them", v.ID)
+			}
+		}
+		if o.Accumulates() != "" || !o.PerMicro() && slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return after[v] }) {
+			for _, r := range o.Results {
+				after[r] = true
 			}
 		}
 		between := o.Name == ir.EnterTurn || o.Name == ir.LeaveTurn

@@ -16,9 +16,13 @@ type Outcome map[string]Results
 // Execute evaluates every entry function of m. Exact keeps float64 throughout;
 // otherwise every value is rounded to its dtype.
 func Execute(m *ir.Module, in Inputs, exact bool) (Outcome, error) {
+	return ExecuteBy(m, in, eval.Options{Exact: exact})
+}
+
+// ExecuteBy is [Execute] with the evaluator's own options.
+func ExecuteBy(m *ir.Module, in Inputs, opts eval.Options) (Outcome, error) {
 	m = m.Unrolled()
 	out := Outcome{}
-	opts := eval.Options{Exact: exact}
 	stages := map[string][]*ir.Func{}
 	for _, f := range m.Funcs {
 		if f.Class == ir.Kernel {

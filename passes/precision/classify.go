@@ -5,35 +5,40 @@ import (
 	"slices"
 
 	"ptc/ir"
-	"ptc/ir/fusion"
 	"ptc/ir/op"
 )
 
 // plan is what is known of a function before it is rewritten.
 type plan struct {
-	readers map[*ir.Value][]*ir.Op
-	results map[*ir.Value]bool
-	inside  map[*ir.Op]bool         // between the inputs and the loss or a gradient
-	stat    map[*ir.Value]bool      // computed from reductions alone
-	norm    map[*ir.Value]bool      // computed against a statistic, up to the next contraction
-	leads   map[*ir.Value]bool      // a contraction depends on it
-	mix     map[*ir.Value]bool      // arithmetic on several streams
-	stored  map[*ir.Value]bool      // to be stored in the compute dtype
-	wide    map[*ir.Value]bool      // read by statistics and the like alone
-	grad    map[*ir.Value]bool      // read by results of the function and the optimizer alone
-	scores  map[*ir.Value]bool      // over the queries and keys of an attention that is a kernel
-	moved   map[*ir.Value]bool      // see isMoved; of those that were asked for
-	next    map[*ir.Value]*ir.Value // by what enters an instance: what leaves it
+	readers  map[*ir.Value][]*ir.Op
+	results  map[*ir.Value]bool
+	inside   map[*ir.Op]bool         // between the inputs and the loss or a gradient
+	stat     map[*ir.Value]bool      // computed from reductions alone
+	norm     map[*ir.Value]bool      // computed against a statistic, up to the next contraction
+	leads    map[*ir.Value]bool      // a contraction depends on it
+	mix      map[*ir.Value]bool      // arithmetic on several streams
+	stored   map[*ir.Value]bool      // to be stored in the compute dtype
+	wide     map[*ir.Value]bool      // read by statistics and the like alone
+	grad     map[*ir.Value]bool      // read by results of the function and the optimizer alone
+	scores   map[*ir.Value]bool      // over the queries and keys of an attention that is a kernel
+	carried  map[*ir.Value]bool      // a sum of products of several attentions, or one of its terms
+	moved    map[*ir.Value]bool      // see isMoved; of those that were asked for
+	rows     map[*ir.Value][]string  // of rows that were gathered, and what is made of them elementwise: the axes of the index
+	combined map[*ir.Value]bool      // see isCombined
+	next     map[*ir.Value]*ir.Value // by what enters an instance: what leaves it
 }
 
 // classify takes f, and whether attentions are kernels.
 func classify(f *ir.Func, attention bool) *plan {
 	p := &plan{readers: map[*ir.Value][]*ir.Op{}, results: map[*ir.Value]bool{}, inside: inside(f),
-		stat: map[*ir.Value]bool{}, norm: map[*ir.Value]bool{}, leads: map[*ir.Value]bool{}, mix: map[*ir.Value]bool{}, stored: map[*ir.Value]bool{}, wide: map[*ir.Value]bool{}, grad: map[*ir.Value]bool{}, scores: map[*ir.Value]bool{}, moved: map[*ir.Value]bool{}, next: next(f)}
+		stat: map[*ir.Value]bool{}, norm: map[*ir.Value]bool{}, leads: map[*ir.Value]bool{}, mix: map[*ir.Value]bool{}, stored: map[*ir.Value]bool{}, wide: map[*ir.Value]bool{}, grad: map[*ir.Value]bool{}, scores: map[*ir.Value]bool{}, carried: map[*ir.Value]bool{}, moved: map[*ir.Value]bool{}, rows: map[*ir.Value][]string{}, combined: map[*ir.Value]bool{}, next: next(f)}
 	for _, r := range f.Results {
 		p.results[r.Value] = true
 	}
 	p.read(f)
+	if attention {
+		p.findScores(f)
+	}
 	// What goes round through the instances of a stack is seen in a second sweep.
 	sweeps := 1
 	if len(f.Stacks) > 0 {
@@ -51,7 +56,8 @@ func classify(f *ir.Func, attention bool) *plan {
 					p.same(v, o, n)
 					continue
 				}
-				p.stat[v] = p.isStat(o)
+				p.combined[v] = p.isCombined(o)
+				p.stat[v] = !p.combined[v] && p.isStat(o)
 				p.mix[v] = p.isMix(o)
 				p.stored[v] = p.isStored(o, v)
 				p.norm[v] = p.stat[v] || !p.mix[v] && !p.stored[v] && p.isNorm(o)
@@ -65,21 +71,7 @@ func classify(f *ir.Func, attention bool) *plan {
 			}
 		}
 	}
-	if attention {
-		p.findScores(f)
-	}
 	return p
-}
-
-// findScores marks what is never stored, as a kernel of attention has it in tiles.
-func (p *plan) findScores(f *ir.Func) {
-	for _, c := range fusion.Cores(f, func(_, o *ir.Op) bool { return op.Of(o).Class != op.Boundary }) {
-		for _, o := range c.Ops {
-			for _, v := range o.Results {
-				p.scores[v] = p.scores[v] || c.Blocked == nil && c.Over(v)
-			}
-		}
-	}
 }
 
 // next are, by what enters an instance, what leaves it.
@@ -162,10 +154,13 @@ func (p *plan) low(v *ir.Value, compute ir.DType) bool {
 const little = 8
 
 // leavesWide reports whether the result of contraction o leaves it in float32: what
-// training adds up, and otherwise what only statistics read, where that is not stored
+// training adds up or a ring carries, and otherwise what only statistics read, where that is not stored
 // or small, as the scores by which experts are chosen.
 func (p *plan) leavesWide(o *ir.Op) bool {
 	v := o.Result()
+	if p.carried[v] {
+		return true
+	}
 	if !p.wide[v] {
 		return false
 	}
@@ -249,6 +244,36 @@ func (p *plan) isStat(o *ir.Op) bool {
 	return false
 }
 
+// isCombined: a weighted sum of rows that were gathered and that a contraction depends on, as of the outputs of the
+// experts that a token has chosen, or of the gradients that come back from them: in all but form a contraction over the
+// choices, the axes of the index. It notes which values are such rows.
+func (p *plan) isCombined(o *ir.Op) bool {
+	v := o.Results[0]
+	if !p.inside[o] || !v.Type.DType.IsFloat() || !p.leads[v] {
+		return false
+	}
+	var by []string
+	for _, a := range o.Args {
+		if by == nil && a.Type.Rank() >= v.Type.Rank() {
+			by = p.rows[a]
+		}
+	}
+	switch op.Of(o).Class {
+	case op.Indexed:
+		if isGather(o) && o.Args[0].Def != nil {
+			p.rows[v] = o.Args[1].Type.Names()
+		}
+	case op.Elementwise, op.Movement:
+		if len(p.readers[v]) == 1 {
+			p.rows[v] = by
+		}
+	case op.Reduction:
+		other := func(a string) bool { return !slices.Contains(by, a) }
+		return by != nil && o.Name == op.ReduceSum && !slices.ContainsFunc(o.Attrs.Names("over"), other)
+	}
+	return false
+}
+
 // markLeads: contractions depend on their operands, and on what those depend
 // on.
 func (p *plan) markLeads(o *ir.Op) {
@@ -281,7 +306,7 @@ func (p *plan) isNorm(o *ir.Op) bool {
 }
 
 // isMix: a sum, or other arithmetic, of at least two different tensors of the
-// result's own size that are not all inner values of a normalization; and what
+// result's own size that are not all inner values of one normalization; and what
 // its only reader makes of it elementwise.
 func (p *plan) isMix(o *ir.Op) bool {
 	v := o.Results[0]
@@ -298,10 +323,17 @@ func (p *plan) isMix(o *ir.Op) bool {
 			return true
 		}
 		two = two || first != nil && a != first
-		stream = stream || !p.norm[a]
+		stream = stream || !p.norm[a] || first != nil && apart(first, a)
 		first = a
 	}
 	return two && stream
+}
+
+// apart reports whether a and b are computed in different modules: inner values of normalizations there are of two.
+func apart(a, b *ir.Value) bool {
+	s, _ := scopeOf(a)
+	t, _ := scopeOf(b)
+	return s != t
 }
 
 // isStored: what several operations read, one of them a contraction (which
@@ -310,7 +342,10 @@ func (p *plan) isMix(o *ir.Op) bool {
 // rows that one depends on: tokens to their experts and back.
 func (p *plan) isStored(o *ir.Op, v *ir.Value) bool {
 	class := op.Of(o).Class
-	if !p.inside[o] || !p.leads[v] || !v.Type.DType.IsFloat() || p.results[v] ||
+	if p.combined[v] {
+		return true
+	}
+	if !p.inside[o] || !p.leads[v] || !v.Type.DType.IsFloat() || p.results[v] || p.scores[v] || p.carried[v] ||
 		class != op.Elementwise && class != op.Indexed {
 		return false
 	}

@@ -56,12 +56,19 @@ type region struct {
 	steps map[*ir.Value]int
 	// gathered are the nodes of values that would have to be gathered.
 	gathered map[*ir.Value]int
+	// whole are values that some operation has gathered in any case.
+	whole map[*ir.Value]bool
 }
 
 // deferOver adds to through the operations that partial sums over m pass through
 // though they are not linear in all operands.
 func (t *trial) deferOver(m ir.MeshAxis, through map[factor.Choice]bool) {
-	r := &region{trial: t, network: newNetwork(), m: m, in: map[*ir.Value]int{}, out: map[*ir.Value]int{}, gathered: map[*ir.Value]int{}, steps: map[*ir.Value]int{}}
+	r := &region{trial: t, network: newNetwork(), m: m, in: map[*ir.Value]int{}, out: map[*ir.Value]int{}, gathered: map[*ir.Value]int{}, steps: map[*ir.Value]int{}, whole: map[*ir.Value]bool{}}
+	for _, o := range t.f.Ops {
+		if op.Of(o).Class == op.Placement && factor.Over(o.Args[0].Type, m.Name) && !factor.Over(o.Result().Type, m.Name) && !factor.Partial(o.Result().Type, m.Name) {
+			r.whole[o.Args[0]] = true
+		}
+	}
 	var carriers []*ir.Op
 	for i, o := range t.ops {
 		if len(o.Results) == 0 || t.flow.Free(o) {
@@ -114,13 +121,12 @@ func (r *region) enter(v *ir.Value) int {
 	}
 	a, b := r.node(), r.node()
 	r.in[v], r.out[v] = a, b
-	times := int64(2)
+	times, size := int64(2), r.l.mesh.Bytes(v.Type)
 	if i, _ := r.l.share(v.Type, r.m.Name); i >= 0 {
 		times = 1 // scattered
 	}
-	size := r.l.mesh.Bytes(v.Type)
-	if factor.Over(v.Type, r.m.Name) {
-		size *= int64(r.m.Size)
+	if factor.Over(v.Type, r.m.Name) { // as what is reduced before it was
+		times, size = 1, size*int64(r.m.Size)
 	}
 	r.connect(a, b, times*size+1) // of equal bytes the fewest values
 	return a
@@ -145,7 +151,14 @@ func (r *region) carrier(i int, o *ir.Op) []int {
 	if len(o.Results) != 1 || r.facts.update[o.Results[0]] || r.flow.Required(o.Results[0], r.m.Name) || r.born(o) {
 		return nil
 	}
+	if op.Of(o).Class == op.Boundary && o.Accumulates() == "" && o.Results[0].Type.Rank() > 0 {
+		return nil // instances of a stack hand on what is reduced
+	}
 	const far = math.MaxInt // more steps than there are
+	step := 1
+	if op.Has(o, op.Converts) {
+		step = 0 // in every precision as many
+	}
 	var best []int
 	for _, in := range op.LinearIn(o) {
 		steps, all := far, true
@@ -156,7 +169,7 @@ func (r *region) carrier(i int, o *ir.Op) []int {
 			case r.flow.Crosses(o, v):
 				all = all && !over // it is reduced before it is sent
 			case r.inside(v):
-				steps = min(steps, r.steps[v]+1)
+				steps = min(steps, r.steps[v]+step)
 			case !r.flow.Free(v.Def):
 				all = all && !over && !factor.Partial(v.Type, r.m.Name)
 			}
@@ -173,6 +186,9 @@ func (r *region) carrier(i int, o *ir.Op) []int {
 func (r *region) gather(i int, o *ir.Op, in []int) {
 	for j, v := range r.args[i] {
 		if slices.Contains(in, j) || r.flow.Free(v.Def) || !factor.Over(v.Type, r.m.Name) {
+			continue
+		}
+		if v = r.flow.Moved(v); r.whole[v] {
 			continue
 		}
 		n, ok := r.gathered[v]

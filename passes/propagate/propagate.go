@@ -40,6 +40,7 @@ var policies = []struct {
 	{always: newStorage},   // storage.go: how parameters, their gradients and state lie
 	{always: newRegather},  // regather.go: what is gathered for each phase
 	{try: gatherStored},    // storage.go: parameters that zero shards are gathered, not followed
+	{try: gatherScattered}, // scatter.go: rows are gathered before they are scattered, not their sums reduced
 	{try: deferReductions}, // deferred.go: where partial sums are reduced
 }
 

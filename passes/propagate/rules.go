@@ -41,7 +41,8 @@ type layout struct {
 }
 
 // rulesOf reads the metadata of m. Where an axis that the rules shard is split or
-// merged in parts that a mesh axis does not fit, m's mesh is refined.
+// merged in parts that a mesh axis does not fit, m's mesh is refined, as it is where
+// zero shards over one that most sizes do not divide by.
 func rulesOf(c *pass.Context, m *ir.Module) *layout {
 	l := &layout{mesh: m.Mesh, claims: map[string][]claim{}, stages: map[string]bool{}, replicated: map[string][]string{}}
 	lists := map[string][]string{} // mesh axes by axis
@@ -69,6 +70,7 @@ func rulesOf(c *pass.Context, m *ir.Module) *layout {
 		}
 	}
 	l.refine(c, m, lists)
+	l.refineZero(c, m, lists)
 	l.mesh, l.planner = order(m.Mesh, lists, axes, l.zero), partition.NewPlanner(m)
 	l.zero = l.mesh.Sorted(l.zero)
 	return l

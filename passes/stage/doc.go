@@ -7,6 +7,8 @@
 // Invariant: results are unchanged. Microbatches are parts of one batch, as if
 // the batch axis were sharded over a mesh axis that is walked in time: means
 // keep the size of the whole batch, so gradients of microbatches just add.
+// A microbatch is consecutive rows of each shard of the batch (rows.go), and an
+// operation that relates rows of different microbatches is a user's error.
 //
 // How: an operation inside block k is on the stage that holds block k, its
 // gradient as well, since gradients keep the scope of their operation.

@@ -4,21 +4,15 @@ import (
 	"fmt"
 	"slices"
 
-	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/layout"
 	"ptc/ir/op"
 )
 
-// microAxis numbers the microbatches where an axis is cut into them. It is the
-// minor part: microbatch i of m has the elements i, i+m, i+2m, …, so that the
-// axis, which is left as the major part, can be sharded as before.
-const microAxis = "microbatch"
-
 // state is what microbatches have of a value.
 type state struct {
 	part *ir.Value // one for each microbatch
-	axis string    // the part is cut along this axis; empty where parts are partial sums
+	axis string    // the part is some rows of this axis (rows.go); empty where parts are partial sums
 	kind string    // of partial sums: sum or max; or own
 }
 
@@ -31,15 +25,17 @@ func (s *splitter) isOwn(v *ir.Value) bool { return s.of[v] != nil && s.of[v].ki
 // splitter makes what works on the batch work on one microbatch.
 type splitter struct {
 	*tagger
-	m     int
-	batch string
-	b     op.Builder
-	out   []*ir.Op
-	of    map[*ir.Value]*state
-	whole map[*ir.Value]*ir.Value // what a cut or partial value becomes as a whole
-	cuts  map[string]*ir.Value    // parts cut from whole values
-	wide  map[string]*ir.Value    // those as [part, microbatch]
-	late  map[*ir.Value]bool      // known only after the last microbatch
+	names
+	m      int
+	shards int             // of the batch, each of which has rows of every microbatch
+	batch  map[string]bool // axes of the batch's rows: of the fields, and what is made of these
+	b      op.Builder
+	out    []*ir.Op
+	of     map[*ir.Value]*state
+	whole  map[*ir.Value]*ir.Value // what a cut or partial value becomes as a whole
+	cuts   map[string]*ir.Value    // parts cut from whole values
+	wide   map[string]*ir.Value    // those with an axis of microbatches
+	late   map[*ir.Value]cause     // known only after the last microbatch
 	// given are values that depend on the batch, on numbers of the step and on
 	// constants alone. What needs one whole computes it from the whole batch,
 	// before the first microbatch, on its own stage.
@@ -65,12 +61,12 @@ func (s *splitter) run(r *ir.Run) *ir.Run {
 
 // microbatch rewrites f so that what depends on the batch works on one of its m
 // parts, for each of them.
-func microbatch(f *ir.Func, t *tagger, r *layout.Pipeline) error {
-	s := &splitter{tagger: t, m: r.Microbatches, of: map[*ir.Value]*state{}, whole: map[*ir.Value]*ir.Value{}, cuts: map[string]*ir.Value{}, wide: map[string]*ir.Value{},
-		late: map[*ir.Value]bool{}, given: givenOf(f), runs: map[*ir.Run]*ir.Run{}, rest: map[*ir.Run][]*ir.Op{}, at: map[int][]*ir.Run{}}
+func microbatch(m *ir.Module, f *ir.Func, t *tagger, r *layout.Pipeline) error {
+	s := &splitter{tagger: t, names: namesFor(f), m: r.Microbatches, batch: map[string]bool{}, of: map[*ir.Value]*state{}, whole: map[*ir.Value]*ir.Value{}, cuts: map[string]*ir.Value{}, wide: map[string]*ir.Value{},
+		late: map[*ir.Value]cause{}, given: givenOf(f), runs: map[*ir.Run]*ir.Run{}, rest: map[*ir.Run][]*ir.Op{}, at: map[int][]*ir.Run{}}
 	f.Micro = s.m
 	s.b = op.Builder{F: f, Sink: &s.out}
-	if err := s.fields(); err != nil {
+	if err := s.fields(m); err != nil {
 		return err
 	}
 	var run *ir.Run
@@ -127,29 +123,6 @@ func accumulateEarly(f *ir.Func) {
 	f.Ops = ops
 }
 
-// fields cuts the batch's fields.
-func (s *splitter) fields() error {
-	for _, a := range s.f.Args {
-		if a.Role != ir.RoleData {
-			continue
-		}
-		t := a.Value.Type
-		if t.Rank() == 0 || t.Axes[0].Size%s.m != 0 {
-			return &diag.Error{Code: "E0608", Pos: s.rule.At, Msg: fmt.Sprintf("the field `%s` of %s cannot be cut into %d microbatches", a.Path, t, s.m)}
-		}
-		s.batch = t.Axes[0].Name
-	}
-	for _, a := range slices.Clone(s.f.Args) {
-		if a.Role != ir.RoleData {
-			continue
-		}
-		s.b.Pos = a.Pos
-		s.of[a.Value] = &state{part: s.cut(a.Value, s.batch, s.home[a.Value]), axis: s.batch}
-	}
-	s.b.Slot, s.b.Pos = ir.Slot{}, diag.Pos{}
-	return nil
-}
-
 // operation makes o one of each microbatch, or leaves it whole.
 func (s *splitter) operation(o *ir.Op) error {
 	rule := op.Of(o).Shard(o)
@@ -163,20 +136,19 @@ func (s *splitter) operation(o *ir.Op) error {
 		s.stage[o] = anywhere
 	}
 	for i, v := range o.Args {
-		if s.of[v] != nil {
-			w, err := s.join(v)
-			if err != nil {
-				return err
-			}
-			o.Args[i] = w
+		if s.of[v] == nil {
+			continue
 		}
-		if s.late[o.Args[i]] {
-			for _, r := range o.Results {
-				s.late[r] = true
-			}
+		w, err := s.join(v)
+		if err != nil {
+			return err
 		}
+		o.Args[i] = w
 	}
-	if len(o.Results) > 0 && s.late[o.Results[0]] {
+	if why, late := s.lateness(o); late {
+		for _, r := range o.Results {
+			s.late[r] = why
+		}
 		s.phase[o] = ir.Update
 	}
 	run := o.Run
@@ -222,24 +194,24 @@ func (s *splitter) factor(o *ir.Op, rule op.Rule) *op.Factor {
 	var named *op.Factor
 	for i := range rule.Factors {
 		f := &rule.Factors[i]
-		if f.Kind != op.PassThrough && f.Kind != op.Reduce || f.Size%s.m != 0 {
+		if !s.divides(o, f) {
 			continue
 		}
 		for j, axis := range f.Args {
 			if st := s.of[o.Args[j]]; st != nil && axis != "" && st.axis == axis {
 				return f
 			}
-			if axis == s.batch {
+			if s.batch[axis] {
 				named = f
 			}
 		}
 		for _, axis := range f.Results {
-			if axis == s.batch {
+			if s.batch[axis] {
 				named = f
 			}
 		}
 	}
-	if named != nil && s.phase[o] == ir.Update {
+	if named != nil && (s.phase[o] == ir.Update || slices.ContainsFunc(o.Args, s.isLate)) {
 		return nil
 	}
 	return named
@@ -250,7 +222,7 @@ func (s *splitter) staysOwn(o *ir.Op) bool {
 	if op.Of(o).Class != op.Elementwise || !slices.ContainsFunc(o.Args, s.isOwn) {
 		return false
 	}
-	return !slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return s.of[v] != nil && !s.isOwn(v) || s.late[v] })
+	return !slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return s.of[v] != nil && !s.isOwn(v) || s.isLate(v) })
 }
 
 // staysPartial reports whether o is linear, and all its operands are partial sums of
@@ -282,11 +254,25 @@ func (s *splitter) staysPartial(o *ir.Op) bool {
 	return true
 }
 
-// part is what the microbatch has of v along axis.
-func (s *splitter) part(v *ir.Value, axis string, stage int) (*ir.Value, error) {
+// part is what the microbatch has of v, an operand of o, along axis.
+func (s *splitter) part(o *ir.Op, v *ir.Value, axis string) (*ir.Value, error) {
 	if st := s.of[v]; st != nil && st.axis == axis {
 		return st.part, nil
 	}
+	v, err := s.all(o, v)
+	if err != nil {
+		return nil, err
+	}
+	key := fmt.Sprintf("%d %s %d", v.ID, axis, s.stage[o])
+	if s.cuts[key] == nil {
+		s.cuts[key] = s.cut(v, axis, s.stage[o])
+	}
+	return s.cuts[key], nil
+}
+
+// all is v, an operand of o, as each microbatch has it whole: an error where it is known
+// only after all of them.
+func (s *splitter) all(o *ir.Op, v *ir.Value) (*ir.Value, error) {
 	if s.of[v] != nil {
 		w, err := s.join(v)
 		if err != nil {
@@ -294,11 +280,10 @@ func (s *splitter) part(v *ir.Value, axis string, stage int) (*ir.Value, error) 
 		}
 		v = w
 	}
-	key := fmt.Sprintf("%d %s %d", v.ID, axis, stage)
-	if s.cuts[key] == nil {
-		s.cuts[key] = s.cut(v, axis, stage)
+	if s.isLate(v) {
+		return nil, s.tooLate(o, v)
 	}
-	return s.cuts[key], nil
+	return v, nil
 }
 
 // each makes o one of each microbatch. f is the factor that is cut; without one, its
@@ -315,17 +300,12 @@ func (s *splitter) each(o *ir.Op, f *op.Factor) error {
 			args[i] = s.of[v].part
 			continue
 		case f.Args[i] != "":
-			args[i], err = s.part(v, f.Args[i], s.stage[o])
-		case s.of[v] != nil:
-			args[i], err = s.join(v)
+			args[i], err = s.part(o, v, f.Args[i])
 		default:
-			args[i] = v
+			args[i], err = s.all(o, v)
 		}
 		if err != nil {
 			return err
-		}
-		if s.late[args[i]] {
-			return s.tooLate(o)
 		}
 	}
 	states := make([]*state, len(o.Results))
@@ -339,7 +319,7 @@ func (s *splitter) each(o *ir.Op, f *op.Factor) error {
 			continue
 		}
 		if axis := f.Results[j]; axis != "" {
-			states[j].axis = axis
+			states[j].axis, s.batch[axis] = axis, true
 			types[j].Axes[types[j].Index(axis)].Size /= s.m
 		} else {
 			states[j].kind = f.Reduction
@@ -353,11 +333,6 @@ func (s *splitter) each(o *ir.Op, f *op.Factor) error {
 		s.of[o.Results[j]] = states[j]
 	}
 	return nil
-}
-
-func (s *splitter) tooLate(o *ir.Op) error {
-	return &diag.Error{Code: "E0609", Pos: o.Pos, Msg: fmt.Sprintf("`%s` works on one microbatch but needs a value of all of them", o.Name),
-		Want: "a loss and gradients that are sums over the batch, of terms that need one microbatch of what depends on parameters", Note: notes(s.rule.At)}
 }
 
 // one is o for one microbatch.

@@ -110,7 +110,7 @@ func assign(c *pass.Context, m *ir.Module, f *ir.Func, r *layout.Pipeline, stage
 		return nil
 	}
 	c.Remarkf(nil, "blocks per stage: %v; %d microbatches", t.counts, r.Microbatches)
-	if err := microbatch(f, t, r); err != nil {
+	if err := microbatch(m, f, t, r); err != nil {
 		return err
 	}
 	return inOrder(f, r)
@@ -149,6 +149,7 @@ type tagger struct {
 	home   map[*ir.Value]int // argument → virtual stage
 	arg    map[*ir.Value]*ir.Arg
 	loss   int // index of the operation that makes the loss
+	loose  map[*ir.Op]bool
 	// home of a stack: the stage of its instances.
 	stacks map[*ir.Stack]int
 }
@@ -158,7 +159,7 @@ type tagger struct {
 const anywhere = -1
 
 func newTagger(f *ir.Func, r *layout.Pipeline, stages int) (*tagger, error) {
-	t := &tagger{f: f, rule: r, last: stages - 1, of: map[int]int{}, stage: map[*ir.Op]int{}, phase: map[*ir.Op]ir.Phase{}, home: map[*ir.Value]int{}, arg: map[*ir.Value]*ir.Arg{}, stacks: map[*ir.Stack]int{}}
+	t := &tagger{f: f, rule: r, last: stages - 1, of: map[int]int{}, stage: map[*ir.Op]int{}, phase: map[*ir.Op]ir.Phase{}, home: map[*ir.Value]int{}, arg: map[*ir.Value]*ir.Arg{}, loose: map[*ir.Op]bool{}, stacks: map[*ir.Stack]int{}}
 	blocks, flops := 0, 0.0
 	for _, o := range f.Ops {
 		if k, ok := t.block(o); ok {

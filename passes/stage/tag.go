@@ -30,6 +30,7 @@ func (t *tagger) run() error {
 			grads[r.Value] = true
 		}
 	}
+	t.findLoose()
 	t.forward()
 	t.homes()
 	t.backward(grads)
@@ -45,26 +46,27 @@ func (t *tagger) run() error {
 	return nil
 }
 
-// everywhere reports whether o reads nothing but constants, positions and the
-// numbers of the step: it is computed wherever it is needed.
-func (t *tagger) everywhere(o *ir.Op) bool {
-	if op.Of(o).Class == op.Source && len(o.Args) > 0 {
-		return false // random numbers belong where they are used
-	}
-	for _, v := range o.Args {
-		if v.Def == nil {
-			a := t.arg[v]
-			if a == nil || a.Role != ir.RoleStep && a.Role != ir.RoleSeed && a.Role != ir.RoleSetting {
-				return false
+// findLoose finds what reads nothing but constants, positions and the numbers of the
+// step: it is computed wherever it is needed. In a run it stays with the instances, but
+// ties none of its readers to a stage or a phase.
+func (t *tagger) findLoose() {
+	for _, o := range t.f.Ops {
+		class := op.Of(o).Class
+		loose := class != op.Boundary && (class != op.Source || len(o.Args) == 0) // random numbers belong where they are used
+		for _, v := range o.Args {
+			if v.Def != nil {
+				loose = loose && t.loose[v.Def]
+				continue
 			}
-			continue
+			a := t.arg[v]
+			loose = loose && a != nil && (a.Role == ir.RoleStep || a.Role == ir.RoleSeed || a.Role == ir.RoleSetting)
 		}
-		if s, ok := t.stage[v.Def]; !ok || s != anywhere {
-			return false
-		}
+		t.loose[o] = loose
 	}
-	return true
 }
+
+// everywhere reports whether every stage that reads o's result computes it itself.
+func (t *tagger) everywhere(o *ir.Op) bool { return o.Run == nil && t.loose[o] }
 
 // forward tags the operations up to the loss.
 func (t *tagger) forward() {
@@ -205,7 +207,7 @@ func (t *tagger) phases(grads map[*ir.Value]bool) {
 			continue
 		}
 		t.phase[o] = ir.Backward
-		if o.Run == nil && t.everywhere(o) {
+		if t.everywhere(o) {
 			t.stage[o] = anywhere
 			continue
 		}
@@ -214,7 +216,7 @@ func (t *tagger) phases(grads map[*ir.Value]bool) {
 			if !leads[o] && (grads[v] || update[v]) { // else another gradient is made of this one
 				t.phase[o] = ir.Update
 			}
-			floats := v.Def != nil && t.stage[v.Def] == anywhere
+			floats := v.Def != nil && t.loose[v.Def]
 			if a := t.arg[v]; v.Def == nil && a != nil {
 				floats = a.Role != ir.RoleData
 			}

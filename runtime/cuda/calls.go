@@ -3,7 +3,6 @@ package cuda
 import (
 	"bytes"
 	"fmt"
-	"runtime"
 	"unsafe"
 
 	"ptc/internal/foreign"
@@ -138,18 +137,6 @@ func (d *driver) newStream() (s uintptr, err error) {
 
 func (d *driver) freeStream(s uintptr) error {
 	return d.call("cuStreamDestroy", d.streamDestroy, s)
-}
-
-// load loads machine code, or compiles text that ends in a zero; log is what the compiler says of its
-// errors.
-func (d *driver) load(text []byte) (module uintptr, log string, err error) {
-	buffer := make([]byte, 16<<10)
-	values := &jitLog{unsafe.Pointer(unsafe.SliceData(buffer)), uintptr(len(buffer))}
-	err = d.call("cuModuleLoadDataEx", d.moduleLoadDataEx, uintptr(unsafe.Pointer(&module)), uintptr(unsafe.Pointer(unsafe.SliceData(text))),
-		uintptr(len(jitOptions)), uintptr(unsafe.Pointer(&jitOptions[0])), uintptr(unsafe.Pointer(values)))
-	runtime.KeepAlive(values)
-	buffer, _, _ = bytes.Cut(buffer, []byte{0})
-	return module, string(bytes.TrimSpace(buffer)), err
 }
 
 func (d *driver) unload(module uintptr) error {

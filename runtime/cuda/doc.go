@@ -33,8 +33,9 @@
 // that a plan that is wrong is an error and no fault of the process; all that the engine holds is
 // freed by Close, after failures, too: graphs before what the transport has in them.
 //
-// The code is chosen among the plan's variants by the GPU's compute capability. What the driver makes of it
-// is kept by package cubin, where the request names a folder.
+// The code is chosen among the plan's variants by the GPU's compute capability. The driver compiles each
+// module as a whole program, never through its linker: relocatable code loses setmaxnreg, and its wgmma
+// are serialized. The driver's own cache keeps the machine code.
 //
 // Kernels that are matrix products may be left to cuBLASLt, where that is asked for (blas.go): when
 // the engine is opened both are timed, and the faster is in the graph, the library's as a graph that
@@ -43,5 +44,5 @@
 // Package fakecuda is a driver for tests, which launches kernels under an emulator.
 //
 // It imports internal/foreign, internal/units, runtime/cuda/blaslt,
-// runtime/cuda/cubin, runtime/device and runtime/program.
+// runtime/device and runtime/program.
 package cuda

@@ -26,7 +26,6 @@ type functions struct {
 	streamQuery, streamWaitEvent, memset                                     uintptr
 	eventCreate, eventRecord, eventQuery, eventElapsedTime, eventDestroy     uintptr
 	moduleLoadDataEx, moduleUnload, moduleGetFunction                        uintptr
-	linkCreate, linkAddData, linkComplete, linkDestroy                       uintptr
 	funcSetAttribute, funcGetParamInfo, launchKernel                         uintptr
 	graphCreate, graphDestroy, graphAddKernel, graphAddMemcpy, graphAddEmpty uintptr
 	graphInstantiate, graphExecDestroy, graphLaunch                          uintptr
@@ -79,10 +78,6 @@ func (f *functions) symbols() []symbol {
 		{name: "cuModuleLoadDataEx", at: &f.moduleLoadDataEx},
 		{name: "cuModuleUnload", at: &f.moduleUnload},
 		{name: "cuModuleGetFunction", at: &f.moduleGetFunction},
-		{name: "cuLinkCreate_v2", at: &f.linkCreate},
-		{name: "cuLinkAddData_v2", at: &f.linkAddData},
-		{name: "cuLinkComplete", at: &f.linkComplete},
-		{name: "cuLinkDestroy", at: &f.linkDestroy},
 		{name: "cuFuncSetAttribute", at: &f.funcSetAttribute},
 		{name: "cuFuncGetParamInfo", at: &f.funcGetParamInfo, optional: true}, // from CUDA 12.4 on
 		{name: "cuLaunchKernel", at: &f.launchKernel},

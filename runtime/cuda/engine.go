@@ -5,7 +5,6 @@ import (
 	"runtime"
 
 	"ptc/internal/units"
-	"ptc/runtime/cuda/cubin"
 	"ptc/runtime/device"
 )
 
@@ -29,7 +28,6 @@ type engine struct {
 	pins      [][]byte
 	events    []uintptr // for times
 	modules   modules
-	cache     *cubin.Cache    // of compiled modules; nil: none
 	functions map[int]uintptr // by kernel
 	progs     []*captured
 	worker    *worker // nil: no program communicates
@@ -41,7 +39,7 @@ func open(r device.Request) (device.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{r: r, drv: drv, ordinal: r.Rank % len(drv.gpus), cache: cubin.Open(r.Cache), functions: map[int]uintptr{}, modules: modules{handles: map[int]uintptr{}}}
+	e := &engine{r: r, drv: drv, ordinal: r.Rank % len(drv.gpus), functions: map[int]uintptr{}, modules: modules{handles: map[int]uintptr{}}}
 	e.streams.e = e
 	if err := e.open(); err != nil {
 		e.Close()

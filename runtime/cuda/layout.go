@@ -41,17 +41,6 @@ type kernelNode struct {
 	context  uintptr
 }
 
-// jitLog is the array of values of the options of cuModuleLoadDataEx: a buffer for what the
-// compiler says, and how long it is.
-type jitLog struct {
-	buffer unsafe.Pointer
-	size   uintptr
-}
-
-// The options that belong to them (cuda.h of CUDA 12.4, CUjit_option): CU_JIT_ERROR_LOG_BUFFER
-// and CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES.
-var jitOptions = [2]uint32{5, 6}
-
 // Attributes (cuda.h of CUDA 12.4): CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and MINOR,
 // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
 const (

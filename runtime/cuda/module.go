@@ -52,7 +52,7 @@ func readHeaders(plan *program.Plan, d *program.Device) (map[int]*header, error)
 // loadModules compiles the modules side by side: the driver takes the time of a processor for each.
 func (e *engine) loadModules() error {
 	used := usedCode(e.r.Plan, e.r.Device)
-	handles, errs := make([]uintptr, len(used)), make([]error, len(used))
+	handles, logs, errs := make([]uintptr, len(used)), make([]said, len(used)), make([]error, len(used))
 	var all sync.WaitGroup
 	turn := make(chan struct{}, max(1, e.r.Threads))
 	for k, i := range used {
@@ -61,13 +61,18 @@ func (e *engine) loadModules() error {
 			defer all.Done()
 			turn <- struct{}{}
 			defer func() { <-turn }()
-			handles[k], errs[k] = e.loadModule(i)
+			handles[k], logs[k], errs[k] = e.loadModule(i)
 		}()
 	}
 	all.Wait()
 	for k, i := range used {
 		if errs[k] == nil {
 			e.modules.handles[i] = handles[k]
+		}
+	}
+	for k, i := range used {
+		for _, line := range logs[k].warnings() {
+			e.warn(fmt.Sprintf("the driver's compiler says of module %d of the plan: %s", i, line))
 		}
 	}
 	for _, err := range errs { // the first by number, whichever was found first
@@ -79,15 +84,15 @@ func (e *engine) loadModules() error {
 }
 
 // loadModule compiles one module, on a thread that has the context.
-func (e *engine) loadModule(i int) (uintptr, error) {
+func (e *engine) loadModule(i int) (uintptr, said, error) {
 	if err := e.enter(); err != nil {
-		return 0, e.unusable(err)
+		return 0, said{}, e.unusable(err)
 	}
 	defer runtime.UnlockOSThread()
 	text := append(slices.Clone(e.r.Plan.Code[i].Data), 0)
-	handle, log, err := e.loadText(text)
+	handle, log, err := e.drv.load(text)
 	if err == nil {
-		return handle, nil
+		return handle, log, nil
 	}
 	switch code(err) {
 	case unsupportedPTX:
@@ -101,10 +106,10 @@ func (e *engine) loadModule(i int) (uintptr, error) {
 	default:
 		err = fmt.Errorf("module %d of the plan cannot be loaded: %w", i, err)
 	}
-	if log != "" {
-		err = &logged{err, log}
+	if log.errors != "" {
+		err = &logged{err, log.errors}
 	}
-	return 0, err
+	return 0, log, err
 }
 
 // logged is an error of the driver's compiler with all that it says.

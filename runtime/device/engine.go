@@ -15,14 +15,13 @@ type Request struct {
 	Threads int    // of the host that may run, at least 1
 	Dir     string // folder for the file of the memory on disk; empty: the system's for temporary files
 
-	// Cache are folders for machine code that an engine makes of the plan's, the first that can be
-	// used; what is found there is run. None: it is made each time. They need not exist.
-	Cache []string
-
 	// Blas names a library of matrix products that may take the place of kernels which are those and
 	// no more, where it is faster: BlasNone, which is the same as empty, or BlasLt. Results then
-	// depend on the library in their last bits. What was found faster is kept in Cache.
-	Blas string
+	// depend on the library in their last bits.
+	// Which products are its is kept in the first folder of Cache that can be written. The folders need
+	// not exist; without any, products are timed each time.
+	Blas  string
+	Cache []string
 
 	// Warn is told what the user should know that does not keep the plan from running; nil: nobody asks.
 	Warn func(text string)

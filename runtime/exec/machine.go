@@ -34,13 +34,11 @@ type Options struct {
 	// the system's for temporary files.
 	OffloadDir string
 
-	// Cache are folders for machine code that is made of the plan's when it is opened, as of text for
-	// GPUs; the first that can be used is. None: it is made each time.
-	Cache []string
-
 	// Blas names a library of matrix products, as device.Request has it. Which one is faster is measured, and
 	// devices of other processes may choose otherwise: so all are to be of this one.
-	Blas string
+	// Cache are folders for the choices, as device.Request has them.
+	Blas  string
+	Cache []string
 
 	// Warn is told what the user should know and does not end the run, each thing once; nil: nobody is.
 	Warn func(text string)

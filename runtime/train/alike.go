@@ -63,7 +63,7 @@ var rules = []rule{
 	{"Comm", "", nil},
 	{"CommTimeout", "--comm-timeout", nil},
 	{"OffloadDir", "--offload-dir", nil},
-	{"Cache", "--cubin-cache", nil},
+	{"Cache", "--blas-cache", nil},
 	{"Blas", "--blas", func(o *Options, _ *program.Plan) string { return o.Blas }},
 	{"Trace", "--trace", func(o *Options, _ *program.Plan) string { return onOff(o.Trace != "") }}, // of rank 0's device, which runs its steps as all others do
 	{"TraceSteps", "", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.TraceSteps) }},

@@ -40,15 +40,12 @@ type Options struct {
 	// empty: the system's for temporary files.
 	OffloadDir string
 
-	// Cache are folders for machine code that is made of the plan's, as of text for GPUs, to be used
-	// by the next run; the first that can be written is. What is there is run: whoever may write
-	// there is trusted. None: nothing is kept.
-	Cache []string
-
 	// Blas names a library of matrix products that takes the place of the plan's kernels where it is
-	// faster, as "lt", cuBLASLt; which ones these are is kept in Cache. The losses then depend on
+	// faster, as "lt", cuBLASLt; which ones these are is kept in the
+	// first folder of Cache that can be written, for the next run. The losses then depend on
 	// the library in their last bits. Empty, or "none": the plan's kernels compute all.
-	Blas string
+	Blas  string
+	Cache []string
 
 	// Init is a safetensors file with the parameters to start from, all of
 	// them, by path. Save is where those of the end go, as f32, or f64 where

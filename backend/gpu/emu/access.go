@@ -188,10 +188,13 @@ func (w *warp) within(b *blockRun, at, n, lane int, write bool) ([]byte, error) 
 	return b.shared[at : at+n], nil
 }
 
-// sector is the bytes of what global memory is counted in.
-const sector = 32
+// sector and line are the bytes of what global memory is counted in.
+const (
+	sector = 32
+	line   = 128
+)
 
-// sectors counts the sectors that an access to global memory touches.
+// sectors counts the sectors and lines that an access to global memory touches.
 func (w *warp) sectors(in *inst, base int) {
 	var seen []uint64
 	_ = w.each(func(l int) error {
@@ -203,7 +206,15 @@ func (w *warp) sectors(in *inst, base int) {
 		return nil
 	})
 	slices.Sort(seen)
-	w.b.d.Counts.GlobalSectors += int64(len(slices.Compact(seen)))
+	seen = slices.Compact(seen)
+	c := &w.b.d.Counts
+	c.Requests++
+	c.GlobalSectors += int64(len(seen))
+	for i, s := range seen {
+		if i == 0 || s/(line/sector) != seen[i-1]/(line/sector) {
+			c.Lines++
+		}
+	}
 }
 
 // banks counts the turns that an access to shared memory takes beyond those its bytes need:

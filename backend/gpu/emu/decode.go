@@ -3,6 +3,7 @@ package emu
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"ptc/backend/gpu/ptx"
@@ -152,6 +153,7 @@ func (d *decoder) inst(s *ptx.Stmt) (inst, error) {
 		in.guard = d.slot(s.Guard)
 	}
 	parts := strings.Split(s.Op, ".")
+	in.double = slices.Contains(parts, "f64") && parts[0] != "ld" && parts[0] != "st" && parts[0] != "mov"
 	f := families[parts[0]]
 	if f == nil {
 		return in, fmt.Errorf("the instruction is not known")

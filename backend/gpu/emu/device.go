@@ -32,6 +32,9 @@ type Device struct {
 // Counts is what launches did.
 type Counts struct {
 	Instructions  int64 // of warps
+	Doubles       int64 // those of them that compute in f64
+	Requests      int64 // loads and stores of warps in global memory
+	Lines         int64 // of 128 bytes that requests touched: the cache serves one a clock at most
 	GlobalSectors int64 // of 32 bytes that global accesses touched, for each instruction of a warp
 	GlobalBytes   int64 // that they asked for
 	Conflicts     int64 // turns beyond the first that accesses to the banks of shared memory took
@@ -40,6 +43,7 @@ type Counts struct {
 // Launch is how a kernel is started.
 type Launch struct {
 	Grid   int // blocks
+	Only   int // clusters that run, the first ones; 0 stands for all
 	Shared int // bytes of dynamic shared memory
 	Args   []Arg
 }
@@ -86,6 +90,9 @@ func (d *Device) Run(p *Program, l Launch) error {
 	order := make([]int, l.Grid/len(c.blocks))
 	for i := range order {
 		order[i] = i
+	}
+	if l.Only > 0 {
+		order = order[:min(l.Only, len(order))]
 	}
 	if random != nil {
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
@@ -160,6 +167,7 @@ type inst struct {
 	bytes   int   // of one element of an access
 	n       int   // what else is static: elements, groups
 	all     bool  // all lanes of the warp have to be here
+	double  bool  // it computes in f64
 	product bool  // it is of the products of warpgroups, whose registers have rules of their own
 	at      int   // statement
 }

@@ -153,6 +153,9 @@ func (w *warp) step(i int) error {
 				return err
 			}
 		}
+		if in.double {
+			w.b.d.Counts.Doubles++
+		}
 		if err := in.run(w, in); err != nil {
 			return err
 		}

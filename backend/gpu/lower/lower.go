@@ -61,19 +61,21 @@ func (l *lowering) enter(r *tile.Range, n *thread.Value) {
 // along the last dimension are in the registers of a thread, and in threads next to each other.
 func (l *lowering) natural(dims []*tile.Range) *layout.Layout {
 	sizes := l.sizes(dims)
-	const neighbours = 4
 	last := len(dims) - 1
 	if last > 0 && l.along[dims[last]] {
 		rows := 1
 		for _, n := range sizes[:last] {
 			rows *= n
 		}
-		if rows >= l.warps && sizes[last] >= neighbours*lanes {
-			return layout.Rows(sizes, last, neighbours, l.warps)
+		if rows >= l.warps && sizes[last] >= vector*lanes {
+			return layout.Rows(sizes, last, vector, l.warps)
 		}
 	}
-	return layout.Blocked(sizes, last, neighbours, l.warps)
+	return layout.Blocked(sizes, last, vector, l.warps)
 }
+
+// vector is how many elements behind one another a thread has of a tile.
+const vector = 4
 
 // lanes is how many threads a warp has.
 const lanes = 1 << layout.LaneBits

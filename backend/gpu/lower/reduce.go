@@ -19,7 +19,7 @@ var reductions = []tile.Kind{op.ReduceSum, op.ReduceMax}
 func (l *lowering) reduce(o *tile.Op) {
 	v := o.Args[0]
 	dims, kept := v.Type.Dims, o.Result().Type.Dims
-	at := l.own(v)
+	at := l.folded(o)
 	x := l.value(v, at)
 	e := kindOf(v.Type.DType)
 	none := l.b.Const(e, identity(o.Kind, v.Type.DType))
@@ -68,9 +68,64 @@ func (l *lowering) reduce(o *tile.Op) {
 	l.hold(o.Result(), out, sums)
 }
 
+// folded is the layout in which a reduction reads its operand: the one that it is in, or else one whose neighbours are
+// neighbours in memory. A sum of rows has rows last, which are far from each other.
+//
+//	load x[batch, embed] as [embed, batch]    lanes along embed, batch in registers
+func (l *lowering) folded(o *tile.Op) *layout.Layout {
+	v := o.Args[0]
+	dims := v.Type.Dims
+	fast := slices.Index(dims, contiguous(v))
+	if l.settled(v) != nil || l.along == nil || fast < 0 || slices.Contains(o.Over, dims[fast]) {
+		return l.own(v)
+	}
+	sizes := l.sizes(dims)
+	var last []layout.Basis
+	for d, r := range dims {
+		for bit := 1; slices.Contains(o.Over, r) && bit < sizes[d]; bit *= 2 {
+			b := make(layout.Basis, len(dims))
+			b[d] = bit
+			last = append(last, b)
+		}
+	}
+	return layout.BlockedBut(sizes, fast, vector, l.warps, last)
+}
+
+// contiguous is the range along which the first load that v is made of, element by element, reads one element behind
+// the other; nil if there is none.
+func contiguous(v *tile.Value) *tile.Range {
+	if v.Def == nil {
+		return nil
+	}
+	if v.Def.Kind == tile.Load {
+		for i, a := range v.Def.View.Axes {
+			if at := v.Def.At[i]; a.Stride == 1 && len(at.Terms) == 1 && at.Terms[0].Coef == 1 && at.Terms[0].Range != nil {
+				return at.Terms[0].Range
+			}
+		}
+		return nil
+	}
+	for _, x := range v.Def.Args {
+		if slices.Equal(x.Type.Dims, v.Type.Dims) && (elementwise.Known(v.Def.Kind) || v.Def.Kind == op.Cast) {
+			if r := contiguous(x); r != nil {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
 // own is the layout that v is in, or in which it is computed without moving a tile of its size: that of
 // what it is made of element by element. Else it is the natural one.
 func (l *lowering) own(v *tile.Value) *layout.Layout {
+	if at := l.settled(v); at != nil {
+		return at
+	}
+	return l.natural(v.Type.Dims)
+}
+
+// settled is own without the natural one: nil if nothing says in which layout v is.
+func (l *lowering) settled(v *tile.Value) *layout.Layout {
 	var of func(x *tile.Value) *layout.Layout
 	of = func(x *tile.Value) *layout.Layout {
 		if l.held[x] != nil || x.Def == nil || !elementwise.Known(x.Def.Kind) {
@@ -85,10 +140,7 @@ func (l *lowering) own(v *tile.Value) *layout.Layout {
 		}
 		return nil
 	}
-	if at := of(v); at != nil {
-		return at
-	}
-	return l.natural(v.Type.Dims)
+	return of(v)
 }
 
 // word is v in 32 bits, which lanes exchange.
@@ -117,30 +169,32 @@ func reducedBits(bases []layout.Basis, keep []bool) int {
 func (l *lowering) acrossWarps(kind tile.Kind, sums []*thread.Value, at *layout.Layout, mask int) []*thread.Value {
 	each := 32 * len(sums) // of a warp; a lane reads what it wrote in its place
 	e := sums[0].Type.Elem
-	mem := l.b.NewShared(e, l.warps*each, 16)
-	lane := l.b.Special(thread.Lane)
-	l.b.Sync() // what was there before has been read
-	to := l.b.Within(mem, l.b.Add(l.b.Mul(l.warp(), l.i32(int64(each))), lane))
-	for i, x := range sums {
-		l.b.StoreShared(to.Plus(int64(32*i)), thread.Access{}, []*thread.Value{x})
-	}
-	l.b.Sync()
-	same := l.b.And(l.warp(), l.i32(int64((l.warps-1)&^mask)))
-	from := l.b.Within(mem, l.b.Add(l.b.Mul(same, l.i32(int64(each))), lane))
 	out := make([]*thread.Value, len(sums))
-	for i := range sums {
-		for w := range l.warps {
-			if w&^mask != 0 {
-				continue
-			}
-			x := l.b.LoadShared(from.Plus(int64(w*each+32*i)), thread.Access{N: 1})[0]
-			if out[i] == nil {
-				out[i] = x
-			} else {
-				out[i] = l.fold(kind, out[i], x)
+	l.b.Overlay(func() { // so that a kernel of many reductions takes what one does
+		mem := l.b.NewShared(e, l.warps*each, 16)
+		lane := l.b.Special(thread.Lane)
+		l.b.Sync() // what was there before has been read
+		to := l.b.Within(mem, l.b.Add(l.b.Mul(l.warp(), l.i32(int64(each))), lane))
+		for i, x := range sums {
+			l.b.StoreShared(to.Plus(int64(32*i)), thread.Access{}, []*thread.Value{x})
+		}
+		l.b.Sync()
+		same := l.b.And(l.warp(), l.i32(int64((l.warps-1)&^mask)))
+		from := l.b.Within(mem, l.b.Add(l.b.Mul(same, l.i32(int64(each))), lane))
+		for i := range sums {
+			for w := range l.warps {
+				if w&^mask != 0 {
+					continue
+				}
+				x := l.b.LoadShared(from.Plus(int64(w*each+32*i)), thread.Access{N: 1})[0]
+				if out[i] == nil {
+					out[i] = x
+				} else {
+					out[i] = l.fold(kind, out[i], x)
+				}
 			}
 		}
-	}
+	})
 	return out
 }
 

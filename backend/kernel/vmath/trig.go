@@ -115,16 +115,17 @@ func (b builder) reduceLarge(x *kernel.Value) (r, n *kernel.Value) {
 	n = b.LShr(b.Add(p0, b.i(1<<29)), b.i(30))
 	p0 = b.Sub(p0, b.Shl(n, b.i(30)))
 
-	fraction := b.mulThenAdd(b.Convert(p0, kernel.F64), b.d(0x1p32), b.unsigned(p1))
-	r = b.Convert(b.Mul(fraction, b.d(math.Pi/2*0x1p-62)), kernel.F32)
+	// fraction = p0·2^32 + p1 with a signed p1, so that what is small in p0 is small in all. p0 has 30 bits, which one
+	// f32 and the rest hold.
+	p0 = b.Add(p0, b.LShr(p1, b.i(31)))
+	top := b.Convert(p0, kernel.F32)
+	left := b.Convert(b.Sub(p0, b.Convert(top, kernel.I32)), kernel.F32)
+	low := b.FMA(left, b.f(0x1p32), b.Convert(p1, kernel.F32))
+	scale := b.parts(math.Pi / 2 * 0x1p-62)
+	top = b.Mul(top, b.f(0x1p32)) // exact
+	r = b.FMA(top, scale.hi, b.FMA(top, scale.lo, b.Mul(low, scale.hi)))
 	flip := b.And(bits, b.i(-1<<31))
 	r = b.float(b.Xor(b.bits(r), flip))
 	n = b.Select(b.Lt(x, b.f(0)), b.Sub(b.i(0), n), n)
 	return b.Add(r, b.Sub(x, x)), n // x - x is NaN for infinity and NaN, else 0
-}
-
-// unsigned is the i32 x as a number from 0 to 2^32-1, in f64.
-func (b builder) unsigned(x *kernel.Value) *kernel.Value {
-	d := b.Convert(x, kernel.F64)
-	return b.Select(b.Lt(x, b.i(0)), b.Add(d, b.d(0x1p32)), d)
 }

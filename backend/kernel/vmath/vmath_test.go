@@ -154,6 +154,58 @@ func TestPowSpecialCases(t *testing.T) {
 	}
 }
 
+// TestPowLarge: powers near the ends of f32, and bases near 1, where an error of the logarithm counts most; and the
+// frequencies of rotary embeddings.
+func TestPowLarge(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	var xs, ys []float32
+	for i := range 20000 {
+		x := math.Exp2(r.Float64()*4 - 2)
+		if i%3 == 0 {
+			x = 1 + math.Ldexp(r.Float64()-0.5, -r.IntN(22))
+		}
+		x = float64(float32(x))
+		y := (r.Float64()*276 - 149) / math.Log2(x)
+		if i%5 == 0 {
+			x, y = []float64{1e4, 5e5, 1e6}[r.IntN(3)], -2*float64(r.IntN(64))/128
+		}
+		if x == 1 {
+			y = 3
+		}
+		xs, ys = append(xs, float32(x)), append(ys, float32(y))
+	}
+	k, err := Expand(single(t, kernel.OpPow, int64(len(xs))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]byte, 4*len(xs))
+	if err := kerneltest.Interpret(k, [][]byte{encode(xs), encode(ys), out}, 0, k.Tasks); err != nil {
+		t.Fatal(err)
+	}
+	worst := 0.0
+	for i := range xs {
+		got, want := math.Float32frombits(binary.LittleEndian.Uint32(out[4*i:])), math.Pow(float64(xs[i]), float64(ys[i]))
+		worst = max(worst, ulps(got, want))
+		if ulps(got, want) > Bound {
+			t.Fatalf("pow(%v, %v) = %v, want %v", xs[i], ys[i], got, want)
+		}
+	}
+	t.Logf("%.2f ulp", worst)
+}
+
+// TestNoDoubles: no expansion computes in f64 but the remainder, which has to be exact.
+func TestNoDoubles(t *testing.T) {
+	for op := range expansions {
+		k, err := Expand(single(t, op, 5))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(k.String(), "f64") != (op == kernel.OpMod) {
+			t.Errorf("%s in f64: %v", op, op != kernel.OpMod)
+		}
+	}
+}
+
 // TestExpandLeavesOthers: a kernel without math calls is not copied.
 func TestExpandLeavesOthers(t *testing.T) {
 	b := kernel.New("none", 1)

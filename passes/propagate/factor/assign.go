@@ -74,6 +74,9 @@ func (x *Flow) assign(o *ir.Op) *assignment {
 func (x *Flow) shard(a *assignment, o *ir.Op, m ir.MeshAxis) bool {
 	var best *sharded
 	strength := None
+	if slices.ContainsFunc(x.Policies, func(p Policy) bool { return p.Declines(o, m.Name) }) {
+		strength = Required - 1
+	}
 	for _, f := range a.factors {
 		if !f.fits(x.Mesh, m.Size) {
 			continue

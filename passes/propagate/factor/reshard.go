@@ -22,6 +22,9 @@ func (x *Flow) Reshard(reader *ir.Op, v *ir.Value, t ir.Type, from Origins, whos
 	if v.Type.Equal(t) {
 		return v
 	}
+	if w := x.same.of[v]; w != nil {
+		v = w
+	}
 	// A sum is reduced where it is made, other moves are the reader's: each place has
 	// its own of what it receives.
 	by := reader
@@ -29,7 +32,7 @@ func (x *Flow) Reshard(reader *ir.Op, v *ir.Value, t ir.Type, from Origins, whos
 		by = v.Def
 	}
 	// What microbatches share is there for all of them.
-	key := made{v.ID, x.place(by), !reader.PerMicro() && slices.ContainsFunc(x.Policies, func(p Policy) bool { return p.Afresh(reader, v, t) })}
+	key := made{v.ID, x.place(by), reader.PerMicro() == v.PerMicro() && slices.ContainsFunc(x.Policies, func(p Policy) bool { return p.Afresh(reader, v, t) })}
 	for _, w := range x.made[key] {
 		if w.Type.Equal(t) {
 			return w
@@ -39,8 +42,8 @@ func (x *Flow) Reshard(reader *ir.Op, v *ir.Value, t ir.Type, from Origins, whos
 	switch {
 	case v.Def != nil && x.free[v.Def] && len(t.Partial) == 0: // a term of a sum is not what every device computes
 		w = x.remake(v.Def, t, from)
-	case widens(v) && len(v.Type.Partial)+len(t.Partial) == 0: // what is converted is fewer bytes
-		w = x.again(v.Def, reader, t, x.Reshard(reader, v.Def.Args[0], t, from, whose))
+	case x.widens(v) >= 0 && len(v.Type.Partial)+len(t.Partial) == 0: // what is converted is fewer bytes
+		w = x.anew(reader, v.Def, t, from, whose)
 	default:
 		w = x.reshard(reader, by, v, t, x.because(v, t, from, whose))
 	}
@@ -57,7 +60,9 @@ func (x *Flow) reshard(reader, by *ir.Op, v *ir.Value, t ir.Type, why string) *i
 	}
 	of := reader
 	if apart := x.Apart[v] || len(reader.Results) > 0 && x.Apart[reader.Results[0]]; !apart {
-		of = by
+		if of = by; by == v.Def && Root(v).Def != nil { // what a sum is cast from, not where it is needed cast
+			of = Root(v).Def
+		}
 	}
 	o.Scope, o.Pos, o.Slot = of.Scope, of.Pos, x.timesOf(v, by.Slot)
 	if x.run == nil && v.In() != nil { // a result
@@ -124,13 +129,52 @@ func Root(v *ir.Value) *ir.Value {
 	return v
 }
 
-// widens reports whether v is converted from a float of fewer bytes.
-func widens(v *ir.Value) bool {
-	if v.Def == nil || !op.Has(v.Def, op.Converts) {
-		return false
+// widens is the operand from which v is converted, being a float of fewer bytes, or which is multiplied by numbers and
+// the like after that; -1 if there is none.
+func (x *Flow) widens(v *ir.Value) int {
+	o := v.Def
+	if o == nil || op.Of(o).Class != op.Elementwise || len(o.Results) != 1 || !v.Type.DType.IsFloat() {
+		return -1
 	}
-	from := v.Def.Args[0].Type.DType
-	return from.IsFloat() && from.Size() < v.Type.DType.Size()
+	main := -1
+	for i, a := range o.Args {
+		switch {
+		case a.Type.Rank() == 0 || a.Def != nil && x.free[a.Def]:
+		case main >= 0 || !a.Type.SameShape(v.Type):
+			return -1
+		default:
+			main = i
+		}
+	}
+	if main < 0 {
+		return -1
+	}
+	from, to := o.Args[main].Type.DType, v.Type.DType
+	if from.IsFloat() && (op.Has(o, op.Converts) && from.Size() < to.Size() || from.Size() <= to.Size() && x.widens(o.Args[main]) >= 0) {
+		return main
+	}
+	return -1
+}
+
+// Moved is what is brought into another state where v is to be: v, or what it is widened from.
+func (x *Flow) Moved(v *ir.Value) *ir.Value {
+	for i := x.widens(v); i >= 0; i = x.widens(v) {
+		v = v.Def.Args[i]
+	}
+	return v
+}
+
+// anew computes the result of o, which is elementwise, in the state of t for a reader.
+func (x *Flow) anew(reader, o *ir.Op, t ir.Type, from Origins, whose string) *ir.Value {
+	args := make([]*ir.Value, len(o.Args))
+	for i, a := range o.Args {
+		want := Replicated(a.Type)
+		for j := range want.Axes {
+			want.Axes[j].Mesh = t.Axes[t.Index(want.Axes[j].Name)].Mesh
+		}
+		args[i] = x.Reshard(reader, a, want, from, whose)
+	}
+	return x.again(o, reader, t, args...)
 }
 
 // remake computes the result of o, which is free, in the state of t. What a split or

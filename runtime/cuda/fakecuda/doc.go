@@ -7,8 +7,8 @@
 //
 //	memory     of a GPU is not the host's: its addresses are those of package emu, new memory
 //	           is NaN, and what is reached outside of it is a fault, which stays
-//	modules    are read by package ptx; kernels are launched under package emu; machine code is
-//	           the text with a head, and loaded on the kind of GPU that it was made for alone
+//	modules    are read by package ptx; kernels are launched under package emu; there is no
+//	           linker and no machine code, since relocatable code of sm_90a is slow
 //	a stream   runs nothing before it is waited for, or at random times; copies then take what the
 //	           pinned memory holds
 //	events     are marks in a stream, which another one may wait for; a stream whose work waits for

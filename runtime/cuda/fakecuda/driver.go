@@ -19,6 +19,7 @@ type Options struct {
 	Version      int
 	Memory       int64    // bytes of each GPU
 	Missing      []string // functions that the driver does not have
+	Says         string   // what the compiler notes of each module that it compiles
 	NoGPU        bool
 }
 
@@ -62,7 +63,6 @@ type Driver struct {
 	problems []string
 	faults   []string
 	order    []string        // kernels as they ran
-	loads    int             // of machine code
 	moves    int             // what nodes of graphs have done
 	captures map[int]*stream // that a thread captures
 }

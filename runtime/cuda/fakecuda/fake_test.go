@@ -260,12 +260,6 @@ func TestMistakes(t *testing.T) {
 			c.must("cuEventRecord", a, c.stream)
 			return c.call("cuEventElapsedTime", uintptr(unsafe.Pointer(&ms)), a, a)
 		}, NotReady, "not reached"},
-		{"a link of nothing known", func(c *caller) int {
-			var l uintptr
-			text := []byte(add)
-			c.must("cuLinkCreate_v2", 0, 0, 0, uintptr(unsafe.Pointer(&l)))
-			return c.call("cuLinkAddData_v2", l, 1, uintptr(unsafe.Pointer(&text[0])), uintptr(len(text)), 0, 0, 0, 0)
-		}, InvalidPTX, "does not end in a zero"},
 		{"no memory", func(c *caller) int {
 			return c.call("cuMemAlloc_v2", uintptr(unsafe.Pointer(&c.mem)), 1<<30)
 		}, OutOfMemory, "-"},

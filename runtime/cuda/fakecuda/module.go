@@ -49,42 +49,42 @@ func cString(at uintptr) string {
 }
 
 func moduleLoad(d *Driver, g *gpu, a []uintptr) int {
-	log, ok := readLog(a[2], a[3], a[4])
+	log, ok := readLogs(a[2], a[3], a[4])
 	if !ok {
 		d.problem("options of a module that are not known")
 		return InvalidValue
 	}
-	text, result, err := d.image(a[1])
-	var m *module
-	if err == nil {
-		m, result, err = d.load(g, text)
-	}
+	m, result, err := d.load(g, cString(a[1]))
 	if err != nil {
-		copy(log, err.Error()+"\x00")
+		copy(log.errors, err.Error()+"\x00")
 		return result
 	}
+	copy(log.info, d.o.Says+"\x00")
 	*pointer[uintptr](a[0]) = d.handle(m)
 	return Success
 }
 
-// readLog finds the buffer for errors among options: CU_JIT_ERROR_LOG_BUFFER and its size.
-func readLog(n, options, values uintptr) (log []byte, ok bool) {
-	var buffer, size uintptr
+// logs are buffers for what the compiler says, empty where the caller has none.
+type logs struct{ info, errors []byte }
+
+// readLogs finds them among options: CU_JIT_INFO_LOG_BUFFER and its size, CU_JIT_ERROR_LOG_BUFFER and its size.
+func readLogs(n, options, values uintptr) (l logs, ok bool) {
+	var given [7]uintptr
 	for i := range n {
-		value := *pointer[uintptr](values + 8*i)
-		switch *pointer[uint32](options + 4*i) {
-		case 5:
-			buffer = value
-		case 6:
-			size = value
-		default:
-			return nil, false
+		option := *pointer[uint32](options + 4*i)
+		if option < 3 || option > 6 {
+			return logs{}, false
 		}
+		given[option] = *pointer[uintptr](values + 8*i)
 	}
-	if buffer == 0 || size == 0 {
-		return nil, n == 0
+	buffer := func(at, size uintptr) []byte {
+		if at == 0 || size == 0 {
+			return nil
+		}
+		return unsafe.Slice(pointer[byte](at), size)[:size-1]
 	}
-	return unsafe.Slice(pointer[byte](buffer), size)[:size-1], true
+	l = logs{buffer(given[3], given[4]), buffer(given[5], given[6])}
+	return l, (given[3] == 0) == (given[4] == 0) && (given[5] == 0) == (given[6] == 0)
 }
 
 func (d *Driver) load(g *gpu, text string) (*module, int, error) {

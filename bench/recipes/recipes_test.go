@@ -1,0 +1,122 @@
+package recipes
+
+import (
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ptc/compiler"
+	"ptc/runtime/explain"
+)
+
+var (
+	all  = flag.Bool("all", false, "compile every recipe")
+	only = flag.String("only", "", "compile the recipes with this in their name")
+)
+
+// used is the processor time of this process so far, in seconds.
+func used(t *testing.T) float64 {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+}
+
+// compile makes the plan of a recipe and describes it.
+func compile(t *testing.T, r *Recipe) (*explain.Description, float64) {
+	t.Helper()
+	src, err := os.ReadFile(r.Model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := used(t)
+	p, report, err := compiler.Compile(compiler.Options{File: r.Model, Source: append(src, "\n"+r.layout()...), Read: os.ReadFile,
+		Layout: "recipe", Target: "cuda:sm_90a", Set: r.settings()})
+	took := used(t) - before
+	if err != nil {
+		t.Fatalf("%v\n%s", err, r.layout())
+	}
+	for _, w := range report.Warnings {
+		t.Errorf("a warning: %v", w)
+	}
+	return explain.Describe(p), took
+}
+
+// TestRecipes: published recipes compile in seconds, need the memory of their closed form
+// and send no more than theirs.
+func TestRecipes(t *testing.T) {
+	for i := range Table {
+		r := &Table[i]
+		if !(r.Always || *all || *only != "") || !strings.Contains(r.Name, *only) {
+			continue
+		}
+		t.Run(r.Name, func(t *testing.T) {
+			d, took := compile(t, r)
+			f := Of(r)
+			peak := float64(slices.Max(d.Memory.Peak))
+			t.Logf("%d devices: %.1f GiB, of the form %.2f; %.1f CPU-s", r.Devices(), peak/(1<<30), peak/f.Peak, took)
+			if peak > 1.1*f.Peak {
+				t.Errorf("%.1f GiB a device, where the closed form has %.1f", peak/(1<<30), f.Peak/(1<<30))
+			}
+			if *all && took > r.CPU {
+				t.Errorf("%.1f seconds of processor time, at most %.0f", took, r.CPU)
+			}
+			r.traffic(t, d, &f)
+			r.replicas(t, d, &f)
+			if n := attention(d); n < f.Attention {
+				t.Errorf("%d launches of attention kernels, at least %d in both phases", n, f.Attention)
+			}
+		})
+	}
+}
+
+// traffic compares what blocks send over tp.
+func (r *Recipe) traffic(t *testing.T, d *explain.Description, f *Form) {
+	t.Helper()
+	have := map[string]Traffic{}
+	for _, c := range d.Collectives {
+		if c.Axis == "tp" && strings.HasPrefix(c.Scope, "blocks") && c.Bytes*64 >= int64(r.Embed) {
+			h := have[c.Kind]
+			have[c.Kind] = Traffic{h.Count + c.Count, h.Bytes + float64(c.Count)*float64(c.Bytes)}
+		}
+	}
+	for _, kind := range []string{"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "permute"} {
+		h, most := have[kind], f.Block[kind]
+		if h.Bytes > 1.001*most.Bytes+1e-3*f.Peak {
+			t.Errorf("blocks send %d × %s over tp, %.2f GiB; Megatron-LM %d, of %.2f", h.Count, kind, h.Bytes/(1<<30), most.Count, most.Bytes/(1<<30))
+		}
+	}
+}
+
+// replicas compares what replicas exchange of gradients and parameters.
+func (r *Recipe) replicas(t *testing.T, d *explain.Description, f *Form) {
+	t.Helper()
+	have := map[string]float64{}
+	for _, c := range d.Collectives {
+		axes := strings.Split(c.Axis, ",")
+		if c.Kind == "all_to_all" || c.Kind == "permute" || !slices.Contains(axes, "dp") && !slices.Contains(axes, "cp") {
+			continue
+		}
+		have[c.Kind] += float64(c.Count) * float64(c.Bytes)
+	}
+	if n := have["all_reduce"] + have["reduce_scatter"]; n > 1.02*f.Gradients {
+		t.Errorf("replicas add up %.1f GiB; all gradients in f32 are %.1f", n/(1<<30), f.Gradients/(1<<30))
+	}
+	if n := have["all_gather"]; n > 1.02*f.Parameters {
+		t.Errorf("replicas gather %.1f GiB; the form has %.1f", n/(1<<30), f.Parameters/(1<<30))
+	}
+}
+
+func attention(d *explain.Description) (n int) {
+	for _, k := range d.Kernels {
+		if k.Class == "attention" {
+			n += k.Launches
+		}
+	}
+	return n
+}
