@@ -38,13 +38,28 @@ func (p *planner) fits(temps map[*ir.Func][]*buffer) error {
 		Msg:  fmt.Sprintf("a device needs %s of memory", pass.Bytes(p.peak[ir.Device])),
 		Want: "at most " + pass.Bytes(most) + ", as the layout says",
 		Hint: "shard more (zero, tensor or pipeline parallel), use smaller or more microbatches, recompute, or offload"}
-	text := fmt.Sprintf("parameters %s, optimizer state %s, temporaries %s", pass.Bytes(kinds[ir.RoleParam]), pass.Bytes(kinds[ir.RoleState]),
-		pass.Bytes(p.peak[ir.Device]-p.top[ir.Device]))
+	grads := accumulators(p.entries[0])
+	text := fmt.Sprintf("parameters %s, optimizer state %s, ", pass.Bytes(kinds[ir.RoleParam]), pass.Bytes(kinds[ir.RoleState]))
+	if grads > 0 {
+		text += fmt.Sprintf("gradients that microbatches add up %s, ", pass.Bytes(grads))
+	}
+	text += "temporaries " + pass.Bytes(p.peak[ir.Device]-p.top[ir.Device]-grads)
 	e.Note = append(e.Note, diag.Note{Msg: text})
 	for _, b := range p.atPeak(temps) {
 		e.Note = append(e.Note, diag.Note{Msg: b})
 	}
 	return e
+}
+
+// accumulators are the bytes of the gradients that the microbatches of f add up, which live as long as the step.
+func accumulators(f *ir.Func) (sum int64) {
+	for _, o := range f.Ops {
+		if o.Name == ir.LeaveTurn && o.Result().Type.Rank() > 0 {
+			v := o.Result()
+			sum += aligned(int64(v.Type.Bytes())) * int64(v.Count())
+		}
+	}
+	return sum
 }
 
 // atPeak describes the largest temporaries that live when most are.

@@ -1,6 +1,8 @@
 package remat
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
@@ -133,6 +135,22 @@ func inputs(k *fusion.Core) (out []*ir.Value) {
 		}
 	}
 	return out
+}
+
+// keepStatistics leaves out of again the statistics of attentions whose results are kept. With
+// a result they are computed again in its kernel; alone they would be sums of scores that a
+// kernel stores. They are two numbers a query.
+func (a *attentions) keepStatistics(again map[*ir.Op]bool) {
+	for _, k := range a.cores {
+		if slices.ContainsFunc(k.Ops, func(o *ir.Op) bool { return !k.Over(o.Results[0]) && op.Of(o).Class == op.Contraction && again[o] }) {
+			continue
+		}
+		for _, o := range k.Ops {
+			if !k.Over(o.Results[0]) {
+				delete(again, o)
+			}
+		}
+	}
 }
 
 // score is v, over queries and keys, for a reader in the backward phase: computed again

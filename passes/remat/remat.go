@@ -116,6 +116,7 @@ type rewriter struct {
 
 // rewrite makes the operations after the loss read copies.
 func (r *rewriter) rewrite() {
+	r.attentions.keepStatistics(r.again)
 	for _, o := range r.f.Ops {
 		if o.Run != r.run {
 			r.run, r.head = o.Run, len(r.out)

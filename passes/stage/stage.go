@@ -110,7 +110,31 @@ func assign(c *pass.Context, m *ir.Module, f *ir.Func, r *layout.Pipeline, stage
 		return nil
 	}
 	c.Remarkf(nil, "blocks per stage: %v; %d microbatches", t.counts, r.Microbatches)
-	return microbatch(m, f, t, r)
+	if err := microbatch(m, f, t, r); err != nil {
+		return err
+	}
+	return inOrder(f, r)
+}
+
+// inOrder refuses what no schedule can do: a microbatch goes through the stages once, from
+// the first to the last and back.
+func inOrder(f *ir.Func, r *layout.Pipeline) error {
+	for _, o := range f.Ops {
+		for _, v := range o.Args {
+			d := v.Def
+			if d == nil || !o.PerMicro() || !d.PerMicro() || o.Phase != d.Phase {
+				continue
+			}
+			here, known := o.Stage.Get()
+			from, made := d.Stage.Get()
+			if known && made && (o.Phase == ir.Forward && from > here || o.Phase == ir.Backward && from < here) {
+				return &diag.Error{Code: "E0606", Pos: o.Pos, Note: notes(r.At),
+					Msg:  fmt.Sprintf("`%s` on stage %d reads, of the same microbatch, what `%s` makes on stage %d in the %s phase", o.Name, here, d.Name, from, o.Phase),
+					Want: fmt.Sprintf("a model that goes through `%s` once, in their order", r.Blocks)}
+			}
+		}
+	}
+	return nil
 }
 
 // tagger finds stage and half of every operation of one function.
@@ -125,6 +149,7 @@ type tagger struct {
 	home   map[*ir.Value]int // argument → virtual stage
 	arg    map[*ir.Value]*ir.Arg
 	loss   int // index of the operation that makes the loss
+	loose  map[*ir.Op]bool
 	// home of a stack: the stage of its instances.
 	stacks map[*ir.Stack]int
 }
@@ -134,7 +159,7 @@ type tagger struct {
 const anywhere = -1
 
 func newTagger(f *ir.Func, r *layout.Pipeline, stages int) (*tagger, error) {
-	t := &tagger{f: f, rule: r, last: stages - 1, of: map[int]int{}, stage: map[*ir.Op]int{}, phase: map[*ir.Op]ir.Phase{}, home: map[*ir.Value]int{}, arg: map[*ir.Value]*ir.Arg{}, stacks: map[*ir.Stack]int{}}
+	t := &tagger{f: f, rule: r, last: stages - 1, of: map[int]int{}, stage: map[*ir.Op]int{}, phase: map[*ir.Op]ir.Phase{}, home: map[*ir.Value]int{}, arg: map[*ir.Value]*ir.Arg{}, loose: map[*ir.Op]bool{}, stacks: map[*ir.Stack]int{}}
 	blocks, flops := 0, 0.0
 	for _, o := range f.Ops {
 		if k, ok := t.block(o); ok {
