@@ -23,6 +23,7 @@ import (
 	"ptc/passes"
 	"ptc/passes/pass"
 	"ptc/passes/roll"
+	"ptc/runtime/explain"
 	"ptc/runtime/program"
 	"ptc/stdlib"
 )
@@ -165,6 +166,9 @@ func Compile(o Options) (*program.Plan, *Report, error) {
 	noteParts(p, o.Schedules, r.parted)
 	if len(o.Schedules.Keys()) > 0 && len(p.Schedules) == 0 {
 		r.Warnings = append(r.Warnings, "none of the schedules is of a kernel of this plan")
+	}
+	if text := explain.IdleWarning(p); text != "" {
+		r.Warnings = append(r.Warnings, text)
 	}
 	finish(p, low, r)
 	if err := fits(p); err != nil {

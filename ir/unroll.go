@@ -152,7 +152,13 @@ func (u *unroller) indices() {
 // moved are the attributes of a window that is n further on.
 func moved(o *Op, n int64) Attrs {
 	first := slices.Clone(o.Attrs.Ints(AttrFirst))
-	if i := o.Results[0].Type.Index(o.Attrs.Text(AttrMoves)); i >= 0 && i < len(first) {
+	moves := o.Attrs.Text(AttrMoves)
+	for _, r := range o.Attrs.Sizes(AttrRuns) {
+		if r.Name == moves {
+			n *= int64(r.N)
+		}
+	}
+	if i := o.Results[0].Type.Index(moves); i >= 0 && i < len(first) {
 		first[i] += n
 	}
 	return o.Attrs.With(AttrMoves, nil).With(AttrFirst, Ints(first))
@@ -329,12 +335,14 @@ func openPath(s *Stack, path string, k int) string {
 // Attributes of what differs from instance to instance, or from microbatch to
 // microbatch: AttrEach is by how much the site of random numbers grows from one
 // instance to the next, or the tag of a message from one microbatch to the next;
-// AttrMoves the axis on which AttrFirst, where a window begins, does by 1.
+// AttrMoves the axis on which AttrFirst, where a window begins, grows by AttrRuns, the length of
+// the runs of a microbatch's positions.
 const (
 	AttrSite  = "site"
 	AttrEach  = "each"
 	AttrFirst = "first"
 	AttrMoves = "moves"
+	AttrRuns  = "runs"
 	AttrTag   = "tag"
 )
 

@@ -60,8 +60,9 @@ func (d *device) entry(f *ir.Func) error {
 		e.grads[r.Value] = e.grads[r.Value] || r.Role == ir.RoleGrad
 	}
 	for _, o := range f.Ops {
-		if o.Name == ir.LeaveTurn && e.grads[o.Result()] { // one place for all three
-			e.grads[o.Args[0]], e.grads[o.Args[1]] = true, true
+		// What microbatches add up to is a gradient also where it is reduced after that; it has one place for all three.
+		if o.Name == ir.LeaveTurn && o.Result().Type.Rank() > 0 {
+			e.grads[o.Result()], e.grads[o.Args[0]], e.grads[o.Args[1]] = true, true, true
 		}
 	}
 	for _, x := range f.Args {

@@ -23,14 +23,14 @@ func (e *tooLarge) Error() string {
 	return fmt.Sprintf("it takes %d bytes of shared memory, and a block of %s has %d", e.takes, e.of.Arch, e.of.Shared)
 }
 
-// Of attentions that take too much memory there is less by this for operands, once and again, to a limit.
+// Of kernels that take too much memory there is less by this for operands, once and again, to a limit.
 const (
 	spareStep = 8 << 10
 	spareMost = 80 << 10
 )
 
 // fitting is the kernel of f. How much memory exchanges between threads take is known only when it is generated,
-// so an attention that takes too much is cut anew, into smaller blocks.
+// so a kernel that takes too much is cut anew, into smaller blocks.
 func fitting(f *ir.Func, t target.Target, given *schedule.Table) (lower.Kernel, error) {
 	out, err := generate(f, t, given, 0)
 	for spare := spareStep; err == nil && out.Shared > t.Shared && spare <= spareMost; spare += spareStep {

@@ -198,7 +198,7 @@ func generate(f *ir.Func, t target.Target, given *schedule.Table, spare int) (lo
 	parts := k.Apart()
 	cuts := make([]schedule.Schedule, len(parts))
 	warps := int64(1)
-	on := nest.GPU{Groups: t.Has(target.WGMMA), Tensor: t.Tensor, Eighths: t.Eighths, Shared: int64(t.Shared), Processors: int64(t.Processors), Spare: int64(spare)}
+	on := nest.GPU{Groups: t.Has(target.WGMMA), Tensor: t.Tensor, Eighths: t.Eighths, Shared: int64(t.Shared), Processors: int64(t.Processors), Spare: int64(spare), Less: spare / spareStep}
 	on.Clusters, on.Section = t.Clusters && len(parts) == 1, len(parts) > 1 // sections of a kernel are not of one size
 	for i, p := range parts {
 		if s, ok := given.Of(fusion.Key(p.F)); ok {

@@ -118,6 +118,9 @@ func pinned(k *fusion.Kernel) map[string]bool {
 			if o.Attrs.Has("axis") {
 				out[o.Attrs.Text("axis")] = true
 			}
+			for i, a := range o.Result().Type.Axes {
+				out[a.Name] = out[a.Name] || o.Name == op.Random && scattered(k.F, o, i)
+			}
 		case op.Indexed:
 			out[o.Attrs.Text("axis")] = true
 			for _, a := range o.Args[len(o.Args)-1].Type.Axes {

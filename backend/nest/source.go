@@ -16,24 +16,40 @@ func meshSize(f *ir.Func, name string) (size, at int) {
 	return 1, -1
 }
 
+// partsOf is the number of parts that axis a is in.
+func partsOf(f *ir.Func, a ir.Axis) int {
+	parts := 1
+	for _, m := range a.Mesh {
+		size, _ := meshSize(f, m)
+		parts *= size
+	}
+	return parts
+}
+
+// scattered reports whether a device has parts of several runs along axis i of a source,
+// longer than 1: then the numbers of its elements are at no constant distance.
+func scattered(f *ir.Func, o *ir.Op, i int) bool {
+	a := o.Result().Type.Axes[i]
+	length, _ := op.RunOf(o, i, partsOf(f, a))
+	return length > 1 && length%max(1, a.Size) != 0
+}
+
 // numbering sees the elements that a device computes of a source as they are numbered
-// in the whole tensor.
+// in the whole tensor. An axis that is scattered has the stride of the whole.
 func numbering(f *ir.Func, o *ir.Op) op.Strided {
 	t := o.Result().Type
 	whole := t.Clone()
 	whole.Pad = 0 // elements are numbered, not places
 	for i, a := range t.Axes {
-		parts := 1
-		for _, m := range a.Mesh {
-			size, _ := meshSize(f, m)
-			parts *= size
-		}
-		whole.Axes[i].Size = op.WholeOf(o, i, parts)
+		whole.Axes[i].Size = op.WholeOf(o, i, partsOf(f, a))
 	}
 	v := op.Dense(whole)
 	for i, a := range t.Axes {
 		v.Axes[i].Size = a.Size
 		v.Offset += op.FirstOf(o, i) * v.Axes[i].Stride
+		if length, apart := op.RunOf(o, i, partsOf(f, a)); length == 1 {
+			v.Axes[i].Stride *= apart
+		}
 	}
 	return v
 }
@@ -105,7 +121,9 @@ func (g *gen) random(o *ir.Op) known {
 	at := tile.AtConst(int64(strides.Offset))
 	view := g.joined(op.Strided{Axes: strides.Axes})
 	for _, a := range view.Axes {
-		at = at.Add(g.at[a.Name].Times(int64(a.Stride)))
+		if i := t.Index(a.Name); i < 0 || !scattered(g.k.F, o, i) {
+			at = at.Add(g.at[a.Name].Times(int64(a.Stride)))
+		}
 	}
 	args := g.operands(o)
 	moving := func(k known, stride int) {
@@ -113,11 +131,18 @@ func (g *gen) random(o *ir.Op) known {
 		args = append(args, k)
 	}
 	for i, a := range t.Axes {
-		if first, ok := g.offset(a); ok {
-			moving(first, strides.Axes[i].Stride)
+		length, apart := op.RunOf(o, i, partsOf(g.k.F, a))
+		stride := strides.Axes[i].Stride // of the whole
+		if length == 1 {
+			stride /= apart
+		}
+		if scattered(g.k.F, o, i) {
+			moving(g.inRuns(g.globally(a, g.positions(g.at[a.Name])), length, apart), stride)
+		} else if len(a.Mesh) > 0 {
+			moving(g.inRuns(g.globally(a, g.i32(0)), length, apart), stride)
 		}
 		if a.Name == o.Attrs.Text(ir.AttrMoves) {
-			moving(args[len(o.Args)-1], strides.Axes[i].Stride)
+			moving(args[len(o.Args)-1], stride*length)
 		}
 	}
 	site := g.i32(o.Attrs.Int(ir.AttrSite, 0))
@@ -128,6 +153,27 @@ func (g *gen) random(o *ir.Op) known {
 	return g.place(args, rangesOf([]tile.Affine{at}), func(x []*tile.Value) *tile.Value {
 		return g.b.Random(x[0], x[1], x[len(x)-1], o.Attrs.Text("dist") == "normal", at)
 	})
+}
+
+// globally is position x of the part that this device has of axis a, in all parts.
+func (g *gen) globally(a ir.Axis, x known) known {
+	if first, ok := g.offset(a); ok {
+		return g.apply(op.Add, x, first)
+	}
+	return x
+}
+
+// inRuns is position x of a source in the whole, of which it has runs of length that begin
+// apart after one another.
+func (g *gen) inRuns(x known, length, apart int) known {
+	switch {
+	case length == apart:
+		return x
+	case length == 1:
+		return g.apply(op.Mul, x, g.i32(int64(apart)))
+	}
+	run := g.apply(op.Div, x, g.i32(int64(length)))
+	return g.apply(op.Add, x, g.apply(op.Mul, run, g.i32(int64(apart-length))))
 }
 
 // gather looks elements up; an index out of range gives zero.

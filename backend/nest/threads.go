@@ -27,7 +27,8 @@ type GPU struct {
 	Clusters   bool  // blocks that reach each other's shared memory
 	Shared     int64 // bytes of shared memory that a block may have; 0 if that is not known
 	Processors int64 // multiprocessors; 0 if that is not known
-	Spare      int64 // bytes of shared memory that an attention leaves besides those that it leaves for exchanges
+	Spare      int64 // bytes of shared memory that an attention or a product leaves besides those that it leaves for exchanges
+	Less       int   // how often other kernels are made smaller, as an earlier schedule took too much
 }
 
 // Threads is the schedule for a GPU: tiles that a block of threads holds in registers, and as
@@ -35,21 +36,37 @@ type GPU struct {
 func Threads(k *fusion.Kernel, on GPU) schedule.Schedule {
 	switch k.Class {
 	case fusion.Map:
-		return threadsOfMap(mergeable(k, k.Space))
+		return smaller(threadsOfMap(mergeable(k, k.Space)), on.Less)
 	case fusion.Row:
 		kept, reduced := (&gen{k: k}).split()
-		return threadsOfRow(mergeable(k, kept), mergeable(k, reduced))
+		return smaller(threadsOfRow(mergeable(k, kept), mergeable(k, reduced)), on.Less)
 	case fusion.Column:
 		kept, reduced := (&gen{k: k}).split()
-		return threadsOfColumn(mergeable(k, kept), mergeable(k, reduced), on)
+		return smaller(threadsOfColumn(mergeable(k, kept), mergeable(k, reduced), on), on.Less)
 	case fusion.Pieces:
-		return threadsOfPieces(k)
+		return smaller(threadsOfPieces(k), on.Less)
 	case fusion.Scatter:
-		return threadsOfScatter(k)
+		return smaller(threadsOfScatter(k), on.Less)
 	case fusion.Attend:
 		return threadsOfAttend(k, on)
 	}
+	if on.Shared > 0 {
+		on.Shared = max(1, on.Shared-on.Spare)
+	}
 	return threadsOfProduct(k, on)
+}
+
+// smaller is s with fewer threads in a block, and fewer rows, so many times by half: what
+// they exchange takes shared memory.
+func smaller(s schedule.Schedule, times int) schedule.Schedule {
+	for range times {
+		s.Cluster = 0
+		s.Warps, s.Rows = max(1, s.Warps/2), max(1, s.Rows/2)
+		if s.Split > 1 {
+			s.Split /= 2
+		}
+	}
+	return s
 }
 
 func threadsOfMap(dims []dim) schedule.Schedule {

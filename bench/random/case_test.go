@@ -27,7 +27,11 @@ func New(seed uint64) *Case {
 	d := newDice(seed)
 	c := &Case{Seed: seed, m: newModel(d)}
 	c.m.training(newDice(^seed))
+	c.m.relate(newDice(seed + 1<<34))
 	c.l = newLayout(d, &c.m)
+	if c.m.rows != "" {
+		c.l.need["batch"] = 2 * max(1, c.l.need["batch"])
+	}
 	c.sizes = sizes(d, &c.m, &c.l)
 	if c.sizes["seq"] > 0 && newDice(seed+1<<33).chance(0.4) {
 		c.sizes["seq"] *= 16 // rows of which chunks begin where buffers may
@@ -58,6 +62,9 @@ func sizes(d *dice, m *model, l *layout) map[string]int {
 		return (least + k - 1) / k * k
 	}
 	s := map[string]int{"batch": n("batch", 2, 4, 6), "embed": n("embed", 4, 6, 9)}
+	if m.rows != "" {
+		s["two"] = 2
+	}
 	s["layers"] = max(l.need["layers"], d.size(1, 2, 2, 3))
 	if len(m.stacks) > 1 {
 		s["more"] = max(l.need["more"], d.size(1, 2))

@@ -76,6 +76,7 @@ func (c *Case) simplerModel(try func(change func(x *Case) bool)) {
 	set(func(m *model) { m.pool = "" })
 	set(func(m *model) { m.tied = false })
 	set(func(m *model) { m.freeze = "" })
+	set(func(m *model) { m.rows = "" })
 	set(func(m *model) { m.optimizer = "optim.SGD(lr = 0.1, momentum = 0)" })
 	if !c.m.numbers {
 		set(func(m *model) { m.loss = "cross_entropy" })

@@ -16,6 +16,7 @@ type model struct {
 	bias      bool   // of the output
 	pool      string // over the positions, where one token is predicted
 	loss      string
+	rows      string // how the loss relates rows of the batch; empty for not at all
 	optimizer string
 	freeze    string // a pattern; empty for none
 }

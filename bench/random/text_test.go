@@ -35,6 +35,7 @@ func (m *model) text(sizes map[string]int) string {
 	for i := range m.stacks {
 		b.WriteString(m.stacks[i].text(m.numbers) + "\n")
 	}
+	b.WriteString(m.relatedText())
 	b.WriteString(m.model() + "\n")
 	b.WriteString(m.train())
 	return b.String()
@@ -251,6 +252,9 @@ func (m *model) model() string {
 	extra := ""
 	if m.has("moe") {
 		extra = " + total"
+	}
+	if m.rows != "" {
+		extra += " + 0.1 * related(y)"
 	}
 	return fmt.Sprintf("model Net {\n  %s\n\n  fn apply(%s) -> (%s, []) {\n    %s\n    return %s, total\n  }\n\n  fn loss(%s, target) {\n    y, total = apply(%s)\n    return %s%s\n  }\n}\n",
 		strings.Join(members, "\n  "), in, out, strings.Join(body, "\n    "), last, arg, arg, m.lossText(), extra)

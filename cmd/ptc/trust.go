@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"ptc/compiler"
 	"ptc/internal/diag"
+	"ptc/runtime/native"
 	"ptc/runtime/program"
 	"ptc/runtime/signature"
 )
@@ -69,14 +71,20 @@ func openPlan(path string, f *trustFlags) (*program.Plan, error) {
 	if err != nil || !f.rebuild && !f.noNative {
 		return plan, err
 	}
-	target := ""
-	if f.noNative {
-		target = "ref"
-		if plan.Target == "ref:f64" {
-			target = plan.Target
-		}
+	return rebuilt(path, plan, f.target(plan))
+}
+
+// target is what the sources of a plan are compiled for: empty for the plan's own target.
+func (f *trustFlags) target(plan *program.Plan) string {
+	switch {
+	case f.noNative && plan.Target == "ref:f64":
+		return plan.Target
+	case f.noNative:
+		return "ref"
+	case strings.HasPrefix(plan.Target, "cpu:") && native.Supported(plan.Features) != nil:
+		return "cpu" // the plan's is of another machine
 	}
-	return rebuilt(path, plan, target)
+	return ""
 }
 
 // rebuilt compiles the sources in a plan. A plan whose sources do not compile

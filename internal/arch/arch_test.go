@@ -33,6 +33,7 @@ var layers = map[string][]string{
 	"internal/units":      nil,
 	"internal/wide":       nil,
 	"internal/processors": nil, // how many threads compute, for whoever divides work
+	"internal/amx":        nil, // tile registers, asked for where code is chosen and where it is loaded
 	"internal/formula":    nil, // arithmetic of ports, for the language and for plans
 	"internal/openpath":   nil, // paths of repeated modules, for modules and for plans
 	"internal/ranges":     nil, // what lies at a range of bytes, for proofs and for plans
@@ -53,7 +54,7 @@ var layers = map[string][]string{
 	"runtime/comm/nccl/fakenccl": {"internal/dtype", "internal/foreign", "runtime/cuda/fakecuda"},
 	// Files by their place, for data and for checkpoints.
 	"runtime/storage": {"internal/regular", "runtime/checkpoint/atomicfile"},
-	"runtime":         {"internal/dtype", "internal/foreign", "internal/openpath", "internal/philox", "internal/processors", "internal/ranges", "internal/regular", "internal/units"},
+	"runtime":         {"internal/dtype", "internal/foreign", "internal/openpath", "internal/philox", "internal/processors", "internal/ranges", "internal/regular", "internal/amx", "internal/units"},
 
 	"stdlib":          nil,
 	"ir":              {"internal/diag", "internal/dtype", "internal/openpath", "internal/philox", "internal/wide"},
@@ -70,7 +71,7 @@ var layers = map[string][]string{
 	"passes":          {"internal/diag", "internal/dtype", "internal/openpath", "internal/progress", "internal/ranges", "internal/wide", "ir"},
 	"passes/passtest": {"internal/diag", "internal/golden", "ir", "passes"},
 
-	"backend": {"internal/diag", "internal/dtype", "internal/foreign", "internal/philox", "internal/processors", "ir", "runtime/program"},
+	"backend": {"internal/diag", "internal/dtype", "internal/foreign", "internal/philox", "internal/processors", "internal/amx", "ir", "runtime/program"},
 	// Tiles know no target: lowerings import the form, never the other way about.
 	"backend/tile":  {"ir"},
 	"backend/nest":  {"backend/tile", "ir"},
@@ -87,7 +88,7 @@ var layers = map[string][]string{
 	// not evaluate IR.
 	"backend/ref": {"backend", "internal/diag", "internal/dtype", "internal/philox", "ir", "runtime/device", "runtime/program"},
 
-	"compiler": {"backend", "internal/diag", "internal/regular", "internal/units", "ir", "lang", "passes", "runtime/program", "runtime/tokenizer", "stdlib"},
+	"compiler": {"backend", "internal/diag", "internal/regular", "internal/units", "ir", "lang", "passes", "runtime/explain", "runtime/program", "runtime/tokenizer", "stdlib"},
 	// Measures what this machine can do, with kernels of ours.
 	"compiler/ceilings": {"backend", "compiler/jit", "internal/units", "runtime/native"},
 	"compiler/jit":      {"backend", "runtime/native"},

@@ -65,10 +65,10 @@ func between(f *ir.Func, o *ir.Op, p, loss *ir.Value) ([]*ir.Op, error) {
 			depends = depends || moves[a]
 		}
 		row := op.Lookup(q.Name)
-		if !depends || row == nil || row.Grad == nil && row.Class != op.Control && row.Class != op.Symbolic {
+		if !depends || row == nil || row.Grad == nil && row.Class != op.Control && q.Name != op.Grad {
 			continue
 		}
-		if row.Class == op.Symbolic {
+		if q.Name == op.Grad {
 			return nil, errors.New("a gradient of a gradient is not taken by differences; run autodiff first")
 		}
 		defines := false

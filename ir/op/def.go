@@ -30,7 +30,7 @@ const (
 	Indexed
 	// Collective: moves data between devices.
 	Collective
-	// Symbolic: exists only until a pass expands it (grad).
+	// Symbolic: exists only until autodiff expands it (grad, surrogate).
 	Symbolic
 	// Control: call.
 	Control

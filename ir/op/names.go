@@ -74,6 +74,7 @@ const (
 	Sqrt          = "sqrt"
 	Store         = "store"
 	Sub           = "sub"
+	Surrogate     = "surrogate"
 	Take          = "take"
 	Tanh          = "tanh"
 	Transpose     = "transpose"

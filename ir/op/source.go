@@ -44,6 +44,20 @@ func FirstOf(o *ir.Op, i int) int {
 	return 0
 }
 
+// RunOf is how the positions that o has on axis i lie in the whole, along which its result is
+// in so many parts: length of them follow one another, and the next begin apart after the
+// first of those. A whole or a window is one run.
+func RunOf(o *ir.Op, i, parts int) (length, apart int) {
+	a := o.Results[0].Type.Axes[i]
+	size := a.Size * parts
+	for _, r := range o.Attrs.Sizes(ir.AttrRuns) {
+		if r.Name == a.Name {
+			return r.N, r.N * (WholeOf(o, i, parts) / size)
+		}
+	}
+	return max(1, size), max(1, size)
+}
+
 // WholeOf is the size on axis i of what o is a window or, in so many parts, a
 // part of.
 func WholeOf(o *ir.Op, i, parts int) int {
@@ -124,9 +138,9 @@ func init() {
 		Sample: func(*rand.Rand) Example { return Example{Attrs: ir.A("over", ir.Names{"d"})} },
 	})
 	Register(&Def{
-		Name: "random", Word: "random_normal", Doc: "Numbers of distribution `dist` from operands seed and step, keyed by `site`, to which `each` times the third operand is added, and the global position of each element, where the last operand is added on axis `moves`; `mesh` pairs axes with their sharding where sizes are local.",
+		Name: "random", Word: "random_normal", Doc: "Numbers of distribution `dist` from operands seed and step, keyed by `site`, to which `each` times the third operand is added, and the global position of each element. `runs` says of an axis that it is a microbatch's: so many of its positions follow one another in the whole, then come those of the other microbatches; the last operand is the number of the microbatch along axis `moves`. `mesh` pairs axes with their sharding where sizes are local.",
 		Class: Source, MinArgs: 2, MaxArgs: 4,
-		Attrs: []AttrSpec{{"axes", ir.Sizes(nil), true}, {"dist", ir.Name(""), true}, {ir.AttrSite, ir.Int(0), true}, {ir.AttrEach, ir.Int(0), false}, {"mesh", ir.Pairs(nil), false}, firstAttr, wholeAttr, {ir.AttrMoves, ir.Name(""), false}},
+		Attrs: []AttrSpec{{"axes", ir.Sizes(nil), true}, {"dist", ir.Name(""), true}, {ir.AttrSite, ir.Int(0), true}, {ir.AttrEach, ir.Int(0), false}, {"mesh", ir.Pairs(nil), false}, firstAttr, wholeAttr, {ir.AttrRuns, ir.Sizes(nil), false}, {ir.AttrMoves, ir.Name(""), false}},
 		Infer: inferRandom, Shard: elemRule, Eval: evalRandom,
 		Positions: func(o *ir.Op) []string { return o.Result().Type.Names() },
 		Flops:     flopsPer(100), Sample: sampleRandom, Localize: localRandom,
@@ -152,6 +166,15 @@ func inferRandom(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 			return nil, unknownAxis(p.From, t)
 		}
 		t.Axes[i].Mesh = append(t.Axes[i].Mesh, p.To)
+	}
+	for _, r := range attrs.Sizes(ir.AttrRuns) {
+		i := t.Index(r.Name)
+		if i < 0 {
+			return nil, unknownAxis(r.Name, t)
+		}
+		if all := attrs.Ints("whole"); r.N < 1 || i >= len(all) || t.Axes[i].Size < 1 || all[i]%int64(t.Axes[i].Size) != 0 {
+			return nil, &ShapeError{Msg: fmt.Sprintf("runs of %d along `%s`", r.N, r.Name), Want: "runs of at least 1 in a `whole` of which the axis is a part"}
+		}
 	}
 	want := 2
 	if attrs.Has(ir.AttrEach) {
@@ -181,23 +204,40 @@ func evalRandom(c *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, 
 	if o.Attrs.Has(ir.AttrEach) {
 		site += uint64(o.Attrs.Int(ir.AttrEach, 0) * int64(args[2].Data[0]))
 	}
-	// Strides in the global tensor, and where this device's part begins.
-	global, first, n := make([]int, len(t.Axes)), 0, 1
-	for i := len(t.Axes) - 1; i >= 0; i-- {
-		global[i] = n
-		first += n * (c.Offset(t.Axes[i]) + FirstOf(o, i))
-		if t.Axes[i].Name == o.Attrs.Text(ir.AttrMoves) {
-			first += n * int(args[len(args)-1].Data[0])
-		}
-		n *= WholeOf(o, i, c.Parts(t.Axes[i]))
-	}
 	out := tensor.New(t)
-	tensor.Walk(tensor.Sizes(t.Axes), [][]int{t.Strides(), global}, func(at, step []int, n int) {
-		for j, d := 0, out.Data[at[0]:at[0]+n]; j < n; j++ {
-			d[j] = value(tensor.Bits(seed, count, site, uint64(first+at[1]+j*step[1])))
-		}
-	})
+	numbers := numbersOf(c, o, int(args[len(args)-1].Data[0]))
+	for i := range out.Data {
+		out.Data[i] = value(tensor.Bits(seed, count, site, uint64(numbers(i))))
+	}
 	return results(out)
+}
+
+// numbersOf are the numbers in the whole of the elements of a random operation on a device,
+// by their place in its result.
+func numbersOf(c *Context, o *ir.Op, microbatch int) func(i int) int {
+	axes := o.Result().Type.Axes
+	at, stride := make([][]int, len(axes)), 1 // the part of the number that is an axis', by its position
+	for i := len(axes) - 1; i >= 0; i-- {
+		parts := c.Parts(axes[i])
+		length, apart := RunOf(o, i, parts)
+		first := FirstOf(o, i)
+		if axes[i].Name == o.Attrs.Text(ir.AttrMoves) {
+			first += microbatch * length
+		}
+		at[i] = make([]int, axes[i].Size)
+		for k := range at[i] {
+			g := c.Offset(axes[i]) + k
+			at[i][k] = stride * (first + g/length*apart + g%length)
+		}
+		stride *= WholeOf(o, i, parts)
+	}
+	return func(n int) (number int) {
+		for i := len(axes) - 1; i >= 0; i-- {
+			number += at[i][n%axes[i].Size]
+			n /= axes[i].Size
+		}
+		return number
+	}
 }
 
 func localRandom(o *ir.Op, results []ir.Type) ir.Attrs {

@@ -20,6 +20,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 // expandAll expands in execution order, so that a gradient of something that
 // reads another gradient differentiates operations only.
 func expandAll(c *pass.Context, f *ir.Func) {
+	late := lateOf(f)
 	out := make([]*ir.Op, 0, len(f.Ops))
 	repl := map[*ir.Value]*ir.Value{}
 	for _, o := range f.Ops {
@@ -41,6 +42,7 @@ func expandAll(c *pass.Context, f *ir.Func) {
 	}
 	f.Ops = out
 	f.Replace(repl)
+	sink(f, late)
 }
 
 // Expand appends to ops the operations that compute the results of grad,

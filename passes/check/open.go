@@ -20,7 +20,7 @@ func Open(m *ir.Module) *ir.Module {
 		repl := map[*ir.Value]*ir.Value{}
 		var kept []*ir.Op
 		for _, o := range f.Ops {
-			if op.Of(o).Class != op.Symbolic {
+			if o.Name != op.Grad {
 				kept = append(kept, o)
 				continue
 			}
@@ -62,7 +62,7 @@ func scaleOf(f *ir.Func, o *ir.Op) *ir.Value {
 func symbolic(m *ir.Module) bool {
 	for _, f := range m.Funcs {
 		for _, o := range f.Ops {
-			if op.Of(o).Class == op.Symbolic {
+			if o.Name == op.Grad {
 				return true
 			}
 		}

@@ -169,9 +169,15 @@ func (r *region) copies(readers []*ir.Op) (*ir.Op, *refusal) {
 			}
 		}
 	}
-	var made []*ir.Op
 	var root *ir.Op
+	reading := false
+	var ops, made []*ir.Op // made are copies of what comes before the first reader
 	for _, o := range f.Ops {
+		if o == readers[0] {
+			ops, made = append(ops, made...), nil
+			reading = true
+		}
+		ops = append(ops, o)
 		if !need[o] {
 			continue
 		}
@@ -183,15 +189,19 @@ func (r *region) copies(readers []*ir.Op) (*ir.Op, *refusal) {
 		}
 		n.Scope, n.Pos, n.Slot = o.Scope, o.Pos, readers[0].Slot
 		n.Remat = true
-		made = append(made, n)
 		if o == r.root {
 			root = n
+		}
+		if reading { // its operands may be made behind the first reader
+			ops = append(ops, n)
+		} else {
+			made = append(made, n)
 		}
 	}
 	for _, o := range readers {
 		reads(o)
 	}
-	f.Ops = slices.Insert(f.Ops, slices.Index(f.Ops, readers[0]), made...)
+	f.Ops = ops
 	return root, nil
 }
 

@@ -27,6 +27,8 @@ type view struct {
 	// visible: every key of the view is before every query, so that a causal
 	// mask hides none.
 	visible bool
+	// back: keys and values are there for the backward phase (see back).
+	back bool
 }
 
 // blocks computes values of one core over views.
@@ -53,9 +55,11 @@ func (t *blocks) at(x *ir.Value, v view) *ir.Value {
 	case !q && !k:
 		return x
 	case !k:
-		v = view{queries: v.queries, step: stepOf(v.queries, v.step)}
+		// A chosen piece of the backward phase is apart, so that its gradient is added to
+		// those of both pieces when the step has made it.
+		v = view{queries: v.queries, step: stepOf(v.queries, v.step), back: v.back && v.queries == chosen}
 	case !q:
-		v = view{keys: v.keys, step: v.step}
+		v = view{keys: v.keys, step: v.step, back: v.back}
 	}
 	key := blockKey{x, v}
 	if t.made[key] == nil {
@@ -83,9 +87,13 @@ func (t *blocks) make(x *ir.Value, v view, q, k bool) *ir.Value {
 	case q && k:
 		return t.diagonal(x, v.step)
 	case q:
-		return t.pieceOf(x, t.axis, v.queries, 0, func(p piece) view { return view{queries: p} }, v.step)
+		return t.pieceOf(t.moved(x, t.axis, 0), t.axis, v.queries, v.step, func(p piece) *ir.Value { return t.at(x, view{queries: p}) })
 	}
-	return t.pieceOf(x, t.k.key, v.keys, v.step, func(p piece) view { return view{keys: p, step: v.step} }, v.step)
+	y := t.moved
+	if v.back {
+		y = t.back
+	}
+	return t.pieceOf(y(x, t.k.key, v.step), t.k.key, v.keys, v.step, func(p piece) *ir.Value { return t.at(x, view{keys: p, step: v.step, back: v.back}) })
 }
 
 // moved is x, of an axis, in blocks, after so many steps of the ring: device d
@@ -96,11 +104,7 @@ func (t *blocks) moved(x *ir.Value, axis string, step int) *ir.Value {
 		if step == 0 {
 			t.made[key] = t.split(t.ordered(x, axis), axis)
 		} else {
-			sources := make(ir.Ints, t.devices)
-			for d := range sources {
-				sources[d] = int64((d + t.devices - 1) % t.devices)
-			}
-			t.made[key] = t.take(t.moved(x, axis, step-1), sources)
+			t.made[key] = t.take(t.moved(x, axis, step-1), t.neighbours(-1))
 		}
 	}
 	return t.made[key]
@@ -114,21 +118,20 @@ func (t *blocks) ordered(x *ir.Value, axis string) *ir.Value {
 	return t.order.zigzag(x, axis)
 }
 
-// pieceOf is a piece of the blocks of x that so many steps have moved; of is the
-// view of x of another piece, and by the step that chooses between them.
-func (t *blocks) pieceOf(x *ir.Value, axis string, p piece, moved int, of func(piece) view, by int) *ir.Value {
-	if p == chosen {
-		return t.b.Select(t.before(by), t.at(x, of(low)), t.at(x, of(high)))
-	}
-	y, local, n := t.moved(x, axis, moved), axis+t.suffix(), t.part()/2
+// pieceOf is a piece of blocks y; of is another piece of them, and by the step that
+// chooses between them.
+func (t *blocks) pieceOf(y *ir.Value, axis string, p piece, by int, of func(piece) *ir.Value) *ir.Value {
+	n := t.part() / 2
 	start := 0
 	switch p {
 	case whole:
 		return y
+	case chosen:
+		return t.b.Select(t.before(by), of(low), of(high))
 	case high:
 		start = n
 	}
-	return t.emit(op.Slice, ir.A("axis", ir.Name(local), "start", ir.Int(start), "limit", ir.Int(start+n)), y)
+	return t.emit(op.Slice, ir.A("axis", ir.Name(axis+t.suffix()), "start", ir.Int(start), "limit", ir.Int(start+n)), y)
 }
 
 // before is, for each block, whether the keys that it has at the step are of a

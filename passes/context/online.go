@@ -16,21 +16,16 @@ import (
 //
 //	m' = max(m, max s)   l' = l·exp(m − m') + Σ exp(s − m')
 //	o' = o·exp(m − m') + Σ exp(s − m')·v
-//
-// The result o / l does not depend on m, which therefore has no gradient.
 type carried struct{ top, sum, out *ir.Value }
 
 // add is the softmax with the keys of a view as well; c is nil at first.
 func (t *blocks) add(c *carried, v view) *carried {
 	s := t.at(t.k.scores, v)
-	over := ir.A("over", ir.Names{t.k.key + t.suffix()})
-	top := t.emit(op.Detach, nil, t.emit(op.ReduceMax, over, s))
+	top := t.emit(op.ReduceMax, ir.A("over", ir.Names{t.k.key + t.suffix()}), s)
 	if c != nil {
 		top = t.emit(op.Max, nil, c.top, top)
 	}
-	// Where every key so far is hidden, the largest score is −inf, and −inf less
-	// itself would be no number: there 0 is taken off, and all exponentials are 0.
-	base := t.b.Select(t.emit(op.Gt, nil, top, t.b.Like(top, math.Inf(-1))), top, t.b.Like(top, 0))
+	base := t.base(top)
 	e := t.emit(op.Exp, nil, t.b.Sub(s, base))
 	sum := t.b.Sum(e, t.k.key+t.suffix())
 	out := t.product(e, v)
@@ -40,6 +35,13 @@ func (t *blocks) add(c *carried, v view) *carried {
 		out = t.b.Add(t.b.Mul(c.out, scale), out)
 	}
 	return &carried{top, sum, out}
+}
+
+// base is what the exponentials take off. Where every key so far is hidden, the
+// largest score is −inf, and −inf less itself would be no number: there 0 is taken
+// off, and all exponentials are 0.
+func (t *blocks) base(top *ir.Value) *ir.Value {
+	return t.b.Select(t.emit(op.Gt, nil, top, t.b.Like(top, math.Inf(-1))), top, t.b.Like(top, 0))
 }
 
 // product is the values of a view weighted by the exponentials.
@@ -70,9 +72,6 @@ func (t *blocks) weights(x, e *ir.Value, v view) *ir.Value {
 	}
 	return t.emit(o.Name, o.Attrs, args...)
 }
-
-// result is the attention: values weighted by the softmax.
-func (t *blocks) result(c *carried) *ir.Value { return t.b.Div(c.out, c.sum) }
 
 // choose is a where the condition holds, else b.
 func (t *blocks) choose(cond *ir.Value, a, b *carried) *carried {

@@ -64,7 +64,7 @@ func (z *order) run() {
 	}
 	for _, o := range z.f.Ops {
 		z.b.Scope, z.b.Pos, z.b.Slot = o.Scope, o.Pos, o.Slot
-		if op.Of(o).Class == op.Symbolic {
+		if o.Name == op.Grad {
 			z.gradient(o)
 		} else {
 			for i, a := range o.Args {

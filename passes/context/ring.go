@@ -30,11 +30,7 @@ func (w *rewriter) attention(k *core) (*ir.Value, string) {
 		how = "zig-zag, and no mask is known to hide later keys: " + how
 		fallthrough
 	default:
-		var c *carried
-		for step := range w.devices {
-			c = t.add(c, view{step: step})
-		}
-		y = t.result(c)
+		y = t.around()
 	}
 	y = w.merge(y, w.axis)
 	if w.order != nil {
@@ -44,4 +40,17 @@ func (w *rewriter) attention(k *core) (*ir.Value, string) {
 		}
 	}
 	return w.b.Reorder(y, k.out.Result().Type), how
+}
+
+// around is the attention in the contiguous order, or where no mask hides later keys.
+func (t *blocks) around() *ir.Value {
+	var c *carried
+	for step := range t.devices {
+		c = t.add(c, view{step: step})
+	}
+	a := t.terms(c)
+	for step := range t.devices {
+		a.addView(t, view{step: step})
+	}
+	return t.result(c, a)
 }

@@ -20,14 +20,31 @@ import (
 // context parallelism and of Llama 3 (Dubey et al., "The Llama 3 herd of
 // models", 2024, section 3.3.2).
 func (t *blocks) causal() *ir.Value {
-	lo := t.add(nil, view{queries: low, keys: low})
-	hi := t.add(nil, view{queries: high, keys: whole})
+	first, second := view{queries: low, keys: low}, view{queries: high, keys: whole}
+	lo, hi := t.add(nil, first), t.add(nil, second)
 	for step := 1; step < t.devices; step++ {
-		hi = t.add(hi, view{queries: high, keys: low, step: step, visible: true})
+		hi = t.add(hi, t.always(step))
 		before := t.before(step)
-		c := t.add(t.choose(before, lo, hi), view{queries: chosen, keys: chosen, step: step, visible: true})
+		c := t.add(t.choose(before, lo, hi), t.either(step))
 		lo, hi = t.choose(before, c, lo), t.choose(before, hi, c)
 	}
-	x, y := t.result(lo), t.result(hi)
+	a, b := t.terms(lo), t.terms(hi)
+	a.addView(t, first)
+	b.addView(t, second)
+	for step := 1; step < t.devices; step++ {
+		b.addView(t, t.always(step))
+		t.addChosen(t.before(step), a, b, t.either(step))
+	}
+	x, y := t.result(lo, a), t.result(hi, b)
 	return t.emit(op.Concat, ir.A("axis", ir.Name(t.axis+t.suffix())), x, y)
+}
+
+// always are the pairs of chunks of a step that are whole in every block.
+func (t *blocks) always(step int) view {
+	return view{queries: high, keys: low, step: step, visible: true}
+}
+
+// either are those that are low·low or high·high, by block.
+func (t *blocks) either(step int) view {
+	return view{queries: chosen, keys: chosen, step: step, visible: true}
 }

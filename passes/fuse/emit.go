@@ -133,8 +133,14 @@ func (p *program) sorted() []*group {
 		panic("fuse: groups depend on each other in a circle")
 	}
 	inputs := r.inputs
+	behind := func(g *group) int { // of those that are ready with a run, the run is in a row, and what may need it behind
+		if g.stack != nil {
+			return g.run
+		}
+		return len(p.f.Ops)
+	}
 	slices.SortFunc(live, func(a, b *group) int {
-		return cmp.Or(cmp.Compare(r.ready[a], r.ready[b]), cmp.Compare(r.within[a], r.within[b]), cmp.Compare(a.last, b.last))
+		return cmp.Or(cmp.Compare(r.ready[a], r.ready[b]), cmp.Compare(behind(a), behind(b)), cmp.Compare(r.within[a], r.within[b]), cmp.Compare(a.last, b.last))
 	})
 	var out []*group
 	done := map[*group]bool{}

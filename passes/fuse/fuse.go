@@ -83,6 +83,7 @@ type program struct {
 	late    map[*ir.Op]bool
 	free    map[*ir.Op]bool  // copied into every reader
 	core    map[*ir.Op]*core // the attention that it is of
+	steps   map[*ir.Op]bool  // see findSteps
 	mask    map[*ir.Op]bool  // attentions read it, or what is made of it, and it is of positions alone
 	views   map[*ir.Value]*view
 	groups  []*group // by creation; merged ones are empty
@@ -151,6 +152,7 @@ func newProgram(c *pass.Context, f *ir.Func) *program {
 	}
 	f.Ops = materializeViews(f)
 	p.findCores(c)
+	p.findSteps()
 	loss := (*ir.Op)(nil)
 	for _, r := range f.Results {
 		if p.result[r.Value] = true; r.Role == ir.RoleLoss {
@@ -178,6 +180,7 @@ func newProgram(c *pass.Context, f *ir.Func) *program {
 	}
 	for _, o := range f.Ops {
 		switch {
+		case p.steps[o]:
 		case p.isFree(o):
 			p.free[o] = true
 		case op.CanView(o) && !p.result[o.Result()]:

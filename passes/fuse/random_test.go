@@ -5,6 +5,7 @@ import (
 	"math/rand"
 	"regexp"
 	"sort"
+	"strings"
 	"testing"
 
 	"ptc/internal/diag"
@@ -23,10 +24,12 @@ var (
 
 var sized = regexp.MustCompile(`\b([abcxyv])=(\d+)`)
 
-// kinds of random modules: of all operations, and of reductions and elementwise
-// work between them.
+// kinds of random modules: of all operations, of reductions and elementwise work between
+// them, and of blocks that are written once, with work between their runs.
 var kinds = map[string]func(r *rand.Rand, n int) *ir.Module{
 	"all": passtest.RandomModule, "reductions": passtest.RandomReductions,
+	"runs":     func(r *rand.Rand, _ int) *ir.Module { return passtest.RandomRuns(r, 3) },
+	"own runs": func(r *rand.Rand, _ int) *ir.Module { return passtest.RandomOwnRuns(r, 3) },
 }
 
 // random is a random module of Local for one device.
@@ -50,7 +53,11 @@ func TestRandom(t *testing.T) {
 }
 
 func testRandom(t *testing.T, kind string) {
-	for seed := int64(1); seed <= 300; seed++ {
+	seeds := int64(300)
+	if strings.Contains(kind, "runs") {
+		seeds = 100 // they take long to execute
+	}
+	for seed := int64(1); seed <= seeds; seed++ {
 		for name, sizes := range map[string]map[string]int{"tiny": tiny, "large": large} {
 			if name == "large" && seed%5 != 0 {
 				continue // one in five: they take long to execute
@@ -125,10 +132,11 @@ func sound(t *testing.T, m *ir.Module) {
 	}
 }
 
-// shuffle puts the operations in a random order in which each comes after its
-// operands.
+// shuffle puts operations that are outside of runs, and runs, in a random order in which
+// each comes after its operands.
 func shuffle(r *rand.Rand, f *ir.Func) {
-	left := append([]*ir.Op(nil), f.Ops...)
+	var left [][]*ir.Op
+	f.Runs(func(_ *ir.Run, ops []*ir.Op) { left = append(left, ops) })
 	f.Ops = nil
 	known := map[*ir.Value]bool{}
 	for _, a := range f.Args {
@@ -137,19 +145,23 @@ func shuffle(r *rand.Rand, f *ir.Func) {
 	for len(left) > 0 {
 		var ready []int
 	next:
-		for i, o := range left {
-			for _, a := range o.Args {
-				if !known[a] {
-					continue next
+		for i, ops := range left {
+			for _, o := range ops {
+				for _, a := range o.Args {
+					if !known[a] && (a.Def == nil || a.Def.Run == nil || a.Def.Run != o.Run) {
+						continue next
+					}
 				}
 			}
 			ready = append(ready, i)
 		}
 		i := ready[r.Intn(len(ready))]
-		for _, v := range left[i].Results {
-			known[v] = true
+		for _, o := range left[i] {
+			for _, v := range o.Results {
+				known[v] = true
+			}
 		}
-		f.Ops = append(f.Ops, left[i])
+		f.Ops = append(f.Ops, left[i]...)
 		left = append(left[:i], left[i+1:]...)
 	}
 }

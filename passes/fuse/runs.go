@@ -14,8 +14,9 @@ type timing struct {
 	runs  map[int]*ir.Run
 	of    map[*ir.Stack][]int // starts of its runs, in order
 	early map[*ir.Op]int      // start of the first run in which the operation can be done
-	// whole is, by `leave`, what the run has from outside, wherever it reads that:
-	// nothing leaves a run before all instances are through.
+	// whole is, by `leave`, what the run has from outside, wherever it reads that, and what
+	// earlier runs have from which it reads: nothing leaves a run before all instances are
+	// through, and none begins before those runs are.
 	whole map[*ir.Op][]*ir.Value
 }
 
@@ -46,6 +47,14 @@ func (p *program) outer(t *timing) {
 	for run := range t.start {
 		seen[run] = map[*ir.Value]bool{}
 	}
+	type pair struct{ from, to *ir.Run }
+	read := map[pair]bool{}
+	add := func(run *ir.Run, v *ir.Value) {
+		if !seen[run][v] {
+			seen[run][v] = true
+			has[run] = append(has[run], v)
+		}
+	}
 	for _, o := range p.f.Ops {
 		if o.Run == nil {
 			continue
@@ -58,9 +67,18 @@ func (p *program) outer(t *timing) {
 			}
 			run := t.runs[at]
 			for _, v := range o.Args {
-				if v = p.stored(v); v.Def != nil && v.In() == nil && !seen[run][v] && p.index[v.Def] < at {
-					seen[run][v] = true
-					has[run] = append(has[run], v)
+				if v = p.stored(v); v.Def != nil && v.In() == nil && p.index[v.Def] < at {
+					add(run, v)
+				}
+			}
+		}
+	}
+	for _, o := range p.f.Ops { // earlier runs first, so that theirs are complete
+		for _, v := range o.Args {
+			if d := p.stored(v).Def; d != nil && o.Run != nil && d.Run != nil && d.Run != o.Run && !p.free[d] && !read[pair{d.Run, o.Run}] {
+				read[pair{d.Run, o.Run}] = true
+				for _, w := range has[d.Run] {
+					add(o.Run, w)
 				}
 			}
 		}

@@ -39,8 +39,12 @@ func (p *planner) fits(temps map[*ir.Func][]*buffer) error {
 		Msg:  fmt.Sprintf("a device needs %s of memory", pass.Bytes(p.peak[ir.Device])),
 		Want: "at most " + pass.Bytes(most) + ", as the layout says",
 		Hint: "shard more (zero, tensor or pipeline parallel), use more microbatches (accumulate, or those of a pipeline), recompute, or offload"}
-	text := fmt.Sprintf("parameters %s, optimizer state %s, temporaries %s", pass.Bytes(kinds[ir.RoleParam]), pass.Bytes(kinds[ir.RoleState]),
-		pass.Bytes(p.peak[ir.Device]-p.top[ir.Device]))
+	grads := accumulators(p.entries[0])
+	text := fmt.Sprintf("parameters %s, optimizer state %s, ", pass.Bytes(kinds[ir.RoleParam]), pass.Bytes(kinds[ir.RoleState]))
+	if grads > 0 {
+		text += fmt.Sprintf("gradients that microbatches add up %s, ", pass.Bytes(grads))
+	}
+	text += "temporaries " + pass.Bytes(p.peak[ir.Device]-p.top[ir.Device]-grads)
 	if of := p.each(temps); len(of) > 1 {
 		text += ": " + strings.Join(of, ", ")
 	}
@@ -59,9 +63,20 @@ func (p *planner) each(temps map[*ir.Func][]*buffer) (out []string) {
 		for _, b := range temps[f] {
 			end = max(end, b.offset+b.size())
 		}
-		out = append(out, fmt.Sprintf("%s of @%s", pass.Bytes(end-p.top[ir.Device]), f.Name))
+		out = append(out, fmt.Sprintf("%s of @%s", pass.Bytes(max(0, end-p.top[ir.Device]-accumulators(f))), f.Name))
 	}
 	return out
+}
+
+// accumulators are the bytes of the gradients that the microbatches of f add up, which live as long as the step.
+func accumulators(f *ir.Func) (sum int64) {
+	for _, o := range f.Ops {
+		if o.Name == ir.LeaveTurn && o.Result().Type.Rank() > 0 {
+			v := o.Result()
+			sum += aligned(int64(v.Type.Bytes())) * int64(v.Count())
+		}
+	}
+	return sum
 }
 
 // atPeak describes the largest temporaries that live when most are.

@@ -284,7 +284,7 @@ func (p *planner) copyKernel(t ir.Type) *ir.Func {
 		f := &ir.Func{Name: name, Class: ir.Kernel, Attrs: ir.A("kind", ir.Name(string(fusion.Map)))}
 		b := op.Builder{F: f}
 		in := f.AddArg(t.Clone(), ir.RoleIn, "", nil, b.Pos)
-		out := b.Emit(op.Cast, ir.A("to", ir.Name(t.DType.String())), in)
+		out := b.EmitStated(op.Cast, ir.A("to", ir.Name(t.DType.String())), in)
 		f.Results = []ir.Result{{Value: out, Role: ir.RoleOut}}
 		k, err := fusion.Analyze(f)
 		if err != nil {

@@ -24,7 +24,7 @@ func (o *options) begin(f *ir.Func) int64 {
 	for _, t := range tasks {
 		for _, t := range t.all() {
 			for i, x := range t.ops {
-				if o.movable(x) {
+				if o.movable(x) && !passesOn(x) {
 					fill(t.ops, i)
 				}
 			}

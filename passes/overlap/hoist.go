@@ -33,7 +33,45 @@ func (o *options) hoist(t *text) {
 			}
 		}
 	}
+	t.rings(early, moved)
 	t.ops = t.order(head, early, moved)
+}
+
+// rings puts each exchange of what an exchange has brought, as from step to step of a
+// ring, before the first kernel that reads that: so it runs beside one step, and a
+// device has what two steps read, not what all do.
+func (t *text) rings(early map[*ir.Op][]*ir.Op, moved map[*ir.Op]bool) {
+	reader := map[*ir.Value]*ir.Op{} // the first kernel
+	var steps []*ir.Op
+	for _, x := range t.ops {
+		switch {
+		case !group(x):
+			for _, a := range x.Args {
+				if reader[a] == nil {
+					reader[a] = x
+				}
+			}
+		case !moved[x] && passesOn(x):
+			steps = append(steps, x)
+		}
+	}
+	index := make(map[*ir.Op]int, len(t.ops))
+	for i, x := range t.ops {
+		index[x] = i
+	}
+	for _, x := range steps {
+		before := reader[x.Args[0]]
+		if before == nil || index[before] > index[x] {
+			before = x // where it is
+		}
+		early[before] = append(early[before], x)
+		moved[x] = true
+	}
+}
+
+// passesOn reports whether x sends on what an exchange of the kind has brought.
+func passesOn(x *ir.Op) bool {
+	return x.Name == op.Permute && !slices.ContainsFunc(x.Args, func(a *ir.Value) bool { return a.Def == nil || a.Def.Name != op.Permute || a.Def.Run != x.Run })
 }
 
 // order is the text with the head first, the gathers of early before the operations

@@ -12,16 +12,30 @@ import (
 // RandomRuns is a module of one function of level Local, a training step in its form:
 // blocks of which one or two values go from instance to instance up, and back down,
 // reading what they have kept; gradients, a norm over them, and new parameters.
-func RandomRuns(r *rand.Rand, count int) *ir.Module {
+func RandomRuns(r *rand.Rand, count int) *ir.Module { return randomRuns(r, count, false) }
+
+// RandomOwnRuns is the same where instances read, but for what enters them, what they have of
+// their own alone: so a run waits for what is outside by way of earlier runs. What is made
+// between runs reads what is outside of any time.
+func RandomOwnRuns(r *rand.Rand, count int) *ir.Module { return randomRuns(r, count, true) }
+
+func randomRuns(r *rand.Rand, count int, alone bool) *ir.Module {
 	f := &ir.Func{Name: "f", Class: ir.Entry}
 	s := &ir.Stack{Name: "blocks", Count: count}
 	f.Stacks = []*ir.Stack{s}
-	g := &runs{generator{r: r, b: op.Builder{F: f}}, s, nil}
+	g := &runs{generator{r: r, b: op.Builder{F: f}}, s, nil, alone}
 	for i := range 2 {
 		g.outside = append(g.outside, f.AddArg(g.someType(ir.F32), ir.RoleData, string(rune('p'+i)), nil, diag.Pos{}))
 	}
 	big := ir.Type{DType: ir.F32, Axes: append([]ir.Axis(nil), axes[:3]...)}
 	g.outside = append(g.outside, f.AddArg(big.Clone(), ir.RoleData, "x", nil, diag.Pos{}), f.AddArg(big.Clone(), ir.RoleParam, "wte", nil, diag.Pos{}))
+	g.pool = g.outside
+	for _, v := range g.outside {
+		if alone { // before the first run
+			g.pool = append(g.pool, g.b.Emit(op.Tanh, nil, v))
+		}
+	}
+	g.outside = g.pool
 	var params, own []*ir.Value
 	for i := range 1 + r.Intn(3) {
 		t := g.someType(ir.F32)
@@ -36,7 +50,14 @@ func RandomRuns(r *rand.Rand, count int) *ir.Module {
 	for n := range 2 + r.Intn(2) { // forward, backward, perhaps more
 		carried := []*ir.Value{}
 		for range r.Intn(3) {
-			carried = append(carried, g.mixed(g.outside))
+			if alone {
+				carried = append(carried, g.outside[r.Intn(len(g.outside))])
+			} else {
+				carried = append(carried, g.mixed(g.outside))
+			}
+		}
+		if n > 0 && alone { // as the gradient of a sum
+			carried = append(carried[:len(carried)/2], g.outside[r.Intn(4)])
 		}
 		g.b.Slot.Run = &ir.Run{Stack: s, Down: n%2 == 1}
 		carried, own = g.run(carried, own, 4+r.Intn(10))
@@ -45,6 +66,11 @@ func RandomRuns(r *rand.Rand, count int) *ir.Module {
 		g.pool = g.outside
 		for range r.Intn(3) {
 			g.mixed(g.outside)
+		}
+		for _, v := range carried { // what is of any time, with what leaves
+			if w := g.outside[r.Intn(len(g.outside))]; alone && w.Type.Equal(v.Type) {
+				g.pool = append(g.pool, g.b.Mul(w, v))
+			}
 		}
 		g.outside = g.pool
 	}
@@ -56,6 +82,7 @@ type runs struct {
 	generator
 	stack   *ir.Stack
 	outside []*ir.Value // what is there once
+	alone   bool        // instances read of that only what enters them
 }
 
 // run emits one: what entered, and everything that its instances have.
@@ -67,6 +94,9 @@ func (g *runs) run(carried, own []*ir.Value, n int) (left, after []*ir.Value) {
 	known := len(own)
 	g.pool = append(append(append([]*ir.Value{}, g.outside...), own...), entered...)
 	own = append(append([]*ir.Value{}, own...), entered...)
+	if g.alone {
+		g.pool = own
+	}
 	from := len(g.b.F.Ops)
 	for len(g.b.F.Ops) < from+n {
 		was := len(g.pool)

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"ptc/ir"
-	"ptc/ir/fusion"
 	"ptc/ir/op"
 )
 
@@ -22,6 +21,7 @@ type plan struct {
 	wide     map[*ir.Value]bool      // read by statistics and the like alone
 	grad     map[*ir.Value]bool      // read by results of the function and the optimizer alone
 	scores   map[*ir.Value]bool      // over the queries and keys of an attention that is a kernel
+	carried  map[*ir.Value]bool      // a sum of products of several attentions, or one of its terms
 	moved    map[*ir.Value]bool      // see isMoved; of those that were asked for
 	rows     map[*ir.Value][]string  // of rows that were gathered, and what is made of them elementwise: the axes of the index
 	combined map[*ir.Value]bool      // see isCombined
@@ -31,11 +31,14 @@ type plan struct {
 // classify takes f, and whether attentions are kernels.
 func classify(f *ir.Func, attention bool) *plan {
 	p := &plan{readers: map[*ir.Value][]*ir.Op{}, results: map[*ir.Value]bool{}, inside: inside(f),
-		stat: map[*ir.Value]bool{}, norm: map[*ir.Value]bool{}, leads: map[*ir.Value]bool{}, mix: map[*ir.Value]bool{}, stored: map[*ir.Value]bool{}, wide: map[*ir.Value]bool{}, grad: map[*ir.Value]bool{}, scores: map[*ir.Value]bool{}, moved: map[*ir.Value]bool{}, rows: map[*ir.Value][]string{}, combined: map[*ir.Value]bool{}, next: next(f)}
+		stat: map[*ir.Value]bool{}, norm: map[*ir.Value]bool{}, leads: map[*ir.Value]bool{}, mix: map[*ir.Value]bool{}, stored: map[*ir.Value]bool{}, wide: map[*ir.Value]bool{}, grad: map[*ir.Value]bool{}, scores: map[*ir.Value]bool{}, carried: map[*ir.Value]bool{}, moved: map[*ir.Value]bool{}, rows: map[*ir.Value][]string{}, combined: map[*ir.Value]bool{}, next: next(f)}
 	for _, r := range f.Results {
 		p.results[r.Value] = true
 	}
 	p.read(f)
+	if attention {
+		p.findScores(f)
+	}
 	// What goes round through the instances of a stack is seen in a second sweep.
 	sweeps := 1
 	if len(f.Stacks) > 0 {
@@ -68,21 +71,7 @@ func classify(f *ir.Func, attention bool) *plan {
 			}
 		}
 	}
-	if attention {
-		p.findScores(f)
-	}
 	return p
-}
-
-// findScores marks what is never stored, as a kernel of attention has it in tiles.
-func (p *plan) findScores(f *ir.Func) {
-	for _, c := range fusion.Cores(f, func(_, o *ir.Op) bool { return op.Of(o).Class != op.Boundary }) {
-		for _, o := range c.Ops {
-			for _, v := range o.Results {
-				p.scores[v] = p.scores[v] || c.Blocked == nil && c.Over(v)
-			}
-		}
-	}
 }
 
 // next are, by what enters an instance, what leaves it.
@@ -165,10 +154,13 @@ func (p *plan) low(v *ir.Value, compute ir.DType) bool {
 const little = 8
 
 // leavesWide reports whether the result of contraction o leaves it in float32: what
-// training adds up, and otherwise what only statistics read, where that is not stored
+// training adds up or a ring carries, and otherwise what only statistics read, where that is not stored
 // or small, as the scores by which experts are chosen.
 func (p *plan) leavesWide(o *ir.Op) bool {
 	v := o.Result()
+	if p.carried[v] {
+		return true
+	}
 	if !p.wide[v] {
 		return false
 	}
@@ -353,7 +345,7 @@ func (p *plan) isStored(o *ir.Op, v *ir.Value) bool {
 	if p.combined[v] {
 		return true
 	}
-	if !p.inside[o] || !p.leads[v] || !v.Type.DType.IsFloat() || p.results[v] ||
+	if !p.inside[o] || !p.leads[v] || !v.Type.DType.IsFloat() || p.results[v] || p.scores[v] || p.carried[v] ||
 		class != op.Elementwise && class != op.Indexed {
 		return false
 	}

@@ -26,11 +26,13 @@
 //     registers. So softmax, normalizations and losses lose nothing;
 //   - what several operations read is stored in the compute dtype if one of
 //     them is a contraction, or if it is a sum of several streams (the residual
-//     stream): then all of them read that;
+//     stream): then all of them read that. What is over the queries and keys of an
+//     attention that is a kernel is stored nowhere, and what several attentions add
+//     up, as the steps of a ring do, stays in float32 up to the last sum;
 //   - an argument is cast for each phase, so that its copy in the compute dtype is
 //     not kept between them; where there are microbatches, once for all of them;
-//   - movement, and a gather of rows, keep the dtype in which their operand is
-//     stored. What is moved on its way to a contraction, and rows gathered of
+//   - movement, a gather of rows, and a choice between two tensors keep the dtype in
+//     which their operands are stored. What is moved on its way to a contraction, and rows gathered of
 //     what was computed that a contraction depends on, are stored in the compute
 //     dtype first: so tokens travel to experts and back in it.
 //

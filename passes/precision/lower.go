@@ -66,7 +66,7 @@ func lower(c *pass.Context, m *ir.Module, f *ir.Func, rule layout.Precision, onc
 				wide++
 			}
 			low++
-		case l.p.inside[o] && (class == op.Movement || isGather(o)):
+		case l.p.inside[o] && (class == op.Movement || isGather(o) || o.Name == op.Select):
 			l.emit(o, o.Attrs, l.storedIn(o))
 		default:
 			l.emit(o, o.Attrs, ir.F32)

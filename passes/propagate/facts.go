@@ -38,7 +38,7 @@ func (l *layout) factsOf(p *factor.Problem) *facts {
 		}
 	}
 	x.follow(p.Func)
-	p.Apart = x.update
+	p.Apart, p.Phases = x.update, x.phases
 	return x
 }
 

@@ -1,6 +1,8 @@
 package remat
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
@@ -14,12 +16,13 @@ type attentions struct {
 	cores []*fusion.Core
 	of    map[*ir.Value]*fusion.Core // by values over queries and keys, of the forward phase
 	in    map[*ir.Op]bool            // operations of the forward phase
+	core  map[*ir.Op]*fusion.Core    // by those operations
 	over  map[int]bool               // numbers of the values over them, of both phases
 }
 
 // attentionsOf finds them where the target has such kernels.
 func attentionsOf(c *pass.Context, h *phases) *attentions {
-	a := &attentions{of: map[*ir.Value]*fusion.Core{}, in: map[*ir.Op]bool{}, over: map[int]bool{}}
+	a := &attentions{of: map[*ir.Value]*fusion.Core{}, in: map[*ir.Op]bool{}, core: map[*ir.Op]*fusion.Core{}, over: map[int]bool{}}
 	if !c.Target.Attention {
 		return a
 	}
@@ -42,7 +45,7 @@ func attentionsOf(c *pass.Context, h *phases) *attentions {
 		}
 		a.cores = append(a.cores, k)
 		for _, o := range k.Ops {
-			a.in[o] = true
+			a.in[o], a.core[o] = true, k
 		}
 		for _, o := range whole.Ops {
 			for _, v := range o.Results {
@@ -73,6 +76,49 @@ func (h *phases) apart(k, whole *fusion.Core) string {
 	return ""
 }
 
+// carries are, by steps of a ring, the elementwise work on their results that later steps
+// read, in program order.
+func (a *attentions) carries(f *ir.Func) map[*fusion.Core][]*ir.Op {
+	behind, read := map[*fusion.Core][]*ir.Op{}, map[*fusion.Core]bool{}
+	of := map[*ir.Value]*fusion.Core{} // the last attention whose results a value is made of
+	place := map[*fusion.Core]int{}
+	for _, o := range f.Ops {
+		k := a.core[o]
+		if k != nil && place[k] == 0 {
+			place[k] = len(place) + 1
+		}
+		if k == nil && op.Of(o).Class != op.Elementwise {
+			continue
+		}
+		from := k
+		for _, v := range o.Args {
+			if x := of[v]; x != nil && place[x] > place[from] {
+				from = x
+			}
+		}
+		for _, v := range o.Args {
+			if x := of[v]; x != nil && x != from {
+				read[x] = true
+			}
+		}
+		if from == nil {
+			continue
+		}
+		if k == nil {
+			behind[from] = append(behind[from], o)
+		}
+		for _, v := range o.Results {
+			of[v] = from
+		}
+	}
+	for k := range behind {
+		if !read[k] {
+			delete(behind, k)
+		}
+	}
+	return behind
+}
+
 // inputs are what the attention is computed of, and what the softmax takes off and
 // divides by: all that the backward phase needs to compute it again.
 func inputs(k *fusion.Core) (out []*ir.Value) {
@@ -89,6 +135,22 @@ func inputs(k *fusion.Core) (out []*ir.Value) {
 		}
 	}
 	return out
+}
+
+// keepStatistics leaves out of again the statistics of attentions whose results are kept. With
+// a result they are computed again in its kernel; alone they would be sums of scores that a
+// kernel stores. They are two numbers a query.
+func (a *attentions) keepStatistics(again map[*ir.Op]bool) {
+	for _, k := range a.cores {
+		if slices.ContainsFunc(k.Ops, func(o *ir.Op) bool { return !k.Over(o.Results[0]) && op.Of(o).Class == op.Contraction && again[o] }) {
+			continue
+		}
+		for _, o := range k.Ops {
+			if !k.Over(o.Results[0]) {
+				delete(again, o)
+			}
+		}
+	}
 }
 
 // score is v, over queries and keys, for a reader in the backward phase: computed again

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/ir/op"
 	"ptc/passes/pass"
 )
@@ -18,7 +19,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 	}
 	h := phasesOf(f)
 	r := &rewriter{f: f, phases: h, again: named(h, rules), attentions: attentionsOf(c, h),
-		copies: map[*ir.Value]*ir.Value{}, scores: map[*ir.Value]*ir.Value{}}
+		copies: map[*ir.Value]*ir.Value{}, scores: map[*ir.Value]*ir.Value{}, cores: map[*fusion.Core]bool{}}
 	for _, x := range rules {
 		if x.auto {
 			err := auto(c, m, x, rules, r)
@@ -109,6 +110,8 @@ type rewriter struct {
 	// attentions have copies of their own of what is over queries and keys.
 	attentions *attentions
 	scores     map[*ir.Value]*ir.Value
+	cores      map[*fusion.Core]bool // of which there is a copy
+	behind     map[*fusion.Core][]*ir.Op
 	out        []*ir.Op
 	run        *ir.Run // in which the operation is that is rewritten
 	head       int     // the place in out where that begins
@@ -118,6 +121,7 @@ type rewriter struct {
 
 // rewrite makes the operations after the loss read copies.
 func (r *rewriter) rewrite() {
+	r.attentions.keepStatistics(r.again)
 	for _, o := range r.f.Ops {
 		if o.Run != r.run {
 			r.run, r.head = o.Run, len(r.out)
@@ -144,13 +148,42 @@ func (r *rewriter) copyOf(v *ir.Value, reader *ir.Op) *ir.Value {
 	if v.Def == nil || !r.again[v.Def] || crosses(v.Def, reader) {
 		return v
 	}
-	if w := r.copies[v]; w != nil {
-		return w
+	if r.copies[v] == nil {
+		r.copyCore(v.Def)
+		r.copy(v.Def)
 	}
-	o := v.Def
+	return r.copies[v]
+}
+
+// copyCore rematerializes the attention that o is of, all in a row, as one kernel does
+// all: in a ring each step of it needs another part of the step before.
+func (r *rewriter) copyCore(o *ir.Op) {
+	k := r.attentions.core[o]
+	if k == nil || r.cores[k] {
+		return
+	}
+	r.cores[k] = true
+	if r.behind == nil {
+		r.behind = r.attentions.carries(r.f)
+	}
+	for _, x := range slices.Concat(k.Ops, r.behind[k]) {
+		if r.again[x] {
+			r.copy(x)
+		}
+	}
+}
+
+// copy rematerializes o, if that is not done.
+func (r *rewriter) copy(o *ir.Op) {
+	if r.copies[o.Results[0]] != nil {
+		return
+	}
 	args := make([]*ir.Value, len(o.Args))
 	for i, a := range o.Args {
 		args[i] = r.copyOf(a, o)
+	}
+	if r.copies[o.Results[0]] != nil {
+		return // with the attention that it is of, for an operand
 	}
 	n, times := r.clone(o, args)
 	r.count += times
@@ -158,7 +191,6 @@ func (r *rewriter) copyOf(v *ir.Value, reader *ir.Op) *ir.Value {
 	for i, x := range o.Results {
 		r.copies[x] = n.Results[i]
 	}
-	return r.copies[v]
 }
 
 // clone puts a copy of o with other operands where the backward phase is, and says how

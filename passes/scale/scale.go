@@ -121,40 +121,56 @@ func (s *scaling) unscale(grad *ir.Op, inverse *ir.Value) (exact map[*ir.Value]*
 }
 
 // replace has everything behind read the gradients without the scale: as f32
-// where it casts to that, else as the dtype that they had.
+// where it casts to that, else as the dtype that they had, cast once before the first
+// reader.
 func (s *scaling) replace(exact map[*ir.Value]*ir.Value) {
-	narrow := map[*ir.Value]*ir.Value{}
-	ops := s.f.Ops
-	s.f.Ops = make([]*ir.Op, 0, len(ops))
-	b := op.Builder{F: s.f, Scope: "loss_scale", Pos: s.b.Pos}
-	as := func(g *ir.Value, run *ir.Run) *ir.Value {
-		if narrow[g] == nil {
-			b.Slot.Run = run
-			b.Each(g.In())
-			narrow[g] = b.Cast(exact[g], g.Type.DType)
-		}
-		return narrow[g]
+	widens := func(o *ir.Op) bool {
+		return o.Name == op.Cast && exact[o.Args[0]] != nil && o.Result().Type.DType == ir.F32
 	}
-	casts := map[*ir.Value]*ir.Value{}
-	for _, o := range ops {
+	read := map[*ir.Value]bool{}
+	made, rest := []*ir.Op{}, []*ir.Op{}
+	for _, o := range s.f.Ops {
 		if s.made[o] {
-			s.f.Ops = append(s.f.Ops, o)
+			made = append(made, o)
 			continue
 		}
-		if o.Name == op.Cast && exact[o.Args[0]] != nil && o.Result().Type.DType == ir.F32 {
+		for _, v := range o.Args {
+			read[v] = read[v] || !widens(o)
+		}
+		rest = append(rest, o)
+	}
+	for _, r := range s.f.Results {
+		read[r.Value] = true
+	}
+	narrow, casts := map[*ir.Value]*ir.Value{}, map[*ir.Value]*ir.Value{}
+	b := op.Builder{F: s.f, Scope: "loss_scale", Pos: s.b.Pos, Sink: &made}
+	for _, o := range made {
+		if o.Name != op.Grad {
+			continue
+		}
+		for _, g := range o.Results {
+			if exact[g] != nil && read[g] {
+				b.Each(g.In())
+				narrow[g] = b.Cast(exact[g], g.Type.DType)
+			}
+		}
+	}
+	s.f.Ops = made
+	for _, o := range rest {
+		if widens(o) {
 			casts[o.Result()] = exact[o.Args[0]]
 			continue
 		}
 		for i, a := range o.Args {
-			if exact[a] != nil {
-				o.Args[i] = as(a, o.Run)
+			if narrow[a] != nil {
+				o.Args[i] = narrow[a]
 			}
 		}
 		s.f.Ops = append(s.f.Ops, o)
 	}
 	for i, r := range s.f.Results {
-		if exact[r.Value] != nil {
-			s.f.Results[i].Value = as(r.Value, b.Slot.Run)
+		if narrow[r.Value] != nil {
+			s.f.Results[i].Value = narrow[r.Value]
 		}
 	}
 	s.f.Replace(casts)

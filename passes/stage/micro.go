@@ -15,9 +15,6 @@ type state struct {
 	kind string    // of partial sums: sum or max; or own
 }
 
-// isLate reports whether v is known only after the last microbatch.
-func (s *splitter) isLate(v *ir.Value) bool { _, late := s.late[v]; return late }
-
 // own is the kind of what each microbatch has by itself, of which there is none of all (op.AttrOwn).
 const own = "own"
 
@@ -30,16 +27,14 @@ type splitter struct {
 	names
 	m      int
 	shards int             // of the batch, each of which has rows of every microbatch
-	batch  map[string]bool // the axes of fields that count the rows of the batch
+	batch  map[string]bool // axes of the batch's rows: of the fields, and what is made of these
 	b      op.Builder
 	out    []*ir.Op
 	of     map[*ir.Value]*state
 	whole  map[*ir.Value]*ir.Value // what a cut or partial value becomes as a whole
 	cuts   map[string]*ir.Value    // parts cut from whole values
 	wide   map[string]*ir.Value    // those with an axis of microbatches
-	// late are values that are known only after the last microbatch. For each there is the
-	// operation that relates rows of several of them, nil where it is a sum of theirs.
-	late map[*ir.Value]*ir.Op
+	late   map[*ir.Value]cause     // known only after the last microbatch
 	// given are values that depend on the batch, on numbers of the step and on
 	// constants alone. What needs one whole computes it from the whole batch,
 	// before the first microbatch, on its own stage.
@@ -67,7 +62,7 @@ func (s *splitter) run(r *ir.Run) *ir.Run {
 // parts, for each of them.
 func microbatch(m *ir.Module, f *ir.Func, t *tagger) error {
 	s := &splitter{tagger: t, names: namesFor(f), m: t.micro, batch: map[string]bool{}, of: map[*ir.Value]*state{}, whole: map[*ir.Value]*ir.Value{}, cuts: map[string]*ir.Value{}, wide: map[string]*ir.Value{},
-		late: map[*ir.Value]*ir.Op{}, given: givenOf(f), runs: map[*ir.Run]*ir.Run{}, rest: map[*ir.Run][]*ir.Op{}, heads: map[int][]*ir.Run{}}
+		late: map[*ir.Value]cause{}, given: givenOf(f), runs: map[*ir.Run]*ir.Run{}, rest: map[*ir.Run][]*ir.Op{}, heads: map[int][]*ir.Run{}}
 	f.Micro = s.m
 	s.b = op.Builder{F: f, Sink: &s.out}
 	if err := s.fields(m); err != nil {
@@ -139,27 +134,19 @@ func (s *splitter) operation(o *ir.Op) error {
 	if o.Run == nil && len(o.Results) > 0 && s.given[o.Results[0]] && op.Of(o).Class != op.Source {
 		s.stage[o] = anywhere
 	}
-	late := false
-	var by *ir.Op
 	for i, v := range o.Args {
-		if st := s.of[v]; st != nil {
-			w, err := s.join(v)
-			if err != nil {
-				return err
-			}
-			if o.Args[i] = w; st.axis != "" && s.isLate(w) && by == nil {
-				by = o
-			}
+		if s.of[v] == nil {
+			continue
 		}
-		if x, ok := s.late[o.Args[i]]; ok {
-			if late = true; by == nil {
-				by = x
-			}
+		w, err := s.join(v)
+		if err != nil {
+			return err
 		}
+		o.Args[i] = w
 	}
-	if late {
+	if why, late := s.lateness(o); late {
 		for _, r := range o.Results {
-			s.late[r] = by
+			s.late[r] = why
 		}
 		s.phase[o] = ir.Update
 	}
@@ -223,7 +210,7 @@ func (s *splitter) factor(o *ir.Op, rule op.Rule) *op.Factor {
 			}
 		}
 	}
-	if named != nil && s.phase[o] == ir.Update {
+	if named != nil && (s.phase[o] == ir.Update || slices.ContainsFunc(o.Args, s.isLate)) {
 		return nil
 	}
 	return named
@@ -338,7 +325,7 @@ func (s *splitter) each(o *ir.Op, f *op.Factor) error {
 			continue
 		}
 		if axis := f.Results[j]; axis != "" {
-			states[j].axis = axis
+			states[j].axis, s.batch[axis] = axis, true
 			types[j].Axes[types[j].Index(axis)].Size /= s.m
 		} else {
 			states[j].kind = f.Reduction

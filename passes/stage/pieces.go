@@ -39,21 +39,13 @@ func (s *splitter) positions(o *ir.Op, axis string, rows int) *ir.Value {
 	return s.fromShards(x, axis, row)
 }
 
-// numbers are the random ones of the microbatch's rows.
+// numbers are the random ones of the microbatch's rows: so many of each shard follow one
+// another in the whole batch.
 func (s *splitter) numbers(o *ir.Op, args []*ir.Value, t ir.Type, axis string) *ir.Value {
-	var wide ir.Type
-	for _, a := range t.Axes {
-		if a.Name == axis {
-			if s.shards > 1 {
-				wide.Axes = append(wide.Axes, ir.Axis{Name: axis, Size: s.shards})
-			}
-			wide.Axes = append(wide.Axes, ir.Axis{Name: s.names.micro, Size: 1})
-			a = ir.Axis{Name: s.inner(axis, s.names.row), Size: a.Size / s.shards}
-		}
-		wide.Axes = append(wide.Axes, a)
-	}
-	attrs := op.Window(o.Attrs.With("axes", sizesOf(wide)), wide, s.names.micro, s.m, 0).With(ir.AttrMoves, ir.Name(s.names.micro))
-	return s.joined(s.b.Emit(o.Name, attrs, append(slices.Clone(args), s.number())...), axis)
+	rows := t.Size(axis) / s.shards
+	attrs := op.Window(o.Attrs.With("axes", sizesOf(t)), t, axis, t.Size(axis)*s.m, 0).
+		With(ir.AttrRuns, ir.Sizes{{Name: axis, N: rows}}).With(ir.AttrMoves, ir.Name(axis))
+	return s.b.Emit(o.Name, attrs, append(slices.Clone(args), s.number())...)
 }
 
 // cut is what the microbatch has of v along axis, on a stage: v is split once, and each
@@ -115,7 +107,7 @@ func (s *splitter) join(v *ir.Value) (*ir.Value, error) {
 	if w := s.whole[v]; w != nil {
 		return w, nil
 	}
-	if s.given[v] {
+	if s.given[v] || v.Def != nil && s.stage[v.Def] == anywhere {
 		return s.again(v), nil
 	}
 	st := s.of[v]
@@ -142,7 +134,7 @@ func (s *splitter) join(v *ir.Value) (*ir.Value, error) {
 	s.stage[w.Def], s.phase[w.Def] = s.stage[d], s.phase[d]
 	w = s.reordered(w, v.Type)
 	s.whole[v] = w
-	s.late[w] = nil
+	s.late[w] = cause{of: d, rows: st.axis != ""}
 	return w, nil
 }
 

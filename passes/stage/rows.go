@@ -139,15 +139,46 @@ func (s *splitter) fromShards(v *ir.Value, axis, inner string) *ir.Value {
 // related is the code of an error for what relates the rows of several microbatches.
 const related = "E0609"
 
+// cause is why a value is known only after the last microbatch: it is rows of all of them,
+// which of has made; or of combines microbatches, by a sum or because it relates rows.
+type cause struct {
+	of            *ir.Op
+	rows, relates bool
+}
+
+// isLate reports whether v is known only after the last microbatch.
+func (s *splitter) isLate(v *ir.Value) bool { _, late := s.late[v]; return late }
+
+// lateness is why the results of o are late, and false where they are not: o relates the
+// rows that it reads of all microbatches.
+func (s *splitter) lateness(o *ir.Op) (why cause, late bool) {
+	for _, v := range o.Args {
+		c, ok := s.late[v]
+		if ok && c.rows {
+			return cause{of: o, relates: true}, true
+		}
+		if ok && !late {
+			why, late = c, true
+		}
+	}
+	return why, late
+}
+
 // tooLate says that o, of one microbatch, needs v, which is known after all of them.
 func (s *splitter) tooLate(o *ir.Op, v *ir.Value) error {
-	e := &diag.Error{Code: related, Pos: o.Pos, Msg: fmt.Sprintf("`%s` works on one microbatch but needs a value of all of them", o.Name),
-		Want: "a loss and gradients that are sums over the batch, of terms that need one microbatch of what depends on parameters", Note: notes(s.at)}
-	by := s.late[v]
-	if by == nil {
-		return e
+	c := s.late[v]
+	if c.rows {
+		c = cause{of: o, relates: true}
 	}
-	e.Pos, e.Msg = by.Pos, fmt.Sprintf("`%s` relates rows of the batch that are in different microbatches", by.Name)
-	e.Want = "operations on each row, or on groups of consecutive rows that one microbatch has of one shard of the batch"
+	if c.relates {
+		return &diag.Error{Code: related, Pos: c.of.Pos, Msg: fmt.Sprintf("`%s` relates rows of the batch that are in different microbatches", c.of.Name),
+			Want: "operations on each row, or on groups of consecutive rows that one microbatch has of one shard of the batch", Note: notes(s.at)}
+	}
+	e := &diag.Error{Code: related, Pos: o.Pos, Msg: fmt.Sprintf("`%s` works on one microbatch but needs a value of all of them", o.Name),
+		Want: "a loss and gradients that are sums over the batch, of terms that need one microbatch of what depends on parameters"}
+	if c.of != nil && c.of.Pos != o.Pos && c.of.Pos.IsValid() {
+		e.Note = append(e.Note, diag.Note{Pos: c.of.Pos, Msg: fmt.Sprintf("`%s` combines all microbatches", c.of.Name)})
+	}
+	e.Note = append(e.Note, notes(s.at)...)
 	return e
 }

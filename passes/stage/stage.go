@@ -165,7 +165,31 @@ func (p *plan) assign(m *ir.Module, f *ir.Func, micro bool) error {
 	default:
 		p.Remarkf(nil, "gradients of %d microbatches add up", p.micro)
 	}
-	return microbatch(m, f, t)
+	if err := microbatch(m, f, t); err != nil || p.rule == nil {
+		return err
+	}
+	return inOrder(f, p.rule)
+}
+
+// inOrder refuses what no schedule can do: a microbatch goes through the stages once, from
+// the first to the last and back.
+func inOrder(f *ir.Func, r *layout.Pipeline) error {
+	for _, o := range f.Ops {
+		for _, v := range o.Args {
+			d := v.Def
+			if d == nil || !o.PerMicro() || !d.PerMicro() || o.Phase != d.Phase {
+				continue
+			}
+			here, known := o.Stage.Get()
+			from, made := d.Stage.Get()
+			if known && made && (o.Phase == ir.Forward && from > here || o.Phase == ir.Backward && from < here) {
+				return &diag.Error{Code: "E0606", Pos: o.Pos, Note: notes(r.At),
+					Msg:  fmt.Sprintf("`%s` on stage %d reads, of the same microbatch, what `%s` makes on stage %d in the %s phase", o.Name, here, d.Name, from, o.Phase),
+					Want: fmt.Sprintf("a model that goes through `%s` once, in their order", r.Blocks)}
+			}
+		}
+	}
+	return nil
 }
 
 // tagger finds stage and half of every operation of one function.
@@ -180,6 +204,7 @@ type tagger struct {
 	home   map[*ir.Value]int // argument → virtual stage
 	arg    map[*ir.Value]*ir.Arg
 	loss   int // index of the operation that makes the loss
+	loose  map[*ir.Op]bool
 	// home of a stack: the stage of its instances.
 	stacks map[*ir.Stack]int
 }
@@ -189,7 +214,7 @@ type tagger struct {
 const anywhere = -1
 
 func newTagger(f *ir.Func, p *plan) (*tagger, error) {
-	t := &tagger{f: f, plan: p, last: p.stages - 1, of: map[int]int{}, stage: map[*ir.Op]int{}, phase: map[*ir.Op]ir.Phase{}, home: map[*ir.Value]int{}, arg: map[*ir.Value]*ir.Arg{}, stacks: map[*ir.Stack]int{}}
+	t := &tagger{f: f, plan: p, last: p.stages - 1, of: map[int]int{}, stage: map[*ir.Op]int{}, phase: map[*ir.Op]ir.Phase{}, home: map[*ir.Value]int{}, arg: map[*ir.Value]*ir.Arg{}, loose: map[*ir.Op]bool{}, stacks: map[*ir.Stack]int{}}
 	r, stages := p.rule, p.stages
 	if r == nil {
 		return t, nil

@@ -31,6 +31,7 @@ func (t *tagger) run() error {
 			grads[r.Value] = true
 		}
 	}
+	t.findLoose()
 	t.forward()
 	t.homes()
 	t.backward(grads)
@@ -46,26 +47,27 @@ func (t *tagger) run() error {
 	return nil
 }
 
-// everywhere reports whether o reads nothing but constants, positions and the
-// numbers of the step: it is computed wherever it is needed.
-func (t *tagger) everywhere(o *ir.Op) bool {
-	if op.Of(o).Class == op.Source && len(o.Args) > 0 {
-		return false // random numbers belong where they are used
-	}
-	for _, v := range o.Args {
-		if v.Def == nil {
-			a := t.arg[v]
-			if a == nil || a.Role != ir.RoleStep && a.Role != ir.RoleSeed && a.Role != ir.RoleSetting {
-				return false
+// findLoose finds what reads nothing but constants, positions and the numbers of the
+// step: it is computed wherever it is needed. In a run it stays with the instances, but
+// ties none of its readers to a stage or a phase.
+func (t *tagger) findLoose() {
+	for _, o := range t.f.Ops {
+		class := op.Of(o).Class
+		loose := class != op.Boundary && (class != op.Source || len(o.Args) == 0) // random numbers belong where they are used
+		for _, v := range o.Args {
+			if v.Def != nil {
+				loose = loose && t.loose[v.Def]
+				continue
 			}
-			continue
+			a := t.arg[v]
+			loose = loose && a != nil && (a.Role == ir.RoleStep || a.Role == ir.RoleSeed || a.Role == ir.RoleSetting)
 		}
-		if s, ok := t.stage[v.Def]; !ok || s != anywhere {
-			return false
-		}
+		t.loose[o] = loose
 	}
-	return true
 }
+
+// everywhere reports whether every stage that reads o's result computes it itself.
+func (t *tagger) everywhere(o *ir.Op) bool { return o.Run == nil && t.loose[o] }
 
 // forward tags the operations up to the loss.
 func (t *tagger) forward() {
@@ -128,7 +130,8 @@ func (t *tagger) latest(o *ir.Op) (int, bool) {
 	return s, ok
 }
 
-// homes puts each argument on the first stage that reads it before the loss.
+// homes puts each argument on the first stage that reads it before the loss, and a
+// parameter of a block that nothing reads on the stage of the block.
 func (t *tagger) homes() {
 	for _, a := range t.f.Args {
 		t.home[a.Value] = -1
@@ -144,6 +147,11 @@ func (t *tagger) homes() {
 		}
 	}
 	args := t.f.Named()
+	for _, a := range t.f.Args {
+		if a.Role == ir.RoleParam && t.home[a.Value] < 0 {
+			t.home[a.Value] = t.ofBlock(a)
+		}
+	}
 	for _, a := range t.f.Args {
 		if a.Role != ir.RoleState || t.home[a.Value] >= 0 {
 			continue
@@ -162,8 +170,37 @@ func (t *tagger) homes() {
 	}
 }
 
-// backward tags the operations after the loss.
+// ofBlock is the stage of the block that parameter a belongs to; the first for all others.
+func (t *tagger) ofBlock(a *ir.Arg) int {
+	if s := a.Value.Each; s != nil {
+		return t.stacks[s]
+	}
+	k, _ := t.number(a.Path)
+	return t.of[k]
+}
+
+// backward tags the operations after the loss. What no block holds is where [tagger.follow]
+// says, within the bounds that gradients set: they go from the last stage to the first.
 func (t *tagger) backward(grads map[*ir.Value]bool) {
+	t.phases(grads)
+	least := t.least()
+	for i, o := range t.f.Ops {
+		if i <= t.loss || t.stage[o] == anywhere {
+			continue
+		}
+		if at, ok := t.held(o); ok {
+			t.stage[o] = at
+			continue
+		}
+		t.stage[o] = t.follow(o)
+		if t.phase[o] == ir.Backward {
+			t.stage[o] = min(max(t.stage[o], least[o]), t.most(o))
+		}
+	}
+}
+
+// phases finds which operations after the loss update, and which are anywhere.
+func (t *tagger) phases(grads map[*ir.Value]bool) {
 	update := map[*ir.Value]bool{}
 	leads := t.leads(grads)
 	for i, o := range t.f.Ops {
@@ -171,16 +208,16 @@ func (t *tagger) backward(grads map[*ir.Value]bool) {
 			continue
 		}
 		t.phase[o] = ir.Backward
-		if o.Run == nil && t.everywhere(o) {
+		if t.everywhere(o) {
 			t.stage[o] = anywhere
 			continue
 		}
 		kept := !leads[o] // a scale of the loss is kept, and no update
 		for _, v := range o.Args {
-			if grads[v] || update[v] {
+			if !leads[o] && (grads[v] || update[v]) { // else another gradient is made of this one
 				t.phase[o] = ir.Update
 			}
-			floats := v.Def != nil && t.stage[v.Def] == anywhere
+			floats := v.Def != nil && t.loose[v.Def]
 			if a := t.arg[v]; v.Def == nil && a != nil {
 				floats = a.Role != ir.RoleData
 			}
@@ -194,16 +231,51 @@ func (t *tagger) backward(grads map[*ir.Value]bool) {
 				update[r] = true
 			}
 		}
-		if o.Run != nil {
-			t.stage[o] = t.stacks[o.Run.Stack]
-			continue
-		}
-		if k, ok := t.block(o); ok && t.phase[o] == ir.Backward {
-			t.stage[o] = t.of[k]
-			continue
-		}
-		t.stage[o] = t.follow(o)
 	}
+}
+
+// held is the stage of the block that o is in, for what has to be there.
+func (t *tagger) held(o *ir.Op) (int, bool) {
+	if o.Run != nil {
+		return t.stacks[o.Run.Stack], true
+	}
+	if k, ok := t.block(o); ok && t.phase[o] == ir.Backward {
+		return t.of[k], true
+	}
+	return 0, false
+}
+
+// least is the first stage that each operation of the backward phase may be on: the last
+// one of those that read its results.
+func (t *tagger) least() map[*ir.Op]int {
+	least := map[*ir.Op]int{}
+	for i := len(t.f.Ops) - 1; i > t.loss; i-- {
+		o := t.f.Ops[i]
+		if t.phase[o] != ir.Backward || t.stage[o] == anywhere {
+			continue
+		}
+		if at, ok := t.held(o); ok {
+			least[o] = at
+		}
+		for _, v := range o.Args {
+			if d := v.Def; d != nil {
+				least[d] = max(least[d], least[o])
+			}
+		}
+	}
+	return least
+}
+
+// most is the last stage that o of the backward phase may be on: the first of those that
+// make the gradients that it reads.
+func (t *tagger) most(o *ir.Op) int {
+	most := t.last
+	for _, v := range o.Args {
+		if d := v.Def; d != nil && t.phase[d] == ir.Backward && t.stage[d] >= 0 {
+			most = min(most, t.stage[d])
+		}
+	}
+	return most
 }
 
 // leads are the operations that a gradient depends on.

@@ -151,6 +151,8 @@ func communicationTable(b *strings.Builder, d *Description, p *program.Plan) {
 		return
 	}
 	communicationHead(b, p)
+	levelTable(b, d)
+	b.WriteString("  Of all devices\n")
 	all, _ := total(d.Collectives)
 	fmt.Fprintf(b, "  %6s  %11s  %6s  %-16s %-8s %s\n", "count", "each", "share", "kind", "over", "where, and why")
 	for _, c := range alike(d.Collectives) {
@@ -170,6 +172,8 @@ func communicationTotals(b *strings.Builder, d *Description, p *program.Plan) {
 		return
 	}
 	communicationHead(b, p)
+	levelTable(b, d)
+	b.WriteString("  Of all devices\n")
 	type key struct{ kind, axis string }
 	var groups folded[key, Collective]
 	list := alike(d.Collectives)

@@ -12,9 +12,14 @@ func covered(d *program.Device, s program.Space) int64 {
 	if d == nil {
 		return 0
 	}
+	return coveredBy(d, func(i int) bool { return d.Buffers[i].Space == s })
+}
+
+// coveredBy is how many bytes of the arena hold one of those buffers at some time.
+func coveredBy(d *program.Device, takes func(i int) bool) int64 {
 	var list []family
 	for i := range d.Buffers {
-		if b := &d.Buffers[i]; b.Space == s && b.Memory == "" && b.Bytes > 0 {
+		if b := &d.Buffers[i]; b.Memory == "" && b.Bytes > 0 && takes(i) {
 			n, micros := b.Places()
 			if n < micros { // as few families as there can be
 				for k := range n {

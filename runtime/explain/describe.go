@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"ptc/runtime/program"
+	"ptc/runtime/timeline"
 )
 
 // Version is that of the JSON form of a Description. Fields may be added within a
@@ -37,18 +38,23 @@ type Description struct {
 	TokensPerStep int64   `json:"tokens_per_step"`
 
 	// Microbatches is how many the tasks of a pipeline are for; 0 where there are none.
-	Microbatches int          `json:"microbatches"`
-	Memory       Memory       `json:"memory"`
-	Tasks        []Task       `json:"tasks"`
-	Runs         []Run        `json:"runs"`
-	Kernels      []Kernel     `json:"kernels"`
-	Roofline     *Roofline    `json:"roofline,omitempty"`
-	Collectives  []Collective `json:"collectives"`
-	Sends        Sends        `json:"sends"`
-	Transfers    []Transfer   `json:"transfers"`
-	Passes       []string     `json:"passes"`
-	Remarks      []Remark     `json:"remarks"`
-	Sources      []Source     `json:"sources"`
+	Microbatches int `json:"microbatches"`
+	// Idle is the share of the devices' time in which they wait for one another, if all stages of the pipeline take the
+	// same time; 0 without a pipeline.
+	Idle        float64      `json:"idle_share"`
+	Memory      Memory       `json:"memory"`
+	Tasks       []Task       `json:"tasks"`
+	Runs        []Run        `json:"runs"`
+	Kernels     []Kernel     `json:"kernels"`
+	Roofline    *Roofline    `json:"roofline,omitempty"`
+	Collectives []Collective `json:"collectives"`
+	Sends       Sends        `json:"sends"`
+	// Communication is that of one device of each class.
+	Communication []Level    `json:"communication"`
+	Transfers     []Transfer `json:"transfers"`
+	Passes        []string   `json:"passes"`
+	Remarks       []Remark   `json:"remarks"`
+	Sources       []Source   `json:"sources"`
 }
 
 // MeshAxis is an axis of the mesh as the layout declares it.
@@ -99,6 +105,13 @@ type Source struct {
 
 // Describe reads a plan.
 func Describe(p *program.Plan) *Description {
+	d := describe(p)
+	d.Memory.Stages = stagesOf(p)
+	return d
+}
+
+// describe is Describe but for what takes time.
+func describe(p *program.Plan) *Description {
 	d := &Description{
 		Version: Version,
 		Model:   p.Name, Layout: p.Layout, Target: p.Target, Compiler: p.Compiler, LLVM: p.LLVM,
@@ -139,7 +152,8 @@ func Describe(p *program.Plan) *Description {
 	if s := step(most); s != nil {
 		d.Microbatches, d.Tasks, d.Runs = s.Micro, tasks(most, s), runs(most, s)
 	}
-	d.Collectives, d.Transfers = collectives(p), transfers(p)
+	d.Collectives, d.Communication, d.Transfers = collectives(p), levelsOf(p), transfers(p)
+	d.Idle, _ = timeline.Idle(p)
 	d.Sends.Count, d.Sends.Bytes = busiest(p)
 	return d
 }

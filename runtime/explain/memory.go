@@ -16,6 +16,9 @@ type Memory struct {
 	Disk  []int64                 `json:"disk_bytes_per_device"`
 	Arena map[program.Space]int64 `json:"arena"` // of the device with the largest
 
+	// Stages are the parts of each class of devices' arena.
+	Stages []Stage `json:"stages"`
+
 	// Communicators are those of NCCL that the device with the most needs where its processes exchange by
 	// that: memory beside the arena, which is an estimate; nil where there are none, or no GPUs.
 	Communicators *Communicators `json:"communicators,omitempty"`

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"ptc/runtime/program"
+	"ptc/runtime/timeline"
 )
 
 // Bounds of the summary, so that it is short for every plan: rows of a table,
@@ -29,6 +30,7 @@ func summary(b *strings.Builder, d *Description, p *program.Plan) {
 	if ports := p.Ports(); len(ports) > 0 {
 		line(b, "ports", "%s: of these `ptc run --set` takes other values", strings.Join(ports, ", "))
 	}
+	stageTable(b, d)
 	memoryTable(b, d)
 	kernelTable(b, d, rowsOfSummary)
 	communicationTotals(b, d, p)
@@ -43,6 +45,9 @@ func summary(b *strings.Builder, d *Description, p *program.Plan) {
 // is without bounds.
 func schedule(b *strings.Builder, d *Description, devices, width int) {
 	var drawn, said []string
+	if d.Idle > mostIdle {
+		said = append(said, d.idleText())
+	}
 	for _, r := range d.Remarks {
 		if r.Pass != "schedule" {
 			continue
@@ -67,6 +72,25 @@ func schedule(b *strings.Builder, d *Description, devices, width int) {
 		}
 		fmt.Fprintf(b, "  %s\n", clip(s, width))
 	}
+}
+
+// mostIdle is the idle share above which a pipeline is probably laid out otherwise than meant.
+const mostIdle = 0.25
+
+// idleText warns of devices that wait for one another for long.
+func (d *Description) idleText() string {
+	return fmt.Sprintf("warning: devices are idle for %.1f%% of a step, if all stages take the same time: more than %d microbatches, or fewer stages, make it less",
+		100*d.Idle, d.Microbatches)
+}
+
+// IdleWarning is what a user should know of a pipeline whose devices are idle for more than a quarter of a step, or empty.
+func IdleWarning(p *program.Plan) string {
+	idle, micro := timeline.Idle(p)
+	if idle <= mostIdle {
+		return ""
+	}
+	d := Description{Idle: idle, Microbatches: micro}
+	return strings.TrimPrefix(d.idleText(), "warning: ")
 }
 
 // clip shortens a line to so many columns; below 0 it stays as it is.

@@ -16,7 +16,7 @@ type section struct {
 
 // sections are all but the summary, in the order in which "all" has them.
 var sections = []section{
-	{"memory", func(b *strings.Builder, d *Description, _ *program.Plan) { memoryTable(b, d) }},
+	{"memory", func(b *strings.Builder, d *Description, _ *program.Plan) { stageTable(b, d); memoryTable(b, d) }},
 	{"kernels", func(b *strings.Builder, d *Description, _ *program.Plan) { kernelTable(b, d, -1) }},
 	{"communication", communicationTable},
 	{"transfers", func(b *strings.Builder, d *Description, _ *program.Plan) { transferTable(b, d) }},
@@ -67,7 +67,7 @@ func line(b *strings.Builder, label, format string, args ...any) {
 // Overview is what a plan is, in a few lines.
 func Overview(p *program.Plan) string {
 	var b strings.Builder
-	Describe(p).overview(&b)
+	describe(p).overview(&b)
 	return b.String()
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/klauspost/cpuid/v2"
+
+	"ptc/internal/amx"
 )
 
 // x86Features gives cpuid's test for each feature name of LLVM's that a plan may
@@ -35,7 +37,7 @@ func refused(feature string) error {
 	if feature != "amx-tile" || runtime.GOARCH != "amd64" || !cpuid.CPU.Supports(cpuid.AMXTILE) {
 		return nil
 	}
-	return permitTiles()
+	return amx.Permit()
 }
 
 // hostHas answers for one feature; known is false for a name that this
@@ -76,7 +78,7 @@ func supported(features []string, has func(string) (bool, bool), refused func(st
 	if len(why) == 0 {
 		return nil
 	}
-	return fmt.Errorf("this host (%s) cannot run the plan's code: %s; compile it for another target, or for `cpu` on this host",
+	return fmt.Errorf("this host (%s) cannot run the plan's code: %s; `ptc run --rebuild` compiles its sources for this host",
 		runtime.GOARCH, strings.Join(why, "; "))
 }
 

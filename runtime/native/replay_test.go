@@ -290,7 +290,7 @@ func TestSupported(t *testing.T) {
 	}
 	denied := func(string) error { return errors.New("denied") }
 	if err := supported([]string{"avx", "amx-tile"}, func(f string) (bool, bool) { return f == "avx", true }, denied); err == nil ||
-		!strings.Contains(err.Error(), "lacks amx-tile, which its processor has: denied; compile") {
+		!strings.Contains(err.Error(), "lacks amx-tile, which its processor has: denied; `ptc run --rebuild`") {
 		t.Errorf("error %v", err)
 	}
 	auxv := words(16, 0, 1<<8, 0, 26, 0, 1<<14, 0, 0, 0, 0, 0)

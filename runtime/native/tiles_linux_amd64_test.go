@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/klauspost/cpuid/v2"
+
+	"ptc/internal/amx"
 )
 
 // TestPermitTiles: where the processor has tile registers and Linux is not too old, it
 // gives them, twice as well; elsewhere the error says who refuses, and why.
 func TestPermitTiles(t *testing.T) {
-	first, again := permitTiles(), permitTiles()
+	first, again := amx.Permit(), amx.Permit()
 	if (first == nil) != (again == nil) {
 		t.Errorf("first %v, then %v", first, again)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"ptc/runtime/explain"
 	"ptc/runtime/program"
+	"ptc/runtime/timeline"
 )
 
 // Version is that of the JSON form of a [Report]. Fields may be added within a version;
@@ -19,13 +20,13 @@ type Document struct {
 
 // Report is what pictures of a plan need besides its description.
 type Report struct {
-	Version   int        `json:"version"`
-	Verdict   Verdict    `json:"verdict"`
-	Mesh      []Axis     `json:"mesh"`
-	Classes   []Class    `json:"device_classes"` // in the order of those of the description
-	Shardings []Sharding `json:"shardings"`
-	Timeline  *Timeline  `json:"timeline,omitempty"` // of a pipeline
-	Memory    *Map       `json:"memory_map,omitempty"`
+	Version   int                `json:"version"`
+	Verdict   Verdict            `json:"verdict"`
+	Mesh      []Axis             `json:"mesh"`
+	Classes   []Class            `json:"device_classes"` // in the order of those of the description
+	Shardings []Sharding         `json:"shardings"`
+	Timeline  *timeline.Timeline `json:"timeline,omitempty"` // of a pipeline
+	Memory    *Map               `json:"memory_map,omitempty"`
 	// NoMemory says why there is no map.
 	NoMemory string `json:"no_memory_map,omitempty"`
 	Texts    []Text `json:"texts"`
@@ -57,20 +58,17 @@ func Of(p *program.Plan) *Document {
 	r := &d.Report
 	r.Version = Version
 	r.Mesh, r.Classes, r.Shardings = meshOf(p), classesOf(p), shardings(p)
-	r.Timeline = timelineOf(p)
+	r.Timeline = timeline.Of(p)
 	r.Memory, r.NoMemory = mapOf(p)
 	r.Texts = []Text{}
 	for _, s := range p.Sources {
 		r.Texts = append(r.Texts, Text{s.Name, s.Text})
 	}
-	r.Verdict = Verdict{Device: p.Memory, Sends: d.Sends.Bytes}
+	r.Verdict = Verdict{Device: p.Memory, Sends: d.Sends.Bytes, Idle: d.Idle}
 	for i := range p.Devices {
 		r.Verdict.Arena = max(r.Verdict.Arena, p.Devices[i].Arena)
 	}
 	r.Verdict.Fits = p.Memory == 0 || r.Verdict.Arena <= p.Memory
-	if r.Timeline != nil {
-		r.Verdict.Idle = r.Timeline.Idle
-	}
 	return d
 }
 

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ptc/runtime/lives"
 	"ptc/runtime/program"
 )
 
@@ -39,14 +40,14 @@ func (g *Group) each(do func(from, until int, at int64)) {
 }
 
 // takes adds a value as the next one of the group, if it is where that has to be.
-func (g *Group) takes(v *value) bool {
+func (g *Group) takes(v *lives.Value) bool {
 	if g.Count == 1 {
-		g.StepFrom, g.StepUntil, g.StepAt = v.from-g.From, v.until-g.Until, v.lo-g.At
+		g.StepFrom, g.StepUntil, g.StepAt = v.From-g.From, v.Until-g.Until, v.Lo-g.At
 		g.Count = 2
 		return true
 	}
 	k := g.Count
-	if v.from != g.From+k*g.StepFrom || v.until != g.Until+k*g.StepUntil || v.lo != g.At+int64(k)*g.StepAt {
+	if v.From != g.From+k*g.StepFrom || v.Until != g.Until+k*g.StepUntil || v.Lo != g.At+int64(k)*g.StepAt {
 		return false
 	}
 	g.Count++
@@ -55,28 +56,28 @@ func (g *Group) takes(v *value) bool {
 
 // grouped are values as groups, in the order of the first of each. Of what one instruction makes for one instance
 // after the other, values are in one group as long as they go on evenly.
-func grouped(values []value) (groups []Group, sites []Site) {
+func grouped(values []lives.Value) (groups []Group, sites []Site) {
 	type key struct {
-		of    origin // with instances as stars
+		of    lives.Origin // with instances as stars
 		space program.Space
 		bytes int64
 		nth   int // among those of one instance
 	}
 	type one struct {
-		of    origin
+		of    lives.Origin
 		bytes int64
 	}
 	nth := map[one]int{}
 	open := map[key]int{}
-	number := map[origin]int{}
+	number := map[lives.Origin]int{}
 	for i := range values {
 		v := &values[i]
-		of := v.of
-		of.module, of.name = star(of.module), star(of.name)
+		of := v.Of
+		of.Module, of.Name = star(of.Module), star(of.Name)
 		// What has no number of an instance is one after the other as it comes.
-		k := key{of: of, space: v.space, bytes: v.bytes}
-		if of != v.of {
-			x := one{of: v.of, bytes: v.bytes}
+		k := key{of: of, space: v.Space, bytes: v.Bytes}
+		if of != v.Of {
+			x := one{of: v.Of, bytes: v.Bytes}
 			k.nth = nth[x]
 			nth[x]++
 		}
@@ -87,10 +88,10 @@ func grouped(values []value) (groups []Group, sites []Site) {
 		if !ok {
 			site = len(sites)
 			number[of] = site
-			sites = append(sites, Site{Module: of.module, Source: of.source, Name: of.name, Type: of.typ})
+			sites = append(sites, Site{Module: of.Module, Source: of.Source, Name: of.Name, Type: of.Type})
 		}
 		open[k] = len(groups)
-		groups = append(groups, Group{Site: site, Space: v.space, Bytes: v.bytes, Count: 1, From: v.from, Until: v.until, At: v.lo})
+		groups = append(groups, Group{Site: site, Space: v.Space, Bytes: v.Bytes, Count: 1, From: v.From, Until: v.Until, At: v.Lo})
 	}
 	return groups, sites
 }

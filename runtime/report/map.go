@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"ptc/internal/units"
+	"ptc/runtime/lives"
 	"ptc/runtime/program"
 )
 
@@ -68,13 +69,13 @@ func mapOf(p *program.Plan) (m *Map, why string) {
 	}
 	d := &whole.Devices[0]
 	prog := stepOf(d)
-	values := livesOf(whole, d, prog)
+	values := lives.Of(whole, d, prog)
 	m = &Map{Class: class, Arena: d.Arena, Instructions: len(prog.Instrs), Values: len(values)}
-	m.Peak, m.Live = sweep(values, len(prog.Instrs))
-	in := &prog.Instrs[m.Peak.Instruction]
-	m.Peak.Module, m.Peak.Source = in.Scope, in.Pos
+	peak, live := lives.Sweep(values, len(prog.Instrs), columns)
+	in := &prog.Instrs[peak.Instruction]
+	m.Peak, m.Live = Peak{peak.Instruction, peak.Bytes, in.Scope, in.Pos}, live
 	for i := range values {
-		m.Edge = max(m.Edge, values[i].lo+values[i].bytes)
+		m.Edge = max(m.Edge, values[i].Lo+values[i].Bytes)
 	}
 	m.Groups, m.Sites = grouped(values)
 	m.shorten()

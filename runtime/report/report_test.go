@@ -7,12 +7,16 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"ptc/compiler"
+	"ptc/runtime/explain"
+	"ptc/runtime/lives"
 	"ptc/runtime/program"
+	"ptc/runtime/timeline"
 )
 
 // layouts are what the tests lay the example out with: each kind of picture has a plan
@@ -45,6 +49,24 @@ func planOf(t *testing.T, layout string, set ...string) *program.Plan {
 		}
 	}
 	return plans[key]
+}
+
+// piped is the example under a layout named pipe.
+func piped(t *testing.T, layout, batch string) *program.Plan {
+	t.Helper()
+	text, err := os.ReadFile("../../examples/gpt/gpt.ptl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, r, err := compiler.Compile(compiler.Options{File: "gpt.ptl", Source: append(text, "\n"+layout+"\n"...), Layout: "pipe", Target: "ref",
+		Set: []string{"layers=4", "embed=16", "heads=2", "head=8", "ffn=32", "vocab=16", "seq=8", "batch=" + batch}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if warns := slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.HasPrefix(w, "devices are idle for") }); warns != (explain.IdleWarning(p) != "") {
+		t.Errorf("the compiler warns of %q", r.Warnings)
+	}
+	return p
 }
 
 var every = []string{"single", "data", "pipe", "chunks", "split", "vee", "spill", "again"}
@@ -159,7 +181,7 @@ func TestIdleShareIsTheBubble(t *testing.T) {
 	said := regexp.MustCompile(`^@step: a bubble of ([0-9.]+%)`)
 	for _, layout := range []string{"pipe", "chunks", "split", "vee"} {
 		p := planOf(t, layout)
-		x := timelineOf(p)
+		x := timeline.Of(p)
 		if x == nil {
 			t.Fatalf("%s: no timeline", layout)
 		}
@@ -187,7 +209,7 @@ func TestIdleShareIsTheBubble(t *testing.T) {
 			}
 		}
 	}
-	if timelineOf(planOf(t, "single")) != nil {
+	if timeline.Of(planOf(t, "single")) != nil {
 		t.Error("a timeline without a pipeline")
 	}
 }
@@ -226,11 +248,11 @@ func TestDocument(t *testing.T) {
 
 // TestGroupsGoOnEvenly: groups are exactly the values, and few where they are even.
 func TestGroupsGoOnEvenly(t *testing.T) {
-	var values []value
+	var values []lives.Value
 	for k := range 10 {
-		values = append(values, value{from: 5 * k, until: 100 - 3*k, lo: int64(64 * k), bytes: 64, of: origin{module: fmt.Sprintf("blocks.%d.mlp", k)}})
+		values = append(values, lives.Value{From: 5 * k, Until: 100 - 3*k, Lo: int64(64 * k), Bytes: 64, Of: lives.Origin{Module: fmt.Sprintf("blocks.%d.mlp", k)}})
 	}
-	values = append(values, value{from: 50, until: 51, lo: 7, bytes: 64, of: origin{module: "blocks.10.mlp"}})
+	values = append(values, lives.Value{From: 50, Until: 51, Lo: 7, Bytes: 64, Of: lives.Origin{Module: "blocks.10.mlp"}})
 	groups, sites := grouped(values)
 	if len(groups) != 2 || groups[0].Count != 10 || groups[1].Count != 1 || len(sites) != 1 || sites[0].Module != "blocks.*.mlp" {
 		t.Errorf("%+v of %+v", groups, sites)
@@ -240,7 +262,7 @@ func TestGroupsGoOnEvenly(t *testing.T) {
 		groups[i].each(func(from, until int, at int64) { got = append(got, rectangle{from, until, at, 64}) })
 	}
 	for _, v := range values {
-		want = append(want, rectangle{v.from, v.until, v.lo, v.bytes})
+		want = append(want, rectangle{v.From, v.Until, v.Lo, v.Bytes})
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)

@@ -10,6 +10,7 @@ import (
 	"ptc/internal/units"
 	"ptc/runtime/explain"
 	"ptc/runtime/program"
+	"ptc/runtime/timeline"
 )
 
 // view is what the template shows: the document, and tables of it.
@@ -28,7 +29,7 @@ type view struct {
 	MapDevice string
 	Spaces    []spaceBytes
 	Largest   []valueRow
-	Timeline  *Timeline
+	Timeline  *timeline.Timeline
 	Measured  *Measured
 	Rows      []deviceRow
 	Kernels   []kernelRow
@@ -117,6 +118,9 @@ func newView(d *Document) *view {
 	return v
 }
 
+// Class names a class of devices, for the page.
+func (v *view) Class(n int) string { return v.Plan.ClassText(n) }
+
 func (v *view) verdict() {
 	d, x := v.Plan, v.Plan.Report.Verdict
 	switch {
@@ -127,7 +131,7 @@ func (v *view) verdict() {
 	default:
 		v.Verdict = append(v.Verdict, sentence{"bad", "Does not fit:", units.Bytes(x.Arena), "of " + units.Bytes(x.Device) + " on a device."})
 	}
-	if v.Timeline != nil {
+	if x.Idle > 0 {
 		v.Verdict = append(v.Verdict, sentence{"", "The pipeline is idle for", percent(x.Idle), "of a step."})
 	}
 	if x.Sends > 0 {

@@ -169,30 +169,32 @@ func reducedBits(bases []layout.Basis, keep []bool) int {
 func (l *lowering) acrossWarps(kind tile.Kind, sums []*thread.Value, at *layout.Layout, mask int) []*thread.Value {
 	each := 32 * len(sums) // of a warp; a lane reads what it wrote in its place
 	e := sums[0].Type.Elem
-	mem := l.b.NewShared(e, l.warps*each, 16)
-	lane := l.b.Special(thread.Lane)
-	l.b.Sync() // what was there before has been read
-	to := l.b.Within(mem, l.b.Add(l.b.Mul(l.warp(), l.i32(int64(each))), lane))
-	for i, x := range sums {
-		l.b.StoreShared(to.Plus(int64(32*i)), thread.Access{}, []*thread.Value{x})
-	}
-	l.b.Sync()
-	same := l.b.And(l.warp(), l.i32(int64((l.warps-1)&^mask)))
-	from := l.b.Within(mem, l.b.Add(l.b.Mul(same, l.i32(int64(each))), lane))
 	out := make([]*thread.Value, len(sums))
-	for i := range sums {
-		for w := range l.warps {
-			if w&^mask != 0 {
-				continue
-			}
-			x := l.b.LoadShared(from.Plus(int64(w*each+32*i)), thread.Access{N: 1})[0]
-			if out[i] == nil {
-				out[i] = x
-			} else {
-				out[i] = l.fold(kind, out[i], x)
+	l.b.Overlay(func() { // so that a kernel of many reductions takes what one does
+		mem := l.b.NewShared(e, l.warps*each, 16)
+		lane := l.b.Special(thread.Lane)
+		l.b.Sync() // what was there before has been read
+		to := l.b.Within(mem, l.b.Add(l.b.Mul(l.warp(), l.i32(int64(each))), lane))
+		for i, x := range sums {
+			l.b.StoreShared(to.Plus(int64(32*i)), thread.Access{}, []*thread.Value{x})
+		}
+		l.b.Sync()
+		same := l.b.And(l.warp(), l.i32(int64((l.warps-1)&^mask)))
+		from := l.b.Within(mem, l.b.Add(l.b.Mul(same, l.i32(int64(each))), lane))
+		for i := range sums {
+			for w := range l.warps {
+				if w&^mask != 0 {
+					continue
+				}
+				x := l.b.LoadShared(from.Plus(int64(w*each+32*i)), thread.Access{N: 1})[0]
+				if out[i] == nil {
+					out[i] = x
+				} else {
+					out[i] = l.fold(kind, out[i], x)
+				}
 			}
 		}
-	}
+	})
 	return out
 }
 

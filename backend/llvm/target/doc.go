@@ -10,5 +10,5 @@
 // the same bytes on every machine. Only Host looks at the machine, and all it
 // returns is one of the names.
 //
-// It needs no LLVM and imports internal/diag only.
+// It needs no LLVM and imports internal/diag and internal/amx.
 package target

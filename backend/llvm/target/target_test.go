@@ -61,23 +61,33 @@ func TestCallersCannotChangeADescription(t *testing.T) {
 }
 
 func TestHost(t *testing.T) {
-	cases := []struct {
-		goarch string
-		level  int
-		bf16   bool
-		want   string
+	for _, c := range []struct {
+		what string
+		p    processor
+		want string
 	}{
-		{"amd64", 4, true, "cpu:x86-64-v4+avx512bf16"},
-		{"amd64", 4, false, "cpu:x86-64-v4"},
-		{"amd64", 3, true, "cpu:x86-64-v3"},
-		{"amd64", 2, false, "cpu:x86-64-v2"},
-		{"amd64", 1, false, ""},
-		{"arm64", 0, false, "cpu:arm64"},
-		{"riscv64", 0, false, ""},
-	}
-	for _, c := range cases {
-		if got := hostName(c.goarch, c.level, c.bf16); got != c.want {
-			t.Errorf("%s level %d bf16 %v: %q, want %q", c.goarch, c.level, c.bf16, got, c.want)
+		{"Sapphire Rapids", processor{arch: "amd64", level: 4, pairs: true, tiles: true}, "cpu:x86-64-v4+amx"},
+		{"Sapphire Rapids whose system keeps the tile registers", processor{arch: "amd64", level: 4, pairs: true}, "cpu:x86-64-v4"},
+		{"Ice Lake", processor{arch: "amd64", level: 4}, "cpu:x86-64-v4"},
+		{"Zen 4", processor{arch: "amd64", level: 4, amd: true, pairs: true}, "cpu:x86-64-v4+avx512bf16"},
+		{"a processor of AMD with tile registers", processor{arch: "amd64", level: 4, amd: true, pairs: true, tiles: true}, "cpu:x86-64-v4+amx"},
+		{"Zen 3", processor{arch: "amd64", level: 3, amd: true}, "cpu:x86-64-v3"},
+		{"pairs without 512 bits", processor{arch: "amd64", level: 3, pairs: true}, "cpu:x86-64-v3"},
+		{"tiles without 512 bits", processor{arch: "amd64", level: 3, pairs: true, tiles: true}, "cpu:x86-64-v3"},
+		{"Nehalem", processor{arch: "amd64", level: 2}, "cpu:x86-64-v2"},
+		{"an older one", processor{arch: "amd64", level: 1}, ""},
+		{"a core of Arm", processor{arch: "arm64"}, "cpu:arm64"},
+		{"another architecture", processor{arch: "riscv64"}, ""},
+	} {
+		if got := hostName(c.p); got != c.want {
+			t.Errorf("%s: %q, want %q", c.what, got, c.want)
+		}
+		if c.want == "" {
+			continue
+		}
+		x, err := Resolve(c.want)
+		if err != nil || x.HasTileBF16 && !c.p.tiles || x.HasDotBF16 && !x.HasTileBF16 && !c.p.amd {
+			t.Errorf("%s: %+v, %v", c.what, x, err)
 		}
 	}
 	h, err := Resolve("cpu")

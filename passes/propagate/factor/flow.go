@@ -29,6 +29,8 @@ type Problem struct {
 	// by the number of what enters: as the outcome of a propagation without has them
 	// leave ([Flow.Left]). Of others the operand of `enter` decides.
 	Carried map[int]ir.Type
+	// Phases are those of operations that are not free.
+	Phases map[*ir.Op]ir.Phase
 	// Apart are results of operations that stand apart, as the optimizer's: what is
 	// reduced for one of them has its scope, not that of what made the sum.
 	Apart map[*ir.Value]bool
@@ -87,6 +89,7 @@ type Flow struct {
 	once     map[apart]*ir.Run    // what is done once for runs of microbatches
 	ofAll    map[*ir.Run]bool     // those
 	made     map[made][]*ir.Value // the reshards that exist, each in its own state
+	same     *sameness            // what is made of arguments more than once
 	out      []*ir.Op
 	run      *ir.Run // that the traversal is in, and where it begins in out
 	head     int
@@ -103,7 +106,7 @@ type Choice struct {
 
 // Run gives every value of the function its state, in one traversal.
 func Run(p Problem) *Flow {
-	x := &Flow{Problem: p, free: FreeOps(p.Func), origin: map[*ir.Value]Origins{}, required: map[Choice]bool{}, made: map[made][]*ir.Value{}, Left: map[int]ir.Type{}, once: map[apart]*ir.Run{}, ofAll: map[*ir.Run]bool{}}
+	x := &Flow{Problem: p, free: FreeOps(p.Func), origin: map[*ir.Value]Origins{}, required: map[Choice]bool{}, made: map[made][]*ir.Value{}, Left: map[int]ir.Type{}, once: map[apart]*ir.Run{}, ofAll: map[*ir.Run]bool{}, same: samenessOf(p.Func)}
 	for i, a := range x.Func.Args {
 		a.Value.Type, x.origin[a.Value] = p.Args[i].Type, p.Args[i].From
 	}
@@ -183,13 +186,14 @@ func (x *Flow) operation(o *ir.Op) {
 	for _, p := range x.Policies {
 		p.Before(x, o)
 	}
-	a := x.assign(o)
+	a, key := x.assign(o), x.same.key(o, x.Phases[o])
 	for i, v := range o.Args {
 		o.Args[i] = x.Reshard(o, v, a.operand(x.Mesh, o, i), a.from, "")
 	}
 	for i, r := range o.Results {
 		r.Type, x.origin[r] = a.result(x.Mesh, o, i), a.from
 	}
+	x.same.note(o, key)
 	x.out = append(x.out, o)
 	for _, p := range x.Policies {
 		p.After(x, o)

@@ -22,6 +22,9 @@ func (x *Flow) Reshard(reader *ir.Op, v *ir.Value, t ir.Type, from Origins, whos
 	if v.Type.Equal(t) {
 		return v
 	}
+	if w := x.same.of[v]; w != nil {
+		v = w
+	}
 	// A sum is reduced where it is made, other moves are the reader's: each place has
 	// its own of what it receives.
 	by := reader

@@ -1,22 +1,28 @@
-package report
+package lives
 
 import (
 	"cmp"
 	"slices"
 )
 
-// sweep goes through the instructions of a step and finds how many bytes hold a value at
+// Peak is the instruction at which most bytes are live, the first of several.
+type Peak struct {
+	Instruction int
+	Bytes       int64
+}
+
+// Sweep goes through the instructions of a step and finds how many bytes hold a value at
 // each: the length of a union of ranges, of which some come and some go (Bentley,
 // "Algorithms for Klee's rectangle problems", 1977). It gives the peak, and the most in
 // each of equal parts of the step.
-func sweep(values []value, instructions int) (Peak, []int64) {
+func Sweep(values []Value, instructions, parts int) (Peak, []int64) {
 	type event struct{ at, value, add int }
 	var events []event
 	var edges []int64
 	for i := range values {
 		v := &values[i]
-		events = append(events, event{v.from, i, 1}, event{v.until, i, -1})
-		edges = append(edges, v.lo, v.lo+v.bytes)
+		events = append(events, event{v.From, i, 1}, event{v.Until, i, -1})
+		edges = append(edges, v.Lo, v.Lo+v.Bytes)
 	}
 	slices.SortFunc(events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.value, b.value)) })
 	slices.Sort(edges)
@@ -25,14 +31,14 @@ func sweep(values []value, instructions int) (Peak, []int64) {
 	if len(edges) > 1 {
 		u.covers, u.length = make([]int, 4*len(edges)), make([]int64, 4*len(edges))
 	}
-	parts := min(columns, instructions)
+	parts = min(parts, instructions)
 	live := make([]int64, parts)
 	var peak Peak
 	for n, i := 0, 0; i < instructions; {
 		for ; n < len(events) && events[n].at <= i; n++ {
 			v := &values[events[n].value]
-			lo, _ := slices.BinarySearch(edges, v.lo)
-			hi, _ := slices.BinarySearch(edges, v.lo+v.bytes)
+			lo, _ := slices.BinarySearch(edges, v.Lo)
+			hi, _ := slices.BinarySearch(edges, v.Lo+v.Bytes)
 			u.add(1, 0, len(edges)-1, lo, hi, events[n].add)
 		}
 		next := instructions

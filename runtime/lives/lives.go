@@ -1,4 +1,4 @@
-package report
+package lives
 
 import (
 	"fmt"
@@ -8,19 +8,19 @@ import (
 	"ptc/runtime/program"
 )
 
-// value is what an instruction leaves in device memory while it is needed: for the
-// instructions from up to and without until, at the bytes from lo on.
-type value struct {
-	from, until int
-	lo, bytes   int64
-	space       program.Space
-	of          origin
-	lasts       bool // a tensor, or what is fed once: until the end
+// Value is what an instruction leaves in device memory while it is needed: for the
+// instructions From up to and without Until, at the bytes from Lo on.
+type Value struct {
+	From, Until int
+	Lo, Bytes   int64
+	Space       program.Space
+	Of          Origin
+	Lasts       bool // a tensor, or what is fed once: until the end
 }
 
-// origin is what made a value: comparable, so that the same of another instance is found.
-type origin struct {
-	module, source, name, typ string
+// Origin is what made a value: comparable, so that the same of another instance is found.
+type Origin struct {
+	Module, Source, Name, Type string
 }
 
 // lives finds the values of a program that is written out, in the order in which they
@@ -36,19 +36,21 @@ type lives struct {
 	plan   *program.Plan
 	device *program.Device
 	prog   *program.Program
-	values []value
+	values []Value
+	types  []string        // of buffers, as far as they were asked for
 	at     ranges.Map[int] // at each byte the number of the value there, from 1
 }
 
-func livesOf(p *program.Plan, d *program.Device, prog *program.Program) []value {
-	l := &lives{plan: p, device: d, prog: prog}
+// Of are the values of a program of a device, which is written out: those of an expanded plan.
+func Of(p *program.Plan, d *program.Device, prog *program.Program) []Value {
+	l := &lives{plan: p, device: d, prog: prog, types: make([]string, len(d.Buffers))}
 	for _, t := range d.Tensors {
-		l.begin(0, t.Buffer, origin{name: t.Path}, true)
+		l.begin(0, t.Buffer, Origin{Name: t.Path}, true)
 	}
 	for _, x := range d.Ports {
 		if x.Program == prog.Name && x.In() {
 			name := strings.TrimSpace(x.Role + " " + x.Path)
-			l.begin(0, x.Buffer, origin{name: name}, x.Role == program.RoleCoord || x.Role == program.RoleIndex || x.Role == program.RoleSetting)
+			l.begin(0, x.Buffer, Origin{Name: name}, x.Role == program.RoleCoord || x.Role == program.RoleIndex || x.Role == program.RoleSetting)
 		}
 	}
 	for i := range prog.Instrs {
@@ -61,10 +63,10 @@ func livesOf(p *program.Plan, d *program.Device, prog *program.Program) []value 
 	}
 	out := l.values[:0]
 	for _, v := range l.values {
-		if v.lasts {
-			v.until = len(prog.Instrs)
+		if v.Lasts {
+			v.Until = len(prog.Instrs)
 		}
-		if v.until > v.from {
+		if v.Until > v.From {
 			out = append(out, v)
 		}
 	}
@@ -78,21 +80,21 @@ func (l *lives) place(buffer int) (b *program.Buffer, lo, hi int64, ok bool) {
 }
 
 // begin adds a value, unless the place is that of one that lasts.
-func (l *lives) begin(i, buffer int, of origin, lasts bool) {
+func (l *lives) begin(i, buffer int, of Origin, lasts bool) {
 	b, lo, hi, ok := l.place(buffer)
 	if !ok {
 		return
 	}
 	kept := false
 	l.at.Each(lo, hi, func(_, _ int64, n int) bool {
-		kept = l.values[n-1].lasts
+		kept = l.values[n-1].Lasts
 		return !kept
 	})
 	if kept {
 		return
 	}
-	of.typ = typeOf(b)
-	l.values = append(l.values, value{from: i, until: i + 1, lo: lo, bytes: b.Bytes, space: b.Space, of: of, lasts: lasts})
+	of.Type = l.typeOf(buffer)
+	l.values = append(l.values, Value{From: i, Until: i + 1, Lo: lo, Bytes: b.Bytes, Space: b.Space, Of: of, Lasts: lasts})
 	l.at.Set(lo, hi, len(l.values))
 }
 
@@ -103,30 +105,30 @@ func (l *lives) read(i, buffer int) {
 		return
 	}
 	l.at.Each(lo, hi, func(_, _ int64, n int) bool {
-		if v := &l.values[n-1]; v.until <= i {
-			v.until = i + 1
+		if v := &l.values[n-1]; v.Until <= i {
+			v.Until = i + 1
 		}
 		return true
 	})
 }
 
 // write ends what is in a buffer, and begins what instruction i leaves there.
-func (l *lives) write(i, buffer int, of origin) {
+func (l *lives) write(i, buffer int, of Origin) {
 	b, lo, hi, ok := l.place(buffer)
 	if !ok {
 		return
 	}
 	goes := false
-	of.typ = typeOf(b)
+	of.Type = l.typeOf(buffer)
 	l.at.Each(lo, hi, func(_, _ int64, n int) bool {
 		v := &l.values[n-1]
-		if v.lasts || v.until <= i {
+		if v.Lasts || v.Until <= i {
 			return true
 		}
-		if v.lo == lo && v.bytes == b.Bytes && v.of == of {
+		if v.Lo == lo && v.Bytes == b.Bytes && v.Of == of {
 			goes = true
 		} else {
-			v.until = i
+			v.Until = i
 		}
 		return true
 	})
@@ -155,15 +157,22 @@ func (l *lives) instr(i int) {
 		name = in.Comm.Kind
 	}
 	for j, b := range writes {
-		of := origin{module: in.Scope, source: in.Pos, name: name}
+		of := Origin{Module: in.Scope, Source: in.Pos, Name: name}
 		if len(writes) > 1 {
-			of.name = fmt.Sprintf("%s, %d", name, j)
+			of.Name = fmt.Sprintf("%s, %d", name, j)
 		}
 		l.write(i, b, of)
 	}
 }
 
 // typeOf is the type of a buffer: f32[batch=4, seq=64].
+func (l *lives) typeOf(buffer int) string {
+	if l.types[buffer] == "" {
+		l.types[buffer] = typeOf(&l.device.Buffers[buffer])
+	}
+	return l.types[buffer]
+}
+
 func typeOf(b *program.Buffer) string {
 	var axes []string
 	for _, a := range b.Axes {

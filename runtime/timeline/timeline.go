@@ -1,4 +1,4 @@
-package report
+package timeline
 
 import (
 	"fmt"
@@ -31,11 +31,33 @@ type Row struct {
 // and ends.
 type Slot [4]int
 
-// maxSlots bounds the turns that are drawn.
-const maxSlots = 1 << 15
+const (
+	// maxSlots bounds the turns that are drawn, maxTurns those that are simulated.
+	maxSlots = 1 << 15
+	maxTurns = 1 << 20
+)
 
-// timelineOf is nil where there is no pipeline, or more turns than a picture shows.
-func timelineOf(p *program.Plan) *Timeline {
+// Of is nil if there is no pipeline, or more turns than a picture shows.
+func Of(p *program.Plan) *Timeline {
+	s := simulate(p, maxSlots)
+	if s == nil {
+		return nil
+	}
+	return s.timeline()
+}
+
+// Idle is the share of the devices' time in which they wait for one another, and how many microbatches a step has; 0 and
+// 0 if there is no pipeline.
+func Idle(p *program.Plan) (share float64, microbatches int) {
+	s := simulate(p, maxTurns)
+	if s == nil {
+		return 0, 0
+	}
+	return s.idle(), s.devices[0].prog.Micro
+}
+
+// simulate runs the turns of a plan's step, if there are any and no more than most.
+func simulate(p *program.Plan, most int) *simulation {
 	s := &simulation{plan: p, sent: map[channel][]int{}, task: map[string]int{}}
 	turns := 0
 	for i := range p.Devices {
@@ -46,7 +68,7 @@ func timelineOf(p *program.Plan) *Timeline {
 		turns += len(prog.Turns)
 		s.devices = append(s.devices, stage{prog: prog})
 	}
-	if turns == 0 || turns > maxSlots {
+	if turns == 0 || turns > most {
 		return nil
 	}
 	for i := range s.devices {
@@ -55,7 +77,16 @@ func timelineOf(p *program.Plan) *Timeline {
 	if !s.run() {
 		return nil
 	}
-	return s.timeline()
+	return s
+}
+
+func stepOf(d *program.Device) *program.Program {
+	for i := range d.Progs {
+		if d.Progs[i].Name == "step" {
+			return &d.Progs[i]
+		}
+	}
+	return nil
 }
 
 // simulation runs the turns of all classes of devices, of each its first rank.
@@ -72,6 +103,7 @@ type stage struct {
 	prog       *program.Program
 	messages   [][]message // of each task
 	next, free int
+	busy       int
 	slots      []Slot
 }
 
@@ -134,6 +166,7 @@ func (s *simulation) turn(i int) bool {
 		}
 	}
 	if !t.Once {
+		d.busy += end - start
 		d.slots = append(d.slots, Slot{s.number(t.Name), turn.Micro, start, end})
 	}
 	d.free = end
@@ -203,21 +236,33 @@ func cost(t *program.Task, of []program.Task) int {
 
 func (s *simulation) timeline() *Timeline {
 	out := &Timeline{Tasks: s.names, Rows: []Row{}}
-	busy := 0
 	for i := range s.devices {
 		d := &s.devices[i]
 		out.Microbatches = max(out.Microbatches, d.prog.Micro)
 		row := Row{Device: at(s.plan, i), Class: i, Slots: d.slots}
 		for _, x := range d.slots {
-			busy += x[3] - x[2]
 			out.End = max(out.End, x[3])
 		}
 		out.Rows = append(out.Rows, row)
 	}
-	if whole := out.End * len(out.Rows); whole > 0 {
-		out.Idle = float64(whole-busy) / float64(whole)
-	}
+	out.Idle = s.idle()
 	return out
+}
+
+func (s *simulation) idle() float64 {
+	end, busy := 0, 0
+	for i := range s.devices {
+		d := &s.devices[i]
+		busy += d.busy
+		if n := len(d.slots); n > 0 {
+			end = max(end, d.slots[n-1][3])
+		}
+	}
+	whole := end * len(s.devices)
+	if whole == 0 {
+		return 0
+	}
+	return float64(whole-busy) / float64(whole)
 }
 
 // at is the coordinates of a class of devices.
