@@ -165,9 +165,10 @@ func (l *lowering) enter(o *ir.Op) {
 	if d == ir.F32 && l.p.low(l.p.next[o.Result()], l.compute) {
 		d = l.compute
 	}
-	l.b.Slot.Run = nil
+	first, _ := o.Run.Ends() // which reads what is made before the run
+	l.b.Slot.Run, l.b.Scope = nil, ir.OfInstance(o.Scope, first)
 	x := l.at(o.Args[0], d)
-	l.b.Slot.Run = o.Run
+	l.b.Slot.Run, l.b.Scope = o.Run, o.Scope
 	l.home[o.Result()] = l.b.Emit(op.Enter, nil, x)
 }
 
