@@ -16,7 +16,7 @@ import (
 // matrix together. `make matrix` runs them all.
 var fast = map[string][]string{
 	"mlp":   {"dp2 z3 tp2", "dp4 hidden/2 vocab/2"},
-	"gpt":   {"dp2 z2", "dp8 z3", "dp2 z3 tp2 sp + accumulate = 4  recompute Block", "tp4 sp", "cp3", "zz2 1f1b:2:2 (layers=3)", "dp2 z3 zz4 tp2 (seq=16)", "interleaved:2:4:2 (layers=5)", "zb_h1:2:4 (layers=3)", "zb_v:2:4 (layers=5)", "dualpipe_v:2:8 (layers=5)", "dp2 z1 1f1b:2:2 tp2 sp (layers=3)", "fsdp2 tp2 cp2", "dp2 fsdp4 + two_level = 0", "dp2 z1 interleaved:2:2:2 tp2 + offload optimizer to host { piece = 1 KiB } offload activations of Block to disk (layers=5)"},
+	"gpt":   {"dp2 z2", "dp8 z3", "dp2 z3 tp2 sp + accumulate = 4 recompute Block", "tp4 sp", "cp3", "zz2 1f1b:2:2 (layers=3)", "dp2 z3 zz4 tp2 (seq=16)", "interleaved:2:4:2 (layers=5)", "zb_h1:2:4 (layers=3)", "zb_v:2:4 (layers=5)", "dualpipe_v:2:8 (layers=5)", "dp2 z1 1f1b:2:2 tp2 sp (layers=3)", "fsdp2 tp2 cp2", "dp2 fsdp4 + two_level = 0", "dp2 z1 interleaved:2:2:2 tp2 + offload optimizer to host { piece = 1 KiB } offload activations of Block to disk (layers=5)"},
 	"llama": {"tp4", "kvtp2 sp", "cp8 (seq=16)", "kvtp2 zz2", "zz2 + recompute Block", "dp2 z3 1f1b:2:2 (layers=3)"},
 	"moe":   {"ep4", "node2 ep2", "node2 ep2 + two_level = 0", "dp2 + shard experts over dp", "dp2 ep2 tp2", "dp2 1f1b:2:2 ep2", "ep2 cp2", "zz3", "gather2"},
 }
