@@ -22,7 +22,7 @@ func (x *Flow) Reshard(reader *ir.Op, v *ir.Value, t ir.Type, from Origins, whos
 	if v.Type.Equal(t) {
 		return v
 	}
-	if w := x.same.of[v]; w != nil {
+	if w := x.same.of[v]; w != nil && !x.free[v.Def] { // numbers stay where they are
 		v = w
 	}
 	// A sum is reduced where it is made, other moves are the reader's: each place has

@@ -1,9 +1,6 @@
 package factor
 
 import (
-	"fmt"
-	"strings"
-
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -13,45 +10,58 @@ import (
 // nothing; but what they are brought into another state for is brought there once.
 type sameness struct {
 	of    map[*ir.Value]*ir.Value // the first that is like it; of an argument itself
-	first map[string]*ir.Op
+	first map[likeness]*ir.Op
+}
+
+// likeness is what an operation computes, and where.
+type likeness struct {
+	name, attrs string
+	args        [3]*ir.Value
+	phase       ir.Phase
+	stage       ir.Index
+	micro       bool
+	run         *ir.Run
 }
 
 func samenessOf(f *ir.Func) *sameness {
-	s := &sameness{of: map[*ir.Value]*ir.Value{}, first: map[string]*ir.Op{}}
+	s := &sameness{of: map[*ir.Value]*ir.Value{}, first: map[likeness]*ir.Op{}}
 	for _, a := range f.Args {
 		s.of[a.Value] = a.Value
 	}
 	return s
 }
 
-// key tells what o computes from other operations of its place; empty where it is not made of arguments alone.
-func (s *sameness) key(o *ir.Op, phase ir.Phase) string {
-	if op.Of(o).Class == op.Boundary || len(o.Args) == 0 {
-		return ""
+// key tells what o computes from other operations of its place; without a name where it is not made of arguments alone.
+func (s *sameness) key(o *ir.Op, phase ir.Phase) likeness {
+	k := likeness{attrs: o.Attrs.String(), phase: phase, stage: o.Stage, micro: o.Micro, run: o.Run}
+	if op.Of(o).Class == op.Boundary || len(o.Args) == 0 || len(o.Args) > len(k.args) {
+		return k
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s %d %v %v %p", o.Name, o.Attrs, phase, o.Stage, o.Micro, o.Run)
-	for _, v := range o.Args {
-		switch w := s.of[v]; {
-		case w != nil:
-			fmt.Fprintf(&b, " %%%d", w.ID)
-		case v.Def != nil && v.Def.Name == op.Const:
-			fmt.Fprintf(&b, " %s %s", v.Type, v.Def.Attrs)
-		default:
-			return ""
+	for i, v := range o.Args {
+		if k.args[i] = s.argument(v); k.args[i] == nil {
+			return k
 		}
 	}
-	return b.String()
+	k.name = o.Name
+	return k
+}
+
+// argument is the first value that is like v, if that is made of arguments alone, as numbers are.
+func (s *sameness) argument(v *ir.Value) *ir.Value {
+	if o := v.Def; s.of[v] == nil && o != nil && op.Of(o).Class == op.Source && v.Type.Rank() == 0 {
+		s.note(o, likeness{name: o.Name, attrs: o.Attrs.String()})
+	}
+	return s.of[v]
 }
 
 // note has the results of o be those of the first operation that is like it, if that has them in the same states.
-func (s *sameness) note(o *ir.Op, key string) {
-	if key == "" {
+func (s *sameness) note(o *ir.Op, k likeness) {
+	if k.name == "" {
 		return
 	}
-	w := s.first[key]
+	w := s.first[k]
 	if w == nil {
-		s.first[key], w = o, o
+		s.first[k], w = o, o
 	}
 	for i, r := range o.Results {
 		if s.of[r] = r; w.Results[i].Type.Equal(r.Type) {
