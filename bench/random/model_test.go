@@ -48,7 +48,7 @@ func (m *model) rare(d *dice) {
 			m.stacks[i].extra = d.one("gain", "unused", "shared", "read")
 		}
 	}
-	if !m.numbers && m.pool == "" && m.rows == "" && d.chance(0.12) {
+	if !m.numbers && m.pool == "" && d.chance(0.12) {
 		m.loss = "hidden"
 	}
 	if d.chance(0.12) {

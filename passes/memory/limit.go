@@ -74,7 +74,7 @@ func (p *planner) each(temps map[*ir.Func][]*buffer) (out []string) {
 		for _, b := range temps[f] {
 			end = max(end, b.offset+b.size())
 		}
-		out = append(out, fmt.Sprintf("%s of @%s", pass.Bytes(max(0, end-p.top[ir.Device]-accumulators(f))), f.Name))
+		out = append(out, fmt.Sprintf("%s of @%s", pass.Bytes(end-p.top[ir.Device]), f.Name))
 	}
 	return out
 }

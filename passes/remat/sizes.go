@@ -1,6 +1,8 @@
 package remat
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/layout"
 	"ptc/ir/op"
@@ -145,10 +147,28 @@ func (l *local) persistent(device func(stage int) int, d int) (arguments, gradie
 	}
 	for _, r := range f.Results {
 		if r.Role == ir.RoleGrad && r.Value.Def != nil && device(r.Value.Def.Stage.Or(0)) == d {
-			gradients += l.bytes(r.Value) * int64(r.Value.Count())
+			gradients += l.gradient(r.Value) * int64(r.Value.Count())
 		}
 	}
 	return arguments, gradients
+}
+
+// gradient is what gradient v takes while microbatches add up theirs: the sums, which may
+// be all of it where the optimizer reads a shard.
+func (l *local) gradient(v *ir.Value) int64 {
+	most := l.bytes(v)
+	for o := v.Def; o != nil && o.Accumulates() == ""; {
+		class := op.Of(o).Class
+		i := slices.IndexFunc(o.Args, func(a *ir.Value) bool { return a.Type.Rank() > 0 })
+		if i < 0 || class != op.Placement && class != op.Elementwise && class != op.Movement {
+			break
+		}
+		if v = o.Args[i]; v.Def != nil && v.Def.Accumulates() != "" {
+			return max(most, l.bytes(v))
+		}
+		o = v.Def
+	}
+	return most
 }
 
 // backward is the most that the backward phase of one microbatch holds of values
