@@ -6,6 +6,7 @@ import (
 
 	"ptc/bench/matrix"
 	"ptc/compiler"
+	"ptc/internal/diag"
 )
 
 // stacked is a program of four blocks, by the members of a block, the members and
@@ -104,5 +105,18 @@ func TestPipelined(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestBlocksTwice: a model that goes through the blocks of a pipeline twice is refused by
+// name, under every schedule.
+func TestBlocksTwice(t *testing.T) {
+	once := "for b in blocks { x = b(x) }"
+	src := strings.Replace(stacked(plain, "", "x", "nn.mse(p, q)"), once, once+"\n    "+once, 1)
+	for _, layout := range []string{"gpipe", "f1b", "interleaved", "zb_h1", "zb_v", "dualpipe_v"} {
+		_, _, err := compiler.Compile(compiler.Options{File: "m.ptl", Source: []byte(src), Layout: layout, Target: "ref:f64"})
+		if l, ok := diag.As(err); !ok || len(l) != 1 || l[0].Code != "E0606" {
+			t.Errorf("%s: %v", layout, err)
+		}
 	}
 }
