@@ -178,6 +178,7 @@ random: ## compare RANDOM_CASES (default 2000) random models and layouts with on
 	$(GO) test ./bench/random -run '^TestDamagedPrograms$$' -damaged $(RANDOM_CASES) -damaged-share 4 -timeout 0
 	$(GO) test ./passes/validate -run '^TestMutants$$' -mutants 4 -timeout 0
 	$(GO) test ./compiler -run '^TestRandomBudgets$$' -budgets 16 -timeout 0
+	$(GO) test ./compiler -run '^TestAutoIsNeverWorse$$' -autos 40 -timeout 0
 
 # RECIPES takes flags, such as RECIPES='-only 405B'.
 .PHONY: recipes

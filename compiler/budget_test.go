@@ -187,8 +187,8 @@ func TestBudgetSplits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := string(src) + "layout split {\n mesh dp = 2\n shard batch over dp\n recompute auto { budget = 300 KiB }\n}\n"
-	k, r, err := Check(Options{File: "gpt.ptl", Source: []byte(text), Layout: "split", Target: "ref", Set: []string{"layers=12", "batch=4", "seq=8", "embed=32", "heads=2", "head=16", "ffn=64", "vocab=32"}})
+	text := string(src) + "layout split {\n mesh dp = 2\n shard batch over dp\n recompute auto { budget = 780 KiB }\n}\n"
+	k, r, err := Check(Options{File: "gpt.ptl", Source: []byte(text), Layout: "split", Target: "ref", Set: []string{"layers=12", "batch=8", "seq=16", "embed=32", "heads=2", "head=16", "ffn=64", "vocab=32"}})
 	if err != nil {
 		t.Fatal(err)
 	}

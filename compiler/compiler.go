@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -340,13 +339,10 @@ func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []pass
 		}
 		return nil
 	})
-	err := passes.Run(c, m, &passes.Options{VerifyEach: o.VerifyEach || verifyAlways, Hooks: hooks})
+	err := passes.Run(c, m, &passes.Options{VerifyEach: o.VerifyEach || verifyAlways, Hooks: hooks,
+		Blind: len(o.Hooks) == 0 && len(more) == 0})
 	r.Remarks = append(r.Remarks, c.Remarks...)
-	for _, x := range c.Remarks {
-		if x.Warning && !slices.Contains(r.Warnings, x.Text) {
-			r.Warnings = append(r.Warnings, x.Text)
-		}
-	}
+	r.Warnings = append(r.Warnings, warnings(c.Remarks)...)
 	return classify(err)
 }
 

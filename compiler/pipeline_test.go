@@ -56,6 +56,7 @@ layout breadth_first { mesh dp = 2, pp = 2  shard batch over dp  zero 3 over dp 
 const (
 	plain  = "param w : [n, m = 6] ~ normal(std = 0.5)\n  fn apply(x) { return x + tanh(dot(x, w, over = n)).rename(m = n) }"
 	masked = "sum(where(q > 0.2, (p - q) ** 2, 0)) / "
+	hidden = "fn seen(p, y, h) { return sum(where(h, (p - y) ** 2, 0)) / max(sum(cast(h, f32)), 1)"
 )
 
 // pipelined are programs in which a gradient, or a value that all microbatches
@@ -69,8 +70,14 @@ var pipelined = map[string]string{
 	"at least one is kept":       stacked(plain, "", "x", masked+"max(sum(cast(q > 0.2, f32)), 1)"),
 	"a mask that is drawn": stacked(plain, "", "x", "masked(p, q, q > 0.2 and random_uniform(q) > 0.3 if training else q > 0.2) }\n"+
 		"fn masked(p, q, kept) { return sum(where(kept, (p - q) ** 2, 0)) / sum(cast(kept, f32))"),
-	"data scaled by its batch": stacked(plain, "", "x", "nn.mse(p, (q - mean(q, over = batch)) * rsqrt(mean(q * q, over = batch) + 1e-3))"),
-	"weights of the batch":     stacked(plain, "param e : [n] ~ ones", "x * e", "sum(softmax(q, over = batch) * (p - q) ** 2) + "+masked+"sum(cast(q > 0.2, f32))"),
+	"data scaled by its batch":         stacked(plain, "", "x", "nn.mse(p, (q - mean(q, over = batch)) * rsqrt(mean(q * q, over = batch) + 1e-3))"),
+	"a value that nothing reads":       stacked("norm : nn.LayerNorm(over = n)\n  "+strings.Replace(plain, "return", "z = norm(x)\n    return", 1), "", "x", "nn.mse(p, q)"),
+	"two parameters with one gradient": stacked("param s : [n] ~ ones  param c : [n, taps = 3] ~ normal(std = 0.5)\n  fn apply(x) { y = tanh(x)  return x + (y + s + sum(c, over = taps)) * (y + 1) }", "", "x", "nn.mse(p, q)"),
+	"a mask of first stage and loss": strings.Replace(stacked(plain, "param e : [n] ~ normal(std = 1)", "x * e", "nn.mse(p, q) }\n"+hidden),
+		"of(M(x.rename(inputs = n)), y.rename(outputs = n))", "seen(M(where(x > 0.3, 0, x).rename(inputs = n)), y.rename(outputs = n), (x > 0.3).rename(inputs = n))", 1),
+	"the first value is read everywhere": strings.Replace(stacked("param w : [n, m = 6] ~ normal(std = 0.5)\n  fn apply(x, x0) { return x + tanh(dot(x, w, over = n)).rename(m = n) + 0.1 * x0 }", "", "x", "nn.mse(p, q)"),
+		"for b in blocks { x = b(x) }", "x0 = x\n    for b in blocks { x = b(x, x0) }", 1),
+	"weights of the batch": stacked(plain, "param e : [n] ~ ones", "x * e", "sum(softmax(q, over = batch) * (p - q) ** 2) + "+masked+"sum(cast(q > 0.2, f32))"),
 }
 
 // TestPipelined: losses, also of validation, gradients and parameters are those of one

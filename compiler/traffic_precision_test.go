@@ -24,7 +24,7 @@ var (
 		{"bf16", "precision { compute = bf16 }", 2, 2},
 		{"f8", "precision { compute = bf16  products = f8 }", 2, 1},
 	}
-	narrow = precisions[len(precisions)-2:]
+	lowPrecisions = precisions[len(precisions)-2:]
 )
 
 // planWithout is planFor of a model that has no dropout if it has experts: their gradients, of which it keeps a part, are
@@ -73,12 +73,15 @@ func TestPrecisionTraffic(t *testing.T) {
 		micro      int64
 		boundaries int // between stages of two devices, behind which shards of an activation are gathered
 		precisions []precision
-	}{{"", 1, 0, precisions}, {"1f1b:2:4", 4, 1, narrow}, {"interleaved:2:4:2", 4, 3, narrow[:1]}, {"zb_h1:2:4", 4, 1, narrow[:1]}} {
+	}{{"", 1, 0, precisions}, {"1f1b:2:4", 4, 1, lowPrecisions}, {"interleaved:2:4:2", 4, 3, lowPrecisions[:1]}, {"zb_h1:2:4", 4, 1, lowPrecisions[:1]}} {
 		for _, c := range []struct {
 			model, spec   string
 			inputs, moved int // gathers of what products read, and of what is scattered first
 		}{{"gpt", "tp2", 6, 0}, {"llama", "kvtp2", 6, 0}, {"moe", "tp2", 3, 2}} {
 			for _, x := range schedule.precisions {
+				if c.model == "moe" && x.name == "f8" && schedule.spec != "" {
+					continue // the last block is no instance of a stack, and reduces its choices one by one
+				}
 				for _, sp := range []string{"", " sp"} {
 					act, n := activation/f32*x.size/schedule.micro, layers*int(schedule.micro)
 					want := map[message]int{{"all_reduce", "tp", true, act}: 4 * n}

@@ -27,7 +27,7 @@ func gatheredBy(t *testing.T, d *program.Device) (bytes int64) {
 // Rajbhandari et al., "ZeRO" (2020), section 7.2.2. Under a pipeline, for the microbatches
 // of both phases together, each is gathered once.
 func TestRecomputedGathers(t *testing.T) {
-	for _, x := range narrow {
+	for _, x := range lowPrecisions {
 		for _, c := range []struct{ model, spec string }{
 			{"gpt", "dp2 z3"}, {"llama", "dp2 z3"}, {"moe", "dp2 z3"}, {"llama", "dp2 z3 1f1b:2:4"}, {"gpt", "dp2 z3 interleaved:2:4:2"},
 		} {

@@ -6,6 +6,8 @@
 // passes the module verifies when the driver is asked to check.
 // The passes of a parallel layout that one device does not need have their rows
 // and levels; they refuse a layout on which they would have to act.
+// What `recompute auto` rematerializes is decided before the passes that do it, by plans
+// that are tried (settle.go).
 // To add a pass: a folder with a function, a row in [Table], and its reasons to
 // stand where it stands in [Constraints].
 //

@@ -2,6 +2,7 @@ package passes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,9 @@ type Options struct {
 	// name "lower", and after each pass. They must not change the module; an
 	// error ends the run.
 	Hooks []Hook
+	// Blind says that hooks do not look at modules: of passes whose work is done already, as a
+	// plan was tried, they are told with the module behind the last of them.
+	Blind bool
 }
 
 // Hook sees a module after a pass. index is the place of the pass in [Table],
@@ -67,6 +71,28 @@ func Run(c *pass.Context, m *ir.Module, o *Options) error {
 		return err
 	}
 	v := &validation{table: validate.New()}
+	at := slices.IndexFunc(list, func(p *Pass) bool { return p.Name == "split-stacks" })
+	if at < 0 {
+		return through(c, m, list, o, v)
+	}
+	if err := through(c, m, list[:at], o, v); err != nil {
+		return err
+	}
+	s, err := settle(c, m, list[at:], o)
+	if err != nil {
+		return err
+	}
+	if s.done != nil {
+		v = s.done.v
+		if err := s.done.become(c, m, o); err != nil {
+			return err
+		}
+	}
+	return noted(through(c, m, s.list, o, v), s.note)
+}
+
+// through runs the passes of list over m; v proves those that keep all values.
+func through(c *pass.Context, m *ir.Module, list []*Pass, o *Options, v *validation) error {
 	for i, p := range list {
 		if err := v.before(m, p); err != nil {
 			return err

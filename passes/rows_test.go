@@ -12,8 +12,8 @@ import (
 )
 
 // TestRowsOnDevices takes axes of operations that move, combine or make rows as the batch
-// of four devices, two shards by two stages: after each pass up to the schedule the step
-// computes what one device does, unless it is refused with E0609.
+// of four devices, two shards by two stages: after each pass the step computes what one
+// device does, unless it is refused with E0609.
 func TestRowsOnDevices(t *testing.T) {
 	for _, d := range op.All() {
 		switch d.Class {
@@ -43,7 +43,7 @@ func TestRowsOnDevices(t *testing.T) {
 func onDevices(t *testing.T, x *passtest.Batch) bool {
 	t.Helper()
 	k := check.New(1)
-	err := Run(&pass.Context{}, x.Module(), &Options{Stop: "schedule", VerifyEach: true, Hooks: []Hook{k.Hook}})
+	err := Run(&pass.Context{}, x.Module(), &Options{VerifyEach: true, Hooks: []Hook{k.Hook}})
 	if l, ok := diag.As(err); ok && len(l) == 1 && l[0].Code == "E0609" {
 		return true
 	}

@@ -49,9 +49,21 @@ layout growth_pipe_activations_%[1]d {
 `, microbatches)
 }
 
+// ring is a layout of so many devices around a ring.
+func ring(devices int) string {
+	return fmt.Sprintf(`
+layout growth_ring_%[1]d {
+  mesh cp = %[1]d
+  shard seq over cp { attention = ring  order = zigzag }
+  recompute Block
+  precision { compute = bf16 }
+}
+`, devices)
+}
+
 // series is a layout that is compiled in several sizes, each twice the last.
 type series struct {
-	layout string // %d stands for the number of microbatches
+	layout string // %d stands for the number of microbatches or devices
 	what   string // that grows
 	sizes  []int
 }
@@ -62,8 +74,12 @@ const fewest = 24
 
 func (s series) set(n int) (string, map[string]int) {
 	set := map[string]int{"embed": 32, "heads": 4, "head": 8, "ffn": 64, "vocab": 64, "seq": 16, "batch": 16, "layers": n}
-	if s.what == "microbatches" {
+	switch s.what {
+	case "microbatches":
 		set["layers"], set["batch"] = 4, 2*n
+		return fmt.Sprintf(s.layout, n), set
+	case "devices":
+		set["layers"], set["batch"], set["seq"] = 2, 1, 16*n
 		return fmt.Sprintf(s.layout, n), set
 	}
 	return s.layout, set
@@ -80,6 +96,7 @@ func all() []series {
 			{"growth_activations", "layers", layers},
 			{"growth_pipe_activations_8", "layers", []int{96, 192, 384}},
 			{"growth_pipe_8", "layers", []int{96, 192, 384}},
+			{"growth_ring_%d", "devices", []int{8, 16, 32, 64, 128}},
 			{"growth_pipe_%d", "microbatches", []int{4, 8, 16, 32, 64, 128, 256}},
 			{"growth_pipe_activations_%d", "microbatches", []int{4, 8, 16, 32, 64, 128, 256}},
 		}
@@ -90,6 +107,7 @@ func all() []series {
 		{"growth_zero", "layers", []int{24, 48, 96}},
 		{"growth_offload", "layers", []int{24, 48, 96}},
 		{"growth_activations", "layers", []int{24, 48, 96}},
+		{"growth_ring_%d", "devices", []int{8, 16, 32}},
 		{"growth_pipe_%d", "microbatches", []int{16, 32, 64}},
 		{"growth_pipe_activations_%d", "microbatches", []int{16, 32, 64}},
 	}
@@ -128,15 +146,18 @@ func TestGrowth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds a compiler that counts")
 	}
+	text := layouts
 	microbatches := map[int]bool{8: true}
 	for _, s := range all() {
-		if s.what == "microbatches" {
-			for _, n := range s.sizes {
+		for _, n := range s.sizes {
+			switch s.what {
+			case "microbatches":
 				microbatches[n] = true
+			case "devices":
+				text += ring(n)
 			}
 		}
 	}
-	text := layouts
 	for n := range microbatches {
 		text += pipeline(n)
 	}

@@ -27,7 +27,8 @@ func New(seed uint64) *Case {
 	d := newDice(seed)
 	c := &Case{Seed: seed, m: newModel(d)}
 	c.m.training(newDice(^seed))
-	c.m.relate(newDice(seed + 1<<34))
+	c.m.relate(newDice(seed + 1<<36))
+	c.m.rare(newDice(seed + 1<<37))
 	c.l = newLayout(d, &c.m)
 	if c.m.rows != "" {
 		c.l.need["batch"] = 2 * max(1, c.l.need["batch"])
@@ -98,6 +99,9 @@ func sizes(d *dice, m *model, l *layout) map[string]int {
 			s[k.hidden] = max(s[k.hidden], n(k.hidden, 4, 6, 9))
 		case "low":
 			s["rank"] = n("rank", 2, 3)
+		}
+		if k.extra == "shared" {
+			s["taps"] = 3
 		}
 		if k.ffn == "moe" {
 			s["experts"] = max(s["experts"], n("experts", 2, 3, 4))

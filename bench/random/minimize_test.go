@@ -57,6 +57,7 @@ func (c *Case) simplerModel(try func(change func(x *Case) bool)) {
 			}
 		})
 		set(func(s *stack) { s.drop = 0 })
+		set(func(s *stack) { s.extra = "" })
 		set(func(s *stack) { s.post = false })
 		set(func(s *stack) { s.bias = false })
 		set(func(s *stack) { s.act = "tanh" })

@@ -38,6 +38,22 @@ type stack struct {
 	hidden  string
 	experts string
 	chosen  int
+	extra   string // what else is in a block; a key of extras
+}
+
+// rare draws, with dice of its own, what few models have and compilers get wrong.
+func (m *model) rare(d *dice) {
+	for i := range m.stacks {
+		if d.chance(0.3) {
+			m.stacks[i].extra = d.one("gain", "unused", "shared", "read")
+		}
+	}
+	if !m.numbers && m.pool == "" && m.rows == "" && d.chance(0.12) {
+		m.loss = "hidden"
+	}
+	if d.chance(0.12) {
+		m.optimizer = d.one("Trust(lr = 0.01)", "Largest(lr = 0.01)")
+	}
 }
 
 // newModel draws a model.

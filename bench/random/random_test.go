@@ -101,7 +101,7 @@ func TestKindsOccur(t *testing.T) {
 	for _, kind := range []string{
 		"nn.CausalAttention", "nn.GroupedQueryAttention", "mix : Own", "mix : Shift", "mix : Running", "mix : Tokens",
 		"nn.MLP", "nn.SwiGLU", "nn.MoE", "ffn : Low", "nn.LayerNorm", "nn.RMSNorm", "nn.Dropout", "nn.Embedding", "param wpe", ", wte, over",
-		"optim.AdamW", "optim.Adam(", "optim.SGD", "optim.Lion", "optim.SignEC", "Layerwise(", "clip", "weight_decay", "no_decay", "freeze", "cast(target % 3 != 0, f32)", "random_uniform(cast(target, f32))",
+		"optim.AdamW", "optim.Adam(", "optim.SGD", "optim.Lion", "optim.SignEC", "Layerwise(", "Trust(", "Largest(", "param gain", "idle : nn", "param many", "param whole", "where(tokens % 3 == 0", "clip", "weight_decay", "no_decay", "freeze", "cast(target % 3 != 0, f32)", "random_uniform(cast(target, f32))",
 		"r[two = 0] - r[two = 1]", "merge(batch = (pairs, two))", "merge(rows = ", "r[batch = 0..n]", "concat(r, 2 * r", "cumsum(r, over = batch)", "logsumexp(z, over = other)", "r.rename(batch = other)[other = ",
 		"nn.cross_entropy", "nn.mse", "logsumexp", "predict = last", "synthetic_tokens", "data.synthetic(",
 		"chunks = 2", "chunks = 3", "pipeline tail", "zero 1", "zero 2", "zero 3",

@@ -29,9 +29,8 @@ func (m *model) text(sizes map[string]int) string {
 			}
 		}
 	}
-	if strings.HasPrefix(m.optimizer, "Layerwise") {
-		b.WriteString(layerwise + "\n")
-	}
+	name, _, _ := strings.Cut(m.optimizer, "(")
+	b.WriteString(optimizers[name])
 	for i := range m.stacks {
 		b.WriteString(m.stacks[i].text(m.numbers) + "\n")
 	}
@@ -95,9 +94,11 @@ var modules = map[string]string{
 `,
 }
 
-// layerwise scales each update by the norm of the parameter: You et al., "Large
-// batch optimization" (2020), algorithm 2 without the second moment.
-const layerwise = `optimizer Layerwise(lr, weight_decay = 0.0) {
+// optimizers are those that the standard library does not have.
+var optimizers = map[string]string{
+	// Each update is scaled by the norm of the parameter: You et al., "Large batch
+	// optimization" (2020), algorithm 2 without the second moment.
+	"Layerwise": `optimizer Layerwise(lr, weight_decay = 0.0) {
   state m : f32 like param ~ zeros
 
   fn update(w, g) {
@@ -106,7 +107,31 @@ const layerwise = `optimizer Layerwise(lr, weight_decay = 0.0) {
     return w - lr * ratio * m
   }
 }
-`
+
+`,
+	// An update without a state, scaled by norms: You et al., "Large batch training of
+	// convolutional networks" (2017).
+	"Trust": `optimizer Trust(lr) {
+  fn update(w, g) { return w - lr * sqrt(sum(w * w) + 1e-2) * g / max(sqrt(sum(g * g)), 1e-3) }
+}
+
+`,
+	// The largest element has the same update everywhere.
+	"Largest": `optimizer Largest(lr) {
+  fn update(w, g) { return w - lr * g / (max(abs(g)) + 1e-3) }
+}
+
+`,
+}
+
+// extras are members and statements of a block, by kind: a parameter that scales, a value
+// that nothing reads, two parameters with one gradient, and a parameter read as a whole.
+var extras = map[string][2]string{
+	"gain":   {"param gain : [embed] ~ ones", "x = x * gain"},
+	"unused": {"idle : nn.LayerNorm", "z = idle(x)"},
+	"shared": {"param one : [embed] ~ ones\n  param many : [embed, taps] ~ normal(std = 0.3)", "x = x + 0.1 * (one + sum(many, over = taps)) * (x + 1)"},
+	"read":   {"param whole : [embed] ~ ones", "x = x * whole / sqrt(mean(whole * whole) + 1e-2)"},
+}
 
 func (s *stack) text(numbers bool) string {
 	var b strings.Builder
@@ -147,6 +172,10 @@ func (s *stack) text(numbers bool) string {
 	}
 	if part := s.feeding(); part != "" {
 		half(part, "ffn", "norm2")
+	}
+	if s.extra != "" {
+		fmt.Fprintf(&b, "  %s\n", extras[s.extra][0])
+		body = append(body, extras[s.extra][1])
 	}
 	if s.drop > 0 {
 		fmt.Fprintf(&b, "  drop : nn.Dropout(rate = %g)\n", s.drop)
@@ -249,7 +278,10 @@ func (m *model) model() string {
 		last = "output(" + last + ")"
 	}
 	arg := strings.SplitN(in, ":", 2)[0]
-	extra := ""
+	shown, extra := arg, ""
+	if m.loss == "hidden" {
+		shown = "where(tokens % 3 == 0, 1, tokens)"
+	}
 	if m.has("moe") {
 		extra = " + total"
 	}
@@ -257,7 +289,7 @@ func (m *model) model() string {
 		extra += " + 0.1 * related(y)"
 	}
 	return fmt.Sprintf("model Net {\n  %s\n\n  fn apply(%s) -> (%s, []) {\n    %s\n    return %s, total\n  }\n\n  fn loss(%s, target) {\n    y, total = apply(%s)\n    return %s%s\n  }\n}\n",
-		strings.Join(members, "\n  "), in, out, strings.Join(body, "\n    "), last, arg, arg, m.lossText(), extra)
+		strings.Join(members, "\n  "), in, out, strings.Join(body, "\n    "), last, arg, shown, m.lossText(), extra)
 }
 
 // lossText is the loss of y and target.
@@ -284,6 +316,8 @@ func (m *model) maskedText() string {
 	case "drawn":
 		kept = "target % 3 != 0 and (random_uniform(cast(target, f32)) > 0.2 if training else true)"
 	case "masked":
+	case "hidden": // of what the model does not see: Devlin et al., "BERT" (2018)
+		nll, kept = strings.ReplaceAll(nll, "target", "tokens"), "tokens % 3 == 0"
 	default:
 		return "nn.cross_entropy(y, target, over = vocab)"
 	}

@@ -128,6 +128,9 @@ func parted(mesh []string) string {
 // sums, where all of those in which o is linear are partial over the same, and
 // the others over nothing.
 func partialOf(o *ir.Op) ([]ir.Partial, error) {
+	if p := maximumOf(o); p != nil {
+		return p, nil
+	}
 	in := LinearIn(o)
 	if len(in) == 0 {
 		in = [][]int{nil}
@@ -143,6 +146,21 @@ func partialOf(o *ir.Op) ([]ir.Partial, error) {
 		}
 	}
 	return nil, first
+}
+
+// maximumOf is over what the result of o is a partial maximum because its operands are
+// partial maxima over the same: the largest of what devices make of theirs is what o makes
+// of the largest.
+func maximumOf(o *ir.Op) []ir.Partial {
+	if o.Name != ReduceMax && o.Name != Max && !IsCopy(o) {
+		return nil
+	}
+	partial := o.Args[0].Type.Partial
+	sums := slices.ContainsFunc(partial, func(p ir.Partial) bool { return p.Reduce != "max" })
+	if sums || slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return !ir.SamePartial(partial, v.Type.Partial) }) {
+		return nil
+	}
+	return partial
 }
 
 // LinearIn are sets of operands in which o is linear, as long as the others are

@@ -169,15 +169,9 @@ func (r *region) copies(readers []*ir.Op) (*ir.Op, *refusal) {
 			}
 		}
 	}
+	var made []*ir.Op
 	var root *ir.Op
-	reading := false
-	var ops, made []*ir.Op // made are copies of what comes before the first reader
 	for _, o := range f.Ops {
-		if o == readers[0] {
-			ops, made = append(ops, made...), nil
-			reading = true
-		}
-		ops = append(ops, o)
 		if !need[o] {
 			continue
 		}
@@ -189,20 +183,49 @@ func (r *region) copies(readers []*ir.Op) (*ir.Op, *refusal) {
 		}
 		n.Scope, n.Pos, n.Slot = o.Scope, o.Pos, readers[0].Slot
 		n.Remat = true
+		made = append(made, n)
 		if o == r.root {
 			root = n
-		}
-		if reading { // its operands may be made behind the first reader
-			ops = append(ops, n)
-		} else {
-			made = append(made, n)
 		}
 	}
 	for _, o := range readers {
 		reads(o)
 	}
-	f.Ops = ops
+	insert(f, made)
 	return root, nil
+}
+
+// insert puts copies of operations, which are in order, into f, each before the first
+// operation that reads it: what the original reads is there by then.
+func insert(f *ir.Func, made []*ir.Op) {
+	at := map[*ir.Value]int{} // of the first reader
+	note := func(o *ir.Op, i int) {
+		for _, v := range o.Args {
+			if first, read := at[v]; !read || i < first {
+				at[v] = i
+			}
+		}
+	}
+	for i, o := range f.Ops {
+		note(o, i)
+	}
+	before := make([][]*ir.Op, len(f.Ops))
+	for _, n := range slices.Backward(made) {
+		i := len(f.Ops) - 1
+		for _, v := range n.Results {
+			if first, read := at[v]; read {
+				i = min(i, first)
+			}
+		}
+		note(n, i)
+		before[i] = append(before[i], n)
+	}
+	ops := make([]*ir.Op, 0, len(f.Ops)+len(made))
+	for i, o := range f.Ops {
+		slices.Reverse(before[i])
+		ops = append(append(ops, before[i]...), o)
+	}
+	f.Ops = ops
 }
 
 // others refuses because of o, a product of what the region made, or a message.

@@ -59,6 +59,7 @@ type ring struct {
 	axis, mesh string
 	devices    int
 	zigzag     bool
+	asked      bool   // the rule says `attention = ring`
 	at         string // the rule's place in the source
 }
 
@@ -82,7 +83,7 @@ func rings(c *pass.Context, m *ir.Module) (out []ring) {
 				}
 			case m.MeshSize(over[0]) > 1 && !stages[over[0]]:
 				out = append(out, ring{axis: axis, mesh: over[0], devices: m.MeshSize(over[0]),
-					zigzag: r.Order == "zigzag", at: r.Where()})
+					zigzag: r.Order == "zigzag", asked: r.Attention == "ring", at: r.Where()})
 			}
 		}
 	}
@@ -124,7 +125,11 @@ func keysOf(f *ir.Func, axis string) map[string]bool {
 func (w *rewriter) run() {
 	cores, refused := w.cores()
 	for _, r := range refused {
-		w.c.Remarkf(r.at, "keys and values are gathered over %s: %s", w.mesh, r.why)
+		tell := w.c.Remarkf
+		if w.asked {
+			tell = w.c.Warnf
+		}
+		tell(r.at, "keys and values are gathered over %s: %s", w.mesh, r.why)
 	}
 	if len(cores) == 0 {
 		return

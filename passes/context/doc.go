@@ -16,12 +16,13 @@
 // context", 2023, section 3). Maximum, sum and product of the softmax are
 // updated with each step (Milakov, Gimelshein, "Online normalizer calculation
 // for softmax", 2018, algorithm 3; Dao et al., "FlashAttention", 2022,
-// algorithm 1). No gradient is written here: autodiff makes the backward ring
-// of this one, in the opposite direction.
+// algorithm 1). The backward phase differentiates the sums that this makes, with
+// the last maximum (gradient.go), so that autodiff makes the backward ring.
 //
 //	core.go    which operations are an attention core along the ring's axis (ir/fusion says what a softmax is)
 //	blocks.go  what computes scores, over one block of queries and of keys
 //	online.go  the softmax that is carried
+//	gradient.go  what is differentiated in its place, and the way back
 //	ring.go    the steps in the contiguous order
 //	order.go   the zig-zag order: what of the step reads positions so
 //	zigzag.go  the steps in that order, without products that a mask hides

@@ -37,7 +37,11 @@ func (p *program) findCores(c *pass.Context) {
 			why = inRow(p.f.Ops, at, k)
 		}
 		if why != "" {
-			c.Remarkf(k.Exp, "an attention is not one kernel: %s", why)
+			if ofRing(k) {
+				c.Warnf(k.Exp, "a step of a ring of attention is not one kernel, and stores its scores: %s", why)
+			} else {
+				c.Remarkf(k.Exp, "an attention is not one kernel: %s", why)
+			}
 			continue
 		}
 		x := &core{k.Ops}

@@ -240,14 +240,19 @@ func (p *program) readStored(v *ir.Value) bool {
 }
 
 // freeSize is what remains of budget after counting the distinct operations
-// that o is made of; negative where one of them is not free.
+// that o is made of; negative where one of them is neither free nor a number of a step.
 func (p *program) freeSize(o *ir.Op, budget int) int {
 	budget--
 	for _, a := range o.Args {
-		if budget < 0 || a.Def == nil || !p.free[a.Def] {
+		switch {
+		case budget < 0 || a.Def == nil:
 			return -1
+		case p.steps[a.Def]: // read
+		case !p.free[a.Def]:
+			return -1
+		default:
+			budget = p.freeSize(a.Def, budget)
 		}
-		budget = p.freeSize(a.Def, budget)
 	}
 	return budget
 }

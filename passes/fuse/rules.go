@@ -49,7 +49,7 @@ func (p *program) mayMerge(a, b *group) bool {
 			continue
 		}
 		u, fusable := p.uses(a, b)
-		if !fusable || !r.ok(p, a, b, u) || p.outsidePath(a, b) {
+		if !fusable || p.choices(a, b, u) || !r.ok(p, a, b, u) || p.outsidePath(a, b) {
 			return false
 		}
 		_, ok := p.together(a, b)

@@ -89,3 +89,33 @@ func isStep(o *ir.Op) bool {
 	t := o.Results[0].Type
 	return t.Rank() > 0 && t.Elems() == 1 && !t.DType.IsFloat()
 }
+
+// ofRing reports whether an attention reads what an exchange brought, perhaps cut or
+// chosen from: it is a step of a ring behind the first.
+func ofRing(k *fusion.Core) bool {
+	seen := map[*ir.Value]bool{}
+	var brought func(v *ir.Value) bool
+	brought = func(v *ir.Value) bool {
+		o := v.Def
+		if o == nil || seen[v] || k.Has(o) {
+			return false
+		}
+		seen[v] = true
+		if c := op.Of(o).Class; c != op.Elementwise && c != op.Movement {
+			return o.Name == op.Permute
+		}
+		return slices.ContainsFunc(o.Args, brought)
+	}
+	return slices.ContainsFunc(k.Ops, func(o *ir.Op) bool {
+		return op.Of(o).Class == op.Contraction && slices.ContainsFunc(o.Args, brought)
+	})
+}
+
+// choices reports whether b chooses by the number of a step from what a makes for others
+// too: the choices of all steps would then be made at once, and kept until theirs comes.
+func (p *program) choices(a, b *group, u use) bool {
+	return len(p.steps) > 0 && u.outside && a.class != fusion.Attend && b.class == fusion.Map &&
+		slices.ContainsFunc(b.ops, func(o *ir.Op) bool {
+			return slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return v.Def != nil && p.steps[v.Def] })
+		})
+}

@@ -55,6 +55,17 @@ func (p *planner) fits(temps map[*ir.Func][]*buffer) error {
 	return e
 }
 
+// accumulators are the bytes of the gradients that the microbatches of f add up, which live as long as the step.
+func accumulators(f *ir.Func) (sum int64) {
+	for _, o := range f.Ops {
+		if o.Name == ir.LeaveTurn && o.Result().Type.Rank() > 0 {
+			v := o.Result()
+			sum += aligned(int64(v.Type.Bytes())) * int64(v.Count())
+		}
+	}
+	return sum
+}
+
 // each is what the temporaries of each function take, which lie in one place: training and
 // validation never run at the same time.
 func (p *planner) each(temps map[*ir.Func][]*buffer) (out []string) {
@@ -66,17 +77,6 @@ func (p *planner) each(temps map[*ir.Func][]*buffer) (out []string) {
 		out = append(out, fmt.Sprintf("%s of @%s", pass.Bytes(max(0, end-p.top[ir.Device]-accumulators(f))), f.Name))
 	}
 	return out
-}
-
-// accumulators are the bytes of the gradients that the microbatches of f add up, which live as long as the step.
-func accumulators(f *ir.Func) (sum int64) {
-	for _, o := range f.Ops {
-		if o.Name == ir.LeaveTurn && o.Result().Type.Rank() > 0 {
-			v := o.Result()
-			sum += aligned(int64(v.Type.Bytes())) * int64(v.Count())
-		}
-	}
-	return sum
 }
 
 // atPeak describes the largest temporaries that live when most are.

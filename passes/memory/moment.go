@@ -140,8 +140,13 @@ type life struct{ from, to, read moment }
 
 func (a life) and(b life) life {
 	l := life{earlier(a.from, b.from), later(a.to, b.to), never}
-	if a.read != never && b.read != never {
+	switch {
+	case a.read != never && b.read != never:
 		l.read = later(a.read, b.read)
+	case a.to.before(b.read): // as a sum is over when it is reduced
+		l.read = b.read
+	case b.to.before(a.read):
+		l.read = a.read
 	}
 	return l
 }

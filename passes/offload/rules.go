@@ -44,7 +44,7 @@ func rulesOf(m *ir.Module, what string) []rule {
 
 // warnIdle warns of a rule that moves nothing.
 func (r rule) warnIdle(c *pass.Context, m *ir.Module, what, why string) {
-	c.Warnf("%s", layout.NoEffect(layout.Of(m).Name, "offload "+what, r.at, why))
+	c.Warnf(nil, "%s", layout.NoEffect(layout.Of(m).Name, "offload "+what, r.at, why))
 }
 
 // inside reports whether scope is in a module that the rule names.

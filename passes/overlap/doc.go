@@ -34,7 +34,8 @@
 // runs once if tasks before have made them all. A gather whose operand is
 // there for longer, as parameters are (ZeRO 3) and shards of the forward phase, is
 // `prefetch` turns ahead, at the head of its run; outside of runs it goes up to where the
-// layer `prefetch` before it starts, or to the run before it.
+// layer `prefetch` before it starts, or to the run before it. What an exchange has
+// brought is sent on where the first kernel reads it.
 //
 //	turn t    gather(t+1)  done(gather t)  kernels(t)  reduce(t)  done(reduce t-1)
 //

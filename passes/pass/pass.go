@@ -22,6 +22,9 @@ type Context struct {
 	Pass string
 	// Target describes where the plan will run.
 	Target Target
+	// Trial says that the module shows what a plan would take: that a device has less is no
+	// error.
+	Trial bool
 	// Remarks collects decisions in order.
 	Remarks []Remark
 }
@@ -64,13 +67,17 @@ type Rows struct {
 	Best  int // what they are padded to, where that is not much of a row; a multiple of Least
 }
 
+// Use is what a plan takes of a device's own memory at the worst moment, in bytes: all that
+// is there, and what @step has besides its arguments.
+type Use struct{ All, Step int64 }
+
 // Remark is one decision: what, where, and because of which source.
 type Remark struct {
 	Pass  string
 	Pos   diag.Pos
 	Scope string
 	Text  string
-	// Warning is whether the user should see it without asking.
+	// Warning: the user should see it without asking, since the layout asked for something else.
 	Warning bool
 }
 
@@ -88,10 +95,11 @@ func (c *Context) Remarkf(o *ir.Op, format string, args ...any) {
 	c.Remarks = append(c.Remarks, r)
 }
 
-// Warnf records a decision that the user should see: something that was asked for and is
-// not done.
-func (c *Context) Warnf(format string, args ...any) {
-	c.Remarks = append(c.Remarks, Remark{Pass: c.Pass, Text: fmt.Sprintf(format, args...), Warning: true})
+// Warnf records a decision about o (which may be nil) that the user should see: something
+// that the layout asked for and that is not done.
+func (c *Context) Warnf(o *ir.Op, format string, args ...any) {
+	c.Remarkf(o, format, args...)
+	c.Remarks[len(c.Remarks)-1].Warning = true
 }
 
 // Bytes is a number of bytes as people write it.

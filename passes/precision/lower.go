@@ -165,10 +165,13 @@ func (l *lowering) enter(o *ir.Op) {
 	if d == ir.F32 && l.p.low(l.p.next[o.Result()], l.compute) {
 		d = l.compute
 	}
-	first, _ := o.Run.Ends() // which reads what is made before the run
-	l.b.Slot.Run, l.b.Scope = nil, ir.OfInstance(o.Scope, first)
+	// What enters is cast by the module that made it, and on its stage, not by the first instance.
+	l.b.Slot.Run = nil
+	if l.b.Scope, l.b.Pos = scopeOf(l.stays(o.Args[0])); o.Args[0].Def == nil {
+		l.b.Scope, l.b.Pos = o.Scope, o.Pos
+	}
 	x := l.at(o.Args[0], d)
-	l.b.Slot.Run, l.b.Scope = o.Run, o.Scope
+	l.b.Scope, l.b.Pos, l.b.Slot.Run = o.Scope, o.Pos, o.Run
 	l.home[o.Result()] = l.b.Emit(op.Enter, nil, x)
 }
 

@@ -28,8 +28,9 @@
 // lie (storage.go), what each phase gathers for itself (regather.go), and what each
 // microbatch does (turns.go). What one
 // operation at a time does not show is tried on a copy, and followed if devices then
-// send less: gathering parameters that zero shards, and where partial sums pass
-// products (deferred.go, by a minimum cut).
+// send less: gathering parameters that zero shards, gathering rows before they are
+// scattered (scatter.go), and where partial sums pass products and casts (deferred.go,
+// by a minimum cut).
 // Imports ir, ir/layout, ir/op, ir/pipeline, passes/partition (what a reshard
 // costs), passes/pass, passes/propagate/factor, passes/stage.
 package propagate

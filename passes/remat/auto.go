@@ -2,6 +2,7 @@ package remat
 
 import (
 	"fmt"
+	"maps"
 	"sort"
 
 	"ptc/internal/diag"
@@ -14,17 +15,24 @@ import (
 // budgeted is what is decided under the budget of rule auto: of each device, its units and
 // what was chosen for them.
 type budgeted struct {
-	b       *builder
-	devices []*device // nil where there is nothing to decide
+	*counted
 	budgets []int64
 	plans   []plan
 }
 
-// plans chooses what is kept under the budget of rule x; all instances of a run alike,
-// unless they may differ (apart). Rules that name modules hold beside it. nil where
-// the schedule's own pass reports what is wrong, with its place.
-func plans(m *ir.Module, x rule, rules []rule, p *phases, a *attentions, named map[*ir.Op]bool, apart bool) (*budgeted, error) {
-	l, err := localOf(m)
+// counted is what may be kept or rematerialized, by device, and what each takes.
+type counted struct {
+	m       *ir.Module
+	b       *builder
+	l       *local
+	devices []*device
+}
+
+// countedOf finds the units of each device under rules, of which those that name modules
+// hold beside auto; instances of a run decide alike, unless they may differ (apart). nil
+// where the schedule's own pass reports what is wrong, with its place.
+func countedOf(c *pass.Context, m *ir.Module, rules []rule, p *phases, a *attentions, apart bool) (*counted, error) {
+	l, err := localOf(m, c.Target.Chunk)
 	if err != nil {
 		return nil, err
 	}
@@ -42,15 +50,30 @@ func plans(m *ir.Module, x rule, rules []rule, p *phases, a *attentions, named m
 	if err != nil {
 		return nil, nil
 	}
-	b := &builder{phases: p, attentions: a, bytes: l.kept, shards: l.shards,
-		device: device, forced: forcedBy(rules, named)}
+	decided := p.drawn()
+	maps.Copy(decided, named(p, rules))
+	b := &builder{phases: p, attentions: a, bytes: l.kept, shards: l.shards, swept: l.swept,
+		device: device, forced: forcedBy(rules, decided)}
 	b.build()
-	out := &budgeted{b: b}
+	out := &counted{m: m, b: b, l: l}
 	fronts := map[string]front{}
 	for d := range devices {
 		dev := deviceOf(b, d, flight, fronts)
-		dev.apart = apart
-		budget, why := budgetOf(m, x, l, b.device, d)
+		dev.apart, dev.effort = apart, exactly
+		out.devices = append(out.devices, dev)
+	}
+	return out, nil
+}
+
+// plans chooses what is kept under the budget of rule x.
+func plans(c *pass.Context, m *ir.Module, x rule, rules []rule, p *phases, a *attentions, apart bool) (*budgeted, error) {
+	of, err := countedOf(c, m, rules, p, a, apart)
+	if err != nil || of == nil {
+		return nil, err
+	}
+	out := &budgeted{counted: of}
+	for d, dev := range of.devices {
+		budget, why := of.budgetOf(x, d)
 		var chosen plan
 		if len(dev.units) > 0 {
 			ok := false
@@ -58,14 +81,14 @@ func plans(m *ir.Module, x rule, rules []rule, p *phases, a *attentions, named m
 				return nil, dev.tooLittle(x, budget, why)
 			}
 		}
-		out.devices, out.budgets, out.plans = append(out.devices, dev), append(out.budgets, budget), append(out.plans, chosen)
+		out.budgets, out.plans = append(out.budgets, budget), append(out.plans, chosen)
 	}
 	return out, nil
 }
 
 // auto has w rematerialize what is chosen under the budget of rule x.
 func auto(c *pass.Context, m *ir.Module, x rule, rules []rule, w *rewriter) error {
-	chosen, err := plans(m, x, rules, w.phases, w.attentions, w.again, false)
+	chosen, err := plans(c, m, x, rules, w.phases, w.attentions, false)
 	if err != nil || chosen == nil {
 		return err
 	}
@@ -123,20 +146,26 @@ func deviceOf(b *builder, d int, flight map[int]inFlight, fronts map[string]fron
 }
 
 // budgetOf is the bytes that device d may hold, and where they come from.
-func budgetOf(m *ir.Module, x rule, l *local, device func(int) int, d int) (int64, string) {
+func (k *counted) budgetOf(x rule, d int) (int64, string) {
 	if x.budget > 0 {
 		return x.budget, "the budget"
 	}
-	memory := int64(0)
-	for _, r := range layout.All[*layout.Device](layout.Of(m)) {
-		memory = r.Memory
-	}
+	memory := memoryOf(k.m)
 	if memory <= 0 {
 		return 1 << 61, "no budget"
 	}
-	rest, work := l.persistent(device, d), l.backward(device, d)
+	arguments, gradients := k.l.persistent(k.b.device, d)
+	rest, work := arguments+gradients, k.l.backward(k.b.device, d)
 	return max(0, memory-rest-work), fmt.Sprintf("what a device's memory of %s leaves after %s of parameters, state, gradients and data, and %s that the backward phase works in",
 		pass.Bytes(memory), pass.Bytes(rest), pass.Bytes(work))
+}
+
+// memoryOf is what a device has, as the layout says, or 0.
+func memoryOf(m *ir.Module) (memory int64) {
+	for _, r := range layout.All[*layout.Device](layout.Of(m)) {
+		memory = r.Memory
+	}
+	return memory
 }
 
 // mark notes what a plan rematerializes that has the same option for all instances of
@@ -145,23 +174,34 @@ func (d *device) mark(p plan, redo map[*ir.Op]bool) {
 	for i := range d.units {
 		u := &d.units[i]
 		for n, r := range u.regions {
-			for c := u.option(n, p.picks[i][0]).last; c != nil; c = c.prev {
-				if o := r.nodes[c.node].o; o != nil && c.what == again {
-					redo[o] = true
-				}
-			}
+			r.redone(u.option(n, p.picks[i][0]), func(o *ir.Op) { redo[o] = true })
+		}
+	}
+}
+
+// redone calls do for the operations of the region that option o rematerializes.
+func (r *region) redone(o option, do func(*ir.Op)) {
+	for c := o.last; c != nil; c = c.prev {
+		if op := r.nodes[c.node].o; op != nil && c.what == again {
+			do(op)
 		}
 	}
 }
 
 // markViews rematerializes the views of what is rematerialized.
 func (b *builder) markViews(redo map[*ir.Op]bool) {
+	b.views(func(view, of *ir.Op) { redo[view] = redo[view] || redo[of] })
+}
+
+// views calls do for the views of the forward phase and the operations whose results they
+// are of.
+func (b *builder) views(do func(view, of *ir.Op)) {
 	for _, o := range b.f.Ops {
 		if !b.forward[o] || b.isNode(o) || b.free[o] {
 			continue
 		}
-		if v := b.root(o.Results[0]); v != nil && redo[v.Def] {
-			redo[o] = true
+		if v := b.root(o.Results[0]); v != nil {
+			do(o, v.Def)
 		}
 	}
 }

@@ -102,7 +102,7 @@ func TestBruteForce(t *testing.T) {
 	fits := 0
 	for seed := range 600 {
 		r := rand.New(rand.NewSource(int64(seed)))
-		d := &device{flight: map[int]inFlight{0: {kept: 1}}}
+		d := &device{flight: map[int]inFlight{0: {kept: 1}}, effort: exactly}
 		if seed%3 == 1 {
 			d.flight[0] = inFlight{kept: 1 + int64(r.Intn(4)), pending: int64(r.Intn(2))}
 		}
@@ -174,8 +174,6 @@ func TestFront(t *testing.T) {
 // TestBounded: with few states side by side the choice may be worse, and the
 // bound is still below the best.
 func TestBounded(t *testing.T) {
-	old := states
-	defer func() { states = old }()
 	open := 0
 	for seed := range 200 {
 		r := rand.New(rand.NewSource(int64(seed)))
@@ -189,11 +187,9 @@ func TestBounded(t *testing.T) {
 			lists = append(lists, list)
 		}
 		budget := int64(8000 + r.Intn(30000))
-		states = []int{1 << 16}
-		best, ok := pack(lists, budget)
-		states = []int{4}
-		few, found := pack(lists, budget)
-		if ok != found || ok && (few.flops < best.flops || few.bound > best.flops || best.bound != best.flops && float64(best.flops-best.bound) > gap*float64(best.flops)) {
+		best, ok := pack(lists, budget, effort{states: []int{1 << 16}, gap: 1e-4})
+		few, found := pack(lists, budget, effort{states: []int{4}, gap: 1e-4})
+		if ok != found || ok && (few.flops < best.flops || few.bound > best.flops || best.bound != best.flops && float64(best.flops-best.bound) > exactly.gap*float64(best.flops)) {
 			t.Errorf("seed %d: %d flops, bound %d; best %d, bound %d", seed, few.flops, few.bound, best.flops, best.bound)
 		}
 		if few.bound < few.flops {

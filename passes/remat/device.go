@@ -22,6 +22,7 @@ type device struct {
 	units  []unit
 	flight map[int]inFlight // by stage
 	apart  bool             // instances of a run may have different options
+	effort effort
 }
 
 // one reports whether each stage holds one microbatch at a time.
@@ -65,7 +66,7 @@ func (d *device) lists(most int64, each bool) (lists [][]item, of []group) {
 			}
 			list, known := by[n]
 			if !known {
-				list = u.items(fl, one, most, int64(n))
+				list = d.effort.some(u.items(fl, one, most, int64(n)))
 				by[n] = list
 			}
 			for range times {
@@ -135,7 +136,15 @@ func (d *device) allowances() []int64 {
 		}
 	}
 	slices.Sort(out)
-	return slices.Compact(out)
+	out = slices.Compact(out)
+	if n := d.effort.allowances; n > 0 && len(out) > n { // evenly among them, with both ends
+		few := make([]int64, n)
+		for i := range few {
+			few[i] = out[i*(len(out)-1)/(n-1)]
+		}
+		return few
+	}
+	return out
 }
 
 // choose is the plan with the fewest flops whose peak is at most the budget;
@@ -158,13 +167,13 @@ func (d *device) choose(budget int64) (plan, bool) {
 			continue
 		}
 		lists, of := d.lists(most, false)
-		p, ok := pack(lists, room)
+		p, ok := pack(lists, room, d.effort)
 		fits := true // as far as is known
 		if len(lists) == len(singles) {
 			low, fits = p.bound, ok
 		} else if len(singles) <= 2*exact {
 			var x packing
-			x, fits = pack(singles, room)
+			x, fits = pack(singles, room, d.effort)
 			low = x.bound
 		}
 		if !fits {

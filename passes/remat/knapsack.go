@@ -23,12 +23,44 @@ type packing struct {
 	bound int64
 }
 
-// states is how many partial packings are looked at side by side before some
+// effort is how many partial packings are looked at side by side before some
 // that differ little are left out: first few, whose best packing limits the
-// next search. gap is the part of the flops that a proof may leave open.
-var states = []int{1 << 8, 1 << 10, 1 << 12}
+// next search; and the part of the flops that a proof may leave open. Of options and of
+// allowances it may be that only so many are looked at.
+type effort struct {
+	states              []int
+	gap                 float64
+	options, allowances int // 0: all
+}
 
-const gap = 1e-4
+var (
+	exactly = effort{states: []int{1 << 8, 1 << 10, 1 << 12}, gap: 1e-4}
+	quickly = effort{states: []int{1 << 7}, gap: 1e-3, options: 32, allowances: 8} // of several choices that are tried
+)
+
+// some are the items of a list that are looked at: those on the lower convex hull of
+// flops over bytes, on which the best choice lies but for its rounding to whole
+// instances, with the first and last, and others evenly among them.
+func (e effort) some(list []item) []item {
+	if e.options == 0 || len(list) <= e.options {
+		return list
+	}
+	at := slices.Clone(list)
+	slices.SortStableFunc(at, func(a, b item) int { return cmp.Or(cmp.Compare(a.load, b.load), cmp.Compare(a.flops, b.flops)) })
+	keep := map[int]bool{}
+	for _, by := range []func(item) int64{func(x item) int64 { return x.load }, func(x item) int64 { return x.top }} {
+		hull := hullOf(at, by)
+		for _, x := range hull[:min(len(hull), e.options/2)] {
+			keep[x.pick] = true
+		}
+		keep[slices.MinFunc(at, func(a, b item) int { return cmp.Or(cmp.Compare(by(a), by(b)), cmp.Compare(a.flops, b.flops)) }).pick] = true
+		keep[slices.MinFunc(at, func(a, b item) int { return cmp.Or(cmp.Compare(a.flops, b.flops), cmp.Compare(by(a), by(b))) }).pick] = true
+	}
+	for i := range e.options / 2 {
+		keep[at[i*(len(at)-1)/max(1, e.options/2-1)].pick] = true
+	}
+	return slices.DeleteFunc(at, func(x item) bool { return !keep[x.pick] })
+}
 
 // pack chooses one item of each list, so that before each list the loads of
 // those chosen, and its own top, are at most the budget; with the fewest flops,
@@ -39,11 +71,11 @@ const gap = 1e-4
 // which no other is better in load and flops, without those whose Lagrangian
 // bound is above a packing already found. It is exact unless there are very
 // many of them; then the bound says how far off it can be.
-func pack(lists [][]item, budget int64) (packing, bool) {
+func pack(lists [][]item, budget int64, effort effort) (packing, bool) {
 	b := relax(lists, budget)
 	var found packing
 	limit := int64(-1)
-	for _, n := range states {
+	for _, n := range effort.states {
 		p, slack, ok := b.search(lists, budget, n, limit)
 		if !ok {
 			break
@@ -54,7 +86,7 @@ func pack(lists [][]item, budget int64) (packing, bool) {
 			found, limit = p, p.flops
 		}
 		found.bound = min(found.flops, max(found.bound, bound))
-		if float64(found.flops-found.bound) <= gap*float64(found.flops) {
+		if float64(found.flops-found.bound) <= effort.gap*float64(found.flops) {
 			break
 		}
 	}
@@ -108,7 +140,15 @@ func (b *relaxation) search(lists [][]item, budget int64, states int, limit int6
 // delta more flops. Load ascends in what is left, and flops descend.
 func best(list []partial, delta int64) []partial {
 	slices.SortFunc(list, func(a, b partial) int {
-		return cmp.Or(cmp.Compare(a.load, b.load), cmp.Compare(a.flops, b.flops), cmp.Compare(a.prev, b.prev), cmp.Compare(a.pick, b.pick))
+		switch { // most differ in the first
+		case a.load != b.load:
+			return cmp.Compare(a.load, b.load)
+		case a.flops != b.flops:
+			return cmp.Compare(a.flops, b.flops)
+		case a.prev != b.prev:
+			return cmp.Compare(a.prev, b.prev)
+		}
+		return cmp.Compare(a.pick, b.pick)
 	})
 	out := list[:0]
 	for _, s := range list {
@@ -198,6 +238,20 @@ func minimums(kinds [][]item, lambda float64) (load, top []float64) {
 
 // slopes are those of the lower convex hull of flops over bytes.
 func slopes(list []item, bytes func(item) int64) []float64 {
+	hull := hullOf(list, bytes)
+	var out []float64
+	for i := 1; i < len(hull); i++ {
+		out = append(out, slope(hull[i-1], hull[i], bytes))
+	}
+	return out
+}
+
+func slope(a, b item, bytes func(item) int64) float64 {
+	return float64(a.flops-b.flops) / float64(bytes(b)-bytes(a))
+}
+
+// hullOf is the lower convex hull of flops over bytes, of ascending bytes.
+func hullOf(list []item, bytes func(item) int64) []item {
 	at := slices.Clone(list)
 	sort.SliceStable(at, func(i, j int) bool {
 		if bytes(at[i]) != bytes(at[j]) {
@@ -205,22 +259,17 @@ func slopes(list []item, bytes func(item) int64) []float64 {
 		}
 		return at[i].flops < at[j].flops
 	})
-	slope := func(a, b item) float64 { return float64(a.flops-b.flops) / float64(bytes(b)-bytes(a)) }
 	var hull []item
 	for _, x := range at {
 		if n := len(hull); n > 0 && (x.flops >= hull[n-1].flops || bytes(x) == bytes(hull[n-1])) {
 			continue
 		}
-		for len(hull) > 1 && slope(hull[len(hull)-2], hull[len(hull)-1]) <= slope(hull[len(hull)-1], x) {
+		for len(hull) > 1 && slope(hull[len(hull)-2], hull[len(hull)-1], bytes) <= slope(hull[len(hull)-1], x, bytes) {
 			hull = hull[:len(hull)-1]
 		}
 		hull = append(hull, x)
 	}
-	var out []float64
-	for i := 1; i < len(hull); i++ {
-		out = append(out, slope(hull[i-1], hull[i]))
-	}
-	return out
+	return hull
 }
 
 // exceeds reports whether every packing that begins with the lists up to i, with

@@ -65,6 +65,7 @@ type builder struct {
 	*phases
 	*attentions
 	bytes   func(*ir.Value) int64 // on one device, when kept
+	swept   func(*ir.Value) bool  // never there in full, whoever reads it
 	shards  func(*ir.Op) int64    // devices that share the work of an operation
 	device  func(stage int) int
 	forced  func(*ir.Op) decision
@@ -132,10 +133,11 @@ func (b *builder) build() {
 	}
 }
 
-// isFree reports whether o computes from constants and positions alone, or is
-// computed by every stage that reads it.
+// isFree reports whether o computes from constants and positions alone, is computed by
+// every stage that reads it, or once for all microbatches, as the cast of a weight is:
+// such a result stays to the end of the step, whatever the backward phase reads.
 func (b *builder) isFree(o *ir.Op) bool {
-	if b.tagged && o.Stage == 0 {
+	if b.tagged && (o.Stage == 0 || !o.Micro) {
 		return true
 	}
 	d := op.Of(o)
@@ -220,6 +222,9 @@ func (b *builder) add(o *ir.Op) {
 		b.node[o] = len(r.nodes)
 		r.nodes = append(r.nodes, n)
 		return
+	}
+	if b.swept(o.Results[0]) && n.must == undecided {
+		n.must = keep
 	}
 	d := op.Of(o)
 	folds := d.Class == op.Elementwise || d.Class == op.Source

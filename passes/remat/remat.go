@@ -1,6 +1,7 @@
 package remat
 
 import (
+	"maps"
 	"slices"
 
 	"ptc/ir"
@@ -14,12 +15,14 @@ import (
 func Run(c *pass.Context, m *ir.Module) error {
 	f := m.Func("step")
 	rules := rulesOf(m)
-	if f == nil || len(rules) == 0 && !c.Target.Attention {
+	if f == nil {
 		return nil
 	}
 	h := phasesOf(f)
-	r := &rewriter{f: f, phases: h, again: named(h, rules), attentions: attentionsOf(c, h),
-		copies: map[*ir.Value]*ir.Value{}, scores: map[*ir.Value]*ir.Value{}, cores: map[*fusion.Core]bool{}}
+	if len(rules) == 0 && !c.Target.Attention && !h.tagged {
+		return nil
+	}
+	r := newRewriter(c, h, named(h, rules))
 	for _, x := range rules {
 		if x.auto {
 			err := auto(c, m, x, rules, r)
@@ -66,6 +69,28 @@ func phasesOf(f *ir.Func) *phases {
 		before = before && !loss[o]
 	}
 	return h
+}
+
+// drawn are the operations of the forward phase that make random numbers of a microbatch, and
+// those that need nothing else but constants, such as masks. Whoever reads one in the backward
+// phase draws it again, from the same seed and numbers: else every microbatch on its way
+// would keep its own.
+func (h *phases) drawn() map[*ir.Op]bool {
+	out := map[*ir.Op]bool{}
+	for _, o := range h.f.Ops {
+		if !h.tagged || !o.Micro || !h.forward[o] || op.Of(o).Class == op.Boundary {
+			continue
+		}
+		draws := o.Name == op.Random
+		if !draws && (op.Of(o).Class == op.Elementwise || op.Has(o, op.ByName)) {
+			draws = !slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return (v.Def == nil || !out[v.Def]) && !fusion.Free(v) }) &&
+				slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return v.Def != nil && out[v.Def] })
+		}
+		if draws {
+			out[o] = true
+		}
+	}
+	return out
 }
 
 // named marks the forward operations inside the modules that rules name, whose
@@ -117,11 +142,18 @@ type rewriter struct {
 	head       int     // the place in out where that begins
 	count      int
 	flops      float64
+	added      func(o *ir.Op, flops float64) // sees what is rematerialized; may be nil
+}
+
+func newRewriter(c *pass.Context, h *phases, again map[*ir.Op]bool) *rewriter {
+	return &rewriter{f: h.f, phases: h, again: again, attentions: attentionsOf(c, h),
+		copies: map[*ir.Value]*ir.Value{}, scores: map[*ir.Value]*ir.Value{}, cores: map[*fusion.Core]bool{}}
 }
 
 // rewrite makes the operations after the loss read copies.
 func (r *rewriter) rewrite() {
 	r.attentions.keepStatistics(r.again)
+	maps.Copy(r.again, r.phases.drawn())
 	for _, o := range r.f.Ops {
 		if o.Run != r.run {
 			r.run, r.head = o.Run, len(r.out)
@@ -187,7 +219,10 @@ func (r *rewriter) copy(o *ir.Op) {
 	}
 	n, times := r.clone(o, args)
 	r.count += times
-	r.flops += float64(times) * float64(op.Of(o).Flops(o))
+	flops := float64(times) * float64(op.Of(o).Flops(o))
+	if r.flops += flops; r.added != nil {
+		r.added(o, flops)
+	}
 	for i, x := range o.Results {
 		r.copies[x] = n.Results[i]
 	}

@@ -49,7 +49,7 @@ func warnIdle(c *pass.Context, m *ir.Module, rules []rule, w *rewriter) {
 			}
 		}
 		if idle {
-			c.Warnf("%s", layout.NoEffect(layout.Of(m).Name, "recompute", x.at, "the backward phase reads nothing that these modules compute inside"))
+			c.Warnf(nil, "%s", layout.NoEffect(layout.Of(m).Name, "recompute", x.at, "the backward phase reads nothing that these modules compute inside"))
 		}
 	}
 }

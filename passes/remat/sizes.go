@@ -18,14 +18,16 @@ type local struct {
 	op    map[int]*ir.Op // by the number of the first result
 	held  map[int]int64  // what the backward phase reads of a value: it, and reshards of it
 	over  map[int]bool   // numbers of values over the queries and keys of attentions, which are not stored
+	rows  map[int]int64  // by number: in how many ranges of rows a value is made, where it never is there in full
 }
 
-func localOf(m *ir.Module) (*local, error) {
-	l := &local{m: m.Clone(), value: map[int]*ir.Value{}, op: map[int]*ir.Op{}, held: map[int]int64{}}
+func localOf(m *ir.Module, chunks pass.Chunk) (*local, error) {
+	l := &local{m: m.Clone(), value: map[int]*ir.Value{}, op: map[int]*ir.Op{}, held: map[int]int64{}, rows: map[int]int64{}}
+	f := l.m.Func("step")
+	l.m.Funcs = []*ir.Func{f}
 	if err := propagate.Run(&pass.Context{}, l.m); err != nil {
 		return nil, err
 	}
-	f := l.m.Func("step")
 	h := phasesOf(f)
 	for _, a := range f.Args {
 		l.value[a.Value.ID] = a.Value
@@ -36,6 +38,7 @@ func localOf(m *ir.Module) (*local, error) {
 			l.op[v.ID] = o
 		}
 	}
+	l.sweep(f, chunks)
 	seen := map[*ir.Value]bool{}
 	for _, o := range f.Ops {
 		if h.forward[o] {
@@ -68,9 +71,13 @@ func (l *local) hold(v *ir.Value) {
 	}
 }
 
-// bytes is the size of one device's part of v.
+// bytes is the size of one device's part of v, or of as much of it as there is at once.
 func (l *local) bytes(v *ir.Value) int64 {
-	n := int64(v.Type.Bytes())
+	return l.share(v, int64(v.Type.Bytes())) / max(1, l.rows[v.ID])
+}
+
+// share is one device's part of n, which is bytes or elements of v.
+func (l *local) share(v *ir.Value, n int64) int64 {
 	for _, a := range v.Type.Axes {
 		for _, m := range a.Mesh {
 			n /= int64(max(1, l.m.MeshSize(m)))
@@ -115,9 +122,8 @@ func (l *local) shards(o *ir.Op) int64 {
 	return n
 }
 
-// persistent is what lies on a device for the whole step besides activations:
-// arguments, and gradients.
-func (l *local) persistent(device func(stage int) int, d int) (sum int64) {
+// persistent is what lies on a device for the whole step besides activations.
+func (l *local) persistent(device func(stage int) int, d int) (arguments, gradients int64) {
 	f := l.m.Func("step")
 	home := map[*ir.Value]int{}
 	for _, o := range f.Ops {
@@ -134,15 +140,15 @@ func (l *local) persistent(device func(stage int) int, d int) (sum int64) {
 			s = r.Value.Def.Stage.Or(s)
 		}
 		if device(s) == d {
-			sum += l.bytes(a.Value) * int64(a.Value.Count())
+			arguments += l.bytes(a.Value) * int64(a.Value.Count())
 		}
 	}
 	for _, r := range f.Results {
 		if r.Role == ir.RoleGrad && r.Value.Def != nil && device(r.Value.Def.Stage.Or(0)) == d {
-			sum += l.bytes(r.Value) * int64(r.Value.Count())
+			gradients += l.bytes(r.Value) * int64(r.Value.Count())
 		}
 	}
-	return sum
+	return arguments, gradients
 }
 
 // backward is the most that the backward phase of one microbatch holds of values

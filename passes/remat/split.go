@@ -19,7 +19,7 @@ func Split(c *pass.Context, m *ir.Module) error {
 	}
 	p := phasesOf(f)
 	quiet := pass.Context{Target: c.Target} // [Run] tells which attentions are kernels
-	chosen, err := plans(m, rules[at], rules, p, attentionsOf(&quiet, p), named(p, rules), true)
+	chosen, err := plans(c, m, rules[at], rules, p, attentionsOf(&quiet, p), true)
 	if err != nil || chosen == nil {
 		return err
 	}
@@ -29,11 +29,19 @@ func Split(c *pass.Context, m *ir.Module) error {
 			dev.units[i].cut(chosen.plans[d].picks[i], cuts)
 		}
 	}
+	split(c, f, partsOf(f, cuts), func(*ir.Stack, []*ir.Stack) {})
+	return nil
+}
+
+// partsOf is how many instances each part of a stack has that is cut: all have one where
+// there are few.
+func partsOf(f *ir.Func, cuts map[*ir.Stack][]bool) map[*ir.Stack][]int {
 	few := 0
 	for _, s := range f.Stacks {
 		few += s.Count
 	}
-	for _, s := range slices.Clone(f.Stacks) {
+	out := map[*ir.Stack][]int{}
+	for _, s := range f.Stacks {
 		if !slices.Contains(cuts[s], true) {
 			continue
 		}
@@ -44,14 +52,27 @@ func Split(c *pass.Context, m *ir.Module) error {
 			}
 			counts[len(counts)-1]++
 		}
-		for _, p := range f.Split(s, counts) {
+		out[s] = counts
+	}
+	return out
+}
+
+// split makes several stacks of those that have parts, calls made, and writes a part of
+// one instance outside of runs.
+func split(c *pass.Context, f *ir.Func, parts map[*ir.Stack][]int, made func(s *ir.Stack, parts []*ir.Stack)) {
+	for _, s := range slices.Clone(f.Stacks) {
+		if len(parts[s]) == 0 {
+			continue
+		}
+		of := f.Split(s, parts[s])
+		made(s, of)
+		for _, p := range of {
 			if p.Count == 1 {
 				f.Inline(p)
 			}
 		}
-		c.Remarkf(nil, "@step: instances of %s differ in what they rematerialize, and are written as stacks of %v", s.Name, counts)
+		c.Remarkf(nil, "@step: instances of %s differ in what they rematerialize, and are written as stacks of %v", s.Name, parts[s])
 	}
-	return nil
 }
 
 // cut notes where neighbours of the unit's stack have different options.

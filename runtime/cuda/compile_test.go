@@ -68,7 +68,7 @@ func TestCompilerWarns(t *testing.T) {
 		{"ptxas info    : 0 bytes gmem\nptxas info    : Used 168 registers, used 16 barriers\n", nil},
 		{ignored + "\nptxas info    : Used 168 registers\n" + serial + "\n" + serial, []string{ignored, serial}},
 		{other, []string{other}},
-		{strings.Repeat("x", 40<<10) + serial, nil}, // the buffer is full before that
+		{strings.Repeat("x", 70<<10) + serial, nil}, // the buffer is full before that
 	} {
 		drv := onFake(t, fakecuda.Options{Says: c.says})
 		var got []string

@@ -68,11 +68,15 @@ func moduleLoad(d *Driver, g *gpu, a []uintptr) int {
 type logs struct{ info, errors []byte }
 
 // readLogs finds them among options: CU_JIT_INFO_LOG_BUFFER and its size, CU_JIT_ERROR_LOG_BUFFER and its size.
+// CU_JIT_LOG_VERBOSE is taken as well.
 func readLogs(n, options, values uintptr) (l logs, ok bool) {
 	var given [7]uintptr
 	for i := range n {
 		option := *pointer[uint32](options + 4*i)
-		if option < 3 || option > 6 {
+		switch {
+		case option == 12:
+			continue
+		case option < 3 || option > 6:
 			return logs{}, false
 		}
 		given[option] = *pointer[uintptr](values + 8*i)
