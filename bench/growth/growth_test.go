@@ -107,7 +107,6 @@ func all() []series {
 		{"growth_zero", "layers", []int{24, 48, 96}},
 		{"growth_offload", "layers", []int{24, 48, 96}},
 		{"growth_activations", "layers", []int{24, 48, 96}},
-		{"growth_ring_%d", "devices", []int{8, 16, 32}},
 		{"growth_pipe_%d", "microbatches", []int{16, 32, 64}},
 		{"growth_pipe_activations_%d", "microbatches", []int{16, 32, 64}},
 	}
