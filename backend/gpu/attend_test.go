@@ -51,7 +51,7 @@ func TestAttentionsFit(t *testing.T) {
 // which the plan has code as well.
 func TestAttentionsTooLarge(t *testing.T) {
 	for _, c := range []struct{ head, target, why string }{
-		{"512", "cuda:sm_89", "102400 bytes of shared memory, and a block of sm_89 has 101376"},
+		{"512", "cuda:sm_89", "bytes of shared memory, and a block of sm_89 has 101376"},
 		{"800", hopper, "bytes of shared memory, and a block of sm_80 has 166912"},
 		{"512", hopper, ""},
 	} {
