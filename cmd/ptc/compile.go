@@ -137,11 +137,12 @@ func (a *app) compile(path string, f *compileFlags) error {
 	return nil
 }
 
-// collectLess has garbage collected at three times what is live instead of twice,
-// unless GOGC says when: a compilation takes a fifth less time for a third more memory.
+// collectLess has garbage collected at five times the live memory instead of twice,
+// unless GOGC says when: GPT of 1T on 3,072 devices takes 9.2 seconds of processor time
+// and 493 MB, where it would take 12.5 and 289 MB.
 func collectLess() {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(200)
+		debug.SetGCPercent(400)
 	}
 }
 
