@@ -121,12 +121,18 @@ func (t Type) Clone() Type {
 	c := Type{DType: t.DType, Pad: t.Pad}
 	if t.Axes != nil {
 		c.Axes = make([]Axis, len(t.Axes))
-		for i, a := range t.Axes {
-			a.Mesh = append([]string(nil), a.Mesh...)
-			c.Axes[i] = a
+		copy(c.Axes, t.Axes)
+		for i := range c.Axes {
+			if a := &c.Axes[i]; len(a.Mesh) > 0 {
+				a.Mesh = append([]string(nil), a.Mesh...)
+			} else {
+				a.Mesh = nil
+			}
 		}
 	}
-	c.Partial = append([]Partial(nil), t.Partial...)
+	if len(t.Partial) > 0 {
+		c.Partial = append([]Partial(nil), t.Partial...)
+	}
 	return c
 }
 

@@ -27,16 +27,19 @@ var (
 // names first.
 func named(o *ir.Op, of func(name string) role) Rule {
 	var rule Rule
-	at := map[string]int{}
+	var names []string // of the factors: few, so that none is looked up by hash
+	if len(o.Results) > 0 {
+		n := o.Results[0].Type.Rank() + 1
+		names, rule.Factors = make([]string, 0, n), make([]Factor, 0, n)
+	}
 	visit := func(vs []*ir.Value, side func(f *Factor) []string) {
 		for i, v := range vs {
 			for _, a := range v.Type.Axes {
-				j, ok := at[a.Name]
-				if !ok {
-					j = len(rule.Factors)
-					at[a.Name] = j
-					r := of(a.Name)
-					rule.Factors = append(rule.Factors, newFactor(o, r, a.Size))
+				j := slices.Index(names, a.Name)
+				if j < 0 {
+					j = len(names)
+					names = append(names, a.Name)
+					rule.Factors = append(rule.Factors, newFactor(o, of(a.Name), a.Size))
 				}
 				side(&rule.Factors[j])[i] = a.Name
 			}
@@ -59,10 +62,9 @@ func Placed(o *ir.Op, f *Factor) bool {
 }
 
 func newFactor(o *ir.Op, r role, size int) Factor {
-	return Factor{
-		Kind: r.kind, Reduction: r.reduce, Size: size,
-		Args: make([]string, len(o.Args)), Results: make([]string, len(o.Results)),
-	}
+	n := len(o.Args)
+	axes := make([]string, n+len(o.Results))
+	return Factor{Kind: r.kind, Reduction: r.reduce, Size: size, Args: axes[:n:n], Results: axes[n:]}
 }
 
 // replicated is the rule that allows no sharding: a factor for each axis of

@@ -195,6 +195,5 @@ func (p *program) attends(a, b *group) bool {
 			}
 		}
 	}
-	k, err := fusion.Analyze(kernelOf(whole, p.body(whole, outs)))
-	return err == nil && k.Class == fusion.Attend
+	return p.alike.attention(whole, p.body(whole, outs))
 }

@@ -101,6 +101,7 @@ type program struct {
 	again   map[*ir.Value]bool // rematerialized by readers, not stored
 	before  map[*ir.Op]bool    // casts that products find done
 	keep    map[*ir.Value]bool // stored so that others can be rematerialized
+	alike   *likeness
 }
 
 // view says that a value is a strided view of a stored value.
@@ -148,7 +149,7 @@ func newProgram(c *pass.Context, f *ir.Func) *program {
 	p := &program{
 		f: f, index: map[*ir.Op]int{}, segment: map[*ir.Op]int{}, late: map[*ir.Op]bool{}, free: map[*ir.Op]bool{}, views: map[*ir.Value]*view{},
 		of: map[*ir.Op]*group{}, users: map[*ir.Value][]*ir.Op{}, read: map[*ir.Value][]reader{}, result: map[*ir.Value]bool{}, again: map[*ir.Value]bool{}, keep: map[*ir.Value]bool{},
-		readBys: map[*ir.Value]map[*group]bool{}, before: map[*ir.Op]bool{},
+		readBys: map[*ir.Value]map[*group]bool{}, before: map[*ir.Op]bool{}, alike: newLikeness(),
 	}
 	f.Ops = materializeViews(f)
 	p.findCores(c)

@@ -119,9 +119,14 @@ func (r *rules) Prefer(o *ir.Op, f *op.Factor, m string) (best factor.Strength, 
 	if r.facts.update[o.Results[0]] {
 		return factor.None, ""
 	}
-	for _, axes := range [][]string{f.Args, f.Results} {
+	last := "" // axes mostly have one name
+	for _, axes := range [2][]string{f.Args, f.Results} {
 		for _, axis := range axes {
-			if s, where := r.l.claimOn(axis, m, ""); axis != "" && s > best {
+			if axis == last || axis == "" {
+				continue
+			}
+			last = axis
+			if s, where := r.l.claimOn(axis, m, ""); s > best {
 				best, at = s, where
 			}
 		}

@@ -22,7 +22,7 @@ const (
 
 // assignment is what the factors of one operation are sharded over.
 type assignment struct {
-	factors []*sharded
+	factors []sharded
 	// partial are the mesh axes over which operands and results are partial sums:
 	// the operands of these numbers, all where there are none.
 	partial []ir.Partial
@@ -54,14 +54,16 @@ func (f *sharded) fits(mesh Mesh, n int) bool {
 // assign chooses for each mesh axis at most one factor of o, or has partial sums
 // over it pass through.
 func (x *Flow) assign(o *ir.Op) *assignment {
-	a := &assignment{from: Origins{}}
-	for _, f := range op.Of(o).Shard(o).Factors {
-		major := &sharded{Factor: &f}
-		a.factors = append(a.factors, major)
+	a, factors := &assignment{}, op.Of(o).Shard(o).Factors
+	all := make([]sharded, 0, 2*len(factors)) // which does not grow: pointers into it stay
+	for i := range factors {
+		f := &factors[i]
+		all = append(all, sharded{Factor: f})
 		if f.Minor != nil && f.Kind == op.PassThrough {
-			a.factors = append(a.factors, &sharded{Factor: f.Minor, major: major})
+			all = append(all, sharded{Factor: f.Minor, major: &all[len(all)-1]})
 		}
 	}
+	a.factors = all
 	for _, m := range x.Mesh {
 		if m.Size > 1 && !x.deferred(a, o, m.Name) && !x.pass(a, o, m.Name, false) && !x.shard(a, o, m) {
 			x.pass(a, o, m.Name, true)
@@ -77,17 +79,20 @@ func (x *Flow) shard(a *assignment, o *ir.Op, m ir.MeshAxis) bool {
 	if slices.ContainsFunc(x.Policies, func(p Policy) bool { return p.Declines(o, m.Name) }) {
 		strength = Required - 1
 	}
-	for _, f := range a.factors {
+	why := ""
+	for i := range a.factors {
+		f := &a.factors[i]
 		if !f.fits(x.Mesh, m.Size) {
 			continue
 		}
 		if s, from := x.strength(o, f.Factor, m.Name); s > strength {
-			best, strength, a.from[m.Name] = f, s, from
+			best, strength, why = f, s, from
 		}
 	}
 	if best == nil {
 		return false
 	}
+	a.because(m.Name, why)
 	best.mesh = append(best.mesh, m.Name)
 	if strength == Required {
 		x.required[Choice{o.Results[0].ID, m.Name}] = true
@@ -193,13 +198,23 @@ func (x *Flow) pass(a *assignment, o *ir.Op, m string, scalars bool) bool {
 // that is one is.
 func (x *Flow) through(a *assignment, o *ir.Op, m string) {
 	a.partial = append(a.partial, ir.Partial{Mesh: m, Reduce: "sum"})
-	a.from[m] = ""
 	for _, v := range o.Args {
 		if at := x.origin[v][m]; at != "" && Partial(v.Type, m) {
-			a.from[m] = at
+			a.because(m, at)
 			return
 		}
 	}
+}
+
+// because notes the rule by which the assignment over m goes, if there is one.
+func (a *assignment) because(m, rule string) {
+	if rule == "" {
+		return
+	}
+	if a.from == nil {
+		a.from = Origins{}
+	}
+	a.from[m] = rule
 }
 
 // partialBesides reports whether all operands of o are partial sums over one and the

@@ -18,10 +18,10 @@ type made struct {
 // Reshard is v in the state of t, which has the same axes and sizes, for a reader
 // that is sharded because of from. Without a reader, whose says what v becomes.
 func (x *Flow) Reshard(reader *ir.Op, v *ir.Value, t ir.Type, from Origins, whose string) *ir.Value {
-	t = t.WithDType(v.Type.DType)
-	if v.Type.Equal(t) {
+	if v.Type.SameShape(t) { // mostly
 		return v
 	}
+	t = t.WithDType(v.Type.DType)
 	if w := x.same.of[v]; w != nil && !x.free[v.Def] { // numbers stay where they are
 		v = w
 	}

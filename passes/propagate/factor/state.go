@@ -89,7 +89,7 @@ func PartialSum(t ir.Type, m string) bool {
 
 // Replicated is t on every device in full.
 func Replicated(t ir.Type) ir.Type {
-	t = t.Clone()
+	t.Axes = slices.Clone(t.Axes)
 	for i := range t.Axes {
 		t.Axes[i].Mesh = nil
 	}
