@@ -275,7 +275,7 @@ func (f *Func) Result(role, path string) *Result {
 
 // Uses counts, for every value, the operations and results that read it.
 func (f *Func) Uses() map[*Value]int {
-	n := make(map[*Value]int)
+	n := make(map[*Value]int, len(f.Ops))
 	for _, o := range f.Ops {
 		for _, a := range o.Args {
 			n[a]++

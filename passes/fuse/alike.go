@@ -9,7 +9,7 @@ import (
 
 // likeness remembers which kernels are one attention. The steps of a ring are as many
 // attentions of the same form, and each grows by the same operations: one answer serves
-// all of them, and every stage of the function.
+// all of them, and those of every stage of a pipeline.
 type likeness struct {
 	text    map[string]uint64 // the number of a text
 	op      map[*ir.Op]uint64 // that of what an operation computes, without its operands

@@ -182,11 +182,15 @@ func attentionInto(p *program, a, b *group, _ use) bool { return p.attends(a, b)
 func (p *program) attends(a, b *group) bool {
 	whole := &group{class: fusion.Attend, ops: p.inOrder(append([]*ir.Op(nil), a.ops...), b.ops)}
 	for _, o := range whole.ops {
-		defer func(g *group) { p.of[o] = g }(p.of[o])
-	}
-	for _, o := range whole.ops {
 		p.of[o] = whole
 	}
+	defer func() {
+		for _, g := range []*group{a, b} {
+			for _, o := range g.ops {
+				p.of[o] = g
+			}
+		}
+	}()
 	var outs []*ir.Value
 	for _, o := range whole.ops {
 		for _, v := range o.Results {

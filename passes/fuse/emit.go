@@ -203,8 +203,8 @@ type body struct {
 // wherever in the program it stands.
 func (p *program) body(g *group, outs []*ir.Value) body {
 	b := body{outs: outs}
-	need := map[*ir.Op]bool{}
-	read := map[*ir.Value]bool{}
+	need := make(map[*ir.Op]bool, 2*len(g.ops)) // with what is free
+	read := make(map[*ir.Value]bool, len(g.ops))
 	var add func(o *ir.Op)
 	add = func(o *ir.Op) {
 		if need[o] {

@@ -20,11 +20,11 @@ func Run(c *pass.Context, m *ir.Module) error {
 		}
 		entries = append(entries, f)
 	}
-	ops := 0
+	ops, alike := 0, newLikeness()
 	for _, f := range entries {
 		dropDead(f)
 		splitReductions(f)
-		p := grouped(c, f, m.Mesh)
+		p := grouped(c, f, m.Mesh, alike)
 		before := len(f.Ops)
 		if f.Name == "step" || f.Of == "step" {
 			ops += int(f.Times())
@@ -50,13 +50,13 @@ func Run(c *pass.Context, m *ir.Module) error {
 // grouped is f in groups that can be done one after the other. Operations of two runs
 // may be in one group; where that leads to a circle, as what a run waits for as a whole
 // is not looked at for every group, each run is grouped by itself.
-func grouped(c *pass.Context, f *ir.Func, mesh []ir.MeshAxis) *program {
+func grouped(c *pass.Context, f *ir.Func, mesh []ir.MeshAxis, alike *likeness) *program {
 	var whole *ir.Func
 	if len(f.Stacks) > 0 {
 		whole = f.Clone()
 	}
 	p := newProgram(c, f)
-	p.mesh = mesh
+	p.mesh, p.alike = mesh, alike
 	p.castsApart(c)
 	p.group()
 	p.recompute()
@@ -66,7 +66,7 @@ func grouped(c *pass.Context, f *ir.Func, mesh []ir.MeshAxis) *program {
 	}
 	*f = *whole
 	p = newProgram(&pass.Context{Target: c.Target}, f) // its remarks are there
-	p.mesh, p.apart = mesh, true
+	p.mesh, p.alike, p.apart = mesh, alike, true
 	p.castsApart(c)
 	p.group()
 	p.recompute()
@@ -101,7 +101,7 @@ type program struct {
 	again   map[*ir.Value]bool // rematerialized by readers, not stored
 	before  map[*ir.Op]bool    // casts that products find done
 	keep    map[*ir.Value]bool // stored so that others can be rematerialized
-	alike   *likeness
+	alike   *likeness          // of all functions
 }
 
 // view says that a value is a strided view of a stored value.
@@ -149,7 +149,7 @@ func newProgram(c *pass.Context, f *ir.Func) *program {
 	p := &program{
 		f: f, index: map[*ir.Op]int{}, segment: map[*ir.Op]int{}, late: map[*ir.Op]bool{}, free: map[*ir.Op]bool{}, views: map[*ir.Value]*view{},
 		of: map[*ir.Op]*group{}, users: map[*ir.Value][]*ir.Op{}, read: map[*ir.Value][]reader{}, result: map[*ir.Value]bool{}, again: map[*ir.Value]bool{}, keep: map[*ir.Value]bool{},
-		readBys: map[*ir.Value]map[*group]bool{}, before: map[*ir.Op]bool{}, alike: newLikeness(),
+		readBys: map[*ir.Value]map[*group]bool{}, before: map[*ir.Op]bool{},
 	}
 	f.Ops = materializeViews(f)
 	p.findCores(c)

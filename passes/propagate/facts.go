@@ -1,6 +1,8 @@
 package propagate
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/passes/propagate/factor"
@@ -26,7 +28,7 @@ type facts struct {
 // factsOf finds the facts of p's function, and adds to p what is wanted and apart.
 func (l *layout) factsOf(p *factor.Problem) *facts {
 	x := &facts{loss: map[*ir.Value]bool{}, kept: map[*ir.Value]bool{}, wanted: p.Wanted, terms: map[*ir.Value]bool{},
-		update: map[*ir.Value]bool{}, phases: map[*ir.Op]ir.Phase{}}
+		update: make(map[*ir.Value]bool, len(p.Func.Ops)), phases: make(map[*ir.Op]ir.Phase, len(p.Func.Ops))}
 	for _, a := range p.Func.Args {
 		x.kept[a.Value] = a.Role == ir.RoleParam || a.Role == ir.RoleState
 	}
@@ -101,7 +103,9 @@ func (x *facts) follow(f *ir.Func) {
 			}
 		}
 		for _, r := range o.Results {
-			x.update[r] = some || all
+			if some || all {
+				x.update[r] = true
+			}
 			late = late || x.loss[r]
 		}
 	}
@@ -109,16 +113,14 @@ func (x *facts) follow(f *ir.Func) {
 
 // leads are the operations that a gradient depends on.
 func (x *facts) leads(f *ir.Func) map[*ir.Op]bool {
-	needed, leads := map[*ir.Value]bool{}, map[*ir.Op]bool{}
+	needed, leads := make(map[*ir.Value]bool, len(f.Ops)), make(map[*ir.Op]bool, len(f.Ops))
 	for _, r := range f.Results {
 		needed[r.Value] = needed[r.Value] || r.Role == ir.RoleGrad
 	}
 	for i := len(f.Ops) - 1; i >= 0; i-- {
 		o := f.Ops[i]
-		for _, r := range o.Results {
-			leads[o] = leads[o] || needed[r]
-		}
-		if leads[o] {
+		if slices.ContainsFunc(o.Results, func(r *ir.Value) bool { return needed[r] }) {
+			leads[o] = true
 			for _, a := range o.Args {
 				needed[a] = true
 			}

@@ -1,9 +1,9 @@
 package layout
 
 import (
-	"fmt"
 	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -56,7 +56,7 @@ func (l *Layout) String() string {
 		if i > 0 {
 			b.WriteString("×")
 		}
-		fmt.Fprint(&b, s)
+		b.WriteString(strconv.Itoa(s))
 	}
 	for _, x := range []struct {
 		name  string
@@ -74,7 +74,14 @@ func (l *Layout) String() string {
 }
 
 func (b Basis) text() string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint([]int(b)), " ", ","), "[]")
+	var out []byte
+	for i, n := range b {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = strconv.AppendInt(out, int64(n), 10)
+	}
+	return string(out)
 }
 
 // Project is where the elements of a tile are that lacks the dimensions for which keep does not

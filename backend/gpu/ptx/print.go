@@ -2,6 +2,7 @@ package ptx
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -93,19 +94,21 @@ func (s *Stmt) print(b *strings.Builder, e *Entry) {
 		if s.Not {
 			b.WriteByte('!')
 		}
-		b.WriteString(s.Guard.String() + " ")
+		b.WriteString(s.Guard.String())
+		b.WriteByte(' ')
 	}
 	b.WriteString(s.Op)
 	for i, a := range s.Args {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.WriteString(" " + a.text(e))
+		b.WriteByte(' ')
+		b.WriteString(a.text(e))
 	}
 	b.WriteString(";\n")
 }
 
-func (r Reg) String() string { return fmt.Sprintf("%s%d", classNames[r.Class].prefix, r.N) }
+func (r Reg) String() string { return classNames[r.Class].prefix + strconv.Itoa(r.N) }
 
 func (o Operand) text(e *Entry) string {
 	switch o.Kind {
@@ -114,7 +117,7 @@ func (o Operand) text(e *Entry) string {
 	case IsNot:
 		return "!" + o.Reg.String()
 	case IsImm:
-		return fmt.Sprint(o.Imm)
+		return strconv.FormatInt(int64(o.Imm), 10)
 	case IsF32:
 		return fmt.Sprintf("0f%08X", uint32(o.Imm))
 	case IsF64:

@@ -106,7 +106,7 @@ type Choice struct {
 
 // Run gives every value of the function its state, in one traversal.
 func Run(p Problem) *Flow {
-	x := &Flow{Problem: p, free: FreeOps(p.Func), origin: map[*ir.Value]Origins{}, required: map[Choice]bool{}, made: map[made][]*ir.Value{}, Left: map[int]ir.Type{}, once: map[apart]*ir.Run{}, ofAll: map[*ir.Run]bool{}, same: samenessOf(p.Func)}
+	x := &Flow{Problem: p, free: FreeOps(p.Func), origin: make(map[*ir.Value]Origins, len(p.Func.Args)+len(p.Func.Ops)), required: map[Choice]bool{}, made: map[made][]*ir.Value{}, Left: map[int]ir.Type{}, once: map[apart]*ir.Run{}, ofAll: map[*ir.Run]bool{}, same: samenessOf(p.Func)}
 	for i, a := range x.Func.Args {
 		a.Value.Type, x.origin[a.Value] = p.Args[i].Type, p.Args[i].From
 	}
