@@ -4,6 +4,9 @@ package recipes
 // traffic of all stages together, as `ptc explain` counts them.
 type Form struct {
 	Peak float64 // bytes of memory
+	// Outputs is what ptc takes besides: a microbatch under way keeps a place for what its
+	// stage has sent to the next one (docs/next.md).
+	Outputs float64
 	// Block is the traffic of tensor parallelism in the blocks of one step.
 	Block map[string]Traffic
 	// Gradients and Parameters are the bytes of all gradients that replicas add up, and
@@ -40,6 +43,12 @@ func Of(r *Recipe) Form {
 	f.Attention = 2 * turns / pp
 	if r.Ring {
 		f.Attention *= r.CP
+	}
+	if pp > 1 {
+		f.Outputs = float64(min(pp, micro)*max(1, r.Chunks)) * act
+		if r.SP {
+			f.Outputs /= float64(tp)
+		}
 	}
 	f.Peak = r.persistent(layer, embedding) + r.activations(act) + r.working(act, rows, layer)
 	return f
