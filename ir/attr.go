@@ -236,7 +236,10 @@ func (as Attrs) Terms(key string) []Term { v, _ := as.Get(key).(Terms); return v
 func (as Attrs) String() string {
 	var b strings.Builder
 	for _, a := range as {
-		b.WriteString(" " + a.Key + "=" + a.Val.String())
+		b.WriteByte(' ')
+		b.WriteString(a.Key)
+		b.WriteByte('=')
+		b.WriteString(a.Val.String())
 	}
 	return b.String()
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"ptc/ir"
 	"ptc/ir/op"
@@ -18,6 +17,7 @@ type Number int
 type Table struct {
 	of    map[string]Number
 	nodes []node
+	key   []byte // of the last node that was looked for
 }
 
 // node is an expression: what is done to which others. what is its operation,
@@ -36,22 +36,23 @@ type node struct {
 }
 
 // text is what an operation's node says.
-func (n *node) text() string { return fmt.Sprintf("%s%s #%d %s", n.op, n.attrs, n.index, n.typ) }
+func (n *node) text() string {
+	return n.op + n.attrs + " #" + strconv.Itoa(n.index) + " " + n.typ.String()
+}
 
 // New is an empty table.
 func New() *Table { return &Table{of: map[string]Number{}} }
 
 func (t *Table) number(n node) Number {
-	var b strings.Builder
-	b.WriteString(n.what)
+	key := append(t.key[:0], n.what...)
 	for _, a := range n.args {
-		b.WriteString(" %" + strconv.Itoa(int(a)))
+		key = strconv.AppendInt(append(key, " %"...), int64(a), 10)
 	}
-	key := b.String()
-	k, ok := t.of[key]
+	t.key = key
+	k, ok := t.of[string(key)]
 	if !ok {
 		k = Number(len(t.nodes))
-		t.of[key] = k
+		t.of[string(key)] = k
 		t.nodes = append(t.nodes, n)
 	}
 	return k
@@ -161,7 +162,7 @@ func sorted(names []string) ir.Names {
 
 // global is the type of the tensor of which t is a shard.
 func global(m *ir.Module, t ir.Type) ir.Type {
-	t = t.Clone()
+	t.Axes = slices.Clone(t.Axes)
 	for i := range t.Axes {
 		if m.Level >= ir.Local {
 			for _, x := range t.Axes[i].Mesh {

@@ -95,7 +95,8 @@ func (x *Flow) shard(a *assignment, o *ir.Op, m ir.MeshAxis) bool {
 	a.because(m.Name, why)
 	best.mesh = append(best.mesh, m.Name)
 	if strength == Required {
-		x.required[Choice{o.Results[0].ID, m.Name}] = true
+		id := o.Results[0].ID
+		x.required[id] = append(x.required[id], m.Name)
 	}
 	return true
 }
@@ -121,8 +122,10 @@ func (x *Flow) strength(o *ir.Op, f *op.Factor, m string) (best Strength, from s
 			}
 			note(s, x.origin[v][m])
 		}
-		if w, ok := x.Wanted[v]; ok && Partial(v.Type, m) && Along(w.Type, axis, m) {
-			note(Wanted, w.From[m])
+		if Partial(v.Type, m) {
+			if w, ok := x.Wanted[v]; ok && Along(w.Type, axis, m) {
+				note(Wanted, w.From[m])
+			}
 		}
 	}
 	for _, p := range x.Policies {

@@ -85,7 +85,7 @@ type Flow struct {
 	Problem
 	free     map[*ir.Op]bool
 	origin   map[*ir.Value]Origins
-	required map[Choice]bool
+	required map[int][]string     // by the number of a value
 	once     map[apart]*ir.Run    // what is done once for runs of microbatches
 	ofAll    map[*ir.Run]bool     // those
 	made     map[made][]*ir.Value // the reshards that exist, each in its own state
@@ -106,7 +106,7 @@ type Choice struct {
 
 // Run gives every value of the function its state, in one traversal.
 func Run(p Problem) *Flow {
-	x := &Flow{Problem: p, free: FreeOps(p.Func), origin: make(map[*ir.Value]Origins, len(p.Func.Args)+len(p.Func.Ops)), required: map[Choice]bool{}, made: map[made][]*ir.Value{}, Left: map[int]ir.Type{}, once: map[apart]*ir.Run{}, ofAll: map[*ir.Run]bool{}, same: samenessOf(p.Func)}
+	x := &Flow{Problem: p, free: FreeOps(p.Func), origin: make(map[*ir.Value]Origins, len(p.Func.Args)+len(p.Func.Ops)), required: make(map[int][]string, len(p.Func.Ops)), made: map[made][]*ir.Value{}, Left: map[int]ir.Type{}, once: map[apart]*ir.Run{}, ofAll: map[*ir.Run]bool{}, same: samenessOf(p.Func)}
 	for i, a := range x.Func.Args {
 		a.Value.Type, x.origin[a.Value] = p.Args[i].Type, p.Args[i].From
 	}
@@ -202,7 +202,7 @@ func (x *Flow) operation(o *ir.Op) {
 
 // Required reports whether a policy required what shards the operation that makes v
 // over m.
-func (x *Flow) Required(v *ir.Value, m string) bool { return x.required[Choice{v.ID, m}] }
+func (x *Flow) Required(v *ir.Value, m string) bool { return slices.Contains(x.required[v.ID], m) }
 
 // Free reports whether o, which may be nil, computes from constants and positions
 // alone.
