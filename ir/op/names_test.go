@@ -55,6 +55,7 @@ var elsewhere = map[string][]string{
 	"passes/stage/pieces.go":           {"max"},          // a reduction
 	"passes/context/context.go":        {"gather"},       // a way to compute attention
 	"ir/layout/directives.go":          {"gather"},       // a way to compute attention
+	"ir/layout/table.go":               {"accumulate"},   // an option of layouts
 	"passes/simplify/rules_arith.go":   {"detach"},       // a rule
 	"ir/fusion/parts.go":               {"part"},         // a part of a split sum
 	"backend/tile/kinds.go":            {"store"},        // into a view
