@@ -53,6 +53,9 @@ func (r *region) write(seen map[*ir.Op]bool) (int, *refusal) {
 func (r *region) around() (before, behind []*ir.Op, no *refusal) {
 	from, ops := r.depends(), r.p.f.Ops
 	members := r.members()
+	if len(members) == 0 {
+		return nil, nil, &refusal{} // an earlier sweep has taken all of it
+	}
 	first, last := r.p.at[members[0]], r.p.at[members[len(members)-1]]
 	sent := false
 	for i, o := range ops {
