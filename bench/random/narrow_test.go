@@ -238,7 +238,9 @@ func TestRandomPrecisions(t *testing.T) {
 			}
 			switch {
 			case r.Refused != "":
-				refused.Add(1)
+				if !strings.Contains(r.Refused, "E0609") { // losses that relate rows are drawn to be refused or right
+					refused.Add(1)
+				}
 				t.Logf("seed %d is refused: %s", c.Seed, r.Refused)
 			case !r.OK():
 				small := c
