@@ -76,7 +76,7 @@ func (l *lowering) folded(o *tile.Op) *layout.Layout {
 	v := o.Args[0]
 	dims := v.Type.Dims
 	fast := slices.Index(dims, contiguous(v))
-	if l.settled(v) != nil || l.along == nil || fast < 0 || slices.Contains(o.Over, dims[fast]) {
+	if l.fixed(v) != nil || l.along == nil || fast < 0 || slices.Contains(o.Over, dims[fast]) {
 		return l.own(v)
 	}
 	sizes := l.sizes(dims)
@@ -118,14 +118,14 @@ func contiguous(v *tile.Value) *tile.Range {
 // own is the layout that v is in, or in which it is computed without moving a tile of its size: that of
 // what it is made of element by element. Else it is the natural one.
 func (l *lowering) own(v *tile.Value) *layout.Layout {
-	if at := l.settled(v); at != nil {
+	if at := l.fixed(v); at != nil {
 		return at
 	}
 	return l.natural(v.Type.Dims)
 }
 
-// settled is own without the natural one: nil if nothing says in which layout v is.
-func (l *lowering) settled(v *tile.Value) *layout.Layout {
+// fixed is own without the natural one: nil if nothing says in which layout v is.
+func (l *lowering) fixed(v *tile.Value) *layout.Layout {
 	var of func(x *tile.Value) *layout.Layout
 	of = func(x *tile.Value) *layout.Layout {
 		if l.held[x] != nil || x.Def == nil || !elementwise.Known(x.Def.Kind) {
