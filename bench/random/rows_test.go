@@ -1,6 +1,10 @@
 package random
 
-import "fmt"
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
 
 // related are losses of rows of the batch that belong together, by kind: of r, a number for
 // each row, or of y. A pipeline may take rows of one microbatch, and refuse others.
@@ -34,6 +38,14 @@ func (m *model) relate(d *dice) {
 	}
 	m.rows = d.one("pairs", "pairs", "pairs", "groups", "groups", "rows", "rows", "halves", "joined", "sums", "contrast", "next")
 }
+
+// mayRefuse reports whether a layout of the case may be refused because its loss relates
+// rows of several microbatches: it has some, and its loss relates rows.
+func (c *Case) mayRefuse(why string) bool {
+	return strings.Contains(why, "E0609") && c.m.rows != "" && microbatches.MatchString(c.Source())
+}
+
+var microbatches = regexp.MustCompile(`(microbatches|accumulate) = ([2-9]|[1-9][0-9])`)
 
 // relatedText is the function of [related] that the loss adds.
 func (m *model) relatedText() string {
