@@ -111,6 +111,9 @@ func TestRingsAreKernels(t *testing.T) {
 							t.Errorf("%s changes results: %s by %.3g, tolerance %.3g", x.Pass, x.Worst, x.Diff, x.Tol)
 						}
 					}
+					if len(report.Zero) > 0 {
+						t.Errorf("gradients of which nothing is checked: %v", report.Zero)
+					}
 				})
 			}
 		}

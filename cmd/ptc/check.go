@@ -84,5 +84,8 @@ func checkTable(r *compiler.CheckReport) string {
 	for _, n := range r.NotFinite {
 		fmt.Fprintf(&b, "not a finite number before the first pass: %s\n", n)
 	}
+	for _, n := range r.Zero {
+		fmt.Fprintf(&b, "zero whatever the passes do: %s\n", n)
+	}
 	return b.String()
 }

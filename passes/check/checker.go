@@ -16,14 +16,6 @@ import (
 const (
 	// TolExact is for the same mathematics in float64: reordered sums.
 	TolExact = 1e-9
-	// TolRounded is for values rounded to bf16: 64 times its unit roundoff
-	// 2^-9, since errors of a few units add up over the layers. It says that
-	// the precision is usable, not that it is correct, which TolExact says.
-	TolRounded = 64.0 / 512
-	// TolEighth is for values rounded to floats of eight bits: four times the unit
-	// roundoff 2^-3 of f8e5m2. A scale that is missing, or another operand, makes a
-	// difference of 1 and more.
-	TolEighth = 4.0 / 8
 	// TolGradient is for a gradient against central differences.
 	TolGradient = 1e-5
 )
@@ -38,8 +30,8 @@ type Row struct {
 	Diff  float64 `json:"diff"`
 	Worst string  `json:"worst"` // where it is
 	Tol   float64 `json:"tolerance"`
-	// Kind is "exact" in float64, "rounded" with each value rounded to its
-	// dtype, or "gradient" against central differences.
+	// Kind is "exact" in float64; "rounded" with each value rounded to its dtype,
+	// against float64; or "gradient" against central differences.
 	Kind string `json:"kind"`
 	OK   bool   `json:"ok"`
 }
@@ -51,6 +43,9 @@ type Report struct {
 	// NotFinite lists the results of the module as it came that hold a NaN or
 	// an infinity, of which a comparison says little.
 	NotFinite []string `json:"not_finite,omitempty"`
+	// Zero lists the gradients that are zero but for the rounding of float64, of
+	// which a comparison says nothing: an error in what drops out drops out too.
+	Zero []string `json:"zero,omitempty"`
 }
 
 // First is the first row whose pass changed the result, or nil.
@@ -72,11 +67,12 @@ type Checker struct {
 
 	seed    int64
 	in      Inputs
-	before  *ir.Module // opened
-	body    string     // text of its functions
-	exact   Outcome    // of before
-	grads   bool       // before held a symbolic gradient
-	lowered bool       // before computes in a dtype below float32
+	before  *ir.Module        // opened
+	body    string            // text of its functions
+	exact   Outcome           // of before
+	grads   bool              // before held a symbolic gradient
+	written map[ir.DType]bool // narrow floats of the module as it came
+	spread  *spread           // of the module in which the dtypes were chosen, if any is narrow
 }
 
 // New is a checker whose inputs are drawn with the seed.
@@ -96,7 +92,7 @@ func (c *Checker) Hook(index int, name string, m *ir.Module, _ time.Duration) er
 	if opened == m {
 		opened = m.Clone()
 	}
-	grads, lowered := symbolic(m), low(m)
+	grads := symbolic(m)
 	if c.before == nil {
 		c.in = RandomInputs(opened, c.seed)
 	} else {
@@ -107,21 +103,20 @@ func (c *Checker) Hook(index int, name string, m *ir.Module, _ time.Duration) er
 		return err
 	}
 	if c.before == nil {
-		c.Report.NotFinite = notFinite(after)
+		c.Report.NotFinite, c.written = notFinite(after), narrow(m)
 	} else {
 		if c.grads && !grads {
 			if err := c.autodiff(index, name, after); err != nil {
 				return err
 			}
+			c.Report.Zero = zero(after)
 		}
 		c.add(index, name, "exact", TolExact, c.exact, after)
-		if lowered && !c.lowered {
-			if err := c.rounded(index, name, opened); err != nil {
-				return err
-			}
+		if err := c.rounded(index, name, opened, after); err != nil {
+			return err
 		}
 	}
-	c.before, c.body, c.exact, c.grads, c.lowered = opened, body, after, grads, lowered
+	c.before, c.body, c.exact, c.grads = opened, body, after, grads
 	return nil
 }
 
@@ -145,44 +140,46 @@ func (c *Checker) add(index int, name, kind string, tol float64, before, after O
 		Diff: math.Min(diff, math.MaxFloat64), Worst: where, Tol: tol, Kind: kind, OK: diff <= tol})
 }
 
-// rounded compares once more as the dtypes round. Optimizer states and what
-// follows from them are not compared: a sign that rounding turned changes a
-// whole update.
-func (c *Checker) rounded(index int, name string, m *ir.Module) error {
-	before, after, err := c.both(m)
+// rounded compares once more as the dtypes round, if any is narrow: with float64, within
+// the spread. A pass over a global module may choose other dtypes, which have a spread of
+// their own; later ones are held to that of the last. Samples are taken until they explain
+// the distance, as most passes take one.
+func (c *Checker) rounded(index int, name string, m *ir.Module, exact Outcome) error {
+	if len(narrow(m)) == 0 {
+		return nil
+	}
+	got, err := c.round(m)
 	if err != nil {
 		return err
 	}
-	for _, r := range before {
-		for k := range r {
-			if k.Role != ir.RoleLoss && k.Role != ir.RoleGrad {
-				delete(r, k)
-			}
+	if c.spread == nil || m.Level <= ir.Global {
+		if c.spread, err = newSpread(m, c.written); err != nil {
+			return err
 		}
 	}
-	tol := TolRounded
-	if has(m, ir.DType.IsScaled) {
-		tol = TolEighth
+	row := Row{Index: index, Pass: name, Kind: "rounded"}
+	if c.spread.samples > 0 {
+		c.spread.compare(&row, exact, got)
 	}
-	c.add(index, name, "rounded", tol, before, after)
+	for !row.OK && c.spread.samples < mostSamples {
+		if err := c.spread.sample(c.in, exact); err != nil {
+			return err
+		}
+		c.spread.compare(&row, exact, got)
+	}
+	c.Report.Rows = append(c.Report.Rows, row)
 	return nil
 }
 
-// both executes the module before and m as the dtypes round. Where gradients
-// overflow because of a scale of the loss, it halves the scale, as training does,
-// until they do not or the scale is 1.
-func (c *Checker) both(m *ir.Module) (before, after Outcome, err error) {
+// round executes m as the dtypes round. Where gradients overflow because of a scale of
+// the loss, it halves the scale, as training does, until they do not or the scale is 1.
+func (c *Checker) round(m *ir.Module) (Outcome, error) {
 	in := maps.Clone(c.in)
 	for {
-		if before, err = Execute(c.before, in, false); err != nil {
-			return nil, nil, err
-		}
-		if after, err = Execute(m, in, false); err != nil {
-			return nil, nil, err
-		}
+		out, err := Execute(m, in, false)
 		scale := in[lossScale]
-		if scale == nil || scale.Data[0] <= 1 || !overflows(after) {
-			return before, after, nil
+		if err != nil || scale == nil || scale.Data[0] <= 1 || !overflows(out) {
+			return out, err
 		}
 		half := scale.Clone()
 		half.Data[0] /= 2
@@ -261,21 +258,39 @@ func notFinite(out Outcome) []string {
 	return bad
 }
 
-// low reports whether any value has a float dtype below float32.
-func low(m *ir.Module) bool { return has(m, ir.DType.IsNarrow) }
-
-// has reports whether a dtype of which that holds is that of any value.
-func has(m *ir.Module, holds func(ir.DType) bool) bool {
-	for _, f := range m.Funcs {
-		for _, o := range f.Ops {
-			for _, v := range o.Results {
-				if holds(v.Type.DType) {
-					return true
-				}
+// zero names the gradients that are nothing beside the largest of their function.
+func zero(out Outcome) (names []string) {
+	for _, fn := range sortedNames(out) {
+		most := 0.0
+		for k, x := range out[fn] {
+			if k.Role == ir.RoleGrad {
+				most = math.Max(most, rms(x.Data))
+			}
+		}
+		for _, k := range sortedKeys(out[fn]) {
+			if k.Role == ir.RoleGrad && rms(out[fn][k].Data) <= TolExact*most {
+				names = append(names, "@"+fn+" "+k.String())
 			}
 		}
 	}
-	return false
+	return names
+}
+
+// narrow are the floats below float32 that values of m have.
+func narrow(m *ir.Module) map[ir.DType]bool {
+	out := map[ir.DType]bool{}
+	for _, f := range m.Funcs {
+		for _, a := range f.Args {
+			out[a.Value.Type.DType] = true
+		}
+		for _, o := range f.Ops {
+			for _, v := range o.Results {
+				out[v.Type.DType] = true
+			}
+		}
+	}
+	maps.DeleteFunc(out, func(d ir.DType, _ bool) bool { return !d.IsNarrow() })
+	return out
 }
 
 func sortedNames[T any](m map[string]T) []string {

@@ -23,7 +23,7 @@ type Needs struct {
 	before int64 // of its results
 	body   string
 	came   *ir.Module // opened, while gradients are symbolic
-	low    bool       // the version before computes in a dtype below float32
+	sample int64      // what a sample of the spread takes beside inputs and results
 }
 
 // Hook looks at m.
@@ -43,10 +43,11 @@ func (n *Needs) Hook(index int, name string, m *ir.Module, _ time.Duration) erro
 			n.addInputs(opened, f)
 		}
 	}
-	held := n.before
+	inputs := int64(0)
 	for _, b := range n.inputs {
-		held = eval.Add(held, b)
+		inputs = eval.Add(inputs, b)
 	}
+	held := eval.Add(n.before, inputs)
 	after, most := execution(opened)
 	n.take(name, index, eval.Add(held, eval.Add(after, most)))
 	if symbolic(m) {
@@ -55,9 +56,11 @@ func (n *Needs) Hook(index int, name string, m *ir.Module, _ time.Duration) erro
 		n.take(name, index, eval.Add(held, eval.Add(after, differences(n.came))))
 		n.came = nil
 	}
-	if lowered := low(m); lowered && !n.low { // executed once more before and behind, with arguments that are rounded
-		n.take(name, index, eval.Add(eval.Add(held, held), eval.Add(eval.Add(after, after), most)))
-		n.low = true
+	if index > 0 && len(narrow(m)) > 0 { // executed once more, and a sample, with arguments that are rounded
+		if n.sample == 0 || m.Level <= ir.Global {
+			n.sample = most
+		}
+		n.take(name, index, eval.Add(eval.Add(held, inputs), eval.Add(eval.Add(after, after), eval.Add(after, max(most, n.sample)))))
 	}
 	n.before = after
 	return nil
