@@ -43,6 +43,7 @@ layout zb_v { mesh dp = 2, pp = 2  shard batch over dp  zero 2 over dp  pipeline
 layout interleaved_zb { mesh pp = 2  pipeline blocks over pp { schedule = interleaved_zb  microbatches = 8 } }
 layout dualpipe_v { mesh dp = 2, pp = 2  shard batch over dp  pipeline blocks over pp { schedule = dualpipe_v  microbatches = 8 } }
 layout accumulate { accumulate = 4 }
+layout once { mesh dp = 2, pp = 2  shard batch over dp  zero 1 over dp  pipeline blocks over pp { schedule = 1f1b  microbatches = 1 } }
 layout alone { mesh pp = 1  pipeline blocks over pp { microbatches = 2 } }
 layout zero1 { mesh dp = 2  shard batch over dp  zero 1 over dp  accumulate = 4 }
 layout zero2 { mesh dp = 2  shard batch over dp  zero 2 over dp  accumulate = 2 }
@@ -89,7 +90,7 @@ func TestPipelined(t *testing.T) {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			var want *matrix.Run
 			for _, layout := range []string{"single", "gpipe", "f1b", "interleaved", "zb_h1", "zb_h2", "zb_v", "interleaved_zb", "dualpipe_v", "breadth_first",
-				"accumulate", "alone", "zero1", "zero2", "zero3", "tensor", "rounds", "rounds_zb"} {
+				"accumulate", "alone", "once", "zero1", "zero2", "zero3", "tensor", "rounds", "rounds_zb"} {
 				p, _, err := compiler.Compile(compiler.Options{File: "m.ptl", Source: []byte(src), Layout: layout, Target: "ref:f64", VerifyEach: true})
 				if err != nil {
 					t.Fatalf("%s: %v", layout, err)

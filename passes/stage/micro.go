@@ -124,6 +124,10 @@ func accumulateEarly(f *ir.Func) {
 
 // operation makes o one of each microbatch, or leaves it whole.
 func (s *splitter) operation(o *ir.Op) error {
+	if s.ofAll(o) {
+		s.only(o)
+		return nil
+	}
 	rule := op.Of(o).Shard(o)
 	s.sumFromZero(o)
 	if o.Run != nil && !s.alike(o, rule) {
@@ -160,6 +164,39 @@ func (s *splitter) operation(o *ir.Op) error {
 		s.out = append(s.out, o)
 	}
 	return nil
+}
+
+// ofAll reports whether o is one of the only microbatch there is, which is the batch: it
+// may relate any rows, and combine them before it goes on. What depends on no batch is
+// there once, as with many.
+func (s *splitter) ofAll(o *ir.Op) bool {
+	if s.m > 1 || s.phase[o] == ir.Update || s.stage[o] == anywhere || slices.ContainsFunc(o.Args, s.isLate) {
+		return false
+	}
+	drawn := op.Of(o).Class == op.Source && len(o.Args) > 0
+	return drawn || slices.ContainsFunc(o.Args, func(v *ir.Value) bool {
+		return s.of[v] != nil || s.arg[v] != nil && s.arg[v].Role == ir.RoleData
+	})
+}
+
+// only makes o one of the only microbatch. Updates read its results as a sum over one.
+func (s *splitter) only(o *ir.Op) {
+	args := slices.Clone(o.Args)
+	for i, v := range args {
+		if st := s.of[v]; st != nil {
+			args[i] = st.part
+		}
+	}
+	at := s.slot(o, true)
+	at.Run = s.run(o.Run)
+	types := make([]ir.Type, len(o.Results))
+	for j, r := range o.Results {
+		types[j] = r.Type.Clone()
+	}
+	n := s.copyOf(o, args, o.Attrs, types, at)
+	for j, r := range n.Results {
+		s.of[o.Results[j]] = &state{part: r, kind: "sum"}
+	}
 }
 
 // alike reports whether o, which is in a run, can be there for each microbatch, or
@@ -364,11 +401,16 @@ func (s *splitter) one(o *ir.Op, args []*ir.Value, types []ir.Type, states []*st
 	if op.Of(o).Class == op.Source && len(states) == 1 && states[0].axis != "" {
 		return s.source(o, args, types[0], states[0].axis, at)
 	}
-	n := s.f.NewOp(o.Name, args, op.Localize(o, types), types...)
+	return s.copyOf(o, args, op.Localize(o, types), types, at).Results
+}
+
+// copyOf appends o with other operands, attributes and types.
+func (s *splitter) copyOf(o *ir.Op, args []*ir.Value, attrs ir.Attrs, types []ir.Type, at ir.Slot) *ir.Op {
+	n := s.f.NewOp(o.Name, args, attrs, types...)
 	n.Scope, n.Pos, n.Slot = o.Scope, o.Pos, at
 	s.stage[n], s.phase[n] = s.stage[o], s.phase[o]
 	s.out = append(s.out, n)
-	return n.Results
+	return n
 }
 
 // number is the number of the microbatch.

@@ -51,8 +51,12 @@ func namesFor(f *ir.Func) names {
 	return names{fresh("microbatch"), fresh("microbatch_block"), fresh("microbatch_row")}
 }
 
-// fields cuts the batch's fields.
+// fields cuts the batch's fields, unless there is one microbatch.
 func (s *splitter) fields(m *ir.Module) error {
+	if s.m == 1 {
+		s.shards = 1
+		return nil
+	}
 	var rows []int // of a microbatch, by field
 	for _, a := range s.f.Args {
 		if a.Role != ir.RoleData {

@@ -21,7 +21,8 @@ var cuts = []struct{ shards, micro int }{{1, 2}, {2, 2}, {1, 4}, {2, 1}}
 
 // TestEveryAxisAsTheBatch takes each axis of an operation as the batch of a pipeline, for
 // every row there is. The step then computes what it computes of the whole batch, in the
-// forward and in the backward phase, or is refused with E0609.
+// forward and in the backward phase, or is refused with E0609, where there are several
+// microbatches.
 func TestEveryAxisAsTheBatch(t *testing.T) {
 	for _, d := range op.All() {
 		switch d.Class {
@@ -36,7 +37,7 @@ func TestEveryAxisAsTheBatch(t *testing.T) {
 					switch err := compareRows(x); {
 					case err == nil:
 						equal++
-					case isCode(err, "E0609"):
+					case isCode(err, "E0609") && x.Micro > 1: // the only microbatch relates what it likes
 						refused++
 					default:
 						t.Fatalf("sample %d, %s: %v", i, x.Axis.Name, err)

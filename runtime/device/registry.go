@@ -57,9 +57,6 @@ func Register(kind string, k Kind) {
 // that are opened after it; nil ends that. It is for tests.
 func Wrap(f func(Opener) Opener) { wrap = f }
 
-// Wrapped reports whether engines are in the place of the registered ones.
-func Wrapped() bool { return wrap != nil }
-
 // Find gives what runs a kind of code, or says which kinds there are.
 func Find(kind string) (Kind, error) {
 	k, ok := kinds[kind]
