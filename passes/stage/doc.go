@@ -19,5 +19,7 @@
 // What depends on data, constants and the numbers of the step alone, and is needed
 // of the whole batch, is computed from that on each stage that needs it.
 // Which device has which stage is the schedule's to say ([Placed]).
-// Imports ir, ir/layout, ir/op, ir/pipeline, passes/pass.
+// What instances of a stack add up from zero, such as a term of the loss that each
+// block has, is a sum of each microbatch (chain.go).
+// Imports ir, ir/fusion, ir/layout, ir/op, ir/pipeline, passes/pass.
 package stage

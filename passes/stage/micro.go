@@ -129,6 +129,7 @@ func (s *splitter) operation(o *ir.Op) error {
 		return nil
 	}
 	rule := op.Of(o).Shard(o)
+	s.sumFromZero(o)
 	if o.Run != nil && !s.alike(o, rule) {
 		return errApart
 	}
@@ -264,13 +265,8 @@ func (s *splitter) staysOwn(o *ir.Op) bool {
 // staysPartial reports whether o is linear, and all its operands are partial sums of
 // one stage, or one is and each microbatch has the others by itself.
 func (s *splitter) staysPartial(o *ir.Op) bool {
-	if i := slices.IndexFunc(o.Args, func(v *ir.Value) bool { return !s.isOwn(v) }); i >= 0 && len(o.Args) > 1 {
-		st := s.of[o.Args[i]]
-		linear := slices.ContainsFunc(op.Of(o).Linear.In, func(in []int) bool { return slices.Equal(in, []int{i}) })
-		others := slices.Delete(slices.Clone(o.Args), i, i+1)
-		if linear && st != nil && st.axis == "" && st.kind == "sum" && !slices.ContainsFunc(others, func(v *ir.Value) bool { return !s.isOwn(v) }) {
-			return true
-		}
+	if s.scales(o) {
+		return true
 	}
 	if !op.Of(o).Linear.Carries() && !s.rounds(o) || len(o.Args) == 0 {
 		return false
@@ -288,6 +284,26 @@ func (s *splitter) staysPartial(o *ir.Op) bool {
 		}
 	}
 	return true
+}
+
+// scales reports whether o is linear in one operand, which is a partial sum, and the
+// others are what each microbatch has by itself, or outside of updates, which scale
+// whole gradients, what depends on constants and numbers of the step alone.
+func (s *splitter) scales(o *ir.Op) bool {
+	at := slices.IndexFunc(o.Args, func(v *ir.Value) bool { return s.of[v] != nil && !s.isOwn(v) })
+	if at < 0 || len(o.Args) == 1 {
+		return false
+	}
+	if st := s.of[o.Args[at]]; st.axis != "" || st.kind != "sum" {
+		return false
+	}
+	for i, v := range o.Args {
+		fixed := v.Def != nil && s.loose[v.Def] && s.of[v] == nil && s.phase[o] != ir.Update
+		if i != at && !s.isOwn(v) && !fixed {
+			return false
+		}
+	}
+	return slices.ContainsFunc(op.Of(o).Linear.In, func(in []int) bool { return slices.Equal(in, []int{at}) })
 }
 
 // rounds reports whether o rounds a gradient that is about to be reduced, or widens one
