@@ -61,6 +61,9 @@ func (a *app) importModel(dir, out string) error {
 	}
 	kind, _ := config.Get("model_type")
 	name, _ := kind.(string)
+	if config, err = config.Read(); err != nil {
+		return inputf("cannot import %s: %w", dir, err)
+	}
 	text, err := family.Source(name, config.Get, filepath.ToSlash(out))
 	if err != nil {
 		return inputf("cannot import %s: %w", dir, err)

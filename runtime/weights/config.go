@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"ptc/internal/hfclass"
 	"ptc/runtime/program"
 )
 
@@ -28,8 +29,15 @@ func ReadConfig(dir string) (Config, error) {
 	return c, nil
 }
 
+// Read is the config as the class of transformers reads it that its model_type names: what is
+// missing has the class's default, and null is what it means there.
+func (c Config) Read() (Config, error) {
+	family, _ := c["model_type"].(string)
+	return hfclass.Read(family, c)
+}
+
 func parseConfig(text []byte) (Config, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
+	d := json.NewDecoder(bytes.NewReader(plainNumbers(text)))
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {
@@ -42,6 +50,7 @@ func parseConfig(text []byte) (Config, error) {
 	if !ok {
 		return nil, fmt.Errorf("not a config: no object")
 	}
+	restore(c)
 	return c, nil
 }
 
@@ -88,7 +97,7 @@ func (c Config) Check(n *program.Names) error {
 			if err != nil {
 				return err
 			}
-			return fmt.Errorf("%s says %s = %s, and a model of the family %s as std.models.%s has it computes with %s", configFile, name, text, n.Family, n.Family, k.Value)
+			return fmt.Errorf("%s gives %s = %s, and a model of the family %s as std.models.%s has it computes with %s", configFile, name, text, n.Family, n.Family, k.Value)
 		}
 	}
 	return nil
@@ -129,22 +138,74 @@ func same(have any, want string) bool {
 var tokens = []string{"bos_token_id", "eos_token_id", "pad_token_id"}
 
 // config is the config.json of names, with what origin, which may be nil, says of the
-// tokenizer.
+// tokenizer. Keys of a class of transformers are all written: other programs, and other
+// versions, may take one that is missing for something else.
 func config(n *program.Names, origin Config, d string) ([]byte, error) {
-	c := Config{"model_type": n.Family, "architectures": []string{n.Architecture}, "torch_dtype": d}
-	for _, k := range n.Keys {
-		if k.Default {
-			continue
-		}
-		for _, name := range k.Names {
-			c.set(name, json.RawMessage(k.Value))
-		}
+	c, err := said(n)
+	if err != nil {
+		return nil, err
 	}
+	if err := hfclass.Write(n.Family, c); err != nil {
+		return nil, err
+	}
+	c["model_type"], c["architectures"], c["torch_dtype"] = n.Family, []string{n.Architecture}, d
 	for _, t := range tokens {
-		if v, ok := origin[t]; ok {
+		if v, ok := token(n.Family, t, origin); ok {
 			c[t] = v
 		}
 	}
 	text, err := json.MarshalIndent(c, "", "  ") // in order of key
 	return append(text, '\n'), err
+}
+
+// said is what names say of the config.
+func said(n *program.Names) (Config, error) {
+	c := Config{}
+	for _, k := range n.Keys {
+		if k.Default && (!hfclass.Known(n.Family) || strings.HasPrefix(k.Value, "[")) { // a list is repeated, how often is not known
+			continue
+		}
+		for _, name := range k.Names {
+			var v any
+			if err := json.Unmarshal([]byte(k.Value), &v); err != nil {
+				return nil, fmt.Errorf("the value %s of %s: %w", k.Value, name, err)
+			}
+			if _, number := v.(float64); number {
+				v = json.Number(k.Value)
+			}
+			c.set(name, v)
+		}
+	}
+	return c, nil
+}
+
+// token is a key of the tokenizer: what its folder says or its class takes; without a
+// folder there is no such token, where the class of the family would take one.
+func token(family, name string, origin Config) (v any, write bool) {
+	if origin == nil {
+		return nil, hfclass.Known(family)
+	}
+	if v, said := origin[name]; said {
+		return v, true
+	}
+	kind, _ := origin["model_type"].(string)
+	v, known := hfclass.Token(kind, name)
+	return v, known && kind != family
+}
+
+// Unsaid are keys that the names do not write, and whose value a class of transformers then takes
+// to be its own: pairs of key and value.
+func Unsaid(n *program.Names) ([][2]string, error) {
+	c, err := said(n)
+	if err != nil || n.Format != "hf" {
+		return nil, err
+	}
+	for _, k := range n.Keys {
+		for _, name := range k.Names {
+			if !strings.Contains(name, ".") {
+				c[name] = true
+			}
+		}
+	}
+	return hfclass.Unsaid(n.Family, c), nil
 }

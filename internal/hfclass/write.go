@@ -1,0 +1,88 @@
+package hfclass
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Write puts a config that a model gave in the forms of its class: whole numbers and others as
+// the class wants them, and rope for old and new versions. A family without a class here
+// stays as it is. What the class would refuse is an error.
+func Write(family string, config map[string]any) error {
+	c := known.Classes[family]
+	if c == nil {
+		return nil
+	}
+	for name, k := range c.Keys {
+		if v, ok := config[name].(json.Number); ok {
+			config[name] = typed(v, k.Type)
+		}
+	}
+	if c.Theta == "" {
+		return nil
+	}
+	rope, ok := config[ropeKey].(map[string]any)
+	delete(config, ropeOld)
+	if !ok {
+		return nil
+	}
+	theta, ok := rope[thetaKey].(json.Number)
+	if !ok {
+		theta = c.Theta
+	}
+	out := map[string]any{thetaKey: typed(theta, typeFloat), kindKey: ropeDefault}
+	config[thetaKey], config[ropeKey] = out[thetaKey], out
+	if kind := rope[kindKey]; kind != ropeLlama3 {
+		if kind != nil {
+			out[kindKey] = kind
+		}
+		return nil
+	}
+	stretched := map[string]any{kindKey: ropeLlama3}
+	if err := stretch(stretched, rope, rope[originalKey]); err != nil {
+		return fmt.Errorf("%s cannot have this rope: %s", c.Name, strings.Replace(err.Error(), "config.json", "the model", 1))
+	}
+	if stretched[kindKey] != ropeLlama3 {
+		return nil
+	}
+	for _, name := range stretches {
+		kind := typeFloat
+		if name == originalKey {
+			kind = typeInt
+		}
+		stretched[name] = typed(stretched[name].(json.Number), kind)
+		out[name] = stretched[name]
+	}
+	out[kindKey], config[ropeOld] = ropeLlama3, stretched
+	return nil
+}
+
+// typed is a number as a class wants it: 30 as 30.0 where that is no whole number, and 30.0 as 30
+// where it is one.
+func typed(n json.Number, kind string) json.Number {
+	switch x, err := n.Float64(); {
+	case err != nil:
+	case kind == typeFloat && typeOf(n) == typeInt:
+		return n + ".0"
+	case kind == typeInt && typeOf(n) == typeFloat && x == float64(int64(x)):
+		return json.Number(strconv.FormatInt(int64(x), 10))
+	}
+	return n
+}
+
+// Unsaid are keys of the family's class that a config does not have, whose value the class then
+// takes to be something of its own: the first is a key, and the second what the class takes.
+func Unsaid(family string, config map[string]any) (out [][2]string) {
+	for _, name := range Keys(family) {
+		k := known.Classes[family].Keys[name]
+		if config["use_sliding_window"] == false && (name == "sliding_window" || name == "max_window_layers") {
+			continue // nothing reads them
+		}
+		if _, said := config[name]; !said && k.Default != nil {
+			out = append(out, [2]string{name, shown(k.Default)})
+		}
+	}
+	return out
+}
