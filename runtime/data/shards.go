@@ -131,9 +131,9 @@ func openStores(o shardOptions, b Batch) (files []textFile, stores []*store, tot
 		if o.prompt != "" && !corpus.Structured(f.path) {
 			return nil, nil, 0, &Error{Path: f.name, Msg: "prompts are in records, and this is no file of JSON lines or parquet"}
 		}
-		open := func() (*store, error) { return openStore(f, o.dtype) }
+		open := func() (*store, error) { return openStore(f, o.dtype, b.Vocab) }
 		if needsSpool(f) || tok != nil {
-			open = func() (*store, error) { return spooled(f, o, tok) }
+			open = func() (*store, error) { return spooled(f, o, tok, b.Vocab) }
 		}
 		s, err := open()
 		if err != nil {
