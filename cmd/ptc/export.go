@@ -94,7 +94,7 @@ func (a *app) export(path string, f *exportFlags) error {
 		return fileError(err)
 	}
 	for _, k := range unsaid {
-		fmt.Fprintf(a.err, "note: the names of %s do not say what %s is, and transformers takes a missing one for %s\n", n.Family, k[0], k[1])
+		fmt.Fprintf(a.err, "note: the names of %s do not say what %s is, and %s of transformers takes %s\n", n.Family, k.Key, k.Class, k.Value)
 	}
 	src, closeSource, err := openSource(path)
 	if err != nil {

@@ -61,7 +61,8 @@ func (a *app) importModel(dir, out string) error {
 	}
 	kind, _ := config.Get("model_type")
 	name, _ := kind.(string)
-	if config, err = config.Read(); err != nil {
+	said := config
+	if config, err = said.Read(); err != nil {
 		return inputf("cannot import %s: %w", dir, err)
 	}
 	text, err := family.Source(name, config.Get, filepath.ToSlash(out))
@@ -89,6 +90,9 @@ func (a *app) importModel(dir, out string) error {
 	defer a.signals.hold()()
 	err = weights.WriteFolder(out, func(tmp string) error {
 		if err := weights.Import(f, n, filepath.Join(tmp, initFile)); err != nil {
+			if sizes := said.Sizes(); sizes != "" && errors.Is(err, weights.ErrFit) {
+				err = fmt.Errorf("%w (%s)", err, sizes)
+			}
 			return err
 		}
 		if err := weights.CopyOrigin(dir, tmp); err != nil {

@@ -94,7 +94,7 @@ func ropeOf(config map[string]any) (map[string]any, error) {
 	return map[string]any{}, nil
 }
 
-// stretch reads what kind llama3 has. A factor of 1 stretches nothing.
+// stretch reads what kind llama3 has.
 func stretch(out, in map[string]any, original any) error {
 	for _, name := range stretches {
 		v, said := in[name]
@@ -115,9 +115,6 @@ func stretch(out, in map[string]any, original any) error {
 	}
 	if low, high := out[lowKey].(json.Number), out[highKey].(json.Number); float(high) <= float(low) {
 		return fmt.Errorf("config.json says %s = %s; expected more than %s, which is %s", highKey, high, lowKey, low)
-	}
-	if float(out[factorKey].(json.Number)) == 1 {
-		out[kindKey], out[lowKey], out[highKey], out[originalKey] = ropeDefault, json.Number("0.0"), json.Number("0.0"), json.Number("0")
 	}
 	return nil
 }

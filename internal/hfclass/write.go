@@ -44,9 +44,6 @@ func Write(family string, config map[string]any) error {
 	if err := stretch(stretched, rope, rope[originalKey]); err != nil {
 		return fmt.Errorf("%s cannot have this rope: %s", c.Name, strings.Replace(err.Error(), "config.json", "the model", 1))
 	}
-	if stretched[kindKey] != ropeLlama3 {
-		return nil
-	}
 	for _, name := range stretches {
 		kind := typeFloat
 		if name == originalKey {
@@ -73,16 +70,28 @@ func typed(n json.Number, kind string) json.Number {
 }
 
 // Unsaid are keys of the family's class that a config does not have, whose value the class then
-// takes to be something of its own: the first is a key, and the second what the class takes.
-func Unsaid(family string, config map[string]any) (out [][2]string) {
+// takes to be something of its own.
+func Unsaid(family string, config map[string]any) (out []Default) {
 	for _, name := range Keys(family) {
 		k := known.Classes[family].Keys[name]
 		if config["use_sliding_window"] == false && (name == "sliding_window" || name == "max_window_layers") {
 			continue // nothing reads them
 		}
-		if _, said := config[name]; !said && k.Default != nil {
-			out = append(out, [2]string{name, shown(k.Default)})
+		if _, said := k.of(name, config); !said && k.Default != nil {
+			out = append(out, Default{name, shown(k.Default), known.Classes[family].Name, k.Type == typeInt})
 		}
 	}
 	return out
+}
+
+// Default is a key that a config does not have, and what a class takes it for; Size is whether it
+// is a whole number.
+type Default struct {
+	Key, Value, Class string
+	Size              bool
+}
+
+// String is a sentence about it.
+func (d Default) String() string {
+	return fmt.Sprintf("config.json lacks %s, and %s of transformers takes %s", d.Key, d.Class, d.Value)
 }

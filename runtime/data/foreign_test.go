@@ -65,9 +65,9 @@ func TestForeignOrders(t *testing.T) {
 				bits := uint64(at % 100)
 				switch kind {
 				case "f4":
-					bits = uint64(math.Float32bits(float32(at%100)))
+					bits = uint64(math.Float32bits(float32(at % 100)))
 				case "f8":
-					bits = math.Float64bits(float64(at%100))
+					bits = math.Float64bits(float64(at % 100))
 				}
 				for b := range width {
 					to := b

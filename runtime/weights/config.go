@@ -36,6 +36,19 @@ func (c Config) Read() (Config, error) {
 	return hfclass.Read(family, c)
 }
 
+// Sizes says which sizes the class had to take for its own, after what the files have was found to
+// be others; empty where the config has them all.
+func (c Config) Sizes() string {
+	family, _ := c["model_type"].(string)
+	var out []string
+	for _, d := range hfclass.Unsaid(family, c) {
+		if d.Size {
+			out = append(out, d.String())
+		}
+	}
+	return few(out)
+}
+
 func parseConfig(text []byte) (Config, error) {
 	d := json.NewDecoder(bytes.NewReader(plainNumbers(text)))
 	d.UseNumber()
@@ -50,7 +63,9 @@ func parseConfig(text []byte) (Config, error) {
 	if !ok {
 		return nil, fmt.Errorf("not a config: no object")
 	}
-	restore(c)
+	if !restore(&v) {
+		return nil, fmt.Errorf("not a config: a number stands for a key")
+	}
 	return c, nil
 }
 
@@ -194,15 +209,15 @@ func token(family, name string, origin Config) (v any, write bool) {
 }
 
 // Unsaid are keys that the names do not write, and whose value a class of transformers then takes
-// to be its own: pairs of key and value.
-func Unsaid(n *program.Names) ([][2]string, error) {
+// to be its own.
+func Unsaid(n *program.Names) ([]hfclass.Default, error) {
 	c, err := said(n)
 	if err != nil || n.Format != "hf" {
 		return nil, err
 	}
 	for _, k := range n.Keys {
 		for _, name := range k.Names {
-			if !strings.Contains(name, ".") {
+			if _, said := c[name]; !said && !strings.Contains(name, ".") { // a list, which the class makes
 				c[name] = true
 			}
 		}

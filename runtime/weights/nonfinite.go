@@ -41,24 +41,27 @@ func plainNumbers(text []byte) []byte {
 	return append(out, text[from:]...)
 }
 
-// restore makes numbers of the strings with a mark. They are none for arithmetic: who needs a
-// finite one refuses them.
-func restore(v any) any {
-	switch v := v.(type) {
+// restore makes numbers of the strings with a mark, and is false where one is a key. They are none
+// for arithmetic: who needs a finite one refuses them.
+func restore(v *any) bool {
+	switch x := (*v).(type) {
 	case string:
-		if w, ok := strings.CutPrefix(v, mark); ok {
-			return json.Number(w)
+		if w, ok := strings.CutPrefix(x, mark); ok {
+			*v = json.Number(w)
 		}
-	case Config:
-		return restore(map[string]any(v))
 	case map[string]any:
-		for k, x := range v {
-			v[k] = restore(x)
+		for k, y := range x {
+			if strings.HasPrefix(k, mark) || !restore(&y) {
+				return false
+			}
+			x[k] = y
 		}
 	case []any:
-		for i, x := range v {
-			v[i] = restore(x)
+		for i := range x {
+			if !restore(&x[i]) {
+				return false
+			}
 		}
 	}
-	return v
+	return true
 }
