@@ -91,17 +91,30 @@ func pinNumbers(r *Report, m *ir.Module) {
 	fields := fieldUses(m)
 	sources := slices.Clone(term.Args.Terms(sourcesKey))
 	for i := range sources {
-		pinNumbersOf(r, &sources[i], fields)
+		pinNumbersOf(r, m, &sources[i], fields)
 	}
 	if len(sources) > 0 {
 		term.Args = term.Args.With(sourcesKey, ir.Terms(sources))
 		return
 	}
-	pinNumbersOf(r, term, fields)
+	pinNumbersOf(r, m, term, fields)
 }
 
-func pinNumbersOf(r *Report, term *ir.Term, fields map[string]*fieldUse) {
-	switch term.Args.Text("kind") {
+func pinNumbersOf(r *Report, m *ir.Module, term *ir.Term, fields map[string]*fieldUse) {
+	kind := term.Args.Text("kind")
+	if kind == "tokens" || kind == "text" {
+		var all fieldUse
+		for _, name := range []string{"tokens", "targets"} {
+			if n := fields[name]; n != nil && !n.Own {
+				all.bound(n.Below)
+			}
+		}
+		// A run knows the axis vocab itself.
+		if all.Below > 0 && all.Below != vocabulary(m) && term.Args.Get("below") == nil {
+			term.Args = term.Args.With("below", ir.Int(int64(all.Below)))
+		}
+	}
+	switch kind {
 	case "tokens":
 		n := fields["targets"]
 		why := ""

@@ -42,11 +42,13 @@ func TestNumbersOfFields(t *testing.T) {
 		{"mean(where(y < 4, M(x)[classes = y], 0))", arraysData, "x_below=16", ""},
 		{"mean(M(x)[classes = y.rename(seq = seq)])", arraysData, "x_below=16 y_below=5", ""},
 		{"mean(M(x)[classes = y + 1])", arraysData, "x_below=16", ""},
-		{"nn.cross_entropy(M(tokens), targets, over = classes)", fmt.Sprintf(tokensData, true), "", "first tokens of documents"},
-		{"nn.cross_entropy(M(tokens), targets, over = classes)", fmt.Sprintf(tokensData, false), "", ""},
-		{"nn.cross_entropy(M(tokens), targets, over = classes, masked = true)", fmt.Sprintf(tokensData, true), "", ""},
-		{"nn.cross_entropy(M(tokens), targets, over = classes)", `data.tokens("t.jsonl", tokenizer = bytes, prompt = "p")`, "", "tokens of prompts"},
-		{"nn.cross_entropy(M(tokens), targets, over = classes)", `data.mix(0.5 * data.tokens("a.bin", documents = true), 0.5 * data.tokens("b.bin", documents = true))`, "", "first tokens of documents"},
+		{"nn.cross_entropy(M(tokens), targets, over = classes)", fmt.Sprintf(tokensData, true), "below=5", "first tokens of documents"},
+		{"nn.cross_entropy(M(tokens), targets, over = classes)", fmt.Sprintf(tokensData, false), "below=5", ""},
+		{"nn.cross_entropy(M(tokens), targets, over = classes, masked = true)", fmt.Sprintf(tokensData, true), "below=5", ""},
+		{"nn.cross_entropy(M(tokens), targets, over = classes)", `data.tokens("t.jsonl", tokenizer = bytes, prompt = "p")`, "below=5", "tokens of prompts"},
+		{"mean(M(tokens)[classes = 0..1])", `data.text("t.txt")`, "", ""}, // as the axis vocab
+		{"nn.cross_entropy(M(tokens), targets, over = classes)", `data.text("t.txt")`, "below=5", ""},
+		{"nn.cross_entropy(M(tokens), targets, over = classes)", `data.mix(0.5 * data.tokens("a.bin", documents = true), 0.5 * data.tokens("b.bin", documents = true))`, "1.below=5 2.below=5", "first tokens of documents"},
 	} {
 		p, r, err := Compile(Options{File: "m.ptl", Source: []byte(fmt.Sprintf(numbersModel, c.loss, c.data)), Target: "ref"})
 		if err != nil {
@@ -72,7 +74,7 @@ func TestNumbersOfFields(t *testing.T) {
 func pinned(p *program.Plan) string {
 	var out []string
 	for _, kv := range p.Data.Options {
-		if strings.HasSuffix(kv.Key, "_below") || strings.HasSuffix(kv.Key, "_least") {
+		if strings.HasSuffix(kv.Key, "below") || strings.HasSuffix(kv.Key, "_least") {
 			out = append(out, kv.Key+"="+kv.Value)
 		}
 	}

@@ -210,3 +210,25 @@ func TestArrayNumbers(t *testing.T) {
 		}
 	}
 }
+
+// The option below counts where the batch says nothing, or more.
+func TestTokensBelow(t *testing.T) {
+	path := put(t, t.TempDir(), "t.bin", []byte{1, 0, 2, 0, 3, 0, 4, 0})
+	for _, c := range []struct {
+		vocab int
+		below string
+		fails bool
+	}{{0, "4", true}, {0, "5", false}, {9, "4", true}, {4, "9", true}, {5, "9", false}, {0, "", false}} {
+		opts := []Option{{"files", path}, {"window", "3"}, {"valid", "0"}}
+		if c.below != "" {
+			opts = append(opts, Option{"below", c.below})
+		}
+		s, err := Open("tokens", opts, Batch{Size: 1, Vocab: c.vocab})
+		if err == nil {
+			err = s.Fill(1, []View{{I32: make([]int32, 3)}, {I32: make([]int32, 3)}})
+		}
+		if (err != nil) != c.fails {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

@@ -20,9 +20,9 @@ func needsSpool(f textFile) bool { return corpus.Structured(f.path) || corpus.Co
 // spooled reads a file once, and puts its tokens into a temporary file, which has
 // no name any more once it is open, so that nothing is left of it whatever
 // happens.
-func spooled(f textFile, o shardOptions, tok Tokenizer, vocab int) (*store, error) {
+func spooled(f textFile, o shardOptions, tok Tokenizer) (*store, error) {
 	if !corpus.Structured(f.path) && tok == nil {
-		return unpacked(f, o.dtype, vocab)
+		return unpacked(f, o.dtype, o.vocab)
 	}
 	s := &store{name: f.name, docs: []int64{}}
 	s.number, _ = findNumber("i32")
