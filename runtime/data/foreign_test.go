@@ -232,3 +232,36 @@ func TestTokensBelow(t *testing.T) {
 		}
 	}
 }
+
+// Whatever a header says, an array is read within the file or refused, and put in order whole.
+func FuzzNPY(f *testing.F) {
+	f.Add(orderedFile(">f4", "True", "(2, 3)", make([]byte, 24)))
+	f.Add(orderedFile(">i8", "False", "(0, 3)", nil))
+	f.Add(orderedFile("<u2", "True", "(1, 99999999999, 0)", nil))
+	f.Add(orderedFile("|b1", "True", "(3, 2, 1, 2)", make([]byte, 12)))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		a, err := readNPY(text[:min(len(text), maxNPYHeader)], int64(len(text)))
+		if err != nil {
+			return
+		}
+		elements := int64(1)
+		for _, n := range a.shape {
+			elements *= n
+		}
+		bytes := elements * int64(npyWidth(a.dtype))
+		if a.offset < 10 || bytes < 0 || a.offset+bytes > int64(len(text)) {
+			t.Fatalf("%+v of %d bytes", a, len(text))
+		}
+		if !a.foreign() {
+			return
+		}
+		file, err := a.spool(strings.NewReader(string(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		if st, err := file.Stat(); err != nil || st.Size() != bytes {
+			t.Errorf("%d bytes of %d: %v", st.Size(), bytes, err)
+		}
+	})
+}
