@@ -15,7 +15,7 @@
 //
 // A rule is a value in JSON, the name of a key, "key / key" (rounded down), "number * key", or
 // "windows", the kinds of layers that the keys of windows make. Under "must" are keys that
-// have to be missing or that value. "also" are other names, which count if they are there.
+// have to be missing or that value, and under "kept" those that change nothing of what a model computes. "also" are other names, which count if they are there.
 //
 // Invariant: a value that a class would refuse is an error, and so is one under which its
 // model computes what none in ptc does without saying so: a window or a cap of 0.

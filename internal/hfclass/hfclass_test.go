@@ -155,6 +155,9 @@ func TestWrite(t *testing.T) {
 	if err := Write("llama", c); err == nil || !strings.Contains(err.Error(), "LlamaConfig cannot have this rope: the model says low_freq_factor = 0") {
 		t.Error(err)
 	}
+	if err := Write("gemma2", parse(t, `{"query_pre_attn_scalar": 22.5}`)); err == nil || !strings.Contains(err.Error(), "query_pre_attn_scalar = 22.5, and Gemma2Config of transformers takes a whole number") {
+		t.Error(err)
+	}
 	if got := Unsaid("mixtral", map[string]any{"vocab_size": true}); !slices.Contains(got, Default{"num_local_experts", "8", "MixtralConfig", true}) || len(got) != len(Keys("mixtral"))-3 {
 		t.Error(got) // without those that are null where they are missing
 	}

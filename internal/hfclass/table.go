@@ -16,6 +16,7 @@ var text []byte
 type table struct {
 	ReadFrom string            `json:"read_from"`
 	Must     map[string]any    `json:"must"`
+	Kept     []string          `json:"kept"` // keys of training, which do not change what is computed
 	Same     [][]string        `json:"same"` // names of one activation
 	Classes  map[string]*class `json:"classes"`
 }
@@ -111,6 +112,9 @@ func Keys(family string) []string {
 	}
 	return nil
 }
+
+// Kept are keys that do not change what a model computes, and that training by transformers reads.
+func Kept() []string { return known.Kept }
 
 // Token is what the class takes for a key of the tokenizer that is missing.
 func Token(family, name string) (any, bool) {

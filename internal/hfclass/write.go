@@ -15,10 +15,16 @@ func Write(family string, config map[string]any) error {
 	if c == nil {
 		return nil
 	}
-	for name, k := range c.Keys {
-		if v, ok := config[name].(json.Number); ok {
-			config[name] = typed(v, k.Type)
+	for _, name := range Keys(family) {
+		k := c.Keys[name]
+		v, ok := config[name].(json.Number)
+		if !ok {
+			continue
 		}
+		if v = typed(v, k.Type); k.Type == typeInt && typeOf(v) != typeInt {
+			return fmt.Errorf("the model says %s = %s, and %s of transformers takes %s", name, v, c.Name, typeWords[typeInt])
+		}
+		config[name] = v
 	}
 	if c.Theta == "" {
 		return nil

@@ -164,6 +164,13 @@ func config(n *program.Names, origin Config, d string) ([]byte, error) {
 		return nil, err
 	}
 	c["model_type"], c["architectures"], c["torch_dtype"] = n.Family, []string{n.Architecture}, d
+	if origin["model_type"] == n.Family { // what training there reads
+		for _, k := range hfclass.Kept() {
+			if v, there := origin[k]; there && c[k] == nil && writable(v) {
+				c[k] = v
+			}
+		}
+	}
 	for _, t := range tokens {
 		if v, ok := token(n.Family, t, origin); ok {
 			c[t] = v
@@ -194,13 +201,19 @@ func said(n *program.Names) (Config, error) {
 	return c, nil
 }
 
+// writable is whether JSON has a value: it has no NaN.
+func writable(v any) bool {
+	_, err := json.Marshal(v)
+	return err == nil
+}
+
 // token is a key of the tokenizer: what its folder says or its class takes; without a
 // folder there is no such token, where the class of the family would take one.
 func token(family, name string, origin Config) (v any, write bool) {
 	if origin == nil {
 		return nil, hfclass.Known(family)
 	}
-	if v, said := origin[name]; said {
+	if v, said := origin[name]; said && writable(v) {
 		return v, true
 	}
 	kind, _ := origin["model_type"].(string)

@@ -437,8 +437,9 @@ func TestExportedConfig(t *testing.T) {
 		want   map[string]any
 	}{
 		{nil, map[string]any{"bos_token_id": nil, "eos_token_id": nil, "pad_token_id": nil}},
-		{Config{"model_type": "qwen2", "eos_token_id": json.Number("3")}, map[string]any{"eos_token_id": json.Number("3")}},
-		{Config{"model_type": "llama"}, map[string]any{"bos_token_id": json.Number("1"), "eos_token_id": json.Number("2"), "pad_token_id": nil}},
+		{Config{"model_type": "qwen2", "eos_token_id": json.Number("3"), "attention_dropout": json.Number("0.1"), "rms_norm_eps": json.Number("7"), "auto_map": "x", "use_cache": json.Number("NaN")},
+			map[string]any{"eos_token_id": json.Number("3"), "attention_dropout": json.Number("0.1")}},
+		{Config{"model_type": "llama", "attention_dropout": json.Number("0.1")}, map[string]any{"bos_token_id": json.Number("1"), "eos_token_id": json.Number("2"), "pad_token_id": nil}},
 	} {
 		text, err := config(n, c.origin, "float32")
 		if err != nil {
