@@ -159,6 +159,20 @@ func TestUncertainTokens(t *testing.T) {
 	}
 }
 
+// A file whose index is lost is not read as numbers among files that have theirs.
+func TestLostIndex(t *testing.T) {
+	dir := t.TempDir()
+	a := put(t, dir, "a.bin", []byte{1, 0, 2, 0})
+	put(t, dir, "a.idx", megatronIndexFile(8, 2, 2))
+	b := put(t, dir, "b.bin", []byte{3, 0, 4, 0})
+	if _, _, err := ReadTokens([]string{a, b}, "auto", 0, 4); err == nil || !strings.Contains(err.Error(), "b.bin: its index .idx is not beside it, and that of "+a) {
+		t.Error(err)
+	}
+	if ids, _, err := ReadTokens([]string{a, b}, "u16", 0, 4); err != nil || fmt.Sprint(ids) != "[1 2 3 4]" {
+		t.Error(ids, err)
+	}
+}
+
 // A name with brackets that is there is a name, and a pattern stays one.
 func TestBrackets(t *testing.T) {
 	dir := t.TempDir()

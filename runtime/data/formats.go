@@ -67,6 +67,7 @@ func formatOf(f textFile, file io.ReaderAt, size int64, dtype string, vocab int)
 			return nil, &Error{Path: f.name, Msg: "cannot look for its index .idx", Err: cause(err)}
 		}
 		if there {
+			s.indexed = true
 			return s, s.megatron(index+".idx", size)
 		}
 	}
@@ -80,6 +81,18 @@ func formatOf(f textFile, file io.ReaderAt, size int64, dtype string, vocab int)
 			Hint: "put the index there, or give dtype where it has numbers and nothing else"}
 	}
 	return s, s.raw(f, size, dtype)
+}
+
+// lostIndex reports a file without an index among files that have theirs: it would be read as
+// numbers and nothing else.
+func lostIndex(stores []*store) error {
+	indexed := slices.IndexFunc(stores, func(s *store) bool { return s.indexed })
+	guessed := slices.IndexFunc(stores, func(s *store) bool { return s.guessed })
+	if indexed < 0 || guessed < 0 {
+		return nil
+	}
+	return &Error{Path: stores[guessed].name, Msg: "its index .idx is not beside it, and that of " + stores[indexed].name + " is",
+		Hint: "put the index there, or give dtype where it has numbers and nothing else"}
 }
 
 // megatronName is whether Megatron's preparation calls its files so: it puts what was read and what
@@ -101,6 +114,8 @@ func (s *store) raw(f textFile, size int64, dtype string) error {
 		} else if s.vocab > 1<<16 {
 			return &Error{Path: s.name, Msg: fmt.Sprintf("nothing says what its numbers are, and u16, which is then taken, has no token above 65535, while the vocabulary has %d", s.vocab),
 				Hint: "give dtype = u32, or dtype = u16 where it is that"}
+		} else {
+			s.guessed = true
 		}
 	}
 	s.number, _ = findNumber(dtype)

@@ -145,6 +145,9 @@ func openStores(o shardOptions, b Batch) (files []textFile, stores []*store, tot
 		s.vocab = o.vocab
 		stores, total = append(stores, s), total+s.n
 	}
+	if err := lostIndex(stores); err != nil {
+		return nil, nil, 0, err
+	}
 	if total == 0 {
 		return nil, nil, 0, short("all %d files are empty", len(files))
 	}
