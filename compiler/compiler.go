@@ -145,6 +145,7 @@ func Compile(o Options) (*program.Plan, *Report, error) {
 	if err := pinTokenizer(o, r, m); err != nil {
 		return nil, r, err
 	}
+	pinNumbers(r, m)
 	if err := runPasses(o, r, m, t, nil); err != nil {
 		return nil, r, err
 	}

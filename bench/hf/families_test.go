@@ -92,6 +92,9 @@ func imported(t *testing.T, dir string) (weights.Config, *program.Names, string)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if c, err = c.Read(); err != nil {
+		t.Fatal(err)
+	}
 	kind, _ := c.Get("model_type")
 	source, err := family.Source(fmt.Sprint(kind), c.Get, "")
 	if err != nil {
@@ -230,6 +233,9 @@ func TestRoundTrip(t *testing.T) {
 			}
 			c, err := weights.ReadConfig(out)
 			if err != nil {
+				t.Fatal(err)
+			}
+			if c, err = c.Read(); err != nil {
 				t.Fatal(err)
 			}
 			if err := c.Check(n); err != nil {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Holds the families of std.models to transformers: `bench/hf/run.sh`, or with --vectors writes testdata anew. See doc.go.
-# Python's packages come from its registry into HF_DIR, a folder outside of the tree: by default ptc-hf in the user's
+# HF_DRAWN configs of each family are drawn, 100 by default, from the number HF_SEED. Python's packages come from its registry into HF_DIR, a folder outside of the tree: by default ptc-hf in the user's
 # cache. HF_PYTHON names a Python that has them.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -22,3 +22,10 @@ mkdir "$work/cases"
 "$python" "$here/families.py" "$work/cases"
 PTC_HF_CASES=$work/cases go test -count=1 ./bench/hf
 "$python" "$here/check.py" bin/ptc "$work/cases" "$work"
+
+# Configs with keys left out, null, or what the class takes anyway, in both directions.
+"$python" "$here/drawn.py" --table
+mkdir "$work/drawn" "$work/exports"
+"$python" "$here/drawn.py" "$work/drawn" "${HF_DRAWN:-100}" "${HF_SEED:-1}"
+PTC_HF_DRAWN=$work/drawn PTC_HF_EXPORTS=$work/exports go test -count=1 -run TestDrawn ./bench/hf
+"$python" "$here/drawn.py" --exports "$work/drawn" "$work/exports"

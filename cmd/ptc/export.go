@@ -89,6 +89,13 @@ func (a *app) export(path string, f *exportFlags) error {
 	if n == nil {
 		return inputf("the plan %s has no names for %s: the file of the model %s needs a block `names … { format = %s … }`", f.plan, f.format.value, plan.Name, f.format.value)
 	}
+	unsaid, err := weights.Unsaid(n)
+	if err != nil {
+		return fileError(err)
+	}
+	for _, k := range unsaid {
+		fmt.Fprintf(a.err, "note: the names of %s do not say what %s is, and %s of transformers takes %s\n", n.Family, k.Key, k.Class, k.Value)
+	}
 	src, closeSource, err := openSource(path)
 	if err != nil {
 		return fileError(err)

@@ -61,6 +61,10 @@ func (a *app) importModel(dir, out string) error {
 	}
 	kind, _ := config.Get("model_type")
 	name, _ := kind.(string)
+	said := config
+	if config, err = said.Read(); err != nil {
+		return inputf("cannot import %s: %w", dir, err)
+	}
 	text, err := family.Source(name, config.Get, filepath.ToSlash(out))
 	if err != nil {
 		return inputf("cannot import %s: %w", dir, err)
@@ -86,6 +90,9 @@ func (a *app) importModel(dir, out string) error {
 	defer a.signals.hold()()
 	err = weights.WriteFolder(out, func(tmp string) error {
 		if err := weights.Import(f, n, filepath.Join(tmp, initFile)); err != nil {
+			if sizes := said.Sizes(); sizes != "" && errors.Is(err, weights.ErrFit) {
+				err = fmt.Errorf("%w (%s)", err, sizes)
+			}
 			return err
 		}
 		if err := weights.CopyOrigin(dir, tmp); err != nil {

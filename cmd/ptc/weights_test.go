@@ -60,7 +60,7 @@ func TestImportRefuses(t *testing.T) {
 	}{
 		"family":  {replaceIn("config.json", `"llama"`, `"lama"`), exitInput, "did you mean `llama`?"},
 		"no type": {replaceIn("config.json", `"model_type"`, `"kind"`), exitInput, "config.json lacks model_type"},
-		"config":  {replaceIn("config.json", `"hidden_size": 8,`, ``), exitInput, "config.json lacks hidden_size"},
+		"config":  {replaceIn("config.json", `"hidden_size": 8,`, ``), exitFile, "config.json lacks hidden_size, and LlamaConfig of transformers takes 4096"},
 		"act":     {replaceIn("config.json", `"silu"`, `"relu"`), exitInput, `hidden_act = "relu"`},
 		"shape":   {replaceIn("config.json", `"vocab_size": 11`, `"vocab_size": 12`), exitFile, "the model's is [12 8]"},
 		"missing": {replaceIn("config.json", `"num_hidden_layers": 2`, `"num_hidden_layers": 3`), exitFile, "lacks model.layers.2."},

@@ -106,7 +106,7 @@ func literal(key string, v any) (string, error) {
 	switch v := v.(type) {
 	case json.Number:
 		s := strings.ToLower(v.String())
-		if _, err := strconv.ParseFloat(s, 64); err == nil {
+		if x, err := strconv.ParseFloat(s, 64); err == nil && x-x == 0 {
 			return s, nil
 		}
 	case bool:
@@ -114,5 +114,5 @@ func literal(key string, v any) (string, error) {
 	case string:
 		return strconv.Quote(v), nil
 	}
-	return "", fmt.Errorf("config.json has for %s neither a number, a string, true nor false", key)
+	return "", fmt.Errorf("config.json has for %s neither a finite number, a string, true nor false", key)
 }

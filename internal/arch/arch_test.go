@@ -36,6 +36,7 @@ var layers = map[string][]string{
 	"internal/amx":        nil, // tile registers, asked for where code is chosen and where it is loaded
 	"internal/formula":    nil, // arithmetic of ports, for the language and for plans
 	"internal/openpath":   nil, // paths of repeated modules, for modules and for plans
+	"internal/hfclass":    nil, // what transformers takes keys for, for imports and exports
 	"internal/ranges":     nil, // what lies at a range of bytes, for proofs and for plans
 
 	"internal/progress": nil, // who waits for whom, for schedules, programs and plans
@@ -54,7 +55,7 @@ var layers = map[string][]string{
 	"runtime/comm/nccl/fakenccl": {"internal/dtype", "internal/foreign", "runtime/cuda/fakecuda"},
 	// Files by their place, for data and for checkpoints.
 	"runtime/storage": {"internal/regular", "runtime/checkpoint/atomicfile"},
-	"runtime":         {"internal/dtype", "internal/foreign", "internal/openpath", "internal/philox", "internal/processors", "internal/ranges", "internal/regular", "internal/amx", "internal/units"},
+	"runtime":         {"internal/dtype", "internal/foreign", "internal/hfclass", "internal/openpath", "internal/philox", "internal/processors", "internal/ranges", "internal/regular", "internal/amx", "internal/units"},
 
 	"stdlib":          nil,
 	"ir":              {"internal/diag", "internal/dtype", "internal/openpath", "internal/philox", "internal/wide"},

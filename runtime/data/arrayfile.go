@@ -55,6 +55,26 @@ type arrayFile struct {
 	row    int // elements of a row
 	offset int64
 	scale  float64
+	within numberRange // of a field of whole numbers
+}
+
+// numberRange is which numbers a field may have, so that a model finds each: [least, below). Without
+// a below, any.
+type numberRange struct {
+	name         string
+	least, below int
+}
+
+// wrong is the error of a number that is none of them, the element of a number.
+func (r numberRange) wrong(v float64, at int64) *Error {
+	e := errorf("element %d is %.0f, and the model takes numbers from 0 to %d for the field `%s`", at, v, r.below-1, r.name)
+	switch {
+	case v >= float64(r.below):
+		e.Hint = "a larger axis of the model, such as the vocabulary, has more"
+	case r.least == 0:
+		e.Hint = "`masked = true` of `nn.cross_entropy` leaves targets below 0 out"
+	}
+	return e
 }
 
 // npyArray is the array of a .npy file.
@@ -71,6 +91,14 @@ func npyArray(f textFile) (*arrayFile, error) {
 	if err != nil {
 		_ = file.Close()
 		return nil, &Error{Path: f.name, Msg: err.Error(), Hint: "arrays are in .npy files or in safetensors"}
+	}
+	if a.foreign() {
+		ordered, err := a.spool(file)
+		_ = file.Close()
+		if err != nil {
+			return nil, &Error{Path: f.name, Msg: "cannot be read", Err: cause(err)}
+		}
+		return newArray(f.name, ordered, a.dtype, a.shape, 0)
 	}
 	return newArray(f.name, file, a.dtype, a.shape, a.offset)
 }
@@ -107,6 +135,12 @@ func tensorFile(f textFile, tensor string) (*arrayFile, error) {
 	return newArray(f.name, file, t.DType.String(), t.Shape, 8+int64(binary.LittleEndian.Uint64(head[:]))+t.Offset)
 }
 
+// arraySource is a file of the disk or of a store.
+type arraySource interface {
+	io.ReaderAt
+	io.Closer
+}
+
 func openSized(f textFile) (storage.File, int64, error) {
 	file, err := storage.Open(f.path)
 	if err != nil {
@@ -115,7 +149,7 @@ func openSized(f textFile) (storage.File, int64, error) {
 	return file, file.Size(), nil
 }
 
-func newArray(name string, file storage.File, kind string, shape []int64, offset int64) (*arrayFile, error) {
+func newArray(name string, file arraySource, kind string, shape []int64, offset int64) (*arrayFile, error) {
 	a := &arrayFile{file: file, name: name, shape: shape, row: 1, offset: offset, scale: 1}
 	var ok bool
 	var err *Error
@@ -199,6 +233,11 @@ func (a *arrayFile) elements(first int64, at, n int, i32 []int32, f32 []float32)
 			}
 			if v < math.MinInt32 || v > math.MaxInt32 {
 				e := errorf("element %d is %.0f, which does not fit i32", first+int64(done+i), v)
+				e.Path = a.name
+				return e
+			}
+			if a.within.below > 0 && (v >= float64(a.within.below) || v < float64(a.within.least)) {
+				e := a.within.wrong(v, first+int64(done+i))
 				e.Path = a.name
 				return e
 			}

@@ -23,6 +23,8 @@ const fileKey = "_file"
 // Options:
 //
 //	x_file   of the field x: a .npy file, or "file.safetensors:name"; may have ${NAME}
+//	x_below  numbers of the field x, i32, have to be below it
+//	x_least  and not below it
 //	scale    the number that whole numbers of a field f32 are multiplied by, 1
 //	valid    share held out, 0.05; absent, it yields to few rows
 //	shuffle  true, or false for the order of the rows
@@ -42,9 +44,10 @@ func openArrays(opts []Option, b Batch) (Source, error) {
 	share, given := o.float("valid", 0.05, 0, 0.9), o.has("valid")
 	s := &arrays{examples: examples{kind: "arrays", batch: b.Size, shuffle: o.oneOf("shuffle", "true", "false") == "true", seed: o.seed(b.Seed)}}
 	names := arrayFields(opts)
-	paths := map[string]string{}
+	paths, ranges := map[string]string{}, map[string]numberRange{}
 	for _, n := range names {
 		paths[n] = o.str(n+fileKey, "")
+		ranges[n] = numberRange{name: n, least: o.integer(n+"_least", math.MinInt32, math.MinInt32, math.MaxInt32), below: o.integer(n+"_below", math.MaxInt32, 1, math.MaxInt32)}
 	}
 	if err := o.done(); err != nil {
 		return nil, err
@@ -72,6 +75,9 @@ func openArrays(opts []Option, b Batch) (Source, error) {
 		}
 		if err := a.fits(f, b.Size, scale); err != nil {
 			return nil, &Error{Path: a.name, Msg: err.Error()}
+		}
+		if f.DType == I32 {
+			a.within = ranges[name]
 		}
 		s.fields, s.list = append(s.fields, f), append(s.list, a)
 	}

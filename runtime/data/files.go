@@ -110,7 +110,7 @@ func matchFiles(glob string, excludes []string, vars []Option) ([]textFile, erro
 	if storage.Remote(expanded) {
 		return matchObjects(glob, expanded, excludes)
 	}
-	base, pattern := splitGlob(expanded)
+	base, pattern := splitGlob(literal(expanded))
 	if pattern == "" || !doublestar.ValidatePattern(pattern) {
 		return nil, &Error{Path: glob, Msg: "this is not a valid pattern"}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -38,7 +39,7 @@ func leaveOutCompanions(files []textFile) []textFile {
 }
 
 // openStore opens a file of tokens by what its name and its first bytes say.
-func openStore(f textFile, dtype string) (*store, error) {
+func openStore(f textFile, dtype string, vocab int) (*store, error) {
 	if bin, ok := strings.CutSuffix(f.path, ".idx"); ok {
 		f.path, f.name = bin+".bin", strings.TrimSuffix(f.name, ".idx")+".bin"
 	}
@@ -46,7 +47,7 @@ func openStore(f textFile, dtype string) (*store, error) {
 	if err != nil {
 		return nil, &Error{Path: f.name, Msg: "cannot read", Err: cause(err)}
 	}
-	s, err := formatOf(f, file, file.Size(), dtype)
+	s, err := formatOf(f, file, file.Size(), dtype, vocab)
 	if err != nil {
 		_ = file.Close()
 		return nil, err
@@ -54,18 +55,19 @@ func openStore(f textFile, dtype string) (*store, error) {
 	return s, nil
 }
 
-func formatOf(f textFile, file io.ReaderAt, size int64, dtype string) (*store, error) {
+func formatOf(f textFile, file io.ReaderAt, size int64, dtype string, vocab int) (*store, error) {
 	head := make([]byte, min(size, llmcHeader))
 	if _, err := file.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
 		return nil, &Error{Path: f.name, Msg: "cannot read", Err: cause(err)}
 	}
-	s := &store{file: file, name: f.name}
+	s := &store{file: file, name: f.name, vocab: vocab}
 	if index, ok := strings.CutSuffix(f.path, ".bin"); ok {
 		there, err := storage.Exists(index + ".idx")
 		if err != nil {
 			return nil, &Error{Path: f.name, Msg: "cannot look for its index .idx", Err: cause(err)}
 		}
 		if there {
+			s.indexed = true
 			return s, s.megatron(index+".idx", size)
 		}
 	}
@@ -74,8 +76,29 @@ func formatOf(f textFile, file io.ReaderAt, size int64, dtype string) (*store, e
 		return s, s.npy(head, size)
 	case isLLMC(head):
 		return s, s.llmc(head, size)
+	case dtype == "auto" && megatronName(f.path):
+		return s, &Error{Path: s.name, Msg: "it has the name of a file of Megatron's, and its index .idx is not beside it",
+			Hint: "put the index there, or give dtype where it has numbers and nothing else"}
 	}
 	return s, s.raw(f, size, dtype)
+}
+
+// lostIndex reports a file without an index among files that have theirs: it would be read as
+// numbers and nothing else.
+func lostIndex(stores []*store) error {
+	indexed := slices.IndexFunc(stores, func(s *store) bool { return s.indexed })
+	guessed := slices.IndexFunc(stores, func(s *store) bool { return s.guessed })
+	if indexed < 0 || guessed < 0 {
+		return nil
+	}
+	return &Error{Path: stores[guessed].name, Msg: "its index .idx is not beside it, and that of " + stores[indexed].name + " is",
+		Hint: "put the index there, or give dtype where it has numbers and nothing else"}
+}
+
+// megatronName is whether Megatron's preparation calls its files so: it puts what was read and what
+// a sequence is behind their name.
+func megatronName(path string) bool {
+	return strings.HasSuffix(path, "_document.bin") || strings.HasSuffix(path, "_sentence.bin")
 }
 
 // raw is tokens and nothing else, as nanoGPT's prepare.py writes them
@@ -88,6 +111,11 @@ func (s *store) raw(f textFile, size int64, dtype string) error {
 		}
 		if dtype = "u16"; err == nil {
 			dtype = m.DType
+		} else if s.vocab > 1<<16 {
+			return &Error{Path: s.name, Msg: fmt.Sprintf("nothing says what its numbers are, and u16, which is then taken, has no token above 65535, while the vocabulary has %d", s.vocab),
+				Hint: "give dtype = u32, or dtype = u16 where it is that"}
+		} else {
+			s.guessed = true
 		}
 	}
 	s.number, _ = findNumber(dtype)
@@ -108,22 +136,30 @@ const (
 	llmcLlama3 = 20240801 // version 7, u32
 )
 
+// isLLMC is whether a file begins with one of the magic numbers, of any version.
 func isLLMC(head []byte) bool {
-	if len(head) < llmcHeader {
+	if len(head) < 8 {
 		return false
 	}
-	magic, version := binary.LittleEndian.Uint32(head), binary.LittleEndian.Uint32(head[4:])
-	return magic == llmcGPT2 && version == 1 || magic == llmcLlama3 && version == 7
+	magic := binary.LittleEndian.Uint32(head)
+	return magic == llmcGPT2 || magic == llmcLlama3
 }
 
 func (s *store) llmc(head []byte, size int64) error {
+	want := uint32(1)
 	s.number, _ = findNumber("u16")
 	if binary.LittleEndian.Uint32(head) == llmcLlama3 {
 		s.number, _ = findNumber("u32")
+		want = 7
+	}
+	if version := binary.LittleEndian.Uint32(head[4:]); version != want || len(head) < llmcHeader {
+		e := errorf("it begins as a file of llm.c, of version %d, and version %d with a header of %d bytes is read", version, want, llmcHeader)
+		e.Path, e.Hint = s.name, "write it with llm.c's dev/data, or without a header"
+		return e
 	}
 	s.offset, s.n = llmcHeader, int64(binary.LittleEndian.Uint32(head[8:]))
-	if want := s.offset + s.n*int64(s.number.bytes); want != size {
-		e := errorf("the header says %s, which are %s, and the file has %s", units.Count(s.n, "token"), units.Bytes(want), units.Bytes(size))
+	if bytes := s.offset + s.n*int64(s.number.bytes); bytes != size {
+		e := errorf("the header says %s, which are %s, and the file has %s", units.Count(s.n, "token"), units.Bytes(bytes), units.Bytes(size))
 		e.Path = s.name
 		return e
 	}
@@ -143,5 +179,15 @@ func (s *store) npy(head []byte, size int64) error {
 		return e
 	}
 	s.offset, s.n = a.offset, a.shape[0]
+	if a.foreign() {
+		ordered, err := a.spool(s.file)
+		if err != nil {
+			return &Error{Path: s.name, Msg: "cannot be read", Err: cause(err)}
+		}
+		if c, ok := s.file.(io.Closer); ok {
+			_ = c.Close() // was only read
+		}
+		s.file, s.offset = ordered, 0
+	}
 	return nil
 }

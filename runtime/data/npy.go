@@ -23,6 +23,8 @@ type array struct {
 	dtype  string // as the language writes it
 	shape  []int64
 	offset int64 // of the first element
+	big    bool  // the first byte of an element is its most significant one
+	column bool  // Fortran's order: the first axis is the one whose elements lie together
 }
 
 // npyTypes are NumPy's names of types.
@@ -60,11 +62,13 @@ func readNPY(head []byte, size int64) (a array, err error) {
 	switch {
 	case descr == nil || order == nil || shape == nil:
 		return a, errors.New("the header does not name descr, fortran_order and shape of one array of numbers")
-	case string(order[1]) == "True":
-		return a, errors.New("the array is in Fortran's order; write it with np.ascontiguousarray")
 	}
 	var ok bool
-	if a.dtype, ok = npyTypes[string(descr[1])]; !ok {
+	kind := string(descr[1])
+	if little, big := strings.CutPrefix(kind, ">"); big {
+		a.big, kind = true, "<"+little
+	}
+	if a.dtype, ok = npyTypes[kind]; !ok {
 		return a, fmt.Errorf("elements of type %s are not read; cast them, as with a.astype(np.int32)", descr[1])
 	}
 	elements := int64(1)
@@ -78,6 +82,15 @@ func readNPY(head []byte, size int64) (a array, err error) {
 		}
 		elements *= d
 		a.shape = append(a.shape, d)
+	}
+	if string(order[1]) == "True" {
+		wide := 0 // axes of several elements
+		for _, d := range a.shape {
+			if d > 1 {
+				wide++
+			}
+		}
+		a.column = wide > 1
 	}
 	width := int64(npyWidth(a.dtype))
 	if want := a.offset + elements*width; want > size {

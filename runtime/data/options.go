@@ -154,3 +154,11 @@ func ParseSize(v string) (int64, error) {
 	}
 	return 0, errorf("%q is no size such as 64MiB", v)
 }
+
+// vocab is how many tokens the model has, by its axis vocab and by the option below; 0 where nothing says.
+func (o *options) vocab(b Batch) int {
+	if n := o.integer("below", math.MaxInt32, 1, math.MaxInt32); n < math.MaxInt32 && (b.Vocab == 0 || n < b.Vocab) {
+		return n
+	}
+	return b.Vocab
+}

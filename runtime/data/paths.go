@@ -113,8 +113,55 @@ func escapeMeta(s string) string {
 // that matches itself, and a directory is everything below it.
 func splitGlob(pattern string) (base, glob string) {
 	base, glob = doublestar.SplitPattern(pattern)
-	if st, err := os.Stat(filepath.Join(base, glob)); err == nil && st.IsDir() {
-		return filepath.Join(base, glob), "**"
+	if base = unescape(base); liveMeta(glob) {
+		return base, glob
+	}
+	if st, err := os.Stat(filepath.Join(base, unescape(glob))); err == nil && st.IsDir() {
+		return filepath.Join(base, unescape(glob)), "**"
 	}
 	return base, glob
+}
+
+// liveMeta is whether a pattern has a special character that is not escaped.
+func liveMeta(pattern string) bool {
+	for i := 0; i < len(pattern); i++ {
+		switch {
+		case pattern[i] == '\\':
+			i++
+		case strings.IndexByte("*?[{", pattern[i]) >= 0:
+			return true
+		}
+	}
+	return false
+}
+
+// unescape takes what escapeMeta has put before special characters away.
+func unescape(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) && strings.IndexByte(`\*?[]{}!`, s[i+1]) >= 0 {
+			i++
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// literal makes a literal of the parts of a pattern that name what is there, as x[1].npy does, which
+// as a pattern would match x1.npy alone. A part with * is a pattern, and so is what follows it.
+func literal(pattern string) string {
+	parts := strings.Split(pattern, "/")
+	for i, p := range parts {
+		if strings.Contains(strings.ReplaceAll(p, `\*`, ""), "*") {
+			break
+		}
+		if strings.Contains(p, `\`) || !strings.ContainsAny(p, "[]{}") {
+			continue
+		}
+		if _, err := os.Stat(filepath.FromSlash(unescape(strings.Join(parts[:i+1], "/")))); err != nil {
+			break
+		}
+		parts[i] = escapeMeta(p)
+	}
+	return strings.Join(parts, "/")
 }

@@ -32,6 +32,7 @@ func init() { Register("tokens", openTokens) }
 //	seed       of the shuffle, else the run's
 //	documents  true: the fields document and position, and no targets across documents
 //	separator  the number of a token that ends a document
+//	below      tokens have to be below it, where the model has fewer than the axis vocab says
 //
 // Fields: tokens i32[batch, window] and targets; document and position of that
 // shape.
@@ -57,6 +58,7 @@ type shardOptions struct {
 	validGiven     bool
 	shuffle, docs  bool
 	separator      int
+	vocab          int
 	seed           uint64
 }
 
@@ -82,6 +84,7 @@ func readShardOptions(opts []Option, b Batch) (s shardOptions, err error) {
 		docs:       o.oneOf("documents", "false", "true") == "true",
 		separator:  o.integer("separator", -1, -1, math.MaxInt32),
 		seed:       o.seed(b.Seed),
+		vocab:      o.vocab(b),
 	}
 	if err := o.done(); err != nil {
 		return s, err
@@ -123,7 +126,7 @@ func openStores(o shardOptions, b Batch) (files []textFile, stores []*store, tot
 		if tok, err = findTokenizer(o.tokenizer, o.hash, b.Folder); err != nil {
 			return nil, nil, 0, err
 		}
-		if err := fitsVocabulary(tok, b.Vocab); err != nil {
+		if err := fitsVocabulary(tok, o.vocab); err != nil {
 			return nil, nil, 0, err
 		}
 	}
@@ -131,7 +134,7 @@ func openStores(o shardOptions, b Batch) (files []textFile, stores []*store, tot
 		if o.prompt != "" && !corpus.Structured(f.path) {
 			return nil, nil, 0, &Error{Path: f.name, Msg: "prompts are in records, and this is no file of JSON lines or parquet"}
 		}
-		open := func() (*store, error) { return openStore(f, o.dtype) }
+		open := func() (*store, error) { return openStore(f, o.dtype, o.vocab) }
 		if needsSpool(f) || tok != nil {
 			open = func() (*store, error) { return spooled(f, o, tok) }
 		}
@@ -139,8 +142,11 @@ func openStores(o shardOptions, b Batch) (files []textFile, stores []*store, tot
 		if err != nil {
 			return nil, nil, 0, err
 		}
-		s.vocab = b.Vocab
+		s.vocab = o.vocab
 		stores, total = append(stores, s), total+s.n
+	}
+	if err := lostIndex(stores); err != nil {
+		return nil, nil, 0, err
 	}
 	if total == 0 {
 		return nil, nil, 0, short("all %d files are empty", len(files))

@@ -22,7 +22,7 @@ func needsSpool(f textFile) bool { return corpus.Structured(f.path) || corpus.Co
 // happens.
 func spooled(f textFile, o shardOptions, tok Tokenizer) (*store, error) {
 	if !corpus.Structured(f.path) && tok == nil {
-		return unpacked(f, o.dtype)
+		return unpacked(f, o.dtype, o.vocab)
 	}
 	s := &store{name: f.name, docs: []int64{}}
 	s.number, _ = findNumber("i32")
@@ -90,7 +90,7 @@ func (s *store) record(d corpus.Document, tok Tokenizer, separator int32, push f
 }
 
 // unpacked decompresses a file of numbers.
-func unpacked(f textFile, dtype string) (*store, error) {
+func unpacked(f textFile, dtype string, vocab int) (*store, error) {
 	size := int64(0)
 	file, err := toSpool(func(w *bufio.Writer) error {
 		in, err := storage.Open(f.path)
@@ -109,7 +109,7 @@ func unpacked(f textFile, dtype string) (*store, error) {
 	if err != nil {
 		return nil, &Error{Path: f.name, Msg: "cannot be decompressed", Err: cause(err)}
 	}
-	s, err := formatOf(f, file, size, dtype)
+	s, err := formatOf(f, file, size, dtype, vocab)
 	if err != nil {
 		_ = file.Close()
 	}

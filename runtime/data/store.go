@@ -69,6 +69,10 @@ type store struct {
 	n      int64 // tokens
 	vocab  int   // tokens must be below it; 0: any
 
+	// indexed is whether an index says what the file has, and guessed whether nothing does, so that
+	// its type is the usual one.
+	indexed, guessed bool
+
 	// docs are the first tokens of documents, ascending; nil where the format
 	// does not say, so that the file is one.
 	docs []int64

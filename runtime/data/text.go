@@ -51,6 +51,7 @@ type textOptions struct {
 	shuffle        bool
 	seed           uint64
 	limit          int64
+	vocab          int
 }
 
 func readTextOptions(opts []Option, b Batch) (t textOptions, err error) {
@@ -67,6 +68,7 @@ func readTextOptions(opts []Option, b Batch) (t textOptions, err error) {
 		shuffle:    o.oneOf("shuffle", "true", "false") == "true",
 		seed:       o.seed(b.Seed),
 		limit:      o.size("limit", DefaultLimit),
+		vocab:      o.vocab(b),
 	}
 	if err := o.done(); err != nil {
 		return t, err
@@ -109,7 +111,7 @@ func openText(opts []Option, b Batch) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := fitsVocabulary(tok, b.Vocab); err != nil {
+	if err := fitsVocabulary(tok, o.vocab); err != nil {
 		return nil, err
 	}
 	files, err := findFiles(o.files, o.exclude, b.Vars)
@@ -123,7 +125,7 @@ func openText(opts []Option, b Batch) (Source, error) {
 	if err := readFiles(files); err != nil {
 		return nil, err
 	}
-	return t, t.load(files, total, tok, o, b.Vocab)
+	return t, t.load(files, total, tok, o, o.vocab)
 }
 
 // fitsVocabulary refuses a file's tokenizer with more tokens than the model has;

@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -10,6 +11,10 @@ import (
 	"ptc/runtime/checkpoint/safetensors"
 	"ptc/runtime/program"
 )
+
+// ErrFit marks an error about tensors that are not those of a model of these sizes. It has no text
+// of its own.
+var ErrFit = errors.New("")
 
 // part is a piece of a tensor: where a parameter comes from.
 type part struct {
@@ -89,7 +94,7 @@ func (f *Folder) match(n *program.Names) (map[string][]part, error) {
 		}
 		have, want := file.Find(name), shapeOf(t)
 		if !slices.Equal(have.Shape, want) {
-			return nil, fmt.Errorf("%s: the tensor %s has the shape %v, and the model's is %v", f.dir, name, have.Shape, want)
+			return nil, fmt.Errorf("%s: the tensor %s has the shape %v, and the model's is %v%w", f.dir, name, have.Shape, want, ErrFit)
 		}
 		switch have.DType {
 		case dtype.F32, dtype.F16, dtype.BF16:
@@ -108,7 +113,7 @@ func (f *Folder) match(n *program.Names) (map[string][]part, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("%s lacks %s", f.dir, few(missing))
+		return nil, fmt.Errorf("%s lacks %s%w", f.dir, few(missing), ErrFit)
 	}
 	if err := f.unknown(n, strip, known); err != nil {
 		return nil, err
@@ -135,7 +140,7 @@ func (f *Folder) unknown(n *program.Names, strip string, known map[string]bool) 
 	}
 	if len(extra) > 0 {
 		slices.Sort(extra)
-		return fmt.Errorf("%s has tensors that a model of the family %s does not: %s", f.dir, n.Family, few(extra))
+		return fmt.Errorf("%s has tensors that a model of the family %s does not: %s%w", f.dir, n.Family, few(extra), ErrFit)
 	}
 	return nil
 }

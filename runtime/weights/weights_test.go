@@ -138,26 +138,6 @@ func TestTiedOutput(t *testing.T) {
 	}
 }
 
-// TestConfigLists: a list of a row is repeated along the other program's.
-func TestConfigLists(t *testing.T) {
-	n := &program.Names{Family: "m", Keys: []program.Key{{Names: []string{"kinds"}, Value: `["a","b"]`, Default: true}}}
-	for text, want := range map[string]bool{`{}`: true, `{"kinds": []}`: true, `{"kinds": ["a"]}`: true, `{"kinds": ["a", "b", "a"]}`: true,
-		`{"kinds": ["b", "a"]}`: false, `{"kinds": ["a", "a"]}`: false, `{"kinds": "a"}`: false, `{"kinds": [1]}`: false} {
-		c, err := parseConfig([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := c.Check(n) == nil; got != want {
-			t.Errorf("%s: %t", text, got)
-		}
-	}
-	for _, text := range []string{`[1]`, `{} x`, `null`, `{`} {
-		if _, err := parseConfig([]byte(text)); err == nil || strings.Contains(err.Error(), "Go value") {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
-}
-
 func TestImportRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(list []safetensors.Tensor) []safetensors.Tensor
@@ -293,26 +273,6 @@ func TestExport(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) {
-	for text, want := range map[string]string{
-		`{"size": 3, "window": null}`:            "",
-		`{"deep": {"size": 3.0}, "window": 0}`:   "",
-		`{"size": 4}`:                            "size = 4",
-		`{"deep": {"size": "3"}}`:                "deep.size",
-		`{"kind": "b"}`:                          `kind = "b"`,
-		`{"window": 7}`:                          "window = 7",
-		`{"size": 3, "deep": 5, "others": [{}]}`: "",
-	} {
-		c, err := parseConfig([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Check(names()); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
-		}
-	}
-}
-
 // permute is the definition: the element at a place is that at the place with its
 // coordinates in the other order.
 func TestPermute(t *testing.T) {
@@ -393,26 +353,6 @@ func TestGGUF(t *testing.T) {
 			t.Errorf("element %d of qk is %v", i, v[0])
 		}
 	}
-}
-
-// Whatever bytes a config or an index has, reading them ends, and with an error or what
-// is in bounds.
-func FuzzFiles(f *testing.F) {
-	for _, s := range []string{`{"a": 1, "b": {"c": null}}`, `{"weight_map": {"a": "b"}}`, `[]`, `{`, `{"weight_map": {"a": "../b"}}`, `null`, `{"size": 1e999}`} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		if c, err := parseConfig(text); err == nil {
-			c.Get("b.c.d")
-			_ = c.Check(names())
-		}
-		list, err := shards(text)
-		for _, s := range list {
-			if err == nil && s != filepath.Base(s) {
-				t.Errorf("a shard %q", s)
-			}
-		}
-	})
 }
 
 // TestOpenSaysHowToConvert: of a folder with parameters in another form the error says which files

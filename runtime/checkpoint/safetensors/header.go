@@ -21,7 +21,10 @@ type header struct {
 
 // headerParser walks JSON tokens rather than unmarshalling, which would take
 // the last of several equal keys and ignore the case of field names.
-type headerParser struct{ dec *json.Decoder }
+type headerParser struct {
+	dec  *json.Decoder
+	text []byte
+}
 
 func parseHeader(text []byte) (*header, error) {
 	if len(text) == 0 || text[0] != '{' {
@@ -30,7 +33,7 @@ func parseHeader(text []byte) (*header, error) {
 	if !utf8.Valid(text) {
 		return nil, errorf("the header is not UTF-8")
 	}
-	p := headerParser{json.NewDecoder(bytes.NewReader(text))}
+	p := headerParser{json.NewDecoder(bytes.NewReader(text)), text}
 	p.dec.UseNumber()
 	h := &header{}
 	seen := map[string]bool{}
@@ -136,6 +139,10 @@ func (p headerParser) integers(limit int) ([]int64, error) {
 
 func (p headerParser) metadata(h *header) error {
 	h.metadata = map[string]string{}
+	if rest := bytes.TrimLeft(p.text[p.dec.InputOffset():], " \t\r\n:"); bytes.HasPrefix(rest, []byte("null")) { // of a program that has none
+		_, err := p.dec.Token()
+		return err
+	}
 	return p.object(func(key string) error {
 		if _, dup := h.metadata[key]; dup {
 			return errorf("the metadata has the key %q twice", key)

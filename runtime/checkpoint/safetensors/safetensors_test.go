@@ -33,6 +33,21 @@ func raw(header string, data int) []byte {
 
 func read(b []byte) (*Reader, error) { return NewReader(bytes.NewReader(b), int64(len(b))) }
 
+// TestNullMetadata: a program that has no metadata may say so.
+func TestNullMetadata(t *testing.T) {
+	for _, sep := range []string{"", " ", "\n\t "} {
+		r, err := read(raw(`{"__metadata__"`+sep+":"+sep+`null,"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1))
+		if err != nil || r.Find("a") == nil || len(r.Metadata()) != 0 {
+			t.Errorf("%q: %v", sep, err)
+		}
+	}
+	for _, text := range []string{`{"__metadata__":nul}`, `{"__metadata__":nullx}`, `{"__metadata__" null}`, `{"__metadata__":`, `{"__metadata__":null,"__metadata__":null}`} {
+		if _, err := read(raw(text, 0)); err == nil {
+			t.Errorf("%s is read", text)
+		}
+	}
+}
+
 func TestWriterGivesKnownBytes(t *testing.T) {
 	var m memory
 	w, err := NewWriter(&m, []Tensor{
@@ -337,6 +352,7 @@ func TestWriteFileKeepsTheOldOne(t *testing.T) {
 func FuzzSafetensors(f *testing.F) {
 	f.Add(raw(`{}`, 0))
 	f.Add(raw(`{"a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},"b":{"dtype":"BOOL","shape":[],"data_offsets":[8,9]}}  `, 9))
+	f.Add(raw(`{"__metadata__":null,"a":{"dtype":"U8","shape":[],"data_offsets":[0,1]}}`, 1))
 	f.Add(raw(`{"__metadata__":{"k":"v"},"a":{"dtype":"BF16","shape":[0,9],"data_offsets":[0,0]}}`, 0))
 	f.Add(raw(`{"a":{"dtype":"I64","shape":[4611686018427387903,4],"data_offsets":[0,1]}}`, 1))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -1,0 +1,148 @@
+package compiler
+
+import (
+	"fmt"
+	"slices"
+
+	"ptc/ir"
+)
+
+// fieldUse says how a program reads the whole numbers of a field: as positions along an axis of
+// Below elements, by which it takes rows or which it compares with; Compared is whether it does
+// the latter, as a loss does with its targets; Guarded, whether it asks which are negative; and
+// Own, whether it compares them with other numbers, so that it may treat any in its own way.
+type fieldUse struct {
+	Below                  int
+	Compared, Guarded, Own bool
+}
+
+// keeps are the operations whose result has the numbers of the first operand.
+var keeps = []string{"rename", "transpose", "broadcast", "split", "merge", "slice", "cast", "take"}
+
+// fieldUses are those of the fields of data.
+func fieldUses(m *ir.Module) map[string]*fieldUse {
+	out := map[string]*fieldUse{}
+	for _, f := range m.Funcs {
+		fields, indices, zeros, consts := map[*ir.Value]*fieldUse{}, map[*ir.Value]int{}, map[*ir.Value]bool{}, map[*ir.Value]bool{}
+		for _, a := range f.Args {
+			if a.Role == ir.RoleData && a.Value.Type.DType == ir.I32 {
+				if out[a.Path] == nil {
+					out[a.Path] = &fieldUse{}
+				}
+				fields[a.Value] = out[a.Path]
+			}
+		}
+		for _, o := range f.Ops {
+			switch {
+			case slices.Contains(keeps, o.Name) && o.Result().Type.DType != ir.Bool:
+				x, r := o.Args[0], o.Result()
+				if n := fields[x]; n != nil {
+					fields[r] = n
+				}
+				if n := indices[x]; n > 0 && o.Name != "slice" { // some positions are not all
+					indices[r] = n
+				}
+				zeros[r], consts[r] = zeros[x], consts[x]
+			case o.Name == "index":
+				indices[o.Result()] = int(o.Attrs.Int("size", 0))
+			case o.Name == "const":
+				consts[o.Result()] = true
+				v := o.Attrs.Float("value", 1)
+				zeros[o.Result()] = v == 0 || v == -1
+			case o.Name == "gather":
+				if n := fields[o.Args[1]]; n != nil {
+					n.bound(o.Args[0].Type.Size(o.Attrs.Text("axis")))
+				}
+			case slices.Contains([]string{"eq", "ne", "lt", "le", "gt", "ge"}, o.Name):
+				for i, x := range o.Args {
+					n, other := fields[x], o.Args[1-i]
+					switch {
+					case n == nil:
+					case o.Name == "eq" && indices[other] > 0:
+						n.bound(indices[other])
+						n.Compared = true
+					case zeros[other]:
+						n.Guarded = true
+					case consts[other]:
+						n.Own = true
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// bound takes the smallest bound.
+func (n *fieldUse) bound(size int) {
+	if size > 0 && (n.Below == 0 || size < n.Below) {
+		n.Below = size
+	}
+}
+
+// pinNumbers notes in the module which numbers arrays may have, so that a run refuses
+// others: out of range, a row that is taken is 0 and a target that is compared is none. It warns
+// of targets of -1 that are not left out.
+func pinNumbers(r *Report, m *ir.Module) {
+	term := m.MetaTerm("data")
+	if term == nil {
+		return
+	}
+	fields := fieldUses(m)
+	sources := slices.Clone(term.Args.Terms(sourcesKey))
+	for i := range sources {
+		pinNumbersOf(r, m, &sources[i], fields)
+	}
+	if len(sources) > 0 {
+		term.Args = term.Args.With(sourcesKey, ir.Terms(sources))
+		return
+	}
+	pinNumbersOf(r, m, term, fields)
+}
+
+func pinNumbersOf(r *Report, m *ir.Module, term *ir.Term, fields map[string]*fieldUse) {
+	kind := term.Args.Text("kind")
+	if kind == "tokens" || kind == "text" {
+		var all fieldUse
+		for _, name := range []string{"tokens", "targets"} {
+			if n := fields[name]; n != nil && !n.Own {
+				all.bound(n.Below)
+			}
+		}
+		// A run knows the axis vocab itself.
+		if all.Below > 0 && all.Below != vocabulary(m) && term.Args.Get("below") == nil {
+			term.Args = term.Args.With("below", ir.Int(int64(all.Below)))
+		}
+	}
+	switch kind {
+	case "tokens":
+		n := fields["targets"]
+		why := ""
+		switch {
+		case n == nil || !n.Compared || n.Guarded || n.Own:
+			return
+		case term.Args.Text("prompt") != "":
+			why = "tokens of prompts"
+		case term.Args.Bool("documents"):
+			why = "the first tokens of documents"
+		default:
+			return
+		}
+		text := fmt.Sprintf("the targets of %s are -1, and the loss counts them: `masked = true` of `nn.cross_entropy` leaves them out", why)
+		if !slices.Contains(r.Warnings, text) {
+			r.Warnings = append(r.Warnings, text)
+		}
+	case "arrays":
+		for name, n := range fields {
+			if n.Below == 0 || n.Own || term.Args.Get(name+"_file") == nil {
+				continue
+			}
+			if term.Args.Get(name+"_below") == nil {
+				term.Args = term.Args.With(name+"_below", ir.Int(int64(n.Below)))
+			}
+			if n.Compared && !n.Guarded && term.Args.Get(name+"_least") == nil {
+				term.Args = term.Args.With(name+"_least", ir.Int(0))
+			}
+		}
+	}
+}
