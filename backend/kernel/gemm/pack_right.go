@@ -98,6 +98,10 @@ func (g *gen) copyStep(p, k kernel.Index, v, n int64) {
 // loaded along K and transposed in registers, where a column that does not
 // exist repeats the last one; what is left of K is loaded across.
 func (g *gen) packTransposed(p kernel.Index, v, n int64) {
+	if g.by == tiles {
+		g.packWords(p, v, n)
+		return
+	}
 	whole := int64(0)
 	if g.squares() {
 		whole = g.K / g.lanes * g.lanes

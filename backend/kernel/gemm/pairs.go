@@ -84,6 +84,9 @@ func (g *gen) together(steps []*kernel.Value, i int64) *kernel.Value {
 	case 1:
 		return steps[i]
 	case 2:
+		if g.by == tiles {
+			return g.b.ZipBF16(steps[i], steps[i+1])
+		}
 		return g.b.PairBF16(steps[i], steps[i+1])
 	}
 	first, second := g.b.PairBF16(steps[i], steps[i+1]), g.b.PairBF16(steps[i+2], steps[i+3])
