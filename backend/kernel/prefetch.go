@@ -52,7 +52,9 @@ func (b *Builder) PrefetchRow(row Index, first int64, body func()) {
 			continue
 		}
 		size := int64(r.Buf.Elem.Bytes())
-		same := func(x Ref) bool { return x.Buf == r.Buf && x.Index.Const == r.Index.Const && slices.Equal(x.Index.Terms, r.Index.Terms) }
+		same := func(x Ref) bool {
+			return x.Buf == r.Buf && x.Index.Const == r.Index.Const && slices.Equal(x.Index.Terms, r.Index.Terms)
+		}
 		if size*r.Index.along(row) < prefetched || first*size%prefetched != 0 || slices.ContainsFunc(asked, same) {
 			continue
 		}

@@ -222,10 +222,11 @@ func (p *blocking) take(x part) {
 func (p *blocking) parts(s *Spec, m kernel.Machine) []part {
 	work := float64(s.M) * float64(s.N) * float64(s.K) * float64(product(s.OuterK))
 	most := int64(max(1, work/minWork))
-	if p.by == tiles {
-		most = int64(max(1, work/(minWork*p.gain())))
+	many := int64(manyTasks)
+	if p.by == tiles { // which are done sooner, so that packing once more for each task weighs more
+		most, many = int64(max(1, work/(minWork*p.gain()))), manyTasks/2
 	}
-	least := int64(min(float64(ceil(manyTasks, p.outer)), work/maxWork))
+	least := int64(min(float64(ceil(many, p.outer)), work/maxWork))
 	var out []part
 	best := -1.0
 	for _, perM := range shares(p.tiles, p.fitTiles) {

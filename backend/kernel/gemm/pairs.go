@@ -65,7 +65,7 @@ func (g *gen) packed(o Operand, at At, k kernel.Index, along Along, lanes int, m
 	for i := int64(1); i < g.step(); i++ {
 		next := at
 		next.K = at.K.Plus(i)
-		if g.K%g.step() == 0 {
+		if g.K%g.step() == 0 || g.whole {
 			steps = append(steps, o.Load(next, along, lanes, mask))
 			continue
 		}

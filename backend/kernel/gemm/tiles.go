@@ -223,6 +223,7 @@ func (g *gen) microTiles(t, p kernel.Index, halves, vecs int64) {
 					g.b.TileDot(int(tileVecs*h+v), leftTile+int(h), rightTile+int(v))
 				}
 			}
+			g.prefetchShare(t, p, i)
 			after(i)
 		})
 	}
@@ -243,6 +244,43 @@ func (g *gen) registersIn() kernel.Index {
 	}
 	v := g.b.Value(n.Plus(2*line - 1))
 	return kernel.Of(g.b.Div(v, g.b.ConstInt(v.Type, 2*line)))
+}
+
+// prefetchShare asks, while tile t is multiplied with panel p, for its share i of what is
+// packed next: of the panel as far on in the next group, or behind the last one in the
+// first group of the next block of K.
+func (g *gen) prefetchShare(t, p, i kernel.Index) {
+	first := t.Sub(g.tile0)
+	ask := func(p, ahead kernel.Index) {
+		column := p.Mul(g.nr)
+		if g.Right.Unit == AlongN {
+			rows := ceil(g.kc, g.mostTiles)
+			each := ceil(rows, g.kc/(2*line))
+			for r := range each {
+				g.along(column, g.nr, func(n kernel.Index) {
+					g.touch(g.Right, At{N: n, K: ahead.Add(first.Mul(rows)).Add(i.Mul(each)).Plus(r)})
+				})
+			}
+			return
+		}
+		columns := ceil(g.nr, g.mostTiles)
+		for c := range columns {
+			g.along(i.Mul(2*line), 2*line, func(k kernel.Index) {
+				g.touch(g.Right, At{N: column.Add(first.Mul(columns)).Plus(c), K: ahead.Add(k)})
+			})
+		}
+	}
+	next := func() {
+		if g.steps > 1 {
+			ask(p.Sub(g.group0).Add(g.panel0), kernel.Int(g.kc))
+		}
+	}
+	if g.group >= g.mostPanels {
+		next()
+		return
+	}
+	behind := p.Plus(g.group)
+	g.either(g.b.Ge(g.b.Value(behind), g.b.Value(g.panel1)), next, func() { ask(behind, kernel.Int(0)) })
 }
 
 // prefetchResults asks, while another tile is multiplied, for what Store reads and writes
