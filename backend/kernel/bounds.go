@@ -28,7 +28,7 @@ func (b *bounds) block(body *Block) error {
 		switch s.Op {
 		case OpToValue:
 			b.sums[s.Result()] = b.resolve(s.Index)
-		case OpLoad, OpStore, OpTileLoad, OpTileStore:
+		case OpLoad, OpStore, OpTileLoad, OpTileStream, OpTileStore:
 			if err := b.access(s); err != nil {
 				return err
 			}

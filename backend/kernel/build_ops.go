@@ -126,6 +126,16 @@ func (b *Builder) PairBF16(low, high *Value) *Value {
 	return b.Or(b.LShr(x, b.ConstInt(x.Type, 16)), b.And(y, b.ConstInt(y.Type, ^0xffff)))
 }
 
+// PackBF16 is x and then y as bf16: see [OpPackBF16].
+func (b *Builder) PackBF16(x, y *Value) *Value { return b.words(OpPackBF16, x, y) }
+
+// ZipBF16 is x and y as bf16, in turns: see [OpZipBF16].
+func (b *Builder) ZipBF16(x, y *Value) *Value { return b.words(OpZipBF16, x, y) }
+
+func (b *Builder) words(op Op, x, y *Value) *Value {
+	return b.emit(x.Type.With(I32), &Stmt{Op: op, Args: []*Value{x, y}})
+}
+
 // Comparisons → mask.
 
 func (b *Builder) Eq(x, y *Value) *Value  { return b.compare(OpEq, x, y) }

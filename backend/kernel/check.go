@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -199,6 +200,13 @@ var checkMat = typed(func(s *Stmt, t Type) error {
 		return fmt.Errorf("%d lanes, must be a multiple of four", t.Lanes)
 	}
 	return checkDot(s)
+})
+
+var checkPack = typed(func(s *Stmt, t Type) error {
+	if t.Elem != I32 || t.Lanes%2 != 0 {
+		return fmt.Errorf("gives %s, must be an even number of words of i32", t)
+	}
+	return errors.Join(mustBe(s.Args[0].Type, t.With(F32)), mustBe(s.Args[1].Type, t.With(F32)))
 })
 
 func checkAccess(s *Stmt) error {

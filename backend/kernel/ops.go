@@ -43,6 +43,12 @@ const (
 	// added up, then added to c, the first pair before the second; what is rounded is
 	// rounded to odd; subnormal operands and sums are zero.
 	OpMatBF16
+	// OpPackBF16 takes x and y (f32) of n lanes and gives n words (i32) of two bf16, the
+	// lower half first: those of x in order, and then those of y, each rounded to nearest,
+	// ties to even. OpZipBF16 has the one of x in the lower half of a lane's word, and the
+	// one of y in the upper half. Machines may take subnormal operands for zero.
+	OpPackBF16
+	OpZipBF16
 
 	// Bits: integers, and masks where it makes sense.
 	OpAnd
@@ -87,11 +93,12 @@ const (
 	// Memory and control.
 	OpLoad
 	OpStore
-	OpPrefetch  // asks for the line of an element in a cache that is not the nearest; anywhere, without effect
-	OpTileZero  // tile register Lanes[0] = 0
-	OpTileLoad  // tile register Lanes[0] = rows of 64 bytes from Ref on, Ref.Stride elements apart
-	OpTileStore // the inverse, into f32
-	OpTileDot   // tile register Lanes[0] += Lanes[1] · Lanes[2]: see tiles.go
+	OpPrefetch   // asks for the line of an element in a cache that is not the nearest; anywhere, without effect
+	OpTileZero   // tile register Lanes[0] = 0
+	OpTileLoad   // tile register Lanes[0] = rows of 64 bytes from Ref on, Ref.Stride elements apart
+	OpTileStream // OpTileLoad of what is not soon loaded again: the nearest cache keeps what it has
+	OpTileStore  // the inverse, into f32
+	OpTileDot    // tile register Lanes[0] += Lanes[1] · Lanes[2]: see tiles.go
 	OpFor
 	OpIf // scalar i1 condition; yields of the taken block are the results
 

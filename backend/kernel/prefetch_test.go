@@ -34,4 +34,33 @@ func TestPrefetch(t *testing.T) {
 	}
 }
 
+// A row is asked for once: of each buffer that has a line or more for it, whether it is read or written,
+// and not where it goes on within a line that was asked for.
+func TestPrefetchRow(t *testing.T) {
+	b := kernel.New("ahead", 4)
+	x, y := b.Arg("x", kernel.BF16, 4096, kernel.Read), b.Arg("y", kernel.F32, 4096, kernel.Write)
+	near, found := b.Arg("near", kernel.F32, 64, kernel.Read), b.Arg("found", kernel.I64, 64, kernel.Read)
+	b.For(kernel.Span(4), func(row kernel.Index) {
+		for first := int64(0); first < 32; first += 16 {
+			b.PrefetchRow(row, first, func() {
+				at := row.Mul(64).Plus(first)
+				v := b.Add(b.Load(x.At(at), 16), b.Load(x.At(at), 16)) // the same line
+				b.Load(near.At(row), 1)                                // 16 rows in a line
+				b.Load(x.At(row.Mul(64).Add(kernel.Of(b.Load(found.At(row), 1)))), 1)
+				b.Store(y.At(at), v)
+			})
+		}
+	})
+	k, err := b.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := k.String()
+	for word, want := range map[string]int{"prefetch x[": 1, "prefetch y[": 2, "prefetch ": 3, " = load ": 0, "store ": 0} {
+		if n := strings.Count(text, word); n != want {
+			t.Errorf("found `%s` %d times; expected %d\n%s", word, n, want, text)
+		}
+	}
+}
+
 func i64(b *kernel.Builder, n int64) *kernel.Value { return b.ConstInt(kernel.Scalar(kernel.I64), n) }

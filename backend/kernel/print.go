@@ -117,7 +117,7 @@ func (p *printer) stmt(s *Stmt) {
 		words = append(words, p.ref(s.Ref))
 	case OpTileZero, OpTileDot:
 		words = append(words, fmt.Sprint(s.Lanes))
-	case OpTileLoad, OpTileStore:
+	case OpTileLoad, OpTileStream, OpTileStore:
 		words = append(words, fmt.Sprint(s.Lanes), p.ref(s.Ref))
 	}
 	text := strings.Join(words, " ")

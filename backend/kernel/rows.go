@@ -48,6 +48,9 @@ func init() {
 		OpDotBF16: {name: "dot.bf16", arity: 3, check: checkDot},
 		OpMatBF16: {name: "mat.bf16", arity: 3, check: checkMat},
 
+		OpPackBF16: {name: "pack.bf16", arity: 2, check: checkPack},
+		OpZipBF16:  {name: "zip.bf16", arity: 2, check: checkPack},
+
 		OpAnd:  {name: "and", arity: 2, check: typed(same(bits))},
 		OpOr:   {name: "or", arity: 2, check: typed(same(bits))},
 		OpXor:  {name: "xor", arity: 2, check: typed(same(bits))},
@@ -82,15 +85,16 @@ func init() {
 		OpPow:     {name: "pow", arity: 2, check: typed(same(f32))},
 		OpMod:     {name: "mod", arity: 2, check: typed(same(f32))},
 
-		OpLoad:      {name: "load", check: checkAccess},
-		OpStore:     {name: "store", arity: 1, check: checkAccess},
-		OpPrefetch:  {name: "prefetch", check: checkPrefetch},
-		OpTileZero:  {name: "tile.zero", check: checkTile},
-		OpTileLoad:  {name: "tile.load", check: checkTile},
-		OpTileStore: {name: "tile.store", check: checkTile},
-		OpTileDot:   {name: "tile.dot", check: checkTile},
-		OpFor:       {name: "for", arity: -1, check: checkFor},
-		OpIf:        {name: "if", arity: 1, check: checkIf},
+		OpLoad:       {name: "load", check: checkAccess},
+		OpStore:      {name: "store", arity: 1, check: checkAccess},
+		OpPrefetch:   {name: "prefetch", check: checkPrefetch},
+		OpTileZero:   {name: "tile.zero", check: checkTile},
+		OpTileLoad:   {name: "tile.load", check: checkTile},
+		OpTileStream: {name: "tile.stream", check: checkTile},
+		OpTileStore:  {name: "tile.store", check: checkTile},
+		OpTileDot:    {name: "tile.dot", check: checkTile},
+		OpFor:        {name: "for", arity: -1, check: checkFor},
+		OpIf:         {name: "if", arity: 1, check: checkIf},
 	}
 }
 

@@ -24,6 +24,11 @@ func (b *Builder) TileZero(t int) { b.append(&Stmt{Op: OpTileZero, Lanes: []int{
 // TileLoad fills tile register t with rows of 64 bytes, r.Stride elements apart.
 func (b *Builder) TileLoad(t int, r Ref) { b.append(&Stmt{Op: OpTileLoad, Lanes: []int{t}, Ref: r}) }
 
+// TileStream is TileLoad of what is not soon loaded again.
+func (b *Builder) TileStream(t int, r Ref) {
+	b.append(&Stmt{Op: OpTileStream, Lanes: []int{t}, Ref: r})
+}
+
 // TileStore writes tile register t, as [Builder.TileLoad] reads.
 func (b *Builder) TileStore(r Ref, t int) { b.append(&Stmt{Op: OpTileStore, Lanes: []int{t}, Ref: r}) }
 
@@ -76,7 +81,7 @@ func checkTile(s *Stmt) error {
 		}
 	}
 	switch s.Op {
-	case OpTileLoad:
+	case OpTileLoad, OpTileStream:
 		if e := s.Ref.Buf; e == nil || e.Elem != I32 && e.Elem != F32 && e.Elem != BF16 {
 			return fmt.Errorf("from no buffer of i32, f32 or bf16")
 		}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/binary"
+	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -17,6 +19,7 @@ import (
 	"ptc/backend/llvm"
 	"ptc/backend/llvm/target"
 	"ptc/compiler/jit"
+	"ptc/internal/dtype"
 	"ptc/runtime/native"
 )
 
@@ -35,7 +38,11 @@ func run() error {
 	rank := flag.Float64("quantile", 0.5, "of the runs' rates, the one to show: more than the median where other work disturbs")
 	choices := flag.Bool("choices", false, "measure each way to cut a product that the generator lists")
 	name := flag.String("target", "cpu", "target to compile for")
+	narrow := flag.Bool("bf16", false, "measure products of bf16, not f32")
 	flag.Parse()
+	if *narrow && (*library != "" || *choices) {
+		return errors.New("-bf16 is for products by themselves: neither -blas nor -choices")
+	}
 	only, err := regexp.Compile(*match)
 	if err != nil {
 		return err
@@ -61,6 +68,7 @@ func run() error {
 	fmt.Printf("%-24s %5s %8s %6s %8s %6s %8s\n", "product", "tasks", "GFLOP/s", "peak", "library", "ratio", "FMA peak")
 	for _, s := range sweep() {
 		if only.MatchString(s.String()) {
+			s.narrow = *narrow
 			measure := b.measure
 			if *choices {
 				measure = b.choices
@@ -108,6 +116,9 @@ func (b *bench) measure(s shape) error {
 	out, want := mem.random(s.batch*s.m*s.n, 3), mem.random(s.batch*s.m*s.n, 4)
 	vectors := mem.random(p.Args()[0].Len, 5)
 	bufs := [][]byte{left, right, out}
+	if s.narrow {
+		bufs = [][]byte{mem.halves(left), mem.halves(right), mem.halves(out)}
+	}
 	for i, n := range between {
 		bufs = append(bufs, mem.random(n/4, uint64(6+i)))
 	}
@@ -127,7 +138,10 @@ func (b *bench) measure(s shape) error {
 
 	once := b.replayed(product, len(list)) * float64(len(list))
 	reference(b.blas, s, left, right, want)
-	if err := compare(floats(out), floats(want), s.k); err != nil {
+	if s.narrow {
+		widen(bufs[2], floats(out))
+	}
+	if err := compare(floats(out), floats(want), s); err != nil {
 		return err
 	}
 	lanes := float64(emit.Machine(b.target).Lanes(kernel.F32))
@@ -222,6 +236,27 @@ func (m *memory) random(n int64, seed uint64) []byte {
 	return mem
 }
 
+// halves is the numbers of from as bf16, to which it rounds those of from as well.
+func (m *memory) halves(from []byte) []byte {
+	mem, free, err := native.Alloc(len(from) / 2)
+	if err != nil {
+		panic(err) // half of what there was
+	}
+	m.frees = append(m.frees, free)
+	for i, f := range floats(from) {
+		binary.LittleEndian.PutUint16(mem[2*i:], dtype.ToBF16(f))
+	}
+	widen(mem, floats(from))
+	return mem
+}
+
+// widen makes f32 of bf16.
+func widen(from []byte, to []float32) {
+	for i := range to {
+		to[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(from[2*i:])) << 16)
+	}
+}
+
 func (m *memory) free() {
 	for _, f := range m.frees {
 		f()
@@ -262,12 +297,15 @@ func reference(lib *blas, s shape, left, right, out []byte) {
 	}
 }
 
-// compare takes sums of depth products of numbers up to 1: two ways to add may
-// differ by that many roundings.
-func compare(got, want []float32, depth int64) error {
-	bound := float64(depth+8) * 0x1p-22
+// compare takes sums of products of numbers up to 1: two ways to add may
+// differ by as many roundings as there are, and by one to bf16.
+func compare(got, want []float32, s shape) error {
+	bound, relative := float64(s.k+8)*0x1p-22, 0.0
+	if s.narrow {
+		relative = 0x1p-8
+	}
 	for i, w := range want {
-		if w == w && !(math.Abs(float64(got[i]-w)) <= bound) {
+		if w == w && !(math.Abs(float64(got[i]-w)) <= bound+relative*math.Abs(float64(w))) {
 			return fmt.Errorf("element %d is %g, want %g", i, got[i], w)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 type shape struct {
 	batch, m, n, k int64
 	form           string // NN, NT, TN or TT: whether left and right are stored transposed
+	narrow         bool   // operands and result in bf16, not f32
 }
 
 func (s shape) String() string {
@@ -47,7 +48,7 @@ func sweep() []shape {
 	var out []shape
 	add := func(batch, m, n, k int64, forms string) {
 		for _, f := range strings.Fields(forms) {
-			out = append(out, shape{batch, m, n, k, f})
+			out = append(out, shape{batch: batch, m: m, n: n, k: k, form: f})
 		}
 	}
 	for n := int64(64); n <= 4096; n *= 2 {
@@ -74,8 +75,16 @@ func sweep() []shape {
 	return out
 }
 
-// launches are what the compiler makes of s, with operands and result in f32: one kernel,
-// or where it sums in parts two, with so many bytes between them.
+// elem is the name of what its operands and result are made of.
+func (s shape) elem() string {
+	if s.narrow {
+		return "bf16"
+	}
+	return "f32"
+}
+
+// launches are what the compiler makes of s: one kernel, or where it sums in parts two, with so many
+// bytes between them.
 func (s shape) launches(name string, m kernel.Machine) (list []lanes.Launch, between []int64, err error) {
 	operand := func(free string, n int64, unit gemm.Along) string {
 		axes := []string{fmt.Sprintf("%s=%d", free, n), fmt.Sprintf("k=%d", s.k)}
@@ -86,15 +95,15 @@ func (s shape) launches(name string, m kernel.Machine) (list []lanes.Launch, bet
 	}
 	text := fmt.Sprintf(`ptir 1 fused "gemm"
 
-func @%s class=kernel kind=gemm
-  arg %%0 : f32[%s] in
-  arg %%1 : f32[%s] in
-  %%2 : f32[%s] = dot %%0, %%1 out=(%s) over=(k)
+func @%[6]s class=kernel kind=gemm
+  arg %%0 : %[5]s[%[1]s] in
+  arg %%1 : %[5]s[%[2]s] in
+  %%2 : %[5]s[%[3]s] = dot %%0, %%1 out=(%[4]s) over=(k)
   result %%2 out
 end
-`, name, operand("m", s.m, s.leftUnit()), operand("n", s.n, s.rightUnit()),
+`, operand("m", s.m, s.leftUnit()), operand("n", s.n, s.rightUnit()),
 		strings.Join(append(s.outer("batch=%d", s.batch), fmt.Sprintf("m=%d, n=%d", s.m, s.n)), ", "),
-		strings.Join(append(s.outer("batch"), "m", "n"), ", "))
+		strings.Join(append(s.outer("batch"), "m", "n"), ", "), s.elem(), name)
 	module, errs := ir.Parse("gemm.ptir", []byte(text))
 	if len(errs) > 0 {
 		return nil, nil, errs

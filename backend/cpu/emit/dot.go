@@ -3,6 +3,7 @@ package emit
 import (
 	"fmt"
 
+	"github.com/llir/llvm/ir/constant"
 	"github.com/llir/llvm/ir/types"
 	"github.com/llir/llvm/ir/value"
 
@@ -28,6 +29,50 @@ func lowerDotBF16(fn *function, s *kernel.Stmt) value.Value {
 	pairs := vector(&bfloat{}, 2*lanes)
 	f := fn.m.intrinsic(fmt.Sprintf("llvm.x86.avx512bf16.dpbf16ps.%d", 32*lanes), c.Type(), c.Type(), pairs, pairs)
 	return fn.b.NewCall(f, c, fn.b.NewBitCast(x, pairs), fn.b.NewBitCast(y, pairs))
+}
+
+// lowerPackBF16 emits the elements of both operands one after the other, which the
+// instruction of AVX512-BF16 rounds at once, and for those in turns a permutation. What is
+// loaded as bf16 stays as it is.
+func lowerPackBF16(fn *function, s *kernel.Stmt) value.Value {
+	t := s.Result().Type
+	halves := func(v value.Value) value.Value { return fn.b.NewBitCast(v, vector(types.I16, 2*t.Lanes)) }
+	var all value.Value
+	x, y := fn.halves[s.Args[0]], fn.halves[s.Args[1]]
+	switch {
+	case x != nil && y != nil:
+		all = fn.b.NewShuffleVector(x, y, laneList(upTo(2*t.Lanes)))
+	case fn.m.t.HasDotBF16 && t.Lanes == fn.m.t.Lanes(32):
+		f32s := vector(types.Float, t.Lanes)
+		f := fn.m.intrinsic(fmt.Sprintf("llvm.x86.avx512bf16.cvtne2ps2bf16.%d", 32*t.Lanes), vector(&bfloat{}, 2*t.Lanes), f32s, f32s)
+		all = halves(fn.b.NewCall(f, fn.vals[unrounded(s.Args[1])], fn.vals[unrounded(s.Args[0])]))
+	default:
+		narrow := func(v *kernel.Value) value.Value { return fn.narrow(kernel.BF16, fn.vals[unrounded(v)]) }
+		all = fn.b.NewShuffleVector(narrow(s.Args[0]), narrow(s.Args[1]), laneList(upTo(2*t.Lanes)))
+	}
+	if s.Op == kernel.OpZipBF16 {
+		var turns []int
+		for l := range t.Lanes {
+			turns = append(turns, l, t.Lanes+l)
+		}
+		all = fn.b.NewShuffleVector(all, constant.NewUndef(all.Type()), laneList(turns))
+	}
+	return fn.b.NewBitCast(all, regType(t))
+}
+
+// unrounded is v before it is rounded to bf16, which is then done again, to the same.
+func unrounded(v *kernel.Value) *kernel.Value {
+	if v.Def != nil && v.Def.Op == kernel.OpRound && v.Def.Elem == kernel.BF16 {
+		return v.Def.Args[0]
+	}
+	return v
+}
+
+func upTo(n int) (out []int) {
+	for i := range n {
+		out = append(out, i)
+	}
+	return out
 }
 
 // upper is the f32 whose upper half is that of x moved up by bits.

@@ -51,12 +51,13 @@ type module struct {
 // function is the emission of one kernel's body: the open block, and what the
 // form's values and buffers have become.
 type function struct {
-	m    *module
-	f    *ir.Func
-	b    *ir.Block
-	vals map[*kernel.Value]value.Value
-	bufs map[*kernel.Buffer]value.Value
-	err  error
+	m      *module
+	f      *ir.Func
+	b      *ir.Block
+	vals   map[*kernel.Value]value.Value
+	halves map[*kernel.Value]value.Value // of vectors loaded as bf16: the bits of the elements
+	bufs   map[*kernel.Buffer]value.Value
+	err    error
 }
 
 func (m *module) kernel(k *kernel.Kernel) error {
@@ -88,7 +89,7 @@ type body struct {
 
 // body emits the internal function (buffers…, i64 begin, i64 end).
 func (m *module) body(k *kernel.Kernel) *function {
-	fn := &function{m: m, vals: map[*kernel.Value]value.Value{}, bufs: map[*kernel.Buffer]value.Value{}}
+	fn := &function{m: m, vals: map[*kernel.Value]value.Value{}, halves: map[*kernel.Value]value.Value{}, bufs: map[*kernel.Buffer]value.Value{}}
 	var params []*ir.Param
 	for i, b := range k.Buffers {
 		p := ir.NewParam(fmt.Sprintf("b%d", i), types.NewPointer(memType(b.Elem)))

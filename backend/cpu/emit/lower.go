@@ -37,10 +37,14 @@ func init() {
 		kernel.OpDotBF16: lowerDotBF16,
 		kernel.OpMatBF16: lowerMatBF16,
 
-		kernel.OpTileZero:  lowerTileZero,
-		kernel.OpTileLoad:  lowerTileMove,
-		kernel.OpTileStore: lowerTileMove,
-		kernel.OpTileDot:   lowerTileDot,
+		kernel.OpPackBF16: lowerPackBF16,
+		kernel.OpZipBF16:  lowerPackBF16,
+
+		kernel.OpTileZero:   lowerTileZero,
+		kernel.OpTileLoad:   lowerTileMove,
+		kernel.OpTileStream: lowerTileMove,
+		kernel.OpTileStore:  lowerTileMove,
+		kernel.OpTileDot:    lowerTileDot,
 
 		kernel.OpLoad:     lowerLoad,
 		kernel.OpStore:    lowerStore,

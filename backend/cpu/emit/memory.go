@@ -62,6 +62,9 @@ func alignment(e kernel.Elem) constant.Constant {
 func lowerLoad(fn *function, s *kernel.Stmt) value.Value {
 	r, t := s.Ref, s.Result().Type
 	raw := fn.loadRaw(r, t.Lanes)
+	if r.Buf.Elem == kernel.BF16 && t.Lanes > 1 {
+		fn.halves[s.Result()] = raw
+	}
 	return fn.widen(r.Buf.Elem, raw)
 }
 

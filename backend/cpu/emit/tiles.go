@@ -1,6 +1,9 @@
 package emit
 
 import (
+	"strings"
+
+	"github.com/llir/llvm/ir"
 	"github.com/llir/llvm/ir/constant"
 	"github.com/llir/llvm/ir/enum"
 	"github.com/llir/llvm/ir/types"
@@ -78,13 +81,21 @@ func lowerTileZero(fn *function, s *kernel.Stmt) value.Value {
 	return nil
 }
 
+// fillers are instructions that do nothing behind each product. Where another thread runs on
+// the same core, loads of tiles and products take turns in its queues, and do not wait there
+// for each other if they come at a distance: see docs/performance.md.
+const fillers = 8
+
 func lowerTileDot(fn *function, s *kernel.Stmt) value.Value {
 	fn.tileCall("tdpbf16ps", tileNumbers(s)...)
+	pause := ir.NewInlineAsm(types.NewPointer(types.NewFunc(types.Void)), strings.Repeat("nop;", fillers), "")
+	pause.SideEffect = true
+	fn.b.NewCall(pause)
 	return nil
 }
 
 func lowerTileMove(fn *function, s *kernel.Stmt) value.Value {
-	name := map[kernel.Op]string{kernel.OpTileLoad: "tileloadd64", kernel.OpTileStore: "tilestored64"}[s.Op]
+	name := map[kernel.Op]string{kernel.OpTileLoad: "tileloadd64", kernel.OpTileStream: "tileloaddt164", kernel.OpTileStore: "tilestored64"}[s.Op]
 	place := fn.b.NewBitCast(fn.place(s.Ref), types.I8Ptr)
 	stride := constant.NewInt(types.I64, s.Ref.Stride*int64(s.Ref.Buf.Elem.Bytes()))
 	fn.tileCall(name, append(tileNumbers(s), place, stride)...)

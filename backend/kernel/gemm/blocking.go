@@ -140,6 +140,9 @@ func (p *blocking) depth(s *Spec, m kernel.Machine) int64 {
 		return shallow / min(2, max(1, s.M/4))
 	}
 	unit := p.unit()
+	if p.by == tiles {
+		return p.tileDepth(s, m)
+	}
 	most := int64(m.L1) / (4 * p.rightStep()) / unit * unit
 	return min(max(most, 2*unit), deepest*min(2, p.step())/unit*unit)
 }
@@ -172,6 +175,9 @@ func (p *blocking) panelsAtOnce(s *Spec, m kernel.Machine) {
 	// them. Both are read in order, tiles once for every panel, sums once for every
 	// block of K, so that what does not fit comes in time from L3.
 	p.fitTiles = max(1, int64(m.L2)*3/8/p.slotStride())
+	if p.by == tiles {
+		p.tilesAtOnce(m)
+	}
 	p.inPlace = p.by == multiplyAdds && s.Left.Unit == AlongK && s.Left.Cost == 0 && p.panels <= min(p.group, fewPanels)
 }
 
@@ -216,7 +222,11 @@ func (p *blocking) take(x part) {
 func (p *blocking) parts(s *Spec, m kernel.Machine) []part {
 	work := float64(s.M) * float64(s.N) * float64(s.K) * float64(product(s.OuterK))
 	most := int64(max(1, work/minWork))
-	least := int64(min(float64(ceil(manyTasks, p.outer)), work/maxWork))
+	many := int64(manyTasks)
+	if p.by == tiles { // which are done sooner, so that packing once more for each task weighs more
+		most, many = int64(max(1, work/(minWork*p.gain()))), manyTasks/2
+	}
+	least := int64(min(float64(ceil(many, p.outer)), work/maxWork))
 	var out []part
 	best := -1.0
 	for _, perM := range shares(p.tiles, p.fitTiles) {

@@ -58,6 +58,8 @@ type gen struct {
 	stage   *kernel.Buffer // of tile registers: pairs on their way to the left block: [pair of steps][row]
 	results *kernel.Buffer // sums: [panel][tile][row][column] of the block if accumulate, else of one tile
 
+	whole bool // of the steps that are packed together, all exist
+
 	at     At           // the outer loops of the running code
 	tile0  kernel.Index // first tile, end of tiles, first panel, end of panels of the task
 	tile1  kernel.Index

@@ -56,11 +56,23 @@ func (g *gen) packVectors(p kernel.Index, vecs int64) {
 // copyVectors copies the first vecs vectors of panel p, steps [first, end) of
 // K, by loads along N.
 func (g *gen) copyVectors(p kernel.Index, vecs int64, first, end kernel.Index) {
-	g.b.For(kernel.Between(first, end).By(g.step()).Unrolled(4), func(k kernel.Index) {
-		for v := range vecs {
-			g.copyStep(p, k, v, g.lanes)
-		}
-	})
+	steps := func(first, end kernel.Index) {
+		g.b.For(kernel.Between(first, end).By(g.step()).Unrolled(4), func(k kernel.Index) {
+			for v := range vecs {
+				g.copyStep(p, k, v, g.lanes)
+			}
+		})
+	}
+	if g.by != tiles || g.K%g.step() == 0 {
+		steps(first, end)
+		return
+	}
+	// Few of the steps are in a word that has less than it could: the others ask for nothing.
+	whole := g.lesser(end, g.depthIn(g.K/g.step()*g.step()))
+	g.whole = true
+	steps(first, whole)
+	g.whole = false
+	steps(kernel.Of(g.b.Max(g.b.Value(first), g.b.Value(whole))), end)
 }
 
 // packColumns copies the n < lanes columns of vector v of panel p.
@@ -98,6 +110,10 @@ func (g *gen) copyStep(p, k kernel.Index, v, n int64) {
 // loaded along K and transposed in registers, where a column that does not
 // exist repeats the last one; what is left of K is loaded across.
 func (g *gen) packTransposed(p kernel.Index, v, n int64) {
+	if g.by == tiles {
+		g.packWords(p, v, n)
+		return
+	}
 	whole := int64(0)
 	if g.squares() {
 		whole = g.K / g.lanes * g.lanes

@@ -65,7 +65,7 @@ func (g *gen) packed(o Operand, at At, k kernel.Index, along Along, lanes int, m
 	for i := int64(1); i < g.step(); i++ {
 		next := at
 		next.K = at.K.Plus(i)
-		if g.K%g.step() == 0 {
+		if g.K%g.step() == 0 || g.whole {
 			steps = append(steps, o.Load(next, along, lanes, mask))
 			continue
 		}
@@ -84,6 +84,9 @@ func (g *gen) together(steps []*kernel.Value, i int64) *kernel.Value {
 	case 1:
 		return steps[i]
 	case 2:
+		if g.by == tiles {
+			return g.b.ZipBF16(steps[i], steps[i+1])
+		}
 		return g.b.PairBF16(steps[i], steps[i+1])
 	}
 	first, second := g.b.PairBF16(steps[i], steps[i+1]), g.b.PairBF16(steps[i+2], steps[i+3])

@@ -22,7 +22,7 @@ func (g *gen) prefetchRows(t kernel.Index) {
 // panel p: for its share of that panel, and with the last panel for the left operand,
 // if that is contiguous along M.
 func (g *gen) prefetchNext(t, p kernel.Index) {
-	if g.steps == 1 || g.direct || g.inPlace {
+	if g.steps == 1 || g.direct || g.inPlace || g.by == tiles {
 		return
 	}
 	next := g.at.K.Plus(g.kc)

@@ -20,6 +20,26 @@ const (
 	rightTile = 6
 )
 
+// tileDepth is [blocking.depth] of tile registers: a panel takes all of L1, since tiles of
+// the left operand pass by it ([kernel.Builder.TileStream]). Deeper ones make each load of
+// theirs wait a quarter longer, which is less than to load and to store sums once more where
+// these are all steps.
+func (p *blocking) tileDepth(s *Spec, m kernel.Machine) int64 {
+	unit := p.unit()
+	most := int64(m.L1) / (2 * p.nr) / unit * unit
+	if product(s.OuterK) == 1 && 3*s.K <= 4*most {
+		return s.K
+	}
+	return max(most, 2*unit)
+}
+
+// tilesAtOnce says how much of what is packed stays in L2: tile registers take 64 bytes a
+// cycle from there, and a quarter of it from what is behind.
+func (p *blocking) tilesAtOnce(m kernel.Machine) {
+	p.group = max(1, int64(m.L2)/8/(4*p.kc*p.rightStep()))
+	p.fitTiles = max(1, int64(m.L2)/2/(4*p.slotStride()))
+}
+
 // packTile copies tile t of the left operand: steps of K in 32 at a time, of which each
 // row has 16 pairs.
 func (g *gen) packTile(t kernel.Index) {
@@ -34,23 +54,7 @@ func (g *gen) packTile(t kernel.Index) {
 		at := g.at
 		at.M = row.Add(r)
 		steps := func(k kernel.Index, exist int64) {
-			half := func(first int64) *kernel.Value {
-				at.K = g.at.K.Add(k).Plus(first)
-				switch n := exist - first; {
-				case n <= 0:
-					return g.b.F32(0, g.width)
-				case n < line:
-					return g.Left.Load(at, AlongK, g.width, g.b.TailMask(kernel.Int(n), g.width))
-				}
-				return g.Left.Load(at, AlongK, g.width, nil)
-			}
-			x, y := half(0), half(line)
-			even, odd := make([]int, line), make([]int, line)
-			for i := range line {
-				even[i], odd[i] = 2*i, 2*i+1
-			}
-			words := g.b.PairBF16(g.b.Shuffle(x, y, even...), g.b.Shuffle(x, y, odd...))
-			g.b.Store(g.inTile(t, k, r), words)
+			g.b.Store(g.inTile(t, k, r), g.pairsAlong(g.Left, at, k, exist))
 		}
 		g.b.For(kernel.Between(kernel.Int(0), g.depthIn(whole)).By(deep), func(k kernel.Index) { steps(k, deep) })
 		if whole < g.K {
@@ -122,11 +126,51 @@ func (g *gen) ifBothHalves(t kernel.Index, both, one func()) {
 	}
 }
 
+// packWords copies the n columns of vector v of panel p from an operand that is contiguous
+// along K: pairs of steps, as they lie there, are transposed in registers. A column that does
+// not exist repeats the last one; steps behind the last one are zeros, up to the end of their
+// tile register.
+func (g *gen) packWords(p kernel.Index, v, n int64) {
+	const deep = 2 * line
+	whole := g.K / deep * deep
+	square := func(k kernel.Index, exist int64) {
+		columns := make([]*kernel.Value, line)
+		for i := range columns {
+			at := g.at
+			at.N = p.Mul(g.nr).Plus(v*g.lanes + min(int64(i), n-1))
+			columns[i] = g.pairsAlong(g.Right, at, k, exist)
+		}
+		for i, x := range transpose(g.b, columns) {
+			g.b.Store(g.place(p, k.Plus(2*int64(i)), v*g.lanes), x)
+		}
+	}
+	g.b.For(kernel.Between(kernel.Int(0), g.depthIn(whole)).By(deep), func(k kernel.Index) { square(k, deep) })
+	if whole < g.K {
+		g.inLastDepth(func() { square(g.depthIn(whole), g.K-whole) })
+	}
+}
+
+// pairsAlong loads 32 steps of o from step k on, in pairs, of which so many exist; the
+// others are zeros.
+func (g *gen) pairsAlong(o Operand, at At, k kernel.Index, exist int64) *kernel.Value {
+	half := func(first int64) *kernel.Value {
+		at.K = g.at.K.Add(k).Plus(first)
+		switch n := exist - first; {
+		case n <= 0:
+			return g.b.F32(0, g.width)
+		case n < line:
+			return o.Load(at, AlongK, g.width, g.b.TailMask(kernel.Int(n), g.width))
+		}
+		return o.Load(at, AlongK, g.width, nil)
+	}
+	return g.b.PackBF16(half(0), half(line))
+}
+
 // clearRight makes zeros of the steps behind the last one, up to the end of its tile
 // register.
 func (g *gen) clearRight() {
 	first, end := ceil(g.K, 2)*2, ceil(g.K, 2*line)*2*line
-	if first == end {
+	if first == end || g.Right.Unit == AlongK {
 		return
 	}
 	g.inLastDepth(func() {
@@ -167,14 +211,87 @@ func (g *gen) microTiles(t, p kernel.Index, halves, vecs int64) {
 	} else {
 		zeros()
 	}
-	g.b.For(kernel.Between(kernel.Int(0), g.depthIn(g.K)).By(2*line).Unrolled(1), func(k kernel.Index) {
-		for v := range vecs {
-			g.b.TileLoad(rightTile+int(v), g.place(p, k, v*g.lanes).Strided(g.nr))
-		}
-		for h := range halves {
-			g.b.TileLoad(leftTile+int(h), g.inTile(t, k, kernel.Int(kernel.TileRows*h)).Strided(line))
-		}
-		each(func(tile int, _ kernel.Ref) { g.b.TileDot(tile, leftTile+tile/tileVecs, rightTile+tile%tileVecs) })
-	})
+	product := func(after func(i kernel.Index)) {
+		g.b.For(kernel.Between(kernel.Int(0), g.registersIn()).Unrolled(1), func(i kernel.Index) {
+			k := i.Mul(2 * line)
+			for h := range halves {
+				g.b.TileStream(leftTile+int(h), g.inTile(t, k, kernel.Int(kernel.TileRows*h)).Strided(line))
+				for v := range vecs {
+					if h == 0 {
+						g.b.TileLoad(rightTile+int(v), g.place(p, k, v*g.lanes).Strided(g.nr))
+					}
+					g.b.TileDot(int(tileVecs*h+v), leftTile+int(h), rightTile+int(v))
+				}
+			}
+			g.prefetchShare(t, p, i)
+			after(i)
+		})
+	}
+	last := func() { product(func(i kernel.Index) { g.prefetchResults(t.Plus(1), p, i) }) }
+	if g.accumulate {
+		g.either(g.atLeast(g.depthDone(), g.lastDepth()), last, func() { product(func(kernel.Index) {}) })
+	} else {
+		last()
+	}
 	each(func(tile int, sums kernel.Ref) { g.b.TileStore(sums, tile) })
+}
+
+// registersIn is how many tile registers the steps of the block of K at hand take.
+func (g *gen) registersIn() kernel.Index {
+	n := g.depthIn(g.K)
+	if n.IsConst() {
+		return kernel.Int(ceil(n.Const, 2*line))
+	}
+	v := g.b.Value(n.Plus(2*line - 1))
+	return kernel.Of(g.b.Div(v, g.b.ConstInt(v.Type, 2*line)))
+}
+
+// prefetchShare asks, while tile t is multiplied with panel p, for its share i of what is
+// packed next: of the panel as far on in the next group, or behind the last one in the
+// first group of the next block of K.
+func (g *gen) prefetchShare(t, p, i kernel.Index) {
+	first := t.Sub(g.tile0)
+	ask := func(p, ahead kernel.Index) {
+		column := p.Mul(g.nr)
+		if g.Right.Unit == AlongN {
+			rows := ceil(g.kc, g.mostTiles)
+			each := ceil(rows, g.kc/(2*line))
+			for r := range each {
+				g.along(column, g.nr, func(n kernel.Index) {
+					g.touch(g.Right, At{N: n, K: ahead.Add(first.Mul(rows)).Add(i.Mul(each)).Plus(r)})
+				})
+			}
+			return
+		}
+		columns := ceil(g.nr, g.mostTiles)
+		for c := range columns {
+			g.along(i.Mul(2*line), 2*line, func(k kernel.Index) {
+				g.touch(g.Right, At{N: column.Add(first.Mul(columns)).Plus(c), K: ahead.Add(k)})
+			})
+		}
+	}
+	next := func() {
+		if g.steps > 1 {
+			ask(p.Sub(g.group0).Add(g.panel0), kernel.Int(g.kc))
+		}
+	}
+	if g.group >= g.mostPanels {
+		next()
+		return
+	}
+	behind := p.Plus(g.group)
+	g.either(g.b.Ge(g.b.Value(behind), g.b.Value(g.panel1)), next, func() { ask(behind, kernel.Int(0)) })
+}
+
+// prefetchResults asks, while another tile is multiplied, for what Store reads and writes
+// of its share i of the rows of tile t: a line or two of each, and rows lie far apart.
+func (g *gen) prefetchResults(t, p, i kernel.Index) {
+	each := ceil(g.mr, g.kc/(2*line))
+	for r := range each {
+		for v := range g.vecs {
+			at := g.at
+			at.M, at.N = g.row(t).Add(i.Mul(each)).Plus(r), p.Mul(g.nr).Plus(v*g.lanes)
+			g.b.PrefetchRow(i, v*g.lanes, func() { g.Store(at, g.b.F32(0, 1), 1, nil) })
+		}
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"ptc/backend/kernel"
 	"ptc/backend/kernel/kerneltest"
 	"ptc/backend/llvm"
+	"ptc/runtime/native"
 )
 
 // narrow are products of bf16 of odd sizes and layouts of all kinds.
@@ -85,9 +86,11 @@ func assembled(t *testing.T, name string, c matmul) string {
 
 const tiled = "cpu:x86-64-v4+amx"
 
-// TestTiles: four products by tile registers for four loads in the loop over K, zeros or
-// sums before it and stores behind it, one configuration, and no tile register or vector
-// on the stack. Products of f32 have none of it.
+// TestTiles: four products by tile registers for four loads in the loop over K, of which those
+// of the left operand pass by the nearest cache; of these loops one for the last block of K,
+// which asks for lines of the result, and one for the others; zeros or sums before them and
+// stores behind them, one configuration, and no tile register or vector on the stack. Products
+// of f32 have none of it.
 func TestTiles(t *testing.T) {
 	stack := regexp.MustCompile(`.*[zt]mm\d+.*\(%r[sb]p\).*|.*\(%r[sb]p\).*[zt]mm\d+.*`)
 	loop := regexp.MustCompile(`(?s)\n(\.LBB\d+_\d+):[^:]*?(?:tdpbf16ps[^:]*?){4}j\w+\t(\.LBB\d+_\d+)`)
@@ -96,9 +99,9 @@ func TestTiles(t *testing.T) {
 			c := matmul{m: 96, n: 96, k: 2048, left: left, right: right, stride: 1, elem: kernel.BF16}
 			asm := assembled(t, tiled, c)
 			for what, want := range map[string]int{
-				"tdpbf16ps": 4, "tileloadd": 4 + 4, "tilezero": 4, "tilestored": 4, "ldtilecfg": 1, "tilerelease": 1, "vdpbf16ps": 0,
+				"tdpbf16ps": 8, "tileloadd": 4 + 4, "tileloaddt1": 4, "tilezero": 4, "tilestored": 4, "ldtilecfg": 1, "tilerelease": 1, "vdpbf16ps": 0,
 			} {
-				if got := strings.Count(asm, "\t"+what); got != want {
+				if got := len(regexp.MustCompile(`\t`+what+`\s`).FindAllString(asm, -1)); got != want {
 					t.Errorf("%v: %d of %s, want %d", c, got, what, want)
 				}
 			}
@@ -116,126 +119,62 @@ func TestTiles(t *testing.T) {
 	}
 }
 
-// emulation is what the instructions of tile registers do (Intel, Software Developer's
-// Manual, volume 2), for a processor that has none: functions on memory in their place.
-// The product of two bf16 is exact, so that a multiplication and an addition are fused.
-const emulation = `
-@state = internal global [8192 x i8] zeroinitializer, align 64
-define internal ptr @emu.place(i8 %t, i64 %row) alwaysinline {
-  %n = zext i8 %t to i64
-  %a = mul i64 %n, 1024
-  %b = mul i64 %row, 64
-  %c = add i64 %a, %b
-  %p = getelementptr i8, ptr @state, i64 %c
-  ret ptr %p
+// tileEdges are products of each layout whose sizes end within a register, at the end of one, or one
+// behind it; with one block of K and several, one group of panels and several.
+func tileEdges() []matmul {
+	r := rand.New(rand.NewPCG(7, 31))
+	sizes := [3][]int64{{1, 16, 17, 31, 32, 33, 48, 65, 96}, {17, 31, 32, 33, 47, 64, 95, 200}, {1, 2, 31, 32, 33, 63, 65, 96, 767, 1025, 1100, 2048}}
+	var out []matmul
+	for i := range 24 {
+		c := matmul{left: []Along{AlongM, AlongK}[i%2], right: []Along{AlongN, AlongK}[i/2%2], stride: 1, elem: kernel.BF16, fused: i/4%2 == 1}
+		for j, to := range []*int64{&c.m, &c.n, &c.k} {
+			*to = sizes[j][r.IntN(len(sizes[j]))]
+		}
+		c.m = max(c.m, fewRows+1)
+		if i%5 == 4 {
+			c.outer = []int64{2}
+		}
+		if i%7 == 6 {
+			c.outerK, c.k = []int64{3}, min(c.k, 96)
+		}
+		out = append(out, c)
+	}
+	return out
 }
-define internal void @emu.ldtilecfg(ptr %c) noinline {
-  call void @emu.tilezero(i8 0)
-  ret void
-}
-define internal void @emu.tilerelease() noinline {
-  ret void
-}
-define internal void @emu.tilezero(i8 %t) noinline {
-entry:
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %j, %loop ]
-  %p = call ptr @emu.place(i8 %t, i64 %i)
-  store <16 x i32> zeroinitializer, ptr %p, align 4
-  %j = add i64 %i, 1
-  %more = icmp ult i64 %j, 16
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}
-define internal void @emu.tileloadd64(i8 %t, ptr %from, i64 %stride) noinline {
-entry:
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %j, %loop ]
-  %p = call ptr @emu.place(i8 %t, i64 %i)
-  %at = mul i64 %i, %stride
-  %q = getelementptr i8, ptr %from, i64 %at
-  %x = load <16 x i32>, ptr %q, align 4
-  store <16 x i32> %x, ptr %p, align 4
-  %j = add i64 %i, 1
-  %more = icmp ult i64 %j, 16
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}
-define internal void @emu.tilestored64(i8 %t, ptr %to, i64 %stride) noinline {
-entry:
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %j, %loop ]
-  %p = call ptr @emu.place(i8 %t, i64 %i)
-  %at = mul i64 %i, %stride
-  %q = getelementptr i8, ptr %to, i64 %at
-  %x = load <16 x i32>, ptr %p, align 4
-  store <16 x i32> %x, ptr %q, align 4
-  %j = add i64 %i, 1
-  %more = icmp ult i64 %j, 16
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}
-define internal void @emu.tdpbf16ps(i8 %c, i8 %a, i8 %b) noinline {
-entry:
-  br label %rows
-rows:
-  %m = phi i64 [ 0, %entry ], [ %m1, %next ]
-  %row = call ptr @emu.place(i8 %a, i64 %m)
-  br label %steps
-steps:
-  %k = phi i64 [ 0, %rows ], [ %k1, %steps ]
-  %even = phi <16 x float> [ zeroinitializer, %rows ], [ %even1, %steps ]
-  %odd = phi <16 x float> [ zeroinitializer, %rows ], [ %odd1, %steps ]
-  %xp = getelementptr i32, ptr %row, i64 %k
-  %x = load i32, ptr %xp, align 4
-  %x0 = insertelement <16 x i32> poison, i32 %x, i32 0
-  %xs = shufflevector <16 x i32> %x0, <16 x i32> poison, <16 x i32> zeroinitializer
-  %yp = call ptr @emu.place(i8 %b, i64 %k)
-  %ys = load <16 x i32>, ptr %yp, align 4
-  %xl = shl <16 x i32> %xs, $SIXTEEN
-  %yl = shl <16 x i32> %ys, $SIXTEEN
-  %xlf = bitcast <16 x i32> %xl to <16 x float>
-  %ylf = bitcast <16 x i32> %yl to <16 x float>
-  %low = fmul <16 x float> %xlf, %ylf
-  %even1 = fadd <16 x float> %even, %low
-  %xh = and <16 x i32> %xs, $UPPER
-  %yh = and <16 x i32> %ys, $UPPER
-  %xhf = bitcast <16 x i32> %xh to <16 x float>
-  %yhf = bitcast <16 x i32> %yh to <16 x float>
-  %high = fmul <16 x float> %xhf, %yhf
-  %odd1 = fadd <16 x float> %odd, %high
-  %k1 = add i64 %k, 1
-  %mores = icmp ult i64 %k1, 16
-  br i1 %mores, label %steps, label %next
-next:
-  %cp = call ptr @emu.place(i8 %c, i64 %m)
-  %old = load <16 x float>, ptr %cp, align 4
-  %both = fadd <16 x float> %even1, %odd1
-  %new = fadd <16 x float> %old, %both
-  store <16 x float> %new, ptr %cp, align 4
-  %m1 = add i64 %m, 1
-  %morer = icmp ult i64 %m1, 16
-  br i1 %morer, label %rows, label %done
-done:
-  ret void
-}
-`
 
-// emulated is the text of kernels for the target with tile registers, for this host's
-// processor and with functions in their place.
-func emulated(text, cpu string) string {
-	every := func(n string) string { return "<" + strings.TrimSuffix(strings.Repeat("i32 "+n+", ", 16), ", ") + ">" }
-	text = regexp.MustCompile(`(?m)^declare void @llvm\.x86\..*\n`).ReplaceAllString(text, "")
-	text = strings.ReplaceAll(text, "@llvm.x86.", "@emu.")
-	text = strings.ReplaceAll(text, `"target-cpu"="x86-64-v4"`, `"target-cpu"="`+cpu+`"`)
-	text = regexp.MustCompile(`"target-features"="[^"]*"`).ReplaceAllString(text, "")
-	return text + strings.NewReplacer("$SIXTEEN", every("16"), "$UPPER", every("-65536")).Replace(emulation)
+// TestTileEdges runs them by the instructions where the host has these, against sums in float64,
+// in one thread's turns and one by one.
+func TestTileEdges(t *testing.T) {
+	tgt := resolve(t, tiled)
+	if native.Supported(tgt.Requires) != nil {
+		tgt = resolve(t, "cpu") // whose products have the same edges, cut otherwise
+	}
+	products(t, tgt, append(tileEdges(), narrow(120, 24)...))
+}
+
+// TestTileBlocks: of what is packed for a thread's turn of a large product, both operands together
+// take less than L2, and a group of panels is a small part of that; a panel takes no more than L1,
+// but where it then has all of K.
+func TestTileBlocks(t *testing.T) {
+	m := emit.Machine(resolve(t, tiled))
+	for _, size := range [][3]int64{{1024, 3072, 768}, {1024, 768, 3072}, {768, 3072, 1024}, {256, 50257, 768}, {256, 768, 50257}, {4096, 4096, 4096}} {
+		for _, left := range []Along{AlongM, AlongK} {
+			c := matmul{m: size[0], n: size[1], k: size[2], left: left, right: AlongN, stride: 1, elem: kernel.BF16}
+			s := c.spec("gemm")
+			p, err := newBlocking(&s, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			panel := 4 * p.kc * p.rightStep()
+			tiles, group := 4*p.mostTiles*p.slotStride(), p.group*panel
+			if tiles+group > int64(m.L2)*3/4 || group > int64(m.L2)/4 {
+				t.Errorf("%v: %d bytes of tiles and %d of panels; expected at most three quarters and one of L2", c, tiles, group)
+			}
+			if panel > int64(m.L1) && p.steps > 1 || panel > int64(m.L1)*4/3 {
+				t.Errorf("%v: a panel of %d bytes in %d blocks of K; expected at most %d, or %d in one", c, panel, p.steps, m.L1, m.L1*4/3)
+			}
+		}
+	}
 }
 
 // TestTilesNative runs products by tile registers as machine code of this host, with
@@ -246,6 +185,7 @@ func TestTilesNative(t *testing.T) {
 	host, tgt := resolve(t, "cpu"), resolve(t, tiled)
 	cs := append(narrow(120, 12), matmul{m: 96, n: 96, k: 2048, left: AlongM, right: AlongK, stride: 1, elem: kernel.BF16, fused: true},
 		matmul{m: 48, n: 70, k: 1100, left: AlongK, right: AlongN, stride: 1, elem: kernel.BF16})
+	cs = append(cs, tileEdges()[:12]...)
 	var ks []*kernel.Kernel
 	for i, c := range cs {
 		k, err := c.generate(fmt.Sprintf("gemm%d", i), emit.Machine(tgt))

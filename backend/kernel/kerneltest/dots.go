@@ -97,7 +97,7 @@ func (m *machine) moveTile(s *kernel.Stmt, t *[kernel.TileRows * kernel.TileByte
 			return fmt.Errorf("%s: row %d at element %d of %s[%d]", s.Op, i, at, s.Ref.Buf.Name, s.Ref.Buf.Len)
 		}
 		memory, register := m.mem[s.Ref.Buf][at*size:(at+row)*size], t[i*kernel.TileBytes:(i+1)*kernel.TileBytes]
-		if s.Op == kernel.OpTileLoad {
+		if s.Op != kernel.OpTileStore {
 			copy(register, memory)
 		} else {
 			copy(memory, register)

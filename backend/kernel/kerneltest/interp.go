@@ -2,6 +2,7 @@ package kerneltest
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/backend/kernel"
 )
@@ -208,12 +209,23 @@ func (m *machine) other(s *kernel.Stmt, out []uint64) {
 			out[l] = convert(s.Args[0].Type.Elem, e, in[0][l])
 		case kernel.OpBitcast:
 			out[l] = in[0][l]
+		case kernel.OpPackBF16:
+			from := append(slices.Clone(in[0]), in[1]...)
+			out[l] = pairBF16(from[2*l], from[2*l+1])
+		case kernel.OpZipBF16:
+			out[l] = pairBF16(in[0][l], in[1][l])
 		case kernel.OpRound:
 			out[l] = roundTo(s.Elem, in[0][l])
 		default:
 			panic(fmt.Sprintf("kerneltest: no interpretation of %s", s.Op))
 		}
 	}
+}
+
+// pairBF16 is the word of two f32 rounded to bf16.
+func pairBF16(low, high uint64) uint64 {
+	half := func(x uint64) uint64 { return roundTo(kernel.BF16, x) >> 16 }
+	return half(low) | half(high)<<16
 }
 
 func roundTo(e kernel.Elem, x uint64) uint64 {
