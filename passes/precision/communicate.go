@@ -1,6 +1,8 @@
 package precision
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/passes/pass"
@@ -48,17 +50,23 @@ func communicate(c *pass.Context, f *ir.Func, d ir.DType) {
 }
 
 // unscaled is what a gradient is a multiple of, if nothing else reads that: the
-// gradient of a scaled loss, whose partial sums are what devices reduce.
+// gradient of a scaled loss, whose partial sums are what devices reduce. The scale of a
+// product of eight bits stays in front: each microbatch has its own.
 func unscaled(v *ir.Value, uses map[*ir.Value]int) *ir.Value {
 	for v.Def != nil && v.Def.Name == op.Mul {
 		x, s := v.Def.Args[0], v.Def.Args[1]
 		if s.Type.Rank() > 0 {
 			x, s = s, x
 		}
-		if s.Type.Rank() > 0 || x.Def == nil || uses[x] != 1 || !x.Type.SameShape(v.Type) {
+		if s.Type.Rank() > 0 || own(s) || x.Def == nil || uses[x] != 1 || !x.Type.SameShape(v.Type) {
 			break
 		}
 		v = x
 	}
 	return v
+}
+
+// own reports whether each microbatch has scalar v by itself.
+func own(v *ir.Value) bool {
+	return v.Def != nil && (v.Def.Attrs.Bool(op.AttrOwn) || slices.ContainsFunc(v.Def.Args, func(a *ir.Value) bool { return a.Type.Rank() == 0 && own(a) }))
 }

@@ -64,10 +64,16 @@ func wideAttrs(o *ir.Op) ir.Attrs {
 	return attrs
 }
 
-// scopeOf is where v comes from, for an operation that only follows it.
+// scopeOf is where v comes from, for an operation that only follows it: of what leaves a
+// run, from the last of its instances.
 func scopeOf(v *ir.Value) (string, diag.Pos) {
 	if v.Def == nil {
 		return "", diag.Pos{}
 	}
-	return v.Def.Scope, v.Def.Pos
+	scope := v.Def.Scope
+	if v.Def.Name == ir.Leave {
+		_, last := v.Def.Run.Ends()
+		scope = ir.OfInstance(scope, last)
+	}
+	return scope, v.Def.Pos
 }
