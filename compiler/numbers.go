@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ptc/ir"
+	"ptc/ir/op"
 )
 
 // fieldUse says how a program reads the whole numbers of a field: as positions along an axis of
@@ -17,60 +18,84 @@ type fieldUse struct {
 }
 
 // keeps are the operations whose result has the numbers of the first operand.
-var keeps = []string{"rename", "transpose", "broadcast", "split", "merge", "slice", "cast", "take"}
+var keeps = []string{op.Rename, op.Transpose, op.Broadcast, op.Split, op.Merge, op.Slice, op.Cast, op.Take}
+
+// compares are those that compare two numbers.
+var compares = []string{op.Eq, op.Ne, op.Lt, op.Le, op.Gt, op.Ge}
+
+// numbers are what is known of the whole numbers of one function.
+type numbers struct {
+	fields    map[*ir.Value]*fieldUse // whose numbers a value has
+	positions map[*ir.Value]int       // a value that is all positions along an axis of so many elements
+	consts    map[*ir.Value]bool
+	signs     map[*ir.Value]bool // constants that tell negative numbers from others
+}
 
 // fieldUses are those of the fields of data.
 func fieldUses(m *ir.Module) map[string]*fieldUse {
 	out := map[string]*fieldUse{}
 	for _, f := range m.Funcs {
-		fields, indices, zeros, consts := map[*ir.Value]*fieldUse{}, map[*ir.Value]int{}, map[*ir.Value]bool{}, map[*ir.Value]bool{}
+		n := numbers{map[*ir.Value]*fieldUse{}, map[*ir.Value]int{}, map[*ir.Value]bool{}, map[*ir.Value]bool{}}
 		for _, a := range f.Args {
 			if a.Role == ir.RoleData && a.Value.Type.DType == ir.I32 {
 				if out[a.Path] == nil {
 					out[a.Path] = &fieldUse{}
 				}
-				fields[a.Value] = out[a.Path]
+				n.fields[a.Value] = out[a.Path]
 			}
 		}
 		for _, o := range f.Ops {
-			switch {
-			case slices.Contains(keeps, o.Name) && o.Result().Type.DType != ir.Bool:
-				x, r := o.Args[0], o.Result()
-				if n := fields[x]; n != nil {
-					fields[r] = n
-				}
-				if n := indices[x]; n > 0 && o.Name != "slice" { // some positions are not all
-					indices[r] = n
-				}
-				zeros[r], consts[r] = zeros[x], consts[x]
-			case o.Name == "index":
-				indices[o.Result()] = int(o.Attrs.Int("size", 0))
-			case o.Name == "const":
-				consts[o.Result()] = true
-				v := o.Attrs.Float("value", 1)
-				zeros[o.Result()] = v == 0 || v == -1
-			case o.Name == "gather":
-				if n := fields[o.Args[1]]; n != nil {
-					n.bound(o.Args[0].Type.Size(o.Attrs.Text("axis")))
-				}
-			case slices.Contains([]string{"eq", "ne", "lt", "le", "gt", "ge"}, o.Name):
-				for i, x := range o.Args {
-					n, other := fields[x], o.Args[1-i]
-					switch {
-					case n == nil:
-					case o.Name == "eq" && indices[other] > 0:
-						n.bound(indices[other])
-						n.Compared = true
-					case zeros[other]:
-						n.Guarded = true
-					case consts[other]:
-						n.Own = true
-					}
-				}
-			}
+			n.read(o)
 		}
 	}
 	return out
+}
+
+// read notes what o makes, and how it uses the numbers that it reads.
+func (n *numbers) read(o *ir.Op) {
+	switch {
+	case slices.Contains(keeps, o.Name) && o.Result().Type.DType != ir.Bool:
+		n.keep(o)
+	case o.Name == op.Index:
+		n.positions[o.Result()] = int(o.Attrs.Int("size", 0))
+	case o.Name == op.Const:
+		v := o.Attrs.Float("value", 1)
+		n.consts[o.Result()], n.signs[o.Result()] = true, v == 0 || v == -1
+	case o.Name == op.Gather:
+		if u := n.fields[o.Args[1]]; u != nil {
+			u.bound(o.Args[0].Type.Size(o.Attrs.Text("axis")))
+		}
+	case slices.Contains(compares, o.Name):
+		n.compare(o, o.Args[0], o.Args[1])
+		n.compare(o, o.Args[1], o.Args[0])
+	}
+}
+
+// keep has the result of o be what its operand is.
+func (n *numbers) keep(o *ir.Op) {
+	x, r := o.Args[0], o.Result()
+	if u := n.fields[x]; u != nil {
+		n.fields[r] = u
+	}
+	if size := n.positions[x]; size > 0 && o.Name != op.Slice { // some positions are not all
+		n.positions[r] = size
+	}
+	n.consts[r], n.signs[r] = n.consts[x], n.signs[x]
+}
+
+// compare notes that o compares the numbers of x, if they are a field's, with those of y.
+func (n *numbers) compare(o *ir.Op, x, y *ir.Value) {
+	u := n.fields[x]
+	switch {
+	case u == nil:
+	case o.Name == op.Eq && n.positions[y] > 0:
+		u.bound(n.positions[y])
+		u.Compared = true
+	case n.signs[y]:
+		u.Guarded = true
+	case n.consts[y]:
+		u.Own = true
+	}
 }
 
 // bound takes the smallest bound.
