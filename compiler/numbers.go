@@ -23,8 +23,8 @@ var keeps = []string{op.Rename, op.Transpose, op.Broadcast, op.Split, op.Merge, 
 // compares are those that compare two numbers.
 var compares = []string{op.Eq, op.Ne, op.Lt, op.Le, op.Gt, op.Ge}
 
-// numbers are what is known of the whole numbers of one function.
-type numbers struct {
+// reading is what is known of the whole numbers of one function.
+type reading struct {
 	fields    map[*ir.Value]*fieldUse // whose numbers a value has
 	positions map[*ir.Value]int       // a value that is all positions along an axis of so many elements
 	consts    map[*ir.Value]bool
@@ -35,7 +35,7 @@ type numbers struct {
 func fieldUses(m *ir.Module) map[string]*fieldUse {
 	out := map[string]*fieldUse{}
 	for _, f := range m.Funcs {
-		n := numbers{map[*ir.Value]*fieldUse{}, map[*ir.Value]int{}, map[*ir.Value]bool{}, map[*ir.Value]bool{}}
+		n := reading{map[*ir.Value]*fieldUse{}, map[*ir.Value]int{}, map[*ir.Value]bool{}, map[*ir.Value]bool{}}
 		for _, a := range f.Args {
 			if a.Role == ir.RoleData && a.Value.Type.DType == ir.I32 {
 				if out[a.Path] == nil {
@@ -52,7 +52,7 @@ func fieldUses(m *ir.Module) map[string]*fieldUse {
 }
 
 // read notes what o makes, and how it uses the numbers that it reads.
-func (n *numbers) read(o *ir.Op) {
+func (n *reading) read(o *ir.Op) {
 	switch {
 	case slices.Contains(keeps, o.Name) && o.Result().Type.DType != ir.Bool:
 		n.keep(o)
@@ -72,7 +72,7 @@ func (n *numbers) read(o *ir.Op) {
 }
 
 // keep has the result of o be what its operand is.
-func (n *numbers) keep(o *ir.Op) {
+func (n *reading) keep(o *ir.Op) {
 	x, r := o.Args[0], o.Result()
 	if u := n.fields[x]; u != nil {
 		n.fields[r] = u
@@ -84,7 +84,7 @@ func (n *numbers) keep(o *ir.Op) {
 }
 
 // compare notes that o compares the numbers of x, if they are a field's, with those of y.
-func (n *numbers) compare(o *ir.Op, x, y *ir.Value) {
+func (n *reading) compare(o *ir.Op, x, y *ir.Value) {
 	u := n.fields[x]
 	switch {
 	case u == nil:
