@@ -48,6 +48,7 @@ layout alone { mesh pp = 1  pipeline blocks over pp { microbatches = 2 } }
 layout zero1 { mesh dp = 2  shard batch over dp  zero 1 over dp  accumulate = 4 }
 layout zero2 { mesh dp = 2  shard batch over dp  zero 2 over dp  accumulate = 2 }
 layout zero3 { mesh dp = 2  shard batch over dp  zero 3 over dp  accumulate = 4  recompute Block }
+layout unsharded { mesh dp = 1, tp = 2  shard n over tp  zero 3 over dp  accumulate = 2 }
 layout tensor { mesh dp = 2, tp = 2  shard batch over dp  shard n over tp  zero 2 over dp  accumulate = 2 }
 layout rounds { mesh dp = 2, pp = 2  shard batch over dp  accumulate = 2  pipeline blocks over pp { schedule = gpipe  microbatches = 2 } }
 layout rounds_zb { mesh dp = 2, pp = 2  shard batch over dp  zero 3 over dp  accumulate = 2  pipeline blocks over pp { schedule = zb_v  microbatches = 4 } }
@@ -90,7 +91,7 @@ func TestPipelined(t *testing.T) {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			var want *matrix.Run
 			for _, layout := range []string{"single", "gpipe", "f1b", "interleaved", "zb_h1", "zb_h2", "zb_v", "interleaved_zb", "dualpipe_v", "breadth_first",
-				"accumulate", "alone", "once", "zero1", "zero2", "zero3", "tensor", "rounds", "rounds_zb"} {
+				"accumulate", "alone", "once", "zero1", "zero2", "zero3", "unsharded", "tensor", "rounds", "rounds_zb"} {
 				p, _, err := compiler.Compile(compiler.Options{File: "m.ptl", Source: []byte(src), Layout: layout, Target: "ref:f64", VerifyEach: true})
 				if err != nil {
 					t.Fatalf("%s: %v", layout, err)

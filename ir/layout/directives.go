@@ -1,6 +1,8 @@
 package layout
 
 import (
+	"slices"
+
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/op"
@@ -148,7 +150,8 @@ func Microbatches(m *ir.Module) int {
 // level 2 on each microbatch reduces its gradients before they are added to those of the
 // others, and with 3 it gathers the parameters that it reads. The microbatches of a
 // pipeline alone share what is gathered, and are reduced together: a stage has many of
-// them in flight, and few parameters.
+// them in flight, and few parameters. Over mesh axes of one device there is nothing to
+// reduce or to gather.
 func ZeroInTurns(m *ir.Module) int {
 	l := Of(m)
 	for _, r := range All[*Pipeline](l) {
@@ -156,10 +159,13 @@ func ZeroInTurns(m *ir.Module) int {
 			return 0
 		}
 	}
+	level := 0
 	for _, r := range All[*Zero](l) {
-		return r.Level
+		if slices.ContainsFunc(r.Over, func(a string) bool { return m.MeshSize(a) > 1 }) {
+			level = max(level, r.Level)
+		}
 	}
-	return 0
+	return level
 }
 
 // Recompute is `recompute Block { keep = attn }`: modules whose inner values the
