@@ -124,12 +124,15 @@ func accumulateEarly(f *ir.Func) {
 
 // operation makes o one of each microbatch, or leaves it whole.
 func (s *splitter) operation(o *ir.Op) error {
+	s.sumFromZero(o)
 	if s.ofAll(o) {
+		if o.Name == op.Leave && s.of[o.Args[0]] == nil {
+			return errApart
+		}
 		s.only(o)
 		return nil
 	}
 	rule := op.Of(o).Shard(o)
-	s.sumFromZero(o)
 	if o.Run != nil && !s.alike(o, rule) {
 		return errApart
 	}
