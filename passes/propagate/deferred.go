@@ -128,8 +128,18 @@ func (r *region) enter(v *ir.Value) int {
 	if factor.Over(v.Type, r.m.Name) { // as what is reduced before it was
 		times, size = 1, size*int64(r.m.Size)
 	}
-	r.connect(a, b, times*size+1) // of equal bytes the fewest values
+	r.connect(a, b, min(forever, wide.Mul(r.count(v), times*size+1))) // of equal bytes the fewest values
 	return a
+}
+
+// count is how many such values there are in a step, each of which would be reduced: one of
+// each instance and microbatch, but of what microbatches add up there is one.
+func (r *region) count(v *ir.Value) int64 {
+	n := int64(v.Count())
+	if v.PerMicro() {
+		n *= int64(r.f.Micro)
+	}
+	return n
 }
 
 // leave has v reduced, if it may be partial.
@@ -195,7 +205,7 @@ func (r *region) gather(i int, o *ir.Op, in []int) {
 		if !ok {
 			n = r.node()
 			r.gathered[v] = n
-			r.connect(n, 1, min(forever, wide.Mul(r.l.mesh.Bytes(v.Type), int64(r.m.Size))))
+			r.connect(n, 1, min(forever, wide.Mul(r.count(v), wide.Mul(r.l.mesh.Bytes(v.Type), int64(r.m.Size)))))
 		}
 		r.connect(r.in[o.Results[0]], n, forever)
 	}
