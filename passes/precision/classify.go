@@ -337,7 +337,7 @@ func apart(a, b *ir.Value) bool {
 }
 
 // isStored: what several operations read, one of them a contraction (which
-// reads the compute dtype in any case), or what is a mix on the way to one, as
+// reads the compute dtype in any case) or what scatters rows for one, or what is a mix on the way to one, as
 // the residual stream; and what is moved on its way to a contraction, or as
 // rows that one depends on: tokens to their experts and back.
 func (p *plan) isStored(o *ir.Op, v *ir.Value) bool {
@@ -359,11 +359,27 @@ func (p *plan) isStored(o *ir.Op, v *ir.Value) bool {
 		return true
 	}
 	for _, r := range p.readers[v] {
-		if p.inside[r] && op.Of(r).Class == op.Contraction {
+		if p.inside[r] && (op.Of(r).Class == op.Contraction || p.scatters(r)) {
 			return true
 		}
 	}
 	return false
+}
+
+// scatters: what o makes is, weighted or moved, rows that are scattered and that a contraction depends on, as the
+// gradients that go to the experts that a token has chosen: the reverse of what isCombined adds up.
+func (p *plan) scatters(o *ir.Op) bool {
+	for o.Name != op.ScatterAdd {
+		if c := op.Of(o).Class; c != op.Elementwise && c != op.Movement || len(p.readers[o.Results[0]]) != 1 {
+			return false
+		}
+		next := p.readers[o.Results[0]][0]
+		if next.Name == op.ScatterAdd && next.Args[0] != o.Results[0] {
+			return false
+		}
+		o = next
+	}
+	return p.leads[o.Result()]
 }
 
 // isMoved: v, moved or not, is what rows are gathered of that a contraction
