@@ -85,7 +85,7 @@ func TestUnitsOfMicrobatches(t *testing.T) {
 const further = `import std.nn
 import std.optim
 import std.data
-config { layers = 4  batch = 8  seq = 8  embed = 16  experts = 8  inner = 8  vocab = 16 }
+config { layers = 4  batch = 8  seq = 8  embed = 16  experts = 8  inner = 8  vocab = 128 }
 module Experts {
   param router : [embed, gate = experts]     ~ normal(std = 0.5)
   param w1     : [experts, embed, inner]     ~ normal(std = 0.3)
