@@ -56,7 +56,7 @@ func TestPrecisionTraffic(t *testing.T) {
 		micro      int64
 		boundaries int // between stages of two devices, behind which shards of an activation are gathered
 		precisions []precision
-	}{{"", 1, 0, precisions}, {"1f1b:2:4", 4, 1, lowPrecisions}, {"interleaved:2:4:2", 4, 3, lowPrecisions[:1]}, {"zb_h1:2:4", 4, 1, lowPrecisions[:1]}} {
+	}{{"", 1, 0, precisions}, {"1f1b:2:4", 4, 1, lowPrecisions}, {"interleaved:2:4:2", 4, 3, lowPrecisions}, {"zb_h1:2:4", 4, 1, lowPrecisions}} {
 		for _, c := range []struct {
 			model, spec   string
 			inputs, moved int // gathers of what products read, and of what is scattered first
