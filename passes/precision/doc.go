@@ -35,9 +35,8 @@
 //     which their operands are stored. A weighted sum of rows that were gathered is stored
 //     in the compute dtype, as a contraction's result, and so is what several operations
 //     read of which one scatters rows, weighted, for a contraction: the gradient of such a
-//     sum. What is moved on its way to a
-//     contraction, and rows gathered of
-//     what was computed that a contraction depends on, are stored in the compute
+//     sum. What is moved on its way to a contraction, and rows gathered of what was
+//     computed that a contraction depends on, are stored in the compute
 //     dtype first: so tokens travel to experts and back in it.
 //
 // With products=f8, linear products (products.go: those of parameters and activations, of
