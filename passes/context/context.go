@@ -23,6 +23,9 @@ func Run(c *pass.Context, m *ir.Module) error {
 			w.run()
 		}
 	}
+	for _, f := range m.Funcs {
+		divideLate(f)
+	}
 	return nil
 }
 
