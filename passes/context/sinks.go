@@ -15,6 +15,8 @@ import (
 //
 // What divides by more than the sum of a kernel's exponentials stands behind the product
 // with values, where there is a number for each query, and nothing over the keys waits for it.
+// It is differentiated as if it stood before: the backward phase, which has the sum, is that
+// of an attention without sinks.
 
 // topOfSinks is the largest of top and the sinks' logits.
 func topOfSinks(b *op.Builder, sinks []fusion.Sink, top *ir.Value, at func(*ir.Value) *ir.Value) *ir.Value {
@@ -109,8 +111,12 @@ func late(b *op.Builder, o *ir.Op, i int) *ir.Value {
 	base := b.Emit(op.Detach, nil, topOfSinks(b, sinks, top, same))
 	e := b.Emit(op.Exp, nil, b.Sub(scores, base))
 	sum := sumWithSinks(b, sinks, b.Sum(e, key), base, same)
-	args := slices.Clone(o.Args)
-	args[i] = multiple(b, args[i], norm, key, e, same)
-	b.Scope, b.Pos = o.Scope, o.Pos
-	return b.Reorder(b.Div(b.Emit(op.Dot, o.Attrs, args...), sum), o.Result().Type)
+	product := func(e *ir.Value) *ir.Value {
+		args := slices.Clone(o.Args)
+		args[i] = multiple(b, args[i], norm, key, e, same)
+		b.Scope, b.Pos = o.Scope, o.Pos
+		return b.Emit(op.Dot, o.Attrs, args...)
+	}
+	y := b.Emit(op.Surrogate, nil, b.Div(product(e), sum), product(b.Div(e, sum)))
+	return b.Reorder(y, o.Result().Type)
 }
