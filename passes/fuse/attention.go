@@ -31,7 +31,7 @@ func (p *program) findCores(c *pass.Context) {
 		}
 	}
 	within := func(exp, o *ir.Op) bool { return !alone(o) && o.Run == exp.Run && o.Task == exp.Task }
-	known := map[*ir.Op]bool{}
+	known, said := map[*ir.Op]bool{}, map[source]bool{}
 	for _, k := range fusion.Cores(p.f, within) {
 		for _, o := range k.Ops {
 			known[o] = true
@@ -45,7 +45,10 @@ func (p *program) findCores(c *pass.Context) {
 			if ofRing(k) {
 				what = "a step of a ring of attention"
 			}
-			c.Warnf(k.Exp, "%s is not one kernel, and stores its scores: %s", what, why)
+			if at := (source{k.Exp.Scope, k.Exp.Pos}); !said[at] { // once for all phases and steps
+				said[at] = true
+				c.Warnf(k.Exp, "%s is not one kernel, and stores its scores: %s", what, why)
+			}
 			continue
 		}
 		x := &core{k.Ops}
@@ -56,7 +59,7 @@ func (p *program) findCores(c *pass.Context) {
 			}
 		}
 	}
-	warnStored(c, p.f, readers, known)
+	warnStored(c, p.f, readers, known, said)
 }
 
 // addMask notes what v is made of, where it is made of positions alone: each block of

@@ -3,24 +3,31 @@ package fuse
 import (
 	"slices"
 
+	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/passes/pass"
 )
 
+// source is where operations are written.
+type source struct {
+	scope string
+	pos   diag.Pos
+}
+
 // warnStored warns of each attention that no core is: a softmax between a product of
 // queries and keys and one that reads the weights, whose form is none that is known.
-// known are exponentials of which something was said.
-func warnStored(c *pass.Context, f *ir.Func, readers map[*ir.Value][]*ir.Op, known map[*ir.Op]bool) {
-	said := map[string]bool{}
+// known are exponentials of those that are, said where something was said of.
+func warnStored(c *pass.Context, f *ir.Func, readers map[*ir.Value][]*ir.Op, known map[*ir.Op]bool, said map[source]bool) {
 	for _, o := range f.Ops {
-		if o.Name != op.Exp || known[o] || said[o.Scope] {
+		at := source{o.Scope, o.Pos}
+		if o.Name != op.Exp || known[o] || said[at] {
 			continue
 		}
 		for _, key := range sumsOf(o, readers) {
 			s := &softmax{key: key, readers: readers, seen: map[*ir.Value]bool{}}
 			if s.madeOfProduct(o.Args[0]) && s.readByProduct(o.Result()) {
-				said[o.Scope] = true
+				said[at] = true
 				why := "its softmax has another form than exp(s - max(s)) / sum(exp(s - max(s)))"
 				if s.through != nil {
 					why = "its scores go through `" + s.through.Name + "`"
