@@ -84,7 +84,7 @@ type kind struct{ name, fields, body string }
 
 // heads are the axes that tensor parallelism shards.
 func (k *kind) heads() string {
-	if k.name == "grouped" {
+	if strings.Contains(k.name, "grouped") {
 		return "heads, kv"
 	}
 	return "heads"
