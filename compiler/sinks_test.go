@@ -43,6 +43,19 @@ func init() {
     top = stop_gradient(max(max(s, over = kseq), 0))
     e = exp(s - top)
     p = e / (exp(-top) + sum(e, over = kseq))` + headResult},
+		kind{"sinks by the logarithm of the sum", sinkFields, headValues + `    s = where(see, s, -inf)
+    top = max(max(s, over = kseq), sink)
+    p = exp(s - (top + log(exp(sink - top) + sum(exp(s - top), over = kseq))))` + headResult},
+		kind{"sinks as a gate", sinkFields, headValues + `    s = where(see, s, -inf)
+    top = stop_gradient(max(s, over = kseq))
+    e = exp(s - top)
+    l = sum(e, over = kseq)
+    y = dot(e / l, v, over = kseq) * sigmoid(top + log(l) - sink)
+    return dot(y, wo, over = (heads, head))`},
+		kind{"no maximum", headFields, headValues + "    e = exp(where(see, s, -inf))\n    p = e / sum(e, over = kseq)" + headResult},
+		kind{"a maximum with a gradient", headFields, headValues + `    s = where(see, s, -inf)
+    e = exp(s - max(s, over = kseq))
+    p = e / sum(e, over = kseq)` + headResult},
 	)
 }
 
@@ -95,7 +108,8 @@ func TestAttentionThatIsNoKernelWarns(t *testing.T) {
 	for _, k := range []struct{ name, fields, body, why string }{
 		{"a learned bias", headFields + "\n  param slope : [heads] ~ normal(std = 0.5)",
 			headValues + "    p = softmax(where(see, s - outer(cast(index(s, kseq), f32), slope), -inf), over = kseq)" + headResult, "scores are read by"},
-		{"no maximum", headFields, headValues + "    e = exp(where(see, s, -inf))\n    p = e / sum(e, over = kseq)" + headResult, "its softmax has another form"},
+		{"exponentials that are read", headFields, headValues + `    e = exp(where(see, s, -inf))
+    p = e / (sum(e, over = kseq) + 1e-3 * sum(e * e, over = kseq))` + headResult, "its softmax has another form"},
 		{"a column that is read", sinkFields, headValues + `    s = where(see, s, -inf)
     all = softmax(concat(s, broadcast(sink, as = s[kseq = 0..1]), over = kseq), over = kseq)
     p = all[kseq = 0..seq] * sum(all[kseq = seq..seq + 1], over = kseq)` + headResult, "its scores go through `concat`"},

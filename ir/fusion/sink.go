@@ -37,7 +37,7 @@ func withSinks(e, l *ir.Op, key string) (scores *ir.Value, sinks []Sink) {
 	}
 	for _, v := range terms {
 		s, ok := sinkOf(v)
-		if !ok || v.Type.Has(key) {
+		if !ok || v.Type.Has(key) || !subspace(v.Type.Axes, e.Result().Type.Axes) {
 			return nil, nil
 		}
 		sinks = append(sinks, s)

@@ -16,6 +16,9 @@ func Run(c *pass.Context, m *ir.Module) error {
 	if err := checkOptions(m); err != nil {
 		return err
 	}
+	for _, f := range m.Funcs {
+		ungate(f)
+	}
 	for _, r := range rings(c, m) {
 		for _, f := range m.Funcs {
 			w := &rewriter{c: c, f: f, ring: r, keys: keysOf(f, r.axis)}
@@ -24,7 +27,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 		}
 	}
 	for _, f := range m.Funcs {
-		divideLate(f)
+		regular(f)
 	}
 	return nil
 }

@@ -67,16 +67,18 @@ func multiple(b *op.Builder, x *ir.Value, norm *ir.Op, key string, e *ir.Value, 
 	return b.Emit(o.Name, o.Attrs, args...)
 }
 
-// divideLate has the attentions of f with sinks that are in no ring divide behind the
-// product with values.
-func divideLate(f *ir.Func) {
+// regular gives the attentions of f that are in no ring the form that kernels have: less
+// the largest score, which is a constant, and divided behind the product with values where
+// there are sinks.
+func regular(f *ir.Func) {
 	var out []*ir.Op
-	b := op.Builder{F: f, Sink: &out}
+	w := &regularizer{uses: f.Uses(), differentiated: slices.ContainsFunc(f.Ops, func(o *ir.Op) bool { return op.Of(o).Class == op.Symbolic })}
+	w.b = op.Builder{F: f, Sink: &out}
 	with := map[*ir.Value]*ir.Value{}
 	for _, o := range f.Ops {
 		out = append(out, o)
 		for i := range o.Args {
-			if y := late(&b, o, i); y != nil {
+			if y := w.product(o, i); y != nil {
 				with[o.Result()] = y
 				break
 			}
@@ -90,8 +92,16 @@ func divideLate(f *ir.Func) {
 	f.DropDead(nil)
 }
 
-// late is the product o divided late where operand i is weights with sinks, or nil.
-func late(b *op.Builder, o *ir.Op, i int) *ir.Value {
+// regularizer is the work of regular.
+type regularizer struct {
+	b              op.Builder
+	uses           map[*ir.Value]int
+	differentiated bool
+}
+
+// product is the product o in that form where operand i is weights in another, or nil.
+func (w *regularizer) product(o *ir.Op, i int) *ir.Value {
+	b := &w.b
 	over := o.Attrs.Names("over")
 	if o.Name != op.Dot || len(over) != 1 {
 		return nil
@@ -102,21 +112,38 @@ func late(b *op.Builder, o *ir.Op, i int) *ir.Value {
 		return nil
 	}
 	scores, sinks := fusion.SoftmaxOf(norm, key)
-	if len(sinks) == 0 {
+	if len(sinks) == 0 && (w.isRegular(norm, scores) || w.uses[norm.Result()] > 1) {
 		return nil
 	}
 	b.Scope, b.Pos, b.Slot = norm.Scope, norm.Pos, o.Slot
-	same := func(v *ir.Value) *ir.Value { return v }
-	top := b.Emit(op.ReduceMax, ir.A("over", ir.Names{key}), scores)
-	base := b.Emit(op.Detach, nil, topOfSinks(b, sinks, top, same))
-	e := b.Emit(op.Exp, nil, b.Sub(scores, base))
-	sum := sumWithSinks(b, sinks, b.Sum(e, key), base, same)
+	e, sum := exponentials(b, scores, sinks, key)
 	product := func(e *ir.Value) *ir.Value {
 		args := slices.Clone(o.Args)
 		args[i] = multiple(b, args[i], norm, key, e, same)
 		b.Scope, b.Pos = o.Scope, o.Pos
 		return b.Emit(op.Dot, o.Attrs, args...)
 	}
-	y := b.Emit(op.Surrogate, nil, b.Div(product(e), sum), product(b.Div(e, sum)))
+	y := product(b.Div(e, sum))
+	if len(sinks) > 0 {
+		y = b.Emit(op.Surrogate, nil, b.Div(product(e), sum), y)
+	}
 	return b.Reorder(y, o.Result().Type)
+}
+
+// exponentials are those of scores, less the largest as a constant, and their sum with the sinks.
+func exponentials(b *op.Builder, scores *ir.Value, sinks []fusion.Sink, key string) (e, sum *ir.Value) {
+	top := b.Emit(op.ReduceMax, ir.A("over", ir.Names{key}), scores)
+	base := b.Emit(op.Detach, nil, topOfSinks(b, sinks, top, same))
+	e = b.Emit(op.Exp, nil, b.Sub(scores, base))
+	return e, sumWithSinks(b, sinks, b.Sum(e, key), base, same)
+}
+
+// same gives values where they are.
+func same(v *ir.Value) *ir.Value { return v }
+
+// isRegular reports whether the softmax norm takes the largest of the scores off as a
+// constant.
+func (w *regularizer) isRegular(norm *ir.Op, scores *ir.Value) bool {
+	x := norm.Args[0].Def.Args[0]
+	return x != scores && (!w.differentiated || x.Def.Args[1].Def.Name == op.Detach)
 }
