@@ -46,7 +46,7 @@ func (p *program) findCores(c *pass.Context) {
 				what = "a step of a ring of attention"
 			}
 			if at := (source{k.Exp.Scope, k.Exp.Pos}); !said[at] { // once for all phases and steps
-				said[at] = true
+				said[at] = k.Exp.Pos.IsValid()
 				c.Warnf(k.Exp, "%s is not one kernel, and stores its scores: %s", what, why)
 			}
 			continue

@@ -27,7 +27,7 @@ func warnStored(c *pass.Context, f *ir.Func, readers map[*ir.Value][]*ir.Op, kno
 		for _, key := range sumsOf(o, readers) {
 			s := &softmax{key: key, readers: readers, seen: map[*ir.Value]bool{}}
 			if s.madeOfProduct(o.Args[0]) && s.readByProduct(o.Result()) {
-				said[at] = true
+				said[at] = o.Pos.IsValid()
 				why := "its softmax has another form than exp(s - max(s)) / sum(exp(s - max(s)))"
 				if s.through != nil {
 					why = "its scores go through `" + s.through.Name + "`"
