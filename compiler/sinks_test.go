@@ -59,7 +59,7 @@ func init() {
 	)
 }
 
-// Under all rings and precisions as well: what is a kernel with a sink is none with two.
+// In every ring and precision a sink counts once, and every step is a kernel.
 func TestSinksCountOnce(t *testing.T) {
 	var k kind
 	for _, x := range kinds {
