@@ -31,7 +31,8 @@ func (p *program) findCores(c *pass.Context) {
 		}
 	}
 	within := func(exp, o *ir.Op) bool { return !alone(o) && o.Run == exp.Run && o.Task == exp.Task }
-	known, said := map[*ir.Op]bool{}, map[source]bool{}
+	known := map[*ir.Op]bool{}
+	var failed []unmade
 	for _, k := range fusion.Cores(p.f, within) {
 		for _, o := range k.Ops {
 			known[o] = true
@@ -41,14 +42,7 @@ func (p *program) findCores(c *pass.Context) {
 			why = inRow(p.f.Ops, at, k)
 		}
 		if why != "" {
-			what := "an attention"
-			if ofRing(k) {
-				what = "a step of a ring of attention"
-			}
-			if at := (source{k.Exp.Scope, k.Exp.Pos}); !said[at] { // once for all phases and steps
-				said[at] = k.Exp.Pos.IsValid()
-				c.Warnf(k.Exp, "%s is not one kernel, and stores its scores: %s", what, why)
-			}
+			failed = append(failed, unmade{k, why})
 			continue
 		}
 		x := &core{k.Ops}
@@ -59,7 +53,7 @@ func (p *program) findCores(c *pass.Context) {
 			}
 		}
 	}
-	warnStored(c, p.f, readers, known, said)
+	warnStored(c, p.f, readers, known, warnUnmade(c, failed))
 }
 
 // addMask notes what v is made of, where it is made of positions alone: each block of

@@ -5,6 +5,7 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/ir/op"
 	"ptc/passes/pass"
 )
@@ -13,6 +14,33 @@ import (
 type source struct {
 	scope string
 	pos   diag.Pos
+}
+
+// unmade is an attention that is found and is no kernel.
+type unmade struct {
+	core *fusion.Core
+	why  string
+}
+
+// warnUnmade warns of them, once for all phases and steps, and returns where they are written.
+func warnUnmade(c *pass.Context, failed []unmade) (said map[source]bool) {
+	rings := map[source]bool{}
+	for _, u := range failed {
+		at := source{u.core.Exp.Scope, u.core.Exp.Pos}
+		rings[at] = rings[at] || ofRing(u.core)
+	}
+	said = map[source]bool{}
+	for _, u := range failed {
+		at, what := source{u.core.Exp.Scope, u.core.Exp.Pos}, "an attention"
+		if rings[at] {
+			what = "a step of a ring of attention"
+		}
+		if !said[at] {
+			c.Warnf(u.core.Exp, "%s is not one kernel, and stores its scores: %s", what, u.why)
+		}
+		said[at] = at.pos.IsValid()
+	}
+	return said
 }
 
 // warnStored warns of each attention that no core is: a softmax between a product of
