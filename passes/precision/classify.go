@@ -22,6 +22,7 @@ type plan struct {
 	grad     map[*ir.Value]bool      // read by results of the function and the optimizer alone
 	scores   map[*ir.Value]bool      // over the queries and keys of an attention that is a kernel
 	carried  map[*ir.Value]bool      // a sum of products of several attentions, or one of its terms
+	each     map[*ir.Value]bool      // statistics of an attention for each query, and what is made of them
 	moved    map[*ir.Value]bool      // see isMoved; of those that were asked for
 	rows     map[*ir.Value][]string  // of rows that were gathered, and what is made of them elementwise: the axes of the index
 	combined map[*ir.Value]bool      // see isCombined
@@ -31,7 +32,7 @@ type plan struct {
 // classify takes f, and whether attentions are kernels.
 func classify(f *ir.Func, attention bool) *plan {
 	p := &plan{readers: map[*ir.Value][]*ir.Op{}, results: map[*ir.Value]bool{}, inside: inside(f),
-		stat: map[*ir.Value]bool{}, norm: map[*ir.Value]bool{}, leads: map[*ir.Value]bool{}, mix: map[*ir.Value]bool{}, stored: map[*ir.Value]bool{}, wide: map[*ir.Value]bool{}, grad: map[*ir.Value]bool{}, scores: map[*ir.Value]bool{}, carried: map[*ir.Value]bool{}, moved: map[*ir.Value]bool{}, rows: map[*ir.Value][]string{}, combined: map[*ir.Value]bool{}, next: next(f)}
+		stat: map[*ir.Value]bool{}, norm: map[*ir.Value]bool{}, leads: map[*ir.Value]bool{}, mix: map[*ir.Value]bool{}, stored: map[*ir.Value]bool{}, wide: map[*ir.Value]bool{}, grad: map[*ir.Value]bool{}, scores: map[*ir.Value]bool{}, carried: map[*ir.Value]bool{}, each: map[*ir.Value]bool{}, moved: map[*ir.Value]bool{}, rows: map[*ir.Value][]string{}, combined: map[*ir.Value]bool{}, next: next(f)}
 	for _, r := range f.Results {
 		p.results[r.Value] = true
 	}
@@ -232,6 +233,9 @@ func (p *plan) isStat(o *ir.Op) bool {
 	case op.Reduction:
 		return true
 	case op.Elementwise, op.Movement:
+		if p.each[o.Results[0]] {
+			return true
+		}
 		any := false
 		for _, a := range o.Args {
 			any = any || p.stat[a]
