@@ -11,10 +11,22 @@ import (
 type whole struct {
 	factor.Silent
 	declined map[factor.Choice]bool
+	about    map[int]bool
 }
 
 func (w *whole) Declines(o *ir.Op, m string) bool {
 	return w.declined[factor.Choice{Value: o.Results[0].ID, Mesh: m}]
+}
+
+func (w *whole) Speaks(o *ir.Op) bool { return w.about[o.Results[0].ID] }
+
+// values are those of choices, over whichever mesh axis.
+func values(of map[factor.Choice]bool) map[int]bool {
+	out := map[int]bool{}
+	for c := range of {
+		out[c.Value] = true
+	}
+	return out
 }
 
 // gatherScattered finds the operations that scatter rows of shards, where to gather what the rows are made of sends
@@ -46,7 +58,8 @@ func gatherScattered(before *trial) maker {
 	if len(declined) == 0 {
 		return nil
 	}
-	return func(*trial) factor.Policy { return &whole{declined: declined} }
+	about := values(declined)
+	return func(*trial) factor.Policy { return &whole{declined: declined, about: about} }
 }
 
 // gatherFor adds to declined what is not sharded over m for o, which scatters, if that sends less.
