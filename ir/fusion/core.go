@@ -75,7 +75,7 @@ type growing struct {
 }
 
 func newGrowing(f *ir.Func, within func(exp, o *ir.Op) bool) *growing {
-	g := &growing{f: f, within: within, users: map[*ir.Value][]*ir.Op{}, result: map[*ir.Value]bool{}, index: make(map[*ir.Op]int, len(f.Ops)), free: Constants{}}
+	g := &growing{f: f, within: within, users: make(map[*ir.Value][]*ir.Op, len(f.Ops)), result: map[*ir.Value]bool{}, index: make(map[*ir.Op]int, len(f.Ops)), free: Constants{}}
 	for i, o := range f.Ops {
 		g.index[o] = i
 		for _, a := range o.Args {

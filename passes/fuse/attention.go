@@ -24,7 +24,7 @@ func (p *program) findCores(c *pass.Context) {
 	for i, o := range p.f.Ops {
 		at[o] = i
 	}
-	readers := map[*ir.Value][]*ir.Op{}
+	readers := make(map[*ir.Value][]*ir.Op, len(p.f.Ops))
 	for _, o := range p.f.Ops {
 		for _, v := range o.Args {
 			readers[v] = append(readers[v], o)

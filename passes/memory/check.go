@@ -99,7 +99,7 @@ func newChecker(x excerpt.Excerpt, kernels map[*ir.Func]*fusion.Kernel) *checker
 	f := x.F
 	c := &checker{f: f, x: x, begun: make([]bool, len(x.Frames)), kernels: kernels, memory: op.Memories(f),
 		size: arenas(f),
-		at:   map[*ir.Value]spot{}, owner: map[*ir.Value]*ir.Value{}, owners: map[ir.Memory]*ranges.Map[*ir.Value]{},
+		at:   make(map[*ir.Value]spot, len(f.Ops)), owner: map[*ir.Value]*ir.Value{}, owners: map[ir.Memory]*ranges.Map[*ir.Value]{},
 		flights: map[*ir.Op]*flight{}, sent: map[ir.Memory]*ranges.Map[int]{}, got: map[ir.Memory]*ranges.Map[int]{}}
 	for _, mem := range memories {
 		c.owners[mem], c.sent[mem], c.got[mem] = new(ranges.Map[*ir.Value]), new(ranges.Map[int]), new(ranges.Map[int])

@@ -76,7 +76,7 @@ func waits(f *ir.Func, runs verify.Runs) diag.List {
 		}
 	})
 	x := runs.Of(f)
-	p := &prover{x: x, at: map[*ir.Value]int64{}, elsewhere: op.Memories(x.F), bug: bug, touched: make([]bool, len(x.Frames))}
+	p := &prover{x: x, at: make(map[*ir.Value]int64, len(x.F.Ops)), elsewhere: op.Memories(x.F), bug: bug, touched: make([]bool, len(x.Frames))}
 	for _, a := range x.F.Args {
 		p.at[a.Value] = a.At.Bytes()
 	}
