@@ -13,6 +13,7 @@ import (
 type Past struct {
 	ops      []chosen // by the place of an operation
 	policies int
+	known    int // operations of which an earlier past told the choice
 }
 
 // chosen is the choice for one operation, and why. It is final where it depends on its operands
@@ -33,10 +34,13 @@ type Speaker interface {
 // Past is that of this propagation.
 func (x *Flow) Past() *Past { return &x.past }
 
+// Known is for how many operations the earlier propagation told the choice.
+func (x *Flow) Known() int { return x.past.known }
+
 // remember prepares for the past of this propagation, and for the earlier one: arguments and
 // what is free are as they were.
 func (x *Flow) remember() {
-	x.past = Past{make([]chosen, len(x.Func.Ops)), len(x.Policies)}
+	x.past = Past{ops: make([]chosen, len(x.Func.Ops)), policies: len(x.Policies)}
 	if x.Earlier == nil {
 		return
 	}
@@ -91,7 +95,10 @@ func (x *Flow) choose(o *ir.Op, at int, had []*ir.Value) (c chosen, known bool) 
 		if len(o.Results) > 0 {
 			c.required = x.required[o.Results[0].ID]
 		}
-	} else if len(c.required) > 0 {
+		return c, known
+	}
+	x.past.known++
+	if len(c.required) > 0 {
 		x.required[o.Results[0].ID] = c.required
 	}
 	return c, known
