@@ -235,8 +235,12 @@ func sameStrings(a, b []string) bool {
 //
 // Equal types have equal texts: reductions are printed in the order of their mesh axes' names.
 func (t Type) String() string {
-	b := append(make([]byte, 0, 192), t.DType.String()...)
-	b = append(b, '[')
+	return string(t.Append(make([]byte, 0, 192)))
+}
+
+// Append is b with the text of the type behind it.
+func (t Type) Append(b []byte) []byte {
+	b = append(append(b, t.DType.String()...), '[')
 	for i, a := range t.Axes {
 		if i > 0 {
 			b = append(b, ", "...)
@@ -264,7 +268,7 @@ func (t Type) String() string {
 	if len(t.Partial) > 0 {
 		b = append(b, ')')
 	}
-	return string(b)
+	return b
 }
 
 func sortedPartial(p []Partial) []Partial {
