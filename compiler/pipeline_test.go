@@ -81,6 +81,8 @@ var pipelined = map[string]string{
 		"of(M(x.rename(inputs = n)), y.rename(outputs = n))", "seen(M(where(x > 0.3, 0, x).rename(inputs = n)), y.rename(outputs = n), (x > 0.3).rename(inputs = n))", 1),
 	"the first value is read everywhere": strings.Replace(stacked("param w : [n, m = 6] ~ normal(std = 0.5)\n  fn apply(x, x0) { return x + tanh(dot(x, w, over = n)).rename(m = n) + 0.1 * x0 }", "", "x", "nn.mse(p, q)"),
 		"for b in blocks { x = b(x) }", "x0 = x\n    for b in blocks { x = b(x, x0) }", 1),
+	"a start without rows": strings.Replace(stacked("param w : [n, m = 6] ~ normal(std = 0.5)\n  fn apply(x, x0) { return x + tanh(dot(x, w, over = n)).rename(m = n) + 0.1 * x0 }", "param e : [n] ~ ones", "x", "nn.mse(p, q)"),
+		"for b in blocks { x = b(x) }", "x0 = x\n    x = broadcast(e, as = x0)\n    for b in blocks { x = b(x, x0) }", 1),
 	"weights of the batch": stacked(plain, "param e : [n] ~ ones", "x * e", "sum(softmax(q, over = batch) * (p - q) ** 2) + "+masked+"sum(cast(q > 0.2, f32))"),
 }
 
