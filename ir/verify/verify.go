@@ -7,6 +7,7 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/excerpt"
 )
 
 // Codes of the diagnostics.
@@ -42,8 +43,9 @@ func Module(m *ir.Module) diag.List {
 		c.recursion()
 	}
 	if len(c.errs) == 0 {
+		runs := Runs{}
 		for _, r := range atLevel(m.Level) {
-			c.errs = append(c.errs, r.check(m)...)
+			c.errs = append(c.errs, r.check(m, runs)...)
 		}
 	}
 	if len(c.errs) > maxErrors {
@@ -55,7 +57,7 @@ func Module(m *ir.Module) diag.List {
 type rule struct {
 	level ir.Level
 	name  string
-	check func(m *ir.Module) diag.List
+	check func(m *ir.Module, runs Runs) diag.List
 }
 
 var rules []rule
@@ -64,12 +66,34 @@ var rules []rule
 // init functions. The rule may rely on everything that the other checks hold,
 // save the other rules. A second rule of one name and level is a bug.
 func AtLevel(level ir.Level, name string, check func(m *ir.Module) diag.List) {
+	AtLevelInRuns(level, name, func(m *ir.Module, _ Runs) diag.List { return check(m) })
+}
+
+// AtLevelInRuns adds a rule as [AtLevel] does, which goes through what functions run.
+func AtLevelInRuns(level ir.Level, name string, check func(m *ir.Module, runs Runs) diag.List) {
 	for _, r := range rules {
 		if r.level == level && r.name == name {
 			panic(fmt.Sprintf("verify: rule %q at %s registered twice", name, level))
 		}
 	}
 	rules = append(rules, rule{level, name, check})
+}
+
+// Runs are excerpts of functions with every instance and microbatch written out, for rules
+// that go through them and change nothing: they are made once for all rules.
+type Runs map[*ir.Func]excerpt.Excerpt
+
+// Of is that of f.
+func (r Runs) Of(f *ir.Func) excerpt.Excerpt {
+	x, made := r[f]
+	if !made {
+		x = excerpt.Of(f)
+		if len(x.F.Stacks) > 0 || len(x.F.Tasks) > 0 {
+			x.F = x.F.Unrolled()
+		}
+		r[f] = x
+	}
+	return x
 }
 
 // atLevel is the rules of the level by name, so that their order does not

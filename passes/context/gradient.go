@@ -106,11 +106,14 @@ func (t *blocks) returned(x *ir.Value, axis string, step int) *ir.Value {
 }
 
 // neighbours are the sources of a permutation by which every block gets that of the one
-// so many places on.
+// so many places on: one list for all steps.
 func (t *blocks) neighbours(on int) ir.Ints {
-	sources := make(ir.Ints, t.devices)
-	for d := range sources {
-		sources[d] = int64((d + t.devices + on) % t.devices)
+	if t.turned[on] == nil {
+		sources := make(ir.Ints, t.devices)
+		for d := range sources {
+			sources[d] = int64((d + t.devices + on) % t.devices)
+		}
+		t.turned[on] = sources
 	}
-	return sources
+	return t.turned[on]
 }

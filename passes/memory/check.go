@@ -15,7 +15,7 @@ import (
 	"ptc/ir/verify"
 )
 
-func init() { verify.AtLevel(ir.Planned, "memory", Check) }
+func init() { verify.AtLevelInRuns(ir.Planned, "memory", check) }
 
 // Check proves that no kernel reads a byte that is not of the value it means
 // to read: it runs each program over a map of who owns each byte of each memory.
@@ -29,7 +29,9 @@ func init() { verify.AtLevel(ir.Planned, "memory", Check) }
 // Of a function with runs, an excerpt is run so, with as few instances as the proof
 // needs (see package excerpt). What instances have each in a row of places is a frame,
 // which as a whole owns its bytes, from the first access to the last, as a value does.
-func Check(m *ir.Module) diag.List {
+func Check(m *ir.Module) diag.List { return check(m, verify.Runs{}) }
+
+func check(m *ir.Module, runs verify.Runs) diag.List {
 	var bugs diag.List
 	kernels := map[*ir.Func]*fusion.Kernel{}
 	for _, f := range m.Funcs {
@@ -43,7 +45,7 @@ func Check(m *ir.Module) diag.List {
 	}
 	for _, f := range m.Funcs {
 		if kernels[f] == nil {
-			bugs = append(bugs, function(f, kernels)...)
+			bugs = append(bugs, function(f, kernels, runs)...)
 		}
 	}
 	if len(bugs) == 0 {
@@ -53,17 +55,14 @@ func Check(m *ir.Module) diag.List {
 }
 
 // function is what is wrong with the places of one.
-func function(f *ir.Func, kernels map[*ir.Func]*fusion.Kernel) diag.List {
+func function(f *ir.Func, kernels map[*ir.Func]*fusion.Kernel, runs verify.Runs) diag.List {
 	if bugs := repeated(f); len(bugs) > 0 {
 		return bugs
 	}
 	if bugs := turns(f); len(bugs) > 0 {
 		return bugs
 	}
-	x := excerpt.Of(f)
-	if len(x.F.Stacks) > 0 || len(x.F.Tasks) > 0 {
-		x.F = x.F.Unrolled()
-	}
+	x := runs.Of(f)
 	c := newChecker(x, kernels)
 	c.run()
 	return c.bugs
@@ -100,7 +99,7 @@ func newChecker(x excerpt.Excerpt, kernels map[*ir.Func]*fusion.Kernel) *checker
 	f := x.F
 	c := &checker{f: f, x: x, begun: make([]bool, len(x.Frames)), kernels: kernels, memory: op.Memories(f),
 		size: arenas(f),
-		at:   map[*ir.Value]spot{}, owner: map[*ir.Value]*ir.Value{}, owners: map[ir.Memory]*ranges.Map[*ir.Value]{},
+		at:   make(map[*ir.Value]spot, len(f.Ops)), owner: map[*ir.Value]*ir.Value{}, owners: map[ir.Memory]*ranges.Map[*ir.Value]{},
 		flights: map[*ir.Op]*flight{}, sent: map[ir.Memory]*ranges.Map[int]{}, got: map[ir.Memory]*ranges.Map[int]{}}
 	for _, mem := range memories {
 		c.owners[mem], c.sent[mem], c.got[mem] = new(ranges.Map[*ir.Value]), new(ranges.Map[int]), new(ranges.Map[int])

@@ -11,7 +11,7 @@ import (
 	"ptc/ir/verify"
 )
 
-func init() { verify.AtLevel(ir.Planned, "waits", Check) }
+func init() { verify.AtLevelInRuns(ir.Planned, "waits", check) }
 
 // access is bytes that a call uses since the last wait: of a frame of an excerpt,
 // its bytes there, and all of the frame's in truth.
@@ -35,17 +35,19 @@ func (x access) meets(y access) bool {
 // exchange waits, as do transfers, so that what is in other memories needs no
 // proof. Functions without waits, which this package has not seen yet,
 // have nothing to prove. Of functions with runs it is proved of an excerpt.
-func Check(m *ir.Module) diag.List {
+func Check(m *ir.Module) diag.List { return check(m, verify.Runs{}) }
+
+func check(m *ir.Module, runs verify.Runs) diag.List {
 	var bugs diag.List
 	for _, f := range m.Funcs {
 		if f.Class != ir.Kernel {
-			bugs = append(bugs, waits(f)...)
+			bugs = append(bugs, waits(f, runs)...)
 		}
 	}
 	return bugs
 }
 
-func waits(f *ir.Func) diag.List {
+func waits(f *ir.Func, runs verify.Runs) diag.List {
 	var bugs diag.List
 	bug := func(o *ir.Op, format string, args ...any) {
 		bugs = append(bugs, &diag.Error{Code: "E0394", Pos: o.Pos, Msg: fmt.Sprintf("@%s: ", f.Name) + fmt.Sprintf(format, args...)})
@@ -73,11 +75,8 @@ func waits(f *ir.Func) diag.List {
 			}
 		}
 	})
-	x := excerpt.Of(f)
-	if len(x.F.Stacks) > 0 || len(x.F.Tasks) > 0 {
-		x.F = x.F.Unrolled()
-	}
-	p := &prover{x: x, at: map[*ir.Value]int64{}, elsewhere: op.Memories(x.F), bug: bug, touched: make([]bool, len(x.Frames))}
+	x := runs.Of(f)
+	p := &prover{x: x, at: make(map[*ir.Value]int64, len(x.F.Ops)), elsewhere: op.Memories(x.F), bug: bug, touched: make([]bool, len(x.Frames))}
 	for _, a := range x.F.Args {
 		p.at[a.Value] = a.At.Bytes()
 	}

@@ -15,11 +15,14 @@ import (
 type deferred struct {
 	factor.Silent
 	through map[factor.Choice]bool
+	about   map[int]bool
 }
 
 func (d *deferred) Defers(o *ir.Op, m string) bool {
 	return d.through[factor.Choice{Value: o.Results[0].ID, Mesh: m}]
 }
+
+func (d *deferred) Speaks(o *ir.Op) bool { return d.about[o.Results[0].ID] }
 
 // deferReductions finds where partial sums are best reduced, if they may pass through
 // products. Between the operations that make such sums and those that need them
@@ -43,7 +46,8 @@ func deferReductions(before *trial) maker {
 	if len(through) == 0 {
 		return nil
 	}
-	return func(*trial) factor.Policy { return &deferred{through: through} }
+	about := values(through)
+	return func(*trial) factor.Policy { return &deferred{through: through, about: about} }
 }
 
 // early is the policy of partial sums that are reduced before an operation though it is linear.
