@@ -128,8 +128,22 @@ func (r *region) enter(v *ir.Value) int {
 	if factor.Over(v.Type, r.m.Name) { // as what is reduced before it was
 		times, size = 1, size*int64(r.m.Size)
 	}
-	r.connect(a, b, times*size+1) // of equal bytes the fewest values
+	r.connect(a, b, r.cost(r.times(v.Def), wide.Mul(times, size)))
 	return a
+}
+
+// times is how often a step reduces the result of o: what microbatches add up once.
+func (r *region) times(o *ir.Op) int64 {
+	if o.Accumulates() != "" {
+		return o.Times()
+	}
+	return r.f.TimesOf(o)
+}
+
+// cost is the bytes of a step that sends so many at a time; of equal bytes the fewest values
+// are best.
+func (r *region) cost(times, bytes int64) int64 {
+	return min(forever, wide.Mul(times, wide.Add(bytes, 1)))
 }
 
 // leave has v reduced, if it may be partial.
@@ -195,7 +209,7 @@ func (r *region) gather(i int, o *ir.Op, in []int) {
 		if !ok {
 			n = r.node()
 			r.gathered[v] = n
-			r.connect(n, 1, min(forever, wide.Mul(r.l.mesh.Bytes(v.Type), int64(r.m.Size))))
+			r.connect(n, 1, r.cost(r.f.TimesOf(o), wide.Mul(r.l.mesh.Bytes(v.Type), int64(r.m.Size))))
 		}
 		r.connect(r.in[o.Results[0]], n, forever)
 	}
