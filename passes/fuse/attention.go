@@ -31,17 +31,18 @@ func (p *program) findCores(c *pass.Context) {
 		}
 	}
 	within := func(exp, o *ir.Op) bool { return !alone(o) && o.Run == exp.Run && o.Task == exp.Task }
+	known := map[*ir.Op]bool{}
+	var failed []unmade
 	for _, k := range fusion.Cores(p.f, within) {
+		for _, o := range k.Ops {
+			known[o] = true
+		}
 		why := unfit(p.f, k, readers, c.Target.Unfit)
 		if why == "" {
 			why = inRow(p.f.Ops, at, k)
 		}
 		if why != "" {
-			if ofRing(k) {
-				c.Warnf(k.Exp, "a step of a ring of attention is not one kernel, and stores its scores: %s", why)
-			} else {
-				c.Remarkf(k.Exp, "an attention is not one kernel: %s", why)
-			}
+			failed = append(failed, unmade{k, why})
 			continue
 		}
 		x := &core{k.Ops}
@@ -52,6 +53,7 @@ func (p *program) findCores(c *pass.Context) {
 			}
 		}
 	}
+	warnStored(c, p.f, readers, known, warnUnmade(c, failed))
 }
 
 // addMask notes what v is made of, where it is made of positions alone: each block of

@@ -42,7 +42,8 @@ var policies = []struct {
 	{always: newTurns},     // turns.go: what each microbatch reduces and gathers for itself
 	{try: gatherStored},    // storage.go: parameters that zero shards are gathered, not followed
 	{try: gatherScattered}, // scatter.go: rows are gathered before they are scattered, not their sums reduced
-	{try: deferReductions}, // deferred.go: where partial sums are reduced
+	{try: deferReductions}, // deferred.go: where partial sums are reduced, which pass products
+	{try: reduceEarly},     // deferred.go: and which do not pass what is linear
 }
 
 // choose propagates f by the policies.
@@ -76,7 +77,8 @@ type trial struct {
 	args  [][]*ir.Value // what they read before
 	facts *facts
 	flow  *factor.Flow
-	sent  int64 // bytes, by a device, for reshards as partition will do them
+	sent  int64     // bytes, by a device, for reshards as partition will do them
+	cuts  []*region // of its partial sums, once they are asked for
 }
 
 func (l *layout) try(f *ir.Func, by []maker) *trial {

@@ -62,6 +62,9 @@ type Policy interface {
 	// Defers reports whether partial sums over m of some operands pass through o,
 	// which is linear in these alone.
 	Defers(o *ir.Op, m string) bool
+	// Reduces reports whether no partial sum over m passes through o, though o is linear:
+	// it is reduced before.
+	Reduces(o *ir.Op, m string) bool
 	// Afresh reports whether reader has v brought into the state of t for itself and
 	// its like, rather than share what others read.
 	Afresh(reader *ir.Op, v *ir.Value, t ir.Type) bool
@@ -77,6 +80,7 @@ func (Silent) Prefer(*ir.Op, *op.Factor, string) (Strength, string) { return Non
 func (Silent) Lends(*ir.Op, *ir.Value, string, string) bool         { return false }
 func (Silent) Declines(*ir.Op, string) bool                         { return false }
 func (Silent) Defers(*ir.Op, string) bool                           { return false }
+func (Silent) Reduces(*ir.Op, string) bool                          { return false }
 func (Silent) Afresh(*ir.Op, *ir.Value, ir.Type) bool               { return false }
 func (Silent) After(*Flow, *ir.Op)                                  {}
 
