@@ -184,7 +184,7 @@ random: ## compare RANDOM_CASES (default 2000) random models and layouts with on
 
 # RECIPES takes flags, such as RECIPES='-only 405B'.
 .PHONY: recipes
-recipes: ## compile thirty published recipes at their sizes, and compare memory and traffic with closed forms
+recipes: ## compile some forty published recipes at their sizes, and compare memory and traffic with closed forms
 	$(GO) test ./bench/recipes -run '^TestRecipes$$' -v -all -timeout 0 $(RECIPES)
 
 .PHONY: growth

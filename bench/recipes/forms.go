@@ -9,6 +9,8 @@ type Form struct {
 	Outputs float64
 	// Block is the traffic of tensor parallelism in the blocks of one step.
 	Block map[string]Traffic
+	// Exchange is the traffic of experts in one step: tokens go to their experts and come back.
+	Exchange Traffic
 	// Gradients and Parameters are the bytes of all gradients that replicas add up, and
 	// of all parameters that are gathered.
 	Gradients, Parameters float64
@@ -30,8 +32,12 @@ func Of(r *Recipe) Form {
 	rows := float64(r.Batch) / float64(max(1, r.DP)*max(1, r.EP)*micro) * float64(r.Seq) / float64(max(1, r.CP))
 	act := 2 * rows * float64(r.Embed) // bytes of a block's input, of one microbatch
 	f.tensor(r, turns, act)
-	layer, embedding := r.layer(), float64(r.Vocab*r.Embed)/float64(tp)
-	all := float64(r.Layers)*layer + embedding*r.embeddings()
+	if r.Chosen > 0 {
+		f.exchange(r, turns, act)
+	}
+	shared, routed := r.layer()
+	layer, embedding := shared+routed, float64(r.Vocab*r.Embed)/float64(tp)
+	all := float64(r.Layers)*layer + embedding*r.embeddings() + float64(r.Front)
 	f.Gradients = 4 * all
 	if r.Zero > 0 {
 		f.Parameters = 2 * all
@@ -50,8 +56,23 @@ func Of(r *Recipe) Form {
 			f.Outputs /= float64(tp)
 		}
 	}
-	f.Peak = r.persistent(layer, embedding) + r.activations(act) + r.working(act, rows, layer)
+	block := r.block(act)
+	f.Peak = r.persistent(shared, routed, embedding) + r.activations(act) + r.working(block, rows, layer)
+	if r.split() { // between its two halves, a backward phase keeps what is in all of a stage's blocks
+		f.Peak += float64((r.Layers+pp-1)/pp) * block
+	}
 	return f
+}
+
+// exchange is two exchanges in the forward phase, two in the backward phase, and two where a
+// block is rematerialized, of all places of experts (Lepikhin et al., "GShard", 2020, section 2.2).
+func (f *Form) exchange(r *Recipe, turns int, act float64) {
+	n := 4 * turns
+	if r.whole() {
+		n += 2 * turns
+	}
+	others := 1 - 1/float64(r.EP) // the devices that a place's tokens come from
+	f.Exchange = Traffic{n, float64(n) * act * float64(r.Chosen) * capacity * others}
 }
 
 // tensor is Megatron's f and g (Shoeybi et al., 2019): two sums in the forward phase of a
@@ -64,8 +85,13 @@ func (f *Form) tensor(r *Recipe, turns int, act float64) {
 		return
 	}
 	again := 0
-	if r.Recompute == "Block" {
+	if r.whole() {
 		again = 2
+	}
+	if r.Model == "palm.ptl" { // attention and MLP are one sum, which is read by no gradient; and that of the key and the value
+		kv := 2 * act * float64(r.Head) / float64(r.Embed)
+		f.Block["all_reduce"] = Traffic{4 * turns, float64(turns) * (2*act + kv)}
+		return
 	}
 	if !r.SP {
 		// What crosses a boundary of stages is sent in shards, and gathered behind it
@@ -79,9 +105,12 @@ func (f *Form) tensor(r *Recipe, turns int, act float64) {
 	f.Block["reduce_scatter"] = Traffic{(4 + again) * turns, float64((4+again)*turns) * act}
 }
 
-// layer is how many elements of a layer's parameters a device has: heads and ffn are
-// sharded, experts over ep.
-func (r *Recipe) layer() float64 {
+// capacity is how many places experts have for each choice of a token.
+const capacity = 1.25
+
+// layer is how many elements of a layer's parameters a device has, besides experts and of experts:
+// heads and ffn are sharded over tp, experts over ep.
+func (r *Recipe) layer() (shared, routed float64) {
 	h, kv, ffn, mats := r.Embed, r.KV, r.FFN, 3
 	if kv == 0 {
 		kv = r.Heads
@@ -89,7 +118,7 @@ func (r *Recipe) layer() float64 {
 	if ffn == 0 {
 		ffn = 4 * h
 	}
-	if r.Model == "gpt.ptl" || r.Experts > 0 { // two matrices; the others are gated
+	if r.Model == "gpt.ptl" || r.Model == "moe.ptl" { // two matrices; the others are gated
 		mats = 2
 	}
 	tp := float64(max(1, r.TP))
@@ -97,38 +126,48 @@ func (r *Recipe) layer() float64 {
 	if kv == 1 {
 		shards = 1 // the one head is on every device
 	}
-	attention := 2*float64(h*r.Heads*r.Head)/tp + 2*float64(h*kv*r.Head)/shards
+	shared = 2*float64(h*r.Heads*r.Head)/tp + 2*float64(h*kv*r.Head)/shards + 8*float64(h) // norms and biases
+	if r.Beside > 0 {
+		shared = float64(r.Beside)
+	}
 	mlp := float64(mats*h*ffn) / tp
 	if r.Experts > 0 {
-		mlp *= float64(r.Experts) / float64(max(1, r.EP))
+		return shared, mlp * float64(r.Experts) / float64(max(1, r.EP))
 	}
-	return attention + mlp + 8*float64(h) // norms and biases
+	return shared + mlp, 0
 }
 
 // embeddings is how many tables of the vocabulary there are.
 func (r *Recipe) embeddings() float64 {
-	if r.Model == "llama.ptl" || r.Model == "moe.ptl" {
-		return 2
+	if r.Model == "gpt.ptl" || r.Model == "palm.ptl" {
+		return 1
 	}
-	return 1
+	return 2
 }
 
 // persistent is the bytes of parameters (2), gradients (4), and of master and moments
-// (12), of the first stage (Rajbhandari et al., "ZeRO", 2020, section 3.1).
-func (r *Recipe) persistent(layer, embedding float64) float64 {
+// (12), of the first stage (Rajbhandari et al., "ZeRO", 2020, section 3.1). Experts have as many
+// replicas fewer as they have devices.
+func (r *Recipe) persistent(shared, routed, embedding float64) float64 {
 	pp := max(1, r.PP)
-	n := float64((r.Layers+pp-1)/pp)*layer + embedding
-	if pp == 1 {
+	layers := float64((r.Layers + pp - 1) / pp)
+	n := layers*shared + embedding + float64(r.Front)
+	if pp == 1 || r.Schedule == "zb_v" || r.Schedule == "dualpipe_v" { // the first device has the last stage as well
 		n += embedding * (r.embeddings() - 1)
 	}
-	over := float64(max(1, r.DP) * max(1, r.CP))
+	replicas := float64(max(1, r.DP) * max(1, r.CP))
+	return n*r.element(replicas*float64(max(1, r.EP))) + layers*routed*r.element(replicas)
+}
+
+// element is the bytes of an element of a parameter that so many devices have.
+func (r *Recipe) element(replicas float64) float64 {
 	switch r.Zero {
 	case 0:
-		return 18 * n
+		return 18
 	case 3:
-		return 18 * n / over
+		return 18 / replicas
 	}
-	return n * (6 + 12/over)
+	return 6 + 12/replicas
 }
 
 // activations is the bytes that wait for the backward phase on the first stage, where
@@ -142,6 +181,9 @@ func (r *Recipe) activations(act float64) float64 {
 	if r.Chunks > 1 {
 		layers *= 1 + float64(pp-1)/float64(pp*r.Chunks)
 	}
+	if r.Schedule == "dualpipe_v" { // 2p+1 of half a stage
+		layers *= 1 + 1/float64(2*pp)
+	}
 	keep := act
 	if r.SP {
 		keep /= tp
@@ -152,14 +194,23 @@ func (r *Recipe) activations(act float64) float64 {
 	return layers * keep
 }
 
-// working is the bytes of one block while it is computed and differentiated,
-// (10 + 24/t)·s·b·h of activations (Korthikanti et al., 2022, equation 2) and their gradients;
-// of 8,192 rows of logits and their gradient; and of zero 3 two layers' parameters and
-// gradients as a whole.
-func (r *Recipe) working(act, rows, layer float64) float64 {
+// block is the bytes of one block while it is computed and differentiated,
+// (10 + 24/t)·s·b·h of activations (Korthikanti et al., 2022, equation 2) and their gradients. Of a block of
+// experts 15·s·b·h are those of attention and norms, and each place has its input, three hidden
+// activations and its output.
+func (r *Recipe) block(act float64) float64 {
 	tp := float64(max(1, r.TP))
-	block := 2 * (5 + 12/tp) * act
-	logits := 6 * min(rows, 8192) * float64(r.Vocab) / tp
+	if r.Chosen == 0 {
+		return 2 * (5 + 12/tp) * act
+	}
+	places := act * float64(r.Chosen) * capacity
+	return 2 * (7.5*act + places*(2+3*float64(r.FFN)/float64(r.Embed)) + 2*act*float64(r.Chosen))
+}
+
+// working is the bytes of one block; of 8,192 rows of logits and their gradient; and of zero 3
+// two layers' parameters and gradients as a whole.
+func (r *Recipe) working(block, rows, layer float64) float64 {
+	logits := 6 * min(rows, 8192) * float64(r.Vocab) / float64(max(1, r.TP))
 	whole := 0.0
 	if r.Zero == 3 {
 		whole = 2 * (2 + 4) * layer

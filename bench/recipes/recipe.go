@@ -21,19 +21,34 @@ type Recipe struct {
 }
 
 // Sizes of a decoder. KV is 0 where every head has keys and values of its own, and FFN
-// 0 where it is 4·Embed.
-type Sizes struct{ Layers, Embed, Heads, KV, Head, FFN, Vocab, Seq, Batch, Experts int }
+// 0 where it is 4·Embed; of experts it is that of one.
+type Sizes struct {
+	Layers, Embed, Heads, KV, Head, FFN, Vocab, Seq, Batch, Experts int
+	// Chosen is how many experts compute a token, in 1.25 times as many places.
+	Chosen int
+	// Beside is how many elements a layer of experts has besides them, and Front those of the
+	// layers in front of the pipeline, where the other sizes do not say so.
+	Beside, Front int
+}
 
 // Plan is a layout. Sizes of mesh axes that are 0 are 1.
 type Plan struct {
 	DP, PP, TP, CP, EP int
-	Micro              int // microbatches of a pipeline, or turns of accumulation
-	Chunks             int // of each device of an interleaved pipeline; 0 for 1f1b
+	Micro              int    // microbatches of a pipeline, or turns of accumulation
+	Chunks             int    // of each device of an interleaved pipeline; 0 for 1f1b
+	Schedule           string // another one
 	SP                 bool
 	Zero               int
-	Recompute          string // a module or auto
+	Recompute          string // modules or auto
 	Ring               bool   // attention over CP; otherwise keys and values are gathered
+	Eighths            bool   // products of eight bits
 }
+
+// split reports whether gradients of weights are computed apart.
+func (p Plan) split() bool { return strings.HasPrefix(p.Schedule, "zb") || p.Schedule == "dualpipe_v" }
+
+// whole reports whether a block is rematerialized as a whole.
+func (p Plan) whole() bool { return strings.HasPrefix(p.Recompute, "Block") }
 
 // Devices is how many the layout has.
 func (p Plan) Devices() int {
@@ -51,7 +66,7 @@ func (r *Recipe) settings() (out []string) {
 		size int
 	}{{"layers", r.Layers}, {"embed", r.Embed}, {"heads", r.Heads}, {"kv", r.KV}, {"head", r.Head}, {"ffn", ffn},
 		{"vocab", r.Vocab}, {"seq", r.Seq}, {"batch", r.Batch}, {"experts", r.Experts}} {
-		if s.size > 0 {
+		if s.size > 0 && !(s.name == "experts" && r.Model == "deepseek3.ptl") { // there groups times experts of a group
 			out = append(out, fmt.Sprintf("%s=%d", s.name, s.size))
 		}
 	}
@@ -76,6 +91,9 @@ func (r *Recipe) layout() string {
 		if r.Chunks > 1 {
 			schedule = fmt.Sprintf("interleaved  chunks = %d", r.Chunks)
 		}
+		if r.Schedule != "" {
+			schedule = r.Schedule
+		}
 		add("pipeline blocks over pp { schedule = %s  microbatches = %d }", schedule, r.Micro)
 	} else if r.Micro > 1 {
 		add("accumulate = %d", r.Micro)
@@ -89,7 +107,7 @@ func (r *Recipe) layout() string {
 		add("shard seq over cp { %s }", how)
 	}
 	if axis("ep", r.EP) {
-		batch = append(batch, "ep")
+		batch, whole = append(batch, "ep"), append(whole, "ep")
 		add("shard experts over ep")
 	}
 	if axis("tp", r.TP) {
@@ -111,7 +129,11 @@ func (r *Recipe) layout() string {
 	if r.Recompute != "" {
 		add("recompute %s", r.Recompute)
 	}
-	add("precision { compute = bf16  params = bf16 }")
+	products := ""
+	if r.Eighths {
+		products = "  products = f8"
+	}
+	add("precision { compute = bf16  params = bf16%s }", products)
 	add("device memory = %g GiB", r.Most)
 	return "layout recipe {\n  mesh " + strings.Join(mesh, ", ") + "\n  " + strings.Join(lines, "\n  ") + "\n}\n"
 }

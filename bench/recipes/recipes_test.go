@@ -70,6 +70,7 @@ func TestRecipes(t *testing.T) {
 			}
 			r.traffic(t, d, &f)
 			r.replicas(t, d, &f)
+			r.experts(t, d, &f)
 			if n := attention(d); n < f.Attention {
 				t.Errorf("%d launches of attention kernels, at least %d in both phases", n, f.Attention)
 			}
@@ -92,6 +93,23 @@ func (r *Recipe) traffic(t *testing.T, d *explain.Description, f *Form) {
 		if h.Bytes > 1.001*most.Bytes+1e-3*f.Peak {
 			t.Errorf("blocks send %d × %s over tp, %.2f GiB; Megatron-LM %d, of %.2f", h.Count, kind, h.Bytes/(1<<30), most.Count, most.Bytes/(1<<30))
 		}
+	}
+}
+
+// experts compares what experts exchange.
+func (r *Recipe) experts(t *testing.T, d *explain.Description, f *Form) {
+	t.Helper()
+	if r.Chosen == 0 {
+		return
+	}
+	var have Traffic
+	for _, c := range d.Collectives {
+		if c.Kind == "all_to_all" && strings.HasPrefix(c.Scope, "blocks") {
+			have = Traffic{have.Count + c.Count, have.Bytes + float64(c.Count)*float64(c.Bytes)}
+		}
+	}
+	if have.Count > f.Exchange.Count || have.Bytes > 1.001*f.Exchange.Bytes || have.Bytes < 0.95*f.Exchange.Bytes {
+		t.Errorf("experts exchange %d times, %.1f GiB; the form has %d times, %.1f", have.Count, have.Bytes/(1<<30), f.Exchange.Count, f.Exchange.Bytes/(1<<30))
 	}
 }
 

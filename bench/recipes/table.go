@@ -18,6 +18,19 @@ var (
 	llama405 = Sizes{Layers: 126, Embed: 16384, Heads: 128, KV: 8, Head: 128, FFN: 53248, Vocab: 128256, Seq: 8192}
 )
 
+var (
+	qwen30   = Sizes{Layers: 48, Embed: 2048, Heads: 32, KV: 4, Head: 128, FFN: 768, Vocab: 151936, Seq: 4096, Experts: 128, Chosen: 8}
+	qwen235  = Sizes{Layers: 94, Embed: 4096, Heads: 64, KV: 4, Head: 128, FFN: 1536, Vocab: 151936, Seq: 4096, Experts: 128, Chosen: 8}
+	maverick = Sizes{Layers: 24, Embed: 5120, Heads: 40, KV: 8, Head: 128, FFN: 8192, Vocab: 202048, Seq: 8192, Experts: 128, Chosen: 1,
+		Beside: 2*2*5120*(40+8)*128 + 3*5120*(16384+8192) + 128*5120}
+	deepseek = Sizes{Layers: 58, Embed: 7168, Heads: 128, FFN: 2048, Vocab: 129280, Seq: 4096, Experts: 256, Chosen: 8,
+		Beside: latent + 256*7168 + 3*7168*2048, Front: 3 * (latent + 3*7168*18432)}
+)
+
+// latent is the elements of DeepSeek-V3's attention (DeepSeek-AI, 2024, section 2.1.1): of queries down
+// and up, of keys and values down and up, and of the output.
+const latent = 7168*1536 + 1536*128*(128+64) + 7168*(512+64) + 512*128*(128+128) + 128*128*7168
+
 // of is the sizes with another batch and sequence.
 func of(s Sizes, batch, seq int) Sizes {
 	s.Batch, s.Seq = batch, seq
@@ -50,7 +63,8 @@ var Table = []Recipe{
 		Sizes: Sizes{Layers: 44, Embed: 6144, Heads: 64, Head: 96, Vocab: 50432, Seq: 2048, Batch: 1536}, Plan: Plan{DP: 12, PP: 4, TP: 2, Micro: 32, Zero: 1, Recompute: "Block"}},
 	{Name: "OPT 175B on 992", Source: "Zhang et al., \"OPT\" (2022), section 2.4", Model: "gpt.ptl", Most: 80, CPU: 4,
 		Sizes: Sizes{Layers: 96, Embed: 12288, Heads: 96, Head: 128, Vocab: 50272, Seq: 2048, Batch: 992}, Plan: Plan{DP: 124, TP: 8, Zero: 3, Recompute: "Block"}},
-	{Name: "PaLM 540B on 6,144", Source: "Chowdhery et al., \"PaLM\" (2022), section 4", Model: "palm.ptl", Most: 32, CPU: 4,
+	// The publication shards what lies between blocks over tp as well, and so fits in 32 GiB.
+	{Name: "PaLM 540B on 6,144", Source: "Chowdhery et al., \"PaLM\" (2022), section 4", Model: "palm.ptl", Most: 48, CPU: 4,
 		Sizes: Sizes{Layers: 118, Embed: 18432, Heads: 48, KV: 1, Head: 256, FFN: 73728, Vocab: 255996, Seq: 2048, Batch: 2048}, Plan: Plan{DP: 512, TP: 12, Zero: 3, Recompute: "Block"}},
 	{Name: "Llama 3 8B on 8, fully sharded", Source: titan, Model: "llama.ptl", Most: 80, CPU: 3, Sizes: of(llama8, 16, 8192), Plan: Plan{DP: 8, Zero: 3, Recompute: "Block"}},
 	{Name: "Llama 3 8B on 64, fully sharded", Source: titan, Model: "llama.ptl", Most: 80, CPU: 3, Sizes: of(llama8, 128, 8192), Plan: Plan{DP: 64, Zero: 3, Recompute: "Block"}, Always: true},
@@ -64,4 +78,16 @@ var Table = []Recipe{
 		Sizes: Sizes{Layers: 32, Embed: 4096, Heads: 32, KV: 8, Head: 128, FFN: 14336, Vocab: 32000, Seq: 4096, Batch: 256, Experts: 8}, Plan: Plan{DP: 2, PP: 4, EP: 8, Micro: 16, Zero: 1, Recompute: "Block"}},
 	{Name: "Llama 3 8B on 64, 1,048,576 positions", Source: "Liu, Zaharia, Abbeel, \"Ring attention with blockwise transformers\" (2023), the method", Model: "llama.ptl", Most: 80, CPU: 5,
 		Sizes: of(llama8, 1, 1<<20), Plan: Plan{CP: 64, Zero: 3, Recompute: "Block", Ring: true}},
+	{Name: "MT-NLG 530B on 2,240, zero bubble", Source: "the same, in the schedule of Qi et al., \"Zero bubble pipeline parallelism\" (2024), section 2.1", Model: "gpt.ptl", Most: 80, CPU: 6,
+		Sizes: sizesOf(105, 20480, 128, 1920), Plan: Plan{DP: 8, PP: 35, TP: 8, Micro: 240, SP: true, Zero: 1, Schedule: "zb_h1", Recompute: "Block"}},
+	{Name: "Llama 3 405B on 512, eight bits", Source: titan, Model: "llama.ptl", Most: 80, CPU: 6, Sizes: of(llama405, 256, 8192), Plan: Plan{DP: 8, PP: 7, TP: 8, Micro: 32, Chunks: 2, SP: true, Zero: 1, Recompute: "Block", Eighths: true}},
+	{Name: "Llama 3 70B on 64, eight bits in parts", Source: titan, Model: "llama.ptl", Most: 80, CPU: 4, Sizes: of(llama70, 64, 8192), Plan: Plan{DP: 8, TP: 8, Micro: 4, SP: true, Zero: 1, Recompute: "Block", Eighths: true}, Always: true},
+	{Name: "Qwen3 30B-A3B on 32", Source: "Yang et al., \"Qwen3 technical report\" (2025), table 2, the sizes", Model: "qwen3.ptl", Most: 80, CPU: 4, Sizes: of(qwen30, 256, 4096), Plan: Plan{DP: 4, EP: 8, Micro: 4, Zero: 1, Recompute: "Block"}},
+	{Name: "Qwen3 235B-A22B on 512", Source: "the same", Model: "qwen3.ptl", Most: 80, CPU: 6, Sizes: of(qwen235, 1024, 4096), Plan: Plan{DP: 4, PP: 8, EP: 16, Micro: 16, Chunks: 4, Zero: 1, Recompute: "Block"}},
+	{Name: "Qwen3 235B-A22B on 512, zero bubble", Source: "the same, in the schedule of Qi et al., \"Pipeline parallelism with controllable memory\" (2024)", Model: "qwen3.ptl", Most: 80, CPU: 6,
+		Sizes: of(qwen235, 1024, 4096), Plan: Plan{DP: 4, PP: 8, EP: 16, Micro: 16, Zero: 1, Schedule: "zb_v", Recompute: "Block"}},
+	{Name: "Llama 4 Maverick on 512", Source: "Meta, \"The Llama 4 herd\" (2025), the sizes", Model: "llama4.ptl", Most: 80, CPU: 5, Sizes: of(maverick, 512, 8192), Plan: Plan{DP: 16, EP: 32, Zero: 3, Recompute: "Block"}},
+	{Name: "DeepSeek-V3 671B on 2,048", Source: "DeepSeek-AI, \"DeepSeek-V3 technical report\" (2024), section 3.2", Model: "deepseek3.ptl", Most: 80, CPU: 8,
+		Sizes: of(deepseek, 4096, 4096), Plan: Plan{DP: 2, PP: 16, EP: 64, Micro: 32, Zero: 1, Schedule: "dualpipe_v", Recompute: "Block, Dense"}},
+	{Name: "DeepSeek-V3 671B on 2,048, 1f1b", Source: "the same", Model: "deepseek3.ptl", Most: 80, CPU: 6, Sizes: of(deepseek, 4096, 4096), Plan: Plan{DP: 2, PP: 16, EP: 64, Micro: 32, Zero: 1, Recompute: "Block, Dense"}},
 }

@@ -114,6 +114,17 @@ func (r *Pipeline) fields() []field {
 	}
 }
 
+// Shape is what the schedule is made for. What `recompute` has an input backward compute again is
+// kept until the weight backward: there, one of a stage waits, which keeps what a whole backward
+// pass has at once.
+func (r *Pipeline) Shape(m *ir.Module) pipeline.Shape {
+	s := pipeline.Shape{Devices: m.MeshSize(r.Over), Microbatches: r.Microbatches, Chunks: r.Chunks}
+	if len(All[*Recompute](Of(m))) > 0 {
+		s.Waiting = 1
+	}
+	return s
+}
+
 // Accumulate is `accumulate = 8`: the batch is worked on in so many parts, one after
 // the other, whose gradients add up. Beside a pipeline each part goes through it in the
 // pipeline's microbatches.

@@ -1,13 +1,16 @@
 package pipeline
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // rule is how urgent the passes are that a device could start at one moment.
 // Weight gradients come last, since nobody waits for them: they fill what would be
 // idle time, and give memory back when there is none left.
 type rule struct {
 	ahead  bool // forward passes come before input gradients
-	early  bool // weight gradients come first where one more activation fills the memory
+	early  bool // weight gradients come first where one more activation fills the memory, or as many of a stage wait as may
 	oldest bool // of input gradients those of the first chunk come first
 }
 
@@ -27,7 +30,7 @@ func greedy(s Shape, at *Placement, c Costs, limit int) [][]Slot {
 	for i := range 8 {
 		r := rule{ahead: i&1 > 0, early: i&2 > 0, oldest: i&4 > 0}
 		g := &lister{rule: r, at: at, c: c, limit: max(limit, s.Chunks), devices: make([]listed, s.Devices),
-			forward: make([][]float64, s.Stages()), backward: make([][]float64, s.Stages()), done: make([][kinds]int, s.Stages())}
+			waiting: s.Waiting, forward: make([][]float64, s.Stages()), backward: make([][]float64, s.Stages()), done: make([][kinds]int, s.Stages())}
 		g.forward[0] = make([]float64, s.Microbatches)
 		if end := g.list(3 * s.Stages() * s.Microbatches); end < shortest {
 			shortest, best = end, nil
@@ -46,7 +49,7 @@ type lister struct {
 	rule
 	at                *Placement
 	c                 Costs
-	limit             int
+	limit, waiting    int
 	devices           []listed
 	forward, backward [][]float64
 	done              [][kinds]int
@@ -89,7 +92,7 @@ func (g *lister) choose(d int) {
 	if g.ahead {
 		order = []Kind{Forward, BackwardInput, BackwardWeight}
 	}
-	if g.early && dev.held >= g.limit-1 {
+	if g.early && (dev.held >= g.limit-1 || slices.ContainsFunc(stages, g.full)) {
 		order = []Kind{BackwardWeight, order[0], order[1]}
 	}
 	for _, kind := range order {
@@ -102,7 +105,7 @@ func (g *lister) choose(d int) {
 			switch i := g.done[s][kind]; {
 			case kind == Forward && i < len(g.forward[s]) && dev.held+len(stages)-chunk <= g.limit:
 				there = g.forward[s][i]
-			case kind == BackwardInput && i < len(g.backward[s]):
+			case kind == BackwardInput && i < len(g.backward[s]) && !g.full(s):
 				there = g.backward[s][i]
 			case kind == BackwardWeight && i < g.done[s][BackwardInput]:
 				there = 0
@@ -112,6 +115,11 @@ func (g *lister) choose(d int) {
 			}
 		}
 	}
+}
+
+// full reports whether as many weight gradients of stage s wait as may.
+func (g *lister) full(s int) bool {
+	return g.waiting > 0 && g.done[s][BackwardInput]-g.done[s][BackwardWeight] >= g.waiting
 }
 
 // run does what a device has chosen, and brings what it makes to where it is read.

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -68,4 +69,72 @@ func TestCostsDriveTheList(t *testing.T) {
 	if shorter < 45 {
 		t.Errorf("%d of 60 schedules are shorter for knowing the costs", shorter)
 	}
+}
+
+// TestWaiting: with a bound of the weight backwards that wait on a stage, every schedule is proved,
+// keeps to it, holds no more activations and waits no longer than 1f1b, where that is what it improves.
+func TestWaiting(t *testing.T) {
+	split := 0
+	for _, name := range Names() {
+		for p := 1; p <= 6; p++ {
+			for _, m := range []int{1, 2, p, 2*p + 1, 4 * p} {
+				for v := 1; v <= 3; v++ {
+					for most := 1; most <= 3; most++ {
+						shape := Shape{Devices: p, Microbatches: m, Chunks: v, Waiting: most}
+						s, err := New(name, shape, Costs{})
+						if err != nil {
+							continue
+						}
+						if err := Prove(s, shape, Unbounded); err != nil {
+							t.Fatalf("%s, %s, %d waiting: %v", name, shape, most, err)
+						}
+						split += waiting(t, s, most)
+						r := simulate(t, s, Unit{1, 1, 1, 0})
+						if peak, want := slices.Max(r.Peak), rows[name].Peak(shape, 0); peak > want {
+							t.Errorf("%s, %s, %d waiting: %d activations, at most %d", name, shape, most, peak, want)
+						}
+						if n := float64(p - 1); strings.HasPrefix(name, "zb") && r.Bubble > n/(n+float64(m))+1e-9 {
+							t.Errorf("%s, %s, %d waiting: bubble %v, 1f1b %v", name, shape, most, r.Bubble, n/(n+float64(m)))
+						}
+					}
+				}
+			}
+		}
+	}
+	if split == 0 {
+		t.Error("no weight backward has waited")
+	}
+	for name, want := range map[string]float64{"zb_h1": 0.127, "zb_v": 0.068, "interleaved_zb": 0.068, "dualpipe_v": 0.063} {
+		s, err := New(name, Shape{Devices: 8, Microbatches: 32, Chunks: max(1, rows[name].Least), Waiting: 1}, Costs{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := simulate(t, s, Unit{1, 1, 1, 0}); r.Bubble > want+0.0005 {
+			t.Errorf("%s: bubble %v with one waiting, %v is known", name, r.Bubble, want)
+		}
+	}
+}
+
+// waiting is how many weight backwards of a schedule come later than behind their input backward,
+// none of which may be one of more than most of its stage.
+func waiting(t *testing.T, s *Schedule, most int) (late int) {
+	t.Helper()
+	for _, slots := range s.Devices {
+		now := map[int]int{}
+		for i, x := range slots {
+			switch x.Kind {
+			case BackwardInput:
+				now[x.Stage]++
+			case BackwardWeight:
+				now[x.Stage]--
+				if before := slots[i-1]; before.Kind != BackwardInput || before.Stage != x.Stage {
+					late++
+				}
+			}
+			if now[x.Stage] > most {
+				t.Fatalf("%s, %s: %d weight backwards of stage %d wait, at most %d", s.Name, s.Shape, now[x.Stage], x.Stage, most)
+			}
+		}
+	}
+	return late
 }

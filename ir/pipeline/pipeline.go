@@ -68,6 +68,10 @@ type Shape struct {
 	Chunks int
 	// ForwardOnly is whether there are no backward passes, as in validation.
 	ForwardOnly bool
+	// Waiting is how many input backwards of a virtual stage have a weight backward that is
+	// still to come, at most; 0 is any number. Each keeps what its stage has computed again
+	// and the gradients of that, which may be many times what waits for a backward pass.
+	Waiting int
 }
 
 // maxSlots bounds a schedule so that a mistyped number is an error and not an
@@ -87,6 +91,9 @@ func (s Shape) Validate() error {
 		if f.n > maxSlots {
 			return faultf(BadShape, "%d %s are too many: a schedule has at most %d slots", f.n, f.what, maxSlots)
 		}
+	}
+	if s.Waiting < 0 {
+		return faultf(BadShape, "%d weight backwards cannot wait", s.Waiting)
 	}
 	// Each factor is at most 2^22, so the product of two fits in 64 bits.
 	if n := int64(s.Devices) * int64(s.Chunks); n > maxSlots || n*int64(s.Microbatches)*3 > maxSlots {

@@ -27,8 +27,8 @@ type Row struct {
 	// Slots returns the slots of each device. The shape and the costs have been
 	// checked; schedules of a fixed order take no account of the costs.
 	Slots func(s Shape, at *Placement, c Costs) [][]Slot
-	// Bubble is the closed form of the idle share of the step, for stages of equal
-	// cost and messages that take no time; nil or NaN where none is known. Each
+	// Bubble is the closed form of the idle share of the step, for any number of weight
+	// backwards that wait, stages of equal cost and messages that take no time; nil or NaN where none is known. Each
 	// file says for which costs it is exact.
 	Bubble func(Shape, Unit) float64
 	// Peak is the greatest number of activations (of one microbatch at one virtual
@@ -133,6 +133,11 @@ func New(name string, s Shape, c Costs) (*Schedule, error) {
 		return nil, err
 	}
 	devices := rows[name].Slots(s, place, c)
+	if s.Waiting > 0 {
+		for d := range devices {
+			devices[d] = sooner(devices[d], s.Waiting)
+		}
+	}
 	if s.ForwardOnly {
 		for d := range devices {
 			devices[d] = slices.DeleteFunc(devices[d], func(x Slot) bool { return x.Kind != Forward })
@@ -154,6 +159,31 @@ func (s *Schedule) Rounds(rounds int) *Schedule {
 				out.Devices[d] = append(out.Devices[d], x)
 			}
 		}
+	}
+	return out
+}
+
+// sooner has no more weight backwards of a stage wait: the oldest one comes before the input
+// backward that would be one too many. What another device waits for keeps its order.
+func sooner(slots []Slot, most int) []Slot {
+	out := make([]Slot, 0, len(slots))
+	waiting := map[int][]Slot{}
+	done := map[Slot]bool{}
+	for _, x := range slots {
+		w := waiting[x.Stage]
+		switch {
+		case done[x]:
+			continue
+		case x.Kind == BackwardWeight:
+			w = w[1:] // a stage takes microbatches in order
+		case x.Kind == BackwardInput:
+			if len(w) == most {
+				out, done[w[0]], w = append(out, w[0]), true, w[1:]
+			}
+			w = append(w, Slot{BackwardWeight, x.Stage, x.Microbatch})
+		}
+		waiting[x.Stage] = w
+		out = append(out, x)
 	}
 	return out
 }

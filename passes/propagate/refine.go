@@ -32,10 +32,7 @@ func (l *layout) refine(c *pass.Context, m *ir.Module, lists map[string][]string
 // refineFor refines the first mesh axis that needs it for a factor of o, and
 // reports whether there was one.
 func (l *layout) refineFor(c *pass.Context, m *ir.Module, o *ir.Op, f op.Factor, lists map[string][]string) bool {
-	whole, major, minor := f.Args[0], f.Results[0], f.Minor.Results[0]
-	if f.Minor.Results[0] == f.Results[0] { // a merge
-		whole, major, minor = f.Results[0], f.Args[0], f.Minor.Args[0]
-	}
+	whole, major, minor := wholeOf(&f)
 	parts := 1
 	for _, x := range m.Mesh {
 		if s, _ := l.claimOn(whole, x.Name, ""); s != factor.Required || l.stages[x.Name] {
@@ -60,6 +57,14 @@ func (l *layout) refineFor(c *pass.Context, m *ir.Module, o *ir.Op, f op.Factor,
 		return true
 	}
 	return false
+}
+
+// wholeOf is the axis that a factor splits, or makes by a merge, and its two parts.
+func wholeOf(f *op.Factor) (whole, major, minor string) {
+	if f.Minor.Results[0] == f.Results[0] { // a merge
+		return f.Results[0], f.Args[0], f.Minor.Args[0]
+	}
+	return f.Args[0], f.Results[0], f.Minor.Results[0]
 }
 
 // rename makes rules about a mesh axis rules about those that it is made of.

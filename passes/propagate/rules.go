@@ -26,6 +26,8 @@ type layout struct {
 	mesh    factor.Mesh
 	planner *partition.Planner // of what reshards cost
 	claims  map[string][]claim // by axis name
+	// parts are the wholes of axes that a split makes, or a merge joins, by their names.
+	parts map[string][]string
 	// zero shards what training keeps besides activations over these mesh axes:
 	// optimizer state from level 1, gradients from 2, parameters from 3.
 	zero      []string
@@ -74,6 +76,7 @@ func rulesOf(c *pass.Context, m *ir.Module) *layout {
 	}
 	l.inTurns = directives.ZeroInTurns(m)
 	l.refine(c, m, lists)
+	l.parts = partsOf(m)
 	l.refineZero(c, m, lists)
 	l.mesh, l.planner = order(m.Mesh, lists, axes, l.zero), partition.NewPlanner(m)
 	l.zero = l.mesh.Sorted(l.zero)
@@ -131,5 +134,50 @@ func (r *rules) Prefer(o *ir.Op, f *op.Factor, m string) (best factor.Strength, 
 			}
 		}
 	}
+	if best < factor.Kept {
+		if where := r.keeps(o, f, m); where != "" {
+			best, at = factor.Kept, where
+		}
+	}
 	return best, at
+}
+
+// keeps is the rule by which an operand of o stays sharded along f: one about the axis of which
+// this one is a part. So heads in groups stay over tp where `between` asks for the sequence.
+func (r *rules) keeps(o *ir.Op, f *op.Factor, m string) string {
+	for i, axis := range f.Args {
+		if axis == "" || !factor.Along(o.Args[i].Type, axis, m) {
+			continue
+		}
+		for _, whole := range r.l.parts[axis] {
+			if s, at := r.l.claimOn(whole, m, ""); s == factor.Required {
+				return at
+			}
+		}
+	}
+	return ""
+}
+
+// partsOf finds the axes that splits make and merges join, and of which axis they are parts.
+func partsOf(m *ir.Module) map[string][]string {
+	parts := map[string][]string{}
+	for _, f := range m.Funcs {
+		for _, o := range f.Ops {
+			if op.Of(o).Divide == nil {
+				continue
+			}
+			for _, x := range op.Of(o).Shard(o).Factors {
+				if x.Minor == nil {
+					continue
+				}
+				whole, major, minor := wholeOf(&x)
+				for _, part := range []string{major, minor} {
+					if part != whole && !slices.Contains(parts[part], whole) {
+						parts[part] = append(parts[part], whole)
+					}
+				}
+			}
+		}
+	}
+	return parts
 }

@@ -46,7 +46,7 @@ func countedOf(c *pass.Context, m *ir.Module, rules []rule, p *phases, a *attent
 		}
 		devices, device = m.MeshSize(pipe.Over), place.Device
 	}
-	flight, err := flights(pipe, devices)
+	flight, err := flights(m, pipe)
 	if err != nil {
 		return nil, nil
 	}

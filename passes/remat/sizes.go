@@ -246,13 +246,13 @@ func (l *local) backward(device func(stage int) int, d int) (most int64) {
 
 // flights are the microbatches in flight on each stage of a pipeline, from the
 // slots of its schedule; without one, a single one.
-func flights(r *layout.Pipeline, devices int) (map[int]inFlight, error) {
+func flights(m *ir.Module, r *layout.Pipeline) (map[int]inFlight, error) {
 	out := map[int]inFlight{}
 	if r == nil {
 		out[0] = inFlight{kept: 1}
 		return out, nil
 	}
-	x, err := pipeline.New(r.Schedule, pipeline.Shape{Devices: devices, Microbatches: r.Microbatches, Chunks: r.Chunks}, pipeline.Costs{})
+	x, err := pipeline.New(r.Schedule, r.Shape(m), pipeline.Costs{})
 	if err != nil {
 		return nil, err
 	}

@@ -270,7 +270,8 @@ func apart(ops []*ir.Op, input map[*ir.Run]bool) {
 
 // schedule is the slots of each device, as the layout's schedule has them.
 func (s *splitter) schedule() ([][]pipeline.Slot, error) {
-	shape := pipeline.Shape{Devices: s.devices, Microbatches: s.rule.Microbatches, Chunks: s.rule.Chunks, ForwardOnly: s.f.Name != "step"}
+	shape := s.rule.Shape(s.m)
+	shape.ForwardOnly = s.f.Name != "step"
 	x, err := pipeline.New(s.rule.Schedule, shape, pipeline.Costs{})
 	if err == nil {
 		x = x.Rounds(layout.Rounds(s.m))

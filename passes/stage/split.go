@@ -6,12 +6,15 @@ import (
 	"ptc/ir"
 )
 
-// split makes of each stack one for each stage that its blocks are on.
+// split makes of each stack of blocks one for each stage that they are on.
 func (t *tagger) split() error {
 	for _, s := range slices.Clone(t.f.Stacks) {
 		at, err := t.stagesOf(s)
 		if err != nil {
 			return err
+		}
+		if at == nil {
+			continue
 		}
 		var counts []int
 		for k, stage := range at {
@@ -26,8 +29,8 @@ func (t *tagger) split() error {
 	return nil
 }
 
-// stagesOf is the stage of each instance of a stack; an error where they are not
-// blocks of the pipeline, or one has blocks on several stages.
+// stagesOf is the stage of each instance of a stack, nil where they are not blocks of the
+// pipeline; an error where some are not, or one has blocks on several stages.
 func (t *tagger) stagesOf(s *ir.Stack) ([]int, error) {
 	at := make([]int, s.Count)
 	for k := range at {
@@ -51,10 +54,38 @@ func (t *tagger) stagesOf(s *ir.Stack) ([]int, error) {
 			}
 		}
 	}
+	if !slices.ContainsFunc(at, func(stage int) bool { return stage != anywhere }) {
+		return nil, nil
+	}
 	if slices.Contains(at, anywhere) {
 		return nil, errApart
 	}
 	return at, nil
+}
+
+// beside is the stage of a stack that holds no block of the pipeline, as the dense layers in
+// front of those with experts: the first one in front of the blocks, the last one behind them.
+// What goes through it on both sides does so instance by instance.
+func (t *tagger) beside(s *ir.Stack) (int, error) {
+	first, last := len(t.f.Ops), -1 // of the blocks
+	for i, o := range t.f.Ops[:min(t.loss+1, len(t.f.Ops))] {
+		if _, ok := t.block(o); ok {
+			first, last = min(first, i), i
+		}
+	}
+	before, behind := true, true
+	for i, o := range t.f.Ops[:min(t.loss+1, len(t.f.Ops))] {
+		if o.Run != nil && o.Run.Stack == s {
+			before, behind = before && i < first, behind && i > last
+		}
+	}
+	switch {
+	case before:
+		return 0, nil
+	case behind:
+		return t.last, nil
+	}
+	return 0, errApart
 }
 
 // places notes the stage of each stack, which all that its instances do is on.
@@ -67,6 +98,12 @@ func (t *tagger) places() error {
 		at, err := t.stagesOf(s)
 		if err != nil {
 			return err
+		}
+		if at == nil {
+			if t.stacks[s], err = t.beside(s); err != nil {
+				return err
+			}
+			continue
 		}
 		t.stacks[s] = at[0]
 	}

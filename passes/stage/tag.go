@@ -10,9 +10,6 @@ import (
 
 // run finds the stage and half of every operation.
 func (t *tagger) run() error {
-	if err := t.places(); err != nil {
-		return err
-	}
 	t.loss = len(t.f.Ops)
 	for _, a := range t.f.Args {
 		t.arg[a.Value] = a
@@ -30,6 +27,9 @@ func (t *tagger) run() error {
 		case r.Role == ir.RoleGrad:
 			grads[r.Value] = true
 		}
+	}
+	if err := t.places(); err != nil {
+		return err
 	}
 	t.findLoose()
 	t.forward()

@@ -17,6 +17,7 @@ const (
 	Wanted            // a partial operand will be needed so
 	Carried           // an operand is sharded so
 	Asked             // a policy asks for it
+	Kept              // a policy has an operand stay sharded so
 	Required          // a policy requires it
 )
 

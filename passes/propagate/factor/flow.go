@@ -147,7 +147,7 @@ func Run(p Problem) *Flow {
 func (x *Flow) boundary(o *ir.Op) {
 	r := o.Result()
 	if o.Name == op.Enter {
-		t := Replicated(o.Args[0].Type)
+		t := Reduced(o.Args[0].Type)
 		if given, ok := x.Carried[r.ID]; ok {
 			t = given.WithDType(t.DType)
 		} else if len(o.Args[0].Type.Partial) == 0 || t.Rank() == 0 { // a sum of numbers is reduced behind the last instance
@@ -160,7 +160,7 @@ func (x *Flow) boundary(o *ir.Op) {
 		if v := o.Args[1]; !v.Type.Equal(t) {
 			x.Left[o.Args[0].ID] = v.Type.Clone()
 			if len(v.Type.Partial) > 0 && t.Rank() > 0 {
-				x.Left[o.Args[0].ID] = Replicated(v.Type)
+				x.Left[o.Args[0].ID] = Reduced(v.Type)
 			}
 		}
 		o.Args[1] = x.Reshard(o, o.Args[1], t, x.origin[o.Args[0]], "")

@@ -97,6 +97,13 @@ func Replicated(t ir.Type) ir.Type {
 	return t
 }
 
+// Reduced is t where its partial sums have been added up: sharded as before.
+func Reduced(t ir.Type) ir.Type {
+	t = t.Clone()
+	t.Partial = nil
+	return t
+}
+
 // alike reports whether a and b, of one tensor, are in the same state over m.
 func alike(a, b ir.Type, m string) bool {
 	if Partial(a, m) != Partial(b, m) {
