@@ -1,8 +1,6 @@
 package verify
 
 import (
-	"fmt"
-	"sort"
 	"strconv"
 
 	"ptc/internal/diag"
@@ -42,47 +40,12 @@ func Module(m *ir.Module) diag.List {
 		c.recursion()
 	}
 	if len(c.errs) == 0 {
-		for _, r := range atLevel(m.Level) {
-			c.errs = append(c.errs, r.check(m)...)
-		}
+		c.errs = append(c.errs, hold(m, atLevel(m.Level))...)
 	}
 	if len(c.errs) > maxErrors {
 		c.errs = c.errs[:maxErrors]
 	}
 	return c.errs
-}
-
-type rule struct {
-	level ir.Level
-	name  string
-	check func(m *ir.Module) diag.List
-}
-
-var rules []rule
-
-// AtLevel adds a rule that every module at the level must keep; it is for
-// init functions. The rule may rely on everything that the other checks hold,
-// save the other rules. A second rule of one name and level is a bug.
-func AtLevel(level ir.Level, name string, check func(m *ir.Module) diag.List) {
-	for _, r := range rules {
-		if r.level == level && r.name == name {
-			panic(fmt.Sprintf("verify: rule %q at %s registered twice", name, level))
-		}
-	}
-	rules = append(rules, rule{level, name, check})
-}
-
-// atLevel is the rules of the level by name, so that their order does not
-// depend on the order in which packages are initialized.
-func atLevel(level ir.Level) []rule {
-	var out []rule
-	for _, r := range rules {
-		if r.level == level {
-			out = append(out, r)
-		}
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].name < out[j].name })
-	return out
 }
 
 // checker collects diagnostics.

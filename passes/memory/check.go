@@ -15,7 +15,7 @@ import (
 	"ptc/ir/verify"
 )
 
-func init() { verify.AtLevel(ir.Planned, "memory", Check) }
+func init() { verify.AtLevelByFunction(ir.Planned, "memory", proof) }
 
 // Check proves that no kernel reads a byte that is not of the value it means
 // to read: it runs each program over a map of who owns each byte of each memory.
@@ -29,42 +29,38 @@ func init() { verify.AtLevel(ir.Planned, "memory", Check) }
 // Of a function with runs, an excerpt is run so, with as few instances as the proof
 // needs (see package excerpt). What instances have each in a row of places is a frame,
 // which as a whole owns its bytes, from the first access to the last, as a value does.
-func Check(m *ir.Module) diag.List {
-	var bugs diag.List
+func Check(m *ir.Module) diag.List { return verify.Alone(m, proof) }
+
+func proof(m *ir.Module) (verify.Proof, diag.List) {
 	kernels := map[*ir.Func]*fusion.Kernel{}
 	for _, f := range m.Funcs {
 		if f.Class == ir.Kernel {
 			k, err := fusion.Analyze(f)
 			if err != nil {
-				return diag.List{{Code: "E0390", Msg: fmt.Sprintf("kernel @%s: %v", f.Name, err)}}
+				return verify.Proof{}, diag.List{{Code: "E0390", Msg: fmt.Sprintf("kernel @%s: %v", f.Name, err)}}
 			}
 			kernels[f] = k
 		}
 	}
-	for _, f := range m.Funcs {
-		if kernels[f] == nil {
-			bugs = append(bugs, function(f, kernels)...)
+	each := func(f *ir.Func, line func() excerpt.Excerpt) diag.List { return function(f, line, kernels) }
+	end := func(found int) diag.List {
+		if found > 0 {
+			return nil
 		}
+		return devices(m)
 	}
-	if len(bugs) == 0 {
-		bugs = devices(m)
-	}
-	return bugs
+	return verify.Proof{Each: each, End: end}, nil
 }
 
 // function is what is wrong with the places of one.
-func function(f *ir.Func, kernels map[*ir.Func]*fusion.Kernel) diag.List {
+func function(f *ir.Func, line func() excerpt.Excerpt, kernels map[*ir.Func]*fusion.Kernel) diag.List {
 	if bugs := repeated(f); len(bugs) > 0 {
 		return bugs
 	}
 	if bugs := turns(f); len(bugs) > 0 {
 		return bugs
 	}
-	x := excerpt.Of(f)
-	if len(x.F.Stacks) > 0 || len(x.F.Tasks) > 0 {
-		x.F = x.F.Unrolled()
-	}
-	c := newChecker(x, kernels)
+	c := newChecker(line(), kernels)
 	c.run()
 	return c.bugs
 }

@@ -11,7 +11,7 @@ import (
 	"ptc/ir/verify"
 )
 
-func init() { verify.AtLevel(ir.Planned, "waits", Check) }
+func init() { verify.AtLevelByFunction(ir.Planned, "waits", proof) }
 
 // access is bytes that a call uses since the last wait: of a frame of an excerpt,
 // its bytes there, and all of the frame's in truth.
@@ -35,17 +35,11 @@ func (x access) meets(y access) bool {
 // exchange waits, as do transfers, so that what is in other memories needs no
 // proof. Functions without waits, which this package has not seen yet,
 // have nothing to prove. Of functions with runs it is proved of an excerpt.
-func Check(m *ir.Module) diag.List {
-	var bugs diag.List
-	for _, f := range m.Funcs {
-		if f.Class != ir.Kernel {
-			bugs = append(bugs, waits(f)...)
-		}
-	}
-	return bugs
-}
+func Check(m *ir.Module) diag.List { return verify.Alone(m, proof) }
 
-func waits(f *ir.Func) diag.List {
+func proof(*ir.Module) (verify.Proof, diag.List) { return verify.Proof{Each: waits}, nil }
+
+func waits(f *ir.Func, line func() excerpt.Excerpt) diag.List {
 	var bugs diag.List
 	bug := func(o *ir.Op, format string, args ...any) {
 		bugs = append(bugs, &diag.Error{Code: "E0394", Pos: o.Pos, Msg: fmt.Sprintf("@%s: ", f.Name) + fmt.Sprintf(format, args...)})
@@ -73,10 +67,7 @@ func waits(f *ir.Func) diag.List {
 			}
 		}
 	})
-	x := excerpt.Of(f)
-	if len(x.F.Stacks) > 0 || len(x.F.Tasks) > 0 {
-		x.F = x.F.Unrolled()
-	}
+	x := line()
 	p := &prover{x: x, at: map[*ir.Value]int64{}, elsewhere: op.Memories(x.F), bug: bug, touched: make([]bool, len(x.Frames))}
 	for _, a := range x.F.Args {
 		p.at[a.Value] = a.At.Bytes()
