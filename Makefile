@@ -17,6 +17,8 @@ RANDOM_CASES ?= 2000
 # reach where other work takes the processors. This ends only what hangs.
 TEST_TIMEOUT ?= 60m
 export CGO_ENABLED := 0
+# One form of each package, for the binary and for tests, is compiled once.
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
 # Without LLVM the reference interprets what otherwise is native code, so that
 # `make train` takes a smaller model there.

@@ -84,7 +84,7 @@ type kind struct{ name, fields, body string }
 
 // heads are the axes that tensor parallelism shards.
 func (k *kind) heads() string {
-	if k.name == "grouped" {
+	if strings.Contains(k.name, "grouped") {
 		return "heads, kv"
 	}
 	return "heads"
@@ -173,7 +173,7 @@ func TestAttentionKinds(t *testing.T) {
 }
 
 // A learned bias of scores has a gradient that sums them over the batch: such an
-// attention stays several kernels in both phases, with a remark, and results as they are.
+// attention stays several kernels in both phases, with a warning, and results as they are.
 func TestLearnedBiasOfScores(t *testing.T) {
 	for _, l := range attentionLayouts {
 		if testing.Short() && l.name != "single" {

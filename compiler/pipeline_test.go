@@ -68,6 +68,7 @@ var pipelined = map[string]string{
 	"read through stop_gradient": stacked("param a, c : [n] ~ normal(std = 1)\n  fn apply(x) { return a * x + stop_gradient(c) }", "", "x", "nn.mse(p, q)"),
 	"one gradient for all":       stacked("param u : [n] ~ zeros\n  fn apply(x) { return x + u }", "", "x", "nn.mse(p, q)"),
 	"a constant gradient":        stacked("param u : [n] ~ ones\n  fn apply(x) { return x + u }", "", "x", "mean(p - q)"),
+	"of a parameter alone":       stacked("param g : [n] ~ normal(std = 1)\n  fn apply(x) { return x * g / sqrt(mean(g * g, over = n) + 0.1) }", "", "x", "nn.mse(p, q)"),
 	"read by several stages":     stacked(plain, "param e : [n] ~ ones", "x * e + stop_gradient(e) + blocks[1].w[m = 0] + blocks[2].w[m = 0]", "nn.mse(p, q)"),
 	"a masked loss":              stacked(plain, "", "x", masked+"sum(cast(q > 0.2, f32))"),
 	"at least one is kept":       stacked(plain, "", "x", masked+"max(sum(cast(q > 0.2, f32)), 1)"),
@@ -80,6 +81,8 @@ var pipelined = map[string]string{
 		"of(M(x.rename(inputs = n)), y.rename(outputs = n))", "seen(M(where(x > 0.3, 0, x).rename(inputs = n)), y.rename(outputs = n), (x > 0.3).rename(inputs = n))", 1),
 	"the first value is read everywhere": strings.Replace(stacked("param w : [n, m = 6] ~ normal(std = 0.5)\n  fn apply(x, x0) { return x + tanh(dot(x, w, over = n)).rename(m = n) + 0.1 * x0 }", "", "x", "nn.mse(p, q)"),
 		"for b in blocks { x = b(x) }", "x0 = x\n    for b in blocks { x = b(x, x0) }", 1),
+	"a start without rows": strings.Replace(stacked("param w : [n, m = 6] ~ normal(std = 0.5)\n  fn apply(x, x0) { return x + tanh(dot(x, w, over = n)).rename(m = n) + 0.1 * x0 }", "param e : [n] ~ ones", "x", "nn.mse(p, q)"),
+		"for b in blocks { x = b(x) }", "x0 = x\n    x = broadcast(e, as = x0)\n    for b in blocks { x = b(x, x0) }", 1),
 	"weights of the batch": stacked(plain, "param e : [n] ~ ones", "x * e", "sum(softmax(q, over = batch) * (p - q) ** 2) + "+masked+"sum(cast(q > 0.2, f32))"),
 }
 

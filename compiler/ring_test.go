@@ -81,7 +81,7 @@ func TestRingsAreKernels(t *testing.T) {
 	for i, k := range kinds {
 		for j, l := range ringLayouts {
 			for p, d := range ringPrecisions {
-				if k.name == "dropout" && strings.Contains(l.rules, "zigzag") {
+				if strings.Contains(k.name, "dropout") && strings.Contains(l.rules, "zigzag") {
 					continue // which gathers: what dropout draws is in the logical order
 				}
 				if some := (i+2*j+3*p)%11 == 0; !some && (testing.Short() || !*slow) {
@@ -91,7 +91,7 @@ func TestRingsAreKernels(t *testing.T) {
 					rules := strings.Replace(l.rules, "HEADS", k.heads(), 1) + "\n" + d.rule
 					source := strings.Replace(attentionSource(k.fields, k.body, rules), "seq    = 8", "seq    = 16", 1)
 					text, r := fusedPlan(t, compiler.Options{Source: []byte(source), Target: "ref"})
-					if got := pairs(text); len(got) > 0 && k.name != "dropout" { // whose numbers a device draws for all keys
+					if got := pairs(text); len(got) > 0 && !strings.Contains(k.name, "dropout") { // whose numbers a device draws for all keys
 						t.Errorf("%d values over queries and keys: %s", len(got), got[0])
 					}
 					for _, w := range r.Warnings {

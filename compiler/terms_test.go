@@ -54,6 +54,7 @@ func TestTerms(t *testing.T) {
 		"mesh dp = 2, pp = 2  shard batch over dp  pipeline blocks over pp { schedule = 1f1b  microbatches = 4 }  recompute Block",
 		"mesh pp = 2  pipeline blocks over pp { schedule = interleaved  chunks = 2  microbatches = 4 }",
 		"mesh pp = 2  pipeline blocks over pp { schedule = zb_h1  microbatches = 2 }  accumulate = 2",
+		"mesh pp = 2  pipeline blocks over pp { schedule = zb_h1  microbatches = 1 }",
 	}
 	for _, term := range []string{"0.3 * mean(y * y)", "mean(0.3 * y * y)", "mean(y * y) / 4 - mean(x * y)"} {
 		one := trainedTerms(t, term, "mesh dp = 1")

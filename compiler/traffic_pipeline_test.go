@@ -51,6 +51,8 @@ func TestBoundaryTraffic(t *testing.T) {
 		{"tp2 sp interleaved:2:4:2", "", 3, 4, 2, 2, f32, 2, 2, f32, "gpt llama"},
 		{"tp2 sp 1f1b:2:4", "recompute Block", 1, 4, 2, 2, f32, 2, 2, f32, "gpt llama"},
 		{"tp2 sp 1f1b:2:4", "precision { compute = bf16 }", 1, 4, 2, 2, f32 / 2, 2, 2, f32 / 2, "gpt llama"},
+		{"1f1b:2:4", "precision { compute = f16 }", 1, 4, 1, 1, f32 / 2, 1, 1, f32 / 2, "gpt llama"},
+		{"1f1b:2:4", "precision { compute = f16  products = f8 }", 1, 4, 1, 1, f32 / 2, 1, 1, f32 / 2, "gpt llama"},
 		{"dp2 tp2 sp 1f1b:2:4", "", 1, 4, 4, 4, f32, 2, 2, f32, "gpt llama"},
 		{"dp2 z1 tp2 sp 1f1b:2:4", "", 1, 4, 4, 4, f32, 2, 4, f32, "gpt llama"},
 		{"dp2 z2 1f1b:2:4", "", 1, 4, 2, 2, f32, 1, 2, f32, "gpt"},

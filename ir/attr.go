@@ -89,13 +89,6 @@ func (v Term) String() string {
 	}
 	return v.Head + "(" + strings.Join(s, ", ") + ")"
 }
-func (v Ints) String() string {
-	s := make([]string, len(v))
-	for i, n := range v {
-		s[i] = strconv.FormatInt(n, 10)
-	}
-	return "[" + strings.Join(s, ", ") + "]"
-}
 func (v Sizes) String() string {
 	s := make([]string, len(v))
 	for i, a := range v {

@@ -121,12 +121,18 @@ func (t Type) Clone() Type {
 	c := Type{DType: t.DType, Pad: t.Pad}
 	if t.Axes != nil {
 		c.Axes = make([]Axis, len(t.Axes))
-		copy(c.Axes, t.Axes)
-		for i := range c.Axes {
-			if a := &c.Axes[i]; len(a.Mesh) > 0 {
-				a.Mesh = append([]string(nil), a.Mesh...)
-			} else {
-				a.Mesh = nil
+		n := 0
+		for i, a := range t.Axes {
+			c.Axes[i] = Axis{Name: a.Name, Size: a.Size}
+			n += len(a.Mesh)
+		}
+		if n > 0 {
+			mesh := make([]string, 0, n) // of all axes
+			for i, a := range t.Axes {
+				if k := len(mesh); len(a.Mesh) > 0 {
+					mesh = append(mesh, a.Mesh...)
+					c.Axes[i].Mesh = mesh[k:len(mesh):len(mesh)]
+				}
 			}
 		}
 	}
@@ -229,41 +235,40 @@ func sameStrings(a, b []string) bool {
 //
 // Equal types have equal texts: reductions are printed in the order of their mesh axes' names.
 func (t Type) String() string {
-	var b strings.Builder
-	b.WriteString(t.DType.String())
-	b.WriteByte('[')
+	return string(t.Append(make([]byte, 0, 192)))
+}
+
+// Append is b with the text of the type behind it.
+func (t Type) Append(b []byte) []byte {
+	b = append(append(b, t.DType.String()...), '[')
 	for i, a := range t.Axes {
 		if i > 0 {
-			b.WriteString(", ")
+			b = append(b, ", "...)
 		}
-		b.WriteString(a.Name)
-		b.WriteByte('=')
-		b.WriteString(strconv.Itoa(a.Size))
+		b = strconv.AppendInt(append(append(b, a.Name...), '='), int64(a.Size), 10)
 		if i == len(t.Axes)-1 && t.Pad > 0 {
-			b.WriteByte('+')
-			b.WriteString(strconv.Itoa(t.Pad))
+			b = strconv.AppendInt(append(b, '+'), int64(t.Pad), 10)
 		}
 		for _, m := range a.Mesh {
-			b.WriteByte('@')
-			b.WriteString(m)
+			b = append(append(b, '@'), m...)
 		}
 	}
-	b.WriteByte(']')
+	b = append(b, ']')
 	for i, p := range sortedPartial(t.Partial) {
 		if i == 0 {
-			b.WriteString(" partial(")
+			b = append(b, " partial("...)
 		} else {
-			b.WriteString(", ")
+			b = append(b, ", "...)
 		}
 		if p.Reduce != "sum" {
-			b.WriteString(p.Reduce + " ")
+			b = append(append(b, p.Reduce...), ' ')
 		}
-		b.WriteString(p.Mesh)
+		b = append(b, p.Mesh...)
 	}
 	if len(t.Partial) > 0 {
-		b.WriteByte(')')
+		b = append(b, ')')
 	}
-	return b.String()
+	return b
 }
 
 func sortedPartial(p []Partial) []Partial {

@@ -13,11 +13,20 @@ import (
 )
 
 // Under every layout, each attention is one kernel in each phase, of the steps of a
-// ring each, and nothing over queries and keys is stored; results stay the same.
-func TestAttentionLayouts(t *testing.T) {
-	sizes := irtest.Sizes{Layers: 2, Batch: 4, Seq: 8, Heads: 4, Head: 4, FFN: 32, Vocab: 24, Dropout: true}
+// ring each, and nothing over queries and keys is stored; results stay the same. So it is
+// with sinks.
+func TestAttentionLayouts(t *testing.T) { testAttentionLayouts(t, false) }
+
+func TestAttentionLayoutsWithSinks(t *testing.T) { testAttentionLayouts(t, true) }
+
+func testAttentionLayouts(t *testing.T, sinks bool) {
+	sizes := irtest.Sizes{Layers: 2, Batch: 4, Seq: 8, Heads: 4, Head: 4, FFN: 32, Vocab: 24, Dropout: true, Sinks: sinks}
+	parity := 0
+	if sinks {
+		parity = 1
+	}
 	for i, l := range layouts {
-		if left(i, 0) {
+		if left(i, parity) {
 			continue
 		}
 		t.Run(l.name, func(t *testing.T) {

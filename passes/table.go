@@ -52,7 +52,7 @@ var Table = []Pass{
 		Run: roll.Run, In: ir.Global, Out: ir.Global, Enabled: optional},
 	{Name: "simplify", Doc: "removes common subexpressions and dead code, folds constants, applies algebra",
 		Run: simplify.Run, In: ir.Global, Out: ir.Global, Enabled: optional},
-	{Name: "context", Doc: "rewrites attention over a sharded sequence as ring attention",
+	{Name: "context", Doc: "gives attention the form that kernels have, over a sharded sequence that of a ring",
 		Run: context.Run, In: ir.Global, Out: ir.Global},
 	{Name: "scale", Doc: "multiplies an f16 loss by a scale, divides its gradients, skips steps that overflow",
 		Run: scale.Run, In: ir.Global, Out: ir.Global, Required: true},

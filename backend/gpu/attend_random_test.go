@@ -62,6 +62,7 @@ func TestAttentionsRandom(t *testing.T) {
 		if flag(2) {
 			a.Window = 1 + r.Intn(80)
 		}
+		a.Sink = i%2 == 1
 		for _, on := range []string{hopper, []string{"cuda:sm_80", "cuda:sm_89"}[i%2]} {
 			for phase, text := range []string{a.Forward(), a.Backward()} {
 				t.Run(fmt.Sprint(cols, " ", phase, " ", on), func(t *testing.T) { runText(t, text, on, int64(i)) })

@@ -27,6 +27,7 @@ func TestAttentionsFit(t *testing.T) {
 		{Batch: 1, Heads: 2, Group: 1, Rows: 300, Keys: 300, Cols: 256, Values: 256, Causal: true, Stats: true},
 		{Batch: 1, Heads: 4, Group: 1, Rows: 512, Keys: 512, Cols: 128, Values: 128, Causal: true, Stats: true, BF16: true, Latent: true},
 		{Batch: 1, Heads: 4, Group: 8, Rows: 1, Keys: 512, Cols: 128, Values: 128, BF16: true},
+		{Batch: 1, Heads: 2, Group: 8, Rows: 512, Keys: 512, Cols: 64, Values: 64, Causal: true, Window: 128, Sink: true, Stats: true, BF16: true},
 		{Batch: 1, Heads: 2, Group: 1, Rows: 512, Keys: 512, Cols: 192, Values: 64, Causal: true, Latent: true, Slopes: true, Stats: true, BF16: true},
 	} {
 		for _, text := range []string{a.Forward(), a.Backward()} {

@@ -56,16 +56,6 @@ func Of(f *ir.Func) Excerpt {
 	return x
 }
 
-// Line is an excerpt of f that is one straight line of operations: every instance and
-// microbatch of the excerpt has its own.
-func Line(f *ir.Func) Excerpt {
-	x := Of(f)
-	if len(x.F.Stacks) > 0 || len(x.F.Tasks) > 0 {
-		x.F = x.F.Unrolled()
-	}
-	return x
-}
-
 func (e *excerpter) excerpt() Excerpt { return Excerpt{e.g, e.x.Frames, e.x.Parts} }
 
 func excerptOf(x Excerpt) *excerpter {

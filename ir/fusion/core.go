@@ -71,10 +71,11 @@ type growing struct {
 	users  map[*ir.Value][]*ir.Op
 	result map[*ir.Value]bool
 	index  map[*ir.Op]int
+	free   Constants
 }
 
 func newGrowing(f *ir.Func, within func(exp, o *ir.Op) bool) *growing {
-	g := &growing{f, within, map[*ir.Value][]*ir.Op{}, map[*ir.Value]bool{}, map[*ir.Op]int{}}
+	g := &growing{f: f, within: within, users: make(map[*ir.Value][]*ir.Op, len(f.Ops)), result: map[*ir.Value]bool{}, index: make(map[*ir.Op]int, len(f.Ops)), free: Constants{}}
 	for i, o := range f.Ops {
 		g.index[o] = i
 		for _, a := range o.Args {
@@ -134,7 +135,13 @@ func (g *growing) core(exp, less *ir.Op) *Core {
 			}
 		}
 	}
-	g.base(c, less.Args[1], map[*ir.Value]bool{})
+	first := len(g.f.Ops)
+	for o := range c.in {
+		if !c.scores[o.Results[0]] {
+			first = min(first, g.index[o])
+		}
+	}
+	g.base(c, less.Args[1], first, map[*ir.Value]bool{})
 	for o := range c.in {
 		c.Ops = append(c.Ops, o)
 	}
@@ -158,13 +165,15 @@ func (c *Core) computes(o *ir.Op) bool {
 }
 
 // base adds what makes v of the core's reductions, and reports whether v is made of
-// them; known are values that were asked about.
-func (g *growing) base(c *Core, v *ir.Value, known map[*ir.Value]bool) bool {
+// them; known are values that were asked about. The first reduction is at a place of the
+// function: nothing before it is made of one. In the steps of a ring that is what the
+// steps before made of theirs.
+func (g *growing) base(c *Core, v *ir.Value, first int, known map[*ir.Value]bool) bool {
 	if of, ok := known[v]; ok {
 		return of
 	}
 	o := v.Def
-	if o == nil || c.scores[v] || !g.within(c.Exp, o) {
+	if o == nil || c.scores[v] || g.index[o] < first || !g.within(c.Exp, o) {
 		return false
 	}
 	if c.in[o] {
@@ -175,7 +184,7 @@ func (g *growing) base(c *Core, v *ir.Value, known map[*ir.Value]bool) bool {
 	}
 	of := false
 	for _, a := range o.Args {
-		of = g.base(c, a, known) || of
+		of = g.base(c, a, first, known) || of
 	}
 	known[v] = of
 	if of {
@@ -224,7 +233,7 @@ func (c *Core) Kernel(results []*ir.Value) *ir.Func {
 	at := map[*ir.Value]*ir.Value{}
 	var copy func(o *ir.Op)
 	of := func(v *ir.Value) *ir.Value {
-		if at[v] == nil && v.Def != nil && (c.in[v.Def] || Free(v)) {
+		if at[v] == nil && v.Def != nil && (c.in[v.Def] || c.of.free.Has(v)) {
 			copy(v.Def)
 		}
 		if at[v] == nil {
@@ -261,10 +270,15 @@ func (c *Core) Kernel(results []*ir.Value) *ir.Func {
 }
 
 // Free reports whether v is computed from constants and positions alone.
-func Free(v *ir.Value) bool { return free(v, map[*ir.Value]bool{}) }
+func Free(v *ir.Value) bool { return Constants{}.Has(v) }
 
-func free(v *ir.Value, known map[*ir.Value]bool) bool {
-	if is, ok := known[v]; ok {
+// Constants are whether values are computed from constants and positions alone, as far as
+// that was asked: one for many questions about a function that does not change meanwhile.
+type Constants map[*ir.Value]bool
+
+// Has reports whether v is.
+func (c Constants) Has(v *ir.Value) bool {
+	if is, ok := c[v]; ok {
 		return is
 	}
 	o := v.Def
@@ -278,6 +292,6 @@ func free(v *ir.Value, known map[*ir.Value]bool) bool {
 	if d.Class != op.Elementwise && !op.Has(o, op.ByName) {
 		return false
 	}
-	known[v] = !slices.ContainsFunc(o.Args, func(a *ir.Value) bool { return !free(a, known) })
-	return known[v]
+	c[v] = !slices.ContainsFunc(o.Args, func(a *ir.Value) bool { return !c.Has(a) })
+	return c[v]
 }

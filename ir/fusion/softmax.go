@@ -8,8 +8,8 @@ import (
 	"ptc/ir/op"
 )
 
-// Softmax is the division e / l of exponentials over the key by their sum of which v
-// is a multiple that no key's weight makes zero or infinite for others, such as by
+// Softmax is the division e / l of exponentials over the key by their sum, and perhaps
+// [Sink]s, of which v is a multiple that no key's weight makes zero or infinite for others, such as by
 // dropout; or nil.
 func Softmax(v *ir.Value, key string) *ir.Op {
 	o := v.Def
@@ -42,13 +42,18 @@ func Softmax(v *ir.Value, key string) *ir.Op {
 	return nil
 }
 
-// normalizes reports whether o divides exponentials by their sum over the keys.
+// normalizes reports whether o divides exponentials by their sum over the keys, and
+// perhaps sinks.
 func normalizes(o *ir.Op, key string) bool {
-	e, l := o.Args[0].Def, o.Args[1].Def
-	if e == nil || l == nil || l.Name != op.ReduceSum || l.Args[0] != o.Args[0] {
+	l := o.Args[1].Def
+	if l == nil {
 		return false
 	}
-	return slices.Equal(l.Attrs.Names("over"), []string{key}) && Exponent(e, key) != nil
+	if isSum(o.Args[1], o.Args[0], key) {
+		return Exponent(o.Args[0].Def, key) != nil
+	}
+	scores, _ := withSinks(o.Args[0].Def, l, key)
+	return scores != nil
 }
 
 // Exponent is the scores of which e is the exponential, up to what is taken off for

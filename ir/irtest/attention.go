@@ -17,6 +17,7 @@ type Attention struct {
 	Window                                        int
 	Dropout, BF16, Stats, Transposed              bool
 	Latent                                        bool // a second product makes the scores, of which heads share the keys
+	Sink                                          bool // a logit of each head is in the sum, and has no key
 	Slopes                                        bool // positions of keys times a number of the head are added to the scores
 }
 
@@ -55,7 +56,7 @@ func (a Attention) scores(dtype string) string { return a.over(dtype, "b", "kv",
 func (a Attention) rows(dtype string) string   { return a.over(dtype, "b", "s", "kv", "g") }
 
 // inputs are the arguments that forward and backward phase have.
-type inputs struct{ q, k, v, q2, k2, bias, slopes, row, key, seed string }
+type inputs struct{ q, k, v, q2, k2, bias, slopes, row, key, seed, sink string }
 
 func (a Attention) args(w *lines) (x inputs) {
 	f := "f32"
@@ -160,20 +161,41 @@ func (a Attention) Forward() string {
 	var w lines
 	w.WriteString("func @k class=kernel\n")
 	x := a.args(&w)
+	if a.Sink {
+		x.sink = w.arg(a.over("f32", "kv", "g"))
+	}
 	s := a.score(&w, x)
 	m := w.add(a.rows("f32"), "reduce_max %s over=(t)", s)
 	if a.rows("f32") != a.over("f32", "b", "kv", "g", "s") {
 		fix(&w, &m, a)
 	}
+	if a.Sink {
+		m = w.add(a.over("f32", "b", "kv", "g", "s"), "max %s, %s", m, x.sink)
+	}
 	e := w.add(a.scores("f32"), "exp %s", w.add(a.scores("f32"), "sub %s, %s", s, m))
 	l := w.add(a.over("f32", "b", "kv", "g", "s"), "reduce_sum %s over=(t)", e)
-	p := a.drop(&w, x, w.add(a.scores("f32"), "div %s, %s", e, l))
-	f, to := "f32", ""
-	if a.BF16 {
+	p, f, to := e, "f32", ""
+	if a.Sink {
+		sunk := w.add(a.over("f32", "b", "kv", "g", "s"), "exp %s", w.add(a.over("f32", "b", "kv", "g", "s"), "sub %s, %s", x.sink, m))
+		l = w.add(a.over("f32", "b", "kv", "g", "s"), "add %s, %s", l, sunk)
+	} else {
+		p = w.add(a.scores("f32"), "div %s, %s", e, l)
+	}
+	if p = a.drop(&w, x, p); a.BF16 {
 		p = w.add(a.scores("bf16"), "cast %s to=bf16", p)
 		f = "bf16"
 	}
-	o := w.add(a.over(f, "b", "s", "kv", "g", "e"), "dot %s, %s out=(b, s, kv, g, e) over=(t)%s", p, x.v, to)
+	of := f
+	if a.Sink && a.BF16 {
+		of, to = "f32", " to=f32"
+	}
+	o := w.add(a.over(of, "b", "s", "kv", "g", "e"), "dot %s, %s out=(b, s, kv, g, e) over=(t)%s", p, x.v, to)
+	if a.Sink {
+		o = w.add(a.over("f32", "b", "s", "kv", "g", "e"), "div %s, %s", o, l)
+	}
+	if of != f {
+		o = w.add(a.over(f, "b", "s", "kv", "g", "e"), "cast %s to=bf16", o)
+	}
 	fmt.Fprintf(&w, "  result %s out\n", o)
 	if a.Stats {
 		fmt.Fprintf(&w, "  result %s out\n  result %s out\n", m, l)
@@ -202,6 +224,7 @@ func RandomAttention(r *rand.Rand) Attention {
 		a.Window = 1 + r.Intn(20)
 	}
 	a.Dropout, a.BF16, a.Stats, a.Transposed, a.Latent = flag(4), flag(4), flag(2), flag(5), flag(5)
+	a.Sink = flag(3)
 	return a
 }
 

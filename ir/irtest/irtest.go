@@ -18,6 +18,7 @@ import (
 type Sizes struct {
 	Layers, Batch, Seq, Heads, Head, FFN, Vocab int
 	Dropout                                     bool
+	Sinks                                       bool // each head has a learned logit in the softmax's sum that no key has
 }
 
 // Small is a transformer of odd sizes, so that tails of vectors occur.
@@ -100,6 +101,9 @@ func (m *model) layerParams(at string, e int) map[string]*ir.Value {
 		add(w, 0.3, "embed", e, "heads", s.Heads, "head", s.Head)
 	}
 	add("wo", 0.3, "heads", s.Heads, "head", s.Head, "embed", e)
+	if s.Sinks {
+		add("sinks", 1, "heads", s.Heads)
+	}
 	add("ln2.g", 0, "embed", e)
 	add("ln2.b", 0, "embed", e)
 	add("w1", 0.3, "embed", e, "ffn", s.FFN)
@@ -153,9 +157,17 @@ func (m *model) attention(x *ir.Value, p map[string]*ir.Value) *ir.Value {
 	i := b.Emit(op.Index, ir.A("axis", ir.Name("seq"), "size", ir.Int(s.Seq)))
 	j := b.Emit(op.Index, ir.A("axis", ir.Name("kseq"), "size", ir.Int(s.Seq)))
 	a = b.Select(b.Emit(op.Ge, nil, i, j), a, b.Like(a, math.Inf(-1)))
-	top := b.Emit(op.Detach, nil, b.Emit(op.ReduceMax, ir.A("over", ir.Names{"kseq"}), a))
+	top := b.Emit(op.ReduceMax, ir.A("over", ir.Names{"kseq"}), a)
+	if s.Sinks {
+		top = b.Emit(op.Max, nil, top, p["sinks"])
+	}
+	top = b.Emit(op.Detach, nil, top)
 	e := b.Emit(op.Exp, nil, b.Sub(a, top))
-	w := b.Div(e, b.Sum(e, "kseq"))
+	sum := b.Sum(e, "kseq")
+	if s.Sinks {
+		sum = b.Add(sum, b.Emit(op.Exp, nil, b.Sub(p["sinks"], top)))
+	}
+	w := b.Div(e, sum)
 	return m.dot(m.dot(w, v, "kseq"), p["wo"], "heads", "head")
 }
 

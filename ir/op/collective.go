@@ -326,11 +326,8 @@ func inferPermute(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 	if len(over) != 1 {
 		return nil, &ShapeError{Msg: fmt.Sprintf("`permute` over %d mesh axes", len(over)), Want: "one"}
 	}
-	src := attrs.Ints("sources")
-	for _, s := range src {
-		if s < -1 || s >= int64(len(src)) {
-			return nil, &ShapeError{Msg: fmt.Sprintf("`permute` among %d devices receives from device %d", len(src), s)}
-		}
+	if err := sourcesErr(attrs.Ints("sources")); err != nil {
+		return nil, err
 	}
 	return one(args[0].Clone())
 }

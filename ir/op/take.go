@@ -62,6 +62,16 @@ func inferTake(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 	return one(ir.Type{DType: x.DType, Axes: cloneAxes(x.Axes...)})
 }
 
+// sourcesErr is what is wrong with the sources of a permute, or nil.
+func sourcesErr(sources []int64) error {
+	for _, s := range sources {
+		if s < -1 || s >= int64(len(sources)) {
+			return &ShapeError{Msg: fmt.Sprintf("`permute` among %d devices receives from device %d", len(sources), s)}
+		}
+	}
+	return nil
+}
+
 // Taken is the axis along which o exchanges positions of the whole value, and
 // their sources: of a take, and of a permute that is one. Empty for any other
 // operation.

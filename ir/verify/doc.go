@@ -10,5 +10,5 @@
 //
 // Packages that give meaning to a level (memory offsets, schedules) add their
 // rules with [AtLevel]; such rules see only modules that are sound otherwise.
-// Imports internal/diag, ir, ir/layout, ir/op, ir/fusion.
+// Imports internal/diag, ir, ir/excerpt, ir/layout, ir/op, ir/fusion.
 package verify

@@ -1,10 +1,13 @@
 package verify
 
 import (
+	"fmt"
+	"sort"
 	"strconv"
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/excerpt"
 )
 
 // Codes of the diagnostics.
@@ -40,12 +43,70 @@ func Module(m *ir.Module) diag.List {
 		c.recursion()
 	}
 	if len(c.errs) == 0 {
-		c.errs = append(c.errs, hold(m, atLevel(m.Level))...)
+		runs := Runs{}
+		for _, r := range atLevel(m.Level) {
+			c.errs = append(c.errs, r.check(m, runs)...)
+		}
 	}
 	if len(c.errs) > maxErrors {
 		c.errs = c.errs[:maxErrors]
 	}
 	return c.errs
+}
+
+type rule struct {
+	level ir.Level
+	name  string
+	check func(m *ir.Module, runs Runs) diag.List
+}
+
+var rules []rule
+
+// AtLevel adds a rule that every module at the level must keep; it is for
+// init functions. The rule may rely on everything that the other checks hold,
+// save the other rules. A second rule of one name and level is a bug.
+func AtLevel(level ir.Level, name string, check func(m *ir.Module) diag.List) {
+	AtLevelInRuns(level, name, func(m *ir.Module, _ Runs) diag.List { return check(m) })
+}
+
+// AtLevelInRuns adds a rule as [AtLevel] does, which goes through what functions run.
+func AtLevelInRuns(level ir.Level, name string, check func(m *ir.Module, runs Runs) diag.List) {
+	for _, r := range rules {
+		if r.level == level && r.name == name {
+			panic(fmt.Sprintf("verify: rule %q at %s registered twice", name, level))
+		}
+	}
+	rules = append(rules, rule{level, name, check})
+}
+
+// Runs are excerpts of functions with every instance and microbatch written out, for rules
+// that go through them and change nothing: they are made once for all rules.
+type Runs map[*ir.Func]excerpt.Excerpt
+
+// Of is that of f.
+func (r Runs) Of(f *ir.Func) excerpt.Excerpt {
+	x, made := r[f]
+	if !made {
+		x = excerpt.Of(f)
+		if len(x.F.Stacks) > 0 || len(x.F.Tasks) > 0 {
+			x.F = x.F.Unrolled()
+		}
+		r[f] = x
+	}
+	return x
+}
+
+// atLevel is the rules of the level by name, so that their order does not
+// depend on the order in which packages are initialized.
+func atLevel(level ir.Level) []rule {
+	var out []rule
+	for _, r := range rules {
+		if r.level == level {
+			out = append(out, r)
+		}
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].name < out[j].name })
+	return out
 }
 
 // checker collects diagnostics.

@@ -11,14 +11,14 @@ import (
 )
 
 // deviations is how many of its standard deviations a result may be away from the exact
-// one. Sums of many independent roundings are nearly normal, and beyond six of its
-// standard deviations a normal variable is once in 5·10⁸.
+// one. Sums of many independent roundings are nearly normal, and so beyond six of its
+// standard deviations a result is once in 5·10⁸.
 const deviations = 6
 
-// mostSamples estimate a standard deviation: that it is less than a third of the true one
-// happens to eight squares of normal variables once in 10⁴, and then only what is beyond
-// two of the true ones is reported wrongly.
-const mostSamples = 8
+// mostSamples estimate a standard deviation. A distance in units of the estimate has Student's
+// distribution with as many degrees of freedom, which is beyond six with 8 samples once in
+// 3·10³, with 16 once in 5·10⁴ and with 32 once in 10⁶. Only what is near the limit takes them.
+const mostSamples = 32
 
 // spread is how far rounding takes losses and gradients of a module from the exact ones. A
 // fixed part of a result's norm is no measure of that: the gradient of what drops out of

@@ -32,7 +32,7 @@ func treats(o *ir.Op, axes []string) how {
 	rule := d.Shard(o)
 	var is how
 	for i, axis := range axes {
-		h := along(&rule, axis)
+		h := along(o, &rule, axis)
 		if h == mixes || i > 0 && h != is {
 			return mixes
 		}
@@ -41,8 +41,8 @@ func treats(o *ir.Op, axes []string) how {
 	return is
 }
 
-// along is what an operation of this rule does to the rows along one axis.
-func along(rule *op.Rule, axis string) how {
+// along is what o, of this rule, does to the rows along one axis.
+func along(o *ir.Op, rule *op.Rule, axis string) how {
 	var at *op.Factor
 	for i := range rule.Factors {
 		f := &rule.Factors[i]
@@ -56,7 +56,7 @@ func along(rule *op.Rule, axis string) how {
 	}
 	other := func(n string) bool { return n != "" && n != axis }
 	switch {
-	case at == nil || slices.ContainsFunc(at.Args, other) || slices.ContainsFunc(at.Results, other) || at.Minor != nil:
+	case at == nil || slices.ContainsFunc(at.Args, other) || slices.ContainsFunc(at.Results, other) || at.Minor != nil || op.Placed(o, at):
 		return mixes
 	case at.Kind == op.PassThrough && !slices.Contains(at.Results, ""):
 		return rows

@@ -99,7 +99,19 @@ var masks = []struct {
 // shape is the other choices of an attention.
 type shape struct {
 	grouped, dropout, valuesFirst, noMax bool
+	sink                                 sink
 }
+
+// sink is how a logit without a key is written.
+type sink int
+
+const (
+	noSink   sink = iota
+	ofHeads       // a term of the sum for each head
+	ofTokens      // for each query, of what it is
+	several       // three for each head
+	column        // a column of the scores, which is dropped
+)
 
 func (m *model) attention(x *ir.Value, mask int, sh shape, at string) *ir.Value {
 	e := x.Type.Size("embed")
@@ -119,6 +131,9 @@ func (m *model) attention(x *ir.Value, mask int, sh shape, at string) *ir.Value 
 	}
 	w := m.Emit("exp", nil, c)
 	w = m.Div(w, m.Sum(w, "kseq"))
+	if sh.sink != noSink {
+		w = m.sunk(s, x, sh.sink, at)
+	}
 	if sh.dropout {
 		var axes ir.Sizes
 		for _, a := range w.Type.Axes {
@@ -137,6 +152,51 @@ func (m *model) attention(x *ir.Value, mask int, sh shape, at string) *ir.Value 
 		y = m.Emit("merge", ir.A("axes", ir.Names{"kv", "group"}, "into", ir.Name("heads")), y)
 	}
 	return m.Add(x, m.dot(y, m.param(at+"wo", "heads", m.heads, "head", 3, "embed", e), "heads", "head"))
+}
+
+// sunk is the softmax of scores, made of x, with sinks.
+func (m *model) sunk(s, x *ir.Value, how sink, at string) *ir.Value {
+	var axes []any
+	for _, a := range s.Type.Axes {
+		if a.Name != "batch" && a.Name != "seq" && a.Name != "kseq" {
+			axes = append(axes, a.Name, a.Size)
+		}
+	}
+	softmax := func(s, t *ir.Value, over ...string) *ir.Value {
+		most := m.Emit("reduce_max", ir.A("over", ir.Names{"kseq"}), s)
+		if len(over) > 0 {
+			most = m.Emit("max", nil, most, m.Emit("reduce_max", ir.A("over", ir.Names(over)), t))
+		} else if t != nil {
+			most = m.Emit("max", nil, most, t)
+		}
+		most = m.Emit("detach", nil, most)
+		e := m.Emit("exp", nil, m.Sub(s, most))
+		l := m.Sum(e, "kseq")
+		if t != nil {
+			r := m.Emit("exp", nil, m.Sub(t, most))
+			if len(over) > 0 {
+				r = m.Sum(r, over...)
+			}
+			l = m.Add(r, l)
+		}
+		return m.Div(e, l)
+	}
+	switch how {
+	case ofTokens:
+		return softmax(s, m.dot(x, m.param(at+"sink", append([]any{"embed", x.Type.Size("embed")}, axes...)...), "embed"))
+	case several:
+		return softmax(s, m.param(at+"sink", append(axes, "sinks", 3)...), "sinks")
+	case column:
+		one := s.Type.Clone()
+		for i := range one.Axes {
+			if one.Axes[i].Name == "kseq" {
+				one.Axes[i].Size = 1
+			}
+		}
+		all := m.Emit("concat", ir.A("axis", ir.Name("kseq")), s, m.Broadcast(m.param(at+"sink", axes...), one))
+		return m.Emit("slice", ir.A("axis", ir.Name("kseq"), "start", ir.Int(0), "limit", ir.Int(m.seq)), softmax(all, nil))
+	}
+	return softmax(s, m.param(at+"sink", axes...))
 }
 
 // build is a module with two attentions, a loss and its gradients.
@@ -180,7 +240,7 @@ func TestAttentions(t *testing.T) {
 		for mask, k := range masks {
 			for i := range 3 {
 				devices := []int{2, 3, 4}[i]
-				sh := shape{flip(), flip(), flip(), k.name == "none" && flip()}
+				sh := shape{flip(), flip(), flip(), k.name == "none" && flip(), sink(r.Intn(5))}
 				t.Run(fmt.Sprintf("%s/%s/%d %+v", order, k.name, devices, sh), func(t *testing.T) {
 					c := runAll(t, build(4*devices, devices, mask, sh, order))
 					want := "a ring of"

@@ -37,6 +37,7 @@ type blocks struct {
 	k      *core
 	made   map[blockKey]*ir.Value
 	chosen map[int]*ir.Value // by step: whether a block's keys come from before
+	turned map[int]ir.Ints
 }
 
 type blockKey struct {
@@ -45,7 +46,7 @@ type blockKey struct {
 }
 
 func (w *rewriter) blocks(k *core) *blocks {
-	return &blocks{rewriter: w, k: k, made: map[blockKey]*ir.Value{}, chosen: map[int]*ir.Value{}}
+	return &blocks{rewriter: w, k: k, made: map[blockKey]*ir.Value{}, chosen: map[int]*ir.Value{}, turned: map[int]ir.Ints{}}
 }
 
 // at is x over a view. Values without positions are the same everywhere.

@@ -16,12 +16,18 @@ func Run(c *pass.Context, m *ir.Module) error {
 	if err := checkOptions(m); err != nil {
 		return err
 	}
+	for _, f := range m.Funcs {
+		ungate(f)
+	}
 	for _, r := range rings(c, m) {
 		for _, f := range m.Funcs {
 			w := &rewriter{c: c, f: f, ring: r, keys: keysOf(f, r.axis)}
 			w.b = op.Builder{F: f}
 			w.run()
 		}
+	}
+	for _, f := range m.Funcs {
+		regular(f)
 	}
 	return nil
 }

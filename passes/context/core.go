@@ -12,7 +12,7 @@ import (
 // core is one attention: out = dot(w, values) over the keys, where w is a
 // softmax over the keys, and what is proportional to it, such as dropout:
 //
-//	norm = e / l   with e = exp(scores − c), l the sum of e over the keys
+//	norm = e / l   with e = exp(scores − c), l the sum of e over the keys, and of sinks
 //
 // The constant c, usually the largest score, changes nothing, and is replaced.
 type core struct {
@@ -23,6 +23,7 @@ type core struct {
 	left    bool // weights are the first operand of out
 	norm    *ir.Op
 	scores  *ir.Value
+	sinks   []fusion.Sink
 	// causal: no query sees keys after it.
 	causal bool
 }
@@ -90,7 +91,7 @@ func (w *rewriter) match(o *ir.Op, key string) *core {
 	if k.norm = fusion.Softmax(k.weights, key); k.norm == nil {
 		return nil
 	}
-	k.scores = fusion.Exponent(k.norm.Args[0].Def, key)
+	k.scores, k.sinks = fusion.SoftmaxOf(k.norm, key)
 	k.causal = w.hides(k.scores, key)
 	return k
 }

@@ -1,9 +1,12 @@
-// Package context cuts attention along the sequence: ir(Global) → ir(Global).
+// Package context gives attention its form, and cuts it along the sequence:
+// ir(Global) → ir(Global).
 //
 // In: a module of which the layout shards an axis of positions, `shard seq over
 // cp`. Out: the same mathematics, with each attention core in blocks of queries
 // and of keys and values, one for each device, and a softmax that is carried
-// from block to block, so that propagate and partition make a ring of it.
+// from block to block, so that propagate and partition make a ring of it. Every
+// attention that is in no ring has the form that package fuse makes a kernel of:
+// less the largest score as a constant, and with sinks divided behind the product.
 // Invariant: the results are those of the module before, up to the rounding of
 // sums in another order.
 //
@@ -26,6 +29,8 @@
 //	ring.go    the steps in the contiguous order
 //	order.go   the zig-zag order: what of the step reads positions so
 //	zigzag.go  the steps in that order, without products that a mask hides
+//	sinks.go   terms of the sum that no key has; the form of attentions that are in no ring
+//	gate.go    sinks that are written as a gate of the result
 //
 // Imports internal/diag, ir, ir/fusion, ir/layout, ir/op, passes/pass.
 package context

@@ -51,10 +51,11 @@ func (t *blocks) addChosen(cond *ir.Value, lo, hi *terms, v view) {
 	hi.add(t, t.b.Select(cond, zero, sum), t.b.Select(cond, zero, out))
 }
 
-// result is the attention, values weighted by the softmax: computed of what was carried,
-// differentiated as the terms.
-func (t *blocks) result(c *carried, a *terms) *ir.Value {
-	return t.b.Div(t.emit(op.Surrogate, nil, c.out, a.out), t.emit(op.Surrogate, nil, c.sum, a.sum))
+// result is the attention of the queries of a view, values weighted by the softmax:
+// computed of what was carried, differentiated as the terms.
+func (t *blocks) result(c *carried, a *terms, v view) *ir.Value {
+	sum := sumWithSinks(&t.b, t.k.sinks, a.sum, a.base, t.over(v))
+	return t.b.Div(t.emit(op.Surrogate, nil, c.out, a.out), t.emit(op.Surrogate, nil, c.sum, sum))
 }
 
 // back is x, of an axis, in blocks, as after so many steps of the ring, for the backward
@@ -105,11 +106,14 @@ func (t *blocks) returned(x *ir.Value, axis string, step int) *ir.Value {
 }
 
 // neighbours are the sources of a permutation by which every block gets that of the one
-// so many places on.
+// so many places on: one list for all steps.
 func (t *blocks) neighbours(on int) ir.Ints {
-	sources := make(ir.Ints, t.devices)
-	for d := range sources {
-		sources[d] = int64((d + t.devices + on) % t.devices)
+	if t.turned[on] == nil {
+		sources := make(ir.Ints, t.devices)
+		for d := range sources {
+			sources[d] = int64((d + t.devices + on) % t.devices)
+		}
+		t.turned[on] = sources
 	}
-	return sources
+	return t.turned[on]
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"ptc/ir"
-	"ptc/ir/fusion"
 	"ptc/ir/op"
 )
 
@@ -18,12 +17,15 @@ import (
 //	o' = o·exp(m − m') + Σ exp(s − m')·v
 type carried struct{ top, sum, out *ir.Value }
 
-// add is the softmax with the keys of a view as well; c is nil at first.
+// add is the softmax with the keys of a view as well; c is nil at first, and sinks are
+// added.
 func (t *blocks) add(c *carried, v view) *carried {
 	s := t.at(t.k.scores, v)
 	top := t.emit(op.ReduceMax, ir.A("over", ir.Names{t.k.key + t.suffix()}), s)
 	if c != nil {
 		top = t.emit(op.Max, nil, c.top, top)
+	} else {
+		top = topOfSinks(&t.b, t.k.sinks, top, t.over(v))
 	}
 	base := t.base(top)
 	e := t.emit(op.Exp, nil, t.b.Sub(s, base))
@@ -33,6 +35,8 @@ func (t *blocks) add(c *carried, v view) *carried {
 		scale := t.emit(op.Exp, nil, t.b.Sub(c.top, base))
 		sum = t.b.Add(t.b.Mul(c.sum, scale), sum)
 		out = t.b.Add(t.b.Mul(c.out, scale), out)
+	} else {
+		sum = sumWithSinks(&t.b, t.k.sinks, sum, base, t.over(v))
 	}
 	return &carried{top, sum, out}
 }
@@ -46,7 +50,7 @@ func (t *blocks) base(top *ir.Value) *ir.Value {
 
 // product is the values of a view weighted by the exponentials.
 func (t *blocks) product(e *ir.Value, v view) *ir.Value {
-	weights := t.weights(t.k.weights, e, v)
+	weights := multiple(&t.b, t.k.weights, t.k.norm, t.k.key, e, t.over(v))
 	values := t.at(t.k.values, v)
 	over := ir.A("over", ir.Names{t.k.key + t.suffix()})
 	if t.k.left {
@@ -55,22 +59,9 @@ func (t *blocks) product(e *ir.Value, v view) *ir.Value {
 	return t.emit(op.Dot, over, values, weights)
 }
 
-// weights is x, a multiple of the softmax, over a view, with the exponentials in
-// the place of the softmax.
-func (t *blocks) weights(x, e *ir.Value, v view) *ir.Value {
-	o := x.Def
-	if o == t.k.norm {
-		return e
-	}
-	args := make([]*ir.Value, len(o.Args))
-	for i, a := range o.Args {
-		if fusion.Softmax(a, t.k.key) == t.k.norm && !(o.Name == op.Select && i == 0) {
-			args[i] = t.weights(a, e, v)
-		} else {
-			args[i] = t.at(a, v)
-		}
-	}
-	return t.emit(o.Name, o.Attrs, args...)
+// over gives values over a view.
+func (t *blocks) over(v view) func(*ir.Value) *ir.Value {
+	return func(x *ir.Value) *ir.Value { return t.at(x, v) }
 }
 
 // choose is a where the condition holds, else b.

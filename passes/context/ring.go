@@ -52,5 +52,5 @@ func (t *blocks) around() *ir.Value {
 	for step := range t.devices {
 		a.addView(t, view{step: step})
 	}
-	return t.result(c, a)
+	return t.result(c, a, view{})
 }

@@ -35,7 +35,7 @@ func (t *blocks) causal() *ir.Value {
 		b.addView(t, t.always(step))
 		t.addChosen(t.before(step), a, b, t.either(step))
 	}
-	x, y := t.result(lo, a), t.result(hi, b)
+	x, y := t.result(lo, a, first), t.result(hi, b, second)
 	return t.emit(op.Concat, ir.A("axis", ir.Name(t.axis+t.suffix())), x, y)
 }
 

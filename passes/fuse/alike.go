@@ -74,11 +74,12 @@ func (l *likeness) typeOf(v *ir.Value) uint64 {
 func (l *likeness) kindOf(o *ir.Op) uint64 {
 	n, ok := l.op[o]
 	if !ok {
-		text := o.Name + "\x00" + o.Attrs.String() + "\x00" + string(binary.AppendUvarint(nil, uint64(len(o.Args))))
+		text := binary.AppendUvarint([]byte{0}, l.number(o.Name+"\x00"+o.Attrs.String())) // no name begins so
+		text = binary.AppendUvarint(text, uint64(len(o.Args)))
 		for _, r := range o.Results {
-			text += "\x00" + r.Type.String()
+			text = binary.AppendUvarint(text, l.typeOf(r))
 		}
-		n = l.number(text)
+		n = l.number(string(text))
 		l.op[o] = n
 	}
 	return n

@@ -24,45 +24,48 @@ func (p *program) findCores(c *pass.Context) {
 	for i, o := range p.f.Ops {
 		at[o] = i
 	}
-	readers := map[*ir.Value][]*ir.Op{}
+	readers := make(map[*ir.Value][]*ir.Op, len(p.f.Ops))
 	for _, o := range p.f.Ops {
 		for _, v := range o.Args {
 			readers[v] = append(readers[v], o)
 		}
 	}
+	constant := fusion.Constants{}
 	within := func(exp, o *ir.Op) bool { return !alone(o) && o.Run == exp.Run && o.Task == exp.Task }
+	known := map[*ir.Op]bool{}
+	var failed []unmade
 	for _, k := range fusion.Cores(p.f, within) {
+		for _, o := range k.Ops {
+			known[o] = true
+		}
 		why := unfit(p.f, k, readers, c.Target.Unfit)
 		if why == "" {
 			why = inRow(p.f.Ops, at, k)
 		}
 		if why != "" {
-			if ofRing(k) {
-				c.Warnf(k.Exp, "a step of a ring of attention is not one kernel, and stores its scores: %s", why)
-			} else {
-				c.Remarkf(k.Exp, "an attention is not one kernel: %s", why)
-			}
+			failed = append(failed, unmade{k, why})
 			continue
 		}
 		x := &core{k.Ops}
 		for _, o := range k.Ops {
 			p.core[o] = x
 			for _, v := range o.Args {
-				p.addMask(v)
+				p.addMask(v, constant)
 			}
 		}
 	}
+	warnStored(c, p.f, readers, known, warnUnmade(c, failed))
 }
 
 // addMask notes what v is made of, where it is made of positions alone: each block of
 // scores has its own, however long the formula is.
-func (p *program) addMask(v *ir.Value) {
-	if !fusion.Free(v) || p.mask[v.Def] {
+func (p *program) addMask(v *ir.Value, constant fusion.Constants) {
+	if !constant.Has(v) || p.mask[v.Def] {
 		return
 	}
 	p.mask[v.Def] = true
 	for _, a := range v.Def.Args {
-		p.addMask(a)
+		p.addMask(a, constant)
 	}
 }
 

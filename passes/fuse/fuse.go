@@ -197,9 +197,10 @@ type group struct {
 }
 
 func newProgram(c *pass.Context, f *ir.Func) *program {
+	n := len(f.Ops)
 	p := &program{
-		f: f, index: map[*ir.Op]int{}, segment: map[*ir.Op]int{}, late: map[*ir.Op]bool{}, free: map[*ir.Op]bool{}, views: map[*ir.Value]*view{},
-		of: map[*ir.Op]*group{}, users: map[*ir.Value][]*ir.Op{}, read: map[*ir.Value][]reader{}, result: map[*ir.Value]bool{}, again: map[*ir.Value]bool{}, keep: map[*ir.Value]bool{},
+		f: f, index: make(map[*ir.Op]int, n), segment: make(map[*ir.Op]int, n), late: make(map[*ir.Op]bool, n), free: map[*ir.Op]bool{}, views: map[*ir.Value]*view{},
+		of: make(map[*ir.Op]*group, n), users: make(map[*ir.Value][]*ir.Op, n), read: map[*ir.Value][]reader{}, result: map[*ir.Value]bool{}, again: map[*ir.Value]bool{}, keep: map[*ir.Value]bool{},
 		readBys: map[*ir.Value]map[*group]bool{}, before: map[*ir.Op]bool{},
 	}
 	f.Ops = materializeViews(f)

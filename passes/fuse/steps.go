@@ -29,9 +29,9 @@ func (p *program) findSteps() {
 			larger[a] = larger[a] || !isStep(o)
 		}
 	}
-	found := map[place][]*ir.Op{}
+	found, constant := map[place][]*ir.Op{}, fusion.Constants{}
 	for _, o := range p.f.Ops {
-		if len(o.Args) > 0 && isStep(o) && larger[o.Results[0]] && fusion.Free(o.Results[0]) {
+		if len(o.Args) > 0 && isStep(o) && larger[o.Results[0]] && constant.Has(o.Results[0]) {
 			k := place{o.Run, o.Task}
 			found[k] = append(found[k], o)
 		}

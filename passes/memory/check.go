@@ -15,7 +15,7 @@ import (
 	"ptc/ir/verify"
 )
 
-func init() { verify.AtLevelByFunction(ir.Planned, "memory", proof) }
+func init() { verify.AtLevelInRuns(ir.Planned, "memory", check) }
 
 // Check proves that no kernel reads a byte that is not of the value it means
 // to read: it runs each program over a map of who owns each byte of each memory.
@@ -29,38 +29,41 @@ func init() { verify.AtLevelByFunction(ir.Planned, "memory", proof) }
 // Of a function with runs, an excerpt is run so, with as few instances as the proof
 // needs (see package excerpt). What instances have each in a row of places is a frame,
 // which as a whole owns its bytes, from the first access to the last, as a value does.
-func Check(m *ir.Module) diag.List { return verify.Alone(m, proof) }
+func Check(m *ir.Module) diag.List { return check(m, verify.Runs{}) }
 
-func proof(m *ir.Module) (verify.Proof, diag.List) {
+func check(m *ir.Module, runs verify.Runs) diag.List {
+	var bugs diag.List
 	kernels := map[*ir.Func]*fusion.Kernel{}
 	for _, f := range m.Funcs {
 		if f.Class == ir.Kernel {
 			k, err := fusion.Analyze(f)
 			if err != nil {
-				return verify.Proof{}, diag.List{{Code: "E0390", Msg: fmt.Sprintf("kernel @%s: %v", f.Name, err)}}
+				return diag.List{{Code: "E0390", Msg: fmt.Sprintf("kernel @%s: %v", f.Name, err)}}
 			}
 			kernels[f] = k
 		}
 	}
-	each := func(f *ir.Func, line func() excerpt.Excerpt) diag.List { return function(f, line, kernels) }
-	end := func(found int) diag.List {
-		if found > 0 {
-			return nil
+	for _, f := range m.Funcs {
+		if kernels[f] == nil {
+			bugs = append(bugs, function(f, kernels, runs)...)
 		}
-		return devices(m)
 	}
-	return verify.Proof{Each: each, End: end}, nil
+	if len(bugs) == 0 {
+		bugs = devices(m)
+	}
+	return bugs
 }
 
 // function is what is wrong with the places of one.
-func function(f *ir.Func, line func() excerpt.Excerpt, kernels map[*ir.Func]*fusion.Kernel) diag.List {
+func function(f *ir.Func, kernels map[*ir.Func]*fusion.Kernel, runs verify.Runs) diag.List {
 	if bugs := repeated(f); len(bugs) > 0 {
 		return bugs
 	}
 	if bugs := turns(f); len(bugs) > 0 {
 		return bugs
 	}
-	c := newChecker(line(), kernels)
+	x := runs.Of(f)
+	c := newChecker(x, kernels)
 	c.run()
 	return c.bugs
 }
@@ -96,7 +99,7 @@ func newChecker(x excerpt.Excerpt, kernels map[*ir.Func]*fusion.Kernel) *checker
 	f := x.F
 	c := &checker{f: f, x: x, begun: make([]bool, len(x.Frames)), kernels: kernels, memory: op.Memories(f),
 		size: arenas(f),
-		at:   map[*ir.Value]spot{}, owner: map[*ir.Value]*ir.Value{}, owners: map[ir.Memory]*ranges.Map[*ir.Value]{},
+		at:   make(map[*ir.Value]spot, len(f.Ops)), owner: map[*ir.Value]*ir.Value{}, owners: map[ir.Memory]*ranges.Map[*ir.Value]{},
 		flights: map[*ir.Op]*flight{}, sent: map[ir.Memory]*ranges.Map[int]{}, got: map[ir.Memory]*ranges.Map[int]{}}
 	for _, mem := range memories {
 		c.owners[mem], c.sent[mem], c.got[mem] = new(ranges.Map[*ir.Value]), new(ranges.Map[int]), new(ranges.Map[int])

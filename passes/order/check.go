@@ -11,7 +11,7 @@ import (
 	"ptc/ir/verify"
 )
 
-func init() { verify.AtLevelByFunction(ir.Planned, "waits", proof) }
+func init() { verify.AtLevelInRuns(ir.Planned, "waits", check) }
 
 // access is bytes that a call uses since the last wait: of a frame of an excerpt,
 // its bytes there, and all of the frame's in truth.
@@ -35,11 +35,19 @@ func (x access) meets(y access) bool {
 // exchange waits, as do transfers, so that what is in other memories needs no
 // proof. Functions without waits, which this package has not seen yet,
 // have nothing to prove. Of functions with runs it is proved of an excerpt.
-func Check(m *ir.Module) diag.List { return verify.Alone(m, proof) }
+func Check(m *ir.Module) diag.List { return check(m, verify.Runs{}) }
 
-func proof(*ir.Module) (verify.Proof, diag.List) { return verify.Proof{Each: waits}, nil }
+func check(m *ir.Module, runs verify.Runs) diag.List {
+	var bugs diag.List
+	for _, f := range m.Funcs {
+		if f.Class != ir.Kernel {
+			bugs = append(bugs, waits(f, runs)...)
+		}
+	}
+	return bugs
+}
 
-func waits(f *ir.Func, line func() excerpt.Excerpt) diag.List {
+func waits(f *ir.Func, runs verify.Runs) diag.List {
 	var bugs diag.List
 	bug := func(o *ir.Op, format string, args ...any) {
 		bugs = append(bugs, &diag.Error{Code: "E0394", Pos: o.Pos, Msg: fmt.Sprintf("@%s: ", f.Name) + fmt.Sprintf(format, args...)})
@@ -67,8 +75,8 @@ func waits(f *ir.Func, line func() excerpt.Excerpt) diag.List {
 			}
 		}
 	})
-	x := line()
-	p := &prover{x: x, at: map[*ir.Value]int64{}, elsewhere: op.Memories(x.F), bug: bug, touched: make([]bool, len(x.Frames))}
+	x := runs.Of(f)
+	p := &prover{x: x, at: make(map[*ir.Value]int64, len(x.F.Ops)), elsewhere: op.Memories(x.F), bug: bug, touched: make([]bool, len(x.Frames))}
 	for _, a := range x.F.Args {
 		p.at[a.Value] = a.At.Bytes()
 	}

@@ -125,15 +125,19 @@ func (c *checker) done(o *ir.Op, i int) {
 
 // endRun counts what is under way in a run: at each start, with what is beside the run.
 func (c *checker) endRun() {
-	for _, z := range c.flights {
-		mesh, n := over(z.x), 0
-		for _, y := range c.flights {
-			if over(y.x) == mesh {
-				n += y.underWay(z.from, c.run.Stack.Count)
-			}
+	of := map[string][]*flight{}
+	for _, y := range c.flights {
+		of[over(y.x)] = append(of[over(y.x)], y)
+	}
+	beside := map[*flight]int{}
+	for mesh, flights := range of {
+		for i, n := range underWayAt(flights, c.run.Stack.Count) {
+			beside[flights[i]] = n + c.open[mesh]
 		}
-		if n += c.open[mesh]; n > MaxOpen {
-			c.tooMany(z.x, mesh)
+	}
+	for _, y := range c.flights {
+		if beside[y] > MaxOpen {
+			c.tooMany(y.x, over(y.x))
 		}
 	}
 	c.flights = nil

@@ -1,6 +1,7 @@
 package overlap
 
 import (
+	"cmp"
 	"slices"
 
 	"ptc/ir"
@@ -129,29 +130,42 @@ func (t *text) inTurn(flights []*flight) {
 }
 
 // peak is how many of the flights of a run are under way at most, in a turn in the
-// middle of it: turns at its ends have fewer. At a place of the text, those of as many
-// instances are as the `done` is turns behind the start, and one more between a start
-// and the place of its `done`, one less between a `done` and the place of its start.
+// middle of it: turns at its ends have fewer.
 func peak(flights []*flight, count int) (most int) {
-	for _, z := range flights {
-		n := 0
-		for _, y := range flights {
-			n += y.underWay(z.from, count)
-		}
+	for _, n := range underWayAt(flights, count) {
 		most = max(most, n)
 	}
 	return most
 }
 
-// underWay is of how many instances, at most, a flight of a run is under way behind the
-// operation at a place.
-func (y *flight) underWay(at, count int) int {
-	open := y.x.Ahead - y.ahead
-	if y.from <= at {
-		open++
+// underWayAt is how many of the flights of a run are under way behind the start of each. At
+// a place of the text, those of as many instances are as the `done` is turns behind the
+// start, and one more between a start and the place of its `done`, one less between a
+// `done` and the place of its start; of no flight those of more instances than there are.
+func underWayAt(flights []*flight, count int) []int {
+	type change struct{ at, flight, by int }
+	changes := make([]change, 0, 2*len(flights))
+	open, n := make([]int, len(flights)), 0
+	for i, y := range flights {
+		open[i] = y.x.Ahead - y.ahead
+		n += min(open[i], count)
+		changes = append(changes, change{y.from, i, 1}, change{y.to, i, -1})
 	}
-	if y.to <= at {
-		open--
+	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
+	starts := make([]int, len(flights)) // in the order of the text
+	for i := range starts {
+		starts[i] = i
 	}
-	return min(open, count)
+	slices.SortStableFunc(starts, func(i, j int) int { return cmp.Compare(flights[i].from, flights[j].from) })
+	out, next := make([]int, len(flights)), 0
+	for _, i := range starts {
+		for ; next < len(changes) && changes[next].at <= flights[i].from; next++ {
+			c := changes[next]
+			n -= min(open[c.flight], count)
+			open[c.flight] += c.by
+			n += min(open[c.flight], count)
+		}
+		out[i] = n
+	}
+	return out
 }

@@ -21,6 +21,7 @@ func (p *plan) findScores(f *ir.Func) {
 		}
 	}
 	p.findCarried(f, terms)
+	p.findDivided(f, terms)
 }
 
 // findCarried marks the sums of products of several attentions, and the terms on their

@@ -22,6 +22,7 @@ type plan struct {
 	grad     map[*ir.Value]bool      // read by results of the function and the optimizer alone
 	scores   map[*ir.Value]bool      // over the queries and keys of an attention that is a kernel
 	carried  map[*ir.Value]bool      // a sum of products of several attentions, or one of its terms
+	each     map[*ir.Value]bool      // statistics of an attention for each query, and what is made of them
 	moved    map[*ir.Value]bool      // see isMoved; of those that were asked for
 	rows     map[*ir.Value][]string  // of rows that were gathered, and what is made of them elementwise: the axes of the index
 	combined map[*ir.Value]bool      // see isCombined
@@ -31,7 +32,7 @@ type plan struct {
 // classify takes f, and whether attentions are kernels.
 func classify(f *ir.Func, attention bool) *plan {
 	p := &plan{readers: map[*ir.Value][]*ir.Op{}, results: map[*ir.Value]bool{}, inside: inside(f),
-		stat: map[*ir.Value]bool{}, norm: map[*ir.Value]bool{}, leads: map[*ir.Value]bool{}, mix: map[*ir.Value]bool{}, stored: map[*ir.Value]bool{}, wide: map[*ir.Value]bool{}, grad: map[*ir.Value]bool{}, scores: map[*ir.Value]bool{}, carried: map[*ir.Value]bool{}, moved: map[*ir.Value]bool{}, rows: map[*ir.Value][]string{}, combined: map[*ir.Value]bool{}, next: next(f)}
+		stat: map[*ir.Value]bool{}, norm: map[*ir.Value]bool{}, leads: map[*ir.Value]bool{}, mix: map[*ir.Value]bool{}, stored: map[*ir.Value]bool{}, wide: map[*ir.Value]bool{}, grad: map[*ir.Value]bool{}, scores: map[*ir.Value]bool{}, carried: map[*ir.Value]bool{}, each: map[*ir.Value]bool{}, moved: map[*ir.Value]bool{}, rows: map[*ir.Value][]string{}, combined: map[*ir.Value]bool{}, next: next(f)}
 	for _, r := range f.Results {
 		p.results[r.Value] = true
 	}
@@ -232,6 +233,9 @@ func (p *plan) isStat(o *ir.Op) bool {
 	case op.Reduction:
 		return true
 	case op.Elementwise, op.Movement:
+		if p.each[o.Results[0]] {
+			return true
+		}
 		any := false
 		for _, a := range o.Args {
 			any = any || p.stat[a]
@@ -240,36 +244,6 @@ func (p *plan) isStat(o *ir.Op) bool {
 			}
 		}
 		return any
-	}
-	return false
-}
-
-// isCombined: a weighted sum of rows that were gathered and that a contraction depends on, as of the outputs of the
-// experts that a token has chosen, or of the gradients that come back from them: in all but form a contraction over the
-// choices, the axes of the index. It notes which values are such rows.
-func (p *plan) isCombined(o *ir.Op) bool {
-	v := o.Results[0]
-	if !p.inside[o] || !v.Type.DType.IsFloat() || !p.leads[v] {
-		return false
-	}
-	var by []string
-	for _, a := range o.Args {
-		if by == nil && a.Type.Rank() >= v.Type.Rank() {
-			by = p.rows[a]
-		}
-	}
-	switch op.Of(o).Class {
-	case op.Indexed:
-		if isGather(o) && o.Args[0].Def != nil {
-			p.rows[v] = o.Args[1].Type.Names()
-		}
-	case op.Elementwise, op.Movement:
-		if len(p.readers[v]) == 1 {
-			p.rows[v] = by
-		}
-	case op.Reduction:
-		other := func(a string) bool { return !slices.Contains(by, a) }
-		return by != nil && o.Name == op.ReduceSum && !slices.ContainsFunc(o.Attrs.Names("over"), other)
 	}
 	return false
 }
@@ -337,7 +311,7 @@ func apart(a, b *ir.Value) bool {
 }
 
 // isStored: what several operations read, one of them a contraction (which
-// reads the compute dtype in any case), or what is a mix on the way to one, as
+// reads the compute dtype in any case) or what scatters rows for one, or what is a mix on the way to one, as
 // the residual stream; and what is moved on its way to a contraction, or as
 // rows that one depends on: tokens to their experts and back.
 func (p *plan) isStored(o *ir.Op, v *ir.Value) bool {
@@ -359,43 +333,11 @@ func (p *plan) isStored(o *ir.Op, v *ir.Value) bool {
 		return true
 	}
 	for _, r := range p.readers[v] {
-		if p.inside[r] && op.Of(r).Class == op.Contraction {
+		if p.inside[r] && (op.Of(r).Class == op.Contraction || p.scatters(r)) {
 			return true
 		}
 	}
 	return false
-}
-
-// isMoved: v, moved or not, is what rows are gathered of that a contraction
-// depends on, or is moved and read by a contraction then.
-func (p *plan) isMoved(v *ir.Value) bool {
-	moved, known := p.moved[v]
-	if !known {
-		moved = p.findMoved(v)
-		p.moved[v] = moved
-	}
-	return moved
-}
-
-func (p *plan) findMoved(v *ir.Value) bool {
-	for _, r := range p.readers[v] {
-		if !p.inside[r] {
-			continue
-		}
-		if isGather(r) && r.Args[0] == v && p.leads[r.Result()] || op.Of(r).Class == op.Movement && p.reaches(r.Result()) {
-			return true
-		}
-	}
-	return false
-}
-
-func (p *plan) reaches(v *ir.Value) bool {
-	for _, r := range p.readers[v] {
-		if p.inside[r] && op.Of(r).Class == op.Contraction {
-			return true
-		}
-	}
-	return p.isMoved(v)
 }
 
 // isWide: every reader is a statistic, subtracts or divides by one, belongs to

@@ -33,9 +33,10 @@
 //     not kept between them; where there are microbatches, once for all of them;
 //   - movement, a gather of rows, and a choice between two tensors keep the dtype in
 //     which their operands are stored. A weighted sum of rows that were gathered is stored
-//     in the compute dtype, as a contraction's result. What is moved on its way to a
-//     contraction, and rows gathered of
-//     what was computed that a contraction depends on, are stored in the compute
+//     in the compute dtype, as a contraction's result, and so is what several operations
+//     read of which one scatters rows, weighted, for a contraction: the gradient of such a
+//     sum. What is moved on its way to a contraction, and rows gathered of what was
+//     computed that a contraction depends on, are stored in the compute
 //     dtype first: so tokens travel to experts and back in it.
 //
 // With products=f8, linear products (products.go: those of parameters and activations, of

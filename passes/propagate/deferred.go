@@ -15,11 +15,14 @@ import (
 type deferred struct {
 	factor.Silent
 	through map[factor.Choice]bool
+	about   map[int]bool
 }
 
 func (d *deferred) Defers(o *ir.Op, m string) bool {
 	return d.through[factor.Choice{Value: o.Results[0].ID, Mesh: m}]
 }
+
+func (d *deferred) Speaks(o *ir.Op) bool { return d.about[o.Results[0].ID] }
 
 // deferReductions finds where partial sums are best reduced, if they may pass through
 // products. Between the operations that make such sums and those that need them
@@ -33,15 +36,49 @@ func (d *deferred) Defers(o *ir.Op, m string) bool {
 // Of several such cuts it is the one nearest to where sums are made.
 func deferReductions(before *trial) maker {
 	through := map[factor.Choice]bool{}
-	for _, m := range before.flow.Mesh {
-		if m.Size > 1 {
-			before.deferOver(m, through)
+	for _, r := range before.regions() {
+		for _, v := range r.carried {
+			if r.side[r.in[v]] {
+				through[factor.Choice{Value: v.ID, Mesh: r.m.Name}] = true
+			}
 		}
 	}
 	if len(through) == 0 {
 		return nil
 	}
-	return func(*trial) factor.Policy { return &deferred{through: through} }
+	about := values(through)
+	return func(*trial) factor.Policy { return &deferred{through: through, about: about} }
+}
+
+// early is the policy of partial sums that are reduced before an operation though it is linear.
+type early struct {
+	factor.Silent
+	reduced map[factor.Choice]bool
+}
+
+func (e *early) Reduces(o *ir.Op, m string) bool {
+	return len(o.Results) > 0 && e.reduced[factor.Choice{Value: o.Results[0].ID, Mesh: m}]
+}
+
+// reduceEarly finds where partial sums pass operations behind the minimum cut: to reduce them
+// before sends less, as where something else needs the operand reduced, or the result is larger.
+//
+//	sum of experts' gradients ─▶ of the next block, reduced
+//	        T·embed        └───▶ broadcast to all experts
+//	                                 T·E·embed
+func reduceEarly(before *trial) maker {
+	reduced := map[factor.Choice]bool{}
+	for _, r := range before.regions() {
+		for _, v := range r.carried {
+			if !r.side[r.in[v]] && factor.PartialSum(v.Type, r.m.Name) {
+				reduced[factor.Choice{Value: v.ID, Mesh: r.m.Name}] = true
+			}
+		}
+	}
+	if len(reduced) == 0 {
+		return nil
+	}
+	return func(*trial) factor.Policy { return &early{reduced: reduced} }
 }
 
 // region is the network of values for the partial sums over one mesh axis.
@@ -58,18 +95,37 @@ type region struct {
 	gathered map[*ir.Value]int
 	// whole are values that some operation has gathered in any case.
 	whole map[*ir.Value]bool
+	// carried are results of operations that partial sums may pass, and side says of nodes
+	// whether they lie before the cut.
+	carried []*ir.Value
+	side    []bool
 }
 
-// deferOver adds to through the operations that partial sums over m pass through
-// though they are not linear in all operands.
-func (t *trial) deferOver(m ir.MeshAxis, through map[factor.Choice]bool) {
+// regions are those of all mesh axes over which partial sums may pass operations.
+func (t *trial) regions() []*region {
+	if t.cuts != nil {
+		return t.cuts
+	}
+	t.cuts = []*region{}
+	for _, m := range t.flow.Mesh {
+		if m.Size > 1 {
+			if r := t.regionOver(m); len(r.carried) > 0 {
+				r.side = r.cut()
+				t.cuts = append(t.cuts, r)
+			}
+		}
+	}
+	return t.cuts
+}
+
+// regionOver is the network of partial sums over m.
+func (t *trial) regionOver(m ir.MeshAxis) *region {
 	r := &region{trial: t, network: newNetwork(), m: m, in: map[*ir.Value]int{}, out: map[*ir.Value]int{}, gathered: map[*ir.Value]int{}, steps: map[*ir.Value]int{}, whole: map[*ir.Value]bool{}}
 	for _, o := range t.f.Ops {
 		if op.Of(o).Class == op.Placement && factor.Over(o.Args[0].Type, m.Name) && !factor.Over(o.Result().Type, m.Name) && !factor.Partial(o.Result().Type, m.Name) {
 			r.whole[o.Args[0]] = true
 		}
 	}
-	var carriers []*ir.Op
 	for i, o := range t.ops {
 		if len(o.Results) == 0 || t.flow.Free(o) {
 			continue
@@ -77,7 +133,7 @@ func (t *trial) deferOver(m ir.MeshAxis, through map[factor.Choice]bool) {
 		in := r.carrier(i, o)
 		switch {
 		case in != nil:
-			carriers = append(carriers, o)
+			r.carried = append(r.carried, o.Results[0])
 			for _, j := range in {
 				if v := t.args[i][j]; r.inside(v) && !t.flow.Crosses(o, v) {
 					r.connect(r.out[v], r.enter(o.Results[0]), forever)
@@ -100,15 +156,8 @@ func (t *trial) deferOver(m ir.MeshAxis, through map[factor.Choice]bool) {
 		}
 		r.leave(v)
 	}
-	if len(carriers) == 0 {
-		return
-	}
-	side := r.cut()
-	for _, o := range carriers {
-		if v := o.Results[0]; r.inside(v) && side[r.in[v]] {
-			through[factor.Choice{Value: v.ID, Mesh: m.Name}] = true
-		}
-	}
+	r.carried = slices.DeleteFunc(r.carried, func(v *ir.Value) bool { return !r.inside(v) })
+	return r
 }
 
 // inside reports whether v may be partial over the mesh axis.
@@ -128,8 +177,18 @@ func (r *region) enter(v *ir.Value) int {
 	if factor.Over(v.Type, r.m.Name) { // as what is reduced before it was
 		times, size = 1, size*int64(r.m.Size)
 	}
-	r.connect(a, b, times*size+1) // of equal bytes the fewest values
+	r.connect(a, b, min(forever, wide.Mul(r.count(v), times*size+1))) // of equal bytes the fewest values
 	return a
+}
+
+// count is how many such values there are in a step, each of which would be reduced: one of
+// each instance and microbatch, but of what microbatches add up there is one.
+func (r *region) count(v *ir.Value) int64 {
+	n := int64(v.Count())
+	if v.PerMicro() {
+		n *= int64(r.f.Micro)
+	}
+	return n
 }
 
 // leave has v reduced, if it may be partial.
@@ -195,7 +254,7 @@ func (r *region) gather(i int, o *ir.Op, in []int) {
 		if !ok {
 			n = r.node()
 			r.gathered[v] = n
-			r.connect(n, 1, min(forever, wide.Mul(r.l.mesh.Bytes(v.Type), int64(r.m.Size))))
+			r.connect(n, 1, min(forever, wide.Mul(r.count(v), wide.Mul(r.l.mesh.Bytes(v.Type), int64(r.m.Size)))))
 		}
 		r.connect(r.in[o.Results[0]], n, forever)
 	}

@@ -42,7 +42,8 @@ var policies = []struct {
 	{always: newTurns},     // turns.go: what each microbatch reduces and gathers for itself
 	{try: gatherStored},    // storage.go: parameters that zero shards are gathered, not followed
 	{try: gatherScattered}, // scatter.go: rows are gathered before they are scattered, not their sums reduced
-	{try: deferReductions}, // deferred.go: where partial sums are reduced
+	{try: deferReductions}, // deferred.go: where partial sums are reduced, which pass products
+	{try: reduceEarly},     // deferred.go: and which do not pass what is linear
 }
 
 // choose propagates f by the policies.
@@ -53,14 +54,14 @@ func (l *layout) choose(f *ir.Func) *trial {
 			chosen = append(chosen, p.always)
 		}
 	}
-	best := l.try(f, chosen)
+	best := l.try(f, chosen, nil)
 	for _, p := range policies {
 		if p.try == nil || best.sent == 0 {
 			continue
 		}
 		if more := p.try(best); more != nil {
 			with := append(slices.Clone(chosen), more)
-			if t := l.try(f, with); t.sent < best.sent {
+			if t := l.try(f, with, best); t.sent < best.sent {
 				best, chosen = t, with
 			}
 		}
@@ -76,13 +77,15 @@ type trial struct {
 	args  [][]*ir.Value // what they read before
 	facts *facts
 	flow  *factor.Flow
-	sent  int64 // bytes, by a device, for reshards as partition will do them
+	sent  int64     // bytes, by a device, for reshards as partition will do them
+	cuts  []*region // of its partial sums, once they are asked for
 }
 
-func (l *layout) try(f *ir.Func, by []maker) *trial {
-	t := l.once(f, by, nil)
+// try propagates a copy of f; before, if there is one, is that by all but the last of the policies.
+func (l *layout) try(f *ir.Func, by []maker, before *trial) *trial {
+	t := l.once(f, by, nil, before)
 	if len(t.flow.Left) > 0 { // an instance gives the next one another state than it has
-		if u := l.once(f, by, t.flow.Left); u.sent < t.sent {
+		if u := l.once(f, by, t.flow.Left, t); u.sent < t.sent {
 			return u
 		}
 	}
@@ -90,8 +93,8 @@ func (l *layout) try(f *ir.Func, by []maker) *trial {
 }
 
 // once propagates a copy of f, in which what goes from instance to instance of a
-// stack has the given states.
-func (l *layout) once(f *ir.Func, by []maker, carried map[int]ir.Type) *trial {
+// stack has the given states; before is a propagation of another copy, or nil.
+func (l *layout) once(f *ir.Func, by []maker, carried map[int]ir.Type, before *trial) *trial {
 	f = f.Clone()
 	t := &trial{l: l, f: f, ops: slices.Clone(f.Ops)}
 	for _, o := range t.ops {
@@ -102,6 +105,9 @@ func (l *layout) once(f *ir.Func, by []maker, carried map[int]ir.Type) *trial {
 	t.facts = l.factsOf(&p)
 	for _, make := range by {
 		p.Policies = append(p.Policies, make(t))
+	}
+	if before != nil {
+		p.Earlier = before.flow.Past()
 	}
 	t.flow = factor.Run(p)
 	for _, o := range f.Ops {

@@ -11,10 +11,22 @@ import (
 type whole struct {
 	factor.Silent
 	declined map[factor.Choice]bool
+	about    map[int]bool
 }
 
 func (w *whole) Declines(o *ir.Op, m string) bool {
 	return w.declined[factor.Choice{Value: o.Results[0].ID, Mesh: m}]
+}
+
+func (w *whole) Speaks(o *ir.Op) bool { return w.about[o.Results[0].ID] }
+
+// values are those of choices, over whichever mesh axis.
+func values(of map[factor.Choice]bool) map[int]bool {
+	out := map[int]bool{}
+	for c := range of {
+		out[c.Value] = true
+	}
+	return out
 }
 
 // gatherScattered finds the operations that scatter rows of shards, where to gather what the rows are made of sends
@@ -26,19 +38,14 @@ func (w *whole) Declines(o *ir.Op, m string) bool {
 // These, and what makes the rows and nothing else reads, are not sharded by a rule between modules.
 func gatherScattered(before *trial) maker {
 	declined := map[factor.Choice]bool{}
-	uses := map[*ir.Value]int{}
-	for _, args := range before.args {
-		for _, v := range args {
-			uses[v]++
-		}
-	}
-	at := map[*ir.Op]int{}
-	for i, o := range before.ops {
-		at[o] = i
-	}
+	var uses map[*ir.Value]int
+	var at map[*ir.Op]int
 	for _, m := range before.flow.Mesh {
-		for _, o := range before.ops {
-			if o.Name == op.ScatterAdd && m.Size > 1 && factor.PartialSum(o.Results[0].Type, m.Name) && !factor.PartialSum(before.args[at[o]][0].Type, m.Name) {
+		for i, o := range before.ops {
+			if o.Name == op.ScatterAdd && m.Size > 1 && factor.PartialSum(o.Results[0].Type, m.Name) && !factor.PartialSum(before.args[i][0].Type, m.Name) {
+				if at == nil {
+					uses, at = before.usesAndPlaces()
+				}
 				before.gatherFor(o, m, at, uses, declined)
 			}
 		}
@@ -46,7 +53,20 @@ func gatherScattered(before *trial) maker {
 	if len(declined) == 0 {
 		return nil
 	}
-	return func(*trial) factor.Policy { return &whole{declined: declined} }
+	about := values(declined)
+	return func(*trial) factor.Policy { return &whole{declined: declined, about: about} }
+}
+
+// usesAndPlaces are how often values were read, and where operations stood.
+func (t *trial) usesAndPlaces() (uses map[*ir.Value]int, at map[*ir.Op]int) {
+	uses, at = make(map[*ir.Value]int, len(t.ops)), make(map[*ir.Op]int, len(t.ops))
+	for i, o := range t.ops {
+		at[o] = i
+		for _, v := range t.args[i] {
+			uses[v]++
+		}
+	}
+	return uses, at
 }
 
 // gatherFor adds to declined what is not sharded over m for o, which scatters, if that sends less.

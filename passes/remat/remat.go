@@ -76,14 +76,14 @@ func phasesOf(f *ir.Func) *phases {
 // phase draws it again, from the same seed and numbers: else every microbatch on its way
 // would keep its own.
 func (h *phases) drawn() map[*ir.Op]bool {
-	out := map[*ir.Op]bool{}
+	out, constant := map[*ir.Op]bool{}, fusion.Constants{}
 	for _, o := range h.f.Ops {
 		if !h.tagged || !o.Micro || !h.forward[o] || op.Of(o).Class == op.Boundary {
 			continue
 		}
 		draws := o.Name == op.Random
 		if !draws && (op.Of(o).Class == op.Elementwise || op.Has(o, op.ByName)) {
-			draws = !slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return (v.Def == nil || !out[v.Def]) && !fusion.Free(v) }) &&
+			draws = !slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return (v.Def == nil || !out[v.Def]) && !constant.Has(v) }) &&
 				slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return v.Def != nil && out[v.Def] })
 		}
 		if draws {

@@ -13,6 +13,6 @@
 // copies.
 //
 // To add a rule: a row in the table of the file that knows its subject
-// (rules_arith.go, rules_shape.go), and a case in testdata.
+// (rules_arith.go, rules_shape.go, rules_softmax.go), and a case in testdata.
 // Imports ir, ir/op, ir/tensor, passes/pass.
 package simplify

@@ -74,25 +74,9 @@ func attentionGrad(r *rewriter, o *ir.Op) *ir.Value {
 			if !values.Type.Has(over[0]) || d.Type.Has(over[0]) {
 				continue
 			}
-			if out := r.mixed(weights, values, over, d.Type); out != nil {
+			if out, left := r.mixed(weights, values, over, d.Type); out != nil {
 				sum := ir.A("over", ir.Names(f.v.Def.Attrs.Names("over")))
-				return r.keep(o, r.emit(o, op.ReduceSum, sum, r.emit(o, op.Mul, nil, d, out)))
-			}
-		}
-	}
-	return nil
-}
-
-// mixed is the product, with the axes of t, of values and what has these factors; nil
-// where the function has none.
-func (r *rewriter) mixed(weights []factor, values *ir.Value, over []string, t ir.Type) *ir.Value {
-	for _, x := range r.out {
-		if x.Name != op.Dot || !slices.Equal(x.Attrs.Names("over"), over) || !sameNames(x.Result().Type, t) {
-			continue
-		}
-		for k, v := range x.Args {
-			if v == values && sameFactors(weights, factors(nil, x.Args[1-k])) {
-				return x.Result()
+				return r.keep(o, r.times(o, r.emit(o, op.ReduceSum, sum, r.emit(o, op.Mul, nil, d, out)), left))
 			}
 		}
 	}
@@ -128,18 +112,8 @@ func factors(list []factor, v *ir.Value) []factor {
 
 // sameFactors reports whether both are the same in some order.
 func sameFactors(a, b []factor) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	b = slices.Clone(b)
-	for _, x := range a {
-		i := slices.Index(b, x)
-		if i < 0 {
-			return false
-		}
-		b = slices.Delete(b, i, i+1)
-	}
-	return true
+	rest, ok := lessFactors(a, b)
+	return ok && len(rest) == 0
 }
 
 // sameNames reports whether both types have the same dtype and axes, in any order.

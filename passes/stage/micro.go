@@ -124,12 +124,15 @@ func accumulateEarly(f *ir.Func) {
 
 // operation makes o one of each microbatch, or leaves it whole.
 func (s *splitter) operation(o *ir.Op) error {
+	s.sumFromZero(o)
 	if s.ofAll(o) {
+		if o.Name == op.Leave && s.of[o.Args[0]] == nil {
+			return errApart
+		}
 		s.only(o)
 		return nil
 	}
 	rule := op.Of(o).Shard(o)
-	s.sumFromZero(o)
 	if o.Run != nil && !s.alike(o, rule) {
 		return errApart
 	}
@@ -254,9 +257,10 @@ func (s *splitter) factor(o *ir.Op, rule op.Rule) *op.Factor {
 	return named
 }
 
-// staysOwn reports whether o is arithmetic on what each microbatch has by itself.
+// staysOwn reports whether o works on what each microbatch has by itself: in arithmetic, or
+// as the maximum of all rows reads those of each.
 func (s *splitter) staysOwn(o *ir.Op) bool {
-	if op.Of(o).Class != op.Elementwise || !slices.ContainsFunc(o.Args, s.isOwn) {
+	if c := op.Of(o).Class; c == op.Boundary || c == op.Source || !slices.ContainsFunc(o.Args, s.isOwn) {
 		return false
 	}
 	return !slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return s.of[v] != nil && !s.isOwn(v) || s.isLate(v) })

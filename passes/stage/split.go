@@ -33,10 +33,12 @@ func (t *tagger) stagesOf(s *ir.Stack) ([]int, error) {
 	for k := range at {
 		at[k] = anywhere
 	}
+	seen := map[string]bool{} // modules, each of which has many operations
 	for _, o := range t.f.Ops {
-		if o.Run == nil || o.Run.Stack != s {
+		if o.Run == nil || o.Run.Stack != s || seen[o.Scope] {
 			continue
 		}
+		seen[o.Scope] = true
 		if _, ok := t.block(o); !ok {
 			continue
 		}

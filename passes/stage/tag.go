@@ -297,24 +297,29 @@ func (t *tagger) leads(grads map[*ir.Value]bool) map[*ir.Op]bool {
 
 // follow is the stage of an operation outside of blocks after the loss: where
 // its largest operands are, the first of several; for scalars the last, so
-// that sums over parameters pass each stage once.
+// that sums over parameters pass each stage once, and what is computed of a scale of the
+// loss is where that is, from where it goes to all stages as gradients do.
 func (t *tagger) follow(o *ir.Op) int {
 	size, s := -1, 0
 	home, homed := 0, false
 	for _, v := range o.Args {
+		n := v.Type.Elems()
+		if v.Type.Rank() == 0 {
+			n = 0
+		}
 		if v.Def == nil {
-			if h, ok := t.home[v]; ok && v.Type.Rank() > 0 {
+			h, ok := t.home[v]
+			switch {
+			case ok && n > 0:
 				home, homed = h, true
+			case ok && size <= 0:
+				size, s = 0, max(s, h)
 			}
 			continue
 		}
 		x := t.stage[v.Def]
 		if x < 0 {
 			continue
-		}
-		n := v.Type.Elems()
-		if v.Type.Rank() == 0 {
-			n = 0
 		}
 		switch {
 		case n > size:

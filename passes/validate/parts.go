@@ -25,14 +25,14 @@ func (t *Table) contraction(n node, attrs ir.Attrs) Number {
 	d := n.typ.DType
 	n.typ = n.typ.Clone()
 	n.typ.DType = d.Acc()
-	n.what = n.text()
+	t.say(&n)
 	sum := t.number(n)
 	if d == n.typ.DType {
 		return sum
 	}
 	c := node{op: op.Cast, attrs: ir.A("to", ir.Name(d.String())).String(), args: []Number{sum}, typ: n.typ.Clone()}
 	c.typ.DType = d
-	c.what = c.text()
+	t.say(&c)
 	return t.number(c)
 }
 
@@ -52,7 +52,7 @@ func (t *Table) unparted(x Number, part string) Number {
 		whole := n
 		whole.typ = n.typ.Drop(part)
 		whole.args = []Number{left, right}
-		whole.what = whole.text()
+		t.say(&whole)
 		return t.number(whole)
 	}
 	return -1
@@ -91,6 +91,6 @@ func (t *Table) unsplit(x Number, part, axis string) Number {
 		}
 		whole.args = append(whole.args, a)
 	}
-	whole.what = whole.text()
+	t.say(&whole)
 	return t.number(whole)
 }

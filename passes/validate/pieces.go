@@ -89,7 +89,7 @@ func (t *Table) join(axis string, pieces []Number, size int, seen map[string]Num
 		}
 		n.args = append(n.args, j)
 	}
-	n.what = n.text()
+	t.say(&n)
 	return t.number(n)
 }
 

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,7 +18,14 @@ type Number int
 type Table struct {
 	of    map[string]Number
 	nodes []node
-	key   []byte // of the last node that was looked for
+	texts map[string]text // of nodes: those of all layers and devices are few
+	key   []byte          // of the last node, or text, that was looked for
+}
+
+// text is what nodes say, and its number from 1 on.
+type text struct {
+	text   string
+	number int
 }
 
 // node is an expression: what is done to which others. what is its operation,
@@ -27,6 +35,7 @@ type Table struct {
 // says; piece is the range of a piece.
 type node struct {
 	op, what, inverse string
+	says              int // the number of what; 0: not asked for
 	attrs             string
 	index             int // of the result
 	typ               ir.Type
@@ -35,18 +44,36 @@ type node struct {
 	piece             piece
 }
 
-// text is what an operation's node says.
-func (n *node) text() string {
-	return n.op + n.attrs + " #" + strconv.Itoa(n.index) + " " + n.typ.String()
+// say has an operation's node say what it is.
+func (t *Table) say(n *node) {
+	key := append(append(t.key[:0], n.op...), n.attrs...)
+	key = strconv.AppendInt(append(key, " #"...), int64(n.index), 10)
+	t.key = n.typ.Append(append(key, ' '))
+	x := t.text(t.key)
+	n.what, n.says = x.text, x.number
+}
+
+// text is a text that is kept once.
+func (t *Table) text(b []byte) text {
+	x, ok := t.texts[string(b)]
+	if !ok {
+		x = text{string(b), len(t.texts) + 1}
+		t.texts[x.text] = x
+	}
+	return x
 }
 
 // New is an empty table.
-func New() *Table { return &Table{of: map[string]Number{}} }
+func New() *Table { return &Table{of: map[string]Number{}, texts: map[string]text{}} }
 
 func (t *Table) number(n node) Number {
-	key := append(t.key[:0], n.what...)
+	if n.says == 0 {
+		x := t.text([]byte(n.what))
+		n.what, n.says = x.text, x.number
+	}
+	key := binary.AppendUvarint(t.key[:0], uint64(n.says))
 	for _, a := range n.args {
-		key = strconv.AppendInt(append(key, " %"...), int64(a), 10)
+		key = binary.AppendUvarint(key, uint64(a))
 	}
 	t.key = key
 	k, ok := t.of[string(key)]
@@ -138,7 +165,7 @@ func (t *Table) result(m *ir.Module, o *ir.Op, i int, args []Number) Number {
 		n.inverse = name + attrs.String()
 	}
 	n.attrs = attrs.String()
-	n.what = n.text()
+	t.say(&n)
 	return t.number(n)
 }
 

@@ -79,7 +79,7 @@ const mostIdle = 0.25
 
 // idleText warns of devices that wait for one another for long.
 func (d *Description) idleText() string {
-	return fmt.Sprintf("warning: devices are idle for %.1f%% of a step, if all stages take the same time: more than %d microbatches, or fewer stages, make it less",
+	return fmt.Sprintf("warning: devices are idle for %.1f%% of a step, if all stages take the same time: more microbatches than %d, or fewer stages, make it less",
 		100*d.Idle, d.Microbatches)
 }
 

@@ -65,7 +65,11 @@ func (x *Flow) assign(o *ir.Op) *assignment {
 	}
 	a.factors = all
 	for _, m := range x.Mesh {
-		if m.Size > 1 && !x.deferred(a, o, m.Name) && !x.pass(a, o, m.Name, false) && !x.shard(a, o, m) {
+		if m.Size <= 1 || x.deferred(a, o, m.Name) {
+			continue
+		}
+		may := !slices.ContainsFunc(x.Policies, func(p Policy) bool { return p.Reduces(o, m.Name) })
+		if !(may && x.pass(a, o, m.Name, false)) && !x.shard(a, o, m) && may {
 			x.pass(a, o, m.Name, true)
 		}
 	}

@@ -123,7 +123,7 @@ func TestNames(t *testing.T) {
 			return true
 		})
 	}
-	if got, want := slices.Sorted(maps.Keys(imports)), []string{"ptc/ir", "ptc/ir/op", "slices", "strings"}; !slices.Equal(got, want) {
+	if got, want := slices.Sorted(maps.Keys(imports)), []string{"maps", "ptc/ir", "ptc/ir/op", "slices", "strings"}; !slices.Equal(got, want) {
 		t.Errorf("imports %v, want %v", got, want)
 	}
 }

@@ -38,6 +38,9 @@ type Problem struct {
 	// microbatches share is brought there once for all of them otherwise. It may be nil.
 	InTurns  func(*ir.Value) bool
 	Policies []Policy
+	// Earlier is the past of a propagation of the same function with the same arguments, by the
+	// first of these policies. It may be nil.
+	Earlier *Past
 }
 
 // Given is a state, and why it is.
@@ -62,6 +65,9 @@ type Policy interface {
 	// Defers reports whether partial sums over m of some operands pass through o,
 	// which is linear in these alone.
 	Defers(o *ir.Op, m string) bool
+	// Reduces reports whether no partial sum over m passes through o, though o is linear:
+	// it is reduced before.
+	Reduces(o *ir.Op, m string) bool
 	// Afresh reports whether reader has v brought into the state of t for itself and
 	// its like, rather than share what others read.
 	Afresh(reader *ir.Op, v *ir.Value, t ir.Type) bool
@@ -77,6 +83,7 @@ func (Silent) Prefer(*ir.Op, *op.Factor, string) (Strength, string) { return Non
 func (Silent) Lends(*ir.Op, *ir.Value, string, string) bool         { return false }
 func (Silent) Declines(*ir.Op, string) bool                         { return false }
 func (Silent) Defers(*ir.Op, string) bool                           { return false }
+func (Silent) Reduces(*ir.Op, string) bool                          { return false }
 func (Silent) Afresh(*ir.Op, *ir.Value, ir.Type) bool               { return false }
 func (Silent) After(*Flow, *ir.Op)                                  {}
 
@@ -93,6 +100,9 @@ type Flow struct {
 	out      []*ir.Op
 	run      *ir.Run // that the traversal is in, and where it begins in out
 	head     int
+	past     Past
+	asBefore []bool // by the numbers of values: in the state of the earlier propagation, for the same reasons
+	had      []*ir.Value
 	// Left are the states in which an instance leaves what goes to the next one, by the
 	// number of what enters, where they are not those in which it enters.
 	Left map[int]ir.Type
@@ -110,12 +120,13 @@ func Run(p Problem) *Flow {
 	for i, a := range x.Func.Args {
 		a.Value.Type, x.origin[a.Value] = p.Args[i].Type, p.Args[i].From
 	}
-	for _, o := range x.Func.Ops {
+	x.remember()
+	for at, o := range x.Func.Ops {
 		if o.Run != x.run {
 			x.run, x.head = o.Run, len(x.out)
 		}
 		if !x.free[o] { // free ones are replicated, and readers make their own
-			x.operation(o)
+			x.operation(o, at)
 		} else {
 			x.out = append(x.out, o)
 		}
@@ -178,21 +189,25 @@ func (x *Flow) put(n *ir.Op, v *ir.Value) {
 }
 
 // operation states the results of o, and reshards its operands.
-func (x *Flow) operation(o *ir.Op) {
+func (x *Flow) operation(o *ir.Op, at int) {
 	if op.Of(o).Class == op.Boundary && o.Accumulates() == "" {
 		x.boundary(o)
+		x.note(o, at, chosen{results: []ir.Type{o.Result().Type}, from: x.origin[o.Result()]}, false)
 		return
 	}
+	x.had = append(x.had[:0], o.Args...)
 	for _, p := range x.Policies {
 		p.Before(x, o)
 	}
-	a, key := x.assign(o), x.same.key(o, x.Phases[o])
+	c, known := x.choose(o, at, x.had)
+	key := x.same.key(o, x.Phases[o])
 	for i, v := range o.Args {
-		o.Args[i] = x.Reshard(o, v, a.operand(x.Mesh, o, i), a.from, "")
+		o.Args[i] = x.Reshard(o, v, c.operands[i], c.from, "")
 	}
 	for i, r := range o.Results {
-		r.Type, x.origin[r] = a.result(x.Mesh, o, i), a.from
+		r.Type, x.origin[r] = c.results[i], c.from
 	}
+	x.note(o, at, c, known)
 	x.same.note(o, key)
 	x.out = append(x.out, o)
 	for _, p := range x.Policies {

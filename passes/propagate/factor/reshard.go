@@ -9,10 +9,11 @@ import (
 )
 
 // made says which readers of a value share what brings it into a state: those at the
-// same place, that do not have it afresh.
+// same place, that do not have it afresh. Where each microbatch brings it there for itself,
+// what runs once for all of them does so on its own.
 type made struct {
-	value, at int
-	afresh    bool
+	value, at    int
+	afresh, each bool
 }
 
 // Reshard is v in the state of t, which has the same axes and sizes, for a reader
@@ -32,7 +33,8 @@ func (x *Flow) Reshard(reader *ir.Op, v *ir.Value, t ir.Type, from Origins, whos
 		by = v.Def
 	}
 	// What microbatches share is there for all of them, unless each brings it here anew.
-	key := made{v.ID, x.place(by), (reader.PerMicro() == v.PerMicro() || x.inTurns(v)) && slices.ContainsFunc(x.Policies, func(p Policy) bool { return p.Afresh(reader, v, t) })}
+	each := reader.PerMicro() && x.inTurns(v)
+	key := made{v.ID, x.place(by), (reader.PerMicro() == v.PerMicro() || x.inTurns(v)) && slices.ContainsFunc(x.Policies, func(p Policy) bool { return p.Afresh(reader, v, t) }), each}
 	for _, w := range x.made[key] {
 		if w.Type.Equal(t) {
 			return w

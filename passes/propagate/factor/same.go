@@ -33,7 +33,7 @@ func samenessOf(f *ir.Func) *sameness {
 
 // key tells what o computes from other operations of its place; without a name where it is not made of arguments alone.
 func (s *sameness) key(o *ir.Op, phase ir.Phase) likeness {
-	k := likeness{attrs: o.Attrs.String(), phase: phase, stage: o.Stage, micro: o.Micro, run: o.Run}
+	k := likeness{phase: phase, stage: o.Stage, micro: o.Micro, run: o.Run}
 	if op.Of(o).Class == op.Boundary || len(o.Args) == 0 || len(o.Args) > len(k.args) {
 		return k
 	}
@@ -42,7 +42,7 @@ func (s *sameness) key(o *ir.Op, phase ir.Phase) likeness {
 			return k
 		}
 	}
-	k.name = o.Name
+	k.name, k.attrs = o.Name, o.Attrs.String()
 	return k
 }
 
