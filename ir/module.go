@@ -197,6 +197,9 @@ func (f *Func) NewValue(t Type, def *Op) *Value {
 	return v
 }
 
+// NextID is the number of the next value.
+func (f *Func) NextID() int { return f.nextID }
+
 // AddArg appends an argument.
 func (f *Func) AddArg(t Type, role, path string, attrs Attrs, pos diag.Pos) *Value {
 	v := f.NewValue(t, nil)

@@ -114,7 +114,7 @@ func (a *app) compile(path string, f *compileFlags) error {
 	for _, s := range r.Static {
 		a.message("warning", "no port: "+s.String())
 	}
-	data, err := program.Encode(plan)
+	data, err := program.EncodeValid(plan)
 	if errors.Is(err, program.ErrTooLarge) {
 		return inputf("%w", &diag.Error{Code: "E0618", Msg: fmt.Sprintf("the plan of %s is too large", path),
 			Want: "at most " + units.Bytes(program.MaxBytes), Hint: "use fewer layers, microbatches or stages"})

@@ -87,6 +87,9 @@ type channel struct {
 	taken            []float64 // when
 	posted           []int     // steps of the receiver whose messages are not taken
 	sender, receiver int       // process that waits, or none
+	// Most channels have one message: room for it.
+	oneSent  [1]message
+	oneTaken [1]float64
 }
 
 type message struct {
@@ -193,6 +196,7 @@ func (m *machine) channel(c Channel) *channel {
 	ch := m.channels[c]
 	if ch == nil {
 		ch = &channel{sender: none, receiver: none}
+		ch.sent, ch.taken = ch.oneSent[:0], ch.oneTaken[:0]
 		m.channels[c] = ch
 	}
 	return ch

@@ -106,16 +106,16 @@ func checkSlots(s *Schedule) error {
 }
 
 func (s *Schedule) checkSlot(d, k int, slot Slot) error {
-	at := fmt.Sprintf("device %d, step %d", d, k)
+	at := func() string { return fmt.Sprintf("device %d, step %d", d, k) }
 	switch {
 	case slot.Kind >= kinds:
-		return faultf(Misplaced, "%s: there is no slot of %s", at, slot.Kind)
+		return faultf(Misplaced, "%s: there is no slot of %s", at(), slot.Kind)
 	case slot.Stage < 0 || slot.Stage >= s.Shape.Stages():
-		return faultf(Misplaced, "%s: the %s, but there are %d stages", at, slot, s.Shape.Stages())
+		return faultf(Misplaced, "%s: the %s, but there are %d stages", at(), slot, s.Shape.Stages())
 	case slot.Microbatch < 0 || slot.Microbatch >= s.Shape.Microbatches:
-		return faultf(Misplaced, "%s: the %s, but there are %d microbatches", at, slot, s.Shape.Microbatches)
+		return faultf(Misplaced, "%s: the %s, but there are %d microbatches", at(), slot, s.Shape.Microbatches)
 	case s.Place.Device(slot.Stage) != d:
-		return faultf(Misplaced, "%s: the %s, but that stage is on device %d", at, slot, s.Place.Device(slot.Stage))
+		return faultf(Misplaced, "%s: the %s, but that stage is on device %d", at(), slot, s.Place.Device(slot.Stage))
 	}
 	return nil
 }
@@ -123,18 +123,20 @@ func (s *Schedule) checkSlot(d, k int, slot Slot) error {
 // proveWork: each stage runs each microbatch forward once and, unless the schedule is
 // forward only, backward once, whole or split.
 func proveWork(s *Schedule) error {
-	runs := map[Slot]bool{}
+	runs := make([][kinds]bool, s.Shape.Stages()*s.Shape.Microbatches) // by stage and microbatch
+	at := func(stage, i int) *[kinds]bool { return &runs[stage*s.Shape.Microbatches+i] }
 	for d, slots := range s.Devices {
 		for _, slot := range slots {
-			if runs[slot] {
+			done := &at(slot.Stage, slot.Microbatch)[slot.Kind]
+			if *done {
 				return faultf(Duplicate, "device %d runs the %s twice", d, slot)
 			}
-			runs[slot] = true
+			*done = true
 		}
 	}
 	for stage := range s.Shape.Stages() {
 		for i := range s.Shape.Microbatches {
-			if err := s.workAt(runs, stage, i); err != nil {
+			if err := s.workAt(at(stage, i), stage, i); err != nil {
 				return err
 			}
 		}
@@ -142,9 +144,9 @@ func proveWork(s *Schedule) error {
 	return nil
 }
 
-func (s *Schedule) workAt(runs map[Slot]bool, stage, i int) error {
+func (s *Schedule) workAt(runs *[kinds]bool, stage, i int) error {
 	d := s.Place.Device(stage)
-	has := func(k Kind) bool { return runs[Slot{k, stage, i}] }
+	has := func(k Kind) bool { return runs[k] }
 	missing := func(k Kind) error {
 		return faultf(Missing, "device %d does not run the %s", d, Slot{k, stage, i})
 	}

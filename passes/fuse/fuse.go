@@ -20,31 +20,82 @@ func Run(c *pass.Context, m *ir.Module) error {
 		}
 		entries = append(entries, f)
 	}
-	ops, alike := 0, newLikeness()
+	x := &fuser{c: c, m: m, shared: shared, alike: newLikeness()}
 	for _, f := range entries {
-		dropDead(f)
-		splitReductions(f)
-		p := grouped(c, f, m.Mesh, alike)
-		before := len(f.Ops)
-		if f.Name == "step" || f.Of == "step" {
-			ops += int(f.Times())
-			m.SetMeta(ir.Term{Head: "stats", Args: ir.A("ops", ir.Int(ops))})
-		}
-		calls := p.emit(shared)
-		f.Ops = calls
-		f.JoinRuns()
-		joinTasks(f)
-		joinCalls(f, shared)
-		splitRuns(f, shared)
-		if err := firstTurns(f, shared); err != nil {
+		if err := x.function(f, len(entries) > 1); err != nil {
 			return err
 		}
-		c.Remarkf(nil, "@%s: %d operations in %d kernel calls", f.Name, before, len(f.Ops))
 	}
 	sumInParts(c, m, shared)
 	keepCalled(m)
 	m.Level = ir.Fused
 	return nil
+}
+
+// fuser fuses the functions of a module one after the other.
+type fuser struct {
+	c      *pass.Context
+	m      *ir.Module
+	shared *kernels
+	alike  *likeness
+	ops    int // that a step does, before fusion
+	done   repeats
+}
+
+// function fuses f, which may be a copy of one before it. Where others follow, f is kept
+// for them.
+func (x *fuser) function(f *ir.Func, many bool) error {
+	dropDead(f)
+	splitReductions(f)
+	if x.repeat(f) {
+		return nil
+	}
+	var given *ir.Func
+	if many {
+		given = f.Clone()
+	}
+	told := len(x.c.Remarks)
+	p := grouped(x.c, f, x.m.Mesh, x.alike)
+	remarks := x.c.Remarks[told:]
+	before, times := len(f.Ops), f.Times()
+	f.Ops = p.emit(x.shared)
+	f.JoinRuns()
+	joinTasks(f)
+	joinCalls(f, x.shared)
+	splitRuns(f, x.shared)
+	if err := firstTurns(f, x.shared); err != nil {
+		return err
+	}
+	if many {
+		x.done.note(&done{given: given, f: f, before: before, times: times, remarks: slices.Clone(remarks)})
+	}
+	x.say(f, before, times)
+	return nil
+}
+
+// say tells what became of f, which had so many operations before, that run so often in a step.
+func (x *fuser) say(f *ir.Func, before int, times int64) {
+	if f.Name == "step" || f.Of == "step" {
+		x.ops += int(times)
+		x.m.SetMeta(ir.Term{Head: "stats", Args: ir.A("ops", ir.Int(x.ops))})
+	}
+	x.c.Remarkf(nil, "@%s: %d operations in %d kernel calls", f.Name, before, len(f.Ops))
+}
+
+// repeat makes f a copy of a function that was fused, where it is alike. It reports
+// whether it is.
+func (x *fuser) repeat(f *ir.Func) bool {
+	d, names := x.done.find(f)
+	if d == nil {
+		return false
+	}
+	remarks, known := d.retold(names)
+	if !known || !d.copyTo(f, names) {
+		return false
+	}
+	x.c.Remarks = append(x.c.Remarks, remarks...)
+	x.say(f, d.before, d.times)
+	return true
 }
 
 // grouped is f in groups that can be done one after the other. Operations of two runs

@@ -116,16 +116,35 @@ func (g *group) shape(m *ir.Module) {
 
 // message is what a program sends or receives, for a microbatch.
 type message struct {
-	*ir.Op
+	*stream
 	micro int
+}
+
+// stream is what the messages of one operation have in common.
+type stream struct {
+	*ir.Op
+	sends           bool
+	peer, tag, each int
+	typ             any // a text
+}
+
+func streamOf(o *ir.Op) *stream {
+	x := &stream{Op: o, sends: op.Has(o, op.Sends), peer: int(o.Attrs.Int("peer", 0)),
+		tag: int(o.Attrs.Int(ir.AttrTag, 0)), each: int(o.Attrs.Int(ir.AttrEach, 0))}
+	for _, values := range [][]*ir.Value{o.Args, o.Results} {
+		for _, v := range values {
+			x.typ = v.Type.String()
+		}
+	}
+	return x
 }
 
 // messages are those of a program in the order in which it comes to them.
 func messages(f *ir.Func) (out []message) {
-	of := map[*ir.Task][]*ir.Op{}
+	of := map[*ir.Task][]*stream{}
 	for _, o := range f.Ops {
 		if isMessage(o) {
-			of[o.Task] = append(of[o.Task], o)
+			of[o.Task] = append(of[o.Task], streamOf(o))
 		}
 	}
 	turns := f.Turns
@@ -140,36 +159,24 @@ func messages(f *ir.Func) (out []message) {
 	return out
 }
 
-func (x message) tag() int {
-	return int(x.Attrs.Int(ir.AttrTag, 0)) + x.micro*int(x.Attrs.Int(ir.AttrEach, 0))
-}
+func (x message) number() int { return x.tag + x.micro*x.each }
 
 // run lets the programs go on until all are at their end, or says why they cannot
 // be.
 func (g *group) run() {
 	all := make([][]message, len(g.progs))
-	types := map[*ir.Op]string{}
 	for d, f := range g.progs {
 		all[d] = messages(f)
-		for _, x := range all[d] {
-			if types[x.Op] != "" {
-				continue
-			}
-			for _, v := range append(x.Args, x.Results...) {
-				types[x.Op] = v.Type.String()
-			}
-		}
 	}
 	sys := progress.System{Room: op.InFlight, Step: func(d, i int) (progress.Step, bool) {
 		if i >= len(all[d]) {
 			return progress.Step{}, false
 		}
 		x := all[d][i]
-		peer := int(x.Attrs.Int("peer", 0))
-		if op.Has(x.Op, op.Sends) {
-			return progress.Step{Kind: progress.Send, Channel: progress.Channel{From: d, To: peer, Tag: x.tag()}, What: types[x.Op]}, true
+		if x.sends {
+			return progress.Step{Kind: progress.Send, Channel: progress.Channel{From: d, To: x.peer, Tag: x.number()}, What: x.typ}, true
 		}
-		return progress.Step{Kind: progress.Receive, Channel: progress.Channel{From: peer, To: d, Tag: x.tag()}, What: types[x.Op]}, true
+		return progress.Step{Kind: progress.Receive, Channel: progress.Channel{From: x.peer, To: d, Tag: x.number()}, What: x.typ}, true
 	}}
 	for d := range g.progs {
 		sys.Processes = append(sys.Processes, d)

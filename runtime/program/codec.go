@@ -90,6 +90,12 @@ func Encode(p *Plan) ([]byte, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
+	return EncodeValid(p)
+}
+
+// EncodeValid is Encode for a plan that Validate has accepted as it is, such as the
+// compiler's, so that it is not proved twice.
+func EncodeValid(p *Plan) ([]byte, error) {
 	body, err := encMode.Marshal(p)
 	if err != nil {
 		return nil, invalid("it cannot be encoded: %v", err)
