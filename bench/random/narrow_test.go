@@ -42,8 +42,12 @@ func (c *Case) Narrow() *Case {
 }
 
 // steady reports whether small changes of what c computes make small changes of its
-// gradients. Choosing experts, or the largest of several positions, is not.
-func (c *Case) steady() bool { return !c.m.has("moe") && c.m.pool != "max" }
+// gradients. Choosing experts, or the largest of several positions, is not, nor is the gradient of
+// relu, which jumps where an input crosses 0.
+func (c *Case) steady() bool {
+	jumps := func(s stack) bool { return s.ffn == "mlp" && s.act == "relu" }
+	return !c.m.has("moe") && c.m.pool != "max" && !slices.ContainsFunc(c.m.stacks, jumps)
+}
 
 // snapshots are the modules of one compilation: before narrow dtypes, with them on
 // one device, and as planned for all devices.
