@@ -194,7 +194,7 @@ func (l *layout) inPlace(o *ir.Op, i, j int, taken map[*buffer]bool) {
 			continue // what goes from instance to instance has its places beside others'
 		}
 		taken[b] = true
-		read := c.read
+		read := l.time.shifted(c.read, l.slot[a]-l.slot[v]) // as it is seen from the place
 		l.join(v, a, 0)
 		l.of[v].read = read
 		taken[l.of[v]] = true
