@@ -138,8 +138,8 @@ func (a *app) compile(path string, f *compileFlags) error {
 }
 
 // collectLess has garbage collected at nine times the live memory instead of twice,
-// unless GOGC says when: GPT of 1T on 3,072 devices takes 4.0 seconds of processor time
-// and 1.7 GB, where at five times it would take 4.5 and 1.0 GB.
+// unless GOGC says when: GPT of 1T on 3,072 devices takes some 4 to 5.5 seconds of processor
+// time and up to 1.7 GB, where at twice it would take 6.5 and 0.4 GB.
 func collectLess() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(800)
