@@ -28,7 +28,7 @@ func TestAccumulateRounds(t *testing.T) {
 	}{
 		{"compute = bf16", 1e-5}, {"compute = bf16  params = bf16", 1e-5}, {"compute = f16  loss_scale = 64", 1e-5}, {"compute = bf16  reduce = bf16", 2e-2},
 	} {
-		for _, name := range []string{"a masked loss", "read by several stages"} {
+		for _, name := range []string{"a masked loss", "read by several stages", "a gate"} {
 			src := layouts.ReplaceAllString(pipelined[name], "layout $1 { precision { "+c.precision+" } ")
 			var want *matrix.Run
 			for _, layout := range append([]string{"single"}, accumulating...) {

@@ -69,6 +69,7 @@ var pipelined = map[string]string{
 	"one gradient for all":       stacked("param u : [n] ~ zeros\n  fn apply(x) { return x + u }", "", "x", "nn.mse(p, q)"),
 	"a constant gradient":        stacked("param u : [n] ~ ones\n  fn apply(x) { return x + u }", "", "x", "mean(p - q)"),
 	"of a parameter alone":       stacked("param g : [n] ~ normal(std = 1)\n  fn apply(x) { return x * g / sqrt(mean(g * g, over = n) + 0.1) }", "", "x", "nn.mse(p, q)"),
+	"a gate":                     stacked("param g : [n] ~ normal(std = 1)\n  fn apply(x) { return x * g + tanh(x) * (1 - g) }", "", "x", "nn.mse(p, q)"),
 	"read by several stages":     stacked(plain, "param e : [n] ~ ones", "x * e + stop_gradient(e) + blocks[1].w[m = 0] + blocks[2].w[m = 0]", "nn.mse(p, q)"),
 	"a masked loss":              stacked(plain, "", "x", masked+"sum(cast(q > 0.2, f32))"),
 	"at least one is kept":       stacked(plain, "", "x", masked+"max(sum(cast(q > 0.2, f32)), 1)"),

@@ -113,7 +113,9 @@ func (x *Flow) again(o, slot *ir.Op, t ir.Type, args ...*ir.Value) *ir.Value {
 	return n.Result()
 }
 
-func (x *Flow) inTurns(v *ir.Value) bool { return x.InTurns != nil && x.InTurns(v) }
+// inTurns reports whether each microbatch brings v into other states for itself, or what v is
+// widened from.
+func (x *Flow) inTurns(v *ir.Value) bool { return x.InTurns != nil && x.InTurns(x.Moved(v)) }
 
 // place is where o runs, -1 where that is everywhere.
 func (x *Flow) place(o *ir.Op) int {
