@@ -119,7 +119,7 @@ func TestLayoutsChangeNothing(t *testing.T) {
 	}{{"", 1e-5}, {"ref:f64", 1e-10}} {
 		var want []float64
 		for i, l := range layouts {
-			if x.target != "" && i%4 != 0 { // some of them, for time: package matrix has all
+			if x.target != "" && i%2 == 1 { // half of them, for time: single, zero1, zero3, tpsp, dptp, three
 				continue
 			}
 			what := l.name + " " + x.target
