@@ -2,11 +2,8 @@ package compiler_test
 
 import (
 	"testing"
-	"time"
 
 	"ptc/bench/matrix"
-	"ptc/compiler"
-	"ptc/ir"
 )
 
 // layered is a model with layers of another kind in front of its blocks and behind them, as dense layers
@@ -72,32 +69,8 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// trainedLayered compiles the model under the rules, which leave it so many stacks, and trains it.
+// trainedLayered trains the model under the rules, which leave it so many stacks.
 func trainedLayered(t *testing.T, rules string, stacks int) *matrix.Run {
 	t.Helper()
-	after := ""
-	p, _, err := compiler.Compile(compiler.Options{File: "m.ptl", Source: []byte(layered + "layout l {\n  " + rules + "\n}\n"), Target: "ref:f64", VerifyEach: true,
-		Hooks: []compiler.Hook{func(_ int, name string, text func() string, _ time.Duration) error {
-			if name == "stage" {
-				after = text()
-			}
-			return nil
-		}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, errs := ir.Parse("stage.ptir", []byte(after))
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	for _, f := range m.Funcs {
-		if len(f.Stacks) < stacks {
-			t.Errorf("@%s has %d stacks, not %d", f.Name, len(f.Stacks), stacks)
-		}
-	}
-	got, err := matrix.TrainOn(p, 2, 16)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return got
+	return trainedInStacks(t, layered+"layout l {\n  "+rules+"\n}\n", stacks)
 }

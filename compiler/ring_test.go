@@ -102,18 +102,7 @@ func TestRingsAreKernels(t *testing.T) {
 					if got := strings.Count(text, "fn=@attention_"); got < 8 {
 						t.Errorf("%d launches of attention kernels", got)
 					}
-					report, _, err := compiler.Check(compiler.Options{File: "m.ptl", Source: []byte(source), Layout: "l", Target: "ref"})
-					if err != nil {
-						t.Fatal(err)
-					}
-					for _, x := range report.Rows {
-						if !x.OK {
-							t.Errorf("%s changes results: %s by %.3g, tolerance %.3g", x.Pass, x.Worst, x.Diff, x.Tol)
-						}
-					}
-					if len(report.Zero) > 0 {
-						t.Errorf("gradients of which nothing is checked: %v", report.Zero)
-					}
+					sameAsOneDevice(t, source)
 				})
 			}
 		}

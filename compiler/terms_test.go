@@ -68,12 +68,18 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// trainedTerms compiles terms with this term under the rules, and trains it.
+// trainedTerms trains terms with this term under the rules.
 func trainedTerms(t *testing.T, term, rules string) *matrix.Run {
 	t.Helper()
-	src := strings.Replace(terms, "TERM", term, 1) + "layout l {\n  " + rules + "\n}\n"
+	return trainedInStacks(t, strings.Replace(terms, "TERM", term, 1)+"layout l {\n  "+rules+"\n}\n", 1)
+}
+
+// trainedInStacks compiles a program of tokens, of which stage must leave at least so many stacks in
+// each function, and trains it.
+func trainedInStacks(t *testing.T, source string, stacks int) *matrix.Run {
+	t.Helper()
 	after := ""
-	p, _, err := compiler.Compile(compiler.Options{File: "m.ptl", Source: []byte(src), Target: "ref:f64", VerifyEach: true,
+	p, _, err := compiler.Compile(compiler.Options{File: "m.ptl", Source: []byte(source), Target: "ref:f64", VerifyEach: true,
 		Hooks: []compiler.Hook{func(_ int, name string, text func() string, _ time.Duration) error {
 			if name == "stage" {
 				after = text()
@@ -88,8 +94,8 @@ func trainedTerms(t *testing.T, term, rules string) *matrix.Run {
 		t.Fatal(errs)
 	}
 	for _, f := range m.Funcs {
-		if len(f.Stacks) == 0 {
-			t.Errorf("@%s has each block for itself", f.Name)
+		if len(f.Stacks) < stacks {
+			t.Errorf("@%s has %d stacks, not %d", f.Name, len(f.Stacks), stacks)
 		}
 	}
 	got, err := matrix.TrainOn(p, 2, 16)
