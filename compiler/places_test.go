@@ -6,8 +6,8 @@ import (
 	"ptc/compiler"
 )
 
-// overLinks is a model of whose blocks the backward phase writes gradients over what goes from
-// block to block, one place further on, beside what the forward phase left there.
+// overLinks is a model whose backward phase writes gradients over activations: those that a block
+// passes on lie in the place of the next block.
 const overLinks = `import std.nn
 import std.optim
 import std.data

@@ -15,24 +15,8 @@ import (
 //
 // is how sinks are added behind a kernel of attention that knows of none.
 func ungate(f *ir.Func) {
-	var out []*ir.Op
-	b := &op.Builder{F: f, Sink: &out}
-	with := map[*ir.Value]*ir.Value{}
-	for _, o := range f.Ops {
-		out = append(out, o)
-		for i := range o.Args {
-			if y := gated(b, o, i); y != nil {
-				with[o.Result()] = y
-				break
-			}
-		}
-	}
-	if len(with) == 0 {
-		return
-	}
-	f.Ops = out
-	f.Replace(with)
-	f.DropDead(nil)
+	b := new(op.Builder)
+	rewrite(f, b, func(o *ir.Op, i int) *ir.Value { return gated(b, o, i) })
 }
 
 // gated is o with a sink, where operand i is an attention and the other is the gate; or nil.

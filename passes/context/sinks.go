@@ -71,14 +71,20 @@ func multiple(b *op.Builder, x *ir.Value, norm *ir.Op, key string, e *ir.Value, 
 // the largest score, which is a constant, and divided behind the product with values where
 // there are sinks.
 func regular(f *ir.Func) {
-	var out []*ir.Op
 	w := &regularizer{uses: f.Uses(), differentiated: slices.ContainsFunc(f.Ops, func(o *ir.Op) bool { return op.Of(o).Class == op.Symbolic })}
-	w.b = op.Builder{F: f, Sink: &out}
+	rewrite(f, &w.b, w.product)
+}
+
+// rewrite has what by makes of an operation in its place, of its first operand of which it makes
+// something; b writes behind the operation.
+func rewrite(f *ir.Func, b *op.Builder, by func(o *ir.Op, i int) *ir.Value) {
+	var out []*ir.Op
+	*b = op.Builder{F: f, Sink: &out}
 	with := map[*ir.Value]*ir.Value{}
 	for _, o := range f.Ops {
 		out = append(out, o)
 		for i := range o.Args {
-			if y := w.product(o, i); y != nil {
+			if y := by(o, i); y != nil {
 				with[o.Result()] = y
 				break
 			}
