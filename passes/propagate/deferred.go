@@ -54,7 +54,10 @@ func deferReductions(before *trial) maker {
 type early struct {
 	factor.Silent
 	reduced map[factor.Choice]bool
+	about   map[int]bool
 }
+
+func (e *early) Speaks(o *ir.Op) bool { return len(o.Results) > 0 && e.about[o.Results[0].ID] }
 
 func (e *early) Reduces(o *ir.Op, m string) bool {
 	return len(o.Results) > 0 && e.reduced[factor.Choice{Value: o.Results[0].ID, Mesh: m}]
@@ -78,7 +81,8 @@ func reduceEarly(before *trial) maker {
 	if len(reduced) == 0 {
 		return nil
 	}
-	return func(*trial) factor.Policy { return &early{reduced: reduced} }
+	about := values(reduced)
+	return func(*trial) factor.Policy { return &early{reduced: reduced, about: about} }
 }
 
 // region is the network of values for the partial sums over one mesh axis.
