@@ -16,6 +16,7 @@ import (
 // -Inf, as most readers take it.
 type CSV struct {
 	mu   sync.Mutex
+	path string // empty: it cannot be rewound
 	w    io.WriteCloser
 	line line
 	err  error
@@ -42,7 +43,9 @@ func openCSV(path string) (Sink, error) {
 		f.Close()
 		return nil, err
 	}
-	return newCSV(f, empty), nil
+	c := newCSV(f, empty)
+	c.path = path
+	return c, nil
 }
 
 // sameHeader is an error where a file has other columns.
@@ -76,6 +79,9 @@ func (c *CSV) Tell(e Event) {
 	defer c.mu.Unlock()
 	l := c.line[:0]
 	switch e := e.(type) {
+	case *Start:
+		c.start(e)
+		return
 	case *Step:
 		l = strconv.AppendInt(l, e.Step, 10)
 		l = cell(l, e.Loss)
@@ -108,6 +114,13 @@ func (c *CSV) Tell(e Event) {
 	c.line = append(l, '\n')
 	if c.err == nil {
 		_, c.err = c.w.Write(c.line)
+	}
+}
+
+// start removes the rows of steps that the run repeats.
+func (c *CSV) start(e *Start) {
+	if c.err == nil && c.path != "" && e.repeats() {
+		c.err = rewind(c.path, func(row []byte) lineKind { return csvKind(row, e.First) })
 	}
 }
 

@@ -14,6 +14,7 @@ type JSON struct {
 	mu    sync.Mutex
 	w     io.Writer
 	close io.Closer // may be nil
+	path  string    // empty: it cannot be rewound
 	line  line
 	err   error
 }
@@ -32,6 +33,9 @@ func (j *JSON) Tell(e Event) {
 	*l = (*l)[:0]
 	switch e := e.(type) {
 	case *Start:
+		if j.err == nil && j.path != "" && e.repeats() {
+			j.err = rewind(j.path, func(line []byte) lineKind { return jsonKind(line, e.First) })
+		}
 		l.start(e)
 	case *Step:
 		l.text(`{"event":"step"`)
