@@ -122,6 +122,7 @@ func Fed(phases []Phase, part *Part) (n int64) {
 
 // resumed is a source that can go on.
 type resumed interface {
+	Fingerprint() string
 	recipe() *Recipe
 	// goOn takes the seeds of the recipe's parts, and what was seen of each.
 	goOn(r *Recipe, of []*seen, from begun)
@@ -137,6 +138,9 @@ func (p *Past) goOn(src resumed, fixed bool) {
 	r, phases := src.recipe(), joined(p.Phases)
 	if fixed {
 		r.Parts[0].fixed = true
+	}
+	if n := len(phases); n > 0 && len(phases[n-1].Parts) == 0 && phases[n-1].Print == src.Fingerprint() {
+		phases[n-1].Recipe = *r // as it would have been
 	}
 	adopt(r, phases)
 	from := begun{steps: p.Steps}

@@ -65,7 +65,7 @@ func (f *fed) run(t testing.TB, parts []weighted, batch, steps int) {
 			f.seen = append(f.seen, int(x))
 		}
 	}
-	f.past.Phases = append(f.past.Phases, Phase{int64(steps * batch), s.Recipe()})
+	f.past.Phases = append(f.past.Phases, Phase{int64(steps * batch), s.Fingerprint(), s.Recipe()})
 }
 
 // counts are how often each example of a source was fed.
@@ -166,7 +166,7 @@ func TestDifference(t *testing.T) {
 	}
 	was := open("text", 8, text("a.txt"))
 	mix := open("mix", 8, mixed("a.txt=0.7", "b.txt=0.3"))
-	past = &Past{Steps: 1, Phases: []Phase{{2, was}, {2, mix}}}
+	past = &Past{Steps: 1, Phases: []Phase{{2, "", was}, {2, "", mix}}}
 	for _, x := range []struct {
 		name     string
 		old, now Recipe
@@ -205,5 +205,33 @@ func TestPhaseOfUnknownParts(t *testing.T) {
 	}
 	if !slices.Equal(fresh.seen, after.seen) {
 		t.Error("examples differ")
+	}
+	print := fresh.past.Phases[0].Print
+	known := &fed{dir: dir, past: Past{Steps: 5, Phases: []Phase{{Examples: 20, Print: print}}}}
+	known.run(t, []weighted{{0, 3}, {1, 1}}, 4, 5)
+	if !slices.Equal(fresh.seen[20:], known.seen) {
+		t.Error("of the same data it does not go on")
+	}
+}
+
+// TestPhasesThatNobodyFed: shares that are not of a mixture are refused.
+func TestPhasesThatNobodyFed(t *testing.T) {
+	for _, places := range [][]int64{{0, 0}, {10000, 0}, {5000, 4000}, {9000}, {-1}, {20000, -10000}} {
+		p := Phase{}
+		for _, n := range places {
+			p.Parts = append(p.Parts, Part{Places: n})
+		}
+		if p.Check() == nil {
+			t.Errorf("%v is taken", places)
+		}
+	}
+	for _, places := range [][]int64{nil, {0}, {10000}, {1, 9999}} {
+		p := Phase{}
+		for _, n := range places {
+			p.Parts = append(p.Parts, Part{Places: n})
+		}
+		if err := p.Check(); err != nil {
+			t.Errorf("%v: %v", places, err)
+		}
 	}
 }

@@ -27,11 +27,27 @@ type Recipe struct {
 	Parts []Part
 }
 
-// Phase is a number of examples of one recipe that a run was fed. The recipe of one without
-// parts is not known.
+// Phase is a number of examples of one recipe that a run was fed. Of one without parts no more
+// is known than the fingerprint of its data.
 type Phase struct {
 	Examples int64
+	Print    string
 	Recipe
+}
+
+// Check refuses a phase that no source has fed.
+func (p *Phase) Check() error {
+	all := int64(0)
+	for _, q := range p.Parts {
+		if q.Places < 0 || q.Places > mixBlock || q.Places == 0 && len(p.Parts) > 1 {
+			return errorf("a source has %d of %d examples of a mixture", q.Places, mixBlock)
+		}
+		all += q.Places
+	}
+	if p.mixture() && all != mixBlock {
+		return errorf("the sources have %d of %d examples of a mixture", all, mixBlock)
+	}
+	return nil
 }
 
 // mixture reports whether the parts are of a mixture.

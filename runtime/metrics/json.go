@@ -84,7 +84,7 @@ func (j *JSON) Tell(e Event) {
 func (l *line) start(e *Start) {
 	l.text(`{"event":"start"`)
 	for _, f := range []struct{ key, value string }{
-		{"name", e.Name}, {"layout", e.Layout}, {"target", e.Target}, {"on", e.On}, {"data", e.Data}, {"resumed", e.Resumed},
+		{"name", e.Name}, {"layout", e.Layout}, {"target", e.Target}, {"on", e.On}, {"data", e.Data}, {"resumed", e.Resumed}, {"changed", e.Changed}, {"goes_on", e.GoesOn},
 	} {
 		if f.value != "" {
 			l.str(f.key, f.value)
