@@ -109,29 +109,28 @@ func (r *run) openPhase(c *checkpoint.Checkpoint) error {
 	}
 	r.keeper.meta.Seed = r.seed
 	if r.feed.src == nil {
-		return nil
+		return r.checkAfter(c)
 	}
 	f := &r.keeper.fed
 	f.now, f.recipe = r.feed.phase(r.first)
-	if c == nil {
-		return nil
+	if c != nil {
+		f.over = phasesOf(c, int(f.now.Batch))
 	}
-	if f.over = phasesOf(c, int(f.now.Batch)); len(f.over) == 0 {
-		return nil
+	if len(f.over) == 0 {
+		return r.checkAfter(c)
 	}
 	before := f.over[len(f.over)-1]
 	if err := r.compareData(c, before); err != nil {
 		return err
 	}
-	all := fedIn(f.over)
 	if len(before.Sources) == 0 {
 		r.warn(fmt.Sprintf("checkpoint %s was saved by an earlier ptc, which did not say the batch: the run goes on as if it had been %d", c.Dir, before.Batch))
 		if !r.changed.data {
 			f.over = []checkpoint.Phase{withExamples(f.now, &f.recipe, 0, before.Examples)}
 			f.over[0].First = before.First
-			all = fedIn(f.over)
 		}
 	}
+	all := fedIn(f.over)
 	r.tellChange(before, all)
 	if !r.changed.data && before.Batch == f.now.Batch { // the same phase goes on
 		f.over, all = f.over[:len(f.over)-1], all[:len(all)-1]
@@ -140,6 +139,25 @@ func (r *run) openPhase(c *checkpoint.Checkpoint) error {
 	f.counted = data.Counted(all, &f.recipe)
 	if r.best = math.Inf(1); r.o.ResumeFrom == "" {
 		r.best = r.keeper.best(f.now.Data)
+	}
+	return r.checkAfter(c)
+}
+
+// checkAfter refuses to begin a phase before the one before it has ended, or behind its end: an
+// interruption ends a run without an error, and a script goes on with its next line.
+func (r *run) checkAfter(c *checkpoint.Checkpoint) error {
+	switch after := r.o.After; {
+	case after == 0 || r.first > r.last:
+		return nil
+	case c == nil:
+		return errorf(ExitFile, "the run is to go on behind step %d, and there is no checkpoint in %s", after, r.o.Checkpoint).
+			hint("run what comes before it")
+	case c.Meta.Step < after:
+		return errorf(ExitFile, "the run is to go on behind step %d, and checkpoint %s is of step %d", after, c.Dir, c.Meta.Step).
+			hint("let what comes before it finish")
+	case c.Meta.Step > after && r.changed.what != "":
+		return errorf(ExitFile, "the run is to go on behind step %d with other %s, and checkpoint %s is of step %d", after, r.changed.what, c.Dir, c.Meta.Step).
+			hint("go on from that of step %d with --resume=PLACE, or drop --after", after)
 	}
 	return nil
 }

@@ -171,6 +171,17 @@ func TestPhaseIsAsked(t *testing.T) {
 	if got := len(phasesIn(t, ck)); got != 2 {
 		t.Errorf("%d phases", got)
 	}
+	failsT(t, other.plan(files), Options{Checkpoint: ck, Steps: 9, Resume: true, After: 9}, ExitFile, "behind step 9", "is of step 8", "finish")
+	failsT(t, other.plan(files), Options{Checkpoint: filepath.Join(ck, "new"), Steps: 9, ResumeIfAny: true, After: 4}, ExitFile, "behind step 4", "no checkpoint")
+	again := toyPhase{batch: 4, devices: 1, data: "a=3 b=1"}.plan(files)
+	failsT(t, again, Options{Checkpoint: ck, Steps: 9, Resume: true, NewData: true, After: 6}, ExitFile, "behind step 6 with other batch (8, now 4); weights", "is of step 8")
+	for _, o := range []Options{{Steps: 4, After: 4}, {Steps: 9, After: 4}} {
+		o.Checkpoint, o.Resume, o.Valid = ck, true, -1
+		if sum, _ := runT(t, other.plan(files), o); sum.Steps != max(8, o.Steps) {
+			t.Errorf("%+v", sum)
+		}
+	}
+	failsT(t, other.plan(files), Options{Checkpoint: ck, After: 4}, ExitUsage, "--after", "--resume")
 	failsT(t, other.plan(files), Options{NewData: true, Checkpoint: ck}, ExitUsage, "--new-data", "--resume")
 }
 
