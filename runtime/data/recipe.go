@@ -112,31 +112,7 @@ func (r *Recipe) pairs(s *Recipe, same func(a, b *Part) bool) []int {
 
 // Difference says in which way a recipe differs from an earlier one; empty where it does not.
 func (r *Recipe) Difference(old *Recipe) string {
-	of := old.pairs(r, (*Part).same)
-	var left []int // parts of old with which none goes on
-	for j := range old.Parts {
-		if !slices.Contains(of, j) {
-			left = append(left, j)
-		}
-	}
-	var out []string
-	for k := range r.Parts {
-		p, name := &r.Parts[k], ""
-		if len(r.Parts) > 1 {
-			name = fmt.Sprintf("source %d: ", k+1)
-		}
-		switch {
-		case of[k] >= 0:
-		case len(left) == 0:
-			out = append(out, name+"data."+p.Kind+" that was not there before")
-		default:
-			out = append(out, name+p.difference(&old.Parts[left[0]]))
-			left = left[1:]
-		}
-	}
-	for _, j := range left {
-		out = append(out, fmt.Sprintf("source %d, data.%s, is there no more", j+1, old.Parts[j].Kind))
-	}
+	out := r.others(old)
 	if now, was := r.shares(), old.shares(); now != was {
 		out = append(out, fmt.Sprintf("weights (%s, now %s)", was, now))
 	}
@@ -147,6 +123,46 @@ func (r *Recipe) Difference(old *Recipe) string {
 		out = append(out, "order of the sources")
 	}
 	return strings.Join(out, "; ")
+}
+
+// others says which parts differ from those of an earlier recipe, and in what. A part that none goes
+// on with is compared with the one in its place among these.
+func (r *Recipe) others(old *Recipe) (out []string) {
+	of := old.pairs(r, (*Part).same)
+	var left []int // parts of old with which none goes on
+	for j := range old.Parts {
+		if !slices.Contains(of, j) {
+			left = append(left, j)
+		}
+	}
+	var texts []string
+	numbers := map[string][]string{}
+	note := func(text string, part int) {
+		if numbers[text] == nil {
+			texts = append(texts, text)
+		}
+		numbers[text] = append(numbers[text], fmt.Sprint(part+1))
+	}
+	for k := range r.Parts {
+		switch p := &r.Parts[k]; {
+		case of[k] >= 0:
+		case len(left) == 0:
+			note("data."+p.Kind+", which was not there before", k)
+		default:
+			note(p.difference(&old.Parts[left[0]]), k)
+			left = left[1:]
+		}
+	}
+	for _, text := range texts {
+		if len(r.Parts) > 1 {
+			text = "of source " + strings.Join(numbers[text], ", ") + ": " + text
+		}
+		out = append(out, text)
+	}
+	for _, j := range left {
+		out = append(out, fmt.Sprintf("source %d, data.%s, is there no more", j+1, old.Parts[j].Kind))
+	}
+	return out
 }
 
 // shares are the weights as people write them.

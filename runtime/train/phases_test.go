@@ -150,7 +150,7 @@ func TestPhaseIsAsked(t *testing.T) {
 	o.Resume, o.Steps = true, 6
 	other := toyPhase{batch: 8, devices: 1, data: "a=1 b=1"}
 	failsT(t, other.plan(files), o, ExitFile, "other data: weights (75% : 25%, now 50% : 50%)", "--new-data", "--init")
-	failsT(t, toyPhase{batch: 4, devices: 1, data: "a=3 c=1"}.plan(files), o, ExitFile, "source 2: content of the files")
+	failsT(t, toyPhase{batch: 4, devices: 1, data: "a=3 c=1"}.plan(files), o, ExitFile, "of source 2: content of the files")
 	failsT(t, toyPhase{batch: 4, devices: 1, data: "a"}.plan(files), o, ExitFile, "source 2, data.arrays, is there no more")
 
 	o.Steps = 3 // nothing is fed, so that nothing is refused
