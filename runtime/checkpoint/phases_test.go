@@ -41,6 +41,14 @@ func TestPhases(t *testing.T) {
 	}
 }
 
+// TestPhasesThatNobodyReads: what could not be read is not saved.
+func TestPhasesThatNobodyReads(t *testing.T) {
+	s, _ := newStore(t)
+	if _, err := s.Begin(Meta{Step: 4, Phases: []Phase{{First: 2, Batch: 1, Examples: 3}}}, testTensors); err == nil || !strings.Contains(err.Error(), "from step 2 on") {
+		t.Errorf("a checkpoint is begun: %v", err)
+	}
+}
+
 // TestBestOfEachData: a loss on other data does not compare, and the best of each data is kept.
 func TestBestOfEachData(t *testing.T) {
 	loss := func(x float64) *float64 { return &x }

@@ -121,3 +121,25 @@ func TestRewoundEvents(t *testing.T) {
 		t.Errorf("left is\n%s", text)
 	}
 }
+
+// TestKilledWhileRewinding: a run that ends between what rewind writes and what it cuts off loses
+// no line that stays, and the next one removes what is left.
+func TestKilledWhileRewinding(t *testing.T) {
+	for name, open := range map[string]func(string) (Sink, error){"a.csv": openCSV, "a.jsonl": openJSON} {
+		path := filepath.Join(t.TempDir(), name)
+		write(t, path, open, func(s Sink) { session(s, 1, 50, 90) })
+		whole := read(t, path)
+		again := func() []byte {
+			write(t, path, open, func(s Sink) { s.Tell(&Start{First: 20, Last: 90, Resumed: "ck"}) })
+			return read(t, path)
+		}
+		want := withoutNotes(again())
+		rewound := read(t, path)
+		if err := os.WriteFile(path, append(rewound[:len(rewound):len(rewound)], whole[min(len(rewound), len(whole)):]...), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, withoutNotes(again())); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}

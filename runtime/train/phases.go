@@ -25,7 +25,7 @@ type change struct {
 // older program's no more is known than the data's fingerprint; then batches are taken to
 // have been of that size.
 func phasesOf(c *checkpoint.Checkpoint, size int) []checkpoint.Phase {
-	if len(c.Meta.Phases) > 0 || c.Meta.Step == 0 || c.Meta.Data == "" {
+	if len(c.Meta.Phases) > 0 || c.Meta.Step == 0 {
 		return c.Meta.Phases
 	}
 	return []checkpoint.Phase{{First: 1, Batch: int64(size), Examples: c.Meta.Step * int64(size), Data: c.Meta.Data}}
@@ -109,6 +109,10 @@ func (r *run) openPhase(c *checkpoint.Checkpoint) error {
 	}
 	r.keeper.meta.Seed = r.seed
 	if r.feed.src == nil {
+		if c != nil && c.Meta.Data != "" && r.first <= r.last {
+			return errorf(ExitFile, "checkpoint %s is of a run on data, and this plan takes none", c.Dir).
+				hint("to train its parameters without data, start a run with --init %s", storage.Join(c.Dir, "model.safetensors"))
+		}
 		return r.checkAfter(c)
 	}
 	f := &r.keeper.fed

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -199,6 +200,55 @@ func TestAnotherBatch(t *testing.T) {
 	if diff := cmp.Diff([]string{"from 1 by 4: 24", "from 7 by 8: 16"}, phasesIn(t, ck)); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// TestPhasesOfAJob: several processes go on with another batch and other data as one does.
+func TestPhasesOfAJob(t *testing.T) {
+	files, dir := toyFiles(t), t.TempDir()
+	next := toyPhase{batch: 8, devices: 2, data: "b=1 a=1"}
+	for _, name := range []string{"one", "job"} {
+		ck := filepath.Join(dir, name)
+		runT(t, toyPhase{batch: 4, devices: 2, data: "a=3 b=1"}.plan(files), Options{Checkpoint: ck, Valid: -1, Steps: 5})
+		o := Options{Checkpoint: ck, Valid: -1, Steps: 9, Resume: true, NewData: true, Save: ck + ".p"}
+		if name == "one" {
+			runT(t, next.plan(files), o)
+			continue
+		}
+		refused := o
+		refused.NewData = false
+		errs, _ := jobT(t, context.Background(), func(int) *program.Plan { return next.plan(files) }, func(int) Options { return refused })
+		failed(t, errs[0], ExitFile, "other data: weights (75% : 25%, now 50% : 50%)")
+		errs, _ = jobT(t, context.Background(), func(int) *program.Plan { return next.plan(files) }, func(int) Options { return o })
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sameFile(t, filepath.Join(dir, "one.p"), filepath.Join(dir, "job.p"))
+	if diff := cmp.Diff(phasesIn(t, filepath.Join(dir, "one")), phasesIn(t, filepath.Join(dir, "job"))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestPhaseWithoutData: a run on data does not go on without any, nor does one without go on
+// with data that it is not told of.
+func TestPhaseWithoutData(t *testing.T) {
+	files, ck := toyFiles(t), filepath.Join(t.TempDir(), "ck")
+	line := toyPhase{batch: 4, devices: 1, data: "a"}
+	runT(t, line.plan(files), Options{Checkpoint: ck, Valid: -1, Steps: 4})
+	asFormat2(t, filepath.Join(ck, "step-00000004"))
+	rewrite(t, filepath.Join(ck, "step-00000004", "manifest.json"), func(text string) string {
+		return regexp.MustCompile(`("data_fingerprint": )"[^"]*"`).ReplaceAllString(text, `$1""`)
+	})
+	o := Options{Checkpoint: ck, Valid: -1, Steps: 6, Resume: true}
+	failsT(t, line.plan(files), o, ExitFile, "other data", "--new-data")
+	o.NewData = true
+	runT(t, line.plan(files), o)
+	none := line.plan(files)
+	for i := range none.Devices {
+		none.Devices[i].Ports = slices.DeleteFunc(none.Devices[i].Ports, func(p program.Port) bool { return p.Role == program.RoleData })
+	}
+	none.Data.Kind, none.Data.Options, o.Steps = "", nil, 8
+	failsT(t, none, o, ExitFile, "this plan takes none", "--init")
 }
 
 // asFormat2 makes a checkpoint that of an earlier version, which had no phases.
