@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -17,6 +18,7 @@ import (
 type CSV struct {
 	mu   sync.Mutex
 	path string // empty: it cannot be rewound
+	kept error  // why rows of steps that are repeated are still there
 	w    io.WriteCloser
 	line line
 	err  error
@@ -119,8 +121,8 @@ func (c *CSV) Tell(e Event) {
 
 // start removes the rows of steps that the run repeats.
 func (c *CSV) start(e *Start) {
-	if c.err == nil && c.path != "" && e.repeats() {
-		c.err = rewind(c.path, func(row []byte) lineKind { return csvKind(row, e.First) })
+	if c.path != "" && e.repeats() {
+		c.kept = rewind(c.path, func(row []byte) lineKind { return csvKind(row, e.First) })
 	}
 }
 
@@ -145,5 +147,5 @@ func (c *CSV) Close() error {
 			c.err = err
 		}
 	}
-	return c.err
+	return cmp.Or(c.err, c.kept)
 }

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"io"
 	"strconv"
 	"sync"
@@ -15,6 +16,7 @@ type JSON struct {
 	w     io.Writer
 	close io.Closer // may be nil
 	path  string    // empty: it cannot be rewound
+	kept  error     // why lines of steps that are repeated are still there
 	line  line
 	err   error
 }
@@ -33,8 +35,8 @@ func (j *JSON) Tell(e Event) {
 	*l = (*l)[:0]
 	switch e := e.(type) {
 	case *Start:
-		if j.err == nil && j.path != "" && e.repeats() {
-			j.err = rewind(j.path, func(line []byte) lineKind { return jsonKind(line, e.First) })
+		if j.path != "" && e.repeats() {
+			j.kept = rewind(j.path, func(line []byte) lineKind { return jsonKind(line, e.First) })
 		}
 		l.start(e)
 	case *Step:
@@ -137,5 +139,5 @@ func (j *JSON) Close() error {
 			j.err = err
 		}
 	}
-	return j.err
+	return cmp.Or(j.err, j.kept)
 }

@@ -3,6 +3,7 @@ package metrics
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -31,7 +32,7 @@ func rewind(path string, kind func(line []byte) lineKind) error {
 	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return err
+		return fmt.Errorf("steps that are repeated are there twice: %w", err)
 	}
 	defer f.Close()
 	at, tail, err := tailOf(f, kind)

@@ -143,3 +143,21 @@ func TestKilledWhileRewinding(t *testing.T) {
 		}
 	}
 }
+
+// TestLogThatCannotBeRewound: what cannot be removed stays, and what follows is told all the same.
+func TestLogThatCannotBeRewound(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.csv")
+	write(t, path, openCSV, func(s Sink) { session(s, 1, 9, 20) })
+	s, err := openCSV(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.(*CSV).path = t.TempDir() + "/none"
+	session(s, 5, 20, 20)
+	if err := s.Close(); err == nil {
+		t.Error("nothing is said")
+	}
+	if rows := withoutNotes(read(t, path)); !strings.HasPrefix(rows[len(rows)-1], "20,") {
+		t.Errorf("it ends with %q", rows[len(rows)-1])
+	}
+}
