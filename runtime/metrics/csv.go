@@ -119,11 +119,21 @@ func (c *CSV) Tell(e Event) {
 	}
 }
 
-// start removes the rows of steps that the run repeats.
+// start removes the rows of steps that the run repeats, and looks whether the step that it goes on
+// from was validated.
 func (c *CSV) start(e *Start) {
-	if c.path != "" && e.repeats() {
-		c.kept = rewind(c.path, func(row []byte) lineKind { return csvKind(row, e.First) })
+	if c.path == "" || e.Resumed == "" {
+		return
 	}
+	c.kept = rewind(c.path, func(row []byte) lineKind {
+		if step, loss, ok := csvRow(row); ok && !loss && step == e.First-1 {
+			c.validated = step
+		}
+		if kind := csvKind(row, e.First); kind != lineGone || e.repeats() {
+			return kind
+		}
+		return lineKept
+	})
 }
 
 func cell(l line, v float64) line { return strconv.AppendFloat(append(l, ','), v, 'g', -1, 64) }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 )
 
 // A run that goes on from a checkpoint repeats the steps that a crash or a kill has lost.
@@ -41,7 +42,7 @@ func rewind(path string, kind func(line []byte) lineKind) error {
 	}
 	var stays []byte
 	for _, line := range bytes.SplitAfter(tail, []byte("\n")) {
-		if kind(line) != lineGone {
+		if len(line) > 0 && kind(line) != lineGone {
 			stays = append(stays, line...)
 		}
 	}
@@ -85,26 +86,33 @@ func tailOf(f *os.File, kind func([]byte) lineKind) (at int64, tail []byte, err 
 	}
 }
 
-// csvKind is that of a row, for a run whose first step is first.
+// csvKind is that of a row, for a run whose first step is first. A validation, which has no loss, may
+// be told after later steps: of the checkpoint that a run would have gone on from.
 func csvKind(row []byte, first int64) lineKind {
-	if string(row) == csvHeader || len(row) == 0 {
+	if string(row) == csvHeader {
 		return lineBefore
 	}
-	cell, _, _ := bytes.Cut(row, []byte(","))
-	step, err := strconv.ParseInt(string(cell), 10, 64)
-	whole := bytes.HasSuffix(row, []byte("\n")) && bytes.Count(row, []byte(",")) == bytes.Count([]byte(csvHeader), []byte(","))
-	if err != nil || !whole || step >= first {
+	step, loss, ok := csvRow(row)
+	switch {
+	case !ok || step >= first:
 		return lineGone
+	case !loss:
+		return lineKept
 	}
 	return lineBefore
+}
+
+// csvRow is the step of a whole row, and whether it has the step's loss or a validation's.
+func csvRow(row []byte) (step int64, loss, ok bool) {
+	cells := bytes.Split(row, []byte(","))
+	step, err := strconv.ParseInt(string(cells[0]), 10, 64)
+	ok = err == nil && bytes.HasSuffix(row, []byte("\n")) && len(cells) == strings.Count(csvHeader, ",")+1
+	return step, ok && len(cells[1]) > 0, ok
 }
 
 // jsonKind is that of an event. A checkpoint may be told after steps that follow it, and a
 // warning has no step.
 func jsonKind(line []byte, first int64) lineKind {
-	if len(line) == 0 {
-		return lineKept
-	}
 	var e struct {
 		Event string `json:"event"`
 		Step  int64  `json:"step"`
@@ -117,7 +125,7 @@ func jsonKind(line []byte, first int64) lineKind {
 	switch at := max(e.Step, e.Steps, e.First); {
 	case at >= first:
 		return lineGone
-	case e.Event == "step" || e.Event == "start":
+	case e.Event == "step":
 		return lineBefore
 	}
 	return lineKept

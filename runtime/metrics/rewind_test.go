@@ -45,6 +45,20 @@ func withoutNotes(text []byte) (out []string) {
 	return out
 }
 
+// withoutIdle leaves out what runs with nothing left to do have told: of a step that was not validated
+// before, a validation.
+func withoutIdle(lines []string) (out []string) {
+	for _, line := range lines {
+		step, validation, _ := strings.Cut(line, ",,2,")
+		var n int
+		if _, err := fmt.Sscan(step, &n); err == nil && validation != "" && n%3 != 0 || strings.Contains(line, `"event":"end"`) && strings.Contains(line, `"val_loss":2`) {
+			continue
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
 // TestLogsOfResumedRuns: a run that was killed again and again, in the middle of a line too, has
 // the log of one that never was; each line of another run before it stays.
 func TestLogsOfResumedRuns(t *testing.T) {
@@ -59,7 +73,13 @@ func TestLogsOfResumedRuns(t *testing.T) {
 			}
 			write(t, whole, open, func(s Sink) { session(s, 1, last, last) })
 			for from, done := int64(1), int64(0); done < last; {
-				done = min(last, from+random.Int64N(last/2+1))
+				if random.IntN(2) == 0 && from > 1 { // a run that has nothing left to do
+					write(t, killed, open, func(s Sink) {
+						s.Tell(&Start{First: from, Last: from - 1, Resumed: "ck"})
+						s.Tell(&End{Steps: from - 1, Loss: 1, ValLoss: 2})
+					})
+				}
+				done = min(last, from+2+random.Int64N(last/2+1))
 				write(t, killed, open, func(s Sink) { session(s, from, done, last) })
 				if done < last && random.IntN(2) == 0 {
 					text := read(t, killed)
@@ -76,7 +96,7 @@ func TestLogsOfResumedRuns(t *testing.T) {
 					from = 2
 				}
 			}
-			want, got := withoutNotes(read(t, whole)), withoutNotes(read(t, killed))
+			want, got := withoutIdle(withoutNotes(read(t, whole))), withoutIdle(withoutNotes(read(t, killed)))
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Fatalf("%s: %s", name, diff)
 			}

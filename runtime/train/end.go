@@ -36,7 +36,7 @@ func (r *run) finish(ctx context.Context) error {
 	if err := r.finishProfile(); err != nil {
 		return err
 	}
-	if !validated && math.IsNaN(r.sum.ValLoss) {
+	if !validated && !r.changed.passed && math.IsNaN(r.sum.ValLoss) {
 		var err error
 		if r.sum.ValLoss, _, err = r.validate(ctx); err != nil {
 			return err

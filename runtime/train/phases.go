@@ -19,6 +19,7 @@ import (
 type change struct {
 	what, goesOn string // for the user; empty where nothing changes
 	data         bool   // it is fed other data
+	passed       bool   // its last step has been reached, in a phase with other batches or other data
 }
 
 // phasesOf are the phases that a checkpoint says of, which was saved after its step. Of an
@@ -202,7 +203,7 @@ func (r *run) tellChange(before checkpoint.Phase, all []data.Phase) {
 		what = append(what, r.changed.what)
 	}
 	if len(what) == 0 || r.first > r.last {
-		r.changed.what = ""
+		r.changed.what, r.changed.passed = "", len(what) > 0
 		return
 	}
 	goesOn := []string{"parameters", "state of the optimizer", fmt.Sprintf("steps from %d on", r.first)}

@@ -154,12 +154,16 @@ func TestPhaseIsAsked(t *testing.T) {
 	failsT(t, toyPhase{batch: 4, devices: 1, data: "a=3 c=1"}.plan(files), o, ExitFile, "of source 2: content of the files")
 	failsT(t, toyPhase{batch: 4, devices: 1, data: "a"}.plan(files), o, ExitFile, "source 2, data.arrays, is there no more")
 
-	o.Steps = 3 // nothing is fed, so that nothing is refused
-	if sum, lines := runT(t, other.plan(files), o); sum.Ran != 0 || named(lines, "start")[0]["changed"] != nil {
+	o.Steps, o.Valid, o.Save = 3, 0, filepath.Join(t.TempDir(), "p") // nothing is fed, so that nothing is refused
+	sum, lines := runT(t, other.plan(files), o)
+	if end := named(lines, "end")[0]; sum.Ran != 0 || named(lines, "start")[0]["changed"] != nil || end["val_loss"] != nil {
 		t.Errorf("%+v, %v", sum, lines)
 	}
-	o.Steps, o.NewData = 6, true
-	_, lines := runT(t, other.plan(files), o)
+	if _, err := os.Stat(o.Save); err == nil || !strings.Contains(fmt.Sprint(named(lines, "warning")), "of a later phase") {
+		t.Error("parameters of another phase are saved")
+	}
+	o.Steps, o.NewData, o.Valid, o.Save = 6, true, -1, ""
+	_, lines = runT(t, other.plan(files), o)
 	start := named(lines, "start")[0]
 	if start["changed"] != "batch (4, now 8); weights (75% : 25%, now 50% : 50%)" ||
 		!regexp.MustCompile("^parameters, state of the optimizer, steps from 5 on, source 1 from example 1[0-9] on, source 2 from example [2-6] on$").MatchString(start["goes_on"].(string)) {
