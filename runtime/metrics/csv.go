@@ -126,10 +126,10 @@ func (c *CSV) start(e *Start) {
 		return
 	}
 	c.kept = rewind(c.path, func(row []byte) lineKind {
-		if step, loss, ok := csvRow(row); ok && !loss && step == e.First-1 {
+		if step, loss, ok := csvRow(row, csvHeader); ok && !loss && step == e.First-1 {
 			c.validated = step
 		}
-		if kind := csvKind(row, e.First); kind != lineGone || e.repeats() {
+		if kind := csvKind(row, csvHeader, e.First); kind != lineGone || e.repeats() {
 			return kind
 		}
 		return lineKept
