@@ -359,9 +359,6 @@ func (r *run) step(ctx context.Context, step int64) error {
 	m := &r.told
 	r.measure(m, step, took)
 	m.WaitMs = waits
-	if stopped {
-		m.LR = math.NaN() // it may not have been computed yet
-	}
 	r.log.Tell(m)
 	r.sum.Loss = m.Loss
 	if !stopped {
