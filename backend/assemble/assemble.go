@@ -124,6 +124,7 @@ func (a *assembler) meta() {
 	if t := m.MetaTerm("train"); t != nil {
 		p.Data.Steps, p.Data.EvalEvery = t.Args.Int("steps", 0), t.Args.Int("eval_every", 0)
 	}
+	p.Data.Averages = averages(m)
 	if t := m.MetaTerm("adapters"); t != nil {
 		for _, r := range t.Args.Terms("rules") {
 			p.Adapters = append(p.Adapters, program.Adapter{On: strings.Split(r.Args.Text("on"), ", "), Scale: r.Args.Float("scale", 1)})

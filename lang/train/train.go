@@ -212,6 +212,7 @@ func (l *Lowerer) Train(t *Block) {
 		return
 	}
 	valid.Func.Results = []ir.Result{{Value: loss, Role: ir.RoleLoss}}
+	l.averages(valid, t, fields, []measured{{value: loss}})
 	l.finishFunc(valid, fields)
 	l.meta(t, attrs)
 }

@@ -246,6 +246,18 @@ func (m *mix) Validation(i int, dst []View) error {
 	})
 }
 
+func (m *mix) Held() int64 { return int64(m.held.n) }
+
+func (m *mix) HeldOut(number func(row int) int64, dst []View) error {
+	if m.Held() == 0 {
+		return asError("mix", errorf("nothing is held out"))
+	}
+	return m.each(dst, func(row int, one []View) error {
+		k, n := find(m.firstV, m.held.at(0, number(row)%m.Held()))
+		return m.sources[k].Validation(int(n), one)
+	})
+}
+
 // rowView is a view of one example, with room for its bounds.
 type rowView struct {
 	views  []View

@@ -83,6 +83,11 @@ type Source interface {
 	Validation(i int, dst []View) error
 	ValidationBatches() int
 
+	// HeldOut fills each row of a batch with the held-out example of the number that row
+	// has, 0 <= number < Held. Validation batches are these in order.
+	HeldOut(number func(row int) int64, dst []View) error
+	Held() int64
+
 	// Tokens is the number of training tokens in an epoch, 0 if there is no end.
 	Tokens() int64
 

@@ -274,6 +274,37 @@ func (s *synthetic) Validation(i int, dst []View) error {
 	return s.fillFrom(streamValid, int64(i)*int64(s.batch), dst)
 }
 
+func (s *synthetic) Held() int64 { return int64(s.valid) * int64(s.batch) }
+
+// HeldOut fills one row after the other, since numbers need not follow one another.
+func (s *synthetic) HeldOut(number func(row int) int64, dst []View) error {
+	if err := checkViews(s.fields, dst); err != nil {
+		return asError("synthetic", err)
+	}
+	random := streams{newStream(s.seed, streamValid), newStream(s.seed, streamValid+streamNoise)}
+	for i := range dst {
+		if dst[i].skipped() {
+			continue
+		}
+		whole, err := s.fields[i].box(&dst[i])
+		if err != nil {
+			return asError("synthetic", err)
+		}
+		size := whole.rowSize()
+		for row := whole.lo[0]; row < whole.hi[0]; row++ {
+			b, v, at := whole, dst[i], (row-whole.lo[0])*size
+			b.lo[0], b.hi[0] = row, row+1
+			if v.I32 != nil {
+				v.I32 = v.I32[at : at+size]
+			} else {
+				v.F32 = v.F32[at : at+size]
+			}
+			s.fill[i](random, number(row)-int64(row), &s.fields[i], b, v)
+		}
+	}
+	return nil
+}
+
 func (s *synthetic) fillFrom(id streamID, first int64, dst []View) error {
 	if err := checkViews(s.fields, dst); err != nil {
 		return asError("synthetic", err)

@@ -138,6 +138,10 @@ func (p *Program) Loss() float64 { return p.scalar(program.RoleLoss, "").value()
 // loss, in the order of the plan.
 func (p *Program) Stats() []string { return p.stats }
 
+// Known reports whether the last run computed the stat of that name, if there is one: one
+// that stopped before its update may not have.
+func (p *Program) Known(name string) bool { return !p.stopped || !p.late[name] }
+
 // Stat is a scalar of the last run, such as grad_norm or lr. It is NaN where the run
 // stopped before its update and before the scalar was computed.
 func (p *Program) Stat(name string) (value float64, ok bool) {
@@ -145,7 +149,7 @@ func (p *Program) Stat(name string) (value float64, ok bool) {
 	if s == nil {
 		return 0, false
 	}
-	if p.stopped && p.late[name] {
+	if !p.Known(name) {
 		return math.NaN(), true
 	}
 	return s.value(), true

@@ -20,7 +20,7 @@ import (
 func tell(s Sink) {
 	s.Tell(&Start{Name: `a "name"`, Layout: "two", First: 1, Last: 3, Devices: 2, FlopsPerStep: 1e9, PeakFlops: 4e12})
 	s.Tell(&Step{Step: 1, Loss: 5.5, GradNorm: 1.25, LR: 3e-4, Ms: 0.5, TokensPerS: 100})
-	s.Tell(&Validation{1, 5.25})
+	s.Tell(&Validation{Step: 1, Loss: 5.25})
 	s.Tell(&Step{Step: 2, Loss: nan, GradNorm: math.Inf(1), LR: 3e-4, LossScale: 1024, Ms: nan, TokensPerS: nan})
 	s.Tell(&Warning{"w"})
 	s.Tell(&Step{Step: 3, Loss: 5, GradNorm: 1, LR: 3e-4, Ms: 0.5, TokensPerS: 100, WaitMs: []float64{0.25, 0.125, 0.375}})

@@ -408,6 +408,9 @@ type Data struct {
 	Steps   int64  `cbor:"3,keyasint,omitempty"` // how long training is meant to be, from the source; 0 if it does not say
 	// EvalEvery is the number of steps between validations; 0: only at the end.
 	EvalEvery int64 `cbor:"4,keyasint,omitempty"`
+	// Averages says how validation averages the loss and the metrics over batches: the loss
+	// first. A plan of an earlier version has none.
+	Averages []Average `cbor:"5,keyasint,omitempty"`
 }
 
 // Remark is one decision of a pass.

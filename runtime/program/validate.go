@@ -72,6 +72,9 @@ func (p *Plan) Validate() error {
 	if p.Data.EvalEvery < 0 {
 		return invalid("validation every %d steps", p.Data.EvalEvery)
 	}
+	if err := p.validateAverages(); err != nil {
+		return invalid("%w", err)
+	}
 	if p.Memory < 0 {
 		return invalid("devices of %d bytes", p.Memory)
 	}

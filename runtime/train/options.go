@@ -94,9 +94,9 @@ type Options struct {
 	Profile     *profile.Ceilings
 	ProfileFile string
 
-	// Valid is how many validation batches are averaged: 0 means DefaultValid,
-	// less none at all. They are at the end and every ValidEvery steps: 0 means
-	// as the plan says, less only at the end.
+	// Valid is over how many windows of what is held out validation averages, so that the
+	// loss does not depend on the batch: 0 means DefaultValid, less none at all. It is at
+	// the end and every ValidEvery steps: 0 means as the plan says, less only at the end.
 	Valid      int
 	ValidEvery int64
 
@@ -134,7 +134,7 @@ var ErrPreempted = errors.New("preempted")
 const (
 	DefaultSeed       = 0
 	DefaultTraceSteps = 5
-	DefaultValid      = 32
+	DefaultValid      = 256
 )
 
 // OnNaN is what a run does when a step's loss, or the norm of its gradients, is
@@ -167,9 +167,10 @@ type Summary struct {
 	Ran         int64   // that this run did
 	Loss        float64 // of the last of Steps, NaN if that is not known
 	ValLoss     float64 // NaN if it was not measured
-	Checkpoint  string  // folder of the checkpoint saved last, if any
-	Interrupted bool    // before the last step
-	Preempted   bool    // and that by a context whose cause is ErrPreempted: it is to be started again
+	ValMetrics  []metrics.Figure
+	Checkpoint  string // folder of the checkpoint saved last, if any
+	Interrupted bool   // before the last step
+	Preempted   bool   // and that by a context whose cause is ErrPreempted: it is to be started again
 
 	// Profile is that of all devices, of the process with rank 0; nil where none
 	// was asked for, or no step was profiled.

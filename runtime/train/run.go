@@ -77,6 +77,7 @@ type run struct {
 	resumed     string        // folder of the checkpoint, if any
 	bad         int           // steps in a row that were not finite
 	warned      bool          // of the first such step
+	noted       bool          // it was told how validation averages
 	best        float64       // validation loss of the best checkpoint
 	unmeasured  bool          // the checkpoint that the run goes on from has no validation loss
 	skips       int           // steps that were skipped because scaled gradients were not
@@ -292,14 +293,14 @@ func (r *run) between(ctx context.Context, step int64) error {
 		save = false
 	}
 	if validate {
-		loss, whole, err := r.validate(ctx)
+		s, err := r.validate(ctx)
 		if err != nil {
 			return err
 		}
-		if whole { // else a NaN would look like a model that diverged
-			r.log.Tell(&metrics.Validation{Step: step, Loss: loss})
+		if s != nil { // else a NaN would look like a model that diverged
+			r.log.Tell(s.event(step))
+			save = r.isBest(s.loss) || save
 		}
-		save = r.isBest(loss) || save
 	}
 	if save {
 		return r.saveCheckpoint(false)
@@ -376,7 +377,13 @@ func (r *run) step(ctx context.Context, step int64) error {
 // measure says what the devices reported of a step, which took so long.
 func (r *run) measure(m *metrics.Step, step int64, took time.Duration) {
 	s := took.Seconds()
-	*m = metrics.Step{Step: step, Loss: r.dev.loss(), GradNorm: r.dev.gradNorm(), LR: r.dev.lr(), LossScale: r.dev.lossScale(), Ms: 1e3 * s, TokensPerS: math.NaN()}
+	*m = metrics.Step{Step: step, Loss: r.dev.loss(), GradNorm: r.dev.gradNorm(), LR: r.dev.lr(), LossScale: r.dev.lossScale(), Ms: 1e3 * s, TokensPerS: math.NaN(),
+		NoGradNorm: !r.dev.training.Known("grad_norm"), NoLR: !r.dev.training.Known("lr"), Metrics: m.Metrics[:0]}
+	for _, a := range r.plan.Data.Averages {
+		if a.Stat != "" {
+			m.Metrics = append(m.Metrics, metrics.Figure{Name: a.Name, Value: r.dev.stat(a.Stat)})
+		}
+	}
 	if n := r.plan.Stats.TokensPerStep; n > 0 && s > 0 {
 		m.TokensPerS = float64(n) / s
 	}
