@@ -25,16 +25,16 @@ func (m measured) statPath() string {
 // averages gives @eval the sums and weights of its loss and metrics as results, and the
 // module the rule that makes averages of them. Of a loss that is a plain mean there is
 // nothing to say.
-func (l *Lowerer) averages(fb *eval.Builder, t *Block, fields []*ir.Arg, list []measured) {
+func (l *Lowerer) averages(fb *eval.Builder, t *Block, x *forward) {
 	args := fb.Func.Args
-	fb.Func.Args = append(args[:len(args):len(args)], fields...)
+	fb.Func.Args = append(args[:len(args):len(args)], x.fields...)
 	defer func() { fb.Func.Args = args }()
 	size := 1
 	if len(t.Data.Fields) > 0 && t.Data.Fields[0].Type.Rank() > 0 {
 		size = t.Data.Fields[0].Type.Axes[0].Size
 	}
 	var rules ir.Terms
-	for _, m := range list {
+	for _, m := range append([]measured{{value: x.loss}}, x.metrics...) {
 		fb.Ops.Scope, fb.Ops.Pos = "loss", t.entries["loss"].Value.At()
 		x := average.Of(fb.Func, m.value, size, &fb.Ops)
 		if r := l.rule(fb, m, x); r != nil {

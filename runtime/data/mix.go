@@ -209,6 +209,19 @@ func (m *mix) Tokens() int64 {
 	return sum
 }
 
+// Examples is the sum over the sources, as Tokens is.
+func (m *mix) Examples() int64 {
+	sum := int64(0)
+	for _, s := range m.sources {
+		n := s.Examples()
+		if n == 0 {
+			return 0
+		}
+		sum += n
+	}
+	return sum
+}
+
 func (m *mix) ValidationBatches() int {
 	if m.held.n == 0 {
 		return 0

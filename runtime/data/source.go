@@ -91,6 +91,10 @@ type Source interface {
 	// Tokens is the number of training tokens in an epoch, 0 if there is no end.
 	Tokens() int64
 
+	// Examples is the number of training examples in an epoch, 0 if there is no end. An
+	// epoch of a mixture has as many as its sources have together.
+	Examples() int64
+
 	// Describe says in a line what was opened.
 	Describe() string
 

@@ -244,6 +244,7 @@ func eachElement(f *Field, b *box, do func(k, row, at int)) {
 
 func (s *synthetic) Fields() []Field        { return s.fields }
 func (s *synthetic) Tokens() int64          { return 0 }
+func (s *synthetic) Examples() int64        { return 0 }
 func (s *synthetic) ValidationBatches() int { return s.valid }
 func (s *synthetic) Describe() string       { return s.about }
 func (s *synthetic) Fingerprint() string    { return s.print }

@@ -44,6 +44,7 @@ type Start struct {
 	FlopsPerStep  float64 // of the model's mathematics, all devices
 	PeakFlops     float64 // per second, all devices
 	Settings      []Setting
+	Metrics       []string // the names of the train block's
 }
 
 // Setting is the value of a port of the plan.
@@ -117,6 +118,7 @@ type End struct {
 	Steps         int64 // that are done, with those before a resume
 	Loss, ValLoss float64
 	Metrics       []Figure // of the validation
+	Why           string   // it ended before its last step; empty where it did not, or was told to
 }
 
 // validation is the measurement of an event: of an End that at its last step, unless

@@ -69,5 +69,23 @@ func (p *Plan) validateAverages() error {
 			}
 		}
 	}
+	return p.validateStop()
+}
+
+// validateStop checks that what ends training early is averaged.
+func (p *Plan) validateStop() error {
+	if p.Data.Epochs < 0 || p.Data.Epochs > 0 && p.Data.Steps > 0 {
+		return fmt.Errorf("training of %d epochs and %d steps", p.Data.Epochs, p.Data.Steps)
+	}
+	s := p.Data.Stop
+	if s == nil {
+		return nil
+	}
+	if s.Patience < 1 || !(s.Least >= 0) || math.IsInf(s.Least, 0) {
+		return fmt.Errorf("training ends after %d validations that are not better by %g", s.Patience, s.Least)
+	}
+	if s.On != "" && !slices.ContainsFunc(p.Data.Averages, func(a Average) bool { return a.Name == s.On }) {
+		return fmt.Errorf("training ends by the metric %q, which there is not", s.On)
+	}
 	return nil
 }

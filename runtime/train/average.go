@@ -232,3 +232,13 @@ func meanOfMeans(a *program.Average) string {
 	}
 	return fmt.Sprintf("%s is no quotient of sums over windows, because of %s: %s is a mean of batch means, which depends on the batch", what, place, number)
 }
+
+// metricNames are those of a plan's metrics.
+func metricNames(plan *program.Plan) (names []string) {
+	for _, a := range plan.Data.Averages {
+		if a.Name != "" {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}

@@ -11,7 +11,7 @@ import (
 // finish saves what is to be saved at the end, then validates: what was trained
 // is safe before more time is spent.
 func (r *run) finish(ctx context.Context) error {
-	validated := r.o.KeepBest && r.sum.Ran > 0 && r.keeper.saved != r.sum.Steps
+	validated := r.o.KeepBest && r.sum.Ran > 0 && r.keeper.saved != r.sum.Steps && math.IsNaN(r.sum.ValLoss)
 	if validated { // the checkpoint of the end has its validation loss
 		if err := r.validateEnd(ctx); err != nil {
 			return err
@@ -40,15 +40,21 @@ func (r *run) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	r.log.Tell(&metrics.End{Steps: r.sum.Steps, Loss: r.sum.Loss, ValLoss: r.sum.ValLoss, Metrics: r.sum.ValMetrics})
+	r.log.Tell(&metrics.End{Steps: r.sum.Steps, Loss: r.sum.Loss, ValLoss: r.sum.ValLoss, Metrics: r.sum.ValMetrics, Why: r.sum.Stopped})
 	return r.diverged()
 }
 
 // validateEnd notes the scores of the end; one that is stopped has none.
 func (r *run) validateEnd(ctx context.Context) error {
 	s, err := r.validate(ctx)
-	if s != nil {
-		r.sum.ValLoss, r.sum.ValMetrics = s.loss, s.metrics
+	if s == nil {
+		return err
+	}
+	if r.sum.ValLoss, r.sum.ValMetrics = s.loss, s.metrics; r.keeper != nil {
+		r.keeper.validated(r.sum.Steps, s.loss)
+	}
+	if r.validates(r.sum.Steps) { // as it would be, were it not the last step
+		r.see(r.sum.Steps, s)
 	}
 	return err
 }
@@ -57,7 +63,7 @@ func (r *run) validateEnd(ctx context.Context) error {
 // validation: it may be the best one, and would else never be compared with the others.
 func (r *run) makeUp(ctx context.Context) error {
 	step := r.first - 1
-	if !r.o.KeepBest || !r.unmeasured || step < 1 || step < r.last && !r.validates(step) {
+	if !r.o.KeepBest && r.patience == nil || !r.unmeasured || step < 1 || step < r.last && !r.validates(step) {
 		return nil
 	}
 	s, err := r.validate(ctx)
@@ -69,6 +75,7 @@ func (r *run) makeUp(ctx context.Context) error {
 	} else {
 		r.sum.ValLoss, r.sum.ValMetrics = s.loss, s.metrics
 	}
+	r.see(step, s)
 	if r.isBest(s.loss) {
 		return r.saveCheckpoint(step >= r.last)
 	}

@@ -218,6 +218,14 @@ func (f *feed) size() int64 {
 	return int64(f.fields[0].Shape[0])
 }
 
+// examples is how many the data has to train on, 0 where it has no end.
+func (f *feed) examples() int64 {
+	if f.src == nil {
+		return 0
+	}
+	return f.src.Examples()
+}
+
 // heldOut are the first windows that are held out, n at most.
 func (f *feed) heldOut(n int64) *windows {
 	if f.src == nil {

@@ -79,6 +79,7 @@ type run struct {
 	warned      bool          // of the first such step
 	noted       bool          // it was told how validation averages
 	best        float64       // validation loss of the best checkpoint
+	patience    *patience     // nil: the run ends with its last step
 	unmeasured  bool          // the checkpoint that the run goes on from has no validation loss
 	skips       int           // steps that were skipped because scaled gradients were not
 	longest     time.Duration // of the steps
@@ -118,7 +119,14 @@ func (r *run) open() (err error) {
 	if r.feed, err = openFeed(r.plan, &r.o, r.seed, r.feedRank()); err != nil {
 		return err
 	}
+	if err := r.endOfEpochs(); err != nil {
+		return err
+	}
+	if r.patience = patienceOf(&r.o, r.plan); c != nil {
+		r.patience.goOn(c.Meta.Patience)
+	}
 	if r.keeper != nil {
+		r.keeper.meta.Patience = r.patience.kept()
 		r.keeper.meta.Seed, r.keeper.meta.Data = r.seed, r.feed.fingerprint()
 	}
 	if c != nil {
@@ -238,8 +246,11 @@ func (r *run) tellStart() {
 		First: r.first, Last: r.last, Seed: r.seed,
 		Devices: r.plan.Ranks(), On: onText(r.dev.m.On()), Params: count(params(r.tensors)),
 		TokensPerStep: r.plan.Stats.TokensPerStep, FlopsPerStep: r.plan.Stats.FlopsPerStep,
-		Settings: settingsOf(r.plan),
+		Settings: settingsOf(r.plan), Metrics: metricNames(r.plan),
 	})
+	if r.patience != nil && (!r.validates(0) || r.feed.heldOut(1).count == 0) {
+		r.warn("training cannot end early, since nothing is validated while it lasts: hold data out, and validate every so many steps (--eval-every N)")
+	}
 	if r.first > r.last {
 		r.warn(fmt.Sprintf("training already has %d steps, and %d were asked for: nothing is left to do", r.first-1, r.last))
 	}
@@ -251,7 +262,7 @@ func (r *run) train(ctx context.Context) error {
 	if err := r.makeUp(ctx); err != nil {
 		return err
 	}
-	for step := r.first; step <= r.last; step++ {
+	for step := r.first; step <= r.last && !r.patience.over(); step++ {
 		stop, err := r.stopped(ctx)
 		if err != nil {
 			return err
@@ -276,6 +287,9 @@ func (r *run) train(ctx context.Context) error {
 			return err
 		}
 	}
+	if r.patience.over() {
+		r.sum.Stopped = r.patience.why(r.sum.Steps)
+	}
 	return r.finish(ctx)
 }
 
@@ -286,7 +300,7 @@ func (r *run) between(ctx context.Context, step int64) error {
 	if save || validate {
 		r.askAgain()
 	}
-	if save && !(validate && r.o.KeepBest) {
+	if save && !(validate && (r.o.KeepBest || r.patience != nil)) {
 		if err := r.saveCheckpoint(false); err != nil {
 			return err
 		}
@@ -299,6 +313,7 @@ func (r *run) between(ctx context.Context, step int64) error {
 		}
 		if s != nil { // else a NaN would look like a model that diverged
 			r.log.Tell(s.event(step))
+			r.see(step, s)
 			save = r.isBest(s.loss) || save
 		}
 	}
@@ -308,19 +323,29 @@ func (r *run) between(ctx context.Context, step int64) error {
 	return nil
 }
 
+// see notes a validation for the checkpoint of the step, and for whether the run goes on.
+func (r *run) see(step int64, s *scores) {
+	if r.patience.see(step, s); r.patience.over() {
+		r.sum.ValLoss, r.sum.ValMetrics = s.loss, s.metrics
+	}
+	if r.keeper != nil {
+		r.keeper.validated(step, s.loss)
+		r.keeper.meta.Patience = r.patience.kept()
+	}
+}
+
 // validates is whether there is a validation after a step that is not the last.
 func (r *run) validates(step int64) bool {
 	every := cmp.Or(r.o.ValidEvery, r.plan.Data.EvalEvery)
 	return every > 0 && step%every == 0
 }
 
-// isBest notes a validation loss, and reports whether the checkpoint of it is to be kept
+// isBest reports whether the checkpoint of it is to be kept
 // as the best so far. All processes have the same loss.
 func (r *run) isBest(loss float64) bool {
 	if !r.o.KeepBest {
 		return false
 	}
-	r.keeper.validated(loss)
 	if !(loss < r.best) {
 		return false
 	}
