@@ -74,8 +74,8 @@ func (p *Plan) validateAverages() error {
 
 // validateStop checks that what ends training early is averaged.
 func (p *Plan) validateStop() error {
-	if p.Data.Epochs < 0 || p.Data.Epochs > 0 && p.Data.Steps > 0 {
-		return fmt.Errorf("training of %d epochs and %d steps", p.Data.Epochs, p.Data.Steps)
+	if p.Data.Epochs < 0 {
+		return fmt.Errorf("training of %d epochs", p.Data.Epochs)
 	}
 	s := p.Data.Stop
 	if s == nil {

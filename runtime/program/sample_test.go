@@ -74,9 +74,6 @@ func sample() *Plan {
 				{Program: "eval", Role: RoleCoord, Buffer: 8},
 				{Program: "step", Role: RoleLoss, Buffer: 5},
 				{Program: "step", Role: RoleStat, Path: "lr", Buffer: 5},
-				{Program: "eval", Role: RoleStat, Path: "loss.sum", Buffer: 5},
-				{Program: "eval", Role: RoleStat, Path: "loss.weight", Buffer: 5},
-				{Program: "eval", Role: RoleStat, Path: "metrics.f", Buffer: 5},
 				{Program: "step", Role: RoleGrad, Path: "w", Buffer: 2, After: 1},
 				{Program: "step", Role: RoleIndex, Path: "blocks.3", Buffer: 4, Number: 3},
 				{Program: "blocks", Role: RoleIndex, Path: "blocks.{i+1}", Buffer: 17, Number: 1},
@@ -84,6 +81,9 @@ func sample() *Plan {
 				{Program: "tasks", Role: RoleIndex, Path: "microbatch.{i}", Buffer: 20},
 				{Program: "tasks", Role: RoleGrad, Path: "w", Buffer: 21, After: 4},
 				{Program: "step", Role: RoleSetting, Path: "layers * 0.5", Buffer: 5},
+				{Program: "eval", Role: RoleStat, Path: "loss.sum", Buffer: 5},
+				{Program: "eval", Role: RoleStat, Path: "loss.weight", Buffer: 5},
+				{Program: "eval", Role: RoleStat, Path: "metrics.f", Buffer: 5},
 			},
 			Progs: []Program{
 				{Name: "step", Instrs: []Instr{
@@ -129,7 +129,7 @@ func sample() *Plan {
 			},
 			Stacks: []Stack{{"blocks", 4}},
 		}},
-		Data: Data{Kind: "text", Options: []KV{{"", "${GOROOT}/src/**/*.go"}, {"window", "8"}}, Epochs: 3, EvalEvery: 25,
+		Data: Data{Kind: "text", Options: []KV{{"", "${GOROOT}/src/**/*.go"}, {"window", "8"}}, Steps: 100, Epochs: 3, EvalEvery: 25,
 			Averages: []Average{
 				{Rows: 1, Terms: []AverageTerm{{Sum: "loss.sum", Weight: "loss.weight", Floor: 1}, {Sum: "loss.weight", Related: "m.ptl:1:1"}}},
 				{Name: "f", Stat: "metrics.f", Rows: 2, Terms: []AverageTerm{{Weight: "loss.weight", Plus: 1e-8, Zero: true}}}},

@@ -72,9 +72,6 @@ func (p *Plan) Validate() error {
 	if p.Data.EvalEvery < 0 {
 		return invalid("validation every %d steps", p.Data.EvalEvery)
 	}
-	if err := p.validateAverages(); err != nil {
-		return invalid("%w", err)
-	}
 	if p.Memory < 0 {
 		return invalid("devices of %d bytes", p.Memory)
 	}
@@ -85,6 +82,9 @@ func (p *Plan) Validate() error {
 		if err := p.validateDevice(&p.Devices[i]); err != nil {
 			return invalid("device %d: %w", i, err)
 		}
+	}
+	if err := p.validateAverages(); err != nil {
+		return invalid("%w", err)
 	}
 	if err := p.validateNames(); err != nil {
 		return invalid("%w", err)
