@@ -7,6 +7,7 @@ import (
 	"ptc/ir"
 	"ptc/lang/eval"
 	"ptc/lang/source"
+	"ptc/lang/syntax"
 	"ptc/lang/value"
 )
 
@@ -27,36 +28,49 @@ func (l *Lowerer) metrics(f *eval.Frame, fb *eval.Builder, t *Block, loss *ir.Va
 	behind := len(fb.Func.Ops)
 	fb.Shares = true
 	defer func() { fb.Shares = false }()
+	ok = true
 	for _, e := range t.metrics {
-		f.Scope = ir.MetricPath(e.Key.Name)
-		v := f.Expr(e.Value)
+		v := l.metric(f, e, read)
 		if l.Stopped {
 			return nil, false
 		}
-		w, ok := v.(value.Tensor)
-		switch {
-		case value.IsUnknown(v):
-			return nil, false
-		case !ok:
-			f.NotA(e.Value, v, "a tensor: the mean of something")
-			return nil, false
-		case w.V.Type.Rank() != 0:
-			f.Wants("E0514", e.Value, "a single number", "`mean(…)` averages over all axes", "the metric `%s` is %s", e.Key.Name, w.V.Type)
-			return nil, false
-		}
-		fb.Ops.Scope, fb.Ops.Pos = f.Scope, e.Value.At()
-		out = append(out, measured{e.Key.Name, fb.Ops.Cast(w.V, ir.F32)})
-		for _, p := range l.Params {
-			if fb.Values[p] != nil && !read[p] {
-				err := source.ErrorAt("E0514", e.Value, "the metric `%s` reads the parameter `%s`, which the loss does not read", e.Key.Name, p.Path)
-				err.Want, err.Note = "a metric of what is trained", []diag.Note{{Pos: p.Pos, Msg: "the parameter"}}
-				l.Errs.Add(err)
-				return nil, false
-			}
+		if ok = ok && v != nil; v != nil {
+			out = append(out, measured{e.Key.Name, v})
 		}
 	}
 	lossLast(fb.Func, loss, behind)
-	return out, true
+	return out, ok
+}
+
+// metric emits one; nil where something is wrong. The loss reads the parameters of read.
+func (l *Lowerer) metric(f *eval.Frame, e *syntax.Entry, read map[*value.Param]bool) *ir.Value {
+	fb := l.Builder
+	f.Scope = ir.MetricPath(e.Key.Name)
+	v := f.Expr(e.Value)
+	if _, ok := value.NumberOf(v); ok {
+		v = f.Scalar(e.Value, v, ir.F32)
+	}
+	w, ok := v.(value.Tensor)
+	switch {
+	case value.IsUnknown(v):
+		return nil
+	case !ok:
+		f.NotA(e.Value, v, "a tensor: the mean of something")
+		return nil
+	case w.V.Type.Rank() != 0:
+		f.Wants("E0514", e.Value, "a single number", "`mean(…)` averages over all axes", "the metric `%s` is %s", e.Key.Name, w.V.Type)
+		return nil
+	}
+	for _, p := range l.Params {
+		if fb.Values[p] != nil && !read[p] {
+			err := source.ErrorAt("E0514", e.Value, "the metric `%s` reads the parameter `%s`, which the loss does not read", e.Key.Name, p.Path)
+			err.Want, err.Note = "a metric of what is trained", []diag.Note{{Pos: p.Pos, Msg: "the parameter"}}
+			l.Errs.Add(err)
+			return nil
+		}
+	}
+	fb.Ops.Scope, fb.Ops.Pos = f.Scope, e.Value.At()
+	return fb.Ops.Cast(w.V, ir.F32)
 }
 
 // lossLast moves what the metrics compute, from operation number behind on, before the

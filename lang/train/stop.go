@@ -71,9 +71,7 @@ func (t *Block) watched(f *eval.Frame, x *syntax.Stop, said map[string]*syntax.E
 		name := wordOf(e.Value)
 		if !slices.Contains(names, name) {
 			f.Wants("E0515", e.Value, diag.OneOf(names), diag.DidYouMean(name, names), "`on` is neither the loss nor a metric of `metrics { … }`")
-			return out
-		}
-		if name != ir.RoleLoss {
+		} else if name != ir.RoleLoss {
 			if out = out.With("on", ir.Str(name)); said["best"] == nil {
 				f.Wants("E0504", x, "`best = max` or `best = min`", "", "`stop` does not say whether a large `%s` is good", name)
 			}
