@@ -21,7 +21,7 @@ type scores struct {
 	loss    float64
 	metrics []metrics.Figure
 	windows int64
-	weight  float64 // of all of them, where the loss divides by one; else 0
+	weight  float64 // see totals
 	note    string  // what is to be said of the loss
 }
 
@@ -70,6 +70,21 @@ func (t *totals) add(times, share float64, related bool) {
 			}
 		}
 	}
+}
+
+// weight is what the loss divides a term by, of all windows; 0 where it divides none, or
+// several.
+func (t *totals) weight() float64 {
+	sum, terms := 0.0, 0
+	for j, term := range t.averages[0].Terms {
+		if term.Weight != "" {
+			sum, terms = t.of[0][j].weight, terms+1
+		}
+	}
+	if terms != 1 {
+		return 0
+	}
+	return sum
 }
 
 // value is average number i.
@@ -188,9 +203,7 @@ func (v *averager) scores(t *totals, count, full, rest int64) *scores {
 	for i, a := range v.averages[1:] {
 		s.metrics = append(s.metrics, metrics.Figure{Name: a.Name, Value: t.value(i + 1)})
 	}
-	if terms := v.averages[0].Terms; len(terms) == 1 && terms[0].Weight != "" {
-		s.weight = t.of[0][0].weight
-	}
+	s.weight = t.weight()
 	var notes []string
 	for _, a := range v.averages {
 		if why := meanOfMeans(&a); why != "" {
