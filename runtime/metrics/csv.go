@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -17,6 +18,8 @@ import (
 // metric of the train block: of steps, and of validations.
 type CSV struct {
 	mu   sync.Mutex
+	path string // empty: it cannot be rewound
+	kept error  // why rows of steps that are repeated are still there
 	w    io.WriteCloser
 	line line
 	err  error
@@ -57,7 +60,7 @@ func openCSV(path string) (Sink, error) {
 		f.Close()
 		return nil, err
 	}
-	return &CSV{w: f, first: first}, nil
+	return &CSV{w: f, path: path, first: first}, nil
 }
 
 // maxHeader bounds the first line of a file.
@@ -102,7 +105,9 @@ func (c *CSV) Tell(e Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if start, ok := e.(*Start); ok {
-		c.begin(start.Metrics)
+		if c.begin(start.Metrics); c.err == nil {
+			c.start(start)
+		}
 		return
 	}
 	c.begin(nil)
@@ -167,6 +172,23 @@ func computedCell(l line, v float64, no bool) line {
 	return cell(l, v)
 }
 
+// start removes the rows of steps that the run repeats, and looks whether the step that it goes on
+// from was validated.
+func (c *CSV) start(e *Start) {
+	if c.path == "" || e.Resumed == "" {
+		return
+	}
+	c.kept = rewind(c.path, func(row []byte) lineKind {
+		if step, loss, ok := csvRow(row, c.metrics); ok && !loss && step == e.First-1 {
+			c.validated = step
+		}
+		if kind := csvKind(row, c.metrics, e.First); kind != lineGone || e.repeats() {
+			return kind
+		}
+		return lineKept
+	})
+}
+
 func cell(l line, v float64) line { return strconv.AppendFloat(append(l, ','), v, 'g', -1, 64) }
 
 // measured is a cell that is empty for NaN, which a time is where none was taken.
@@ -188,5 +210,5 @@ func (c *CSV) Close() error {
 			c.err = err
 		}
 	}
-	return c.err
+	return cmp.Or(c.err, c.kept)
 }

@@ -35,7 +35,7 @@ func (r *run) finish(ctx context.Context) error {
 	if err := r.finishProfile(); err != nil {
 		return err
 	}
-	if !validated && math.IsNaN(r.sum.ValLoss) {
+	if !validated && !r.changed.passed && math.IsNaN(r.sum.ValLoss) {
 		if err := r.validateEnd(ctx); err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func (r *run) validateEnd(ctx context.Context) error {
 // validation: it may be the best one, and would else never be compared with the others.
 func (r *run) makeUp(ctx context.Context) error {
 	step := r.first - 1
-	if !r.o.KeepBest && r.patience == nil || !r.unmeasured || step < 1 || step < r.last && !r.validates(step) {
+	if !r.o.KeepBest && r.patience == nil || !r.unmeasured || r.changed.data || step < 1 || step < r.last && !r.validates(step) {
 		return nil
 	}
 	s, err := r.validate(ctx)
