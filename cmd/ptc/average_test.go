@@ -117,3 +117,51 @@ func TestAverages(t *testing.T) {
 		}
 	}
 }
+
+// TestEpochs: a run ends when every example was fed often enough, whatever the batch was
+// before and after it went on from a checkpoint.
+func TestEpochs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "j.jsonl", strings.Repeat(`{"prompt": "what", "completion": "nothing else"}`+"\n", 20))
+	write(t, "m.ptl", masked)
+	for _, batch := range []int{2, 3, 4} {
+		must(t, "compile", "m.ptl", "-o", fmt.Sprint(batch, ".bin"), "-q", "--target", "ref", "--set", fmt.Sprint("batch=", batch))
+	}
+	last := func(args ...string) int {
+		t.Helper()
+		var said, ended any
+		for _, e := range events(t, must(t, append([]string{"run", "--log", "json"}, args...)...).out) {
+			switch e["event"] {
+			case "start":
+				said = e["last_step"]
+			case "end":
+				ended = e["steps"]
+			}
+		}
+		if said != ended {
+			t.Errorf("%v: %v steps are said, and %v run", args, said, ended)
+		}
+		n, _ := ended.(float64)
+		return int(n)
+	}
+	n := last("2.bin", "--epochs", "1") * 2 // examples, or one more
+	if one := last("2.bin"); one != n && one != n-1 {
+		t.Errorf("%d steps of 2 are an epoch, and %d are two", n/2, one)
+	}
+	n = last("2.bin") // examples of one epoch: two epochs of batches of 2
+	for _, batch := range []int{3, 4} {
+		if got, want := last(fmt.Sprint(batch, ".bin")), (2*n+batch-1)/batch; got != want {
+			t.Errorf("two epochs of %d examples in batches of %d are %d steps, want %d", n, batch, got, want)
+		}
+		must(t, "run", "2.bin", "--steps", "5", "--checkpoint", "ck", "--overwrite")
+		if got, want := last(fmt.Sprint(batch, ".bin"), "--checkpoint", "ck", "--resume"), 5+(2*n-10+batch-1)/batch; got != want {
+			t.Errorf("after 5 steps of 2, two epochs end with step %d in batches of %d, want %d", got, batch, want)
+		}
+		if got := last(fmt.Sprint(batch, ".bin"), "--checkpoint", "ck", "--resume"); got != 5+(2*n-10+batch-1)/batch {
+			t.Errorf("a run that is done goes on to step %d", got)
+		}
+	}
+	if r := ptc(t, "run", "2.bin", "--epochs", "2", "--steps", "3"); r.code != exitUsage || !strings.Contains(r.err, "either its steps or its epochs") {
+		t.Errorf("both: %d %s", r.code, r.err)
+	}
+}
