@@ -131,6 +131,11 @@ func (p *Prom) Tell(e Event) {
 			set(name, v)
 		}
 	}
+	computed := func(name string, v float64, no bool) {
+		if set(name, v); no {
+			delete(p.values, name)
+		}
+	}
 	switch e := e.(type) {
 	case *Start:
 		p.model = fmt.Sprintf(`model="%s",layout="%s"`, promLabel.Replace(e.Name), promLabel.Replace(e.Layout))
@@ -143,8 +148,8 @@ func (p *Prom) Tell(e Event) {
 	case *Step:
 		set("ptc_step", float64(e.Step))
 		set("ptc_loss", e.Loss)
-		set("ptc_grad_norm", e.GradNorm)
-		set("ptc_learning_rate", e.LR)
+		computed("ptc_grad_norm", e.GradNorm, e.NoGradNorm)
+		computed("ptc_learning_rate", e.LR, e.NoLR)
 		known("ptc_loss_scale", e.LossScale)
 		p.steps = append(p.steps[:0], e.Metrics...)
 		set("ptc_step_seconds", e.Ms/1e3)

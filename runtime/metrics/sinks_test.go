@@ -375,6 +375,9 @@ func TestMetrics(t *testing.T) {
 			}
 		}
 	}
+	if strings.Contains(exposed, "ptc_grad_norm") || strings.Contains(exposed, "ptc_learning_rate") {
+		t.Errorf("Prometheus has what was not computed:\n%s", exposed)
+	}
 	if s, err := openCSV(filepath.Join(dir, "a.csv")); err != nil {
 		t.Error(err)
 	} else if s.Tell(&Start{Metrics: []string{"f"}}); true {
