@@ -178,11 +178,12 @@ func (c *CSV) start(e *Start) {
 	if c.path == "" || e.Resumed == "" {
 		return
 	}
+	header := csvHeader(c.metrics)
 	c.kept = rewind(c.path, func(row []byte) lineKind {
-		if step, loss, ok := csvRow(row, c.metrics); ok && !loss && step == e.First-1 {
+		if step, loss, ok := csvRow(row, header); ok && !loss && step == e.First-1 {
 			c.validated = step
 		}
-		if kind := csvKind(row, c.metrics, e.First); kind != lineGone || e.repeats() {
+		if kind := csvKind(row, header, e.First); kind != lineGone || e.repeats() {
 			return kind
 		}
 		return lineKept

@@ -86,13 +86,13 @@ func tailOf(f *os.File, kind func([]byte) lineKind) (at int64, tail []byte, err 
 	}
 }
 
-// csvKind is that of a row, for a run whose first step is first. A validation, which has no loss, may
+// csvKind is that of a row of a file with a header, for a run whose first step is first. A validation, which has no loss, may
 // be told after later steps: of the checkpoint that a run would have gone on from.
-func csvKind(row []byte, metrics []string, first int64) lineKind {
-	if string(row) == csvHeader(metrics) {
+func csvKind(row []byte, header string, first int64) lineKind {
+	if string(row) == header {
 		return lineBefore
 	}
-	step, loss, ok := csvRow(row, metrics)
+	step, loss, ok := csvRow(row, header)
 	switch {
 	case !ok || step >= first:
 		return lineGone
@@ -103,10 +103,10 @@ func csvKind(row []byte, metrics []string, first int64) lineKind {
 }
 
 // csvRow is the step of a whole row, and whether it has the step's loss or a validation's.
-func csvRow(row []byte, metrics []string) (step int64, loss, ok bool) {
+func csvRow(row []byte, header string) (step int64, loss, ok bool) {
 	cells := bytes.Split(row, []byte(","))
 	step, err := strconv.ParseInt(string(cells[0]), 10, 64)
-	ok = err == nil && bytes.HasSuffix(row, []byte("\n")) && len(cells) == strings.Count(csvHeader(metrics), ",")+1
+	ok = err == nil && bytes.HasSuffix(row, []byte("\n")) && len(cells) == strings.Count(header, ",")+1
 	return step, ok && len(cells[1]) > 0, ok
 }
 
