@@ -24,12 +24,20 @@ type (
 // nobody.
 type RunOptions struct {
 	Steps   int64   // number of the last step, from the first of training; 0: as the plan says
+	Epochs  int64   // how often to go through the data, in place of Steps; 0: as the plan says
 	Threads int     // 0: one for each processor; the result does not depend on it
 	Seed    *uint64 // nil: of the checkpoint, else of the plan
 
 	Init, Save string // safetensors files of parameters, to start from and to write at the end
 
 	InitPartial bool // what Init lacks starts as the model says, and what it has besides is left
+
+	// Patience is how many validations in a row may be no better than the best so far before
+	// the run ends; 0: as the plan says, less: any number.
+	Patience int64
+	// ValidEvery is how many steps there are between validations; 0: as the plan says, less:
+	// only at the end.
+	ValidEvery int64
 
 	Checkpoint string // folder of checkpoints; empty: none are saved
 	Every      int64  // steps between them; 0: only at the end
@@ -67,7 +75,7 @@ func Run(ctx context.Context, p *Plan, o RunOptions) (Summary, error) {
 		return Summary{}, err
 	}
 	return train.Run(ctx, p.p, train.Options{
-		Steps: o.Steps, Threads: o.Threads, Seed: o.Seed,
+		Steps: o.Steps, Epochs: o.Epochs, Patience: o.Patience, ValidEvery: o.ValidEvery, Threads: o.Threads, Seed: o.Seed,
 		Init: o.Init, InitPartial: o.InitPartial, Save: o.Save,
 		Checkpoint: o.Checkpoint, Every: o.Every, Resume: o.Resume, NewData: o.NewData,
 		OffloadDir: o.OffloadDir, Trace: o.Trace, CommTimeout: o.CommTimeout,

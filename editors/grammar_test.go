@@ -158,7 +158,7 @@ func TestTreeSitter(t *testing.T) {
 			t.Errorf("no rule has `%s`", w)
 		}
 	}
-	place := []string{"as", "between", "concat", "decay", "in", "lora", "no_decay", "of", "on", "over", "skip", "to", "when"}
+	place := []string{"as", "between", "concat", "decay", "in", "lora", "metrics", "no_decay", "of", "on", "over", "skip", "stop", "to", "when"}
 	for w := range used {
 		if regexp.MustCompile(`^\w+$`).MatchString(w) && !slices.Contains(slices.Concat(v.Reserved, v.Declarations, v.Members, v.Directives, place), w) {
 			t.Errorf("`%s` is no word of the language", w)

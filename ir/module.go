@@ -117,6 +117,9 @@ const (
 	RoleOut     = "out"     // a result of a kernel function
 )
 
+// MetricPath is the path of a metric among the statistics.
+func MetricPath(name string) string { return "metrics." + name }
+
 // AttrCopyOf names the parameter of which a state is a copy of more bits, and
 // whose initial values it has before they are rounded.
 const AttrCopyOf = "of"

@@ -99,6 +99,9 @@
 //	E0511  a parameter that there is not, since its condition is false
 //	E0512  a parameter that validation alone reads
 //	E0513  an adapter of a parameter that no product reads
+//	E0514  a metric that is no scalar, or that reads what is not trained
+//	E0515  a stop block that cannot end training
+//	E0516  epochs that say nothing, or another thing than steps
 //	E0706  sources of a mixture with different fields
 //	E0710  an entry of a block of names
 //	E0711  an open number that a name and a path do not share

@@ -122,8 +122,12 @@ func (a *assembler) meta() {
 		}
 	}
 	if t := m.MetaTerm("train"); t != nil {
-		p.Data.Steps, p.Data.EvalEvery = t.Args.Int("steps", 0), t.Args.Int("eval_every", 0)
+		p.Data.Steps, p.Data.Epochs, p.Data.EvalEvery = t.Args.Int("steps", 0), t.Args.Int("epochs", 0), t.Args.Int("eval_every", 0)
+		for _, s := range t.Args.Terms("stop") {
+			p.Data.Stop = &program.Stop{On: s.Args.Text("on"), Most: s.Args.Text("best") == "max", Patience: s.Args.Int("patience", 1), Least: s.Args.Float("least", 0)}
+		}
 	}
+	p.Data.Averages = averages(m)
 	if t := m.MetaTerm("adapters"); t != nil {
 		for _, r := range t.Args.Terms("rules") {
 			p.Adapters = append(p.Adapters, program.Adapter{On: strings.Split(r.Args.Text("on"), ", "), Scale: r.Args.Float("scale", 1)})

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -56,13 +57,14 @@ func newEval(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval PLAN --init FILE|--checkpoint DIR [--data FILES] [flags]",
 		Short: "Compute the mean loss over data",
-		Long: `Compute the plan's validation loss, as the mean over all windows of the data, in
+		Long: `Compute the plan's validation loss and its metrics over all windows of the data, in
 the order of the files, with the perplexity exp(loss). Without --data it is over
 what the plan's data holds out for validation.
 
-The last windows need not fill a batch: they count exactly, as long as the loss of
-a batch is the mean of those of its windows. Where it is not, as with the terms of
-a router, a note says so, and windows that fill no batch are left out.`,
+Of a loss that divides a sum by a sum, such as a mean over targets that count, both
+are summed over all windows, so that the number does not depend on the batch. Where
+the loss is none of these, a note says so: its number is a mean of batch means, and
+windows that fill no batch are left out.`,
 		Example: `  ptc eval plan.bin --init trained.safetensors --data 'test/**/*.txt'
   ptc eval plan.bin --checkpoint ckpt/ --json`,
 		Args:              exactly("PLAN"),
@@ -128,6 +130,9 @@ func evalText(e *train.Evaluation) string {
 		fmt.Fprintf(&b, "%10.6f  %12.4f  %12d  %s\n", x.Loss, x.Perplexity, x.Tokens, x.File)
 	}
 	fmt.Fprintf(&b, "loss %.6f  perplexity %.4f  tokens %d\n", e.Loss, e.Perplexity, e.Tokens)
+	for _, name := range slices.Sorted(maps.Keys(e.Metrics)) {
+		fmt.Fprintf(&b, "%s %.6f\n", name, e.Metrics[name])
+	}
 	if e.Note != "" {
 		fmt.Fprintf(&b, "note: %s\n", e.Note)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,7 +42,10 @@ type runFlags struct {
 	// As the user gave them: 0 is none and all, not what the plan says or the
 	// default.
 	evalEvery int64
-	keep      int
+	// evalWindows is --eval-windows, and patience --patience.
+	evalWindows int
+	patience    int64
+	keep        int
 }
 
 // profileFlag is --profile, or --profile=FILE. Its type is bool for pflag, which
@@ -259,12 +263,16 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("seed") {
 		f.opts.Seed = &f.seed
 	}
-	for _, name := range []string{"steps", "every", "after"} {
+	for _, name := range []string{"steps", "epochs", "every", "after"} {
 		if n, err := cmd.Flags().GetInt64(name); err != nil || cmd.Flags().Changed(name) && n < 1 {
 			return usagef("--%s is %d, and must be at least 1", name, n)
 		}
 	}
 	switch {
+	case f.patience < 0:
+		return usagef("--patience is %d, and must be at least 0", f.patience)
+	case f.evalWindows < 0:
+		return usagef("--eval-windows is %d, and must be at least 0", f.evalWindows)
 	case f.evalEvery < 0:
 		return usagef("--eval-every is %d, and must be at least 0", f.evalEvery)
 	case f.keep < 0:
@@ -279,6 +287,10 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	f.opts.Resume, f.opts.ResumeIfAny = f.resume.value == "true", f.resume.value == resumeAuto
 	f.opts.ResumeFrom = f.resume.from()
 	f.opts.ValidEvery, f.opts.Keep = given(cmd, "eval-every", f.evalEvery), given(cmd, "keep", f.keep)
+	f.opts.Patience = given(cmd, "patience", f.patience)
+	if f.opts.Valid = f.evalWindows; f.evalWindows == 0 {
+		f.opts.Valid = math.MaxInt
+	}
 	if err := checkThreads(cmd, f.opts.Threads); err != nil {
 		return err
 	}
@@ -300,6 +312,8 @@ func checkRequeue(code int) error {
 func (f *runFlags) add(cmd *cobra.Command) {
 	fl, o := cmd.Flags(), &f.opts
 	fl.Int64Var(&o.Steps, "steps", 0, "train to step `N` (default as the source says)")
+	fl.Int64Var(&o.Epochs, "epochs", 0, "train until every example was fed `N` times, in place of --steps (default as the source says)")
+	fl.Int64Var(&f.patience, "patience", 0, "end after `N` validations in a row that are no better than the best so far, 0 never (default as the source says)")
 	fl.IntVar(&o.Threads, "threads", 0, "use `N` threads; the result does not depend on it (default one for each processor)")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of initialization, shuffle and dropout (default the checkpoint's, else the plan's)")
 	fl.StringArrayVar(&f.set, "set", nil, "give a port of the plan another value: `name=value`; may be given again")
@@ -316,6 +330,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.IntVar(&f.keep, "keep", 0, fmt.Sprintf("keep the last `N` checkpoints, 0 all of them (default %d)", checkpoint.DefaultKeep))
 	fl.BoolVar(&o.KeepBest, "keep-best", false, "save after each validation that is the best so far, and keep that checkpoint besides the last ones")
 	fl.Int64Var(&f.evalEvery, "eval-every", 0, "validate every `N` steps, 0 only at the end (default as the source says)")
+	fl.IntVar(&f.evalWindows, "eval-windows", train.DefaultValid, "validate over the first `N` windows of what is held out, 0 over all of them")
 	fl.Var(&f.resume, "resume", "go on from the latest checkpoint in --checkpoint; with `[=auto]` start where there is none;\nwith =PLACE from the checkpoint, or the latest in the folder, that is there")
 	fl.Lookup("resume").NoOptDefVal = "true"
 	fl.BoolVar(&o.NewData, "new-data", false, "with --resume: go on with the plan's data where it is not that of the checkpoint, from the step and the\noptimizer's state that are there")

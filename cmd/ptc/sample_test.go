@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -82,7 +83,7 @@ func TestEval(t *testing.T) {
 	}
 	write(t, "short.txt", "few")
 	write(t, "empty.txt", "")
-	if s := evaluated(t, "eval", "m.bin", "--init", "m.st", "--data", "*.txt", "--json", "--per-file"); len(s.Files) != 2 || s.Files[1] != e.Files[1] || !strings.Contains(s.Note, "2 of 4 files are shorter") {
+	if s := evaluated(t, "eval", "m.bin", "--init", "m.st", "--data", "*.txt", "--json", "--per-file"); len(s.Files) != 2 || !reflect.DeepEqual(s.Files[1], e.Files[1]) || !strings.Contains(s.Note, "2 of 4 files are shorter") {
 		t.Errorf("with short files there are %+v", s)
 	}
 	for _, name := range []string{"short.txt", "empty.txt"} {
@@ -98,15 +99,25 @@ func TestEval(t *testing.T) {
 	}
 }
 
-// What is not a mean over windows is said.
+// What is not an average of windows is said, in an evaluation and in a run; a loss with
+// weights is one.
 func TestEvalNotes(t *testing.T) {
 	trained(t)
+	const loss = "nn.cross_entropy("
 	masked := strings.Replace(decoder, "targets, over = vocab", "where(targets == 99, -1, targets), over = vocab, masked = true", 1)
-	write(t, "m.ptl", masked)
-	must(t, "compile", "m.ptl", "-o", "m.bin", "-q", "--target", "ref")
-	e := evaluated(t, "eval", "m.bin", "--init", "m.st", "--data", "*.txt", "--json")
-	if e.Note == "" || e.Windows%3 != 0 {
-		t.Errorf("%+v says nothing of a loss with weights", e)
+	root := strings.Replace(strings.Replace(decoder, loss, "sqrt("+loss, 1), "over = vocab)\n", "over = vocab))\n", 1)
+	for text, noted := range map[string]bool{masked: false, root: true} {
+		write(t, "m.ptl", text)
+		must(t, "compile", "m.ptl", "-o", "m.bin", "-q", "--target", "ref")
+		e := evaluated(t, "eval", "m.bin", "--init", "m.st", "--data", "*.txt", "--json")
+		says := strings.Contains(e.Note, "is a mean of batch means") && strings.Contains(e.Note, "m.ptl:")
+		if says != noted || e.Note != "" != noted || (e.Weight > 0) == noted || e.Windows%3 == 0 {
+			t.Errorf("%+v", e)
+		}
+		r := must(t, "run", "m.bin", "--init", "m.st", "--steps", "1")
+		if n := strings.Count(r.out+r.err, "is a mean of batch means"); n != map[bool]int{true: 1}[noted] {
+			t.Errorf("a run says it %d times:\n%s", n, r.out+r.err)
+		}
 	}
 }
 

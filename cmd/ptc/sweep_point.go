@@ -46,7 +46,7 @@ func (s *sweeping) have(p *placed) (*sweep.Result, error) {
 	if last == 0 {
 		last = p.outline.Data.Steps
 	}
-	if have.Error == "" && have.Steps >= last {
+	if have.Error == "" && (have.Steps >= last || have.Stopped) {
 		return have, nil
 	}
 	return nil, nil
@@ -111,7 +111,7 @@ func (s *sweeping) train(ctx context.Context, cancel context.CancelCauseFunc, pl
 		r.Error = err.Error()
 		fmt.Fprintf(s.err, "point %d failed: %v\n", r.Point, err)
 	}
-	r.Steps, r.Loss, r.ValLoss = sum.Steps, known(sum.Loss), known(sum.ValLoss)
+	r.Steps, r.Loss, r.ValLoss, r.Stopped = sum.Steps, known(sum.Loss), known(sum.ValLoss), sum.Stopped != ""
 	return nil
 }
 

@@ -22,7 +22,20 @@ func (s *scope) train(d *syntax.Train) {
 			s.selections(e.Value)
 		}
 	}
+	s.loss = true
+	for _, m := range d.Metrics {
+		for _, e := range m.Entries {
+			s.expr(e.Value)
+		}
+	}
 	s.loss = false
+	for _, x := range d.Stops {
+		for _, e := range x.Entries {
+			if k := e.Key.Name; k != "on" && k != "best" { // words, and names of metrics
+				s.expr(e.Value)
+			}
+		}
+	}
 	for _, l := range d.Loras {
 		for _, e := range l.Entries {
 			s.expr(e.Value)

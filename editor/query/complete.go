@@ -78,12 +78,14 @@ func (c *completion) offer() {
 		for _, k := range train.Entries() {
 			c.add(protocol.CompleteProperty, k, "", "")
 		}
-		c.words("lora")
+		c.words("lora", "metrics", "stop")
 	case c.adapted():
 		c.paths()
 	case c.decl == "train" && sign == "{" && len(c.open) == 2 && c.starts(c.Now.String):
-		for _, k := range eval.AdapterEntries() {
-			c.add(protocol.CompleteProperty, k, "", "")
+		if entries := blockEntries[before.Text]; entries != nil {
+			for _, k := range entries() {
+				c.add(protocol.CompleteProperty, k, "", "")
+			}
 		}
 	case c.decl == "config" && len(c.open) == 1 && c.starts(c.Now.String):
 	case isModuleWord(c.decl) && len(c.open) == 1:
@@ -108,6 +110,10 @@ func (c *completion) offer() {
 		c.expressions()
 	}
 }
+
+// blockEntries are the entries of the blocks in a train block; metrics have names of the
+// user's.
+var blockEntries = map[string]func() []string{"lora": eval.AdapterEntries, "stop": train.StopEntries, "metrics": func() []string { return nil }}
 
 // adapted is whether the word is part of a path behind `on =` of adapters.
 func (c *completion) adapted() bool {

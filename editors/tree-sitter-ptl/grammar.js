@@ -73,8 +73,10 @@ module.exports = grammar({
     unit: ($) => choice(...units),
     _number: ($) => choice($.integer, $.float),
 
-    train: ($) => seq("train", field("model", $.identifier), "{", repeat(choice($.entry, $.lora)), "}"),
+    train: ($) => seq("train", field("model", $.identifier), "{", repeat(choice($.entry, $.lora, $.metrics, $.stop)), "}"),
     lora: ($) => seq("lora", "{", repeat(choice($.entry, $.selected)), "}"),
+    metrics: ($) => seq("metrics", "{", repeat($.entry), "}"),
+    stop: ($) => seq("stop", "{", repeat($.entry), "}"),
     selected: ($) => seq("on", "=", some($.path)),
 
     names: ($) => seq("names", field("family", $.identifier), "{", repeat(choice($.tensor, $.skip, $.keys, $.entry)), "}"),

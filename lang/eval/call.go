@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"maps"
+
 	"ptc/internal/diag"
 	"ptc/lang/syntax"
 	"ptc/lang/value"
@@ -90,7 +92,17 @@ func (f *Frame) callFn(site *syntax.Call, fn value.Function, args []*syntax.Arg,
 	if !f.Bind(g, site, who, fn.Decl.Params, args, func(name string, v value.Value) { g.Vars[name] = v }) {
 		return value.Unknown{}
 	}
-	return f.Finish(g, site, fn.Decl)
+	fb := f.Interp.Builder
+	if fb == nil || fn.Inst == nil || fn.Inst != f.Interp.Model {
+		return f.Finish(g, site, fn.Decl)
+	}
+	if v := fb.made(fn.Decl, g.Vars); v != nil {
+		return v
+	}
+	from := maps.Clone(g.Vars)
+	v := f.Finish(g, site, fn.Decl)
+	fb.make(fn.Decl, from, v)
+	return v
 }
 
 // Finish runs the body of a function in its frame and checks the result.

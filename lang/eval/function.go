@@ -19,6 +19,10 @@ type Builder struct {
 	Seed     *ir.Value
 	Settings []*ir.Arg // of traced numbers so far
 	Sites    int       // random operations so far
+	// Shares has calls of the model's own functions give what the same call gave before,
+	// in place of computing it again; see [Builder.made].
+	Shares bool
+	calls  []call
 	// Omitted are the lists of which instances are omitted, omitted how many operations
 	// those would have, and inside is set while a loop over one runs.
 	Omitted []Omitted

@@ -111,13 +111,27 @@ type Fn struct {
 	Body   *Block   `parser:"@@"`
 }
 
-// Train is `train Model { key = expr …  lora { … } }`.
+// Train is `train Model { key = expr …  lora { … }  metrics { … }  stop { … } }`.
 type Train struct {
 	Span
 	Doc     string
-	Model   *Ident   `parser:"'train' @@"`
-	Loras   []*Lora  `parser:"'{' ';'* ( ( (?= 'lora' '{' ) @@"`
-	Entries []*Entry `parser:"| @@ ) ';'* )* '}'"`
+	Model   *Ident     `parser:"'train' @@"`
+	Loras   []*Lora    `parser:"'{' ';'* ( ( (?= 'lora' '{' ) @@"`
+	Metrics []*Metrics `parser:"| (?= 'metrics' '{' ) @@"`
+	Stops   []*Stop    `parser:"| (?= 'stop' '{' ) @@"`
+	Entries []*Entry   `parser:"| @@ ) ';'* )* '}'"`
+}
+
+// Metrics is `metrics { accuracy = expr }` of a train block: scalars beside the loss.
+type Metrics struct {
+	Span
+	Entries []*Entry `parser:"'metrics' '{' ';'* ( @@ ';'* )* '}'"`
+}
+
+// Stop is `stop { patience = 3  on = accuracy }` of a train block: when training ends early.
+type Stop struct {
+	Span
+	Entries []*Entry `parser:"'stop' '{' ';'* ( @@ ';'* )* '}'"`
 }
 
 // Lora is `lora { rank = 8  on = blocks.*.attn.wq, blocks.*.attn.wv }` of a train

@@ -122,7 +122,7 @@ func (p *formatter) learn(n Node) bool {
 		if n.Var != "" {
 			p.open[at], p.open[n.EndPos.Offset-1] = true, true
 		}
-	case Decl, Stmt, Directive, NamesItem, *Lora:
+	case Decl, Stmt, Directive, NamesItem, *Lora, *Metrics, *Stop:
 		p.starts[at] = kindPlain
 	case *Unary:
 		p.unary[at] = n.Op == "-"

@@ -19,7 +19,7 @@ var productions = map[string]string{
 	"Block": "`{`", "Options": "`{` and the options", "Path": "a name or path, such as `blocks.*.mlp`",
 	"NamesItem": placeNames.what, "Piece": "the path of a parameter", "OpenPath": "the path of a parameter", "PathPart": "a name, a number or `{i}`",
 	"Place": "`axis = variable`", "KeyRow": placeEntry.what, "DottedKey": "a key",
-	"Param": "a parameter", "Entry": "`name = value`", "Lora": "`lora { … }`", "Selected": "`on = path`", "SweepAxis": "`name = [values]`", "Else": "`else`",
+	"Param": "a parameter", "Entry": "`name = value`", "Lora": "`lora { … }`", "Metrics": "`metrics { … }`", "Stop": "`stop { … }`", "Selected": "`on = path`", "SweepAxis": "`name = [values]`", "Else": "`else`",
 	"Decl": placeFile.what, "Member": placeMember.what, "Stmt": placeStmt.what, "Directive": placeDirective.what,
 }
 

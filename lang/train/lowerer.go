@@ -15,6 +15,7 @@ type Block struct {
 	entries map[string]*syntax.Entry
 	Data    *value.Data
 	freeze  []string // patterns of parameters that are not trained
+	metrics []*syntax.Entry
 }
 
 // Lowerer makes the functions of a train block.

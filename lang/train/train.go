@@ -16,7 +16,7 @@ import (
 )
 
 // trainKeys are the entries of a train block; those marked are required.
-var trainKeys = map[string]bool{"loss": true, "optimizer": true, "data": true, "eval_every": false, "freeze": false, "seed": false, "steps": false}
+var trainKeys = map[string]bool{"loss": true, "optimizer": true, "data": true, "epochs": false, "eval_every": false, "freeze": false, "seed": false, "steps": false}
 
 // Entries are the names of the entries of a train block: those that it needs come first.
 func Entries() []string {
@@ -166,6 +166,7 @@ func (l *Lowerer) trainEntries(f *eval.Frame, t *Block) *Block {
 		}
 		t.entries[k] = e
 	}
+	t.readMetrics(f, &l.Errs)
 	var missing []string
 	for _, k := range names {
 		if trainKeys[k] && t.entries[k] == nil && !misspelt[k] {
@@ -193,26 +194,27 @@ func (l *Lowerer) Train(t *Block) {
 		t.freeze = patterns(f, e.Value)
 	}
 	step := eval.NewBuilder("step", true)
-	loss, fields := l.loss(step, t)
+	first := l.forward(step, t)
 	if l.Stopped {
 		return
 	}
-	if len(opts) > 0 && loss != nil {
-		l.update(step, opts, t, loss)
+	if len(opts) > 0 && first != nil {
+		l.update(step, opts, t, first)
 		attrs = append(attrs, namesOf(opts))
 	}
 	if len(l.Errs.List) > 0 || l.Stopped {
 		return
 	}
-	l.finishFunc(step, fields)
+	l.finishFunc(step, first.fields)
 	valid := eval.NewBuilder("eval", false)
 	valid.Order = step.Order
-	loss, fields = l.loss(valid, t)
-	if loss == nil || l.Stopped || !l.trainedToo(t, step, valid) {
+	second := l.forward(valid, t)
+	if second == nil || l.Stopped || !l.trainedToo(t, step, valid) {
 		return
 	}
-	valid.Func.Results = []ir.Result{{Value: loss, Role: ir.RoleLoss}}
-	l.finishFunc(valid, fields)
+	valid.Func.Results = append([]ir.Result{{Value: second.loss, Role: ir.RoleLoss}}, statsOf(second.metrics)...)
+	l.averages(valid, t, second)
+	l.finishFunc(valid, second.fields)
 	l.meta(t, attrs)
 }
 
@@ -239,34 +241,56 @@ func (l *Lowerer) See(t *Block) {
 		return
 	}
 	for _, training := range []bool{true, false} {
-		if loss, _ := l.loss(eval.NewBuilder("step", training), t); loss == nil || l.Stopped {
+		if l.forward(eval.NewBuilder("step", training), t) == nil || l.Stopped {
 			return
 		}
 	}
 	l.Contractions = f.SeeProducts()
 }
 
-// runAttrs are the numbers of a train block: eval_every, steps and seed.
+// runAttrs are the numbers of a train block: epochs, eval_every, steps and seed, and those
+// of its `stop` block.
 func (l *Lowerer) runAttrs(f *eval.Frame, t *Block) []ir.Attr {
 	var out []ir.Attr
-	for _, k := range []string{"eval_every", "seed", "steps"} {
+	for _, k := range []string{"epochs", "eval_every", "seed", "steps"} {
 		e := t.entries[k]
 		if e == nil {
 			continue
 		}
-		c, ok := runNumber(f, k, e.Value)
-		if !ok {
-			continue
+		least := 1
+		if k == "seed" {
+			least = 0
 		}
-		n, ok := c.Int()
-		least := map[string]int{"eval_every": 1, "seed": 0, "steps": 1}[k]
-		if !ok || n < least || n > source.MaxSize {
-			f.Wants("E0216", e.Value, fmt.Sprintf("a whole number from %d to %d", least, source.MaxSize), "", "`%s` is %s", k, value.FormatNumber(c))
-			continue
+		if n, ok := l.whole(f, k, e.Value, least); ok {
+			out = append(out, ir.Attr{Key: k, Val: ir.Int(n)})
 		}
-		out = append(out, ir.Attr{Key: k, Val: ir.Int(n)})
+	}
+	if e, s := t.entries["epochs"], t.entries["steps"]; e != nil && s != nil {
+		err := source.ErrorAt("E0516", e.Key, "`train` says how long to train both in epochs and in steps")
+		err.Want, err.Note = "one of the two", []diag.Note{{Pos: s.Key.At(), Msg: "the steps"}}
+		l.Errs.Add(err)
+	}
+	if e := t.entries["epochs"]; e != nil && t.Data != nil && strings.HasPrefix(t.Data.Term.Args.Text("kind"), "synthetic") {
+		f.Wants("E0516", e.Key, "`steps = …`", "", "synthetic data has no end, and so no epochs")
+	}
+	if stop := l.stopAttrs(f, t); stop != nil {
+		out = append(out, ir.Attr{Key: "stop", Val: ir.Terms{{Head: "stop", Args: stop}}})
 	}
 	return out
+}
+
+// whole is a whole number of an entry, of at least so much.
+func (l *Lowerer) whole(f *eval.Frame, key string, x syntax.Expr, least int) (int, bool) {
+	c, ok := runNumber(f, key, x)
+	if !ok {
+		return 0, false
+	}
+	n, ok := c.Int()
+	if !ok || n < least || n > source.MaxSize {
+		f.Wants("E0216", x, fmt.Sprintf("a whole number from %d to %d", least, source.MaxSize), "", "`%s` is %s", key, value.FormatNumber(c))
+		return 0, false
+	}
+	return n, true
 }
 
 // runNumber is the number of one of these entries. A run is told its seed in any case, so
@@ -280,17 +304,17 @@ func runNumber(f *eval.Frame, key string, x syntax.Expr) (value.Number, bool) {
 	return f.Number(x)
 }
 
-// loss emits the forward pass in fb; fields are the arguments of the batch.
-func (l *Lowerer) loss(fb *eval.Builder, t *Block) (*ir.Value, []*ir.Arg) {
+// forward emits the forward pass in fb, with the metrics; nil where something is wrong.
+func (l *Lowerer) forward(fb *eval.Builder, t *Block) *forward {
 	l.Builder = fb
 	defer func() { l.Builder = nil }()
 	f := l.Frame()
 	f.Scope = "loss"
 	f.Vars[t.Model.Decl.Name.Name] = l.Model
-	var fields []*ir.Arg
+	out := &forward{}
 	for _, d := range t.Data.Fields {
 		v := fb.Func.NewValue(d.Type, nil)
-		fields = append(fields, &ir.Arg{Value: v, Role: ir.RoleData, Path: d.Name, Pos: t.entries["data"].At()})
+		out.fields = append(out.fields, &ir.Arg{Value: v, Role: ir.RoleData, Path: d.Name, Pos: t.entries["data"].At()})
 		f.Vars[d.Name] = value.Tensor{V: v}
 		f.Saw(d.Type)
 	}
@@ -300,15 +324,27 @@ func (l *Lowerer) loss(fb *eval.Builder, t *Block) (*ir.Value, []*ir.Arg) {
 	switch {
 	case !ok:
 		f.NotA(x, v, "a tensor: the mean of something")
-		return nil, nil
+		return nil
 	case w.V.Type.Rank() != 0 || w.V.Type.DType != ir.F32:
 		if len(l.Errs.List) > 0 {
-			return nil, nil // what is wrong already may be why
+			return nil // what is wrong already may be why
 		}
 		f.Wants("E0505", x, "f32[], a single number", "`mean(…)` averages over all axes", "the loss is %s", w.V.Type)
-		return nil, nil
+		return nil
 	}
-	return w.V, fields
+	out.loss = w.V
+	if out.metrics, ok = l.metrics(f, fb, t, w.V); !ok {
+		return nil
+	}
+	return out
+}
+
+// statsOf are the metrics as results.
+func statsOf(list []measured) (out []ir.Result) {
+	for _, m := range list {
+		out = append(out, ir.Result{Value: m.value, Role: ir.RoleStat, Path: m.statPath()})
+	}
+	return out
 }
 
 // trainedToo reports parameters that validation reads and a step does not: nothing

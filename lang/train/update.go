@@ -15,7 +15,8 @@ import (
 
 // update emits all that follows the loss: gradients, their norm, clipping, and
 // the optimizer for every parameter. Results are placed in their order.
-func (l *Lowerer) update(fb *eval.Builder, opts []*optimizer, t *Block, loss *ir.Value) {
+func (l *Lowerer) update(fb *eval.Builder, opts []*optimizer, t *Block, first *forward) {
+	loss := first.loss
 	l.Builder = fb
 	defer func() { l.Builder = nil }()
 	for _, p := range l.Params {
@@ -66,6 +67,7 @@ func (l *Lowerer) update(fb *eval.Builder, opts []*optimizer, t *Block, loss *ir
 	if lr != nil {
 		results = append(results, ir.Result{Value: lr, Role: ir.RoleStat, Path: "lr"})
 	}
+	results = append(results, statsOf(first.metrics)...)
 	for i, p := range written {
 		results = append(results, ir.Result{Value: grads[i], Role: ir.RoleGrad, Path: p.Path})
 	}

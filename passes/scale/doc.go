@@ -30,7 +30,7 @@
 // devices, and passed along a pipeline, as the norm of the gradients is, so all
 // devices take one decision.
 //
-// A step that is skipped counts as one for the schedule of the learning rate and
-// for an optimizer that reads `step`.
+// A step that is skipped is no update: behind the gradient, `step` is the number of the
+// update, so that bias corrections and schedules do not count skipped steps (updates.go).
 // Imports ir, ir/op, passes/pass, passes/precision.
 package scale

@@ -59,7 +59,9 @@ func newStepper(t *testing.T, text string) *stepper {
 	for i := range s.args["w"].Data {
 		s.args["w"].Data[i] = float64(i) + 1
 	}
-	s.args[ScalePath].Data[0] = Initial
+	if scale := s.args[ScalePath]; scale != nil {
+		scale.Data[0] = Initial
+	}
 	return s
 }
 

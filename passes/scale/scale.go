@@ -52,7 +52,9 @@ type scaling struct {
 	b     op.Builder
 	scale *ir.Value // f32 scalar
 	good  *ir.Value // i32 scalar; nil where the scale is static
-	made  map[*ir.Op]bool
+	// skipped is an i32 scalar; nil where nothing reads how many steps were.
+	skipped *ir.Value
+	made    map[*ir.Op]bool
 }
 
 // run rewrites the function, whose operation at is the gradient.
@@ -71,6 +73,7 @@ func (s *scaling) run(at int) {
 	exact, bad := s.unscale(grad, inverse)
 	// Before the optimizer, so that what it computes can be selected where it does.
 	finite := s.b.Emit(op.Eq, nil, bad, s.b.Like(bad, 0))
+	s.updates(s.f.Ops[:at], rest)
 	for _, o := range s.out {
 		s.made[o] = true
 	}
@@ -200,6 +203,12 @@ func (s *scaling) guard(finite *ir.Value) {
 func (s *scaling) update(finite *ir.Value) {
 	b := &s.b
 	b.Scope, b.Pos = "loss_scale", diag.Pos{}
+	if s.skipped != nil {
+		n := b.Select(finite, s.skipped, b.Add(s.skipped, b.Const(ir.I32, 1)))
+		defer func() {
+			s.f.Results = append(s.f.Results, ir.Result{Value: n, Role: ir.RoleState, Path: SkippedPath})
+		}()
+	}
 	if !s.rule.Dynamic {
 		s.f.Results = append(s.f.Results, ir.Result{Value: s.scale, Role: ir.RoleStat, Path: StatPath})
 		return

@@ -231,30 +231,22 @@ func (s *splitter) alike(o *ir.Op, rule op.Rule) bool {
 // factor is the factor of o that microbatches cut: one along which an operand
 // is cut already, else the batch's.
 func (s *splitter) factor(o *ir.Op, rule op.Rule) *op.Factor {
-	var named *op.Factor
-	for i := range rule.Factors {
-		f := &rule.Factors[i]
-		if !s.divides(o, f) {
-			continue
-		}
-		for j, axis := range f.Args {
-			if st := s.of[o.Args[j]]; st != nil && axis != "" && st.axis == axis {
-				return f
-			}
-			if s.batch[axis] {
-				named = f
-			}
-		}
-		for _, axis := range f.Results {
-			if s.batch[axis] {
-				named = f
-			}
-		}
+	named, carried := op.RowFactor(o, rule, s.m*s.shards, s.axisOf, s.batch)
+	if carried {
+		return named
 	}
 	if named != nil && (s.phase[o] == ir.Update || slices.ContainsFunc(o.Args, s.isLate)) {
 		return nil
 	}
 	return named
+}
+
+// axisOf is the axis along which a value is cut, empty where it is along none.
+func (s *splitter) axisOf(v *ir.Value) string {
+	if st := s.of[v]; st != nil {
+		return st.axis
+	}
+	return ""
 }
 
 // staysOwn reports whether o works on what each microbatch has by itself: in arithmetic, or

@@ -103,18 +103,6 @@ func (s *splitter) shardsOf(m *ir.Module, rows []int) int {
 	return shards
 }
 
-// divides reports whether microbatches can be parts of factor f of o: whole rows of each
-// shard, of which o needs not know where in the batch they are, unless it is a source.
-func (s *splitter) divides(o *ir.Op, f *op.Factor) bool {
-	if f.Kind != op.PassThrough && f.Kind != op.Reduce || f.Size%(s.m*s.shards) != 0 {
-		return false
-	}
-	if op.Of(o).Class == op.Source { // of a window there are no shards
-		return !o.Attrs.Has(ir.AttrFirst) && !o.Attrs.Has(ir.AttrMoves)
-	}
-	return !op.Placed(o, f)
-}
-
 // inner is the axis along which the rows of one shard are: axis itself, if there is one
 // shard.
 func (s *splitter) inner(axis, name string) string {

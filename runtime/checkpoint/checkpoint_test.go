@@ -137,7 +137,7 @@ func TestSaveAndLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if diff := cmp.Diff(Meta{10, 1 << 63, nil, "m", "s", "d", nil, nil, []Setting{{"lr", 1e-3}}}, c.Meta); diff != "" {
+	if diff := cmp.Diff(Meta{10, 1 << 63, nil, "m", "s", "d", nil, nil, []Setting{{"lr", 1e-3}}, nil}, c.Meta); diff != "" {
 		t.Error(diff)
 	}
 	if x := c.Tensors()[2]; x.Name != "blocks.0.wq/m" || x.DType != dtype.BF16 || !slices.Equal(x.Axes, []string{"embed", "head"}) {

@@ -37,6 +37,15 @@ type Meta struct {
 	Phases []Phase `json:"phases,omitempty"`
 	// Settings are the values of the plan's ports, such as a learning rate.
 	Settings []Setting `json:"settings,omitempty"`
+	// Patience is how long validation has got no better; nil where the run does not end by it.
+	Patience *Patience `json:"patience,omitempty"`
+}
+
+// Patience is the state of what ends a run early.
+type Patience struct {
+	Best  *float64 `json:"best,omitempty"` // so far
+	Since int64    `json:"since"`          // validations that were not better than that
+	Step  int64    `json:"step"`           // after which the last one was
 }
 
 // Setting is the value of a port of the plan.

@@ -36,11 +36,11 @@ const validSeed = 0
 // order makes the permutations, when both sides are known.
 func (e *examples) order() {
 	e.trainOrd = newPermutation(e.train.count(), newStream(e.seed, streamTrain))
-	e.validOrd = newPermutation(e.held(), newStream(validSeed, streamValid))
+	e.validOrd = newPermutation(e.Held(), newStream(validSeed, streamValid))
 }
 
-// held counts the examples that are held out.
-func (e *examples) held() int64 {
+// Held counts the examples that are held out.
+func (e *examples) Held() int64 {
 	if e.valid == nil {
 		return 0
 	}
@@ -56,10 +56,10 @@ func (e *examples) Examples() int64     { return e.train.count() }
 // ValidationBatches rounds down, but where fewer examples than a batch are held
 // out they still make one, in which they repeat.
 func (e *examples) ValidationBatches() int {
-	if e.held() == 0 {
+	if e.Held() == 0 {
 		return 0
 	}
-	return int(max(1, e.held()/int64(e.batch)))
+	return int(max(1, e.Held()/int64(e.batch)))
 }
 
 func (e *examples) Fill(step int64, dst []View) error {
@@ -87,6 +87,13 @@ func (e *examples) Validation(i int, dst []View) error {
 		return asError(e.kind, errorf("there is no validation batch %d of %d", i, e.ValidationBatches()))
 	}
 	return e.fill(e.valid, &e.validOrd, true, nil, int64(i)*int64(e.batch), dst)
+}
+
+func (e *examples) HeldOut(number func(row int) int64, dst []View) error {
+	if e.Held() == 0 {
+		return asError(e.kind, errorf("nothing is held out"))
+	}
+	return e.each(dst, e.valid, func(row int) int64 { return e.validOrd.at(0, number(row)%int64(e.validOrd.n)) })
 }
 
 // At is Sequence's.

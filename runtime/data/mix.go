@@ -212,6 +212,19 @@ func (m *mix) Tokens() int64 {
 	return sum
 }
 
+// Examples is the sum over the sources, as Tokens is.
+func (m *mix) Examples() int64 {
+	sum := int64(0)
+	for _, s := range m.sources {
+		n := s.Examples()
+		if n == 0 {
+			return 0
+		}
+		sum += n
+	}
+	return sum
+}
+
 func (m *mix) ValidationBatches() int {
 	if m.held.n == 0 {
 		return 0
@@ -266,6 +279,18 @@ func (m *mix) Validation(i int, dst []View) error {
 	return m.each(dst, func(row int, one []View) error {
 		k, number := find(m.firstV, m.held.at(0, (int64(i)*int64(m.batch)+int64(row))%n))
 		return m.sources[k].Validation(int(number), one)
+	})
+}
+
+func (m *mix) Held() int64 { return int64(m.held.n) }
+
+func (m *mix) HeldOut(number func(row int) int64, dst []View) error {
+	if m.Held() == 0 {
+		return asError("mix", errorf("nothing is held out"))
+	}
+	return m.each(dst, func(row int, one []View) error {
+		k, n := find(m.firstV, m.held.at(0, number(row)%m.Held()))
+		return m.sources[k].Validation(int(n), one)
 	})
 }
 

@@ -7,11 +7,8 @@ import "slices"
 type Sequence interface {
 	Source
 
-	// Examples is how many there are, numbered from 0 in the order of the files.
-	Examples() int64
-
 	// At fills row r of the global batch with the example of number
-	// examples[r]; a number may repeat, so that the last batch can be filled.
+	// examples[r], from 0 in the order of the files; a number may repeat, so that the last batch can be filled.
 	// There are as many numbers as the batch has rows.
 	At(examples []int64, dst []View) error
 }

@@ -197,7 +197,7 @@ func (s *shards) split(files []textFile, stores []*store, total int64, o shardOp
 	s.order()
 	s.epoch = w.count() * int64(s.window)
 	s.about = fmt.Sprintf("tokens: %d files, %s, %d windows of %d tokens", len(files), units.Count(total, "token"), w.count(), s.window)
-	if n := s.held(); n > 0 {
+	if n := s.Held(); n > 0 {
 		s.about += fmt.Sprintf(", %d windows for validation", n)
 	} else {
 		s.about += ", none held out for validation"

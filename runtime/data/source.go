@@ -86,8 +86,17 @@ type Source interface {
 	Validation(i int, dst []View) error
 	ValidationBatches() int
 
+	// HeldOut fills each row of a batch with the held-out example of the number that row
+	// has, 0 <= number < Held. Validation batches are these in order.
+	HeldOut(number func(row int) int64, dst []View) error
+	Held() int64
+
 	// Tokens is the number of training tokens in an epoch, 0 if there is no end.
 	Tokens() int64
+
+	// Examples is the number of training examples in an epoch, 0 if there is no end. An
+	// epoch of a mixture has as many as its sources have together.
+	Examples() int64
 
 	// Describe says in a line what was opened.
 	Describe() string

@@ -250,6 +250,7 @@ func eachElement(f *Field, b *box, do func(k, row, at int)) {
 
 func (s *synthetic) Fields() []Field        { return s.fields }
 func (s *synthetic) Tokens() int64          { return 0 }
+func (s *synthetic) Examples() int64        { return 0 }
 func (s *synthetic) ValidationBatches() int { return s.valid }
 func (s *synthetic) Describe() string       { return s.about }
 func (s *synthetic) Fingerprint() string    { return s.print }
@@ -297,6 +298,37 @@ func (s *synthetic) Validation(i int, dst []View) error {
 		return asError("synthetic", errorf("there is no validation batch %d of %d", i, s.valid))
 	}
 	return s.fillFrom(streamValid, nil, int64(i)*int64(s.batch), dst)
+}
+
+func (s *synthetic) Held() int64 { return int64(s.valid) * int64(s.batch) }
+
+// HeldOut fills one row after the other, since numbers need not follow one another.
+func (s *synthetic) HeldOut(number func(row int) int64, dst []View) error {
+	if err := checkViews(s.fields, dst); err != nil {
+		return asError("synthetic", err)
+	}
+	random := streams{newStream(s.seed, streamValid), newStream(s.seed, streamValid+streamNoise)}
+	for i := range dst {
+		if dst[i].skipped() {
+			continue
+		}
+		whole, err := s.fields[i].box(&dst[i])
+		if err != nil {
+			return asError("synthetic", err)
+		}
+		size := whole.rowSize()
+		for row := whole.lo[0]; row < whole.hi[0]; row++ {
+			b, v, at := whole, dst[i], (row-whole.lo[0])*size
+			b.lo[0], b.hi[0] = row, row+1
+			if v.I32 != nil {
+				v.I32 = v.I32[at : at+size]
+			} else {
+				v.F32 = v.F32[at : at+size]
+			}
+			s.fill[i](random, number(row)-int64(row), &s.fields[i], b, v)
+		}
+	}
+	return nil
 }
 
 // fillFrom writes the examples numbered from first on among those that were not seen.

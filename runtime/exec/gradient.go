@@ -73,7 +73,7 @@ func (p *Program) RunWithGradients(read func(g Tensor, s Slice) error) error {
 			}
 		}
 	}
-	return r.end(p.report())
+	return r.end(p.ended(nil))
 }
 
 // gradReader hands on the gradients of one run.

@@ -59,6 +59,10 @@ func (p *Program) StopBeforeUpdate(stats ...string) (bool, error) {
 	if len(slices.Compact(slices.Clone(seen))) == 1 && seen[0] == "" || !m.meets(p.index, guards) {
 		return false, nil
 	}
+	p.late = map[string]bool{}
+	for rank, d := range m.ranks {
+		d.unknown(p, guards[rank].at)
+	}
 	alike := len(slices.Compact(seen)) == 1
 	for rank, d := range m.ranks {
 		if d.comm == nil {
@@ -99,6 +103,16 @@ func (d *logical) watch(p *Program, g *guard, stats []string) (seen string) {
 		}
 	}
 	return seen
+}
+
+// unknown notes the stats that the device may not have computed when its program ends
+// before instruction at.
+func (d *logical) unknown(p *Program, at int) {
+	for _, port := range d.prog.Ports {
+		if port.Program == p.name && port.Role == program.RoleStat && d.knownAfter(p.m, &d.prog.Progs[p.index], port.Buffer) > at {
+			p.late[port.Path] = true
+		}
+	}
 }
 
 // overlap says whether two buffers of the device share bytes.

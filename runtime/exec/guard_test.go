@@ -13,7 +13,7 @@ import (
 // guardedPlan computes its loss from data while a state is fetched, then changes a
 // parameter and the state.
 //
-//	start fetch ── loss = x ── g = x ┆ double w ── done ── double m ── store
+//	start fetch ── loss = early = x ── g = x ┆ double w ── done ── double m ── store ── late = x
 func guardedPlan() *program.Plan {
 	axes := []program.Axis{{Name: "x", Size: 16, Global: 16}}
 	buffer := func(space program.Space, memory string, at int64) program.Buffer {
@@ -29,16 +29,19 @@ func guardedPlan() *program.Plan {
 			{Symbol: "double", Args: []program.Arg{write}},
 		},
 		Devices: []program.Device{{
-			Arena: 320, Host: 64,
+			Arena: 384, Host: 64,
 			Buffers: []program.Buffer{
 				buffer(program.Optimizer, program.Host, 0), buffer(program.Optimizer, "", 0), buffer(program.Params, "", 64),
 				buffer(program.Inputs, "", 128), {Space: program.Activations, Offset: 192, Bytes: 4, DType: "f32"}, buffer(program.Grads, "", 256),
+				{Space: program.Activations, Offset: 320, Bytes: 4, DType: "f32"},
 			},
 			Tensors: []program.Tensor{{Path: "w", Buffer: 2, Train: true, Init: ones}, {Path: "w/m", Buffer: 0, Init: ones}},
 			Ports: []program.Port{
 				{Program: "step", Role: program.RoleData, Path: "x", Buffer: 3},
 				{Program: "step", Role: program.RoleLoss, Buffer: 4},
 				{Program: "step", Role: program.RoleGrad, Path: "w", Buffer: 5, After: 3},
+				{Program: "step", Role: program.RoleStat, Path: "early", Buffer: 4},
+				{Program: "step", Role: program.RoleStat, Path: "late", Buffer: 6},
 			},
 			Progs: []program.Program{{Name: "step", Instrs: []program.Instr{
 				{Bufs: []int{0, 1}, Comm: &program.Comm{Kind: program.Fetch, Bytes: 64, Start: true}},
@@ -48,6 +51,7 @@ func guardedPlan() *program.Plan {
 				{Comm: &program.Comm{Kind: program.Done}},
 				{Kernel: 2, Bufs: []int{1}},
 				{Bufs: []int{1, 0}, Comm: &program.Comm{Kind: program.Store, Bytes: 64}},
+				{Kernel: 0, Bufs: []int{3, 6}},
 			}}},
 		}},
 	}
@@ -82,6 +86,9 @@ func TestEndsEarly(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	if v, ok := step.Stat("late"); !ok || !math.IsNaN(v) || step.Known("late") || !step.Known("early") {
+		t.Errorf("a stat that was not computed is %v, %v; known are late %v, early %v", v, ok, step.Known("late"), step.Known("early"))
+	}
 	if n, err := step.FindNonFinite(); err != nil || n == nil || !strings.Contains(n.String(), "the field x of the data: 1 NaN and 1 infinite of 16") {
 		t.Errorf("%v, %v", n, err)
 	}
@@ -89,6 +96,9 @@ func TestEndsEarly(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := count(16)
+	if v, _ := step.Stat("late"); v != float64(want[0]) || !step.Known("late") {
+		t.Errorf("of a whole step it is %v", v)
+	}
 	for i := range want {
 		want[i] *= 2
 	}

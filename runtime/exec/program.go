@@ -23,6 +23,10 @@ type Program struct {
 
 	scalars []*scalar
 	reports []report
+	// late are the stats that a run which stops before its update may not have computed,
+	// and stopped is whether the last one did.
+	late    map[string]bool
+	stopped bool
 }
 
 // Field is one input of a program that is data: a whole tensor.
@@ -54,13 +58,18 @@ func (p *Program) Name() string { return p.name }
 
 // Run replays the program once. On native code it does not allocate. It cannot
 // be interrupted: a caller that is to stop does so between runs. After
-// ErrNotFinite, which all processes have, Loss and the scalars that were looked at
-// are those of the run.
+// ErrNotFinite, which all processes have, Loss is that of the run, and a stat that was
+// not computed is NaN.
 func (p *Program) Run() error {
-	err := p.m.each(p.whole)
+	return p.ended(p.m.each(p.whole))
+}
+
+// ended reports what a run computed, which had the error err, and gives its error.
+func (p *Program) ended(err error) error {
 	if err != nil && err != ErrNotFinite {
 		return err
 	}
+	p.stopped = err != nil
 	if e := p.report(); e != nil {
 		return e
 	}
@@ -129,11 +138,19 @@ func (p *Program) Loss() float64 { return p.scalar(program.RoleLoss, "").value()
 // loss, in the order of the plan.
 func (p *Program) Stats() []string { return p.stats }
 
-// Stat is a scalar of the last run, such as grad_norm or lr.
+// Known reports whether the last run computed the stat of that name, if there is one: one
+// that stopped before its update may not have.
+func (p *Program) Known(name string) bool { return !p.stopped || !p.late[name] }
+
+// Stat is a scalar of the last run, such as grad_norm or lr. It is NaN where the run
+// stopped before its update and before the scalar was computed.
 func (p *Program) Stat(name string) (value float64, ok bool) {
 	s := p.scalar(program.RoleStat, name)
 	if s == nil {
 		return 0, false
+	}
+	if !p.Known(name) {
+		return math.NaN(), true
 	}
 	return s.value(), true
 }

@@ -42,13 +42,7 @@ func (p *Program) Trace(report func(Span)) error {
 			report(s)
 		}
 	}
-	if err != nil && err != ErrNotFinite {
-		return err
-	}
-	if e := p.report(); e != nil {
-		return e
-	}
-	return err
+	return p.ended(err)
 }
 
 // trace runs the program on one device.

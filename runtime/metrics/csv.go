@@ -14,7 +14,8 @@ import (
 
 // CSV writes a row for each step, and one for each validation, of which the other columns
 // are empty. What was not measured is empty as well; what is not finite is NaN, +Inf or
-// -Inf, as most readers take it.
+// -Inf, as most readers take it. Behind the columns that every file has are two for each
+// metric of the train block: of steps, and of validations.
 type CSV struct {
 	mu   sync.Mutex
 	path string // empty: it cannot be rewound
@@ -23,20 +24,34 @@ type CSV struct {
 	line line
 	err  error
 
+	first   string   // the line that the file begins with; empty: it has none yet
+	begun   bool     // that line is known to be of the metrics
+	metrics []string // their names
+
 	validated int64 // the last step of which a validation was told
 }
 
-// csvHeader is the first line of a file.
-const csvHeader = "step,loss,validation,grad_norm,lr,loss_scale,ms,tokens_per_s,wait_ms,least_wait_ms,slowest_rank\n"
+// csvColumns begin the first line of a file.
+const csvColumns = "step,loss,validation,grad_norm,lr,loss_scale,ms,tokens_per_s,wait_ms,least_wait_ms,slowest_rank"
 
-// openCSV adds to a file that has this header, or begins one.
+// csvHeader is the first line of a file with these metrics.
+func csvHeader(metrics []string) string {
+	line := csvColumns
+	for _, m := range metrics {
+		line += "," + m + ",validation_" + m
+	}
+	return line + "\n"
+}
+
+// openCSV adds to a file that has such a header, or begins one.
 func openCSV(path string) (Sink, error) {
 	f, empty, err := appended(path)
 	if err != nil {
 		return nil, err
 	}
+	first := ""
 	if !empty {
-		err = sameHeader(path)
+		first, err = firstLine(path)
 	}
 	if err == nil && !empty {
 		err = endLine(path, f)
@@ -45,51 +60,65 @@ func openCSV(path string) (Sink, error) {
 		f.Close()
 		return nil, err
 	}
-	c := newCSV(f, empty)
-	c.path = path
-	return c, nil
+	return &CSV{w: f, path: path, first: first}, nil
 }
 
-// sameHeader is an error where a file has other columns.
-func sameHeader(path string) error {
+// maxHeader bounds the first line of a file.
+const maxHeader = 64 << 10
+
+// firstLine is the header of a file; an error where it has other columns.
+func firstLine(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer f.Close()
-	first, err := bufio.NewReader(io.LimitReader(f, int64(len(csvHeader)))).ReadString('\n')
+	first, err := bufio.NewReader(io.LimitReader(f, maxHeader)).ReadString('\n')
 	if err != nil && err != io.EOF {
-		return err
+		return "", err
 	}
-	if first != csvHeader {
-		return fmt.Errorf("%s is there and has other columns than %s", path, strings.TrimSpace(csvHeader))
+	if !strings.HasPrefix(first, csvColumns) {
+		return "", fmt.Errorf("%s is there and has other columns than %s", path, csvColumns)
 	}
-	return nil
+	return first, nil
 }
 
-func newCSV(w io.WriteCloser, header bool) *CSV {
-	c := &CSV{w: w}
-	if header {
-		_, c.err = io.WriteString(w, csvHeader)
+// begin writes the header, or compares it with that of the file. A run says its metrics
+// before anything else.
+func (c *CSV) begin(metrics []string) {
+	if c.begun {
+		return
 	}
-	return c
+	c.begun, c.metrics = true, metrics
+	header := csvHeader(metrics)
+	switch {
+	case c.err != nil:
+	case c.first == "":
+		_, c.err = io.WriteString(c.w, header)
+	case c.first != header:
+		c.err = fmt.Errorf("the file has the columns %s, and the run %s", strings.TrimSpace(c.first), strings.TrimSpace(header))
+	}
 }
 
 // Tell writes a row of a step or a validation, in one write.
 func (c *CSV) Tell(e Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if start, ok := e.(*Start); ok {
+		if c.begin(start.Metrics); c.err == nil {
+			c.start(start)
+		}
+		return
+	}
+	c.begin(nil)
 	l := c.line[:0]
 	switch e := e.(type) {
-	case *Start:
-		c.start(e)
-		return
 	case *Step:
 		l = strconv.AppendInt(l, e.Step, 10)
 		l = cell(l, e.Loss)
 		l = append(l, ',')
-		l = cell(l, e.GradNorm)
-		l = cell(l, e.LR)
+		l = computedCell(l, e.GradNorm, e.NoGradNorm)
+		l = computedCell(l, e.LR, e.NoLR)
 		if e.LossScale == 0 {
 			l = append(l, ',')
 		} else {
@@ -103,6 +132,9 @@ func (c *CSV) Tell(e Event) {
 		if l = append(l, ','); slowest >= 0 {
 			l = strconv.AppendInt(l, int64(slowest), 10)
 		}
+		for _, m := range c.metrics {
+			l = append(measured(l, valueOf(e.Metrics, m)), ',')
+		}
 	default:
 		v := validation(e, &c.validated)
 		if v == nil {
@@ -112,11 +144,32 @@ func (c *CSV) Tell(e Event) {
 		l = append(l, ',')
 		l = cell(l, v.Loss)
 		l = append(l, ",,,,,,,,"...)
+		for _, m := range c.metrics {
+			l = measured(append(l, ','), valueOf(v.Metrics, m))
+		}
 	}
 	c.line = append(l, '\n')
 	if c.err == nil {
 		_, c.err = c.w.Write(c.line)
 	}
+}
+
+// valueOf is a metric's value, NaN where it has none.
+func valueOf(list []Figure, name string) float64 {
+	for _, f := range list {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return math.NaN()
+}
+
+// computedCell is empty where the step ended before the figure was computed.
+func computedCell(l line, v float64, no bool) line {
+	if no {
+		return append(l, ',')
+	}
+	return cell(l, v)
 }
 
 // start removes the rows of steps that the run repeats, and looks whether the step that it goes on
@@ -125,11 +178,12 @@ func (c *CSV) start(e *Start) {
 	if c.path == "" || e.Resumed == "" {
 		return
 	}
+	header := csvHeader(c.metrics)
 	c.kept = rewind(c.path, func(row []byte) lineKind {
-		if step, loss, ok := csvRow(row, csvHeader); ok && !loss && step == e.First-1 {
+		if step, loss, ok := csvRow(row, header); ok && !loss && step == e.First-1 {
 			c.validated = step
 		}
-		if kind := csvKind(row, csvHeader, e.First); kind != lineGone || e.repeats() {
+		if kind := csvKind(row, header, e.First); kind != lineGone || e.repeats() {
 			return kind
 		}
 		return lineKept

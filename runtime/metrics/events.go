@@ -111,6 +111,9 @@ func (v *Events) Tell(e Event) {
 		if e.LossScale != 0 {
 			add("scale", e.LossScale)
 		}
+		for _, f := range e.Metrics {
+			add("metrics/"+f.Name, f.Value)
+		}
 	default:
 		x := validation(e, &v.validated)
 		if x == nil {
@@ -118,6 +121,9 @@ func (v *Events) Tell(e Event) {
 		}
 		v.begin(x.Step)
 		add("validation", x.Loss)
+		for _, f := range x.Metrics {
+			add("validation/"+f.Name, f.Value)
+		}
 	}
 	v.event = appendText(v.event, 5, string(summary))
 	v.end()

@@ -53,10 +53,12 @@ func (j *JSON) Tell(e Event) {
 		if e.WaitMs != nil {
 			l.nums("wait_ms", e.WaitMs)
 		}
+		l.figures(e.Metrics)
 	case *Validation:
 		l.text(`{"event":"validation"`)
 		l.int("step", e.Step)
 		l.num("val_loss", e.Loss)
+		l.figures(e.Metrics)
 	case *Checkpoint:
 		l.text(`{"event":"checkpoint"`)
 		l.int("step", e.Step)
@@ -75,6 +77,10 @@ func (j *JSON) Tell(e Event) {
 		l.int("steps", e.Steps)
 		l.num("loss", e.Loss)
 		l.num("val_loss", e.ValLoss)
+		l.figures(e.Metrics)
+		if e.Why != "" {
+			l.str("why", e.Why)
+		}
 	}
 	l.text("}\n")
 	if j.err == nil {

@@ -25,6 +25,10 @@ func (l *line) int(k string, v int64) { l.key(k); *l = strconv.AppendInt(*l, v, 
 // num writes a number; JSON has none that is not finite.
 func (l *line) num(k string, v float64) {
 	l.key(k)
+	l.number(v)
+}
+
+func (l *line) number(v float64) {
 	if !isFinite(v) {
 		l.text("null")
 		return
@@ -43,6 +47,26 @@ func (l *line) nums(k string, list []float64) {
 		*l = strconv.AppendFloat(*l, v, 'g', -1, 64)
 	}
 	l.text("]")
+}
+
+// figures writes metrics as an object; nothing where there are none.
+func (l *line) figures(list []Figure) {
+	if len(list) == 0 {
+		return
+	}
+	l.key("metrics")
+	l.text("{")
+	for i, f := range list {
+		if i == 0 {
+			l.text(`"`)
+		} else {
+			l.text(`,"`)
+		}
+		l.text(f.Name)
+		l.text(`":`)
+		l.number(f.Value)
+	}
+	l.text("}")
 }
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

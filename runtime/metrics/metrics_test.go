@@ -23,7 +23,7 @@ func run(s Sink, first, last int64) {
 	for i := first; i <= last; i++ {
 		s.Tell(&Step{Step: i, Loss: 5.5 / float64(i), GradNorm: 1.25, LR: 3e-4, Ms: 12.5, TokensPerS: 163840})
 	}
-	s.Tell(&Validation{last, 2.5})
+	s.Tell(&Validation{Step: last, Loss: 2.5})
 	s.Tell(&Checkpoint{last, "ck/step-00000002", 0, 0})
 	s.Tell(&Warning{"a \"quoted\"\nwarning"})
 	s.Tell(&End{Steps: last, Loss: 2.75, ValLoss: 2.5})

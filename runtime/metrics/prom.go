@@ -19,10 +19,18 @@ type Prom struct {
 	model  string // the labels of all figures
 	values map[string]float64
 	waits  []float64 // by rank
+	// The metrics of the last step and of the last validation.
+	steps, validations []Figure
 }
 
 // waitSeconds has a line for each device.
 const waitSeconds = "ptc_wait_seconds"
+
+// The figures that a train block names.
+const (
+	stepMetric       = "ptc_metric"
+	validationMetric = "ptc_validation_metric"
+)
 
 // promHelp says what each figure is, all of them gauges.
 var promHelp = map[string]string{
@@ -42,6 +50,8 @@ var promHelp = map[string]string{
 	"ptc_parameters":               "Elements of all parameters.",
 	"ptc_devices":                  "Devices of the run.",
 	"ptc_tokens_per_step":          "Tokens of a batch.",
+	stepMetric:                     "A metric of the train block, of the last step.",
+	validationMetric:               "A metric of the train block, of the last validation.",
 	waitSeconds:                    "How long a device was blocked in communication in the last step, mostly waiting; the slowest least.",
 	"ptc_share_of_peak_arithmetic": "Share of the most that the devices do.",
 }
@@ -72,16 +82,32 @@ func (p *Prom) text() string {
 	if p.waits != nil {
 		names = append(names, waitSeconds)
 	}
+	if len(p.steps) > 0 {
+		names = append(names, stepMetric)
+	}
+	if len(p.validations) > 0 {
+		names = append(names, validationMetric)
+	}
 	sort.Strings(names)
 	var b strings.Builder
 	for _, n := range names {
 		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s gauge\n", n, promHelp[n], n)
-		if n != waitSeconds {
+		labelled := func(label string, v float64) { p.line(&b, n, strings.TrimPrefix(p.model+","+label, ","), v) }
+		switch n {
+		case waitSeconds:
+			for rank, v := range p.waits {
+				labelled(fmt.Sprintf(`rank="%d"`, rank), v)
+			}
+		case stepMetric:
+			for _, f := range p.steps {
+				labelled(fmt.Sprintf(`metric="%s"`, f.Name), f.Value)
+			}
+		case validationMetric:
+			for _, f := range p.validations {
+				labelled(fmt.Sprintf(`metric="%s"`, f.Name), f.Value)
+			}
+		default:
 			p.line(&b, n, p.model, p.values[n])
-			continue
-		}
-		for rank, v := range p.waits {
-			p.line(&b, n, strings.TrimPrefix(fmt.Sprintf(`%s,rank="%d"`, p.model, rank), ","), v)
 		}
 	}
 	return b.String()
@@ -105,6 +131,11 @@ func (p *Prom) Tell(e Event) {
 			set(name, v)
 		}
 	}
+	computed := func(name string, v float64, no bool) {
+		if set(name, v); no {
+			delete(p.values, name)
+		}
+	}
 	switch e := e.(type) {
 	case *Start:
 		p.model = fmt.Sprintf(`model="%s",layout="%s"`, promLabel.Replace(e.Name), promLabel.Replace(e.Layout))
@@ -117,9 +148,10 @@ func (p *Prom) Tell(e Event) {
 	case *Step:
 		set("ptc_step", float64(e.Step))
 		set("ptc_loss", e.Loss)
-		set("ptc_grad_norm", e.GradNorm)
-		set("ptc_learning_rate", e.LR)
+		computed("ptc_grad_norm", e.GradNorm, e.NoGradNorm)
+		computed("ptc_learning_rate", e.LR, e.NoLR)
 		known("ptc_loss_scale", e.LossScale)
+		p.steps = append(p.steps[:0], e.Metrics...)
 		set("ptc_step_seconds", e.Ms/1e3)
 		set("ptc_tokens_per_second", e.TokensPerS)
 		if p.waits = p.waits[:0]; len(e.WaitMs) == 0 {
@@ -133,9 +165,11 @@ func (p *Prom) Tell(e Event) {
 		}
 	case *Validation:
 		set("ptc_validation_loss", e.Loss)
+		p.validations = append(p.validations[:0], e.Metrics...)
 	case *End:
 		if !math.IsNaN(e.ValLoss) {
 			set("ptc_validation_loss", e.ValLoss)
+			p.validations = append(p.validations[:0], e.Metrics...)
 		}
 	case *Checkpoint:
 		set("ptc_checkpoint_step", float64(e.Step))

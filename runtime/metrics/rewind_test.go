@@ -24,7 +24,7 @@ func session(s Sink, from, to, last int64) {
 	for step := from; step <= to; step++ {
 		s.Tell(&Step{Step: step, Loss: 1 / float64(step), GradNorm: nan, LR: 1, Ms: nan, TokensPerS: nan})
 		if step%3 == 0 {
-			s.Tell(&Validation{step, 2})
+			s.Tell(&Validation{Step: step, Loss: 2})
 		}
 		if step%4 == 1 && step-1 >= from {
 			s.Tell(&Checkpoint{Step: step - 1, Dir: "ck"})

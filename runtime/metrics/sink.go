@@ -46,6 +46,7 @@ type Start struct {
 	FlopsPerStep  float64 // of the model's mathematics, all devices
 	PeakFlops     float64 // per second, all devices
 	Settings      []Setting
+	Metrics       []string // the names of the train block's
 }
 
 // Setting is the value of a port of the plan.
@@ -63,6 +64,10 @@ type Step struct {
 	LossScale  float64 // of the next step; 0 where the loss is not scaled
 	Ms         float64 // milliseconds of the whole step
 	TokensPerS float64
+	// NoGradNorm and NoLR: the step ended before that was computed, and it is NaN.
+	NoGradNorm, NoLR bool
+	// Metrics are those of the train block, of the step's batch.
+	Metrics []Figure
 
 	// WaitMs is how long each device, by rank, was blocked in communication: mostly
 	// waiting for others, so that the one which has waited least is the slowest. Nil: not measured.
@@ -85,10 +90,17 @@ func (s *Step) Slowest() (rank int, least, most float64) {
 	return rank, least, most
 }
 
+// Figure is the value of a metric of the train block.
+type Figure struct {
+	Name  string
+	Value float64
+}
+
 // Validation is a measurement on the text that is held out.
 type Validation struct {
-	Step int64
-	Loss float64
+	Step    int64
+	Loss    float64
+	Metrics []Figure
 }
 
 // Checkpoint is one that was saved.
@@ -107,6 +119,8 @@ type Warning struct{ Message string }
 type End struct {
 	Steps         int64 // that are done, with those before a resume
 	Loss, ValLoss float64
+	Metrics       []Figure // of the validation
+	Why           string   // it ended before its last step; empty where it did not, or was told to
 }
 
 // validation is the measurement of an event: of an End that at its last step, unless
@@ -118,7 +132,7 @@ func validation(e Event, before *int64) *Validation {
 		return e
 	case *End:
 		if !math.IsNaN(e.ValLoss) && *before != e.Steps {
-			return &Validation{e.Steps, e.ValLoss}
+			return &Validation{e.Steps, e.ValLoss, e.Metrics}
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ import (
 func tell(s Sink) {
 	s.Tell(&Start{Name: `a "name"`, Layout: "two", First: 1, Last: 3, Devices: 2, FlopsPerStep: 1e9, PeakFlops: 4e12})
 	s.Tell(&Step{Step: 1, Loss: 5.5, GradNorm: 1.25, LR: 3e-4, Ms: 0.5, TokensPerS: 100})
-	s.Tell(&Validation{1, 5.25})
+	s.Tell(&Validation{Step: 1, Loss: 5.25})
 	s.Tell(&Step{Step: 2, Loss: nan, GradNorm: math.Inf(1), LR: 3e-4, LossScale: 1024, Ms: nan, TokensPerS: nan})
 	s.Tell(&Warning{"w"})
 	s.Tell(&Step{Step: 3, Loss: 5, GradNorm: 1, LR: 3e-4, Ms: 0.5, TokensPerS: 100, WaitMs: []float64{0.25, 0.125, 0.375}})
@@ -49,11 +49,11 @@ func TestCSV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(csvHeader+rows+rows, string(got)); diff != "" {
+	if diff := cmp.Diff(csvHeader(nil)+rows+rows, string(got)); diff != "" {
 		t.Error(diff)
 	}
 	for _, row := range strings.Split(strings.TrimSpace(string(got)), "\n") {
-		if strings.Count(row, ",") != strings.Count(csvHeader, ",") {
+		if strings.Count(row, ",") != strings.Count(csvHeader(nil), ",") {
 			t.Errorf("%q has other columns", row)
 		}
 	}
@@ -312,5 +312,78 @@ func TestProm(t *testing.T) {
 	}
 	if _, err := http.Get("http://" + addr + "/metrics"); err == nil {
 		t.Error("answers after the run")
+	}
+}
+
+// TestMetrics: the metrics of a train block are in every sink, by their names; where a
+// step ended before its norm and its rate were computed, no sink has a number for them.
+func TestMetrics(t *testing.T) {
+	dir := t.TempDir()
+	var js, text bytes.Buffer
+	prom := &Prom{values: map[string]float64{}}
+	csv, err := openCSV(filepath.Join(dir, "a.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tb, err := openEvents(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []Sink{NewJSON(&js), csv, tb, prom, NewLines(&text)}
+	all := Multi(list...)
+	figures := func(x, y float64) []Figure { return []Figure{{"accuracy", x}, {"f", y}} }
+	all.Tell(&Start{First: 1, Last: 2, Metrics: []string{"accuracy", "f"}})
+	all.Tell(&Step{Step: 1, Loss: 5, GradNorm: 1, LR: 0.5, Ms: 1, TokensPerS: 1, Metrics: figures(0.25, -3)})
+	all.Tell(&Validation{Step: 1, Loss: 4, Metrics: figures(0.5, nan)})
+	all.Tell(&Step{Step: 2, Loss: nan, GradNorm: nan, LR: nan, NoGradNorm: true, NoLR: true, Ms: 1, TokensPerS: 1, Metrics: figures(nan, 7)})
+	all.Tell(&End{Steps: 2, Loss: 5, ValLoss: 3, Metrics: figures(0.75, 2), Why: "enough"})
+	exposed := prom.text()
+	for _, s := range list[:3] {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows, err := os.ReadFile(filepath.Join(dir, "a.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := csvColumns + ",accuracy,validation_accuracy,f,validation_f\n" +
+		"1,5,,1,0.5,,1,1,,,,0.25,,-3,\n" + "1,,4,,,,,,,,,,0.5,,\n" + "2,NaN,,,,,1,1,,,,,,7,\n" + "2,,3,,,,,,,,,,0.75,,2\n"
+	if diff := cmp.Diff(want, string(rows)); diff != "" {
+		t.Error(diff)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "events.out.*"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	events, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for where, has := range map[string]map[string][]string{
+		js.String(): {"JSON": {
+			`"metrics":{"accuracy":0.25,"f":-3}}`, `"val_loss":4,"metrics":{"accuracy":0.5,"f":null}}`, `"grad_norm":null,"lr":null`, `"metrics":{"accuracy":0.75,"f":2},"why":"enough"}`}},
+		string(events): {"TensorBoard": {"metrics/accuracy", "metrics/f", "validation/accuracy", "validation/f"}},
+		exposed:        {"Prometheus": {`metric="f"} 7`, `ptc_validation_metric{model="",layout="",metric="accuracy"} 0.75`}},
+		text.String():  {"text": {"loss 5.0000  accuracy 0.2500  f -3.0000  grad 1  lr 0.5", "loss NaN  accuracy NaN  f 7.0000  1 ms", "validation loss 4.0000  accuracy 0.5000", "enough\n2 steps done"}},
+	} {
+		for name, parts := range has {
+			for _, p := range parts {
+				if !strings.Contains(where, p) {
+					t.Errorf("%s lacks %q:\n%s", name, p, where)
+				}
+			}
+		}
+	}
+	if strings.Contains(exposed, "ptc_grad_norm") || strings.Contains(exposed, "ptc_learning_rate") {
+		t.Errorf("Prometheus has what was not computed:\n%s", exposed)
+	}
+	if s, err := openCSV(filepath.Join(dir, "a.csv")); err != nil {
+		t.Error(err)
+	} else if s.Tell(&Start{Metrics: []string{"f"}}); true {
+		s.Tell(&Step{Step: 3})
+		if err := s.Close(); err == nil || !strings.Contains(err.Error(), "the file has the columns") {
+			t.Errorf("a run with other metrics: %v", err)
+		}
 	}
 }

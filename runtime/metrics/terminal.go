@@ -47,7 +47,7 @@ func (r *report) tell(e Event) {
 	case *Start:
 		r.header(e)
 	case *Validation:
-		r.print("step %d  validation loss %.4f", e.Step, e.Loss)
+		r.print("step %d  validation loss %.4f%s", e.Step, e.Loss, figuresText(e.Metrics))
 	case *Checkpoint:
 		wait := ""
 		if e.WaitMs > 0 {
@@ -111,7 +111,10 @@ func (r *report) footer(e *End) {
 		text += fmt.Sprintf(", loss %.4f", e.Loss)
 	}
 	if !math.IsNaN(e.ValLoss) {
-		text += fmt.Sprintf(", validation loss %.4f", e.ValLoss)
+		text += fmt.Sprintf(", validation loss %.4f%s", e.ValLoss, figuresText(e.Metrics))
+	}
+	if e.Why != "" {
+		r.print("%s", e.Why)
 	}
 	r.print("%s", text)
 }
@@ -148,7 +151,25 @@ func (l *Lines) step(e *Step) {
 	if e.LossScale != 0 {
 		scale = fmt.Sprintf("scale %g  ", e.LossScale)
 	}
-	l.print("step %*d/%d  loss %.4f  grad %.3g  lr %.3g  %s%s", width, e.Step, s.Last, e.Loss, e.GradNorm, e.LR, scale, l.rates(e))
+	l.print("step %*d/%d  loss %.4f%s  %s%s%s%s", width, e.Step, s.Last, e.Loss, figuresText(e.Metrics),
+		computed("grad", e.GradNorm, e.NoGradNorm), computed("lr", e.LR, e.NoLR), scale, l.rates(e))
+}
+
+// computed is a figure of a step, nothing where the step ended before it was computed.
+func computed(name string, v float64, no bool) string {
+	if no {
+		return ""
+	}
+	return fmt.Sprintf("%s %.3g  ", name, v)
+}
+
+// figuresText is metrics behind a loss.
+func figuresText(list []Figure) string {
+	var b strings.Builder
+	for _, f := range list {
+		fmt.Fprintf(&b, "  %s %.4f", f.Name, f.Value)
+	}
+	return b.String()
 }
 
 // Close gives the first error; w is left open.

@@ -260,6 +260,9 @@ func (t *Trace) Tell(e Event) {
 		t.step(e)
 	case *Validation:
 		t.counter("val_loss", t.Now(), e.Loss)
+		for _, f := range e.Metrics {
+			t.counter("validation."+f.Name, t.Now(), f.Value)
+		}
 	case *Checkpoint:
 		t.instant("checkpoint " + strconv.FormatInt(e.Step, 10))
 	case *Warning:
@@ -285,6 +288,9 @@ func (t *Trace) step(e *Step) {
 		t.counter("loss_scale", now, e.LossScale)
 	}
 	t.counter("tokens_per_s", now, e.TokensPerS)
+	for _, f := range e.Metrics {
+		t.counter("metrics."+f.Name, now, f.Value)
+	}
 	if rank, least, most := e.Slowest(); rank >= 0 {
 		t.counter("wait_ms", now, most)
 		t.counter("least_wait_ms", now, least)

@@ -74,7 +74,7 @@ func TestSampleIsFull(t *testing.T) {
 // leave no gap that someone filled with another meaning before.
 func TestTags(t *testing.T) {
 	for _, v := range []any{Plan{}, Source{}, KV{}, MeshAxis{}, Code{}, Kernel{}, Arg{}, Product{}, Matrices{}, Buffer{}, Axis{}, Instr{}, Comm{}, View{},
-		Program{}, Task{}, First{}, Run{}, Stack{}, Tensor{}, Init{}, Port{}, Device{}, Data{}, Remark{}, Stats{}, Roof{}, Rate{}, Variant{}, Adapter{}, Setting{}, Guard{}} {
+		Program{}, Task{}, First{}, Run{}, Stack{}, Tensor{}, Init{}, Port{}, Device{}, Data{}, Average{}, AverageTerm{}, Stop{}, Remark{}, Stats{}, Roof{}, Rate{}, Variant{}, Adapter{}, Setting{}, Guard{}} {
 		typ := reflect.TypeOf(v)
 		used := map[string]bool{}
 		for i := range typ.NumField() {

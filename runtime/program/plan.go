@@ -408,6 +408,21 @@ type Data struct {
 	Steps   int64  `cbor:"3,keyasint,omitempty"` // how long training is meant to be, from the source; 0 if it does not say
 	// EvalEvery is the number of steps between validations; 0: only at the end.
 	EvalEvery int64 `cbor:"4,keyasint,omitempty"`
+	// Averages says how validation averages the loss and the metrics over batches: the loss
+	// first. A plan of an earlier version has none.
+	Averages []Average `cbor:"5,keyasint,omitempty"`
+	// Epochs is how often training is meant to go through the data, where Steps is 0.
+	Epochs int64 `cbor:"6,keyasint,omitempty"`
+	Stop   *Stop `cbor:"7,keyasint,omitempty"` // nil: after the last step
+}
+
+// Stop says that training ends after Patience validations in a row in which nothing was
+// better, by more than Least, than the best so far.
+type Stop struct {
+	On       string  `cbor:"1,keyasint,omitempty"` // the metric; empty for the loss
+	Most     bool    `cbor:"2,keyasint,omitempty"` // more is better
+	Patience int64   `cbor:"3,keyasint,omitempty"`
+	Least    float64 `cbor:"4,keyasint,omitempty"`
 }
 
 // Remark is one decision of a pass.

@@ -81,6 +81,9 @@ func sample() *Plan {
 				{Program: "tasks", Role: RoleIndex, Path: "microbatch.{i}", Buffer: 20},
 				{Program: "tasks", Role: RoleGrad, Path: "w", Buffer: 21, After: 4},
 				{Program: "step", Role: RoleSetting, Path: "layers * 0.5", Buffer: 5},
+				{Program: "eval", Role: RoleStat, Path: "loss.sum", Buffer: 5},
+				{Program: "eval", Role: RoleStat, Path: "loss.weight", Buffer: 5},
+				{Program: "eval", Role: RoleStat, Path: "metrics.f", Buffer: 5},
 			},
 			Progs: []Program{
 				{Name: "step", Instrs: []Instr{
@@ -126,7 +129,11 @@ func sample() *Plan {
 			},
 			Stacks: []Stack{{"blocks", 4}},
 		}},
-		Data:    Data{Kind: "text", Options: []KV{{"", "${GOROOT}/src/**/*.go"}, {"window", "8"}}, Steps: 100, EvalEvery: 25},
+		Data: Data{Kind: "text", Options: []KV{{"", "${GOROOT}/src/**/*.go"}, {"window", "8"}}, Steps: 100, Epochs: 3, EvalEvery: 25,
+			Averages: []Average{
+				{Rows: 1, Terms: []AverageTerm{{Sum: "loss.sum", Weight: "loss.weight", Floor: 1}, {Sum: "loss.weight", Related: "m.ptl:1:1"}}},
+				{Name: "f", Stat: "metrics.f", Rows: 2, Terms: []AverageTerm{{Weight: "loss.weight", Plus: 1e-8, Zero: true}}}},
+			Stop: &Stop{On: "f", Most: true, Patience: 3, Least: 0.5}},
 		Passes:  []string{"simplify", "autodiff"},
 		Remarks: []Remark{{"memory", "m.ptl:1:1", "block.0", "a remark"}},
 		Refined: []KV{{"tp", "model"}},

@@ -83,6 +83,9 @@ func (p *Plan) Validate() error {
 			return invalid("device %d: %w", i, err)
 		}
 	}
+	if err := p.validateAverages(); err != nil {
+		return invalid("%w", err)
+	}
 	if err := p.validateNames(); err != nil {
 		return invalid("%w", err)
 	}

@@ -207,8 +207,15 @@ func TestInPlace(t *testing.T) {
 // TestDevicesAgree splits the sample into two devices and lets them disagree.
 func TestDevicesAgree(t *testing.T) {
 	for name, change := range map[string]func(d *Device){
-		"":           func(d *Device) {},
-		"programs":   func(d *Device) { d.Progs[1].Name, d.Ports[2].Program = "test", "test" },
+		"": func(d *Device) {},
+		"programs": func(d *Device) {
+			for i := range d.Ports {
+				if d.Ports[i].Program == "eval" {
+					d.Ports[i].Program = "test"
+				}
+			}
+			d.Progs[1].Name = "test"
+		},
 		"tensor w":   func(d *Device) { d.Tensors[0].Init.Kind = "uniform"; d.Tensors[0].Init.Args = nil },
 		"tensor w/m": func(d *Device) { d.Tensors[1].Train = true },
 		"step grad w": func(d *Device) {

@@ -26,7 +26,8 @@ type Result struct {
 	Steps    int64     `json:"steps"`
 	Loss     *float64  `json:"loss"`
 	ValLoss  *float64  `json:"val_loss"`
-	Error    string    `json:"error,omitempty"` // of a run that failed; it is tried again
+	Stopped  bool      `json:"stopped,omitempty"` // before its last step, as validation got no better
+	Error    string    `json:"error,omitempty"`   // of a run that failed; it is tried again
 }
 
 // resultName is the file of a result in the folder of its point.

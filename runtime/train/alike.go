@@ -27,11 +27,10 @@ type rule struct {
 // how a process does its part of the work, may differ.
 var rules = []rule{
 	{"Steps", "--steps", func(o *Options, p *program.Plan) string {
-		if o.Steps == 0 {
-			return fmt.Sprint(p.Data.Steps)
-		}
-		return fmt.Sprint(o.Steps)
+		return fmt.Sprint(o.steps(p))
 	}},
+	{"Epochs", "--epochs", func(o *Options, p *program.Plan) string { return fmt.Sprint(o.epochs(p)) }},
+	{"Patience", "--patience", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.Patience) }},
 	{"Seed", "--seed", func(o *Options, _ *program.Plan) string {
 		if o.Seed == nil {
 			return "not given"
@@ -54,7 +53,7 @@ var rules = []rule{
 	{"NewData", "--new-data", func(o *Options, _ *program.Plan) string { return onOff(o.NewData) }},
 	{"After", "--after", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.After) }},
 	{"Overwrite", "--overwrite", func(o *Options, _ *program.Plan) string { return onOff(o.Overwrite) }},
-	{"Valid", "", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.Valid) }},
+	{"Valid", "--eval-windows", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.Valid) }},
 	{"ValidEvery", "--eval-every", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.ValidEvery) }},
 	{"OnNaN", "--on-nan", func(o *Options, _ *program.Plan) string { return o.OnNaN.String() }},
 	{"Data", "", func(o *Options, _ *program.Plan) string { return fmt.Sprintf("%q", o.Data) }},

@@ -42,14 +42,15 @@ func sourceHash(plan *program.Plan) string {
 
 // keeper saves and loads the checkpoints of a run.
 type keeper struct {
-	store   checkpoint.Store
-	tensors []checkpoint.Tensor
-	order   []int // of the tensors, in which they are copied out and written
-	meta    checkpoint.Meta
-	fed     fed
-	of      map[string]string // parameters by their copies
-	buf     []byte            // of the largest tensor
-	saved   int64             // step of the checkpoint saved last, or gone on from; -1: none
+	store     checkpoint.Store
+	tensors   []checkpoint.Tensor
+	order     []int // of the tensors, in which they are copied out and written
+	meta      checkpoint.Meta
+	fed       fed
+	of        map[string]string // parameters by their copies
+	buf       []byte            // of the largest tensor
+	validStep int64             // of the validation loss in meta
+	saved     int64             // step of the checkpoint saved last, or gone on from; -1: none
 
 	copies  [][]byte                            // of the tensors, for one that is written behind the run; nil: not yet
 	cramped bool                                // there is no room for copies
@@ -218,8 +219,9 @@ func (k *keeper) best(data string) float64 {
 	return math.Inf(1)
 }
 
-// validated notes the validation loss after the last step, for the next save.
-func (k *keeper) validated(loss float64) {
+// validated notes the validation loss after a step, for a save of that step.
+func (k *keeper) validated(step int64, loss float64) {
+	k.validStep = step
 	if k.meta.Valid = nil; !math.IsNaN(loss) && !math.IsInf(loss, 0) {
 		k.meta.Valid = &loss
 	}
@@ -232,6 +234,9 @@ func (k *keeper) metaOf(step int64, loss float64) checkpoint.Meta {
 	meta.Phases, meta.Data = k.fed.until(step)
 	if !math.IsNaN(loss) && !math.IsInf(loss, 0) {
 		meta.Loss = &loss
+	}
+	if k.validStep != step {
+		meta.Valid = nil
 	}
 	k.saved, k.meta.Valid = step, nil
 	return meta

@@ -109,9 +109,13 @@ func (d *devices) loss() float64     { return d.training.Loss() }
 func (d *devices) gradNorm() float64 { return d.stat("grad_norm") }
 func (d *devices) lr() float64       { return d.stat("lr") }
 
-// lossScale is what the next step's loss is multiplied by, 0 where it is not.
+// lossScale is what the next step's loss is multiplied by, 0 where it is not, or was not
+// computed.
 func (d *devices) lossScale() float64 {
 	v, _ := d.training.Stat("loss_scale")
+	if math.IsNaN(v) {
+		return 0
+	}
 	return v
 }
 

@@ -11,10 +11,9 @@ import (
 // finish saves what is to be saved at the end, then validates: what was trained
 // is safe before more time is spent.
 func (r *run) finish(ctx context.Context) error {
-	validated := r.o.KeepBest && r.sum.Ran > 0 && r.keeper.saved != r.sum.Steps
+	validated := r.o.KeepBest && r.sum.Ran > 0 && r.keeper.saved != r.sum.Steps && math.IsNaN(r.sum.ValLoss)
 	if validated { // the checkpoint of the end has its validation loss
-		var err error
-		if r.sum.ValLoss, _, err = r.validate(ctx); err != nil {
+		if err := r.validateEnd(ctx); err != nil {
 			return err
 		}
 		r.isBest(r.sum.ValLoss)
@@ -37,32 +36,47 @@ func (r *run) finish(ctx context.Context) error {
 		return err
 	}
 	if !validated && !r.changed.passed && math.IsNaN(r.sum.ValLoss) {
-		var err error
-		if r.sum.ValLoss, _, err = r.validate(ctx); err != nil {
+		if err := r.validateEnd(ctx); err != nil {
 			return err
 		}
 	}
-	r.log.Tell(&metrics.End{Steps: r.sum.Steps, Loss: r.sum.Loss, ValLoss: r.sum.ValLoss})
+	r.log.Tell(&metrics.End{Steps: r.sum.Steps, Loss: r.sum.Loss, ValLoss: r.sum.ValLoss, Metrics: r.sum.ValMetrics, Why: r.sum.Stopped})
 	return r.diverged()
+}
+
+// validateEnd notes the scores of the end; one that is stopped has none.
+func (r *run) validateEnd(ctx context.Context) error {
+	s, err := r.validate(ctx)
+	if s == nil {
+		return err
+	}
+	if r.sum.ValLoss, r.sum.ValMetrics = s.loss, s.metrics; r.keeper != nil {
+		r.keeper.validated(r.sum.Steps, s.loss)
+	}
+	if r.validates(r.sum.Steps) { // as it would be, were it not the last step
+		r.see(r.sum.Steps, s)
+	}
+	return err
 }
 
 // makeUp validates the checkpoint that the run goes on from, where a signal has stopped its
 // validation: it may be the best one, and would else never be compared with the others.
 func (r *run) makeUp(ctx context.Context) error {
 	step := r.first - 1
-	if !r.o.KeepBest || !r.unmeasured || r.changed.data || step < 1 || step < r.last && !r.validates(step) {
+	if !r.o.KeepBest && r.patience == nil || !r.unmeasured || r.changed.data || step < 1 || step < r.last && !r.validates(step) {
 		return nil
 	}
-	loss, whole, err := r.validate(ctx)
-	if err != nil || !whole {
+	s, err := r.validate(ctx)
+	if err != nil || s == nil {
 		return err
 	}
 	if step < r.last {
-		r.log.Tell(&metrics.Validation{Step: step, Loss: loss})
+		r.log.Tell(s.event(step))
 	} else {
-		r.sum.ValLoss = loss
+		r.sum.ValLoss, r.sum.ValMetrics = s.loss, s.metrics
 	}
-	if r.isBest(loss) {
+	r.see(step, s)
+	if r.isBest(s.loss) {
 		return r.saveCheckpoint(step >= r.last)
 	}
 	return nil
@@ -85,31 +99,23 @@ func (r *run) finishDumps() error {
 	return nil
 }
 
-// validate is the mean loss of the first validation batches, NaN if there are
-// none. One that is stopped by ctx is not whole, and has no loss either.
-func (r *run) validate(ctx context.Context) (loss float64, whole bool, err error) {
-	n := r.o.Valid
+// validate averages over the first windows that are held out; the loss is NaN if there are
+// none. Where ctx stops it there are no scores.
+func (r *run) validate(ctx context.Context) (*scores, error) {
+	n := int64(r.o.Valid)
 	if n == 0 {
 		n = DefaultValid
 	}
-	n = min(n, r.feed.validations())
-	if n <= 0 || !r.dev.hasEval() {
-		return math.NaN(), true, nil
+	src := r.feed.heldOut(n)
+	if src.count <= 0 || !r.dev.hasEval() {
+		return noScores(), nil
 	}
-	sum := 0.0
-	for i := range n {
-		if stop, err := r.stopped(ctx); stop || err != nil {
-			return math.NaN(), false, err
-		}
-		b, err := r.feed.validation(i)
-		if err != nil {
-			return 0, false, err
-		}
-		loss, err := r.dev.eval(b)
-		if err != nil {
-			return 0, false, err
-		}
-		sum += loss
+	v := averager{dev: r.dev, averages: averagesOf(r.plan), size: r.feed.size(), fewer: true,
+		stopped: func() (bool, error) { return r.stopped(ctx) }}
+	s, err := v.average(src)
+	if err == nil && s != nil && s.note != "" && !r.noted {
+		r.noted = true
+		r.warn("validation: " + s.note)
 	}
-	return sum / float64(n), true, nil
+	return s, err
 }

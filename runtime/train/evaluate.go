@@ -24,14 +24,16 @@ type EvalOptions struct {
 	Warn func(string)
 }
 
-// Evaluation is the mean loss over windows of data.
+// Evaluation is the average loss over windows of data.
 type Evaluation struct {
-	Loss       float64          `json:"loss"`
-	Perplexity float64          `json:"perplexity"`
-	Tokens     int64            `json:"tokens"` // that were predicted
-	Windows    int64            `json:"windows"`
-	Note       string           `json:"note,omitempty"`
-	Files      []FileEvaluation `json:"files,omitempty"`
+	Loss       float64            `json:"loss"`
+	Perplexity float64            `json:"perplexity"`
+	Tokens     int64              `json:"tokens"` // of the windows
+	Windows    int64              `json:"windows"`
+	Weight     float64            `json:"weight,omitempty"` // by which the loss is divided, such as the number of targets that count
+	Metrics    map[string]float64 `json:"metrics,omitempty"`
+	Note       string             `json:"note,omitempty"`
+	Files      []FileEvaluation   `json:"files,omitempty"`
 }
 
 // FileEvaluation is that of one file.
@@ -40,10 +42,13 @@ type FileEvaluation struct {
 	Loss       float64 `json:"loss"`
 	Perplexity float64 `json:"perplexity"`
 	Tokens     int64   `json:"tokens"`
+	Weight     float64 `json:"weight,omitempty"`
+
+	Metrics map[string]float64 `json:"metrics,omitempty"`
 }
 
-// Evaluate is the mean of the plan's validation loss over all windows of the data, in
-// their order, on the devices of the plan. The plan has to be a decoded or validated
+// Evaluate averages the plan's validation loss and its metrics over all windows of the data,
+// in their order, on the devices of the plan. The plan has to be a decoded or validated
 // one, and all devices are of this process. Errors are as those of Run.
 func Evaluate(ctx context.Context, plan *program.Plan, o EvalOptions) (*Evaluation, error) {
 	e := &evaluator{o: &o}
@@ -51,20 +56,31 @@ func Evaluate(ctx context.Context, plan *program.Plan, o EvalOptions) (*Evaluati
 		return nil, err
 	}
 	defer e.dev.close()
-	out := &Evaluation{}
 	src, err := e.source(o.Data)
 	if err != nil {
 		return nil, err
 	}
-	mean, err := e.mean(ctx, src)
+	s, err := e.scores(ctx, src)
 	if err != nil {
 		return nil, err
 	}
-	out.Loss, out.Perplexity, out.Windows, out.Tokens, out.Note = mean.loss, math.Exp(mean.loss), mean.windows, mean.windows*int64(e.window), mean.note
+	out := &Evaluation{Loss: s.loss, Perplexity: math.Exp(s.loss), Weight: s.weight, Metrics: figures(s.metrics),
+		Windows: s.windows, Tokens: s.windows * int64(e.window), Note: s.note}
 	if !o.PerFile {
 		return out, nil
 	}
 	return out, e.perFile(ctx, out)
+}
+
+func figures(list []metrics.Figure) map[string]float64 {
+	if len(list) == 0 {
+		return nil
+	}
+	out := map[string]float64{}
+	for _, f := range list {
+		out[f.Name] = f.Value
+	}
+	return out
 }
 
 // perFile adds the loss of each file. One that is shorter than a window has none by
@@ -84,11 +100,11 @@ func (e *evaluator) perFile(ctx context.Context, out *Evaluation) error {
 		if err != nil {
 			return err
 		}
-		m, err := e.mean(ctx, src)
+		m, err := e.scores(ctx, src)
 		if err != nil {
 			return err
 		}
-		out.Files = append(out.Files, FileEvaluation{f, m.loss, math.Exp(m.loss), m.windows * int64(e.window)})
+		out.Files = append(out.Files, FileEvaluation{f, m.loss, math.Exp(m.loss), m.windows * int64(e.window), m.weight, figures(m.metrics)})
 	}
 	if left > 0 {
 		out.addNote(fmt.Sprintf("%d of %d files are shorter than a window of %d tokens and the one after, and have no loss by themselves", left, len(files), e.window))
@@ -113,7 +129,6 @@ type evaluator struct {
 	one    batch // one window
 	window int   // tokens in it
 	size   int   // windows in a batch
-	dealt  *bool // whether the loss is a mean over windows, once that is known
 }
 
 func (e *evaluator) open(plan *program.Plan) (err error) {
@@ -169,18 +184,15 @@ func (w warner) Tell(e metrics.Event) {
 
 func (warner) Close() error { return nil }
 
-// windows are examples, one by one.
-type windows struct {
-	count int64
-	fill  func(i int64, dst []data.View) error
-}
-
 // source opens the data of patterns, in the order of the files, or what is held out.
 func (e *evaluator) source(patterns []string) (*windows, error) {
-	b := data.Batch{Size: 1, Vocab: vocabulary(e.plan), Folder: e.o.Folder, Vars: e.o.Vars}
-	for _, f := range e.fields {
-		f.Shape = append([]int{1}, f.Shape[1:]...)
-		b.Fields = append(b.Fields, f)
+	b := data.Batch{Size: e.size, Vocab: vocabulary(e.plan), Folder: e.o.Folder, Vars: e.o.Vars, Fields: e.fields}
+	if len(patterns) > 0 {
+		b.Size, b.Fields = 1, nil
+		for _, f := range e.fields {
+			f.Shape = append([]int{1}, f.Shape[1:]...)
+			b.Fields = append(b.Fields, f)
+		}
 	}
 	opts := dataOptions(e.plan.Data.Options, e.o.Options.Data)
 	if len(patterns) > 0 {
@@ -202,126 +214,50 @@ func (e *evaluator) source(patterns []string) (*windows, error) {
 		return nil, dataError(err)
 	}
 	if len(patterns) > 0 {
-		return &windows{src.Tokens() / int64(e.window), func(i int64, dst []data.View) error { return src.Fill(i+1, dst) }}, nil
+		return &windows{src.Tokens() / int64(e.window), func(number func(row int) int64) (*batch, error) {
+			return e.oneByOne(number, func(i int64) error { return src.Fill(i+1, e.one.views) })
+		}}, nil
 	}
-	if src.ValidationBatches() == 0 {
+	if src.Held() == 0 {
 		return nil, errorf(ExitUsage, "the plan's data holds nothing out for validation").hint("pass --data FILES")
 	}
-	return &windows{int64(src.ValidationBatches()), func(i int64, dst []data.View) error { return src.Validation(int(i), dst) }}, nil
+	return &windows{src.Held(), func(number func(row int) int64) (*batch, error) {
+		if err := src.HeldOut(number, e.batch.views); err != nil {
+			return nil, dataError(err)
+		}
+		return &e.batch, nil
+	}}, nil
 }
 
 // ofFiles are the options of a source that say which files, and in which order.
 var ofFiles = []string{"", "files", "exclude", "valid", "shuffle", "limit"}
 
-// meanLoss is the mean over windows, with what is to be said of it.
-type meanLoss struct {
-	loss    float64
-	windows int64
-	note    string
-}
-
-// mean goes through all windows, a batch at a time. The last ones need not fill a
-// batch: the rest of it is the last window, again and again, of which the loss is
-// known, and is subtracted. With r windows of a batch of B
-//
-//	B·L(w₁ … wᵣ, w, …, w) = ℓ₁ + … + ℓᵣ + (B−r)·ℓ    where L(w, …, w) = ℓ
-//
-// as long as the loss of a batch is the mean of those of its windows, which is tried.
-func (e *evaluator) mean(ctx context.Context, src *windows) (m meanLoss, err error) {
-	n, size := src.count, int64(e.size)
-	if n == 0 {
-		return m, errorf(ExitFile, "the data has no window of %d tokens and the one after", e.window)
+// scores are the averages over all windows.
+func (e *evaluator) scores(ctx context.Context, src *windows) (*scores, error) {
+	if src.count == 0 {
+		return nil, errorf(ExitFile, "the data has no window of %d tokens and the one after", e.window)
 	}
-	dealt, err := e.isMean(src)
-	if err != nil {
-		return m, err
-	}
-	sum := 0.0
-	for first := int64(0); first+size <= n; first += size {
-		if err := ctx.Err(); err != nil {
-			return m, err
-		}
-		loss, err := e.loss(src, func(row int64) int64 { return first + row })
-		if err != nil {
-			return m, err
-		}
-		sum += float64(size) * loss
-		m.windows += size
-	}
-	rest, last := n%size, n-1
-	switch {
-	case rest == 0:
-	case dealt:
-		known, err := e.loss(src, func(int64) int64 { return last })
-		if err != nil {
-			return m, err
-		}
-		mixed, err := e.loss(src, func(row int64) int64 { return min(n-rest+row, last) })
-		if err != nil {
-			return m, err
-		}
-		sum += float64(size)*mixed - float64(size-rest)*known
-		m.windows += rest
-	case m.windows == 0:
-		return m, errorf(ExitFile, "the data has %d windows, the plan takes %d at once, and its loss is not the mean over them", n, size).
+	v := averager{dev: e.dev, averages: averagesOf(e.plan), size: int64(e.size), stopped: func() (bool, error) { return ctx.Err() != nil, ctx.Err() }}
+	if why := meanOfMeans(&v.averages[0]); why != "" && src.count < v.size {
+		return nil, errorf(ExitFile, "the data has %d windows and the plan takes %d at once, and %s", src.count, v.size, why).
 			hint("compile with a smaller batch")
 	}
-	if !dealt {
-		m.note = fmt.Sprintf("the loss of a batch is not the mean over its windows: it depends on which are together, and %d windows that fill no batch are left out", rest)
-	}
-	m.loss = sum / float64(m.windows)
-	return m, nil
+	return v.average(src)
 }
 
-// closeEnough bounds by how much the mean of losses may differ from the loss of a batch
-// that has the same windows: both are sums of a batch in another order, in f32.
-const closeEnough = 1e-4
-
-// isMean tries whether the loss of a batch of two kinds of windows is the mean.
-func (e *evaluator) isMean(src *windows) (bool, error) {
-	if e.dealt != nil {
-		return *e.dealt, nil
-	}
-	if e.size == 1 || src.count == 1 {
-		return true, nil
-	}
-	half := int64(e.size) / 2
-	a, err := e.loss(src, func(int64) int64 { return 0 })
-	if err != nil {
-		return false, err
-	}
-	b, err := e.loss(src, func(int64) int64 { return 1 })
-	if err != nil {
-		return false, err
-	}
-	both, err := e.loss(src, func(row int64) int64 {
-		if row < half {
-			return 0
-		}
-		return 1
-	})
-	if err != nil {
-		return false, err
-	}
-	want := (float64(half)*a + float64(int64(e.size)-half)*b) / float64(e.size)
-	ok := math.Abs(both-want) <= closeEnough*max(1, math.Abs(want))
-	e.dealt = &ok
-	return ok, nil
-}
-
-// loss is that of a batch whose rows are the windows that of says.
-func (e *evaluator) loss(src *windows, of func(row int64) int64) (float64, error) {
+// oneByOne is a batch whose rows are copies of single windows.
+func (e *evaluator) oneByOne(number func(row int) int64, fill func(i int64) error) (*batch, error) {
 	before := int64(-1)
-	for row := range int64(e.size) {
-		if w := of(row); w != before {
-			if err := src.fill(w, e.one.views); err != nil {
-				return 0, dataError(err)
+	for row := range e.size {
+		if w := number(row); w != before {
+			if err := fill(w); err != nil {
+				return nil, dataError(err)
 			}
 			before = w
 		}
 		for i, x := range e.one.bytes {
-			copy(e.batch.bytes[i][row*int64(len(x)):], x)
+			copy(e.batch.bytes[i][row*len(x):], x)
 		}
 	}
-	return e.dev.eval(&e.batch)
+	return &e.batch, nil
 }

@@ -217,20 +217,33 @@ func (f *feed) stop() {
 	f.ask = nil
 }
 
-// validations is how many validation batches there are.
-func (f *feed) validations() int {
+// size is how many examples a batch has.
+func (f *feed) size() int64 {
+	if len(f.fields) == 0 {
+		return 1
+	}
+	return int64(f.fields[0].Shape[0])
+}
+
+// examples is how many the data has to train on, 0 where it has no end.
+func (f *feed) examples() int64 {
 	if f.src == nil {
 		return 0
 	}
-	return f.src.ValidationBatches()
+	return f.src.Examples()
 }
 
-// validation fills the i-th of them.
-func (f *feed) validation(i int) (*batch, error) {
-	if err := f.src.Validation(i, f.valid.views); err != nil {
-		return nil, dataError(err)
+// heldOut are the first windows that are held out, n at most.
+func (f *feed) heldOut(n int64) *windows {
+	if f.src == nil {
+		return &windows{}
 	}
-	return &f.valid, nil
+	return &windows{min(n, f.src.Held()), func(number func(row int) int64) (*batch, error) {
+		if err := f.src.HeldOut(number, f.valid.views); err != nil {
+			return nil, dataError(err)
+		}
+		return &f.valid, nil
+	}}
 }
 
 func (f *feed) describe() string {

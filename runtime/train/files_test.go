@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -182,7 +183,7 @@ func TestDumpedGradients(t *testing.T) {
 		}
 	}
 	plain, _ := runT(t, newToy(), Options{Steps: 3})
-	if dumped, _ := runT(t, newToy(), Options{Steps: 3, DumpGrads: o.DumpGrads}); dumped != plain {
+	if dumped, _ := runT(t, newToy(), Options{Steps: 3, DumpGrads: o.DumpGrads}); !reflect.DeepEqual(dumped, plain) {
 		t.Errorf("a run with its gradients written is %+v, without %+v", dumped, plain)
 	}
 }
@@ -232,7 +233,7 @@ func TestDumpedBatches(t *testing.T) {
 func TestTrace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trace.json")
 	sum, _ := runT(t, newToy(), Options{Trace: path, TraceSteps: 3})
-	if plain, _ := runT(t, newToy(), Options{}); plain != sum {
+	if plain, _ := runT(t, newToy(), Options{}); !reflect.DeepEqual(plain, sum) {
 		t.Errorf("a traced run is %+v, without a trace %+v", sum, plain)
 	}
 	text, err := os.ReadFile(path)

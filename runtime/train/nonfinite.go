@@ -37,7 +37,7 @@ func (r *run) watch(m *metrics.Step, b *batch, stopped bool) error {
 	}
 	r.bad++
 	what := fmt.Sprintf("step %d: the loss is %g", m.Step, m.Loss)
-	if r.dev.hasGradNorm() {
+	if r.dev.hasGradNorm() && !m.NoGradNorm {
 		what += fmt.Sprintf(", and the norm of the gradients %g", m.GradNorm)
 	}
 	if r.o.OnNaN == NaNContinue || scaled && r.bad < maxUnscaled {

@@ -21,6 +21,11 @@ type Options struct {
 	// Steps is the number of the last step, counted from the first of training,
 	// so that it means the same for a run that resumes. 0: what the plan says.
 	Steps int64
+	// Epochs is how often to go through the data, in place of Steps. 0: what the plan says.
+	Epochs int64
+	// Patience is how many validations in a row may be no better than the best so far before
+	// the run ends. 0: what the plan says; less: any number.
+	Patience int64
 
 	Threads int     // 0: one for each processor
 	Seed    *uint64 // nil: of the checkpoint, else of the plan, else DefaultSeed
@@ -96,9 +101,9 @@ type Options struct {
 	Profile     *profile.Ceilings
 	ProfileFile string
 
-	// Valid is how many validation batches are averaged: 0 means DefaultValid,
-	// less none at all. They are at the end and every ValidEvery steps: 0 means
-	// as the plan says, less only at the end.
+	// Valid is over how many windows of what is held out validation averages, so that the
+	// loss does not depend on the batch: 0 means DefaultValid, less none at all. It is at
+	// the end and every ValidEvery steps: 0 means as the plan says, less only at the end.
 	Valid      int
 	ValidEvery int64
 
@@ -136,7 +141,7 @@ var ErrPreempted = errors.New("preempted")
 const (
 	DefaultSeed       = 0
 	DefaultTraceSteps = 5
-	DefaultValid      = 32
+	DefaultValid      = 256
 )
 
 // OnNaN is what a run does when a step's loss, or the norm of its gradients, is
@@ -169,9 +174,11 @@ type Summary struct {
 	Ran         int64   // that this run did
 	Loss        float64 // of the last of Steps, NaN if that is not known
 	ValLoss     float64 // NaN if it was not measured
-	Checkpoint  string  // folder of the checkpoint saved last, if any
-	Interrupted bool    // before the last step
-	Preempted   bool    // and that by a context whose cause is ErrPreempted: it is to be started again
+	ValMetrics  []metrics.Figure
+	Stopped     string // why the run ended before its last step, as validation got no better; empty where it did not
+	Checkpoint  string // folder of the checkpoint saved last, if any
+	Interrupted bool   // before the last step
+	Preempted   bool   // and that by a context whose cause is ErrPreempted: it is to be started again
 
 	// Profile is that of all devices, of the process with rank 0; nil where none
 	// was asked for, or no step was profiled.
@@ -193,6 +200,10 @@ func (o *Options) check(plan *program.Plan) (last int64, err error) {
 	switch {
 	case o.Steps < 0:
 		return 0, errorf(ExitUsage, "%d steps cannot be run", o.Steps)
+	case o.Epochs < 0:
+		return 0, errorf(ExitUsage, "%d epochs cannot be run", o.Epochs)
+	case o.Epochs > 0 && o.Steps > 0:
+		return 0, errorf(ExitUsage, "a run is as long as either its steps or its epochs say").hint("drop --steps or --epochs")
 	case o.Every < 0:
 		return 0, errorf(ExitUsage, "a negative number of steps between checkpoints")
 	case o.Threads < 0:
@@ -232,14 +243,14 @@ func (o *Options) check(plan *program.Plan) (last int64, err error) {
 	case o.Every > 0 && o.Checkpoint == "":
 		return 0, errorf(ExitUsage, "there is no folder for a checkpoint every %d steps", o.Every).hint("pass --checkpoint DIR")
 	}
-	if last = o.Steps; last == 0 {
-		last = plan.Data.Steps
-	}
+	last = o.steps(plan)
 	switch {
+	case o.epochs(plan) > 0 && trains(plan): // as long as the data says
+		return 0, nil
 	case last < 1 && !trains(plan):
 		return 0, errNoStep
 	case last < 1:
-		return 0, errorf(ExitUsage, "the plan does not say how many steps to train").hint("pass --steps N")
+		return 0, errorf(ExitUsage, "the plan does not say how many steps to train").hint("pass --steps N or --epochs N")
 	case last > math.MaxInt32:
 		return 0, errorf(ExitUsage, "%d steps are more than the 31 bits of a step's number", last)
 	}

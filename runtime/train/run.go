@@ -78,7 +78,9 @@ type run struct {
 	changed     change        // since that checkpoint
 	bad         int           // steps in a row that were not finite
 	warned      bool          // of the first such step
+	noted       bool          // it was told how validation averages
 	best        float64       // validation loss of the best checkpoint
+	patience    *patience     // nil: the run ends with its last step
 	unmeasured  bool          // the checkpoint that the run goes on from has no validation loss
 	skips       int           // steps that were skipped because scaled gradients were not
 	longest     time.Duration // of the steps
@@ -118,8 +120,17 @@ func (r *run) open() (err error) {
 	if r.feed, err = openFeed(r.plan, &r.o, r.seed, r.feedRank(), c); err != nil {
 		return err
 	}
+	if err := r.endOfEpochs(c); err != nil {
+		return err
+	}
 	if err := r.openPhase(c); err != nil {
 		return err
+	}
+	if r.patience = patienceOf(&r.o, r.plan); c != nil && !r.changed.data { // else other windows are validated
+		r.patience.goOn(c.Meta.Patience)
+	}
+	if r.keeper != nil {
+		r.keeper.meta.Patience = r.patience.kept()
 	}
 	if err := r.openDevices(c); err != nil || r.o.OnNaN != NaNStop {
 		return err
@@ -230,8 +241,11 @@ func (r *run) tellStart() {
 		First: r.first, Last: r.last, Seed: r.seed,
 		Devices: r.plan.Ranks(), On: onText(r.dev.m.On()), Params: count(params(r.tensors)),
 		TokensPerStep: r.plan.Stats.TokensPerStep, FlopsPerStep: r.plan.Stats.FlopsPerStep,
-		Settings: settingsOf(r.plan),
+		Settings: settingsOf(r.plan), Metrics: metricNames(r.plan),
 	})
+	if r.patience != nil && (!r.validates(0) || r.feed.heldOut(1).count == 0) {
+		r.warn("training cannot end early, since nothing is validated while it lasts: hold data out, and validate every so many steps (--eval-every N)")
+	}
 	if r.first > r.last {
 		r.warn(fmt.Sprintf("training already has %d steps, and %d were asked for: nothing is left to do", r.first-1, r.last))
 	}
@@ -243,7 +257,7 @@ func (r *run) train(ctx context.Context) error {
 	if err := r.makeUp(ctx); err != nil {
 		return err
 	}
-	for step := r.first; step <= r.last; step++ {
+	for step := r.first; step <= r.last && !r.patience.over(); step++ {
 		stop, err := r.stopped(ctx)
 		if err != nil {
 			return err
@@ -268,6 +282,9 @@ func (r *run) train(ctx context.Context) error {
 			return err
 		}
 	}
+	if r.patience.over() {
+		r.sum.Stopped = r.patience.why(r.sum.Steps)
+	}
 	return r.finish(ctx)
 }
 
@@ -278,26 +295,38 @@ func (r *run) between(ctx context.Context, step int64) error {
 	if save || validate {
 		r.askAgain()
 	}
-	if save && !(validate && r.o.KeepBest) {
+	if save && !(validate && (r.o.KeepBest || r.patience != nil)) {
 		if err := r.saveCheckpoint(false); err != nil {
 			return err
 		}
 		save = false
 	}
 	if validate {
-		loss, whole, err := r.validate(ctx)
+		s, err := r.validate(ctx)
 		if err != nil {
 			return err
 		}
-		if whole { // else a NaN would look like a model that diverged
-			r.log.Tell(&metrics.Validation{Step: step, Loss: loss})
+		if s != nil { // else a NaN would look like a model that diverged
+			r.log.Tell(s.event(step))
+			r.see(step, s)
+			save = r.isBest(s.loss) || save
 		}
-		save = r.isBest(loss) || save
 	}
 	if save {
 		return r.saveCheckpoint(false)
 	}
 	return nil
+}
+
+// see notes a validation for the checkpoint of the step, and for whether the run goes on.
+func (r *run) see(step int64, s *scores) {
+	if r.patience.see(step, s); r.patience.over() {
+		r.sum.ValLoss, r.sum.ValMetrics = s.loss, s.metrics
+	}
+	if r.keeper != nil {
+		r.keeper.validated(step, s.loss)
+		r.keeper.meta.Patience = r.patience.kept()
+	}
 }
 
 // validates is whether there is a validation after a step that is not the last.
@@ -306,13 +335,12 @@ func (r *run) validates(step int64) bool {
 	return every > 0 && step%every == 0
 }
 
-// isBest notes a validation loss, and reports whether the checkpoint of it is to be kept
+// isBest reports whether the checkpoint of it is to be kept
 // as the best so far. All processes have the same loss.
 func (r *run) isBest(loss float64) bool {
 	if !r.o.KeepBest {
 		return false
 	}
-	r.keeper.validated(loss)
 	if !(loss < r.best) {
 		return false
 	}
@@ -352,9 +380,6 @@ func (r *run) step(ctx context.Context, step int64) error {
 	m := &r.told
 	r.measure(m, step, took)
 	m.WaitMs = waits
-	if stopped {
-		m.LR = math.NaN() // it may not have been computed yet
-	}
 	r.log.Tell(m)
 	r.sum.Loss = m.Loss
 	if !stopped {
@@ -372,7 +397,13 @@ func (r *run) step(ctx context.Context, step int64) error {
 // measure says what the devices reported of a step, which took so long.
 func (r *run) measure(m *metrics.Step, step int64, took time.Duration) {
 	s := took.Seconds()
-	*m = metrics.Step{Step: step, Loss: r.dev.loss(), GradNorm: r.dev.gradNorm(), LR: r.dev.lr(), LossScale: r.dev.lossScale(), Ms: 1e3 * s, TokensPerS: math.NaN()}
+	*m = metrics.Step{Step: step, Loss: r.dev.loss(), GradNorm: r.dev.gradNorm(), LR: r.dev.lr(), LossScale: r.dev.lossScale(), Ms: 1e3 * s, TokensPerS: math.NaN(),
+		NoGradNorm: !r.dev.training.Known("grad_norm"), NoLR: !r.dev.training.Known("lr"), Metrics: m.Metrics[:0]}
+	for _, a := range r.plan.Data.Averages {
+		if a.Stat != "" {
+			m.Metrics = append(m.Metrics, metrics.Figure{Name: a.Name, Value: r.dev.stat(a.Stat)})
+		}
+	}
 	if n := r.plan.Stats.TokensPerStep; n > 0 && s > 0 {
 		m.TokensPerS = float64(n) / s
 	}

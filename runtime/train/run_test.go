@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -169,7 +170,7 @@ func TestSeedChangesTheRun(t *testing.T) {
 	a, _ := runT(t, newToy(), Options{Steps: 3})
 	b, _ := runT(t, newToy(), Options{Steps: 3, Seed: &seed})
 	c, _ := runT(t, newToy(), Options{Steps: 3})
-	if a.Loss == b.Loss || a != c {
+	if a.Loss == b.Loss || !reflect.DeepEqual(a, c) {
 		t.Errorf("%+v and, of another seed, %+v and, of the same, %+v", a, b, c)
 	}
 }
@@ -220,7 +221,7 @@ func TestPeriodicValidation(t *testing.T) {
 			t.Errorf("a plan with validation every 3 steps, every %d of the run: %v, want %d", every, named(lines, "validation"), want)
 		}
 	}
-	if plain, _ := runT(t, newToy(), Options{Steps: 6}); plain != sum {
+	if plain, _ := runT(t, newToy(), Options{Steps: 6}); !reflect.DeepEqual(plain, sum) {
 		t.Errorf("validation changes the run: %+v, without %+v", sum, plain)
 	}
 	if none, _ := runT(t, newToy(), Options{Steps: 6, Valid: -1}); !math.IsNaN(none.ValLoss) || none.Loss != sum.Loss {

@@ -193,7 +193,7 @@ func newToyOf(devices, size int) *program.Plan {
 	t.Sources = []program.Source{{Name: "toy.ptl", Text: "model Toy { }"}}
 	t.Config = []program.KV{{Key: "batch", Value: fmt.Sprint(size)}, {Key: "seed", Value: "7"}}
 	t.Code = []program.Code{{Kind: "test", Data: []byte("go")}}
-	t.Data = program.Data{Kind: "synthetic", Steps: 20}
+	t.Data = program.Data{Kind: "synthetic", Steps: 20, Averages: []program.Average{{Rows: 1, Terms: []program.AverageTerm{{}}}}}
 	t.Stats = program.Stats{OpsBeforeFusion: 9, FlopsPerStep: 1000, TokensPerStep: int64(size)}
 	t.Devices = []program.Device{{}}
 	t.dev = &t.Devices[0]

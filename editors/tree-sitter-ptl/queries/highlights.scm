@@ -11,7 +11,7 @@
 (infinity) @constant.builtin
 ["fn" "let" "return" "for" "in" "if" "else" "like"] @keyword
 ["and" "or" "not"] @keyword.operator
-["import" "as" "config" "module" "model" "optimizer" "train" "layout" "names" "skip" "concat" "param" "state" "decay" "no_decay" "when" "lora"] @keyword
+["import" "as" "config" "module" "model" "optimizer" "train" "layout" "names" "skip" "concat" "param" "state" "decay" "no_decay" "when" "lora" "metrics" "stop"] @keyword
 ["mesh" "shard" "replicate" "pipeline" "zero" "recompute" "precision" "offload" "forbid" "device" "overlap" "over" "of" "between" "to" "on"] @keyword
 ["+" "-" "*" "/" "%" "**" "==" "!=" "<" "<=" ">" ">=" "=" "~" "->" ".."] @operator
 ["(" ")" "[" "]" "{" "}"] @punctuation.bracket
