@@ -184,7 +184,14 @@ func (u *Upload) Commit() error {
 		return err
 	}
 	if u.id == "" {
-		return u.f.put(u.s, u.name, u.part, u.fresh)
+		if err := u.f.put(u.s, u.name, u.part, u.fresh); err != nil {
+			return err
+		}
+		if !u.f.has(u.name, u.pos, [sha256.Size]byte(u.sum.Sum(nil))) {
+			return &Error{fault: true, Msg: "the object store " + u.s.host + " has not the object that it said it had taken",
+				Hint: "a gateway or a proxy may stand between"}
+		}
+		return nil
 	}
 	slices.SortFunc(u.parts, func(a, b minio.CompletePart) int { return a.PartNumber - b.PartNumber })
 	tries := 0
