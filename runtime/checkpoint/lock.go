@@ -70,7 +70,7 @@ func (s *Store) Lock() error {
 	if err := p.take(); err != nil {
 		return err
 	}
-	s.sequence, s.replaced = 0, nil
+	s.sequence, s.replaced, s.known = 0, nil, map[string]int64{}
 	if err := s.ready(p); err != nil {
 		s.Unlock()
 		return &Error{Dir: s.Dir, Msg: "cannot be prepared", Err: err}
@@ -89,6 +89,7 @@ func (s *Store) ready(p place) error {
 	}
 	for _, e := range entries {
 		s.sequence = max(s.sequence, e.Sequence)
+		s.known[e.Dir] = e.Sequence
 		if s.Overwrite {
 			s.replaced = append(s.replaced, e.Dir)
 		}
@@ -237,8 +238,9 @@ func (s *Store) stillLocked() (place, error) {
 		return p, nil
 	}
 	s.Unlock()
+	known := s.known
 	err = s.Lock()
-	s.replaced = nil // of the folder that there is now, nothing is this run's to replace
+	s.replaced, s.known = nil, known // of the folder that there is now, nothing else is this run's to replace
 	return p, err
 }
 

@@ -37,6 +37,11 @@ type Store struct {
 	sequence int64    // the highest number of a save into the folder
 	replaced []string // folders to remove after the first save
 
+	// known are the checkpoints that this process may remove, by folder and number of the save: those that
+	// Lock found, and its own. What appears otherwise is another's, or a listing was not whole before.
+	known   map[string]int64
+	strange bool // it was told that there are others
+
 	// For tests: wrap puts a fault into writes, fault one before any other step.
 	wrap  func(io.WriterAt) io.WriterAt
 	fault func(step string) error

@@ -31,6 +31,7 @@ type Store struct {
 
 	Plain     bool   // it does not know conditions of requests that write
 	LeastPart int    // bytes of every part of an upload but the last
+	Unlisted  string // an object that no listing has
 	Prefix    string // it lists what begins so, whatever is asked; empty: what is asked
 
 	uploads map[string]*upload
@@ -221,6 +222,9 @@ func (f *Store) list(w answer, prefix string) {
 		Contents    []entry
 	}
 	for _, k := range f.keys(cmp.Or(f.Prefix, prefix)) {
+		if k == f.Unlisted {
+			continue
+		}
 		out.Contents = append(out.Contents, entry{k, len(f.Objects[k]), "x", "2020-01-01T00:00:00.000Z"})
 	}
 	w.xml(out)
