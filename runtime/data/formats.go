@@ -13,12 +13,13 @@ import (
 
 	"ptc/internal/units"
 	"ptc/runtime/checkpoint/atomicfile"
+	"ptc/runtime/checkpoint/folderlock"
 	"ptc/runtime/storage"
 )
 
 // leaveOutCompanions drops what lies beside tokens and describes them: the
-// manifest and the tokenizer that it names, the index of a file that is listed itself,
-// and what a process that was killed has left of a file that it had begun.
+// manifest and the tokenizer that it names, the index of a file that is listed itself, the lock of a process that
+// prepares the folder, and what a process that was killed has left of a file that it had begun.
 func leaveOutCompanions(files []textFile) []textFile {
 	listed := map[string]bool{}
 	drop := map[string]bool{}
@@ -34,7 +35,8 @@ func leaveOutCompanions(files []textFile) []textFile {
 	}
 	return slices.DeleteFunc(files, func(f textFile) bool {
 		bin, index := strings.CutSuffix(f.path, ".idx")
-		return drop[f.path] || index && listed[bin+".bin"] || atomicfile.Temporary(filepath.Base(f.path))
+		name := filepath.Base(f.path)
+		return drop[f.path] || index && listed[bin+".bin"] || atomicfile.Temporary(name) || name == folderlock.Name
 	})
 }
 
@@ -104,10 +106,16 @@ func megatronName(path string) bool {
 // raw is tokens and nothing else, as nanoGPT's prepare.py writes them
 // (np.memmap of uint16).
 func (s *store) raw(f textFile, size int64, dtype string) error {
+	s.bare = true
 	if dtype == "auto" {
 		m, err := readManifest(storage.Beside(f.path, manifestName))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return &Error{Path: f.name, Msg: "the " + manifestName + " beside it cannot be used", Err: err}
+		}
+		if err != nil {
+			if err := unfinished(f); err != nil {
+				return err
+			}
 		}
 		if dtype = "u16"; err == nil {
 			dtype = m.DType
