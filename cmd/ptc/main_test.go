@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"ptc/cmd/ptc/early"
 )
 
 // asMain makes the test binary behave as ptc, for tests that need a process.
@@ -19,6 +21,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asMain) != "" {
 		main()
 	}
+	early.Forget() // a test is ended as any process
 	os.Exit(m.Run())
 }
 
