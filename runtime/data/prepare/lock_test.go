@@ -123,3 +123,18 @@ func TestKilled(t *testing.T) {
 		}
 	}
 }
+
+// TestHeeded: a signal is heeded inside a document, whatever its length is.
+func TestHeeded(t *testing.T) {
+	in := filepath.Join(t.TempDir(), "a.txt")
+	if err := os.WriteFile(in, []byte(strings.Repeat("some text of many words, ", 1<<20)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	begun := time.Now()
+	_, err := Run(ctx, Options{Patterns: []string{in}, Tokenizer: gpt2(t), Dir: t.TempDir(), ShardSize: 1 << 20})
+	if took := time.Since(begun); err == nil || took > 3*time.Second {
+		t.Errorf("%v after %v", err, took)
+	}
+}

@@ -92,6 +92,9 @@ func run(ctx context.Context, o Options) (*data.Manifest, error) {
 		return nil, err
 	}
 	done, err := w.resume(ctx)
+	if err == nil && !done { // before all other files, which nothing else would tell from files of tokens
+		err = w.write(data.PartialName)
+	}
 	if err == nil { // a folder with shards of something else stays as it is
 		err = w.keepTokenizer(tok)
 	}
@@ -100,9 +103,6 @@ func run(ctx context.Context, o Options) (*data.Manifest, error) {
 	}
 	if done || err != nil {
 		return &w.m, err
-	}
-	if err := w.write(data.PartialName); err != nil { // before the first shard, which nothing else would tell from other files
-		return nil, err
 	}
 	for _, f := range files {
 		w.p.AllBytes += f.Size
@@ -185,22 +185,40 @@ func (w *writer) all(ctx context.Context, files []data.File, threads int) error 
 		close(work)
 		close(order)
 	}()
-	var err error
-	for j := range order {
-		<-j.done
-		if err == nil {
-			if err = w.take(j, files); err != nil {
-				cancel()
-			}
-		}
-	}
-	if bad := <-failed; err == nil {
-		err = bad
+	err := w.collect(ctx, order, files)
+	if err == nil {
+		err = <-failed
+	} else { // who reads and encodes stops by itself, a document later at most, which may be a gigabyte of text
+		cancel()
 	}
 	if err != nil {
 		w.drop()
 	}
 	return err
+}
+
+// collect writes documents in order, until there are no more, one fails or ctx is done.
+func (w *writer) collect(ctx context.Context, order <-chan *job, files []data.File) error {
+	for {
+		var j *job
+		var more bool
+		select {
+		case j, more = <-order:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if !more {
+			return nil
+		}
+		select {
+		case <-j.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := w.take(j, files); err != nil {
+			return err
+		}
+	}
 }
 
 // read hands out the documents of all files but those that are in shards already.
@@ -217,7 +235,11 @@ func (w *writer) read(ctx context.Context, files []data.File, work, order chan<-
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			work <- j
+			select {
+			case work <- j:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 			return nil
 		})
 		if err != nil {
