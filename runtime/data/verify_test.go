@@ -86,6 +86,18 @@ func TestVerified(t *testing.T) {
 	}
 }
 
+// TestMixOfTokenizers: sources of a mixture whose manifests name two tokenizers are refused.
+func TestMixOfTokenizers(t *testing.T) {
+	for _, c := range []struct{ a, b string }{{"a", "a"}, {"a", "b"}, {"a", ""}} {
+		first, second := preparedFolder(t, c.a, 1, 50), preparedFolder(t, c.b, 1, 50)
+		_, err := Open("mix", []Option{{"1.kind", "tokens"}, {"1.weight", "1"}, {"1.files", first}, {"1.valid", "0"}, {"2.kind", "tokens"}, {"2.weight", "1"}, {"2.files", second}, {"2.valid", "0"}},
+			Batch{Size: 2, Window: 4})
+		if refused := c.b == "b"; refused != (err != nil) || refused && !strings.Contains(err.Error(), "another tokenizer") {
+			t.Errorf("%q and %q: %v", c.a, c.b, err)
+		}
+	}
+}
+
 // TestVerifiedBehind: what is too long to be hashed at once is hashed while it is read, and then ends that.
 func TestVerifiedBehind(t *testing.T) {
 	dir := preparedFolder(t, "a", 3, 50)
