@@ -63,17 +63,22 @@ func (s *Store) prune(p place, entries []Entry) {
 	if keep < 0 {
 		return
 	}
-	best, hasBest := Best(entries)
 	kept := 0
 	for _, e := range entries {
 		switch {
-		case kept == keep && s.KeepBest && hasBest && e.Dir == best.Dir:
+		case kept == keep && s.KeepBest && isBest(e, entries):
 		case kept == keep:
 			p.remove(e.Dir)
 		case e.readable:
 			kept++
 		}
 	}
+}
+
+// isBest reports whether a checkpoint is the best one on its data.
+func isBest(e Entry, entries []Entry) bool {
+	best, ok := BestOn(e.Data, entries)
+	return ok && best.Dir == e.Dir
 }
 
 // removeLeftovers removes what a killed run left half written or half removed.

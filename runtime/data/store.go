@@ -80,6 +80,8 @@ type store struct {
 	// failed is what a check that goes on behind the run has found to be wrong.
 	failed atomic.Pointer[Error]
 
+	tokenizer string // that the tokens are of, as far as that is known
+
 	// docs are the first tokens of documents, ascending; nil where the format
 	// does not say, so that the file is one.
 	docs []int64
