@@ -1,6 +1,8 @@
 package compiler
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
 	"ptc/backend"
@@ -31,10 +33,47 @@ func Opt(file string, src []byte, names []string, target string) (string, []pass
 		return "", nil, err
 	}
 	c := &pass.Context{Target: described(t)}
-	if err := passes.Run(c, m, &passes.Options{Only: names, VerifyEach: true}); err != nil {
-		return "", c.Remarks, classify(err)
+	inOrder := passes.InOrder(names)
+	err = inItsOrder(names, inOrder, func() error { return passes.Run(c, m, &passes.Options{Only: names, VerifyEach: true}) })
+	if err != nil {
+		return "", c.Remarks, err
 	}
 	return ir.Print(m), c.Remarks, nil
+}
+
+// inItsOrder runs passes that a user has chosen. What goes wrong with all of a level, from its first pass on, is
+// a bug of ours; a pass that others have to precede can do nothing right, and may do anything.
+func inItsOrder(names []string, inOrder bool, run func() error) (err error) {
+	if !inOrder {
+		defer func() {
+			if p := recover(); p != nil {
+				err = orderError(names, fmt.Errorf("%v", p))
+			}
+		}()
+	}
+	err = classify(run())
+	var bug *Bug
+	if errors.As(err, &bug) && !inOrder {
+		return orderError(names, bug.Err)
+	}
+	return err
+}
+
+// orderError says that passes were run which others have to precede.
+func orderError(names []string, err error) error {
+	cause := err
+	var broken *passes.Broken
+	if errors.As(err, &broken) {
+		cause = broken.Err
+		names = []string{broken.Pass}
+	}
+	which := "passes `" + strings.Join(names, ",") + "`"
+	if len(names) == 1 {
+		which = "pass `" + names[0] + "`"
+	}
+	first, _, _ := strings.Cut(cause.Error(), "\n")
+	return &diag.Error{Code: "E0603", Msg: fmt.Sprintf("%s cannot be run on this module, as far as others have brought it: %s", which, first),
+		Want: "the passes of the table before it, in its order", Hint: "`ptc help opt` lists them; `ptc compile --dump-ir DIR` writes the module after each"}
 }
 
 // HasTarget is whether a target has this name, whether or not code can be made for it here.

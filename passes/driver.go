@@ -204,6 +204,28 @@ func choose(o *Options) ([]*Pass, error) {
 		Want: diag.OneOf(o.Only)}
 }
 
+// InOrder says whether names are all passes of the table from the first one of a level on, in its order, but for
+// those that run only where an option asks for them.
+func InOrder(names []string) bool {
+	if len(names) == 0 {
+		return true
+	}
+	at := Index(names[0]) - 1
+	if at < 0 || at > 0 && Table[at-1].Out == Table[at].In && Table[at-1].In == Table[at].In {
+		return false
+	}
+	for _, name := range names {
+		for at < len(Table) && Table[at].Name != name && Table[at].Enabled != nil {
+			at++
+		}
+		if at == len(Table) || Table[at].Name != name {
+			return false
+		}
+		at++
+	}
+	return true
+}
+
 func unknown(name string) error {
 	return &diag.Error{Code: "E0602", Msg: fmt.Sprintf("unknown pass `%s`", name),
 		Want: "one of " + strings.Join(Names(), ", "), Hint: diag.DidYouMean(name, Names())}

@@ -137,6 +137,25 @@ func (a *app) compile(path string, f *compileFlags) error {
 	return nil
 }
 
+// compiled compiles a source for a command that needs its plan once, and warns of what the compiler does.
+func (a *app) compiled(path string, f sourceFlags) (*program.Plan, error) {
+	u, err := a.openUnit(path, f.importsBelow)
+	if err != nil {
+		return nil, err
+	}
+	f.apply(&u.opts)
+	plan, r, err := compiler.Compile(u.opts)
+	if err != nil {
+		return nil, compileError(err, u.sources(r))
+	}
+	if rank, _ := launched(); rank == 0 {
+		for _, w := range r.Warnings {
+			a.message("warning", w)
+		}
+	}
+	return plan, nil
+}
+
 // collectLess has garbage collected at nine times the live memory instead of twice,
 // unless GOGC says when: GPT of 1T on 3,072 devices takes some 4 to 5.5 seconds of processor
 // time and up to 1.7 GB, where at twice it would take 6.5 and 0.4 GB.

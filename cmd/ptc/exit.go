@@ -71,7 +71,10 @@ func compileError(err error, source sources) error {
 // of cobra's about the command line.
 func started(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		err := run(cmd, args)
+		err := emptyFlags(cmd)
+		if err == nil {
+			err = run(cmd, args)
+		}
 		if err == nil {
 			return nil
 		}

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"ptc/internal/dtype"
+	"ptc/internal/regular"
 	"ptc/runtime/checkpoint"
 	"ptc/runtime/program"
 	"ptc/runtime/storage"
@@ -114,9 +118,17 @@ func (a *app) export(path string, f *exportFlags) error {
 		err = weights.Export(src, n, f.out, o)
 	}
 	if err != nil {
-		return fileError(fmt.Errorf("cannot export %s: %w", path, cause(err)))
+		return fileError(exportError(path, f.out, err))
 	}
 	return a.print(fmt.Sprintf("%s -> %s: %s, %d tensors\n", path, f.out, n.Architecture, len(n.Tensors)))
+}
+
+// exportError names the place that cannot be written, where that is what is wrong, and else what was to be.
+func exportError(path, out string, err error) error {
+	if st, e := os.Stat(out); e == nil && !st.IsDir() && errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("cannot write %s: it is %s, and a folder is to be made", out, regular.Kind(st.Mode()))
+	}
+	return fmt.Errorf("cannot export %s: %w", path, cause(err))
 }
 
 // origin is the folder that the model was imported to, as the plan's config has it; empty,

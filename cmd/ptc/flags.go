@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"ptc/compiler"
 	"ptc/internal/diag"
@@ -77,6 +79,18 @@ func expected(cause error) string {
 		return "expected " + want + " without a 0 in front"
 	}
 	return "expected " + want + ", found `" + number.Num + "`"
+}
+
+// emptyFlags refuses a flag for a file, a folder or an address that is given and empty, as an unset variable of a
+// script makes it: it would be as if it were not given.
+func emptyFlags(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		name, _ := pflag.UnquoteUsage(f)
+		if err == nil && f.Value.Type() == "string" && f.Value.String() == "" && slices.Contains([]string{"FILE", "DIR", "OUT", "PLAN", "PLACE", "ADDR", "KEYS", "KEY"}, name) {
+			err = usagef("--%s is empty: give a %s, or leave the flag out", f.Name, name)
+		}
+	})
+	return err
 }
 
 // checkThreads holds --threads to its bounds, before anything is read or compiled.

@@ -90,6 +90,21 @@ func TestIrregularFiles(t *testing.T) {
 		t.Errorf("the link is gone: %v", err)
 	}
 
+	must(t, "sign", "--new-key", "my.key")
+	if err := syscall.Mkfifo("a.bin.minisig", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"run", "a.bin", "--steps", "1", "--trust", "my.key.pub"}, // whose signature is a FIFO
+		{"run", "a.bin", "--steps", "1", "--trust", "fifo"},
+		{"sign", "a.bin", "--key", "fifo"},
+		{"data", "prepare", "text.txt", "--tokenizer", "fifo", "-o", "out"},
+	} {
+		if out, code := inTime(t, args...); code != 3 || !strings.Contains(out, "a FIFO") {
+			t.Errorf("ptc %s: exit code %d, want 3\n%s", strings.Join(args, " "), code, out)
+		}
+	}
+
 	// A checkpoint with such a file in it is damaged, and nothing is gone on from.
 	for _, name := range []string{"manifest.json", "model.safetensors"} {
 		must(t, "run", "a.bin", "--steps", "1", "--checkpoint", "ck", "--overwrite")

@@ -114,8 +114,8 @@ func (a *app) openSinks(l *logs, sinks []sinkFlag, serve string, plan *program.P
 		if err != nil {
 			return fileError(fmt.Errorf("--log %s:%s: %w", s.kind.Name, s.target, err))
 		}
-		if at, ok := sink.(interface{ Addr() string }); ok {
-			fmt.Fprintf(a.err, "metrics at http://%s/metrics\n", at.Addr())
+		if at, ok := sink.(listener); ok {
+			fmt.Fprintf(a.err, "metrics at http://%s/metrics%s\n", at.Addr(), openTo(at))
 		}
 		l.add(s.kind.Name+":"+s.target, sink)
 	}
@@ -131,9 +131,23 @@ func (a *app) openSinks(l *logs, sinks []sinkFlag, serve string, plan *program.P
 	if err != nil {
 		return fileError(fmt.Errorf("--serve: %w", err))
 	}
-	fmt.Fprintf(a.err, "this run is shown at http://%s/\n", s.Addr())
+	fmt.Fprintf(a.err, "this run is shown at http://%s/%s\n", s.Addr(), openTo(s))
 	l.add("--serve "+serve, s)
 	return nil
+}
+
+// listener is a sink that answers requests.
+type listener interface {
+	Addr() string
+	Open() bool
+}
+
+// openTo warns of an address that is not of this machine alone.
+func openTo(s listener) string {
+	if s.Open() {
+		return " (open: whoever reaches this machine can read it)"
+	}
+	return ""
 }
 
 func (l *logs) add(name string, s metrics.Sink) {

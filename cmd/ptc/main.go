@@ -22,6 +22,7 @@ import (
 
 func main() {
 	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, signals: &signals{}}
+	a.signals.foresee(os.Args[1:])
 	a.signals.listen()
 	if limit, _, ok := native.AddressSpace(); ok && limit < minSpace {
 		os.Exit(a.report(nil, fileError(fmt.Errorf("this process may map %s of memory (ulimit -v), and ptc needs %s: raise the limit", units.Bytes(limit), units.Bytes(minSpace))), nil))

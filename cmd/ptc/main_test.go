@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"ptc/cmd/ptc/early"
 )
 
 // asMain makes the test binary behave as ptc, for tests that need a process.
@@ -19,6 +21,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asMain) != "" {
 		main()
 	}
+	early.Forget() // a test is ended as any process
 	os.Exit(m.Run())
 }
 
@@ -191,7 +194,7 @@ func TestExitCodes(t *testing.T) {
 		{3, "damaged", []string{"run", "flipped.bin"}},
 		{3, "not a ptc plan", []string{"run", "empty.bin"}},
 		{3, "not a ptc plan", []string{"explain", "p/README.md"}},
-		{3, "ptc compile p/model.ptl", []string{"run", "p/model.ptl"}},
+		{3, "ptc compile p/model.ptl", []string{"eval", "p/model.ptl", "--init", "weights"}},
 		{3, "no such file", []string{"run", "nowhere.bin"}},
 		{3, "weights", []string{"run", "a.bin", "--steps", "1", "--init", "weights"}},
 		{3, "", []string{"run", "a.bin", "--steps", "1", "--checkpoint", "none", "--resume"}},

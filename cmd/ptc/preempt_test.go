@@ -86,6 +86,25 @@ func TestPreemptedBeforeTheFirstStep(t *testing.T) {
 	}
 }
 
+// TestForeseen: what the command line says of signals is known before flags are read, and what is no such code is
+// left to them.
+func TestForeseen(t *testing.T) {
+	for line, want := range map[string]int{
+		"run a.bin --requeue-exit-code 75": 75, "run a.bin --requeue-exit-code=75 --grace 1h": 75, "run --requeue-exit-code": exitInterrupt,
+		"run a.bin --requeue-exit-code 3": exitInterrupt, "run -- --requeue-exit-code=75": exitInterrupt, "run --requeue-exit-code x": exitInterrupt,
+	} {
+		s := &signals{}
+		s.foresee(strings.Fields(line))
+		if got := s.code(syscall.SIGTERM); got != want {
+			t.Errorf("%s: %d, not %d", line, got, want)
+		}
+		s.begin(syscall.SIGTERM)
+		if s.known(syscall.SIGTERM) != strings.Contains(line, "grace") {
+			t.Errorf("%s: a second signal", line)
+		}
+	}
+}
+
 // TestPreemptedWhileAPlanIsRead: what a signal means is known before a plan is read, or compiled.
 func TestPreemptedWhileAPlanIsRead(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -111,6 +111,9 @@ plan has it. --set gives another value to a config entry that "ptc compile --por
 has made a port of the plan; others are constants of it. The value is a number, or
 arithmetic of numbers such as 3e-4/2.
 
+A PLAN whose name ends with .ptl is a source. It is compiled first, for its first layout and
+the target that "ptc compile" takes, and no plan is written; --set replaces any entry of its config.
+
 A folder of checkpoints is of one run at a time, and of one training: where it has
 checkpoints already, --resume goes on from them, and --overwrite starts anew and
 removes them once the first new one is saved. --resume=PLACE goes on from the checkpoint
@@ -213,9 +216,10 @@ func newRun(a *app) *cobra.Command {
 		blas:  choice{value: device.BlasNone, words: []string{device.BlasNone, device.BlasLt}}}
 	cmd := &cobra.Command{
 		Use:   "run PLAN [--steps N] [flags]",
-		Short: "Train by a plan",
+		Short: "Train by a plan, or by a source",
 		Long:  runLong,
 		Example: `  ptc run plan.bin --steps 200
+  ptc run model.ptl --set batch=8 --save w.safetensors # compiles it first
   ptc run plan.bin --checkpoint ckpt/ --every 100 --keep 5
   ptc run plan.bin --eval-every 100                # validation besides that of the end
   ptc run plan.bin --checkpoint ckpt/ --resume --steps 2000
@@ -229,7 +233,7 @@ func newRun(a *app) *cobra.Command {
   ptc run plan.bin --steps 20 --trace trace.json   # open it at ui.perfetto.dev
   ptc run plan.bin --steps 20 --profile=profile.json`,
 		Args:              f.arguments,
-		ValidArgsFunction: completeFiles("bin"),
+		ValidArgsFunction: completeFiles("bin", "ptl"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := f.check(cmd); err != nil {
@@ -364,11 +368,8 @@ func (f *runFlags) add(cmd *cobra.Command) {
 
 func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	a.signals.preemptible(f.requeue, f.opts.Grace) // also while the plan is read or compiled
-	plan, err := openPlan(path, &f.trust)
+	plan, err := a.planToRun(path, f)
 	if err != nil {
-		return afterRoot(err)
-	}
-	if plan, err = withSettings(plan, f.set); err != nil {
 		return afterRoot(err)
 	}
 	opts := f.opts
@@ -388,7 +389,11 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	opts.Begun = func() {
 		a.signals.finish(func(s os.Signal) {
 			if rank == 0 {
-				fmt.Fprintf(a.err, "\n%s: finishing the step; %s\n", s, a.signals.again(s))
+				kept := ""
+				if !f.keeps() {
+					kept = "nothing is kept of it; "
+				}
+				fmt.Fprintf(a.err, "\n%s: finishing the step; %s%s\n", s, kept, a.signals.again(s))
 			}
 			if bySchedulers(s) {
 				cancel(train.ErrPreempted)
@@ -396,6 +401,9 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 				cancel(nil)
 			}
 		})
+	}
+	if !f.keeps() && rank == 0 {
+		fmt.Fprintln(a.err, "note: nothing is kept of what this run trains: --checkpoint DIR keeps its state, --save FILE its parameters")
 	}
 	if f.verbose && rank == 0 {
 		var b strings.Builder
@@ -434,6 +442,27 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 		err = e
 	}
 	return silently(err)
+}
+
+// keeps says whether parameters remain when the run has ended.
+func (f *runFlags) keeps() bool {
+	return f.opts.Checkpoint != "" || f.opts.Save != "" || f.opts.SaveAverage != ""
+}
+
+// planToRun reads a plan, or compiles a source for the defaults of "ptc compile". --set gives ports of a plan
+// other values, and any entry of a source's config.
+func (a *app) planToRun(path string, f *runFlags) (*program.Plan, error) {
+	if filepath.Ext(path) != ".ptl" {
+		plan, err := openPlan(path, &f.trust)
+		if err != nil {
+			return nil, err
+		}
+		return withSettings(plan, f.set)
+	}
+	if f.trust.careful() {
+		return nil, usagef("%s is a source, and --trust, --rebuild and --no-native are for plans: compile it with `ptc compile %s`", path, path)
+	}
+	return a.compiled(path, sourceFlags{set: f.set})
 }
 
 // caches are the folders for choices of products. What lies beside a plan may have come with it, and no signature

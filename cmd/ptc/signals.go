@@ -2,9 +2,12 @@ package main
 
 import (
 	"os"
-	"os/signal"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
+
+	"ptc/cmd/ptc/early"
 )
 
 // signals decides what a signal does. From the first instruction on, one ends the
@@ -25,11 +28,9 @@ type signals struct {
 
 // listen begins to take signals.
 func (s *signals) listen() {
-	heard := make(chan os.Signal, 4)
-	signal.Notify(heard, endSignals()...)
 	go func() {
 		ending := false
-		for sig := range heard {
+		for sig := range early.Heard {
 			if f := s.take(sig); f != nil {
 				f(sig)
 				continue
@@ -38,9 +39,10 @@ func (s *signals) listen() {
 				continue
 			}
 			if ending {
-				os.Exit(exitInterrupt) // whatever is being written cannot be waited for
+				os.Exit(s.code(sig)) // whatever is being written cannot be waited for
 			}
 			ending = true
+			s.begin(sig)
 			go func() {
 				s.files.Lock()
 				os.Exit(s.code(sig))
@@ -54,10 +56,51 @@ func (s *signals) take(sig os.Signal) func(os.Signal) {
 	defer s.mu.Unlock()
 	f := s.first
 	s.first = nil
-	if f != nil && bySchedulers(sig) && s.grace > 0 {
-		s.until = time.Now().Add(s.grace)
+	if f != nil {
+		s.heard(sig)
 	}
 	return f
+}
+
+// begin notes the first signal of a process that has begun nothing.
+func (s *signals) begin(sig os.Signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard(sig)
+}
+
+// heard begins the time in which a scheduler's signals count as one.
+func (s *signals) heard(sig os.Signal) {
+	if bySchedulers(sig) && s.grace > 0 {
+		s.until = time.Now().Add(s.grace)
+	}
+}
+
+// foresee takes what the command line says to a scheduler's signals before the flags are read: what is wrong
+// with it is told when they are.
+func (s *signals) foresee(args []string) {
+	value := func(name string) string {
+		for i, a := range args {
+			switch v, ok := strings.CutPrefix(a, "--"+name+"="); {
+			case a == "--":
+				return ""
+			case ok:
+				return v
+			case a == "--"+name && i+1 < len(args):
+				return args[i+1]
+			}
+		}
+		return ""
+	}
+	requeue, err := strconv.Atoi(value("requeue-exit-code"))
+	if err != nil || checkRequeue(requeue) != nil {
+		return
+	}
+	grace, err := time.ParseDuration(value("grace"))
+	if err != nil || grace < 0 {
+		grace = 0
+	}
+	s.preemptible(requeue, grace)
 }
 
 // bySchedulers says whether a signal is one that schedulers send; a person at a

@@ -35,7 +35,7 @@ type job struct {
 
 // atOnce runs what has no result yet, some points at the same time.
 func (s *sweeping) atOnce(all []*placed, results []*sweep.Result) (err error) {
-	plans := filepath.Join(s.f.output, "plans")
+	plans := filepath.Join(s.f.output, fmt.Sprintf(".plans-%d", os.Getpid())) // of this sweep alone, as it is removed
 	defer func() {
 		if e := os.RemoveAll(plans); err == nil && e != nil {
 			err = fileError(e)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -182,6 +183,9 @@ func TestSweepCompilesOnce(t *testing.T) {
 	}
 
 	// Several at once have the same results, of each of which the log has the values.
+	if err := os.MkdirAll("jobs/plans", 0o777); err != nil { // somebody's, which stays
+		t.Fatal(err)
+	}
 	cmd, lines := start(t, append(line, "-o", "jobs", "--jobs", "3", "--checkpoint", "cks")...)
 	var said []string
 	for lines.Scan() {
@@ -196,8 +200,11 @@ func TestSweepCompilesOnce(t *testing.T) {
 	if read(t, "cks/point-24/step-00000002/model.safetensors") != read(t, "out/point-24/checkpoints/step-00000002/model.safetensors") {
 		t.Error("the parameters of point 24 are others")
 	}
-	if _, err := os.Stat("jobs/plans"); err == nil {
+	if left, _ := filepath.Glob("jobs/.plans*"); left != nil {
 		t.Error("plans are left")
+	}
+	if _, err := os.Stat("jobs/plans"); err != nil {
+		t.Error("a folder of somebody's is removed")
 	}
 }
 
@@ -221,7 +228,10 @@ func TestJobsThatAreStopped(t *testing.T) {
 	if code := ended(t, cmd); code != 75 {
 		t.Errorf("exit code %d", code)
 	}
-	for _, name := range []string{"out/point-3/result.json", "out/results.json", "out/plans"} {
+	if left, _ := filepath.Glob("out/.plans*"); left != nil {
+		t.Errorf("%v is left", left)
+	}
+	for _, name := range []string{"out/point-3/result.json", "out/results.json"} {
 		if _, err := os.Stat(name); err == nil {
 			t.Errorf("there is %s", name)
 		}

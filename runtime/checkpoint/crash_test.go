@@ -132,7 +132,7 @@ func dies(dir string, overwrite bool, k int, do func(*Store) error) (done []stri
 	s.wrap = func(w io.WriterAt) io.WriterAt { return dyingWriter{s, w} }
 	defer func() { // a dead process holds no lock, and removes no file
 		if s.lock != nil {
-			s.lock.file.Close()
+			s.lock.Die()
 		}
 	}()
 	if err := s.Lock(); err != nil {

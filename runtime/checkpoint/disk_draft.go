@@ -147,6 +147,9 @@ func (w *diskDraft) name(dir string) error {
 	case !st.IsDir():
 		return fmt.Errorf("%s is in the way and is no folder", filepath.Base(dir))
 	}
+	if _, known := s.known[dir]; !known {
+		return fmt.Errorf("%s is in the way: it was not there when this run began, and is not its own", filepath.Base(dir))
+	}
 	if err := s.rename(w.tmp, dir+newSuffix); err != nil {
 		return err
 	}

@@ -24,6 +24,6 @@
 // with it. One process at a time saves below a folder, by a lock on an open file, or by
 // an object that the last one to take it has signed; any number may read.
 //
-// Besides safetensors and atomicfile below it, it imports internal/regular and
+// Besides safetensors, atomicfile and folderlock below it, it imports internal/regular and
 // runtime/storage.
 package checkpoint

@@ -17,10 +17,11 @@ type Checkpoint struct {
 	Dir  string
 	Meta Meta
 
-	format  int
-	tensors []Tensor // in order of name
-	files   [len(dataFiles)]storage.File
-	readers [len(dataFiles)]*safetensors.Reader
+	format   int
+	sequence int64
+	tensors  []Tensor // in order of name
+	files    [len(dataFiles)]storage.File
+	readers  [len(dataFiles)]*safetensors.Reader
 }
 
 // Load opens the checkpoint in a folder and checks that it is what was saved:
@@ -51,7 +52,7 @@ func load(dir string) (*Checkpoint, error) {
 	if step, _, ok := parseName(storage.Base(dir)); ok && step != m.Step {
 		return nil, fmt.Errorf("%s has step %d, and the folder's name step %d", manifestName, m.Step, step)
 	}
-	c := &Checkpoint{Dir: dir, Meta: m.Meta, format: m.Format}
+	c := &Checkpoint{Dir: dir, Meta: m.Meta, format: m.Format, sequence: m.Sequence}
 	var g errgroup.Group
 	errs := make([]error, len(dataFiles)) // so that the first by order is reported
 	for i := range dataFiles {

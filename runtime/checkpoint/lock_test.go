@@ -136,7 +136,7 @@ func TestFolderRemovedUnderALock(t *testing.T) {
 }
 
 // Where a file system has no locks, a run is warned and goes on; what may be of
-// another run stays, and no two savers share a temporary folder.
+// another run stays, a checkpoint of the same step as well, and no two savers share a temporary folder.
 func TestNoLocks(t *testing.T) {
 	dir := t.TempDir()
 	open := func() (*Store, *[]string) {
@@ -172,11 +172,11 @@ func TestNoLocks(t *testing.T) {
 	}
 	s, _ := open()
 	for i, w := range writers {
-		if _, err := w.Commit(); err != nil {
+		if _, err := w.Commit(); (err != nil) != (i == 1) || i == 1 && !strings.Contains(err.Error(), "is not its own") {
 			t.Fatal(err)
 		}
-		if g := generation(t, s); g != int64(i) {
-			t.Errorf("the latest is of writer %d, not %d", g, i)
+		if g := generation(t, s); g != 0 {
+			t.Errorf("the latest is of writer %d, not 0", g)
 		}
 	}
 }

@@ -1,7 +1,10 @@
 package checkpoint
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"slices"
@@ -79,6 +82,9 @@ func (o *objects) clear() error {
 		if slices.Contains(files[name], manifestName) {
 			continue
 		}
+		if there, err := o.has(name + "/" + manifestName); there || err != nil { // the listing need not be whole
+			return cmp.Or(err, error(&Error{Dir: storage.Join(o.s.Dir, name), Msg: "has a manifest that the store does not list"}))
+		}
 		for _, file := range files[name] {
 			if err := o.delete(name + "/" + file); err != nil {
 				return err
@@ -94,6 +100,18 @@ func (o *objects) clear() error {
 	}
 	o.tidied = true
 	return nil
+}
+
+// has asks the store for an object.
+func (o *objects) has(name string) (bool, error) {
+	f, err := o.f.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, f.Close()
 }
 
 func (o *objects) delete(name string) error {
@@ -207,24 +225,36 @@ func (d *objectDraft) finish(i int, size int64) (manifestFile, error) {
 	return manifestFile{Name: dataFiles[i], Bytes: n, SHA256: sum}, err
 }
 
-// publish writes the manifest, and removes other checkpoints of the step.
+// publish writes the manifest, and finds out whether the store has all that it said it had taken.
 func (d *objectDraft) publish(manifest []byte) (string, *Error) {
 	dir := d.at()
 	err := d.appear(manifestName, func() error { return d.o.f.Put(d.name+"/"+manifestName, manifest, true) })
+	if err == nil {
+		if err = d.arrived(manifest); err != nil { // then nothing of it is to remain
+			_ = d.o.delete(d.name + "/" + manifestName)
+			d.there = slices.DeleteFunc(d.there, func(f string) bool { return f == manifestName })
+		}
+	}
 	if err != nil {
 		return "", &Error{Dir: dir, Msg: "cannot be put in its place", Err: err}
 	}
-	step, _, _ := parseName(d.name)
-	names, err := d.o.names()
-	if err != nil {
-		d.o.s.warn("%v", err)
-	}
-	for _, name := range names {
-		if other, _, ok := parseName(name); ok && other == step && name != d.name {
-			d.o.remove(storage.Join(d.o.s.Dir, name))
-		}
-	}
 	return dir, nil
+}
+
+// arrived reads back what an answer does not prove. Data files were compared when they appeared. A store that
+// does not answer has said before that it has the manifest; retire looks for it again.
+func (d *objectDraft) arrived(manifest []byte) error {
+	got, err := d.o.f.ReadAll(d.name+"/"+manifestName, maxManifest)
+	if storage.Fault(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("the manifest cannot be read back: %w", err)
+	}
+	if !bytes.Equal(got, manifest) {
+		return errors.New("the manifest that is there is not the one that was written")
+	}
+	return nil
 }
 
 // abort removes what has appeared, which without a manifest is nothing to a reader,

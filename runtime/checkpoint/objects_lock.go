@@ -5,15 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 
+	"ptc/runtime/checkpoint/folderlock"
 	"ptc/runtime/storage"
 )
 
 // objectLock is the object of a lock. The token tells two processes apart that have
 // the same number on hosts of the same name, as containers do.
 type objectLock struct {
-	holder
+	folderlock.Holder
 	Token string `json:"token"`
 }
 
@@ -66,18 +66,14 @@ func (o *objects) take() error {
 		return &Error{Dir: o.s.Dir, Msg: "cannot be locked", Err: err}
 	}
 	if old != nil {
-		o.s.warn("%s has saved into %s and did not end regularly, or runs still: this run takes over, and that one saves no more", old.holder, o.s.Dir)
+		o.s.warn("%s has saved into %s and did not end regularly, or runs still: this run takes over, and that one saves no more", old.Holder, o.s.Dir)
 	}
 	return nil
 }
 
 // sign writes the lock.
 func (o *objects) sign() error {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	text, err := json.Marshal(objectLock{holder{host, os.Getpid()}, o.token})
+	text, err := json.Marshal(objectLock{folderlock.Self(), o.token})
 	if err != nil {
 		return err
 	}
@@ -93,7 +89,7 @@ func (o *objects) mine() (bool, error) {
 	case l == nil:
 		return false, nil
 	case l.Token != o.token:
-		return false, &HeldError{l.holder.String()}
+		return false, &HeldError{By: l.Holder.String()}
 	}
 	return true, nil
 }

@@ -128,8 +128,8 @@ func (w *Writer) Commit() (dir string, err error) {
 		return "", failed
 	}
 	w.ended = true
-	w.store.removeReplaced(w.place, dir)
-	w.store.prune(w.place)
+	w.store.known[dir] = w.m.Sequence
+	w.store.retire(w.place, Entry{Step: w.m.Step, Dir: dir, Sequence: w.m.Sequence})
 	return dir, nil
 }
 

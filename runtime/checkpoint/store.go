@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ptc/runtime/checkpoint/folderlock"
 	"ptc/runtime/storage"
 )
 
@@ -31,11 +32,15 @@ type Store struct {
 	// Warn, if set, is told what went wrong that can be done without.
 	Warn func(message string)
 
-	lock     *lock    // nil: not locked
-	made     []string // folders that Lock made, the deepest first; without a checkpoint they go again
-	away     *objects // where Dir is of an object store, once it is used
-	sequence int64    // the highest number of a save into the folder
-	replaced []string // folders to remove after the first save
+	lock     *folderlock.Lock // nil: not locked
+	away     *objects         // where Dir is of an object store, once it is used
+	sequence int64            // the highest number of a save into the folder
+	replaced []string         // folders to remove after the first save
+
+	// known are the checkpoints that this process may remove, by folder and number of the save: those that
+	// Lock found, and its own. What appears otherwise is another's, or a listing was not whole before.
+	known   map[string]int64
+	strange bool // it was told that there are others
 
 	// For tests: wrap puts a fault into writes, fault one before any other step.
 	wrap  func(io.WriterAt) io.WriterAt

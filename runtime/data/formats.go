@@ -13,12 +13,13 @@ import (
 
 	"ptc/internal/units"
 	"ptc/runtime/checkpoint/atomicfile"
+	"ptc/runtime/checkpoint/folderlock"
 	"ptc/runtime/storage"
 )
 
 // leaveOutCompanions drops what lies beside tokens and describes them: the
-// manifest and the tokenizer that it names, the index of a file that is listed itself,
-// and what a process that was killed has left of a file that it had begun.
+// manifest and the tokenizer that it names, the index of a file that is listed itself, the lock of a process that
+// prepares the folder, and what a process that was killed has left of a file that it had begun.
 func leaveOutCompanions(files []textFile) []textFile {
 	listed := map[string]bool{}
 	drop := map[string]bool{}
@@ -34,7 +35,8 @@ func leaveOutCompanions(files []textFile) []textFile {
 	}
 	return slices.DeleteFunc(files, func(f textFile) bool {
 		bin, index := strings.CutSuffix(f.path, ".idx")
-		return drop[f.path] || index && listed[bin+".bin"] || atomicfile.Temporary(filepath.Base(f.path))
+		name := filepath.Base(f.path)
+		return drop[f.path] || index && listed[bin+".bin"] || atomicfile.Temporary(name) || name == folderlock.Name
 	})
 }
 
@@ -76,6 +78,9 @@ func formatOf(f textFile, file io.ReaderAt, size int64, dtype string, vocab int)
 		return s, s.npy(head, size)
 	case isLLMC(head):
 		return s, s.llmc(head, size)
+	case dtype == "auto" && likeLLMC(head, size):
+		return s, &Error{Path: s.name, Msg: fmt.Sprintf("it begins as a file of llm.c, with the magic number %d, and %d and %d are known", binary.LittleEndian.Uint32(head), llmcGPT2, llmcLlama3),
+			Hint: "write it with llm.c's dev/data, or give dtype where it has numbers and nothing else"}
 	case dtype == "auto" && megatronName(f.path):
 		return s, &Error{Path: s.name, Msg: "it has the name of a file of Megatron's, and its index .idx is not beside it",
 			Hint: "put the index there, or give dtype where it has numbers and nothing else"}
@@ -104,10 +109,16 @@ func megatronName(path string) bool {
 // raw is tokens and nothing else, as nanoGPT's prepare.py writes them
 // (np.memmap of uint16).
 func (s *store) raw(f textFile, size int64, dtype string) error {
+	s.bare = true
 	if dtype == "auto" {
 		m, err := readManifest(storage.Beside(f.path, manifestName))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return &Error{Path: f.name, Msg: "the " + manifestName + " beside it cannot be used", Err: err}
+		}
+		if err != nil {
+			if err := unfinished(f); err != nil {
+				return err
+			}
 		}
 		if dtype = "u16"; err == nil {
 			dtype, s.tokenizer = m.DType, "sha256:"+m.Tokenizer
@@ -125,7 +136,37 @@ func (s *store) raw(f textFile, size int64, dtype string) error {
 		return e
 	}
 	s.n = size / int64(s.number.bytes)
+	if s.guessed {
+		return s.widerThan(dtype, size)
+	}
 	return nil
+}
+
+// widerThan reports numbers that were taken for u16 where nothing says so, and whose every second one is 0: those
+// of a wider type, as np.array gives them to tofile.
+func (s *store) widerThan(dtype string, size int64) error {
+	head := make([]byte, min(size, 4<<10)/8*8)
+	if len(head) < 128 {
+		return nil
+	}
+	if _, err := s.file.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return &Error{Path: s.name, Msg: "cannot read", Err: cause(err)}
+	}
+	zero := [4]bool{true, true, true, true} // of each four numbers
+	for i := 0; i < len(head); i += 2 {
+		zero[i/2%4] = zero[i/2%4] && head[i] == 0 && head[i+1] == 0
+	}
+	wide := ""
+	switch zero {
+	case [4]bool{false, true, false, true}:
+		wide = "u32"
+	case [4]bool{false, true, true, true}:
+		wide = "u64"
+	default:
+		return nil
+	}
+	return &Error{Path: s.name, Msg: fmt.Sprintf("nothing says what its numbers are, and of %s, which is then taken, all but every %s are 0: it looks like %s", dtype, map[string]string{"u32": "second one", "u64": "fourth one"}[wide], wide),
+		Hint: "give dtype = " + wide + ", or dtype = " + dtype + " where it is that"}
 }
 
 // llm.c's files have a header of 256 32-bit numbers: a magic number, a version
@@ -143,6 +184,16 @@ func isLLMC(head []byte) bool {
 	}
 	magic := binary.LittleEndian.Uint32(head)
 	return magic == llmcGPT2 || magic == llmcLlama3
+}
+
+// likeLLMC is whether a file has a header as llm.c's are, with another date for a magic number: the tokens that it
+// counts are those that the file has.
+func likeLLMC(head []byte, size int64) bool {
+	if len(head) < llmcHeader {
+		return false
+	}
+	magic, n := binary.LittleEndian.Uint32(head), int64(binary.LittleEndian.Uint32(head[8:]))
+	return magic/1_0000 >= 2023 && magic/1_0000 < 2100 && n > 0 && (size-llmcHeader == 2*n || size-llmcHeader == 4*n)
 }
 
 func (s *store) llmc(head []byte, size int64) error {

@@ -55,7 +55,8 @@ type mixed struct {
 	Source
 	kind   string
 	weight float64
-	fixed  bool // an option gives the seed of its order
+	tokens string // the SHA-256 of the tokenizer that its tokens are of; empty where nothing says so
+	fixed  bool   // an option gives the seed of its order
 }
 
 func openMix(opts []Option, b Batch) (Source, error) {
@@ -125,8 +126,28 @@ func (m *mix) add(number int, kind, weight string, own []Option, b Batch, seed u
 			return errorf("source 1 has the fields %s, and source %d %s", want, number, have)
 		}
 	}
-	m.sources = append(m.sources, mixed{Source: s, kind: kind, weight: w, fixed: givesSeed(own)})
+	tokens := tokenizerHash(kind, own, b)
+	for i, other := range m.sources {
+		if tokens != "" && other.tokens != "" && tokens != other.tokens {
+			e := errorf("the tokens of source %d are of another tokenizer (%.12s) than those of source %d (%.12s)", number, tokens, i+1, other.tokens)
+			e.Hint = "prepare both with one tokenizer"
+			return e
+		}
+	}
+	m.sources = append(m.sources, mixed{Source: s, kind: kind, weight: w, tokens: tokens, fixed: givesSeed(own)})
 	return nil
+}
+
+// tokenizerHash is the SHA-256 of the tokenizer by which a source has its tokens, as its options say, or the manifest
+// beside its files; empty where neither does.
+func tokenizerHash(kind string, opts []Option, b Batch) string {
+	if name, hash := tokenizerOption(kind, opts); name != "" {
+		return hash
+	}
+	if m, _ := manifestOf(opts, b); m != nil {
+		return m.Tokenizer
+	}
+	return ""
 }
 
 // shares divides total among weights, by the largest remainders: the places of

@@ -150,6 +150,11 @@ func openStores(o shardOptions, b Batch) (files []textFile, stores []*store, tot
 	if err := lostIndex(stores); err != nil {
 		return nil, nil, 0, err
 	}
+	if tok == nil {
+		if err := verifyShards(files, stores, o.dtype); err != nil {
+			return nil, nil, 0, err
+		}
+	}
 	if total == 0 {
 		return nil, nil, 0, short("all %d files are empty", len(files))
 	}

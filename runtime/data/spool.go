@@ -98,7 +98,7 @@ func unpacked(f textFile, dtype string, vocab int) (*store, error) {
 			return err
 		}
 		defer in.Close()
-		r, done, err := corpus.Decompress(in, f.path)
+		r, done, err := corpus.Decompress(in, f.path, in.Size())
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"sync"
+	"sync/atomic"
 )
 
 // number is how a token is kept in a file.
@@ -73,6 +74,12 @@ type store struct {
 	// its type is the usual one.
 	indexed, guessed bool
 
+	// bare is whether the file has numbers and nothing else.
+	bare bool
+
+	// failed is what a check that goes on behind the run has found to be wrong.
+	failed atomic.Pointer[Error]
+
 	tokenizer string // that the tokens are of, as far as that is known
 
 	// docs are the first tokens of documents, ascending; nil where the format
@@ -93,6 +100,9 @@ var pieces = sync.Pool{New: func() any { return new([1 << 14]byte) }}
 func (s *store) len() int64 { return s.n }
 
 func (s *store) copyTo(dst []int32, pos int64) error {
+	if e := s.failed.Load(); e != nil {
+		return e
+	}
 	buf := pieces.Get().(*[1 << 14]byte)
 	defer pieces.Put(buf)
 	most := len(buf) / s.number.bytes

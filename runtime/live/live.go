@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net/http"
 	"sync"
+	"time"
 
 	"ptc/runtime/metrics"
 	"ptc/runtime/report"
@@ -75,6 +76,9 @@ func Serve(addr string, p Plan) (*Sink, error) {
 
 // Addr is where it listens.
 func (s *Sink) Addr() string { return s.server.Addr() }
+
+// Open says whether other machines reach it.
+func (s *Sink) Open() bool { return s.server.Open() }
 
 func pageOf(p Plan) (page []byte, policy string, err error) {
 	read := func(name string) string {
@@ -153,7 +157,9 @@ func (s *Sink) stream(w http.ResponseWriter, r *http.Request) {
 	defer s.leave(c)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
+	writer := http.NewResponseController(w)
 	send := func(line []byte) bool {
+		_ = writer.SetWriteDeadline(time.Now().Add(metrics.WriteWait)) // an event may come long after the one before
 		_, err := fmt.Fprintf(w, "data: %s\n\n", line)
 		return err == nil
 	}

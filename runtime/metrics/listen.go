@@ -36,13 +36,22 @@ func Listen(addr string, h http.Handler) (*Server, error) {
 		return nil, fmt.Errorf("cannot listen at %s: %w", net.JoinHostPort(host, port), err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Server{listener: l, stop: stop, http: &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
+	s := &Server{listener: l, stop: stop, http: &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, WriteTimeout: WriteWait,
 		MaxHeaderBytes: 1 << 14, BaseContext: func(net.Listener) context.Context { return ctx }}}
 	if ip, ok := l.Addr().(*net.TCPAddr); ok && ip.IP.IsLoopback() {
 		s.http.Handler = local(h)
 	}
-	go s.http.Serve(l) // until Close, which is the error that it gives
+	go s.http.Serve(limit(l, connections())) // until Close, which is the error that it gives
 	return s, nil
+}
+
+// WriteWait is how long an answer may wait for who reads it.
+const WriteWait = 30 * time.Second
+
+// Open says whether other machines reach it.
+func (s *Server) Open() bool {
+	ip, ok := s.listener.Addr().(*net.TCPAddr)
+	return !ok || !ip.IP.IsLoopback()
 }
 
 // local refuses requests that name another host: a page of that host, whose name was

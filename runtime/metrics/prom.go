@@ -71,6 +71,9 @@ func openProm(addr string) (Sink, error) {
 // Addr is where it listens.
 func (p *Prom) Addr() string { return p.server.Addr() }
 
+// Open says whether other machines reach it.
+func (p *Prom) Open() bool { return p.server.Open() }
+
 // text is the figures in the order of their names.
 func (p *Prom) text() string {
 	p.mu.Lock()

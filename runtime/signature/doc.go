@@ -6,5 +6,5 @@
 // public key that made one.
 // Invariant: a file counts as signed only by a key that was given; the signature
 // says nothing of which keys to trust.
-// Imports nothing of ours.
+// Of ours the package imports internal/regular.
 package signature

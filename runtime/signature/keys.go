@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"aead.dev/minisign"
+
+	"ptc/internal/regular"
 )
 
 // maxKey bounds a file of keys.
@@ -79,7 +81,7 @@ func parseKeys(text []byte) (keys Keys, err error) {
 
 // readKey reads a file of keys or a signature.
 func readKey(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, unreadable(path, err)
 	}

@@ -52,8 +52,8 @@ var full = []string{"XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "Quot
 // the store until then, "read" or "wrote", or nothing.
 func (s *store) explain(err error, before string) error {
 	var own *Error
-	if errors.As(err, &own) {
-		return err
+	if errors.As(err, &own) { // without what the client says around it
+		return own
 	}
 	return s.meaning(err, before)
 }

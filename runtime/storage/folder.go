@@ -112,7 +112,7 @@ func (f *Folder) put(s *store, name string, data []byte, fresh bool) error {
 		return err
 	})
 	// An answer that was lost on its way may have been that it is written.
-	if err == nil || tries > 1 && f.has(name, int64(len(data)), sum) {
+	if err == nil || tries > 1 && f.arrived(name, int64(len(data)), sum) {
 		f.used.Store(true)
 		return nil
 	}
@@ -137,15 +137,21 @@ func (f *Folder) make(s *store, fresh bool, request func(ctx context.Context, o 
 	return s.try(func(ctx context.Context) error { return request(ctx, o) })
 }
 
-// has says whether an object has these bytes.
-func (f *Folder) has(name string, size int64, sum [sha256.Size]byte) bool {
+// has says whether an object has these bytes; one that is not there is an error.
+func (f *Folder) has(name string, size int64, sum [sha256.Size]byte) (bool, error) {
 	o, err := f.Open(name)
 	if err != nil || o.Size() != size {
-		return false
+		return false, err
 	}
 	h := sha256.New()
 	_, err = io.Copy(h, o)
-	return err == nil && bytes.Equal(h.Sum(nil), sum[:])
+	return err == nil && bytes.Equal(h.Sum(nil), sum[:]), err
+}
+
+// arrived says whether an object has these bytes, where the answer was lost.
+func (f *Folder) arrived(name string, size int64, sum [sha256.Size]byte) bool {
+	ok, err := f.has(name, size, sum)
+	return ok && err == nil
 }
 
 // Delete removes an object. One that is not there is no error.

@@ -3,8 +3,11 @@ package storage
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/minio/minio-go/v7"
@@ -57,11 +60,14 @@ func (o *object) get(p []byte, at int64) error {
 				return err
 			}
 		}
-		body, _, _, err := minio.Core{Client: o.store.client}.GetObject(ctx, o.bucket, o.key, opts)
+		body, _, header, err := minio.Core{Client: o.store.client}.GetObject(ctx, o.bucket, o.key, opts)
 		if err != nil {
 			return err
 		}
 		defer body.Close()
+		if !o.isRange(header, at, int64(len(p))) {
+			return &Error{fault: true, Msg: fmt.Sprintf("the object store %s was asked for %d bytes from byte %d on, and sends others", o.store.host, len(p), at)}
+		}
 		_, err = io.ReadFull(body, p)
 		return err
 	})
@@ -69,6 +75,15 @@ func (o *object) get(p []byte, at int64) error {
 		return o.store.explain(err, read)
 	}
 	return nil
+}
+
+// isRange says whether an answer has the bytes that were asked for: a store, or what stands before it, may
+// send the object from its start.
+func (o *object) isRange(h http.Header, at, n int64) bool {
+	if got := h.Get("Content-Range"); got != "" {
+		return strings.HasPrefix(got, fmt.Sprintf("bytes %d-%d/", at, at+n-1))
+	}
+	return at == 0 && n == o.size
 }
 
 // Read reads on from where the last one ended.

@@ -62,7 +62,7 @@ func fromEnvironment() (*store, error) {
 	}
 	c, err := minio.New(u.Host, &minio.Options{
 		Creds:  credentials.NewEnvAWS(),
-		Secure: u.Scheme == "https", Region: region, BucketLookup: lookup, Transport: t, MaxRetries: 1,
+		Secure: u.Scheme == "https", Region: region, BucketLookup: lookup, Transport: answers{t}, MaxRetries: 1,
 	})
 	if err != nil {
 		return nil, &Error{Msg: "the object store cannot be used", Err: err}
@@ -168,6 +168,9 @@ func (s *store) keys(bucket, prefix string) (found []minio.ObjectInfo, err error
 		for o := range s.client.ListObjects(ctx, bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
 			if o.Err != nil {
 				return o.Err
+			}
+			if !strings.HasPrefix(o.Key, prefix) {
+				return &Error{fault: true, Msg: fmt.Sprintf("the object store %s has sent the listing of something else: %.80q does not begin with %q", s.host, o.Key, prefix)}
 			}
 			if strings.HasSuffix(o.Key, "/") { // a folder's mark
 				continue

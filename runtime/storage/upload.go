@@ -184,7 +184,15 @@ func (u *Upload) Commit() error {
 		return err
 	}
 	if u.id == "" {
-		return u.f.put(u.s, u.name, u.part, u.fresh)
+		if err := u.f.put(u.s, u.name, u.part, u.fresh); err != nil {
+			return err
+		}
+		there, err := u.f.has(u.name, u.pos, [sha256.Size]byte(u.sum.Sum(nil)))
+		if !there && !Fault(err) {
+			err = &Error{fault: true, Msg: "the object store " + u.s.host + " has not the object that it said it had taken", Err: err,
+				Hint: "a gateway or a proxy may stand between"}
+		}
+		return err
 	}
 	slices.SortFunc(u.parts, func(a, b minio.CompletePart) int { return a.PartNumber - b.PartNumber })
 	tries := 0
@@ -194,7 +202,7 @@ func (u *Upload) Commit() error {
 		return err
 	})
 	// An answer that was lost on its way may have been that it is complete.
-	if err != nil && tries > 1 && u.f.has(u.name, u.pos, [sha256.Size]byte(u.sum.Sum(nil))) {
+	if err != nil && tries > 1 && u.f.arrived(u.name, u.pos, [sha256.Size]byte(u.sum.Sum(nil))) {
 		err = nil
 	}
 	if err != nil {

@@ -40,6 +40,9 @@ type model interface {
 
 func parseHF(raw []byte) (*Tokenizer, error) {
 	var f hfFile
+	if err := checkDepth(raw); err != nil {
+		return nil, err
+	}
 	if err := json.Unmarshal(raw, &f); err != nil {
 		return nil, fmt.Errorf("it is not read as tokenizer.json: %w", err)
 	}
@@ -116,8 +119,8 @@ type split struct {
 // hfEncoder finds added tokens, normalizes what is between them, cuts it into
 // words, and gives these to the model.
 type hfEncoder struct {
-	normalize  func(string) string // nil: the text as it is
-	cut        cutter              // nil: all of it is a word
+	normalize  normalizer // nil: the text as it is
+	cut        cutter     // nil: all of it is a word
 	model      model
 	raw, after added // looked for before and after normalization
 }
@@ -137,7 +140,10 @@ func (e *hfEncoder) addTokens(list []hfAdded) error {
 		to, text := &e.raw, a.Content
 		if a.Normalized {
 			if to = &e.after; e.normalize != nil {
-				text = e.normalize(text)
+				var err error
+				if text, err = e.normalize(text, mostOf(len(text))); err != nil {
+					return fmt.Errorf("its added token %q: %w", clip(a.Content), err)
+				}
 			}
 		}
 		to.trie.add(text, int32(len(to.list)))
@@ -184,13 +190,18 @@ func (a *added) find(s split, out []split) []split {
 func (e *hfEncoder) encode(text []byte) ([]int32, error) {
 	parts := e.raw.find(split{text: validText(text), first: true}, nil)
 	var found []split
+	most := mostOf(len(text)) // of all parts
 	for _, p := range parts {
 		if p.token {
 			found = append(found, p)
 			continue
 		}
 		if e.normalize != nil {
-			p.text = e.normalize(p.text)
+			var err error
+			if p.text, err = e.normalize(p.text, most); err != nil {
+				return nil, err
+			}
+			most -= len(p.text)
 		}
 		found = e.after.find(p, found)
 	}

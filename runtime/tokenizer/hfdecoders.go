@@ -68,7 +68,14 @@ func parseDecoder(raw json.RawMessage) (decoderChain, error) {
 		}, nil
 	case "Replace":
 		r, err := parseReplace(raw)
-		return func(in []string) []string { return mapped(in, r) }, err
+		return func(in []string) []string {
+			return mapped(in, func(s string) string {
+				if to, err := r(s, max(len(s), mostToken)); err == nil { // else it stays
+					return to
+				}
+				return s
+			})
+		}, err
 	case "Fuse":
 		return func(in []string) []string { return []string{strings.Join(in, "")} }, nil
 	case "Strip":

@@ -10,8 +10,6 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-type normalizer = func(string) string
-
 // parseNormalizer reads a component; nil stands for none.
 func parseNormalizer(raw json.RawMessage) (normalizer, error) {
 	if absent(raw) {
@@ -22,7 +20,7 @@ func parseNormalizer(raw json.RawMessage) (normalizer, error) {
 		return nil, err
 	}
 	if n, ok := plainNormalizers[name]; ok {
-		return n, nil
+		return normal(n), nil
 	}
 	var c struct {
 		Normalizers []json.RawMessage `json:"normalizers"`
@@ -38,7 +36,7 @@ func parseNormalizer(raw json.RawMessage) (normalizer, error) {
 	case "Sequence":
 		return normalizerSequence(c.Normalizers)
 	case "Strip":
-		return func(s string) string {
+		return normal(func(s string) string {
 			if c.StripLeft {
 				s = trimLeft(s)
 			}
@@ -46,14 +44,14 @@ func parseNormalizer(raw json.RawMessage) (normalizer, error) {
 				s = trimRight(s)
 			}
 			return s
-		}, nil
+		}), nil
 	case "Prepend":
-		return func(s string) string {
+		return normal(func(s string) string {
 			if s == "" {
 				return s
 			}
 			return c.Prepend + s
-		}, nil
+		}), nil
 	case "Replace":
 		return parseReplace(raw)
 	case "BertNormalizer":
@@ -73,7 +71,7 @@ func parseNormalizer(raw json.RawMessage) (normalizer, error) {
 }
 
 // plainNormalizers take no options.
-var plainNormalizers = map[string]normalizer{
+var plainNormalizers = map[string]func(string) string{
 	"NFC": nfc, "NFD": nfd, "NFKC": nfkc, "NFKD": nfkd,
 	"Lowercase":    lower,
 	"StripAccents": func(s string) string { return drop(s, func(r rune) bool { return unicode.Is(unicode.M, r) }) },
@@ -92,11 +90,13 @@ func normalizerSequence(list []json.RawMessage) (normalizer, error) {
 			all = append(all, n)
 		}
 	}
-	return func(s string) string {
+	return func(s string, most int) (_ string, err error) {
 		for _, n := range all {
-			s = n(s)
+			if s, err = n(s, most); err != nil {
+				return "", err
+			}
 		}
-		return s
+		return s, nil
 	}, nil
 }
 
@@ -128,22 +128,31 @@ func parseReplace(raw json.RawMessage) (normalizer, error) {
 		return nil, err
 	}
 	if l, ok := p.(literal); ok && l != "" {
-		return func(s string) string { return strings.ReplaceAll(s, string(l), c.Content) }, nil
+		return func(s string, most int) (string, error) {
+			more := len(c.Content) - len(l)
+			if more > 0 && strings.Count(s, string(l)) > (most-len(s))/more {
+				return "", grown("a Replace", most)
+			}
+			return strings.ReplaceAll(s, string(l), c.Content), nil
+		}, nil
 	}
-	return func(s string) string {
+	return func(s string, most int) (string, error) {
 		spans, err := p.find(s)
 		if err != nil { // it took too long: the text stays, and so is cut as it is
-			return s
+			return s, nil
 		}
 		var b strings.Builder
 		for _, x := range spans {
+			part := s[x.from:x.to]
 			if x.match {
-				b.WriteString(c.Content)
-			} else {
-				b.WriteString(s[x.from:x.to])
+				part = c.Content
 			}
+			if b.Len()+len(part) > most {
+				return "", grown("a Replace", most)
+			}
+			b.WriteString(part)
 		}
-		return b.String()
+		return b.String(), nil
 	}, nil
 }
 
@@ -161,7 +170,7 @@ func parseBertNormalizer(raw json.RawMessage) (normalizer, error) {
 	if c.Accents != nil {
 		accents = *c.Accents
 	}
-	return func(s string) string {
+	return normal(func(s string) string {
 		if c.Clean {
 			s = cleanText(s)
 		}
@@ -175,7 +184,7 @@ func parseBertNormalizer(raw json.RawMessage) (normalizer, error) {
 			s = lower(s)
 		}
 		return s
-	}, nil
+	}), nil
 }
 
 // cleanText drops control characters and makes all white space spaces.
@@ -248,10 +257,13 @@ func nmt(s string) string {
 // byGraphemes applies the rules as tokenizer.json's Precompiled does: to a grapheme
 // of fewer than 6 bytes as a whole, else to its characters; and a rule for the start
 // of either replaces all of it.
-func (m *charsmap) byGraphemes(s string) string {
+func (m *charsmap) byGraphemes(s string, most int) (string, error) {
 	var b strings.Builder
 	state := -1
 	for rest := s; rest != ""; {
+		if b.Len() > most { // a rule is as long as the file has it
+			return "", grown("a Precompiled", most)
+		}
 		var g string
 		g, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
 		if len(g) < 6 {
@@ -261,6 +273,9 @@ func (m *charsmap) byGraphemes(s string) string {
 			}
 		}
 		for _, r := range g {
+			if b.Len() > most {
+				break
+			}
 			if to, ok := m.shortest(string(r)); ok {
 				b.WriteString(to)
 			} else {
@@ -268,5 +283,8 @@ func (m *charsmap) byGraphemes(s string) string {
 			}
 		}
 	}
-	return b.String()
+	if b.Len() > most {
+		return "", grown("a Precompiled", most)
+	}
+	return b.String(), nil
 }

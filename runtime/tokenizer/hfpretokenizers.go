@@ -86,9 +86,13 @@ func cutterSequence(list []json.RawMessage) (cutter, error) {
 		}
 	}
 	return func(s []split) (_ []split, err error) {
+		most := mostOf(lengths(s))
 		for _, c := range all {
 			if s, err = c(s); err != nil {
 				return nil, err
+			}
+			if lengths(s) > most {
+				return nil, grown("a pre-tokenizer", most)
 			}
 		}
 		return s, nil

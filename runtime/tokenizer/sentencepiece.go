@@ -240,7 +240,8 @@ func (m *spModel) next(text string) (to string, length int) {
 	return "\uFFFD", 1
 }
 
-func (m *spModel) normalize(text string) string {
+func (m *spModel) normalize(text string) (string, error) {
+	most := mostOf(len(text))
 	if m.squeeze {
 		for text != "" {
 			to, n := m.next(text)
@@ -251,7 +252,7 @@ func (m *spModel) normalize(text string) string {
 		}
 	}
 	if text == "" {
-		return ""
+		return "", nil
 	}
 	blank := " "
 	if m.escape {
@@ -273,6 +274,9 @@ func (m *spModel) normalize(text string) string {
 		}
 		text = text[n:]
 		spaced = spaced && m.squeeze
+		if b.Len() > most {
+			return "", grown("a rule of normalization", most)
+		}
 	}
 	out := b.String()
 	for m.squeeze && strings.HasSuffix(out, blank) {
@@ -281,5 +285,5 @@ func (m *spModel) normalize(text string) string {
 	if m.suffix && m.dummyPrefix {
 		out += blank
 	}
-	return out
+	return out, nil
 }

@@ -12,7 +12,10 @@ type spSpan struct {
 }
 
 func (m *spModel) encode(raw []byte) ([]int32, error) {
-	text := m.normalize(string(raw))
+	text, err := m.normalize(string(raw))
+	if err != nil {
+		return nil, err
+	}
 	var spans []spSpan
 	if m.kind == spBPE {
 		spans = m.mergePieces(text)

@@ -18,7 +18,7 @@ type Config map[string]any
 // ReadConfig reads that of a folder.
 func ReadConfig(dir string) (Config, error) {
 	path := filepath.Join(dir, configFile)
-	text, err := readFile(path, maxConfig)
+	text, err := readIn(dir, configFile, maxConfig)
 	if err != nil {
 		return nil, err
 	}

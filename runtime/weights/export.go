@@ -242,7 +242,7 @@ func WriteFolder(dir string, fill func(tmp string) error) error {
 // CopyTokenizer copies the files of a tokenizer, as far as there are any.
 func CopyTokenizer(from, to string) error {
 	for _, name := range tokenizers {
-		text, err := readFile(filepath.Join(from, name), maxTokenizer)
+		text, err := readIn(from, name, maxTokenizer)
 		if os.IsNotExist(err) {
 			continue
 		}

@@ -38,7 +38,7 @@ type Folder struct {
 // Open opens the tensors in a folder.
 func Open(dir string) (*Folder, error) {
 	names := []string{wholeFile}
-	text, err := readFile(filepath.Join(dir, indexFile), maxIndex)
+	text, err := readIn(dir, indexFile, maxIndex)
 	switch {
 	case err == nil:
 		if names, err = shards(text); err != nil {
@@ -58,8 +58,11 @@ func Open(dir string) (*Folder, error) {
 }
 
 func (f *Folder) add(name string) error {
-	path := filepath.Join(f.dir, name)
-	file, err := safetensors.Open(path)
+	path, err := within(f.dir, name)
+	var file *safetensors.File
+	if err == nil {
+		file, err = safetensors.Open(path)
+	}
 	if hint := f.otherForm(); hint != "" && errors.Is(err, fs.ErrNotExist) {
 		return errors.New(hint)
 	}

@@ -61,7 +61,7 @@ func (s *Checkpoint) Close() { _ = s.c.Close() } // was only read
 
 // CopyOrigin copies the config and the tokenizer of a folder.
 func CopyOrigin(from, to string) error {
-	text, err := readFile(filepath.Join(from, configFile), maxConfig)
+	text, err := readIn(from, configFile, maxConfig)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

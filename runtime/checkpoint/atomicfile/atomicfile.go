@@ -65,12 +65,18 @@ const tempMark = ".tmp-"
 // Temporary says whether a name, without its folder, is that of a temporary file, as a
 // killed process leaves it.
 func Temporary(name string) bool {
+	_, ok := TemporaryOf(name)
+	return ok
+}
+
+// TemporaryOf gives the name of what a temporary file was to become.
+func TemporaryOf(name string) (of string, ok bool) {
 	at := strings.LastIndex(name, tempMark)
 	if at < 1 || name[0] != '.' {
-		return false
+		return "", false
 	}
 	pid, number, ok := strings.Cut(name[at+len(tempMark):], "-")
-	return ok && digits(pid) && digits(number)
+	return name[1:at], ok && digits(pid) && digits(number)
 }
 
 func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

@@ -74,7 +74,7 @@ func Read(path string, c Columns, do func(Document) error) error {
 		}
 		return readParquet(f, f.Size(), c, do)
 	}
-	r, done, err := Decompress(f, path)
+	r, done, err := Decompress(f, path, f.Size())
 	if err != nil {
 		return err
 	}
@@ -107,8 +107,37 @@ func CheckText(text []byte) error {
 	return nil
 }
 
-// Decompress reads a stream by the ending of its name.
-func Decompress(r io.Reader, name string) (out io.Reader, done func(), err error) {
+// What a compressed stream may become: some bytes, and so many times its size. Text in use becomes 3 to 30 times
+// as long, a file that was made to fill the memory of who reads it a thousand times and more.
+const (
+	maxRatio   = 256
+	plainBytes = 64 << 20
+)
+
+// Decompress reads a stream of size bytes by the ending of its name.
+func Decompress(r io.Reader, name string, size int64) (out io.Reader, done func(), err error) {
+	plain, done, err := decompress(r, name)
+	if err != nil || plain == r {
+		return plain, done, err
+	}
+	return &bounded{plain, plainBytes + min(size, math.MaxInt64/maxRatio/2)*maxRatio}, done, nil
+}
+
+// bounded reads at most so many bytes.
+type bounded struct {
+	io.Reader
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, fmt.Errorf("it becomes more than %d times as long when it is decompressed, and %s besides, which is the limit; if it is meant so, decompress the file first", maxRatio, units.Bytes(plainBytes))
+	}
+	return n, err
+}
+
+func decompress(r io.Reader, name string) (out io.Reader, done func(), err error) {
 	switch name = strings.ToLower(name); {
 	case strings.HasSuffix(name, ".gz"):
 		z, err := gzip.NewReader(bufio.NewReaderSize(r, 1<<16))

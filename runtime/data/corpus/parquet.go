@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+
+	"ptc/internal/units"
 )
 
 // readParquet reads one column of text or of lists of numbers, row by row.
@@ -22,6 +24,9 @@ func readParquet(r io.ReaderAt, size int64, c Columns, do func(Document) error) 
 	f, err := parquet.OpenFile(r, size, parquet.SkipBloomFilters(true))
 	if err != nil {
 		return fmt.Errorf("it is no parquet file: %w", err)
+	}
+	if err := checkValues(f, size); err != nil {
+		return err
 	}
 	rows := rowReader{prompt: column{index: -1}}
 	if rows.text, err = findColumn(f, c.Text); err != nil {
@@ -41,6 +46,28 @@ func readParquet(r io.ReaderAt, size int64, c Columns, do func(Document) error) 
 		}
 		if err := rows.group(g, do); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// maxValues and what a file has in bytes bound the values of a group of rows: a list of a million equal numbers is
+// some bytes of the file, and each number some forty in memory.
+const maxValues = 4 << 20
+
+// checkValues refuses files whose groups of rows have many more values than bytes, and more than a row in memory
+// may have.
+func checkValues(f *parquet.File, size int64) error {
+	most := maxValues + min(size, math.MaxInt64/maxRatio)*maxRatio/8
+	for i, g := range f.Metadata().RowGroups {
+		for _, c := range g.Columns {
+			if c.MetaData.NumValues > max(most, g.NumRows) {
+				return fmt.Errorf("its group of rows %d has %d values in the column %q for %d rows, and a file of %s may have %d in a group: write it with smaller groups of rows",
+					i, c.MetaData.NumValues, strings.Join(c.MetaData.PathInSchema, "."), g.NumRows, units.Bytes(size), most)
+			}
+			if c.MetaData.TotalUncompressedSize > plainBytes+min(size, math.MaxInt64/maxRatio)*maxRatio {
+				return fmt.Errorf("its column %q becomes more than %d times as long as the file when it is decompressed, which is the limit: write it again with another compression", strings.Join(c.MetaData.PathInSchema, "."), maxRatio)
+			}
 		}
 	}
 	return nil

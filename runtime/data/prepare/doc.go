@@ -10,5 +10,5 @@
 // document follow one another in one shard.
 //
 // Of the module the package imports runtime/data and its corpus, runtime/tokenizer
-// and runtime/checkpoint/atomicfile.
+// and runtime/checkpoint/atomicfile and folderlock.
 package prepare

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"ptc/internal/processors"
-	"ptc/runtime/checkpoint/atomicfile"
+	"ptc/runtime/checkpoint/folderlock"
 	"ptc/runtime/data"
 	"ptc/runtime/data/corpus"
 	"ptc/runtime/tokenizer"
@@ -38,8 +38,30 @@ type Progress struct {
 	Shards, Kept      int // kept are those of an earlier call
 }
 
-// Run makes the shards that are not there yet.
+// Run makes the shards that are not there yet. No other process prepares the folder meanwhile.
 func Run(ctx context.Context, o Options) (*data.Manifest, error) {
+	release, err := reserve(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return run(ctx, o)
+}
+
+// reserve makes the folder and takes its lock, so that shards of two calls do not mix.
+func reserve(dir string) (release func(), err error) {
+	l, err := folderlock.Take(dir, folderlock.Try)
+	var held *folderlock.HeldError
+	switch {
+	case errors.As(err, &held):
+		return nil, fmt.Errorf("%s is in use: %w; wait until it has ended, or name another folder", dir, held)
+	case err != nil:
+		return nil, fmt.Errorf("%s cannot be prepared: %w", dir, err)
+	}
+	return l.Release, nil
+}
+
+func run(ctx context.Context, o Options) (*data.Manifest, error) {
 	files, err := data.List(o.Patterns)
 	if err != nil {
 		return nil, err
@@ -65,16 +87,19 @@ func Run(ctx context.Context, o Options) (*data.Manifest, error) {
 	if o.Tokenizer.Vocab() > 1<<16 {
 		w.m.DType = "u32"
 	}
-	if err := atomicfile.MkdirAll(o.Dir); err != nil {
-		return nil, err
-	}
 	tok, err := w.tokenizerFile()
 	if err != nil {
 		return nil, err
 	}
-	done, err := w.resume()
+	done, err := w.resume(ctx)
+	if err == nil && !done { // before all other files, which nothing else would tell from files of tokens
+		err = w.write(data.PartialName)
+	}
 	if err == nil { // a folder with shards of something else stays as it is
 		err = w.keepTokenizer(tok)
+	}
+	if err == nil && done {
+		err = w.sweep()
 	}
 	if done || err != nil {
 		return &w.m, err
@@ -100,7 +125,7 @@ func inputHash(files []data.File, o Options) string {
 }
 
 // resume takes up what an earlier call has done, and says whether that is all.
-func (w *writer) resume() (done bool, err error) {
+func (w *writer) resume(ctx context.Context) (done bool, err error) {
 	for _, name := range []string{data.ManifestName, data.PartialName} {
 		path := filepath.Join(w.o.Dir, name)
 		old, err := data.ReadManifest(path)
@@ -110,6 +135,9 @@ func (w *writer) resume() (done bool, err error) {
 		if err != nil {
 			return false, fmt.Errorf("%s cannot be used: %w", path, err)
 		}
+		if name == data.PartialName && len(old.Shards) == 0 { // of a call that was ended before it had anything
+			continue
+		}
 		if old.Tokenizer != w.m.Tokenizer || old.Separator != w.m.Separator || old.Input != w.m.Input || old.DType != w.m.DType {
 			return false, fmt.Errorf("%s has shards of other files, of another tokenizer or with other options; name another folder, or delete it", w.o.Dir)
 		}
@@ -117,7 +145,7 @@ func (w *writer) resume() (done bool, err error) {
 			return false, fmt.Errorf("the files have changed since %s was begun, though not in their names and sizes; name another folder, or delete it", w.o.Dir)
 		}
 		for _, s := range old.Shards {
-			if err := w.check(s); err != nil {
+			if err := w.check(ctx, s); err != nil {
 				return false, err
 			}
 		}
@@ -157,22 +185,40 @@ func (w *writer) all(ctx context.Context, files []data.File, threads int) error 
 		close(work)
 		close(order)
 	}()
-	var err error
-	for j := range order {
-		<-j.done
-		if err == nil {
-			if err = w.take(j, files); err != nil {
-				cancel()
-			}
-		}
-	}
-	if bad := <-failed; err == nil {
-		err = bad
+	err := w.collect(ctx, order, files)
+	if err == nil {
+		err = <-failed
+	} else { // who reads and encodes stops by itself, a document later at most, which may be a gigabyte of text
+		cancel()
 	}
 	if err != nil {
 		w.drop()
 	}
 	return err
+}
+
+// collect writes documents in order, until there are no more, one fails or ctx is done.
+func (w *writer) collect(ctx context.Context, order <-chan *job, files []data.File) error {
+	for {
+		var j *job
+		var more bool
+		select {
+		case j, more = <-order:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if !more {
+			return nil
+		}
+		select {
+		case <-j.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := w.take(j, files); err != nil {
+			return err
+		}
+	}
 }
 
 // read hands out the documents of all files but those that are in shards already.
@@ -189,7 +235,11 @@ func (w *writer) read(ctx context.Context, files []data.File, work, order chan<-
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			work <- j
+			select {
+			case work <- j:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 			return nil
 		})
 		if err != nil {

@@ -2,6 +2,7 @@ package prepare
 
 import (
 	"bufio"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -11,9 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
-	"ptc/internal/regular"
 	"ptc/runtime/checkpoint/atomicfile"
 	"ptc/runtime/data"
 	"ptc/runtime/tokenizer"
@@ -131,12 +130,10 @@ func (w *writer) end() error {
 func (w *writer) finish() error {
 	if w.m.Tokens+w.now.Tokens == 0 {
 		w.drop()
+		_ = os.Remove(filepath.Join(w.o.Dir, data.PartialName)) // which says nothing
 		return fmt.Errorf("the files have no text")
 	}
 	if err := w.end(); err != nil {
-		return err
-	}
-	if err := w.sweep(); err != nil {
 		return err
 	}
 	if err := w.write(data.ManifestName); err != nil {
@@ -144,7 +141,7 @@ func (w *writer) finish() error {
 	}
 	w.p.Files, w.p.Bytes = w.p.AllFiles, w.p.AllBytes
 	w.report()
-	return os.Remove(filepath.Join(w.o.Dir, data.PartialName))
+	return w.sweep()
 }
 
 func (w *writer) write(name string) error {
@@ -156,21 +153,16 @@ func (w *writer) write(name string) error {
 }
 
 // check reads a shard of an earlier call.
-func (w *writer) check(s data.Shard) error {
+func (w *writer) check(ctx context.Context, s data.Shard) error {
 	path := filepath.Join(w.o.Dir, s.Name)
 	if filepath.Base(s.Name) != s.Name {
 		return fmt.Errorf("the manifest in %s names the shard %q, which is no file's name", w.o.Dir, s.Name)
 	}
-	f, err := regular.Open(path)
+	sum, err := fileHash(ctx, path, make([]byte, hashBytes))
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return err
-	}
-	if fmt.Sprintf("%x", h.Sum(nil)) != s.SHA256 {
+	if hex.EncodeToString(sum[:]) != s.SHA256 {
 		return fmt.Errorf("%s is not what was written; delete %s to begin anew", path, w.o.Dir)
 	}
 	return nil
@@ -205,14 +197,18 @@ func (w *writer) keepTokenizer(raw []byte) error {
 	return atomicfile.WriteFile(filepath.Join(w.o.Dir, w.m.TokenizerFile), raw)
 }
 
-// sweep removes what a process that was killed has left of a shard that it had begun.
+// sweep removes what a process that was killed has left of a file that it had begun, and the manifest of shards
+// that were not all there.
 func (w *writer) sweep() error {
 	list, err := os.ReadDir(w.o.Dir)
 	if err != nil {
 		return err
 	}
 	for _, e := range list {
-		if !strings.HasPrefix(e.Name(), ".shard-") || !atomicfile.Temporary(e.Name()) {
+		of, temporary := atomicfile.TemporaryOf(e.Name())
+		shard, _ := filepath.Match("shard-*.bin", of)
+		own := shard || of == data.ManifestName || of == data.PartialName || of == w.m.TokenizerFile
+		if !(temporary && own) && e.Name() != data.PartialName {
 			continue
 		}
 		if err := os.Remove(filepath.Join(w.o.Dir, e.Name())); err != nil {

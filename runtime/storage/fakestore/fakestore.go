@@ -2,6 +2,7 @@ package fakestore
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/md5"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,12 +23,16 @@ type Store struct {
 	Objects map[string][]byte
 	Fail    func(r *http.Request) (status int, code string) // 0: it does not
 	Lose    func(r *http.Request) bool                      // the request is carried out, and its answer lost
+	Page    func(r *http.Request) bool                      // a gateway answers instead of the store, with 200 and a page
+	Whole   bool                                            // what is between the store and its readers drops the range of a request
 	Cut     int                                             // so many answers end too early
 	Gets    int
 	Quota   int // bytes of objects and uploads that there is room for; 0: no bound
 
-	Plain     bool // it does not know conditions of requests that write
-	LeastPart int  // bytes of every part of an upload but the last
+	Plain     bool   // it does not know conditions of requests that write
+	LeastPart int    // bytes of every part of an upload but the last
+	Unlisted  string // an object that no listing has
+	Prefix    string // it lists what begins so, whatever is asked; empty: what is asked
 
 	uploads map[string]*upload
 	begun   int
@@ -85,6 +90,12 @@ func (f *Store) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 			w.refuse(status, code)
 			return
 		}
+	}
+	if f.Page != nil && f.Page(r) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("ETag", `"page"`)
+		fmt.Fprint(w, "<!DOCTYPE html>\n<html><body>Welcome. Please log in.</body></html>")
+		return
 	}
 	key, ok := strings.CutPrefix(r.URL.Path, "/bkt/")
 	if !ok {
@@ -190,6 +201,10 @@ func (f *Store) read(w answer, key string) {
 			_, _ = w.Write(body[:1])
 			return
 		}
+		if f.Whole {
+			_, _ = w.Write(body)
+			return
+		}
 	}
 	http.ServeContent(w, w.r, "", time.Time{}, bytes.NewReader(body))
 }
@@ -206,7 +221,10 @@ func (f *Store) list(w answer, prefix string) {
 		IsTruncated bool
 		Contents    []entry
 	}
-	for _, k := range f.keys(prefix) {
+	for _, k := range f.keys(cmp.Or(f.Prefix, prefix)) {
+		if k == f.Unlisted {
+			continue
+		}
 		out.Contents = append(out.Contents, entry{k, len(f.Objects[k]), "x", "2020-01-01T00:00:00.000Z"})
 	}
 	w.xml(out)

@@ -1,10 +1,11 @@
 //go:build !(darwin || dragonfly || freebsd || illumos || linux || netbsd || openbsd)
 
-package checkpoint
+package folderlock
 
 import (
 	"errors"
 	"os"
 )
 
-func tryLock(*os.File) error { return errors.ErrUnsupported }
+// Try says that there are no locks.
+func Try(*os.File) error { return errors.ErrUnsupported }

@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || illumos || linux || netbsd || openbsd
 
-package checkpoint
+package folderlock
 
 import (
 	"errors"
@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock locks an open file, or says at once that another process has it. Of the
+// Try locks an open file, or says at once that another process has it. Of the
 // two kinds of advisory locks this is the one of an open file: two stores of one
 // process exclude each other as well. Linux carries it over NFS.
-func tryLock(f *os.File) error {
+func Try(f *os.File) error {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		switch {
