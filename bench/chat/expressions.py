@@ -213,4 +213,4 @@ def vectors():
 
 if __name__ == "__main__":
     import sys
-    json.dump(vectors(), open(sys.argv[1], "w"), ensure_ascii=False, indent=1)
+    json.dump(vectors(), open(sys.argv[1], "w"), ensure_ascii=False, separators=(",", ":"))

@@ -76,7 +76,7 @@ func jsonNumber(s string) (Value, error) {
 		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 			return n, nil
 		}
-		return nil, fmt.Errorf("the number %s has more than 64 bits", s)
+		return huge(s), nil
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil && !math.IsInf(f, 0) { // too large is infinity, as in Python

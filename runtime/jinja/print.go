@@ -36,6 +36,8 @@ func (s *state) repr(b *strings.Builder, v Value, line, depth int) {
 		b.WriteString(map[bool]string{true: "True", false: "False"}[v])
 	case int64:
 		b.WriteString(strconv.FormatInt(v, 10))
+	case huge:
+		b.WriteString(string(v))
 	case float64:
 		b.WriteString(floatText(v))
 	case string:
@@ -155,6 +157,8 @@ func (s *state) json(b *strings.Builder, v Value, j *jsonStyle, line, depth int)
 		b.WriteString(strconv.FormatBool(v))
 	case int64:
 		b.WriteString(strconv.FormatInt(v, 10))
+	case huge:
+		b.WriteString(string(v))
 	case float64:
 		b.WriteString(map[string]string{"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[floatText(v)])
 		if !math.IsNaN(v) && !math.IsInf(v, 0) {

@@ -137,6 +137,9 @@ func (d *Dict) copy() *Dict {
 	return out
 }
 
+// huge is an integer of more than 64 bits, by its digits. It may be printed.
+type huge string
+
 // namespace has attributes that {% set n.a = … %} changes.
 type namespace struct{ vars *Dict }
 
@@ -180,7 +183,7 @@ func typeName(v Value) string {
 		return "Undefined"
 	case bool:
 		return "bool"
-	case int64:
+	case int64, huge:
 		return "int"
 	case float64:
 		return "float"
@@ -299,3 +302,6 @@ func refuseUndefined(v Value, line int) {
 		fail(line, "%s", u.why)
 	}
 }
+
+// Equal is whether two values that came from JSON are equal.
+func Equal(a, b Value) bool { return equal(a, b, 0) }
