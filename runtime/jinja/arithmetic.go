@@ -22,7 +22,9 @@ func (x *binary) eval(s *state) Value {
 		return l + r
 	}
 	refuseUndefined(a, x.line)
-	refuseUndefined(b, x.line)
+	if _, format := a.(string); x.op != "%" || !format {
+		refuseUndefined(b, x.line)
+	}
 	ai, af, aFloat, okA := number(a)
 	bi, bf, bFloat, okB := number(b)
 	switch {
@@ -43,8 +45,12 @@ func (x *binary) eval(s *state) Value {
 			return v
 		}
 	case x.op == "%":
-		if _, ok := a.(string); ok {
-			fail(x.line, "formats by %% are not known here")
+		if format, ok := a.(string); ok {
+			args := []Value{b}
+			if l, is := b.(*List); is && l.shape == tuple {
+				args = l.items
+			}
+			return s.format(format, args, x.line)
 		}
 	}
 	fail(x.line, "%s is not defined of a %s and a %s", x.op, typeName(a), typeName(b))

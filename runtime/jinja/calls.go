@@ -118,7 +118,31 @@ func (a *arguments) eval(s *state, line int, first []Value) *call {
 	for _, x := range a.named {
 		c.vals = append(c.vals, x.eval(s))
 	}
+	if a.rest != nil {
+		c.args = append(c.args, s.iterate(a.rest.eval(s), line)...)
+	}
+	if a.more != nil {
+		a.spread(s, c)
+	}
 	return c
+}
+
+// spread adds the arguments of **more.
+func (a *arguments) spread(s *state, c *call) {
+	v := a.more.eval(s)
+	d, ok := v.(*Dict)
+	if !ok {
+		refuseUndefined(v, c.line)
+		fail(c.line, "a %s is spread where a dictionary is expected", typeName(v))
+	}
+	c.names = slices.Clone(c.names)
+	for i, k := range d.keys {
+		n := c.text(k, "the name of an argument")
+		if slices.Contains(c.names, n) {
+			fail(c.line, "%s is given twice", n)
+		}
+		c.names, c.vals = append(c.names, n), append(c.vals, d.vals[i])
+	}
 }
 
 // filtering is of | name(args).

@@ -28,6 +28,12 @@ func init() {
 		"trim":    trim,
 		"indent":  indent,
 		"items":   itemsFilter,
+		"format": func(c *call) Value {
+			if len(c.names) > 0 {
+				fail(c.line, "names in formats are not known here")
+			}
+			return c.s.format(c.s.show(c.args[0], c.line), c.args[1:], c.line)
+		},
 		"wordcount": func(c *call) Value {
 			return int64(len(strings.FieldsFunc(c.s.show(c.one("wordcount"), c.line), func(r rune) bool { return !isNameRune(r) })))
 		},

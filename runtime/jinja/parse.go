@@ -9,6 +9,7 @@ type parser struct {
 	depth  int
 	loops  int  // for statements around this place, in the same function
 	macros int  // macros around this place
+	dated  bool // strftime_now was found
 	marked bool // a {% generation %} was found
 	inside bool // a {% generation %} is around this place
 }
@@ -181,6 +182,7 @@ func (p *parser) primary() expr {
 		if p.macros > 0 && (t.text == "varargs" || t.text == "kwargs") {
 			fail(t.line, "%s of a macro is not known here", t.text)
 		}
+		p.dated = p.dated || t.text == "strftime_now"
 		return &variable{line: t.line, name: t.text}
 	case str:
 		s := t.text

@@ -59,6 +59,8 @@ type arguments struct {
 	list  []expr
 	names []string
 	named []expr
+	// rest and more are spread: *rest and **more.
+	rest, more expr
 }
 
 func (p *parser) arguments() (a arguments) {
@@ -72,12 +74,18 @@ func (p *parser) arguments() (a arguments) {
 		}
 		t := p.now()
 		switch {
-		case t.is("*") || t.is("**"):
-			fail(t.line, "arguments that are spread are not known here")
+		case t.is("*") && a.rest == nil && a.more == nil:
+			p.next()
+			a.rest = p.expression(true)
+		case t.is("**") && a.more == nil:
+			p.next()
+			a.more = p.expression(true)
+		case a.more != nil:
+			fail(t.line, "an argument is behind those that are spread")
 		case t.kind == name && p.look().is("="):
 			p.at += 2
 			a.names, a.named = append(a.names, t.text), append(a.named, p.expression(true))
-		case len(a.named) > 0:
+		case len(a.named) > 0 || a.rest != nil:
 			fail(t.line, "an argument without a name is behind one with a name")
 		default:
 			a.list = append(a.list, p.expression(true))

@@ -120,8 +120,8 @@ func (b block) exec(s *state) flow {
 
 // Template is a parsed template.
 type Template struct {
-	body   block
-	marked bool
+	body          block
+	marked, dated bool
 }
 
 // Parse reads a template. The error is an *Error.
@@ -130,9 +130,13 @@ func Parse(src string) (t *Template, err error) {
 	if len(src) > maxSource {
 		fail(0, "the template has more than %d bytes", maxSource)
 	}
-	body, marked := parse(src)
-	return &Template{body, marked}, nil
+	t = &Template{}
+	t.body, t.marked, t.dated = parse(src)
+	return t, nil
 }
+
+// Dated is whether the template may ask for the date of today.
+func (t *Template) Dated() bool { return t.dated }
 
 // Marked is whether the template has {% generation %}.
 func (t *Template) Marked() bool { return t.marked }

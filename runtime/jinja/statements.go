@@ -6,13 +6,13 @@ import "slices"
 type block []statement
 
 // parse makes a tree of a template's source.
-func parse(src string) (b block, marked bool) {
+func parse(src string) (b block, marked, dated bool) {
 	p := &parser{tokens: lex(src)}
 	b = p.block()
 	if t := p.now(); t.kind != end {
 		fail(t.line, "%s is unexpected here", p.look().describe())
 	}
-	return b, p.marked
+	return b, p.marked, p.dated
 }
 
 // block parses up to a tag that begins with one of the words, or to the end of the
