@@ -14,11 +14,12 @@ type number struct {
 	name   string
 	bytes  int
 	signed bool
+	marked bool // the upper bits are no part of the token
 }
 
 // numbers are the types that tokens may have; all little-endian.
-var numbers = []number{{"u8", 1, false}, {"u16", 2, false}, {"u32", 4, false}, {"u64", 8, false},
-	{"i8", 1, true}, {"i16", 2, true}, {"i32", 4, true}, {"i64", 8, true}}
+var numbers = []number{{name: "u8", bytes: 1}, {name: "u16", bytes: 2}, {name: "u32", bytes: 4}, {name: "u64", bytes: 8},
+	{name: "i8", bytes: 1, signed: true}, {name: "i16", bytes: 2, signed: true}, {name: "i32", bytes: 4, signed: true}, {name: "i64", bytes: 8, signed: true}}
 
 func findNumber(name string) (number, bool) {
 	for _, n := range numbers {
@@ -48,6 +49,9 @@ func (n number) at(b []byte) int32 {
 		if n.signed {
 			v = uint64(int64(int32(v)))
 		}
+		if n.marked {
+			v &= tokenBits
+		}
 	default:
 		v = binary.LittleEndian.Uint64(b)
 	}
@@ -72,6 +76,9 @@ type store struct {
 	// indexed is whether an index says what the file has, and guessed whether nothing does, so that
 	// its type is the usual one.
 	indexed, guessed bool
+
+	// pairs is whether every two conversations are the answers to one prompt.
+	pairs bool
 
 	// docs are the first tokens of documents, ascending; nil where the format
 	// does not say, so that the file is one.
