@@ -73,7 +73,7 @@ func Open(path string, tok *tokenizer.Tokenizer, o Options) (*Template, error) {
 	for _, n := range specialNames {
 		fmt.Fprintf(h, "%s %q\n", n, t.special[n])
 	}
-	if !o.Now.IsZero() {
+	if !o.Now.IsZero() && t.page.Dated() {
 		fmt.Fprintln(h, o.Now.Format(time.RFC3339))
 	}
 	t.id = fmt.Sprintf("%x", h.Sum(nil))
@@ -82,6 +82,9 @@ func Open(path string, tok *tokenizer.Tokenizer, o Options) (*Template, error) {
 
 // ID is equal for what makes equal tokens of equal conversations.
 func (t *Template) ID() string { return t.id }
+
+// Dated is whether the template may write the date of today.
+func (t *Template) Dated() bool { return t.page.Dated() }
 
 // Files are those that the template was read from, besides the tokenizer.
 func (t *Template) Files() []string { return t.files }

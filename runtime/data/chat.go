@@ -238,13 +238,11 @@ func findTemplate(o chatOptions, folder string) (*chat.Template, error) {
 func spooledChat(f textFile, o chatOptions, page *chat.Template) (*store, error) {
 	s := &store{name: f.name, number: marked, pairs: o.pairs}
 	file, err := toSpool(func(w *bufio.Writer) error {
-		n := 0
 		return corpus.Read(f.path, corpus.Columns{Record: true}, func(d corpus.Document) error {
 			ids, err := EncodeRecord(page, d.Record, o.columns, o.pairs)
 			if err != nil {
-				return fmt.Errorf("record %d: %w", n, err)
+				return fmt.Errorf("%s: %w", d.Place, err)
 			}
-			n++
 			s.n += int64(len(ids))
 			return binary.Write(w, binary.LittleEndian, ids)
 		})

@@ -66,3 +66,47 @@ func (s *store) marks(dst []int32, pos int64) error {
 	raw.number, raw.vocab = number{name: "u32", bytes: 4}, 0
 	return raw.copyTo(dst, pos)
 }
+
+// Conversation is one of a file's: its tokens, and behind each what is to be predicted;
+// -1 where nothing is.
+type Conversation struct{ Tokens, Targets []int32 }
+
+// ReadConversations reads some of files that ptc data prepare made, from the one of a
+// number on, and counts all. The error is an *Error.
+func ReadConversations(patterns []string, from, count int64) (out []Conversation, total int64, err error) {
+	files, err := findFiles(patterns, nil, nil)
+	if err != nil {
+		return nil, 0, asError("chat", err)
+	}
+	for i, f := range leaveOutCompanions(files) {
+		s, err := openStore(f, "auto", 0)
+		if err == nil && !s.number.marked {
+			err = &Error{Path: f.name, Msg: "it has no conversations", Hint: "ptc data prepare --chat makes them of JSON lines and parquet"}
+		}
+		if err != nil {
+			return nil, 0, asError("chat", err)
+		}
+		list, err := s.records(i)
+		if err != nil {
+			return nil, 0, asError("chat", err)
+		}
+		for _, x := range list {
+			if total++; total <= from || int64(len(out)) == count {
+				continue
+			}
+			c := Conversation{make([]int32, x.n), make([]int32, x.n)}
+			r := chatRows{stores: []*store{s}}
+			x.store = 0
+			for p, to := range map[part][]int32{partTokens: c.Tokens, partTargets: c.Targets} {
+				if err := r.fill(p, x, 0, 0, to); err != nil {
+					return nil, 0, asError("chat", err)
+				}
+			}
+			out = append(out, c)
+		}
+	}
+	if from > total {
+		return nil, total, asError("chat", errorf("there are %d conversations, and the first to show is %d", total, from))
+	}
+	return out, total, nil
+}

@@ -30,6 +30,7 @@ type Document struct {
 	Prompt, Text []byte
 	Tokens       []int32
 	Record       []byte // all of it as an object of JSON, where that is asked for
+	Place        string // of the record in the file
 }
 
 // Columns are the names of what is read of a record.
@@ -146,7 +147,7 @@ func readLines(r io.Reader, c Columns, do func(Document) error) error {
 			line = bytes.TrimPrefix(line, []byte(byteOrderMark))
 		}
 		if text := bytes.TrimSpace(line); len(text) > 0 {
-			d, bad := Document{Record: text}, error(nil)
+			d, bad := Document{Record: bytes.Clone(text), Place: fmt.Sprintf("line %d", n)}, error(nil)
 			if !c.Record {
 				d, bad = parseRecord(text, c)
 			}
