@@ -230,6 +230,16 @@ func instruction(d *jinja.Dict, c *Conversation) error {
 	return nil
 }
 
+// Say is a conversation in which a user says something, after what the system says, if
+// anything.
+func Say(system, text string) (c Conversation) {
+	if system != "" {
+		c.messages = append(c.messages, message("system", system))
+	}
+	c.messages = append(c.messages, message("user", text))
+	return c
+}
+
 // ParsePair reads a record of two answers to a prompt: the chosen one and the rejected
 // one. Without a column prompt, the messages with which both begin are it.
 func ParsePair(raw []byte) (chosen, rejected Conversation, err error) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"ptc/internal/regular"
@@ -216,11 +217,20 @@ func (t *Template) Stops() []int32 {
 	}
 	const said = "x"
 	c := Conversation{messages: []*jinja.Dict{message("user", said), message("assistant", said)}}
-	if e, err := t.Encode(c); err == nil {
-		for i := len(e.Tokens) - 1; i > 0 && e.Target[i]; i-- {
-			if id := e.Tokens[i]; t.tok.IsSpecial(id) && !slices.Contains(out, id) {
-				out = append(out, id)
-			}
+	e, err := t.Encode(c)
+	if err != nil {
+		return out
+	}
+	last := len(e.Tokens) - 1
+	for last > 0 && !e.Target[last] {
+		last--
+	}
+	for ; last > 0 && e.Target[last]; last-- {
+		id := e.Tokens[last]
+		if t.tok.IsSpecial(id) && !slices.Contains(out, id) {
+			out = append(out, id)
+		} else if strings.TrimSpace(string(t.tok.Decode([]int32{id}))) != "" {
+			break
 		}
 	}
 	return out

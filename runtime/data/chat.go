@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"time"
 
 	"ptc/internal/units"
 	"ptc/runtime/chat"
@@ -164,7 +165,7 @@ func (r *chatRows) open(o chatOptions, b Batch) (files []textFile, id string, er
 		var s *store
 		if corpus.Structured(f.path) {
 			if page == nil {
-				if page, err = findTemplate(o, b.Folder); err != nil {
+				if page, err = findTemplate(o, time.Time{}, []string{b.Folder}); err != nil {
 					return nil, "", err
 				}
 				id = page.ID()
@@ -194,12 +195,13 @@ func (r *chatRows) open(o chatOptions, b Batch) (files []textFile, id string, er
 }
 
 // findTemplate opens the tokenizer and the template beside it: from the current
-// directory, or beside the plan.
-func findTemplate(o chatOptions, folder string) (*chat.Template, error) {
+// directory, or in one of the folders, as beside the plan. now is the date where the
+// options have none.
+func findTemplate(o chatOptions, now time.Time, folders []string) (*chat.Template, error) {
 	if o.tokenizer == "" {
 		return nil, errorf("conversations as text need a tokenizer, beside which the chat template is")
 	}
-	co := chat.Options{File: o.template}
+	co := chat.Options{File: o.template, Now: now}
 	if o.date != "" {
 		now, err := chat.Date(o.date)
 		if err != nil {
@@ -208,8 +210,10 @@ func findTemplate(o chatOptions, folder string) (*chat.Template, error) {
 		co.Now = now
 	}
 	paths := []string{o.tokenizer}
-	if folder != "" && !filepath.IsAbs(o.tokenizer) {
-		paths = append(paths, filepath.Join(folder, o.tokenizer))
+	for _, folder := range folders {
+		if folder != "" && !filepath.IsAbs(o.tokenizer) {
+			paths = append(paths, filepath.Join(folder, o.tokenizer))
+		}
 	}
 	for _, path := range paths {
 		tok, err := tokenizer.Open(path)
