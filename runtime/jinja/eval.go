@@ -108,15 +108,15 @@ func (s *state) compare(op string, a, b Value, line int) bool {
 	s.step(line)
 	switch op {
 	case "==", "!=":
-		return equal(a, b, 0) == (op == "==")
+		return s.equal(a, b, line, 0) == (op == "==")
 	case "<":
-		return less(a, b, line)
+		return s.less(a, b, line)
 	case ">":
-		return less(b, a, line)
+		return s.less(b, a, line)
 	case "<=":
-		return less(a, b, line) || !less(b, a, line) && (equal(a, b, 0) || isOrdered(a, b))
+		return s.less(a, b, line) || !s.less(b, a, line) && (s.equal(a, b, line, 0) || isOrdered(a, b))
 	case ">=":
-		return less(b, a, line) || !less(a, b, line) && (equal(a, b, 0) || isOrdered(a, b))
+		return s.less(b, a, line) || !s.less(a, b, line) && (s.equal(a, b, line, 0) || isOrdered(a, b))
 	case "in":
 		return s.contains(b, a, line)
 	}
@@ -150,7 +150,7 @@ func (s *state) contains(group, v Value, line int) bool {
 	}
 	items := s.iterate(group, line)
 	s.payItems(len(items), line)
-	return slices.ContainsFunc(items, func(x Value) bool { return equal(x, v, 0) })
+	return slices.ContainsFunc(items, func(x Value) bool { return s.equal(x, v, line, 0) })
 }
 
 // display is [a, b] or (a, b).

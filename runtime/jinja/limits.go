@@ -8,7 +8,7 @@ const (
 	maxSource = 1 << 20   // bytes of a template
 	maxNested = 100       // brackets, operators and statements within each other
 	maxCalls  = 100       // calls of macros and loops within each other
-	maxSteps  = 20 << 20  // evaluated nodes, elements of lists, and one for each 16 bytes of text
+	maxSteps  = 4 << 20   // evaluated nodes, elements of lists, and one for each 16 bytes of text
 	maxText   = 64 << 20  // bytes of the rendered text, and of any text on the way
 	maxItems  = 4 << 20   // elements of a list
 	maxNumber = 1<<63 - 1 // integers have 64 bits here

@@ -61,8 +61,8 @@ func listFilters() {
 	filters["dictsort"] = dictsort
 	filters["unique"] = unique
 	filters["sum"] = sum
-	filters["min"] = func(c *call) Value { return extreme(c, "min", func(a, b Value) bool { return less(a, b, c.line) }) }
-	filters["max"] = func(c *call) Value { return extreme(c, "max", func(a, b Value) bool { return less(b, a, c.line) }) }
+	filters["min"] = func(c *call) Value { return extreme(c, "min", func(a, b Value) bool { return c.s.less(a, b, c.line) }) }
+	filters["max"] = func(c *call) Value { return extreme(c, "max", func(a, b Value) bool { return c.s.less(b, a, c.line) }) }
 	filters["batch"] = batch
 }
 
@@ -155,9 +155,9 @@ func (c *call) sorted(values []Value, key func(Value) Value, backwards bool) []V
 			a, b = b, a
 		}
 		switch {
-		case less(a.k, b.k, c.line):
+		case c.s.less(a.k, b.k, c.line):
 			return -1
-		case less(b.k, a.k, c.line):
+		case c.s.less(b.k, a.k, c.line):
 			return 1
 		}
 		return 0

@@ -102,7 +102,7 @@ func (l *loop) attribute(name string) (Value, bool) {
 	case "changed":
 		return &function{name, func(c *call) Value {
 			v := &List{items: c.args, shape: tuple}
-			changed := !l.compared || !equal(v, l.last, 0)
+			changed := !l.compared || !c.s.equal(v, l.last, c.line, 0)
 			l.last, l.compared = v, true
 			return changed
 		}}, true

@@ -97,7 +97,7 @@ func itemsOf(c *call, d *Dict, shape shape) *List {
 var listMethods = map[string]method{
 	"index": func(c *call, of Value) Value {
 		v := c.one("index")
-		at := slices.IndexFunc(of.(*List).items, func(x Value) bool { return equal(x, v, 0) })
+		at := slices.IndexFunc(of.(*List).items, func(x Value) bool { return c.s.equal(x, v, c.line, 0) })
 		if at < 0 {
 			fail(c.line, "the element is not in the list")
 		}
@@ -106,7 +106,7 @@ var listMethods = map[string]method{
 	"count": func(c *call, of Value) Value {
 		v, n := c.one("count"), int64(0)
 		for _, x := range of.(*List).items {
-			if equal(x, v, 0) {
+			if c.s.equal(x, v, c.line, 0) {
 				n++
 			}
 		}

@@ -188,9 +188,9 @@ func (s *state) jsonDict(b *strings.Builder, d *Dict, j *jsonStyle, line, depth 
 	if j.sorted {
 		slices.SortStableFunc(order, func(x, y int) int {
 			switch {
-			case less(d.keys[x], d.keys[y], line):
+			case s.less(d.keys[x], d.keys[y], line):
 				return -1
-			case less(d.keys[y], d.keys[x], line):
+			case s.less(d.keys[y], d.keys[x], line):
 				return 1
 			}
 			return 0

@@ -40,7 +40,7 @@ func init() {
 		"sameas": func(c *call) bool {
 			c.only("sameas", "value", "other")
 			other := c.arg(1, "other", undefined{})
-			return typeName(c.args[0]) == typeName(other) && equal(c.args[0], other, 0)
+			return typeName(c.args[0]) == typeName(other) && c.s.equal(c.args[0], other, c.line, 0)
 		},
 		"filter": func(c *call) bool { return filters[c.text(c.one("filter"), "filter")] != nil },
 		"test":   func(c *call) bool { return tests[c.text(c.one("test"), "test")] != nil },

@@ -218,9 +218,9 @@ func number(v Value) (i int64, f float64, isFloat, ok bool) {
 }
 
 // equal is Python's ==.
-func equal(a, b Value, depth int) bool {
-	if depth > maxNested {
-		fail(0, "what is compared is nested more than %d times", maxNested)
+func (s *state) equal(a, b Value, line, depth int) bool {
+	if s.step(line); depth > maxNested {
+		fail(line, "what is compared is nested more than %d times", maxNested)
 	}
 	if ai, af, aFloat, ok := number(a); ok {
 		bi, bf, bFloat, ok := number(b)
@@ -237,6 +237,9 @@ func equal(a, b Value, depth int) bool {
 		return ok
 	case string:
 		b, ok := b.(string)
+		if ok && len(a) == len(b) {
+			s.pay(len(a), line)
+		}
 		return ok && a == b
 	case *List:
 		b, ok := b.(*List)
@@ -244,7 +247,7 @@ func equal(a, b Value, depth int) bool {
 			return false
 		}
 		for i := range a.items {
-			if !equal(a.items[i], b.items[i], depth+1) {
+			if !s.equal(a.items[i], b.items[i], line, depth+1) {
 				return false
 			}
 		}
@@ -256,7 +259,7 @@ func equal(a, b Value, depth int) bool {
 		}
 		for i, k := range a.keys {
 			v, ok := b.get(k)
-			if !ok || !equal(a.vals[i], v, depth+1) {
+			if !ok || !s.equal(a.vals[i], v, line, depth+1) {
 				return false
 			}
 		}
@@ -266,7 +269,8 @@ func equal(a, b Value, depth int) bool {
 }
 
 // less is Python's <, of numbers, texts and sequences.
-func less(a, b Value, line int) bool {
+func (s *state) less(a, b Value, line int) bool {
+	s.step(line)
 	ai, af, aFloat, okA := number(a)
 	bi, bf, bFloat, okB := number(b)
 	if okA && okB {
@@ -278,13 +282,14 @@ func less(a, b Value, line int) bool {
 	switch x := a.(type) {
 	case string:
 		if y, ok := b.(string); ok {
+			s.pay(min(len(x), len(y)), line)
 			return x < y // bytes of UTF-8 sort as characters do
 		}
 	case *List:
 		if y, ok := b.(*List); ok && x.shape == y.shape && x.shape <= tuple {
 			for i := range min(len(x.items), len(y.items)) {
-				if !equal(x.items[i], y.items[i], 0) {
-					return less(x.items[i], y.items[i], line)
+				if !s.equal(x.items[i], y.items[i], line, 0) {
+					return s.less(x.items[i], y.items[i], line)
 				}
 			}
 			return len(x.items) < len(y.items)
@@ -304,4 +309,4 @@ func refuseUndefined(v Value, line int) {
 }
 
 // Equal is whether two values that came from JSON are equal.
-func Equal(a, b Value) bool { return equal(a, b, 0) }
+func Equal(a, b Value) bool { return (&state{}).equal(a, b, 0, 0) }
