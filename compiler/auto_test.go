@@ -18,7 +18,10 @@ import (
 	"ptc/passes/pass"
 )
 
-var autoCases = flag.Int("autos", 2, "layouts of TestAutoIsNeverWorse; make random takes more")
+var (
+	autoCases = flag.Int("autos", 2, "layouts of TestAutoIsNeverWorse; make random takes more")
+	autoSeed  = flag.Uint64("autoseed", 6, "seed of the random layouts of TestAutoIsNeverWorse")
+)
 
 // planned is what a plan takes under some rules: bytes of a device, and the arithmetic
 // that the backward phase repeats.
@@ -165,7 +168,7 @@ func autoSource(t *testing.T, layout string, dropout bool) string {
 // If a rule that a user could write fits a device's memory, so does `recompute auto`, and
 // it repeats no more: in pipelines of several depths, with shards of several kinds.
 func TestAutoIsNeverWorse(t *testing.T) {
-	d := rand.New(rand.NewPCG(27, 6))
+	d := rand.New(rand.NewPCG(27, *autoSeed))
 	for i := range *autoCases {
 		layout, parts := "", []float64{0, 0.6, 1}
 		if i < len(autoLayouts) {

@@ -31,24 +31,24 @@ func (f *Func) DropDead(hold func(o *Op) bool) bool {
 // living marks, and counts, the operations on which results of f, or further
 // values, depend.
 func living(f *Func, further []*Value, hold func(o *Op) bool) (keep []bool, n int) {
-	live := make(map[*Value]bool, len(f.Ops))
+	live := make([]bool, f.nextID)
 	for _, r := range f.Results {
-		live[r.Value] = true
+		live[r.Value.ID] = true
 	}
 	for _, v := range further {
-		live[v] = true
+		live[v.ID] = true
 	}
 	keep = make([]bool, len(f.Ops))
 	for i := len(f.Ops) - 1; i >= 0; i-- {
 		o := f.Ops[i]
 		keep[i] = hold != nil && hold(o)
 		for _, v := range o.Results {
-			keep[i] = keep[i] || live[v]
+			keep[i] = keep[i] || live[v.ID]
 		}
 		if keep[i] {
 			n++
 			for _, a := range o.Args {
-				live[a] = true
+				live[a.ID] = true
 			}
 		}
 	}

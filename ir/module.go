@@ -338,6 +338,15 @@ func (m *Module) Clone() *Module {
 	return c
 }
 
+// defined is how many values arguments and operations define.
+func (f *Func) defined() int {
+	n := len(f.Args)
+	for _, o := range f.Ops {
+		n += len(o.Results)
+	}
+	return n
+}
+
 // Clone is a deep copy of the function, which calls the same functions; value
 // numbers are kept.
 func (f *Func) Clone() *Func {
@@ -357,19 +366,20 @@ func (f *Func) Clone() *Func {
 	for _, t := range f.Turns {
 		c.Turns = append(c.Turns, Turn{tasks[t.Task], t.Micro})
 	}
-	at := make(map[*Value]*Value, len(f.Args)+len(f.Ops))
+	at := make([]*Value, f.nextID)
+	ops, values := make([]Op, len(f.Ops)), make([]Value, 0, f.defined())
 	copyValue := func(v *Value, def *Op) *Value {
-		w := &Value{ID: v.ID, Type: v.Type.Clone(), Def: def, Each: stacks[v.Each], Micro: v.Micro}
-		at[v] = w
-		return w
+		values = append(values, Value{ID: v.ID, Type: v.Type.Clone(), Def: def, Each: stacks[v.Each], Micro: v.Micro})
+		at[v.ID] = &values[len(values)-1]
+		return at[v.ID]
 	}
 	for _, a := range f.Args {
 		b := *a
 		b.Value = copyValue(a.Value, nil)
 		c.Args = append(c.Args, &b)
 	}
-	for _, o := range f.Ops {
-		p := new(Op)
+	for i, o := range f.Ops {
+		p := &ops[i]
 		*p = *o
 		if _, known := runs[o.Run]; !known {
 			runs[o.Run] = &Run{Stack: stacks[o.Run.Stack], Down: o.Run.Down}
@@ -377,7 +387,7 @@ func (f *Func) Clone() *Func {
 		p.Run, p.Task = runs[o.Run], tasks[o.Task]
 		p.Args, p.Results = make([]*Value, 0, len(o.Args)), make([]*Value, 0, len(o.Results))
 		for _, a := range o.Args {
-			p.Args = append(p.Args, at[a])
+			p.Args = append(p.Args, at[a.ID])
 		}
 		for _, r := range o.Results {
 			p.Results = append(p.Results, copyValue(r, p))
@@ -385,7 +395,7 @@ func (f *Func) Clone() *Func {
 		c.Ops = append(c.Ops, p)
 	}
 	for _, r := range f.Results {
-		r.Value = at[r.Value]
+		r.Value = at[r.Value.ID]
 		c.Results = append(c.Results, r)
 	}
 	return c

@@ -189,7 +189,7 @@ func each[T any](u *unroller, list []T, of func(T) many, do func(x T, k int)) {
 }
 
 func (u *unroller) defineAt(at instance, by *Op) *Value {
-	w := &Value{Type: at.of.Type.Clone(), Def: by}
+	w := &Value{Type: at.of.Type, Def: by} // which nobody changes in an unrolled function
 	u.at[at] = w
 	return w
 }

@@ -2,6 +2,7 @@ package passes
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -11,7 +12,8 @@ import (
 	"ptc/passes/pass"
 )
 
-// TestStagesAlike: of a deep pipeline, whose stages are alike, each is fused as it is alone.
+// TestStagesAlike: of a deep pipeline, whose stages are alike, each is fused as it is alone, and most
+// are copies of one before.
 func TestStagesAlike(t *testing.T) {
 	sizes := irtest.Sizes{Layers: 8, Batch: 4, Seq: 8, Heads: 4, Head: 4, FFN: 32, Vocab: 24, Dropout: true}
 	chunks := func(schedule string) ir.Term {
@@ -23,11 +25,13 @@ func TestStagesAlike(t *testing.T) {
 		name  string
 		mesh  []ir.MeshAxis
 		rules ir.Terms
+		first int // the functions at most that are no copies, of step and eval
 	}{
-		{"1f1b", mesh("pp", 8), ir.Terms{pipelined("1f1b", 4)}},
-		{"gpipe tp2", mesh("pp", 4, "tp", 2), ir.Terms{shard("tp", "heads", "ffn", "vocab"), betweenBlocks, pipelined("gpipe", 4)}},
-		{"interleaved", mesh("pp", 4), ir.Terms{chunks("interleaved"), rule("recompute", "of", ir.Str("blocks.*"))}},
-		{"zb_v dp2", mesh("dp", 2, "pp", 4), ir.Terms{shard("dp", "batch"), zero(1, "dp"), chunks("zb_v")}},
+		{"1f1b", mesh("pp", 8), ir.Terms{pipelined("1f1b", 4)}, 6},
+		{"gpipe tp2", mesh("pp", 4, "tp", 2), ir.Terms{shard("tp", "heads", "ffn", "vocab"), betweenBlocks, pipelined("gpipe", 4)}, 6},
+		{"interleaved", mesh("pp", 4), ir.Terms{chunks("interleaved"), rule("recompute", "of", ir.Str("blocks.*"))}, 6},
+		{"zb_v dp2", mesh("dp", 2, "pp", 4), ir.Terms{shard("dp", "batch"), zero(1, "dp"), chunks("zb_v")}, 6},
+		{"zero3 cp2 pp4", mesh("dp", 2, "cp", 2, "pp", 4), ir.Terms{shard("dp", "batch"), shard("cp", "seq"), zero(3, "dp"), pipelined("1f1b", 4), rule("recompute", "of", ir.Str("blocks.*"))}, 6},
 	} {
 		t.Run(l.name, func(t *testing.T) {
 			m := irtest.Transformer(sizes)
@@ -43,6 +47,15 @@ func TestStagesAlike(t *testing.T) {
 				want = append(want, fused(t, &alone)...)
 			}
 			got := fused(t, m)
+			first := 0
+			for i, text := range got {
+				if got[i] = asOther.ReplaceAllString(text, ""); got[i] == text {
+					first++
+				}
+			}
+			if first > l.first {
+				t.Errorf("%d of %d functions are fused anew, at most %d are unlike", first, len(got), l.first)
+			}
 			if len(got) != len(want) {
 				t.Fatalf("%d functions, alone %d", len(got), len(want))
 			}
@@ -54,6 +67,9 @@ func TestStagesAlike(t *testing.T) {
 		})
 	}
 }
+
+// asOther is where a remark says of which function another is a copy.
+var asOther = regexp.MustCompile(`, as @[\w.]+`)
 
 // fused fuses m, whose entry functions it returns as texts, with the remarks on each, and
 // kernels by their texts in the place of names, which count from the first function on.

@@ -106,12 +106,13 @@ func (k *Kernel) split() (of map[*ir.Op]int, n int) {
 // section is the kernel of the operations that in names.
 func (k *Kernel) section(in func(*ir.Op) bool) (*Section, error) {
 	s := &Section{}
-	f := k.F.Clone()
+	part := *k.F // which Clone takes apart from k.F
+	f := &part
 	var ops []*ir.Op
 	reads := map[*ir.Value]bool{}
 	device := false
-	for i, o := range f.Ops {
-		if !in(k.F.Ops[i]) {
+	for _, o := range k.F.Ops {
+		if !in(o) {
 			continue
 		}
 		ops = append(ops, o)
@@ -137,7 +138,7 @@ func (k *Kernel) section(in func(*ir.Op) bool) (*Section, error) {
 		return nil, fmt.Errorf("no result")
 	}
 	f.Args, f.Results = args, results
-	inner, err := Analyze(f)
+	inner, err := Analyze(f.Clone())
 	s.Kernel = inner
 	return s, err
 }

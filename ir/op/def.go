@@ -231,16 +231,37 @@ func Register(d *Def) *Def {
 		panic(fmt.Sprintf("op: row %q registered twice", d.Name))
 	}
 	rows[d.Name] = d
+	near[nearby(d.Name)] = append(near[nearby(d.Name)], d)
 	return d
 }
 
+// near has the rows again, a few in each place: every pass asks for the row of every
+// operation, which a map answers in several times the time.
+var near [1024][]*Def
+
+// nearby is the place in near of rows called name: by its length and three of its bytes.
+func nearby(name string) int {
+	n := len(name)
+	if n == 0 {
+		return 0
+	}
+	return (n*31 + int(name[0])*7 + int(name[n/2])*131 + int(name[n-1])*17) % len(near)
+}
+
 // Lookup is the row called name, or nil.
-func Lookup(name string) *Def { return rows[name] }
+func Lookup(name string) *Def {
+	for _, d := range near[nearby(name)] {
+		if d.Name == name {
+			return d
+		}
+	}
+	return nil
+}
 
 // Of is the row of o; it panics where there is none, which the verifier
 // excludes.
 func Of(o *ir.Op) *Def {
-	d := rows[o.Name]
+	d := Lookup(o.Name)
 	if d == nil {
 		panic("op: no row for " + o.Name)
 	}

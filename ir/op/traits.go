@@ -76,7 +76,7 @@ const (
 
 // Has reports whether o has any of the traits.
 func Has(o *ir.Op, t Traits) bool {
-	d := rows[o.Name]
+	d := Lookup(o.Name)
 	return d != nil && d.Traits&t != 0
 }
 

@@ -103,7 +103,7 @@ func (g *lister) choose(d int) {
 			}
 			s, there := stages[chunk], math.Inf(1)
 			switch i := g.done[s][kind]; {
-			case kind == Forward && i < len(g.forward[s]) && dev.held+len(stages)-chunk <= g.limit:
+			case kind == Forward && i < len(g.forward[s]) && dev.held+len(stages)-chunk <= g.limit && !g.ends(s):
 				there = g.forward[s][i]
 			case kind == BackwardInput && i < len(g.backward[s]) && !g.full(s):
 				there = g.backward[s][i]
@@ -120,6 +120,12 @@ func (g *lister) choose(d int) {
 // full reports whether as many weight gradients of stage s wait as may.
 func (g *lister) full(s int) bool {
 	return g.waiting > 0 && g.done[s][BackwardInput]-g.done[s][BackwardWeight] >= g.waiting
+}
+
+// ends reports whether s is the last stage and has the outcome of a microbatch, the loss
+// and what it is made of, which goes back before another one comes.
+func (g *lister) ends(s int) bool {
+	return s == len(g.done)-1 && g.done[s][Forward] > g.done[s][BackwardInput]
 }
 
 // run does what a device has chosen, and brings what it makes to where it is read.

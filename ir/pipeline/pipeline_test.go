@@ -350,3 +350,44 @@ func Example() {
 	// device 1  .. F0 B0 F1 B1 F2 B2 ..
 	// bubble 0.25, activations held [2 1]
 }
+
+// TestOneLoss: the last stage takes a microbatch back before the next one comes, but where a
+// schedule is all forward passes first. Else a device keeps the logits of several.
+func TestOneLoss(t *testing.T) {
+	for _, name := range Names() {
+		row, _ := Lookup(name)
+		if name == "gpipe" || name == "breadth_first" {
+			continue
+		}
+		for _, devices := range []int{1, 2, 4, 8} {
+			for _, micro := range []int{1, 4, 8, 16, 33} {
+				if name == "interleaved" && micro%devices != 0 {
+					continue // a smaller last group has one more
+				}
+				for _, waiting := range []int{0, 1} {
+					for _, u := range []Unit{{1, 1, 1, 0}, {1, 2, 1, 0}, {1, 0.5, 1.5, 0.1}} {
+						s := Shape{Devices: devices, Microbatches: micro, Chunks: min(row.Most, row.Least+1), Waiting: waiting}
+						x, err := New(name, s, Uniform(s, u))
+						if err != nil {
+							t.Fatal(name, s, err)
+						}
+						last, open := s.Stages()-1, 0
+						for _, slot := range x.Devices[x.Place.Device(last)] {
+							switch {
+							case slot.Stage != last:
+							case slot.Kind == Forward:
+								open++
+							case slot.Kind != BackwardWeight:
+								open--
+							}
+							if open > 1 {
+								t.Errorf("%s, %s, waiting %d, %v: the last stage has the losses of %d microbatches", name, s, waiting, u, open)
+								break
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}

@@ -10,9 +10,9 @@ import (
 )
 
 // attrs checks that attributes are sorted, distinct and can be printed.
-func (c *checker) attrs(where string, pos diag.Pos, as ir.Attrs) {
+func (c *checker) attrs(where site, pos diag.Pos, as ir.Attrs) {
 	if msg := badAttrs(as, 0); msg != "" {
-		c.add(codeName, pos, where, msg, "", "")
+		c.add(codeName, pos, where.String(), msg, "", "")
 	}
 }
 

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -32,7 +33,11 @@ func (c *checker) padding(f *ir.Func) {
 	for _, a := range f.Args {
 		check(a.Value, may[a.Value], "an argument")
 	}
+	padded := func(v *ir.Value) bool { return v != nil && v.Type.Pad != 0 }
 	for _, o := range f.Ops {
+		if !slices.ContainsFunc(o.Args, padded) && !slices.ContainsFunc(o.Results, padded) {
+			continue
+		}
 		calls := f.Class != ir.Kernel && o.Callee != nil && o.First == nil && !o.Start
 		for _, v := range o.Args {
 			check(v, calls || f.Class == ir.Kernel, "an operand of `"+o.Name+"`")

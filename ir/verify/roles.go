@@ -39,28 +39,28 @@ var roles = map[string]role{
 func (c *checker) roles(f *ir.Func) {
 	type key struct{ role, path string }
 	args, results := map[key]*ir.Value{}, map[key]*ir.Value{}
-	check := func(where string, pos diag.Pos, k key, v *ir.Value, isArg bool, seen map[key]*ir.Value) {
+	check := func(where site, pos diag.Pos, k key, v *ir.Value, isArg bool, seen map[key]*ir.Value) {
 		if k.role == "" || v == nil {
 			return
 		}
 		r, known := roles[k.role]
 		if msg, want, hint := badRole(f, k.role, r, known, isArg); msg != "" {
-			c.add(codeRole, pos, where, msg, want, hint)
+			c.add(codeRole, pos, where.String(), msg, want, hint)
 			return
 		}
 		if !r.many && seen[k] != nil {
-			c.add(codeRole, pos, where, fmt.Sprintf("there are two with role `%s` and path %q", k.role, k.path), "", "")
+			c.add(codeRole, pos, where.String(), fmt.Sprintf("there are two with role `%s` and path %q", k.role, k.path), "", "")
 		}
 		seen[k] = v
 		if r.scalar && v.Type.Rank() > 0 || r.ok != nil && !r.ok(v.Type.DType) {
-			c.add(codeRole, pos, where, fmt.Sprintf("`%s` has type %s", k.role, v.Type), r.want, "")
+			c.add(codeRole, pos, where.String(), fmt.Sprintf("`%s` has type %s", k.role, v.Type), r.want, "")
 		}
 	}
 	for i, a := range f.Args {
-		check(fmt.Sprintf("argument %d of @%s", i+1, f.Name), a.Pos, key{a.Role, a.Path}, a.Value, true, args)
+		check(argument(f, i), a.Pos, key{a.Role, a.Path}, a.Value, true, args)
 	}
 	for i, r := range f.Results {
-		where := fmt.Sprintf("result %d of @%s", i+1, f.Name)
+		where := result(f, i)
 		k := key{r.Role, r.Path}
 		check(where, diag.Pos{}, k, r.Value, false, results)
 		if f.Class != ir.Entry || r.Value == nil || r.Role != ir.RoleParam && r.Role != ir.RoleState {
@@ -68,9 +68,9 @@ func (c *checker) roles(f *ir.Func) {
 		}
 		switch old := args[k]; {
 		case old == nil:
-			c.add(codeRole, diag.Pos{}, where, fmt.Sprintf("no argument has role `%s` and path %q", r.Role, r.Path), "", "")
+			c.add(codeRole, diag.Pos{}, where.String(), fmt.Sprintf("no argument has role `%s` and path %q", r.Role, r.Path), "", "")
 		case !sameAxes(old.Type, r.Value.Type):
-			c.add(codeRole, diag.Pos{}, where, fmt.Sprintf("the new value of `%s` %q has type %s", r.Role, r.Path, r.Value.Type), old.Type.String(), "")
+			c.add(codeRole, diag.Pos{}, where.String(), fmt.Sprintf("the new value of `%s` %q has type %s", r.Role, r.Path, r.Value.Type), old.Type.String(), "")
 		}
 	}
 }

@@ -29,14 +29,14 @@ func (c *checker) stacks(f *ir.Func) {
 	}
 	r.end()
 	for i, a := range f.Args {
-		where := fmt.Sprintf("argument %d of @%s", i+1, f.Name)
+		where := argument(f, i)
 		r.path(where, a.Value, a.Path)
 		if a.Spread != (ir.Spread{}) {
-			r.spread(where, a.Pos, a.Value, a.Spread)
+			r.spread(where.String(), a.Pos, a.Value, a.Spread)
 		}
 	}
 	for i, x := range f.Results {
-		r.path(fmt.Sprintf("result %d of @%s", i+1, f.Name), x.Value, x.Path)
+		r.path(result(f, i), x.Value, x.Path)
 	}
 }
 
@@ -167,15 +167,15 @@ func (r *runs) end() {
 
 // path checks that the path of an argument or result is open where every instance
 // has one.
-func (r *runs) path(where string, v *ir.Value, path string) {
+func (r *runs) path(where site, v *ir.Value, path string) {
 	if v == nil {
 		return
 	}
 	in := v.In()
 	if !r.known[in] {
-		r.add(codeStructure, diag.Pos{}, where, "its stack is not of the function", "", "")
+		r.add(codeStructure, diag.Pos{}, where.String(), "its stack is not of the function", "", "")
 	}
 	if open := path != ir.OfInstance(path, 0); open != (in != nil || v.Micro) {
-		r.add(codeRole, diag.Pos{}, where, fmt.Sprintf("path %q", path), "`{i}` in it where, and only where, every instance of a stack or every microbatch has one", "")
+		r.add(codeRole, diag.Pos{}, where.String(), fmt.Sprintf("path %q", path), "`{i}` in it where, and only where, every instance of a stack or every microbatch has one", "")
 	}
 }

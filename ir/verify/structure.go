@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"ptc/internal/diag"
@@ -52,40 +53,40 @@ func (c *checker) module() {
 // function checks that each value is defined once, before it is read, and
 // that names, types and roles are well formed.
 func (c *checker) function(f *ir.Func) {
-	c.attrs("func @"+f.Name, diag.Pos{}, f.Attrs)
-	defined := map[*ir.Value]bool{}
-	ids := map[int]bool{}
-	define := func(where string, pos diag.Pos, v *ir.Value, by *ir.Op) {
+	c.attrs(site{f: f}, diag.Pos{}, f.Attrs)
+	defined := make(map[*ir.Value]bool, len(f.Args)+len(f.Ops))
+	ids := make(map[int]bool, len(f.Args)+len(f.Ops))
+	define := func(where site, pos diag.Pos, v *ir.Value, by *ir.Op) {
 		switch {
 		case v == nil:
-			c.add(codeStructure, pos, where, "a value is missing", "", "")
+			c.add(codeStructure, pos, where.String(), "a value is missing", "", "")
 			return
 		case defined[v]:
-			c.add(codeStructure, pos, where, fmt.Sprintf("value %%%d is defined twice", v.ID), "", "")
+			c.add(codeStructure, pos, where.String(), fmt.Sprintf("value %%%d is defined twice", v.ID), "", "")
 		case v.Def != by:
-			c.add(codeStructure, pos, where, fmt.Sprintf("value %%%d names another definition than the operation that has it as a result", v.ID), "", "")
+			c.add(codeStructure, pos, where.String(), fmt.Sprintf("value %%%d names another definition than the operation that has it as a result", v.ID), "", "")
 		case v.ID < 0 || v.ID > ir.MaxID || ids[v.ID]:
-			c.add(codeStructure, pos, where, fmt.Sprintf("two values are numbered %%%d, or the number is out of range", v.ID), "", "")
+			c.add(codeStructure, pos, where.String(), fmt.Sprintf("two values are numbered %%%d, or the number is out of range", v.ID), "", "")
 		}
 		defined[v] = true
 		ids[v.ID] = true
 		c.typ(where, pos, v)
 	}
 	for i, a := range f.Args {
-		where := fmt.Sprintf("argument %d of @%s", i+1, f.Name)
+		where := argument(f, i)
 		define(where, a.Pos, a.Value, nil)
 		c.attrs(where, a.Pos, a.Attrs)
 	}
 	for _, o := range f.Ops {
-		where := at(f, o)
+		where := site{f: f, o: o}
 		if !ir.IsIdent(o.Name) {
-			c.add(codeName, o.Pos, where, fmt.Sprintf("%q cannot name an operation", o.Name), "", "")
+			c.add(codeName, o.Pos, where.String(), fmt.Sprintf("%q cannot name an operation", o.Name), "", "")
 		}
 		for i, v := range o.Args {
 			if v == nil {
-				c.add(codeStructure, o.Pos, where, fmt.Sprintf("operand %d is missing", i+1), "", "")
+				c.add(codeStructure, o.Pos, where.String(), fmt.Sprintf("operand %d is missing", i+1), "", "")
 			} else if !defined[v] {
-				c.add(codeStructure, o.Pos, where, fmt.Sprintf("operand %d, %%%d, is not defined before", i+1, v.ID), "", "")
+				c.add(codeStructure, o.Pos, where.String(), fmt.Sprintf("operand %d, %%%d, is not defined before", i+1, v.ID), "", "")
 			}
 		}
 		for _, r := range o.Results {
@@ -94,9 +95,9 @@ func (c *checker) function(f *ir.Func) {
 		c.attrs(where, o.Pos, o.Attrs)
 	}
 	for i, r := range f.Results {
-		where := fmt.Sprintf("result %d of @%s", i+1, f.Name)
+		where := result(f, i)
 		if r.Value == nil || !defined[r.Value] {
-			c.add(codeStructure, diag.Pos{}, where, "its value is not defined in the function", "", "")
+			c.add(codeStructure, diag.Pos{}, where.String(), "its value is not defined in the function", "", "")
 		}
 		c.attrs(where, diag.Pos{}, r.Attrs)
 	}
@@ -106,60 +107,61 @@ func (c *checker) function(f *ir.Func) {
 }
 
 // typ checks one type against the limits of the text and the mesh.
-func (c *checker) typ(where string, pos diag.Pos, v *ir.Value) {
-	where += ": type of %" + strconv.Itoa(v.ID)
+func (c *checker) typ(where site, pos diag.Pos, v *ir.Value) {
 	t := v.Type
+	place := func() string { return where.String() + ": type of %" + strconv.Itoa(v.ID) }
+	add := func(code, msg, want string) { c.add(code, pos, place(), msg, want, "") }
 	if _, ok := ir.ParseDType(t.DType.String()); !ok {
-		c.add(codeType, pos, where, fmt.Sprintf("unknown dtype %d", t.DType), "", "")
+		add(codeType, fmt.Sprintf("unknown dtype %d", t.DType), "")
 	}
 	if t.Rank() > ir.MaxRank {
-		c.add(codeType, pos, where, fmt.Sprintf("%d axes", t.Rank()), fmt.Sprintf("at most %d", ir.MaxRank), "")
+		add(codeType, fmt.Sprintf("%d axes", t.Rank()), fmt.Sprintf("at most %d", ir.MaxRank))
 		return
 	}
 	elems := 1
-	used := map[string]bool{}
+	var used []string
 	for i, a := range t.Axes {
 		switch {
 		case !ir.IsIdent(a.Name):
-			c.add(codeName, pos, where, fmt.Sprintf("%q cannot name an axis", a.Name), "an identifier", "")
+			add(codeName, fmt.Sprintf("%q cannot name an axis", a.Name), "an identifier")
 		case t.Index(a.Name) != i:
-			c.add(codeType, pos, where, "axis `"+a.Name+"` appears twice", "", "")
+			add(codeType, "axis `"+a.Name+"` appears twice", "")
 		case a.Size < 1 || a.Size > ir.MaxElems/elems:
-			c.add(codeType, pos, where, fmt.Sprintf("axis `%s` has size %d", a.Name, a.Size),
-				fmt.Sprintf("at least 1, and at most %d elements in all", int64(ir.MaxElems)), "")
+			add(codeType, fmt.Sprintf("axis `%s` has size %d", a.Name, a.Size),
+				fmt.Sprintf("at least 1, and at most %d elements in all", int64(ir.MaxElems)))
 		default:
 			elems *= a.Size
 		}
 		parts := 1
 		for _, m := range a.Mesh {
-			if c.meshAxis(where, pos, m, used) {
+			if c.meshAxis(place, pos, m, &used) {
 				parts *= c.m.MeshSize(m)
 			}
 		}
 		if c.m.Level <= ir.Sharded && parts > 1 && a.Size%parts != 0 {
-			c.add(codeType, pos, where, fmt.Sprintf("axis `%s` has size %d, which %d devices cannot share equally", a.Name, a.Size, parts),
-				fmt.Sprintf("a multiple of %d", parts), "")
+			add(codeType, fmt.Sprintf("axis `%s` has size %d, which %d devices cannot share equally", a.Name, a.Size, parts),
+				fmt.Sprintf("a multiple of %d", parts))
 		}
 	}
 	for _, p := range t.Partial {
-		c.meshAxis(where, pos, p.Mesh, used)
+		c.meshAxis(place, pos, p.Mesh, &used)
 		if p.Reduce != "sum" && p.Reduce != "max" {
-			c.add(codeType, pos, where, fmt.Sprintf("unknown reduction %q", p.Reduce), "`sum` or `max`", "")
+			add(codeType, fmt.Sprintf("unknown reduction %q", p.Reduce), "`sum` or `max`")
 		}
 	}
 }
 
 // meshAxis checks that a type's mesh axis exists and is used once in it.
-func (c *checker) meshAxis(where string, pos diag.Pos, name string, used map[string]bool) bool {
+func (c *checker) meshAxis(place func() string, pos diag.Pos, name string, used *[]string) bool {
 	switch {
 	case c.m.MeshSize(name) == 0:
-		c.unknownMesh(codeType, pos, where, name)
+		c.unknownMesh(codeType, pos, place(), name)
 		return false
-	case used[name]:
-		c.add(codeType, pos, where, "mesh axis `"+name+"` is used twice", "", "")
+	case slices.Contains(*used, name):
+		c.add(codeType, pos, place(), "mesh axis `"+name+"` is used twice", "", "")
 		return false
 	}
-	used[name] = true
+	*used = append(*used, name)
 	return true
 }
 

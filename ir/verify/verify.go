@@ -130,6 +130,28 @@ func (c *checker) add(code string, pos diag.Pos, where, msg, want, hint string) 
 	c.errs = append(c.errs, &diag.Error{Code: code, Pos: pos, Msg: msg, Want: want, Hint: hint})
 }
 
+// site is what a mistake is about: an operation, or an argument or result by its place, or the
+// function itself. There is one for everything in a module, and a text for mistakes alone.
+type site struct {
+	f    *ir.Func
+	o    *ir.Op
+	kind string
+	n    int
+}
+
+func argument(f *ir.Func, i int) site { return site{f: f, kind: "argument", n: i + 1} }
+func result(f *ir.Func, i int) site   { return site{f: f, kind: "result", n: i + 1} }
+
+func (s site) String() string {
+	switch {
+	case s.o != nil:
+		return at(s.f, s.o)
+	case s.kind != "":
+		return fmt.Sprintf("%s %d of @%s", s.kind, s.n, s.f.Name)
+	}
+	return "func @" + s.f.Name
+}
+
 // at names an operation: "%12 = dot in @step".
 func at(f *ir.Func, o *ir.Op) string {
 	s := ""

@@ -142,8 +142,9 @@ func (c *Checker) add(index int, name, kind string, tol float64, before, after O
 
 // rounded compares once more as the dtypes round, if any is narrow: with float64, within
 // the spread. A pass over a global module may choose other dtypes, which have a spread of
-// their own; later ones are held to that of the last. Samples are taken until they explain
-// the distance, as most passes take one.
+// their own; later ones are held to that of the last. What is beyond that is held to the
+// spread of the parts of sums: devices round each its part before they add them up, and where
+// parts cancel, their roundings are of more than the sum has.
 func (c *Checker) rounded(index int, name string, m *ir.Module, exact Outcome) error {
 	if len(narrow(m)) == 0 {
 		return nil
@@ -158,14 +159,17 @@ func (c *Checker) rounded(index int, name string, m *ir.Module, exact Outcome) e
 		}
 	}
 	row := Row{Index: index, Pass: name, Kind: "rounded"}
-	if c.spread.samples > 0 {
-		c.spread.compare(&row, exact, got)
+	if err := c.spread.explain(&row, c.in, exact, got); err != nil {
+		return err
 	}
-	for !row.OK && c.spread.samples < mostSamples {
-		if err := c.spread.sample(c.in, exact); err != nil {
+	if !row.OK && m.Level >= ir.Local && m.Devices() > 1 {
+		parts, err := newSpread(m, c.written)
+		if err == nil {
+			err = parts.explain(&row, c.in, exact, got)
+		}
+		if err != nil {
 			return err
 		}
-		c.spread.compare(&row, exact, got)
 	}
 	c.Report.Rows = append(c.Report.Rows, row)
 	return nil

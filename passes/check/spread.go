@@ -151,6 +151,21 @@ func (s *spread) compare(row *Row, exact, got Outcome) {
 	}
 }
 
+// explain compares as [spread.compare] does, and takes samples until they explain the distance, as
+// most passes take one.
+func (s *spread) explain(row *Row, in Inputs, exact, got Outcome) error {
+	if s.samples > 0 {
+		s.compare(row, exact, got)
+	}
+	for !row.OK && s.samples < mostSamples {
+		if err := s.sample(in, exact); err != nil {
+			return err
+		}
+		s.compare(row, exact, got)
+	}
+	return nil
+}
+
 // finite is a number that JSON can say.
 func finite(x float64) float64 {
 	if x != x { // nothing of nothing

@@ -36,6 +36,7 @@ type blocks struct {
 	*rewriter
 	k      *core
 	made   map[blockKey]*ir.Value
+	steps  []int             // those behind the first at which a block sees keys
 	chosen map[int]*ir.Value // by step: whether a block's keys come from before
 	turned map[int]ir.Ints
 }
@@ -46,7 +47,11 @@ type blockKey struct {
 }
 
 func (w *rewriter) blocks(k *core) *blocks {
-	return &blocks{rewriter: w, k: k, made: map[blockKey]*ir.Value{}, chosen: map[int]*ir.Value{}, turned: map[int]ir.Ints{}}
+	t := &blocks{rewriter: w, k: k, made: map[blockKey]*ir.Value{}, chosen: map[int]*ir.Value{}, turned: map[int]ir.Ints{}}
+	if k != nil {
+		t.steps = t.stepsOf()
+	}
+	return t
 }
 
 // at is x over a view. Values without positions are the same everywhere.
@@ -105,10 +110,19 @@ func (t *blocks) moved(x *ir.Value, axis string, step int) *ir.Value {
 		if step == 0 {
 			t.made[key] = t.split(t.ordered(x, axis), axis)
 		} else {
-			t.made[key] = t.take(t.moved(x, axis, step-1), t.neighbours(-1))
+			last := t.stepBefore(step)
+			t.made[key] = t.take(t.moved(x, axis, last), t.neighbours(last-step))
 		}
 	}
 	return t.made[key]
+}
+
+// stepBefore is the step before one, 0 for the first.
+func (t *blocks) stepBefore(step int) int {
+	if i := slices.Index(t.steps, step); i > 0 {
+		return t.steps[i-1]
+	}
+	return 0
 }
 
 // ordered is x with its positions in the order of the ring.

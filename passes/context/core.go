@@ -2,7 +2,6 @@ package context
 
 import (
 	"fmt"
-	"math"
 
 	"ptc/ir"
 	"ptc/ir/fusion"
@@ -24,9 +23,11 @@ type core struct {
 	norm    *ir.Op
 	scores  *ir.Value
 	sinks   []fusion.Sink
-	// causal: no query sees keys after it.
-	causal bool
+	seen    reach
 }
+
+// causal reports whether no query sees keys after it.
+func (k *core) causal() bool { return k.seen.least >= 0 }
 
 // refusal is an attention that stays as it is.
 type refusal struct {
@@ -92,52 +93,13 @@ func (w *rewriter) match(o *ir.Op, key string) *core {
 		return nil
 	}
 	k.scores, k.sinks = fusion.SoftmaxOf(k.norm, key)
-	k.causal = w.hides(k.scores, key)
+	k.seen = w.reachOf(k.scores, key)
 	return k
 }
 
 // positive reports whether v is a constant above 0.
 func positive(v *ir.Value) bool {
 	return v.Def != nil && v.Def.Name == op.Const && v.Def.Attrs.Float("value", 0) > 0
-}
-
-// hides reports whether scores are −inf for every key after the query.
-func (w *rewriter) hides(scores *ir.Value, key string) bool {
-	o := scores.Def
-	if o == nil {
-		return false
-	}
-	switch o.Name {
-	case op.Select:
-		return fusion.IsConst(o.Args[2], math.Inf(-1)) && w.implies(o.Args[0], key, true) ||
-			fusion.IsConst(o.Args[1], math.Inf(-1)) && w.implies(o.Args[0], key, false) ||
-			w.hides(o.Args[1], key) && w.hides(o.Args[2], key) ||
-			fusion.IsConst(o.Args[2], math.Inf(-1)) && w.hides(o.Args[1], key) ||
-			fusion.IsConst(o.Args[1], math.Inf(-1)) && w.hides(o.Args[2], key)
-	case op.Add:
-		return w.hides(o.Args[0], key) || w.hides(o.Args[1], key)
-	case op.Mul, op.Div:
-		return positive(o.Args[1]) && w.hides(o.Args[0], key) || o.Name == op.Mul && positive(o.Args[0]) && w.hides(o.Args[1], key)
-	case op.Detach, op.Cast, op.Broadcast, op.Transpose:
-		return w.hides(o.Args[0], key)
-	}
-	return false
-}
-
-// implies reports whether the key is not after the query wherever cond is so
-// (where it is not so, for holds = false).
-func (w *rewriter) implies(cond *ir.Value, key string, holds bool) bool {
-	o := cond.Def
-	if o == nil {
-		return false
-	}
-	if o.Name == op.Not {
-		return w.implies(o.Args[0], key, !holds)
-	}
-	if o.Name == op.And && holds || o.Name == op.Or && !holds {
-		return w.implies(o.Args[0], key, holds) || w.implies(o.Args[1], key, holds)
-	}
-	return w.compares(o, key, holds)
 }
 
 // compares reports whether o compares the positions of query and key, and is

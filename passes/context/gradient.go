@@ -1,6 +1,8 @@
 package context
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -66,6 +68,7 @@ func (t *blocks) result(c *carried, a *terms, v view) *ir.Value {
 //	backward  step 0 ──▶ step 3 ──▶ step 2 ──▶ step 1     values
 //	          step 0 ◀── step 1 ◀── step 2 ◀── step 3     gradients
 //
+// The last step's begin at home, and where a window leaves steps out, go there at once.
 // The way of the gradients is a forward one that nothing computes, beside the terms of
 // each step, so that a step's gradient leaves before the next step's is made.
 func (t *blocks) back(x *ir.Value, axis string, step int) *ir.Value {
@@ -83,11 +86,11 @@ func (t *blocks) back(x *ir.Value, axis string, step int) *ir.Value {
 func (t *blocks) away(x *ir.Value, axis string, step int) *ir.Value {
 	key := blockKey{x, view{step: step, queries: high, visible: true, back: true}}
 	if t.made[key] == nil {
-		before := t.moved(x, axis, 0)
-		if step > 1 {
-			before = t.away(x, axis, step-1)
+		before, last := t.moved(x, axis, 0), t.stepBefore(step)
+		if last > 0 {
+			before = t.away(x, axis, last)
 		}
-		t.made[key] = t.take(before, t.neighbours(-1))
+		t.made[key] = t.take(before, t.neighbours(last-step))
 	}
 	return t.made[key]
 }
@@ -96,11 +99,12 @@ func (t *blocks) away(x *ir.Value, axis string, step int) *ir.Value {
 func (t *blocks) returned(x *ir.Value, axis string, step int) *ir.Value {
 	key := blockKey{x, view{step: step, visible: true, back: true}}
 	if t.made[key] == nil {
-		before := t.moved(x, axis, 0)
-		if step < t.devices-1 {
-			before = t.returned(x, axis, step+1)
+		before, next := t.moved(x, axis, 0), 0
+		if i := slices.Index(t.steps, step); i < len(t.steps)-1 {
+			next = t.steps[i+1]
+			before = t.returned(x, axis, next)
 		}
-		t.made[key] = t.take(before, t.neighbours(1))
+		t.made[key] = t.take(before, t.neighbours(next-step))
 	}
 	return t.made[key]
 }
@@ -108,10 +112,11 @@ func (t *blocks) returned(x *ir.Value, axis string, step int) *ir.Value {
 // neighbours are the sources of a permutation by which every block gets that of the one
 // so many places on: one list for all steps.
 func (t *blocks) neighbours(on int) ir.Ints {
+	on = (on + t.devices) % t.devices
 	if t.turned[on] == nil {
 		sources := make(ir.Ints, t.devices)
 		for d := range sources {
-			sources[d] = int64((d + t.devices + on) % t.devices)
+			sources[d] = int64((d + on) % t.devices)
 		}
 		t.turned[on] = sources
 	}

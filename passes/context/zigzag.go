@@ -22,8 +22,13 @@ import (
 func (t *blocks) causal() *ir.Value {
 	first, second := view{queries: low, keys: low}, view{queries: high, keys: whole}
 	lo, hi := t.add(nil, first), t.add(nil, second)
-	for step := 1; step < t.devices; step++ {
-		hi = t.add(hi, t.always(step))
+	for _, step := range t.steps {
+		if t.seesAlways(step) {
+			hi = t.add(hi, t.always(step))
+		}
+		if !t.seesEither(step) {
+			continue
+		}
 		before := t.before(step)
 		c := t.add(t.choose(before, lo, hi), t.either(step))
 		lo, hi = t.choose(before, c, lo), t.choose(before, hi, c)
@@ -31,9 +36,13 @@ func (t *blocks) causal() *ir.Value {
 	a, b := t.terms(lo), t.terms(hi)
 	a.addView(t, first)
 	b.addView(t, second)
-	for step := 1; step < t.devices; step++ {
-		b.addView(t, t.always(step))
-		t.addChosen(t.before(step), a, b, t.either(step))
+	for _, step := range t.steps {
+		if t.seesAlways(step) {
+			b.addView(t, t.always(step))
+		}
+		if t.seesEither(step) {
+			t.addChosen(t.before(step), a, b, t.either(step))
+		}
 	}
 	x, y := t.result(lo, a, first), t.result(hi, b, second)
 	return t.emit(op.Concat, ir.A("axis", ir.Name(t.axis+t.suffix())), x, y)
@@ -47,4 +56,30 @@ func (t *blocks) always(step int) view {
 // either are those that are low·low or high·high, by block.
 func (t *blocks) either(step int) view {
 	return view{queries: chosen, keys: chosen, step: step, visible: true}
+}
+
+// seesAlways reports whether any query of the pairs of a step that are whole in every block
+// sees a key: of block b these are chunks 2n−1−b and b−step, or b−step+n.
+func (t *blocks) seesAlways(step int) bool { return t.seesChunk(min(1+step, t.devices+1-step)) }
+
+// seesEither is the same of the pairs that are low·low, chunks b and b−step, or high·high.
+func (t *blocks) seesEither(step int) bool { return t.seesChunk(min(step, t.devices-step)) }
+
+// seesChunk reports whether a chunk sees keys of one that is so many before it, or more.
+func (t *blocks) seesChunk(ahead int) bool {
+	n := t.part() / 2
+	return t.k.seen.most >= ahead*n-n+1
+}
+
+// pairs are how many pairs of chunks a device multiplies.
+func (t *blocks) pairs() int {
+	n := 3
+	for _, step := range t.steps {
+		for _, seen := range []bool{t.seesAlways(step), t.seesEither(step)} {
+			if seen {
+				n++
+			}
+		}
+	}
+	return n
 }

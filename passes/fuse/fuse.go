@@ -69,17 +69,18 @@ func (x *fuser) function(f *ir.Func, many bool) error {
 	if many {
 		x.done.note(&done{given: given, f: f, before: before, times: times, remarks: slices.Clone(remarks)})
 	}
-	x.say(f, before, times)
+	x.say(f, before, times, "")
 	return nil
 }
 
-// say tells what became of f, which had so many operations before, that run so often in a step.
-func (x *fuser) say(f *ir.Func, before int, times int64) {
+// say tells what became of f, which had so many operations before, that run so often in a step,
+// and of which function it is a copy.
+func (x *fuser) say(f *ir.Func, before int, times int64, as string) {
 	if f.Name == "step" || f.Of == "step" {
 		x.ops += int(times)
 		x.m.SetMeta(ir.Term{Head: "stats", Args: ir.A("ops", ir.Int(x.ops))})
 	}
-	x.c.Remarkf(nil, "@%s: %d operations in %d kernel calls", f.Name, before, len(f.Ops))
+	x.c.Remarkf(nil, "@%s: %d operations in %d kernel calls%s", f.Name, before, len(f.Ops), as)
 }
 
 // repeat makes f a copy of a function that was fused, where it is alike. It reports
@@ -94,7 +95,7 @@ func (x *fuser) repeat(f *ir.Func) bool {
 		return false
 	}
 	x.c.Remarks = append(x.c.Remarks, remarks...)
-	x.say(f, d.before, d.times)
+	x.say(f, d.before, d.times, ", as @"+d.f.Name)
 	return true
 }
 

@@ -17,7 +17,7 @@ type done struct {
 	before  int      // how many operations it had as it was grouped
 	times   int64    // how often these run in a step
 	remarks []pass.Remark
-	message map[string]int // places in given of its messages, by text; -1 where several have it
+	told    map[string][]int // places in given of what tells where it is, by text
 }
 
 // repeats are the functions of a module that were fused, of which the next may be a copy.
@@ -25,20 +25,37 @@ type repeats []*done
 
 // note remembers d.
 func (r *repeats) note(d *done) {
-	d.message = map[string]int{}
+	d.told = map[string][]int{}
 	for i, o := range d.given.Ops {
-		if op.Has(o, op.Message) {
-			text := messageText(o)
-			if _, twice := d.message[text]; twice {
-				i = -1
-			}
-			d.message[text] = i
+		if tells(o) {
+			text := toldText(o)
+			d.told[text] = append(d.told[text], i)
 		}
 	}
 	*r = append(*r, d)
 }
 
-func messageText(o *ir.Op) string { return o.Name + " " + o.Attrs.String() }
+// tells reports whether attributes of o say where it is: a message where it goes, and what moves
+// a parameter its path.
+func tells(o *ir.Op) bool { return op.Has(o, op.Message) || o.Attrs.Has("why") }
+
+func toldText(o *ir.Op) string { return o.Name + " " + o.Attrs.String() }
+
+// attrs are those in f of what tells o in d's function, and whether they are known: all that
+// tell the same there tell the same in f.
+func (d *done) attrs(o *ir.Op, f *ir.Func) (ir.Attrs, bool) {
+	places := d.told[toldText(o)]
+	if len(places) == 0 {
+		return nil, false
+	}
+	first := f.Ops[places[0]]
+	for _, at := range places[1:] {
+		if !sameAttrs(f.Ops[at].Attrs, first.Attrs) {
+			return nil, false
+		}
+	}
+	return first.Attrs, true
+}
 
 // find is a fused function of which f, once it is fused, is a copy, and by which names f
 // calls the parts of scopes there; nil where there is none.
@@ -63,14 +80,12 @@ func (d *done) copyTo(f *ir.Func, names *naming) bool {
 		if o.Scope, known = names.scope(o.Scope); !known {
 			return false
 		}
-		if !op.Has(o, op.Message) {
+		if !tells(o) {
 			continue
 		}
-		at, known := d.message[messageText(d.f.Ops[i])]
-		if !known || at < 0 {
+		if o.Attrs, known = d.attrs(d.f.Ops[i], f); !known {
 			return false
 		}
-		o.Attrs = f.Ops[at].Attrs
 	}
 	for i, a := range f.Args {
 		v := c.Args[i].Value
@@ -86,7 +101,7 @@ func (d *done) copyTo(f *ir.Func, names *naming) bool {
 	}
 	task := map[*ir.Task]*ir.Task{}
 	for i, t := range f.Tasks {
-		task[t] = c.Tasks[i]
+		task[t], c.Tasks[i].Name = c.Tasks[i], t.Name
 	}
 	c.Turns = slices.Clone(f.Turns)
 	for i := range c.Turns {
@@ -158,7 +173,8 @@ func (n *naming) scope(a string) (string, bool) {
 
 // matched reports that a and b are fused in the same way, by how parts of scopes are named in
 // b; nil where they are not. They have the same operations on the same values. Not compared
-// are names, where messages come from and go to, and the turns: nothing here depends on them.
+// are names, where messages come from and go to, why something moves, and the turns: nothing here
+// depends on them.
 func matched(a, b *ir.Func) *naming {
 	if len(a.Ops) != len(b.Ops) || len(a.Args) != len(b.Args) || len(a.Results) != len(b.Results) ||
 		len(a.Stacks) != len(b.Stacks) || len(a.Tasks) != len(b.Tasks) || a.Micro != b.Micro || a.NextID() != b.NextID() {
@@ -174,7 +190,7 @@ func matched(a, b *ir.Func) *naming {
 		l.stack[s] = b.Stacks[i]
 	}
 	for i, t := range a.Tasks {
-		if *t != *b.Tasks[i] {
+		if t.Once != b.Tasks[i].Once {
 			return nil
 		}
 		l.task[t] = b.Tasks[i]
@@ -217,7 +233,11 @@ func (l *liker) operation(o, q *ir.Op) bool {
 		o.Memory != q.Memory || o.Start != q.Start || o.Pos != q.Pos || !l.slot(o, q) || !l.names.pair(o.Scope, q.Scope) {
 		return false
 	}
-	if !op.Has(o, op.Message) && !sameAttrs(o.Attrs, q.Attrs) {
+	switch {
+	case op.Has(o, op.Message):
+	case tells(o) != tells(q), tells(o) && !sameAttrs(o.Attrs.With("why", nil), q.Attrs.With("why", nil)):
+		return false
+	case !tells(o) && !sameAttrs(o.Attrs, q.Attrs):
 		return false
 	}
 	for i, v := range o.Args {

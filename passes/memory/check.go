@@ -81,8 +81,8 @@ type checker struct {
 	size    map[ir.Memory]int64 // of the arena of each memory
 	kernels map[*ir.Func]*fusion.Kernel
 	memory  map[*ir.Value]ir.Memory
-	at      map[*ir.Value]spot
-	owner   map[*ir.Value]*ir.Value // of a piece: the value whose bytes it has
+	at      ir.ByValue[spot]
+	owner   ir.ByValue[*ir.Value] // of a piece: the value whose bytes it has
 	owners  map[ir.Memory]*ranges.Map[*ir.Value]
 	flights map[*ir.Op]*flight // that are under way, by what started them
 	started int
@@ -99,7 +99,7 @@ func newChecker(x excerpt.Excerpt, kernels map[*ir.Func]*fusion.Kernel) *checker
 	f := x.F
 	c := &checker{f: f, x: x, begun: make([]bool, len(x.Frames)), kernels: kernels, memory: op.Memories(f),
 		size: arenas(f),
-		at:   make(map[*ir.Value]spot, len(f.Ops)), owner: map[*ir.Value]*ir.Value{}, owners: map[ir.Memory]*ranges.Map[*ir.Value]{},
+		at:   ir.ByValueOf[spot](f), owner: ir.ByValueOf[*ir.Value](f), owners: map[ir.Memory]*ranges.Map[*ir.Value]{},
 		flights: map[*ir.Op]*flight{}, sent: map[ir.Memory]*ranges.Map[int]{}, got: map[ir.Memory]*ranges.Map[int]{}}
 	for _, mem := range memories {
 		c.owners[mem], c.sent[mem], c.got[mem] = new(ranges.Map[*ir.Value]), new(ranges.Map[int]), new(ranges.Map[int])
@@ -171,7 +171,7 @@ func (c *checker) run() {
 		if !c.whole(r.Value) {
 			c.bug(nil, "result %s %q (%%%d) is overwritten before the end", r.Role, r.Path, r.Value.ID)
 		}
-		if a := args.Arg(r.Role, r.Path); a != nil && c.at[a.Value] != c.at[r.Value] {
+		if a := args.Arg(r.Role, r.Path); a != nil && c.at.Of(a.Value) != c.at.Of(r.Value) {
 			c.bug(nil, "new %s %q is not where the old one is", r.Role, r.Path)
 		}
 	}
@@ -197,7 +197,7 @@ func (c *checker) call(i int, o *ir.Op) bool {
 	}
 	reads := make([]spot, len(o.Args))
 	for n, a := range o.Args {
-		if reads[n] = c.at[a]; op.Has(o, op.Loads) {
+		if reads[n] = c.at.Of(a); op.Has(o, op.Loads) {
 			reads[n] = c.piece(a, o, o.Results[n])
 		}
 		if !c.owns(a, reads[n]) {
@@ -248,7 +248,7 @@ func (c *checker) count(f *flight, n int) {
 
 // piece is where the bytes of a are that result r of o is.
 func (c *checker) piece(a *ir.Value, o *ir.Op, r *ir.Value) spot {
-	s := c.at[a]
+	s := c.at.Of(a)
 	if axis, from, _, ok := op.Piece(o); ok {
 		s.lo += from * int64(a.Type.Strides()[a.Type.Index(axis)]*a.Type.DType.Size())
 	}
@@ -262,10 +262,10 @@ func (c *checker) pieces(i int, o *ir.Op) bool {
 	s := c.spot(c.memory[r], o.At[0], o.At[0]+int64(r.Type.Bytes()))
 	at := s.lo
 	for _, a := range o.Args {
-		t := c.at[a]
+		t := c.at.Of(a)
 		if op.Has(o, op.Subview) {
 			t, at = c.piece(a, o, r), s.hi
-			c.owner[r] = c.root(a)
+			c.owner.Set(r, c.root(a))
 		}
 		if !c.owns(a, t) {
 			c.bug(o, "%d: %s is of %%%d after part of it was overwritten", i, o.Name, a.ID)
@@ -280,10 +280,11 @@ func (c *checker) pieces(i int, o *ir.Op) bool {
 	if s.lo%Align != 0 {
 		c.bug(o, "%d: %s at %d is not aligned", i, o.Name, s.lo)
 	}
-	if c.at[r] = s; op.Has(o, op.Joins) {
+	c.at.Set(r, s)
+	if op.Has(o, op.Joins) {
 		c.claim(o, r, s.lo)
 		for _, a := range o.Args { // whose bytes are as they were
-			c.owner[a] = r
+			c.owner.Set(a, r)
 		}
 	}
 	return true
@@ -291,8 +292,8 @@ func (c *checker) pieces(i int, o *ir.Op) bool {
 
 // root is the value that owns the bytes of v.
 func (c *checker) root(v *ir.Value) *ir.Value {
-	for c.owner[v] != nil {
-		v = c.owner[v]
+	for w := c.owner.Of(v); w != nil; w = c.owner.Of(v) {
+		v = w
 	}
 	return v
 }
@@ -357,20 +358,20 @@ func (c *checker) claim(o *ir.Op, v *ir.Value, at int64) {
 	if !c.touch(s) {
 		c.bug(o, "%%%d is in %d..%d with what other instances have, which was overwritten", v.ID, s.wide.lo, s.wide.hi)
 	}
-	c.at[v] = s
+	c.at.Set(v, s)
 	owners.Set(s.lo, s.hi, v)
 }
 
 // whole reports whether v owns every byte of its place.
 func (c *checker) whole(v *ir.Value) bool {
-	s, ok := c.at[v]
+	s, ok := c.at.Lookup(v)
 	return ok && c.owns(v, s)
 }
 
 // owns reports whether v, or the value that it is a piece of, owns every byte of
 // a range of its place.
 func (c *checker) owns(v *ir.Value, s spot) bool {
-	if _, ok := c.at[v]; !ok {
+	if _, ok := c.at.Lookup(v); !ok {
 		return false
 	}
 	return c.touch(s) && c.owners[s.memory].All(s.lo, s.hi, c.root(v))

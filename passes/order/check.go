@@ -76,9 +76,9 @@ func waits(f *ir.Func, runs verify.Runs) diag.List {
 		}
 	})
 	x := runs.Of(f)
-	p := &prover{x: x, at: make(map[*ir.Value]int64, len(x.F.Ops)), elsewhere: op.Memories(x.F), bug: bug, touched: make([]bool, len(x.Frames))}
+	p := &prover{x: x, at: ir.ByValueOf[int64](x.F), elsewhere: op.Memories(x.F), bug: bug, touched: make([]bool, len(x.Frames))}
 	for _, a := range x.F.Args {
-		p.at[a.Value] = a.At.Bytes()
+		p.at.Set(a.Value, a.At.Bytes())
 	}
 	for i, o := range x.F.Ops {
 		p.visit(i, o)
@@ -109,7 +109,7 @@ func starts(f *ir.Func, bug func(o *ir.Op, format string, args ...any)) {
 // prover goes through a function with what was used since the last wait.
 type prover struct {
 	x             excerpt.Excerpt
-	at            map[*ir.Value]int64
+	at            ir.ByValue[int64]
 	elsewhere     map[*ir.Value]ir.Memory
 	bug           func(o *ir.Op, format string, args ...any)
 	since         []access
@@ -124,13 +124,13 @@ func (p *prover) visit(i int, o *ir.Op) {
 	} else if op.Of(o).Class == op.Collective && !op.Has(o, op.InPlace) {
 		p.bug(o, "%d: `%s` does not wait", i, o.Name)
 	}
-	var mine []access
+	mine := make([]access, 0, len(o.Args)+len(o.Results))
 	for _, v := range o.Args {
 		mine = p.access(mine, v, false, i)
 	}
 	for j, v := range o.Results {
 		if j < len(o.At) { // memory.Check misses others
-			p.at[v] = o.At[j]
+			p.at.Set(v, o.At[j])
 		}
 		mine = p.access(mine, v, true, i)
 	}
@@ -180,7 +180,8 @@ func (p *prover) access(to []access, v *ir.Value, writes bool, call int) []acces
 	if p.elsewhere[v] != ir.Device {
 		return to
 	}
-	x := access{lo: p.at[v], hi: p.at[v] + int64(v.Type.Bytes()), writes: writes, call: call}
+	at := p.at.Of(v)
+	x := access{lo: at, hi: at + int64(v.Type.Bytes()), writes: writes, call: call}
 	x.wide = ranges.Span{Lo: x.lo, Hi: x.hi}
 	if n, _ := p.x.Frame(ir.Device, x.lo); n >= 0 {
 		x.frame, x.wide = n+1, ranges.Span{Lo: p.x.Frames[n].Lo, Hi: p.x.Frames[n].Hi}

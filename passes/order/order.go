@@ -81,15 +81,15 @@ func ends(o *ir.Op) bool {
 // less to wait for. The first instruction of a task waits, so that nothing has to for
 // what is in another turn.
 func needed(x excerpt.Excerpt) map[*ir.Op]ir.Wait {
-	u := &use{f: x.F, x: x, at: map[*ir.Value]place{}, elsewhere: op.Memories(x.F), touched: make([]touch, len(x.Frames))}
+	u := &use{f: x.F, x: x, at: ir.ByValueOf[place](x.F), elsewhere: op.Memories(x.F), touched: make([]touch, len(x.Frames))}
 	for _, a := range x.F.Args {
-		u.at[a.Value] = place{a.At.Bytes(), a.Spread}
+		u.at.Set(a.Value, place{a.At.Bytes(), a.Spread})
 	}
 	for _, o := range x.F.Ops {
 		for j, v := range o.Results {
-			u.at[v] = place{at: o.At[j]}
+			u.at.Set(v, place{at: o.At[j]})
 			if o.Spread != nil {
-				u.at[v] = place{o.At[j], o.Spread[j]}
+				u.at.Set(v, place{o.At[j], o.Spread[j]})
 			}
 		}
 	}
@@ -158,7 +158,7 @@ type place struct {
 type use struct {
 	f             *ir.Func
 	x             excerpt.Excerpt
-	at            map[*ir.Value]place
+	at            ir.ByValue[place]
 	elsewhere     map[*ir.Value]ir.Memory
 	reads, writes spanSet
 	touched       []touch // frames
@@ -226,7 +226,8 @@ func (u *use) spans(o *ir.Op, k int) (reads, writes []span) {
 	list := func(values []*ir.Value) (out []span) {
 		for _, v := range values {
 			if u.elsewhere[v] == ir.Device {
-				lo := u.at[v].at + u.at[v].Of(k, 0)
+				at := u.at.Of(v)
+				lo := at.at + at.Of(k, 0)
 				out = append(out, span{lo, lo + int64(v.Type.Bytes())})
 			}
 		}

@@ -38,7 +38,7 @@ func deferReductions(before *trial) maker {
 	through := map[factor.Choice]bool{}
 	for _, r := range before.regions() {
 		for _, v := range r.carried {
-			if r.side[r.in[v]] {
+			if r.side[r.in.Of(v)] {
 				through[factor.Choice{Value: v.ID, Mesh: r.m.Name}] = true
 			}
 		}
@@ -54,7 +54,10 @@ func deferReductions(before *trial) maker {
 type early struct {
 	factor.Silent
 	reduced map[factor.Choice]bool
+	about   map[int]bool
 }
+
+func (e *early) Speaks(o *ir.Op) bool { return len(o.Results) > 0 && e.about[o.Results[0].ID] }
 
 func (e *early) Reduces(o *ir.Op, m string) bool {
 	return len(o.Results) > 0 && e.reduced[factor.Choice{Value: o.Results[0].ID, Mesh: m}]
@@ -70,7 +73,7 @@ func reduceEarly(before *trial) maker {
 	reduced := map[factor.Choice]bool{}
 	for _, r := range before.regions() {
 		for _, v := range r.carried {
-			if !r.side[r.in[v]] && factor.PartialSum(v.Type, r.m.Name) {
+			if !r.side[r.in.Of(v)] && factor.PartialSum(v.Type, r.m.Name) {
 				reduced[factor.Choice{Value: v.ID, Mesh: r.m.Name}] = true
 			}
 		}
@@ -78,7 +81,8 @@ func reduceEarly(before *trial) maker {
 	if len(reduced) == 0 {
 		return nil
 	}
-	return func(*trial) factor.Policy { return &early{reduced: reduced} }
+	about := values(reduced)
+	return func(*trial) factor.Policy { return &early{reduced: reduced, about: about} }
 }
 
 // region is the network of values for the partial sums over one mesh axis.
@@ -87,14 +91,14 @@ type region struct {
 	*network
 	m ir.MeshAxis
 	// in and out are the nodes of a value: the edge between is reducing it.
-	in, out map[*ir.Value]int
+	in, out ir.ByValue[int]
 	// steps are how many operations away from what makes a sum a value may be partial:
 	// of a product's factors the one of fewer steps is.
-	steps map[*ir.Value]int
+	steps ir.ByValue[int]
 	// gathered are the nodes of values that would have to be gathered.
 	gathered map[*ir.Value]int
 	// whole are values that some operation has gathered in any case.
-	whole map[*ir.Value]bool
+	whole ir.ByValue[bool]
 	// carried are results of operations that partial sums may pass, and side says of nodes
 	// whether they lie before the cut.
 	carried []*ir.Value
@@ -120,10 +124,10 @@ func (t *trial) regions() []*region {
 
 // regionOver is the network of partial sums over m.
 func (t *trial) regionOver(m ir.MeshAxis) *region {
-	r := &region{trial: t, network: newNetwork(), m: m, in: map[*ir.Value]int{}, out: map[*ir.Value]int{}, gathered: map[*ir.Value]int{}, steps: map[*ir.Value]int{}, whole: map[*ir.Value]bool{}}
+	r := &region{trial: t, network: newNetwork(), m: m, gathered: map[*ir.Value]int{}}
 	for _, o := range t.f.Ops {
 		if op.Of(o).Class == op.Placement && factor.Over(o.Args[0].Type, m.Name) && !factor.Over(o.Result().Type, m.Name) && !factor.Partial(o.Result().Type, m.Name) {
-			r.whole[o.Args[0]] = true
+			r.whole.Set(o.Args[0], true)
 		}
 	}
 	for i, o := range t.ops {
@@ -136,7 +140,7 @@ func (t *trial) regionOver(m ir.MeshAxis) *region {
 			r.carried = append(r.carried, o.Results[0])
 			for _, j := range in {
 				if v := t.args[i][j]; r.inside(v) && !t.flow.Crosses(o, v) {
-					r.connect(r.out[v], r.enter(o.Results[0]), forever)
+					r.connect(r.out.Of(v), r.enter(o.Results[0]), forever)
 				}
 			}
 			r.gather(i, o, in)
@@ -161,15 +165,16 @@ func (t *trial) regionOver(m ir.MeshAxis) *region {
 }
 
 // inside reports whether v may be partial over the mesh axis.
-func (r *region) inside(v *ir.Value) bool { _, ok := r.in[v]; return ok }
+func (r *region) inside(v *ir.Value) bool { _, ok := r.in.Lookup(v); return ok }
 
 // enter is the node of v, to reduce which costs what is sent.
 func (r *region) enter(v *ir.Value) int {
-	if n, ok := r.in[v]; ok {
+	if n, ok := r.in.Lookup(v); ok {
 		return n
 	}
 	a, b := r.node(), r.node()
-	r.in[v], r.out[v] = a, b
+	r.in.Set(v, a)
+	r.out.Set(v, b)
 	times, size := int64(2), r.l.mesh.Bytes(v.Type)
 	if i, _ := r.l.share(v.Type, r.m.Name); i >= 0 {
 		times = 1 // scattered
@@ -194,7 +199,7 @@ func (r *region) count(v *ir.Value) int64 {
 // leave has v reduced, if it may be partial.
 func (r *region) leave(v *ir.Value) {
 	if r.inside(v) {
-		r.connect(r.out[v], 1, forever)
+		r.connect(r.out.Of(v), 1, forever)
 	}
 }
 
@@ -228,14 +233,14 @@ func (r *region) carrier(i int, o *ir.Op) []int {
 			case r.flow.Crosses(o, v):
 				all = all && !over // it is reduced before it is sent
 			case r.inside(v):
-				steps = min(steps, r.steps[v]+step)
+				steps = min(steps, r.steps.Of(v)+step)
 			case !r.flow.Free(v.Def):
 				all = all && !over && !factor.Partial(v.Type, r.m.Name)
 			}
 		}
-		if all && steps < far && (best == nil || steps < r.steps[o.Results[0]]) {
+		if all && steps < far && (best == nil || steps < r.steps.Of(o.Results[0])) {
 			best = in
-			r.steps[o.Results[0]] = steps
+			r.steps.Set(o.Results[0], steps)
 		}
 	}
 	return best
@@ -247,7 +252,7 @@ func (r *region) gather(i int, o *ir.Op, in []int) {
 		if slices.Contains(in, j) || r.flow.Free(v.Def) || !factor.Over(v.Type, r.m.Name) {
 			continue
 		}
-		if v = r.flow.Moved(v); r.whole[v] {
+		if v = r.flow.Moved(v); r.whole.Of(v) {
 			continue
 		}
 		n, ok := r.gathered[v]
@@ -256,6 +261,6 @@ func (r *region) gather(i int, o *ir.Op, in []int) {
 			r.gathered[v] = n
 			r.connect(n, 1, min(forever, wide.Mul(r.count(v), wide.Mul(r.l.mesh.Bytes(v.Type), int64(r.m.Size)))))
 		}
-		r.connect(r.in[o.Results[0]], n, forever)
+		r.connect(r.in.Of(o.Results[0]), n, forever)
 	}
 }

@@ -67,6 +67,11 @@ func gatherStored(before *trial) maker {
 	return func(t *trial) factor.Policy { return &gathered{trial: t} }
 }
 
+// Speaks: of what reads a parameter.
+func (g *gathered) Speaks(o *ir.Op) bool {
+	return slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return g.facts.kept[factor.Root(v)] })
+}
+
 func (g *gathered) Lends(o *ir.Op, v *ir.Value, axis, m string) bool {
 	s, _ := g.l.claimOn(axis, m, "")
 	return s == factor.None && slices.Contains(g.l.zero, m) && g.facts.kept[factor.Root(v)] && !g.facts.update[o.Results[0]]

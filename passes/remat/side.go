@@ -104,8 +104,9 @@ func (x *side) beyond() *pick {
 }
 
 // promising is the number of the written rule to try next, or -1: while nothing fits the
-// one that needs least by the count, then the one with the least work of those that would
-// not need much more than there is.
+// one that needs least by the count, and so the first time, as the count may be wrong about
+// written rules in another way than about what was tried; then the one with the least work
+// of those that would not need much more than there is.
 func (x *side) promising() int {
 	if x.best == nil {
 		return min(len(x.rules()), 1) - 1
@@ -114,21 +115,35 @@ func (x *side) promising() int {
 	if x.best.plan.flops <= x.little {
 		return at
 	}
+	known := slices.ContainsFunc(x.tried, isWritten)
 	for i, p := range x.rules() {
-		if p.work+float64(x.little) < x.best.work && x.expects(p) < x.limit>>2 && (at < 0 || p.work < x.written[at].work) {
+		if p.work+float64(x.little) >= x.best.work {
+			continue
+		}
+		if !known {
+			return i
+		}
+		if x.expects(p) < x.limit>>2 && (at < 0 || p.work < x.written[at].work) {
 			at = i
 		}
 	}
 	return at
 }
 
-// expects is how much more than there is p needs, by the count and by what was tried that
-// is nearest to it there.
+// expects is how much more than there is p needs, by the count and by the nearest to it of
+// what was tried: of written rules, if one was. Instances that differ leave their stack,
+// which may take more than the count knows.
 func (x *side) expects(p *pick) int64 {
+	tried := slices.Clone(x.tried)
+	if slices.ContainsFunc(tried, isWritten) {
+		tried = slices.DeleteFunc(tried, func(q *pick) bool { return !isWritten(q) })
+	}
 	apart := func(q *pick) int64 { return max(q.plan.peak-p.plan.peak, p.plan.peak-q.plan.peak) }
-	q := slices.MinFunc(x.tried, func(a, b *pick) int { return cmp.Compare(apart(a), apart(b)) })
+	q := slices.MinFunc(tried, func(a, b *pick) int { return cmp.Compare(apart(a), apart(b)) })
 	return p.plan.peak - q.plan.peak + q.excess
 }
+
+func isWritten(p *pick) bool { return p.again != nil }
 
 // rules is what rules that a user could write do on the device, and were not tried.
 func (x *side) rules() []*pick {

@@ -9,7 +9,7 @@ import (
 
 // Split makes several stacks of one where a budget is used best if some instances
 // rematerialize more than others; [Run] then decides for each. A part of one instance is
-// written outside of runs, and all instances are where there are few.
+// written outside of runs.
 func Split(c *pass.Context, m *ir.Module) error {
 	f := m.Func("step")
 	rules := rulesOf(m)
@@ -33,13 +33,8 @@ func Split(c *pass.Context, m *ir.Module) error {
 	return nil
 }
 
-// partsOf is how many instances each part of a stack has that is cut: all have one where
-// there are few.
+// partsOf is how many instances each part of a stack has that is cut.
 func partsOf(f *ir.Func, cuts map[*ir.Stack][]bool) map[*ir.Stack][]int {
-	few := 0
-	for _, s := range f.Stacks {
-		few += s.Count
-	}
 	out := map[*ir.Stack][]int{}
 	for _, s := range f.Stacks {
 		if !slices.Contains(cuts[s], true) {
@@ -47,7 +42,7 @@ func partsOf(f *ir.Func, cuts map[*ir.Stack][]bool) map[*ir.Stack][]int {
 		}
 		var counts []int
 		for k := range s.Count {
-			if k == 0 || few <= exact || cuts[s][k] {
+			if k == 0 || cuts[s][k] {
 				counts = append(counts, 0)
 			}
 			counts[len(counts)-1]++

@@ -111,10 +111,12 @@ func (t *tagger) places() error {
 }
 
 // together gives all operations of a run one phase, of which forward and backward
-// ones may have operations that nothing before a gradient needs; it is an error where
-// one of these reads a gradient.
+// ones may have operations that nothing before a gradient needs. Where one of these reads a
+// gradient, as the count of those that are not finite does, all of the run is an update; it
+// is an error where something before a gradient needs that.
 func (t *tagger) together(grads map[*ir.Value]bool) error {
 	has := map[*ir.Run]map[ir.Phase]bool{}
+	reads := map[*ir.Run]bool{} // gradients
 	for _, o := range t.f.Ops {
 		if o.Run == nil {
 			continue
@@ -123,17 +125,22 @@ func (t *tagger) together(grads map[*ir.Value]bool) error {
 			has[o.Run] = map[ir.Phase]bool{}
 		}
 		has[o.Run][t.phase[o]] = true
+		reads[o.Run] = reads[o.Run] || slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return grads[v] })
 	}
+	updates := map[*ir.Value]bool{}
 	for _, o := range t.f.Ops {
-		if o.Run == nil || len(has[o.Run]) == 1 {
-			continue
-		}
-		for _, v := range o.Args {
-			if grads[v] {
-				return errApart
+		if o.Run != nil && len(has[o.Run]) > 1 {
+			t.phase[o] = ir.Backward
+			if reads[o.Run] {
+				t.phase[o] = ir.Update
+				for _, v := range o.Results {
+					updates[v] = true
+				}
 			}
 		}
-		t.phase[o] = ir.Backward
+		if t.phase[o] != ir.Update && slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return updates[v] }) {
+			return errApart
+		}
 	}
 	return nil
 }

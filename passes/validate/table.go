@@ -20,6 +20,8 @@ type Table struct {
 	nodes []node
 	texts map[string]text // of nodes: those of all layers and devices are few
 	key   []byte          // of the last node, or text, that was looked for
+	// enters is one more than the number of [Table.entered], once it is asked for.
+	enters Number
 }
 
 // text is what nodes say, and its number from 1 on.
@@ -95,7 +97,12 @@ func (t *Table) argument(m *ir.Module, a *ir.Arg, i int) Number {
 
 // entered is what a turn has of the one before, and accumulated what all turns add up
 // to, each of which adds x.
-func (t *Table) entered() Number { return t.number(node{op: op.EnterTurn, what: op.EnterTurn}) }
+func (t *Table) entered() Number {
+	if t.enters == 0 {
+		t.enters = 1 + t.number(node{op: op.EnterTurn, what: op.EnterTurn})
+	}
+	return t.enters - 1
+}
 
 func (t *Table) accumulated(by string, x Number) Number {
 	return t.number(node{op: op.Accumulate, what: op.Accumulate + " by " + by, args: []Number{x}, typ: t.nodes[x].typ})
@@ -157,7 +164,7 @@ func (t *Table) result(m *ir.Module, o *ir.Op, i int, args []Number) Number {
 	if d.Class == op.Contraction {
 		return t.contraction(n, attrs)
 	}
-	if len(args) == 1 && t.nodes[args[0]].inverse == o.Name+attrs.String() {
+	if len(args) == 1 && t.nodes[args[0]].inverse != "" && t.nodes[args[0]].inverse == o.Name+attrs.String() {
 		return t.nodes[args[0]].args[0]
 	}
 	if d.Inverse != nil {
@@ -189,6 +196,10 @@ func sorted(names []string) ir.Names {
 
 // global is the type of the tensor of which t is a shard.
 func global(m *ir.Module, t ir.Type) ir.Type {
+	t.Partial, t.Pad = nil, 0
+	if !slices.ContainsFunc(t.Axes, func(a ir.Axis) bool { return len(a.Mesh) > 0 }) {
+		return t
+	}
 	t.Axes = slices.Clone(t.Axes)
 	for i := range t.Axes {
 		if m.Level >= ir.Local {
@@ -198,6 +209,5 @@ func global(m *ir.Module, t ir.Type) ir.Type {
 		}
 		t.Axes[i].Mesh = nil
 	}
-	t.Partial, t.Pad = nil, 0
 	return t
 }

@@ -125,7 +125,7 @@ func (x *Flow) strength(o *ir.Op, f *op.Factor, m string) (best Strength, from s
 					s = Lent
 				}
 			}
-			note(s, x.origin[v][m])
+			note(s, x.origin.Of(v)[m])
 		}
 		if Partial(v.Type, m) {
 			if w, ok := x.Wanted[v]; ok && Along(w.Type, axis, m) {
@@ -207,7 +207,7 @@ func (x *Flow) pass(a *assignment, o *ir.Op, m string, scalars bool) bool {
 func (x *Flow) through(a *assignment, o *ir.Op, m string) {
 	a.partial = append(a.partial, ir.Partial{Mesh: m, Reduce: "sum"})
 	for _, v := range o.Args {
-		if at := x.origin[v][m]; at != "" && Partial(v.Type, m) {
+		if at := x.origin.Of(v)[m]; at != "" && Partial(v.Type, m) {
 			a.because(m, at)
 			return
 		}

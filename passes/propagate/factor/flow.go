@@ -91,7 +91,7 @@ func (Silent) After(*Flow, *ir.Op)                                  {}
 type Flow struct {
 	Problem
 	free     map[*ir.Op]bool
-	origin   map[*ir.Value]Origins
+	origin   ir.ByValue[Origins]
 	required map[int][]string     // by the number of a value
 	once     map[apart]*ir.Run    // what is done once for runs of microbatches
 	ofAll    map[*ir.Run]bool     // those
@@ -116,9 +116,10 @@ type Choice struct {
 
 // Run gives every value of the function its state, in one traversal.
 func Run(p Problem) *Flow {
-	x := &Flow{Problem: p, free: FreeOps(p.Func), origin: make(map[*ir.Value]Origins, len(p.Func.Args)+len(p.Func.Ops)), required: make(map[int][]string, len(p.Func.Ops)), made: map[made][]*ir.Value{}, Left: map[int]ir.Type{}, once: map[apart]*ir.Run{}, ofAll: map[*ir.Run]bool{}, same: samenessOf(p.Func)}
+	x := &Flow{Problem: p, free: FreeOps(p.Func), origin: ir.ByValueOf[Origins](p.Func), required: make(map[int][]string, len(p.Func.Ops)), made: map[made][]*ir.Value{}, Left: map[int]ir.Type{}, once: map[apart]*ir.Run{}, ofAll: map[*ir.Run]bool{}, same: samenessOf(p.Func)}
 	for i, a := range x.Func.Args {
-		a.Value.Type, x.origin[a.Value] = p.Args[i].Type, p.Args[i].From
+		a.Value.Type = p.Args[i].Type
+		x.origin.Set(a.Value, p.Args[i].From)
 	}
 	x.remember()
 	for at, o := range x.Func.Ops {
@@ -153,8 +154,9 @@ func (x *Flow) boundary(o *ir.Op) {
 		} else if len(o.Args[0].Type.Partial) == 0 || t.Rank() == 0 { // a sum of numbers is reduced behind the last instance
 			t = o.Args[0].Type.Clone()
 		}
-		o.Args[0] = x.Reshard(o, o.Args[0], t, x.origin[o.Args[0]], "")
-		r.Type, x.origin[r] = t, x.origin[o.Args[0]]
+		o.Args[0] = x.Reshard(o, o.Args[0], t, x.origin.Of(o.Args[0]), "")
+		r.Type = t
+		x.origin.Set(r, x.origin.Of(o.Args[0]))
 	} else {
 		t := o.Args[0].Type
 		if v := o.Args[1]; !v.Type.Equal(t) {
@@ -163,8 +165,9 @@ func (x *Flow) boundary(o *ir.Op) {
 				x.Left[o.Args[0].ID] = Reduced(v.Type)
 			}
 		}
-		o.Args[1] = x.Reshard(o, o.Args[1], t, x.origin[o.Args[0]], "")
-		r.Type, x.origin[r] = t.Clone(), x.origin[o.Args[1]]
+		o.Args[1] = x.Reshard(o, o.Args[1], t, x.origin.Of(o.Args[0]), "")
+		r.Type = t.Clone()
+		x.origin.Set(r, x.origin.Of(o.Args[1]))
 	}
 	x.out = append(x.out, o)
 }
@@ -192,7 +195,7 @@ func (x *Flow) put(n *ir.Op, v *ir.Value) {
 func (x *Flow) operation(o *ir.Op, at int) {
 	if op.Of(o).Class == op.Boundary && o.Accumulates() == "" {
 		x.boundary(o)
-		x.note(o, at, chosen{results: []ir.Type{o.Result().Type}, from: x.origin[o.Result()]}, false)
+		x.note(o, at, chosen{results: []ir.Type{o.Result().Type}, from: x.origin.Of(o.Result())}, false)
 		return
 	}
 	x.had = append(x.had[:0], o.Args...)
@@ -205,7 +208,8 @@ func (x *Flow) operation(o *ir.Op, at int) {
 		o.Args[i] = x.Reshard(o, v, c.operands[i], c.from, "")
 	}
 	for i, r := range o.Results {
-		r.Type, x.origin[r] = c.results[i], c.from
+		r.Type = c.results[i]
+		x.origin.Set(r, c.from)
 	}
 	x.note(o, at, c, known)
 	x.same.note(o, key)

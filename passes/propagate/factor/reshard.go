@@ -50,7 +50,7 @@ func (x *Flow) Reshard(reader *ir.Op, v *ir.Value, t ir.Type, from Origins, whos
 		w = x.reshard(reader, by, v, t, x.because(v, t, from, whose))
 	}
 	x.made[key] = append(x.made[key], w)
-	x.origin[w] = x.origin[v].overlaid(from)
+	x.origin.Set(w, x.origin.Of(v).overlaid(from))
 	return w
 }
 
@@ -215,7 +215,7 @@ func (x *Flow) remake(o *ir.Op, t ir.Type, from Origins) *ir.Value {
 		x.free[w.Def] = true
 		return w
 	}
-	x.origin[w] = from
+	x.origin.Set(w, from)
 	return x.Reshard(o, w, t, from, "")
 }
 
@@ -245,7 +245,7 @@ func (x *Flow) because(v *ir.Value, t ir.Type, from Origins, whose string) strin
 		if alike(v.Type, t, m.Name) {
 			continue
 		}
-		at, made := from[m.Name], x.origin[v][m.Name]
+		at, made := from[m.Name], x.origin.Of(v)[m.Name]
 		if at == "" || made != "" && Root(v).Def == nil {
 			at = made
 		}
