@@ -308,6 +308,8 @@ func (s *conversations) split(r *chatRows, files []textFile, id string, o chatOp
 	} else {
 		s.about += ", none held out for validation"
 	}
+	s.facts = []Fact{{"window", fmt.Sprint(o.window)}, {"pack", fmt.Sprint(o.pack)}, {"shuffle", fmt.Sprint(o.shuffle)}, {"share held out", fmt.Sprint(o.valid)},
+		{"pad", fmt.Sprint(o.pad)}, {"conversations", fmt.Sprint(len(r.list))}, {"chat template", "sha256:" + id}}
 	h := sha256.New()
 	fmt.Fprintf(h, "%s 1 window=%d pack=%t documents=%t shuffle=%t valid=%g pad=%d template=%q\n", s.kind, o.window, o.pack, o.docs, o.shuffle, o.valid, o.pad, id)
 	buf := make([]byte, sampleBytes)

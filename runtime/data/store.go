@@ -80,6 +80,8 @@ type store struct {
 	// pairs is whether every two conversations are the answers to one prompt.
 	pairs bool
 
+	tokenizer string // that the tokens are of, as far as that is known
+
 	// docs are the first tokens of documents, ascending; nil where the format
 	// does not say, so that the file is one.
 	docs []int64
