@@ -106,6 +106,10 @@ bench-peers: build ## measure ptc beside JAX, PyTorch and BLAS libraries: bench/
 tokenizer-check: ## compare tokens with the libraries tokenizers, tiktoken and sentencepiece
 	bench/tokenizers/run.sh
 
+.PHONY: chat-check
+chat-check: build ## compare conversations with transformers: text, tokens, masks, and the loss of a fine-tuned model
+	bench/chat/run.sh
+
 # MinIO's server is built from its Go module into MINIO_DIR, outside of the tree.
 .PHONY: minio-check
 minio-check: ## read and prepare data from MinIO's server, and save checkpoints to it

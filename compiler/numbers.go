@@ -125,11 +125,17 @@ func pinNumbers(r *Report, m *ir.Module) {
 	pinNumbersOf(r, m, term, fields)
 }
 
+// tokenFields are the fields of sources that have tokens.
+var tokenFields = map[string][]string{
+	"tokens": {"tokens", "targets"}, "text": {"tokens", "targets"}, "chat": {"tokens", "targets"},
+	"preferences": {"chosen", "chosen_targets", "rejected", "rejected_targets"},
+}
+
 func pinNumbersOf(r *Report, m *ir.Module, term *ir.Term, fields map[string]*fieldUse) {
 	kind := term.Args.Text("kind")
-	if kind == "tokens" || kind == "text" {
+	if names := tokenFields[kind]; names != nil {
 		var all fieldUse
-		for _, name := range []string{"tokens", "targets"} {
+		for _, name := range names {
 			if n := fields[name]; n != nil && !n.Own {
 				all.bound(n.Below)
 			}
@@ -140,12 +146,17 @@ func pinNumbersOf(r *Report, m *ir.Module, term *ir.Term, fields map[string]*fie
 		}
 	}
 	switch kind {
-	case "tokens":
+	case "tokens", "chat", "preferences":
 		n := fields["targets"]
 		why := ""
+		if kind == "preferences" {
+			n = fields["chosen_targets"]
+		}
 		switch {
 		case n == nil || !n.Compared || n.Guarded || n.Own:
 			return
+		case kind != "tokens":
+			why = "what the assistant does not say"
 		case term.Args.Text("prompt") != "":
 			why = "tokens of prompts"
 		case term.Args.Bool("documents"):

@@ -35,6 +35,7 @@ files.`,
 
 func newDataPrepare(a *app) *cobra.Command {
 	var o prepare.Options
+	var c chatFlags
 	var tok, size string
 	cmd := &cobra.Command{
 		Use:   "prepare FILES… --tokenizer FILE -o DIR",
@@ -47,10 +48,15 @@ compressed (.gz, .zst). FILES are paths or patterns, with ** for any folders.
 The tokenizer is a tokenizer.json, ranks of tiktoken, or a model of SentencePiece.
 Nothing is put between documents, unless --separator names a token.
 
+With --chat, --messages or --pairs, records are conversations: they become tokens by
+the chat template beside the tokenizer, whose folder --tokenizer may name, with marks
+on what the assistant says. data.chat and data.preferences read them.
+
 What an interrupted call has done is kept: the same call goes on from there. Equal
 files give equal bytes.`,
 		Example: `  ptc data prepare "corpus/**/*.txt" --tokenizer tokenizer.json -o tokens
-  ptc data prepare dump.jsonl.zst --tokenizer my.cl100k.tiktoken --separator "<|endoftext|>" -o tokens`,
+  ptc data prepare dump.jsonl.zst --tokenizer my.cl100k.tiktoken --separator "<|endoftext|>" -o tokens
+  ptc data prepare chat.jsonl --tokenizer llama-hf --chat -o talks`,
 		Args: oneOrMore("FILES"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -67,7 +73,7 @@ files give equal bytes.`,
 				return usagef("--shard-size: %w", err)
 			}
 			o.Patterns = args
-			return a.prepare(cmd.Context(), o, tok)
+			return a.prepare(cmd.Context(), o, &c, tok)
 		},
 	}
 	f := cmd.Flags()
@@ -77,15 +83,21 @@ files give equal bytes.`,
 	f.StringVar(&o.Separator, "separator", "", "put the token `TEXT` behind each document (default none)")
 	f.StringVar(&o.Column, "text-column", "text", "the text of a record is in the column `NAME`")
 	f.IntVar(&o.Threads, "threads", 0, "tokenize in `N` threads (default one for each processor)")
+	c.add(cmd)
 	return cmd
 }
 
-func (a *app) prepare(ctx context.Context, o prepare.Options, tok string) error {
+func (a *app) prepare(ctx context.Context, o prepare.Options, c *chatFlags, tok string) error {
 	var err error
 	if o.Tokenizer, err = tokenizer.Open(tok); err != nil {
 		return fileError(tokenizerError(tok, err))
 	}
 	o.File = tok
+	if c.asked() {
+		if err := c.open(a, &o); err != nil {
+			return err
+		}
+	}
 	kept := 0
 	o.Progress = func(p prepare.Progress) {
 		kept = p.Kept
@@ -115,15 +127,23 @@ func (a *app) prepare(ctx context.Context, o prepare.Options, tok string) error 
 
 func newDataShow(a *app) *cobra.Command {
 	var tok string
-	var from, count int64
+	var from, count, examples int64
 	var dtype string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show FILES… [--tokenizer FILE]",
 		Short: "Show tokens of files, and their text",
 		Example: `  ptc data show "tokens/*.bin" --tokenizer tokenizer.json
-  ptc data show tokens --from 1000 --count 20`,
+  ptc data show tokens --from 1000 --count 20
+  ptc data show talks --examples 3 --json`,
 		Args: oneOrMore("FILES"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if examples != 0 || asJSON {
+				if examples < 1 || examples > maxExamples {
+					return usagef("--examples is from 1 to %d, and --json is for examples", maxExamples)
+				}
+				return a.showExamples(args, tok, from, examples, asJSON)
+			}
 			if from < 0 || count < 1 || count > 1<<20 {
 				return usagef("--from is at least 0, --count from 1 to %d", 1<<20)
 			}
@@ -134,6 +154,8 @@ func newDataShow(a *app) *cobra.Command {
 	f.StringVar(&tok, "tokenizer", "", "show the text of the tokens by the tokenizer in `FILE`")
 	f.Int64Var(&from, "from", 0, "begin with token `N`")
 	f.Int64Var(&count, "count", 64, "show `N` tokens")
+	f.Int64Var(&examples, "examples", 0, "show `N` conversations from number --from on, and what is to be predicted")
+	f.BoolVar(&asJSON, "json", false, "write the examples as an object of JSON, with -1 for what is no target")
 	f.StringVar(&dtype, "dtype", "auto", "what a token of a file without a header is: `TYPE` auto, u16, u32, …")
 	return cmd
 }

@@ -100,7 +100,7 @@ func (u *unit) readTokenizer(path string) ([]byte, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(u.dir, filepath.FromSlash(path))
 	}
-	f, err := regular.Open(path)
+	f, err := regular.Open(tokenizer.FileOf(path))
 	if err != nil {
 		return nil, cause(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"ptc/compiler"
 	"ptc/internal/diag"
+	"ptc/runtime/chat"
 	"ptc/runtime/data"
 	"ptc/runtime/program"
 	"ptc/runtime/sample"
@@ -36,6 +37,9 @@ type sampleFlags struct {
 	greedy, json    bool
 	stopIDs         []int32
 	stop            string
+
+	talk   chatFlags
+	system string
 }
 
 // maxPrompts bounds how many prompts there may be, and maxPromptFile their file.
@@ -63,11 +67,14 @@ among the --top-k most probable, and among the fewest that have --top-p of the
 probability. The same seed, prompt and parameters give the same text.
 
 Text is turned into tokens as the plan's data says; for files of tokens the manifest
-beside them names the tokenizer, or --tokenizer does. SIGINT (Ctrl-C) ends the text
+beside them names the tokenizer, or --tokenizer does. With --chat a prompt is what a
+user says, or an object of JSON with messages, in the form of the chat template beside
+the tokenizer, and the answer ends where the template ends one. SIGINT (Ctrl-C) ends the text
 where it is.`,
 		Example: `  ptc sample plan.bin --init trained.safetensors --prompt "func main"
   ptc sample plan.bin --checkpoint ckpt/ --prompt-ids 5,17 --greedy --json
-  ptc sample plan.bin --init t.safetensors --prompts lines.txt --top-p 0.9 --seed 7`,
+  ptc sample plan.bin --init t.safetensors --prompts lines.txt --top-p 0.9 --seed 7
+  ptc sample tuned.bin --checkpoint ckpt/ --chat --prompt "What is 2 + 2?"`,
 		Args:              exactly("PLAN"),
 		ValidArgsFunction: completeFiles("bin"),
 	}
@@ -103,6 +110,10 @@ func (f *sampleFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.target, "target", "", "compile for `TARGET` (default the plan's)")
 	fl.IntVar(&f.threads, "threads", 0, "use `N` threads (default one for each processor)")
 	f.trust.add(cmd)
+	fl.BoolVar(&f.talk.chat, "chat", false, "the prompt is a message of a conversation")
+	fl.StringVar(&f.system, "system", "", "with --chat, the conversation begins with the system's `TEXT`")
+	f.talk.addPage(cmd)
+	cmd.MarkFlagsMutuallyExclusive("chat", "prompt-ids")
 	complete(cmd, "target", func([]string) []string { return compiler.Targets() })
 }
 
@@ -117,6 +128,8 @@ func (f *sampleFlags) check(cmd *cobra.Command) error {
 		return usagef("--top-k is %d, and must be at least 0", c.TopK)
 	case !(c.TopP >= 0 && c.TopP <= 1):
 		return usagef("--top-p is %v, and must be from 0 to 1", c.TopP)
+	case !f.talk.chat && (f.system != "" || f.talk.page != "" || f.talk.date != ""):
+		return usagef("--system, --chat-template and --date are for --chat")
 	case cmd.Flags().Changed("length") && f.length < 1:
 		return usagef("--length is %d, and must be at least 1", f.length)
 	}
@@ -192,8 +205,9 @@ type writer struct {
 	text  data.Decoder // nil: the plan's data does not say, or tokens are given
 	out   data.Stream  // of what is shown
 	list  bool
-	held  bytes.Buffer // what may be the beginning of --stop
-	ended bool         // by --stop
+	talk  *chat.Template // with --chat
+	held  bytes.Buffer   // what may be the beginning of --stop
+	ended bool           // by --stop
 }
 
 // open finds the tokenizer, where text is given or to be shown.
@@ -209,6 +223,11 @@ func (w *writer) open(path string, plan *program.Plan) error {
 	}
 	if err == nil {
 		w.text = t
+	}
+	if f.talk.chat {
+		if err := w.openChat(path, plan, opts); err != nil {
+			return err
+		}
 	}
 	if w.text == nil && (len(f.ids) == 0 || f.stop != "") {
 		return usagef("the plan's data has no tokenizer, so that text is not tokens: give --tokenizer or --prompt-ids")
@@ -257,6 +276,9 @@ func (w *writer) prompts() ([][]int32, error) {
 }
 
 func (w *writer) encode(text string) (ids []int32, err error) {
+	if w.talk != nil {
+		return w.encodeChat(text)
+	}
 	err = w.text.Encode([]byte(text), func(piece []int32) error {
 		ids = append(ids, piece...)
 		return nil
@@ -284,7 +306,7 @@ func (w *writer) run(ctx context.Context, s *sample.Session, prompts [][]int32) 
 	var all []continuation
 	for first := 0; first < len(prompts); first += s.Batch {
 		n := min(s.Batch, len(prompts)-first)
-		r := sample.Request{Prompts: append([][]int32(nil), prompts[first:first+n]...), Most: w.flags.most, Stop: w.flags.stopIDs, Choice: w.flags.choice}
+		r := sample.Request{Prompts: append([][]int32(nil), prompts[first:first+n]...), Most: w.flags.most, Stop: w.stops(), Choice: w.flags.choice}
 		for len(r.Prompts) < s.Batch {
 			r.Prompts = append(r.Prompts, r.Prompts[0])
 		}

@@ -83,7 +83,7 @@ func plainWord(v value.Value) (string, bool) {
 
 // SourceKinds are the kinds of readers of data that a plan may ask for: those
 // that the runtime has.
-var SourceKinds = []string{"arrays", "mix", "synthetic", "text", "tokens"}
+var SourceKinds = []string{"arrays", "chat", "mix", "preferences", "synthetic", "text", "tokens"}
 
 // newSource is source(kind, …): types are fields, all else options. Empty
 // strings are options not given.

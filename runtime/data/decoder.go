@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ptc/runtime/chat"
 	"ptc/runtime/storage"
 	"ptc/runtime/tokenizer"
 )
@@ -32,17 +33,7 @@ type Stream interface {
 // the plan or the manifest tells; empty: none is named. nil without an error: the
 // data has no tokenizer. The error is an *Error.
 func TokenizerOf(kind string, opts []Option, file string, b Batch) (Decoder, error) {
-	name, hash := tokenizerOption(kind, opts)
-	folders := []string{b.Folder}
-	if name == "" && file == "" || name == "" && hash == "" {
-		if m, folder := manifestOf(opts, b); m != nil {
-			name, hash = m.TokenizerFile, m.Tokenizer
-			folders = append(folders, folder)
-		}
-	}
-	if file != "" {
-		name, folders = file, nil
-	}
+	name, hash, folders := locate(kind, opts, file, b)
 	if name == "" {
 		return nil, nil
 	}
@@ -52,6 +43,49 @@ func TokenizerOf(kind string, opts []Option, file string, b Batch) (Decoder, err
 	}
 	d, _ := t.(Decoder)
 	return d, nil
+}
+
+// locate says what TokenizerOf looks for, and in which folders.
+func locate(kind string, opts []Option, file string, b Batch) (name, hash string, folders []string) {
+	name, hash = tokenizerOption(kind, opts)
+	folders = []string{b.Folder}
+	if name == "" && file == "" || name == "" && hash == "" {
+		if m, folder := manifestOf(opts, b); m != nil {
+			name, hash = m.TokenizerFile, m.Tokenizer
+			folders = append(folders, folder)
+		}
+	}
+	if file != "" {
+		name, folders = file, nil
+	}
+	return name, hash, folders
+}
+
+// TemplateOf is the chat template beside the tokenizer that TokenizerOf finds, with what
+// the plan's data says of it where o does not. The error is an *Error.
+func TemplateOf(kind string, opts []Option, file string, b Batch, o chat.Options) (*chat.Template, error) {
+	name, hash, folders := locate(kind, opts, file, b)
+	if name == "" {
+		return nil, asError(kind, errorf("the data has no tokenizer, beside which a chat template would be"))
+	}
+	c := chatOptions{tokenizer: name, hash: hash}
+	for _, x := range opts {
+		switch {
+		case kind != "chat" && kind != "preferences":
+		case x.Key == "template":
+			c.template = x.Value
+		case x.Key == "date":
+			c.date = x.Value
+		}
+	}
+	if o.File != "" {
+		c.template = o.File
+	}
+	t, err := findTemplate(c, o.Now, folders)
+	if err != nil {
+		return nil, asError(kind, err)
+	}
+	return t, nil
 }
 
 // tokenizerOption is what the options say of a tokenizer; those of a mixture have

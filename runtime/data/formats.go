@@ -31,6 +31,9 @@ func leaveOutCompanions(files []textFile) []textFile {
 		drop[f.path] = true
 		if m, err := readManifest(f.path); err == nil && m.TokenizerFile != "" { // what is wrong is told where tokens are read by it
 			drop[storage.Beside(f.path, m.TokenizerFile)] = true
+			for _, name := range m.TemplateFiles {
+				drop[storage.Beside(f.path, name)] = true
+			}
 		}
 	}
 	return slices.DeleteFunc(files, func(f textFile) bool {
@@ -110,6 +113,7 @@ func megatronName(path string) bool {
 // (np.memmap of uint16).
 func (s *store) raw(f textFile, size int64, dtype string) error {
 	s.bare = true
+	conversations := false
 	if dtype == "auto" {
 		m, err := readManifest(storage.Beside(f.path, manifestName))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -122,6 +126,7 @@ func (s *store) raw(f textFile, size int64, dtype string) error {
 		}
 		if dtype = "u16"; err == nil {
 			dtype, s.tokenizer = m.DType, "sha256:"+m.Tokenizer
+			conversations, s.pairs = m.Format == ConversationFormat, m.Pairs
 		} else if s.vocab > 1<<16 {
 			return &Error{Path: s.name, Msg: fmt.Sprintf("nothing says what its numbers are, and u16, which is then taken, has no token above 65535, while the vocabulary has %d", s.vocab),
 				Hint: "give dtype = u32, or dtype = u16 where it is that"}
@@ -130,6 +135,9 @@ func (s *store) raw(f textFile, size int64, dtype string) error {
 		}
 	}
 	s.number, _ = findNumber(dtype)
+	if conversations {
+		s.number = marked
+	}
 	if size%int64(s.number.bytes) != 0 {
 		e := errorf("the file has %s, which is no whole number of tokens of %s", units.Bytes(size), dtype)
 		e.Path, e.Hint = s.name, "give dtype, or leave the file out"

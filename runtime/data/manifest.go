@@ -27,10 +27,21 @@ type Manifest struct {
 	Tokens        int64   `json:"tokens"`
 	Documents     int64   `json:"documents"`
 	Shards        []Shard `json:"files"`
+
+	// Of conversations: what their chat template is told by, the files of it beside the
+	// shards, the date that it wrote, and whether each document is two answers.
+	Template      string   `json:"template,omitempty"`
+	TemplateFiles []string `json:"template_files,omitempty"`
+	Date          string   `json:"date,omitempty"`
+	Pairs         bool     `json:"pairs,omitempty"`
 }
 
-// ManifestFormat is the first line of a manifest of this version.
-const ManifestFormat = "ptc tokens 1"
+// ManifestFormat is the first line of a manifest of this version, and
+// ConversationFormat that of one whose tokens have marks.
+const (
+	ManifestFormat     = "ptc tokens 1"
+	ConversationFormat = "ptc conversations 1"
+)
 
 // Shard is one file of tokens.
 type Shard struct {
@@ -62,14 +73,16 @@ func parseManifest(raw []byte) (*Manifest, error) {
 	if err := json.Unmarshal(raw, m); err != nil {
 		return nil, fmt.Errorf("it is not in JSON: %w", err)
 	}
-	if m.Format != ManifestFormat {
-		return nil, fmt.Errorf("its format is %q, and %q is known", m.Format, ManifestFormat)
+	if m.Format != ManifestFormat && m.Format != ConversationFormat {
+		return nil, fmt.Errorf("its format is %q, and %q and %q are known", m.Format, ManifestFormat, ConversationFormat)
 	}
 	if m.DType != "u16" && m.DType != "u32" {
 		return nil, fmt.Errorf("its dtype is %q, and u16 and u32 are known", m.DType)
 	}
-	if n := m.TokenizerFile; n != "" && n != filepath.Base(n) {
-		return nil, fmt.Errorf("its tokenizer_file is %q, which is no name of a file", n)
+	for _, n := range append([]string{m.TokenizerFile}, m.TemplateFiles...) {
+		if n != "" && n != filepath.Base(n) {
+			return nil, fmt.Errorf("it names the file %q, which is no name of a file", n)
+		}
 	}
 	return m, nil
 }

@@ -113,6 +113,11 @@ func openTokens(opts []Option, b Batch) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, st := range stores {
+		if st.number.marked {
+			return nil, &Error{Path: st.name, Msg: "it has conversations, in which not every token is a target", Hint: "data.chat reads them, and data.preferences pairs"}
+		}
+	}
 	return s, s.split(files, stores, total, o)
 }
 

@@ -15,11 +15,12 @@ type number struct {
 	name   string
 	bytes  int
 	signed bool
+	marked bool // the upper bits are no part of the token
 }
 
 // numbers are the types that tokens may have; all little-endian.
-var numbers = []number{{"u8", 1, false}, {"u16", 2, false}, {"u32", 4, false}, {"u64", 8, false},
-	{"i8", 1, true}, {"i16", 2, true}, {"i32", 4, true}, {"i64", 8, true}}
+var numbers = []number{{name: "u8", bytes: 1}, {name: "u16", bytes: 2}, {name: "u32", bytes: 4}, {name: "u64", bytes: 8},
+	{name: "i8", bytes: 1, signed: true}, {name: "i16", bytes: 2, signed: true}, {name: "i32", bytes: 4, signed: true}, {name: "i64", bytes: 8, signed: true}}
 
 func findNumber(name string) (number, bool) {
 	for _, n := range numbers {
@@ -48,6 +49,9 @@ func (n number) at(b []byte) int32 {
 		v = uint64(binary.LittleEndian.Uint32(b))
 		if n.signed {
 			v = uint64(int64(int32(v)))
+		}
+		if n.marked {
+			v &= tokenBits
 		}
 	default:
 		v = binary.LittleEndian.Uint64(b)
@@ -80,6 +84,9 @@ type store struct {
 	// failed is what a check that goes on behind the run has found to be wrong.
 	failed atomic.Pointer[Error]
 
+	// pairs is whether every two conversations are the answers to one prompt.
+	pairs bool
+
 	tokenizer string // that the tokens are of, as far as that is known
 
 	// docs are the first tokens of documents, ascending; nil where the format
@@ -99,26 +106,29 @@ var pieces = sync.Pool{New: func() any { return new([1 << 14]byte) }}
 
 func (s *store) len() int64 { return s.n }
 
-func (s *store) copyTo(dst []int32, pos int64) error {
+func (s *store) copyTo(dst []int32, pos int64) error { return s.copyAs(s.number, s.vocab, dst, pos) }
+
+// copyAs reads numbers of the file as those of a type, below vocab where that is above 0.
+func (s *store) copyAs(number number, vocab int, dst []int32, pos int64) error {
 	if e := s.failed.Load(); e != nil {
 		return e
 	}
 	buf := pieces.Get().(*[1 << 14]byte)
 	defer pieces.Put(buf)
-	most := len(buf) / s.number.bytes
+	most := len(buf) / number.bytes
 	for len(dst) > 0 {
 		n := min(len(dst), most)
-		raw := buf[:n*s.number.bytes]
-		if got, err := s.file.ReadAt(raw, s.offset+pos*int64(s.number.bytes)); got < len(raw) {
+		raw := buf[:n*number.bytes]
+		if got, err := s.file.ReadAt(raw, s.offset+pos*int64(number.bytes)); got < len(raw) {
 			if errors.Is(err, io.EOF) {
 				err = errors.New("the file has become shorter since it was opened")
 			}
 			return &Error{Path: s.name, Msg: "cannot read", Err: cause(err)}
 		}
 		for i := range dst[:n] {
-			v := s.number.at(raw[i*s.number.bytes:])
-			if v < 0 || s.vocab > 0 && int(v) >= s.vocab {
-				return s.badToken(pos+int64(i), raw[i*s.number.bytes:][:s.number.bytes])
+			v := number.at(raw[i*number.bytes:])
+			if v < 0 || vocab > 0 && int(v) >= vocab {
+				return s.badToken(pos+int64(i), raw[i*number.bytes:][:number.bytes])
 			}
 			dst[i] = v
 		}

@@ -86,7 +86,10 @@ func parseHF(raw []byte) (*Tokenizer, error) {
 	if chain == nil {
 		t.decode = func(t *Tokenizer, ids []int32) []byte { return []byte(strings.Join(t.texts(ids), " ")) }
 	}
-	t.before, t.behind, err = parsePostProcessor(f.PostProcessor)
+	if t.before, t.behind, err = parsePostProcessor(f.PostProcessor); err != nil {
+		return nil, err
+	}
+	e.trims, err = parseTrimmers(f.PostProcessor)
 	return t, err
 }
 
@@ -114,6 +117,10 @@ type split struct {
 	id    int32
 	token bool
 	first bool // at the start of the text
+
+	// origin is the range of the whole text that each byte is of, where that is asked
+	// for; of a token, one range.
+	origin []Range
 }
 
 // hfEncoder finds added tokens, normalizes what is between them, cuts it into
@@ -123,6 +130,7 @@ type hfEncoder struct {
 	cut        cutter     // nil: all of it is a word
 	model      model
 	raw, after added // looked for before and after normalization
+	trims      []trimmer
 }
 
 // added finds added tokens.
@@ -158,7 +166,7 @@ func (a *added) find(s split, out []split) []split {
 	text, done := s.text, 0
 	plain := func(to int) {
 		if to > done {
-			out = append(out, split{text: text[done:to], first: s.first && done == 0})
+			out = append(out, s.piece(done, to))
 		}
 	}
 	for at := 0; at < len(text); {
@@ -179,7 +187,7 @@ func (a *added) find(s split, out []split) []split {
 			to = len(text) - len(trimLeft(text[to:]))
 		}
 		plain(from)
-		out = append(out, split{id: t.ID, token: true})
+		out = append(out, split{id: t.ID, token: true, origin: s.whole(from, to)})
 		done = to
 		at = max(at, done)
 	}
@@ -188,45 +196,51 @@ func (a *added) find(s split, out []split) []split {
 }
 
 func (e *hfEncoder) encode(text []byte) ([]int32, error) {
-	parts := e.raw.find(split{text: validText(text), first: true}, nil)
+	out := make([]int32, 0, len(text)/3)
+	err := e.each(split{text: validText(text), first: true}, func(w split) (err error) {
+		if w.token {
+			out = append(out, w.id)
+		} else {
+			out, err = e.model.encodeWord(w.text, out)
+		}
+		return err
+	})
+	return out, err
+}
+
+// each gives the added tokens of a text and the words between them, in order.
+func (e *hfEncoder) each(text split, take func(w split) error) error {
 	var found []split
-	most := mostOf(len(text)) // of all parts
-	for _, p := range parts {
+	most := mostOf(len(text.text)) // of all parts
+	for _, p := range e.raw.find(text, nil) {
 		if p.token {
 			found = append(found, p)
 			continue
 		}
 		if e.normalize != nil {
-			var err error
-			if p.text, err = e.normalize(p.text, most); err != nil {
-				return nil, err
+			if err := p.normalize(e.normalize, most); err != nil {
+				return err
 			}
 			most -= len(p.text)
 		}
 		found = e.after.find(p, found)
 	}
-	out := make([]int32, 0, len(text)/3)
 	for _, p := range found {
-		if p.token {
-			out = append(out, p.id)
-			continue
-		}
 		words := []split{p}
-		if e.cut != nil {
+		if e.cut != nil && !p.token {
 			var err error
 			if words, err = e.cut(words); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		for _, w := range words {
-			if w.text == "" {
+			if w.text == "" && !w.token {
 				continue
 			}
-			var err error
-			if out, err = e.model.encodeWord(w.text, out); err != nil {
-				return nil, err
+			if err := take(w); err != nil {
+				return err
 			}
 		}
 	}
-	return out, nil
+	return nil
 }

@@ -153,7 +153,7 @@ func cutAt(f finder, behavior string, invert bool) (cutter, error) {
 			}
 			for _, x := range arrange(spans) {
 				if x.to > x.from {
-					out = append(out, split{text: s.text[x.from:x.to], first: s.first && x.from == 0})
+					out = append(out, s.piece(x.from, x.to))
 				}
 			}
 		}
@@ -235,7 +235,7 @@ func byteLevel(prefix, regex bool) (cutter, error) {
 		if prefix {
 			for i := range in {
 				if !strings.HasPrefix(in[i].text, " ") {
-					in[i].text = " " + in[i].text
+					in[i].prepend(" ")
 				}
 			}
 		}
@@ -245,7 +245,7 @@ func byteLevel(prefix, regex bool) (cutter, error) {
 			}
 		}
 		for i := range in {
-			in[i].text = toByteChars(in[i].text)
+			in[i].spellBytes()
 		}
 		return in, nil
 	}, nil
@@ -277,9 +277,9 @@ func metaspace(replacement, scheme string, doSplit bool) (cutter, error) {
 	return func(in []split) ([]split, error) {
 		for i := range in {
 			s := &in[i]
-			s.text = strings.ReplaceAll(s.text, " ", replacement)
+			s.replaceSpaces(replacement)
 			if !strings.HasPrefix(s.text, replacement) && (scheme == "always" || scheme == "first" && s.first) {
-				s.text = replacement + s.text
+				s.prepend(replacement)
 			}
 		}
 		if !doSplit {
@@ -299,12 +299,12 @@ func fixedLength(n int) (cutter, error) {
 			from, count := 0, 0
 			for i := range s.text {
 				if count == n {
-					out = append(out, split{text: s.text[from:i], first: s.first && from == 0})
+					out = append(out, s.piece(from, i))
 					from, count = i, 0
 				}
 				count++
 			}
-			out = append(out, split{text: s.text[from:], first: s.first && from == 0})
+			out = append(out, s.piece(from, len(s.text)))
 		}
 		return out, nil
 	}, nil

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"ptc/internal/regular"
@@ -51,8 +53,19 @@ func Open(path string) (*Tokenizer, error) {
 	return t, nil
 }
 
-// ReadFile reads the bytes of a tokenizer's file, which are not too many.
+// FileOf is the file of a tokenizer: of a folder, as transformers writes it, the
+// tokenizer.json in it.
+func FileOf(path string) string {
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		return filepath.Join(path, "tokenizer.json")
+	}
+	return path
+}
+
+// ReadFile reads the bytes of a tokenizer's file, which are not too many. The path may
+// be that of its folder.
 func ReadFile(path string) ([]byte, error) {
+	path = FileOf(path)
 	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err

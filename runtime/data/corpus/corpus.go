@@ -29,12 +29,15 @@ const maxWindow = 512 << 20
 type Document struct {
 	Prompt, Text []byte
 	Tokens       []int32
+	Record       []byte // all of it as an object of JSON, where that is asked for
+	Place        string // of the record in the file
 }
 
 // Columns are the names of what is read of a record.
 type Columns struct {
 	Text   string // "text" if empty
 	Prompt string // none if empty
+	Record bool   // all columns, and neither text nor prompt
 }
 
 // Structured says whether a name is that of a file of records.
@@ -81,6 +84,9 @@ func Read(path string, c Columns, do func(Document) error) error {
 	defer done()
 	if Structured(path) {
 		return readLines(r, c, do)
+	}
+	if c.Record {
+		return errors.New("it is no file of records: JSON lines (.jsonl) or parquet")
 	}
 	text, err := io.ReadAll(io.LimitReader(r, MaxDocument+1))
 	if err != nil {
@@ -170,7 +176,10 @@ func readLines(r io.Reader, c Columns, do func(Document) error) error {
 			line = bytes.TrimPrefix(line, []byte(byteOrderMark))
 		}
 		if text := bytes.TrimSpace(line); len(text) > 0 {
-			d, bad := parseRecord(text, c)
+			d, bad := Document{Record: bytes.Clone(text), Place: fmt.Sprintf("line %d", n)}, error(nil)
+			if !c.Record {
+				d, bad = parseRecord(text, c)
+			}
 			if bad != nil {
 				return fmt.Errorf("line %d: %w", n, bad)
 			}

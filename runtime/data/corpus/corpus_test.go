@@ -21,5 +21,6 @@ func FuzzRecords(f *testing.F) {
 		c, do := Columns{Text: "text", Prompt: "prompt"}, func(Document) error { return nil }
 		_ = readLines(bytes.NewReader(raw), c, do)
 		_ = readParquet(bytes.NewReader(raw), int64(len(raw)), c, do)
+		_ = readParquet(bytes.NewReader(raw), int64(len(raw)), Columns{Record: true}, do)
 	})
 }

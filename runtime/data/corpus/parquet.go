@@ -28,6 +28,9 @@ func readParquet(r io.ReaderAt, size int64, c Columns, do func(Document) error) 
 	if err := checkValues(f, size); err != nil {
 		return err
 	}
+	if c.Record {
+		return readParquetRecords(f, do)
+	}
 	rows := rowReader{prompt: column{index: -1}}
 	if rows.text, err = findColumn(f, c.Text); err != nil {
 		return err

@@ -9,6 +9,9 @@
 // next call goes on from there, once it has checked what is there. The tokens of a
 // document follow one another in one shard.
 //
-// Of the module the package imports runtime/data and its corpus, runtime/tokenizer
+// Records that are conversations become tokens by a chat template, with marks that say
+// which of them are to be predicted (chat.go).
+//
+// Of the module the package imports runtime/chat, runtime/data and its corpus, runtime/tokenizer
 // and runtime/checkpoint/atomicfile and folderlock.
 package prepare

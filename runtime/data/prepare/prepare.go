@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"ptc/internal/processors"
+	"ptc/runtime/chat"
 	"ptc/runtime/checkpoint/folderlock"
 	"ptc/runtime/data"
 	"ptc/runtime/data/corpus"
@@ -25,6 +26,12 @@ type Options struct {
 	Separator string // a token behind each document; none if empty
 	Column    string // of JSON lines and parquet
 	Threads   int    // 0: as many as there are processors
+
+	// Chat makes tokens of conversations, which then have marks; nil: text.
+	Chat    *chat.Template
+	Columns chat.Columns // of conversations
+	Pairs   bool         // records are two answers, of which one is preferred
+	Date    string       // that the template writes; empty: none
 
 	// Progress is told what is done, after each shard and now and then.
 	Progress func(Progress)
@@ -87,6 +94,9 @@ func run(ctx context.Context, o Options) (*data.Manifest, error) {
 	if o.Tokenizer.Vocab() > 1<<16 {
 		w.m.DType = "u32"
 	}
+	if o.Chat != nil {
+		w.describeChat()
+	}
 	tok, err := w.tokenizerFile()
 	if err != nil {
 		return nil, err
@@ -96,7 +106,9 @@ func run(ctx context.Context, o Options) (*data.Manifest, error) {
 		err = w.write(data.PartialName)
 	}
 	if err == nil { // a folder with shards of something else stays as it is
-		err = w.keepTokenizer(tok)
+		if err = w.keepTokenizer(tok); err == nil {
+			err = w.keepTemplate()
+		}
 	}
 	if err == nil && done {
 		err = w.sweep()
@@ -118,6 +130,9 @@ func run(ctx context.Context, o Options) (*data.Manifest, error) {
 func inputHash(files []data.File, o Options) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "shards of %d, column %q\n", o.ShardSize, o.Column)
+	if o.Chat != nil {
+		fmt.Fprintf(h, "conversations %q %q pairs %t\n", o.Chat.ID(), o.Columns.Messages, o.Pairs)
+	}
 	for _, f := range files {
 		fmt.Fprintf(h, "%q %d\n", f.Name, f.Size)
 	}
@@ -225,7 +240,7 @@ func (w *writer) collect(ctx context.Context, order <-chan *job, files []data.Fi
 func (w *writer) read(ctx context.Context, files []data.File, work, order chan<- *job) error {
 	n := int64(0)
 	for i, f := range files {
-		err := corpus.Read(f.Path, corpus.Columns{Text: w.o.Column}, func(d corpus.Document) error {
+		err := corpus.Read(f.Path, corpus.Columns{Text: w.o.Column, Record: w.o.Chat != nil}, func(d corpus.Document) error {
 			if n++; n <= w.skip {
 				return ctx.Err()
 			}
@@ -267,6 +282,10 @@ func (e *FileError) Error() string { return e.Path + ": " + e.Err.Error() }
 func (e *FileError) Unwrap() error { return e.Err }
 
 func (w *writer) encode(j *job) {
+	if w.o.Chat != nil {
+		w.encodeChat(j)
+		return
+	}
 	if j.doc.Tokens != nil {
 		j.ids = j.doc.Tokens
 		for _, id := range j.ids {

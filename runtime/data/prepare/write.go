@@ -173,7 +173,7 @@ func (w *writer) tokenizerFile() ([]byte, error) {
 	if w.o.File == "" {
 		return nil, nil
 	}
-	name := filepath.Base(w.o.File)
+	name := filepath.Base(tokenizer.FileOf(w.o.File))
 	if shard, _ := filepath.Match("shard-*.bin", name); shard || name == data.ManifestName || name == data.PartialName {
 		return nil, fmt.Errorf("%s has the name of a file that %s will have itself; copy it to another name", w.o.File, w.o.Dir)
 	}
