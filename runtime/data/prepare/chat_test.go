@@ -110,6 +110,21 @@ func TestChat(t *testing.T) {
 	if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "other options") {
 		t.Errorf("pairs in the same folder: %v", err)
 	}
+	shards, err := filepath.Glob(o.Dir + "/*.bin")
+	if err != nil || len(shards) == 0 {
+		t.Fatal(shards, err)
+	}
+	raw, err := os.ReadFile(shards[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[len(raw)/2]++
+	if err := os.WriteFile(shards[1], raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := data.Sequential("chat", []data.Option{{Key: "files", Value: o.Dir + "/*"}}, b); err == nil || !strings.Contains(err.Error(), "SHA-256") {
+		t.Errorf("a shard with another byte: %v", err)
+	}
 }
 
 // TestChatErrors: a record that is no conversation is told with its file and line.
