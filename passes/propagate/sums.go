@@ -7,7 +7,6 @@ import (
 	directives "ptc/ir/layout"
 	"ptc/ir/op"
 	"ptc/passes/pass"
-	"ptc/passes/propagate/factor"
 )
 
 // Regroup adds up partial sums before anything else is added, where a rule between modules shards the other terms
@@ -52,7 +51,7 @@ type sum struct {
 	terms []*ir.Value
 }
 
-// sumsOf are the sums of three and more tensors of one type, and of two of which one is such a sum.
+// sumsOf are the sums of three and more tensors with the same axes, in whichever order.
 func sumsOf(f *ir.Func) (sums []sum) {
 	uses := f.Uses()
 	inner := map[*ir.Op]bool{}
@@ -64,7 +63,7 @@ func sumsOf(f *ir.Func) (sums []sum) {
 		s := sum{root: o}
 		var flatten func(v *ir.Value)
 		flatten = func(v *ir.Value) {
-			if d := v.Def; d != nil && uses[v] == 1 && adds(d) && d.Slot == o.Slot && v.Type.Equal(o.Result().Type) {
+			if d := v.Def; d != nil && uses[v] == 1 && adds(d) && d.Slot == o.Slot {
 				inner[d] = true
 				flatten(d.Args[0])
 				flatten(d.Args[1])
@@ -82,12 +81,13 @@ func sumsOf(f *ir.Func) (sums []sum) {
 	return sums
 }
 
-// adds reports whether o adds two floating-point tensors of its result's type.
+// adds reports whether o adds two floating-point tensors, of which each has all axes of the result.
 func adds(o *ir.Op) bool {
-	if o.Name != op.Add || o.Result().Type.Rank() == 0 || !o.Result().Type.DType.IsFloat() {
+	t := o.Result().Type
+	if o.Name != op.Add || t.Rank() == 0 || !t.DType.IsFloat() {
 		return false
 	}
-	return !slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return !v.Type.Equal(o.Result().Type) })
+	return !slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return v.Type.Rank() != t.Rank() })
 }
 
 // regroup has the sums of f add partial terms first, as the propagation of a copy of f shows them, and gives the number of
@@ -116,29 +116,67 @@ func regroup(f *ir.Func, t *trial) (changed int) {
 	return changed
 }
 
-// partialOf is over which mesh axes the values of f are partial sums that nothing else reads, as one text;
-// of a cast, what it is cast from. t is a propagation of a copy of f.
-func partialOf(f *ir.Func, t *trial) func(v *ir.Value) string {
-	uses := f.Uses()
+// partialOf is over which mesh axes the values of f are partial sums that nothing else reads in their phase, as one text,
+// or could be, being linear in one that was reduced before. t is a propagation of a copy of f.
+func partialOf(f *ir.Func, t *trial) map[*ir.Value]string {
+	uses := usesInPhase(f, t)
 	at := make(map[*ir.Value]string, len(f.Ops))
 	for i, o := range f.Ops {
 		for k, v := range o.Results {
+			over := ""
 			for _, p := range t.ops[i].Results[k].Type.Partial {
 				if p.Reduce == "sum" {
-					at[v] += " " + p.Mesh
+					over += " " + p.Mesh
 				}
 			}
-		}
-	}
-	return func(v *ir.Value) string {
-		for uses[v] == 1 {
-			if at[v] != "" || v.Def == nil || !op.Has(v.Def, op.Converts) {
-				return at[v]
+			if over == "" && len(o.Results) == 1 {
+				over = carried(o, at)
 			}
-			v = v.Def.Args[0]
+			if over != "" && uses[v] == 1 {
+				at[v] = over
+			}
 		}
-		return ""
 	}
+	return at
+}
+
+// usesInPhase counts the operations that read each value in the phase in which it is made.
+func usesInPhase(f *ir.Func, t *trial) map[*ir.Value]int {
+	made, uses := make(map[*ir.Value]ir.Phase, len(f.Ops)), make(map[*ir.Value]int, len(f.Ops))
+	for i, o := range f.Ops {
+		phase := t.facts.phases[t.ops[i]]
+		for _, v := range o.Args {
+			if made[v] == phase {
+				uses[v]++
+			}
+		}
+		for _, v := range o.Results {
+			made[v] = phase
+		}
+	}
+	return uses
+}
+
+// carried is over which mesh axes the result of o could be a partial sum, by what its operands are.
+func carried(o *ir.Op, at map[*ir.Value]string) string {
+	for _, in := range op.LinearIn(o) {
+		if len(in) == 0 || at[o.Args[in[0]]] == "" {
+			continue
+		}
+		over := at[o.Args[in[0]]]
+		alike := true
+		for i, v := range o.Args {
+			want := ""
+			if slices.Contains(in, i) {
+				want = over
+			}
+			alike = alike && at[v] == want
+		}
+		if alike {
+			return over
+		}
+	}
+	return ""
 }
 
 // grouped are the terms of a sum: those that are partial alike, and all others.
@@ -148,10 +186,10 @@ type grouped struct {
 }
 
 // groupsOf groups the terms of s, or is nil where that changes nothing: no two are partial alike, or all are.
-func groupsOf(s *sum, partial func(v *ir.Value) string) *grouped {
+func groupsOf(s *sum, partial map[*ir.Value]string) *grouped {
 	g, at, some := &grouped{}, map[string]int{}, false
 	for _, v := range s.terms {
-		over := partial(v)
+		over := partial[v]
 		if over == "" {
 			g.others = append(g.others, v)
 			continue
@@ -176,14 +214,23 @@ func (g *grouped) add(f *ir.Func, root *ir.Op) {
 	b := op.Builder{F: f, Scope: root.Scope, Pos: root.Pos, Slot: root.Slot}
 	terms := slices.Clone(g.others)
 	for _, group := range g.partial {
+		inOrder(group, root.Result().Type)
 		v := total(&b, group)
 		if d := storedIn(group); len(group) > 1 && d != v.Type.DType {
 			v = b.Cast(b.Cast(v, d), v.Type.DType)
 		}
 		terms = append(terms, v)
 	}
+	inOrder(terms, root.Result().Type)
 	last := len(terms) - 1
 	root.Args[0], root.Args[1] = total(&b, terms[:last]), terms[last]
+}
+
+// inOrder has a term of type t be the first one, if there is one: a sum has its axes in the order of that.
+func inOrder(terms []*ir.Value, t ir.Type) {
+	if i := slices.IndexFunc(terms, func(v *ir.Value) bool { return v.Type.Equal(t) }); i > 0 {
+		terms[0], terms[i] = terms[i], terms[0]
+	}
 }
 
 // total adds terms up, from the first one on.
@@ -196,13 +243,17 @@ func total(b *op.Builder, terms []*ir.Value) *ir.Value {
 }
 
 // storedIn is the dtype of fewer bytes that all terms are converted from; their own where there is none.
-func storedIn(terms []*ir.Value) ir.DType {
+func storedIn(terms []*ir.Value) (d ir.DType) {
 	own := terms[0].Type.DType
-	d := factor.Root(terms[0]).Type.DType
-	for _, v := range terms {
-		if factor.Root(v).Type.DType != d || !d.IsFloat() || d.Size() >= own.Size() {
+	for i, v := range terms {
+		if v.Def == nil || !op.Has(v.Def, op.Converts) {
 			return own
 		}
+		from := v.Def.Args[0].Type.DType
+		if i > 0 && from != d || !from.IsFloat() || from.Size() >= own.Size() {
+			return own
+		}
+		d = from
 	}
 	return d
 }
