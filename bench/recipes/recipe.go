@@ -24,6 +24,8 @@ type Recipe struct {
 // 0 where it is 4·Embed; of experts it is that of one.
 type Sizes struct {
 	Layers, Embed, Heads, KV, Head, FFN, Vocab, Seq, Batch, Experts int
+	// Window is how many positions a layer sees, 0 for all before it, which Whole of the layers do in any case.
+	Window, Whole int
 	// Chosen is how many experts compute a token, in 1.25 times as many places.
 	Chosen int
 	// Beside is how many elements a layer of experts has besides them, and Front those of the
@@ -42,10 +44,11 @@ type Plan struct {
 	Recompute          string // modules or auto
 	Ring               bool   // attention over CP; otherwise keys and values are gathered
 	Eighths            bool   // products of eight bits
+	Half               bool   // computes and keeps parameters in f16, with a scaled loss, not in bf16
 }
 
 // split reports whether gradients of weights are computed apart.
-func (p Plan) split() bool { return strings.HasPrefix(p.Schedule, "zb") || p.Schedule == "dualpipe_v" }
+func (p Plan) split() bool { return strings.Contains(p.Schedule, "zb") || p.Schedule == "dualpipe_v" }
 
 // whole reports whether a block is rematerialized as a whole.
 func (p Plan) whole() bool { return strings.HasPrefix(p.Recompute, "Block") }
@@ -65,7 +68,7 @@ func (r *Recipe) settings() (out []string) {
 		name string
 		size int
 	}{{"layers", r.Layers}, {"embed", r.Embed}, {"heads", r.Heads}, {"kv", r.KV}, {"head", r.Head}, {"ffn", ffn},
-		{"vocab", r.Vocab}, {"seq", r.Seq}, {"batch", r.Batch}, {"experts", r.Experts}} {
+		{"vocab", r.Vocab}, {"window", r.Window}, {"seq", r.Seq}, {"batch", r.Batch}, {"experts", r.Experts}} {
 		if s.size > 0 && !(s.name == "experts" && r.Model == "deepseek3.ptl") { // there groups times experts of a group
 			out = append(out, fmt.Sprintf("%s=%d", s.name, s.size))
 		}
@@ -92,7 +95,10 @@ func (r *Recipe) layout() string {
 			schedule = fmt.Sprintf("interleaved  chunks = %d", r.Chunks)
 		}
 		if r.Schedule != "" {
-			schedule = r.Schedule
+			schedule = strings.Replace(schedule, "interleaved", r.Schedule, 1)
+			if r.Chunks <= 1 {
+				schedule = r.Schedule
+			}
 		}
 		add("pipeline blocks over pp { schedule = %s  microbatches = %d }", schedule, r.Micro)
 	} else if r.Micro > 1 {
@@ -133,7 +139,11 @@ func (r *Recipe) layout() string {
 	if r.Eighths {
 		products = "  products = f8"
 	}
-	add("precision { compute = bf16  params = bf16%s }", products)
+	dtype := "bf16"
+	if r.Half {
+		dtype = "f16"
+	}
+	add("precision { compute = %s  params = %s%s }", dtype, dtype, products)
 	add("device memory = %g GiB", r.Most)
 	return "layout recipe {\n  mesh " + strings.Join(mesh, ", ") + "\n  " + strings.Join(lines, "\n  ") + "\n}\n"
 }
