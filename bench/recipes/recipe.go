@@ -37,8 +37,8 @@ type Sizes struct {
 type Plan struct {
 	DP, PP, TP, CP, EP int
 	Micro              int    // microbatches of a pipeline, or turns of accumulation
-	Chunks             int    // of each device of an interleaved pipeline; 0 for 1f1b
-	Schedule           string // another one
+	Chunks             int    // of each device of an interleaved pipeline; 0 for one stage
+	Schedule           string // another one than 1f1b and interleaved
 	SP                 bool
 	Zero               int
 	Recompute          string // modules or auto
@@ -90,15 +90,15 @@ func (r *Recipe) layout() string {
 		batch, whole = append(batch, "dp"), append(whole, "dp")
 	}
 	if axis("pp", r.PP) {
-		schedule := "1f1b"
-		if r.Chunks > 1 {
-			schedule = fmt.Sprintf("interleaved  chunks = %d", r.Chunks)
+		schedule := r.Schedule
+		switch {
+		case schedule == "" && r.Chunks > 1:
+			schedule = "interleaved"
+		case schedule == "":
+			schedule = "1f1b"
 		}
-		if r.Schedule != "" {
-			schedule = strings.Replace(schedule, "interleaved", r.Schedule, 1)
-			if r.Chunks <= 1 {
-				schedule = r.Schedule
-			}
+		if r.Chunks > 1 {
+			schedule += fmt.Sprintf("  chunks = %d", r.Chunks)
 		}
 		add("pipeline blocks over pp { schedule = %s  microbatches = %d }", schedule, r.Micro)
 	} else if r.Micro > 1 {
