@@ -45,7 +45,7 @@ func Regroup(c *pass.Context, m *ir.Module) error {
 	return nil
 }
 
-// sum is an operation that adds, with those whose results it alone reads, and their terms in order.
+// sum is an operation that adds, and all terms in order, where it alone reads what others add.
 type sum struct {
 	root  *ir.Op
 	terms []*ir.Value
