@@ -40,7 +40,7 @@ func Regroup(c *pass.Context, m *ir.Module) error {
 			continue
 		}
 		m.Funcs[i] = g
-		c.Remarkf(nil, "@%s: %d sums add their partial terms up first, which are then reduced once", f.Name, n)
+		c.Remarkf(nil, "@%s: partial terms are added first and reduced once, in sums: %d", f.Name, n)
 	}
 	return nil
 }
