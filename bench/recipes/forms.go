@@ -11,6 +11,8 @@ type Form struct {
 	Block map[string]Traffic
 	// Exchange is the traffic of experts in one step: tokens go to their experts and come back.
 	Exchange Traffic
+	// Ring is what rings of attention send on in one step: keys, values and their gradients.
+	Ring float64
 	// Gradients and Parameters are the bytes of all gradients that replicas add up, and
 	// of all parameters that are gathered.
 	Gradients, Parameters float64
@@ -48,7 +50,7 @@ func Of(r *Recipe) Form {
 	// Forward and backward phase, and what a device of a pipeline has of the layers.
 	f.Attention = 2 * turns / pp
 	if r.Ring {
-		f.Attention *= r.CP
+		f.ring(r, rows)
 	}
 	if pp > 1 {
 		f.Outputs = float64(min(pp, micro)*max(1, r.Chunks)) * act
@@ -62,6 +64,30 @@ func Of(r *Recipe) Form {
 		f.Peak += float64((r.Layers+pp-1)/pp) * block
 	}
 	return f
+}
+
+// ring is keys and values sent on in the forward phase and in the backward phase, once more where a block is
+// rematerialized, and their gradients, in f32, in the backward phase, in each step of a ring (Liu, Zaharia, Abbeel,
+// 2023, section 3). Of two blocks of positions that a device has in the zig-zag order, a window no longer than one reaches
+// into the one before, which lies on either neighbour: so there are two steps of all.
+func (f *Form) ring(r *Recipe, rows float64) {
+	pp, micro, chunk := max(1, r.PP), max(1, r.Micro), r.Seq/(2*r.CP)
+	layers, whole := r.Layers, r.Layers
+	steps := float64(whole * (r.CP - 1))
+	if r.Window > 0 {
+		whole = r.Whole
+		near := min(r.CP-1, 2*((r.Window+chunk-1)/chunk))
+		steps = float64(whole*(r.CP-1) + (layers-whole)*near)
+		f.Attention = 2 * micro / pp * (whole*r.CP + (layers-whole)*(1+near))
+	} else {
+		f.Attention *= r.CP
+	}
+	phases := 2
+	if r.whole() {
+		phases++
+	}
+	keys := rows * float64(r.KV*r.Head) / float64(max(1, r.TP))
+	f.Ring = float64(micro) * steps * 2 * keys * float64(2*phases+4)
 }
 
 // exchange is two exchanges in the forward phase, two in the backward phase, and two where a
@@ -90,6 +116,12 @@ func (f *Form) tensor(r *Recipe, turns int, act float64) {
 	}
 	if r.Model == "palm.ptl" { // attention and MLP are one sum, which is read by no gradient; and that of the key and the value
 		kv := 2 * act * float64(r.Head) / float64(r.Embed)
+		if r.SP {
+			again /= 2 // the key and the value are gathered again, where they are rematerialized
+			f.Block["all_gather"] = Traffic{(5 + 2*again) * turns, float64(turns) * (3*act + float64(1+again)*kv)}
+			f.Block["reduce_scatter"] = Traffic{4 * turns, float64(turns) * (2*act + kv)}
+			return
+		}
 		f.Block["all_reduce"] = Traffic{4 * turns, float64(turns) * (2*act + kv)}
 		return
 	}
@@ -139,7 +171,7 @@ func (r *Recipe) layer() (shared, routed float64) {
 
 // embeddings is how many tables of the vocabulary there are.
 func (r *Recipe) embeddings() float64 {
-	if r.Model == "gpt.ptl" || r.Model == "palm.ptl" {
+	if r.Model == "gpt.ptl" || r.Model == "palm.ptl" || r.Model == "gemma2.ptl" {
 		return 1
 	}
 	return 2

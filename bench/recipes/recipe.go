@@ -24,6 +24,8 @@ type Recipe struct {
 // 0 where it is 4·Embed; of experts it is that of one.
 type Sizes struct {
 	Layers, Embed, Heads, KV, Head, FFN, Vocab, Seq, Batch, Experts int
+	// Window is how many positions a layer sees, 0 for all before it, which Whole of the layers do in any case.
+	Window, Whole int
 	// Chosen is how many experts compute a token, in 1.25 times as many places.
 	Chosen int
 	// Beside is how many elements a layer of experts has besides them, and Front those of the
@@ -35,17 +37,18 @@ type Sizes struct {
 type Plan struct {
 	DP, PP, TP, CP, EP int
 	Micro              int    // microbatches of a pipeline, or turns of accumulation
-	Chunks             int    // of each device of an interleaved pipeline; 0 for 1f1b
-	Schedule           string // another one
+	Chunks             int    // of each device of an interleaved pipeline; 0 for one stage
+	Schedule           string // another one than 1f1b and interleaved
 	SP                 bool
 	Zero               int
 	Recompute          string // modules or auto
 	Ring               bool   // attention over CP; otherwise keys and values are gathered
 	Eighths            bool   // products of eight bits
+	Half               bool   // computes and keeps parameters in f16, with a scaled loss, not in bf16
 }
 
 // split reports whether gradients of weights are computed apart.
-func (p Plan) split() bool { return strings.HasPrefix(p.Schedule, "zb") || p.Schedule == "dualpipe_v" }
+func (p Plan) split() bool { return strings.Contains(p.Schedule, "zb") || p.Schedule == "dualpipe_v" }
 
 // whole reports whether a block is rematerialized as a whole.
 func (p Plan) whole() bool { return strings.HasPrefix(p.Recompute, "Block") }
@@ -65,7 +68,7 @@ func (r *Recipe) settings() (out []string) {
 		name string
 		size int
 	}{{"layers", r.Layers}, {"embed", r.Embed}, {"heads", r.Heads}, {"kv", r.KV}, {"head", r.Head}, {"ffn", ffn},
-		{"vocab", r.Vocab}, {"seq", r.Seq}, {"batch", r.Batch}, {"experts", r.Experts}} {
+		{"vocab", r.Vocab}, {"window", r.Window}, {"seq", r.Seq}, {"batch", r.Batch}, {"experts", r.Experts}} {
 		if s.size > 0 && !(s.name == "experts" && r.Model == "deepseek3.ptl") { // there groups times experts of a group
 			out = append(out, fmt.Sprintf("%s=%d", s.name, s.size))
 		}
@@ -87,12 +90,15 @@ func (r *Recipe) layout() string {
 		batch, whole = append(batch, "dp"), append(whole, "dp")
 	}
 	if axis("pp", r.PP) {
-		schedule := "1f1b"
-		if r.Chunks > 1 {
-			schedule = fmt.Sprintf("interleaved  chunks = %d", r.Chunks)
+		schedule := r.Schedule
+		switch {
+		case schedule == "" && r.Chunks > 1:
+			schedule = "interleaved"
+		case schedule == "":
+			schedule = "1f1b"
 		}
-		if r.Schedule != "" {
-			schedule = r.Schedule
+		if r.Chunks > 1 {
+			schedule += fmt.Sprintf("  chunks = %d", r.Chunks)
 		}
 		add("pipeline blocks over pp { schedule = %s  microbatches = %d }", schedule, r.Micro)
 	} else if r.Micro > 1 {
@@ -133,7 +139,11 @@ func (r *Recipe) layout() string {
 	if r.Eighths {
 		products = "  products = f8"
 	}
-	add("precision { compute = bf16  params = bf16%s }", products)
+	dtype := "bf16"
+	if r.Half {
+		dtype = "f16"
+	}
+	add("precision { compute = %s  params = %s%s }", dtype, dtype, products)
 	add("device memory = %g GiB", r.Most)
 	return "layout recipe {\n  mesh " + strings.Join(mesh, ", ") + "\n  " + strings.Join(lines, "\n  ") + "\n}\n"
 }

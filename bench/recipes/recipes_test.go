@@ -71,6 +71,7 @@ func TestRecipes(t *testing.T) {
 			r.traffic(t, d, &f)
 			r.replicas(t, d, &f)
 			r.experts(t, d, &f)
+			r.ring(t, d, &f)
 			if n := attention(d); n < f.Attention {
 				t.Errorf("%d launches of attention kernels, at least %d in both phases", n, f.Attention)
 			}
@@ -110,6 +111,20 @@ func (r *Recipe) experts(t *testing.T, d *explain.Description, f *Form) {
 	}
 	if have.Count > f.Exchange.Count || have.Bytes > 1.001*f.Exchange.Bytes || have.Bytes < 0.95*f.Exchange.Bytes {
 		t.Errorf("experts exchange %d times, %.1f GiB; the form has %d times, %.1f", have.Count, have.Bytes/(1<<30), f.Exchange.Count, f.Exchange.Bytes/(1<<30))
+	}
+}
+
+// ring compares what rings of attention send on.
+func (r *Recipe) ring(t *testing.T, d *explain.Description, f *Form) {
+	t.Helper()
+	have := 0.0
+	for _, c := range d.Collectives {
+		if c.Kind == "permute" && c.Axis == "cp" {
+			have += float64(c.Count) * float64(c.Bytes)
+		}
+	}
+	if have > 1.001*f.Ring || have < 0.95*f.Ring {
+		t.Errorf("rings send %.1f GiB; the form has %.1f", have/(1<<30), f.Ring/(1<<30))
 	}
 }
 

@@ -31,6 +31,9 @@
 // send less: gathering parameters that zero shards, gathering rows before they are
 // scattered (scatter.go), and where partial sums pass products and casts, and do not
 // pass what is linear (deferred.go, by a minimum cut).
-// Imports ir, ir/layout, ir/op, ir/pipeline, passes/partition (what a reshard
+//
+// Before stages are made, [Regroup] tries propagations of a copy to find sums of which the partial terms
+// are better added first (sums.go): ir(Global) → ir(Global). Results keep their values up to rounding.
+// Imports internal/wide, ir, ir/layout, ir/op, ir/pipeline, passes/partition (what a reshard
 // costs), passes/pass, passes/propagate/factor, passes/stage.
 package propagate

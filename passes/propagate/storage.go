@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/wide"
 	"ptc/ir"
 	"ptc/passes/pass"
 	"ptc/passes/propagate/factor"
@@ -225,6 +226,36 @@ func (l *layout) remarkReplicated(c *pass.Context, f *ir.Func) {
 		if count > 0 {
 			c.Remarkf(nil, "zero over %s leaves %d of %d parameters, %d bytes, replicated: no axis of theirs divides into %d more shards, as of %s",
 				m, count, all, bytes, l.mesh.Size(m), first)
+			l.warnWhole(c, f, m)
 		}
 	}
+}
+
+// littleWhole is how many bytes of optimizer states on each device are no matter, however few the others are.
+const littleWhole = 1 << 20
+
+// warnWhole warns where zero over m leaves more than a tenth of what a device has of optimizer states whole.
+func (l *layout) warnWhole(c *pass.Context, f *ir.Func, m string) {
+	var whole, sharded int64
+	for _, a := range f.Args {
+		path, _, _ := strings.Cut(ir.OfInstance(a.Path, 0), "/")
+		if _, said := l.replicated[path]; said || a.Role != ir.RoleState {
+			continue
+		}
+		t := l.stored(path, a.Value.Type, true)
+		bytes := wide.Mul(int64(a.Value.Count()), l.mesh.Bytes(t))
+		if factor.Over(t, m) {
+			sharded = wide.Add(sharded, bytes)
+		} else {
+			whole = wide.Add(whole, bytes)
+		}
+	}
+	for stage := range l.stages { // a device has one stage's share, some more and some less
+		whole, sharded = whole/int64(l.mesh.Size(stage)), sharded/int64(l.mesh.Size(stage))
+	}
+	if whole <= littleWhole || whole <= sharded/9 {
+		return
+	}
+	c.Warnf(nil, "`zero` over `%s` leaves some %s of optimizer states whole on each device, of %s: no axis of these parameters divides into %d more parts (W0403)",
+		m, pass.Bytes(whole), pass.Bytes(whole+sharded), l.mesh.Size(m))
 }
