@@ -246,6 +246,10 @@ site: ## write the documents as HTML to dist/site, and check its links
 	$(RELEASE) site
 	cd release && $(GO) test ./site -count 1
 
+.PHONY: dependencies-check
+dependencies-check: ## ask for newer releases of what ptc is built on, and fail where one is a year behind
+	$(GO) test -count 1 ./internal/arch -run '^TestDependenciesAreCurrent$$' -v -current
+
 .PHONY: release-check
 release-check: man ## test what makes releases, and that two of them have the same bytes
 	cd release && $(GO) vet ./... && $(GO) test -count 1 . ./build ./deb ./image ./sbom ./site ./tree ./wheel

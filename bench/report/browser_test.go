@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -60,17 +61,13 @@ func open(t *testing.T, url string) *browser {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WindowSize(1600, 1200))
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 3*time.Minute)
-	t.Cleanup(cancel)
-	b := &browser{Context: ctx}
-	chromedp.ListenTarget(ctx, func(e any) {
+	b := &browser{}
+	listen := func(e any) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		switch e := e.(type) {
 		case *runtime.EventExceptionThrown:
-			b.errors = append(b.errors, e.ExceptionDetails.Error())
+			b.errors = append(b.errors, e.ExceptionDetails.Text)
 		case *runtime.EventConsoleAPICalled:
 			b.errors = append(b.errors, fmt.Sprintf("console.%s", e.Type))
 		case *log.EventEntryAdded:
@@ -78,22 +75,37 @@ func open(t *testing.T, url string) *browser {
 		case *network.EventRequestWillBeSent:
 			b.requests = append(b.requests, e.Request.URL)
 		}
-	})
-	b.do(t, network.Enable(), log.Enable(), chromedp.Navigate(url))
+	}
+	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithListener(listen))
+	t.Cleanup(cancel)
+	b.Context, cancel = context.WithTimeout(ctx, 3*time.Minute)
+	t.Cleanup(cancel)
+	b.do(t, enable(network.Enable, network.EnableParams{}), enable(log.Enable, cdp.Empty{}), chromedp.Navigate(url))
 	return b
 }
 
-func (b *browser) do(t *testing.T, actions ...chromedp.Action) {
+// enable is a command that has no result.
+func enable[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, command, params)
+		return err
+	})
+}
+
+func (b *browser) do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	if err := chromedp.Run(b, actions...); err != nil {
+	if err := chromedp.Do(b, actions...); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // eval is the value of an expression in the page.
-func eval[T any](t *testing.T, b *browser, expression string) (out T) {
+func eval[T any](t *testing.T, b *browser, expression string) T {
 	t.Helper()
-	b.do(t, chromedp.Evaluate(expression, &out))
+	out, err := chromedp.Run(b, chromedp.Evaluate[T](expression))
+	if err != nil {
+		t.Fatal(err)
+	}
 	return out
 }
 
@@ -167,11 +179,11 @@ func TestReport(t *testing.T) {
 	t.Run("timeline", func(t *testing.T) { tryTimeline(t, b, p) })
 	t.Run("links", func(t *testing.T) { tryLinks(t, b, m) })
 	t.Run("mesh", func(t *testing.T) {
-		b.do(t, chromedp.Click(`#devices button:nth-child(2)`, chromedp.ByQuery))
+		b.do(t, chromedp.Click(`#devices button:nth-child(2)`))
 		if text := eval[string](t, b, `document.getElementById("device-detail").textContent`); !strings.Contains(text, "Device 1 at dp = 0, pp = 0, tp = 1") {
 			t.Errorf("device 1 is %q", text)
 		}
-		b.do(t, chromedp.Evaluate(`[...document.querySelectorAll("[data-tensor]")].find((e) => e.textContent === "wte").click()`, nil))
+		b.do(t, chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll("[data-tensor]")].find((e) => e.textContent === "wte").click()`))
 		shards := eval[string](t, b, `[...document.querySelectorAll("#devices button")].map((e) => e.textContent).join(" ")`)
 		if shards != "0 1 – – 0 1 – –" { // the second stage gets it by messages
 			t.Errorf("the shards of wte are on devices as %s", shards)
@@ -247,7 +259,7 @@ func tryLinks(t *testing.T, b *browser, m *report.Map) {
 			continue
 		}
 		tried++
-		b.do(t, chromedp.Evaluate(fmt.Sprintf(`document.querySelector('[data-group="%d"]').dispatchEvent(new MouseEvent("click", {bubbles: true}))`, i), nil))
+		b.do(t, chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelector('[data-group="%d"]').dispatchEvent(new MouseEvent("click", {bubbles: true}))`, i)))
 		want := source[:strings.LastIndex(source, ":")]
 		if got := eval[string](t, b, chosen); got != want {
 			t.Errorf("a click on a value of %s chooses %q", want, got)
@@ -256,16 +268,16 @@ func tryLinks(t *testing.T, b *browser, m *report.Map) {
 	if tried < 3 {
 		t.Errorf("%d values were tried", tried)
 	}
-	b.do(t, chromedp.Focus("#memory-map", chromedp.ByQuery), chromedp.KeyEvent("\u001b"))
+	b.do(t, chromedp.Focus("#memory-map"), chromedp.KeyEvent("\u001b"))
 	if n := eval[int](t, b, hits); n != 0 {
 		t.Errorf("Escape leaves %d rectangles chosen", n)
 	}
 	b.do(t, chromedp.KeyEvent("\u0301")) // any other key does nothing
-	b.do(t, chromedp.Evaluate(`document.getElementById("memory-map").dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight"}))`, nil))
+	b.do(t, chromedp.Evaluate[chromedp.Void](`document.getElementById("memory-map").dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight"}))`))
 	if n := eval[int](t, b, hits); n != 1 {
 		t.Errorf("an arrow chooses %d rectangles", n)
 	}
-	b.do(t, chromedp.Evaluate(`document.querySelector(".code li.has").click()`, nil))
+	b.do(t, chromedp.Evaluate[chromedp.Void](`document.querySelector(".code li.has").click()`))
 	if n := eval[int](t, b, hits); n == 0 {
 		t.Error("a line chooses no rectangle")
 	}
@@ -312,7 +324,7 @@ func TestMeasured(t *testing.T) {
 			t.Errorf("a ring is %g decades below the roofline, want 1", d)
 		}
 	}
-	b.do(t, chromedp.Evaluate(`document.querySelector("#roofline .ring").dispatchEvent(new MouseEvent("click", {bubbles: true}))`, nil))
+	b.do(t, chromedp.Evaluate[chromedp.Void](`document.querySelector("#roofline .ring").dispatchEvent(new MouseEvent("click", {bubbles: true}))`))
 	if text := eval[string](t, b, `document.getElementById("kernel-detail").textContent`); !strings.Contains(text, "10.0% of the roofline") {
 		t.Errorf("the kernel is %q", text)
 	}
@@ -335,13 +347,13 @@ func TestLive(t *testing.T) {
 		s.Tell(&metrics.Step{Step: i, Loss: 5 / float64(i), GradNorm: 1, LR: 1e-3, Ms: 1, TokensPerS: 1e5})
 	}
 	b := open(t, url)
-	b.do(t, chromedp.WaitVisible("#loss .curve", chromedp.ByQuery))
+	b.do(t, chromedp.WaitVisible("#loss .curve"))
 	for i := int64(21); i <= 40; i++ {
 		s.Tell(&metrics.Step{Step: i, Loss: 5 / float64(i), GradNorm: math.NaN(), LR: 1e-3, Ms: 1, TokensPerS: 1e5, WaitMs: []float64{0.5, 0.125, 0.25}})
 	}
 	s.Tell(&metrics.Validation{Step: 40, Loss: 0.25})
 	s.Tell(&metrics.End{Steps: 40, Loss: 0.125, ValLoss: 0.25})
-	b.do(t, chromedp.WaitVisible("#loss .dot", chromedp.ByQuery))
+	b.do(t, chromedp.WaitVisible("#loss .dot"))
 	if text := eval[string](t, b, `document.getElementById("state").textContent`); text != "Done: 40 steps, loss 0.125, validation 0.25." {
 		t.Errorf("the page says %q", text)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+	logical "github.com/parquet-go/parquet-go/format"
 
 	"ptc/internal/units"
 )
@@ -126,8 +127,10 @@ func newColumn(f *parquet.File, name string, path []string, index int) (column, 
 			lists++
 		}
 	}
-	if t := node.Type().LogicalType(); t != nil && t.Unknown != nil {
-		return c, fmt.Errorf("the column %q has nulls alone", name)
+	if t := node.Type().LogicalType(); t != nil {
+		if _, null := t.Value.(*logical.NullType); null {
+			return c, fmt.Errorf("the column %q has nulls alone", name)
+		}
 	}
 	switch c.kind = node.Type().Kind(); {
 	case c.kind != parquet.ByteArray && c.kind != parquet.Int32 && c.kind != parquet.Int64:
