@@ -1,0 +1,390 @@
+package propagate
+
+import (
+	"slices"
+
+	"ptc/ir"
+	"ptc/ir/op"
+	"ptc/passes/propagate/factor"
+)
+
+// slots is the policy of rows that are scattered and found again: each device has a shard of their places.
+type slots struct {
+	factor.Silent
+	settled map[factor.Choice]along // by the result of an operation: what is sharded whatever rules say
+	asked   map[factor.Choice]along // what is sharded unless rules say otherwise
+	whole   map[factor.Choice]bool  // operations of rows that every device computes
+	through map[factor.Choice]bool  // operations that partial sums pass
+	about   map[int]bool
+}
+
+// along is an axis of an operand, or of the result.
+type along struct {
+	axis   string
+	result bool
+}
+
+func (s *slots) Prefer(o *ir.Op, f *op.Factor, m string) (factor.Strength, string) {
+	c, ok := choiceOf(o, m)
+	switch {
+	case !ok:
+	case s.settled[c].of(f):
+		return factor.Settled, ""
+	case s.asked[c].of(f):
+		return factor.Asked, ""
+	}
+	return factor.None, ""
+}
+
+func (a along) of(f *op.Factor) bool {
+	axes := f.Args
+	if a.result {
+		axes = f.Results
+	}
+	return a.axis != "" && slices.Contains(axes, a.axis)
+}
+
+func (s *slots) Declines(o *ir.Op, m string) factor.Strength {
+	if c, ok := choiceOf(o, m); ok && s.whole[c] {
+		return factor.Required
+	}
+	return factor.None
+}
+
+func (s *slots) Defers(o *ir.Op, m string) bool {
+	c, ok := choiceOf(o, m)
+	return ok && s.through[c]
+}
+
+func (s *slots) Speaks(o *ir.Op) bool { return len(o.Results) > 0 && s.about[o.Results[0].ID] }
+
+func choiceOf(o *ir.Op, m string) (factor.Choice, bool) {
+	if len(o.Results) == 0 {
+		return factor.Choice{}, false
+	}
+	return factor.Choice{Value: o.Results[0].ID, Mesh: m}, true
+}
+
+// shardSlots finds rows of shards that are scattered to places which every device would have in full, and what
+// products make of them. Rather than that, a device gathers the rows and has the places of some of them:
+//
+//	x seq@cp ──▶ gathered ──▶ scatter ──▶ cell@cp ──▶ split ──▶ slot@cp ──▶ experts ──▶ slot@cp
+//	 T·embed                            E·C·embed                                         │
+//	 seq@cp ◀── reduced ◀── sum of choices ◀── · weight ◀── found, partial(cp) ◀── cell@cp ◀──┘
+//
+// Rows are fewer than their places are, and what each device finds of its own ones is added up when there is one
+// sum for each row. The order of the rows over all devices decides which have a place, as on one device.
+func shardSlots(before *trial) maker {
+	w := &slotSearch{trial: before, slots: &slots{
+		settled: map[factor.Choice]along{}, asked: map[factor.Choice]along{},
+		whole: map[factor.Choice]bool{}, through: map[factor.Choice]bool{}, about: map[int]bool{},
+	}}
+	for _, m := range before.flow.Mesh {
+		if m.Size > 1 {
+			w.m = m
+			w.search()
+		}
+	}
+	if len(w.settled) == 0 {
+		return nil
+	}
+	return func(*trial) factor.Policy { return w.slots }
+}
+
+// slotSearch looks for places over one mesh axis.
+type slotSearch struct {
+	*trial
+	*slots
+	m       ir.MeshAxis
+	uses    map[*ir.Value]int
+	at      map[*ir.Op]int
+	readers map[*ir.Value][]*ir.Op
+}
+
+func (w *slotSearch) search() {
+	for i, o := range w.ops {
+		if o.Name != op.ScatterAdd && o.Name != op.Gather {
+			continue
+		}
+		v, t := w.args[i][0].Type, o.Results[0].Type
+		axis := o.Attrs.Text("axis")
+		switch {
+		case o.Name == op.ScatterAdd && factor.PartialSum(t, w.m.Name) && !factor.PartialSum(v, w.m.Name):
+			w.prepare()
+			if at := shardedOf(t, axis, w.m); at != nil && w.scattered(o.Results[0], at, "") {
+				w.settle(o, w.m.Name, along{axis, true})
+				w.gatherRows(o)
+			}
+		case o.Name == op.Gather && factor.Over(t, w.m.Name) && !factor.Over(v, w.m.Name) && !factor.Partial(v, w.m.Name):
+			w.prepare()
+			at := shardedOf(ir.Type{Axes: alignedAxes(v, t, axis)}, axis, w.m)
+			if at != nil && w.made(w.args[i][0], at) {
+				w.settle(o, w.m.Name, along{axis: axis})
+				w.sumOf(o.Results[0])
+			}
+		}
+	}
+}
+
+func (w *slotSearch) prepare() {
+	if w.at == nil {
+		w.uses, w.at = w.usesAndPlaces()
+		w.readers = w.trial.readers()
+	}
+}
+
+// readers are the operations that read each value.
+func (t *trial) readers() map[*ir.Value][]*ir.Op {
+	out := make(map[*ir.Value][]*ir.Op, len(t.ops))
+	for i, o := range t.ops {
+		for _, v := range t.args[i] {
+			if r := out[v]; len(r) == 0 || r[len(r)-1] != o {
+				out[v] = append(r, o)
+			}
+		}
+	}
+	return out
+}
+
+// alignedAxes are the axes of v, sharded as those of t are, but for the axis that is looked up.
+func alignedAxes(v, t ir.Type, axis string) []ir.Axis {
+	out := slices.Clone(v.Axes)
+	for i := range out {
+		if j := t.Index(out[i].Name); j >= 0 && out[i].Name != axis {
+			out[i].Mesh = t.Axes[j].Mesh
+		}
+	}
+	return out
+}
+
+// shardedOf is over which mesh axes each axis of t is sharded if the given one is over m alone; nil where it does not divide.
+func shardedOf(t ir.Type, axis string, m ir.MeshAxis) map[string][]string {
+	at := map[string][]string{}
+	for _, a := range t.Axes {
+		switch {
+		case a.Name == axis:
+			if a.Size%m.Size != 0 || len(a.Mesh) > 0 {
+				return nil
+			}
+			at[axis] = []string{m.Name}
+		case len(a.Mesh) > 0:
+			at[a.Name] = a.Mesh
+		}
+	}
+	return at
+}
+
+func (w *slotSearch) settle(o *ir.Op, m string, a along) {
+	r := o.Results[0].ID
+	w.settled[factor.Choice{Value: r, Mesh: m}], w.about[r] = a, true
+}
+
+// scattered reports whether products are computed of v, which is sharded as at says, with minor the part of an axis that
+// a split made of the places. What moves v to them is settled then.
+func (w *slotSearch) scattered(v *ir.Value, at map[string][]string, minor string) (found bool) {
+	var others []*ir.Op
+	for _, o := range w.readers[v] {
+		if len(o.Results) == 0 {
+			continue
+		}
+		if w.moves(o, v) {
+			to, part := w.mapped(o, at, true)
+			if to != nil && w.scattered(o.Results[0], to, max(part, minor)) {
+				w.settleAll(o, to)
+				found = true
+			}
+			continue
+		}
+		others = append(others, o)
+	}
+	if !slices.ContainsFunc(others, func(o *ir.Op) bool {
+		return op.Of(o).Class == op.Contraction && w.alone(o, v, minor) != ""
+	}) {
+		return found
+	}
+	for _, o := range others {
+		if axis := w.alone(o, v, minor); axis != "" {
+			r := o.Results[0].ID
+			w.asked[factor.Choice{Value: r, Mesh: w.m.Name}], w.about[r] = along{axis: axis}, true
+		}
+	}
+	return true
+}
+
+// made reports whether products make v, and settles what moves it from there, so that it is sharded as at says.
+func (w *slotSearch) made(v *ir.Value, at map[string][]string) bool {
+	o := v.Def
+	switch {
+	case o == nil || factor.Over(v.Type, w.m.Name) || factor.Partial(v.Type, w.m.Name):
+		return false
+	case op.Of(o).Class == op.Contraction:
+		return true
+	}
+	i, ok := w.at[o]
+	if !ok {
+		return false
+	}
+	if x := w.args[i][0]; w.moves(o, x) {
+		from, _ := w.mapped(o, at, false)
+		if from == nil || !w.made(x, from) {
+			return false
+		}
+		w.settleAll(o, at)
+		return true
+	}
+	return op.Of(o).Class == op.Elementwise && slices.ContainsFunc(w.args[i], func(x *ir.Value) bool {
+		return x.Type.Rank() == v.Type.Rank() && w.product(x)
+	})
+}
+
+// product reports whether v is elementwise of a product that is not sharded over the mesh axis.
+func (w *slotSearch) product(v *ir.Value) bool {
+	o := v.Def
+	if o == nil || factor.Over(v.Type, w.m.Name) || factor.Partial(v.Type, w.m.Name) {
+		return false
+	}
+	if op.Of(o).Class == op.Contraction {
+		return true
+	}
+	i, ok := w.at[o]
+	return ok && op.Of(o).Class == op.Elementwise && slices.ContainsFunc(w.args[i], func(x *ir.Value) bool {
+		return x.Type.Rank() == v.Type.Rank() && w.product(x)
+	})
+}
+
+// settleAll has the result of o, which moves its operand, sharded as at says.
+func (w *slotSearch) settleAll(o *ir.Op, at map[string][]string) {
+	for _, a := range o.Results[0].Type.Axes {
+		for _, m := range at[a.Name] {
+			w.settle(o, m, along{a.Name, true})
+		}
+	}
+}
+
+// moves reports whether o moves v, or converts it, and reads nothing else.
+func (w *slotSearch) moves(o *ir.Op, v *ir.Value) bool {
+	return len(o.Args) == 1 && len(o.Results) == 1 && w.args[w.at[o]][0] == v && (op.Of(o).Class == op.Movement || op.Has(o, op.Converts))
+}
+
+// mapped is at, which is of the operand of o, for its result, or the other way round; part is the minor part of what is
+// split that is sharded over the mesh axis. It is nil where an axis has no image that divides.
+func (w *slotSearch) mapped(o *ir.Op, at map[string][]string, forward bool) (to map[string][]string, part string) {
+	to = map[string][]string{}
+	for _, f := range op.Of(o).Shard(o).Factors {
+		from, image := f.Args[0], f.Results[0]
+		if !forward {
+			from, image = image, from
+		}
+		over := at[from]
+		if from == "" || len(over) == 0 {
+			continue
+		}
+		if f.Kind != op.PassThrough || image == "" || f.Size%w.l.mesh.Shards(over) != 0 {
+			return nil, ""
+		}
+		to[image] = over
+		if f.Minor != nil && forward && slices.Contains(over, w.m.Name) {
+			part = f.Minor.Results[0]
+		}
+	}
+	if len(to) != len(at) {
+		return nil, ""
+	}
+	return to, part
+}
+
+// alone is the axis of v along which o is sharded: the minor part of the places if it divides, or the first one of those
+// that no other operand has, nothing shards, and that divides; empty if there is none.
+func (w *slotSearch) alone(o *ir.Op, v *ir.Value, minor string) string {
+	if factor.Over(o.Results[0].Type, w.m.Name) {
+		return ""
+	}
+	args, best := w.args[w.at[o]], ""
+	for _, f := range op.Of(o).Shard(o).Factors {
+		j := slices.Index(args, v)
+		axis := f.Args[j]
+		if axis == "" || f.Minor != nil || f.Kind != op.PassThrough && f.Kind != op.Reduce || f.Size%w.m.Size != 0 || len(v.Type.Axes[v.Type.Index(axis)].Mesh) > 0 {
+			continue
+		}
+		if axis == minor {
+			return axis
+		}
+		others := slices.ContainsFunc(f.Args[:j], func(a string) bool { return a != "" }) || slices.ContainsFunc(f.Args[j+1:], func(a string) bool { return a != "" })
+		if best == "" && !others && f.Results[0] != "" {
+			best = axis
+		}
+	}
+	return best
+}
+
+// gatherRows has every device make the rows that o scatters, from what is less.
+func (w *slotSearch) gatherRows(o *ir.Op) {
+	v := w.args[w.at[o]][0]
+	var back func(v *ir.Value)
+	back = func(v *ir.Value) {
+		d := v.Def
+		if d == nil || !factor.Over(v.Type, w.m.Name) || w.flow.Free(d) || op.Of(d).Class != op.Elementwise && op.Of(d).Class != op.Movement {
+			return
+		}
+		i, ok := w.at[d]
+		if !ok {
+			return
+		}
+		size := int64(0)
+		for _, x := range w.args[i] {
+			if factor.Over(x.Type, w.m.Name) {
+				size += w.l.mesh.Bytes(x.Type)
+			}
+		}
+		if w.uses[v] > 1 && size >= w.l.mesh.Bytes(v.Type) {
+			return
+		}
+		w.whole[factor.Choice{Value: v.ID, Mesh: w.m.Name}], w.about[v.ID] = true, true
+		for _, x := range w.args[i] {
+			back(x)
+		}
+	}
+	back(v)
+}
+
+// sumOf has partial sums of v pass operations to where they are fewest bytes, which it returns.
+func (w *slotSearch) sumOf(v *ir.Value) int64 {
+	own, sum := w.bytes(v), int64(0)
+	var passed []*ir.Op
+	for _, o := range w.readers[v] {
+		if !w.carries(o, v) {
+			return own
+		}
+		passed = append(passed, o)
+	}
+	if len(passed) == 0 {
+		return own
+	}
+	for _, o := range passed {
+		sum += w.sumOf(o.Results[0])
+	}
+	if sum >= own {
+		return own
+	}
+	for _, o := range passed {
+		r := o.Results[0].ID
+		w.through[factor.Choice{Value: r, Mesh: w.m.Name}], w.about[r] = true, true
+	}
+	return sum
+}
+
+func (w *slotSearch) bytes(v *ir.Value) int64 { return int64(v.Type.Bytes()) }
+
+// carries reports whether o is linear in v alone, where it reads that once.
+func (w *slotSearch) carries(o *ir.Op, v *ir.Value) bool {
+	if len(o.Results) != 1 || op.Of(o).Class == op.Boundary || w.facts.update[o.Results[0]] {
+		return false
+	}
+	args, n, j := w.args[w.at[o]], 0, -1
+	for i, x := range args {
+		if x == v {
+			n, j = n+1, i
+		}
+	}
+	return n == 1 && slices.ContainsFunc(op.LinearIn(o), func(in []int) bool { return len(in) == 1 && in[0] == j })
+}
