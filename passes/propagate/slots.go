@@ -293,29 +293,38 @@ func (w *slotSearch) mapped(o *ir.Op, at map[string][]string, forward bool) (to 
 	return to, part
 }
 
-// alone is the axis of v along which o is sharded: the minor part of the places if it divides, or the first one of those
-// that no other operand has, nothing shards, and that divides; empty if there is none.
-func (w *slotSearch) alone(o *ir.Op, v *ir.Value, minor string) string {
+// alone is the axis of v along which o is sharded: of those that divide, the minor part of the places, or the first one
+// that no other operand has, best one that nothing shards on the way; empty if there is none.
+func (w *slotSearch) alone(o *ir.Op, v *ir.Value, minor string) (best string) {
 	if factor.Over(o.Results[0].Type, w.m.Name) {
 		return ""
 	}
-	args, best := w.args[w.at[o]], ""
+	j, least := slices.Index(w.args[w.at[o]], v), 3
 	for _, f := range op.Of(o).Shard(o).Factors {
-		j := slices.Index(args, v)
 		axis := f.Args[j]
-		if axis == "" || f.Minor != nil || f.Kind != op.PassThrough && f.Kind != op.Reduce || f.Size%w.m.Size != 0 || len(v.Type.Axes[v.Type.Index(axis)].Mesh) > 0 {
+		if axis == "" || f.Minor != nil || f.Kind != op.PassThrough && f.Kind != op.Reduce {
 			continue
 		}
-		if axis == minor {
-			return axis
+		now := o.Args[j].Type
+		rank := 2
+		switch {
+		case !w.l.mesh.Fits(now.Axes[now.Index(axis)], w.m.Name):
+			continue
+		case axis == minor:
+			rank = 0
+		case f.Results[0] == "" || slices.ContainsFunc(f.Args[:j], named) || slices.ContainsFunc(f.Args[j+1:], named):
+			continue
+		case len(v.Type.Axes[v.Type.Index(axis)].Mesh) == 0:
+			rank = 1
 		}
-		others := slices.ContainsFunc(f.Args[:j], func(a string) bool { return a != "" }) || slices.ContainsFunc(f.Args[j+1:], func(a string) bool { return a != "" })
-		if best == "" && !others && f.Results[0] != "" {
-			best = axis
+		if rank < least {
+			best, least = axis, rank
 		}
 	}
 	return best
 }
+
+func named(axis string) bool { return axis != "" }
 
 // gatherRows has every device make the rows that o scatters, from what is less.
 func (w *slotSearch) gatherRows(o *ir.Op) {
