@@ -198,7 +198,7 @@ func (w *slotSearch) scattered(v *ir.Value, at map[string][]string, minor string
 		others = append(others, o)
 	}
 	if !slices.ContainsFunc(others, func(o *ir.Op) bool {
-		return op.Of(o).Class == op.Contraction && w.alone(o, v, minor) != ""
+		return w.leads(o, v, 0) && w.alone(o, v, minor) != ""
 	}) {
 		return found
 	}
@@ -209,6 +209,16 @@ func (w *slotSearch) scattered(v *ir.Value, at map[string][]string, minor string
 		}
 	}
 	return true
+}
+
+// leads reports whether o is a product of v, or of what is elementwise of it, as in eight bits.
+func (w *slotSearch) leads(o *ir.Op, v *ir.Value, steps int) bool {
+	const most = 8 // operations that bring an operand into another precision
+	if op.Of(o).Class == op.Contraction {
+		return true
+	}
+	return op.Of(o).Class == op.Elementwise && len(o.Results) == 1 && o.Results[0].Type.Rank() == v.Type.Rank() && steps < most &&
+		slices.ContainsFunc(w.readers[o.Results[0]], func(r *ir.Op) bool { return w.leads(r, o.Results[0], steps+1) })
 }
 
 // made reports whether products make v, and settles what moves it from there, so that it is sharded as at says.
