@@ -192,8 +192,8 @@ func (w *slotSearch) scattered(v *ir.Value, at map[string][]string, minor string
 			if to != nil && w.scattered(o.Results[0], to, max(part, minor)) {
 				w.settleAll(o, to)
 				found = true
+				continue
 			}
-			continue
 		}
 		others = append(others, o)
 	}
